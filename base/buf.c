@@ -74,3 +74,15 @@ int buf_addf(struct buf *buf, const char *format, ...)
 	buf->len += (size_t)len;
 	return 0;
 }
+
+void buf_sort(struct buf *buf, size_t item_bytes, buf_compare_fn *compare)
+{
+	if (buf->len)
+		qsort(buf->data, buf->len / item_bytes, item_bytes, compare);
+}
+
+void *buf_find(const struct buf *buf, const void *key, size_t item_bytes, buf_compare_fn *compare)
+{
+	return buf->len ? bsearch(key, buf->data, buf->len / item_bytes, item_bytes, compare)
+			: NULL;
+}

@@ -25,4 +25,13 @@ int buf_add(struct buf *buf, const void *data, size_t len);
 int buf_adds(struct buf *buf, const char *text);
 int buf_addf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A buf may hold items of one type, each added as a whole. */
+#define BUF_ITEMS(buf, type) ((type *)(void *)(buf)->data)
+#define BUF_COUNT(buf, type) ((buf)->len / sizeof(type))
+
+/* qsort(3) and bsearch(3) of such items, of which there may be none. */
+typedef int buf_compare_fn(const void *a, const void *b);
+void buf_sort(struct buf *buf, size_t item_bytes, buf_compare_fn *compare);
+void *buf_find(const struct buf *buf, const void *key, size_t item_bytes, buf_compare_fn *compare);
+
 #endif

@@ -77,7 +77,7 @@ int disk_cache_find(struct disk_cache *disk, const char *name, struct reader **r
 
 static struct reader *const *readers_of(const struct disk_cache *disk, size_t *ret_count)
 {
-	*ret_count = disk->readers.len / sizeof(struct reader *);
+	*ret_count = BUF_COUNT(&disk->readers, struct reader *);
 	return (struct reader *const *)(const void *)disk->readers.data;
 }
 

@@ -414,7 +414,7 @@ static int walk_and_sort(struct tree_walk *w, uint32_t directory)
 {
 	int r = walk_all(w, directory, true);
 	struct tree_item *items = (struct tree_item *)w->items.data;
-	size_t count = w->items.len / sizeof(*items);
+	size_t count = BUF_COUNT(&w->items, *items);
 
 	if (r == 0)
 		qsort_r(items, count, sizeof(*items), compare_tree_items, w->keys.data);

@@ -23,7 +23,7 @@ static void order_release(struct order *order)
 
 static uint32_t order_count(const struct order *order)
 {
-	return (uint32_t)(order->files.len / sizeof(uint32_t));
+	return (uint32_t)BUF_COUNT(&order->files, uint32_t);
 }
 
 static int order_give(const struct order *order, struct cache *cache)

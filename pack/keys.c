@@ -11,9 +11,8 @@ struct hashed {
 
 struct resolver {
 	const struct index *index;
-	struct hashed *hashed; /* sorted; made when the first hashed key is met */
-	bool hashed_made;      /* there may be none */
-	size_t hashed_count;
+	struct buf hashed; /* struct hashed, sorted; made when the first hashed key is met */
+	bool hashed_made;  /* there may be none */
 	/* Keys come sorted, so most are in the directory of the key before. */
 	char directory[FORMAT_KEY_MAX];
 	size_t directory_len;
@@ -33,7 +32,7 @@ static bool is_hashed(const struct index *index, uint32_t entry, size_t path_len
 
 static int resolver_hash_all(struct resolver *resolver)
 {
-	SCOPE(buf_release) struct buf path = BUF_INIT, list = BUF_INIT;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct hashed one;
 
 	for (uint32_t e = 1; e < resolver->index->entries; e++) {
@@ -47,14 +46,11 @@ static int resolver_hash_all(struct resolver *resolver)
 			continue;
 		format_path_hash(path.data, path.len, one.hash);
 		one.entry = e;
-		r = buf_add(&list, &one, sizeof(one));
+		r = buf_add(&resolver->hashed, &one, sizeof(one));
 		if (r < 0)
 			return r;
 	}
-	resolver->hashed_count = list.len / sizeof(one);
-	if (list.len)
-		qsort(list.data, resolver->hashed_count, sizeof(one), compare_hashed);
-	resolver->hashed = (struct hashed *)(void *)steal_ptr(&list.data);
+	buf_sort(&resolver->hashed, sizeof(one), compare_hashed);
 	resolver->hashed_made = true;
 	return 0;
 }
@@ -62,7 +58,8 @@ static int resolver_hash_all(struct resolver *resolver)
 /* The entry whose path has the hash at `digits`: 0, -ENOENT or -ENOMEM. */
 static int resolve_hash(struct resolver *resolver, const uint8_t *digits, uint32_t *ret)
 {
-	struct hashed wanted = {0}, *found;
+	struct hashed wanted = {0};
+	const struct hashed *found;
 
 	if (!resolver->hashed_made) {
 		int r = resolver_hash_all(resolver);
@@ -71,9 +68,7 @@ static int resolve_hash(struct resolver *resolver, const uint8_t *digits, uint32
 			return r;
 	}
 	memcpy(wanted.hash, digits, sizeof(wanted.hash) - 1);
-	found = resolver->hashed_count ? bsearch(&wanted, resolver->hashed, resolver->hashed_count,
-						 sizeof(wanted), compare_hashed)
-				       : NULL;
+	found = buf_find(&resolver->hashed, &wanted, sizeof(wanted), compare_hashed);
 	if (!found)
 		return -ENOENT;
 	*ret = found->entry;
@@ -222,7 +217,7 @@ int keys_walk(const struct index *index, struct walker *walker, keys_visit_fn *v
 		if (r == 0)
 			r = walker_next(walker, &record, err);
 	}
-	free(resolver.hashed);
+	buf_release(&resolver.hashed);
 	return r == 1 ? 0 : r;
 }
 

@@ -289,7 +289,7 @@ static int add_row(struct merging *m, const struct cursor *top, uint32_t parent)
 {
 	const struct part part = child_of(top);
 	uint32_t number = m->rows.count++;
-	struct folder folder = {.row = number, .first = m->parts.len / sizeof(part), .count = 1};
+	struct folder folder = {.row = number, .first = BUF_COUNT(&m->parts, part), .count = 1};
 
 	m->rows.rows[number] = (struct merge_row){.name = top->name,
 						  .name_len = (uint8_t)top->len,

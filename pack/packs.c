@@ -235,7 +235,7 @@ static int merge_opened(struct opening *o, struct dataset **ret)
 		.count = (unsigned)o->names.count,
 		.duplicates = (enum merge_duplicates)o->params->duplicates,
 		.select = (const char *const *)(void *)o->select.data,
-		.select_count = o->select.len / sizeof(const char *)};
+		.select_count = BUF_COUNT(&o->select, const char *)};
 	int r = 0;
 
 	if (params.count > 1 || params.select_count || *params.packs[0].below)

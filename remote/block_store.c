@@ -348,7 +348,7 @@ uint64_t block_store_room(struct block_store *store, uint64_t wanted)
 	if (room >= wanted)
 		return wanted;
 	count = list_copies(store, &copies);
-	next = (const struct candidate *)(const void *)copies.data;
+	next = BUF_ITEMS(&copies, const struct candidate);
 	for (size_t i = 0; room < wanted && i < count; i++)
 		if (remove_copy(store, next[i].key))
 			room = room_now(store);

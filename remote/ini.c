@@ -162,7 +162,7 @@ const char *ini_get(const struct ini *ini, const char *section, const char *name
 	const struct ini_entry *entries = (const struct ini_entry *)ini->entries.data;
 	const char *value = NULL;
 
-	for (size_t i = 0; i < ini->entries.len / sizeof(*entries); i++)
+	for (size_t i = 0; i < BUF_COUNT(&ini->entries, *entries); i++)
 		if (strcmp(entries[i].section, section) == 0 && named(&entries[i], name))
 			value = entries[i].value;
 	return value;

@@ -51,7 +51,7 @@ void foreign_sums_release(struct foreign_sums *sums)
 
 static const struct place *places_of(const struct summing *s)
 {
-	return (const struct place *)(const void *)s->places.data;
+	return BUF_ITEMS(&s->places, const struct place);
 }
 
 /* --- what is to be read ----------------------------------------------------------------------- */
@@ -78,16 +78,14 @@ static int find_places(struct summing *s)
 		s->bytes += x.size;
 		r = buf_add(&s->places, &place, sizeof(place));
 	}
-	if (s->places.len)
-		qsort(s->places.data, s->places.len / sizeof(struct place), sizeof(struct place),
-		      by_offset);
+	buf_sort(&s->places, sizeof(struct place), by_offset);
 	return r;
 }
 
 static int find_runs(struct summing *s)
 {
 	const struct place *places = places_of(s);
-	size_t count = s->places.len / sizeof(*places);
+	size_t count = BUF_COUNT(&s->places, *places);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count;) {
@@ -132,7 +130,7 @@ static void hash_run(struct summing *s, const struct place_run *run, const char 
 static void read_run(void *context, size_t number)
 {
 	struct summing *s = context;
-	const struct place_run *run = (const struct place_run *)(const void *)s->runs.data + number;
+	const struct place_run *run = &BUF_ITEMS(&s->runs, const struct place_run)[number];
 	struct reader *reader = dataset_reader(s->dataset);
 	size_t len = (size_t)(run->to - run->from);
 	SCOPE_FREE char *bytes = NULL;
@@ -160,7 +158,7 @@ static int read_runs(struct summing *s)
 
 	if (r < 0)
 		return r;
-	parallel_for_run(&loop, s->runs.len / sizeof(struct place_run));
+	parallel_for_run(&loop, BUF_COUNT(&s->runs, struct place_run));
 	s->sums->made = atomic_load(&s->made);
 	return atomic_load(&s->error);
 }

@@ -35,12 +35,12 @@ static int make_index(struct writing *w, struct err *err)
 
 static size_t made_count(const struct foreign_tree *tree)
 {
-	return tree->made.len / sizeof(struct made_row);
+	return BUF_COUNT(&tree->made, struct made_row);
 }
 
 static int make_rows(struct writing *w)
 {
-	const struct made_row *all = (const struct made_row *)(const void *)w->tree->made.data;
+	const struct made_row *all = BUF_ITEMS(&w->tree->made, const struct made_row);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < made_count(w->tree); i++) {

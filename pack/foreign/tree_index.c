@@ -26,12 +26,12 @@ struct making {
 
 static struct entry *entry_at(const struct making *m, uint32_t entry)
 {
-	return (struct entry *)(void *)m->entries.data + entry;
+	return BUF_ITEMS(&m->entries, struct entry) + entry;
 }
 
 static uint32_t entry_count(const struct making *m)
 {
-	return (uint32_t)(m->entries.len / sizeof(struct entry));
+	return (uint32_t)BUF_COUNT(&m->entries, struct entry);
 }
 
 static const char *path_of(const struct foreign_tree *tree, uint32_t row)

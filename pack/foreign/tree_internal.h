@@ -56,12 +56,12 @@ void foreign_tree_release(struct foreign_tree *tree);
 
 static inline struct tree_row *tree_rows(const struct foreign_tree *tree)
 {
-	return (struct tree_row *)(void *)tree->rows.data;
+	return BUF_ITEMS(&tree->rows, struct tree_row);
 }
 
 static inline size_t tree_count(const struct foreign_tree *tree)
 {
-	return tree->rows.len / sizeof(struct tree_row);
+	return BUF_COUNT(&tree->rows, struct tree_row);
 }
 
 /* Appends the path that a file gets. As foreign_add(). */

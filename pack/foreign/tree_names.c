@@ -21,8 +21,8 @@ static int fault(const struct foreign_file *file, int code, const char *what, st
 
 static struct foreign_text line_at(const struct tree_lines *lines, uint64_t number)
 {
-	const uint64_t *starts = (const uint64_t *)(const void *)lines->starts.data;
-	size_t count = lines->starts.len / sizeof(*starts) - 1;
+	const uint64_t *starts = BUF_ITEMS(&lines->starts, const uint64_t);
+	size_t count = BUF_COUNT(&lines->starts, *starts) - 1;
 	struct foreign_text line = {0};
 
 	if (number >= count)

@@ -172,12 +172,12 @@ static int fill_stream(struct window *window, uint64_t offset, size_t len)
 
 static struct piece *piece_at(const struct window *window, size_t i)
 {
-	return (struct piece *)(void *)window->pieces.data + i;
+	return BUF_ITEMS(&window->pieces, struct piece) + i;
 }
 
 static size_t piece_count(const struct window *window)
 {
-	return window->pieces.len / sizeof(struct piece);
+	return BUF_COUNT(&window->pieces, struct piece);
 }
 
 /* The last one may still grow. */

@@ -62,22 +62,22 @@ struct builder {
 
 static inline struct builder_node *builder_node(const struct builder *builder, uint32_t id)
 {
-	return (struct builder_node *)(void *)builder->nodes.data + id;
+	return BUF_ITEMS(&builder->nodes, struct builder_node) + id;
 }
 
 static inline uint32_t builder_count(const struct builder *builder)
 {
-	return (uint32_t)(builder->nodes.len / sizeof(struct builder_node));
+	return (uint32_t)BUF_COUNT(&builder->nodes, struct builder_node);
 }
 
 static inline const uint64_t *builder_checksums(const struct builder *builder)
 {
-	return (const uint64_t *)(const void *)builder->checksums.data;
+	return BUF_ITEMS(&builder->checksums, const uint64_t);
 }
 
 static inline uint64_t builder_checksum_count(const struct builder *builder)
 {
-	return builder->checksums.len / sizeof(uint64_t);
+	return BUF_COUNT(&builder->checksums, uint64_t);
 }
 
 /* The checksums of the extents of a stored file with bytes of its own. */

@@ -131,10 +131,10 @@ static void set_class(struct webdataset *w, struct foreign_file *file)
 
 int webdataset_end(struct webdataset *w, struct err *err)
 {
-	const struct sample_image *images = (const void *)w->images.data;
+	const struct sample_image *images = BUF_ITEMS(&w->images, const struct sample_image);
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < w->images.len / sizeof(*images); i++) {
+	for (size_t i = 0; r == 0 && i < BUF_COUNT(&w->images, *images); i++) {
 		struct foreign_file file = {
 			.record = images[i].number,
 			.name = {w->names.data + images[i].name, images[i].name_len},

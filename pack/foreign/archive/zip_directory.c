@@ -34,12 +34,12 @@ void zip_directory_release(struct zip_directory *zip)
 
 size_t zip_count(const struct zip_directory *zip)
 {
-	return zip->entries.len / sizeof(struct zip_entry);
+	return BUF_COUNT(&zip->entries, struct zip_entry);
 }
 
 const struct zip_entry *zip_entry_at(const struct zip_directory *zip, size_t i)
 {
-	return (const struct zip_entry *)(const void *)zip->entries.data + i;
+	return BUF_ITEMS(&zip->entries, const struct zip_entry) + i;
 }
 
 struct foreign_text zip_name(const struct zip_directory *zip, const struct zip_entry *entry)

@@ -62,8 +62,8 @@ static int add_image(struct foreign_tree *tree, const struct walker_record *reco
 /* Whether there is an image of this number, which becomes the next. Both come in order. */
 static bool find_image(struct texts *texts, uint32_t number)
 {
-	const uint32_t *numbers = (const uint32_t *)(const void *)texts->numbers.data;
-	size_t count = texts->numbers.len / sizeof(*numbers);
+	const uint32_t *numbers = BUF_ITEMS(&texts->numbers, const uint32_t);
+	size_t count = BUF_COUNT(&texts->numbers, *numbers);
 
 	while (texts->next < count && numbers[texts->next] < number) {
 		texts->next++;
@@ -140,7 +140,7 @@ static int take(struct foreign_source *source, struct foreign_tree *tree,
 
 static int finish(struct foreign_tree *tree, struct texts *texts, struct err *err)
 {
-	uint64_t images = texts->numbers.len / sizeof(uint32_t);
+	uint64_t images = BUF_COUNT(&texts->numbers, uint32_t);
 	int r;
 
 	find_image(texts, UINT32_MAX);

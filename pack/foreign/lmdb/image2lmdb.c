@@ -72,12 +72,6 @@ static int parse(struct image_names *names, struct err *err)
 	return r;
 }
 
-static struct image_name *rows_of(const struct image_names *names, size_t *ret_count)
-{
-	*ret_count = names->rows.len / sizeof(struct image_name);
-	return (struct image_name *)(void *)names->rows.data;
-}
-
 static int by_name(const void *a, const void *b)
 {
 	const struct image_name *one = a, *other = b;
@@ -96,18 +90,16 @@ static int by_number(const void *a, const void *b)
 
 static void sort(struct image_names *names)
 {
-	size_t count;
-	struct image_name *rows = rows_of(names, &count);
+	struct image_name *rows = BUF_ITEMS(&names->rows, struct image_name);
+	size_t count = BUF_COUNT(&names->rows, *rows);
 
-	if (count == 0)
-		return;
-	qsort(rows, count, sizeof(*rows), by_name);
+	buf_sort(&names->rows, sizeof(*rows), by_name);
 	for (size_t i = 1; i < count; i++)
 		if (by_name(&rows[i - 1], &rows[i]) == 0)
 			rows[i - 1].repeated = rows[i].repeated = true;
 	for (size_t i = 0; i < count; i++)
 		names->repeated += rows[i].repeated;
-	qsort(rows, count, sizeof(*rows), by_number);
+	buf_sort(&names->rows, sizeof(*rows), by_number);
 }
 
 /* A name that comes again gets the number of its record in front. */
@@ -115,11 +107,8 @@ static void name_file(void *context, struct foreign_file *file)
 {
 	const struct image_name key = {.number = (uint32_t)file->record};
 	struct image_names *names = context;
-	const struct image_name *row;
-	size_t count;
-	struct image_name *rows = rows_of(names, &count);
+	const struct image_name *row = buf_find(&names->rows, &key, sizeof(key), by_number);
 
-	row = count ? bsearch(&key, rows, count, sizeof(*rows), by_number) : NULL;
 	if (!row)
 		return;
 	file->name = (struct foreign_text){row->name, row->len};

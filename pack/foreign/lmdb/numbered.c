@@ -124,13 +124,12 @@ static void ask_for(const struct numbered *numbered, const struct numbered_recor
 
 static int add_records(struct numbered *numbered, struct err *err)
 {
-	struct numbered_record *records = (void *)numbered->records.data;
-	size_t count = numbered->records.len / sizeof(*records), asked = 0;
+	struct numbered_record *records = BUF_ITEMS(&numbered->records, struct numbered_record);
+	size_t count = BUF_COUNT(&numbered->records, *records), asked = 0;
 	size_t ahead = numbered->far ? AHEAD_FAR : AHEAD;
 	int r = 0;
 
-	if (count > 0)
-		qsort(records, count, sizeof(*records), by_place);
+	buf_sort(&numbered->records, sizeof(*records), by_place);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		for (; asked < count && asked <= i + ahead; asked++)
 			ask_for(numbered, &records[asked]);

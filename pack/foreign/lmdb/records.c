@@ -31,7 +31,7 @@ static int walk_one(struct records *records, struct walker_record *ret, struct e
 
 static struct record_kept *kept_at(const struct records *records, uint64_t number)
 {
-	return (struct record_kept *)(void *)records->ring.data + number % AHEAD;
+	return BUF_ITEMS(&records->ring, struct record_kept) + number % AHEAD;
 }
 
 static int keep(struct records *records, const struct walker_record *record)

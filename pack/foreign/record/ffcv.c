@@ -49,7 +49,6 @@ static int compare_beton_places(const void *a, const void *b)
 static int read_table(struct beton *b, struct err *err)
 {
 	uint64_t count = (b->source->size - b->header.table) / ROW;
-	struct place *places;
 	int r = 0;
 
 	for (uint64_t i = 0, n; r == 0 && i < count; i += n) {
@@ -64,9 +63,7 @@ static int read_table(struct beton *b, struct err *err)
 			r = buf_add(&b->places, &place, sizeof(place));
 		}
 	}
-	places = (void *)b->places.data;
-	if (r == 0 && count)
-		qsort(places, count, sizeof(*places), compare_beton_places);
+	buf_sort(&b->places, sizeof(struct place), compare_beton_places);
 	return r;
 }
 
@@ -74,9 +71,7 @@ static const struct place *find_beton_place(const struct beton *b, uint64_t offs
 {
 	const struct place wanted = {.offset = offset};
 
-	return b->places.len ? bsearch(&wanted, b->places.data, b->places.len / sizeof(wanted),
-				       sizeof(wanted), compare_beton_places)
-			     : NULL;
+	return buf_find(&b->places, &wanted, sizeof(wanted), compare_beton_places);
 }
 
 /* --- samples ---------------------------------------------------------------------------------- */

@@ -153,7 +153,7 @@ static int take_name(struct scan *scan, const struct parquet_value *value, struc
 static int add(struct scan *scan, const struct parquet_value value[static COLUMNS], struct err *err)
 {
 	SCOPE(buf_release) struct buf name = BUF_INIT;
-	const struct foreign_text *classes = (const void *)scan->classes.data;
+	const struct foreign_text *classes = BUF_ITEMS(&scan->classes, const struct foreign_text);
 	const struct parquet_body *body = value[IMAGE].body;
 	struct foreign_packed packed;
 	struct foreign_file file = {.record = scan->record,
@@ -166,12 +166,11 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 	if (r < 0)
 		return r;
 	if (value[IMAGE].in_memory) {
-		packed =
-			(struct foreign_packed){.offset = body->offset,
-						.size = body->size,
-						.bytes = (const uint8_t *)body->unpacked.data,
-						.pieces = (const void *)body->pieces.data,
-						.count = body->pieces.len / sizeof(*packed.pieces)};
+		packed = (struct foreign_packed){.offset = body->offset,
+						 .size = body->size,
+						 .bytes = (const uint8_t *)body->unpacked.data,
+						 .pieces = (const void *)body->pieces.data,
+						 .count = BUF_COUNT(&body->pieces, *packed.pieces)};
 		file.packed = &packed;
 	}
 	if (name.len)
@@ -179,7 +178,7 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 	file.plain = name.len && !memchr(name.data, '.', name.len);
 	if (file.label == -1)
 		file.label = FOREIGN_NO_LABEL;
-	if (file.label >= 0 && (uint64_t)file.label < scan->classes.len / sizeof(*classes))
+	if (file.label >= 0 && (uint64_t)file.label < BUF_COUNT(&scan->classes, *classes))
 		file.class = classes[file.label];
 	return foreign_add(scan->tree, &file, err);
 }
@@ -223,7 +222,7 @@ static int take_rows(struct scan *scan, uint64_t count, struct err *err)
 			r = buf_add(&scan->images, &value, sizeof(value));
 	}
 	for (uint64_t i = 0; r == 0 && i < count; i++)
-		r = take_row(scan, (struct parquet_value *)(void *)scan->images.data + i, err);
+		r = take_row(scan, BUF_ITEMS(&scan->images, struct parquet_value) + i, err);
 	return r;
 }
 
@@ -232,9 +231,8 @@ static int take_group(struct scan *scan, size_t group, struct err *err)
 {
 	unsigned leaves = parquet_leaf_count(&scan->footer);
 	const struct parquet_chunk *chunks =
-		(const struct parquet_chunk *)(const void *)scan->footer.chunks.data +
-		group * leaves;
-	uint64_t left = ((const uint64_t *)(const void *)scan->footer.rows.data)[group];
+		BUF_ITEMS(&scan->footer.chunks, const struct parquet_chunk) + group * leaves;
+	uint64_t left = BUF_ITEMS(&scan->footer.rows, const uint64_t)[group];
 	uint64_t most = chunks[scan->leaf[IMAGE]].codec == CODEC_NONE ? ROWS : 1;
 	int r = 0;
 
@@ -257,7 +255,7 @@ static int parquet_scan(struct foreign_source *source, struct foreign_tree *tree
 		r = find_columns(&scan, err);
 	if (r == 0)
 		r = foreign_tree_prefix(tree);
-	for (size_t i = 0; r == 0 && i < scan.footer.rows.len / sizeof(uint64_t); i++)
+	for (size_t i = 0; r == 0 && i < BUF_COUNT(&scan.footer.rows, uint64_t); i++)
 		r = take_group(&scan, i, err);
 	return r < 0 ? r
 		     : foreign_tree_note_count(tree, scan.nulls,

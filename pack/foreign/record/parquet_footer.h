@@ -44,12 +44,12 @@ void parquet_footer_release(struct parquet_footer *footer);
 
 static inline const struct parquet_leaf *parquet_leaves(const struct parquet_footer *footer)
 {
-	return (const struct parquet_leaf *)(const void *)footer->leaves.data;
+	return BUF_ITEMS(&footer->leaves, const struct parquet_leaf);
 }
 
 static inline unsigned parquet_leaf_count(const struct parquet_footer *footer)
 {
-	return (unsigned)(footer->leaves.len / sizeof(struct parquet_leaf));
+	return (unsigned)BUF_COUNT(&footer->leaves, struct parquet_leaf);
 }
 
 #endif

@@ -79,7 +79,7 @@ int parquet_names(struct foreign_text json, const char *label, struct buf *ret, 
 		if (name.len == 0 || memchr(name.data, '\\', name.len))
 			return err_set(err, -EOPNOTSUPP,
 				       "the name of class %zu has escapes: name them by --classes",
-				       ret->len / sizeof(name));
+				       BUF_COUNT(ret, name));
 		r = buf_add(ret, &name, sizeof(name));
 	}
 	return r;

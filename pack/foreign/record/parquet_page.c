@@ -281,9 +281,9 @@ int parquet_column_next(struct parquet_column *c, struct parquet_value *ret, str
 		return 0;
 	if (!c->by_dictionary)
 		return plain_next(c, &c->page, &c->next, ret, err);
-	if (!parquet_runs_next(&c->index, &n) || n >= c->entries.len / sizeof(*ret))
+	if (!parquet_runs_next(&c->index, &n) || n >= BUF_COUNT(&c->entries, *ret))
 		return damaged(err, "an index outside of the dictionary");
-	*ret = ((struct parquet_value *)(void *)c->entries.data)[n];
+	*ret = BUF_ITEMS(&c->entries, struct parquet_value)[n];
 	return 0;
 }
 

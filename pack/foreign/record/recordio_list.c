@@ -50,9 +50,8 @@ int recordio_list_read(struct recordio_list *list, struct foreign_source *source
 	if (r < 0 || list->text.len == 0)
 		return r == -ENOENT ? 0 : r;
 	r = take_lines(list);
-	if (r == 0 && list->rows.len)
-		qsort(list->rows.data, list->rows.len / sizeof(struct row), sizeof(struct row),
-		      row_compare);
+	if (r == 0)
+		buf_sort(&list->rows, sizeof(struct row), row_compare);
 	return r;
 }
 
@@ -64,10 +63,8 @@ void recordio_list_release(struct recordio_list *list)
 
 struct foreign_text recordio_list_find(const struct recordio_list *list, uint64_t number)
 {
-	const struct row key = {.number = number}, *row = NULL;
+	const struct row key = {.number = number};
+	const struct row *row = buf_find(&list->rows, &key, sizeof(key), row_compare);
 
-	if (list->rows.len)
-		row = bsearch(&key, list->rows.data, list->rows.len / sizeof(key), sizeof(key),
-			      row_compare);
 	return row ? row->path : (struct foreign_text){0};
 }

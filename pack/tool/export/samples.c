@@ -125,8 +125,8 @@ static void list_folder(struct collector *collector, const struct folder *folder
 
 static int list_samples(struct collector *collector)
 {
-	struct folder *folders = (struct folder *)(void *)collector->folders.data;
-	size_t folder_count = collector->folders.len / sizeof(*folders);
+	struct folder *folders = BUF_ITEMS(&collector->folders, struct folder);
+	size_t folder_count = BUF_COUNT(&collector->folders, *folders);
 	uint64_t count = 0;
 
 	collector->samples->list =

@@ -33,8 +33,8 @@ void hdf5_free(struct hdf5 *hdf5)
 
 	if (!hdf5)
 		return;
-	sources = (struct hdf5_source *)(void *)hdf5->sources.data;
-	for (size_t i = 0; i < hdf5->sources.len / sizeof(*sources); i++) {
+	sources = BUF_ITEMS(&hdf5->sources, struct hdf5_source);
+	for (size_t i = 0; i < BUF_COUNT(&hdf5->sources, *sources); i++) {
 		free(sources[i].path);
 		hdf5_rows_release(&sources[i].rows);
 	}
@@ -242,12 +242,12 @@ static int read_source(const struct hdf5 *hdf5, const struct hdf5_source *source
 
 int hdf5_next(struct hdf5 *hdf5, struct buf *path, struct buf *bytes, struct err *err)
 {
-	const struct hdf5_source *sources = (const void *)hdf5->sources.data;
+	const struct hdf5_source *sources = BUF_ITEMS(&hdf5->sources, const struct hdf5_source);
 	const struct hdf5_source *source = sources + hdf5->source;
 	uint64_t row = hdf5->row;
 	int r;
 
-	if (hdf5->source == hdf5->sources.len / sizeof(*sources))
+	if (hdf5->source == BUF_COUNT(&hdf5->sources, *sources))
 		return 1;
 	r = read_source(hdf5, source, row, bytes, err);
 	if (r == 0)

@@ -16,13 +16,13 @@ struct dirstack {
 
 static size_t depth_of_stack(const struct dirstack *stack)
 {
-	return stack->levels.len / sizeof(struct level);
+	return BUF_COUNT(&stack->levels, struct level);
 }
 
 /* The level at a depth, from 1. */
 static const struct level *level_at(const struct dirstack *stack, size_t depth)
 {
-	return (const struct level *)(const void *)stack->levels.data + depth - 1;
+	return BUF_ITEMS(&stack->levels, const struct level) + depth - 1;
 }
 
 static int add_level(struct dirstack *stack, uint32_t directory, int fd)

@@ -23,7 +23,7 @@ static struct import_packs *packs_of(struct import *import)
 
 static const struct ranked *place_at(const struct import_packs *packs, size_t i)
 {
-	return (const struct ranked *)(const void *)packs->places.data + i;
+	return BUF_ITEMS(&packs->places, const struct ranked) + i;
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */
@@ -169,9 +169,7 @@ static int take_all(struct import_packs *packs, struct err *err)
 	}
 	if (r == 0)
 		r = take_entries(packs, true, err);
-	if (r == 0 && packs->places.len)
-		qsort(packs->places.data, packs->places.len / sizeof(struct ranked),
-		      sizeof(struct ranked), compare_ranked);
+	buf_sort(&packs->places, sizeof(struct ranked), compare_ranked);
 	return r;
 }
 
@@ -186,7 +184,7 @@ static int packs_next(struct import *import, struct item *item, struct err *err)
 	int r;
 
 	(void)err;
-	if (packs->next == packs->places.len / sizeof(struct ranked))
+	if (packs->next == BUF_COUNT(&packs->places, struct ranked))
 		return 1;
 	e = (uint32_t)place_at(packs, packs->next)->number;
 	r = dataset_attr(packs->params.dataset, e, &attr);

@@ -131,7 +131,7 @@ static int end_sample(struct sample_stream *stream, struct err *err)
 			       "the tar",
 			       (int)min(samples->key.len, 200), samples->key.data, samples->label);
 	r = webdataset_end(samples, err);
-	stream->ready = stream->images.len / sizeof(struct held_image);
+	stream->ready = BUF_COUNT(&stream->images, struct held_image);
 	return r;
 }
 
@@ -180,7 +180,7 @@ static int read_sample(struct sample_stream *stream, struct err *err)
 
 static int give_image(struct sample_stream *stream, struct tar_entry *ret)
 {
-	const struct held_image *images = (const void *)stream->images.data;
+	const struct held_image *images = BUF_ITEMS(&stream->images, const struct held_image);
 	const struct held_image *image = &images[stream->given];
 	struct foreign_text path = foreign_tree_path(name_tree_of(stream->names), stream->given);
 	int r;

@@ -296,7 +296,7 @@ static int find_first(struct scan *scan, const struct inode_id *inode, uint32_t 
 {
 	/* Inode numbers are dense: a multiplication spreads them well enough. */
 	uint32_t hash = (uint32_t)((inode->ino ^ inode->dev << 40) * 0x9e3779b97f4a7c15u >> 32);
-	const struct first_name *firsts = (const void *)scan->firsts.data;
+	const struct first_name *firsts = BUF_ITEMS(&scan->firsts, const struct first_name);
 	const struct first_name new = {.inode = *inode, .entry = entry};
 	uint32_t number;
 	size_t at = 0;
@@ -311,7 +311,7 @@ static int find_first(struct scan *scan, const struct inode_id *inode, uint32_t 
 	}
 	if (buf_add(&scan->firsts, &new, sizeof(new)) < 0)
 		return -ENOMEM;
-	return entry_table_add(&scan->by_inode, hash, (uint32_t)(scan->firsts.len / sizeof(new)));
+	return entry_table_add(&scan->by_inode, hash, (uint32_t)BUF_COUNT(&scan->firsts, new));
 }
 
 static int add_level(struct scan *scan, struct scan_level *level);

@@ -115,7 +115,6 @@ int zarr_chunks_list(int folder, const struct zarr_array *array, struct buf *ret
 		r = list_folder(folder, "c", array, 0, at, ret);
 	else if (array->rank)
 		r = list_below(folder, array, 0, at, ret);
-	if (r == 0 && ret->len)
-		qsort(ret->data, ret->len / sizeof(uint64_t), sizeof(uint64_t), compare_numbers);
+	buf_sort(ret, sizeof(uint64_t), compare_numbers);
 	return r;
 }

@@ -28,7 +28,7 @@ struct zarr_stream {
 static int note_missing(struct zarr_stream *stream)
 {
 	const struct zarr_array *array = &stream->images->array;
-	uint64_t count = 1, there = stream->chunks.len / sizeof(uint64_t);
+	uint64_t count = 1, there = BUF_COUNT(&stream->chunks, uint64_t);
 
 	for (unsigned i = 0; i < array->rank; i++)
 		count *= zarr_chunks_along(array, i);
@@ -58,8 +58,8 @@ static int begin_array(struct zarr_stream *stream, const struct zarr_found *imag
 /* Goes on to the next array of images. Returns 0, 1 where there is none, or a failure. */
 static int next_array(struct zarr_stream *stream, struct err *err)
 {
-	const struct zarr_found *all = (const void *)stream->found.data;
-	size_t count = stream->found.len / sizeof(*all);
+	const struct zarr_found *all = BUF_ITEMS(&stream->found, const struct zarr_found);
+	size_t count = BUF_COUNT(&stream->found, *all);
 	const struct zarr_found *images;
 	int r;
 
@@ -107,13 +107,13 @@ int zarr_stream_next(struct zarr_stream *stream, struct tar_entry *ret, struct e
 	const uint64_t *numbers;
 	int r = 0;
 
-	while (r == 0 && stream->at == stream->chunks.len / sizeof(*numbers))
+	while (r == 0 && stream->at == BUF_COUNT(&stream->chunks, *numbers))
 		r = next_array(stream, err);
 	if (r == 1)
 		foreign_tree_say_notes(name_tree_of(stream->names));
 	if (r != 0)
 		return r;
-	numbers = (const uint64_t *)(const void *)stream->chunks.data;
+	numbers = BUF_ITEMS(&stream->chunks, const uint64_t);
 	return give_chunk(stream, numbers[stream->at++], ret, err);
 }
 
@@ -135,7 +135,7 @@ static int look_at_arrays(struct zarr_stream *stream)
 	const struct zarr_found *all = (const void *)stream->found.data, *other = NULL;
 	size_t others = 0, images = 0;
 
-	for (size_t i = 0; i < stream->found.len / sizeof(*all); i++) {
+	for (size_t i = 0; i < BUF_COUNT(&stream->found, *all); i++) {
 		bool is_image = all[i].array.chunks == ZARR_IMAGE;
 
 		images += is_image;

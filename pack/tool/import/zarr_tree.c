@@ -121,8 +121,7 @@ static bool are_labels(const struct zarr_array *array, uint64_t count)
 	       array->shape[0] == count;
 }
 
-static int find_labels(struct zarr_found *images, struct zarr_found *all, size_t count,
-		       struct err *err)
+static int find_labels(struct zarr_found *images, const struct buf *all, struct err *err)
 {
 	static const char *const names[] = {"labels", "label", "targets", "target", "y"};
 	const char *slash = strrchr(images->path, '/');
@@ -136,7 +135,7 @@ static int find_labels(struct zarr_found *images, struct zarr_found *all, size_t
 			     images->path, names[i]) < 0)
 			return -ENOMEM;
 		key.path = path.data;
-		found = bsearch(&key, all, count, sizeof(*all), compare_found);
+		found = buf_find(all, &key, sizeof(key), compare_found);
 		if (!found || !are_labels(&found->array, images->array.shape[0]))
 			continue;
 		if (found->array.chunks != ZARR_VALUES)
@@ -154,23 +153,22 @@ int zarr_tree_find(int root, struct buf *ret, struct err *err)
 {
 	struct zarr_walk walk = {.found = ret, .err = err};
 	int r = walk_folder(&walk, root, 0);
-	struct zarr_found *all = (void *)ret->data;
-	size_t count = ret->len / sizeof(*all);
+	struct zarr_found *all = BUF_ITEMS(ret, struct zarr_found);
+	size_t count = BUF_COUNT(ret, *all);
 
 	buf_release(&walk.path);
-	if (count)
-		qsort(all, count, sizeof(*all), compare_found);
+	buf_sort(ret, sizeof(*all), compare_found);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		if (all[i].array.chunks == ZARR_IMAGE && all[i].array.chunk[0] == 1)
-			r = find_labels(&all[i], all, count, err);
+			r = find_labels(&all[i], ret, err);
 	return r;
 }
 
 void zarr_tree_release(struct buf *found)
 {
-	struct zarr_found *all = (void *)found->data;
+	struct zarr_found *all = BUF_ITEMS(found, struct zarr_found);
 
-	for (size_t i = 0; i < found->len / sizeof(*all); i++)
+	for (size_t i = 0; i < BUF_COUNT(found, *all); i++)
 		free(all[i].path);
 	buf_release(found);
 }

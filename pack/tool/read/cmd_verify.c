@@ -219,8 +219,8 @@ static int check_bytes(struct verify *verify)
 					   .context = verify};
 	int r = list_files(verify->dataset, &files);
 
-	params.files = (uint32_t *)(void *)files.data;
-	params.count = files.len / sizeof(*params.files);
+	params.files = BUF_ITEMS(&files, uint32_t);
+	params.count = BUF_COUNT(&files, *params.files);
 	if (r == 0)
 		r = batch_scan(&params);
 	return r < 0 ? r : say_stretch(verify);

@@ -490,8 +490,8 @@ static int compare_bytes(struct compare *compare)
 	uint64_t bytes;
 	int r = list_open(compare, &files, &bytes);
 
-	params.files = (uint32_t *)(void *)files.data;
-	params.count = files.len / sizeof(uint32_t);
+	params.files = BUF_ITEMS(&files, uint32_t);
+	params.count = BUF_COUNT(&files, uint32_t);
 	progress_again(compare->params->progress, "comparing", params.count, bytes);
 	if (r < 0 || params.count == 0)
 		return r;

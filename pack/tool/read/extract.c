@@ -539,8 +539,8 @@ static int make_link(struct extractor *extractor, uint32_t number)
 
 static int make_links(struct extractor *extractor)
 {
-	const uint32_t *numbers = (const uint32_t *)(const void *)extractor->links.data;
-	size_t count = extractor->links.len / sizeof(*numbers);
+	const uint32_t *numbers = BUF_ITEMS(&extractor->links, const uint32_t);
+	size_t count = BUF_COUNT(&extractor->links, *numbers);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
@@ -577,8 +577,8 @@ int extract_tree(const struct extract_params *params)
 	if (r == 0)
 		r = make_folders(&extractor);
 	if (r == 0)
-		r = extract_files(&extractor, (uint32_t *)(void *)extractor.files.data,
-				  extractor.files.len / sizeof(uint32_t), params->jobs);
+		r = extract_files(&extractor, BUF_ITEMS(&extractor.files, uint32_t),
+				  BUF_COUNT(&extractor.files, uint32_t), params->jobs);
 	if (r == 0)
 		r = make_links(&extractor);
 	return r < 0 ? r : finish_directories(&extractor);

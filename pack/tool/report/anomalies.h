@@ -39,7 +39,7 @@ struct anomaly_list {
 
 static inline const uint32_t *anomaly_entries(const struct anomaly_list *list)
 {
-	return (const uint32_t *)(const void *)list->entries.data;
+	return BUF_ITEMS(&list->entries, const uint32_t);
 }
 
 struct anomalies {

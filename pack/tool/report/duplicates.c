@@ -123,7 +123,7 @@ static int find_groups(const struct dataset *dataset, const struct classes *clas
 	}
 	if (r < 0 || !groups.data)
 		return r;
-	duplicates->group_count = groups.len / sizeof(*duplicates->groups);
+	duplicates->group_count = BUF_COUNT(&groups, *duplicates->groups);
 	duplicates->groups = (void *)steal_ptr(&groups.data);
 	qsort_r(duplicates->groups, duplicates->group_count, sizeof(*duplicates->groups),
 		compare_groups, duplicates->files);

@@ -34,7 +34,7 @@ int reader_get_all(struct reader *reader, uint64_t most, struct buf *ret)
 int reader_prepare(struct reader *reader, enum reader_io io)
 {
 	reader->reads = reader->bytes = reader->errors = 0;
-	return reader->ops->prepare(reader, io);
+	return reader->ops->prepare ? reader->ops->prepare(reader, io) : 0;
 }
 
 /* A read changes the iovec, which is the caller's. */
@@ -130,7 +130,8 @@ void reader_release(struct reader **reader)
 
 void reader_will_get(struct reader *reader, uint64_t offset, size_t len)
 {
-	reader->ops->will_get(reader, offset, len);
+	if (reader->ops->will_get)
+		reader->ops->will_get(reader, offset, len);
 }
 
 int reader_identity(struct reader *reader, struct reader_identity *ret)

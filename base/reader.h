@@ -68,7 +68,7 @@ struct reader_request {
 };
 
 struct reader_ops {
-	int (*prepare)(struct reader *reader, enum reader_io io);
+	int (*prepare)(struct reader *reader, enum reader_io io); /* NULL: always is */
 	int (*read)(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
 		    uint64_t needed);
 	int (*read_now)(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
@@ -76,7 +76,7 @@ struct reader_ops {
 	void (*submit)(struct reader *reader, struct reader_request *request); /* NULL: not far */
 	void (*cancel)(struct reader *reader); /* NULL: what is under way ends soon anyway */
 	ssize_t (*get)(struct reader *reader, void *buf, size_t len, uint64_t offset);
-	void (*will_get)(struct reader *reader, uint64_t offset, size_t len);
+	void (*will_get)(struct reader *reader, uint64_t offset, size_t len); /* NULL: no use */
 	int (*identity)(struct reader *reader, struct reader_identity *ret);
 	void (*hints)(const struct reader *reader, struct reader_hints *ret);
 	/* NULL: the counts are those of struct reader. */

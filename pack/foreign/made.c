@@ -103,13 +103,6 @@ static ssize_t made_get(struct reader *reader, void *buf, size_t len, uint64_t o
 	return (ssize_t)len;
 }
 
-static int made_prepare(struct reader *reader, enum reader_io io)
-{
-	(void)reader;
-	(void)io;
-	return 0;
-}
-
 static int made_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
 		     uint64_t needed)
 {
@@ -142,13 +135,6 @@ static void made_hints(const struct reader *reader, struct reader_hints *ret)
 	ret->direct = false;
 }
 
-static void made_will_get(struct reader *reader, uint64_t offset, size_t len)
-{
-	(void)reader;
-	(void)offset;
-	(void)len;
-}
-
 static bool made_bad(struct reader *reader, uint64_t offset, uint64_t len)
 {
 	struct made_reader *all = made_of(reader);
@@ -172,10 +158,8 @@ static void made_free(struct reader *reader)
 }
 
 static const struct reader_ops made_ops = {
-	.prepare = made_prepare,
 	.read = made_read,
 	.get = made_get,
-	.will_get = made_will_get,
 	.identity = made_identity,
 	.hints = made_hints,
 	.bad = made_bad,

@@ -47,19 +47,13 @@ struct sim {
 
 /* --- a cache without storage ------------------------------------------------------------------ */
 
-static int no_prepare(struct reader *reader, enum reader_io io)
-{
-	(void)reader, (void)io;
-	return 0;
-}
-
 static void far_hints(const struct reader *reader, struct reader_hints *ret)
 {
 	(void)reader;
 	*ret = (struct reader_hints){.remote = true, .far = true};
 }
 
-static const struct reader_ops far_ops = {.prepare = no_prepare, .hints = far_hints};
+static const struct reader_ops far_ops = {.hints = far_hints};
 
 static void place(void *context, uint64_t number, struct extent *ret)
 {

@@ -31,11 +31,6 @@ struct scan_item {
 	bool wanted; /* this is known */
 };
 
-struct scan_items {
-	struct scan_item *items;
-	size_t count, room;
-};
-
 /* A directory that is being read, and those above it. If not everything is wanted, it becomes an
  * entry with the first entry in it. */
 struct scan_level {
@@ -65,13 +60,15 @@ struct scan {
 	int directory;		 /* theirs */
 };
 
-static void release_items(struct scan_items *items)
+static void release_items(struct buf *items)
 {
-	for (size_t i = 0; i < items->count; i++) {
-		free(items->items[i].name);
-		free(items->items[i].target);
+	struct scan_item *all = BUF_ITEMS(items, struct scan_item);
+
+	for (size_t i = 0; i < BUF_COUNT(items, *all); i++) {
+		free(all[i].name);
+		free(all[i].target);
 	}
-	free(items->items);
+	buf_release(items);
 }
 
 static int compare_inodes(const void *one, const void *two)
@@ -154,41 +151,25 @@ static bool knows_type(const struct scan *scan, const struct dirent *found)
 	return found->d_type != DT_UNKNOWN && !(scan->params->follow && found->d_type == DT_LNK);
 }
 
-static int make_room(struct scan_items *items)
-{
-	size_t room = 2 * items->room + 64;
-	struct scan_item *more;
-
-	if (items->count < items->room)
-		return 0;
-	more = reallocarray(items->items, room, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	items->items = more;
-	items->room = room;
-	return 0;
-}
-
-static int add_item(const struct scan *scan, const struct dirent *found, struct scan_items *items)
+static int add_item(const struct scan *scan, const struct dirent *found, struct buf *items)
 {
 	bool valid = format_name_valid(found->d_name, strlen(found->d_name));
-	struct scan_item *item;
-
-	if (make_room(items) < 0)
-		return -ENOMEM;
-	item = &items->items[items->count++];
-	*item = (struct scan_item){
+	struct scan_item item = {
 		.name = strdup(found->d_name),
 		.inode.ino = found->d_ino,
 		.error = valid ? 0 : -ENAMETOOLONG,
 		.wanted = !scan->filter || knows_type(scan, found),
 	};
-	return item->name ? 0 : -ENOMEM;
+	int r = item.name ? buf_add(items, &item, sizeof(item)) : -ENOMEM;
+
+	if (r < 0)
+		free(item.name);
+	return r;
 }
 
 /* What is not wanted is skipped here, before its inode is read. */
 static int take_item(struct scan *scan, const struct dirent *found, const struct scan_level *level,
-		     struct scan_items *items)
+		     struct buf *items)
 {
 	bool wanted = true;
 	int r = 0;
@@ -202,7 +183,7 @@ static int take_item(struct scan *scan, const struct dirent *found, const struct
 
 /* 0; 1 if the directory cannot be read to its end, which was reported; or a failure. */
 static int read_names(struct scan *scan, DIR *stream, const struct scan_level *level,
-		      struct scan_items *items)
+		      struct buf *items)
 {
 	struct dirent *found;
 	int r = 0;
@@ -259,15 +240,13 @@ static void look_at_item(void *context, size_t number)
 		item->error = read_target(scan, item);
 }
 
-static void look_at_all(struct scan *scan, int directory, struct scan_items *items)
+static void look_at_all(struct scan *scan, int directory, struct buf *items)
 {
-	if (items->count == 0)
-		return;
-	qsort(items->items, items->count, sizeof(*items->items), compare_inodes);
-	scan->items = items->items;
+	buf_sort(items, sizeof(*scan->items), compare_inodes);
+	scan->items = BUF_ITEMS(items, struct scan_item);
 	scan->directory = directory;
-	parallel_for_run(&scan->parallel, items->count);
-	qsort(items->items, items->count, sizeof(*items->items), compare_items);
+	parallel_for_run(&scan->parallel, BUF_COUNT(items, *scan->items));
+	buf_sort(items, sizeof(*scan->items), compare_items);
 }
 
 /* Whether an item is packed: 1, 0 (the reason has been reported), or a failure. */
@@ -417,7 +396,7 @@ static int scan_directory(struct scan *scan, struct scan_level *level)
 {
 	const struct import_watch *watch = scan->params->watch;
 	SCOPE_DIR DIR *stream = fdopendir(level->fd);
-	SCOPE(release_items) struct scan_items items = {0};
+	SCOPE(release_items) struct buf items = BUF_INIT; /* struct scan_item */
 	int r;
 
 	if (!stream) {
@@ -430,8 +409,8 @@ static int scan_directory(struct scan *scan, struct scan_level *level)
 	if (r != 0)
 		return r < 0 ? r : 0;
 	look_at_all(scan, level->fd, &items);
-	for (size_t i = 0; r == 0 && i < items.count; i++)
-		r = append_item(scan, level, &items.items[i]);
+	for (size_t i = 0; r == 0 && i < BUF_COUNT(&items, struct scan_item); i++)
+		r = append_item(scan, level, &BUF_ITEMS(&items, struct scan_item)[i]);
 	return r;
 }
 

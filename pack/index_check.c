@@ -1,6 +1,7 @@
 /* Checks once everything that a hostile or damaged index could say, so that all other code may
  * trust its numbers. */
 #include "base/scope.h"
+#include "base/search.h"
 #include "pack/index.h"
 
 /* What a section must look like: rows and width, or a blob. */
@@ -200,13 +201,6 @@ static int check_entries(struct index *index, struct check_pass *pass, struct er
 	return 0;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int collect_links(struct index *index, uint32_t count)
 {
 	uint32_t at = 0;
@@ -219,7 +213,7 @@ static int collect_links(struct index *index, uint32_t count)
 	for (uint32_t e = 0; e < index->entries; e++)
 		if (index_kind(index, e) == FORMAT_HARDLINK)
 			index->links[at++] = index_inode(index, e);
-	qsort(index->links, count, sizeof(*index->links), by_number);
+	qsort(index->links, count, sizeof(*index->links), search_compare32);
 	index->link_count = count;
 	return 0;
 }

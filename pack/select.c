@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/match.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include "pack/xxh3.h"
 #include <string.h>
 
@@ -50,13 +51,6 @@ static uint64_t literal_hash(const char *pattern)
 	return XXH3_64bits_digest(&state);
 }
 
-static int by_hash(const void *a, const void *b)
-{
-	const struct literal *x = a, *y = b;
-
-	return (x->hash > y->hash) - (x->hash < y->hash);
-}
-
 static void sort_patterns(struct select *select)
 {
 	for (size_t i = 0; i < select->count; i++) {
@@ -64,7 +58,7 @@ static void sort_patterns(struct select *select)
 		if (is_glob(select->patterns[i]))
 			select->globs[select->glob_count++] = i;
 	}
-	qsort(select->literals, select->count, sizeof(*select->literals), by_hash);
+	qsort(select->literals, select->count, sizeof(*select->literals), search_compare64);
 }
 
 int select_new(const char *const *patterns, size_t count, struct select **ret)
@@ -105,7 +99,7 @@ static bool match_literal(struct select *select, const char *text, size_t len)
 	const struct literal key = {.hash = XXH3_64bits(text, len)};
 	const struct literal *end = select->literals + select->count;
 	struct literal *found =
-		bsearch(&key, select->literals, select->count, sizeof(key), by_hash);
+		bsearch(&key, select->literals, select->count, sizeof(key), search_compare64);
 
 	if (!found)
 		return false;

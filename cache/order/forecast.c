@@ -15,6 +15,7 @@
 #include "cache/order/forecast.h"
 #include "base/bits.h"
 #include "base/math.h"
+#include "base/search.h"
 #include "cache/order/list.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -213,13 +214,6 @@ static bool stands_alone(const struct forecast *forecast, uint32_t place)
 	return true;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* The places of what was seen, each once, rising, without those that stand alone. */
 static unsigned places_seen(struct forecast *forecast, const uint32_t *seen, unsigned count,
 			    uint32_t *ret)
@@ -239,7 +233,7 @@ static unsigned places_seen(struct forecast *forecast, const uint32_t *seen, uns
 			ret[kept++] = ret[i];
 	memcpy(forecast->done, forecast->hidden, forecast->count / 8 + 1);
 	forecast->done_count = forecast->hidden_count;
-	qsort(ret, kept, sizeof(*ret), by_number);
+	qsort(ret, kept, sizeof(*ret), search_compare32);
 	return kept;
 }
 

@@ -1,4 +1,5 @@
 #include "cache/order/models.h"
+#include "base/search.h"
 #include <stdlib.h>
 
 #define IMAGENET 1000
@@ -66,13 +67,6 @@ static const struct model models[] = {
 
 #define MODELS (sizeof(models) / sizeof(*models))
 
-static int compare_begin(const void *a, const void *b)
-{
-	const struct models_span *x = a, *y = b;
-
-	return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
 /* Joins spans that meet. Returns how many are left. */
 static unsigned join(struct models_span *spans, unsigned count)
 {
@@ -105,7 +99,7 @@ struct models_span *models_spans(uint32_t classes, unsigned *ret_count)
 				spans[count++] =
 					(struct models_span){ends[way], ends[way] + MODELS_WINDOW};
 	}
-	qsort(spans, count, sizeof(*spans), compare_begin);
+	qsort(spans, count, sizeof(*spans), search_compare64);
 	*ret_count = join(spans, count);
 	return spans;
 }

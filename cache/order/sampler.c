@@ -2,6 +2,7 @@
 #include "base/bits.h"
 #include "base/math.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include "cache/order/permutation.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,13 +38,6 @@ struct deal {
 	unsigned slot_count;
 };
 
-static int slot_order(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* All places, of a world of one. */
 static const struct sampler_part whole = {.world = 1, .unit = 1, .ranks = 1};
 
@@ -60,7 +54,7 @@ static struct deal deal_of(const struct sampler_part *part)
 		if (part->ranks >> i & 1)
 			deal.slots[deal.slot_count++] =
 				(uint32_t)(((uint64_t)part->first + i) % part->world);
-	qsort(deal.slots, deal.slot_count, sizeof(*deal.slots), slot_order);
+	qsort(deal.slots, deal.slot_count, sizeof(*deal.slots), search_compare32);
 	return deal;
 }
 

@@ -3,6 +3,7 @@
 #include "base/parallel_for.h"
 #include "base/reader.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include "base/size.h"
 #include "pack/xxh3.h"
 #include <inttypes.h>
@@ -56,13 +57,6 @@ static const struct place *places_of(const struct summing *s)
 
 /* --- what is to be read ----------------------------------------------------------------------- */
 
-static int by_offset(const void *a, const void *b)
-{
-	const struct place *one = a, *other = b;
-
-	return one->offset < other->offset ? -1 : one->offset > other->offset;
-}
-
 static int find_places(struct summing *s)
 {
 	int r = 0;
@@ -78,7 +72,7 @@ static int find_places(struct summing *s)
 		s->bytes += x.size;
 		r = buf_add(&s->places, &place, sizeof(place));
 	}
-	buf_sort(&s->places, sizeof(struct place), by_offset);
+	buf_sort(&s->places, sizeof(struct place), search_compare64);
 	return r;
 }
 

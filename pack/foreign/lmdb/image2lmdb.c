@@ -3,6 +3,7 @@
  * line "name number" a record. They come from all classes, so that one may be there several times.
  */
 #include "base/scope.h"
+#include "base/search.h"
 #include "pack/foreign/format.h"
 #include "pack/foreign/lmdb/numbered.h"
 #include "pack/format.h"
@@ -10,10 +11,10 @@
 #include <string.h>
 
 struct image_name {
+	uint32_t number;  /* of the record */
+	bool repeated;	  /* others have this name, too */
 	const char *name; /* in the text */
 	size_t len;
-	uint32_t number; /* of the record */
-	bool repeated;	 /* others have this name, too */
 };
 
 struct image_names {
@@ -81,13 +82,6 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (one->len > other->len) - (one->len < other->len);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const struct image_name *one = a, *other = b;
-
-	return (one->number > other->number) - (one->number < other->number);
-}
-
 static void sort(struct image_names *names)
 {
 	struct image_name *rows = BUF_ITEMS(&names->rows, struct image_name);
@@ -99,7 +93,7 @@ static void sort(struct image_names *names)
 			rows[i - 1].repeated = rows[i].repeated = true;
 	for (size_t i = 0; i < count; i++)
 		names->repeated += rows[i].repeated;
-	buf_sort(&names->rows, sizeof(*rows), by_number);
+	buf_sort(&names->rows, sizeof(*rows), search_compare32);
 }
 
 /* A name that comes again gets the number of its record in front. */
@@ -107,7 +101,7 @@ static void name_file(void *context, struct foreign_file *file)
 {
 	const struct image_name key = {.number = (uint32_t)file->record};
 	struct image_names *names = context;
-	const struct image_name *row = buf_find(&names->rows, &key, sizeof(key), by_number);
+	const struct image_name *row = buf_find(&names->rows, &key, sizeof(key), search_compare32);
 
 	if (!row)
 		return;

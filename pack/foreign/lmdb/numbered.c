@@ -1,6 +1,7 @@
 #include "pack/foreign/lmdb/numbered.h"
 #include "base/math.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -75,13 +76,6 @@ static int collect(struct numbered *numbered, struct err *err)
 	return r < 0 ? r : 0;
 }
 
-static int by_place(const void *a, const void *b)
-{
-	const struct numbered_record *one = a, *other = b;
-
-	return one->offset < other->offset ? -1 : one->offset > other->offset;
-}
-
 /* --- records ---------------------------------------------------------------------------------- */
 
 static int add_record(struct numbered *numbered, const struct numbered_record *record,
@@ -129,7 +123,7 @@ static int add_records(struct numbered *numbered, struct err *err)
 	size_t ahead = numbered->far ? AHEAD_FAR : AHEAD;
 	int r = 0;
 
-	buf_sort(&numbered->records, sizeof(*records), by_place);
+	buf_sort(&numbered->records, sizeof(*records), search_compare64);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		for (; asked < count && asked <= i + ahead; asked++)
 			ask_for(numbered, &records[asked]);

@@ -8,6 +8,7 @@
 #include "base/le.h"
 #include "base/math.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include "base/size.h"
 #include "pack/foreign/format.h"
 #include "pack/foreign/record/ffcv_header.h"
@@ -39,13 +40,6 @@ static void beton_release(struct beton *b)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-static int compare_beton_places(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
 static int read_table(struct beton *b, struct err *err)
 {
 	uint64_t count = (b->source->size - b->header.table) / ROW;
@@ -63,7 +57,7 @@ static int read_table(struct beton *b, struct err *err)
 			r = buf_add(&b->places, &place, sizeof(place));
 		}
 	}
-	buf_sort(&b->places, sizeof(struct place), compare_beton_places);
+	buf_sort(&b->places, sizeof(struct place), search_compare64);
 	return r;
 }
 
@@ -71,7 +65,7 @@ static const struct place *find_beton_place(const struct beton *b, uint64_t offs
 {
 	const struct place wanted = {.offset = offset};
 
-	return buf_find(&b->places, &wanted, sizeof(wanted), compare_beton_places);
+	return buf_find(&b->places, &wanted, sizeof(wanted), search_compare64);
 }
 
 /* --- samples ---------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 #include "pack/foreign/record/recordio_list.h"
+#include "base/search.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,13 +9,6 @@ struct row {
 	uint64_t number;
 	struct foreign_text path;
 };
-
-static int row_compare(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	return (x->number > y->number) - (x->number < y->number);
-}
 
 /* "a/b.jpg", and not the number that other lists have there. */
 static bool is_path(struct foreign_text text)
@@ -51,7 +45,7 @@ int recordio_list_read(struct recordio_list *list, struct foreign_source *source
 		return r == -ENOENT ? 0 : r;
 	r = take_lines(list);
 	if (r == 0)
-		buf_sort(&list->rows, sizeof(struct row), row_compare);
+		buf_sort(&list->rows, sizeof(struct row), search_compare64);
 	return r;
 }
 
@@ -64,7 +58,7 @@ void recordio_list_release(struct recordio_list *list)
 struct foreign_text recordio_list_find(const struct recordio_list *list, uint64_t number)
 {
 	const struct row key = {.number = number};
-	const struct row *row = buf_find(&list->rows, &key, sizeof(key), row_compare);
+	const struct row *row = buf_find(&list->rows, &key, sizeof(key), search_compare64);
 
 	return row ? row->path : (struct foreign_text){0};
 }

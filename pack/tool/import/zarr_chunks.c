@@ -2,6 +2,7 @@
 
 #include "base/libc.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include "pack/foreign/text.h"
 #include <fcntl.h>
 #include <string.h>
@@ -99,13 +100,6 @@ static int list_below(int folder, const struct zarr_array *array, unsigned taken
 	return r;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int zarr_chunks_list(int folder, const struct zarr_array *array, struct buf *ret)
 {
 	uint64_t at[ZARR_RANK] = {0};
@@ -115,6 +109,6 @@ int zarr_chunks_list(int folder, const struct zarr_array *array, struct buf *ret
 		r = list_folder(folder, "c", array, 0, at, ret);
 	else if (array->rank)
 		r = list_below(folder, array, 0, at, ret);
-	buf_sort(ret, sizeof(uint64_t), compare_numbers);
+	buf_sort(ret, sizeof(uint64_t), search_compare64);
 	return r;
 }

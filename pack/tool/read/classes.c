@@ -1,6 +1,7 @@
 #include "pack/tool/read/classes.h"
 
 #include "base/scope.h"
+#include "base/search.h"
 #include "pack/tool/image/image.h"
 #include <ctype.h>
 #include <string.h>
@@ -280,17 +281,10 @@ int classes_sizes(const struct classes *classes, const struct class_split *split
 
 /* --- ranges ----------------------------------------------------------------------------- */
 
-static int compare_values(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 void range_of(uint64_t *values, uint64_t count, struct range *ret)
 {
 	if (count)
-		qsort(values, count, sizeof(*values), compare_values);
+		qsort(values, count, sizeof(*values), search_compare64);
 	*ret = count ? (struct range){values[0], values[count / 2], values[count - 1]}
 		     : (struct range){0};
 }

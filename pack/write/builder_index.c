@@ -5,6 +5,7 @@
  * The children of each directory are consecutive and sorted by name. The blocks come in the order
  * in which os.walk(topdown, sorted) visits them. So a lookup is a binary search in a block, a
  * listing is a range, and files lie in the order in which scans read them. */
+#include "base/bytes.h"
 #include "base/math.h"
 #include "base/scope.h"
 #include "pack/write/builder_internal.h"
@@ -21,10 +22,8 @@ static int by_entry_name(const struct builder *builder, const struct builder_nod
 			 const struct builder_node *b)
 {
 	const char *names = builder->names.data;
-	size_t common = a->name_len < b->name_len ? a->name_len : b->name_len;
-	int order = memcmp(names + a->name, names + b->name, common);
 
-	return order ? order : (int)a->name_len - (int)b->name_len;
+	return bytes_compare(names + a->name, a->name_len, names + b->name, b->name_len);
 }
 
 static int compare_siblings(const void *a, const void *b, void *context)

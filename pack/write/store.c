@@ -1,4 +1,5 @@
 #include "pack/write/store.h"
+#include "base/bytes.h"
 #include "base/io.h"
 #include "base/le.h"
 #include "base/scope.h"
@@ -256,10 +257,7 @@ int store_commit(struct store *store)
 
 static bool sorts_last(const struct store *store, const void *key, size_t len)
 {
-	size_t common = len < store->last_key_len ? len : store->last_key_len;
-	int order = memcmp(key, store->last_key, common);
-
-	return order ? order > 0 : len > store->last_key_len;
+	return bytes_compare(key, len, store->last_key, store->last_key_len) > 0;
 }
 
 bool store_full(const struct store *store, const void *key, size_t key_len, uint64_t size)

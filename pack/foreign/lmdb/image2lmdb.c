@@ -2,6 +2,7 @@
  * There is no label. Names are in a text beside the file, NAME_images_idx.txt or images_idx.map: a
  * line "name number" a record. They come from all classes, so that one may be there several times.
  */
+#include "base/bytes.h"
 #include "base/scope.h"
 #include "base/search.h"
 #include "pack/foreign/format.h"
@@ -76,10 +77,8 @@ static int parse(struct image_names *names, struct err *err)
 static int by_name(const void *a, const void *b)
 {
 	const struct image_name *one = a, *other = b;
-	size_t len = one->len < other->len ? one->len : other->len;
-	int order = memcmp(one->name, other->name, len);
 
-	return order ? order : (one->len > other->len) - (one->len < other->len);
+	return bytes_compare(one->name, one->len, other->name, other->len);
 }
 
 static void sort(struct image_names *names)

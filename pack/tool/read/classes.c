@@ -1,5 +1,6 @@
 #include "pack/tool/read/classes.h"
 
+#include "base/bytes.h"
 #include "base/scope.h"
 #include "base/search.h"
 #include "pack/tool/image/image.h"
@@ -203,10 +204,7 @@ static void count_files(const struct dataset *dataset, struct classes *classes)
 
 static int compare_names(const struct class *a, const struct class *b)
 {
-	size_t common = a->name_len < b->name_len ? a->name_len : b->name_len;
-	int order = memcmp(a->name, b->name, common);
-
-	return order ? order : (a->name_len > b->name_len) - (a->name_len < b->name_len);
+	return bytes_compare(a->name, a->name_len, b->name, b->name_len);
 }
 
 static int compare_classes(const void *a, const void *b, void *list)

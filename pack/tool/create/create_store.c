@@ -5,7 +5,6 @@
  * them. So what is stored does not depend on the number of threads. */
 #include "base/io.h"
 #include "base/log.h"
-#include "base/match.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/interrupt.h"
@@ -42,10 +41,7 @@ static bool may_touch(const struct create *create, const char *path)
 {
 	const struct opt_list *globs = &create->options.touch;
 
-	for (size_t i = 0; i < globs->count; i++)
-		if (match_path(globs->items[i], path))
-			return true;
-	return globs->count == 0;
+	return globs->count == 0 || filter_matches(globs, path);
 }
 
 /* An image that cannot be transformed is damaged, or too large to decode. */

@@ -4,7 +4,7 @@
 #include "base/scope.h"
 #include <string.h>
 
-static bool matches_any(const struct opt_list *list, const char *path)
+bool filter_matches(const struct opt_list *list, const char *path)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (match_path(list->items[i], path))
@@ -14,11 +14,11 @@ static bool matches_any(const struct opt_list *list, const char *path)
 
 bool filter_wants(const struct filter *filter, const char *path, bool directory)
 {
-	if (matches_any(&filter->exclude, path))
+	if (filter_matches(&filter->exclude, path))
 		return false;
 	if (directory)
 		return true;
-	return filter->include.count == 0 || matches_any(&filter->include, path);
+	return filter->include.count == 0 || filter_matches(&filter->include, path);
 }
 
 bool filter_wants_file(const struct filter *filter, const char *path)

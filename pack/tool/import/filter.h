@@ -16,6 +16,9 @@ static inline bool filter_wants_all(const struct filter *filter)
 	return filter->include.count == 0 && filter->exclude.count == 0;
 }
 
+/* Whether any of these patterns matches. */
+bool filter_matches(const struct opt_list *list, const char *path);
+
 /* `path` is relative to the root and not empty. */
 bool filter_wants(const struct filter *filter, const char *path, bool directory);
 

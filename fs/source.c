@@ -125,7 +125,8 @@ static void source_failed(void *context, uint64_t extent, int error)
 	bad = atomic_fetch_add(&mount->bad_files, 1) + 1;
 	if (error == -EBADMSG && mount->settings->verify == 0 && checksums_are_lost(mount))
 		return;
-	if (error == -ESTALE) {
+	/* A server that lost the file says so, too. */
+	if (error == -ESTALE && source_unchanged(mount, extent) == -ESTALE) {
 		if (!atomic_exchange(&mount->stale_logged, true))
 			log_error(
 				"%s: was written to while mounted; reads fail until it is "

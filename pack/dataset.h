@@ -87,7 +87,8 @@ struct reader *dataset_reader(const struct dataset *dataset); /* stays the datas
 const char *dataset_pack_name(const struct dataset *dataset, uint64_t extent);
 uint32_t dataset_entries(const struct dataset *dataset);
 
-/* 0, or -ESTALE once the file that holds an extent was written to. Costs one fstat. */
+/* 0, or -ESTALE once the file that holds an extent was written to; as far as storage can be asked,
+ * else 0: the read that follows fails, too. Costs one fstat, which may wait. */
 int dataset_unchanged(struct dataset *dataset, uint64_t extent);
 
 void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset_entry *ret);

@@ -256,38 +256,41 @@ const char *dataset_way_out(int error)
 	}
 }
 
-/* Whether the LMDB is still in the state in which it was opened: 0, -ESTALE, or why that cannot be
- * read. */
-static int look_at_state(const struct dataset *dataset)
+enum state { STATE_SAME, STATE_OTHER, STATE_UNKNOWN };
+
+/* Whether the LMDB is still in the state in which it was opened. Unknown: storage fails. */
+static enum state look_at_state(const struct dataset *dataset)
 {
 	struct format_lmdb_state now;
 	SCOPE(walker_release) struct walker *walker = NULL;
 	int r;
 
 	if (dataset->index_reader != dataset->reader)
-		return 0;
+		return STATE_SAME;
 	r = walker_new(dataset->reader, &walker, NULL);
 	if (r == -EBADMSG || r == -EINVAL || r == -EPROTONOSUPPORT)
-		return -ESTALE;
+		return STATE_OTHER;
 	if (r < 0)
-		return r;
+		return STATE_UNKNOWN;
 	now = index_lmdb_state(walker_info(walker));
-	return same_state(&now, &dataset->opened) ? 0 : -ESTALE;
+	return same_state(&now, &dataset->opened) ? STATE_SAME : STATE_OTHER;
 }
 
 /* The file has changed. A rename or chmod is harmless, a write is not. */
 static int look_closer(struct dataset *dataset, const struct reader_identity *now)
 {
-	int r = -ESTALE;
+	enum state state = STATE_OTHER;
 
 	if (now->size == dataset->seen.size && now->written == dataset->seen.written)
-		r = look_at_state(dataset);
-	if (r == -ESTALE)
+		state = look_at_state(dataset);
+	if (state == STATE_OTHER) {
 		atomic_store(&dataset->stale, true);
-	if (r < 0)
-		return r;
-	dataset->seen = *now;
-	atomic_store(&dataset->seen_stamp, stamp_of(now));
+		return -ESTALE;
+	}
+	if (state == STATE_SAME) {
+		dataset->seen = *now;
+		atomic_store(&dataset->seen_stamp, stamp_of(now));
+	}
 	return 0;
 }
 

@@ -31,6 +31,7 @@ class Gate:
         self.gated = (READ,) if remembered else (READ, GETATTR)
         self.path = folder / "pack.lmdb"
         self.error = 0  # what reads fail with
+        self.touched = 0  # when the file's status changed
         self.dead = range(0)  # bytes that cannot be read
         self.most = 1 << 30  # bytes that one read gives
         self.waiting = threading.Semaphore(0)  # released once for each request that waits
@@ -117,8 +118,8 @@ class Gate:
 
     def attributes(self, node):
         size, mode = (len(self.data), stat.S_IFREG) if node == FILE else (0, stat.S_IFDIR)
-        return struct.pack("6Q10I", node, size, -(-size // 512), 0, 0, 0, 0, 0, 0, mode | 0o555, 1,
-                           0, 0, 0, 4096, 0)
+        return struct.pack("6Q10I", node, size, -(-size // 512), 0, 0, self.touched, 0, 0, 0,
+                           mode | 0o555, 1, 0, 0, 0, 4096, 0)
 
     def close(self):
         """Also of use where it has readers: they get an error."""

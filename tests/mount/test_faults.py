@@ -208,6 +208,23 @@ def test_a_failure_of_a_server_is_waited_out(small, gate, mount, error):
     assert log.count("\n") == 1 and "can be read again, after " in log
 
 
+@pytest.mark.parametrize("retry", [0, 1])
+def test_a_server_that_has_lost_the_file_has_not_changed_it(small, place, mount, retry):
+    """ESTALE is also what foldfs calls a pack that was written to."""
+    with Gate(small[1].read_bytes(), place / "gate", remembered=False) as gate:
+        mounted = looked_up(mount(gate.path, "-f", "--readahead=0", f"--retry={retry}"))
+        gate.error = errno.ESTALE
+        for gate.touched in range(2):
+            with pytest.raises(OSError) as raised:
+                (mounted / "large").read_bytes()
+            assert raised.value.errno == errno.EIO
+        assert not mounted.stats()["changed"]
+        gate.error = 0
+        assert trees.content(mounted) == trees.content(small[0])
+        mounted.close()
+        assert "'large' at 0: Stale file handle" in mounted.log()
+
+
 def test_a_filesystem_that_goes_and_comes_back_is_opened_again(small, gate, mount):
     mounted = looked_up(mount(gate.path, "-f", "--readahead=0"))
     gate.close()

@@ -1,11 +1,16 @@
 """Programs that are refused memory, threads, processes and descriptors: at the n-th request for
 them, and at all from the n-th on. For each n, the program does what it should, or says why not and
 leaves nothing. What is refused is what its own objects ask for (tests/faults/refuse.c): libraries
-get all. `make check` tries every 20th n, `make soak` all."""
+get all. `make check` tries every 20th n or fewer, `make soak` all."""
 
+import filecmp
 import os
 import re
+import resource
 import shutil
+import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -122,6 +127,48 @@ def test_a_fetch_is_complete_or_goes_on(tree, place, every):
         [data] = cache.rglob("data")
         assert data.read_bytes() == tree[1].read_bytes(), where(place)
         shutil.rmtree(cache)
+
+
+@pytest.fixture(scope="module")
+def interrupted():
+    """(source, pack, folder): the pack of a run that nobody disturbed, and what one has left in
+    that folder that was killed in its third batch. In memory, where there is enough of it."""
+    shm = Path("/dev/shm")
+    enough = shm.is_dir() and shutil.disk_usage(shm).free > 1 << 30
+    with tempfile.TemporaryDirectory(prefix="foldfs-refused-", dir=shm if enough else None) as root:
+        source, pack, left = (Path(root) / name for name in ("source", "x.lmdb", "left"))
+        source.mkdir()
+        left.mkdir()
+        for number in range(140):
+            trees.write(source / str(number), trees.noise(number, foldfs.MIB))
+        create = ("create", "-j2", "--dedup", source)
+        run(FOLDPACK, *create, pack)
+        killed = run(FOLDPACK, *create, left / "x.lmdb", status=None, preexec_fn=limit_files)
+        assert killed.returncode == -signal.SIGXFSZ
+        yield source, pack, left
+
+
+def limit_files():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (132 * foldfs.MIB, 132 * foldfs.MIB))
+
+
+@pytest.mark.parametrize("step", [pytest.param(80, id="few"), STEP[1]])
+@pytest.mark.parametrize("every", FROM)
+def test_a_run_that_goes_on_is_right_or_can_be_gone_on_with(interrupted, place, every, step):
+    source, want, left = interrupted
+    out = want.with_name("out")
+    words = ["create", "-j2", "--dedup", "--resume", source, out / "x.lmdb"]
+    for env in refusals(place, step, every):
+        shutil.copytree(left, out)
+        done = run(FOLDPACK, *words, status=None, env=env)
+        if done.returncode:
+            assert done.returncode == 1 and done.err.startswith("foldpack: "), where(place)
+            assert WHY.search(done.err), where(place) + done.err
+            assert "resuming after" in run(FOLDPACK, *words).err, where(place)
+        assert filecmp.cmp(out / "x.lmdb", want, shallow=False), where(place)
+        assert os.listdir(out) == ["x.lmdb"], where(place)
+        shutil.rmtree(out)
 
 
 # --- foldfs -------------------------------------------------------------------------------

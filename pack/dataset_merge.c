@@ -164,22 +164,38 @@ static void give_back(struct dataset *dataset)
 	dataset_free(dataset);
 }
 
+static int compare_packs(const struct dataset_pack *a, const struct dataset_pack *b)
+{
+	int order = strcmp(dataset_info(a->dataset)->id, dataset_info(b->dataset)->id);
+
+	return order ? order : strcmp(a->below, b->below);
+}
+
+/* Equal ones stay in the order of the words. */
+static int compare_places(const void *left, const void *right)
+{
+	const struct dataset_pack *const *a = left, *const *b = right;
+	int order = compare_packs(*a, *b);
+
+	return order ? order : (*a > *b) - (*a < *b);
+}
+
 /* A pack without files, such as one node of many may make, repeats nothing. */
 static int check_ids(const struct dataset_merge_params *params, struct err *err)
 {
-	for (unsigned i = 0; i < params->count; i++) {
-		const struct dataset_pack *a = &params->packs[i];
+	SCOPE_FREE const struct dataset_pack **sorted = calloc(params->count, sizeof(*sorted));
+	size_t count = 0;
 
-		for (unsigned j = 0; j < i && dataset_info(a->dataset)->super->files; j++) {
-			const struct dataset_pack *b = &params->packs[j];
-
-			if (strcmp(a->below, b->below) == 0 &&
-			    strcmp(dataset_info(a->dataset)->id, dataset_info(b->dataset)->id) == 0)
-				return err_set(err, -EEXIST,
-					       "%s and %s are the same pack: leave one out",
-					       b->name, a->name);
-		}
-	}
+	if (!sorted)
+		return -ENOMEM;
+	for (unsigned i = 0; i < params->count; i++)
+		if (dataset_info(params->packs[i].dataset)->super->files)
+			sorted[count++] = &params->packs[i];
+	qsort(sorted, count, sizeof(*sorted), compare_places);
+	for (size_t i = 1; i < count; i++)
+		if (compare_packs(sorted[i - 1], sorted[i]) == 0)
+			return err_set(err, -EEXIST, "%s and %s are the same pack: leave one out",
+				       sorted[i - 1]->name, sorted[i]->name);
 	return 0;
 }
 

@@ -286,7 +286,7 @@ enum mountpoint_view mountpoint_view(const struct mountpoint *mountpoint)
 {
 	const char *path = mountpoint->path;
 	dev_t device = mountpoint->device;
-	struct mountinfo line;
+	struct mountinfo line = {0};
 	int r = mountpoint->handed_over ? 0 : find_mount(path, 0, &line);
 
 	if (r > 0 && (!device || line.device == device))

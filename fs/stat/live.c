@@ -181,7 +181,9 @@ static int tick(struct live *live, struct err *err)
 
 static void step_to(struct live *live, size_t step)
 {
-	live->shown = (live->shown + step) % live->count;
+	live->shown += step;
+	if (live->shown >= live->count)
+		live->shown -= live->count;
 }
 
 static void take_key(struct live *live, int key)

@@ -29,9 +29,9 @@ static void choose_styles(struct screen *screen)
 	screen->attributes[PAGE_BAD] = A_BOLD | A_REVERSE;
 	if (!has_colors() || (none && *none) || start_color() == ERR || use_default_colors() == ERR)
 		return;
-	for (short i = 0; i < PAGE_STYLES; i++) {
-		if (colors[i] && init_pair(i, colors[i], -1) != ERR)
-			screen->colors[i] = i;
+	for (int i = 0; i < PAGE_STYLES; i++) {
+		if (colors[i] && init_pair((short)i, colors[i], -1) != ERR)
+			screen->colors[i] = (short)i;
 	}
 	screen->attributes[PAGE_WARN] = A_NORMAL;
 }

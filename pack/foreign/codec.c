@@ -48,7 +48,7 @@ static int unpack_snappy(const void *packed, size_t len, void *ret, size_t ret_l
 
 	if (r == 0)
 		r = codec_library_find(&snappy, "snappy_uncompressed_length", &length, NULL);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (length(packed, len, &n) != 0 || n != ret_len)
 		return -EBADMSG;
@@ -120,7 +120,7 @@ static int unpack_gzip(const void *packed, size_t len, void *ret, size_t ret_len
 		r = codec_library_find(&zlib, "inflate", &inflate, NULL);
 	if (r == 0)
 		r = codec_library_find(&zlib, "inflateEnd", &end, NULL);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (init(&z, ZLIB_GZIP_OR_ZLIB, "1", sizeof(z)) != 0)
 		return -ENOMEM;
@@ -140,7 +140,7 @@ static int unpack_blosc(const void *packed, size_t len, void *ret, size_t ret_le
 
 	if (r == 0)
 		r = codec_library_find(&blosc, "blosc_cbuffer_validate", &validate, NULL);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (validate(packed, len, &n) != 0 || n != ret_len)
 		return -EBADMSG;

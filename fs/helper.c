@@ -3,6 +3,8 @@
 #include "base/io.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -23,6 +25,16 @@ static void close_others(int socket)
 	io_close_from(SOCKET + 1);
 }
 
+/* Whether the process is there that asks. Once it has been killed, another may have taken its
+ * place: the next foldfs has mounted on the same path, as the same device even, and what the first
+ * one asked for last would unmount that. */
+static bool is_asked(void)
+{
+	struct pollfd asker = {.fd = SOCKET};
+
+	return poll(&asker, 1, 0) == 0;
+}
+
 /* Another process of this user must not take it over. */
 static _Noreturn void help(int socket, helper_fn *act, void *context)
 {
@@ -33,7 +45,7 @@ static _Noreturn void help(int socket, helper_fn *act, void *context)
 	close_others(socket);
 	if (chdir("/") < 0)
 		_exit(EXIT_FAILURE);
-	while (io_read(SOCKET, &task, 1) == 1) {
+	while (io_read(SOCKET, &task, 1) == 1 && is_asked()) {
 		int r = act(context, task);
 
 		if (io_write_full(SOCKET, &r, sizeof(r)) < 0)

@@ -18,7 +18,8 @@ typedef int helper_fn(void *context, char task);
 
 /* Forks, so that no thread may run. The helper sees `context` as it is now. Returns 0 or -errno. */
 int helper_start(helper_fn *act, void *context, struct helper *ret);
-/* Has a task done. Returns what `act` did, or -EPIPE: the helper has been killed. */
+/* Has a task done, unless this process is killed before the helper begins. Returns what `act` did,
+ * or -EPIPE: the helper has been killed. */
 int helper_ask(const struct helper *helper, char task);
 /* Ends it, and waits for its end. */
 void helper_release(struct helper *helper);

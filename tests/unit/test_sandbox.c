@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -257,6 +258,31 @@ static void a_helper_that_was_killed_is_told_of(void **state)
 	helper_release(&helper);
 }
 
+static int note(void *context, char task)
+{
+	*(char *)context = task;
+	return 0;
+}
+
+static void what_a_process_asked_for_before_it_was_killed_is_not_done(void **state)
+{
+	char *done = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct helper helper = HELPER_NONE;
+
+	(void)state;
+	assert_ptr_not_equal(done, MAP_FAILED);
+	assert_int_equal(helper_start(note, done, &helper), 0);
+	assert_int_equal(helper_ask(&helper, 'a'), 0);
+	kill(helper.pid, SIGSTOP);
+	assert_int_equal(waitpid(helper.pid, NULL, WUNTRACED), helper.pid);
+	assert_int_equal(write(helper.socket, "b", 1), 1);
+	close(helper.socket);
+	kill(helper.pid, SIGCONT);
+	assert_int_equal(waitpid(helper.pid, NULL, 0), helper.pid);
+	assert_int_equal(*done, 'a');
+	munmap(done, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +294,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_written_but_in_the_folder),
 		cmocka_unit_test(a_helper_acts_without_our_descriptors),
 		cmocka_unit_test(a_helper_that_was_killed_is_told_of),
+		cmocka_unit_test(what_a_process_asked_for_before_it_was_killed_is_not_done),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

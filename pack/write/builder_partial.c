@@ -43,9 +43,14 @@ static int open_writable(const char *path)
 {
 	int fd = open_rw(path), error = errno;
 
-	if (fd < 0 && error == EACCES && fchmodat(AT_FDCWD, path, 0600, AT_SYMLINK_NOFOLLOW) == 0) {
-		fd = open_rw(path);
-		error = errno;
+	if (fd < 0 && error == EACCES) {
+		/* fchmodat() without following links needs libc 2.32, or Linux 6.6. */
+		SCOPE_CLOSE int readable = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+		if (readable >= 0 && fchmod(readable, 0600) == 0) {
+			fd = open_rw(path);
+			error = errno;
+		}
 	}
 	return fd < 0 ? -error : fd;
 }

@@ -26,6 +26,9 @@ B        := build$(if $(STATIC),-static)$(if $(SANITIZE),-$(subst $(comma),-,$(S
 pkg       = $(shell $(PKG_CONFIG) $(1))
 WARN     := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes \
             -Wpointer-arith -Wwrite-strings
+# gcc 8 thinks that an initializer with a name, after a compound literal or a load, has none.
+WARN     += $(shell [ "$$($(CC) -dumpversion | cut -d. -f1)" -lt 9 ] 2>/dev/null && \
+            echo -Wno-missing-field-initializers)
 # What is sanitized runs as fast with -O1, and is compiled in three quarters of the time; lines are
 # all that reports need of what -g knows, which saves as much again.
 OPTIMIZE := $(if $(DEBUG),-O0 -g3,$(if $(SANITIZE),-O1 -g1,-O2 -g))

@@ -7,13 +7,15 @@
 #include <fuse_lowlevel.h>
 #include <stdarg.h>
 
-/* FUSE_VERSION is 39 for 3.9, but 310 for 3.10. */
-#if FUSE_VERSION >= 35
+/* FUSE_VERSION does not say: it is 32 for 3.9.0. */
+#ifdef FUSE_CAP_NO_OPENDIR_SUPPORT /* 3.5 */
 typedef unsigned fuse_ioctl_command;
-#define FUSE_KEEP_FOLDER(file) ((file)->cache_readdir = true)
+#define FUSE_KEEP_FOLDER(file)	 ((file)->cache_readdir = true)
+#define FUSE_OPENS_FOLDERS(conn) (!((conn)->capable & FUSE_CAP_NO_OPENDIR_SUPPORT))
 #else
 typedef int fuse_ioctl_command;
-#define FUSE_KEEP_FOLDER(file) ((void)(file))
+#define FUSE_KEEP_FOLDER(file)	 ((void)(file))
+#define FUSE_OPENS_FOLDERS(conn) ((conn)->proto_minor < 29)
 #endif
 
 /* A capability that no kernel offers. */
@@ -24,15 +26,8 @@ typedef int fuse_ioctl_command;
 #define FUSE_CAP_CACHE_SYMLINKS 0
 #endif
 
-/* Whether the kernel takes ENOSYS of opendir for an error: 3.5 and later ones say. */
-#ifdef FUSE_CAP_NO_OPENDIR_SUPPORT
-#define FUSE_OPENS_FOLDERS(conn) (!((conn)->capable & FUSE_CAP_NO_OPENDIR_SUPPORT))
-#else
-#define FUSE_OPENS_FOLDERS(conn) ((conn)->proto_minor < 29)
-#endif
-
 /* Before 3.7, libfuse writes to stderr itself. */
-#if FUSE_VERSION < 37
+#if !__has_include(<fuse_log.h>)
 enum fuse_log_level { FUSE_LOG_ERR = 3 };
 
 static inline void fuse_set_log_func(void (*log)(enum fuse_log_level level, const char *format,

@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <xxhash.h>
 
+#if XXH_VERSION_NUMBER < 800
+#error "foldfs needs xxHash 0.8.0: before, XXH3 gave other values"
+#endif
+
 /* The superblock on disk, little-endian:
  *
  *	  0  "foldfs\r\n"            a transfer that changes line ends changes this first

@@ -236,7 +236,7 @@ int walker_new(struct reader *reader, struct walker **ret, struct err *err)
 	r = file_size_check(reader, (meta.info.last_page + 1) * page_size, err);
 	if (r < 0)
 		return r;
-	walker = calloc(1, sizeof(*walker) + (meta.info.depth + 2) * page_size);
+	walker = calloc(1, sizeof(*walker) + (meta.info.depth + 2u) * page_size);
 	if (!walker)
 		return err_set(err, -ENOMEM, "out of memory");
 	walker->reader = reader;
@@ -244,7 +244,7 @@ int walker_new(struct reader *reader, struct walker **ret, struct err *err)
 	walker->key = walker->memory;
 	for (unsigned i = 0; i < meta.info.depth; i++)
 		walker->levels[i].page = walker->memory + (i + 1) * page_size;
-	walker->scout.page = walker->memory + (meta.info.depth + 1) * page_size;
+	walker->scout.page = walker->memory + (meta.info.depth + 1u) * page_size;
 	*ret = walker;
 	return 0;
 }
@@ -310,7 +310,7 @@ static int page_load(const struct walker *walker, struct tree_level *level, uint
 	r = bounds_check(walker, level, err);
 	if (r < 0)
 		return r;
-	level->count = (le_get16(level->page + 12) - PAGE_HEADER) / 2u;
+	level->count = (unsigned)(le_get16(level->page + 12) - PAGE_HEADER) / 2;
 	return 0;
 }
 

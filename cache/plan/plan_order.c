@@ -332,7 +332,8 @@ static void ask_extent(struct plan_followed *f, const struct plan_view *view, ui
 	}
 	f->ahead -= ahead ? memory : 0;
 	f->marks[extent] &= (uint8_t)~AHEAD;
-	f->marks[extent] |= by_its_reader ? TAKEN : 0;
+	if (by_its_reader)
+		f->marks[extent] |= TAKEN;
 	unlist(f, view, extent);
 }
 
@@ -629,7 +630,7 @@ void plan_order_commit(struct plan_order *order, const struct plan_view *view,
 		unlist(f, view, extent);
 		if (!(*mark & AHEAD))
 			f->ahead += plan_memory(view, extent);
-		*mark |= AHEAD | (*mark & PLANNED ? TWICE : PLANNED);
+		*mark = (uint8_t)(*mark | AHEAD | (*mark & PLANNED ? TWICE : PLANNED));
 	}
 	if (accepted && run->wanted == PLAN_NONE)
 		f->cursor = run->extents[accepted - 1] + 1;

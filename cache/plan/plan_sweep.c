@@ -142,7 +142,8 @@ static bool epoch_was_whole(const struct plan_sweep *sweep, const struct plan_vi
 	for (uint64_t number = 0; number < sweep->block_count; number++) {
 		if (sweep->blocks[number].epoch == 0)
 			continue;
-		distinct += sweep->blocks[number].epoch + kept_in(sweep, view, number);
+		distinct += sweep->blocks[number].epoch;
+		distinct += kept_in(sweep, view, number);
 		touched += block_size(view, number);
 	}
 	return distinct * 10 >= touched * 9;
@@ -174,7 +175,7 @@ static void keep_planned(struct plan_sweep *sweep)
 	for (uint64_t number = 0; number < sweep->block_count; number++) {
 		struct plan_block *block = block_at(sweep, number);
 
-		block->planned += block->epoch;
+		block->planned = (uint16_t)(block->planned + block->epoch);
 		block->epoch = block->asked = 0;
 		for (uint64_t i = number * (PLAN_BLOCK / 8), n = 0; n < PLAN_BLOCK / 8; i++, n++)
 			sweep->planned[i] |= sweep->asked[i];

@@ -226,7 +226,7 @@ static int add_requests(struct buf *buf, const struct exposed_mount *mounts, siz
 		{
 			if (r == 0)
 				r = add_count(buf, name, &mounts[i], "operation", operation,
-					      json_object_get_uint64(sent));
+					      snapshot_number(sent));
 		}
 	}
 	return r;

@@ -74,7 +74,7 @@ static int block_requests(const struct snapshot *s)
 		return 0;
 	json_object_object_foreach(requests, name, count)
 	{
-		uint64_t sent = json_object_get_uint64(count);
+		uint64_t sent = snapshot_number(count);
 
 		if (sent && r == 0 && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz")])
 			r = buf_addf(&text, "%s%s %s", text.len ? "   " : "", name,
@@ -305,7 +305,7 @@ static uint64_t other_requests(const struct snapshot *s)
 
 		for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
 			other = other && strcmp(name, shown[i]) != 0;
-		sum += other ? json_object_get_uint64(count) : 0;
+		sum += other ? snapshot_number(count) : 0;
 	}
 	return sum;
 }

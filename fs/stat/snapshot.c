@@ -104,9 +104,17 @@ struct json_object *snapshot_member(const struct snapshot *s, const char *member
 	return json_object_is_type(found, type) ? found : NULL;
 }
 
+/* Without json_object_get_uint64(), which json-c has since 0.14. */
+uint64_t snapshot_number(struct json_object *number)
+{
+	int64_t value = json_object_get_int64(number);
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
 uint64_t snapshot_count(const struct snapshot *s, const char *member)
 {
-	return json_object_get_uint64(snapshot_member(s, member, json_type_int));
+	return snapshot_number(snapshot_member(s, member, json_type_int));
 }
 
 /* A real number that happens to be whole arrives as an integer. */

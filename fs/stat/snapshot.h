@@ -8,7 +8,7 @@
 #define FS_STAT_SNAPSHOT_H
 
 #include "base/err.h"
-#include <json-c/json_types.h>
+#include <json-c/json_object.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,6 +43,9 @@ bool snapshot_flag(const struct snapshot *s, const char *member);
 const char *snapshot_text(const struct snapshot *s, const char *member);
 struct json_object *snapshot_member(const struct snapshot *s, const char *member,
 				    enum json_type type);
+
+/* A count that was found in another way. Counts are INT64_MAX at most, and 0 at least. */
+uint64_t snapshot_number(struct json_object *number);
 
 /* How much a count has grown. */
 uint64_t snapshot_grown(const struct snapshot *before, const struct snapshot *after,

@@ -20,7 +20,7 @@ static void test_a_metric_has_its_heading_once_and_a_sample_for_each_mount(void 
 {
 	struct exposed_mount mounts[] = {
 		mount_of("/mnt/a",
-			 "{'served_bytes': 18446744073709551615, 'changed': true,"
+			 "{'served_bytes': 9223372036854775807, 'changed': true,"
 			 " 'wait': {'oldest_ms': 1500, 'total_us': 2500000}}"),
 		mount_of("/mnt/b", "{'served_bytes': 7, 'far': {'requests': 3}}"),
 		{.path = "/mnt/c"},
@@ -29,7 +29,7 @@ static void test_a_metric_has_its_heading_once_and_a_sample_for_each_mount(void 
 		"foldfs_up{mount=\"/mnt/b\"} 1\nfoldfs_up{mount=\"/mnt/c\"} 0\n",
 		"# HELP foldfs_served_bytes_total Bytes given to the kernel.\n"
 		"# TYPE foldfs_served_bytes_total counter\n"
-		"foldfs_served_bytes_total{mount=\"/mnt/a\"} 18446744073709551615\n"
+		"foldfs_served_bytes_total{mount=\"/mnt/a\"} 9223372036854775807\n"
 		"foldfs_served_bytes_total{mount=\"/mnt/b\"} 7\n#",
 		"foldfs_oldest_wait_seconds{mount=\"/mnt/a\"} 1.500000\n#",
 		"foldfs_wait_seconds_sum{mount=\"/mnt/a\"} 2.500000\n",

@@ -89,7 +89,7 @@ static int take_wide(struct cursor *cursor, const struct form *form, struct item
 {
 	const uint8_t *bytes;
 	uint64_t number = 0;
-	unsigned bits = 8 * form->width;
+	unsigned bits = 8u * form->width;
 	int r = get(cursor, form->width, &bytes, err);
 
 	if (r < 0)

@@ -20,7 +20,9 @@ int jpeg_trap_code(int message)
 		return -ENOMEM;
 	case JERR_NO_BACKING_STORE:
 		return -EFBIG;
+#if JPEG_LIB_VERSION < 70 /* later ones have it */
 	case JERR_ARITH_NOTIMPL:
+#endif
 	case JERR_BAD_PRECISION:
 	case JERR_CCIR601_NOTIMPL:
 	case JERR_COMPONENT_COUNT:

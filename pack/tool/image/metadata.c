@@ -59,7 +59,7 @@ static unsigned xmp_orientation(const uint8_t *data, size_t len)
 	at += sizeof(name) - 1;
 	while (at < end && (*at == '=' || *at == '"' || *at == '\'' || *at == '>'))
 		at++;
-	return at < end && *at >= '0' && *at <= '9' ? sane(*at - '0') : 1;
+	return at < end && *at >= '0' && *at <= '9' ? sane((uint32_t)(*at - '0')) : 1;
 }
 
 unsigned metadata_orientation(const uint8_t *payload, size_t len)

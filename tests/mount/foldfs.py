@@ -51,6 +51,7 @@ has_photos = pytest.mark.skipif(not PHOTOS.is_dir(), reason=f"no photos in {PHOT
 
 libc = ctypes.CDLL(None, use_errno=True)
 MNT_FORCE = 1  # sys/mount.h
+PIDFD_OPEN = 434  # asm/unistd.h
 
 
 def needs(*programs):
@@ -190,13 +191,14 @@ def daemon_of(path):
 
 def wait_for(pid, seconds=PATIENCE):
     """Waits for a child; its exit status, or minus the signal, or None if it still runs."""
-    fd = os.pidfd_open(pid)
+    fd = libc.syscall(PIDFD_OPEN, pid, 0)  # os.pidfd_open() is new in Python 3.9
     try:
         if not select.select([fd], [], [], seconds)[0]:
             return None
     finally:
         os.close(fd)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    status = os.waitpid(pid, 0)[1]
+    return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
 
 
 def wait_until(true):

@@ -605,9 +605,10 @@ def test_other_questions_are_those_of_a_terminal(mounted):
 def refused(path, command=(), **options):
     done = run(*command, FOLDSTAT, path, status=1, **options)
     assert done.out == ""
-    line = done.err.removesuffix("\n")
-    assert "\n" not in line and line.startswith(f"foldstat: {path}: ")
-    return line.removeprefix(f"foldstat: {path}: ")
+    [line] = done.err.splitlines()
+    begin = f"foldstat: {path}: "
+    assert line.startswith(begin)
+    return line[len(begin):]
 
 
 @pytest.mark.parametrize("name", ["folder", "file", "folder/other"])

@@ -354,7 +354,7 @@ def running(pack, point, script):
 @pytest.mark.parametrize("signo", SIGNALS)
 def test_a_signal_is_passed_to_the_command(small, point, signo):
     # A trap that comes just before `read` waits for its line; one before sleep(1) not for long.
-    script = f"trap 'exit 42' {signo.name.removeprefix('SIG')}; echo ready; " \
+    script = f"trap 'exit 42' {signo.name[len('SIG'):]}; echo ready; " \
              "while :; do sleep 0.01; done"
     with running(small[1], point, script) as process:
         process.send_signal(signo)

@@ -34,7 +34,7 @@ TIMES = {b"before 1970": -123456789_000000001, b"epoch": 0, b"nanosecond": 1_700
 
 
 def noise(seed, size):
-    return random.Random(seed).randbytes(size)
+    return random.Random(seed).getrandbits(8 * size).to_bytes(size, "little") if size else b""
 
 
 def write(path, data=b"", mode=0o644):

@@ -1081,7 +1081,9 @@ static void sizes_that_lie_are_damage(void **state)
 	f->bytes.len = 2 * RECORD;
 	add_pax(&f->bytes, PAX("size", "-1"));
 	add_file(&f->bytes, "y", "1");
-	expect_failure(f, -EBADMSG, "damaged after 'x': tar size attribute is negative");
+	/* What follows is said by libarchive, of each version. */
+	assert_int_equal(read_first(f, f->bytes.len), -EBADMSG);
+	assert_ptr_equal(strstr(f->err.text, "damaged after 'x': "), f->err.text);
 }
 
 static void a_size_beyond_8_gib_is_in_the_pax_header(void **state)

@@ -105,8 +105,10 @@ hdf5     = $(firstword $(shell for name in hdf5-serial hdf5; do \
 helpers  = $(if $(hdf5),$(if $(STATIC),,$(B)/foldpack-hdf5))
 # Whoever hands on static programs hands on libraries.
 licenses := $(if $(STATIC),$(B)/licenses)
+# Of tests/portability.sh.
+systems  := bullseye focal aarch64 kernel
 
-.PHONY: all static check-static check-old check-aarch64
+.PHONY: all static check-static check-old $(addprefix check-,$(systems))
 .SECONDEXPANSION:
 all: $(programs) $$(helpers)
 
@@ -123,8 +125,9 @@ check-static: wheel
 	$(Q)FOLDFS_BUILD=$(abspath build-static) $(PYTEST) -m '$(MARKED)' -n $(shell nproc) \
 		$(addprefix tests/mount/test_,$(addsuffix .py,static wheel older tree tar verify foldstat))
 
-# In roots of other systems, which are made first: see the script.
-check-old check-aarch64:
+# With other systems, which are made first: see the script.
+check-old: check-bullseye check-focal
+$(addprefix check-,$(systems)):
 	$(Q)sh tests/portability.sh $(@:check-%=%)
 
 tool_libs = -Wl,--as-needed $(LMDB_LIBS) $(call pkg,--libs $(LIBRARIES)) -lpthread -ldl -lm
@@ -409,7 +412,8 @@ clean:
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
-	@echo "goals: all static wheel check soak check-static check-old check-aarch64 check-clients"
+	@echo "goals: all static wheel check soak check-static check-clients"
+	@echo "       check-bullseye check-focal check-old (both) check-aarch64 check-kernel"
 	@echo "       demo bench lint analyze map fuzz install uninstall dist deb rpm reproducible clean"
 	@echo "       check-unit, check-mount [TESTS='-k NAME']"
 	@echo "       soak [EPOCHS=N] [SOAK_MINUTES=N], soak-readers [SOAK_MINUTES=N]"

@@ -1,83 +1,141 @@
 #!/bin/sh
-# portability.sh old|aarch64 [FOLDER]: builds and tests in a root of another system, which is made
-# in FOLDER the first time (1 GB; needs root and debootstrap).
+# portability.sh SYSTEM [FOLDER]: builds and tests with another system, which is made in FOLDER
+# (/var/tmp/foldfs-SYSTEM) the first time: 1 GB; needs root and debootstrap.
 #
-#   old      Debian 11: gcc 10 and 9, clang 11, libfuse 3.10, libc 2.31, headers of Linux 5.10;
-#            unit tests, and the mount tests of what depends on the system
-#   aarch64  cross-compiled, static programs too; unit tests by qemu
+#   bullseye  Debian 11: gcc 10 and 9, clang 11, libfuse 3.10, libc 2.31, headers of Linux 5.10;
+#             unit tests, and the mount tests of what depends on the system
+#   focal     Ubuntu 20.04: gcc 8, libfuse 3.9, json-c 0.13, API 8 of libjpeg, headers of Linux 5.4;
+#             the same tests. Its xxHash is older than 0.8, and Debian 11's is taken
+#   aarch64   cross-compiled, static programs too; unit tests by qemu
+#   kernel    Linux 4.18 of Ubuntu 18.04, by qemu-system-x86: tests/guest.sh with static programs,
+#             and busybox-static of this system
 set -eu
 
-system=${1:?"usage: portability.sh old|aarch64 [FOLDER]"}
+system=${1:?"usage: portability.sh bullseye|focal|aarch64|kernel [FOLDER]"}
 root=${2:-/var/tmp/foldfs-$system}
+debian=http://deb.debian.org/debian
+ubuntu=http://archive.ubuntu.com/ubuntu
+version=4.18.0-25
 libraries='libfuse3-dev liblmdb-dev libxxhash-dev libjson-c-dev libjpeg-dev libarchive-dev
     zlib1g-dev nettle-dev libncurses-dev libcurl4-openssl-dev libcmocka-dev'
 archives='libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev'
+tested="make pkg-config fuse3 strace attr acl python3-pytest python3-pytest-xdist python3-numpy
+    python3-lmdb python3-pil libsnappy1v5 $libraries"
 
-case $system in
-old)
-    suite=bullseye
-    packages="gcc gcc-9 clang make pkg-config fuse3 strace attr acl python3-pytest
-        python3-pytest-xdist python3-numpy python3-lmdb python3-pil $libraries"
-    ;;
-aarch64)
-    suite=bookworm
-    packages='make pkg-config qemu-user-static gcc-aarch64-linux-gnu g++-aarch64-linux-gnu'
-    for name in libc6-dev $libraries $archives; do
-        packages="$packages $name:arm64"
-    done
-    ;;
-*)
-    echo "portability.sh: neither 'old' nor 'aarch64': $system" >&2
-    exit 2
-    ;;
-esac
-
-make_root() {
-    debootstrap --variant=minbase "$suite" "$root"
-    [ "$system" = old ] || chroot "$root" dpkg --add-architecture arm64
+make_root() { # SUITE MIRROR PACKAGES
+    debootstrap --variant=minbase --components=main,universe "$1" "$root" "$2"
+    "prepare_$system"
     chroot "$root" apt-get -q update
     # shellcheck disable=SC2086  # words
-    DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -qy install --no-install-recommends \
-        $packages
-    touch "$root/made"
-}
-
-copy_tree() {
-    mkdir -p "$root/src"
-    tar -c --exclude='./build*' --exclude=./.git . | tar -x -C "$root/src"
+    DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -qy install --no-install-recommends $3
 }
 
 # In a mount namespace where the root is a mount, as a container's is.
 within() {
+    mkdir -p "$root/src"
+    tar -c --exclude='./build*' --exclude=./.git . | tar -x -C "$root/src"
     # shellcheck disable=SC2016  # expanded by that shell
     unshare --mount sh -c 'mount --bind "$1" "$1" && cd "$1" && mount -t proc proc proc &&
         mount --rbind /dev dev && exec chroot . sh -c "set -e; cd /src; $2"' sh "$root" "$1"
 }
 
-# shellcheck disable=SC2016  # expanded in that root
-test_old() {
-    within 'make DEPS=no all build/model
-        make DEPS=no CC=gcc-9 B=build-gcc-9
-        make DEPS=no CC=clang B=build-clang
-        units=$(ls tests/unit/test_*.c | sed "s,tests/,build/,; s,[.]c\$,,")
-        make DEPS=no $units
+units=$(echo tests/unit/test_*.c | sed 's,tests/,build/,g; s,[.]c,,g')
+
+test_here() { # CC
+    within "make -j$(nproc) DEPS=no WERROR=1 CC=$1 all build/model
+        make -j$(nproc) DEPS=no CC=$1 $units
         sh tests/unit/run.sh $units
         cd tests/mount; FOLDFS_BUILD=/src/build python3 -B -m pytest -q -p no:cacheprovider \
-            -m "not slow and not alone" test_foldstat.py test_lifecycle.py test_model.py \
-            test_older.py test_options.py test_sandbox.py test_tree.py test_users.py'
+            -m 'not slow and not alone' test_foldstat.py test_lifecycle.py test_model.py \
+            test_older.py test_options.py test_sandbox.py test_tree.py test_users.py"
 }
 
-# shellcheck disable=SC2016  # expanded in that root
+# --- systems ----------------------------------------------------------------------------------
+
+make_bullseye() {
+    make_root bullseye $debian "gcc gcc-9 clang $tested"
+}
+
+prepare_bullseye() {
+    :
+}
+
+test_bullseye() {
+    within "make -j$(nproc) DEPS=no CC=gcc-9 B=build-gcc-9
+        make -j$(nproc) DEPS=no CC=clang B=build-clang"
+    test_here gcc
+}
+
+make_focal() {
+    make_root focal $ubuntu "gcc-8 $tested"
+}
+
+prepare_focal() {
+    keys=/usr/share/keyrings/debian-archive-keyring.gpg
+    cp $keys "$root$keys"
+    echo "deb [signed-by=$keys] $debian bullseye main" >"$root/etc/apt/sources.list.d/debian.list"
+    printf 'Package: %s\nPin: release n=bullseye\nPin-Priority: %s\n\n' '*' -1 'libxxhash*' 900 \
+        >"$root/etc/apt/preferences.d/xxhash"
+    ln -s /proc/self/mounts "$root/etc/mtab"
+}
+
+test_focal() {
+    test_here gcc-8
+}
+
+make_aarch64() {
+    packages='make pkg-config qemu-user-static gcc-aarch64-linux-gnu g++-aarch64-linux-gnu'
+    for name in libc6-dev $libraries $archives; do
+        packages="$packages $name:arm64"
+    done
+    make_root bookworm $debian "$packages"
+}
+
+prepare_aarch64() {
+    chroot "$root" dpkg --add-architecture arm64
+}
+
 test_aarch64() {
-    within 'export PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig
-        cross="DEPS=no CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar"
-        make $cross build/foldfs build/foldpack build/foldstat
-        make $cross STATIC=1 all
-        units=$(ls tests/unit/test_*.c | sed "s,tests/,build/,; s,[.]c\$,,")
-        make $cross $units
-        for unit in $units; do qemu-aarch64-static $unit || echo "failed: $unit"; done'
+    within "export PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig
+        cross='DEPS=no CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar'
+        make -j$(nproc) \$cross build/foldfs build/foldpack build/foldstat
+        make -j$(nproc) \$cross STATIC=1 all
+        make -j$(nproc) \$cross $units
+        for unit in $units; do qemu-aarch64-static \$unit || echo failed: \$unit; done"
 }
 
-[ -e "$root/made" ] || make_root
-copy_tree
+make_kernel() {
+    mkdir -p "$root"
+    image=linux-image-unsigned-$version-generic_$version.26~18.04.1_amd64.deb
+    wget -q -O "$root/image.deb" $ubuntu/pool/main/l/linux-hwe/$image
+    dpkg-deb -x "$root/image.deb" "$root/image"
+}
+
+test_kernel() {
+    make static
+    rm -rf "$root/guest"
+    mkdir -p "$root/guest/bin" "$root/guest/proc"
+    cp build-static/foldfs build-static/foldpack build-static/foldstat /bin/busybox \
+        "$root/guest/bin/"
+    ln -s busybox "$root/guest/bin/sh"
+    cp tests/guest.sh "$root/guest/init"
+    (cd "$root/guest" && find . | busybox cpio -o -H newc | gzip -1) >"$root/guest.gz"
+    truncate -s 0 "$root/disk"
+    truncate -s 1G "$root/disk"
+    qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 1G -nodefaults -nographic -serial stdio \
+        -no-reboot -kernel "$root/image/boot/vmlinuz-$version-generic" -initrd "$root/guest.gz" \
+        -append 'console=ttyS0 quiet panic=-1 no_timer_check' \
+        -drive "file=$root/disk,format=raw,if=ide,cache=unsafe" | tee "$root/log"
+    grep -q 'guest: all good' "$root/log"
+}
+
+case $system in
+bullseye | focal | aarch64 | kernel) ;;
+*)
+    echo "portability.sh: neither bullseye, focal, aarch64 nor kernel: $system" >&2
+    exit 2
+    ;;
+esac
+[ -e "$root/made" ] || "make_$system"
+touch "$root/made"
 "test_$system"

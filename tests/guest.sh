@@ -1,0 +1,108 @@
+#!/bin/sh
+# guest.sh: the first process of a virtual machine with an old kernel (portability.sh kernel).
+# Static programs pack a folder, mount the pack in several ways, and what is seen is compared. The
+# console says how it ended.
+set -eu
+export PATH=/bin
+/bin/busybox --install -s /bin
+
+end() {
+    status=$?
+    [ $status = 0 ] && echo 'guest: all good' || echo "guest: failed ($status)"
+    sync
+    poweroff -f
+}
+trap end EXIT
+
+say() {
+    echo "guest: $*"
+}
+
+make_disk() {
+    mkdir -p /dev /proc /tmp /disk /etc
+    mount -t devtmpfs dev /dev || :
+    chmod 666 /dev/fuse /dev/null
+    mount -t proc proc /proc
+    mount -t tmpfs tmp /tmp
+    mke2fs -F /dev/sda >/dev/null
+    mount -t ext4 /dev/sda /disk
+    chmod 1777 /disk
+    echo 'root:x:0:0::/:/bin/sh' >/etc/passwd
+    echo 'nobody:x:65534:65534::/:/bin/sh' >>/etc/passwd
+}
+
+# Files of all sizes around a page, a block and an extent; links, an empty folder, odd names.
+make_tree() {
+    for folder in a b 'with space'; do
+        mkdir -p "/disk/tree/$folder/empty"
+        for size in 0 1 4095 4096 4097 131072 1048575 1048576 1048577 3000000; do
+            head -c $size /dev/urandom >"/disk/tree/$folder/$size"
+        done
+        i=0
+        while [ $i -lt 300 ]; do
+            echo "$folder $i" >"/disk/tree/$folder/file $i"
+            i=$((i + 1))
+        done
+        ln -s ../a/4097 "/disk/tree/$folder/link"
+    done
+    ln /disk/tree/a/4096 /disk/tree/b/hard
+    chmod 640 /disk/tree/a/1
+    touch -d '2001-02-03 04:05:06' /disk/tree/a/4095
+}
+
+# Until the kernel has random numbers, which it gets from what devices do, foldpack waits.
+stir() {
+    while [ ! -e /disk/pack ]; do
+        echo >/disk/stirred
+        sync
+    done
+}
+
+# Everything about a tree that a pack keeps.
+content() {
+    cd "$1"
+    find . ! -type l -exec stat -c '%n %a %Y %F' {} + | sort
+    find . -type l -exec stat -c '%N' {} + | sort
+    find . -type f -exec sha1sum {} + | sort
+    cd /
+}
+
+compare() {
+    content "$1" >/tmp/seen
+    cmp /tmp/want /tmp/seen
+}
+
+mounted() { # OPTION ...
+    say "mounts: $*"
+    foldfs "$@" /disk/pack /disk/mnt
+    compare /disk/mnt
+    echo 3 >/proc/sys/vm/drop_caches
+    compare /disk/mnt
+    foldstat /disk/mnt >/tmp/stats
+    umount /disk/mnt
+}
+
+make_disk
+mkdir /disk/mnt
+say "Linux $(uname -r)"
+foldfs --version
+make_tree
+content /disk/tree >/tmp/want
+grep -E '^[0-9a-f]{40}' /tmp/want >/tmp/sums
+say 'packs, verifies, extracts'
+stir &
+foldpack create -q /disk/tree /disk/pack
+foldpack verify -q /disk/pack
+foldpack extract -q /disk/pack /disk/out
+compare /disk/out
+mounted
+mounted --cache=pool
+mounted --cache=pool --io=direct
+mounted --sandbox=off
+say 'mounts for a command, and for one of a user'
+sums='cd /disk/mnt && find . -type f -exec sha1sum {} + | sort'
+chown nobody /disk/mnt
+foldfs /disk/pack /disk/mnt -- sh -c "$sums" >/tmp/seen
+cmp /tmp/sums /tmp/seen
+su nobody -c "foldfs /disk/pack /disk/mnt -- sh -c '$sums'" >/tmp/seen
+cmp /tmp/sums /tmp/seen

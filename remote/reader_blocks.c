@@ -186,6 +186,8 @@ static int copy_read_now(struct reader *reader, struct iovec *iov, int count, ui
 
 	if (!copy->blocks)
 		return reader_read_now(copy->far, iov, count, offset, needed);
+	if (copy->far_waits && !blocks_complete(copy->blocks))
+		return -EAGAIN;
 	if (offset + needed > blocks_size(copy->blocks) ||
 	    !has_all(copy, offset, pages_end(offset + needed)))
 		return -EAGAIN;
@@ -325,12 +327,13 @@ static void copy_known(struct reader *reader, const void *head, size_t len)
 {
 	struct reader_blocks *copy = copy_of(reader);
 	XXH128_hash_t sum = XXH3_128bits(head, len);
-	struct reader_identity identity;
+	struct reader_identity identity = {0};
 	char key[BLOCK_KEY_DIGITS + 1];
 	int r = reader_identity(copy->far, &identity);
 
 	if (copy->blocks)
 		return;
+	copy->known = identity;
 	sum = XXH3_128bits_withSeed(&sum, sizeof(sum), identity.size);
 	snprintf(key, sizeof(key), "%016llx%016llx", (unsigned long long)sum.high64,
 		 (unsigned long long)sum.low64);
@@ -372,7 +375,12 @@ static int copy_prepare(struct reader *reader, enum reader_io io)
 
 static int copy_identity(struct reader *reader, struct reader_identity *ret)
 {
-	return reader_identity(copy_of(reader)->far, ret);
+	const struct reader_blocks *copy = copy_of(reader);
+
+	if (!copy->blocks || !blocks_complete(copy->blocks))
+		return reader_identity(copy->far, ret);
+	*ret = copy->known;
+	return 0;
 }
 
 static void copy_hints(const struct reader *reader, struct reader_hints *ret)
@@ -451,6 +459,7 @@ int reader_blocks_new(struct reader *far, const struct reader_blocks_params *par
 {
 	struct reader_blocks *copy = calloc(1, sizeof(*copy));
 	char *name = strdup(params->name);
+	struct reader_hints hints;
 
 	if (!copy || !name) {
 		free(copy);
@@ -464,6 +473,8 @@ int reader_blocks_new(struct reader *far, const struct reader_blocks_params *par
 	copy->name = name;
 	copy->notice = params->notice;
 	copy->fill = params->fill;
+	hints = reader_hints(far);
+	copy->far_waits = hints.remote && !hints.far;
 	*ret = &copy->reader;
 	return 0;
 }

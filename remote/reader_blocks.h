@@ -15,8 +15,8 @@
  * With `fill`, once a 64th part of the file has been read, the rest is fetched too, after what
  * readers want, if there is room for all of it (block_filler.h).
  *
- * A complete copy is like a local file: hints say so, and the far reader is asked for the identity
- * only. */
+ * A complete copy is like a local file: hints say so, and the far reader is asked for nothing, not
+ * even for the identity. */
 #ifndef REMOTE_READER_BLOCKS_H
 #define REMOTE_READER_BLOCKS_H
 

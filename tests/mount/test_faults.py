@@ -132,6 +132,23 @@ def test_waiting_readers_do_not_hold_up_the_rest(small, place, mount, remembered
         behind.close()
 
 
+def test_a_complete_copy_is_served_whatever_its_storage_does(small, place, mount):
+    with Gate(small[1].read_bytes(), place / "gate", remembered=False) as gate:
+        mounted = looked_up(mount(gate.path, "-f", "--readahead=0", "--threads=2",
+                                  f"--cache-dir={place / 'cache'}"))
+        (mounted / "program").read_bytes()
+        (mounted / "large").read_bytes()
+        wait_until(lambda: mounted.stats()["disk_cache"]["state"] == "complete")
+        gate.shut()
+        with concurrent.futures.ThreadPoolExecutor(1) as threads:
+            try:
+                want = trees.content(small[0])
+                assert threads.submit(trees.content, mounted).result(PATIENCE / 6) == want
+            finally:
+                gate.open()
+        mounted.close()
+
+
 def test_readers_of_one_file_share_one_read(gate, behind):
     """Ways to the same bytes that miss the kernel's cache: direct I/O."""
     gate.shut()

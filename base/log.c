@@ -145,6 +145,11 @@ void log_notice(const char *format, ...)
 	va_end(args);
 }
 
+void log_notice_line(const char *line)
+{
+	log_notice("%s", line);
+}
+
 void log_detail(const char *format, ...)
 {
 	va_list args;

@@ -29,6 +29,7 @@ void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define log_fail(code, ...) (log_error(__VA_ARGS__), (code))
 /* Shown unless -q: warnings and the line that says what was decided. */
 void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_notice_line(const char *line); /* the same, for libraries that call back */
 /* Shown with -v. */
 void log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -11,11 +11,6 @@ struct disk_cache {
 	struct buf readers; /* the readers, protected by lock until all are added */
 };
 
-static void say_notice(const char *line)
-{
-	log_notice("%s", line);
-}
-
 int disk_cache_open(const char *spec, struct disk_cache **ret, struct err *err)
 {
 	struct disk_cache *disk = calloc(1, sizeof(*disk));
@@ -52,7 +47,7 @@ int disk_cache_add(struct disk_cache *disk, const char *name, struct reader *far
 		   struct reader **ret)
 {
 	const struct reader_blocks_params params = {
-		.store = disk->store, .name = name, .fill = true, .notice = say_notice};
+		.store = disk->store, .name = name, .fill = true, .notice = log_notice_line};
 	struct reader *reader;
 	int r;
 
@@ -75,12 +70,6 @@ int disk_cache_find(struct disk_cache *disk, const char *name, struct reader **r
 	return block_store_find(disk->store, name, ret);
 }
 
-static struct reader *const *readers_of(const struct disk_cache *disk, size_t *ret_count)
-{
-	*ret_count = BUF_COUNT(&disk->readers, struct reader *);
-	return (struct reader *const *)(const void *)disk->readers.data;
-}
-
 /* A copy that was complete, except for damaged pages that are fetched again. */
 static bool is_nearly_complete(struct reader *reader)
 {
@@ -92,8 +81,8 @@ static bool is_nearly_complete(struct reader *reader)
 
 void disk_cache_fill(struct disk_cache *disk, bool all)
 {
-	size_t count;
-	struct reader *const *readers = readers_of(disk, &count);
+	size_t count = BUF_COUNT(&disk->readers, struct reader *);
+	struct reader *const *readers = BUF_ITEMS(&disk->readers, struct reader *const);
 
 	for (size_t i = 0; i < count; i++)
 		if (all || is_nearly_complete(readers[i]))
@@ -136,8 +125,8 @@ static void add_stats(struct reader *reader, struct reader_blocks_stats *sum)
 void disk_cache_report(struct disk_cache *disk, struct json *json)
 {
 	struct reader_blocks_stats sum = {.complete = true};
-	size_t count;
-	struct reader *const *readers = readers_of(disk, &count);
+	size_t count = BUF_COUNT(&disk->readers, struct reader *);
+	struct reader *const *readers = BUF_ITEMS(&disk->readers, struct reader *const);
 
 	for (size_t i = 0; i < count; i++)
 		add_stats(readers[i], &sum);

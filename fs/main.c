@@ -529,18 +529,13 @@ static int mount_and_serve(struct program *program, struct err *err)
 	return r < 0 ? r : serve_mount(program, err);
 }
 
-static void say_notice(const char *line)
-{
-	log_notice("%s", line);
-}
-
 static int start(struct program *program)
 {
 	struct settings *settings = &program->settings;
 	struct err err = {0};
 	int r;
 
-	settings->remote.notice = say_notice;
+	settings->remote.notice = log_notice_line;
 	r = mount_new(settings, &program->mount, &err);
 	if (r < 0)
 		return complain(NULL, &err, r);

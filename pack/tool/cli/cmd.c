@@ -14,11 +14,6 @@ int cmd_usage_error(const struct opt_command *command, const char *text)
 	return log_fail(EXIT_USAGE, "%s; see '%s --help'", text, command->name);
 }
 
-static void say_notice(const char *line)
-{
-	log_notice("%s", line);
-}
-
 static int open_reader(void *common, const char *name, struct reader **ret, struct err *err)
 {
 	return reader_open(name, &((const struct cmd_common *)common)->remote, ret, err);
@@ -30,11 +25,11 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 	struct err err = {0};
 
 	line->common->remote = (struct remote_settings)REMOTE_DEFAULTS;
-	line->common->remote.notice = say_notice;
+	line->common->remote.notice = log_notice_line;
 	line->common->foreign = (struct foreign_settings){.open = open_reader,
 							  .context = line->common,
 							  .show = name_shown,
-							  .notice = say_notice};
+							  .notice = log_notice_line};
 	if (opt_parse(line->command, line->settings, argc, argv, &parsed, &err) < 0)
 		return cmd_usage_error(line->command, err.text);
 	if (parsed.want == OPT_HELP) {

@@ -10,6 +10,7 @@
  * that leaves early in an epoch, after it was used, may come late in the next. */
 #include "cache/residency.h"
 #include "base/bits.h"
+#include "base/math.h"
 #include "cache/page.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +56,7 @@ int residency_new(uint64_t extents, uint64_t most, struct residency **ret)
 		return -ENOMEM;
 	residency->most = most;
 	residency->recent = most == RESIDENCY_ALL;
-	residency->epoch = 2 * extents > EPOCH ? 2 * extents : EPOCH;
+	residency->epoch = max(2 * extents, EPOCH);
 	residency->set_bytes = extents / 8 + 1;
 	residency->in = calloc(2, residency->set_bytes);
 	if (!residency->in) {
@@ -82,7 +83,6 @@ void residency_recent(struct residency *residency, bool recent)
 	if (residency->recent == recent)
 		return;
 	residency->recent = recent;
-	memset(residency->in, 0, 2 * residency->set_bytes);
 	begin_share(residency);
 }
 
@@ -108,10 +108,8 @@ static void lose(struct residency *residency, uint64_t extent, uint64_t memory)
 
 static void grow(struct residency *residency, uint64_t memory)
 {
-	uint64_t step = memory * residency->pace / STEP;
+	uint64_t step = min(memory * residency->pace / STEP, residency->most - residency->limit);
 
-	if (step > residency->most - residency->limit)
-		step = residency->most - residency->limit;
 	residency->limit += step;
 	residency->grown += step;
 	if (residency->grown < residency->most / STEP || residency->pace == STEP)

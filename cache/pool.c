@@ -457,9 +457,8 @@ void pool_limit(struct pool *pool, uint64_t bytes)
 		slots_discard(&pool->slots, held - pool->limit);
 }
 
-void pool_filled(struct pool *pool, struct pool_extent *extent)
+void pool_filled(struct pool_extent *extent)
 {
-	(void)pool;
 	extent->state = POOL_READY;
 }
 

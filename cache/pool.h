@@ -138,7 +138,7 @@ void pool_epoch(struct pool *pool, uint32_t epoch);
 void pool_limit(struct pool *pool, uint64_t bytes);
 
 /* The end of a fill; the filler keeps its pin. */
-void pool_filled(struct pool *pool, struct pool_extent *extent);
+void pool_filled(struct pool_extent *extent);
 void pool_failed(struct pool *pool, struct pool_extent *extent, int error);
 
 /* Pieces of memory that hold bytes from..from + size of an extent, neighbours joined.

@@ -212,7 +212,7 @@ static struct waiter *take_waiters(struct cache *cache, struct pool_extent *exte
 	if (error)
 		pool_failed(cache->pool, extent, error);
 	else
-		pool_filled(cache->pool, extent);
+		pool_filled(extent);
 	for (struct wait_link *link = extent->waiters; link;) {
 		struct wait_link *next = link->next;
 		struct waiter *waiter = waiter_arrived(link);

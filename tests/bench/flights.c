@@ -174,7 +174,7 @@ static void fill_extent(struct sim *sim, struct pool_extent *extent)
 	struct worker *waiting = extent->waiters;
 
 	extent->waiters = NULL;
-	pool_filled(sim->cache->pool, extent);
+	pool_filled(extent);
 	while (waiting) {
 		struct worker *next = waiting->next;
 

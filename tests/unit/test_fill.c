@@ -31,7 +31,7 @@ static void on_filled(struct cache *cache, struct pool_extent *extent, int error
 		outcome.error = error;
 		pool_failed(cache->pool, extent, error);
 	} else {
-		pool_filled(cache->pool, extent);
+		pool_filled(extent);
 	}
 	pool_unpin(cache->pool, extent);
 }

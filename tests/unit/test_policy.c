@@ -35,7 +35,7 @@ static bool use(struct pool *pool, uint32_t number)
 		pool_pin(pool, extent);
 	} else {
 		assert_int_equal(pool_add(pool, &place, POOL_USED, &extent), 0);
-		pool_filled(pool, extent);
+		pool_filled(extent);
 	}
 	pool_ask(pool, extent);
 	pool_spend(pool, extent, false);

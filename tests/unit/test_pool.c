@@ -78,7 +78,7 @@ static struct pool_extent *keep(struct pool *pool, uint64_t number, uint32_t siz
 	struct pool_extent *extent =
 		pool_is_ahead(use) ? add_ahead(pool, number, size, use) : add(pool, number, size);
 
-	pool_filled(pool, extent);
+	pool_filled(extent);
 	if (pool_is_spent(use))
 		pool_spend(pool, extent, use == POOL_GIVEN);
 	pool_unpin(pool, extent);
@@ -112,7 +112,7 @@ static void extents_are_found_by_number_in_any_state(void **state)
 	assert_null(pool_find(pool, 7));
 	extent = add(pool, 7, 100);
 	assert_ptr_equal(pool_find(pool, 7), extent);
-	pool_filled(pool, extent);
+	pool_filled(extent);
 	assert_ptr_equal(pool_find(pool, 7), extent);
 	pool_unpin(pool, extent);
 	assert_ptr_equal(pool_find(pool, 7), extent);
@@ -167,7 +167,7 @@ static void where_all_is_pinned_there_is_no_room(void **state)
 
 	for (uint64_t i = 0; i < 4; i++)
 		extents[i] = add(pool, i, FOUR);
-	pool_filled(pool, extents[0]); /* READY, but pinned */
+	pool_filled(extents[0]); /* READY, but pinned */
 	assert_int_equal(add_at(pool, 9, 0, 1, POOL_USED, &none), -ENOBUFS);
 	assert_null(none);
 	assert_null(pool_find(pool, 9));
@@ -188,7 +188,7 @@ static void room_is_what_is_free_or_on_offer(void **state)
 	extent = add(pool, 0, FOUR + 1); /* five slots */
 	assert_true(pool_has_room(pool, 11));
 	assert_false(pool_has_room(pool, 12));
-	pool_filled(pool, extent);
+	pool_filled(extent);
 	assert_false(pool_has_room(pool, 12));
 	pool_unpin(pool, extent);
 	assert_true(pool_has_room(pool, SLOTS));
@@ -354,7 +354,7 @@ static void room_for_once_is_all_but_what_this_epoch_may_still_want(void **state
 	assert_int_equal(pool_room_for_once(pool), 11 * SLOT_BYTES);
 	filling = add(pool, 3, SLOT_BYTES);
 	assert_int_equal(pool_room_for_once(pool), 10 * SLOT_BYTES);
-	pool_filled(pool, filling);
+	pool_filled(filling);
 	pool_spend(pool, filling, false);
 	assert_int_equal(pool_room_for_once(pool), 10 * SLOT_BYTES); /* pinned */
 	pool_unpin(pool, filling);
@@ -491,7 +491,7 @@ static void a_limit_waits_for_what_is_pinned(void **state)
 	struct pool *pool = *state;
 	struct pool_extent *pinned = add(pool, 0, 2 * FOUR), *none = NULL;
 
-	pool_filled(pool, pinned);
+	pool_filled(pinned);
 	keep(pool, 1, 2 * FOUR, POOL_USED);
 	pool_limit(pool, FOUR);
 	assert_null(pool_find(pool, 1));
@@ -681,7 +681,7 @@ static void what_is_ahead_is_counted_in_memory_until_somebody_asks(void **state)
 	pool_failed(pool, failed, -EIO);
 	pool_unpin(pool, failed);
 	assert_int_equal(pool_stats(pool).ahead, 4 * SLOT_BYTES);
-	pool_filled(pool, evicted);
+	pool_filled(evicted);
 	pool_unpin(pool, evicted);
 	add(pool, 3, 12 * SLOT_BYTES);
 	assert_int_equal(pool_stats(pool).ahead, 0);
@@ -758,7 +758,7 @@ static void let_go(struct life *life, struct pool_extent **pinned)
 		pool_failed(life->pool, *pinned, -EIO);
 	} else if ((*pinned)->state == POOL_FILLING) {
 		fill(life->pool, *pinned);
-		pool_filled(life->pool, *pinned);
+		pool_filled(*pinned);
 	}
 	if ((*pinned)->state == POOL_READY && (*pinned)->use == POOL_USED && random() % 2)
 		pool_spend(life->pool, *pinned, random() % 2);

@@ -9,6 +9,7 @@
  * the former, and copied. */
 #include "cache/fill.h"
 #include "base/clock.h"
+#include "base/math.h"
 #include <string.h>
 
 /* Of one extent, and of a run: its extents, and a gap before each. */
@@ -43,9 +44,7 @@ static struct span span_of(const struct pool_extent *extent)
 /* Bytes of the extent's memory that the read for the one before brings. */
 static uint32_t overlap(const struct span *before, const struct span *span)
 {
-	uint64_t end = before->end < span->end ? before->end : span->end;
-
-	return end > span->begin ? (uint32_t)(end - span->begin) : 0;
+	return (uint32_t)sub_sat(min(before->end, span->end), span->begin);
 }
 
 /* The memory for extents first..end as one read. Returns the number of pieces. */

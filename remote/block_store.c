@@ -253,12 +253,7 @@ static uint64_t room_now(const struct block_store *store)
 	if (fstatvfs(store->fd, &fs) < 0)
 		return 0;
 	room = sub_sat(fs.f_bavail, fs.f_blocks / FREE_PART) * fs.f_frsize;
-	if (store->most) {
-		uint64_t left = sub_sat(store->most, used_by_all(store));
-
-		room = left < room ? left : room;
-	}
-	return room;
+	return store->most ? min(room, sub_sat(store->most, used_by_all(store))) : room;
 }
 
 /* Reads the key that a link in names/ leads to. */
@@ -352,7 +347,7 @@ uint64_t block_store_room(struct block_store *store, uint64_t wanted)
 	for (size_t i = 0; room < wanted && i < count; i++)
 		if (remove_copy(store, next[i].key))
 			room = room_now(store);
-	return room < wanted ? room : wanted;
+	return min(room, wanted);
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

@@ -1,5 +1,6 @@
 #include "remote/blocks.h"
 #include "base/io.h"
+#include "base/math.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include <fcntl.h>
@@ -185,8 +186,7 @@ bool blocks_look(const struct blocks *blocks, uint64_t offset, uint64_t end, uin
 	bool first = false;
 
 	while (at < end) {
-		size_t count = (end - at) / READER_PAGE < LOOK_BYTES ? (end - at) / READER_PAGE
-								     : LOOK_BYTES;
+		size_t count = min((end - at) / READER_PAGE, LOOK_BYTES);
 		size_t same;
 
 		if (io_pread_full(blocks->map, notes, count, MAP_OFFSET + at / READER_PAGE) < 0)
@@ -210,7 +210,7 @@ static int note(const struct blocks *blocks, uint64_t offset, uint64_t len, uint
 
 	memset(notes, value, sizeof(notes));
 	while (r == 0 && first < end) {
-		size_t count = end - first < LOOK_BYTES ? end - first : LOOK_BYTES;
+		size_t count = min(end - first, LOOK_BYTES);
 
 		r = io_pwrite_full(blocks->map, notes, count, MAP_OFFSET + first);
 		first += count;

@@ -253,7 +253,7 @@ static uint64_t patience(const struct object *object)
 {
 	uint64_t seconds = remote_retry(object->settings, REMOTE_RETRY);
 
-	return is_open(object) || seconds < OBJECT_OPENING ? seconds : OBJECT_OPENING;
+	return is_open(object) ? seconds : min(seconds, OBJECT_OPENING);
 }
 
 /* Tells the user, once for each outage. */

@@ -34,10 +34,7 @@ struct list_search {
 
 static uint32_t parent_directory(const struct list_search *s, uint32_t number)
 {
-	struct dataset_entry entry;
-
-	dataset_entry(s->dataset, number, &entry);
-	return entry.parent;
+	return dataset_entry(s->dataset, number).parent;
 }
 
 /* --- found --------------------------------------------------------------------------------- */
@@ -51,7 +48,6 @@ static void number_files(const struct dataset *dataset, struct lists_files *file
 
 	for (size_t i = 0; i < files->count; i++) {
 		uint32_t number = files->entries[i];
-		struct dataset_entry entry;
 
 		if (number == LISTS_NONE)
 			continue;
@@ -59,8 +55,7 @@ static void number_files(const struct dataset *dataset, struct lists_files *file
 			extent += extents;
 		else
 			extent = dataset_first_extent(dataset, number);
-		dataset_entry(dataset, number, &entry);
-		extents = format_extents(entry.size);
+		extents = format_extents(dataset_entry(dataset, number).size);
 		before = number;
 		files->entries[i] = extents ? (uint32_t)extent : LISTS_NOT_STORED;
 	}
@@ -129,14 +124,11 @@ static const struct kind others[] = {
 
 static uint32_t count_folders(const struct dataset *dataset, uint32_t directory)
 {
-	struct dataset_child child;
-	struct dataset_entry entry;
+	const struct dataset_entry entry = dataset_entry(dataset, directory);
 	uint32_t count = 0;
 
-	dataset_entry(dataset, directory, &entry);
 	for (uint32_t n = 0; n < entry.children; n++) {
-		dataset_child(dataset, entry.first_child + n, &child);
-		count += child.kind == FORMAT_DIRECTORY;
+		count += dataset_child(dataset, entry.first_child + n).kind == FORMAT_DIRECTORY;
 	}
 	return count;
 }
@@ -173,12 +165,10 @@ static int find_trees(struct list_search *s, uint32_t directory, unsigned level,
 {
 	SCOPE(lists_files_release) struct lists_files files = {0};
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	struct dataset_entry entry;
 	bool lone;
 	int r = directory ? dataset_path(s->dataset, directory, &path) : buf_adds(&path, ".");
 
-	dataset_entry(s->dataset, directory, &entry);
-	lone = level > 0 && entry.children == 1;
+	lone = level > 0 && dataset_entry(s->dataset, directory).children == 1;
 	for (size_t i = 0; i < count && r == 0 && s->count < LISTS_MAX; i++) {
 		if (lone && kinds[i].order.key != LISTS_CLASSES)
 			continue; /* the same list as that of the only directory in it */
@@ -218,20 +208,20 @@ static bool is_text(const struct dataset_entry *entry)
 static int collect_texts(const struct dataset *dataset, uint32_t directory, uint32_t without,
 			 unsigned below, struct lists_files *texts)
 {
-	struct dataset_entry entry, child;
+	const struct dataset_entry entry = dataset_entry(dataset, directory);
+	struct dataset_entry child;
 	size_t before = texts->count;
 	int r = 0;
 
-	dataset_entry(dataset, directory, &entry);
 	for (uint32_t n = 0; n < entry.children && r == 0; n++) {
-		dataset_entry(dataset, entry.first_child + n, &child);
+		child = dataset_entry(dataset, entry.first_child + n);
 		if (is_text(&child))
 			r = lists_files_add(texts, entry.first_child + n);
 	}
 	if (texts->count - before > TEXTS_EACH)
 		texts->count = before;
 	for (uint32_t n = 0; n < entry.children && below > 0 && r == 0; n++) {
-		dataset_entry(dataset, entry.first_child + n, &child);
+		child = dataset_entry(dataset, entry.first_child + n);
 		if (child.kind == FORMAT_DIRECTORY && entry.first_child + n != without)
 			r = collect_texts(dataset, entry.first_child + n, without, below - 1,
 					  texts);
@@ -242,10 +232,9 @@ static int collect_texts(const struct dataset *dataset, uint32_t directory, uint
 static int by_name_len(const void *a, const void *b, void *dataset)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	struct dataset_child one, other;
+	const struct dataset_child one = dataset_child(dataset, x);
+	const struct dataset_child other = dataset_child(dataset, y);
 
-	dataset_child(dataset, x, &one);
-	dataset_child(dataset, y, &other);
 	if (one.name_len != other.name_len)
 		return one.name_len < other.name_len ? -1 : 1;
 	return (x > y) - (x < y);
@@ -266,9 +255,8 @@ static int found_text(void *context, const char *what, struct lists_files *files
 static int read_text(struct list_search *s, uint32_t number)
 {
 	SCOPE_FREE char *data = NULL;
-	struct dataset_entry entry;
+	struct dataset_entry entry = dataset_entry(s->dataset, number);
 
-	dataset_entry(s->dataset, number, &entry);
 	if (entry.size > s->text_bytes)
 		return 0;
 	s->text_bytes -= entry.size;
@@ -328,8 +316,8 @@ int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, lists_fo
 
 	if (dataset_extents(dataset) >= UINT32_MAX)
 		return 0;
-	dataset_extent(dataset, extent, &place);
-	dataset_entry(dataset, place.entry, &entry);
+	place = dataset_extent(dataset, extent);
+	entry = dataset_entry(dataset, place.entry);
 	s.file = place.entry;
 	s.name = (struct lists_word){entry.name, entry.name_len};
 	s.suffix = lists_suffix(s.name);

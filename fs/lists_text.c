@@ -91,9 +91,9 @@ static bool match(const struct list_text *t, struct lists_word word, struct name
 			return false;
 	}
 	word.len -= last.len;
-	dataset_entry(t->dataset, t->file, &entry);
+	entry = dataset_entry(t->dataset, t->file);
 	while (word.len > 0 && entry.parent != DATASET_ROOT) {
-		dataset_entry(t->dataset, entry.parent, &parent);
+		parent = dataset_entry(t->dataset, entry.parent);
 		last = base_name((struct lists_word){word.text, word.len - 1});
 		if (!equal(last, (struct lists_word){parent.name, parent.name_len}))
 			break;
@@ -150,7 +150,6 @@ static int look_up_folder(struct list_text *t, struct lists_word folder)
 static int look_up_name(const struct list_text *t, struct lists_word name, uint32_t *ret)
 {
 	char with_suffix[2 * FORMAT_NAME_MAX];
-	struct dataset_child child;
 	uint32_t found;
 	int r;
 
@@ -168,8 +167,7 @@ static int look_up_name(const struct list_text *t, struct lists_word name, uint3
 		*ret = LISTS_NONE; /* a link to outside of the pack */
 		return 0;
 	}
-	dataset_child(t->dataset, *ret, &child);
-	return child.kind == FORMAT_DIRECTORY ? -ENOENT : 0;
+	return dataset_child(t->dataset, *ret).kind == FORMAT_DIRECTORY ? -ENOENT : 0;
 }
 
 /* Takes the entry that a word names, if it names one. */
@@ -475,10 +473,9 @@ int lists_text(const struct dataset *dataset, uint32_t file, const char *data, s
 			      .end = data + len,
 			      .found = found,
 			      .context = context};
-	struct dataset_entry entry;
+	const struct dataset_entry entry = dataset_entry(dataset, file);
 	int r = 0;
 
-	dataset_entry(dataset, file, &entry);
 	t.name = (struct lists_word){entry.name, entry.name_len};
 	t.suffix = lists_suffix(t.name);
 	if (may_name(&t))

@@ -142,7 +142,7 @@ static int follow_path(const struct dataset *dataset, uint32_t at, struct lists_
 		stop = memchr(name, '/', (size_t)(end - name));
 		stop = stop ? stop : end;
 		len = (size_t)(stop - name);
-		dataset_entry(dataset, at, &entry);
+		entry = dataset_entry(dataset, at);
 		if (len == 2 && memcmp(name, "..", 2) == 0 && entry.kind == FORMAT_DIRECTORY) {
 			r = at == DATASET_ROOT ? -ENOENT : 0; /* leads out of the pack */
 			at = entry.parent;
@@ -163,10 +163,9 @@ static int follow_path(const struct dataset *dataset, uint32_t at, struct lists_
  * one branch, so that no target can make the way long. */
 static int follow_link(const struct dataset *dataset, uint32_t entry, unsigned *left, uint32_t *ret)
 {
-	struct dataset_entry link;
+	const struct dataset_entry link = dataset_entry(dataset, entry);
 	struct lists_word target;
 
-	dataset_entry(dataset, entry, &link);
 	*ret = link.inode;
 	if (link.kind != FORMAT_SYMLINK)
 		return 0;
@@ -334,8 +333,6 @@ static int add_walked(struct tree_walk *w, uint32_t entry)
 static enum format_kind what_is(const struct tree_walk *w, uint32_t number,
 				const struct dataset_child *child, uint32_t *ret)
 {
-	struct dataset_child target;
-
 	*ret = child->inode;
 	if (child->kind != FORMAT_SYMLINK)
 		return child->kind;
@@ -343,8 +340,7 @@ static enum format_kind what_is(const struct tree_walk *w, uint32_t number,
 		*ret = LISTS_NONE;
 		return FORMAT_FILE;
 	}
-	dataset_child(w->dataset, *ret, &target);
-	return target.kind;
+	return dataset_child(w->dataset, *ret).kind;
 }
 
 static bool wants_directory(const struct tree_walk *w, const struct dataset_child *child)
@@ -366,12 +362,11 @@ static int list_directory(struct tree_walk *w, uint32_t directory);
 
 static int walk_child(struct tree_walk *w, uint32_t number)
 {
-	struct dataset_child child;
+	struct dataset_child child = dataset_child(w->dataset, number);
 	uint32_t entry;
 	bool directory;
 	int r;
 
-	dataset_child(w->dataset, number, &child);
 	directory = what_is(w, number, &child, &entry) == FORMAT_DIRECTORY;
 	if (!(directory ? wants_directory(w, &child) : wants_file(w, &child)))
 		return 0;
@@ -384,10 +379,9 @@ static int walk_child(struct tree_walk *w, uint32_t number)
 static int list_directory(struct tree_walk *w, uint32_t directory)
 {
 	size_t len = w->key.len;
-	struct dataset_entry entry;
+	const struct dataset_entry entry = dataset_entry(w->dataset, directory);
 	int r = 0;
 
-	dataset_entry(w->dataset, directory, &entry);
 	if (w->depth == DEPTH_MAX || w->visits < entry.children)
 		return -E2BIG;
 	w->depth++;

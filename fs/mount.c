@@ -145,15 +145,15 @@ static void set_tree(struct mount *mount)
 static int find_root(struct mount *mount, struct err *err)
 {
 	const char *subdir = mount->settings->subdir;
-	struct dataset_entry entry;
 	int r;
 
 	if (!subdir)
 		return 0;
 	r = dataset_find(mount->dataset, subdir, strlen(subdir), &mount->tree.root);
 	if (r == 0) {
-		dataset_entry(mount->dataset, mount->tree.root, &entry);
-		r = entry.kind == FORMAT_DIRECTORY ? 0 : -ENOTDIR;
+		r = dataset_entry(mount->dataset, mount->tree.root).kind == FORMAT_DIRECTORY
+			    ? 0
+			    : -ENOTDIR;
 	}
 	if (r < 0)
 		return err_set(

@@ -75,10 +75,9 @@ static void *store_thread(void *arg)
 	struct cache_push next;
 
 	while (cache_push_next(store->cache, &next)) {
-		struct dataset_extent x;
+		const struct dataset_extent x = dataset_extent(store->tree->dataset, next.extent);
 		bool taken;
 
-		dataset_extent(store->tree->dataset, next.extent, &x);
 		taken = send_store(store->fd, tree_ino(store->tree, x.entry), &next);
 		if (taken)
 			++*store->sent;

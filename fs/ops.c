@@ -131,9 +131,8 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 static bool listing_child(const struct tree *tree, uint32_t directory, uint64_t place,
 			  struct dataset_child *ret)
 {
-	struct dataset_entry d;
+	const struct dataset_entry d = dataset_entry(tree->dataset, directory);
 
-	dataset_entry(tree->dataset, directory, &d);
 	if (place >= (uint64_t)d.children + 2)
 		return false;
 	if (place < 2)
@@ -144,7 +143,7 @@ static bool listing_child(const struct tree *tree, uint32_t directory, uint64_t 
 			.name_len = place + 1,
 		};
 	else
-		dataset_child(tree->dataset, d.first_child + (uint32_t)(place - 2), ret);
+		*ret = dataset_child(tree->dataset, d.first_child + (uint32_t)(place - 2));
 	return true;
 }
 
@@ -323,7 +322,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 
 	(void)file;
 	mount_count(mount, REQUEST_READ);
-	dataset_entry(mount->dataset, entry, &e);
+	e = dataset_entry(mount->dataset, entry);
 	if (from >= e.size) {
 		fuse_reply_buf(req, NULL, 0);
 		return;
@@ -354,9 +353,8 @@ static bool asks_for_terminal(unsigned command)
 static void note_opening(fuse_req_t req, uint32_t entry)
 {
 	struct mount *mount = mount_of(req);
-	struct dataset_entry e;
+	const struct dataset_entry e = dataset_entry(mount->dataset, entry);
 
-	dataset_entry(mount->dataset, entry, &e);
 	if (tree_type(e.kind) == S_IFREG && e.size > 0)
 		cache_opened(mount->cache, dataset_first_extent(mount->dataset, entry),
 			     (uint32_t)fuse_req_ctx(req)->pid);

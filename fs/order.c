@@ -44,7 +44,7 @@ static int order_add(struct order *order, const struct tree *tree)
 	r = tree_find(tree, path->data, path->len, &entry);
 	if (r < 0)
 		return r;
-	dataset_entry(tree->dataset, entry, &e);
+	e = dataset_entry(tree->dataset, entry);
 	if (tree_type(e.kind) != S_IFREG)
 		return tree_type(e.kind) == S_IFDIR ? -EISDIR : -ELOOP;
 	if (e.size == 0)

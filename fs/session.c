@@ -79,7 +79,7 @@ static void inval_extent(void *context, uint64_t extent)
 	/* A READ of it may be parked: see inval_fn. */
 	if (!cache_may_drop(mount->cache, extent))
 		return;
-	dataset_extent(mount->dataset, extent, &x);
+	x = dataset_extent(mount->dataset, extent);
 	mount_count(mount, REQUEST_NOTIFY);
 	fuse_lowlevel_notify_inval_inode(session->fuse, tree_ino(&mount->tree, x.entry),
 					 (off_t)x.from, x.size);

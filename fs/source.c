@@ -16,10 +16,7 @@
 
 static struct dataset_extent extent_at(const struct mount *mount, uint64_t number)
 {
-	struct dataset_extent x;
-
-	dataset_extent(mount->dataset, number, &x);
-	return x;
+	return dataset_extent(mount->dataset, number);
 }
 
 static void source_resolve(void *mount, uint64_t number, struct extent *ret)

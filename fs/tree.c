@@ -19,11 +19,10 @@ static mode_t mode_of(const struct tree *tree, mode_t type, mode_t packed)
 
 int tree_stat(const struct tree *tree, uint32_t entry, struct stat *ret)
 {
-	struct dataset_entry e;
+	const struct dataset_entry e = dataset_entry(tree->dataset, entry);
 	struct dataset_attr attr;
 	int r;
 
-	dataset_entry(tree->dataset, entry, &e);
 	r = dataset_attr(tree->dataset, entry, &attr);
 	if (r < 0)
 		return r;
@@ -108,7 +107,6 @@ int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t 
 	if (fuse_req_ctx(req)->uid == 0)
 		return 0;
 	for (;;) {
-		struct dataset_entry e;
 		struct stat st;
 
 		r = tree_stat(tree, entry, &st);
@@ -116,8 +114,7 @@ int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t 
 			r = allows(&st, access, req);
 		if (r < 0 || entry == tree->root)
 			return r;
-		dataset_entry(tree->dataset, entry, &e);
-		entry = e.parent;
+		entry = dataset_entry(tree->dataset, entry).parent;
 		access = X_OK;
 	}
 }

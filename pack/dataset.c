@@ -201,30 +201,32 @@ uint32_t dataset_entries(const struct dataset *dataset)
 	return dataset->index.entries;
 }
 
-void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset_entry *ret)
+struct dataset_entry dataset_entry(const struct dataset *dataset, uint32_t entry)
 {
 	const struct index *index = &dataset->index;
+	struct dataset_entry ret = {.kind = index_kind(index, entry),
+				    .parent = (uint32_t)index_get(index, SECTION_PARENT, entry),
+				    .inode = index_inode(index, entry),
+				    .holder = index_holder(index, entry)};
 
-	*ret = (struct dataset_entry){.kind = index_kind(index, entry),
-				      .parent = (uint32_t)index_get(index, SECTION_PARENT, entry),
-				      .inode = index_inode(index, entry),
-				      .holder = index_holder(index, entry)};
-	ret->name = index_name(index, entry, &ret->name_len);
-	ret->size = index_get(index, SECTION_SIZE, ret->inode);
-	if (ret->kind == FORMAT_DIRECTORY) {
-		ret->first_child = (uint32_t)index_get(index, SECTION_START, entry);
-		ret->children = (uint32_t)ret->size;
-		ret->size = 0;
+	ret.name = index_name(index, entry, &ret.name_len);
+	ret.size = index_get(index, SECTION_SIZE, ret.inode);
+	if (ret.kind == FORMAT_DIRECTORY) {
+		ret.first_child = (uint32_t)index_get(index, SECTION_START, entry);
+		ret.children = (uint32_t)ret.size;
+		ret.size = 0;
 	}
+	return ret;
 }
 
-void dataset_child(const struct dataset *dataset, uint32_t entry, struct dataset_child *ret)
+struct dataset_child dataset_child(const struct dataset *dataset, uint32_t entry)
 {
 	const struct index *index = &dataset->index;
+	struct dataset_child ret = {.kind = index_kind(index, entry),
+				    .inode = index_inode(index, entry)};
 
-	ret->kind = index_kind(index, entry);
-	ret->inode = index_inode(index, entry);
-	ret->name = index_name(index, entry, &ret->name_len);
+	ret.name = index_name(index, entry, &ret.name_len);
+	return ret;
 }
 
 int dataset_lookup(const struct dataset *dataset, uint32_t directory, const char *name, size_t len,
@@ -334,25 +336,27 @@ uint64_t dataset_first_extent(const struct dataset *dataset, uint32_t entry)
 	return index_first_extent(&dataset->index, index_inode(&dataset->index, entry));
 }
 
-void dataset_extent(const struct dataset *dataset, uint64_t extent, struct dataset_extent *ret)
+struct dataset_extent dataset_extent(const struct dataset *dataset, uint64_t extent)
 {
 	const struct index *index = &dataset->index;
+	struct dataset_extent ret;
 	uint64_t number, size, start;
 	uint32_t holder;
 
-	ret->entry = index_extent_entry(index, extent, &number);
-	holder = index_holder(index, ret->entry);
+	ret.entry = index_extent_entry(index, extent, &number);
+	holder = index_holder(index, ret.entry);
 	size = index_get(index, SECTION_SIZE, holder);
 	start = index_get(index, SECTION_START, holder);
-	ret->file = extent - number;
-	ret->file_end = ret->file + format_extents(size);
-	ret->from = number * FORMAT_EXTENT;
-	ret->size = (uint32_t)(size - ret->from < FORMAT_EXTENT ? size - ret->from : FORMAT_EXTENT);
+	ret.file = extent - number;
+	ret.file_end = ret.file + format_extents(size);
+	ret.from = number * FORMAT_EXTENT;
+	ret.size = (uint32_t)(size - ret.from < FORMAT_EXTENT ? size - ret.from : FORMAT_EXTENT);
 	if (index_kind(index, holder) == FORMAT_SPLIT)
-		ret->offset = index_get(index, SECTION_PARTS, start + ret->from / FORMAT_PART) +
-			      ret->from % FORMAT_PART;
+		ret.offset = index_get(index, SECTION_PARTS, start + ret.from / FORMAT_PART) +
+			     ret.from % FORMAT_PART;
 	else
-		ret->offset = start + ret->from;
+		ret.offset = start + ret.from;
+	return ret;
 }
 
 uint64_t dataset_suffix(const struct dataset *dataset, uint32_t entry)
@@ -411,10 +415,9 @@ static int read_checked(struct dataset *dataset, uint64_t extent, const struct d
 static ssize_t read_extent(struct dataset *dataset, uint64_t extent, void *scratch, uint64_t from,
 			   void *buf, size_t len, bool check)
 {
-	struct dataset_extent x;
+	struct dataset_extent x = dataset_extent(dataset, extent);
 	int r;
 
-	dataset_extent(dataset, extent, &x);
 	from -= x.from;
 	if (len > x.size - from)
 		len = (size_t)(x.size - from);

@@ -91,7 +91,7 @@ uint32_t dataset_entries(const struct dataset *dataset);
  * else 0: the read that follows fails, too. Costs one fstat, which may wait. */
 int dataset_unchanged(struct dataset *dataset, uint64_t extent);
 
-void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset_entry *ret);
+struct dataset_entry dataset_entry(const struct dataset *dataset, uint32_t entry);
 
 /* What a listing shows of an entry: faster than dataset_entry(). */
 struct dataset_child {
@@ -100,7 +100,7 @@ struct dataset_child {
 	const char *name; /* not NUL-ended */
 	size_t name_len;
 };
-void dataset_child(const struct dataset *dataset, uint32_t entry, struct dataset_child *ret);
+struct dataset_child dataset_child(const struct dataset *dataset, uint32_t entry);
 
 /* The child of a directory by name: 0, -ENOENT, or -ENOTDIR. */
 int dataset_lookup(const struct dataset *dataset, uint32_t directory, const char *name, size_t len,
@@ -138,7 +138,7 @@ const char *dataset_target(const struct dataset *dataset, uint32_t entry, size_t
 uint64_t dataset_extents(const struct dataset *dataset);
 /* The number of the first extent of a file, or of a hard link to one. Its other extents follow. */
 uint64_t dataset_first_extent(const struct dataset *dataset, uint32_t entry);
-void dataset_extent(const struct dataset *dataset, uint64_t extent, struct dataset_extent *ret);
+struct dataset_extent dataset_extent(const struct dataset *dataset, uint64_t extent);
 
 /* A hash of the suffix of a file name, from the last dot on; 0 where it has none, as .bashrc. */
 uint64_t dataset_suffix(const struct dataset *dataset, uint32_t entry);

@@ -30,12 +30,9 @@ void dataset_packs_free(struct dataset_packs *packs)
 
 static unsigned pack_of(const struct dataset *dataset, uint64_t extent)
 {
-	struct dataset_extent x;
-
 	if (extent >= dataset->index.extents)
 		return 0;
-	dataset_extent(dataset, extent, &x);
-	return reader_volumes_find(dataset->reader, x.offset);
+	return reader_volumes_find(dataset->reader, dataset_extent(dataset, extent).offset);
 }
 
 struct dataset *dataset_pack_at(const struct dataset *dataset, uint64_t extent)

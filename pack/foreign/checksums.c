@@ -67,7 +67,7 @@ static int find_places(struct summing *s)
 
 		if (s->sums->rows[i])
 			continue;
-		dataset_extent(s->dataset, i, &x);
+		x = dataset_extent(s->dataset, i);
 		place = (struct place){.offset = x.offset, .extent = i, .size = x.size};
 		s->bytes += x.size;
 		r = buf_add(&s->places, &place, sizeof(place));

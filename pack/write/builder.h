@@ -150,7 +150,7 @@ int builder_alias(struct builder *builder, uint32_t id, uint32_t to, struct err 
 void builder_image(struct builder *builder, uint32_t id, const struct dataset_image *image);
 
 /* An entry without its name, as it was added; until it is stored or dropped. */
-void builder_entry(const struct builder *builder, uint32_t id, struct builder_entry *ret);
+struct builder_entry builder_entry(const struct builder *builder, uint32_t id);
 /* The kind of an entry (a file may have become FORMAT_SPLIT or FORMAT_ALIAS); its directory; and
  * its file, which for a hard link is another entry. */
 enum format_kind builder_kind(const struct builder *builder, uint32_t id);

@@ -192,11 +192,10 @@ int builder_make_reference(const struct builder *builder, uint32_t id, struct fo
 
 /* --- what is known of them -------------------------------------------------------------------- */
 
-void builder_entry(const struct builder *builder, uint32_t id, struct builder_entry *ret)
+struct builder_entry builder_entry(const struct builder *builder, uint32_t id)
 {
 	const struct builder_node *node = builder_node(builder, id);
-
-	*ret = (struct builder_entry){
+	struct builder_entry ret = {
 		.kind = (enum format_kind)node->kind,
 		.parent = node->parent,
 		.mode = node->mode,
@@ -204,10 +203,12 @@ void builder_entry(const struct builder *builder, uint32_t id, struct builder_en
 		.size = node->size,
 		.link_to = node->kind == FORMAT_HARDLINK ? (uint32_t)node->start : 0,
 	};
+
 	if (node->kind == FORMAT_SYMLINK) {
-		ret->target = builder->targets.data + node->start;
-		ret->target_len = node->size;
+		ret.target = builder->targets.data + node->start;
+		ret.target_len = node->size;
 	}
+	return ret;
 }
 
 enum format_kind builder_kind(const struct builder *builder, uint32_t id)

@@ -22,9 +22,9 @@ static void use_file(struct dataset *dataset, uint32_t entry, const struct datas
 	uint8_t bytes[512];
 
 	if (e->size > 0) {
-		dataset_extent(dataset, first, &x);
+		x = dataset_extent(dataset, first);
 		must(x.entry == e->inode && x.from == 0);
-		dataset_extent(dataset, first + format_extents(e->size) - 1, &x);
+		x = dataset_extent(dataset, first + format_extents(e->size) - 1);
 		must(x.entry == e->inode && x.from + x.size == e->size);
 	}
 	(void)dataset_read(dataset, entry, bytes, sizeof(bytes), 0, true);
@@ -34,13 +34,12 @@ static void use_file(struct dataset *dataset, uint32_t entry, const struct datas
 static void use_entry(struct dataset *dataset, uint32_t entry)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	struct dataset_entry e;
+	struct dataset_entry e = dataset_entry(dataset, entry);
 	struct dataset_attr attr;
 	struct dataset_image image;
 	uint32_t found;
 	size_t len;
 
-	dataset_entry(dataset, entry, &e);
 	(void)dataset_attr(dataset, entry, &attr);
 	(void)dataset_image(dataset, entry, &image);
 	must(dataset_path(dataset, entry, &path) == 0);

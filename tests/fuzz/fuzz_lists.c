@@ -19,15 +19,13 @@ static struct dataset *make(void)
 static int look(void *context, const char *what, struct lists_files *files)
 {
 	struct dataset *dataset = context;
-	struct dataset_child child;
 
 	must(what);
 	for (size_t i = 0; i < files->count; i++) {
 		if (files->entries[i] == LISTS_NONE)
 			continue;
 		must(files->entries[i] < dataset_entries(dataset));
-		dataset_child(dataset, files->entries[i], &child);
-		must(child.kind == FORMAT_FILE);
+		must(dataset_child(dataset, files->entries[i]).kind == FORMAT_FILE);
 	}
 	return 0;
 }

@@ -134,7 +134,7 @@ static uint64_t inode_of_kind(unsigned from, enum format_kind kind)
 	struct dataset_entry e;
 
 	for (uint32_t i = 0; i < count; i++) {
-		dataset_entry(fuzz.mount->dataset, (from + i) % count, &e);
+		e = dataset_entry(fuzz.mount->dataset, (from + i) % count);
 		if (!kind || e.kind == kind)
 			return tree_ino(&fuzz.mount->tree, e.inode);
 	}

@@ -294,10 +294,8 @@ static inline void expect_file_of(struct fixture *f, const char *path, const cha
 	SCOPE_FREE uint8_t *have = malloc(FORMAT_EXTENT);
 	SCOPE_FREE uint8_t *want = malloc(FORMAT_EXTENT);
 	SCOPE(buf_release) struct buf back = BUF_INIT;
-	struct dataset_entry e;
 
-	dataset_entry(f->dataset, entry, &e);
-	assert_int_equal(e.size, size);
+	assert_int_equal(dataset_entry(f->dataset, entry).size, size);
 	assert_done(dataset_path(f->dataset, entry, &back));
 	assert_string_equal(back.data, path);
 	for (uint64_t at = 0; at < size; at += FORMAT_EXTENT) {

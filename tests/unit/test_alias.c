@@ -72,11 +72,11 @@ static void an_alias_has_the_bytes_of_its_file(void **state)
 
 	build_and_open(f);
 	expect_twins(f);
-	dataset_entry(f->dataset, find(f, "a/copy"), &e);
+	e = dataset_entry(f->dataset, find(f, "a/copy"));
 	assert_int_equal(e.kind, FORMAT_ALIAS);
 	assert_int_equal(e.inode, find(f, "a/copy"));
 	assert_int_equal(e.holder, find(f, "first"));
-	dataset_entry(f->dataset, find(f, "first"), &e);
+	e = dataset_entry(f->dataset, find(f, "first"));
 	assert_int_equal(e.holder, find(f, "first"));
 }
 
@@ -96,7 +96,7 @@ static void an_alias_has_a_mode_a_time_and_links_of_its_own(void **state)
 	assert_int_equal(attr.nlink, 1);
 	assert_done(dataset_attr(f->dataset, find(f, "linked"), &attr));
 	assert_int_equal(attr.nlink, 2);
-	dataset_entry(f->dataset, find(f, "linked"), &e);
+	e = dataset_entry(f->dataset, find(f, "linked"));
 	assert_int_equal(e.inode, find(f, "b/copy"));
 	assert_int_equal(e.holder, find(f, "first"));
 }
@@ -112,8 +112,8 @@ static void the_extents_of_an_alias_are_its_own_and_lie_where_its_file_does(void
 	alias = dataset_first_extent(f->dataset, find(f, "b/large"));
 	file = dataset_first_extent(f->dataset, find(f, "a/large"));
 	for (unsigned i = 0; i < 3; i++) {
-		dataset_extent(f->dataset, alias + i, &mine);
-		dataset_extent(f->dataset, file + i, &its);
+		mine = dataset_extent(f->dataset, alias + i);
+		its = dataset_extent(f->dataset, file + i);
 		assert_int_equal(mine.entry, find(f, "b/large"));
 		assert_int_equal(its.entry, find(f, "a/large"));
 		assert_int_equal(mine.offset, its.offset);
@@ -130,7 +130,7 @@ static void an_alias_has_its_place_among_the_files_beside_it(void **state)
 
 	build_and_open(f);
 	copy = dataset_first_extent(f->dataset, find(f, "b/copy"));
-	dataset_extent(f->dataset, dataset_first_extent(f->dataset, find(f, "b/large")), &x);
+	x = dataset_extent(f->dataset, dataset_first_extent(f->dataset, find(f, "b/large")));
 	assert_int_equal(x.file, copy + 1);
 	assert_int_equal(x.file_end, x.file + 3);
 }
@@ -329,7 +329,7 @@ static void damage_to_shared_bytes_is_damage_to_each_of_the_files(void **state)
 	int fd;
 
 	build_and_open(f);
-	dataset_extent(f->dataset, dataset_first_extent(f->dataset, find(f, "b/large")) + 1, &x);
+	x = dataset_extent(f->dataset, dataset_first_extent(f->dataset, find(f, "b/large")) + 1);
 	assert_done(chmod(f->path, 0644));
 	fd = open(f->path, O_RDWR);
 	assert_true(fd >= 0);

@@ -19,12 +19,10 @@ struct glass {
 /* Every file of the pack whose number among them leaves the remainder 0. */
 static void cut(struct fixture *f, uint32_t divisor, struct glass *glass)
 {
-	struct dataset_child child;
 	uint32_t number = 0;
 
 	for (uint32_t e = 0; e < dataset_entries(f->dataset); e++) {
-		dataset_child(f->dataset, e, &child);
-		if (child.kind == FORMAT_FILE && number++ % divisor == 0)
+		if (dataset_child(f->dataset, e).kind == FORMAT_FILE && number++ % divisor == 0)
 			glass->files[glass->count++] = e;
 	}
 	assert_done(batch_list_init(&glass->batches, f->dataset, glass->files, glass->count));
@@ -193,7 +191,7 @@ static void look(struct fixture *f, struct batch_reader *reader, uint64_t number
 		note->unreadable++;
 		return;
 	}
-	dataset_entry(f->dataset, extent.entry, &entry);
+	entry = dataset_entry(f->dataset, extent.entry);
 	pattern_bytes(pattern_seed(entry.name, entry.name_len), extent.from, want, extent.size);
 	if (memcmp(data, want, extent.size) == 0)
 		note->bytes += extent.size;
@@ -312,7 +310,7 @@ static void what_is_cut_off_costs_nothing_else(void **state)
 	add_file(f, BUILDER_ROOT, "b", 300000);
 	finish_and_open(f);
 	for (uint64_t i = 0; i < dataset_extents(f->dataset); i++) {
-		dataset_extent(f->dataset, i, &extent);
+		extent = dataset_extent(f->dataset, i);
 		end = extent.offset + extent.size > end ? extent.offset + extent.size : end;
 	}
 	assert_done(chmod(f->path, 0644));

@@ -206,7 +206,7 @@ static void a_damaged_picture_is_noted_and_the_others_are_shown(void **state)
 	start(f);
 	add_class(f, &made, "cat", 3);
 	choose(f, 3, &shown);
-	dataset_extent(f->dataset, 1, &extent);
+	extent = dataset_extent(f->dataset, 1);
 	fd = open(f->path, O_WRONLY | O_CLOEXEC);
 	assert_done(io_pwrite_full(fd, "damage", 6, extent.offset));
 	close(fd);

@@ -80,7 +80,6 @@ static void build_pack(struct fixture *f)
 static void note_bytes(struct dataset *dataset, struct truth *truth, uint32_t e)
 {
 	const struct dataset_entry *entry = &truth->all[e].entry;
-	struct dataset_extent extent;
 	const char *target;
 
 	if (entry->kind == FORMAT_DIRECTORY)
@@ -97,8 +96,7 @@ static void note_bytes(struct dataset *dataset, struct truth *truth, uint32_t e)
 			 entry->size);
 	if (entry->size == 0)
 		return;
-	dataset_extent(dataset, dataset_first_extent(dataset, e), &extent);
-	truth->all[e].offset = extent.offset;
+	truth->all[e].offset = dataset_extent(dataset, dataset_first_extent(dataset, e)).offset;
 }
 
 static void note_truth(struct fixture *f, struct truth *truth)
@@ -113,7 +111,7 @@ static void note_truth(struct fixture *f, struct truth *truth)
 
 		assert_done(dataset_path(f->dataset, e, &path));
 		strcpy(truth->all[e].path, path.data);
-		dataset_entry(f->dataset, e, &truth->all[e].entry);
+		truth->all[e].entry = dataset_entry(f->dataset, e);
 		assert_done(dataset_attr(f->dataset, e, &truth->all[e].attr));
 		note_bytes(f->dataset, truth, e);
 	}
@@ -389,7 +387,7 @@ static void look_at_entry(struct damaging *d, struct dataset *dataset, uint32_t 
 
 	if (dataset_find(dataset, path, strlen(path), &found) < 0 || found != e)
 		FAIL(d, "'%s' is not found", path);
-	dataset_entry(dataset, e, &entry);
+	entry = dataset_entry(dataset, e);
 	if (entry.kind != d->truth.all[e].entry.kind || entry.size != d->truth.all[e].entry.size)
 		FAIL(d, "'%s' is of another kind or size", path);
 	r = dataset_attr(dataset, e, &attr);

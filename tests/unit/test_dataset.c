@@ -77,7 +77,7 @@ static void a_file_of_70_mib_is_one_record_of_many_extents(void **state)
 	first = dataset_first_extent(f->dataset, find(f, "movie"));
 	assert_int_equal(first, 1);
 	assert_int_equal(dataset_extents(f->dataset), 72);
-	dataset_extent(f->dataset, 71, &x);
+	x = dataset_extent(f->dataset, 71);
 	assert_int_equal(x.size, 1);
 	assert_int_equal(x.from, 70 * MIB);
 	assert_int_equal(x.entry, find(f, "movie"));
@@ -115,10 +115,10 @@ static void a_file_over_1_gib_is_stored_in_parts(void **state)
 	assert_done(builder_store(f->builder, id, &source, &f->err));
 	add_link(f, BUILDER_ROOT, "linked", add_alias(f, BUILDER_ROOT, "alias", id));
 	finish_and_open(f);
-	dataset_entry(f->dataset, find(f, "big"), &e);
+	e = dataset_entry(f->dataset, find(f, "big"));
 	assert_int_equal(e.kind, FORMAT_SPLIT);
 	assert_int_equal(e.size, size);
-	dataset_entry(f->dataset, find(f, "linked"), &e);
+	e = dataset_entry(f->dataset, find(f, "linked"));
 	assert_int_equal(e.size, size);
 	for (unsigned part = 0; part < 18; part++) {
 		pattern_bytes(5, part, &want, 1);
@@ -127,7 +127,7 @@ static void a_file_over_1_gib_is_stored_in_parts(void **state)
 				 1);
 		assert_int_equal(have, want);
 	}
-	dataset_extent(f->dataset, 1024 + 69, &x);
+	x = dataset_extent(f->dataset, 1024 + 69);
 	assert_int_equal(x.from, GIB + 69 * MIB);
 	assert_int_equal(x.size, MIB);
 	expect_file(f, "small", 10);
@@ -160,7 +160,7 @@ static void the_tree_comes_back_with_dirs_links_and_strange_names(void **state)
 
 	assert_int_equal(dataset_entries(f->dataset), 9);
 	expect_file_of(f, "a/b \"quoted\"\n\xff/.hidden", ".hidden", 0);
-	dataset_entry(f->dataset, DATASET_ROOT, &e);
+	e = dataset_entry(f->dataset, DATASET_ROOT);
 	assert_int_equal(e.kind, FORMAT_DIRECTORY);
 	assert_int_equal(e.children, 3);
 	assert_int_equal(e.name_len, 0);
@@ -169,25 +169,25 @@ static void the_tree_comes_back_with_dirs_links_and_strange_names(void **state)
 	assert_int_equal(attr.nlink, 4);
 	assert_int_equal(attr.mtime.tv_sec, -2);
 	assert_int_equal(attr.mtime.tv_nsec, 500000000);
-	dataset_entry(f->dataset, e.first_child, &e);
+	e = dataset_entry(f->dataset, e.first_child);
 	assert_memory_equal(e.name, "a", 1);
 	assert_int_equal(e.children, 2);
-	dataset_entry(f->dataset, find(f, "a/empty"), &e);
+	e = dataset_entry(f->dataset, find(f, "a/empty"));
 	assert_int_equal(e.children, 0);
 	assert_int_equal(e.kind, FORMAT_DIRECTORY);
 
-	dataset_entry(f->dataset, find(f, "again"), &e);
+	e = dataset_entry(f->dataset, find(f, "again"));
 	assert_int_equal(e.kind, FORMAT_HARDLINK);
 	assert_int_equal(e.size, 5000);
 	assert_done(dataset_attr(f->dataset, find(f, "again"), &attr));
 	assert_int_equal(attr.nlink, 2);
 	assert_int_equal(attr.mode, 0644);
-	dataset_entry(f->dataset, e.inode, &e);
+	e = dataset_entry(f->dataset, e.inode);
 	assert_int_equal(e.kind, FORMAT_FILE);
 	assert_int_equal(e.name_len, 255);
 	expect_file_of(f, "again", longest, 5000);
 
-	dataset_entry(f->dataset, find(f, "//a//b \"quoted\"\n\xff/up/"), &e);
+	e = dataset_entry(f->dataset, find(f, "//a//b \"quoted\"\n\xff/up/"));
 	assert_int_equal(e.kind, FORMAT_SYMLINK);
 	assert_int_equal(e.size, 11);
 	assert_memory_equal(dataset_target(f->dataset, find(f, "a/b \"quoted\"\n\xff/up"), &len),
@@ -289,14 +289,13 @@ static void extents_are_numbered_through_in_entry_order(void **state)
 	finish_and_open(f);
 	for (uint32_t entry = 1; entry < dataset_entries(f->dataset); entry++) {
 		struct dataset_extent x;
-		struct dataset_entry e;
+		const struct dataset_entry e = dataset_entry(f->dataset, entry);
 
-		dataset_entry(f->dataset, entry, &e);
 		if (e.kind != FORMAT_FILE)
 			continue;
 		assert_int_equal(dataset_first_extent(f->dataset, entry), next);
 		for (uint64_t from = 0; from < e.size; from += x.size) {
-			dataset_extent(f->dataset, next++, &x);
+			x = dataset_extent(f->dataset, next++);
 			assert_int_equal(x.entry, entry);
 			assert_int_equal(x.from, from);
 		}
@@ -356,7 +355,7 @@ static void a_changed_byte_spoils_its_extent_and_no_other(void **state)
 	add_file(f, BUILDER_ROOT, "x", 2 * MIB + 10);
 	finish_and_open(f);
 	entry = find(f, "x");
-	dataset_extent(f->dataset, dataset_first_extent(f->dataset, entry) + 1, &x);
+	x = dataset_extent(f->dataset, dataset_first_extent(f->dataset, entry) + 1);
 	assert_done(chmod(f->path, 0644));
 	fd = open(f->path, O_RDWR);
 	assert_done(io_pread_full(fd, &byte, 1, x.offset + 77));
@@ -384,7 +383,7 @@ static void an_extent_knows_those_of_its_file(void **state)
 	add_alias(f, BUILDER_ROOT, "4", file);
 	finish_and_open(f);
 	for (uint64_t e = 0; e < dataset_extents(f->dataset); e++) {
-		dataset_extent(f->dataset, e, &x);
+		x = dataset_extent(f->dataset, e);
 		assert_int_equal(x.file, e == 0 ? 0 : e < 4 ? 1 : 4);
 		assert_int_equal(x.file_end, e == 0 ? 1 : e < 4 ? 4 : 7);
 	}

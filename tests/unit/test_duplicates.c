@@ -24,7 +24,7 @@ static void find_all(struct fixture *f, struct classes *classes, struct duplicat
 	files = calloc(dataset_entries(f->dataset), sizeof(*files));
 	assert_non_null(files);
 	for (uint32_t number = 0; number < dataset_entries(f->dataset); number++) {
-		dataset_entry(f->dataset, number, &entry);
+		entry = dataset_entry(f->dataset, number);
 		if (entry.kind == FORMAT_FILE || entry.kind == FORMAT_HARDLINK)
 			files[count++] = number;
 	}

@@ -157,10 +157,9 @@ static void expect_tree(struct dataset *dataset, const char *expected)
 	SCOPE(buf_release) struct buf all = BUF_INIT;
 
 	for (uint32_t e = 1; e < dataset_entries(dataset); e++) {
-		struct dataset_entry entry;
+		const struct dataset_entry entry = dataset_entry(dataset, e);
 		struct buf path = BUF_INIT;
 
-		dataset_entry(dataset, e, &entry);
 		assert_int_equal(dataset_path(dataset, e, &path), 0);
 		assert_int_equal(buf_addf(&all, "%s%s\n", path.data,
 					  entry.kind == FORMAT_DIRECTORY ? "/" : ""),

@@ -301,12 +301,10 @@ static void loading_names_what_is_damaged_and_the_other_parts_are_loaded(void **
 static void a_record_at_another_place_is_found_by_checking_the_keys(void **state)
 {
 	struct fixture *f = *state;
-	struct dataset_extent x;
 
 	build_tree(f);
 	open_pack(f);
-	dataset_extent(f->dataset, 0, &x);
-	damage(f, "start[2]", x.offset + 1);
+	damage(f, "start[2]", dataset_extent(f->dataset, 0).offset + 1);
 	damage(f, "size[6]", 99);
 	open_pack(f);
 	expect_faults(f,

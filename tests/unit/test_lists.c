@@ -99,7 +99,7 @@ static int note(void *context, const char *name, const uint32_t *files, uint32_t
 			continue;
 		}
 		assert_true(files[i] < dataset_extents(found->f->dataset));
-		dataset_extent(found->f->dataset, files[i], &extent);
+		extent = dataset_extent(found->f->dataset, files[i]);
 		assert_int_equal(extent.from, 0);
 		assert_done(dataset_path(found->f->dataset, extent.entry, list));
 	}
@@ -562,7 +562,7 @@ static void a_damaged_text_is_passed_over(void **state)
 
 	make_with(f, "i/a.jpg i/b.jpg i/c.jpg", "list.txt", "i/c.jpg\ni/a.jpg\ni/b.jpg\n");
 	expect_list(f, "i/a.jpg", "list.txt", "i/c.jpg i/a.jpg i/b.jpg");
-	dataset_extent(f->dataset, dataset_first_extent(f->dataset, find(f, "list.txt")), &extent);
+	extent = dataset_extent(f->dataset, dataset_first_extent(f->dataset, find(f, "list.txt")));
 	assert_done(chmod(f->path, 0644));
 	fd = open(f->path, O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);

@@ -206,12 +206,11 @@ static uint64_t hash_of(struct dataset *dataset, uint32_t entry, uint64_t size)
 /* Everything but the numbers of inodes and offsets, one line an entry. */
 static void show_entry(struct dataset *dataset, uint32_t number, struct buf *out)
 {
-	struct dataset_entry e;
+	const struct dataset_entry e = dataset_entry(dataset, number);
 	struct dataset_attr attr;
 	struct dataset_image image;
 	size_t len;
 
-	dataset_entry(dataset, number, &e);
 	assert_done(dataset_attr(dataset, number, &attr));
 	assert_done(dataset_image(dataset, number, &image));
 	show_path(dataset, number, out);
@@ -235,9 +234,8 @@ static void show_entry(struct dataset *dataset, uint32_t number, struct buf *out
 static void show_extents(struct dataset *dataset, struct buf *out)
 {
 	for (uint64_t i = 0; i < dataset_extents(dataset); i++) {
-		struct dataset_extent x;
+		const struct dataset_extent x = dataset_extent(dataset, i);
 
-		dataset_extent(dataset, i, &x);
 		assert_done(buf_addf(
 			out, "%" PRIu64 ": %u of %u at %" PRIu64 ", %" PRIu64 " to %" PRIu64 "\n",
 			i, x.size, x.entry, x.from, x.file, x.file_end));
@@ -363,10 +361,9 @@ static void many_packs_share_a_folder(void **state)
 	assert_int_equal(dataset_entries(u->f.dataset), 2 + 4 * PACKS_MOST);
 	/* A pack in words has at most 64 names. */
 	for (uint32_t e = 2; e + 1 < dataset_entries(u->f.dataset); e++) {
-		struct dataset_entry a, b;
+		const struct dataset_entry a = dataset_entry(u->f.dataset, e);
+		const struct dataset_entry b = dataset_entry(u->f.dataset, e + 1);
 
-		dataset_entry(u->f.dataset, e, &a);
-		dataset_entry(u->f.dataset, e + 1, &b);
 		assert_true(memcmp(a.name, b.name,
 				   a.name_len < b.name_len ? a.name_len : b.name_len) <= 0);
 	}

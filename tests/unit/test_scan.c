@@ -108,10 +108,7 @@ static int scan(struct fixture *f)
 
 static struct builder_entry entry_of(struct fixture *f, uint32_t id)
 {
-	struct builder_entry entry;
-
-	builder_entry(f->builder, id, &entry);
-	return entry;
+	return builder_entry(f->builder, id);
 }
 
 /* All paths in the scan's order, a line each. */
@@ -412,7 +409,7 @@ static void expect_same(struct fixture *f, const struct builder *other)
 	for (uint32_t i = 1; i < f->counts.entries; i++) {
 		struct builder_entry a = entry_of(f, i), b;
 
-		builder_entry(other, i, &b);
+		b = builder_entry(other, i);
 		builder_name(f->builder, i, name_a);
 		builder_name(other, i, name_b);
 		assert_string_equal(name_a, name_b);

@@ -13,12 +13,9 @@ void subtree_release(struct subtree *subtree)
 
 static void mark_way(const struct dataset *dataset, uint8_t *marks, uint32_t entry)
 {
-	struct dataset_entry here;
-
 	marks[entry] = SUBTREE_INSIDE;
 	while (entry != DATASET_ROOT) {
-		dataset_entry(dataset, entry, &here);
-		entry = here.parent;
+		entry = dataset_entry(dataset, entry).parent;
 		if (marks[entry] == SUBTREE_OUTSIDE)
 			marks[entry] = SUBTREE_ABOVE;
 	}
@@ -27,11 +24,8 @@ static void mark_way(const struct dataset *dataset, uint8_t *marks, uint32_t ent
 /* A directory comes before its children, so one pass reaches everything below. */
 static void mark_below(const struct dataset *dataset, uint8_t *marks)
 {
-	struct dataset_entry here;
-
 	for (uint32_t entry = 1; entry < dataset_entries(dataset); entry++) {
-		dataset_entry(dataset, entry, &here);
-		if (marks[here.parent] == SUBTREE_INSIDE)
+		if (marks[dataset_entry(dataset, entry).parent] == SUBTREE_INSIDE)
 			marks[entry] = SUBTREE_INSIDE;
 	}
 }

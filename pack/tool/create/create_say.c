@@ -508,7 +508,7 @@ static int is_in_source(const struct create *create, struct dataset *dataset, ui
 		r = dataset_path(dataset, number, path);
 	if (r)
 		return r;
-	dataset_entry(dataset, number, &entry);
+	entry = dataset_entry(dataset, number);
 	/* What cannot be read proves nothing. */
 	if (fstatat(create->root, path->data, &st, 0) < 0)
 		return errno != ENOENT && errno != ENOTDIR;
@@ -522,12 +522,10 @@ static int check_same_source(const struct create *create, struct dataset *datase
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	uint32_t entries = dataset_entries(dataset), step = entries / LOOKED_FOR + 1;
-	struct dataset_child child;
 	int r = 1;
 
 	for (uint32_t number = 0; r == 1 && number < entries; number += step) {
-		dataset_child(dataset, number, &child);
-		if (format_is_file(child.kind))
+		if (format_is_file(dataset_child(dataset, number).kind))
 			r = is_in_source(create, dataset, number, &path);
 	}
 	if (r != 0)

@@ -47,7 +47,7 @@ static int read_link(const struct builder *builder, uint32_t id, struct buf *pat
 
 	if (builder_kind(builder, id) != FORMAT_SYMLINK || builder_is_dropped(builder, id))
 		return 0;
-	builder_entry(builder, id, &entry);
+	entry = builder_entry(builder, id);
 	target->len = 0;
 	r = buf_addf(target, "%.*s", (int)entry.target_len, entry.target);
 	if (r == 0)

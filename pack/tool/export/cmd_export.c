@@ -154,14 +154,12 @@ static int refuse_splits(const struct export *export)
 static int find_samples(struct export *export)
 {
 	const char *path = export->settings.root;
-	struct dataset_entry entry;
 	uint32_t root = DATASET_ROOT;
 	int r = path ? cmd_find(export->pack, export->dataset, path, &root) : refuse_splits(export);
 
 	if (r != EXIT_DONE)
 		return r;
-	dataset_entry(export->dataset, root, &entry);
-	if (entry.kind != FORMAT_DIRECTORY)
+	if (dataset_entry(export->dataset, root).kind != FORMAT_DIRECTORY)
 		return log_fail(EXIT_FAILED, "%s: %s: not a folder", export->pack, path);
 	r = samples_new(export->dataset, root, formats[export->settings.format]->refuses,
 			&export->samples);
@@ -209,7 +207,7 @@ static int check_classes(const struct export *export)
 	struct dataset_entry class;
 
 	for (uint32_t i = 0; i < export->samples.class_count; i++) {
-		dataset_entry(export->dataset, export->samples.classes[i], &class);
+		class = dataset_entry(export->dataset, export->samples.classes[i]);
 		if (memchr(class.name, '\n', class.name_len))
 			return log_fail(EXIT_FAILED,
 					"%s: the class of label %" PRIu32
@@ -260,14 +258,12 @@ static int conclude_export(struct export *export, double seconds)
 
 static void begin_progress(struct export *export)
 {
-	struct dataset_entry file;
-
 	progress_begin(&export->progress, "exporting",
 		       cmd_progress(&export->settings.common, export->settings.progress));
 	export->progress.files_total = export->samples.count;
 	for (uint64_t i = 0; i < export->samples.count; i++) {
-		dataset_entry(export->dataset, export->samples.list[i].entry, &file);
-		export->progress.bytes_total += file.size;
+		export->progress.bytes_total +=
+			dataset_entry(export->dataset, export->samples.list[i].entry).size;
 	}
 }
 

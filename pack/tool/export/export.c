@@ -34,10 +34,7 @@ struct exporter {
 
 static uint64_t sample_size(const struct export_source *source, uint64_t number)
 {
-	struct dataset_entry file;
-
-	dataset_entry(source->dataset, source->samples->list[number].entry, &file);
-	return file.size;
+	return dataset_entry(source->dataset, source->samples->list[number].entry).size;
 }
 
 static int cut_by_size(const struct export_params *params, struct shard_plan *plan)
@@ -251,7 +248,7 @@ static int write_classes(const struct samples *samples, struct outputs *outputs,
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < samples->class_count; i++) {
-		dataset_entry(samples->dataset, samples->classes[i], &class);
+		class = dataset_entry(samples->dataset, samples->classes[i]);
 		r = buf_add(&text, class.name, class.name_len);
 		if (r == 0)
 			r = buf_add(&text, "\n", 1);

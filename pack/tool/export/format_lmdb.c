@@ -17,10 +17,9 @@ static int lmdb_frame(const struct export_source *source, uint64_t number, struc
 		      struct buf *tail)
 {
 	const struct sample *sample = &source->samples->list[number];
-	struct dataset_entry file;
 
-	dataset_entry(source->dataset, sample->entry, &file);
-	return pickle_sample(file.size, sample->label, head, tail);
+	return pickle_sample(dataset_entry(source->dataset, sample->entry).size, sample->label,
+			     head, tail);
 }
 
 const struct export_format export_lmdb = {

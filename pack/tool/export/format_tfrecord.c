@@ -105,12 +105,12 @@ static int add_fields(const struct export_source *source, uint64_t number, struc
 		      struct encoder *after)
 {
 	const struct sample *sample = &source->samples->list[number];
-	struct dataset_entry file, class;
+	struct dataset_entry file = dataset_entry(source->dataset, sample->entry);
+	const struct dataset_entry class =
+		dataset_entry(source->dataset, source->samples->classes[sample->label]);
 	const char *kind;
 	int r;
 
-	dataset_entry(source->dataset, sample->entry, &file);
-	dataset_entry(source->dataset, source->samples->classes[sample->label], &class);
 	r = find_kind(source, sample->entry, &file, &kind);
 	if (r < 0)
 		return r;
@@ -131,15 +131,15 @@ static int tfrecord_frame(const struct export_source *source, uint64_t number, s
 {
 	SCOPE(buf_release) struct buf fields = BUF_INIT;
 	struct encoder before = {.to = &fields}, after = {.to = tail}, to = {.to = head};
-	struct dataset_entry file;
 	uint64_t features;
 	uint8_t length[8];
 	int r = add_fields(source, number, &before, &after);
 
 	if (r < 0)
 		return r;
-	dataset_entry(source->dataset, source->samples->list[number].entry, &file);
-	features = fields.len + file.size + tail->len;
+	features = fields.len +
+		   dataset_entry(source->dataset, source->samples->list[number].entry).size +
+		   tail->len;
 	le_put64(length, field_len(features));
 	encoder_add(&to, length, sizeof(length));
 	encoder_le(&to, crc32c_masked(length, sizeof(length)), 4);

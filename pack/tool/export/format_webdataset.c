@@ -42,7 +42,7 @@ static int find_key(const struct export_source *source, uint64_t number, struct 
 	r = samples_path(source->samples, entry, key);
 	if (r < 0)
 		return r;
-	dataset_entry(source->dataset, entry, &file);
+	file = dataset_entry(source->dataset, entry);
 	stem = (size_t)(suffix_of(&file) - file.name) - 1;
 	key->len -= file.name_len - stem;
 	for (char *at = key->data + key->len - stem; at < key->data + key->len; at++)
@@ -161,7 +161,7 @@ static int webdataset_frame(const struct export_source *source, uint64_t number,
 		r = find_key(source, number, &key);
 	if (r < 0)
 		return r;
-	dataset_entry(source->dataset, sample->entry, &file);
+	file = dataset_entry(source->dataset, sample->entry);
 	member = (struct ustar_member){.mode = attr.mode, .mtime = attr.mtime.tv_sec};
 	if (!image_is_first(&file))
 		r = add_cls(member, &key, sample->label, head);

@@ -73,16 +73,16 @@ static int add_folder(struct collector *collector, uint32_t entry, uint32_t labe
 static int look_into_folder(struct collector *collector, uint32_t number, uint32_t mark)
 {
 	struct samples *samples = collector->samples;
-	struct dataset_entry here, child;
+	const struct dataset_entry here = dataset_entry(samples->dataset, number);
+	struct dataset_entry child;
 	uint64_t before = samples->count;
 
-	dataset_entry(samples->dataset, number, &here);
 	if (here.children == 0 && here.parent != samples->root)
 		note_other(samples, number, "an empty folder");
 	for (uint32_t i = here.first_child; i < here.first_child + here.children; i++) {
 		const char *why;
 
-		dataset_entry(samples->dataset, i, &child);
+		child = dataset_entry(samples->dataset, i);
 		if (child.kind == FORMAT_DIRECTORY) {
 			collector->marks[i] = mark == ROOT ? OF_CLASS + samples->class_count : mark;
 			if (mark == ROOT)
@@ -112,11 +112,11 @@ static int compare_folders(const void *a, const void *b, void *paths)
 static void list_folder(struct collector *collector, const struct folder *folder, uint64_t *count)
 {
 	struct samples *samples = collector->samples;
-	struct dataset_entry here, child;
+	const struct dataset_entry here = dataset_entry(samples->dataset, folder->entry);
+	struct dataset_entry child;
 
-	dataset_entry(samples->dataset, folder->entry, &here);
 	for (uint32_t i = here.first_child; i < here.first_child + here.children; i++) {
-		dataset_entry(samples->dataset, i, &child);
+		child = dataset_entry(samples->dataset, i);
 		if (child.kind != FORMAT_DIRECTORY &&
 		    !why_not(collector, &child, OF_CLASS + folder->label))
 			samples->list[(*count)++] = (struct sample){i, folder->label};
@@ -149,7 +149,7 @@ static int find_root(struct samples *samples)
 
 	if (r < 0)
 		return r;
-	dataset_entry(samples->dataset, samples->root, &root);
+	root = dataset_entry(samples->dataset, samples->root);
 	samples->root_len = path.len ? path.len + 1 : 0;
 	samples->classes = calloc(root.children + (size_t)1, sizeof(*samples->classes));
 	return samples->classes ? 0 : -ENOMEM;
@@ -191,10 +191,7 @@ int samples_new(const struct dataset *dataset, uint32_t root,
 
 static uint64_t sample_place(const struct dataset *dataset, uint32_t number)
 {
-	struct dataset_extent extent;
-
-	dataset_extent(dataset, dataset_first_extent(dataset, number), &extent);
-	return extent.offset;
+	return dataset_extent(dataset, dataset_first_extent(dataset, number)).offset;
 }
 
 /* An empty file has no place, and stays after the one before it. */
@@ -202,15 +199,14 @@ static int rank(const struct samples *samples, uint64_t i, enum sample_order ord
 		struct buf *path, struct ranked *ranked)
 {
 	uint32_t entry = samples->list[i].entry;
-	struct dataset_entry file;
 	int r = 0;
 
 	ranked[i] = (struct ranked){.number = i};
 	if (order == SAMPLES_PACK) {
-		dataset_entry(samples->dataset, entry, &file);
-		ranked[i].rank = file.size ? sample_place(samples->dataset, entry)
-				 : i	   ? ranked[i - 1].rank
-					   : 0;
+		ranked[i].rank = dataset_entry(samples->dataset, entry).size
+					 ? sample_place(samples->dataset, entry)
+				 : i ? ranked[i - 1].rank
+				     : 0;
 		return 0;
 	}
 	path->len = 0;

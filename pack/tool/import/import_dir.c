@@ -28,7 +28,7 @@ static int dir_next(struct import *import, struct item *item, struct err *err)
 	if (dir->at == dir->end)
 		return 1;
 	item->id = dir->sequence[dir->at++];
-	builder_entry(dir->params.scan.builder, item->id, &entry);
+	entry = builder_entry(dir->params.scan.builder, item->id);
 	item->size = entry.size;
 	if (builder_path(dir->params.scan.builder, item->id, &item->path) < 0)
 		return -ENOMEM;
@@ -43,10 +43,9 @@ static int dir_source(struct import_dir *dir, struct dirstack *stack, const stru
 		      struct source *source)
 {
 	const char *slash = strrchr(item->path.data, '/');
-	struct builder_entry entry;
+	struct builder_entry entry = builder_entry(dir->params.scan.builder, item->id);
 	int directory, r;
 
-	builder_entry(dir->params.scan.builder, item->id, &entry);
 	r = dirstack_enter(stack, entry.parent, &directory);
 	if (r < 0) {
 		*source = (struct source){.fd = -1, .error = r};

@@ -38,7 +38,7 @@ static int add_entry(struct import_packs *packs, uint32_t e, struct builder_entr
 
 	if (r < 0)
 		return r;
-	dataset_entry(dataset, e, &entry);
+	entry = dataset_entry(dataset, e);
 	to->name = entry.name;
 	to->name_len = entry.name_len;
 	to->parent = packs->ids[entry.parent];
@@ -52,10 +52,9 @@ static int add_entry(struct import_packs *packs, uint32_t e, struct builder_entr
 static int add_folders(struct import_packs *packs, uint32_t e, struct err *err)
 {
 	struct builder_entry folder = {.kind = FORMAT_DIRECTORY};
-	struct dataset_entry entry;
+	const struct dataset_entry entry = dataset_entry(packs->params.dataset, e);
 	int r;
 
-	dataset_entry(packs->params.dataset, e, &entry);
 	if (packs->ids[entry.parent] != NOT_ADDED)
 		return 0;
 	r = add_folders(packs, entry.parent, err);
@@ -66,11 +65,9 @@ static int note_file(struct import_packs *packs, uint32_t e, uint64_t size)
 {
 	struct dataset *dataset = packs->params.dataset;
 	struct ranked place = {.number = e};
-	struct dataset_extent extent;
 
 	if (size) {
-		dataset_extent(dataset, dataset_first_extent(dataset, e), &extent);
-		place.rank = extent.offset;
+		place.rank = dataset_extent(dataset, dataset_first_extent(dataset, e)).offset;
 	}
 	packs->import.files++;
 	packs->import.bytes += size;
@@ -112,10 +109,9 @@ static bool is_wanted(const struct import_packs *packs, const struct dataset_ent
 static int take_entry(struct import_packs *packs, uint32_t e, struct buf *path, struct err *err)
 {
 	struct builder_entry to;
-	struct dataset_entry entry;
+	struct dataset_entry entry = dataset_entry(packs->params.dataset, e);
 	int r;
 
-	dataset_entry(packs->params.dataset, e, &entry);
 	path->len = 0;
 	r = dataset_path(packs->params.dataset, e, path);
 	if (r < 0 || !is_wanted(packs, &entry, path->data))
@@ -137,10 +133,7 @@ static int take_entries(struct import_packs *packs, bool links, struct err *err)
 	int r = 0;
 
 	for (uint32_t e = 1; r == 0 && e < dataset_entries(packs->params.dataset); e++) {
-		struct dataset_entry entry;
-
-		dataset_entry(packs->params.dataset, e, &entry);
-		if ((entry.kind == FORMAT_HARDLINK) == links)
+		if ((dataset_entry(packs->params.dataset, e).kind == FORMAT_HARDLINK) == links)
 			r = take_entry(packs, e, &path, err);
 		if (r == 0 && e % 4096 == 0)
 			r = watch->tick(watch->context, e);
@@ -193,7 +186,7 @@ static int packs_next(struct import *import, struct item *item, struct err *err)
 		r = dataset_path(packs->params.dataset, e, &item->path);
 	if (r < 0)
 		return r;
-	dataset_entry(packs->params.dataset, e, &entry);
+	entry = dataset_entry(packs->params.dataset, e);
 	packs->next++;
 	item->id = packs->ids[e];
 	item->source = e;

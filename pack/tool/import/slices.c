@@ -60,10 +60,7 @@ const struct builder *slices_entries(const struct slices *slices, uint64_t *ret_
 
 static uint64_t size_of(const struct slices *slices, uint32_t id)
 {
-	struct builder_entry entry;
-
-	builder_entry(slices->entries, id, &entry);
-	return entry.size;
+	return builder_entry(slices->entries, id).size;
 }
 
 /* --- where the cuts are ----------------------------------------------------------------------- */
@@ -238,9 +235,8 @@ static int copy_entry(const struct slices *slices, uint32_t id, uint32_t *copies
 		      struct builder *builder, struct err *err)
 {
 	char name[FORMAT_NAME_MAX + 1];
-	struct builder_entry entry;
+	struct builder_entry entry = builder_entry(slices->entries, id);
 
-	builder_entry(slices->entries, id, &entry);
 	if (id == BUILDER_ROOT) {
 		builder_attr(builder, BUILDER_ROOT, entry.mode, entry.mtime);
 		return 0;

@@ -15,18 +15,12 @@
 
 static uint64_t offset_of(const struct dataset *dataset, uint32_t entry)
 {
-	struct dataset_extent extent;
-
-	dataset_extent(dataset, dataset_first_extent(dataset, entry), &extent);
-	return extent.offset;
+	return dataset_extent(dataset, dataset_first_extent(dataset, entry)).offset;
 }
 
 static uint64_t size_of(const struct dataset *dataset, uint32_t entry)
 {
-	struct dataset_entry file;
-
-	dataset_entry(dataset, entry, &file);
-	return file.size;
+	return dataset_entry(dataset, entry).size;
 }
 
 /* Ranks files by their blocks in the pack. An empty file has no bytes there and stays after the one
@@ -67,12 +61,10 @@ int batch_list_init(struct batch_list *batches, const struct dataset *dataset, u
 
 static uint64_t place_of_piece(const struct batch_list *batches, uint32_t entry)
 {
-	struct dataset_extent extent;
+	const struct dataset_extent extent =
+		dataset_extent(batches->dataset, dataset_first_extent(batches->dataset, entry) +
+							 batches->from / FORMAT_EXTENT);
 
-	dataset_extent(batches->dataset,
-		       dataset_first_extent(batches->dataset, entry) +
-			       batches->from / FORMAT_EXTENT,
-		       &extent);
 	return extent.offset;
 }
 
@@ -215,11 +207,10 @@ static int read_alone(const struct batch_reader *reader, const struct dataset_ex
 int batch_reader_extent(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
 			char **ret_data)
 {
-	struct dataset_extent extent;
+	struct dataset_extent extent = dataset_extent(reader->dataset, number);
 	char *data;
 	int r = 0;
 
-	dataset_extent(reader->dataset, number, &extent);
 	data = reader->memory + (extent.offset - reader->start);
 	if (reader->error)
 		r = read_alone(reader, &extent, data);

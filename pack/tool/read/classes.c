@@ -67,7 +67,7 @@ static struct contents look_into(const struct dataset *dataset, const struct dat
 	struct dataset_child child;
 
 	for (uint32_t i = 0; i < here->children; i++) {
-		dataset_child(dataset, here->first_child + i, &child);
+		child = dataset_child(dataset, here->first_child + i);
 		if (child.kind == FORMAT_DIRECTORY) {
 			found.directories++;
 		} else if (!is_litter(&child)) {
@@ -91,10 +91,10 @@ static uint32_t find_splits(const struct dataset *dataset, const struct dataset_
 	     number++) {
 		struct contents in;
 
-		dataset_child(dataset, number, &child);
+		child = dataset_child(dataset, number);
 		if (child.kind != FORMAT_DIRECTORY || is_litter(&child))
 			continue;
-		dataset_entry(dataset, number, &top);
+		top = dataset_entry(dataset, number);
 		in = look_into(dataset, &top);
 		pure += in.directories && in.files == 0;
 		ret[all++] = number;
@@ -111,16 +111,16 @@ static uint32_t find_splits(const struct dataset *dataset, const struct dataset_
 static void add_split(const struct dataset *dataset, uint32_t directory, struct classes *classes)
 {
 	struct class_split *split = &classes->splits[classes->split_count];
-	struct dataset_entry here, child;
+	const struct dataset_entry here = dataset_entry(dataset, directory);
+	struct dataset_entry child;
 
-	dataset_entry(dataset, directory, &here);
 	*split = (struct class_split){.name = here.name,
 				      .name_len = here.name_len,
 				      .entry = directory,
 				      .first = classes->count};
 	for (uint32_t number = here.first_child; number < here.first_child + here.children;
 	     number++) {
-		dataset_entry(dataset, number, &child);
+		child = dataset_entry(dataset, number);
 		if (child.kind != FORMAT_DIRECTORY)
 			continue;
 		classes->list[classes->count++] = (struct class){.name = child.name,
@@ -138,11 +138,9 @@ static int allocate(const struct dataset *dataset, const uint32_t *splits, uint3
 		    struct classes *classes)
 {
 	size_t room = 1;
-	struct dataset_entry here;
 
 	for (uint32_t i = 0; i < count; i++) {
-		dataset_entry(dataset, splits[i], &here);
-		room += here.children;
+		room += dataset_entry(dataset, splits[i]).children;
 	}
 	classes->splits = calloc(count, sizeof(*classes->splits));
 	classes->list = calloc(room, sizeof(*classes->list));
@@ -154,11 +152,10 @@ static int allocate(const struct dataset *dataset, const uint32_t *splits, uint3
 static int list_classes(const struct dataset *dataset, struct classes *classes)
 {
 	SCOPE_FREE uint32_t *splits = NULL;
-	struct dataset_entry root;
+	struct dataset_entry root = dataset_entry(dataset, DATASET_ROOT);
 	uint32_t count;
 	int r;
 
-	dataset_entry(dataset, DATASET_ROOT, &root);
 	splits = calloc(2 * (size_t)root.children + 1, sizeof(*splits));
 	if (!splits)
 		return -ENOMEM;
@@ -192,7 +189,7 @@ static void count_files(const struct dataset *dataset, struct classes *classes)
 	struct dataset_entry entry;
 
 	for (uint32_t number = 1; number < dataset_entries(dataset); number++) {
-		dataset_entry(dataset, number, &entry);
+		entry = dataset_entry(dataset, number);
 		if (classes->of[number] == 0)
 			classes->of[number] = classes->of[entry.parent];
 		if (classes->of[number] && entry.kind != FORMAT_DIRECTORY)

@@ -25,11 +25,10 @@ static const struct opt_command command = {
 static int check_kind(const char *pack, const struct dataset *dataset, uint32_t number,
 		      const char *path)
 {
-	struct dataset_entry entry;
+	const struct dataset_entry entry = dataset_entry(dataset, number);
 	const char *target;
 	size_t len;
 
-	dataset_entry(dataset, number, &entry);
 	if (entry.kind == FORMAT_DIRECTORY)
 		return log_fail(EXIT_FAILED, "%s: %s: a directory; name a file in it", pack, path);
 	if (entry.kind == FORMAT_SYMLINK) {
@@ -51,7 +50,7 @@ static int copy(const char *pack, struct dataset *dataset, uint32_t number, cons
 
 	if (!buf)
 		return log_fail(EXIT_FAILED, "%s: %s: %s", pack, path, strerror(ENOMEM));
-	dataset_entry(dataset, number, &entry);
+	entry = dataset_entry(dataset, number);
 	for (uint64_t at = 0; at < entry.size; at += (uint64_t)n) {
 		n = dataset_read(dataset, entry.inode, buf, FORMAT_EXTENT, at, true);
 		if (n <= 0) {

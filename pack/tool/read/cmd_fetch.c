@@ -248,7 +248,7 @@ static void check_extent(void *context, size_t number)
 
 	if (interrupt_pending())
 		return;
-	dataset_extent(fetch->dataset, number, &extent);
+	extent = dataset_extent(fetch->dataset, number);
 	buf = malloc(extent.size);
 	if (buf)
 		n = dataset_read(fetch->dataset, extent.entry, buf, extent.size, extent.from, true);

@@ -233,7 +233,7 @@ static int list_all(struct list *list, const char *pack, const struct subtree *s
 	for (uint32_t number = 1; number < dataset_entries(list->dataset); number++) {
 		if (subtree_mark(subtree, number) != SUBTREE_INSIDE)
 			continue;
-		dataset_entry(list->dataset, number, &entry);
+		entry = dataset_entry(list->dataset, number);
 		if (!is_listed(&entry))
 			continue;
 		r = list_entry(list, number, &entry);

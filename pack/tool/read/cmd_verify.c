@@ -165,10 +165,9 @@ static void check_batch(void *context, unsigned worker, const struct batch *batc
 static int bad_extent(struct verify *verify, uint64_t number, int error)
 {
 	struct stretch *stretch = &verify->stretch;
-	struct dataset_extent extent;
+	const struct dataset_extent extent = dataset_extent(verify->dataset, number);
 	int r = 0;
 
-	dataset_extent(verify->dataset, number, &extent);
 	if (stretch->error != error || stretch->entry != extent.entry ||
 	    stretch->end != extent.from) {
 		r = say_stretch(verify);
@@ -197,12 +196,10 @@ static int verify_batch_done(void *context, const struct batch *batch, void *poi
  * are named. */
 static int list_files(const struct dataset *dataset, struct buf *files)
 {
-	struct dataset_child child;
 	int r = 0;
 
 	for (uint32_t e = 0; r == 0 && e < dataset_entries(dataset); e++) {
-		dataset_child(dataset, e, &child);
-		if (format_is_file(child.kind))
+		if (format_is_file(dataset_child(dataset, e).kind))
 			r = buf_add(files, &e, sizeof(e));
 	}
 	return r;

@@ -51,10 +51,7 @@ static void compare_release(struct compare *compare)
 /* An entry of the folder; for a hard link, that of its file. */
 static struct builder_entry compare_data(const struct compare *compare, uint32_t number)
 {
-	struct builder_entry entry;
-
-	builder_entry(compare->scan, builder_file(compare->scan, number), &entry);
-	return entry;
+	return builder_entry(compare->scan, builder_file(compare->scan, number));
 }
 
 /* A file is a file, however its bytes are stored. */
@@ -135,7 +132,7 @@ static void compare_special(void *context, const char *path, const char *what)
 	uint32_t entry;
 
 	if (mark_unseen(compare, path, &entry)) {
-		dataset_child(compare->dataset, entry, &child);
+		child = dataset_child(compare->dataset, entry);
 		finding.difference = COMPARE_KIND;
 		finding.pack = kind_text(compared_kind(child.kind));
 	}
@@ -244,10 +241,9 @@ static bool same_target(const struct compare *compare, uint32_t number, uint32_t
 static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry)
 {
 	enum format_kind kind = compared_kind(builder_kind(compare->scan, number));
-	struct dataset_entry packed;
+	const struct dataset_entry packed = dataset_entry(compare->dataset, entry);
 	int r = 0;
 
-	dataset_entry(compare->dataset, entry, &packed);
 	if (kind != compared_kind(packed.kind))
 		return report_scanned(compare, number,
 				      FINDING(COMPARE_KIND, .folder = kind_text(kind),
@@ -265,10 +261,9 @@ static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry
 /* Reports what only the pack has in a directory that both have. */
 static int report_missing(struct compare *compare, uint32_t directory)
 {
-	struct dataset_entry entry;
+	const struct dataset_entry entry = dataset_entry(compare->dataset, directory);
 	int r = 0;
 
-	dataset_entry(compare->dataset, directory, &entry);
 	for (uint32_t i = 0; r == 0 && i < entry.children; i++)
 		if (compare->in_scan[entry.first_child + i] == COMPARE_NONE)
 			r = report_packed(compare, entry.first_child + i,
@@ -280,14 +275,12 @@ static int compare_entry(struct compare *compare, uint32_t number)
 {
 	uint32_t parent = builder_parent(compare->scan, number);
 	uint32_t found = compare->in_pack[number], above = compare->in_pack[parent];
-	struct dataset_child child;
 	int r;
 
 	if (found == COMPARE_NONE && above == COMPARE_NONE)
 		return 0;
 	if (found == COMPARE_NONE) {
-		dataset_child(compare->dataset, above, &child);
-		return child.kind == FORMAT_DIRECTORY
+		return dataset_child(compare->dataset, above).kind == FORMAT_DIRECTORY
 			       ? report_scanned(compare, number, FINDING(COMPARE_ONLY_IN_FOLDER))
 			       : 0;
 	}
@@ -454,7 +447,7 @@ static bool is_open(const struct compare *compare, uint32_t entry, uint64_t *ret
 	if (number == COMPARE_NONE || number == COMPARE_UNSEEN ||
 	    compared_kind(builder_kind(compare->scan, number)) != FORMAT_FILE)
 		return false;
-	dataset_entry(compare->dataset, entry, &packed);
+	packed = dataset_entry(compare->dataset, entry);
 	if (compared_kind(packed.kind) != FORMAT_FILE ||
 	    compare_data(compare, number).size != packed.size)
 		return false;

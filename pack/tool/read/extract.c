@@ -43,17 +43,13 @@ struct extractor {
 
 static uint32_t pack_parent(const void *dataset, uint32_t directory)
 {
-	struct dataset_entry entry;
-
-	dataset_entry(dataset, directory, &entry);
-	return entry.parent;
+	return dataset_entry(dataset, directory).parent;
 }
 
 static void extract_name(const void *dataset, uint32_t number, char ret[FORMAT_NAME_MAX + 1])
 {
-	struct dataset_entry entry;
+	const struct dataset_entry entry = dataset_entry(dataset, number);
 
-	dataset_entry(dataset, number, &entry);
 	memcpy(ret, entry.name, entry.name_len);
 	ret[entry.name_len] = '\0';
 }
@@ -105,10 +101,9 @@ static int extract_create(struct extractor *extractor, struct dirstack *director
 			  uint32_t number, int *ret_directory, int *ret_fd)
 {
 	char name[FORMAT_NAME_MAX + 1];
-	struct dataset_entry entry;
+	const struct dataset_entry entry = dataset_entry(extractor->dataset, number);
 	int directory, fd, r;
 
-	dataset_entry(extractor->dataset, number, &entry);
 	r = dirstack_enter(directories, entry.parent, &directory);
 	if (r < 0)
 		return r;
@@ -162,7 +157,6 @@ static int make_file(struct extractor *extractor, struct dirstack *directories,
 		     struct batch_reader *reader, const struct batch *batch, uint32_t i,
 		     struct extract_note *note)
 {
-	struct dataset_entry entry;
 	char *data = NULL;
 	int directory, fd, r;
 
@@ -175,9 +169,8 @@ static int make_file(struct extractor *extractor, struct dirstack *directories,
 		batch_reader_read(reader, batch);
 	note->read = true;
 	r = get_bytes(reader, batch_extents(reader->dataset, batch, i), &data);
-	dataset_entry(reader->dataset, batch->files[i], &entry);
 	if (r == 0)
-		r = io_write_full(fd, data, entry.size);
+		r = io_write_full(fd, data, dataset_entry(reader->dataset, batch->files[i]).size);
 	return conclude_file(extractor, batch->files[i], directory, fd, r);
 }
 
@@ -275,13 +268,10 @@ static void extract_drop_larges(struct extractor *extractor)
 static int extract_file_done(struct extractor *extractor, uint32_t number, int error,
 			     uint64_t bytes)
 {
-	struct dataset_entry entry;
-
 	if (error == 0)
 		return extract_count(extractor, 1, bytes);
-	dataset_entry(extractor->dataset, number, &entry);
 	if (extractor->made)
-		extractor->made[entry.inode] = NOT_MADE;
+		extractor->made[dataset_entry(extractor->dataset, number).inode] = NOT_MADE;
 	return report_failure(extractor, number, error);
 }
 
@@ -311,14 +301,13 @@ static int extract_batch_done(void *context, const struct batch *batch, void *po
 {
 	struct extractor *extractor = context;
 	const struct extract_note *note = pointer;
-	struct dataset_entry entry;
 	int r = 0;
 
 	if (batch->piece)
 		return piece_done(extractor, batch, note);
 	for (uint32_t i = 0; r == 0 && i < batch->count; i++) {
-		dataset_entry(extractor->dataset, batch->files[i], &entry);
-		r = extract_file_done(extractor, batch->files[i], note->errors[i], entry.size);
+		r = extract_file_done(extractor, batch->files[i], note->errors[i],
+				      dataset_entry(extractor->dataset, batch->files[i]).size);
 	}
 	return r;
 }
@@ -431,11 +420,10 @@ static int make_directory(int directory, const char *name)
 /* Makes what has no bytes: a directory or a symbolic link. */
 static int make_entry(struct extractor *extractor, uint32_t number)
 {
-	struct dataset_entry entry;
+	const struct dataset_entry entry = dataset_entry(extractor->dataset, number);
 	char name[FORMAT_NAME_MAX + 1];
 	int directory, r;
 
-	dataset_entry(extractor->dataset, number, &entry);
 	extract_name(extractor->dataset, number, name);
 	r = dirstack_enter(extractor->directories, entry.parent, &directory);
 	if (r < 0)
@@ -492,10 +480,9 @@ static int plan_name(struct extractor *extractor, uint32_t number, uint32_t inod
 
 static int make_or_plan(struct extractor *extractor, uint32_t number)
 {
-	struct dataset_entry entry;
+	const struct dataset_entry entry = dataset_entry(extractor->dataset, number);
 	int r;
 
-	dataset_entry(extractor->dataset, number, &entry);
 	if (bit_get(extractor->lost, entry.parent)) {
 		bit_set(extractor->lost, number);
 		return 0;
@@ -526,10 +513,9 @@ static int make_folders(struct extractor *extractor)
 /* If the first name of a file could not be made, this one takes its place. */
 static int make_link(struct extractor *extractor, uint32_t number)
 {
-	struct dataset_entry entry;
+	const struct dataset_entry entry = dataset_entry(extractor->dataset, number);
 	uint32_t *made;
 
-	dataset_entry(extractor->dataset, number, &entry);
 	made = &extractor->made[entry.inode];
 	if (*made != NOT_MADE)
 		return report_failure(extractor, number, make_hardlink(extractor, *made, number));
@@ -555,13 +541,12 @@ static int make_links(struct extractor *extractor)
  * entering. */
 static int finish_directories(struct extractor *extractor)
 {
-	struct dataset_child child;
 	uint32_t least = extractor->params->finish_root ? 0 : 1;
 	int r = 0;
 
 	for (uint32_t number = dataset_entries(extractor->dataset); r == 0 && number-- > least;) {
-		dataset_child(extractor->dataset, number, &child);
-		if (child.kind == FORMAT_DIRECTORY && !bit_get(extractor->lost, number) &&
+		if (dataset_child(extractor->dataset, number).kind == FORMAT_DIRECTORY &&
+		    !bit_get(extractor->lost, number) &&
 		    subtree_mark(extractor->params->subtree, number) != SUBTREE_OUTSIDE)
 			r = report_failure(extractor, number, finish_directory(extractor, number));
 	}

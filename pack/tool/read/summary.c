@@ -22,11 +22,10 @@ double summary_overhead(const struct dataset_info *info)
 int summary_checksum(struct dataset *dataset, uint32_t entry, uint64_t *ret)
 {
 	SCOPE(buf_release) struct buf checksums = BUF_INIT;
-	struct dataset_entry file;
+	const struct dataset_entry file = dataset_entry(dataset, entry);
 	uint64_t first, count, checksum = XXH3_64bits("", 0);
 	int r;
 
-	dataset_entry(dataset, entry, &file);
 	first = dataset_first_extent(dataset, file.inode);
 	count = format_extents(file.size);
 	for (uint64_t i = 0; i < count; i++) {
@@ -91,7 +90,7 @@ static int measure_files(struct dataset *dataset, struct summary *summary)
 	int r = 0;
 
 	for (uint32_t number = 0; r == 0 && number < dataset_entries(dataset); number++) {
-		dataset_entry(dataset, number, &entry);
+		entry = dataset_entry(dataset, number);
 		if (!format_is_file(entry.kind))
 			continue;
 		if (entry.kind == FORMAT_ALIAS) {
@@ -123,12 +122,10 @@ static double measure_fragmentation(const struct dataset *dataset)
 {
 	uint64_t files = 0, jumps = 0, end = 0;
 	struct dataset_extent extent;
-	struct dataset_entry entry;
 
 	for (uint64_t number = 0; number < dataset_extents(dataset); number++) {
-		dataset_extent(dataset, number, &extent);
-		dataset_entry(dataset, extent.entry, &entry);
-		if (entry.kind == FORMAT_ALIAS)
+		extent = dataset_extent(dataset, number);
+		if (dataset_entry(dataset, extent.entry).kind == FORMAT_ALIAS)
 			continue;
 		if (extent.from == 0 && files++ > 0)
 			jumps += extent.offset + STRAIGHT < end || extent.offset > end + STRAIGHT;

@@ -66,13 +66,11 @@ int anomalies_path(struct dataset *dataset, const struct classes *classes, uint3
 static int add_item(struct dataset *dataset, const struct classes *classes, uint32_t number,
 		    struct json *json)
 {
-	struct dataset_entry entry;
 	int r;
 
 	json_array(json, NULL);
 	r = anomalies_path(dataset, classes, number, json);
-	dataset_entry(dataset, number, &entry);
-	if (entry.kind == FORMAT_SYMLINK) {
+	if (dataset_entry(dataset, number).kind == FORMAT_SYMLINK) {
 		size_t len;
 		const char *target = dataset_target(dataset, number, &len);
 
@@ -132,12 +130,11 @@ enum anomaly anomaly_of_file(const struct dataset_entry *entry, const struct dat
 
 enum anomaly anomaly_of_link(const struct dataset *dataset, uint32_t link)
 {
-	struct dataset_entry entry;
 	size_t len;
 	const char *target = dataset_target(dataset, link, &len);
 	uint32_t at;
+	struct dataset_entry entry = dataset_entry(dataset, link);
 
-	dataset_entry(dataset, link, &entry);
 	at = entry.parent;
 	if (len > 0 && *target == '/')
 		return ANOMALY_LINK_LEAVES;
@@ -147,7 +144,7 @@ enum anomaly anomaly_of_link(const struct dataset *dataset, uint32_t link)
 		n = slash ? (size_t)(slash - word) : len - from;
 		if (n == 0 || (n == 1 && *word == '.'))
 			continue;
-		dataset_entry(dataset, at, &entry);
+		entry = dataset_entry(dataset, at);
 		if (n == 2 && memcmp(word, "..", 2) == 0) {
 			if (at == DATASET_ROOT)
 				return ANOMALY_LINK_LEAVES;
@@ -155,7 +152,7 @@ enum anomaly anomaly_of_link(const struct dataset *dataset, uint32_t link)
 		} else if (dataset_lookup(dataset, at, word, n, &at) < 0) {
 			return ANOMALY_LINK_DANGLES;
 		}
-		dataset_entry(dataset, at, &entry);
+		entry = dataset_entry(dataset, at);
 		if (entry.kind == FORMAT_SYMLINK)
 			return ANOMALY_NONE;
 	}

@@ -99,7 +99,7 @@ static void choose_pictures(const struct contact_sheet_source *source, const uin
 			taken += take;
 			if (!take && !whole)
 				continue;
-			dataset_entry(source->dataset, *next, &entry);
+			entry = dataset_entry(source->dataset, *next);
 			sheet->reads[sheet->read_count++] = *next;
 			sheet->read_bytes += entry.size;
 		}
@@ -271,7 +271,7 @@ int contact_sheet_read(struct contact_sheet *sheet, const struct contact_sheet_s
 
 		reading.number = sheet->reads[i];
 		reading.picture = shown ? &sheet->pictures[picture++] : NULL;
-		dataset_entry(source->dataset, reading.number, &reading.entry);
+		reading.entry = dataset_entry(source->dataset, reading.number);
 		reading.path.len = 0;
 		r = dataset_path(source->dataset, reading.number, &reading.path);
 		if (r == 0)

@@ -40,7 +40,7 @@ static int read_files(struct dataset *dataset, const uint32_t *entries, uint32_t
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		dataset_entry(dataset, entries[i], &entry);
+		entry = dataset_entry(dataset, entries[i]);
 		files[i].entry = entries[i];
 		files[i].size = entry.size;
 		r = summary_checksum(dataset, entries[i], &files[i].checksum);
@@ -78,7 +78,7 @@ static uint64_t bytes_of(const struct dataset *dataset, const struct duplicate_f
 	uint64_t stored = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		dataset_entry(dataset, files[i].entry, &entry);
+		entry = dataset_entry(dataset, files[i].entry);
 		stored += entry.holder == files[i].entry;
 	}
 	return stored > 1 ? (stored - 1) * entry.size : 0;

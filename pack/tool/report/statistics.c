@@ -104,11 +104,10 @@ static void add_image(struct measuring *measuring, uint32_t number,
 
 static int visit_entry(struct measuring *measuring, uint32_t number)
 {
-	struct dataset_entry entry;
+	struct dataset_entry entry = dataset_entry(measuring->dataset, number);
 	struct dataset_image image;
 	int r = 0;
 
-	dataset_entry(measuring->dataset, number, &entry);
 	if (entry.kind == FORMAT_SYMLINK) {
 		enum anomaly anomaly = anomaly_of_link(measuring->dataset, number);
 

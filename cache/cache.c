@@ -30,7 +30,8 @@ static int cache_build(struct cache *cache, const struct cache_params *params)
 		return -ENOMEM;
 	r = pool_new(&pool, &cache->pool);
 	if (r == 0)
-		r = residency_new(params->source.extents, params->residency, &cache->residency);
+		r = residency_new(params->source.extents, params->residency,
+				  (uint64_t)getpagesize(), &cache->residency);
 	if (r == 0)
 		r = ahead_new(cache, params);
 	if (r == 0 && params->readahead)

@@ -11,7 +11,6 @@
 #include "cache/residency.h"
 #include "base/bits.h"
 #include "base/math.h"
-#include "cache/page.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@
 #define LOOK   8192 /* bytes of the set that one call looks through */
 
 struct residency {
-	uint64_t most;
+	uint64_t page, most;
 	uint64_t bytes, limit;
 	uint64_t pace;	/* of 1 / STEP: the part of what is read outside that it grows by */
 	uint64_t grown; /* at this pace, bytes */
@@ -37,6 +36,11 @@ struct residency {
 	uint8_t *in, *whole;	 /* sets of extents: in the share; and served in full since */
 };
 
+static uint64_t memory_of(const struct residency *residency, uint32_t size)
+{
+	return (size + residency->page - 1) / residency->page * residency->page;
+}
+
 static void begin_share(struct residency *residency)
 {
 	residency->bytes = 0;
@@ -48,12 +52,13 @@ static void begin_share(struct residency *residency)
 	memset(residency->in, 0, 2 * residency->set_bytes);
 }
 
-int residency_new(uint64_t extents, uint64_t most, struct residency **ret)
+int residency_new(uint64_t extents, uint64_t most, uint64_t page, struct residency **ret)
 {
 	struct residency *residency = calloc(1, sizeof(*residency));
 
 	if (!residency)
 		return -ENOMEM;
+	residency->page = page;
 	residency->most = most;
 	residency->recent = most == RESIDENCY_ALL;
 	residency->epoch = max(2 * extents, EPOCH);
@@ -166,7 +171,7 @@ bool residency_probe(struct residency *residency, uint64_t *ret)
 
 void residency_release(struct residency *residency, uint64_t extent, uint32_t size)
 {
-	forget(residency, extent, cache_page_up(size));
+	forget(residency, extent, memory_of(residency, size));
 }
 
 /* --- the share ------------------------------------------------------------------------------- */
@@ -177,14 +182,14 @@ void residency_asked(struct residency *residency, uint64_t extent, uint32_t size
 		return;
 	answer_probe(residency, extent);
 	if (bit_get(residency->whole, extent))
-		lose(residency, extent, cache_page_up(size));
+		lose(residency, extent, memory_of(residency, size));
 	else if (begins && !bit_get(residency->in, extent))
-		grow(residency, cache_page_up(size));
+		grow(residency, memory_of(residency, size));
 }
 
 bool residency_take(struct residency *residency, uint64_t extent, uint32_t size)
 {
-	uint64_t memory = cache_page_up(size);
+	uint64_t memory = memory_of(residency, size);
 
 	if (residency->recent || bit_get(residency->in, extent))
 		return true;

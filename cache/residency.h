@@ -28,8 +28,8 @@
 struct residency;
 
 /* `most`: bytes of memory; RESIDENCY_ALL: the kernel keeps whatever it likes, and nothing is noted.
- * Takes two bits for each extent. Returns 0 or -ENOMEM. */
-int residency_new(uint64_t extents, uint64_t most, struct residency **ret);
+ * `page`: bytes of the kernel's pages. Takes two bits for each extent. Returns 0 or -ENOMEM. */
+int residency_new(uint64_t extents, uint64_t most, uint64_t page, struct residency **ret);
 void residency_free(struct residency *residency); /* NULL is fine */
 
 /* The kernel keeps everything, and gives up what was used longest ago; or the share that is noted,

@@ -14,8 +14,7 @@
 
 #define IO_THREADS	  32   /* reads in flight, at most; 16 saturate the devices measured */
 #define ORACLE_CPUS	  16   /* by default; with 16, all seeds take seconds */
-#define KERNEL_FILE_BYTES 4096 /* that the kernel holds for a cached file, besides its bytes, */
-#define KERNEL_NAME_BYTES 2048 /* and for its inode and name, besides its pages */
+#define KERNEL_NAME_BYTES 2048 /* that the kernel holds for a file's inode and name */
 #define MEMORY_PARTS	  16   /* this part, a sixteenth, is left to others */
 #define COPY_RETRY	  2    /* seconds to repeat requests for a pack whose copy is complete */
 #define SLOT_WASTE	  8192 /* bytes that stay unused in a file's last slot, on average */
@@ -170,13 +169,13 @@ static uint64_t content_bytes(const struct mount *mount)
 	return max(info->super->bytes, info->pack_bytes);
 }
 
-/* What the kernel needs to keep everything: for each file also a page for its end, and its inode
- * and name (1.1 to 1.7 KB). */
+/* What the kernel needs to keep everything: for each file also the rest of its last page, its inode
+ * and its name (1.1 to 1.7 KB): a page of 4 KiB, or less than one that is larger. */
 static uint64_t kernel_needs(const struct mount *mount)
 {
 	const struct dataset_info *info = dataset_info(mount->dataset);
 
-	return content_bytes(mount) + info->super->files * KERNEL_FILE_BYTES;
+	return content_bytes(mount) + info->super->files * (uint64_t)getpagesize();
 }
 
 struct sandbox mount_needs(const struct mount *mount)

@@ -515,7 +515,8 @@ static void what_is_read_ahead_is_left_when_the_cache_stops(void **state)
 
 static uint64_t pages_in_memory(struct world *w)
 {
-	uint64_t count = 0, pages = (w->bytes + CACHE_PAGE - 1) / CACHE_PAGE;
+	uint64_t page = (uint64_t)getpagesize();
+	uint64_t count = 0, pages = (w->bytes + page - 1) / page;
 	SCOPE_FREE unsigned char *in = malloc(pages);
 	void *map = mmap(NULL, w->bytes, PROT_READ, MAP_SHARED, w->fd, 0);
 

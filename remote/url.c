@@ -28,22 +28,22 @@ static void drop_usual_port(struct url *url)
 
 int url_parse(const char *text, struct url *ret)
 {
-	size_t scheme = scheme_len(text), authority, user = 0, path, query;
-	const char *rest = text + scheme + 3, *at;
+	size_t scheme = scheme_len(text), path, query;
+	const char *host = text + scheme + 3, *end, *at;
 	struct url url = {0};
 	char *to;
 
 	if (scheme == 0)
 		return -EINVAL;
-	authority = strcspn(rest, "/?#");
-	at = memrchr(rest, '@', authority);
+	end = host + strcspn(host, "/?#");
+	at = memrchr(host, '@', (size_t)(end - host));
 	if (at)
-		user = (size_t)(at - rest);
-	if (authority == (at ? user + 1 : 0))
+		host = at + 1;
+	if (host == end)
 		return -EINVAL;
-	path = strcspn(rest + authority, "?#");
-	query = rest[authority + path] == '?' ? strcspn(rest + authority + path + 1, "#") : 0;
-	/* Five NULs and the '/' of a missing path take more room than the separators between the
+	path = strcspn(end, "?#");
+	query = end[path] == '?' ? strcspn(end + path + 1, "#") : 0;
+	/* Four NULs and the '/' of a missing path take more room than the separators between the
 	 * parts. */
 	url.text = to = malloc(strlen(text) + 8);
 	if (!to)
@@ -57,13 +57,12 @@ int url_parse(const char *text, struct url *ret)
 	} while (0)
 	/* NOLINTEND(bugprone-macro-parentheses) */
 	PART(scheme, text, scheme);
-	PART(user, rest, user);
-	PART(host, at ? at + 1 : rest, authority - (at ? user + 1 : 0));
+	PART(host, host, (size_t)(end - host));
 	if (path)
-		PART(path, rest + authority, path);
+		PART(path, end, path);
 	else
 		PART(path, "/", 1);
-	PART(query, rest + authority + path + (query > 0), query);
+	PART(query, end + path + (query > 0), query);
 #undef PART
 	for (char *c = url.scheme; *c; c++)
 		*c = (char)tolower((unsigned char)*c);

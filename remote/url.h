@@ -1,4 +1,4 @@
-/* The parts of a URL with a host. */
+/* The parts of a URL with a host; not its user and password. */
 #ifndef REMOTE_URL_H
 #define REMOTE_URL_H
 
@@ -9,7 +9,6 @@
 struct url {
 	char *text;
 	char *scheme; /* in lower case */
-	char *user;   /* "user:password"; "": none */
 	char *host;   /* with the port, unless it is the usual one of the scheme */
 	char *path;   /* from its '/' on; "/" if there is none */
 	char *query;  /* without '?'; "": none */

@@ -14,14 +14,10 @@
  * at most. 24 lists of ImageNet's training files take half of that. */
 #define LISTS_FILES ((uint64_t)64 << 20)
 
-static struct dataset_extent extent_at(const struct mount *mount, uint64_t number)
+static void source_resolve(void *context, uint64_t number, struct extent *ret)
 {
-	return dataset_extent(mount->dataset, number);
-}
-
-static void source_resolve(void *mount, uint64_t number, struct extent *ret)
-{
-	struct dataset_extent x = extent_at(mount, number);
+	const struct mount *mount = context;
+	const struct dataset_extent x = dataset_extent(mount->dataset, number);
 
 	*ret = (struct extent){.number = number,
 			       .offset = x.offset,
@@ -49,7 +45,7 @@ static void source_drop(void *context, uint64_t extent)
 {
 	const struct mount *mount = context;
 
-	inval_add(mount->inval, extent, extent_at(mount, extent).size);
+	inval_add(mount->inval, extent, dataset_extent(mount->dataset, extent).size);
 }
 
 /* A dying disk must not fill the log: the first files are named, then the count is logged each time
@@ -83,7 +79,7 @@ static const char *pack_of(const struct mount *mount, uint64_t extent)
 static void log_failure(const struct mount *mount, uint64_t extent, int error)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	struct dataset_extent x = extent_at(mount, extent);
+	struct dataset_extent x = dataset_extent(mount->dataset, extent);
 
 	if (dataset_path(mount->dataset, x.entry, &path) == 0)
 		log_error("%s: '%s' at %llu: %s", pack_of(mount, extent), path.data,
@@ -117,7 +113,7 @@ static void source_failed(void *context, uint64_t extent, int error)
 	struct mount *mount = context;
 	uint64_t bad;
 
-	if (!first_failure(mount, extent_at(mount, extent).entry))
+	if (!first_failure(mount, dataset_extent(mount->dataset, extent).entry))
 		return;
 	bad = atomic_fetch_add(&mount->bad_files, 1) + 1;
 	if (error == -EBADMSG && mount->settings->verify == 0 && checksums_are_lost(mount))
@@ -138,7 +134,7 @@ static uint64_t source_kind(void *context, uint64_t extent)
 {
 	const struct mount *mount = context;
 
-	return dataset_suffix(mount->dataset, extent_at(mount, extent).entry);
+	return dataset_suffix(mount->dataset, dataset_extent(mount->dataset, extent).entry);
 }
 
 static int source_lists(void *context, uint64_t extent, cache_list_fn *found, void *arg)
@@ -153,7 +149,7 @@ static bool source_may_push(void *context, uint64_t extent)
 {
 	const struct mount *mount = context;
 
-	return notify_store_may(mount->store, extent_at(mount, extent).entry);
+	return notify_store_may(mount->store, dataset_extent(mount->dataset, extent).entry);
 }
 
 static void source_locked(void *context, const char *sentence)

@@ -234,7 +234,7 @@ static int merge_opened(struct opening *o, struct dataset **ret)
 		.packs = o->packs,
 		.count = (unsigned)o->names.count,
 		.duplicates = (enum merge_duplicates)o->params->duplicates,
-		.select = (const char *const *)(void *)o->select.data,
+		.select = BUF_ITEMS(&o->select, const char *const),
 		.select_count = BUF_COUNT(&o->select, const char *)};
 	int r = 0;
 

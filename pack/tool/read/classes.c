@@ -267,7 +267,7 @@ int classes_sizes(const struct classes *classes, const struct class_split *split
 		if (classes->list[split->first + i].files)
 			counts[sizes.filled++] = classes->list[split->first + i].files;
 	sizes.empty = split->count - sizes.filled;
-	range_of(counts, sizes.filled, &sizes.files);
+	sizes.files = range_of(counts, sizes.filled);
 	if (sizes.filled)
 		sizes.imbalance = (double)sizes.files.max / (double)sizes.files.min;
 	*ret = sizes;
@@ -276,12 +276,12 @@ int classes_sizes(const struct classes *classes, const struct class_split *split
 
 /* --- ranges ----------------------------------------------------------------------------- */
 
-void range_of(uint64_t *values, uint64_t count, struct range *ret)
+struct range range_of(uint64_t *values, uint64_t count)
 {
-	if (count)
-		qsort(values, count, sizeof(*values), search_compare64);
-	*ret = count ? (struct range){values[0], values[count / 2], values[count - 1]}
-		     : (struct range){0};
+	if (count == 0)
+		return (struct range){0};
+	qsort(values, count, sizeof(*values), search_compare64);
+	return (struct range){values[0], values[count / 2], values[count - 1]};
 }
 
 void range_json(const struct range *range, const char *name, struct json *json)

@@ -23,7 +23,7 @@ struct range {
 };
 
 /* Sorts the values. All are 0 if there are none. */
-void range_of(uint64_t *values, uint64_t count, struct range *ret);
+struct range range_of(uint64_t *values, uint64_t count);
 
 /* {"min": 1, "median": 2, "max": 4} */
 void range_json(const struct range *range, const char *name, struct json *json);

@@ -107,11 +107,9 @@ static int measure_files(struct dataset *dataset, struct summary *summary)
 	for (unsigned kind = 0; r == 0 && kind < IMAGE_KINDS; kind++) {
 		struct summary_images *images = &summary->images[kind];
 
-		images->sized = sides.widths[kind].len / sizeof(uint64_t);
-		range_of((uint64_t *)(void *)sides.widths[kind].data, images->sized,
-			 &images->width);
-		range_of((uint64_t *)(void *)sides.heights[kind].data, images->sized,
-			 &images->height);
+		images->sized = BUF_COUNT(&sides.widths[kind], uint64_t);
+		images->width = range_of(BUF_ITEMS(&sides.widths[kind], uint64_t), images->sized);
+		images->height = range_of(BUF_ITEMS(&sides.heights[kind], uint64_t), images->sized);
 	}
 	return r;
 }

@@ -157,10 +157,10 @@ static int measure_sides(struct measuring *measuring)
 		return 0;
 	for (uint64_t i = 0; i < count; i++)
 		values[i] = measuring->sized[i].width;
-	range_of(values, count, &statistics->sides.width);
+	statistics->sides.width = range_of(values, count);
 	for (uint64_t i = 0; i < count; i++)
 		values[i] = measuring->sized[i].height;
-	range_of(values, count, &statistics->sides.height);
+	statistics->sides.height = range_of(values, count);
 	median = (double)statistics->sides.width.median * (double)statistics->sides.height.median;
 	for (uint64_t i = 0; i < count; i++) {
 		const struct sized *image = &measuring->sized[i];
@@ -180,7 +180,7 @@ static void measure_bytes(const struct measuring *measuring)
 	const uint64_t *bytes = measuring->bytes;
 	uint64_t count = statistics->bytes.count;
 
-	range_of(measuring->bytes, count, &statistics->bytes.range);
+	statistics->bytes.range = range_of(measuring->bytes, count);
 	statistics->bytes.p99 = count ? bytes[count - 1 - count / 100] : 0;
 	for (uint64_t i = 0; i < count; i++)
 		statistics->bytes.bins[bin_of((double)bytes[i], STATISTICS_BYTES)]++;

@@ -131,9 +131,21 @@ class Job:
     def go_on(self):
         self.process.stdin.write(b"\n")
 
+    def members(self):
+        """Its processes, but for that of multiprocessing which removes the semaphores of the others
+        from /dev/shm once they have ended, and then ends itself."""
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                group = int((path / "stat").read_text().rpartition(")")[2].split()[2])
+                if group == self.process.pid and \
+                        b"resource_tracker" not in (path / "cmdline").read_bytes():
+                    yield int(path.name)
+
     def kill(self):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()  # first, so that there are no new ones
+        for pid in self.members():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.process.wait()
         self.process.stdin.close()
         self.process.stdout.close()

@@ -26,8 +26,8 @@ B        := build$(if $(STATIC),-static)$(if $(SANITIZE),-$(subst $(comma),-,$(S
 pkg       = $(shell $(PKG_CONFIG) $(1))
 WARN     := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes \
             -Wpointer-arith -Wwrite-strings
-# gcc 8 thinks that an initializer with a name, after a compound literal or a load, has none.
-WARN     += $(shell [ "$$($(CC) -dumpversion | cut -d. -f1)" -lt 9 ] 2>/dev/null && \
+# gcc before 12 thinks that an initializer with a name has none, after a compound literal or a load.
+WARN     += $(shell [ "$$($(CC) -dumpversion | cut -d. -f1)" -lt 12 ] 2>/dev/null && \
             echo -Wno-missing-field-initializers)
 # What is sanitized runs as fast with -O1, and is compiled in three quarters of the time; lines are
 # all that reports need of what -g knows, which saves as much again.

@@ -22,12 +22,12 @@ archives='libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-de
 tested="make pkg-config fuse3 strace attr acl python3-pytest python3-pytest-xdist python3-numpy
     python3-lmdb python3-pil libsnappy1v5 $libraries"
 
-make_root() { # SUITE MIRROR PACKAGES
-    debootstrap --variant=minbase --components=main,universe "$1" "$root" "$2"
+make_root() { # SUITE MIRROR COMPONENTS PACKAGES
+    debootstrap --variant=minbase --components="$3" "$1" "$root" "$2"
     "prepare_$system"
     chroot "$root" apt-get -q update
     # shellcheck disable=SC2086  # words
-    DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -qy install --no-install-recommends $3
+    DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -qy install --no-install-recommends $4
 }
 
 # In a mount namespace where the root is a mount, as a container's is.
@@ -53,7 +53,7 @@ test_here() { # CC
 # --- systems ----------------------------------------------------------------------------------
 
 make_bullseye() {
-    make_root bullseye $debian "gcc gcc-9 clang $tested"
+    make_root bullseye $debian main "gcc gcc-9 clang $tested"
 }
 
 prepare_bullseye() {
@@ -67,7 +67,7 @@ test_bullseye() {
 }
 
 make_focal() {
-    make_root focal $ubuntu "gcc-8 $tested"
+    make_root focal $ubuntu main,universe "gcc-8 $tested"
 }
 
 prepare_focal() {
@@ -76,7 +76,7 @@ prepare_focal() {
     echo "deb [signed-by=$keys] $debian bullseye main" >"$root/etc/apt/sources.list.d/debian.list"
     printf 'Package: %s\nPin: release n=bullseye\nPin-Priority: %s\n\n' '*' -1 'libxxhash*' 900 \
         >"$root/etc/apt/preferences.d/xxhash"
-    ln -s /proc/self/mounts "$root/etc/mtab"
+    ln -sf /proc/self/mounts "$root/etc/mtab"
 }
 
 test_focal() {
@@ -88,7 +88,7 @@ make_aarch64() {
     for name in libc6-dev $libraries $archives; do
         packages="$packages $name:arm64"
     done
-    make_root bookworm $debian "$packages"
+    make_root bookworm $debian main "$packages"
 }
 
 prepare_aarch64() {

@@ -1,12 +1,5 @@
 #include "base/signals.h"
 
-bool signals_ignored(int number)
-{
-	struct sigaction action;
-
-	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 sigset_t signals_block(const int *numbers, size_t count)
 {
 	sigset_t signals;

@@ -8,7 +8,12 @@
 #include <stddef.h>
 
 /* Whether this process ignores it, as one that nohup(1) started does SIGHUP. */
-bool signals_ignored(int number);
+static inline bool signals_ignored(int number)
+{
+	struct sigaction action;
+
+	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
 
 /* Blocks these signals, except for those that are ignored: whoever waits for a signal would get it
  * all the same. Returns those that were blocked. */

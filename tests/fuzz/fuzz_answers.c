@@ -117,8 +117,10 @@ void http_submit(struct http *http, struct http_transfer *transfer)
 		bool last = rest.len == 0;
 
 		outcome.end = HTTP_CANCELLED;
-		if (!last && transfer->ops->prepare(transfer, &message) < 0)
+		if (!last && transfer->ops->prepare(transfer, &message) < 0) {
 			outcome.end = HTTP_IMPOSSIBLE;
+			(void)take_number(); /* or it would be tried for 30 seconds */
+		}
 		if (last || outcome.end == HTTP_IMPOSSIBLE)
 			verdict = transfer->ops->finished(transfer, &outcome);
 		else

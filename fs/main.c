@@ -526,7 +526,7 @@ static int mount_and_serve(struct program *program, struct err *err)
 
 	if (!settings->foreground && !settings->command)
 		r = daemon_fork(&program->daemon);
-	return r < 0 ? r : serve_mount(program, err);
+	return r < 0 ? refuse_fork(r, err) : serve_mount(program, err);
 }
 
 static int start(struct program *program)

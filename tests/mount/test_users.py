@@ -35,14 +35,16 @@ def test_even_root_is_denied_a_user_s_mount(small, place, mount, device_for_user
 
 @pytest.mark.alone  # others run as that user, too
 @needs("fusermount3", "prlimit")
-def test_a_limit_of_tasks_is_named_with_the_way_out(small, place, device_for_users):
+@pytest.mark.parametrize("tasks, said", [
+    (1, "a process: Resource temporarily unavailable; allow more tasks ('ulimit -u')"),
+    (8, "threads: Resource temporarily unavailable; allow more tasks ('ulimit -u') or address "
+        "space ('ulimit -v'), or where this job got its limits")])
+def test_a_limit_of_tasks_is_named_with_the_way_out(small, place, device_for_users, tasks, said):
     (place / "own").mkdir()
     os.chown(place / "own", SOMEBODY, SOMEBODY)
-    done = run(*as_user(SOMEBODY), "prlimit", "--nproc=8", FOLDFS, small[1], place / "own",
+    done = run(*as_user(SOMEBODY), "prlimit", f"--nproc={tasks}", FOLDFS, small[1], place / "own",
                status=1)
-    assert done.err == (
-        f"foldfs: {place}/own: cannot start threads: Resource temporarily unavailable; allow more "
-        "tasks ('ulimit -u') or address space ('ulimit -v'), or where this job got its limits\n")
+    assert done.err == f"foldfs: {place}/own: cannot start {said}\n"
     assert not is_mounted(place / "own")
 
 

@@ -22,12 +22,14 @@ archives='libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-de
 tested="make pkg-config fuse3 strace attr acl python3-pytest python3-pytest-xdist python3-numpy
     python3-lmdb python3-pil libsnappy1v5 $libraries"
 
+# fusermount3 reads /etc/mtab, which an installed system has.
 make_root() { # SUITE MIRROR COMPONENTS PACKAGES
     debootstrap --variant=minbase --components="$3" "$1" "$root" "$2"
     "prepare_$system"
     chroot "$root" apt-get -q update
     # shellcheck disable=SC2086  # words
     DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -qy install --no-install-recommends $4
+    ln -sf /proc/self/mounts "$root/etc/mtab"
 }
 
 # In a mount namespace where the root is a mount, as a container's is.
@@ -76,7 +78,6 @@ prepare_focal() {
     echo "deb [signed-by=$keys] $debian bullseye main" >"$root/etc/apt/sources.list.d/debian.list"
     printf 'Package: %s\nPin: release n=bullseye\nPin-Priority: %s\n\n' '*' -1 'libxxhash*' 900 \
         >"$root/etc/apt/preferences.d/xxhash"
-    ln -sf /proc/self/mounts "$root/etc/mtab"
 }
 
 test_focal() {

@@ -50,7 +50,8 @@ override CFLAGS += -std=gnu17 $(WARN) $(if $(WERROR),-Werror) -fno-strict-aliasi
             $(if $(SANITIZE),-fno-omit-frame-pointer) \
             $(if $(findstring fuzzer,$(SANITIZE)),$(FUZZ_CFLAGS))
 override CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFOLDFS_VERSION='"$(VERSION)"'
-override LDFLAGS += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+# musl gives threads this stack instead of 128 KiB, glibc 8 MiB anyway.
+override LDFLAGS += -Wl,-z,stack-size=8388608 $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # LMDB brings no lmdb.pc of its own. Asked once, since every file is compiled with it.
 LIBRARIES   = libjpeg libarchive zlib json-c libxxhash nettle
@@ -164,6 +165,7 @@ $(B)/pack/tool/image/resize.o: override CFLAGS += $(if $(DEBUG),,-O3)
 # What searches for orders, sanitized or not.
 $(B)/cache/order/%.o: override CFLAGS += $(if $(DEBUG),,-O2)
 $(B)/fs/%.o: override CPPFLAGS += $(FUSE_CFLAGS)
+$(B)/fs/stat/screen.o: override CPPFLAGS += $(call pkg,--cflags ncursesw)
 $(B)/%.o: %.c Makefile
 	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 

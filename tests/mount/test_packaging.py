@@ -47,6 +47,15 @@ def test_programs_are_hardened(name):
     assert not re.search(r"GNU_STACK.* RWE", said), "an executable stack"
 
 
+@pytest.mark.plain
+@needs("readelf")
+@pytest.mark.parametrize("name", ["foldfs", "foldpack", "foldstat"])
+def test_threads_have_a_stack_of_8_MiB_with_musl_too(name):
+    """The search for seeds needs more than musl's 128 KiB. glibc does not look at this."""
+    said = run("readelf", "--wide", "--program-headers", foldfs.BUILD / name).out
+    assert re.search(r"GNU_STACK(?: +\S+){4} +0x800000 ", said)
+
+
 @pytest.mark.slow
 @pytest.mark.plain
 @needs("git")

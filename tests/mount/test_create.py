@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -572,7 +573,8 @@ def test_dereference_ends_at_links_to_nothing_and_to_folders_above(src, pack):
     os.symlink("..", src / "a/b/up")
     os.symlink("nowhere", src / "a/gone")
     done = create(src, pack, "--dereference", "--on-bad=skip", status=4)
-    assert f"{src}/a/b/up: Too many levels of symbolic links; left out" in done.err
+    loop = "(Too many levels of symbolic links|Symbolic link loop)"  # glibc, musl
+    assert re.search(f"{re.escape(str(src))}/a/b/up: {loop}; left out", done.err)
     assert f"{src}/a/gone: No such file or directory; left out" in done.err
     assert listed(pack) == ["a/1", "a/b/2"]
     create(src, pack, "--dereference", status=1)

@@ -3,6 +3,7 @@ say and make does not depend on how many threads there are."""
 
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -172,7 +173,7 @@ def test_bytes_that_the_disk_does_not_give_are_named(original, gate):
     at = gate.data.index((original[0] / "class2/202").read_bytes())
     gate.dead = range(at, at + 1)
     assert found(gate.path) == {"class2/202": "unreadable"}
-    assert "Input/output error" in verify(gate.path).out
+    assert re.search(r": I(nput/output|/O) error\n", verify(gate.path).out)  # glibc, musl
 
 
 def test_a_pack_that_was_cached_stays_and_another_does_not(original, place):

@@ -125,8 +125,7 @@ int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *r
 /* A kind of a later version is IMAGE_UNKNOWN. As dataset_load(). */
 int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret);
 
-/* Whether some files may have no checksum. */
-bool dataset_is_unchecked(const struct dataset *dataset);
+bool dataset_is_unchecked(const struct dataset *dataset); /* some files may have no checksum */
 
 /* The content id. A pack that was made before packs recorded it gets it from the index. As
  * dataset_load(); -ENODATA where files have no checksums. */

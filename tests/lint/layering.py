@@ -31,7 +31,7 @@ MAY_INCLUDE = {
     "cache": ["base/*", "cache/plan/*", "cache/order/*"],
     "cache/plan": ["base/bits.h", "base/extent.h", "base/math.h", "base/scope.h",
                    "cache/order/forecast.h", "cache/page.h"],
-    "cache/order": ["base/bits.h", "base/math.h", "base/scope.h"],
+    "cache/order": ["base/bits.h", "base/math.h", "base/scope.h", "base/search.h"],
     "remote": ["base/*"],
     "pack": ["base/*"],
     "pack/write": ["base/*", "pack/*.h"],

@@ -36,7 +36,8 @@ def test_even_root_is_denied_a_user_s_mount(small, place, mount, device_for_user
 @pytest.mark.alone  # others run as that user, too
 @needs("fusermount3", "prlimit")
 @pytest.mark.parametrize("tasks, said", [
-    (1, "a process: Resource temporarily unavailable; allow more tasks ('ulimit -u')"),
+    pytest.param(1, "a process: Resource temporarily unavailable; allow more tasks ('ulimit -u')",
+                 marks=pytest.mark.plain),  # LeakSanitizer needs one when the program ends
     (8, "threads: Resource temporarily unavailable; allow more tasks ('ulimit -u') or address "
         "space ('ulimit -v'), or where this job got its limits")])
 def test_a_limit_of_tasks_is_named_with_the_way_out(small, place, device_for_users, tasks, said):

@@ -1,6 +1,7 @@
 """What a daemon gives up once its mount is made, and that it can still do all that it has to. What
 it may not, tests/unit/test_sandbox.c tries. With the plain build: a sanitizer writes reports."""
 
+import contextlib
 import os
 import re
 import signal
@@ -33,7 +34,11 @@ def of_process(pid):
 
 
 def all_threads(pid):
-    return {of_process(f"{pid}/task/{task}") for task in os.listdir(f"/proc/{pid}/task")}
+    found = set()
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            found.add(of_process(f"{pid}/task/{task}"))
+    return found
 
 
 def helper_of(mounted):

@@ -1,7 +1,7 @@
 """Programs that are refused memory, threads, processes and descriptors: at the n-th request for
 them, and at all from the n-th on. For each n, the program does what it should, or says why not and
 leaves nothing. What is refused is what its own objects ask for (tests/faults/refuse.c): libraries
-get all. `make check` tries every 20th n or fewer, `make soak` all."""
+get all. `make check` tries every 40th n or fewer, `make soak` all."""
 
 import filecmp
 import os
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.plain
 FOLDPACK, FOLDFS = BUILD / "refused/foldpack", BUILD / "refused/foldfs"
 WHY = re.compile(r"[Mm]emory|temporarily unavailable|Too many open files")
 FROM = [pytest.param("", id="once"), pytest.param("+", id="from-then-on")]
-STEP = [pytest.param(20, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
+STEP = [pytest.param(40, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
 
 
 @pytest.fixture(scope="module")

@@ -110,14 +110,15 @@ void cache_free(struct cache *cache)
 /* One portion, so that nobody waits long for the lock. Returns whether another one is left. */
 static bool limit_step(struct cache *cache, uint64_t bytes)
 {
-	uint64_t before, step, portion;
+	struct pool_stats before;
+	uint64_t step, portion;
 
 	SCOPE_LOCK(&cache->lock);
-	portion = max(pool_stats(cache->pool).budget / LIMIT_STEPS, LIMIT_STEP);
-	before = pool_stats(cache->pool).held;
-	step = before > bytes + portion ? before - portion : bytes;
+	before = pool_stats(cache->pool);
+	portion = max(before.budget / LIMIT_STEPS, LIMIT_STEP);
+	step = before.held > bytes + portion ? before.held - portion : bytes;
 	pool_limit(cache->pool, step);
-	return step > bytes && pool_stats(cache->pool).held < before;
+	return step > bytes && pool_stats(cache->pool).held < before.held;
 }
 
 void cache_limit(struct cache *cache, uint64_t bytes)

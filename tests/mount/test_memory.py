@@ -14,6 +14,7 @@ import pytest
 import foldfs
 import trees
 from foldfs import MIB, PATIENCE, is_root, libc, run
+from formats import parquet
 
 pytestmark = pytest.mark.alone
 
@@ -21,6 +22,8 @@ FILES, FILE = 1000, 100 << 10
 POOL = 64 * MIB
 LAG_FILES = 512  # fs/inval.h
 LAG = 8 * MIB  # more than the bytes that may lag behind a pool of 64 MiB
+READERS, PAGE = 8, 10 * MIB  # of compressed pages
+PAGES = 128 * MIB  # pack/foreign/pages.h
 BESIDES = 32 * MIB  # that the daemon may take besides pool and index
 
 libc.mmap.restype = ctypes.c_void_p
@@ -118,6 +121,25 @@ def test_the_daemon_stays_within_pool_index_and_a_little(large, mount):
     index = 512 * FILES
     assert mounted.stats()["pool"]["used"] <= POOL
     assert memory_of(mounted.daemon, "VmHWM") <= POOL + index + BESIDES
+
+
+@pytest.fixture(scope="module")
+def in_large_pages(session_dir):
+    """A Parquet file whose images lie in compressed pages of 10 MB."""
+    rows = [(bytes([number % 256]) * FILE, b"%04d.jpg" % number, number % 8)
+            for number in range(2 * FILES)]
+    return parquet.write(session_dir / "large.parquet", rows, codecs=(parquet.GZIP,) * 3, group=100)
+
+
+def test_unpacked_pages_take_what_they_may_and_a_little(in_large_pages, mount):
+    mounted = mount(in_large_pages, "-o", f"cache=pool,pool={POOL}")
+    if is_sanitized(mounted.daemon):
+        pytest.skip("a sanitizer takes memory of its own")
+    files = shuffled(mounted.path, 1)[:200]
+    with concurrent.futures.ThreadPoolExecutor(READERS) as readers:
+        list(readers.map(lambda path: read_all(mounted, [path]), files))
+    under_way = READERS * PAGE
+    assert memory_of(mounted.daemon, "VmHWM") <= POOL + PAGES + under_way + BESIDES
 
 
 def test_a_pool_that_holds_all_reads_the_pack_once(large, mount):

@@ -28,7 +28,7 @@ static const char *read_fraction(const char *text, uint128 *fraction, uint128 *s
 	*fraction = 0;
 	*scale = 1;
 	for (; isdigit((unsigned char)*text); text++) {
-		if (digits++ == FRACTION_DIGITS)
+		if (digits++ >= FRACTION_DIGITS)
 			continue;
 		*fraction = *fraction * 10 + (unsigned)(*text - '0');
 		*scale *= 10;

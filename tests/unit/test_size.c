@@ -11,6 +11,8 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TIB	     (GIB << 10)
 
+#define DIGITS_64 "1111111111111111111111111111111111111111111111111111111111111111"
+
 static void sizes_are_read_in_powers_of_1024(void **state)
 {
 	static const struct {
@@ -36,6 +38,7 @@ static void sizes_are_read_in_powers_of_1024(void **state)
 		{"0.1K", 102}, /* 102.4 */
 		{"0.0009765625K", 1},
 		{"0.999999999999999999999999K", 1023},
+		{"0." DIGITS_64 DIGITS_64 "K", 113},
 		{"9223372036854775807", INT64_MAX},
 		{"8388607.999999T", 9223372036853676296u},
 	};

@@ -6,18 +6,23 @@
 #include "pack/tool/image/jpeg.h"
 #include "pack/tool/image/transform.h"
 #include "tests/fuzz/fuzz.h"
+#include <errno.h>
 
 #define SIDE ((uint32_t)4096) /* larger ones only take time */
 
+/* Optimized, it may still be of a kind that libjpeg-turbo does not decode. */
 static void must_be_whole(const struct buf *out)
 {
 	const uint8_t *data = (const uint8_t *)out->data;
 	SCOPE(pixels_release) struct pixels pixels = {0};
 	struct dataset_image image;
+	int r = 0;
 
 	image_inspect(data, out->len, &image);
 	must(image.width > 0 && image.height > 0);
-	must(image.kind != IMAGE_JPEG || jpeg_decode(data, out->len, 1, &pixels, NULL) == 0);
+	if (image.kind == IMAGE_JPEG)
+		r = jpeg_decode(data, out->len, 1, &pixels, NULL);
+	must(r == 0 || r == -ENOTSUP);
 }
 
 static bool is_small(const uint8_t *data, size_t size)

@@ -261,10 +261,13 @@ static void judge_tracks(struct oracle *oracle, uint64_t goes_by, const struct t
 }
 
 /* A file that was not foreseen, of a reader that follows no order, is of an epoch whose order is
- * not known. */
+ * not known, or of a scan. */
 static void count_missed(struct oracle *oracle, uint32_t file)
 {
-	for (unsigned i = 0; !watch_follows(oracle->watch) && i < oracle->known_count; i++)
+	if (watch_follows(oracle->watch))
+		return;
+	oracle->missed += !oracle->known_count && !watch_goes_on(oracle->watch);
+	for (unsigned i = 0; i < oracle->known_count; i++)
 		oracle->known[i].missed +=
 			order_list_find(oracle->known[i].list, file) != ORDER_NONE;
 }
@@ -364,7 +367,7 @@ bool oracle_has_new(const struct oracle *oracle, bool all_seeds)
 
 	if (stage >> 3 != asked->group)
 		return worth(stage) > 0;
-	return asked->stage && !all_seeds &&
+	return asked->stage && !asked->ends_soon && !all_seeds &&
 	       (worth(stage) > worth(asked->stage) || worth(shortest) > worth(asked->shortest));
 }
 

@@ -73,7 +73,7 @@ struct oracle_hooks {
 void oracle_run(struct query *query, const struct oracle_hooks *hooks);
 
 /* Whether a query under way is out of date: other readers have begun, or these have shown enough to
- * begin again. For a search of all seeds only the former counts. */
+ * begin again. For a search of models, or of all seeds, only the former counts. */
 bool oracle_has_new(const struct oracle *oracle, bool all_seeds);
 
 /* A query that hooks->stopped ended because it took too long, or as more had been seen, is asked

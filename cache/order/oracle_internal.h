@@ -38,7 +38,8 @@ struct track {
 struct asked {
 	uint64_t stage, shortest, group;  /* of the last query: of both beginnings, */
 	uint64_t hard, models, all_seeds; /* of the last ones with GUESS_MORE, _MODELS, _ALL */
-	struct choose_kinds kinds;	  /* of the group's files, for which lists were made */
+	bool ends_soon;		   /* the last query: more files of its group do not end it */
+	struct choose_kinds kinds; /* of the group's files, for which lists were made */
 };
 
 struct oracle {
@@ -52,8 +53,7 @@ struct oracle {
 	unsigned list_count;
 	struct hypothesis known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;
-	uint64_t missed;      /* files that were read in epochs, before any order was known */
-	uint64_t group_began; /* the turn at which the last group asked about did */
+	uint64_t missed; /* files read before any order was known, but not in a scan */
 	struct asked asked;
 	bool is_asking;	     /* a query is under way */
 	uint32_t too_short;  /* files of the list for which a search of all seeds was left out */

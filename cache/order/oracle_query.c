@@ -138,13 +138,19 @@ static bool is_time(uint64_t stage, uint64_t last)
 	       (reached == SEARCH_LAST || (reached >= SEARCH_FROM && stage >> 3 != last >> 3));
 }
 
-/* What is tried of what costs much, with the stages of the longest beginning and the shortest. */
+/* What is tried of what costs much, with the stages of the longest beginning and the shortest.
+ * Models first, and alone: that ends soon. */
 static unsigned efforts_now(struct oracle *oracle, const struct effort *effort, uint64_t stage,
 			    uint64_t all)
 {
 	struct asked *asked = &oracle->asked;
 	unsigned efforts = 0;
 
+	asked->ends_soon = effort->models && is_time(all, asked->models);
+	if (asked->ends_soon) {
+		asked->models = all;
+		return GUESS_RANKS | GUESS_MODELS;
+	}
 	if (effort->hard && (is_time(all, asked->all_seeds) || effort->least < oracle->too_short)) {
 		efforts |= GUESS_ALL;
 		asked->all_seeds = all;
@@ -152,10 +158,6 @@ static unsigned efforts_now(struct oracle *oracle, const struct effort *effort, 
 	if (effort->hard && is_time(stage, asked->hard)) {
 		efforts |= GUESS_RANKS | GUESS_MORE;
 		asked->hard = stage;
-	}
-	if (effort->models && is_time(all, asked->models)) {
-		efforts |= GUESS_RANKS | GUESS_MODELS;
-		asked->models = all;
 	}
 	return efforts;
 }
@@ -177,14 +179,6 @@ static void fill_observations(const struct oracle *oracle, const struct watch_gr
 		observations->lists[observations->list_count++] = oracle->lists[i];
 }
 
-/* The group before read an epoch in an order that was not found, unless it was a scan. */
-static void count_missed_group(struct oracle *oracle, const struct watch_group *group)
-{
-	if (oracle->known_count == 0 && oracle->why != ORACLE_PATH_ORDER)
-		oracle->missed += group->began - oracle->group_began;
-	oracle->group_began = group->began;
-}
-
 static struct query *ask_order(struct oracle *oracle, const struct effort *effort)
 {
 	const struct watch_group group = watch_group(oracle->watch);
@@ -202,7 +196,6 @@ static struct query *ask_order(struct oracle *oracle, const struct effort *effor
 	if (!query)
 		return NULL;
 	if (oracle->asked.group != stage >> 3) {
-		count_missed_group(oracle, &group);
 		oracle->why = ORACLE_TOO_FEW;
 		oracle->asked.kinds.count = 0;
 		oracle_drop_lists(oracle);
@@ -457,11 +450,28 @@ static void say(const struct hypothesis *hypothesis, char ret[ORACLE_SENTENCE])
 		 hypothesis->sampler.seed);
 }
 
+/* Of the readers that it asked about, and of others beside them. */
+static uint64_t turns_since(const struct oracle *oracle, const struct query *query)
+{
+	return watch_turns(oracle->watch) + 1 - query->since;
+}
+
+/* Whether readers that asked for `turns` files since they began may have asked for this one. */
+static bool may_have_come(const struct forecast *forecast, uint32_t file, uint64_t turns)
+{
+	uint32_t place = forecast_place(forecast, file), edge = forecast_edge(forecast);
+
+	return place < edge && place + turns >= edge;
+}
+
 /* Readers follow it if it has a fourth of their files: mosaics read three others with each. How the
  * other readers began is still to be explained. */
-static void explain_readers(struct oracle *oracle, const struct observations *observations,
+static void explain_readers(struct oracle *oracle, const struct query *query,
 			    const struct track *track)
 {
+	const struct observations *observations = &query->observations;
+	uint64_t turns = turns_since(oracle, query);
+
 	for (unsigned i = 0; i < observations->count; i++) {
 		uint32_t reader = observations->seen[i].reader, came = 0, count = 0;
 
@@ -470,7 +480,8 @@ static void explain_readers(struct oracle *oracle, const struct observations *ob
 		for (unsigned j = i; j < observations->count; j++)
 			if (observations->seen[j].reader == reader) {
 				count++;
-				came += forecast_came(track->forecast, observations->seen[j].file);
+				came += may_have_come(track->forecast, observations->seen[j].file,
+						      turns);
 			}
 		if (choose_is_share(came, count))
 			watch_explain(oracle->watch, reader, track->id);
@@ -478,11 +489,13 @@ static void explain_readers(struct oracle *oracle, const struct observations *ob
 }
 
 /* The first order that is known may be that of a later epoch. */
-static uint64_t epochs_before(const struct oracle *oracle, const struct forecast *forecast)
+static uint64_t epochs_before(const struct oracle *oracle, const struct query *query,
+			      const struct forecast *forecast)
 {
 	uint64_t files = forecast_count(forecast);
+	uint64_t missed = sub_sat(oracle->missed, turns_since(oracle, query));
 
-	return oracle->known_count || files == 0 ? 0 : (oracle->missed + files / 2) / files;
+	return oracle->known_count || files == 0 ? 0 : (missed + files / 2) / files;
 }
 
 static bool take_hypothesis(struct oracle *oracle, struct result *result, const struct query *query)
@@ -491,10 +504,10 @@ static bool take_hypothesis(struct oracle *oracle, struct result *result, const 
 
 	if (!result->forecast || oracle_follows(oracle, &result->hypothesis))
 		return false;
-	result->hypothesis.epoch += epochs_before(oracle, result->forecast);
+	result->hypothesis.epoch += epochs_before(oracle, query, result->forecast);
 	forecast_start(result->forecast, recent, watch_recent(oracle->watch, query->since, recent));
 	oracle_begin(oracle, &result->hypothesis, result->forecast);
-	explain_readers(oracle, &query->observations, &oracle->tracks[oracle->count - 1]);
+	explain_readers(oracle, query, &oracle->tracks[oracle->count - 1]);
 	result->forecast = NULL;
 	oracle_remember(oracle, &result->hypothesis);
 	oracle->tracks[oracle->count - 1].remembered = true;

@@ -22,6 +22,7 @@
 #define REPEATS_MOST 32
 #define CHANCE	     1e-6
 #define HELD	     16
+#define NEAR	     16 /* a file and the one after it: parts of large ones have numbers, too */
 #define FRESH	     32
 #define LEAST	     4	  /* accesses, before which a reader does not count */
 #define OWN	     0.25 /* the least share of a reader's files that its own forecast foresees */
@@ -124,12 +125,21 @@ static struct reader *reader_of(struct watch *watch, uint32_t id)
 	return reader;
 }
 
+/* What it asked for last, 1, or before. */
+static uint32_t held(const struct reader *reader, unsigned before)
+{
+	return reader->held[(reader->held_next + HELD - before) % HELD];
+}
+
+static unsigned most_held(const struct reader *reader)
+{
+	return reader->id ? 1 : HELD;
+}
+
 static bool holds(const struct reader *reader, uint32_t file)
 {
-	unsigned most = reader->id ? 1 : HELD;
-
-	for (unsigned i = 1; i <= most; i++)
-		if (reader->held[(reader->held_next + HELD - i) % HELD] == file)
+	for (unsigned i = 1; i <= most_held(reader); i++)
+		if (held(reader, i) == file)
 			return true;
 	return false;
 }
@@ -258,6 +268,17 @@ uint64_t watch_goes_by(const struct watch *watch)
 bool watch_follows(const struct watch *watch)
 {
 	return watch->turning->trust >= TRUSTED;
+}
+
+bool watch_goes_on(const struct watch *watch)
+{
+	const struct reader *reader = watch->turning;
+	uint32_t file = held(reader, 1);
+
+	for (unsigned i = 2; i <= most_held(reader) + 1 && i <= HELD; i++)
+		if (held(reader, i) < file && file - held(reader, i) <= NEAR)
+			return true;
+	return false;
 }
 
 bool watch_note(struct watch *watch, uint64_t forecast, double chance)

@@ -34,6 +34,8 @@ bool watch_turn(struct watch *watch, uint32_t reader, uint32_t file);
 uint64_t watch_goes_by(const struct watch *watch);
 /* Whether it follows that one still. */
 bool watch_follows(const struct watch *watch);
+/* Whether its file lies right after one that it asked for just before, as in a scan. */
+bool watch_goes_on(const struct watch *watch);
 /* Once after each turn: which forecast foresaw the file (0: none), and the `chance` that it
  * foresees a file that anybody asks for. Returns whether the reader follows that forecast. */
 bool watch_note(struct watch *watch, uint64_t forecast, double chance);

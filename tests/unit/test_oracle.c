@@ -507,10 +507,50 @@ static void mosaics_are_found_and_stay(void **state)
 	assert_int_equal(state_of(*state).unlocks, 0);
 }
 
-/* What is thought of a few files takes as long as of many, and says less. */
-static void a_thought_of_few_files_is_given_up_when_there_are_more(void **state)
+/* A search that takes longer than readers need for 2,000 files. */
+static void readers_of_an_order_that_is_found_late_follow_it(void **state)
 {
-	const struct effort effort = {.guess = true, .models = true, .hard = true};
+	const struct effort effort = {.guess = true, .models = true};
+	struct world *world = *state;
+	struct oracle_hooks hooks = hooks_of(world);
+	struct query *query;
+
+	permutation_of(12, order, N);
+	for (uint32_t at = 0; at < 256; at++)
+		oracle_saw(world->oracle, 5 + at / 32 % 4, BASE + order[at]);
+	query = oracle_ask(world->oracle, &effort);
+	assert_non_null(query);
+	for (uint32_t at = 256; at < 2256; at++)
+		oracle_saw(world->oracle, 5 + at / 32 % 4, BASE + order[at]);
+	oracle_run(query, &hooks);
+	assert_true(oracle_answer(world->oracle, query, world->sentence));
+	assert_int_equal(state_of(world).seed, 12);
+	world->searched = 0;
+	world->most = GUESS_SMALL;
+	for (uint32_t at = 2304; at < 2336; at++) /* the reader that had the first */
+		oracle_saw(world->oracle, 5, BASE + order[at]);
+	think(world, true);
+	assert_int_equal(world->searched, 0);
+}
+
+/* find -exec cat {} +, faster than the scans are recognized. */
+static void files_that_several_programs_read_in_a_row_are_no_epoch(void **state)
+{
+	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
+	struct world *world = *state;
+
+	for (uint32_t file = 0; file < N; file++)
+		oracle_saw(world->oracle, 20 + file / 500, BASE + file);
+	permutation_of(12, order, N);
+	read_epoch(world, order, N, &epoch);
+	assert_int_equal(state_of(world).seed, 12);
+	assert_int_equal(state_of(world).epoch, 0);
+}
+
+/* A search after few files takes as long as one after many, and says less. */
+static void a_hard_search_of_few_files_is_given_up_when_there_are_more(void **state)
+{
+	const struct effort effort = {.guess = true, .hard = true};
 	struct world *world = *state;
 	struct query *query;
 	uint32_t at = 0;
@@ -537,27 +577,37 @@ static void a_thought_of_few_files_is_given_up_when_there_are_more(void **state)
 	oracle_answer(world->oracle, query, world->sentence);
 }
 
-/* Models are searched when all readers have shown enough. */
-static void a_thought_is_given_up_when_the_slowest_reader_has_come_further(void **state)
+/* Models are searched when all readers have shown enough, and then to the end. */
+static void only_other_readers_end_a_search_of_models(void **state)
 {
 	const struct effort effort = {.guess = true, .models = true, .hard = true};
 	struct world *world = *state;
 	struct query *query;
-	uint32_t at = 0;
+	uint32_t at = 0, third = 200;
 
 	permutation_of(12, order, N);
 	oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
-	for (uint32_t i = 0; i < 128; i++)
+	for (uint32_t i = 0; i < 48; i++)
 		oracle_saw(world->oracle, 5, BASE + order[i]);
-	while (at < 16)
+	while (at < 12)
 		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
 	query = oracle_ask(world->oracle, &effort);
 	assert_non_null(query);
 	assert_false(oracle_has_new(world->oracle, false));
-	while (at < 64)
+	while (at < 16)
 		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
 	assert_true(oracle_has_new(world->oracle, false));
-	assert_false(oracle_has_new(world->oracle, true));
+	oracle_answer(world->oracle, query, world->sentence);
+	query = oracle_ask(world->oracle, &effort);
+	assert_non_null(query);
+	for (uint32_t i = 48; i < 128; i++)
+		oracle_saw(world->oracle, 5, BASE + order[i]);
+	while (at < 72)
+		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
+	assert_false(oracle_has_new(world->oracle, false));
+	while (third < 232)
+		oracle_saw(world->oracle, 7, BASE + order[third++]);
+	assert_true(oracle_has_new(world->oracle, false));
 	oracle_answer(world->oracle, query, world->sentence);
 }
 
@@ -786,8 +836,10 @@ int main(void)
 		oracle_test(labels_before_images_do_not_stand_for_them),
 		oracle_test(of_the_same_readers_lists_are_asked_for_once_a_kind),
 		oracle_test(mosaics_are_found_and_stay),
-		oracle_test(a_thought_of_few_files_is_given_up_when_there_are_more),
-		oracle_test(a_thought_is_given_up_when_the_slowest_reader_has_come_further),
+		oracle_test(readers_of_an_order_that_is_found_late_follow_it),
+		oracle_test(files_that_several_programs_read_in_a_row_are_no_epoch),
+		oracle_test(a_hard_search_of_few_files_is_given_up_when_there_are_more),
+		oracle_test(only_other_readers_end_a_search_of_models),
 		oracle_test(a_job_that_begins_anew_is_followed_anew),
 		oracle_test(two_jobs_are_followed_side_by_side),
 		oracle_test(a_job_is_followed_whatever_others_read_until_it_ends),

@@ -412,8 +412,8 @@ static bool try_follow(const struct candidate *candidate, const struct seeds *se
 	return false;
 }
 
-static bool try_streams(const struct candidate *candidate, const struct search_hooks *hooks,
-			enum streams_reach reach, struct hypothesis *ret)
+static bool try_models(const struct candidate *candidate, const struct search_hooks *hooks,
+		       struct hypothesis *ret)
 {
 	const struct seeds_way plain = {0, 0, 1};
 	struct seeds_seen seen = candidate->seen;
@@ -425,21 +425,9 @@ static bool try_streams(const struct candidate *candidate, const struct search_h
 	    seeds_new(&seen, &plain, 1, &seeds) < 0)
 		return false;
 	found = try_follow(candidate, seeds, ret) ||
-		streams_search(candidate->list->classes, reach, seeds, hooks, &ret->sampler);
+		streams_search(candidate->list->classes, seeds, hooks, &ret->sampler);
 	seeds_free(seeds);
 	return found && ranks_find(candidate, &ret->sampler);
-}
-
-static bool try_usual_models(const struct candidate *candidate, const struct search_hooks *hooks,
-			     struct hypothesis *ret)
-{
-	return try_streams(candidate, hooks, STREAMS_USUAL, ret);
-}
-
-static bool try_models(const struct candidate *candidate, const struct search_hooks *hooks,
-		       struct hypothesis *ret)
-{
-	return try_streams(candidate, hooks, STREAMS_ALL, ret);
 }
 
 /* Rank 0 of each small world. */
@@ -515,11 +503,15 @@ static const struct {
 	try_fn *try;
 	enum { FIRST, OTHERS, LIKELY, UNLIKELY, REST } lists; /* OTHERS: likely; REST: not FIRST */
 } tries[] = {
-	{GUESS_LIKELY, try_likely, FIRST},   {GUESS_LIKELY, try_likely, REST},
-	{GUESS_RANKS, try_ranks, FIRST},     {GUESS_MODELS, try_usual_models, FIRST},
-	{GUESS_RANKS, try_ranks, OTHERS},    {GUESS_MODELS, try_models, FIRST},
-	{GUESS_MORE, try_more, LIKELY},	     {GUESS_ALL, try_all, LIKELY},
-	{GUESS_ALL, try_all_worlds, LIKELY}, {GUESS_ALL, try_more_and_all, UNLIKELY},
+	{GUESS_LIKELY, try_likely, FIRST},
+	{GUESS_LIKELY, try_likely, REST},
+	{GUESS_RANKS, try_ranks, FIRST},
+	{GUESS_MODELS, try_models, FIRST},
+	{GUESS_RANKS, try_ranks, OTHERS},
+	{GUESS_MORE, try_more, LIKELY},
+	{GUESS_ALL, try_all, LIKELY},
+	{GUESS_ALL, try_all_worlds, LIKELY},
+	{GUESS_ALL, try_more_and_all, UNLIKELY},
 };
 
 bool guess(const struct observations *observations, unsigned efforts,

@@ -10,7 +10,7 @@
 #define ROWS	4096 /* outputs of eight generators that are tried together: 1 ms */
 #define SKIPPED 2048 /* blocks, at most, between two looks at hooks->stopped */
 
-/* The usual: the weights of nine models in ten end before NEAR. */
+/* The usual comes first: the weights of nine models in ten end before NEAR. */
 #define NEAR	     ((uint64_t)96000000)
 #define USUAL_GROUPS 2
 
@@ -55,13 +55,13 @@ struct models_search {
 	struct models_span *spans; /* of outputs that may be */
 	unsigned span_count;
 	unsigned span; /* the first that has not ended */
-	struct walk walk;
+	struct walk walks[GROUPS];
 	unsigned count; /* of rows */
 	uint64_t words[ROWS];
 	uint32_t rows[ROWS][MT19937_LANES];
 };
 
-static void add_outputs(struct models_search *search, uint64_t begin,
+static void add_outputs(struct models_search *search, const struct walk *walk, uint64_t begin,
 			const struct models_span *span)
 {
 	uint64_t from = max(begin, span->begin), end = min(begin + MT19937_WORDS, span->end);
@@ -69,22 +69,24 @@ static void add_outputs(struct models_search *search, uint64_t begin,
 	for (uint64_t word = max(from, 1); word < end; word++) { /* a seed is the second of two */
 		search->words[search->count] = word;
 		for (unsigned lane = 0; lane < MT19937_LANES; lane++)
-			search->rows[search->count][lane] = mt19937_eight_output(
-				&search->walk.eight, (unsigned)(word - begin), lane);
+			search->rows[search->count][lane] =
+				mt19937_eight_output(&walk->eight, (unsigned)(word - begin), lane);
 		search->count++;
 	}
 }
 
-static void add_block(struct models_search *search, uint64_t begin)
+static void add_block(struct models_search *search, struct walk *walk)
 {
+	uint64_t begin = walk_next(walk);
+
 	while (search->span < search->span_count && search->spans[search->span].end <= begin)
 		search->span++;
 	for (unsigned i = search->span;
 	     i < search->span_count && search->spans[i].begin < begin + MT19937_WORDS; i++)
-		add_outputs(search, begin, &search->spans[i]);
+		add_outputs(search, walk, begin, &search->spans[i]);
 }
 
-static bool try_rows(struct models_search *search, struct sampler *ret)
+static bool try_rows(struct models_search *search, const struct walk *walk, struct sampler *ret)
 {
 	unsigned count = search->count * MT19937_LANES, i = 0;
 	const uint32_t *outputs = &search->rows[0][0];
@@ -95,40 +97,42 @@ static bool try_rows(struct models_search *search, struct sampler *ret)
 		return false;
 	while (outputs[i] != found.seed)
 		i++;
-	*ret = drawn((struct sampler){.seed = found.seed}, search->walk.roots[i % MT19937_LANES],
+	*ret = drawn((struct sampler){.seed = found.seed}, walk->roots[i % MT19937_LANES],
 		     search->words[i / MT19937_LANES]);
 	return true;
 }
 
-static bool search_group(struct models_search *search, unsigned group, uint64_t until,
+static bool search_until(struct models_search *search, struct walk *walk, uint64_t until,
 			 struct sampler *ret)
 {
-	walk_begin(&search->walk, group);
 	search->span = 0;
-	for (unsigned blocks = 0; search->walk.made < until; blocks++) {
+	for (unsigned blocks = 0; walk->made < until; blocks++) {
 		if (blocks % SKIPPED == 0 && search->hooks->stopped(search->hooks->context))
 			return false;
-		add_block(search, walk_next(&search->walk));
-		if (search->count > ROWS - MT19937_WORDS && try_rows(search, ret))
+		add_block(search, walk);
+		if (search->count > ROWS - MT19937_WORDS && try_rows(search, walk, ret))
 			return true;
 	}
-	return try_rows(search, ret);
+	return try_rows(search, walk, ret);
 }
 
-static bool search_groups(struct models_search *search, enum streams_reach reach,
-			  struct sampler *ret)
+static bool search_all(struct models_search *search, struct sampler *ret)
 {
-	bool usual = reach == STREAMS_USUAL;
-	uint64_t until = usual ? NEAR : search->spans[search->span_count - 1].end;
+	uint64_t end = search->spans[search->span_count - 1].end;
 
-	for (unsigned group = 0; group < (usual ? USUAL_GROUPS : GROUPS); group++)
-		if (search_group(search, group, until, ret))
+	for (unsigned group = 0; group < GROUPS; group++)
+		walk_begin(&search->walks[group], group);
+	for (unsigned group = 0; group < USUAL_GROUPS; group++)
+		if (search_until(search, &search->walks[group], NEAR, ret))
+			return true;
+	for (unsigned group = 0; group < GROUPS; group++)
+		if (search_until(search, &search->walks[group], end, ret))
 			return true;
 	return false;
 }
 
-bool streams_search(uint32_t classes, enum streams_reach reach, const struct seeds *seeds,
-		    const struct search_hooks *hooks, struct sampler *ret)
+bool streams_search(uint32_t classes, const struct seeds *seeds, const struct search_hooks *hooks,
+		    struct sampler *ret)
 {
 	SCOPE_FREE struct models_search *search =
 		aligned_alloc(_Alignof(struct models_search), sizeof(*search));
@@ -140,7 +144,7 @@ bool streams_search(uint32_t classes, enum streams_reach reach, const struct see
 	search->seeds = seeds;
 	search->hooks = hooks;
 	search->spans = models_spans(classes, &search->span_count);
-	found = search->spans && search_groups(search, reach, ret);
+	found = search->spans && search_all(search, ret);
 	free(search->spans);
 	return found;
 }

@@ -58,7 +58,7 @@ static void check_found(uint32_t classes, uint32_t root, uint64_t word)
 	struct seeds *seeds = look(output(root, word));
 	struct sampler sampler = {0};
 
-	assert_true(streams_search(classes, STREAMS_ALL, seeds, &patient, &sampler));
+	assert_true(streams_search(classes, seeds, &patient, &sampler));
 	assert_int_equal(sampler.rule, SAMPLER_WORDS);
 	assert_int_equal(sampler.seed, output(root, word));
 	assert_int_equal(sampler.root, root);
@@ -131,7 +131,7 @@ static void a_search_ends_when_nobody_waits_for_it(void **state)
 	struct sampler sampler = {.seed = output(42, 1003)}, origin;
 
 	(void)state;
-	assert_false(streams_search(0, STREAMS_ALL, seeds, &hurried, &sampler));
+	assert_false(streams_search(0, seeds, &hurried, &sampler));
 	assert_int_equal(streams_origins(&sampler, 1 << 20, &hurried, &origin, 1), 0);
 	seeds_free(seeds);
 }

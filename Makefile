@@ -141,7 +141,7 @@ $(B)/foldfs: $(call objects,$(fs_src)) $(B)/libcache.a $(B)/libpack.a $(B)/libre
 		$(B)/libbase.a
 $(B)/foldfs: LIBS = $(fs_libs)
 $(B)/foldstat: $(call objects,$(stat_src)) $(B)/libbase.a
-$(B)/foldstat: LIBS = $(call pkg,--libs json-c ncursesw) -lm
+$(B)/foldstat: LIBS = $(call pkg,--libs json-c ncursesw) -lpthread -lm
 $(B)/foldpack-hdf5: $(call objects,$(hdf5_src)) $(B)/libtool.a $(B)/libbase.a
 $(B)/foldpack-hdf5: LIBS = $(call pkg,--libs $(hdf5)) $(tool_libs)
 $(B)/pack/tool/hdf5/%.o: override CPPFLAGS += $(call pkg,--cflags $(hdf5))

@@ -305,6 +305,13 @@ void forecast_start(struct forecast *forecast, const uint32_t *seen, unsigned co
 	free(places);
 }
 
+bool forecast_came(const struct forecast *forecast, uint64_t file, uint64_t before)
+{
+	uint32_t place = forecast_place(forecast, file);
+
+	return place != ORDER_NONE && is_done(forecast, place) && place + before >= forecast->begin;
+}
+
 void forecast_continue(struct forecast *forecast, const struct forecast *before)
 {
 	uint64_t reach = (uint64_t)before->reach * forecast->count / before->count;

@@ -456,14 +456,6 @@ static uint64_t turns_since(const struct oracle *oracle, const struct query *que
 	return watch_turns(oracle->watch) + 1 - query->since;
 }
 
-/* Whether readers that asked for `turns` files since they began may have asked for this one. */
-static bool may_have_come(const struct forecast *forecast, uint32_t file, uint64_t turns)
-{
-	uint32_t place = forecast_place(forecast, file), edge = forecast_edge(forecast);
-
-	return place < edge && place + turns >= edge;
-}
-
 /* Readers follow it if it has a fourth of their files: mosaics read three others with each. How the
  * other readers began is still to be explained. */
 static void explain_readers(struct oracle *oracle, const struct query *query,
@@ -480,7 +472,7 @@ static void explain_readers(struct oracle *oracle, const struct query *query,
 		for (unsigned j = i; j < observations->count; j++)
 			if (observations->seen[j].reader == reader) {
 				count++;
-				came += may_have_come(track->forecast, observations->seen[j].file,
+				came += forecast_came(track->forecast, observations->seen[j].file,
 						      turns);
 			}
 		if (choose_is_share(came, count))

@@ -162,12 +162,18 @@ static unsigned efforts_now(struct oracle *oracle, const struct effort *effort, 
 	return efforts;
 }
 
+/* Of all readers, that turn included. */
+static uint64_t turns_since(const struct oracle *oracle, uint64_t turn)
+{
+	return watch_turns(oracle->watch) + 1 - turn;
+}
+
 /* What was seen, known epochs, and the latest lists. */
 static void fill_observations(const struct oracle *oracle, const struct watch_group *group,
 			      struct observations *observations)
 {
 	unsigned first = oracle->list_count > GUESS_LISTS ? oracle->list_count - GUESS_LISTS : 0;
-	uint64_t turns = watch_turns(oracle->watch) + 1 - group->began; /* of these readers */
+	uint64_t turns = turns_since(oracle, group->began);
 
 	observations->count = watch_beginnings(oracle->watch, observations->seen);
 	observations->shortest = group->shortest;
@@ -450,19 +456,13 @@ static void say(const struct hypothesis *hypothesis, char ret[ORACLE_SENTENCE])
 		 hypothesis->sampler.seed);
 }
 
-/* Of the readers that it asked about, and of others beside them. */
-static uint64_t turns_since(const struct oracle *oracle, const struct query *query)
-{
-	return watch_turns(oracle->watch) + 1 - query->since;
-}
-
 /* Readers follow it if it has a fourth of their files: mosaics read three others with each. How the
  * other readers began is still to be explained. */
 static void explain_readers(struct oracle *oracle, const struct query *query,
 			    const struct track *track)
 {
 	const struct observations *observations = &query->observations;
-	uint64_t turns = turns_since(oracle, query);
+	uint64_t turns = turns_since(oracle, query->since);
 
 	for (unsigned i = 0; i < observations->count; i++) {
 		uint32_t reader = observations->seen[i].reader, came = 0, count = 0;
@@ -485,7 +485,7 @@ static uint64_t epochs_before(const struct oracle *oracle, const struct query *q
 			      const struct forecast *forecast)
 {
 	uint64_t files = forecast_count(forecast);
-	uint64_t missed = sub_sat(oracle->missed, turns_since(oracle, query));
+	uint64_t missed = sub_sat(oracle->missed, turns_since(oracle, query->since));
 
 	return oracle->known_count || files == 0 ? 0 : (missed + files / 2) / files;
 }

@@ -105,7 +105,7 @@ static bool try_rows(struct models_search *search, const struct walk *walk, stru
 static bool search_until(struct models_search *search, struct walk *walk, uint64_t until,
 			 struct sampler *ret)
 {
-	search->span = 0;
+	search->span = search->count = 0;
 	for (unsigned blocks = 0; walk->made < until; blocks++) {
 		if (blocks % SKIPPED == 0 && search->hooks->stopped(search->hooks->context))
 			return false;

@@ -563,7 +563,7 @@ static void clean_up(struct program *program)
 /* Pages of foreign files are allocated by one thread and freed by another. With an arena for each
  * thread, the process would hold as many times their memory, and fault it in again and again: half
  * as many images a second out of pages of 10 MB. */
-static void share_memory(void)
+static void use_one_arena(void)
 {
 	mallopt(M_ARENA_MAX, 1);
 }
@@ -577,7 +577,7 @@ int main(int argc, char **argv)
 	struct err err = {0};
 	int status;
 
-	share_memory();
+	use_one_arena();
 	fill_standard_fds();
 	log_init("foldfs", LOG_LEVEL_NORMAL);
 	if (settings_parse(&program.settings, argc, argv, &want, &err) < 0)

@@ -115,9 +115,10 @@ def main():
             failed = True
             bench.note(f"section {name}: not measured: {error}")
             print(f"bench: {name}: {error}", file=sys.stderr)
+        finally:  # where it was interrupted, too
+            text = report.write(args.report, measures, settings, bench.notes)
+            plot.main(args.report)
         print(f"bench: {name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
-        text = report.write(args.report, measures, settings, bench.notes)
-        plot.main(args.report)
     print(text, end="")
     return 1 if failed else 0
 

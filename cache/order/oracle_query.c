@@ -3,6 +3,7 @@
 #include "cache/order/oracle_internal.h"
 #include "cache/order/streams.h"
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -456,28 +457,27 @@ static void say(const struct hypothesis *hypothesis, char ret[ORACLE_SENTENCE])
 		 hypothesis->sampler.seed);
 }
 
-/* Readers follow it if it has a fourth of their files: mosaics read three others with each. How the
- * other readers began is still to be explained. */
+/* What readers have asked for since a query's began. */
+struct came {
+	const struct forecast *forecast;
+	uint64_t turns;
+};
+
+static bool has_come(const void *context, uint32_t file)
+{
+	const struct came *came = context;
+
+	return forecast_came(came->forecast, file, came->turns);
+}
+
+/* Those that began meanwhile, too. How others began is still to be explained. */
 static void explain_readers(struct oracle *oracle, const struct query *query,
 			    const struct track *track)
 {
-	const struct observations *observations = &query->observations;
-	uint64_t turns = turns_since(oracle, query->since);
+	const struct came came = {track->forecast, turns_since(oracle, query->since)};
+	double chance = fmin(1, (double)came.turns / forecast_count(track->forecast));
 
-	for (unsigned i = 0; i < observations->count; i++) {
-		uint32_t reader = observations->seen[i].reader, came = 0, count = 0;
-
-		if (observations->seen[i].nth)
-			continue;
-		for (unsigned j = i; j < observations->count; j++)
-			if (observations->seen[j].reader == reader) {
-				count++;
-				came += forecast_came(track->forecast, observations->seen[j].file,
-						      turns);
-			}
-		if (choose_is_share(came, count))
-			watch_explain(oracle->watch, reader, track->id);
-	}
+	watch_explain(oracle->watch, query->since, track->id, chance, has_come, &came);
 }
 
 /* The first order that is known may be that of a later epoch. */

@@ -300,15 +300,6 @@ bool watch_note(struct watch *watch, uint64_t forecast, double chance)
 	return false;
 }
 
-void watch_explain(struct watch *watch, uint32_t id, uint64_t forecast)
-{
-	struct reader *reader = reader_of(watch, id);
-
-	reader->trust = TRUST_MOST;
-	reader->forecast = forecast;
-	forget(reader);
-}
-
 /* --- readers side by side --------------------------------------------------------------------- */
 
 static bool is_member(const struct watch_group *group, const struct reader *reader)
@@ -367,19 +358,70 @@ struct watch_group watch_group(const struct watch *watch)
 	return group;
 }
 
+static uint64_t first_logged(const struct watch *watch)
+{
+	return watch->logged > WATCH_LOG ? watch->logged - WATCH_LOG : 0;
+}
+
+static bool is_of(const struct entry *entry, const struct reader *reader)
+{
+	return entry->access.reader == reader->id && entry->turn >= reader->began;
+}
+
+/* Whether chance would give that share of so many once in 2^TRUSTED times at most (Chernoff,
+ * 1952). */
+static bool is_no_chance(double share, unsigned count, double chance)
+{
+	double bits = share * log2(share / chance);
+
+	if (share < 1)
+		bits += (1 - share) * log2((1 - share) / (1 - chance));
+	return share > chance && bits * count >= TRUSTED;
+}
+
+static bool has_share(const struct watch *watch, const struct reader *reader, double chance,
+		      bool (*has)(const void *context, uint32_t file), const void *context)
+{
+	unsigned count = 0, had = 0;
+	double share;
+
+	for (uint64_t at = first_logged(watch); at < watch->logged; at++) {
+		const struct entry *entry = &watch->log[at % WATCH_LOG];
+
+		if (is_of(entry, reader)) {
+			count++;
+			had += has(context, entry->access.file);
+		}
+	}
+	share = count ? (double)had / count : 0;
+	return share >= OWN && is_no_chance(share, count, chance);
+}
+
+void watch_explain(struct watch *watch, uint64_t since, uint64_t forecast, double chance,
+		   bool (*has)(const void *context, uint32_t file), const void *context)
+{
+	for (struct reader *reader = watch->readers; reader < watch->readers + READERS; reader++) {
+		if (reader->run == 0 || reader->began < since ||
+		    !has_share(watch, reader, chance, has, context))
+			continue;
+		reader->trust = TRUST_MOST;
+		reader->forecast = forecast;
+		forget(reader);
+	}
+}
+
 unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret)
 {
-	uint64_t first = watch->logged > WATCH_LOG ? watch->logged - WATCH_LOG : 0;
 	struct watch_group group = watch_group(watch);
 	unsigned count = 0;
 
 	if (group.youngest == 0)
 		return 0;
-	for (uint64_t at = first; at < watch->logged; at++) {
+	for (uint64_t at = first_logged(watch); at < watch->logged; at++) {
 		const struct entry *entry = &watch->log[at % WATCH_LOG];
 		unsigned by = find_reader(watch, entry->access.reader);
 
-		if (by < READERS && entry->turn >= watch->readers[by].began &&
+		if (by < READERS && is_of(entry, &watch->readers[by]) &&
 		    is_member(&group, &watch->readers[by]))
 			ret[count++] = entry->access;
 	}

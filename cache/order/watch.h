@@ -40,8 +40,10 @@ bool watch_goes_on(const struct watch *watch);
  * foresees a file that anybody asks for. Returns whether the reader follows that forecast. */
 bool watch_note(struct watch *watch, uint64_t forecast, double chance);
 
-/* What a reader asked for is part of a forecast, as was found: it follows this one from now on. */
-void watch_explain(struct watch *watch, uint32_t reader, uint64_t forecast);
+/* Of the readers that began at the turn `since` or later, those follow this forecast from now on of
+ * whose files it `has` a share, more than by `chance`, that of a file that anybody asks for. */
+void watch_explain(struct watch *watch, uint64_t since, uint64_t forecast, double chance,
+		   bool (*has)(const void *context, uint32_t file), const void *context);
 
 /* An access of a beginning. */
 struct watch_access {

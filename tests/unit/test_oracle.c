@@ -533,6 +533,26 @@ static void readers_of_an_order_that_is_found_late_follow_it(void **state)
 	assert_int_equal(world->searched, 0);
 }
 
+/* As it was, while the order was found from what the first one showed. */
+static void a_reader_that_begins_during_a_query_follows_the_order_too(void **state)
+{
+	const struct effort effort = {.guess = true, .models = true};
+	struct world *world = *state;
+	struct oracle_hooks hooks = hooks_of(world);
+	struct query *query;
+
+	permutation_of(12, order, N);
+	for (uint32_t at = 0; at < 48; at++)
+		oracle_saw(world->oracle, 5, BASE + order[at]);
+	query = oracle_ask(world->oracle, &effort);
+	assert_non_null(query);
+	oracle_run(query, &hooks);
+	for (uint32_t at = 64; at < 112; at++)
+		oracle_saw(world->oracle, 6, BASE + order[at]);
+	assert_true(oracle_answer(world->oracle, query, world->sentence));
+	assert_null(oracle_ask(world->oracle, &effort));
+}
+
 /* find -exec cat {} +, faster than the scans are recognized. */
 static void files_that_several_programs_read_in_a_row_are_no_epoch(void **state)
 {
@@ -837,6 +857,7 @@ int main(void)
 		oracle_test(of_the_same_readers_lists_are_asked_for_once_a_kind),
 		oracle_test(mosaics_are_found_and_stay),
 		oracle_test(readers_of_an_order_that_is_found_late_follow_it),
+		oracle_test(a_reader_that_begins_during_a_query_follows_the_order_too),
 		oracle_test(files_that_several_programs_read_in_a_row_are_no_epoch),
 		oracle_test(a_hard_search_of_few_files_is_given_up_when_there_are_more),
 		oracle_test(only_other_readers_end_a_search_of_models),

@@ -156,13 +156,30 @@ static void what_is_foreseen_is_no_beginning(void **state)
 	assert_int_equal(seen[0].file, file_of(100));
 }
 
+/* Half of those that reader 10 asks for, none of reader 11. */
+static bool is_fourth(const void *context, uint32_t file)
+{
+	const uint32_t *files = context;
+
+	for (unsigned i = 0; i < FILES; i += 4)
+		if (files[i] == file)
+			return true;
+	return false;
+}
+
 static void who_is_known_to_go_by_a_forecast_has_no_beginning(void **state)
 {
 	struct watch *watch = *state;
+	uint32_t files[FILES];
 
+	for (uint32_t i = 0; i < FILES; i++)
+		files[i] = file_of(i);
 	for (uint32_t i = 0; i < 40; i++)
 		ask(watch, 10 + i % 2, file_of(i), false);
-	watch_explain(watch, 10, FORECAST);
+	watch_explain(watch, 3, FORECAST, CHANCE, is_fourth, files);
+	watch_explain(watch, 1, FORECAST, 0.1, is_fourth, files);
+	assert_int_equal(watch_beginnings(watch, seen), 40);
+	watch_explain(watch, 1, FORECAST, CHANCE, is_fourth, files);
 	assert_int_equal(watch_beginnings(watch, seen), 20);
 	for (uint32_t i = 0; i < 20; i++)
 		assert_int_equal(seen[i].reader, 11);

@@ -349,28 +349,6 @@ void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
 	look_after_tracks(oracle);
 }
 
-/* How much the beginnings say: 0 hardly anything, 1 enough for long searches, 2 all that they will.
- * */
-static unsigned worth(uint64_t stage)
-{
-	uint64_t reached = stage & 7;
-
-	return reached < SEARCH_FROM ? 0 : reached < SEARCH_LAST ? 1 : 2;
-}
-
-bool oracle_has_new(const struct oracle *oracle, bool all_seeds)
-{
-	const struct watch_group group = watch_group(oracle->watch);
-	const struct asked *asked = &oracle->asked;
-	uint64_t stage = watch_stage(&group, group.longest);
-	uint64_t shortest = watch_stage(&group, group.shortest);
-
-	if (stage >> 3 != asked->group)
-		return worth(stage) > 0;
-	return asked->stage && !asked->ends_soon && !all_seeds &&
-	       (worth(stage) > worth(asked->stage) || worth(shortest) > worth(asked->shortest));
-}
-
 void oracle_pushed(struct oracle *oracle, uint32_t file)
 {
 	for (unsigned i = 0; i < oracle->count; i++)

@@ -37,6 +37,7 @@ struct track {
 /* What was asked about the readers: stages as in watch.h. */
 struct asked {
 	uint64_t stage, shortest, group;  /* of the last query: of both beginnings, */
+	uint64_t began;			  /* the group's oldest, at the last query */
 	uint64_t hard, models, all_seeds; /* of the last ones with GUESS_MORE, _MODELS, _ALL */
 	bool ends_soon;		   /* the last query: more files of its group do not end it */
 	struct choose_kinds kinds; /* of the group's files, for which lists were made */
@@ -55,7 +56,7 @@ struct oracle {
 	unsigned known_count;
 	uint64_t missed; /* files read before any order was known, but not in a scan */
 	struct asked asked;
-	bool is_asking;	     /* a query is under way */
+	const struct query *asking; /* the query under way, or NULL */
 	uint32_t too_short;  /* files of the list for which a search of all seeds was left out */
 	uint64_t given_up;   /* the group for which a query was stopped */
 	enum oracle_why why; /* nothing was found for the last group asked about */

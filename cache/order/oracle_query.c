@@ -54,24 +54,35 @@ struct query {
 	unsigned origin_count;
 };
 
+static bool is_search(const struct query *query)
+{
+	return query && (query->kind == QUERY_ORDER || query->kind == QUERY_ORIGIN);
+}
+
 /* --- asking ---------------------------------------------------------------------------------- */
 
 /* Whether a track has a question, and the hypothesis that it is about (*ret is the track's). */
 typedef bool wants_fn(struct oracle *oracle, struct track *track, struct hypothesis *ret);
 
 /* Its next epoch is known but not made. */
+static bool has_to_make_next(struct oracle *oracle, const struct track *track)
+{
+	const struct hypothesis *hypothesis = &track->hypothesis;
+
+	return !oracle_has_next(oracle, track) && track->fed_by > 0 &&
+	       forecast_is_half(track->forecast) &&
+	       (!hypothesis->list || sampler_next_is_known(&hypothesis->sampler));
+}
+
 static bool wants_next(struct oracle *oracle, struct track *track, struct hypothesis *ret)
 {
 	struct sampler next[SAMPLER_NEXT];
 
-	if (oracle_has_next(oracle, track) || track->fed_by == 0 ||
-	    !forecast_is_half(track->forecast))
+	if (!has_to_make_next(oracle, track))
 		return false;
 	ret->epoch++;
 	if (!ret->list)
 		return true;
-	if (!sampler_next_is_known(&ret->sampler))
-		return false;
 	sampler_next(&track->hypothesis.sampler, ret->list->count, next);
 	ret->sampler = next[0];
 	oracle_join_ranks(oracle, track, &ret->sampler);
@@ -186,6 +197,19 @@ static void fill_observations(const struct oracle *oracle, const struct watch_gr
 		observations->lists[observations->list_count++] = oracle->lists[i];
 }
 
+/* Whether a reader belongs to the group now that began before those that were asked about: the first
+ * files may be its own. */
+static bool has_older(const struct oracle *oracle, const struct watch_group *group)
+{
+	return group->youngest == oracle->asked.group && group->began < oracle->asked.began;
+}
+
+/* As if nothing had been asked about these readers. */
+static void ask_anew(struct oracle *oracle)
+{
+	oracle->asked = (struct asked){.group = oracle->asked.group, .kinds = oracle->asked.kinds};
+}
+
 static struct query *ask_order(struct oracle *oracle, const struct effort *effort)
 {
 	const struct watch_group group = watch_group(oracle->watch);
@@ -196,6 +220,8 @@ static struct query *ask_order(struct oracle *oracle, const struct effort *effor
 
 	if (!effort->guess || stage == 0)
 		return NULL;
+	if (has_older(oracle, &group))
+		ask_anew(oracle);
 	efforts = efforts_now(oracle, effort, stage, shortest);
 	if (stage == oracle->asked.stage && !efforts)
 		return NULL;
@@ -210,6 +236,7 @@ static struct query *ask_order(struct oracle *oracle, const struct effort *effor
 	oracle->asked.stage = stage;
 	oracle->asked.shortest = shortest;
 	oracle->asked.group = stage >> 3;
+	oracle->asked.began = group.began;
 	fill_observations(oracle, &group, &query->observations);
 	query->observations.least = effort->least;
 	query->since = group.began;
@@ -228,7 +255,7 @@ struct query *oracle_ask(struct oracle *oracle, const struct effort *effort)
 {
 	struct query *query;
 
-	if (oracle->is_asking)
+	if (oracle->asking)
 		return NULL;
 	query = ask_tracks(oracle, QUERY_PART, wants_part);
 	if (!query)
@@ -237,10 +264,48 @@ struct query *oracle_ask(struct oracle *oracle, const struct effort *effort)
 		query = ask_order(oracle, effort);
 	if (!query && effort->guess)
 		query = ask_tracks(oracle, QUERY_ORIGIN, wants_origin);
-	oracle->is_asking = query != NULL;
+	oracle->asking = query;
 	if (query)
 		query->observations.hidden = oracle->ops.hidden(oracle->ops.context);
 	return query;
+}
+
+/* How much the beginnings say: 0 hardly anything, 1 enough for long searches, 2 all that they will.
+ * */
+static unsigned worth(uint64_t stage)
+{
+	uint64_t reached = stage & 7;
+
+	return reached < SEARCH_FROM ? 0 : reached < SEARCH_LAST ? 1 : 2;
+}
+
+/* By a track: that takes far less time than a search. */
+static bool is_waited_for(struct oracle *oracle)
+{
+	struct hypothesis ignored;
+
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (wants_part(oracle, &oracle->tracks[i], &ignored) ||
+		    has_to_make_next(oracle, &oracle->tracks[i]))
+			return true;
+	return false;
+}
+
+bool oracle_has_new(struct oracle *oracle, bool all_seeds)
+{
+	const struct watch_group group = watch_group(oracle->watch);
+	const struct asked *asked = &oracle->asked;
+	uint64_t stage = watch_stage(&group, group.longest);
+	uint64_t shortest = watch_stage(&group, group.shortest);
+
+	if (is_search(oracle->asking) && is_waited_for(oracle))
+		return true;
+	if (stage >> 3 != asked->group)
+		return worth(stage) > 0;
+	if (has_older(oracle, &group))
+		return true;
+	return asked->stage && !asked->ends_soon && !all_seeds &&
+	       (worth(stage) > worth(asked->stage) || worth(shortest) > worth(asked->shortest));
 }
 
 /* --- running --------------------------------------------------------------------------------- */
@@ -589,7 +654,7 @@ static void ask_again(struct oracle *oracle, uint64_t group)
 	if (group == oracle->given_up)
 		return;
 	oracle->given_up = group;
-	oracle->asked = (struct asked){.group = oracle->asked.group, .kinds = oracle->asked.kinds};
+	ask_anew(oracle);
 }
 
 void oracle_postpone(struct query *query)
@@ -635,6 +700,6 @@ bool oracle_answer(struct oracle *oracle, struct query *query, char ret[ORACLE_S
 	}
 	take_lists(oracle, query, found);
 	query_free(query);
-	oracle->is_asking = false;
+	oracle->asking = NULL;
 	return found;
 }

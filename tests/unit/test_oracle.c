@@ -553,6 +553,28 @@ static void a_reader_that_begins_during_a_query_follows_the_order_too(void **sta
 	assert_null(oracle_ask(world->oracle, &effort));
 }
 
+/* Its files alone say nothing. */
+static void the_first_reader_is_waited_for_though_another_has_read_more(void **state)
+{
+	const struct effort effort = {.guess = true, .models = true, .hard = true};
+	struct world *world = *state;
+	uint32_t first = 0;
+
+	world->models = true;
+	permutation_of(12, order, N);
+	while (first < 8)
+		oracle_saw(world->oracle, 5, BASE + order[first++]);
+	for (uint32_t at = 90; at < 154; at++)
+		oracle_saw(world->oracle, 6, BASE + order[at]);
+	assert_false(think(world, true));
+	while (first < 15)
+		oracle_saw(world->oracle, 5, BASE + order[first++]);
+	assert_null(oracle_ask(world->oracle, &effort));
+	oracle_saw(world->oracle, 5, BASE + order[first++]);
+	assert_true(think(world, true));
+	assert_int_equal(state_of(world).seed, 12);
+}
+
 /* find -exec cat {} +, faster than the scans are recognized. */
 static void files_that_several_programs_read_in_a_row_are_no_epoch(void **state)
 {
@@ -628,6 +650,38 @@ static void only_other_readers_end_a_search_of_models(void **state)
 	while (third < 232)
 		oracle_saw(world->oracle, 7, BASE + order[third++]);
 	assert_true(oracle_has_new(world->oracle, false));
+	oracle_answer(world->oracle, query, world->sentence);
+}
+
+static void a_known_order_goes_on_before_a_search_for_other_readers(void **state)
+{
+	const struct effort effort = {.guess = true, .hard = true};
+	struct world *world = *state;
+	struct query *query;
+	uint32_t at = 0;
+
+	for (uint32_t seed = 12; seed < 14; seed++) {
+		struct epoch epoch = {.workers = 1, .batch = 32, .first_reader = seed};
+
+		permutation_of(seed, order, N);
+		read_epoch(world, order, N, &epoch);
+	}
+	permutation_of(14, order, N);
+	for (; at < 64; at++)
+		oracle_saw(world->oracle, 5, BASE + order[at]);
+	assert_int_equal(state_of(world).seed, 14);
+	for (uint32_t i = 0; i < 64; i++)
+		oracle_saw(world->oracle, 6, BASE + N + i * i % N);
+	query = oracle_ask(world->oracle, &effort);
+	assert_non_null(query);
+	assert_false(oracle_has_new(world->oracle, true));
+	for (; at < N * 3 / 4; at++)
+		oracle_saw(world->oracle, 5, BASE + order[at]);
+	assert_true(oracle_has_new(world->oracle, true));
+	oracle_answer(world->oracle, query, world->sentence);
+	query = oracle_ask(world->oracle, &effort);
+	assert_non_null(query);
+	assert_false(oracle_has_new(world->oracle, true));
 	oracle_answer(world->oracle, query, world->sentence);
 }
 
@@ -858,9 +912,11 @@ int main(void)
 		oracle_test(mosaics_are_found_and_stay),
 		oracle_test(readers_of_an_order_that_is_found_late_follow_it),
 		oracle_test(a_reader_that_begins_during_a_query_follows_the_order_too),
+		oracle_test(the_first_reader_is_waited_for_though_another_has_read_more),
 		oracle_test(files_that_several_programs_read_in_a_row_are_no_epoch),
 		oracle_test(a_hard_search_of_few_files_is_given_up_when_there_are_more),
 		oracle_test(only_other_readers_end_a_search_of_models),
+		oracle_test(a_known_order_goes_on_before_a_search_for_other_readers),
 		oracle_test(a_job_that_begins_anew_is_followed_anew),
 		oracle_test(two_jobs_are_followed_side_by_side),
 		oracle_test(a_job_is_followed_whatever_others_read_until_it_ends),

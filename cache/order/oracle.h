@@ -72,9 +72,9 @@ struct oracle_hooks {
 
 void oracle_run(struct query *query, const struct oracle_hooks *hooks);
 
-/* Whether a query under way is to end: other readers have begun, or these have shown enough to begin
- * again, or a known order waits for its next epoch. That they have shown more does not end a search
- * of models, nor one of all seeds. */
+/* Whether a query under way is to end: other readers have begun, or these have shown enough to
+ * begin again, or a known order waits for its next epoch. That they have shown more does not end a
+ * search of models, nor one of all seeds. */
 bool oracle_has_new(struct oracle *oracle, bool all_seeds);
 
 /* A query that hooks->stopped ended because it took too long, or as more had been seen, is asked

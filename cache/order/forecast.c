@@ -305,11 +305,30 @@ void forecast_start(struct forecast *forecast, const uint32_t *seen, unsigned co
 	free(places);
 }
 
-bool forecast_came(const struct forecast *forecast, uint64_t file, uint64_t before)
+/* How far readers may have come in so many turns more. */
+static uint64_t end_after(const struct forecast *forecast, uint64_t turns)
+{
+	uint64_t end = forecast->edge + (uint64_t)forecast->reach + turns;
+
+	return min(end, forecast->count);
+}
+
+bool forecast_came(const struct forecast *forecast, uint64_t file, uint64_t turns)
 {
 	uint32_t place = forecast_place(forecast, file);
 
-	return place != ORDER_NONE && is_done(forecast, place) && place + before >= forecast->begin;
+	return place != ORDER_NONE && is_done(forecast, place) &&
+	       place + turns >= forecast->begin && place < end_after(forecast, turns);
+}
+
+double forecast_came_chance(const struct forecast *forecast, uint64_t turns)
+{
+	uint64_t place = sub_sat(forecast->begin, turns), end = end_after(forecast, turns);
+	uint32_t came = 0;
+
+	for (; place < end; place++)
+		came += is_done(forecast, (uint32_t)place);
+	return (double)came / forecast->count;
 }
 
 void forecast_continue(struct forecast *forecast, const struct forecast *before)

@@ -35,9 +35,10 @@ int forecast_copy(const struct forecast *forecast, struct forecast **ret);
  * they are at the beginning. */
 void forecast_start(struct forecast *forecast, const uint32_t *seen, unsigned count);
 
-/* Whether a file is one of those that showed where the readers are, or its place is one of so many
- * before these. */
-bool forecast_came(const struct forecast *forecast, uint64_t file, uint64_t before);
+/* Whether a file has come that readers may have asked for in the last `turns` turns; and the
+ * probability that this is so of a file of its own that somebody else asks for. */
+bool forecast_came(const struct forecast *forecast, uint64_t file, uint64_t turns);
+double forecast_came_chance(const struct forecast *forecast, uint64_t turns);
 
 /* The readers are those of the epoch before: their batches reach as far, in proportion to the files
  * (ranks that were two orders may be one now). */

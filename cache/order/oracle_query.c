@@ -3,7 +3,6 @@
 #include "base/math.h"
 #include "cache/order/streams.h"
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,10 +223,9 @@ static void say(const struct hypothesis *hypothesis, char ret[ORACLE_SENTENCE])
 		 hypothesis->sampler.seed);
 }
 
-/* What readers have asked for since a query's began. */
 struct came {
 	const struct forecast *forecast;
-	uint64_t turns;
+	uint64_t turns; /* since the readers of a query began */
 };
 
 static bool has_come(const void *context, uint32_t file)
@@ -242,9 +240,9 @@ static void explain_readers(struct oracle *oracle, const struct query *query,
 			    const struct track *track)
 {
 	const struct came came = {track->forecast, oracle_turns_since(oracle, query->since)};
-	double chance = fmin(1, (double)came.turns / forecast_count(track->forecast));
 
-	watch_explain(oracle->watch, query->since, track->id, chance, has_come, &came);
+	watch_explain(oracle->watch, query->since, track->id,
+		      forecast_came_chance(came.forecast, came.turns), has_come, &came);
 }
 
 /* The first order that is known may be that of a later epoch. */
@@ -266,7 +264,6 @@ static bool take_hypothesis(struct oracle *oracle, struct result *result, const 
 	result->hypothesis.epoch += epochs_before(oracle, query, result->forecast);
 	forecast_start(result->forecast, recent, watch_recent(oracle->watch, query->since, recent));
 	oracle_begin(oracle, &result->hypothesis, result->forecast);
-	explain_readers(oracle, query, &oracle->tracks[oracle->count - 1]);
 	result->forecast = NULL;
 	oracle_remember(oracle, &result->hypothesis);
 	oracle->tracks[oracle->count - 1].remembered = true;
@@ -373,6 +370,8 @@ static bool take_order(struct oracle *oracle, struct query *query, char ret[ORAC
 			say(&query->results[i].hypothesis, ret);
 			found = true;
 		}
+	if (found)
+		explain_readers(oracle, query, &oracle->tracks[oracle->count - 1]);
 	oracle->asked.kinds = query->asked;
 	note_why(oracle, query, found);
 	if (query->efforts & GUESS_ALL)

@@ -368,9 +368,8 @@ static bool is_of(const struct entry *entry, const struct reader *reader)
 	return entry->access.reader == reader->id && entry->turn >= reader->began;
 }
 
-/* Whether chance would give that share of so many once in 2^TRUSTED times at most (Chernoff,
- * 1952). */
-static bool is_no_chance(double share, unsigned count, double chance)
+/* Whether chance gives that share of so many at most once in 2^TRUSTED times (Chernoff, 1952). */
+static bool beats_chance(double share, unsigned count, double chance)
 {
 	double bits = share * log2(share / chance);
 
@@ -394,7 +393,7 @@ static bool has_share(const struct watch *watch, const struct reader *reader, do
 		}
 	}
 	share = count ? (double)had / count : 0;
-	return share >= OWN && is_no_chance(share, count, chance);
+	return share >= OWN && beats_chance(share, count, chance);
 }
 
 void watch_explain(struct watch *watch, uint64_t since, uint64_t forecast, double chance,

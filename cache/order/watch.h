@@ -40,8 +40,9 @@ bool watch_goes_on(const struct watch *watch);
  * foresees a file that anybody asks for. Returns whether the reader follows that forecast. */
 bool watch_note(struct watch *watch, uint64_t forecast, double chance);
 
-/* Of the readers that began at the turn `since` or later, those follow this forecast from now on of
- * whose files it `has` a share, more than by `chance`, that of a file that anybody asks for. */
+/* An order was found: a reader that began at the turn `since` or later follows this forecast from
+ * now on, if the forecast `has` a share of what it asked for that is too large for chance. `chance`
+ * is the probability that it `has` a file that anybody asks for. */
 void watch_explain(struct watch *watch, uint64_t since, uint64_t forecast, double chance,
 		   bool (*has)(const void *context, uint32_t file), const void *context);
 

@@ -304,10 +304,13 @@ static bool has_new(struct oracle_thread *thread)
 	return oracle_has_new(thread->feed.oracle, atomic_load(&thread->searching));
 }
 
+static void make_next(struct oracle_thread *thread);
+
 static void wait_for(struct oracle_thread *thread, struct run *run, pthread_t id)
 {
 	while (!atomic_load(&run->done)) {
 		wait_tick(thread);
+		make_next(thread);
 		if (has_new(thread))
 			atomic_store(&thread->superseded, true);
 		if (is_over(thread))
@@ -350,7 +353,6 @@ static bool run_query(struct oracle_thread *thread, struct query *query,
 	bool made = false;
 	pthread_t id;
 
-	atomic_store(&thread->superseded, false);
 	while (!atomic_load(&thread->stopping) &&
 	       !(made = pthread_create(&id, NULL, query_thread, &run) == 0))
 		wait_tick(thread);
@@ -359,6 +361,22 @@ static bool run_query(struct oracle_thread *thread, struct query *query,
 	took = clock_ns() - began;
 	charge(thread, (int64_t)run.cpu_ns);
 	return answer(thread, &run, took, sentence);
+}
+
+static struct query *ask_next(struct oracle_thread *thread)
+{
+	SCOPE_LOCK(&thread->feed.lock);
+	return oracle_ask_next(thread->feed.oracle);
+}
+
+/* The next epoch of a known order, beside another query. */
+static void make_next(struct oracle_thread *thread)
+{
+	struct query *query = ask_next(thread);
+	char sentence[ORACLE_SENTENCE];
+
+	if (query)
+		run_query(thread, query, sentence);
 }
 
 static void announce(struct oracle_thread *thread, const char *sentence)
@@ -395,6 +413,7 @@ static void *run_oracle_thread(void *context)
 			wait_tick(thread);
 			continue;
 		}
+		atomic_store(&thread->superseded, false);
 		if (run_query(thread, query, sentence))
 			announce(thread, sentence);
 		work_look(thread->cache->work);

@@ -54,8 +54,10 @@ struct effort {
 	double least; /* as in struct observations */
 };
 
-/* What can be found out now: NULL if nothing is new, or without memory. One query at a time. */
+/* What can be found out now: NULL if nothing is new, or without memory. One query at a time; */
 struct query *oracle_ask(struct oracle *oracle, const struct effort *effort);
+/* but the next epoch of a known order, also one at a time, does not wait for another query. */
+struct query *oracle_ask_next(struct oracle *oracle);
 
 /* Where lists come from: calls `found` for each list that has the file, likeliest first, with the
  * number of classes that a loader has for it, 0 if that is not known. */
@@ -72,10 +74,10 @@ struct oracle_hooks {
 
 void oracle_run(struct query *query, const struct oracle_hooks *hooks);
 
-/* Whether a query under way is to end: other readers have begun, or these have shown enough to
- * begin again, or a known order waits for its next epoch. That they have shown more does not end a
+/* Whether a query under way is to end: other readers have begun, or one belongs to these now that
+ * may have the first files, or they have shown enough to begin again. The last does not end a
  * search of models, nor one of all seeds. */
-bool oracle_has_new(struct oracle *oracle, bool all_seeds);
+bool oracle_has_new(const struct oracle *oracle, bool all_seeds);
 
 /* A query that hooks->stopped ended because it took too long, or as more had been seen, is asked
  * again as soon as the effort allows it; another one that was ended once more, and not again for

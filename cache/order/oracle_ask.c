@@ -4,33 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_search(const struct query *query)
-{
-	return query && (query->kind == QUERY_ORDER || query->kind == QUERY_ORIGIN);
-}
-
 /* Whether a track has a question, and the hypothesis that it is about (*ret is the track's). */
 typedef bool wants_fn(struct oracle *oracle, struct track *track, struct hypothesis *ret);
 
 /* Its next epoch is known but not made. */
-static bool has_to_make_next(struct oracle *oracle, const struct track *track)
-{
-	const struct hypothesis *hypothesis = &track->hypothesis;
-
-	return !oracle_has_next(oracle, track) && track->fed_by > 0 &&
-	       forecast_is_half(track->forecast) &&
-	       (!hypothesis->list || sampler_next_is_known(&hypothesis->sampler));
-}
-
 static bool wants_next(struct oracle *oracle, struct track *track, struct hypothesis *ret)
 {
 	struct sampler next[SAMPLER_NEXT];
 
-	if (!has_to_make_next(oracle, track))
+	if (oracle_has_next(oracle, track) || track->fed_by == 0 ||
+	    !forecast_is_half(track->forecast))
 		return false;
 	ret->epoch++;
 	if (!ret->list)
 		return true;
+	if (!sampler_next_is_known(&ret->sampler))
+		return false;
 	sampler_next(&track->hypothesis.sampler, ret->list->count, next);
 	ret->sampler = next[0];
 	oracle_join_ranks(oracle, track, &ret->sampler);
@@ -197,23 +186,36 @@ static struct query *ask_order(struct oracle *oracle, const struct effort *effor
 	return NULL;
 }
 
+/* *is_asked: whether there is a query. */
+static struct query *begin_query(const struct oracle *oracle, struct query *query, bool *is_asked)
+{
+	*is_asked = query != NULL;
+	if (query)
+		query->observations.hidden = oracle->ops.hidden(oracle->ops.context);
+	return query;
+}
+
+struct query *oracle_ask_next(struct oracle *oracle)
+{
+	if (oracle->is_making_next)
+		return NULL;
+	return begin_query(oracle, ask_next(oracle), &oracle->is_making_next);
+}
+
 struct query *oracle_ask(struct oracle *oracle, const struct effort *effort)
 {
 	struct query *query;
 
-	if (oracle->asking)
+	if (oracle->is_asking)
 		return NULL;
 	query = ask_tracks(oracle, QUERY_PART, wants_part);
-	if (!query)
-		query = ask_next(oracle);
+	if (!query && (query = oracle_ask_next(oracle)))
+		return query;
 	if (!query)
 		query = ask_order(oracle, effort);
 	if (!query && effort->guess)
 		query = ask_tracks(oracle, QUERY_ORIGIN, wants_origin);
-	oracle->asking = query;
-	if (query)
-		query->observations.hidden = oracle->ops.hidden(oracle->ops.context);
-	return query;
+	return begin_query(oracle, query, &oracle->is_asking);
 }
 
 /* How much the beginnings say: 0 hardly anything, 1 enough for long searches, 2 all that they will.
@@ -225,27 +227,13 @@ static unsigned worth(uint64_t stage)
 	return reached < SEARCH_FROM ? 0 : reached < SEARCH_LAST ? 1 : 2;
 }
 
-/* By a track: that takes far less time than a search. */
-static bool is_waited_for(struct oracle *oracle)
-{
-	struct hypothesis ignored;
-
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (wants_part(oracle, &oracle->tracks[i], &ignored) ||
-		    has_to_make_next(oracle, &oracle->tracks[i]))
-			return true;
-	return false;
-}
-
-bool oracle_has_new(struct oracle *oracle, bool all_seeds)
+bool oracle_has_new(const struct oracle *oracle, bool all_seeds)
 {
 	const struct watch_group group = watch_group(oracle->watch);
 	const struct asked *asked = &oracle->asked;
 	uint64_t stage = watch_stage(&group, group.longest);
 	uint64_t shortest = watch_stage(&group, group.shortest);
 
-	if (is_search(oracle->asking) && is_waited_for(oracle))
-		return true;
 	if (stage >> 3 != asked->group)
 		return worth(stage) > 0;
 	if (has_older(oracle, &group))

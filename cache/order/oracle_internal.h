@@ -56,7 +56,8 @@ struct oracle {
 	unsigned known_count;
 	uint64_t missed; /* files read before any order was known, but not in a scan */
 	struct asked asked;
-	const struct query *asking; /* the query under way, or NULL */
+	bool is_asking;	     /* a query is under way, */
+	bool is_making_next; /* or one of a next epoch, perhaps beside it */
 	uint32_t too_short;  /* files of the list for which a search of all seeds was left out */
 	uint64_t given_up;   /* the group for which a query was stopped */
 	enum oracle_why why; /* nothing was found for the last group asked about */

@@ -385,6 +385,7 @@ static bool take_order(struct oracle *oracle, struct query *query, char ret[ORAC
 
 bool oracle_answer(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE])
 {
+	bool *is_asked = query->kind == QUERY_NEXT ? &oracle->is_making_next : &oracle->is_asking;
 	bool found = false;
 
 	if (query->kind == QUERY_ORDER)
@@ -401,6 +402,6 @@ bool oracle_answer(struct oracle *oracle, struct query *query, char ret[ORACLE_S
 	}
 	take_lists(oracle, query, found);
 	query_free(query);
-	oracle->asking = NULL;
+	*is_asked = false;
 	return found;
 }

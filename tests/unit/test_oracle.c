@@ -653,11 +653,11 @@ static void only_other_readers_end_a_search_of_models(void **state)
 	oracle_answer(world->oracle, query, world->sentence);
 }
 
-static void a_known_order_goes_on_before_a_search_for_other_readers(void **state)
+static void a_known_order_goes_on_beside_a_search_for_other_readers(void **state)
 {
 	const struct effort effort = {.guess = true, .hard = true};
 	struct world *world = *state;
-	struct query *query;
+	struct query *search, *next;
 	uint32_t at = 0;
 
 	for (uint32_t seed = 12; seed < 14; seed++) {
@@ -672,17 +672,18 @@ static void a_known_order_goes_on_before_a_search_for_other_readers(void **state
 	assert_int_equal(state_of(world).seed, 14);
 	for (uint32_t i = 0; i < 64; i++)
 		oracle_saw(world->oracle, 6, BASE + N + i * i % N);
-	query = oracle_ask(world->oracle, &effort);
-	assert_non_null(query);
-	assert_false(oracle_has_new(world->oracle, true));
+	search = oracle_ask(world->oracle, &effort);
+	assert_non_null(search);
+	assert_null(oracle_ask_next(world->oracle));
 	for (; at < N * 3 / 4; at++)
 		oracle_saw(world->oracle, 5, BASE + order[at]);
-	assert_true(oracle_has_new(world->oracle, true));
-	oracle_answer(world->oracle, query, world->sentence);
-	query = oracle_ask(world->oracle, &effort);
-	assert_non_null(query);
+	next = oracle_ask_next(world->oracle);
+	assert_non_null(next);
+	assert_null(oracle_ask_next(world->oracle));
 	assert_false(oracle_has_new(world->oracle, true));
-	oracle_answer(world->oracle, query, world->sentence);
+	oracle_answer(world->oracle, next, world->sentence);
+	assert_null(oracle_ask(world->oracle, &effort));
+	oracle_answer(world->oracle, search, world->sentence);
 }
 
 static void a_job_that_begins_anew_is_followed_anew(void **state)
@@ -916,7 +917,7 @@ int main(void)
 		oracle_test(files_that_several_programs_read_in_a_row_are_no_epoch),
 		oracle_test(a_hard_search_of_few_files_is_given_up_when_there_are_more),
 		oracle_test(only_other_readers_end_a_search_of_models),
-		oracle_test(a_known_order_goes_on_before_a_search_for_other_readers),
+		oracle_test(a_known_order_goes_on_beside_a_search_for_other_readers),
 		oracle_test(a_job_that_begins_anew_is_followed_anew),
 		oracle_test(two_jobs_are_followed_side_by_side),
 		oracle_test(a_job_is_followed_whatever_others_read_until_it_ends),

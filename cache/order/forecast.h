@@ -54,8 +54,9 @@ bool forecast_saw(struct forecast *forecast, uint64_t file);
 void forecast_went_on(struct forecast *forecast, uint64_t file);
 
 /* A file was pushed: its readers have it before they ask, and may not ask. It counts as come. No
- * more than FORECAST_PUSH are pushed that readers have not passed. */
-#define FORECAST_PUSH 48
+ * more than FORECAST_PUSH are pushed that readers have not passed: where memory is short, the
+ * kernel's copies of more would be dropped before they are read (fs/inval.h). */
+#define FORECAST_PUSH 12
 bool forecast_may_push(const struct forecast *forecast);
 void forecast_push(struct forecast *forecast, uint64_t file);
 

@@ -59,6 +59,15 @@ static void an_empty_zip_is_an_empty_tree(void **state)
 	scan_expect(scan, "");
 }
 
+static void an_entry_without_a_name_is_numbered(void **state)
+{
+	struct zip_written entries[] = {{.name = "", .text = "photo"}};
+	struct scan *scan = *state;
+
+	zip_write(&scan->bytes, entries, 1, "");
+	scan_expect(scan, "file 0000/00000000.bin: photo\n");
+}
+
 static void what_cannot_be_read_in_place_is_refused(void **state)
 {
 	struct zip_written packed[] = {{.name = "a", .text = "x"},
@@ -159,6 +168,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(stored_entries_are_where_their_headers_end),
 		test(an_empty_zip_is_an_empty_tree),
+		test(an_entry_without_a_name_is_numbered),
 		test(what_cannot_be_read_in_place_is_refused),
 		test(a_zip_that_is_cut_off_is_told),
 		test(the_two_headers_of_an_entry_must_agree),

@@ -308,7 +308,7 @@ int zip_place(const struct zip_directory *zip, size_t i, uint64_t *ret, struct e
 	if (r < 0)
 		return r;
 	if (le_get32(p) != LOCAL || le_get16(p + 26) != name.len ||
-	    memcmp(p + LOCAL_LEN, name.data, name.len) != 0 || le_get16(p + 8) != 0 ||
+	    (name.len && memcmp(p + LOCAL_LEN, name.data, name.len) != 0) || le_get16(p + 8) != 0 ||
 	    le_get16(p + 6) & ENCRYPTED)
 		return zip_fault(i, name, -EBADMSG, "its local header is another one", err);
 	place = entry->header + len + le_get16(p + 28);

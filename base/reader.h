@@ -31,6 +31,10 @@
 
 #define READER_PAGE 4096u /* reader_read() begins and ends at multiples of it */
 
+/* Bytes that nobody wants, but that are cheaper to read than to leave out, are a gap: a piece of at
+ * most READER_GAP_MAX bytes whose iov_base is NULL. */
+#define READER_GAP_MAX ((size_t)2 << 20)
+
 struct reader;
 
 enum reader_io { READER_AUTO, READER_DIRECT, READER_BUFFERED };

@@ -1,12 +1,14 @@
 #include "base/reader_file.h"
 #include "base/cached.h"
 #include "base/fstype.h"
+#include "base/huge.h"
 #include "base/io.h"
 #include "base/libc.h"
 #include "base/outage.h"
 #include "base/scope.h"
 #include "base/statx.h"
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -42,6 +44,33 @@ struct reader_file {
 static struct reader_file *file_of(struct reader *reader)
 {
 	return (struct reader_file *)reader;
+}
+
+/* --- gaps ------------------------------------------------------------------------------------- */
+
+/* The kernel wants memory for them, too. Nobody looks at it, so that all files and threads share
+ * it: 2 MiB a process, and not for each of a thousand packs. */
+static struct {
+	pthread_once_t once;
+	char *memory;
+} gaps = {.once = PTHREAD_ONCE_INIT};
+
+static void map_gaps(void)
+{
+	gaps.memory = huge_map(READER_GAP_MAX);
+}
+
+static int prepare_gaps(void)
+{
+	pthread_once(&gaps.once, map_gaps);
+	return gaps.memory ? 0 : -ENOMEM;
+}
+
+static void fill_gaps(struct iovec *iov, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (!iov[i].iov_base)
+			iov[i].iov_base = gaps.memory;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -108,7 +137,7 @@ static int file_prepare(struct reader *reader, enum reader_io io)
 	file->marked = !file->remote && fcntl(file->fd, F_OFD_SETLK, &lock) == 0;
 	/* The caller plans what is read next: no readahead of the kernel. */
 	posix_fadvise(file->fd, 0, 0, POSIX_FADV_RANDOM);
-	return 0;
+	return prepare_gaps();
 }
 
 static void file_free(struct reader *reader)
@@ -331,6 +360,7 @@ static int file_read(struct reader *reader, struct iovec *iov, int count, uint64
 	int fd, r;
 
 	look_for_others(file);
+	fill_gaps(iov, count);
 	do {
 		fd = is_direct(file) ? file->direct_fd : file->fd;
 		r = read_all(file, &fd, &left, needed, 0);
@@ -365,6 +395,7 @@ static int file_read_now(struct reader *reader, struct iovec *iov, int count, ui
 	struct remaining left = {.iov = iov, .count = count, .begin = offset, .offset = offset};
 	int fd = file->fd, r;
 
+	fill_gaps(iov, count);
 	if (file->memory)
 		return read_all(file, &fd, &left, needed, 0) < 0 ? -EAGAIN : 0;
 	if (file->remote || atomic_load_explicit(&file->no_nowait, memory_order_relaxed) ||

@@ -2,7 +2,6 @@
 #include "base/math.h"
 #include "cache/ahead.h"
 #include "cache/fill.h"
-#include "cache/huge.h"
 #include "cache/oracle_feed.h"
 #include "cache/oracle_thread.h"
 #include "cache/push.h"
@@ -25,8 +24,7 @@ static int cache_build(struct cache *cache, const struct cache_params *params)
 		return r;
 	cache->far = reader_hints(cache->reader).far;
 	cache->served = calloc(1, params->source.extents / 8 + 1);
-	cache->trash = huge_map(FILL_TRASH);
-	if (!cache->served || !cache->trash)
+	if (!cache->served)
 		return -ENOMEM;
 	r = pool_new(&pool, &cache->pool);
 	if (r == 0)
@@ -101,7 +99,6 @@ void cache_free(struct cache *cache)
 	pool_free(cache->pool);
 	residency_free(cache->residency);
 	free(cache->served);
-	huge_unmap(cache->trash, FILL_TRASH);
 	pthread_cond_destroy(&cache->push);
 	pthread_mutex_destroy(&cache->lock);
 	free(cache);

@@ -52,7 +52,6 @@ struct cache {
 	struct cache_source source;
 	struct reader *reader; /* the source's */
 	bool far;	       /* its hints: reads are submitted */
-	char *trash;	       /* FILL_TRASH bytes that mean nothing */
 	struct work *work;
 	struct histogram waits; /* us */
 	_Atomic uint64_t served_bytes, bad_extents;

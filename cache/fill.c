@@ -3,7 +3,7 @@
  *
  *	file	|  page  |  page  |  page  |  page  |  page  |  page  |
  *		   AAAAAAAAAAAAAA    ...gap...    BBBBBBBBBCCCCCCCC
- *	iov	|-- memory of A --|- trash-|----- memory of B ----|- of C --|
+ *	iov	|-- memory of A --|- NULL -|----- memory of B ----|- of C --|
  *
  * Where an extent begins in the page in which the one before ends, that page is read once, for
  * the former, and copied. */
@@ -18,7 +18,7 @@
 _Static_assert(5 * PLAN_RUN_EXTENTS / 2 + COST_RUN_MAX / SLOT_BYTES <= RUN_PIECES,
 	       "IOV_MAX: a run is one read");
 _Static_assert(CACHE_PAGE % READER_PAGE == 0, "reads are of whole pages");
-_Static_assert(COST_GAP_MAX <= FILL_TRASH, "a gap is one piece");
+_Static_assert(COST_GAP_MAX <= READER_GAP_MAX, "a gap is one piece");
 
 /* Whole pages of the file. */
 struct span {
@@ -60,8 +60,7 @@ static int gather(const struct cache *cache, const struct fill *fill, unsigned f
 		uint32_t shared = overlap(&before, &span);
 
 		if (span.begin > before.end)
-			iov[count++] = (struct iovec){.iov_base = cache->trash,
-						      .iov_len = span.begin - before.end};
+			iov[count++] = (struct iovec){.iov_len = span.begin - before.end};
 		count += pool_iov_pages(cache->pool, fill->extents[i], shared,
 					(uint32_t)(span.end - span.begin) - shared, iov + count);
 		before = span;

@@ -5,9 +5,6 @@
 #include "base/reader.h"
 #include "cache/cache_internal.h"
 
-/* Where bytes go that nobody wants, and that are cheaper to read than to leave out. */
-#define FILL_TRASH ((uint64_t)2 << 20)
-
 /* One read: extents by rising offset, FILLING and pinned for it. */
 struct fill {
 	struct work_item item;

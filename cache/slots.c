@@ -1,8 +1,8 @@
 #include "cache/slots.h"
+#include "base/huge.h"
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/uapi.h"
-#include "cache/huge.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -56,8 +56,9 @@ int part_pieces(const struct part *part, const struct iovec *iov, int count, uin
 			continue;
 		}
 		take = size - skip < len ? size - skip : len;
-		ret[used++] =
-			(struct iovec){.iov_base = (char *)iov[i].iov_base + skip, .iov_len = take};
+		ret[used++] = (struct iovec){
+			.iov_base = iov[i].iov_base ? (char *)iov[i].iov_base + skip : NULL,
+			.iov_len = take};
 		len -= take;
 		skip = 0;
 	}

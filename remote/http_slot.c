@@ -62,7 +62,8 @@ static size_t scatter(struct http_slot *slot, const char *data, size_t len)
 		size_t room = iov->iov_len - slot->within;
 		size_t some = len - done < room ? len - done : room;
 
-		memcpy((char *)iov->iov_base + slot->within, data + done, some);
+		if (iov->iov_base)
+			memcpy((char *)iov->iov_base + slot->within, data + done, some);
 		done += some;
 		slot->within += some;
 		if (slot->within == iov->iov_len) {

@@ -75,32 +75,62 @@ static void count_read(struct reader_blocks *copy, _Atomic uint64_t *counter, ui
 		block_filler_start(copy->filler);
 }
 
-static void gather(void *memory, size_t len, const struct iovec *iov, int count)
+static bool has_gaps(const struct iovec *iov, int count)
+{
+	bool has = false;
+
+	for (int i = 0; i < count; i++)
+		has |= !iov[i].iov_base;
+	return has;
+}
+
+static struct block_piece *take_piece(struct reader_blocks *copy, const struct part *part)
+{
+	return block_writer_take(copy->writer, part_bytes(copy->blocks, part), part->begin, false);
+}
+
+struct block_piece *copy_fill_gaps(struct reader_blocks *copy, const struct part *part,
+				   struct iovec *iov, int count)
+{
+	struct block_piece *piece = has_gaps(iov, count) ? take_piece(copy, part) : NULL;
+	char *at = piece ? piece->memory : NULL;
+
+	for (int i = 0; piece && i < count; at += iov[i++].iov_len)
+		if (!iov[i].iov_base)
+			iov[i].iov_base = at;
+	return piece;
+}
+
+/* Gaps are in the piece already. */
+static void gather(struct block_piece *piece, const struct iovec *iov, int count)
 {
 	size_t done = 0;
 
-	for (int i = 0; i < count && done < len; i++) {
-		size_t n = len - done < iov[i].iov_len ? len - done : iov[i].iov_len;
+	for (int i = 0; i < count && done < piece->len; i++) {
+		size_t left = piece->len - done, n = left < iov[i].iov_len ? left : iov[i].iov_len;
+		char *at = (char *)piece->memory + done;
 
-		memcpy((char *)memory + done, iov[i].iov_base, n);
+		if (iov[i].iov_base != at)
+			memcpy(at, iov[i].iov_base, n);
 		done += n;
 	}
 }
 
-void copy_keep(struct reader_blocks *copy, const struct part *part, const struct iovec *iov,
-	       int count)
+void copy_keep(struct reader_blocks *copy, const struct part *part, struct block_piece *piece,
+	       const struct iovec *iov, int count, int error)
 {
-	uint64_t bytes = part_bytes(copy->blocks, part);
-	struct block_piece *piece = block_writer_take(copy->writer, bytes, part->begin, false);
-
+	if (!piece && !error && !has_gaps(iov, count))
+		piece = take_piece(copy, part);
 	if (piece) {
 		piece->claims = copy->claims;
-		gather(piece->memory, bytes, iov, count);
+		piece->len = error ? 0 : piece->len;
+		gather(piece, iov, count);
 		block_writer_put(copy->writer, piece);
 	} else {
 		block_claims_drop(copy->claims, part->begin, part->end);
 	}
-	count_read(copy, &copy->far_bytes, bytes);
+	if (!error)
+		count_read(copy, &copy->far_bytes, part_bytes(copy->blocks, part));
 }
 
 int copy_read_near(struct reader_blocks *copy, const struct part *part, struct iovec *iov,
@@ -125,23 +155,21 @@ struct iovec *copy_pieces(const struct iovec *iov, int count)
 	return copied;
 }
 
-static int read_far(struct reader_blocks *copy, const struct part *part, const struct iovec *iov,
+static int read_far(struct reader_blocks *copy, const struct part *part, struct iovec *iov,
 		    int count)
 {
+	struct block_piece *piece = copy_fill_gaps(copy, part, iov, count);
 	SCOPE_FREE struct iovec *scratch = copy_pieces(iov, count);
 	int r = scratch ? reader_read(copy->far, scratch, count, part->begin,
 				      part_bytes(copy->blocks, part))
 			: -ENOMEM;
 
-	if (r == 0)
-		copy_keep(copy, part, iov, count);
-	else
-		block_claims_drop(copy->claims, part->begin, part->end);
+	copy_keep(copy, part, piece, iov, count, r);
 	return r;
 }
 
 /* If the disk fails, the far reader is read. */
-static int read_part(struct reader_blocks *copy, const struct part *part, const struct iovec *iov,
+static int read_part(struct reader_blocks *copy, const struct part *part, struct iovec *iov,
 		     int count)
 {
 	bool near = part->near || copy_await(copy, part, NULL, clock_ns());

@@ -47,9 +47,14 @@ enum claim copy_claim(struct reader_blocks *copy, const struct part *part, bool 
 bool copy_await(struct reader_blocks *copy, const struct part *part, const atomic_bool *ahead,
 		uint64_t since);
 
-/* Counts what came from the far reader, has it written to the copy, and has the claim dropped. */
-void copy_keep(struct reader_blocks *copy, const struct part *part, const struct iovec *iov,
-	       int count);
+/* Comes before a part is fetched: gaps in it are kept too. They get memory that will be written;
+ * NULL: there is none, or there are no gaps. */
+struct block_piece *copy_fill_gaps(struct reader_blocks *copy, const struct part *part,
+				   struct iovec *iov, int count);
+/* Comes after it: counts the part, has it written to the copy unless there is an error or no memory
+ * for it, and has the claim dropped. */
+void copy_keep(struct reader_blocks *copy, const struct part *part, struct block_piece *piece,
+	       const struct iovec *iov, int count, int error);
 
 /* A copy of the array, since a read changes it; NULL: no memory. */
 struct iovec *copy_pieces(const struct iovec *iov, int count);

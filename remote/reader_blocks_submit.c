@@ -10,6 +10,8 @@ struct leg {
 	struct job job;
 	struct flight *flight;
 	struct part part;
+	struct iovec *pieces;	   /* of the request */
+	struct block_piece *piece; /* see copy_fill_gaps() */
 	struct reader_request request;
 	uint64_t since; /* since when it waits for others, ns */
 };
@@ -41,11 +43,16 @@ static void leg_done(void *arg, int error)
 	struct leg *leg = arg;
 	struct reader_blocks *copy = leg->flight->copy;
 
-	if (error == 0)
-		copy_keep(copy, &leg->part, leg->request.iov, leg->request.count);
-	else
-		block_claims_drop(copy->claims, leg->part.begin, leg->part.end);
+	copy_keep(copy, &leg->part, leg->piece, leg->pieces, leg->request.count, error);
 	flight_end(leg->flight, error);
+}
+
+static void fetch_leg(struct leg *leg)
+{
+	struct reader_blocks *copy = leg->flight->copy;
+
+	leg->piece = copy_fill_gaps(copy, &leg->part, leg->pieces, leg->request.count);
+	reader_submit(copy->far, &leg->request);
 }
 
 /* Reads from the copy. */
@@ -58,7 +65,7 @@ static void run_leg(struct job *job)
 	if (scratch && copy_read_near(copy, &leg->part, scratch, leg->request.count) == 0)
 		flight_end(leg->flight, 0);
 	else
-		reader_submit(copy->far, &leg->request);
+		fetch_leg(leg);
 }
 
 static void run_waiting(struct job *job)
@@ -69,7 +76,7 @@ static void run_waiting(struct job *job)
 	if (copy_await(copy, &leg->part, reader_ahead(&leg->request), leg->since))
 		run_leg(job);
 	else
-		reader_submit(copy->far, &leg->request);
+		fetch_leg(leg);
 }
 
 /* Makes the legs from the parts. Each takes its pieces from those of the flight. */
@@ -86,6 +93,7 @@ static void plan_legs(struct flight *flight, const struct part *parts, unsigned 
 		leg->job = (struct job){.run = run_leg, .request = &leg->request};
 		leg->flight = flight;
 		leg->part = *part;
+		leg->pieces = next;
 		leg->request =
 			(struct reader_request){.iov = next,
 						.count = pieces,
@@ -106,7 +114,7 @@ static void send_leg(struct reader_blocks *copy, struct leg *leg)
 	if (!leg->part.near)
 		claim = copy_claim(copy, &leg->part, atomic_load(reader_ahead(&leg->request)));
 	if (claim == CLAIM_TAKEN) {
-		reader_submit(copy->far, &leg->request);
+		fetch_leg(leg);
 	} else if (claim == CLAIM_NEAR) {
 		jobs_add(copy->jobs, &leg->job);
 	} else {

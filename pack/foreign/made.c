@@ -109,8 +109,10 @@ static int made_read(struct reader *reader, struct iovec *iov, int count, uint64
 	uint64_t done = 0;
 
 	for (int i = 0; i < count && done < needed; i++) {
-		ssize_t n = made_get(reader, iov[i].iov_base, iov[i].iov_len, offset + done);
+		ssize_t n = (ssize_t)iov[i].iov_len;
 
+		if (iov[i].iov_base)
+			n = made_get(reader, iov[i].iov_base, iov[i].iov_len, offset + done);
 		if (n < 0)
 			return (int)n;
 		done += (uint64_t)n;

@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -421,6 +422,32 @@ def test_each_byte_comes_over_the_network_once(bulk, server, cache, point):
         assert trees.content(mounted) == trees.content(bulk[0])
         assert disk(mounted)["far_bytes"] == 0
     assert sent(server) < 2 * MIB
+
+
+def test_what_lies_between_the_files_that_are_read_is_right_in_the_copy(server, cache, point):
+    source = point.parent / "small"
+    pack = server.folder / "small.lmdb"
+    source.mkdir()
+    names = [f"{number:04}" for number in range(2000)]
+    chosen = random.Random(1)
+    for name in names:
+        trees.write(source / name, chosen.randbytes(chosen.randrange(3000, 6000)))
+    foldfs.pack(source, pack)
+    wanted = names[::2]
+    chosen.shuffle(wanted)
+    (point.parent / "order").write_text("\n".join(wanted))
+    with foldfs.mounted(server.url(pack.name), point, option(cache)) as mounted:
+        run(foldfs.BUILD / "foldstat", "--order", point.parent / "order", mounted)
+        with ThreadPoolExecutor(8) as pool:
+            read = list(pool.map(lambda name: (mounted.path / name).read_bytes(), wanted))
+    assert read == [(source / name).read_bytes() for name in wanted]
+    (copy,) = copies(cache)
+    right, kept = ([data[at:at + 4096] for at in range(0, len(data), 4096)]
+                   for data in (pack.read_bytes(), (copy / "data").read_bytes()))
+    pairs = list(zip(right, kept, strict=True))
+    assert not [page for page, (good, one) in enumerate(pairs)
+                if one not in (good, bytes(len(one)))]
+    assert sum(good == one for good, one in pairs) > len(pairs) / 2
 
 
 @foldfs.kills(5)

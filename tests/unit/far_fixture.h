@@ -48,7 +48,8 @@ static inline int far_copy(struct far *far, const struct iovec *iov, int count, 
 		uint64_t len =
 			iov[i].iov_len < far->size - offset ? iov[i].iov_len : far->size - offset;
 
-		memcpy(iov[i].iov_base, far->image + offset, len);
+		if (iov[i].iov_base)
+			memcpy(iov[i].iov_base, far->image + offset, len);
 		offset += len;
 	}
 	return atomic_load(&far->error);

@@ -136,11 +136,10 @@ static int scatter(struct fixture *f, uint64_t pages, struct iovec *iov)
 	return count;
 }
 
-static int read_in(struct fixture *f, enum way way, uint64_t offset, uint64_t needed)
+/* READ or SUBMIT. */
+static int run_read(struct fixture *f, enum way way, struct iovec *iov, int count, uint64_t offset,
+		    uint64_t needed)
 {
-	uint64_t pages = (needed + PAGE - 1) / PAGE;
-	struct iovec iov[PAGES];
-	int count = scatter(f, pages, iov);
 	struct answer answer = {.lock = PTHREAD_MUTEX_INITIALIZER,
 				.come = PTHREAD_COND_INITIALIZER};
 	struct reader_request request = {.iov = iov,
@@ -150,13 +149,21 @@ static int read_in(struct fixture *f, enum way way, uint64_t offset, uint64_t ne
 					 .done = on_done,
 					 .arg = &answer};
 
-	memset(f->memory, 0, PAGES * PAGE);
 	if (way == READ)
 		return reader_read(f->reader, iov, count, offset, needed);
-	if (way == GET)
-		return reader_get_full(f->reader, f->memory, needed, offset);
 	reader_submit(f->reader, &request);
 	return wait_for(&answer);
+}
+
+static int read_in(struct fixture *f, enum way way, uint64_t offset, uint64_t needed)
+{
+	struct iovec iov[PAGES];
+	int count = scatter(f, (needed + PAGE - 1) / PAGE, iov);
+
+	memset(f->memory, 0, PAGES * PAGE);
+	if (way == GET)
+		return reader_get_full(f->reader, f->memory, needed, offset);
+	return run_read(f, way, iov, count, offset, needed);
 }
 
 static void expect_image(struct fixture *f, enum way way, uint64_t offset, uint64_t needed)
@@ -257,6 +264,62 @@ static void bytes_anywhere_in_their_pages_are_kept(void **state)
 	read_right(f, GET, 6 * PAGE - 7, 9);
 	read_right(f, READ, 5 * PAGE, 4 * PAGE);
 	expect_far(f, 0, 0);
+}
+
+/* One page of four is wanted, and the last ones. */
+static void read_over_gaps(struct fixture *f, enum way way, uint64_t offset, uint64_t pages)
+{
+	struct iovec iov[PAGES];
+	int count = 0;
+
+	memset(f->memory, 0, PAGES * PAGE);
+	for (uint64_t at = 0; at < pages; at += 4) {
+		iov[count++] = (struct iovec){f->memory + at * PAGE, PAGE};
+		iov[count++] = (struct iovec){NULL, (size_t)3 * PAGE};
+	}
+	iov[count - 1].iov_base = f->memory + (pages - 3) * PAGE;
+	assert_int_equal(run_read(f, way, iov, count, offset, pages * PAGE), 0);
+	for (uint64_t at = 0; at < pages; at += 4)
+		assert_memory_equal(f->memory + at * PAGE, f->far->image + offset + at * PAGE,
+				    PAGE);
+	reader_blocks_drain(f->reader);
+}
+
+static void what_nobody_wanted_in_between_is_kept_as_well(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum way way = READ; way <= SUBMIT; way++) {
+		uint64_t start = 200 * way * PAGE;
+
+		read_right(f, READ, start + 40 * PAGE, 40 * PAGE);
+		expect_far(f, 1, 40 * PAGE);
+		read_over_gaps(f, way, start, 120);
+		expect_far(f, 2, 80 * PAGE);
+		read_right(f, way, start, 120 * PAGE);
+		read_over_gaps(f, way, start, 120);
+		expect_far(f, 0, 0);
+	}
+	assert_int_equal(stats_of(f).damaged, 0);
+}
+
+static void after_an_error_nothing_in_between_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct iovec iov[] = {{f->memory, PAGE}, {NULL, PAGE}, {f->memory + PAGE, PAGE}};
+
+	for (enum way way = READ; way <= SUBMIT; way++) {
+		struct iovec pieces[3];
+
+		memcpy(pieces, iov, sizeof(iov));
+		atomic_store(&f->far->error, -EIO);
+		assert_int_equal(run_read(f, way, pieces, 3, 0, 3 * PAGE), -EIO);
+		atomic_store(&f->far->error, 0);
+	}
+	far_take_asked(f->far);
+	far_take_bytes(f->far);
+	read_right(f, READ, 0, 3 * PAGE);
+	expect_far(f, 1, 3 * PAGE);
 }
 
 static void only_what_is_missing_is_fetched(void **state)
@@ -803,6 +866,8 @@ int main(void)
 		TEST(also_in_the_next_mount),
 		TEST(the_end_of_the_file_is_kept_too),
 		TEST(bytes_anywhere_in_their_pages_are_kept),
+		TEST(what_nobody_wanted_in_between_is_kept_as_well),
+		TEST(after_an_error_nothing_in_between_is_kept),
 		TEST(only_what_is_missing_is_fetched),
 		TEST(a_short_part_that_is_there_does_not_divide_a_request),
 		TEST(as_many_parts_as_there_may_be_are_read_right),

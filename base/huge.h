@@ -1,7 +1,7 @@
 /* Memory in huge pages, where the system gives them: a device fills 4 MiB of it with one request,
  * where single pages would take four (a request has room for some 250 pieces). */
-#ifndef CACHE_HUGE_H
-#define CACHE_HUGE_H
+#ifndef BASE_HUGE_H
+#define BASE_HUGE_H
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "cache/huge.h"
+#include "base/huge.h"
 #include <stdint.h>
 #include <sys/mman.h>
 

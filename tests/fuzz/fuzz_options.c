@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define WORDS	     64
-#define DIGITS	     4	  /* in braces: at most 1000 names, such as {0..999} */
-#define NAMES_ENOUGH 1000 /* a range may have 100,000, which take seconds, and rightly so */
+#define COMMAS	     7	 /* in braces: at most 128 names; a digit counts as two of them */
+#define NAMES_ENOUGH 100 /* a word may make 100,000, which takes seconds, and rightly so */
 
 static int read_list(void *context, const char *name, struct buf *ret, struct err *err)
 {
@@ -22,11 +22,11 @@ static int read_list(void *context, const char *name, struct buf *ret, struct er
 
 static bool is_wide(const char *word)
 {
-	size_t digits = 0;
+	size_t commas = 0;
 
 	for (const char *at = strchr(word, '{'); at && *at; at++)
-		digits += *at >= '0' && *at <= '9';
-	return digits > DIGITS;
+		commas += *at == ',' ? 1 : 2 * (*at >= '0' && *at <= '9');
+	return commas > COMMAS;
 }
 
 /* Not what glob(3) finds in this machine's folders. */

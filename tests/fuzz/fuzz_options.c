@@ -25,7 +25,7 @@ static bool is_wide(const char *word)
 	size_t commas = 0;
 
 	for (const char *at = strchr(word, '{'); at && *at; at++)
-		commas += *at == ',' ? 1 : 2 * (*at >= '0' && *at <= '9');
+		commas += *at == ',' ? 1u : 2u * (*at >= '0' && *at <= '9');
 	return commas > COMMAS;
 }
 

@@ -426,7 +426,7 @@ def test_each_byte_comes_over_the_network_once(bulk, server, cache, point):
 
 def test_what_lies_between_the_files_that_are_read_is_right_in_the_copy(server, cache, point):
     source = point.parent / "small"
-    pack = server.folder / "small.lmdb"
+    pack = server.folder / "between.lmdb"
     source.mkdir()
     names = [f"{number:04}" for number in range(2000)]
     chosen = random.Random(1)

@@ -87,7 +87,7 @@ struct http_transfer_ops {
 
 struct http_transfer {
 	const struct http_transfer_ops *ops;
-	const struct iovec *iov; /* not changed */
+	const struct iovec *iov; /* not changed; may have gaps, see base/reader.h */
 	int count;
 	const atomic_bool *ahead; /* read until it begins; NULL: somebody waits for it */
 	uint64_t got; /* bytes in iov, also from attempts that failed; the owner may lower it */

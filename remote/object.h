@@ -39,7 +39,8 @@ int object_new(const char *shown, struct object_auth *auth, const struct remote_
 /* NULL is fine. */
 void object_free(struct object *object);
 
-/* Reads a range into iov, whose struct and memory stay until `done`. */
+/* Reads a range into iov, which may have gaps (base/reader.h); its struct and memory stay until
+ * `done`. */
 void object_get(struct object *object, const struct iovec *iov, int count,
 		const struct object_range *range, object_done_fn *done, void *arg);
 

@@ -7,7 +7,7 @@
 #   readdirCalled          a DIR is used by the thread that has opened it
 #   uninitvar              it does not follow that a value is written where a function returned 0
 #   internalAstError       its parser, in the release 2.10 of Debian 12
-#   two in base/huge.c    mmap() of no file, and munmap() of what lies around the memory
+#   two in base/huge.c     mmap() of no file, and munmap() of what lies around the memory
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 folders='base cache fs pack remote'

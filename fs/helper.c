@@ -69,12 +69,13 @@ int helper_start(helper_fn *act, void *context, struct helper *ret)
 
 int helper_ask(const struct helper *helper, char task)
 {
-	int r;
+	int r, how = -1;
 
-	if (io_write_full(helper->socket, &task, 1) < 0 ||
-	    io_read(helper->socket, (char *)&r, sizeof(r)) != sizeof(r))
-		return -EPIPE;
-	return r;
+	if (io_write_full(helper->socket, &task, 1) == 0 &&
+	    io_read(helper->socket, (char *)&r, sizeof(r)) == sizeof(r))
+		return r;
+	waitpid(helper->pid, &how, 0);
+	return how == 0 ? 0 : -EPIPE;
 }
 
 void helper_release(struct helper *helper)

@@ -13,13 +13,14 @@ struct helper {
 
 #define HELPER_NONE ((struct helper){.socket = -1})
 
-/* Does a task in the helper. Returns 0 or -errno. */
+/* Does a task in the helper. Returns 0 or -errno, or becomes another program with the helper's last
+ * task, which is done if that exits with 0. */
 typedef int helper_fn(void *context, char task);
 
 /* Forks, so that no thread may run. The helper sees `context` as it is now. Returns 0 or -errno. */
 int helper_start(helper_fn *act, void *context, struct helper *ret);
 /* Has a task done, unless this process is killed before the helper begins. Returns what `act` did,
- * or -EPIPE: the helper has been killed. */
+ * or -EPIPE: the helper has ended, or been killed. */
 int helper_ask(const struct helper *helper, char task);
 /* Ends it, and waits for its end. */
 void helper_release(struct helper *helper);

@@ -58,7 +58,14 @@ const char *mountpoint_fstype(dev_t device, char buf[static 64])
 	return buf;
 }
 
-/* Unmounts what is at the path; `lazy`: even if it is in use. */
+/* Becomes fusermount3; returns if there is none. */
+static void exec_fusermount(const char *path, bool lazy)
+{
+	execlp("fusermount3", "fusermount3", "-u", lazy ? "-qz" : "-q", "--", path, NULL);
+}
+
+/* Unmounts what is at the path; `lazy`: even if it is in use. -EAGAIN: no process may be started,
+ * which a user needs for it. */
 static int unmount(const char *path, bool lazy)
 {
 	pid_t pid;
@@ -69,12 +76,13 @@ static int unmount(const char *path, bool lazy)
 	if (errno != EPERM)
 		return -errno;
 	pid = vfork();
+	if (pid < 0)
+		return -errno;
 	if (pid == 0) {
-		execlp("fusermount3", "fusermount3", "-u", lazy ? "-qz" : "-q", "--", path, NULL);
+		exec_fusermount(path, lazy);
 		_exit(127);
 	}
-	if (pid > 0)
-		waitpid(pid, &how, 0);
+	waitpid(pid, &how, 0);
 	return how == 0 ? 0 : -EPERM;
 }
 
@@ -348,11 +356,8 @@ static int abort_connection(const struct mountpoint *mountpoint)
 	return fd < 0 || write(fd, "1", 1) < 0 ? -errno : 0;
 }
 
-/* In the helper, or in this process if there is none. */
-static int act_on(void *context, char task)
+static int act_on(const struct mountpoint *mountpoint, enum task task)
 {
-	const struct mountpoint *mountpoint = context;
-
 	switch (task) {
 	case TASK_UNMOUNT:
 		return detach_seen(mountpoint);
@@ -369,15 +374,27 @@ static int act_on(void *context, char task)
 	}
 }
 
+/* In the helper. Where it may start no process to unmount, it becomes that process: this is the
+ * last that it is needed for, unless a folder is to be removed. */
+static int help(void *context, char task)
+{
+	const struct mountpoint *mountpoint = context;
+	int r = act_on(mountpoint, (enum task)task);
+
+	if (task == TASK_UNMOUNT && r == -EAGAIN)
+		exec_fusermount(mountpoint->path, true);
+	return r;
+}
+
 static int act(struct mountpoint *mountpoint, enum task task)
 {
-	return mountpoint->helper.socket < 0 ? act_on(mountpoint, (char)task)
+	return mountpoint->helper.socket < 0 ? act_on(mountpoint, task)
 					     : helper_ask(&mountpoint->helper, (char)task);
 }
 
 int mountpoint_delegate(struct mountpoint *mountpoint)
 {
-	return mountpoint->handed_over ? 0 : helper_start(act_on, mountpoint, &mountpoint->helper);
+	return mountpoint->handed_over ? 0 : helper_start(help, mountpoint, &mountpoint->helper);
 }
 
 int mountpoint_unmount(struct mountpoint *mountpoint)

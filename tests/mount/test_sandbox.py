@@ -85,6 +85,16 @@ def test_a_lazy_unmount_ends_daemon_and_helper(small, mount):
     assert not os.path.exists(f"/proc/{helper}")
 
 
+@needs("fusermount3", "setpriv", "prlimit")
+def test_a_helper_that_may_start_no_process_unmounts(small, own_point, mount, device_for_users):
+    """As where a job has used up what its user may start."""
+    mounted = mount(small[1], at=own_point, uid=SOMEBODY)
+    run(*as_user(SOMEBODY), "prlimit", f"--pid={helper_of(mounted)}", "--nproc=0")
+    os.kill(mounted.daemon, signal.SIGINT)
+    assert mounted.wait() == 0
+    assert not is_mounted(mounted)
+
+
 def test_sandbox_off_keeps_privileges(small, mount):
     mounted = mount(small[1], "-o", "sandbox=off")
     assert all_threads(mounted.daemon) == {of_process("self")}

@@ -103,15 +103,14 @@ static void wait_for_answer(void)
 	pthread_mutex_unlock(&fuzz.lock);
 }
 
-/* `message` has room for the header. */
+/* Only an INTERRUPT may be sent before the last request is answered. `message` has room for the
+ * header. */
 static void send_request(enum fuse_opcode opcode, uint64_t ino, void *message, size_t len)
 {
 	struct fuse_in_header *header = message;
 	bool forgets = opcode == FUSE_FORGET || opcode == FUSE_BATCH_FORGET;
 	bool interrupts = opcode == FUSE_INTERRUPT;
 
-	if (!interrupts)
-		wait_for_answer();
 	fuzz.sent += 2;
 	*header = (struct fuse_in_header){.len = (uint32_t)(sizeof(*header) + len),
 					  .opcode = opcode,
@@ -141,7 +140,8 @@ static uint64_t inode_of_kind(unsigned from, enum format_kind kind)
 	abort();
 }
 
-/* What the kernel promises of the arguments. Returns how long they are. */
+/* What the kernel promises of the arguments, and what is expected of the reply. Returns how long
+ * they are. */
 static size_t complete(enum fuse_opcode opcode, void *args, size_t len)
 {
 	struct fuse_read_in *read = args;
@@ -149,7 +149,8 @@ static size_t complete(enum fuse_opcode opcode, void *args, size_t len)
 	struct fuse_batch_forget_in *batch = args;
 	struct fuse_forget_one *one = (void *)(batch + 1);
 
-	fuzz.most = SIZE_MAX / 2;
+	if (opcode != FUSE_INTERRUPT)
+		fuzz.most = SIZE_MAX / 2;
 	if (opcode == FUSE_READ || opcode == FUSE_READDIR || opcode == FUSE_READDIRPLUS) {
 		read->offset &= INT64_MAX;
 		read->size %= READ_MAX + 1;
@@ -235,6 +236,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint64_t ino = inode_of_kind(data[at + 1], requests[which].kind);
 		size_t len = min(4u * data[at + 2], size - at - 3);
 
+		if (requests[which].opcode != FUSE_INTERRUPT)
+			wait_for_answer();
 		memset(args, 0, ARGUMENTS);
 		memcpy(args, data + at + 3, len);
 		at += 3 + len;

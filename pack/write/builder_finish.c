@@ -92,17 +92,14 @@ static int put_all(struct builder *builder, struct format_super *super, struct e
 	return r;
 }
 
-/* The last commit. A pack of one batch needs no journal. Any other journal must hold this commit
- * before anything in the file is overwritten. */
+/* The last commit. The journal must hold it before anything in the file is overwritten: with the
+ * finished superblock, and before it has its name, the file is a pack that somebody may have put
+ * aside, but for the journal. */
 static int close_store(struct builder *builder)
 {
-	struct journal_checkpoint last;
-	int r = journal_settle(builder->journal);
+	int r = builder_commit(builder);
 
 	if (r == 0)
-		r = journal_last(builder->journal, &last) < 0 ? store_commit(builder->store)
-							      : builder_commit(builder);
-	if (r >= 0)
 		r = journal_settle(builder->journal);
 	if (r == 0)
 		r = store_wipe(builder->store);

@@ -32,7 +32,7 @@
  *
  * The disk works while the next batch fills: journal_commit() starts a thread that syncs. The
  * thread then lets the page cache forget what is on the disk, unless it is wanted again. The
- * journal file exists from the first checkpoint on: a pack of one batch has none.
+ * journal file exists from the first checkpoint on.
  *
  * On disk, in the byte order of the machine like LMDB's own pages: a header (with options), then
  * blocks, one for each checkpoint, each followed by its checksum, which is the seed of the next

@@ -484,7 +484,7 @@ static void a_directory_or_symlink_is_never_replaced(void **state)
 	expect_names(f, "data.lmdb");
 }
 
-static void a_pack_that_appeared_meanwhile_is_kept(void **state)
+static void a_pack_that_appeared_meanwhile_is_kept_and_the_work_too(void **state)
 {
 	struct fixture *f = *state;
 
@@ -495,7 +495,7 @@ static void a_pack_that_appeared_meanwhile_is_kept(void **state)
 	builder_free(f->builder);
 	f->builder = NULL;
 	expect_text(f->path, "faster");
-	expect_names(f, "data.lmdb");
+	expect_names(f, "data.lmdb data.lmdb.partial data.lmdb.partial.journal");
 }
 
 static void giving_up_leaves_nothing_behind(void **state)
@@ -571,6 +571,31 @@ static void the_remains_of_a_killed_run_are_written_over(void **state)
 	expect_file(f, "new", 5);
 	assert_true(f->summary.pack_bytes < MIB);
 	expect_names(f, "data.lmdb");
+}
+
+/* It has no name yet, and is no pack that was put aside. */
+static void a_small_pack_that_only_wants_its_name_is_gone_on_with(void **state)
+{
+	struct fixture *f = *state;
+	struct builder_kept kept;
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		assert_done(new_builder(f, false));
+		add_file(f, BUILDER_ROOT, "x", 5);
+		write_text(f->path, "in the way");
+		_exit(builder_finish(f->builder, &f->summary, &f->err) != -EEXIST);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_done(unlink(f->path));
+	assert_int_equal(new_builder(f, false), -EINPROGRESS);
+	assert_done(builder_new(
+		&(struct builder_params){.path = f->path, .resume = true, .batch = BATCH},
+		&f->builder, &f->err));
+	assert_true(builder_kept(f->builder, &kept));
+	assert_int_equal(kept.files, 1);
 }
 
 /* By the limit on the size of files, right behind the meta pages. */
@@ -746,11 +771,12 @@ int main(void)
 		TEST(entries_that_no_pack_can_hold_are_refused),
 		TEST(an_existing_pack_is_replaced_only_when_told),
 		TEST(a_directory_or_symlink_is_never_replaced),
-		TEST(a_pack_that_appeared_meanwhile_is_kept),
+		TEST(a_pack_that_appeared_meanwhile_is_kept_and_the_work_too),
 		TEST(giving_up_leaves_nothing_behind),
 		TEST(what_was_discarded_is_closed_once),
 		TEST(a_second_builder_of_one_pack_is_refused),
 		TEST(the_remains_of_a_killed_run_are_written_over),
+		TEST(a_small_pack_that_only_wants_its_name_is_gone_on_with),
 		TEST(a_run_that_is_killed_before_it_has_written_a_record_is_begun_anew),
 		TEST(a_symlink_in_place_of_the_partial_file_is_not_followed),
 		TEST(what_is_not_a_run_s_in_place_of_the_partial_file_is_kept),

@@ -533,7 +533,7 @@ static void readers_of_an_order_that_is_found_late_follow_it(void **state)
 	assert_int_equal(world->searched, 0);
 }
 
-/* As it was, while the order was found from what the first one showed. */
+/* A worker of the same loader may open its first file while the search for the order still runs. */
 static void a_reader_that_begins_during_a_query_follows_the_order_too(void **state)
 {
 	const struct effort effort = {.guess = true, .models = true};

@@ -379,19 +379,6 @@ static void leave_mount(struct program *program)
 	}
 }
 
-/* Loads attributes once the mount is announced; those of far packs are loaded already (fs/mount.c).
- * If they cannot be loaded, files give EIO. */
-static void preload(const struct mount *mount)
-{
-	struct err err = {0};
-	int r = dataset_load(mount->dataset, DATASET_ATTRS, &err);
-
-	if (r < 0)
-		log_error("%s: no file can be looked at: %s%s", mount->label.path,
-			  err_text(&err, r),
-			  r == -EBADMSG ? "; 'foldpack verify' lists all that is damaged" : "");
-}
-
 /* A daemon that is killed for lack of memory takes the mount from all who use it. So half of the
  * memory is taken off what it has, when the kernel looks for a process to kill; if that is allowed,
  * and nobody has asked for something else. COMMAND is not meant, and was forked before. */
@@ -466,7 +453,6 @@ static int serve_mount(struct program *program, struct err *err)
 		command_begin(&program->command);
 	else
 		daemon_ready(&program->daemon);
-	preload(program->mount);
 	if (program->mount->disk)
 		disk_cache_fill(program->mount->disk, program->settings.prefetch);
 	wait_for_end(program);

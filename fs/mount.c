@@ -103,20 +103,24 @@ static int open_dataset(struct mount *mount, struct err *err)
 	return r;
 }
 
-/* Loads from far what the first file needs. At this point no signal and no process depends on it,
- * even if the server hangs. Damage is reported when a file meets it. */
-static int load_far(struct mount *mount, struct err *err)
+/* Loads what the first file needs. At this point no signal and no process depends on it, even if
+ * the storage hangs. Of damage in it, only what concerns all files is said: the rest is reported
+ * when a file meets it. */
+static int load_index(struct mount *mount, struct err *err)
 {
 	bool checked = mount->settings->verify == 0;
 	struct err why = {0};
-	int r = 0;
+	int r = dataset_load(mount->dataset, DATASET_ATTRS | (checked ? DATASET_CHECKSUMS : 0),
+			     &why);
 
-	if (reader_hints(dataset_reader(mount->dataset)).far)
-		r = dataset_load(mount->dataset, DATASET_ATTRS | (checked ? DATASET_CHECKSUMS : 0),
-				 &why);
-	if (r == 0 || r == -EBADMSG)
-		return 0;
-	return err_set(err, r, "%s: %s", mount->label.path, err_text(&why, r));
+	if (r < 0 && r != -EBADMSG)
+		return err_set(err, r, "%s: %s", mount->label.path, err_text(&why, r));
+	if (dataset_load(mount->dataset, DATASET_ATTRS, &why) < 0)
+		log_error(
+			"%s: no file can be looked at: %s; 'foldpack verify' lists all that is "
+			"damaged",
+			mount->label.path, err_text(&why, -EBADMSG));
+	return 0;
 }
 
 /* A caller that made the mount itself may have left default_permissions out. This makes no
@@ -281,7 +285,7 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 	if (r == 0)
 		r = open_dataset(mount, err);
 	if (r == 0)
-		r = load_far(mount, err);
+		r = load_index(mount, err);
 	if (r == 0) {
 		set_tree(mount);
 		r = find_root(mount, err);

@@ -24,16 +24,27 @@ void mountinfo_unescape(char *text)
 	*out = '\0';
 }
 
-/* Returns false if it is not a line of such a table. */
-static bool parse_mount(const char *line, struct mountinfo *ret)
+/* Cuts a field off, which may be empty. Returns false if there is none. */
+static bool take_field(char **line, char *ret, size_t room)
 {
-	const char *tail = strstr(line, " - ");
+	const char *field = strsep(line, " ");
+
+	return field && snprintf(ret, room, "%s", field) >= 0;
+}
+
+/* Returns false if it is not a line of such a table. Cuts it. */
+static bool parse_mount(char *line, struct mountinfo *ret)
+{
+	char *tail = strstr(line, " - ");
 	unsigned major_number, minor_number;
 
 	if (!tail ||
-	    sscanf(line, "%*d %*d %u:%u %*s %4095s", &major_number, &minor_number, ret->path) !=
-		    3 ||
-	    sscanf(tail, " - %63s %4095s %1023s", ret->type, ret->source, ret->options) != 3)
+	    sscanf(line, "%*d %*d %u:%u %*s %4095s", &major_number, &minor_number, ret->path) != 3)
+		return false;
+	tail += strlen(" - ");
+	if (!take_field(&tail, ret->type, sizeof(ret->type)) ||
+	    !take_field(&tail, ret->source, sizeof(ret->source)) ||
+	    !take_field(&tail, ret->options, sizeof(ret->options)))
 		return false;
 	ret->device = makedev(major_number, minor_number);
 	mountinfo_unescape(ret->path);

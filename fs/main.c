@@ -90,7 +90,6 @@ static void block_signals(struct program *program)
 {
 	const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2, SIGCHLD, SESSION_ENDED};
 
-	signal(SIGCHLD, SIG_DFL);
 	signal(SESSION_ENDED, SIG_DFL);
 	program->signals = signals_block(taken, sizeof(taken) / sizeof(taken[0]));
 	signal(SIGPIPE, SIG_IGN);
@@ -251,7 +250,7 @@ static int next_signal(struct program *program, siginfo_t *info)
 /* Unmounting would also take away what is mounted on top. */
 static bool may_end(const struct program *program)
 {
-	if (session_join(program->session, 0) ||
+	if (session_is_closed(program->session) ||
 	    mountpoint_view(&program->mountpoint) != MOUNTPOINT_COVERED)
 		return true;
 	log_error("%s: something else is mounted on top of it: unmount that first",
@@ -266,7 +265,7 @@ static bool begin_grace(struct program *program, int signo)
 	uint64_t seconds = program->settings.grace;
 
 	if (signo != SIGTERM || !seconds || program->grace.until ||
-	    program->mountpoint.handed_over || session_join(program->session, 0))
+	    program->mountpoint.handed_over || session_is_closed(program->session))
 		return false;
 	program->grace.used = clock_ns();
 	program->grace.until = program->grace.used + seconds * CLOCK_SECOND;
@@ -327,9 +326,13 @@ static void wait_for_end(struct program *program)
 static void wait_for_others(struct program *program)
 {
 	const struct timespec look = {.tv_nsec = 100000000};
+	uint64_t watch = 0;
 	bool said = false;
 
 	while (!mountpoint_close(&program->mountpoint)) {
+		if (clock_ns() >= watch)
+			watch = clock_ns() +
+				stall_watch(&program->stall, program->mount) * CLOCK_SECOND;
 		if (!said)
 			log_notice("%s: another foldfs runs a command over this mount: waiting",
 				   program->mountpoint.path);
@@ -345,35 +348,48 @@ static void unmount_or_say(struct mountpoint *mountpoint)
 		log_error("%s: cannot be unmounted; a dead mount stays", mountpoint->path);
 }
 
-/* Unmounts. Open files keep the session alive until a second signal comes. Processes that outlive
- * the command keep it alive for LEFTOVERS seconds. */
-static void leave_mount(struct program *program)
+/* Removes the mount, if it is there. */
+static void remove_mount(struct program *program)
 {
 	struct mountpoint *mountpoint = &program->mountpoint;
-	siginfo_t info;
 
-	if (program->settings.command)
-		wait_for_others(program);
-	if (session_join(program->session, 0)) {
+	if (session_is_closed(program->session)) {
 		if (!mountpoint_is_left(mountpoint))
 			return;
 		log_error("%s: the connection to the kernel was aborted", mountpoint->path);
 		program->status = program->status ? program->status : EXIT_FAILED;
 	}
 	unmount_or_say(mountpoint);
+}
+
+static void abort_session(struct program *program)
+{
+	if (!session_is_closed(program->session))
+		mountpoint_abort(&program->mountpoint);
+}
+
+/* Unmounts. Open files keep the session alive until a second signal comes. Processes that outlive
+ * the command keep it alive for LEFTOVERS seconds. */
+static void leave_mount(struct program *program)
+{
+	siginfo_t info;
+
+	if (program->settings.command)
+		wait_for_others(program);
+	remove_mount(program);
 	if (program->settings.command) {
 		if (session_join(program->session, LEFTOVERS))
 			return;
 		log_notice("%s: still in use by processes that COMMAND left behind",
-			   mountpoint->path);
-		mountpoint_abort(mountpoint);
+			   program->mountpoint.path);
+		abort_session(program);
 		return;
 	}
 	while (!session_join(program->session, 0)) {
 		int signo = next_signal(program, &info);
 
 		if (signo && signo != SESSION_ENDED && signo != SIGCHLD) {
-			mountpoint_abort(mountpoint);
+			abort_session(program);
 			return;
 		}
 	}
@@ -404,19 +420,14 @@ static int fork_command(struct program *program, struct err *err)
 	return r < 0 ? refuse_fork(r, err) : 0;
 }
 
-static int enter_sandbox(struct program *program, struct err *err)
+static void enter_sandbox(const struct program *program)
 {
 	const struct sandbox needs = mount_needs(program->mount);
-	int r = mountpoint_delegate(&program->mountpoint);
-	unsigned held;
+	unsigned held = sandbox_enter(&needs);
 
-	if (r < 0)
-		return refuse_fork(r, err);
-	held = sandbox_enter(&needs);
 	log_detail("sandbox: no new privileges%s%s",
 		   held & SANDBOX_LANDLOCK ? ", no writing (Landlock)" : "",
 		   held & SANDBOX_SECCOMP ? ", no calls that are not needed (seccomp)" : "");
-	return 0;
 }
 
 /* What COMMAND keeps. */
@@ -427,7 +438,12 @@ static int leave_privileges(struct program *program, struct err *err)
 	if (r < 0)
 		return r;
 	avoid_oom_killer();
-	return program->settings.sandbox == 0 ? enter_sandbox(program, err) : 0;
+	r = mountpoint_delegate(&program->mountpoint);
+	if (r < 0)
+		return refuse_fork(r, err);
+	if (program->settings.sandbox == 0)
+		enter_sandbox(program);
+	return 0;
 }
 
 static int serve_mount(struct program *program, struct err *err)
@@ -565,6 +581,7 @@ int main(int argc, char **argv)
 
 	use_one_arena();
 	fill_standard_fds();
+	signal(SIGCHLD, SIG_DFL); /* where it is ignored, no child can be waited for */
 	log_init("foldfs", LOG_LEVEL_NORMAL);
 	if (settings_parse(&program.settings, argc, argv, &want, &err) < 0)
 		return log_fail(EXIT_USAGE, "%s; see foldfs --help", err.text);

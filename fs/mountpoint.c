@@ -168,7 +168,7 @@ static void remove_dead(const char *path)
  * listens, or one of another user, for which this one must not wait. */
 static bool wait_for_holder(const struct sockaddr_un *name)
 {
-	SCOPE_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	SCOPE_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct pollfd hangup = {.fd = fd};
 	struct ucred holder;
 	socklen_t len = sizeof(holder);
@@ -313,7 +313,7 @@ bool mountpoint_is_left(struct mountpoint *mountpoint)
 		return false;
 	lock_again(mountpoint);
 	view = mountpoint_view(mountpoint);
-	return view == MOUNTPOINT_COVERED ||
+	return view == MOUNTPOINT_COVERED || view == MOUNTPOINT_UNKNOWN ||
 	       (view == MOUNTPOINT_SEEN && has_no_daemon(mountpoint->path));
 }
 
@@ -321,13 +321,21 @@ bool mountpoint_is_left(struct mountpoint *mountpoint)
 
 enum task { TASK_UNMOUNT, TASK_LEAVE, TASK_EXPIRE, TASK_ABORT, TASK_REMOVE };
 
+/* A folder above it has got another name, or it was bound to another path. */
+static bool is_elsewhere(const struct mountpoint *mountpoint)
+{
+	struct mountinfo line;
+
+	return mountpoint->device && find_mount(NULL, mountpoint->device, &line) > 0;
+}
+
 static int detach_seen(const struct mountpoint *mountpoint)
 {
 	enum mountpoint_view view = mountpoint_view(mountpoint);
 
 	if (view == MOUNTPOINT_SEEN)
 		return unmount(mountpoint->path, true);
-	return view == MOUNTPOINT_GONE ? 0 : -EBUSY;
+	return view == MOUNTPOINT_GONE && !is_elsewhere(mountpoint) ? 0 : -EBUSY;
 }
 
 static int leave_seen(const struct mountpoint *mountpoint)

@@ -61,8 +61,8 @@ enum mountpoint_view {
 };
 enum mountpoint_view mountpoint_view(const struct mountpoint *mountpoint);
 
-/* Once the session has ended by itself: whether its mount is still there, as after an abort. If
- * not, the kernel may have given its device number to another mount at the same path, which must
+/* Once the connection is closed: whether its mount is, or may be, still there, as after an abort.
+ * If not, the kernel may have given its device number to another mount at the same path, which must
  * not be unmounted; that one answers. Holds others off until mountpoint_unmount() or _release(). */
 bool mountpoint_is_left(struct mountpoint *mountpoint);
 

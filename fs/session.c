@@ -32,8 +32,8 @@ struct session {
 	bool serving; /* there is a thread, to be joined */
 
 	pthread_mutex_t lock;
-	pthread_cond_t turn; /* state changed */
-	bool ready, ended;   /* protected by lock */
+	pthread_cond_t turn;	   /* state changed */
+	bool ready, closed, ended; /* protected by lock */
 };
 
 static void keep_log(enum fuse_log_level level, const char *format, va_list args)
@@ -356,6 +356,8 @@ static void *session_thread(void *arg)
 	struct session *session = arg;
 
 	serve(session->fuse, thread_count(session->mount->settings));
+	set_state(session, &session->closed);
+	kill(getpid(), SESSION_ENDED);
 	stop_threads(session->mount);
 	set_state(session, &session->ended);
 	kill(getpid(), SESSION_ENDED);
@@ -402,6 +404,12 @@ uint64_t session_uses(const struct session *session)
 		if (i != REQUEST_GETXATTR && i != REQUEST_FORGET && i != REQUEST_NOTIFY)
 			uses += mount->requests[i];
 	return uses;
+}
+
+bool session_is_closed(struct session *session)
+{
+	SCOPE_LOCK(&session->lock);
+	return session->closed;
 }
 
 bool session_join(struct session *session, unsigned seconds)

@@ -20,10 +20,14 @@ void session_free(struct session *session); /* NULL is fine */
 int session_mount(struct session *session, const char *path, struct err *err);
 
 /* Starts serving, and returns when the kernel's handshake is done. From then on, the process gets
- * the signal SESSION_ENDED when the mount is gone. Returns as session_new(). */
+ * the signal SESSION_ENDED when the mount is gone, and again when nothing of the session is left,
+ * which may wait for storage. Returns as session_new(). */
 #define SESSION_ENDED SIGUSR1
 int session_serve(struct session *session, struct err *err);
 
+/* Whether the kernel has closed the connection: the mount is gone, or dead. Its device number may
+ * be that of another mount by now. */
+bool session_is_closed(struct session *session);
 /* Waits for the end. False: it did not come within `seconds`. */
 bool session_join(struct session *session, unsigned seconds);
 

@@ -293,6 +293,23 @@ def test_a_mount_whose_storage_fails_ends_at_once(gate, mount):
         waiting.wait(PATIENCE)
 
 
+def test_a_mount_that_is_gone_but_waits_for_storage_leaves_the_next_alone(small, gate, mount,
+                                                                          point):
+    """The kernel gives the next mount the device number of the one before."""
+    before = mount(gate.path, "-f", "--readahead=0", "--retry=0", "--grace=0")
+    gate.shut()
+    with reader(before / "file") as waiting:
+        gate.wait_for_reader()
+        waiting.kill()
+    foldfs.unmount(point)
+    after = mount(small[1], "-f")
+    before.process.send_signal(signal.SIGINT)
+    assert before.wait() == 0
+    assert is_mounted(point)
+    assert trees.content(after) == trees.content(small[0])
+    gate.open()
+
+
 def test_storage_that_hangs_is_not_taken_for_silence(gate, behind):
     (behind / "program").read_bytes()
     gate.shut()

@@ -711,6 +711,28 @@ def test_two_commands_share_one_mount_until_both_have_ended(small, point):
     assert not is_mounted(point)
 
 
+@is_root
+def test_what_is_mounted_on_top_without_a_name_is_left_alone(small, mount, point):
+    mounted = mount(small[1], "-f")
+    assert ctypes.CDLL(None).mount(b"", os.fsencode(point), b"tmpfs", 0, None) == 0
+    try:
+        mounted.process.send_signal(signal.SIGINT)
+        foldfs.wait_for_line(mounted.process.stderr, rb"something else is mounted on top")
+    finally:
+        run("umount", point)
+    assert (mounted / "file").read_bytes() == b"content\n"
+
+
+def test_a_mount_whose_folder_was_renamed_is_said_to_stay(small, mount, place):
+    (place / "old/point").mkdir(parents=True)
+    mounted = mount(small[1], "-f", at=place / "old/point")
+    (place / "old").rename(place / "new")
+    mounted.process.send_signal(signal.SIGINT)
+    foldfs.wait_for_line(mounted.process.stderr, rb"cannot be unmounted; a dead mount stays")
+    run("umount", place / "new/point")
+    assert mounted.wait() == 0
+
+
 def lock_names():
     with open("/proc/net/unix", encoding="utf-8", errors="replace") as table:
         return {line.split(" @", 1)[1].rstrip("@\n") for line in table if " @foldfs on " in line}
@@ -719,8 +741,9 @@ def lock_names():
 @pytest.mark.alone
 @is_root
 @needs("setpriv")
-def test_another_user_cannot_hold_up_a_mount(small, mount, point):
-    """By binding the name of the lock, which is no secret."""
+@pytest.mark.parametrize("full", [False, True])
+def test_another_user_cannot_hold_up_a_mount(small, mount, point, full):
+    """By binding the name of the lock, which is no secret, even if nobody more can connect."""
     name = None
     for _ in range(100):
         process = subprocess.Popen([FOLDFS, "-q", small[1], point, "--", "true"])
@@ -735,11 +758,16 @@ kinds = socket.SOCK_SEQPACKET, socket.SOCK_STREAM, socket.SOCK_DGRAM
 sockets = [socket.socket(socket.AF_UNIX, kind) for kind in kinds]
 for held in sockets:
     held.bind(("\\0" + sys.argv[1]).ljust(108, "\\0"))
-sockets[0].listen()
+if sys.argv[2] == "True":
+    sockets[0].listen(0)
+    client = socket.socket(socket.AF_UNIX, kinds[0])
+    client.connect(sockets[0].getsockname())
+else:
+    sockets[0].listen()
 print("ready", flush=True)
 input()
 """
-    with subprocess.Popen([*as_user(SOMEBODY), sys.executable, "-c", hold, name],
+    with subprocess.Popen([*as_user(SOMEBODY), sys.executable, "-c", hold, name, str(full)],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         foldfs.wait_for_line(holder.stdout, rb"ready\n")
         began = time.monotonic()
@@ -850,6 +878,19 @@ def test_the_remains_of_a_killed_daemon_are_replaced(small, mount, point, looked
 
 
 @is_root
+@needs("fusermount3", "setpriv")
+def test_the_remains_are_replaced_where_the_caller_ignores_sigchld(small, place, mount,
+                                                                   device_for_users):
+    mounted = mount(small[1], at=own_folder(place), uid=SOMEBODY)
+    os.kill(mounted.daemon, signal.SIGKILL)
+    mounted.wait()
+    done = run(*as_user(SOMEBODY), sys.executable, "-c",
+               "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+               "os.execv(sys.argv[1], sys.argv[1:])", FOLDFS, small[1], mounted, "--", "true")
+    assert "the daemon that served it had died; its mount was removed" in done.err
+
+
+@is_root
 @needs("setpriv")
 def test_the_remains_of_another_user_s_daemon_are_not_touched(small, place, mount,
                                                               device_for_users):
@@ -870,8 +911,12 @@ def connections(place):
 
 
 @is_root
-def test_a_connection_that_is_aborted_leaves_no_mount(small, mount, point, connections):
+@needs("prlimit")
+@pytest.mark.parametrize("files", [1024, 3])
+def test_a_connection_that_is_aborted_leaves_no_mount(small, mount, point, connections, files):
+    """Even if the table of mounts cannot be opened."""
     mounted = mount(small[1], "-f")
+    run("prlimit", f"--pid={mounted.daemon}", f"--nofile={files}:{files}")
     connection = os.minor(os.stat(point).st_dev)
     (connections / str(connection) / "abort").write_text("1")
     assert mounted.wait() == 1

@@ -195,6 +195,16 @@ static bool is_complete(const struct object_read *read)
 	return read->expected > 0 && read->transfer.got == read->expected;
 }
 
+/* Whether all came before the connection broke, as without the last chunk, or the end of TLS. There
+ * is no rest to ask for. */
+static bool has_all(const struct object_read *read, const struct http_outcome *outcome)
+{
+	bool broke = outcome->end == HTTP_BROKEN || outcome->end == HTTP_CUT ||
+		     outcome->end == HTTP_STALLED;
+
+	return broke && read->error == 0 && outcome->answer.status == 206 && is_complete(read);
+}
+
 /* An empty object has no ranges, so some servers send all of it. */
 static bool is_empty(const struct object_answer *answer)
 {
@@ -215,7 +225,7 @@ static const struct retry_rule *rule_of(const struct object_read *read,
 		return &replaced;
 	if (outcome->end == HTTP_IMPOSSIBLE && read->why.text[0])
 		return open ? &not_signed : &never_signed;
-	if (outcome->end != HTTP_ANSWERED)
+	if (outcome->end != HTTP_ANSWERED && !has_all(read, outcome))
 		return retry_rule_of_end(outcome->end);
 	if (read->transfer.got > read->expected)
 		return retry_rule_of_end(HTTP_TOO_LONG);

@@ -35,7 +35,8 @@ enum answer {
 	ANSWER_503,
 	ANSWER_401,
 	ANSWER_CUT,
-	ANSWER_LONG, /* more bytes than its Content-Range says */
+	ANSWER_UNENDED, /* all bytes, but not the last chunk */
+	ANSWER_LONG,	/* more bytes than its Content-Range says */
 	ANSWER_HANG_UP,
 	ANSWER_NEVER
 };
@@ -99,9 +100,9 @@ static inline void find_range(const struct http_server *server, const char *text
 static inline bool send_range(struct http_server *server, int fd, const char *text,
 			      enum answer answer)
 {
-	char headers[256];
+	char headers[256], framing[48], chunk[20] = "";
 	uint64_t first, last, len;
-	bool cut = answer == ANSWER_CUT;
+	bool cut = answer == ANSWER_CUT, unended = answer == ANSWER_UNENDED;
 	int etag = atomic_load(&server->etag), asked = etag, n;
 	const char *condition = strstr(text, "If-Match: ");
 	SCOPE_FREE unsigned char *body = NULL;
@@ -112,15 +113,19 @@ static inline bool send_range(struct http_server *server, int fd, const char *te
 		return send_status(fd, "412 Precondition Failed");
 	find_range(server, text, &first, &last);
 	len = last - first + 1 + (answer == ANSWER_LONG ? 10 : 0);
+	snprintf(framing, sizeof(framing), "Content-Length: %llu", (unsigned long long)len);
+	if (unended)
+		snprintf(chunk, sizeof(chunk), "%llx\r\n", (unsigned long long)len);
 	n = snprintf(headers, sizeof(headers),
-		     "HTTP/1.1 206 Partial Content\r\nContent-Length: %llu\r\n"
-		     "Content-Range: bytes %llu-%llu/%llu\r\nETag: \"%d\"\r\n\r\n",
-		     (unsigned long long)len, (unsigned long long)first, (unsigned long long)last,
-		     (unsigned long long)server->size, etag);
+		     "HTTP/1.1 206 Partial Content\r\n%s\r\n"
+		     "Content-Range: bytes %llu-%llu/%llu\r\nETag: \"%d\"\r\n\r\n%s",
+		     unended ? "Transfer-Encoding: chunked" : framing, (unsigned long long)first,
+		     (unsigned long long)last, (unsigned long long)server->size, etag, chunk);
 	body = malloc(len);
 	for (uint64_t i = 0; i < len; i++)
 		body[i] = byte_at(first + i);
-	return send_all(fd, headers, (size_t)n) && send_all(fd, body, cut ? len / 2 : len) && !cut;
+	return send_all(fd, headers, (size_t)n) && send_all(fd, body, cut ? len / 2 : len) &&
+	       !cut && !unended;
 }
 
 static inline bool answer_request(struct http_server *server, int fd, const char *text)
@@ -132,6 +137,7 @@ static inline bool answer_request(struct http_server *server, int fd, const char
 	switch (answer) {
 	case ANSWER_RANGE:
 	case ANSWER_CUT:
+	case ANSWER_UNENDED:
 	case ANSWER_LONG:
 		return send_range(server, fd, text, answer);
 	case ANSWER_503:

@@ -261,6 +261,34 @@ static void an_answer_that_is_too_long_is_asked_for_again_as_a_whole(void **stat
 	}
 }
 
+static enum answer unended_after_two(struct http_server *server, unsigned request, const char *text)
+{
+	(void)server;
+	(void)text;
+	return request == 2 ? ANSWER_UNENDED : ANSWER_RANGE;
+}
+
+/* The rest would be a range of no bytes. */
+static void an_answer_that_breaks_after_its_last_byte_is_not_asked_for_again(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	unsigned char data[READER_PAGE];
+	struct iovec iov = {data, sizeof(data)};
+	struct reader *reader;
+
+	(void)state;
+	server->answer = unended_after_two;
+	server_start(server);
+	reader = open_it(server, &patient);
+	assert_int_equal(reader_prepare(reader, READER_AUTO), 0);
+	assert_int_equal(reader_read(reader, &iov, 1, 5000 * READER_PAGE, sizeof(data)), 0);
+	for (uint64_t i = 0; i < sizeof(data); i++)
+		assert_int_equal(data[i], byte_at(5000 * READER_PAGE + i));
+	assert_int_equal(atomic_load(&server->requests), 3);
+	reader_free(reader);
+	server_stop(server);
+}
+
 /* --- ends ------------------------------------------------------------------------------------- */
 
 static enum answer never_after_two(struct http_server *server, unsigned request, const char *text)
@@ -468,6 +496,7 @@ int main(void)
 		cmocka_unit_test(many_are_under_way_and_each_gets_its_bytes),
 		cmocka_unit_test(what_goes_wrong_is_asked_for_again),
 		cmocka_unit_test(an_answer_that_is_too_long_is_asked_for_again_as_a_whole),
+		cmocka_unit_test(an_answer_that_breaks_after_its_last_byte_is_not_asked_for_again),
 		cmocka_unit_test(a_reader_rests_at_once_whatever_is_under_way),
 		cmocka_unit_test(a_reader_that_rested_reads_again),
 		cmocka_unit_test(what_was_cancelled_is_not_asked_for_again),

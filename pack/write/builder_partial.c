@@ -15,7 +15,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#define DAMAGED_MOST (256 * MIB) /* bytes; no first batch is larger */
+#define DAMAGED_MOST (4 * GIB) /* bytes; no first batch is larger, even with a section of 2 GiB */
 
 /* --- opening ------------------------------------------------------------------------------- */
 
@@ -262,16 +262,20 @@ static int locate_super(struct builder *builder, struct err *err)
 	return r;
 }
 
-/* Empties the partial file. The journal is removed first, so that it cannot come back and claim a
- * file that has only some of the old pages. */
+/* Empties the partial file, and then removes its journal: a journal belongs to no empty file, while
+ * a file that is finished but for its name belongs to nobody without one. The journal must be gone
+ * before pages come, so that it cannot claim a file that has only some of the old ones. */
 static int clear_partial(const struct builder *builder, struct err *err)
 {
+	if (ftruncate(builder->fd, 0) < 0 || fchmod(builder->fd, 0600) < 0 ||
+	    fsync(builder->fd) < 0)
+		return -errno;
 	if (unlink(builder->journal_path) == 0)
 		io_sync_directory(builder->journal_path);
 	else if (errno != ENOENT)
 		return err_set(err, -errno, "cannot remove '%s': %s", builder->journal_path,
 			       strerror(errno));
-	return ftruncate(builder->fd, 0) < 0 || fchmod(builder->fd, 0600) < 0 ? -errno : 0;
+	return 0;
 }
 
 static int begin_partial(struct builder *builder, uint64_t batch, struct err *err)

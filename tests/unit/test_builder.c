@@ -657,6 +657,13 @@ static void what_is_not_a_run_s_in_place_of_the_partial_file_is_kept(void **stat
 	assert_done(truncate(partial, 0));
 	assert_done(truncate(partial, 65536));
 	assert_done(new_builder(f, false));
+	builder_free(steal_ptr(&f->builder));
+	start(f);
+	finish(f);
+	assert_done(rename(f->path, partial));
+	assert_done(truncate(partial, 8192));
+	assert_done(truncate(partial, (off_t)GIB));
+	assert_done(new_builder(f, false));
 }
 
 static void a_missing_directory_is_named(void **state)

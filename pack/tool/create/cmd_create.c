@@ -105,13 +105,21 @@ static int empty_bad_list(const struct create *create)
 	return log_fail(CREATE_REPORTED, "%s: %s", create->options.bad_list, strerror(errno));
 }
 
+/* It must be on the disk before a pack is that does not say what was left out. A pipe is on none.
+ */
+static bool write_out(FILE *list)
+{
+	return fflush(list) == 0 && !ferror(list) &&
+	       (fdatasync(fileno(list)) == 0 || errno == EINVAL);
+}
+
 /* Closes the list, and prints an error if it was not written completely. */
 static int close_bad_list(struct create *create)
 {
 	FILE *list = steal_ptr(&create->bad_list);
-	bool failed = list && ferror(list);
+	bool written = !list || write_out(list);
 
-	if (!list || (fclose(list) == 0 && !failed))
+	if (!list || (fclose(list) == 0 && written))
 		return 0;
 	return log_fail(CREATE_REPORTED, "%s: cannot be written", create->options.bad_list);
 }

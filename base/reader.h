@@ -44,6 +44,7 @@ struct reader_identity {
 	uint64_t size;	  /* bytes */
 	uint64_t written; /* changes when the file is written to */
 	uint64_t touched; /* changes then too, and when only its name or mode changes */
+	uint64_t object;  /* which of the objects that were at a URL; 0: not known, or no URL */
 };
 
 struct reader_hints {

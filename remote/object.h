@@ -47,6 +47,9 @@ void object_get(struct object *object, const struct iovec *iov, int count,
 /* Bytes; known once a range has arrived. */
 uint64_t object_size(const struct object *object);
 bool object_is_stale(const struct object *object);
+/* Another object at the same URL has another number, in any process. Known as the size is; 0: the
+ * server gives neither a strong ETag nor Last-Modified. */
+uint64_t object_number(const struct object *object);
 
 /* The last reason why a range could not be read. */
 void object_why(struct object *object, struct err *ret);

@@ -368,8 +368,10 @@ static int remote_identity(struct reader *reader, struct reader_identity *ret)
 	const struct object *object = remote_of(reader)->object;
 	bool stale = object_is_stale(object);
 
-	*ret = (struct reader_identity){
-		.size = object_size(object), .written = stale, .touched = stale};
+	*ret = (struct reader_identity){.size = object_size(object),
+					.written = stale,
+					.touched = stale,
+					.object = object_number(object)};
 	return 0;
 }
 

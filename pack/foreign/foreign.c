@@ -236,6 +236,11 @@ static int open_by_index(struct dataset_readers *readers, struct foreign_tree *t
 	struct index_key key;
 	int r = index_key_make(tree, &key);
 
+	if (r == 0 && tree->source->settings->checking && tree->source->in_memory)
+		return err_set(err, -EOPNOTSUPP,
+			       "the server gives neither a strong ETag nor Last-Modified: nothing "
+			       "is kept of it, since another object in its place would not be "
+			       "noticed");
 	if (r == 0)
 		r = open_found(readers, tree, &key, ret, &why);
 	if (r != -EBADMSG && r != -ENOENT)

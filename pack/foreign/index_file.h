@@ -7,13 +7,15 @@
  *
  * It is kept beside the container, as .NAME.foldfs-index, which no glob finds, or, where that
  * folder cannot be written to, below $XDG_CACHE_HOME/foldfs/index (~/.cache); where neither can, it
- * is in memory. It appears under its name when it is whole. One of a container that has changed, or
- * of other settings, is made anew.
+ * is in memory. So it is where nothing tells whether the container is still the same (in_memory:
+ * pack/foreign/source.h). It appears under its name when it is whole. One of a container that has
+ * changed, or of other settings, is made anew.
  *
  * What it belongs to stands in the section of options, as "name=value\n" lines:
  *
  *	container     size, time of the last write, and a hash of the first and last 64 KiB
  *	settings      a hash of what was asked for, with the text of --classes and --names
+ *	object        of a URL: a hash of its strong ETag, or else of Last-Modified
  *	format        name of the adapter
  *	beside        end of the name of a file beside it that was read, and a hash of its bytes
  *	extra         bytes of the text, rows of the table, and a hash of both

@@ -73,10 +73,11 @@ int index_key_make(const struct foreign_tree *tree, struct index_key *ret)
 	struct reader *reader = tree->source->reader;
 	const char *name = index_container(tree);
 	struct reader_identity identity;
+	char object[32] = "";
 	XXH3_state_t state;
 	int r = reader_identity(reader, &identity);
 
-	/* A server gives no time, and that of a copy is not the server's. */
+	/* `written` of a URL says nothing, and that of a copy is not the server's. */
 	if (is_url(name))
 		identity.written = 0;
 	XXH3_64bits_reset(&state);
@@ -86,10 +87,15 @@ int index_key_make(const struct foreign_tree *tree, struct index_key *ret)
 		r = hash_range(reader, identity.size - HASHED, &state);
 	if (r < 0)
 		return r;
+	/* Last, since a lone copy has none: then any index of these bytes is taken. */
+	if (identity.object)
+		snprintf(object, sizeof(object), "object=%016" PRIx64 "\n", identity.object);
 	snprintf(ret->text, sizeof(ret->text),
-		 "container=%" PRIu64 " %" PRIu64 " %016" PRIx64 "\nsettings=%016" PRIx64 "\n",
-		 identity.size, identity.written, XXH3_64bits_digest(&state), hash_settings(tree));
-	snprintf(ret->copy, sizeof(ret->copy), "foreign %" PRIu64 " %016" PRIx64 " %016" PRIx64,
-		 identity.written, XXH3_64bits_digest(&state), XXH3_64bits(name, strlen(name)));
+		 "container=%" PRIu64 " %" PRIu64 " %016" PRIx64 "\nsettings=%016" PRIx64 "\n%s",
+		 identity.size, identity.written, XXH3_64bits_digest(&state), hash_settings(tree),
+		 object);
+	snprintf(ret->copy, sizeof(ret->copy),
+		 "foreign %" PRIu64 " %016" PRIx64 " %016" PRIx64 " %016" PRIx64, identity.written,
+		 XXH3_64bits_digest(&state), XXH3_64bits(name, strlen(name)), identity.object);
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include "pack/foreign/tree_internal.h"
 
 struct index_key {
-	char text[192]; /* the first two lines of its options: pack/foreign/index_file.h */
+	char text[192]; /* the first lines of its options: pack/foreign/index_file.h */
 	char copy[128]; /* what a copy of the container in the disk cache is known by */
 };
 

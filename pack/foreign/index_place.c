@@ -135,7 +135,7 @@ int index_place_write(const struct foreign_tree *tree, const struct iovec *parts
 {
 	int r = -ENOENT;
 
-	if (tree->source->decompressed)
+	if (tree->source->in_memory)
 		return r;
 	for (unsigned place = 0; r < 0 && place < INDEX_PLACES; place++)
 		r = write_in_place(tree, place, parts, count);

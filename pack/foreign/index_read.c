@@ -54,7 +54,7 @@ static bool belongs(const struct foreign_tree *tree, struct reader *reader,
 int index_file_find(const struct foreign_tree *tree, const struct index_key *key,
 		    struct reader **ret)
 {
-	for (unsigned place = 0; place < INDEX_PLACES; place++) {
+	for (unsigned place = 0; !tree->source->in_memory && place < INDEX_PLACES; place++) {
 		SCOPE(buf_release) struct buf name = BUF_INIT;
 		SCOPE(reader_release) struct reader *reader = NULL;
 

@@ -46,13 +46,15 @@ static char *path_of(const char *name)
 int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *name,
 			bool decompressed, const struct foreign_settings *settings, struct err *err)
 {
-	int r;
+	struct reader_identity identity;
+	int r = reader_identity(reader, &identity);
 
-	*source = (struct foreign_source){
-		.reader = reader, .settings = settings, .decompressed = decompressed};
-	r = window_init(&source->window, reader);
+	*source = (struct foreign_source){.reader = reader, .settings = settings};
+	if (r == 0)
+		r = window_init(&source->window, reader);
 	if (r < 0)
 		return r;
+	source->in_memory = decompressed || (source->window.far && !identity.object);
 	source->size = source->window.size;
 	source->path = path_of(name);
 	if (decompressed && source->path)

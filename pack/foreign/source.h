@@ -26,7 +26,8 @@ struct foreign_source {
 	struct buf beside;    /* lines "beside=END HASH" of what foreign_read_beside() has read */
 	struct window window; /* source.c's */
 	bool kept;	      /* the disk cache keeps what the scan reads: foreign.c's */
-	bool decompressed;    /* no file is the container: its index is not kept */
+	bool in_memory;	      /* its index: no file is the container, or nothing tells whether the
+			       * next one at its URL is another */
 };
 
 /* The reader stays the caller's. `decompressed`: it is not of the file of this name, but of what

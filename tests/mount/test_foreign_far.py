@@ -110,11 +110,14 @@ def copies(cache):
 
 
 def flip(path, at):
+    """As a disk does it: the time of the last write stays, and so does a server's ETag."""
+    before = path.stat()
     with open(path, "r+b") as file:
         file.seek(at)
         byte = file.read(1)
         file.seek(at)
         file.write(bytes([byte[0] ^ 1]))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def damage(copy, first=50_000, every=100_000):
@@ -352,6 +355,80 @@ def test_what_does_not_fit_is_refused_before_it_is_read(container, web, cache):
     assert "no room" in run(FOLDPACK, "fetch", f"--cache-dir={cache},2M",
                             web.url(container.name), status=1).err
     assert sent(web) < 3 * MIB
+
+
+# --- another object at the URL --------------------------------------------------------------------
+
+
+CHANGED = FILES | {"1/0041.jpg": photo(1000, 100_100)}
+HIDE = {"ETag": 'ngx.header["Last-Modified"] = nil', "Last-Modified": 'ngx.header["ETag"] = nil',
+        "neither": 'ngx.header["ETag"] = nil; ngx.header["Last-Modified"] = nil'}
+
+
+def replace(path, files):
+    """By a tar of the same size, with the same ends, of a later time."""
+    before = path.stat()
+    write_tar(path, files)
+    os.utime(path, (before.st_atime, before.st_mtime + 100))
+    assert path.stat().st_size == before.st_size
+
+
+@pytest.fixture(params=["ETag", "Last-Modified"])
+def tar(request, web):
+    """On a server that tells one object from another by this alone."""
+    web.restart(headers=HIDE[request.param])
+    write_tar(web.folder / "files.tar", FILES)
+    return web.folder / "files.tar"
+
+
+def test_another_object_is_not_shown_by_an_old_index(tar, web, shown, indexes):
+    url = web.url(tar.name)
+    assert shown(url)[0] == FILES
+    (index,) = indexes.iterdir()
+    made = index.stat()
+    assert shown(url)[0] == FILES
+    assert index.stat().st_ino == made.st_ino
+    replace(tar, CHANGED)
+    assert run(FOLDPACK, "cat", url, "1/0041.jpg").stdout == CHANGED["1/0041.jpg"]
+    assert shown(url)[0] == CHANGED
+
+
+def test_another_object_is_not_shown_from_an_old_copy(tar, web, shown, cache):
+    url = web.url(tar.name)
+    fetch(cache, url)
+    replace(tar, CHANGED)
+    assert shown(url, f"--cache-dir={cache}")[0] == CHANGED
+    assert "all good" in fetch(cache, url).err
+    tree, disk = shown(url, f"--cache-dir={cache}")
+    assert tree == CHANGED and disk["state"] == "complete"
+    web.stop()
+    assert shown(url, f"--cache-dir={cache}", "--retry=0")[0] == CHANGED
+
+
+def test_only_the_shard_that_was_replaced_is_read_again(shards, web, shown, cache):
+    fetch(cache, shards)
+    name = "1/0041.jpg"
+    at = list(FILES).index(name) % 4
+    replace(web.folder / f"train-{at:06}.tar", dict(list(CHANGED.items())[at::4]))
+    tree, disk = shown(shards, f"--cache-dir={cache}")
+    assert tree == CHANGED
+    assert disk["near_bytes"] > 0 and disk["far_bytes"] == 0
+    web.forget()
+    assert fetch(cache, shards).err.count("all good") == 4
+    assert sent(web) < sum(map(len, FILES.values())) / 2 + 4 * 2 * MIB
+    web.stop()
+    assert shown(shards, f"--cache-dir={cache}", "--retry=0")[0] == CHANGED
+
+
+def test_nothing_is_kept_of_what_the_server_does_not_tell_apart(web, shown, cache, indexes):
+    web.restart(headers=HIDE["neither"])
+    write_tar(web.folder / "files.tar", FILES)
+    url = web.url("files.tar")
+    assert shown(url, f"--cache-dir={cache}")[0] == FILES
+    assert "neither a strong ETag nor" in fetch(cache, url, status=1).err
+    assert not indexes.exists() and copies(cache) == []
+    replace(web.folder / "files.tar", CHANGED)
+    assert shown(url, f"--cache-dir={cache}")[0] == CHANGED
 
 
 # --- what is secret -------------------------------------------------------------------------------

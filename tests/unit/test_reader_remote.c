@@ -377,6 +377,31 @@ static void a_replaced_object_is_stale_for_good(void **state)
 	server_stop(server);
 }
 
+static uint64_t object_at(struct http_server *server)
+{
+	struct reader *reader = open_it(server, &patient);
+	struct reader_identity identity;
+
+	assert_int_equal(reader_identity(reader, &identity), 0);
+	reader_free(reader);
+	return identity.object;
+}
+
+static void another_object_has_another_number(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	uint64_t first;
+
+	(void)state;
+	server_start(server);
+	first = object_at(server);
+	assert_true(first != 0);
+	assert_true(object_at(server) == first);
+	atomic_store(&server->etag, 2);
+	assert_true(object_at(server) != first);
+	server_stop(server);
+}
+
 static void without_patience_an_error_is_final(void **state)
 {
 	const struct remote_settings impatient = {.retry = 0};
@@ -501,6 +526,7 @@ int main(void)
 		cmocka_unit_test(a_reader_that_rested_reads_again),
 		cmocka_unit_test(what_was_cancelled_is_not_asked_for_again),
 		cmocka_unit_test(a_replaced_object_is_stale_for_good),
+		cmocka_unit_test(another_object_has_another_number),
 		cmocka_unit_test(without_patience_an_error_is_final),
 		cmocka_unit_test(credentials_are_renewed_when_they_end),
 	};

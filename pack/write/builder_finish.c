@@ -216,7 +216,7 @@ static int take_name(struct builder *builder, struct err *err)
 		return r == -EEXIST ? err_set(err, r, "exists") : r;
 	builder->ours = false;
 	io_sync_directory(builder->path);
-	unlink(builder->journal_path);
+	journal_remove(builder->journal);
 	return 0;
 }
 

@@ -408,7 +408,7 @@ void builder_discard(struct builder *builder)
 	if (builder->ours && !builder_kept(builder, &kept)) {
 		unlink(builder->partial);
 		if (builder->journal)
-			unlink(builder->journal_path);
+			journal_remove(builder->journal);
 	}
 	builder->ours = false;
 	store_free(steal_ptr(&builder->store));

@@ -91,6 +91,10 @@ int journal_new(const struct journal_params *params, struct journal **ret);
 /* Waits for the checkpoint that is under way. The file stays. NULL is fine. */
 void journal_free(struct journal *journal);
 
+/* Removes its file, unless the name is that of another by now: the next run may have begun. After
+ * journal_settle(). */
+void journal_remove(const struct journal *journal);
+
 /* Adds a record to the next checkpoint. The next commit returns -ENOMEM if it failed. */
 void journal_add(struct journal *journal, const struct journal_record *record);
 /* Sets the image of the record that was added last, if no commit came between. */

@@ -228,6 +228,25 @@ static void a_file_is_made_with_the_first_checkpoint(void **state)
 	assert_true(length(f) > 0);
 }
 
+static void only_its_own_file_is_removed(void **state)
+{
+	struct fixture *f = *state;
+	char next[sizeof(f->path) + 8];
+
+	begin(f);
+	commit(f, 1);
+	assert_int_equal(journal_settle(f->journal), 0);
+	snprintf(next, sizeof(next), "%s.next", f->path);
+	assert_done(rename(f->path, next));
+	assert_done(mknod(f->path, S_IFREG | 0600, 0));
+	journal_remove(f->journal);
+	assert_int_equal(length(f), 0);
+	assert_done(rename(next, f->path));
+	journal_remove(f->journal);
+	assert_int_equal(length(f), -1);
+	end(f);
+}
+
 static void a_checkpoint_that_is_under_way_is_waited_for(void **state)
 {
 	struct fixture *f = *state;
@@ -483,6 +502,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(records_come_back_in_their_order),
 		TEST(a_file_is_made_with_the_first_checkpoint),
+		TEST(only_its_own_file_is_removed),
 		TEST(a_checkpoint_that_is_under_way_is_waited_for),
 		TEST(what_is_on_the_disk_leaves_the_page_cache_unless_it_is_wanted_again),
 		TEST(the_image_may_come_after_the_file),

@@ -32,6 +32,7 @@ class Gate:
         self.path = folder / "pack.lmdb"
         self.error = 0  # what reads fail with
         self.touched = 0  # when the file's status changed
+        self.written = 0  # when its bytes did
         self.dead = range(0)  # bytes that cannot be read
         self.most = 1 << 30  # bytes that one read gives
         self.waiting = threading.Semaphore(0)  # released once for each request that waits
@@ -118,8 +119,8 @@ class Gate:
 
     def attributes(self, node):
         size, mode = (len(self.data), stat.S_IFREG) if node == FILE else (0, stat.S_IFDIR)
-        return struct.pack("6Q10I", node, size, -(-size // 512), 0, 0, self.touched, 0, 0, 0,
-                           mode | 0o555, 1, 0, 0, 0, 4096, 0)
+        return struct.pack("6Q10I", node, size, -(-size // 512), 0, self.written, self.touched,
+                           0, 0, 0, mode | 0o555, 1, 0, 0, 0, 4096, 0)
 
     def close(self):
         """Also of use where it has readers: they get an error."""
@@ -132,3 +133,18 @@ class Gate:
         self.thread.join(PATIENCE)
         os.close(self.device)
         self.device = None
+
+
+class Changing(Gate):
+    """A file that is written anew, to the same size, right before byte `at` is first read."""
+
+    def __init__(self, data, folder, at, later):
+        self.at, self.later = at, later
+        assert len(later) == len(data)
+        super().__init__(data, folder, remembered=False)
+
+    def read(self, body):
+        _, offset, size = struct.unpack_from("QQI", body)
+        if offset <= self.at < offset + size and not self.written:
+            self.data, self.written = self.later, 1
+        return super().read(body)

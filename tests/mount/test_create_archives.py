@@ -11,7 +11,8 @@ import pytest
 
 import trees
 from formats import tfrecord
-from foldfs import FOLDPACK, MIB, mounted, needs, run
+from foldfs import FOLDPACK, MIB, is_root, mounted, needs, run
+from gate import Changing
 
 COMPRESSORS = {"gz": ["gzip", "-1"], "zst": ["zstd", "-q"], "xz": ["xz", "-0"],
                "bz2": ["bzip2"], "lz4": ["lz4", "-q"]}
@@ -379,3 +380,64 @@ def test_what_is_nothing_decompressed_is_said(place):
     (place / "x").write_bytes(b"text\n" * 1000)
     done = create(compressed(place / "x", "gz"), place / "x.lmdb", status=1)
     assert "not a tar, plain or compressed" in done.err
+
+
+# --- what changes while it is read --------------------------------------------------------------
+
+
+def old_and_new(path, make):
+    """Two containers that differ in the bytes of their three files, and a byte of the second."""
+    both = []
+    for seed in (0, 10):
+        files = [(f"c/{n}.jpg", trees.noise(seed + n, 3 * MIB)) for n in range(3)]
+        both.append(make(path, files).read_bytes())
+    path.unlink()
+    return *both, both[0].index(trees.noise(1, 3 * MIB)) + 2 * MIB
+
+
+def stored_zip(path, members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as out:
+        for name, data in members:
+            out.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), data)
+    return path
+
+
+def refused(source, place):
+    said = create(source, place / "made.lmdb", status=1).err
+    assert not [path.name for path in place.iterdir() if path.name.startswith("made.lmdb")]
+    return said
+
+
+@is_root
+def test_a_tar_that_changes_while_it_is_packed_is_refused(place):
+    old, new, at = old_and_new(place / "x", shard)
+    with Changing(old, place / "gate", at, new) as gate:
+        assert f"{gate.path}: changed while it was being packed" in refused(gate.path, place)
+        found, _ = content(gate.path, place)
+    assert found == content(shard(place / "y.tar", [
+        (f"c/{n}.jpg", trees.noise(10 + n, 3 * MIB)) for n in range(3)]), place)[0]
+
+
+@is_root
+def test_a_tar_that_looks_damaged_since_it_changes_is_said_to_change(place):
+    old, _, at = old_and_new(place / "x", shard)
+    with Changing(old, place / "gate", at, trees.noise(99, len(old))) as gate:
+        assert f"{gate.path}: changed while it was being packed" in refused(gate.path, place)
+
+
+@is_root
+def test_one_of_several_tars_that_changes_while_it_is_packed_is_named(place):
+    compressed(shard(place / "x-0.tar", [("a.jpg", b"first")]), "gz")
+    old, new, at = old_and_new(place / "x", shard)
+    with Changing(old, place / "gate", at, new) as gate:
+        (place / "x-1.tar.gz").symlink_to(gate.path)
+        said = refused(f"{place}/x-{{0..1}}.tar.gz", place)
+    assert f"{place}/x-1.tar.gz: changed while it was being packed" in said
+
+
+@is_root
+def test_a_zip_that_changes_while_it_is_packed_is_refused(place):
+    old, new, at = old_and_new(place / "x", stored_zip)
+    with Changing(old, place / "gate", at, new) as gate:
+        said = refused(gate.path, place)
+    assert f"{gate.path}/c/" in said and ".jpg: changed while it was being packed" in said

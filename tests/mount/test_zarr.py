@@ -7,8 +7,9 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDPACK, has_photos, run
+from foldfs import FOLDPACK, MIB, has_photos, is_root, run
 from formats import zarr, zarr_samples
+from gate import Changing
 
 HEADS = {b"\xff\xd8\xff\xe0": ".JPEG", b"\x89PNG\r\n\x1a\n": ".png"}
 LAYOUTS = {
@@ -339,3 +340,18 @@ def test_labels_that_are_no_classes(source, label, said):
 def test_options_of_folders_are_refused(source):
     zarr.images(source / "images", "2", files(2))
     assert "'--order' is for folders only" in create(source, "--order=shuffle:1", status=2).err
+
+
+@is_root
+def test_a_chunk_that_changes_while_it_is_packed_is_refused(source, place):
+    head = b"\xff\xd8\xff\xe0"
+    old, new = (head + trees.noise(seed, 3 * MIB) for seed in range(2))
+    zarr.images(source / "images", "2", [*files(1), old])
+    with Changing(old, place / "gate", 2 * MIB, new) as gate:
+        run("mount", "--bind", gate.path, source / "images/1.0.0")
+        try:
+            said = create(source, status=1).err
+        finally:
+            run("umount", source / "images/1.0.0")
+    assert f"{source}: images/1.0.0: changed while it was being packed" in said
+    assert not source.with_suffix(".lmdb").exists()

@@ -107,6 +107,7 @@ static int on_broken(void *context, int error, const struct err *err)
 		err = &why;
 	}
 	progress_clear(&create->progress);
+	create->stale |= error == -ESTALE;
 	return log_fail(error == -EBADMSG ? CREATE_DAMAGED : CREATE_REPORTED, "%s: %s",
 			create->source, err_text(err, error));
 }

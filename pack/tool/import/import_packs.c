@@ -195,11 +195,16 @@ static int packs_next(struct import *import, struct item *item, struct err *err)
 	return 0;
 }
 
+/* The bytes must be of the file in which they were found: containers of other formats have no
+ * checksums that show it. */
 static int read_at(const struct import_packs *packs, uint32_t e, void *buf, size_t len,
 		   uint64_t from)
 {
-	ssize_t n = dataset_read(packs->params.dataset, e, buf, len, from, true);
+	struct dataset *dataset = packs->params.dataset;
+	ssize_t n = dataset_read(dataset, e, buf, len, from, true);
 
+	if (len && dataset_unchanged(dataset, dataset_first_extent(dataset, e)) == -ESTALE)
+		return -ESTALE;
 	if (n < 0)
 		return (int)n;
 	return (size_t)n < len ? -EIO : 0;

@@ -37,16 +37,22 @@ void source_close(struct source *source)
 	source->fd = -1;
 }
 
-static int check_unchanged(struct source *source)
+int source_unchanged(int fd, uint64_t size, int64_t mtime)
 {
 	struct stat st;
 
-	if (fstat(source->fd, &st) < 0)
-		return source_fail(source, -errno);
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != source->size ||
-	    date_of(st.st_mtim) != source->mtime)
-		return source_fail(source, -ESTALE);
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != size || date_of(st.st_mtim) != mtime)
+		return -ESTALE;
 	return 0;
+}
+
+static int check_unchanged(struct source *source)
+{
+	int r = source_unchanged(source->fd, source->size, source->mtime);
+
+	return r < 0 ? source_fail(source, r) : 0;
 }
 
 static int read_piece(struct source *source, void *buf, size_t len)

@@ -26,6 +26,9 @@ void source_close(struct source *source);
  * source. The last read, which may be empty, also checks that the file is unchanged. */
 int source_read(void *context, void *buf, size_t len);
 
+/* Whether a file is still a regular one of that size and time (as date.h). 0, -ESTALE or -errno. */
+int source_unchanged(int fd, uint64_t size, int64_t mtime);
+
 /* The sentence for a source's error. */
 const char *source_error_text(int error);
 

@@ -1,14 +1,18 @@
 #include "pack/tool/import/tar_set.h"
 
+#include "base/date.h"
 #include "base/scope.h"
 #include "pack/tool/import/sample_stream.h"
+#include "pack/tool/import/source.h"
 #include "pack/tool/import/zarr_stream.h"
 #include <fcntl.h>
+#include <sys/stat.h>
 
 struct tar_set {
 	struct tar_set_params params;
-	size_t number; /* of the current tar */
-	int own;       /* its descriptor, or -1 for the first tar */
+	size_t number;	/* of the current tar */
+	int own;	/* its descriptor, or -1 for the first tar */
+	struct stat st; /* of it, when it was opened */
 	struct tar *tar;
 	uint64_t before;	       /* bytes of those before it */
 	bool classes;		       /* it is one of samples */
@@ -54,13 +58,27 @@ static int open_as(struct tar_set *set, int fd, struct err *err)
 
 static int begin_tar(struct tar_set *set, int fd, struct err *err)
 {
-	int r = open_as(set, fd, err);
+	int r = fstat(fd, &set->st) < 0 ? -errno : open_as(set, fd, err);
 
 	if (r == 0 && set->classes && !set->samples)
 		r = sample_stream_new(set->params.foreign, set->params.shown, &set->samples, err);
 	if (r == 0 && set->classes)
 		sample_stream_begin(set->samples, set->tar);
 	return r;
+}
+
+/* Takes what a read of the current tar returned. At the end, some of what was read may be of an
+ * older file than the rest, and what looks like damage may be where they meet. A pipe cannot be
+ * asked. */
+static int check_unchanged(const struct tar_set *set, int result, struct err *err)
+{
+	const struct stat *st = &set->st;
+	int fd = set->own < 0 ? set->params.fd : set->own, r;
+
+	if (result == 0 || result == -EINTR || result == -ENOMEM || !S_ISREG(st->st_mode))
+		return result;
+	r = source_unchanged(fd, (uint64_t)st->st_size, date_of(st->st_mtim));
+	return r < 0 ? err_set(err, r, "%s", source_error_text(r)) : result;
 }
 
 /* Goes on to the next tar: 0; 1 where there is none; or a failure. */
@@ -90,6 +108,7 @@ int tar_set_next(struct tar_set *set, struct tar_entry *ret, struct err *err)
 	while (r == 1 && more == 0) {
 		r = set->classes ? sample_stream_next(set->samples, ret, &reason)
 				 : tar_next(set->tar, ret, &reason);
+		r = check_unchanged(set, r, &reason);
 		if (r == 1)
 			more = open_next(set, &reason);
 	}
@@ -110,7 +129,7 @@ int tar_set_read(struct tar_set *set, void *buf, size_t len, struct err *err)
 	if (set->classes)
 		sample_stream_read(set->samples, buf, len);
 	else
-		r = tar_read(set->tar, buf, len, &reason);
+		r = check_unchanged(set, tar_read(set->tar, buf, len, &reason), &reason);
 	return r < 0 ? set_fail(set, r, &reason, err) : 0;
 }
 

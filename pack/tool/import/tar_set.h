@@ -28,8 +28,8 @@ struct tar_set;
 int tar_set_new(const struct tar_set_params *params, struct tar_set **ret, struct err *err);
 void tar_set_free(struct tar_set *set); /* NULL is fine */
 
-/* As tar_next() and tar_read(), or as sample_stream_next(). If there are several tars, err says
- * which one failed. */
+/* As tar_next() and tar_read(), or as sample_stream_next(). Where a tar ends, or fails, -ESTALE:
+ * it has changed since it was opened. If there are several tars, err says which one failed. */
 int tar_set_next(struct tar_set *set, struct tar_entry *ret, struct err *err);
 int tar_set_read(struct tar_set *set, void *buf, size_t len, struct err *err);
 

@@ -91,7 +91,8 @@ const char *zarr_image_open(int folder, const struct zarr_array *array, const ch
 	if (zarr_chunk_head(array, head, (size_t)n, &ret->offset, &values) < 0)
 		return "has a damaged header";
 	ret->suffix = foreign_suffix(head + ret->offset, (size_t)n - ret->offset);
-	ret->size = (uint64_t)st.st_size - ret->offset;
+	ret->whole = (uint64_t)st.st_size;
+	ret->size = ret->whole - ret->offset;
 	ret->mode = st.st_mode & 0777;
 	ret->mtime = st.st_mtim;
 	return ret->suffix ? NULL : "holds no image of a known kind";

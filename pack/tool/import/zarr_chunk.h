@@ -31,6 +31,7 @@ struct zarr_image {
 	int fd;		    /* closed by the next zarr_image_open() */
 	size_t offset;	    /* of its first byte */
 	uint64_t size;	    /* bytes from there on */
+	uint64_t whole;	    /* bytes of the chunk */
 	const char *suffix; /* as ".png" */
 	mode_t mode;	    /* permission bits of the chunk */
 	struct timespec mtime;

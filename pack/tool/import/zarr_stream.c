@@ -1,7 +1,9 @@
 #include "pack/tool/import/zarr_stream.h"
 
+#include "base/date.h"
 #include "base/io.h"
 #include "base/scope.h"
+#include "pack/tool/import/source.h"
 #include "pack/tool/import/zarr_labels.h"
 #include "pack/tool/import/zarr_path.h"
 #include <fcntl.h>
@@ -119,12 +121,15 @@ int zarr_stream_next(struct zarr_stream *stream, struct tar_entry *ret, struct e
 
 int zarr_stream_read(struct zarr_stream *stream, void *buf, size_t len, struct err *err)
 {
-	int r = io_pread_full(stream->image.fd, buf, len, stream->image.offset);
+	struct zarr_image *image = &stream->image;
+	int r = io_pread_full(image->fd, buf, len, image->offset);
 
-	stream->image.offset += len;
-	return r < 0 ? err_set(err, r, "%s: %s", stream->chunk.data,
-			       r == -ENODATA ? "became shorter while it was read" : strerror(-r))
-		     : 0;
+	image->offset += len;
+	if (r == -ENODATA)
+		r = -ESTALE;
+	else if (r == 0)
+		r = source_unchanged(image->fd, image->whole, date_of(image->mtime));
+	return r < 0 ? err_set(err, r, "%s: %s", stream->chunk.data, source_error_text(r)) : 0;
 }
 
 /* --- life ------------------------------------------------------------------------------------- */

@@ -22,7 +22,8 @@ void zarr_stream_free(struct zarr_stream *stream); /* NULL is fine */
  * call. At the end tells what was left out. Returns 0, 1 at the end, or a failure. */
 int zarr_stream_next(struct zarr_stream *stream, struct tar_entry *ret, struct err *err);
 
-/* Fills buf with the next bytes of the image. Returns 0 or -errno. */
+/* Fills buf with the next bytes of the image. Returns 0; -ESTALE (the chunk has changed since
+ * zarr_stream_next()); or -errno. */
 int zarr_stream_read(struct zarr_stream *stream, void *buf, size_t len, struct err *err);
 
 #endif

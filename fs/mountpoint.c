@@ -313,8 +313,8 @@ bool mountpoint_is_left(struct mountpoint *mountpoint)
 		return false;
 	lock_again(mountpoint);
 	view = mountpoint_view(mountpoint);
-	return view == MOUNTPOINT_COVERED || view == MOUNTPOINT_UNKNOWN ||
-	       (view == MOUNTPOINT_SEEN && has_no_daemon(mountpoint->path));
+	return view == MOUNTPOINT_COVERED ||
+	       (view != MOUNTPOINT_GONE && has_no_daemon(mountpoint->path));
 }
 
 /* --- acting on it ---------------------------------------------------------------------------- */

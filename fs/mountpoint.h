@@ -61,15 +61,16 @@ enum mountpoint_view {
 };
 enum mountpoint_view mountpoint_view(const struct mountpoint *mountpoint);
 
-/* Once the connection is closed: whether its mount is, or may be, still there, as after an abort.
- * If not, the kernel may have given its device number to another mount at the same path, which must
- * not be unmounted; that one answers. Holds others off until mountpoint_unmount() or _release(). */
+/* Once the connection is closed: whether its mount is still there, as after an abort. If not, the
+ * kernel may have given its device number to another mount at the same path, which must not be
+ * unmounted; that one answers, as does the folder where the table of mounts cannot be read. Holds
+ * others off until mountpoint_unmount() or _release(). */
 bool mountpoint_is_left(struct mountpoint *mountpoint);
 
 /* Detaches the mount at once; does nothing if it is gone. Open files stay open, and the session
  * ends when the last is closed. Also removes the mount of an aborted connection. Afterwards other
  * processes may look. Returns 0 or -errno: -EBUSY if something else is, or may be, mounted on top,
- * which would be detached too. */
+ * which would be detached too; or if it is at another path by now. */
 int mountpoint_unmount(struct mountpoint *mountpoint);
 /* Unmounts unless a file of it is open, or a folder is somebody's working directory. Returns
  * whether it did. */

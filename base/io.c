@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define AT_POSITION ((off_t)-1) /* reads from the descriptor's position */
@@ -132,6 +133,14 @@ static void close_listed(int least, bool inherited)
 		    !(inherited && fcntl(fd, F_GETFD) & FD_CLOEXEC))
 			close(fd);
 	}
+}
+
+bool io_is_named(int fd, const char *path)
+{
+	struct stat here, there;
+
+	return fstat(fd, &here) == 0 && lstat(path, &there) == 0 && here.st_dev == there.st_dev &&
+	       here.st_ino == there.st_ino;
 }
 
 void io_close_from(int least)

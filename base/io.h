@@ -36,6 +36,9 @@ void io_sync_directory(const char *path);
  * 0 or -errno. */
 int io_rename(const char *from, const char *to, bool replace);
 
+/* Whether a path is still a name of the file that is open. Links are not followed. */
+bool io_is_named(int fd, const char *path);
+
 /* Closes all descriptors from `least` on. Before Linux 5.9 that needs /proc. */
 void io_close_from(int least);
 

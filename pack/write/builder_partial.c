@@ -19,15 +19,6 @@
 
 /* --- opening ------------------------------------------------------------------------------- */
 
-/* Between open and flock, another run may have finished: then the file is a pack. */
-static bool still_named(int fd, const char *path)
-{
-	struct stat here, there;
-
-	return fstat(fd, &here) == 0 && lstat(path, &there) == 0 && here.st_dev == there.st_dev &&
-	       here.st_ino == there.st_ino;
-}
-
 static int open_rw(const char *path)
 {
 	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -79,7 +70,8 @@ static int open_locked(struct builder *builder, struct err *err)
 
 	if (r < 0)
 		return r;
-	if (!still_named(fd, builder->partial))
+	/* Between open and flock, another run may have finished: then the file is a pack. */
+	if (!io_is_named(fd, builder->partial))
 		return err_set(err, -EBUSY, "another foldpack has just written '%s'",
 			       builder->path);
 	builder->fd = steal_fd(&fd);

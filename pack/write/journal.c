@@ -89,11 +89,7 @@ int journal_new(const struct journal_params *params, struct journal **ret)
 
 void journal_remove(const struct journal *journal)
 {
-	struct stat here, there;
-
-	if (journal->fd >= 0 && fstat(journal->fd, &here) == 0 &&
-	    lstat(journal->path, &there) == 0 && here.st_dev == there.st_dev &&
-	    here.st_ino == there.st_ino)
+	if (io_is_named(journal->fd, journal->path))
 		unlink(journal->path);
 }
 

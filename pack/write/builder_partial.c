@@ -259,8 +259,10 @@ static int locate_super(struct builder *builder, struct err *err)
  * before pages come, so that it cannot claim a file that has only some of the old ones. */
 static int clear_partial(const struct builder *builder, struct err *err)
 {
-	if (ftruncate(builder->fd, 0) < 0 || fchmod(builder->fd, 0600) < 0 ||
-	    fsync(builder->fd) < 0)
+	bool empty = is_empty(builder->fd);
+
+	if (fchmod(builder->fd, 0600) < 0 ||
+	    (!empty && (ftruncate(builder->fd, 0) < 0 || fsync(builder->fd) < 0)))
 		return -errno;
 	if (unlink(builder->journal_path) == 0)
 		io_sync_directory(builder->journal_path);

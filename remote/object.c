@@ -33,7 +33,6 @@ struct object {
 	struct histogram first_byte; /* us */
 	atomic_bool stale, cancelled;
 	_Atomic uint64_t size; /* UINT64_MAX: not known yet */
-	_Atomic uint64_t number;
 
 	pthread_mutex_t lock;
 	struct err why; /* protected by lock */
@@ -151,13 +150,6 @@ static int read_prepare(struct http_transfer *transfer, struct http_message *ret
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static uint64_t number_of(const struct object *object)
-{
-	const char *tag = retry_etag_is_strong(object->etag) ? object->etag : object->modified;
-
-	return tag[0] ? XXH3_64bits(tag, strlen(tag)) : 0;
-}
-
 /* The first range that arrives says which object it is. */
 static void identify(struct object *object, const char *headers, uint64_t size)
 {
@@ -165,7 +157,6 @@ static void identify(struct object *object, const char *headers, uint64_t size)
 		return;
 	header_find(headers, "ETag", object->etag, TAG);
 	header_find(headers, "Last-Modified", object->modified, TAG);
-	atomic_store(&object->number, number_of(object));
 	atomic_store(&object->size, size);
 }
 
@@ -583,7 +574,12 @@ uint64_t object_size(const struct object *object)
 
 uint64_t object_number(const struct object *object)
 {
-	return atomic_load(&object->number);
+	const char *tag;
+
+	if (!is_open(object))
+		return 0;
+	tag = retry_etag_is_strong(object->etag) ? object->etag : object->modified;
+	return tag[0] ? XXH3_64bits(tag, strlen(tag)) : 0;
 }
 
 bool object_is_stale(const struct object *object)

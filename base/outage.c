@@ -22,7 +22,7 @@ struct outage {
 	atomic_bool lasts;   /* since is not 0: set under the lock */
 	uint64_t since;	     /* protected by lock: ns; 0: the last read succeeded */
 	uint64_t last;	     /* protected by lock: ns: when a read failed last */
-	bool said;	     /* protected by lock: notice knows of it */
+	uint64_t said;	     /* protected by lock: `since` that notice knows of; 0: of none */
 	bool repeats;	     /* protected by lock */
 };
 
@@ -84,10 +84,10 @@ static uint64_t end(struct outage *outage)
 	uint64_t lasted;
 
 	SCOPE_LOCK(&outage->lock);
-	lasted = outage->said && outage->since ? clock_ns() - outage->since : 0;
+	lasted = outage->said ? clock_ns() - outage->said : 0;
 	atomic_store(&outage->lasts, false);
 	outage->since = 0;
-	outage->said = false;
+	outage->said = 0;
 	return lasted;
 }
 
@@ -109,22 +109,21 @@ static bool failed(struct outage *outage, struct outage_tries *tries, bool *ret_
 	uint64_t now = clock_ns();
 
 	SCOPE_LOCK(&outage->lock);
+	if (++tries->count >= TRIES && tries->works)
+		return false;
 	if (!outage->since || now - outage->last > FORGET)
 		outage->since = now;
 	outage->last = now;
 	atomic_store(&outage->lasts, true);
-	if (!tries->count)
+	if (tries->count == 1)
 		tries->first = now;
-	if (++tries->count >= TRIES && tries->works) {
-		outage->since = 0;
-		return false;
-	}
 	/* Others may succeed again and again, with what the page cache has. */
 	if (!outage->repeats ||
 	    (now - min(outage->since, tries->first)) / CLOCK_SECOND >= outage->seconds)
 		return false;
-	*ret_say = tries->count > 1 && !tries->works && !outage->said;
-	outage->said |= *ret_say;
+	*ret_say = tries->count > 1 && !tries->works && outage->said != outage->since;
+	if (*ret_say)
+		outage->said = outage->since;
 	return true;
 }
 
@@ -145,7 +144,7 @@ bool outage_again(struct outage *outage, struct outage_tries *tries, int error)
 	char text[128];
 	bool now = false;
 
-	if (outage && error == 0)
+	if (outage && (error == 0 || tries->works))
 		succeeded(outage);
 	if (!outage || !may_pass(error) || !failed(outage, tries, &now))
 		return false;

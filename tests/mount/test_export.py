@@ -18,7 +18,7 @@ import pytest
 import foldfs
 import gate
 import trees
-from foldfs import FOLDPACK, PATIENCE, has_photos, is_root, run
+from foldfs import FOLDPACK, PATIENCE, has_photos, is_root, needs, run
 from formats import tfrecord_reader
 from test_foldpack import damage, small_filesystem
 
@@ -523,3 +523,69 @@ def test_one_that_is_ended_in_the_middle_leaves_no_whole_file(tree, place, out, 
         assert "--force replaces it" in export(tree[1], out / "x", kind, status=1).err
     export(tree[1], out / "x", kind, "--force")
     assert not [name for name in os.listdir(out) if name.endswith(".partial")]
+
+
+# --- files that are replaced --------------------------------------------------------------
+
+FIRST = {"lmdb": "x", "tfrecord": "x-00000-of-00003", "webdataset": "x-000000.tar"}
+
+
+@pytest.fixture
+def again(place, out):
+    """Makes an export of other images over an earlier one, each time, with one of its system calls
+    changed. (status, what it said, what there was, what there would be now)"""
+    packs = []
+    for version in range(2):
+        for number in range(6):
+            path = place / f"src{version}/class{version}/{number}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(trees.noise(10 * version + number, 500))
+        packs.append(foldfs.pack(place / f"src{version}", place / f"pack{version}"))
+
+    def make(kind, change):
+        shards = [] if kind == "lmdb" else ["--shards=3"]
+        want = []
+        for pack in reversed(packs):
+            export(pack, out / "x", kind, "--force", *shards)
+            want.append(all_files(out))
+        done = run("strace", "-qqf", "-o", "/dev/null", "-e", f"inject={change}",
+                   FOLDPACK, "export", "-j1", f"--format={kind}", "--force", *shards, packs[1],
+                   out / "x", status=None)
+        return done.returncode, done.err, want[1], want[0]
+    return make
+
+
+def finals(folder):
+    return {name: data for name, data in all_files(folder).items() if ".partial" not in name}
+
+
+RENAMES, UNLINKS = "?rename,renameat,renameat2", "?unlink,unlinkat"
+
+
+@needs("strace")
+@pytest.mark.plain
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("calls", [RENAMES, UNLINKS])
+def test_one_that_is_killed_while_it_replaces_leaves_no_mixture(again, out, kind, calls):
+    number, status = 0, -signal.SIGKILL
+    while status == -signal.SIGKILL:
+        number += 1
+        status, said, old, new = again(kind, f"{calls}:signal=KILL:when={number}")
+        left = finals(out)
+        assert left.items() <= old.items() or left.items() <= new.items(), number
+        assert FIRST[kind] not in left or left in (old, new), number
+    assert status == 0 and left == new and number > len(new), said
+
+
+@needs("strace")
+@pytest.mark.plain
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_file_that_cannot_get_its_name_is_said_and_nothing_is_left(again, out, kind):
+    number, status = 0, 1
+    while status == 1:
+        number += 1
+        status, said, _, new = again(kind, f"{RENAMES}:error=EDQUOT:when={number}")
+        if status == 1:
+            assert re.search(rf"{out}/x[^:]*: .*quota.*; nothing was left behind", said)
+            assert os.listdir(out) == []
+    assert status == 0 and finals(out) == new and number > len(new), said

@@ -245,7 +245,9 @@ static int conclude_export(struct export *export, double seconds)
 	int r = outputs_finish(&export->outputs, &err);
 
 	if (r < 0)
-		return log_fail(EXIT_FAILED, "%s", err_text(&err, r));
+		return log_fail(EXIT_FAILED, "%s; nothing was left behind%s", err_text(&err, r),
+				export->settings.force ? ", and what was to be replaced may be gone"
+						       : "");
 	log_notice("%s: %s, %s, %s in %.1f s", export->target,
 		   count_noun(export->progress.files, "sample", files),
 		   count_noun(export->samples.class_count, "label", classes),

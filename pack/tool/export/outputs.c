@@ -91,21 +91,47 @@ int outputs_write(struct outputs *outputs, size_t number, const struct buf *byte
 	return r < 0 ? r : closed;
 }
 
+static void sync_names(const struct outputs *outputs)
+{
+	if (outputs->count)
+		io_sync_directory(outputs->list[0].path);
+}
+
+static int remove_replaced(const struct outputs *outputs, struct err *err)
+{
+	const char *path;
+
+	for (size_t i = 0; i < outputs->count; i++) {
+		path = outputs->list[i].path;
+		if (unlink(path) < 0 && errno != ENOENT)
+			return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	}
+	sync_names(outputs);
+	return 0;
+}
+
+static int rename_output(struct output *output, struct err *err)
+{
+	int r = io_rename(output->partial, output->path, false);
+
+	output->made = r < 0;
+	return r < 0 ? err_set(err, r, "%s: %s", output->path, strerror(-r)) : 0;
+}
+
 /* If one file cannot get its name, those before it lose theirs again. */
 int outputs_finish(struct outputs *outputs, struct err *err)
 {
-	int r = 0;
-	size_t i;
+	int r = outputs->replace ? remove_replaced(outputs, err) : 0;
+	size_t i = outputs->count;
 
-	for (i = 0; r == 0 && i < outputs->count; i++) {
-		r = io_rename(outputs->list[i].partial, outputs->list[i].path, outputs->replace);
-		outputs->list[i].made = r < 0;
-		if (r < 0)
-			err_set(err, r, "%s: %s", outputs->list[i].path, strerror(-r));
+	while (r == 0 && i > 0) {
+		if (i == 1)
+			sync_names(outputs);
+		r = rename_output(&outputs->list[--i], err);
 	}
-	for (i = i - 1; r < 0 && i > 0; i--)
-		unlink(outputs->list[i - 1].path);
-	if (r == 0 && outputs->count)
-		io_sync_directory(outputs->list[0].path);
+	while (r < 0 && ++i < outputs->count)
+		unlink(outputs->list[i].path);
+	if (r == 0)
+		sync_names(outputs);
 	return r;
 }

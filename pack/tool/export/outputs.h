@@ -1,10 +1,12 @@
-/* The files that an export makes. At its end all of them appear, or none.
+/* The files that an export makes. At its end all of them appear, or none. Whoever finds the first
+ * one, even after a kill or a power failure, finds all, and those of one export.
  *
  *	outputs_add ... -> outputs_check -> outputs_create, outputs_write ... -> outputs_finish
  *
  * Each file is written as NAME.partial, and gets its name once all files are complete and on the
- * disk. outputs_release() removes files that were begun and did not get that far. A file that
- * exists is replaced only if that was asked for. */
+ * disk. outputs_release() removes files that were begun and did not get that far. Files that exist
+ * are replaced only if that was asked for: they are removed, the first one first, before any file
+ * gets its name. The first one gets its name last. */
 #ifndef PACK_TOOL_EXPORT_OUTPUTS_H
 #define PACK_TOOL_EXPORT_OUTPUTS_H
 
@@ -41,7 +43,7 @@ int outputs_write(struct outputs *outputs, size_t number, const struct buf *byte
 int outputs_close(int fd);
 
 /* Gives all files their names, after all were made and closed. Returns 0, or -errno with a
- * sentence. */
+ * sentence; what was to be replaced may be gone then. */
 int outputs_finish(struct outputs *outputs, struct err *err);
 
 #endif

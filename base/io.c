@@ -1,4 +1,5 @@
 #include "base/io.h"
+#include "base/date.h"
 #include "base/scope.h"
 #include "base/uapi.h"
 #include <errno.h>
@@ -133,6 +134,18 @@ static void close_listed(int least, bool inherited)
 		    !(inherited && fcntl(fd, F_GETFD) & FD_CLOEXEC))
 			close(fd);
 	}
+}
+
+int io_unchanged(int fd, const struct stat *before)
+{
+	struct stat now;
+
+	if (fstat(fd, &now) < 0)
+		return -errno;
+	if (!S_ISREG(now.st_mode) || now.st_size != before->st_size ||
+	    date_of(now.st_mtim) != date_of(before->st_mtim))
+		return -ESTALE;
+	return 0;
 }
 
 bool io_is_named(int fd, const char *path)

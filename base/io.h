@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* Reads up to len bytes at offset; fewer only at the end of the file.
@@ -35,6 +36,10 @@ void io_sync_directory(const char *path);
 /* Renames a file. With `replace` false, nothing may have the new name; else it is -EEXIST. Returns
  * 0 or -errno. */
 int io_rename(const char *from, const char *to, bool replace);
+
+/* Whether a file is still a regular one, of the size and the time (as far as date.h tells) that
+ * `before` has. 0, -ESTALE (it has changed), or -errno. */
+int io_unchanged(int fd, const struct stat *before);
 
 /* Whether a path is still a name of the file that is open. Links are not followed. */
 bool io_is_named(int fd, const char *path);

@@ -10,7 +10,8 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDPACK, has_photos, run
+from foldfs import FOLDPACK, MIB, has_photos, is_root, run
+from gate import Changing
 
 h5py = pytest.importorskip("h5py", reason="python3-h5py is not installed")
 np = pytest.importorskip("numpy")
@@ -153,6 +154,26 @@ def test_paths_that_lead_out_are_bad(source, place):
     source["names"] = ["../../escaped.jpg", "fine.jpg"]
     assert list(packed(source, place, "--on-bad=skip", status=4)) == ["fine.jpg"]
     assert not (place / "escaped.jpg").exists()
+
+
+def bytes_of(path, seed):
+    """A file of three images. Others have the same places."""
+    with h5py.File(path, "w") as file:
+        add_rows(file, [JPEG + trees.noise(seed + n, 2 * MIB) for n in range(3)])
+    return path.read_bytes()
+
+
+@is_root
+@pytest.mark.parametrize("what", ["images", "all"])
+def test_a_file_that_changes_while_it_is_packed_is_refused(place, what):
+    old = bytes_of(place / "x.h5", 0)
+    new = bytes_of(place / "x.h5", 10) if what == "images" else bytes(len(old))
+    at = old.index(trees.noise(1, 2 * MIB)) + MIB
+    with Changing(old, place / "gate", at, new) as gate:
+        said = run(FOLDPACK, "create", gate.path, place / "x.lmdb", status=1).err
+    assert (f"{gate.path}: changed while it was being packed; pack it again when nothing writes "
+            "to it") in said
+    assert not [path for path in os.listdir(place) if path.startswith("x.lmdb")]
 
 
 def test_a_name_that_no_tar_can_have_ends_it(source, place):

@@ -4,6 +4,7 @@
 #include "base/size.h"
 #include "tests/unit/scratch.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,6 +146,33 @@ static void a_name_that_is_taken_is_replaced_only_if_that_is_said(void **state)
 	assert_int_equal(scratch_remove(dir), 0);
 }
 
+static void what_was_written_to_or_has_another_time_has_changed(void **state)
+{
+	const struct timespec other[2] = {{.tv_sec = 1}, {.tv_sec = 1, .tv_nsec = 1}};
+	SCOPE_FILE FILE *file = tmpfile();
+	struct stat st, pipe;
+	int ends[2];
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(fstat(fileno(file), &st), 0);
+	assert_int_equal(io_unchanged(fileno(file), &st), 0);
+	assert_int_equal(fchmod(fileno(file), 0400), 0);
+	assert_int_equal(io_unchanged(fileno(file), &st), 0);
+	assert_int_equal(futimens(fileno(file), other), 0);
+	assert_int_equal(io_unchanged(fileno(file), &st), -ESTALE);
+	assert_int_equal(fstat(fileno(file), &st), 0);
+	assert_int_equal(ftruncate(fileno(file), 1), 0);
+	assert_int_equal(futimens(fileno(file), other), 0);
+	assert_int_equal(io_unchanged(fileno(file), &st), -ESTALE);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(fstat(ends[0], &pipe), 0);
+	assert_int_equal(io_unchanged(ends[0], &pipe), -ESTALE);
+	close(ends[0]);
+	close(ends[1]);
+	assert_int_equal(io_unchanged(ends[0], &pipe), -EBADF);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +181,7 @@ int main(void)
 		cmocka_unit_test(a_line_that_an_error_cuts_off_is_none),
 		cmocka_unit_test(a_line_that_memory_has_no_room_for_is_no_end),
 		cmocka_unit_test(a_name_that_is_taken_is_replaced_only_if_that_is_said),
+		cmocka_unit_test(what_was_written_to_or_has_another_time_has_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

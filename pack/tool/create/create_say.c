@@ -108,8 +108,9 @@ static int on_broken(void *context, int error, const struct err *err)
 	}
 	progress_clear(&create->progress);
 	create->stale |= error == -ESTALE;
-	return log_fail(error == -EBADMSG ? CREATE_DAMAGED : CREATE_REPORTED, "%s: %s",
-			create->source, err_text(err, error));
+	return log_fail(error == -EBADMSG ? CREATE_DAMAGED : CREATE_REPORTED, "%s: %s%s",
+			create->source, err_text(err, error),
+			error == -ESTALE ? "; pack it again when nothing writes to it" : "");
 }
 
 /* --- inputs --------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "pack/tool/export/ustar.h"
 #include "pack/tool/hdf5/hdf5.h"
 #include "pack/tool/hdf5/report.h"
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
@@ -50,9 +51,8 @@ static int write_member(struct member_writer *writer)
 	return r < 0 ? r : io_write_full(writer->to, writer->block.data, writer->block.len);
 }
 
-static int write_tar(struct hdf5 *hdf5, int to, int64_t mtime, struct err *err)
+static int write_members(struct hdf5 *hdf5, int to, int64_t mtime, struct err *err)
 {
-	static const char end[2 * USTAR_BLOCK];
 	SCOPE(member_writer_release) struct member_writer writer = {.to = to, .mtime = mtime};
 	int r = 0;
 
@@ -61,7 +61,26 @@ static int write_tar(struct hdf5 *hdf5, int to, int64_t mtime, struct err *err)
 		if (r == 0)
 			r = write_member(&writer);
 	}
-	return r == 1 ? io_write_full(to, end, sizeof(end)) : r;
+	return r == 1 ? 0 : r;
+}
+
+/* Takes what a read of the file returned. Some of what was read may be of an older file than the
+ * rest, and what looks like damage may be where they meet. */
+static int check_unchanged(int fd, const struct stat *before, int result, struct err *err)
+{
+	if (io_unchanged(fd, before) != -ESTALE)
+		return result;
+	return err_set(err, -ESTALE, "changed while it was being packed");
+}
+
+/* Without its end a tar is refused: foldpack then asks why. */
+static int write_tar(struct hdf5 *hdf5, int fd, const struct stat *st, int to, struct err *err)
+{
+	static const char end[2 * USTAR_BLOCK];
+	int r = write_members(hdf5, to, st->st_mtime, err);
+
+	r = check_unchanged(fd, st, r, err);
+	return r < 0 ? r : io_write_full(to, end, sizeof(end));
 }
 
 /* A crash is an answer too. It needs no core dump and no report of a sanitizer. */
@@ -79,13 +98,19 @@ static int run(const char *path, const char *classes, int tar, int reports)
 {
 	struct hdf5_report report = {0};
 	struct hdf5 *hdf5 = NULL;
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
 	int r;
 
-	report.error = stat(path, &st) < 0 ? -errno : hdf5_open(path, classes, &hdf5, &report.err);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		report.error = -errno;
+	} else {
+		r = hdf5_open(path, classes, &hdf5, &report.err);
+		report.error = check_unchanged(fd, &st, r, &report.err);
+	}
 	r = io_write_full(reports, &report, sizeof(report));
 	if (r == 0 && report.error == 0) {
-		report.error = write_tar(hdf5, tar, st.st_mtime, &report.err);
+		report.error = write_tar(hdf5, fd, &st, tar, &report.err);
 		r = io_write_full(reports, &report, sizeof(report));
 	}
 	hdf5_free(hdf5);

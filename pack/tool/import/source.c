@@ -1,12 +1,10 @@
 #include "pack/tool/import/source.h"
 
-#include "base/date.h"
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/cli/interrupt.h"
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Checks for signals between two pieces. */
 #define READ_PIECE ((size_t)64 << 20)
@@ -22,7 +20,8 @@ static int source_fail(struct source *source, int error)
 int source_open(struct source *source, int directory, const char *name,
 		const struct builder_entry *expected, bool follow)
 {
-	*source = (struct source){.size = expected->size, .mtime = date_of(expected->mtime)};
+	*source = (struct source){
+		.expected = {.st_size = (off_t)expected->size, .st_mtim = expected->mtime}};
 	source->fd = openat(directory, name,
 			    O_RDONLY | O_NONBLOCK | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
 	if (source->fd >= 0)
@@ -37,20 +36,9 @@ void source_close(struct source *source)
 	source->fd = -1;
 }
 
-int source_unchanged(int fd, uint64_t size, int64_t mtime)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != size || date_of(st.st_mtim) != mtime)
-		return -ESTALE;
-	return 0;
-}
-
 static int check_unchanged(struct source *source)
 {
-	int r = source_unchanged(source->fd, source->size, source->mtime);
+	int r = io_unchanged(source->fd, &source->expected);
 
 	return r < 0 ? source_fail(source, r) : 0;
 }
@@ -80,7 +68,7 @@ int source_read(void *context, void *buf, size_t len)
 		piece = len < READ_PIECE ? len : READ_PIECE;
 		r = read_piece(source, at, piece);
 	}
-	if (r == 0 && source->done == source->size)
+	if (r == 0 && source->done == (uint64_t)source->expected.st_size)
 		r = check_unchanged(source);
 	return r;
 }

@@ -7,13 +7,13 @@
 #define PACK_TOOL_IMPORT_SOURCE_H
 
 #include "pack/write/builder.h"
+#include <sys/stat.h>
 
 struct source {
 	int fd;
-	uint64_t size; /* expected, bytes */
-	int64_t mtime; /* expected, as date.h */
-	uint64_t done; /* bytes read */
-	int error;     /* the first one, -errno; -ESTALE: it has changed */
+	struct stat expected; /* its size and time */
+	uint64_t done;	      /* bytes read */
+	int error;	      /* the first one, -errno; -ESTALE: it has changed */
 };
 
 /* Opens a file of a directory; follows a symbolic link only with `follow`. 0 or -errno, also in
@@ -25,9 +25,6 @@ void source_close(struct source *source);
 /* Fills buf with the next len bytes. It is the read function of a builder_source; `context` is the
  * source. The last read, which may be empty, also checks that the file is unchanged. */
 int source_read(void *context, void *buf, size_t len);
-
-/* Whether a file is still a regular one of that size and time (as date.h). 0, -ESTALE or -errno. */
-int source_unchanged(int fd, uint64_t size, int64_t mtime);
 
 /* The sentence for a source's error. */
 const char *source_error_text(int error);

@@ -1,6 +1,6 @@
 #include "pack/tool/import/tar_set.h"
 
-#include "base/date.h"
+#include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/import/sample_stream.h"
 #include "pack/tool/import/source.h"
@@ -72,12 +72,11 @@ static int begin_tar(struct tar_set *set, int fd, struct err *err)
  * asked. */
 static int check_unchanged(const struct tar_set *set, int result, struct err *err)
 {
-	const struct stat *st = &set->st;
 	int fd = set->own < 0 ? set->params.fd : set->own, r;
 
-	if (result == 0 || result == -EINTR || result == -ENOMEM || !S_ISREG(st->st_mode))
+	if (result == 0 || result == -EINTR || result == -ENOMEM || !S_ISREG(set->st.st_mode))
 		return result;
-	r = source_unchanged(fd, (uint64_t)st->st_size, date_of(st->st_mtim));
+	r = io_unchanged(fd, &set->st);
 	return r < 0 ? err_set(err, r, "%s", source_error_text(r)) : result;
 }
 

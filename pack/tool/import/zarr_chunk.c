@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define HEAD_MOST (8 + 4 * ZARR_RANK) /* bytes in front of a chunk */
 #define SNIFFED	  16		      /* bytes by which an image is known */
@@ -76,14 +75,13 @@ const char *zarr_image_open(int folder, const struct zarr_array *array, const ch
 {
 	uint8_t head[HEAD_MOST + SNIFFED];
 	uint64_t values;
-	struct stat st;
 	ssize_t n;
 
 	scope_close(&ret->fd);
 	ret->fd = openat(folder, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (ret->fd < 0 || fstat(ret->fd, &st) < 0)
+	if (ret->fd < 0 || fstat(ret->fd, &ret->st) < 0)
 		return errno == ELOOP ? "is a symbolic link" : strerror(errno);
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(ret->st.st_mode))
 		return "is no regular file";
 	n = io_pread(ret->fd, head, sizeof(head), 0);
 	if (n < 0)
@@ -91,9 +89,6 @@ const char *zarr_image_open(int folder, const struct zarr_array *array, const ch
 	if (zarr_chunk_head(array, head, (size_t)n, &ret->offset, &values) < 0)
 		return "has a damaged header";
 	ret->suffix = foreign_suffix(head + ret->offset, (size_t)n - ret->offset);
-	ret->whole = (uint64_t)st.st_size;
-	ret->size = ret->whole - ret->offset;
-	ret->mode = st.st_mode & 0777;
-	ret->mtime = st.st_mtim;
+	ret->size = (uint64_t)ret->st.st_size - ret->offset;
 	return ret->suffix ? NULL : "holds no image of a known kind";
 }

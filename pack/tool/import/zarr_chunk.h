@@ -4,8 +4,7 @@
 
 #include "base/buf.h"
 #include "pack/tool/import/zarr_meta.h"
-#include <sys/types.h>
-#include <time.h>
+#include <sys/stat.h>
 
 /* The dimension whose index is the i-th in a path. */
 static inline unsigned zarr_dimension(const struct zarr_array *array, unsigned i)
@@ -29,12 +28,10 @@ int zarr_chunk_head(const struct zarr_array *array, const uint8_t *head, size_t 
 
 struct zarr_image {
 	int fd;		    /* closed by the next zarr_image_open() */
+	struct stat st;	    /* of the chunk, when it was opened */
 	size_t offset;	    /* of its first byte */
 	uint64_t size;	    /* bytes from there on */
-	uint64_t whole;	    /* bytes of the chunk */
 	const char *suffix; /* as ".png" */
-	mode_t mode;	    /* permission bits of the chunk */
-	struct timespec mtime;
 };
 
 /* Opens a chunk and looks at its first bytes. Returns NULL, or what is wrong with it: "is a

@@ -1,6 +1,5 @@
 #include "pack/tool/import/zarr_stream.h"
 
-#include "base/date.h"
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/import/source.h"
@@ -98,8 +97,8 @@ static int give_chunk(struct zarr_stream *stream, uint64_t number, struct tar_en
 	*ret = (struct tar_entry){.kind = TAR_FILE,
 				  .path = stream->path.data,
 				  .target = "",
-				  .mode = image->mode,
-				  .mtime = image->mtime,
+				  .mode = image->st.st_mode & 0777,
+				  .mtime = image->st.st_mtim,
 				  .size = image->size};
 	return r;
 }
@@ -128,7 +127,7 @@ int zarr_stream_read(struct zarr_stream *stream, void *buf, size_t len, struct e
 	if (r == -ENODATA)
 		r = -ESTALE;
 	else if (r == 0)
-		r = source_unchanged(image->fd, image->whole, date_of(image->mtime));
+		r = io_unchanged(image->fd, &image->st);
 	return r < 0 ? err_set(err, r, "%s: %s", stream->chunk.data, source_error_text(r)) : 0;
 }
 

@@ -2,8 +2,8 @@
  *
  * An outage begins with a read that fails, and ends with the next one that succeeds, of whatever
  * part of the file. While it lasts, each thread repeats its read once a second. All are given up so
- * many seconds after it began, and those that come later fail at once: readers are held up once, not
- * for each file. A read that fails while another part of the file can be read is repeated only
+ * many seconds after it began, and those that come later fail at once: readers are held up once and
+ * not for each file. A read that fails while another part of the file can be read is repeated only
  * twice: that is no outage.
  *
  *	do {

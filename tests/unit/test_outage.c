@@ -72,8 +72,9 @@ static void an_outage_is_waited_for_once_and_both_its_ends_are_said(void **state
 	assert_int_equal(read_in_vain(outage, false), SECONDS + 1);
 	assert_int_equal(read_in_vain(outage, false), 1);
 	succeed(outage);
-	assert_string_equal(lines, "pack: Input/output error; reads are repeated for up to 30 s\n"
-				   "pack: can be read again, after 30 s\n");
+	assert_string_equal(lines,
+			    "pack: Input/output error; reads are repeated for up to 30 s\n"
+			    "pack: can be read again, after 30 s\n");
 	outage_free(outage);
 }
 
@@ -112,8 +113,9 @@ static void the_next_outage_is_said_as_well_though_nobody_saw_the_first_one_end(
 	lines[0] = '\0';
 	assert_int_equal(read_in_vain(outage, false), SECONDS + 1);
 	succeed(outage);
-	assert_string_equal(lines, "pack: Input/output error; reads are repeated for up to 30 s\n"
-				   "pack: can be read again, after 30 s\n");
+	assert_string_equal(lines,
+			    "pack: Input/output error; reads are repeated for up to 30 s\n"
+			    "pack: can be read again, after 30 s\n");
 	outage_free(outage);
 }
 

@@ -25,7 +25,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -157,14 +156,13 @@ static const char *storage_text(const struct mount *mount, const struct cache_st
 				char text[128])
 {
 	char type[64];
-	struct stat st = {0};
 
 	if (reader_hints(dataset_reader(mount->dataset)).far)
 		return "a server's, ranges";
 	/* A URL is not far only if all of it is in the disk cache. */
 	snprintf(text, 128, "%s, %s I/O",
-		 stat(mount->label.first, &st) == 0 ? mountpoint_fstype(st.st_dev, type)
-						    : "the disk cache",
+		 mount->label.device ? mountpoint_fstype(mount->label.device, type)
+				     : "the disk cache",
 		 stats->direct ? "direct" : "buffered");
 	return text;
 }

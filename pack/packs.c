@@ -7,6 +7,7 @@
 #include "pack/shard.h"
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define LIST_MOST	 (64 * MIB) /* of a list of packs or patterns */
 #define OPEN_AT_ONCE	 16	    /* packs: each may take some round trips */
@@ -212,11 +213,13 @@ static char *name_all(const struct opening *o, char *first)
 
 static int make_label(const struct opening *o, struct packs_label *ret)
 {
-	char *path = realpath(o->names.all[0].name, NULL);
+	const char *first = o->names.all[0].name;
+	char *path = realpath(first, NULL);
+	struct stat st;
 
-	ret->first = path ? path : strdup(o->shown[0]);
 	ret->name = name_all(o, strdup(o->shown[0]));
-	ret->path = ret->first ? name_all(o, strdup(ret->first)) : NULL;
+	ret->path = name_all(o, path ? path : strdup(o->shown[0]));
+	ret->device = stat(first, &st) == 0 ? st.st_dev : 0;
 	return ret->name && ret->path ? 0 : -ENOMEM;
 }
 
@@ -224,7 +227,6 @@ void packs_label_release(struct packs_label *label)
 {
 	free(label->name);
 	free(label->path);
-	free(label->first);
 	*label = (struct packs_label){0};
 }
 

@@ -5,6 +5,7 @@
 #include "pack/dataset.h"
 #include "pack/names.h"
 #include <stddef.h>
+#include <sys/types.h>
 
 struct packs_params {
 	const char *const *words; /* pack/names.h */
@@ -26,9 +27,9 @@ struct packs_params {
 
 /* The packs in a few words, without anything secret: "FIRST", or "FIRST and 14 more". */
 struct packs_label {
-	char *name;  /* as the user gave it */
-	char *path;  /* the same, absolute */
-	char *first; /* the path of the first */
+	char *name;   /* as the user gave it */
+	char *path;   /* the same, absolute */
+	dev_t device; /* of the first; 0: it is no local file */
 };
 
 void packs_label_release(struct packs_label *label);

@@ -58,6 +58,9 @@ class Gate:
     def open(self):
         self.opened.set()
 
+    def is_shut(self):
+        return not self.opened.is_set()
+
     def wait_for_reader(self):
         """Returns when a request waits at the shut gate."""
         assert self.waiting.acquire(timeout=PATIENCE), "nobody reads"
@@ -71,7 +74,7 @@ class Gate:
                     continue
                 return  # unmounted
             _, opcode, unique, node, *_ = IN_HEADER.unpack_from(request)
-            if opcode in self.gated and not self.opened.is_set():
+            if opcode in self.gated and self.is_shut():
                 self.waiting.release()
                 threading.Thread(target=self.answer_later, args=(opcode, unique, node, request),
                                  daemon=True).start()

@@ -125,6 +125,32 @@ def test_waiting_readers_do_not_hold_up_the_rest(small, place, mount, remembered
         behind.close()
 
 
+class GoneOnceMounted(Gate):
+    """Storage that hangs from the moment that something is mounted at `point`."""
+
+    point = None
+
+    def is_shut(self):
+        if self.point and is_mounted(self.point):
+            self.point = None
+            self.shut()
+        return super().is_shut()
+
+
+def test_storage_that_hangs_once_the_mount_is_made_does_not_hold_up_the_start(small, place, point):
+    with GoneOnceMounted(small[1].read_bytes(), place / "gate", remembered=False) as gate:
+        gate.point = point
+        mounted = foldfs.Mount(gate.path, point, ["--retry=0"])
+        with concurrent.futures.ThreadPoolExecutor(1) as threads:
+            try:
+                threads.submit(mounted.start).result(PATIENCE / 6)
+                want = sorted(os.listdir(small[0]))
+                assert sorted(threads.submit(os.listdir, point).result(PATIENCE / 6)) == want
+            finally:
+                gate.open()
+        mounted.close()
+
+
 def test_a_complete_copy_is_served_whatever_its_storage_does(small, place, mount):
     with Gate(small[1].read_bytes(), place / "gate", remembered=False) as gate:
         mounted = mount(gate.path, "-f", "--readahead=0", "--threads=2",

@@ -342,16 +342,31 @@ def test_options_of_folders_are_refused(source):
     assert "'--order' is for folders only" in create(source, "--order=shuffle:1", status=2).err
 
 
+def said_of_change(source, name, old, new, place):
+    """What create says where the file of this name changes behind its first 2 MiB."""
+    with Changing(old, place / "gate", 2 * MIB, new) as gate:
+        run("mount", "--bind", gate.path, source / name)
+        try:
+            said = create(source, status=1).err
+        finally:
+            run("umount", source / name)
+    assert not source.with_suffix(".lmdb").exists()
+    return said
+
+
 @is_root
 def test_a_chunk_that_changes_while_it_is_packed_is_refused(source, place):
     head = b"\xff\xd8\xff\xe0"
     old, new = (head + trees.noise(seed, 3 * MIB) for seed in range(2))
     zarr.images(source / "images", "2", [*files(1), old])
-    with Changing(old, place / "gate", 2 * MIB, new) as gate:
-        run("mount", "--bind", gate.path, source / "images/1.0.0")
-        try:
-            said = create(source, status=1).err
-        finally:
-            run("umount", source / "images/1.0.0")
+    said = said_of_change(source, "images/1.0.0", old, new, place)
     assert f"{source}: images/1.0.0: changed while it was being packed" in said
-    assert not source.with_suffix(".lmdb").exists()
+
+
+@is_root
+def test_labels_that_change_while_they_are_read_are_refused(source, place):
+    zarr.images(source / "images", "2", files(2))
+    zarr.labels(source / "labels", "2", [1, 2], "|u1", chunk=3 * MIB)
+    old, new = (source / "labels/0").read_bytes(), bytes([3]) * 3 * MIB
+    said = said_of_change(source, "labels/0", old, new, place)
+    assert f"{source}: labels/0: changed while it was being packed; pack it again when" in said

@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/foreign/tree.h"
+#include "pack/tool/import/source.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -29,7 +30,7 @@ int zarr_chunk_path(const char *folder, const struct zarr_array *array, uint64_t
 	return r;
 }
 
-int zarr_read_file(int folder, const char *path, uint64_t most, struct buf *ret)
+int zarr_read_file(int folder, const char *path, uint64_t most, struct buf *ret, struct err *err)
 {
 	SCOPE_CLOSE int fd = openat(folder, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
@@ -44,9 +45,11 @@ int zarr_read_file(int folder, const char *path, uint64_t most, struct buf *ret)
 	r = buf_reserve(ret, (size_t)st.st_size + 1);
 	if (r == 0)
 		r = io_pread_full(fd, ret->data + ret->len, (size_t)st.st_size, 0);
+	if (r == 0 || r == -ENODATA)
+		r = io_unchanged(fd, &st);
 	if (r == 0)
 		ret->len += (size_t)st.st_size;
-	return r;
+	return r == -ESTALE ? err_set(err, r, "%s", source_error_text(r)) : r;
 }
 
 int zarr_chunk_head(const struct zarr_array *array, const uint8_t *head, size_t len,

@@ -18,8 +18,9 @@ int zarr_chunk_path(const char *folder, const struct zarr_array *array, uint64_t
 		    struct buf *ret);
 
 /* Appends the whole file at a path below the folder; a link is not followed. Returns 0, -EFBIG (it
- * has over `most` bytes), -EINVAL (it is no regular file) or -errno. */
-int zarr_read_file(int folder, const char *path, uint64_t most, struct buf *ret);
+ * has over `most` bytes), -EINVAL (it is no regular file), -ESTALE with a sentence (it changed
+ * meanwhile) or -errno. */
+int zarr_read_file(int folder, const char *path, uint64_t most, struct buf *ret, struct err *err);
 
 /* How many bytes stand in front of the chunk that begins with `head`, and, if there are any, how
  * many values follow, which may be less than the chunk has. Returns 0 or -EBADMSG. */

@@ -52,7 +52,7 @@ static int read_chunk(struct zarr_labels *labels, uint64_t number, struct err *e
 		return r;
 	r = of->array.chunk[0] > CHUNK_MOST / of->array.width ? -EFBIG : 0;
 	if (r == 0)
-		r = zarr_read_file(labels->root, path.data, CHUNK_MOST, &packed);
+		r = zarr_read_file(labels->root, path.data, CHUNK_MOST, &packed, &why);
 	if (r == 0)
 		r = unpack(labels, &packed, &why);
 	if (r < 0 && r != -ENOENT)

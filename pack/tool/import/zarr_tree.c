@@ -21,7 +21,7 @@ static int read_meta(struct zarr_walk *walk, int folder, enum zarr_version versi
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	const char *name = zarr_meta_name(version);
 	struct err why = {0};
-	int r = zarr_read_file(folder, name, META_MOST, &text);
+	int r = zarr_read_file(folder, name, META_MOST, &text, &why);
 
 	if (r == -ENOENT)
 		return ZARR_NOTHING;

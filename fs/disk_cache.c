@@ -8,7 +8,7 @@
 struct disk_cache {
 	pthread_mutex_t lock; /* for threads; the store itself excludes other processes */
 	struct block_store *store;
-	struct buf readers; /* the readers, protected by lock until all are added */
+	struct buf readers; /* the readers, protected by lock until the packs are open */
 };
 
 int disk_cache_open(const char *spec, struct disk_cache **ret, struct err *err)
@@ -43,19 +43,45 @@ void disk_cache_free(struct disk_cache *disk)
 	free(disk);
 }
 
+static int list_reader(struct disk_cache *disk, struct reader *reader)
+{
+	SCOPE_LOCK(&disk->lock);
+	return buf_add(&disk->readers, &reader, sizeof(reader));
+}
+
+/* What lies beside a pack is read and closed while that is opened. */
+static void unlist_reader(void *context, struct reader *reader)
+{
+	struct disk_cache *disk = context;
+	struct reader **readers;
+	size_t i = 0, count;
+
+	SCOPE_LOCK(&disk->lock);
+	readers = BUF_ITEMS(&disk->readers, struct reader *);
+	count = BUF_COUNT(&disk->readers, struct reader *);
+	while (i < count && readers[i] != reader)
+		i++;
+	if (i == count)
+		return;
+	readers[i] = readers[count - 1];
+	disk->readers.len -= sizeof(reader);
+}
+
 int disk_cache_add(struct disk_cache *disk, const char *name, struct reader *far,
 		   struct reader **ret)
 {
-	const struct reader_blocks_params params = {
-		.store = disk->store, .name = name, .fill = true, .notice = log_notice_line};
+	const struct reader_blocks_params params = {.store = disk->store,
+						    .name = name,
+						    .fill = true,
+						    .notice = log_notice_line,
+						    .freed = unlist_reader,
+						    .context = disk};
 	struct reader *reader;
-	int r;
+	int r = reader_blocks_new(far, &params, &reader);
 
-	SCOPE_LOCK(&disk->lock);
-	r = reader_blocks_new(far, &params, &reader);
 	if (r < 0)
 		return r;
-	r = buf_add(&disk->readers, &reader, sizeof(reader));
+	r = list_reader(disk, reader);
 	if (r < 0) {
 		reader_free(reader);
 		return r;

@@ -15,8 +15,8 @@ int disk_cache_open(const char *spec, struct disk_cache **ret, struct err *err);
 int disk_cache_folder(const struct disk_cache *disk);
 void disk_cache_free(struct disk_cache *disk); /* after its readers; NULL is fine */
 
-/* A reader of the pack of this name that keeps a copy. Takes over `far`, even on failure. Returns 0
- * or -ENOMEM. */
+/* A reader of the pack of this name that keeps a copy; the cache forgets it when it is freed. Takes
+ * over `far`, even on failure. Returns 0 or -ENOMEM. */
 int disk_cache_add(struct disk_cache *disk, const char *name, struct reader *far,
 		   struct reader **ret);
 

@@ -458,6 +458,8 @@ static void copy_free(struct reader *reader)
 {
 	struct reader_blocks *copy = copy_of(reader);
 
+	if (copy->freed)
+		copy->freed(copy->context, reader);
 	close_copy(copy);
 	reader_free(copy->far);
 	free(copy->name);
@@ -500,6 +502,8 @@ int reader_blocks_new(struct reader *far, const struct reader_blocks_params *par
 	copy->store = params->store;
 	copy->name = name;
 	copy->notice = params->notice;
+	copy->freed = params->freed;
+	copy->context = params->context;
 	copy->fill = params->fill;
 	hints = reader_hints(far);
 	copy->far_waits = hints.remote && !hints.far;

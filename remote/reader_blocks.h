@@ -28,6 +28,9 @@ struct reader_blocks_params {
 	bool fill;		   /* fetches what is not read, see above */
 	/* Gets a line when the copy cannot be used, or can no longer be written to. May be NULL. */
 	void (*notice)(const char *line);
+	/* Called when the reader is freed. May be NULL. */
+	void (*freed)(void *context, struct reader *reader);
+	void *context; /* of freed() */
 };
 
 /* Takes over `far`, even on failure. Returns 0 or -errno. */

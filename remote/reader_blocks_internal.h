@@ -13,6 +13,8 @@ struct reader_blocks {
 	struct block_store *store;
 	char *name;
 	void (*notice)(const char *line);
+	void (*freed)(void *context, struct reader *reader);
+	void *context;	/* of freed() */
 	bool far_waits; /* to be asked for its identity: a file of a server that may be dead */
 	struct reader_identity known; /* of the far file, when its copy was opened */
 	/* What follows is NULL until the pack is known, and if there is no copy: */

@@ -327,6 +327,17 @@ def test_a_file_on_this_machine_is_fetched_as_well(container, shown, cache):
     assert disk["far_bytes"] == 0
 
 
+def test_what_lies_beside_a_copy_is_not_looked_at_once_it_was_read(place, shown, cache):
+    """It was freed; and it is no part of the copy, which is complete without it."""
+    images = {f"{number}": b"\x89PNG\r\n\x1a\n" + trees.noise(number, 9000) for number in range(3)}
+    pack = foreign.make_lmdb(place / "GT.lmdb", [(k.encode(), v) for k, v in images.items()])
+    (pack / "meta_info.txt").write_text("".join(f"{name}.png (48,50,3) 1\n" for name in images))
+    fetch(cache, pack)
+    tree, disk = shown(pack, f"--cache-dir={cache}")
+    assert tree == {f"{name}.png": image for name, image in images.items()}
+    assert disk["state"] == "complete"
+
+
 def test_an_interrupted_fetch_goes_on(web, cache, shown):
     path = web.folder / "files.tar"
     files = {f"{number:04}.jpg": photo(number, 700_000) for number in range(100)}

@@ -18,9 +18,10 @@
 #include <sys/random.h>
 #include <xxhash.h>
 
-#define OUTAGE_NS (2 * CLOCK_SECOND) /* without a success before the user is told */
-#define HOPS	  5		     /* redirects of one request, at most */
-#define TAG	  512		     /* bytes of an ETag, or a date */
+#define OUTAGE_NS (2 * CLOCK_SECOND)  /* without a success before the user is told */
+#define AGAIN_NS  (60 * CLOCK_SECOND) /* between two lines about reads that were given up */
+#define HOPS	  5		      /* redirects of one request, at most */
+#define TAG	  512		      /* bytes of an ETag, or a date */
 #define HEADER	  (TAG + 64)
 #define RANGE	  64
 
@@ -42,6 +43,7 @@ struct object {
 	char *redirect;		/* where the object's URL redirects to; NULL: nowhere */
 	uint64_t failing_since; /* since when nothing has succeeded, ns; 0: nothing has failed */
 	bool said;		/* the user was told */
+	uint64_t given_up;	/* when the user was last told that a read was, ns; 0: never */
 	uint64_t random;
 };
 
@@ -292,19 +294,22 @@ static void note_success(struct object *object)
 	http_hurry(object->http);
 }
 
-/* While a pack is being opened, the caller reports the error. */
+/* While a pack is being opened, the caller reports the error. A server that refuses some requests
+ * must not fill the log. */
 static void note_end(struct object *object, const struct err *why, int error)
 {
-	bool said = object->said;
+	uint64_t now = clock_ns();
 
 	pthread_mutex_lock(&object->lock);
 	object->why = *why;
 	pthread_mutex_unlock(&object->lock);
-	if (said || error == -ESTALE || error == -ECANCELED || !is_open(object))
+	if (object->said || error == -ESTALE || error == -ECANCELED || !is_open(object) ||
+	    (object->given_up && now - object->given_up < AGAIN_NS))
 		return;
 	object->said = true;
+	object->given_up = now;
 	if (!object->failing_since)
-		object->failing_since = clock_ns();
+		object->failing_since = now;
 	say(object, "%s", why->text);
 }
 

@@ -528,6 +528,15 @@ def test_what_is_refused_in_mid_epoch_is_an_error_until_it_is_not(data, serve, m
     assert mounted.log().count(said) == 1
 
 
+def test_a_server_that_refuses_every_second_request_does_not_fill_the_log(data, serve, mount):
+    server = serve(access="if n > 3 and n % 2 == 0 then return ngx.exit(404) end")
+    mounted = mount(server.url("x.lmdb"), "-f", *FRESH)
+    assert set(epoch(data, mounted, pattern="c0/*")) == {"right", "EIO"}
+    mounted.close()
+    log = mounted.log()
+    assert log.count("not found") == log.count("answers again") == 1
+
+
 @pytest.mark.parametrize("older", [100, 0], ids=["ETag", "checksums"])
 def test_an_object_replaced_in_mid_epoch_is_never_mixed(data, serve, mount, place, older):
     """nginx makes the ETag of size and second; without a difference, checksums see it."""

@@ -240,7 +240,7 @@ static bool has_room(const struct block_filler *filler)
 	uint64_t used = blocks_used(filler->params.blocks);
 	uint64_t missing = used < size ? size - used : 0;
 
-	return block_store_room(filler->params.store, missing) >= missing;
+	return block_store_has_room(filler->params.store, missing);
 }
 
 /* Returns the state after it. */

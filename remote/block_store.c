@@ -245,15 +245,19 @@ static uint64_t used_by_all(const struct block_store *store)
 	return used;
 }
 
-static uint64_t room_now(const struct block_store *store)
+/* Bytes; below 0, so many are to be freed before there is any. */
+static int64_t room_now(const struct block_store *store)
 {
 	struct statvfs fs;
-	uint64_t room;
+	int64_t room, bound;
 
 	if (fstatvfs(store->fd, &fs) < 0)
 		return 0;
-	room = sub_sat(fs.f_bavail, fs.f_blocks / FREE_PART) * fs.f_frsize;
-	return store->most ? min(room, sub_sat(store->most, used_by_all(store))) : room;
+	room = ((int64_t)fs.f_bavail - (int64_t)(fs.f_blocks / FREE_PART)) * (int64_t)fs.f_frsize;
+	if (!store->most)
+		return room;
+	bound = (int64_t)store->most - (int64_t)used_by_all(store);
+	return room < bound ? room : bound;
 }
 
 /* Reads the key that a link in names/ leads to. */
@@ -280,13 +284,22 @@ static void forget_names(const struct block_store *store, const char *key)
 			unlinkat(dirfd(dir), entry->d_name, 0);
 }
 
+static bool is_in_use(const struct block_store *store, const char *key)
+{
+	SCOPE_CLOSE int data = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%.32s/data", key);
+	data = openat(store->fd, path, O_RDONLY | O_CLOEXEC);
+	return data >= 0 && flock(data, LOCK_EX | LOCK_NB) < 0;
+}
+
 /* Removes a copy, unless somebody has it open. */
 static bool remove_copy(const struct block_store *store, const char *key)
 {
 	SCOPE_CLOSE int folder = openat(store->fd, key, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	SCOPE_CLOSE int data = folder < 0 ? -1 : openat(folder, "data", O_RDONLY | O_CLOEXEC);
 
-	if (data >= 0 && flock(data, LOCK_EX | LOCK_NB) < 0)
+	if (is_in_use(store, key))
 		return false;
 	unlinkat(folder, "data", 0);
 	unlinkat(folder, "map", 0);
@@ -332,22 +345,46 @@ static size_t list_copies(const struct block_store *store, struct buf *all)
 	return count;
 }
 
-uint64_t block_store_room(struct block_store *store, uint64_t wanted)
+/* What copies take that nobody has open. */
+static uint64_t used_by_unused(const struct block_store *store, const struct candidate *copies,
+			       size_t count)
+{
+	uint64_t used = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!is_in_use(store, copies[i].key))
+			used += used_by(store, copies[i].key);
+	return used;
+}
+
+/* `all`: less than wanted is of no use. */
+static uint64_t make_room(struct block_store *store, uint64_t wanted, bool all)
 {
 	SCOPE(buf_release) struct buf copies = BUF_INIT;
 	SCOPE_STORE(store);
-	uint64_t room = room_now(store);
+	int64_t room = room_now(store), most = (int64_t)min(wanted, INT64_MAX);
 	const struct candidate *next;
-	size_t count;
+	size_t count = 0;
 
-	if (room >= wanted)
-		return wanted;
-	count = list_copies(store, &copies);
+	if (room < most)
+		count = list_copies(store, &copies);
 	next = BUF_ITEMS(&copies, const struct candidate);
-	for (size_t i = 0; room < wanted && i < count; i++)
+	if (all && room + (int64_t)used_by_unused(store, next, count) < most)
+		count = 0;
+	for (size_t i = 0; room < most && i < count; i++)
 		if (remove_copy(store, next[i].key))
 			room = room_now(store);
-	return min(room, wanted);
+	return room < 0 ? 0 : min((uint64_t)room, wanted);
+}
+
+uint64_t block_store_room(struct block_store *store, uint64_t wanted)
+{
+	return make_room(store, wanted, false);
+}
+
+bool block_store_has_room(struct block_store *store, uint64_t bytes)
+{
+	return make_room(store, bytes, true) >= bytes;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

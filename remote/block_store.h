@@ -37,6 +37,9 @@ int block_store_blocks(struct block_store *store, const char *key, uint64_t size
 /* How many of `wanted` bytes may be written now. If that helps, removes copies that nobody has
  * open. */
 uint64_t block_store_room(struct block_store *store, uint64_t wanted);
+/* Whether all of `bytes` may be written now. Removes such copies only if that makes room for all.
+ */
+bool block_store_has_room(struct block_store *store, uint64_t bytes);
 
 /* Remembers which copy belongs to a name (a path or a URL); and opens that copy by itself: 0,
  * -ENOENT if it is not complete, or -errno. */

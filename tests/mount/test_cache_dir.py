@@ -340,6 +340,12 @@ def test_fetch_takes_several_packs_and_none_makes_room_for_the_next(bulk, images
     assert (max(copies(cache), key=used) / "data").read_bytes() == bulk[1].read_bytes()
 
 
+def test_no_copy_is_removed_for_a_pack_that_does_not_fit_all_the_same(bulk, images, cache):
+    fetch(cache, images[1])
+    assert "no room" in fetch(cache, bulk[1], size="10M", status=1).err
+    assert images[1].read_bytes() in [(copy / "data").read_bytes() for copy in copies(cache)]
+
+
 def test_fetch_mends_a_damaged_copy(bulk, cache, point):
     fetch(cache, bulk[1])
     (copy,) = copies(cache)

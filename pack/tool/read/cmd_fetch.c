@@ -85,7 +85,7 @@ static int begin_sums(void *context, uint64_t bytes)
 
 	reader_blocks_stats(fetch->reader, &stats);
 	missing = stats.size > stats.cached ? stats.size - stats.cached : 0;
-	if (stats.open && block_store_room(fetch->store, missing) < missing) {
+	if (stats.open && !block_store_has_room(fetch->store, missing)) {
 		fetch->refused = true;
 		return refuse_room(fetch, &stats);
 	}

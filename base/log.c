@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "base/io.h"
+#include "base/utf8.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -51,13 +52,13 @@ void log_to_file(int fd)
  * a NUL. Returns the length. */
 static size_t mask(const char *text, char *line, size_t room)
 {
-	size_t len = 0;
+	size_t len = 0, control = 0;
 
 	for (; *text && len + sizeof("\\ooo\n") <= room; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < 0x20 || c == 0x7f)
-			len += (size_t)snprintf(line + len, room - len, "\\%03o", c);
+		control = control > 1 ? control - 1 : utf8_control(text);
+		if (control)
+			len += (size_t)snprintf(line + len, room - len, "\\%03o",
+						(unsigned char)*text);
 		else
 			line[len++] = *text;
 	}

@@ -41,3 +41,12 @@ size_t utf8_decode(const char *data, size_t len, uint32_t *ret)
 	*ret = code;
 	return need;
 }
+
+size_t utf8_control(const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+
+	if (c[0] < 0x20 || c[0] == 0x7f)
+		return c[0] != '\0';
+	return c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
+}

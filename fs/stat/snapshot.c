@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "base/utf8.h"
 #include <errno.h>
 #include <json-c/json.h>
 #include <json-c/json_visit.h>
@@ -16,16 +17,6 @@ static void scope_tokener(struct json_tokener **tokener)
 		json_tokener_free(*tokener);
 }
 
-/* How many bytes at `text` make up a control character: a terminal obeys U+0080..U+009F, too. */
-static int control_length(const char *text)
-{
-	const unsigned char *c = (const unsigned char *)text;
-
-	if (c[0] < 0x20 || c[0] == 0x7f)
-		return 1;
-	return c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
-}
-
 static int escape_text(struct json_object *text, int flags, struct json_object *parent,
 		       const char *key, size_t *index, void *arg)
 {
@@ -36,9 +27,9 @@ static int escape_text(struct json_object *text, int flags, struct json_object *
 	if (!json_object_is_type(text, json_type_string))
 		return JSON_C_VISIT_RETURN_CONTINUE;
 	for (const char *c = json_object_get_string(text); *c && r == 0;) {
-		int control = control_length(c);
+		size_t control = utf8_control(c);
 
-		for (int i = 0; i < (control ? control : 1) && r == 0; i++)
+		for (size_t i = 0; i < (control ? control : 1) && r == 0; i++)
 			r = buf_addf(&shown, control ? "\\%03o" : "%c", (unsigned char)*c++);
 	}
 	if (r < 0 || (shown.len && !json_object_set_string(text, shown.data)))

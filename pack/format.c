@@ -17,7 +17,8 @@
  *	 80  16 bytes id
  *	 96  7 x u64 LMDB state
  *	152  sections: u64 offset, bytes, count, checksum; u32 width, u32 zero
- *	  :    up to 98 of them
+ *	  :    up to 97 of them
+ *	4064 u64 inputs that were left out
  *	4072 16 bytes content id
  *	4088 u64 XXH3-64 of all before
  */
@@ -30,7 +31,8 @@
 #define SUPER_SECTION_BYTES 40
 #define SUPER_CHECKSUM	    (FORMAT_SUPER_BYTES - 8)
 #define SUPER_CONTENT_ID    (SUPER_CHECKSUM - FORMAT_ID_BYTES)
-#define SUPER_SECTIONS_MAX  ((SUPER_CONTENT_ID - SUPER_SECTIONS) / SUPER_SECTION_BYTES)
+#define SUPER_LEFT_OUT	    (SUPER_CONTENT_ID - 8)
+#define SUPER_SECTIONS_MAX  ((SUPER_LEFT_OUT - SUPER_SECTIONS) / SUPER_SECTION_BYTES)
 
 static const char key_super[] = "\0foldfs";
 static const char key_part[] = "\0part.";
@@ -108,6 +110,7 @@ void format_super_encode(const struct format_super *super, uint8_t out[FORMAT_SU
 	le_put32(out + 12, SECTION_COUNT);
 	put_fields(out + SUPER_HEAD, super, FIELDS(head_fields));
 	memcpy(out + SUPER_ID, super->id, sizeof(super->id));
+	le_put64(out + SUPER_LEFT_OUT, super->left_out);
 	memcpy(out + SUPER_CONTENT_ID, super->content_id, sizeof(super->content_id));
 	put_fields(out + SUPER_LMDB, super, FIELDS(lmdb_fields));
 	for (size_t i = 0; i < SECTION_COUNT; i++) {
@@ -161,6 +164,7 @@ int format_super_decode(const uint8_t *data, size_t len, struct format_super *re
 	super.version = le_get32(data + 8);
 	get_fields(data + SUPER_HEAD, &super, FIELDS(head_fields));
 	memcpy(super.id, data + SUPER_ID, sizeof(super.id));
+	super.left_out = le_get64(data + SUPER_LEFT_OUT);
 	memcpy(super.content_id, data + SUPER_CONTENT_ID, sizeof(super.content_id));
 	get_fields(data + SUPER_LMDB, &super, FIELDS(lmdb_fields));
 	for (size_t i = 0; i < SECTION_COUNT; i++) {

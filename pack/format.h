@@ -120,6 +120,7 @@ struct format_super {
 	uint64_t bytes;			     /* of all files, each once, aliases too */
 	uint8_t id[FORMAT_ID_BYTES];	     /* of paths, kinds, modes, times and bytes */
 	uint8_t content_id[FORMAT_ID_BYTES]; /* of paths and bytes; zero: not recorded */
+	uint64_t left_out;		     /* inputs; 0 where it was not recorded */
 	struct format_lmdb_state lmdb;
 	struct format_section_ref sections[SECTION_COUNT];
 };

@@ -171,10 +171,10 @@ void builder_name(const struct builder *builder, uint32_t id, char ret[FORMAT_NA
 /* Sets path to that of an entry, NUL-ended. 0 or -ENOMEM. */
 int builder_path(const struct builder *builder, uint32_t id, struct buf *path);
 
-/* Writes the index, syncs, and gives the pack its name. Every file must be stored or dropped (else
- * -EINVAL), and no two entries of a directory may have one name (-EEXIST). -ESTALE: an interrupted
- * finish wrote another index, or files are missing that were stored. Nothing can be added
- * afterwards. */
-int builder_finish(struct builder *builder, struct builder_summary *ret, struct err *err);
+/* Writes the index and the number of inputs left out, syncs, and gives the pack its name. Every
+ * file must be stored or dropped (else -EINVAL), and no two names in a directory equal (-EEXIST).
+ * -ESTALE: a run before wrote another index, or files are missing. Nothing can be added then. */
+int builder_finish(struct builder *builder, uint64_t left_out, struct builder_summary *ret,
+		   struct err *err);
 
 #endif

@@ -255,11 +255,12 @@ static void summarise(const struct builder *builder, const struct format_super *
 	format_id_text(super->content_id, ret->content_id);
 }
 
-int builder_finish(struct builder *builder, struct builder_summary *ret, struct err *err)
+int builder_finish(struct builder *builder, uint64_t left_out, struct builder_summary *ret,
+		   struct err *err)
 {
 	SCOPE(index_release) struct index index = {0};
 	struct builder_summary summary = {0};
-	struct format_super super = {0};
+	struct format_super super = {.left_out = left_out};
 	int r;
 
 	summarise_aliases(builder, &summary);

@@ -62,6 +62,6 @@ void small_pack_make(char *path)
 	close(fd);
 	add_folder(builder, "a");
 	add_folder(builder, "b");
-	must(builder_finish(builder, &summary, &err) == 0);
+	must(builder_finish(builder, 0, &summary, &err) == 0);
 	builder_free(builder);
 }

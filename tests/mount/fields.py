@@ -23,8 +23,8 @@ SUPER = {"magic": (0, 8), "version": (8, 4), "sections": (12, 4), "compat": (16,
          "incompat": (24, 8), "entries": (32, 8), "files": (40, 8), "directories": (48, 8),
          "symlinks": (56, 8), "hardlinks": (64, 8), "bytes": (72, 8), "id": (80, 8),
          "txnid": (96, 8), "root": (104, 8), "last": (112, 8), "branch": (120, 8),
-         "leaf": (128, 8), "overflow": (136, 8), "records": (144, 8), "content-id": (4072, 8),
-         "sum": (4088, 8)}
+         "leaf": (128, 8), "overflow": (136, 8), "records": (144, 8), "left-out": (4064, 8),
+         "content-id": (4072, 8), "sum": (4088, 8)}
 SECTION = {"offset": (0, 8), "bytes": (8, 8), "count": (16, 8), "sum": (24, 8), "width": (32, 4)}
 PAGES = {"number": (0, 8), "flags": (10, 2), "lower": (12, 2), "upper": (14, 2),
          "pointer": (16, 2)}

@@ -165,7 +165,7 @@ def test_each_field_of_the_lmdb(own, field, value):
 
 # With checksums that are right: (field, value): what cannot be.
 BY_MEANING = {
-    ("super.sections", 14): "damaged superblock: 14 sections, not 15 to 98",
+    ("super.sections", 14): "damaged superblock: 14 sections, not 15 to 97",
     ("super.entries", 0): "damaged superblock: 0 entries",
     ("super.entries", 127): "damaged superblock: section name-end has a wrong shape",
     ("super.size.width", 3): "damaged superblock: section size has a wrong shape",

@@ -112,8 +112,7 @@ def create(src, pack, *options, status=4, **more):
 def goes_on(src, pack, want):
     """Goes on to the end, and holds the pack against the one that is wanted. How many files the
     run began behind. One that was killed as its last act has nothing left to do."""
-    was_finished = pack.exists()
-    done = create(src, pack, "--resume", status=0 if was_finished else 4)
+    done = create(src, pack, "--resume")
     assert "needed, only" not in done.err
     assert filecmp.cmp(pack, want, shallow=False)
     assert not partial(pack).exists() and not journal(pack).exists()
@@ -442,17 +441,18 @@ def test_where_nothing_was_begun_resume_begins(src, pack, want):
     assert goes_on(src, pack, want) == 0
 
 
-def test_a_finished_pack_is_left_as_it_is(src, pack, want):
+def test_a_finished_pack_is_left_as_it_is_and_says_what_it_left_out(src, pack, want):
     shutil.copy(want, pack)
     write(journal(pack), b"of a run that was killed right behind its rename")
-    done = create(src, pack, "--resume", status=0)
+    done = create(src, pack, "--resume")
     assert f"{pack}: finished already" in done.err
+    assert f"{pack}: 1 of the inputs left out" in done.err
     assert not journal(pack).exists()
-    done = create(src, pack, "--resume", "--json", "-q", status=0)
+    done = create(src, pack, "--resume", "--json", "-q")
     assert done.err == ""
     summary = json.loads(done.out)
     assert summary["id"] == json.loads(run(FOLDPACK, "info", "--json", pack).out)["id"]
-    assert summary["bytes_out"] == pack.stat().st_size
+    assert summary["bytes_out"] == pack.stat().st_size and summary["skipped"] == 1
     pack.unlink()
     pack.write_bytes(b"something else")
     done = create(src, pack, "--resume", status=1)

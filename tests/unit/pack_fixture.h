@@ -203,7 +203,7 @@ static inline uint32_t add_alias(struct fixture *f, uint32_t parent, const char 
 
 static inline void finish(struct fixture *f)
 {
-	int r = builder_finish(f->builder, &f->summary, &f->err);
+	int r = builder_finish(f->builder, 0, &f->summary, &f->err);
 
 	if (r < 0)
 		fail_msg("builder_finish: %s", err_text(&f->err, r));

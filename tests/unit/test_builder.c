@@ -307,7 +307,7 @@ static void a_file_without_its_bytes_stops_the_finish(void **state)
 	start(f);
 	dir = add_dir(f, BUILDER_ROOT, "dir");
 	add_name(f, dir, "forgotten");
-	assert_int_equal(builder_finish(f->builder, &f->summary, &f->err), -EINVAL);
+	assert_int_equal(builder_finish(f->builder, 0, &f->summary, &f->err), -EINVAL);
 	expect_sentence(f, "'dir/forgotten': was added, but never stored");
 	builder_free(f->builder);
 	f->builder = NULL;
@@ -323,7 +323,7 @@ static void a_hard_link_to_a_dropped_file_stops_the_finish(void **state)
 	id = add_name(f, BUILDER_ROOT, "a");
 	add_link(f, BUILDER_ROOT, "b", id);
 	builder_drop(f->builder, id);
-	assert_int_equal(builder_finish(f->builder, &f->summary, &f->err), -EINVAL);
+	assert_int_equal(builder_finish(f->builder, 0, &f->summary, &f->err), -EINVAL);
 	expect_sentence(f, "'b': is a hard link to a file that was left out");
 }
 
@@ -410,7 +410,7 @@ static void two_entries_of_one_name_are_refused_at_the_end(void **state)
 	dir = add_dir(f, BUILDER_ROOT, "d");
 	add_dir(f, dir, "same");
 	add_file(f, dir, "same", 5);
-	assert_int_equal(builder_finish(f->builder, &f->summary, &f->err), -EEXIST);
+	assert_int_equal(builder_finish(f->builder, 0, &f->summary, &f->err), -EEXIST);
 	expect_sentence(f, "'d/same': there are two of this name");
 }
 
@@ -491,7 +491,7 @@ static void a_pack_that_appeared_meanwhile_is_kept_and_the_work_too(void **state
 	assert_done(new_builder(f, false));
 	add_file(f, BUILDER_ROOT, "x", 5);
 	write_text(f->path, "faster");
-	assert_int_equal(builder_finish(f->builder, &f->summary, &f->err), -EEXIST);
+	assert_int_equal(builder_finish(f->builder, 0, &f->summary, &f->err), -EEXIST);
 	builder_free(f->builder);
 	f->builder = NULL;
 	expect_text(f->path, "faster");
@@ -585,7 +585,7 @@ static void a_small_pack_that_only_wants_its_name_is_gone_on_with(void **state)
 		assert_done(new_builder(f, false));
 		add_file(f, BUILDER_ROOT, "x", 5);
 		write_text(f->path, "in the way");
-		_exit(builder_finish(f->builder, &f->summary, &f->err) != -EEXIST);
+		_exit(builder_finish(f->builder, 0, &f->summary, &f->err) != -EEXIST);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -707,7 +707,7 @@ static int fill_up(struct fixture *f)
 		r = store_bytes(f, add_name(f, BUILDER_ROOT, name), name, 100 * KIB, 0);
 	}
 	if (r == 0)
-		r = builder_finish(f->builder, &f->summary, &f->err);
+		r = builder_finish(f->builder, 0, &f->summary, &f->err);
 	builder_free(f->builder);
 	f->builder = NULL;
 	return r;

@@ -88,6 +88,7 @@ static struct format_super a_super(void)
 				     .bytes = 1ull << 40,
 				     .id = "0123456789abcde",
 				     .content_id = "fedcba987654321",
+				     .left_out = 12,
 				     .lmdb = {1, 2, 3, 4, 5, 6, 7}};
 
 	for (unsigned i = 0; i < SECTION_COUNT; i++)
@@ -139,6 +140,7 @@ static void the_superblock_lies_on_disk_as_the_format_page_says(void **state)
 	assert_int_equal(le_get64(data + 144), 7);
 	assert_int_equal(le_get64(data + 152 + 40 * 14), 1014);
 	assert_int_equal(le_get32(data + 152 + 40 * 14 + 32), 8);
+	assert_int_equal(le_get64(data + 4064), 12);
 	assert_memory_equal(data + 4072, "fedcba987654321", 16);
 	assert_int_equal(le_get64(data + 4088), XXH3_64bits(data, 4088));
 }

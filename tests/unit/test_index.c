@@ -60,7 +60,7 @@ static void a_damaged_superblock_is_refused(void **state)
 	static const struct damaged cases[] = {
 		{"super.magic", 0, -EBADMSG, "damaged superblock: bad magic"},
 		{"super.section_count", 14, -EBADMSG,
-		 "damaged superblock: 14 sections, not 15 to 98"},
+		 "damaged superblock: 14 sections, not 15 to 97"},
 		{"super.entries", 0, -EBADMSG, "damaged superblock: 0 entries"},
 		{"super.entries", 1ull << 32, -EBADMSG, "damaged superblock: 4294967296 entries"},
 		{"super.entries", 9, -EBADMSG,

@@ -167,7 +167,7 @@ static int build_on(struct fixture *f, struct build *build)
 		return r;
 	if (build->rival)
 		assert_done(mknod(f->path, S_IFREG | 0600, 0));
-	return builder_finish(f->builder, &f->summary, &f->err);
+	return builder_finish(f->builder, 0, &f->summary, &f->err);
 }
 
 static void let_go(struct fixture *f)
@@ -487,7 +487,7 @@ static void files_that_are_gone_at_the_end_are_told(void **state)
 	assert_done(builder_drop(f->builder, id));
 	let_go(f);
 	assert_done(build_new(f, &whole, true));
-	assert_int_equal(builder_finish(f->builder, &f->summary, &f->err), -ESTALE);
+	assert_int_equal(builder_finish(f->builder, 0, &f->summary, &f->err), -ESTALE);
 	assert_string_equal(f->err.text, "files are gone that were packed before the interruption");
 }
 
@@ -802,7 +802,7 @@ static int build_big(struct fixture *f, struct big big)
 	id = add_name(f, BUILDER_ROOT, "c");
 	if (builder_resumed(f->builder, id, 3, &past, &f->err) == 0)
 		store(f, id, "c", 100000);
-	return builder_finish(f->builder, &f->summary, &f->err);
+	return builder_finish(f->builder, 0, &f->summary, &f->err);
 }
 
 static void a_file_in_parts_is_gone_on_with(void **state)

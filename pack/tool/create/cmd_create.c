@@ -332,13 +332,18 @@ static int status_of(int error)
 	}
 }
 
+static int status_of_done(const struct create *create)
+{
+	return create->counts.skipped ? EXIT_SKIPPED : EXIT_DONE;
+}
+
 static int say_finished(struct create *create)
 {
 	int status = create_say_finished(create);
 
 	if (status == EXIT_DONE && !create->options.dry_run)
 		builder_tidy(create->pack);
-	return status;
+	return status == EXIT_DONE ? status_of_done(create) : status;
 }
 
 /* Makes one pack, of all of SOURCE or of a slice. Returns an exit status. */
@@ -350,7 +355,7 @@ static int create_pack(struct create *create)
 		return say_finished(create);
 	r = run_create(create);
 	if (r == 0)
-		return create->counts.skipped ? EXIT_SKIPPED : EXIT_DONE;
+		return status_of_done(create);
 	if (r == -EINTR)
 		return interrupted(create);
 	leave_create(create);

@@ -151,7 +151,7 @@ int create_name_rest(struct create *create);
  * that was asked for. 0, CREATE_REPORTED or -ENOMEM. */
 int create_finish(struct create *create);
 /* Prints that PACK is finished; or that it was made with other options or of another folder, where
- * some of its files are looked for by size and time. Returns an exit status. */
+ * some of its files are looked for by size and time. Sets counts.skipped. An exit status. */
 int create_say_finished(struct create *create);
 /* Prints what an interrupted run left to go on with; false: nothing. */
 bool create_say_kept(struct create *create, const char *words);

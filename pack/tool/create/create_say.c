@@ -427,6 +427,15 @@ static int print_summary_json(const struct create *create, const struct builder_
 	return cmd_print_json(&json, &text);
 }
 
+static void say_skipped(const struct create *create)
+{
+	char count[SIZE_TEXT];
+
+	if (create->counts.skipped)
+		log_notice("%s: %s of the inputs left out", create->pack,
+			   count_format(create->counts.skipped, count));
+}
+
 static void print_summary(const struct create *create, const struct builder_summary *summary,
 			  double seconds)
 {
@@ -454,9 +463,7 @@ static void print_summary(const struct create *create, const struct builder_summ
 	if (create->counts.kept)
 		log_notice("%s: %s of them bad, and packed anyway", create->pack,
 			   count_format(create->counts.kept, files));
-	if (create->counts.skipped)
-		log_notice("%s: %s of the inputs left out", create->pack,
-			   count_format(create->counts.skipped, files));
+	say_skipped(create);
 }
 
 int create_finish(struct create *create)
@@ -471,7 +478,7 @@ int create_finish(struct create *create)
 	import_free(steal_ptr(&create->import));
 	entry_table_release(&create->stored);
 	malloc_trim(0);
-	r = builder_finish(create->builder, &summary, &err);
+	r = builder_finish(create->builder, create->counts.skipped, &summary, &err);
 	if (r < 0)
 		return create_fail(create, r, &err);
 	progress_clear(&create->progress);
@@ -581,11 +588,13 @@ int create_say_finished(struct create *create)
 	summary.files = info->super->files;
 	summary.bytes = create->counts.bytes_in = info->super->bytes;
 	summary.pack_bytes = info->pack_bytes;
+	create->counts.skipped = info->super->left_out;
 	memcpy(summary.id, info->id, sizeof(summary.id));
 	r = dataset_content_id(dataset, summary.content_id);
 	if (r < 0)
 		return cmd_status(create->pack, r, NULL);
 	log_notice("%s: finished already; nothing to resume, id %s", create->pack, summary.id);
+	say_skipped(create);
 	if (create->options.json && print_summary_json(create, &summary, 0) < 0)
 		return EXIT_FAILED;
 	return exit_finish(EXIT_DONE);

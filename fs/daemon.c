@@ -8,13 +8,19 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+/* Signals that have come meanwhile end the parent of a daemon that is not there. */
 static _Noreturn void wait_for_status(int socket, pid_t child)
 {
 	unsigned char status;
 	int how = 0;
+	sigset_t none;
 
-	if (io_read(socket, &status, 1) == 1)
+	if (io_read(socket, &status, 1) == 1) {
+		sigemptyset(&none);
+		if (status)
+			sigprocmask(SIG_SETMASK, &none, NULL);
 		_exit(status);
+	}
 	waitpid(child, &how, 0);
 	if (WIFSIGNALED(how))
 		log_error("the daemon was killed by signal %d while it started", WTERMSIG(how));

@@ -428,6 +428,20 @@ static void enter_sandbox(const struct program *program)
 		   held & SANDBOX_SECCOMP ? ", no calls that are not needed (seccomp)" : "");
 }
 
+/* Whether a signal has come for a daemon that nobody has been told of: as ^C of a terminal, which
+ * all processes of a group get. */
+static bool is_interrupted(const struct program *program)
+{
+	const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	sigset_t pending;
+
+	sigpending(&pending);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (program->daemon.parent >= 0 && sigismember(&pending, ends[i]))
+			return true;
+	return false;
+}
+
 /* What COMMAND keeps. */
 static int leave_privileges(struct program *program, struct err *err)
 {
@@ -457,6 +471,8 @@ static int serve_mount(struct program *program, struct err *err)
 	r = leave_privileges(program, err);
 	if (r == 0)
 		r = session_serve(program->session, err);
+	if (r == 0 && is_interrupted(program))
+		r = err_set(err, -EINTR, "interrupted, and not mounted");
 	if (r < 0) {
 		command_cancel(&program->command);
 		unmount_or_say(&program->mountpoint);

@@ -2,6 +2,7 @@
 signals at every moment of their start and their end. Each moment has one of the outcomes that
 doc/faults.md promises."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -122,6 +123,23 @@ def test_a_signal_at_any_moment_of_a_start_ends_it_or_comes_too_late(small, poin
             assert foldfs.wait_for(daemon) in (0, -signo)
         assert process.returncode or daemon, "started, but no daemon is there"
         assert not is_mounted(point) and not foldfs.daemon_of(point)
+
+
+@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_all_its_processes_ends_a_start_or_finds_the_mount_made(small, point, signo):
+    """As ^C of a terminal, which the daemon gets as well until it has detached."""
+    for seconds in moments(20, 0.02):
+        with subprocess.Popen([FOLDFS, "-q", "--grace=0", small[1], point],
+                              start_new_session=True) as process:
+            time.sleep(seconds)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signo)
+            status = process.wait(PATIENCE)
+        assert status in (0, -signo)
+        assert is_mounted(point) == (status == 0), seconds
+        if status == 0:
+            foldfs.unmount(point)
+        foldfs.wait_until(lambda: not foldfs.daemon_of(point))
 
 
 @pytest.mark.parametrize("steps", STEPS)

@@ -140,6 +140,8 @@ int io_unchanged(int fd, const struct stat *before)
 {
 	struct stat now;
 
+	if (!S_ISREG(before->st_mode))
+		return 0;
 	if (fstat(fd, &now) < 0)
 		return -errno;
 	if (!S_ISREG(now.st_mode) || now.st_size != before->st_size ||

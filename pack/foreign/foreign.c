@@ -73,7 +73,8 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 	if (r >= 0 && format->lmdb && !tree->source->walker)
 		r = err_set(err, -EINVAL, "not an LMDB file, as those of %s are", format->name);
 	if (r >= 0)
-		r = format->scan(tree->source, tree, err);
+		r = foreign_check_unchanged(tree->source, format->scan(tree->source, tree, err),
+					    err);
 	if (r == 0 && tree->rows.len == 0)
 		r = err_set(err, -ENOENT, "no image in it (%s)", format->name);
 	if (r == 0)
@@ -258,12 +259,26 @@ static int open_by_index(struct dataset_readers *readers, struct foreign_tree *t
 	return r == -ENOENT ? err_set(err, r, "its index cannot be written") : r;
 }
 
+/* A later change is noticed by dataset_unchanged(). */
+static int take_unchanged(const struct foreign_source *source, struct dataset *dataset,
+			  struct dataset **ret, struct err *err)
+{
+	int r = foreign_check_unchanged(source, 0, err);
+
+	if (r < 0)
+		dataset_free(dataset);
+	else
+		*ret = dataset;
+	return r;
+}
+
 static int open_foreign(struct dataset_readers *readers, const char *path, bool decompressed,
 			const struct foreign_settings *settings, struct dataset **ret,
 			struct err *err)
 {
 	struct foreign_source source = {0};
 	struct foreign_tree tree = {0};
+	struct dataset *dataset;
 	/* Never from a copy. */
 	int r = foreign_source_init(&source, reader_origin(readers->below[0]), path, decompressed,
 				    settings, err);
@@ -271,7 +286,9 @@ static int open_foreign(struct dataset_readers *readers, const char *path, bool 
 	if (r == 0)
 		r = foreign_tree_init(&tree, &source, err);
 	if (r == 0)
-		r = open_by_index(readers, &tree, ret, err);
+		r = open_by_index(readers, &tree, &dataset, err);
+	if (r == 0)
+		r = take_unchanged(&source, dataset, ret, err);
 	foreign_tree_release(&tree);
 	foreign_source_release(&source);
 	return r;

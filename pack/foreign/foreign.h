@@ -64,7 +64,8 @@ extern const char *const foreign_layout_names[]; /* by enum foreign_layout_of_ta
 
 /* Opens a pack, or a file of another format, as a dataset; of a folder that is an LMDB environment
  * its data.mdb. Returns 0, or as dataset_open(); -ENOMSG and -EINVAL also where no format
- * recognises it; -EEXIST where two records are one file; -EINTR where checking has stopped. */
+ * recognises it; -EEXIST where two records are one file; -ESTALE where the file changed meanwhile;
+ * -EINTR where checking has stopped. */
 int foreign_open(const char *name, const struct foreign_settings *settings, struct dataset **ret,
 		 struct err *err);
 

@@ -46,15 +46,15 @@ static char *path_of(const char *name)
 int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *name,
 			bool decompressed, const struct foreign_settings *settings, struct err *err)
 {
-	struct reader_identity identity;
-	int r = reader_identity(reader, &identity);
+	int r;
 
 	*source = (struct foreign_source){.reader = reader, .settings = settings};
+	r = reader_identity(reader, &source->opened);
 	if (r == 0)
 		r = window_init(&source->window, reader);
 	if (r < 0)
 		return r;
-	source->in_memory = decompressed || (source->window.far && !identity.object);
+	source->in_memory = decompressed || (source->window.far && !source->opened.object);
 	source->size = source->window.size;
 	source->path = path_of(name);
 	if (decompressed && source->path)
@@ -73,6 +73,18 @@ void foreign_source_release(struct foreign_source *source)
 	free(source->query);
 	free(source->shown);
 	*source = (struct foreign_source){0};
+}
+
+int foreign_check_unchanged(const struct foreign_source *source, int result, struct err *err)
+{
+	struct reader_identity now;
+
+	/* The sentence of a failed read of a URL says more. */
+	if (result == -ESTALE || reader_identity(source->reader, &now) < 0 ||
+	    (now.size == source->opened.size && now.written == source->opened.written))
+		return result;
+	return err_set(err, -ESTALE,
+		       "changed while it was looked through; try again when nothing writes to it");
 }
 
 bool foreign_is_lone(const struct foreign_source *source)

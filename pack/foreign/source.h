@@ -14,8 +14,9 @@
 
 struct foreign_source {
 	struct reader *reader;
-	char *path;    /* absolute, without links; or a URL, without its query */
-	char *query;   /* of the URL, with its '?'; or "" */
+	struct reader_identity opened; /* as foreign_source_init() found it */
+	char *path;		       /* absolute, without links; or a URL, without its query */
+	char *query;		       /* of the URL, with its '?'; or "" */
 	char *shown;   /* as the user named it, without what is secret: for messages */
 	uint64_t size; /* bytes */
 	const struct foreign_settings *settings;
@@ -37,6 +38,10 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 			bool decompressed, const struct foreign_settings *settings,
 			struct err *err);
 void foreign_source_release(struct foreign_source *source);
+
+/* Returns -ESTALE if the file was written to since foreign_source_init(): some of what was read may
+ * be of an older file than the rest. Otherwise, or where it cannot be told, `result`. */
+int foreign_check_unchanged(const struct foreign_source *source, int result, struct err *err);
 
 #define FOREIGN_MOST ((size_t)64 << 20) /* that foreign_get() reads at once */
 

@@ -1,5 +1,6 @@
 """foldpack create from what is compressed gives what the same gives uncompressed."""
 
+import gzip
 import io
 import os
 import stat
@@ -441,3 +442,21 @@ def test_a_zip_that_changes_while_it_is_packed_is_refused(place):
     with Changing(old, place / "gate", at, new) as gate:
         said = refused(gate.path, place)
     assert f"{gate.path}/c/" in said and ".jpg: changed while it was being packed" in said
+
+
+def zstd_unchecked(data):
+    return run("zstd", "-q", "--no-check", "-c", input=data, stdin=None).stdout
+
+
+@is_root
+@needs("zstd")
+@pytest.mark.parametrize("compress", [zstd_unchecked, gzip.compress])
+def test_what_changes_while_it_is_decompressed_is_refused(compress, place):
+    """Whether the compression has a checksum, which the two halves do not match, or none."""
+    old, new = (compress(tfrecord.write(place / "x", [
+        {"image/encoded": b"\xff\xd8\xff" + trees.noise(seed + n, MIB), "image/class/label": n + 1}
+        for n in range(3)], checked=False).read_bytes()) for seed in (0, 10))
+    with Changing(old, place / "gate", len(old) // 2, new[:len(old)].ljust(len(old))) as gate:
+        said = refused(gate.path, place)
+    assert (f"{gate.path}: changed while it was decompressed; try again when nothing writes to "
+            "it") in said

@@ -11,6 +11,8 @@ import foldfs
 import server
 import trees
 from foldfs import FOLDFS, FOLDPACK, MIB, is_root, run
+from formats import tfrecord
+from gate import Changing, Gate
 
 FILES = {f"{'cat' if n % 3 else 'dog'}/{n:03}.jpg": b"\xff\xd8\xff\xe0" + trees.noise(n, 70 * n)
          for n in range(200)} | {"cat/big.jpg": trees.noise(1000, 3 * MIB)}
@@ -82,6 +84,42 @@ def test_reads_fail_once_the_file_is_written_to(container, mount):
     write_lmdb(container, {"cow/1.jpg": b"\xff\xd8\xff\xe0 new"})
     with pytest.raises(OSError):
         read(mounted)
+
+
+@pytest.fixture(params=["create", "mount"])
+def refused(request, place, point):
+    """What is said where a file that changes is to be packed, or mounted."""
+    command, target = {"create": ([FOLDPACK, "create"], place / "x.lmdb"),
+                       "mount": ([FOLDFS], point)}[request.param]
+
+    def refuse(path):
+        said = run(*command, path, target, status=1).err
+        assert (f"{path}: changed while it was looked through; try again when nothing writes to "
+                "it") in said
+    return refuse
+
+
+@is_root
+def test_a_file_that_changes_while_it_is_looked_through_is_refused(place, refused, cache_home):
+    old, new = (tfrecord.write(place / "x", [
+        {"image/encoded": b"\xff\xd8\xff" + trees.noise(seed + n, MIB),
+         "image/class/label": seed + n} for n in range(4)], checked=False).read_bytes()
+        for seed in (1, 11))
+    with Changing(old, place / "gate", old.index(trees.noise(3, MIB)), new) as gate:
+        refused(gate.path)
+    assert not cache_home.exists()
+
+
+@is_root
+def test_a_file_that_changes_once_it_was_looked_through_is_refused(container, place, refused,
+                                                                   cache_home):
+    class ChangingLater(Gate):
+        def attributes(self, node):
+            self.written = int(cache_home.exists())
+            return super().attributes(node)
+
+    with ChangingLater(container.read_bytes(), place / "gate", remembered=False) as gate:
+        refused(gate.path)
 
 
 def test_a_damaged_index_is_made_anew(container, index, shown):

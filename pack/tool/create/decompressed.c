@@ -1,5 +1,6 @@
 #include "pack/tool/create/decompressed.h"
 
+#include "base/io.h"
 #include "base/log.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
@@ -30,13 +31,26 @@ static void say_size(const struct decompressed *d, const char *name, int fd)
 			   size_format((uint64_t)st.st_size, text), d->pack);
 }
 
+/* What looks like damage may be where an old and a new file meet. */
+static int decompress_unchanged(int from, int to, struct err *err)
+{
+	struct stat st;
+	int r = fstat(from, &st) < 0 ? -errno : decompress(from, to, err);
+
+	if ((r == 0 || r == -EBADMSG) && io_unchanged(from, &st) == -ESTALE)
+		r = err_set(err, -ESTALE,
+			    "changed while it was decompressed; try again when nothing writes to "
+			    "it");
+	return r;
+}
+
 static int open_unpacked(const struct decompressed *d, const char *name, int from,
 			 struct reader **ret, struct err *err)
 {
 	SCOPE_CLOSE int to = target_unnamed(d->pack);
 	struct err why = {0};
 	char path[64];
-	int r = to < 0 ? to : decompress(from, to, &why);
+	int r = to < 0 ? to : decompress_unchanged(from, to, &why);
 
 	if (r < 0 && why.text[0])
 		return err_set(err, r, "%s", why.text);

@@ -20,8 +20,9 @@ static int source_fail(struct source *source, int error)
 int source_open(struct source *source, int directory, const char *name,
 		const struct builder_entry *expected, bool follow)
 {
-	*source = (struct source){
-		.expected = {.st_size = (off_t)expected->size, .st_mtim = expected->mtime}};
+	*source = (struct source){.expected = {.st_mode = S_IFREG,
+					       .st_size = (off_t)expected->size,
+					       .st_mtim = expected->mtime}};
 	source->fd = openat(directory, name,
 			    O_RDONLY | O_NONBLOCK | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
 	if (source->fd >= 0)

@@ -68,13 +68,12 @@ static int begin_tar(struct tar_set *set, int fd, struct err *err)
 }
 
 /* Takes what a read of the current tar returned. At the end, some of what was read may be of an
- * older file than the rest, and what looks like damage may be where they meet. A pipe cannot be
- * asked. */
+ * older file than the rest, and what looks like damage may be where they meet. */
 static int check_unchanged(const struct tar_set *set, int result, struct err *err)
 {
 	int fd = set->own < 0 ? set->params.fd : set->own, r;
 
-	if (result == 0 || result == -EINTR || result == -ENOMEM || !S_ISREG(set->st.st_mode))
+	if (result == 0 || result == -EINTR || result == -ENOMEM)
 		return result;
 	r = io_unchanged(fd, &set->st);
 	return r < 0 ? err_set(err, r, "%s", source_error_text(r)) : result;

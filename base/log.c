@@ -55,7 +55,7 @@ static size_t mask(const char *text, char *line, size_t room)
 	size_t len = 0, control = 0;
 
 	for (; *text && len + sizeof("\\ooo\n") <= room; text++) {
-		control = control > 1 ? control - 1 : utf8_control(text);
+		control = control > 1 ? control - 1 : utf8_control(text, strnlen(text, 2));
 		if (control)
 			len += (size_t)snprintf(line + len, room - len, "\\%03o",
 						(unsigned char)*text);

@@ -42,11 +42,11 @@ size_t utf8_decode(const char *data, size_t len, uint32_t *ret)
 	return need;
 }
 
-size_t utf8_control(const char *text)
+size_t utf8_control(const char *text, size_t len)
 {
 	const unsigned char *c = (const unsigned char *)text;
 
 	if (c[0] < 0x20 || c[0] == 0x7f)
-		return c[0] != '\0';
-	return c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
+		return 1;
+	return len > 1 && c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
 }

@@ -9,8 +9,8 @@
  * there is no valid character. */
 size_t utf8_decode(const char *data, size_t len, uint32_t *ret);
 
-/* How many bytes at `text`, which a NUL ends, make up a control character; 0: none. A terminal
- * obeys U+0080 to U+009F, too. */
-size_t utf8_control(const char *text);
+/* How many of the `len` bytes at `text`, at least one, make up a control character; 0: none. A
+ * terminal obeys U+0080 to U+009F, too. */
+size_t utf8_control(const char *text, size_t len);
 
 #endif

@@ -244,12 +244,10 @@ static void block_bad(const struct snapshot *s)
 static void block_log(const struct snapshot *s)
 {
 	struct json_object *log = snapshot_member(s, "/log", json_type_array);
-	const char *line;
 
 	for (size_t i = 0; log && i < json_object_array_length(log); i++) {
 		label(i ? "" : "messages");
-		line = json_object_get_string(json_object_array_get_idx(log, i));
-		put_lines(line ? line : "", " ");
+		put_lines(snapshot_element(log, i), " ");
 	}
 }
 

@@ -27,7 +27,7 @@ static int escape_text(struct json_object *text, int flags, struct json_object *
 	if (!json_object_is_type(text, json_type_string))
 		return JSON_C_VISIT_RETURN_CONTINUE;
 	for (const char *c = json_object_get_string(text); *c && r == 0;) {
-		size_t control = utf8_control(c);
+		size_t control = utf8_control(c, strnlen(c, 2));
 
 		for (size_t i = 0; i < (control ? control : 1) && r == 0; i++)
 			r = buf_addf(&shown, control ? "\\%03o" : "%c", (unsigned char)*c++);
@@ -126,6 +126,13 @@ const char *snapshot_text(const struct snapshot *s, const char *member)
 	struct json_object *text = snapshot_member(s, member, json_type_string);
 
 	return text ? json_object_get_string(text) : "";
+}
+
+const char *snapshot_element(struct json_object *array, size_t number)
+{
+	struct json_object *text = json_object_array_get_idx(array, number);
+
+	return json_object_is_type(text, json_type_string) ? json_object_get_string(text) : "";
 }
 
 uint64_t snapshot_grown(const struct snapshot *before, const struct snapshot *after,

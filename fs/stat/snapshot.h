@@ -41,6 +41,8 @@ uint64_t snapshot_count(const struct snapshot *s, const char *member);
 double snapshot_real(const struct snapshot *s, const char *member);
 bool snapshot_flag(const struct snapshot *s, const char *member);
 const char *snapshot_text(const struct snapshot *s, const char *member);
+/* Of an array; also "" if it is no text. */
+const char *snapshot_element(struct json_object *array, size_t number);
 struct json_object *snapshot_member(const struct snapshot *s, const char *member,
 				    enum json_type type);
 

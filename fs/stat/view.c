@@ -319,13 +319,6 @@ static void draw_bad(struct drawing *d)
 		  bad || failed ? "%" PRIu64 "; failed reads: %" PRIu64 : "none", bad, failed);
 }
 
-static const char *log_line(struct json_object *log, int i)
-{
-	const char *line = json_object_get_string(json_object_array_get_idx(log, (size_t)i));
-
-	return line ? line : "";
-}
-
 /* The last ones. Each has a row at least, and those before take what is left. */
 static void draw_messages(struct drawing *d)
 {
@@ -336,7 +329,7 @@ static void draw_messages(struct drawing *d)
 		put_label(d, "messages");
 	for (int i = count > room ? count - room : 0; i < count && d->row < d->end; i++)
 		d->row = page_wrap(d->page, d->row, LABEL_END, d->end - d->row - (count - i - 1),
-				   PAGE_PLAIN, log_line(log, i));
+				   PAGE_PLAIN, snapshot_element(log, (size_t)i));
 }
 
 static int draw_mount(const struct view *view, struct drawing *d)

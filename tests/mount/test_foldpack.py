@@ -805,6 +805,16 @@ def test_info_of_plain_classes_has_no_splits(src, pack):
     assert b"3, 2 files, 1 a class, 1 empty\n" in run("info", pack).stdout
 
 
+def test_info_shows_no_control_characters_of_names(src, pack):
+    """U+009B is to a terminal what ESC [ is."""
+    for name in ("\x1b[31mred", "a\u009b31mred"):
+        write(src / name / "file", b"content")
+    run("create", src, pack)
+    text = run("info", "-v", pack).stdout.decode()
+    assert r"\033[31mred" in text and r"a\302\23331mred" in text
+    assert text.replace("\n", "").isprintable()
+
+
 def test_info_shows_each_class_when_asked_for_more(src, pack):
     for path, size in {"train/a/1": 5, "train/a/deep/2": 7, "train/b\n/1": 1, "val/a/1": 3}.items():
         write(src / path, b"x" * size)

@@ -93,12 +93,14 @@ static void test_what_is_no_object_is_refused(void **state)
 static void test_a_text_cannot_command_the_terminal(void **state)
 {
 	SCOPE(snapshot_release)
-	struct snapshot s =
-		snapshot_of(0, "{'log': ['a\\nb\\u001b[31m\\u007f\\u009b\\u00a0\\n\\n']}");
+	struct snapshot s = snapshot_of(0,
+					"{'log': ['a\\nb\\u001b[31m\\u007f\\u009b\\u00a0\\n\\n',"
+					" {'\\u001b[31m': 1}]}");
 
 	(void)state;
 	assert_string_equal(snapshot_text(&s, "/log/0"),
 			    "a\\012b\\033[31m\\177\\302\\233\xc2\xa0\\012\\012");
+	assert_string_equal(snapshot_element(snapshot_member(&s, "/log", json_type_array), 1), "");
 }
 
 static void test_the_origin_is_when_all_was_zero(void **state)

@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "base/utf8.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/read/summary.h"
 #include <string.h>
@@ -66,13 +67,11 @@ static void print_aliases(const struct summary *summary)
 /* A name may have any bytes, but these must not reach a terminal. */
 static void print_name(const char *name, size_t len)
 {
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)name[i];
+	size_t control = 0;
 
-		if (c < 0x20 || c == 0x7f)
-			printf("\\%03o", c);
-		else
-			putchar(c);
+	for (size_t i = 0; i < len; i++) {
+		control = control > 1 ? control - 1 : utf8_control(name + i, len - i);
+		printf(control ? "\\%03o" : "%c", (unsigned char)name[i]);
 	}
 }
 

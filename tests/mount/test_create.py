@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from foldfs import FOLDPACK, MIB, NOBODY, as_user, is_root, run
+from foldfs import FOLDPACK, MIB, NOBODY, as_user, is_root, needs, run
 from trees import noise, write
 
 
@@ -241,6 +241,21 @@ def test_a_bad_list_stays_until_there_is_another_run(src, pack, tmp_path):
         assert before.startswith("broken.jpg\t") and before.count("\n") == 1
     run(FOLDPACK, "create", *options, src, pack, status=1)
     assert (tmp_path / "bad").read_text() == before
+
+
+@needs("strace")
+@pytest.mark.plain
+def test_a_bad_list_is_on_the_disk_before_the_pack_has_its_name(src, pack, tmp_path):
+    write(src / "broken.jpg", b"\xff\xd8\xff")
+    run("strace", "-qqfyo", tmp_path / "calls", "-e", "fsync,fdatasync,write,?renameat2", FOLDPACK,
+        "create", "--check=header", "--on-bad=skip", f"--bad-list={tmp_path}/bad", src, pack,
+        status=4)
+    calls = (tmp_path / "calls").read_text()
+    order = [call.start() for call in (
+        re.search(rf"write\(\d+<{tmp_path}/bad>, \"broken", calls),
+        re.search(rf"(fsync|fdatasync)\(\d+<{tmp_path}/bad>\) += 0", calls),
+        re.search(rf"renameat2\(.*\"{pack}\".*\) = 0", calls))]
+    assert order == sorted(order)
 
 
 def test_a_bad_list_is_no_part_of_what_is_packed(src, pack, tmp_path):

@@ -4,6 +4,7 @@ import fcntl
 import io
 import json
 import os
+import resource
 import shutil
 import signal
 import stat
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import termios
+import zipfile
 
 import pytest
 
@@ -41,7 +43,7 @@ def tar(folder, target, *options):
     return target
 
 
-def members(target, *entries, format=tarfile.GNU_FORMAT, mode="w"):
+def members(target, *entries, format=tarfile.GNU_FORMAT, mode="w", when=WHEN):
     """A tar of (name, bytes) and of TarInfo."""
     with tarfile.open(target, mode, format=format) as out:
         for entry in entries:
@@ -50,7 +52,7 @@ def members(target, *entries, format=tarfile.GNU_FORMAT, mode="w"):
             else:
                 name, data = entry
                 info = tarfile.TarInfo(name)
-                info.size, info.mtime = len(data), WHEN
+                info.size, info.mtime = len(data), when
                 out.addfile(info, io.BytesIO(data))
     return target
 
@@ -420,6 +422,36 @@ def test_a_tar_that_was_cut_off_is_gone_on_with_when_it_is_whole(pack, tmp_path)
     assert "--resume" in done.err
     assert not pack.exists()
     create(source, pack, "--resume")
+    assert pack.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+def test_a_container_that_was_changed_is_not_gone_on_with(kind, pack, tmp_path):
+    """After a run that was killed. Its work stays, for when the change is taken back."""
+    def make(path, when):
+        files = {f"{number % 3}/{number}": b"%d" % number * MIB for number in range(100)}
+        if kind == "tar":
+            return members(path, *files.items(), when=when)
+        with zipfile.ZipFile(path, "w") as out:
+            for name, data in files.items():
+                out.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, when % 60)), data)
+        return path
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (170 * MIB, 170 * MIB))
+
+    source, whole = make(tmp_path / "x", WHEN), tmp_path / "whole.lmdb"
+    create(source, whole)
+    create(source, pack, status=-signal.SIGXFSZ, preexec_fn=limit)
+    make(source, WHEN + 2)
+    said = create(source, pack, "--resume", status=1).err
+    assert ("'0/0' is not the file that was packed in this place before the interruption, or has "
+            "changed since; --force without --resume starts again") in said
+    assert "--resume continues" not in said and not pack.exists()
+    make(source, WHEN)
+    assert "resuming after" in create(source, pack, "--resume").err
     assert pack.read_bytes() == whole.read_bytes()
 
 

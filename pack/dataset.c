@@ -109,11 +109,11 @@ int dataset_load_hot(struct dataset *dataset, struct err *err)
 	return r;
 }
 
-static int fault_in_index(const struct format_key *key, const char *text, dataset_fault_fn *found,
-			  void *context)
+static int fault_in_index(const struct format_key *key, const char *damage, const char *text,
+			  dataset_fault_fn *found, void *context)
 {
 	const struct dataset_fault fault = {
-		.damage = "index", .text = text, .path = (const char *)key->data, .len = key->len};
+		.damage = damage, .text = text, .path = (const char *)key->data, .len = key->len};
 
 	return found(context, &fault);
 }
@@ -135,7 +135,8 @@ static int check_content_id(struct dataset *dataset, dataset_fault_fn *found, vo
 	if (r < 0 || memcmp(id, dataset->super.content_id, sizeof(id)) == 0)
 		return r;
 	format_key_super(&key);
-	return fault_in_index(&key, "its content id is not that of its files", found, context);
+	return fault_in_index(&key, "index", "its content id is not that of its files", found,
+			      context);
 }
 
 static int check_counts(const struct dataset *dataset, dataset_fault_fn *found, void *context)
@@ -150,7 +151,8 @@ static int check_counts(const struct dataset *dataset, dataset_fault_fn *found, 
 	    counted.bytes == super->bytes)
 		return 0;
 	format_key_super(&key);
-	return fault_in_index(&key, "its counts are not those of its entries", found, context);
+	return fault_in_index(&key, "index", "its counts are not those of its entries", found,
+			      context);
 }
 
 int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, void *context)
@@ -164,7 +166,8 @@ int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, voi
 		format_key_section(i, &key);
 		r = dataset_need_section(dataset, i, &err);
 		if (r < 0 && r != -ENOMEM)
-			r = fault_in_index(&key, err_text(&err, r), found, context);
+			r = fault_in_index(&key, r == -EBADMSG ? "index" : "unreadable",
+					   err_text(&err, r), found, context);
 	}
 	if (r == 0)
 		r = check_counts(dataset, found, context);

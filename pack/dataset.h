@@ -166,8 +166,8 @@ struct dataset_fault {
 /* Called once for each fault; returns 0 to go on, or -errno, which becomes the result. */
 typedef int dataset_fault_fn(void *context, const struct dataset_fault *fault);
 
-/* Loads all sections; compares the index with the counts and content id of the superblock. The path
- * of a fault is the key of the section or superblock, its damage "index". 0 or -ENOMEM. */
+/* Loads all sections; compares the index with the superblock's counts and content id. The path of a
+ * fault is the key of the section or superblock, its damage "index" or "unreadable". 0, -ENOMEM. */
 int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, void *context);
 
 /* Compares the keys of the LMDB with the index. Every file must have its record, with the offset

@@ -15,6 +15,7 @@ import pytest
 from fields import Fields
 from foldfs import FOLDPACK, MIB, PATIENCE, is_root, pack, run
 from gate import Gate
+from server import Server
 from trees import content, noise, write
 
 lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
@@ -172,8 +173,54 @@ def gate(original, place):
 def test_bytes_that_the_disk_does_not_give_are_named(original, gate):
     at = gate.data.index((original[0] / "class2/202").read_bytes())
     gate.dead = range(at, at + 1)
-    assert found(gate.path) == {"class2/202": "unreadable"}
-    assert re.search(r": I(nput/output|/O) error\n", verify(gate.path).out)  # glibc, musl
+    assert found(gate.path, status=1) == {"class2/202": "unreadable"}
+    done = verify(gate.path, status=1)
+    assert re.search(r": I(nput/output|/O) error\n", done.out)  # glibc, musl
+    assert done.err == (f"foldpack: {gate.path}: 1 path cannot be read, which says nothing about "
+                        "its bytes; check the storage, and verify again\n")
+    said = json.loads(verify(gate.path, "--json", status=1).out)
+    assert (said["bad_files"], said["unreadable_files"]) == (0, 1)
+
+
+@is_root
+def test_a_section_that_the_disk_does_not_give_is_not_called_damaged(gate):
+    at = Fields(gate.path).place("mtime[0]")[0]  # on a page of its own
+    gate.dead = range(at, at + 1)
+    assert found(gate.path, status=1) == {"\0foldfs.mtime": "unreadable"}
+
+
+@is_root
+def test_pages_that_the_disk_does_not_give_are_not_called_damaged(gate):
+    at = gate.data.index(b"class4/399") // 4096 * 4096  # the leaf of the last key
+    gate.dead = range(at, at + 1)
+    assert found(gate.path, status=1) == {"": "unreadable"}
+
+
+@is_root
+def test_damage_counts_more_than_what_cannot_be_read(own, place):
+    """Both in one file, too."""
+    damage_file(own, "long", 5 * MIB + 5)
+    with Gate(own[1].read_bytes(), place / "gate") as gate:
+        at = gate.data.index((own[0] / "long").read_bytes()[:64])
+        gate.dead = range(at, at + 1)
+        done = verify(gate.path)
+        assert re.findall(r"^long: (\w+): ", done.out, re.M) == ["unreadable", "checksum"]
+        assert "1 path cannot be read" in done.err and "1 path is damaged" in done.err
+
+
+def test_what_a_server_does_not_give_is_not_called_damaged(original, place):
+    data = original[1].read_bytes()
+    at = data.index((original[0] / "class2/202").read_bytes())
+    server = Server(original[1].parent, place / "server", access=f"""
+        local from, to = (ngx.var.http_range or ""):match("bytes=(%d+)-(%d+)")
+        if from and tonumber(from) <= {at} and {at} <= tonumber(to) then return ngx.exit(503) end
+        """)
+    try:
+        done = verify(server.start().url(original[1].name), "--retry=0", status=1)
+    finally:
+        server.stop()
+    assert "class2/202: unreadable: " in done.out and ": checksum: " not in done.out
+    assert "cannot be read, which says nothing about" in done.err
 
 
 def test_a_pack_that_was_cached_stays_and_another_does_not(original, place):

@@ -32,7 +32,7 @@ static const struct opt_command command = {
 	.summary =
 		"Reads all of each PACK, compares it with its checksums and its index, and\n"
 		"names each path that is damaged, with the class of damage. Exit status 3 if\n"
-		"there is one.",
+		"there is one, 1 if some cannot be read.",
 	.table = options,
 };
 
@@ -43,6 +43,15 @@ struct stretch {
 	uint64_t from, end;
 };
 
+/* The class of what may be whole; of sections, dataset_check_sections() says it. */
+static const char unreadable_word[] = "unreadable";
+
+/* Paths with one kind of fault. */
+struct tally {
+	uint8_t *entries; /* a bit for each, to count each file once */
+	uint64_t paths;	  /* files and keys */
+};
+
 struct verify {
 	struct settings settings;
 	char *pack;
@@ -51,9 +60,8 @@ struct verify {
 	struct buf found; /* JSON, where it was asked for */
 	struct json json;
 	struct stretch stretch;
-	uint8_t *bad_entries; /* a bit for each, to count each file once */
-	uint64_t bad;	      /* files and keys */
-	bool checksums_lost;
+	struct tally damaged, unreadable;
+	int checksums; /* why they are not there, or 0 */
 };
 
 static void verify_release(struct verify *verify)
@@ -61,7 +69,8 @@ static void verify_release(struct verify *verify)
 	progress_clear(&verify->progress);
 	dataset_free(verify->dataset);
 	buf_release(&verify->found);
-	free(verify->bad_entries);
+	free(verify->damaged.entries);
+	free(verify->unreadable.entries);
 }
 
 /* --- what was found --------------------------------------------------------------------- */
@@ -80,9 +89,11 @@ static void print_fault(const struct verify *verify, const struct dataset_fault 
 static int say_fault(void *context, const struct dataset_fault *fault)
 {
 	struct verify *verify = context;
+	bool unreadable = strcmp(fault->damage, unreadable_word) == 0;
+	struct tally *tally = unreadable ? &verify->unreadable : &verify->damaged;
 
-	if (fault->entry == DATASET_ROOT || !bit_set(verify->bad_entries, fault->entry))
-		verify->bad++;
+	if (fault->entry == DATASET_ROOT || !bit_set(tally->entries, fault->entry))
+		tally->paths++;
 	if (!verify->settings.json) {
 		progress_clear(&verify->progress);
 		print_fault(verify, fault);
@@ -102,7 +113,7 @@ static int say_stretch(struct verify *verify)
 	const struct stretch stretch = verify->stretch;
 	bool read = stretch.error == -EBADMSG;
 	struct dataset_fault fault = {.entry = stretch.entry,
-				      .damage = read ? "checksum" : "unreadable"};
+				      .damage = read ? "checksum" : unreadable_word};
 	char text[256];
 	int r;
 
@@ -230,10 +241,12 @@ static int check_keys(struct verify *verify)
 {
 	struct err err = {0};
 	int r = dataset_check_keys(verify->dataset, say_fault, verify, &err);
-	const struct dataset_fault fault = {
-		.damage = "pages", .path = "", .len = 0, .text = err_text(&err, r)};
+	const struct dataset_fault fault = {.damage = r == -EBADMSG ? "pages" : unreadable_word,
+					    .path = "",
+					    .len = 0,
+					    .text = err_text(&err, r)};
 
-	return r == -EBADMSG || r == -EIO ? say_fault(verify, &fault) : r;
+	return r < 0 && r != -ENOMEM ? say_fault(verify, &fault) : r;
 }
 
 static int verify_all(struct verify *verify)
@@ -242,8 +255,8 @@ static int verify_all(struct verify *verify)
 
 	if (r < 0)
 		return r;
-	verify->checksums_lost = dataset_load(verify->dataset, DATASET_CHECKSUMS, NULL) < 0;
-	if (!verify->checksums_lost)
+	verify->checksums = dataset_load(verify->dataset, DATASET_CHECKSUMS, NULL);
+	if (verify->checksums == 0)
 		r = check_bytes(verify);
 	return r < 0 || dataset_is_unchecked(verify->dataset) ? r : check_keys(verify);
 }
@@ -269,7 +282,8 @@ static void verify_json_begin(struct verify *verify)
 static int verify_json_end(struct verify *verify, double seconds)
 {
 	json_end(&verify->json);
-	json_u64(&verify->json, "bad_files", verify->bad);
+	json_u64(&verify->json, "bad_files", verify->damaged.paths);
+	json_u64(&verify->json, "unreadable_files", verify->unreadable.paths);
 	json_double(&verify->json, "seconds", seconds);
 	json_end(&verify->json);
 	return cmd_print_json(&verify->json, &verify->found);
@@ -287,6 +301,32 @@ static bool all_checked(struct dataset *dataset)
 	return all;
 }
 
+/* 0, or why the pack is not good. */
+static int say_faults(const struct verify *verify)
+{
+	uint64_t damaged = verify->damaged.paths, unreadable = verify->unreadable.paths;
+	char paths[SIZE_TEXT];
+
+	if (verify->checksums < 0)
+		log_error("%s: the checksums %s, so no file could be checked", verify->pack,
+			  verify->checksums == -EBADMSG ? "are lost" : "cannot be read");
+	if (unreadable)
+		log_error(
+			"%s: %s cannot be read, which says nothing about %s bytes; check the "
+			"storage, and verify again",
+			verify->pack, count_noun(unreadable, "path", paths),
+			unreadable == 1 ? "its" : "their");
+	if (damaged)
+		log_error(
+			"%s: %s %s damaged; copy the pack again from an intact copy, or pack the "
+			"folder again",
+			verify->pack, count_noun(damaged, "path", paths),
+			damaged == 1 ? "is" : "are");
+	if (damaged)
+		return -EBADMSG;
+	return unreadable ? -EIO : 0;
+}
+
 static int conclude_verify(struct verify *verify)
 {
 	const struct format_super *super = dataset_info(verify->dataset)->super;
@@ -296,14 +336,9 @@ static int conclude_verify(struct verify *verify)
 
 	if (r < 0)
 		return r;
-	if (verify->checksums_lost)
-		log_error("%s: the checksums are lost, so no file could be checked", verify->pack);
-	if (verify->bad)
-		return log_fail(-EBADMSG,
-				"%s: %s %s damaged; copy the pack again from an intact copy, or "
-				"pack the folder again",
-				verify->pack, count_noun(verify->bad, "path", files),
-				verify->bad == 1 ? "is" : "are");
+	r = say_faults(verify);
+	if (r < 0)
+		return r;
 	log_notice("%s: %s, %s, checked in %.1f s: %s", verify->pack,
 		   count_noun(super->files, "file", files), size_format(super->bytes, bytes),
 		   seconds,
@@ -315,10 +350,12 @@ static int conclude_verify(struct verify *verify)
 
 static int run_verify(struct verify *verify)
 {
+	size_t bytes = dataset_entries(verify->dataset) / 8 + 1;
 	int r;
 
-	verify->bad_entries = calloc(1, dataset_entries(verify->dataset) / 8 + 1);
-	r = verify->bad_entries ? verify_all(verify) : -ENOMEM;
+	verify->damaged.entries = calloc(1, bytes);
+	verify->unreadable.entries = calloc(1, bytes);
+	r = verify->damaged.entries && verify->unreadable.entries ? verify_all(verify) : -ENOMEM;
 	progress_clear(&verify->progress);
 	return r < 0 ? log_fail(r, "%s: %s", verify->pack, err_text(NULL, r))
 		     : conclude_verify(verify);

@@ -369,6 +369,32 @@ def test_storage_that_does_not_answer_is_given_up_where_that_is_wanted(small, ga
     assert log.count("\n") == 1 and "does not answer: reads are given up after 1 s" in log
 
 
+def over_a_mount(gate, point):
+    """foldfs with a command that ends with its standard input."""
+    return subprocess.Popen([foldfs.FOLDFS, "--readahead=0", "--io-timeout=1", gate.path, point,
+                             "--", "cat"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_storage_is_looked_after_while_commands_of_others_use_the_mount(gate, point):
+    """The mount is that of a foldfs whose own command has ended."""
+    with over_a_mount(gate, point) as first:
+        foldfs.wait_for_line(first.stderr, rb"; until COMMAND ends\n")
+        with over_a_mount(gate, point) as second:
+            foldfs.wait_for_line(second.stderr, rb": already mounted on ")
+            first.stdin.close()
+            foldfs.wait_for_line(first.stderr, rb": waiting\n")
+            gate.shut()
+            with reader(point / "file") as waiting:
+                assert b"Input/output error" in waiting.communicate(timeout=PATIENCE)[1]
+            foldfs.wait_for_line(first.stderr, rb": reads are given up after 1 s\n")
+            gate.open()
+            assert (point / "file").read_bytes() == b"content\n"
+            second.stdin.close()
+            assert second.wait(PATIENCE) == 0
+        assert first.wait(PATIENCE) == 0
+    assert not is_mounted(point)
+
+
 @pytest.mark.slow  # half a minute each
 def test_storage_that_does_not_answer_is_said_once_and_so_is_its_end(gate, behind):
     gate.shut()

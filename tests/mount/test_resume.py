@@ -451,8 +451,11 @@ def test_a_finished_pack_is_left_as_it_is_and_says_what_it_left_out(src, pack, w
     done = create(src, pack, "--resume", "--json", "-q")
     assert done.err == ""
     summary = json.loads(done.out)
-    assert summary["id"] == json.loads(run(FOLDPACK, "info", "--json", pack).out)["id"]
-    assert summary["bytes_out"] == pack.stat().st_size and summary["skipped"] == 1
+    info = json.loads(run(FOLDPACK, "info", "--json", pack).out)
+    assert summary["id"] == info["id"]
+    assert summary["bytes_out"] == pack.stat().st_size
+    assert summary["skipped"] == info["left_out"] == 1
+    assert re.search(r"^left out +1$", run(FOLDPACK, "info", pack).out, re.M)
     pack.unlink()
     pack.write_bytes(b"something else")
     done = create(src, pack, "--resume", status=1)

@@ -181,6 +181,8 @@ static void print_text(const char *path, const struct dataset_info *info,
 	print_count("directories", super->directories);
 	print_count("symlinks", super->symlinks);
 	print_count("hard links", super->hardlinks);
+	if (super->left_out)
+		print_count("left out", super->left_out);
 	print_sizes(info);
 	print_aliases(summary);
 	print_classes(summary);

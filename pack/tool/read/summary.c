@@ -233,6 +233,7 @@ static void add_super(struct json *json, const struct dataset_info *info,
 	json_u64(json, "directories", super->directories);
 	json_u64(json, "symlinks", super->symlinks);
 	json_u64(json, "hardlinks", super->hardlinks);
+	json_u64(json, "left_out", super->left_out);
 	json_u64(json, "bytes", super->bytes);
 	json_u64(json, "pack_bytes", info->pack_bytes);
 	if (super->bytes)

@@ -95,9 +95,10 @@ int builder_new_entries(struct builder **ret);
 int builder_check(const struct builder_params *params, struct err *err);
 /* Frees it, and removes a partial file that cannot be resumed. NULL is fine. */
 void builder_free(struct builder *builder);
-/* Removes such a file at once, to free space on the disk. Entries can still be read until
- * builder_free(). */
+/* Removes such a file at once, to free space on the disk. Entries can still be read. */
 void builder_discard(struct builder *builder);
+/* It cannot be resumed from now on: what was stored, also by an earlier run, is out of date. */
+void builder_spoil(struct builder *builder);
 
 /* Whether the pack could be resumed if the run ended now, and from where. Right after builder_new()
  * that is what an earlier run left. Waits for the batch that is being synced. */
@@ -130,8 +131,7 @@ int builder_mark(struct builder *builder, uint64_t fingerprint, const char *note
 
 /* Stores the bytes of a file. Fastest when files come sorted by path. Returns 0; what source->read
  * returned (then nothing of the file is kept); -ENOSPC; -EIO; -ENOMEM; -EEXIST (two entries have
- * this path); -ESTALE (parts that were stored before the interruption differ from what is read
- * now). */
+ * this path); -ESTALE (parts stored before the interruption differ from what is read now). */
 int builder_store(struct builder *builder, uint32_t id, const struct builder_source *source,
 		  struct err *err);
 

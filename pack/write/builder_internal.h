@@ -39,8 +39,8 @@ _Static_assert(sizeof(struct builder_node) == 48 && IMAGE_KINDS <= 16, "");
 struct builder {
 	char *path, *partial, *journal_path, *options;
 	bool replace;
-	bool ours; /* builder_free() removes the partial file, unless it can be resumed */
-	int fd;	   /* of the partial file, locked */
+	bool ours, spoiled; /* builder_free() removes the partial file: if it is no use; anyway */
+	int fd;		    /* of the partial file, locked */
 	struct store *store;
 	struct journal *journal;
 	struct journal_checkpoint now; /* of the next commit, but for `store` */

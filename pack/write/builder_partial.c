@@ -385,11 +385,16 @@ int builder_put_last(struct builder *builder, const struct format_key *key, uint
 
 /* --- leaving ------------------------------------------------------------------------------- */
 
+void builder_spoil(struct builder *builder)
+{
+	builder->spoiled = builder->ours = true;
+}
+
 bool builder_kept(struct builder *builder, struct builder_kept *ret)
 {
 	struct journal_checkpoint last;
 
-	if (!builder->journal || journal_last(builder->journal, &last) < 0)
+	if (!builder->journal || journal_last(builder->journal, &last) < 0 || builder->spoiled)
 		return false;
 	*ret = (struct builder_kept){.files = last.files, .bytes = last.bytes};
 	return true;

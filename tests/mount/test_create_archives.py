@@ -437,6 +437,22 @@ def test_one_of_several_tars_that_changes_while_it_is_packed_is_named(place):
 
 
 @is_root
+@pytest.mark.plain
+@pytest.mark.parametrize("make", [shard, stored_zip])
+def test_what_was_packed_of_a_file_that_changed_is_not_gone_on_with(make, place):
+    """Over a batch of it, where names, sizes and times of the new one are the same."""
+    old, new = (make(place / "x", [(f"c/{n:03}.jpg", bytes([first + n]) * 2 * MIB)
+                                   for n in range(130)]).read_bytes() for first in (0, 100))
+    with Changing(old, place / "gate", 230 * MIB, new) as gate:
+        said = refused(gate.path, place)
+        create(gate.path, place / "made.lmdb", "--resume")
+        resumed = (place / "made.lmdb").read_bytes()
+        content(gate.path, place)
+    assert "--resume" not in said
+    assert resumed == (place / "made.lmdb").read_bytes()
+
+
+@is_root
 def test_a_zip_that_changes_while_it_is_packed_is_refused(place):
     old, new, at = old_and_new(place / "x", stored_zip)
     with Changing(old, place / "gate", at, new) as gate:

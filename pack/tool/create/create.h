@@ -71,7 +71,7 @@ struct create {
 	FILE *bad_list;	  /* NULL: none */
 	struct buf *held; /* holds its lines back for now; NULL: they are written */
 	uint64_t need;	  /* bytes that the pack will take, about; 0: not known */
-	bool stale;	  /* the source is not what it was, in this run or the interrupted one */
+	bool stale;	  /* the source differs from that of the interrupted run */
 	struct create_counts counts;
 };
 

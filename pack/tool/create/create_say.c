@@ -107,7 +107,9 @@ static int on_broken(void *context, int error, const struct err *err)
 		err = &why;
 	}
 	progress_clear(&create->progress);
-	create->stale |= error == -ESTALE;
+	/* Chunks of zarr are files of their own, as those of a folder. */
+	if (error == -ESTALE && !create->zarr)
+		builder_spoil(create->builder);
 	return log_fail(error == -EBADMSG ? CREATE_DAMAGED : CREATE_REPORTED, "%s: %s%s",
 			create->source, err_text(err, error),
 			error == -ESTALE ? "; pack it again when nothing writes to it" : "");

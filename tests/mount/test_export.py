@@ -418,7 +418,8 @@ def test_nothing_is_replaced_without_force(tree, out, kind, name):
 
 
 @pytest.mark.parametrize("kind, name", [
-    ("tfrecord", "x-00001-of-00003"), ("webdataset", "x-000002.tar")])
+    ("tfrecord", "x-00001-of-00003"), ("tfrecord", "x-00001-of-00003.partial"),
+    ("webdataset", "x-000002.tar"), ("webdataset", "x-000002.tar.partial")])
 def test_shards_of_another_export_are_not_mixed_with_these(tree, out, kind, name):
     (out / name).write_bytes(b"precious")
     for other in ("x-000002.tar.bak", "x-notes", "y-000007.tar", "x-00001-of-00003x"):

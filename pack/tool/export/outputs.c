@@ -25,7 +25,7 @@ int outputs_add(struct outputs *outputs, const char *path)
 
 	if (list)
 		outputs->list = list;
-	if (!list || !output.path || asprintf(&output.partial, "%s.partial", path) < 0) {
+	if (!list || !output.path || asprintf(&output.partial, "%s" OUTPUT_PARTIAL, path) < 0) {
 		free(output.path);
 		return -ENOMEM;
 	}
@@ -105,6 +105,8 @@ static int remove_replaced(const struct outputs *outputs, struct err *err)
 		path = outputs->list[i].path;
 		if (unlink(path) < 0 && errno != ENOENT)
 			return err_set(err, -errno, "%s: %s", path, strerror(errno));
+		if (i == 0)
+			sync_names(outputs);
 	}
 	sync_names(outputs);
 	return 0;

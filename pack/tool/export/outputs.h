@@ -14,6 +14,8 @@
 #include "base/err.h"
 #include <stdbool.h>
 
+#define OUTPUT_PARTIAL ".partial"
+
 struct output {
 	char *path, *partial;
 	bool made;

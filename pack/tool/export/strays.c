@@ -1,6 +1,7 @@
 #include "pack/tool/export/strays.h"
 
 #include "base/scope.h"
+#include "pack/tool/export/outputs.h"
 #include <libgen.h>
 #include <string.h>
 
@@ -12,6 +13,15 @@ static const char *rest_of(const char *name, const char *base)
 	return strncmp(name, base, len) == 0 ? name + len : NULL;
 }
 
+/* An export that was killed leaves NAME.partial. */
+static bool is_stray(const struct export_format *format, const char *rest, uint64_t shards)
+{
+	const char *end = strstr(rest, OUTPUT_PARTIAL);
+	SCOPE_FREE char *name = strndup(rest, end ? (size_t)(end - rest) : strlen(rest));
+
+	return name && format->is_stray(name, shards);
+}
+
 static int look_for_strays(DIR *folder, const char *path, const char *base,
 			   const struct export_format *format, uint64_t shards, struct err *err)
 {
@@ -20,7 +30,7 @@ static int look_for_strays(DIR *folder, const char *path, const char *base,
 	while ((found = readdir(folder))) {
 		const char *rest = rest_of(found->d_name, base);
 
-		if (rest && format->is_stray(rest, shards))
+		if (rest && is_stray(format, rest, shards))
 			return err_set(err, -EEXIST,
 				       "%s/%s: a shard of another export; remove those, or "
 				       "choose another TARGET",

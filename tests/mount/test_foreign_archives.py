@@ -98,6 +98,19 @@ def test_tars_of_gnu_tar(format, place, mount):
 
 
 @needs("tar")
+@pytest.mark.parametrize("format", ["gnu", "posix"])
+@pytest.mark.parametrize("layout", ["tree", "classes"])
+def test_a_path_whose_hundredth_byte_is_a_slash_is_a_file(format, layout, place, mount):
+    """Its header has the first hundred bytes, which look like the name of a folder."""
+    path = f"{49 * 'd'}/{49 * 'e'}/x.jpg"
+    (place / path).parent.mkdir(parents=True)
+    (place / path).write_bytes(b"photo")
+    run("tar", f"--format={format}", "-cf", place / "x.tar", "-C", place, path)
+    mounted = mount(place / "x.tar", f"--layout={layout}")
+    assert (mounted / path).read_bytes() == b"photo"
+
+
+@needs("tar")
 def test_what_a_tar_has_and_a_folder_of_images_has_not_is_told(place, mount):
     root = place / "src"
     root.mkdir()

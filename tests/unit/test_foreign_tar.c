@@ -144,6 +144,23 @@ static void long_names_come_from_gnu_and_from_pax(void **state)
 		    "file d: no size of pax\n");
 }
 
+/* The header has the first 100 bytes of a long name, of which the last may be a slash. */
+static void a_long_name_that_is_cut_at_a_slash_is_a_file(void **state)
+{
+	struct scan *scan = *state;
+	struct buf *tar = &scan->bytes;
+	char name[128] = "", expected[256];
+
+	memset(name, 'd', 99);
+	strcpy(name + 99, "/x.jpg");
+	add_bytes(tar, 'L', "././@LongLink", name, strlen(name) + 1);
+	add_file(tar, name, "photo");
+	add_file(tar, "old/", "");
+	add_end(tar);
+	snprintf(expected, sizeof(expected), "file %s: photo\nfolder old 644\n", name);
+	scan_expect(scan, expected);
+}
+
 static void the_prefix_of_ustar_is_part_of_the_name(void **state)
 {
 	struct scan *scan = *state;
@@ -461,6 +478,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(members_keep_names_bytes_and_attributes),
 		test(long_names_come_from_gnu_and_from_pax),
+		test(a_long_name_that_is_cut_at_a_slash_is_a_file),
 		test(the_prefix_of_ustar_is_part_of_the_name),
 		test(numbers_may_be_binary),
 		test(what_has_no_bytes_of_its_own_is_noted),

@@ -74,7 +74,6 @@ bool tar_header_sound(const uint8_t *block)
 int tar_header_read(const uint8_t *block, struct tar_header *ret, struct err *err)
 {
 	struct tar_header header = {.type = (char)block[TYPE]};
-	size_t len = strnlen((const char *)block, NAME_LEN);
 	int64_t mode, size;
 
 	if (!read_tar_number(block + MODE, 8, &mode))
@@ -85,7 +84,6 @@ int tar_header_read(const uint8_t *block, struct tar_header *ret, struct err *er
 		return err_set(err, -EBADMSG, "its time is no number");
 	header.mode = (mode_t)mode & 07777;
 	header.size = (uint64_t)size;
-	header.ends_in_slash = len && block[len - 1] == '/';
 	*ret = header;
 	return 0;
 }

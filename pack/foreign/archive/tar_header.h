@@ -20,10 +20,9 @@
 
 struct tar_header {
 	char type;
-	bool ends_in_slash; /* of old tars: a folder */
-	mode_t mode;	    /* permission bits */
-	uint64_t size;	    /* less than 2^63 */
-	int64_t mtime;	    /* seconds */
+	mode_t mode;   /* permission bits */
+	uint64_t size; /* less than 2^63 */
+	int64_t mtime; /* seconds */
 };
 
 /* What extended headers say of a member. All zero: nothing. */

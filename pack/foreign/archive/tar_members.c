@@ -102,15 +102,22 @@ static int take_extended(struct tar_members *m, const struct tar_header *header,
 
 /* --- members ---------------------------------------------------------------------------------- */
 
-static enum tar_member_kind tar_kind_of(const struct tar_header *header, bool sparse)
+/* Old tars have folders so. The name of a header does not tell: of a long path it is the beginning.
+ */
+static bool ends_in_slash(const struct buf *path)
 {
-	switch (header->type) {
+	return path->len && path->data[path->len - 1] == '/';
+}
+
+static enum tar_member_kind tar_kind_of(const struct tar_members *m, char type)
+{
+	switch (type) {
 	case '\0':
 	case '0':
 	case '7':
-		if (sparse)
+		if (m->next.sparse || m->all.sparse)
 			return TAR_MEMBER_SPARSE;
-		return header->ends_in_slash ? TAR_MEMBER_FOLDER : TAR_MEMBER_FILE;
+		return ends_in_slash(&m->path) ? TAR_MEMBER_FOLDER : TAR_MEMBER_FILE;
 	case '1':
 		return TAR_MEMBER_HARDLINK;
 	case '2':
@@ -176,11 +183,10 @@ static int pass_sparse_map(struct tar_members *m, const uint8_t *block, struct e
 static int read_member(struct tar_members *m, const struct tar_header *header,
 		       struct tar_member *ret, struct err *err)
 {
-	bool sparse = m->next.sparse || m->all.sparse;
 	uint64_t left;
 
 	*ret = (struct tar_member){.number = m->number,
-				   .kind = tar_kind_of(header, sparse),
+				   .kind = tar_kind_of(m, header->type),
 				   .path = {m->path.data, m->path.len},
 				   .target = {m->target.data, m->target.len},
 				   .mode = header->mode,

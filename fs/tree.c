@@ -100,6 +100,7 @@ static int allows(const struct stat *st, int access, fuse_req_t req)
 	return (mode_for(st, req) & (mode_t)access) == (mode_t)access ? 0 : -EACCES;
 }
 
+/* A file's first name may be outside of what the mount shows. */
 int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t req)
 {
 	int r = 0;
@@ -112,7 +113,7 @@ int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t 
 		r = tree_stat(tree, entry, &st);
 		if (r == 0)
 			r = allows(&st, access, req);
-		if (r < 0 || entry == tree->root)
+		if (r < 0 || entry == tree->root || entry == DATASET_ROOT)
 			return r;
 		entry = dataset_entry(tree->dataset, entry).parent;
 		access = X_OK;

@@ -26,7 +26,8 @@ int tree_stat(const struct tree *tree, uint32_t entry, struct stat *ret);
 int tree_find(const struct tree *tree, const char *path, size_t len, uint32_t *ret);
 
 /* Whether the sender of a request has `access` (R_OK, X_OK) to an entry, and may search the folders
- * above it: the check that the kernel makes with default_permissions. Returns 0 or -errno. */
+ * above it: the check that the kernel makes with default_permissions, but that a file with several
+ * names is looked for by the first one. Returns 0 or -errno. */
 int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t req);
 
 /* The entry of an inode number, and the inode number of an entry that stands for an inode. */

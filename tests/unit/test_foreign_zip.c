@@ -134,7 +134,7 @@ static void wild_numbers_are_refused(void **state)
 	scan_expect_failure(scan, -EBADMSG, "entry 0: longer than the central directory");
 	zip_write(zip, entries, 1, "");
 	le_put16(zip->data + zip->len - 12, UINT16_MAX);
-	scan_expect_failure(scan, -EBADMSG, "entry 1: behind the central directory");
+	scan_expect_failure(scan, -EBADMSG, "its end counts 65535 entries, its directory has 1");
 	zip_write(zip, entries, 1, "");
 	le_put32(zip->data + zip->len - 6, UINT32_MAX);
 	scan_expect_failure(scan, -EBADMSG,
@@ -146,6 +146,40 @@ static void wild_numbers_are_refused(void **state)
 	zip_write(zip, entries, 1, "");
 	le_put16(zip->data + zip->len - 18, 1);
 	scan_expect_failure(scan, -EOPNOTSUPP, "one of several volumes of a zip");
+}
+
+/* Java and macOS wrote the lower 16 bits of the count. */
+static void over_65535_entries_need_no_zip64(void **state)
+{
+	struct zip_written entry = {.name = "same", .text = ""};
+	struct scan *scan = *state;
+	struct buf *zip = &scan->bytes;
+	uint64_t at;
+	size_t lines = 0;
+
+	zip_add_local(zip, &entry);
+	at = zip->len;
+	for (unsigned i = 0; i < 65538; i++)
+		zip_add_central(zip, &entry);
+	zip_add_end(zip, 65538, at, "");
+	assert_done(scan_first(scan, zip->len));
+	for (size_t i = 0; i < scan->seen.len; i++)
+		lines += scan->seen.data[i] == '\n';
+	assert_int_equal(lines, 65538);
+}
+
+static void entries_that_the_end_does_not_count_are_not_dropped(void **state)
+{
+	struct zip_written entries[] = {{.name = "a", .text = "x"}, {.name = "b", .text = "y"}};
+	struct scan *scan = *state;
+	struct buf *zip = &scan->bytes;
+
+	zip_write(zip, entries, 2, "");
+	le_put16(zip->data + zip->len - 12, 1);
+	scan_expect_failure(scan, -EBADMSG, "its end counts 1 entries, its directory has 2");
+	zip_write(zip, entries, 2, NULL);
+	le_put64(zip->data + zip->len - 98 + 32, 2 + 65536);
+	scan_expect_failure(scan, -EBADMSG, "its end counts 65538 entries, its directory has 2");
 }
 
 static void damage_anywhere_is_survived(void **state)
@@ -173,6 +207,8 @@ int main(void)
 		test(a_zip_that_is_cut_off_is_told),
 		test(the_two_headers_of_an_entry_must_agree),
 		test(wild_numbers_are_refused),
+		test(over_65535_entries_need_no_zip64),
+		test(entries_that_the_end_does_not_count_are_not_dropped),
 		test(damage_anywhere_is_survived),
 	};
 

@@ -23,6 +23,7 @@ enum { EXTRA_ZIP64 = 1, EXTRA_TIME = 0x5455 }; /* kinds of extra fields */
 struct zip_end {
 	uint64_t at; /* of the record that said it */
 	uint64_t entries, bytes, offset;
+	uint64_t counted; /* the bits of `entries` that the record has */
 	uint32_t disk, of_disk;
 };
 
@@ -89,6 +90,7 @@ static int read_end64(struct foreign_source *source, struct zip_end *ret, struct
 				.disk = le_get32(p + 16),
 				.of_disk = le_get32(p + 20),
 				.entries = le_get64(p + 32),
+				.counted = UINT64_MAX,
 				.bytes = le_get64(p + 40),
 				.offset = le_get64(p + 48)};
 	return 0;
@@ -111,6 +113,7 @@ static int find_end(struct foreign_source *source, struct zip_end *ret, struct e
 					.disk = le_get16(p + i + 4),
 					.of_disk = le_get16(p + i + 6),
 					.entries = le_get16(p + i + 10),
+					.counted = UINT16_MAX,
 					.bytes = le_get32(p + i + 12),
 					.offset = le_get32(p + i + 16)};
 		return read_end64(source, ret, err);
@@ -248,11 +251,12 @@ static int take_zip_entry(struct zip_directory *zip, uint64_t number, const uint
 	return r < 0 ? r : buf_add(&zip->entries, &entry, sizeof(entry));
 }
 
+/* Up to the end of the directory: without zip64, the end has the lower 16 bits of the count. */
 static int read_entries(struct zip_directory *zip, const struct zip_end *end, struct err *err)
 {
-	uint64_t at = end->offset, stop = end->offset + end->bytes;
+	uint64_t at = end->offset, stop = end->offset + end->bytes, i = 0;
 
-	for (uint64_t i = 0; i < end->entries; i++) {
+	for (; at < stop; i++) {
 		const uint8_t *p;
 		uint64_t len = CENTRAL_LEN;
 		int r;
@@ -277,6 +281,10 @@ static int read_entries(struct zip_directory *zip, const struct zip_end *end, st
 			return r;
 		at += len + le_get16(p + 32);
 	}
+	if ((i & end->counted) != end->entries)
+		return err_set(err, -EBADMSG,
+			       "its end counts %" PRIu64 " entries, its directory has %" PRIu64,
+			       end->entries, i);
 	return 0;
 }
 

@@ -95,12 +95,9 @@ int create_options_text(const struct create_options *options, struct buf *text);
 
 /* --- failures --- */
 
-/* A failure that was printed. */
-#define CREATE_REPORTED (-ECANCELED)
-/* The same for a request that is refused: exit status 2. */
-#define CREATE_REFUSED (-EOPNOTSUPP)
-/* The same for a source that is damaged: exit status 3. */
-#define CREATE_DAMAGED (-ELIBBAD)
+#define CREATE_REPORTED (-ECANCELED)  /* a failure that was printed */
+#define CREATE_REFUSED	(-EOPNOTSUPP) /* the same for a request that is refused: exit status 2 */
+#define CREATE_DAMAGED	(-ELIBBAD)    /* the same for a source that is damaged: exit status 3 */
 
 /* Prints what failed and what can be done, after the path of the pack, unless that was printed.
  * Returns CREATE_REPORTED, or `error` if it was one of these. */
@@ -117,6 +114,9 @@ struct import_watch create_watch(struct create *create);
 
 /* Reports an input that cannot be read: 0 to go on without it, CREATE_REPORTED or -ENOMEM. */
 int create_unreadable(void *create, const char *path, const char *reason);
+/* Reports a file whose container has changed since it was opened: what is stored is of the old one,
+ * so nothing of it is kept, whatever '--on-bad' says. CREATE_REPORTED. */
+int create_changed(struct create *create, const char *path);
 
 /* Reports what a check found. Returns 0 to pack the file anyway, 1 to leave it out, CREATE_REPORTED
  * or -ENOMEM. */

@@ -11,6 +11,7 @@
 #include "pack/tool/create/lustre.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/import_hdf5.h"
+#include "pack/tool/import/source.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -192,6 +193,14 @@ int create_unreadable(void *context, const char *path, const char *reason)
 	say_of(create, log_notice, path, "%s; left out", reason);
 	create->counts.skipped++;
 	return 0;
+}
+
+int create_changed(struct create *create, const char *path)
+{
+	builder_spoil(create->builder);
+	say_of(create, log_error, path, "%s; pack it again when nothing writes to it",
+	       source_error_text(-ESTALE));
+	return CREATE_REPORTED;
 }
 
 /* A finding that is usable is packed without a notice. */

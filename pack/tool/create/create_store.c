@@ -468,9 +468,8 @@ static int give_up(struct create *create, const struct item *item)
 		return -EINTR;
 	if (item->error == -ENOMEM)
 		return -ENOMEM;
-	/* It is the whole container that has changed, and what is stored is of the old one. */
 	if (create->dataset && item->error == -ESTALE)
-		builder_spoil(create->builder);
+		return create_changed(create, item->path.data);
 	return drop_item(create, item) < 0
 		       ? -ENOMEM
 		       : create_unreadable(create, item->path.data, source_error_text(item->error));

@@ -14,6 +14,7 @@
  * What it belongs to stands in the section of options, as "name=value\n" lines:
  *
  *	container     size, time of the last write, and a hash of the first and last 64 KiB
+ *	scans         number of the adapters' state: SCANS of index_key.c
  *	settings      a hash of what was asked for, with the text of --classes and --names
  *	object        of a URL: a hash of its strong ETag, or else of Last-Modified
  *	format        name of the adapter

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define HASHED (64 * KIB) /* of the container's start, and of its end */
+#define SCANS  1	  /* plus 1 whenever an adapter finds other files than before */
 
 static int hash_range(struct reader *reader, uint64_t offset, XXH3_state_t *state)
 {
@@ -91,9 +92,10 @@ int index_key_make(const struct foreign_tree *tree, struct index_key *ret)
 	if (identity.object)
 		snprintf(object, sizeof(object), "object=%016" PRIx64 "\n", identity.object);
 	snprintf(ret->text, sizeof(ret->text),
-		 "container=%" PRIu64 " %" PRIu64 " %016" PRIx64 "\nsettings=%016" PRIx64 "\n%s",
-		 identity.size, identity.written, XXH3_64bits_digest(&state), hash_settings(tree),
-		 object);
+		 "container=%" PRIu64 " %" PRIu64 " %016" PRIx64 "\nscans=%d\nsettings=%016" PRIx64
+		 "\n%s",
+		 identity.size, identity.written, XXH3_64bits_digest(&state), SCANS,
+		 hash_settings(tree), object);
 	snprintf(ret->copy, sizeof(ret->copy),
 		 "foreign %" PRIu64 " %016" PRIx64 " %016" PRIx64 " %016" PRIx64, identity.written,
 		 XXH3_64bits_digest(&state), XXH3_64bits(name, strlen(name)), identity.object);

@@ -2,6 +2,7 @@
 is an LMDB whose keys are paths."""
 
 import os
+import re
 import struct
 
 import lmdb
@@ -77,6 +78,16 @@ def test_a_file_that_was_written_to_is_looked_through_anew(container, index, sho
     write_lmdb(container, {"cow/1.jpg": b"\xff\xd8\xff\xe0 new"})
     assert shown(container) == more
     assert index.read_bytes() != before
+
+
+def test_the_index_of_a_release_that_scanned_otherwise_is_made_anew(container, index, shown):
+    shown(container)
+    good = index.read_bytes()
+    other = re.sub(rb"\nscans=\d", b"\nscans=0", good)
+    assert other != good
+    index.write_bytes(other)
+    assert shown(container) == FILES
+    assert index.read_bytes() == good
 
 
 def test_reads_fail_once_the_file_is_written_to(container, mount):

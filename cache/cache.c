@@ -83,9 +83,9 @@ void cache_stop(struct cache *cache)
 {
 	atomic_store(&cache->stopping, true);
 	push_end(cache);
+	reader_cancel(cache->reader); /* the oracle may read a list */
 	if (cache->oracle)
 		oracle_thread_stop(cache->oracle);
-	reader_cancel(cache->reader);
 	work_stop(cache->work);
 }
 

@@ -291,6 +291,26 @@ def test_an_outage_keeps_no_mount_alive(serve, mount):
     assert mounted.wait(foldfs.PATIENCE / 2) == 0
 
 
+def test_a_list_that_the_server_does_not_give_keeps_no_mount_alive(serve, mount, place):
+    """Readers' order is looked for in it: nobody waits for that."""
+    images, packs = place / "images", place / "packs"
+    images.mkdir()
+    packs.mkdir()
+    for number in range(50):
+        write(images / f"{number}.jpg", noise(number, 50_000))
+    (images / "list.txt").write_text("".join(f"{number}.jpg\n" for number in range(50)))
+    pack(images, packs / "x.lmdb")
+    server = serve(packs)
+    mounted = mount(server.url("x.lmdb"), "-f")
+    server.stop()
+    for number in range(8):
+        with open(mounted / f"{number}.jpg", "rb") as image:
+            image.isatty()  # a request that foldfs sees, of a file that it need not read
+    foldfs.wait_for_line(mounted.process.stderr, b"asking again")
+    foldfs.unmount(mounted.path)
+    assert mounted.wait(foldfs.PATIENCE / 4) == 0
+
+
 @pytest.mark.slow
 def test_a_stalled_answer_is_asked_for_again(data, serve, mount):
     server = serve(access="if n == 6 then ngx.sleep(3600) end")

@@ -205,7 +205,7 @@ static void *query_thread(void *context)
 	return NULL;
 }
 
-/* What is to end gets a processor. */
+/* What is to end gets a processor, if this process may do that (idle_work.h). */
 static void hurry(struct run *run, pthread_t id)
 {
 	const struct sched_param none = {0};

@@ -3,12 +3,13 @@
 import errno
 import itertools
 import os
+import time
 
 import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDFS, run
+from foldfs import FOLDFS, FOLDPACK, MIB, run
 from formats import parquet
 from formats.parquet import GZIP, NONE, SNAPPY
 
@@ -100,6 +101,60 @@ def test_damage_is_refused(tmp_path, codec):
     for at in range(4, len(whole), 61):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:])
         refused(file, tmp_path)
+
+
+# --- small files that would cost much -----------------------------------------------------------
+
+ONE_COLUMN = [parquet.node(b"schema", None, 1), parquet.node(b"image", None, 1),
+              parquet.node(b"bytes", 6)]
+
+
+def write_column(path, pages, groups, rows, codec=NONE, fill=0):
+    """Row groups that are one: of a single column of images."""
+    chunk = parquet.chunk(6, [b"image", b"bytes"], codec, rows, 4 + fill, len(pages))
+    return parquet.finish(path, b"PAR1" + bytes(fill) + pages, ONE_COLUMN,
+                          [parquet.row_group([chunk], rows)] * groups, rows * groups)
+
+
+def one_image(rows):
+    """A dictionary of one, and as many indices of it."""
+    levels = parquet.varint(rows << 1) + b"\2"
+    return (parquet.page(2, 1, parquet.plain(b"\xff\xd8\xff"), b"", parquet.PLAIN, NONE, 1) +
+            parquet.page(0, rows, b"\0", levels, parquet.RLE_DICTIONARY, NONE, 1))
+
+
+def test_row_groups_have_no_more_rows_than_the_file_has_bytes(tmp_path):
+    """Each of them had not, but all together had: 829 MB for a file of 100 KB."""
+    file = write_column(tmp_path / "a.parquet", one_image(60_000), 1, 60_000, fill=100_000)
+    assert len(run(FOLDPACK, "list", file).out.splitlines()) == 60_000
+    file = write_column(tmp_path / "b.parquet", one_image(60_000), 2, 60_000, fill=100_000)
+    assert "its footer is damaged: a row group" in run(FOLDPACK, "list", file, status=3).err
+
+
+def test_columns_are_not_longer_than_the_file(tmp_path):
+    """Each row group would unpack the same page."""
+    page = parquet.page(0, 1, parquet.plain(trees.noise(1, 9000)), b"\2\2", parquet.PLAIN, GZIP, 1)
+    file = write_column(tmp_path / "a.parquet", page, 1, 1, GZIP)
+    assert len(run(FOLDPACK, "list", file).out.splitlines()) == 1
+    file = write_column(tmp_path / "b.parquet", page, 2, 1, GZIP)
+    assert "its footer is damaged: a column" in run(FOLDPACK, "list", file, status=3).err
+
+
+def test_a_dictionary_has_no_more_entries_than_the_file_has_bytes(tmp_path):
+    """16 million empty ones, in 64 KiB by gzip, took 700 MB."""
+    page = parquet.page(2, 16 << 20, bytes(64 * MIB), b"", parquet.PLAIN, GZIP, 1)
+    file = write_column(tmp_path / "a.parquet", page, 1, 1, GZIP)
+    assert ("a page is damaged: more entries in a dictionary than bytes in the file" in
+            run(FOLDPACK, "list", file, status=3).err)
+
+
+def test_many_columns_of_bytes_are_soon_given_up(tmp_path):
+    """Each was compared with all: 49 seconds."""
+    nodes = [parquet.node(b"schema", None, 60_000)] + [parquet.node(b"x.bytes", 6)] * 60_000
+    file = parquet.finish(tmp_path / "a.parquet", b"PAR1", nodes, [], 0)
+    begin = time.monotonic()
+    assert " of images; --image-key names another" in run(FOLDPACK, "list", file, status=1).err
+    assert time.monotonic() - begin < 10
 
 
 def test_a_damaged_page_takes_no_other_with_it(tmp_path):

@@ -9,8 +9,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define NAME 300
-#define ROWS 65536 /* whose images are looked for before their names */
+#define NAME  300
+#define ROWS  65536 /* whose images are looked for before their names */
+#define LOOKS 256   /* for the path that belongs to bytes: each goes through all columns */
 
 enum { IMAGE, LABEL, PATH, COLUMNS };
 
@@ -51,6 +52,7 @@ static int find_leaf(const struct scan *scan, const char *name, const char *end)
 static int find_only(const struct scan *scan, char ret[static NAME])
 {
 	const struct parquet_leaf *leaves = parquet_leaves(&scan->footer);
+	unsigned looks = 0;
 	int found = -1;
 
 	for (unsigned i = 0; i < parquet_leaf_count(&scan->footer); i++) {
@@ -58,6 +60,8 @@ static int find_only(const struct scan *scan, char ret[static NAME])
 
 		if (!dot || strcmp(dot, ".bytes") != 0)
 			continue;
+		if (looks++ == LOOKS)
+			return -1;
 		snprintf(ret, NAME, "%.*s", (int)(dot - leaves[i].name), leaves[i].name);
 		if (find_leaf(scan, ret, ".path") < 0)
 			continue;

@@ -167,6 +167,9 @@ static int read_chunk(struct thrift *t, uint64_t size, struct parquet_footer *f,
 		return err_set(err, -EOPNOTSUPP, "its columns lie in other files");
 	if (t->bad || chunk.offset > size || chunk.size > size - chunk.offset)
 		return is_bad(err, "a column lies outside of the file");
+	if (chunk.size > size - f->all_bytes)
+		return is_bad(err, "a column lies in another");
+	f->all_bytes += chunk.size;
 	return buf_add(&f->chunks, &chunk, sizeof(chunk));
 }
 
@@ -190,8 +193,9 @@ static int read_group(struct thrift *t, uint64_t size, struct parquet_footer *f,
 	}
 	if (r < 0)
 		return r;
-	if (t->bad || columns != parquet_leaf_count(f) || rows > size)
+	if (t->bad || columns != parquet_leaf_count(f) || rows > size - f->all_rows)
 		return is_bad(err, "a row group");
+	f->all_rows += rows;
 	return buf_add(&f->rows, &rows, sizeof(rows));
 }
 

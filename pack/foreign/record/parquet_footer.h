@@ -34,6 +34,7 @@ struct parquet_footer {
 	struct buf leaves; /* struct parquet_leaf */
 	struct buf rows;   /* uint64_t: of each row group */
 	struct buf chunks; /* struct parquet_chunk: of each row group one for each leaf */
+	uint64_t all_rows, all_bytes;	 /* of these: each at most as many as the file has bytes */
 	struct foreign_text huggingface; /* JSON; within `bytes` */
 };
 

@@ -161,6 +161,8 @@ static int read_dictionary(struct parquet_column *c, const struct header *h, uin
 			  c->codec != CODEC_NONE, err);
 
 	c->entries.len = 0;
+	if (r == 0 && (uint64_t)h->values > c->source->size)
+		return damaged(err, "more entries in a dictionary than bytes in the file");
 	for (int64_t i = 0; r == 0 && i < h->values; i++) {
 		struct parquet_value value;
 

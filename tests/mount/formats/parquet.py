@@ -109,13 +109,33 @@ def column(values, depth, codec, version, dictionary):
 LEAVES = [("bytes", 2, 6), ("path", 2, 6), ("label", 1, 2)]  # name, depth, type
 
 
+def node(name, kind=None, children=None):
+    fields = [(1, I32, kind)] if kind is not None else []
+    fields += [(3, I32, OPTIONAL), (4, BINARY, name)]
+    return record(*fields, *([(5, I32, children)] if children else []))
+
+
 def schema():
-    def node(name, kind=None, children=None):
-        fields = [(1, I32, kind)] if kind is not None else []
-        fields += [(3, I32, OPTIONAL), (4, BINARY, name)]
-        return record(*fields, *([(5, I32, children)] if children else []))
     return [node(b"schema", None, 2), node(b"image", None, 2), node(b"bytes", 6),
             node(b"path", 6), node(b"label", 2)]
+
+
+def chunk(kind, where, codec, values, offset, size):
+    meta = record((1, I32, kind), (2, LIST, (I32, [PLAIN, RLE])), (3, LIST, (BINARY, where)),
+                  (4, I32, codec), (5, I64, values), (6, I64, size), (7, I64, size),
+                  (9, I64, offset))
+    return record((2, I64, 0), (3, STRUCT, meta))
+
+
+def row_group(chunks, rows):
+    return record((1, LIST, (STRUCT, chunks)), (2, I64, 0), (3, I64, rows))
+
+
+def finish(path, pages, nodes, groups, rows, pairs=()):
+    footer = record((1, I32, 2), (2, LIST, (STRUCT, nodes)), (3, I64, rows),
+                    (4, LIST, (STRUCT, groups)), (5, LIST, (STRUCT, pairs)))
+    path.write_bytes(pages + footer + struct.pack("<I", len(footer)) + b"PAR1")
+    return path
 
 
 def write(path, rows, names=None, codecs=(NONE, NONE, NONE), version=1, group=1000,
@@ -128,17 +148,10 @@ def write(path, rows, names=None, codecs=(NONE, NONE, NONE), version=1, group=10
             content = column([row[number] for row in part], depth, codecs[number], version,
                              dictionary and name == "label")
             where = [b"image", name.encode()] if depth == 2 else [b"label"]
-            meta = record((1, I32, kind), (2, LIST, (I32, [PLAIN, RLE])),
-                          (3, LIST, (BINARY, where)), (4, I32, codecs[number]),
-                          (5, I64, len(part)), (6, I64, len(content)), (7, I64, len(content)),
-                          (9, I64, len(out)))
-            chunks.append(record((2, I64, 0), (3, STRUCT, meta)))
+            chunks.append(chunk(kind, where, codecs[number], len(part), len(out), len(content)))
             out += content
-        groups.append(record((1, LIST, (STRUCT, chunks)), (2, I64, 0), (3, I64, len(part))))
+        groups.append(row_group(chunks, len(part)))
     label = {"names": names, "_type": "ClassLabel"} if names else {"dtype": "int64"}
     about = json.dumps({"info": {"features": {"image": {"_type": "Image"}, "label": label}}})
     pair = record((1, BINARY, b"huggingface"), (2, BINARY, about.encode()))
-    footer = record((1, I32, 2), (2, LIST, (STRUCT, schema())), (3, I64, len(rows)),
-                    (4, LIST, (STRUCT, groups)), (5, LIST, (STRUCT, [pair])))
-    path.write_bytes(bytes(out) + footer + struct.pack("<I", len(footer)) + b"PAR1")
-    return path
+    return finish(path, bytes(out), schema(), groups, len(rows), [pair])

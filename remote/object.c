@@ -358,7 +358,7 @@ static struct http_verdict ask_again(struct object_read *read, const struct http
 				     const struct retry_rule *rule)
 {
 	struct object *object = read->object;
-	uint64_t now = clock_ns(), most = patience(object);
+	uint64_t now = clock_ns(), most = patience(object), waited;
 
 	note_failure(object, read->why.text);
 	if (!read->failed || read->transfer.got > read->got) {
@@ -368,13 +368,15 @@ static struct http_verdict ask_again(struct object_read *read, const struct http
 	read->got = read->transfer.got;
 	if (atomic_load(&object->cancelled))
 		return fail(read, -ECANCELED);
-	if (now - read->failed >= most * CLOCK_SECOND)
+	waited = (now - read->failed) / CLOCK_SECOND;
+	if (waited >= most)
 		return fail(read, rule->error);
 	return (struct http_verdict){.again = true,
 				     .overloaded = rule->overloaded,
-				     .pause_ns = retry_pause(++read->tries, rule->overloaded,
-							     min(outcome->retry_after, most),
-							     next_random(object))};
+				     .pause_ns =
+					     retry_pause(++read->tries, rule->overloaded,
+							 min(outcome->retry_after, most - waited),
+							 next_random(object))};
 }
 
 static struct http_verdict ask_briefly(struct object_read *read, const struct http_outcome *outcome,

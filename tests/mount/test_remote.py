@@ -239,6 +239,13 @@ def test_a_server_that_says_when_to_come_again_is_obeyed(serve):
     assert time.monotonic() - began >= 2
 
 
+def test_a_server_that_is_never_ready_is_not_waited_for_longer_than_retry(serve):
+    server = serve(access='ngx.header["Retry-After"] = "5"; return ngx.exit(503)')
+    began = time.monotonic()
+    info(server, "--retry=6", status=1)
+    assert 6 <= time.monotonic() - began < 10
+
+
 def test_a_wrong_range_is_asked_for_again(data, serve, mount):
     server = serve(access="""
         if n > 3 and n % 6 == 0 then ngx.req.set_header("Range", "bytes=0-99") end""")

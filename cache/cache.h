@@ -51,17 +51,17 @@ struct cache_source {
 	/* The kernel is to drop its copy soon. Called for each extent that a request touched, when
 	 * it is answered, but for those that the page cache is to keep. NULL: not called. */
 	void (*drop)(void *context, uint64_t extent);
-	/* Whether the kernel can be given the file of the extent before anybody asks for it. Called
-	 * with a lock held. NULL: none. */
+	/* Whether the kernel can be given its file before anybody asks; lock held. NULL: none. */
 	bool (*may_push)(void *context, uint64_t extent);
 	/* Called for each extent that was asked for and could not be read. */
 	void (*failed)(void *context, uint64_t extent, int error);
-	/* The same for files that loaders would list together, as far as their names say: not for
-	 * an image and its label. NULL: for all. */
+	/* Alike for files that loaders would list together by their names, unlike an image and its
+	 * label. NULL: for all. */
 	uint64_t (*kind)(void *context, uint64_t extent);
-	/* Tells `found` of the lists that a loader may index the file of `extent` by. Returns 0,
-	 * what found gave, or -ENOMEM. NULL: no lists are known. */
-	int (*lists)(void *context, uint64_t extent, cache_list_fn *found, void *arg);
+	/* Tells `found` of the lists that a loader may index the file of `extent` by, until `over`.
+	 * Returns 0, what found gave, -ECANCELED or -ENOMEM. NULL: no lists are known. */
+	int (*lists)(void *context, uint64_t extent, const atomic_bool *over, cache_list_fn *found,
+		     void *arg);
 	/* Called with a sentence for each order that was recognised. NULL: not called. */
 	void (*locked)(void *context, const char *sentence);
 };

@@ -23,6 +23,7 @@ struct list_search {
 	struct dataset *dataset;
 	uint32_t file; /* its inode's entry */
 	struct lists_word name, suffix;
+	const atomic_bool *over;
 	lists_found_fn *found;
 	void *context;
 	XXH128_hash_t seen[LISTS_MAX]; /* hashes of the lists found */
@@ -279,7 +280,7 @@ static int find_texts(struct list_search *s, uint32_t directory, uint32_t withou
 		qsort_r(texts.entries, texts.count, sizeof(*texts.entries), by_name_len,
 			s->dataset);
 	for (size_t i = 0; i < texts.count && r == 0 && s->count < LISTS_MAX; i++)
-		r = read_text(s, texts.entries[i]);
+		r = atomic_load(s->over) ? -ECANCELED : read_text(s, texts.entries[i]);
 	return r;
 }
 
@@ -302,10 +303,11 @@ static int find_levels(struct list_search *s, const struct kind *kinds, size_t c
 	return r;
 }
 
-int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, lists_found_fn *found,
-	       void *context)
+int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, const atomic_bool *over,
+	       lists_found_fn *found, void *context)
 {
 	struct list_search s = {.dataset = dataset,
+				.over = over,
 				.found = found,
 				.context = context,
 				.most = min(most, UINT32_MAX - 1),

@@ -5,6 +5,7 @@
 #define FS_LISTS_H
 
 #include "pack/dataset.h"
+#include <stdatomic.h>
 
 #define LISTS_MAX	 24	    /* found for a file, at most */
 #define LISTS_NOT_STORED UINT32_MAX /* stands for a file without bytes in the pack */
@@ -20,9 +21,10 @@ typedef int lists_found_fn(void *context, const char *name, const uint32_t *file
  * likeliest first, each order once, until they have `most` files together. A list that would exceed
  * `most` is left out. The file is looked for by the path that stands for its inode; in lists, links
  * to it count too. Reads texts of up to 64 MiB, 256 MiB in all, and skips what is damaged or about
- * something else. Takes time linear in the tree. A pack of 2^32 extents has no lists. Returns 0,
- * -ENOMEM, or what `found` returned. */
-int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, lists_found_fn *found,
-	       void *context);
+ * something else. Takes time linear in the tree. A pack of 2^32 extents has no lists. Reads no more
+ * texts once it is `over`, as each may take a round trip. Returns 0, -ENOMEM, -ECANCELED (it was
+ * over), or what `found` returned. */
+int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, const atomic_bool *over,
+	       lists_found_fn *found, void *context);
 
 #endif

@@ -76,6 +76,7 @@ static int look(void *context, const char *name, const uint32_t *files, uint32_t
 
 static void use(struct dataset *dataset)
 {
+	static const atomic_bool not_over;
 	char id[FORMAT_ID_TEXT];
 	struct err err = {{0}};
 	uint64_t faults = 0;
@@ -90,8 +91,8 @@ static void use(struct dataset *dataset)
 		return;
 	must(dataset_unchanged(dataset, 0) == 0);
 	for (uint64_t n = 1; n < 3; n++)
-		(void)lists_find(dataset, dataset_extents(dataset) / 3 * n, ENTRIES_MAX, look,
-				 dataset);
+		(void)lists_find(dataset, dataset_extents(dataset) / 3 * n, ENTRIES_MAX, &not_over,
+				 look, dataset);
 }
 
 /* Only its name or its mode, and then all of it. */

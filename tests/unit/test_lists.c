@@ -106,11 +106,13 @@ static int note(void *context, const char *name, const uint32_t *files, uint32_t
 	return found->answer;
 }
 
+static const atomic_bool not_over;
+
 static void look(struct fixture *f, const char *file, struct found *found)
 {
 	*found = (struct found){.f = f};
 	assert_done(lists_find(f->dataset, dataset_first_extent(f->dataset, find(f, file)),
-			       UINT64_MAX, note, found));
+			       UINT64_MAX, &not_over, note, found));
 }
 
 static void found_release(struct found *found)
@@ -581,9 +583,22 @@ static void the_caller_can_stop(void **state)
 	a_tree(f);
 	assert_int_equal(lists_find(f->dataset,
 				    dataset_first_extent(f->dataset, find(f, "train/b/z.jpg")),
-				    UINT64_MAX, note, &found),
+				    UINT64_MAX, &not_over, note, &found),
 			 -EINTR);
 	assert_int_equal(found.count, 1);
+}
+
+static void no_text_is_read_once_it_is_over(void **state)
+{
+	static const atomic_bool over = true;
+	struct fixture *f = *state;
+	SCOPE(found_release) struct found found = {.f = f};
+
+	a_tree(f);
+	assert_int_equal(lists_find(f->dataset,
+				    dataset_first_extent(f->dataset, find(f, "train/b/z.jpg")),
+				    UINT64_MAX, &over, note, &found),
+			 -ECANCELED);
 }
 
 /* Every directory adds lists of its own; there are so many, and those of near ones come first. */
@@ -618,7 +633,7 @@ static void no_more_files_in_lists_than_wanted(void **state)
 	look(f, "a/b/c/d/e/f/18.jpg", &all);
 	assert_done(lists_find(f->dataset,
 			       dataset_first_extent(f->dataset, find(f, "a/b/c/d/e/f/18.jpg")), 20,
-			       note, &found));
+			       &not_over, note, &found));
 	assert_true(found.count > 0 && found.count < all.count);
 	assert_string_equal(found.lists[0].data, all.lists[0].data);
 	for (unsigned i = 0; i < found.count; i++)
@@ -659,6 +674,7 @@ int main(void)
 		TEST(a_text_whose_bytes_are_stored_for_another_one_is_read),
 		TEST(a_damaged_text_is_passed_over),
 		TEST(the_caller_can_stop),
+		TEST(no_text_is_read_once_it_is_over),
 		TEST(no_more_lists_than_promised),
 		TEST(no_more_files_in_lists_than_wanted),
 	};

@@ -15,10 +15,16 @@
 #include "fs/lists_text.h"
 #include "base/bits.h"
 #include "base/bytes.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include <ctype.h>
 #include <string.h>
 #include <xxhash.h>
+
+/* Lines of one file: boxes of an image may be a few hundred, but memory is for the files. A text
+ * with more lines than these is no list. */
+#define LINES_MOST ((size_t)4 << 20)
+#define LINES_EACH 16
 
 /* How the text names files. */
 struct name_reading {
@@ -47,7 +53,7 @@ struct list_text {
 	bool folder_known;
 
 	struct buf lines; /* entries in the order of the text, struct text_line */
-	size_t count;
+	size_t count, most;
 	size_t missed; /* words that do not name a file */
 };
 
@@ -190,7 +196,8 @@ static int take_word(struct list_text *t, struct lists_word word)
 	if (look_up_name(t, name, &entry) < 0)
 		return 0;
 	t->missed--;
-	t->count++;
+	if (t->count++ >= t->most)
+		return -EFBIG;
 	line = (struct text_line){(uint64_t)(word.text - t->data), (uint32_t)word.len, entry};
 	return buf_add(&t->lines, &line, sizeof(line));
 }
@@ -467,12 +474,14 @@ static bool may_name(const struct list_text *t)
 int lists_text(const struct dataset *dataset, uint32_t file, const char *data, size_t len,
 	       bool json, lists_text_fn *found, void *context)
 {
-	struct list_text t = {.dataset = dataset,
-			      .file = file,
-			      .data = data,
-			      .end = data + len,
-			      .found = found,
-			      .context = context};
+	struct list_text t = {
+		.dataset = dataset,
+		.file = file,
+		.data = data,
+		.end = data + len,
+		.found = found,
+		.context = context,
+		.most = max(LINES_MOST, LINES_EACH * (size_t)dataset_entries(dataset))};
 	const struct dataset_entry entry = dataset_entry(dataset, file);
 	int r = 0;
 
@@ -484,5 +493,5 @@ int lists_text(const struct dataset *dataset, uint32_t file, const char *data, s
 		r = found_orders(&t);
 	buf_release(&t.folder);
 	buf_release(&t.lines);
-	return r;
+	return r == -EFBIG ? 0 : r;
 }

@@ -115,6 +115,14 @@ static void look(struct fixture *f, const char *file, struct found *found)
 			       UINT64_MAX, &not_over, note, found));
 }
 
+static bool has_list_of(const struct found *found, const char *name)
+{
+	for (unsigned i = 0; i < found->count; i++)
+		if (strncmp(found->names[i], name, strlen(name)) == 0)
+			return true;
+	return false;
+}
+
 static void found_release(struct found *found)
 {
 	for (unsigned i = 0; i < found->count; i++) {
@@ -507,6 +515,26 @@ static void several_lines_of_one_file(void **state)
 				   {NULL, NULL}});
 }
 
+/* A text of 64 MiB would be half a gigabyte of lines. */
+static void millions_of_lines_of_few_files_are_no_list(void **state)
+{
+	const size_t lines = ((size_t)4 << 20) + 1;
+	struct fixture *f = *state;
+	struct found found;
+	char *text = malloc(2 * lines + 1);
+
+	assert_non_null(text);
+	for (size_t most = lines - 1; most <= lines; most++) {
+		for (size_t i = 0; i < most; i++)
+			memcpy(text + 2 * i, "1\n", 3);
+		make_with(f, "i/1.jpg i/2.jpg", "list.txt", text);
+		look(f, "i/1.jpg", &found);
+		assert_int_equal(has_list_of(&found, "list.txt"), most < lines);
+		found_release(&found);
+	}
+	free(text);
+}
+
 static void values_of_JSON(void **state)
 {
 	struct fixture *f = *state;
@@ -668,6 +696,7 @@ int main(void)
 		TEST(columns_of_csv),
 		TEST(columns_may_be_empty_or_quoted),
 		TEST(several_lines_of_one_file),
+		TEST(millions_of_lines_of_few_files_are_no_list),
 		TEST(values_of_JSON),
 		TEST(strings_in_arrays_of_JSON),
 		TEST(texts_about_something_else_say_nothing),

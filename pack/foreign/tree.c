@@ -134,8 +134,12 @@ static int add_packed(struct foreign_tree *tree, const struct foreign_file *file
 }
 
 static int add_target(struct foreign_tree *tree, const struct foreign_file *file,
-		      struct tree_row *row)
+		      struct tree_row *row, struct err *err)
 {
+	if (file->target.len > TREE_PATH_MOST)
+		return err_set(err, -EBADMSG,
+			       "record %" PRIu64 ": its target is longer than 4095 bytes",
+			       file->record);
 	row->kind = FORMAT_SYMLINK;
 	row->offset = tree->targets.len;
 	row->size = file->target.len;
@@ -185,7 +189,7 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 	if (r == 0)
 		r = tree_name(tree, file, &row, err);
 	if (r == 0 && file->target.data)
-		r = add_target(tree, file, &row);
+		r = add_target(tree, file, &row, err);
 	else if (r == 0 && bytes && file->pixels)
 		r = add_picture(tree, file, &row);
 	else if (r == 0 && bytes && file->packed)

@@ -56,9 +56,9 @@ struct foreign_file {
 	int64_t mtime;		    /* nanoseconds since 1970; 0: that of the source */
 };
 
-/* Adds a file: the text is copied. Returns 0; -EBADMSG (its bytes lie outside of the source, or its
- * name is none); -EINVAL (the label has no line in --classes, the record none in --names);
- * -EOVERFLOW; -ENOMEM; or the error of a read. err names the record. */
+/* Adds a file: the text is copied. Returns 0; -EBADMSG (its bytes lie outside of the source, its
+ * name is none, or its path too long); -EINVAL (the label has no line in --classes, the record none
+ * in --names); -EOVERFLOW; -ENOMEM; or the error of a read. err names the record. */
 int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, struct err *err);
 
 /* The path of the file that was added as number `i`, from 0 on; lives until the next is added. */

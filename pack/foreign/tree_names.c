@@ -11,6 +11,7 @@
 #define LOOKED_AT  64 /* files whose first bytes are read for their suffix */
 #define HEAD_BYTES 16
 #define STEM_MAX   200 /* of 255 that a name may have */
+#define SHARE_MOST 64  /* bytes of all paths, for each byte of the file */
 
 static int fault(const struct foreign_file *file, int code, const char *what, struct err *err)
 {
@@ -215,6 +216,18 @@ static int add_name(struct foreign_tree *tree, const struct foreign_file *file,
 	return add_path(tree, file, (struct foreign_text){kept.data, kept.len}, err);
 }
 
+/* Text that stands once in the file may be in the paths of many records. */
+static int check_length(const struct foreign_tree *tree, const struct foreign_file *file,
+			size_t begin, struct err *err)
+{
+	if (tree->paths.len - begin > TREE_PATH_MOST)
+		return fault(file, -EBADMSG, "its path is longer than 4095 bytes", err);
+	if (tree->paths.len / SHARE_MOST > tree->source->size)
+		return fault(file, -EBADMSG, "paths of over 64 times as many bytes as the file has",
+			     err);
+	return 0;
+}
+
 int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct tree_row *row,
 	      struct err *err)
 {
@@ -233,8 +246,8 @@ int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct
 	r = path.data ? add_path(tree, file, path, err) : add_name(tree, file, name, row, err);
 	if (r == 0 && plain && (path.data || name.data))
 		r = add_suffix(tree, file);
-	if (tree->paths.len - begin > UINT32_MAX)
-		r = fault(file, -EBADMSG, "its name is too long", err);
+	if (r == 0)
+		r = check_length(tree, file, begin, err);
 	row->path = begin;
 	row->path_len = (uint32_t)(tree->paths.len - begin);
 	return r;

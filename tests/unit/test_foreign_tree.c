@@ -277,6 +277,46 @@ static void names_that_lead_outside_are_refused(void **state)
 
 /* --- places ----------------------------------------------------------------------------------- */
 
+/* Many records may have one text, and a tar in a tar the path of that one. */
+static void paths_are_no_longer_than_the_system_takes(void **state)
+{
+	struct fixture *f = *state;
+	char path[4097] = "", target[4097] = "";
+	struct foreign_file file = {.path = {path, 4095}};
+
+	memset(target, 't', 4096);
+	for (size_t i = 0; i < 4096; i++)
+		path[i] = i % 2 ? '/' : 'a';
+	add(f, &file);
+	file.path.len = 4096;
+	path[4094] = 'b';
+	path[4095] = 'b';
+	assert_int_equal(foreign_add(&f->tree, &file, &f->err), -EBADMSG);
+	assert_string_equal(f->err.text, "record 0: its path is longer than 4095 bytes");
+	file.path = text("link");
+	file.target = text(target);
+	assert_int_equal(foreign_add(&f->tree, &file, &f->err), -EBADMSG);
+	assert_string_equal(f->err.text, "record 0: its target is longer than 4095 bytes");
+	file.target.len = 4095;
+	add(f, &file);
+}
+
+static void paths_take_memory_in_proportion_to_the_file(void **state)
+{
+	struct fixture *f = *state;
+	char class[4000];
+	struct foreign_file file = {.class = {class, sizeof(class)}, .label = FOREIGN_NO_LABEL};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(class); i++)
+		class[i] = i % 100 ? 'c' : '/';
+	for (; r == 0 && file.record < SIZE; file.record++)
+		r = foreign_add(&f->tree, &file, &f->err);
+	assert_int_equal(r, -EBADMSG);
+	assert_string_equal(f->err.text,
+			    "record 4785: paths of over 64 times as many bytes as the file has");
+}
+
 static void bytes_outside_of_the_file_are_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -583,6 +623,8 @@ int main(void)
 		TEST(lists_give_names),
 		TEST(names_without_suffix_get_one),
 		TEST(names_that_lead_outside_are_refused),
+		TEST(paths_are_no_longer_than_the_system_takes),
+		TEST(paths_take_memory_in_proportion_to_the_file),
 		TEST(bytes_outside_of_the_file_are_refused),
 		TEST(two_files_of_one_path_are_refused),
 		TEST(siblings_are_in_order),

@@ -37,9 +37,8 @@ void io_sync_directory(const char *path);
  * 0 or -errno. */
 int io_rename(const char *from, const char *to, bool replace);
 
-/* Whether a regular file is still one of the size and the time (as far as date.h tells) that
- * `before` has. 0, also where it was none before, as a pipe; -ESTALE (it has changed); or -errno.
- */
+/* Whether a regular file still has the size and the time (as far as date.h tells) of `before`. 0,
+ * also where that was none, as a pipe; -ESTALE (it has changed); or -errno. */
 int io_unchanged(int fd, const struct stat *before);
 
 /* Whether a path is still a name of the file that is open. Links are not followed. */

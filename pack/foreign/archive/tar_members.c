@@ -102,8 +102,7 @@ static int take_extended(struct tar_members *m, const struct tar_header *header,
 
 /* --- members ---------------------------------------------------------------------------------- */
 
-/* Old tars have folders so. The name of a header does not tell: of a long path it is the beginning.
- */
+/* So old tars have folders. The name in a header may be the beginning of a long path. */
 static bool ends_in_slash(const struct buf *path)
 {
 	return path->len && path->data[path->len - 1] == '/';

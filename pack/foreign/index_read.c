@@ -5,6 +5,7 @@
 #include "pack/xxh3.h"
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int read_super(struct reader *reader, struct format_super *ret)
 {
@@ -51,6 +52,22 @@ static bool belongs(const struct foreign_tree *tree, struct reader *reader,
 	       (foreign_is_lone(tree->source) || foreign_beside_is(tree->source, options.data));
 }
 
+/* In a folder as /tmp nobody else can replace the container, but anybody can lay an index beside it.
+ * Elsewhere, whoever can do the one can do the other. */
+static bool is_trusted(const struct foreign_tree *tree, const char *name, struct reader *index)
+{
+	const char *slash = strrchr(name, '/');
+	SCOPE_FREE char *folder = slash ? strndup(name, (size_t)(slash + 1 - name)) : strdup(".");
+	struct stat above, own, container;
+
+	if (!folder || stat(folder, &above) < 0 || fstat(reader_file_fd(index), &own) < 0)
+		return false;
+	if (!(above.st_mode & S_ISVTX) || own.st_uid == 0 || own.st_uid == geteuid() ||
+	    own.st_uid == above.st_uid)
+		return true;
+	return stat(tree->source->path, &container) == 0 && own.st_uid == container.st_uid;
+}
+
 int index_file_find(const struct foreign_tree *tree, const struct index_key *key,
 		    struct reader **ret)
 {
@@ -59,7 +76,8 @@ int index_file_find(const struct foreign_tree *tree, const struct index_key *key
 		SCOPE(reader_release) struct reader *reader = NULL;
 
 		if (index_place_name(tree, place, &name) == 0 &&
-		    reader_file_open(name.data, &reader) == 0 && belongs(tree, reader, key)) {
+		    reader_file_open(name.data, &reader) == 0 && is_trusted(tree, name.data, reader) &&
+		    belongs(tree, reader, key)) {
 			*ret = steal_ptr(&reader);
 			return 0;
 		}

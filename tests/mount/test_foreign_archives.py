@@ -12,7 +12,7 @@ import zipfile
 import pytest
 
 import trees
-from foldfs import FOLDFS, MIB, PHOTOS, has_photos, needs, run
+from foldfs import FOLDFS, FOLDPACK, MIB, NOBODY, PHOTOS, has_photos, is_root, needs, run
 from formats import ffcv
 from server import Server
 
@@ -148,6 +148,30 @@ def test_a_tar_that_is_cut_off_is_refused_with_the_member(place, point):
     assert "member 7 ('7.jpg'): truncated" in refusal(place / "cut.tar", point)
     (place / "bad.tar").write_bytes(whole[:1536 * 3] + b"x" + whole[1536 * 3 + 1:])
     assert "member 3: a header with a wrong checksum" in refusal(place / "bad.tar", point)
+
+
+@is_root
+@pytest.mark.parametrize("mode, owner, known", [(0o1777, NOBODY, False), (0o1777, 0, True),
+                                                (0o755, NOBODY, True)])
+def test_an_index_that_another_user_laid_in_a_folder_as_tmp_is_not_read(mode, owner, known, place,
+                                                                        mount):
+    """There, nobody but its owner can replace a tar; beside it anybody can lay an index, as that of
+    another tar that begins and ends as this one does. Elsewhere whoever could do that could replace
+    the tar."""
+    ends = b"x" * 100_000
+    for folder, names in ("mine", ["cat", "dog"]), ("theirs", ["dog", "cat"]):
+        (place / folder / "tmp").mkdir(parents=True)
+        with tarfile.open(place / folder / "tmp/x.tar", "w") as tar:
+            for name in "first", *names, "last":
+                add(tar, name, ends if name in ("first", "last") else name.encode())
+        os.utime(place / folder / "tmp/x.tar", (MOMENT, MOMENT))
+    run(FOLDPACK, "list", place / "theirs/tmp/x.tar")
+    index = place / "mine/tmp/.x.tar.foldfs-index"
+    os.rename(place / "theirs/tmp" / index.name, index)
+    os.chown(index, owner, owner)
+    (place / "mine/tmp").chmod(mode)
+    mounted = mount(place / "mine/tmp/x.tar")
+    assert (mounted / "cat").read_bytes() == (b"dog" if known else b"cat")
 
 
 @pytest.mark.parametrize("mode, name", [("w:gz", "gzip"), ("w:xz", "xz"), ("w:bz2", "bzip2")])

@@ -52,8 +52,8 @@ static bool belongs(const struct foreign_tree *tree, struct reader *reader,
 	       (foreign_is_lone(tree->source) || foreign_beside_is(tree->source, options.data));
 }
 
-/* In a folder as /tmp nobody else can replace the container, but anybody can lay an index beside it.
- * Elsewhere, whoever can do the one can do the other. */
+/* In a folder as /tmp nobody else can replace the container, but anybody can lay an index beside
+ * it. Elsewhere, whoever can do the one can do the other. */
 static bool is_trusted(const struct foreign_tree *tree, const char *name, struct reader *index)
 {
 	const char *slash = strrchr(name, '/');
@@ -76,8 +76,8 @@ int index_file_find(const struct foreign_tree *tree, const struct index_key *key
 		SCOPE(reader_release) struct reader *reader = NULL;
 
 		if (index_place_name(tree, place, &name) == 0 &&
-		    reader_file_open(name.data, &reader) == 0 && is_trusted(tree, name.data, reader) &&
-		    belongs(tree, reader, key)) {
+		    reader_file_open(name.data, &reader) == 0 &&
+		    is_trusted(tree, name.data, reader) && belongs(tree, reader, key)) {
 			*ret = steal_ptr(&reader);
 			return 0;
 		}

@@ -121,6 +121,14 @@ int io_rename(const char *from, const char *to, bool replace)
 	return r < 0 ? -errno : 0;
 }
 
+/* open() takes the least number that is free. */
+void io_fill_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 /* The kernel lists descriptors in their order, so that closing one passes over no other. */
 static void close_listed(int least, bool inherited)
 {

@@ -44,6 +44,10 @@ int io_unchanged(int fd, const struct stat *before);
 /* Whether a path is still a name of the file that is open. Links are not followed. */
 bool io_is_named(int fd, const char *path);
 
+/* Opens those of the descriptors 0 to 2 that are closed, so that no file gets a number that is read
+ * from or written to by those who do not know of it. Both still fail, with EBADF. */
+void io_fill_standard(void);
+
 /* Closes all descriptors from `least` on. Before Linux 5.9 that needs /proc. */
 void io_close_from(int least);
 

@@ -60,18 +60,6 @@ static int complain(const char *path, const struct err *err, int error)
 
 /* --- starting -------------------------------------------------------------------------------- */
 
-/* Opens descriptors 0 to 2: a mount on one of them would be lost when a daemon closes them. */
-static void fill_standard_fds(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= 2);
-	if (fd > 2)
-		close(fd);
-}
-
 static int open_log(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
@@ -594,7 +582,7 @@ int main(int argc, char **argv)
 	int status;
 
 	use_one_arena();
-	fill_standard_fds();
+	io_fill_standard(); /* a mount on one of these would be lost when a daemon closes them */
 	signal(SIGCHLD, SIG_DFL); /* where it is ignored, no child can be waited for */
 	log_init("foldfs", LOG_LEVEL_NORMAL);
 	if (settings_parse(&program.settings, argc, argv, &want, &err) < 0)

@@ -359,6 +359,16 @@ def test_where_all_is_bad_an_empty_pack_is_left(src, pack):
     assert listed(pack) == ["a/"]
 
 
+def test_no_message_gets_into_a_pack_where_standard_descriptors_are_closed(src, pack, tmp_path):
+    fill(src, "a.jpg", "b/c.jpg")
+    (src / "empty").mkdir()  # which is said
+    create(src, pack)
+    for number, closed in enumerate(["2>&-", "1>&- 2>&-", "0<&- 2>&-", "0<&- 1>&- 2>&-"]):
+        other = tmp_path / f"{number}.lmdb"
+        run("sh", "-c", f'exec "$@" {closed}', "sh", FOLDPACK, "create", src, other)
+        assert other.read_bytes() == pack.read_bytes()
+
+
 def test_quiet_says_nothing_and_verbose_more(src, pack):
     fill(src, "a")
     write(src / "x.jpg", b"no picture")

@@ -1,4 +1,5 @@
 /* foldpack: makes packs, and shows, checks and takes out what is in them. */
+#include "base/io.h"
 #include "base/log.h"
 #include "base/nearest.h"
 #include "pack/tool/cli/cmd.h"
@@ -76,6 +77,7 @@ static int run_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	io_fill_standard();
 	log_init("foldpack", LOG_LEVEL_NORMAL);
 	if (argc < 2) {
 		print_help(stderr);

@@ -1,5 +1,6 @@
 """foldpack diff: a folder against a pack."""
 
+import errno
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import pytest
 
 from foldfs import FOLDPACK, MIB, NOBODY, as_user, has_photos, is_root, pack, run, PHOTOS
+from gate import Gate
 from trees import make_hostile, noise, write
 
 
@@ -258,6 +260,18 @@ def test_a_damaged_pack_is_not_a_difference(tree):
     assert f"{packed}/b/c: damaged in the pack: checksum mismatch" in done.err
     assert "1 file is damaged; 'foldpack verify' says more" in done.err
     assert json.loads(diff(tree, "--json", status=3).out)["damaged"] == 1
+
+
+@is_root
+def test_bytes_that_the_disk_does_not_give_are_not_called_damaged(tree, place):
+    with Gate(tree[1].read_bytes(), place / "gate") as gate:
+        at = gate.data.index(b"b/c" * 1000)
+        gate.dead = range(at, at + 1)
+        done = diff((tree[0], gate.path))
+        assert done.out == "" and "damaged" not in done.err
+        assert f"{gate.path}/b/c: {os.strerror(errno.EIO)}\n" in done.err
+        said = json.loads(diff((tree[0], gate.path), "--json").out)
+        assert (said["damaged"], said["unreadable"]) == (0, 1)
 
 
 def test_a_folder_or_a_pack_that_is_none_is_said(tree):

@@ -133,18 +133,18 @@ static void print_difference(const struct diff *diff, const struct compare_findi
 	fputc('\n', stdout);
 }
 
-/* Reports what cannot be compared. */
+/* Reports what cannot be compared. Bytes of the pack that cannot be read may be intact. */
 static int say_failed(struct diff *diff, const struct compare_finding *finding)
 {
-	bool damaged = finding->difference == COMPARE_DAMAGED;
+	bool of_pack = finding->difference == COMPARE_DAMAGED;
+	bool damaged = of_pack && finding->error == -EBADMSG;
 
 	/* Without checksums the damage may be in any file, or in the folder. */
-	if (damaged && finding->error == -EBADMSG &&
-	    cmd_load(diff->pack, diff->dataset, DATASET_CHECKSUMS) != EXIT_DONE)
+	if (damaged && cmd_load(diff->pack, diff->dataset, DATASET_CHECKSUMS) != EXIT_DONE)
 		return -EBADMSG;
 	diff->damaged += damaged;
 	diff->unreadable += !damaged;
-	log_error("%s%s%s: %s", damaged ? diff->pack : diff->folder, *finding->path ? "/" : "",
+	log_error("%s%s%s: %s", of_pack ? diff->pack : diff->folder, *finding->path ? "/" : "",
 		  finding->path, finding->reason);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define NAMES_MOST 100000 /* packs; more must be a mistake in a range */
+#define WORD_MOST  16384  /* bytes: braces are replaced in copies of the word, in each other */
 
 /* Where a word was found, and where its packs go. */
 struct word_at {
@@ -270,6 +271,8 @@ static int add_word(struct names *names, const char *word, const struct word_at 
 	const char *end = find_below(word);
 	SCOPE_FREE char *whole = NULL;
 
+	if (strlen(word) > WORD_MOST)
+		return err_set(err, -EINVAL, "'%.40s...': a word of over 16 KiB", word);
 	if (end)
 		return add_below(names, word, end, at, err);
 	if (word[0] == '@' && word[1] && !exists(word))

@@ -161,6 +161,20 @@ static void lists_name_packs_from_their_own_folder_on(void **state)
 	expect_refused(*state, "@empty", -ENOENT, "'@empty': names no pack");
 }
 
+/* Each pair of braces would hold a copy of the word: a list may come from a server. */
+static void absurd_words_are_refused(void **state)
+{
+	SCOPE_FREE char *word = calloc(1, 100001);
+	char sentence[128];
+
+	for (size_t i = 0; i < 100000; i += 5)
+		memcpy(word + i, "{a,a}", 5);
+	snprintf(sentence, sizeof(sentence), "'%.40s...': a word of over 16 KiB", word);
+	expect_refused(*state, word, -EINVAL, sentence);
+	word[16380] = '\0';
+	expect_refused(*state, word, -E2BIG, "more than 100000 packs");
+}
+
 static void absurd_ranges_are_refused(void **state)
 {
 	expect_refused(*state, "x-{5..3}", -EINVAL,
@@ -233,6 +247,7 @@ int main(void)
 		TEST(a_file_that_exists_is_no_pattern),
 		TEST(packs_go_below_folders),
 		TEST(lists_name_packs_from_their_own_folder_on),
+		TEST(absurd_words_are_refused),
 		TEST(absurd_ranges_are_refused),
 		TEST(whole_sets_and_other_names_are_complete),
 		TEST(what_a_set_lacks_is_named),

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from damage import encode, with_size
-from foldfs import FOLDPACK, PHOTOS, has_photos, pack, run
+from foldfs import FOLDPACK, PHOTOS, has_photos, is_root, pack, run
+from gate import Gate
 from trees import noise, write
 
 Image = pytest.importorskip("PIL.Image", reason="python3-pil is not installed")
@@ -422,6 +423,19 @@ def test_damage_in_the_pack_is_named_and_the_page_is_written(dataset, place):
     found = data_of(out.read_text())["findings"]
     assert {"kind": "damaged", "count": 1, "items": [[2, "train/dog/1.jpg"]]} in [
         {**each, "items": [[2, *item[1:]] for item in each["items"]]} for each in found]
+
+
+@is_root
+def test_bytes_that_the_disk_does_not_give_are_not_called_damaged(dataset, place):
+    out = place / "page.html"
+    with Gate(dataset.read_bytes(), place / "gate") as gate:
+        at = gate.data.index(picture(101))
+        gate.dead = range(at, at + 1)
+        done = run(FOLDPACK, "report", gate.path, "-o", out, status=1)
+    assert "cannot be read" in done.err and "the report was written" in done.err
+    found = {each["kind"]: each for each in data_of(out.read_text())["findings"]}
+    assert [item[1] for item in found["unreadable"]["items"]] == ["train/dog/1.jpg"]
+    assert "damaged" not in found
 
 
 def test_without_an_index_there_is_no_page(dataset, place):

@@ -8,6 +8,7 @@
 /* Words of the page's script. Those of check.h have the same meaning here. */
 static const char *const names[ANOMALY_KINDS] = {
 	[ANOMALY_DAMAGED] = "damaged",
+	[ANOMALY_UNREADABLE] = "unreadable",
 	[ANOMALY_TRUNCATED] = "truncated",
 	[ANOMALY_CORRUPT] = "corrupt",
 	[ANOMALY_EMPTY] = "empty",
@@ -28,15 +29,15 @@ static const char *const names[ANOMALY_KINDS] = {
 
 int anomalies_init(struct anomalies *anomalies, uint32_t entries)
 {
-	*anomalies = (struct anomalies){.damaged = calloc(entries / 8 + (size_t)1, 1)};
-	return anomalies->damaged ? 0 : -ENOMEM;
+	*anomalies = (struct anomalies){.unread = calloc(entries / 8 + (size_t)1, 1)};
+	return anomalies->unread ? 0 : -ENOMEM;
 }
 
 void anomalies_release(struct anomalies *anomalies)
 {
 	for (unsigned kind = 0; kind < ANOMALY_KINDS; kind++)
 		buf_release(&anomalies->lists[kind].entries);
-	free(anomalies->damaged);
+	free(anomalies->unread);
 	*anomalies = (struct anomalies){0};
 }
 
@@ -44,10 +45,15 @@ void anomalies_note(struct anomalies *anomalies, enum anomaly kind, uint32_t ent
 {
 	struct anomaly_list *list = &anomalies->lists[kind];
 
-	if (kind == ANOMALY_DAMAGED && bit_set(anomalies->damaged, entry))
-		return;
 	if (list->count++ < ANOMALIES_LISTED && anomalies->error == 0)
 		anomalies->error = buf_add(&list->entries, &entry, sizeof(entry));
+}
+
+void anomalies_note_unread(struct anomalies *anomalies, int error, uint32_t entry)
+{
+	if (!bit_set(anomalies->unread, entry))
+		anomalies_note(anomalies,
+			       error == -EBADMSG ? ANOMALY_DAMAGED : ANOMALY_UNREADABLE, entry);
 }
 
 /* --- JSON ------------------------------------------------------------------------------- */

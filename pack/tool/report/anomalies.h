@@ -12,6 +12,7 @@
 
 enum anomaly {
 	ANOMALY_DAMAGED,       /* the pack has lost bytes of the file */
+	ANOMALY_UNREADABLE,    /* its bytes cannot be read: they may be intact */
 	ANOMALY_TRUNCATED,     /* an image that ends too early */
 	ANOMALY_CORRUPT,       /* another image that decoders refuse, or misread */
 	ANOMALY_EMPTY,	       /* named like an image, no bytes */
@@ -44,13 +45,16 @@ static inline const uint32_t *anomaly_entries(const struct anomaly_list *list)
 
 struct anomalies {
 	struct anomaly_list lists[ANOMALY_KINDS];
-	uint8_t *damaged; /* a bit for each entry: a file is noted once */
-	int error;	  /* -ENOMEM of a note; anomalies_json() returns it */
+	uint8_t *unread; /* a bit for each entry: the first two kinds are noted once a file */
+	int error;	 /* -ENOMEM of a note; anomalies_json() returns it */
 };
 
 int anomalies_init(struct anomalies *anomalies, uint32_t entries); /* 0 or -ENOMEM */
 void anomalies_release(struct anomalies *anomalies);		   /* {0} is fine */
 void anomalies_note(struct anomalies *anomalies, enum anomaly kind, uint32_t entry);
+
+/* Notes a file that reading failed for: DAMAGED by -EBADMSG, else UNREADABLE. */
+void anomalies_note_unread(struct anomalies *anomalies, int error, uint32_t entry);
 
 /* Adds an object for each kind that was found to the open array: {"kind", "count", "items"}. An
  * item is an array: the number of the entry's class + 1, or 0; its path; the target of a link. */

@@ -253,7 +253,7 @@ static const char *name_of(const char *pack)
 }
 
 static int make_page(struct dataset *dataset, const char *pack, uint64_t samples,
-		     struct progress *progress, struct buf *page, uint64_t *ret_damaged)
+		     struct progress *progress, struct buf *page, int *ret_unread)
 {
 	SCOPE(release_report) struct report report = {0};
 	SCOPE(buf_release) struct buf data = BUF_INIT;
@@ -271,20 +271,22 @@ static int make_page(struct dataset *dataset, const char *pack, uint64_t samples
 		r = add_escaped(page, &data);
 	if (r == 0)
 		r = buf_add(page, rest, (size_t)(report_page_end - rest));
-	if (r == 0)
-		*ret_damaged = report.anomalies.lists[ANOMALY_DAMAGED].count;
+	if (r == 0 && report.anomalies.lists[ANOMALY_DAMAGED].count)
+		*ret_unread = -EBADMSG;
+	else if (r == 0 && report.anomalies.lists[ANOMALY_UNREADABLE].count)
+		*ret_unread = -EIO;
 	return r;
 }
 
 static int write_report(struct dataset *dataset, const char *pack, const struct settings *settings,
-			uint64_t *ret_damaged)
+			int *ret_unread)
 {
 	SCOPE(buf_release) struct buf page = BUF_INIT;
 	struct progress progress;
 	int r;
 
 	progress_begin(&progress, "reading", cmd_progress(&settings->common, settings->progress));
-	r = make_page(dataset, pack, settings->samples, &progress, &page, ret_damaged);
+	r = make_page(dataset, pack, settings->samples, &progress, &page, ret_unread);
 	progress_end(&progress);
 	if (r < 0 && r != -EINTR)
 		log_error("%s: %s", pack, err_text(NULL, r));
@@ -294,18 +296,24 @@ static int write_report(struct dataset *dataset, const char *pack, const struct 
 static int report_to_output(struct dataset *dataset, const char *pack,
 			    const struct settings *settings)
 {
-	uint64_t damaged = 0;
+	int unread = 0; /* why some bytes could not be read */
 	struct err err = {0};
 	int r = strcmp(settings->output, "-") ? check_output(settings->output, &err) : 0;
 
 	if (r < 0)
 		return log_fail(EXIT_FAILED, "%s: %s", settings->output, err_text(&err, r));
-	r = write_report(dataset, pack, settings, &damaged);
+	r = write_report(dataset, pack, settings, &unread);
 	if (r == -EINTR) {
 		log_error("%s: interrupted; nothing was written", settings->output);
 		return interrupt_die();
 	}
-	if (r == 0 && damaged)
+	if (r == 0 && unread == -EIO)
+		return log_fail(
+			EXIT_FAILED,
+			"%s: some images cannot be read; the report was written and names them; "
+			"check the storage",
+			pack);
+	if (r == 0 && unread)
 		return log_fail(
 			EXIT_DAMAGED,
 			"%s: damaged; the report was written and names what it found, 'foldpack "

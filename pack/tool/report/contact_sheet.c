@@ -251,7 +251,7 @@ static int read_image(struct reading *reading)
 	if (n == -ENOMEM)
 		return -ENOMEM;
 	if (n < 0) {
-		anomalies_note(reading->anomalies, ANOMALY_DAMAGED, reading->number);
+		anomalies_note_unread(reading->anomalies, (int)n, reading->number);
 		return explain(reading, n == -EBADMSG ? "damaged in the pack" : strerror((int)-n));
 	}
 	reading->bytes.len = (size_t)n;

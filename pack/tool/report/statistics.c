@@ -67,7 +67,7 @@ static int inspect_again(struct measuring *measuring, uint32_t number, struct da
 	if (n == -ENOMEM)
 		return -ENOMEM;
 	if (n < 0)
-		anomalies_note(measuring->anomalies, ANOMALY_DAMAGED, number);
+		anomalies_note_unread(measuring->anomalies, (int)n, number);
 	else
 		image_inspect(measuring->head, (size_t)n, image);
 	return 0;

@@ -52,8 +52,8 @@ void anomalies_note(struct anomalies *anomalies, enum anomaly kind, uint32_t ent
 void anomalies_note_unread(struct anomalies *anomalies, int error, uint32_t entry)
 {
 	if (!bit_set(anomalies->unread, entry))
-		anomalies_note(anomalies,
-			       error == -EBADMSG ? ANOMALY_DAMAGED : ANOMALY_UNREADABLE, entry);
+		anomalies_note(anomalies, error == -EBADMSG ? ANOMALY_DAMAGED : ANOMALY_UNREADABLE,
+			       entry);
 }
 
 /* --- JSON ------------------------------------------------------------------------------- */

@@ -179,6 +179,7 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 			       .kind = file->directory ? FORMAT_DIRECTORY : FORMAT_FILE,
 			       .volume = TREE_SOURCE,
 			       .mode = (uint16_t)(file->mode & 07777),
+			       .has_mode = file->mode != 0,
 			       .mtime = file->mtime,
 			       .offset = file->offset,
 			       .size = file->size};

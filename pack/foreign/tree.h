@@ -52,8 +52,9 @@ struct foreign_file {
 
 	struct foreign_text target; /* it is a symbolic link */
 	bool directory;		    /* it is a folder, by `path`: of which attributes are known */
-	mode_t mode;		    /* permission bits; 0: 0644, 0755 */
-	int64_t mtime;		    /* nanoseconds since 1970; 0: that of the source */
+	mode_t mode;		    /* permission bits, with any type if none is set;
+				       0: not known, 0644 or 0755 */
+	int64_t mtime;		    /* nanoseconds since 1970 */
 };
 
 /* Adds a file: the text is copied. Returns 0; -EBADMSG (its bytes lie outside of the source, its

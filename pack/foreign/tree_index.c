@@ -262,7 +262,7 @@ static void fill_place(struct making *m, uint32_t e, enum format_kind kind, uint
 static void fill_attr(struct making *m, uint32_t e, enum format_kind kind)
 {
 	const struct tree_row *row = row_of(m, entry_at(m, e));
-	unsigned mode = row && row->mode ? row->mode : kind == FORMAT_DIRECTORY ? 0755 : 0644;
+	unsigned mode = row && row->has_mode ? row->mode : kind == FORMAT_DIRECTORY ? 0755 : 0644;
 
 	index_put(m->index, SECTION_MODE, e, mode);
 	index_put(m->index, SECTION_MTIME, e, row ? (uint64_t)row->mtime : 0);

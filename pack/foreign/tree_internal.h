@@ -25,6 +25,7 @@ struct tree_row {
 	uint8_t kind; /* FORMAT_FILE, FORMAT_DIRECTORY or FORMAT_SYMLINK */
 	uint8_t volume : 2;
 	uint8_t numbered : 1; /* the path begins with the number of the class */
+	uint8_t has_mode : 1;
 };
 
 /* A text of lines: names of classes, or of files. */

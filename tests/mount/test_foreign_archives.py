@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import stat
 import subprocess
 import sys
 import tarfile
@@ -148,6 +149,25 @@ def test_a_tar_that_is_cut_off_is_refused_with_the_member(place, point):
     assert "member 7 ('7.jpg'): truncated" in refusal(place / "cut.tar", point)
     (place / "bad.tar").write_bytes(whole[:1536 * 3] + b"x" + whole[1536 * 3 + 1:])
     assert "member 3: a header with a wrong checksum" in refusal(place / "bad.tar", point)
+
+
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+def test_what_nobody_may_read_is_not_shown_to_all(kind, place, mount):
+    """A mount shows at least what its user may do, as of a pack of these."""
+    (place / "x" / "d").mkdir(parents=True)
+    (place / "x" / "a").write_bytes(b"a")
+    if kind == "tar":
+        with tarfile.open(place / "x.tar", "w") as tar:
+            tar.add(place / "x", "x", filter=lambda info: setattr(info, "mode", 0) or info)
+    else:
+        with zipfile.ZipFile(place / "x.zip", "w") as packed:
+            for name, mode in ("x/d/", stat.S_IFDIR), ("x/a", stat.S_IFREG):
+                info = zipfile.ZipInfo(name)
+                info.create_system, info.external_attr = 3, mode << 16
+                packed.writestr(info, b"a" if name == "x/a" else b"")
+    mounted = mount(place / f"x.{kind}")
+    assert stat.S_IMODE((mounted / "x/a").stat().st_mode) == 0o400
+    assert stat.S_IMODE((mounted / "x/d").stat().st_mode) == 0o500
 
 
 @is_root

@@ -4,6 +4,7 @@
 #include "base/size.h"
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define EXTENDED_MOST MIB /* of an extended header: names and times */
 #define PADDING_MOST  MIB /* read over after the end mark: tar pads its file to 10 KiB */
@@ -188,7 +189,7 @@ static int read_member(struct tar_members *m, const struct tar_header *header,
 				   .kind = tar_kind_of(m, header->type),
 				   .path = {m->path.data, m->path.len},
 				   .target = {m->target.data, m->target.len},
-				   .mode = header->mode,
+				   .mode = S_IFREG | header->mode,
 				   .mtime = mtime_of(m, header),
 				   .offset = m->at + TAR_BLOCK,
 				   .size = header->size};

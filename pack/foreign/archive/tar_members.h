@@ -26,9 +26,9 @@ struct tar_member {
 	uint64_t number; /* in the tar, from 0 on, extended headers not counted */
 	enum tar_member_kind kind;
 	struct foreign_text path, target; /* as the tar has them; live until the next call */
-	mode_t mode;
-	int64_t mtime;	       /* nanoseconds */
-	uint64_t offset, size; /* of its bytes, which lie in the tar */
+	mode_t mode;			  /* permission bits, with a type: it is known */
+	int64_t mtime;			  /* nanoseconds */
+	uint64_t offset, size;		  /* of its bytes, which lie in the tar */
 };
 
 /* All zero but for the source and where the tar lies in it: before the first member. */

@@ -199,7 +199,7 @@ static void set_kind(struct zip_entry *entry, const uint8_t *p, struct foreign_t
 	bool of_unix = (p[5] == UNIX || p[5] == MACOS) && attributes;
 
 	if (of_unix)
-		entry->mode = attributes & 07777;
+		entry->mode = attributes & (S_IFMT | 07777);
 	if (name.len && name.data[name.len - 1] == '/')
 		entry->kind = ZIP_FOLDER;
 	else if (of_unix && S_ISLNK(attributes))

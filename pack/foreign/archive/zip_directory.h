@@ -26,7 +26,7 @@ struct zip_entry {
 	int64_t mtime; /* nanoseconds */
 	uint64_t name; /* in zip_directory.names */
 	uint16_t name_len;
-	mode_t mode; /* permission bits; 0: not known */
+	mode_t mode; /* permission bits, with a type; 0: not known */
 	enum zip_kind kind;
 };
 

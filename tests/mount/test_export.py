@@ -356,13 +356,23 @@ def test_names_that_a_line_cannot_hold_are_refused(place, out):
     (place / "src/c/new\nline.jpg").write_bytes(b"x")
     (place / "src/c/.jpg").write_bytes(b"x")
     foldfs.pack(place / "src", place / "pack")
-    assert "a newline in its name" in export(place / "pack", out / "x", "lmdb", status=1).err
+    assert "a newline in its path" in export(place / "pack", out / "x", "lmdb", status=1).err
     assert "no name before its suffix" in export(place / "pack", out / "x", "webdataset",
                                                  status=1).err
     (place / "src/c").rename(place / "src/c\n")
     foldfs.pack(place / "src", place / "other")
     assert "the class of label 0 has a newline" in export(place / "other", out / "x", "tfrecord",
                                                           status=1).err
+
+
+def test_a_folder_within_a_class_that_a_line_cannot_hold_is_refused(place, out):
+    (place / "src/c/new\nline").mkdir(parents=True)
+    (place / "src/c/new\nline/a.jpg").write_bytes(b"x")
+    (place / "src/c/b.jpg").write_bytes(b"x")
+    foldfs.pack(place / "src", place / "pack")
+    assert "a newline in its path" in export(place / "pack", out / "x", "lmdb", status=1).err
+    export(place / "pack", out / "x", "lmdb", "--skip-others", status=4)
+    assert (out / "x.names.txt").read_text() == "c/b.jpg\n"
 
 
 def test_splits_are_exported_one_at_a_time(place, out):

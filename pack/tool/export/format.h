@@ -18,7 +18,7 @@ struct export_source {
 struct export_format {
 	unsigned parts; /* that it needs of the dataset, besides checksums: enum dataset_part */
 	/* Why the format cannot hold a file, such as "over 2 GiB", or NULL. */
-	const char *(*refuses)(const struct dataset_entry *file);
+	const char *(*refuses)(const struct samples *samples, const struct dataset_entry *file);
 	/* Whether it can hold all samples together: 0 or -EEXIST. NULL: it always can. */
 	int (*check)(const struct export_source *source, struct err *err);
 	/* Appends what comes before and after the bytes of a sample. Returns 0 or -ENOMEM, or as

@@ -5,11 +5,21 @@
 
 #define PICKLE_ROOM 64 /* around the bytes */
 
-/* A newline would end a line in the list of names. */
-static const char *lmdb_refuses(const struct dataset_entry *file)
+static bool has_newline(const struct samples *samples, struct dataset_entry entry)
 {
-	if (memchr(file->name, '\n', file->name_len))
-		return "a newline in its name";
+	while (!memchr(entry.name, '\n', entry.name_len)) {
+		if (entry.parent == samples->root)
+			return false;
+		entry = dataset_entry(samples->dataset, entry.parent);
+	}
+	return true;
+}
+
+/* A newline would end a line in the list of names. */
+static const char *lmdb_refuses(const struct samples *samples, const struct dataset_entry *file)
+{
+	if (has_newline(samples, *file))
+		return "a newline in its path";
 	return file->size > PICKLE_BYTES_MAX - PICKLE_ROOM ? "over 4 GiB" : NULL;
 }
 

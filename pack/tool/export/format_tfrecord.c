@@ -17,8 +17,9 @@
 #define FRAMING	      12		  /* bytes before the Example */
 
 /* A protobuf has at most 2 GiB. */
-static const char *tfrecord_refuses(const struct dataset_entry *file)
+static const char *tfrecord_refuses(const struct samples *samples, const struct dataset_entry *file)
 {
+	(void)samples;
 	return file->size > 2 * GIB - MIB ? "over 2 GiB" : NULL;
 }
 

@@ -15,8 +15,10 @@ static const char *suffix_of(const struct dataset_entry *file)
 	return (const char *)memrchr(file->name, '.', file->name_len) + 1;
 }
 
-static const char *webdataset_refuses(const struct dataset_entry *file)
+static const char *webdataset_refuses(const struct samples *samples,
+				      const struct dataset_entry *file)
 {
+	(void)samples;
 	return file->name[0] == '.' && suffix_of(file) == file->name + 1
 		       ? "no name before its suffix"
 		       : NULL;

@@ -13,7 +13,7 @@
 
 struct collector {
 	struct samples *samples;
-	const char *(*refuses)(const struct dataset_entry *file);
+	const char *(*refuses)(const struct samples *samples, const struct dataset_entry *file);
 	uint32_t *marks;    /* of each entry */
 	struct buf folders; /* struct folder: those with samples */
 	struct buf paths;   /* of these */
@@ -48,7 +48,7 @@ static const char *why_not(const struct collector *collector, const struct datas
 		return "not in the folder of a class";
 	if (!classes_takes(entry->name, entry->name_len))
 		return "not an image by its name";
-	return collector->refuses ? collector->refuses(entry) : NULL;
+	return collector->refuses ? collector->refuses(collector->samples, entry) : NULL;
 }
 
 static void note_other(struct samples *samples, uint32_t entry, const char *why)
@@ -173,7 +173,9 @@ static int collect(struct collector *collector)
 }
 
 int samples_new(const struct dataset *dataset, uint32_t root,
-		const char *(*refuses)(const struct dataset_entry *file), struct samples *ret)
+		const char *(*refuses)(const struct samples *samples,
+				       const struct dataset_entry *file),
+		struct samples *ret)
 {
 	SCOPE(samples_release) struct samples samples = {.dataset = dataset, .root = root};
 	SCOPE(collector_release)

@@ -40,7 +40,9 @@ enum sample_order {
 /* The samples below `root`, a directory, in the order of ImageFolder. `refuses` says why a format
  * cannot hold a file, or NULL. Returns 0 or -ENOMEM. */
 int samples_new(const struct dataset *dataset, uint32_t root,
-		const char *(*refuses)(const struct dataset_entry *file), struct samples *ret);
+		const char *(*refuses)(const struct samples *samples,
+				       const struct dataset_entry *file),
+		struct samples *ret);
 void samples_release(struct samples *samples);
 
 /* Returns 0 or -ENOMEM. */

@@ -112,6 +112,26 @@ def test_a_path_whose_hundredth_byte_is_a_slash_is_a_file(format, layout, place,
 
 
 @needs("tar")
+def test_a_second_name_of_a_symbolic_link_is_one_with_its_target(place, mount):
+    """As cp -al makes them: GNU tar writes a hard link, whose file is the link."""
+    root = place / "src"
+    (root / "a").mkdir(parents=True)
+    (root / "b").mkdir()
+    (root / "a/photo.jpg").write_bytes(b"in a")
+    (root / "b/photo.jpg").write_bytes(b"in b")
+    (root / "a/link").symlink_to("photo.jpg")
+    os.link(root / "a/link", root / "b/link", follow_symlinks=False)
+    run("tar", "-C", root, "-cf", place / "x.tar", "a", "b")
+    run(FOLDPACK, "create", "-q", place / "x.tar", place / "x.lmdb")
+    run(FOLDPACK, "extract", "-q", place / "x.lmdb", place / "out")
+    mounted = mount(place / "x.tar")
+    assert "left out" not in mounted.said
+    for tree in (place / "out", mounted):
+        assert os.readlink(tree / "a/link") == os.readlink(tree / "b/link") == "photo.jpg"
+        assert (tree / "b/link").read_bytes() == b"in b"
+
+
+@needs("tar")
 def test_what_a_tar_has_and_a_folder_of_images_has_not_is_told(place, mount):
     root = place / "src"
     root.mkdir()

@@ -6,11 +6,11 @@
 
 #include "pack/foreign/tree.h"
 
-enum tar_place_kind { TAR_PLACE_NONE, TAR_PLACE_FILE, TAR_PLACE_FOLDER, TAR_PLACE_OTHER };
+enum tar_place_kind { TAR_PLACE_NONE, TAR_PLACE_FILE, TAR_PLACE_FOLDER, TAR_PLACE_SYMLINK };
 
 struct tar_place {
 	uint64_t hash;
-	uint64_t offset, size; /* of a file */
+	uint64_t offset, size; /* of a file; of a symbolic link's target */
 	enum tar_place_kind kind;
 };
 

@@ -16,6 +16,7 @@ struct tar_tree {
 	struct foreign_tree *tree;
 	struct tar_places places;
 	struct buf path, target; /* of the current member, from the root on */
+	struct buf targets;	 /* of all symbolic links */
 	size_t below;		 /* bytes of them: the folder that the tar is shown as */
 	unsigned nested;
 	uint64_t left_out[REASONS];
@@ -29,6 +30,7 @@ static void tar_tree_release(struct tar_tree *t)
 	tar_places_release(&t->places);
 	buf_release(&t->path);
 	buf_release(&t->target);
+	buf_release(&t->targets);
 }
 
 /* --- members ---------------------------------------------------------------------------------- */
@@ -68,6 +70,26 @@ static struct foreign_file file_of_member(const struct tar_tree *t, const struct
 				     .mtime = member->mtime};
 }
 
+static struct foreign_text target_of(const struct tar_tree *t, const struct tar_place *link)
+{
+	return (struct foreign_text){t->targets.data + link->offset, link->size};
+}
+
+static int add_tar_symlink(struct tar_tree *t, const struct tar_member *member,
+			   struct tar_place *place, struct err *err)
+{
+	struct foreign_file file = file_of_member(t, member);
+
+	place->kind = TAR_PLACE_SYMLINK;
+	place->offset = t->targets.len;
+	place->size = member->target.len;
+	if (buf_add(&t->targets, member->target.data, member->target.len) < 0)
+		return -ENOMEM;
+	file.target = target_of(t, place);
+	return add_place(t, place, &file, err);
+}
+
+/* A second name of a symbolic link is another one with its target. */
 static int add_tar_link(struct tar_tree *t, const struct tar_member *member,
 			struct tar_place *place, struct err *err)
 {
@@ -78,11 +100,13 @@ static int add_tar_link(struct tar_tree *t, const struct tar_member *member,
 	if (r < 0)
 		return r;
 	other = tar_places_find(&t->places, tar_path_hash(path_text(&t->target)));
-	if (!other || other->kind != TAR_PLACE_FILE)
+	if (!other || other->kind == TAR_PLACE_FOLDER)
 		return leave_out(t, NO_FILE);
-	place->kind = TAR_PLACE_FILE;
+	place->kind = other->kind;
 	place->offset = file.offset = other->offset;
 	place->size = file.size = other->size;
+	if (place->kind == TAR_PLACE_SYMLINK)
+		file.target = target_of(t, place);
 	return add_place(t, place, &file, err);
 }
 
@@ -110,9 +134,7 @@ static int add_member(struct tar_tree *t, const struct tar_member *member, struc
 	case TAR_MEMBER_SYMLINK:
 		if (member->target.len == 0)
 			return leave_out(t, NO_TARGET);
-		place->kind = TAR_PLACE_OTHER;
-		file.target = member->target;
-		return add_place(t, place, &file, err);
+		return add_tar_symlink(t, member, place, err);
 	case TAR_MEMBER_FOLDER:
 		place->kind = TAR_PLACE_FOLDER;
 		file.directory = true;

@@ -153,8 +153,8 @@ static int take_again(struct import_tar *tar, const struct tar_entry *entry, uin
 	return TAKEN;
 }
 
-/* The file that a hard link names, if that has come. */
-static int find_file(struct import_tar *tar, const char *target, uint32_t *ret)
+/* The file or symbolic link that a hard link names, if that has come. */
+static int find_linked(struct import_tar *tar, const char *target, uint32_t *ret)
 {
 	const struct builder *builder = tar->params.builder;
 	uint32_t id;
@@ -162,11 +162,8 @@ static int find_file(struct import_tar *tar, const char *target, uint32_t *ret)
 
 	if (r < 0)
 		return r;
-	id = builder_file(builder, id);
-	if (!format_is_file(builder_kind(builder, id)))
-		return -ENOENT;
-	*ret = id;
-	return 0;
+	*ret = builder_file(builder, id);
+	return builder_kind(builder, *ret) == FORMAT_DIRECTORY ? -ENOENT : 0;
 }
 
 /* Deals with a hard link whose file has not come, or is not wanted. */
@@ -182,15 +179,28 @@ static int lack_file(struct import_tar *tar, const struct tar_entry *entry)
 	return TAKEN;
 }
 
+/* A second name of a symbolic link is another one with its target. */
 static int add_link(struct import_tar *tar, const struct tar_entry *entry, struct builder_entry *to,
 		    uint32_t *ret_id, struct err *err)
 {
-	int r = find_file(tar, entry->target, &to->link_to);
+	SCOPE_FREE char *target = NULL; /* builder_add() may move the other one */
+	struct builder_entry other;
+	int r = find_linked(tar, entry->target, &to->link_to);
 
 	if (r == -ENOENT)
 		return lack_file(tar, entry);
-	if (r == 0)
-		r = add_entry(tar, entry, to, ret_id, err);
+	if (r < 0)
+		return r;
+	other = builder_entry(tar->params.builder, to->link_to);
+	if (other.kind == FORMAT_SYMLINK) {
+		target = strndup(other.target, other.target_len);
+		if (!target)
+			return -ENOMEM;
+		to->kind = FORMAT_SYMLINK;
+		to->target = target;
+		to->target_len = other.target_len;
+	}
+	r = add_entry(tar, entry, to, ret_id, err);
 	return r < 0 ? r : TAKEN;
 }
 

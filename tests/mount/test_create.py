@@ -369,6 +369,25 @@ def test_no_message_gets_into_a_pack_where_standard_descriptors_are_closed(src, 
         assert other.read_bytes() == pack.read_bytes()
 
 
+def test_folders_in_folders_without_end_are_refused_by_name(src, pack):
+    """What walks down would run out of stack some time."""
+    fill(src, "a.jpg")
+    top = os.open(src, os.O_RDONLY)
+    for _ in range(4200):
+        os.mkdir("d", dir_fd=top)
+        below = os.open("d", os.O_RDONLY, dir_fd=top)
+        os.close(top)
+        top = below
+    os.close(top)
+    try:
+        assert "src/d/d/d" in create(src, pack, status=1).err
+        create(src, pack, "--on-bad=skip", status=4)
+        assert run(FOLDPACK, "diff", src, pack, status=1).out == ""
+        assert listed(pack) == ["a.jpg", "/".join("d" * 4096) + "/"]
+    finally:
+        run("rm", "-rf", src)  # shutil runs out of descriptors
+
+
 def test_quiet_says_nothing_and_verbose_more(src, pack):
     fill(src, "a")
     write(src / "x.jpg", b"no picture")

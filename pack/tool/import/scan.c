@@ -37,7 +37,8 @@ struct scan_level {
 	struct scan_level *above;
 	const struct scan_item *item;
 	int fd;
-	uint32_t id; /* in the builder, or NOT_ADDED */
+	uint32_t id;	/* in the builder, or NOT_ADDED */
+	unsigned depth; /* of the root: 0 */
 };
 
 #define NOT_ADDED UINT32_MAX
@@ -366,13 +367,16 @@ static int scan_directory(struct scan *scan, struct scan_level *level);
 static int append_directory(struct scan *scan, struct scan_level *above,
 			    const struct scan_item *item)
 {
-	struct scan_level level = {.above = above, .item = item, .id = NOT_ADDED};
+	struct scan_level level = {
+		.above = above, .item = item, .id = NOT_ADDED, .depth = above->depth + 1};
 	bool follow = scan->params->follow;
 	uint64_t unwanted = scan->unwanted;
 	int r;
 
 	if (follow && is_loop(above, &item->inode))
 		return bad_name(scan, above, item->name, -ELOOP);
+	if (level.depth > SCAN_DEPTH)
+		return bad_name(scan, above, item->name, -ENAMETOOLONG);
 	level.fd = openat(above->fd, item->name,
 			  O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
 	r = level.fd < 0 ? bad_name(scan, &level, NULL, -errno) : scan_directory(scan, &level);

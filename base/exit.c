@@ -10,5 +10,5 @@ int exit_finish(int status)
 		return status;
 	if (errno != EPIPE)
 		log_error("standard output: %m");
-	return status == EXIT_DONE ? EXIT_FAILED : status;
+	return status == EXIT_DONE || status == EXIT_SKIPPED ? EXIT_FAILED : status;
 }

@@ -20,8 +20,8 @@ static inline enum exit_status exit_status_of(int error)
 	return error == -EBADMSG ? EXIT_DAMAGED : EXIT_FAILED;
 }
 
-/* Flushes standard output. Returns status, or EXIT_FAILED if the output could not be written; a
- * message says so, unless the reader of a pipe has gone. */
+/* Flushes standard output. Returns status, or EXIT_FAILED for one that says "done" if the output
+ * could not be written; a message says so, unless the reader of a pipe has gone. */
 int exit_finish(int status);
 
 #endif

@@ -869,6 +869,14 @@ def test_output_that_cannot_be_written_is_a_failure(src, pack):
         assert "No space left on device" in done.err
 
 
+def test_a_summary_that_cannot_be_written_is_no_success_with_inputs_left_out(src, pack):
+    write(src / "a", b"x")
+    os.mkfifo(src / "pipe")
+    with open("/dev/full", "wb") as full:
+        done = run("create", "--json", src, pack, stdout=full, status=1)
+    assert "No space left on device" in done.err
+
+
 def test_a_reader_that_goes_away_is_no_complaint(src, pack):
     write(src / "a", b"x" * 3000000)
     run("create", src, pack)

@@ -1,6 +1,7 @@
 """foldpack verify and extract in many threads: damage done by name is found by name, and what they
 say and make does not depend on how many threads there are."""
 
+import errno
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import subprocess
 import pytest
 
 from fields import Fields
-from foldfs import FOLDPACK, MIB, PATIENCE, is_root, pack, run
+from foldfs import FOLDPACK, MIB, NAMELESS, PATIENCE, as_user, is_root, pack, run
 from gate import Gate
 from server import Server
 from trees import content, noise, write
@@ -390,3 +391,16 @@ def test_a_damaged_section_is_nothing_to_whoever_does_not_need_it(own, place, na
     damage_section(own, name)
     command = [{"DIR": own[0], "PACK": own[1]}.get(word, word) for word in words.split()]
     run(FOLDPACK, *command, cwd=place)
+
+
+@is_root
+def test_extract_says_why_it_ends_whatever_else_it_has_said(place):
+    (place / "src/d/e").mkdir(parents=True)
+    write(place / "src/a", b"x")
+    packed = pack(place / "src", place / "x.lmdb")
+    (place / "out/d").mkdir(parents=True)
+    (place / "out").chmod(0o777)
+    done = run(*as_user(NAMELESS), "prlimit", "--nproc=1", FOLDPACK, "extract", packed,
+               place / "out", status=1)
+    assert f"out/d/e: {os.strerror(errno.EACCES)}\n" in done.err
+    assert f"{packed}: {os.strerror(errno.EAGAIN)}\n" in done.err

@@ -47,6 +47,7 @@ struct extract {
 	struct subtree subtree;
 	int root;
 	bool made_root; /* so that it gets mode and time as well */
+	bool said_end;	/* why no others follow */
 	struct progress progress;
 	uint64_t damaged, exist, failed; /* entries; `failed` for any other reason */
 };
@@ -102,7 +103,8 @@ static int on_fault(void *context, uint32_t number, int error)
 		return 0;
 	progress_clear(&extract->progress);
 	log_error("%s/%s: %s", extract->dest, path.data, fault_text(error));
-	return ends_all(error) ? error : 0;
+	extract->said_end = ends_all(error);
+	return extract->said_end ? error : 0;
 }
 
 static void say_rest(const struct extract *extract)
@@ -160,8 +162,7 @@ static int run_extract(struct extract *extract)
 		log_error("%s: interrupted; the files that are there are whole", extract->dest);
 		return interrupt_die();
 	}
-	/* Faults have been reported already. */
-	if (r < 0 && extract->failed == 0)
+	if (r < 0 && !extract->said_end)
 		log_error("%s: %s", extract->pack, err_text(NULL, r));
 	return r < 0 ? (int)exit_status_of(r) : conclude_extract(extract);
 }

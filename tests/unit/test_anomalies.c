@@ -93,8 +93,9 @@ static void a_list_keeps_the_first_entries_and_counts_all(void **state)
 	assert_int_equal(anomaly_entries(&anomalies.lists[ANOMALY_TINY])[ANOMALIES_LISTED - 1],
 			 ANOMALIES_LISTED - 1);
 	for (unsigned i = 0; i < 3; i++)
-		anomalies_note(&anomalies, ANOMALY_DAMAGED, 7);
+		anomalies_note_unread(&anomalies, i ? -EIO : -EBADMSG, 7);
 	assert_int_equal(anomalies.lists[ANOMALY_DAMAGED].count, 1);
+	assert_int_equal(anomalies.lists[ANOMALY_UNREADABLE].count, 0);
 }
 
 int main(void)

@@ -394,6 +394,7 @@ def test_a_damaged_section_is_nothing_to_whoever_does_not_need_it(own, place, na
 
 
 @is_root
+@pytest.mark.plain  # LeakSanitizer needs a thread
 def test_extract_says_why_it_ends_whatever_else_it_has_said(place):
     (place / "src/d/e").mkdir(parents=True)
     write(place / "src/a", b"x")

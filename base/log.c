@@ -52,15 +52,14 @@ void log_to_file(int fd)
  * a NUL. Returns the length. */
 static size_t mask(const char *text, char *line, size_t room)
 {
-	size_t len = 0, control = 0;
+	size_t len = 0, all = strlen(text);
 
-	for (; *text && len + sizeof("\\ooo\n") <= room; text++) {
-		control = control > 1 ? control - 1 : utf8_control(text, strnlen(text, 2));
-		if (control)
+	for (size_t i = 0; i < all && len + sizeof("\\ooo\n") <= room; i++) {
+		if (utf8_is_control(text, all, i))
 			len += (size_t)snprintf(line + len, room - len, "\\%03o",
-						(unsigned char)*text);
+						(unsigned char)text[i]);
 		else
-			line[len++] = *text;
+			line[len++] = text[i];
 	}
 	line[len] = '\0';
 	return len;

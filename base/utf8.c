@@ -42,11 +42,18 @@ size_t utf8_decode(const char *data, size_t len, uint32_t *ret)
 	return need;
 }
 
-size_t utf8_control(const char *text, size_t len)
+/* U+0080 to U+009F. */
+static bool is_c1(const char *text, size_t len, size_t at)
 {
-	const unsigned char *c = (const unsigned char *)text;
+	const unsigned char *c = (const unsigned char *)text + at;
 
-	if (c[0] < 0x20 || c[0] == 0x7f)
-		return 1;
-	return len > 1 && c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
+	return at + 1 < len && c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+}
+
+bool utf8_is_control(const char *text, size_t len, size_t at)
+{
+	unsigned char c = (unsigned char)text[at];
+
+	return c < 0x20 || c == 0x7f || is_c1(text, len, at) ||
+	       (at > 0 && is_c1(text, len, at - 1));
 }

@@ -2,6 +2,7 @@
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,8 +10,8 @@
  * there is no valid character. */
 size_t utf8_decode(const char *data, size_t len, uint32_t *ret);
 
-/* How many of the `len` bytes at `text`, at least one, make up a control character; 0: none. A
- * terminal obeys U+0080 to U+009F, too. */
-size_t utf8_control(const char *text, size_t len);
+/* Whether byte `at` of the `len` bytes belongs to a control character. A terminal obeys U+0080 to
+ * U+009F, too. */
+bool utf8_is_control(const char *text, size_t len, size_t at);
 
 #endif

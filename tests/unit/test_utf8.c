@@ -65,6 +65,17 @@ static void other_ways_to_write_a_character_are_none(void **state)
 	expect("\xe2\x82\x28", 0, 0);
 }
 
+static void controls_are_known_byte_by_byte(void **state)
+{
+	const char text[] = "a\x1b\xc2\x9b\x9b\xc2\xa0\x7f\xc2";
+	const bool want[] = {false, true, true, true, false, false, false, true, false};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(want); i++)
+		assert_int_equal(utf8_is_control(text, sizeof(want), i), want[i]);
+	assert_false(utf8_is_control(text, 3, 2)); /* the character is cut off */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -72,6 +83,7 @@ int main(void)
 		cmocka_unit_test(only_the_first_character_is_looked_at),
 		cmocka_unit_test(what_is_cut_off_is_no_character),
 		cmocka_unit_test(other_ways_to_write_a_character_are_none),
+		cmocka_unit_test(controls_are_known_byte_by_byte),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,12 +67,8 @@ static void print_aliases(const struct summary *summary)
 /* A name may have any bytes, but these must not reach a terminal. */
 static void print_name(const char *name, size_t len)
 {
-	size_t control = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		control = control > 1 ? control - 1 : utf8_control(name + i, len - i);
-		printf(control ? "\\%03o" : "%c", (unsigned char)name[i]);
-	}
+	for (size_t i = 0; i < len; i++)
+		printf(utf8_is_control(name, len, i) ? "\\%03o" : "%c", (unsigned char)name[i]);
 }
 
 /* ", 732 to 1,300 a class (median 1,300), imbalance 1.78" */

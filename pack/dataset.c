@@ -166,7 +166,7 @@ int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, voi
 		format_key_section(i, &key);
 		r = dataset_need_section(dataset, i, &err);
 		if (r < 0 && r != -ENOMEM)
-			r = fault_in_index(&key, r == -EBADMSG ? "index" : "unreadable",
+			r = fault_in_index(&key, r == -EBADMSG ? "index" : DAMAGE_UNREADABLE,
 					   err_text(&err, r), found, context);
 	}
 	if (r == 0)

@@ -146,8 +146,7 @@ uint64_t dataset_suffix(const struct dataset *dataset, uint32_t entry);
  * -EBADMSG, or as dataset_load(). */
 int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count);
 
-/* The XXH3-64 of the bytes of an extent, from the index. Returns 0, -ENODATA (it has none), or as
- * dataset_load(). */
+/* The XXH3-64 of an extent, from the index. 0, -ENODATA (it has none), or as dataset_load(). */
 int dataset_checksum(struct dataset *dataset, uint64_t extent, uint64_t *ret);
 
 /* Reads `len` bytes of a file at `from`. With `check`, checks every extent that it touches. Returns
@@ -156,6 +155,7 @@ ssize_t dataset_read(struct dataset *dataset, uint32_t entry, void *buf, size_t 
 		     bool check);
 
 /* Damage that verifying found. */
+#define DAMAGE_UNREADABLE "unreadable" /* the class of what cannot be read, and may be whole */
 struct dataset_fault {
 	const char *damage; /* its class, a fixed word */
 	const char *text;   /* a sentence */
@@ -166,8 +166,8 @@ struct dataset_fault {
 /* Called once for each fault; returns 0 to go on, or -errno, which becomes the result. */
 typedef int dataset_fault_fn(void *context, const struct dataset_fault *fault);
 
-/* Loads all sections; compares the index with the superblock's counts and content id. The path of a
- * fault is the key of the section or superblock, its damage "index" or "unreadable". 0, -ENOMEM. */
+/* Loads all sections; compares the index with the superblock's counts and content id. A fault has
+ * the key of the section or superblock as its path, "index" or DAMAGE_UNREADABLE. 0 or -ENOMEM. */
 int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, void *context);
 
 /* Compares the keys of the LMDB with the index. Every file must have its record, with the offset

@@ -121,8 +121,6 @@ int create_changed(struct create *create, const char *path);
 /* Reports what a check found. Returns 0 to pack the file anyway, 1 to leave it out, CREATE_REPORTED
  * or -ENOMEM. */
 int create_found(struct create *create, const char *path, const struct check_finding *finding);
-/* The class of damage of what cannot be read; check.h has the others. */
-#define DAMAGE_UNREADABLE "unreadable"
 
 /* Adds a line to the list of bad inputs, if there is one. 0 or -ENOMEM. */
 int create_list_bad(struct create *create, const char *path, const char *damage,

@@ -43,9 +43,6 @@ struct stretch {
 	uint64_t from, end;
 };
 
-/* The class of what may be whole; of sections, dataset_check_sections() says it. */
-static const char unreadable_word[] = "unreadable";
-
 /* Paths with one kind of fault. */
 struct tally {
 	uint8_t *entries; /* a bit for each, to count each file once */
@@ -89,7 +86,7 @@ static void print_fault(const struct verify *verify, const struct dataset_fault 
 static int say_fault(void *context, const struct dataset_fault *fault)
 {
 	struct verify *verify = context;
-	bool unreadable = strcmp(fault->damage, unreadable_word) == 0;
+	bool unreadable = strcmp(fault->damage, DAMAGE_UNREADABLE) == 0;
 	struct tally *tally = unreadable ? &verify->unreadable : &verify->damaged;
 
 	if (fault->entry == DATASET_ROOT || !bit_set(tally->entries, fault->entry))
@@ -113,7 +110,7 @@ static int say_stretch(struct verify *verify)
 	const struct stretch stretch = verify->stretch;
 	bool read = stretch.error == -EBADMSG;
 	struct dataset_fault fault = {.entry = stretch.entry,
-				      .damage = read ? "checksum" : unreadable_word};
+				      .damage = read ? "checksum" : DAMAGE_UNREADABLE};
 	char text[256];
 	int r;
 
@@ -241,7 +238,7 @@ static int check_keys(struct verify *verify)
 {
 	struct err err = {0};
 	int r = dataset_check_keys(verify->dataset, say_fault, verify, &err);
-	const struct dataset_fault fault = {.damage = r == -EBADMSG ? "pages" : unreadable_word,
+	const struct dataset_fault fault = {.damage = r == -EBADMSG ? "pages" : DAMAGE_UNREADABLE,
 					    .path = "",
 					    .len = 0,
 					    .text = err_text(&err, r)};

@@ -8,7 +8,7 @@
 /* Words of the page's script. Those of check.h have the same meaning here. */
 static const char *const names[ANOMALY_KINDS] = {
 	[ANOMALY_DAMAGED] = "damaged",
-	[ANOMALY_UNREADABLE] = "unreadable",
+	[ANOMALY_UNREADABLE] = DAMAGE_UNREADABLE,
 	[ANOMALY_TRUNCATED] = "truncated",
 	[ANOMALY_CORRUPT] = "corrupt",
 	[ANOMALY_EMPTY] = "empty",

@@ -138,3 +138,8 @@ int reader_identity(struct reader *reader, struct reader_identity *ret)
 {
 	return reader->ops->identity(reader, ret);
 }
+
+bool reader_identity_same(const struct reader_identity *a, const struct reader_identity *b)
+{
+	return a->size == b->size && a->written == b->written;
+}

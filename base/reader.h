@@ -105,9 +105,8 @@ struct reader {
  * -ENOMEM. May be called again. */
 int reader_prepare(struct reader *reader, enum reader_io io);
 
-/* Fills iov (which is changed) from offset. Offset and sizes are multiples of READER_PAGE; the
- * file must have the first `needed` of these bytes.
- * Returns 0, -ENODATA (the file ends before), or the error of the storage. */
+/* Fills iov (which is changed) with pages from offset; the file must have the first `needed` of
+ * these bytes. Returns 0, -ENODATA (it ends before), or the error of the storage. */
 static inline int reader_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
 			      uint64_t needed)
 {
@@ -149,8 +148,9 @@ int reader_get_all(struct reader *reader, uint64_t most, struct buf *ret);
 /* Says that reader_get() will read these bytes soon. Does not wait. */
 void reader_will_get(struct reader *reader, uint64_t offset, size_t len);
 
-/* Returns 0 or -errno. */
-int reader_identity(struct reader *reader, struct reader_identity *ret);
+int reader_identity(struct reader *reader, struct reader_identity *ret); /* 0 or -errno */
+/* Whether nothing was written to the file between the two. */
+bool reader_identity_same(const struct reader_identity *a, const struct reader_identity *b);
 
 struct reader_hints reader_hints(const struct reader *reader);
 

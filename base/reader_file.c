@@ -225,8 +225,7 @@ static void open_again(struct reader_file *file)
 	SCOPE_CLOSE int direct = -1;
 	struct reader_identity now;
 
-	if (fd < 0 || identity_of(fd, &now) < 0 || now.size != file->identity.size ||
-	    now.written != file->identity.written)
+	if (fd < 0 || identity_of(fd, &now) < 0 || !reader_identity_same(&now, &file->identity))
 		return;
 	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	dup3(fd, file->fd, O_CLOEXEC);

@@ -281,7 +281,7 @@ static int look_closer(struct dataset *dataset, const struct reader_identity *no
 {
 	enum state state = STATE_OTHER;
 
-	if (now->size == dataset->seen.size && now->written == dataset->seen.written)
+	if (reader_identity_same(now, &dataset->seen))
 		state = look_at_state(dataset);
 	if (state == STATE_OTHER) {
 		atomic_store(&dataset->stale, true);

@@ -81,7 +81,7 @@ int foreign_check_unchanged(const struct foreign_source *source, int result, str
 
 	/* The sentence of a failed read of a URL says more. */
 	if (result == -ESTALE || reader_identity(source->reader, &now) < 0 ||
-	    (now.size == source->opened.size && now.written == source->opened.written))
+	    reader_identity_same(&now, &source->opened))
 		return result;
 	return err_set(err, -ESTALE,
 		       "changed while it was looked through; try again when nothing writes to it");

@@ -4,6 +4,7 @@
 #include "pack/foreign/index_place.h"
 #include "pack/xxh3.h"
 #include <inttypes.h>
+#include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -56,11 +57,10 @@ static bool belongs(const struct foreign_tree *tree, struct reader *reader,
  * it. Elsewhere, whoever can do the one can do the other. */
 static bool is_trusted(const struct foreign_tree *tree, const char *name, struct reader *index)
 {
-	const char *slash = strrchr(name, '/');
-	SCOPE_FREE char *folder = slash ? strndup(name, (size_t)(slash + 1 - name)) : strdup(".");
+	SCOPE_FREE char *copy = strdup(name);
 	struct stat above, own, container;
 
-	if (!folder || stat(folder, &above) < 0 || fstat(reader_file_fd(index), &own) < 0)
+	if (!copy || stat(dirname(copy), &above) < 0 || fstat(reader_file_fd(index), &own) < 0)
 		return false;
 	if (!(above.st_mode & S_ISVTX) || own.st_uid == 0 || own.st_uid == geteuid() ||
 	    own.st_uid == above.st_uid)

@@ -72,7 +72,6 @@ static int scan_compressed(struct foreign_source *source, struct foreign_tree *t
 
 const struct foreign_format compressed_format = {
 	.name = "compressed",
-	.about = "gzip, zstd, xz, bzip2, lz4: refused with the way out",
 	.probe = probe_compressed,
 	.scan = scan_compressed,
 };

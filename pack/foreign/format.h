@@ -18,9 +18,8 @@
 #include <stdbool.h>
 
 struct foreign_format {
-	const char *name;  /* as in --schema=NAME */
-	const char *about; /* a few words, for lists */
-	bool lmdb;	   /* it is one: scan is called with a walker only */
+	const char *name; /* as in --schema=NAME */
+	bool lmdb;	  /* it is one: scan is called with a walker only */
 	/* Whether the file is of this format: 1, 0, or the error of a read. Of an LMDB it is called
 	 * with its first record in source->first. */
 	int (*probe)(struct foreign_source *source);

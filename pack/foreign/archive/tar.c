@@ -87,7 +87,6 @@ static int scan_tar(struct foreign_source *source, struct foreign_tree *tree, st
 
 const struct foreign_format tar_format = {
 	.name = "tar",
-	.about = "a tar, of files or of WebDataset samples",
 	.probe = probe_tar,
 	.scan = scan_tar,
 };

@@ -178,7 +178,6 @@ static int scan_pth(struct foreign_source *source, struct foreign_tree *tree, st
 
 const struct foreign_format torch_format = {
 	.name = "torch",
-	.about = "a .pth of torch.save()",
 	.probe = probe_pth,
 	.scan = scan_pth,
 };

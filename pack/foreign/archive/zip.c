@@ -65,7 +65,6 @@ static int scan_zip(struct foreign_source *source, struct foreign_tree *tree, st
 
 const struct foreign_format zip_format = {
 	.name = "zip",
-	.about = "a zip whose files are stored",
 	.probe = zip_probe,
 	.scan = scan_zip,
 };

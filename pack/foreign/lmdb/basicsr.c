@@ -43,7 +43,6 @@ static int basicsr_scan(struct foreign_source *source, struct foreign_tree *tree
 
 const struct foreign_format basicsr_format = {
 	.name = "basicsr",
-	.about = "LMDB of BasicSR, with meta_info.txt",
 	.lmdb = true,
 	.probe = basicsr_probe,
 	.scan = basicsr_scan,

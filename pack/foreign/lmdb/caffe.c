@@ -182,7 +182,6 @@ static int caffe_scan(struct foreign_source *source, struct foreign_tree *tree, 
 
 const struct foreign_format caffe_format = {
 	.name = "caffe",
-	.about = "LMDB of Caffe's Datum",
 	.lmdb = true,
 	.probe = caffe_probe,
 	.scan = caffe_scan,

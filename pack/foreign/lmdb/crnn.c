@@ -174,7 +174,6 @@ static int crnn_scan(struct foreign_source *source, struct foreign_tree *tree, s
 
 const struct foreign_format crnn_format = {
 	.name = "crnn",
-	.about = "LMDB of CRNN and deep-text-recognition",
 	.lmdb = true,
 	.probe = crnn_probe,
 	.scan = crnn_scan,

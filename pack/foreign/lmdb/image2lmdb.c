@@ -153,7 +153,6 @@ static int image2lmdb_scan(struct foreign_source *source, struct foreign_tree *t
 
 const struct foreign_format image2lmdb_format = {
 	.name = "image2lmdb",
-	.about = "LMDB: number -> image, pyarrow, with a file of names",
 	.lmdb = true,
 	.probe = image2lmdb_probe,
 	.scan = image2lmdb_scan,

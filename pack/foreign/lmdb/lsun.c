@@ -57,7 +57,6 @@ static int lsun_scan(struct foreign_source *source, struct foreign_tree *tree, s
 
 const struct foreign_format lsun_format = {
 	.name = "lsun",
-	.about = "LMDB of LSUN, one a category",
 	.lmdb = true,
 	.probe = lsun_probe,
 	.scan = lsun_scan,

@@ -30,7 +30,6 @@ static int scan_labelled(struct foreign_source *source, struct foreign_tree *tre
 
 const struct foreign_format folder2lmdb_format = {
 	.name = "folder2lmdb",
-	.about = "LMDB: number -> (image, label), pyarrow or pickle",
 	.lmdb = true,
 	.probe = folder2lmdb_probe,
 	.scan = scan_labelled,
@@ -38,7 +37,6 @@ const struct foreign_format folder2lmdb_format = {
 
 const struct foreign_format tensorpack_format = {
 	.name = "tensorpack",
-	.about = "LMDB: number -> [array, label], msgpack, pyarrow or pickle",
 	.lmdb = true,
 	.probe = tensorpack_probe,
 	.scan = scan_labelled,

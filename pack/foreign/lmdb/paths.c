@@ -9,7 +9,6 @@ static int paths_scan(struct foreign_source *source, struct foreign_tree *tree, 
 
 const struct foreign_format paths_format = {
 	.name = "paths",
-	.about = "LMDB of files by their paths, as mmcv's",
 	.lmdb = true,
 	.probe = keyed_probe,
 	.scan = paths_scan,

@@ -160,7 +160,6 @@ static int sodtools_scan(struct foreign_source *source, struct foreign_tree *tre
 
 const struct foreign_format sodtools_format = {
 	.name = "pysodtoolbox",
-	.about = "LMDB of pixels, with meta_info.pkl",
 	.lmdb = true,
 	.probe = sodtools_probe,
 	.scan = sodtools_scan,

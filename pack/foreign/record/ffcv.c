@@ -143,7 +143,6 @@ static int scan_ffcv(struct foreign_source *source, struct foreign_tree *tree, s
 
 const struct foreign_format ffcv_format = {
 	.name = "ffcv",
-	.about = "a .beton of FFCV",
 	.probe = ffcv_header_probe,
 	.scan = scan_ffcv,
 };

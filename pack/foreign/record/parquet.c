@@ -268,7 +268,6 @@ static int parquet_scan(struct foreign_source *source, struct foreign_tree *tree
 
 const struct foreign_format parquet_format = {
 	.name = "parquet",
-	.about = "Parquet of Hugging Face's datasets",
 	.probe = parquet_footer_probe,
 	.scan = parquet_scan,
 };

@@ -166,7 +166,6 @@ static int recordio_scan(struct foreign_source *source, struct foreign_tree *tre
 
 const struct foreign_format recordio_format = {
 	.name = "recordio",
-	.about = "RecordIO of MXNet",
 	.probe = recordio_frame_probe,
 	.scan = recordio_scan,
 };

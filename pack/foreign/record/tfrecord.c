@@ -155,7 +155,6 @@ static int tfrecord_scan(struct foreign_source *source, struct foreign_tree *tre
 
 const struct foreign_format tfrecord_format = {
 	.name = "tfrecord",
-	.about = "TFRecord of TensorFlow's Examples",
 	.probe = tfrecord_probe,
 	.scan = tfrecord_scan,
 };

@@ -75,8 +75,6 @@ struct dataset_info {
  * written, or whose writing was interrupted); -EPROTONOSUPPORT (another version); -EBADMSG
  * (damaged); or what open and read returned. err has the sentence. */
 int dataset_open(const char *path, struct dataset **ret, struct err *err);
-/* The same through a reader, which the dataset owns from then on, even on failure. */
-int dataset_open_reader(struct reader *reader, struct dataset **ret, struct err *err);
 /* What the user can do about an error, to append to its sentence: "; ...", or "". */
 const char *dataset_way_out(int error);
 void dataset_free(struct dataset *dataset);

@@ -159,15 +159,6 @@ int dataset_try_reader(struct reader *reader, struct dataset **ret, struct err *
 	return dataset ? finish_open(dataset, open_pack(dataset, err), ret) : -ENOMEM;
 }
 
-int dataset_open_reader(struct reader *reader, struct dataset **ret, struct err *err)
-{
-	int r = dataset_try_reader(reader, ret, err);
-
-	if (r < 0)
-		reader_free(reader);
-	return r;
-}
-
 /* --- an index that is a file of its own ------------------------------------------------------- */
 
 static int load_own_index(struct dataset *dataset, struct err *err)
@@ -235,7 +226,12 @@ int dataset_open(const char *path, struct dataset **ret, struct err *err)
 		return err_set(err, r, "a directory, not a pack");
 	if (r == -EINVAL)
 		return err_set(err, r, "not a regular file");
-	return r < 0 ? r : dataset_open_reader(reader, ret, err);
+	if (r < 0)
+		return r;
+	r = dataset_try_reader(reader, ret, err);
+	if (r < 0)
+		reader_free(reader);
+	return r;
 }
 
 const char *dataset_way_out(int error)

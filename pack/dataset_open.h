@@ -4,7 +4,8 @@
 
 #include "pack/dataset.h"
 
-/* As dataset_open_reader(), but on failure the reader stays with the caller. */
+/* As dataset_open(), through a reader that the dataset owns from then on. On failure it stays with
+ * the caller. */
 int dataset_try_reader(struct reader *reader, struct dataset **ret, struct err *err);
 
 /* What a dataset is read from when its index is a file of its own: pack/foreign/index_file.h. */
@@ -16,8 +17,8 @@ struct dataset_readers {
 
 /* For SCOPE(): what is left in it. */
 void dataset_readers_release(struct dataset_readers *readers);
-/* Opens such a dataset, which owns all of them. Returns as dataset_open_reader(), but on failure
- * they stay with the caller. */
+/* Opens such a dataset, which owns all of them; on failure they stay with the caller. Returns as
+ * dataset_open(). */
 int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, struct err *err);
 /* Frees it, and gives the readers back. */
 void dataset_close_index(struct dataset *dataset, struct dataset_readers *ret);

@@ -18,6 +18,7 @@
 #define TEXTS_MAX   (256 * MIB) /* of texts, read in all */
 #define TEXTS_BELOW 2		/* how many directories below to look */
 #define TEXTS_EACH  256 /* a directory with more texts has captions or labels, one for each file */
+#define TEXTS_LEVEL 256 /* read for one directory of the file: the largest, as lists name many */
 
 struct list_search {
 	struct dataset *dataset;
@@ -230,6 +231,16 @@ static int collect_texts(const struct dataset *dataset, uint32_t directory, uint
 	return r;
 }
 
+static int by_size(const void *a, const void *b, void *dataset)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint64_t one = dataset_entry(dataset, x).size, other = dataset_entry(dataset, y).size;
+
+	if (one != other)
+		return one > other ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
 static int by_name_len(const void *a, const void *b, void *dataset)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -276,6 +287,10 @@ static int find_texts(struct list_search *s, uint32_t directory, uint32_t withou
 	SCOPE(lists_files_release) struct lists_files texts = {0};
 	int r = collect_texts(s->dataset, directory, without, TEXTS_BELOW, &texts);
 
+	if (texts.count > TEXTS_LEVEL) {
+		qsort_r(texts.entries, texts.count, sizeof(*texts.entries), by_size, s->dataset);
+		texts.count = TEXTS_LEVEL;
+	}
 	if (r == 0 && texts.count > 0)
 		qsort_r(texts.entries, texts.count, sizeof(*texts.entries), by_name_len,
 			s->dataset);

@@ -570,6 +570,26 @@ static void texts_about_something_else_say_nothing(void **state)
 	expect_no_list(f, "images/1.jpg", "images/1.jpg images/0.jpg");
 }
 
+/* Labels of a file each, in folders that are not too large. */
+static void of_many_texts_the_largest_are_read(void **state)
+{
+	struct fixture *f = *state;
+	struct made made = {0};
+	char path[32];
+
+	start(f);
+	add_paths(f, &made, "i/a.jpg i/b.jpg i/c.jpg");
+	for (int i = 0; i < 400; i++) {
+		snprintf(path, sizeof(path), "%d/%d.txt", i % 2, i);
+		add_text(f, &made, path, "1 0.5 0.5 0.1 0.1\n");
+	}
+	add_text(f, &made, "lists/of a long name.txt", "i/c.jpg\ni/a.jpg\ni/b.jpg\n");
+	add_text(f, &made, "lists/1.txt", "i/c.jpg\ni/b.jpg\n");
+	finish_and_open(f);
+	expect_list(f, "i/a.jpg", "lists/of a long name.txt", "i/c.jpg i/a.jpg i/b.jpg");
+	expect_no_list(f, "i/b.jpg", "i/c.jpg i/b.jpg");
+}
+
 static void a_text_whose_bytes_are_stored_for_another_one_is_read(void **state)
 {
 	struct fixture *f = *state;
@@ -700,6 +720,7 @@ int main(void)
 		TEST(values_of_JSON),
 		TEST(strings_in_arrays_of_JSON),
 		TEST(texts_about_something_else_say_nothing),
+		TEST(of_many_texts_the_largest_are_read),
 		TEST(a_text_whose_bytes_are_stored_for_another_one_is_read),
 		TEST(a_damaged_text_is_passed_over),
 		TEST(the_caller_can_stop),

@@ -101,6 +101,8 @@ static int load_index(struct dataset *dataset, struct walker *walker, struct err
 		r = check_counts(dataset, err);
 	if (r == 0 && dataset->info.relocated)
 		r = index_locate(&dataset->index, walker, err);
+	if (r == 0 || r == -EBADMSG)
+		r = walker_check_end(walker, err) < 0 ? -EBADMSG : r;
 	return r;
 }
 
@@ -264,6 +266,8 @@ static enum state look_at_state(const struct dataset *dataset)
 	if (dataset->index_reader != dataset->reader)
 		return STATE_SAME;
 	r = walker_new(dataset->reader, &walker, NULL);
+	if (r == 0)
+		r = walker_check_end(walker, NULL);
 	if (r == -EBADMSG || r == -EINVAL || r == -EPROTONOSUPPORT)
 		return STATE_OTHER;
 	if (r < 0)

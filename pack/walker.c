@@ -77,32 +77,24 @@ static int meta_read(struct reader *reader, uint64_t number, uint64_t offset,
 	return 0;
 }
 
-static int file_size_check(struct reader *reader, uint64_t expected, struct err *err)
+static int truncated(uint64_t bytes, uint64_t expected, struct err *err)
 {
-	struct reader_identity file;
-	int r = reader_identity(reader, &file);
-
-	if (r < 0)
-		return err_set(err, r, "%s", strerror(-r));
-	if (file.size < expected)
-		return err_set(err, -EBADMSG, "truncated: %" PRIu64 " bytes, %" PRIu64 " expected",
-			       file.size, expected);
-	return 0;
+	return err_set(err, -EBADMSG, "truncated: %" PRIu64 " bytes, %" PRIu64 " expected", bytes,
+		       expected);
 }
 
 /* Only the page size is taken from page 0 before page 1 has been read. */
-static int page_size_take(struct reader *reader, const uint8_t meta[META_BYTES], uint32_t *ret,
+static int page_size_take(const uint8_t meta[META_BYTES], uint64_t bytes, uint32_t *ret,
 			  struct err *err)
 {
 	uint32_t size = le_get32(meta + META_PAGE_SIZE);
-	int r;
 
 	if (size < 4096 || size > 65536 || (size & (size - 1)) != 0)
 		return DAMAGED(err, (uint64_t)0, "page size %u", size);
-	r = file_size_check(reader, 2 * (uint64_t)size, err);
-	if (r == 0)
-		*ret = size;
-	return r;
+	if (bytes < 2 * (uint64_t)size)
+		return truncated(bytes, 2 * (uint64_t)size, err);
+	*ret = size;
+	return 0;
 }
 
 static int tree_check(uint64_t number, const struct walker_info *info, struct err *err)
@@ -194,7 +186,7 @@ static int meta_load_second(struct reader *reader, uint32_t page_size, struct me
 /* An interrupted commit leaves one bad meta page, and the other still describes a whole snapshot:
  * the newest valid one counts. But transaction 0 is the empty state before the first commit.
  * Falling back to it would show damage as an empty database. */
-static int meta_load(struct reader *reader, struct meta *ret, struct err *err)
+static int meta_load(struct reader *reader, uint64_t bytes, struct meta *ret, struct err *err)
 {
 	uint8_t meta[META_BYTES];
 	struct meta first, second;
@@ -204,7 +196,7 @@ static int meta_load(struct reader *reader, struct meta *ret, struct err *err)
 
 	r = meta_read(reader, 0, 0, meta, err);
 	if (r == 0)
-		r = page_size_take(reader, meta, &page_size, err);
+		r = page_size_take(meta, bytes, &page_size, err);
 	if (r < 0)
 		return r;
 	s = meta_load_second(reader, page_size, &second, &second_err);
@@ -219,13 +211,17 @@ static int meta_load(struct reader *reader, struct meta *ret, struct err *err)
 
 int walker_new(struct reader *reader, struct walker **ret, struct err *err)
 {
+	struct reader_identity file;
+	struct meta meta = {0};
 	struct walker *walker;
-	struct meta meta;
 	size_t page_size;
 	int r;
 
 	reader = reader_origin(reader);
-	r = meta_load(reader, &meta, err);
+	r = reader_identity(reader, &file);
+	if (r < 0)
+		return err_set(err, r, "%s", strerror(-r));
+	r = meta_load(reader, file.size, &meta, err);
 	if (r < 0)
 		return r;
 	page_size = meta.info.page_size;
@@ -233,14 +229,12 @@ int walker_new(struct reader *reader, struct walker **ret, struct err *err)
 		return err_set(err, -EPROTONOSUPPORT,
 			       "database flags 0x%x, only plain keys with one value each are read",
 			       meta.flags);
-	r = file_size_check(reader, (meta.info.last_page + 1) * page_size, err);
-	if (r < 0)
-		return r;
 	walker = calloc(1, sizeof(*walker) + (meta.info.depth + 2u) * page_size);
 	if (!walker)
 		return err_set(err, -ENOMEM, "out of memory");
 	walker->reader = reader;
 	walker->info = meta.info;
+	walker->bytes = file.size;
 	walker->key = walker->memory;
 	for (unsigned i = 0; i < meta.info.depth; i++)
 		walker->levels[i].page = walker->memory + (i + 1) * page_size;
@@ -257,6 +251,21 @@ void walker_free(struct walker *walker)
 const struct walker_info *walker_info(const struct walker *walker)
 {
 	return &walker->info;
+}
+
+/* Pages [0, end) are in the file, or it is truncated. */
+static int end_check(const struct walker *walker, uint64_t end, struct err *err)
+{
+	const struct walker_info *info = &walker->info;
+
+	if (end <= walker->bytes / info->page_size)
+		return 0;
+	return truncated(walker->bytes, (info->last_page + 1) * info->page_size, err);
+}
+
+int walker_check_end(const struct walker *walker, struct err *err)
+{
+	return end_check(walker, walker->info.last_page + 1, err);
 }
 
 /* --- pages and nodes ----------------------------------------------------------------------- */
@@ -364,7 +373,7 @@ static int reference_check(const struct walker *walker, const struct node *node,
 		return DAMAGED(err, node->page,
 			       "node %u: %s %" PRIu64 " not within 2 to last page %" PRIu64,
 			       node->index, what, number, walker->info.last_page);
-	return 0;
+	return end_check(walker, number + 1, err);
 }
 
 int walker_child(const struct walker *walker, const struct tree_level *level, unsigned i,
@@ -413,6 +422,9 @@ static int big_value(const struct walker *walker, const struct node *node, uint6
 			       "node %u: %u bytes from page %" PRIu64
 			       " run beyond last page %" PRIu64,
 			       node->index, node->size, first, walker->info.last_page);
+	r = end_check(walker, first + overflow_pages(walker, node->size), err);
+	if (r < 0)
+		return r;
 	*ret = first * walker->info.page_size + PAGE_HEADER;
 	return 0;
 }

@@ -44,8 +44,8 @@ struct walker_record {
 };
 
 /* Reads and checks the meta pages. Returns 0; -EINVAL: no LMDB file (err: "not an LMDB file");
- * -EPROTONOSUPPORT: another data format or byte order; -EBADMSG: damaged, or shorter than its
- * last page ("truncated: N bytes, M expected"); -ENOMEM, or the error of the read. */
+ * -EPROTONOSUPPORT: another data format or byte order; -EBADMSG: damaged; -ENOMEM, or the error of
+ * the read. */
 int walker_new(struct reader *reader, struct walker **ret, struct err *err);
 void walker_free(struct walker *walker);
 
@@ -61,6 +61,11 @@ const struct walker_info *walker_info(const struct walker *walker);
  * Return 0, 1 at the end (ret unchanged), -EBADMSG or the error of the read. */
 int walker_first(struct walker *walker, struct walker_record *ret, struct err *err);
 int walker_next(struct walker *walker, struct walker_record *ret, struct err *err);
+/* Whether the file has all its pages: 0, or -EBADMSG ("truncated: N bytes, M expected"). One that
+ * has not may be whole: liblmdb does not write pages that a transaction makes and frees, and the
+ * last ones may be such. A walk says the same of a record that is not all in the file. */
+int walker_check_end(const struct walker *walker, struct err *err);
+
 /* The record of the smallest key that is not before this one; walker_next() goes on from there.
  * Reads one page a level, and at most one more leaf. Returns as walker_first(). */
 int walker_seek(struct walker *walker, const void *key, size_t key_len, struct walker_record *ret,

@@ -20,6 +20,7 @@ struct tree_level {
  * each page at most once, without a record of the pages it has visited. */
 struct walker {
 	struct reader *reader;
+	uint64_t bytes;				    /* of the file */
 	struct walker_info info;
 	struct tree_level levels[WALKER_DEPTH_MAX]; /* info.depth of them */
 	struct tree_level scout; /* a branch page that is looked at ahead of the walk */

@@ -143,7 +143,9 @@ int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct
 {
 	int r = reader_file_borrow(fd, ret_reader);
 
-	return r < 0 ? r : walker_new(*ret_reader, ret, err);
+	if (r == 0)
+		r = walker_new(*ret_reader, ret, err);
+	return r < 0 ? r : walker_check_end(*ret, err);
 }
 
 /* Whether a run left this file in its first batch, before there was a journal. Any other file may

@@ -230,6 +230,21 @@ def test_any_lmdb_of_paths_by_name(place, mount):
     assert "1 records with keys as __len__ are left out" in mounted.said
 
 
+def test_an_lmdb_that_lacks_free_pages_is_read(place, mount):
+    path = place / "set"
+    with lmdb.open(os.fspath(path), map_size=1 << 28, lock=False) as env:
+        for puts, deleted in (((b"a.jpg", b"b.jpg"), None), ((), b"a.jpg"), ((b"d.jpg",), None),
+                              ((b"c.jpg",), b"c.jpg")):
+            with env.begin(write=True) as txn:
+                for key in puts:
+                    txn.put(key, JPEG + bytes({b"d.jpg": 7, b"c.jpg": 200_000}.get(key, 50_000)))
+                if deleted:
+                    txn.delete(deleted)
+        last = env.info()["last_pgno"]
+    assert (path / "data.mdb").stat().st_size < last * 4096
+    assert shown(mount(path)) == {"b.jpg": JPEG + bytes(50_000), "d.jpg": JPEG + bytes(7)}
+
+
 @pytest.mark.parametrize("key", [b"b/../c.jpg", b"c\0d.jpg", b"e" * 300])
 def test_keys_that_are_no_paths_are_refused(place, key):
     path = make_lmdb(place / "set", [(b"a.jpg", jpegs(1)[0]), (key, jpegs(1)[0])])

@@ -585,6 +585,8 @@ static int try_open(struct fixture *f)
 	reopen(f);
 	r = walker_new(f->reader, &walker, &f->err);
 	assert_true(r == 0 || walker == NULL);
+	if (r == 0)
+		r = walker_check_end(walker, &f->err);
 	walker_free(walker);
 	return r;
 }
@@ -842,6 +844,47 @@ static void a_file_short_by_one_byte_is_truncated(void **state)
 	assert_done(truncate(f->path, (off_t)size - 1));
 	assert_open_damaged(f, "truncated: %" PRIu64 " bytes, %" PRIu64 " expected", size - 1,
 			    size);
+}
+
+static void a_record_behind_the_end_of_the_file_is_truncated(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t size;
+
+	put_twice(f, 1, 5000);
+	size = file_size(f);
+	assert_done(truncate(f->path, (off_t)size - 1));
+	assert_walk_damaged(f, "truncated: %" PRIu64 " bytes, %" PRIu64 " expected", size - 1,
+			    size);
+}
+
+static void commit_of(struct fixture *f, const char *first, const char *second, size_t size)
+{
+	begin(f);
+	put(f, first, 1, size);
+	if (second)
+		put(f, second, 1, size);
+	commit(f);
+}
+
+/* The last transaction makes pages at the end and frees them. liblmdb counts, but does not write
+ * them. */
+static void a_file_that_lacks_free_pages_is_whole(void **state)
+{
+	struct fixture *f = *state;
+
+	commit_of(f, "a", "b", 50000);
+	begin(f);
+	del(f, "a", 1);
+	commit(f);
+	commit_of(f, "d", NULL, 10);
+	begin(f);
+	put(f, "c", 1, 200000);
+	del(f, "c", 1);
+	commit(f);
+	assert_true(file_size(f) < (info_of(f).last_page + 1) * PAGE);
+	assert_open_damaged(f, "truncated: 135168 bytes, 335872 expected");
+	assert_same_as_liblmdb(f);
 }
 
 static void a_file_cut_within_its_meta_pages_is_truncated(void **state)
@@ -1224,6 +1267,8 @@ int main(void)
 		TEST(the_state_before_the_first_commit_does_not_stand_in),
 		TEST(a_new_lmdb_with_a_bad_first_meta_page_is_damage),
 		TEST(a_file_short_by_one_byte_is_truncated),
+		TEST(a_record_behind_the_end_of_the_file_is_truncated),
+		TEST(a_file_that_lacks_free_pages_is_whole),
 		TEST(a_file_cut_within_its_meta_pages_is_truncated),
 		TEST(a_file_that_shrinks_under_the_walk_is_damage),
 		TEST(a_page_with_the_number_of_another_is_damage),

@@ -11,9 +11,9 @@ int index_find_super(struct walker *walker, struct walker_record *ret, struct er
 
 	format_key_super(&key);
 	r = walker_seek(walker, key.data, key.len, &record, err);
-	if (r < 0)
+	if (r < 0 && !walker_info(walker)->named)
 		return r;
-	if (r == 1 || format_key_classify(record.key, record.key_len) != KEY_SUPER)
+	if (r != 0 || format_key_classify(record.key, record.key_len) != KEY_SUPER)
 		return err_set(err, -ENOMSG, "an LMDB file, but not a foldfs pack");
 	*ret = record;
 	return 0;

@@ -453,8 +453,10 @@ static int record_take(struct walker *walker, struct tree_level *leaf, struct wa
 	uint64_t offset = 0;
 	int r = node_get(walker, leaf, leaf->next, &node, err);
 
-	if (r == 0)
-		r = value_offset(walker, &node, &offset, err);
+	if (r < 0)
+		return r;
+	walker->info.named = node.flags == NODE_SUBDATA;
+	r = value_offset(walker, &node, &offset, err);
 	if (r < 0)
 		return r;
 	if (bytes_compare(node.key, node.key_len, walker->key, walker->key_len) <= 0)

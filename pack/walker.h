@@ -24,6 +24,7 @@
 
 #include "base/err.h"
 #include "base/reader.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,7 @@ struct walker_info {
 	uint16_t depth;	    /* of the main database, levels */
 	uint64_t txnid, root, last_page;
 	uint64_t branch_pages, leaf_pages, overflow_pages, entries; /* of the main database */
+	bool named; /* a walk ended at a database with a name of its own: -EBADMSG */
 };
 
 struct walker_record {

@@ -3,7 +3,6 @@
 #define PACK_WALKER_INTERNAL_H
 
 #include "pack/walker.h"
-#include <stdbool.h>
 
 #define WALKER_DEPTH_MAX 32 /* CURSOR_STACK: liblmdb goes no deeper */
 
@@ -20,8 +19,8 @@ struct tree_level {
  * each page at most once, without a record of the pages it has visited. */
 struct walker {
 	struct reader *reader;
-	uint64_t bytes;				    /* of the file */
 	struct walker_info info;
+	uint64_t bytes;				    /* of the file */
 	struct tree_level levels[WALKER_DEPTH_MAX]; /* info.depth of them */
 	struct tree_level scout; /* a branch page that is looked at ahead of the walk */
 	uint64_t scouts;	 /* the parent of that page; 0: none yet */

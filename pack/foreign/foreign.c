@@ -72,9 +72,10 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 		r = walker_first(tree->source->walker, &tree->source->first, err);
 	if (r >= 0 && format->lmdb && !tree->source->walker)
 		r = err_set(err, -EINVAL, "not an LMDB file, as those of %s are", format->name);
-	if (r >= 0)
-		r = foreign_check_unchanged(tree->source, format->scan(tree->source, tree, err),
-					    err);
+	if (r >= 0) {
+		r = foreign_check_named(tree->source, format->scan(tree->source, tree, err), err);
+		r = foreign_check_unchanged(tree->source, r, err);
+	}
 	if (r == 0 && tree->rows.len == 0)
 		r = err_set(err, -ENOENT, "no image in it (%s)", format->name);
 	if (r == 0)

@@ -25,7 +25,8 @@ static int open_walker(struct foreign_source *source, struct err *err)
 		return 0;
 	if (r == 0)
 		r = walker_first(source->walker, &source->first, &why);
-	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
+	return r < 0 ? foreign_check_named(source, err_set(err, r, "%s", err_text(&why, r)), err)
+		     : 0;
 }
 
 /* The query of a URL, which is often a token that signs it. */
@@ -73,6 +74,15 @@ void foreign_source_release(struct foreign_source *source)
 	free(source->query);
 	free(source->shown);
 	*source = (struct foreign_source){0};
+}
+
+int foreign_check_named(const struct foreign_source *source, int result, struct err *err)
+{
+	if (result >= 0 || !source->walker || !walker_info(source->walker)->named)
+		return result;
+	return err_set(err, -EOPNOTSUPP,
+		       "an LMDB with databases in it, which have names: only the records of the "
+		       "main one are read");
 }
 
 int foreign_check_unchanged(const struct foreign_source *source, int result, struct err *err)

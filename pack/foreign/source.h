@@ -39,6 +39,10 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 			struct err *err);
 void foreign_source_release(struct foreign_source *source);
 
+/* What to say of a walk, or a scan, that failed: -EOPNOTSUPP where it came upon a database in the
+ * LMDB; otherwise `result`. */
+int foreign_check_named(const struct foreign_source *source, int result, struct err *err);
+
 /* Returns -ESTALE if the file was written to since foreign_source_init(): some of what was read may
  * be of an older file than the rest. Otherwise, or where it cannot be told, `result`. */
 int foreign_check_unchanged(const struct foreign_source *source, int result, struct err *err);

@@ -245,6 +245,17 @@ def test_an_lmdb_that_lacks_free_pages_is_read(place, mount):
     assert shown(mount(path)) == {"b.jpg": JPEG + bytes(50_000), "d.jpg": JPEG + bytes(7)}
 
 
+@pytest.mark.parametrize("records", [[], [(b"a.jpg", JPEG)]], ids=["alone", "behind a record"])
+def test_databases_with_names_are_refused(place, records):
+    path = make_lmdb(place / "set", records)
+    with lmdb.open(os.fspath(path), map_size=1 << 28, lock=False, max_dbs=1) as env:
+        with env.begin(write=True, db=env.open_db(b"images")) as txn:
+            txn.put(b"b.jpg", JPEG)
+    done = run(FOLDFS, path, place, status=1)
+    assert done.err.endswith("an LMDB with databases in it, which have names: only the records of "
+                             "the main one are read\n")
+
+
 @pytest.mark.parametrize("key", [b"b/../c.jpg", b"c\0d.jpg", b"e" * 300])
 def test_keys_that_are_no_paths_are_refused(place, key):
     path = make_lmdb(place / "set", [(b"a.jpg", jpegs(1)[0]), (key, jpegs(1)[0])])

@@ -465,7 +465,10 @@ static int record_take(struct walker *walker, struct tree_level *leaf, struct wa
 	walker->key_len = node.key_len;
 	walker->seen++;
 	leaf->next++;
-	*ret = (struct walker_record){walker->key, node.key_len, offset, node.size};
+	*ret = (struct walker_record){
+		.key = walker->key, .key_len = node.key_len, .offset = offset, .size = node.size};
+	if (!(node.flags & NODE_BIGDATA))
+		ret->value = leaf->page + node.data;
 	return 0;
 }
 

@@ -41,8 +41,10 @@ struct walker_info {
 struct walker_record {
 	const uint8_t *key; /* lives until the next call on this walker */
 	size_t key_len;
-	uint64_t offset; /* of the value's first byte in the file */
-	uint64_t size;	 /* of the value, bytes; offset + size is within the file */
+	uint64_t offset;      /* of the value's first byte in the file */
+	uint64_t size;	      /* of the value, bytes; offset + size is within the file */
+	const uint8_t *value; /* where it is in memory, which small ones are; lives like the key;
+				 or NULL */
 };
 
 /* Reads and checks the meta pages. Returns 0; -EINVAL: no LMDB file (err: "not an LMDB file");
@@ -59,15 +61,15 @@ static inline void walker_release(struct walker **walker)
 
 const struct walker_info *walker_info(const struct walker *walker);
 
-/* The record of the smallest key, and then of each next one.
- * Return 0, 1 at the end (ret unchanged), -EBADMSG or the error of the read. */
-int walker_first(struct walker *walker, struct walker_record *ret, struct err *err);
-int walker_next(struct walker *walker, struct walker_record *ret, struct err *err);
 /* Whether the file has all its pages: 0, or -EBADMSG ("truncated: N bytes, M expected"). One that
  * has not may be whole: liblmdb does not write pages that a transaction makes and frees, and the
  * last ones may be such. A walk says the same of a record that is not all in the file. */
 int walker_check_end(const struct walker *walker, struct err *err);
 
+/* The record of the smallest key, and then of each next one.
+ * Return 0, 1 at the end (ret unchanged), -EBADMSG or the error of the read. */
+int walker_first(struct walker *walker, struct walker_record *ret, struct err *err);
+int walker_next(struct walker *walker, struct walker_record *ret, struct err *err);
 /* The record of the smallest key that is not before this one; walker_next() goes on from there.
  * Reads one page a level, and at most one more leaf. Returns as walker_first(). */
 int walker_seek(struct walker *walker, const void *key, size_t key_len, struct walker_record *ret,

@@ -28,7 +28,6 @@ struct foreign_tree;
 struct foreign_packed {
 	uint64_t offset; /* in the source */
 	uint64_t size;	 /* unpacked */
-	const uint8_t *bytes;
 	const struct codec_piece *pieces;
 	size_t count;
 };
@@ -46,6 +45,7 @@ struct foreign_file {
 	bool plain;		   /* the name is without suffix, which is added by content */
 
 	uint64_t offset, size;		     /* of its bytes in the source */
+	const uint8_t *bytes;		     /* all of them, where they are in memory; or NULL */
 	const struct foreign_pixels *pixels; /* NULL: the bytes are the file */
 	const struct foreign_packed *packed; /* the offset is in this page, unpacked; all files of
 						a page come one after the other */

@@ -125,8 +125,16 @@ const char *foreign_suffix(const uint8_t *head, size_t len)
 	return NULL;
 }
 
+static const char *suffix_of(const uint8_t *head, size_t len)
+{
+	const char *suffix = foreign_suffix(head, len);
+
+	return suffix ? suffix : ".bin";
+}
+
 /* A scan reads no images: if many have one suffix, the others get it too. A wrong one is harmless,
- * as all readers go by the content. */
+ * as all readers go by the content. What is in memory costs nothing to look at: labels and counts
+ * are smaller than images, and get no suffix of one. */
 static int look_for_suffix(struct foreign_tree *tree, const struct foreign_file *file,
 			   const char **ret)
 {
@@ -134,18 +142,14 @@ static int look_for_suffix(struct foreign_tree *tree, const struct foreign_file 
 	size_t len;
 	int r;
 
-	if (tree->sniffed >= LOOKED_AT && tree->suffix) {
-		*ret = tree->suffix;
+	if (file->bytes || (tree->sniffed >= LOOKED_AT && tree->suffix)) {
+		*ret = file->bytes ? suffix_of(file->bytes, file->size) : tree->suffix;
 		return 0;
 	}
-	head = file->packed ? file->packed->bytes + file->offset : NULL;
-	len = file->size;
-	r = head ? 0 : foreign_peek(tree->source, file->offset, min(HEAD_BYTES, len), &head, &len);
+	r = foreign_peek(tree->source, file->offset, min(HEAD_BYTES, file->size), &head, &len);
 	if (r < 0)
 		return r;
-	*ret = foreign_suffix(head, len);
-	if (!*ret)
-		*ret = ".bin";
+	*ret = suffix_of(head, len);
 	if (tree->sniffed++ == 0)
 		tree->suffix = *ret;
 	else if (tree->suffix && strcmp(tree->suffix, *ret) != 0)

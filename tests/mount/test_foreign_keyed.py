@@ -230,6 +230,15 @@ def test_any_lmdb_of_paths_by_name(place, mount):
     assert "1 records with keys as __len__ are left out" in mounted.said
 
 
+def test_what_is_no_image_is_not_named_as_one(place, mount):
+    """As stylegan2-pytorch writes them: a count behind the images."""
+    found = {f"64-{i:05}": JPEG + trees.noise(i, 5000) for i in range(70)}
+    path = make_lmdb(place / "set", [*[(k.encode(), v) for k, v in found.items()],
+                                     (b"length", b"70")])
+    assert shown(mount(path)) == {**{f"{k}.JPEG": v for k, v in found.items()},
+                                  "length.bin": b"70"}
+
+
 def test_an_lmdb_that_lacks_free_pages_is_read(place, mount):
     path = place / "set"
     with lmdb.open(os.fspath(path), map_size=1 << 28, lock=False) as env:

@@ -53,7 +53,8 @@ static int add_image(struct foreign_tree *tree, const struct walker_record *reco
 					  .name = {(const char *)record->key + 6, DIGITS},
 					  .plain = true,
 					  .offset = record->offset,
-					  .size = record->size};
+					  .size = record->size,
+					  .bytes = record->value};
 	int r = foreign_add(tree, &file, err);
 
 	return r < 0 ? r : buf_add(&texts->numbers, &number, sizeof(number));

@@ -64,7 +64,8 @@ static int add(struct foreign_tree *tree, const struct walker_record *record, ui
 				    .label = FOREIGN_NO_LABEL,
 				    .plain = keyed->plain || !has_suffix(key.data, key.len),
 				    .offset = record->offset,
-				    .size = record->size};
+				    .size = record->size,
+				    .bytes = record->value};
 
 	if (keyed->class.data) {
 		file.class = keyed->class;

@@ -172,10 +172,10 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 	if (value[IMAGE].in_memory) {
 		packed = (struct foreign_packed){.offset = body->offset,
 						 .size = body->size,
-						 .bytes = (const uint8_t *)body->unpacked.data,
 						 .pieces = (const void *)body->pieces.data,
 						 .count = BUF_COUNT(&body->pieces, *packed.pieces)};
 		file.packed = &packed;
+		file.bytes = (const uint8_t *)body->unpacked.data + file.offset;
 	}
 	if (name.len)
 		file.name = (struct foreign_text){name.data, name.len};

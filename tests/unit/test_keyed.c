@@ -109,7 +109,8 @@ static void test_texts_of_crnn_become_a_table(void **state)
 			    "labels.tsv images/000000001.JPEG\tStra\xc3\x9f"
 			    "e\n"
 			    "images/000000002.png\ta b \n");
-	assert_int_equal(f->tree.notes.len, 0);
+	assert_string_equal(fixture_note(f, 0),
+			    "1 records with other keys, as lexicons, are left out");
 }
 
 static void test_what_lacks_its_other_half_is_told(void **state)
@@ -128,7 +129,21 @@ static void test_what_lacks_its_other_half_is_told(void **state)
 	assert_string_equal(fixture_file(f, 3), "labels.tsv images/000000003.JPEG\tthree\n");
 	assert_string_equal(fixture_note(f, 0), "2 images have no text");
 	assert_string_equal(fixture_note(f, 1), "2 texts without an image are left out");
-	assert_string_equal(fixture_note(f, 2), "3 images, where num-samples says 0");
+	assert_int_equal(f->tree.notes.len,
+			 strlen(fixture_note(f, 0)) + strlen(fixture_note(f, 1)) + 2);
+}
+
+static void test_a_count_of_crnn_is_compared(void **state)
+{
+	struct foreign_fixture *f = *state;
+	const struct fixture_record records[] = {{"image-000000001", JPEG, 0},
+						 {"label-000000001", "one", 0},
+						 {"num-samples", "2", 0},
+						 {0}};
+
+	fixture_lmdb(f, "set", 0, records);
+	assert_done(fixture_scan(f, &crnn_format, "set/data.mdb"));
+	assert_string_equal(fixture_note(f, 0), "1 images, where num-samples says 2");
 }
 
 static void test_refusals_of_crnn(void **state)
@@ -193,6 +208,20 @@ static void test_pixels_have_their_shape_beside_them(void **state)
 	say_meta(f, "set/meta_info.pkl", "3_1_2", NULL);
 	assert_done(fixture_scan(f, &sodtools_format, "set/data.mdb"));
 	assert_string_equal(fixture_file(f, 1), "b.ppm ");
+	assert_int_equal(f->tree.notes.len, 0);
+}
+
+static void test_pixels_that_are_not_named_are_counted(void **state)
+{
+	struct foreign_fixture *f = *state;
+	const struct fixture_record records[] = {
+		{"a.jpg", "bgrBGR", 0}, {"b.png", "123456", 0}, {"c.png", "123456", 0}, {0}};
+
+	fixture_lmdb(f, "set", 0, records);
+	say_meta(f, "set/meta_info.pkl", "3_2_1", NULL);
+	assert_done(fixture_scan(f, &sodtools_format, "set/data.mdb"));
+	assert_string_equal(fixture_note(f, 0),
+			    "1 records that meta_info.pkl does not name are left out");
 }
 
 static void refuses_meta(struct foreign_fixture *f, const char *first, const char *second, int code,
@@ -247,9 +276,13 @@ int main(void)
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_what_lacks_its_other_half_is_told,
 						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_a_count_of_crnn_is_compared, fixture_setup,
+						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals_of_crnn, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_pixels_have_their_shape_beside_them,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_pixels_that_are_not_named_are_counted,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals_of_pixels, fixture_setup,
 						fixture_teardown),

@@ -17,6 +17,7 @@ struct texts {
 	size_t next; /* image whose text is not known */
 	uint64_t unknown;
 	uint64_t orphans; /* texts without an image */
+	uint64_t others;  /* records of other kinds */
 	uint64_t samples; /* as num-samples says; 0: it does not */
 };
 
@@ -136,6 +137,7 @@ static int take(struct foreign_source *source, struct foreign_tree *tree,
 	if (foreign_text_is((struct foreign_text){(const char *)record->key, record->key_len},
 			    "num-samples"))
 		return take_count(source, record, texts, err);
+	texts->others++;
 	return 0;
 }
 
@@ -151,7 +153,11 @@ static int finish(struct foreign_tree *tree, struct texts *texts, struct err *er
 	if (r == 0)
 		r = foreign_tree_note_count(tree, texts->orphans,
 					    "%" PRIu64 " texts without an image are left out");
-	if (r == 0 && texts->samples != images)
+	if (r == 0)
+		r = foreign_tree_note_count(tree, texts->others,
+					    "%" PRIu64
+					    " records with other keys, as lexicons, are left out");
+	if (r == 0 && texts->samples && texts->samples != images)
 		r = foreign_tree_note(tree, "%" PRIu64 " images, where num-samples says %" PRIu64,
 				      images, texts->samples);
 	if (r < 0 || texts->lines.len == 0)

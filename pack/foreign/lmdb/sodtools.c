@@ -2,6 +2,7 @@
  * OpenCV has them, keys the names of the files that they were in. A pickle beside it,
  * meta_info.pkl, has the keys, and for each, or for all, channels, height and width: "3_480_640".
  */
+#include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/encoding/pickle.h"
 #include "pack/foreign/format.h"
@@ -155,7 +156,10 @@ static int sodtools_scan(struct foreign_source *source, struct foreign_tree *tre
 		if (shape->next)
 			shape = shape->next;
 	}
-	return r;
+	return r < 0 ? r
+		     : foreign_tree_note_count(
+			       tree, sub_sat(walker_info(source->walker)->entries, number),
+			       "%" PRIu64 " records that meta_info.pkl does not name are left out");
 }
 
 const struct foreign_format sodtools_format = {

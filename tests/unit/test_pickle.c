@@ -1,6 +1,6 @@
 /* Pickles as Python writes them, whatever else is in them, and what is refused. */
 #include "base/scope.h"
-#include "pack/foreign/encoding/pickle.h"
+#include "pack/foreign/encoding/pickle_machine.h"
 #include "tests/unit/foreign_bytes.h"
 #include <errno.h>
 #include <setjmp.h>
@@ -264,6 +264,18 @@ static void test_damage_is_named(void **state)
 		"a pickle whose opcode INT has a line that is cut off, or too long");
 }
 
+static void test_numbers_as_lines_take_no_memory(void **state)
+{
+	struct fixture *f = *state;
+	char data[30003] = "N";
+
+	for (size_t i = 1; i < sizeof(data) - 2; i += 3)
+		memcpy(data + i, "p0\n", 4);
+	data[sizeof(data) - 2] = '.';
+	assert_int_equal(read_bytes(f, data, sizeof(data) - 1), 0);
+	assert_true(f->pickle->arena.used <= 2 * sizeof(struct pickle_value));
+}
+
 /* A pickle that is cut off anywhere, and one with any byte changed, is read or refused. */
 static void test_no_byte_is_trusted(void **state)
 {
@@ -302,6 +314,7 @@ int main(void)
 		story(test_nothing_is_executed),
 		story(test_other_values_are_refused),
 		story(test_damage_is_named),
+		story(test_numbers_as_lines_take_no_memory),
 		story(test_no_byte_is_trusted),
 	};
 

@@ -13,7 +13,8 @@
 #include "pack/foreign/source.h"
 #include <stdbool.h>
 
-#define PICKLE_MOST (1u << 23) /* values of one pickle: 400 MB; no more are read */
+/* Values of one pickle, of which 64 bytes of text are one more: 800 MB. No more are read. */
+#define PICKLE_MOST (1u << 23)
 #define PICKLE_TEXT_MOST                                                                         \
 	4096u		      /* longer text is not read; a longer line of protocol 0 is refused \
 			       */

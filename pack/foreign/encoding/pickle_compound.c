@@ -8,18 +8,16 @@
 /* Reads an index of `width` bytes; of width 0, a line. */
 static int take_index(struct pickle *pickle, unsigned width, uint64_t *ret, struct err *err)
 {
-	const char *line;
-	size_t len;
-	char *end;
+	char digits[PICKLE_DIGITS], *end;
 	int r;
 
 	if (width > 0)
 		return pickle_take_number(pickle, width, ret, err);
-	r = pickle_take_line(pickle, &line, &len, err);
+	r = pickle_take_digits(pickle, digits, err);
 	if (r < 0)
 		return r;
-	*ret = strtoull(line, &end, 10);
-	if (line[0] < '0' || line[0] > '9' || end != line + len)
+	*ret = strtoull(digits, &end, 10);
+	if (digits[0] < '0' || digits[0] > '9' || *end)
 		return pickle_damaged(pickle, "has no number", err);
 	return 0;
 }
@@ -148,15 +146,23 @@ static int push_global(struct pickle *pickle, const char *module, const char *na
 	return 0;
 }
 
+static int keep_line(struct pickle *pickle, const char **ret, struct err *err)
+{
+	const uint8_t *line;
+	size_t len;
+	int r = pickle_take_line(pickle, &line, &len, err);
+
+	return r < 0 ? r : pickle_keep(pickle, line, len, ret, err);
+}
+
 int pickle_run_global(struct pickle *pickle, unsigned argument, struct err *err)
 {
 	const char *module, *name;
-	size_t len;
-	int r = pickle_take_line(pickle, &module, &len, err);
+	int r = keep_line(pickle, &module, err);
 
 	(void)argument;
 	if (r == 0)
-		r = pickle_take_line(pickle, &name, &len, err);
+		r = keep_line(pickle, &name, err);
 	return r ? r : push_global(pickle, module, name, err);
 }
 

@@ -45,12 +45,11 @@ int pickle_take_number(struct pickle *pickle, unsigned width, uint64_t *ret, str
 	return 0;
 }
 
-int pickle_take_line(struct pickle *pickle, const char **ret, size_t *ret_len, struct err *err)
+int pickle_take_line(struct pickle *pickle, const uint8_t **ret, size_t *ret_len, struct err *err)
 {
 	uint64_t left = pickle->end - pickle->at;
 	const uint8_t *bytes, *feed = NULL;
 	size_t len;
-	char *copy;
 	int r = foreign_peek(pickle->source, pickle->at,
 			     left < PICKLE_TEXT_MOST ? (size_t)left : PICKLE_TEXT_MOST, &bytes,
 			     &len);
@@ -61,15 +60,41 @@ int pickle_take_line(struct pickle *pickle, const char **ret, size_t *ret_len, s
 		feed = memchr(bytes, '\n', len);
 	if (!feed)
 		return pickle_damaged(pickle, "has a line that is cut off, or too long", err);
-	len = (size_t)(feed - bytes);
+	*ret = bytes;
+	*ret_len = (size_t)(feed - bytes);
+	pickle->at += *ret_len + 1;
+	return 0;
+}
+
+int pickle_take_digits(struct pickle *pickle, char ret[static PICKLE_DIGITS], struct err *err)
+{
+	const uint8_t *line;
+	size_t len;
+	int r = pickle_take_line(pickle, &line, &len, err);
+
+	if (r < 0)
+		return r;
+	if (len == 0 || len >= PICKLE_DIGITS || memchr(line, '\0', len))
+		return pickle_damaged(pickle, "has no number", err);
+	memcpy(ret, line, len);
+	ret[len] = '\0';
+	return 0;
+}
+
+int pickle_keep(struct pickle *pickle, const uint8_t *bytes, size_t len, const char **ret,
+		struct err *err)
+{
+	char *copy;
+
+	pickle->made += (uint32_t)(len / 64);
+	if (pickle->made > PICKLE_MOST)
+		return too_much(err);
 	copy = arena_get(&pickle->arena, len + 1);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, bytes, len);
 	copy[len] = '\0';
-	pickle->at += len + 1;
 	*ret = copy;
-	*ret_len = len;
 	return 0;
 }
 

@@ -5,6 +5,8 @@
 #include "pack/foreign/encoding/arena.h"
 #include "pack/foreign/encoding/pickle.h"
 
+#define PICKLE_DIGITS 64 /* bytes of a number as text, with a NUL */
+
 struct pickle_stack {
 	struct pickle_value **values; /* NULL: a mark; in the memo: nothing */
 	uint32_t count, room;
@@ -13,7 +15,7 @@ struct pickle_stack {
 struct pickle {
 	struct arena arena;
 	struct pickle_stack stack, memo;
-	uint32_t made; /* values and items */
+	uint32_t made; /* values, items and text: see PICKLE_MOST */
 
 	struct foreign_source *source;
 	uint64_t at, end;   /* in the file */
@@ -27,8 +29,13 @@ int pickle_damaged(const struct pickle *pickle, const char *what, struct err *er
 int pickle_take(struct pickle *pickle, uint64_t len, const uint8_t **ret, struct err *err);
 /* An unsigned number of up to 8 bytes. */
 int pickle_take_number(struct pickle *pickle, unsigned width, uint64_t *ret, struct err *err);
-/* The next line, copied, without its end. */
-int pickle_take_line(struct pickle *pickle, const char **ret, size_t *ret_len, struct err *err);
+/* The next line, without its end; it lives until the next call. */
+int pickle_take_line(struct pickle *pickle, const uint8_t **ret, size_t *ret_len, struct err *err);
+/* The next line as text, which may be a number. */
+int pickle_take_digits(struct pickle *pickle, char ret[static PICKLE_DIGITS], struct err *err);
+/* Keeps bytes of the file, with a NUL. */
+int pickle_keep(struct pickle *pickle, const uint8_t *bytes, size_t len, const char **ret,
+		struct err *err);
 
 /* Makes room for `count` values. */
 int pickle_room(struct pickle_stack *stack, uint32_t count, struct err *err);

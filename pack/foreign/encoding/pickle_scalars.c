@@ -70,22 +70,20 @@ int pickle_run_long(struct pickle *pickle, unsigned width, struct err *err)
 /* "12", "12L"; "00" and "01" are bools. */
 int pickle_run_int_line(struct pickle *pickle, unsigned argument, struct err *err)
 {
-	const char *line;
+	char digits[PICKLE_DIGITS], *end;
 	long long number;
-	size_t len;
-	char *end;
-	int r = pickle_take_line(pickle, &line, &len, err);
+	int r = pickle_take_digits(pickle, digits, err);
 
 	(void)argument;
 	if (r < 0)
 		return r;
-	if (len == 2 && line[0] == '0' && (line[1] == '0' || line[1] == '1'))
-		return pickle_run_bool(pickle, line[1] == '1', err);
+	if (strcmp(digits, "00") == 0 || strcmp(digits, "01") == 0)
+		return pickle_run_bool(pickle, digits[1] == '1', err);
 	errno = 0;
-	number = strtoll(line, &end, 10);
+	number = strtoll(digits, &end, 10);
 	if (*end == 'L')
 		end++;
-	if (len == 0 || end != line + len || errno)
+	if (*end || errno)
 		return pickle_damaged(pickle, "has no number of 64 bits", err);
 	return push_number(pickle, PICKLE_INT, number, err);
 }
@@ -117,17 +115,15 @@ int pickle_run_float(struct pickle *pickle, unsigned argument, struct err *err)
 
 int pickle_run_float_line(struct pickle *pickle, unsigned argument, struct err *err)
 {
-	const char *line;
-	size_t len;
-	char *end;
+	char digits[PICKLE_DIGITS], *end;
 	double real;
-	int r = pickle_take_line(pickle, &line, &len, err);
+	int r = pickle_take_digits(pickle, digits, err);
 
 	(void)argument;
 	if (r < 0)
 		return r;
-	real = strtod(line, &end);
-	if (len == 0 || end != line + len)
+	real = strtod(digits, &end);
+	if (*end)
 		return pickle_damaged(pickle, "has no number", err);
 	return push_float(pickle, real, err);
 }
@@ -139,7 +135,6 @@ static int take_bytes(struct pickle *pickle, struct pickle_value *value, uint64_
 {
 	uint64_t most = value->kind == PICKLE_TEXT ? PICKLE_TEXT_MOST : PICKLE_BYTES_MOST;
 	const uint8_t *bytes;
-	char *copy;
 	int r;
 
 	if (size > pickle->end - pickle->at)
@@ -150,16 +145,8 @@ static int take_bytes(struct pickle *pickle, struct pickle_value *value, uint64_
 		pickle->at += size;
 		return 0;
 	}
-	copy = arena_get(&pickle->arena, (size_t)size + 1);
-	if (!copy)
-		return -ENOMEM;
 	r = pickle_take(pickle, size, &bytes, err);
-	if (r < 0)
-		return r;
-	memcpy(copy, bytes, (size_t)size);
-	copy[size] = '\0';
-	value->bytes.data = copy;
-	return 0;
+	return r < 0 ? r : pickle_keep(pickle, bytes, (size_t)size, &value->bytes.data, err);
 }
 
 static int push_payload(struct pickle *pickle, enum pickle_kind kind, unsigned width,
@@ -189,13 +176,13 @@ int pickle_run_text_line(struct pickle *pickle, unsigned argument, struct err *e
 {
 	struct pickle_value *value;
 	uint64_t offset = pickle->at;
-	const char *line;
+	const uint8_t *line;
 	size_t len;
 	int r = pickle_take_line(pickle, &line, &len, err);
 
 	(void)argument;
 	for (size_t i = 0; r == 0 && i < len; i++) {
-		if (line[i] == '\\' || (uint8_t)line[i] > 0x7e || (uint8_t)line[i] < 0x20)
+		if (line[i] == '\\' || line[i] > 0x7e || line[i] < 0x20)
 			return err_set(err, -EOPNOTSUPP,
 				       "a pickle of protocol 0 with text that is not ASCII");
 	}
@@ -203,8 +190,7 @@ int pickle_run_text_line(struct pickle *pickle, unsigned argument, struct err *e
 		r = pickle_make(pickle, PICKLE_TEXT, &value, err);
 	if (r)
 		return r;
-	value->bytes.data = line;
 	value->bytes.offset = offset;
 	value->bytes.size = len;
-	return 0;
+	return pickle_keep(pickle, line, len, &value->bytes.data, err);
 }

@@ -82,7 +82,7 @@ static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 	if (file->label == FOREIGN_NO_LABEL)
 		return buf_adds(&tree->paths, "images");
 	if (file->label < 0)
-		return fault(file, -EBADMSG, "its label is less than 0", err);
+		return fault(file, -EOPNOTSUPP, "its label is less than 0", err);
 	if (tree->classes.name) {
 		line = line_at(&tree->classes, (uint64_t)file->label);
 		return line.data ? add_path(tree, file, line, err)

@@ -180,8 +180,9 @@ def test_a_bad_record_is_named(place, value, why):
     assert f"record 11: {why}" in refused(path)
 
 
-def test_a_bad_first_record_is_named(place):
-    path = write(place / "train.lmdb", [(b"0", pickle.dumps("text"))], [(b"__keys__", b"")])
+@pytest.mark.parametrize("special", [b"__keys__", b"__len__"])
+def test_a_bad_first_record_is_named(place, special):
+    path = write(place / "train.lmdb", [(b"0", pickle.dumps("text"))], [(special, b"")])
     assert "record 0: text, where an image and its label are expected" in refused(path)
 
 

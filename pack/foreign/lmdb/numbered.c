@@ -161,15 +161,13 @@ static enum numbered_kind kind_of(const struct sample *sample)
 	return sample->label == FOREIGN_NO_LABEL ? NUMBERED_PLAIN : NUMBERED_LABELED;
 }
 
-/* Whether it has the key that all these writers add. */
-static int has_keys(struct foreign_source *source)
+/* Whether it has a key as all these writers add: __keys__ or __len__. */
+static int has_special(struct foreign_source *source)
 {
 	struct walker_record record;
-	int r = foreign_find(source, "__keys__", &record, NULL);
+	int r = walker_seek(source->walker, "__", 2, &record, NULL);
 
-	if (r == 0)
-		return 1;
-	return r == -ENOENT ? 0 : r;
+	return r == 0 ? is_special(&record) : r < 0 ? r : 0;
 }
 
 int numbered_kind(struct foreign_source *source)
@@ -194,6 +192,6 @@ int numbered_kind(struct foreign_source *source)
 		return (int)kind_of(&sample);
 	if (r != -EOPNOTSUPP && r != -EBADMSG)
 		return r;
-	r = has_keys(source);
+	r = has_special(source);
 	return r > 0 ? NUMBERED_OTHER : r;
 }

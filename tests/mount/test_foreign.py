@@ -259,3 +259,11 @@ def test_it_is_read_from_a_server(container, place, cache_home, shown, cache):
         assert len(list(cache_home.iterdir())) == 1
     finally:
         web.stop()
+
+
+def test_the_page_lists_the_formats(container):
+    """All but what only says that a file is compressed."""
+    said = run(FOLDPACK, "list", "--schema=none", container, status=1).err
+    page = (foldfs.ROOT / "man/foldpack-formats.7").read_text()
+    listed = set(re.findall(r"^\.It Cm (\w+)$", page, re.M))
+    assert listed | {"compressed"} == set(said.split("there are ")[1].strip().split(", "))

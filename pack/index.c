@@ -1,9 +1,10 @@
 #include "pack/index.h"
 #include "base/bytes.h"
+#include "base/huge.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include <sys/mman.h>
 
-#define HUGE_PAGE (2 * MIB)
 #define BASE_STEP (1u << INDEX_BASE_SHIFT)
 
 void index_release(struct index *index)
@@ -208,20 +209,11 @@ uint64_t index_first_extent(const struct index *index, uint32_t entry)
 
 uint32_t index_extent_entry(const struct index *index, uint64_t extent, uint64_t *ret_number)
 {
-	uint32_t low = 0, high = (index->entries - 1) >> INDEX_BASE_SHIFT, entry;
-	uint64_t left;
+	size_t bases = ((index->entries - 1) >> INDEX_BASE_SHIFT) + (size_t)1;
+	size_t base = search_last(index->extent_base, bases, sizeof(*index->extent_base), extent);
+	uint32_t entry = (uint32_t)base << INDEX_BASE_SHIFT;
+	uint64_t left = extent - index->extent_base[base];
 
-	/* The last base that is not beyond the extent. */
-	while (low < high) {
-		uint32_t middle = low + (high - low + 1) / 2;
-
-		if (index->extent_base[middle] <= extent)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	entry = low << INDEX_BASE_SHIFT;
-	left = extent - index->extent_base[low];
 	for (uint64_t have = own_extents(index, entry); left >= have;
 	     have = own_extents(index, entry)) {
 		left -= have;

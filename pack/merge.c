@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/bytes.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include "pack/merge_internal.h"
 
 struct part {
@@ -67,18 +68,10 @@ static const struct index *index_of(const struct merging *m, unsigned pack)
 
 unsigned merge_pack_of(const struct merge *merge, uint32_t origin, uint32_t *ret_entry)
 {
-	unsigned low = 0, high = merge->count - 1;
+	size_t pack = search_last(merge->firsts, merge->count, sizeof(*merge->firsts), origin);
 
-	while (low < high) {
-		unsigned middle = low + (high - low + 1) / 2;
-
-		if (merge->firsts[middle] <= origin)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	*ret_entry = origin - merge->firsts[low];
-	return low;
+	*ret_entry = origin - (uint32_t)merge->firsts[pack];
+	return (unsigned)pack;
 }
 
 static const struct part *part_at(const struct merging *m, size_t i)
@@ -137,7 +130,7 @@ static struct part child_of(const struct cursor *cursor)
 /* The entry of a part; for a part above the root of a pack, that root. */
 static uint32_t origin_of(const struct merging *m, const struct part *part)
 {
-	return m->merge->firsts[part->pack] + part->entry;
+	return (uint32_t)m->merge->firsts[part->pack] + part->entry;
 }
 
 static enum format_kind kind_of(const struct merging *m, const struct part *part)
@@ -534,7 +527,7 @@ static int make_room(struct merging *m)
 		if (rows > UINT32_MAX)
 			return err_set(m->err, -EOVERFLOW, "more than %u files and folders",
 				       UINT32_MAX);
-		m->merge->firsts[i + 1] = (uint32_t)entries;
+		m->merge->firsts[i + 1] = entries;
 	}
 	m->rows.origins = (uint32_t)entries;
 	m->rows.rows = calloc(rows, sizeof(*m->rows.rows));

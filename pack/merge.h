@@ -37,7 +37,7 @@ struct merge_params {
 struct merge {
 	struct index index;
 	uint32_t *origins; /* of each entry */
-	uint32_t *firsts;  /* the number of each pack's first entry; one more at the end */
+	uint64_t *firsts;  /* the number of each pack's first entry; one more at the end */
 	unsigned count;	   /* packs */
 };
 

@@ -23,7 +23,7 @@ static uint32_t refers_to(const struct making *m, uint32_t origin)
 	uint32_t entry;
 	unsigned pack = merge_pack_of(m->merge, origin, &entry);
 
-	return m->merge->firsts[pack] +
+	return (uint32_t)m->merge->firsts[pack] +
 	       (uint32_t)index_get(m->params->packs[pack].index, SECTION_START, entry);
 }
 

@@ -1,5 +1,6 @@
 #include "pack/tool/read/batch_scan.h"
 
+#include "base/huge.h"
 #include "base/reader.h"
 #include "base/scope.h"
 #include "pack/tool/cli/pipeline.h"
@@ -152,8 +153,6 @@ struct batch_extents batch_extents(const struct dataset *dataset, const struct b
 }
 
 /* --- the bytes of a batch -------------------------------------------------------------------- */
-
-#define HUGE_PAGE ((size_t)2 << 20)
 
 /* In huge pages a batch is one request to the device. In small pages it would be many, since a
  * request takes some 250 of them. */

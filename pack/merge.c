@@ -317,16 +317,14 @@ static int join_row(struct merging *m, const struct cursor *top)
 /* Turns the folders that a block has put on the stack around, so that the first is on top. */
 static void reverse_folders(struct merging *m, size_t from)
 {
-	struct folder *low = (struct folder *)(m->folders.data + from);
-	struct folder *high = (struct folder *)(m->folders.data + m->folders.len);
+	struct folder *folders = BUF_ITEMS(&m->folders, struct folder);
+	size_t low = from / sizeof(*folders), high = BUF_COUNT(&m->folders, *folders);
 
-	while (low < high) {
-		struct folder swapped = *--high;
+	for (; low + 1 < high; low++) {
+		struct folder swapped = folders[--high];
 
-		if (low == high)
-			break;
-		*high = *low;
-		*low++ = swapped;
+		folders[high] = folders[low];
+		folders[low] = swapped;
 	}
 }
 

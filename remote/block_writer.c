@@ -59,7 +59,6 @@ void block_writer_free(struct block_writer *writer)
 {
 	if (!writer)
 		return;
-	block_writer_rest(writer);
 	jobs_free(writer->jobs);
 	pthread_cond_destroy(&writer->changed);
 	pthread_cond_destroy(&writer->settled);

@@ -28,6 +28,7 @@ void jobs_free(struct jobs *jobs)
 {
 	if (!jobs)
 		return;
+	jobs_rest(jobs);
 	pthread_cond_destroy(&jobs->wake);
 	pthread_mutex_destroy(&jobs->lock);
 	free(jobs);

@@ -21,7 +21,7 @@ struct job {
 };
 
 int jobs_new(unsigned threads, struct jobs **ret);
-void jobs_free(struct jobs *jobs); /* only after jobs_rest(); NULL is fine */
+void jobs_free(struct jobs *jobs); /* as jobs_rest() first; NULL is fine */
 
 /* If no thread can be made, the job runs at once. */
 void jobs_add(struct jobs *jobs, struct job *job);

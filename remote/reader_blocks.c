@@ -232,8 +232,7 @@ static ssize_t get_far(struct reader_blocks *copy, void *buf, size_t len, uint64
 {
 	uint64_t begin = offset - offset % READER_PAGE;
 	struct part part = {.begin = begin, .end = pages_end(offset + len)};
-	struct block_piece *piece =
-		block_writer_take(copy->writer, part_bytes(copy->blocks, &part), begin, false);
+	struct block_piece *piece = take_piece(copy, &part);
 	int r;
 
 	if (!piece)
@@ -299,12 +298,8 @@ static void no_copy(const struct reader_blocks *copy, int error)
 static void close_copy(struct reader_blocks *copy)
 {
 	block_filler_free(copy->filler);
-	if (copy->jobs)
-		jobs_rest(copy->jobs);
-	if (copy->waits)
-		jobs_rest(copy->waits);
-	jobs_free(copy->jobs);
 	jobs_free(copy->waits);
+	jobs_free(copy->jobs);
 	block_writer_free(copy->writer);
 	block_claims_free(copy->claims);
 	block_claims_free(copy->filler_claims);

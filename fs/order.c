@@ -4,9 +4,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define ROOM_FIRST 1024
-#define SHOWN_MAX  200	 /* bytes of a path shown in a message */
-#define LINE_MAX   16384 /* longer than any sensible path */
+#define SHOWN_MAX 200	/* bytes of a path shown in a message */
+#define LINE_MAX  16384 /* longer than any sensible path */
 
 struct order {		  /* all zero: empty */
 	struct buf files; /* uint32_t each: first extents */

@@ -53,36 +53,30 @@ uint64_t journal_checksum(const void *data, size_t len, uint64_t before)
 
 /* --- its life ------------------------------------------------------------------------------ */
 
-static int journal_alloc(const struct journal_params *params, struct journal **ret)
+/* NULL: there is no memory. */
+static struct journal *journal_alloc(const struct journal_params *params, const char *options)
 {
 	struct journal *journal = calloc(1, sizeof(*journal));
 
 	if (!journal)
-		return -ENOMEM;
+		return NULL;
 	journal->fd = -1;
 	journal->pack = params->pack;
 	journal->path = strdup(params->path);
-	if (!journal->path) {
-		journal_free(journal);
-		return -ENOMEM;
-	}
-	*ret = journal;
-	return 0;
+	journal->options = options ? strdup(options) : NULL;
+	if (journal->path && (journal->options || !options))
+		return journal;
+	journal_free(journal);
+	return NULL;
 }
 
 int journal_new(const struct journal_params *params, struct journal **ret)
 {
-	struct journal *journal;
-	int r = journal_alloc(params, &journal);
+	struct journal *journal = journal_alloc(params, params->options);
 
-	if (r < 0)
-		return r;
-	memcpy(journal->run, params->run, FORMAT_RUN_BYTES);
-	journal->options = strdup(params->options);
-	if (!journal->options) {
-		journal_free(journal);
+	if (!journal)
 		return -ENOMEM;
-	}
+	memcpy(journal->run, params->run, FORMAT_RUN_BYTES);
 	*ret = journal;
 	return 0;
 }
@@ -403,11 +397,11 @@ static int read_blocks(struct journal *journal)
 
 int journal_open(const struct journal_params *params, struct journal **ret, struct err *err)
 {
-	struct journal *journal;
-	int r = journal_alloc(params, &journal);
+	struct journal *journal = journal_alloc(params, NULL);
+	int r = 0;
 
-	if (r < 0)
-		return r;
+	if (!journal)
+		return -ENOMEM;
 	journal->fd = open(params->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (journal->fd < 0)
 		r = errno == ENOENT ? -ENODATA

@@ -101,24 +101,22 @@ static void gather_checksums(struct dataset *dataset)
 	}
 }
 
-static int load_of_packs(const struct dataset_packs *packs, enum format_section section,
-			 struct err *err)
+static int load_of_pack(const struct dataset_packs *packs, unsigned i, enum format_section section,
+			struct err *err)
 {
-	for (unsigned i = 0; i < packs->count; i++) {
-		struct err reason = {0};
-		int r = dataset_need_section(packs->all[i].dataset, section, &reason);
+	struct err reason = {0};
+	int r = dataset_need_section(packs->all[i].dataset, section, &reason);
 
-		if (r < 0)
-			return err_set(err, r, "%s: %s", packs->all[i].name, err_text(&reason, r));
-	}
-	return 0;
+	return r < 0 ? err_set(err, r, "%s: %s", packs->all[i].name, err_text(&reason, r)) : 0;
 }
 
 int dataset_gather_section(struct dataset *dataset, enum format_section section, struct err *err)
 {
 	struct dataset_packs *packs = dataset->packs;
-	int r = load_of_packs(packs, section, err);
+	int r = 0;
 
+	for (unsigned i = 0; r == 0 && i < packs->count; i++)
+		r = load_of_pack(packs, i, section, err);
 	if (r == 0)
 		r = alloc_column(dataset, section, &dataset->index.sections[section]);
 	if (r == 0 && section == SECTION_CHECKSUMS)
@@ -214,12 +212,7 @@ static int join_readers(struct dataset *dataset)
 static int load_checksums(void *context, unsigned pack, struct err *err)
 {
 	const struct dataset *dataset = context;
-	struct err reason = {0};
-	int r = dataset_need_section(dataset->packs->all[pack].dataset, SECTION_CHECKSUMS, &reason);
-
-	return r < 0 ? err_set(err, r, "%s: %s", dataset->packs->all[pack].name,
-			       err_text(&reason, r))
-		     : 0;
+	return load_of_pack(dataset->packs, pack, SECTION_CHECKSUMS, err);
 }
 
 static int merge_indexes(struct dataset *dataset, const struct dataset_merge_params *params,

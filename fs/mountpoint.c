@@ -277,8 +277,7 @@ static void lock_again(struct mountpoint *mountpoint)
 
 static void unlock_path(struct mountpoint *mountpoint)
 {
-	if (mountpoint->lock >= 0)
-		close(mountpoint->lock);
+	scope_close(&mountpoint->lock);
 	mountpoint->lock = -1;
 }
 
@@ -436,14 +435,9 @@ void mountpoint_expire(struct mountpoint *mountpoint)
 
 static int open_root(const struct mountpoint *mountpoint, int operation)
 {
-	int fd = open(mountpoint->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+	SCOPE_CLOSE int fd = open(mountpoint->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd >= 0 && flock(fd, operation) == 0)
-		return fd;
-	r = -errno;
-	if (fd >= 0)
-		close(fd);
-	return r;
+	return fd < 0 || flock(fd, operation) < 0 ? -errno : steal_fd(&fd);
 }
 
 int mountpoint_share(struct mountpoint *mountpoint)
@@ -454,12 +448,10 @@ int mountpoint_share(struct mountpoint *mountpoint)
 
 bool mountpoint_close(struct mountpoint *mountpoint)
 {
-	int fd;
+	SCOPE_CLOSE int fd = -1;
 
 	mountpoint->lock = lock_path(mountpoint->path);
 	fd = open_root(mountpoint, LOCK_EX | LOCK_NB);
-	if (fd >= 0)
-		close(fd);
 	if (fd != -EWOULDBLOCK)
 		return true;
 	unlock_path(mountpoint);
@@ -474,8 +466,7 @@ void mountpoint_release(struct mountpoint *mountpoint)
 	}
 	helper_release(&mountpoint->helper);
 	unlock_path(mountpoint);
-	if (mountpoint->share >= 0)
-		close(mountpoint->share);
+	scope_close(&mountpoint->share);
 	free(mountpoint->path);
 	*mountpoint = MOUNTPOINT_NONE;
 }

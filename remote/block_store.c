@@ -167,19 +167,13 @@ static void store_unlock(struct block_store **store)
 static int enter(const struct block_store *store, const char *name)
 {
 	mode_t mode = store->shared ? 02770 : 0700;
-	int fd;
+	SCOPE_CLOSE int fd = -1;
 	bool made = mkdirat(store->fd, name, mode) == 0;
 
 	if (!made && errno != EEXIST)
 		return -errno;
 	fd = openat(store->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (made && fchmod(fd, mode) < 0) {
-		close(fd);
-		return -errno;
-	}
-	return fd;
+	return fd < 0 || (made && fchmod(fd, mode) < 0) ? -errno : steal_fd(&fd);
 }
 
 int block_store_blocks(struct block_store *store, const char *key, uint64_t size,

@@ -1,6 +1,7 @@
 #include "pack/tool/read/batch_scan.h"
 
 #include "base/huge.h"
+#include "base/math.h"
 #include "base/reader.h"
 #include "base/scope.h"
 #include "pack/tool/cli/pipeline.h"
@@ -359,9 +360,7 @@ int batch_scan(const struct batch_scan_params *params)
 unsigned batch_scan_jobs(uint64_t asked)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned jobs = processors > (long)JOBS_LEAST ? (unsigned)processors : JOBS_LEAST;
+	uint64_t jobs = processors > (long)JOBS_LEAST ? (uint64_t)processors : JOBS_LEAST;
 
-	if (asked > 0)
-		jobs = asked < JOBS_MOST ? (unsigned)asked : JOBS_MOST;
-	return jobs < JOBS_MOST ? jobs : JOBS_MOST;
+	return (unsigned)min(asked ? asked : jobs, JOBS_MOST);
 }

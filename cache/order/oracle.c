@@ -1,4 +1,5 @@
 #include "base/bits.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "cache/order/oracle_internal.h"
 #include <errno.h>
@@ -6,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BEGUN	 32   /* files of the next epoch, after which the one before is over */
-#define SURE	 4    /* files, after which a track is known to be read */
-#define FORSAKEN 2048 /* its files that only readers of other tracks asked for */
+#define BEGUN	    32	  /* files of the next epoch, after which the one before is over */
+#define SURE	    4	  /* files, after which a track is known to be read */
+#define EPOCH_LEAST 16384 /* files of an order that is given, at least, if it has twice as many */
+#define FORSAKEN    2048  /* its files that only readers of other tracks asked for */
 
 int oracle_new(uint64_t files, const struct oracle_ops *ops, struct oracle **ret)
 {
@@ -363,34 +365,39 @@ uint64_t oracle_turns(const struct oracle *oracle)
 
 /* --- explicit orders ------------------------------------------------------------------------- */
 
-/* The end of the epoch from `from` on: the first file that has come already. */
-static uint32_t epoch_end(const struct oracle *oracle, uint32_t from, uint8_t *seen)
+/* Drawn with replacement, or some times each (RASampler), a file that comes again says little, and
+ * epochs that end there would be over before the next one is made. */
+static uint32_t least_of_epoch(const struct oracle *oracle)
 {
-	uint32_t at = from;
+	SCOPE_FREE uint8_t *seen = calloc(1, oracle->files / 8 + 1);
+	uint32_t files = 0;
 
-	memset(seen, 0, oracle->files / 8 + 1);
-	while (at < oracle->order_count && !bit_set(seen, oracle->order[at]))
-		at++;
-	return at;
+	for (uint32_t at = 0; seen && at < oracle->order_count; at++)
+		files += !bit_set(seen, oracle->order[at]);
+	return (uint32_t)min(files / 2, EPOCH_LEAST);
 }
 
 uint32_t *oracle_next_epoch(struct oracle *oracle, uint32_t *ret_count)
 {
-	uint32_t from = oracle->order_at < oracle->order_count ? oracle->order_at : 0, end;
-	uint8_t *seen = malloc(oracle->files / 8 + 1);
-	uint32_t *files = NULL;
+	uint32_t from = oracle->order_at < oracle->order_count ? oracle->order_at : 0;
+	uint64_t most = min(oracle->order_count - from, oracle->files);
+	SCOPE_FREE uint8_t *seen = calloc(1, oracle->files / 8 + 1);
+	uint32_t *files = malloc(most * sizeof(*files)), *shorter, at = from, count = 0;
 
-	if (seen) {
-		end = epoch_end(oracle, from, seen);
-		files = malloc((end - from) * sizeof(*files));
-		if (files) {
-			memcpy(files, oracle->order + from, (end - from) * sizeof(*files));
-			*ret_count = end - from;
-			oracle->order_at = end;
-		}
+	if (!seen || !files) {
+		free(files);
+		return NULL;
 	}
-	free(seen);
-	return files;
+	for (; at < oracle->order_count; at++)
+		if (!bit_set(seen, oracle->order[at]))
+			files[count++] = oracle->order[at];
+		else if (count >= oracle->order_least)
+			break;
+	oracle->order_from = from;
+	oracle->order_at = at;
+	*ret_count = count;
+	shorter = realloc(files, count * sizeof(*files));
+	return shorter ? shorter : files;
 }
 
 static void drop_order(struct oracle *oracle)
@@ -418,6 +425,7 @@ int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
 		return -ENOMEM;
 	memcpy(oracle->order, files, count * sizeof(*files));
 	oracle->order_count = count;
+	oracle->order_least = least_of_epoch(oracle);
 	epoch = oracle_next_epoch(oracle, &length);
 	hidden = oracle->ops.hidden(oracle->ops.context);
 	if (!epoch || forecast_new(epoch, length, hidden, &forecast) < 0) {

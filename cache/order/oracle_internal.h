@@ -62,7 +62,9 @@ struct oracle {
 	uint64_t given_up;   /* the group for which a query was stopped */
 	enum oracle_why why; /* nothing was found for the last group asked about */
 	uint32_t *order;     /* explicit: epochs, one after the other */
-	uint32_t order_count, order_at;
+	uint32_t order_count;
+	uint32_t order_from, order_at; /* the epoch that was made last, and the next one */
+	uint32_t order_least;	       /* files of an epoch, before one that comes again ends it */
 	uint64_t locks, unlocks;
 };
 

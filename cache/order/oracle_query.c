@@ -277,7 +277,7 @@ static void take_next(struct oracle *oracle, struct query *query)
 	struct result *result = &query->results[0];
 
 	if (track && !result->forecast && !result->hypothesis.list)
-		oracle->order_at -= result->count; /* it will be made again */
+		oracle->order_at = oracle->order_from; /* it will be made again */
 	if (!track || !result->forecast)
 		return;
 	track->next = result->hypothesis;

@@ -855,6 +855,53 @@ static void a_given_order_is_followed_epoch_by_epoch(void **state)
 	assert_int_equal(state_of(world).tracks, 0);
 }
 
+/* Returns how many files were not foreseen, and had not come shortly before. */
+static uint32_t read_given(struct world *world, const uint32_t *files, uint32_t count,
+			   uint32_t workers, uint32_t batch)
+{
+	const struct oracle_hooks hooks = hooks_of(world);
+	uint32_t reader, file, missed = 0, at = 0;
+	struct loader loader;
+
+	assert_int_equal(oracle_order(world->oracle, files, count), 0);
+	loader_init(&loader, files, count, workers, batch);
+	while (loader_next(&loader, &reader, &file)) {
+		struct query *query = at++ % 64 ? NULL : oracle_ask_next(world->oracle);
+		bool came = false;
+
+		if (query) {
+			oracle_run(query, &hooks);
+			oracle_answer(world->oracle, query, world->sentence);
+		}
+		for (unsigned i = 0; i < world->followed; i++)
+			came |= forecast_came(world->forecasts[i], file, 0);
+		missed += !came && !foreseen(world, file);
+		oracle_saw(world->oracle, reader, file);
+	}
+	return missed;
+}
+
+static void files_of_a_given_order_may_come_again(void **state)
+{
+	const uint32_t workers[] = {1, 4, 8}, batches[] = {1, 32};
+	uint32_t drawn[4 * N], repeated[3 * N];
+
+	permutation_of(4000000000u, order, N);
+	srandom(3);
+	for (uint32_t i = 0; i < 4 * N; i++) /* as WeightedRandomSampler */
+		drawn[i] = BASE + (uint32_t)random() % N;
+	for (uint32_t i = 0; i < 3 * N; i++) /* as RASampler */
+		repeated[i] = BASE + order[i / 3];
+	for (unsigned i = 0; i < 6; i++) {
+		uint32_t w = workers[i / 2], batch = batches[i % 2];
+
+		assert_true(read_given(*state, drawn, 4 * N, w, batch) < N / 10);
+		assert_true(read_given(*state, repeated, 3 * N, w, batch) < N / 100);
+		teardown(state);
+		setup(state);
+	}
+}
+
 /* There was no memory, or no thread. */
 static void an_epoch_that_could_not_be_prepared_is_not_left_out(void **state)
 {
@@ -923,6 +970,7 @@ int main(void)
 		oracle_test(a_job_is_followed_whatever_others_read_until_it_ends),
 		oracle_test(orders_that_are_not_torchs_are_not_found),
 		oracle_test(a_given_order_is_followed_epoch_by_epoch),
+		oracle_test(files_of_a_given_order_may_come_again),
 		oracle_test(an_epoch_that_could_not_be_prepared_is_not_left_out),
 	};
 

@@ -12,8 +12,8 @@ struct err {
 };
 
 /* Formats the reason into err (may be NULL; the arguments may point into it, to prefix an earlier
- * reason; long text is cut) and returns code, so that `return err_set(err, -EBADMSG, "...", ...)`
- * is the whole error path. */
+ * reason; long text loses its middle) and returns code, so that `return err_set(err, -EBADMSG,
+ * "...", ...)` is the whole error path. */
 int err_set(struct err *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "base/fit.h"
 #include "base/io.h"
 #include "base/utf8.h"
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Room for the longest path and a reason; what is longer is cut. */
+/* Room for the longest path and a reason. */
 #define LOG_TEXT 6144
 #define LOG_LINE 8192
 
@@ -48,21 +49,20 @@ void log_to_file(int fd)
 	state.file = fd;
 }
 
-/* Copies as much of the text as fits, control characters as \ooo, and leaves room for a newline and
- * a NUL. Returns the length. */
+/* Copies the text, of LOG_TEXT bytes at most, with control characters as \ooo, as fit_text(). */
 static size_t mask(const char *text, char *line, size_t room)
 {
+	char masked[LOG_TEXT * 4 + 1];
 	size_t len = 0, all = strlen(text);
 
-	for (size_t i = 0; i < all && len + sizeof("\\ooo\n") <= room; i++) {
+	for (size_t i = 0; i < all; i++) {
 		if (utf8_is_control(text, all, i))
-			len += (size_t)snprintf(line + len, room - len, "\\%03o",
+			len += (size_t)snprintf(masked + len, sizeof("\\ooo"), "\\%03o",
 						(unsigned char)text[i]);
 		else
-			line[len++] = text[i];
+			masked[len++] = text[i];
 	}
-	line[len] = '\0';
-	return len;
+	return fit_text(line, room, masked, len);
 }
 
 /* One write for the whole line, so that lines of several threads and processes do not mix. */
@@ -71,7 +71,7 @@ static void write_line(int fd, const char *head, const char *text)
 	char line[LOG_LINE];
 	size_t len = (size_t)snprintf(line, sizeof(line), "%.128s: ", head);
 
-	len += mask(text, line + len, sizeof(line) - len);
+	len += mask(text, line + len, sizeof(line) - len - 1);
 	line[len++] = '\n';
 	io_write_full(fd, line, len);
 }
@@ -90,12 +90,11 @@ static void write_to_file(const char *text)
 static void send_syslog(int priority, const char *text)
 {
 	char line[LOG_LINE];
+	size_t len = mask(text, line, sizeof(line));
 
-	mask(text, line, sizeof(line));
 	syslog(priority, "%s", line);
 	pthread_mutex_lock(&state.lock);
-	snprintf(state.kept[state.count++ % LOG_KEPT], LOG_KEPT_BYTES, "%.*s", LOG_KEPT_BYTES - 1,
-		 line);
+	fit_text(state.kept[state.count++ % LOG_KEPT], LOG_KEPT_BYTES, line, len);
 	pthread_mutex_unlock(&state.lock);
 }
 
@@ -115,7 +114,7 @@ static void log_line(int priority, const char *format, va_list args)
 	int saved = errno;
 	char text[LOG_TEXT];
 
-	vsnprintf(text, sizeof(text), format, args);
+	fit_format(text, sizeof(text), format, args);
 	if (state.to_syslog)
 		send_syslog(priority, text);
 	else

@@ -1,7 +1,8 @@
 /* Messages of a program: one line at a time, "NAME: text", to standard error, or to syslog once a
  * daemon has detached; and to a file, if there is one, with the time and the PID. Tools and the
  * daemon use it, libraries never. Control characters in the text (file names!) are shown as \ooo. A
- * line longer than 8 KiB is cut. errno is kept, and %m works. Thread-safe after log_init().
+ * line longer than 8 KiB loses its middle. errno is kept, and %m works. Thread-safe after
+ * log_init().
  *
  * Program name and verbosity are statics, set once at the start. */
 #ifndef BASE_LOG_H
@@ -17,7 +18,7 @@ void log_to_file(
 	int fd); /* from now on, too; open for appending, for as long as the program runs */
 
 /* The last lines for syslog, for containers without one: calls `each` with up to LOG_KEPT lines,
- * cut to LOG_KEPT_BYTES, the oldest first. */
+ * fitted into LOG_KEPT_BYTES, the oldest first. */
 #define LOG_KEPT       8
 #define LOG_KEPT_BYTES 512
 void log_kept(void (*each)(void *context, const char *line), void *context);

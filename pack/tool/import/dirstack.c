@@ -12,6 +12,7 @@ struct level {
 struct dirstack {
 	struct dirstack_tree tree;
 	struct buf levels; /* struct level, the root first; its fd is the caller's */
+	struct buf above;  /* uint32_t: where to go */
 };
 
 static size_t depth_of_stack(const struct dirstack *stack)
@@ -76,16 +77,8 @@ void dirstack_free(struct dirstack *stack)
 		return;
 	leave_to(stack, 1);
 	buf_release(&stack->levels);
+	buf_release(&stack->above);
 	free(stack);
-}
-
-static size_t depth_of(const struct dirstack *stack, uint32_t directory)
-{
-	size_t depth = 1;
-
-	for (; directory != 0; depth++)
-		directory = stack->tree.parent(stack->tree.context, directory);
-	return depth;
 }
 
 /* Opens a child of the current directory. */
@@ -105,17 +98,38 @@ static int stack_push(struct dirstack *stack, uint32_t directory)
 	return r;
 }
 
-/* Makes `directory`, which is at this depth, the innermost level; its parent first if necessary. */
-static int stand_in(struct dirstack *stack, uint32_t directory, size_t depth)
+/* Lists a directory and those above it, the innermost first, without the root. */
+static int list_above(struct dirstack *stack, uint32_t directory)
 {
-	int r;
+	int r = 0;
 
-	if (depth <= depth_of_stack(stack) && level_at(stack, depth)->directory == directory) {
-		leave_to(stack, depth);
-		return 0;
+	stack->above.len = 0;
+	for (; r == 0 && directory != 0;
+	     directory = stack->tree.parent(stack->tree.context, directory))
+		r = buf_add(&stack->above, &directory, sizeof(directory));
+	return r;
+}
+
+/* Keeps the levels that both have, and opens the others. */
+static int move_to(struct dirstack *stack, uint32_t directory)
+{
+	const uint32_t *above;
+	size_t depth = 1, left;
+	int r = list_above(stack, directory);
+
+	if (r < 0)
+		return r;
+	above = BUF_ITEMS(&stack->above, const uint32_t);
+	left = BUF_COUNT(&stack->above, uint32_t);
+	while (left > 0 && depth < depth_of_stack(stack) &&
+	       level_at(stack, depth + 1)->directory == above[left - 1]) {
+		depth++;
+		left--;
 	}
-	r = stand_in(stack, stack->tree.parent(stack->tree.context, directory), depth - 1);
-	return r < 0 ? r : stack_push(stack, directory);
+	leave_to(stack, depth);
+	while (r == 0 && left > 0)
+		r = stack_push(stack, above[--left]);
+	return r;
 }
 
 int dirstack_enter(struct dirstack *stack, uint32_t directory, int *ret_fd)
@@ -123,7 +137,7 @@ int dirstack_enter(struct dirstack *stack, uint32_t directory, int *ret_fd)
 	int r = 0;
 
 	if (level_at(stack, depth_of_stack(stack))->directory != directory)
-		r = stand_in(stack, directory, depth_of(stack, directory));
+		r = move_to(stack, directory);
 	if (r == 0)
 		*ret_fd = level_at(stack, depth_of_stack(stack))->fd;
 	return r;

@@ -1,0 +1,138 @@
+/* Descriptors of the directories of a tree: pack/tool/import/dirstack.h. */
+#include "pack/tool/import/dirstack.h"
+#include "tests/unit/scratch.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Each directory is in the one whose number is a half of its own: 1 in the root, 2 and 3 in 1. */
+static uint32_t half(const void *context, uint32_t directory)
+{
+	(void)context;
+	return directory / 2;
+}
+
+/* Each is in the one before. */
+static uint32_t before(const void *context, uint32_t directory)
+{
+	(void)context;
+	return directory - 1;
+}
+
+static void name_by_number(const void *context, uint32_t directory, char ret[FORMAT_NAME_MAX + 1])
+{
+	(void)context;
+	snprintf(ret, FORMAT_NAME_MAX + 1, "%u", directory);
+}
+
+static const struct dirstack_tree halves = {.parent = half, .name = name_by_number};
+static const struct dirstack_tree chain = {.parent = before, .name = name_by_number};
+
+struct fixture {
+	char dir[64];
+	int root;
+	struct dirstack *stack;
+};
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	strcpy(f.dir, "/tmp/test_dirstack.XXXXXX");
+	assert_non_null(mkdtemp(f.dir));
+	f.root = open(f.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(f.root >= 0);
+	f.stack = NULL;
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	dirstack_free(f->stack);
+	close(f->root);
+	return scratch_remove(f->dir);
+}
+
+static void make(const struct fixture *f, const char *path)
+{
+	assert_int_equal(mkdirat(f->root, path, 0700), 0);
+}
+
+/* Whether the directory that is entered is the one with this path. */
+static void expect_entered(const struct fixture *f, uint32_t directory, const char *path)
+{
+	struct stat want, got;
+	int fd;
+
+	assert_int_equal(dirstack_enter(f->stack, directory, &fd), 0);
+	assert_int_equal(fstat(fd, &got), 0);
+	assert_int_equal(fstatat(f->root, path, &want, 0), 0);
+	assert_int_equal(got.st_ino, want.st_ino);
+}
+
+static void directories_are_entered_in_any_order(void **state)
+{
+	struct fixture *f = *state;
+
+	make(f, "1");
+	make(f, "1/2");
+	make(f, "1/3");
+	make(f, "1/2/4");
+	make(f, "1/2/5");
+	assert_int_equal(dirstack_new(&halves, f->root, &f->stack), 0);
+	expect_entered(f, 5, "1/2/5");
+	expect_entered(f, 4, "1/2/4");
+	expect_entered(f, 2, "1/2");
+	expect_entered(f, 3, "1/3");
+	expect_entered(f, 5, "1/2/5");
+	expect_entered(f, 0, ".");
+	expect_entered(f, 1, "1");
+}
+
+static void one_that_is_missing_leaves_those_above_it(void **state)
+{
+	struct fixture *f = *state;
+	int fd;
+
+	make(f, "1");
+	make(f, "1/2");
+	assert_int_equal(dirstack_new(&halves, f->root, &f->stack), 0);
+	assert_int_equal(dirstack_enter(f->stack, 10, &fd), -ENOENT);
+	expect_entered(f, 2, "1/2");
+	assert_int_equal(dirstack_enter(f->stack, 3, &fd), -ENOENT);
+	expect_entered(f, 1, "1");
+}
+
+/* As a pack may be that somebody made for that. */
+static void a_tree_deeper_than_the_stack_is_an_error(void **state)
+{
+	struct fixture *f = *state;
+	int fd;
+
+	make(f, "1");
+	assert_int_equal(dirstack_new(&chain, f->root, &f->stack), 0);
+	assert_int_equal(dirstack_enter(f->stack, 3000000, &fd), -ENOENT);
+	expect_entered(f, 1, "1");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(directories_are_entered_in_any_order),
+		TEST(one_that_is_missing_leaves_those_above_it),
+		TEST(a_tree_deeper_than_the_stack_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

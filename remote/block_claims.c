@@ -1,4 +1,5 @@
 #include "remote/block_claims.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include <fcntl.h>
 
@@ -50,7 +51,8 @@ static struct flock lock_of(const struct block_claims *claims, short type, bool 
 			      .l_len = (off_t)(last - first + 1)};
 }
 
-/* Whether another has claimed any of these pages, and which. */
+/* Whether another has claimed any of these pages, and which. A lock of another program may begin
+ * before the bytes for pages, and end with the file, which is length 0. */
 static bool find_other(const struct block_claims *claims, bool ahead, uint64_t offset, uint64_t end,
 		       uint64_t *ret_begin, uint64_t *ret_end)
 {
@@ -59,8 +61,10 @@ static bool find_other(const struct block_claims *claims, bool ahead, uint64_t o
 
 	if (fcntl(claims->fd, F_OFD_GETLK, &lock) < 0 || lock.l_type == F_UNLCK)
 		return false;
-	*ret_begin = ((uint64_t)lock.l_start - base) * READER_PAGE;
-	*ret_end = *ret_begin + (uint64_t)lock.l_len * READER_PAGE;
+	*ret_begin = sub_sat((uint64_t)lock.l_start, base) * READER_PAGE;
+	*ret_end = end;
+	if (lock.l_len)
+		*ret_end = ((uint64_t)(lock.l_start + lock.l_len) - base) * READER_PAGE;
 	return true;
 }
 

@@ -4,6 +4,7 @@
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "remote/block_claims.h"
 #include "remote/block_store.h"
 #include "tests/unit/scratch.h"
 #include <fcntl.h>
@@ -209,6 +210,37 @@ static void one_process_at_a_time_fills(void **state)
 	blocks_free(f->blocks);
 	f->blocks = other;
 	assert_true(blocks_may_fill(other));
+}
+
+/* From the beginning, and up to where the file ends: both are before or behind what stands for
+ * pages. */
+static void another_program_s_lock_on_the_map_is_a_claim(void **state)
+{
+	static const struct {
+		off_t start, len;
+		bool free; /* from page 20 on */
+	} cases[] = {{0, 0, false}, {PAGE + 7, 0, false}, {0, PAGE + 20, true}};
+	struct fixture *f = *state;
+	struct block_claims *claims;
+	uint64_t end;
+
+	assert_int_equal(block_claims_new(f->blocks, &claims), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct flock lock = {.l_type = F_RDLCK,
+				     .l_whence = SEEK_SET,
+				     .l_start = cases[i].start,
+				     .l_len = cases[i].len};
+		SCOPE_CLOSE int fd = open(path_of(f, KEY_A "/map"), O_RDONLY | O_CLOEXEC);
+
+		assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
+		assert_false(block_claims_take(claims, false, 10 * PAGE, 15 * PAGE, &end));
+		assert_int_equal(end, 15 * PAGE);
+		assert_int_equal(block_claims_take(claims, false, 20 * PAGE, 25 * PAGE, &end),
+				 cases[i].free);
+		assert_int_equal(end, 25 * PAGE);
+		block_claims_drop(claims, 20 * PAGE, 25 * PAGE);
+	}
+	block_claims_free(claims);
 }
 
 /* --- a copy that is not whole ----------------------------------------------------------------- */
@@ -422,6 +454,7 @@ int main(void)
 		TEST(what_is_forgotten_is_forgotten_for_all),
 		TEST(a_copy_is_complete_until_something_is_forgotten),
 		TEST(one_process_at_a_time_fills),
+		TEST(another_program_s_lock_on_the_map_is_a_claim),
 		TEST(a_copy_with_a_torn_map_begins_anew),
 		TEST(a_copy_of_another_size_begins_anew),
 		TEST(a_map_that_is_cut_off_meanwhile_harms_nobody),

@@ -453,6 +453,30 @@ static void a_progressive_image_without_its_last_scan_stays(void **state)
 		    "a progressive JPEG without its last scans");
 }
 
+/* A table of quantization steps may be replaced between scans: here the same one is sent again,
+ * with other steps. No single scan can say so. */
+static void an_image_with_other_steps_in_a_later_scan_stays(void **state)
+{
+	static const struct jpeg_recipe apart = {100, 60, JCS_RGB, .plain = true, .apart = true};
+	SCOPE(buf_release) struct buf from = BUF_INIT, made = BUF_INIT;
+	char steps[2 + 2 + 1 + 64] = "\xff\xdb\x00\x43\x01"; /* table 1 */
+	char *scan;
+	size_t before;
+
+	(void)state;
+	jpeg_fixture(&apart, &from);
+	memset(steps + 5, 9, 64);
+	/* In front of the third component's scan. */
+	for (scan = from.data; memcmp(scan, "\xff\xda\x00\x08\x01\x03", 6) != 0;)
+		scan++;
+	before = (size_t)(scan - from.data);
+	assert_int_equal(buf_add(&made, from.data, before), 0);
+	assert_int_equal(buf_add(&made, steps, sizeof(steps)), 0);
+	assert_int_equal(buf_add(&made, scan, from.len - before), 0);
+	expect_left(&(struct transform){.optimize = true}, &made,
+		    "libjpeg: Cannot transcode due to multiple use of quantization table 1");
+}
+
 /* --- damage --------------------------------------------------------------------------- */
 
 static const struct transform works[] = {{.resize = 30},
@@ -608,6 +632,7 @@ int main(void)
 		cmocka_unit_test(segments_survive_optimizing_byte_for_byte),
 		cmocka_unit_test(further_pictures_behind_the_end_are_left_out_with_their_index),
 		cmocka_unit_test(a_progressive_image_without_its_last_scan_stays),
+		cmocka_unit_test(an_image_with_other_steps_in_a_later_scan_stays),
 		cmocka_unit_test(an_image_that_is_cut_off_is_never_transformed),
 		cmocka_unit_test(what_libjpeg_warns_of_is_damage),
 		cmocka_unit_test(a_file_that_claims_gigapixels_is_refused),

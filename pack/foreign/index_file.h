@@ -31,9 +31,9 @@
 #define INDEX_SUMS_NONE "\nchecksums=none\n"
 #define INDEX_SUMS_FULL "\nchecksums=full\n" /* as long */
 
-/* Opens the index that belongs to the container: 0, or -ENOENT where there is none that does. In a
- * folder with the sticky bit it must be root's, the caller's, or of the owner of the folder or of
- * the container. */
+/* Opens the index that belongs to the container: 0, or -ENOENT where there is none that does. It
+ * must be root's, the caller's, or of the owner of the container; beside the container, anybody's,
+ * but in a folder with the sticky bit only of the owner of the folder, too. */
 int index_file_find(const struct foreign_tree *tree, const struct index_key *key,
 		    struct reader **ret);
 

@@ -54,18 +54,21 @@ static bool belongs(const struct foreign_tree *tree, struct reader *reader,
 }
 
 /* In a folder as /tmp nobody else can replace the container, but anybody can lay an index beside
- * it. Elsewhere, whoever can do the one can do the other. */
-static bool is_trusted(const struct foreign_tree *tree, const char *name, struct reader *index)
+ * it. Elsewhere, whoever can do the one can do the other. $XDG_CACHE_HOME may be such a folder, in
+ * which somebody else has made those below it. */
+static bool is_trusted(const struct foreign_tree *tree, enum index_place place, const char *name,
+		       struct reader *index)
 {
 	SCOPE_FREE char *copy = strdup(name);
 	struct stat above, own, container;
 
-	if (!copy || stat(dirname(copy), &above) < 0 || fstat(reader_file_fd(index), &own) < 0)
+	if (!copy || fstat(reader_file_fd(index), &own) < 0)
 		return false;
-	if (!(above.st_mode & S_ISVTX) || own.st_uid == 0 || own.st_uid == geteuid() ||
-	    own.st_uid == above.st_uid)
+	if (own.st_uid == 0 || own.st_uid == geteuid() ||
+	    (stat(tree->source->path, &container) == 0 && own.st_uid == container.st_uid))
 		return true;
-	return stat(tree->source->path, &container) == 0 && own.st_uid == container.st_uid;
+	return place == INDEX_BESIDE && stat(dirname(copy), &above) == 0 &&
+	       (!(above.st_mode & S_ISVTX) || own.st_uid == above.st_uid);
 }
 
 int index_file_find(const struct foreign_tree *tree, const struct index_key *key,
@@ -77,7 +80,7 @@ int index_file_find(const struct foreign_tree *tree, const struct index_key *key
 
 		if (index_place_name(tree, place, &name) == 0 &&
 		    reader_file_open(name.data, &reader) == 0 &&
-		    is_trusted(tree, name.data, reader) && belongs(tree, reader, key)) {
+		    is_trusted(tree, place, name.data, reader) && belongs(tree, reader, key)) {
 			*ret = steal_ptr(&reader);
 			return 0;
 		}

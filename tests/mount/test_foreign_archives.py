@@ -214,6 +214,32 @@ def test_an_index_that_another_user_laid_in_a_folder_as_tmp_is_not_read(mode, ow
     assert (mounted / "cat").read_bytes() == (b"dog" if known else b"cat")
 
 
+@is_root
+@pytest.mark.parametrize("owner, known", [(NOBODY, False), (0, True)])
+def test_an_index_that_another_user_laid_in_a_cache_is_not_read(owner, known, place, mount,
+                                                                monkeypatch):
+    """As with XDG_CACHE_HOME=/tmp, where anybody can make the folder foldfs."""
+    cache = place / "cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    (place / ".x.tar.foldfs-index").mkdir()  # none can lie beside it
+    ends = b"x" * 100_000
+
+    def make(*names):
+        with tarfile.open(place / "x.tar", "w") as tar:
+            for name in "first", *names, "last":
+                add(tar, name, ends if name in ("first", "last") else name.encode())
+        os.utime(place / "x.tar", (MOMENT, MOMENT))
+
+    make("dog", "cat")
+    run(FOLDPACK, "list", place / "x.tar")
+    [index] = (cache / "foldfs/index").iterdir()
+    os.chown(index, owner, owner)
+    os.chown(index.parent, NOBODY, NOBODY)
+    make("cat", "dog")
+    mounted = mount(place / "x.tar")
+    assert (mounted / "cat").read_bytes() == (b"dog" if known else b"cat")
+
+
 @pytest.mark.parametrize("mode, name", [("w:gz", "gzip"), ("w:xz", "xz"), ("w:bz2", "bzip2")])
 def test_a_compressed_tar_is_refused_with_the_way_out(mode, name, place, point):
     with tarfile.open(place / "x.tar.z", mode) as tar:

@@ -345,6 +345,20 @@ static void records_of_pax_are_checked(void **state)
 	expect_bad_pax(*state, "30 mtime=99999999999999999999\n", "a time that is no number");
 }
 
+/* One of 1 MiB for all members had 10 MB of them take a minute and a half. */
+static void paths_of_pax_are_no_longer_than_a_tree_has(void **state)
+{
+	static const char *const heads[] = {"4107 path=", "4111 linkpath="};
+
+	for (size_t i = 0; i < 2; i++) {
+		char records[4200] = "";
+
+		memset(stpcpy(records, heads[i]), 'p', 4096);
+		strcat(records, "\n");
+		expect_bad_pax(*state, records, "a path of over 4095 bytes");
+	}
+}
+
 static void headers_without_end_are_refused(void **state)
 {
 	struct scan *scan = *state;
@@ -488,6 +502,7 @@ int main(void)
 		test(what_is_cut_off_is_told),
 		test(a_damaged_header_is_told),
 		test(records_of_pax_are_checked),
+		test(paths_of_pax_are_no_longer_than_a_tree_has),
 		test(headers_without_end_are_refused),
 		test(paths_that_lead_out_are_refused),
 		test(samples_become_classes),

@@ -3,7 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SECOND INT64_C(1000000000)
+#define SECOND	  INT64_C(1000000000)
+#define TEXT_MOST 4095 /* bytes of a path or a target: no tree has longer ones */
 
 enum { NAME = 0, MODE = 100, SIZE = 124, MTIME = 136, SUM = 148, TYPE = 156, TARGET = 157 };
 enum { MAGIC = 257, PREFIX = 345 };
@@ -144,8 +145,11 @@ static bool read_time(struct foreign_text text, int64_t *ret)
 	return true;
 }
 
-static int take_pax_text(struct buf *to, struct foreign_text value)
+/* A global one is that of all members: with a longer one, a small tar would take minutes. */
+static int take_pax_text(struct buf *to, struct foreign_text value, struct err *err)
 {
+	if (value.len > TEXT_MOST)
+		return err_set(err, -EBADMSG, "its pax header has a path of over 4095 bytes");
 	to->len = 0;
 	return buf_add(to, value.data, value.len);
 }
@@ -157,9 +161,9 @@ static int take_pax_record(struct tar_extra *extra, struct foreign_text key,
 	static const char sparse[] = "GNU.sparse.";
 
 	if (foreign_text_is(key, "path"))
-		return take_pax_text(&extra->path, value);
+		return take_pax_text(&extra->path, value, err);
 	if (foreign_text_is(key, "linkpath"))
-		return take_pax_text(&extra->target, value);
+		return take_pax_text(&extra->target, value, err);
 	if (foreign_text_is(key, "size")) {
 		extra->has_size = value.len > 0;
 		if (extra->has_size &&

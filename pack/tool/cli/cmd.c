@@ -147,8 +147,10 @@ int cmd_print_json(const struct json *json, const struct buf *text)
 {
 	int r = json_finish(json);
 
-	if (r == 0)
-		printf("%.*s\n", (int)text->len, text->data);
+	if (r == 0) {
+		fwrite(text->data, 1, text->len, stdout);
+		putchar('\n');
+	}
 	return r;
 }
 

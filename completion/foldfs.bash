@@ -141,8 +141,8 @@ _foldpack() {
     _foldfs_options "$help" && return
     case ${COMP_WORDS[1]}-$(_foldfs_place 2 "$help") in
     diff-0 | extract-1) _foldfs_files d ;;
-    create-0 | create-1 | list-0 | info-0 | verify-0 | cat-0 | diff-1 | extract-0 | export-0 | \
-        export-1 | report-0)
+    create-0 | create-1 | list-0 | info-0 | verify-* | cat-0 | diff-1 | extract-0 | export-0 | \
+        export-1 | fetch-* | report-0)
         _foldfs_files f
         ;;
     list-1 | cat-1 | extract-*) _foldpack_paths "$1" ;;
@@ -156,7 +156,9 @@ _foldpack_paths() {
     for ((i = 2; i < COMP_CWORD; i++)); do
         [[ ${COMP_WORDS[i]} == -* ]] || { pack=${COMP_WORDS[i]} && break; }
     done
+    # As it was typed.
     pack=${pack/#\~\//$HOME/}
+    pack=${pack//[\\\"\']/}
     [[ $cur == */* ]] && folder=${cur%/*}/
     compopt -o filenames -o nospace 2>/dev/null
     mapfile -t COMPREPLY < <(
@@ -190,11 +192,7 @@ _foldfs() {
         return
     done
     help=$(_foldfs_help "$1")
-    _foldfs_options "$help" && return
-    case $(_foldfs_place 1 "$help") in
-    0) _foldfs_files f ;;
-    1) _foldfs_files d ;;
-    esac
+    _foldfs_options "$help" || _foldfs_files f # packs, and the mount point behind them
 }
 
 _foldstat() {

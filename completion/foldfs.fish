@@ -147,9 +147,7 @@ end
 
 __foldfs_options foldfs
 complete -c foldfs -f
-complete -c foldfs -n '__foldfs_place 0' -F
-complete -c foldfs -n 'not __foldfs_place 0; and not __foldfs_has_command' \
-    -a '(__fish_complete_directories)'
+complete -c foldfs -n 'not __foldfs_has_command' -F
 complete -c foldfs -s o -x -a '(__fish_complete_list , __foldfs_mount_words)' \
     -d 'the same options by name, as in fstab'
 complete -c foldfs -n __foldfs_has_command -a '(__foldfs_command)'

@@ -136,7 +136,7 @@ _foldfs_of_foldfs() {
         return
     fi
     _foldfs_specs $words[1]
-    _arguments -S $specs ':pack:_files' '*:mount point:_files -/'
+    _arguments -S $specs '*:pack or mount point:_files'
 }
 
 _foldfs_of_foldstat() {

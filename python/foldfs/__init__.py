@@ -161,12 +161,12 @@ def _command(name: str) -> str:
     import shutil
 
     site = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    files = ["bin/" + name]  # of `pip install --target`, whatever the record says
     for record in glob.glob(os.path.join(glob.escape(site), "foldfs-*.dist-info", "RECORD")):
         with open(record, encoding="utf-8") as lines:
-            for file in (line.split(",")[0] for line in lines):
-                if file.endswith("/bin/" + name):
-                    return os.path.normpath(os.path.join(site, file))
-    found = shutil.which(name)
+            files += [line.split(",")[0] for line in lines if f"/bin/{name}," in line]
+    own = (os.path.normpath(os.path.join(site, file)) for file in files)
+    found = next(filter(os.path.isfile, own), None) or shutil.which(name)
     if not found:
         raise Error(f"{name}: not in PATH, and not installed with this module", 127)
     return found

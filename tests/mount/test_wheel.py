@@ -100,6 +100,11 @@ def test_pip_installs_commands_pages_and_the_module(wheel, small, place):
 with foldfs.mounted(sys.argv[1]) as path:
     print(open(path + "/file").read(), foldfs.stats(path)["pack"]["files"])
 """
-    done = run(place / "env/bin/python", "-c", program, small[1], cwd=place,
-               env={"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(place)})
-    assert done.out == "content\n 4\n"
+    env = {"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(place)}
+    python = place / "env/bin/python"
+    assert run(python, "-c", program, small[1], cwd=place, env=env).out == "content\n 4\n"
+    run(place / "env/bin/pip", "uninstall", "--yes", "--quiet", "foldfs")
+    # There, RECORD says where the commands were before pip moved them.
+    run(place / "env/bin/pip", "install", "--no-index", "--quiet", "--target", place / "lib", wheel)
+    env["PYTHONPATH"] = str(place / "lib")
+    assert run(python, "-c", program, small[1], cwd=place, env=env).out == "content\n 4\n"

@@ -219,6 +219,7 @@ def _mount(*words: str) -> tuple[Process, IO[bytes]]:
     except BaseException:
         process.terminate()
         _end(process, words[-1])
+        said.close()
         raise
     return process, said
 
@@ -262,13 +263,13 @@ def _unmount(process: Process, said: IO[bytes], owner: int, path: str,
     if os.getpid() != owner:
         return
     _end(process, path)
-    with said:
-        sys.stderr.write(_read(said).decode(errors="replace"))
-    if not private:
-        return
-    if (process.returncode or 0) < 0:
+    if private and (process.returncode or 0) < 0:
         _detach(path)
-    _remove(path)
+    if private:
+        _remove(path)
+    with said:
+        if sys.stderr:
+            sys.stderr.write(_read(said).decode(errors="replace"))
 
 
 def _remove(folder: str) -> None:
@@ -277,8 +278,11 @@ def _remove(folder: str) -> None:
 
 
 def _detach(path: str) -> None:
-    """Unmounts what foldfs cannot, or no more."""
-    subprocess.run(["fusermount3", "-u", "-z", path], check=False)
+    """Unmounts what foldfs cannot, or no more. Who may mount without fusermount3 may unmount."""
+    import shutil
+
+    words = ["fusermount3", "-u", "-z"] if shutil.which("fusermount3") else ["umount", "-l"]
+    subprocess.run([*words, path], check=False)
 
 
 # --- orders ----------------------------------------------------------------------------------

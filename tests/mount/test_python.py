@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -209,6 +210,7 @@ def test_a_killed_process_takes_its_mount_with_it(small, begin, runtime):
     path = Path(line_of(process))
     server = foldfs_of(process.pid)
     process.kill()
+    process.wait(PATIENCE)  # until then, foldfs is its child
     assert foldfs.wait_for(server) is not None
     assert not foldfs.is_mounted(path)
     path.rmdir()  # the one thing that is left
@@ -283,6 +285,25 @@ with foldfs.mounted(sys.argv[1]) as path:
     assert not foldfs.is_mounted(path)
 
 
+@is_root
+@needs("umount")
+def test_nor_where_root_has_no_fusermount3(small, begin, environment, place):
+    """Who may mount needs none."""
+    (place / "bin").mkdir()
+    for name in ("foldfs", "umount"):
+        os.symlink(BUILD / name if name == "foldfs" else shutil.which(name), place / "bin" / name)
+    environment["PATH"] = str(place / "bin")
+    process = begin("-c", """import foldfs, sys
+with foldfs.mounted(sys.argv[1]) as path:
+    print(path, flush=True)
+    sys.stdin.readline()
+""", small[1], stdin=subprocess.PIPE)
+    path = line_of(process)
+    os.kill(foldfs_of(process.pid), signal.SIGKILL)
+    assert process.communicate(b"\n", timeout=PATIENCE)[1] == b""
+    assert not foldfs.is_mounted(path)
+
+
 # --- loaders ------------------------------------------------------------------------------
 
 
@@ -309,6 +330,7 @@ def test_a_killed_job_and_its_workers_take_the_mount_with_them(images, begin, st
     path = Path(json.loads(line_of(process))["path"])
     server = foldfs_of(process.pid)
     process.kill()
+    process.wait(PATIENCE)  # until then, foldfs is its child
     assert foldfs.wait_for(server) is not None
     assert not foldfs.is_mounted(path)
     path.rmdir()
@@ -429,6 +451,29 @@ with foldfs.mounted("damaged") as path:
 """)
     assert done.out == "5\n"
     assert done.err == f"foldfs: {place}/damaged: 'folder/other' at 0: checksum mismatch\n"
+
+
+def test_without_a_standard_error_it_ends_as_ever(small, python):
+    """As a daemon has none: the fixture sees that no folder is left."""
+    done = python("""
+os.close(2)
+sys.stderr = None  # as Python sets it if there is none when it starts
+mount = foldfs.mounted(sys.argv[1])
+mount.close()
+print(os.path.exists(mount.path))
+""", small[1])
+    assert done.out == "False\n"
+
+
+def test_no_file_is_left_open(small, python):
+    done = python("""
+foldfs.mounted(sys.argv[1]).close()
+try:
+    foldfs.mounted("missing")
+except foldfs.Error:
+    print("refused")
+""", small[1], variables={"PYTHONWARNINGS": "always::ResourceWarning"})
+    assert done.out == "refused\n" and "unclosed" not in done.err
 
 
 def test_without_the_commands_an_error_says_so(python, place):

@@ -10,6 +10,7 @@
 #include <libgen.h>
 #include <limits.h>
 #include <poll.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -24,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define FUSERMOUNT   "fusermount3" /* unmounts for users */
 #define LOCK_WAIT_MS 10000 /* wait this long for another foldfs, then go on without the lock */
 #define LOCK_LOOK_MS 10
 #define LOCK_REFUSED 100 /* tries, if no process of this user listens on the name */
@@ -58,30 +60,21 @@ const char *mountpoint_fstype(dev_t device, char buf[static 64])
 	return buf;
 }
 
-/* Becomes fusermount3; returns if there is none. */
-static void exec_fusermount(const char *path, bool lazy)
-{
-	execlp("fusermount3", "fusermount3", "-u", lazy ? "-qz" : "-q", "--", path, NULL);
-}
-
 /* Unmounts what is at the path; `lazy`: even if it is in use. -EAGAIN: no process may be started,
  * which a user needs for it. */
 static int unmount(const char *path, bool lazy)
 {
+	const char *const argv[] = {FUSERMOUNT, "-u", lazy ? "-qz" : "-q", "--", path, NULL};
 	pid_t pid;
-	int how = -1;
+	int how = -1, r;
 
 	if (umount2(path, (lazy ? MNT_DETACH : 0) | UMOUNT_NOFOLLOW) == 0)
 		return 0;
 	if (errno != EPERM)
 		return -errno;
-	pid = vfork();
-	if (pid < 0)
-		return -errno;
-	if (pid == 0) {
-		exec_fusermount(path, lazy);
-		_exit(127);
-	}
+	r = posix_spawnp(&pid, FUSERMOUNT, NULL, NULL, (char *const *)argv, environ);
+	if (r)
+		return -r;
 	waitpid(pid, &how, 0);
 	return how == 0 ? 0 : -EPERM;
 }
@@ -389,7 +382,7 @@ static int help(void *context, char task)
 	int r = act_on(mountpoint, (enum task)task);
 
 	if (task == TASK_UNMOUNT && r == -EAGAIN)
-		exec_fusermount(mountpoint->path, true);
+		execlp(FUSERMOUNT, FUSERMOUNT, "-u", "-qz", "--", mountpoint->path, NULL);
 	return r;
 }
 

@@ -245,8 +245,10 @@ static int open_by_index(struct dataset_readers *readers, struct foreign_tree *t
 			       "noticed");
 	if (r == 0)
 		r = open_found(readers, tree, &key, ret, &why);
+	if (r == 0)
+		return 0;
 	if (r != -EBADMSG && r != -ENOENT)
-		return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
+		return err_set(err, r, "%s", err_text(&why, r));
 	if (foreign_is_lone(tree->source))
 		return err_set(err, -EIO,
 			       "the server does not answer, and the index with the checksums of "

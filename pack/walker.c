@@ -404,11 +404,11 @@ static int flags_check(const struct node *node, struct err *err)
 }
 
 /* Finds where the pages of a big value begin. It does not read them: that would be one more read
- * for each record. */
-static int big_value(const struct walker *walker, const struct node *node, uint64_t *ret,
-		     struct err *err)
+ * for each record. All values of a walk have no more pages than the file, so that a small file does
+ * not stand for a large one. */
+static int big_value(struct walker *walker, const struct node *node, uint64_t *ret, struct err *err)
 {
-	uint64_t first;
+	uint64_t first, pages = overflow_pages(walker, node->size);
 	int r;
 
 	if (node->data + sizeof(first) > walker->info.page_size)
@@ -417,19 +417,23 @@ static int big_value(const struct walker *walker, const struct node *node, uint6
 	r = reference_check(walker, node, "overflow page", first, err);
 	if (r < 0)
 		return r;
-	if (overflow_pages(walker, node->size) > walker->info.last_page - first + 1)
+	if (pages > walker->info.last_page - first + 1)
 		return DAMAGED(err, node->page,
 			       "node %u: %u bytes from page %" PRIu64
 			       " run beyond last page %" PRIu64,
 			       node->index, node->size, first, walker->info.last_page);
-	r = end_check(walker, first + overflow_pages(walker, node->size), err);
+	r = end_check(walker, first + pages, err);
 	if (r < 0)
 		return r;
+	walker->big += pages;
+	if (walker->big > walker->info.last_page)
+		return DAMAGED(err, node->page, "node %u: its value has pages of others",
+			       node->index);
 	*ret = first * walker->info.page_size + PAGE_HEADER;
 	return 0;
 }
 
-static int value_offset(const struct walker *walker, const struct node *node, uint64_t *ret,
+static int value_offset(struct walker *walker, const struct node *node, uint64_t *ret,
 			struct err *err)
 {
 	int r = flags_check(node, err);
@@ -519,7 +523,7 @@ static void walk_begin(struct walker *walker, bool whole)
 	walker->walking = false;
 	walker->scouts = 0;
 	walker->whole = whole;
-	walker->seen = 0;
+	walker->seen = walker->big = 0;
 	walker->key_len = 0;
 }
 

@@ -4,8 +4,8 @@
  * file. So liblmdb writes packs, and this reads them. It can do what a pack or a foreign dataset
  * needs: the newer of the two meta pages, the main database, keys with one value each (no DUPSORT),
  * in key order. Every page number, length and offset is checked against the file before it is used.
- * A walk visits no more pages than the file has. Damage is -EBADMSG with a sentence that names page
- * and field: "page 17: lower 4090 beyond upper 12".
+ * A walk visits no more pages than the file has, nor do its values have more. Damage is -EBADMSG
+ * with a sentence that names page and field: "page 17: lower 4090 beyond upper 12".
  *
  * Layout, from lmdb.h and mdb.c of 0.9.24 (LMDB_DATA_VERSION 1, 64-bit little-endian):
  *	page header  16 bytes: u64 pgno, u16 pad, u16 flags, u16 lower, u16 upper

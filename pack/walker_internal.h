@@ -28,6 +28,7 @@ struct walker {
 	bool walking;		 /* levels hold a path; else the walk is at its end */
 	bool whole;		 /* it began at the first record */
 	uint64_t seen;		 /* records since then */
+	uint64_t big;		 /* pages of their big values */
 	size_t key_len;		 /* of the last record; 0: none */
 	uint8_t *key;		 /* room for a page */
 	uint8_t memory[];

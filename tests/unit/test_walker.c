@@ -1063,6 +1063,24 @@ static void unknown_nodes_are_refused(void **state)
 	assert_walk_damaged(f, "page %" PRIu64 ": node 5: flags 0x8", root);
 }
 
+/* Otherwise a file of some MB would say that it has as many values of some MB as it has keys. */
+static void values_that_share_pages_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t root, big, last;
+
+	put_twice(f, 20, 20000);
+	root = root_of(f);
+	last = info_of(f).last_page;
+	reopen(f);
+	big = peek(f, overflow_place(f, root, 0), 8);
+	for (unsigned i = 1; i < 20; i++)
+		poke(f, overflow_place(f, root, i), 8, big);
+	for (unsigned i = 0; i < 20; i++)
+		damage_node(f, root, i, "node.size", (unsigned)(last - big) * PAGE);
+	assert_walk_damaged(f, "page %" PRIu64 ": node 1: its value has pages of others", root);
+}
+
 static void damage_child(struct fixture *f, uint64_t page, unsigned node, uint64_t child)
 {
 	reopen(f);
@@ -1280,6 +1298,7 @@ int main(void)
 		TEST(a_key_out_of_the_page_is_damage),
 		TEST(keys_out_of_order_are_damage),
 		TEST(a_value_out_of_the_page_is_damage),
+		TEST(values_that_share_pages_are_refused),
 		TEST(sub_databases_are_refused),
 		TEST(unknown_nodes_are_refused),
 		TEST(a_child_out_of_the_file_is_damage),

@@ -51,12 +51,12 @@ static uint64_t bit_from(const uint64_t *words, uint64_t count, uint64_t from)
 	return word ? at * 64 + (uint64_t)__builtin_ctzll(word) : PLAN_SET_NONE;
 }
 
-/* The highest bit that is below `until`, or PLAN_SET_NONE. */
-static uint64_t bit_below(const uint64_t *words, uint64_t until)
+/* The highest bit of words[first..] that is below `until`, or PLAN_SET_NONE. */
+static uint64_t bit_below(const uint64_t *words, uint64_t first, uint64_t until)
 {
 	uint64_t at = until / 64, word = until % 64 ? words[at] & ~(UINT64_MAX << until % 64) : 0;
 
-	while (word == 0 && at > 0)
+	while (word == 0 && at > first)
 		word = words[--at];
 	return word ? at * 64 + 63 - (uint64_t)__builtin_clzll(word) : PLAN_SET_NONE;
 }
@@ -65,7 +65,7 @@ uint64_t plan_set_next(const struct plan_set *set, uint64_t from)
 {
 	uint64_t word = from / 64, found = bit_from(set->words, word + 1, from);
 
-	if (found != PLAN_SET_NONE || word / 64 >= set->used_count)
+	if (found != PLAN_SET_NONE)
 		return found;
 	word = bit_from(set->used, set->used_count, word + 1);
 	return word == PLAN_SET_NONE ? word : bit_from(set->words, word + 1, word * 64);
@@ -73,11 +73,10 @@ uint64_t plan_set_next(const struct plan_set *set, uint64_t from)
 
 uint64_t plan_set_before(const struct plan_set *set, uint64_t until)
 {
-	uint64_t word = until / 64, mask = ((uint64_t)1 << until % 64) - 1;
-	uint64_t found = set->words[word] & mask;
+	uint64_t word = until / 64, found = bit_below(set->words, word, until);
 
-	if (found)
-		return word * 64 + 63 - (uint64_t)__builtin_clzll(found);
-	word = bit_below(set->used, word);
-	return word == PLAN_SET_NONE ? word : bit_below(set->words, (word + 1) * 64);
+	if (found != PLAN_SET_NONE)
+		return found;
+	word = bit_below(set->used, 0, word);
+	return word == PLAN_SET_NONE ? word : bit_below(set->words, word, (word + 1) * 64);
 }

@@ -25,7 +25,7 @@ void plan_set_add(struct plan_set *set, uint64_t extent);
 void plan_set_remove(struct plan_set *set, uint64_t extent);
 
 /* The lowest member that is at least `from`, and the highest that is below `until`, or
- * PLAN_SET_NONE. */
+ * PLAN_SET_NONE. Both are at most `extents`. */
 uint64_t plan_set_next(const struct plan_set *set, uint64_t from);
 uint64_t plan_set_before(const struct plan_set *set, uint64_t until);
 

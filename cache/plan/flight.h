@@ -14,16 +14,14 @@
 #define FLIGHT_MIN   8u
 #define FLIGHT_START 32u
 #define FLIGHT_MAX   384u
-#define FLIGHT_RUN                                                                    \
-	((uint64_t)4 << 20) /* of a read, at most: latency is a small part of it then \
-			     */
+#define FLIGHT_RUN   ((uint64_t)4 << 20) /* of a read, at most: latency is little of it then */
 
-/* To be embedded; the fields are flight.c's. */
 /* Of a read; zero: not known yet. */
 struct flight_mean {
 	uint64_t bytes, ns;
 };
 
+/* To be embedded; the fields are flight.c's. */
 struct flight {
 	unsigned depth, before; /* now, and before it was changed to try another one */
 	bool climbing;		/* it doubles as long as that pays */

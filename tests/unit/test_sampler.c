@@ -1,11 +1,10 @@
-/* The orders of samplers, and what comes after them: cache/order/pass.h.
+/* The orders of samplers, and what comes after them: cache/order/sampler.h.
  *
  * The golden values are hashes of what the real samplers gave, with torch 1.13: DataLoader,
  * RandomSampler and DistributedSampler are torch's. The others were run from their sources:
  * accelerate 16cb6eb8, torchdata 0.11.0, ultralytics 8.3.200, mmengine 2543429, detectron2
- * 02b5c4e2. Several ranks of a
- * node are merged as they get on: the first of each, then the second of each; what was there before
- * is left out. */
+ * 02b5c4e2. Several ranks of a node are merged as they get on: the first of each, then the second
+ * of each; what was there before is left out. */
 #include "cache/order/mt19937.h"
 #include "cache/order/permutation.h"
 #include "cache/order/sampler.h"
@@ -61,8 +60,8 @@ static void check_parts(const struct part_golden *golden, size_t count, struct s
 	}
 }
 
-/* The epochs after `pass`; whether one of them has the rule and gives the order `wanted`. It
- * becomes `pass`. */
+/* Whether one of the epochs that may follow has the rule and gives the order `wanted`: it becomes
+ * *sampler. */
 static bool follow(struct sampler *sampler, enum sampler_rule rule, uint32_t wanted)
 {
 	struct sampler next[SAMPLER_NEXT];

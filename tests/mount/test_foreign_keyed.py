@@ -220,6 +220,14 @@ def test_mmcv_has_paths(place, mount):
     assert shown(mount(path)) == files
 
 
+@pytest.mark.parametrize("front", ["/", "./", "/data//./"])
+def test_paths_from_a_root(place, mount, front):
+    files = dict(zip(["cat/a.jpg", "dog/b.JPEG"], jpegs(2)))
+    path = make_lmdb(place / "set.lmdb", [((front + k).encode(), v) for k, v in files.items()])
+    folder = "data/" if "data" in front else ""
+    assert shown(mount(path)) == {folder + k: v for k, v in files.items()}
+
+
 def test_any_lmdb_of_paths_by_name(place, mount):
     files = {"x/notes.txt": b"text", "x/data.npy": b"\x93NUMPY"}
     path = make_lmdb(place / "set", [*[(k.encode(), v) for k, v in files.items()],

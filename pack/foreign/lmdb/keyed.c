@@ -8,13 +8,14 @@
 #define HEAD	   64 /* bytes that tell what an image is */
 #define SUFFIX_MAX 5  /* "jpeg2" */
 
+/* As in the tree, parts that are empty or "." do not count. */
 static bool is_path(const char *text, size_t len)
 {
 	while (len) {
 		const char *slash = memchr(text, '/', len);
 		size_t part = slash ? (size_t)(slash - text) : len;
 
-		if (!format_name_valid(text, part))
+		if (part && !(part == 1 && *text == '.') && !format_name_valid(text, part))
 			return false;
 		part += slash != NULL;
 		text += part;

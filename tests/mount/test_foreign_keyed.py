@@ -57,6 +57,13 @@ def test_caffe_pixels(place, mount):
         "0300/00000001.pgm": b"P5\n7 5\n255\n" + gray.tobytes()}
 
 
+def test_caffe_by_numbers_without_zeros(place, mount):
+    values = jpegs(12)
+    path = make_lmdb(place / "train_lmdb", [
+        (b"%d" % i, caffe.encoded(value, 7)) for i, value in enumerate(values)])
+    assert shown(mount(path)) == {f"0007/{i:08}.JPEG": v for i, v in enumerate(values)}
+
+
 def test_caffe_with_names_of_classes(place, mount):
     value, = jpegs(1)
     path = make_lmdb(place / "train_lmdb", [(caffe.key(0, "a.JPEG"), caffe.encoded(value, 1))])

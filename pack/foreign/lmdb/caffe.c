@@ -91,6 +91,17 @@ static struct foreign_text listed(const struct walker_record *record)
 	return (struct foreign_text){key.data + digits + 1, key.len - digits - 1};
 }
 
+/* A key that is only a number says which record it is: those without zeros in front are in another
+ * order. */
+static uint64_t number_of(const struct walker_record *record, uint64_t walked)
+{
+	const struct foreign_text key = {(const char *)record->key, record->key_len};
+	uint64_t number;
+	size_t digits = foreign_text_number(key, &number);
+
+	return digits == key.len && number <= UINT32_MAX ? number : walked;
+}
+
 static void name_file(const struct walker_record *record, struct foreign_file *file)
 {
 	struct foreign_text path = listed(record);
@@ -150,8 +161,9 @@ static int describe(const struct walker_record *record, const struct datum *datu
 }
 
 static int add(struct foreign_source *source, struct foreign_tree *tree,
-	       const struct walker_record *record, uint64_t number, struct err *err)
+	       const struct walker_record *record, uint64_t walked, struct err *err)
 {
+	uint64_t number = number_of(record, walked);
 	struct foreign_file file = {.record = number, .label = FOREIGN_NO_LABEL};
 	struct foreign_pixels pixels;
 	struct datum datum;
@@ -172,8 +184,8 @@ static int caffe_scan(struct foreign_source *source, struct foreign_tree *tree, 
 	struct walker_record record;
 	int r;
 
-	for (uint64_t number = 0; (r = records_next(&records, &record, err)) == 0; number++) {
-		r = add(source, tree, &record, number, err);
+	for (uint64_t walked = 0; (r = records_next(&records, &record, err)) == 0; walked++) {
+		r = add(source, tree, &record, walked, err);
 		if (r < 0)
 			return r;
 	}

@@ -93,7 +93,7 @@ bool oracle_answer(struct oracle *oracle, struct query *query, char ret[ORACLE_S
 
 /* From now on readers will ask for `files` in this order; a file that comes again begins the next
  * epoch, once this one has 16384 files, or half of all. Copied; replaces the order given before;
- * count 0: there is none. Returns 0 or -ENOMEM. */
+ * count 0: there is none. Returns 0, or -ENOMEM: there is none then. */
 int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count);
 
 /* --- what it knows --------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@ int disk_cache_open(const char *spec, struct disk_cache **ret, struct err *err)
 		disk_cache_free(disk);
 		return r;
 	}
+	block_store_notice(disk->store, log_notice_line);
 	*ret = disk;
 	return 0;
 }

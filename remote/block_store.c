@@ -1,5 +1,6 @@
 #include "remote/block_store.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fstype.h"
 #include "base/math.h"
 #include "base/scope.h"
@@ -16,11 +17,15 @@
 #define SECTOR	  512
 #define NAMES	  "names"
 
+#define PATIENCE_NS (2 * CLOCK_SECOND) /* with another process that has the lock */
+#define NAP_NS	    1000000
+
 struct block_store {
 	char *path;
 	int fd; /* of the folder with the copies */
 	bool shared;
 	uint64_t most;
+	void (*notice)(const char *line);
 	pthread_mutex_t
 		lock; /* taken together with the lock on the folder, which all threads share */
 };
@@ -131,6 +136,11 @@ int block_store_folder(const struct block_store *store)
 	return store->fd;
 }
 
+void block_store_notice(struct block_store *store, void (*notice)(const char *line))
+{
+	store->notice = notice;
+}
+
 void block_store_free(struct block_store *store)
 {
 	if (!store)
@@ -143,11 +153,31 @@ void block_store_free(struct block_store *store)
 
 /* --- the lock --------------------------------------------------------------------------------- */
 
+static void say_waiting(const struct block_store *store)
+{
+	SCOPE_FREE char *line = NULL;
+
+	if (store->notice &&
+	    asprintf(&line, "%s: another process has it locked: waiting", store->path) >= 0)
+		store->notice(line);
+}
+
+/* The lock is held for moments; but whoever holds it may have been stopped. */
 static struct block_store *store_lock(struct block_store *store)
 {
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+	uint64_t until = clock_ns() + PATIENCE_NS;
+	int r;
+
 	pthread_mutex_lock(&store->lock);
-	while (flock(store->fd, LOCK_EX) < 0 && errno == EINTR)
-		;
+	while ((r = flock(store->fd, LOCK_EX | LOCK_NB)) < 0 && errno == EWOULDBLOCK &&
+	       clock_ns() < until)
+		nanosleep(&nap, NULL);
+	if (r < 0 && errno == EWOULDBLOCK) {
+		say_waiting(store);
+		while (flock(store->fd, LOCK_EX) < 0 && errno == EINTR)
+			;
+	}
 	return store;
 }
 

@@ -28,6 +28,8 @@ struct block_store;
 int block_store_open(const char *spec, struct block_store **ret, struct err *err);
 /* The folder with the copies: a descriptor of the store's. */
 int block_store_folder(const struct block_store *store);
+/* Where a line goes, while another process keeps the lock for long; nowhere at first. */
+void block_store_notice(struct block_store *store, void (*notice)(const char *line));
 void block_store_free(struct block_store *store); /* after all of its copies; NULL is fine */
 
 /* The copy of the pack with this key; see blocks_open(). */

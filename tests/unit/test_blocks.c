@@ -415,6 +415,30 @@ static void what_somebody_has_open_stays(void **state)
 	block_store_free(store);
 }
 
+static int held = -1;
+static char said[256];
+
+static void let_go(const char *line)
+{
+	snprintf(said, sizeof(said), "%s", line);
+	close(held);
+}
+
+/* As one that was stopped by ^Z. */
+static void a_process_that_holds_the_lock_for_long_is_told_of(void **state)
+{
+	struct fixture *f = *state;
+	char want[256];
+
+	snprintf(want, sizeof(want), "%s: another process has it locked: waiting", f->dir);
+	held = open(path_of(f, ""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(flock(held, LOCK_EX), 0);
+	block_store_notice(f->store, let_go);
+	block_store_remember(f->store, "https://host/a", KEY_A);
+	assert_string_equal(said, want);
+	assert_true(exists(f, "names"));
+}
+
 static void a_complete_copy_is_found_by_the_name_it_was_read_under(void **state)
 {
 	struct fixture *f = *state;
@@ -463,6 +487,7 @@ int main(void)
 		TEST(what_is_no_folder_is_refused),
 		TEST(what_was_opened_longest_ago_leaves_first),
 		TEST(what_somebody_has_open_stays),
+		TEST(a_process_that_holds_the_lock_for_long_is_told_of),
 		TEST(a_complete_copy_is_found_by_the_name_it_was_read_under),
 	};
 

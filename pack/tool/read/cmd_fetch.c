@@ -367,6 +367,7 @@ static int run_fetch(const struct settings *settings, const struct names *names)
 
 	if (r < 0)
 		return cmd_status(NULL, r, &err);
+	block_store_notice(store, log_notice_line);
 	interrupt_catch();
 	r = fetch_packs(settings, store, names);
 	block_store_free(store);

@@ -257,9 +257,8 @@ static void limit_memory(struct checker *checker)
 			    "JPEG: not decoded: would take %lu MiB", need >> 20);
 		decide(checker, USABLE);
 	}
-	check_found(checker->finding, DAMAGE_TRUNCATED, false,
-		    "JPEG: no end-of-image marker; not decoded: would take %lu MiB", need >> 20);
-	decide(checker, BAD);
+	fail(checker, DAMAGE_TRUNCATED,
+	     "JPEG: no end-of-image marker; not decoded: would take %lu MiB", need >> 20);
 }
 
 static void check_header(struct checker *checker, const uint8_t *data, size_t len)

@@ -39,7 +39,6 @@ static void resolve(void *context, uint64_t number, struct extent *ret)
 
 int ahead_new(struct cache *cache, const struct cache_params *params)
 {
-	const uint64_t most = params->budget / 8;
 	const struct plan_params plan = {
 		.view =
 			{
@@ -52,7 +51,7 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 				.kept = kept,
 			},
 		/* One stream must not fill the pool with what is only hoped for. */
-		.readahead = params->readahead < most ? params->readahead : most,
+		.readahead = min(params->readahead, params->budget / 8),
 		/* Object stores are made for many; a sweep is what hides their latency. */
 		.shared = reader_hints(cache->reader).remote && !cache->far,
 		.epochs = params->residency != RESIDENCY_ALL,

@@ -1,5 +1,6 @@
 #include "cache/oracle_thread.h"
 #include "base/clock.h"
+#include "base/math.h"
 #include "cache/oracle_feed.h"
 #include "cache/seed_search.h"
 #include <stdio.h>
@@ -117,11 +118,7 @@ static uint64_t processor_ns(void)
 
 static uint64_t normal_ns(uint64_t epoch_ns)
 {
-	uint64_t part = epoch_ns / NORMAL_PART;
-
-	return part < NORMAL_LEAST_NS  ? NORMAL_LEAST_NS
-	       : part > NORMAL_MOST_NS ? NORMAL_MOST_NS
-				       : part;
+	return clamp(epoch_ns / NORMAL_PART, NORMAL_LEAST_NS, NORMAL_MOST_NS);
 }
 
 static bool has_time(const struct run *run)

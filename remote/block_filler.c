@@ -1,5 +1,6 @@
 #include "remote/block_filler.h"
 #include "base/clock.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "remote/block_parts.h"
@@ -238,9 +239,8 @@ static bool has_room(const struct block_filler *filler)
 {
 	uint64_t size = blocks_size(filler->params.blocks);
 	uint64_t used = blocks_used(filler->params.blocks);
-	uint64_t missing = used < size ? size - used : 0;
 
-	return block_store_has_room(filler->params.store, missing);
+	return block_store_has_room(filler->params.store, sub_sat(size, used));
 }
 
 /* Returns the state after it. */

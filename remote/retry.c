@@ -108,7 +108,7 @@ static bool is_as_asked(const struct content_range *range, const struct retry_ra
 	if (range->none)
 		return false;
 	if (asked->suffix)
-		first = len < range->total ? range->total - len : 0;
+		first = sub_sat(range->total, len);
 	else if (first >= range->total)
 		return false;
 	if (len > range->total - first)

@@ -1,6 +1,7 @@
 /* foldpack fetch: fills the disk cache of foldfs ahead of a job. */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/math.h"
 #include "base/parallel_for.h"
 #include "base/reader.h"
 #include "base/scope.h"
@@ -81,11 +82,9 @@ static int begin_sums(void *context, uint64_t bytes)
 {
 	struct fetch *fetch = context;
 	struct reader_blocks_stats stats;
-	uint64_t missing;
 
 	reader_blocks_stats(fetch->reader, &stats);
-	missing = stats.size > stats.cached ? stats.size - stats.cached : 0;
-	if (stats.open && !block_store_has_room(fetch->store, missing)) {
+	if (stats.open && !block_store_has_room(fetch->store, sub_sat(stats.size, stats.cached))) {
 		fetch->refused = true;
 		return refuse_room(fetch, &stats);
 	}

@@ -47,23 +47,18 @@ static const char *named_key(const struct foreign_settings *settings, enum role 
 	}
 }
 
-static bool is_key(const char *key, const uint8_t *text, size_t len)
-{
-	return strlen(key) == len && memcmp(key, text, len) == 0;
-}
-
-static size_t rank_of(const struct foreign_settings *settings, const uint8_t *key, size_t len,
+static size_t rank_of(const struct foreign_settings *settings, struct foreign_text key,
 		      enum role *ret)
 {
 	for (*ret = IMAGE; *ret <= NAME; ++*ret) {
 		const char *named = named_key(settings, *ret);
 
-		if (named && is_key(named, key, len))
+		if (named && foreign_text_is(key, named))
 			return NAMED;
 	}
 	for (size_t i = 0; i < USUAL; i++) {
 		*ret = usual_keys[i].role;
-		if (is_key(usual_keys[i].key, key, len))
+		if (foreign_text_is(key, usual_keys[i].key))
 			return named_key(settings, *ret) ? NONE : i + 1;
 	}
 	return NONE;
@@ -98,7 +93,8 @@ static int take_entry(struct parse *parse, const struct protobuf_field *key,
 	r = foreign_get(parse->source, key->offset, (size_t)key->size, &text, err);
 	if (r < 0)
 		return r;
-	rank = rank_of(parse->source->settings, text, (size_t)key->size, &role);
+	rank = rank_of(parse->source->settings,
+		       (struct foreign_text){(const char *)text, (size_t)key->size}, &role);
 	if (rank >= parse->ranks[role])
 		return 0;
 	parse->ranks[role] = rank;

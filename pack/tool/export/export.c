@@ -249,9 +249,7 @@ static int write_classes(const struct samples *samples, struct outputs *outputs,
 
 	for (uint32_t i = 0; r == 0 && i < samples->class_count; i++) {
 		class = dataset_entry(samples->dataset, samples->classes[i]);
-		r = buf_add(&text, class.name, class.name_len);
-		if (r == 0)
-			r = buf_add(&text, "\n", 1);
+		r = buf_addf(&text, "%.*s\n", (int)class.name_len, class.name);
 	}
 	return r < 0 ? r : outputs_write(outputs, number, &text);
 }
@@ -264,9 +262,7 @@ static int write_names(const struct samples *samples, struct outputs *outputs, s
 	for (uint64_t i = 0; r == 0 && i < samples->count; i++) {
 		r = samples_path(samples, samples->list[i].entry, &path);
 		if (r == 0)
-			r = buf_add(&text, path.data, path.len);
-		if (r == 0)
-			r = buf_add(&text, "\n", 1);
+			r = buf_addf(&text, "%s\n", path.data);
 	}
 	return r < 0 ? r : outputs_write(outputs, number, &text);
 }

@@ -161,7 +161,7 @@ static bool fetch_claimed(struct block_filler *filler, uint64_t begin, uint64_t 
 	const struct block_filler_params *params = &filler->params;
 	uint64_t size = blocks_size(params->blocks);
 	struct block_piece *piece =
-		block_writer_take(params->writer, (end < size ? end : size) - begin, begin, true);
+		block_writer_take(params->writer, min(end, size) - begin, begin, true);
 
 	if (!piece) {
 		note_no_piece(filler);

@@ -602,6 +602,14 @@ uint32_t forecast_next(const struct forecast *forecast, uint32_t place, uint32_t
 	return place;
 }
 
+bool forecast_passed(const struct forecast *forecast, uint32_t place, uint32_t *ret_file)
+{
+	if (place >= forecast->front)
+		return false;
+	*ret_file = forecast->order->files[place];
+	return true;
+}
+
 void forecast_coming(const struct forecast *forecast, forecast_take_fn *take, void *arg)
 {
 	struct gap gaps[GAPS];

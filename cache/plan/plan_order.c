@@ -47,7 +47,6 @@
 #include "cache/plan/plan_set.h"
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define START  ((uint64_t)8 << 20)
 #define GROWN  4
@@ -56,7 +55,7 @@
 #define SAMPLE 16   /* files that show D s */
 #define LOOK   4096 /* files that are looked at in one call: 0.3 ms */
 #define SOON   64   /* the next files: a missing one shows that files were evicted */
-#define PERIOD 32   /* demands between two such checks */
+#define PERIOD 32   /* demands between two such checks, and looks at what was passed */
 #define RECENT 256  /* files that show whether the page cache still has what it was given */
 #define PLENTY (UINT64_MAX / 4)
 
@@ -74,8 +73,9 @@ struct plan_followed {
 	uint8_t *marks; /* of each extent */
 	struct plan_set window;
 	uint64_t listed;	/* memory of the window, bytes */
-	uint64_t ahead;		/* memory of what was handed out and not asked for yet */
-	uint32_t place;		/* of the order: files before it were looked at */
+	uint64_t ahead;		/* memory of what was handed out, and not asked for or passed yet */
+	uint32_t passed_place;	/* of the order: nothing before it is ahead */
+	uint32_t place;		/* the same: files before it were looked at */
 	bool sweeping;		/* the window is being read, */
 	uint64_t cursor;	/* at this extent */
 	uint64_t goal;		/* W, while it doubles */
@@ -149,9 +149,7 @@ void plan_order_leave(struct plan_order *order, const struct forecast *forecast)
 	if (at == order->count)
 		return;
 	followed_free(order->followed[at]);
-	order->count--;
-	memmove(&order->followed[at], &order->followed[at + 1],
-		(order->count - at) * sizeof(order->followed[0]));
+	order->followed[at] = order->followed[--order->count];
 }
 
 /* Some of the last files of an epoch may never be asked for. */
@@ -201,7 +199,6 @@ static void unlist(struct plan_followed *f, const struct plan_view *view, uint64
 
 /* What one call has listed. */
 struct listing {
-	uint64_t first, last; /* extents */
 	uint64_t files, bytes;
 };
 
@@ -216,8 +213,6 @@ static void list_file(struct plan_followed *f, const struct plan_view *view, uin
 		plan_set_add(&f->window, extent);
 		f->listed += plan_memory(view, extent);
 		listing->bytes += plan_size(view, extent);
-		listing->first = extent < listing->first ? extent : listing->first;
-		listing->last = extent > listing->last ? extent : listing->last;
 	}
 	listing->files += listing->bytes > before;
 }
@@ -226,22 +221,20 @@ static void list_file(struct plan_followed *f, const struct plan_view *view, uin
 static void measure(struct plan_followed *f, const struct plan_view *view,
 		    const struct listing *listing)
 {
-	uint64_t begin, end;
-	struct extent last;
+	struct extent first, last;
 
 	if (listing->files == 0 || (listing->files < SAMPLE && f->scatter > 0))
 		return;
-	begin = plan_extent(view, listing->first).offset;
-	last = plan_extent(view, listing->last);
-	end = last.offset + last.size;
+	first = plan_extent(view, plan_set_next(&f->window, 0));
+	last = plan_extent(view, plan_set_before(&f->window, view->extents));
 	f->mean = listing->bytes / listing->files + 1;
-	f->scatter = (double)f->mean * (double)(end > begin ? end - begin : last.size);
+	f->scatter = (double)f->mean * (double)(sub_sat(last.offset, first.offset) + last.size);
 }
 
 /* Fills the window up to `wanted` bytes, or as far as one call may look. */
 static void fill_window(struct plan_followed *f, const struct plan_view *view, uint64_t wanted)
 {
-	struct listing listing = {.first = UINT64_MAX};
+	struct listing listing = {0};
 	bool empty = f->listed == 0;
 	uint32_t file = 0;
 
@@ -309,6 +302,25 @@ static void note_page_cache(struct plan_followed *f, bool kept)
 		f->place = 0;
 }
 
+static void end_ahead(struct plan_followed *f, const struct plan_view *view, uint64_t extent)
+{
+	if (!(f->marks[extent] & AHEAD))
+		return;
+	f->marks[extent] &= (uint8_t)~AHEAD;
+	f->ahead -= plan_memory(view, extent);
+}
+
+/* Readers that leave out files, or parts of them, would seem to have more and more ahead. */
+static void leave_passed(struct plan_followed *f, const struct plan_view *view)
+{
+	uint32_t file;
+
+	for (unsigned left = LOOK; left && forecast_passed(f->forecast, f->passed_place, &file);
+	     left--, f->passed_place++)
+		for (uint64_t extent = file; extent < plan_extent(view, file).file_end; extent++)
+			end_ahead(f, view, extent);
+}
+
 /* Once a file, however many reads it takes. */
 static void ask_file(struct plan_followed *f, const struct plan_view *view, uint64_t file)
 {
@@ -316,22 +328,22 @@ static void ask_file(struct plan_followed *f, const struct plan_view *view, uint
 		return;
 	f->marks[file] |= ASKED;
 	note_page_cache(f, plan_is_kept(view, file));
-	if (++f->demands % PERIOD == 0)
-		check_soon(f, view);
+	if (++f->demands % PERIOD)
+		return;
+	leave_passed(f, view);
+	check_soon(f, view);
 }
 
 static void ask_extent(struct plan_followed *f, const struct plan_view *view, uint64_t extent,
 		       bool by_its_reader)
 {
-	bool listed = plan_set_has(&f->window, extent), ahead = f->marks[extent] & AHEAD;
-	uint64_t memory = listed || ahead ? plan_memory(view, extent) : 0;
+	bool listed = plan_set_has(&f->window, extent);
 
-	if (f->sweeping) {
-		f->taken += memory;
-		f->missed += listed ? memory : 0;
-	}
-	f->ahead -= ahead ? memory : 0;
-	f->marks[extent] &= (uint8_t)~AHEAD;
+	if (f->sweeping && (listed || f->marks[extent] & AHEAD))
+		f->taken += plan_memory(view, extent);
+	if (f->sweeping && listed)
+		f->missed += plan_memory(view, extent);
+	end_ahead(f, view, extent);
 	if (by_its_reader)
 		f->marks[extent] |= TAKEN;
 	unlist(f, view, extent);

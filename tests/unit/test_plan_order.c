@@ -405,6 +405,25 @@ static void an_ssd_reads_no_more_than_the_pace(void **state)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
 
+/* What they pass is no more ahead of them than what they read. */
+static void readers_may_leave_out_a_tenth(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	make_throughput_bound(s);
+	follow(s, order, PHOTOS);
+	s->world->budget.pace = 40 * MIB;
+	for (uint32_t i = 0; i < PHOTOS; i++) {
+		read_all(s);
+		if (i % 10)
+			demand(s, order[i]);
+	}
+	assert_int_equal(s->world->hits, PHOTOS / 10 * 9);
+	assert_nothing_planned_twice(s->world);
+}
+
 /* An object store: a request takes 30 ms, and any number may be under way, up to 400 here. Files
  * come at the rate of the link while the planner keeps enough of them under way, and as far ahead
  * of the readers as their pace. */
@@ -1176,6 +1195,7 @@ int main(void)
 		cmocka_unit_test(each_file_is_there_before_it_is_asked_for),
 		cmocka_unit_test(an_ssd_is_read_in_the_order_of_need),
 		cmocka_unit_test(an_ssd_reads_no_more_than_the_pace),
+		cmocka_unit_test(readers_may_leave_out_a_tenth),
 		cmocka_unit_test(an_object_store_has_hundreds_of_ranges_under_way),
 		cmocka_unit_test(a_hard_disk_takes_as_many_sweeps_as_memory_asks_for),
 		cmocka_unit_test(a_sweep_brings_more_than_there_is_room_for),

@@ -444,11 +444,7 @@ static int mark_matches(const struct merging *m, uint8_t *marks)
 		}
 		path.len = above;
 		if (r == 0)
-			r = buf_add(&path, "/", above > 0);
-		if (r == 0)
-			r = buf_add(&path, row->name, row->name_len);
-		if (r == 0)
-			r = buf_add(&path, "", 1);
+			r = buf_addf(&path, "%s%.*s", above ? "/" : "", row->name_len, row->name);
 		if (r == 0)
 			r = select_match(m->params->select, path.data);
 		if (r < 0)

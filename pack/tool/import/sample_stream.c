@@ -188,9 +188,7 @@ static int give_image(struct sample_stream *stream, struct tar_entry *ret)
 	stream->given++;
 	stream->at = image->offset;
 	stream->path.len = 0;
-	r = buf_add(&stream->path, path.data, path.len);
-	if (r == 0)
-		r = buf_adds(&stream->path, "");
+	r = buf_addf(&stream->path, "%.*s", (int)path.len, path.data);
 	if (r < 0)
 		return r;
 	*ret = (struct tar_entry){.kind = TAR_FILE,

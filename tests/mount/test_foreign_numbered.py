@@ -76,6 +76,8 @@ def array(data):
     pytest.param(lambda s: pickle.dumps([array(s[0]), numpy.int64(s[1])], 4), id="pickle4"),
     pytest.param(lambda s: msgpack.dumps([msgpack.ndarray(s[0]), s[1]]), id="msgpack"),
     pytest.param(lambda s: msgpack.dumps([msgpack.ndarray(s[0]), s[1]], False), id="msgpack0.5"),
+    pytest.param(lambda s: msgpack.dumps([msgpack.ndarray(s[0]),
+                                          msgpack.scalar(numpy.int32(s[1]))]), id="msgpack-numpy"),
     pytest.param(lambda s: arrow.serialize([arrow.Ndarray(s[0]), s[1]], "0.14"), id="arrow0.14"),
     pytest.param(lambda s: arrow.serialize([arrow.Ndarray(s[0]), s[1]], "1.0"), id="arrow1.0"),
 ])

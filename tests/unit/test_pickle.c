@@ -151,6 +151,11 @@ static void test_number_of_numpy(void **state)
 	assert_number(f->value, -3);
 	reads(f, "\x80\3cnumpy.core.multiarray\nscalar\n" DTYPE("u1") "C\1\xfd\x86R.");
 	assert_number(f->value, 253);
+	/* Python 2 */
+	reads(f,
+	      "\x80\2cnumpy.core."
+	      "multiarray\nscalar\ncnumpy\ndtype\nU\2i4\x85RU\4\xfd\xff\xff\xff\x86R.");
+	assert_number(f->value, -3);
 }
 
 static void test_number_of_numpy_of_the_wrong_size_is_none(void **state)

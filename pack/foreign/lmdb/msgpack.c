@@ -1,4 +1,4 @@
-#include "base/le.h"
+#include "pack/foreign/encoding/numpy_integer.h"
 #include "pack/foreign/lmdb/sample.h"
 #include <string.h>
 
@@ -181,14 +181,18 @@ static int take_field(struct cursor *cursor, struct nd *nd, struct err *err)
 }
 
 /* A label may be a number of numpy: {b"nd": False, b"type": "<i8", b"data": bytes}. */
-static bool is_int64(const struct nd *nd)
+static bool is_integer(const struct nd *nd, int64_t *ret)
 {
-	return strcmp(nd->type, "<i8") == 0 && nd->data.kind == BYTES && nd->data.size == 8;
+	bool in_order = nd->type[0] == '<' || nd->type[0] == '|';
+
+	return !nd->is_nd && in_order && nd->data.kind == BYTES && nd->data.size <= SHORT &&
+	       numpy_integer(nd->type + 1, nd->data.text, nd->data.size, ret);
 }
 
 static int take_nd(struct cursor *cursor, uint64_t fields, struct sample *sample, struct err *err)
 {
 	struct nd nd = {0};
+	int64_t number;
 	int r = 0;
 
 	if (fields > 8)
@@ -197,8 +201,8 @@ static int take_nd(struct cursor *cursor, uint64_t fields, struct sample *sample
 		r = take_field(cursor, &nd, err);
 	if (r < 0)
 		return r;
-	if (!nd.is_nd && is_int64(&nd))
-		return sample_add_number(sample, (int64_t)le_get64(nd.data.text), err);
+	if (is_integer(&nd, &number))
+		return sample_add_number(sample, number, err);
 	if (!nd.is_nd || strcmp(nd.type, "|u1") != 0 || nd.data.kind != BYTES)
 		return sample_add_other("a dict that is no array of uint8", err);
 	return sample_add_array(sample, nd.data.offset, nd.data.size, nd.dimensions, nd.shape, err);

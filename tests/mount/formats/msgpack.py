@@ -44,3 +44,8 @@ def ndarray(data, shape=None):
     """An array of uint8, as msgpack_numpy.encode() has it."""
     return {b"nd": True, b"type": "|u1", b"kind": b"", b"shape": shape or [len(data)],
             b"data": data}
+
+
+def scalar(value):
+    """The same of a number of numpy."""
+    return {b"nd": False, b"type": value.dtype.str, b"data": value.data.tobytes()}

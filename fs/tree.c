@@ -21,9 +21,8 @@ int tree_stat(const struct tree *tree, uint32_t entry, struct stat *ret)
 {
 	const struct dataset_entry e = dataset_entry(tree->dataset, entry);
 	struct dataset_attr attr;
-	int r;
+	int r = dataset_attr(tree->dataset, entry, &attr);
 
-	r = dataset_attr(tree->dataset, entry, &attr);
 	if (r < 0)
 		return r;
 	*ret = (struct stat){

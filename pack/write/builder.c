@@ -339,9 +339,8 @@ int builder_alias(struct builder *builder, uint32_t id, uint32_t to, struct err 
 {
 	struct builder_node *node = builder_node(builder, id);
 	struct builder_node before = *node;
-	int r;
+	int r = check_turn(builder, node, err);
 
-	r = check_turn(builder, node, err);
 	if (r < 0)
 		return r;
 	if (!builder_is_stored(builder, to))

@@ -110,9 +110,8 @@ static int add_fields(const struct export_source *source, uint64_t number, struc
 	const struct dataset_entry class =
 		dataset_entry(source->dataset, source->samples->classes[sample->label]);
 	const char *kind;
-	int r;
+	int r = find_kind(source, sample->entry, &file, &kind);
 
-	r = find_kind(source, sample->entry, &file, &kind);
 	if (r < 0)
 		return r;
 	/* TF-Slim keeps 0 for the background. */

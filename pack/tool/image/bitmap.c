@@ -81,9 +81,8 @@ int bitmap_bmp(const struct pixels *pixels, struct buf *out)
 	size_t offset = FILE_HEADER + IMAGE_HEADER + palette;
 	size_t len = offset + pixels->height * bmp_stride(pixels);
 	uint8_t *to;
-	int r;
+	int r = buf_reserve(out, len);
 
-	r = buf_reserve(out, len);
 	if (r < 0)
 		return r;
 	to = (uint8_t *)out->data + out->len;
@@ -100,10 +99,9 @@ int bitmap_bmp(const struct pixels *pixels, struct buf *out)
 int bitmap_ppm(const struct pixels *pixels, struct buf *out)
 {
 	size_t before = out->len;
-	int r;
+	int r = buf_addf(out, "P%c\n%u %u\n255\n", pixels->channels == 1 ? '5' : '6', pixels->width,
+			 pixels->height);
 
-	r = buf_addf(out, "P%c\n%u %u\n255\n", pixels->channels == 1 ? '5' : '6', pixels->width,
-		     pixels->height);
 	if (r == 0)
 		r = buf_add(out, pixels->data, pixels->height * pixels_stride(pixels));
 	if (r < 0)

@@ -178,9 +178,8 @@ int resize(const struct resize *how, const struct pixels *from, struct pixels *r
 	SCOPE(axis_release) struct axis y = {0};
 	SCOPE(pixels_release) struct pixels narrow = {0};
 	SCOPE(pixels_release) struct pixels done = {0};
-	int r;
+	int r = axis_init(&x, how->from_width, from->width, how->width, how->shrink);
 
-	r = axis_init(&x, how->from_width, from->width, how->width, how->shrink);
 	if (r == 0)
 		r = axis_init(&y, how->from_height, from->height, how->height, how->shrink);
 	if (r == 0)

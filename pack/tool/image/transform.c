@@ -117,9 +117,8 @@ static int make_pixels(const struct job *job, struct pixels *ret, struct err *er
 				   .width = job->width,
 				   .height = job->height};
 	SCOPE(pixels_release) struct pixels decoded = {0};
-	int r;
+	int r = check_memory(job, how.shrink, err);
 
-	r = check_memory(job, how.shrink, err);
 	if (r == 0)
 		r = jpeg_decode(job->data, job->len, how.shrink, &decoded, err);
 	if (r < 0)
@@ -221,9 +220,8 @@ int transform_image(const struct transform *how, const uint8_t *data, size_t len
 		    struct err *err)
 {
 	SCOPE(job_release) struct job job = {.how = how};
-	int r;
+	int r = job_init(&job, data, len, err);
 
-	r = job_init(&job, data, len, err);
 	if (r == 0)
 		r = make_image(&job, out, err);
 	return r == -ENOTSUP ? 1 : r;
@@ -234,9 +232,8 @@ int transform_thumbnail(const uint8_t *data, size_t len, uint32_t side, struct b
 {
 	const struct transform how = {.max_side = side, .quality = THUMBNAIL_QUALITY};
 	SCOPE(job_release) struct job job = {.how = &how};
-	int r;
+	int r = job_init(&job, data, len, err);
 
-	r = job_init(&job, data, len, err);
 	if (r == 0) {
 		buf_release(&job.head.segments);
 		r = make_jpeg(&job, out, err);

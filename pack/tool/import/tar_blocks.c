@@ -82,9 +82,8 @@ void tar_replay_release(struct tar_replay *replay)
 
 static int keep(struct tar_replay *replay, const void *block, size_t len)
 {
-	int r;
+	int r = buf_add(&replay->kept, block, len);
 
-	r = buf_add(&replay->kept, block, len);
 	if (r == 0)
 		replay->lent = replay->kept.len;
 	return r;

@@ -169,13 +169,13 @@ static int64_t mtime_of(const struct tar_members *m, const struct tar_header *he
 /* Of a sparse file by GNU tar, each header says whether another block of the map follows. */
 static int pass_sparse_map(struct tar_members *m, const uint8_t *block, struct err *err)
 {
-	const uint8_t *more = block + TAR_BLOCK - 30;
+	const uint8_t *more = block + (TAR_BLOCK - 30);
 	int r = 0;
 
 	while (r == 0 && *more) {
 		m->at += TAR_BLOCK;
 		r = tar_block_at(m, m->at, &block);
-		more = block + TAR_BLOCK - 8;
+		more = block + (TAR_BLOCK - 8);
 	}
 	return r == 1 ? tar_damaged(m, "truncated: the file ends within it", err) : r;
 }

@@ -514,9 +514,8 @@ static int make_folders(struct extractor *extractor)
 static int make_link(struct extractor *extractor, uint32_t number)
 {
 	const struct dataset_entry entry = dataset_entry(extractor->dataset, number);
-	uint32_t *made;
+	uint32_t *made = &extractor->made[entry.inode];
 
-	made = &extractor->made[entry.inode];
 	if (*made != NOT_MADE)
 		return report_failure(extractor, number, make_hardlink(extractor, *made, number));
 	*made = number;

@@ -142,16 +142,26 @@ static bool try_other_ranks(const struct candidate *candidate, const struct samp
 	return false;
 }
 
-/* Whether a later output of the same generator was the seed of a known epoch: what follows this one
- * has come already. To make it again takes long, after many outputs. */
+/* Whether `later` comes after `sampler` in the outputs of one generator. */
+static bool is_later(const struct sampler *later, const struct sampler *sampler)
+{
+	if (later->rule != sampler->rule)
+		return false;
+	if (sampler->rule == SAMPLER_WORDS)
+		return later->root == sampler->root && later->word > sampler->word;
+	return sampler->rule == SAMPLER_STREAM && later->seed == sampler->seed &&
+	       later->skip > sampler->skip;
+}
+
+/* Whether a known epoch came later: then what follows this one has come already. To make it again
+ * takes long, after many outputs. */
 static bool is_past(const struct observations *observations, unsigned at)
 {
 	const struct hypothesis *known = observations->known;
 
-	for (unsigned i = 0; known[at].sampler.rule == SAMPLER_WORDS && i < at; i++)
-		if (known[i].list == known[at].list && known[i].sampler.rule == SAMPLER_WORDS &&
-		    known[i].sampler.root == known[at].sampler.root &&
-		    known[i].sampler.word > known[at].sampler.word)
+	for (unsigned i = 0; i < at; i++)
+		if (known[i].list == known[at].list &&
+		    is_later(&known[i].sampler, &known[at].sampler))
 			return true;
 	return false;
 }

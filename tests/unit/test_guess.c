@@ -574,6 +574,25 @@ static void trying_what_is_known_ends_when_told(void **state)
 	assert_false(find(world, &found));
 }
 
+/* After many outputs, each takes long. */
+static void only_the_latest_epoch_of_a_generator_is_followed(void **state)
+{
+	struct sampler sampler = {.rule = SAMPLER_STREAM, .seed = LARGE, .step = 2 * 4999 + 2};
+	struct world *world = *state;
+	struct hypothesis found;
+
+	add_list(world, BASE, 5000);
+	for (uint64_t epoch = 16; epoch-- > 0;) {
+		sampler.skip = 2 + epoch * sampler.step;
+		know_pass(world, &sampler);
+	}
+	sampler_order(&sampler, 5000, order); /* the run begins anew */
+	see_anew(world, SEEN);
+	world->patience = 24;
+	assert_true(find(world, &found));
+	assert_int_equal(found.sampler.skip, 2);
+}
+
 static void a_run_that_begins_anew_is_recognised(void **state)
 {
 	struct world *world = *state;
@@ -763,6 +782,7 @@ int main(void)
 		guess_test(a_sampler_that_is_set_to_its_epoch_late_is_followed),
 		guess_test(an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same),
 		guess_test(trying_what_is_known_ends_when_told),
+		guess_test(only_the_latest_epoch_of_a_generator_is_followed),
 		guess_test(a_run_that_begins_anew_is_recognised),
 		guess_test(a_known_pass_is_not_believed_without_evidence),
 		guess_test(masks_are_read_as_the_images_are),

@@ -201,6 +201,17 @@ static bool may_read_ahead(struct cache *cache)
 	return may;
 }
 
+/* Readers went past this file. */
+static bool give_up(void *context, uint32_t file)
+{
+	struct cache *cache = context;
+	uint64_t end = cache_extent(cache, file).file_end;
+
+	for (uint64_t extent = file; extent < end; extent++)
+		pool_give_up(cache->pool, extent);
+	return true;
+}
+
 bool ahead_demand(struct cache *cache, const struct extent *extents, unsigned count)
 {
 	struct prefetch_budget now;
@@ -209,6 +220,7 @@ bool ahead_demand(struct cache *cache, const struct extent *extents, unsigned co
 		count_pace(&cache->pace, extents[i].size);
 		plan_demand(cache->plan, extents[i].number);
 	}
+	trackers_passed(&cache->trackers, give_up, cache);
 	pool_epoch(cache->pool, (uint32_t)plan_epoch(cache->plan));
 	if (cache->ahead_running && !cache->far)
 		return false;

@@ -250,18 +250,30 @@ static void spend(struct pool *pool, struct pool_extent *extent, enum pool_use u
 	extent->window = pool->policy.window;
 }
 
+static void give_up(struct pool *pool, struct pool_extent *extent)
+{
+	withdraw(pool, extent);
+	pool->wasted += extent->is.size;
+	spend(pool, extent, POOL_SPENT);
+	offer(pool, extent);
+}
+
+void pool_give_up(struct pool *pool, uint64_t number)
+{
+	struct pool_extent *extent = pool_find(pool, number);
+
+	if (extent && extent->state == POOL_READY && pool_is_ahead(extent->use))
+		give_up(pool, extent);
+}
+
 /* Enough was missed, and nothing that was read ahead for this use was asked
  * for: its readers are gone, and others need the room. */
 static void give_up_ahead(struct pool *pool, enum pool_use use)
 {
 	struct pool_extent *extent;
 
-	while ((extent = ring_front(&pool->ahead[use]))) {
-		withdraw(pool, extent);
-		pool->wasted += extent->is.size;
-		spend(pool, extent, POOL_SPENT);
-		offer(pool, extent);
-	}
+	while ((extent = ring_front(&pool->ahead[use])))
+		give_up(pool, extent);
 	pool->in_vain[use] = 0;
 }
 

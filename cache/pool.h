@@ -116,6 +116,10 @@ bool pool_has_room(const struct pool *pool, uint64_t slots);
 /* Bytes that could be had without evicting what this epoch may still ask for. */
 uint64_t pool_room_for_once(const struct pool *pool);
 
+/* An extent that was read ahead, if it is there, will not be asked for: others may take its room.
+ */
+void pool_give_up(struct pool *pool, uint64_t number);
+
 void pool_pin(struct pool *pool, struct pool_extent *extent);
 void pool_unpin(struct pool *pool, struct pool_extent *extent); /* may free a FAILED one */
 

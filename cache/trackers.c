@@ -1,11 +1,16 @@
 #include "cache/trackers.h"
 #include <stddef.h>
 
-#define SURE 4 /* demands, by which readers are known to have begun */
+#define SURE   4    /* demands, by which readers are known to have begun */
+#define PERIOD 256  /* demands between two looks at what was passed */
+#define LOOK   4096 /* files of an order that are looked at in one call */
 
 void trackers_add(struct trackers *trackers, const void *id, struct forecast *forecast)
 {
-	trackers->all[trackers->count++] = (struct tracker){.id = id, .forecast = forecast};
+	uint32_t file = 0, front = forecast_next(forecast, 0, &file);
+
+	trackers->all[trackers->count++] =
+		(struct tracker){.id = id, .forecast = forecast, .front = front, .passed = front};
 }
 
 struct forecast *trackers_remove(struct trackers *trackers, const void *id)
@@ -77,4 +82,29 @@ void trackers_to_push(const struct trackers *trackers, forecast_take_fn *take, v
 	for (unsigned i = 0; i < trackers->count; i++)
 		if (may_push(&trackers->all[i]))
 			forecast_coming(trackers->all[i].forecast, take, arg);
+}
+
+static bool has_another(const struct trackers *trackers, const struct tracker *than, uint32_t file)
+{
+	for (unsigned i = 0; i < trackers->count; i++)
+		if (&trackers->all[i] != than && forecast_has(trackers->all[i].forecast, file))
+			return true;
+	return false;
+}
+
+void trackers_passed(struct trackers *trackers, forecast_take_fn *take, void *arg)
+{
+	if (trackers->demands - trackers->looked < PERIOD)
+		return;
+	trackers->looked = trackers->demands;
+	for (struct tracker *tracker = trackers->all; tracker < trackers->all + trackers->count;
+	     tracker++) {
+		uint32_t until = tracker->front, file = 0, left = LOOK;
+
+		tracker->front = forecast_next(tracker->forecast, 0, &file);
+		for (; tracker->passed < until && left; tracker->passed++, left--)
+			if (forecast_passed(tracker->forecast, tracker->passed, &file) &&
+			    !has_another(trackers, tracker, file))
+				take(arg, file);
+	}
 }

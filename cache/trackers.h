@@ -15,12 +15,14 @@ struct tracker {
 	struct forecast *forecast;
 	uint64_t fed;	 /* the demand that it foresaw last */
 	uint32_t fed_by; /* demands */
+	uint32_t front;	 /* of the order: what readers had passed at the last look, */
+	uint32_t passed; /* and at the one before, so that nobody reads it any more */
 };
 
 struct trackers {
 	struct tracker all[TRACKERS];
 	unsigned count;
-	uint64_t demands;
+	uint64_t demands, looked; /* looked: the same at the last look at what was passed */
 };
 
 /* Takes the forecast over. There must be room. */
@@ -36,5 +38,9 @@ void trackers_pushed(struct trackers *trackers, uint64_t file);
  * pushed, soonest first, of all orders, until it returns false. */
 bool trackers_may_push(const struct trackers *trackers);
 void trackers_to_push(const struct trackers *trackers, forecast_take_fn *take, void *arg);
+
+/* Now and then: calls `take` with each file that readers have passed, whether they asked for it or
+ * not, some demands ago, and that no other order has. */
+void trackers_passed(struct trackers *trackers, forecast_take_fn *take, void *arg);
 
 #endif

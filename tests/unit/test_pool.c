@@ -651,6 +651,23 @@ static void what_was_read_ahead_in_vain_is_counted(void **state)
 	assert_int_equal(pool_stats(pool).evictions, 2); /* what the kernel keeps is no loss */
 }
 
+static void what_was_read_ahead_and_is_given_up_makes_room(void **state)
+{
+	struct pool *pool = *state;
+	struct pool_extent *filling;
+
+	keep(pool, 0, FOUR, POOL_DUE);
+	keep(pool, 1, FOUR, POOL_USED);
+	assert_int_equal(add_at(pool, 2, 0, 1000, POOL_DUE, &filling), 0);
+	for (uint64_t number = 0; number < 4; number++)
+		pool_give_up(pool, number);
+	assert_int_equal(pool_stats(pool).wasted, FOUR);
+	assert_int_equal(pool_stats(pool).due, SLOT_BYTES); /* what is still read is left alone */
+	assert_non_null(pool_find(pool, 0));
+	pool_failed(pool, filling, -EIO);
+	pool_unpin(pool, filling);
+}
+
 static void what_was_read_ahead_and_failed_is_wasted_too(void **state)
 {
 	struct pool *pool = *state;
@@ -946,6 +963,7 @@ int main(void)
 		lru_test(what_lies_before_an_extent_takes_memory_too),
 		lru_test(pages_and_bytes_are_the_same_memory),
 		pin_test(what_was_read_ahead_in_vain_is_counted),
+		pin_test(what_was_read_ahead_and_is_given_up_makes_room),
 		pin_test(what_was_read_ahead_for_nobody_makes_room),
 		pin_test(what_is_asked_for_now_and_then_is_not_given_up),
 		lru_test(what_was_read_ahead_and_failed_is_wasted_too),

@@ -54,6 +54,58 @@ static void a_copy_is_where_its_origin_was_and_goes_its_own_way(void **state)
 	forecast_free(copy);
 }
 
+struct taken {
+	unsigned count;
+	uint32_t last;
+};
+
+static bool note_taken(void *arg, uint32_t file)
+{
+	struct taken *taken = arg;
+
+	assert_true(taken->count == 0 || file == taken->last + 1);
+	taken->count++;
+	taken->last = file;
+	return true;
+}
+
+/* Readers that leave out each tenth. */
+static void what_was_passed_some_demands_ago_is_told_once(void **state)
+{
+	struct trackers trackers = {0};
+	struct taken taken = {0};
+	struct forecast *forecast = new_forecast();
+
+	(void)state;
+	trackers_add(&trackers, state, forecast);
+	for (uint32_t file = 0; file < 2000; file++) {
+		if (file % 10)
+			trackers_saw(&trackers, file);
+		trackers_passed(&trackers, note_taken, &taken);
+		assert_true(taken.count <= file);
+	}
+	assert_in_range(taken.count, 1200, 1800);
+	forecast_free(trackers_remove(&trackers, state));
+}
+
+static void what_another_order_has_too_is_not_told(void **state)
+{
+	struct trackers trackers = {0};
+	struct taken taken = {0};
+	struct forecast *one = new_forecast(), *other = new_forecast();
+
+	trackers_add(&trackers, &one, one);
+	trackers_add(&trackers, &other, other);
+	for (uint32_t file = 0; file < 2000; file++) {
+		trackers_saw(&trackers, file);
+		trackers_passed(&trackers, note_taken, &taken);
+	}
+	(void)state;
+	assert_int_equal(taken.count, 0);
+	forecast_free(trackers_remove(&trackers, &one));
+	forecast_free(trackers_remove(&trackers, &other));
+}
+
 static void who_leaves_it_to_others_never_loses_a_forecast(void **state)
 {
 	struct forecast *judged = new_forecast(), *followed = new_forecast();
@@ -126,6 +178,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_copy_is_where_its_origin_was_and_goes_its_own_way),
+		cmocka_unit_test(what_was_passed_some_demands_ago_is_told_once),
+		cmocka_unit_test(what_another_order_has_too_is_not_told),
 		cmocka_unit_test(who_leaves_it_to_others_never_loses_a_forecast),
 		cmocka_unit_test(of_two_orders_the_one_that_is_read_goes_on),
 		cmocka_unit_test(what_finds_the_ring_full_is_dropped_and_counted),

@@ -25,6 +25,7 @@
 #define FORMAT_VERSION	  1
 #define FORMAT_KEY_MAX	  511		    /* LMDB's limit for a key, bytes */
 #define FORMAT_NAME_MAX	  255		    /* of one path component */
+#define FORMAT_DEPTH_MAX  4096		    /* of a directory; the root's is 0 */
 #define FORMAT_SPLIT_OVER (1 * GIB)	    /* a longer file is stored in parts */
 #define FORMAT_PART	  (64 * MIB)	    /* of this size, the last one shorter */
 #define FORMAT_EXTENT	  (1 * MIB)	    /* each of which has its own checksum */

@@ -79,6 +79,7 @@ struct check_pass {
 		last; /* the parent of the entry before; its children: [first, last) */
 	uint64_t children, extents, parts;
 	uint32_t links;
+	uint16_t *depths; /* of directories, but not of all that are empty */
 };
 
 static bool name_right(struct check_pass *pass, uint32_t entry)
@@ -98,6 +99,16 @@ static bool name_right(struct check_pass *pass, uint32_t entry)
 	       !(name[0] == '.' && (end - start == 1 || (end - start == 2 && name[1] == '.')));
 }
 
+/* What lists paths would take time and room without bound. */
+static bool depth_right(struct check_pass *pass, uint32_t directory)
+{
+	if (directory)
+		pass->depths[directory] =
+			(uint16_t)(pass->depths[index_get(pass->index, SECTION_PARENT, directory)] +
+				   1);
+	return pass->depths[directory] <= FORMAT_DEPTH_MAX;
+}
+
 /* Parents come before their children, so the tree has no cycles. */
 static bool parent_right(struct check_pass *pass, uint32_t entry)
 {
@@ -108,6 +119,8 @@ static bool parent_right(struct check_pass *pass, uint32_t entry)
 		return parent == 0 && index_kind(index, 0) == FORMAT_DIRECTORY;
 	if (parent != pass->parent || entry == 1) {
 		if (parent >= entry || index_kind(index, (uint32_t)parent) != FORMAT_DIRECTORY)
+			return false;
+		if (!depth_right(pass, (uint32_t)parent))
 			return false;
 		pass->parent = parent;
 		pass->first = index_get(index, SECTION_START, parent);
@@ -230,14 +243,15 @@ void index_forget_offsets(struct index *index)
 int index_check(struct index *index, uint64_t pack_bytes, struct err *err)
 {
 	const struct index_section *names = &index->sections[SECTION_NAMES];
-	struct check_pass pass = {.index = index, .pack_bytes = pack_bytes};
+	SCOPE_FREE uint16_t *depths = calloc(index->entries, sizeof(*depths));
+	struct check_pass pass = {.index = index, .pack_bytes = pack_bytes, .depths = depths};
 	int r;
 
 	if (memchr(names->data, '\0', names->bytes) || memchr(names->data, '/', names->bytes))
 		return err_set(err, -EBADMSG, "damaged index: a name holds a slash or NUL");
 	index->extent_base =
 		calloc((index->entries >> INDEX_BASE_SHIFT) + 1, sizeof(*index->extent_base));
-	if (!index->extent_base)
+	if (!index->extent_base || !depths)
 		return -ENOMEM;
 	r = check_entries(index, &pass, err);
 	if (r < 0)

@@ -28,6 +28,15 @@ static bool section_has_room(const struct buf *section, size_t more)
 	return more <= SECTION_MOST - section->len;
 }
 
+static unsigned depth_of(const struct builder *builder, uint32_t id)
+{
+	unsigned depth = 0;
+
+	for (; id != BUILDER_ROOT; id = builder_node(builder, id)->parent)
+		depth++;
+	return depth;
+}
+
 static int check_entry(const struct builder *builder, const struct builder_entry *entry,
 		       struct err *err)
 {
@@ -43,6 +52,8 @@ static int check_entry(const struct builder *builder, const struct builder_entry
 	if (entry->parent >= count ||
 	    builder_node(builder, entry->parent)->kind != FORMAT_DIRECTORY)
 		return err_set(err, -EINVAL, "its parent is not a directory");
+	if (entry->kind == FORMAT_DIRECTORY && depth_of(builder, entry->parent) == FORMAT_DEPTH_MAX)
+		return err_set(err, -ENAMETOOLONG, "deeper than %d folders", FORMAT_DEPTH_MAX);
 	if (entry->kind == FORMAT_SYMLINK && (!entry->target || entry->target_len == 0))
 		return err_set(err, -EINVAL, "a symbolic link without target");
 	if (entry->kind == FORMAT_HARDLINK && !is_file_id(builder, entry->link_to))

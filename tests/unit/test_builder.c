@@ -423,6 +423,21 @@ static void expect_add(struct fixture *f, const struct builder_entry *entry, int
 	expect_sentence(f, sentence);
 }
 
+static void a_folder_that_is_too_deep_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t folder = BUILDER_ROOT;
+	struct builder_entry entry;
+
+	start(f);
+	for (int i = 0; i < FORMAT_DEPTH_MAX; i++)
+		folder = add_dir(f, folder, "d");
+	entry = entry_of(FORMAT_DIRECTORY, folder, "d", 1);
+	expect_add(f, &entry, -ENAMETOOLONG, "deeper than 4096 folders");
+	add_file(f, folder, "file", 1);
+	finish_and_open(f);
+}
+
 static void entries_that_no_pack_can_hold_are_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -775,6 +790,7 @@ int main(void)
 		TEST(a_directory_can_get_other_attributes_and_be_dropped),
 		TEST(two_files_of_one_path_are_refused_at_once),
 		TEST(two_entries_of_one_name_are_refused_at_the_end),
+		TEST(a_folder_that_is_too_deep_is_refused),
 		TEST(entries_that_no_pack_can_hold_are_refused),
 		TEST(an_existing_pack_is_replaced_only_when_told),
 		TEST(a_directory_or_symlink_is_never_replaced),

@@ -165,6 +165,39 @@ static void directories_that_share_children_are_refused(void **state)
 	expect_refused(f, -EBADMSG, "damaged index: directories overlap");
 }
 
+/* A chain of directories, each in the one before. */
+static int check_chain(uint32_t length, struct err *err)
+{
+	SCOPE(index_release) struct index index = {.entries = length + 1};
+	const enum format_section columns[] = {SECTION_NAME_END, SECTION_PARENT, SECTION_KIND,
+					       SECTION_START, SECTION_SIZE};
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		assert_done(index_section_alloc(&index.sections[columns[i]], length + 1,
+						columns[i] == SECTION_KIND ? 1 : 8));
+	assert_done(index_section_alloc(&index.sections[SECTION_NAMES], length, 0));
+	memset(index.sections[SECTION_NAMES].data, 'd', length);
+	for (uint32_t e = 0; e <= length; e++) {
+		index_put(&index, SECTION_NAME_END, e, e);
+		index_put(&index, SECTION_PARENT, e, e ? e - 1 : 0);
+		index_put(&index, SECTION_KIND, e, FORMAT_DIRECTORY);
+		index_put(&index, SECTION_START, e, e < length ? e + 1 : 0);
+		index_put(&index, SECTION_SIZE, e, e < length);
+	}
+	return index_check(&index, 0, err);
+}
+
+/* To list 150,000 of them would be to write 22 GB. */
+static void a_tree_that_is_too_deep_is_refused(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	assert_done(check_chain(FORMAT_DEPTH_MAX + 1, &err));
+	assert_int_equal(check_chain(FORMAT_DEPTH_MAX + 2, &err), -EBADMSG);
+	assert_string_equal(err.text, "damaged index: entry 4098");
+}
+
 static void places_outside_the_pack_are_refused(void **state)
 {
 	static const struct damaged cases[] = {
@@ -510,6 +543,7 @@ int main(void)
 		TEST(names_that_lead_astray_are_refused),
 		TEST(trees_that_are_no_trees_are_refused),
 		TEST(directories_that_share_children_are_refused),
+		TEST(a_tree_that_is_too_deep_is_refused),
 		TEST(places_outside_the_pack_are_refused),
 		TEST(a_bad_disk_is_noticed_by_checksums),
 		TEST(damage_to_cold_sections_waits_for_their_use),

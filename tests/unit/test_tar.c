@@ -418,7 +418,7 @@ static void what_no_pack_can_hold_is_told_and_the_rest_goes_on(void **state)
 			     "unfit l: a symbolic link to nothing\nunfit .: no name\n"
 			     "unfit %sn: a name over 255 bytes\n",
 			     name));
-	assert_done(buf_addf(&lines, "unfit %s: a path over 16383 bytes\nfile good: read\n", path));
+	assert_done(buf_addf(&lines, "unfit %s: a path over 8191 bytes\nfile good: read\n", path));
 	expect(f, lines.data);
 }
 

@@ -375,7 +375,7 @@ static int append_directory(struct scan *scan, struct scan_level *above,
 
 	if (follow && is_loop(above, &item->inode))
 		return bad_name(scan, above, item->name, -ELOOP);
-	if (level.depth > SCAN_DEPTH)
+	if (level.depth > FORMAT_DEPTH_MAX)
 		return bad_name(scan, above, item->name, -ENAMETOOLONG);
 	level.fd = openat(above->fd, item->name,
 			  O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));

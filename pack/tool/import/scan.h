@@ -17,10 +17,6 @@
 /* A stat that takes longer waits for a disk or a server: then many at the same time are faster. */
 #define SCAN_PATIENCE_NS ((uint64_t)50000)
 
-/* Levels of directories. A level takes some 300 bytes of the stack. What lies deeper counts as bad:
- * its path is twice as long as any that a system call takes. */
-#define SCAN_DEPTH 4096
-
 /* All that is pointed to stays the caller's. */
 struct scan_params {
 	int root;	      /* the directory, open */

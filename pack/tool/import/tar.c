@@ -80,7 +80,7 @@ static int add_name(struct buf *path, const char *name, const char **ret_fault)
 	if (r == 0)
 		r = buf_adds(path, "");
 	if (r == 0 && path->len > TAR_PATH_MAX)
-		fault = "a path over 16383 bytes";
+		fault = "a path over 8191 bytes";
 	if (r < 0 || !fault)
 		return r;
 	*ret_fault = fault;

@@ -25,7 +25,7 @@
 
 #define TAR_DEPTH    3
 #define TAR_LOOK_MAX ((size_t)256 << 20)
-#define TAR_PATH_MAX 16383 /* bytes: four times what a system call takes */
+#define TAR_PATH_MAX 8191 /* bytes: twice a system call's limit, FORMAT_DEPTH_MAX folders */
 
 struct tar;
 

@@ -71,7 +71,6 @@ static int scan_compressed(struct foreign_source *source, struct foreign_tree *t
 }
 
 const struct foreign_format compressed_format = {
-	.name = "compressed",
 	.probe = probe_compressed,
 	.scan = scan_compressed,
 };

@@ -15,7 +15,8 @@ const char *const foreign_layout_names[] = {"auto", "tree", "classes", NULL};
 static void list_formats(struct buf *ret)
 {
 	for (size_t i = 0; foreign_formats[i]; i++)
-		buf_addf(ret, "%s%s", i ? ", " : "", foreign_formats[i]->name);
+		if (foreign_formats[i]->name)
+			buf_addf(ret, "%s%s", ret->len ? ", " : "", foreign_formats[i]->name);
 }
 
 static int find_named(const char *name, const struct foreign_format **ret, struct err *err)
@@ -23,7 +24,7 @@ static int find_named(const char *name, const struct foreign_format **ret, struc
 	SCOPE(buf_release) struct buf all = BUF_INIT;
 
 	for (size_t i = 0; foreign_formats[i]; i++)
-		if (strcmp(foreign_formats[i]->name, name) == 0) {
+		if (foreign_formats[i]->name && strcmp(foreign_formats[i]->name, name) == 0) {
 			*ret = foreign_formats[i];
 			return 0;
 		}

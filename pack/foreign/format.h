@@ -18,7 +18,7 @@
 #include <stdbool.h>
 
 struct foreign_format {
-	const char *name; /* as in --schema=NAME */
+	const char *name; /* as in --schema=NAME; NULL: it cannot be named */
 	bool lmdb;	  /* it is one: scan is called with a walker only */
 	/* Whether the file is of this format: 1, 0, or the error of a read. Of an LMDB it is called
 	 * with its first record in source->first. */

@@ -262,8 +262,7 @@ def test_it_is_read_from_a_server(container, place, cache_home, shown, cache):
 
 
 def test_the_page_lists_the_formats(container):
-    """All but what only says that a file is compressed."""
     said = run(FOLDPACK, "list", "--schema=none", container, status=1).err
     page = (foldfs.ROOT / "man/foldpack-formats.7").read_text()
     listed = set(re.findall(r"^\.It Cm (\w+)$", page, re.M))
-    assert listed | {"compressed"} == set(said.split("there are ")[1].strip().split(", "))
+    assert listed == set(said.split("there are ")[1].strip().split(", "))

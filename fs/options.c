@@ -54,9 +54,9 @@ static const struct opt options[] = {
 		 "mount only what matches, folders with all that is in them; @FILE has one GLOB a "
 		 "line (repeatable)"),
 	OPT_CHOICE(0, "duplicates", duplicates, struct settings, duplicates,
-		   "which file counts where several packs have other files at one path"),
+		   "which file is used if several packs have different files at one path"),
 	OPT_CHOICE(0, "missing", missing, struct settings, missing,
-		   "whether packs of a set, as x-00003-of-00015, may be missing"),
+		   "whether packs of a set, such as x-00003-of-00015, may be missing"),
 	OPT_NUMBER(0, "uid", "N", struct settings, uid,
 		   "owner of all files (default: the user who mounts)"),
 	OPT_NUMBER(0, "gid", "N", struct settings, gid, "group of all files"),

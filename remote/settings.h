@@ -33,7 +33,8 @@ static inline uint64_t remote_retry(const struct remote_settings *settings, uint
  * remote_settings. */
 #define REMOTE_OPTIONS(type, member)                                                               \
 	OPT_NUMBER(0, "retry", "SEC", type, member.retry,                                          \
-		   "how long to repeat what fails (default: 600; for files, in foldfs: 30)"),      \
+		   "how long to repeat requests that fail (default: 600; in foldfs 30 for "        \
+		   "files on other machines)"),                                                    \
 		OPT_STRING(0, "endpoint", "URL", type, member.endpoint,                            \
 			   "server of s3://, instead of Amazon's"),                                \
 		OPT_STRING(0, "region", "NAME", type, member.region, "region of s3:// buckets"),   \

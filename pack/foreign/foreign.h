@@ -46,20 +46,21 @@ struct foreign_settings {
 extern const char *const foreign_layout_names[]; /* by enum foreign_layout_of_tar */
 
 /* Rows for a table of options whose settings have these as `member`. */
-#define FOREIGN_OPTIONS(type, member)                                                \
-	OPT_STRING(0, "schema", "NAME", type, member.schema,                         \
-		   "format of a file that is no pack: see foldpack-formats(7)"),     \
-		OPT_STRING(0, "classes", "FILE", type, member.classes,               \
-			   "names of the classes, one a line"),                      \
-		OPT_STRING(0, "names", "FILE", type, member.names,                   \
-			   "names of the files, one a line"),                        \
-		OPT_CHOICE(0, "layout", foreign_layout_names, type, member.layout,   \
-			   "tree of a tar: its folders, or classes of its samples"), \
-		OPT_STRING(0, "image-key", "NAME", type, member.image_key,           \
-			   "field of a record that has the image"),                  \
-		OPT_STRING(0, "label-key", "NAME", type, member.label_key,           \
-			   "field that has the label"),                              \
-		OPT_STRING(0, "name-key", "NAME", type, member.name_key,             \
+#define FOREIGN_OPTIONS(type, member)                                              \
+	OPT_STRING(0, "schema", "NAME", type, member.schema,                       \
+		   "format of a file that is no pack: see foldpack-formats(7)"),   \
+		OPT_STRING(0, "classes", "FILE", type, member.classes,             \
+			   "names of the classes, one a line"),                    \
+		OPT_STRING(0, "names", "FILE", type, member.names,                 \
+			   "names of the files, one a line"),                      \
+		OPT_CHOICE(0, "layout", foreign_layout_names, type, member.layout, \
+			   "what a tar becomes: the tree of its members, or the "  \
+			   "classes of its samples"),                              \
+		OPT_STRING(0, "image-key", "NAME", type, member.image_key,         \
+			   "field of a record that has the image"),                \
+		OPT_STRING(0, "label-key", "NAME", type, member.label_key,         \
+			   "field that has the label"),                            \
+		OPT_STRING(0, "name-key", "NAME", type, member.name_key,           \
 			   "field that has the name of the file")
 
 /* Opens a pack, or a file of another format, as a dataset; of a folder that is an LMDB environment

@@ -16,7 +16,7 @@ static const struct command {
 	{"list", cmd_list, "[options] PACK [PATH]", "show the paths in a pack"},
 	{"info", cmd_info, "[options] PACK", "show what is in a pack, as a whole"},
 	{"verify", cmd_verify, "[options] PACK..", "compare every byte with its checksum"},
-	{"cat", cmd_cat, "PACK PATH", "write one file to standard output"},
+	{"cat", cmd_cat, "[options] PACK PATH", "write one file to standard output"},
 	{"diff", cmd_diff, "[options] DIR PACK", "compare a folder and a pack"},
 	{"extract", cmd_extract, "[options] PACK DEST [PATH..]", "make a folder again"},
 	{"export", cmd_export, "[options] PACK TARGET", "write another format"},

@@ -28,7 +28,7 @@ static const struct opt table[] = {
 	CMD_PROGRESS_OPTION(struct create_options),
 	CMD_PACK_OPTIONS(struct create_options),
 	OPT_NUMBER('j', "jobs", "N", struct create_options, jobs,
-		   "read and look at N files at once (16, or as many as processors)"),
+		   "read and look at N files at once (default: one a processor, at least 16)"),
 	OPT_FLAG(0, "dereference", struct create_options, dereference,
 		 "pack what symbolic links lead to, in their place"),
 	OPT_NUMBER(0, "strip-components", "N", struct create_options, strip,
@@ -54,13 +54,13 @@ static const struct opt table[] = {
 	OPT_NUMBER(0, "max-side", "N", struct create_options, max_side,
 		   "make the longer side N pixels at most"),
 	OPT_NUMBER(0, "quality", "Q", struct create_options, quality,
-		   "of the JPEGs that are made (90)"),
+		   "quality of the JPEGs that are made, 1 to 100 (default: 90)"),
 	OPT_CHOICE(0, "store", store_names, struct create_options, store,
-		   "the format of images: all encoded anew, or decoded"),
+		   "format of the images: jpeg encodes all again, bmp and ppm decode them"),
 	OPT_FLAG(0, "optimize", struct create_options, optimize,
 		 "make JPEGs smaller and baseline, without loss"),
 	OPT_LIST(0, "transform", "GLOB", struct create_options, touch,
-		 "what of the JPEGs these options may touch; may be given several times"),
+		 "which JPEGs these options may change; may be given several times"),
 	OPT_END,
 };
 
@@ -68,8 +68,8 @@ const struct opt_command create_command = {
 	.name = "foldpack create",
 	.synopsis = "[options] SOURCE PACK",
 	.summary =
-		"Packs SOURCE, a folder or a tar, into the file PACK. SOURCE - is a tar on\n"
-		"standard input.",
+		"Packs SOURCE, a folder or a file of a format in foldpack-formats(7), into the\n"
+		"file PACK. SOURCE - is a tar on standard input.",
 	.table = table,
 };
 

@@ -16,7 +16,7 @@ static const struct opt options[] = {
 
 static const struct opt_command command = {
 	.name = "foldpack cat",
-	.synopsis = "PACK PATH",
+	.synopsis = "[options] PACK PATH",
 	.summary = "Writes the bytes of the file PATH in PACK to standard output.",
 	.table = options,
 };

@@ -13,7 +13,7 @@ build='gcc make pkg-config libc6-dev libfuse3-dev fuse3 liblmdb-dev libxxhash-de
     libjpeg-dev libarchive-dev zlib1g-dev nettle-dev libcurl4-openssl-dev libncurses-dev'
 static='g++ libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev'
 demo='python3 python3-torch python3-torchvision python3-pil python3-numpy'
-check="$demo libcmocka-dev clang clang-format mandoc python3-pytest python3-pytest-xdist
+check="$demo libcmocka-dev clang clang-format lmdb-utils mandoc python3-pytest python3-pytest-xdist
     python3-pyte python3-lmdb python3-opencv libhdf5-dev python3-h5py libsnappy1v5 libblosc1 rsync
     acl attr tar findutils util-linux nginx-light libnginx-mod-http-lua python3-venv strace zip
     zsh fish"

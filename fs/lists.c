@@ -275,7 +275,7 @@ static int read_text(struct list_search *s, uint32_t number)
 	data = malloc(entry.size);
 	if (!data)
 		return -ENOMEM;
-	if (dataset_read(s->dataset, number, data, entry.size, 0, true) != (ssize_t)entry.size)
+	if (dataset_read(s->dataset, number, data, entry.size, 0) != (ssize_t)entry.size)
 		return 0;
 	s->text = number;
 	return lists_text(s->dataset, s->file, data, entry.size,

@@ -406,17 +406,17 @@ int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *
 }
 
 static int read_checked(struct dataset *dataset, uint64_t extent, const struct dataset_extent *x,
-			void *buf, bool check)
+			void *buf)
 {
 	const struct iovec iov = {.iov_base = buf, .iov_len = x->size};
 	int r = reader_get_full(dataset->reader, buf, x->size, x->offset);
 
-	return r == 0 && check ? dataset_check(dataset, extent, &iov, 1) : r;
+	return r < 0 ? r : dataset_check(dataset, extent, &iov, 1);
 }
 
 /* Goes through a buffer of its own, one extent at a time, so that only checked bytes get out. */
 static ssize_t read_extent(struct dataset *dataset, uint64_t extent, void *scratch, uint64_t from,
-			   void *buf, size_t len, bool check)
+			   void *buf, size_t len)
 {
 	struct dataset_extent x = dataset_extent(dataset, extent);
 	int r;
@@ -424,17 +424,16 @@ static ssize_t read_extent(struct dataset *dataset, uint64_t extent, void *scrat
 	from -= x.from;
 	if (len > x.size - from)
 		len = (size_t)(x.size - from);
-	r = read_checked(dataset, extent, &x, scratch, check);
+	r = read_checked(dataset, extent, &x, scratch);
 	if (r == -EBADMSG && reader_bad(dataset->reader, x.offset, x.size))
-		r = read_checked(dataset, extent, &x, scratch, check);
+		r = read_checked(dataset, extent, &x, scratch);
 	if (r < 0)
 		return r == -ENODATA ? -EBADMSG : r;
 	memcpy(buf, (char *)scratch + from, len);
 	return (ssize_t)len;
 }
 
-ssize_t dataset_read(struct dataset *dataset, uint32_t entry, void *buf, size_t len, uint64_t from,
-		     bool check)
+ssize_t dataset_read(struct dataset *dataset, uint32_t entry, void *buf, size_t len, uint64_t from)
 {
 	SCOPE_FREE void *scratch = NULL;
 	uint64_t size, first;
@@ -453,7 +452,7 @@ ssize_t dataset_read(struct dataset *dataset, uint32_t entry, void *buf, size_t 
 	while (done < len) {
 		uint64_t at = from + done;
 		ssize_t n = read_extent(dataset, first + at / FORMAT_EXTENT, scratch, at,
-					(char *)buf + done, len - done, check);
+					(char *)buf + done, len - done);
 
 		if (n < 0)
 			return n;

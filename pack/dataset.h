@@ -112,7 +112,7 @@ int dataset_find(const struct dataset *dataset, const char *path, size_t len, ui
 int dataset_path(const struct dataset *dataset, uint32_t entry, struct buf *path);
 
 /* Parts of the index that dataset_open() does not load: for dataset_attr(); for dataset_image();
- * for dataset_check(), dataset_checksum() and a dataset_read() that checks. */
+ * for dataset_check(), dataset_checksum() and dataset_read(). */
 enum dataset_part { DATASET_ATTRS = 1, DATASET_IMAGES = 2, DATASET_CHECKSUMS = 4 };
 
 /* Loads parts in advance, with a sentence in err. 0, -EBADMSG, -EIO or -ENOMEM. Afterwards those
@@ -147,10 +147,9 @@ int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *
 /* The XXH3-64 of an extent, from the index. 0, -ENODATA (it has none), or as dataset_load(). */
 int dataset_checksum(struct dataset *dataset, uint64_t extent, uint64_t *ret);
 
-/* Reads `len` bytes of a file at `from`. With `check`, checks every extent that it touches. Returns
- * how many bytes were read (fewer only at the end of the file), -EBADMSG or -EIO. */
-ssize_t dataset_read(struct dataset *dataset, uint32_t entry, void *buf, size_t len, uint64_t from,
-		     bool check);
+/* Reads `len` bytes of a file at `from`, and checks every extent that it touches. Returns how many
+ * bytes were read (fewer only at the end of the file), -EBADMSG or -EIO. */
+ssize_t dataset_read(struct dataset *dataset, uint32_t entry, void *buf, size_t len, uint64_t from);
 
 /* Damage that verifying found. */
 #define DAMAGE_UNREADABLE "unreadable" /* the class of what cannot be read, and may be whole */

@@ -27,8 +27,8 @@ static void use_file(struct dataset *dataset, uint32_t entry, const struct datas
 		x = dataset_extent(dataset, first + format_extents(e->size) - 1);
 		must(x.entry == e->inode && x.from + x.size == e->size);
 	}
-	(void)dataset_read(dataset, entry, bytes, sizeof(bytes), 0, true);
-	(void)dataset_read(dataset, entry, bytes, sizeof(bytes), e->size / 2, false);
+	(void)dataset_read(dataset, entry, bytes, sizeof(bytes), 0);
+	(void)dataset_read(dataset, entry, bytes, sizeof(bytes), e->size / 2);
 }
 
 static void use_entry(struct dataset *dataset, uint32_t entry)

@@ -299,7 +299,7 @@ static inline void expect_file_of(struct fixture *f, const char *path, const cha
 	assert_done(dataset_path(f->dataset, entry, &back));
 	assert_string_equal(back.data, path);
 	for (uint64_t at = 0; at < size; at += FORMAT_EXTENT) {
-		ssize_t n = dataset_read(f->dataset, entry, have, FORMAT_EXTENT, at, true);
+		ssize_t n = dataset_read(f->dataset, entry, have, FORMAT_EXTENT, at);
 
 		if (n < 0)
 			fail_msg("'%s' at %llu: %s", path, (unsigned long long)at,
@@ -309,7 +309,7 @@ static inline void expect_file_of(struct fixture *f, const char *path, const cha
 		if (memcmp(have, want, (size_t)n) != 0)
 			fail_msg("'%s': wrong bytes after %llu", path, (unsigned long long)at);
 	}
-	assert_int_equal(dataset_read(f->dataset, entry, have, 1, size, true), 0);
+	assert_int_equal(dataset_read(f->dataset, entry, have, 1, size), 0);
 }
 
 static inline void expect_file(struct fixture *f, const char *path, uint64_t size)

@@ -341,8 +341,8 @@ static void damage_to_shared_bytes_is_damage_to_each_of_the_files(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		uint32_t entry = find(f, paths[i]);
 
-		assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB, true), -EBADMSG);
-		assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, 2 * MIB, true), 1);
+		assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB), -EBADMSG);
+		assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, 2 * MIB), 1);
 	}
 	expect_file_of(f, "a/copy", "first", FIRST);
 }

@@ -92,7 +92,7 @@ static void note_bytes(struct dataset *dataset, struct truth *truth, uint32_t e)
 		memcpy(truth->all[e].bytes, target, truth->all[e].len);
 		return;
 	}
-	assert_int_equal(dataset_read(dataset, e, truth->all[e].bytes, entry->size, 0, true),
+	assert_int_equal(dataset_read(dataset, e, truth->all[e].bytes, entry->size, 0),
 			 entry->size);
 	if (entry->size == 0)
 		return;
@@ -365,7 +365,7 @@ static void look_at_bytes(struct damaging *d, struct dataset *dataset, uint32_t 
 			FAIL(d, "'%s' has another target", d->truth.all[e].path);
 		return;
 	}
-	n = dataset_read(dataset, e, have, d->truth.all[e].len + 1, 0, true);
+	n = dataset_read(dataset, e, have, d->truth.all[e].len + 1, 0);
 	d->bad[e] = n < 0;
 	if (n == -EBADMSG)
 		d->is_reported = true;

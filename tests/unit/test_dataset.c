@@ -122,9 +122,9 @@ static void a_file_over_1_gib_is_stored_in_parts(void **state)
 	assert_int_equal(e.size, size);
 	for (unsigned part = 0; part < 18; part++) {
 		pattern_bytes(5, part, &want, 1);
-		assert_int_equal(dataset_read(f->dataset, find(f, "linked"), &have, 1,
-					      part * FORMAT_PART, true),
-				 1);
+		assert_int_equal(
+			dataset_read(f->dataset, find(f, "linked"), &have, 1, part * FORMAT_PART),
+			1);
 		assert_int_equal(have, want);
 	}
 	x = dataset_extent(f->dataset, 1024 + 69);
@@ -314,7 +314,7 @@ static void extents_are_checked_in_whatever_pieces(void **state)
 	add_file(f, BUILDER_ROOT, "x", 1000);
 	finish_and_open(f);
 	extent = dataset_first_extent(f->dataset, find(f, "x"));
-	assert_int_equal(dataset_read(f->dataset, find(f, "x"), bytes, 1000, 0, false), 1000);
+	assert_int_equal(dataset_read(f->dataset, find(f, "x"), bytes, 1000, 0), 1000);
 	assert_done(dataset_check(f->dataset, extent, iov, 3));
 	bytes[999] ^= 1;
 	assert_int_equal(dataset_check(f->dataset, extent, iov, 3), -EBADMSG);
@@ -333,12 +333,12 @@ static void reads_are_cut_at_the_end_of_the_file_only(void **state)
 	add_file(f, BUILDER_ROOT, "x", size);
 	finish_and_open(f);
 	entry = find(f, "x");
-	assert_int_equal(dataset_read(f->dataset, entry, have, 3 * MIB, 7, true), size - 7);
+	assert_int_equal(dataset_read(f->dataset, entry, have, 3 * MIB, 7), size - 7);
 	pattern_bytes(pattern_seed("x", 1), 7, want, size - 7);
 	assert_memory_equal(have, want, size - 7);
-	assert_int_equal(dataset_read(f->dataset, entry, have, 3 * MIB, size - 1, true), 1);
-	assert_int_equal(dataset_read(f->dataset, entry, have, 3 * MIB, UINT64_MAX, true), 0);
-	assert_int_equal(dataset_read(f->dataset, entry, have, 0, 0, true), 0);
+	assert_int_equal(dataset_read(f->dataset, entry, have, 3 * MIB, size - 1), 1);
+	assert_int_equal(dataset_read(f->dataset, entry, have, 3 * MIB, UINT64_MAX), 0);
+	assert_int_equal(dataset_read(f->dataset, entry, have, 0, 0), 0);
 	free(have);
 	free(want);
 }
@@ -363,10 +363,9 @@ static void a_changed_byte_spoils_its_extent_and_no_other(void **state)
 	assert_done(io_pwrite_full(fd, &byte, 1, x.offset + 77));
 	close(fd);
 	open_pack(f);
-	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB - 1, true), 1);
-	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB, true), -EBADMSG);
-	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB, false), 1);
-	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, 2 * MIB, true), 1);
+	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB - 1), 1);
+	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB), -EBADMSG);
+	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, 2 * MIB), 1);
 }
 
 static void an_extent_knows_those_of_its_file(void **state)

@@ -176,7 +176,7 @@ static void expect_bytes(struct dataset *dataset, const char *path, const void *
 	uint32_t entry;
 
 	assert_int_equal(dataset_find(dataset, path, strlen(path), &entry), 0);
-	assert_int_equal(dataset_read(dataset, entry, bytes, len + 1, 0, true), len);
+	assert_int_equal(dataset_read(dataset, entry, bytes, len + 1, 0), len);
 	assert_memory_equal(bytes, expected, len);
 }
 

@@ -253,8 +253,7 @@ static void damage_to_cold_sections_waits_for_their_use(void **state)
 	assert_int_equal(dataset_attr(f->dataset, 1, &attr), -EBADMSG);
 	assert_int_equal(dataset_attr(f->dataset, 1, &attr), -EBADMSG);
 	assert_int_equal(dataset_image(f->dataset, 2, &image), -EBADMSG);
-	assert_int_equal(dataset_read(f->dataset, 2, bytes, 100, 0, true), -EBADMSG);
-	assert_int_equal(dataset_read(f->dataset, 2, bytes, 100, 0, false), 100);
+	assert_int_equal(dataset_read(f->dataset, 2, bytes, 100, 0), -EBADMSG);
 	assert_done(dataset_check_sections(f->dataset, fault_append, &found));
 	assert_string_equal(
 		found.data,

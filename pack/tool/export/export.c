@@ -120,8 +120,8 @@ int export_plan(const struct export_params *params, struct shard_plan *plan,
 static int read_sample(const struct export_source *source, uint64_t number, uint8_t *data,
 		       uint64_t size)
 {
-	ssize_t n = dataset_read(source->dataset, source->samples->list[number].entry, data, size,
-				 0, true);
+	ssize_t n =
+		dataset_read(source->dataset, source->samples->list[number].entry, data, size, 0);
 
 	if (n < 0)
 		return n == -ENODATA ? -EBADMSG : (int)n;

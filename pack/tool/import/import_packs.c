@@ -201,7 +201,7 @@ static int read_at(const struct import_packs *packs, uint32_t e, void *buf, size
 		   uint64_t from)
 {
 	struct dataset *dataset = packs->params.dataset;
-	ssize_t n = dataset_read(dataset, e, buf, len, from, true);
+	ssize_t n = dataset_read(dataset, e, buf, len, from);
 
 	if (len && dataset_unchanged(dataset, dataset_first_extent(dataset, e)) == -ESTALE)
 		return -ESTALE;

@@ -52,7 +52,7 @@ static int copy(const char *pack, struct dataset *dataset, uint32_t number, cons
 		return log_fail(EXIT_FAILED, "%s: %s: %s", pack, path, strerror(ENOMEM));
 	entry = dataset_entry(dataset, number);
 	for (uint64_t at = 0; at < entry.size; at += (uint64_t)n) {
-		n = dataset_read(dataset, entry.inode, buf, FORMAT_EXTENT, at, true);
+		n = dataset_read(dataset, entry.inode, buf, FORMAT_EXTENT, at);
 		if (n <= 0) {
 			r = n == 0 ? -EBADMSG : (int)n;
 			log_error("%s: %s: byte %lu and on: %s%s", pack, path, at,

@@ -250,7 +250,7 @@ static void check_extent(void *context, size_t number)
 	extent = dataset_extent(fetch->dataset, number);
 	buf = malloc(extent.size);
 	if (buf)
-		n = dataset_read(fetch->dataset, extent.entry, buf, extent.size, extent.from, true);
+		n = dataset_read(fetch->dataset, extent.entry, buf, extent.size, extent.from);
 	if (n != extent.size)
 		note_bad(fetch, n < 0 ? (int)n : -EBADMSG);
 	SCOPE_LOCK(&fetch->lock);

@@ -246,8 +246,7 @@ static int read_image(struct reading *reading)
 	reading->bytes.len = 0;
 	if (buf_reserve(&reading->bytes, size) < 0)
 		return -ENOMEM;
-	n = dataset_read(reading->source->dataset, reading->number, reading->bytes.data, size, 0,
-			 true);
+	n = dataset_read(reading->source->dataset, reading->number, reading->bytes.data, size, 0);
 	if (n == -ENOMEM)
 		return -ENOMEM;
 	if (n < 0) {

@@ -63,7 +63,7 @@ static int inspect_again(struct measuring *measuring, uint32_t number, struct da
 		measuring->head = malloc(HEADER_MOST);
 	if (!measuring->head)
 		return -ENOMEM;
-	n = dataset_read(measuring->dataset, number, measuring->head, HEADER_MOST, 0, true);
+	n = dataset_read(measuring->dataset, number, measuring->head, HEADER_MOST, 0);
 	if (n == -ENOMEM)
 		return -ENOMEM;
 	if (n < 0)

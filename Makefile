@@ -26,19 +26,19 @@ B        := build$(if $(STATIC),-static)$(if $(SANITIZE),-$(subst $(comma),-,$(S
 pkg       = $(shell $(PKG_CONFIG) $(1))
 WARN     := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes \
             -Wpointer-arith -Wwrite-strings
+# Silent where there is no compiler yet: DEPS=yes installs it.
+release  := $(shell $(CC) -dumpversion 2>/dev/null | cut -d. -f1)
+is_old   := $(shell [ "$(release)" -ge 12 ] 2>/dev/null || echo yes)
 # gcc before 12 thinks that an initializer with a name has none, after a compound literal or a load.
-WARN     += $(shell [ "$$($(CC) -dumpversion | cut -d. -f1)" -lt 12 ] 2>/dev/null && \
-            echo -Wno-missing-field-initializers)
+WARN     += $(if $(is_old),-Wno-missing-field-initializers)
 # What is sanitized runs as fast with -O1, and is compiled in three quarters of the time; lines are
 # all that reports need of what -g knows, which saves as much again.
 OPTIMIZE := $(if $(DEBUG),-O0 -g3,$(if $(SANITIZE),-O1 -g1,-O2 -g))
 # Whoever sets CFLAGS or LDFLAGS, as distributions do, chooses the hardening, too. _FORTIFY_SOURCE
 # needs -O, and hides what AddressSanitizer looks for.
 target   := $(shell $(CC) -dumpmachine 2>/dev/null)
-fortify  := $(shell [ "$$($(CC) -dumpversion | cut -d. -f1)" -ge 12 ] 2>/dev/null && \
-            echo 3 || echo 2)
 HARDEN   := $(if $(DEBUG)$(SANITIZE),,-fPIE -fstack-protector-strong \
-            -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(fortify) \
+            -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(if $(is_old),2,3) \
             $(if $(filter x86_64%,$(target)),-fcf-protection) \
             $(if $(filter aarch64%,$(target)),-mbranch-protection=standard))
 CFLAGS   ?= $(OPTIMIZE) $(HARDEN)

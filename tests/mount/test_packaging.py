@@ -301,3 +301,9 @@ def test_nothing_is_installed_unless_that_is_said(place, words):
     assert "missing: gcc make " in done.err and "'make demo DEPS=yes' installs them" in done.err
     assert "apt-get install --no-install-recommends gcc make " in done.err
     assert [path.name for path in place.glob("*-was-run")] == ["dpkg-query-was-run"]
+
+
+def test_make_is_silent_about_a_compiler_that_is_yet_to_be_installed():
+    """A bare system has none when DEPS=yes is said."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    assert run("make", "-C", ROOT, "-n", "CC=no-such-compiler", "help", env=env).err == ""

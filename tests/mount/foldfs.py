@@ -96,6 +96,11 @@ def run(*command, status=0, **options):
     return done
 
 
+def is_static():
+    """As of `make static`: it loads no libraries."""
+    return run(FOLDFS, "--version").out.splitlines()[0].endswith(", static")
+
+
 MEASURE = """
 import resource, subprocess, sys
 status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode

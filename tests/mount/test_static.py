@@ -9,15 +9,10 @@ import subprocess
 import pytest
 
 import trees
-from foldfs import (BUILD, FOLDFS, PATIENCE, ROOT, is_mounted, is_root, needs, run,
-                    wait_for_line)
+from foldfs import BUILD, PATIENCE, ROOT, is_mounted, is_root, is_static, needs, run, wait_for_line
 
 LIMIT = 5_000_000  # bytes of each program
 PROGRAMS = ["foldfs", "foldpack", "foldstat"]
-
-
-def is_static():
-    return run(FOLDFS, "--version").out.splitlines()[0].endswith(", static")
 
 
 pytestmark = [is_root, pytest.mark.skipif(not is_static(), reason="not the static build")]

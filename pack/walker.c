@@ -575,8 +575,6 @@ int walker_seek(struct walker *walker, const void *key, size_t key_len, struct w
 	int r = 0;
 
 	walk_begin(walker, false);
-	if (walker->info.root == NO_PAGE)
-		return 1;
 	for (unsigned depth = 0; r == 0 && depth < walker->info.depth; depth++) {
 		r = level_enter(walker, depth, err);
 		if (r == 0)

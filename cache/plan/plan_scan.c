@@ -32,8 +32,6 @@ static struct plan_stream *stream_of(struct plan_scan *scan, uint64_t extent)
 	for (size_t i = 0; i < PLAN_STREAMS; i++) {
 		struct plan_stream *s = &scan->streams[i];
 
-		if (s->next == UINT64_MAX)
-			continue;
 		if (extent >= s->next ? extent - s->next <= SKIP : s->next - extent <= BEHIND)
 			return s;
 	}

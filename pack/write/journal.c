@@ -336,6 +336,15 @@ static int read_header(struct journal *journal, struct err *err)
 	return journal->options ? 0 : -ENOMEM;
 }
 
+/* What no program of ours wrote, though its checksum is right, is taken for none. */
+static bool is_ours(const struct journal_block *block)
+{
+	const struct store_state *store = &block->checkpoint.store;
+	const uint8_t *flag = (const void *)&store->revisited;
+
+	return store->last_key_len <= FORMAT_KEY_MAX && *flag <= 1;
+}
+
 /* Loads the block at `next` and moves `next` after it. Returns 0, or -ENODATA where there is
  * none that is whole. */
 static int load_block(struct journal *journal)
@@ -356,19 +365,11 @@ static int load_block(struct journal *journal)
 		       sizeof(struct journal_block) + records + CHECKSUM_BYTES, buf);
 	if (r < 0)
 		return r;
-	if (!checksum_holds(buf, &journal->next.chain))
+	if (!checksum_holds(buf, &journal->next.chain) || !is_ours((const void *)buf->data))
 		return -ENODATA;
 	journal->next.at += buf->len;
 	journal->record = sizeof(struct journal_block);
 	return 0;
-}
-
-/* What no program of ours wrote, though its checksum is right, is taken for none. */
-static bool is_ours(const struct journal_checkpoint *checkpoint)
-{
-	const uint8_t *flag = (const void *)&checkpoint->store.revisited;
-
-	return checkpoint->store.last_key_len <= FORMAT_KEY_MAX && *flag <= 1;
 }
 
 /* Finds the last whole block. */
@@ -380,16 +381,12 @@ static int read_blocks(struct journal *journal)
 	while ((r = load_block(journal)) == 0) {
 		const struct journal_block *block = (const void *)journal->block.data;
 
-		if (!is_ours(&block->checkpoint)) {
-			r = -ENODATA;
-			break;
-		}
 		journal->durable = block->checkpoint;
 		journal->any = true;
 		journal->end = journal->next;
 	}
 	journal->next = first;
-	journal->block.len = journal->record = 0;
+	journal->block.len = 0;
 	if (r != -ENODATA)
 		return r;
 	return journal->any ? 0 : -ENODATA;
@@ -464,7 +461,6 @@ int journal_next(struct journal *journal, struct journal_record *ret)
 
 		if (journal->next.at >= journal->end.at) {
 			buf_release(&journal->block);
-			journal->record = 0;
 			return 1;
 		}
 		r = load_block(journal);

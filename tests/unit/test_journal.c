@@ -374,26 +374,53 @@ static void what_lies_behind_a_wrong_byte_does_not_count(void **state)
 	expect_up_to(f, 30);
 }
 
-/* The checksum is right: it is no accident, but another program's. */
-static void a_flag_that_is_neither_yes_nor_no_does_not_count(void **state)
+/* A byte of the last block has another value, and the checksum is right: it is no accident, but
+ * another program's. */
+static void forge(struct fixture *f, const off_t ends[3], size_t at, uint8_t value)
 {
-	struct fixture *f = *state;
+	SCOPE_CLOSE int fd = open(f->path, O_RDWR | O_CLOEXEC);
 	uint64_t before, checksum;
 	uint8_t block[8192];
-	off_t ends[3];
-	size_t len;
+	size_t len = (size_t)(ends[2] - ends[1]) - sizeof(checksum);
 
-	write_three(f, ends);
-	SCOPE_CLOSE int fd = open(f->path, O_RDWR | O_CLOEXEC);
-	len = (size_t)(ends[2] - ends[1]) - sizeof(checksum);
 	assert_true(len <= sizeof(block));
 	assert_done(io_pread_full(fd, &before, sizeof(before), (uint64_t)ends[1] - sizeof(before)));
 	assert_done(io_pread_full(fd, block, len, (uint64_t)ends[1]));
-	block[offsetof(struct journal_block, checkpoint.store.revisited)] = 2;
+	block[at] = value;
 	checksum = journal_checksum(block, len, before);
 	assert_done(io_pwrite_full(fd, block, len, (uint64_t)ends[1]));
 	assert_done(io_pwrite_full(fd, &checksum, sizeof(checksum), (uint64_t)ends[1] + len));
+}
+
+static void a_flag_that_is_neither_yes_nor_no_does_not_count(void **state)
+{
+	struct fixture *f = *state;
+	off_t ends[3];
+
+	write_three(f, ends);
+	forge(f, ends, offsetof(struct journal_block, checkpoint.store.revisited), 2);
 	expect_up_to(f, 20);
+}
+
+static void a_record_that_runs_out_of_its_block_is_damage(void **state)
+{
+	struct fixture *f = *state;
+	struct journal_record last;
+	uint64_t checksums[8];
+	char note[16];
+	off_t ends[3];
+	size_t at;
+
+	write_three(f, ends);
+	last = record_of(30, checksums, note);
+	assert_in_range(last.note_len, 1, 8);
+	at = (size_t)(ends[2] - ends[1]) - sizeof(uint64_t) - 8 -
+	     last.checksum_count * sizeof(uint64_t) - sizeof(struct journal_head);
+	forge(f, ends, at + offsetof(struct journal_head, note_len), (uint8_t)(last.note_len + 8));
+	assert_done(reopen(f));
+	for (unsigned i = 1; i < 30; i++)
+		expect_record(f, i);
+	assert_int_equal(journal_next(f->journal, &last), -EBADMSG);
 }
 
 static void zeros_at_the_end_do_not_count(void **state)
@@ -509,6 +536,7 @@ int main(void)
 		TEST(a_torn_end_does_not_count),
 		TEST(what_lies_behind_a_wrong_byte_does_not_count),
 		TEST(a_flag_that_is_neither_yes_nor_no_does_not_count),
+		TEST(a_record_that_runs_out_of_its_block_is_damage),
 		TEST(zeros_at_the_end_do_not_count),
 		TEST(going_on_writes_over_a_torn_end),
 		TEST(blocks_of_another_run_do_not_count),

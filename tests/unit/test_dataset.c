@@ -197,6 +197,25 @@ static void the_tree_comes_back_with_dirs_links_and_strange_names(void **state)
 	expect_faults(f, "");
 }
 
+static void links_are_counted_in_whatever_order_they_come(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_attr a, b;
+	uint32_t to_a, to_b;
+
+	start(f);
+	to_a = add_file(f, BUILDER_ROOT, "a", 1);
+	to_b = add_file(f, BUILDER_ROOT, "b", 1);
+	add_link(f, BUILDER_ROOT, "c", to_b);
+	add_link(f, BUILDER_ROOT, "d", to_a);
+	add_link(f, BUILDER_ROOT, "e", to_b);
+	finish_and_open(f);
+	assert_done(dataset_attr(f->dataset, find(f, "a"), &a));
+	assert_done(dataset_attr(f->dataset, find(f, "b"), &b));
+	assert_int_equal(a.nlink, 2);
+	assert_int_equal(b.nlink, 3);
+}
+
 static void paths_over_511_bytes_have_hashed_keys(void **state)
 {
 	struct fixture *f = *state;
@@ -347,7 +366,7 @@ static void a_changed_byte_spoils_its_extent_and_no_other(void **state)
 {
 	struct fixture *f = *state;
 	struct dataset_extent x;
-	uint8_t byte;
+	uint8_t byte, two[2];
 	uint32_t entry;
 	int fd;
 
@@ -365,6 +384,7 @@ static void a_changed_byte_spoils_its_extent_and_no_other(void **state)
 	open_pack(f);
 	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB - 1), 1);
 	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB), -EBADMSG);
+	assert_int_equal(dataset_read(f->dataset, entry, two, 2, MIB - 1), -EBADMSG);
 	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, 2 * MIB), 1);
 }
 
@@ -865,6 +885,7 @@ int main(void)
 		TEST(a_file_of_70_mib_is_one_record_of_many_extents),
 		TEST(a_file_over_1_gib_is_stored_in_parts),
 		TEST(the_tree_comes_back_with_dirs_links_and_strange_names),
+		TEST(links_are_counted_in_whatever_order_they_come),
 		TEST(paths_over_511_bytes_have_hashed_keys),
 		TEST(an_empty_tree_is_a_pack_too),
 		TEST(what_is_known_of_images_is_kept),

@@ -73,7 +73,7 @@ static void a_damaged_superblock_is_refused(void **state)
 		 "damaged superblock: section size has a wrong shape"},
 		{"super.start.bytes", 63, -EBADMSG,
 		 "damaged superblock: section start has a wrong shape"},
-		{"super.sums.count", 1ull << 61, -EBADMSG,
+		{"super.sums.count", (1ull << 61) + 2, -EBADMSG, /* times 8 it is 16 */
 		 "damaged superblock: section sums has a wrong shape"},
 		{"super.names.width", 1, -EBADMSG,
 		 "damaged superblock: section names has a wrong shape"},
@@ -86,6 +86,16 @@ static void a_damaged_superblock_is_refused(void **state)
 	build_tree(f);
 	damage_unsummed(f, "super.sum", 0);
 	expect_refused(f, -EBADMSG, "damaged superblock: checksum mismatch");
+}
+
+static void a_width_that_no_number_has_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	build_tree(f);
+	damage(f, "super.size.width", 3);
+	damage(f, "super.size.bytes", 8 * 3);
+	expect_refused(f, -EBADMSG, "damaged superblock: section size has a wrong shape");
 }
 
 static void a_wrong_section_offset_is_found_anew_by_its_key(void **state)
@@ -126,6 +136,25 @@ static void names_that_lead_astray_are_refused(void **state)
 	struct fixture *f = *state;
 
 	EXPECT_ALL_REFUSED(f, cases);
+}
+
+static void of_names_that_begin_with_a_dot_two_are_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f);
+	add_file(f, BUILDER_ROOT, ".a", 1);
+	add_file(f, BUILDER_ROOT, "..a", 2);
+	add_file(f, BUILDER_ROOT, "...", 3);
+	finish_and_open(f);
+	expect_file(f, ".a", 1);
+	expect_file(f, "..a", 2);
+	expect_file(f, "...", 3);
+	damage(f, "names[5]", '.');
+	damage(f, "name-end[1]", 1);
+	expect_refused(f, -EBADMSG, "damaged index: entry 1");
+	damage(f, "name-end[1]", 2);
+	expect_refused(f, -EBADMSG, "damaged index: entry 1");
 }
 
 static void trees_that_are_no_trees_are_refused(void **state)
@@ -358,7 +387,7 @@ static void init_section(struct index *index, enum format_section section, uint6
 	memset(s->data, 0, s->bytes);
 }
 
-static void make_split(struct index *index, uint64_t pack_bytes)
+static void make_split(struct index *index, unsigned files, uint64_t pack_bytes)
 {
 	static const struct {
 		enum format_section section;
@@ -369,21 +398,24 @@ static void make_split(struct index *index, uint64_t pack_bytes)
 		       {SECTION_START, 8},
 		       {SECTION_SIZE, 8}};
 
-	*index = (struct index){.entries = 2};
-	init_section(index, SECTION_NAMES, 1, 0);
+	*index = (struct index){.entries = files + 1};
+	init_section(index, SECTION_NAMES, files, 0);
 	init_section(index, SECTION_TARGETS, 0, 0);
-	init_section(index, SECTION_PARTS, PARTS, 8);
+	init_section(index, SECTION_PARTS, files * PARTS, 8);
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-		init_section(index, columns[i].section, 2, columns[i].width);
-	index->sections[SECTION_NAMES].data[0] = 'm';
-	index_put(index, SECTION_NAME_END, 1, 1);
+		init_section(index, columns[i].section, files + 1, columns[i].width);
 	index_put(index, SECTION_KIND, 0, FORMAT_DIRECTORY);
 	index_put(index, SECTION_START, 0, 1);
-	index_put(index, SECTION_SIZE, 0, 1);
-	index_put(index, SECTION_KIND, 1, FORMAT_SPLIT);
-	index_put(index, SECTION_SIZE, 1, GIB + 5);
-	for (uint64_t i = 0; i < PARTS; i++)
-		index_put(index, SECTION_PARTS, i, pack_bytes - 5 - i * FORMAT_PART);
+	index_put(index, SECTION_SIZE, 0, files);
+	for (unsigned file = 0; file < files; file++) {
+		index->sections[SECTION_NAMES].data[file] = (uint8_t)('m' + file);
+		index_put(index, SECTION_NAME_END, file + 1, file + 1);
+		index_put(index, SECTION_KIND, file + 1, FORMAT_SPLIT);
+		index_put(index, SECTION_START, file + 1, file * PARTS);
+		index_put(index, SECTION_SIZE, file + 1, GIB + 5);
+	}
+	for (uint64_t i = 0; i < files * PARTS; i++)
+		index_put(index, SECTION_PARTS, i, pack_bytes - 5 - i % PARTS * FORMAT_PART);
 }
 
 static int check_split(enum format_section section, uint64_t row, uint64_t value)
@@ -391,7 +423,7 @@ static int check_split(enum format_section section, uint64_t row, uint64_t value
 	SCOPE(index_release) struct index index;
 	const uint64_t pack_bytes = 3 * GIB;
 
-	make_split(&index, pack_bytes);
+	make_split(&index, 1, pack_bytes);
 	/* The last part is the shortest, and lies where only it fits. */
 	index_put(&index, SECTION_PARTS, 0, 0);
 	index_put(&index, SECTION_PARTS, PARTS - 1, pack_bytes - 5);
@@ -411,6 +443,51 @@ static void parts_outside_the_pack_are_refused(void **state)
 	assert_int_equal(check_split(SECTION_SIZE, 1, GIB), -EBADMSG);
 	assert_int_equal(check_split(SECTION_SIZE, 1, GIB + FORMAT_PART + 1), -EBADMSG);
 	assert_int_equal(check_split(SECTION_SIZE, 1, 4 * GIB), -EBADMSG);
+}
+
+static void make_several(struct index *index)
+{
+	const uint64_t pack_bytes = 3 * GIB;
+
+	make_split(index, 3, pack_bytes);
+	for (unsigned file = 0; file < 3; file++) {
+		index_put(index, SECTION_PARTS, file * PARTS, 0);
+		index_put(index, SECTION_PARTS, file * PARTS + PARTS - 1, pack_bytes - 5);
+	}
+}
+
+static void split_files_have_their_parts_one_after_the_other(void **state)
+{
+	SCOPE(index_release) struct index index, gap;
+	uint64_t number;
+
+	(void)state;
+	make_several(&index);
+	assert_done(index_check(&index, 3 * GIB, NULL));
+	assert_int_equal(index.extents, 3 * 1025);
+	assert_int_equal(index_first_extent(&index, 3), 2 * 1025);
+	assert_int_equal(index_extent_entry(&index, 2 * 1025 + 1024, &number), 3);
+	assert_int_equal(number, 1024);
+	index_forget_offsets(&index);
+	assert_int_equal(index_get(&index, SECTION_START, 3), 2 * PARTS);
+	assert_int_equal(index_get(&index, SECTION_PARTS, 3 * PARTS - 1), 0);
+
+	make_several(&gap);
+	index_put(&gap, SECTION_START, 3, PARTS);
+	assert_int_equal(index_check(&gap, 3 * GIB, NULL), -EBADMSG);
+}
+
+static void a_file_of_1_gib_is_one_piece(void **state)
+{
+	(void)state;
+	for (uint64_t more = 0; more < 2; more++) {
+		SCOPE(index_release) struct index index;
+
+		make_split(&index, 1, 3 * GIB);
+		index_put(&index, SECTION_KIND, 1, FORMAT_FILE);
+		index_put(&index, SECTION_SIZE, 1, GIB + more);
+		assert_int_equal(index_check(&index, 3 * GIB, NULL), more ? -EBADMSG : 0);
+	}
 }
 
 static void widths_are_the_narrowest(void **state)
@@ -537,9 +614,11 @@ int main(void)
 		TEST(the_tree_of_these_tests_is_as_drawn),
 		TEST(other_versions_and_features_are_named),
 		TEST(a_damaged_superblock_is_refused),
+		TEST(a_width_that_no_number_has_is_refused),
 		TEST(a_wrong_section_offset_is_found_anew_by_its_key),
 		TEST(sections_of_a_later_version_are_passed_over),
 		TEST(names_that_lead_astray_are_refused),
+		TEST(of_names_that_begin_with_a_dot_two_are_refused),
 		TEST(trees_that_are_no_trees_are_refused),
 		TEST(directories_that_share_children_are_refused),
 		TEST(a_tree_that_is_too_deep_is_refused),
@@ -552,6 +631,8 @@ int main(void)
 		TEST(loading_names_what_is_damaged_and_the_other_parts_are_loaded),
 		TEST(a_record_at_another_place_is_found_by_checking_the_keys),
 		TEST(parts_outside_the_pack_are_refused),
+		TEST(split_files_have_their_parts_one_after_the_other),
+		TEST(a_file_of_1_gib_is_one_piece),
 		TEST(widths_are_the_narrowest),
 		TEST(a_pack_cut_by_one_byte_is_truncated),
 		TEST(files_that_are_no_lmdb_are_named_so),

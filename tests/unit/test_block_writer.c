@@ -4,9 +4,11 @@
 #include "remote/block_writer.h"
 #include "tests/unit/scratch.h"
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -23,6 +25,14 @@ struct fixture {
 	struct block_writer *writer;
 };
 
+static unsigned notices;
+
+static void count_notice(const char *line)
+{
+	assert_non_null(strstr(line, "the disk cache cannot be written to: File too large"));
+	notices++;
+}
+
 static void open_all(struct fixture *f, uint64_t bound)
 {
 	char spec[128];
@@ -32,7 +42,7 @@ static void open_all(struct fixture *f, uint64_t bound)
 	snprintf(spec, sizeof(spec), "%s,%llu", f->dir, (unsigned long long)(bound));
 	assert_int_equal(block_store_open(spec, &f->store, NULL), 0);
 	assert_int_equal(block_store_blocks(f->store, KEY, SIZE, &f->blocks), 0);
-	assert_int_equal(block_writer_new(f->store, f->blocks, NULL, &f->writer), 0);
+	assert_int_equal(block_writer_new(f->store, f->blocks, count_notice, &f->writer), 0);
 }
 
 static void close_all(struct fixture *f)
@@ -94,11 +104,40 @@ static void two_threads_that_write_use_all_of_a_bound(void **state)
 	}
 }
 
+static void after_a_write_that_fails_nothing_is_added_and_it_is_said_once(void **state)
+{
+	struct block_writer_stats stats;
+	struct rlimit old, low;
+	struct fixture f;
+	uint64_t end;
+
+	(void)state;
+	open_all(&f, 2 * SIZE);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	low = (struct rlimit){.rlim_cur = MIB, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+	for (int i = 0; i < 3; i++)
+		put(&f, 2 * MIB);
+	block_writer_drain(f.writer);
+	put(&f, 0);
+	block_writer_drain(f.writer);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	block_writer_stats(f.writer, &stats);
+	assert_true(stats.failed && !stats.full);
+	assert_int_equal(stats.left_out, 4 * PIECE);
+	assert_int_equal(notices, 1);
+	assert_false(blocks_look(f.blocks, 0, SIZE, &end));
+	assert_int_equal(end, SIZE);
+	close_all(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_threads_that_write_keep_a_bound),
 		cmocka_unit_test(two_threads_that_write_use_all_of_a_bound),
+		cmocka_unit_test(after_a_write_that_fails_nothing_is_added_and_it_is_said_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

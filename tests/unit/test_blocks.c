@@ -139,13 +139,28 @@ static void a_long_run_is_one(void **state)
 	expect_run(f, true, 1001, 2100);
 }
 
-static void the_last_page_need_not_be_whole(void **state)
+/* What is looked up at once is 512 pages. */
+static void a_run_may_end_where_a_look_does(void **state)
 {
 	struct fixture *f = *state;
+
+	write_pages(f, 512, 1024);
+	expect_run(f, false, 0, 512);
+	expect_run(f, true, 512, 1536);
+	expect_run(f, true, 1024, 1536);
+}
+
+static void the_last_page_need_not_be_whole(void **state)
+{
+	const size_t last = SIZE % PAGE;
+	struct fixture *f = *state;
 	struct reader_identity identity;
+	char read[PAGE];
 
 	write_pages(f, PAGES - 2, 2);
 	expect_run(f, true, PAGES - 2, PAGES);
+	assert_int_equal(reader_get_full(blocks_reader(f->blocks), read, last, SIZE - last), 0);
+	assert_memory_equal(read, f->page, last);
 	assert_int_equal(reader_identity(blocks_reader(f->blocks), &identity), 0);
 	assert_int_equal(identity.size, SIZE);
 }
@@ -473,6 +488,7 @@ int main(void)
 		TEST(a_new_copy_has_no_page),
 		TEST(pages_are_there_once_they_are_written),
 		TEST(a_long_run_is_one),
+		TEST(a_run_may_end_where_a_look_does),
 		TEST(the_last_page_need_not_be_whole),
 		TEST(what_is_there_is_there_for_the_next_process),
 		TEST(what_is_forgotten_is_forgotten_for_all),

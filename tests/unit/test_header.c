@@ -59,6 +59,8 @@ static void a_range_has_its_first_and_last_byte_and_the_size_of_all(void **state
 	assert_int_equal(range.last, 8191);
 	assert_int_equal(range.total, 1234567890123);
 	assert_false(range.none);
+	assert_true(content_range_parse("bytes 0-0/1", &range));
+	assert_int_equal(range.last, 0);
 }
 
 static void beyond_the_end_there_is_no_range_but_a_size(void **state)

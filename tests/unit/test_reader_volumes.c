@@ -141,6 +141,7 @@ static void the_identity_changes_with_that_of_any_volume(void **state)
 		assert_int_equal(reader_identity(f->all, &now), 0);
 		assert_int_not_equal(before.written, now.written);
 	}
+	assert_int_equal(now.size, reader_volumes_start(f->all, COUNT - 1) + sizes[COUNT - 1] - 1);
 }
 
 static void reads_of_all_volumes_are_counted(void **state)
@@ -167,7 +168,7 @@ struct far {
 	struct reader reader;
 	struct reader *file;
 	struct reader_request *request; /* the last one */
-	bool rested;
+	bool direct, rested, cancelled;
 	uint64_t bad; /* the offset, the last one */
 };
 
@@ -183,8 +184,13 @@ static int far_identity(struct reader *reader, struct reader_identity *ret)
 
 static void far_hints(const struct reader *reader, struct reader_hints *ret)
 {
-	(void)reader;
-	*ret = (struct reader_hints){.remote = true, .far = true};
+	*ret = (struct reader_hints){
+		.remote = true, .far = true, .direct = ((const struct far *)reader)->direct};
+}
+
+static void far_cancel(struct reader *reader)
+{
+	((struct far *)reader)->cancelled = true;
 }
 
 static void far_rest(struct reader *reader)
@@ -201,6 +207,7 @@ static bool far_bad(struct reader *reader, uint64_t offset, uint64_t len)
 static const struct reader_ops far_ops = {
 	.bad = far_bad,
 	.submit = far_submit,
+	.cancel = far_cancel,
 	.identity = far_identity,
 	.hints = far_hints,
 	.rest = far_rest,
@@ -246,6 +253,8 @@ static void a_far_volume_gets_requests_and_a_near_one_is_read(void **state)
 	assert_int_equal(result, -ENODATA);
 	reader_rest(all);
 	assert_true(far.rested);
+	reader_cancel(all);
+	assert_true(far.cancelled);
 }
 
 static void damage_is_told_to_the_volume_that_keeps_a_copy(void **state)
@@ -261,6 +270,21 @@ static void damage_is_told_to_the_volume_that_keeps_a_copy(void **state)
 	assert_int_equal(far.bad, 2 * PAGE);
 }
 
+static void all_is_direct_if_each_is_and_errors_of_each_count(void **state)
+{
+	struct fixture *f = *state;
+	struct far a = {.reader = {&far_ops, .errors = 1}, .file = f->files[0], .direct = true};
+	struct far b = {.reader = {&far_ops, .errors = 2}, .file = f->files[1], .direct = true};
+	struct reader *both[2] = {&a.reader, &b.reader};
+	SCOPE(reader_release) struct reader *all = NULL;
+
+	assert_int_equal(reader_volumes_new(both, 2, &all), 0);
+	assert_true(reader_hints(all).direct);
+	assert_int_equal(reader_counts(all).errors, 3);
+	a.direct = false;
+	assert_false(reader_hints(all).direct);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +296,7 @@ int main(void)
 		TEST(reads_of_all_volumes_are_counted),
 		TEST(a_far_volume_gets_requests_and_a_near_one_is_read),
 		TEST(damage_is_told_to_the_volume_that_keeps_a_copy),
+		TEST(all_is_direct_if_each_is_and_errors_of_each_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

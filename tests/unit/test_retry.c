@@ -28,6 +28,17 @@ static void errors_of_servers_pass_those_of_requests_do_not(void **state)
 			    retry_rule_of_status(status)->action == RETRY_NEVER);
 }
 
+static void redirects_lead_elsewhere_but_for_those_of_other_meanings(void **state)
+{
+	(void)state;
+	for (unsigned status = 300; status < 400; status++) {
+		bool leads = (status >= 301 && status <= 303) || status == 307 || status == 308;
+
+		assert_int_equal(retry_rule_of_status(status)->action,
+				 leads ? RETRY_ELSEWHERE : RETRY_NEVER);
+	}
+}
+
 static void a_server_with_too_much_to_do_is_asked_less(void **state)
 {
 	(void)state;
@@ -135,6 +146,9 @@ static void other_ranges_are_wrong(void **state)
 			-EPROTO);
 	}
 	assert_int_equal(check("", (struct retry_range){.first = 10, .len = 10, KNOWN}), -EPROTO);
+	assert_int_equal(
+		check("Content-Range: bytes */1000\n", (struct retry_range){.len = 1, KNOWN}),
+		-EPROTO);
 }
 
 static void what_is_encoded_is_wrong(void **state)
@@ -177,6 +191,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_range_is_taken_and_nothing_else),
 		cmocka_unit_test(errors_of_servers_pass_those_of_requests_do_not),
+		cmocka_unit_test(redirects_lead_elsewhere_but_for_those_of_other_meanings),
 		cmocka_unit_test(a_server_with_too_much_to_do_is_asked_less),
 		cmocka_unit_test(a_replaced_object_is_stale),
 		cmocka_unit_test(what_is_final_has_an_error_and_a_reason),

@@ -126,6 +126,20 @@ static void a_link_that_gets_faster_is_found_out(void **state)
 	assert_true(rate_of(w, 2) > 0.85 * w->link.bandwidth);
 }
 
+static void a_link_that_gets_slower_has_fewer_under_way_in_the_end(void **state)
+{
+	struct world *w = world_of(0.03, 10 * GBIT, PHOTO);
+
+	(void)state;
+	fly(w, 5);
+	assert_in_range(flight_depth(&w->flight), 300, FLIGHT_MAX);
+	w->link.bandwidth = GBIT;
+	fly(w, 60);
+	print_message("%u under way\n", flight_depth(&w->flight));
+	assert_in_range(flight_depth(&w->flight), 24, 100);
+	assert_true(rate_of(w, 5) > 0.9 * w->link.bandwidth);
+}
+
 static void reads_of_another_size_need_another_depth(void **state)
 {
 	struct world *w = world_of(0.03, 10 * GBIT, 4e6);
@@ -146,6 +160,22 @@ static void reads_of_another_size_need_another_depth(void **state)
 	assert_true(rate_of(w, 4) > 0.85 * w->link.bandwidth);
 }
 
+/* 32 a round, of 10 ms each, and as many under way. */
+static void a_round_says_what_a_read_is_and_what_comes_during_the_slowest(void **state)
+{
+	struct flight flight;
+
+	(void)state;
+	flight_init(&flight);
+	assert_int_equal(flight_mean(&flight).ns, 0);
+	assert_int_equal(flight_stall(&flight), 0);
+	for (uint64_t i = 1; i <= FLIGHT_START; i++)
+		flight_read(&flight, 1000, i * 2000000, i * 2000000 + 10000000, FLIGHT_START);
+	assert_int_equal(flight_mean(&flight).bytes, 1000);
+	assert_int_equal(flight_mean(&flight).ns, 10000000);
+	assert_in_range(flight_stall(&flight), FLIGHT_START * 1000 - 1, FLIGHT_START * 1000 + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,7 +184,9 @@ int main(void)
 		cmocka_unit_test(latency_that_varies_does_not_mislead),
 		cmocka_unit_test(slow_readers_change_nothing),
 		cmocka_unit_test(a_link_that_gets_faster_is_found_out),
+		cmocka_unit_test(a_link_that_gets_slower_has_fewer_under_way_in_the_end),
 		cmocka_unit_test(reads_of_another_size_need_another_depth),
+		cmocka_unit_test(a_round_says_what_a_read_is_and_what_comes_during_the_slowest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,6 +225,34 @@ static void a_share_of_nothing_stays_nothing(void **state)
 	residency_free(residency);
 }
 
+static void what_was_served_in_full_is_kept_until_it_is_released(void **state)
+{
+	struct world *w = *state;
+
+	assert_null(residency_kept(w->residency));
+	assert_true(residency_take(w->residency, 9, SIZE));
+	assert_false(residency_is_kept(w->residency, 9));
+	residency_served(w->residency, 9);
+	residency_served(w->residency, 10); /* not in the share */
+	assert_true(residency_is_kept(w->residency, 9));
+	assert_int_equal(residency_kept(w->residency)[1], 1 << 1);
+	residency_release(w->residency, 9, SIZE);
+	assert_null(residency_kept(w->residency));
+	assert_false(residency_is_kept(w->residency, 9));
+}
+
+static void probes_go_round_the_share(void **state)
+{
+	struct world *w = *state;
+	uint64_t probe, probes = 0;
+
+	for (unsigned file = 0; file < ROOM; file++)
+		residency_take(w->residency, file, SIZE);
+	while (probes < PROBES)
+		if (residency_probe(w->residency, &probe))
+			assert_int_equal(probe, 8 * probes++);
+}
+
 /* As on machines of 64 KiB: a file of a byte takes one. */
 static void what_the_kernel_keeps_is_counted_in_its_own_pages(void **state)
 {
@@ -263,7 +291,9 @@ static void what_was_used_last_is_kept_when_told_and_then_a_new_share(void **sta
 	struct world *w = *state;
 
 	epoch(w);
+	assert_false(residency_is_recent(w->residency));
 	residency_recent(w->residency, true);
+	assert_true(residency_is_recent(w->residency));
 	assert_int_equal(files_in_share(w), 0);
 	for (unsigned file = 0; file < FILES; file++) {
 		use(w, file);
@@ -289,6 +319,8 @@ int main(void)
 		world_test(a_stray_loss_costs_as_much),
 		world_test(a_share_that_is_in_use_stays_whatever_the_kernel_drops),
 		world_test(a_share_that_nobody_asks_for_begins_anew),
+		world_test(what_was_served_in_full_is_kept_until_it_is_released),
+		world_test(probes_go_round_the_share),
 		cmocka_unit_test(a_share_of_nothing_stays_nothing),
 		cmocka_unit_test(what_the_kernel_keeps_is_counted_in_its_own_pages),
 		cmocka_unit_test(a_kernel_that_keeps_all_keeps_it_without_a_note),

@@ -188,6 +188,47 @@ static void the_id_stands_for_the_content_not_for_the_order(void **state)
 	assert_string_not_equal(other, forward);
 }
 
+enum other { SAME, OTHER_MODE, OTHER_TIME, OTHER_NAMES, OTHER_KIND, OTHERS };
+
+static void build_other(struct fixture *f, enum other other)
+{
+	struct builder_entry entry = entry_of(FORMAT_DIRECTORY, BUILDER_ROOT, "d", 1);
+	uint32_t dir, one, two;
+
+	restart(f);
+	if (other == OTHER_MODE)
+		entry.mode = 0700;
+	if (other == OTHER_TIME)
+		entry.mtime.tv_sec++;
+	dir = add(f, &entry);
+	one = add_name(f, dir, other == OTHER_NAMES ? "a" : "ab");
+	two = add_name(f, dir, other == OTHER_NAMES ? "bc" : "c");
+	store(f, one, "one", 10);
+	store(f, two, "two", 10);
+	entry = entry_of(FORMAT_DIRECTORY, BUILDER_ROOT, "e", 1);
+	if (other == OTHER_KIND)
+		entry.kind = FORMAT_FILE;
+	one = add(f, &entry);
+	if (other == OTHER_KIND)
+		store(f, one, "e", 0);
+	finish(f);
+}
+
+static void modes_and_times_change_the_id_names_and_kinds_both_ids(void **state)
+{
+	struct builder_summary same;
+	struct fixture *f = *state;
+
+	build_other(f, SAME);
+	same = f->summary;
+	for (enum other other = SAME; other < OTHERS; other++) {
+		build_other(f, other);
+		assert_true((strcmp(f->summary.id, same.id) == 0) == (other == SAME));
+		assert_true((strcmp(f->summary.content_id, same.content_id) == 0) ==
+			    (other <= OTHER_TIME));
+	}
+}
+
 static void the_summary_counts_what_is_in_the_pack(void **state)
 {
 	struct fixture *f = *state;
@@ -384,6 +425,33 @@ static void a_directory_can_get_other_attributes_and_be_dropped(void **state)
 	assert_int_equal(attr.mtime.tv_sec, 5);
 	assert_int_equal(attr.mtime.tv_nsec, 7);
 	assert_int_equal(dataset_find(f->dataset, "dropped", 7, &entry), -ENOENT);
+}
+
+static int note_empty(void *context, uint32_t id)
+{
+	return buf_addf(context, "%u ", id);
+}
+
+static void of_folders_without_files_the_outermost_are_found(void **state)
+{
+	SCOPE(buf_release) struct buf found = BUF_INIT;
+	struct fixture *f = *state;
+	uint32_t full, nested, links, dropped;
+	char want[64];
+
+	start(f);
+	full = add_dir(f, BUILDER_ROOT, "full");
+	add_file(f, add_dir(f, full, "sub"), "file", 1);
+	nested = add_dir(f, BUILDER_ROOT, "nested");
+	add_dir(f, nested, "sub");
+	links = add_dir(f, BUILDER_ROOT, "links");
+	add_symlink(f, links, "link", "target");
+	dropped = add_dir(f, BUILDER_ROOT, "dropped");
+	builder_drop(f->builder, add_name(f, dropped, "file"));
+	builder_drop(f->builder, add_dir(f, BUILDER_ROOT, "gone"));
+	assert_done(builder_find_empty(f->builder, note_empty, &found));
+	snprintf(want, sizeof(want), "%u %u %u ", nested, links, dropped);
+	assert_string_equal(found.data, want);
 }
 
 static void two_files_of_one_path_are_refused_at_once(void **state)
@@ -778,6 +846,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_same_input_gives_the_same_file),
 		TEST(the_id_stands_for_the_content_not_for_the_order),
+		TEST(modes_and_times_change_the_id_names_and_kinds_both_ids),
 		TEST(the_summary_counts_what_is_in_the_pack),
 		TEST(a_source_that_fails_leaves_the_builder_usable),
 		TEST(a_source_that_fails_last_does_not_truncate_the_pack),
@@ -788,6 +857,7 @@ int main(void)
 		TEST(a_file_is_known_as_it_was_added_until_it_is_stored),
 		TEST(what_was_added_can_be_asked_for),
 		TEST(a_directory_can_get_other_attributes_and_be_dropped),
+		TEST(of_folders_without_files_the_outermost_are_found),
 		TEST(two_files_of_one_path_are_refused_at_once),
 		TEST(two_entries_of_one_name_are_refused_at_the_end),
 		TEST(a_folder_that_is_too_deep_is_refused),

@@ -216,6 +216,21 @@ static void links_are_counted_in_whatever_order_they_come(void **state)
 	assert_int_equal(b.nlink, 3);
 }
 
+static void folders_behind_the_255th_entry_keep_their_files(void **state)
+{
+	struct fixture *f = *state;
+	char name[16];
+
+	start(f);
+	for (unsigned i = 0; i < 300; i++) {
+		snprintf(name, sizeof(name), "%u", 100 + i);
+		add_file(f, add_dir(f, BUILDER_ROOT, name), "file", 1);
+	}
+	finish_and_open(f);
+	expect_file(f, "100/file", 1);
+	expect_file(f, "399/file", 1);
+}
+
 static void paths_over_511_bytes_have_hashed_keys(void **state)
 {
 	struct fixture *f = *state;
@@ -886,6 +901,7 @@ int main(void)
 		TEST(a_file_over_1_gib_is_stored_in_parts),
 		TEST(the_tree_comes_back_with_dirs_links_and_strange_names),
 		TEST(links_are_counted_in_whatever_order_they_come),
+		TEST(folders_behind_the_255th_entry_keep_their_files),
 		TEST(paths_over_511_bytes_have_hashed_keys),
 		TEST(an_empty_tree_is_a_pack_too),
 		TEST(what_is_known_of_images_is_kept),

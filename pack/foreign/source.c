@@ -110,8 +110,9 @@ int foreign_peek(struct foreign_source *source, uint64_t offset, size_t len, con
 	const struct window *window = &source->window;
 	int r = 0;
 
+	*ret = (const uint8_t *)"";
 	*ret_len = 0;
-	if (offset >= source->size || len > FOREIGN_MOST)
+	if (len == 0 || offset >= source->size || len > FOREIGN_MOST)
 		return 0;
 	len = (size_t)min(len, source->size - offset);
 	if (!window_has(window, offset, len))

@@ -53,7 +53,8 @@ int foreign_check_unchanged(const struct foreign_source *source, int result, str
  * FOREIGN_MOST: err says "truncated"; or the error of the read. */
 int foreign_get(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,
 		struct err *err);
-/* As many of them as there are: for looking at what may be short. Sets *ret_len. */
+/* As many of them as there are: for looking at what may be short. Sets *ret_len; *ret is never
+ * NULL. */
 int foreign_peek(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,
 		 size_t *ret_len);
 

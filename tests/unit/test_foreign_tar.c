@@ -373,6 +373,18 @@ static void headers_without_end_are_refused(void **state)
 			    "member 0 ('././@LongLink'): a header of over 1 MiB in front of it");
 }
 
+/* Its bytes would lie at the end of the file. */
+static void a_long_name_of_no_bytes_is_none(void **state)
+{
+	struct scan *scan = *state;
+
+	add_file(&scan->bytes, "x", "read");
+	add_bytes(&scan->bytes, 'L', "././@LongLink", "", 0);
+	scan_expect_failure(
+		scan, -EBADMSG,
+		"no end mark behind member 0: truncated, or not finished by its writer");
+}
+
 static void paths_that_lead_out_are_refused(void **state)
 {
 	struct scan *scan = *state;
@@ -504,6 +516,7 @@ int main(void)
 		test(records_of_pax_are_checked),
 		test(paths_of_pax_are_no_longer_than_a_tree_has),
 		test(headers_without_end_are_refused),
+		test(a_long_name_of_no_bytes_is_none),
 		test(paths_that_lead_out_are_refused),
 		test(samples_become_classes),
 		test(a_layout_may_be_asked_for),

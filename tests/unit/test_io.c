@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -174,6 +175,56 @@ static void what_was_written_to_or_has_another_time_has_changed(void **state)
 	assert_int_equal(io_unchanged(ends[0], &st), -EBADF);
 }
 
+/* --- descriptors ------------------------------------------------------------------------------ */
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void what_was_inherited_is_closed_from_a_number_on(void **state)
+{
+	int below, inherited, own;
+
+	(void)state;
+	below = fcntl(STDIN_FILENO, F_DUPFD, 500);
+	inherited = fcntl(STDIN_FILENO, F_DUPFD, below + 1);
+	own = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, inherited + 1);
+	assert_true(own > inherited);
+	io_close_inherited(inherited);
+	assert_true(is_open(below) && !is_open(inherited) && is_open(own));
+	io_close_from(own);
+	assert_true(is_open(below) && !is_open(own));
+	close(below);
+}
+
+/* Whether descriptors 0 and 2, which were closed, fail, and no other is there. */
+static bool fills_standard(void)
+{
+	char byte = 0;
+
+	close(STDIN_FILENO);
+	close(STDERR_FILENO);
+	io_close_from(STDERR_FILENO + 1);
+	io_fill_standard();
+	return is_open(STDIN_FILENO) && read(STDIN_FILENO, &byte, 1) < 0 &&
+	       is_open(STDERR_FILENO) && write(STDERR_FILENO, &byte, 1) < 0 &&
+	       !is_open(STDERR_FILENO + 1);
+}
+
+static void closed_standard_descriptors_are_filled_by_such_that_fail(void **state)
+{
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(fills_standard() ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +234,8 @@ int main(void)
 		cmocka_unit_test(a_line_that_memory_has_no_room_for_is_no_end),
 		cmocka_unit_test(a_name_that_is_taken_is_replaced_only_if_that_is_said),
 		cmocka_unit_test(what_was_written_to_or_has_another_time_has_changed),
+		cmocka_unit_test(what_was_inherited_is_closed_from_a_number_on),
+		cmocka_unit_test(closed_standard_descriptors_are_filled_by_such_that_fail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

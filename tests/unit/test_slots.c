@@ -226,6 +226,20 @@ static void the_last_huge_page_goes_as_a_whole(void **state)
 	slots_release(&slots);
 }
 
+static void what_was_never_used_does_not_keep_a_huge_page(void **state)
+{
+	uint32_t chain[REGION / 2];
+	struct slots slots;
+
+	(void)state;
+	assert_int_equal(slots_init(&slots, 2 * HUGE_PAGE), 0);
+	slots_take(&slots, chain, REGION / 2);
+	slots_give(&slots, chain, REGION / 2);
+	assert_int_equal(slots_discard(&slots, 1), REGION / 2);
+	assert_int_equal(slots_fresh(&slots), 2 * REGION);
+	slots_release(&slots);
+}
+
 static void a_huge_page_in_pieces_loses_more_before_another_is_split(void **state)
 {
 	uint32_t chain[2 * REGION];
@@ -301,7 +315,6 @@ static void what_came_with_a_neighbour_goes_with_it(void **state)
 	slots_release(&slots);
 }
 
-/* An arena need not end where a huge page does. */
 /* Of pages of 64 KiB, which this machine need not have. */
 static void a_page_goes_only_when_nothing_in_it_is_in_use(void **state)
 {
@@ -324,6 +337,7 @@ static void a_page_goes_only_when_nothing_in_it_is_in_use(void **state)
 	slots_release(&slots);
 }
 
+/* An arena need not end where a huge page does. */
 static void the_end_of_an_arena_can_be_discarded(void **state)
 {
 	uint32_t chain[REGION + 3];
@@ -409,6 +423,7 @@ int main(void)
 		cmocka_unit_test(what_is_in_use_is_not_discarded),
 		cmocka_unit_test(whole_huge_pages_are_discarded_first),
 		cmocka_unit_test(the_last_huge_page_goes_as_a_whole),
+		cmocka_unit_test(what_was_never_used_does_not_keep_a_huge_page),
 		cmocka_unit_test(a_huge_page_in_pieces_loses_more_before_another_is_split),
 		cmocka_unit_test(warm_slots_are_taken_before_cold_before_fresh),
 		cmocka_unit_test(what_stays_warm_keeps_its_order),

@@ -328,24 +328,26 @@ static void wait_for_others(struct program *program)
 	}
 }
 
-static void unmount_or_say(struct mountpoint *mountpoint)
+static bool unmount_or_say(struct mountpoint *mountpoint)
 {
-	if (mountpoint_unmount(mountpoint) < 0)
-		log_error("%s: cannot be unmounted; a dead mount stays", mountpoint->path);
+	if (mountpoint_unmount(mountpoint) == 0)
+		return true;
+	log_error("%s: cannot be unmounted; a dead mount stays", mountpoint->path);
+	return false;
 }
 
-/* Removes the mount, if it is there. */
-static void remove_mount(struct program *program)
+/* Removes the mount, if it is there. False: it cannot be. */
+static bool remove_mount(struct program *program)
 {
 	struct mountpoint *mountpoint = &program->mountpoint;
 
 	if (session_is_closed(program->session)) {
 		if (!mountpoint_is_left(mountpoint))
-			return;
+			return true;
 		log_error("%s: the connection to the kernel was aborted", mountpoint->path);
 		program->status = program->status ? program->status : EXIT_FAILED;
 	}
-	unmount_or_say(mountpoint);
+	return unmount_or_say(mountpoint);
 }
 
 static void abort_session(struct program *program)
@@ -359,15 +361,17 @@ static void abort_session(struct program *program)
 static void leave_mount(struct program *program)
 {
 	siginfo_t info;
+	bool removed;
 
 	if (program->settings.command)
 		wait_for_others(program);
-	remove_mount(program);
+	removed = remove_mount(program);
 	if (program->settings.command) {
-		if (session_join(program->session, LEFTOVERS))
+		if (removed && session_join(program->session, LEFTOVERS))
 			return;
-		log_notice("%s: still in use by processes that COMMAND left behind",
-			   program->mountpoint.path);
+		if (removed)
+			log_notice("%s: still in use by processes that COMMAND left behind",
+				   program->mountpoint.path);
 		abort_session(program);
 		return;
 	}

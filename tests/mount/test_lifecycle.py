@@ -469,6 +469,24 @@ def test_a_user_runs_a_command(small, own_point, device_for_users):
 
 
 @is_root
+@needs("fusermount3", "setpriv")
+def test_a_mount_that_cannot_be_removed_is_not_blamed_on_the_command(
+        small, own_point, place, device_for_users):
+    """As without /etc/mtab. libfuse mounts by the fusermount3 that it was built for."""
+    fake = place / "fusermount3"
+    fake.write_text("#!/bin/sh\nexit 1\n")
+    fake.chmod(0o755)
+    user = [*as_user(SOMEBODY), "env", f"PATH={place}:{os.environ['PATH']}"]
+    try:
+        done = with_command(small[1], own_point, "true", prefix=user)
+        assert "cannot be unmounted; a dead mount stays" in done.err
+        assert "left behind" not in done.err
+        assert is_mounted(own_point)
+    finally:
+        foldfs.detach(own_point)
+
+
+@is_root
 def test_a_user_cannot_mount_on_another_s_folder(small, point, device_for_users):
     said = refused(small[1], point, prefix=as_user(SOMEBODY))
     assert os.fspath(point) in said

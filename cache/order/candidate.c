@@ -1,6 +1,8 @@
 #include "cache/order/candidate.h"
 #include <stdlib.h>
 
+#define SCAN_STEPS 8 /* from a file to another, that show a scan */
+
 static void add_seen(struct candidate *candidate, uint32_t index)
 {
 	candidate->count += !bit_set(candidate->set, index);
@@ -79,7 +81,36 @@ void candidate_release(struct candidate *candidate)
 	free(candidate->hidden);
 }
 
-bool candidate_is_scan(const struct candidate *candidate)
+/* The index of what the same reader asked for before the access `at`, or ORDER_NONE. */
+static uint32_t index_before(const struct candidate *candidate, unsigned at)
+{
+	const struct watch_access *seen = candidate->observations->seen, *access = &seen[at];
+
+	while (at-- > 0)
+		if (seen[at].reader == access->reader && seen[at].nth + 1 == access->nth)
+			return order_list_find(candidate->list, seen[at].file);
+	return ORDER_NONE;
+}
+
+/* Readers go from one file to the next. */
+static bool goes_in_order(const struct candidate *candidate)
+{
+	const struct observations *observations = candidate->observations;
+	unsigned steps = 0, next = 0;
+
+	for (unsigned i = 0; i < observations->count; i++) {
+		uint32_t before = index_before(candidate, i);
+
+		if (before == ORDER_NONE)
+			continue;
+		steps++;
+		next += order_list_find(candidate->list, observations->seen[i].file) == before + 1;
+	}
+	return steps >= SCAN_STEPS && next * 4 > steps * 3;
+}
+
+/* Several readers share the files of an order between them. */
+static bool leaves_nothing_out(const struct candidate *candidate)
 {
 	uint32_t n = candidate->list->count, beside = 0;
 
@@ -88,6 +119,11 @@ bool candidate_is_scan(const struct candidate *candidate)
 			beside += (i > 0 && seeds_seen_has(&candidate->seen, i - 1)) ||
 				  (i + 1 < n && seeds_seen_has(&candidate->seen, i + 1));
 	return candidate->count * 4 < n && beside * 4 > candidate->count * 3;
+}
+
+bool candidate_is_scan(const struct candidate *candidate)
+{
+	return goes_in_order(candidate) || leaves_nothing_out(candidate);
 }
 
 unsigned candidate_depth(const struct candidate *candidate, double tried)

@@ -30,7 +30,8 @@ bool candidate_init(struct candidate *candidate, const struct observations *obse
 		    const struct order_list *list);
 void candidate_release(struct candidate *candidate);
 
-/* Whether nearly all that was seen has its neighbour seen: readers go through the list in order. */
+/* Whether readers go through the list in order: each for itself, or so that nearly all that was
+ * seen has its neighbour seen. */
 bool candidate_is_scan(const struct candidate *candidate);
 
 /* The least depth at which chance would fit one of `tried` orders less often than GUESS_ODDS; 0:

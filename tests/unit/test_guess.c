@@ -230,6 +230,22 @@ static void a_scan_is_not_searched_for(void **state)
 	assert_true(world->small > 0 && world->all > 0);
 }
 
+/* Of a class of 100 files, more than half were seen. */
+static void a_scan_of_a_small_list_is_one_too(void **state)
+{
+	struct world *world = *state;
+
+	world->near = SMALL;
+	add_list(world, BASE, 100);
+	for (uint32_t i = 0; i < SEEN; i++)
+		order[i] = i;
+	see_anew(world, SEEN);
+	assert_true(guess_is_scan(&world->observations));
+	permutation_of(LARGE, order, 100);
+	see_anew(world, SEEN);
+	assert_false(guess_is_scan(&world->observations));
+}
+
 /* --- which way ------------------------------------------------------------------------------- */
 
 /* A generator that DataLoader took its base_seed from first. */
@@ -767,6 +783,7 @@ int main(void)
 		guess_test(the_longest_beginning_must_be_deep_enough),
 		guess_test(a_look_at_the_data_first_is_no_hindrance),
 		guess_test(a_scan_is_not_searched_for),
+		guess_test(a_scan_of_a_small_list_is_one_too),
 		guess_test(an_order_after_two_outputs_is_found),
 		guess_test(the_ranks_of_this_node_are_found),
 		guess_test(a_rank_that_begins_later_is_found_by_the_others),

@@ -75,6 +75,19 @@ static bool add(struct cache *cache, const struct plan_run *run, unsigned at,
 	return true;
 }
 
+/* A read goes through the file by rising offset. */
+static void sort(struct fill *fill)
+{
+	for (unsigned i = 1; i < fill->count; i++) {
+		struct pool_extent *extent = fill->extents[i];
+		unsigned at = i;
+
+		for (; at > 0 && fill->extents[at - 1]->is.offset > extent->is.offset; at--)
+			fill->extents[at] = fill->extents[at - 1];
+		fill->extents[at] = extent;
+	}
+}
+
 /* Adds the extents of a run as far as there is room. Returns its fill, or NULL. Lock held. */
 static struct fill *add_run(struct cache *cache, const struct plan_run *run)
 {
@@ -87,6 +100,7 @@ static struct fill *add_run(struct cache *cache, const struct plan_run *run)
 		added++;
 	fill->ahead = true;
 	fill->count = added;
+	sort(fill);
 	if (added)
 		return fill;
 	free(fill);
@@ -289,6 +303,7 @@ static void add_around(struct cache *cache, struct plan_run *run, struct pool_ex
 	memmove(wide->extents, &wide->extents[begin], wide->count * sizeof(wide->extents[0]));
 	memmove(run->extents, &run->extents[begin], wide->count * sizeof(run->extents[0]));
 	plan_commit(cache->plan, run, wide->count);
+	sort(wide);
 }
 
 struct fill *ahead_widen(struct cache *cache, struct fill *fill)

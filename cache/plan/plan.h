@@ -70,7 +70,7 @@ enum plan_forecast { PLAN_ORDER, PLAN_SCAN, PLAN_SWEEP };
 
 #define PLAN_NONE UINT64_MAX
 
-/* Extents that one read of the device brings, by rising offset. */
+/* Extents that one read of the device brings, by rising number. They do not overlap. */
 struct plan_run {
 	enum plan_forecast forecast; /* the one that the run is read for */
 	unsigned follower;	     /* the planner's: one of its scans, or of its known orders */

@@ -1,7 +1,12 @@
-/* Putting a run together: extents by rising offset, as long as one read should bring them. */
+/* Putting a run together: extents by rising number, as long as one read should bring them.
+ *
+ * Their offsets rise, too, but for files of up to 2 KB: LMDB keeps those in its leaf pages, and
+ * fills a page from its end. So an extent may also lie right before the last one, and behind what
+ * came before that fell so: no two of a run overlap. */
 #ifndef CACHE_PLAN_PLAN_RUN_H
 #define CACHE_PLAN_PLAN_RUN_H
 
+#include "base/math.h"
 #include "cache/page.h"
 #include "cache/plan/plan_order.h"
 
@@ -12,7 +17,8 @@ struct plan_run_builder {
 	const struct plan_view *view;
 	const struct prefetch_budget *budget;
 	uint64_t room;	     /* bytes of memory that are left */
-	uint64_t begin, end; /* offsets of the first extent, and past the last one */
+	uint64_t begin, end; /* offsets: the lowest, and past the highest */
+	uint64_t floor, low; /* between these, extents may still fall */
 	struct plan_run *run;
 };
 
@@ -54,7 +60,17 @@ static inline struct plan_run_builder plan_run_begin(const struct plan_view *vie
 	run->wanted = PLAN_NONE;
 	run->count = 0;
 	run->bytes = 0;
-	return (struct plan_run_builder){.view = view, .budget = budget, .room = room, .run = run};
+	return (struct plan_run_builder){
+		.view = view, .budget = budget, .room = room, .begin = UINT64_MAX, .run = run};
+}
+
+static inline bool plan_run_joins(const struct plan_run_builder *builder, const struct extent *e)
+{
+	uint64_t end = e->offset + e->size, gap = builder->budget->gap;
+
+	if (e->offset >= builder->end)
+		return e->offset - builder->end <= gap;
+	return e->offset >= builder->floor && end <= builder->low && builder->low - end <= gap;
 }
 
 /* False if the extent does not belong to this read any more. */
@@ -62,21 +78,22 @@ static inline bool plan_run_add(struct plan_run_builder *builder, uint64_t exten
 {
 	const struct prefetch_budget *budget = builder->budget;
 	const struct extent e = plan_extent(builder->view, extent);
-	uint64_t offset = e.offset, memory = plan_memory_of(builder->view, &e);
+	uint64_t begin = min(builder->begin, e.offset), end = max(builder->end, e.offset + e.size);
+	uint64_t memory = plan_memory_of(builder->view, &e);
 	struct plan_run *run = builder->run;
-	uint32_t size = e.size;
 
 	if (run->count == PLAN_RUN_EXTENTS || memory > builder->room)
 		return false;
-	if (run->count && (offset < builder->end || offset - builder->end > budget->gap ||
-			   offset + size - builder->begin + PLAN_PAGES > budget->run))
+	if (run->count && (!plan_run_joins(builder, &e) || end - begin + PLAN_PAGES > budget->run))
 		return false;
-	if (run->count == 0)
-		builder->begin = offset;
-	run->extents[run->count++] = extent;
-	run->bytes += size;
+	if (e.offset >= builder->end)
+		builder->floor = builder->end;
+	builder->low = e.offset;
+	builder->begin = begin;
+	builder->end = end;
 	builder->room -= memory;
-	builder->end = offset + size;
+	run->extents[run->count++] = extent;
+	run->bytes += e.size;
 	return true;
 }
 

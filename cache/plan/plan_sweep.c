@@ -320,7 +320,7 @@ static struct cut cut_around(const struct plan_view *view, const struct prefetch
 	for (; at < end; at++) {
 		const struct extent e = plan_extent(view, at);
 
-		if (at > first && e.offset + e.size - begin + PLAN_PAGES <= budget->run)
+		if (at > first && sub_sat(e.offset + e.size, begin) + PLAN_PAGES <= budget->run)
 			continue;
 		if (at > extent)
 			break;

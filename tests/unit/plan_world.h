@@ -88,6 +88,16 @@ static inline struct world *world_of(uint64_t extents, uint32_t smallest, uint32
 	return &w;
 }
 
+/* Files as LMDB keeps them in leaf pages, each of which it fills from its end. */
+static inline struct world *leaf_pages(uint64_t extents)
+{
+	struct world *w = world_of(extents, 600, 600);
+
+	for (uint64_t e = 0; e < extents; e++)
+		w->offsets[e] = e / 6 * 4096 + 4096 - (e % 6 + 1) * 610;
+	return w;
+}
+
 /* Photographs: 110 KB on average. */
 static inline struct world *photos(uint64_t extents)
 {
@@ -122,21 +132,46 @@ static inline void world_ask(struct world *w, uint64_t extent)
 	w->pooled[extent] = true;
 }
 
-static inline void assert_forward_and_near(const struct world *w, uint64_t before, uint64_t extent)
+static inline uint64_t end_of(const struct world *w, uint64_t extent)
 {
-	uint64_t end = w->offsets[before] + w->sizes[before];
+	return w->offsets[extent] + w->sizes[extent];
+}
 
-	assert_true(extent > before);
-	assert_true(w->offsets[extent] >= end);
-	assert_true(w->offsets[extent] - end <= w->budget.gap);
+/* The offsets of a run's first `count` extents. */
+static inline void span_of_first(const struct world *w, const struct plan_run *run, unsigned count,
+				 uint64_t *begin, uint64_t *end)
+{
+	*begin = UINT64_MAX;
+	*end = 0;
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t extent = run->extents[i];
+
+		*begin = w->offsets[extent] < *begin ? w->offsets[extent] : *begin;
+		*end = end_of(w, extent) > *end ? end_of(w, extent) : *end;
+	}
+}
+
+/* An extent of the run lies apart from those before it, and near. */
+static inline void assert_apart_and_near(const struct world *w, const struct plan_run *run,
+					 unsigned at)
+{
+	uint64_t extent = run->extents[at], begin, end;
+
+	assert_true(extent > run->extents[at - 1]);
+	for (unsigned i = 0; i < at; i++)
+		assert_true(w->offsets[extent] >= end_of(w, run->extents[i]) ||
+			    end_of(w, extent) <= w->offsets[run->extents[i]]);
+	span_of_first(w, run, at, &begin, &end);
+	assert_true(w->offsets[extent] <= end + w->budget.gap);
+	assert_true(end_of(w, extent) + w->budget.gap >= begin);
 }
 
 /* Bytes of the read that brings the run: whole pages, and the gaps too. */
 static inline uint64_t span_of(const struct world *w, const struct plan_run *run)
 {
-	uint64_t last = run->extents[run->count - 1];
-	uint64_t begin = w->offsets[run->extents[0]], end = w->offsets[last] + w->sizes[last];
+	uint64_t begin, end;
 
+	span_of_first(w, run, run->count, &begin, &end);
 	return (end + 4095) / 4096 * 4096 - begin / 4096 * 4096;
 }
 
@@ -152,7 +187,7 @@ static inline void world_run(struct world *w, const struct plan_run *run, uint64
 		assert_true(extent < w->view.extents);
 		assert_false(w->pooled[extent]);
 		if (i)
-			assert_forward_and_near(w, run->extents[i - 1], extent);
+			assert_apart_and_near(w, run, i);
 		w->pooled[extent] = true;
 		w->planned[extent]++;
 		bytes += w->sizes[extent];

@@ -405,6 +405,21 @@ static void an_ssd_reads_no_more_than_the_pace(void **state)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
 
+static void a_hard_disk_reads_files_of_leaf_pages_in_long_runs(void **state)
+{
+	struct sim *s = sim_of(leaf_pages(20000));
+	const uint32_t *order = shuffled(20000);
+	struct plan_run run;
+
+	(void)state;
+	make_seek_bound(s);
+	follow(s, order, 20000);
+	while (next_run(s, &run))
+		;
+	assert_int_equal(planned_in(s->world, 0, 20000), 20000);
+	assert_true(s->world->runs < 20000 / PLAN_RUN_EXTENTS * 2);
+}
+
 /* What they pass is no more ahead of them than what they read. */
 static void readers_may_leave_out_a_tenth(void **state)
 {
@@ -1195,6 +1210,7 @@ int main(void)
 		cmocka_unit_test(each_file_is_there_before_it_is_asked_for),
 		cmocka_unit_test(an_ssd_is_read_in_the_order_of_need),
 		cmocka_unit_test(an_ssd_reads_no_more_than_the_pace),
+		cmocka_unit_test(a_hard_disk_reads_files_of_leaf_pages_in_long_runs),
 		cmocka_unit_test(readers_may_leave_out_a_tenth),
 		cmocka_unit_test(an_object_store_has_hundreds_of_ranges_under_way),
 		cmocka_unit_test(a_hard_disk_takes_as_many_sweeps_as_memory_asks_for),

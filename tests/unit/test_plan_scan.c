@@ -291,6 +291,18 @@ static void a_run_fits_into_the_room_there_is(void **state)
 	assert_int_equal(planned_in(w, 450, 1000), 550);
 }
 
+static void files_of_leaf_pages_are_read_in_long_runs(void **state)
+{
+	struct world *w = watched(leaf_pages(20000));
+
+	(void)state;
+	scan(w, 0, 20000);
+	assert_nothing_planned_twice(w);
+	assert_int_equal(wasted(w), 0);
+	assert_true(w->hits >= 19990);
+	assert_true(w->runs < 20000 / PLAN_RUN_EXTENTS * 2);
+}
+
 static void tiny_files_are_bounded_by_number(void **state)
 {
 	struct world *w = watched(world_of(20000, 100, 100));
@@ -498,6 +510,7 @@ int main(void)
 		cmocka_unit_test(what_is_there_ends_a_run_where_gaps_cost_much),
 		cmocka_unit_test(a_run_is_no_longer_than_is_wanted_now),
 		cmocka_unit_test(a_run_fits_into_the_room_there_is),
+		cmocka_unit_test(files_of_leaf_pages_are_read_in_long_runs),
 		cmocka_unit_test(tiny_files_are_bounded_by_number),
 		cmocka_unit_test(what_the_kernel_has_is_not_planned),
 		cmocka_unit_test(a_scan_of_what_the_kernel_let_go_is_read_ahead_of_again),

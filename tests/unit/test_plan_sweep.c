@@ -1059,6 +1059,18 @@ static void an_unfinished_preload_goes_on_in_the_next_epochs(void **state)
 }
 
 /* What readers are done with must not make room for what nobody asks for, epoch by epoch. */
+static void files_of_leaf_pages_are_preloaded_in_long_runs(void **state)
+{
+	struct sim *sim = sim_of(leaf_pages(20000));
+
+	(void)state;
+	plan_sweep_preload(&sim->sweep);
+	while (read_run(sim))
+		;
+	assert_int_equal(planned_in(sim->world, 0, 20000), 20000);
+	assert_true(sim->world->runs < 20000 / PLAN_RUN_EXTENTS * 2);
+}
+
 static void a_preload_that_filled_the_memory_ends_with_the_epoch(void **state)
 {
 	struct sim *sim = preload_beside_readers();
@@ -1153,6 +1165,7 @@ int main(void)
 		cmocka_unit_test(validation_in_between_belongs_to_the_epoch),
 		cmocka_unit_test(what_was_preloaded_is_not_preloaded_for_the_next_epoch),
 		cmocka_unit_test(an_unfinished_preload_goes_on_in_the_next_epochs),
+		cmocka_unit_test(files_of_leaf_pages_are_preloaded_in_long_runs),
 		cmocka_unit_test(a_preload_that_filled_the_memory_ends_with_the_epoch),
 		cmocka_unit_test(an_epoch_over_all_is_the_end_of_a_preload),
 	};

@@ -306,6 +306,18 @@ static inline void lay_even(struct world *w, uint64_t extents, uint64_t size)
 	write_file(w);
 }
 
+/* As LMDB keeps small files in leaf pages, each of which it fills from its end. */
+static inline void lay_leaf_pages(struct world *w, uint64_t pages)
+{
+	enum { PAGE = 16384, EACH = 26, SIZE = 600, GAP = 10 };
+
+	for (uint64_t i = 0; i < pages * EACH; i++)
+		lay(w, i % EACH ? GAP : PAGE - EACH * SIZE - (EACH - 1) * GAP, SIZE);
+	for (uint64_t i = 0; i < w->extents; i++)
+		w->offsets[i] = (i / EACH + 1) * PAGE - (i % EACH + 1) * SIZE - i % EACH * GAP;
+	write_file(w);
+}
+
 /* Files of up to five extents, all but the last of each of full length. */
 static inline void lay_large_files(struct world *w, uint64_t bytes)
 {

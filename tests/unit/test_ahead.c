@@ -85,6 +85,17 @@ static void many_tiny_extents_are_few_reads(void **state)
 	assert_true(stats_of(w).device_reads < w->extents / 50);
 }
 
+static void files_of_leaf_pages_are_few_reads(void **state)
+{
+	struct world *w = *state;
+
+	lay_leaf_pages(w, 150);
+	start(w, READAHEAD, THREADS);
+	scan_behind(w);
+	assert_nothing_in_vain(w);
+	assert_true(stats_of(w).device_reads < w->extents / 50);
+}
+
 /* Many scans at once want more ahead than there is room for: each byte is either used, lost or
  * still there, and every reader gets on. */
 static void scans_that_outgrow_the_pool_get_on(void **state)
@@ -462,13 +473,11 @@ static void read_nothing_ahead(struct world *w)
 	w->cache->ahead_running = COST_DEPTH_MAX;
 }
 
-static void on_a_seek_bound_device_a_record_brings_what_lies_around_it(void **state)
+static void read_records_and_what_lies_around(struct world *w)
 {
-	struct world *w = *state;
 	uint64_t order[MOST], wanted, around = 0;
 	struct cache_params params;
 
-	lay_photos(w, 2000);
 	params = buffered(w, 2 * slot_bytes(w, 0, w->extents), false);
 	start_with(w, &params);
 	read_nothing_ahead(w);
@@ -486,6 +495,18 @@ static void on_a_seek_bound_device_a_record_brings_what_lies_around_it(void **st
 	assert_int_equal(around, 5);
 	cache_stop(w->cache);
 	assert_false(w->wrong);
+}
+
+static void on_a_seek_bound_device_a_record_brings_what_lies_around_it(void **state)
+{
+	lay_photos(*state, 2000);
+	read_records_and_what_lies_around(*state);
+}
+
+static void a_record_in_a_leaf_page_does_so_too(void **state)
+{
+	lay_leaf_pages(*state, 150);
+	read_records_and_what_lies_around(*state);
 }
 
 static void a_shuffled_epoch_reads_each_byte_about_once(void **state)
@@ -727,6 +748,7 @@ int main(void)
 		world_test(a_scan_uses_all_that_was_read_ahead),
 		world_test(small_gaps_are_read_over),
 		world_test(many_tiny_extents_are_few_reads),
+		world_test(files_of_leaf_pages_are_few_reads),
 		world_test(scans_that_outgrow_the_pool_get_on),
 		world_test(scanners_side_by_side_get_their_bytes),
 		world_test(a_miss_does_not_wait_for_what_is_read_ahead),
@@ -738,6 +760,7 @@ int main(void)
 		world_test(a_shuffled_reader_finds_all_there),
 		world_test(a_pack_in_the_page_cache_is_not_read_ahead),
 		world_test(on_a_seek_bound_device_a_record_brings_what_lies_around_it),
+		world_test(a_record_in_a_leaf_page_does_so_too),
 		world_test(a_shuffled_epoch_reads_each_byte_about_once),
 		world_test(a_pool_smaller_than_the_data_reads_each_byte_about_once),
 		world_test(tiny_files_read_ahead_are_not_lost_for_others),

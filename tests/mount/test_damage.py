@@ -55,7 +55,7 @@ FALLEN_BACK = "page 2: says it is page 0"
 OF_THE_LMDB = {
     ("meta.number", 1): FALLEN_BACK,
     ("meta.flags", 0xffff): FALLEN_BACK,
-    ("meta.magic", 7): "not an LMDB file",
+    ("meta.magic", 7): "not an LMDB file, nor of another format that is known",
     ("meta.version", 2): "LMDB data format 2, only 1 is supported",
     ("meta.page-size", 0): "page 0: page size 0",
     ("meta.page-size", 4097): "page 0: page size 4097",

@@ -242,9 +242,10 @@ def test_an_unknown_schema_is_refused_with_those_that_there_are(container, point
     assert done.returncode == 1 and "nonsense" in done.err and "folder2lmdb" in done.err
 
 
-def test_what_no_format_knows_is_said_as_before(place, point):
+def test_what_no_format_knows_is_said_to_be_of_none(place, point):
     (place / "x").write_bytes(bytes(20000))
-    assert "not an LMDB file" in run(FOLDFS, place / "x", point, status=None).err
+    assert "x: not an LMDB file, nor of another format that is known; 'foldpack create' makes " \
+        "packs" in run(FOLDFS, place / "x", point, status=1).err
 
 
 @pytest.mark.parametrize("cache", [False, True])

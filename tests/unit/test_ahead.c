@@ -773,6 +773,7 @@ int main(void)
 		world_test(preload_stops_where_memory_ends),
 		world_test(preload_of_tiny_files_evicts_none),
 		far_test(a_scan_uses_all_that_was_read_ahead),
+		far_test(files_of_leaf_pages_are_few_reads),
 		far_test(small_gaps_are_read_over),
 		far_test(scanners_side_by_side_get_their_bytes),
 		far_test(a_shuffled_epoch_reads_each_byte_about_once),

@@ -54,12 +54,19 @@ static int read_token(const char *path, struct buf *ret, struct err *err)
 
 /* --- web identity --------------------------------------------------------------------------- */
 
-static int add_sts_url(const struct credentials_ask *ask, struct buf *ret)
+static const char *sts_endpoint(void)
 {
 	const char *url = environment_get("AWS_ENDPOINT_URL_STS");
 
-	if (!url)
-		url = environment_get("AWS_ENDPOINT_URL");
+	if (environment_is_true("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"))
+		return NULL;
+	return url ? url : environment_get("AWS_ENDPOINT_URL");
+}
+
+static int add_sts_url(const struct credentials_ask *ask, struct buf *ret)
+{
+	const char *url = sts_endpoint();
+
 	if (url)
 		return buf_adds(ret, url);
 	return ask->region ? buf_addf(ret, "https://sts.%s.amazonaws.com%s/", ask->region,

@@ -264,6 +264,9 @@ static void a_web_identity_is_changed_into_keys_of_a_role(void **state)
 	(void)state;
 	set_web_identity();
 	found(NULL, global, "AK", "SK", "T/+=", "web identity");
+	setenv("AWS_ENDPOINT_URL_STS", "http://sts", 1);
+	setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true", 1);
+	found(NULL, global, "AK", "SK", "T/+=", "web identity");
 	assert_int_equal(find(NULL, "eu-west-1", local, &keys, &err), 0);
 	assert_true(keys.expires == 1893553445);
 	credentials_release(&keys);

@@ -284,12 +284,26 @@ struct fill *ahead_find(struct cache *cache)
 	return fill;
 }
 
-/* Adds what lies around an extent, from there on as far as there is room. */
+static void sort_run(struct cache *cache, struct plan_run *run)
+{
+	for (unsigned i = 1; i < run->count; i++) {
+		uint64_t number = run->extents[i], offset = cache_extent(cache, number).offset;
+		unsigned at = i;
+
+		for (; at > 0 && cache_extent(cache, run->extents[at - 1]).offset > offset; at--)
+			run->extents[at] = run->extents[at - 1];
+		run->extents[at] = number;
+	}
+}
+
+/* Adds what lies around an extent, from there on as far as there is room: by offset, as what is
+ * left out in between may be longer than a gap. */
 static void add_around(struct cache *cache, struct plan_run *run, struct pool_extent *wanted,
 		       struct fill *wide)
 {
 	unsigned at = 0, begin, end;
 
+	sort_run(cache, run);
 	while (run->extents[at] != wanted->is.number)
 		at++;
 	wide->extents[at] = wanted;
@@ -303,7 +317,6 @@ static void add_around(struct cache *cache, struct plan_run *run, struct pool_ex
 	memmove(wide->extents, &wide->extents[begin], wide->count * sizeof(wide->extents[0]));
 	memmove(run->extents, &run->extents[begin], wide->count * sizeof(run->extents[0]));
 	plan_commit(cache->plan, run, wide->count);
-	sort(wide);
 }
 
 struct fill *ahead_widen(struct cache *cache, struct fill *fill)

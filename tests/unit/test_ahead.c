@@ -509,6 +509,61 @@ static void a_record_in_a_leaf_page_does_so_too(void **state)
 	read_records_and_what_lies_around(*state);
 }
 
+/* The order's window, and the pool with extents that stay. */
+static void fill_window_and_pool(struct world *w, uint64_t first, uint64_t end)
+{
+	struct prefetch_budget budget = {.run = 4 * MIB,
+					 .gap = COST_GAP_MAX,
+					 .order = 8 * MIB,
+					 .pace = 8 * MIB,
+					 .no_sweep = true};
+	struct plan_run run;
+
+	SCOPE_LOCK(&w->cache->lock);
+	assert_true(plan_next(w->cache->plan, &budget, &run));
+	plan_commit(w->cache->plan, &run, 0);
+	for (uint64_t e = first; e < end; e++) {
+		struct extent x = cache_extent(w->cache, e);
+		struct pool_extent *held;
+
+		assert_int_equal(pool_add(w->cache->pool, &x, POOL_USED, &held), 0);
+	}
+	w->cache->cost.run = 4 * MIB;
+}
+
+/* A large file lies above a small one that comes after it, in a leaf page. Where it finds no room,
+ * what lies beyond it is left out, too: they are farther apart than a gap may be. */
+static void what_lies_around_is_left_out_from_the_end(void **state)
+{
+	enum { LARGE = 21, SMALL, BEYOND, OTHERS, COUNT = OTHERS + 16 };
+	struct world *w = *state;
+	struct cache_params params;
+	uint32_t order[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, SMALL, LARGE, BEYOND};
+
+	for (unsigned i = 0; i < LARGE; i++)
+		lay(w, 0, 8192);
+	w->bytes += CACHE_PAGE - w->bytes % CACHE_PAGE;
+	lay(w, 1280 * KIB, MIB);
+	lay(w, 0, 600);
+	w->offsets[SMALL] = w->offsets[LARGE] - MIB;
+	lay(w, 900 * KIB, 600);
+	w->bytes += CACHE_PAGE - w->bytes % CACHE_PAGE;
+	for (unsigned i = OTHERS; i < COUNT; i++)
+		lay(w, 0, MIB);
+	write_file(w);
+	params = buffered(w, 16 * MIB + 512 * KIB, false);
+	start_with(w, &params);
+	read_nothing_ahead(w);
+	assert_int_equal(cache_order(w->cache, order, sizeof(order) / sizeof(*order)), 0);
+	for (uint64_t i = 0; i < 10; i++)
+		read_all_of(w, i);
+	fill_window_and_pool(w, OTHERS, COUNT);
+	make_seek_bound(w);
+	read_all_of(w, SMALL);
+	assert_true(is_there(w, SMALL));
+	assert_true(is_there(w, LARGE) || !is_there(w, BEYOND));
+}
+
 static void a_shuffled_epoch_reads_each_byte_about_once(void **state)
 {
 	struct world *w = *state;
@@ -760,6 +815,7 @@ int main(void)
 		world_test(a_shuffled_reader_finds_all_there),
 		world_test(a_pack_in_the_page_cache_is_not_read_ahead),
 		world_test(on_a_seek_bound_device_a_record_brings_what_lies_around_it),
+		world_test(what_lies_around_is_left_out_from_the_end),
 		world_test(a_record_in_a_leaf_page_does_so_too),
 		world_test(a_shuffled_epoch_reads_each_byte_about_once),
 		world_test(a_pool_smaller_than_the_data_reads_each_byte_about_once),

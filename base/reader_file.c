@@ -66,11 +66,17 @@ static int prepare_gaps(void)
 	return gaps.memory ? 0 : -ENOMEM;
 }
 
-static void fill_gaps(struct iovec *iov, int count)
+/* Returns 0, or -EINVAL: a gap is longer than the memory for it. */
+static int fill_gaps(struct iovec *iov, int count)
 {
-	for (int i = 0; i < count; i++)
-		if (!iov[i].iov_base)
-			iov[i].iov_base = gaps.memory;
+	for (int i = 0; i < count; i++) {
+		if (iov[i].iov_base)
+			continue;
+		if (iov[i].iov_len > READER_GAP_MAX)
+			return -EINVAL;
+		iov[i].iov_base = gaps.memory;
+	}
+	return 0;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -359,7 +365,9 @@ static int file_read(struct reader *reader, struct iovec *iov, int count, uint64
 	int fd, r;
 
 	look_for_others(file);
-	fill_gaps(iov, count);
+	r = fill_gaps(iov, count);
+	if (r < 0)
+		return r;
 	do {
 		fd = is_direct(file) ? file->direct_fd : file->fd;
 		r = read_all(file, &fd, &left, needed, 0);
@@ -394,7 +402,9 @@ static int file_read_now(struct reader *reader, struct iovec *iov, int count, ui
 	struct remaining left = {.iov = iov, .count = count, .begin = offset, .offset = offset};
 	int fd = file->fd, r;
 
-	fill_gaps(iov, count);
+	r = fill_gaps(iov, count);
+	if (r < 0)
+		return r;
 	if (file->memory)
 		return read_all(file, &fd, &left, needed, 0) < 0 ? -EAGAIN : 0;
 	if (file->remote || atomic_load_explicit(&file->no_nowait, memory_order_relaxed) ||

@@ -260,6 +260,19 @@ static void scattered_pieces_are_filled_in_order(void **state)
 	assert_int_equal(f->reader->errors, 0);
 }
 
+static void a_gap_that_is_too_long_for_its_memory_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct iovec iov[] = {{f->memory, PAGE}, {NULL, 2 * PAGE}, {f->memory + PAGE, PAGE}};
+	struct iovec bad = {NULL, READER_GAP_MAX + PAGE};
+
+	assert_int_equal(reader_read(f->reader, iov, 3, PAGE, 4 * PAGE), 0);
+	assert_memory_equal(f->memory, f->content + PAGE, PAGE);
+	assert_memory_equal(f->memory + PAGE, f->content + 4 * PAGE, PAGE);
+	assert_int_equal(reader_read(f->reader, &bad, 1, 0, PAGE), -EINVAL);
+	assert_true(reader_read_now(f->reader, &bad, 1, 0, PAGE) < 0);
+}
+
 static void reading_nothing_is_fine(void **state)
 {
 	struct fixture *f = *state;
@@ -1012,7 +1025,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		direct_test(scattered_pieces_are_filled_in_order),
 		buffered_test(scattered_pieces_are_filled_in_order),
+		direct_test(a_gap_that_is_too_long_for_its_memory_is_refused),
 		direct_test(reading_nothing_is_fine),
+		buffered_test(a_gap_that_is_too_long_for_its_memory_is_refused),
 		buffered_test(reading_nothing_is_fine),
 		direct_test(the_last_byte_is_there_and_the_next_is_not),
 		buffered_test(the_last_byte_is_there_and_the_next_is_not),

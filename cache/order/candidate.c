@@ -86,7 +86,7 @@ static uint32_t index_before(const struct candidate *candidate, unsigned at)
 {
 	const struct watch_access *seen = candidate->observations->seen, *access = &seen[at];
 
-	while (at-- > 0)
+	while (access->nth > 0 && at-- > 0)
 		if (seen[at].reader == access->reader && seen[at].nth + 1 == access->nth)
 			return order_list_find(candidate->list, seen[at].file);
 	return ORDER_NONE;

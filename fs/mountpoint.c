@@ -25,7 +25,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FUSERMOUNT   "fusermount3" /* unmounts for users */
+/* The words of the program that unmounts for users; `lazy`: even what is in use. */
+#define FUSERMOUNT(path, lazy)                                               \
+	{                                                                    \
+		"fusermount3", "-u", (lazy) ? "-qz" : "-q", "--", path, NULL \
+	}
+
 #define LOCK_WAIT_MS 10000 /* wait this long for another foldfs, then go on without the lock */
 #define LOCK_LOOK_MS 10
 #define LOCK_REFUSED 100 /* tries, if no process of this user listens on the name */
@@ -64,7 +69,7 @@ const char *mountpoint_fstype(dev_t device, char buf[static 64])
  * which a user needs for it. */
 static int unmount(const char *path, bool lazy)
 {
-	const char *const argv[] = {FUSERMOUNT, "-u", lazy ? "-qz" : "-q", "--", path, NULL};
+	const char *const argv[] = FUSERMOUNT(path, lazy);
 	pid_t pid;
 	int how = -1, r;
 
@@ -72,7 +77,7 @@ static int unmount(const char *path, bool lazy)
 		return 0;
 	if (errno != EPERM)
 		return -errno;
-	r = posix_spawnp(&pid, FUSERMOUNT, NULL, NULL, (char *const *)argv, environ);
+	r = posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ);
 	if (r)
 		return -r;
 	waitpid(pid, &how, 0);
@@ -379,10 +384,11 @@ static int act_on(const struct mountpoint *mountpoint, enum task task)
 static int help(void *context, char task)
 {
 	const struct mountpoint *mountpoint = context;
+	const char *const argv[] = FUSERMOUNT(mountpoint->path, true);
 	int r = act_on(mountpoint, (enum task)task);
 
 	if (task == TASK_UNMOUNT && r == -EAGAIN)
-		execlp(FUSERMOUNT, FUSERMOUNT, "-u", "-qz", "--", mountpoint->path, NULL);
+		execvp(argv[0], (char *const *)argv);
 	return r;
 }
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define FOREIGN_PATH_MOST 4095 /* bytes of a path, or of a link's target: PATH_MAX less its NUL */
+
 struct foreign_text {
 	const char *data; /* NULL: none */
 	size_t len;

@@ -136,7 +136,7 @@ static int add_packed(struct foreign_tree *tree, const struct foreign_file *file
 static int add_target(struct foreign_tree *tree, const struct foreign_file *file,
 		      struct tree_row *row, struct err *err)
 {
-	if (file->target.len > TREE_PATH_MOST)
+	if (file->target.len > FOREIGN_PATH_MOST)
 		return err_set(err, -EBADMSG,
 			       "record %" PRIu64 ": its target is longer than 4095 bytes",
 			       file->record);

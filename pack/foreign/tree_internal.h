@@ -8,8 +8,6 @@
 #include "pack/foreign/tree.h"
 #include "pack/index.h"
 
-#define TREE_PATH_MOST 4095 /* bytes of a path, or of a link's target: PATH_MAX without its NUL */
-
 /* Where the bytes of a file lie. */
 enum tree_volume { TREE_SOURCE, TREE_MADE, TREE_TEXT, TREE_VOLUMES };
 

@@ -142,8 +142,12 @@ static int look_for_suffix(struct foreign_tree *tree, const struct foreign_file 
 	size_t len;
 	int r;
 
-	if (file->bytes || (tree->sniffed >= LOOKED_AT && tree->suffix)) {
-		*ret = file->bytes ? suffix_of(file->bytes, file->size) : tree->suffix;
+	if (file->bytes) {
+		*ret = suffix_of(file->bytes, file->size);
+		return 0;
+	}
+	if (tree->sniffed >= LOOKED_AT && tree->suffix) {
+		*ret = tree->suffix;
 		return 0;
 	}
 	r = foreign_peek(tree->source, file->offset, min(HEAD_BYTES, file->size), &head, &len);
@@ -224,7 +228,7 @@ static int add_name(struct foreign_tree *tree, const struct foreign_file *file,
 static int check_length(const struct foreign_tree *tree, const struct foreign_file *file,
 			size_t begin, struct err *err)
 {
-	if (tree->paths.len - begin > TREE_PATH_MOST)
+	if (tree->paths.len - begin > FOREIGN_PATH_MOST)
 		return fault(file, -EBADMSG, "its path is longer than 4095 bytes", err);
 	if (tree->paths.len / SHARE_MOST > tree->source->size)
 		return fault(file, -EBADMSG, "paths of over 64 times as many bytes as the file has",

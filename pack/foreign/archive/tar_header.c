@@ -3,8 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SECOND	  INT64_C(1000000000)
-#define TEXT_MOST 4095 /* bytes of a path or a target: no tree has longer ones */
+#define SECOND INT64_C(1000000000)
 
 enum { NAME = 0, MODE = 100, SIZE = 124, MTIME = 136, SUM = 148, TYPE = 156, TARGET = 157 };
 enum { MAGIC = 257, PREFIX = 345 };
@@ -148,7 +147,7 @@ static bool read_time(struct foreign_text text, int64_t *ret)
 /* A global one is that of all members: with a longer one, a small tar would take minutes. */
 static int take_pax_text(struct buf *to, struct foreign_text value, struct err *err)
 {
-	if (value.len > TEXT_MOST)
+	if (value.len > FOREIGN_PATH_MOST)
 		return err_set(err, -EBADMSG, "its pax header has a path of over 4095 bytes");
 	to->len = 0;
 	return buf_add(to, value.data, value.len);

@@ -315,12 +315,12 @@ static int open_any(struct reader *reader, const char *path, bool decompressed,
 	if (!is_no_pack(no_pack))
 		return no_pack;
 	r = open_foreign(&readers, path, decompressed, settings, ret, &why);
-	if (r == -ENOMSG && !why.text[0] && no_pack == -EINVAL)
-		return err_set(err, no_pack,
-			       "not an LMDB file, nor of another format that is known");
 	/* If no format recognises an LMDB, the message is that of a pack. */
 	if (r == -ENOMSG && !why.text[0])
-		return no_pack;
+		return no_pack == -EINVAL
+			       ? err_set(err, no_pack,
+					 "not an LMDB file, nor of another format that is known")
+			       : no_pack;
 	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
 }
 

@@ -356,6 +356,16 @@ static void abort_session(struct program *program)
 		mountpoint_abort(&program->mountpoint);
 }
 
+/* False: processes that COMMAND left behind use the mount for longer than they may. */
+static bool wait_for_leftovers(struct program *program)
+{
+	if (session_join(program->session, LEFTOVERS))
+		return true;
+	log_notice("%s: still in use by processes that COMMAND left behind",
+		   program->mountpoint.path);
+	return false;
+}
+
 /* Unmounts. Open files keep the session alive until a second signal comes. Processes that outlive
  * the command keep it alive for LEFTOVERS seconds. */
 static void leave_mount(struct program *program)
@@ -367,12 +377,8 @@ static void leave_mount(struct program *program)
 		wait_for_others(program);
 	removed = remove_mount(program);
 	if (program->settings.command) {
-		if (removed && session_join(program->session, LEFTOVERS))
-			return;
-		if (removed)
-			log_notice("%s: still in use by processes that COMMAND left behind",
-				   program->mountpoint.path);
-		abort_session(program);
+		if (!removed || !wait_for_leftovers(program))
+			abort_session(program);
 		return;
 	}
 	while (!session_join(program->session, 0)) {

@@ -272,14 +272,20 @@ with foldfs.mounted(sys.argv[1]) as path:
     assert done.out.splitlines()[-1] == "True True"
 
 
-def test_a_killed_foldfs_leaves_no_dead_mount(small, begin):
+def begin_and_kill(begin, pack):
+    """A program in its block, whose foldfs is dead; and the path of the mount."""
     process = begin("-c", """import foldfs, sys
 with foldfs.mounted(sys.argv[1]) as path:
     print(path, flush=True)
     sys.stdin.readline()
-""", small[1], stdin=subprocess.PIPE)
+""", pack, stdin=subprocess.PIPE)
     path = line_of(process)
     os.kill(foldfs_of(process.pid), signal.SIGKILL)
+    return process, path
+
+
+def test_a_killed_foldfs_leaves_no_dead_mount(small, begin):
+    process, path = begin_and_kill(begin, small[1])
     process.stdin.close()
     assert process.wait(PATIENCE) == 0
     assert not foldfs.is_mounted(path)
@@ -293,13 +299,7 @@ def test_nor_where_root_has_no_fusermount3(small, begin, environment, place):
     for name in ("foldfs", "umount"):
         os.symlink(BUILD / name if name == "foldfs" else shutil.which(name), place / "bin" / name)
     environment["PATH"] = str(place / "bin")
-    process = begin("-c", """import foldfs, sys
-with foldfs.mounted(sys.argv[1]) as path:
-    print(path, flush=True)
-    sys.stdin.readline()
-""", small[1], stdin=subprocess.PIPE)
-    path = line_of(process)
-    os.kill(foldfs_of(process.pid), signal.SIGKILL)
+    process, path = begin_and_kill(begin, small[1])
     assert process.communicate(b"\n", timeout=PATIENCE)[1] == b""
     assert not foldfs.is_mounted(path)
 

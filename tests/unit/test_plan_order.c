@@ -385,15 +385,23 @@ static void an_ssd_is_read_in_the_order_of_need(void **state)
 	assert_true(far <= 8 * MIB / (100 * KIB) + SLICE);
 }
 
-static void an_ssd_reads_no_more_than_the_pace(void **state)
+/* An SSD that is to be 40 MiB ahead of the readers. */
+static struct sim *sim_at_pace(const uint32_t *order)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	make_throughput_bound(s);
 	follow(s, order, PHOTOS);
 	s->world->budget.pace = 40 * MIB;
+	return s;
+}
+
+static void an_ssd_reads_no_more_than_the_pace(void **state)
+{
+	const uint32_t *order = shuffled(PHOTOS);
+	struct sim *s = sim_at_pace(order);
+
+	(void)state;
 	for (uint32_t i = 0; i < 2000; i++) {
 		read_all(s);
 		assert_in_range(s->held, 40 * MIB - LARGEST, 44 * MIB);
@@ -423,13 +431,10 @@ static void a_hard_disk_reads_files_of_leaf_pages_in_long_runs(void **state)
 /* What they pass is no more ahead of them than what they read. */
 static void readers_may_leave_out_a_tenth(void **state)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
+	struct sim *s = sim_at_pace(order);
 
 	(void)state;
-	make_throughput_bound(s);
-	follow(s, order, PHOTOS);
-	s->world->budget.pace = 40 * MIB;
 	for (uint32_t i = 0; i < PHOTOS; i++) {
 		read_all(s);
 		if (i % 10)

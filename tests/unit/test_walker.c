@@ -834,14 +834,22 @@ static void a_new_lmdb_with_a_bad_first_meta_page_is_damage(void **state)
 	assert_open_damaged(f, "page 0: depth 1 and 0 entries without root");
 }
 
+/* Returns how long the file was. */
+static uint64_t cut_last_byte(struct fixture *f)
+{
+	uint64_t size = file_size(f);
+
+	assert_done(truncate(f->path, (off_t)size - 1));
+	return size;
+}
+
 static void a_file_short_by_one_byte_is_truncated(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t size;
 
 	put_twice(f, 100, 5000);
-	size = file_size(f);
-	assert_done(truncate(f->path, (off_t)size - 1));
+	size = cut_last_byte(f);
 	assert_open_damaged(f, "truncated: %" PRIu64 " bytes, %" PRIu64 " expected", size - 1,
 			    size);
 }
@@ -852,8 +860,7 @@ static void a_record_behind_the_end_of_the_file_is_truncated(void **state)
 	uint64_t size;
 
 	put_twice(f, 1, 5000);
-	size = file_size(f);
-	assert_done(truncate(f->path, (off_t)size - 1));
+	size = cut_last_byte(f);
 	assert_walk_damaged(f, "truncated: %" PRIu64 " bytes, %" PRIu64 " expected", size - 1,
 			    size);
 }

@@ -15,7 +15,8 @@
 
 /* Room for the longest path and a reason. */
 #define LOG_TEXT 6144
-#define LOG_LINE 8192
+#define LOG_HEAD 132
+#define LOG_LINE (8192 - LOG_HEAD)
 
 static struct {
 	const char *program; /* borrowed, and never freed */
@@ -26,7 +27,7 @@ static struct {
 	pthread_mutex_t lock;
 	/* Protected by lock: a ring. */
 	char kept[LOG_KEPT][LOG_KEPT_BYTES];
-	unsigned count; /* all lines for syslog, ever */
+	unsigned count; /* all warnings and errors, ever */
 } state = {.program = "foldfs",
 	   .level = LOG_LEVEL_NORMAL,
 	   .file = -1,
@@ -68,17 +69,15 @@ static size_t mask(const char *text, char *line, size_t room)
 /* One write for the whole line, so that lines of several threads and processes do not mix. */
 static void write_line(int fd, const char *head, const char *text)
 {
-	char line[LOG_LINE];
-	size_t len = (size_t)snprintf(line, sizeof(line), "%.128s: ", head);
+	char line[LOG_HEAD + LOG_LINE];
+	int len = snprintf(line, sizeof(line), "%.*s: %s\n", LOG_HEAD - 4, head, text);
 
-	len += mask(text, line + len, sizeof(line) - len - 1);
-	line[len++] = '\n';
-	io_write_full(fd, line, len);
+	io_write_full(fd, line, (size_t)len);
 }
 
 static void write_to_file(const char *text)
 {
-	char when[32], head[128];
+	char when[32], head[LOG_HEAD];
 	time_t now = time(NULL);
 	struct tm local;
 
@@ -87,12 +86,8 @@ static void write_to_file(const char *text)
 	write_line(state.file, head, text);
 }
 
-static void send_syslog(int priority, const char *text)
+static void keep(const char *line, size_t len)
 {
-	char line[LOG_LINE];
-	size_t len = mask(text, line, sizeof(line));
-
-	syslog(priority, "%s", line);
 	pthread_mutex_lock(&state.lock);
 	fit_text(state.kept[state.count++ % LOG_KEPT], LOG_KEPT_BYTES, line, len);
 	pthread_mutex_unlock(&state.lock);
@@ -112,15 +107,19 @@ static void log_line(int priority, const char *format, va_list args)
 static void log_line(int priority, const char *format, va_list args)
 {
 	int saved = errno;
-	char text[LOG_TEXT];
+	char text[LOG_TEXT], line[LOG_LINE];
+	size_t len;
 
 	fit_format(text, sizeof(text), format, args);
+	len = mask(text, line, sizeof(line));
+	if (priority < LOG_INFO)
+		keep(line, len);
 	if (state.to_syslog)
-		send_syslog(priority, text);
+		syslog(priority, "%s", line);
 	else
-		write_line(STDERR_FILENO, state.program, text);
+		write_line(STDERR_FILENO, state.program, line);
 	if (state.file >= 0)
-		write_to_file(text);
+		write_to_file(line);
 	errno = saved;
 }
 
@@ -141,6 +140,17 @@ void log_notice(const char *format, ...)
 		return;
 	va_start(args, format);
 	log_line(LOG_NOTICE, format, args);
+	va_end(args);
+}
+
+void log_info(const char *format, ...)
+{
+	va_list args;
+
+	if (state.level < LOG_LEVEL_NORMAL)
+		return;
+	va_start(args, format);
+	log_line(LOG_INFO, format, args);
 	va_end(args);
 }
 

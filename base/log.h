@@ -17,8 +17,8 @@ void log_to_syslog(void); /* from now on; for a daemon that has detached */
 void log_to_file(
 	int fd); /* from now on, too; open for appending, for as long as the program runs */
 
-/* The last lines for syslog, for containers without one: calls `each` with up to LOG_KEPT lines,
- * fitted into LOG_KEPT_BYTES, the oldest first. */
+/* The last errors and notices, for whoever did not see them: calls `each` with up to LOG_KEPT
+ * lines, fitted into LOG_KEPT_BYTES, the oldest first. */
 #define LOG_KEPT       8
 #define LOG_KEPT_BYTES 512
 void log_kept(void (*each)(void *context, const char *line), void *context);
@@ -28,7 +28,9 @@ void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same; its value is `code`, so that `return log_fail(EXIT_FAILED, "...", ...)` is the whole
  * error path. */
 #define log_fail(code, ...) (log_error(__VA_ARGS__), (code))
-/* Shown unless -q: warnings and the line that says what was decided. */
+/* Shown unless -q: the line that says what was decided. */
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Shown unless the level is LOG_LEVEL_QUIET: warnings. */
 void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_notice_line(const char *line); /* the same, for libraries that call back */
 /* Shown with -v. */

@@ -165,13 +165,14 @@ static void announce(const struct program *program)
 	struct cache_stats stats;
 
 	cache_stats(mount->cache, &stats);
-	log_notice("%s on %s: %s, %s; %s; pool %s of %s, %s; %s", mount->label.name,
-		   program->mountpoint.path, count_noun(info->super->files, "file", files),
-		   size_format(info->super->bytes, bytes), storage_text(mount, &stats, storage),
-		   size_format(mount->budget, pool), size_format(mount->memory, memory),
-		   kept_text(mount, &stats, kept),
-		   program->settings.command ? "until COMMAND ends"
-					     : choose_unmount(program, leave, sizeof(leave)));
+	if (!program->settings.quiet)
+		log_info("%s on %s: %s, %s; %s; pool %s of %s, %s; %s", mount->label.name,
+			 program->mountpoint.path, count_noun(info->super->files, "file", files),
+			 size_format(info->super->bytes, bytes),
+			 storage_text(mount, &stats, storage), size_format(mount->budget, pool),
+			 size_format(mount->memory, memory), kept_text(mount, &stats, kept),
+			 program->settings.command ? "until COMMAND ends"
+						   : choose_unmount(program, leave, sizeof(leave)));
 	if (info->relocated)
 		log_notice(
 			"%s: rewritten by another LMDB tool; its files were searched for. Pack it "
@@ -505,7 +506,9 @@ static int use_mount(struct program *program, struct err *err)
 	if (r < 0)
 		return r;
 	mountpoint_mounted(&program->mountpoint);
-	log_notice("%s: already mounted on %s", program->mount->label.name, settings->mountpoint);
+	if (!settings->quiet)
+		log_info("%s: already mounted on %s", program->mount->label.name,
+			 settings->mountpoint);
 	if (!settings->command)
 		return 0;
 	r = fork_command(program, err);
@@ -607,9 +610,7 @@ int main(int argc, char **argv)
 	}
 	if (program.settings.debug)
 		program.settings.foreground = true;
-	log_init("foldfs", program.settings.quiet     ? LOG_LEVEL_QUIET
-			   : program.settings.verbose ? LOG_LEVEL_VERBOSE
-						      : LOG_LEVEL_NORMAL);
+	log_init("foldfs", program.settings.verbose ? LOG_LEVEL_VERBOSE : LOG_LEVEL_NORMAL);
 	if (program.settings.log && open_log(program.settings.log) < 0)
 		return EXIT_FAILED;
 	status = start(&program);

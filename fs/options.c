@@ -24,7 +24,7 @@ static const struct opt options[] = {
 	 .name = "debug",
 	 .offset = offsetof(struct settings, debug),
 	 .help = "show every request of the kernel; implies -f"},
-	OPT_FLAG('q', "quiet", struct settings, quiet, "say nothing but errors"),
+	OPT_FLAG('q', "quiet", struct settings, quiet, "do not say what was mounted, and how"),
 	OPT_FLAG('v', "verbose", struct settings, verbose, "say more"),
 	OPT_STRING(0, "log", "FILE", struct settings, log, "append messages to FILE, too"),
 	OPT_FLAG(0, "mkdir", struct settings, mkdir,

@@ -192,13 +192,14 @@ static void note_kept(void *context, const char *line)
 	snprintf(kept->lines[kept->count++], LOG_KEPT_BYTES, "%s", line);
 }
 
-static void what_a_daemon_said_last_is_kept(void **state)
+static void warnings_are_kept_and_decisions_are_not(void **state)
 {
 	struct kept kept = {0};
 
 	(void)state;
 	for (int i = 0; i < 2 * LOG_KEPT; i++)
 		log_notice("unit test of the log: line %d", i);
+	log_info("what was decided");
 	log_kept(note_kept, &kept);
 	assert_int_equal(kept.count, LOG_KEPT);
 	assert_string_equal(kept.lines[0], "unit test of the log: line 8");
@@ -260,7 +261,7 @@ int main(void)
 		CAPTURED(a_line_too_long_keeps_its_beginning_and_its_end),
 		CAPTURED(a_long_path_and_its_reason_are_whole),
 		CAPTURED(a_daemon_leaves_standard_error_alone),
-		cmocka_unit_test(what_a_daemon_said_last_is_kept),
+		cmocka_unit_test(warnings_are_kept_and_decisions_are_not),
 		cmocka_unit_test(a_reason_is_set_and_the_code_returned),
 		cmocka_unit_test(without_a_reason_the_code_is_named),
 		cmocka_unit_test(a_reason_may_be_put_before_itself),

@@ -31,7 +31,10 @@ __all__ = ["Error", "mounted", "order", "stats"]
 _STATS = "user.foldfs.stats"
 # Given to foldfs as its command: says that the mount is usable, and ends with a line, or when all
 # who could send one have ended. What ends a job is not for it: the job may need the mount to end.
-_KEEPER = "trap '' HUP INT QUIT TERM USR1 USR2; echo; read -r _"
+# The relay passes on what foldfs says. It is no thread: processes with threads should not fork.
+_DEAF = "trap '' HUP INT QUIT TERM USR1 USR2; "
+_KEEPER = _DEAF + "echo; read -r _"
+_RELAY = _DEAF + "while IFS= read -r line; do printf '%s\\n' \"$line\"; done >&2"
 _GENERATORS = [("random", "getstate", "setstate"), ("numpy.random", "get_state", "set_state"),
                ("torch.random", "get_rng_state", "set_rng_state")]
 _PATIENCE = 5  # seconds
@@ -45,7 +48,36 @@ class Error(RuntimeError):
         self.status = status
 
 
-class mounted:
+class _Folder:
+    """A mount as other processes see it, such as spawned workers of a loader, and as copies of
+    datasets do: its path. It cannot be closed."""
+
+    path: str  #: of the folder
+    _kept: object = None  # what is to live as long as this
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def close(self) -> None:
+        """Does nothing: the mount ends with the object that made it."""
+
+    def __enter__(self) -> str:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Folder, (self.path,)
+
+    def __repr__(self) -> str:
+        return f"<foldfs mount {self.path!r}>"
+
+
+class mounted(_Folder):
     """A pack that is mounted as a folder, until the end of a `with` block:
 
         with foldfs.mounted("train.lmdb") as path:
@@ -66,41 +98,46 @@ class mounted:
     Closing unmounts. So does the end of the object, of the interpreter or, killed or not, of this
     process. Files that are still open then can be read for 5 seconds. Forked processes use the
     mount, and cannot close it; if this process is killed, the mount stays until they have ended,
-    too. What foldfs said meanwhile, as about a damaged file, is written to sys.stderr.
-    """
+    too. Closing does not wait for other processes that share the mount.
 
-    path: str  #: of the folder
+    What is pickled, as for spawned processes, or copied has the same `path`, and cannot close the
+    mount either; a copy in this process keeps it.
+
+    What foldfs says meanwhile, as about a damaged file or a server that is away, comes out on
+    standard error at once; stats()["log"] has the last of it.
+    """
 
     def __init__(self, pack: Path | Sequence[Path], *options: str, at: Path | None = None) -> None:
         packs = [pack] if isinstance(pack, (str, os.PathLike)) else pack
+        self._packs = [os.fspath(one) for one in packs]
         with contextlib.ExitStack() as undo:
             if at is None:
-                self.path = _private_folder()
-                undo.callback(_remove, self.path)
+                path = _private_folder()
+                undo.callback(_remove, path)
             else:
-                self.path = os.path.abspath(at)
+                path = os.path.abspath(at)
                 options = ("--mkdir", *options)
-            process, said = _mount("-q", *options, *[os.fspath(one) for one in packs], self.path)
+            process, relay = _mount("-q", *options, *self._packs, path)
             undo.pop_all()
-        self._end = weakref.finalize(self, _unmount, process, said, os.getpid(), self.path,
-                                     at is None)
+        super().__init__(path)
+        self._end = weakref.finalize(self, _unmount, process, relay, os.getpid(), path, at is None)
 
     def close(self) -> None:
         """Unmounts; again, or in a forked process, it does nothing."""
         self._end()
 
-    def __enter__(self) -> str:
-        return self.path
+    def __copy__(self) -> _Folder:
+        copy = _Folder(self.path)
+        copy._kept = self
+        return copy
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __deepcopy__(self, _: object) -> _Folder:
+        return self.__copy__()
 
-    def __fspath__(self) -> str:
-        return self.path
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """In a spawned process, it is its path."""
-        return str, (self.path,)
+    def __repr__(self) -> str:
+        packs = ", ".join(map(repr, self._packs))
+        state = "on" if self._end.alive else "closed, was on"
+        return f"<foldfs.mounted {packs} {state} {self.path!r}>"
 
 
 def stats(path: Path) -> dict[str, Any]:
@@ -198,30 +235,57 @@ def _private_folder() -> str:
                             dir=runtime if os.access(runtime, os.W_OK | os.X_OK) else None)
 
 
-def _mount(*words: str) -> tuple[Process, IO[bytes]]:
-    """Returns foldfs, and the file of what it says."""
-    import tempfile
-
-    command = [_command("foldfs"), *words]
-    said = tempfile.TemporaryFile()
+def _mount(*words: str) -> tuple[Process, Process]:
+    """Returns foldfs, and the relay of what it says."""
     # A session of its own: the terminal's Ctrl-C is for this process only.
     process: Process = subprocess.Popen(
-        [*command, "--", "/bin/sh", "-c", _KEEPER], bufsize=0, stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=said, start_new_session=True)
+        [_command("foldfs"), *words, "--", "/bin/sh", "-c", _KEEPER], bufsize=0,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True)
     try:
-        with process.stdout:
-            ready = process.stdout.read(1)
-        if not ready:
-            process.wait()
-            raise _error("foldfs", _read(said), process.returncode)
-        if not _is_mounted(words[-1]):
-            raise _why_refused(*words)
+        with process.stdout, process.stderr:
+            ready, said = _wait_until_ready(process)
+            if not ready:
+                process.wait()
+                raise _error("foldfs", said, process.returncode)
+            if not _is_mounted(words[-1]):
+                raise _why_refused(*words)
+            return process, _relay(process.stderr, said)
     except BaseException:
         process.terminate()
         _end(process, words[-1])
-        said.close()
         raise
-    return process, said
+
+
+def _wait_until_ready(process: Process) -> tuple[bool, bytes]:
+    """Returns whether the keeper began, and what foldfs said until then, or until its end."""
+    import selectors
+
+    said = b""
+    with selectors.DefaultSelector() as selector:
+        for pipe in (process.stdout, process.stderr):
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select():
+                data = os.read(key.fd, 65536)
+                if not data:
+                    selector.unregister(key.fileobj)
+                elif key.fileobj is process.stdout:
+                    return True, said
+                else:
+                    said += data
+    return False, said
+
+
+def _relay(source: IO[bytes], said: bytes) -> Process:
+    """Passes on what was said, and what comes from `source`, to standard error."""
+    try:
+        os.write(2, said)
+        out = 2
+    except OSError:
+        out = subprocess.DEVNULL
+    return subprocess.Popen(["/bin/sh", "-c", _RELAY], stdin=source, stdout=subprocess.DEVNULL,
+                            stderr=out, start_new_session=True)
 
 
 def _is_mounted(path: str) -> bool:
@@ -243,23 +307,36 @@ def _why_refused(*words: str) -> Error:
     return Error(f"{words[-1]}: mounting was refused for a moment; try again")
 
 
-def _read(said: IO[bytes]) -> bytes:
-    said.seek(0)
-    return said.read()
-
-
 def _end(process: Process, path: str) -> None:
-    """Ends the keeper, and waits until the mount is gone. foldfs lives on while files are open. If
-    other processes share the mount, that stays until they have ended."""
+    """Ends the keeper, and waits until the mount is gone, unless other processes share it. foldfs
+    lives on while they do, or while files are open."""
+    shared = _is_shared(path)
     with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
         stdin.write(b"\n")
     deadline = time.monotonic() + _PATIENCE
-    while process.poll() is None and _is_mounted(path) and time.monotonic() < deadline:
+    while (process.poll() is None and not shared and _is_mounted(path)
+           and time.monotonic() < deadline):
         time.sleep(0.005)
 
 
-def _unmount(process: Process, said: IO[bytes], owner: int, path: str,
-             private: bool) -> None:
+def _is_shared(path: str) -> bool:
+    """Whether another foldfs runs a command over the mount: it holds a lock meanwhile."""
+    import fcntl
+
+    try:
+        root = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(root)
+    return False
+
+
+def _unmount(process: Process, relay: Process, owner: int, path: str, private: bool) -> None:
     if os.getpid() != owner:
         return
     _end(process, path)
@@ -267,9 +344,9 @@ def _unmount(process: Process, said: IO[bytes], owner: int, path: str,
         _detach(path)
     if private:
         _remove(path)
-    with said:
-        if sys.stderr:
-            sys.stderr.write(_read(said).decode(errors="replace"))
+    if process.poll() is None:  # it serves others, who have no use for this process's stderr
+        relay.kill()
+    relay.wait()
 
 
 def _remove(folder: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import foldfs
+import server
 from foldfs import BUILD, FOLDFS, NOBODY, PATIENCE, ROOT, as_user, is_root, needs, run
 
 HERE = Path(__file__).resolve().parent
@@ -83,6 +84,13 @@ def message(code):
     return f"try:\n    {code}\nexcept foldfs.Error as error:\n    print(error.status, error)"
 
 
+HOLD = """import foldfs, sys, time
+with foldfs.mounted(sys.argv[1]) as path:
+    print(path, flush=True)
+    time.sleep(1000)
+"""
+
+
 # --- mounts that end ----------------------------------------------------------------------
 
 
@@ -144,9 +152,48 @@ def test_other_processes_get_its_path(small, python):
 import pickle
 with foldfs.mounted(sys.argv[1]) as path:
     mount = foldfs.mounted(sys.argv[1])
-    print(pickle.loads(pickle.dumps(mount)) == mount.path != path)
+    other = pickle.loads(pickle.dumps(mount))
+    print(other.path == os.fspath(other) == mount.path != path, len(pickle.dumps(mount)) < 200)
+    with pickle.loads(pickle.dumps(other)) as again:  # of a handle, too
+        print(again == mount.path)
+    other.close()
+    print(os.path.ismount(mount.path))
 """, small[1])
-    assert done.out == "True\n"
+    assert done.out == "True True\nTrue\nTrue\n"
+
+
+@pytest.mark.parametrize("copied", ["copy.copy", "copy.deepcopy"])
+def test_a_copy_keeps_the_mount_and_does_not_end_it(small, python, copied):
+    """As of the attribute of a dataset."""
+    done = python(f"""
+import copy, gc
+class Data:
+    def __init__(self): self.mount = foldfs.mounted(sys.argv[1])
+data = {copied}(Data().mount)
+gc.collect()
+path = data.path
+print(os.path.ismount(path))
+data.close()
+print(open(os.path.join(data, "file")).read(), end="")
+del data
+gc.collect()
+print(os.path.exists(path))
+""", small[1])
+    assert done.out == "True\ncontent\nFalse\n"
+
+
+def test_it_shows_what_it_is(small, images, python):
+    done = python("""
+import pickle
+mount = foldfs.mounted(sys.argv[1:])
+print(repr(mount).replace(mount.path, "PATH"))
+print(repr(pickle.loads(pickle.dumps(mount))).replace(mount.path, "PATH"))
+mount.close()
+print(repr(mount).replace(mount.path, "PATH"))
+""", small[1], images[1])
+    packs = f"'{small[1]}', '{images[1]}'"
+    assert done.out.splitlines() == [f"<foldfs.mounted {packs} on 'PATH'>", "<foldfs mount 'PATH'>",
+                                     f"<foldfs.mounted {packs} closed, was on 'PATH'>"]
 
 
 @pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "raise ValueError"])
@@ -196,13 +243,24 @@ print(open(path + "/file").read() if len(sys.argv) > 2 else "", flush=True)
     assert not (place / "at").exists()
 
 
-# --- what ends it, and what does not ------------------------------------------------------
+def test_closing_does_not_wait_for_others_that_share_the_mount(small, begin, place):
+    first = begin("-c", """import foldfs, sys, time
+mount = foldfs.mounted(sys.argv[1], at="at")
+print(mount.path, flush=True)
+sys.stdin.readline()
+began = time.monotonic()
+mount.close()
+print(time.monotonic() - began < 2.5, open("at/file").read(), flush=True)
+""", small[1], stdin=subprocess.PIPE)
+    line_of(first)
+    second = begin("-c", HOLD.replace("sys.argv[1]", "sys.argv[1], at='at'"), small[1])
+    line_of(second)
+    assert first.communicate(b"\n", timeout=PATIENCE)[0] == b"True content\n\n"
+    second.terminate()
+    foldfs.wait_until(lambda: not (place / "at").exists())
 
-HOLD = """import foldfs, sys, time
-with foldfs.mounted(sys.argv[1]) as path:
-    print(path, flush=True)
-    time.sleep(1000)
-"""
+
+# --- what ends it, and what does not ------------------------------------------------------
 
 
 def test_a_killed_process_takes_its_mount_with_it(small, begin, runtime):
@@ -437,20 +495,48 @@ def test_where_mounting_is_refused_foldfs_says_why(small, place, environment, de
     assert "or use the form 'foldfs PACK MOUNTPOINT -- COMMAND'" in done.out
 
 
-def test_messages_of_a_mount_come_out_at_its_end(small, python, place):
+def test_messages_of_a_mount_come_out_at_once(small, begin, place):
     damaged = bytearray(small[1].read_bytes())
     at = damaged.index(b"other content\n")
     damaged[at] ^= 1
     (place / "damaged").write_bytes(damaged)
-    done = python("""
+    process = begin("-c", """import foldfs, sys
 with foldfs.mounted("damaged") as path:
     try:
         open(path + "/folder/other").read()
     except OSError as error:
-        print(error.errno)
-""")
-    assert done.out == "5\n"
-    assert done.err == f"foldfs: {place}/damaged: 'folder/other' at 0: checksum mismatch\n"
+        print(error.errno, foldfs.stats(path)["log"], flush=True)
+    sys.stdin.readline()
+    print("ends")
+""", stdin=subprocess.PIPE)
+    text = f"{place}/damaged: 'folder/other' at 0: checksum mismatch"
+    assert line_of(process) == f"5 {[text]}"
+    assert process.stderr.readline().decode() == f"foldfs: {text}\n"
+    assert process.communicate(b"\n", timeout=PATIENCE) == (b"ends\n", b"")
+
+
+def test_a_server_that_is_away_is_said_while_the_mount_waits(small, begin, place):
+    """Warnings are no less than errors."""
+    far = server.Server(small[1].parent, place / "server")
+    far.start()
+    try:
+        process = begin("-c", """import foldfs, sys
+with foldfs.mounted(sys.argv[1]) as path:
+    print(path, flush=True)
+    sys.stdin.readline()
+    print(open(path + "/folder/other").read(), flush=True)
+    print(sum("asking again" in line for line in foldfs.stats(path)["log"]))
+""", far.url(small[1].name), stdin=subprocess.PIPE)
+        line_of(process)
+        far.stop()
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        foldfs.wait_for_line(process.stderr, b"asking again")
+        far.start()
+        assert line_of(process) == "other content"
+        assert process.communicate(timeout=PATIENCE)[0].split() == [b"1"]
+    finally:
+        far.stop()
 
 
 def test_without_a_standard_error_it_ends_as_ever(small, python):

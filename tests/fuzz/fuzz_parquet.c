@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err err = {0};
 
 	foreign_bytes_init(&bytes, data, size);
-	if (parquet_footer_read(&bytes.source, &footer, &err) == 0 && footer.rows.len)
+	if (parquet_footer_read(&bytes.source, &footer, &err) == 0 && footer.groups.len)
 		for (unsigned i = 0; i < parquet_leaf_count(&footer); i++)
 			look_at(&bytes.source, &footer, i);
 	parquet_footer_release(&footer);

@@ -58,7 +58,7 @@ static int read_all(const void *data, size_t len, unsigned *ret)
 	*ret = 0;
 	foreign_bytes_init(&bytes, data, len);
 	r = parquet_footer_read(&bytes.source, &footer, &err);
-	for (unsigned i = 0; r == 0 && footer.rows.len && i < parquet_leaf_count(&footer); i++) {
+	for (unsigned i = 0; r == 0 && footer.groups.len && i < parquet_leaf_count(&footer); i++) {
 		const struct parquet_chunk *chunks = (const void *)footer.chunks.data;
 		struct parquet_column column = {0};
 		struct parquet_value value;
@@ -127,6 +127,58 @@ static void test_wild_bytes_are_survived(void **state)
 		}
 }
 
+/* Fields of a footer, by number, so that they may come in any order: a schema with one column of
+ * images, and a row group of one row, with so many columns. */
+#define SCHEMA                                                                                    \
+	0x09, 4, 0x3c, 0x48, 1, 's', 0x15, 2, 0, 0x35, 2, 0x18, 5, 'i', 'm', 'a', 'g', 'e', 0x15, \
+		2, 0, 0x15, 12, 0x25, 2, 0x18, 5, 'b', 'y', 't', 'e', 's', 0
+#define GROUP(...) 0x09, 8, 0x1c, __VA_ARGS__ 0x06, 6, 2, 0
+#define COLUMN	   0x09, 2, 0x1c, 0x3c, 0, 0,
+
+/* Whether it is taken; else it is damaged. */
+static bool is_footer(const uint8_t *fields, size_t len)
+{
+	struct parquet_footer footer = {0};
+	struct foreign_bytes bytes;
+	struct err err = {0};
+	uint8_t file[200] = "PAR1";
+	int r;
+
+	assert_true(len + 13 <= sizeof(file));
+	memcpy(file + 4, fields, len);
+	le_put32(file + 5 + len, (uint32_t)len + 1);
+	memcpy(file + 9 + len, "PAR1", 4);
+	foreign_bytes_init(&bytes, file, len + 13);
+	r = parquet_footer_read(&bytes.source, &footer, &err);
+	assert_true(r == 0 || r == -EBADMSG);
+	parquet_footer_release(&footer);
+	foreign_bytes_release(&bytes);
+	return r == 0;
+}
+
+#define IS_FOOTER(...) \
+	is_footer((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+
+static void test_fields_come_in_any_order(void **state)
+{
+	(void)state;
+	assert_true(IS_FOOTER(SCHEMA, GROUP(COLUMN)));
+	assert_true(IS_FOOTER(GROUP(COLUMN), SCHEMA));
+	assert_true(IS_FOOTER(GROUP(COLUMN), SCHEMA, GROUP(COLUMN)));
+	assert_true(IS_FOOTER(SCHEMA));
+}
+
+static void test_each_row_group_has_the_columns_of_the_schema(void **state)
+{
+	(void)state;
+	assert_false(IS_FOOTER(GROUP(), SCHEMA));
+	assert_false(IS_FOOTER(SCHEMA, GROUP()));
+	assert_false(IS_FOOTER(GROUP(COLUMN)));
+	assert_false(IS_FOOTER(SCHEMA, GROUP(COLUMN COLUMN)));
+	assert_false(IS_FOOTER(SCHEMA, GROUP(COLUMN COLUMN), GROUP()));
+	assert_false(IS_FOOTER(SCHEMA, GROUP(COLUMN), SCHEMA));
+}
+
 static void test_a_list_has_no_more_items_than_bytes(void **state)
 {
 	static const uint8_t many[] = {0xfc, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0};
@@ -144,6 +196,8 @@ int main(void)
 		cmocka_unit_test(test_what_is_cut_off_is_refused),
 		cmocka_unit_test(test_a_footer_that_is_cut_off_is_refused),
 		cmocka_unit_test(test_wild_bytes_are_survived),
+		cmocka_unit_test(test_fields_come_in_any_order),
+		cmocka_unit_test(test_each_row_group_has_the_columns_of_the_schema),
 		cmocka_unit_test(test_a_list_has_no_more_items_than_bytes),
 	};
 

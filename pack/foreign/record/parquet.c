@@ -236,7 +236,7 @@ static int take_group(struct scan *scan, size_t group, struct err *err)
 	unsigned leaves = parquet_leaf_count(&scan->footer);
 	const struct parquet_chunk *chunks =
 		BUF_ITEMS(&scan->footer.chunks, const struct parquet_chunk) + group * leaves;
-	uint64_t left = BUF_ITEMS(&scan->footer.rows, const uint64_t)[group];
+	uint64_t left = BUF_ITEMS(&scan->footer.groups, const struct parquet_group)[group].rows;
 	uint64_t most = chunks[scan->leaf[IMAGE]].codec == CODEC_NONE ? ROWS : 1;
 	int r = 0;
 
@@ -259,7 +259,7 @@ static int parquet_scan(struct foreign_source *source, struct foreign_tree *tree
 		r = find_columns(&scan, err);
 	if (r == 0)
 		r = foreign_tree_prefix(tree);
-	for (size_t i = 0; r == 0 && i < BUF_COUNT(&scan.footer.rows, uint64_t); i++)
+	for (size_t i = 0; r == 0 && i < BUF_COUNT(&scan.footer.groups, struct parquet_group); i++)
 		r = take_group(&scan, i, err);
 	return r < 0 ? r
 		     : foreign_tree_note_count(tree, scan.nulls,

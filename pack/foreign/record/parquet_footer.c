@@ -176,27 +176,28 @@ static int read_chunk(struct thrift *t, uint64_t size, struct parquet_footer *f,
 static int read_group(struct thrift *t, uint64_t size, struct parquet_footer *f, struct err *err)
 {
 	struct thrift_field field = {0};
-	uint64_t rows = 0;
-	uint32_t columns = 0;
+	struct parquet_group group = {0};
 	int r = 0;
 
 	while (r == 0 && thrift_next(t, &field)) {
 		if (field.id == 1) {
-			columns = thrift_list(t, field.type, THRIFT_STRUCT);
+			uint32_t columns = thrift_list(t, field.type, THRIFT_STRUCT);
+
 			for (uint32_t i = 0; r == 0 && i < columns; i++)
 				r = read_chunk(t, size, f, err);
+			group.chunks += columns;
 		} else if (field.id == 3) {
-			rows = (uint64_t)thrift_int(t, field.type);
+			group.rows = (uint64_t)thrift_int(t, field.type);
 		} else {
 			thrift_skip(t, field.type);
 		}
 	}
 	if (r < 0)
 		return r;
-	if (t->bad || columns != parquet_leaf_count(f) || rows > size - f->all_rows)
+	if (t->bad || group.rows > size - f->all_rows)
 		return is_bad(err, "a row group");
-	f->all_rows += rows;
-	return buf_add(&f->rows, &rows, sizeof(rows));
+	f->all_rows += group.rows;
+	return buf_add(&f->groups, &group, sizeof(group));
 }
 
 static void read_note(struct thrift *t, struct parquet_footer *f)
@@ -231,6 +232,17 @@ static int read_footer(struct thrift *t, uint64_t size, struct parquet_footer *f
 	return r == 0 && t->bad ? is_bad(err, "it is cut off") : r;
 }
 
+/* Once all of it is read: fields come in any order, and some more than once. */
+static int check_groups(const struct parquet_footer *f, struct err *err)
+{
+	const struct parquet_group *groups = BUF_ITEMS(&f->groups, const struct parquet_group);
+
+	for (size_t i = 0; i < BUF_COUNT(&f->groups, *groups); i++)
+		if (groups[i].chunks != parquet_leaf_count(f))
+			return is_bad(err, "a row group has more or fewer columns than the schema");
+	return 0;
+}
+
 int parquet_footer_read(struct foreign_source *source, struct parquet_footer *ret, struct err *err)
 {
 	int r = read_bytes(source, &ret->bytes, err);
@@ -242,7 +254,8 @@ int parquet_footer_read(struct foreign_source *source, struct parquet_footer *re
 		return is_bad(err, "it is empty");
 	t = (struct thrift){(const uint8_t *)ret->bytes.data,
 			    (const uint8_t *)ret->bytes.data + ret->bytes.len, false};
-	return read_footer(&t, source->size, ret, err);
+	r = read_footer(&t, source->size, ret, err);
+	return r < 0 ? r : check_groups(ret, err);
 }
 
 void parquet_footer_release(struct parquet_footer *f)
@@ -250,7 +263,7 @@ void parquet_footer_release(struct parquet_footer *f)
 	for (unsigned i = 0; i < parquet_leaf_count(f); i++)
 		free(parquet_leaves(f)[i].name);
 	buf_release(&f->leaves);
-	buf_release(&f->rows);
+	buf_release(&f->groups);
 	buf_release(&f->chunks);
 	buf_release(&f->bytes);
 }

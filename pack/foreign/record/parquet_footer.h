@@ -22,6 +22,11 @@ struct parquet_leaf {
 	bool repeated;
 };
 
+struct parquet_group {
+	uint64_t rows;
+	size_t chunks; /* one for each leaf */
+};
+
 /* A column of a row group. */
 struct parquet_chunk {
 	unsigned codec;
@@ -32,7 +37,7 @@ struct parquet_chunk {
 struct parquet_footer {
 	struct buf bytes;
 	struct buf leaves; /* struct parquet_leaf */
-	struct buf rows;   /* uint64_t: of each row group */
+	struct buf groups; /* struct parquet_group */
 	struct buf chunks; /* struct parquet_chunk: of each row group one for each leaf */
 	uint64_t all_rows, all_bytes;	 /* of these: each at most as many as the file has bytes */
 	struct foreign_text huggingface; /* JSON; within `bytes` */

@@ -1,5 +1,6 @@
 #include "fs/order.h"
 #include "base/io.h"
+#include "base/lines.h"
 #include "base/scope.h"
 #include <fcntl.h>
 #include <string.h>
@@ -30,17 +31,16 @@ static int order_give(const struct order *order, struct cache *cache)
 	return cache_order(cache, (const uint32_t *)order->files.data, order_count(order));
 }
 
-static int order_add(struct order *order, const struct tree *tree)
+static int order_add(struct order *order, const struct tree *tree, const char *path, size_t len)
 {
-	const struct buf *path = &order->line;
 	struct dataset_entry e;
 	uint64_t extent;
 	uint32_t entry;
 	int r;
 
-	if (path->len > LINE_MAX || memchr(path->data, '\0', path->len))
+	if (len > LINE_MAX || memchr(path, '\0', len))
 		return -EINVAL;
-	r = tree_find(tree, path->data, path->len, &entry);
+	r = tree_find(tree, path, len, &entry);
 	if (r < 0)
 		return r;
 	e = dataset_entry(tree->dataset, entry);
@@ -74,11 +74,12 @@ static int refuse_line(const struct order *order, int error, struct err *err)
 
 static int order_end_line(struct order *order, const struct tree *tree, struct err *err)
 {
+	const char *path = order->line.data;
+	size_t len = order->line.len;
 	int r = 0;
 
-	order->lines++;
-	if (order->line.len > 0)
-		r = order_add(order, tree);
+	if (lines_item(&path, &len, order->lines++ == 0))
+		r = order_add(order, tree, path, len);
 	if (r < 0)
 		return refuse_line(order, r, err);
 	order->line.len = 0;

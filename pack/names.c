@@ -1,5 +1,6 @@
 #include "pack/names.h"
 #include "base/bytes.h"
+#include "base/lines.h"
 #include "base/scope.h"
 #include "pack/format.h"
 #include <glob.h>
@@ -182,15 +183,17 @@ static int add_braces(struct names *names, const char *word, const struct word_a
 static int add_word(struct names *names, const char *word, const struct word_at *at,
 		    struct err *err);
 
-static int add_lines(struct names *names, char *text, const struct word_at *at, struct err *err)
+static int add_items(struct names *names, struct lines *lines, const struct word_at *at,
+		     struct err *err)
 {
-	char *line;
+	const char *item;
+	size_t len;
 	int r = 0;
 
-	while (r == 0 && (line = strsep(&text, "\r\n"))) {
-		line += strspn(line, " \t");
-		if (*line && *line != '#')
-			r = add_word(names, line, at, err);
+	while (r == 0 && lines_next(lines, &item, &len)) {
+		SCOPE_FREE char *word = strndup(item, len);
+
+		r = word ? add_word(names, word, at, err) : -ENOMEM;
 	}
 	return r;
 }
@@ -202,7 +205,9 @@ static int add_list(struct names *names, const char *file, const struct word_at 
 	const char *slash = strrchr(file, '/');
 	SCOPE_FREE char *folder = strndup(file, slash ? (size_t)(slash + 1 - file) : 0);
 	const struct word_at inside = {.folder = folder, .below = at->below, .listed = true};
+	struct err reason = {0};
 	size_t before = names->count;
+	struct lines lines;
 	int r;
 
 	if (!folder)
@@ -210,13 +215,11 @@ static int add_list(struct names *names, const char *file, const struct word_at 
 	if (!names->read || at->listed)
 		return err_set(err, -EINVAL, "'@%s': a list in a list", file);
 	r = names->read(names->context, file, &text, err);
-	if (r == 0)
-		r = buf_add(&text, "", 1);
 	if (r < 0)
 		return r;
-	if (strlen(text.data) + 1 != text.len)
-		return err_set(err, -EINVAL, "'@%s': not a list of packs, one a line", file);
-	r = add_lines(names, text.data, &inside, err);
+	if (lines_begin(text.data, text.len, &lines, &reason) < 0)
+		return err_set(err, -EINVAL, "'@%s': %s", file, reason.text);
+	r = add_items(names, &lines, &inside, err);
 	if (r == 0 && names->count == before)
 		r = err_set(err, -ENOENT, "'@%s': names no pack", file);
 	return r;

@@ -3,10 +3,10 @@
  *	x.lmdb                      a pack: a path, or a URL
  *	x-{00000..00014}.lmdb       fifteen packs, as the shell would write them; {a,b} as well
  *	x-*.lmdb                    those that glob(3) finds
- *	@FILE                       one word a line, relative to the folder of FILE
+ *	@FILE                       one word a line (base/lines.h), relative to the folder of FILE
  *	NAME/=WORD                  any of these, placed below the folder NAME
  *
- * In a list, # begins a comment. A path that exists always names itself, whatever its characters.
+ * A path that exists always names itself, whatever its characters.
  * Not thread-safe. */
 #ifndef PACK_NAMES_H
 #define PACK_NAMES_H

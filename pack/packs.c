@@ -1,4 +1,5 @@
 #include "pack/packs.h"
+#include "base/lines.h"
 #include "base/parallel_for.h"
 #include "base/reader.h"
 #include "base/scope.h"
@@ -65,14 +66,21 @@ static int add_pattern(struct opening *o, const char *pattern)
 	return buf_add(&o->select, &pattern, sizeof(pattern));
 }
 
-static int add_patterns(struct opening *o, char *text)
+/* The text gets room for the NUL that ends each pattern. */
+static int add_patterns(struct opening *o, const char *name, struct buf *text)
 {
-	char *line;
-	int r = 0;
+	struct err reason = {0};
+	const char *item;
+	struct lines lines;
+	size_t len;
+	int r = buf_add(text, "\n", 1);
 
-	while (r == 0 && (line = strsep(&text, "\r\n")))
-		if (*line && *line != '#')
-			r = add_pattern(o, line);
+	if (r == 0 && lines_begin(text->data, text->len, &lines, &reason) < 0)
+		r = err_set(o->err, -EINVAL, "'--select': %s: %s", name, reason.text);
+	while (r == 0 && lines_next(&lines, &item, &len)) {
+		text->data[item + len - text->data] = '\0';
+		r = add_pattern(o, item);
+	}
 	return r;
 }
 
@@ -91,9 +99,7 @@ static int read_select(struct opening *o)
 		}
 		r = read_list((void *)params, params->select[i] + 1, &o->lists[i], o->err);
 		if (r == 0)
-			r = buf_add(&o->lists[i], "", 1);
-		if (r == 0)
-			r = add_patterns(o, o->lists[i].data);
+			r = add_patterns(o, params->select[i] + 1, &o->lists[i]);
 	}
 	if (r == 0 && params->select_count && o->select.len == 0)
 		r = err_set(o->err, -EINVAL, "'--select': an empty list");

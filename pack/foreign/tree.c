@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/lines.h"
 #include "base/scope.h"
 #include "pack/foreign/tree_internal.h"
 #include <inttypes.h>
@@ -12,23 +13,26 @@
 
 #define FILES_MOST (UINT32_MAX / 2) /* with their folders: entries are counted in 32 bits */
 
-/* --- lines ------------------------------------------------------------------------------------ */
+/* --- lists ------------------------------------------------------------------------------------ */
 
-static int find_lines(struct tree_lines *lines)
+static int find_items(struct tree_list *list, struct err *err)
 {
-	struct foreign_text rest = {lines->text.data, lines->text.len}, line;
-	uint64_t start = 0;
-	int r = buf_add(&lines->starts, &start, sizeof(start));
+	struct foreign_text item;
+	struct err why = {0};
+	struct lines lines;
+	int r = lines_begin(list->text.data, list->text.len, &lines, &why);
 
-	while (r == 0 && foreign_text_line(&rest, &line)) {
-		start = lines->text.len - rest.len;
-		r = buf_add(&lines->starts, &start, sizeof(start));
-	}
+	if (r < 0)
+		return err_set(err, r, "%s: %s", list->name, why.text);
+	while (r == 0 && lines_next(&lines, &item.data, &item.len))
+		r = buf_add(&list->items, &item, sizeof(item));
+	if (r == 0 && list->items.len == 0)
+		r = err_set(err, -EINVAL, "%s: an empty list", list->name);
 	return r;
 }
 
-static int read_lines(struct foreign_source *source, const char *name, struct tree_lines *ret,
-		      struct err *err)
+static int read_list(struct foreign_source *source, const char *name, struct tree_list *ret,
+		     struct err *err)
 {
 	int r;
 
@@ -36,7 +40,7 @@ static int read_lines(struct foreign_source *source, const char *name, struct tr
 		return 0;
 	ret->name = name;
 	r = foreign_read_named(source, name, &ret->text, err);
-	return r < 0 ? r : find_lines(ret);
+	return r < 0 ? r : find_items(ret, err);
 }
 
 int foreign_tree_init(struct foreign_tree *tree, struct foreign_source *source, struct err *err)
@@ -44,8 +48,8 @@ int foreign_tree_init(struct foreign_tree *tree, struct foreign_source *source, 
 	int r;
 
 	*tree = (struct foreign_tree){.source = source, .most_label = -1};
-	r = read_lines(source, source->settings->classes, &tree->classes, err);
-	return r < 0 ? r : read_lines(source, source->settings->names, &tree->names, err);
+	r = read_list(source, source->settings->classes, &tree->classes, err);
+	return r < 0 ? r : read_list(source, source->settings->names, &tree->names, err);
 }
 
 void foreign_tree_release(struct foreign_tree *tree)
@@ -57,9 +61,9 @@ void foreign_tree_release(struct foreign_tree *tree)
 	buf_release(&tree->made);
 	buf_release(&tree->notes);
 	buf_release(&tree->classes.text);
-	buf_release(&tree->classes.starts);
+	buf_release(&tree->classes.items);
 	buf_release(&tree->names.text);
-	buf_release(&tree->names.starts);
+	buf_release(&tree->names.items);
 	free(tree->prefix);
 }
 

@@ -58,8 +58,8 @@ struct foreign_file {
 };
 
 /* Adds a file: the text is copied. Returns 0; -EBADMSG (its bytes lie outside of the source, its
- * name is none, or its path too long); -EINVAL (the label has no line in --classes, the record none
- * in --names); -EOVERFLOW; -ENOMEM; or the error of a read. err names the record. */
+ * name is none, or its path too long); -EINVAL (the list of --classes has no such label, that of
+ * --names no such record); -EOVERFLOW; -ENOMEM; or the error of a read. err names the record. */
 int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, struct err *err);
 
 /* The path of the file that was added as number `i`, from 0 on; lives until the next is added. */

@@ -26,11 +26,11 @@ struct tree_row {
 	uint8_t has_mode : 1;
 };
 
-/* A text of lines: names of classes, or of files. */
-struct tree_lines {
+/* A list (base/lines.h): names of classes, or of files. */
+struct tree_list {
 	struct buf text;
-	struct buf starts; /* uint64_t: where each line begins in it; one more at the end */
-	const char *name;  /* of the file; NULL: there is none */
+	struct buf items; /* struct foreign_text: within the text */
+	const char *name; /* of the file; NULL: there is none */
 };
 
 struct foreign_tree {
@@ -42,7 +42,7 @@ struct foreign_tree {
 	struct buf made;    /* struct made_row */
 	struct buf notes;   /* lines, each ended by NUL */
 	char *prefix;	    /* of made-up names */
-	struct tree_lines classes, names;
+	struct tree_list classes, names;
 	uint64_t made_end;	   /* of the space of made_reader_new() */
 	uint64_t page, page_start; /* where the last page lies in the source, and in that space */
 	int64_t most_label;

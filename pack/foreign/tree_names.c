@@ -18,28 +18,30 @@ static int fault(const struct foreign_file *file, int code, const char *what, st
 	return err_set(err, code, "record %" PRIu64 ": %s", file->record, what);
 }
 
-/* --- lines ------------------------------------------------------------------------------------ */
+/* --- lists ------------------------------------------------------------------------------------ */
 
-static struct foreign_text line_at(const struct tree_lines *lines, uint64_t number)
+static struct foreign_text item_at(const struct tree_list *list, uint64_t number)
 {
-	const uint64_t *starts = BUF_ITEMS(&lines->starts, const uint64_t);
-	size_t count = BUF_COUNT(&lines->starts, *starts) - 1;
-	struct foreign_text line = {0};
+	const struct foreign_text *items = BUF_ITEMS(&list->items, const struct foreign_text);
 
-	if (number >= count)
-		return line;
-	line.data = lines->text.data + starts[number];
-	line.len = starts[number + 1] - starts[number];
-	while (line.len && strchr("\r\n", line.data[line.len - 1]))
-		line.len--;
-	return line.len ? line : (struct foreign_text){0};
+	return number < BUF_COUNT(&list->items, *items) ? items[number] : (struct foreign_text){0};
 }
 
-static int lack_line(const struct foreign_file *file, const struct tree_lines *lines, uint64_t line,
+static int lack_class(const struct foreign_tree *tree, const struct foreign_file *file,
+		      struct err *err)
+{
+	return err_set(err, -EINVAL,
+		       "record %" PRIu64 ": its label is %" PRId64 ", and %s ends with label %zu",
+		       file->record, file->label, tree->classes.name,
+		       BUF_COUNT(&tree->classes.items, struct foreign_text) - 1);
+}
+
+static int lack_name(const struct foreign_tree *tree, const struct foreign_file *file,
 		     struct err *err)
 {
-	return err_set(err, -EINVAL, "record %" PRIu64 ": %s has no line %" PRIu64, file->record,
-		       lines->name, line + 1);
+	return err_set(err, -EINVAL, "record %" PRIu64 ": %s ends with the name of record %zu",
+		       file->record, tree->names.name,
+		       BUF_COUNT(&tree->names.items, struct foreign_text) - 1);
 }
 
 /* --- parts of a path -------------------------------------------------------------------------- */
@@ -84,9 +86,8 @@ static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 	if (file->label < 0)
 		return fault(file, -EOPNOTSUPP, "its label is less than 0", err);
 	if (tree->classes.name) {
-		line = line_at(&tree->classes, (uint64_t)file->label);
-		return line.data ? add_path(tree, file, line, err)
-				 : lack_line(file, &tree->classes, (uint64_t)file->label, err);
+		line = item_at(&tree->classes, (uint64_t)file->label);
+		return line.data ? add_path(tree, file, line, err) : lack_class(tree, file, err);
 	}
 	row->numbered = 1;
 	if (file->label > tree->most_label)
@@ -245,9 +246,9 @@ int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct
 	int r;
 
 	if (tree->names.name && row->volume == TREE_SOURCE && !file->directory) {
-		name = line_at(&tree->names, file->record);
+		name = item_at(&tree->names, file->record);
 		if (!name.data)
-			return lack_line(file, &tree->names, file->record, err);
+			return lack_name(tree, file, err);
 		path = memchr(name.data, '/', name.len) ? name : (struct foreign_text){0};
 		plain = false;
 	}

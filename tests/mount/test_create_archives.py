@@ -125,7 +125,7 @@ def test_classes_get_the_names_of_a_list(place):
     assert {path for path in found if path.endswith(b"jpg")} == {b"cat/1.jpg", b"dog/2.jpg"}
     names.write_text("cat\n")
     done = create(place / "x.tar.gz", place / "x.lmdb", f"--classes={names}", status=None)
-    assert done.returncode == 1 and f"{names} has no line 2" in done.err
+    assert done.returncode == 1 and f"its label is 1, and {names} ends with label 0" in done.err
 
 
 def test_the_layout_is_one_of_the_options_of_a_pack(place):

@@ -103,7 +103,7 @@ def test_names_of_classes(source):
                                                              "dog/00000000.png"]
     classes.write_text("cat\n")
     said = create(source, f"--classes={classes}", status=1).err
-    assert f"images: record 0: {classes} has no line 2" in said
+    assert f"images: record 0: its label is 1, and {classes} ends with label 0" in said
 
 
 def test_the_class_is_the_path_without_labels(source):

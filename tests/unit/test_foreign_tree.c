@@ -225,7 +225,7 @@ static void lists_give_names(void **state)
 	open_source(f);
 	add_label(f, 0, 1, 0);
 	assert_int_equal(foreign_add(&f->tree, &beyond, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "list has no line 3"));
+	assert_non_null(strstr(err.text, "list ends with label 1"));
 	dataset = open_dataset(f);
 	expect_tree(dataset, "dog/\ndog/00000000.JPEG\n");
 	dataset_free(dataset);

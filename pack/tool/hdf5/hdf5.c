@@ -1,6 +1,7 @@
 #include "pack/tool/hdf5/hdf5.h"
 
 #include "base/io.h"
+#include "base/lines.h"
 #include "pack/tool/hdf5/rows.h"
 #include "pack/tool/image/image.h"
 #include <inttypes.h>
@@ -122,14 +123,19 @@ static int read_classes(struct hdf5 *hdf5, const char *path, struct err *err)
 	SCOPE_FREE char *line = NULL;
 	size_t room = 0, len;
 	int r = file ? 0 : -errno;
+	bool first = true;
 
-	while (r == 0 && (r = io_line(file, &line, &room, &len)) == 0) {
-		char **list = reallocarray(hdf5->classes, hdf5->class_count + 1, sizeof(*list));
+	for (; r == 0 && (r = io_line(file, &line, &room, &len)) == 0; first = false) {
+		const char *item = line;
+		char **list;
 
+		if (!lines_item(&item, &len, first))
+			continue;
+		list = reallocarray(hdf5->classes, hdf5->class_count + 1, sizeof(*list));
 		if (!list)
 			return -ENOMEM;
 		hdf5->classes = list;
-		list[hdf5->class_count] = strndup(line, len);
+		list[hdf5->class_count] = strndup(item, len);
 		if (!list[hdf5->class_count++])
 			return -ENOMEM;
 	}

@@ -1,6 +1,7 @@
 #include "pack/tool/import/order.h"
 
 #include "base/io.h"
+#include "base/lines.h"
 #include "base/scope.h"
 #include "pack/tool/import/entry_table.h"
 #include <stdbool.h>
@@ -99,9 +100,12 @@ static int read_list(struct ranking *ranking, struct err *err)
 	if (!file)
 		return err_set(err, -errno, "%s: %s", name, strerror(errno));
 	while ((r = io_line(file, &line, &room, &len)) == 0) {
-		number++;
-		if (len > 0)
-			r = take_line(ranking, line, len, number, err);
+		const char *path = line;
+
+		if (!lines_item(&path, &len, number++ == 0))
+			continue;
+		line[path + len - line] = '\0';
+		r = take_line(ranking, path, len, number, err);
 		if (r < 0)
 			return r;
 	}

@@ -170,8 +170,8 @@ bool reader_bad(struct reader *reader, uint64_t offset, uint64_t len);
 /* Returns false if the reader is not far. */
 bool reader_stats(struct reader *reader, struct reader_stats *ret);
 
-/* Ends the reader's threads, if it has any, as before a fork. No read may be under way. The next
- * read starts them again. */
+/* Ends the reader's own threads, if it has any, as before a fork, and what it does in those of
+ * others. No read may be under way. The next read starts them again. */
 void reader_rest(struct reader *reader);
 
 void reader_free(struct reader *reader);     /* NULL is fine */

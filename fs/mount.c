@@ -25,7 +25,8 @@ static int open_or_copy(struct mount *mount, const char *name, struct reader **c
 			struct reader **ret, struct err *err)
 {
 	SCOPE_FREE char *shown = name_shown(name);
-	int r = reader_open(name, *copy ? &mount->remote_copied : &mount->remote, ret, err);
+	int r = reader_open(name, *copy ? &mount->remote_copied : &mount->remote, &mount->engine,
+			    ret, err);
 
 	if (r == 0 && !name_is_url(name))
 		reader_file_retry(*ret, name, remote_retry(&mount->remote, REMOTE_RETRY_FILE),
@@ -68,9 +69,9 @@ static int open_pack(void *context, const char *name, struct dataset **ret, stru
 
 static int open_list(void *context, const char *name, struct reader **ret, struct err *err)
 {
-	const struct mount *mount = context;
+	struct mount *mount = context;
 
-	return reader_open(name, &mount->remote, ret, err);
+	return reader_open(name, &mount->remote, &mount->engine, ret, err);
 }
 
 static int open_dataset(struct mount *mount, struct err *err)
@@ -280,6 +281,7 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 	if (!mount)
 		return -ENOMEM;
 	mount->settings = settings;
+	mount->engine = (struct remote)REMOTE_INIT;
 	mount->started = clock_ns() / CLOCK_SECOND;
 	r = settings->cache_dir ? disk_cache_open(settings->cache_dir, &mount->disk, err) : 0;
 	if (r == 0)
@@ -311,6 +313,7 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 	}
 	/* Next, foldfs forks, and may enter a namespace. */
 	reader_rest(dataset_reader(mount->dataset));
+	remote_stop(&mount->engine);
 	*ret = mount;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "fs/tree.h"
 #include "pack/foreign/foreign.h"
 #include "pack/packs.h"
+#include "remote/remote.h"
 #include <stdatomic.h>
 
 #define MOUNT_STATS "user.foldfs.stats" /* the report, of a mount's root */
@@ -35,6 +36,7 @@ struct mount {
 	const struct settings *settings;
 	struct packs_label label;
 	struct remote_settings remote, remote_copied; /* for packs whose copy is complete */
+	struct remote engine;			      /* of all packs that are URLs */
 	struct foreign_settings foreign;
 	struct disk_cache *disk;       /* NULL: none */
 	atomic_bool network, programs; /* needed for a pack: see struct sandbox */

@@ -9,29 +9,28 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/signals.h"
+#include "remote/http_host.h"
 #include "remote/http_slot.h"
+#include "remote/url.h"
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#define LIMIT_LEAST  4
-#define WANTED_SHARE 8 /* this part of the limit, an eighth, is for what somebody waits for */
-#define NOT_YET_NS   (10 * CLOCK_SECOND / 1000)
-#define OVERLOAD_NS  CLOCK_SECOND /* refusals within this time are one overload */
-#define EVENTS	     64
-
-struct http_list {
-	struct http_transfer *first, **end;
-};
+#define NOT_YET_NS (10 * CLOCK_SECOND / 1000)
+#define EVENTS	   64
 
 struct http {
 	struct curl curl;
 	const struct remote_settings *settings;
-	_Atomic uint64_t requests, bytes, retries, overloaded, under_way;
 
 	pthread_mutex_t lock;
 	bool running, stopping, cancelling; /* protected by lock */
-	struct http_list wanted, ahead;	    /* protected by lock: not begun */
+	/* Protected by lock: the hosts, and what waits for each; whose turn it is; how many. */
+	struct http_host *hosts, *turn;
+	unsigned host_count;
+	uint64_t submitted;	 /* protected by lock: transfers, ever */
+	pthread_cond_t finished; /* a client has no transfers left */
 	pthread_t thread;
 	int wake; /* eventfd */
 
@@ -40,56 +39,56 @@ struct http {
 	int epoll;
 	uint64_t timer; /* when to call libcurl, ns; 0: not at all */
 	struct http_list pausing;
-	struct http_slot *idle, *slots;
-	uint64_t limit;		  /* of transfers under way */
-	uint64_t slowed, answers; /* when the limit was last halved; answers since it last grew */
+	struct http_slots slots;
+	uint64_t under_way;
 };
 
-/* --- lists ------------------------------------------------------------------------------------ */
+struct http_client {
+	struct http *http;
+	struct http_host *host;	    /* protected by the lock of http: the server that is asked */
+	uint64_t left;		    /* protected by it: transfers that have not finished */
+	_Atomic uint64_t cancelled; /* what was submitted before this number is cancelled */
+	atomic_bool ending;	    /* all is */
+	_Atomic uint64_t requests, bytes, retries, overloaded, under_way;
+};
 
-static void list_init(struct http_list *list)
+/* --- hosts ------------------------------------------------------------------------------------ */
+
+static struct http_host *add_host(struct http *http, const char *name)
 {
-	*list = (struct http_list){.end = &list->first};
+	struct http_host *host = http_host_new(name);
+
+	if (!host)
+		return NULL;
+	host->next = http->hosts;
+	http->hosts = host;
+	http->host_count++;
+	return host;
 }
 
-static void list_add(struct http_list *list, struct http_transfer *transfer)
+/* Called with the lock held. NULL: no memory. */
+static struct http_host *host_of(struct http *http, const char *url)
 {
-	transfer->next = NULL;
-	*list->end = transfer;
-	list->end = &transfer->next;
+	struct url parts SCOPE(url_release) = {0};
+	int r = url_parse(url, &parts);
+	const char *name = r == 0 ? parts.host : ""; /* libcurl will say what is wrong with it */
+	struct http_host *host = http->hosts;
+
+	if (r == -ENOMEM)
+		return NULL;
+	while (host && strcasecmp(host->name, name) != 0)
+		host = host->next;
+	return host ? host : add_host(http, name);
 }
 
-static struct http_transfer *list_take(struct http_list *list)
+static void free_hosts(struct http *http)
 {
-	struct http_transfer *transfer = list->first;
+	struct http_host *host;
 
-	if (transfer) {
-		list->first = transfer->next;
-		if (!list->first)
-			list->end = &list->first;
+	while ((host = http->hosts)) {
+		http->hosts = host->next;
+		http_host_free(host);
 	}
-	return transfer;
-}
-
-static void list_put_back(struct http_list *list, struct http_transfer *transfer)
-{
-	transfer->next = list->first;
-	if (!list->first)
-		list->end = &transfer->next;
-	list->first = transfer;
-}
-
-static void list_move(struct http_list *from, struct http_list *to)
-{
-	*to = *from;
-	if (!to->first)
-		to->end = &to->first;
-	list_init(from);
-}
-
-static bool is_ahead(const struct http_transfer *transfer)
-{
-	return transfer->ahead && atomic_load_explicit(transfer->ahead, memory_order_relaxed);
 }
 
 /* --- what libcurl wants to hear of ------------------------------------------------------------ */
@@ -121,84 +120,41 @@ static int set_timer(CURLM *multi, long ms, void *context)
 	return 0;
 }
 
-/* --- handles ---------------------------------------------------------------------------------- */
-
-static struct http_slot *slot_take(struct http *http)
-{
-	struct http_slot *slot = http->idle;
-
-	if (slot) {
-		http->idle = slot->next_idle;
-		return slot;
-	}
-	slot = http_slot_new(&http->curl, http->settings, &http->bytes);
-	if (slot) {
-		slot->next = http->slots;
-		http->slots = slot;
-	}
-	return slot;
-}
-
-static void slot_put(struct http *http, struct http_slot *slot)
-{
-	http_slot_clear(slot);
-	slot->next_idle = http->idle;
-	http->idle = slot;
-}
-
-static void free_slots(struct http *http)
-{
-	struct http_slot *slot;
-
-	while ((slot = http->slots)) {
-		http->slots = slot->next;
-		http_slot_free(slot);
-	}
-	http->idle = NULL;
-}
-
 /* --- beginning -------------------------------------------------------------------------------- */
 
 /* The transfer waits for its turn again. */
 static void pause_transfer(struct http *http, struct http_transfer *transfer, uint64_t ns)
 {
 	transfer->due = clock_ns() + ns;
-	list_add(&http->pausing, transfer);
+	http_list_add(&http->pausing, transfer);
 }
 
-/* Halves the number of transfers under way, once for each overload. */
-static void slow_down(struct http *http)
+/* The transfer is its owner's. */
+static void forget_transfer(struct http_client *client)
 {
-	uint64_t now = clock_ns();
-
-	atomic_fetch_add_explicit(&http->overloaded, 1, memory_order_relaxed);
-	http->answers = 0;
-	if (now - http->slowed < OVERLOAD_NS)
-		return;
-	http->slowed = now;
-	http->limit = max(min(http->limit, http->under_way) / 2, LIMIT_LEAST);
-}
-
-static void speed_up(struct http *http)
-{
-	if (http->limit == HTTP_MOST || ++http->answers < http->limit)
-		return;
-	http->answers = 0;
-	http->limit++;
+	SCOPE_LOCK(&client->http->lock);
+	if (--client->left == 0)
+		pthread_cond_broadcast(&client->http->finished);
 }
 
 static void finish_transfer(struct http *http, struct http_transfer *transfer,
 			    const struct http_outcome *outcome)
 {
+	struct http_client *client = transfer->client;
+	struct http_host *host = transfer->host;
 	struct http_verdict verdict = transfer->ops->finished(transfer, outcome);
 
-	if (verdict.overloaded)
-		slow_down(http);
-	else if (outcome->end == HTTP_ANSWERED)
-		speed_up(http);
-	if (!verdict.again)
+	if (verdict.overloaded) {
+		atomic_fetch_add_explicit(&client->overloaded, 1, memory_order_relaxed);
+		http_host_slow_down(host);
+	} else if (outcome->end == HTTP_ANSWERED) {
+		http_host_speed_up(host);
+	}
+	if (!verdict.again) {
+		forget_transfer(client);
 		return;
-	atomic_fetch_add_explicit(&http->retries, 1, memory_order_relaxed);
+	}
+	atomic_fetch_add_explicit(&client->retries, 1, memory_order_relaxed);
 	pause_transfer(http, transfer, verdict.pause_ns);
 }
 
@@ -209,18 +165,38 @@ static void end_early(struct http *http, struct http_transfer *transfer, enum ht
 	finish_transfer(http, transfer, &outcome);
 }
 
+static void count_under_way(struct http *http, struct http_transfer *transfer, uint64_t change)
+{
+	http->under_way += change;
+	transfer->host->under_way += change;
+	atomic_fetch_add_explicit(&transfer->client->under_way, change, memory_order_relaxed);
+}
+
+/* A request may go to another server than the one before, as where that redirects to. */
+static void go_to(struct http *http, struct http_transfer *transfer, const char *url)
+{
+	struct http_host *host;
+
+	SCOPE_LOCK(&http->lock);
+	host = host_of(http, url);
+	if (host)
+		transfer->host = transfer->client->host = host;
+}
+
 static void begin_transfer(struct http *http, struct http_transfer *transfer)
 {
-	struct http_slot *slot = slot_take(http);
-	int r = slot ? http_slot_send(slot, transfer, http->multi) : -ENOMEM;
+	struct http_message message;
+	struct http_slot *slot = http_slots_take(&http->slots, &http->curl, http->settings);
+	int r = slot ? http_slot_send(slot, transfer, http->multi, &message) : -ENOMEM;
 
 	if (r == 0) {
-		http->under_way++;
-		atomic_fetch_add_explicit(&http->requests, 1, memory_order_relaxed);
+		go_to(http, transfer, message.url);
+		count_under_way(http, transfer, 1);
+		atomic_fetch_add_explicit(&transfer->client->requests, 1, memory_order_relaxed);
 		return;
 	}
 	if (slot)
-		slot_put(http, slot);
+		http_slots_put(&http->slots, slot);
 	if (r == -EAGAIN)
 		pause_transfer(http, transfer, NOT_YET_NS);
 	else
@@ -237,46 +213,47 @@ static void end_pauses(struct http *http)
 
 	if (!http->pausing.first)
 		return;
-	list_move(&http->pausing, &pausing);
+	http_list_move(&http->pausing, &pausing);
 	SCOPE_LOCK(&http->lock);
-	while ((transfer = list_take(&pausing))) {
+	while ((transfer = http_list_take(&pausing))) {
 		if (transfer->due > now)
-			list_add(&http->pausing, transfer);
+			http_list_add(&http->pausing, transfer);
 		else
-			list_put_back(is_ahead(transfer) ? &http->ahead : &http->wanted, transfer);
+			http_host_put_back(transfer->client->host, transfer);
 	}
 }
 
-/* The first transfer that was ahead when it came, and that somebody waits for now. */
-static struct http_transfer *take_overtaken(struct http_list *list)
-{
-	for (struct http_transfer **at = &list->first; *at; at = &(*at)->next) {
-		struct http_transfer *transfer = *at;
-
-		if (is_ahead(transfer))
-			continue;
-		*at = transfer->next;
-		if (list->end == &transfer->next)
-			list->end = at;
-		return transfer;
-	}
-	return NULL;
-}
-
-/* The next transfer that may begin. */
-static struct http_transfer *next_transfer(struct http *http)
+/* One server after another. Called with the lock held. */
+static struct http_transfer *take_from_hosts(struct http *http, bool ahead)
 {
 	struct http_transfer *transfer = NULL;
 
-	SCOPE_LOCK(&http->lock);
-	if (http->under_way < http->limit) {
-		transfer = list_take(&http->wanted);
-		if (!transfer)
-			transfer = take_overtaken(&http->ahead);
+	for (unsigned i = 0; !transfer && i < http->host_count; i++) {
+		struct http_host *host = http->turn ? http->turn : http->hosts;
+
+		transfer = http_host_take(host, ahead);
+		http->turn = host->next;
 	}
-	if (!transfer && http->under_way < http->limit - http->limit / WANTED_SHARE)
-		transfer = list_take(&http->ahead);
 	return transfer;
+}
+
+/* The next transfer that may begin. A client may have gone to another server meanwhile. */
+static struct http_transfer *next_transfer(struct http *http)
+{
+	struct http_transfer *transfer = NULL;
+	uint64_t most = HTTP_MOST_IN_ALL;
+
+	SCOPE_LOCK(&http->lock);
+	for (;;) {
+		if (http->under_way < most)
+			transfer = take_from_hosts(http, false);
+		if (!transfer && http->under_way < most - most / HTTP_WANTED_SHARE)
+			transfer = take_from_hosts(http, true);
+		if (!transfer || transfer->host == transfer->client->host)
+			return transfer;
+		http_host_put_back(transfer->client->host, transfer);
+		transfer = NULL;
+	}
 }
 
 /* --- ending ----------------------------------------------------------------------------------- */
@@ -287,9 +264,9 @@ static void end_slot(struct http *http, struct http_slot *slot, CURLcode code)
 
 	http_slot_outcome(slot, code, &outcome);
 	http->curl.multi_remove_handle(http->multi, slot->easy);
-	http->under_way--;
+	count_under_way(http, slot->transfer, UINT64_MAX);
 	finish_transfer(http, slot->transfer, &outcome);
-	slot_put(http, slot);
+	http_slots_put(&http->slots, slot);
 }
 
 static void end_finished(struct http *http)
@@ -319,40 +296,68 @@ static void cancel_list(struct http *http, struct http_list *list)
 {
 	struct http_transfer *transfer;
 
-	while ((transfer = list_take(list)))
+	while ((transfer = http_list_take(list)))
 		end_early(http, transfer, HTTP_CANCELLED);
+}
+
+/* Nobody waits for what is ahead or pauses. */
+static bool is_cancelled(const struct http_transfer *transfer, bool pauses)
+{
+	const struct http_client *client = transfer->client;
+
+	return atomic_load(&client->ending) ||
+	       (transfer->number < atomic_load(&client->cancelled) &&
+		(pauses || http_is_ahead(transfer)));
+}
+
+static void take_cancelled(struct http_list *list, bool pauses, struct http_list *ret)
+{
+	struct http_transfer *transfer;
+	struct http_list all;
+
+	http_list_move(list, &all);
+	while ((transfer = http_list_take(&all)))
+		http_list_add(is_cancelled(transfer, pauses) ? ret : list, transfer);
 }
 
 static void cancel_under_way(struct http *http, bool all)
 {
-	for (struct http_slot *slot = http->slots; slot; slot = slot->next) {
+	for (struct http_slot *slot = http->slots.all; slot; slot = slot->next) {
 		struct http_transfer *transfer = slot->transfer;
 
-		if (!transfer || !(all || is_ahead(transfer)))
+		if (!transfer || !(all || is_cancelled(transfer, false)))
 			continue;
 		http->curl.multi_remove_handle(http->multi, slot->easy);
-		http->under_way--;
-		slot_put(http, slot);
+		count_under_way(http, transfer, UINT64_MAX);
+		http_slots_put(&http->slots, slot);
 		end_early(http, transfer, HTTP_CANCELLED);
 	}
 }
 
-static void cancel_if_asked(struct http *http)
+/* Returns whether anything is to be cancelled. */
+static bool take_all_cancelled(struct http *http, struct http_list *ret)
 {
-	struct http_list ahead, pausing;
 	bool asked;
 
-	pthread_mutex_lock(&http->lock);
+	SCOPE_LOCK(&http->lock);
 	asked = http->cancelling;
 	http->cancelling = false;
-	if (asked)
-		list_move(&http->ahead, &ahead);
-	pthread_mutex_unlock(&http->lock);
-	if (!asked)
+	for (struct http_host *host = http->hosts; asked && host; host = host->next) {
+		take_cancelled(&host->wanted, false, ret);
+		take_cancelled(&host->ahead, false, ret);
+	}
+	return asked;
+}
+
+static void cancel_if_asked(struct http *http)
+{
+	struct http_list cancelled;
+
+	http_list_init(&cancelled);
+	if (!take_all_cancelled(http, &cancelled))
 		return;
-	list_move(&http->pausing, &pausing);
-	cancel_list(http, &pausing);
-	cancel_list(http, &ahead);
+	take_cancelled(&http->pausing, true, &cancelled);
+	cancel_list(http, &cancelled);
 	cancel_under_way(http, false);
 }
 
@@ -420,7 +425,7 @@ static void close_all(struct http *http)
 {
 	if (http->multi)
 		http->curl.multi_cleanup(http->multi);
-	free_slots(http);
+	http_slots_free(&http->slots);
 	http->multi = NULL;
 	scope_close(&http->epoll);
 	scope_close(&http->wake);
@@ -452,7 +457,6 @@ static int http_begin(struct http *http)
 	int r = open_all(http);
 
 	http->timer = 0;
-	http->under_way = 0;
 	if (r == 0)
 		r = thread_without_signals(&http->thread, http_thread, http);
 	if (r < 0)
@@ -469,21 +473,6 @@ static void http_wake(struct http *http)
 	(void)n; /* full: it is awake */
 }
 
-void http_submit(struct http *http, struct http_transfer *transfer)
-{
-	bool accepted;
-
-	pthread_mutex_lock(&http->lock);
-	accepted = http->running || http_begin(http) == 0;
-	if (accepted) {
-		list_add(is_ahead(transfer) ? &http->ahead : &http->wanted, transfer);
-		http_wake(http);
-	}
-	pthread_mutex_unlock(&http->lock);
-	if (!accepted)
-		end_early(http, transfer, HTTP_CANCELLED);
-}
-
 void http_rest(struct http *http)
 {
 	pthread_mutex_lock(&http->lock);
@@ -497,25 +486,12 @@ void http_rest(struct http *http)
 	pthread_join(http->thread, NULL);
 	cancel_under_way(http, true);
 	cancel_list(http, &http->pausing);
-	cancel_list(http, &http->wanted);
-	cancel_list(http, &http->ahead);
+	for (struct http_host *host = http->hosts; host; host = host->next) {
+		cancel_list(http, &host->wanted);
+		cancel_list(http, &host->ahead);
+	}
 	close_all(http);
 	http->stopping = http->cancelling = http->running = false;
-}
-
-void http_cancel(struct http *http)
-{
-	SCOPE_LOCK(&http->lock);
-	if (!http->running)
-		return;
-	http->cancelling = true;
-	http_wake(http);
-}
-
-void http_hurry(struct http *http)
-{
-	for (struct http_transfer *t = http->pausing.first; t; t = t->next)
-		t->due = 0;
 }
 
 int http_new(const struct remote_settings *settings, struct http **ret, struct err *err)
@@ -532,11 +508,9 @@ int http_new(const struct remote_settings *settings, struct http **ret, struct e
 	}
 	http->settings = settings;
 	http->epoll = http->wake = -1;
-	http->limit = HTTP_MOST;
 	pthread_mutex_init(&http->lock, NULL);
-	list_init(&http->wanted);
-	list_init(&http->ahead);
-	list_init(&http->pausing);
+	pthread_cond_init(&http->finished, NULL);
+	http_list_init(&http->pausing);
 	*ret = http;
 	return 0;
 }
@@ -546,17 +520,103 @@ void http_free(struct http *http)
 	if (!http)
 		return;
 	http_rest(http);
+	free_hosts(http);
+	pthread_cond_destroy(&http->finished);
 	pthread_mutex_destroy(&http->lock);
 	free(http);
 }
 
-void http_stats(struct http *http, struct reader_stats *ret)
+/* --- clients ---------------------------------------------------------------------------------- */
+
+int http_client_new(struct http *http, const char *url, struct http_client **ret)
 {
-	*ret = (struct reader_stats){.requests = atomic_load(&http->requests),
-				     .bytes = atomic_load(&http->bytes),
-				     .retries = atomic_load(&http->retries),
-				     .refused = atomic_load(&http->overloaded),
-				     .under_way = atomic_load(&http->under_way)};
+	struct http_client *client = calloc(1, sizeof(*client));
+
+	SCOPE_LOCK(&http->lock);
+	if (client)
+		client->host = host_of(http, url);
+	if (!client || !client->host) {
+		free(client);
+		return -ENOMEM;
+	}
+	client->http = http;
+	*ret = client;
+	return 0;
+}
+
+void http_client_free(struct http_client *client)
+{
+	if (!client)
+		return;
+	http_end(client);
+	free(client);
+}
+
+static bool accept_transfer(struct http *http, struct http_client *client,
+			    struct http_transfer *transfer)
+{
+	SCOPE_LOCK(&http->lock);
+	client->left++;
+	transfer->client = client;
+	transfer->host = client->host;
+	transfer->received = &client->bytes;
+	transfer->number = http->submitted++;
+	if (!http->running && http_begin(http) < 0)
+		return false;
+	http_host_add(client->host, transfer);
+	http_wake(http);
+	return true;
+}
+
+void http_submit(struct http_client *client, struct http_transfer *transfer)
+{
+	if (!accept_transfer(client->http, client, transfer))
+		end_early(client->http, transfer, HTTP_CANCELLED);
+}
+
+/* Called with the lock held. */
+static void ask_to_cancel(struct http *http)
+{
+	if (!http->running)
+		return;
+	http->cancelling = true;
+	http_wake(http);
+}
+
+void http_cancel(struct http_client *client)
+{
+	SCOPE_LOCK(&client->http->lock);
+	atomic_store(&client->cancelled, client->http->submitted);
+	ask_to_cancel(client->http);
+}
+
+void http_end(struct http_client *client)
+{
+	struct http *http = client->http;
+
+	SCOPE_LOCK(&http->lock);
+	atomic_store(&client->ending, true);
+	if (client->left)
+		ask_to_cancel(http);
+	while (client->left)
+		pthread_cond_wait(&http->finished, &http->lock);
+	atomic_store(&client->ending, false);
+}
+
+void http_hurry(struct http_client *client)
+{
+	for (struct http_transfer *t = client->http->pausing.first; t; t = t->next)
+		if (t->host == client->host)
+			t->due = 0;
+}
+
+void http_stats(struct http_client *client, struct reader_stats *ret)
+{
+	*ret = (struct reader_stats){.requests = atomic_load(&client->requests),
+				     .bytes = atomic_load(&client->bytes),
+				     .retries = atomic_load(&client->retries),
+				     .refused = atomic_load(&client->overloaded),
+				     .under_way = atomic_load(&client->under_way)};
 }
 
 #endif

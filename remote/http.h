@@ -9,9 +9,9 @@
  *	             ^                           |
  *	             +------- after a pause -----+
  *
- * Transfers that somebody waits for begin before those that are ahead of need. The server sets how
- * many are under way: half as many each time it says that it is overloaded, one more for each round
- * of answers (additive increase, multiplicative decrease).
+ * Transfers that somebody waits for begin before those that are ahead of need. Each object that is
+ * read is a client. All clients share the thread, the connections, and the limit of each server
+ * (http_host.h): a thousand packs ask for no more at once than one does.
  *
  * Threads: any may call http_submit(). The three functions of the owner are called in the thread of
  * transfers, and must not wait. That thread begins with the first transfer and ends with
@@ -28,9 +28,13 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define HTTP_MOST 384 /* transfers under way */
+#define HTTP_MOST	  384 /* transfers under way to one server */
+#define HTTP_MOST_IN_ALL  512 /* to all servers */
+#define HTTP_WANTED_SHARE 8   /* this part of both, an eighth, is for what somebody waits for */
 
 struct http;
+struct http_client;
+struct http_host;
 struct http_transfer;
 
 /* How an attempt ended. */
@@ -46,7 +50,7 @@ enum http_end {
 	HTTP_TOO_LONG,	 /* the body does not fit into its memory */
 	HTTP_IMPOSSIBLE, /* it could not be sent, as when the URL is not one */
 	HTTP_NO_MEMORY,
-	HTTP_CANCELLED, /* by http_cancel() or http_rest() */
+	HTTP_CANCELLED, /* by http_cancel(), http_end() or http_rest() */
 	HTTP_ENDS,
 };
 
@@ -92,29 +96,41 @@ struct http_transfer {
 	const atomic_bool *ahead; /* read until it begins; NULL: somebody waits for it */
 	uint64_t got; /* bytes in iov, also from attempts that failed; the owner may lower it */
 
-	struct http_transfer *next; /* http.c's */
-	uint64_t due;		    /* http.c's: when to ask again, ns */
+	/* What follows belongs to http.c: */
+	struct http_transfer *next;
+	struct http_client *client;
+	struct http_host *host;	    /* that it waits for, or is under way to */
+	_Atomic uint64_t *received; /* where bytes of bodies are counted */
+	uint64_t number;	    /* in the order in which they were submitted */
+	uint64_t due;		    /* when to ask again, ns */
 };
 
-/* Returns 0, -ENOSYS (no libcurl) or -ENOMEM. */
+/* Settings must outlive it. Returns 0, -ENOSYS (no libcurl) or -ENOMEM. */
 int http_new(const struct remote_settings *settings, struct http **ret, struct err *err);
-/* Does what http_rest() does first. NULL is fine. */
+/* Does what http_rest() does first; after all of its clients. NULL is fine. */
 void http_free(struct http *http);
-
-/* Each transfer finishes; with HTTP_CANCELLED at once if no thread can be made. */
-void http_submit(struct http *http, struct http_transfer *transfer);
 
 /* Finishes all transfers with HTTP_CANCELLED, closes all connections and ends the thread. */
 void http_rest(struct http *http);
 
-/* Finishes with HTTP_CANCELLED what is ahead, and what pauses. Does not wait. From then on the
- * owner must not ask for anything again. */
-void http_cancel(struct http *http);
+/* A client that asks the server of this URL first. Returns 0 or -ENOMEM. */
+int http_client_new(struct http *http, const char *url, struct http_client **ret);
+/* Does what http_end() does first. NULL is fine. */
+void http_client_free(struct http_client *client);
 
-/* Ends all pauses. Called in the thread of transfers. */
-void http_hurry(struct http *http);
+/* Each transfer finishes; with HTTP_CANCELLED at once if no thread can be made. */
+void http_submit(struct http_client *client, struct http_transfer *transfer);
+
+/* Finishes with HTTP_CANCELLED what is ahead, and what pauses, of this client. Does not wait. From
+ * then on the owner must not ask for anything again. */
+void http_cancel(struct http_client *client);
+/* Finishes with HTTP_CANCELLED all of this client, and waits for that. */
+void http_end(struct http_client *client);
+
+/* Ends all pauses of those who wait for the same server. Called in the thread of transfers. */
+void http_hurry(struct http_client *client);
 
 /* Fills all of *ret but the times. */
-void http_stats(struct http *http, struct reader_stats *ret);
+void http_stats(struct http_client *client, struct reader_stats *ret);
 
 #endif

@@ -85,7 +85,7 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
 		slot->accepted =
 			transfer->ops->accept(transfer, status_of(slot), slot->headers_text);
 	slot->decided = true;
-	atomic_fetch_add_explicit(slot->received, count, memory_order_relaxed);
+	atomic_fetch_add_explicit(transfer->received, count, memory_order_relaxed);
 	return slot->accepted ? scatter(slot, data, count) : keep_text(slot, data, count);
 }
 
@@ -176,15 +176,14 @@ static void set_up(struct http_slot *slot, const struct remote_settings *setting
 		set(easy, CURLOPT_CAINFO, ca_file);
 }
 
-struct http_slot *http_slot_new(const struct curl *curl, const struct remote_settings *settings,
-				_Atomic uint64_t *received)
+/* NULL: no memory. */
+static struct http_slot *slot_new(const struct curl *curl, const struct remote_settings *settings)
 {
 	struct http_slot *slot = calloc(1, sizeof(*slot));
 
 	if (!slot)
 		return NULL;
 	slot->curl = curl;
-	slot->received = received;
 	slot->easy = curl->easy_init();
 	if (!slot->easy) {
 		free(slot);
@@ -194,20 +193,45 @@ struct http_slot *http_slot_new(const struct curl *curl, const struct remote_set
 	return slot;
 }
 
-void http_slot_free(struct http_slot *slot)
+struct http_slot *http_slots_take(struct http_slots *slots, const struct curl *curl,
+				  const struct remote_settings *settings)
 {
-	slot->curl->easy_cleanup(slot->easy);
-	slot->curl->slist_free_all(slot->headers);
-	free(slot);
+	struct http_slot *slot = slots->idle;
+
+	if (slot) {
+		slots->idle = slot->next_idle;
+		return slot;
+	}
+	slot = slot_new(curl, settings);
+	if (slot) {
+		slot->next = slots->all;
+		slots->all = slot;
+	}
+	return slot;
 }
 
 /* The handle keeps its options, so it must not point to the headers that are freed. */
-void http_slot_clear(struct http_slot *slot)
+void http_slots_put(struct http_slots *slots, struct http_slot *slot)
 {
 	slot->curl->easy_setopt(slot->easy, CURLOPT_HTTPHEADER, NULL);
 	slot->curl->slist_free_all(slot->headers);
 	slot->headers = NULL;
 	slot->transfer = NULL;
+	slot->next_idle = slots->idle;
+	slots->idle = slot;
+}
+
+void http_slots_free(struct http_slots *slots)
+{
+	struct http_slot *slot;
+
+	while ((slot = slots->all)) {
+		slots->all = slot->next;
+		slot->curl->easy_cleanup(slot->easy);
+		slot->curl->slist_free_all(slot->headers);
+		free(slot);
+	}
+	slots->idle = NULL;
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
@@ -237,7 +261,8 @@ static void reset(struct http_slot *slot, uint64_t got)
 	slot->within = (size_t)got;
 }
 
-int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM *multi)
+int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM *multi,
+		   struct http_message *ret)
 {
 	__typeof__(slot->curl->easy_setopt) set = slot->curl->easy_setopt;
 	struct http_message message = {.add = add_header, .context = slot};
@@ -254,7 +279,10 @@ int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM
 	set(slot->easy, CURLOPT_NETRC,
 	    (long)(message.netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED));
 	set(slot->easy, CURLOPT_HTTPHEADER, slot->headers);
-	return slot->curl->multi_add_handle(multi, slot->easy) == CURLM_OK ? 0 : -ENOMEM;
+	if (slot->curl->multi_add_handle(multi, slot->easy) != CURLM_OK)
+		return -ENOMEM;
+	*ret = message;
+	return 0;
 }
 
 #endif

@@ -12,11 +12,10 @@
 
 struct http_slot {
 	const struct curl *curl;
-	_Atomic uint64_t *received; /* where bytes of bodies are counted */
 	CURL *easy;
 	struct curl_slist *headers;
 	struct http_transfer *transfer;	    /* NULL: idle */
-	struct http_slot *next_idle, *next; /* http.c's */
+	struct http_slot *next_idle, *next; /* of the slots */
 
 	bool decided, accepted; /* whether the body goes into the transfer's memory */
 	bool cut_off;		/* we ended it: the rest of the body is not wanted */
@@ -26,20 +25,25 @@ struct http_slot {
 	char headers_text[HTTP_HEADERS], body[OBJECT_BODY + 1], reason[CURL_ERROR_SIZE];
 };
 
-/* NULL: no memory. */
-struct http_slot *http_slot_new(const struct curl *curl, const struct remote_settings *settings,
-				_Atomic uint64_t *received);
-void http_slot_free(struct http_slot *slot);
+/* All of them, which keep their handles while they are idle. */
+struct http_slots {
+	struct http_slot *all, *idle;
+};
 
-/* Calls the transfer's prepare() and sends the request. Returns 0, the error of prepare(), or
- * -ENOMEM. */
-int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM *multi);
+/* An idle one, or a new one; NULL: no memory. */
+struct http_slot *http_slots_take(struct http_slots *slots, const struct curl *curl,
+				  const struct remote_settings *settings);
+/* Makes the slot idle. */
+void http_slots_put(struct http_slots *slots, struct http_slot *slot);
+void http_slots_free(struct http_slots *slots);
+
+/* Calls the transfer's prepare() and sends the request, which *ret is then. Returns 0, the error of
+ * prepare(), or -ENOMEM. */
+int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM *multi,
+		   struct http_message *ret);
 
 /* The strings in *ret live in the slot. */
 void http_slot_outcome(struct http_slot *slot, CURLcode code, struct http_outcome *ret);
-
-/* Makes the slot idle. */
-void http_slot_clear(struct http_slot *slot);
 
 #endif
 

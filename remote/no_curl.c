@@ -29,10 +29,12 @@ int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_bod
 }
 
 int reader_remote_open(const char *shown, struct object_auth *auth,
-		       const struct remote_settings *settings, struct reader **ret, struct err *err)
+		       const struct remote_settings *settings, struct remote *remote,
+		       struct reader **ret, struct err *err)
 {
 	(void)shown;
 	(void)settings;
+	(void)remote;
 	(void)ret;
 	auth->ops->free(auth);
 	return say_none(err);

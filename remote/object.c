@@ -29,7 +29,8 @@ struct object {
 	char *shown;
 	struct object_auth *auth;
 	const struct remote_settings *settings;
-	struct http *http;
+	struct remote *remote;
+	struct http_client *client;
 	struct object_refresh refresh;
 	struct histogram first_byte; /* us */
 	atomic_bool stale, cancelled;
@@ -291,7 +292,7 @@ static void note_success(struct object *object)
 		return;
 	object->said = false;
 	say(object, "answers again, after %" PRIu64 " s", (clock_ns() - since) / CLOCK_SECOND);
-	http_hurry(object->http);
+	http_hurry(object->client);
 }
 
 /* While a pack is being opened, the caller reports the error. A server that refuses some requests
@@ -510,11 +511,22 @@ void object_get(struct object *object, const struct iovec *iov, int count,
 	read->range = *range;
 	read->done = done;
 	read->arg = arg;
-	http_submit(object->http, &read->transfer);
+	http_submit(object->client, &read->transfer);
+}
+
+static int join(struct object *object, struct remote *remote, struct err *err)
+{
+	struct http *http;
+	int r = remote_join(remote, object->settings, &http, err);
+
+	if (r < 0)
+		return r;
+	object->remote = remote;
+	return http_client_new(http, object->auth->url, &object->client);
 }
 
 int object_new(const char *shown, struct object_auth *auth, const struct remote_settings *settings,
-	       struct object **ret, struct err *err)
+	       struct remote *remote, struct object **ret, struct err *err)
 {
 	struct object *object = calloc(1, sizeof(*object));
 	int r;
@@ -532,7 +544,7 @@ int object_new(const char *shown, struct object_auth *auth, const struct remote_
 		object->random = clock_ns();
 	object->random |= 1;
 	object->shown = strdup(shown);
-	r = object->shown ? http_new(settings, &object->http, err) : -ENOMEM;
+	r = object->shown ? join(object, remote, err) : -ENOMEM;
 	if (r < 0) {
 		object_free(object);
 		return r;
@@ -546,7 +558,9 @@ void object_free(struct object *object)
 	if (!object)
 		return;
 	atomic_store(&object->auth->stops, true);
-	http_free(object->http);
+	http_client_free(object->client);
+	if (object->remote)
+		remote_leave(object->remote);
 	object_refresh_release(&object->refresh);
 	object->auth->ops->free(object->auth);
 	pthread_mutex_destroy(&object->lock);
@@ -559,7 +573,7 @@ void object_cancel(struct object *object)
 {
 	atomic_store(&object->cancelled, true);
 	atomic_store(&object->auth->stops, true);
-	http_cancel(object->http);
+	http_cancel(object->client);
 }
 
 void object_go_on(struct object *object)
@@ -570,7 +584,7 @@ void object_go_on(struct object *object)
 
 void object_rest(struct object *object)
 {
-	http_rest(object->http);
+	http_end(object->client);
 	object_refresh_rest(&object->refresh);
 }
 
@@ -602,7 +616,7 @@ void object_why(struct object *object, struct err *ret)
 
 void object_stats(struct object *object, struct reader_stats *ret)
 {
-	http_stats(object->http, ret);
+	http_stats(object->client, ret);
 	ret->first_byte_p50_us = histogram_quantile(&object->first_byte, 0.5);
 	ret->first_byte_p99_us = histogram_quantile(&object->first_byte, 0.99);
 }

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/reader_stats.h"
 #include "remote/object_auth.h"
+#include "remote/remote.h"
 #include "remote/settings.h"
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,10 +33,10 @@ struct object_range {
 	const atomic_bool *ahead; /* nobody waits for it yet; NULL: somebody does */
 };
 
-/* `shown` names the object in notices. Takes over `auth`, even on failure. Settings must outlive
- * the object. Sends nothing yet. Returns 0, -ENOSYS or -ENOMEM. */
+/* `shown` names the object in notices. Takes over `auth`, even on failure. Settings and `remote`
+ * must outlive the object. Sends nothing yet. Returns 0, -ENOSYS or -ENOMEM. */
 int object_new(const char *shown, struct object_auth *auth, const struct remote_settings *settings,
-	       struct object **ret, struct err *err);
+	       struct remote *remote, struct object **ret, struct err *err);
 /* NULL is fine. */
 void object_free(struct object *object);
 
@@ -58,7 +59,7 @@ void object_why(struct object *object, struct err *ret);
 void object_cancel(struct object *object);
 void object_go_on(struct object *object);
 
-/* Ends all threads. What is under way ends with -ECANCELED. */
+/* What is under way ends with -ECANCELED, before it returns. */
 void object_rest(struct object *object);
 
 void object_stats(struct object *object, struct reader_stats *ret);

@@ -79,8 +79,8 @@ static int open_file(const char *path, struct reader **ret, struct err *err)
 	return r == -EINVAL ? err_set(err, r, "not a regular file") : r;
 }
 
-int reader_open(const char *name, const struct remote_settings *settings, struct reader **ret,
-		struct err *err)
+int reader_open(const char *name, const struct remote_settings *settings, struct remote *remote,
+		struct reader **ret, struct err *err)
 {
 	SCOPE_FREE char *shown = NULL;
 	struct object_auth *auth;
@@ -93,5 +93,5 @@ int reader_open(const char *name, const struct remote_settings *settings, struct
 		return -ENOMEM;
 	r = has_scheme(name, "s3") ? s3_auth_new(name, settings, fetch, &auth, err)
 				   : bearer_new(name, &auth, err);
-	return r < 0 ? r : reader_remote_open(shown, auth, settings, ret, err);
+	return r < 0 ? r : reader_remote_open(shown, auth, settings, remote, ret, err);
 }

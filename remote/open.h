@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/reader.h"
+#include "remote/remote.h"
 #include "remote/settings.h"
 #include <stdbool.h>
 
@@ -21,9 +22,9 @@ char *name_absolute(const char *name);
 /* A copy without secrets, for messages. The caller frees it. NULL: no memory. */
 char *name_shown(const char *name);
 
-/* Settings must outlive the reader. Returns 0 or -errno; the sentence in err does not contain the
- * name. */
-int reader_open(const char *name, const struct remote_settings *settings, struct reader **ret,
-		struct err *err);
+/* Settings and `remote` must outlive the reader. Returns 0 or -errno; the sentence in err does not
+ * contain the name. */
+int reader_open(const char *name, const struct remote_settings *settings, struct remote *remote,
+		struct reader **ret, struct err *err);
 
 #endif

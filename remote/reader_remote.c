@@ -481,7 +481,8 @@ static int get_ends(struct reader_remote *remote, struct err *err)
 }
 
 int reader_remote_open(const char *shown, struct object_auth *auth,
-		       const struct remote_settings *settings, struct reader **ret, struct err *err)
+		       const struct remote_settings *settings, struct remote *engine,
+		       struct reader **ret, struct err *err)
 {
 	struct reader_remote *remote = calloc(1, sizeof(*remote));
 	struct err why = {0};
@@ -493,7 +494,7 @@ int reader_remote_open(const char *shown, struct object_auth *auth,
 	}
 	remote->reader.ops = &remote_ops;
 	pthread_mutex_init(&remote->lock, NULL);
-	r = object_new(shown, auth, settings, &remote->object, err);
+	r = object_new(shown, auth, settings, engine, &remote->object, err);
 	if (r < 0) {
 		pthread_mutex_destroy(&remote->lock);
 		free(remote);

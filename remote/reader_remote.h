@@ -10,16 +10,17 @@
 #include "base/err.h"
 #include "base/reader.h"
 #include "remote/object_auth.h"
+#include "remote/remote.h"
 #include "remote/settings.h"
 
 #define REMOTE_HEAD ((size_t)64 << 10)
 #define REMOTE_TAIL ((size_t)1 << 20)
 #define REMOTE_PART ((size_t)8 << 20) /* of a long reader_get(); all are asked for together */
 
-/* `shown` names the object in notices. Takes over `auth`, even on failure. Settings must outlive
- * the reader. Returns 0 or -errno. */
+/* `shown` names the object in notices. Takes over `auth`, even on failure. Settings and
+ * `remote` must outlive the reader. Returns 0 or -errno. */
 int reader_remote_open(const char *shown, struct object_auth *auth,
-		       const struct remote_settings *settings, struct reader **ret,
-		       struct err *err);
+		       const struct remote_settings *settings, struct remote *remote,
+		       struct reader **ret, struct err *err);
 
 #endif

@@ -106,11 +106,11 @@ static int add_header(void *context, const char *line)
 	return 0;
 }
 
-void http_submit(struct http *http, struct http_transfer *transfer)
+void http_submit(struct http_client *client, struct http_transfer *transfer)
 {
 	struct http_verdict verdict = {.again = true};
 
-	(void)http;
+	(void)client;
 	while (verdict.again) {
 		struct http_message message = {.add = add_header};
 		struct http_outcome outcome = {.answer = {.headers = "", .body = ""}, .reason = ""};
@@ -129,39 +129,52 @@ void http_submit(struct http *http, struct http_transfer *transfer)
 	}
 }
 
-int http_new(const struct remote_settings *settings, struct http **ret, struct err *err)
+int remote_join(struct remote *remote, const struct remote_settings *settings, struct http **ret,
+		struct err *err)
 {
-	static struct http http;
-
+	(void)remote;
 	(void)settings;
 	(void)err;
-	*ret = &http;
+	*ret = NULL;
 	return 0;
 }
 
-void http_free(struct http *http)
+void remote_leave(struct remote *remote)
 {
-	(void)http;
+	(void)remote;
 }
 
-void http_rest(struct http *http)
+int http_client_new(struct http *http, const char *url, struct http_client **ret)
 {
 	(void)http;
+	must(url[0]);
+	*ret = NULL;
+	return 0;
 }
 
-void http_cancel(struct http *http)
+void http_client_free(struct http_client *client)
 {
-	(void)http;
+	(void)client;
 }
 
-void http_hurry(struct http *http)
+void http_end(struct http_client *client)
 {
-	(void)http;
+	(void)client;
 }
 
-void http_stats(struct http *http, struct reader_stats *ret)
+void http_cancel(struct http_client *client)
 {
-	(void)http;
+	(void)client;
+}
+
+void http_hurry(struct http_client *client)
+{
+	(void)client;
+}
+
+void http_stats(struct http_client *client, struct reader_stats *ret)
+{
+	(void)client;
 	*ret = (struct reader_stats){0};
 }
 
@@ -280,6 +293,7 @@ static void use(struct reader *reader)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct remote_settings settings = {.notice = notice};
+	struct remote engine = REMOTE_INIT;
 	SCOPE(reader_release) struct reader *reader = NULL;
 	struct object_auth *auth;
 	struct err err = {{0}};
@@ -295,7 +309,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(r == 0 || err.text[0]);
 	if (r < 0)
 		return 0;
-	r = reader_remote_open("x", auth, &settings, &reader, &err);
+	r = reader_remote_open("x", auth, &settings, &engine, &reader, &err);
 	must(r == 0 || err.text[0]);
 	if (r == 0)
 		use(reader);

@@ -19,8 +19,8 @@ ROOMS = [(room + "/*", room) for room in (
     "cache/plan", "cache/order", "cache", "fs/stat", "fs", "remote", "base")]
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
-TOOL = ["base/*", "remote/settings.h", "pack/dataset.h", "pack/packs.h", "pack/shard.h",
-        "pack/format.h", "pack/tool/cli/*"]
+TOOL = ["base/*", "remote/settings.h", "remote/remote.h", "pack/dataset.h", "pack/packs.h",
+        "pack/shard.h", "pack/format.h", "pack/tool/cli/*"]
 
 # What an adapter of another format is given.
 FOREIGN = ["base/*", "pack/format.h", *("pack/foreign/%s.h" % name for name in (
@@ -49,7 +49,7 @@ MAY_INCLUDE = {
     "pack/tool/create": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
     "pack/tool/export": [*TOOL, "pack/write/store.h", "pack/tool/image/*", "pack/tool/read/*"],
     "pack/tool/report": [*TOOL, "pack/tool/image/*", "pack/tool/read/*"],
-    "fs": ["base/*", "remote/settings.h"],
+    "fs": ["base/*", "remote/settings.h", "remote/remote.h"],
     "fs/stat": ["base/*", "fs/order_ioctl.h"],
 }
 

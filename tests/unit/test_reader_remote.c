@@ -2,6 +2,7 @@
  * object, http and their threads. */
 #include "base/scope.h"
 #include "http_server.h"
+#include "remote/http.h"
 #include "remote/open.h"
 #include "remote/reader_remote.h"
 #include <errno.h>
@@ -9,6 +10,7 @@
 #define SIZE (20 * (uint64_t)1048576 + 12345)
 
 static const struct remote_settings patient = {.retry = 60};
+static struct remote engine = REMOTE_INIT;
 
 static struct reader *open_it(struct http_server *server, const struct remote_settings *settings)
 {
@@ -18,7 +20,7 @@ static struct reader *open_it(struct http_server *server, const struct remote_se
 	int r;
 
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u/x", server->port);
-	r = reader_open(url, settings, &reader, &err);
+	r = reader_open(url, settings, &engine, &reader, &err);
 	if (r < 0)
 		fail_msg("%s", err.text);
 	return reader;
@@ -356,6 +358,97 @@ static void what_was_cancelled_is_not_asked_for_again(void **state)
 	server_stop(server);
 }
 
+/* --- many readers ----------------------------------------------------------------------------- */
+
+static pthread_mutex_t crowd_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t crowd_change = PTHREAD_COND_INITIALIZER;
+static unsigned crowd; /* protected by crowd_lock: requests that wait until all places are taken */
+
+#define READERS 4
+
+static enum answer once_all_places_are_taken(struct http_server *server, unsigned request,
+					     const char *text)
+{
+	(void)server;
+	(void)text;
+	if (request < 2 * READERS)
+		return ANSWER_RANGE;
+	SCOPE_LOCK(&crowd_lock);
+	crowd++;
+	pthread_cond_broadcast(&crowd_change);
+	while (crowd < HTTP_MOST)
+		pthread_cond_wait(&crowd_change, &crowd_lock);
+	return ANSWER_RANGE;
+}
+
+static void many_readers_ask_no_more_of_a_server_at_once_than_one(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	struct reader *readers[READERS];
+	struct many many[READERS];
+
+	(void)state;
+	server->answer = once_all_places_are_taken;
+	server_start(server);
+	for (unsigned i = 0; i < READERS; i++)
+		readers[i] = open_it(server, &patient);
+	for (unsigned i = 0; i < READERS; i++)
+		many_submit(&many[i], readers[i]);
+	for (unsigned i = 0; i < READERS; i++) {
+		assert_int_equal(many_wait(&many[i]), 0);
+		free(many[i].memory);
+		reader_free(readers[i]);
+	}
+	assert_true(crowd >= HTTP_MOST);
+	assert_in_range(server->connected, HTTP_MOST, HTTP_MOST + 2 * READERS);
+	server_stop(server);
+}
+
+static void a_server_that_does_not_answer_holds_up_no_other(void **state)
+{
+	struct http_server *dead = server_new(SIZE), *alive = server_new(SIZE);
+	struct reader *waits, *goes_on;
+	struct many many, others;
+
+	(void)state;
+	dead->answer = never_after_two;
+	server_start(dead);
+	server_start(alive);
+	waits = open_it(dead, &patient);
+	goes_on = open_it(alive, &patient);
+	many_submit(&many, waits);
+	many_submit(&others, goes_on);
+	assert_int_equal(many_wait(&others), 0);
+	reader_cancel(goes_on);
+	reader_rest(waits);
+	assert_int_equal(many_wait(&many), -ECANCELED);
+	assert_gets(goes_on, 100000, 5000000);
+	reader_free(waits);
+	reader_free(goes_on);
+	free(many.memory);
+	free(others.memory);
+	server_stop(dead);
+	server_stop(alive);
+}
+
+static void a_stopped_engine_begins_again(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	struct reader *reader;
+
+	(void)state;
+	server_start(server);
+	reader = open_it(server, &patient);
+	remote_stop(&engine);
+	remote_stop(&engine);
+	assert_gets(reader, 100000, 5000000);
+	reader_free(reader);
+	remote_stop(&engine);
+	server_stop(server);
+}
+
+/* --- what changes ----------------------------------------------------------------------------- */
+
 static void a_replaced_object_is_stale_for_good(void **state)
 {
 	struct http_server *server = server_new(SIZE);
@@ -502,7 +595,7 @@ static void credentials_are_renewed_when_they_end(void **state)
 	auth->auth.ops = &renewed_ops;
 	atomic_store(&auth->wanted, true);
 	assert_true(asprintf(&auth->auth.url, "http://127.0.0.1:%u/x", server->port) > 0);
-	assert_int_equal(reader_remote_open("x", &auth->auth, &patient, &reader, &err), 0);
+	assert_int_equal(reader_remote_open("x", &auth->auth, &patient, &engine, &reader, &err), 0);
 	assert_int_equal(auth->key, 1);
 	for (unsigned i = 0; i < 10; i++)
 		assert_gets(reader, 10, 5000000 + i);
@@ -523,6 +616,9 @@ int main(void)
 		cmocka_unit_test(an_answer_that_is_too_long_is_asked_for_again_as_a_whole),
 		cmocka_unit_test(an_answer_that_breaks_after_its_last_byte_is_not_asked_for_again),
 		cmocka_unit_test(a_reader_rests_at_once_whatever_is_under_way),
+		cmocka_unit_test(many_readers_ask_no_more_of_a_server_at_once_than_one),
+		cmocka_unit_test(a_server_that_does_not_answer_holds_up_no_other),
+		cmocka_unit_test(a_stopped_engine_begins_again),
 		cmocka_unit_test(a_reader_that_rested_reads_again),
 		cmocka_unit_test(what_was_cancelled_is_not_asked_for_again),
 		cmocka_unit_test(a_replaced_object_is_stale_for_good),

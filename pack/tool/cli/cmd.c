@@ -14,9 +14,11 @@ int cmd_usage_error(const struct opt_command *command, const char *text)
 	return log_fail(EXIT_USAGE, "%s; see '%s --help'", text, command->name);
 }
 
-static int open_reader(void *common, const char *name, struct reader **ret, struct err *err)
+static int open_reader(void *context, const char *name, struct reader **ret, struct err *err)
 {
-	return reader_open(name, &((const struct cmd_common *)common)->remote, ret, err);
+	struct cmd_common *common = context;
+
+	return reader_open(name, &common->remote, &common->engine, ret, err);
 }
 
 int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_args)
@@ -26,6 +28,7 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 
 	line->common->remote = (struct remote_settings)REMOTE_DEFAULTS;
 	line->common->remote.notice = log_notice_line;
+	line->common->engine = (struct remote)REMOTE_INIT;
 	line->common->foreign = (struct foreign_settings){.open = open_reader,
 							  .context = line->common,
 							  .show = name_shown,

@@ -11,7 +11,7 @@
 #include "pack/foreign/foreign.h"
 #include "pack/packs.h"
 #include "pack/tool/cli/progress.h"
-#include "remote/settings.h"
+#include "remote/remote.h"
 
 /* argv[0] is the name of the sub-command. */
 int cmd_create(int argc, char **argv);
@@ -29,6 +29,7 @@ int cmd_report(int argc, char **argv);
 struct cmd_common {
 	bool quiet, verbose;
 	struct remote_settings remote;
+	struct remote engine; /* of all URLs that the command reads */
 	struct foreign_settings foreign;
 };
 

@@ -47,7 +47,7 @@ static const struct opt_command command = {
 };
 
 struct fetch {
-	const struct settings *settings;
+	struct settings *settings;
 	struct block_store *store;
 	char *pack;	       /* its name: without secrets once it is open */
 	struct reader *reader; /* the copy's, which is the dataset's */
@@ -119,12 +119,12 @@ static void say_interrupted(const struct fetch *fetch)
 static int open_copied(void *context, const char *name, struct reader **ret, struct err *err)
 {
 	struct fetch *fetch = context;
-	const struct remote_settings *remote = &fetch->settings->common.remote;
+	struct cmd_common *common = &fetch->settings->common;
 	SCOPE_FREE char *absolute = fetch->reader ? NULL : name_absolute(name);
 	const struct reader_blocks_params params = {
-		.store = fetch->store, .name = absolute, .notice = remote->notice};
+		.store = fetch->store, .name = absolute, .notice = common->remote.notice};
 	struct reader *far;
-	int r = reader_open(name, remote, &far, err);
+	int r = reader_open(name, &common->remote, &common->engine, &far, err);
 
 	if (r < 0)
 		return r;
@@ -334,7 +334,7 @@ static int fetch_pack(struct fetch *fetch)
 
 /* Fetches one pack after the other. All stay open until the end, so that none makes room for the
  * next. */
-static int fetch_packs(const struct settings *settings, struct block_store *store,
+static int fetch_packs(struct settings *settings, struct block_store *store,
 		       const struct names *names)
 {
 	struct fetch *all = calloc(names->count, sizeof(*all));
@@ -358,7 +358,7 @@ static int fetch_packs(const struct settings *settings, struct block_store *stor
 	return r;
 }
 
-static int run_fetch(const struct settings *settings, const struct names *names)
+static int run_fetch(struct settings *settings, const struct names *names)
 {
 	struct block_store *store;
 	struct err err = {0};

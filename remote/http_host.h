@@ -1,0 +1,52 @@
+/* A server, as far as requests to it go: the transfers that wait for their turn, and how many may
+ * be under way, whichever packs they are for.
+ *
+ * The server sets that limit: half as many each time it says that it is overloaded, one more for
+ * each round of answers (additive increase, multiplicative decrease).
+ *
+ * Threads: one at a time; see http.c. */
+#ifndef REMOTE_HTTP_HOST_H
+#define REMOTE_HTTP_HOST_H
+
+#include "remote/http.h"
+
+struct http_list {
+	struct http_transfer *first, **end;
+};
+
+void http_list_init(struct http_list *list);
+void http_list_add(struct http_list *list, struct http_transfer *transfer);
+void http_list_put_back(struct http_list *list, struct http_transfer *transfer);
+struct http_transfer *http_list_take(struct http_list *list); /* NULL: it is empty */
+/* What was in `to` must have been taken. */
+void http_list_move(struct http_list *from, struct http_list *to);
+
+struct http_host {
+	struct http_host *next;
+	char *name;			/* with the port, unless it is the usual one */
+	struct http_list wanted, ahead; /* not begun */
+	uint64_t under_way, limit;
+	uint64_t slowed, answers; /* when the limit was last halved; answers since it last grew */
+};
+
+/* NULL: no memory. */
+struct http_host *http_host_new(const char *name);
+/* No transfers may be left. */
+void http_host_free(struct http_host *host);
+
+/* Whether somebody waits for it now. */
+bool http_is_ahead(const struct http_transfer *transfer);
+
+/* At the end of those that wait, or at the head: it is the oldest. */
+void http_host_add(struct http_host *host, struct http_transfer *transfer);
+void http_host_put_back(struct http_host *host, struct http_transfer *transfer);
+
+/* The next transfer that may begin, of those that somebody waits for, or of those that are ahead;
+ * NULL: none may. */
+struct http_transfer *http_host_take(struct http_host *host, bool ahead);
+
+/* It says that it is overloaded; it has answered. */
+void http_host_slow_down(struct http_host *host);
+void http_host_speed_up(struct http_host *host);
+
+#endif

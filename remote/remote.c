@@ -1,0 +1,50 @@
+#include "remote/curl.h"
+
+#include "base/scope.h"
+#include "remote/http.h"
+#include "remote/remote.h"
+
+#if REMOTE_CURL
+
+int remote_join(struct remote *remote, const struct remote_settings *settings, struct http **ret,
+		struct err *err)
+{
+	int r = 0;
+
+	SCOPE_LOCK(&remote->lock);
+	if (remote->readers == 0)
+		r = http_new(settings, &remote->http, err);
+	if (r < 0)
+		return r;
+	remote->readers++;
+	*ret = remote->http;
+	return 0;
+}
+
+void remote_leave(struct remote *remote)
+{
+	struct http *unused = NULL;
+
+	pthread_mutex_lock(&remote->lock);
+	if (--remote->readers == 0) {
+		unused = remote->http;
+		remote->http = NULL;
+	}
+	pthread_mutex_unlock(&remote->lock);
+	http_free(unused);
+}
+
+void remote_stop(struct remote *remote)
+{
+	if (remote->http)
+		http_rest(remote->http);
+}
+
+#else
+
+void remote_stop(struct remote *remote)
+{
+	(void)remote;
+}
+
+#endif

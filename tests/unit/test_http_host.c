@@ -1,0 +1,89 @@
+/* Which transfer begins next, and how many are under way to a server: remote/http_host.h. */
+#include "remote/http_host.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static struct http_transfer *add(struct http_host *host, struct http_transfer *transfer,
+				 const atomic_bool *ahead)
+{
+	*transfer = (struct http_transfer){.ahead = ahead};
+	http_host_add(host, transfer);
+	return transfer;
+}
+
+static void what_somebody_waits_for_comes_first(void **state)
+{
+	struct http_host *host = http_host_new("h");
+	struct http_transfer transfers[4];
+	atomic_bool ahead = true, overtaken = true;
+
+	(void)state;
+	add(host, &transfers[0], &ahead);
+	add(host, &transfers[1], &overtaken);
+	add(host, &transfers[2], NULL);
+	add(host, &transfers[3], NULL);
+	atomic_store(&overtaken, false);
+	assert_ptr_equal(http_host_take(host, false), &transfers[2]);
+	http_host_put_back(host, &transfers[2]);
+	assert_ptr_equal(http_host_take(host, false), &transfers[2]);
+	assert_ptr_equal(http_host_take(host, false), &transfers[3]);
+	assert_ptr_equal(http_host_take(host, false), &transfers[1]);
+	assert_null(http_host_take(host, false));
+	assert_ptr_equal(http_host_take(host, true), &transfers[0]);
+	assert_null(http_host_take(host, true));
+	http_host_free(host);
+}
+
+static void an_eighth_is_kept_for_what_somebody_waits_for(void **state)
+{
+	struct http_host *host = http_host_new("h");
+	struct http_transfer wanted, later;
+	atomic_bool ahead = true;
+
+	(void)state;
+	add(host, &later, &ahead);
+	host->under_way = HTTP_MOST - HTTP_MOST / 8;
+	assert_null(http_host_take(host, true));
+	host->under_way = HTTP_MOST - 1;
+	add(host, &wanted, NULL);
+	assert_ptr_equal(http_host_take(host, false), &wanted);
+	host->under_way = HTTP_MOST;
+	assert_null(http_host_take(host, false));
+	host->under_way = 0;
+	assert_ptr_equal(http_host_take(host, true), &later);
+	http_host_free(host);
+}
+
+static void an_overload_halves_the_limit_once_and_answers_raise_it(void **state)
+{
+	struct http_host *host = http_host_new("h");
+
+	(void)state;
+	host->under_way = 100;
+	for (unsigned i = 0; i < 20; i++)
+		http_host_slow_down(host);
+	assert_int_equal(host->limit, 50);
+	for (unsigned i = 0; i < 50 + 51; i++)
+		http_host_speed_up(host);
+	assert_int_equal(host->limit, 52);
+	for (unsigned i = 0; i < 20; i++) {
+		host->slowed = 0;
+		http_host_slow_down(host);
+	}
+	assert_int_equal(host->limit, 4);
+	http_host_free(host);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_somebody_waits_for_comes_first),
+		cmocka_unit_test(an_eighth_is_kept_for_what_somebody_waits_for),
+		cmocka_unit_test(an_overload_halves_the_limit_once_and_answers_raise_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

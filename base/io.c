@@ -121,6 +121,14 @@ int io_rename(const char *from, const char *to, bool replace)
 	return r < 0 ? -errno : 0;
 }
 
+mode_t io_umask(void)
+{
+	mode_t mask = umask(0777);
+
+	umask(mask);
+	return mask;
+}
+
 /* open() takes the least number that is free. */
 void io_fill_standard(void)
 {

@@ -37,6 +37,9 @@ void io_sync_directory(const char *path);
  * 0 or -errno. */
 int io_rename(const char *from, const char *to, bool replace);
 
+/* The bits that no new file gets. A file that another thread makes meanwhile gets none at all. */
+mode_t io_umask(void);
+
 /* Whether a regular file still has the size and the time (as far as date.h tells) of `before`. 0,
  * also where that was none, as a pipe; -ESTALE (it has changed); or -errno. */
 int io_unchanged(int fd, const struct stat *before);

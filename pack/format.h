@@ -132,7 +132,10 @@ void format_super_encode(const struct format_super *super, uint8_t out[FORMAT_SU
 
 #define FORMAT_RUN_BYTES 16
 
-/* The superblock of a pack that is not finished: a mark, and the number of the run. */
+#define FORMAT_MARK_BYTES 16
+
+/* The superblock of a pack that is not finished: a mark of FORMAT_MARK_BYTES, and the number of the
+ * run. */
 void format_super_unfinished(const uint8_t run[FORMAT_RUN_BYTES], uint8_t out[FORMAT_SUPER_BYTES]);
 
 /* Returns 0; -EINPROGRESS (an unfinished pack); -EBADMSG (bad magic, checksum or field);

@@ -222,7 +222,7 @@ static int take_name(struct builder *builder, struct err *err)
 
 static int finish_file(struct builder *builder, struct err *err)
 {
-	if (fchmod(builder->fd, 0444) < 0 || fsync(builder->fd) < 0)
+	if (fchmod(builder->fd, builder->mode) < 0 || fsync(builder->fd) < 0)
 		return -errno;
 	return take_name(builder, err);
 }

@@ -5,8 +5,7 @@
  *	builder_resume.c	what the journal knows of each file
  *	builder_index.c		from entries to the sections of the index
  *	builder.c		begins and ends a builder; stores bytes
- *	builder_finish.c	writes the index, and gives the pack its name
- */
+ *	builder_finish.c	writes the index, and gives the pack its name */
 #ifndef PACK_WRITE_BUILDER_INTERNAL_H
 #define PACK_WRITE_BUILDER_INTERNAL_H
 
@@ -40,6 +39,7 @@ struct builder {
 	char *path, *partial, *journal_path, *options;
 	bool replace;
 	bool ours, spoiled; /* builder_free() removes the partial file: if it is no use; anyway */
+	mode_t mode;	    /* of the pack */
 	int fd;		    /* of the partial file, locked */
 	struct store *store;
 	struct journal *journal;

@@ -15,13 +15,18 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#define DAMAGED_MOST (4 * GIB) /* bytes; no first batch is larger, even with a section of 2 GiB */
+/* The superblock has a page of its own, behind LMDB's header of a page. It is among the first
+ * pages, since it is the first record; on pages of more than 4 KiB it may lie elsewhere. */
+#define FIRST_PAGES 8
+#define FIRST_PAGE  4096
+#define PAGE_HEAD   16
 
 /* --- opening ------------------------------------------------------------------------------- */
 
+/* The kernel knows which bits a new file must not have: of the umask, or of the folder's ACL. */
 static int open_rw(const char *path)
 {
-	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
 }
 
 static int cannot_create(const struct builder *builder, int error, struct err *err)
@@ -63,6 +68,15 @@ static bool is_empty(int fd)
 	return fstat(fd, &st) == 0 && st.st_size == 0;
 }
 
+/* A run with a stricter umask may have come after the one that made the file. */
+static mode_t mode_of_pack(int fd)
+{
+	struct stat st = {0};
+
+	fstat(fd, &st);
+	return st.st_mode & 0444 & (st.st_size ? ~io_umask() : ~(mode_t)0);
+}
+
 static int open_locked(struct builder *builder, struct err *err)
 {
 	SCOPE_CLOSE int fd = open_writable(builder->partial);
@@ -76,6 +90,7 @@ static int open_locked(struct builder *builder, struct err *err)
 			       builder->path);
 	builder->fd = steal_fd(&fd);
 	builder->ours = is_empty(builder->fd);
+	builder->mode = mode_of_pack(builder->fd);
 	return 0;
 }
 
@@ -118,25 +133,18 @@ static int find_journal(struct builder *builder, struct err *err)
 	return -ENODATA;
 }
 
-static bool begins_with_zeros(int fd)
+/* Whether the file began as an unfinished pack, whatever has become of it. A finished pack has lost
+ * the mark. */
+static bool has_mark(int fd)
 {
-	char page[4096];
-	ssize_t got = io_pread(fd, page, sizeof(page), 0);
+	static const uint8_t none[FORMAT_RUN_BYTES];
+	uint8_t super[FORMAT_SUPER_BYTES];
+	bool found = false;
 
-	for (ssize_t i = 0; i < got; i++)
-		if (page[i])
-			return false;
-	return got > 0;
-}
-
-/* A power failure leaves this of a first batch when not all of its pages were written. */
-static bool is_damaged_batch(int fd, int error)
-{
-	struct stat st;
-
-	if (error == -EINVAL)
-		return begins_with_zeros(fd);
-	return error == -EBADMSG && fstat(fd, &st) == 0 && (uint64_t)st.st_size < DAMAGED_MOST;
+	format_super_unfinished(none, super);
+	for (uint64_t page = 0; !found && page < FIRST_PAGES; page++)
+		found = file_holds(fd, super, FORMAT_MARK_BYTES, page * FIRST_PAGE + PAGE_HEAD);
+	return found;
 }
 
 int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct err *err)
@@ -148,8 +156,7 @@ int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct
 	return r < 0 ? r : walker_check_end(*ret, err);
 }
 
-/* Whether a run left this file in its first batch, before there was a journal. Any other file may
- * belong to the user. */
+/* Whether a run left this file. Any other file may belong to the user. */
 static bool is_of_a_run(int fd)
 {
 	SCOPE(reader_release) struct reader *reader = NULL;
@@ -161,7 +168,15 @@ static bool is_of_a_run(int fd)
 		return true; /* begin_file() of store.c was its last */
 	if (r == 0)
 		r = index_read_super(reader, walker, &super, NULL);
-	return r == -EINPROGRESS || is_damaged_batch(fd, r);
+	return r == -EINPROGRESS || has_mark(fd);
+}
+
+static int refuse_other(const char *path, struct err *err)
+{
+	return err_set(err, -EEXIST,
+		       "'%s' is in the way, and not what foldpack left; move it, or choose another "
+		       "name",
+		       path);
 }
 
 /* Finds the first line that `a` has and `b` has not; false: there is none. */
@@ -201,13 +216,16 @@ static int check_options(const struct builder *builder, struct err *err)
 static int judge_partial(struct builder *builder, const struct builder_params *params,
 			 struct err *err)
 {
-	int r = params->resume || !params->replace ? find_journal(builder, err) : -ENODATA;
+	int r = find_journal(builder, err);
 
-	if (r == -ENODATA && !params->replace && !is_of_a_run(builder->fd))
-		return err_set(err, -EEXIST,
-			       "'%s' is in the way, and not what foldpack left; move it, or let "
-			       "--force write over it",
-			       builder->partial);
+	if (r < 0 && (r == -ENODATA || params->replace) && !is_of_a_run(builder->fd))
+		return refuse_other(builder->partial, err);
+	if (r < 0 && journal_is_other(builder->journal_path))
+		return refuse_other(builder->journal_path, err);
+	if (params->replace && (r < 0 || !params->resume)) {
+		journal_free(steal_ptr(&builder->journal));
+		return -ENODATA;
+	}
 	if (r < 0)
 		return r;
 	if (!params->resume)
@@ -261,10 +279,7 @@ static int locate_super(struct builder *builder, struct err *err)
  * before pages come, so that it cannot claim a file that has only some of the old ones. */
 static int clear_partial(const struct builder *builder, struct err *err)
 {
-	bool empty = is_empty(builder->fd);
-
-	if (fchmod(builder->fd, 0600) < 0 ||
-	    (!empty && (ftruncate(builder->fd, 0) < 0 || fsync(builder->fd) < 0)))
+	if (!is_empty(builder->fd) && (ftruncate(builder->fd, 0) < 0 || fsync(builder->fd) < 0))
 		return -errno;
 	if (unlink(builder->journal_path) == 0)
 		io_sync_directory(builder->journal_path);
@@ -292,6 +307,9 @@ static int begin_partial(struct builder *builder, uint64_t batch, struct err *er
 		r = store_new(builder->partial, batch, &builder->store);
 	if (r == 0)
 		r = put_super(builder, run);
+	/* Whatever happens from now on, the file says that it is no pack. */
+	if (r == 0 && fdatasync(builder->fd) < 0)
+		r = -errno;
 	return r < 0 ? r : locate_super(builder, err);
 }
 
@@ -423,6 +441,6 @@ void builder_tidy(const char *path)
 	SCOPE_FREE char *partial = NULL, *journal = NULL;
 
 	if (asprintf(&partial, "%s.partial", path) >= 0 && access(partial, F_OK) < 0 &&
-	    asprintf(&journal, "%s.journal", partial) >= 0)
+	    asprintf(&journal, "%s.journal", partial) >= 0 && !journal_is_other(journal))
 		unlink(journal);
 }

@@ -416,6 +416,20 @@ int journal_open(const struct journal_params *params, struct journal **ret, stru
 	return 0;
 }
 
+bool journal_is_other(const char *path)
+{
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	static const char zeros[sizeof(JOURNAL_MAGIC) - 1];
+	char head[sizeof(zeros)];
+	ssize_t len;
+
+	if (fd < 0)
+		return errno != ENOENT;
+	len = io_pread(fd, head, sizeof(head), 0);
+	return len < 0 || (memcmp(head, JOURNAL_MAGIC, (size_t)len) != 0 &&
+			   memcmp(head, zeros, (size_t)len) != 0);
+}
+
 const uint8_t *journal_run(const struct journal *journal)
 {
 	return journal->run;

@@ -119,6 +119,9 @@ int journal_last(struct journal *journal, struct journal_checkpoint *ret);
  * none with a checkpoint); -EPROTONOSUPPORT (of another version); -ENOMEM; or what reading
  * returned. */
 int journal_open(const struct journal_params *params, struct journal **ret, struct err *err);
+/* Whether there is something at `path` that no run left: nothing of ours begins like that. What a
+ * power failure cut short, or left as zeros, may be ours. */
+bool journal_is_other(const char *path);
 const uint8_t *journal_run(const struct journal *journal);
 const char *journal_options(const struct journal *journal);
 

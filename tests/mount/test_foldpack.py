@@ -961,6 +961,43 @@ def test_extract_restores_directories_that_nobody_may_write(src, pack, tmp_path)
     assert snapshot(pack.parent / "again") == snapshot(src)
 
 
+def modes_below(folder):
+    return {str(path.relative_to(folder)): oct(stat.S_IMODE(path.lstat().st_mode))
+            for path in sorted(folder.rglob("*"))}
+
+
+def test_what_is_extracted_is_as_private_as_the_umask_asks(src, pack, tmp_path):
+    write(src / "d/e/file").chmod(0o666)
+    write(src / "d/secret").chmod(0o604)
+    (src / "d").chmod(0o777)
+    (src / "d/e").chmod(0o777)
+    run("create", src, pack)
+    run("extract", pack, tmp_path / "again", umask=0o077)
+    assert stat.S_IMODE((tmp_path / "again").stat().st_mode) == 0o700
+    assert modes_below(tmp_path / "again") == {
+        "d": "0o700", "d/e": "0o700", "d/e/file": "0o600", "d/secret": "0o600"}
+    run("extract", pack, tmp_path / "parents", "d/e/file", umask=0o077)
+    assert modes_below(tmp_path / "parents") == {
+        "d": "0o700", "d/e": "0o700", "d/e/file": "0o600"}
+    run("extract", pack, tmp_path / "all", umask=0)
+    assert modes_below(tmp_path / "all") == modes_below(src)
+
+
+def test_what_create_makes_is_as_private_as_the_umask_asks(src, tmp_path):
+    for name in "abc":
+        write(src / name / "x.jpg", os.urandom(700_000))
+    out = tmp_path / "out"
+    for words in (["--shard-size=1M"], ["--part=0/2"]):
+        run("create", "-q", *words, "--check=header", "--on-bad=keep", f"--bad-list={out}/bad",
+            src, out / "p.lmdb", umask=0o027)
+    run("report", "-o", out / "page.html", out / "p-00000-of-00002.lmdb", umask=0o027)
+    modes = modes_below(out)
+    assert len(modes) > 6
+    assert set(modes.values()) == {"0o440", "0o640"}
+    assert {name for name in modes if modes[name] == "0o440"} == {
+        path.name for path in out.glob("p-*.lmdb")}
+
+
 def test_extract_makes_no_file_setuid(src, pack, tmp_path):
     write(src / "tool").chmod(0o6755)
     run("create", src, pack)

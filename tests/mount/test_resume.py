@@ -443,10 +443,13 @@ def test_where_nothing_was_begun_resume_begins(src, pack, want):
 
 def test_a_finished_pack_is_left_as_it_is_and_says_what_it_left_out(src, pack, want):
     shutil.copy(want, pack)
-    write(journal(pack), b"of a run that was killed right behind its rename")
+    write(journal(pack), b"a journal of somebody else")
     done = create(src, pack, "--resume")
     assert f"{pack}: finished already" in done.err
     assert f"{pack}: 1 of the inputs left out" in done.err
+    assert journal(pack).exists()
+    write(journal(pack), b"foldjrn\nof a run that was killed right behind its rename")
+    create(src, pack, "--resume")
     assert not journal(pack).exists()
     done = create(src, pack, "--resume", "--json", "-q")
     assert done.err == ""

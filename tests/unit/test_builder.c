@@ -253,6 +253,32 @@ static void the_summary_counts_what_is_in_the_pack(void **state)
 	expect_names(f, "data.lmdb");
 }
 
+static void the_pack_has_no_bit_that_the_umask_of_any_run_takes_away(void **state)
+{
+	struct fixture *f = *state;
+	mode_t mask = umask(027);
+	char partial[120];
+	struct stat st;
+
+	partial_path(f, partial);
+	start(f);
+	finish(f);
+	assert_done(stat(f->path, &st));
+	assert_int_equal(st.st_mode & 07777, 0440);
+	assert_done(unlink(f->path));
+	umask(0);
+	start(f);
+	assert_done(link(partial, f->path));
+	builder_free(steal_ptr(&f->builder));
+	assert_done(rename(f->path, partial));
+	umask(077);
+	start(f);
+	finish(f);
+	assert_done(stat(f->path, &st));
+	assert_int_equal(st.st_mode & 07777, 0400);
+	umask(mask);
+}
+
 /* --- sources that fail, entries that go ---------------------------------------------------------
  */
 
@@ -716,36 +742,77 @@ static void a_symlink_in_place_of_the_partial_file_is_not_followed(void **state)
 	expect_text(victim, "precious");
 }
 
-/* A download under that name, a pack that was put aside; but not what a power failure leaves. */
+static void expect_in_the_way(struct fixture *f, const char *path)
+{
+	char sentence[300];
+
+	snprintf(sentence, sizeof(sentence),
+		 "'%s' is in the way, and not what foldpack left; move it, or choose another name",
+		 path);
+	assert_int_equal(new_builder(f, false), -EEXIST);
+	expect_sentence(f, sentence);
+	assert_int_equal(new_builder(f, true), -EEXIST);
+	expect_sentence(f, sentence);
+}
+
+/* A download under that name, whole or in part, with room for the rest or not; a pack that was put
+ * aside. Nothing tells that this may go, not even that PATH may be replaced. */
 static void what_is_not_a_run_s_in_place_of_the_partial_file_is_kept(void **state)
 {
 	struct fixture *f = *state;
-	char partial[120], sentence[300];
+	char partial[120];
 
 	partial_path(f, partial);
-	snprintf(sentence, sizeof(sentence),
-		 "'%s' is in the way, and not what foldpack left; move it, or let --force write "
-		 "over it",
-		 partial);
 	write_text(partial, "precious");
-	assert_int_equal(new_builder(f, false), -EEXIST);
-	expect_sentence(f, sentence);
+	expect_in_the_way(f, partial);
 	expect_text(partial, "precious");
+	assert_done(unlink(partial));
 	start(f);
 	add_file(f, BUILDER_ROOT, "x", 5);
 	finish(f);
 	assert_done(rename(f->path, partial));
-	assert_int_equal(new_builder(f, false), -EEXIST);
-	expect_sentence(f, sentence);
+	expect_in_the_way(f, partial);
+	assert_done(truncate(partial, 8192));
+	expect_in_the_way(f, partial);
+	assert_done(truncate(partial, (off_t)GIB));
+	expect_in_the_way(f, partial);
 	assert_done(truncate(partial, 0));
 	assert_done(truncate(partial, 65536));
-	assert_done(new_builder(f, false));
-	builder_free(steal_ptr(&f->builder));
+	expect_in_the_way(f, partial);
+}
+
+static void what_is_not_a_run_s_in_place_of_the_journal_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	char partial[120], journal[128];
+
+	partial_path(f, partial);
+	snprintf(journal, sizeof(journal), "%s.journal", partial);
+	write_text(journal, "precious");
+	expect_in_the_way(f, journal);
+	expect_names(f, "data.lmdb.partial.journal");
+	builder_tidy(f->path);
+	expect_text(journal, "precious");
+}
+
+/* The superblock is there from the beginning; any other page may be missing. */
+static void what_a_power_failure_left_of_the_first_batch_is_begun_again(void **state)
+{
+	struct fixture *f = *state;
+	char partial[120], kept[120];
+	int fd;
+
+	partial_path(f, partial);
+	snprintf(kept, sizeof(kept), "%s.kept", f->path);
 	start(f);
-	finish(f);
-	assert_done(rename(f->path, partial));
-	assert_done(truncate(partial, 8192));
-	assert_done(truncate(partial, (off_t)GIB));
+	add_file(f, BUILDER_ROOT, "x", 5);
+	assert_done(link(partial, kept));
+	builder_free(steal_ptr(&f->builder));
+	assert_done(rename(kept, partial));
+	fd = open(partial, O_WRONLY);
+	assert_done(io_pwrite_full(fd, (char[8192]){0}, 8192, 0));
+	assert_done(ftruncate(fd, (off_t)GIB));
+	close(fd);
 	assert_done(new_builder(f, false));
 }
 
@@ -761,18 +828,13 @@ static void a_missing_directory_is_named(void **state)
 static void a_directory_in_the_journals_place_is_named_and_all_that_stays(void **state)
 {
 	struct fixture *f = *state;
-	char partial[120], journal[128], sentence[256];
+	char partial[120], journal[128];
 
 	partial_path(f, partial);
 	snprintf(journal, sizeof(journal), "%s.journal", partial);
 	assert_done(mkdir(journal, 0755));
-	for (int replace = 0; replace < 2; replace++) {
-		assert_int_equal(new_builder(f, replace), -EISDIR);
-		snprintf(sentence, sizeof(sentence), "cannot %s '%s': Is a directory",
-			 replace ? "remove" : "open", journal);
-		expect_sentence(f, sentence);
-		expect_names(f, "data.lmdb.partial.journal");
-	}
+	expect_in_the_way(f, journal);
+	expect_names(f, "data.lmdb.partial.journal");
 	assert_done(rmdir(journal));
 }
 
@@ -848,6 +910,7 @@ int main(void)
 		TEST(the_id_stands_for_the_content_not_for_the_order),
 		TEST(modes_and_times_change_the_id_names_and_kinds_both_ids),
 		TEST(the_summary_counts_what_is_in_the_pack),
+		TEST(the_pack_has_no_bit_that_the_umask_of_any_run_takes_away),
 		TEST(a_source_that_fails_leaves_the_builder_usable),
 		TEST(a_source_that_fails_last_does_not_truncate_the_pack),
 		TEST(a_split_file_that_fails_takes_its_parts_along),
@@ -873,6 +936,8 @@ int main(void)
 		TEST(a_run_that_is_killed_before_it_has_written_a_record_is_begun_anew),
 		TEST(a_symlink_in_place_of_the_partial_file_is_not_followed),
 		TEST(what_is_not_a_run_s_in_place_of_the_partial_file_is_kept),
+		TEST(what_is_not_a_run_s_in_place_of_the_journal_is_kept),
+		TEST(what_a_power_failure_left_of_the_first_batch_is_begun_again),
 		TEST(a_missing_directory_is_named),
 		TEST(a_directory_in_the_journals_place_is_named_and_all_that_stays),
 		TEST(a_limit_on_file_size_is_told_as_such),

@@ -25,6 +25,7 @@ struct large {
 struct extractor {
 	const struct extract_params *params;
 	struct dataset *dataset;
+	mode_t mask; /* bits that nothing here gets */
 	struct dirstack *directories;
 	struct dirstack *first_names; /* for the first name of a hard link */
 	struct dirstack **workers;    /* of each thread that makes files */
@@ -78,14 +79,14 @@ struct extract_note {
 };
 
 /* Without setuid and setgid: the new owner is the user who extracts. */
-static int set_attributes(struct dataset *dataset, uint32_t number, int fd)
+static int set_attributes(const struct extractor *extractor, uint32_t number, int fd)
 {
 	struct dataset_attr attr;
-	int r = dataset_attr(dataset, number, &attr);
+	int r = dataset_attr(extractor->dataset, number, &attr);
 
 	if (r < 0)
 		return r;
-	if (fchmod(fd, attr.mode & 01777) < 0 ||
+	if (fchmod(fd, attr.mode & 01777 & ~extractor->mask) < 0 ||
 	    futimens(fd, (struct timespec[2]){attr.mtime, attr.mtime}) < 0)
 		return -errno;
 	return 0;
@@ -123,7 +124,7 @@ static int conclude_file(struct extractor *extractor, uint32_t number, int direc
 	char name[FORMAT_NAME_MAX + 1];
 
 	if (error == 0)
-		error = set_attributes(extractor->dataset, number, fd);
+		error = set_attributes(extractor, number, fd);
 	/* Some filesystems report a full disk only at close. */
 	if (close(fd) < 0 && error == 0)
 		error = -errno;
@@ -459,7 +460,7 @@ static int finish_directory(struct extractor *extractor, uint32_t number)
 		r = dirstack_enter(extractor->directories, number, &fd);
 	if (r)
 		return r;
-	if (fchmod(fd, attr.mode) < 0 ||
+	if (fchmod(fd, attr.mode & ~extractor->mask) < 0 ||
 	    futimens(fd, (struct timespec[2]){attr.mtime, attr.mtime}) < 0)
 		return -errno;
 	return 0;
@@ -555,7 +556,8 @@ static int finish_directories(struct extractor *extractor)
 int extract_tree(const struct extract_params *params)
 {
 	SCOPE(extractor_release)
-	struct extractor extractor = {.params = params, .dataset = params->dataset};
+	struct extractor extractor = {
+		.params = params, .dataset = params->dataset, .mask = io_umask()};
 	int r = extractor_prepare(&extractor);
 
 	if (r == 0)

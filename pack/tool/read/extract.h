@@ -7,7 +7,7 @@
  *
  * Directories and symbolic links come first. Then come the files, in the order in which they lie in
  * the pack and by several threads; then the other names of files; and last the modes and times of
- * directories. */
+ * directories. Modes are those of the pack less the umask. */
 #ifndef PACK_TOOL_READ_EXTRACT_H
 #define PACK_TOOL_READ_EXTRACT_H
 

@@ -7,6 +7,7 @@ import os
 import pickle
 import re
 import signal
+import stat
 import struct
 import subprocess
 import tarfile
@@ -415,7 +416,7 @@ def test_more_shards_than_samples_are_refused(tree, out):
 
 @pytest.mark.parametrize("kind, name", [
     ("lmdb", "x"), ("lmdb", "x.classes.txt"), ("tfrecord", "x-00001-of-00002"),
-    ("tfrecord", "x.tfindex-00000-of-00002"), ("webdataset", "x-000001.tar.partial")])
+    ("tfrecord", "x.tfindex-00000-of-00002"), ("webdataset", "x-000001.tar.foldpack-partial")])
 def test_nothing_is_replaced_without_force(tree, out, kind, name):
     (out / name).write_bytes(b"precious")
     shards = [] if kind == "lmdb" else ["--shards=2"]
@@ -423,13 +424,28 @@ def test_nothing_is_replaced_without_force(tree, out, kind, name):
     assert f"{out}/{name}: exists; --force replaces it" in said
     assert all_files(out) == {name: b"precious"}
     export(tree[1], out / "x", kind, *shards, "--force")
-    assert not [path for path in os.listdir(out) if path.endswith(".partial")]
+    assert not [path for path in os.listdir(out) if path.endswith(".foldpack-partial")]
     assert all_files(out).get(name) != b"precious"
 
 
+@pytest.mark.parametrize("kind, name", [("lmdb", "x"), ("webdataset", "x-000000.tar")])
+def test_a_download_beside_the_target_stays_as_it_is(tree, out, kind, name):
+    (out / f"{name}.partial").write_bytes(b"precious")
+    export(tree[1], out / "x", kind)
+    export(tree[1], out / "x", kind, "--force")
+    assert (out / f"{name}.partial").read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_what_is_written_is_as_private_as_the_umask_asks(tree, out, kind):
+    run("sh", "-c", 'umask 077 && exec "$@"', "sh", FOLDPACK, "export", "-q", f"--format={kind}",
+        tree[1], out / "x")
+    assert {stat.S_IMODE(path.stat().st_mode) for path in out.iterdir()} == {0o600}
+
+
 @pytest.mark.parametrize("kind, name", [
-    ("tfrecord", "x-00001-of-00003"), ("tfrecord", "x-00001-of-00003.partial"),
-    ("webdataset", "x-000002.tar"), ("webdataset", "x-000002.tar.partial")])
+    ("tfrecord", "x-00001-of-00003"), ("tfrecord", "x-00001-of-00003.foldpack-partial"),
+    ("webdataset", "x-000002.tar"), ("webdataset", "x-000002.tar.foldpack-partial")])
 def test_shards_of_another_export_are_not_mixed_with_these(tree, out, kind, name):
     (out / name).write_bytes(b"precious")
     for other in ("x-000002.tar.bak", "x-notes", "y-000007.tar", "x-00001-of-00003x"):
@@ -529,11 +545,11 @@ def test_one_that_is_ended_in_the_middle_leaves_no_whole_file(tree, place, out, 
     if signo != signal.SIGKILL:
         assert "interrupted; nothing was left behind" in said and left == []
         return
-    assert all(name.endswith(".partial") for name in left)
+    assert all(name.endswith(".foldpack-partial") for name in left)
     if left:
         assert "--force replaces it" in export(tree[1], out / "x", kind, status=1).err
     export(tree[1], out / "x", kind, "--force")
-    assert not [name for name in os.listdir(out) if name.endswith(".partial")]
+    assert not [name for name in os.listdir(out) if name.endswith(".foldpack-partial")]
 
 
 # --- files that are replaced --------------------------------------------------------------
@@ -567,7 +583,8 @@ def again(place, out):
 
 
 def finals(folder):
-    return {name: data for name, data in all_files(folder).items() if ".partial" not in name}
+    return {name: data for name, data in all_files(folder).items()
+            if ".foldpack-partial" not in name}
 
 
 RENAMES, UNLINKS = "?rename,renameat,renameat2", "?unlink,unlinkat"

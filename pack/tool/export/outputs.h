@@ -3,10 +3,10 @@
  *
  *	outputs_add ... -> outputs_check -> outputs_create, outputs_write ... -> outputs_finish
  *
- * Each file is written as NAME.partial, and gets its name once all files are complete and on the
- * disk. outputs_release() removes files that were begun and did not get that far. Files that exist
- * are replaced only if that was asked for: they are removed, the first one first, before any file
- * gets its name. The first one gets its name last. */
+ * Each file is written as NAME.foldpack-partial, which nobody else writes, and gets its name once
+ * all files are complete and on the disk. outputs_release() removes files that were begun and did
+ * not get that far. Files that exist are replaced only if that was asked for: they are removed, the
+ * first one first, before any file gets its name. The first one gets its name last. */
 #ifndef PACK_TOOL_EXPORT_OUTPUTS_H
 #define PACK_TOOL_EXPORT_OUTPUTS_H
 
@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include <stdbool.h>
 
-#define OUTPUT_PARTIAL ".partial"
+#define OUTPUT_PARTIAL ".foldpack-partial"
 
 struct output {
 	char *path, *partial;

@@ -13,7 +13,7 @@ static const char *rest_of(const char *name, const char *base)
 	return strncmp(name, base, len) == 0 ? name + len : NULL;
 }
 
-/* An export that was killed leaves NAME.partial. */
+/* An export that was killed leaves partial files. */
 static bool is_stray(const struct export_format *format, const char *rest, uint64_t shards)
 {
 	const char *end = strstr(rest, OUTPUT_PARTIAL);

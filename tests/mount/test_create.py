@@ -258,6 +258,15 @@ def test_a_bad_list_is_on_the_disk_before_the_pack_has_its_name(src, pack, tmp_p
     assert order == sorted(order)
 
 
+@pytest.mark.parametrize("text", ["precious", "a.jpg\tcat\ttrain\n", "empty\n\tempty\n"])
+def test_a_bad_list_replaces_nothing_but_a_bad_list(src, pack, tmp_path, text):
+    write(src / "broken.jpg", b"\xff\xd8\xff")
+    (tmp_path / "bad").write_text(text)
+    done = create(src, pack, f"--bad-list={tmp_path}/bad", status=1)
+    assert f"{tmp_path}/bad: exists, and is not a list of bad inputs; choose another" in done.err
+    assert (tmp_path / "bad").read_text() == text and not pack.exists()
+
+
 def test_a_bad_list_is_no_part_of_what_is_packed(src, pack, tmp_path):
     fill(src, "a")
     done = create(src, pack, f"--bad-list={src}/bad", status=1)

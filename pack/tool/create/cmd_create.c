@@ -1,4 +1,5 @@
 /* foldpack create: calls its parts in order. */
+#include "base/io.h"
 #include "base/libc.h"
 #include "base/log.h"
 #include "base/scope.h"
@@ -76,6 +77,46 @@ static int open_input(struct create *create)
 	return r == EXIT_DONE ? check_kind(create, standard) : r;
 }
 
+static bool is_damage(const char *word)
+{
+	static const char *const words[] = {
+		DAMAGE_EMPTY,	    DAMAGE_NO_IMAGE,  DAMAGE_TRUNCATED, DAMAGE_CORRUPT,
+		DAMAGE_NO_EOI,	    DAMAGE_NO_SIZE,   DAMAGE_TOO_LARGE, DAMAGE_UNSUPPORTED,
+		DAMAGE_NOT_DECODED, DAMAGE_EXTENSION, DAMAGE_CMYK,	DAMAGE_UNREADABLE,
+	};
+	bool found = false;
+
+	for (size_t i = 0; !found && i < sizeof(words) / sizeof(words[0]); i++)
+		found = strcmp(word, words[i]) == 0;
+	return found;
+}
+
+/* Whether a file is empty, or has a line of an earlier list; any other is somebody's. */
+static bool is_bad_list(FILE *list)
+{
+	char text[64 * KIB + 1] = "", *rest = text, *line, *damage;
+	ssize_t len = io_pread(fileno(list), text, sizeof(text) - 1, 0);
+	bool found = len == 0;
+
+	while (!found && (line = strsep(&rest, "\n"))) {
+		strsep(&line, "\t");
+		damage = strsep(&line, "\t");
+		found = damage && line && is_damage(damage);
+	}
+	return found;
+}
+
+static int check_bad_list(FILE *list, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fileno(list), &st) < 0 || !S_ISREG(st.st_mode) || is_bad_list(list))
+		return 0;
+	return err_set(
+		err, -EEXIST,
+		"exists, and is not a list of bad inputs; choose another name, or remove it");
+}
+
 /* The list of an earlier run stays until it is clear that this one runs. */
 static int open_bad_list(struct create *create)
 {
@@ -88,8 +129,8 @@ static int open_bad_list(struct create *create)
 	if (path && r == 0 && create->options.dry_run) {
 		r = target_writable(path);
 	} else if (path && r == 0) {
-		create->bad_list = fopen(path, "ae");
-		r = create->bad_list ? 0 : -errno;
+		create->bad_list = fopen(path, "a+e");
+		r = create->bad_list ? check_bad_list(create->bad_list, &err) : -errno;
 	}
 	return r == 0 ? 0 : log_fail(CREATE_REPORTED, "%s: %s", path, err_text(&err, r));
 }

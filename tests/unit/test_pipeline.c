@@ -279,6 +279,61 @@ static void results_are_bounded_beside_the_oldest(void **state)
 	pipeline_free(charged.pipeline);
 }
 
+struct sized {
+	struct pipeline *pipeline;
+	uint64_t sizes[1000]; /* of the results, by their items; 0: not charged */
+};
+
+static void charge_size(void *context, unsigned worker, void *item)
+{
+	const struct sized *sized = context;
+	const uint64_t *size = item;
+
+	if (*size)
+		pipeline_charge(sized->pipeline, worker, *size);
+}
+
+static void run_sized(struct sized *sized, unsigned workers, unsigned slots, uint64_t results)
+{
+	const unsigned count = sizeof(sized->sizes) / sizeof(*sized->sizes);
+	const struct pipeline_params params = {.workers = workers,
+					       .slots = slots,
+					       .bytes = UINT64_MAX,
+					       .results = results,
+					       .work = charge_size,
+					       .context = sized};
+	unsigned put = 0;
+
+	assert_int_equal(pipeline_new(&params, &sized->pipeline), 0);
+	for (unsigned taken = 0; taken < count; taken++) {
+		while (put < count && pipeline_has_room(sized->pipeline, 1))
+			pipeline_put(sized->pipeline, &sized->sizes[put++], 1);
+		assert_ptr_equal(pipeline_take(sized->pipeline), &sized->sizes[taken]);
+	}
+	pipeline_free(sized->pipeline);
+}
+
+/* Results that are not charged, small, as large as all the room, and larger, in any order. */
+static void no_result_is_so_large_that_all_wait_for_ever(void **state)
+{
+	static const unsigned workers[] = {1, 2, 8}, slots[] = {1, 2, 64};
+	static const uint64_t results[] = {0, 1, 100, UINT64_MAX / 4};
+	static struct sized sized;
+
+	(void)state;
+	alarm(HANG_SECONDS);
+	for (unsigned i = 0; i < 36; i++) {
+		uint64_t bound = results[i / 9], random = i + 1;
+		const uint64_t sizes[] = {0, 0, 0, 1, bound / 2, bound, bound + 1, 2 * bound + 1};
+
+		for (unsigned n = 0; n < 1000; n++) {
+			random = random * 6364136223846793005 + 1442695040888963407;
+			sized.sizes[n] = sizes[random >> 61];
+		}
+		run_sized(&sized, workers[i % 3], slots[i / 3 % 3], bound);
+	}
+}
+
 static void *open_for_the_first(void *context)
 {
 	open_gate(context, 1);
@@ -314,6 +369,7 @@ int main(void)
 		cmocka_unit_test(what_is_larger_than_all_the_room_goes_through_alone),
 		cmocka_unit_test(an_empty_one_gives_nothing),
 		cmocka_unit_test(results_are_bounded_beside_the_oldest),
+		cmocka_unit_test(no_result_is_so_large_that_all_wait_for_ever),
 		cmocka_unit_test(items_inside_are_dropped_in_order),
 		cmocka_unit_test(freeing_it_waits_for_the_item_in_hand),
 	};

@@ -222,9 +222,8 @@ void *pipeline_take(struct pipeline *pipeline)
 
 	SCOPE_LOCK(&pipeline->lock);
 	pipeline->taken++;
-	if (pipeline->charged) {
-		pipeline->charged -= slot->charged;
-		pthread_cond_broadcast(&pipeline->room);
-	}
+	pipeline->charged -= slot->charged;
+	/* Even if that made no room: the item that is the oldest now waits no longer. */
+	pthread_cond_broadcast(&pipeline->room);
 	return slot->item;
 }

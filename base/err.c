@@ -1,5 +1,6 @@
 #include "base/err.h"
 #include "base/fit.h"
+#include <errno.h>
 #include <string.h>
 
 int err_set(struct err *err, int code, const char *format, ...)
@@ -16,5 +17,11 @@ int err_set(struct err *err, int code, const char *format, ...)
 
 const char *err_text(const struct err *err, int code)
 {
-	return err && err->text[0] ? err->text : strerror(-code);
+	if (err && err->text[0])
+		return err->text;
+	if (code == -EAGAIN)
+		return "cannot start threads: Resource temporarily unavailable; allow more tasks "
+		       "('ulimit -u') or address space ('ulimit -v'), or where this job got its "
+		       "limits";
+	return strerror(-code);
 }

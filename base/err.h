@@ -17,7 +17,8 @@ struct err {
 int err_set(struct err *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The reason in err, or strerror(-code) if there is none. */
+/* The reason in err; if there is none, what -EAGAIN means to whoever starts threads, else
+ * strerror(-code). */
 const char *err_text(const struct err *err, int code);
 
 #endif

@@ -1,9 +1,10 @@
 #include "base/fit.h"
 #include "base/math.h"
+#include "base/scope.h"
 #include <stdio.h>
 #include <string.h>
 
-#define FORMATTED 65536
+#define SHORT 1024 /* of a text for which there is no memory */
 
 static const char cut[] = "...";
 
@@ -27,8 +28,19 @@ size_t fit_text(char *ret, size_t room, const char *text, size_t len)
 
 size_t fit_format(char *ret, size_t room, const char *format, va_list args)
 {
-	char text[FORMATTED];
-	int len = vsnprintf(text, sizeof(text), format, args);
+	SCOPE_FREE char *text = NULL;
+	char begin[SHORT];
+	va_list again;
+	int len;
 
-	return fit_text(ret, room, text, len < 0 ? 0 : min((size_t)len, sizeof(text) - 1));
+	va_copy(again, args);
+	len = vasprintf(&text, format, args);
+	if (len < 0) {
+		text = NULL;
+		len = vsnprintf(begin, sizeof(begin), format, again);
+	}
+	va_end(again);
+	if (text)
+		return fit_text(ret, room, text, (size_t)len);
+	return fit_text(ret, room, begin, len < 0 ? 0 : min((size_t)len, sizeof(begin) - 1));
 }

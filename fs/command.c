@@ -17,6 +17,7 @@ static void set_signals(const sigset_t *defaults)
 		if (sigismember(defaults, signo) == 1)
 			signal(signo, SIG_DFL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }

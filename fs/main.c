@@ -8,6 +8,7 @@
 #include "base/exit.h"
 #include "base/io.h"
 #include "base/libc.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/math.h"
 #include "base/scope.h"
@@ -598,6 +599,8 @@ int main(int argc, char **argv)
 	io_fill_standard(); /* a mount on one of these would be lost when a daemon closes them */
 	signal(SIGCHLD, SIG_DFL); /* where it is ignored, no child can be waited for */
 	log_init("foldfs", LOG_LEVEL_NORMAL);
+	if (limits_begin(&err) < 0)
+		return log_fail(EXIT_FAILED, "%s", err.text);
 	if (settings_parse(&program.settings, argc, argv, &want, &err) < 0)
 		return log_fail(EXIT_USAGE, "%s; see foldfs --help", err.text);
 	if (want == OPT_VERSION) {

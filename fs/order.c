@@ -107,18 +107,22 @@ static int order_read(struct order *order, const struct tree *tree, const char *
 
 /* --- from a file ----------------------------------------------------------------------------- */
 
+#define AT_ONCE (64 * KIB)
+
 static int read_order_file(struct order *order, const struct tree *tree, const char *file,
 			   struct err *err)
 {
 	SCOPE_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC);
-	char text[65536];
+	SCOPE_FREE char *text = malloc(AT_ONCE);
 	ssize_t len;
 	int r;
 
 	if (fd < 0)
 		return -errno;
+	if (!text)
+		return -ENOMEM;
 	do {
-		len = io_read(fd, text, sizeof(text));
+		len = io_read(fd, text, AT_ONCE);
 		r = len < 0 ? (int)len : order_read(order, tree, text, (size_t)len, len == 0, err);
 	} while (r == 0 && len > 0);
 	if (r == 0 && order_count(order) == 0)

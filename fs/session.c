@@ -372,11 +372,7 @@ int session_serve(struct session *session, struct err *err)
 		r = -pthread_create(&session->thread, NULL, session_thread, session);
 	if (r < 0) {
 		stop_threads(session->mount);
-		return err_set(
-			err, r,
-			"cannot start threads: %s; allow more tasks ('ulimit -u') or address "
-			"space ('ulimit -v'), or where this job got its limits",
-			strerror(-r));
+		return err_set(err, r, "%s", err_text(NULL, r));
 	}
 	session->serving = true;
 	SCOPE_LOCK(&session->lock);

@@ -1,5 +1,6 @@
 /* foldstat: what a mount does, and whether the storage holds its readers up. */
 #include "base/exit.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/scope.h"
@@ -203,6 +204,8 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	log_init("foldstat", LOG_LEVEL_NORMAL);
+	if (limits_begin(&err) < 0)
+		return log_fail(EXIT_FAILED, "%s", err.text);
 	if (opt_parse(&command, &settings, argc, argv, &parsed, &err) < 0)
 		return usage_error(err.text);
 	if (parsed.want == OPT_HELP) {

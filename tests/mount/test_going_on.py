@@ -4,15 +4,14 @@ lists and bytes are those of a run that nobody disturbed."""
 import filecmp
 import json
 import os
-import resource
 import shutil
-import signal
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 
+import limits
 import pictures
 from foldfs import FOLDPACK, MIB, run
 from trees import noise
@@ -83,16 +82,10 @@ def pack(fast):
         left.unlink()
 
 
-def limited():
-    """For a child: a file that would grow beyond the first batch cannot be written."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (70 * MIB, 70 * MIB))
-
-
 def cut_off(src, pack, *options):
     """A run that ends behind the first batch."""
-    done = run(FOLDPACK, "create", *options, src, pack, status=1, preexec_fn=limited,
-               restore_signals=False)
+    done = run(FOLDPACK, "create", *options, src, pack, status=1,
+               preexec_fn=limits.file_size(70 * MIB))
     assert "--resume continues after" in done.err
     return done
 

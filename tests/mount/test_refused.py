@@ -6,7 +6,6 @@ get all. `make check` tries every 40th n or fewer, `make soak` all."""
 import filecmp
 import os
 import re
-import resource
 import shutil
 import signal
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import foldfs
+import limits
 import pictures
 import trees
 from foldfs import BUILD, is_mounted, run
@@ -143,14 +143,10 @@ def interrupted():
             trees.write(source / str(number), trees.noise(number, foldfs.MIB))
         create = ("create", "-j2", "--dedup", source)
         run(FOLDPACK, *create, pack)
-        killed = run(FOLDPACK, *create, left / "x.lmdb", status=None, preexec_fn=limit_files)
+        killed = run(FOLDPACK, *create, left / "x.lmdb", status=None,
+                     preexec_fn=limits.deadly_file_size(132 * foldfs.MIB))
         assert killed.returncode == -signal.SIGXFSZ
         yield source, pack, left
-
-
-def limit_files():
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (132 * foldfs.MIB, 132 * foldfs.MIB))
 
 
 @pytest.mark.parametrize("step", [pytest.param(80, id="few"), STEP[1]])

@@ -7,7 +7,6 @@ import filecmp
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import foldfs
+import limits
 import pictures
 from foldfs import FOLDFS, FOLDPACK, MIB, PATIENCE, is_root, needs, run, wait_until
 from trees import noise
@@ -120,17 +120,10 @@ def goes_on(src, pack, want):
     return int(found[1].replace(",", "")) if found else 0
 
 
-def limit_size(size):
-    """For a child: a file that would grow beyond `size` ends it, in the midst of a write."""
-    def limit():
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-    return limit
-
-
 def die_at(size, src, pack, *options):
     """A create that is killed when the pack has that size, or is done before it has."""
-    return create(src, pack, "--resume", *options, status=None, preexec_fn=limit_size(size))
+    return create(src, pack, "--resume", *options, status=None,
+                  preexec_fn=limits.deadly_file_size(size))
 
 
 @pytest.fixture(scope="module")
@@ -329,12 +322,9 @@ def test_a_full_disk_of_ext4_too(src, want, place, fast):
 
 
 def test_a_limit_on_the_size_of_files_is_said(src, pack, want):
-    def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        limit_size(150 * MIB)()
-
-    done = create(src, pack, status=1, preexec_fn=limit, restore_signals=False)
-    assert f"{pack}: File too large" in done.err and "--resume continues after" in done.err
+    done = create(src, pack, status=1, preexec_fn=limits.file_size(150 * MIB))
+    assert f"{pack}: File too large: 'ulimit -f' or" in done.err
+    assert "--shard-size makes several" in done.err and "--resume continues after" in done.err
     assert goes_on(src, pack, want) > 0
 
 
@@ -578,7 +568,7 @@ def test_what_is_left_of_a_run_that_had_just_begun_says_so_too(fast, pack):
     write(src / "a", bytes(MIB))
     try:
         process = subprocess.run([FOLDPACK, "create", src, pack], stderr=subprocess.PIPE,
-                                 preexec_fn=limit_size(MIB // 2))
+                                 preexec_fn=limits.deadly_file_size(MIB // 2))
         assert process.returncode == -signal.SIGXFSZ
         assert not journal(pack).exists()
         assert UNFINISHED in run(FOLDPACK, "info", partial(pack), status=1).err

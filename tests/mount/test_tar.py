@@ -4,7 +4,6 @@ import fcntl
 import io
 import json
 import os
-import resource
 import shutil
 import signal
 import stat
@@ -16,6 +15,7 @@ import zipfile
 
 import pytest
 
+import limits
 import trees
 from foldfs import FOLDPACK, MIB, PHOTOS, find_program, has_photos, run
 from trees import noise, write
@@ -438,13 +438,9 @@ def test_a_container_that_was_changed_is_not_gone_on_with(kind, pack, tmp_path):
                 out.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, when % 60)), data)
         return path
 
-    def limit():
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (170 * MIB, 170 * MIB))
-
     source, whole = make(tmp_path / "x", WHEN), tmp_path / "whole.lmdb"
     create(source, whole)
-    create(source, pack, status=-signal.SIGXFSZ, preexec_fn=limit)
+    create(source, pack, status=-signal.SIGXFSZ, preexec_fn=limits.deadly_file_size(170 * MIB))
     make(source, WHEN + 2)
     said = create(source, pack, "--resume", status=1).err
     assert ("'0/0' is not the file that was packed in this place before the interruption, or has "

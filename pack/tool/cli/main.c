@@ -1,5 +1,6 @@
 /* foldpack: makes packs, and shows, checks and takes out what is in them. */
 #include "base/io.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/nearest.h"
 #include "pack/tool/cli/cmd.h"
@@ -77,8 +78,12 @@ static int run_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	struct err err = {0};
+
 	io_fill_standard();
 	log_init("foldpack", LOG_LEVEL_NORMAL);
+	if (limits_begin(&err) < 0)
+		return log_fail(EXIT_FAILED, "%s", err.text);
 	if (argc < 2) {
 		print_help(stderr);
 		return EXIT_USAGE;

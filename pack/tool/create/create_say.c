@@ -25,6 +25,11 @@ static const char *way_out(const struct create *create, int error)
 		return target_replaceable(create->pack) ? "; --force replaces it" : "";
 	case -EINPROGRESS:
 		return "; --resume continues it, --force starts again";
+	case -EFBIG:
+		return create->tar || create->dataset
+			       ? ": 'ulimit -f' or the filesystem allows no larger one"
+			       : ": 'ulimit -f' or the filesystem allows no larger one; "
+				 "--shard-size makes several";
 	case -ESTALE:
 	case -EPROTONOSUPPORT:
 		return "; --force without --resume starts again";

@@ -1,0 +1,41 @@
+#include "base/limits.h"
+#include "base/size.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#define MAIN_STACK   (256 * KIB) /* twice what the deepest call takes */
+#define THREAD_STACK MIB	 /* of threads: libraries run there, too */
+
+static int check_main_stack(struct err *err)
+{
+	char have[SIZE_TEXT], need[SIZE_TEXT];
+	struct rlimit stack;
+
+	if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= MAIN_STACK)
+		return 0;
+	return err_set(err, -ERANGE, "'ulimit -s' allows %s of stack, and %s are needed",
+		       size_format(stack.rlim_cur, have), size_format(MAIN_STACK, need));
+}
+
+/* The C library takes what `ulimit -s` allows to the main thread for each of the others. */
+static void raise_thread_stacks(void)
+{
+	pthread_attr_t attr;
+	size_t size;
+
+	if (pthread_getattr_default_np(&attr) != 0)
+		return;
+	if (pthread_attr_getstacksize(&attr, &size) == 0 && size < THREAD_STACK &&
+	    pthread_attr_setstacksize(&attr, THREAD_STACK) == 0)
+		pthread_setattr_default_np(&attr);
+	pthread_attr_destroy(&attr);
+}
+
+int limits_begin(struct err *err)
+{
+	signal(SIGXFSZ, SIG_IGN);
+	raise_thread_stacks();
+	return check_main_stack(err);
+}

@@ -267,26 +267,6 @@ int mountpoint_create(struct mountpoint *mountpoint, struct err *err)
 
 /* --- the mount ------------------------------------------------------------------------------- */
 
-static void lock_again(struct mountpoint *mountpoint)
-{
-	if (mountpoint->lock < 0)
-		mountpoint->lock = lock_path(mountpoint->path);
-}
-
-static void unlock_path(struct mountpoint *mountpoint)
-{
-	scope_close(&mountpoint->lock);
-	mountpoint->lock = -1;
-}
-
-/* The kernel knows the device. It must not ask the daemon, which does not serve yet. */
-void mountpoint_mounted(struct mountpoint *mountpoint)
-{
-	if (!mountpoint->handed_over)
-		statx_device(mountpoint->path, &mountpoint->device);
-	unlock_path(mountpoint);
-}
-
 enum mountpoint_view mountpoint_view(const struct mountpoint *mountpoint)
 {
 	const char *path = mountpoint->path;
@@ -301,22 +281,31 @@ enum mountpoint_view mountpoint_view(const struct mountpoint *mountpoint)
 	return r < 0 ? MOUNTPOINT_UNKNOWN : r > 0 ? MOUNTPOINT_COVERED : MOUNTPOINT_GONE;
 }
 
-/* The lock keeps others from mounting there meanwhile. */
-bool mountpoint_is_left(struct mountpoint *mountpoint)
-{
-	enum mountpoint_view view;
-
-	if (mountpoint->handed_over)
-		return false;
-	lock_again(mountpoint);
-	view = mountpoint_view(mountpoint);
-	return view == MOUNTPOINT_COVERED ||
-	       (view != MOUNTPOINT_GONE && has_no_daemon(mountpoint->path));
-}
-
 /* --- acting on it ---------------------------------------------------------------------------- */
 
-enum task { TASK_UNMOUNT, TASK_LEAVE, TASK_EXPIRE, TASK_ABORT, TASK_REMOVE };
+enum task {
+	TASK_LOCK,
+	TASK_UNLOCK,
+	TASK_UNMOUNT,
+	TASK_LEAVE,
+	TASK_EXPIRE,
+	TASK_ABORT,
+	TASK_REMOVE,
+};
+
+static int lock_again(struct mountpoint *mountpoint)
+{
+	if (mountpoint->lock < 0)
+		mountpoint->lock = lock_path(mountpoint->path);
+	return 0;
+}
+
+static int unlock(struct mountpoint *mountpoint)
+{
+	scope_close(&mountpoint->lock);
+	mountpoint->lock = -1;
+	return 0;
+}
 
 /* A folder above it has got another name, or it was bound to another path. */
 static bool is_elsewhere(const struct mountpoint *mountpoint)
@@ -361,9 +350,13 @@ static int abort_connection(const struct mountpoint *mountpoint)
 	return fd < 0 || write(fd, "1", 1) < 0 ? -errno : 0;
 }
 
-static int act_on(const struct mountpoint *mountpoint, enum task task)
+static int act_on(struct mountpoint *mountpoint, enum task task)
 {
 	switch (task) {
+	case TASK_LOCK:
+		return lock_again(mountpoint);
+	case TASK_UNLOCK:
+		return unlock(mountpoint);
 	case TASK_UNMOUNT:
 		return detach_seen(mountpoint);
 	case TASK_LEAVE:
@@ -383,7 +376,7 @@ static int act_on(const struct mountpoint *mountpoint, enum task task)
  * last that it is needed for, unless a folder is to be removed. */
 static int help(void *context, char task)
 {
-	const struct mountpoint *mountpoint = context;
+	struct mountpoint *mountpoint = context;
 	const char *const argv[] = FUSERMOUNT(mountpoint->path, true);
 	int r = act_on(mountpoint, (enum task)task);
 
@@ -398,6 +391,27 @@ static int act(struct mountpoint *mountpoint, enum task task)
 					     : helper_ask(&mountpoint->helper, (char)task);
 }
 
+/* The kernel knows the device. It must not ask the daemon, which does not serve yet. */
+void mountpoint_mounted(struct mountpoint *mountpoint)
+{
+	if (!mountpoint->handed_over)
+		statx_device(mountpoint->path, &mountpoint->device);
+	act(mountpoint, TASK_UNLOCK);
+}
+
+/* The lock keeps others from mounting there meanwhile. */
+bool mountpoint_is_left(struct mountpoint *mountpoint)
+{
+	enum mountpoint_view view;
+
+	if (mountpoint->handed_over)
+		return false;
+	act(mountpoint, TASK_LOCK);
+	view = mountpoint_view(mountpoint);
+	return view == MOUNTPOINT_COVERED ||
+	       (view != MOUNTPOINT_GONE && has_no_daemon(mountpoint->path));
+}
+
 int mountpoint_delegate(struct mountpoint *mountpoint)
 {
 	return mountpoint->handed_over ? 0 : helper_start(help, mountpoint, &mountpoint->helper);
@@ -407,7 +421,7 @@ int mountpoint_unmount(struct mountpoint *mountpoint)
 {
 	int r = act(mountpoint, TASK_UNMOUNT);
 
-	unlock_path(mountpoint);
+	act(mountpoint, TASK_UNLOCK);
 	return r;
 }
 
@@ -449,22 +463,22 @@ bool mountpoint_close(struct mountpoint *mountpoint)
 {
 	SCOPE_CLOSE int fd = -1;
 
-	mountpoint->lock = lock_path(mountpoint->path);
+	act(mountpoint, TASK_LOCK);
 	fd = open_root(mountpoint, LOCK_EX | LOCK_NB);
 	if (fd != -EWOULDBLOCK)
 		return true;
-	unlock_path(mountpoint);
+	act(mountpoint, TASK_UNLOCK);
 	return false;
 }
 
 void mountpoint_release(struct mountpoint *mountpoint)
 {
 	if (mountpoint->created) {
-		lock_again(mountpoint);
+		act(mountpoint, TASK_LOCK);
 		act(mountpoint, TASK_REMOVE);
 	}
 	helper_release(&mountpoint->helper);
-	unlock_path(mountpoint);
+	act(mountpoint, TASK_UNLOCK);
 	scope_close(&mountpoint->share);
 	free(mountpoint->path);
 	*mountpoint = MOUNTPOINT_NONE;

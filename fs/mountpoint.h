@@ -19,8 +19,8 @@ struct mountpoint {
 	bool created;	      /* by this process, on a local filesystem: removed at the end */
 	bool already_mounted; /* this user has mounted the same pack there */
 	dev_t device;	      /* of the mount; 0: none, or unknown */
-	int lock;	      /* held by the one process that looks and mounts; -1: not held */
-	int share;	      /* keeps a mount that another process made; -1: none */
+	int lock;  /* held by the one process that looks and mounts, or its helper; -1: not held */
+	int share; /* keeps a mount that another process made; -1: none */
 	struct helper helper; /* acts on the mount, once it is delegated */
 };
 

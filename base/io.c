@@ -166,6 +166,17 @@ int io_unchanged(int fd, const struct stat *before)
 	return 0;
 }
 
+int io_set_mode(int fd, mode_t mode)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!((st.st_mode ^ mode) & 0777) && !(mode & ~st.st_mode))
+		return 0;
+	return fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
 bool io_is_named(int fd, const char *path)
 {
 	struct stat here, there;

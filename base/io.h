@@ -44,6 +44,10 @@ mode_t io_umask(void);
  * also where that was none, as a pipe; -ESTALE (it has changed); or -errno. */
 int io_unchanged(int fd, const struct stat *before);
 
+/* Gives what was just made the mode that it was to get, should the umask have changed that. Only a
+ * call where it has. Returns 0 or -errno. */
+int io_set_mode(int fd, mode_t mode);
+
 /* Whether a path is still a name of the file that is open. Links are not followed. */
 bool io_is_named(int fd, const char *path);
 

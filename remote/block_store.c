@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fstype.h"
+#include "base/io.h"
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
@@ -203,7 +204,7 @@ static int enter(const struct block_store *store, const char *name)
 	if (!made && errno != EEXIST)
 		return -errno;
 	fd = openat(store->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 || (made && fchmod(fd, mode) < 0) ? -errno : steal_fd(&fd);
+	return fd < 0 || (made && io_set_mode(fd, mode) < 0) ? -errno : steal_fd(&fd);
 }
 
 int block_store_blocks(struct block_store *store, const char *key, uint64_t size,
@@ -218,7 +219,7 @@ int block_store_blocks(struct block_store *store, const char *key, uint64_t size
 	r = blocks_open(folder, size, store->shared ? 0660 : 0600, ret);
 	/* Notes when it was opened last. In a shared folder this fails for another's copy. */
 	if (r == 0)
-		utimensat(store->fd, key, NULL, 0);
+		futimens(folder, NULL);
 	return r;
 }
 

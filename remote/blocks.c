@@ -40,9 +40,8 @@ static int open_file(int folder, const char *name, mode_t mode)
 {
 	int fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 
-	/* The umask must not change the mode. */
 	if (fd >= 0)
-		return fchmod(fd, mode) == 0 ? fd : (close(fd), -1);
+		return io_set_mode(fd, mode) == 0 ? fd : (close(fd), -1);
 	return errno == EEXIST ? openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC) : -1;
 }
 

@@ -420,8 +420,11 @@ static int fork_command(struct program *program, struct err *err)
 
 static void enter_sandbox(const struct program *program)
 {
-	const struct sandbox needs = mount_needs(program->mount);
-	unsigned held = sandbox_enter(&needs);
+	struct sandbox needs = mount_needs(program->mount);
+	unsigned held;
+
+	needs.command = program->command.pid;
+	held = sandbox_enter(&needs);
 
 	log_detail("sandbox: no new privileges%s%s",
 		   held & SANDBOX_LANDLOCK ? ", no writing (Landlock)" : "",

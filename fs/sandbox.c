@@ -1,17 +1,22 @@
 #include "fs/sandbox.h"
 #include "base/scope.h"
 #include "base/uapi.h"
+#include <asm/termbits.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 /* AddressSanitizer traces the threads at the end, to find what leaks, and writes its reports to
  * files. */
@@ -85,14 +90,16 @@ static bool restrict_writes(int folder)
 
 /* --- seccomp --------------------------------------------------------------------------------- */
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #if defined(__x86_64__)
 #define NATIVE AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
 #define NATIVE AUDIT_ARCH_AARCH64
 #elif defined(__riscv) && __riscv_xlen == 64
 #define NATIVE AUDIT_ARCH_RISCV64
-#elif defined(__powerpc64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#elif defined(__powerpc64__)
 #define NATIVE AUDIT_ARCH_PPC64LE
+#endif
 #endif
 
 #ifdef NATIVE
@@ -102,21 +109,49 @@ static bool restrict_writes(int folder)
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | \
 	 CLONE_NEWCGROUP)
 #define SOCKET_TYPES 0xf /* the other bits of a type are flags */
-#define PROGRAM_MAX  128
+#define UNNAMED	     (O_TMPFILE & ~O_DIRECTORY)
+#define SET_IDS	     (S_ISUID | S_ISGID)
+#define PROGRAM_MAX  600
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define LOW(n)	     offsetof(struct seccomp_data, args[n])
+#define HIGH(n)	     (LOW(n) + 4)
 
 /* What needs a capability fails without being listed. */
 static const uint32_t refused_calls[] = {
-	/* other processes */
+	/* other processes, and memory and queues that they share */
 	SYS_process_vm_readv,
 	SYS_process_vm_writev,
+	SYS_process_madvise,
+	SYS_process_mrelease,
 	SYS_pidfd_getfd,
 	SYS_kcmp,
+	SYS_migrate_pages,
+	SYS_move_pages,
+#ifdef SYS_shmget
+	SYS_shmget,
+	SYS_shmat,
+	SYS_shmctl,
+	SYS_msgget,
+	SYS_msgsnd,
+	SYS_msgrcv,
+	SYS_msgctl,
+	SYS_semget,
+	SYS_semop,
+	SYS_semtimedop,
+	SYS_semctl,
+#endif
+#ifdef SYS_ipc
+	SYS_ipc,
+#endif
 	/* namespaces, in which capabilities could be had again */
 	SYS_unshare,
 	SYS_setns,
 	/* files without their paths */
 	SYS_open_by_handle_at,
 	SYS_fanotify_init,
+	/* what files are, by a structure that a filter does not see */
+	SYS_file_setattr,
 	/* rarely used parts of the kernel, where many of its holes were */
 	SYS_bpf,
 	SYS_perf_event_open,
@@ -133,6 +168,120 @@ static const uint32_t refused_calls[] = {
 #endif
 };
 
+/* What programs may need, but no daemon. */
+static const uint32_t programs_calls[] = {
+	SYS_execve,
+	SYS_execveat,
+/* modes, owners, times and attributes of files, which Landlock leaves alone */
+#ifdef SYS_chmod
+	SYS_chmod,
+	SYS_chown,
+	SYS_lchown,
+	SYS_utime,
+	SYS_utimes,
+	SYS_futimesat,
+#endif
+	SYS_fchmod,
+	SYS_fchmodat,
+	SYS_fchmodat2,
+	SYS_fchown,
+	SYS_fchownat,
+	SYS_setxattr,
+	SYS_lsetxattr,
+	SYS_fsetxattr,
+	SYS_setxattrat,
+	SYS_removexattr,
+	SYS_lremovexattr,
+	SYS_fremovexattr,
+	SYS_removexattrat,
+	/* signals, and the pace of other processes */
+	SYS_tkill,
+	SYS_rt_sigqueueinfo,
+	SYS_rt_tgsigqueueinfo,
+	SYS_pidfd_send_signal,
+	SYS_setpriority,
+	SYS_ioprio_set,
+	SYS_sched_setattr,
+	SYS_sched_setaffinity,
+	/* connections of others */
+	SYS_listen,
+	SYS_accept,
+	SYS_accept4,
+};
+
+/* What only the disk cache needs. */
+static const uint32_t folder_calls[] = {
+#ifdef SYS_mkdir
+	SYS_mkdir,     SYS_rmdir,    SYS_unlink,    SYS_rename,
+	SYS_link,      SYS_symlink,  SYS_mknod,	    SYS_creat,
+#endif
+#ifdef SYS_renameat
+	SYS_renameat,
+#endif
+	SYS_mkdirat,   SYS_unlinkat, SYS_renameat2, SYS_linkat,
+	SYS_symlinkat, SYS_mknodat,  SYS_truncate,
+};
+
+/* Calls whose first argument is a process: this one, or another that is named here. */
+static const struct {
+	uint32_t call;
+	bool zero;    /* 0 is this process, too */
+	bool command; /* COMMAND may be it */
+	bool always;  /* not even programs need others */
+} process_calls[] = {
+	{.call = SYS_kill, .command = true},
+	{.call = SYS_tgkill},
+	{.call = SYS_prlimit64, .zero = true, .always = true},
+};
+
+/* Where a call has the flags and the mode of a file that it makes; flags 0: it has none. */
+static const struct {
+	uint32_t call;
+	unsigned flags, mode;
+} mode_calls[] = {
+#ifdef SYS_open
+	{SYS_open, 1, 2},      {SYS_creat, 0, 1},   {SYS_mknod, 0, 1},	{SYS_chmod, 0, 1},
+#endif
+	{SYS_openat, 2, 3},    {SYS_mknodat, 0, 2}, {SYS_fchmod, 0, 1}, {SYS_fchmodat, 0, 2},
+	{SYS_fchmodat2, 0, 2},
+};
+
+/* The sockets that there may be: near ones for the log; those of names, services of the machine and
+ * servers for packs on servers. */
+static const struct {
+	uint32_t family, type, protocol;
+} sockets[] = {
+	{AF_UNIX, SOCK_DGRAM, 0},
+	{AF_UNIX, SOCK_STREAM, 0},
+	{AF_INET, SOCK_STREAM, 0},
+	{AF_INET, SOCK_STREAM, IPPROTO_TCP},
+	{AF_INET, SOCK_DGRAM, 0},
+	{AF_INET, SOCK_DGRAM, IPPROTO_UDP},
+	{AF_INET6, SOCK_STREAM, 0},
+	{AF_INET6, SOCK_STREAM, IPPROTO_TCP},
+	{AF_INET6, SOCK_DGRAM, 0},
+	{AF_INET6, SOCK_DGRAM, IPPROTO_UDP},
+	{AF_NETLINK, SOCK_RAW, NETLINK_ROUTE},
+	{AF_NETLINK, SOCK_DGRAM, NETLINK_ROUTE},
+};
+
+/* What may be asked of a descriptor: whether it is a terminal, how much there is to read, and the
+ * names of networks. A terminal would take more, such as what is typed; so would devices and
+ * filesystems, for which a descriptor to read is enough. */
+static const uint32_t asking_ioctls[] = {
+	TCGETS,	 (uint32_t)TCGETS2, TIOCGWINSZ,	  FIONREAD,    FIONBIO,
+	FIOCLEX, FIONCLEX,	    SIOCGIFINDEX, SIOCGIFNAME,
+};
+
+/* Kinds of requests of terminals, of which programs get those above only. */
+static const uint32_t terminal_kinds[] = {'T', 't', 'K', 'V'};
+
+/* A sanitizer writes reports to files. */
+static bool makes_nothing(const struct sandbox *sandbox)
+{
+	return sandbox->folder < 0 && !sandbox->programs && !SANITIZED;
+}
+
 struct program_text {
 	struct sock_filter code[PROGRAM_MAX];
 	unsigned short len;
@@ -148,63 +297,195 @@ static void add_load(struct program_text *text, size_t offset)
 	add(text, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
+static void add_mask(struct program_text *text, uint32_t bits)
+{
+	add(text, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, bits));
+}
+
 static void add_return(struct program_text *text, uint32_t verdict)
 {
 	add(text, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
-/* If the test fails, `skip` instructions are passed over. */
-static void add_test(struct program_text *text, uint16_t test, uint32_t value, uint8_t skip)
+/* A test; what follows up to end_if() is passed over if it fails. Returns its place. */
+static unsigned begin_if(struct program_text *text, uint16_t test, uint32_t value)
 {
-	add(text, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 0, skip));
+	add(text, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 0, 0));
+	return text->len;
 }
+
+static void end_if(struct program_text *text, unsigned at)
+{
+	text->code[at - 1].jf = (uint8_t)(text->len - at);
+}
+
+static void return_if(struct program_text *text, uint16_t test, uint32_t value, uint32_t verdict)
+{
+	unsigned at = begin_if(text, test, value);
+
+	add_return(text, verdict);
+	end_if(text, at);
+}
+
+#define REFUSE(error) (SECCOMP_RET_ERRNO | (error))
 
 static void refuse(struct program_text *text, uint32_t call, uint32_t error)
 {
-	add_test(text, BPF_JEQ, call, 1);
-	add_return(text, SECCOMP_RET_ERRNO | error);
+	return_if(text, BPF_JEQ, call, REFUSE(error));
 }
 
-/* Refuses a call if the low word of its first argument passes the test. */
-static void refuse_if(struct program_text *text, uint32_t call, uint16_t test, uint32_t value)
+static void refuse_all(struct program_text *text, const uint32_t *calls, size_t count,
+		       uint32_t error)
 {
-	add_test(text, BPF_JEQ, call, 4);
-	add_load(text, offsetof(struct seccomp_data, args[0]));
-	add_test(text, test, value, 1);
-	add_return(text, SECCOMP_RET_ERRNO | EPERM);
-	add_return(text, SECCOMP_RET_ALLOW);
+	for (size_t i = 0; i < count; i++)
+		refuse(text, calls[i], error);
 }
 
-/* Leaves local datagrams, for the log, and local packets, for the lock of a mount point. Services
- * that take local streams, such as systemd's, would act for the daemon outside of the sandbox. */
-static void refuse_network(struct program_text *text)
+/* Services that take local streams, such as systemd's, would act for the daemon outside of the
+ * sandbox. Only the low word of an argument that is an int counts, for the kernel too. */
+static void refuse_sockets(struct program_text *text, const struct sandbox *sandbox)
 {
-	add_test(text, BPF_JEQ, SYS_socket, 8);
-	add_load(text, offsetof(struct seccomp_data, args[0]));
-	add_test(text, BPF_JGT, AF_UNIX, 1);
-	add_return(text, SECCOMP_RET_ERRNO | EPERM);
-	add_load(text, offsetof(struct seccomp_data, args[1]));
-	add(text, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPES));
-	add_test(text, BPF_JEQ, SOCK_STREAM, 1);
-	add_return(text, SECCOMP_RET_ERRNO | EPERM);
-	add_return(text, SECCOMP_RET_ALLOW);
+	size_t count = sandbox->network ? COUNT(sockets) : 1;
+	unsigned at = begin_if(text, BPF_JEQ, SYS_socket);
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned family, type;
+
+		add_load(text, LOW(0));
+		family = begin_if(text, BPF_JEQ, sockets[i].family);
+		add_load(text, LOW(1));
+		add_mask(text, SOCKET_TYPES);
+		type = begin_if(text, BPF_JEQ, sockets[i].type);
+		add_load(text, LOW(2));
+		return_if(text, BPF_JEQ, sockets[i].protocol, SECCOMP_RET_ALLOW);
+		end_if(text, type);
+		end_if(text, family);
+	}
+	add_return(text, REFUSE(EPERM));
+	end_if(text, at);
 }
 
-/* The flags of clone3() are out of a filter's sight; libc then calls clone(). */
+static void refuse_ioctls(struct program_text *text, const struct sandbox *sandbox)
+{
+	unsigned at = begin_if(text, BPF_JEQ, SYS_ioctl);
+
+	add_load(text, LOW(1));
+	for (size_t i = 0; i < COUNT(asking_ioctls); i++)
+		return_if(text, BPF_JEQ, asking_ioctls[i], SECCOMP_RET_ALLOW);
+	if (!sandbox->programs)
+		add_return(text, REFUSE(ENOTTY));
+	add_mask(text, 0xff00);
+	for (size_t i = 0; i < COUNT(terminal_kinds); i++)
+		return_if(text, BPF_JEQ, terminal_kinds[i] << 8, REFUSE(ENOTTY));
+	add_return(text, SECCOMP_RET_ALLOW);
+	end_if(text, at);
+}
+
+static void refuse_processes(struct program_text *text, const struct sandbox *sandbox)
+{
+	for (size_t i = 0; i < COUNT(process_calls); i++) {
+		unsigned at;
+
+		if (sandbox->programs && !process_calls[i].always)
+			continue;
+		at = begin_if(text, BPF_JEQ, process_calls[i].call);
+		add_load(text, LOW(0));
+		return_if(text, BPF_JEQ, (uint32_t)getpid(), SECCOMP_RET_ALLOW);
+		if (process_calls[i].zero)
+			return_if(text, BPF_JEQ, 0, SECCOMP_RET_ALLOW);
+		if (process_calls[i].command && sandbox->command > 0)
+			return_if(text, BPF_JEQ, (uint32_t)sandbox->command, SECCOMP_RET_ALLOW);
+		add_return(text, REFUSE(EPERM));
+		end_if(text, at);
+	}
+}
+
+/* Others would get the rights of this user by a program with such a mode. */
+static void refuse_set_ids(struct program_text *text, const struct sandbox *sandbox)
+{
+	for (size_t i = 0; i < COUNT(mode_calls); i++) {
+		unsigned flags = mode_calls[i].flags, makes = 0;
+		unsigned at = begin_if(text, BPF_JEQ, mode_calls[i].call);
+
+		if (flags) {
+			add_load(text, LOW(flags));
+			if (makes_nothing(sandbox))
+				return_if(text, BPF_JSET, O_CREAT | O_TRUNC | UNNAMED,
+					  REFUSE(EACCES));
+			makes = begin_if(text, BPF_JSET, O_CREAT | UNNAMED);
+		}
+		add_load(text, LOW(mode_calls[i].mode));
+		return_if(text, BPF_JSET, SET_IDS, REFUSE(EPERM));
+		if (flags)
+			end_if(text, makes);
+		add_return(text, SECCOMP_RET_ALLOW);
+		end_if(text, at);
+	}
+}
+
+/* The disk cache notes by the time of a folder that it was used now. */
+static void refuse_times(struct program_text *text, const struct sandbox *sandbox)
+{
+	const size_t null[] = {LOW(1), HIGH(1), LOW(2), HIGH(2)}; /* path and times */
+	unsigned at = begin_if(text, BPF_JEQ, SYS_utimensat);
+
+	if (sandbox->folder >= 0) {
+		unsigned ifs[COUNT(null)];
+
+		for (size_t i = 0; i < COUNT(null); i++) {
+			add_load(text, null[i]);
+			ifs[i] = begin_if(text, BPF_JEQ, 0);
+		}
+		add_return(text, SECCOMP_RET_ALLOW);
+		for (size_t i = 0; i < COUNT(null); i++)
+			end_if(text, ifs[i]);
+	}
+	add_return(text, REFUSE(EPERM));
+	end_if(text, at);
+}
+
+static void refuse_namespaces(struct program_text *text)
+{
+	unsigned at = begin_if(text, BPF_JEQ, SYS_clone);
+
+	add_load(text, LOW(0));
+	return_if(text, BPF_JSET, NAMESPACES, REFUSE(EPERM));
+	add_return(text, SECCOMP_RET_ALLOW);
+	end_if(text, at);
+}
+
+/* Whoever owns a descriptor gets signals for what happens to it. */
+static void refuse_owners(struct program_text *text)
+{
+	unsigned at = begin_if(text, BPF_JEQ, SYS_fcntl);
+
+	add_load(text, LOW(1));
+	return_if(text, BPF_JEQ, F_SETOWN, REFUSE(EPERM));
+	return_if(text, BPF_JEQ, F_SETOWN_EX, REFUSE(EPERM));
+	add_return(text, SECCOMP_RET_ALLOW);
+	end_if(text, at);
+}
+
+/* What clone3() and openat2() are asked for is out of a filter's sight; libc then does without. */
 static void add_calls(struct program_text *text, const struct sandbox *sandbox)
 {
-	for (size_t i = 0; i < sizeof(refused_calls) / sizeof(refused_calls[0]); i++)
-		refuse(text, refused_calls[i], EPERM);
+	refuse_all(text, refused_calls, COUNT(refused_calls), EPERM);
+	refuse(text, SYS_clone3, ENOSYS);
+	refuse(text, SYS_openat2, ENOSYS);
 	if (!SANITIZED)
 		refuse(text, SYS_ptrace, EPERM);
-	refuse(text, SYS_clone3, ENOSYS);
-	refuse_if(text, SYS_clone, BPF_JSET, NAMESPACES);
-	if (!sandbox->network)
-		refuse_network(text);
 	if (!sandbox->programs) {
-		refuse(text, SYS_execve, EPERM);
-		refuse(text, SYS_execveat, EPERM);
+		refuse_all(text, programs_calls, COUNT(programs_calls), EPERM);
+		refuse_times(text, sandbox);
 	}
+	if (makes_nothing(sandbox))
+		refuse_all(text, folder_calls, COUNT(folder_calls), EACCES);
+	refuse_set_ids(text, sandbox);
+	refuse_namespaces(text);
+	refuse_owners(text);
+	refuse_processes(text, sandbox);
+	refuse_sockets(text, sandbox);
+	refuse_ioctls(text, sandbox);
 }
 
 /* Calls of another architecture, such as 32-bit ones, have other numbers. */
@@ -212,10 +493,18 @@ static void add_architecture(struct program_text *text)
 {
 	add_load(text, offsetof(struct seccomp_data, arch));
 	add(text, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0));
-	add_return(text, SECCOMP_RET_ERRNO | EPERM);
+	add_return(text, REFUSE(EPERM));
 	add_load(text, offsetof(struct seccomp_data, nr));
-	add_test(text, BPF_JGE, X32, 1);
-	add_return(text, SECCOMP_RET_ERRNO | ENOSYS);
+	return_if(text, BPF_JGE, X32, REFUSE(ENOSYS));
+}
+
+/* Before Linux 5.11, the kernel runs the filter for each call. */
+static void add_usual_calls(struct program_text *text)
+{
+	const uint32_t usual[] = {SYS_read, SYS_writev, SYS_preadv2, SYS_futex};
+
+	for (size_t i = 0; i < COUNT(usual); i++)
+		return_if(text, BPF_JEQ, usual[i], SECCOMP_RET_ALLOW);
 }
 
 /* SPEC_ALLOW: before Linux 5.16, a filter slowed the whole process down otherwise. */
@@ -225,6 +514,7 @@ static bool refuse_calls(const struct sandbox *sandbox)
 	struct sock_fprog program = {.filter = text.code};
 
 	add_architecture(&text);
+	add_usual_calls(&text);
 	add_calls(&text, sandbox);
 	add_return(&text, SECCOMP_RET_ALLOW);
 	program.len = text.len;
@@ -254,6 +544,27 @@ static bool refuse_calls(const struct sandbox *sandbox)
 
 #endif
 
+/* --------------------------------------------------------------------------------------------- */
+
+/* What is made in the folder may be as open as that is. Calls that would change a mode are refused.
+ */
+static void set_umask(int folder)
+{
+	struct stat st;
+
+	if (folder >= 0 && fstat(folder, &st) == 0)
+		umask(~st.st_mode & 0777);
+}
+
+/* The leader of a session would take it from all processes of it: main.c makes none serve. */
+static void leave_terminal(void)
+{
+	SCOPE_CLOSE int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC);
+
+	if (terminal >= 0 && getsid(0) != getpid())
+		ioctl(terminal, TIOCNOTTY);
+}
+
 unsigned sandbox_available(void)
 {
 	unsigned landlock = has_landlock() ? SANDBOX_LANDLOCK : 0;
@@ -265,6 +576,8 @@ unsigned sandbox_enter(const struct sandbox *sandbox)
 {
 	unsigned held = 0;
 
+	leave_terminal();
+	set_umask(sandbox->folder);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	keep_capabilities(needed_capabilities(sandbox));
 	if (!sandbox->programs && !SANITIZED && restrict_writes(sandbox->folder))

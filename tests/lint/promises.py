@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""promises.py: each promise of doc/faults.md names its tests, and they exist. A name is
+"""promises.py: each promise of the pages below names its tests, and they exist. A name is
 `file::test` of tests/mount/, or `tests/unit/file.c::test`; after the first, the test will do."""
 
 import re
@@ -7,7 +7,7 @@ import sys
 
 import source
 
-PAGE = "doc/faults.md"
+PAGES = "doc/faults.md", "doc/security.md"
 
 
 def path_of(name):
@@ -30,12 +30,16 @@ def missing(cell):
             yield name
 
 
-def main():
+def check(page):
     """The last column of each table has the tests."""
-    cells = re.findall(r"^\|.*\|([^|]*)\|$", source.text(PAGE), re.MULTILINE)
+    cells = re.findall(r"^\|.*\|([^|]*)\|$", source.text(page), re.MULTILINE)
     rows = [cell.strip() for cell in cells if cell.strip("- ") not in ("", "Test")]
-    return source.report([*(f"{PAGE}: no test in '{row}'" for row in rows if "`" not in row),
-                          *(f"{PAGE}: no test {name}" for row in rows for name in missing(row))])
+    yield from (f"{page}: no test in '{row}'" for row in rows if "`" not in row)
+    yield from (f"{page}: no test {name}" for row in rows for name in missing(row))
+
+
+def main():
+    return source.report([fault for page in PAGES for fault in check(page)])
 
 
 if __name__ == "__main__":

@@ -1,17 +1,21 @@
 /* What a process in the sandbox can still do, and what it cannot: fs/sandbox.h. Each try is made by
  * a process of its own. And the helper that is outside: fs/helper.h. */
+#include "base/uapi.h"
 #include "fs/helper.h"
 #include "fs/sandbox.h"
 #include "tests/unit/scratch.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -68,15 +72,35 @@ static void need(unsigned part)
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static int make_mount(void)
+/* A system call, and the error that it is to have: 0 if it is to work. */
+struct attack {
+	long call;
+	long args[5];
+	int error;
+};
+
+static const struct attack *attack;
+
+static int make_call(void)
 {
-	return mount("none", "/", "tmpfs", 0, NULL);
+	const long *args = attack->args;
+
+	return (int)syscall(attack->call, args[0], args[1], args[2], args[3], args[4]);
 }
 
-static int make_namespace(void)
+static void try_all(const struct sandbox *sandbox, const struct attack *attacks, size_t count)
 {
-	return unshare(CLONE_NEWUSER);
+	for (attack = attacks; attack < attacks + count; attack++) {
+		int error = try_in(sandbox, make_call);
+
+		if (error != attack->error)
+			fail_msg("call %ld(%lx, %lx, %lx, %lx): %s", attack->call, attack->args[0],
+				 attack->args[1], attack->args[2], attack->args[3],
+				 strerror(error));
+	}
 }
+
+#define TRY_ALL(sandbox, attacks) try_all(sandbox, attacks, sizeof(attacks) / sizeof((attacks)[0]))
 
 static int make_process_in_namespace(void)
 {
@@ -87,71 +111,158 @@ static int make_process_in_namespace(void)
 	return (int)pid;
 }
 
-static int read_memory_of_parent(void)
-{
-	return (int)syscall(SYS_process_vm_readv, getppid(), NULL, 0, NULL, 0, 0);
-}
-
-static int load_filter(void)
-{
-	return (int)syscall(SYS_bpf, 0, NULL, 0);
-}
-
-static int call_of_x32(void)
-{
-	return (int)syscall(0x40000000 | SYS_getpid);
-}
-
 static void calls_that_no_daemon_needs_fail(void **state)
+{
+	const struct attack attacks[] = {
+		/* other processes */
+		{SYS_process_vm_readv, {getpid()}, EPERM},
+		{SYS_process_vm_writev, {getpid()}, EPERM},
+		{SYS_process_madvise, {0}, EPERM},
+		{SYS_process_mrelease, {0}, EPERM},
+		{SYS_pidfd_getfd, {0}, EPERM},
+		{SYS_kcmp, {getpid(), getpid()}, EPERM},
+		{SYS_migrate_pages, {getpid()}, EPERM},
+		{SYS_move_pages, {getpid()}, EPERM},
+		{SYS_prlimit64, {getpid(), 7}, EPERM},
+		{SYS_prlimit64, {0, 7}, WORKS},
+		{SYS_fcntl, {0, F_SETOWN, getpid()}, EPERM},
+		{SYS_fcntl, {0, 15 /* F_SETOWN_EX */}, EPERM},
+		{SYS_fcntl, {0, F_GETFD}, WORKS},
+#ifdef SYS_shmget
+		{SYS_shmget, {0, 1, IPC_CREAT}, EPERM},
+		{SYS_shmat, {0}, EPERM},
+		{SYS_msgget, {0}, EPERM},
+		{SYS_semget, {0}, EPERM},
+#endif
+		/* namespaces and mounts */
+		{SYS_unshare, {CLONE_NEWUSER}, EPERM},
+		{SYS_setns, {0}, EPERM},
+		{SYS_clone, {CLONE_NEWNS | SIGCHLD}, EPERM},
+		{SYS_clone3, {0}, ENOSYS},
+		{SYS_mount, {(long)"none", (long)"/", (long)"tmpfs"}, EPERM},
+		{SYS_umount2, {(long)"/proc"}, EPERM},
+		{SYS_pivot_root, {(long)"/", (long)"/"}, EPERM},
+		{SYS_chroot, {(long)"/"}, EPERM},
+		/* the machine */
+		{SYS_sethostname, {(long)"x", 1}, EPERM},
+		{SYS_reboot, {0}, EPERM},
+		/* files by handles, and by structures */
+		{SYS_open_by_handle_at, {0}, EPERM},
+		{SYS_fanotify_init, {0}, EPERM},
+		{SYS_file_setattr, {0}, EPERM},
+		{SYS_openat2, {0}, ENOSYS},
+		/* parts of the kernel */
+		{SYS_bpf, {0}, EPERM},
+		{SYS_perf_event_open, {0}, EPERM},
+		{SYS_userfaultfd, {0}, EPERM},
+		{SYS_io_uring_setup, {0}, EPERM},
+		{SYS_io_uring_enter, {0}, EPERM},
+		{SYS_io_uring_register, {0}, EPERM},
+		{SYS_add_key, {0}, EPERM},
+		{SYS_request_key, {0}, EPERM},
+		{SYS_keyctl, {0}, EPERM},
+		{SYS_personality, {0xffffffff}, EPERM},
+#ifdef __x86_64__
+		{SYS_modify_ldt, {0}, EPERM},
+#endif
+		/* numbers of others: x32 */
+		{0x40000000 | SYS_getpid, {0}, ENOSYS},
+	};
+
+	(void)state;
+	need(SANDBOX_SECCOMP);
+	TRY_ALL(&local, attacks);
+	TRY_ALL(&far, attacks);
+	TRY_ALL(&with_programs, attacks);
+	assert_int_equal(try_in(&local, make_process_in_namespace), EPERM);
+}
+
+static void no_process_is_traced(void **state)
+{
+	const struct attack attacks[] = {{SYS_ptrace, {16 /* PTRACE_ATTACH */, getpid()}, EPERM},
+					 {SYS_ptrace, {0 /* PTRACE_TRACEME */}, EPERM}};
+
+	(void)state;
+	need(SANDBOX_LANDLOCK); /* a sanitizer traces */
+	TRY_ALL(&local, attacks);
+	TRY_ALL(&with_programs, attacks);
+}
+
+#ifdef __x86_64__
+static int call_of_32_bits(void)
+{
+	int r = 20; /* getpid() there; 0x80 is where such calls enter */
+
+	__asm__ volatile("int $0x80" : "+a"(r) : : "memory", "r8", "r9", "r10", "r11");
+	errno = -r;
+	return r < 0 ? -1 : 0;
+}
+#endif
+
+static void calls_of_32_bits_fail(void **state)
 {
 	(void)state;
 	need(SANDBOX_SECCOMP);
-	for (size_t i = 0; i < 2; i++) {
-		const struct sandbox *sandbox = i ? &with_programs : &local;
-
-		assert_int_equal(try_in(sandbox, make_mount), EPERM);
-		assert_int_equal(try_in(sandbox, make_namespace), EPERM);
-		assert_int_equal(try_in(sandbox, make_process_in_namespace), EPERM);
-		assert_int_equal(try_in(sandbox, read_memory_of_parent), EPERM);
-		assert_int_equal(try_in(sandbox, load_filter), EPERM);
-		assert_int_equal(try_in(sandbox, call_of_x32), ENOSYS);
-	}
+#ifdef __x86_64__
+	assert_int_equal(try_in(&local, call_of_32_bits), EPERM);
+#else
+	skip();
+#endif
 }
+
+static void only_this_process_and_its_command_get_signals(void **state)
+{
+	const struct attack attacks[] = {
+		{SYS_kill, {getpid(), 0}, EPERM},
+		{SYS_kill, {0, 0}, EPERM},
+		{SYS_kill, {-1, 0}, EPERM},
+		{SYS_tkill, {getpid(), 0}, EPERM},
+		{SYS_tgkill, {getpid(), getpid(), 0}, EPERM},
+		{SYS_rt_sigqueueinfo, {getpid()}, EPERM},
+		{SYS_rt_tgsigqueueinfo, {getpid()}, EPERM},
+		{SYS_pidfd_send_signal, {0}, EPERM},
+		{SYS_setpriority, {0}, EPERM},
+		{SYS_ioprio_set, {0}, EPERM},
+		{SYS_sched_setaffinity, {getpid()}, EPERM},
+		{SYS_sched_setattr, {getpid()}, EPERM},
+	};
+	const struct attack command[] = {{SYS_kill, {getpid(), 0}, WORKS},
+					 {SYS_kill, {getppid(), 0}, EPERM}};
+	struct sandbox with_command = local;
+
+	(void)state;
+	need(SANDBOX_SECCOMP);
+	TRY_ALL(&local, attacks);
+	TRY_ALL(&far, attacks);
+	with_command.command = getpid();
+	TRY_ALL(&with_command, command);
+}
+
+static int signal_myself(void)
+{
+	return kill(getpid(), 0) < 0 || raise(0) != 0 ? -1 : 0;
+}
+
+static void a_process_signals_itself(void **state)
+{
+	(void)state;
+	assert_int_equal(try_in(&local, signal_myself), WORKS);
+}
+
+/* --- programs and sockets ----------------------------------------------------------------------
+ */
 
 static int run_program(void)
 {
 	return execl("/bin/true", "true", NULL);
 }
 
-static int speak_to_network(void)
+static int run_program_from_memory(void)
 {
-	return socket(AF_INET, SOCK_STREAM, 0);
-}
+	int fd = (int)syscall(SYS_memfd_create, "x", 0);
+	const char *argv[] = {"x", NULL};
 
-static int speak_to_syslog(void)
-{
-	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-}
-
-static int speak_to_service(void)
-{
-	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-}
-
-static void the_log_still_works(void **state)
-{
-	(void)state;
-	assert_int_equal(try_in(&local, speak_to_syslog), WORKS);
-}
-
-static void only_packs_on_servers_need_the_network(void **state)
-{
-	(void)state;
-	need(SANDBOX_SECCOMP);
-	assert_int_equal(try_in(&local, speak_to_network), EPERM);
-	assert_int_equal(try_in(&local, speak_to_service), EPERM);
-	assert_int_equal(try_in(&far, speak_to_network), WORKS);
-	assert_int_equal(try_in(&far, speak_to_service), WORKS);
+	return fd < 0 ? fd : (int)syscall(SYS_execveat, fd, "", argv, argv, AT_EMPTY_PATH);
 }
 
 static void only_credentials_need_programs(void **state)
@@ -159,8 +270,64 @@ static void only_credentials_need_programs(void **state)
 	(void)state;
 	need(SANDBOX_SECCOMP);
 	assert_int_equal(try_in(&local, run_program), EPERM);
+	assert_int_equal(try_in(&local, run_program_from_memory), EPERM);
 	assert_int_equal(try_in(&far, run_program), EPERM);
 	assert_int_equal(try_in(&with_programs, run_program), WORKS);
+}
+
+static void the_log_still_works(void **state)
+{
+	const struct attack log[] = {{SYS_socket, {AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC}, WORKS}};
+
+	(void)state;
+	TRY_ALL(&local, log);
+}
+
+static void only_packs_on_servers_need_the_network(void **state)
+{
+	const struct attack needed[] = {
+		{SYS_socket, {AF_INET, SOCK_STREAM, IPPROTO_TCP}, WORKS},
+		{SYS_socket, {AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, IPPROTO_UDP}, WORKS},
+		{SYS_socket, {AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0}, WORKS},
+		{SYS_socket, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC}, WORKS},
+	};
+	struct attack refused[sizeof(needed) / sizeof(needed[0])];
+
+	(void)state;
+	need(SANDBOX_SECCOMP);
+	TRY_ALL(&far, needed);
+	TRY_ALL(&with_programs, needed);
+	memcpy(refused, needed, sizeof(needed));
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		refused[i].error = EPERM;
+	TRY_ALL(&local, refused);
+}
+
+static void other_sockets_fail_everywhere(void **state)
+{
+	const struct attack attacks[] = {
+		{SYS_socket, {AF_UNIX, SOCK_SEQPACKET}, EPERM},
+		{SYS_socket, {AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK}, EPERM},
+		{SYS_socket, {AF_UNIX, SOCK_RAW}, EPERM},
+		{SYS_socket, {AF_INET, SOCK_RAW, IPPROTO_ICMP}, EPERM},
+		{SYS_socket, {AF_INET, SOCK_DGRAM, IPPROTO_ICMP}, EPERM},
+		{SYS_socket, {AF_INET, SOCK_STREAM, 132 /* SCTP */}, EPERM},
+		{SYS_socket, {AF_INET, SOCK_STREAM, 262 /* MPTCP */}, EPERM},
+		{SYS_socket, {AF_INET, SOCK_SEQPACKET, 132}, EPERM},
+		{SYS_socket, {AF_NETLINK, SOCK_RAW, 9 /* NETLINK_AUDIT */}, EPERM},
+		{SYS_socket, {AF_PACKET, SOCK_DGRAM}, EPERM},
+		{SYS_socket, {38 /* AF_ALG */, SOCK_SEQPACKET}, EPERM},
+		{SYS_socket, {40 /* AF_VSOCK */, SOCK_STREAM}, EPERM},
+	};
+	const struct attack services[] = {{SYS_listen, {0}, EPERM}, {SYS_accept4, {0}, EPERM}};
+
+	(void)state;
+	need(SANDBOX_SECCOMP);
+	TRY_ALL(&local, attacks);
+	TRY_ALL(&far, attacks);
+	TRY_ALL(&with_programs, attacks);
+	TRY_ALL(&local, services);
+	TRY_ALL(&far, services);
 }
 
 /* --- privileges ------------------------------------------------------------------------------- */
@@ -186,19 +353,52 @@ static void no_capability_is_left(void **state)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+#define VICTIM 100 /* a descriptor of it, to read */
+
 static char place[] = "/tmp/sandbox-XXXXXX";
+static char victim[sizeof(place) + 8], made[sizeof(place) + 8];
+static struct sandbox with_folder;
+
+static int begin_files(void **state)
+{
+	int fd;
+
+	(void)state;
+	if (!mkdtemp(place))
+		return -1;
+	snprintf(victim, sizeof(victim), "%s/victim", place);
+	snprintf(made, sizeof(made), "%s/made", place);
+	with_folder = local;
+	with_folder.folder = open(place, O_RDONLY | O_DIRECTORY);
+	fd = open(victim, O_RDONLY | O_CREAT, 0600);
+	return fd < 0 || dup2(fd, VICTIM) < 0 ? -1 : close(fd);
+}
+
+static int end_files(void **state)
+{
+	(void)state;
+	close(VICTIM);
+	close(with_folder.folder);
+	scratch_remove(place);
+	memcpy(place + sizeof(place) - 7, "XXXXXX", 6);
+	return 0;
+}
+
+#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, begin_files, end_files)
 
 static int make_file(void)
 {
-	char path[sizeof(place) + 8];
-
-	snprintf(path, sizeof(path), "%s/new", place);
-	return open(path, O_WRONLY | O_CREAT, 0600);
+	return open(made, O_WRONLY | O_CREAT, 0600);
 }
 
 static int write_to_null(void)
 {
 	return open("/dev/null", O_WRONLY);
+}
+
+static int write_to_victim(void)
+{
+	return open(victim, O_WRONLY);
 }
 
 static int read_a_file(void)
@@ -208,18 +408,243 @@ static int read_a_file(void)
 
 static void nothing_is_written_but_in_the_folder(void **state)
 {
-	struct sandbox with_folder = local;
+	(void)state;
+	need(SANDBOX_LANDLOCK);
+	assert_int_equal(try_in(&local, make_file), EACCES);
+	assert_int_equal(try_in(&local, write_to_victim), EACCES);
+	assert_int_equal(try_in(&local, write_to_null), WORKS);
+	assert_int_equal(try_in(&local, read_a_file), WORKS);
+	assert_int_equal(try_in(&with_folder, make_file), WORKS);
+}
+
+static void names_outside_of_the_folder_stay(void **state)
+{
+	const long here = AT_FDCWD, old = (long)victim, new = (long)"/tmp/sandbox-made";
+	const struct attack attacks[] = {
+		{SYS_mkdirat, {here, new, 0700}, EACCES},
+		{SYS_mknodat, {here, new, S_IFIFO | 0600}, EACCES},
+		{SYS_symlinkat, {old, here, new}, EACCES},
+		{SYS_linkat, {here, old, here, new}, EACCES},
+		{SYS_renameat2, {here, old, here, new}, EACCES},
+		{SYS_openat, {here, new, O_CREAT | O_RDWR, 0600}, EACCES},
+		{SYS_openat, {here, (long)"/tmp", O_TMPFILE | O_RDWR, 0600}, EACCES},
+#ifdef SYS_mkdir
+		{SYS_mkdir, {new, 0700}, EACCES},
+		{SYS_mknod, {new, S_IFIFO | 0600}, EACCES},
+		{SYS_symlink, {old, new}, EACCES},
+		{SYS_link, {old, new}, EACCES},
+		{SYS_rename, {old, new}, EACCES},
+		{SYS_creat, {new, 0600}, EACCES},
+		{SYS_open, {new, O_CREAT | O_RDWR, 0600}, EACCES},
+#endif
+	};
+	const struct attack inside[] = {
+		{SYS_unlinkat, {here, old}, EACCES},
+		{SYS_truncate, {old}, EACCES},
+		{SYS_openat, {here, old, O_RDONLY | O_TRUNC}, EACCES},
+#ifdef SYS_unlink
+		{SYS_unlink, {old}, EACCES},
+		{SYS_rmdir, {(long)place}, EACCES},
+		{SYS_open, {old, O_RDONLY | O_TRUNC}, EACCES},
+#endif
+	};
 
 	(void)state;
 	need(SANDBOX_LANDLOCK);
-	assert_non_null(mkdtemp(place));
-	assert_int_equal(try_in(&local, make_file), EACCES);
-	assert_int_equal(try_in(&local, write_to_null), WORKS);
-	assert_int_equal(try_in(&local, read_a_file), WORKS);
-	with_folder.folder = open(place, O_RDONLY | O_DIRECTORY);
-	assert_int_equal(try_in(&with_folder, make_file), WORKS);
-	close(with_folder.folder);
-	scratch_remove(place);
+	TRY_ALL(&local, attacks);
+	TRY_ALL(&local, inside);
+	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++) {
+		attack = &attacks[i];
+		assert_int_not_equal(try_in(&with_folder, make_call), WORKS);
+	}
+	assert_int_equal(access(victim, F_OK), 0);
+}
+
+static void modes_owners_times_and_attributes_stay(void **state)
+{
+	const long here = AT_FDCWD, old = (long)victim, name = (long)"user.x";
+	static const struct timespec times[2];
+	const struct attack attacks[] = {
+		{SYS_fchmod, {VICTIM, 0644}, EPERM},
+		{SYS_fchmod, {VICTIM, 04755}, EPERM},
+		{SYS_fchmodat, {here, old, 0644}, EPERM},
+		{SYS_fchmodat2, {here, old, 0644, AT_SYMLINK_NOFOLLOW}, EPERM},
+		{SYS_fchmodat2, {VICTIM, (long)"", 0644, AT_EMPTY_PATH}, EPERM},
+		{SYS_fchown, {VICTIM, -1, -1}, EPERM},
+		{SYS_fchownat, {here, old, -1, -1}, EPERM},
+		{SYS_setxattr, {old, name, old, 1}, EPERM},
+		{SYS_lsetxattr, {old, name, old, 1}, EPERM},
+		{SYS_fsetxattr, {VICTIM, name, old, 1}, EPERM},
+		{SYS_setxattrat, {here, old}, EPERM},
+		{SYS_removexattr, {old, name}, EPERM},
+		{SYS_lremovexattr, {old, name}, EPERM},
+		{SYS_fremovexattr, {VICTIM, name}, EPERM},
+		{SYS_removexattrat, {here, old}, EPERM},
+		{SYS_utimensat, {here, old, 0}, EPERM},
+		{SYS_utimensat, {here, old, (long)times}, EPERM},
+		{SYS_utimensat, {VICTIM, 0, (long)times}, EPERM},
+		/* FS_IOC_SETFLAGS and FS_IOC_FSSETXATTR take a descriptor to read */
+		{SYS_ioctl, {VICTIM, 0x40086602}, ENOTTY},
+		{SYS_ioctl, {VICTIM, 0x401c5820}, ENOTTY},
+#ifdef SYS_chmod
+		{SYS_chmod, {old, 0644}, EPERM},
+		{SYS_chown, {old, -1, -1}, EPERM},
+		{SYS_lchown, {old, -1, -1}, EPERM},
+		{SYS_utime, {old, 0}, EPERM},
+		{SYS_utimes, {old, 0}, EPERM},
+		{SYS_futimesat, {here, old, 0}, EPERM},
+#endif
+	};
+	const struct attack now[] = {{SYS_utimensat, {VICTIM, 0, 0}, EPERM}};
+	const struct attack cache[] = {{SYS_utimensat, {VICTIM, 0, 0}, WORKS}};
+
+	(void)state;
+	need(SANDBOX_SECCOMP);
+	TRY_ALL(&local, attacks);
+	TRY_ALL(&far, attacks);
+	TRY_ALL(&with_folder, attacks);
+	TRY_ALL(&local, now);
+	TRY_ALL(&with_folder, cache);
+}
+
+static void no_file_gets_the_rights_of_its_owner_to_give(void **state)
+{
+	const long here = AT_FDCWD, old = (long)victim, new = (long)made;
+	const struct attack attacks[] = {
+		{SYS_openat, {here, new, O_CREAT | O_RDWR, 04755}, EPERM},
+		{SYS_openat, {here, new, O_CREAT | O_RDWR, 02755}, EPERM},
+		{SYS_openat, {here, (long)place, O_TMPFILE | O_RDWR, 04755}, EPERM},
+		{SYS_mknodat, {here, new, S_IFREG | 04755}, EPERM},
+		{SYS_fchmod, {VICTIM, 04755}, EPERM},
+		{SYS_fchmodat, {here, old, 02755}, EPERM},
+		{SYS_fchmodat2, {here, old, 04755, 0}, EPERM},
+		{SYS_openat, {here, old, O_RDONLY, 04755}, WORKS}, /* it makes nothing */
+#ifdef SYS_open
+		{SYS_open, {new, O_CREAT | O_RDWR, 04755}, EPERM},
+		{SYS_creat, {new, 04755}, EPERM},
+		{SYS_mknod, {new, S_IFREG | 04755}, EPERM},
+		{SYS_chmod, {old, 04755}, EPERM},
+#endif
+	};
+	const struct attack programs[] = {{SYS_fchmod, {VICTIM, 0640}, WORKS}};
+
+	(void)state;
+	need(SANDBOX_SECCOMP);
+	TRY_ALL(&with_folder, attacks);
+	TRY_ALL(&with_programs, attacks);
+	TRY_ALL(&with_programs, programs);
+}
+
+/* Whatever the umask was before. */
+static int make_as_the_folder(void)
+{
+	int fd = openat(with_folder.folder, "made", O_RDWR | O_CREAT | O_EXCL, 0660);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	errno = EDOM;
+	return (st.st_mode & 0777) == 0660 ? 0 : -1;
+}
+
+static void what_a_shared_folder_gets_is_as_open_as_that(void **state)
+{
+	mode_t before = umask(022);
+
+	(void)state;
+	assert_int_equal(chmod(place, 02770), 0);
+	assert_int_equal(try_in(&with_folder, make_as_the_folder), WORKS);
+	umask(before);
+}
+
+/* --- terminals -------------------------------------------------------------------------------- */
+
+#define TERMINAL 101
+
+/* Runs a test on a terminal of its own, as a job of a shell, which leads the session. Returns the
+ * errno as try_in(). */
+static int try_on_terminal(const struct sandbox *sandbox, int (*attempt)(void))
+{
+	int other = posix_openpt(O_RDWR | O_NOCTTY), how, waiting = -1;
+	pid_t pid;
+
+	assert_true(other >= 0 && grantpt(other) == 0 && unlockpt(other) == 0);
+	pid = fork();
+	if (pid == 0) {
+		int fd;
+
+		setsid();
+		fd = open(ptsname(other), O_RDWR);
+		if (fd < 0 || dup2(fd, TERMINAL) < 0)
+			_exit(ENOTTY);
+		_exit(try_in(sandbox, attempt));
+	}
+	assert_int_equal(waitpid(pid, &how, 0), pid);
+	assert_int_equal(ioctl(other, FIONREAD, &waiting), 0);
+	assert_int_equal(waiting, 0);
+	close(other);
+	assert_true(WIFEXITED(how));
+	return WEXITSTATUS(how);
+}
+
+static int open_terminal(void)
+{
+	return open("/dev/tty", O_RDONLY);
+}
+
+static void there_is_no_controlling_terminal(void **state)
+{
+	(void)state;
+	need(SANDBOX_SECCOMP);
+	assert_int_equal(try_on_terminal(&local, open_terminal), ENXIO);
+	assert_int_equal(try_on_terminal(&with_programs, open_terminal), ENXIO);
+}
+
+static void nothing_is_typed_into_a_terminal_nor_changed(void **state)
+{
+	static char data[256] = "x";
+	const long all = (long)(~0UL << 32); /* the kernel does not look at these bits */
+	const struct attack attacks[] = {
+		{SYS_ioctl, {TERMINAL, TIOCSTI, (long)data}, ENOTTY},
+		{SYS_ioctl, {TERMINAL, all | TIOCSTI, (long)data}, ENOTTY},
+		{SYS_ioctl, {TERMINAL, TIOCLINUX, (long)data}, ENOTTY},
+		{SYS_ioctl, {TERMINAL, TIOCSCTTY, 1}, ENOTTY},
+		{SYS_ioctl, {TERMINAL, TIOCNOTTY}, ENOTTY},
+		{SYS_ioctl, {TERMINAL, TIOCSPGRP, (long)data}, ENOTTY},
+		{SYS_ioctl, {TERMINAL, TIOCSETD, (long)data}, ENOTTY},
+		{SYS_ioctl, {TERMINAL, TIOCSWINSZ, (long)data}, ENOTTY},
+		{SYS_ioctl, {TERMINAL, TIOCCONS}, ENOTTY},
+		{SYS_ioctl, {TERMINAL, TCSETS, (long)data}, ENOTTY},
+		{SYS_ioctl, {TERMINAL, TCFLSH, 2}, ENOTTY},
+		{SYS_ioctl, {TERMINAL, 0x4b49 /* KDSKBSENT */, (long)data}, ENOTTY},
+		{SYS_ioctl, {TERMINAL, 0x5606 /* VT_ACTIVATE */, 1}, ENOTTY},
+		{SYS_ioctl, {TERMINAL, TIOCGWINSZ, (long)data}, WORKS},
+		{SYS_ioctl, {TERMINAL, FIONREAD, (long)data}, WORKS},
+	};
+	const struct sandbox *const sandboxes[] = {&local, &far, &with_programs};
+
+	(void)state;
+	need(SANDBOX_SECCOMP);
+	for (size_t i = 0; i < 3; i++)
+		for (size_t k = 0; k < sizeof(attacks) / sizeof(attacks[0]); k++) {
+			attack = &attacks[k];
+			assert_int_equal(try_on_terminal(sandboxes[i], make_call), attack->error);
+		}
+}
+
+static void devices_are_asked_nothing(void **state)
+{
+	const struct attack attacks[] = {
+		{SYS_ioctl, {0, 0x8901 /* FIOSETOWN */}, ENOTTY},
+		{SYS_ioctl, {0, 0xc020aa3f /* UFFDIO_API */}, ENOTTY},
+		{SYS_ioctl, {0, 0xae01 /* KVM_CREATE_VM */}, ENOTTY},
+		{SYS_ioctl, {0, 0x5000940e /* BTRFS_IOC_SNAP_CREATE */}, ENOTTY},
+	};
+
+	(void)state;
+	need(SANDBOX_SECCOMP);
+	TRY_ALL(&local, attacks);
+	TRY_ALL(&far, attacks);
 }
 
 /* --- the helper ------------------------------------------------------------------------------- */
@@ -287,11 +712,23 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_that_no_daemon_needs_fail),
+		cmocka_unit_test(no_process_is_traced),
+		cmocka_unit_test(calls_of_32_bits_fail),
+		cmocka_unit_test(only_this_process_and_its_command_get_signals),
+		cmocka_unit_test(a_process_signals_itself),
+		cmocka_unit_test(only_credentials_need_programs),
 		cmocka_unit_test(the_log_still_works),
 		cmocka_unit_test(only_packs_on_servers_need_the_network),
-		cmocka_unit_test(only_credentials_need_programs),
+		cmocka_unit_test(other_sockets_fail_everywhere),
 		cmocka_unit_test(no_capability_is_left),
-		cmocka_unit_test(nothing_is_written_but_in_the_folder),
+		WITH_FILES(nothing_is_written_but_in_the_folder),
+		WITH_FILES(names_outside_of_the_folder_stay),
+		WITH_FILES(modes_owners_times_and_attributes_stay),
+		WITH_FILES(no_file_gets_the_rights_of_its_owner_to_give),
+		WITH_FILES(what_a_shared_folder_gets_is_as_open_as_that),
+		cmocka_unit_test(there_is_no_controlling_terminal),
+		cmocka_unit_test(nothing_is_typed_into_a_terminal_nor_changed),
+		cmocka_unit_test(devices_are_asked_nothing),
 		cmocka_unit_test(a_helper_acts_without_our_descriptors),
 		cmocka_unit_test(a_helper_that_was_killed_is_told_of),
 		cmocka_unit_test(what_a_process_asked_for_before_it_was_killed_is_not_done),

@@ -1,6 +1,7 @@
 /* The paths of files in foreign formats: what the record says, or what is made up. */
 #include "base/math.h"
 #include "base/scope.h"
+#include "base/size.h"
 #include "pack/foreign/tree_internal.h"
 #include <ctype.h>
 #include <inttypes.h>
@@ -11,7 +12,12 @@
 #define LOOKED_AT  64 /* files whose first bytes are read for their suffix */
 #define HEAD_BYTES 16
 #define STEM_MAX   200 /* of 255 that a name may have */
-#define SHARE_MOST 64  /* bytes of all paths, for each byte of the file */
+
+/* Records may share their bytes, and text that stands once in the file may be in the paths of many.
+ * Bytes that all files may take here: so many for each byte of the file, and as many in any case.
+ * What is made of them takes as much again. */
+#define SHARE_MOST  2
+#define SHARE_LEAST (256 * MIB)
 
 static int fault(const struct foreign_file *file, int code, const char *what, struct err *err)
 {
@@ -225,14 +231,15 @@ static int add_name(struct foreign_tree *tree, const struct foreign_file *file,
 	return add_path(tree, file, (struct foreign_text){kept.data, kept.len}, err);
 }
 
-/* Text that stands once in the file may be in the paths of many records. */
 static int check_length(const struct foreign_tree *tree, const struct foreign_file *file,
 			size_t begin, struct err *err)
 {
 	if (tree->paths.len - begin > FOREIGN_PATH_MOST)
 		return fault(file, -EBADMSG, "its path is longer than 4095 bytes", err);
-	if (tree->paths.len / SHARE_MOST > tree->source->size)
-		return fault(file, -EBADMSG, "paths of over 64 times as many bytes as the file has",
+	if (tree->paths.len + tree->rows.len > max(SHARE_LEAST, SHARE_MOST * tree->source->size))
+		return fault(file, -EOVERFLOW,
+			     "the file repeats so many of its bytes that the list of its files "
+			     "takes too much memory: divide it into several",
 			     err);
 	return 0;
 }

@@ -1,13 +1,16 @@
 """What torch.save() wrote, mounted as it is."""
 
 import os
+import pickle
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
+import foldfs
 import trees
-from foldfs import FOLDFS, run
+from foldfs import FOLDFS, FOLDPACK, run
 
 # Torch takes seconds to begin: one process writes all files, of the forms that people use.
 WRITER = """
@@ -129,3 +132,14 @@ def test_a_file_that_is_damaged_is_refused(saved, place, point):
     (place / "cut.pth").write_bytes((saved / "list.pth").read_bytes()[:-100])
     done = run(FOLDFS, place / "cut.pth", point, status=None)
     assert done.returncode != 0 and "truncated" in done.err
+
+
+@pytest.mark.plain
+def test_items_that_are_one_image_take_bounded_memory(place):
+    """Each is two bytes of the pickle, and becomes a file in a list: 12 MB took 901 MB."""
+    file = place / "many.pth"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("many/data.pkl", pickle.dumps([b"\xff\xd8\xff image"] * 6_000_000, 4))
+        archive.writestr("many/version", "3\n")
+    status, memory = foldfs.memory_of(FOLDPACK, "list", file)
+    assert status == 1 and memory < 600 * foldfs.MIB

@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include "pack/foreign/codec_library.h"
 #include <limits.h>
+#include <stdbool.h>
 
 static const struct codec_library snappy = {"libsnappy.so.1", "libsnappy1v5", "snappy_uncompress"},
 				  zlib = {"libz.so.1", "zlib1g", "inflate"},
@@ -26,14 +27,25 @@ static const struct codec_library *library_of(enum codec codec)
 	}
 }
 
+/* Of one that is not read. */
+static const char *name_of(enum codec codec)
+{
+	static const char *const names[] = {[3] = "lzo", [4] = "brotli", [5] = "lz4", [7] = "lz4"};
+	bool known = codec < sizeof(names) / sizeof(*names) && names[codec];
+
+	return known ? names[codec] : "a newer codec";
+}
+
 int codec_check(enum codec codec, struct err *err)
 {
 	const struct codec_library *library = library_of(codec);
 	void (*function)(void);
 
 	if (!library)
-		return err_set(err, -EOPNOTSUPP, "pages compressed by codec %d, which is not read",
-			       (int)codec);
+		return err_set(err, -EOPNOTSUPP,
+			       "pages compressed by %s, which is not read: snappy, gzip and zstd "
+			       "are",
+			       name_of(codec));
 	return codec_library_find(library, library->function, &function, err);
 }
 

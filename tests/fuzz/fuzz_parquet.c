@@ -35,11 +35,12 @@ static void look_at(struct foreign_source *source, const struct parquet_footer *
 	const struct parquet_chunk *chunks = (const void *)footer->chunks.data;
 	struct parquet_column column = {0};
 	struct parquet_value value;
+	uint64_t same;
 	struct err err = {0};
 
 	parquet_column_init(&column, source, &parquet_leaves(footer)[i], &chunks[i], i % 2);
 	for (unsigned n = 0; n < VALUES; n++) {
-		if (parquet_column_next(&column, &value, &err) < 0)
+		if (parquet_column_next(&column, 1, &value, &same, &err) < 0)
 			break;
 		uint64_t all = value.in_memory ? value.body->size : source->size;
 

@@ -103,6 +103,40 @@ def test_damage_is_refused(tmp_path, codec):
         refused(file, tmp_path)
 
 
+# --- what other writers do ----------------------------------------------------------------------
+
+def test_what_is_not_read_is_named(tmp_path):
+    """With the way out; and it is not called damaged."""
+    image = parquet.plain(b"\xff\xd8\xff")
+    for encoding, name in (7, "DELTA_BYTE_ARRAY"), (9, "BYTE_STREAM_SPLIT"), (99, "a newer enc"):
+        page = parquet.page(0, 1, image, b"\2\2", encoding, NONE, 1)
+        file = write_column(tmp_path / f"{encoding}.parquet", page, 1, 1)
+        said = run(FOLDPACK, "list", file, status=1).err
+        assert f"record 0: the column 'image.bytes' has {name}" in said
+        assert "write_table(read_table(FILE), NEW)" in said and "copy it again" not in said
+    for codec, name in (4, "brotli"), (7, "lz4"), (99, "a newer codec"):
+        page = parquet.page(0, 1, image, b"\2\2", parquet.PLAIN, NONE, 1)
+        file = write_column(tmp_path / f"codec{codec}.parquet", page, 1, 1, codec)
+        said = run(FOLDPACK, "list", file, status=1).err
+        assert f"pages compressed by {name}, which is not read" in said
+        assert "copy it again" not in said
+
+
+def test_statistics_in_front_of_a_page_may_have_whole_images(tmp_path):
+    """Some writers note the least and the greatest value, whatever its size."""
+    image = b"\xff\xd8\xff" + trees.noise(1, 300_000)
+    statistics = parquet.record((5, parquet.BINARY, image), (6, parquet.BINARY, image))
+    head = parquet.record((1, parquet.I32, 1), (2, parquet.I32, 0), (3, parquet.I32, 3),
+                          (4, parquet.I32, 3), (5, parquet.STRUCT, statistics))
+    body = b"\2\0\0\0\2\2" + parquet.plain(image)
+    page = parquet.record((1, parquet.I32, 0), (2, parquet.I32, len(body)),
+                          (3, parquet.I32, len(body)), (5, parquet.STRUCT, head)) + body
+    file = write_column(tmp_path / "a.parquet", page, 1, 1)
+    (tmp_path / "m").mkdir()
+    with foldfs.mounted(file, tmp_path / "m") as mount:
+        assert list(shown(mount).values()) == [image]
+
+
 # --- small files that would cost much -----------------------------------------------------------
 
 ONE_COLUMN = [parquet.node(b"schema", None, 1), parquet.node(b"image", None, 1),
@@ -123,12 +157,38 @@ def one_image(rows):
             parquet.page(0, rows, b"\0", levels, parquet.RLE_DICTIONARY, NONE, 1))
 
 
-def test_row_groups_have_no_more_rows_than_the_file_has_bytes(tmp_path):
-    """Each of them had not, but all together had: 829 MB for a file of 100 KB."""
-    file = write_column(tmp_path / "a.parquet", one_image(60_000), 1, 60_000, fill=100_000)
+def no_image(rows):
+    return parquet.page(0, rows, b"", parquet.varint(rows << 1) + b"\0", parquet.PLAIN, NONE, 1)
+
+
+def test_rows_may_be_more_than_the_bytes_of_the_file(tmp_path):
+    """Equal ones take a few bytes for all of them."""
+    file = write_column(tmp_path / "a.parquet", one_image(60_000), 1, 60_000)
     assert len(run(FOLDPACK, "list", file).out.splitlines()) == 60_000
-    file = write_column(tmp_path / "b.parquet", one_image(60_000), 2, 60_000, fill=100_000)
-    assert "its footer is damaged: a row group" in run(FOLDPACK, "list", file, status=3).err
+    rows = 2_000_000_000
+    file = write_column(tmp_path / "b.parquet", one_image(1) + no_image(rows), 1, rows + 1)
+    done = run(FOLDPACK, "list", file)
+    assert done.out == "images/b-00000000.JPEG\n"
+    assert f"{rows} records without an image are left out" in done.err
+
+
+def test_labels_and_paths_of_rows_without_an_image_are_passed_over(tmp_path):
+    samples = [(None, b"no.jpg", 2)] * 300 + rows(4) + [(None, None, 1), (None, b"no.jpg", None)]
+    file = parquet.write(tmp_path / "a.parquet", samples + rows(6)[4:], NAMES, group=200)
+    (tmp_path / "m").mkdir()
+    with foldfs.mounted(file, tmp_path / "m") as mount:
+        assert shown(mount) == expected(rows(6))
+
+
+@pytest.mark.plain
+def test_rows_that_repeat_an_image_take_bounded_memory(tmp_path):
+    """Each becomes a file in a list: 10 million took 1.7 GB, and a page says of two billion."""
+    file = write_column(tmp_path / "a.parquet", one_image(1_000_000), 1, 1_000_000)
+    status, memory = foldfs.memory_of(FOLDPACK, "list", file)
+    assert status == 0 and memory < 250 * MIB
+    file = write_column(tmp_path / "b.parquet", one_image(1 << 30), 1, 1 << 30)
+    status, memory = foldfs.memory_of(FOLDPACK, "list", file)
+    assert status == 1 and memory < 600 * MIB
 
 
 def test_columns_are_not_longer_than_the_file(tmp_path):

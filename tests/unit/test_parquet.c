@@ -62,11 +62,12 @@ static int read_all(const void *data, size_t len, unsigned *ret)
 		const struct parquet_chunk *chunks = (const void *)footer.chunks.data;
 		struct parquet_column column = {0};
 		struct parquet_value value;
+		uint64_t same;
 
 		parquet_column_init(&column, &bytes.source, &parquet_leaves(&footer)[i], &chunks[i],
 				    i % 2);
 		for (unsigned n = 0; r == 0 && n < 2; n++) {
-			r = parquet_column_next(&column, &value, &err);
+			r = parquet_column_next(&column, 1, &value, &same, &err);
 			*ret += r == 0 && !value.null;
 		}
 		parquet_column_release(&column);

@@ -10,10 +10,16 @@
 #include <string.h>
 
 #define NAME  300
-#define ROWS  65536 /* whose images are looked for before their names */
+#define ROWS  65536 /* with images, which are looked for before their names */
 #define LOOKS 256   /* for the path that belongs to bytes: each goes through all columns */
 
 enum { IMAGE, LABEL, PATH, COLUMNS };
+
+/* Rows that follow each other and have the same image, or none. */
+struct run {
+	struct parquet_value value;
+	uint64_t count;
+};
 
 struct scan {
 	struct foreign_source *source;
@@ -22,7 +28,7 @@ struct scan {
 	int leaf[COLUMNS]; /* -1: there is none */
 	struct parquet_column column[COLUMNS];
 	struct buf classes; /* struct foreign_text */
-	struct buf images;  /* struct parquet_value */
+	struct buf images;  /* struct run */
 	uint64_t record, nulls;
 };
 
@@ -187,15 +193,32 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 	return foreign_add(scan->tree, &file, err);
 }
 
-static int next_value(struct scan *scan, unsigned column, uint64_t record,
-		      struct parquet_value *ret, struct err *err)
+/* The next value of a column, and how many of `most` rows have it. */
+static int next_value(struct scan *scan, unsigned column, uint64_t record, uint64_t most,
+		      struct run *ret, struct err *err)
 {
 	int r = 0;
 
-	*ret = (struct parquet_value){.null = true};
+	*ret = (struct run){.value.null = true, .count = most};
 	if (scan->leaf[column] >= 0)
-		r = parquet_column_next(&scan->column[column], ret, err);
+		r = parquet_column_next(&scan->column[column], most, &ret->value, &ret->count, err);
 	return r < 0 ? err_set(err, r, "record %" PRIu64 ": %s", record, err_text(err, r)) : 0;
+}
+
+/* Passes over rows without an image. */
+static int pass_rows(struct scan *scan, uint64_t count, struct err *err)
+{
+	int r = 0;
+
+	for (unsigned i = IMAGE + 1; r == 0 && i < COLUMNS; i++) {
+		struct run other;
+
+		for (uint64_t left = count; r == 0 && left > 0; left -= other.count)
+			r = next_value(scan, i, scan->record, left, &other, err);
+	}
+	scan->nulls += count;
+	scan->record += count;
+	return r;
 }
 
 static int take_row(struct scan *scan, const struct parquet_value *image, struct err *err)
@@ -203,30 +226,47 @@ static int take_row(struct scan *scan, const struct parquet_value *image, struct
 	struct parquet_value value[COLUMNS] = {[IMAGE] = *image};
 	int r = 0;
 
-	for (unsigned i = IMAGE + 1; r == 0 && i < COLUMNS; i++)
-		r = next_value(scan, i, scan->record, &value[i], err);
-	if (r == 0 && image->null)
-		scan->nulls++;
-	else if (r == 0)
+	for (unsigned i = IMAGE + 1; r == 0 && i < COLUMNS; i++) {
+		struct run other;
+
+		r = next_value(scan, i, scan->record, 1, &other, err);
+		value[i] = other.value;
+	}
+	if (r == 0)
 		r = add(scan, value, err);
 	scan->record++;
 	return r;
 }
 
-/* The columns of a group follow each other in the file, and so they are read. */
-static int take_rows(struct scan *scan, uint64_t count, struct err *err)
+static int take_images(struct scan *scan, const struct run *run, struct err *err)
 {
-	struct parquet_value value;
+	int r = 0;
+
+	if (run->value.null)
+		return pass_rows(scan, run->count, err);
+	for (uint64_t i = 0; r == 0 && i < run->count; i++)
+		r = take_row(scan, &run->value, err);
+	return r;
+}
+
+/* The columns of a group follow each other in the file, and so they are read: first so many images.
+ * Sets *ret to the rows that are taken. */
+static int take_rows(struct scan *scan, uint64_t rows, size_t most, uint64_t *ret, struct err *err)
+{
+	size_t count = 0;
 	int r = 0;
 
 	scan->images.len = 0;
-	for (uint64_t i = 0; r == 0 && i < count; i++) {
-		r = next_value(scan, IMAGE, scan->record + i, &value, err);
+	for (*ret = 0; r == 0 && *ret < rows && count < most; count++) {
+		struct run run;
+
+		r = next_value(scan, IMAGE, scan->record + *ret, rows - *ret, &run, err);
+		*ret += run.count;
 		if (r == 0)
-			r = buf_add(&scan->images, &value, sizeof(value));
+			r = buf_add(&scan->images, &run, sizeof(run));
 	}
-	for (uint64_t i = 0; r == 0 && i < count; i++)
-		r = take_row(scan, BUF_ITEMS(&scan->images, struct parquet_value) + i, err);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = take_images(scan, BUF_ITEMS(&scan->images, struct run) + i, err);
 	return r;
 }
 
@@ -237,7 +277,7 @@ static int take_group(struct scan *scan, size_t group, struct err *err)
 	const struct parquet_chunk *chunks =
 		BUF_ITEMS(&scan->footer.chunks, const struct parquet_chunk) + group * leaves;
 	uint64_t left = BUF_ITEMS(&scan->footer.groups, const struct parquet_group)[group].rows;
-	uint64_t most = chunks[scan->leaf[IMAGE]].codec == CODEC_NONE ? ROWS : 1;
+	size_t most = chunks[scan->leaf[IMAGE]].codec == CODEC_NONE ? ROWS : 1;
 	int r = 0;
 
 	for (unsigned i = 0; i < COLUMNS; i++)
@@ -245,8 +285,12 @@ static int take_group(struct scan *scan, size_t group, struct err *err)
 			parquet_column_init(&scan->column[i], scan->source,
 					    &parquet_leaves(&scan->footer)[scan->leaf[i]],
 					    &chunks[scan->leaf[i]], i != IMAGE);
-	for (; r == 0 && left > 0; left -= min(left, most))
-		r = take_rows(scan, min(left, most), err);
+	while (r == 0 && left > 0) {
+		uint64_t taken;
+
+		r = take_rows(scan, left, most, &taken, err);
+		left -= taken;
+	}
 	return r;
 }
 

@@ -36,10 +36,10 @@ struct parquet_chunk {
 
 struct parquet_footer {
 	struct buf bytes;
-	struct buf leaves; /* struct parquet_leaf */
-	struct buf groups; /* struct parquet_group */
-	struct buf chunks; /* struct parquet_chunk: of each row group one for each leaf */
-	uint64_t all_rows, all_bytes;	 /* of these: each at most as many as the file has bytes */
+	struct buf leaves;  /* struct parquet_leaf */
+	struct buf groups;  /* struct parquet_group */
+	struct buf chunks;  /* struct parquet_chunk: of each row group one for each leaf */
+	uint64_t all_bytes; /* of these: at most as many as the file has */
 	struct foreign_text huggingface; /* JSON; within `bytes` */
 };
 

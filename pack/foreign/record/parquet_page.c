@@ -5,7 +5,7 @@
 #include "pack/foreign/codec.h"
 #include <string.h>
 
-#define HEAD 65536 /* of a page: statistics may have whole values */
+#define HEAD 65536 /* bytes of a page's header that are read; more, where they do not do */
 
 #define LOAD_MOST MIB /* bytes of a page */
 
@@ -74,6 +74,11 @@ static void body_release(struct parquet_body *body)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
+static bool is_bytes(const struct parquet_column *c)
+{
+	return c->leaf->type == PARQUET_BYTES;
+}
+
 static int plain_next(struct parquet_column *c, struct parquet_body *body, uint64_t *at,
 		      struct parquet_value *ret, struct err *err)
 {
@@ -90,7 +95,7 @@ static int plain_next(struct parquet_column *c, struct parquet_body *body, uint6
 		ret->number = (int64_t)le_get64(p);
 	else if (type == PARQUET_INT32)
 		ret->number = (int32_t)le_get32(p);
-	if (type != PARQUET_BYTES)
+	if (!is_bytes(c))
 		return 0;
 	ret->size = le_get32(p);
 	ret->offset = *at + (body->in_memory ? 0 : body->offset);
@@ -119,32 +124,44 @@ static void read_kind(struct thrift *t, int id, struct header *h)
 		thrift_read(t, v1, id == 5 ? 3 : 2);
 }
 
-static int read_header(struct parquet_column *c, struct header *h, struct err *err)
+static void parse_header(struct thrift *t, struct header *h)
 {
 	struct thrift_field field = {0};
-	const uint8_t *p;
-	struct thrift t;
-	size_t len;
-	int r;
 
-	if (c->at >= c->end)
-		return damaged(err, "there are fewer values than rows");
-	r = foreign_peek(c->source, c->at, min(c->end - c->at, HEAD), &p, &len);
-	if (r < 0)
-		return r;
-	t = (struct thrift){p, p + len, false};
 	*h = (struct header){.type = -1, .level_encoding = RLE, .compressed = 1};
-	while (thrift_next(&t, &field)) {
+	while (thrift_next(t, &field)) {
 		if (field.id >= 1 && field.id <= 3) {
-			int64_t n = thrift_int(&t, field.type);
+			int64_t n = thrift_int(t, field.type);
 
 			*(field.id == 1 ? &h->type : field.id == 2 ? &h->unpacked : &h->packed) = n;
 		} else if ((field.id == 5 || field.id == 7 || field.id == 8) &&
 			   field.type == THRIFT_STRUCT) {
-			read_kind(&t, field.id, h);
+			read_kind(t, field.id, h);
 		} else {
-			thrift_skip(&t, field.type);
+			thrift_skip(t, field.type);
 		}
+	}
+}
+
+/* Its statistics may have the least and the greatest of its values: whole images. */
+static int read_header(struct parquet_column *c, struct header *h, struct err *err)
+{
+	uint64_t most = min(c->end - c->at, FOREIGN_MOST);
+	struct thrift t = {.bad = true};
+	const uint8_t *p = NULL;
+	size_t len = 0;
+
+	if (c->at >= c->end)
+		return damaged(err, "there are fewer values than rows");
+	for (uint64_t want = HEAD; t.bad && len < most; want *= 16) {
+		int r = foreign_peek(c->source, c->at, (size_t)min(most, want), &p, &len);
+
+		if (r < 0)
+			return r;
+		t = (struct thrift){p, p + len, false};
+		parse_header(&t, h);
+		if (len < want)
+			break;
 	}
 	c->at += (uint64_t)(t.at - p);
 	if (t.bad || h->packed < 0 || h->unpacked < 0 || h->values < 0 || h->levels < 0 ||
@@ -161,14 +178,19 @@ static int read_dictionary(struct parquet_column *c, const struct header *h, uin
 			  c->codec != CODEC_NONE, err);
 
 	c->entries.len = 0;
-	if (r == 0 && (uint64_t)h->values > c->source->size)
+	if (r == 0 && (uint64_t)h->values > min(c->source->size, c->dictionary.size))
 		return damaged(err, "more entries in a dictionary than bytes in the file");
+	if (r == 0)
+		r = buf_reserve(&c->entries, (size_t)h->values * sizeof(struct parquet_entry));
 	for (int64_t i = 0; r == 0 && i < h->values; i++) {
 		struct parquet_value value;
+		struct parquet_entry entry;
 
 		r = plain_next(c, &c->dictionary, &next, &value, err);
+		entry = (struct parquet_entry){is_bytes(c) ? (int64_t)value.offset : value.number,
+					       value.size};
 		if (r == 0)
-			r = buf_add(&c->entries, &value, sizeof(value));
+			r = buf_add(&c->entries, &entry, sizeof(entry));
 	}
 	return r;
 }
@@ -215,17 +237,37 @@ static int read_indices(struct parquet_column *c, struct err *err)
 					  p[0]);
 }
 
+static int not_read(const struct parquet_column *c, int64_t encoding, struct err *err)
+{
+	static const char *const names[] = {"PLAIN",
+					    "GROUP_VAR_INT",
+					    "PLAIN_DICTIONARY",
+					    "RLE",
+					    "BIT_PACKED",
+					    "DELTA_BINARY_PACKED",
+					    "DELTA_LENGTH_BYTE_ARRAY",
+					    "DELTA_BYTE_ARRAY",
+					    "RLE_DICTIONARY",
+					    "BYTE_STREAM_SPLIT"};
+	bool known = encoding >= 0 && encoding < (int64_t)(sizeof(names) / sizeof(*names));
+
+	return err_set(err, -EOPNOTSUPP,
+		       "the column '%s' has %s, which is not read: pyarrow's "
+		       "write_table(read_table(FILE), NEW) writes one that is",
+		       c->leaf->name, known ? names[encoding] : "a newer encoding");
+}
+
 static int read_data(struct parquet_column *c, const struct header *h, uint64_t at, struct err *err)
 {
 	uint64_t ahead = h->type == DATA_V2 ? (uint64_t)h->levels : 0;
 	int r;
 
 	c->by_dictionary = h->encoding == PLAIN_DICTIONARY || h->encoding == RLE_DICTIONARY;
-	if ((!c->by_dictionary && h->encoding != PLAIN) || h->level_encoding != RLE ||
-	    h->repetitions)
-		return err_set(err, -EOPNOTSUPP, "'%s' has the encoding %d, which is not read",
-			       c->leaf->name, (int)h->encoding);
-	if ((uint64_t)h->unpacked < ahead)
+	if (!c->by_dictionary && h->encoding != PLAIN)
+		return not_read(c, h->encoding, err);
+	if (c->leaf->optional && h->level_encoding != RLE)
+		return not_read(c, h->level_encoding, err);
+	if ((uint64_t)h->unpacked < ahead || h->repetitions)
 		return damaged(err, "its header");
 	r = body_read(c, &c->page, at + ahead, (uint64_t)h->packed - ahead,
 		      (uint64_t)h->unpacked - ahead, c->codec != CODEC_NONE && h->compressed, err);
@@ -266,8 +308,31 @@ void parquet_column_init(struct parquet_column *c, struct foreign_source *source
 				     .end = chunk->offset + chunk->size};
 }
 
-int parquet_column_next(struct parquet_column *c, struct parquet_value *ret, struct err *err)
+static int dictionary_next(struct parquet_column *c, uint64_t *count, struct parquet_value *ret,
+			   struct err *err)
 {
+	const struct parquet_entry *entry = BUF_ITEMS(&c->entries, const struct parquet_entry);
+	uint32_t n;
+	uint64_t same = parquet_runs_look(&c->index, &n);
+
+	if (!same || n >= BUF_COUNT(&c->entries, *entry))
+		return damaged(err, "an index outside of the dictionary");
+	*count = min(*count, same);
+	parquet_runs_pass(&c->index, *count);
+	entry += n;
+	*ret = (struct parquet_value){.in_memory = c->dictionary.in_memory, .body = &c->dictionary};
+	ret->size = entry->size;
+	if (is_bytes(c))
+		ret->offset = (uint64_t)entry->number;
+	else
+		ret->number = entry->number;
+	return 0;
+}
+
+int parquet_column_next(struct parquet_column *c, uint64_t most, struct parquet_value *ret,
+			uint64_t *ret_count, struct err *err)
+{
+	uint64_t same, count;
 	uint32_t n;
 	int r = 0;
 
@@ -275,17 +340,23 @@ int parquet_column_next(struct parquet_column *c, struct parquet_value *ret, str
 		r = read_page(c, err);
 	if (r < 0)
 		return r;
-	c->left--;
-	if (!parquet_runs_next(&c->level, &n))
+	same = parquet_runs_look(&c->level, &n);
+	if (!same)
 		return damaged(err, "its definition levels are cut off");
-	*ret = (struct parquet_value){.null = n < c->leaf->optional};
-	if (ret->null)
-		return 0;
-	if (!c->by_dictionary)
-		return plain_next(c, &c->page, &c->next, ret, err);
-	if (!parquet_runs_next(&c->index, &n) || n >= BUF_COUNT(&c->entries, *ret))
-		return damaged(err, "an index outside of the dictionary");
-	*ret = BUF_ITEMS(&c->entries, struct parquet_value)[n];
+	count = min(min(most, c->left), same);
+	if (n < c->leaf->optional) {
+		*ret = (struct parquet_value){.null = true};
+	} else if (c->by_dictionary) {
+		r = dictionary_next(c, &count, ret, err);
+	} else {
+		count = 1;
+		r = plain_next(c, &c->page, &c->next, ret, err);
+	}
+	if (r < 0)
+		return r;
+	parquet_runs_pass(&c->level, count);
+	c->left -= count;
+	*ret_count = count;
 	return 0;
 }
 

@@ -26,6 +26,12 @@ struct parquet_value {
 	const struct parquet_body *body;
 };
 
+/* A value without its page. */
+struct parquet_entry {
+	int64_t number; /* or where the bytes are, as in struct parquet_value */
+	uint64_t size;
+};
+
 struct parquet_column {
 	struct foreign_source *source;
 	const struct parquet_leaf *leaf;
@@ -33,7 +39,7 @@ struct parquet_column {
 	bool load;
 	uint64_t at, end; /* of its pages */
 	struct parquet_body page, dictionary;
-	struct buf entries; /* struct parquet_value of the dictionary */
+	struct buf entries; /* struct parquet_entry of the dictionary */
 	struct buf levels, indices;
 	struct parquet_runs level, index;
 	uint64_t left; /* values of the page */
@@ -46,8 +52,11 @@ struct parquet_column {
 void parquet_column_init(struct parquet_column *column, struct foreign_source *source,
 			 const struct parquet_leaf *leaf, const struct parquet_chunk *chunk,
 			 bool load);
-/* Returns 0, -EBADMSG (also where there are no more), -EOPNOTSUPP, or what reading gave. */
-int parquet_column_next(struct parquet_column *column, struct parquet_value *ret, struct err *err);
+/* The next value, and how many rows of `most` have it, one at least: the pages may say of many at
+ * once that they have none, or the same. Returns 0, -EBADMSG (also where there are no more),
+ * -EOPNOTSUPP, or what reading gave. */
+int parquet_column_next(struct parquet_column *column, uint64_t most, struct parquet_value *ret,
+			uint64_t *ret_count, struct err *err);
 void parquet_column_release(struct parquet_column *column);
 
 #endif

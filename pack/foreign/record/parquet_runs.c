@@ -36,24 +36,42 @@ static bool run_begin(struct parquet_runs *runs)
 	return true;
 }
 
-bool parquet_runs_next(struct parquet_runs *runs, uint32_t *ret)
+static bool look_at_bits(const struct parquet_runs *runs, uint32_t *ret)
+{
+	unsigned bit = runs->bit;
+	const uint8_t *at = runs->at;
+
+	*ret = 0;
+	for (unsigned i = 0; i < runs->width; i++) {
+		if (at == runs->end)
+			return false;
+		*ret |= (uint32_t)(*at >> bit & 1) << i;
+		bit = (bit + 1) % 8;
+		at += bit == 0;
+	}
+	return true;
+}
+
+uint64_t parquet_runs_look(struct parquet_runs *runs, uint32_t *ret)
 {
 	*ret = 0;
 	if (runs->width == 0)
-		return true;
+		return UINT64_MAX;
 	if (runs->left == 0 && !run_begin(runs))
-		return false;
-	runs->left--;
+		return 0;
+	if (runs->packed)
+		return look_at_bits(runs, ret);
 	*ret = runs->value;
+	return runs->left;
+}
+
+void parquet_runs_pass(struct parquet_runs *runs, uint64_t count)
+{
+	if (runs->width == 0)
+		return;
+	runs->left -= count;
 	if (!runs->packed)
-		return true;
-	*ret = 0;
-	for (unsigned i = 0; i < runs->width; i++) {
-		if (runs->at == runs->end)
-			return false;
-		*ret |= (uint32_t)(*runs->at >> runs->bit & 1) << i;
-		runs->bit = (runs->bit + 1) % 8;
-		runs->at += runs->bit == 0;
-	}
-	return true;
+		return;
+	runs->at += (runs->bit + runs->width * count) / 8;
+	runs->bit = (runs->bit + runs->width * (unsigned)count) % 8;
 }

@@ -18,7 +18,10 @@ struct parquet_runs {
 /* Copies the bytes into `copy`, which must live as long as `runs`. Returns 0 or -ENOMEM. */
 int parquet_runs_begin(struct parquet_runs *runs, struct buf *copy, const uint8_t *p, uint64_t len,
 		       unsigned width);
-/* The next number; of width 0 it is always 0. False where there are no more. */
-bool parquet_runs_next(struct parquet_runs *runs, uint32_t *ret);
+/* The next number, and how often it comes, as far as that is known without reading on: of width 0
+ * it is 0 for ever. Returns 0 where there are no more. */
+uint64_t parquet_runs_look(struct parquet_runs *runs, uint32_t *ret);
+/* Passes over this many of them. */
+void parquet_runs_pass(struct parquet_runs *runs, uint64_t count);
 
 #endif

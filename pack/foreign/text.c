@@ -1,5 +1,6 @@
 #include "pack/foreign/text.h"
 #include <string.h>
+#include <strings.h>
 
 bool foreign_text_is(struct foreign_text text, const char *other)
 {
@@ -25,6 +26,20 @@ struct foreign_text foreign_text_after(struct foreign_text text, char mark)
 		text.data = last + 1;
 	}
 	return text;
+}
+
+bool foreign_text_is_picture(struct foreign_text name)
+{
+	static const char *const images[] = {"jpg", "jpeg", "png",  "webp", "gif", "bmp",
+					     "ppm", "pgm",  "pbm",  "pnm",  "tif", "tiff",
+					     "jxl", "jp2",  "avif", "heic", NULL};
+	const char *const *image = images;
+
+	name = foreign_text_after(name, '.');
+	while (*image &&
+	       (strlen(*image) != name.len || strncasecmp(*image, name.data, name.len) != 0))
+		image++;
+	return *image;
 }
 
 size_t foreign_text_number(struct foreign_text text, uint64_t *ret)

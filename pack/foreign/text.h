@@ -21,6 +21,9 @@ bool foreign_text_cut(struct foreign_text *text, const char *end);
 /* What follows the last `mark`, or all of it. */
 struct foreign_text foreign_text_after(struct foreign_text text, char mark);
 
+/* Whether the name of a file, or its suffix, ends as those of images do: "jpg", "a/b.seg.PNG". */
+bool foreign_text_is_picture(struct foreign_text name);
+
 /* Reads the decimal digits that it begins with. Returns how many there are; a number of more than
  * 64 bits is UINT64_MAX. */
 size_t foreign_text_number(struct foreign_text text, uint64_t *ret);

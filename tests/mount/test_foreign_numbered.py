@@ -66,6 +66,60 @@ def test_folder2lmdb(place, mount, dumps):
     assert shown(mounted) == expected(found)
 
 
+COLLATED = {
+    "tuple": lambda data, label: ((data,), (label,)),
+    "list": lambda data, label: [[data], label],
+    "batch": lambda data, label: [(data, label)],
+    "nested": lambda data, label: (((data,),), label),
+    "array": lambda data, label: ((data,), numpy.array([label])),
+    "array-int32": lambda data, label: (data, numpy.array([[label]], "i4")),
+    "array-0d": lambda data, label: (data, numpy.array(label)),
+    "scalar": lambda data, label: (data, numpy.int64(label)),
+    "scalar-uint8": lambda data, label: (bytearray(data), numpy.uint8(label)),
+    "text": lambda data, label: (data, str(label)),
+    "bytes": lambda data, label: (data, b"%d" % label),
+    "dict": lambda data, label: {"label": label, "img": data},
+    "dict-of-lists": lambda data, label: {"image": [data], "target": numpy.array([label])},
+    "huggingface": lambda data, label: {"image": {"bytes": data, "path": None}, "label": label},
+}
+
+
+@pytest.mark.parametrize("protocol", [3, 4, 5])
+@pytest.mark.parametrize("form", COLLATED)
+def test_forms_of_loaders_without_collate_fn(place, mount, form, protocol):
+    samples = images(13)
+    values = [COLLATED[form](*sample) for sample in samples]
+    mounted = mount(numbered(place / "train.lmdb", values, lambda v: pickle.dumps(v, protocol)))
+    assert shown(mounted) == expected(samples)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint8"])
+def test_labels_that_are_tensors(place, mount, dtype):
+    """What torch's default_collate makes of a batch of one."""
+    torch = pytest.importorskip("torch")
+    samples = images(13)
+    values = [((data,), torch.tensor([label], dtype=getattr(torch, dtype)))
+              for data, label in samples]
+    mounted = mount(numbered(place / "train.lmdb", values, pickle.dumps))
+    assert shown(mounted) == expected(samples)
+
+
+def test_texts_are_classes_or_paths(place, mount):
+    data = images(1)[0][0]
+    values = [(data, "cat"), (data, "dog/a.jpg"), (data, "/x/y/b.jpeg", "owl"),
+              ("c.png", data, 3), {"image": data, "label": None, "filename": "d.jpg"}]
+    mounted = mount(numbered(place / "train.lmdb", values, pickle.dumps))
+    assert set(shown(mounted)) == {"cat/00000000.JPEG", "dog/a.jpg", "owl/b.jpeg", "0003/c.png",
+                                   "d.jpg"}
+
+
+def test_other_values_of_a_dict_are_counted(place, point):
+    samples = [{"image": data, "label": label, "width": 3} for data, label in images(4)]
+    done = run(FOLDFS, numbered(place / "train.lmdb", samples, pickle.dumps), point)
+    foldfs.unmount(point)
+    assert "4 records have more than an image, its label and its path" in done.err
+
+
 def array(data):
     return numpy.frombuffer(data, "u1")
 
@@ -161,7 +215,10 @@ class Harmful:
 @pytest.mark.parametrize("value, why", [
     (pickle.dumps((Harmful(), 3)), "a pickle that needs posix.system, which is not called"),
     (pickle.dumps(({1}, 3)), "a pickle with the opcode EMPTY_SET"),
-    (pickle.dumps({"image": b"x"}), "a dict, where an image and its label are expected"),
+    (pickle.dumps({"im": b"x"}), "a dict without 'image': --image-key names the image"),
+    (pickle.dumps((b"x", 3), 0), "bytes of a pickle below protocol 3"),
+    (pickle.dumps((b"x", 1.5)), "a float, where an image and its label are expected"),
+    (pickle.dumps((b"x", b"x" * 99)), "more than an image and its label"),
     (pickle.dumps((b"x", 1, 2)), "more than an image and its label"),
     (pickle.dumps((b"x", -1)), "a negative label"),
     (pickle.dumps((b"x" * 9000, 3))[:-1], "a pickle that is cut off"),
@@ -185,7 +242,7 @@ def test_a_bad_record_is_named(place, value, why):
 @pytest.mark.parametrize("special", [b"__keys__", b"__len__"])
 def test_a_bad_first_record_is_named(place, special):
     path = write(place / "train.lmdb", [(b"0", pickle.dumps("text"))], [(special, b"")])
-    assert "record 0: text, where an image and its label are expected" in refused(path)
+    assert "record 0: no image" in refused(path)
 
 
 def test_keys_that_are_no_numbers_are_refused(place):

@@ -115,10 +115,16 @@ static void test_pickles_of_something_else(void **state)
 {
 	struct fixture *f = *state;
 
-	refuses(f, "\x80\3C\1xN\x86.", -EOPNOTSUPP,
-		"None, where an image and its label are expected");
 	refuses(f, "\x80\3K\1C\1x\x86.", -EOPNOTSUPP, "a number, where an image is expected");
-	refuses(f, "\x80\3C\1xC\1x\x86.", -EOPNOTSUPP, "more than an image and its label");
+	refuses(f, "\x80\3C\1xK\1K\1\x87.", -EOPNOTSUPP, "more than an image and its label");
+	refuses(f, "\x80\3C\1x\x8c\1aK\1\x87.", -EOPNOTSUPP, "more than an image and its label");
+	refuses(f, "\x80\3C\1xG\0\0\0\0\0\0\0\0\x86.", -EOPNOTSUPP,
+		"a float, where an image and its label are expected");
+	refuses(f, "\x80\4]q\0h\0a.", -EOPNOTSUPP,
+		"lists in lists, where an image and its label are expected");
+	refuses(f, "\x80\4}\x8c\1aC\1xs.", -EOPNOTSUPP,
+		"a dict without 'image': --image-key names the image");
+	refuses(f, "(S'x'\nI1\nt.", -EOPNOTSUPP, "a pickle with the opcode STRING");
 	refuses(f, "\x80\3).", -EOPNOTSUPP, "no image");
 	refuses(f,
 		"\x80\3](" ARRAY "(K\1K\6\x85" U1
@@ -132,6 +138,72 @@ static void test_pickles_of_something_else(void **state)
 		-EOPNOTSUPP, "another object, where an image and its label are expected");
 	refuses(f, "\x80\3](" ARRAY "e.", -EOPNOTSUPP,
 		"another object, where an image and its label are expected");
+}
+
+static void assert_texts(struct fixture *f, const char *class, const char *path)
+{
+	assert_int_equal(f->sample.class.len, strlen(class));
+	assert_memory_equal(f->sample.class.data ? f->sample.class.data : "", class, strlen(class));
+	assert_int_equal(f->sample.path.len, strlen(path));
+	assert_memory_equal(f->sample.path.data ? f->sample.path.data : "", path, strlen(path));
+}
+
+#define assert_pickle(f, literal, label) assert_sample(f, literal, sizeof(literal) - 1, label)
+
+/* An array of one element, of this type and these bytes. */
+#define ONE(type, bytes)                                                 \
+	"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85" \
+	"C\1b\x87R(K\1K\1\x85"                                           \
+	"cnumpy\ndtype\nX\2\0\0\0" type                                  \
+	"\x89\x88\x87R(K\3X\1\0\0\0<NNNJ\xff\xff\xff\xff"                \
+	"J\xff\xff\xff\xffK\0tb\x89" bytes "tb"
+
+static void test_pickles_as_loaders_collate_them(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_pickle(f, "\x80\4C\5image\x85K\7\x86.", 7);
+	assert_pickle(f,
+		      "\x80\4](C\5imageK\7\x86"
+		      "e.",
+		      7);
+	assert_pickle(f, "\x80\4C\5image\x85" ONE("i8", "C\10\7\0\0\0\0\0\0\0") "\x86.", 7);
+	assert_pickle(f, "\x80\4C\5image" ONE("u1", "C\1\7") "\x86.", 7);
+	assert_pickle(f, "\x80\4C\5imageN\x86.", FOREIGN_NO_LABEL);
+	assert_texts(f, "", "");
+	assert_pickle(f, "(U\5imageI7\nt.", 7);
+}
+
+static void test_pickles_with_texts(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_pickle(f,
+		      "\x80\4C\5image\x8c\1"
+		      "7\x86.",
+		      7);
+	assert_pickle(f, "\x80\4C\5imageC\3cat\x86.", FOREIGN_NO_LABEL);
+	assert_texts(f, "cat", "");
+	assert_pickle(f, "\x80\4C\5image\x8c\7a/b.PNG\x86.", FOREIGN_NO_LABEL);
+	assert_texts(f, "", "a/b.PNG");
+	assert_pickle(f, "\x80\4\x8c\5b.jpgC\5imageK\7\x87.", 7);
+	assert_texts(f, "", "b.jpg");
+	assert_pickle(f, "\x80\4C\5image\x8c\3jpg\x86.", FOREIGN_NO_LABEL);
+	assert_texts(f, "jpg", "");
+}
+
+static void test_pickles_of_dicts(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_pickle(f, "\x80\4}(\x8c\5labelK\7\x8c\3imgC\5imageu.", 7);
+	assert_false(f->sample.others);
+	assert_pickle(f,
+		      "\x80\4}(\x8c\5image}(\x8c\5bytesC\5image\x8c\4path\x8c\5a.jpgu"
+		      "\x8c\5labelK\7\x8c\4maskK\1u.",
+		      7);
+	assert_texts(f, "", "a.jpg");
+	assert_true(f->sample.others);
 }
 
 /* --- msgpack ----------------------------------------------------------------------------- */
@@ -298,6 +370,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		story(test_pickles),
 		story(test_pickles_of_something_else),
+		story(test_pickles_as_loaders_collate_them),
+		story(test_pickles_with_texts),
+		story(test_pickles_of_dicts),
 		story(test_msgpack),
 		story(test_msgpack_of_something_else),
 		story(test_arrow_of_all_eras),

@@ -63,6 +63,16 @@ static void digits_are_a_number(void **state)
 	assert_true(number == UINT64_MAX);
 }
 
+static void names_of_pictures_have_their_suffix(void **state)
+{
+	(void)state;
+	assert_true(foreign_text_is_picture((struct foreign_text){"a/b.seg.PNG", 11}));
+	assert_true(foreign_text_is_picture((struct foreign_text){"jpeg", 4}));
+	assert_false(foreign_text_is_picture((struct foreign_text){"a.jpgs", 6}));
+	assert_false(foreign_text_is_picture((struct foreign_text){"a.", 2}));
+	assert_false(foreign_text_is_picture((struct foreign_text){NULL, 0}));
+}
+
 static void lines_lose_their_ends(void **state)
 {
 	static const char *const expected[] = {"a", "", "b\r", "c"};
@@ -83,6 +93,7 @@ int main(void)
 		cmocka_unit_test(ends_are_cut),
 		cmocka_unit_test(what_follows_the_last_mark_is_found),
 		cmocka_unit_test(digits_are_a_number),
+		cmocka_unit_test(names_of_pictures_have_their_suffix),
 		cmocka_unit_test(lines_lose_their_ends),
 	};
 

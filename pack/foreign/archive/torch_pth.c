@@ -14,24 +14,9 @@
 #include "pack/foreign/format.h"
 #include <string.h>
 
-static const char *const image_keys[] = {"images", "image", "data", "img", "x", NULL};
-static const char *const label_keys[] = {"labels", "label", "targets", "target", "y", NULL};
-
 static void pth_release(struct torch_samples *p)
 {
 	torch_file_release(&p->file);
-}
-
-static const struct pickle_value *get_any(const struct pickle_value *dict, const char *asked,
-					  const char *const *usual)
-{
-	const struct pickle_value *found = NULL;
-
-	if (asked)
-		return pickle_get(dict, asked);
-	for (; !found && *usual; usual++)
-		found = pickle_get(dict, *usual);
-	return found;
 }
 
 /* --- samples ---------------------------------------------------------------------------------- */
@@ -47,8 +32,8 @@ static int take_torch_sample(struct torch_samples *p, const struct pickle_value 
 		image = pickle_at(value, 0);
 		label = pickle_at(value, 1);
 	} else if (value->kind == PICKLE_DICT) {
-		image = get_any(value, p->file.source->settings->image_key, image_keys);
-		label = get_any(value, p->file.source->settings->label_key, label_keys);
+		image = pickle_get_usual(value, PICKLE_IMAGE, p->file.source->settings->image_key);
+		label = pickle_get_usual(value, PICKLE_LABEL, p->file.source->settings->label_key);
 	}
 	r = torch_sample_image(p, image, err);
 	return r < 0 || !label ? r : torch_sample_label(p, label, err);
@@ -136,10 +121,11 @@ static int scan_object(struct torch_samples *p, const struct pickle_value *root,
 	if (!root || root->kind != PICKLE_DICT)
 		return err_set(err, -EOPNOTSUPP,
 			       "an object that is neither a list nor a dict of images");
-	images = get_any(root, p->file.source->settings->image_key, image_keys);
+	images = pickle_get_usual(root, PICKLE_IMAGE, p->file.source->settings->image_key);
 	if (is_column(images))
 		return torch_columns_scan(
-			p, images, get_any(root, p->file.source->settings->label_key, label_keys),
+			p, images,
+			pickle_get_usual(root, PICKLE_LABEL, p->file.source->settings->label_key),
 			err);
 	return scan_dict(p, root, err);
 }

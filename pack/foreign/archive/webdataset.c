@@ -67,20 +67,6 @@ static bool is_suffix(struct foreign_text suffix, const char *name)
 	return suffix.len == strlen(name) && strncasecmp(suffix.data, name, suffix.len) == 0;
 }
 
-/* Of "seg.png" the last part decides. */
-static bool is_image(struct foreign_text suffix)
-{
-	static const char *const images[] = {"jpg", "jpeg", "png",  "webp", "gif", "bmp",
-					     "ppm", "pgm",  "pbm",  "pnm",  "tif", "tiff",
-					     "jxl", "jp2",  "avif", "heic", NULL};
-
-	suffix = foreign_text_after(suffix, '.');
-	for (const char *const *image = images; *image; image++)
-		if (is_suffix(suffix, *image))
-			return true;
-	return false;
-}
-
 /* As `tar .` begins its paths. */
 static struct foreign_text without_dot(struct foreign_text path)
 {
@@ -206,7 +192,7 @@ int webdataset_take(struct webdataset *w, const struct tar_member *member, struc
 		return WEBDATASET_NEXT;
 	if (!w->key.len)
 		r = buf_add(&w->key, key.key.data, key.key.len);
-	if (r == 0 && is_image(key.suffix)) {
+	if (r == 0 && foreign_text_is_picture(key.suffix)) {
 		r = add_sample_image(w, member, &key);
 		return r < 0 ? r : WEBDATASET_IMAGE;
 	}

@@ -90,7 +90,24 @@ const struct pickle_value *pickle_get(const struct pickle_value *dict, const cha
 bool pickle_is(const struct pickle_value *value, const char *text);
 /* The name of what is called without its module, as "_rebuild_tensor_v2"; NULL: it is no call. */
 const char *pickle_callee(const struct pickle_value *value);
-/* Whether it is a whole number: an int, a bool, or a numpy scalar of an integer type. */
+/* Whether it is a whole number: an int, a bool, or of numpy, a scalar or an array of one element,
+ * of an integer type. */
 bool pickle_number(const struct pickle_value *value, int64_t *ret);
+
+/* An array of numpy whose elements follow each other as C has them. */
+struct pickle_array {
+	const char *type;		  /* as "u1"; NULL: it is big-endian, or none of these */
+	const struct pickle_value *shape; /* a tuple */
+	const struct pickle_value *data;  /* bytes */
+};
+
+/* Whether it is one. */
+bool pickle_array(const struct pickle_value *value, struct pickle_array *ret);
+
+/* What a dict has for what users call an image, its label or the name of its file; or, if it is not
+ * NULL, for the key that was asked for. NULL: nothing, or it is no dict. */
+enum pickle_usual { PICKLE_IMAGE, PICKLE_LABEL, PICKLE_NAME };
+const struct pickle_value *pickle_get_usual(const struct pickle_value *dict,
+					    enum pickle_usual usual, const char *asked);
 
 #endif

@@ -18,6 +18,7 @@ static const char *const known_globals[][2] = {
 	{"collections", "OrderedDict"},
 	{"torch", "Size"},
 	{"torch._utils", "_rebuild_tensor_v2"},
+	{"torch.storage", "_load_from_bytes"},
 };
 
 static bool is_storage(const char *module, const char *name)

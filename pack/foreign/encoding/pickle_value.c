@@ -52,17 +52,71 @@ const char *pickle_callee(const struct pickle_value *value)
 	return value && value->kind == PICKLE_CALL ? value->call.function->global.name : NULL;
 }
 
-/* numpy.core.multiarray.scalar(dtype, bytes) */
-static bool scalar_number(const struct pickle_value *scalar, int64_t *ret)
+const struct pickle_value *pickle_get_usual(const struct pickle_value *dict,
+					    enum pickle_usual usual, const char *asked)
 {
-	const struct pickle_value *dtype = pickle_at(scalar->call.arguments, 0);
-	const struct pickle_value *bytes = pickle_at(scalar->call.arguments, 1);
-	const char *type, *callee = pickle_callee(dtype);
+	static const char *const keys[][11] = {
+		[PICKLE_IMAGE] = {"images", "image", "data", "img", "x", "jpg", "jpeg", "png",
+				  "bytes", "image_bytes"},
+		[PICKLE_LABEL] = {"labels", "label", "targets", "target", "y", "cls", "class"},
+		[PICKLE_NAME] = {"path", "filename", "file_name", "name", "fname", "image_path",
+				 "img_path", "img_name"},
+	};
+	const struct pickle_value *found = NULL;
+
+	if (asked)
+		return pickle_get(dict, asked);
+	for (const char *const *key = keys[usual]; !found && *key; key++)
+		found = pickle_get(dict, *key);
+	return found;
+}
+
+/* --- numpy ------------------------------------------------------------------------------------ */
+
+/* The name of a type that is not big-endian, as "u1"; or NULL. */
+static const char *type_of(const struct pickle_value *dtype)
+{
+	const char *callee = pickle_callee(dtype);
 
 	if (!callee || strcmp(callee, "dtype") != 0 ||
 	    pickle_is(pickle_at(dtype->call.state, 1), ">"))
+		return NULL;
+	return data_of(pickle_at(dtype->call.arguments, 0));
+}
+
+/* _reconstruct(ndarray, ...) and the state (version, shape, dtype, column-major, data), or
+ * _frombuffer(data, dtype, shape, "C"). */
+bool pickle_array(const struct pickle_value *value, struct pickle_array *ret)
+{
+	const char *callee = pickle_callee(value);
+	const struct pickle_value *dtype = NULL, *by_columns;
+	struct pickle_array array = {0};
+
+	if (!callee)
 		return false;
-	type = data_of(pickle_at(dtype->call.arguments, 0));
+	if (strcmp(callee, "_frombuffer") == 0 &&
+	    pickle_is(pickle_at(value->call.arguments, 3), "C")) {
+		dtype = pickle_at(value->call.arguments, 1);
+		array.shape = pickle_at(value->call.arguments, 2);
+		array.data = pickle_at(value->call.arguments, 0);
+	} else if (strcmp(callee, "_reconstruct") == 0) {
+		by_columns = pickle_at(value->call.state, 3);
+		if (!by_columns || by_columns->kind != PICKLE_BOOL || by_columns->number)
+			return false;
+		dtype = pickle_at(value->call.state, 2);
+		array.shape = pickle_at(value->call.state, 1);
+		array.data = pickle_at(value->call.state, 4);
+	}
+	if (!array.shape || array.shape->kind != PICKLE_TUPLE || !array.data ||
+	    array.data->kind != PICKLE_BYTES)
+		return false;
+	array.type = type_of(dtype);
+	*ret = array;
+	return true;
+}
+
+static bool is_integer(const char *type, const struct pickle_value *bytes, int64_t *ret)
+{
 	return type && bytes && bytes->kind == PICKLE_BYTES && bytes->bytes.data &&
 	       numpy_integer(type, bytes->bytes.data, bytes->bytes.size, ret);
 }
@@ -70,9 +124,14 @@ static bool scalar_number(const struct pickle_value *scalar, int64_t *ret)
 bool pickle_number(const struct pickle_value *value, int64_t *ret)
 {
 	const char *callee = pickle_callee(value);
+	struct pickle_array array;
 
+	/* numpy.core.multiarray.scalar(dtype, bytes) */
 	if (callee && strcmp(callee, "scalar") == 0)
-		return scalar_number(value, ret);
+		return is_integer(type_of(pickle_at(value->call.arguments, 0)),
+				  pickle_at(value->call.arguments, 1), ret);
+	if (callee)
+		return pickle_array(value, &array) && is_integer(array.type, array.data, ret);
 	if (!value || (value->kind != PICKLE_INT && value->kind != PICKLE_BOOL))
 		return false;
 	*ret = value->number;

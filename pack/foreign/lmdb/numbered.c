@@ -27,6 +27,7 @@ struct numbered {
 	struct pickle *pickle;
 	numbered_name_fn *name;
 	void *context;
+	uint64_t others; /* records that have more than what is taken */
 	bool far;
 };
 
@@ -78,6 +79,20 @@ static int collect(struct numbered *numbered, struct err *err)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
+/* With a label the path is a name in the class, as in torch_pth.c. */
+static void take_texts(struct numbered *numbered, const struct sample *sample,
+		       struct foreign_file *file)
+{
+	bool labelled = sample->class.data || sample->label != FOREIGN_NO_LABEL;
+
+	file->class = sample->class;
+	if (labelled && sample->path.data)
+		file->name = foreign_text_after(sample->path, '/');
+	else
+		file->path = sample->path;
+	numbered->others += sample->others;
+}
+
 static int add_record(struct numbered *numbered, const struct numbered_record *record,
 		      struct err *err)
 {
@@ -94,6 +109,7 @@ static int add_record(struct numbered *numbered, const struct numbered_record *r
 	}
 	if (r < 0)
 		return err_set(err, r, "record %" PRIu32 ": %s", record->number, err_text(err, r));
+	take_texts(numbered, &sample, &file);
 	file.label = sample.label;
 	file.offset = sample.offset;
 	file.size = sample.size;
@@ -149,7 +165,11 @@ int numbered_scan(struct foreign_source *source, struct foreign_tree *tree, numb
 	if (r == 0)
 		r = add_records(&numbered, err);
 	buf_release(&numbered.records);
-	return r;
+	return r < 0 ? r
+		     : foreign_tree_note_count(tree, numbered.others,
+					       "%" PRIu64
+					       " records have more than an image, its label and "
+					       "its path, which is left out");
 }
 
 /* --- recognising ------------------------------------------------------------------------------ */
@@ -158,7 +178,9 @@ static enum numbered_kind kind_of(const struct sample *sample)
 {
 	if (sample->dimensions > 0)
 		return NUMBERED_ARRAY;
-	return sample->label == FOREIGN_NO_LABEL ? NUMBERED_PLAIN : NUMBERED_LABELED;
+	return sample->label == FOREIGN_NO_LABEL && !sample->class.data && !sample->path.data
+		       ? NUMBERED_PLAIN
+		       : NUMBERED_LABELED;
 }
 
 /* Whether it has a key as all these writers add: __keys__ or __len__. */

@@ -1,10 +1,16 @@
 #include "pack/foreign/lmdb/sample.h"
 #include "base/le.h"
+#include <string.h>
+
+static int is_more(struct err *err)
+{
+	return err_set(err, -EOPNOTSUPP, "more than an image and its label");
+}
 
 int sample_add_bytes(struct sample *sample, uint64_t offset, uint64_t size, struct err *err)
 {
 	if (sample->bytes)
-		return err_set(err, -EOPNOTSUPP, "more than an image and its label");
+		return is_more(err);
 	sample->bytes = true;
 	sample->offset = offset;
 	sample->size = size;
@@ -29,12 +35,27 @@ int sample_add_array(struct sample *sample, uint64_t offset, uint64_t size, unsi
 	return sample_add_bytes(sample, offset, size, err);
 }
 
+int sample_add_text(struct sample *sample, struct foreign_text text, struct err *err)
+{
+	bool path = memchr(text.data, '.', text.len) && foreign_text_is_picture(text);
+	struct foreign_text *place = path ? &sample->path : &sample->class;
+	uint64_t number;
+
+	if (!path && text.len && foreign_text_number(text, &number) == text.len &&
+	    number <= INT64_MAX)
+		return sample_add_number(sample, (int64_t)number, err);
+	if (place->data || (!path && sample->label != FOREIGN_NO_LABEL))
+		return is_more(err);
+	*place = text;
+	return 0;
+}
+
 int sample_add_number(struct sample *sample, int64_t number, struct err *err)
 {
 	if (!sample->bytes)
 		return err_set(err, -EOPNOTSUPP, "a number, where an image is expected");
-	if (sample->label != FOREIGN_NO_LABEL)
-		return err_set(err, -EOPNOTSUPP, "more than an image and its label");
+	if (sample->label != FOREIGN_NO_LABEL || sample->class.data)
+		return is_more(err);
 	if (number < 0)
 		return err_set(err, -EOPNOTSUPP, "a negative label");
 	sample->label = number;
@@ -75,6 +96,9 @@ static bool is_arrow(const uint8_t *head)
 enum sample_encoding sample_encoding(const uint8_t *head, size_t len)
 {
 	if (len >= 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
+		return SAMPLE_PICKLE;
+	/* Protocols 0 and 1: a tuple of bytes. */
+	if (len >= 2 && head[0] == '(' && memchr("cSTU", head[1], 4))
 		return SAMPLE_PICKLE;
 	if (len >= 1 && (head[0] == 0x91 || head[0] == 0x92))
 		return SAMPLE_MSGPACK;

@@ -15,6 +15,11 @@ struct sample {
 	unsigned dimensions;   /* of the array that it is; 0: plain bytes */
 	uint64_t shape[SAMPLE_SHAPE];
 	int64_t label; /* FOREIGN_NO_LABEL: none */
+
+	/* Text lives until the next pickle is read. */
+	struct foreign_text class; /* a label that is a text */
+	struct foreign_text path;  /* of the file */
+	bool others;		   /* a dict has more than these */
 };
 
 enum sample_encoding { SAMPLE_UNKNOWN, SAMPLE_PICKLE, SAMPLE_ARROW, SAMPLE_MSGPACK };
@@ -36,13 +41,14 @@ int arrow_read(struct foreign_source *source, uint64_t offset, uint64_t len, str
 int msgpack_read(struct foreign_source *source, uint64_t offset, uint64_t len, struct sample *ret,
 		 struct err *err);
 
-/* For readers: the next value. First the image, then the label, and no more. Return 0 or
- * -EOPNOTSUPP. */
+/* For readers: the next value. First the image, then the label, and no more; a text is the path of
+ * the file, if it ends as those of images do, or else the label. Return 0 or -EOPNOTSUPP. */
 int sample_add_bytes(struct sample *sample, uint64_t offset, uint64_t size, struct err *err);
 /* `shape`: of uint8_t. Also -EBADMSG: it has more or fewer bytes. */
 int sample_add_array(struct sample *sample, uint64_t offset, uint64_t size, unsigned dimensions,
 		     const uint64_t *shape, struct err *err);
 int sample_add_number(struct sample *sample, int64_t number, struct err *err);
+int sample_add_text(struct sample *sample, struct foreign_text text, struct err *err);
 int sample_add_other(const char *kind, struct err *err);
 
 /* Whether an array is pixels as OpenCV has them, and not the bytes of an image file. */

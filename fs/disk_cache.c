@@ -7,7 +7,7 @@
 
 struct disk_cache {
 	pthread_mutex_t lock; /* for threads; the store itself excludes other processes */
-	struct block_store *store;
+	struct disk disk;
 	struct buf readers; /* the readers, protected by lock until the packs are open */
 };
 
@@ -19,29 +19,33 @@ int disk_cache_open(const char *spec, struct disk_cache **ret, struct err *err)
 	if (!disk)
 		return -ENOMEM;
 	pthread_mutex_init(&disk->lock, NULL);
-	r = block_store_open(spec, &disk->store, err);
+	r = disk_open(spec, log_notice_line, &disk->disk, err);
 	if (r < 0) {
 		disk_cache_free(disk);
 		return r;
 	}
-	block_store_notice(disk->store, log_notice_line);
 	*ret = disk;
 	return 0;
 }
 
 int disk_cache_folder(const struct disk_cache *disk)
 {
-	return block_store_folder(disk->store);
+	return block_store_folder(disk->disk.store);
 }
 
 void disk_cache_free(struct disk_cache *disk)
 {
 	if (!disk)
 		return;
-	block_store_free(disk->store);
+	disk_release(&disk->disk);
 	buf_release(&disk->readers);
 	pthread_mutex_destroy(&disk->lock);
 	free(disk);
+}
+
+void disk_cache_rest(struct disk_cache *disk)
+{
+	disk_rest(&disk->disk);
 }
 
 static int list_reader(struct disk_cache *disk, struct reader *reader)
@@ -71,7 +75,7 @@ static void unlist_reader(void *context, struct reader *reader)
 int disk_cache_add(struct disk_cache *disk, const char *name, struct reader *far,
 		   struct reader **ret)
 {
-	const struct reader_blocks_params params = {.store = disk->store,
+	const struct reader_blocks_params params = {.disk = &disk->disk,
 						    .name = name,
 						    .fill = true,
 						    .notice = log_notice_line,
@@ -94,7 +98,7 @@ int disk_cache_add(struct disk_cache *disk, const char *name, struct reader *far
 int disk_cache_find(struct disk_cache *disk, const char *name, struct reader **ret)
 {
 	SCOPE_LOCK(&disk->lock);
-	return block_store_find(disk->store, name, ret);
+	return block_store_find(disk->disk.store, name, ret);
 }
 
 /* A copy that was complete, except for damaged pages that are fetched again. */

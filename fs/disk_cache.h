@@ -15,6 +15,9 @@ int disk_cache_open(const char *spec, struct disk_cache **ret, struct err *err);
 int disk_cache_folder(const struct disk_cache *disk);
 void disk_cache_free(struct disk_cache *disk); /* after its readers; NULL is fine */
 
+/* Ends its threads, as before a fork, once all that was read is written. All readers must rest. */
+void disk_cache_rest(struct disk_cache *disk);
+
 /* A reader of the pack of this name that keeps a copy; the cache forgets it when it is freed. Takes
  * over `far`, even on failure. Returns 0 or -ENOMEM. */
 int disk_cache_add(struct disk_cache *disk, const char *name, struct reader *far,

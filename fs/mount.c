@@ -314,6 +314,8 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 	/* Next, foldfs forks, and may enter a namespace. */
 	reader_rest(dataset_reader(mount->dataset));
 	remote_stop(&mount->engine);
+	if (mount->disk)
+		disk_cache_rest(mount->disk);
 	*ret = mount;
 	return 0;
 }

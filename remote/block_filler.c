@@ -7,19 +7,38 @@
 
 #define PIECE	  (4 * MIB) /* of one request; 24 of them bring 880 MB/s at 30 ms and 50 MB/s each */
 #define UNDER_WAY 24
-#define AGAIN	  (2 * CLOCK_SECOND) /* between two passes */
+#define AGAIN_NS  (2 * CLOCK_SECOND) /* between two passes over a copy */
+
+struct block_fillers {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;	    /* what follows, all protected by lock: */
+	bool started, stopping;	    /* the thread exists; it is to end */
+	struct block_filler *first; /* of those that have something to do */
+	unsigned under_way;	    /* requests of all */
+};
+
+/* What comes next for a copy. */
+enum step {
+	STEP_NONE,
+	STEP_FETCH,  /* a pass, once it is due */
+	STEP_FINISH, /* once its requests have ended: whether the copy is complete */
+};
 
 struct block_filler {
 	struct block_filler_params params;
-	pthread_t thread;
-
-	pthread_mutex_t lock;
-	pthread_cond_t changed;	       /* what follows, all protected by lock: */
-	bool started, ended, stopping; /* the thread exists; it has ended; it is to end */
+	/* Protected by the lock of all: */
+	struct block_filler *next;
+	enum step step;
+	uint64_t due;  /* of the next pass, ns */
+	bool busy;     /* the thread works on it */
+	bool stopping; /* the pass is to end */
 	unsigned under_way;
-	int error;	  /* the last one of this pass */
-	bool passed_over; /* others fetch some of what this pass needs; the thread's own */
+	int error; /* the last one of this pass */
 	enum block_filler_state state;
+	/* The thread's own: */
+	bool passed_over; /* others fetch some of what this pass needs */
+	bool ended_early; /* it did not come to the end of the pack */
 };
 
 int block_filler_new(const struct block_filler_params *params, struct block_filler **ret)
@@ -29,8 +48,6 @@ int block_filler_new(const struct block_filler_params *params, struct block_fill
 	if (!filler)
 		return -ENOMEM;
 	filler->params = *params;
-	pthread_mutex_init(&filler->lock, NULL);
-	clock_cond_init(&filler->changed);
 	*ret = filler;
 	return 0;
 }
@@ -40,18 +57,41 @@ void block_filler_free(struct block_filler *filler)
 	if (!filler)
 		return;
 	block_filler_rest(filler);
-	pthread_cond_destroy(&filler->changed);
-	pthread_mutex_destroy(&filler->lock);
 	free(filler);
 }
 
 static void note_error(struct block_filler *filler, int error)
 {
-	SCOPE_LOCK(&filler->lock);
+	SCOPE_LOCK(&filler->params.fillers->lock);
 	filler->error = error;
 }
 
 /* --- one request ------------------------------------------------------------------------------ */
+
+/* Waits until one more request may be under way. False: the pass ends. */
+static bool take_place(struct block_filler *filler)
+{
+	struct block_fillers *all = filler->params.fillers;
+
+	SCOPE_LOCK(&all->lock);
+	while (all->under_way >= UNDER_WAY && !filler->stopping)
+		pthread_cond_wait(&all->changed, &all->lock);
+	if (filler->stopping || filler->error)
+		return false;
+	filler->under_way++;
+	all->under_way++;
+	return true;
+}
+
+static void give_place(struct block_filler *filler)
+{
+	struct block_fillers *all = filler->params.fillers;
+
+	SCOPE_LOCK(&all->lock);
+	filler->under_way--;
+	all->under_way--;
+	pthread_cond_broadcast(&all->changed);
+}
 
 struct fetch {
 	struct block_filler *filler;
@@ -67,13 +107,11 @@ static void on_fetched(void *arg, int error)
 
 	if (error)
 		fetch->piece->len = 0;
-	block_writer_put(filler->params.writer, fetch->piece);
+	block_writer_put(fetch->piece);
 	free(fetch);
-	SCOPE_LOCK(&filler->lock);
-	filler->under_way--;
 	if (error)
-		filler->error = error;
-	pthread_cond_broadcast(&filler->changed);
+		note_error(filler, error);
+	give_place(filler);
 }
 
 static int fetch_piece(struct block_filler *filler, struct block_piece *piece)
@@ -82,7 +120,7 @@ static int fetch_piece(struct block_filler *filler, struct block_piece *piece)
 
 	if (!fetch) {
 		piece->len = 0;
-		block_writer_put(filler->params.writer, piece);
+		block_writer_put(piece);
 		note_error(filler, -ENOMEM);
 		return -ENOMEM;
 	}
@@ -101,25 +139,6 @@ static int fetch_piece(struct block_filler *filler, struct block_piece *piece)
 }
 
 /* --- one pass --------------------------------------------------------------------------------- */
-
-/* Waits until one more request may be under way. False: the pass ends. */
-static bool take_place(struct block_filler *filler)
-{
-	SCOPE_LOCK(&filler->lock);
-	while (filler->under_way >= UNDER_WAY && !filler->stopping)
-		pthread_cond_wait(&filler->changed, &filler->lock);
-	if (filler->stopping || filler->error)
-		return false;
-	filler->under_way++;
-	return true;
-}
-
-static void give_place(struct block_filler *filler)
-{
-	SCOPE_LOCK(&filler->lock);
-	filler->under_way--;
-	pthread_cond_broadcast(&filler->changed);
-}
 
 /* Finds the next missing pages, from `at` on: at most PIECE. Pages that the copy has are among them
  * only where they are fewer than PARTS_GAP. False: nothing is missing. */
@@ -150,7 +169,7 @@ static void note_no_piece(struct block_filler *filler)
 {
 	struct block_writer_stats stats;
 
-	block_writer_stats(filler->params.writer, &stats);
+	block_writer_stats(filler->params.target, &stats);
 	if (!stats.full && !stats.failed)
 		note_error(filler, -ENOMEM);
 }
@@ -161,7 +180,7 @@ static bool fetch_claimed(struct block_filler *filler, uint64_t begin, uint64_t 
 	const struct block_filler_params *params = &filler->params;
 	uint64_t size = blocks_size(params->blocks);
 	struct block_piece *piece =
-		block_writer_take(params->writer, min(end, size) - begin, begin, true);
+		block_writer_take(params->target, min(end, size) - begin, begin, true);
 
 	if (!piece) {
 		note_no_piece(filler);
@@ -191,49 +210,46 @@ static bool fetch_run(struct block_filler *filler, uint64_t begin, uint64_t *end
 	return fetched;
 }
 
-static int wait_for_all(struct block_filler *filler)
+static bool is_incomplete(const struct block_filler *filler, uint64_t *ret_begin, uint64_t *ret_end)
 {
-	SCOPE_LOCK(&filler->lock);
-	while (filler->under_way)
-		pthread_cond_wait(&filler->changed, &filler->lock);
-	return filler->error;
+	const struct blocks *blocks = filler->params.blocks;
+
+	return find_missing(blocks, 0, pages_end(blocks_size(blocks)), ret_begin, ret_end);
 }
 
-/* Goes through the pack once. Returns the last error. */
-static int fill_once(struct block_filler *filler)
+/* Goes through the pack once. */
+static void fetch_missing(struct block_filler *filler)
 {
 	struct blocks *blocks = filler->params.blocks;
 	uint64_t end = pages_end(blocks_size(blocks));
 	uint64_t at = 0, begin;
 	bool goes_on = true;
-	int r;
 
 	filler->passed_over = false;
 	while (goes_on && find_missing(blocks, at, end, &begin, &at))
 		goes_on = fetch_run(filler, begin, &at);
-	r = wait_for_all(filler);
-	block_writer_drain(filler->params.writer);
-	if (!goes_on || r < 0 || find_missing(blocks, 0, end, &begin, &at))
-		return r;
-	blocks_set_complete(blocks);
-	/* A reader may have found damage meanwhile. */
-	if (find_missing(blocks, 0, end, &begin, &at))
-		blocks_forget(blocks, begin, at - begin);
-	return 0;
+	filler->ended_early = !goes_on;
+}
+
+/* All requests of the pass have ended. */
+static enum block_filler_state finish_pass(struct block_filler *filler, int error)
+{
+	struct blocks *blocks = filler->params.blocks;
+	uint64_t begin, end;
+
+	block_writer_drain(filler->params.target);
+	if (!filler->ended_early && error == 0 && !is_incomplete(filler, &begin, &end)) {
+		blocks_set_complete(blocks);
+		/* A reader may have found damage meanwhile. */
+		if (is_incomplete(filler, &begin, &end))
+			blocks_forget(blocks, begin, end - begin);
+	}
+	if (blocks_complete(blocks))
+		return FILLER_COMPLETE;
+	return error == 0 && filler->passed_over ? FILLER_ELSEWHERE : FILLER_FAILED;
 }
 
 /* --- the thread ------------------------------------------------------------------------------- */
-
-/* Whoever finds damage starts the filler after it was noted: either this sees that the copy is not
- * complete any more, or that one sees that the thread has ended. Returns whether it has. */
-static bool set_filler_state(struct block_filler *filler, enum block_filler_state state)
-{
-	SCOPE_LOCK(&filler->lock);
-	filler->state = state;
-	filler->ended = state == FILLER_COMPLETE && blocks_complete(filler->params.blocks);
-	pthread_cond_broadcast(&filler->changed);
-	return filler->ended;
-}
 
 static bool has_room(const struct block_filler *filler)
 {
@@ -243,82 +259,215 @@ static bool has_room(const struct block_filler *filler)
 	return block_store_has_room(filler->params.store, sub_sat(size, used));
 }
 
-/* Returns the state after it. */
-static enum block_filler_state fill(struct block_filler *filler)
+/* What is to be said of the copy before a pass. */
+static enum block_filler_state look_at_copy(const struct block_filler *filler)
 {
 	struct blocks *blocks = filler->params.blocks;
-	int r;
 
 	if (blocks_see_complete(blocks))
 		return FILLER_COMPLETE;
 	if (!blocks_may_fill(blocks))
 		return FILLER_ELSEWHERE;
-	if (!has_room(filler))
-		return FILLER_NO_ROOM;
-	set_filler_state(filler, FILLER_FILLING);
-	r = fill_once(filler);
-	if (blocks_complete(blocks))
-		return FILLER_COMPLETE;
-	return r == 0 && filler->passed_over ? FILLER_ELSEWHERE : FILLER_FAILED;
+	return has_room(filler) ? FILLER_FILLING : FILLER_NO_ROOM;
 }
 
-/* False: the thread ends. */
-static bool wait_to_go_on(struct block_filler *filler)
+/* Called with the lock held. */
+static void forget_filler(struct block_filler *filler)
 {
-	const struct timespec until = clock_after(AGAIN);
+	struct block_filler **at = &filler->params.fillers->first;
 
-	SCOPE_LOCK(&filler->lock);
-	while (!filler->stopping &&
-	       pthread_cond_timedwait(&filler->changed, &filler->lock, &until) == 0)
-		;
+	while (*at && *at != filler)
+		at = &(*at)->next;
+	if (*at)
+		*at = filler->next;
+	filler->step = STEP_NONE;
+}
+
+/* Whoever finds damage starts the filler after it was noted: either this sees that the copy is not
+ * complete any more, or that one sees that the filler has ended. Called with the lock held. */
+static void end_pass(struct block_filler *filler, enum block_filler_state state)
+{
+	filler->state = state;
+	filler->step = STEP_FETCH;
+	filler->due = clock_ns() + AGAIN_NS;
+	if (state == FILLER_COMPLETE && blocks_complete(filler->params.blocks))
+		forget_filler(filler);
+}
+
+static void begin_pass(struct block_filler *filler)
+{
+	struct block_fillers *all = filler->params.fillers;
+	enum block_filler_state state = look_at_copy(filler);
+
+	pthread_mutex_lock(&all->lock);
 	filler->error = 0;
-	return !filler->stopping;
+	if (state == FILLER_FILLING) {
+		filler->state = state;
+		filler->step = STEP_FINISH;
+	} else {
+		end_pass(filler, state);
+	}
+	pthread_mutex_unlock(&all->lock);
+	if (state == FILLER_FILLING)
+		fetch_missing(filler);
 }
 
-static void *filler_thread(void *arg)
+static void end_requests(struct block_filler *filler, int error)
 {
-	struct block_filler *filler = arg;
+	enum block_filler_state state = finish_pass(filler, error);
 
-	while (!set_filler_state(filler, fill(filler)) && wait_to_go_on(filler))
-		;
+	SCOPE_LOCK(&filler->params.fillers->lock);
+	end_pass(filler, state);
+}
+
+static bool may_step(const struct block_filler *filler, uint64_t now)
+{
+	if (filler->stopping)
+		return false;
+	return filler->step == STEP_FINISH ? filler->under_way == 0 : filler->due <= now;
+}
+
+/* What waits longest comes first, and what can be finished before all. Lowers *until to when
+ * another may be due. Called with the lock held. */
+static struct block_filler *next_filler(const struct block_fillers *all, uint64_t *until)
+{
+	struct block_filler *best = NULL;
+	uint64_t now = clock_ns();
+
+	for (struct block_filler *at = all->first; at; at = at->next) {
+		if (!may_step(at, now)) {
+			if (at->step == STEP_FETCH)
+				*until = min(*until, at->due);
+		} else if (!best || at->step > best->step ||
+			   (at->step == best->step && at->due < best->due)) {
+			best = at;
+		}
+	}
+	return best;
+}
+
+/* Called with the lock held. NULL: the thread ends. */
+static struct block_filler *await_filler(struct block_fillers *all)
+{
+	while (!all->stopping) {
+		uint64_t until = clock_ns() + AGAIN_NS;
+		struct block_filler *next = next_filler(all, &until);
+		const struct timespec time = clock_after(sub_sat(until, clock_ns()));
+
+		if (next)
+			return next;
+		pthread_cond_timedwait(&all->changed, &all->lock, &time);
+	}
 	return NULL;
+}
+
+static void *fillers_thread(void *arg)
+{
+	struct block_fillers *all = arg;
+	struct block_filler *filler;
+
+	SCOPE_LOCK(&all->lock);
+	while ((filler = await_filler(all))) {
+		enum step step = filler->step;
+		int error = filler->error;
+
+		filler->busy = true;
+		pthread_mutex_unlock(&all->lock);
+		if (step == STEP_FINISH)
+			end_requests(filler, error);
+		else
+			begin_pass(filler);
+		pthread_mutex_lock(&all->lock);
+		filler->busy = false;
+		pthread_cond_broadcast(&all->changed);
+	}
+	return NULL;
+}
+
+/* --- beginning and ending --------------------------------------------------------------------- */
+
+int block_fillers_new(struct block_fillers **ret)
+{
+	struct block_fillers *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	pthread_mutex_init(&all->lock, NULL);
+	clock_cond_init(&all->changed);
+	*ret = all;
+	return 0;
+}
+
+void block_fillers_rest(struct block_fillers *all)
+{
+	bool started;
+
+	pthread_mutex_lock(&all->lock);
+	started = all->started;
+	all->stopping = true;
+	pthread_cond_broadcast(&all->changed);
+	pthread_mutex_unlock(&all->lock);
+	if (started)
+		pthread_join(all->thread, NULL);
+	all->started = all->stopping = false;
+}
+
+void block_fillers_free(struct block_fillers *all)
+{
+	if (!all)
+		return;
+	block_fillers_rest(all);
+	pthread_cond_destroy(&all->changed);
+	pthread_mutex_destroy(&all->lock);
+	free(all);
+}
+
+/* Called with the lock held. Returns 0 or -errno. */
+static int start_thread(struct block_fillers *all)
+{
+	int r = all->started ? 0 : -pthread_create(&all->thread, NULL, fillers_thread, all);
+
+	all->started = r == 0;
+	return r;
 }
 
 void block_filler_start(struct block_filler *filler)
 {
+	struct block_fillers *all = filler->params.fillers;
 	int r;
 
-	SCOPE_LOCK(&filler->lock);
-	if (filler->started && !filler->ended)
+	SCOPE_LOCK(&all->lock);
+	if (filler->step != STEP_NONE)
 		return;
-	if (filler->started)
-		pthread_join(filler->thread, NULL);
-	filler->ended = false;
-	r = -pthread_create(&filler->thread, NULL, filler_thread, filler);
-	filler->started = r == 0;
+	r = start_thread(all);
 	if (r < 0) {
 		filler->state = FILLER_FAILED;
 		filler->error = r;
+		return;
 	}
+	filler->step = STEP_FETCH;
+	filler->due = clock_ns();
+	filler->next = all->first;
+	all->first = filler;
+	pthread_cond_broadcast(&all->changed);
 }
 
 void block_filler_rest(struct block_filler *filler)
 {
-	bool started;
+	struct block_fillers *all = filler->params.fillers;
 
-	pthread_mutex_lock(&filler->lock);
-	started = filler->started;
+	SCOPE_LOCK(&all->lock);
 	filler->stopping = true;
-	pthread_cond_broadcast(&filler->changed);
-	pthread_mutex_unlock(&filler->lock);
-	if (started)
-		pthread_join(filler->thread, NULL);
-	filler->started = filler->ended = filler->stopping = false;
+	pthread_cond_broadcast(&all->changed);
+	while (filler->busy || filler->under_way)
+		pthread_cond_wait(&all->changed, &all->lock);
+	forget_filler(filler);
+	filler->stopping = false;
 }
 
 enum block_filler_state block_filler_look(struct block_filler *filler, int *ret_error)
 {
-	SCOPE_LOCK(&filler->lock);
+	SCOPE_LOCK(&filler->params.fillers->lock);
 	*ret_error = filler->error;
 	return filler->state;
 }

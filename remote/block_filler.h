@@ -1,24 +1,32 @@
-/* Fills a copy ahead of its readers: fetches all that is missing, from the beginning of the pack to
- * its end, if there is room for all of it.
+/* Fills copies ahead of their readers: fetches all that is missing of one copy after the other,
+ * from the beginning of the pack to its end, if there is room for all of it.
  *
- * Many requests are under way. All come after those that somebody waits for. Of the processes that
- * share a copy, one fills it; when that one ends, another goes on. If the far reader fails, memory
- * is short, or the disk is full, the filler tries again after a while.
+ * Many requests are under way, for all copies together. All come after those that somebody waits
+ * for. Of the processes that share a copy, one fills it; when that one ends, another goes on. If
+ * the far reader fails, memory is short, or the disk is full, the copy is tried again after a
+ * while.
  *
- * block_filler_start() begins its thread, which ends when the copy is complete or with
- * block_filler_rest(). Threads: any number may start it; the other functions are called alone. */
+ * block_filler_start() begins the thread, which fills all copies of a disk cache and ends with
+ * block_fillers_rest(). Threads: any number may start a filler, or look at it; a filler's other
+ * functions are called alone for it, and those of all when all rest. */
 #ifndef REMOTE_BLOCK_FILLER_H
 #define REMOTE_BLOCK_FILLER_H
 
 #include "remote/block_writer.h"
 
+struct block_fillers;
 struct block_filler;
 
+int block_fillers_new(struct block_fillers **ret);
+void block_fillers_free(struct block_fillers *fillers); /* NULL is fine */
+void block_fillers_rest(struct block_fillers *fillers);
+
 struct block_filler_params {
+	struct block_fillers *fillers;
 	struct reader *far;
 	struct block_store *store;
 	struct blocks *blocks;
-	struct block_writer *writer;
+	struct block_target *target;
 	struct block_claims *claims; /* the filler's own */
 };
 
@@ -28,16 +36,17 @@ void block_filler_free(struct block_filler *filler); /* NULL is fine */
 
 /* Does nothing if it fills already. If no thread can be started, the filler has failed. */
 void block_filler_start(struct block_filler *filler);
+/* Waits for its requests; until it is started again, nothing is fetched. */
 void block_filler_rest(struct block_filler *filler);
 
 enum block_filler_state {
-	FILLER_IDLE, /* not started */
+	FILLER_IDLE, /* not started, or it waits for its turn */
 	FILLER_FILLING,
 	FILLER_COMPLETE,
 	FILLER_ELSEWHERE, /* another process fills the copy, or fetches what is missing */
 	FILLER_NO_ROOM,	  /* there is not enough for the whole pack */
 	FILLER_FAILED,	  /* the far reader, the disk or the system failed; it will try again,
-			     unless it has no thread */
+			     unless there is no thread */
 };
 
 /* *ret_error: what the far reader or the system failed with; 0 if neither did. */

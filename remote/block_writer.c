@@ -13,16 +13,13 @@
 
 struct block_writer {
 	struct block_store *store;
-	struct blocks *blocks;
 	void (*notice)(const char *line);
 	struct jobs *jobs;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* what follows, all protected by lock: */
 	uint64_t memory;	/* bytes taken and not written */
-	uint64_t waiting;	/* pieces that were put and are not written */
 	uint64_t full_until;	/* nanoseconds */
-	uint64_t left_out;
 	bool failed;
 
 	pthread_mutex_t room_lock; /* protects these: */
@@ -31,8 +28,8 @@ struct block_writer {
 	uint64_t granted; /* bytes granted and not yet written: the store does not see them */
 };
 
-int block_writer_new(struct block_store *store, struct blocks *blocks,
-		     void (*notice)(const char *line), struct block_writer **ret)
+int block_writer_new(struct block_store *store, void (*notice)(const char *line),
+		     struct block_writer **ret)
 {
 	struct block_writer *writer = calloc(1, sizeof(*writer));
 	int r;
@@ -45,7 +42,6 @@ int block_writer_new(struct block_store *store, struct blocks *blocks,
 		return r;
 	}
 	writer->store = store;
-	writer->blocks = blocks;
 	writer->notice = notice;
 	pthread_mutex_init(&writer->lock, NULL);
 	pthread_mutex_init(&writer->room_lock, NULL);
@@ -75,8 +71,9 @@ static bool is_off(const struct block_writer *writer)
 	return writer->failed || clock_ns() < writer->full_until;
 }
 
-static bool reserve(struct block_writer *writer, size_t len, bool wait)
+static bool reserve(struct block_target *target, size_t len, bool wait)
 {
+	struct block_writer *writer = target->writer;
 	uint64_t most = wait ? WAITS_MOST : MEMORY_MOST;
 	bool fits;
 
@@ -86,15 +83,17 @@ static bool reserve(struct block_writer *writer, size_t len, bool wait)
 	       !is_off(writer))
 		pthread_cond_wait(&writer->changed, &writer->lock);
 	if (!fits || is_off(writer)) {
-		writer->left_out += len;
+		target->left_out += len;
 		return false;
 	}
 	writer->memory += len;
 	return true;
 }
 
-static void give_back(struct block_writer *writer, struct block_piece *piece)
+static void give_back(struct block_piece *piece)
 {
+	struct block_writer *writer = piece->target->writer;
+
 	if (piece->claims)
 		block_claims_drop(piece->claims, piece->offset, piece->offset + piece->taken);
 	SCOPE_LOCK(&writer->lock);
@@ -136,7 +135,7 @@ static bool take_room(struct block_writer *writer, size_t len)
 
 static int write_into_room(struct block_writer *writer, const struct block_piece *piece)
 {
-	int r = blocks_write(writer->blocks, piece->memory, piece->len, piece->offset);
+	int r = blocks_write(piece->target->blocks, piece->memory, piece->len, piece->offset);
 
 	SCOPE_LOCK(&writer->room_lock);
 	writer->granted -= piece->len;
@@ -186,60 +185,64 @@ static bool write_piece(struct block_writer *writer, const struct block_piece *p
 	return r == 0;
 }
 
+/* Whoever drains the target may free it once nothing waits, so that comes last. */
 static void run_piece(struct job *job)
 {
 	struct block_piece *piece = (struct block_piece *)job;
-	struct block_writer *writer = piece->writer;
-	bool kept = write_piece(writer, piece);
+	struct block_target *target = piece->target;
+	struct block_writer *writer = target->writer;
+	uint64_t lost = write_piece(writer, piece) ? 0 : piece->len;
 
-	pthread_mutex_lock(&writer->lock);
-	writer->left_out += kept ? 0 : piece->len;
-	writer->waiting--;
-	pthread_mutex_unlock(&writer->lock);
-	give_back(writer, piece);
+	give_back(piece);
+	SCOPE_LOCK(&writer->lock);
+	target->left_out += lost;
+	target->waiting--;
+	pthread_cond_broadcast(&writer->changed);
 }
 
-struct block_piece *block_writer_take(struct block_writer *writer, size_t len, uint64_t offset,
+struct block_piece *block_writer_take(struct block_target *target, size_t len, uint64_t offset,
 				      bool wait)
 {
 	struct block_piece *piece;
 
-	if (!reserve(writer, len, wait))
+	if (!reserve(target, len, wait))
 		return NULL;
 	piece = calloc(1, sizeof(*piece));
 	if (!piece) {
-		SCOPE_LOCK(&writer->lock);
-		writer->memory -= len;
+		SCOPE_LOCK(&target->writer->lock);
+		target->writer->memory -= len;
 		return NULL;
 	}
 	*piece = (struct block_piece){
-		.job.run = run_piece, .writer = writer, .len = len, .offset = offset, .taken = len};
+		.job.run = run_piece, .target = target, .len = len, .offset = offset, .taken = len};
 	if (posix_memalign(&piece->memory, READER_PAGE,
 			   (len + READER_PAGE - 1) / READER_PAGE * READER_PAGE) != 0) {
 		piece->memory = NULL;
-		give_back(writer, piece);
+		give_back(piece);
 		return NULL;
 	}
 	return piece;
 }
 
-void block_writer_put(struct block_writer *writer, struct block_piece *piece)
+void block_writer_put(struct block_piece *piece)
 {
+	struct block_target *target = piece->target;
+
 	if (piece->len == 0) {
-		give_back(writer, piece);
+		give_back(piece);
 		return;
 	}
-	pthread_mutex_lock(&writer->lock);
-	writer->waiting++;
-	pthread_mutex_unlock(&writer->lock);
-	jobs_add(writer->jobs, &piece->job);
+	pthread_mutex_lock(&target->writer->lock);
+	target->waiting++;
+	pthread_mutex_unlock(&target->writer->lock);
+	jobs_add(target->writer->jobs, &piece->job);
 }
 
-void block_writer_drain(struct block_writer *writer)
+void block_writer_drain(struct block_target *target)
 {
-	SCOPE_LOCK(&writer->lock);
-	while (writer->waiting)
-		pthread_cond_wait(&writer->changed, &writer->lock);
+	SCOPE_LOCK(&target->writer->lock);
+	while (target->waiting)
+		pthread_cond_wait(&target->writer->changed, &target->writer->lock);
 }
 
 void block_writer_rest(struct block_writer *writer)
@@ -247,10 +250,10 @@ void block_writer_rest(struct block_writer *writer)
 	jobs_rest(writer->jobs);
 }
 
-void block_writer_stats(struct block_writer *writer, struct block_writer_stats *ret)
+void block_writer_stats(struct block_target *target, struct block_writer_stats *ret)
 {
-	SCOPE_LOCK(&writer->lock);
-	*ret = (struct block_writer_stats){.left_out = writer->left_out,
-					   .full = clock_ns() < writer->full_until,
-					   .failed = writer->failed};
+	SCOPE_LOCK(&target->writer->lock);
+	*ret = (struct block_writer_stats){.left_out = target->left_out,
+					   .full = clock_ns() < target->writer->full_until,
+					   .failed = target->writer->failed};
 }

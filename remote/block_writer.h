@@ -1,5 +1,6 @@
-/* Writes what was read of a pack to its copy, in threads of its own, so that readers do not wait
- * for the disk.
+/* Writes what was read of packs to their copies, in threads of its own, so that readers do not wait
+ * for the disk. There is one writer for all copies of a disk cache, so that its memory and threads
+ * do not grow with the number of packs.
  *
  * block_writer_take() gives memory for pages; block_writer_put() hands them over. If too much waits
  * to be written, or the disk is full, there is no memory and the pages are left out: a later read
@@ -18,6 +19,14 @@
 
 struct block_writer;
 
+/* A copy that is written to. */
+struct block_target {
+	struct block_writer *writer;
+	struct blocks *blocks;
+	uint64_t waiting;  /* protected by the writer's lock: pieces put and not written */
+	uint64_t left_out; /* protected by it: bytes */
+};
+
 /* Pages on their way to the copy. */
 struct block_piece {
 	struct job job;
@@ -26,30 +35,31 @@ struct block_piece {
 	uint64_t offset;	     /* in the pack; for both see blocks_write() */
 	struct block_claims *claims; /* dropped once it is written or left out; or NULL */
 	size_t taken;		     /* this and what follows belong to the writer */
-	struct block_writer *writer;
+	struct block_target *target;
 };
 
-/* Store and copy must outlive it. `notice` gets the line; it may be NULL. */
-int block_writer_new(struct block_store *store, struct blocks *blocks,
-		     void (*notice)(const char *line), struct block_writer **ret);
-void block_writer_free(struct block_writer *writer); /* NULL is fine */
+/* The store must outlive it. `notice` gets the line; it may be NULL. */
+int block_writer_new(struct block_store *store, void (*notice)(const char *line),
+		     struct block_writer **ret);
+void block_writer_free(struct block_writer *writer); /* after all targets; NULL is fine */
 
 /* NULL: these pages are left out. With `wait`, it waits for memory, and returns NULL only if
- * nothing can be written for now. */
-struct block_piece *block_writer_take(struct block_writer *writer, size_t len, uint64_t offset,
+ * nothing can be written for now. The target stays until the piece is written. */
+struct block_piece *block_writer_take(struct block_target *target, size_t len, uint64_t offset,
 				      bool wait);
-void block_writer_put(struct block_writer *writer, struct block_piece *piece);
+void block_writer_put(struct block_piece *piece);
+
+/* Returns once all that was put for this copy is written. */
+void block_writer_drain(struct block_target *target);
 
 /* Writes what waits, and ends the threads. All that was taken must have been put. */
 void block_writer_rest(struct block_writer *writer);
-/* Returns once all that was put is written. */
-void block_writer_drain(struct block_writer *writer);
 
 struct block_writer_stats {
-	uint64_t left_out; /* bytes */
+	uint64_t left_out; /* bytes of this copy */
 	bool full;	   /* the cache may not grow at present */
 	bool failed;	   /* the disk was full, or failed */
 };
-void block_writer_stats(struct block_writer *writer, struct block_writer_stats *ret);
+void block_writer_stats(struct block_target *target, struct block_writer_stats *ret);
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define THREADS	  16 /* that read from the copy; as many wait for other mounts */
 #define FILL_PART 64 /* with this part of the file read, all of it is worth fetching */
 
 /* How long a read waits for others that fetch the same. Then it fetches too: they may hang. */
@@ -46,20 +45,27 @@ enum claim copy_claim(struct reader_blocks *copy, const struct part *part, bool 
 	return near ? CLAIM_NEAR : CLAIM_BUSY;
 }
 
-bool copy_await(struct reader_blocks *copy, const struct part *part, const atomic_bool *ahead,
-		uint64_t since)
+enum claim copy_claim_again(struct reader_blocks *copy, const struct part *part, bool ahead,
+			    uint64_t since)
+{
+	enum claim claim = copy_claim(copy, part, ahead);
+
+	if (claim == CLAIM_BUSY && (atomic_load(&copy->cancelled) ||
+				    clock_ns() - since > (ahead ? PATIENCE_AHEAD_NS : PATIENCE_NS)))
+		return CLAIM_TAKEN;
+	return claim;
+}
+
+/* Waits for a while for others that fetch the part. Returns whether the copy has it then. */
+static bool await_part(struct reader_blocks *copy, const struct part *part)
 {
 	const struct timespec nap = {.tv_nsec = NAP_NS};
+	uint64_t since = clock_ns();
+	enum claim claim;
 
-	for (;;) {
-		bool waits = !ahead || !atomic_load(ahead);
-		enum claim claim = copy_claim(copy, part, !waits);
-
-		if (claim != CLAIM_BUSY || atomic_load(&copy->cancelled) ||
-		    clock_ns() - since > (waits ? PATIENCE_NS : PATIENCE_AHEAD_NS))
-			return claim == CLAIM_NEAR;
+	while ((claim = copy_claim_again(copy, part, false, since)) == CLAIM_BUSY)
 		nanosleep(&nap, NULL);
-	}
+	return claim == CLAIM_NEAR;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -86,7 +92,7 @@ static bool has_gaps(const struct iovec *iov, int count)
 
 static struct block_piece *take_piece(struct reader_blocks *copy, const struct part *part)
 {
-	return block_writer_take(copy->writer, part_bytes(copy->blocks, part), part->begin, false);
+	return block_writer_take(&copy->target, part_bytes(copy->blocks, part), part->begin, false);
 }
 
 struct block_piece *copy_fill_gaps(struct reader_blocks *copy, const struct part *part,
@@ -125,7 +131,7 @@ void copy_keep(struct reader_blocks *copy, const struct part *part, struct block
 		piece->claims = copy->claims;
 		piece->len = error ? 0 : piece->len;
 		gather(piece, iov, count);
-		block_writer_put(copy->writer, piece);
+		block_writer_put(piece);
 	} else {
 		block_claims_drop(copy->claims, part->begin, part->end);
 	}
@@ -172,7 +178,7 @@ static int read_far(struct reader_blocks *copy, const struct part *part, struct 
 static int read_part(struct reader_blocks *copy, const struct part *part, struct iovec *iov,
 		     int count)
 {
-	bool near = part->near || copy_await(copy, part, NULL, clock_ns());
+	bool near = part->near || await_part(copy, part);
 	SCOPE_FREE struct iovec *scratch = near ? copy_pieces(iov, count) : NULL;
 
 	if (scratch && copy_read_near(copy, part, scratch, count) == 0)
@@ -243,7 +249,7 @@ static ssize_t get_far(struct reader_blocks *copy, void *buf, size_t len, uint64
 	else
 		memcpy(buf, (char *)piece->memory + (offset - begin), len);
 	count_bytes(&copy->far_bytes, piece->len);
-	block_writer_put(copy->writer, piece);
+	block_writer_put(piece);
 	return r < 0 ? r : (ssize_t)len;
 }
 
@@ -298,42 +304,36 @@ static void no_copy(const struct reader_blocks *copy, int error)
 static void close_copy(struct reader_blocks *copy)
 {
 	block_filler_free(copy->filler);
-	jobs_free(copy->waits);
-	jobs_free(copy->jobs);
-	block_writer_free(copy->writer);
+	if (copy->blocks)
+		block_writer_drain(&copy->target);
 	block_claims_free(copy->claims);
 	block_claims_free(copy->filler_claims);
 	blocks_free(copy->blocks);
 	copy->blocks = NULL;
 	copy->near = NULL;
-	copy->jobs = copy->waits = NULL;
 	copy->claims = copy->filler_claims = NULL;
-	copy->writer = NULL;
 	copy->filler = NULL;
 }
 
 static int make_parts(struct reader_blocks *copy)
 {
-	struct block_filler_params params = {
-		.far = copy->far, .store = copy->store, .blocks = copy->blocks};
-	int r = block_writer_new(copy->store, copy->blocks, copy->notice, &copy->writer);
+	struct block_filler_params params = {.fillers = copy->disk->fillers,
+					     .far = copy->far,
+					     .store = copy->disk->store,
+					     .blocks = copy->blocks,
+					     .target = &copy->target};
+	int r = block_claims_new(copy->blocks, &copy->claims);
 
-	if (r == 0)
-		r = block_claims_new(copy->blocks, &copy->claims);
+	copy->target = (struct block_target){.writer = copy->disk->writer, .blocks = copy->blocks};
 	if (r == 0)
 		r = block_claims_new(copy->blocks, &copy->filler_claims);
-	params.writer = copy->writer;
 	params.claims = copy->filler_claims;
-	if (r == 0)
-		r = block_filler_new(&params, &copy->filler);
-	if (r == 0)
-		r = jobs_new(THREADS, &copy->waits);
-	return r < 0 ? r : jobs_new(THREADS, &copy->jobs);
+	return r < 0 ? r : block_filler_new(&params, &copy->filler);
 }
 
 static int open_copy(struct reader_blocks *copy, const char *key, uint64_t size)
 {
-	int r = block_store_blocks(copy->store, key, size, &copy->blocks);
+	int r = block_store_blocks(copy->disk->store, key, size, &copy->blocks);
 
 	if (r < 0)
 		return r;
@@ -365,7 +365,7 @@ static void copy_known(struct reader *reader, const void *head, size_t len)
 	if (r < 0)
 		no_copy(copy, r);
 	else
-		block_store_remember(copy->store, copy->name, key);
+		block_store_remember(copy->disk->store, copy->name, key);
 }
 
 static bool copy_bad(struct reader *reader, uint64_t offset, uint64_t len)
@@ -436,9 +436,7 @@ static void copy_rest(struct reader *reader)
 	if (copy->blocks) {
 		block_filler_rest(copy->filler);
 		atomic_store(&copy->fills, false);
-		jobs_rest(copy->waits);
-		jobs_rest(copy->jobs);
-		block_writer_rest(copy->writer);
+		block_writer_drain(&copy->target);
 	}
 	reader_rest(copy->far);
 }
@@ -494,7 +492,7 @@ int reader_blocks_new(struct reader *far, const struct reader_blocks_params *par
 	}
 	copy->reader.ops = &copy_ops;
 	copy->far = far;
-	copy->store = params->store;
+	copy->disk = params->disk;
 	copy->name = name;
 	copy->notice = params->notice;
 	copy->freed = params->freed;
@@ -516,7 +514,7 @@ void reader_blocks_stats(struct reader *reader, struct reader_blocks_stats *ret)
 					    .damaged = copy->damaged};
 	if (!copy->blocks)
 		return;
-	block_writer_stats(copy->writer, &writer);
+	block_writer_stats(&copy->target, &writer);
 	ret->open = true;
 	ret->size = blocks_size(copy->blocks);
 	ret->cached = blocks_used(copy->blocks);
@@ -531,8 +529,8 @@ void reader_blocks_drain(struct reader *reader)
 {
 	struct reader_blocks *copy = copy_of(reader);
 
-	if (copy->writer)
-		block_writer_drain(copy->writer);
+	if (copy->blocks)
+		block_writer_drain(&copy->target);
 }
 
 bool reader_blocks_fill(struct reader *reader)

@@ -20,13 +20,13 @@
 #ifndef REMOTE_READER_BLOCKS_H
 #define REMOTE_READER_BLOCKS_H
 
-#include "remote/block_filler.h"
+#include "remote/disk.h"
 
 struct reader_blocks_params {
-	struct block_store *store; /* must outlive the reader */
-	const char *name;	   /* a path or URL, for block_store_remember(); copied */
-	bool fill;		   /* fetches what is not read, see above */
-	/* Gets a line when the copy cannot be used, or can no longer be written to. May be NULL. */
+	struct disk *disk; /* must outlive the reader */
+	const char *name;  /* a path or URL, for block_store_remember(); copied */
+	bool fill;	   /* fetches what is not read, see above */
+	/* Gets a line when the copy cannot be used. May be NULL. */
 	void (*notice)(const char *line);
 	/* Called when the reader is freed. May be NULL. */
 	void (*freed)(void *context, struct reader *reader);

@@ -2,15 +2,13 @@
 #ifndef REMOTE_READER_BLOCKS_INTERNAL_H
 #define REMOTE_READER_BLOCKS_INTERNAL_H
 
-#include "remote/block_filler.h"
 #include "remote/block_parts.h"
-#include "remote/block_writer.h"
 #include "remote/reader_blocks.h"
 
 struct reader_blocks {
 	struct reader reader;
 	struct reader *far;
-	struct block_store *store;
+	struct disk *disk;
 	char *name;
 	void (*notice)(const char *line);
 	void (*freed)(void *context, struct reader *reader);
@@ -20,10 +18,8 @@ struct reader_blocks {
 	/* What follows is NULL until the pack is known, and if there is no copy: */
 	struct blocks *blocks;
 	struct reader *near; /* reads from the copy */
-	struct jobs *jobs;   /* that read from the copy */
-	struct jobs *waits;  /* that wait for what others fetch */
 	struct block_claims *claims, *filler_claims;
-	struct block_writer *writer;
+	struct block_target target;
 	struct block_filler *filler;
 
 	_Atomic uint64_t near_bytes, far_bytes, damaged;
@@ -40,14 +36,14 @@ int copy_read_near(struct reader_blocks *copy, const struct part *part, struct i
 enum claim {
 	CLAIM_NEAR,  /* the copy has it now */
 	CLAIM_BUSY,  /* others fetch it */
-	CLAIM_TAKEN, /* it is claimed now: fetch it */
+	CLAIM_TAKEN, /* fetch it: it is claimed now, or nobody else deserves to be waited for */
 };
 enum claim copy_claim(struct reader_blocks *copy, const struct part *part, bool ahead);
 
-/* Waits for a while for others that fetch the part. Returns whether the copy has it then. `ahead`
- * may change meanwhile; NULL: somebody waits for the part. */
-bool copy_await(struct reader_blocks *copy, const struct part *part, const atomic_bool *ahead,
-		uint64_t since);
+/* The same of a part that others fetch, and that has been waited for since `since`: not CLAIM_BUSY
+ * for longer than others deserve, since they may hang. */
+enum claim copy_claim_again(struct reader_blocks *copy, const struct part *part, bool ahead,
+			    uint64_t since);
 
 /* Comes before a part is fetched: gaps in it are kept too. They get memory that will be written;
  * NULL: there is none, or there are no gaps. */

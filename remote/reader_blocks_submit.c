@@ -2,12 +2,14 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "remote/reader_blocks_internal.h"
+#include <stddef.h>
 
 struct flight;
 
 /* A part of a request that is being read. */
 struct leg {
 	struct job job;
+	struct poll_wait wait;
 	struct flight *flight;
 	struct part part;
 	struct iovec *pieces;	   /* of the request */
@@ -68,14 +70,31 @@ static void run_leg(struct job *job)
 		fetch_leg(leg);
 }
 
-static void run_waiting(struct job *job)
+static void run_fetch(struct job *job)
 {
-	struct leg *leg = (struct leg *)job;
-	struct reader_blocks *copy = leg->flight->copy;
+	fetch_leg((struct leg *)job);
+}
 
-	if (copy_await(copy, &leg->part, reader_ahead(&leg->request), leg->since))
-		run_leg(job);
-	else
+/* What takes longer is for the threads that read from copies. */
+static bool leg_is_over(struct poll_wait *wait)
+{
+	struct leg *leg = (struct leg *)((char *)wait - offsetof(struct leg, wait));
+	struct reader_blocks *copy = leg->flight->copy;
+	bool ahead = atomic_load(reader_ahead(&leg->request));
+	enum claim claim = copy_claim_again(copy, &leg->part, ahead, leg->since);
+
+	if (claim == CLAIM_BUSY)
+		return false;
+	leg->job.run = claim == CLAIM_NEAR ? run_leg : run_fetch;
+	jobs_add(copy->disk->reads, &leg->job);
+	return true;
+}
+
+static void wait_for_others(struct leg *leg)
+{
+	leg->since = clock_ns();
+	leg->wait.is_over = leg_is_over;
+	if (polls_add(leg->flight->copy->disk->waits, &leg->wait) < 0)
 		fetch_leg(leg);
 }
 
@@ -113,15 +132,12 @@ static void send_leg(struct reader_blocks *copy, struct leg *leg)
 
 	if (!leg->part.near)
 		claim = copy_claim(copy, &leg->part, atomic_load(reader_ahead(&leg->request)));
-	if (claim == CLAIM_TAKEN) {
+	if (claim == CLAIM_TAKEN)
 		fetch_leg(leg);
-	} else if (claim == CLAIM_NEAR) {
-		jobs_add(copy->jobs, &leg->job);
-	} else {
-		leg->job.run = run_waiting;
-		leg->since = clock_ns();
-		jobs_add(copy->waits, &leg->job);
-	}
+	else if (claim == CLAIM_NEAR)
+		jobs_add(copy->disk->reads, &leg->job);
+	else
+		wait_for_others(leg);
 }
 
 static void send_legs(struct flight *flight, unsigned count)

@@ -23,6 +23,7 @@ struct fixture {
 	struct block_store *store;
 	struct blocks *blocks;
 	struct block_writer *writer;
+	struct block_target target;
 };
 
 static unsigned notices;
@@ -42,7 +43,8 @@ static void open_all(struct fixture *f, uint64_t bound)
 	snprintf(spec, sizeof(spec), "%s,%llu", f->dir, (unsigned long long)(bound));
 	assert_int_equal(block_store_open(spec, &f->store, NULL), 0);
 	assert_int_equal(block_store_blocks(f->store, KEY, SIZE, &f->blocks), 0);
-	assert_int_equal(block_writer_new(f->store, f->blocks, count_notice, &f->writer), 0);
+	assert_int_equal(block_writer_new(f->store, count_notice, &f->writer), 0);
+	f->target = (struct block_target){.writer = f->writer, .blocks = f->blocks};
 }
 
 static void close_all(struct fixture *f)
@@ -55,12 +57,12 @@ static void close_all(struct fixture *f)
 
 static void put(struct fixture *f, uint64_t offset)
 {
-	struct block_piece *piece = block_writer_take(f->writer, PIECE, offset, true);
+	struct block_piece *piece = block_writer_take(&f->target, PIECE, offset, true);
 
 	if (!piece)
 		return;
 	memset(piece->memory, 'p', PIECE);
-	block_writer_put(f->writer, piece);
+	block_writer_put(piece);
 }
 
 static void two_threads_that_write_keep_a_bound(void **state)
@@ -75,9 +77,9 @@ static void two_threads_that_write_keep_a_bound(void **state)
 		open_all(&f, bound);
 		for (uint64_t offset = 0; offset < SIZE; offset += PIECE)
 			put(&f, offset);
-		block_writer_drain(f.writer);
+		block_writer_drain(&f.target);
 		used = blocks_used(f.blocks);
-		block_writer_stats(f.writer, &stats);
+		block_writer_stats(&f.target, &stats);
 		close_all(&f);
 		assert_in_range(used, bound - MIB, bound);
 		assert_true(stats.full && !stats.failed);
@@ -96,8 +98,8 @@ static void two_threads_that_write_use_all_of_a_bound(void **state)
 		open_all(&f, SIZE + 64 * KIB);
 		for (uint64_t offset = 0; offset < SIZE; offset += PIECE)
 			put(&f, offset);
-		block_writer_drain(f.writer);
-		block_writer_stats(f.writer, &stats);
+		block_writer_drain(&f.target);
+		block_writer_stats(&f.target, &stats);
 		close_all(&f);
 		assert_false(stats.full || stats.failed);
 		assert_int_equal(stats.left_out, 0);
@@ -119,11 +121,11 @@ static void after_a_write_that_fails_nothing_is_added_and_it_is_said_once(void *
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
 	for (int i = 0; i < 3; i++)
 		put(&f, 2 * MIB);
-	block_writer_drain(f.writer);
+	block_writer_drain(&f.target);
 	put(&f, 0);
-	block_writer_drain(f.writer);
+	block_writer_drain(&f.target);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-	block_writer_stats(f.writer, &stats);
+	block_writer_stats(&f.target, &stats);
 	assert_true(stats.failed && !stats.full);
 	assert_int_equal(stats.left_out, 4 * PIECE);
 	assert_int_equal(notices, 1);
@@ -132,11 +134,38 @@ static void after_a_write_that_fails_nothing_is_added_and_it_is_said_once(void *
 	close_all(&f);
 }
 
+/* However many copies there are. */
+static void what_waits_to_be_written_is_bounded_for_all_copies_together(void **state)
+{
+	struct block_piece *pieces[4 * 128];
+	struct block_target other;
+	struct fixture f;
+	uint64_t count = 0;
+
+	(void)state;
+	open_all(&f, 2 * SIZE);
+	other = f.target;
+	for (unsigned i = 0; i < 4 * 128; i++) {
+		struct block_target *target = i % 2 ? &other : &f.target;
+
+		pieces[count] = block_writer_take(target, MIB, 0, false);
+		count += pieces[count] != NULL;
+	}
+	assert_int_equal(count, 128);
+	assert_int_equal(f.target.left_out + other.left_out, (4 * 128 - 128) * MIB);
+	while (count) {
+		pieces[--count]->len = 0;
+		block_writer_put(pieces[count]);
+	}
+	close_all(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_threads_that_write_keep_a_bound),
 		cmocka_unit_test(two_threads_that_write_use_all_of_a_bound),
+		cmocka_unit_test(what_waits_to_be_written_is_bounded_for_all_copies_together),
 		cmocka_unit_test(after_a_write_that_fails_nothing_is_added_and_it_is_said_once),
 	};
 

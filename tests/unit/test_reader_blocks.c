@@ -17,7 +17,7 @@
 
 struct fixture {
 	char dir[64];
-	struct block_store *store;
+	struct disk *disk;
 	struct far *far;
 	struct reader *reader;
 	char *memory; /* PAGES pages */
@@ -34,7 +34,7 @@ static void on_notice(const char *line)
 static void open_reader(struct fixture *f)
 {
 	const struct reader_blocks_params params = {
-		.store = f->store, .name = NAME, .notice = on_notice};
+		.disk = f->disk, .name = NAME, .notice = on_notice};
 
 	f->far = far_new(SIZE, false);
 	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
@@ -43,12 +43,26 @@ static void open_reader(struct fixture *f)
 }
 
 /* A folder with a bound, bytes. */
-static int open_bounded(const char *dir, uint64_t most, struct block_store **ret)
+static int open_bounded(const char *dir, uint64_t most, struct disk *ret)
 {
 	char spec[128];
 
 	snprintf(spec, sizeof(spec), "%s,%llu", dir, (unsigned long long)most);
-	return block_store_open(spec, ret, NULL);
+	return disk_open(spec, on_notice, ret, NULL);
+}
+
+static struct disk *open_disk(const struct fixture *f)
+{
+	struct disk *disk = calloc(1, sizeof(*disk));
+
+	assert_int_equal(disk_open(f->dir, on_notice, disk, NULL), 0);
+	return disk;
+}
+
+static void close_disk(struct disk *disk)
+{
+	disk_release(disk);
+	free(disk);
 }
 
 static int setup(void **state)
@@ -57,7 +71,7 @@ static int setup(void **state)
 
 	strcpy(f->dir, "/var/tmp/test_reader_blocks.XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
-	assert_int_equal(block_store_open(f->dir, &f->store, NULL), 0);
+	f->disk = open_disk(f);
 	f->memory = aligned_alloc(PAGE, PAGES * PAGE);
 	noticed = 0;
 	open_reader(f);
@@ -70,7 +84,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	reader_free(f->reader);
-	block_store_free(f->store);
+	close_disk(f->disk);
 	scratch_remove(f->dir);
 	free(f->memory);
 	free(f);
@@ -425,7 +439,7 @@ static void what_has_no_checksum_is_read_from_the_origin(void **state)
 static void another_pack_has_another_copy(void **state)
 {
 	struct fixture *f = *state;
-	const struct reader_blocks_params params = {.store = f->store, .name = NAME};
+	const struct reader_blocks_params params = {.disk = f->disk, .name = NAME};
 
 	read_right(f, READ, 10 * PAGE, PAGE);
 	reader_free(f->reader);
@@ -457,7 +471,7 @@ static void without_a_copy_all_is_read_from_far(void **state)
 {
 	struct fixture *f = *state;
 	const struct reader_blocks_params params = {
-		.store = f->store, .name = NAME, .notice = on_notice};
+		.disk = f->disk, .name = NAME, .notice = on_notice};
 	char folder[200];
 
 	reader_free(f->reader);
@@ -478,13 +492,13 @@ static void without_a_copy_all_is_read_from_far(void **state)
 static void a_bound_is_kept(void **state)
 {
 	struct fixture *f = *state;
-	struct block_store *store;
+	struct disk disk;
 	const struct reader_blocks_params params = {.notice = on_notice, .name = NAME};
 	struct reader_blocks_params bounded = params;
 
 	reader_free(f->reader);
-	assert_int_equal(open_bounded(f->dir, 256 * KIB, &store), 0);
-	bounded.store = store;
+	assert_int_equal(open_bounded(f->dir, 256 * KIB, &disk), 0);
+	bounded.disk = &disk;
 	f->far = far_new(SIZE, false);
 	assert_int_equal(reader_blocks_new(&f->far->reader, &bounded, &f->reader), 0);
 	reader_known(f->reader, "head", 4);
@@ -495,7 +509,7 @@ static void a_bound_is_kept(void **state)
 	assert_true(stats_of(f).left_out > MIB);
 	assert_int_equal(noticed, 0);
 	reader_free(f->reader);
-	block_store_free(store);
+	disk_release(&disk);
 	open_reader(f);
 }
 
@@ -516,10 +530,10 @@ static void threads_begin_again_after_a_rest(void **state)
 /* --- the rest of the file --------------------------------------------------------------------- */
 
 /* Opened anew, such that what is not read is fetched too. */
-static void open_filling(struct fixture *f, struct block_store *store, bool waits)
+static void open_filling(struct fixture *f, struct disk *disk, bool waits)
 {
 	const struct reader_blocks_params params = {
-		.store = store, .name = NAME, .fill = true, .notice = on_notice};
+		.disk = disk, .name = NAME, .fill = true, .notice = on_notice};
 
 	f->far = far_new(SIZE, waits);
 	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
@@ -545,7 +559,7 @@ static void who_reads_a_part_has_the_rest_fetched(void **state)
 		open_again(f); /* does not fill */
 		assert_true(reader_bad(f->reader, 0, SIZE));
 		reader_free(f->reader);
-		open_filling(f, f->store, waits);
+		open_filling(f, f->disk, waits);
 		read_right(f, READ, 100 * PAGE, 2 * PAGE);
 		assert_int_equal(stats_of(f).filler, FILLER_IDLE);
 		read_right(f, READ, 110 * PAGE, 9 * PAGE);
@@ -584,16 +598,16 @@ static void a_complete_copy_is_as_good_as_a_file(void **state)
 static void without_room_for_all_nothing_is_fetched_ahead(void **state)
 {
 	struct fixture *f = *state;
-	struct block_store *store;
+	struct disk disk;
 
 	reader_free(f->reader);
-	assert_int_equal(open_bounded(f->dir, MIB, &store), 0);
-	open_filling(f, store, false);
+	assert_int_equal(open_bounded(f->dir, MIB, &disk), 0);
+	open_filling(f, &disk, false);
 	assert_true(reader_blocks_fill(f->reader));
 	await_filler(f, FILLER_NO_ROOM);
 	expect_far(f, 0, 0);
 	reader_free(f->reader);
-	block_store_free(store);
+	disk_release(&disk);
 	open_reader(f);
 }
 
@@ -602,7 +616,7 @@ static void a_copy_that_was_damaged_becomes_complete_again(void **state)
 	struct fixture *f = *state;
 
 	reader_free(f->reader);
-	open_filling(f, f->store, false);
+	open_filling(f, f->disk, false);
 	assert_true(reader_blocks_fill(f->reader));
 	await_filler(f, FILLER_COMPLETE);
 	for (unsigned i = 0; i < 20; i++) {
@@ -702,6 +716,7 @@ static struct fixture other_mount(struct fixture *f)
 	struct fixture other = *f;
 
 	other.memory = aligned_alloc(PAGE, PAGES * PAGE);
+	other.disk = open_disk(f);
 	open_reader(&other);
 	return other;
 }
@@ -709,6 +724,7 @@ static struct fixture other_mount(struct fixture *f)
 static void close_mount(struct fixture *other)
 {
 	reader_free(other->reader);
+	close_disk(other->disk);
 	free(other->memory);
 }
 
@@ -817,6 +833,79 @@ static void the_filler_passes_over_what_readers_fetch(void **state)
 	close_mount(&other);
 }
 
+/* --- many copies ------------------------------------------------------------------------------ */
+
+#define COPIES 40
+
+static unsigned count_threads(void)
+{
+	SCOPE_DIR DIR *dir = opendir("/proc/self/task");
+	unsigned count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	return count - 2;
+}
+
+static void open_copies(const struct fixture *f, struct fixture all[COPIES])
+{
+	const struct reader_blocks_params params = {
+		.disk = f->disk, .name = NAME, .fill = true, .notice = on_notice};
+
+	for (unsigned i = 0; i < COPIES; i++) {
+		all[i] = *f;
+		all[i].far = far_new(SIZE, false);
+		assert_int_equal(reader_blocks_new(&all[i].far->reader, &params, &all[i].reader),
+				 0);
+		reader_known(all[i].reader, &i, sizeof(i));
+		assert_int_equal(reader_prepare(all[i].reader, READER_AUTO), 0);
+	}
+}
+
+/* Each far reader of this test has one itself. */
+static void many_copies_have_no_more_threads_than_one(void **state)
+{
+	struct fixture *f = *state, all[COPIES];
+	unsigned before = count_threads();
+
+	open_copies(f, all);
+	for (unsigned i = 0; i < COPIES; i++) {
+		read_right(&all[i], SUBMIT, 0, 100 * PAGE);
+		reader_blocks_drain(all[i].reader);
+		read_right(&all[i], SUBMIT, 0, 100 * PAGE);
+	}
+	assert_in_range(count_threads(), before + COPIES + 1, before + COPIES + 24);
+	for (unsigned i = 0; i < COPIES; i++)
+		await_filler(&all[i], FILLER_COMPLETE);
+	assert_in_range(count_threads(), before + COPIES + 1, before + COPIES + 24);
+	for (unsigned i = 0; i < COPIES; i++)
+		reader_free(all[i].reader);
+	disk_rest(f->disk);
+	assert_int_equal(count_threads(), before);
+}
+
+static void a_copy_that_cannot_be_fetched_holds_up_no_other(void **state)
+{
+	struct fixture *f = *state, all[COPIES];
+
+	open_copies(f, all);
+	far_hold(all[1].far, true);
+	atomic_store(&all[0].far->error, -EIO);
+	for (unsigned i = 0; i < COPIES; i++)
+		assert_true(reader_blocks_fill(all[i].reader));
+	for (unsigned i = 2; i < COPIES; i++)
+		await_filler(&all[i], FILLER_COMPLETE);
+	await_filler(&all[0], FILLER_FAILED);
+	assert_int_equal(stats_of(&all[1]).filler, FILLER_FILLING);
+	far_hold(all[1].far, false);
+	await_filler(&all[1], FILLER_COMPLETE);
+	atomic_store(&all[0].far->error, 0);
+	await_filler(&all[0], FILLER_COMPLETE);
+	for (unsigned i = 0; i < COPIES; i++)
+		reader_free(all[i].reader);
+}
+
 /* --- many at once ----------------------------------------------------------------------------- */
 
 #define READERS 4
@@ -878,6 +967,8 @@ int main(void)
 		TEST(without_a_copy_all_is_read_from_far),
 		TEST(a_bound_is_kept),
 		TEST(threads_begin_again_after_a_rest),
+		TEST(many_copies_have_no_more_threads_than_one),
+		TEST(a_copy_that_cannot_be_fetched_holds_up_no_other),
 		TEST(who_reads_a_part_has_the_rest_fetched),
 		TEST(a_complete_copy_is_as_good_as_a_file),
 		TEST(without_room_for_all_nothing_is_fetched_ahead),

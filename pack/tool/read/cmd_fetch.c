@@ -48,7 +48,7 @@ static const struct opt_command command = {
 
 struct fetch {
 	struct settings *settings;
-	struct block_store *store;
+	struct disk *disk;
 	char *pack;	       /* its name: without secrets once it is open */
 	struct reader *reader; /* the copy's, which is the dataset's */
 	struct dataset *dataset;
@@ -84,7 +84,8 @@ static int begin_sums(void *context, uint64_t bytes)
 	struct reader_blocks_stats stats;
 
 	reader_blocks_stats(fetch->reader, &stats);
-	if (stats.open && !block_store_has_room(fetch->store, sub_sat(stats.size, stats.cached))) {
+	if (stats.open &&
+	    !block_store_has_room(fetch->disk->store, sub_sat(stats.size, stats.cached))) {
 		fetch->refused = true;
 		return refuse_room(fetch, &stats);
 	}
@@ -122,7 +123,7 @@ static int open_copied(void *context, const char *name, struct reader **ret, str
 	struct cmd_common *common = &fetch->settings->common;
 	SCOPE_FREE char *absolute = fetch->reader ? NULL : name_absolute(name);
 	const struct reader_blocks_params params = {
-		.store = fetch->store, .name = absolute, .notice = common->remote.notice};
+		.disk = fetch->disk, .name = absolute, .notice = common->remote.notice};
 	struct reader *far;
 	int r = reader_open(name, &common->remote, &common->engine, &far, err);
 
@@ -334,8 +335,7 @@ static int fetch_pack(struct fetch *fetch)
 
 /* Fetches one pack after the other. All stay open until the end, so that none makes room for the
  * next. */
-static int fetch_packs(struct settings *settings, struct block_store *store,
-		       const struct names *names)
+static int fetch_packs(struct settings *settings, struct disk *disk, const struct names *names)
 {
 	struct fetch *all = calloc(names->count, sizeof(*all));
 	size_t opened = 0;
@@ -347,7 +347,7 @@ static int fetch_packs(struct settings *settings, struct block_store *store,
 		struct fetch *fetch = &all[opened];
 
 		fetch->settings = settings;
-		fetch->store = store;
+		fetch->disk = disk;
 		fetch->pack = names->all[opened++].name;
 		pthread_mutex_init(&fetch->lock, NULL);
 		r = fetch_pack(fetch);
@@ -360,16 +360,15 @@ static int fetch_packs(struct settings *settings, struct block_store *store,
 
 static int run_fetch(struct settings *settings, const struct names *names)
 {
-	struct block_store *store;
+	struct disk disk;
 	struct err err = {0};
-	int r = block_store_open(settings->cache_dir, &store, &err);
+	int r = disk_open(settings->cache_dir, log_notice_line, &disk, &err);
 
 	if (r < 0)
 		return cmd_status(NULL, r, &err);
-	block_store_notice(store, log_notice_line);
 	interrupt_catch();
-	r = fetch_packs(settings, store, names);
-	block_store_free(store);
+	r = fetch_packs(settings, &disk, names);
+	disk_release(&disk);
 	return r == -EINTR ? interrupt_die() : (int)exit_status_of(r);
 }
 

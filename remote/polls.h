@@ -1,0 +1,31 @@
+/* What waits for others, in one thread for all: each is asked again and again, every millisecond,
+ * whether its wait is over.
+ *
+ * The thread begins with the first and ends with polls_rest().
+ *
+ * Threads: any number may call polls_add(). polls_rest() and polls_free() are called alone. */
+#ifndef REMOTE_POLLS_H
+#define REMOTE_POLLS_H
+
+#include <stdbool.h>
+
+struct polls;
+
+/* Belongs to the caller, and must not change until it is over. */
+struct poll_wait {
+	/* Returns whether it is over; then the wait is the caller's again, who may have freed it.
+	 * Must not wait itself. */
+	bool (*is_over)(struct poll_wait *wait);
+	struct poll_wait *next; /* polls.c's */
+};
+
+int polls_new(struct polls **ret);
+void polls_free(struct polls *polls); /* as polls_rest() first; NULL is fine */
+
+/* Returns 0 or -errno: there is no thread. */
+int polls_add(struct polls *polls, struct poll_wait *wait);
+
+/* Waits until all waits are over, and ends the thread. */
+void polls_rest(struct polls *polls);
+
+#endif

@@ -15,8 +15,9 @@
  * row. The last of repeated options wins, except for lists.
  *
  * With mount_style, `-o a,b=c` sets the same rows by name, so that each option exists once. A comma
- * in a value is written \,. In names, - and _ are the same. Words that begin with x- are ignored,
- * as mount(8) expects.
+ * in a value is written \,. So is one in a value in double quotes, which stay, as mount(8) has
+ * them. In names, - and _ are the same. Words that begin with x- or X- are ignored, as mount(8)
+ * expects.
  *
  * Strings point into argv. The words of -o are split in place, so argv must be writable. Nothing is
  * allocated. Only opt_help() prints. */
@@ -32,6 +33,8 @@
 enum opt_kind {
 	OPT_KIND_END,
 	OPT_KIND_FLAG,	 /* bool */
+	OPT_KIND_CLEAR,	 /* bool: sets it to false */
+	OPT_KIND_NONE,	 /* no field: is taken, with or without a value, and changes nothing */
 	OPT_KIND_SIZE,	 /* uint64_t, bytes: size_parse() */
 	OPT_KIND_NUMBER, /* uint64_t */
 	OPT_KIND_OCTAL,	 /* uint64_t, as 022 */
@@ -85,9 +88,9 @@ struct opt_command {
 	const char *synopsis; /* "[options] SOURCE PACK"; further forms after \n */
 	const char *summary;  /* one line */
 	const struct opt *table;
-	bool mount_style;    /* accepts -o name[=value],... */
-	const char *ignored; /* names that -o accepts without effect, each ended by a NUL */
-	bool stop_at_dashes; /* arguments after `--` are a command: see opt_result */
+	bool mount_style;	 /* accepts -o name[=value],... */
+	const struct opt *words; /* further rows that only -o knows; NULL: none */
+	bool stop_at_dashes;	 /* arguments after `--` are a command: see opt_result */
 };
 
 enum opt_want { OPT_RUN, OPT_HELP, OPT_VERSION };
@@ -104,6 +107,11 @@ struct opt_result {
  * What follows --help or --version is ignored. */
 int opt_parse(const struct opt_command *command, void *settings, int argc, char **argv,
 	      struct opt_result *ret, struct err *err);
+
+/* Calls `each` for the options that differ from the defaults, in the order of the table; for lists,
+ * with each item. The value is NULL for a flag; a size is in bytes. */
+void opt_given(const struct opt *table, const void *settings, const void *defaults,
+	       void (*each)(void *context, const char *name, const char *value), void *context);
 
 /* Prints usage, summary and an entry for each option, at most 80 columns wide. */
 void opt_help(const struct opt_command *command, FILE *out);

@@ -11,6 +11,7 @@ struct parser {
 	char **argv;
 	int argc;
 	int next; /* the first word not looked at */
+	int kept; /* words at the front: the program, and the arguments so far */
 	enum opt_want want;
 };
 
@@ -36,10 +37,17 @@ static int refuse_value(const struct parser *p, const struct given *given, const
 		       given->name, given->value, reason);
 }
 
+/* Whether the option may be that of a command: what it works on has been named. */
+static bool may_be_command(const struct parser *p)
+{
+	return p->command->stop_at_dashes && p->kept > 3;
+}
+
 /* The option is unknown: suggests one that may have been meant. */
 static int refuse_unknown(const struct parser *p, const struct given *given)
 {
 	bool mount = strcmp(given->prefix, "-o ") == 0;
+	const char *command = may_be_command(p) ? "; a COMMAND goes after '--'" : "";
 	struct nearest nearest = nearest_begin(given->name, given->len);
 
 	for (const struct opt *row = p->command->table; row->kind != OPT_KIND_END; row++)
@@ -50,10 +58,11 @@ static int refuse_unknown(const struct parser *p, const struct given *given)
 		nearest_try(&nearest, "version");
 	}
 	if (!nearest.name)
-		return err_set(p->err, -EINVAL, "unknown option '%s%.*s'", given->prefix,
-			       (int)given->len, given->name);
-	return err_set(p->err, -EINVAL, "unknown option '%s%.*s'; did you mean '%s%s'?",
-		       given->prefix, (int)given->len, given->name, given->prefix, nearest.name);
+		return err_set(p->err, -EINVAL, "unknown option '%s%.*s'%s", given->prefix,
+			       (int)given->len, given->name, command);
+	return err_set(p->err, -EINVAL, "unknown option '%s%.*s'; did you mean '%s%s'?%s",
+		       given->prefix, (int)given->len, given->name, given->prefix, nearest.name,
+		       command);
 }
 
 /* --- values --------------------------------------------------------------------------- */
@@ -136,18 +145,26 @@ static int add_list_item(const struct parser *p, const struct given *given, stru
 	return 0;
 }
 
+static bool takes_value(const struct opt *row)
+{
+	return row->kind != OPT_KIND_FLAG && row->kind != OPT_KIND_CLEAR;
+}
+
 /* Sets the field of one option. The value is NULL if none was given. */
 static int set_row(const struct parser *p, const struct opt *row, const struct given *given)
 {
 	void *field = (char *)p->settings + row->offset;
 
-	if (row->kind == OPT_KIND_FLAG && given->value)
+	if (row->kind == OPT_KIND_NONE)
+		return 0;
+	if (!takes_value(row) && given->value)
 		return refuse_option(p, given, "takes no value");
-	if (row->kind != OPT_KIND_FLAG && !given->value)
+	if (takes_value(row) && !given->value)
 		return refuse_option(p, given, "needs a value");
 	switch (row->kind) {
 	case OPT_KIND_FLAG:
-		*(bool *)field = true;
+	case OPT_KIND_CLEAR:
+		*(bool *)field = row->kind == OPT_KIND_FLAG;
 		return 0;
 	case OPT_KIND_STRING:
 		*(const char **)field = given->value;
@@ -177,13 +194,21 @@ static bool name_is(const struct parser *p, const struct given *given, const cha
 	return true;
 }
 
-/* The row of --name, or with `mount` of -o name; NULL if there is none. */
-static const struct opt *find_name(const struct parser *p, const struct given *given, bool mount)
+static const struct opt *find_in(const struct parser *p, const struct opt *row,
+				 const struct given *given, bool mount)
 {
-	for (const struct opt *row = p->command->table; row->kind != OPT_KIND_END; row++)
+	for (; row && row->kind != OPT_KIND_END; row++)
 		if (row->name && name_is(p, given, row->name) && (mount || !row->letter_only))
 			return row;
 	return NULL;
+}
+
+/* The row of --name, or with `mount` of -o name; NULL if there is none. */
+static const struct opt *find_name(const struct parser *p, const struct given *given, bool mount)
+{
+	const struct opt *row = find_in(p, p->command->table, given, mount);
+
+	return row || !mount ? row : find_in(p, p->command->words, given, mount);
 }
 
 static const struct opt *find_letter(const struct parser *p, char letter)
@@ -216,12 +241,15 @@ static char *next_option_word(struct parser *p)
 /* --- words ---------------------------------------------------------------------------- */
 
 /* Cuts the first word off a list, up to a comma without a backslash before it, and removes such
- * backslashes. *rest is NULL after the last word. */
+ * backslashes. Quotes around a value hide its commas. *rest is NULL after the last word. */
 static char *cut_mount_word(char **rest)
 {
 	char *word = *rest, *from = word, *to = word;
+	bool quoted = false;
 
-	while (*from && *from != ',') {
+	while (*from && (*from != ',' || quoted)) {
+		if (*from == '"' && (quoted || (from > word && from[-1] == '=')))
+			quoted = !quoted;
 		if (from[0] == '\\' && from[1] == ',')
 			from++;
 		*to++ = *from++;
@@ -231,21 +259,12 @@ static char *cut_mount_word(char **rest)
 	return word;
 }
 
-static bool is_ignored_name(const struct parser *p, const struct given *given)
-{
-	const char *name = p->command->ignored;
-
-	while (name && *name && !name_is(p, given, name))
-		name += strlen(name) + 1;
-	return name && *name;
-}
-
 static int parse_mount_word(const struct parser *p, char *word)
 {
 	struct given given = given_split("-o ", word);
 	const struct opt *row = find_name(p, &given, true);
 
-	if (!*word || strncmp(word, "x-", 2) == 0 || is_ignored_name(p, &given))
+	if (!*word || strncmp(word, "x-", 2) == 0 || strncmp(word, "X-", 2) == 0)
 		return 0;
 	return row ? set_row(p, row, &given) : refuse_unknown(p, &given);
 }
@@ -317,16 +336,16 @@ static bool is_option(const char *word)
 int opt_parse(const struct opt_command *command, void *settings, int argc, char **argv,
 	      struct opt_result *ret, struct err *err)
 {
-	struct parser p = {command, settings, err, argv, argc, 1, OPT_RUN};
+	struct parser p = {command, settings, err, argv, argc, 1, 1, OPT_RUN};
 	char **command_words = NULL;
 	bool ended = false; /* by -- */
-	int kept = 1, r = 0;
+	int r = 0;
 
 	while (r == 0 && p.want == OPT_RUN && p.next < argc && !command_words) {
 		char *word = argv[p.next++];
 
 		if (ended || !is_option(word))
-			argv[kept++] = word;
+			argv[p.kept++] = word;
 		else if (strcmp(word, "--") != 0)
 			r = word[1] == '-' ? parse_long(&p, word + 2) : parse_letters(&p, word + 1);
 		else if (command->stop_at_dashes)
@@ -336,7 +355,7 @@ int opt_parse(const struct opt_command *command, void *settings, int argc, char 
 	}
 	if (r < 0)
 		return r;
-	argv[kept] = NULL;
-	*ret = (struct opt_result){p.want, argv + 1, kept - 1, command_words};
+	argv[p.kept] = NULL;
+	*ret = (struct opt_result){p.want, argv + 1, p.kept - 1, command_words};
 	return 0;
 }

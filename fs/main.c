@@ -14,6 +14,7 @@
 #include "base/scope.h"
 #include "base/signals.h"
 #include "base/size.h"
+#include "fs/announce.h"
 #include "fs/command.h"
 #include "fs/daemon.h"
 #include "fs/mountpoint.h"
@@ -114,71 +115,6 @@ static int check_timeout(const struct program *program, struct err *err)
 		return err_set(err, -EINVAL, "'--timeout': the caller mounted %s, and unmounts it",
 			       program->mountpoint.path);
 	return 0;
-}
-
-static const char *choose_unmount(const struct program *program, char *buf, size_t size)
-{
-	const char *path = program->mountpoint.path;
-
-	if (program->mountpoint.handed_over)
-		snprintf(buf, size, "mounted by the caller, who should have made it read-only");
-	else
-		snprintf(buf, size, "unmount: fusermount3 -u %s", path);
-	return buf;
-}
-
-static const char *kept_text(const struct mount *mount, const struct cache_stats *stats,
-			     char text[64])
-{
-	char size[SIZE_TEXT];
-
-	if (mount->residency == RESIDENCY_ALL)
-		return "the kernel keeps what was read";
-	if (mount->residency == 0)
-		return stats->policy;
-	snprintf(text, 64, "%s, page cache %s", stats->policy, size_format(mount->residency, size));
-	return text;
-}
-
-/* Where the pack is, and how it is read. */
-static const char *storage_text(const struct mount *mount, const struct cache_stats *stats,
-				char text[128])
-{
-	char type[64];
-
-	if (reader_hints(dataset_reader(mount->dataset)).far)
-		return "a server's, ranges";
-	/* A URL is not far only if all of it is in the disk cache. */
-	snprintf(text, 128, "%s, %s I/O",
-		 mount->label.device ? mountpoint_fstype(mount->label.device, type)
-				     : "the disk cache",
-		 stats->direct ? "direct" : "buffered");
-	return text;
-}
-
-/* Says in one line what was decided, and how to unmount. */
-static void announce(const struct program *program)
-{
-	const struct mount *mount = program->mount;
-	const struct dataset_info *info = dataset_info(mount->dataset);
-	char files[SIZE_TEXT], bytes[SIZE_TEXT], pool[SIZE_TEXT], memory[SIZE_TEXT];
-	char storage[128], leave[PATH_MAX + 64], kept[64];
-	struct cache_stats stats;
-
-	cache_stats(mount->cache, &stats);
-	if (!program->settings.quiet)
-		log_info("%s on %s: %s, %s; %s; pool %s of %s, %s; %s", mount->label.name,
-			 program->mountpoint.path, count_noun(info->super->files, "file", files),
-			 size_format(info->super->bytes, bytes),
-			 storage_text(mount, &stats, storage), size_format(mount->budget, pool),
-			 size_format(mount->memory, memory), kept_text(mount, &stats, kept),
-			 program->settings.command ? "until COMMAND ends"
-						   : choose_unmount(program, leave, sizeof(leave)));
-	if (info->relocated)
-		log_notice(
-			"%s: rewritten by another LMDB tool; its files were searched for. Pack it "
-			"again for a faster mount",
-			mount->label.name);
 }
 
 /* --- until the end --------------------------------------------------------------------------- */
@@ -481,7 +417,7 @@ static int serve_mount(struct program *program, struct err *err)
 		unmount_or_say(&program->mountpoint);
 		return r;
 	}
-	announce(program);
+	announce(program->mount, &program->mountpoint);
 	if (program->settings.command)
 		command_begin(&program->command);
 	else
@@ -510,9 +446,7 @@ static int use_mount(struct program *program, struct err *err)
 	if (r < 0)
 		return r;
 	mountpoint_mounted(&program->mountpoint);
-	if (!settings->quiet)
-		log_info("%s: already mounted on %s", program->mount->label.name,
-			 settings->mountpoint);
+	announce_shared(program->mount, program->mountpoint.path);
 	if (!settings->command)
 		return 0;
 	r = fork_command(program, err);

@@ -27,6 +27,7 @@ enum request {
 	REQUEST_OPEN,
 	REQUEST_IOCTL,
 	REQUEST_GETXATTR,
+	REQUEST_LISTXATTR,
 	REQUEST_FORGET,
 	REQUEST_NOTIFY,
 	REQUEST_COUNT
@@ -57,7 +58,7 @@ struct mount {
 	struct pressure *pressure;
 	uint64_t started; /* seconds, monotonic */
 	_Atomic uint64_t requests[REQUEST_COUNT];
-	_Atomic uint64_t bad_files;
+	_Atomic uint64_t bad_files, damaged_files; /* that could not be read; of these */
 	atomic_bool leaving; /* it ends once it is not used: session_watch() */
 	atomic_bool stale_logged, checksums_logged;
 	_Atomic uint8_t *bad; /* a bit for each entry, set if it could not be read and was logged */
@@ -84,6 +85,11 @@ int mount_report(struct mount *mount, bool owner, struct buf *json);
 /* Whether a mount at `path` shows the same as this one would: by its report, the same folder of a
  * pack with the same content. */
 bool mount_is_at(const struct mount *mount, const char *path);
+
+/* The options of this mount and of the one at `path`, of the same user, that the other one has not:
+ * "'--pool=8388608', '--allow_other'"; empty: none. Returns 0 or -errno. */
+int mount_differs(const struct mount *mount, const char *path, struct buf *ret_only_here,
+		  struct buf *ret_only_there);
 
 /* Whether the mount at `path` is about to end, so that nobody should begin to use it. */
 bool mount_is_leaving(const char *path);

@@ -439,6 +439,17 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 		fuse_reply_err(req, ENODATA);
 }
 
+/* None is listed: a copy would take the stats along, and be refused or get another file's. */
+static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+{
+	(void)ino;
+	mount_count(mount_of(req), REQUEST_LISTXATTR);
+	if (size == 0)
+		fuse_reply_xattr(req, 0);
+	else
+		fuse_reply_buf(req, NULL, 0);
+}
+
 static void want(struct fuse_conn_info *conn, unsigned capability, bool on)
 {
 	if (on && conn->capable & capability)
@@ -492,5 +503,6 @@ const struct fuse_lowlevel_ops fs_ops = {
 	.readdirplus = op_readdirplus,
 	.statfs = op_statfs,
 	.getxattr = op_getxattr,
+	.listxattr = op_listxattr,
 	.ioctl = op_ioctl,
 };

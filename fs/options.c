@@ -85,10 +85,82 @@ static const struct opt options[] = {
 	OPT_END,
 };
 
-/* Words of fstab that mount(8) passes on. */
-#define MOUNT_WORDS                                                                               \
-	"ro\0rw\0dev\0nodev\0suid\0nosuid\0exec\0atime\0noatime\0relatime\0default_permissions\0" \
-	"defaults\0auto\0noauto\0user\0users\0nouser\0nofail\0_netdev\0"
+#define NONE(word)                                    \
+	{                                             \
+		.kind = OPT_KIND_NONE, .name = (word) \
+	}
+#define CLEAR(word, field) OPT_ROW(OPT_KIND_CLEAR, 0, word, NULL, struct settings, field, NULL)
+#define FLAG(word, field)  OPT_FLAG(0, word, struct settings, field, NULL)
+#define TEXT(word, field)  OPT_STRING(0, word, "TEXT", struct settings, field, NULL)
+
+/* What fstab(5) has for all filesystems, and mount(8) passes on. Of what changes nothing, the time
+ * of access is not kept, nothing is written, and the rest is for those who read fstab. */
+static const struct opt mount_words[] = {
+	FLAG("rw", rw),
+	CLEAR("ro", rw),
+	FLAG("suid", suid),
+	CLEAR("nosuid", suid),
+	FLAG("dev", dev),
+	CLEAR("nodev", dev),
+	CLEAR("exec", noexec),
+	FLAG("remount", remount),
+	FLAG("bind", binds),
+	FLAG("rbind", binds),
+	FLAG("move", binds),
+	FLAG("nosymfollow", nosymfollow),
+	CLEAR("symfollow", nosymfollow),
+	TEXT("context", context),
+	TEXT("fscontext", fscontext),
+	TEXT("defcontext", defcontext),
+	TEXT("rootcontext", rootcontext),
+	NONE("seclabel"),
+	NONE("default_permissions"),
+	NONE("defaults"),
+	NONE("atime"),
+	NONE("noatime"),
+	NONE("diratime"),
+	NONE("nodiratime"),
+	NONE("relatime"),
+	NONE("norelatime"),
+	NONE("strictatime"),
+	NONE("nostrictatime"),
+	NONE("lazytime"),
+	NONE("nolazytime"),
+	NONE("sync"),
+	NONE("async"),
+	NONE("dirsync"),
+	NONE("iversion"),
+	NONE("noiversion"),
+	NONE("mand"),
+	NONE("nomand"),
+	NONE("silent"),
+	NONE("loud"),
+	NONE("auto"),
+	NONE("noauto"),
+	NONE("user"),
+	NONE("nouser"),
+	NONE("users"),
+	NONE("nousers"),
+	NONE("owner"),
+	NONE("noowner"),
+	NONE("group"),
+	NONE("nogroup"),
+	NONE("nofail"),
+	NONE("_netdev"),
+	NONE("loop"),
+	NONE("comment"),
+	NONE("helper"),
+	NONE("uhelper"),
+	OPT_END,
+};
+
+static const struct settings defaults = {.readahead = 8 * MIB,
+					 .grace = 60,
+					 .oracle_cpu = UINT64_MAX,
+					 .uid = UINT64_MAX,
+					 .gid = UINT64_MAX,
+					 .umask = UINT64_MAX,
+					 .remote = REMOTE_DEFAULTS};
 
 static const struct opt_command command = {
 	.name = "foldfs",
@@ -96,13 +168,39 @@ static const struct opt_command command = {
 	.summary = "Mounts a pack as the folder that it was made from; several, as one folder.",
 	.table = options,
 	.mount_style = true,
-	.ignored = MOUNT_WORDS,
+	.words = mount_words,
 	.stop_at_dashes = true,
 };
 
 const struct opt_command *settings_command(void)
 {
 	return &command;
+}
+
+struct listener {
+	void (*each)(void *context, const char *name, const char *value);
+	void *context;
+};
+
+/* An endpoint may have a password in it. */
+static void pass_given(void *context, const char *name, const char *value)
+{
+	static const char *const others[] = {"debug", "quiet",	"verbose", "log",
+					     "mkdir", "subdir", "endpoint"};
+	const struct listener *listener = context;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(name, others[i]) == 0)
+			return;
+	listener->each(listener->context, name, value);
+}
+
+void settings_given(const struct settings *settings,
+		    void (*each)(void *context, const char *name, const char *value), void *context)
+{
+	struct listener listener = {each, context};
+
+	opt_given(options, settings, &defaults, pass_given, &listener);
 }
 
 bool settings_are_handed_over(const struct settings *settings)
@@ -121,6 +219,14 @@ static bool is_folder(const char *path)
 	return asprintf(&data, "%s/data.mdb", path) < 0 || stat(data, &st) < 0;
 }
 
+/* Not of what stands for several packs, or is not of this machine. */
+static bool is_missing(const char *pack)
+{
+	struct stat st;
+
+	return !strpbrk(pack, "*?[{@:") && stat(pack, &st) < 0 && errno == ENOENT;
+}
+
 /* Recognises arguments in the wrong order. */
 static int check_order(const struct settings *settings, struct err *err)
 {
@@ -129,6 +235,11 @@ static int check_order(const struct settings *settings, struct err *err)
 	for (size_t i = 0; i < settings->pack_count; i++) {
 		const char *pack = settings->packs[i];
 
+		if (i > 0 && settings->mkdir && is_missing(pack))
+			return err_set(err, -EINVAL,
+				       "'%s' is missing: MOUNTPOINT is the last of the arguments, "
+				       "and a COMMAND goes after '--'",
+				       pack);
 		if (!is_folder(pack))
 			continue;
 		if (settings->pack_count > 1)
@@ -141,6 +252,11 @@ static int check_order(const struct settings *settings, struct err *err)
 				       "'%s' is a folder and '%s' is a file: PACK comes first",
 				       pack, settings->mountpoint);
 	}
+	if (settings->pack_count > 1 && stat(settings->mountpoint, &st) == 0 && S_ISREG(st.st_mode))
+		return err_set(err, -EINVAL,
+			       "'%s' is a file: MOUNTPOINT is the last of the arguments, and a "
+			       "COMMAND goes after '--'",
+			       settings->mountpoint);
 	return 0;
 }
 
@@ -148,6 +264,19 @@ static int check_settings(const struct settings *settings, struct err *err)
 {
 	if (settings->command && !settings->command[0])
 		return err_set(err, -EINVAL, "no COMMAND after '--'");
+	if (settings->remount)
+		return err_set(err, -EINVAL,
+			       "'-o remount': a mount keeps its options; unmount it, and mount it "
+			       "with others");
+	if (settings->binds)
+		return err_set(err, -EINVAL,
+			       "'-o bind', 'rbind' and 'move' are for mounts that are there: "
+			       "mount(8) does that without foldfs");
+	if (settings->nosymfollow)
+		return err_set(err, -EINVAL,
+			       "'-o nosymfollow': libfuse cannot do that; as root, 'mount -o "
+			       "remount,bind,ro,nosuid,nodev,nosymfollow MOUNTPOINT' can, once it "
+			       "is mounted");
 	if (settings->pool && settings->pool < 8 * MIB)
 		return err_set(err, -EINVAL, "'--pool': at least 8M");
 	if (settings->threads > 64)
@@ -186,13 +315,7 @@ int settings_parse(struct settings *settings, int argc, char **argv, enum opt_wa
 	struct opt_result result;
 	int r;
 
-	*settings = (struct settings){.readahead = 8 * MIB,
-				      .grace = 60,
-				      .oracle_cpu = UINT64_MAX,
-				      .uid = UINT64_MAX,
-				      .gid = UINT64_MAX,
-				      .umask = UINT64_MAX,
-				      .remote = REMOTE_DEFAULTS};
+	*settings = defaults;
 	r = opt_parse(&command, settings, argc, argv, &result, err);
 	if (r < 0)
 		return r;

@@ -16,7 +16,10 @@ struct settings {
 
 	bool foreground, debug, quiet, verbose, mkdir;
 	bool allow_other, noexec;
-	int sandbox;	    /* 0: on, 1: off */
+	bool rw, suid, dev;		  /* asked for, but no mount of foldfs is any of them */
+	bool remount, binds, nosymfollow; /* what foldfs cannot do */
+	const char *context, *fscontext, *defcontext, *rootcontext; /* for SELinux; NULL: none */
+	int sandbox;						    /* 0: on, 1: off */
 	uint64_t pool;	    /* bytes; 0: a part of the available memory */
 	uint64_t readahead; /* bytes; 0: nothing is read ahead, and there is no oracle */
 	uint64_t threads;   /* that serve the kernel's requests; 0: by the number of processors */
@@ -51,6 +54,12 @@ int settings_parse(struct settings *settings, int argc, char **argv, enum opt_wa
 
 /* Whether MOUNTPOINT is /dev/fd/N: the caller has mounted it, and will unmount it. */
 bool settings_are_handed_over(const struct settings *settings);
+
+/* Calls `each` for the options that were given and make a mount another one: not those that are
+ * about this process, and not the folder. As opt_given(). */
+void settings_given(const struct settings *settings,
+		    void (*each)(void *context, const char *name, const char *value),
+		    void *context);
 
 /* The table, for --help. */
 const struct opt_command *settings_command(void);

@@ -17,6 +17,7 @@ static const char *const request_names[REQUEST_COUNT] = {
 	[REQUEST_OPEN] = "open",
 	[REQUEST_IOCTL] = "ioctl",
 	[REQUEST_GETXATTR] = "getxattr",
+	[REQUEST_LISTXATTR] = "listxattr",
 	[REQUEST_FORGET] = "forget",
 	[REQUEST_NOTIFY] = "notify",
 };
@@ -27,6 +28,21 @@ static void report_shown(struct json *json, const struct mount *mount, bool owne
 	json_string(json, "id", dataset_info(mount->dataset)->id);
 	if (owner)
 		json_bytes(json, "subdir", mount->folder.data, mount->folder.len);
+}
+
+static void report_option(void *context, const char *name, const char *value)
+{
+	char word[1024];
+
+	snprintf(word, sizeof(word), value ? "%s=%s" : "%s", name, value);
+	json_bytes(context, NULL, word, strlen(word));
+}
+
+static void report_options(struct json *json, const struct mount *mount)
+{
+	json_array(json, "options");
+	settings_given(mount->settings, report_option, json);
+	json_end(json);
 }
 
 static void report_pack(struct json *json, const struct mount *mount)
@@ -156,6 +172,8 @@ int mount_report(struct mount *mount, bool owner, struct buf *buf)
 	json_object(&json, NULL);
 	json_string(&json, "version", FOLDFS_VERSION);
 	report_shown(&json, mount, owner);
+	if (owner)
+		report_options(&json, mount);
 	json_u64(&json, "uptime_s", clock_ns() / CLOCK_SECOND - mount->started);
 	report_pack(&json, mount);
 	report_requests(&json, mount);
@@ -165,6 +183,7 @@ int mount_report(struct mount *mount, bool owner, struct buf *buf)
 	report_far(&json, mount, &stats.far);
 	report_oracle(&json, &stats.oracle, owner);
 	json_u64(&json, "bad_files", mount->bad_files);
+	json_u64(&json, "damaged_files", mount->damaged_files);
 	json_bool(&json, "changed", atomic_load(&mount->stale_logged));
 	json_bool(&json, "leaving", atomic_load(&mount->leaving));
 	json_string(&json, "cache_mode", mount_keeper(mount));
@@ -189,6 +208,72 @@ bool mount_is_leaving(const char *path)
 	ssize_t len = read_stats(path, &stats);
 
 	return len > 0 && memmem(stats, (size_t)len, says, strlen(says));
+}
+
+/* The next string of an array as it is written, with its quotes; NULL after the last. */
+static const char *next_string(const char **at, size_t *ret_len)
+{
+	const char *begin = *at + strcspn(*at, "\"]"), *end = begin;
+
+	if (*begin != '"')
+		return NULL;
+	for (end++; *end && *end != '"'; end++)
+		end += *end == '\\' && end[1];
+	*ret_len = (size_t)(end + 1 - begin);
+	*at = end + 1;
+	return begin;
+}
+
+static bool has_string(const char *array, const char *wanted, size_t wanted_len)
+{
+	const char *string;
+	size_t len;
+
+	while ((string = next_string(&array, &len)))
+		if (len == wanted_len && memcmp(string, wanted, len) == 0)
+			return true;
+	return false;
+}
+
+/* Lists what of one array is not in the other. */
+static int list_others(const char *array, const char *other, struct buf *ret)
+{
+	const char *string;
+	size_t len;
+	int r = 0;
+
+	while (r == 0 && (string = next_string(&array, &len)))
+		if (!has_string(other, string, len))
+			r = buf_addf(ret, "%s'--%.*s'", ret->len ? ", " : "", (int)len - 2,
+				     string + 1);
+	return r;
+}
+
+int mount_differs(const struct mount *mount, const char *path, struct buf *ret_only_here,
+		  struct buf *ret_only_there)
+{
+	static const char says[] = "\"options\": [";
+	SCOPE(buf_release) struct buf here = BUF_INIT;
+	SCOPE_FREE char *stats = NULL;
+	struct json json = json_begin(&here);
+	ssize_t len = read_stats(path, &stats);
+	const char *there;
+	int r;
+
+	if (len < 0)
+		return 0;
+	stats[len] = '\0';
+	there = strstr(stats, says);
+	json_object(&json, NULL);
+	report_options(&json, mount);
+	json_end(&json);
+	r = json_finish(&json);
+	if (r < 0 || !there)
+		return r;
+	there += strlen(says);
+	r = list_others(strstr(here.data, says) + strlen(says), there, ret_only_here);
+	return r < 0 ? r
+		     : list_others(there, strstr(here.data, says) + strlen(says), ret_only_there);
 }
 
 bool mount_is_at(const struct mount *mount, const char *path)

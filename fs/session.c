@@ -45,6 +45,29 @@ static void keep_log(enum fuse_log_level level, const char *format, va_list args
 	level <= FUSE_LOG_ERR ? log_error("%s", said.text) : log_detail("%s", said.text);
 }
 
+/* The kernel hands them to SELinux. */
+static int add_contexts(const struct settings *settings, char **options)
+{
+	const struct {
+		const char *name, *value;
+	} words[] = {{"context", settings->context},
+		     {"fscontext", settings->fscontext},
+		     {"defcontext", settings->defcontext},
+		     {"rootcontext", settings->rootcontext}};
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < sizeof(words) / sizeof(words[0]); i++) {
+		SCOPE_FREE char *word = NULL;
+
+		if (!words[i].value)
+			continue;
+		r = asprintf(&word, "%s=%s", words[i].name, words[i].value);
+		if (r >= 0)
+			r = fuse_opt_add_opt_escaped(options, word);
+	}
+	return r;
+}
+
 /* The source that /proc/mounts shows is the pack; a comma in it must not end the option. */
 static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
 {
@@ -59,6 +82,8 @@ static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
 				     "ro,nosuid,nodev,default_permissions,subtype=foldfs");
 	if (r >= 0 && settings->allow_other)
 		r = fuse_opt_add_opt(&options, "allow_other");
+	if (r >= 0)
+		r = add_contexts(settings, &options);
 	if (r >= 0 && settings->noexec)
 		r = fuse_opt_add_opt(&options, "noexec");
 	if (r >= 0 && settings->debug)
@@ -234,6 +259,12 @@ static int explain_to_user(const struct session *session, const char *path, stru
 	return 0;
 }
 
+static bool has_context(const struct settings *settings)
+{
+	return settings->context || settings->fscontext || settings->defcontext ||
+	       settings->rootcontext;
+}
+
 /* Says why the mount was refused, and the way out. Returns -errno, or 0: unknown. */
 static int explain_refusal(const struct session *session, const char *path, struct err *err)
 {
@@ -246,6 +277,10 @@ static int explain_refusal(const struct session *session, const char *path, stru
 			       "/dev/fuse cannot be opened (%s): ask for mode 0666, as is usual, "
 			       "or run as root",
 			       strerror(errno));
+	if (has_context(session->mount->settings) && access("/sys/fs/selinux", F_OK) < 0)
+		return err_set(err, -EINVAL,
+			       "'context=' and its kin are for SELinux, which this kernel has not "
+			       "started: leave them out");
 	if (geteuid() != 0)
 		return explain_to_user(session, path, err);
 	if (!may_mount())

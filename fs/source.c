@@ -116,6 +116,7 @@ static void source_failed(void *context, uint64_t extent, int error)
 	if (!first_failure(mount, dataset_extent(mount->dataset, extent).entry))
 		return;
 	bad = atomic_fetch_add(&mount->bad_files, 1) + 1;
+	atomic_fetch_add(&mount->damaged_files, error == -EBADMSG || error == -ENODATA);
 	if (error == -EBADMSG && mount->settings->verify == 0 && checksums_are_lost(mount))
 		return;
 	/* A server that lost the file says so, too. */

@@ -70,6 +70,9 @@ struct verdict verdict_of(const struct snapshot *before, const struct snapshot *
 		.waiting = waiting,
 		.device_rate = snapshot_share(device, seconds),
 		.bad_files = snapshot_grown(before, after, "/bad_files"),
+		.lost = snapshot_member(after, "/far/requests", json_type_int) &&
+			snapshot_grown(before, after, "/bad_files") >
+				snapshot_grown(before, after, "/damaged_files"),
 		.changed = snapshot_flag(after, "/changed"),
 		.parked = snapshot_count(after, "/wait/parked"),
 		.oldest_s = snapshot_count(after, "/wait/oldest_ms") / 1000,
@@ -166,6 +169,11 @@ int verdict_text(const struct verdict *verdict, const char *pack, struct buf *bu
 			     "the pack was written to while mounted: reads fail until\n"
 			     "'%s' is mounted again\n",
 			     pack);
+	else if (verdict->lost)
+		r = buf_addf(buf,
+			     "%s could not be read: the server did not deliver; once it does,\n"
+			     "they can be\n",
+			     count_noun(verdict->bad_files, "file", bad));
 	else if (verdict->bad_files)
 		r = buf_addf(buf, "%s could not be read: 'foldpack verify %s' lists all\n",
 			     count_noun(verdict->bad_files, "file", bad), pack);

@@ -37,6 +37,7 @@ struct verdict {
 	double waiting;		   /* share of the time; over 1: reads waiting at any time */
 	double device_rate;	   /* bytes a second */
 	uint64_t bad_files;	   /* that became known in the interval */
+	bool lost;		   /* a server did not deliver some of them */
 	bool changed;		   /* the pack was written to: more important than all else */
 	uint64_t parked, oldest_s; /* reads that wait at the end, and how long the first of them has
 				      waited */

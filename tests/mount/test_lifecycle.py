@@ -691,6 +691,36 @@ def test_another_folder_of_the_pack_is_not_the_one_that_is_mounted(small, mount,
     assert "another folder of it" in refused(small[1], point)
 
 
+@pytest.mark.parametrize("first, second, said", [
+    (["--pool=16M", "--umask=022"], ["-o", "pool=16M,umask=22"], None),
+    ([], ["--log=/dev/null", "-q", "--mkdir"], None),
+    ([], ["--pool=16M", "--noexec"], "without '--pool=16777216', '--noexec', and stays so"),
+    (["--umask=022"], [], "with '--umask=22', and stays so"),
+    (["--select=file"], ["--select=file", "--select=large"], None),
+    (["--uid=3", "--verify=off"], ["--uid=4"],
+     "without '--uid=4' and with '--verify=off', '--uid=3', and stays so"),
+])
+def test_options_that_the_mount_has_not_are_said(small, mount, point, first, second, said):
+    mount(small[1], *first)
+    done = run(FOLDFS, *second, small[1], point, status=None)
+    if "--select=large" in second:  # it shows other files
+        assert done.returncode == 1 and "busy" in done.err
+        return
+    assert done.returncode == 0
+    assert (said or "stays so") in done.err or not said
+    assert said or "stays so" not in done.err
+    assert said is None or "unmount it first" in done.err
+
+
+def test_an_option_with_quotes_is_compared_whole(small, mount, point, place):
+    shutil.copy(small[1], place / 'a"b\\')
+    mounted = mount(small[1], f"--ca-file={place}/a\"b\\", "--uid=3")
+    assert mounted.stats()["options"] == ["uid=3", f'ca-file={place}/a"b\\']
+    assert "stays so" not in run(FOLDFS, f"--ca-file={place}/a\"b\\", "--uid=3", small[1],
+                                 point).err
+    assert "without '--uid=4'" in run(FOLDFS, "--uid=4", small[1], point).err
+
+
 def test_many_that_mount_at_once_share_one_mount(small, place):
     """As the tasks of a job on a node do."""
     new = place / "new"

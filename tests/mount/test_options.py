@@ -539,6 +539,64 @@ def test_modes_are_looked_up_of_a_file_whose_first_name_is_not_in_the_mount(plac
         run("umount", point)
 
 
+# --- words of mount(8) and fstab(5) -------------------------------------------------------
+
+WORDS = """async atime auto comment=x context context=x defaults dev diratime dirsync exec group
+    helper=x iversion lazytime loop loud mand _netdev noatime noauto nodev nodiratime nofail
+    nogroup noiversion nolazytime nomand noowner norelatime nostrictatime nosuid nouser nousers
+    noexec owner relatime ro rw seclabel silent strictatime suid symfollow sync uhelper=x user
+    user=x users x-systemd.automount X-mount.mkdir default_permissions""".split()
+
+
+@pytest.mark.parametrize("options", [
+    ",".join(word for word in WORDS if "context" not in word), "noatime,nodiratime", "defaults"])
+def test_words_that_all_filesystems_take_are_taken(small, mount, options):
+    mounted = mount(small[1], "-o", options)
+    [line] = foldfs.mount_lines(mounted)
+    assert {"ro", "nosuid", "nodev"} <= line.options
+    assert (mounted / "file").read_bytes() == b"content\n"
+
+
+@pytest.mark.parametrize("options, noexec", [("noexec", True), ("noexec,exec", False),
+                                             ("exec,noexec", True), ("user,noexec,exec", False)])
+def test_the_last_of_exec_and_noexec_counts(small, mount, options, noexec):
+    [line] = foldfs.mount_lines(mount(small[1], "-o", options))
+    assert ("noexec" in line.options) == noexec
+
+
+@pytest.mark.parametrize("options, said", [
+    ("rw", "'-o rw' changes nothing: the mount is read-only"), ("rw,ro", None), ("ro", None),
+    ("ro,rw", "'-o rw' changes nothing"), ("suid", "'-o suid' and 'dev' change nothing"),
+    ("dev,nodev,suid,nosuid", None)])
+def test_what_a_mount_cannot_be_is_said(small, mount, options, said):
+    mounted = mount(small[1], "-o", options)
+    assert (said or " nothing: ") in mounted.said or not said
+    assert said or "change" not in mounted.said
+
+
+@pytest.mark.parametrize("options, said", [("remount,ro", "unmount it, and mount it"),
+                                           ("bind", "mount(8) does that"),
+                                           ("rbind", "mount(8)"), ("move", "mount(8)"),
+                                           ("nosymfollow", "once it is mounted")])
+def test_what_foldfs_cannot_do_is_refused(small, point, options, said):
+    assert said in refused(2, "-o", options, small[1], point)
+
+
+@is_root
+@pytest.mark.parametrize("word", ["context", "fscontext", "defcontext", "rootcontext"])
+def test_contexts_reach_the_kernel(small, point, word):
+    """With the commas of their categories. Only SELinux takes them."""
+    if os.path.exists("/sys/fs/selinux"):
+        pytest.skip("what the kernel makes of it depends on the policy")
+    option = f'{word}="system_u:object_r:tmp_t:s0:c127,c456"'
+    said = refused(1, "-o", f"ro,{option}", small[1], point)
+    assert "for SELinux, which this kernel has not started" in said
+    if foldfs.find_program("strace"):
+        done = run("strace", "-f", "-qq", "-s", "300", "-e", "trace=mount,fsconfig", FOLDFS, "-o",
+                   option, small[1], point, status=None)
+        assert "tmp_t:s0:c127,c456" in done.err
+
+
 # --- refusals -----------------------------------------------------------------------------
 
 
@@ -572,6 +630,23 @@ def test_wrong_numbers_of_arguments_are_refused(small, point):
 def test_swapped_arguments_are_named(small, place, point):
     assert "PACK comes first" in refused(2, point, small[1])
     assert "PACK comes first" in refused(2, small[0], small[1])
+
+
+def test_a_command_without_dashes_is_named(small, place, point):
+    (place / "train.py").touch()
+    for words in (["--mkdir", small[1], "mm", "python", "train.py"],
+                  ["--mkdir", small[1], "mm", "python", "train.py", "--epochs", "3"],
+                  ["--mkdir", small[1], "mm", "nvidia-smi"],
+                  [small[1], "mnt", "python", "train.py"], [small[1], "mnt", "python", "-c", "1"],
+                  [small[1], "mnt", "sh", "train.py", "--thread", "4"]):
+        done = run(FOLDFS, *words, cwd=place, status=2)
+        assert "a COMMAND goes after '--'" in done.err, words
+        assert not (place / "mm").exists() and not foldfs.is_mounted(point)
+
+
+def test_a_pool_larger_than_memory_is_said_to_be(small, mount):
+    said = mount(small[1], "--pool=10T").said
+    assert re.search(r"; pool 10 TiB, more than the [\d.]+ [GM]iB that are available, ", said)
 
 
 def test_help_and_version_go_to_stdout():

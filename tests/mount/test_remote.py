@@ -282,6 +282,9 @@ def test_an_outage_longer_than_patience_is_an_error(data, serve, mount):
     server.stop()
     with pytest.raises(OSError):
         (mounted.path / "c5/3").read_bytes()
+    said = run(FOLDSTAT, mounted).out
+    assert "1 file could not be read: the server did not deliver" in said
+    assert "foldpack verify" not in said
     server.start()
     assert (mounted.path / "c5/3").read_bytes() == (data[0] / "c5/3").read_bytes()
 

@@ -201,6 +201,28 @@ def test_only_the_root_has_an_attribute(tree):
     assert "version" in mount.stats()
 
 
+def test_no_attributes_are_listed(tree):
+    """Not even the stats: what copies attributes would take them along."""
+    _, mount = tree
+    for path in (mount.path, mount / "sizes", mount / "sizes/1"):
+        assert os.listxattr(path) == []
+    assert libc.listxattr(os.fsencode(mount), None, 0) == 0
+    assert mount.requests()["listxattr"] >= 4
+
+
+@foldfs.needs("tar")
+def test_programs_that_keep_attributes_have_nothing_to_say(tree, place):
+    _, mount = tree
+    folder = mount / "sizes"
+    done = foldfs.run("tar", "--xattrs", "--xattrs-include=*", "-cf", place / "copy.tar", folder)
+    assert "xattr" not in done.err and "upported" not in done.err
+    assert foldfs.run("cp", "-a", folder, place / "copy").err == ""
+    if foldfs.find_program("rsync"):
+        assert foldfs.run("rsync", "-aX", f"{folder}/", place / "synced/").err == ""
+    if foldfs.find_program("getfattr"):
+        assert foldfs.run("getfattr", "-d", mount.path).out == ""
+
+
 def test_stats_do_not_fit_into_too_small_a_buffer(tree):
     _, mount = tree
     buffer = ctypes.create_string_buffer(10)

@@ -88,7 +88,7 @@ def test_others_see_counters_but_no_paths_seeds_and_messages(small, mount):
                "import os, sys; print(os.getxattr(sys.argv[1], 'user.foldfs.stats').decode())",
                mounted)
     seen, whole = json.loads(done.out), mounted.stats()
-    assert whole.keys() - seen.keys() == {"subdir", "log"}
+    assert whole.keys() - seen.keys() == {"subdir", "options", "log"}
     assert whole["oracle"].keys() - seen["oracle"].keys() == {"list", "seed"}
     assert seen["id"] == whole["id"] and seen["requests"]["getxattr"] > 0
     assert run(*as_user(SOMEBODY), foldfs.BUILD / "foldstat", mounted).out.startswith("pack")

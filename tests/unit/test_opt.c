@@ -40,6 +40,13 @@ static const struct opt table[] = {
 	OPT_END,
 };
 
+static const struct opt mount_words[] = {
+	{.kind = OPT_KIND_NONE, .name = "rw"},
+	OPT_ROW(OPT_KIND_CLEAR, 0, "loud", NULL, struct settings, quiet, NULL),
+	OPT_STRING(0, "context", "TEXT", struct settings, dir, NULL),
+	OPT_END,
+};
+
 static const struct opt_command plain = {
 	.name = "tool", .synopsis = "[options] A B", .summary = "Does it.", .table = table};
 static const struct opt_command mount = {.name = "mnt",
@@ -49,7 +56,7 @@ static const struct opt_command mount = {.name = "mnt",
 					 .summary = "Mounts it.",
 					 .table = table,
 					 .mount_style = true,
-					 .ignored = "ro\0rw\0",
+					 .words = mount_words,
 					 .stop_at_dashes = true};
 
 /* --- a command line, read ------------------------------------------------------------- */
@@ -454,9 +461,37 @@ static void words_meant_for_mount_are_passed_over(void **state)
 	struct line line;
 
 	(void)state;
-	assert_parses(&line, &mount, LINE("-o", "rw,rw=1,x-systemd.automount,x-what=ever,quiet"));
+	assert_parses(&line, &mount,
+		      LINE("-o", "rw,rw=1,x-systemd.automount,x-what=ever,X-mount.mkdir=1,quiet"));
 	assert_true(line.settings.quiet);
 	assert_parses(&line, &mount, LINE("-o", ""));
+}
+
+static void words_of_mount_set_fields_and_clear_them(void **state)
+{
+	struct line line;
+
+	(void)state;
+	assert_parses(&line, &mount, LINE("-o", "quiet,loud"));
+	assert_false(line.settings.quiet);
+	assert_parses(&line, &mount, LINE("-o", "loud,quiet"));
+	assert_true(line.settings.quiet);
+	assert_refused(&mount, LINE("-o", "loud=1"), "'-o loud': takes no value");
+	assert_refused(&mount, LINE("--loud"), "unknown option '--loud'");
+}
+
+static void quotes_hide_the_commas_of_a_value(void **state)
+{
+	struct line line;
+
+	(void)state;
+	assert_parses(&line, &mount, LINE("-o", "context=\"u:r:t:s0:c1,c2\",quiet"));
+	assert_string_equal(line.settings.dir, "\"u:r:t:s0:c1,c2\"");
+	assert_true(line.settings.quiet);
+	assert_parses(&line, &mount, LINE("-o", "context=a\"b,quiet"));
+	assert_string_equal(line.settings.dir, "a\"b");
+	assert_parses(&line, &mount, LINE("-o", "context=\"open,quiet"));
+	assert_string_equal(line.settings.dir, "\"open,quiet");
 }
 
 static void mount_words_are_refused_by_their_name(void **state)
@@ -584,6 +619,8 @@ int main(void)
 		cmocka_unit_test(dashes_and_underscores_are_the_same_in_mount_names),
 		cmocka_unit_test(a_comma_in_a_value_is_escaped),
 		cmocka_unit_test(words_meant_for_mount_are_passed_over),
+		cmocka_unit_test(words_of_mount_set_fields_and_clear_them),
+		cmocka_unit_test(quotes_hide_the_commas_of_a_value),
 		cmocka_unit_test(mount_words_are_refused_by_their_name),
 		cmocka_unit_test(help_shows_each_row_once_in_the_order_of_the_table),
 		cmocka_unit_test(help_of_a_mount_shows_its_forms_and_o),

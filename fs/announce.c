@@ -1,0 +1,117 @@
+#include "fs/announce.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include <limits.h>
+#include <stdio.h>
+
+static const char *choose_unmount(const struct mount *mount, const struct mountpoint *mountpoint,
+				  char *buf, size_t size)
+{
+	const char *path = mountpoint->path;
+
+	if (mount->settings->command)
+		return "until COMMAND ends";
+	if (mountpoint->handed_over)
+		snprintf(buf, size, "mounted by the caller, who should have made it read-only");
+	else
+		snprintf(buf, size, "unmount: fusermount3 -u %s", path);
+	return buf;
+}
+
+static const char *kept_text(const struct mount *mount, const struct cache_stats *stats,
+			     char text[64])
+{
+	char size[SIZE_TEXT];
+
+	if (mount->residency == RESIDENCY_ALL)
+		return "the kernel keeps what was read";
+	if (mount->residency == 0)
+		return stats->policy;
+	snprintf(text, 64, "%s, page cache %s", stats->policy, size_format(mount->residency, size));
+	return text;
+}
+
+static const char *pool_text(const struct mount *mount, char text[static 128])
+{
+	bool over = mount->budget > mount->memory;
+	char budget[SIZE_TEXT], memory[SIZE_TEXT];
+
+	snprintf(text, 128, over ? "%s, more than the %s that are available" : "%s of %s",
+		 size_format(mount->budget, budget), size_format(mount->memory, memory));
+	return text;
+}
+
+/* Where the pack is, and how it is read. */
+static const char *storage_text(const struct mount *mount, const struct cache_stats *stats,
+				char text[128])
+{
+	char type[64];
+
+	if (reader_hints(dataset_reader(mount->dataset)).far)
+		return "a server's, ranges";
+	/* A URL is not far only if all of it is in the disk cache. */
+	snprintf(text, 128, "%s, %s I/O",
+		 mount->label.device ? mountpoint_fstype(mount->label.device, type)
+				     : "the disk cache",
+		 stats->direct ? "direct" : "buffered");
+	return text;
+}
+
+/* mount(8) passes `rw` on wherever a line of fstab does not say `ro`. */
+static void say_refused(const struct settings *settings)
+{
+	if (settings->rw)
+		log_notice(
+			"'-o rw' changes nothing: the mount is read-only; a folder of another "
+			"filesystem takes writes over it, see 'A writable folder' in foldfs(1)");
+	if (settings->suid || settings->dev)
+		log_notice(
+			"'-o suid' and 'dev' change nothing: no program of the mount gives "
+			"rights, and no file of it is a device");
+}
+
+void announce(const struct mount *mount, const struct mountpoint *mountpoint)
+{
+	const struct settings *settings = mount->settings;
+	const struct dataset_info *info = dataset_info(mount->dataset);
+	char files[SIZE_TEXT], bytes[SIZE_TEXT], pool[128];
+	char storage[128], leave[PATH_MAX + 64], kept[64];
+	struct cache_stats stats;
+
+	cache_stats(mount->cache, &stats);
+	if (!settings->quiet)
+		log_info("%s on %s: %s, %s; %s; pool %s, %s; %s", mount->label.name,
+			 mountpoint->path, count_noun(info->super->files, "file", files),
+			 size_format(info->super->bytes, bytes),
+			 storage_text(mount, &stats, storage), pool_text(mount, pool),
+			 kept_text(mount, &stats, kept),
+			 choose_unmount(mount, mountpoint, leave, sizeof(leave)));
+	say_refused(settings);
+	if (info->relocated)
+		log_notice(
+			"%s: rewritten by another LMDB tool; its files were searched for. Pack it "
+			"again for a faster mount",
+			mount->label.name);
+}
+
+/* The options of the mount that is there hold. */
+static void say_differences(const struct mount *mount, const char *path)
+{
+	SCOPE(buf_release) struct buf here = BUF_INIT, there = BUF_INIT;
+
+	if (mount_differs(mount, path, &here, &there) < 0 || (!here.len && !there.len))
+		return;
+	log_notice(
+		"%s: was mounted %s%s%s%s%s, and stays so; to have other options, unmount it first",
+		path, here.len ? "without " : "", here.len ? here.data : "",
+		here.len && there.len ? " and " : "", there.len ? "with " : "",
+		there.len ? there.data : "");
+}
+
+void announce_shared(const struct mount *mount, const char *path)
+{
+	if (!mount->settings->quiet)
+		log_info("%s: already mounted on %s", mount->label.name, path);
+	say_differences(mount, path);
+}

@@ -1,0 +1,14 @@
+/* What foldfs says once its mount is there. */
+#ifndef FS_ANNOUNCE_H
+#define FS_ANNOUNCE_H
+
+#include "fs/mount.h"
+#include "fs/mountpoint.h"
+
+/* Says in one line what was decided, and how to unmount; and what was asked for that no mount is.
+ */
+void announce(const struct mount *mount, const struct mountpoint *mountpoint);
+/* Says that another process has mounted it at `path`, and which options it has not. */
+void announce_shared(const struct mount *mount, const char *path);
+
+#endif

@@ -77,7 +77,7 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 		r = foreign_check_named(tree->source, format->scan(tree->source, tree, err), err);
 		r = foreign_check_unchanged(tree->source, r, err);
 	}
-	if (r == 0 && tree->rows.len == 0)
+	if (r == 0 && tree->rows.len == 0 && !tree->source->settings->watch)
 		r = err_set(err, -ENOENT, "no image in it (%s)", format->name);
 	if (r == 0)
 		r = index_file_write(tree, key, format->name, ret, err);

@@ -22,11 +22,27 @@ struct foreign_checking {
 	void *context;
 };
 
+enum foreign_flaw {
+	FOREIGN_BAD,	  /* no tree can hold it */
+	FOREIGN_SPECIAL,  /* a device or its like: `what` says which */
+	FOREIGN_UNWANTED, /* the settings leave it out, although its path does not say so */
+};
+
+/* Is told of each member of an archive that is left out. One thread. */
+struct foreign_watch {
+	/* Returns 0, or what the scan is to return. */
+	int (*left_out)(void *context, const char *path, const char *what, enum foreign_flaw flaw);
+	/* Called from time to time; the same. */
+	int (*tick)(void *context);
+	void *context;
+};
+
 struct foreign_settings {
 	const char *schema;  /* name of a format; NULL: the first that recognises it */
 	const char *classes; /* file of class names, a line a label; NULL: none */
 	const char *names;   /* file of file names, a line a record; NULL: none */
 	int layout;	     /* of a tar: enum foreign_layout_of_tar */
+	unsigned strip;	     /* leading folders to cut off paths in archives */
 	const char *image_key, *label_key, *name_key; /* fields of a record; NULL: the usual ones */
 
 	/* Opens a further file by its name or URL. Returns 0, or 1: the file was decompressed, so
@@ -41,6 +57,9 @@ struct foreign_settings {
 	/* Adds checksums to an index that lacks some, by reading all of the file; NULL: does not.
 	 * */
 	const struct foreign_checking *checking;
+	/* NULL: what is left out of an archive is counted, and noted. With it, an archive is looked
+	 * through each time, and no index of it is kept. */
+	const struct foreign_watch *watch;
 };
 
 extern const char *const foreign_layout_names[]; /* by enum foreign_layout_of_tar */

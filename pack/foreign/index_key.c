@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define HASHED (64 * KIB) /* of the container's start, and of its end */
-#define SCANS  4	  /* plus 1 whenever an adapter finds other files than before */
+#define SCANS  5	  /* plus 1 whenever an adapter finds other files than before */
 
 static int hash_range(struct reader *reader, uint64_t offset, XXH3_state_t *state)
 {
@@ -64,6 +64,7 @@ static uint64_t hash_settings(const struct foreign_tree *tree)
 	hash_text(&state, tree->classes.name ? "classes" : NULL);
 	hash_text(&state, tree->names.name ? "names" : NULL);
 	XXH3_64bits_update(&state, &layout, 1);
+	XXH3_64bits_update(&state, &settings->strip, sizeof(settings->strip));
 	XXH3_64bits_update(&state, tree->classes.text.data, tree->classes.text.len);
 	XXH3_64bits_update(&state, tree->names.text.data, tree->names.text.len);
 	return XXH3_64bits_digest(&state);

@@ -28,14 +28,24 @@ uint64_t made_size(const struct made_row *row)
 	return row->is_page ? row->page.unpacked : foreign_pixels_size(&row->pixels);
 }
 
+/* Bytes as they are, and zeros behind them: a piece of a file with holes. */
+static bool is_piece(const struct made_row *row)
+{
+	return row->is_page && row->page.codec == CODEC_HOLE;
+}
+
 uint64_t made_end(const struct made_row *row)
 {
+	if (is_piece(row))
+		return row->start + made_size(row);
 	return row->start + (made_size(row) + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
 }
 
 /* Bytes of the source that it is made of; 0: there is nothing like that. */
 static uint64_t bytes_of(const struct made_row *row)
 {
+	if (is_piece(row))
+		return row->page.packed;
 	return row->is_page ? page_bytes(&row->page) : foreign_pixels_bytes(&row->pixels);
 }
 
@@ -76,6 +86,11 @@ static const struct made_row *row_at(const struct made_reader *all, uint64_t off
 static int read_row(struct made_reader *all, const struct made_row *row, uint64_t from,
 		    uint8_t *out, size_t len)
 {
+	if (is_piece(row))
+		return from < row->page.packed ? reader_get_full(all->source, out,
+								 min(len, row->page.packed - from),
+								 row->offset + from)
+					       : 0;
 	if (row->is_page)
 		return pages_read(all->pages, &row->page, row->offset, from, out, len);
 	return foreign_pixels_read(all->source, &row->pixels, row->offset, from, out, len);
@@ -148,7 +163,8 @@ static bool made_bad(struct reader *reader, uint64_t offset, uint64_t len)
 	     row < all->rows + all->count && row->start < offset + len; row++) {
 		if (row->is_page)
 			pages_forget(all->pages, row->offset);
-		again |= reader_bad(all->source, row->offset, bytes_of(row));
+		if (bytes_of(row))
+			again |= reader_bad(all->source, row->offset, bytes_of(row));
 	}
 	return again;
 }
@@ -174,7 +190,7 @@ static int check_codec(const struct made_reader *all, const struct made_row *row
 {
 	bool again = row > all->rows && row[-1].is_page && row[-1].page.codec == row->page.codec;
 
-	int r = !row->is_page || again ? 0 : codec_check(row->page.codec, err);
+	int r = !row->is_page || is_piece(row) || again ? 0 : codec_check(row->page.codec, err);
 
 	return r == -EOPNOTSUPP ? -EBADMSG : r;
 }
@@ -188,8 +204,9 @@ static int check_rows(struct made_reader *all, uint64_t source_size, struct err 
 		const struct made_row *row = &all->rows[i];
 		uint64_t bytes = bytes_of(row);
 
-		if (row->start != all->size || bytes == 0 || row->offset > source_size ||
-		    bytes > source_size - row->offset)
+		if (row->start != all->size || (bytes == 0 && !is_piece(row)) ||
+		    made_size(row) == 0 || (is_piece(row) && bytes > made_size(row)) ||
+		    row->offset > source_size || bytes > source_size - row->offset)
 			return -EBADMSG;
 		all->size = made_end(row);
 		r = check_codec(all, row, err);

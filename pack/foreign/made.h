@@ -1,7 +1,8 @@
 /* Bytes that are made when they are read: image files of what the source holds as pixels, and
  * unpacked pages of what it holds compressed. They lie one after the other in a space of their own,
- * each at a multiple of READER_PAGE, with zeros between. A table says what each is made of. Index
- * files hold that table. */
+ * each at a multiple of READER_PAGE, with zeros between. A page of CODEC_HOLE is a piece of a file
+ * with holes: its packed bytes as they are, then zeros; the next row begins right behind it. A
+ * table says what each is made of. Index files hold that table. */
 #ifndef PACK_FOREIGN_MADE_H
 #define PACK_FOREIGN_MADE_H
 

@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "base/lines.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/tree_internal.h"
 #include <inttypes.h>
@@ -11,7 +12,8 @@
 #define SAY_FIRST (3 * CLOCK_SECOND)
 #define SAY_AGAIN (15 * CLOCK_SECOND)
 
-#define FILES_MOST (UINT32_MAX / 2) /* with their folders: entries are counted in 32 bits */
+#define PIECE_MOST ((uint64_t)1 << 30) /* bytes of a row of pieces */
+#define FILES_MOST (UINT32_MAX / 2)    /* with their folders: entries are counted in 32 bits */
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
@@ -69,18 +71,28 @@ void foreign_tree_release(struct foreign_tree *tree)
 
 /* --- adding ----------------------------------------------------------------------------------- */
 
+static int fault_of_piece(const struct foreign_file *file, struct err *err)
+{
+	return err_set(err, -EBADMSG, "record %" PRIu64 ": a piece of it is not in the file",
+		       file->record);
+}
+
 /* Whether its bytes lie in the source, or in its page. */
 static int check_place(const struct foreign_tree *tree, const struct foreign_file *file,
 		       struct err *err)
 {
 	uint64_t all = file->packed ? file->packed->size : tree->source->size;
+	const struct foreign_piece *pieces = file->pieces;
 	uint64_t bytes = file->pixels ? foreign_pixels_bytes(file->pixels) : file->size;
 
 	if (file->pixels && (bytes == 0 || file->size != bytes))
 		return err_set(err, -EBADMSG,
 			       "record %" PRIu64 ": %" PRIu64 " bytes are not %u x %u pixels",
 			       file->record, file->size, file->pixels->width, file->pixels->height);
-	if (file->offset > all || bytes > all - file->offset)
+	for (size_t i = 0; i < file->piece_count; i++)
+		if (pieces[i].offset > all || pieces[i].len > all - pieces[i].offset)
+			return fault_of_piece(file, err);
+	if (!pieces && (file->offset > all || bytes > all - file->offset))
 		return err_set(err, -EBADMSG,
 			       "record %" PRIu64 ": its %" PRIu64 " bytes at %" PRIu64
 			       " are not all in the %s",
@@ -137,6 +149,63 @@ static int add_packed(struct foreign_tree *tree, const struct foreign_file *file
 	return r;
 }
 
+/* Adds bytes of the source, and zeros behind them. */
+static int add_piece(struct foreign_tree *tree, uint64_t offset, uint64_t len, uint64_t all)
+{
+	int r = 0;
+
+	while (r == 0 && all > 0) {
+		uint64_t piece = min(all, PIECE_MOST), stored = min(len, piece);
+		const struct made_row made = {
+			.start = tree->made_end,
+			.offset = offset,
+			.is_page = true,
+			.page = {(uint32_t)stored, (uint32_t)piece, CODEC_HOLE}};
+
+		r = add_made(tree, &made);
+		offset += stored;
+		len -= stored;
+		all -= piece;
+	}
+	return r;
+}
+
+/* A file with holes: the last piece ends where the next row may begin. */
+static int add_pieces(struct foreign_tree *tree, const struct foreign_file *file,
+		      struct tree_row *row)
+{
+	const struct foreign_piece *pieces = file->pieces;
+	size_t count = file->piece_count;
+	uint64_t end = (file->size + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
+	int r;
+
+	row->volume = TREE_MADE;
+	row->offset = tree->made_end;
+	r = add_piece(tree, 0, 0, count ? pieces[0].at : end);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = add_piece(tree, pieces[i].offset, pieces[i].len,
+			      (i + 1 < count ? pieces[i + 1].at : end) - pieces[i].at);
+	return r;
+}
+
+static void add_second_name(struct foreign_tree *tree, const struct foreign_file *file,
+			    struct tree_row *row)
+{
+	struct tree_row *first = &tree_rows(tree)[*file->second_name_of];
+
+	if (!first->links) {
+		first->links = ++tree->most_links;
+		first->first_name = 1;
+	}
+	row->links = first->links;
+	row->offset = first->offset;
+	row->size = first->size;
+	row->volume = first->volume;
+	row->mode = first->mode;
+	row->has_mode = first->has_mode;
+	row->mtime = first->mtime;
+}
+
 static int add_target(struct foreign_tree *tree, const struct foreign_file *file,
 		      struct tree_row *row, struct err *err)
 {
@@ -187,7 +256,7 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 			       .mtime = file->mtime,
 			       .offset = file->offset,
 			       .size = file->size};
-	bool bytes = !file->directory && !file->target.data;
+	bool bytes = !file->directory && !file->target.data && !file->second_name_of;
 	int r = bytes ? check_place(tree, file, err) : 0;
 
 	say_progress(tree);
@@ -199,6 +268,10 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 		r = add_picture(tree, file, &row);
 	else if (r == 0 && bytes && file->packed)
 		r = add_packed(tree, file, &row);
+	else if (r == 0 && bytes && file->pieces)
+		r = add_pieces(tree, file, &row);
+	else if (r == 0 && file->second_name_of)
+		add_second_name(tree, file, &row);
 	return r < 0 ? r : add_row(tree, &row, err);
 }
 
@@ -207,6 +280,32 @@ struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i)
 	const struct tree_row *row = &tree_rows(tree)[i];
 
 	return (struct foreign_text){tree->paths.data + row->path, row->path_len};
+}
+
+size_t foreign_tree_count(const struct foreign_tree *tree)
+{
+	return tree_count(tree);
+}
+
+struct foreign_text foreign_tree_target(const struct foreign_tree *tree, size_t i)
+{
+	const struct tree_row *row = &tree_rows(tree)[i];
+
+	return (struct foreign_text){tree->targets.data + row->offset, row->size};
+}
+
+void foreign_tree_drop(struct foreign_tree *tree, size_t i)
+{
+	tree_rows(tree)[i].dropped = 1;
+}
+
+void foreign_tree_attr(struct foreign_tree *tree, size_t i, mode_t mode, int64_t mtime)
+{
+	struct tree_row *row = &tree_rows(tree)[i];
+
+	row->mode = (uint16_t)(mode & 07777);
+	row->has_mode = mode != 0;
+	row->mtime = mtime;
 }
 
 int foreign_add_text(struct foreign_tree *tree, const char *path, const void *bytes, size_t len,

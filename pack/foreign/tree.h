@@ -32,6 +32,13 @@ struct foreign_packed {
 	size_t count;
 };
 
+/* Bytes of a sparse file, which has holes between them. */
+struct foreign_piece {
+	uint64_t at;	 /* in the file */
+	uint64_t offset; /* in the source */
+	uint64_t len;
+};
+
 #define FOREIGN_NO_LABEL INT64_MIN
 
 struct foreign_file {
@@ -49,6 +56,10 @@ struct foreign_file {
 	const struct foreign_pixels *pixels; /* NULL: the bytes are the file */
 	const struct foreign_packed *packed; /* the offset is in this page, unpacked; all files of
 						a page come one after the other */
+	const struct foreign_piece *pieces;  /* NULL: it has no holes; else in order */
+	size_t piece_count;
+	const uint32_t *second_name_of; /* the number of a file that was added: it has its bytes,
+					   mode and time, and is the same file */
 
 	struct foreign_text target; /* it is a symbolic link */
 	bool directory;		    /* it is a folder, by `path`: of which attributes are known */
@@ -64,6 +75,14 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 
 /* The path of the file that was added as number `i`, from 0 on; lives until the next is added. */
 struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i);
+
+size_t foreign_tree_count(const struct foreign_tree *tree);
+/* The target of a symbolic link; lives until the next link is added. */
+struct foreign_text foreign_tree_target(const struct foreign_tree *tree, size_t i);
+/* Takes a file, link or empty folder out; other names of the file keep it. */
+void foreign_tree_drop(struct foreign_tree *tree, size_t i);
+/* Sets the mode and time of a folder. */
+void foreign_tree_attr(struct foreign_tree *tree, size_t i, mode_t mode, int64_t mtime);
 
 /* The suffix for the first bytes of an image, as ".png"; NULL: it is no image. */
 const char *foreign_suffix(const uint8_t *head, size_t len);

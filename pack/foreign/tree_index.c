@@ -22,6 +22,7 @@ struct making {
 	struct index *index;
 	struct buf entries; /* struct entry */
 	struct buf stack;   /* uint32_t: folders whose children are to come */
+	uint32_t *files;    /* by tree_row.links: the entry that has the bytes; 0: not known */
 };
 
 static struct entry *entry_at(const struct making *m, uint32_t entry)
@@ -69,6 +70,17 @@ static int compare_rows(const void *a, const void *b, void *tree)
 
 	return compare_paths(t->paths.data + x->path, x->path_len, t->paths.data + y->path,
 			     y->path_len);
+}
+
+static void forget_dropped(struct foreign_tree *tree)
+{
+	struct tree_row *rows = tree_rows(tree);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < tree_count(tree); i++)
+		if (!rows[i].dropped)
+			rows[kept++] = rows[i];
+	tree->rows.len = kept * sizeof(*rows);
 }
 
 /* Most formats have their files in order. */
@@ -169,7 +181,8 @@ static int add_children(struct making *m, uint32_t folder, struct err *err)
 
 static int make_entries(struct making *m, struct err *err)
 {
-	const struct entry root = {.row = NO_ROW, .end = (uint32_t)tree_count(m->tree)};
+	bool said = tree_count(m->tree) && tree_rows(m->tree)->path_len == 0;
+	const struct entry root = {.row = said ? 0 : NO_ROW, .end = (uint32_t)tree_count(m->tree)};
 	const uint32_t first = 0;
 	int r = buf_add(&m->entries, &root, sizeof(root));
 
@@ -192,6 +205,28 @@ static const struct tree_row *row_of(const struct making *m, const struct entry 
 	return entry->row == NO_ROW ? NULL : &tree_rows(m->tree)[entry->row];
 }
 
+/* Of the names of a file, the one that came first has its bytes, if it is still there. */
+static int find_files(struct making *m)
+{
+	m->files = calloc(m->tree->most_links + 1, sizeof(*m->files));
+	if (!m->files)
+		return -ENOMEM;
+	for (uint32_t e = 1; m->tree->most_links && e < entry_count(m); e++) {
+		const struct tree_row *row = row_of(m, entry_at(m, e));
+
+		if (row && row->links && (row->first_name || !m->files[row->links]))
+			m->files[row->links] = e;
+	}
+	return 0;
+}
+
+static bool has_bytes(const struct making *m, uint32_t e)
+{
+	const struct tree_row *row = row_of(m, entry_at(m, e));
+
+	return row && row->kind == FORMAT_FILE && (!row->links || m->files[row->links] == e);
+}
+
 static int alloc_sections(struct making *m)
 {
 	uint64_t most[SECTION_COUNT] = {[SECTION_MODE] = 07777,
@@ -204,7 +239,7 @@ static int alloc_sections(struct making *m)
 		const struct tree_row *row = row_of(m, entry_at(m, e));
 
 		most[SECTION_NAMES] += entry_at(m, e)->name_len;
-		if (!row || row->kind != FORMAT_FILE)
+		if (!has_bytes(m, e))
 			continue;
 		most[SECTION_SIZE] = max(most[SECTION_SIZE], row->size);
 		most[SECTION_PARTS] += format_parts(row->size);
@@ -222,12 +257,14 @@ static int alloc_sections(struct making *m)
 	return r;
 }
 
-static enum format_kind kind_of(const struct making *m, const struct entry *entry)
+static enum format_kind kind_of(const struct making *m, uint32_t e)
 {
-	const struct tree_row *row = row_of(m, entry);
+	const struct tree_row *row = row_of(m, entry_at(m, e));
 
 	if (!row)
 		return FORMAT_DIRECTORY;
+	if (row->kind == FORMAT_FILE && !has_bytes(m, e))
+		return FORMAT_HARDLINK;
 	return row->kind == FORMAT_FILE && format_parts(row->size) ? FORMAT_SPLIT
 								   : (enum format_kind)row->kind;
 }
@@ -247,7 +284,10 @@ static void fill_place(struct making *m, uint32_t e, enum format_kind kind, uint
 	const struct tree_row *row = row_of(m, entry);
 	uint64_t start = entry->child, size = entry->children;
 
-	if (kind != FORMAT_DIRECTORY) {
+	if (kind == FORMAT_HARDLINK) {
+		start = m->files[row->links];
+		size = 0;
+	} else if (kind != FORMAT_DIRECTORY) {
 		start = row->offset + (kind == FORMAT_SYMLINK ? 0 : m->starts[row->volume]);
 		size = row->size;
 	}
@@ -275,7 +315,7 @@ static void fill_sections(struct making *m)
 
 	for (uint32_t e = 0; e < entry_count(m); e++) {
 		const struct entry *entry = entry_at(m, e);
-		enum format_kind kind = kind_of(m, entry);
+		enum format_kind kind = kind_of(m, e);
 
 		if (entry->name_len)
 			memcpy(index->sections[SECTION_NAMES].data + names,
@@ -299,6 +339,7 @@ static void making_release(struct making *m)
 {
 	buf_release(&m->entries);
 	buf_release(&m->stack);
+	free(m->files);
 }
 
 int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], struct index *ret,
@@ -310,8 +351,11 @@ int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], s
 
 	if (r < 0)
 		return r;
+	forget_dropped(tree);
 	sort_rows(tree);
 	r = make_entries(&m, err);
+	if (r == 0)
+		r = find_files(&m);
 	if (r < 0)
 		return r;
 	ret->entries = entry_count(&m);

@@ -24,6 +24,9 @@ struct tree_row {
 	uint8_t volume : 2;
 	uint8_t numbered : 1; /* the path begins with the number of the class */
 	uint8_t has_mode : 1;
+	uint8_t dropped : 1;
+	uint8_t first_name : 1; /* of those that the file has */
+	uint32_t links;		/* all names of one file have this number; 0: it has only one */
 };
 
 /* A list (base/lines.h): names of classes, or of files. */
@@ -43,6 +46,7 @@ struct foreign_tree {
 	struct buf notes;   /* lines, each ended by NUL */
 	char *prefix;	    /* of made-up names */
 	struct tree_list classes, names;
+	uint32_t most_links;	   /* of all rows */
 	uint64_t made_end;	   /* of the space of made_reader_new() */
 	uint64_t page, page_start; /* where the last page lies in the source, and in that space */
 	int64_t most_label;

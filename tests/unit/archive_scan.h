@@ -1,6 +1,7 @@
 /* What an adapter of pack/foreign makes of bytes that a test has made, as lines:
  *
  *	file a/b.jpg: its bytes
+ *	name 1 a/c.jpg: its bytes		another name of the same file
  *	pixels 0001/00000003.ppm: its bytes
  *	folder a 711
  *	link a/l -> b
@@ -46,6 +47,9 @@ static inline void scan_show(struct scan *scan, const struct foreign_tree *tree,
 	const char *path = tree->paths.data + row->path;
 	int len = (int)row->path_len, r;
 
+	/* Folders without a member of their own are as they would be without a row. */
+	if (row->dropped || (row->kind == FORMAT_DIRECTORY && !row->has_mode))
+		return;
 	if (row->kind == FORMAT_DIRECTORY)
 		r = buf_addf(&scan->seen, "folder %.*s %o\n", len, path, row->mode);
 	else if (row->kind == FORMAT_SYMLINK)
@@ -54,6 +58,9 @@ static inline void scan_show(struct scan *scan, const struct foreign_tree *tree,
 	else if (row->volume == TREE_MADE)
 		r = buf_addf(&scan->seen, "pixels %.*s of %u bytes\n", len, path,
 			     (unsigned)row->size);
+	else if (row->links && !row->first_name)
+		r = buf_addf(&scan->seen, "name %u %.*s: %.*s\n", row->links, len, path,
+			     (int)row->size, scan->bytes.data + row->offset);
 	else
 		r = buf_addf(&scan->seen, "file %.*s: %.*s\n", len, path, (int)row->size,
 			     scan->bytes.data + row->offset);

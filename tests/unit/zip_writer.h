@@ -17,6 +17,8 @@ struct zip_written {
 	uint16_t flags, method;
 	uint32_t mode;	      /* of Unix; 0: made elsewhere */
 	uint32_t local_extra; /* bytes, of zeros */
+	const char *extra;    /* in the central directory, if there is no zip64 */
+	uint16_t extra_len;
 	bool zip64;
 	uint64_t at; /* of the local header: set by zip_add_local() */
 };
@@ -73,14 +75,16 @@ static inline void zip_add_central(struct buf *zip, const struct zip_written *e)
 	zip_put32(zip, e->zip64 ? UINT32_MAX : size);
 	zip_put32(zip, e->zip64 ? UINT32_MAX : size);
 	zip_put16(zip, (uint16_t)strlen(e->name));
-	zip_put16(zip, e->zip64 ? 28 : 0);
+	zip_put16(zip, e->zip64 ? 28 : e->extra_len);
 	zip_put32(zip, 0);
 	zip_put16(zip, 0);
 	zip_put32(zip, e->mode << 16);
 	zip_put32(zip, e->zip64 ? UINT32_MAX : (uint32_t)e->at);
 	assert_done(buf_add(zip, e->name, strlen(e->name)));
-	if (!e->zip64)
+	if (!e->zip64) {
+		assert_done(buf_add(zip, e->extra, e->extra_len));
 		return;
+	}
 	zip_put16(zip, 1);
 	zip_put16(zip, 24);
 	zip_put64(zip, size);

@@ -1,20 +1,21 @@
 /* A tar: a folder (pack/foreign/archive/tar_tree.h), or samples of WebDataset
  * (pack/foreign/archive/webdataset.h), read in place. */
 #include "base/scope.h"
+#include "pack/foreign/archive/tar_members.h"
 #include "pack/foreign/archive/tar_tree.h"
 #include "pack/foreign/archive/webdataset.h"
 #include "pack/foreign/format.h"
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-static int read_sample_member(void *context, const struct tar_member *member, size_t len,
+static int read_sample_member(void *context, const struct archive_member *member, size_t len,
 			      const uint8_t **ret, struct err *err)
 {
 	return foreign_get(context, member->offset, len, ret, err);
 }
 
 /* The first member of the next sample ends the one in hand. */
-static int take_sample_member(struct webdataset *w, const struct tar_member *member,
+static int take_sample_member(struct webdataset *w, const struct archive_member *member,
 			      struct err *err)
 {
 	int r = webdataset_take(w, member, err);
@@ -29,12 +30,14 @@ static int scan_samples(struct foreign_source *source, struct foreign_tree *tree
 {
 	SCOPE(tar_members_release)
 	struct tar_members members = {.source = source, .end = source->size};
+	SCOPE(archive_places_release) struct archive_places places = {0};
 	SCOPE(webdataset_release)
 	struct webdataset w = {.tree = tree,
+			       .places = &places,
 			       .read = read_sample_member,
 			       .context = source,
 			       .label = FOREIGN_NO_LABEL};
-	struct tar_member member;
+	struct archive_member member;
 	int r;
 
 	while ((r = tar_members_next(&members, &member, err)) == 0) {
@@ -44,7 +47,9 @@ static int scan_samples(struct foreign_source *source, struct foreign_tree *tree
 	}
 	if (r == 1)
 		r = webdataset_end(&w, err);
-	return r < 0 ? r : webdataset_note(&w);
+	if (r == 0)
+		r = webdataset_note(&w);
+	return r < 0 ? r : tar_note_behind(tree, members.behind);
 }
 
 /* Whether the first sample has a class: 1, 0, or as tar_members_next(). */
@@ -53,7 +58,7 @@ static int have_classes(struct foreign_source *source, struct err *err)
 	SCOPE(tar_members_release)
 	struct tar_members members = {.source = source, .end = source->size};
 	SCOPE(webdataset_release) struct webdataset w = {0};
-	struct tar_member member;
+	struct archive_member member;
 	int r = 0, seen = 0;
 
 	while (seen == 0 && (r = tar_members_next(&members, &member, err)) == 0)

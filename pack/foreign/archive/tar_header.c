@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define SECOND INT64_C(1000000000)
 
@@ -31,8 +32,7 @@ static bool read_tar_binary(const uint8_t *field, size_t len, int64_t *ret)
 	return true;
 }
 
-/* No digits mean 0: old programs write folders so. */
-static bool read_tar_number(const uint8_t *field, size_t len, int64_t *ret)
+bool tar_number(const uint8_t *field, size_t len, int64_t *ret)
 {
 	uint64_t value = 0;
 	size_t i = 0;
@@ -67,7 +67,7 @@ bool tar_header_sound(const uint8_t *block)
 		sum += byte;
 		with_sign += (int8_t)byte;
 	}
-	return read_tar_number(block + SUM, SUM_LEN, &said) && (said == sum || said == with_sign) &&
+	return tar_number(block + SUM, SUM_LEN, &said) && (said == sum || said == with_sign) &&
 	       !tar_block_empty(block);
 }
 
@@ -76,13 +76,12 @@ int tar_header_read(const uint8_t *block, struct tar_header *ret, struct err *er
 	struct tar_header header = {.type = (char)block[TYPE]};
 	int64_t mode, size;
 
-	if (!read_tar_number(block + MODE, 8, &mode))
-		return err_set(err, -EBADMSG, "its mode is no number");
-	if (!read_tar_number(block + SIZE, 12, &size) || size < 0)
+	if (!tar_number(block + SIZE, 12, &size) || size < 0)
 		return err_set(err, -EBADMSG, "its size is no number");
-	if (!read_tar_number(block + MTIME, 12, &header.mtime))
-		return err_set(err, -EBADMSG, "its time is no number");
-	header.mode = (mode_t)mode & 07777;
+	if (!tar_number(block + MTIME, 12, &header.mtime))
+		header.mtime = 0;
+	if (tar_number(block + MODE, 8, &mode))
+		header.mode = S_IFREG | ((mode_t)mode & 07777);
 	header.size = (uint64_t)size;
 	*ret = header;
 	return 0;
@@ -120,8 +119,8 @@ static size_t take_number(struct foreign_text *text, uint64_t *ret)
 	return digits;
 }
 
-/* "-12.345": digits after the ninth are ignored. Refused are times that do not fit into 64 bits of
- * nanoseconds. */
+/* "-12.345": digits after the ninth, and what follows the number, are ignored, as by tar. Refused
+ * are times that do not fit into 64 bits of nanoseconds. */
 static bool read_time(struct foreign_text text, int64_t *ret)
 {
 	bool negative = text.len && *text.data == '-';
@@ -133,11 +132,9 @@ static bool read_time(struct foreign_text text, int64_t *ret)
 	if (!take_number(&text, &seconds) || seconds >= INT64_MAX / SECOND)
 		return false;
 	ns = (int64_t)seconds * SECOND;
-	if (text.len && *text.data != '.')
-		return false;
-	for (size_t i = 1; i < text.len; i++, unit /= 10) {
+	for (size_t i = 1; text.len && *text.data == '.' && i < text.len; i++, unit /= 10) {
 		if (text.data[i] < '0' || text.data[i] > '9')
-			return false;
+			break;
 		ns += unit * (text.data[i] - '0');
 	}
 	*ret = negative ? -ns : ns;
@@ -145,39 +142,42 @@ static bool read_time(struct foreign_text text, int64_t *ret)
 }
 
 /* A global one is that of all members: with a longer one, a small tar would take minutes. */
-static int take_pax_text(struct buf *to, struct foreign_text value, struct err *err)
+static int take_pax_text(struct buf *to, enum tar_said *said, struct foreign_text value,
+			 struct err *err)
 {
 	if (value.len > FOREIGN_PATH_MOST)
 		return err_set(err, -EBADMSG, "its pax header has a path of over 4095 bytes");
+	*said = value.len ? TAR_SAID : TAR_TAKEN_BACK;
 	to->len = 0;
 	return buf_add(to, value.data, value.len);
 }
 
-/* An empty value cancels an earlier one. */
+static int take_pax_size(struct tar_extra *extra, struct foreign_text value, struct err *err)
+{
+	extra->has_size = value.len ? TAR_SAID : TAR_TAKEN_BACK;
+	if (value.len &&
+	    (!take_number(&value, &extra->size) || value.len || extra->size > INT64_MAX))
+		return err_set(err, -EBADMSG, "its pax header has a size that is no number");
+	return 0;
+}
+
+/* An empty value takes an earlier one back. */
 static int take_pax_record(struct tar_extra *extra, struct foreign_text key,
 			   struct foreign_text value, struct err *err)
 {
-	static const char sparse[] = "GNU.sparse.";
-
 	if (foreign_text_is(key, "path"))
-		return take_pax_text(&extra->path, value, err);
+		return take_pax_text(&extra->path, &extra->has_path, value, err);
 	if (foreign_text_is(key, "linkpath"))
-		return take_pax_text(&extra->target, value, err);
-	if (foreign_text_is(key, "size")) {
-		extra->has_size = value.len > 0;
-		if (extra->has_size &&
-		    (!take_number(&value, &extra->size) || value.len || extra->size > INT64_MAX))
-			return err_set(err, -EBADMSG,
-				       "its pax header has a size that is no number");
-	} else if (foreign_text_is(key, "mtime")) {
-		extra->has_mtime = value.len > 0;
-		if (extra->has_mtime && !read_time(value, &extra->mtime))
-			return err_set(err, -EBADMSG,
-				       "its pax header has a time that is no number");
-	} else if (key.len >= strlen(sparse) && memcmp(key.data, sparse, strlen(sparse)) == 0) {
-		extra->sparse = true;
+		return take_pax_text(&extra->target, &extra->has_target, value, err);
+	if (foreign_text_is(key, "size"))
+		return take_pax_size(extra, value, err);
+	if (foreign_text_is(key, "mtime")) {
+		if (value.len == 0)
+			extra->has_mtime = TAR_TAKEN_BACK;
+		else if (read_time(value, &extra->mtime))
+			extra->has_mtime = TAR_SAID;
 	}
-	return 0;
+	return tar_holes_take(&extra->holes, key, value, err);
 }
 
 int tar_extra_read(struct tar_extra *extra, const char *records, size_t len, struct err *err)
@@ -209,5 +209,6 @@ void tar_extra_release(struct tar_extra *extra)
 {
 	buf_release(&extra->path);
 	buf_release(&extra->target);
+	tar_holes_release(&extra->holes);
 	*extra = (struct tar_extra){0};
 }

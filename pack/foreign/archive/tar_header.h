@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "pack/foreign/archive/tar_holes.h"
 #include "pack/foreign/text.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,34 +21,43 @@
 
 struct tar_header {
 	char type;
-	mode_t mode;   /* permission bits */
+	mode_t mode;   /* permission bits, with a type; 0: it is no number */
 	uint64_t size; /* less than 2^63 */
-	int64_t mtime; /* seconds */
+	int64_t mtime; /* seconds; 0: it is no number */
 };
+
+/* What pax says of one thing. TAR_TAKEN_BACK: the header counts, whatever was said of all members.
+ */
+enum tar_said { TAR_NOT_SAID, TAR_SAID, TAR_TAKEN_BACK };
 
 /* What extended headers say of a member. All zero: nothing. */
 struct tar_extra {
-	struct buf path, target; /* empty: not said */
+	struct buf path, target;
 	uint64_t size;
 	int64_t mtime; /* nanoseconds */
-	bool has_size, has_mtime;
-	bool sparse; /* GNU tar left its holes out */
+	enum tar_said has_path, has_target, has_size, has_mtime;
+	struct tar_holes holes;
 };
 
 void tar_extra_release(struct tar_extra *extra);
+
+/* A field of a header that is a number. No digits mean 0: old programs write folders so. */
+bool tar_number(const uint8_t *field, size_t len, int64_t *ret);
 
 /* Whether the checksum is right, which hardly anything but a header has. */
 bool tar_header_sound(const uint8_t *block);
 bool tar_block_empty(const uint8_t *block);
 
-/* Returns 0 or -EBADMSG: err says which field. The checksum is not looked at. */
+/* Returns 0, or -EBADMSG: err says that the size is none. A mode or time that is none costs no more
+ * than itself. The checksum is not looked at. */
 int tar_header_read(const uint8_t *block, struct tar_header *ret, struct err *err);
 
 /* Appends the name, and the target of a link. 0 or -ENOMEM. */
 int tar_header_path(const uint8_t *block, struct buf *ret);
 int tar_header_target(const uint8_t *block, struct buf *ret);
 
-/* Takes the records of a pax header: "LENGTH KEY=VALUE\n". Returns 0, -EBADMSG or -ENOMEM. */
+/* Takes the records of a pax header: "LENGTH KEY=VALUE\n". Returns 0, -EBADMSG or -ENOMEM. A time
+ * that is none, or that 64 bits of nanoseconds do not hold, is passed over, as tar does. */
 int tar_extra_read(struct tar_extra *extra, const char *records, size_t len, struct err *err);
 
 #endif

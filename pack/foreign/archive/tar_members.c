@@ -9,11 +9,18 @@
 #define EXTENDED_MOST MIB /* of an extended header: names and times */
 #define PADDING_MOST  MIB /* read over after the end mark: tar pads its file to 10 KiB */
 
+static const struct foreign_piece no_piece;
+
 static int tar_damaged(const struct tar_members *m, const char *reason, struct err *err)
 {
 	return err_set(err, -EBADMSG, "member %" PRIu64 "%s%.*s%s: %s", m->number,
 		       m->path.len ? " ('" : "", (int)min(m->path.len, 200),
 		       m->path.len ? m->path.data : "", m->path.len ? "')" : "", reason);
+}
+
+static int cut_off_within(const struct tar_members *m, struct err *err)
+{
+	return tar_damaged(m, "truncated: the file ends within it", err);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -69,8 +76,9 @@ static int next_block(struct tar_members *m, const uint8_t **ret, struct err *er
 /* --- headers in front of headers -------------------------------------------------------------- */
 
 /* Their names and targets end with NUL. */
-static int take_long(struct buf *to, const uint8_t *text, size_t len)
+static int take_long(struct buf *to, enum tar_said *said, const uint8_t *text, size_t len)
 {
+	*said = len ? TAR_SAID : TAR_NOT_SAID;
 	to->len = 0;
 	return buf_add(to, text, strnlen((const char *)text, len));
 }
@@ -88,14 +96,14 @@ static int take_extended(struct tar_members *m, const struct tar_header *header,
 	if (header->size > EXTENDED_MOST)
 		return tar_damaged(m, "a header of over 1 MiB in front of it", err);
 	if (header->size > sub_sat(m->end, m->at + TAR_BLOCK))
-		return tar_damaged(m, "truncated: the file ends within it", err);
+		return cut_off_within(m, err);
 	r = foreign_get(m->source, m->at + TAR_BLOCK, (size_t)header->size, &text, err);
 	if (r < 0)
 		return r == -EBADMSG ? tar_damaged(m, err_text(err, r), err) : r;
 	if (header->type == 'L')
-		return take_long(&m->next.path, text, (size_t)header->size);
+		return take_long(&m->next.path, &m->next.has_path, text, (size_t)header->size);
 	if (header->type == 'K')
-		return take_long(&m->next.target, text, (size_t)header->size);
+		return take_long(&m->next.target, &m->next.has_target, text, (size_t)header->size);
 	r = tar_extra_read(header->type == 'g' ? &m->all : &m->next, (const char *)text,
 			   (size_t)header->size, err);
 	return r == -EBADMSG ? tar_damaged(m, err_text(err, r), err) : r;
@@ -109,99 +117,210 @@ static bool ends_in_slash(const struct buf *path)
 	return path->len && path->data[path->len - 1] == '/';
 }
 
-static enum tar_member_kind tar_kind_of(const struct tar_members *m, char type)
+/* Unknown types are files, as POSIX has it. */
+static enum archive_kind tar_kind_of(const struct tar_members *m, char type)
 {
 	switch (type) {
+	case '1':
+		return ARCHIVE_HARDLINK;
+	case '2':
+		return ARCHIVE_SYMLINK;
+	case '3':
+	case '4':
+		return ARCHIVE_DEVICE;
+	case '5':
+	case 'D': /* of GNU tar, with a list of what was in the folder */
+		return ARCHIVE_FOLDER;
+	case '6':
+		return ARCHIVE_PIPE;
+	case 'M':
+		return ARCHIVE_PART;
 	case '\0':
 	case '0':
 	case '7':
-		if (m->next.sparse || m->all.sparse)
-			return TAR_MEMBER_SPARSE;
-		return ends_in_slash(&m->path) ? TAR_MEMBER_FOLDER : TAR_MEMBER_FILE;
-	case '1':
-		return TAR_MEMBER_HARDLINK;
-	case '2':
-		return TAR_MEMBER_SYMLINK;
-	case '3':
-	case '4':
-		return TAR_MEMBER_DEVICE;
-	case '5':
-	case 'D': /* of GNU tar, with a list of what was in the folder */
-		return TAR_MEMBER_FOLDER;
-	case '6':
-		return TAR_MEMBER_PIPE;
-	case 'S':
-		return TAR_MEMBER_SPARSE;
+		return ends_in_slash(&m->path) ? ARCHIVE_FOLDER : ARCHIVE_FILE;
 	default:
-		return TAR_MEMBER_UNKNOWN;
+		return ARCHIVE_FILE;
 	}
 }
 
-/* Links and folders have no bytes: their size may be that of the file they lead to. */
-static bool has_bytes(char type)
+static int read_text(struct buf *to, const struct buf *next, enum tar_said next_said,
+		     const struct buf *all, enum tar_said all_said)
 {
-	return !type || !strchr("123456", type);
+	const struct buf *from = next_said == TAR_SAID ? next : all;
+	bool said = next_said == TAR_SAID || (next_said == TAR_NOT_SAID && all_said == TAR_SAID);
+
+	to->len = 0;
+	return said ? buf_add(to, from->data, from->len) : 1;
 }
 
 static int read_texts(struct tar_members *m, const uint8_t *block)
 {
-	const struct buf *path = m->next.path.len ? &m->next.path : &m->all.path;
-	const struct buf *target = m->next.target.len ? &m->next.target : &m->all.target;
-	int r;
+	const struct tar_extra *next = &m->next, *all = &m->all;
+	int r = read_text(&m->path, &next->path, next->has_path, &all->path, all->has_path);
 
-	m->path.len = m->target.len = 0;
-	r = path->len ? buf_add(&m->path, path->data, path->len) : tar_header_path(block, &m->path);
+	if (next->holes.path.len) {
+		m->path.len = 0;
+		r = buf_add(&m->path, next->holes.path.data, next->holes.path.len);
+	}
+	if (r == 1)
+		r = tar_header_path(block, &m->path);
 	if (r < 0)
 		return r;
-	return target->len ? buf_add(&m->target, target->data, target->len)
-			   : tar_header_target(block, &m->target);
+	r = read_text(&m->target, &next->target, next->has_target, &all->target, all->has_target);
+	return r == 1 ? tar_header_target(block, &m->target) : r;
 }
 
 static int64_t mtime_of(const struct tar_members *m, const struct tar_header *header)
 {
-	if (m->next.has_mtime)
+	if (m->next.has_mtime == TAR_SAID)
 		return m->next.mtime;
-	if (m->all.has_mtime)
+	if (m->next.has_mtime == TAR_NOT_SAID && m->all.has_mtime == TAR_SAID)
 		return m->all.mtime;
 	return date_of((struct timespec){.tv_sec = header->mtime});
 }
 
-/* Of a sparse file by GNU tar, each header says whether another block of the map follows. */
-static int pass_sparse_map(struct tar_members *m, const uint8_t *block, struct err *err)
+static uint64_t size_of(const struct tar_members *m, const struct tar_header *header)
 {
-	const uint8_t *more = block + (TAR_BLOCK - 30);
-	int r = 0;
-
-	while (r == 0 && *more) {
-		m->at += TAR_BLOCK;
-		r = tar_block_at(m, m->at, &block);
-		more = block + (TAR_BLOCK - 8);
-	}
-	return r == 1 ? tar_damaged(m, "truncated: the file ends within it", err) : r;
+	if (m->next.has_size == TAR_SAID)
+		return m->next.size;
+	if (m->next.has_size == TAR_NOT_SAID && m->all.has_size == TAR_SAID)
+		return m->all.size;
+	return header->size;
 }
 
-static int read_member(struct tar_members *m, const struct tar_header *header,
-		       struct tar_member *ret, struct err *err)
+/* Folders and symbolic links have no bytes, whatever their size says: it may be that of the file
+ * they lead to. So it is with hard links, but those of pax may have bytes: then no header follows.
+ */
+static int has_bytes(struct tar_members *m, char type)
 {
-	uint64_t left;
+	const uint8_t *block;
+	int r;
 
-	*ret = (struct tar_member){.number = m->number,
-				   .kind = tar_kind_of(m, header->type),
-				   .path = {m->path.data, m->path.len},
-				   .target = {m->target.data, m->target.len},
-				   .mode = S_IFREG | header->mode,
-				   .mtime = mtime_of(m, header),
-				   .offset = m->at + TAR_BLOCK,
-				   .size = header->size};
-	if (!is_extended(header->type) && (m->next.has_size || m->all.has_size))
-		ret->size = m->next.has_size ? m->next.size : m->all.size;
-	if (!has_bytes(header->type))
-		ret->size = 0;
-	left = sub_sat(m->end, ret->offset);
-	if (ret->size > left)
-		return tar_damaged(m, "truncated: the file ends within it", err);
-	m->at = ret->offset + (ret->size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
+	if (!type || !strchr("123456", type))
+		return 1;
+	if (type != '1')
+		return 0;
+	r = tar_block_at(m, m->at + TAR_BLOCK, &block);
+	return r != 0 ? (r < 0 ? r : 0) : !tar_block_empty(block) && !tar_header_sound(block);
+}
+
+/* --- holes ------------------------------------------------------------------------------------ */
+
+/* Of a sparse file by GNU tar, each header says whether another block of the map follows. */
+static int read_gnu_map(struct tar_members *m, const uint8_t *block, struct err *err)
+{
+	enum { FIELDS = 386, MORE = 482, SIZE = 483, MORE_BEHIND = 504 };
+	struct tar_holes *holes = &m->next.holes;
+	bool more = block[MORE];
+	int64_t size;
+	int r = tar_holes_take_fields(holes, block + FIELDS, 4, err);
+
+	if (!tar_number(block + SIZE, 12, &size) || size < 0)
+		return err_set(err, -EBADMSG, "its size is no number");
+	holes->size = (uint64_t)size;
+	while (r == 0 && more) {
+		m->at += TAR_BLOCK;
+		r = tar_block_at(m, m->at, &block);
+		if (r == 1)
+			return err_set(err, -EBADMSG, "truncated: the file ends within it");
+		if (r == 0)
+			r = tar_holes_take_fields(holes, block, 21, err);
+		more = r == 0 && block[MORE_BEHIND];
+	}
+	return r;
+}
+
+/* Takes the map in front of the bytes of the member off these. */
+static int read_front_map(struct tar_members *m, uint64_t *offset, uint64_t *size, struct err *err)
+{
+	size_t used = 0;
+	int r = 1;
+
+	for (size_t len = TAR_BLOCK; r == 1; len *= 2) {
+		const uint8_t *text;
+
+		if (len / 2 >= min(*size, EXTENDED_MOST))
+			return err_set(err, -EBADMSG, "the map of its holes has no end");
+		len = (size_t)min(len, *size);
+		r = foreign_get(m->source, *offset, len, &text, err);
+		if (r == 0)
+			r = tar_holes_take_front(&m->next.holes,
+						 (struct foreign_text){(const char *)text, len},
+						 &used, err);
+	}
+	if (r < 0)
+		return r;
+	used = (used + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
+	if (used > *size)
+		return err_set(err, -EBADMSG, "the map of its holes has no end");
+	*offset += used;
+	*size -= used;
 	return 0;
+}
+
+static int take_pieces(struct tar_members *m, uint64_t offset)
+{
+	const uint64_t *map = BUF_ITEMS(&m->next.holes.map, const uint64_t);
+	int r = 0;
+
+	m->pieces.len = 0;
+	for (size_t i = 0; r == 0 && i < BUF_COUNT(&m->next.holes.map, *map); i += 2) {
+		struct foreign_piece piece = {map[i], offset, map[i + 1]};
+
+		offset += piece.len;
+		if (piece.len)
+			r = buf_add(&m->pieces, &piece, sizeof(piece));
+	}
+	return r;
+}
+
+/* Sets what a member with holes has. */
+static int read_holes(struct tar_members *m, struct archive_member *ret, struct err *err)
+{
+	const struct tar_holes *holes = &m->next.holes;
+	uint64_t offset = ret->offset, stored = ret->size;
+	int r = holes->in_front ? read_front_map(m, &offset, &stored, err) : 0;
+
+	if (r == 0)
+		r = tar_holes_check(holes, stored, &ret->holes, err);
+	if (r == 0)
+		r = take_pieces(m, offset);
+	if (r < 0)
+		return r;
+	ret->size = holes->size;
+	/* An empty map is one, too. */
+	ret->pieces = m->pieces.len ? BUF_ITEMS(&m->pieces, const struct foreign_piece) : &no_piece;
+	ret->piece_count = BUF_COUNT(&m->pieces, struct foreign_piece);
+	return 0;
+}
+
+/* --- a member --------------------------------------------------------------------------------- */
+
+static int read_member(struct tar_members *m, const struct tar_header *header,
+		       struct archive_member *ret, struct err *err)
+{
+	bool extended = is_extended(header->type);
+	int bytes = has_bytes(m, header->type), r = 0;
+
+	*ret = (struct archive_member){.number = m->number,
+				       .kind = tar_kind_of(m, header->type),
+				       .path = {m->path.data, m->path.len},
+				       .target = {m->target.data, m->target.len},
+				       .mode = header->mode,
+				       .mtime = mtime_of(m, header),
+				       .offset = m->at + TAR_BLOCK,
+				       .size = extended ? header->size : size_of(m, header)};
+	if (bytes <= 0)
+		ret->size = 0;
+	if (bytes < 0)
+		return bytes;
+	if (ret->size > sub_sat(m->end, ret->offset))
+		return cut_off_within(m, err);
+	m->at = ret->offset + (ret->size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
+	if (m->next.holes.sparse && ret->kind == ARCHIVE_FILE && !extended)
+		r = read_holes(m, ret, err);
+	return r == -EBADMSG ? tar_damaged(m, err_text(err, r), err) : r;
 }
 
 /* The name of a volume, and what GNU and Solaris add, are no members. */
@@ -210,7 +329,7 @@ static bool is_remark(char type)
 	return type && strchr("VAE", type);
 }
 
-int tar_members_next(struct tar_members *m, struct tar_member *ret, struct err *err)
+int tar_members_next(struct tar_members *m, struct archive_member *ret, struct err *err)
 {
 	for (;;) {
 		uint8_t block[TAR_BLOCK];
@@ -230,8 +349,12 @@ int tar_members_next(struct tar_members *m, struct tar_member *ret, struct err *
 			return tar_damaged(m, err_text(err, r), err);
 		if (r == 0 && is_extended(header.type))
 			r = take_extended(m, &header, err);
+		if (r < 0)
+			return r;
 		if (r == 0 && header.type == 'S')
-			r = pass_sparse_map(m, block, err);
+			r = read_gnu_map(m, block, err);
+		if (r == -EBADMSG)
+			return tar_damaged(m, err_text(err, r), err);
 		if (r == 0)
 			r = read_member(m, &header, ret, err);
 		if (r)
@@ -250,6 +373,7 @@ void tar_members_release(struct tar_members *m)
 {
 	buf_release(&m->path);
 	buf_release(&m->target);
+	buf_release(&m->pieces);
 	tar_extra_release(&m->all);
 	tar_extra_release(&m->next);
 }

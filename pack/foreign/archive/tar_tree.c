@@ -2,218 +2,201 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/archive/tar_members.h"
-#include "pack/foreign/archive/tar_places.h"
+#include "pack/format.h"
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define NESTED_MOST 2 /* tars in each other */
 
-/* After the kinds of members: other reasons to leave one out. */
-enum { CAME_BEFORE = TAR_MEMBER_KINDS, NO_FILE, NO_TARGET, REASONS };
-
 struct tar_tree {
 	struct foreign_source *source;
-	struct foreign_tree *tree;
-	struct tar_places places;
-	struct buf path, target; /* of the current member, from the root on */
-	struct buf targets;	 /* of all symbolic links */
-	size_t below;		 /* bytes of them: the folder that the tar is shown as */
+	struct archive_tree archive;
+	struct buf below; /* the folder that the tar is shown as, with a slash; "" at first */
 	unsigned nested;
-	uint64_t left_out[REASONS];
+	/* Of a tar in the tar: nothing is shown of it before it is known to be whole. */
+	struct buf held;      /* struct held_member */
+	struct buf held_text; /* their paths and targets */
+	struct buf held_pieces;
 	uint64_t behind; /* bytes behind the end */
+};
+
+struct held_member {
+	struct archive_member member;
+	size_t path, target, pieces; /* where these begin */
 };
 
 static int scan_members(struct tar_tree *t, uint64_t at, uint64_t end, struct err *err);
 
 static void tar_tree_release(struct tar_tree *t)
 {
-	tar_places_release(&t->places);
-	buf_release(&t->path);
-	buf_release(&t->target);
-	buf_release(&t->targets);
+	archive_tree_release(&t->archive);
+	buf_release(&t->below);
+	buf_release(&t->held);
+	buf_release(&t->held_text);
+	buf_release(&t->held_pieces);
 }
 
-/* --- members ---------------------------------------------------------------------------------- */
+/* --- members that are held -------------------------------------------------------------------- */
 
-static int set_tar_path(const struct tar_tree *t, struct buf *path, struct foreign_text text)
+/* Adds a text in the tar's folder. */
+static int hold_text(struct tar_tree *t, bool below, struct foreign_text *text, size_t *ret)
 {
-	path->len = t->below;
-	return buf_add(path, text.data, text.len);
+	size_t begin = t->held_text.len;
+	int r = below ? buf_add(&t->held_text, t->below.data, t->below.len) : 0;
+
+	if (r == 0)
+		r = buf_add(&t->held_text, text->data, text->len);
+	text->len = t->held_text.len - begin;
+	*ret = begin;
+	return r;
 }
 
-static struct foreign_text path_text(const struct buf *buf)
+static int hold(struct tar_tree *t, const struct archive_member *member)
 {
-	return (struct foreign_text){buf->data, buf->len};
+	struct held_member held = {.member = *member, .pieces = t->held_pieces.len};
+	int r = hold_text(t, true, &held.member.path, &held.path);
+
+	if (r == 0)
+		r = hold_text(t, member->kind == ARCHIVE_HARDLINK, &held.member.target,
+			      &held.target);
+	if (r == 0)
+		r = buf_add(&t->held_pieces, member->pieces,
+			    member->piece_count * sizeof(*member->pieces));
+	return r < 0 ? r : buf_add(&t->held, &held, sizeof(held));
 }
 
-static int add_place(struct tar_tree *t, const struct tar_place *place,
-		     const struct foreign_file *file, struct err *err)
+static int add_held(struct tar_tree *t, struct err *err)
 {
-	int r = tar_places_add(&t->places, place);
+	const struct held_member *all = BUF_ITEMS(&t->held, const struct held_member);
+	int r = 0;
 
-	return r < 0 ? r : foreign_add(t->tree, file, err);
-}
+	for (size_t i = 0; r == 0 && i < BUF_COUNT(&t->held, *all); i++) {
+		struct archive_member member = all[i].member;
 
-static int leave_out(struct tar_tree *t, unsigned reason)
-{
-	t->left_out[reason]++;
-	return 0;
-}
-
-static struct foreign_file file_of_member(const struct tar_tree *t, const struct tar_member *member)
-{
-	return (struct foreign_file){.record = member->number,
-				     .path = path_text(&t->path),
-				     .offset = member->offset,
-				     .size = member->size,
-				     .mode = member->mode,
-				     .mtime = member->mtime};
-}
-
-static struct foreign_text target_of(const struct tar_tree *t, const struct tar_place *link)
-{
-	return (struct foreign_text){t->targets.data + link->offset, link->size};
-}
-
-static int add_tar_symlink(struct tar_tree *t, const struct tar_member *member,
-			   struct tar_place *place, struct err *err)
-{
-	struct foreign_file file = file_of_member(t, member);
-
-	place->kind = TAR_PLACE_SYMLINK;
-	place->offset = t->targets.len;
-	place->size = member->target.len;
-	if (buf_add(&t->targets, member->target.data, member->target.len) < 0)
-		return -ENOMEM;
-	file.target = target_of(t, place);
-	return add_place(t, place, &file, err);
-}
-
-/* A second name of a symbolic link is another one with its target. */
-static int add_tar_link(struct tar_tree *t, const struct tar_member *member,
-			struct tar_place *place, struct err *err)
-{
-	struct foreign_file file = file_of_member(t, member);
-	const struct tar_place *other;
-	int r = set_tar_path(t, &t->target, member->target);
-
-	if (r < 0)
-		return r;
-	other = tar_places_find(&t->places, tar_path_hash(path_text(&t->target)));
-	if (!other || other->kind == TAR_PLACE_FOLDER)
-		return leave_out(t, NO_FILE);
-	place->kind = other->kind;
-	place->offset = file.offset = other->offset;
-	place->size = file.size = other->size;
-	if (place->kind == TAR_PLACE_SYMLINK)
-		file.target = target_of(t, place);
-	return add_place(t, place, &file, err);
-}
-
-static int add_tar_file(struct tar_tree *t, const struct tar_member *member,
-			struct tar_place *place, struct err *err)
-{
-	const struct foreign_file file = file_of_member(t, member);
-
-	place->kind = TAR_PLACE_FILE;
-	place->offset = member->offset;
-	place->size = member->size;
-	return add_place(t, place, &file, err);
-}
-
-static int add_member(struct tar_tree *t, const struct tar_member *member, struct tar_place *place,
-		      struct err *err)
-{
-	struct foreign_file file = file_of_member(t, member);
-
-	switch (member->kind) {
-	case TAR_MEMBER_FILE:
-		return add_tar_file(t, member, place, err);
-	case TAR_MEMBER_HARDLINK:
-		return add_tar_link(t, member, place, err);
-	case TAR_MEMBER_SYMLINK:
-		if (member->target.len == 0)
-			return leave_out(t, NO_TARGET);
-		return add_tar_symlink(t, member, place, err);
-	case TAR_MEMBER_FOLDER:
-		place->kind = TAR_PLACE_FOLDER;
-		file.directory = true;
-		return add_place(t, place, &file, err);
-	default:
-		return leave_out(t, member->kind);
+		member.path.data = t->held_text.data + all[i].path;
+		member.target.data = t->held_text.data + all[i].target;
+		if (member.piece_count)
+			member.pieces = (const void *)(t->held_pieces.data + all[i].pieces);
+		r = archive_add(&t->archive, &member, err);
 	}
+	t->held.len = t->held_text.len = t->held_pieces.len = 0;
+	return r;
+}
+
+/* A member of the tar itself is added at once. */
+static int add_or_hold(struct tar_tree *t, const struct archive_member *member, struct err *err)
+{
+	return t->nested ? hold(t, member) : archive_add(&t->archive, member, err);
 }
 
 /* --- tars in tars ----------------------------------------------------------------------------- */
 
-/* 1, 0, or the error of the read. */
-static int is_tar(struct tar_tree *t, const struct tar_member *member)
+static bool ends_empty(struct tar_tree *t, const struct archive_member *member)
 {
-	static const char suffix[] = ".tar";
-	size_t len = strlen(suffix);
+	const uint8_t *blocks;
+	size_t found;
+
+	return foreign_peek(t->source, member->offset, 2 * TAR_BLOCK, &blocks, &found) == 0 &&
+	       found == 2 * TAR_BLOCK && tar_block_empty(blocks) &&
+	       tar_block_empty(blocks + TAR_BLOCK);
+}
+
+/* A tar, perhaps an empty one, that is named as one: 1, 0, or the error of the read. */
+static int is_tar(struct tar_tree *t, const struct archive_member *member)
+{
 	const uint8_t *block;
 	size_t found;
 	int r;
 
-	if (t->nested == NESTED_MOST || member->kind != TAR_MEMBER_FILE ||
-	    member->size < 2 * TAR_BLOCK || member->path.len <= len ||
-	    strncasecmp(member->path.data + member->path.len - len, suffix, len) != 0)
+	if (t->nested == NESTED_MOST || member->kind != ARCHIVE_FILE || member->pieces ||
+	    member->size < 2 * TAR_BLOCK || !tar_stem(member->path))
 		return 0;
 	r = foreign_peek(t->source, member->offset, TAR_BLOCK, &block, &found);
-	return r < 0 ? r : found == TAR_BLOCK && tar_header_sound(block);
+	if (r < 0 || found < TAR_BLOCK)
+		return r;
+	return tar_header_sound(block) || ends_empty(t, member);
 }
 
-static int scan_nested(struct tar_tree *t, const struct tar_member *member, struct err *err)
+size_t tar_stem(struct foreign_text path)
 {
-	size_t below = t->below;
-	int r;
+	static const char suffix[] = ".tar";
+	const struct foreign_text name = foreign_text_after(path, '/');
+	size_t cut = strlen(suffix);
 
-	t->path.len -= strlen(".tar");
-	r = buf_add(&t->path, "/", 1);
-	t->target.len = 0;
+	if (name.len <= cut || strncasecmp(name.data + name.len - cut, suffix, cut) != 0 ||
+	    !format_name_valid(name.data, name.len - cut))
+		return 0;
+	return path.len - cut;
+}
+
+static int hold_folder(struct tar_tree *t, const struct archive_member *tar)
+{
+	const struct archive_member folder = {.number = tar->number,
+					      .kind = ARCHIVE_FOLDER,
+					      .mode = S_IFDIR | 0755,
+					      .mtime = tar->mtime,
+					      .path = {"", 0},
+					      .target = {"", 0},
+					      .implied = true};
+
+	return hold(t, &folder);
+}
+
+static int scan_nested(struct tar_tree *t, const struct archive_member *tar, struct err *err)
+{
+	size_t below = t->below.len;
+	int r = buf_add(&t->below, tar->path.data, tar_stem(tar->path));
+
 	if (r == 0)
-		r = buf_add(&t->target, t->path.data, t->path.len);
-	if (r < 0)
-		return r;
-	t->below = t->path.len;
+		r = buf_add(&t->below, "/", 1);
+	if (r == 0)
+		r = hold_folder(t, tar);
 	t->nested++;
-	r = scan_members(t, member->offset, member->offset + member->size, err);
+	if (r == 0)
+		r = scan_members(t, tar->offset, tar->offset + tar->size, err);
 	t->nested--;
-	t->below = below;
-	return r < 0 ? err_set(err, r, "member %" PRIu64 ": %s", member->number, err_text(err, r))
-		     : 0;
+	t->below.len = below;
+	return r;
+}
+
+/* The member is a tar. If that is damaged, it is a file. */
+static int add_nested(struct tar_tree *t, const struct archive_member *tar, struct err *err)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT; /* it lives until the next read */
+	size_t held = t->held.len, text = t->held_text.len, pieces = t->held_pieces.len;
+	struct archive_member member = *tar;
+	struct err why = {0};
+	int r = buf_add(&path, tar->path.data, tar->path.len);
+
+	member.path.data = path.data;
+	member.target.len = 0;
+	if (r == 0)
+		r = scan_nested(t, &member, &why);
+	if (r == 0)
+		return t->nested ? 0 : add_held(t, err);
+	if (r != -EBADMSG)
+		return err_set(err, r, "member %" PRIu64 ": %s", tar->number, err_text(&why, r));
+	t->held.len = held;
+	t->held_text.len = text;
+	t->held_pieces.len = pieces;
+	r = archive_keep(&t->archive, &t->below, member.path, err_text(&why, r));
+	return r < 0 ? r : add_or_hold(t, &member, err);
 }
 
 /* --- the tree --------------------------------------------------------------------------------- */
-
-static int take_tree_member(struct tar_tree *t, const struct tar_member *member, struct err *err)
-{
-	const struct tar_place *before;
-	struct tar_place place;
-	int r = set_tar_path(t, &t->path, member->path);
-
-	if (r == 0)
-		r = is_tar(t, member);
-	if (r != 0)
-		return r < 0 ? r : scan_nested(t, member, err);
-	place = (struct tar_place){.hash = tar_path_hash(path_text(&t->path))};
-	before = tar_places_find(&t->places, place.hash);
-	if (!before)
-		return add_member(t, member, &place, err);
-	if (before->kind == TAR_PLACE_FOLDER && member->kind == TAR_MEMBER_FOLDER)
-		return 0;
-	return leave_out(t, CAME_BEFORE);
-}
 
 static int scan_members(struct tar_tree *t, uint64_t at, uint64_t end, struct err *err)
 {
 	SCOPE(tar_members_release)
 	struct tar_members members = {.source = t->source, .at = at, .end = end};
-	struct tar_member member;
+	struct archive_member member;
 	int r;
 
 	while ((r = tar_members_next(&members, &member, err)) == 0) {
-		r = take_tree_member(t, &member, err);
+		r = is_tar(t, &member);
+		if (r >= 0)
+			r = r ? add_nested(t, &member, err) : add_or_hold(t, &member, err);
 		if (r < 0)
 			return r;
 	}
@@ -221,29 +204,20 @@ static int scan_members(struct tar_tree *t, uint64_t at, uint64_t end, struct er
 	return r < 0 ? r : 0;
 }
 
-static int note_no_files(const struct tar_tree *t)
+int tar_note_behind(struct foreign_tree *tree, uint64_t bytes)
 {
-	static const char *const what[REASONS] = {
-		[TAR_MEMBER_SPARSE] = "left out: %" PRIu64 " sparse files",
-		[TAR_MEMBER_DEVICE] = "left out: %" PRIu64 " devices",
-		[TAR_MEMBER_PIPE] = "left out: %" PRIu64 " named pipes",
-		[TAR_MEMBER_UNKNOWN] = "left out: %" PRIu64 " members of unknown types",
-		[CAME_BEFORE] = "left out: %" PRIu64 " members whose path came before",
-		[NO_FILE] = "left out: %" PRIu64 " hard links to files that did not come before",
-		[NO_TARGET] = "left out: %" PRIu64 " symbolic links to nothing",
-	};
-	int r = foreign_tree_note_counts(t->tree, t->left_out, what, REASONS);
-
-	return r < 0 ? r
-		     : foreign_tree_note_count(t->tree, t->behind,
-					       "behind the end of the tar are %" PRIu64
-					       " bytes that are not shown");
+	return foreign_tree_note_count(
+		tree, bytes, "behind the end of the tar are %" PRIu64 " bytes that are not shown");
 }
 
 int tar_tree_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
 {
-	SCOPE(tar_tree_release) struct tar_tree t = {.source = source, .tree = tree};
+	SCOPE(tar_tree_release)
+	struct tar_tree t = {.source = source,
+			     .archive = {.tree = tree, .settings = source->settings}};
 	int r = scan_members(&t, 0, source->size, err);
 
-	return r < 0 ? r : note_no_files(&t);
+	if (r == 0)
+		r = archive_note(&t.archive);
+	return r < 0 ? r : tar_note_behind(tree, t.behind);
 }

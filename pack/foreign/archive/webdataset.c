@@ -21,7 +21,7 @@ struct sample_image {
 	size_t name, name_len; /* in the sample's names */
 };
 
-enum left_out { OTHER_MEMBERS, UNFIT_MEMBERS, META_MEMBERS, NO_CLASS, LEFT_OUT };
+enum left_out { OTHER_MEMBERS, UNFIT_MEMBERS, META_MEMBERS, NO_CLASS, CAME_AGAIN, LEFT_OUT };
 _Static_assert(LEFT_OUT == WEBDATASET_REASONS, "a count for each");
 
 void webdataset_release(struct webdataset *w)
@@ -32,7 +32,7 @@ void webdataset_release(struct webdataset *w)
 	buf_release(&w->class);
 }
 
-static int bad_sample(const struct tar_member *member, const char *reason, struct err *err)
+static int bad_sample(const struct archive_member *member, const char *reason, struct err *err)
 {
 	return err_set(err, -EBADMSG, "member %" PRIu64 " ('%.*s'): %s", member->number,
 		       (int)min(member->path.len, 200), member->path.data, reason);
@@ -76,15 +76,15 @@ static struct foreign_text without_dot(struct foreign_text path)
 }
 
 /* Returns 1 for a file of a sample; otherwise 0, and counts why. */
-static int is_of_sample(const struct tar_member *member, struct key *ret, uint64_t *left_out)
+static int is_of_sample(const struct archive_member *member, struct key *ret, uint64_t *left_out)
 {
 	const struct foreign_text path = without_dot(member->path);
 
-	if (member->kind == TAR_MEMBER_FOLDER)
+	if (member->kind == ARCHIVE_FOLDER)
 		return 0;
 	if (is_meta(path))
 		left_out[META_MEMBERS]++;
-	else if (member->kind != TAR_MEMBER_FILE || !split_key(path, ret))
+	else if (member->kind != ARCHIVE_FILE || member->pieces || !split_key(path, ret))
 		left_out[UNFIT_MEMBERS]++;
 	else
 		return 1;
@@ -115,6 +115,22 @@ static void set_class(struct webdataset *w, struct foreign_file *file)
 	file->name.len -= file->class.len + 1;
 }
 
+static int replace_image(struct webdataset *w, struct foreign_text path)
+{
+	const struct archive_place place = {.row = (uint32_t)foreign_tree_count(w->tree),
+					    .kind = PLACE_FILE};
+	const struct archive_place *before;
+
+	if (!w->places)
+		return 0;
+	before = archive_place_of(w->places, path);
+	if (before) {
+		foreign_tree_drop(w->tree, before->row);
+		w->left_out[CAME_AGAIN]++;
+	}
+	return archive_places_set(w->places, path, place);
+}
+
 int webdataset_end(struct webdataset *w, struct err *err)
 {
 	const struct sample_image *images = BUF_ITEMS(&w->images, const struct sample_image);
@@ -129,15 +145,17 @@ int webdataset_end(struct webdataset *w, struct err *err)
 			.mode = images[i].mode,
 			.mtime = images[i].mtime};
 
+		r = replace_image(w, file.name);
 		set_class(w, &file);
-		r = foreign_add(w->tree, &file, err);
+		if (r == 0)
+			r = foreign_add(w->tree, &file, err);
 	}
 	w->images.len = w->names.len = w->class.len = w->key.len = 0;
 	w->label = FOREIGN_NO_LABEL;
 	return r;
 }
 
-static int add_sample_image(struct webdataset *w, const struct tar_member *member,
+static int add_sample_image(struct webdataset *w, const struct archive_member *member,
 			    const struct key *key)
 {
 	size_t name_len = key->key.len + 1 + key->suffix.len;
@@ -154,7 +172,8 @@ static int add_sample_image(struct webdataset *w, const struct tar_member *membe
 }
 
 /* A number is a label, anything else a name. */
-static int read_sample_class(struct webdataset *w, const struct tar_member *member, struct err *err)
+static int read_sample_class(struct webdataset *w, const struct archive_member *member,
+			     struct err *err)
 {
 	struct foreign_text text = {.len = (size_t)min(member->size, CLASS_MOST + 1)};
 	const uint8_t *bytes;
@@ -181,7 +200,7 @@ static int read_sample_class(struct webdataset *w, const struct tar_member *memb
 	return 0;
 }
 
-int webdataset_take(struct webdataset *w, const struct tar_member *member, struct err *err)
+int webdataset_take(struct webdataset *w, const struct archive_member *member, struct err *err)
 {
 	struct key key;
 	int r = 0;
@@ -211,12 +230,13 @@ int webdataset_note(const struct webdataset *w)
 		[UNFIT_MEMBERS] = "left out, as of no sample: %" PRIu64 " members",
 		[META_MEMBERS] = "left out, as named __NAME__: %" PRIu64 " members",
 		[NO_CLASS] = "without a .cls member: %" PRIu64 " images",
+		[CAME_AGAIN] = "images that come again, of which the last counts: %" PRIu64,
 	};
 
 	return foreign_tree_note_counts(w->tree, w->left_out, what, LEFT_OUT);
 }
 
-int webdataset_look(struct webdataset *w, const struct tar_member *member)
+int webdataset_look(struct webdataset *w, const struct archive_member *member)
 {
 	struct key key;
 	int r = 0;

@@ -12,18 +12,21 @@
 #define PACK_FOREIGN_ARCHIVE_WEBDATASET_H
 
 #include "base/buf.h"
-#include "pack/foreign/archive/tar_members.h"
+#include "pack/foreign/archive/archive_tree.h"
 #include "pack/foreign/tree.h"
 
-#define WEBDATASET_REASONS 4 /* to leave members out, or to make up a class */
+#define WEBDATASET_REASONS 5 /* to leave members out, or to make up a class */
 
-/* All zero but for the first three, and for `label`. */
+/* All zero but for the first four, and for `label`. */
 struct webdataset {
 	struct foreign_tree *tree; /* gets the images */
 	/* Reads the first bytes of the current member. As foreign_get(). */
-	int (*read)(void *context, const struct tar_member *member, size_t len, const uint8_t **ret,
-		    struct err *err);
+	int (*read)(void *context, const struct archive_member *member, size_t len,
+		    const uint8_t **ret, struct err *err);
 	void *context;
+	/* Of the members that became images: one that comes again replaces the one before it, as
+	 * where the tar is unpacked. NULL: that is not looked for. */
+	struct archive_places *places;
 
 	/* The sample in hand: */
 	struct buf key;
@@ -41,7 +44,7 @@ void webdataset_release(struct webdataset *w);
  * gave. */
 #define WEBDATASET_IMAGE 1 /* it is an image of the sample */
 #define WEBDATASET_NEXT	 2 /* not taken: it begins the next sample, once this one is ended */
-int webdataset_take(struct webdataset *w, const struct tar_member *member, struct err *err);
+int webdataset_take(struct webdataset *w, const struct archive_member *member, struct err *err);
 
 /* Ends the sample in hand, if there is one: its images go to the tree, in their order. As
  * foreign_add(). */
@@ -54,6 +57,6 @@ int webdataset_note(const struct webdataset *w);
  * as it is not known; or -ENOMEM. */
 #define WEBDATASET_CLASS    1
 #define WEBDATASET_NO_CLASS 2
-int webdataset_look(struct webdataset *w, const struct tar_member *member);
+int webdataset_look(struct webdataset *w, const struct archive_member *member);
 
 #endif

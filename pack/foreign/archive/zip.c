@@ -1,70 +1,105 @@
-/* A zip whose files are stored, as by `zip -0`. Compressed files have no bytes that could be read
- * in place. */
+/* A zip whose files are stored, as by `zip -0`, as the folder that it is of:
+ * pack/foreign/archive/archive_tree.h. Compressed files have no bytes that could be read in place.
+ */
 #include "base/scope.h"
 #include "pack/foreign/archive/zip_directory.h"
 #include "pack/foreign/format.h"
 #include <inttypes.h>
+#include <string.h>
 
 #define TARGET_MOST 4095 /* bytes of a symbolic link */
 #define AHEAD	    512	 /* local headers asked for ahead */
 
-static int add_zip_link(const struct zip_directory *zip, struct foreign_tree *tree,
-			struct foreign_file *file, struct err *err)
+static int read_zip_target(const struct zip_directory *zip, struct archive_member *member,
+			   struct err *err)
 {
 	const uint8_t *target;
 	int r;
 
-	if (file->size == 0 || file->size > TARGET_MOST)
+	if (member->size > TARGET_MOST)
 		return err_set(err, -EBADMSG,
 			       "entry %" PRIu64 ": a symbolic link of %" PRIu64 " bytes",
-			       file->record, file->size);
-	r = foreign_get(zip->source, file->offset, (size_t)file->size, &target, err);
-	if (r < 0)
-		return r;
-	file->target = (struct foreign_text){(const char *)target, (size_t)file->size};
-	return foreign_add(tree, file, err);
+			       member->number, member->size);
+	r = foreign_get(zip->source, member->offset, (size_t)member->size, &target, err);
+	member->target = (struct foreign_text){(const char *)target, (size_t)member->size};
+	return r;
 }
 
-static int add_zip_entry(const struct zip_directory *zip, struct foreign_tree *tree, size_t i,
+static int add_zip_entry(const struct zip_directory *zip, struct archive_tree *archive, size_t i,
 			 struct err *err)
 {
 	const struct zip_entry *entry = zip_entry_at(zip, i);
-	struct foreign_file file = {.record = i,
-				    .path = zip_name(zip, entry),
-				    .size = entry->size,
-				    .directory = entry->kind == ZIP_FOLDER,
-				    .mode = entry->mode,
-				    .mtime = entry->mtime};
-	int r = zip_place(zip, i, &file.offset, err);
+	struct archive_member member = {.number = i,
+					.kind = entry->kind,
+					.path = zip_name(zip, entry),
+					.target = {"", 0},
+					.size = entry->size,
+					.mode = entry->mode,
+					.mtime = entry->mtime};
+	int r = zip_check_stored(zip, i, err);
 
-	if (r < 0)
-		return r;
-	return entry->kind == ZIP_LINK ? add_zip_link(zip, tree, &file, err)
-				       : foreign_add(tree, &file, err);
+	if (r == 0)
+		r = zip_place(zip, i, &member.offset, err);
+	if (r == 0 && entry->kind == ARCHIVE_SYMLINK)
+		r = read_zip_target(zip, &member, err);
+	return r < 0 ? r : archive_add(archive, &member, err);
+}
+
+static int note_around(const struct zip_directory *zip, struct foreign_tree *tree)
+{
+	int r = foreign_tree_note_count(
+		tree, zip->front, "in front of the zip are %" PRIu64 " bytes that are not shown");
+
+	return r < 0 ? r
+		     : foreign_tree_note_count(tree, zip->behind,
+					       "behind the end of the zip are %" PRIu64
+					       " bytes that are not shown");
 }
 
 static int scan_zip(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
 {
 	SCOPE(zip_directory_release) struct zip_directory zip = {0};
-	uint64_t others = 0;
+	SCOPE(archive_tree_release)
+	struct archive_tree archive = {
+		.tree = tree, .settings = source->settings, .passes_dots = true};
 	size_t asked = 0;
 	int r = zip_directory_read(source, &zip, err);
 
 	for (size_t i = 0; r == 0 && i < zip_count(&zip); i++) {
 		for (; asked < zip_count(&zip) && asked < i + AHEAD; asked++)
 			zip_will_place(&zip, asked);
-		if (zip_entry_at(&zip, i)->kind == ZIP_OTHER)
-			others++;
-		else
-			r = add_zip_entry(&zip, tree, i, err);
+		r = add_zip_entry(&zip, &archive, i, err);
 	}
-	return r < 0 ? r
-		     : foreign_tree_note_count(tree, others,
-					       "left out: %" PRIu64 " devices and their like");
+	if (r == 0)
+		r = archive_note(&archive);
+	return r < 0 ? r : note_around(&zip, tree);
+}
+
+/* What unpacks itself begins as a program. */
+static bool may_be_behind(const struct foreign_source *source, const uint8_t *head, size_t len)
+{
+	struct foreign_text path = {source->path, strlen(source->path)};
+	const struct foreign_text suffix = foreign_text_after(path, '.');
+
+	return (suffix.len == 3 && strncasecmp(suffix.data, "zip", 3) == 0) ||
+	       (len >= 2 && (memcmp(head, "MZ", 2) == 0 || memcmp(head, "#!", 2) == 0));
+}
+
+static int probe_zip(struct foreign_source *source)
+{
+	const uint8_t *head;
+	size_t len;
+	int r = zip_probe(source);
+
+	if (r == 0)
+		r = foreign_peek(source, 0, 2, &head, &len);
+	else
+		return r;
+	return r == 0 && may_be_behind(source, head, len) ? zip_probe_end(source) : r;
 }
 
 const struct foreign_format zip_format = {
 	.name = "zip",
-	.probe = zip_probe,
+	.probe = probe_zip,
 	.scan = scan_zip,
 };

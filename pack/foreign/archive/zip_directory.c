@@ -1,27 +1,27 @@
 #include "pack/foreign/archive/zip_directory.h"
 #include "base/le.h"
 #include "base/math.h"
+#include "base/scope.h"
 #include "base/size.h"
+#include "pack/foreign/archive/zip_entry.h"
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-#define LOCAL	0x04034b50u
-#define CENTRAL 0x02014b50u
-#define END	0x06054b50u
-#define END64	0x06064b50u
-#define LOCATOR 0x07064b50u
+#define LOCAL	    0x04034b50u
+#define CENTRAL	    0x02014b50u
+#define END	    0x06054b50u
+#define END64	    0x06064b50u
+#define LOCATOR	    0x07064b50u
+#define SPANNED	    0x08074b50u
+#define SPANNED_NOT 0x30304b50u
 
-enum { LOCAL_LEN = 30, CENTRAL_LEN = 46, END_LEN = 22, END64_LEN = 56, LOCATOR_LEN = 20 };
+enum { LOCAL_LEN = 30, END_LEN = 22, END64_LEN = 56, LOCATOR_LEN = 20 };
 enum { COMMENT_MOST = 65535 };
-enum { ENCRYPTED = 1 };			       /* a flag */
-enum { UNIX = 3, MACOS = 19 };		       /* who made it */
-enum { EXTRA_ZIP64 = 1, EXTRA_TIME = 0x5455 }; /* kinds of extra fields */
-
 /* As the end says it. */
 struct zip_end {
-	uint64_t at; /* of the record that said it */
+	uint64_t at;  /* of the record that said it */
+	uint64_t end; /* of the zip, with its comment */
 	uint64_t entries, bytes, offset;
 	uint64_t counted; /* the bits of `entries` that the record has */
 	uint32_t disk, of_disk;
@@ -48,13 +48,16 @@ struct foreign_text zip_name(const struct zip_directory *zip, const struct zip_e
 	return (struct foreign_text){zip->names.data + entry->name, entry->name_len};
 }
 
+/* "PK00" and "PK78" stand in front of what was made for several volumes, and fits in one. */
 int zip_probe(struct foreign_source *source)
 {
 	const uint8_t *head;
 	size_t len;
 	int r = foreign_peek(source, 0, 4, &head, &len);
 
-	return r < 0 ? r : len == 4 && (le_get32(head) == LOCAL || le_get32(head) == END);
+	return r < 0 ? r
+		     : len == 4 && (le_get32(head) == LOCAL || le_get32(head) == END ||
+				    le_get32(head) == SPANNED || le_get32(head) == SPANNED_NOT);
 }
 
 static int zip_fault(uint64_t number, struct foreign_text name, int code, const char *reason,
@@ -66,7 +69,31 @@ static int zip_fault(uint64_t number, struct foreign_text name, int code, const 
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* Takes the fields of zip64, if it is there, in front of the end. */
+/* The end of zip64 at an offset: 1; 0: it is not there; or the error of the read. */
+static int read_end64_at(struct foreign_source *source, uint64_t at, struct zip_end *ret)
+{
+	const uint8_t *p;
+	size_t len;
+	int r;
+
+	if (at > ret->at - LOCATOR_LEN || ret->at - LOCATOR_LEN - at < END64_LEN)
+		return 0;
+	r = foreign_peek(source, at, END64_LEN, &p, &len);
+	if (r < 0 || len < END64_LEN || le_get32(p) != END64)
+		return r;
+	*ret = (struct zip_end){.at = at,
+				.end = ret->end,
+				.disk = le_get32(p + 16),
+				.of_disk = le_get32(p + 20),
+				.entries = le_get64(p + 32),
+				.counted = UINT64_MAX,
+				.bytes = le_get64(p + 40),
+				.offset = le_get64(p + 48)};
+	return 1;
+}
+
+/* Takes the fields of zip64, if it is there, in front of the end. Where something lies in front of
+ * the zip, its locator is wrong by as much. */
 static int read_end64(struct foreign_source *source, struct zip_end *ret, struct err *err)
 {
 	const uint8_t *p;
@@ -79,186 +106,152 @@ static int read_end64(struct foreign_source *source, struct zip_end *ret, struct
 	if (r < 0 || le_get32(p) != LOCATOR)
 		return r;
 	at = le_get64(p + 8);
-	if (at > ret->at - LOCATOR_LEN || ret->at - LOCATOR_LEN - at < END64_LEN)
-		return err_set(err, -EBADMSG, "the end of zip64 is not where its locator says");
-	r = foreign_get(source, at, END64_LEN, &p, err);
-	if (r < 0)
-		return r;
-	if (le_get32(p) != END64)
-		return err_set(err, -EBADMSG, "the end of zip64 is not where its locator says");
-	*ret = (struct zip_end){.at = at,
-				.disk = le_get32(p + 16),
-				.of_disk = le_get32(p + 20),
-				.entries = le_get64(p + 32),
-				.counted = UINT64_MAX,
-				.bytes = le_get64(p + 40),
-				.offset = le_get64(p + 48)};
-	return 0;
+	r = read_end64_at(source, at, ret);
+	if (r == 0 && ret->at >= LOCATOR_LEN + END64_LEN)
+		r = read_end64_at(source, ret->at - LOCATOR_LEN - END64_LEN, ret);
+	if (r == 0)
+		r = err_set(err, -EBADMSG, "the end of zip64 is not where its locator says");
+	return r < 0 ? r : 0;
 }
 
-/* The last one whose comment ends where the file does. */
-static int find_end(struct foreign_source *source, struct zip_end *ret, struct err *err)
+/* Whether an entry begins there: 1, 0, or the error of the read. */
+static int is_central(struct foreign_source *source, uint64_t at)
 {
-	uint64_t most = min(source->size, END_LEN + COMMENT_MOST), start = source->size - most;
 	const uint8_t *p;
-	int r = foreign_get(source, start, (size_t)most, &p, err);
+	size_t len;
+	int r = foreign_peek(source, at, 4, &p, &len);
 
-	if (r < 0)
+	return r < 0 ? r : len == 4 && le_get32(p) == CENTRAL;
+}
+
+/* Finds the central directory: in front of the end, where the end says, or both. Where it is not
+ * where the end says, something lies in front of the zip. 1, 0, or the error of a read. */
+static int find_directory(struct foreign_source *source, const struct zip_end *end,
+			  uint64_t *ret_start, uint64_t *ret_front)
+{
+	uint64_t start = end->at - end->bytes;
+	int r;
+
+	if (end->bytes > end->at || end->offset > end->at)
+		return 0;
+	r = end->bytes ? is_central(source, start) : 1;
+	*ret_start = start;
+	*ret_front = start - end->offset;
+	if (r < 0 || (r && start >= end->offset))
 		return r;
-	for (uint64_t i = most; i-- > 0;) {
-		if (most - i < END_LEN || le_get32(p + i) != END ||
-		    le_get16(p + i + 20) != most - i - END_LEN)
-			continue;
-		*ret = (struct zip_end){.at = start + i,
-					.disk = le_get16(p + i + 4),
-					.of_disk = le_get16(p + i + 6),
-					.entries = le_get16(p + i + 10),
-					.counted = UINT16_MAX,
-					.bytes = le_get32(p + i + 12),
-					.offset = le_get32(p + i + 16)};
-		return read_end64(source, ret, err);
-	}
-	return err_set(err, -EBADMSG, "truncated: no end of a zip in it");
+	*ret_start = end->offset;
+	*ret_front = 0;
+	return end->bytes <= end->at - end->offset ? is_central(source, end->offset) : 0;
+}
+
+static struct zip_end end_of(const uint8_t *p, uint64_t at, uint64_t size)
+{
+	return (struct zip_end){.at = at,
+				.end = min(at + END_LEN + le_get16(p + 20), size),
+				.disk = le_get16(p + 4),
+				.of_disk = le_get16(p + 6),
+				.entries = le_get16(p + 10),
+				.counted = UINT16_MAX,
+				.bytes = le_get32(p + 12),
+				.offset = le_get32(p + 16)};
 }
 
 static int check_zip_end(const struct zip_end *end, struct err *err)
 {
 	if (end->disk || end->of_disk)
 		return err_set(err, -EOPNOTSUPP, "one of several volumes of a zip");
-	if (end->offset > end->at || end->bytes > end->at - end->offset)
-		return err_set(err, -EBADMSG,
-			       "the central directory, %" PRIu64 " bytes at %" PRIu64
-			       ", is not in front of the end at %" PRIu64,
-			       end->bytes, end->offset, end->at);
-	if (end->offset + end->bytes < end->at)
-		return err_set(err, -EBADMSG,
-			       "%" PRIu64
-			       " bytes lie between the central directory and the end, or "
-			       "in front of the zip",
-			       end->at - end->offset - end->bytes);
-	return 0;
+	return err_set(err, -EBADMSG,
+		       "the central directory, %" PRIu64 " bytes at %" PRIu64
+		       ", is not in front of the end at %" PRIu64,
+		       end->bytes, end->offset, end->at);
 }
 
-/* --- extra fields ----------------------------------------------------------------------------- */
-
-struct zip_sizes {
-	uint64_t packed, size, header;
-};
-
-/* A number that does not fit into 32 bits is in the extra field; these follow each other. */
-static bool take_zip64(uint64_t *field, const uint8_t **at, const uint8_t *end)
+/* Takes an end, if its directory is there: 1; 0 with err, which says why not; or the error of a
+ * read. */
+static int take_end(struct zip_directory *zip, struct zip_end *end, struct err *err)
 {
-	if (*field != UINT32_MAX)
-		return true;
-	if (end - *at < 8)
-		return false;
-	*field = le_get64(*at);
-	*at += 8;
-	return true;
+	int r = read_end64(zip->source, end, err);
+
+	if (r == 0 && !end->disk && !end->of_disk)
+		r = find_directory(zip->source, end, &zip->start, &zip->front);
+	zip->behind = zip->source->size - end->end;
+	if (r == 0)
+		r = check_zip_end(end, err);
+	return r == -EBADMSG || r == -EOPNOTSUPP ? 0 : r;
 }
 
-static bool read_extra(const uint8_t *p, size_t len, struct zip_sizes *sizes, int64_t *mtime)
+/* The last one that has a directory. Sets the places of the zip. */
+static int find_end(struct zip_directory *zip, struct zip_end *ret, struct err *err)
 {
-	const uint8_t *end = p + len;
+	struct foreign_source *source = zip->source;
+	uint64_t most = min(source->size, END_LEN + COMMENT_MOST), start = source->size - most;
+	SCOPE(buf_release) struct buf tail = BUF_INIT; /* other reads come between */
+	struct err why = {0};
+	const uint8_t *p;
+	int r = foreign_get(source, start, (size_t)most, &p, err);
 
-	while (end - p >= 4) {
-		uint16_t kind = le_get16(p), bytes = le_get16(p + 2);
-		const uint8_t *at = p + 4, *stop = at + bytes;
-
-		if (stop > end)
-			return false;
-		if (kind == EXTRA_ZIP64 && (!take_zip64(&sizes->size, &at, stop) ||
-					    !take_zip64(&sizes->packed, &at, stop) ||
-					    !take_zip64(&sizes->header, &at, stop)))
-			return false;
-		if (kind == EXTRA_TIME && bytes >= 5 && *at & 1)
-			*mtime = (int64_t)(int32_t)le_get32(at + 1) * 1000000000;
-		p = stop;
+	if (r == 0)
+		r = buf_add(&tail, p, (size_t)most);
+	for (uint64_t i = most; r == 0 && i-- > 0;) {
+		p = (const uint8_t *)tail.data + i;
+		if (most - i < END_LEN || le_get32(p) != END)
+			continue;
+		*ret = end_of(p, start + i, source->size);
+		r = take_end(zip, ret, why.text[0] ? NULL : &why);
 	}
-	return true;
+	if (r != 0)
+		return r < 0 ? r : 0;
+	if (why.text[0])
+		return err_set(err, strstr(why.text, "volumes") ? -EOPNOTSUPP : -EBADMSG, "%s",
+			       why.text);
+	return err_set(err, -EBADMSG, "truncated: no end of a zip in it");
+}
+
+int zip_probe_end(struct foreign_source *source)
+{
+	struct zip_directory zip = {.source = source};
+	struct zip_end end;
+	int r = source->size < END_LEN ? -EBADMSG : find_end(&zip, &end, NULL);
+
+	return r == -EBADMSG || r == -EOPNOTSUPP ? 0 : r < 0 ? r : 1;
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */
-
-/* The time of MS-DOS has no zone; it is taken as UTC. */
-static int64_t dos_time(uint16_t date, uint16_t time)
-{
-	struct tm tm = {.tm_year = (date >> 9) + 80,
-			.tm_mon = (date >> 5 & 15) - 1,
-			.tm_mday = date & 31,
-			.tm_hour = time >> 11,
-			.tm_min = time >> 5 & 63,
-			.tm_sec = (time & 31) * 2};
-
-	return (int64_t)timegm(&tm) * 1000000000;
-}
-
-static void set_kind(struct zip_entry *entry, const uint8_t *p, struct foreign_text name)
-{
-	uint32_t attributes = le_get32(p + 38) >> 16;
-	bool of_unix = (p[5] == UNIX || p[5] == MACOS) && attributes;
-
-	if (of_unix)
-		entry->mode = attributes & (S_IFMT | 07777);
-	if (name.len && name.data[name.len - 1] == '/')
-		entry->kind = ZIP_FOLDER;
-	else if (of_unix && S_ISLNK(attributes))
-		entry->kind = ZIP_LINK;
-	else if (of_unix && attributes & S_IFMT && !S_ISREG(attributes))
-		entry->kind = ZIP_OTHER;
-}
-
-static int check_method(uint64_t number, const uint8_t *p, struct foreign_text name,
-			const struct zip_sizes *sizes, struct err *err)
-{
-	if (le_get16(p + 8) & ENCRYPTED)
-		return zip_fault(number, name, -EOPNOTSUPP, "encrypted", err);
-	if (le_get16(p + 10) != 0)
-		return zip_fault(number, name, -EOPNOTSUPP,
-				 "compressed, so that there is nothing to read in place: 'zip -0' "
-				 "stores, and 'foldpack create' makes a pack of it",
-				 err);
-	if (sizes->packed != sizes->size)
-		return zip_fault(number, name, -EBADMSG, "stored, but of two sizes", err);
-	if (le_get16(p + 34) != 0)
-		return zip_fault(number, name, -EOPNOTSUPP, "in another volume of the zip", err);
-	return 0;
-}
 
 /* p: the entry, its name and its extra. */
 static int take_zip_entry(struct zip_directory *zip, uint64_t number, const uint8_t *p,
 			  struct err *err)
 {
-	struct foreign_text name = {(const char *)p + CENTRAL_LEN, le_get16(p + 28)};
-	struct zip_sizes sizes = {le_get32(p + 20), le_get32(p + 24), le_get32(p + 42)};
-	struct zip_entry entry = {.name = zip->names.len,
-				  .name_len = (uint16_t)name.len,
-				  .mtime = dos_time(le_get16(p + 14), le_get16(p + 12))};
-	int r;
+	struct foreign_text raw = {(const char *)p + ZIP_CENTRAL_LEN, le_get16(p + 28)};
+	struct zip_entry entry = {.raw = zip->names.len, .raw_len = (uint32_t)raw.len};
+	int r = buf_add(&zip->names, raw.data, raw.len);
 
-	if (!read_extra(p + CENTRAL_LEN + name.len, le_get16(p + 30), &sizes, &entry.mtime))
-		return zip_fault(number, name, -EBADMSG, "damaged extra fields", err);
-	r = check_method(number, p, name, &sizes, err);
 	if (r < 0)
 		return r;
-	if (sizes.header > zip->start || sizes.size > zip->start - sizes.header)
-		return zip_fault(number, name, -EBADMSG, "not in front of the central directory",
+	entry.name = zip->names.len;
+	if (!zip_entry_read(p, &entry, &zip->names, &r))
+		return r < 0 ? r : zip_fault(number, raw, -EBADMSG, "damaged extra fields", err);
+	entry.name_len = (uint32_t)(zip->names.len - entry.name);
+	if (entry.method == ZIP_STORED && !entry.encrypted && entry.packed != entry.size)
+		return zip_fault(number, raw, -EBADMSG, "stored, but of two sizes", err);
+	if (le_get16(p + 34) != 0)
+		return zip_fault(number, raw, -EOPNOTSUPP, "in another volume of the zip", err);
+	if (entry.header > zip->start - zip->front ||
+	    entry.packed > zip->start - zip->front - entry.header)
+		return zip_fault(number, raw, -EBADMSG, "not in front of the central directory",
 				 err);
-	entry.header = sizes.header;
-	entry.size = sizes.size;
-	set_kind(&entry, p, name);
-	r = buf_add(&zip->names, name.data, name.len);
-	return r < 0 ? r : buf_add(&zip->entries, &entry, sizeof(entry));
+	entry.header += zip->front;
+	return buf_add(&zip->entries, &entry, sizeof(entry));
 }
 
 /* Up to the end of the directory: without zip64, the end has the lower 16 bits of the count. */
 static int read_entries(struct zip_directory *zip, const struct zip_end *end, struct err *err)
 {
-	uint64_t at = end->offset, stop = end->offset + end->bytes, i = 0;
+	uint64_t at = zip->start, stop = at + end->bytes, i = 0;
 
 	for (; at < stop; i++) {
 		const uint8_t *p;
-		uint64_t len = CENTRAL_LEN;
+		uint64_t len = ZIP_CENTRAL_LEN;
 		int r;
 
 		if (stop - at < len)
@@ -291,22 +284,37 @@ static int read_entries(struct zip_directory *zip, const struct zip_end *end, st
 int zip_directory_read(struct foreign_source *source, struct zip_directory *ret, struct err *err)
 {
 	struct zip_end end = {0};
-	int r = find_end(source, &end, err);
+	int r;
 
-	if (r == 0)
-		r = check_zip_end(&end, err);
-	if (r < 0)
-		return r;
 	ret->source = source;
-	ret->start = end.offset;
-	return read_entries(ret, &end, err);
+	r = find_end(ret, &end, err);
+	return r < 0 ? r : read_entries(ret, &end, err);
+}
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+int zip_check_stored(const struct zip_directory *zip, size_t i, struct err *err)
+{
+	const struct zip_entry *entry = zip_entry_at(zip, i);
+
+	if (entry->kind == ARCHIVE_FOLDER || entry->size == 0)
+		return 0;
+	if (entry->encrypted)
+		return zip_fault(i, zip_name(zip, entry), -EOPNOTSUPP, "encrypted", err);
+	if (entry->method != ZIP_STORED)
+		return zip_fault(i, zip_name(zip, entry), -EOPNOTSUPP,
+				 "compressed, so that there is nothing to read in place: 'zip -0' "
+				 "stores, and 'foldpack create' makes a pack of it",
+				 err);
+	return 0;
 }
 
 int zip_place(const struct zip_directory *zip, size_t i, uint64_t *ret, struct err *err)
 {
 	const struct zip_entry *entry = zip_entry_at(zip, i);
 	struct foreign_text name = zip_name(zip, entry);
-	uint64_t len = LOCAL_LEN + name.len, place;
+	const char *raw = zip->names.data + entry->raw;
+	uint64_t len = LOCAL_LEN + (uint64_t)entry->raw_len, place;
 	const uint8_t *p;
 	int r;
 
@@ -315,12 +323,12 @@ int zip_place(const struct zip_directory *zip, size_t i, uint64_t *ret, struct e
 	r = foreign_get(zip->source, entry->header, (size_t)len, &p, err);
 	if (r < 0)
 		return r;
-	if (le_get32(p) != LOCAL || le_get16(p + 26) != name.len ||
-	    (name.len && memcmp(p + LOCAL_LEN, name.data, name.len) != 0) || le_get16(p + 8) != 0 ||
-	    le_get16(p + 6) & ENCRYPTED)
+	if (le_get32(p) != LOCAL || le_get16(p + 26) != entry->raw_len ||
+	    (entry->raw_len && memcmp(p + LOCAL_LEN, raw, entry->raw_len) != 0) ||
+	    le_get16(p + 8) != entry->method || zip_is_encrypted(p + 6) != entry->encrypted)
 		return zip_fault(i, name, -EBADMSG, "its local header is another one", err);
 	place = entry->header + len + le_get16(p + 28);
-	if (place > zip->start || entry->size > zip->start - place)
+	if (place > zip->start || entry->packed > zip->start - place)
 		return zip_fault(i, name, -EBADMSG, "not in front of the central directory", err);
 	*ret = place;
 	return 0;
@@ -330,5 +338,5 @@ void zip_will_place(const struct zip_directory *zip, size_t i)
 {
 	const struct zip_entry *entry = zip_entry_at(zip, i);
 
-	foreign_will_get(zip->source, entry->header, LOCAL_LEN + (size_t)entry->name_len);
+	foreign_will_get(zip->source, entry->header, LOCAL_LEN + (size_t)entry->raw_len);
 }

@@ -1,4 +1,5 @@
-/* The files of a zip, by its central directory; zip64 as well. Their bytes are not read.
+/* The files of a zip, by its central directory; zip64 as well. Their bytes are not read. What lies
+ * in front of a zip, as the program that unpacks it, or behind it, is passed over.
  *
  *	local header, name, extra, bytes | ... | central directory | end of zip64 | end
  *
@@ -15,19 +16,22 @@
 #ifndef PACK_FOREIGN_ARCHIVE_ZIP_DIRECTORY_H
 #define PACK_FOREIGN_ARCHIVE_ZIP_DIRECTORY_H
 
+#include "pack/foreign/archive/archive_tree.h"
 #include "pack/foreign/source.h"
-#include "pack/foreign/tree.h"
 
-enum zip_kind { ZIP_FILE, ZIP_FOLDER, ZIP_LINK, ZIP_OTHER };
+enum { ZIP_STORED = 0, ZIP_DEFLATED = 8 }; /* methods */
 
 struct zip_entry {
-	uint64_t header; /* of which the offset is that of the local header */
-	uint64_t size;
-	int64_t mtime; /* nanoseconds */
-	uint64_t name; /* in zip_directory.names */
-	uint16_t name_len;
-	mode_t mode; /* permission bits, with a type; 0: not known */
-	enum zip_kind kind;
+	uint64_t header;       /* of which the offset is that of the local header */
+	uint64_t packed, size; /* bytes */
+	int64_t mtime;	       /* nanoseconds */
+	uint64_t raw;	       /* in zip_directory.names: as the headers have it */
+	uint64_t name;	       /* the same: in UTF-8, with slashes */
+	uint32_t raw_len, name_len, crc;
+	uint16_t method;
+	bool encrypted;
+	mode_t mode;		/* permission bits, with a type; 0: not known */
+	enum archive_kind kind; /* no hard link */
 };
 
 /* All zero: none. */
@@ -36,21 +40,28 @@ struct zip_directory {
 	struct buf names;
 	struct buf entries; /* struct zip_entry, in the order of the directory */
 	uint64_t start;	    /* of the central directory */
+	uint64_t front;	    /* bytes in front of the zip */
+	uint64_t behind;    /* and behind it */
 };
 
 void zip_directory_release(struct zip_directory *zip);
 
 /* Whether the file begins as a zip: 1, 0, or the error of the read. */
 int zip_probe(struct foreign_source *source);
+/* Whether it ends as one. */
+int zip_probe_end(struct foreign_source *source);
 
-/* Reads the central directory. All files must be stored and not encrypted. Returns 0, -EBADMSG,
- * -EOPNOTSUPP (compressed, encrypted, several volumes), -ENOMEM, or the error of the read. err
- * names the entry. */
+/* Reads the central directory. Returns 0, -EBADMSG, -EOPNOTSUPP (several volumes), -ENOMEM, or the
+ * error of the read. err names the entry. */
 int zip_directory_read(struct foreign_source *source, struct zip_directory *ret, struct err *err);
 
 size_t zip_count(const struct zip_directory *zip);
 const struct zip_entry *zip_entry_at(const struct zip_directory *zip, size_t i);
+/* In UTF-8, if the zip says or shows in what it is, with slashes between folders. */
 struct foreign_text zip_name(const struct zip_directory *zip, const struct zip_entry *entry);
+
+/* Whether there are bytes to read in place: 0, or -EOPNOTSUPP (compressed, encrypted). */
+int zip_check_stored(const struct zip_directory *zip, size_t i, struct err *err);
 
 /* Where the bytes of an entry begin, by its local header, which must have the same name and method.
  * As zip_directory_read(). */

@@ -22,10 +22,10 @@ struct sample_stream {
 	struct name_tree *names;
 	struct webdataset samples;
 	struct tar *tar;
-	uint64_t number;	  /* of the next member */
-	struct tar_entry entry;	  /* the current one */
-	struct tar_member member; /* the same */
-	bool waiting;		  /* it was not taken yet */
+	uint64_t number;	      /* of the next member */
+	struct tar_entry entry;	      /* the current one */
+	struct archive_member member; /* the same */
+	bool waiting;		      /* it was not taken yet */
 	bool end;
 	struct buf text; /* of the class */
 
@@ -37,21 +37,21 @@ struct sample_stream {
 	size_t at; /* in `bytes`, what is read next */
 };
 
-static struct tar_member member_of(const struct tar_entry *entry, uint64_t number)
+static struct archive_member member_of(const struct tar_entry *entry, uint64_t number)
 {
-	static const enum tar_member_kind kinds[] = {
-		[TAR_DIRECTORY] = TAR_MEMBER_FOLDER, [TAR_FILE] = TAR_MEMBER_FILE,
-		[TAR_SYMLINK] = TAR_MEMBER_SYMLINK,  [TAR_HARDLINK] = TAR_MEMBER_HARDLINK,
-		[TAR_SPECIAL] = TAR_MEMBER_DEVICE,   [TAR_UNFIT] = TAR_MEMBER_UNKNOWN,
+	static const enum archive_kind kinds[] = {
+		[TAR_DIRECTORY] = ARCHIVE_FOLDER, [TAR_FILE] = ARCHIVE_FILE,
+		[TAR_SYMLINK] = ARCHIVE_SYMLINK,  [TAR_HARDLINK] = ARCHIVE_HARDLINK,
+		[TAR_SPECIAL] = ARCHIVE_DEVICE,	  [TAR_UNFIT] = ARCHIVE_PART,
 	};
-	enum tar_member_kind kind = kinds[entry->kind];
+	enum archive_kind kind = kinds[entry->kind];
 
-	return (struct tar_member){.number = number,
-				   .kind = entry->holes ? TAR_MEMBER_SPARSE : kind,
-				   .path = {entry->path, strlen(entry->path)},
-				   .mode = entry->mode,
-				   .mtime = date_of(entry->mtime),
-				   .size = entry->size};
+	return (struct archive_member){.number = number,
+				       .kind = entry->holes ? ARCHIVE_PIPE : kind,
+				       .path = {entry->path, strlen(entry->path)},
+				       .mode = entry->mode,
+				       .mtime = date_of(entry->mtime),
+				       .size = entry->size};
 }
 
 int sample_stream_look(struct tar *tar)
@@ -65,7 +65,7 @@ int sample_stream_look(struct tar *tar)
 
 		r = tar_next(tar, &entry, &err);
 		if (r == 0) {
-			struct tar_member member = member_of(&entry, number);
+			struct archive_member member = member_of(&entry, number);
 
 			seen = webdataset_look(&first, &member);
 		}
@@ -78,7 +78,7 @@ int sample_stream_look(struct tar *tar)
 /* --- a sample --------------------------------------------------------------------------------- */
 
 /* The text of a class. */
-static int read_text(void *context, const struct tar_member *member, size_t len,
+static int read_text(void *context, const struct archive_member *member, size_t len,
 		     const uint8_t **ret, struct err *err)
 {
 	struct sample_stream *stream = context;

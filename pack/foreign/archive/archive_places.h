@@ -1,0 +1,36 @@
+/* Which file of a tree has which path, where members of an archive come one after the other.
+ *
+ * A path is known by its XXH3 of 64 bits, so that two are taken for one once in 2^64 pairs. Memory:
+ * 32 to 64 bytes a path. Not thread-safe. */
+#ifndef PACK_FOREIGN_ARCHIVE_ARCHIVE_PLACES_H
+#define PACK_FOREIGN_ARCHIVE_ARCHIVE_PLACES_H
+
+#include "pack/foreign/text.h"
+
+enum place_kind { PLACE_NONE, PLACE_FILE, PLACE_FOLDER, PLACE_SYMLINK };
+
+struct archive_place {
+	uint64_t hash;	  /* of the path */
+	uint32_t row;	  /* its number in the tree */
+	uint8_t kind;	  /* enum place_kind */
+	bool filled : 1;  /* a folder: something is in it */
+	bool rowless : 1; /* a folder that is not in the tree */
+};
+
+/* All zero: empty. */
+struct archive_places {
+	struct archive_place *slots; /* a power of two of them, or NULL */
+	size_t count, room;
+};
+
+void archive_places_release(struct archive_places *places);
+
+/* NULL: it has none. Lives until the next archive_places_set(). */
+struct archive_place *archive_place_of(const struct archive_places *places,
+				       struct foreign_text path);
+
+/* Sets the place of a path, also if it has one. 0 or -ENOMEM. */
+int archive_places_set(struct archive_places *places, struct foreign_text path,
+		       struct archive_place place);
+
+#endif

@@ -1,0 +1,87 @@
+"""Odd archives, through every door, against what tar -x and unzip leave of them."""
+
+import os
+import subprocess
+
+import pytest
+
+import archives
+import trees
+from foldfs import FOLDPACK, find_program, mounted, run
+from server import Server
+
+DOORS = ["mounted", "far"]
+
+
+def needs_of(name):
+    return {"bsdtar": name.startswith("bsdtar") or name.endswith("bsdtar"),
+            "zip": name.startswith("info-zip")}
+
+
+def look(root):
+    """path -> what it is, its bytes, and how many names of the tree it has; and times of files."""
+    root = os.fsencode(root)
+    inodes = {}
+    for path in trees.files(root):
+        inodes.setdefault(os.stat(os.path.join(root, path)).st_ino, []).append(path)
+    content = trees.content(root)
+    names = sorted(paths for paths in inodes.values() if len(paths) > 1)
+    return content, names
+
+
+def times(root):
+    return {path: int(os.stat(os.path.join(os.fsencode(root), path)).st_mtime)
+            for path in trees.files(os.fsencode(root))}
+
+
+def come_in(door, path, place, point):
+    """The tree that the archive is there, and its times."""
+    if door in ("mounted", "far"):
+        source, server = path, None
+        if door == "far":
+            os.environ["XDG_CACHE_HOME"] = os.fspath(place / "cache")
+            server = Server(place, place / "server").start()
+            source = server.url(path.name)
+        try:
+            with mounted(source, point) as root:
+                return look(root), times(root)
+        finally:
+            if server:
+                server.stop()
+    pack, options = place / "x.lmdb", ["--on-bad=skip"]
+    if door == "create -":
+        with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
+            done = run(FOLDPACK, "create", *options, "-", pack, stdin=cat.stdout, status=None)
+    else:
+        done = run(FOLDPACK, "create", *options, path, pack, status=None)
+    assert done.returncode in (0, 4), done.err
+    run(FOLDPACK, "verify", pack)
+    run(FOLDPACK, "extract", pack, place / "out")
+    return look(place / "out"), times(place / "out")
+
+
+def expect_the_same(kinds, name, door, place, point):
+    for program, is_needed in needs_of(name).items():
+        if is_needed and not find_program(program):
+            pytest.skip(f"not installed: {program}")
+    path = archives.made(kinds, name, place)
+    if kinds is archives.ZIPS and door in ("mounted", "far") and archives.is_compressed(path):
+        pytest.skip("compressed, so that there is nothing to read in place")
+    left = archives.unpacked(kinds, name, path, place / "left")
+    wanted, wanted_times = look(left), times(left)
+    found, found_times = come_in(door, path, place, point)
+    assert found == wanted
+    if kinds is archives.TARS and name != "fields that are no numbers":
+        assert found_times == wanted_times
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", archives.TARS)
+def test_a_tar_is_what_tar_leaves(name, door, place, point):
+    expect_the_same(archives.TARS, name, door, place, point)
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", archives.ZIPS)
+def test_a_zip_is_what_unzip_leaves(name, door, place, point):
+    expect_the_same(archives.ZIPS, name, door, place, point)

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READERS	     128
+#define READERS	     1024 /* a node of 8 ranks with 64 workers each has 520 */
 #define REPEATS	     4
 #define REPEATS_MOST 32
 #define CHANCE	     1e-6
@@ -46,7 +46,7 @@ struct reader {
 	uint32_t repeated[REPEATS_MOST]; /* which are these */
 	uint32_t epoch;
 	uint64_t began;	 /* the turn */
-	uint64_t turned; /* its last turn; 0: an unused place */
+	uint64_t turned; /* its last turn */
 };
 
 struct entry {
@@ -60,6 +60,8 @@ struct watch {
 	uint64_t files;
 	uint8_t *seen; /* a bit for each file that was asked for in this epoch */
 	struct reader readers[READERS];
+	uint32_t ids[READERS];	/* theirs, side by side: each turn looks for one */
+	unsigned used;		/* places in both */
 	struct reader *turning; /* the one that had the last turn */
 	struct entry log[WATCH_LOG];
 	uint64_t logged;
@@ -92,20 +94,23 @@ void watch_free(struct watch *watch)
 
 /* --- readers --------------------------------------------------------------------------------- */
 
-/* Its place, or READERS. */
+/* Its place, or the number of those that are used. */
 static unsigned find_reader(const struct watch *watch, uint32_t id)
 {
 	unsigned at = 0;
 
-	while (at < READERS && (!watch->readers[at].turned || watch->readers[at].id != id))
+	while (at < watch->used && watch->ids[at] != id)
 		at++;
 	return at;
 }
 
-static unsigned find_longest_unused(const struct watch *watch)
+/* The one that asked for nothing for longest has ended. */
+static unsigned make_place(struct watch *watch)
 {
 	unsigned found = 0;
 
+	if (watch->used < READERS)
+		return watch->used++;
 	for (unsigned i = 1; i < READERS; i++)
 		if (watch->readers[i].turned < watch->readers[found].turned)
 			found = i;
@@ -117,9 +122,11 @@ static struct reader *reader_of(struct watch *watch, uint32_t id)
 	unsigned at = find_reader(watch, id);
 	struct reader *reader;
 
-	if (at < READERS)
+	if (at < watch->used)
 		return &watch->readers[at];
-	reader = &watch->readers[find_longest_unused(watch)];
+	at = make_place(watch);
+	watch->ids[at] = id;
+	reader = &watch->readers[at];
 	*reader = (struct reader){.id = id, .own = OWN, .epoch = watch->epoch};
 	memset(reader->held, 0xff, sizeof(reader->held));
 	return reader;
@@ -194,7 +201,7 @@ static void next_epoch(struct watch *watch)
 {
 	watch->epoch++;
 	memset(watch->seen, 0, watch->files / 8 + 1);
-	for (unsigned i = 0; i < READERS; i++) {
+	for (unsigned i = 0; i < watch->used; i++) {
 		struct reader *reader = &watch->readers[i];
 
 		if (reader->again)
@@ -315,7 +322,7 @@ static uint64_t last_began(const struct watch *watch)
 {
 	uint64_t began = 0;
 
-	for (const struct reader *reader = watch->readers; reader < watch->readers + READERS;
+	for (const struct reader *reader = watch->readers; reader < watch->readers + watch->used;
 	     reader++)
 		if ((reader->run >= LEAST || reader->trust >= TRUSTED) && reader->began > began)
 			began = reader->began;
@@ -326,7 +333,7 @@ static void measure_group(const struct watch *watch, struct watch_group *group)
 {
 	group->shortest = group->longest;
 	group->began = watch->turns + 1;
-	for (const struct reader *reader = watch->readers; reader < watch->readers + READERS;
+	for (const struct reader *reader = watch->readers; reader < watch->readers + watch->used;
 	     reader++) {
 		uint32_t run =
 			reader->id ? reader->run : reader->run / (WATCH_RUN_MANY / WATCH_RUN);
@@ -345,12 +352,12 @@ struct watch_group watch_group(const struct watch *watch)
 	uint64_t last = last_began(watch);
 	struct watch_group group = {0};
 
-	for (const struct reader *reader = watch->readers; reader < watch->readers + READERS;
+	for (const struct reader *reader = watch->readers; reader < watch->readers + watch->used;
 	     reader++)
 		if (reader->run >= LEAST && reader->turned >= last &&
 		    reader->began > group.youngest)
 			group.youngest = reader->began;
-	for (const struct reader *reader = watch->readers; reader < watch->readers + READERS;
+	for (const struct reader *reader = watch->readers; reader < watch->readers + watch->used;
 	     reader++)
 		if (reader->turned >= group.youngest && reader->run > group.longest)
 			group.longest = reader->run;
@@ -399,7 +406,8 @@ static bool has_share(const struct watch *watch, const struct reader *reader, do
 void watch_explain(struct watch *watch, uint64_t since, uint64_t forecast, double chance,
 		   bool (*has)(const void *context, uint32_t file), const void *context)
 {
-	for (struct reader *reader = watch->readers; reader < watch->readers + READERS; reader++) {
+	for (struct reader *reader = watch->readers; reader < watch->readers + watch->used;
+	     reader++) {
 		if (reader->run == 0 || reader->began < since ||
 		    !has_share(watch, reader, chance, has, context))
 			continue;
@@ -420,7 +428,7 @@ unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret)
 		const struct entry *entry = &watch->log[at % WATCH_LOG];
 		unsigned by = find_reader(watch, entry->access.reader);
 
-		if (by < READERS && is_of(entry, &watch->readers[by]) &&
+		if (by < watch->used && is_of(entry, &watch->readers[by]) &&
 		    is_member(&group, &watch->readers[by]))
 			ret[count++] = entry->access;
 	}

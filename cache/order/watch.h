@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WATCH_LOG      4096
+#define WATCH_LOG      16384
 #define WATCH_RUN      64  /* accesses that are a beginning */
 #define WATCH_RUN_MANY 512 /* the same of reader 0 */
 #define WATCH_RECENT   1024

@@ -375,6 +375,23 @@ static void any_number_of_readers_is_survived(void **state)
 	assert_true(watch_beginnings(watch, seen) > 0);
 }
 
+/* Eight ranks with 64 workers each, and what reads beside them. */
+static void many_that_live_are_all_known_beside_others_that_end(void **state)
+{
+	enum { LIVING = 520 };
+	struct watch *watch = *state;
+
+	for (uint32_t i = 0; i < 20; i++)
+		for (uint32_t reader = 1; reader <= LIVING; reader++) {
+			ask(watch, reader, file_of(i * LIVING + reader), false);
+			if (reader % 2)
+				ask(watch, 100000 + i * LIVING + reader, file_of(50000 + i), false);
+		}
+	assert_int_equal(watch_group(watch).longest, 20);
+	assert_int_equal(watch_group(watch).shortest, 20);
+	assert_true(watch_beginnings(watch, seen) >= LIVING * 20);
+}
+
 static void what_came_last_is_told_in_order(void **state)
 {
 	struct watch *watch = *state;
@@ -428,6 +445,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(short_lived_readers_in_between_do_not_count, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(any_number_of_readers_is_survived, setup, teardown),
+		cmocka_unit_test_setup_teardown(many_that_live_are_all_known_beside_others_that_end,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(what_came_last_is_told_in_order, setup, teardown),
 	};
 

@@ -410,13 +410,17 @@ static void go_on(struct forecast *forecast, uint32_t place)
 }
 
 /* A reader that asks for RUN places in a row, farther on than any batch reached, goes on there:
- * what lies between is another node's. */
+ * what lies between is another node's. Trackers see a file when it is opened and when it is read:
+ * that is one place. */
 static void jump(struct forecast *forecast, uint32_t place)
 {
 	unsigned before = 0;
 
-	for (unsigned i = 0; i < MET; i++)
+	for (unsigned i = 0; i < MET; i++) {
+		if (forecast->met[i] == place)
+			return;
 		before += forecast->met[i] < place && place - forecast->met[i] < RUN;
+	}
 	forecast->met[forecast->met_next++ % MET] = place;
 	if (before < RUN - 1 || place < forecast->edge + RUN)
 		return;

@@ -349,6 +349,24 @@ static void a_run_that_goes_on_in_the_middle_is_followed_from_there(void **state
 	forecast_free(forecast);
 }
 
+/* A reader farther on than any batch is believed by four places, each of which is opened and read.
+ */
+static void three_places_far_ahead_are_no_reader_there_and_four_are(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		for (unsigned times = 0; times < 3; times++)
+			forecast_went_on(forecast, order[3000 + i]);
+	assert_false(forecast_foresees(forecast, order[3003]));
+	assert_int_equal(forecast_edge(forecast), 0);
+	forecast_went_on(forecast, order[3003]);
+	assert_true(forecast_foresees(forecast, order[3004]));
+	assert_int_equal(forecast_edge(forecast), 3004);
+	forecast_free(forecast);
+}
+
 /* The last readers' beginning is in the middle of others' files. */
 static void noise_among_what_was_seen_does_not_count(void **state)
 {
@@ -499,6 +517,7 @@ int main(void)
 		cmocka_unit_test(what_is_never_asked_for_is_passed_over),
 		cmocka_unit_test(what_came_before_it_was_taken_up_is_passed_over),
 		cmocka_unit_test(a_run_that_goes_on_in_the_middle_is_followed_from_there),
+		cmocka_unit_test(three_places_far_ahead_are_no_reader_there_and_four_are),
 		cmocka_unit_test(noise_among_what_was_seen_does_not_count),
 		cmocka_unit_test(an_epoch_that_drops_its_last_batch_ends),
 		cmocka_unit_test(what_is_pushed_keeps_near_the_readers),

@@ -10,7 +10,8 @@
 #define BEGUN	    32	  /* files of the next epoch, after which the one before is over */
 #define SURE	    4	  /* files, after which a track is known to be read */
 #define EPOCH_LEAST 16384 /* files of an order that is given, at least, if it has twice as many */
-#define FORSAKEN    2048  /* its files that only readers of other tracks asked for */
+#define FORSAKEN    2048  /* its files that only readers of other tracks asked for; */
+#define OUTLIVED    256	  /* or so many, once it has ended, or while it is only foretold */
 
 int oracle_new(uint64_t files, const struct oracle_ops *ops, struct oracle **ret)
 {
@@ -290,8 +291,10 @@ static void note(struct oracle *oracle, uint32_t file)
 	forecast_saw(track->forecast, file);
 	track->fed = watch_turns(oracle->watch);
 	track->fed_by++;
-	if (!watch_note(oracle->watch, track->id, chance))
+	if (!watch_note(oracle->watch, track->id, chance)) {
+		track->passed++;
 		return;
+	}
 	if (!track->remembered)
 		oracle_remember(oracle, &track->hypothesis);
 	track->remembered = true;
@@ -300,10 +303,13 @@ static void note(struct oracle *oracle, uint32_t file)
 	track->passed = 0;
 }
 
-/* Only other readers have asked for its files for long: its job ended early. */
+/* Only other readers have asked for its files for long: its job ended early, or another epoch began
+ * than was foretold. An order that was given is believed for longer. */
 static bool is_forsaken(const struct track *track)
 {
-	return track->passed >= FORSAKEN;
+	bool is_read = track->remembered && !track->ended;
+
+	return track->passed >= (is_read || !track->hypothesis.list ? FORSAKEN : OUTLIVED);
 }
 
 /* Whether an epoch over the same list that began after this one ended is well under way. */
@@ -320,27 +326,33 @@ static bool is_over(const struct oracle *oracle, const struct track *track)
 	return false;
 }
 
+/* Returns whether the tracks are others now. */
+static bool look_after(struct oracle *oracle, unsigned at)
+{
+	struct track *track = &oracle->tracks[at];
+
+	if (!track->ended && forecast_ended(track->forecast))
+		track->ended = watch_turns(oracle->watch);
+	if (forecast_lost(track->forecast) || is_forsaken(track)) {
+		oracle->unlocks += !track->ended;
+		track_end(oracle, at);
+		return true;
+	}
+	if (is_over(oracle, track)) {
+		track_end(oracle, at);
+		return true;
+	}
+	if (track->ended && track->next_forecast) {
+		begin_next(oracle, track);
+		return true;
+	}
+	return false;
+}
+
 static void look_after_tracks(struct oracle *oracle)
 {
-	for (unsigned i = 0; i < oracle->count; i++) {
-		struct track *track = &oracle->tracks[i];
-
-		if (!track->ended && forecast_ended(track->forecast))
-			track->ended = watch_turns(oracle->watch);
-		if (forecast_lost(track->forecast) || is_forsaken(track)) {
-			oracle->unlocks += !track->ended;
-			track_end(oracle, i);
-			return;
-		}
-		if (is_over(oracle, track)) {
-			track_end(oracle, i);
-			return;
-		}
-		if (track->ended && track->next_forecast) {
-			begin_next(oracle, track);
-			return;
-		}
-	}
+	for (unsigned i = 0; i < oracle->count;)
+		i = look_after(oracle, i) ? 0 : i + 1;
 }
 
 void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)

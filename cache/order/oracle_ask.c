@@ -116,12 +116,23 @@ uint64_t oracle_turns_since(const struct oracle *oracle, uint64_t turn)
 	return watch_turns(oracle->watch) + 1 - turn;
 }
 
-/* What was seen, known epochs, and the latest lists. */
+static bool was_seen(const struct observations *observations, const struct order_list *list)
+{
+	unsigned at = 0;
+
+	while (at < observations->count &&
+	       order_list_find(list, observations->seen[at].file) == ORDER_NONE)
+		at++;
+	return at < observations->count;
+}
+
+/* What was seen, known epochs, and the latest lists, but for those of other jobs: what is known of
+ * these for long leaves no room for lists that are still to be asked for. */
 static void fill_observations(const struct oracle *oracle, const struct watch_group *group,
 			      struct observations *observations)
 {
-	unsigned first = oracle->list_count > GUESS_LISTS ? oracle->list_count - GUESS_LISTS : 0;
 	uint64_t turns = oracle_turns_since(oracle, group->began);
+	unsigned room = GUESS_LISTS;
 
 	observations->count = watch_beginnings(oracle->watch, observations->seen);
 	observations->shortest = group->shortest;
@@ -129,8 +140,12 @@ static void fill_observations(const struct oracle *oracle, const struct watch_gr
 	observations->known_count = oracle->known_count;
 	for (unsigned i = 0; i < oracle->known_count; i++)
 		observations->known[i].missed = sub_sat(oracle->known[i].missed, turns);
-	for (unsigned i = first; i < oracle->list_count; i++)
-		observations->lists[observations->list_count++] = oracle->lists[i];
+	for (unsigned i = oracle->list_count; i-- > 0 && room > 0;)
+		if (was_seen(observations, oracle->lists[i]))
+			observations->lists[--room] = oracle->lists[i];
+	observations->list_count = GUESS_LISTS - room;
+	memmove(observations->lists, observations->lists + room,
+		observations->list_count * sizeof(observations->lists[0]));
 }
 
 /* Whether a reader belongs to the group now that began before those that were asked about: the

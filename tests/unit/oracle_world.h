@@ -27,13 +27,14 @@ struct world {
 	unsigned pushes;
 	uint8_t hidden[FILES / 8 + 1];
 	bool hides;
-	uint32_t near;	/* lists of a few files each that are told first, */
-	bool alike;	/* and one that is nearly right */
-	bool loose;	/* a list of everything is told last; not all images have masks */
-	bool wider;	/* a list of images and some more is told as well */
-	unsigned asked; /* so often for lists */
-	uint64_t most;	/* seeds are searched up to here, */
-	double least;	/* for lists of so many files */
+	uint32_t near;	  /* lists of a few files each that are told first, */
+	bool alike;	  /* and one that is nearly right */
+	bool loose;	  /* a list of everything is told last; not all images have masks */
+	bool wider;	  /* a list of images and some more is told as well */
+	uint32_t folders; /* not 0: nothing else, but folders of so many files each */
+	unsigned asked;	  /* so often for lists */
+	uint64_t most;	  /* seeds are searched up to here, */
+	double least;	  /* for lists of so many files */
 	uint64_t searched;
 	unsigned long_searches;
 	bool models;	  /* they are tried too, */
@@ -179,9 +180,13 @@ static inline int near_lists(const struct world *world, uint64_t file, oracle_li
 static inline int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
 {
 	struct world *world = context;
-	int r = near_lists(world, file, found, arg);
+	uint32_t each = world->folders;
+	int r;
 
 	world->asked++;
+	if (each)
+		return files_in_a_row("folder", (uint32_t)file / each * each, each, found, arg);
+	r = near_lists(world, file, found, arg);
 	if (r == 0 && world->wider)
 		r = files_in_a_row("images and more", BASE, N + N / 10, found, arg);
 	if (r == 0 && world->loose)

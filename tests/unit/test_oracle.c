@@ -157,6 +157,40 @@ static void an_epoch_that_was_foretold_is_not_shown_while_another_is_read(void *
 	read_shorter_steps(*state, true);
 }
 
+static void shuffle_otherwise(uint32_t seed)
+{
+	for (uint32_t i = 0; i < N; i++)
+		order[i] = i;
+	for (uint32_t i = N - 1; i > 0; i--) {
+		uint32_t z, was = order[i];
+
+		seed = seed * 1664525u + 1013904223u;
+		z = (uint32_t)((uint64_t)seed * (i + 1) >> 32);
+		order[i] = order[z];
+		order[z] = was;
+	}
+}
+
+/* Whoever reads everything ahead once no order is followed waits no longer than for the first files
+ * of an epoch: after one whose order was known, and after one that was foretold and did not come.
+ */
+static void an_order_that_has_ended_is_left_soon_in_epochs_that_are_not_known(void **state)
+{
+	for (uint32_t at = 0; at < 6; at++) {
+		struct world *world = *state;
+		struct epoch epoch = {.workers = 4, .batch = 16, .first_reader = 100 + 10 * at};
+		bool is_known = at < 2 || at == 4;
+
+		permutation_of(add_one(at), order, N);
+		if (!is_known)
+			shuffle_otherwise(at);
+		read_epoch(world, order, is_known ? N : 400, &epoch);
+		assert_int_equal(world->followed > 0, is_known);
+		if (!is_known)
+			read_epoch(world, order + 400, N - 400, &epoch);
+	}
+}
+
 /* While an epoch is read whose order is not known, nothing is said of the one before. */
 static void check_epochs(struct world *world, uint32_t (*seed_of)(uint32_t epoch), uint32_t missed,
 			 uint32_t mosaic)
@@ -725,6 +759,25 @@ static void two_jobs_are_followed_side_by_side(void **state)
 	assert_int_equal(state_of(world).unlocks, 0);
 }
 
+/* Each reads a folder of its own, one after the other, for weeks. */
+static void however_many_jobs_came_before_the_next_order_is_found(void **state)
+{
+	enum { EACH = 150, JOBS = FILES / EACH };
+	struct world *world = *state;
+
+	world->folders = EACH;
+	for (uint32_t job = 0; job < JOBS; job++) {
+		bool found = false;
+
+		permutation_of(7, order, EACH);
+		for (uint32_t i = 0; i < EACH; i++) {
+			oracle_saw(world->oracle, 1000 + job, job * EACH + order[i]);
+			found |= think(world, true);
+		}
+		assert_true(found);
+	}
+}
+
 static bool push(void *arg, uint32_t file)
 {
 	struct world *world = arg;
@@ -931,6 +984,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		oracle_test(a_step_that_becomes_shorter_is_found),
+		oracle_test(an_order_that_has_ended_is_left_soon_in_epochs_that_are_not_known),
 		oracle_test(an_epoch_that_was_foretold_is_not_shown_while_another_is_read),
 		oracle_test(whatever_the_workers_and_batches_the_order_is_found),
 		oracle_test(readers_of_another_namespace_are_one),
@@ -967,6 +1021,7 @@ int main(void)
 		oracle_test(a_known_order_goes_on_beside_a_search_for_other_readers),
 		oracle_test(a_job_that_begins_anew_is_followed_anew),
 		oracle_test(two_jobs_are_followed_side_by_side),
+		oracle_test(however_many_jobs_came_before_the_next_order_is_found),
 		oracle_test(a_job_is_followed_whatever_others_read_until_it_ends),
 		oracle_test(orders_that_are_not_torchs_are_not_found),
 		oracle_test(a_given_order_is_followed_epoch_by_epoch),

@@ -921,6 +921,53 @@ static void epochs_of_which_the_kernel_keeps_a_part_stream_too(void **state)
 	}
 }
 
+struct counted {
+	uint64_t looks;
+};
+
+static bool look_for_odd(void *context, uint64_t extent)
+{
+	struct counted *counted = context;
+
+	counted->looks++;
+	return extent % 2;
+}
+
+static void resolve_nothing(void *context, uint64_t number, struct extent *ret)
+{
+	(void)context;
+	*ret = (struct extent){.number = number, .size = 1};
+}
+
+/* Whoever waits for the cache waits for the end of an epoch, too. */
+static void the_end_of_a_long_epoch_looks_at_a_sample(void **state)
+{
+	const uint64_t extents = 1 << 20;
+
+	(void)state;
+	for (unsigned whole = 0; whole < 2; whole++) {
+		struct counted counted = {0};
+		const struct plan_params params = {.epochs = true,
+						   .view = {.extents = extents,
+							    .context = &counted,
+							    .resolve = resolve_nothing,
+							    .have = look_for_odd,
+							    .kept = look_for_odd}};
+		struct plan_sweep sweep;
+
+		assert_int_equal(plan_sweep_init(&sweep, &params), 0);
+		for (uint64_t i = 0; i < extents; i += whole ? 2 : 6)
+			plan_sweep_count(&sweep, &params.view, i);
+		assert_int_equal(sweep.epoch, 0);
+		counted.looks = 0;
+		for (uint64_t i = 0; sweep.epoch == 0; i += 6)
+			plan_sweep_count(&sweep, &params.view, i);
+		assert_true(counted.looks <= 65536);
+		assert_int_equal(sweep.armed, whole);
+		plan_sweep_release(&sweep);
+	}
+}
+
 static void where_the_kernel_keeps_all_there_is_one_epoch(void **state)
 {
 	struct sim *sim = sim_of(photos(2000));
@@ -1158,6 +1205,7 @@ int main(void)
 		cmocka_unit_test(a_block_is_finished_when_four_fifths_were_asked_for),
 		cmocka_unit_test(the_next_epoch_is_known_soon_and_streams_like_the_first),
 		cmocka_unit_test(epochs_of_which_the_kernel_keeps_a_part_stream_too),
+		cmocka_unit_test(the_end_of_a_long_epoch_looks_at_a_sample),
 		cmocka_unit_test(where_the_kernel_keeps_all_there_is_one_epoch),
 		cmocka_unit_test(who_draws_with_replacement_is_left_alone_after_one_epoch),
 		cmocka_unit_test(a_whole_epoch_after_a_broken_one_makes_the_next_one_stream),

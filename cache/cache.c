@@ -105,8 +105,9 @@ void cache_free(struct cache *cache)
 }
 
 /* One portion, so that nobody waits long for the lock. Returns whether another one is left. */
-static bool limit_step(struct cache *cache, uint64_t bytes)
+static struct slots_leaving *limit_pool(struct cache *cache, uint64_t bytes, bool *ret_more)
 {
+	struct slots_leaving *leaving;
 	struct pool_stats before;
 	uint64_t step, portion;
 
@@ -114,8 +115,20 @@ static bool limit_step(struct cache *cache, uint64_t bytes)
 	before = pool_stats(cache->pool);
 	portion = max(before.budget / LIMIT_STEPS, LIMIT_STEP);
 	step = before.held > bytes + portion ? before.held - portion : bytes;
-	pool_limit(cache->pool, step);
-	return step > bytes && pool_stats(cache->pool).held < before.held;
+	leaving = pool_limit(cache->pool, step);
+	*ret_more = step > bytes && pool_stats(cache->pool).held < before.held;
+	return leaving;
+}
+
+static bool limit_step(struct cache *cache, uint64_t bytes)
+{
+	bool more;
+	struct slots_leaving *leaving = limit_pool(cache, bytes, &more);
+
+	pool_hand_back(cache->pool, leaving);
+	SCOPE_LOCK(&cache->lock);
+	pool_limited(cache->pool, leaving);
+	return more;
 }
 
 void cache_limit(struct cache *cache, uint64_t bytes)

@@ -457,16 +457,32 @@ void pool_epoch(struct pool *pool, uint32_t epoch)
 	pool->passed = pool->given_slots;
 }
 
-void pool_limit(struct pool *pool, uint64_t bytes)
+/* Slots that go with whole pages may leave too few for what the limit allows: then these come back
+ * at once. */
+struct slots_leaving *pool_limit(struct pool *pool, uint64_t bytes)
 {
 	uint64_t slots = bytes / SLOT_BYTES;
-	uint32_t held;
+	struct slots_leaving *leaving;
 
 	pool->limit = slots < pool->slots.count ? (uint32_t)slots : pool->slots.count;
 	make_room(pool, 0, POOL_USED);
-	held = slots_held(&pool->slots);
-	if (held > pool->limit)
-		slots_discard(&pool->slots, held - pool->limit);
+	leaving = slots_choose(&pool->slots,
+			       (uint32_t)sub_sat(slots_held(&pool->slots), pool->limit));
+	if (slots_in_use(&pool->slots) + slots_left(&pool->slots) >= pool->limit)
+		return leaving;
+	pool_hand_back(pool, leaving);
+	pool_limited(pool, leaving);
+	return NULL;
+}
+
+void pool_hand_back(const struct pool *pool, const struct slots_leaving *leaving)
+{
+	slots_hand_back(&pool->slots, leaving);
+}
+
+void pool_limited(struct pool *pool, struct slots_leaving *leaving)
+{
+	slots_discarded(&pool->slots, leaving);
 }
 
 void pool_filled(struct pool_extent *extent)

@@ -138,8 +138,12 @@ void pool_spend(struct pool *pool, struct pool_extent *extent, bool given);
 void pool_epoch(struct pool *pool, uint32_t epoch);
 
 /* Slots in use and free memory are to come down to `bytes` (at most the budget), as far as
- * nothing is pinned, and stay there. */
-void pool_limit(struct pool *pool, uint64_t bytes);
+ * nothing is pinned, and stay there. Returns the memory that is free now, which may be NULL, and is
+ * to be handed back to the system: pool_hand_back() may take long, and needs no lock. One at a
+ * time. */
+struct slots_leaving *pool_limit(struct pool *pool, uint64_t bytes);
+void pool_hand_back(const struct pool *pool, const struct slots_leaving *leaving);
+void pool_limited(struct pool *pool, struct slots_leaving *leaving);
 
 /* The end of a fill; the filler keeps its pin. */
 void pool_filled(struct pool_extent *extent);

@@ -1,11 +1,11 @@
 #include "cache/slots.h"
 #include "base/huge.h"
 #include "base/math.h"
-#include "base/scope.h"
 #include "base/uapi.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define REGION ((uint32_t)(HUGE_PAGE / SLOT_BYTES)) /* slots of one huge page */
@@ -73,9 +73,7 @@ void slots_give(struct slots *slots, const uint32_t *chain, uint32_t count)
  *
  *	WHOLE	nothing in it is in use: goes as a whole
  *	BROKEN	part of it is cold already: the huge page is split, nothing more is lost
- *	ANY	a huge page must be split
- *
- * A region that is no longer touched to its end counts its fresh slots as cold. */
+ *	ANY	a huge page must be split */
 enum cost { COST_WHOLE, COST_BROKEN, COST_ANY, COSTS };
 
 #define REGION_WORDS (REGION / 64)
@@ -84,9 +82,29 @@ struct region {
 	uint64_t warm[REGION_WORDS], cold[REGION_WORDS], chosen[REGION_WORDS];
 };
 
+struct slots_leaving {
+	uint32_t warm; /* of those that were chosen; the others were cold already */
+	uint32_t end;  /* of the slots that were looked at */
+	struct region regions[];
+};
+
 static uint32_t region_count(const struct slots *slots)
 {
 	return slots->touched / REGION + (slots->touched % REGION != 0);
+}
+
+/* The fresh slots of a region that was begun count as cold, so that it may go as a whole. */
+static void touch_region(struct slots *slots)
+{
+	uint32_t end = (uint32_t)min(region_count(slots) * REGION, slots->count);
+	uint32_t fresh = end - slots->touched;
+	uint32_t *top = &slots->free[slots->count - slots->cold];
+
+	memmove(top - fresh, top, slots->cold * sizeof(*top));
+	for (uint32_t slot = slots->touched; slot < end; slot++)
+		slots->free[slots->count - (end - slot)] = slot;
+	slots->cold += fresh;
+	slots->touched = end;
 }
 
 static uint64_t bit(uint32_t slot)
@@ -108,13 +126,10 @@ static uint32_t bits(const uint64_t *set)
 	return count;
 }
 
-static struct region *map_regions(const struct slots *slots)
+static void map_regions(const struct slots *slots, struct region *regions)
 {
-	uint32_t count = region_count(slots);
-	struct region *regions = calloc(count, sizeof(*regions));
+	uint32_t end = region_count(slots) * REGION;
 
-	if (!regions)
-		return NULL;
 	for (uint32_t i = 0; i < slots->freed; i++) {
 		uint32_t slot = slots->free[i];
 
@@ -125,9 +140,8 @@ static struct region *map_regions(const struct slots *slots)
 
 		regions[slot / REGION].cold[word(slot)] |= bit(slot);
 	}
-	for (uint32_t slot = slots->touched; slot < count * REGION; slot++)
+	for (uint32_t slot = slots->touched; slot < end; slot++)
 		regions[slot / REGION].cold[word(slot)] |= bit(slot);
-	return regions;
 }
 
 static enum cost cost_of(const struct region *region)
@@ -212,55 +226,91 @@ static void hand_back(const struct slots *slots, uint32_t from, uint32_t to)
 	madvise(slots_at(slots, from), bytes, MADV_DONTNEED);
 }
 
-static void hand_back_runs(const struct slots *slots, const struct region *regions)
+/* The first slot from `from` on that is chosen, or not, or `end`. */
+static uint32_t seek(const struct region *regions, uint32_t from, uint32_t end, bool chosen)
 {
-	uint32_t end = (uint32_t)min(region_count(slots) * REGION, slots->count);
+	while (from < end) {
+		uint64_t set = regions[from / REGION].chosen[word(from)];
 
-	for (uint32_t slot = 0, from; slot < end; slot++) {
-		if (!is_chosen(regions, slot))
-			continue;
-		from = slot;
-		while (slot < end && is_chosen(regions, slot))
-			slot++;
-		hand_back(slots, from, slot);
+		set = (chosen ? set : ~set) >> from % 64;
+		if (set)
+			return (uint32_t)min(from + (uint32_t)__builtin_ctzll(set), end);
+		from += 64 - from % 64;
+	}
+	return end;
+}
+
+void slots_hand_back(const struct slots *slots, const struct slots_leaving *leaving)
+{
+	uint32_t from = 0, to;
+
+	if (!leaving)
+		return;
+	while ((from = seek(leaving->regions, from, leaving->end, true)) < leaving->end) {
+		to = seek(leaving->regions, from, leaving->end, false);
+		hand_back(slots, from, to);
+		from = to;
 	}
 }
 
-/* Warm ones keep their order. Cold ones are put into that of the arena, the lowest on top. */
-static void restack(struct slots *slots, const struct region *regions)
+/* Takes those that were chosen off both stacks, which keep their order. */
+static void unstack(struct slots *slots, const struct region *regions)
 {
-	uint32_t freed = 0, cold = 0;
+	uint32_t freed = 0, at = slots->count, left = slots->cold;
 
 	for (uint32_t i = 0; i < slots->freed; i++) {
 		uint32_t slot = slots->free[i];
 
-		if (regions[slot / REGION].warm[word(slot)] & bit(slot))
+		if (!is_chosen(regions, slot))
 			slots->free[freed++] = slot;
 	}
-	for (uint32_t slot = slots->touched; slot-- > 0;) {
-		uint64_t cold_bits = regions[slot / REGION].cold[word(slot)];
-
-		if (is_chosen(regions, slot) || cold_bits & bit(slot))
-			slots->free[slots->count - ++cold] = slot;
-	}
 	slots->freed = freed;
-	slots->cold = cold;
+	for (uint32_t i = slots->count; left > 0; left--) {
+		uint32_t slot = slots->free[--i];
+
+		if (!is_chosen(regions, slot))
+			slots->free[--at] = slot;
+	}
+	slots->cold = slots->count - at;
 }
 
-uint32_t slots_discard(struct slots *slots, uint32_t count)
+struct slots_leaving *slots_choose(struct slots *slots, uint32_t count)
 {
-	SCOPE_FREE struct region *regions = NULL;
-	uint32_t chosen;
+	uint32_t regions = region_count(slots), stacked;
+	struct slots_leaving *leaving;
 
 	if (count == 0 || slots->freed == 0)
+		return NULL;
+	touch_region(slots);
+	leaving = calloc(1, sizeof(*leaving) + regions * sizeof(leaving->regions[0]));
+	if (!leaving)
+		return NULL;
+	map_regions(slots, leaving->regions);
+	leaving->warm = choose(slots, leaving->regions, count);
+	for (uint32_t i = 0; i < regions; i++)
+		join_cold(&leaving->regions[i], slots->unit);
+	leaving->end = slots->touched;
+	stacked = slots->freed + slots->cold;
+	unstack(slots, leaving->regions);
+	slots->leaving = stacked - slots->freed - slots->cold;
+	return leaving;
+}
+
+/* The cold ones are in the order of the arena, the lowest on top: these are merged in. */
+uint32_t slots_discarded(struct slots *slots, struct slots_leaving *leaving)
+{
+	uint32_t at = slots->count - slots->cold, to = at - slots->leaving, slot = 0, warm;
+
+	if (!leaving)
 		return 0;
-	regions = map_regions(slots);
-	if (!regions)
-		return 0;
-	chosen = choose(slots, regions, count);
-	for (uint32_t i = 0; i < region_count(slots); i++)
-		join_cold(&regions[i], slots->unit);
-	hand_back_runs(slots, regions);
-	restack(slots, regions);
-	return chosen;
+	slots->cold += slots->leaving;
+	slots->leaving = 0;
+	for (; to < at; slots->free[to++] = slot++) {
+		slot = seek(leaving->regions, slot, leaving->end, true);
+		while (at < slots->count && slots->free[at] < slot)
+			slots->free[to++] = slots->free[at++];
+	}
+	warm = leaving->warm;
+	free(leaving);
+	return warm;
 }

@@ -25,6 +25,7 @@ struct slots {
 	uint32_t *free;		 /* two stacks that grow towards each other */
 	uint32_t count, touched; /* all; ever used (a prefix of the arena) */
 	uint32_t freed, cold;	 /* on the stacks: warm at the bottom, cold at the top */
+	uint32_t leaving;	 /* on neither, while their memory is handed back */
 	uint32_t unit;		 /* slots, 1 to 64, that share a page of the system */
 };
 
@@ -53,26 +54,42 @@ static inline uint32_t slots_fresh(const struct slots *slots)
 	return slots->count - slots->touched + slots->cold;
 }
 
+/* Slots that may be taken. */
+static inline uint32_t slots_left(const struct slots *slots)
+{
+	return slots->freed + slots_fresh(slots);
+}
+
 /* Slots that are taken; slots whose memory is held, taken or free. */
 static inline uint32_t slots_in_use(const struct slots *slots)
 {
-	return slots->touched - slots->freed - slots->cold;
+	return slots->touched - slots->freed - slots->cold - slots->leaving;
 }
 
 static inline uint32_t slots_held(const struct slots *slots)
 {
-	return slots->touched - slots->cold;
+	return slots->touched - slots->cold - slots->leaving;
 }
 
 /* Takes `count` free slots, which must exist: warm ones first, then cold, then fresh. */
 void slots_take(struct slots *slots, uint32_t *chain, uint32_t count);
 void slots_give(struct slots *slots, const uint32_t *chain, uint32_t count);
 
-/* Hands the memory of `count` warm slots back to the system, of all if there are fewer: they
- * become cold. Whole huge pages go first, and the last of them goes as a whole, which can be
- * up to 2 MiB more than asked for. A slot stays warm while another one in its page is in use. Costs
- * a walk over the arena's slots as bits. Returns how many were handed back; 0 also when there is no
+/* Handing memory back to the system takes it up to 100 ms for each GiB, in many pieces. So the
+ *slots are chosen first, and belong to nobody until their memory is gone:
+ *
+ *	slots_choose -> slots_hand_back (no lock is needed) -> slots_discarded
+ *
+ * One at a time. */
+struct slots_leaving;
+
+/* Chooses `count` warm slots, all if there are fewer. Whole huge pages go first, and the last of
+ * them goes as a whole, which can be up to 2 MiB more than asked for. A slot stays warm while
+ * another one in its page is in use. Costs a walk over the free slots. NULL: there are none, or no
  * memory to find them with. */
-uint32_t slots_discard(struct slots *slots, uint32_t count);
+struct slots_leaving *slots_choose(struct slots *slots, uint32_t count);
+void slots_hand_back(const struct slots *slots, const struct slots_leaving *leaving);
+/* They are cold now. Frees `leaving`, which may be NULL. Returns how many were warm. */
+uint32_t slots_discarded(struct slots *slots, struct slots_leaving *leaving);
 
 #endif

@@ -430,6 +430,14 @@ static void one_that_two_read_is_passed_when_both_let_go(void **state)
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
+static void limit(struct pool *pool, uint64_t bytes)
+{
+	struct slots_leaving *leaving = pool_limit(pool, bytes);
+
+	pool_hand_back(pool, leaving);
+	pool_limited(pool, leaving);
+}
+
 static void a_lower_limit_gives_memory_back_and_is_kept(void **state)
 {
 	struct pool *pool = *state;
@@ -437,7 +445,7 @@ static void a_lower_limit_gives_memory_back_and_is_kept(void **state)
 	for (uint64_t i = 0; i < 4; i++)
 		keep(pool, i, FOUR, POOL_USED);
 	assert_int_equal(pool_stats(pool).held, BUDGET);
-	pool_limit(pool, 2 * FOUR);
+	limit(pool, 2 * FOUR);
 	assert_int_equal(pool_stats(pool).limit, 2 * FOUR);
 	assert_int_equal(pool_stats(pool).used, 2 * FOUR);
 	assert_int_equal(pool_stats(pool).held, 2 * FOUR);
@@ -462,7 +470,7 @@ static void a_lower_limit_takes_what_is_free_first(void **state)
 	pool_failed(pool, failed, -EIO);
 	pool_unpin(pool, failed);
 	assert_int_equal(pool_stats(pool).held, BUDGET);
-	pool_limit(pool, 2 * FOUR);
+	limit(pool, 2 * FOUR);
 	assert_int_equal(pool_stats(pool).held, 2 * FOUR);
 	assert_non_null(pool_find(pool, 0));
 }
@@ -473,9 +481,9 @@ static void a_limit_that_is_raised_again_lets_the_pool_grow(void **state)
 
 	for (uint64_t i = 0; i < 4; i++)
 		keep(pool, i, FOUR, POOL_SPENT);
-	pool_limit(pool, FOUR);
+	limit(pool, FOUR);
 	assert_int_equal(pool_room_for_once(pool), FOUR);
-	pool_limit(pool, 100 * BUDGET);
+	limit(pool, 100 * BUDGET);
 	assert_int_equal(pool_stats(pool).limit, BUDGET);
 	assert_int_equal(pool_stats(pool).held, FOUR); /* not before it is needed */
 	for (uint64_t i = 10; i < 13; i++)
@@ -493,7 +501,7 @@ static void a_limit_waits_for_what_is_pinned(void **state)
 
 	pool_filled(pinned);
 	keep(pool, 1, 2 * FOUR, POOL_USED);
-	pool_limit(pool, FOUR);
+	limit(pool, FOUR);
 	assert_null(pool_find(pool, 1));
 	assert_int_equal(pool_stats(pool).used, 2 * FOUR);
 	assert_int_equal(pool_stats(pool).held, 2 * FOUR);
@@ -504,7 +512,7 @@ static void a_limit_waits_for_what_is_pinned(void **state)
 	assert_true(pool_has_room(pool, 4));
 	keep(pool, 2, 1, POOL_USED);
 	assert_int_equal(pool_stats(pool).used, SLOT_BYTES);
-	pool_limit(pool, FOUR);
+	limit(pool, FOUR);
 	assert_int_equal(pool_stats(pool).held, FOUR);
 }
 
@@ -802,7 +810,7 @@ static void take(struct life *life, struct pool_extent **pinned)
 static void change_limit(struct life *life)
 {
 	life->limit = (uint64_t)(random() % (SLOTS + 1)) * SLOT_BYTES;
-	pool_limit(life->pool, life->limit);
+	limit(life->pool, life->limit);
 }
 
 struct sums {
@@ -873,7 +881,7 @@ static void the_books_are_right_all_through_a_long_life(void **state)
 	}
 	for (unsigned i = 0; i < PINNED; i++)
 		let_go(&life, &life.pinned[i]);
-	pool_limit(life.pool, 0);
+	limit(life.pool, 0);
 	assert_int_equal(pool_stats(life.pool).used, 0);
 	assert_int_equal(pool_stats(life.pool).held, 0);
 	assert_int_equal(pool_stats(life.pool).ahead, 0);

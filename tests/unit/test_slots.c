@@ -153,6 +153,14 @@ static uint32_t resident_slots(const struct slots *slots)
 	return count;
 }
 
+static uint32_t discard(struct slots *slots, uint32_t count)
+{
+	struct slots_leaving *leaving = slots_choose(slots, count);
+
+	slots_hand_back(slots, leaving);
+	return slots_discarded(slots, leaving);
+}
+
 static void give_run(struct slots *slots, uint32_t from, uint32_t count)
 {
 	for (uint32_t slot = from; slot < from + count; slot++)
@@ -169,13 +177,13 @@ static void discarded_memory_goes_back_to_the_system(void **state)
 	assert_int_equal(resident_slots(&slots), 4 * REGION);
 	slots_give(&slots, chain, 4 * REGION);
 	assert_int_equal(resident_slots(&slots), 4 * REGION);
-	assert_int_equal(slots_discard(&slots, 2 * REGION), 2 * REGION);
+	assert_int_equal(discard(&slots, 2 * REGION), 2 * REGION);
 	assert_int_equal(resident_slots(&slots), 2 * REGION);
 	assert_int_equal(slots_held(&slots), 2 * REGION);
 	assert_int_equal(slots_fresh(&slots), 2 * REGION);
-	assert_int_equal(slots_discard(&slots, UINT32_MAX), 2 * REGION);
+	assert_int_equal(discard(&slots, UINT32_MAX), 2 * REGION);
 	assert_int_equal(resident_slots(&slots), 0);
-	assert_int_equal(slots_discard(&slots, 1), 0);
+	assert_int_equal(discard(&slots, 1), 0);
 	slots_release(&slots);
 }
 
@@ -188,7 +196,7 @@ static void what_is_in_use_is_not_discarded(void **state)
 	make_full(&slots, chain, 2);
 	for (uint32_t i = 0; i < 2 * REGION; i += 2)
 		slots_give(&slots, &chain[i], 1);
-	assert_int_equal(slots_discard(&slots, UINT32_MAX), REGION);
+	assert_int_equal(discard(&slots, UINT32_MAX), REGION);
 	assert_int_equal(resident_slots(&slots), REGION);
 	for (uint32_t i = 1; i < 2 * REGION; i += 2)
 		for (uint32_t j = 0; j < SLOT_BYTES; j++)
@@ -205,7 +213,7 @@ static void whole_huge_pages_are_discarded_first(void **state)
 	make_full(&slots, chain, 4);
 	give_run(&slots, 5, 2);		      /* of region 0 */
 	give_run(&slots, 2 * REGION, REGION); /* region 2 */
-	assert_int_equal(slots_discard(&slots, REGION), REGION);
+	assert_int_equal(discard(&slots, REGION), REGION);
 	assert_true(resident(slots_at(&slots, 5)));
 	assert_false(resident(slots_at(&slots, 2 * REGION)));
 	assert_false(resident(slots_at(&slots, 3 * REGION - 1)));
@@ -221,7 +229,7 @@ static void the_last_huge_page_goes_as_a_whole(void **state)
 	(void)state;
 	make_full(&slots, chain, 2);
 	slots_give(&slots, chain, 2 * REGION);
-	assert_int_equal(slots_discard(&slots, 1), REGION);
+	assert_int_equal(discard(&slots, 1), REGION);
 	assert_int_equal(resident_slots(&slots), REGION);
 	slots_release(&slots);
 }
@@ -235,7 +243,7 @@ static void what_was_never_used_does_not_keep_a_huge_page(void **state)
 	assert_int_equal(slots_init(&slots, 2 * HUGE_PAGE), 0);
 	slots_take(&slots, chain, REGION / 2);
 	slots_give(&slots, chain, REGION / 2);
-	assert_int_equal(slots_discard(&slots, 1), REGION / 2);
+	assert_int_equal(discard(&slots, 1), REGION / 2);
 	assert_int_equal(slots_fresh(&slots), 2 * REGION);
 	slots_release(&slots);
 }
@@ -248,10 +256,10 @@ static void a_huge_page_in_pieces_loses_more_before_another_is_split(void **stat
 	(void)state;
 	make_full(&slots, chain, 2);
 	give_run(&slots, REGION + 3, 1);
-	assert_int_equal(slots_discard(&slots, 1), 1);
+	assert_int_equal(discard(&slots, 1), 1);
 	give_run(&slots, 9, 1);
 	give_run(&slots, REGION + 9, 1);
-	assert_int_equal(slots_discard(&slots, 1), 1);
+	assert_int_equal(discard(&slots, 1), 1);
 	assert_true(resident(slots_at(&slots, 9)));
 	assert_false(resident(slots_at(&slots, REGION + 9)));
 	slots_release(&slots);
@@ -267,7 +275,7 @@ static void warm_slots_are_taken_before_cold_before_fresh(void **state)
 	slots_take(&slots, chain, 2 * REGION);
 	give_run(&slots, 1, 1);
 	give_run(&slots, 70, 1);
-	assert_int_equal(slots_discard(&slots, 2), 2);
+	assert_int_equal(discard(&slots, 2), 2);
 	give_run(&slots, 90, 1);
 	slots_take(&slots, next, 4);
 	assert_int_equal(next[0], 90);
@@ -289,7 +297,7 @@ static void what_stays_warm_keeps_its_order(void **state)
 	give_run(&slots, REGION, REGION);
 	give_run(&slots, 20, 1);
 	give_run(&slots, 40, 1);
-	assert_int_equal(slots_discard(&slots, REGION), REGION);
+	assert_int_equal(discard(&slots, REGION), REGION);
 	slots_take(&slots, next, 3);
 	assert_int_equal(next[0], 40);
 	assert_int_equal(next[1], 20);
@@ -306,11 +314,11 @@ static void what_came_with_a_neighbour_goes_with_it(void **state)
 	(void)state;
 	make_full(&slots, chain, 1);
 	slots_give(&slots, chain, REGION);
-	assert_int_equal(slots_discard(&slots, REGION), REGION);
+	assert_int_equal(discard(&slots, REGION), REGION);
 	slots_take(&slots, &slot, 1);
 	memset(slots_at(&slots, 0), 1, HUGE_PAGE);
 	slots_give(&slots, &slot, 1);
-	assert_int_equal(slots_discard(&slots, 1), 1);
+	assert_int_equal(discard(&slots, 1), 1);
 	assert_int_equal(resident_slots(&slots), 0);
 	slots_release(&slots);
 }
@@ -325,14 +333,14 @@ static void a_page_goes_only_when_nothing_in_it_is_in_use(void **state)
 	make_full(&slots, chain, 1);
 	slots.unit = 4;
 	give_run(&slots, 1, 10); /* 1..10: of the pages 0..3, 4..7 and 8..11 */
-	assert_int_equal(slots_discard(&slots, 10), 4);
+	assert_int_equal(discard(&slots, 10), 4);
 	for (uint32_t slot = 0; slot < 12; slot++)
 		assert_int_equal(resident(slots_at(&slots, slot)), slot < 4 || slot > 7);
 	slots_take(&slots, chain, 6); /* all that are warm */
 	slots_take(&slots, chain + 6, 1);
 	memset(slots_at(&slots, chain[6]), 1, SLOT_BYTES); /* of the page that went */
 	give_run(&slots, 100, 4);
-	assert_int_equal(slots_discard(&slots, 4), 4);
+	assert_int_equal(discard(&slots, 4), 4);
 	assert_true(resident(slots_at(&slots, chain[6])));
 	slots_release(&slots);
 }
@@ -349,28 +357,29 @@ static void the_end_of_an_arena_can_be_discarded(void **state)
 	for (uint32_t i = 0; i < REGION + 3; i++)
 		*slots_at(&slots, i) = 1;
 	slots_give(&slots, chain, REGION + 3);
-	assert_int_equal(slots_discard(&slots, UINT32_MAX), REGION + 3);
+	assert_int_equal(discard(&slots, UINT32_MAX), REGION + 3);
 	assert_int_equal(resident_slots(&slots), 0);
 	slots_take(&slots, chain, REGION + 3);
 	assert_int_equal(slots_fresh(&slots), 0);
 	slots_release(&slots);
 }
 
-static void discard_some(struct slots *slots)
+static struct slots_leaving *choose_some(struct slots *slots)
 {
 	uint32_t before = slots_used_free(slots), wanted = (uint32_t)random() % 100;
-	uint32_t went = slots_discard(slots, wanted);
+	struct slots_leaving *leaving = slots_choose(slots, wanted);
 
-	assert_int_equal(slots_used_free(slots), before - went);
-	assert_true(went >= (wanted < before ? wanted : before));
+	assert_true(before - slots_used_free(slots) >= (wanted < before ? wanted : before));
+	return leaving;
 }
 
-/* Ten thousand random chains, and memory handed back now and then: no slot ever belongs to two,
- * each keeps what its owner wrote, and all are accounted for. */
+/* Ten thousand random chains, and memory handed back now and then, while others take and give: no
+ * slot ever belongs to two, each keeps what its owner wrote, and all are accounted for. */
 static void no_slot_has_two_owners(void **state)
 {
 	enum { SLOTS = 700, CHAINS = 150 };
 	uint32_t chains[CHAINS][8], counts[CHAINS] = {0}, taken = 0;
+	struct slots_leaving *leaving = NULL;
 	bool owned[SLOTS] = {false};
 	struct slots slots;
 
@@ -388,7 +397,7 @@ static void no_slot_has_two_owners(void **state)
 			}
 			taken -= counts[c];
 			counts[c] = 0;
-		} else if (taken <= SLOTS - 8) {
+		} else if (slots_left(&slots) >= 8) {
 			counts[c] = (uint32_t)(1 + random() % 8);
 			slots_take(&slots, chains[c], counts[c]);
 			taken += counts[c];
@@ -400,8 +409,12 @@ static void no_slot_has_two_owners(void **state)
 			}
 		}
 		if (round % 16 == 0)
-			discard_some(&slots);
-		assert_int_equal(slots_used_free(&slots) + slots_fresh(&slots), SLOTS - taken);
+			leaving = choose_some(&slots);
+		if (round % 16 == 4)
+			slots_hand_back(&slots, leaving);
+		if (round % 16 == 8)
+			slots_discarded(&slots, leaving);
+		assert_int_equal(slots_left(&slots) + slots.leaving, SLOTS - taken);
 		assert_int_equal(slots_in_use(&slots), taken);
 		assert_int_equal(slots_held(&slots), taken + slots_used_free(&slots));
 	}

@@ -3,12 +3,16 @@
 tests/data/images: by avifenc 0.11.1 (grid: --grid 2x2; moving: two pictures) and cjxl 0.7.0
 (boxed: --container=1; parts: of a JPEG), from pictures of these sizes."""
 
+import io
 import json
 import shutil
+import struct
 
 import pytest
+from PIL import Image
 
-from foldfs import FOLDPACK, ROOT, run
+import pictures
+from foldfs import FOLDPACK, MIB, ROOT, run
 
 STORED = {"plain.avif": (37, 23), "alpha.avif": (37, 23), "grid.avif": (300, 200),
           "moving.avif": (37, 23), "plain.jxl": (37, 23), "ratio.jxl": (300, 200),
@@ -19,8 +23,6 @@ WEBP = {"lossy": {"quality": 20}, "lossless": {"lossless": True}}
 
 def make_webp(folder):
     """Its three forms: VP8, VP8L, and VP8X around either."""
-    from PIL import Image
-
     picture = Image.linear_gradient("L").resize((37, 23)).convert("RGB")
     clear = picture.copy()
     clear.putalpha(Image.linear_gradient("L").resize((37, 23)))
@@ -73,3 +75,53 @@ def test_the_report_shows_avif_and_names_jpeg_xl(folder):
     page = (folder.parent / "page.html").read_text()
     assert "data:image/avif;base64," in page
     assert "JPEG XL: no browser shows it" in page
+
+
+def tiff(width, height, gap=0, wide=False, order="<"):
+    """A grey one, whose directory comes `gap` bytes behind its pixels."""
+    pixels, start = bytes(width * height), 16 if wide else 8
+    tags = [(256, width), (257, height), (258, 8), (259, 1), (262, 1), (273, start), (277, 1),
+            (278, height), (279, len(pixels))]
+    at = start + len(pixels) + gap
+    letters = b"II" if order == "<" else b"MM"
+    if wide:
+        head = struct.pack(order + "2sHHHQ", letters, 43, 8, 0, at)
+        fields = [struct.pack(order + "HHQQ", tag, 16, 1, value) for tag, value in tags]
+    else:
+        head = struct.pack(order + "2sHI", letters, 42, at)
+        fields = [struct.pack(order + "HHII", tag, 4, 1, value) for tag, value in tags]
+    count = struct.pack(order + ("Q" if wide else "H"), len(tags))
+    return head + pixels + bytes(gap) + count + b"".join(fields) + bytes(8)
+
+
+def far_headers():
+    """Files whose size comes late, by their names."""
+    image = pictures.noise((90, 60))
+    data, gif = pictures.jpeg(image), io.BytesIO()
+    image.save(gif, "GIF", comment=b"a comment " * 20000)
+    return {
+        "profile.jpg": pictures.jpeg(image, icc_profile=bytes(200000)),
+        "comments.jpg": data[:2] + b"\xff\xfe\0\4ab" * 30000 + data[2:],
+        "stray.jpg": data[:20] + bytes(100000) + data[20:],
+        "comment.gif": gif.getvalue(),
+        "last.tif": tiff(90, 60), "last.tiff": tiff(90, 60, order=">"),
+        "behind a gap.tif": tiff(90, 60, gap=100001), "big.tif": tiff(90, 60, wide=True),
+        "large.tif": tiff(90, 60, gap=65 * MIB), "large and big.tif": tiff(90, 60, 65 * MIB, True)}
+
+
+@pytest.fixture
+def far(tmp_path):
+    (tmp_path / "far").mkdir()
+    for name, data in far_headers().items():
+        (tmp_path / "far" / name).write_bytes(data)
+        with Image.open(tmp_path / "far" / name) as image:
+            assert image.size == (90, 60)
+    return tmp_path / "far"
+
+
+def test_a_size_is_known_wherever_it_lies(far):
+    found, _ = pack(far, "--check=decode")
+    assert len(found) == 10
+    assert {name for name in found if found[name][1:] != (90, 60)} == set()
+    run("tar", "-cf", far.parent / "far.tar", "-C", far, ".")
+    assert pack(far.parent / "far.tar", "--force")[0] == found

@@ -226,6 +226,83 @@ static void some_left_over_bytes_are_usable_many_are_not(void **state)
 	expect("good", "corrupt", "a.jpg", more.data, more.len);
 }
 
+/* Puts `count` bytes of `byte` at `at`. */
+static struct buf with_stray(const struct buf *jpeg, size_t at, char byte, size_t count)
+{
+	struct buf more = BUF_INIT;
+
+	buf_add(&more, jpeg->data, at);
+	for (size_t i = 0; i < count; i++)
+		buf_add(&more, &byte, 1);
+	buf_add(&more, jpeg->data + at, jpeg->len - at);
+	return more;
+}
+
+static void bytes_between_segments_are_passed_over_as_decoders_do(void **state)
+{
+	static const size_t counts[] = {1, 16, 100000};
+
+	(void)state;
+	for (size_t i = 0; i < HOWS; i++) {
+		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i]);
+		size_t scan = find(&jpeg, 2, 0xda, 0xda), at = 2;
+
+		while (at < scan) {
+			at += 2 + (size_t)((uint8_t)jpeg.data[at + 2] << 8 |
+					   (uint8_t)jpeg.data[at + 3]);
+			for (size_t c = 0; c < 3; c++) {
+				SCOPE(buf_release)
+				struct buf zeros = with_stray(&jpeg, at, 0, counts[c]);
+				SCOPE(buf_release)
+				struct buf words = with_stray(&jpeg, at, 'x', counts[c]);
+
+				expect_both("usable corrupt", "a.jpg", zeros.data, zeros.len);
+				expect_both("usable corrupt", "a.jpg", words.data, words.len);
+			}
+		}
+	}
+}
+
+/* In a progressive JPEG, codes for the next scan come before each scan. */
+static void so_are_those_between_the_segments_of_later_scans(void **state)
+{
+	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[2]);
+	size_t codes = find(&jpeg, find_scan(&jpeg, 2), 0xc4, 0xc4);
+	size_t next = find(&jpeg, codes, 0xda, 0xda);
+	SCOPE(buf_release) struct buf words = with_stray(&jpeg, next, 'x', 50);
+	SCOPE(buf_release) struct buf lost = with_stray(&jpeg, codes, 'x', 50);
+
+	(void)state;
+	expect("good", "usable corrupt", "a.jpg", words.data, words.len);
+	expect("good", "corrupt", "a.jpg", lost.data, lost.len);
+}
+
+static void zeros_behind_all_pixels_are_padding(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < HOWS; i++) {
+		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i]);
+		SCOPE(buf_release) struct buf padded = with_stray(&jpeg, jpeg.len - 2, 0, 100);
+
+		expect("good", "usable corrupt", "a.jpg", padded.data, padded.len);
+		/* PIL reads that one, but for several scans. */
+		expect_both(hows[i].progressive || hows[i].scan_each ? "no-eoi" : "usable no-eoi",
+			    "a.jpg", padded.data, padded.len - 2);
+	}
+}
+
+static void zeros_in_place_of_pixels_are_none(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < HOWS; i++) {
+		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i]);
+		size_t half = (find_scan(&jpeg, 2) + jpeg.len) / 2;
+
+		memset(jpeg.data + half, 0, jpeg.len - 2 - half);
+		expect("good", "corrupt", "a.jpg", jpeg.data, jpeg.len);
+	}
+}
+
 static void a_lost_restart_marker_is_found(void **state)
 {
 	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[4]);
@@ -422,6 +499,9 @@ static const struct file {
 	{"a.tif", BYTES(TIFF)},
 };
 
+/* PIL reads no further. */
+#define PNG_PIXELS_END (sizeof(PNG_START PNG_IHDR PNG_TEXT PNG_IDAT) - 1 - 4)
+
 #define WHOLES (sizeof(wholes) / sizeof(wholes[0]))
 
 static void the_other_kinds_are_good_whatever_follows_their_end(void **state)
@@ -443,7 +523,9 @@ static void the_other_kinds_cut_anywhere_are_found_by_their_header(void **state)
 	for (size_t i = 0; i < WHOLES; i++)
 		for (size_t len = 1; len < wholes[i].len; len++)
 			if (strcmp(wholes[i].name, "a.gif") != 0 || len + 1 < wholes[i].len)
-				expect_both("truncated", wholes[i].name, wholes[i].data, len);
+				expect_both(i == 0 && len >= PNG_PIXELS_END ? "usable truncated"
+									    : "truncated",
+					    wholes[i].name, wholes[i].data, len);
 	expect_both("usable truncated", "a.gif", BYTES(GIF_START GIF_IMAGE));
 	expect_both("usable truncated", "a.gif", BYTES(GIF_START GIF_IMAGE ",\0\0\0\0"));
 	expect("good", "truncated", "a.ppm", BYTES("P3 1 1 255 100 100"));
@@ -463,6 +545,21 @@ static void chunks_of_a_png_must_fit(void **state)
 	       BYTES(PNG_START PNG_IHDR
 		     "\0\0\0\nIDATy\x9c\x63\x60\0\0\0\2\0\1\x48\xaf\xa4\x71" PNG_IEND));
 	expect_both("corrupt", "a.png", BYTES(PNG_START PNG_IHDR "\0\0\0\1ID" PNG_IDAT PNG_IEND));
+}
+
+static void what_follows_the_pixels_of_a_png_does_no_harm(void **state)
+{
+	(void)state;
+	expect_both("usable corrupt", "a.png",
+		    BYTES(PNG_START PNG_IHDR PNG_IDAT "\0\0\0\0\0\0\0\0\0\0\0\0" PNG_IEND));
+	expect("good", "usable corrupt", "a.png",
+	       BYTES(PNG_START PNG_IHDR PNG_IDAT "\0\0\0\3tEXta\0b\0\0\0\0" PNG_IEND));
+	expect("good", "usable corrupt", "a.png",
+	       BYTES(PNG_START PNG_IHDR PNG_IDAT "\0\0\0\0IENDcrc?"));
+	/* 2 x 1 pixels, of which there is one. */
+	expect_both("truncated", "a.png",
+		    BYTES(PNG_START
+			  "\0\0\0\rIHDR\0\0\0\2\0\0\0\1\x08\0\0\0\0\xd1\x49\x20\x56" PNG_IDAT));
 }
 
 static void fields_that_contradict_each_other_are_found(void **state)
@@ -485,7 +582,22 @@ static void fields_that_contradict_each_other_are_found(void **state)
 	expect_both("not-an-image", "a.ppm", BYTES("Photographs are elsewhere"));
 	expect_both("corrupt", "a.tif", BYTES("II*\0\4\0\0\0\0\0\0\0"));
 	expect_both("corrupt", "a.tif", BYTES("II*\0\x08\0\0\0\2\0" TIFF_SIZE "\0\0\0\0"));
-	expect_both("good", "a.tif", BYTES("II+\0\x08\0\0\0\x10\0\0\0\0\0\0\0"));
+	expect_both("truncated", "a.tif", BYTES("II+\0\x08\0\0\0\x10\0\0\0\0\0\0\0"));
+}
+
+static void fields_that_readers_do_not_look_at_may_be_wrong(void **state)
+{
+	(void)state;
+	/* Where the pixels begin, if nowhere; planes; and how many bytes a strip has. */
+	expect_both("good", "a.bmp",
+		    BYTES("BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\2\0\0\0\2\0\0\0\0\0\x18\0" BMP_REST
+			  "rgbrgb..rgbrgb"));
+	expect_both("good", "a.tif",
+		    BYTES("II*\0\x08\0\0\0\6\0" TIFF_SIZE "\2\1\3\0\1\0\0\0\x08\0\0\0"
+			  "\3\1\3\0\1\0\0\0\1\0\0\0\x11\1\4\0\1\0\0\0\x56\0\0\0"
+			  "\x17\1\4\0\1\0\0\0\xff\xff\0\0\0\0\0\0gray"));
+	expect_both("good", "a.gif",
+		    BYTES("GIF89a\0\0\0\0\x80\0\0\0\0\0\xff\xff\xff" GIF_IMAGE ";"));
 }
 
 /* --- all bytes ------------------------------------------------------------------------ */
@@ -536,6 +648,10 @@ int main(void)
 		cmocka_unit_test(a_cut_jpeg_that_got_an_end_marker_again_is_found_by_decoding),
 		cmocka_unit_test(the_sentence_says_where_a_jpeg_ends),
 		cmocka_unit_test(some_left_over_bytes_are_usable_many_are_not),
+		cmocka_unit_test(bytes_between_segments_are_passed_over_as_decoders_do),
+		cmocka_unit_test(so_are_those_between_the_segments_of_later_scans),
+		cmocka_unit_test(zeros_behind_all_pixels_are_padding),
+		cmocka_unit_test(zeros_in_place_of_pixels_are_none),
 		cmocka_unit_test(a_lost_restart_marker_is_found),
 		cmocka_unit_test(a_colour_without_its_scan_is_found),
 		cmocka_unit_test(a_jpeg_of_very_many_scans_is_given_up),
@@ -550,6 +666,8 @@ int main(void)
 		cmocka_unit_test(the_other_kinds_are_good_whatever_follows_their_end),
 		cmocka_unit_test(the_other_kinds_cut_anywhere_are_found_by_their_header),
 		cmocka_unit_test(chunks_of_a_png_must_fit),
+		cmocka_unit_test(what_follows_the_pixels_of_a_png_does_no_harm),
+		cmocka_unit_test(fields_that_readers_do_not_look_at_may_be_wrong),
 		cmocka_unit_test(fields_that_contradict_each_other_are_found),
 		cmocka_unit_test(any_damage_gives_an_answer),
 	};

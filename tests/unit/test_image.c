@@ -53,6 +53,16 @@ static const struct sample {
 	{"big-endian TIFF",
 	 BYTES("MM\0*\0\0\0\x08\0\2\1\0\0\3\0\0\0\1\0\x0a\0\0\1\1\0\4\0\0\0\1\0\0\0\x14\0\0\0\0"),
 	 IMAGE_TIFF, 10, 20, 34},
+	{"little-endian BigTIFF",
+	 BYTES("II+\0\x08\0\0\0\x10\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
+	       "\0\1\x10\0\1\0\0\0\0\0\0\0\x0a\0\0\0\0\0\0\0"
+	       "\1\1\3\0\1\0\0\0\0\0\0\0\x14\0\0\0\0\0\0\0"),
+	 IMAGE_TIFF, 10, 20, 64},
+	{"big-endian BigTIFF",
+	 BYTES("MM\0+\0\x08\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\2"
+	       "\1\0\0\4\0\0\0\0\0\0\0\1\0\0\0\x0a\0\0\0\0"
+	       "\1\1\0\x10\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\x14"),
+	 IMAGE_TIFF, 10, 20, 64},
 	{"PPM", BYTES("P6\n640 480\n255\n"), IMAGE_PNM, 640, 480, 15},
 	{"PGM with comments", BYTES("P5 # made by hand\n# 9 9\n12\t34 65535\n"), IMAGE_PNM, 12, 34,
 	 37},
@@ -147,6 +157,48 @@ static void a_header_that_is_cut_off_gives_the_right_size_or_none(void **state)
 	}
 }
 
+/* As PIL has it. */
+static void a_gif_is_as_large_as_its_first_picture_needs(void **state)
+{
+	struct dataset_image image =
+		inspect(BYTES("GIF89a\1\0\1\0\0\0\0!\xfe\2ab\0,\2\0\0\0\x20\0\x10\0\0\2"));
+
+	(void)state;
+	assert_int_equal(image.width, 34);
+	assert_int_equal(image.height, 16);
+	image = inspect(BYTES("GIF89a\x40\0\x40\0\0\0\0,\2\0\0\0\x20\0\x10\0\0\2"));
+	assert_int_equal(image.width, 64);
+	assert_int_equal(image.height, 64);
+}
+
+/* Long profiles, comments, pixels: only what reads a part of the file is bounded. */
+static void a_header_may_lie_anywhere(void **state)
+{
+	enum { FAR = 200000 };
+	static uint8_t jpeg[2 * FAR] = {0xff, 0xd8}, tiff[FAR + 64];
+	size_t at = 2, frame = samples[0].len - 2;
+	struct dataset_image image;
+
+	(void)state;
+	for (; at < FAR; at += 0x8002)
+		memcpy(jpeg + at, "\xff\xfe\x80\0", 4);
+	memcpy(jpeg + at, samples[0].data + 2, frame);
+	image = inspect(jpeg, at + frame);
+	assert_int_equal(image.width, samples[0].width);
+
+	memcpy(tiff, "II*\0\x40\x0d\3\0", 8);
+	memcpy(tiff + FAR, "\2\0\0\1\3\0\1\0\0\0\x0a\0\0\0\1\1\4\0\1\0\0\0\x14\0\0\0\0\0\0\0", 30);
+	image = inspect(tiff, FAR + 30);
+	assert_int_equal(image.width, 10);
+	assert_int_equal(image.height, 20);
+	image = inspect(tiff, FAR);
+	assert_int_equal(image.width, 0);
+	assert_int_equal(image_directory(tiff, IMAGE_START), FAR);
+	image_inspect_directory(tiff, tiff + FAR, 30, &image);
+	assert_int_equal(image.width, 10);
+	assert_int_equal(image_directory(jpeg, IMAGE_START), 0);
+}
+
 static void a_jpeg_whose_scan_is_missing_has_the_size_of_its_frame(void **state)
 {
 	struct dataset_image image = inspect(samples[0].data, samples[0].len - 10);
@@ -232,6 +284,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_is_known_by_its_header),
 		cmocka_unit_test(a_header_that_is_cut_off_gives_the_right_size_or_none),
+		cmocka_unit_test(a_gif_is_as_large_as_its_first_picture_needs),
+		cmocka_unit_test(a_header_may_lie_anywhere),
 		cmocka_unit_test(a_jpeg_whose_scan_is_missing_has_the_size_of_its_frame),
 		cmocka_unit_test(words_that_look_like_magic_are_no_images),
 		cmocka_unit_test(a_size_that_makes_no_sense_is_none),

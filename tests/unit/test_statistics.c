@@ -15,6 +15,34 @@ static void add_image(struct fixture *f, struct made *made, const char *path, ui
 	builder_image(f->builder, id, &image);
 }
 
+static int read_bytes(void *context, void *buf, size_t len)
+{
+	const uint8_t **at = context;
+
+	memcpy(buf, *at, len);
+	*at += len;
+	return 0;
+}
+
+/* A TIFF whose directory is behind its pixels, in a pack whose maker did not look there. */
+static void add_tiff(struct fixture *f, struct made *made, const char *path)
+{
+	enum { DIRECTORY = 5 << 20 };
+	static uint8_t tiff[DIRECTORY + 30] = "II*\0\0\0\x50";
+	const struct dataset_image image = {.kind = IMAGE_TIFF};
+	const uint8_t *at = tiff;
+	const struct builder_source source = {
+		.read = read_bytes, .context = &at, .size = sizeof(tiff)};
+	const char *name;
+	uint32_t parent = folder_of(f, made, path, &name);
+	uint32_t id = add_name(f, parent, name);
+
+	memcpy(tiff + DIRECTORY, "\2\0\0\1\3\0\1\0\0\0\x5a\0\0\0\1\1\4\0\1\0\0\0\x3c\0\0\0\0\0\0\0",
+	       30);
+	assert_done(builder_store(f->builder, id, &source, &f->err));
+	builder_image(f->builder, id, &image);
+}
+
 struct looked {
 	struct summary summary;
 	struct anomalies anomalies;
@@ -42,6 +70,20 @@ static void expect_one(struct fixture *f, const struct looked *looked, enum anom
 {
 	assert_int_equal(looked->anomalies.lists[kind].count, 1);
 	assert_int_equal(anomaly_entries(&looked->anomalies.lists[kind])[0], find(f, path));
+}
+
+static void a_size_that_was_not_known_is_looked_for(void **state)
+{
+	SCOPE(release_looked) struct looked looked = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+
+	start(f);
+	add_tiff(f, &made, "cat/a.tif");
+	look(f, &looked);
+	assert_int_equal(looked.statistics->sides.count, 1);
+	assert_int_equal(looked.statistics->sides.width.min, 90);
+	assert_int_equal(looked.statistics->sides.height.max, 60);
 }
 
 static void sizes_are_measured_and_what_is_far_from_them_is_noted(void **state)
@@ -210,6 +252,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+		TEST(a_size_that_was_not_known_is_looked_for),
 		TEST(sizes_are_measured_and_what_is_far_from_them_is_noted),
 		TEST(bytes_have_their_quantiles),
 		TEST(what_is_no_image_is_an_anomaly_by_its_name_only),

@@ -522,6 +522,33 @@ static void claim_gigapixels(struct buf *from)
 	memcpy((frame ? frame : frame_header(from)) + 5, "\xff\xdc\xff\xdc", 4);
 }
 
+/* The same pixels come out as of the file without these bytes. */
+static void what_decoders_pass_over_does_no_harm(void **state)
+{
+	static const struct transform hows[] = {
+		{.resize = 30}, {.store = STORE_BMP}, {.resize = 7}, {.optimize = true}};
+	SCOPE(buf_release) struct buf sound = BUF_INIT, odd = BUF_INIT;
+	SCOPE(buf_release) struct buf want = BUF_INIT, got = BUF_INIT;
+	struct err err;
+
+	(void)state;
+	jpeg_fixture(&colour, &sound);
+	buf_add(&odd, sound.data, 20); /* with the segment of JFIF */
+	buf_add(&odd, "\0\0\0\0\0\0 stray", 12);
+	buf_add(&odd, sound.data + 20, sound.len - 22);
+	buf_add(&odd, "\0\0\0\0\0\0\0\0\0\0\0\0\xff\xd9", 14);
+	for (size_t i = 0; i < COUNT(hows); i++) {
+		if (i < 3)
+			assert_int_equal(transform(&hows[i], &sound, &want, &err), 0);
+		assert_int_equal(transform(&hows[i], &odd, &got, &err), 0);
+		if (i == 3)
+			expect_same_pixels(&sound, &got);
+		else
+			assert_int_equal(got.len, want.len);
+		assert_memory_equal(got.data, i == 3 ? got.data : want.data, got.len);
+	}
+}
+
 static void a_file_that_claims_gigapixels_is_refused(void **state)
 {
 	const struct transform bmp = {.store = STORE_BMP};
@@ -635,6 +662,7 @@ int main(void)
 		cmocka_unit_test(an_image_with_other_steps_in_a_later_scan_stays),
 		cmocka_unit_test(an_image_that_is_cut_off_is_never_transformed),
 		cmocka_unit_test(what_libjpeg_warns_of_is_damage),
+		cmocka_unit_test(what_decoders_pass_over_does_no_harm),
 		cmocka_unit_test(a_file_that_claims_gigapixels_is_refused),
 		cmocka_unit_test(libjpeg_gets_no_gigabytes_either),
 		cmocka_unit_test(any_damage_gives_an_answer),

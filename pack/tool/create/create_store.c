@@ -5,6 +5,7 @@
  * them. So what is stored does not depend on the number of threads. */
 #include "base/io.h"
 #include "base/log.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/interrupt.h"
@@ -56,7 +57,7 @@ static void found_bad(struct item *item, int error, const struct err *err)
 static void inspect_head(struct item *item, const void *data, size_t len)
 {
 	if (len > 0)
-		image_inspect(data, len < IMAGE_HEAD ? len : IMAGE_HEAD, &item->image);
+		image_inspect(data, len, &item->image);
 }
 
 static void take_made(struct item *item, struct buf *made)
@@ -292,9 +293,6 @@ static uint64_t decoded_size(const struct create *create, const struct item *ite
 	if (!transform_decodes(&create->how) || image.kind != IMAGE_JPEG ||
 	    !may_touch(create, item->path.data))
 		return 0;
-	/* The size may come after a long profile. */
-	if (image.width == 0)
-		image_inspect((const uint8_t *)item->bytes.data, item->bytes.len, &image);
 	transform_size(&create->how, &image.width, &image.height);
 	return (uint64_t)image.width * image.height * 3;
 }
@@ -424,24 +422,54 @@ static int store_once(struct create *create, struct item *item, struct err *err)
 struct large_read {
 	struct item *item;
 	struct builder_source from;
-	bool begun;
+	uint64_t at; /* bytes that were read */
+	uint8_t start[IMAGE_START];
+	uint64_t directory; /* where it is, if it is wanted; else 0 */
+	struct buf kept;    /* what has come of it */
 };
+
+static void large_release(struct large_read *large)
+{
+	buf_release(&large->kept);
+}
+
+static void begin_large(struct large_read *large, const void *buf, size_t len)
+{
+	inspect_head(large->item, buf, len);
+	if (large->item->image.width == 0)
+		large->directory = image_directory(buf, len);
+	memcpy(large->start, buf, min(len, IMAGE_START));
+}
+
+/* Keeps what these bytes, the next of the file, have of the directory. */
+static int keep_directory(struct large_read *large, const char *buf, size_t len)
+{
+	uint64_t next = large->directory + large->kept.len;
+
+	if (next < large->at || next >= large->at + len || large->kept.len >= IMAGE_DIRECTORY)
+		return 0;
+	len -= next - large->at;
+	return buf_add(&large->kept, buf + (next - large->at),
+		       min(len, IMAGE_DIRECTORY - large->kept.len));
+}
 
 static int read_large_file(void *context, void *buf, size_t len)
 {
 	struct large_read *large = context;
 	int r = large->from.read(large->from.context, buf, len);
 
-	if (r == 0 && !large->begun)
-		inspect_head(large->item, buf, len);
-	large->begun = true;
+	if (r == 0 && large->at == 0)
+		begin_large(large, buf, len);
+	if (r == 0 && large->directory)
+		r = keep_directory(large, buf, len);
+	large->at += len;
 	return r;
 }
 
 /* Stores a large file. An error of the source itself is left in item->error. */
 static int store_large(struct create *create, struct item *item, struct err *err)
 {
-	struct large_read large = {.item = item};
+	SCOPE(large_release) struct large_read large = {.item = item};
 	const struct builder_source source = {
 		.read = read_large_file, .context = &large, .size = item->size};
 	int r = create->import->ops->open(create->import, item, &large.from);
@@ -451,6 +479,9 @@ static int store_large(struct create *create, struct item *item, struct err *err
 	r = builder_store(create->builder, item->id, &source, err);
 	if (create->import->ops->close)
 		create->import->ops->close(create->import, item);
+	if (large.kept.len)
+		image_inspect_directory(large.start, (const uint8_t *)large.kept.data,
+					large.kept.len, &item->image);
 	return item->error ? 0 : r;
 }
 

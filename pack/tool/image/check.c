@@ -2,10 +2,13 @@
 
 #include "base/be.h"
 #include "base/le.h"
+#include "base/math.h"
 #include "pack/dataset.h"
 #include "pack/tool/image/bitmap.h"
 #include "pack/tool/image/bytes.h"
+#include "pack/tool/image/gif.h"
 #include "pack/tool/image/image.h"
+#include "pack/tool/image/tiff.h"
 #include <errno.h>
 #include <zlib.h>
 
@@ -41,6 +44,8 @@ struct png_walk {
 	uint32_t length;
 	bool pixels; /* IDAT was there */
 };
+
+#define PNG_OUT 16384
 
 static bool png_is(const struct png_walk *png, const char *type)
 {
@@ -80,6 +85,68 @@ static bool png_is_type(const uint8_t type[4])
 	return true;
 }
 
+/* --- PNG without a sound end: PIL reads no further than to the last pixel --- */
+
+/* The bytes of the pixels in rows of `width`, with the filter's number in front of each row. */
+static uint64_t png_rows(uint64_t width, uint64_t height, unsigned bits)
+{
+	return width ? height * (1 + (width * bits + 7) / 8) : 0;
+}
+
+static uint64_t png_pixel_bytes(const uint8_t *ihdr)
+{
+	static const uint8_t channels[] = {1, 0, 3, 1, 2, 0, 4};
+	/* Of Adam7: where each pass begins, and its steps. */
+	static const uint8_t passes[][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+					    {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+	uint64_t width = be_get32(ihdr), height = be_get32(ihdr + 4), bytes = 0;
+	unsigned bits = ihdr[8] * channels[ihdr[9]];
+
+	if (!ihdr[12])
+		return png_rows(width, height, bits);
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
+		bytes += png_rows((width + passes[i][2] - 1 - passes[i][0]) / passes[i][2],
+				  (height + passes[i][3] - 1 - passes[i][1]) / passes[i][3], bits);
+	return bytes;
+}
+
+/* Inflates what there is of the chunk at `at`, up to `most` bytes of them all. As inflate(). */
+static int png_inflate(const struct bytes *file, size_t at, uint64_t most, z_stream *stream)
+{
+	uint8_t out[PNG_OUT];
+	size_t have = file->len - at - 8;
+	int r = Z_OK;
+
+	stream->next_in = (Bytef *)file->data + at + 8;
+	stream->avail_in = (uInt)min(be_get32(file->data + at), have);
+	while (r == Z_OK && stream->avail_in > 0 && stream->total_out <= most) {
+		stream->next_out = out;
+		stream->avail_out = sizeof(out);
+		r = inflate(stream, Z_NO_FLUSH);
+	}
+	return r;
+}
+
+/* Whether the chunks of pixels hold all of them. *png stands behind a sound header. */
+static bool png_has_all_pixels(struct png_walk png)
+{
+	uint64_t need = png_pixel_bytes(png.file.data + 16);
+	z_stream stream = {0};
+	int r = need <= MAX_PIXELS * 8 ? inflateInit(&stream) : Z_DATA_ERROR;
+
+	if (r != Z_OK)
+		return false;
+	for (; r == Z_OK && bytes_have(&png.file, png.at, 8); png.at += 12 + (size_t)png.length) {
+		png.length = be_get32(png.file.data + png.at);
+		if (png_is(&png, "IDAT"))
+			r = png_inflate(&png.file, png.at, need, &stream);
+	}
+	inflateEnd(&stream);
+	return r == Z_STREAM_END && stream.total_out >= need;
+}
+
+/* --- PNG, chunk by chunk --- */
+
 /* Looks at the chunk at png->at, and finds its length. */
 static int png_check_chunk(struct png_walk *png, enum check_level level, struct check_finding *ret)
 {
@@ -107,6 +174,7 @@ static int png_check_chunk(struct png_walk *png, enum check_level level, struct 
 static int check_png(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
 	struct png_walk png = {.file = *file, .at = 8};
+	struct png_walk pixels = png;
 	int r;
 
 	for (;;) {
@@ -114,48 +182,18 @@ static int check_png(enum check_level level, const struct bytes *file, struct ch
 		if (r == 0 && png.at == 8)
 			r = png_check_ihdr(&png, ret);
 		if (r != 0)
-			return r;
-		if (png_is(&png, "IEND"))
 			break;
+		if (png_is(&png, "IEND"))
+			return png.pixels ? 0 : corrupt(ret, "PNG", "has no pixels");
 		png.at += 12 + (size_t)png.length;
+		if (!png.pixels)
+			pixels = png;
 	}
-	return png.pixels ? 0 : corrupt(ret, "PNG", "has no pixels");
+	ret->usable = png.pixels && pixels.at > 8 && png_has_all_pixels(pixels);
+	return r;
 }
 
 /* --- GIF ------------------------------------------------------------------------------ */
-
-/* The bytes of a colour table, by the flags that announce it. */
-static uint64_t gif_colours(uint8_t flags)
-{
-	return flags & 0x80 ? (uint64_t)3 << ((flags & 7) + 1) : 0;
-}
-
-/* Where the sub-blocks at `at` end. Each begins with its length; length 0 is the last. Beyond the
- * end of the file if that comes first. */
-static uint64_t gif_skip_blocks(const struct bytes *file, uint64_t at)
-{
-	while (bytes_have(file, at, 1) && file->data[at] != 0)
-		at += 1 + (uint64_t)file->data[at];
-	return at + 1;
-}
-
-/* Where the block at `at` ends; its first byte is its kind. 0: no known kind. Zeros between blocks
- * are common, and skipped. */
-static uint64_t gif_next(const struct bytes *file, uint64_t at)
-{
-	switch (file->data[at]) {
-	case 0:
-		return at + 1;
-	case 0x21: /* extension, with a label */
-		return gif_skip_blocks(file, at + 2);
-	case 0x2c: /* image: place and size, flags, colours, width of codes */
-		if (!bytes_have(file, at, 10))
-			return file->len + 1;
-		return gif_skip_blocks(file, at + 11 + gif_colours(file->data[at + 9]));
-	default:
-		return 0;
-	}
-}
 
 /* Checks blocks and the trailer. Usable once the first picture is complete. */
 static int check_gif(enum check_level level, const struct bytes *file, struct check_finding *ret)
@@ -164,15 +202,14 @@ static int check_gif(enum check_level level, const struct bytes *file, struct ch
 	uint64_t at, next, images = 0;
 
 	(void)level;
-	if (!bytes_have(file, 0, 13))
+	if (!bytes_have(file, 0, GIF_HEADER))
 		return truncated(ret, "GIF", "its header");
-	for (at = 13 + gif_colours(data[10]); bytes_have(file, at, 1) && data[at] != 0x3b;
-	     at = next) {
+	for (at = gif_first(file); bytes_have(file, at, 1) && data[at] != 0x3b; at = next) {
 		next = gif_next(file, at);
 		if (next == 0)
 			return check_found(ret, DAMAGE_CORRUPT, images > 0,
 					   "GIF: its blocks do not follow each other");
-		images += data[at] == 0x2c && next <= file->len;
+		images += data[at] == GIF_IMAGE && next <= file->len;
 	}
 	if (!bytes_have(file, at, 1))
 		return check_found(ret, DAMAGE_TRUNCATED, images > 0,
@@ -282,6 +319,8 @@ static int check_bmp(enum check_level level, const struct bytes *file, struct ch
 		return check_found(ret, DAMAGE_UNSUPPORTED, false,
 				   "BMP: %u bits a pixel, packed by method %u", bmp.bits,
 				   bmp.packing);
+	if (bmp.pixels == 0) /* readers take what comes next for them */
+		bmp.pixels = 14 + bmp.header;
 	if (bmp.pixels < 14 + bmp.header)
 		return corrupt(ret, "BMP", "its pixels would lie in its header");
 	return check_pixels(file, "BMP", bmp.pixels, bmp_pixel_bytes(&bmp), ret);
@@ -328,101 +367,6 @@ static int check_pnm(enum check_level level, const struct bytes *file, struct ch
 		return check_found(ret, DAMAGE_TRUNCATED, false,
 				   "PNM: ends after %lu of %lu samples", count, samples);
 	return 0;
-}
-
-/* --- TIFF ----------------------------------------------------------------------------- */
-
-enum {
-	TIFF_STRIPS = 273,
-	TIFF_STRIP_BYTES = 279,
-	TIFF_TILES = 324,
-	TIFF_TILE_BYTES = 325,
-};
-
-struct tiff {
-	struct bytes file;
-	/* Fields that were found, by where they lie; 0: not there. */
-	uint64_t pixels, bytes;
-};
-
-/* The values of a field. */
-struct tiff_values {
-	uint64_t at;
-	uint32_t count, size;
-};
-
-static struct tiff_values tiff_values(const struct tiff *tiff, uint64_t field)
-{
-	struct tiff_values values = {.count = bytes_get(&tiff->file, field + 4, 4)};
-
-	values.size = bytes_get(&tiff->file, field + 2, 2) == TIFF_SHORT ? 2 : 4;
-	values.at = (uint64_t)values.count * values.size <= 4
-			    ? field + 8
-			    : bytes_get(&tiff->file, field + 8, 4);
-	return values;
-}
-
-static uint64_t tiff_value(const struct tiff *tiff, const struct tiff_values *values, uint32_t i)
-{
-	return bytes_get(&tiff->file, values->at + (uint64_t)i * values->size, values->size);
-}
-
-static bool tiff_is_whole(const struct tiff *tiff, const struct tiff_values *values)
-{
-	return bytes_have(&tiff->file, values->at, (uint64_t)values->count * values->size);
-}
-
-/* Each strip or tile must lie in the file. */
-static int tiff_check_pixels(const struct tiff *tiff, struct check_finding *ret)
-{
-	struct tiff_values from = tiff_values(tiff, tiff->pixels), bytes = {0};
-	int r = 0;
-
-	if (tiff->bytes)
-		bytes = tiff_values(tiff, tiff->bytes);
-	if (!tiff_is_whole(tiff, &from) || !tiff_is_whole(tiff, &bytes))
-		return truncated(ret, "TIFF", "its directory");
-	for (uint32_t i = 0; r == 0 && i < from.count; i++)
-		r = check_pixels(&tiff->file, "TIFF", tiff_value(tiff, &from, i),
-				 i < bytes.count ? tiff_value(tiff, &bytes, i) : 1, ret);
-	return r;
-}
-
-/* An image has strips or tiles. Fields of unusual types are not seen. */
-static void tiff_find(struct tiff *tiff, uint64_t field, uint32_t count)
-{
-	for (; count > 0; count--, field += TIFF_FIELD) {
-		uint32_t tag = bytes_get(&tiff->file, field, 2);
-
-		if (tag == TIFF_STRIPS || tag == TIFF_TILES)
-			tiff->pixels = field;
-		else if (tag == TIFF_STRIP_BYTES || tag == TIFF_TILE_BYTES)
-			tiff->bytes = field;
-	}
-}
-
-/* Checks the first directory, and where its pixels lie. BigTIFF is not checked. */
-static int check_tiff(enum check_level level, const struct bytes *file, struct check_finding *ret)
-{
-	struct tiff tiff = {.file = *file};
-	uint64_t fields;
-	uint32_t count;
-
-	(void)level;
-	tiff.file.big = file->data[0] == 'M';
-	if (file->len < 8)
-		return truncated(ret, "TIFF", "its header");
-	if (bytes_get(&tiff.file, 2, 2) == 43)
-		return 0;
-	fields = tiff_fields(&tiff.file, &count);
-	if (fields < 10)
-		return corrupt(ret, "TIFF", "its directory would lie in its header");
-	if (!bytes_have(&tiff.file, fields - 2, 2 + (uint64_t)count * TIFF_FIELD))
-		return truncated(ret, "TIFF", "front of its directory");
-	tiff_find(&tiff, fields, count);
-	if (!tiff.pixels)
-		return corrupt(ret, "TIFF", "has no pixels");
-	return tiff_check_pixels(&tiff, ret);
 }
 
 /* --- what a file claims to be --------------------------------------------------------- */

@@ -6,8 +6,8 @@
  * it although something is odd, the finding is `usable`.
  *
  * CHECK_HEADER looks at what the file says of itself, and whether that can be true: sizes, lengths,
- * offsets, the chain of its parts, its end. It decodes a JPEG only if the end-of-image marker is
- * missing, since nothing else tells how much is missing with it. CHECK_DECODE decodes each JPEG
+ * offsets, the chain of its parts, its end. It decodes the pixels of a JPEG or PNG only if the end
+ * is missing, since nothing else tells how much is missing with it. CHECK_DECODE decodes each JPEG
  * with libjpeg-turbo, and checks the CRCs of a PNG. Neither level decodes pixels of other kinds.
  * Bytes after the end of an image are no damage: cameras leave a second picture there, others
  * padding.

@@ -2,10 +2,13 @@
 
 #include "base/be.h"
 #include "base/le.h"
+#include "base/math.h"
 #include "pack/tool/image/bitmap.h"
 #include "pack/tool/image/boxes.h"
 #include "pack/tool/image/bytes.h"
+#include "pack/tool/image/gif.h"
 #include "pack/tool/image/jpeg.h"
+#include "pack/tool/image/tiff.h"
 #include <strings.h>
 
 /* A size with only one side does not count. */
@@ -43,12 +46,31 @@ static bool png(const struct bytes *head, struct dataset_image *image)
 	return true;
 }
 
+/* PIL makes the canvas as large as the first picture needs. */
+static void gif_size(const struct bytes *head, struct dataset_image *image)
+{
+	const uint8_t *data = head->data;
+	uint32_t width = le_get16(data + 6), height = le_get16(data + 8);
+	uint64_t at = bytes_have(head, 0, GIF_HEADER) ? gif_first(head) : head->len;
+
+	while (bytes_have(head, at, 10) && data[at] != GIF_IMAGE) {
+		at = gif_next(head, at);
+		if (at == 0)
+			break;
+	}
+	if (at && bytes_have(head, at, 10)) {
+		width = (uint32_t)max(width, le_get16(data + at + 1) + le_get16(data + at + 5));
+		height = (uint32_t)max(height, le_get16(data + at + 3) + le_get16(data + at + 7));
+	}
+	set_size(image, width, height);
+}
+
 static bool gif(const struct bytes *head, struct dataset_image *image)
 {
 	if (!bytes_are(head, 0, "GIF87a", 6) && !bytes_are(head, 0, "GIF89a", 6))
 		return false;
 	if (bytes_have(head, 0, 10))
-		set_size(image, le_get16(head->data + 6), le_get16(head->data + 8));
+		gif_size(head, image);
 	return true;
 }
 
@@ -80,37 +102,58 @@ static bool webp(const struct bytes *head, struct dataset_image *image)
 	return true;
 }
 
-/* "BM" alone proves little: the info header must be a known one, too. */
+/* "BM" alone proves little: the info header must be a known one, too. The number of planes counts
+ * for no reader. */
 static bool bmp(const struct bytes *head, struct dataset_image *image)
 {
 	struct bmp bmp;
 
 	if (!bytes_are(head, 0, "BM", 2) || bmp_header(head->data, head->len, &bmp) < 0 ||
-	    bmp.planes != 1)
+	    bmp.bits == 0 || bmp.bits > 32)
 		return false;
 	if (bmp.width <= INT32_MAX)
 		set_size(image, bmp.width, bmp.height);
 	return true;
 }
 
-/* The first directory often comes after the pixels, and then is not in the head. */
+static void tiff_size(const struct tiff *tiff, uint64_t directory, struct dataset_image *image)
+{
+	uint64_t width = tiff_number(tiff, directory, TIFF_WIDTH);
+	uint64_t height = tiff_number(tiff, directory, TIFF_HEIGHT);
+
+	if (width <= INT32_MAX && height <= INT32_MAX)
+		set_size(image, (uint32_t)width, (uint32_t)height);
+}
+
 static bool tiff(const struct bytes *head, struct dataset_image *image)
 {
-	uint32_t width = 0, height = 0, count;
-	struct bytes file = *head;
-	uint64_t field;
+	struct tiff file;
 
-	if (!tiff_begins(&file))
+	if (!tiff_begins(head, &file))
 		return false;
-	field = tiff_fields(&file, &count);
-	for (; count > 0 && bytes_have(&file, field, TIFF_FIELD); count--, field += TIFF_FIELD) {
-		if (bytes_get(&file, field, 2) == 256)
-			width = tiff_number(&file, field);
-		else if (bytes_get(&file, field, 2) == 257)
-			height = tiff_number(&file, field);
-	}
-	set_size(image, width, height);
+	tiff_size(&file, tiff_directory(&file), image);
 	return true;
+}
+
+uint64_t image_directory(const uint8_t *data, size_t len)
+{
+	const struct bytes head = {.data = data, .len = len};
+	struct tiff file;
+
+	return tiff_begins(&head, &file) ? tiff_directory(&file) : 0;
+}
+
+void image_inspect_directory(const uint8_t start[static IMAGE_START], const uint8_t *directory,
+			     size_t len, struct dataset_image *image)
+{
+	const struct bytes head = {.data = start, .len = IMAGE_START};
+	struct tiff file;
+
+	if (!tiff_begins(&head, &file))
+		return;
+	file.file.data = directory;
+	file.file.len = len;
+	tiff_size(&file, 0, image);
 }
 
 /* A text may begin with "P1" to "P6", too: only a complete header counts. */

@@ -7,12 +7,24 @@
 
 #include "pack/dataset.h"
 
-/* Enough for the headers of nearly all images. A size that comes later stays unknown. */
+/* Enough for the headers of nearly all images, but for TIFFs. */
 #define IMAGE_HEAD ((size_t)64 << 10)
 
-/* The kind, width and height of the image that begins with these bytes. IMAGE_UNKNOWN: not a known
- * image. Sizes are 0 if the header is cut off or makes no sense. */
+/* The kind, width and height of the image that begins with these bytes, which may be all of the
+ * file. IMAGE_UNKNOWN: not a known image. Sizes are 0 if the header is cut off or makes no sense.
+ */
 void image_inspect(const uint8_t *data, size_t len, struct dataset_image *ret);
+
+/* Where a TIFF that begins with these bytes has its size: in the first directory, which often comes
+ * behind the pixels. 0: it is no TIFF. */
+uint64_t image_directory(const uint8_t *data, size_t len);
+
+#define IMAGE_START	16		   /* bytes at the begin of a file that say where */
+#define IMAGE_DIRECTORY ((size_t)64 << 10) /* bytes: enough for nearly all directories */
+
+/* Sets the size of the TIFF that begins with `start`, from the bytes at image_directory(). */
+void image_inspect_directory(const uint8_t start[static IMAGE_START], const uint8_t *directory,
+			     size_t len, struct dataset_image *image);
 
 /* The kind that the extension of a name or path stands for: one that ImageFolder takes, or .gif;
  * IMAGE_UNKNOWN for all others. */

@@ -1,6 +1,7 @@
 #include "pack/tool/image/jpeg.h"
 
 #include "base/scope.h"
+#include "pack/tool/image/check.h"
 #include "pack/tool/image/jpeg_trap.h"
 #include "pack/tool/image/metadata.h"
 #include <errno.h>
@@ -72,6 +73,24 @@ struct jpeg_error_mgr *jpeg_trap_init(struct jpeg_trap *trap, struct err *err)
 	trap->manager.error_exit = trap_error;
 	trap->manager.emit_message = trap_message;
 	return &trap->manager;
+}
+
+/* For those who read what the decoder can. */
+static void ignore_message(j_common_ptr jpeg, int level)
+{
+	(void)jpeg;
+	(void)level;
+}
+
+/* Whether the damage that libjpeg warned of is known to do no harm to any pixel. */
+static bool is_usable(const uint8_t *data, size_t len)
+{
+	const struct bytes file = {.data = data, .len = len};
+	struct check_finding finding;
+	int r = check_jpeg(CHECK_DECODE, &file, &finding);
+
+	return r == 0 ||
+	       (r == 1 && finding.usable && strcmp(finding.damage, DAMAGE_NOT_DECODED) != 0);
 }
 
 /* --- reading -------------------------------------------------------------------------- */
@@ -171,13 +190,6 @@ static void jpeg_writer_release(struct jpeg_writer *writer)
 
 /* --- the size alone --------------------------------------------------------------------- */
 
-/* Warnings about damaged data are ignored here. */
-static void ignore(j_common_ptr jpeg, int level)
-{
-	(void)jpeg;
-	(void)level;
-}
-
 /* At the end of the bytes libjpeg would go on with an end-of-image marker again and again, and read
  * sizes from that. */
 static boolean end_of_head(j_decompress_ptr jpeg)
@@ -204,7 +216,7 @@ int jpeg_size(const uint8_t *data, size_t len, uint32_t *ret_width, uint32_t *re
 	struct err err;
 
 	reader.jpeg.err = jpeg_trap_init(&reader.trap, &err);
-	reader.trap.manager.emit_message = ignore;
+	reader.trap.manager.emit_message = ignore_message;
 	if (len > 0)
 		read_size(&reader, data, len);
 	if (jpeg->image_width == 0 || jpeg->image_height == 0 || jpeg->num_components <= 0)
@@ -286,6 +298,7 @@ int jpeg_head_read(const uint8_t *data, size_t len, struct jpeg_head *ret, struc
 	int r;
 
 	reader.jpeg.err = jpeg_trap_init(&reader.trap, err);
+	reader.trap.manager.emit_message = ignore_message;
 	r = read_head(&reader, data, len);
 	if (r == 0)
 		r = look_at_segments(&reader, &head);
@@ -339,20 +352,31 @@ static int decode_trapped(struct jpeg_reader *reader, const uint8_t *data, size_
 	return 0;
 }
 
-int jpeg_decode(const uint8_t *data, size_t len, uint32_t shrink, struct pixels *ret,
-		struct err *err)
+static int decode(const uint8_t *data, size_t len, uint32_t shrink, bool leniently,
+		  struct pixels *ret, struct err *err)
 {
 	SCOPE(jpeg_reader_release) struct jpeg_reader reader = {0};
 	SCOPE(pixels_release) struct pixels pixels = {0};
 	int r;
 
 	reader.jpeg.err = jpeg_trap_init(&reader.trap, err);
+	if (leniently)
+		reader.trap.manager.emit_message = ignore_message;
 	r = decode_trapped(&reader, data, len, shrink, &pixels);
 	if (r < 0)
 		return r;
 	*ret = pixels;
 	pixels = (struct pixels){0};
 	return 0;
+}
+
+int jpeg_decode(const uint8_t *data, size_t len, uint32_t shrink, struct pixels *ret,
+		struct err *err)
+{
+	int r = decode(data, len, shrink, false, ret, err);
+
+	return r == -EBADMSG && is_usable(data, len) ? decode(data, len, shrink, true, ret, err)
+						     : r;
 }
 
 /* --- encoding ---------------------------------------------------------------------------- */
@@ -490,12 +514,15 @@ static int write_coefficients(struct optimizer *optimizer)
 	return 0;
 }
 
-int jpeg_optimize(const uint8_t *data, size_t len, struct buf *out, struct err *err)
+static int optimize(const uint8_t *data, size_t len, bool leniently, struct buf *out,
+		    struct err *err)
 {
 	SCOPE(optimizer_release) struct optimizer optimizer = {.writer.out = out};
 	int r;
 
 	optimizer.reader.jpeg.err = jpeg_trap_init(&optimizer.reader.trap, err);
+	if (leniently)
+		optimizer.reader.trap.manager.emit_message = ignore_message;
 	optimizer.writer.jpeg.err = jpeg_trap_init(&optimizer.writer.trap, err);
 	r = read_coefficients(&optimizer, data, len);
 	if (r < 0)
@@ -503,4 +530,11 @@ int jpeg_optimize(const uint8_t *data, size_t len, struct buf *out, struct err *
 	if (jpeg_lacks_scans(&optimizer.reader.jpeg))
 		return err_set(err, 1, "a progressive JPEG without its last scans");
 	return write_coefficients(&optimizer);
+}
+
+int jpeg_optimize(const uint8_t *data, size_t len, struct buf *out, struct err *err)
+{
+	int r = optimize(data, len, false, out, err);
+
+	return r == -EBADMSG && is_usable(data, len) ? optimize(data, len, true, out, err) : r;
 }

@@ -28,14 +28,16 @@ int jpeg_size(const uint8_t *data, size_t len, uint32_t *ret_width, uint32_t *re
 /* The version of the library it was built with. */
 const char *jpeg_version(void);
 
-/* 0, -EBADMSG (damaged), -ENOTSUP (a kind of JPEG that libjpeg-turbo does not decode) or
- * -ENOMEM. *ret is for jpeg_head_release(). */
+/* Damage in front of the pixels that libjpeg passes over does not count here. 0, -EBADMSG
+ * (damaged), -ENOTSUP (a kind of JPEG that libjpeg-turbo does not decode) or -ENOMEM. *ret is for
+ * jpeg_head_release(). */
 int jpeg_head_read(const uint8_t *data, size_t len, struct jpeg_head *ret, struct err *err);
 void jpeg_head_release(struct jpeg_head *head);
 
 /* Decodes a grey or colour JPEG as PIL does, without turning it. `shrink` is 1, 2, 4 or 8: the
  * result has that fraction of the size, rounded up. A smaller inverse DCT makes it, which is
- * quicker than decoding everything. Damage that libjpeg only warns of counts, too.
+ * quicker than decoding everything. Damage that libjpeg only warns of counts, too, unless
+ * check_jpeg() says that decoders read every pixel.
  *
  * 0, -EBADMSG (damaged), -EFBIG (libjpeg would take over 1 GiB besides the pixels), -ENOTSUP (not a
  * grey or colour JPEG that libjpeg-turbo decodes) or -ENOMEM. *ret is for pixels_release(). */

@@ -9,9 +9,12 @@
 
 #include <jerror.h>
 
-/* Some encoders leave a byte or two between scan and marker. More bytes mean that the decoder has
- * lost its way. */
+/* Some encoders leave a byte or two between scan and marker, or zeros. Other bytes mean that the
+ * decoder has lost its way. It may have taken that many of the zeros before it saw the end. */
 #define STRAY_BYTES 4
+#define TAKEN_BYTES 8
+
+#define SOS 0xda /* marker of a scan: coded data follow */
 
 #define TEXT_BYTES sizeof(((struct check_finding *)NULL)->text)
 
@@ -23,8 +26,11 @@ struct checker {
 	enum { IN_HEADER, IN_SCANS, IN_ROWS } part;
 	bool has_eoi; /* after the first scan */
 	bool ended;   /* libjpeg asked for more than there is */
+	bool padded;  /* in place of the end of the image are zeros */
 	enum verdict verdict;
 	struct check_finding *finding; /* written where the verdict is USABLE or BAD */
+	const uint8_t *data, *end;
+	const uint8_t *scan; /* where the coded data of the first scan begin */
 };
 
 /* --- verdicts ------------------------------------------------------------------------- */
@@ -130,14 +136,70 @@ static void check_error(j_common_ptr jpeg)
 	fail(checker, damage_of(jpeg->err->msg_code), "JPEG: %s", reason_text(checker, why));
 }
 
-/* Bytes are left over before a marker. If check_end() put in that marker, the file has ended too
- * early. */
+/* What comes next behind the byte at `p`: a marker, with its number in *ret_marker, or the end.
+ * Bytes that stand for themselves in coded data are none, nor are restart markers. */
+static const uint8_t *next_marker(const uint8_t *p, const uint8_t *end, uint8_t *ret_marker)
+{
+	for (; (p = memchr(p, 0xff, (size_t)(end - p))) && end - p >= 2; p++) {
+		if (p[1] == 0xff || p[1] == 0 || (p[1] >= JPEG_RST0 && p[1] <= JPEG_RST0 + 7))
+			continue;
+		*ret_marker = p[1];
+		return p;
+	}
+	return end;
+}
+
+/* Where the segment ends that begins with the marker at `p`; NULL where it is cut off. */
+static const uint8_t *segment_end(const uint8_t *p, const uint8_t *end)
+{
+	size_t len = end - p >= 4 ? 2 + (size_t)(p[2] << 8 | p[3]) : SIZE_MAX;
+
+	return len <= (size_t)(end - p) ? p + len : NULL;
+}
+
+/* Whether the marker at `at`, behind the first scan, comes after a segment. Otherwise it comes
+ * after the coded data of a scan. */
+static bool follows_segment(const struct checker *checker, const uint8_t *at)
+{
+	const uint8_t *p = checker->scan;
+	bool coded = true;
+	uint8_t marker;
+
+	while (p && (p = next_marker(p, checker->end, &marker)) < at) {
+		coded = marker == SOS;
+		p = segment_end(p, checker->end);
+	}
+	return p == at && !coded;
+}
+
+/* Whether zeros, and no more than libjpeg has passed over, come before `at`. More would be a part
+ * of the file that was lost: the decoder takes zeros for a picture. */
+static bool is_padding(const struct checker *checker, const uint8_t *at, unsigned long passed)
+{
+	unsigned long zeros = 0;
+
+	while (at > checker->data && at[-1] == 0 && zeros <= passed + TAKEN_BYTES) {
+		zeros++;
+		at--;
+	}
+	return zeros >= passed && zeros <= passed + TAKEN_BYTES;
+}
+
+/* libjpeg has passed over bytes before a marker, as PIL does. Behind coded data they may be a part
+ * of the picture. Of the source it has taken what it passed over, but not the marker yet; if
+ * check_end() put that in, everything. */
 static void on_stray_bytes(struct checker *checker)
 {
+	unsigned long passed = (unsigned long)checker->reader.trap.manager.msg_parm.i[0];
+	const uint8_t *at =
+		checker->ended ? checker->end : checker->reader.jpeg.src->next_input_byte;
+
 	if (checker->ended && checker->part == IN_HEADER)
 		decide_truncated(checker);
-	if (checker->reader.trap.manager.msg_parm.i[0] > STRAY_BYTES)
+	if (checker->part != IN_HEADER && passed > STRAY_BYTES &&
+	    !is_padding(checker, at, passed) && !follows_segment(checker, at))
 		decide_corrupt(checker);
+	checker->padded |= checker->ended && checker->part == IN_ROWS && passed > STRAY_BYTES;
 	if (!checker->ended)
 		note_usable(checker);
 }
@@ -193,19 +255,14 @@ static void check_progress(j_common_ptr jpeg)
  * the same two bytes. */
 static bool has_eoi(const uint8_t *p, const uint8_t *end)
 {
+	uint8_t marker = 0;
+
 	if (end - p >= 2 && end[-2] == 0xff && end[-1] == JPEG_EOI)
 		return true;
-	while ((p = memchr(p, 0xff, (size_t)(end - p))) && end - p >= 2) {
-		if (p[1] == JPEG_EOI)
+	while (p && (p = next_marker(p, end, &marker)) < end) {
+		if (marker == JPEG_EOI)
 			return true;
-		if (p[1] == 0xff)
-			p++;
-		else if (p[1] == 0 || (p[1] >= JPEG_RST0 && p[1] < JPEG_EOI))
-			p += 2;
-		else if (end - p >= 4 && end - p >= 2 + (p[2] << 8 | p[3]))
-			p += 2 + (p[2] << 8 | p[3]);
-		else
-			return false;
+		p = segment_end(p, end);
 	}
 	return false;
 }
@@ -225,6 +282,11 @@ static void look_at_end(struct checker *checker)
 		if (checker->ended)
 			decide_truncated(checker);
 		fail(checker, DAMAGE_CORRUPT, "JPEG: a colour is missing");
+	}
+	if (checker->ended && checker->padded) {
+		check_found(checker->finding, DAMAGE_NO_EOI, true,
+			    "JPEG: zeros in place of the end-of-image marker");
+		decide(checker, USABLE);
 	}
 	if (checker->ended) {
 		fail(checker, DAMAGE_NO_EOI,
@@ -273,7 +335,8 @@ static void check_header(struct checker *checker, const uint8_t *data, size_t le
 		fail(checker, DAMAGE_UNSUPPORTED, "JPEG: %d components", jpeg->num_components);
 	}
 	checker->part = jpeg_has_multiple_scans(jpeg) ? IN_SCANS : IN_ROWS;
-	checker->has_eoi = !checker->ended && has_eoi(jpeg->src->next_input_byte, data + len);
+	checker->scan = checker->ended ? data + len : jpeg->src->next_input_byte;
+	checker->has_eoi = has_eoi(checker->scan, data + len);
 }
 
 static void check_scans(struct checker *checker)
@@ -317,7 +380,8 @@ static int examine(struct checker *checker, const uint8_t *data, size_t len)
 
 int check_jpeg(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
-	struct checker checker = {.level = level, .finding = ret};
+	struct checker checker = {
+		.level = level, .finding = ret, .data = file->data, .end = file->data + file->len};
 	struct jpeg_error_mgr *manager = jpeg_trap_init(&checker.reader.trap, NULL);
 	int r;
 

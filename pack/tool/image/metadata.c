@@ -1,6 +1,6 @@
 #include "pack/tool/image/metadata.h"
 
-#include "pack/tool/image/bytes.h"
+#include "pack/tool/image/tiff.h"
 
 #define ORIENTATION 0x0112
 #define MOST	    8 /* orientations */
@@ -25,26 +25,20 @@ bool metadata_is_profile(const uint8_t *payload, size_t len)
 	return begins(payload, len, profile_magic, sizeof(profile_magic));
 }
 
-static unsigned sane(uint32_t orientation)
+static unsigned sane(uint64_t orientation)
 {
-	return orientation >= 1 && orientation <= MOST ? orientation : 1;
+	return orientation >= 1 && orientation <= MOST ? (unsigned)orientation : 1;
 }
 
 /* A TIFF file: the first directory has it. */
 static unsigned exif_orientation(const uint8_t *data, size_t len)
 {
-	struct bytes tiff = {.data = data, .len = len};
-	uint64_t field;
-	uint32_t count;
+	const struct bytes exif = {.data = data, .len = len};
+	struct tiff tiff;
 
-	if (!tiff_begins(&tiff))
+	if (!tiff_begins(&exif, &tiff))
 		return 1;
-	field = tiff_fields(&tiff, &count);
-	for (; count > 0 && field < len; count--, field += TIFF_FIELD)
-		if (bytes_get(&tiff, field, 2) == ORIENTATION &&
-		    bytes_get(&tiff, field + 2, 2) == TIFF_SHORT)
-			return sane(bytes_get(&tiff, field + 8, 2));
-	return 1;
+	return sane(tiff_number(&tiff, tiff_directory(&tiff), ORIENTATION));
 }
 
 /* tiff:Orientation="6", or <tiff:Orientation>6. */

@@ -4,6 +4,7 @@
 #include "base/size.h"
 #include "pack/tool/image/image.h"
 #include <math.h>
+#include <string.h>
 
 #define HEADER_MOST (4 * MIB) /* no header is longer */
 #define FAR	    64	      /* times the median area: 8 times its side */
@@ -53,8 +54,23 @@ static void release_measuring(struct measuring *measuring)
 
 /* --- images ----------------------------------------------------------------------------- */
 
-/* The metadata of a camera, or a profile, may be longer than what was inspected at packing. (TIFFs
- * have their size at the end.) */
+/* Reads the directory of a TIFF whose first bytes are in measuring->head. As dataset_read(). */
+static ssize_t inspect_directory(struct measuring *measuring, uint32_t number,
+				 struct dataset_image *image)
+{
+	uint8_t start[IMAGE_START], *directory = measuring->head;
+	ssize_t n;
+
+	memcpy(start, measuring->head, IMAGE_START);
+	n = dataset_read(measuring->dataset, number, directory, IMAGE_DIRECTORY,
+			 image_directory(start, IMAGE_START));
+	if (n > 0)
+		image_inspect_directory(start, directory, (size_t)n, image);
+	return n;
+}
+
+/* What made the dataset may have looked at too little: the metadata of a camera, or a profile, may
+ * be long, and a TIFF often has its size at the end. */
 static int inspect_again(struct measuring *measuring, uint32_t number, struct dataset_image *image)
 {
 	ssize_t n;
@@ -64,13 +80,13 @@ static int inspect_again(struct measuring *measuring, uint32_t number, struct da
 	if (!measuring->head)
 		return -ENOMEM;
 	n = dataset_read(measuring->dataset, number, measuring->head, HEADER_MOST, 0);
-	if (n == -ENOMEM)
-		return -ENOMEM;
-	if (n < 0)
-		anomalies_note_unread(measuring->anomalies, (int)n, number);
-	else
+	if (n >= 0)
 		image_inspect(measuring->head, (size_t)n, image);
-	return 0;
+	if (n >= IMAGE_START && image->kind == IMAGE_TIFF && image->width == 0)
+		n = inspect_directory(measuring, number, image);
+	if (n < 0 && n != -ENOMEM)
+		anomalies_note_unread(measuring->anomalies, (int)n, number);
+	return n == -ENOMEM ? -ENOMEM : 0;
 }
 
 static int image_of(struct measuring *measuring, uint32_t number, const struct dataset_entry *entry,
@@ -78,8 +94,7 @@ static int image_of(struct measuring *measuring, uint32_t number, const struct d
 {
 	int r = dataset_image(measuring->dataset, entry->inode, ret);
 
-	if (r < 0 || ret->kind == IMAGE_UNKNOWN || ret->kind == IMAGE_TIFF || ret->width ||
-	    entry->size <= IMAGE_HEAD)
+	if (r < 0 || ret->kind == IMAGE_UNKNOWN || ret->width || entry->size <= IMAGE_HEAD)
 		return r;
 	return inspect_again(measuring, number, ret);
 }

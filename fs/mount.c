@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/math.h"
+#include "base/name.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "fs/memory.h"
@@ -21,12 +22,12 @@
 
 /* Opens a pack where it is. If the disk cache has a complete copy and the server cannot be reached,
  * `copy` is used instead. Returns 0, 1 (the copy is used) or -errno. */
-static int open_or_copy(struct mount *mount, const char *name, struct reader **copy,
+static int open_or_copy(struct mount *mount, const char *name, bool apart, struct reader **copy,
 			struct reader **ret, struct err *err)
 {
 	SCOPE_FREE char *shown = name_shown(name);
-	int r = reader_open(name, *copy ? &mount->remote_copied : &mount->remote, &mount->engine,
-			    ret, err);
+	int r = reader_open(name, apart, *copy ? &mount->remote_copied : &mount->remote,
+			    &mount->engine, ret, err);
 
 	if (r == 0 && !name_is_url(name))
 		reader_file_retry(*ret, name, remote_retry(&mount->remote, REMOTE_RETRY_FILE),
@@ -39,39 +40,52 @@ static int open_or_copy(struct mount *mount, const char *name, struct reader **c
 	return 1;
 }
 
-static int open_reader(void *context, const char *name, struct reader **ret, struct err *err)
+static int open_any(struct mount *mount, const char *name, bool apart, struct reader **ret,
+		    struct err *err)
 {
-	struct mount *mount = context;
 	SCOPE(reader_release) struct reader *copy = NULL;
-	SCOPE_FREE char *cached = name_absolute(name); /* the name by which a copy is remembered */
-	int r;
+	SCOPE_FREE char *cached = NULL; /* the name by which a copy is remembered */
+	int r = name_absolute(name, &cached, err);
 
-	if (!cached)
-		return -errno;
+	if (r < 0)
+		return r;
 	if (name_is_url(name))
 		atomic_store(&mount->network, true);
 	if (name_needs_programs(name, &mount->remote))
 		atomic_store(&mount->programs, true);
 	if (mount->disk)
 		disk_cache_find(mount->disk, cached, &copy);
-	r = open_or_copy(mount, name, &copy, ret, err);
+	r = open_or_copy(mount, name, apart, &copy, ret, err);
 	if (r == 0 && mount->disk)
 		return disk_cache_add(mount->disk, cached, *ret, ret);
 	return r < 0 ? r : 0;
 }
 
-static int open_pack(void *context, const char *name, struct dataset **ret, struct err *err)
+static int open_reader(void *context, const char *name, struct reader **ret, struct err *err)
+{
+	return open_any(context, name, false, ret, err);
+}
+
+static int open_apart(void *context, const char *name, struct reader **ret, struct err *err)
+{
+	return open_any(context, name, true, ret, err);
+}
+
+static int open_pack(void *context, const struct name *name, struct dataset **ret, struct err *err)
 {
 	struct mount *mount = context;
+	struct foreign_settings foreign = mount->foreign;
 
-	return foreign_open(name, &mount->foreign, ret, err);
+	if (name->apart)
+		foreign.open = open_apart;
+	return foreign_open(name->name, &foreign, ret, err);
 }
 
 static int open_list(void *context, const char *name, struct reader **ret, struct err *err)
 {
 	struct mount *mount = context;
 
-	return reader_open(name, &mount->remote, &mount->engine, ret, err);
+	return reader_open(name, false, &mount->remote, &mount->engine, ret, err);
 }
 
 static int open_dataset(struct mount *mount, struct err *err)
@@ -81,7 +95,6 @@ static int open_dataset(struct mount *mount, struct err *err)
 					    .count = settings->pack_count,
 					    .open = open_pack,
 					    .open_list = open_list,
-					    .show = name_shown,
 					    .context = mount,
 					    .duplicates = settings->duplicates,
 					    .missing_ok = settings->missing,
@@ -93,9 +106,10 @@ static int open_dataset(struct mount *mount, struct err *err)
 	mount->foreign = settings->foreign;
 	mount->foreign.open = open_reader;
 	mount->foreign.context = mount;
-	mount->foreign.show = name_shown;
 	mount->foreign.notice = settings->remote.notice;
-	mount->remote = mount->remote_copied = settings->remote;
+	mount->remote = settings->remote;
+	mount->remote.first_url = name_first_url(settings->packs, settings->pack_count);
+	mount->remote_copied = mount->remote;
 	mount->remote_copied.retry = min(mount->remote.retry, COPY_RETRY);
 	r = packs_open(&params, &mount->dataset, &mount->label, err);
 	mount->remote_copied.retry = mount->remote.retry;

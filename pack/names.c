@@ -1,12 +1,13 @@
 #include "pack/names.h"
 #include "base/bytes.h"
 #include "base/lines.h"
+#include "base/name.h"
 #include "base/scope.h"
 #include "pack/format.h"
 #include <glob.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define NAMES_MOST 100000 /* packs; more must be a mistake in a range */
 #define WORD_MOST  16384  /* bytes: braces are replaced in copies of the word, in each other */
@@ -15,20 +16,49 @@
 struct word_at {
 	const char *folder; /* that paths are relative to, with its slash; "": the working folder */
 	const char *below;
-	bool listed; /* a line of a list */
+	const char *list; /* has it as a line; NULL: it is on the command line */
 };
+
+static bool by_server(const struct word_at *at)
+{
+	return at->list && name_scheme(at->list);
+}
 
 static bool is_url(const char *name)
 {
 	return strstr(name, "://") != NULL;
 }
 
-static bool exists(const char *name)
+/* A path that exists is what it says, not a pattern. Servers do not learn what exists here. */
+static bool is_there(const char *name, const struct word_at *at)
 {
-	return access(name, F_OK) == 0;
+	return !by_server(at) && !is_url(name) && access(name, F_OK) == 0;
+}
+
+static int refuse(const char *word, int error, const char *why, struct err *err)
+{
+	SCOPE_FREE char *shown = name_shown(word);
+
+	return err_set(err, error, "'%s': %s", shown ? shown : "", why);
 }
 
 /* --- one name --------------------------------------------------------------------------------- */
+
+/* Whether two URLs are of the same scheme, and (below) on the same server. */
+static bool same_scheme(const char *a, const char *b)
+{
+	size_t len = name_scheme(a);
+
+	return len > 0 && len == name_scheme(b) && strncasecmp(a, b, len) == 0;
+}
+
+static bool same_server(const char *a, const char *b)
+{
+	size_t scheme = name_scheme(a) + strlen("://");
+	size_t len = scheme + strcspn(a + scheme, "/?#");
+
+	return same_scheme(a, b) && strncasecmp(a, b, len) == 0 && strchr("/?#", b[len]);
+}
 
 static int add_name(struct names *names, const char *name, const struct word_at *at,
 		    struct err *err)
@@ -36,6 +66,11 @@ static int add_name(struct names *names, const char *name, const struct word_at 
 	struct name *all = names->all;
 	struct name added;
 
+	if (by_server(at) && !same_scheme(name, at->list))
+		return refuse(name, -EACCES,
+			      "a list on a server names packs by paths relative to it, or by URLs "
+			      "of its own scheme",
+			      err);
 	if (names->count == NAMES_MOST)
 		return err_set(err, -E2BIG, "more than %d packs", NAMES_MOST);
 	/* Room doubles: it is a power of two. */
@@ -44,7 +79,9 @@ static int add_name(struct names *names, const char *name, const struct word_at 
 	if (!all)
 		return -ENOMEM;
 	names->all = all;
-	added = (struct name){.name = strdup(name), .below = strdup(at->below)};
+	added = (struct name){.name = strdup(name),
+			      .below = strdup(at->below),
+			      .apart = by_server(at) && !same_server(at->list, name)};
 	if (!added.name || !added.below) {
 		free(added.name);
 		free(added.below);
@@ -54,14 +91,13 @@ static int add_name(struct names *names, const char *name, const struct word_at 
 	return 0;
 }
 
-/* A path that exists is not a pattern. */
 static int add_glob(struct names *names, const char *pattern, const struct word_at *at,
 		    struct err *err)
 {
 	glob_t found = {0};
 	int r;
 
-	if (is_url(pattern) || !strpbrk(pattern, "*?[") || exists(pattern))
+	if (by_server(at) || is_url(pattern) || !strpbrk(pattern, "*?[") || is_there(pattern, at))
 		return add_name(names, pattern, at, err);
 	switch (glob(pattern, 0, NULL, &found)) {
 	case 0:
@@ -131,8 +167,7 @@ static int add_range(struct names *names, const char *word, const char *open, co
 
 	if (!parse_range(open, close, &first, &last, &digits) || last < first ||
 	    last - first >= NAMES_MOST)
-		return err_set(err, -EINVAL, "'%s': a range goes up, by less than %d", word,
-			       NAMES_MOST);
+		return refuse(word, -EINVAL, "a range goes up, by less than 100000", err);
 	for (uint64_t i = first; r == 0 && i <= last; i++) {
 		char text[32];
 		int len = snprintf(text, sizeof(text), "%0*llu", digits, (unsigned long long)i);
@@ -161,7 +196,7 @@ static int add_choices(struct names *names, const char *word, const char *open, 
 static int add_braces(struct names *names, const char *word, const struct word_at *at,
 		      struct err *err)
 {
-	if (!is_url(word) && exists(word))
+	if (is_there(word, at))
 		return add_name(names, word, at, err);
 	for (const char *open = strchr(word, '{'); open; open = strchr(open + 1, '{')) {
 		const char *close = open + strcspn(open, "}");
@@ -198,13 +233,26 @@ static int add_items(struct names *names, struct lines *lines, const struct word
 	return r;
 }
 
-static int add_list(struct names *names, const char *file, const struct word_at *at,
+/* The folder of a file, with its slash. That of a URL is on its server. */
+static char *folder_of(const char *file)
+{
+	size_t scheme = name_scheme(file), root = scheme ? scheme + strlen("://") : 0;
+	size_t end = name_query(file);
+	const char *slash = memrchr(file + root, '/', end - root);
+	char *folder;
+
+	if (slash || !scheme)
+		return strndup(file, slash ? (size_t)(slash + 1 - file) : 0);
+	return asprintf(&folder, "%.*s/", (int)end, file) < 0 ? NULL : folder;
+}
+
+/* `word` is '@' and the name of the list. */
+static int add_list(struct names *names, const char *word, const struct word_at *at,
 		    struct err *err)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
-	const char *slash = strrchr(file, '/');
-	SCOPE_FREE char *folder = strndup(file, slash ? (size_t)(slash + 1 - file) : 0);
-	const struct word_at inside = {.folder = folder, .below = at->below, .listed = true};
+	SCOPE_FREE char *folder = folder_of(word + 1);
+	const struct word_at inside = {.folder = folder, .below = at->below, .list = word + 1};
 	struct err reason = {0};
 	size_t before = names->count;
 	struct lines lines;
@@ -212,25 +260,32 @@ static int add_list(struct names *names, const char *file, const struct word_at 
 
 	if (!folder)
 		return -ENOMEM;
-	if (!names->read || at->listed)
-		return err_set(err, -EINVAL, "'@%s': a list in a list", file);
-	r = names->read(names->context, file, &text, err);
+	if (!names->read || at->list)
+		return refuse(word, -EINVAL, "a list in a list", err);
+	r = names->read(names->context, word + 1, &text, err);
 	if (r < 0)
 		return r;
 	if (lines_begin(text.data, text.len, &lines, &reason) < 0)
-		return err_set(err, -EINVAL, "'@%s': %s", file, reason.text);
+		return refuse(word, -EINVAL, reason.text, err);
 	r = add_items(names, &lines, &inside, err);
 	if (r == 0 && names->count == before)
-		r = err_set(err, -ENOENT, "'@%s': names no pack", file);
+		r = refuse(word, -ENOENT, "names no pack", err);
 	return r;
 }
 
+static int refuse_long(const char *word, struct err *err)
+{
+	SCOPE_FREE char *shown = name_shown(word);
+
+	return err_set(err, -EINVAL, "'%.40s...': a word of over 16 KiB", shown ? shown : "");
+}
+
 /* Where "/=" begins in a word; NULL: there is none. */
-static const char *find_below(const char *word)
+static const char *find_below(const char *word, const struct word_at *at)
 {
 	const char *end = strstr(word, "/=");
 
-	return end && end > word && !exists(word) ? end : NULL;
+	return end && end > word && !is_there(word, at) ? end : NULL;
 }
 
 /* Appends the components of a path to the folder above it. */
@@ -271,15 +326,15 @@ static int add_below(struct names *names, const char *word, const char *end,
 static int add_word(struct names *names, const char *word, const struct word_at *at,
 		    struct err *err)
 {
-	const char *end = find_below(word);
+	const char *end = find_below(word, at);
 	SCOPE_FREE char *whole = NULL;
 
 	if (strlen(word) > WORD_MOST)
-		return err_set(err, -EINVAL, "'%.40s...': a word of over 16 KiB", word);
+		return refuse_long(word, err);
 	if (end)
 		return add_below(names, word, end, at, err);
-	if (word[0] == '@' && word[1] && !exists(word))
-		return add_list(names, word + 1, at, err);
+	if (word[0] == '@' && word[1] && !is_there(word, at))
+		return add_list(names, word, at, err);
 	if (*word == '/' || is_url(word))
 		return add_braces(names, word, at, err);
 	if (asprintf(&whole, "%s%s", at->folder, word) < 0) {

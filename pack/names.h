@@ -7,28 +7,33 @@
  *	NAME/=WORD                  any of these, placed below the folder NAME
  *
  * A path that exists always names itself, whatever its characters.
- * Not thread-safe. */
+ *
+ * A list on a server names what is on servers, by relative paths or by URLs of its own scheme. What
+ * is on this machine it can neither name nor probe. Not thread-safe. */
 #ifndef PACK_NAMES_H
 #define PACK_NAMES_H
 
 #include "base/buf.h"
 #include "base/err.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 struct names {
 	struct name {
 		char *name;  /* of a pack */
 		char *below; /* the folder that it goes into, as "a/b"; "": the root */
+		bool apart;  /* a server's list named it, on another server: no secrets go there */
 	} * all;
 	size_t count;
 
-	/* Appends the text of a list; NULL: there are none. 0 or -errno. */
+	/* Appends the text of a list; NULL: there are none. 0 or -errno. err has a sentence. */
 	int (*read)(void *context, const char *name, struct buf *ret, struct err *err);
 	void *context;
 };
 
-/* Adds the packs of a word. Returns 0, -ENOENT (a glob that matches nothing), -EINVAL, -E2BIG,
- * -ENOMEM, or what reading a list returned. err has a sentence that names the word. */
+/* Adds the packs of a word. Returns 0, -ENOENT (a glob that matches nothing), -EINVAL, -EACCES (a
+ * server must not name it), -E2BIG, -ENOMEM, or what reading a list returned. err has a sentence
+ * that names the word, without its secrets. */
 int names_add(struct names *names, const char *word, struct err *err);
 void names_release(struct names *names);
 

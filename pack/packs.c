@@ -1,5 +1,6 @@
 #include "pack/packs.h"
 #include "base/lines.h"
+#include "base/name.h"
 #include "base/parallel_for.h"
 #include "base/reader.h"
 #include "base/scope.h"
@@ -50,7 +51,7 @@ static int read_list(void *context, const char *name, struct buf *ret, struct er
 {
 	const struct packs_params *params = context;
 	SCOPE(reader_release) struct reader *reader = NULL;
-	SCOPE_FREE char *shown = params->show(name);
+	SCOPE_FREE char *shown = name_shown(name);
 	struct err reason = {0};
 	int r = shown ? params->open_list(params->context, name, &reader, &reason) : -ENOMEM;
 
@@ -138,11 +139,11 @@ static int open_one(const struct opening *o, size_t i, struct err *err)
 	struct err reason = {0};
 	int r;
 
-	o->shown[i] = params->show(o->names.all[i].name);
+	o->shown[i] = name_shown(o->names.all[i].name);
 	if (!o->shown[i])
 		return -ENOMEM;
 	o->packs[i] = (struct dataset_pack){.name = o->shown[i], .below = o->names.all[i].below};
-	r = params->open(params->context, o->names.all[i].name, &o->packs[i].dataset, &reason);
+	r = params->open(params->context, &o->names.all[i], &o->packs[i].dataset, &reason);
 	return r < 0 ? err_set(err, r, "%s: %s%s", o->shown[i], err_text(&reason, r),
 			       dataset_way_out(r))
 		     : 0;

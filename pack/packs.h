@@ -10,11 +10,10 @@
 struct packs_params {
 	const char *const *words; /* pack/names.h */
 	size_t count;
-	/* Open a pack and a list by name, and say how to show a name. Several packs may be opened
-	 * at the same time, in threads that end before packs_open() returns. */
-	int (*open)(void *context, const char *name, struct dataset **ret, struct err *err);
+	/* Open a pack and a list by name. Several packs may be opened at the same time, in threads
+	 * that end before packs_open() returns. */
+	int (*open)(void *context, const struct name *name, struct dataset **ret, struct err *err);
 	int (*open_list)(void *context, const char *name, struct reader **ret, struct err *err);
-	char *(*show)(const char *name); /* on the heap; NULL: no memory */
 	void *context;
 	int duplicates;		  /* enum merge_duplicates */
 	bool missing_ok;	  /* a set need not be complete */

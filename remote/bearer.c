@@ -8,20 +8,17 @@
 #include <string.h>
 #include <strings.h>
 
-/* Where to look for tokens for hosts in `domain`; NULL: for all hosts. */
+/* Where tokens are, and for whom. */
 struct token_place {
-	const char *domain, *variable, *file_variable;
-};
-
-static const struct token_place places[] = {
-	{"huggingface.co", "HF_TOKEN", "HF_TOKEN_PATH"},
-	{NULL, "FOLDFS_TOKEN", "FOLDFS_TOKEN_FILE"},
+	const char *variable, *file_variable;
+	bool (*is_for)(const struct url *url, const char *first_url);
 };
 
 struct bearer {
 	struct object_auth auth;
-	char *line;	  /* "Authorization: Bearer TOKEN"; NULL: there is no token */
-	const char *file; /* the token comes from; NULL: from no file */
+	char *line;	      /* "Authorization: Bearer TOKEN"; NULL: there is no token */
+	const char *file;     /* the token comes from; NULL: from no file */
+	const char *of_other; /* a variable with a token for another server; NULL: none */
 };
 
 static struct bearer *bearer_of(struct object_auth *auth)
@@ -31,21 +28,32 @@ static struct bearer *bearer_of(struct object_auth *auth)
 
 /* --- tokens ----------------------------------------------------------------------------------- */
 
-static bool is_within(const char *host, const char *domain)
+/* huggingface.co and its subdomains. */
+static bool is_hugging_face(const struct url *url, const char *first_url)
 {
-	size_t len = strcspn(host, ":"), tail = strlen(domain);
+	static const char domain[] = "huggingface.co";
+	size_t tail = strlen(domain);
+	const char *at = url->host + url->name - tail;
 
-	return len >= tail && strncasecmp(host + len - tail, domain, tail) == 0 &&
-	       (len == tail || host[len - tail - 1] == '.');
+	(void)first_url;
+	return url->name >= tail && strncasecmp(at, domain, tail) == 0 &&
+	       (url->name == tail || at[-1] == '.');
 }
 
-static bool is_private(const struct url *url)
+static bool is_named(const struct url *url, const char *first_url)
 {
-	bool is_number = !url->host[strspn(url->host, "0123456789.:")];
+	const char *host = environment_get("FOLDFS_TOKEN_HOST");
+	struct url first SCOPE(url_release) = {0};
 
-	return strcmp(url->scheme, "https") == 0 || is_within(url->host, "localhost") ||
-	       (is_number && strncmp(url->host, "127.", 4) == 0);
+	if (host)
+		return url_is_at(url, host);
+	return first_url && url_parse(first_url, &first) == 0 && url_same_server(url, &first);
 }
+
+static const struct token_place places[] = {
+	{"HF_TOKEN", "HF_TOKEN_PATH", is_hugging_face},
+	{"FOLDFS_TOKEN", "FOLDFS_TOKEN_FILE", is_named},
+};
 
 /* A newline would end the header and begin another. */
 static int set_token(struct bearer *bearer, const char *token)
@@ -78,22 +86,26 @@ static int read_token(struct bearer *bearer, struct err *err)
 			    : 0;
 }
 
-static int find_token(struct bearer *bearer, const struct url *url, struct err *err)
+static int find_token(struct bearer *bearer, const struct url *url, const char *first_url,
+		      struct err *err)
 {
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		const struct token_place *place = &places[i];
 		const char *token = environment_get(place->variable);
+		const char *file = environment_get(place->file_variable);
 
-		if (place->domain && !is_within(url->host, place->domain))
+		if (!token && !file)
 			continue;
-		bearer->file = environment_get(place->file_variable);
-		if (!token && !bearer->file)
+		if (!place->is_for(url, first_url)) {
+			bearer->of_other = token ? place->variable : place->file_variable;
 			continue;
-		if (!is_private(url))
+		}
+		if (strcmp(url->scheme, "https") != 0 && !url_is_here(url))
 			return err_set(err, -EACCES, "tokens are sent by https only");
-		if (!token)
+		if (!token) {
+			bearer->file = file;
 			return read_token(bearer, err);
-		bearer->file = NULL;
+		}
 		return set_token(bearer, token) == -EINVAL
 			       ? err_set(err, -EINVAL, "%s is no token", place->variable)
 			       : 0;
@@ -112,18 +124,31 @@ static int bearer_sign(struct object_auth *auth, const struct object_request *re
 	return bearer->line ? add(context, bearer->line) : 0;
 }
 
-static const char *way_out(const struct bearer *bearer, unsigned status)
+static int say_refused(const struct bearer *bearer, int error, unsigned status, struct err *err)
 {
 	if (status == 404)
-		return "not found (404)";
+		return err_set(err, error, "not found (404)");
 	if (status == 410)
-		return "no longer there (410)";
+		return err_set(err, error, "no longer there (410)");
 	if (status == 400)
-		return "the server does not understand (400)";
+		return err_set(err, error, "the server does not understand (400)");
 	if (bearer->line)
-		return "the server refuses the token (401 or 403): it may have ended";
-	return "the server refuses it (401 or 403): a link may have expired; FOLDFS_TOKEN or "
-	       "~/.netrc may have what it asks for";
+		return err_set(err, error, "the server refuses the token (%u): it may have ended",
+			       status);
+	if (bearer->of_other && strncmp(bearer->of_other, "FOLDFS", 6) == 0)
+		return err_set(err, error,
+			       "the server refuses it (%u); %s is for another server: "
+			       "FOLDFS_TOKEN_HOST names the one that it is sent to",
+			       status, bearer->of_other);
+	if (!bearer->auth.netrc)
+		return err_set(err, error,
+			       "the server refuses it (%u), and gets no password, because another "
+			       "server's list named it: name it on the command line",
+			       status);
+	return err_set(err, error,
+		       "the server refuses it (%u): a link may have expired; FOLDFS_TOKEN or "
+		       "~/.netrc may have what it asks for",
+		       status);
 }
 
 /* Somebody may have renewed the token in its file. */
@@ -139,7 +164,7 @@ static int bearer_refused(struct object_auth *auth, const struct object_answer *
 	if (error == -EACCES && bearer->file && before && read_token(bearer, err) == 0 &&
 	    strcmp(before, bearer->line) != 0)
 		return 0;
-	return err_set(err, error, "%s", way_out(bearer, answer->status));
+	return say_refused(bearer, error, answer->status, err);
 }
 
 static void bearer_free(struct object_auth *auth)
@@ -157,25 +182,26 @@ static const struct object_auth_ops bearer_ops = {
 	.free = bearer_free,
 };
 
-int bearer_new(const char *text, struct object_auth **ret, struct err *err)
+int bearer_new(const char *text, bool apart, const struct remote_settings *settings,
+	       struct object_auth **ret, struct err *err)
 {
 	struct url url SCOPE(url_release) = {0};
 	struct bearer *bearer;
 	int r = url_parse(text, &url);
 
 	if (r == -EINVAL)
-		return err_set(err, r, "no URL: http://HOST/PATH is one");
+		return err_set(err, r, "no URL: http://HOST/PATH is one, with %%20 for a blank");
 	bearer = r == 0 ? calloc(1, sizeof(*bearer)) : NULL;
 	if (!bearer)
 		return -ENOMEM;
 	bearer->auth = (struct object_auth){.ops = &bearer_ops, .follows = true};
 	bearer->auth.url = strdup(text);
-	r = bearer->auth.url ? find_token(bearer, &url, err) : -ENOMEM;
+	r = bearer->auth.url ? find_token(bearer, &url, settings->first_url, err) : -ENOMEM;
 	if (r < 0) {
 		bearer_free(&bearer->auth);
 		return r;
 	}
-	bearer->auth.netrc = !bearer->line;
+	bearer->auth.netrc = !bearer->line && !apart;
 	*ret = &bearer->auth;
 	return 0;
 }

@@ -15,6 +15,13 @@
 #define OTHERS_MS  10000
 #define TOKEN_MAX  65536
 
+static bool is_here(const char *text)
+{
+	struct url url SCOPE(url_release) = {0};
+
+	return url_parse(text, &url) == 0 && url_is_here(&url);
+}
+
 /* Any status is an answer. What may be a passing failure is tried twice. */
 static int ask_service(const struct credentials_ask *ask, struct fetch request,
 		       unsigned *ret_status, struct buf *ret, struct err *err)
@@ -22,6 +29,7 @@ static int ask_service(const struct credentials_ask *ask, struct fetch request,
 	int r = -EIO;
 
 	request.settings = ask->settings;
+	request.direct |= is_here(request.url);
 	for (int i = 0; i < TRIES; i++) {
 		secret_buf_release(ret);
 		r = ask->fetch(&request, ret_status, ret, err);
@@ -171,21 +179,18 @@ int credentials_of_web_identity(const struct credentials_ask *ask, struct creden
 /* Over http, tokens are sent to this machine and to the services of ECS and EKS only. */
 static bool may_ask(const char *text)
 {
-	static const char *const hosts[] = {"localhost",     "127.0.0.1",      "[::1]",
-					    "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
+	static const char *const hosts[] = {"169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
 	struct url url SCOPE(url_release) = {0};
+	bool here;
 
 	if (url_parse(text, &url) < 0)
 		return false;
 	if (strcmp(url.scheme, "https") == 0)
 		return true;
-	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
-		size_t len = strlen(hosts[i]);
-
-		if (strncmp(url.host, hosts[i], len) == 0 && strchr(":", url.host[len]))
-			return strcmp(url.scheme, "http") == 0;
-	}
-	return false;
+	here = url_is_here(&url);
+	for (size_t i = 0; !here && i < sizeof(hosts) / sizeof(hosts[0]); i++)
+		here = url_is_at(&url, hosts[i]);
+	return here && strcmp(url.scheme, "http") == 0;
 }
 
 /* Appends the header Authorization, if there is a token. */

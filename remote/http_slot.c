@@ -278,6 +278,7 @@ int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM
 		return -ENOMEM;
 	set(slot->easy, CURLOPT_NETRC,
 	    (long)(message.netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED));
+	set(slot->easy, CURLOPT_NOPROXY, message.direct ? "*" : NULL);
 	set(slot->easy, CURLOPT_HTTPHEADER, slot->headers);
 	if (slot->curl->multi_add_handle(multi, slot->easy) != CURLM_OK)
 		return -ENOMEM;

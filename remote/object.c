@@ -96,8 +96,9 @@ static int add_condition(const struct object *object, const struct http_message 
 	return 0;
 }
 
-/* Secrets go to the server of the object's own URL only. */
-static int sign(struct object_auth *auth, const struct http_message *message)
+/* Secrets go to the server of the object's own URL only. A proxy would see what is meant for this
+ * machine itself. */
+static int sign(struct object_auth *auth, struct http_message *message)
 {
 	struct url url SCOPE(url_release) = {0};
 	struct url first SCOPE(url_release) = {0};
@@ -106,8 +107,10 @@ static int sign(struct object_auth *auth, const struct http_message *message)
 
 	if (r == 0)
 		r = url_parse(auth->url, &first);
+	message->direct = r == 0 && url_is_here(&url);
 	if (r < 0 || !url_same_server(&url, &first))
 		return r;
+	message->netrc = auth->netrc;
 	request = (struct object_request){url.host, url.path, url.query};
 	return auth->ops->sign(auth, &request, message->add, message->context);
 }
@@ -138,7 +141,6 @@ static int read_prepare(struct http_transfer *transfer, struct http_message *ret
 		return r;
 	read->redirected = object->redirect;
 	ret->url = object->redirect ? object->redirect : object->auth->url;
-	ret->netrc = object->auth->netrc;
 	if (read->range.suffix)
 		transfer->got = 0;
 	write_range(read);

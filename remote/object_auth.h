@@ -7,8 +7,8 @@
  * Threads: refresh() runs in a thread of its own, one at a time, while other functions are called.
  * Those are called by one thread at a time, and must not wait.
  *
- * Headers are for the server of the URL alone: after a redirect to another host, sign() is not
- * called. An err must not contain a secret. */
+ * Headers and ~/.netrc are for the server of the URL alone: after a redirect to another, neither is
+ * used. An err must not contain a secret. */
 #ifndef REMOTE_OBJECT_AUTH_H
 #define REMOTE_OBJECT_AUTH_H
 
@@ -68,7 +68,7 @@ struct object_auth {
 	const struct object_auth_ops *ops;
 	char *url;	   /* of the object: http or https, encoded; refused() may change it */
 	bool follows;	   /* redirects are followed; otherwise they are refusals */
-	bool netrc;	   /* user and password may come from ~/.netrc */
+	bool netrc;	   /* user and password may come from ~/.netrc, for this server */
 	atomic_bool stops; /* refresh() ends soon: nobody waits for it */
 };
 

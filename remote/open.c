@@ -1,4 +1,5 @@
 #include "remote/open.h"
+#include "base/name.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "remote/bearer.h"
@@ -26,61 +27,75 @@ bool name_needs_programs(const char *name, const struct remote_settings *setting
 	return has_scheme(name, "s3") && !settings->anonymous;
 }
 
-/* Where the URL begins in NAME/=URL and @URL; otherwise the word itself. */
-static char *skip_marks(char *word)
-{
-	char *below = name_is_url(word) ? NULL : strstr(word, "/=");
+static const struct other_scheme {
+	const char *scheme, *instead;
+} other_schemes[] = {
+	{"file", "; give the path alone"},
+	{"gs", "; as s3://BUCKET/KEY with '--endpoint=https://storage.googleapis.com'"},
+	{"hf", "; as https://huggingface.co/datasets/NAME/resolve/main/FILE"},
+};
 
-	if (below)
-		word = below + 2;
-	return word + (*word == '@');
+static int refuse_scheme(const char *name, size_t len, struct err *err)
+{
+	const char *instead = "";
+
+	for (size_t i = 0; i < sizeof(other_schemes) / sizeof(other_schemes[0]); i++)
+		if (has_scheme(name, other_schemes[i].scheme))
+			instead = other_schemes[i].instead;
+	return err_set(err, -ENOENT, "%.*s:// is not read: https://, http:// and s3:// are%s",
+		       (int)len, name, instead);
 }
 
-void name_hide_secrets(char *word)
+/* https:/host, also where it was taken for a path relative to a list. */
+static const char *find_typo(const char *name)
 {
-	char *name = skip_marks(word);
-	size_t len = strlen(name), shown, host;
-	const char *user;
+	static const char *const schemes[] = {"https:", "http:", "s3:"};
 
-	if (!has_scheme(name, "http") && !has_scheme(name, "https"))
-		return;
-	shown = strcspn(name, "?#");
-	host = (size_t)(strstr(name, "://") + 3 - name);
-	user = memrchr(name + host, '@', strcspn(name + host, "/?#"));
-	if (user) {
-		size_t secret = (size_t)(user + 1 - name) - host;
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		const char *at = strcasestr(name, schemes[i]);
 
-		memmove(name + host, user + 1, shown - host - secret);
-		shown -= secret;
+		if (at && (at == name || at[-1] == '/'))
+			return schemes[i];
 	}
-	explicit_bzero(name + shown, len - shown);
+	return NULL;
 }
 
-char *name_absolute(const char *name)
+/* The name is no path of this machine, and no URL that can be read. */
+static int refuse_absent(const char *name, int error, struct err *err)
 {
-	return name_is_url(name) ? strdup(name) : realpath(name, NULL);
+	size_t scheme = name_scheme(name);
+	const char *typo = find_typo(name);
+
+	if (error != -ENOENT && error != -ENOTDIR)
+		return error;
+	if (scheme)
+		return refuse_scheme(name, scheme, err);
+	return typo ? err_set(err, error, "no such file; a URL begins with %s//", typo) : error;
 }
 
-char *name_shown(const char *name)
+int name_absolute(const char *name, char **ret, struct err *err)
 {
-	char *shown = strdup(name);
+	char *absolute = name_is_url(name) ? strdup(name) : realpath(name, NULL);
 
-	if (shown)
-		name_hide_secrets(shown);
-	return shown;
+	if (!absolute)
+		return refuse_absent(name, -errno, err);
+	*ret = absolute;
+	return 0;
 }
 
 static int open_file(const char *path, struct reader **ret, struct err *err)
 {
 	int r = reader_file_open(path, ret);
 
+	if (r == -ENOENT || r == -ENOTDIR)
+		return refuse_absent(path, r, err);
 	if (r == -EISDIR)
 		return err_set(err, r, "a directory, not a pack");
 	return r == -EINVAL ? err_set(err, r, "not a regular file") : r;
 }
 
-int reader_open(const char *name, const struct remote_settings *settings, struct remote *remote,
-		struct reader **ret, struct err *err)
+int reader_open(const char *name, bool apart, const struct remote_settings *settings,
+		struct remote *remote, struct reader **ret, struct err *err)
 {
 	SCOPE_FREE char *shown = NULL;
 	struct object_auth *auth;
@@ -92,6 +107,8 @@ int reader_open(const char *name, const struct remote_settings *settings, struct
 	if (!shown)
 		return -ENOMEM;
 	r = has_scheme(name, "s3") ? s3_auth_new(name, settings, fetch, &auth, err)
-				   : bearer_new(name, &auth, err);
-	return r < 0 ? r : reader_remote_open(shown, auth, settings, remote, ret, err);
+				   : bearer_new(name, apart, settings, &auth, err);
+	/* -EINVAL says that a file is no pack. */
+	return r < 0 ? (r == -EINVAL ? -ENOENT : r)
+		     : reader_remote_open(shown, auth, settings, remote, ret, err);
 }

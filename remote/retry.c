@@ -58,7 +58,7 @@ static const struct retry_rule ends[HTTP_ENDS] = {
 	[HTTP_BROKEN] = {RETRY_AGAIN, false, -EIO, "the connection broke"},
 	[HTTP_CUT] = {RETRY_AGAIN, false, -EIO, "the answer was cut"},
 	[HTTP_TOO_LONG] = {RETRY_BRIEFLY, false, -EPROTO, "the answer is longer than it says"},
-	[HTTP_IMPOSSIBLE] = {RETRY_NEVER, false, -EINVAL, "a URL that cannot be asked for"},
+	[HTTP_IMPOSSIBLE] = {RETRY_NEVER, false, -EPROTO, "a URL that cannot be asked for"},
 	[HTTP_NO_MEMORY] = {RETRY_NEVER, false, -ENOMEM, "no memory"},
 	[HTTP_CANCELLED] = {RETRY_NEVER, false, -ECANCELED, "cancelled"},
 };

@@ -1,6 +1,8 @@
 #include "remote/s3_url.h"
+#include "base/name.h"
 #include "base/scope.h"
 #include "remote/encode.h"
+#include "remote/url.h"
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
@@ -39,6 +41,22 @@ static int add_base(struct buf *url, const char *endpoint, const char *region,
 			len ? "." : "", region, china);
 }
 
+static bool is_endpoint(const char *endpoint)
+{
+	struct url url SCOPE(url_release) = {0};
+
+	return url_parse(endpoint, &url) == 0 && strncmp(url.scheme, "http", 4) == 0;
+}
+
+static int refuse_endpoint(const char *endpoint, struct err *err)
+{
+	SCOPE_FREE char *shown = name_shown(endpoint);
+
+	return err_set(err, -EINVAL,
+		       "the endpoint '%s' is not a URL: it begins with https:// or http://",
+		       shown ? shown : "");
+}
+
 int s3_url(const char *name, const char *endpoint, const char *region, char **ret, struct err *err)
 {
 	SCOPE(buf_release) struct buf url = BUF_INIT;
@@ -54,11 +72,8 @@ int s3_url(const char *name, const char *endpoint, const char *region, char **re
 		return err_set(err, -EINVAL, "no object is named: s3://BUCKET/KEY");
 	if (!consists_of(region, strlen(region), "-"))
 		return err_set(err, -EINVAL, "'%s' is not a region", region);
-	if (endpoint && strncmp(endpoint, "https://", 8) != 0 &&
-	    strncmp(endpoint, "http://", 7) != 0)
-		return err_set(err, -EINVAL,
-			       "the endpoint '%s' is not a URL: it begins with https:// or http://",
-			       endpoint);
+	if (endpoint && !is_endpoint(endpoint))
+		return refuse_endpoint(endpoint, err);
 	r = add_base(&url, endpoint, region, bucket, in_host ? len : 0);
 	if (r == 0 && !in_host)
 		r = buf_adds(&url, "/");

@@ -8,8 +8,9 @@ struct remote_settings {
 	uint64_t retry; /* seconds for which what fails is repeated; see remote_retry() */
 	const char *endpoint, *region, *profile; /* of S3; NULL: see remote/s3.h */
 	bool anonymous;				 /* S3: requests are not signed */
-	bool requester_pays; /* S3: this user pays for requests to buckets of others */
-	const char *ca_file; /* certificates to trust; NULL: see remote_ca_file() */
+	bool requester_pays;   /* S3: this user pays for requests to buckets of others */
+	const char *ca_file;   /* certificates to trust; NULL: see remote_ca_file() */
+	const char *first_url; /* on the command line; NULL: none. FOLDFS_TOKEN is for its server */
 	/* Gets a line for the user, without a full stop: what keeps failing, and when it works
 	 * again. Called by any thread. May be NULL. */
 	void (*notice)(const char *line);

@@ -1,19 +1,47 @@
 #include "remote/url.h"
+#include "base/name.h"
+#include "base/scope.h"
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* The length of the scheme before "://"; 0: there is none. */
-static size_t scheme_len(const char *text)
+static bool is_clean(const char *text)
 {
-	size_t len = 0;
+	for (; *text; text++)
+		if ((unsigned char)*text <= ' ' || *text == 0x7f)
+			return false;
+	return true;
+}
 
-	while (isalnum((unsigned char)text[len]) ||
-	       (len > 0 && strchr("+-.", text[len]) && text[len]))
-		len++;
-	return strncmp(text + len, "://", 3) == 0 ? len : 0;
+static bool is_port(const char *port, const char *end)
+{
+	char *after;
+	unsigned long number = *port > '0' && *port <= '9' ? strtoul(port, &after, 10) : 0;
+
+	return number > 0 && number <= 65535 && after == end;
+}
+
+/* The bytes of the host's name, if HOST or HOST:PORT is all between its ends; otherwise 0. Names in
+ * other scripts have bytes above 127. */
+static size_t name_len(const char *host, const char *end)
+{
+	const char *at = host;
+
+	if (host < end && *host == '[') {
+		at += 1 + strspn(host + 1, "0123456789abcdefABCDEF:.");
+		at = *at == ']' && at > host + 1 ? at + 1 : host;
+	} else {
+		while (at < end && (isalnum((unsigned char)*at) || (unsigned char)*at > 127 ||
+				    strchr("-._", *at)))
+			at++;
+	}
+	if (at > end || (at < end && (*at != ':' || !is_port(at + 1, end))))
+		return 0;
+	return (size_t)(at - host);
 }
 
 /* The header Host does not have it. */
@@ -28,18 +56,19 @@ static void drop_usual_port(struct url *url)
 
 int url_parse(const char *text, struct url *ret)
 {
-	size_t scheme = scheme_len(text), path, query;
+	size_t scheme = name_scheme(text), path, query;
 	const char *host = text + scheme + 3, *end, *at;
 	struct url url = {0};
 	char *to;
 
-	if (scheme == 0)
+	if (scheme == 0 || !is_clean(text))
 		return -EINVAL;
-	end = host + strcspn(host, "/?#");
-	at = memrchr(host, '@', (size_t)(end - host));
+	end = host + strcspn(host, "/?#\\");
+	at = memchr(host, '@', (size_t)(end - host));
 	if (at)
 		host = at + 1;
-	if (host == end)
+	url.name = name_len(host, end);
+	if (url.name == 0 || *end == '\\')
 		return -EINVAL;
 	path = strcspn(end, "?#");
 	query = end[path] == '?' ? strcspn(end + path + 1, "#") : 0;
@@ -80,4 +109,28 @@ void url_release(struct url *url)
 bool url_same_server(const struct url *a, const struct url *b)
 {
 	return strcmp(a->scheme, b->scheme) == 0 && strcasecmp(a->host, b->host) == 0;
+}
+
+bool url_is_at(const struct url *url, const char *host)
+{
+	struct url named SCOPE(url_release) = {0};
+	size_t room = strlen(url->scheme) + strlen(host) + sizeof("://");
+	SCOPE_FREE char *text = malloc(room);
+
+	if (!text)
+		return false;
+	snprintf(text, room, "%s://%s", url->scheme, host);
+	return (url_parse(text, &named) == 0 && url_same_server(url, &named)) ||
+	       (strlen(host) == url->name && strncasecmp(host, url->host, url->name) == 0);
+}
+
+bool url_is_here(const struct url *url)
+{
+	SCOPE_FREE char *name = strndup(url->host, url->name);
+	struct in_addr address;
+
+	if (!name)
+		return false;
+	return strcasecmp(name, "localhost") == 0 || strcmp(name, "[::1]") == 0 ||
+	       (inet_pton(AF_INET, name, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
 }

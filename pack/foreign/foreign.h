@@ -50,8 +50,6 @@ struct foreign_settings {
 	 * Called by several threads at once. */
 	int (*open)(void *context, const char *name, struct reader **ret, struct err *err);
 	void *context;
-	/* The name without its secrets, on the heap; NULL: names have none. */
-	char *(*show)(const char *name);
 	/* Tells the user one line; NULL: nobody listens. */
 	void (*notice)(const char *line);
 	/* Adds checksums to an index that lacks some, by reading all of the file; NULL: does not.

@@ -1,4 +1,5 @@
 #include "pack/foreign/index_key.h"
+#include "base/name.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/xxh3.h"
@@ -27,16 +28,11 @@ static void hash_text(XXH3_state_t *state, const char *text)
 	XXH3_64bits_update(state, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
-static bool is_url(const char *path)
-{
-	return strstr(path, "://") != NULL;
-}
-
 const char *index_container(const struct foreign_tree *tree)
 {
 	const struct foreign_source *source = tree->source;
 
-	return is_url(source->path) ? source->shown : source->path;
+	return name_scheme(source->path) ? source->shown : source->path;
 }
 
 /* The last two parts of a path: some formats take names of classes from them. */
@@ -80,7 +76,7 @@ int index_key_make(const struct foreign_tree *tree, struct index_key *ret)
 	int r = reader_identity(reader, &identity);
 
 	/* `written` of a URL says nothing, and that of a copy is not the server's. */
-	if (is_url(name))
+	if (name_scheme(name))
 		identity.written = 0;
 	XXH3_64bits_reset(&state);
 	if (r == 0)

@@ -1,5 +1,6 @@
 #include "pack/foreign/index_place.h"
 #include "base/io.h"
+#include "base/name.h"
 #include "base/scope.h"
 #include "pack/foreign/index_key.h"
 #include "pack/xxh3.h"
@@ -17,7 +18,7 @@ static int name_beside(const struct foreign_tree *tree, struct buf *ret)
 	const char *slash = strrchr(path, '/');
 	int folder = slash ? (int)(slash + 1 - path) : 0;
 
-	if (strstr(path, "://"))
+	if (name_scheme(path) > 0)
 		return -ENOENT;
 	return buf_addf(ret, "%.*s.%s" SUFFIX, folder, path, path + folder);
 }

@@ -1,5 +1,6 @@
 #include "pack/foreign/source.h"
 #include "base/math.h"
+#include "base/name.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/foreign/compressed.h"
@@ -7,14 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define TEXT_MOST (256 * MIB)
-
-static char *show(const struct foreign_settings *settings, const char *name)
-{
-	return settings->show ? settings->show(name) : strdup(name);
-}
 
 static int open_walker(struct foreign_source *source, struct err *err)
 {
@@ -29,19 +24,11 @@ static int open_walker(struct foreign_source *source, struct err *err)
 		     : 0;
 }
 
-/* The query of a URL, which is often a token that signs it. */
-static const char *query_of(const char *name)
-{
-	bool http = strncasecmp(name, "http://", 7) == 0 || strncasecmp(name, "https://", 8) == 0;
-
-	return name + (http ? strcspn(name, "?#") : strlen(name));
-}
-
 static char *path_of(const char *name)
 {
-	char *path = strstr(name, "://") ? NULL : realpath(name, NULL);
+	char *path = name_scheme(name) ? NULL : realpath(name, NULL);
 
-	return path ? path : strndup(name, (size_t)(query_of(name) - name));
+	return path ? path : strndup(name, name_query(name));
 }
 
 int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *name,
@@ -61,8 +48,8 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 	source->path = path_of(name);
 	if (decompressed && source->path)
 		source->path[compression_stem(source->path)] = '\0';
-	source->query = strdup(query_of(name));
-	source->shown = show(settings, name);
+	source->query = strdup(name + name_query(name));
+	source->shown = name_shown(name);
 	return source->path && source->query && source->shown ? open_walker(source, err) : -ENOMEM;
 }
 
@@ -100,7 +87,7 @@ int foreign_check_unchanged(const struct foreign_source *source, int result, str
 
 bool foreign_is_lone(const struct foreign_source *source)
 {
-	return strstr(source->path, "://") && !source->window.far;
+	return name_scheme(source->path) > 0 && !source->window.far;
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -162,7 +149,7 @@ int foreign_read_named(struct foreign_source *source, const char *name, struct b
 	const struct foreign_settings *settings = source->settings;
 	SCOPE(reader_release) struct reader *reader = NULL;
 	SCOPE(buf_release) struct buf text = BUF_INIT;
-	SCOPE_FREE char *shown = show(settings, name);
+	SCOPE_FREE char *shown = name_shown(name);
 	struct err reason = {0};
 	int r = settings->open(settings->context, name, &reader, &reason);
 

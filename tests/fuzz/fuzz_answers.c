@@ -240,16 +240,18 @@ static int new_s3(struct remote_settings *settings, bool has_keys, struct object
 	return s3_auth_new("s3://bucket/key", settings, fetch, ret, err);
 }
 
-static int new_bearer(unsigned where, unsigned token, struct object_auth **ret, struct err *err)
+static int new_bearer(const struct remote_settings *settings, unsigned where, unsigned token,
+		      struct object_auth **ret, struct err *err)
 {
 	static const char *const urls[] = {"https://host/x", "http://127.0.0.1/x", "http://host/x",
 					   "https://a.huggingface.co/x"};
 	static const char *const tokens[] = {NULL, "token", "two words", NULL};
 
+	set_variable("FOLDFS_TOKEN_HOST", where & 2 ? "host" : "127.0.0.1");
 	set_variable("FOLDFS_TOKEN", tokens[token]);
 	set_variable("HF_TOKEN", tokens[token]);
 	set_variable("FOLDFS_TOKEN_FILE", token == 3 ? token_file() : NULL);
-	return bearer_new(urls[where], ret, err);
+	return bearer_new(urls[where], where & 1, settings, ret, err);
 }
 
 static void get_all(struct reader *reader, uint64_t size)
@@ -305,7 +307,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rest.data = data + 1;
 	rest.len = size - 1;
 	r = data[0] & 1 ? new_s3(&settings, data[0] >> 4 & 1, &auth, &err)
-			: new_bearer(data[0] >> 2 & 3, data[0] >> 4 & 3, &auth, &err);
+			: new_bearer(&settings, data[0] >> 2 & 3, data[0] >> 4 & 3, &auth, &err);
 	must(r == 0 || err.text[0]);
 	if (r < 0)
 		return 0;

@@ -490,6 +490,67 @@ def test_a_token_goes_to_no_other_server(serve):
     assert {asked[4] for asked in behind.asked()} == {"-"}
 
 
+def sent_to(server):
+    return {asked[4] for asked in server.asked()}
+
+
+@pytest.fixture
+def listing(serve, place):
+    """listing(line..): a server whose x.list has these lines, beside x.lmdb."""
+    def start(*lines):
+        folder = place / "listing"
+        folder.mkdir()
+        (folder / "x.list").write_text("".join(f"{line}\n" for line in lines))
+        return serve(folder=folder)
+    return start
+
+
+def test_a_token_goes_to_no_server_that_a_list_names(serve, listing, place):
+    other = serve()
+    own = listing("a/=x.lmdb", f"b/={other.url('x.lmdb')}")
+    shutil.copy(other.folder / "x.lmdb", own.folder)
+    with_token("sesame", FOLDPACK, "info", "@" + own.url("x.list"))
+    assert sent_to(own) == {"Bearer sesame"} and sent_to(other) == {"-"}
+    other.forget()
+    (place / "list").write_text(other.url("x.lmdb"))
+    with_token("sesame", FOLDPACK, "info", f"@{place}/list")
+    assert sent_to(other) == {"-"}
+
+
+def test_a_token_is_for_the_first_server_or_the_one_that_is_named(serve, mount, monkeypatch):
+    first, second = serve(), serve()
+    monkeypatch.setenv("FOLDFS_TOKEN", "sesame")
+    words = [f"a/={first.url('x.lmdb')}", f"b/={second.url('x.lmdb')}"]
+    mount(words[1], words[0]).close()
+    assert sent_to(first) == {"Bearer sesame"} and sent_to(second) == {"-"}
+    for host, goes in ((f"127.0.0.1:{second.port}", (False, True)), ("127.0.0.1", (True, True)),
+                       ("localhost", (False, False)), ("127.0.0.1:9", (False, False))):
+        first.forget()
+        second.forget()
+        monkeypatch.setenv("FOLDFS_TOKEN_HOST", host)
+        mount(words[1], words[0]).close()
+        assert tuple("Bearer sesame" in sent_to(server) for server in (first, second)) == goes
+
+
+def test_who_gets_no_token_or_password_hears_why(guarded, listing):
+    env = {**os.environ, "FOLDFS_TOKEN": "sesame", "FOLDFS_TOKEN_HOST": "elsewhere"}
+    said = run(FOLDPACK, "info", guarded.url("x.lmdb"), env=env, status=1).err
+    assert "FOLDFS_TOKEN is for another server: FOLDFS_TOKEN_HOST names" in said
+    own = listing(guarded.url("x.lmdb"))
+    assert "name it on the command line" in \
+        run(FOLDPACK, "info", "@" + own.url("x.list"), status=1).err
+
+
+def test_what_is_meant_for_this_machine_goes_through_no_proxy(data, guarded, serve):
+    proxy = serve()
+    env = {**os.environ, "FOLDFS_TOKEN": "sesame", "http_proxy": proxy.url(""), "no_proxy": ""}
+    run(FOLDPACK, "info", guarded.url("x.lmdb"), env=env)
+    assert not proxy.asked()
+    run(FOLDPACK, "info", "http://192.0.2.1/x.lmdb", env={**env, "FOLDFS_TOKEN": ""})
+    assert sent_to(proxy) == {"-"}
+    assert proxy.asked()
+
+
 def test_a_token_is_not_sent_in_the_clear():
     said = with_token("sesame", FOLDPACK, "info", "http://192.0.2.1/x.lmdb", status=1).err
     assert "https only" in said
@@ -502,6 +563,63 @@ def test_user_and_password_come_from_netrc_or_the_url(serve, place):
     (place / ".netrc").write_text("machine 127.0.0.1 login ali password sesame\n")
     run(FOLDPACK, "info", server.url("x.lmdb"), env={**os.environ, "HOME": str(place)})
     run(FOLDPACK, "info", server.url("x.lmdb").replace("//", "//ali:sesame@"))
+
+
+def test_a_password_goes_to_no_server_that_a_server_names(serve, listing, place):
+    """~/.netrc may have an entry for all hosts."""
+    (place / ".netrc").write_text("default login ali password sesame\n")
+    env = {**os.environ, "HOME": str(place)}
+    behind = serve()
+    front = serve(access=f'return ngx.redirect("{behind.url("x.lmdb")}")')
+    own = listing(behind.url("x.lmdb"))
+    for url in (front.url("x.lmdb"), "@" + own.url("x.list"),
+                front.url("x.lmdb").replace("//", "//ali:sesame@")):
+        run(FOLDPACK, "info", url, env=env)
+    assert sent_to(front) == sent_to(own) == {"Basic YWxpOnNlc2FtZQ=="}
+    assert sent_to(behind) == {"-"}
+    (place / "list").write_text(behind.url("x.lmdb"))
+    run(FOLDPACK, "info", f"@{place}/list", env=env)
+    assert "Basic YWxpOnNlc2FtZQ==" in sent_to(behind)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307])
+def test_a_signed_request_follows_no_redirect(serve, status):
+    behind = serve()
+    front = serve(access=f'return ngx.redirect("{behind.url("x.lmdb")}", {status})')
+    env = {**os.environ, "AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "S",
+           "AWS_ENDPOINT_URL": front.url("")}
+    assert f"refuses: {status}" in run(FOLDPACK, "info", "s3://b/x.lmdb", env=env, status=1).err
+    assert front.asked() and not behind.asked()
+
+
+@pytest.mark.parametrize("line", ["{}", "{}*", "file://{}", "a/={}", "{{{},x.lmdb}}",
+                                  "s3://bucket/x.lmdb", "https://127.0.0.1/x.lmdb"])
+def test_a_list_on_a_server_names_what_is_on_that_kind_of_server(data, listing, point, line):
+    word = "@" + listing(line.format(data[1] / "x.lmdb")).url("x.list")
+    for command in ([FOLDPACK, "list"], [FOLDFS, "--retry=0"]):
+        said = run(*command, word, *[point] * (command[0] == FOLDFS), status=1)
+        assert not said.out
+        assert "a list on a server names packs by" in said.err or "not found (404)" in said.err
+
+
+@pytest.mark.parametrize("url, said", [
+    ("gs://bucket/x.lmdb", "gs:// is not read: https://, http:// and s3:// are; as s3://BUCKET/K"),
+    ("hf://datasets/x", "hf:// is not read: https://, http:// and s3:// are; as https://hugging"),
+    ("file:///tmp/x.lmdb", "file:// is not read: https://, http:// and s3:// are; give the path"),
+    ("ftp://ali:sesame@host/x", "ftp://host/x: ftp:// is not read: https://, http:// and s3://"),
+    ("https:/host/x", "no such file; a URL begins with https://"),
+    ("S3:/bucket/x", "no such file; a URL begins with s3://"),
+])
+def test_what_is_no_url_that_can_be_read_is_said_at_each_door(place, point, url, said):
+    (place / "list").write_text(f"{url}\n")
+    doors = [[FOLDFS, url, point], [FOLDFS, f"@{place}/list", point], [FOLDPACK, "list", url],
+             [FOLDPACK, "list", f"@{place}/list"], [FOLDPACK, "diff", place, url],
+             [FOLDPACK, "create", url, place / "x.lmdb"], [FOLDPACK, "extract", url, place / "o"],
+             [FOLDPACK, "fetch", f"--cache-dir={place}", url], [FOLDPACK, "report", "-o",
+                                                               place / "x.html", url]]
+    for door in doors:
+        err = run(*door, status=1).err
+        assert said in err and "sesame" not in err and "foldpack create" not in err, door
 
 
 def test_secrets_of_a_url_are_shown_nowhere(serve, mount):

@@ -30,9 +30,19 @@ static const struct {
 	{"list", "a.lmdb\n# a comment\n\n  b.lmdb\r\nval/=c.lmdb\n"},
 	{"/sets/list", "a-{0..1}.lmdb\n/abs.lmdb\nhttp://host/z.lmdb\n"},
 	{"https://host/sets/list", "a.lmdb"},
+	{"https://u:p@host/sets/own",
+	 "../a.lmdb\nval/=b.lmdb?x\nhttps://u:p@host/c\nHTTPS://U:P@HOST"},
+	{"https://host/query?a/b", "a.lmdb"},
+	{"https://host", "evil/a.lmdb"},
+	{"https://host/sets/others",
+	 "https://other/a\nhttps://host:8/b\nhttps://host.other/c\n"
+	 "https://host@other/d\nhttps://{host,other}/e\n"},
+	{"s3://bucket/list", "a?b.lmdb\ns3://other/c\n"},
 	{"nested", "@list\n"},
 	{"empty", "# nothing\n"},
 };
+
+static const char *served; /* the text of a list whose name ends so, or with a query */
 
 static int read_listed(void *context, const char *name, struct buf *ret, struct err *err)
 {
@@ -40,6 +50,8 @@ static int read_listed(void *context, const char *name, struct buf *ret, struct 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (strcmp(lists[i].name, name) == 0)
 			return buf_adds(ret, lists[i].text);
+	if (strstr(name, "/served"))
+		return buf_adds(ret, served);
 	return err_set(err, -ENOENT, "%s: no such list", name);
 }
 
@@ -161,6 +173,77 @@ static void lists_name_packs_from_their_own_folder_on(void **state)
 	expect_refused(*state, "@empty", -ENOENT, "'@empty': names no pack");
 }
 
+static void lists_on_a_server_name_what_is_there(void **state)
+{
+	expect(*state, "@https://u:p@host/sets/own",
+	       "https://u:p@host/sets/../a.lmdb val:https://u:p@host/sets/b.lmdb?x "
+	       "https://u:p@host/c HTTPS://U:P@HOST");
+	expect(*state, "@https://host/query?a/b", "https://host/a.lmdb");
+	expect(*state, "@https://host", "https://host/evil/a.lmdb");
+	expect(*state, "@s3://bucket/list", "s3://bucket/a?b.lmdb s3://other/c");
+}
+
+static void a_list_on_a_server_names_nothing_else(void **state)
+{
+	static const char *const lines[] = {"/etc/x",
+					    "/etc/{x,y}",
+					    "/etc/*",
+					    "file:///etc/x",
+					    "http://host/x",
+					    "s3://bucket/x",
+					    "{/etc/x,a}",
+					    "gs://bucket/x",
+					    "a/=/etc/x",
+					    "{s3://a/b,/etc/x}",
+					    "x://{https://host/a,b}"};
+	struct place *p = *state;
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		served = lines[i];
+		p->err.text[0] = '\0';
+		assert_int_equal(names_add(&p->names, "@https://u:p@host/served", &p->err),
+				 i == 6 ? 0 : -EACCES);
+		assert_true(i == 6 || strstr(p->err.text, "a list on a server names packs by"));
+	}
+}
+
+/* "b{1,2}.lmdb" and "x/=y" are files here. */
+static void a_server_does_not_learn_which_files_exist(void **state)
+{
+	served = "b{1,2}.lmdb";
+	expect(*state, "@https://h/served", "https://h/b1.lmdb https://h/b2.lmdb");
+	served = "x/=y";
+	expect(*state, "@https://h/served", "x:https://h/y");
+	served = "~/a*";
+	expect(*state, "@https://h/served", "https://h/~/a*");
+}
+
+static void what_a_list_names_on_another_server_is_apart(void **state)
+{
+	static const bool apart[] = {true, true, true, true, false, true};
+	struct place *p = *state;
+
+	add(p, "@https://host/sets/others");
+	assert_int_equal(p->names.count, 6);
+	for (size_t i = 0; i < p->names.count; i++)
+		assert_int_equal(p->names.all[i].apart, apart[i]);
+	names_release(&p->names);
+	add(p, "@https://u:p@host/sets/own");
+	add(p, "@/sets/list");
+	add(p, "https://other/x");
+	for (size_t i = 0; i < p->names.count; i++)
+		assert_false(p->names.all[i].apart);
+}
+
+static void messages_have_no_secrets(void **state)
+{
+	served = "# nothing";
+	expect_refused(*state, "@https://u:p@h/served?sig=1", -ENOENT,
+		       "'@https://h/served': names no pack");
+	expect_refused(*state, "https://u:p@h/{5..3}?sig=1", -EINVAL,
+		       "'https://h/{5..3}': a range goes up, by less than 100000");
+}
+
 /* Each pair of braces would hold a copy of the word: a list may come from a server. */
 static void absurd_words_are_refused(void **state)
 {
@@ -247,6 +330,11 @@ int main(void)
 		TEST(a_file_that_exists_is_no_pattern),
 		TEST(packs_go_below_folders),
 		TEST(lists_name_packs_from_their_own_folder_on),
+		TEST(lists_on_a_server_name_what_is_there),
+		TEST(a_list_on_a_server_names_nothing_else),
+		TEST(a_server_does_not_learn_which_files_exist),
+		TEST(what_a_list_names_on_another_server_is_apart),
+		TEST(messages_have_no_secrets),
 		TEST(absurd_words_are_refused),
 		TEST(absurd_ranges_are_refused),
 		TEST(whole_sets_and_other_names_are_complete),

@@ -1,5 +1,6 @@
 /* Names of packs, what of them may be shown, and to whom secrets may go: remote/open.h,
  * remote/url.h, remote/bearer.h. */
+#include "base/name.h"
 #include "base/scope.h"
 #include "remote/bearer.h"
 #include "remote/open.h"
@@ -32,7 +33,8 @@ static void secrets_are_for_one_scheme_host_and_port(void **state)
 static int new_bearer(const char *url)
 {
 	struct object_auth *auth = NULL;
-	int r = bearer_new(url, &auth, NULL);
+	const struct remote_settings settings = {.first_url = url};
+	int r = bearer_new(url, false, &settings, &auth, NULL);
 
 	if (auth)
 		auth->ops->free(auth);
@@ -49,6 +51,10 @@ static void tokens_go_in_plain_to_this_machine_only(void **state)
 	assert_int_equal(new_bearer("http://h/a"), -EACCES);
 	assert_int_equal(new_bearer("http://127.evil.com/a"), -EACCES);
 	assert_int_equal(new_bearer("http://127.0.0.1:80@h/a"), -EACCES);
+	assert_int_equal(new_bearer("http://[::1]:80/a"), 0);
+	assert_int_equal(new_bearer("http://a.localhost/a"), -EACCES);
+	assert_int_equal(new_bearer("http://127.0.0.1.:80/a"), -EACCES);
+	assert_int_equal(new_bearer("http://[::127.0.0.1]/a"), -EACCES);
 	unsetenv("FOLDFS_TOKEN");
 }
 

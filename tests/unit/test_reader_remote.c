@@ -20,7 +20,7 @@ static struct reader *open_it(struct http_server *server, const struct remote_se
 	int r;
 
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u/x", server->port);
-	r = reader_open(url, settings, &engine, &reader, &err);
+	r = reader_open(url, false, settings, &engine, &reader, &err);
 	if (r < 0)
 		fail_msg("%s", err.text);
 	return reader;

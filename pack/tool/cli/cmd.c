@@ -1,6 +1,7 @@
 #include "pack/tool/cli/cmd.h"
 
 #include "base/log.h"
+#include "base/name.h"
 #include "base/scope.h"
 #include "pack/tool/image/jpeg.h"
 #include "pack/tool/import/tar.h"
@@ -18,7 +19,7 @@ static int open_reader(void *context, const char *name, struct reader **ret, str
 {
 	struct cmd_common *common = context;
 
-	return reader_open(name, &common->remote, &common->engine, ret, err);
+	return reader_open(name, false, &common->remote, &common->engine, ret, err);
 }
 
 int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_args)
@@ -29,10 +30,8 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 	line->common->remote = (struct remote_settings)REMOTE_DEFAULTS;
 	line->common->remote.notice = log_notice_line;
 	line->common->engine = (struct remote)REMOTE_INIT;
-	line->common->foreign = (struct foreign_settings){.open = open_reader,
-							  .context = line->common,
-							  .show = name_shown,
-							  .notice = log_notice_line};
+	line->common->foreign = (struct foreign_settings){
+		.open = open_reader, .context = line->common, .notice = log_notice_line};
 	if (opt_parse(line->command, line->settings, argc, argv, &parsed, &err) < 0)
 		return cmd_usage_error(line->command, err.text);
 	if (parsed.want == OPT_HELP) {
@@ -52,6 +51,7 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 	log_init("foldpack", line->common->quiet     ? LOG_LEVEL_QUIET
 			     : line->common->verbose ? LOG_LEVEL_VERBOSE
 						     : LOG_LEVEL_NORMAL);
+	line->common->remote.first_url = name_first_url(parsed.args, (size_t)parsed.nargs);
 	*ret_args = parsed.args;
 	return CMD_RUN;
 }
@@ -74,15 +74,28 @@ int cmd_status(const char *path, int error, const struct err *err)
 	return (int)exit_status_of(error);
 }
 
-static int open_any(void *common, const char *name, struct dataset **ret, struct err *err)
+static int open_apart(void *context, const char *name, struct reader **ret, struct err *err)
 {
-	return foreign_open(name, &((const struct cmd_common *)common)->foreign, ret, err);
+	struct cmd_common *common = context;
+
+	return reader_open(name, true, &common->remote, &common->engine, ret, err);
+}
+
+static int open_any(void *common, const struct name *name, struct dataset **ret, struct err *err)
+{
+	struct foreign_settings foreign = ((const struct cmd_common *)common)->foreign;
+
+	if (name->apart) {
+		foreign.open = open_apart;
+		foreign.context = common;
+	}
+	return foreign_open(name->name, &foreign, ret, err);
 }
 
 int cmd_open_pack(char *name, const struct cmd_common *common, struct dataset **ret,
 		  struct err *err)
 {
-	int r = open_any((void *)common, name, ret, err);
+	int r = foreign_open(name, &common->foreign, ret, err);
 
 	name_hide_secrets(name);
 	return r;
@@ -95,7 +108,6 @@ static struct packs_params params_of(const char *const *words, size_t count,
 				     .count = count,
 				     .open = open_any,
 				     .open_list = open_reader,
-				     .show = name_shown,
 				     .context = (void *)common,
 				     .alone_ok = true};
 }

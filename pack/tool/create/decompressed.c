@@ -2,6 +2,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/name.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "base/size.h"
@@ -68,7 +69,7 @@ static int open_decompressed(void *context, const char *name, struct reader **re
 	const struct decompressed *d = context;
 	SCOPE_CLOSE int fd = -1;
 
-	if (!strstr(name, "://"))
+	if (!name_scheme(name))
 		fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0 && begins_compressed(fd))
 		return open_unpacked(d, name, fd, ret, err);

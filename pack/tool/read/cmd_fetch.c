@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/math.h"
+#include "base/name.h"
 #include "base/parallel_for.h"
 #include "base/reader.h"
 #include "base/scope.h"
@@ -50,6 +51,7 @@ struct fetch {
 	struct settings *settings;
 	struct disk *disk;
 	char *pack;	       /* its name: without secrets once it is open */
+	bool apart;	       /* see struct name */
 	struct reader *reader; /* the copy's, which is the dataset's */
 	struct dataset *dataset;
 	struct progress progress;
@@ -121,22 +123,19 @@ static int open_copied(void *context, const char *name, struct reader **ret, str
 {
 	struct fetch *fetch = context;
 	struct cmd_common *common = &fetch->settings->common;
-	SCOPE_FREE char *absolute = fetch->reader ? NULL : name_absolute(name);
-	const struct reader_blocks_params params = {
-		.disk = fetch->disk, .name = absolute, .notice = common->remote.notice};
+	SCOPE_FREE char *absolute = NULL;
+	struct reader_blocks_params params = {.disk = fetch->disk, .notice = common->remote.notice};
 	struct reader *far;
-	int r = reader_open(name, &common->remote, &common->engine, &far, err);
+	int r;
 
+	if (fetch->reader)
+		return reader_open(name, fetch->apart, &common->remote, &common->engine, ret, err);
+	r = name_absolute(name, &absolute, err);
+	if (r == 0)
+		r = reader_open(name, fetch->apart, &common->remote, &common->engine, &far, err);
 	if (r < 0)
 		return r;
-	if (fetch->reader) {
-		*ret = far;
-		return 0;
-	}
-	if (!absolute) {
-		reader_free(far);
-		return -ENOMEM;
-	}
+	params.name = absolute;
 	r = reader_blocks_new(far, &params, &fetch->reader);
 	if (r == 0)
 		*ret = fetch->reader;
@@ -348,7 +347,8 @@ static int fetch_packs(struct settings *settings, struct disk *disk, const struc
 
 		fetch->settings = settings;
 		fetch->disk = disk;
-		fetch->pack = names->all[opened++].name;
+		fetch->pack = names->all[opened].name;
+		fetch->apart = names->all[opened++].apart;
 		pthread_mutex_init(&fetch->lock, NULL);
 		r = fetch_pack(fetch);
 	}

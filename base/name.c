@@ -1,0 +1,68 @@
+#include "base/name.h"
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+size_t name_scheme(const char *name)
+{
+	size_t len = 0;
+
+	while (isalnum((unsigned char)name[len]) ||
+	       (len > 0 && name[len] && strchr("+-.", name[len])))
+		len++;
+	return strncmp(name + len, "://", 3) == 0 ? len : 0;
+}
+
+size_t name_query(const char *name)
+{
+	return name_scheme(name) && strncasecmp(name, "s3:", 3) != 0 ? strcspn(name, "?#")
+								     : strlen(name);
+}
+
+char *name_of_word(char *word)
+{
+	char *below = name_scheme(word) ? NULL : strstr(word, "/=");
+
+	if (below)
+		word = below + 2;
+	return word + (*word == '@');
+}
+
+const char *name_first_url(char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *name = name_of_word(words[i]);
+
+		if (strncasecmp(name, "http://", 7) == 0 || strncasecmp(name, "https://", 8) == 0)
+			return name;
+	}
+	return NULL;
+}
+
+void name_hide_secrets(char *word)
+{
+	char *name = name_of_word(word);
+	size_t len = strlen(name), shown = name_query(name), scheme = name_scheme(name), host;
+	const char *user;
+
+	if (!scheme)
+		return;
+	host = scheme + strlen("://");
+	user = memrchr(name + host, '@', strcspn(name + host, "/?#"));
+	if (user) {
+		size_t secret = (size_t)(user + 1 - name) - host;
+
+		memmove(name + host, user + 1, shown - host - secret);
+		shown -= secret;
+	}
+	explicit_bzero(name + shown, len - shown);
+}
+
+char *name_shown(const char *name)
+{
+	char *shown = strdup(name);
+
+	if (shown)
+		name_hide_secrets(shown);
+	return shown;
+}

@@ -1,0 +1,23 @@
+/* Names as users give them: paths and URLs, and what of them may be shown. */
+#ifndef BASE_NAME_H
+#define BASE_NAME_H
+
+#include <stddef.h>
+
+/* The length of the scheme in front of "://"; 0: there is none, the name is a path. */
+size_t name_scheme(const char *name);
+/* Where the query of a URL begins, with its '?' or '#'; otherwise the length of the name. The keys
+ * of s3:// have any characters. */
+size_t name_query(const char *name);
+
+/* The name in a word: in NAME/=name and @name where it begins, otherwise the word itself. */
+char *name_of_word(char *word);
+/* The first name with http:// or https:// in the words; NULL: there is none. */
+const char *name_first_url(char *const *words, size_t count);
+/* Removes secrets from a word: user:password@ and the query of a URL. Done in place, because all
+ * users can see argv. */
+void name_hide_secrets(char *word);
+/* A copy without secrets, for messages. The caller frees it. NULL: no memory. */
+char *name_shown(const char *name);
+
+#endif

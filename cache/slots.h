@@ -75,8 +75,8 @@ static inline uint32_t slots_held(const struct slots *slots)
 void slots_take(struct slots *slots, uint32_t *chain, uint32_t count);
 void slots_give(struct slots *slots, const uint32_t *chain, uint32_t count);
 
-/* Handing memory back to the system takes it up to 100 ms for each GiB, in many pieces. So the
- *slots are chosen first, and belong to nobody until their memory is gone:
+/* Memory in many pieces takes the system long: half a second for 96 MiB. So slots are chosen
+ * first, and belong to nobody until their memory is gone:
  *
  *	slots_choose -> slots_hand_back (no lock is needed) -> slots_discarded
  *

@@ -23,5 +23,8 @@ const char *err_text(const struct err *err, int code)
 		return "cannot start threads: Resource temporarily unavailable; allow more tasks "
 		       "('ulimit -u') or address space ('ulimit -v'), or where this job got its "
 		       "limits";
+	if (code == -EMFILE)
+		return "Too many open files; allow more ('ulimit -n'), or where this job got its "
+		       "limits";
 	return strerror(-code);
 }

@@ -1,12 +1,14 @@
 #include "base/limits.h"
 #include "base/size.h"
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 
 #define MAIN_STACK   (256 * KIB) /* twice what the deepest call takes */
 #define THREAD_STACK MIB	 /* of threads: libraries run there, too */
+#define SPARE	     4		 /* one in so many files */
 
 static int check_main_stack(struct err *err)
 {
@@ -38,4 +40,32 @@ int limits_begin(struct err *err)
 	signal(SIGXFSZ, SIG_IGN);
 	raise_thread_stacks();
 	return check_main_stack(err);
+}
+
+void limits_raise_files(struct rlimit *ret)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		files = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
+	*ret = files;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
+void limits_give_back(const struct rlimit *files)
+{
+	setrlimit(RLIMIT_NOFILE, files);
+}
+
+uint64_t limits_spare_files(void)
+{
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? INT_MAX / SPARE : files.rlim_cur / SPARE;
+}
+
+bool limits_is_spare(int fd)
+{
+	return (uint64_t)fd >= limits_spare_files() * (SPARE - 1);
 }

@@ -3,10 +3,23 @@
 #define BASE_LIMITS_H
 
 #include "base/err.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
 
 /* To be called first. From then on a write beyond `ulimit -f` fails with EFBIG, where it would end
  * the program by SIGXFSZ, and threads have enough stack, whatever `ulimit -s` says. -ERANGE: that
  * leaves the main thread too little. */
 int limits_begin(struct err *err);
+
+/* Allows as many open files as it may: trees may be deep, and sets of many packs. For programs that
+ * it starts, limits_give_back() restores *ret. */
+void limits_raise_files(struct rlimit *ret);
+void limits_give_back(const struct rlimit *files);
+
+/* The last quarter of the files that may be open is for those that it cannot do without.
+ * limits_spare_files(): how many are in that quarter; _is_spare(): whether a descriptor is. */
+uint64_t limits_spare_files(void);
+bool limits_is_spare(int fd);
 
 #endif

@@ -101,8 +101,8 @@ struct reader {
 	_Atomic uint64_t reads, bytes, errors; /* see reader_counts() */
 };
 
-/* Makes reader_read() work as `io` says. Returns 0, -EOPNOTSUPP (there is no READER_DIRECT here) or
- * -ENOMEM. May be called again. */
+/* Makes reader_read() work as `io` says. Returns 0, -EOPNOTSUPP (there is no READER_DIRECT here),
+ * -EMFILE (nor for so many files) or -ENOMEM. May be called again. */
 int reader_prepare(struct reader *reader, enum reader_io io);
 
 /* Fills iov (which is changed) with pages from offset; the file must have the first `needed` of

@@ -4,6 +4,7 @@
 #include "base/huge.h"
 #include "base/io.h"
 #include "base/libc.h"
+#include "base/limits.h"
 #include "base/outage.h"
 #include "base/scope.h"
 #include "base/statx.h"
@@ -26,7 +27,7 @@ struct reader_file {
 	struct reader reader;
 	int fd;			  /* buffered */
 	bool borrowed;		  /* fd is the caller's */
-	int direct_fd;		  /* -1: none */
+	int direct_fd;		  /* below 0: none */
 	bool memory;		  /* a filesystem in memory: no read waits */
 	bool remote;		  /* a filesystem of other machines */
 	bool keep;		  /* do not drop what was read from the page cache */
@@ -101,11 +102,16 @@ static bool direct_works(int fd)
 	return page && pread(fd, page, READER_PAGE, 0) >= 0;
 }
 
+/* Returns a descriptor or -errno. Where many files are open, it is done without. */
 static int find_direct(int fd)
 {
 	SCOPE_CLOSE int direct = open_again_direct(fd);
 
-	return direct >= 0 && direct_works(direct) ? steal_fd(&direct) : -1;
+	if (direct < 0 && errno != EMFILE)
+		return -EOPNOTSUPP;
+	if (direct < 0 || limits_is_spare(direct))
+		return -EMFILE;
+	return direct_works(direct) ? steal_fd(&direct) : -EOPNOTSUPP;
 }
 
 static struct flock mark(short type)
@@ -136,10 +142,10 @@ static int file_prepare(struct reader *reader, enum reader_io io)
 	file_reset(file);
 	outage_allow(file->outage, true);
 	file->keep = io == READER_BUFFERED;
-	if (io != READER_BUFFERED && !file->memory)
-		file->direct_fd = find_direct(file->fd);
+	if (io != READER_BUFFERED)
+		file->direct_fd = file->memory ? -EOPNOTSUPP : find_direct(file->fd);
 	if (io == READER_DIRECT && file->direct_fd < 0)
-		return -EOPNOTSUPP;
+		return file->direct_fd;
 	file->marked = !file->remote && fcntl(file->fd, F_OFD_SETLK, &lock) == 0;
 	/* The caller plans what is read next: no readahead of the kernel. */
 	posix_fadvise(file->fd, 0, 0, POSIX_FADV_RANDOM);

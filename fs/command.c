@@ -1,6 +1,7 @@
 #include "fs/command.h"
 #include "base/fork.h"
 #include "base/io.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -22,19 +23,22 @@ static void set_signals(const sigset_t *defaults)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static _Noreturn void run_command(int gate, char *const argv[], const sigset_t *defaults)
+static _Noreturn void run_command(int gate, char *const argv[], const sigset_t *defaults,
+				  const struct rlimit *files)
 {
 	char go;
 
 	if (io_read(gate, &go, 1) != 1)
 		_exit(EXIT_FAILURE);
 	set_signals(defaults);
+	limits_give_back(files);
 	execvp(argv[0], argv);
 	log_error("%s: %s", argv[0], strerror(errno));
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-int command_fork(struct command *command, char *const argv[], const sigset_t *signals)
+int command_fork(struct command *command, char *const argv[], const sigset_t *signals,
+		 const struct rlimit *files)
 {
 	int gate;
 	pid_t pid = fork_with_socket(SOCK_STREAM, &gate);
@@ -42,7 +46,7 @@ int command_fork(struct command *command, char *const argv[], const sigset_t *si
 	if (pid < 0)
 		return pid;
 	if (pid == 0)
-		run_command(gate, argv, signals);
+		run_command(gate, argv, signals, files);
 	*command = (struct command){.pid = pid, .gate = gate};
 	return 0;
 }

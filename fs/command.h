@@ -4,6 +4,7 @@
 #define FS_COMMAND_H
 
 #include <signal.h>
+#include <sys/resource.h>
 
 struct command {
 	pid_t pid; /* 0: none, or it has ended */
@@ -12,9 +13,11 @@ struct command {
 
 #define COMMAND_NONE ((struct command){.gate = -1})
 
-/* COMMAND gets the default for these signals, and none is blocked. If it cannot be run, its process
- * says so and ends with the status of the shell: 127 or 126. Returns 0 or -errno. */
-int command_fork(struct command *command, char *const argv[], const sigset_t *signals);
+/* COMMAND gets the default for these signals, and none is blocked; and this limit of open files. If
+ * it cannot be run, its process says so and ends with the status of the shell: 127 or 126. Returns
+ * 0 or -errno. */
+int command_fork(struct command *command, char *const argv[], const sigset_t *signals,
+		 const struct rlimit *files);
 void command_begin(struct command *command);
 /* Ends one that has not begun. */
 void command_cancel(struct command *command);

@@ -40,6 +40,7 @@ struct program {
 	struct session *session;
 	struct mountpoint mountpoint;
 	struct daemon daemon;
+	struct rlimit files; /* as COMMAND gets it */
 	sigset_t signals;
 	struct stall stall;
 	uint64_t seconds; /* of waiting for the end */
@@ -349,7 +350,8 @@ static int refuse_fork(int error, struct err *err)
 
 static int fork_command(struct program *program, struct err *err)
 {
-	int r = command_fork(&program->command, program->settings.command, &program->signals);
+	int r = command_fork(&program->command, program->settings.command, &program->signals,
+			     &program->files);
 
 	return r < 0 ? refuse_fork(r, err) : 0;
 }
@@ -492,6 +494,7 @@ static int start(struct program *program)
 	int r;
 
 	settings->remote.notice = log_notice_line;
+	limits_raise_files(&program->files);
 	r = mount_new(settings, &program->mount, &err);
 	if (r < 0)
 		return complain(NULL, &err, r);

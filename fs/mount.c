@@ -282,6 +282,8 @@ static int make_cache(struct mount *mount, struct err *err)
 		return err_set(err, r,
 			       "%s: its filesystem has no direct reads; leave out '--io=direct'",
 			       mount->label.name);
+	if (r == -EMFILE)
+		return err_set(err, r, "%s: %s", mount->label.name, err_text(NULL, r));
 	return r < 0 ? err_set(err, r, "a pool of %llu bytes: %s",
 			       (unsigned long long)mount->budget, strerror(-r))
 		     : 0;

@@ -5,17 +5,19 @@
 
 struct block_claims {
 	int fd;
+	bool own; /* fd is to be closed */
 	uint64_t pages;
 };
 
-int block_claims_new(const struct blocks *blocks, struct block_claims **ret)
+int block_claims_new(const struct blocks *blocks, bool own, struct block_claims **ret)
 {
 	struct block_claims *claims = calloc(1, sizeof(*claims));
 
 	if (!claims)
 		return -ENOMEM;
 	claims->pages = (blocks_size(blocks) + READER_PAGE - 1) / READER_PAGE;
-	claims->fd = blocks_open_map(blocks);
+	claims->own = own;
+	claims->fd = own ? blocks_open_map(blocks) : blocks_map(blocks);
 	if (claims->fd < 0) {
 		int r = claims->fd;
 
@@ -30,7 +32,8 @@ void block_claims_free(struct block_claims *claims)
 {
 	if (!claims)
 		return;
-	scope_close(&claims->fd);
+	if (claims->own)
+		scope_close(&claims->fd);
 	free(claims);
 }
 

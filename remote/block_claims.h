@@ -16,8 +16,8 @@
 
 struct block_claims;
 
-/* Returns 0 or -errno. */
-int block_claims_new(const struct blocks *blocks, struct block_claims **ret);
+/* `own`: a descriptor of its own; one struct of a copy may do without. Returns 0 or -errno. */
+int block_claims_new(const struct blocks *blocks, bool own, struct block_claims **ret);
 void block_claims_free(struct block_claims *claims); /* NULL is fine */
 
 /* Claims pages from `offset` up to *ret_end: the first page that another has claimed, or `end`.

@@ -37,8 +37,9 @@ struct block_filler {
 	int error; /* the last one of this pass */
 	enum block_filler_state state;
 	/* The thread's own: */
-	bool passed_over; /* others fetch some of what this pass needs */
-	bool ended_early; /* it did not come to the end of the pack */
+	struct block_claims *claims; /* NULL: no pass */
+	bool passed_over;	     /* others fetch some of what this pass needs */
+	bool ended_early;	     /* it did not come to the end of the pack */
 };
 
 int block_filler_new(const struct block_filler_params *params, struct block_filler **ret)
@@ -184,10 +185,10 @@ static bool fetch_claimed(struct block_filler *filler, uint64_t begin, uint64_t 
 
 	if (!piece) {
 		note_no_piece(filler);
-		block_claims_drop(params->claims, begin, end);
+		block_claims_drop(filler->claims, begin, end);
 		return false;
 	}
-	piece->claims = params->claims;
+	piece->claims = filler->claims;
 	return fetch_piece(filler, piece) == 0;
 }
 
@@ -199,7 +200,7 @@ static bool fetch_run(struct block_filler *filler, uint64_t begin, uint64_t *end
 
 	if (!take_place(filler))
 		return false;
-	if (!block_claims_take(filler->params.claims, true, begin, *end, end)) {
+	if (!block_claims_take(filler->claims, true, begin, *end, end)) {
 		filler->passed_over = true;
 		give_place(filler);
 		return true;
@@ -231,13 +232,20 @@ static void fetch_missing(struct block_filler *filler)
 	filler->ended_early = !goes_on;
 }
 
+static void drop_claims(struct block_filler *filler)
+{
+	block_writer_drain(filler->params.target);
+	block_claims_free(filler->claims);
+	filler->claims = NULL;
+}
+
 /* All requests of the pass have ended. */
 static enum block_filler_state finish_pass(struct block_filler *filler, int error)
 {
 	struct blocks *blocks = filler->params.blocks;
 	uint64_t begin, end;
 
-	block_writer_drain(filler->params.target);
+	drop_claims(filler);
 	if (!filler->ended_early && error == 0 && !is_incomplete(filler, &begin, &end)) {
 		blocks_set_complete(blocks);
 		/* A reader may have found damage meanwhile. */
@@ -298,9 +306,14 @@ static void begin_pass(struct block_filler *filler)
 {
 	struct block_fillers *all = filler->params.fillers;
 	enum block_filler_state state = look_at_copy(filler);
+	int r = 0;
 
+	if (state == FILLER_FILLING)
+		r = block_claims_new(filler->params.blocks, true, &filler->claims);
+	if (r < 0)
+		state = FILLER_FAILED;
 	pthread_mutex_lock(&all->lock);
-	filler->error = 0;
+	filler->error = r;
 	if (state == FILLER_FILLING) {
 		filler->state = state;
 		filler->step = STEP_FINISH;
@@ -456,13 +469,15 @@ void block_filler_rest(struct block_filler *filler)
 {
 	struct block_fillers *all = filler->params.fillers;
 
-	SCOPE_LOCK(&all->lock);
+	pthread_mutex_lock(&all->lock);
 	filler->stopping = true;
 	pthread_cond_broadcast(&all->changed);
 	while (filler->busy || filler->under_way)
 		pthread_cond_wait(&all->changed, &all->lock);
 	forget_filler(filler);
 	filler->stopping = false;
+	pthread_mutex_unlock(&all->lock);
+	drop_claims(filler);
 }
 
 enum block_filler_state block_filler_look(struct block_filler *filler, int *ret_error)

@@ -27,7 +27,6 @@ struct block_filler_params {
 	struct block_store *store;
 	struct blocks *blocks;
 	struct block_target *target;
-	struct block_claims *claims; /* the filler's own */
 };
 
 /* What the parameters name must outlive it. */

@@ -274,6 +274,11 @@ void blocks_set_complete(struct blocks *blocks)
 	note_complete(blocks, 1);
 }
 
+int blocks_map(const struct blocks *blocks)
+{
+	return blocks->map;
+}
+
 int blocks_open_map(const struct blocks *blocks)
 {
 	char path[64];

@@ -53,6 +53,8 @@ bool blocks_complete(const struct blocks *blocks);
 bool blocks_see_complete(struct blocks *blocks);
 void blocks_set_complete(struct blocks *blocks);
 
+/* The descriptor of the map, for locks behind its header. */
+int blocks_map(const struct blocks *blocks);
 /* Opens the map again, for locks. Returns a descriptor or -errno. */
 int blocks_open_map(const struct blocks *blocks);
 

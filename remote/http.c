@@ -6,6 +6,7 @@
 #if REMOTE_CURL
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/signals.h"
@@ -40,7 +41,7 @@ struct http {
 	uint64_t timer; /* when to call libcurl, ns; 0: not at all */
 	struct http_list pausing;
 	struct http_slots slots;
-	uint64_t under_way;
+	uint64_t under_way, most;
 };
 
 struct http_client {
@@ -241,7 +242,7 @@ static struct http_transfer *take_from_hosts(struct http *http, bool ahead)
 static struct http_transfer *next_transfer(struct http *http)
 {
 	struct http_transfer *transfer = NULL;
-	uint64_t most = HTTP_MOST_IN_ALL;
+	uint64_t most = http->most;
 
 	SCOPE_LOCK(&http->lock);
 	for (;;) {
@@ -401,6 +402,7 @@ static void handle_events(struct http *http, int ms)
 	}
 	if (http->timer && http->timer <= clock_ns()) {
 		http->timer = 0;
+		http->most = min(HTTP_MOST_IN_ALL, limits_spare_files());
 		http->curl.multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 	}
 }
@@ -457,6 +459,7 @@ static int http_begin(struct http *http)
 	int r = open_all(http);
 
 	http->timer = 0;
+	http->most = min(HTTP_MOST_IN_ALL, limits_spare_files());
 	if (r == 0)
 		r = thread_without_signals(&http->thread, http_thread, http);
 	if (r < 0)

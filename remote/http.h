@@ -29,7 +29,7 @@
 #include <sys/uio.h>
 
 #define HTTP_MOST	  384 /* transfers under way to one server */
-#define HTTP_MOST_IN_ALL  512 /* to all servers */
+#define HTTP_MOST_IN_ALL  512 /* to all servers; fewer where few files may be open */
 #define HTTP_WANTED_SHARE 8   /* this part of both, an eighth, is for what somebody waits for */
 
 struct http;

@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/scope.h"
 #include "remote/reader_blocks_internal.h"
 #include <stdio.h>
@@ -291,13 +292,14 @@ static void copy_will_get(struct reader *reader, uint64_t offset, size_t len)
 
 /* --- which pack it is ------------------------------------------------------------------------- */
 
+/* Once for all copies: the reason is mostly the same. */
 static void no_copy(const struct reader_blocks *copy, int error)
 {
 	char line[256];
 
 	snprintf(line, sizeof(line), "the disk cache cannot be used, the mount goes on without: %s",
-		 strerror(-error));
-	if (copy->notice)
+		 err_text(NULL, error));
+	if (copy->notice && !atomic_exchange(&copy->disk->said, true))
 		copy->notice(line);
 }
 
@@ -307,11 +309,10 @@ static void close_copy(struct reader_blocks *copy)
 	if (copy->blocks)
 		block_writer_drain(&copy->target);
 	block_claims_free(copy->claims);
-	block_claims_free(copy->filler_claims);
 	blocks_free(copy->blocks);
 	copy->blocks = NULL;
 	copy->near = NULL;
-	copy->claims = copy->filler_claims = NULL;
+	copy->claims = NULL;
 	copy->filler = NULL;
 }
 
@@ -322,12 +323,9 @@ static int make_parts(struct reader_blocks *copy)
 					     .store = copy->disk->store,
 					     .blocks = copy->blocks,
 					     .target = &copy->target};
-	int r = block_claims_new(copy->blocks, &copy->claims);
+	int r = block_claims_new(copy->blocks, false, &copy->claims);
 
 	copy->target = (struct block_target){.writer = copy->disk->writer, .blocks = copy->blocks};
-	if (r == 0)
-		r = block_claims_new(copy->blocks, &copy->filler_claims);
-	params.claims = copy->filler_claims;
 	return r < 0 ? r : block_filler_new(&params, &copy->filler);
 }
 
@@ -338,7 +336,8 @@ static int open_copy(struct reader_blocks *copy, const char *key, uint64_t size)
 	if (r < 0)
 		return r;
 	copy->near = blocks_reader(copy->blocks);
-	r = make_parts(copy);
+	copy->target = (struct block_target){.writer = copy->disk->writer, .blocks = copy->blocks};
+	r = limits_is_spare(blocks_map(copy->blocks)) ? -EMFILE : make_parts(copy);
 	if (r < 0)
 		close_copy(copy);
 	return r;

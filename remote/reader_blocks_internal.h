@@ -18,7 +18,7 @@ struct reader_blocks {
 	/* What follows is NULL until the pack is known, and if there is no copy: */
 	struct blocks *blocks;
 	struct reader *near; /* reads from the copy */
-	struct block_claims *claims, *filler_claims;
+	struct block_claims *claims;
 	struct block_target target;
 	struct block_filler *filler;
 

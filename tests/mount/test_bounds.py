@@ -1,16 +1,17 @@
 """What a mount takes does not grow with the number of its packs: threads, memory, requests and
 descriptors are bounded for all of them together."""
 
-import os
+import contextlib
 import random
 import resource
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import foldfs
-import trees
 from foldfs import FOLDPACK, MIB, run
 from server import Server
 from trees import noise, write
@@ -59,6 +60,23 @@ def epoch(source, mounted, seed):
                                (source / name).read_bytes(), names))
 
 
+def files(soft, hard):
+    """For the preexec_fn of a child."""
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@contextlib.contextmanager
+def mounted_with(limit, point, *words):
+    """A mount by a process that may open so many files; what it has said so far is in .said."""
+    done = subprocess.run([foldfs.FOLDFS, *words, point], preexec_fn=files(*limit), check=False,
+                          stderr=subprocess.PIPE, timeout=foldfs.PATIENCE)
+    try:
+        yield done.returncode, done.stderr.decode()
+    finally:
+        if foldfs.is_mounted(point):
+            run("fusermount3", "-u", point)
+
+
 @pytest.mark.plain
 @pytest.mark.parametrize("disk", [False, True])
 def test_147_far_packs_take_the_threads_and_memory_of_one(many, server, place, mount, disk):
@@ -72,3 +90,40 @@ def test_147_far_packs_take_the_threads_and_memory_of_one(many, server, place, m
     if disk:
         foldfs.wait_until(lambda: mounted.stats()["disk_cache"]["state"] == "complete")
         assert status(pid, "Threads") < 64
+
+
+# --- descriptors ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [(64, 1024), (200, 200)])
+def test_many_local_packs_are_read_with_few_descriptors(many, point, limit):
+    with mounted_with(limit, point, word(f"{many[1]}/")) as (code, said):
+        assert code == 0, said
+        epoch(many[0], SimpleNamespace(path=point), 1)
+
+
+def test_too_few_descriptors_are_said_with_the_way_out(many, point):
+    with mounted_with((100, 100), point, word(f"{many[1]}/")) as (code, said):
+        assert code == 1
+        assert "Too many open files; allow more ('ulimit -n')" in said
+    done = subprocess.run([FOLDPACK, "list", word(f"{many[1]}/")], preexec_fn=files(100, 100),
+                          stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, check=False)
+    assert done.returncode == 1
+    assert b"allow more ('ulimit -n')" in done.stderr
+
+
+@pytest.mark.parametrize("limit", [(1024, 1024), (400, 400)])
+def test_copies_of_many_packs_leave_descriptors_for_connections(many, server, place, point, limit):
+    words = word(server.url("")), "--cache=pool", "--pool=16M", f"--cache-dir={place / 'cache'}"
+    with mounted_with(limit, point, *words) as (code, said):
+        assert code == 0, said
+        assert said.count("the disk cache cannot be used") == (limit[0] < 1024)
+        for seed in range(2):
+            epoch(many[0], SimpleNamespace(path=point), seed)
+
+
+def test_a_command_gets_the_limit_of_its_shell(many, point):
+    done = subprocess.run([foldfs.FOLDFS, "-q", word(f"{many[1]}/"), point, "--", "sh", "-c",
+                           "ulimit -Sn"], preexec_fn=files(256, 1024), check=True,
+                          stdout=subprocess.PIPE, timeout=foldfs.PATIENCE)
+    assert done.stdout.split() == [b"256"]

@@ -239,7 +239,7 @@ static void another_program_s_lock_on_the_map_is_a_claim(void **state)
 	struct block_claims *claims;
 	uint64_t end;
 
-	assert_int_equal(block_claims_new(f->blocks, &claims), 0);
+	assert_int_equal(block_claims_new(f->blocks, true, &claims), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct flock lock = {.l_type = F_RDLCK,
 				     .l_whence = SEEK_SET,

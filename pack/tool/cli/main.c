@@ -5,7 +5,6 @@
 #include "base/nearest.h"
 #include "pack/tool/cli/cmd.h"
 #include <string.h>
-#include <sys/resource.h>
 
 static const struct command {
 	const char *name;
@@ -43,17 +42,6 @@ static void print_help(FILE *out)
 	      out);
 }
 
-/* Each level of a tree has one open descriptor, and trees may be deep. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int refuse_command(const char *word)
 {
 	struct nearest nearest = nearest_begin(word, strlen(word));
@@ -78,6 +66,7 @@ static int run_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	struct rlimit files;
 	struct err err = {0};
 
 	io_fill_standard();
@@ -96,6 +85,6 @@ int main(int argc, char **argv)
 		cmd_version();
 		return exit_finish(EXIT_DONE);
 	}
-	raise_descriptor_limit();
+	limits_raise_files(&files);
 	return run_command(argc - 1, argv + 1);
 }

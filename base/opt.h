@@ -11,8 +11,8 @@
  *	};
  *
  * The GNU rules: --name VALUE, --name=VALUE, -xVALUE, -x VALUE, joined flags -abc, options and
- * arguments in any order; `--` ends the options. No abbreviations. --help and --version need no
- * row. The last of repeated options wins, except for lists.
+ * arguments in any order; `--` ends the options. No abbreviations. -h, --help, -V and --version
+ * need no row. The last of repeated options wins, except for lists.
  *
  * With mount_style, `-o a,b=c` sets the same rows by name, so that each option exists once. A comma
  * in a value is written \,. So is one in a value in double quotes, which stay, as mount(8) has
@@ -91,6 +91,7 @@ struct opt_command {
 	bool mount_style;	 /* accepts -o name[=value],... */
 	const struct opt *words; /* further rows that only -o knows; NULL: none */
 	bool stop_at_dashes;	 /* arguments after `--` are a command: see opt_result */
+	bool help_word;		 /* `help` alone is --help */
 };
 
 enum opt_want { OPT_RUN, OPT_HELP, OPT_VERSION };
@@ -112,6 +113,10 @@ int opt_parse(const struct opt_command *command, void *settings, int argc, char 
  * with each item. The value is NULL for a flag; a size is in bytes. */
 void opt_given(const struct opt *table, const void *settings, const void *defaults,
 	       void (*each)(void *context, const char *name, const char *value), void *context);
+
+/* Says in err which argument is missing where `given` are there: its name in the first form of the
+ * synopsis. Returns -EINVAL. */
+int opt_missing(const struct opt_command *command, int given, struct err *err);
 
 /* Prints usage, summary and an entry for each option, at most 80 columns wide. */
 void opt_help(const struct opt_command *command, FILE *out);

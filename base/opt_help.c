@@ -93,8 +93,11 @@ void opt_help(const struct opt_command *command, FILE *out)
 					 .arg = "NAME[=VALUE],...",
 					 .help = "the same options by name, as in fstab"};
 	static const struct opt builtin[] = {
-		{.kind = OPT_KIND_FLAG, .name = "help", .help = "show this help"},
-		{.kind = OPT_KIND_FLAG, .name = "version", .help = "show the version"},
+		{.kind = OPT_KIND_FLAG, .letter = 'h', .name = "help", .help = "show this help"},
+		{.kind = OPT_KIND_FLAG,
+		 .letter = 'V',
+		 .name = "version",
+		 .help = "show the version"},
 	};
 
 	put_usage(out, command->name, command->synopsis);

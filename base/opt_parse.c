@@ -280,7 +280,13 @@ static int parse_mount_list(const struct parser *p, char *list)
 	return r;
 }
 
-/* Whether it is --help or --version, which are in no table. */
+/* Whether it is -h or -V, which are in no table. */
+static enum opt_want builtin_letter(char letter)
+{
+	return letter == 'h' ? OPT_HELP : letter == 'V' ? OPT_VERSION : OPT_RUN;
+}
+
+/* Whether it is --help or --version. */
 static enum opt_want builtin_want(const struct given *given)
 {
 	if (given->len == 4 && memcmp(given->name, "help", 4) == 0)
@@ -316,6 +322,9 @@ static int parse_letters(struct parser *p, char *text)
 		bool list = p->command->mount_style && *text == 'o';
 		bool valued = list || (row && row->kind != OPT_KIND_FLAG);
 
+		p->want = row ? OPT_RUN : builtin_letter(*text);
+		if (p->want != OPT_RUN)
+			return 0;
 		if (!row && !list)
 			return refuse_unknown(p, &given);
 		if (!valued) {
@@ -355,7 +364,22 @@ int opt_parse(const struct opt_command *command, void *settings, int argc, char 
 	}
 	if (r < 0)
 		return r;
+	if (command->help_word && argc == 2 && strcmp(argv[1], "help") == 0)
+		p.want = OPT_HELP;
 	argv[p.kept] = NULL;
 	*ret = (struct opt_result){p.want, argv + 1, p.kept - 1, command_words};
 	return 0;
+}
+
+/* "[options] PACK DEST [PATH..]": the words that are no options, without their dots. */
+int opt_missing(const struct opt_command *command, int given, struct err *err)
+{
+	const char *word = command->synopsis;
+
+	word += strspn(word, " ");
+	while (*word == '[' || *word == '-' || given-- > 0) {
+		word += strcspn(word, " ");
+		word += strspn(word, " ");
+	}
+	return err_set(err, -EINVAL, "%.*s is missing", (int)strcspn(word, " .\n"), word);
 }

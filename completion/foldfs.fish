@@ -158,8 +158,8 @@ complete -c foldstat -n '__foldfs_place 0' -a '(__foldfs_mounts)'
 
 complete -c foldpack -f
 complete -c foldpack -n '__foldfs_place 0' -a '(__foldpack_commands)'
-complete -c foldpack -n '__foldfs_place 0' -l help -d 'show this help'
-complete -c foldpack -n '__foldfs_place 0' -l version -d 'show the version'
+complete -c foldpack -n '__foldfs_place 0' -s h -l help -d 'show this help'
+complete -c foldpack -n '__foldfs_place 0' -s V -l version -d 'show the version'
 for command in (__foldpack_commands | cut -f 1)
     __foldfs_options foldpack $command
     # The pack, or what becomes one.

@@ -170,6 +170,7 @@ static const struct opt_command command = {
 	.mount_style = true,
 	.words = mount_words,
 	.stop_at_dashes = true,
+	.help_word = true,
 };
 
 const struct opt_command *settings_command(void)

@@ -51,6 +51,7 @@ static const struct opt_command command = {
 		"readers wait for storage. With INTERVAL, in seconds: a line each time, COUNT\n"
 		"times or until interrupted; the first line is since the mount was made.",
 	.table = options,
+	.help_word = true,
 };
 
 static int usage_error(const char *text)
@@ -94,7 +95,7 @@ static int check_mode(const struct opt_result *parsed, const struct settings *se
 		return err_set(err, -EINVAL,
 			       "only one of '--watch', '--json', '--prometheus' and '--order'");
 	if (parsed->nargs < 1 && !settings->watch && !settings->prometheus)
-		return err_set(err, -EINVAL, "MOUNTPOINT is missing");
+		return opt_missing(&command, 0, err);
 	if (parsed->nargs > 3)
 		return err_set(err, -EINVAL, "unexpected argument '%s'", parsed->args[3]);
 	if (alone && parsed->nargs > 1)

@@ -397,6 +397,10 @@ static void help_and_version_end_the_reading(void **state)
 	assert_parses(&line, &plain, LINE("--version", "--help"));
 	assert_int_equal(line.result.want, OPT_VERSION);
 	assert_refused(&plain, LINE("--nope", "--help"), "unknown option '--nope'");
+	assert_parses(&line, &plain, LINE("a", "-qh", "b"));
+	assert_int_equal(line.result.want, OPT_HELP);
+	assert_parses(&line, &plain, LINE("-V", "--nope"));
+	assert_int_equal(line.result.want, OPT_VERSION);
 }
 
 /* --- -o ------------------------------------------------------------------------------- */
@@ -510,6 +514,34 @@ static void mount_words_are_refused_by_their_name(void **state)
 		       "'-o io': 'fast' is not one of auto, direct, buffered");
 }
 
+static void the_word_help_alone_is_help_where_a_command_says_so(void **state)
+{
+	struct opt_command says = plain;
+	struct line line;
+
+	(void)state;
+	assert_parses(&line, &plain, LINE("help"));
+	assert_int_equal(line.result.want, OPT_RUN);
+	says.help_word = true;
+	assert_parses(&line, &says, LINE("help"));
+	assert_int_equal(line.result.want, OPT_HELP);
+	assert_parses(&line, &says, LINE("help", "dir"));
+	assert_int_equal(line.result.want, OPT_RUN);
+}
+
+static void what_is_missing_has_the_name_that_the_synopsis_gives_it(void **state)
+{
+	struct opt_command command = plain;
+	struct err err = {0};
+
+	(void)state;
+	command.synopsis = "[options] --format=FORMAT PACK.. DEST [PATH..]\n-w [OTHER]";
+	assert_int_equal(opt_missing(&command, 0, &err), -EINVAL);
+	assert_string_equal(err.text, "PACK is missing");
+	opt_missing(&command, 1, &err);
+	assert_string_equal(err.text, "DEST is missing");
+}
+
 /* --- --help --------------------------------------------------------------------------- */
 
 static char *help_text(const struct opt_command *command)
@@ -545,8 +577,8 @@ static void help_shows_each_row_once_in_the_order_of_the_table(void **state)
 			    "      --sub-dir=PATH        show this directory only\n"
 			    "  -i, --io=auto|direct|buffered\n"
 			    "                            how to read\n"
-			    "      --help                show this help\n"
-			    "      --version             show the version\n");
+			    "  -h, --help                show this help\n"
+			    "  -V, --version             show the version\n");
 }
 
 static void help_of_a_mount_shows_its_forms_and_o(void **state)
@@ -622,6 +654,8 @@ int main(void)
 		cmocka_unit_test(words_of_mount_set_fields_and_clear_them),
 		cmocka_unit_test(quotes_hide_the_commas_of_a_value),
 		cmocka_unit_test(mount_words_are_refused_by_their_name),
+		cmocka_unit_test(the_word_help_alone_is_help_where_a_command_says_so),
+		cmocka_unit_test(what_is_missing_has_the_name_that_the_synopsis_gives_it),
 		cmocka_unit_test(help_shows_each_row_once_in_the_order_of_the_table),
 		cmocka_unit_test(help_of_a_mount_shows_its_forms_and_o),
 		cmocka_unit_test(long_help_is_broken_between_words_at_80_columns),

@@ -29,7 +29,7 @@ static const struct command {
 static void print_help(FILE *out)
 {
 	fputs("usage: foldpack COMMAND ...\n"
-	      "       foldpack COMMAND --help\n\n"
+	      "       foldpack help COMMAND\n\n"
 	      "Packs a folder of images into one LMDB file, which foldfs mounts as the folder.\n\n"
 	      "commands:\n",
 	      out);
@@ -37,8 +37,8 @@ static void print_help(FILE *out)
 		fprintf(out, "  %-7s %-28s %s\n", commands[i].name, commands[i].synopsis,
 			commands[i].summary);
 	fputs("\noptions:\n"
-	      "  --help     show this help\n"
-	      "  --version  show the version\n",
+	      "  -h, --help     show this help\n"
+	      "  -V, --version  show the version\n",
 	      out);
 }
 
@@ -64,6 +64,25 @@ static int run_command(int argc, char **argv)
 	return refuse_command(argv[0]);
 }
 
+static bool is_option(const char *word, const char *letter, const char *name)
+{
+	return strcmp(word, letter) == 0 || strcmp(word, name) == 0;
+}
+
+/* `help` and `help COMMAND`. */
+static int help(int argc, char **argv)
+{
+	char option[] = "--help", *command[] = {argv[argc - 1], option, NULL};
+
+	if (argc > 2)
+		return log_fail(EXIT_USAGE, "unexpected argument '%s'; see 'foldpack --help'",
+				argv[2]);
+	if (argc == 2)
+		return run_command(2, command);
+	print_help(stdout);
+	return exit_finish(EXIT_DONE);
+}
+
 int main(int argc, char **argv)
 {
 	struct rlimit files;
@@ -77,11 +96,11 @@ int main(int argc, char **argv)
 		print_help(stderr);
 		return EXIT_USAGE;
 	}
-	if (strcmp(argv[1], "--help") == 0) {
-		print_help(stdout);
-		return exit_finish(EXIT_DONE);
-	}
-	if (strcmp(argv[1], "--version") == 0) {
+	if (is_option(argv[1], "-h", "--help"))
+		return help(1, argv + 1);
+	if (strcmp(argv[1], "help") == 0)
+		return help(argc - 1, argv + 1);
+	if (is_option(argv[1], "-V", "--version")) {
 		cmd_version();
 		return exit_finish(EXIT_DONE);
 	}

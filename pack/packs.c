@@ -145,7 +145,7 @@ static int open_one(const struct opening *o, size_t i, struct err *err)
 	o->packs[i] = (struct dataset_pack){.name = o->shown[i], .below = o->names.all[i].below};
 	r = params->open(params->context, &o->names.all[i], &o->packs[i].dataset, &reason);
 	return r < 0 ? err_set(err, r, "%s: %s%s", o->shown[i], err_text(&reason, r),
-			       dataset_way_out(r))
+			       params->makes_packs ? "" : dataset_way_out(r))
 		     : 0;
 }
 

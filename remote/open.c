@@ -7,8 +7,10 @@
 #include "remote/reader_remote.h"
 #include "remote/s3.h"
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 static bool has_scheme(const char *name, const char *scheme)
 {
@@ -60,6 +62,14 @@ static const char *find_typo(const char *name)
 	return NULL;
 }
 
+/* Whether it is a link of git-annex, which leads nowhere until the file is fetched. */
+static bool is_annexed(const char *path)
+{
+	char target[PATH_MAX] = "";
+
+	return readlink(path, target, sizeof(target) - 1) > 0 && strstr(target, "/annex/objects/");
+}
+
 /* The name is no path of this machine, and no URL that can be read. */
 static int refuse_absent(const char *name, int error, struct err *err)
 {
@@ -70,6 +80,10 @@ static int refuse_absent(const char *name, int error, struct err *err)
 		return error;
 	if (scheme)
 		return refuse_scheme(name, scheme, err);
+	if (is_annexed(name))
+		return err_set(err, error,
+			       "a link of git-annex, whose file is not here: 'git annex get' in "
+			       "its folder fetches it");
 	return typo ? err_set(err, error, "no such file; a URL begins with %s//", typo) : error;
 }
 

@@ -3,6 +3,7 @@
 extern const struct foreign_format recordio_format;
 extern const struct foreign_format tfrecord_format;
 extern const struct foreign_format compressed_format;
+extern const struct foreign_format pointer_format;
 extern const struct foreign_format torch_format;
 extern const struct foreign_format zip_format;
 extern const struct foreign_format tar_format;
@@ -21,10 +22,23 @@ extern const struct foreign_format paths_format;
 /* First those that recognise a magic number, then LMDBs by their keys and values, last any LMDB of
  * files. */
 const struct foreign_format *const foreign_formats[] = {
-	&tfrecord_format,   &recordio_format,	 &compressed_format,
-	&torch_format,	    &zip_format,	 &tar_format,
-	&ffcv_format,	    &parquet_format,	 &image2lmdb_format,
-	&tensorpack_format, &folder2lmdb_format, &caffe_format,
-	&crnn_format,	    &lsun_format,	 &basicsr_format,
-	&sodtools_format,   &paths_format,	 NULL,
+	&tfrecord_format,
+	&recordio_format,
+	&compressed_format,
+	&pointer_format,
+	&torch_format,
+	&zip_format,
+	&tar_format,
+	&ffcv_format,
+	&parquet_format,
+	&image2lmdb_format,
+	&tensorpack_format,
+	&folder2lmdb_format,
+	&caffe_format,
+	&crnn_format,
+	&lsun_format,
+	&basicsr_format,
+	&sodtools_format,
+	&paths_format,
+	NULL,
 };

@@ -42,6 +42,7 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 		r = window_init(&source->window, reader);
 	if (r < 0)
 		return r;
+	source->decompressed = decompressed;
 	source->in_memory =
 		decompressed || settings->watch || (source->window.far && !source->opened.object);
 	source->size = source->window.size;

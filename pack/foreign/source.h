@@ -26,6 +26,7 @@ struct foreign_source {
 
 	struct buf beside;    /* lines "beside=END HASH" of what foreign_read_beside() has read */
 	struct window window; /* source.c's */
+	bool decompressed;    /* `reader` is of what the file was compressed from */
 	bool kept;	      /* the disk cache keeps what the scan reads: foreign.c's */
 	bool in_memory;	      /* its index: no file is the container, or nothing tells whether the
 			       * next one at its URL is another */

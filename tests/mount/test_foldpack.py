@@ -1,6 +1,7 @@
 """The foldpack command, as its users meet it: no mount needed."""
 
 import contextlib
+import gzip
 import json
 import os
 import shutil
@@ -556,10 +557,96 @@ def test_force_keeps_the_old_pack_until_the_new_one_is_whole(src, pack):
     assert os.listdir(pack.parent) == [pack.name]
 
 
+@pytest.mark.parametrize("words, said", [
+    ("create src", "PACK is missing; see 'foldpack create --help'"),
+    ("create", "SOURCE is missing"), ("list", "PACK is missing"), ("cat p", "PATH is missing"),
+    ("diff src", "PACK is missing"), ("extract p", "DEST is missing"),
+    ("export --format=lmdb p", "TARGET is missing"), ("verify", "PACK is missing"),
+    ("report p page.html", "unexpected argument 'page.html'; the page's place is '-o FILE'"),
+    ("report -o a p b", "unexpected argument 'b';"), ("help create list", "argument 'list'"),
+    ("create src s3://b/x.lmdb", "s3://b/x.lmdb: a URL; foldpack writes to this machine only: "
+     "name a file or folder, and copy it afterwards: aws s3 cp NAME s3://b/x.lmdb"),
+    ("create --bad-list=https://u:p@h/bad src p", "https://h/bad: a URL"),
+    ("extract p s3://b/x", "s3://b/x: a URL"), ("report -o s3://b/x p", "s3://b/x: a URL"),
+    ("export --format=lmdb p http://h/x", "http://h/x: a URL")])
+def test_a_word_too_few_or_in_the_wrong_place_is_told_its_place(src, tmp_path, words, said):
+    done = run(*words.split(), cwd=tmp_path, status=2)
+    assert said in done.err
+    assert sorted(os.listdir(tmp_path)) == ["out", "src"]
+
+
+@pytest.mark.parametrize("source", ["src", "nowhere.lmdb"])
+def test_a_folder_in_place_of_the_pack_is_said_to_come_first(src, tmp_path, source):
+    done = run("create", source, "src", cwd=tmp_path, status=1)
+    assert "src: a folder, and PACK is a file; SOURCE comes first, then PACK\n" in done.err
+
+
+@pytest.mark.parametrize("words", [["-h"], ["--help"], ["help"]])
+def test_every_program_says_its_help(words):
+    for program in ("foldpack", "foldfs", "foldstat"):
+        done = subprocess.run([BUILD / program, *words], stdout=subprocess.PIPE, check=True)
+        assert done.stdout.startswith(b"usage: " + program.encode())
+        done = subprocess.run([BUILD / program, "-V"], stdout=subprocess.PIPE, check=True)
+        assert done.stdout.startswith(program.encode() + b" ")
+    assert run("help", "list").stdout == run("list", "--help").stdout == run("list", "-h").stdout
+
+
+# --- sources that are no files ------------------------------------------------------------
+
+
+def test_a_pipeline_is_read_as_a_tar(src, pack):
+    write(src / "a/x.jpg")
+    with subprocess.Popen(["tar", "-C", src, "-c", "a"], stdout=subprocess.PIPE) as tar:
+        run("create", f"/dev/fd/{tar.stdout.fileno()}", pack, pass_fds=[tar.stdout.fileno()])
+    assert listed(pack) == [b"a/x.jpg"]
+    with subprocess.Popen(["tar", "-C", src, "-c", "a"], stdout=subprocess.PIPE) as tar:
+        run("create", "--force", "/dev/stdin", pack, stdin=tar.stdout)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
+def test_what_may_never_end_is_refused(src, pack, tmp_path, make):
+    make(tmp_path / "odd")
+    done = run("create", "odd", pack, cwd=tmp_path, status=1)
+    assert ("odd: neither a folder nor a regular file; 'foldpack create - PACK <odd' reads a tar "
+            "from it") in done.err
+    done = run("list", "odd", cwd=tmp_path, status=1)
+    assert "odd: not a regular file" in done.err
+    nothing_left(pack)
+
+
+@pytest.mark.parametrize("text, said", [
+    ("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n",
+     "a pointer of Git LFS, not the file itself: 'git lfs pull'"),
+    ("/annex/objects/MD5E-s5--0123.lmdb\n",
+     "a pointer of git-annex, not the file itself: 'git annex get'")])
+def test_a_file_that_git_keeps_elsewhere_says_how_it_is_fetched(tmp_path, pack, text, said):
+    for name in ("train.lmdb", "train.tar", "train.zip", "train-00000-of-00001"):
+        (tmp_path / name).write_text(text)
+        for words in (["create", name, pack], ["list", name], ["verify", name]):
+            assert f"{name}: {said}" in run(*words, cwd=tmp_path, status=1).err
+    os.symlink("../.git/annex/objects/xX/Yy/MD5E/MD5E.lmdb", tmp_path / "link.lmdb")
+    for words in (["create", "link.lmdb", pack], ["list", "link.lmdb"]):
+        done = run(*words, cwd=tmp_path, status=1)
+        assert "link.lmdb: a link of git-annex, whose file is not here: 'git annex get'" in done.err
+
+
+@pytest.mark.parametrize("name", ["train.tar.gz.gz", "train.json.gz"])
+def test_create_does_not_send_to_create(tmp_path, pack, name):
+    data = b"no image"
+    for _ in range(name.count(".gz")):
+        data = gzip.compress(data)
+    (tmp_path / name).write_bytes(data)
+    done = run("create", name, pack, cwd=tmp_path, status=1)
+    assert f"{name}: " in done.err and "foldpack create'" not in done.err
+    (tmp_path / "a-00000-of-00001").write_bytes(b"no pack")
+    done = run("create", "a-*", pack, cwd=tmp_path, status=1)
+    assert "makes packs" not in done.err
+
+
 def test_a_directory_in_the_place_of_the_pack_is_not_replaced(src, pack):
     pack.mkdir()
     done = run("create", "--force", src, pack, status=1)
-    assert f"{pack}: exists and is not a regular file; choose another name\n" in done.err
+    assert f"{pack}: a folder, and PACK is a file; SOURCE comes first, then PACK\n" in done.err
     assert "--force" not in done.err
 
 

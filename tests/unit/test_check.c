@@ -429,7 +429,10 @@ static void what_is_no_image_is_called_by_its_own_name(void **state)
 		{BYTES("\0\0\0\0\0\0\0"), "holds nothing but zeros"},
 		{BYTES("\0"), "holds nothing but zeros"},
 		{BYTES("\0\x05\x16\x07\0\2\0\0"), "holds an AppleDouble file of macOS"},
-		{BYTES("version https://git-lfs.github.com/spec/v1\n"), "holds a Git LFS pointer"},
+		{BYTES("version https://git-lfs.github.com/spec/v1\n"),
+		 "holds a Git LFS pointer; 'git lfs pull' fetches the file"},
+		{BYTES("/annex/objects/MD5E-s5--0123.jpg\n"),
+		 "holds a git-annex pointer; 'git annex get' fetches the file"},
 		{BYTES("\0\0\0\x18"
 		       "ftypheic"),
 		 "holds HEIC"},

@@ -42,8 +42,10 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 		cmd_version();
 		return exit_finish(EXIT_DONE);
 	}
-	if (parsed.nargs < line->least)
-		return cmd_usage_error(line->command, "an argument is missing");
+	if (parsed.nargs < line->least) {
+		opt_missing(line->command, parsed.nargs, &err);
+		return cmd_usage_error(line->command, err.text);
+	}
 	if (line->most >= 0 && parsed.nargs > line->most) {
 		err_set(&err, 0, "unexpected argument '%s'", parsed.args[line->most]);
 		return cmd_usage_error(line->command, err.text);
@@ -65,6 +67,19 @@ void cmd_version(void)
 	printf("foldpack %s\nliblmdb %d.%d.%d, libjpeg-turbo %s, %s, xxHash %u.%u.%u\n",
 	       FOLDFS_VERSION, major, minor, patch, jpeg_version(), tar_library(), xxh / 10000,
 	       xxh / 100 % 100, xxh % 100);
+}
+
+int cmd_check_local(const char *output)
+{
+	SCOPE_FREE char *shown = output && strstr(output, "://") ? name_shown(output) : NULL;
+	bool s3 = shown && strncmp(shown, "s3://", 5) == 0;
+
+	if (!shown)
+		return EXIT_DONE;
+	return log_fail(EXIT_USAGE,
+			"%s: a URL; foldpack writes to this machine only: name a file or folder, "
+			"and copy it afterwards%s%s",
+			shown, s3 ? ": aws s3 cp NAME " : "", s3 ? shown : "");
 }
 
 int cmd_status(const char *path, int error, const struct err *err)
@@ -109,7 +124,8 @@ static struct packs_params params_of(const char *const *words, size_t count,
 				     .open = open_any,
 				     .open_list = open_reader,
 				     .context = (void *)common,
-				     .alone_ok = true};
+				     .alone_ok = true,
+				     .makes_packs = common->makes_packs};
 }
 
 int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret)

@@ -28,6 +28,7 @@ int cmd_report(int argc, char **argv);
 /* The settings of every sub-command have these as their member `common`. */
 struct cmd_common {
 	bool quiet, verbose;
+	bool makes_packs; /* that it could is no way out */
 	struct remote_settings remote;
 	struct remote engine; /* of all URLs that the command reads */
 	struct foreign_settings foreign;
@@ -69,6 +70,10 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 
 /* Says what is wrong with the command line. Returns EXIT_USAGE. */
 int cmd_usage_error(const struct opt_command *command, const char *text);
+
+/* Refuses the URL of what is to be written, and says what can be done instead. Returns EXIT_DONE or
+ * EXIT_USAGE. NULL is fine. */
+int cmd_check_local(const char *output);
 
 /* The status for a library's -errno, after "path: why" was printed, or only why if path is NULL. */
 int cmd_status(const char *path, int error, const struct err *err);

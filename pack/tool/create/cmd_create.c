@@ -61,6 +61,21 @@ static int check_kind(const struct create *create, bool standard)
 	return EXIT_DONE;
 }
 
+/* What can be told from the names alone. */
+static int check_names(const struct create *create)
+{
+	struct stat st;
+	int r = cmd_check_local(create->pack);
+
+	if (r == EXIT_DONE)
+		r = cmd_check_local(create->options.bad_list);
+	if (r == EXIT_DONE && stat(create->pack, &st) == 0 && S_ISDIR(st.st_mode))
+		r = log_fail(EXIT_FAILED,
+			     "%s: a folder, and PACK is a file; SOURCE comes first, then PACK",
+			     create->pack);
+	return r;
+}
+
 static int open_input(struct create *create)
 {
 	bool standard = strcmp(create->source, "-") == 0;
@@ -447,7 +462,10 @@ int cmd_create(int argc, char **argv)
 	create.source = args[0];
 	create.pack = args[1];
 	create.watch = create_watch(&create);
+	create.options.common.makes_packs = true;
 	r = create_options_take(&create);
+	if (r == EXIT_DONE)
+		r = check_names(&create);
 	if (r == EXIT_DONE)
 		r = open_input(&create);
 	if (r != EXIT_DONE)

@@ -8,8 +8,10 @@
 #include "pack/tool/import/tar.h"
 #include "pack/tool/import/zarr_stream.h"
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -186,17 +188,40 @@ static int open_folder(struct create *create)
 	return cmd_status(create->source, r, &err);
 }
 
+/* Whether it is the end of a pipeline, which somebody writes to, as a shell makes for <(COMMAND). A
+ * named pipe may have no writer, ever. */
+static bool is_pipeline(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == PIPEFS_MAGIC;
+}
+
+/* Neither a folder nor a regular file. */
+static int open_special(struct create *create)
+{
+	if (!is_pipeline(create->root))
+		return log_fail(EXIT_FAILED,
+				"%s: neither a folder nor a regular file; 'foldpack create - PACK "
+				"<%s' reads a tar from it",
+				create->source, create->source);
+	create->tar = true;
+	return fcntl(create->root, F_SETFL, 0) < 0 ? (int)exit_status_of(-errno) : EXIT_DONE;
+}
+
 static int open_any_source(struct create *create)
 {
 	const char *source = create->source;
 	struct stat st;
 
-	create->root = open(source, O_RDONLY | O_CLOEXEC);
+	create->root = open(source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (create->root < 0 && errno == ENOENT)
 		return open_words(create);
 	if (create->root < 0 || fstat(create->root, &st) < 0)
 		return log_fail(EXIT_FAILED, "%s: %s", source, strerror(errno));
-	return S_ISDIR(st.st_mode) ? open_folder(create) : open_file(create);
+	if (S_ISDIR(st.st_mode))
+		return open_folder(create);
+	return S_ISREG(st.st_mode) ? open_file(create) : open_special(create);
 }
 
 int create_open_source(struct create *create)

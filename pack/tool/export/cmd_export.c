@@ -326,6 +326,8 @@ int cmd_export(int argc, char **argv)
 	export.target = args[1];
 	r = check_words(&export);
 	if (r == EXIT_DONE)
+		r = cmd_check_local(export.target);
+	if (r == EXIT_DONE)
 		r = cmd_open(export.pack, &export.settings.common, &export.dataset);
 	if (r == EXIT_DONE)
 		r = cmd_load(export.pack, export.dataset,

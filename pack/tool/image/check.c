@@ -418,7 +418,8 @@ static const char *look_of(const struct bytes *file)
 		const char *bytes, *what;
 	} looks[] = {
 		{0, 4, "\0\x05\x16\x07", "an AppleDouble file of macOS"},
-		{0, 11, "version htt", "a Git LFS pointer"},
+		{0, 11, "version htt", "a Git LFS pointer; 'git lfs pull' fetches the file"},
+		{0, 15, "/annex/objects/", "a git-annex pointer; 'git annex get' fetches the file"},
 		{0, 5, "<?xml", "XML"},
 		{0, 4, "<svg", "SVG"},
 		{0, 1, "<", "HTML"},

@@ -178,7 +178,9 @@ int cmd_extract(int argc, char **argv)
 		return r;
 	extract.pack = args[0];
 	extract.dest = args[1];
-	r = cmd_open(extract.pack, &extract.settings.common, &extract.dataset);
+	r = cmd_check_local(extract.dest);
+	if (r == EXIT_DONE)
+		r = cmd_open(extract.pack, &extract.settings.common, &extract.dataset);
 	if (r == EXIT_DONE)
 		r = subtree_new(extract.pack, extract.dataset, args + 2, &extract.subtree);
 	if (r == EXIT_DONE)

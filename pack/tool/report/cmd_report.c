@@ -322,19 +322,35 @@ static int report_to_output(struct dataset *dataset, const char *pack,
 	return (int)exit_status_of(r);
 }
 
+/* One word too many is the page's place, where '-o' is not there. */
+static int refuse_words(const struct settings *settings, const char *word)
+{
+	struct err err = {0};
+
+	if (!word)
+		return cmd_usage_error(&command, "where to? '-o FILE' is missing");
+	err_set(&err, 0,
+		settings->output ? "unexpected argument '%s'"
+				 : "unexpected argument '%s'; the page's place is '-o FILE'",
+		word);
+	return cmd_usage_error(&command, err.text);
+}
+
 int cmd_report(int argc, char **argv)
 {
 	SCOPE(cmd_close) struct dataset *dataset = NULL;
 	struct settings settings = {.samples = SAMPLES};
-	const struct cmd_line line = CMD_LINE(&command, &settings, 1, 1);
+	const struct cmd_line line = CMD_LINE(&command, &settings, 1, 2);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
 
 	if (r != CMD_RUN)
 		return r;
-	if (!settings.output)
-		return cmd_usage_error(&command, "where to? '-o FILE' is missing");
-	r = cmd_open(args[0], &settings.common, &dataset);
+	if (!settings.output || args[1])
+		return refuse_words(&settings, args[1]);
+	r = cmd_check_local(settings.output);
+	if (r == EXIT_DONE)
+		r = cmd_open(args[0], &settings.common, &dataset);
 	if (r == EXIT_DONE)
 		r = cmd_load(args[0], dataset, DATASET_IMAGES | DATASET_CHECKSUMS);
 	if (r != EXIT_DONE)

@@ -5,11 +5,9 @@
  */
 #include "base/reader_file.h"
 #include "base/scope.h"
-#include "pack/foreign/format.h"
-#include "pack/foreign/tree_internal.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/repair.h"
-#include <string.h>
+#include "tests/fuzz/scan.h"
 
 extern const struct foreign_format tar_format;
 extern const struct foreign_format zip_format;
@@ -26,34 +24,6 @@ static const struct {
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-static void must_lie_within(const struct foreign_tree *tree, size_t size)
-{
-	for (size_t i = 0; i < tree_count(tree); i++) {
-		const struct tree_row *row = &tree_rows(tree)[i];
-
-		must(row->kind != FORMAT_FILE || row->volume != TREE_SOURCE ||
-		     (row->offset <= size && row->size <= size - row->offset));
-	}
-}
-
-static void scan(const struct foreign_format *format, int layout, struct reader *reader,
-		 size_t size)
-{
-	const struct foreign_settings settings = {.layout = layout};
-	SCOPE(foreign_source_release) struct foreign_source source = {0};
-	SCOPE(foreign_tree_release) struct foreign_tree tree = {0};
-	struct err err = {0};
-
-	if (foreign_source_init(&source, reader, "x", false, &settings, &err) < 0 ||
-	    foreign_tree_init(&tree, &source, &err) < 0)
-		return;
-	format->probe(&source);
-	if (format->scan(&source, &tree, &err) == 0)
-		must_lie_within(&tree, size);
-	else
-		must(err.text[0]);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	SCOPE(reader_release) struct reader *reader = NULL;
@@ -63,7 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	SCOPE_CLOSE int fd = fuzz_file(data + 1, size - 1);
 	must(reader_file_borrow(fd, &reader) == 0);
-	scan(kinds[which].format, kinds[which].layout, reader, size - 1);
+	fuzz_scan(kinds[which].format, &(struct foreign_settings){.layout = kinds[which].layout},
+		  reader, "x");
 	return 0;
 }
 

@@ -7,9 +7,8 @@
 #include "base/math.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
-#include "pack/foreign/format.h"
-#include "pack/foreign/tree_internal.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/scan.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -120,37 +119,6 @@ static int open_beside(void *context, const char *name, struct reader **ret, str
 	return reader_file_open(path, ret);
 }
 
-static void must_lie_within(const struct foreign_tree *tree, size_t size)
-{
-	for (size_t i = 0; i < tree_count(tree); i++) {
-		const struct tree_row *row = &tree_rows(tree)[i];
-
-		must(row->volume != TREE_SOURCE ||
-		     (row->offset <= size && row->size <= size - row->offset));
-	}
-}
-
-static void scan(const struct foreign_format *format, struct reader *reader, size_t size,
-		 struct bytes *beside)
-{
-	const struct foreign_settings settings = {.open = open_beside, .context = beside};
-	SCOPE(foreign_source_release) struct foreign_source source = {0};
-	SCOPE(foreign_tree_release) struct foreign_tree tree = {0};
-	struct err err = {0};
-
-	if (foreign_source_init(&source, reader, "a_val_lmdb/data.mdb", false, &settings, &err) <
-		    0 ||
-	    foreign_tree_init(&tree, &source, &err) < 0)
-		return;
-	format->probe(&source);
-	if (format->lmdb && !source.walker)
-		return;
-	if (format->scan(&source, &tree, &err) == 0)
-		must_lie_within(&tree, size);
-	else
-		must(err.text[0]);
-}
-
 /* Divides the bytes. The same ones lie beside other formats. */
 static struct bytes take_beside(const struct foreign_format *format, struct bytes *bytes)
 {
@@ -189,6 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size = bytes.len;
 	if (fd < 0 || io_pwrite_full(fd, file, size, 0) < 0 || reader_file_borrow(fd, &reader) < 0)
 		abort();
-	scan(format, reader, size, &beside);
+	fuzz_scan(format, &(struct foreign_settings){.open = open_beside, .context = &beside},
+		  reader, "a_val_lmdb/data.mdb");
 	return 0;
 }

@@ -1,0 +1,35 @@
+#include "tests/fuzz/scan.h"
+#include "base/scope.h"
+#include "pack/foreign/tree_internal.h"
+#include "tests/fuzz/fuzz.h"
+
+static void must_lie_within(const struct foreign_tree *tree)
+{
+	for (size_t i = 0; i < tree_count(tree); i++) {
+		const struct tree_row *row = &tree_rows(tree)[i];
+		const uint64_t ends[TREE_VOLUMES] = {tree->source->size, tree->made_end,
+						     tree->text.len};
+
+		must(row->kind != FORMAT_FILE || (row->offset <= ends[row->volume] &&
+						  row->size <= ends[row->volume] - row->offset));
+	}
+}
+
+void fuzz_scan(const struct foreign_format *format, const struct foreign_settings *settings,
+	       struct reader *reader, const char *name)
+{
+	SCOPE(foreign_source_release) struct foreign_source source = {0};
+	SCOPE(foreign_tree_release) struct foreign_tree tree = {0};
+	struct err err = {0};
+
+	if (foreign_source_init(&source, reader, name, false, settings, &err) < 0 ||
+	    foreign_tree_init(&tree, &source, &err) < 0)
+		return;
+	format->probe(&source);
+	if (format->lmdb && !source.walker)
+		return;
+	if (format->scan(&source, &tree, &err) == 0)
+		must_lie_within(&tree);
+	else
+		must(err.text[0]);
+}

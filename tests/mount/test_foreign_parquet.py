@@ -122,6 +122,63 @@ def test_what_is_not_read_is_named(tmp_path):
         assert "copy it again" not in said
 
 
+def write_columns(path, nodes, columns):
+    """Columns are (name, type, values), of one row group; those at the top are optional."""
+    pages, chunks = bytearray(b"PAR1"), []
+    for name, kind, values in columns:
+        content = parquet.column(values, 1, NONE, 1, False)
+        chunks.append(parquet.chunk(kind, [name], NONE, len(values), len(pages), len(content)))
+        pages += content
+    rows = len(columns[0][2])
+    return parquet.finish(path, bytes(pages), [parquet.node(b"schema", None, len(columns)), *nodes],
+                          [parquet.row_group(chunks, rows)], rows)
+
+
+IMAGES = b"image", parquet.BYTES, [b"\xff\xd8\xff1", b"\xff\xd8\xff2"]
+IMAGE = parquet.node(b"image", parquet.BYTES)
+
+
+def listed(file, *options, status=0):
+    done = run(FOLDPACK, "list", *options, file, status=status)
+    return done.err if status else (done.out.split(), done.err)
+
+
+def test_labels_that_are_texts_are_classes(tmp_path):
+    file = write_columns(tmp_path / "a.parquet",
+                         [IMAGE, parquet.node(b"label", parquet.BYTES, None, parquet.UTF8)],
+                         [IMAGES, (b"label", parquet.BYTES, [b"cat", b"dog"])])
+    assert listed(file) == (["cat/a-00000000.JPEG", "dog/a-00000001.JPEG"], "")
+
+
+def test_a_column_of_labels_that_has_none_is_noted(tmp_path):
+    floats = write_columns(tmp_path / "a.parquet", [IMAGE, parquet.node(b"label", 5)],
+                           [IMAGES, (b"label", 5, [1, 2])])
+    lists = write_columns(tmp_path / "b.parquet",
+                          [IMAGE, parquet.node(b"label", None, 1),
+                           parquet.node(b"list", None, 1, repetition=parquet.REPEATED),
+                           parquet.node(b"element", 2)], [IMAGES, (b"label", 2, [1, 2])])
+    for file, what, name in (floats, "floats", "label"), (lists, "lists", "label.list.element"):
+        paths, said = listed(file)
+        assert paths == [f"images/{file.stem}-0000000{n}.JPEG" for n in range(2)]
+        assert f"the column '{name}' has {what}, and no labels: --label-key names another" in said
+        said = listed(file, f"--label-key={name}", status=1)
+        assert f"--label-key: the column '{name}' has {what}" in said
+
+
+def test_columns_that_are_no_images_are_said_by_name(tmp_path):
+    texts = write_columns(tmp_path / "a.parquet",
+                          [parquet.node(b"image", parquet.BYTES, None, parquet.UTF8)],
+                          [(b"image", parquet.BYTES, [b"https://example.org/1.jpg"])])
+    assert "the column 'image' has texts: --image-key names another" in listed(texts, status=1)
+    nodes = [parquet.node(name, *how) for name in (b"a", b"b")
+             for name, *how in ((name, None, 2), (b"bytes", 6), (b"path", 6))]
+    nodes = [parquet.node(b"schema", None, 2), *nodes]
+    two = parquet.finish(tmp_path / "b.parquet", b"PAR1", nodes, [], 0)
+    assert "images in 'a.bytes' and in 'b.bytes': --image-key names one" in listed(two, status=1)
+    none = write_columns(tmp_path / "c.parquet", [IMAGE], [(*IMAGES[:2], [None] * 3)])
+    assert "none of its 3 records has the bytes of an image" in listed(none, status=1)
+
+
 def test_statistics_in_front_of_a_page_may_have_whole_images(tmp_path):
     """Some writers note the least and the greatest value, whatever its size."""
     image = b"\xff\xd8\xff" + trees.noise(1, 300_000)

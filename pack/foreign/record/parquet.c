@@ -54,48 +54,77 @@ static int find_leaf(const struct scan *scan, const char *name, const char *end)
 	return -1;
 }
 
-/* The only column that has bytes and a path. */
-static int find_only(const struct scan *scan, char ret[static NAME])
+/* The column that has bytes and a path; *ret_second: another one. -1: there is none. */
+static int find_only(const struct scan *scan, int *ret_second)
 {
 	const struct parquet_leaf *leaves = parquet_leaves(&scan->footer);
 	unsigned looks = 0;
 	int found = -1;
 
-	for (unsigned i = 0; i < parquet_leaf_count(&scan->footer); i++) {
+	*ret_second = -1;
+	for (unsigned i = 0; i < parquet_leaf_count(&scan->footer) && looks < LOOKS; i++) {
 		const char *dot = strrchr(leaves[i].name, '.');
+		char image[NAME];
 
 		if (!dot || strcmp(dot, ".bytes") != 0)
 			continue;
-		if (looks++ == LOOKS)
-			return -1;
-		snprintf(ret, NAME, "%.*s", (int)(dot - leaves[i].name), leaves[i].name);
-		if (find_leaf(scan, ret, ".path") < 0)
+		looks++;
+		snprintf(image, NAME, "%.*s", (int)(dot - leaves[i].name), leaves[i].name);
+		if (find_leaf(scan, image, ".path") < 0)
 			continue;
 		if (found >= 0)
-			return -1;
-		found = (int)i;
+			*ret_second = (int)i;
+		else
+			found = (int)i;
 	}
-	if (found >= 0)
-		snprintf(ret, NAME, "%.*s", (int)strlen(leaves[found].name) - 6,
-			 leaves[found].name);
-	return found;
+	return looks < LOOKS ? found : -1;
 }
 
-static int check_leaves(const struct scan *scan, struct err *err)
+static const char *words_of(const struct parquet_leaf *leaf)
 {
-	const struct parquet_leaf *leaves = parquet_leaves(&scan->footer);
+	static const char *const words[] = {
+		"booleans", "integers", "integers", "timestamps",
+		"floats",   "floats",	"bytes",    "bytes of one length"};
 
-	for (unsigned i = 0; i < COLUMNS; i++) {
-		const struct parquet_leaf *leaf = &leaves[scan->leaf[i] < 0 ? 0 : scan->leaf[i]];
-		bool number = leaf->type == PARQUET_INT32 || leaf->type == PARQUET_INT64;
+	if (leaf->repeated)
+		return "lists";
+	if (leaf->text)
+		return "texts";
+	return leaf->type < sizeof(words) / sizeof(*words) ? words[leaf->type] : "another type";
+}
 
-		if (scan->leaf[i] < 0)
-			continue;
-		if (leaf->repeated || (i == LABEL ? !number : leaf->type != PARQUET_BYTES))
-			return err_set(err, -EOPNOTSUPP, "the column '%s' is of another type",
-				       leaf->name);
-	}
-	return 0;
+static bool is_label(const struct parquet_leaf *leaf)
+{
+	return !leaf->repeated && (leaf->type == PARQUET_INT32 || leaf->type == PARQUET_INT64 ||
+				   leaf->type == PARQUET_BYTES);
+}
+
+/* What is no label, and was not asked for, is not one. */
+static int check_label(struct scan *scan, struct err *err)
+{
+	const struct parquet_leaf *leaf = parquet_leaves(&scan->footer) + scan->leaf[LABEL];
+
+	if (scan->leaf[LABEL] < 0 || is_label(leaf))
+		return 0;
+	if (scan->source->settings->label_key)
+		return err_set(err, -EOPNOTSUPP, "--label-key: the column '%s' has %s", leaf->name,
+			       words_of(leaf));
+	scan->leaf[LABEL] = -1;
+	return foreign_tree_note(scan->tree,
+				 "the column '%s' has %s, and no labels: --label-key names "
+				 "another",
+				 leaf->name, words_of(leaf));
+}
+
+static int check_bytes(const struct scan *scan, unsigned column, struct err *err)
+{
+	const struct parquet_leaf *leaf = parquet_leaves(&scan->footer) + scan->leaf[column];
+
+	if (scan->leaf[column] < 0 ||
+	    (!leaf->repeated && leaf->type == PARQUET_BYTES && (column != IMAGE || !leaf->text)))
+		return 0;
+	return err_set(err, -EOPNOTSUPP, "the column '%s' has %s: --%s-key names another",
+		       leaf->name, words_of(leaf), column == IMAGE ? "image" : "name");
 }
 
 static int find_label(struct scan *scan, struct err *err)
@@ -107,13 +136,38 @@ static int find_label(struct scan *scan, struct err *err)
 	scan->leaf[LABEL] = key ? find_leaf(scan, key, "") : -1;
 	if (key && scan->leaf[LABEL] < 0)
 		return err_set(err, -EINVAL, "--label-key: no column '%s'", key);
-	for (unsigned i = 0; i < 3 && scan->leaf[LABEL] < 0; i++)
-		scan->leaf[LABEL] = find_leaf(scan, usual[i], "");
+	for (unsigned i = 0; i < 6 && scan->leaf[LABEL] < 0; i++)
+		scan->leaf[LABEL] = find_leaf(scan, usual[i % 3], i < 3 ? "" : ".list.element");
 	if (scan->leaf[LABEL] >= 0 && !scan->source->settings->classes)
 		r = parquet_names(scan->footer.huggingface,
 				  parquet_leaves(&scan->footer)[scan->leaf[LABEL]].name,
 				  &scan->classes, err);
 	return r;
+}
+
+/* `image`: the name of the column that is wanted, and of the one that is found. */
+static int find_images(struct scan *scan, char image[static NAME], struct err *err)
+{
+	const struct parquet_leaf *leaves = parquet_leaves(&scan->footer);
+	int found = find_leaf(scan, image, ".bytes"), second = -1;
+
+	if (found < 0)
+		found = find_leaf(scan, image, "");
+	if (found < 0 && !scan->source->settings->image_key) {
+		found = find_only(scan, &second);
+		if (found >= 0)
+			snprintf(image, NAME, "%.*s", (int)strlen(leaves[found].name) - 6,
+				 leaves[found].name);
+	}
+	if (second >= 0)
+		return err_set(err, -EOPNOTSUPP,
+			       "images in '%s' and in '%s': --image-key names one of them",
+			       leaves[found].name, leaves[second].name);
+	if (found < 0)
+		return err_set(err, -EOPNOTSUPP,
+			       "no column '%s' of images; --image-key names another", image);
+	scan->leaf[IMAGE] = found;
+	return 0;
 }
 
 static int find_columns(struct scan *scan, struct err *err)
@@ -123,28 +177,26 @@ static int find_columns(struct scan *scan, struct err *err)
 	int r;
 
 	snprintf(image, sizeof(image), "%s", settings->image_key ? settings->image_key : "image");
-	scan->leaf[IMAGE] = find_leaf(scan, image, ".bytes");
-	if (scan->leaf[IMAGE] < 0 && settings->image_key)
-		scan->leaf[IMAGE] = find_leaf(scan, image, "");
-	if (scan->leaf[IMAGE] < 0 && !settings->image_key)
-		scan->leaf[IMAGE] = find_only(scan, image);
-	if (scan->leaf[IMAGE] < 0)
-		return err_set(err, -EOPNOTSUPP,
-			       "no column '%s' of images; --image-key names another", image);
+	r = find_images(scan, image, err);
+	if (r < 0)
+		return r;
 	scan->leaf[PATH] = settings->name_key ? find_leaf(scan, settings->name_key, "")
 					      : find_leaf(scan, image, ".path");
 	if (settings->name_key && scan->leaf[PATH] < 0)
 		return err_set(err, -EINVAL, "--name-key: no column '%s'", settings->name_key);
 	r = find_label(scan, err);
-	return r < 0 ? r : check_leaves(scan, err);
+	if (r == 0)
+		r = check_label(scan, err);
+	for (unsigned i = 0; r == 0 && i < COLUMNS; i++)
+		r = i == LABEL ? 0 : check_bytes(scan, i, err);
+	return r;
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static int take_name(struct scan *scan, const struct parquet_value *value, struct buf *ret,
+static int take_text(struct scan *scan, const struct parquet_value *value, struct buf *ret,
 		     struct err *err)
 {
-	struct foreign_text name;
 	const uint8_t *p;
 	int r = 0;
 
@@ -154,25 +206,42 @@ static int take_name(struct scan *scan, const struct parquet_value *value, struc
 		p = (const uint8_t *)value->body->unpacked.data + value->offset;
 	else
 		r = foreign_get(scan->source, value->offset, value->size, &p, err);
-	if (r < 0)
-		return r;
-	name = foreign_text_after((struct foreign_text){(const char *)p, value->size}, '/');
-	return buf_add(ret, name.data, name.len);
+	return r < 0 ? r : buf_add(ret, p, value->size);
+}
+
+/* A label that is a text is the class. */
+static int take_label(struct scan *scan, const struct parquet_value *value,
+		      struct foreign_file *file, struct buf *class, struct err *err)
+{
+	int r;
+
+	file->label = FOREIGN_NO_LABEL;
+	if (value->null)
+		return 0;
+	if (parquet_leaves(&scan->footer)[scan->leaf[LABEL]].type != PARQUET_BYTES) {
+		file->label = value->number;
+		return 0;
+	}
+	r = take_text(scan, value, class, err);
+	if (class->len)
+		file->class = (struct foreign_text){class->data, class->len};
+	return r;
 }
 
 static int add(struct scan *scan, const struct parquet_value value[static COLUMNS], struct err *err)
 {
-	SCOPE(buf_release) struct buf name = BUF_INIT;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	SCOPE(buf_release) struct buf class = BUF_INIT;
 	const struct foreign_text *classes = BUF_ITEMS(&scan->classes, const struct foreign_text);
 	const struct parquet_body *body = value[IMAGE].body;
 	struct foreign_packed packed;
-	struct foreign_file file = {.record = scan->record,
-				    .label = value[LABEL].null ? FOREIGN_NO_LABEL
-							       : value[LABEL].number,
-				    .offset = value[IMAGE].offset,
-				    .size = value[IMAGE].size};
-	int r = take_name(scan, &value[PATH], &name, err);
+	struct foreign_file file = {
+		.record = scan->record, .offset = value[IMAGE].offset, .size = value[IMAGE].size};
+	struct foreign_text name;
+	int r = take_text(scan, &value[PATH], &path, err);
 
+	if (r == 0)
+		r = take_label(scan, &value[LABEL], &file, &class, err);
 	if (r < 0)
 		return r;
 	if (value[IMAGE].in_memory) {
@@ -183,8 +252,9 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 		file.packed = &packed;
 		file.bytes = (const uint8_t *)body->unpacked.data + file.offset;
 	}
+	name = foreign_text_after((struct foreign_text){path.data, path.len}, '/');
 	if (name.len)
-		file.name = (struct foreign_text){name.data, name.len};
+		file.name = name;
 	file.plain = name.len && !memchr(name.data, '.', name.len);
 	if (file.label == -1)
 		file.label = FOREIGN_NO_LABEL;
@@ -305,6 +375,12 @@ static int parquet_scan(struct foreign_source *source, struct foreign_tree *tree
 		r = foreign_tree_prefix(tree);
 	for (size_t i = 0; r == 0 && i < BUF_COUNT(&scan.footer.groups, struct parquet_group); i++)
 		r = take_group(&scan, i, err);
+	if (r == 0 && scan.nulls > 0 && scan.nulls == scan.record)
+		return err_set(err, -EOPNOTSUPP,
+			       "none of its %" PRIu64
+			       " records has the bytes of an image: they may name files "
+			       "that lie elsewhere",
+			       scan.nulls);
 	return r < 0 ? r
 		     : foreign_tree_note_count(tree, scan.nulls,
 					       "%" PRIu64 " records without an image are left out");

@@ -10,6 +10,7 @@
 #define NAME  256
 
 enum { REQUIRED, OPTIONAL, REPEATED };
+enum { UTF8 }; /* of the types that they stand for */
 
 static int is_bad(struct err *err, const char *what)
 {
@@ -48,7 +49,7 @@ static int read_bytes(struct foreign_source *source, struct buf *ret, struct err
 /* --- schema ----------------------------------------------------------------------------------- */
 
 struct element {
-	int64_t type, repetition, children;
+	int64_t type, repetition, children, converted;
 	struct foreign_text name;
 };
 
@@ -57,10 +58,11 @@ static void read_element(struct thrift *t, struct element *ret)
 	const struct thrift_want wants[] = {{1, &ret->type, NULL},
 					    {3, &ret->repetition, NULL},
 					    {4, NULL, &ret->name},
-					    {5, &ret->children, NULL}};
+					    {5, &ret->children, NULL},
+					    {6, &ret->converted, NULL}};
 
-	*ret = (struct element){.type = -1};
-	thrift_read(t, wants, 4);
+	*ret = (struct element){.type = -1, .converted = -1};
+	thrift_read(t, wants, 5);
 }
 
 /* Where the walk through the schema is. */
@@ -72,10 +74,10 @@ struct level {
 };
 
 static int add_leaf(struct parquet_footer *f, const char *name, const struct level *level,
-		    int64_t type)
+		    const struct element *e)
 {
-	struct parquet_leaf leaf = {strdup(name), (enum parquet_type)type, level->optional,
-				    level->repeated};
+	struct parquet_leaf leaf = {strdup(name), (enum parquet_type)e->type, level->optional,
+				    level->repeated, e->converted == UTF8};
 	int r = leaf.name ? buf_add(&f->leaves, &leaf, sizeof(leaf)) : -ENOMEM;
 
 	if (r < 0)
@@ -115,7 +117,7 @@ static int read_schema(struct thrift *t, uint32_t count, struct parquet_footer *
 		parent->left--;
 		enter(&level, &e, depth, name);
 		if (e.children <= 0) {
-			int r = add_leaf(f, name, &level, e.type);
+			int r = add_leaf(f, name, &level, &e);
 
 			if (r < 0)
 				return r;

@@ -20,6 +20,7 @@ struct parquet_leaf {
 	enum parquet_type type;
 	unsigned optional; /* fields of its path that are: its greatest definition level */
 	bool repeated;
+	bool text; /* bytes that are UTF-8 */
 };
 
 struct parquet_group {

@@ -6,9 +6,10 @@ import struct
 import zlib
 
 I32, I64, BINARY, LIST, STRUCT, FALSE = 5, 6, 8, 9, 12, 2
+BYTES, UTF8 = 6, 0
 NONE, SNAPPY, GZIP = 0, 1, 2
 PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
-OPTIONAL = 1
+OPTIONAL, REPEATED = 1, 2
 
 
 def varint(n):
@@ -109,10 +110,11 @@ def column(values, depth, codec, version, dictionary):
 LEAVES = [("bytes", 2, 6), ("path", 2, 6), ("label", 1, 2)]  # name, depth, type
 
 
-def node(name, kind=None, children=None):
+def node(name, kind=None, children=None, converted=None, repetition=OPTIONAL):
     fields = [(1, I32, kind)] if kind is not None else []
-    fields += [(3, I32, OPTIONAL), (4, BINARY, name)]
-    return record(*fields, *([(5, I32, children)] if children else []))
+    fields += [(3, I32, repetition), (4, BINARY, name)]
+    fields += [(5, I32, children)] if children else []
+    return record(*fields, *([(6, I32, converted)] if converted is not None else []))
 
 
 def schema():

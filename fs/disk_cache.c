@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 struct disk_cache {
-	pthread_mutex_t lock; /* for threads; the store itself excludes other processes */
+	pthread_mutex_t lock;
 	struct disk disk;
 	struct buf readers; /* the readers, protected by lock until the packs are open */
 };
@@ -97,7 +97,6 @@ int disk_cache_add(struct disk_cache *disk, const char *name, struct reader *far
 
 int disk_cache_find(struct disk_cache *disk, const char *name, struct reader **ret)
 {
-	SCOPE_LOCK(&disk->lock);
 	return block_store_find(disk->disk.store, name, ret);
 }
 

@@ -18,17 +18,24 @@
 #define SECTOR	  512
 #define NAMES	  "names"
 
-#define PATIENCE_NS (2 * CLOCK_SECOND) /* with another process that has the lock */
+/* How long another process may have the lock: until that is said, until it is done without, and
+ * until that process is waited for again. */
+#define SAID_NS	    (2 * CLOCK_SECOND)
+#define PATIENCE_NS (6 * CLOCK_SECOND)
+#define AGAIN_NS    (60 * CLOCK_SECOND)
 #define NAP_NS	    1000000
 
 struct block_store {
 	char *path;
 	int fd; /* of the folder with the copies */
 	bool shared;
+	bool alone; /* the group would share it, but another user owns it */
 	uint64_t most;
 	void (*notice)(const char *line);
-	pthread_mutex_t
-		lock; /* taken together with the lock on the folder, which all threads share */
+	pthread_mutex_t lock;
+	pthread_cond_t left;  /* not busy any more */
+	bool busy;	      /* protected by lock: a thread has the lock on the folder */
+	uint64_t stuck_until; /* whoever is busy: until then another process is not waited for */
 };
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -49,12 +56,16 @@ static int open_top(struct block_store *store, struct err *err)
 {
 	struct stat st;
 
-	if (mkdir(store->path, 0777) < 0 && errno != EEXIST)
+	/* In a folder with a set group, one that is writable for it would be shared. */
+	if (mkdir(store->path, 0755) < 0 && errno != EEXIST)
 		return err_set(err, -errno, "%s: cannot be made: %s", store->path, strerror(errno));
 	store->fd = open(store->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (store->fd < 0 || fstat(store->fd, &st) < 0)
 		return err_set(err, -errno, "%s: %s", store->path, strerror(errno));
-	store->shared = st.st_mode & S_ISGID && st.st_mode & S_IWGRP;
+	if (st.st_mode & S_ISGID && st.st_mode & S_IWGRP && !(st.st_mode & S_IWOTH)) {
+		store->shared = st.st_uid == 0 || st.st_uid == geteuid();
+		store->alone = !store->shared;
+	}
 	if (store->shared && faccessat(store->fd, ".", W_OK, AT_EACCESS) < 0)
 		return err_set(err, -errno,
 			       "%s: its group shares it, and this user is not of that group",
@@ -119,6 +130,7 @@ int block_store_open(const char *spec, struct block_store **ret, struct err *err
 		return -ENOMEM;
 	store->fd = -1;
 	pthread_mutex_init(&store->lock, NULL);
+	pthread_cond_init(&store->left, NULL);
 	r = parse_spec(store, spec, err);
 	if (r == 0)
 		r = open_top(store, err);
@@ -139,7 +151,15 @@ int block_store_folder(const struct block_store *store)
 
 void block_store_notice(struct block_store *store, void (*notice)(const char *line))
 {
+	SCOPE_FREE char *line = NULL;
+
 	store->notice = notice;
+	if (notice && store->alone &&
+	    asprintf(&line,
+		     "%s: not shared with its group, since another user owns it, neither root nor "
+		     "this one: copies are this user's own",
+		     store->path) >= 0)
+		notice(line);
 }
 
 void block_store_free(struct block_store *store)
@@ -147,6 +167,7 @@ void block_store_free(struct block_store *store)
 	if (!store)
 		return;
 	scope_close(&store->fd);
+	pthread_cond_destroy(&store->left);
 	pthread_mutex_destroy(&store->lock);
 	free(store->path);
 	free(store);
@@ -154,43 +175,74 @@ void block_store_free(struct block_store *store)
 
 /* --- the lock --------------------------------------------------------------------------------- */
 
-static void say_waiting(const struct block_store *store)
+static void say_locked(const struct block_store *store, const char *what)
 {
 	SCOPE_FREE char *line = NULL;
 
 	if (store->notice &&
-	    asprintf(&line, "%s: another process has it locked: waiting", store->path) >= 0)
+	    asprintf(&line, "%s: another process has it locked: %s", store->path, what) >= 0)
 		store->notice(line);
 }
 
-/* The lock is held for moments; but whoever holds it may have been stopped. */
-static struct block_store *store_lock(struct block_store *store)
+static void set_busy(struct block_store *store, bool busy)
+{
+	SCOPE_LOCK(&store->lock);
+	while (busy && store->busy)
+		pthread_cond_wait(&store->left, &store->lock);
+	store->busy = busy;
+	pthread_cond_signal(&store->left);
+}
+
+/* The lock is held for moments, and while large copies are removed; but whoever holds it may have
+ * been stopped, and who may read a shared folder can lock it. */
+static bool lock_folder(struct block_store *store)
 {
 	const struct timespec nap = {.tv_nsec = NAP_NS};
-	uint64_t until = clock_ns() + PATIENCE_NS;
-	int r;
+	uint64_t since = clock_ns();
+	bool said = false;
 
-	pthread_mutex_lock(&store->lock);
-	while ((r = flock(store->fd, LOCK_EX | LOCK_NB)) < 0 && errno == EWOULDBLOCK &&
-	       clock_ns() < until)
+	while (flock(store->fd, LOCK_EX | LOCK_NB) < 0) {
+		uint64_t now = clock_ns();
+
+		if (errno != EWOULDBLOCK)
+			return true; /* no locks here, and others see none either */
+		if (now < store->stuck_until)
+			return false;
+		if (now - since > PATIENCE_NS) {
+			say_locked(store, "it is done without");
+			store->stuck_until = now + AGAIN_NS;
+			return false;
+		}
+		if (!said && now - since > SAID_NS)
+			say_locked(store, "waiting");
+		said |= now - since > SAID_NS;
 		nanosleep(&nap, NULL);
-	if (r < 0 && errno == EWOULDBLOCK) {
-		say_waiting(store);
-		while (flock(store->fd, LOCK_EX) < 0 && errno == EINTR)
-			;
 	}
-	return store;
+	store->stuck_until = 0;
+	return true;
+}
+
+/* All threads share the lock on the folder, so only one of them may have it. NULL: it cannot be
+ * had. */
+static struct block_store *store_lock(struct block_store *store)
+{
+	set_busy(store, true);
+	if (lock_folder(store))
+		return store;
+	set_busy(store, false);
+	return NULL;
 }
 
 static void store_unlock(struct block_store **store)
 {
+	if (!*store)
+		return;
 	flock((*store)->fd, LOCK_UN);
-	pthread_mutex_unlock(&(*store)->lock);
+	set_busy(*store, false);
 }
 
-#define SCOPE_STORE(store)                                                          \
-	struct block_store *locked __attribute__((cleanup(store_unlock), unused)) = \
-		store_lock(store)
+#define SCOPE_STORE(store) \
+	struct block_store *locked __attribute__((cleanup(store_unlock))) = store_lock(store)
 
 /* --- copies ----------------------------------------------------------------------------------- */
 
@@ -211,7 +263,7 @@ int block_store_blocks(struct block_store *store, const char *key, uint64_t size
 		       struct blocks **ret)
 {
 	SCOPE_STORE(store);
-	SCOPE_CLOSE int folder = enter(store, key);
+	SCOPE_CLOSE int folder = locked ? enter(store, key) : -EBUSY;
 	int r;
 
 	if (folder < 0)
@@ -309,22 +361,26 @@ static void forget_names(const struct block_store *store, const char *key)
 			unlinkat(dirfd(dir), entry->d_name, 0);
 }
 
-static bool is_in_use(const struct block_store *store, const char *key)
+/* The folder of a copy. A link is none: what it leads to is nobody's copy. */
+static int open_copy_folder(const struct block_store *store, const char *key)
 {
-	SCOPE_CLOSE int data = -1;
-	char path[64];
+	return openat(store->fd, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
 
-	snprintf(path, sizeof(path), "%.32s/data", key);
-	data = openat(store->fd, path, O_RDONLY | O_CLOEXEC);
+static bool is_in_use(int folder)
+{
+	SCOPE_CLOSE int data =
+		openat(folder, "data", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
 	return data >= 0 && flock(data, LOCK_EX | LOCK_NB) < 0;
 }
 
 /* Removes a copy, unless somebody has it open. */
 static bool remove_copy(const struct block_store *store, const char *key)
 {
-	SCOPE_CLOSE int folder = openat(store->fd, key, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	SCOPE_CLOSE int folder = open_copy_folder(store, key);
 
-	if (is_in_use(store, key))
+	if (folder < 0 || is_in_use(folder))
 		return false;
 	unlinkat(folder, "data", 0);
 	unlinkat(folder, "map", 0);
@@ -376,9 +432,12 @@ static uint64_t used_by_unused(const struct block_store *store, const struct can
 {
 	uint64_t used = 0;
 
-	for (size_t i = 0; i < count; i++)
-		if (!is_in_use(store, copies[i].key))
+	for (size_t i = 0; i < count; i++) {
+		SCOPE_CLOSE int folder = open_copy_folder(store, copies[i].key);
+
+		if (folder >= 0 && !is_in_use(folder))
 			used += used_by(store, copies[i].key);
+	}
 	return used;
 }
 
@@ -387,11 +446,11 @@ static uint64_t make_room(struct block_store *store, uint64_t wanted, bool all)
 {
 	SCOPE(buf_release) struct buf copies = BUF_INIT;
 	SCOPE_STORE(store);
-	int64_t room = room_now(store), most = (int64_t)min(wanted, INT64_MAX);
+	int64_t room = locked ? room_now(store) : 0, most = (int64_t)min(wanted, INT64_MAX);
 	const struct candidate *next;
 	size_t count = 0;
 
-	if (room < most)
+	if (locked && room < most)
 		count = list_copies(store, &copies);
 	next = BUF_ITEMS(&copies, const struct candidate);
 	if (all && room + (int64_t)used_by_unused(store, next, count) < most)
@@ -427,8 +486,10 @@ void block_store_remember(struct block_store *store, const char *name, const cha
 {
 	char hash[BLOCK_KEY_DIGITS + 1], target[BLOCK_KEY_DIGITS + 8], fresh[64];
 	SCOPE_STORE(store);
-	SCOPE_CLOSE int names = enter(store, NAMES);
+	SCOPE_CLOSE int names = locked ? enter(store, NAMES) : -EBUSY;
 
+	if (names < 0)
+		return;
 	hash_of(name, hash);
 	snprintf(target, sizeof(target), "../%s", key);
 	snprintf(fresh, sizeof(fresh), "%s.new", hash);
@@ -441,12 +502,14 @@ int block_store_find(struct block_store *store, const char *name, struct reader 
 {
 	char hash[BLOCK_KEY_DIGITS + 1], key[BLOCK_KEY_DIGITS + 1];
 	SCOPE_STORE(store);
-	SCOPE_CLOSE int names = enter(store, NAMES);
+	SCOPE_CLOSE int names = locked ? enter(store, NAMES) : -EBUSY;
 	SCOPE_CLOSE int folder = -1;
 
 	hash_of(name, hash);
+	if (names < 0)
+		return names;
 	if (!read_name(names, hash, key))
 		return -ENOENT;
-	folder = openat(store->fd, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	folder = open_copy_folder(store, key);
 	return folder < 0 ? -errno : blocks_open_complete(folder, ret);
 }

@@ -23,7 +23,8 @@ struct block_writer {
 	bool failed;
 
 	pthread_mutex_t room_lock; /* protects these: */
-	pthread_cond_t settled;	   /* nothing is granted */
+	pthread_cond_t settled;	   /* nothing is granted, and nobody asks */
+	bool asks;		   /* a thread asks the store */
 	uint64_t room;		   /* bytes to grant before the store is asked again */
 	uint64_t granted; /* bytes granted and not yet written: the store does not see them */
 };
@@ -117,15 +118,27 @@ static void say_failed(const struct block_writer *writer, int error)
 		writer->notice(line);
 }
 
+/* Called with the lock on the room held, and without while the store is asked: that takes long. */
+static void ask_for_room(struct block_writer *writer, uint64_t wanted)
+{
+	uint64_t room;
+
+	writer->asks = true;
+	pthread_mutex_unlock(&writer->room_lock);
+	room = block_store_room(writer->store, wanted);
+	pthread_mutex_lock(&writer->room_lock);
+	writer->room = room;
+	writer->asks = false;
+	pthread_cond_broadcast(&writer->settled);
+}
+
 static bool take_room(struct block_writer *writer, size_t len)
 {
-	uint64_t wanted = len > ROOM ? len : ROOM;
-
 	SCOPE_LOCK(&writer->room_lock);
-	while (writer->room < len && writer->granted)
+	while (writer->asks || (writer->room < len && writer->granted))
 		pthread_cond_wait(&writer->settled, &writer->room_lock);
 	if (writer->room < len)
-		writer->room = block_store_room(writer->store, wanted);
+		ask_for_room(writer, len > ROOM ? len : ROOM);
 	if (writer->room < len)
 		return false;
 	writer->room -= len;

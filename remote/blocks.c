@@ -36,13 +36,42 @@ static uint64_t pages_up(uint64_t bytes)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
+/* In a shared folder, others can lay anything under these names: also what they could not write to
+ * themselves, as a link. */
+static bool is_plain(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1;
+}
+
+static int open_plain(int folder, const char *name, int flags)
+{
+	SCOPE_CLOSE int fd = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && is_plain(fd))
+		return steal_fd(&fd);
+	if (fd >= 0)
+		errno = EPERM;
+	return -1;
+}
+
 static int open_file(int folder, const char *name, mode_t mode)
 {
 	int fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 
 	if (fd >= 0)
 		return io_set_mode(fd, mode) == 0 ? fd : (close(fd), -1);
-	return errno == EEXIST ? openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC) : -1;
+	return errno == EEXIST ? open_plain(folder, name, O_RDWR) : -1;
+}
+
+/* The same file, whatever its name leads to now. */
+static int open_again(int fd, int flags)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, flags | O_CLOEXEC);
 }
 
 static uint64_t file_size(int fd)
@@ -103,7 +132,7 @@ static int open_all(struct blocks *blocks, int folder, mode_t mode)
 	blocks->map = open_file(folder, "map", mode);
 	if (blocks->map < 0)
 		return -errno;
-	blocks->fd = openat(folder, "data", O_WRONLY | O_DIRECT | O_NOFOLLOW | O_CLOEXEC);
+	blocks->fd = open_again(blocks->buffered_fd, O_WRONLY | O_DIRECT);
 	atomic_store(&blocks->no_direct, blocks->fd < 0);
 	return take_lock(blocks);
 }
@@ -141,15 +170,16 @@ void blocks_free(struct blocks *blocks)
 
 int blocks_open_complete(int folder, struct reader **ret)
 {
-	SCOPE_CLOSE int map = openat(folder, "map", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	SCOPE_CLOSE int map = open_plain(folder, "map", O_RDONLY);
+	SCOPE_CLOSE int data = open_plain(folder, "data", O_RDONLY);
 	SCOPE(reader_release) struct reader *reader = NULL;
 	struct header header;
 	char path[64];
 	int r;
 
-	if (!read_header(map, &header) || header.complete != 1)
+	if (data < 0 || !read_header(map, &header) || header.complete != 1)
 		return -ENOENT;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/data", folder);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", data);
 	r = reader_file_open(path, &reader);
 	if (r < 0)
 		return r;
@@ -281,11 +311,8 @@ int blocks_map(const struct blocks *blocks)
 
 int blocks_open_map(const struct blocks *blocks)
 {
-	char path[64];
-	int fd;
+	int fd = open_again(blocks->map, O_RDWR);
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", blocks->map);
-	fd = open(path, O_RDWR | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 

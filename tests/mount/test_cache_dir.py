@@ -1,6 +1,7 @@
 """--cache-dir: what was read once comes from a local disk, whoever reads it, and whatever happens
 to that disk no wrong byte is served."""
 
+import fcntl
 import os
 import random
 import shutil
@@ -212,8 +213,10 @@ def test_four_mounts_share_one_copy(bulk, cache, place, mount):
 
 
 @is_root
-def test_users_have_caches_of_their_own(bulk, cache, place, mount, device_for_users):
+@pytest.mark.parametrize("mode", [0o1777, 0o3777, 0o777], ids=oct)
+def test_users_have_caches_of_their_own(bulk, cache, place, mount, device_for_users, mode):
     mounts = []
+    cache.chmod(mode)
     for uid in NOBODY, SOMEBODY:
         at = place / f"mnt{uid}"
         at.mkdir()
@@ -243,6 +246,20 @@ def test_a_group_shares_a_folder_that_is_set_up_for_it(bulk, place, mount, devic
     stranger = run(*foldfs.as_user(NOBODY), foldfs.FOLDFS, option(cache), bulk[1], point,
                    status=1)
     assert "shared" in stranger.err
+
+
+def test_a_lock_that_another_process_keeps_holds_up_no_mount(bulk, cache, point):
+    """As one that was stopped; in a shared folder, as any user who may look into it."""
+    private = cache / f"uid-{os.getuid()}"
+    private.mkdir(mode=0o700)
+    folder = os.open(private, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_SH)
+    with foldfs.mounted(bulk[1], point, option(cache)) as mounted:
+        assert trees.content(mounted) == trees.content(bulk[0])
+        assert disk(mounted)["state"] == "off"
+        said = str(mounted.stats()["log"])
+        assert "another process has it locked: it is done without" in said
+    os.close(folder)
 
 
 # --- how large it may become ---------------------------------------------------------------

@@ -1,5 +1,6 @@
 /* A copy of a pack on the disk, and the folder that such copies are in: remote/blocks.h,
  * remote/block_store.h. */
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
@@ -430,6 +431,143 @@ static void what_somebody_has_open_stays(void **state)
 	block_store_free(store);
 }
 
+/* With or without the sticky bit and a set group. */
+static void a_folder_that_all_may_write_to_is_shared_with_nobody(void **state)
+{
+	static const mode_t modes[] = {01777, 03777, 02777, 0777, 02773, 03772};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		struct block_store *store;
+		struct stat st;
+
+		assert_int_equal(chmod(f->dir, modes[i]), 0);
+		assert_int_equal(block_store_open(f->dir, &store, NULL), 0);
+		assert_int_equal(fstat(block_store_folder(store), &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0700);
+		block_store_free(store);
+	}
+}
+
+static void a_folder_that_was_missing_is_shared_with_nobody(void **state)
+{
+	struct fixture *f = *state;
+	struct block_store *store;
+	char made[128];
+	struct stat st;
+	mode_t mask = umask(002);
+
+	assert_int_equal(chmod(f->dir, 03777), 0);
+	snprintf(made, sizeof(made), "%s/made", f->dir);
+	assert_int_equal(block_store_open(made, &store, NULL), 0);
+	assert_int_equal(fstat(block_store_folder(store), &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	block_store_free(store);
+	umask(mask);
+}
+
+static char notice_text[512];
+
+static void keep_notice(const char *line)
+{
+	snprintf(notice_text, sizeof(notice_text), "%s", line);
+}
+
+static void a_group_s_folder_of_another_user_is_not_shared(void **state)
+{
+	struct fixture *f = *state;
+	struct block_store *store;
+	struct stat st;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chown(f->dir, 4711, 4711), 0);
+	assert_int_equal(chmod(f->dir, 02770), 0);
+	assert_int_equal(block_store_open(f->dir, &store, NULL), 0);
+	block_store_notice(store, keep_notice);
+	assert_non_null(strstr(notice_text, "another user owns it"));
+	assert_int_equal(fstat(block_store_folder(store), &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	block_store_free(store);
+}
+
+/* What a member of the group lays where a copy belongs leads to files of others. */
+static void what_is_no_plain_file_is_no_copy(void **state)
+{
+	static const char *const files[] = {"data", "map"};
+	struct fixture *f = *state;
+	struct blocks *other;
+	char victim[128];
+	struct stat st;
+
+	snprintf(victim, sizeof(victim), "%s/victim", f->dir);
+	for (unsigned kind = 0; kind < 3; kind++)
+		for (unsigned i = 0; i < 2; i++) {
+			const char *at = i ? KEY_B "/map" : KEY_B "/data";
+			char path[256];
+
+			assert_int_equal(mkdir(path_of(f, KEY_B), 0700), 0);
+			snprintf(path, sizeof(path), "%s", path_of(f, at));
+			assert_int_equal(close(open(victim, O_WRONLY | O_CREAT, 0600)), 0);
+			assert_int_equal(truncate(victim, 3), 0);
+			assert_int_equal(kind == 0   ? link(victim, path)
+					 : kind == 1 ? symlink(victim, path)
+						     : mkfifo(path, 0600),
+					 0);
+			assert_true(block_store_blocks(f->store, KEY_B, SIZE, &other) < 0);
+			assert_int_equal(stat(victim, &st), 0);
+			assert_int_equal(st.st_size, 3);
+			for (unsigned j = 0; j < 2; j++) {
+				snprintf(path, sizeof(path), "%s/%s", path_of(f, KEY_B), files[j]);
+				unlink(path);
+			}
+			assert_int_equal(unlink(victim), 0);
+			assert_int_equal(rmdir(path_of(f, KEY_B)), 0);
+		}
+}
+
+static void what_a_link_leads_to_is_not_removed(void **state)
+{
+	struct fixture *f = *state;
+	struct blocks *other;
+	char files[128], data[160];
+
+	snprintf(files, sizeof(files), "%s/files", f->dir);
+	snprintf(data, sizeof(data), "%s/data", files);
+	assert_int_equal(mkdir(files, 0700), 0);
+	assert_int_equal(close(open(data, O_WRONLY | O_CREAT, 0600)), 0);
+	assert_int_equal(symlink(files, path_of(f, KEY_B)), 0);
+	assert_int_not_equal(block_store_blocks(f->store, KEY_B, SIZE, &other), 0);
+	block_store_room(f->store, UINT64_MAX);
+	assert_int_equal(access(data, F_OK), 0);
+}
+
+/* As one of another user, who may read a folder that a group shares. */
+static void a_process_that_keeps_the_lock_is_not_waited_for_for_ever(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE_CLOSE int kept = open(path_of(f, ""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct reader *reader;
+	struct blocks *other;
+	uint64_t since = clock_ns();
+
+	assert_int_equal(flock(kept, LOCK_SH), 0);
+	block_store_notice(f->store, keep_notice);
+	assert_int_equal(block_store_blocks(f->store, KEY_B, SIZE, &other), -EBUSY);
+	assert_non_null(strstr(notice_text, "another process has it locked: it is done without"));
+	for (unsigned i = 0; i < 100; i++) {
+		assert_int_equal(block_store_blocks(f->store, KEY_B, SIZE, &other), -EBUSY);
+		assert_int_equal(block_store_find(f->store, "a", &reader), -EBUSY);
+		assert_int_equal(block_store_room(f->store, MIB), 0);
+		assert_false(block_store_has_room(f->store, MIB));
+		block_store_remember(f->store, "a", KEY_A);
+	}
+	assert_in_range(clock_ns() - since, 0, 20 * CLOCK_SECOND);
+	assert_int_equal(flock(kept, LOCK_UN), 0);
+	assert_int_equal(block_store_blocks(f->store, KEY_B, SIZE, &other), 0);
+	blocks_free(other);
+}
+
 static int held = -1;
 static char said[256];
 
@@ -500,6 +638,12 @@ int main(void)
 		TEST(a_map_that_is_cut_off_meanwhile_harms_nobody),
 		TEST(each_user_has_a_closed_folder),
 		TEST(a_group_may_share_a_folder),
+		TEST(a_folder_that_all_may_write_to_is_shared_with_nobody),
+		TEST(a_folder_that_was_missing_is_shared_with_nobody),
+		TEST(a_group_s_folder_of_another_user_is_not_shared),
+		TEST(what_is_no_plain_file_is_no_copy),
+		TEST(what_a_link_leads_to_is_not_removed),
+		TEST(a_process_that_keeps_the_lock_is_not_waited_for_for_ever),
 		TEST(what_is_no_folder_is_refused),
 		TEST(what_was_opened_longest_ago_leaves_first),
 		TEST(what_somebody_has_open_stays),

@@ -24,7 +24,7 @@ struct asker {
 
 /* --- the process that asks ---------------------------------------------------------------- */
 
-static int answer_once(int fd, const char *path)
+static int answer_once(int fd, asker_question *question, void *context)
 {
 	SCOPE(buf_release) struct buf packet = BUF_INIT;
 	struct answer answer = {0};
@@ -32,30 +32,30 @@ static int answer_once(int fd, const char *path)
 
 	if (r < 0)
 		return r;
-	answer.error = mounts_ask(path, &packet, &answer.err);
+	answer.error = question(context, &packet, &answer.err);
 	memcpy(packet.data, &answer, sizeof(answer));
 	return send(fd, packet.data, packet.len, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 /* It has no output: where the daemon stops with the question in hand, not even SIGKILL ends this
  * process, and whoever reads what foldstat prints must not wait for it. */
-_Noreturn static void answer_all(int fd, const char *path)
+_Noreturn static void answer_all(int fd, asker_question *question, void *context)
 {
-	char question;
+	char asked;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
 	close(STDERR_FILENO);
-	while (recv(fd, &question, 1, 0) == 1)
-		if (answer_once(fd, path) < 0)
+	while (recv(fd, &asked, 1, 0) == 1)
+		if (answer_once(fd, question, context) < 0)
 			break;
 	_exit(0);
 }
 
 /* --- the one that is answered -------------------------------------------------------------- */
 
-struct asker *asker_new(const char *path)
+struct asker *asker_new(asker_question *question, void *context)
 {
 	SCOPE_FREE struct asker *asker = calloc(1, sizeof(*asker));
 
@@ -63,12 +63,22 @@ struct asker *asker_new(const char *path)
 		return NULL;
 	asker->child = fork_with_socket(SOCK_SEQPACKET, &asker->fd);
 	if (asker->child == 0)
-		answer_all(asker->fd, path);
+		answer_all(asker->fd, question, context);
 	if (asker->child < 0) {
 		errno = -asker->child;
 		return NULL;
 	}
 	return steal_ptr(&asker);
+}
+
+static int ask_for_stats(void *path, struct buf *buf, struct err *err)
+{
+	return mounts_ask(path, buf, err);
+}
+
+struct asker *asker_of_stats(const char *path)
+{
+	return asker_new(ask_for_stats, (void *)path);
 }
 
 void asker_free(struct asker *asker)
@@ -112,4 +122,14 @@ int asker_take(struct asker *asker, struct buf *buf, struct err *err)
 		return *answer.err.text ? err_set(err, answer.error, "%s", answer.err.text)
 					: answer.error;
 	return buf_add(buf, packet.data + sizeof(answer), (size_t)len - sizeof(answer));
+}
+
+int asker_once(struct asker *asker, struct buf *buf, struct err *err)
+{
+	int r = asker ? asker_ask(asker) : -errno;
+
+	if (r == 0)
+		r = asker_take(asker, buf, err);
+	asker_free(asker);
+	return r;
 }

@@ -63,7 +63,7 @@ static int add_mount(struct live *live, const char *path)
 	w->seen.path = strdup(path);
 	if (!w->seen.path)
 		return -ENOMEM;
-	w->asker = asker_new(path);
+	w->asker = asker_of_stats(path);
 	if (!w->asker)
 		return -errno;
 	live->mounts[live->count++] = steal_ptr(&w);
@@ -296,7 +296,7 @@ static int live_step(struct live *live, struct err *err)
 /* What is no mount is refused while there is no screen. */
 static int begin(struct live *live, struct err *err)
 {
-	struct pollfd first;
+	struct pollfd first[2];
 	int r = live->params->path ? add_mount(live, live->params->path) : find_mounts(live);
 
 	if (r == 0 && !live->count)
@@ -304,8 +304,9 @@ static int begin(struct live *live, struct err *err)
 	if (r < 0)
 		return r;
 	ask_mounts(live);
-	first = (struct pollfd){.fd = asker_fd(live->mounts[0]->asker), .events = POLLIN};
-	if (poll(&first, 1, FIRST_MS) > 0)
+	first[0] = (struct pollfd){.fd = asker_fd(live->mounts[0]->asker), .events = POLLIN};
+	first[1] = (struct pollfd){.fd = live->signals, .events = POLLIN};
+	if (poll(first, 2, FIRST_MS) > 0 && first[0].revents)
 		r = take_answer(live, 0, err);
 	return r;
 }

@@ -1,10 +1,12 @@
 /* foldstat: what a mount does, and whether the storage holds its readers up. */
 #include "base/exit.h"
+#include "base/io.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "fs/stat/asker.h"
 #include "fs/stat/live.h"
 #include "fs/stat/mounts.h"
 #include "fs/stat/order.h"
@@ -130,7 +132,7 @@ static int show_once(const char *path, struct err *err)
 	SCOPE(buf_release) struct buf json = BUF_INIT;
 	SCOPE(snapshot_release) struct snapshot after = {0};
 	struct snapshot before;
-	int r = mounts_ask(path, &json, err);
+	int r = asker_once(asker_of_stats(path), &json, err);
 
 	if (r == 0)
 		r = snapshot_parse(json.data, json.len, 0, &after, err);
@@ -203,6 +205,7 @@ int main(int argc, char **argv)
 	struct opt_result parsed;
 	struct err err = {0};
 
+	io_fill_standard();
 	setlocale(LC_CTYPE, "");
 	log_init("foldstat", LOG_LEVEL_NORMAL);
 	if (limits_begin(&err) < 0)

@@ -3,6 +3,7 @@
 #include "base/libc.h"
 #include "base/scope.h"
 #include "fs/order_ioctl.h"
+#include "fs/stat/asker.h"
 #include "fs/stat/mounts.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -29,31 +30,49 @@ static int explain_ioctl(const char *mountpoint, int error, struct err *err)
 	return err_set(err, error, "%s: %s", mountpoint, err_text(&reason, error));
 }
 
-int order_send(const char *file, const char *mountpoint, uint32_t *ret_files, struct err *err)
+struct order {
+	const char *file, *mountpoint;
+	int fd; /* of the file */
+};
+
+/* Adds the number of files to buf. */
+static int send_text(void *context, struct buf *buf, struct err *err)
 {
-	SCOPE_CLOSE int mount = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	SCOPE_CLOSE int fd = -1;
+	const struct order *order = context;
+	SCOPE_CLOSE int mount = open(order->mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct order_batch batch = {.flags = ORDER_FIRST};
 	ssize_t len = sizeof(batch.text);
 
 	if (mount < 0)
-		return explain_ioctl(mountpoint, -errno, err);
-	fd = open(file, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return err_set(err, -errno, "%s: %s", file, strerror(errno));
+		return explain_ioctl(order->mountpoint, -errno, err);
 	while (len == sizeof(batch.text)) {
-		len = io_read(fd, batch.text, sizeof(batch.text));
+		len = io_read(order->fd, batch.text, sizeof(batch.text));
 		if (len < 0)
-			return err_set(err, (int)len, "%s: %s", file, strerror((int)-len));
+			return err_set(err, (int)len, "%s: %s", order->file, strerror((int)-len));
 		batch.len = (uint32_t)len;
 		if (len < (ssize_t)sizeof(batch.text))
 			batch.flags |= ORDER_LAST;
 		if (ioctl(mount, (libc_ioctl_request)ORDER_IOCTL, &batch) < 0)
-			return explain_ioctl(mountpoint, -errno, err);
+			return explain_ioctl(order->mountpoint, -errno, err);
 		if (batch.len)
-			return err_set(err, -EINVAL, "%s: %.*s", file, (int)batch.len, batch.text);
+			return err_set(err, -EINVAL, "%s: %.*s", order->file, (int)batch.len,
+				       batch.text);
 		batch.flags = 0;
 	}
-	*ret_files = batch.files;
-	return 0;
+	return buf_add(buf, &batch.files, sizeof(batch.files));
+}
+
+int order_send(const char *file, const char *mountpoint, uint32_t *ret_files, struct err *err)
+{
+	SCOPE_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC);
+	struct order order = {.file = file, .mountpoint = mountpoint, .fd = fd};
+	SCOPE(buf_release) struct buf files = BUF_INIT;
+	int r;
+
+	if (fd < 0)
+		return err_set(err, -errno, "%s: %s", file, strerror(errno));
+	r = asker_once(asker_new(send_text, &order), &files, err);
+	if (r == 0)
+		memcpy(ret_files, files.data, sizeof(*ret_files));
+	return r;
 }

@@ -22,7 +22,7 @@ struct asked {
 static int ask_all(struct asked *asked, int count)
 {
 	for (int i = 0; i < count; i++) {
-		asked[i].asker = asker_new(asked[i].path);
+		asked[i].asker = asker_of_stats(asked[i].path);
 		if (!asked[i].asker)
 			return -errno;
 		asked[i].error = asker_ask(asked[i].asker);

@@ -2,16 +2,21 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "base/signals.h"
+#include "fs/stat/asker.h"
 #include "fs/stat/mounts.h"
 #include "fs/stat/show.h"
+#include <math.h>
+#include <poll.h>
 #include <stdio.h>
+#include <sys/signalfd.h>
 #include <time.h>
 
 #define ROWS_A_HEADER 20
 
 struct watch {
 	const struct watch_params *params;
-	sigset_t signals;
+	struct asker *asker;
+	int signals; /* a descriptor: readable once the watching is to end */
 	bool terminal;
 	uint64_t lines;
 	double next;		       /* when the next line is due */
@@ -23,26 +28,30 @@ static double now(void)
 	return (double)clock_ns() / CLOCK_SECOND;
 }
 
-/* Sleeps until the next line is due. Missed lines are not made up for. Returns false if a signal
- * asks to stop. */
+/* Waits for the answer, or where fd is -1 for as long as this. Returns false if a signal asks to
+ * stop. */
+static bool wait_for(const struct watch *watch, int fd, double seconds)
+{
+	struct pollfd polled[] = {{.fd = watch->signals, .events = POLLIN},
+				  {.fd = fd, .events = POLLIN}};
+	double until = now() + seconds;
+
+	do {
+		double left = fmax(0, until - now());
+		struct timespec t = {.tv_sec = (time_t)left,
+				     .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
+
+		if (ppoll(polled, 2, fd < 0 ? &t : NULL, NULL) >= 0)
+			return !polled[0].revents;
+	} while (errno == EINTR);
+	return false;
+}
+
+/* Sleeps until the next line is due. Missed lines are not made up for. */
 static bool sleep_on(struct watch *watch)
 {
-	int signal;
-
-	watch->next += watch->params->interval;
-	do {
-		double left = watch->next - now();
-		struct timespec t = {0};
-
-		if (left > 0)
-			t = (struct timespec){.tv_sec = (time_t)left,
-					      .tv_nsec =
-						      (long)((left - (double)(time_t)left) * 1e9)};
-		else
-			watch->next = now();
-		signal = sigtimedwait(&watch->signals, NULL, &t);
-	} while (signal < 0 && errno == EINTR);
-	return signal < 0;
+	watch->next = fmax(watch->next + watch->params->interval, now());
+	return wait_for(watch, -1, watch->next - now());
 }
 
 static int show_line(struct watch *watch, const struct snapshot *after)
@@ -66,12 +75,17 @@ static int show_line(struct watch *watch, const struct snapshot *after)
 	return r;
 }
 
+/* Returns 1 if a signal asks to stop. */
 static int watch_step(struct watch *watch, struct err *err)
 {
 	SCOPE(buf_release) struct buf json = BUF_INIT;
 	SCOPE(snapshot_release) struct snapshot after = {0};
-	int r = mounts_ask(watch->params->path, &json, err);
+	int r = asker_ask(watch->asker);
 
+	if (r == 0 && !wait_for(watch, asker_fd(watch->asker), 0))
+		return 1;
+	if (r == 0)
+		r = asker_take(watch->asker, &json, err);
 	if (r < 0)
 		return r;
 	if (watch->params->json) {
@@ -87,11 +101,9 @@ static int watch_step(struct watch *watch, struct err *err)
 
 static int watch_loop(struct watch *watch, struct err *err)
 {
-	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 	uint64_t count = watch->params->count;
 	int r;
 
-	watch->signals = signals_block(ends, sizeof(ends) / sizeof(ends[0]));
 	do
 		r = watch_step(watch, err);
 	while (r == 0 && watch->lines != count && sleep_on(watch));
@@ -103,14 +115,22 @@ static int watch_loop(struct watch *watch, struct err *err)
 	/* Start below the ^C. */
 	if (watch->terminal && watch->lines != count)
 		putchar('\n');
-	return show_verdict(&watch->first, &watch->latest);
+	return watch->lines ? show_verdict(&watch->first, &watch->latest) : 0;
 }
 
 int watch_run(const struct watch_params *params, struct err *err)
 {
-	struct watch watch = {.params = params, .terminal = isatty(STDOUT_FILENO), .next = now()};
-	int r = watch_loop(&watch, err);
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+	sigset_t signals = signals_block(ends, sizeof(ends) / sizeof(ends[0]));
+	SCOPE_CLOSE int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	struct watch watch = {.params = params,
+			      .asker = asker_of_stats(params->path),
+			      .signals = signal_fd,
+			      .terminal = isatty(STDOUT_FILENO),
+			      .next = now()};
+	int r = watch.asker && signal_fd >= 0 ? watch_loop(&watch, err) : -errno;
 
+	asker_free(watch.asker);
 	snapshot_release(&watch.first);
 	snapshot_release(&watch.latest);
 	return r;

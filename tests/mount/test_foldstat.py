@@ -12,6 +12,7 @@ import signal
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -341,6 +342,48 @@ def test_a_signal_stops_it_cleanly(mounted, number):
         process.send_signal(number)
         rest, err = ended(process)
     assert (process.returncode, rest, err) == (0, "nothing was read yet\n", "")
+
+
+@contextlib.contextmanager
+def stopped(mounted):
+    """Its daemon does not answer meanwhile: none of its threads runs."""
+    os.kill(mounted.daemon, signal.SIGSTOP)
+    try:
+        wait_until(lambda: all(
+            "State:\tT" in (task / "status").read_text()
+            for task in Path(f"/proc/{mounted.daemon}/task").iterdir()))
+        yield
+    finally:
+        os.kill(mounted.daemon, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("words", [
+    ["{}"], ["--json", "{}"], ["{}", "3600"], ["--json", "{}", "3600"], ["-w", "{}", "3600"],
+    ["--prometheus", "{}"], ["--order={}.order", "{}"]])
+def test_a_signal_ends_it_whatever_the_daemon_does(mounted, number, words):
+    mounted.path.with_suffix(".order").write_bytes(b"file\n")
+    with stopped(mounted), watching(*(word.format(mounted.path) for word in words)) as process:
+        wait_until(lambda: foldfs.children(process.pid))
+        process.send_signal(number)
+        out, err = ended(process)
+    assert process.returncode in (0, -number) and (out, err) == ("", "")
+
+
+def test_a_signal_ends_lines_whose_daemon_stops_meanwhile(mounted):
+    with watching(mounted, "0.02") as process:
+        skip_header(process)
+        with stopped(mounted):
+            while select.select([process.stdout], [], [], 0.2)[0]:
+                next_line(process)
+            process.send_signal(signal.SIGTERM)
+            out, err = ended(process)
+    assert (process.returncode, out, err) == (0, "nothing was read yet\n", "")
+
+
+def test_an_order_comes_through_a_pipe(mounted):
+    done = run(FOLDSTAT, "--order=/dev/stdin", mounted, stdin=None, input=b"file\n")
+    assert done.out == "order: given for 1 file\n"
 
 
 def test_nohup_means_no_hangup(mounted):

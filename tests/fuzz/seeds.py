@@ -251,14 +251,26 @@ def footers():
 
 # --- records ------------------------------------------------------------------------------------
 
+def tensor():
+    """As torch pickles a tensor of one number, with the end of what torch.save() wrote."""
+    saved = b"ctorch\nLongStorage\n" + bytes(40) + struct.pack("<qq", 1, 3)
+    return (b"\x80\x04C\4jpegctorch._utils\n_rebuild_tensor_v2\n(ctorch.storage\n_load_from_bytes\n"
+            b"C" + bytes([len(saved)]) + saved + b"\x85RK\0K\1\x85K\1\x85\x89NtR\x86.")
+
+
 def samples():
     array = numpy.arange(12, dtype="u1").reshape(2, 2, 3)
     for protocol in 0, 2, 4:
         for value in (b"jpeg", 3), {"image": b"jpeg", "label": 1}, [b"jpeg", "a.jpg"], (array, 2):
             yield pickle.dumps(value, protocol)
+    for value in ((b"jpeg",), numpy.array([3])), (b"jpeg", numpy.int16(3)), (b"jpeg", "cat", None):
+        yield pickle.dumps(value)
+    yield pickle.dumps({"image": {"bytes": b"jpeg", "path": "a.jpg"}, "label": [3], "x": 1})
+    yield tensor()
     yield msgpack.dumps([msgpack.ndarray(b"jpeg"), 3])
     yield arrow.serialize((b"jpeg", 3))
     yield arrow.serialize([arrow.Ndarray(b"jpeg"), 1], "0.14")
+    yield arrow.serialize([b"jpeg", arrow.Ndarray(bytes(8), width=8)])
     yield from arrow_samples.samples().values()
 
 

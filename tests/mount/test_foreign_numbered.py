@@ -93,6 +93,16 @@ def test_forms_of_loaders_without_collate_fn(place, mount, form, protocol):
     assert shown(mounted) == expected(samples)
 
 
+@pytest.mark.parametrize("era", ["0.14", "1.0"])
+@pytest.mark.parametrize("width", [1, 4, 8])
+def test_labels_of_arrow_that_are_arrays_of_one(place, mount, width, era):
+    samples = images(13)
+    values = [((data,), arrow.Ndarray(label.to_bytes(width, "little"), (1,), width))
+              for data, label in samples]
+    mounted = mount(numbered(place / "train.lmdb", values, lambda v: arrow.serialize(v, era)))
+    assert shown(mounted) == expected(samples)
+
+
 @pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint8"])
 def test_labels_that_are_tensors(place, mount, dtype):
     """What torch's default_collate makes of a batch of one."""

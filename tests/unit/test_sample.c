@@ -222,9 +222,13 @@ static void test_msgpack(void **state)
 	static const char number[] =
 		"\x92\xc4\5image\x83\xc4\2nd\xc2\xc4\4type\xa3<i8\xc4\4"
 		"data\xc4\x08\7\0\0\0\0\0\0\0";
+	static const char one[] =
+		"\x92\xc4\5image\x84\xc4\2nd\xc3\xc4\4type\xa3<i4\xc4\5shape\x91\1\xc4\4"
+		"data\xc4\4\7\0\0\0";
 	struct fixture *f = *state;
 
 	assert_sample(f, number, sizeof(number) - 1, 7);
+	assert_sample(f, one, sizeof(one) - 1, 7);
 	assert_sample(f, array, sizeof(array) - 1, 256);
 	assert_sample(f, raw, sizeof(raw) - 1, 7);
 	assert_sample(f, wide, sizeof(wide) - 1, 7);

@@ -1,6 +1,8 @@
 #include "base/le.h"
+#include "base/math.h"
 #include "pack/foreign/encoding/arrow_batch.h"
 #include "pack/foreign/encoding/flatbuffer.h"
+#include "pack/foreign/encoding/numpy_integer.h"
 #include "pack/foreign/lmdb/sample.h"
 
 /* What pyarrow.serialize(value) makes:
@@ -47,29 +49,51 @@ static bool is_contiguous(struct flatbuffer *buffer, size_t table, const uint64_
 	return true;
 }
 
+/* An array of one element may be a label. */
+static int read_element(struct reading *reading, uint64_t offset, uint64_t size, bool is_signed,
+			struct err *err)
+{
+	const char type[] = {is_signed ? 'i' : 'u', (char)('0' + size), '\0'};
+	const uint8_t *bytes;
+	int64_t number;
+	int r = foreign_get(reading->source, offset, size, &bytes, err);
+
+	if (r < 0)
+		return r;
+	if (!numpy_integer(type, bytes, size, &number))
+		return sample_add_other("a number of more than 63 bits", err);
+	return sample_add_number(reading->sample, number, err);
+}
+
 static int read_tensor(struct reading *reading, const struct arrow_message *message,
 		       struct err *err)
 {
 	struct flatbuffer buffer = {.data = message->metadata, .len = message->len};
 	size_t table = message->header, type = flatbuffer_table(&buffer, table, 1);
-	uint64_t shape[SAMPLE_SHAPE] = {0};
+	bool is_int = flatbuffer_get(&buffer, table, 0, 1, 0) == ARROW_INT;
+	uint64_t width = is_int ? flatbuffer_get(&buffer, type, 0, 4, 0) / 8 : 0;
+	bool is_signed = is_int && flatbuffer_get(&buffer, type, 1, 1, 0);
+	uint64_t shape[SAMPLE_SHAPE] = {0}, most = 1;
 	uint32_t count;
 	size_t dimensions = flatbuffer_vector(&buffer, table, 2, 4, &count);
 	size_t data = flatbuffer_field(&buffer, table, 4);
 	uint64_t offset = flatbuffer_number(&buffer, data, 8);
 	uint64_t size = flatbuffer_number(&buffer, data + 8, 8);
 
-	if (flatbuffer_get(&buffer, table, 0, 1, 0) != ARROW_INT ||
-	    flatbuffer_get(&buffer, type, 0, 4, 0) != 8)
-		return sample_add_other("an array of another type than uint8", err);
-	for (unsigned i = 0; i < count && i < SAMPLE_SHAPE; i++)
+	for (unsigned i = 0; i < count && i < SAMPLE_SHAPE; i++) {
 		shape[i] = flatbuffer_get(&buffer, flatbuffer_follow(&buffer, dimensions + 4 * i),
 					  0, 8, 0);
-	if (count > SAMPLE_SHAPE || !is_contiguous(&buffer, table, shape, count))
-		return sample_add_other("an array of another shape", err);
+		most = max(most, shape[i]);
+	}
 	if (buffer.bad || data == 0 || offset > message->body_size ||
 	    size > message->body_size - offset)
 		return err_set(err, -EBADMSG, "Arrow with an offset that leads outside");
+	if (most == 1 && width > 0 && width <= 8 && size == width)
+		return read_element(reading, message->body + offset, size, is_signed, err);
+	if (width != 1)
+		return sample_add_other("an array of another type than uint8", err);
+	if (count > SAMPLE_SHAPE || !is_contiguous(&buffer, table, shape, count))
+		return sample_add_other("an array of another shape", err);
 	return sample_add_array(reading->sample, message->body + offset, size, count, shape, err);
 }
 

@@ -180,12 +180,13 @@ static int take_field(struct cursor *cursor, struct nd *nd, struct err *err)
 	return 0;
 }
 
-/* A label may be a number of numpy: {b"nd": False, b"type": "<i8", b"data": bytes}. */
+/* A label may be a number of numpy, {b"nd": False, b"type": "<i8", b"data": bytes}, or an array of
+ * one. */
 static bool is_integer(const struct nd *nd, int64_t *ret)
 {
 	bool in_order = nd->type[0] == '<' || nd->type[0] == '|';
 
-	return !nd->is_nd && in_order && nd->data.kind == BYTES && nd->data.size <= SHORT &&
+	return in_order && nd->data.kind == BYTES && nd->data.size <= SHORT &&
 	       numpy_integer(nd->type + 1, nd->data.text, nd->data.size, ret);
 }
 

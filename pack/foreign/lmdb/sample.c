@@ -97,8 +97,8 @@ enum sample_encoding sample_encoding(const uint8_t *head, size_t len)
 {
 	if (len >= 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
 		return SAMPLE_PICKLE;
-	/* Protocols 0 and 1: a tuple of bytes. */
-	if (len >= 2 && head[0] == '(' && memchr("cSTU", head[1], 4))
+	/* Protocols 0 and 1: a tuple that begins with bytes, a dict or a list. */
+	if (len >= 2 && head[0] == '(' && memchr("cSTUdl", head[1], 6))
 		return SAMPLE_PICKLE;
 	if (len >= 1 && (head[0] == 0x91 || head[0] == 0x92))
 		return SAMPLE_MSGPACK;

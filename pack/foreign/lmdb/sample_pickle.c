@@ -99,9 +99,9 @@ static int add_call(struct reading *reading, const struct pickle_value *call, st
 			return add_tensor(reading, saved, err);
 	}
 	if (strcmp(callee, "encode") == 0)
-		return sample_add_other(
-			"bytes of a pickle below protocol 3, which are not stored as they are",
-			err);
+		return err_set(err, -EOPNOTSUPP,
+			       "bytes of a pickle below protocol 3 are not stored as they are: "
+			       "write them by protocol 4");
 	return sample_add_other("another object", err);
 }
 

@@ -15,10 +15,11 @@ NUMBERS = {"int": "2", "bytes": "4", "list": "9", "tuple": "11", "ndarray": "14"
 
 
 class Ndarray:
-    """An array of uint8."""
+    """An array of uint8, or of signed integers of so many bytes."""
 
-    def __init__(self, data, shape=None):
-        self.data, self.shape = bytes(data), shape or (len(data),)
+    def __init__(self, data, shape=None, width=0):
+        self.data, self.shape = bytes(data), shape or (len(data) // max(width, 1),)
+        self.width = width
 
 
 class Batch:
@@ -111,11 +112,12 @@ def message(era, kind, header, body=b"", at=0, align=8):
 
 
 def tensor(era, array, at):
-    strides = [1]
+    strides = [array.width or 1]
     for size in reversed(array.shape[1:]):
         strides.insert(0, strides[0] * size)
     shape = Vector([Table(("q", size)) for size in array.shape])
-    header = Table(("B", INT), Table(("i", 8), ("B", 0)), shape,
+    header = Table(("B", INT), Table(("i", 8 * (array.width or 1)), ("B", array.width > 0)),
+                   shape,
                    Vector([(stride,) for stride in strides], "q"), ("qq", 0, len(array.data)))
     return message(era, TENSOR, header, array.data, at, 64)
 

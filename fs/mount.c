@@ -118,6 +118,18 @@ static int open_dataset(struct mount *mount, struct err *err)
 	return r;
 }
 
+/* What a training over ImageFolder would not notice. */
+static int look_at_labels(struct mount *mount)
+{
+	int r = labels_compare(mount->dataset, &mount->labels);
+
+	if (r == 0)
+		r = labels_explain(mount->dataset, &mount->labels, &mount->labels_text);
+	if (r == 0 && mount->labels_text.len)
+		log_notice("%s: %s", mount->label.name, mount->labels_text.data);
+	return r;
+}
+
 /* Loads what the first file needs. At this point no signal and no process depends on it, even if
  * the storage hangs. Of damage in it, only what concerns all files is said: the rest is reported
  * when a file meets it. */
@@ -304,6 +316,8 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 		r = open_dataset(mount, err);
 	if (r == 0)
 		r = load_index(mount, err);
+	if (r == 0)
+		r = look_at_labels(mount);
 	if (r == 0) {
 		set_tree(mount);
 		r = find_root(mount, err);
@@ -345,6 +359,7 @@ void mount_free(struct mount *mount)
 	dataset_free(mount->dataset);
 	disk_cache_free(mount->disk);
 	buf_release(&mount->folder);
+	buf_release(&mount->labels_text);
 	packs_label_release(&mount->label);
 	free((void *)mount->bad);
 	free(mount);

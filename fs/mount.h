@@ -12,6 +12,7 @@
 #include "fs/sandbox.h"
 #include "fs/tree.h"
 #include "pack/foreign/foreign.h"
+#include "pack/labels.h"
 #include "pack/packs.h"
 #include "remote/remote.h"
 #include <stdatomic.h>
@@ -42,6 +43,8 @@ struct mount {
 	struct disk_cache *disk;       /* NULL: none */
 	atomic_bool network, programs; /* needed for a pack: see struct sandbox */
 	struct dataset *dataset;
+	struct labels_report labels; /* how they compare with the numbers of ImageFolder, */
+	struct buf labels_text;	     /* and a sentence; empty: they are those */
 	struct cache *cache;
 	struct tree tree;  /* what the mount shows of it */
 	bool checks_modes; /* foldfs checks modes: the caller made the mount, perhaps without

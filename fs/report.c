@@ -151,6 +151,20 @@ static void report_far(struct json *json, const struct mount *mount, const struc
 	json_end(json);
 }
 
+/* The sentence names a folder: it is for the owner. */
+static void report_labels(struct json *json, const struct mount *mount, bool owner)
+{
+	if (!mount->labels_text.len)
+		return;
+	json_object(json, "labels");
+	json_u64(json, "known", mount->labels.labels);
+	json_u64(json, "without_image", mount->labels.absent);
+	json_u64(json, "with_another_number", mount->labels.moved);
+	if (owner)
+		json_bytes(json, "text", mount->labels_text.data, mount->labels_text.len);
+	json_end(json);
+}
+
 static void report_line(void *context, const char *line)
 {
 	json_string(context, NULL, line);
@@ -176,6 +190,7 @@ int mount_report(struct mount *mount, bool owner, struct buf *buf)
 		report_options(&json, mount);
 	json_u64(&json, "uptime_s", clock_ns() / CLOCK_SECOND - mount->started);
 	report_pack(&json, mount);
+	report_labels(&json, mount, owner);
 	report_requests(&json, mount);
 	report_cache(&json, &stats);
 	if (mount->disk)

@@ -68,6 +68,8 @@ struct dataset_info {
 	bool relocated;	     /* another LMDB tool rewrote the file: offsets were looked up again */
 	const char *options; /* creation options, "name=value\n" lines */
 	size_t options_len;
+	const char *labels; /* pack/labels.h: the value of their last line, which is not in these */
+	size_t labels_len;
 };
 
 /* Opens the pack at path read-only, loads the hot sections and checks them. Returns 0; -EINVAL (not

@@ -2,6 +2,7 @@
 #include "base/reader_volumes.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
+#include "pack/labels.h"
 #include "pack/xxh3.h"
 
 /* What a merged dataset keeps of its packs. */
@@ -296,6 +297,31 @@ static bool is_common(const struct dataset_packs *packs, const char *line, size_
 	return true;
 }
 
+/* The labels of all packs, each once. */
+static int gather_labels(struct dataset *dataset, const struct dataset_merge_params *params)
+{
+	struct index_section *options = &dataset->index.sections[SECTION_OPTIONS];
+	SCOPE(labels_release) struct labels labels = {0};
+	SCOPE(buf_release) struct buf line = BUF_INIT;
+	struct index_section made;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < params->count; i++)
+		r = labels_add_dataset(&labels, params->packs[i].dataset, params->packs[i].below);
+	if (r == 0)
+		r = labels_write(&labels, &line);
+	if (r == 0)
+		r = index_section_alloc(&made, options->bytes + line.len, 0);
+	if (r < 0)
+		return r;
+	memcpy(made.data, options->data, options->bytes);
+	if (line.len)
+		memcpy(made.data + options->bytes, line.data, line.len);
+	free(options->data);
+	*options = made;
+	return 0;
+}
+
 /* The options that all packs were made with. */
 static int make_options(struct dataset *dataset)
 {
@@ -333,7 +359,7 @@ static int describe(struct dataset *dataset, const struct dataset_merge_params *
 		info->relocated |= one->relocated;
 		dataset->super.incompat |= one->super->incompat & FORMAT_UNCHECKED;
 	}
-	if (make_options(dataset) < 0)
+	if (make_options(dataset) < 0 || gather_labels(dataset, params) < 0)
 		return -ENOMEM;
 	dataset_fill_info(dataset);
 	return 0;

@@ -106,6 +106,28 @@ static int load_index(struct dataset *dataset, struct walker *walker, struct err
 	return r;
 }
 
+/* They are the last line. */
+static void split_labels(struct dataset_info *info)
+{
+	static const char name[] = "\nlabels=";
+	const char *end = info->options + info->options_len, *at = info->options;
+
+	info->labels = end;
+	info->labels_len = 0;
+	if (info->options_len < strlen(name))
+		return;
+	if (memcmp(at, name + 1, strlen(name + 1)) != 0) {
+		at = memmem(at, info->options_len, name, strlen(name));
+		at = at ? at + 1 : NULL;
+	}
+	if (!at)
+		return;
+	info->labels = at + strlen(name + 1);
+	info->labels_len = (size_t)(end - info->labels);
+	info->labels_len -= info->labels_len && end[-1] == '\n';
+	info->options_len = (size_t)(at - info->options);
+}
+
 void dataset_fill_info(struct dataset *dataset)
 {
 	struct dataset_info *info = &dataset->info;
@@ -115,6 +137,7 @@ void dataset_fill_info(struct dataset *dataset)
 	format_id_text(dataset->super.id, info->id);
 	info->options = (const char *)options->data;
 	info->options_len = options->bytes;
+	split_labels(info);
 }
 
 static int open_pack(struct dataset *dataset, struct err *err)

@@ -54,6 +54,20 @@ static void block_pack(const struct snapshot *s)
 	       snapshot_text(s, "/id"));
 }
 
+/* Where they are not what ImageFolder gives. */
+static void block_labels(const struct snapshot *s)
+{
+	if (!snapshot_member(s, "/labels", json_type_object))
+		return;
+	label("labels");
+	if (*snapshot_text(s, "/labels/text"))
+		put_lines(snapshot_text(s, "/labels/text"), " ");
+	else
+		printf("ImageFolder gives %s another number; %s of %s without an image\n",
+		       COUNT_NOUN(s, "/labels/with_another_number", "label"),
+		       COUNT(s, "/labels/without_image"), COUNT(s, "/labels/known"));
+}
+
 static void block_uptime(const struct snapshot *s)
 {
 	char age[SIZE_TEXT];
@@ -256,6 +270,7 @@ int show_block(const struct snapshot *now)
 	int r;
 
 	block_pack(now);
+	block_labels(now);
 	block_uptime(now);
 	r = block_requests(now);
 	block_bytes(now);

@@ -6,9 +6,11 @@
 #include "pack/foreign/checksums.h"
 #include "pack/foreign/formats.h"
 #include "pack/foreign/index_file.h"
+#include <inttypes.h>
 #include <string.h>
 
 const char *const foreign_layout_names[] = {"auto", "tree", "classes", NULL};
+const char *const foreign_folders_names[] = {"auto", "names", "numbers", NULL};
 
 /* --- which format ----------------------------------------------------------------------------- */
 
@@ -79,6 +81,11 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 	}
 	if (r == 0 && tree->rows.len == 0 && !tree->source->settings->watch)
 		r = err_set(err, -ENOENT, "no image in it (%s)", format->name);
+	if (r == 0)
+		r = foreign_tree_note_count(tree, tree->odd,
+					    "%" PRIu64
+					    " records have a label below -1, which is "
+					    "taken as none");
 	if (r == 0)
 		r = index_file_write(tree, key, format->name, ret, err);
 	if (r == 0)

@@ -10,8 +10,14 @@
 
 #include "base/opt.h"
 #include "pack/dataset.h"
+#include <stdbool.h>
 
 enum foreign_layout_of_tar { FOREIGN_AUTO, FOREIGN_TREE, FOREIGN_CLASSES };
+/* What the folder of a class is called, where its label is known: by its name, or by its label and
+ * name. AUTO: by both only where names are sorted otherwise than labels, or one is that of two. */
+enum foreign_folders { FOREIGN_FOLDERS_AUTO, FOREIGN_FOLDERS_NAMES, FOREIGN_FOLDERS_NUMBERS };
+
+struct labels;
 
 /* Who makes checksums. Any thread. */
 struct foreign_checking {
@@ -43,6 +49,8 @@ struct foreign_settings {
 	const char *names;   /* file of file names, a line a record; NULL: none */
 	int layout;	     /* of a tar: enum foreign_layout_of_tar */
 	unsigned strip;	     /* leading folders to cut off paths in archives */
+	int class_folders;   /* enum foreign_folders */
+	bool empty_classes;  /* labels without an image have a folder, too */
 	const char *image_key, *label_key, *name_key; /* fields of a record; NULL: the usual ones */
 
 	/* Opens a further file by its name or URL. Returns 0, or 1: the file was decompressed, so
@@ -52,6 +60,8 @@ struct foreign_settings {
 	void *context;
 	/* Tells the user one line; NULL: nobody listens. */
 	void (*notice)(const char *line);
+	/* Takes the labels of what is read as a stream; NULL: nobody asks. */
+	struct labels *labels;
 	/* Adds checksums to an index that lacks some, by reading all of the file; NULL: does not.
 	 * */
 	const struct foreign_checking *checking;
@@ -60,24 +70,31 @@ struct foreign_settings {
 	const struct foreign_watch *watch;
 };
 
-extern const char *const foreign_layout_names[]; /* by enum foreign_layout_of_tar */
+extern const char *const foreign_layout_names[];  /* by enum foreign_layout_of_tar */
+extern const char *const foreign_folders_names[]; /* by enum foreign_folders */
 
 /* Rows for a table of options whose settings have these as `member`. */
-#define FOREIGN_OPTIONS(type, member)                                              \
-	OPT_STRING(0, "schema", "NAME", type, member.schema,                       \
-		   "format of a file that is no pack: see foldpack-formats(7)"),   \
-		OPT_STRING(0, "classes", "FILE", type, member.classes,             \
-			   "names of the classes, one a line"),                    \
-		OPT_STRING(0, "names", "FILE", type, member.names,                 \
-			   "names of the files, one a line"),                      \
-		OPT_CHOICE(0, "layout", foreign_layout_names, type, member.layout, \
-			   "what a tar becomes: the tree of its members, or the "  \
-			   "classes of its samples"),                              \
-		OPT_STRING(0, "image-key", "NAME", type, member.image_key,         \
-			   "field of a record that has the image"),                \
-		OPT_STRING(0, "label-key", "NAME", type, member.label_key,         \
-			   "field that has the label"),                            \
-		OPT_STRING(0, "name-key", "NAME", type, member.name_key,           \
+#define FOREIGN_OPTIONS(type, member)                                                             \
+	OPT_STRING(0, "schema", "NAME", type, member.schema,                                      \
+		   "format of a file that is no pack: see foldpack-formats(7)"),                  \
+		OPT_STRING(0, "classes", "FILE", type, member.classes,                            \
+			   "names of the classes, one a line"),                                   \
+		OPT_CHOICE(0, "class-folders", foreign_folders_names, type, member.class_folders, \
+			   "what folders of classes are called: by their names, or by "           \
+			   "labels and names (default: where ImageFolder would else "             \
+			   "give other numbers)"),                                                \
+		OPT_FLAG(0, "empty-classes", type, member.empty_classes,                          \
+			 "make folders of classes without an image"),                             \
+		OPT_STRING(0, "names", "FILE", type, member.names,                                \
+			   "names of the files, one a line"),                                     \
+		OPT_CHOICE(0, "layout", foreign_layout_names, type, member.layout,                \
+			   "what a tar becomes: the tree of its members, or the "                 \
+			   "classes of its samples"),                                             \
+		OPT_STRING(0, "image-key", "NAME", type, member.image_key,                        \
+			   "field of a record that has the image"),                               \
+		OPT_STRING(0, "label-key", "NAME", type, member.label_key,                        \
+			   "field that has the label"),                                           \
+		OPT_STRING(0, "name-key", "NAME", type, member.name_key,                          \
 			   "field that has the name of the file")
 
 /* Opens a pack, or a file of another format, as a dataset; of a folder that is an LMDB environment

@@ -20,7 +20,8 @@
  *	format        name of the adapter
  *	beside        end of the name of a file beside it that was read, and a hash of its bytes
  *	extra         bytes of the text, rows of the table, and a hash of both
- *	checksums     "full": all extents have one, or "none" */
+ *	checksums     "full": all extents have one, or "none"
+ *	labels        pack/labels.h */
 #ifndef PACK_FOREIGN_INDEX_FILE_H
 #define PACK_FOREIGN_INDEX_FILE_H
 

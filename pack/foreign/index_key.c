@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define HASHED (64 * KIB) /* of the container's start, and of its end */
-#define SCANS  5	  /* plus 1 whenever an adapter finds other files than before */
+#define SCANS  6	  /* plus 1 whenever an adapter finds other files than before */
 
 static int hash_range(struct reader *reader, uint64_t offset, XXH3_state_t *state)
 {
@@ -48,7 +48,8 @@ static const char *last_two(const char *path)
 static uint64_t hash_settings(const struct foreign_tree *tree)
 {
 	const struct foreign_settings *settings = tree->source->settings;
-	const uint8_t layout = (uint8_t)settings->layout;
+	const uint8_t choices[] = {(uint8_t)settings->layout, (uint8_t)settings->class_folders,
+				   settings->empty_classes};
 	XXH3_state_t state;
 
 	XXH3_64bits_reset(&state);
@@ -59,7 +60,7 @@ static uint64_t hash_settings(const struct foreign_tree *tree)
 	hash_text(&state, settings->name_key);
 	hash_text(&state, tree->classes.name ? "classes" : NULL);
 	hash_text(&state, tree->names.name ? "names" : NULL);
-	XXH3_64bits_update(&state, &layout, 1);
+	XXH3_64bits_update(&state, choices, sizeof(choices));
 	XXH3_64bits_update(&state, &settings->strip, sizeof(settings->strip));
 	XXH3_64bits_update(&state, tree->classes.text.data, tree->classes.text.len);
 	XXH3_64bits_update(&state, tree->names.text.data, tree->names.text.len);

@@ -10,6 +10,7 @@
 struct writing {
 	struct foreign_tree *tree;
 	struct index index;
+	struct labels labels;
 	struct buf rows; /* of struct made_row */
 	struct buf options;
 	struct format_super super;
@@ -18,6 +19,7 @@ struct writing {
 static void writing_release(struct writing *w)
 {
 	index_release(&w->index);
+	labels_release(&w->labels);
 	buf_release(&w->rows);
 	buf_release(&w->options);
 }
@@ -30,7 +32,7 @@ static int make_index(struct writing *w, struct err *err)
 	if (w->tree->made_end)
 		next = reader_volumes_after(next, w->tree->made_end);
 	starts[TREE_TEXT] = next + INDEX_TEXT;
-	return tree_index(w->tree, starts, &w->index, err);
+	return tree_index(w->tree, starts, &w->index, &w->labels, err);
 }
 
 static size_t made_count(const struct foreign_tree *tree)
@@ -60,7 +62,9 @@ static int make_options(struct writing *w, const struct index_key *key, const ch
 			 key->text, format, text->len, made_count(w->tree),
 			 index_extra_hash(text->data, text->len, w->rows.data, w->rows.len));
 
-	return r < 0 ? r : buf_add(&w->options, beside->data, beside->len);
+	if (r == 0)
+		r = buf_add(&w->options, beside->data, beside->len);
+	return r < 0 ? r : labels_write(&w->labels, &w->options);
 }
 
 static void make_id(const struct format_super *super, uint8_t id[static FORMAT_ID_BYTES])

@@ -17,6 +17,8 @@ void name_tree_free(struct name_tree *names); /* NULL is fine */
 
 /* What files are added to. */
 struct foreign_tree *name_tree_of(struct name_tree *names);
-void name_tree_forget(struct name_tree *names);
+/* Adds the labels of the files, and their folders below `below` (as "a/"), to those that the
+ * settings ask for, and forgets the files. Returns 0 or -ENOMEM. */
+int name_tree_forget(struct name_tree *names, const char *below);
 
 #endif

@@ -51,6 +51,8 @@ int foreign_tree_init(struct foreign_tree *tree, struct foreign_source *source, 
 
 	*tree = (struct foreign_tree){.source = source, .most_label = -1};
 	r = read_list(source, source->settings->classes, &tree->classes, err);
+	if (r == 0)
+		tree_choose_folders(tree);
 	return r < 0 ? r : read_list(source, source->settings->names, &tree->names, err);
 }
 
@@ -252,6 +254,7 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 			       .kind = file->directory ? FORMAT_DIRECTORY : FORMAT_FILE,
 			       .volume = TREE_SOURCE,
 			       .mode = (uint16_t)(file->mode & 07777),
+			       .label = FOREIGN_NO_LABEL,
 			       .has_mode = file->mode != 0,
 			       .mtime = file->mtime,
 			       .offset = file->offset,
@@ -312,8 +315,11 @@ int foreign_add_text(struct foreign_tree *tree, const char *path, const void *by
 		     struct err *err)
 {
 	const struct foreign_file file = {.path = {path, strlen(path)}};
-	struct tree_row row = {
-		.kind = FORMAT_FILE, .volume = TREE_TEXT, .offset = tree->text.len, .size = len};
+	struct tree_row row = {.kind = FORMAT_FILE,
+			       .volume = TREE_TEXT,
+			       .label = FOREIGN_NO_LABEL,
+			       .offset = tree->text.len,
+			       .size = len};
 	int r = tree_name(tree, &file, &row, err);
 
 	if (r == 0)

@@ -4,11 +4,12 @@
  *	CLASS/NAME        class and name as the record has them
  *	0007/00000123.jpg label 7, record 123: the class by its number, the name by that of the
  *	                  record, the suffix by the first bytes
+ *	0007_CLASS/NAME   both, where names sort otherwise than labels: so that the number that
+ *	                  ImageFolder gives to a folder is its label
  *	images/...        neither class nor label
  *
- * --classes FILE gives labels their names, a line each; --names FILE gives records theirs, a line
- * each, with their class where the line has a slash. A set of several files keeps its records
- * apart: foreign_tree_prefix().
+ * --classes FILE gives labels their names, and --names FILE records theirs, with their class where
+ * one has a slash. A set of several files keeps its records apart: foreign_tree_prefix().
  *
  * Not thread-safe. */
 #ifndef PACK_FOREIGN_TREE_H
@@ -46,7 +47,7 @@ struct foreign_file {
 
 	struct foreign_text path;  /* as "a/b.jpg"; then class, label and name do not count */
 	struct foreign_text class; /* a folder, or several, as "train/cat" */
-	int64_t label;		   /* from 0 on, or FOREIGN_NO_LABEL */
+	int64_t label;		   /* from 0 on; below 0: none */
 	struct foreign_text name;  /* in the folder of the class; without a known suffix, if it has
 				      none: see `plain` */
 	bool plain;		   /* the name is without suffix, which is added by content */
@@ -72,6 +73,10 @@ struct foreign_file {
  * name is none, or its path too long); -EINVAL (the list of --classes has no such label, that of
  * --names no such record); -EOVERFLOW; -ENOMEM; or the error of a read. err names the record. */
 int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, struct err *err);
+
+/* Names the classes from label 0 on, as the file itself has them, unless the user did. To be called
+ * before files are added. Returns 0 or -ENOMEM. */
+int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *names, size_t count);
 
 /* The path of the file that was added as number `i`, from 0 on; lives until the next is added. */
 struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i);

@@ -84,7 +84,7 @@ static void forget_dropped(struct foreign_tree *tree)
 }
 
 /* Most formats have their files in order. */
-static void sort_rows(struct foreign_tree *tree)
+void tree_sort(struct foreign_tree *tree)
 {
 	struct tree_row *rows = tree_rows(tree);
 	size_t count = tree_count(tree), i = 1;
@@ -343,17 +343,17 @@ static void making_release(struct making *m)
 }
 
 int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], struct index *ret,
-	       struct err *err)
+	       struct labels *ret_labels, struct err *err)
 {
 	SCOPE(making_release)
 	struct making m = {.tree = tree, .starts = starts, .index = ret};
-	int r = tree_widen_classes(tree);
+	int r;
 
-	if (r < 0)
-		return r;
 	forget_dropped(tree);
-	sort_rows(tree);
-	r = make_entries(&m, err);
+	tree_sort(tree);
+	r = tree_classes(tree, ret_labels, err);
+	if (r == 0)
+		r = make_entries(&m, err);
 	if (r == 0)
 		r = find_files(&m);
 	if (r < 0)

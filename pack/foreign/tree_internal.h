@@ -7,6 +7,7 @@
 #include "pack/foreign/made.h"
 #include "pack/foreign/tree.h"
 #include "pack/index.h"
+#include "pack/labels.h"
 
 /* Where the bytes of a file lie. */
 enum tree_volume { TREE_SOURCE, TREE_MADE, TREE_TEXT, TREE_VOLUMES };
@@ -22,11 +23,13 @@ struct tree_row {
 	uint16_t mode;
 	uint8_t kind; /* FORMAT_FILE, FORMAT_DIRECTORY or FORMAT_SYMLINK */
 	uint8_t volume : 2;
-	uint8_t numbered : 1; /* the path begins with the number of the class */
 	uint8_t has_mode : 1;
 	uint8_t dropped : 1;
 	uint8_t first_name : 1; /* of those that the file has */
 	uint32_t links;		/* all names of one file have this number; 0: it has only one */
+	uint16_t class_len;	/* bytes that the path has of the class */
+	uint8_t number_len;	/* of the label in front of the last name in the class: "0003_" */
+	int64_t label;		/* of the class; below 0: none */
 };
 
 /* A list (base/lines.h): names of classes, or of files. */
@@ -49,10 +52,13 @@ struct foreign_tree {
 	uint32_t most_links;	   /* of all rows */
 	uint64_t made_end;	   /* of the space of made_reader_new() */
 	uint64_t page, page_start; /* where the last page lies in the source, and in that space */
-	int64_t most_label;
-	uint64_t say_next;  /* nanoseconds: when to say how far it is; 0: not begun */
-	uint64_t sniffed;   /* files that were looked at for their suffix */
-	const char *suffix; /* that all of these had; NULL: more than one */
+	bool numbered;		   /* the folder of a class has its label in front */
+	int width;		   /* digits of labels */
+	int64_t most_label;	   /* of all files; -1: none has one */
+	uint64_t odd;		   /* files with labels below -1 */
+	uint64_t say_next;	   /* nanoseconds: when to say how far it is; 0: not begun */
+	uint64_t sniffed;	   /* files that were looked at for their suffix */
+	const char *suffix;	   /* that all of these had; NULL: more than one */
 };
 
 /* Reads the files of names. Returns 0, or as foreign_read_named(). */
@@ -72,14 +78,30 @@ static inline size_t tree_count(const struct foreign_tree *tree)
 /* Appends the path that a file gets. As foreign_add(). */
 int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct tree_row *row,
 	      struct err *err);
-/* Gives numbers of classes in paths as many digits as the greatest needs, so that they sort as
- * numbers. Returns 0 or -ENOMEM. */
-int tree_widen_classes(struct foreign_tree *tree);
+/* Of the list of classes: whether folders have numbers. */
+void tree_choose_folders(struct foreign_tree *tree);
+/* Appends the label, as it stands in front of the name of its class. 0 or -ENOMEM. */
+int tree_add_number(const struct foreign_tree *tree, int64_t label, struct buf *ret);
+/* The item of a list; data NULL: it has none of that number. */
+struct foreign_text tree_item(const struct tree_list *list, uint64_t number);
 
-/* Makes the sections of the index, but for the options, where each volume begins at `starts`.
- * Returns 0, -EEXIST (two files of one path, or a file that is a folder as well), -EOVERFLOW or
+/* Adds the label and the folder that its class has, by the list, below `below` (as "a/"). 0 or
  * -ENOMEM. */
+int tree_note_class(const struct foreign_tree *tree, int64_t label, const char *below,
+		    struct labels *ret);
+
+/* Sorts the rows by their paths. */
+void tree_sort(struct foreign_tree *tree);
+/* Of a sorted tree whose files were all added: puts the label in front of its classes where that
+ * must be, with as many digits as the greatest needs, and adds the folders of empty classes. Adds
+ * all labels and their folders to `ret`. Returns 0, -ENOMEM, or -EINVAL (too many empty classes);
+ * the tree is sorted. */
+int tree_classes(struct foreign_tree *tree, struct labels *ret, struct err *err);
+
+/* Makes the sections of the index, but for the options, where each volume begins at `starts`, and
+ * adds its labels. Returns 0, as tree_classes(), -EEXIST (two files of one path, or a file that is
+ * a folder as well), -EOVERFLOW or -ENOMEM. */
 int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], struct index *ret,
-	       struct err *err);
+	       struct labels *ret_labels, struct err *err);
 
 #endif

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DIGITS	   4  /* of a class that has only a number */
 #define LOOKED_AT  64 /* files whose first bytes are read for their suffix */
 #define HEAD_BYTES 16
 #define STEM_MAX   200 /* of 255 that a name may have */
@@ -25,13 +24,6 @@ static int fault(const struct foreign_file *file, int code, const char *what, st
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
-
-static struct foreign_text item_at(const struct tree_list *list, uint64_t number)
-{
-	const struct foreign_text *items = BUF_ITEMS(&list->items, const struct foreign_text);
-
-	return number < BUF_COUNT(&list->items, *items) ? items[number] : (struct foreign_text){0};
-}
 
 static int lack_class(const struct foreign_tree *tree, const struct foreign_file *file,
 		      struct err *err)
@@ -80,25 +72,63 @@ static int add_path(struct foreign_tree *tree, const struct foreign_file *file,
 	return r;
 }
 
+/* Puts a text in front of the last component of a path that begins at `begin`. */
+static int put_in_front(struct buf *paths, size_t begin, const struct buf *text)
+{
+	const char *slash =
+		paths->len > begin ? memrchr(paths->data + begin, '/', paths->len - begin) : NULL;
+	size_t at = slash ? (size_t)(slash + 1 - paths->data) : begin;
+	size_t after = paths->len - at;
+	int r = buf_add(paths, text->data, text->len);
+
+	if (r == 0) {
+		memmove(paths->data + at + text->len, paths->data + at, after);
+		memcpy(paths->data + at, text->data, text->len);
+	}
+	return r;
+}
+
+/* A class whose label is known: its name, its label, or both. */
+static int add_labelled(struct foreign_tree *tree, const struct foreign_file *file,
+			struct foreign_text name, struct tree_row *row, struct err *err)
+{
+	SCOPE(buf_release) struct buf number = BUF_INIT;
+	size_t begin = tree->paths.len;
+	int r = name.data ? add_path(tree, file, name, err) : 0;
+
+	if (r == 0 && (tree->numbered || !name.data))
+		r = tree_add_number(tree, file->label, &number);
+	if (r == 0 && number.len && name.data)
+		r = buf_adds(&number, "_");
+	if (r == 0 && number.len)
+		r = put_in_front(&tree->paths, begin, &number);
+	if (r < 0)
+		return r;
+	if (tree->paths.len - begin > FOREIGN_PATH_MOST)
+		return fault(file, -EBADMSG, "its path is longer than 4095 bytes", err);
+	row->label = file->label;
+	row->class_len = (uint16_t)(tree->paths.len - begin);
+	row->number_len = (uint8_t)number.len;
+	if (file->label > tree->most_label)
+		tree->most_label = file->label;
+	return 0;
+}
+
+/* A label below 0 is none: -1, as test splits have it, and others that losses ignore. */
 static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 		     struct tree_row *row, struct err *err)
 {
-	struct foreign_text line;
+	struct foreign_text name = file->class;
 
-	if (file->class.data)
-		return add_path(tree, file, file->class, err);
-	if (file->label == FOREIGN_NO_LABEL)
-		return buf_adds(&tree->paths, "images");
+	tree->odd += file->label < -1 && file->label != FOREIGN_NO_LABEL;
 	if (file->label < 0)
-		return fault(file, -EOPNOTSUPP, "its label is less than 0", err);
-	if (tree->classes.name) {
-		line = item_at(&tree->classes, (uint64_t)file->label);
-		return line.data ? add_path(tree, file, line, err) : lack_class(tree, file, err);
-	}
-	row->numbered = 1;
-	if (file->label > tree->most_label)
-		tree->most_label = file->label;
-	return buf_addf(&tree->paths, "%0*" PRId64, DIGITS, file->label);
+		return name.data ? add_path(tree, file, name, err)
+				 : buf_adds(&tree->paths, "images");
+	if (!name.data)
+		name = tree_item(&tree->classes, (uint64_t)file->label);
+	if (!name.data && tree->classes.name)
+		return lack_class(tree, file, err);
+	return add_labelled(tree, file, name, row, err);
 }
 
 /* --- suffixes --------------------------------------------------------------------------------- */
@@ -253,7 +283,7 @@ int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct
 	int r;
 
 	if (tree->names.name && row->volume == TREE_SOURCE && !file->directory) {
-		name = item_at(&tree->names, file->record);
+		name = tree_item(&tree->names, file->record);
 		if (!name.data)
 			return lack_name(tree, file, err);
 		path = memchr(name.data, '/', name.len) ? name : (struct foreign_text){0};
@@ -266,37 +296,5 @@ int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct
 		r = check_length(tree, file, begin, err);
 	row->path = begin;
 	row->path_len = (uint32_t)(tree->paths.len - begin);
-	return r;
-}
-
-/* --- numbers of classes ----------------------------------------------------------------------- */
-
-int tree_widen_classes(struct foreign_tree *tree)
-{
-	SCOPE(buf_release) struct buf wide = BUF_INIT;
-	int width = snprintf(NULL, 0, "%" PRId64, tree->most_label);
-	int r = 0;
-
-	if (width <= DIGITS)
-		return 0;
-	for (size_t i = 0; r == 0 && i < tree_count(tree); i++) {
-		struct tree_row *row = &tree_rows(tree)[i];
-		const char *path = tree->paths.data + row->path;
-		size_t digits = row->numbered ? strcspn(path, "/") : (size_t)width;
-		uint64_t start = wide.len;
-
-		for (; r == 0 && digits < (size_t)width; digits++)
-			r = buf_add(&wide, "0", 1);
-		if (r == 0)
-			r = buf_add(&wide, path, row->path_len);
-		row->path = start;
-		row->path_len = (uint32_t)(wide.len - start);
-	}
-	if (r == 0) {
-		struct buf narrow = tree->paths;
-
-		tree->paths = wide;
-		wide = narrow;
-	}
 	return r;
 }

@@ -34,6 +34,17 @@ static int copy_params(struct builder *builder, const struct builder_params *par
 	return 0;
 }
 
+int builder_add_options(struct builder *builder, const char *lines)
+{
+	char *all;
+
+	if (asprintf(&all, "%s%s", builder->options, lines) < 0)
+		return -ENOMEM;
+	free(builder->options);
+	builder->options = all;
+	return 0;
+}
+
 static int check_target(const struct builder *builder, struct err *err)
 {
 	struct stat st;

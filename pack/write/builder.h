@@ -104,23 +104,23 @@ void builder_spoil(struct builder *builder);
  * that is what an earlier run left. Waits for the batch that is being synced. */
 bool builder_kept(struct builder *builder, struct builder_kept *ret);
 
-/* Removes the journal that a run left beside the finished pack at path when it was killed right
- * after its rename. The journal of an unfinished pack stays. */
+/* Removes the journal that a run killed right after its rename left beside the finished pack. */
 void builder_tidy(const char *path);
 
+/* Adds lines to the options, which a resumed run need not know at its begin. 0 or -ENOMEM. */
+int builder_add_options(struct builder *builder, const char *lines);
 /* Sets the mode and time of a directory. The root's are 0755 and 1970 at first. */
 void builder_attr(struct builder *builder, uint32_t id, mode_t mode, struct timespec mtime);
 
-/* Adds an entry. A file has no bytes until builder_store. Names need not come sorted.
- * Returns 0; -EINVAL (a name that no pack can hold); -ENOMEM; -EOVERFLOW (268,434,942
- * entries, or 2 GiB of names or of targets). */
+/* Adds an entry. A file has no bytes until builder_store. Names need not come sorted. Returns 0;
+ * -EINVAL (a name that no pack can hold); -ENOMEM; -EOVERFLOW (268,434,942 entries, or 2 GiB of
+ * names or of targets). */
 int builder_add(struct builder *builder, const struct builder_entry *entry, uint32_t *ret_id,
 		struct err *err);
 
 /* Whether the next file was stored or dropped before the interruption. Returns 1: it was, and the
  * builder knows again what it knew then; 0: neither this file nor any later one was; -ESTALE:
- * another file was, or this one has changed since (err names it); -EBADMSG, -EIO (of the journal);
- * -ENOMEM. */
+ * another file was, or this one has changed since (err names it); -EBADMSG, -EIO or -ENOMEM. */
 int builder_resumed(struct builder *builder, uint32_t id, uint64_t fingerprint,
 		    struct builder_past *ret, struct err *err);
 

@@ -19,8 +19,8 @@ ROOMS = [(room + "/*", room) for room in (
     "cache/plan", "cache/order", "cache", "fs/stat", "fs", "remote", "base")]
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
-TOOL = ["base/*", "remote/settings.h", "remote/remote.h", "pack/dataset.h", "pack/packs.h",
-        "pack/shard.h", "pack/format.h", "pack/tool/cli/*"]
+TOOL = ["base/*", "remote/settings.h", "remote/remote.h", "pack/dataset.h", "pack/labels.h",
+        "pack/packs.h", "pack/shard.h", "pack/format.h", "pack/tool/cli/*"]
 
 # What an adapter of another format is given.
 FOREIGN = ["base/*", "pack/format.h", *("pack/foreign/%s.h" % name for name in (
@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "pack": ["base/*"],
     "pack/write": ["base/*", "pack/*.h"],
     "pack/foreign": ["base/*", *("pack/%s.h" % name for name in (
-        "dataset", "dataset_open", "format", "index", "walker", "xxh3"))],
+        "dataset", "dataset_open", "format", "index", "labels", "walker", "xxh3"))],
     "pack/foreign/encoding": FOREIGN,
     "pack/foreign/lmdb": [*FOREIGN, "pack/foreign/encoding/*"],
     "pack/foreign/archive": [*FOREIGN, "pack/xxh3.h", "pack/foreign/encoding/*"],
@@ -55,7 +55,8 @@ MAY_INCLUDE = {
 
 # One header joins the two halves of the mount: who needs both includes it, who needs one says so.
 # What only the cache wants to know is asked where the dataset is turned into its source.
-JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h", "pack/foreign/foreign.h"],
+JOINS = {"fs/mount.h": ["cache/cache.h", "pack/labels.h", "pack/packs.h",
+                        "pack/foreign/foreign.h"],
          "fs/options.h": ["pack/foreign/foreign.h"],
          "pack/tool/cli/cmd.h": ["pack/foreign/foreign.h"],
          "fs/disk_cache.c": ["remote/reader_blocks.h"],
@@ -77,6 +78,8 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h", "pack/foreign/foreign.h
          "pack/tool/import/zarr_stream.h": ["pack/foreign/foreign.h"],
          "pack/tool/import/zarr_labels.c": ["pack/foreign/tree.h"],
          "pack/tool/import/zarr_path.h": ["pack/foreign/name_tree.h"],
+         "pack/tool/import/hdf5_path.h": ["pack/foreign/name_tree.h"],
+         "pack/tool/import/hdf5_path.c": ["pack/tool/hdf5/report.h"],
          "pack/tool/import/import_hdf5.c": ["pack/tool/hdf5/report.h"],
          "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h", "pack/tool/image/jpeg.h",
                                  "pack/tool/import/tar.h"]}

@@ -53,7 +53,7 @@ def test_caffe_pixels(place, mount):
         (caffe.key(0, "cat/a.JPEG"), caffe.pixels(color, 0)),
         (caffe.key(1), caffe.pixels(gray, 300))])
     assert shown(mount(path)) == {
-        "cat/a.ppm": b"P6\n3 2\n255\n" + color[:, :, ::-1].tobytes(),
+        "0000_cat/a.ppm": b"P6\n3 2\n255\n" + color[:, :, ::-1].tobytes(),
         "0300/00000001.pgm": b"P5\n7 5\n255\n" + gray.tobytes()}
 
 

@@ -145,7 +145,7 @@ def test_a_label_without_a_class_is_refused(source, place):
     source["labels"] = [0, 1, 2]
     (place / "classes").write_text("cat\ndog\n")
     said = refused(source, place, f"--classes={place}/classes")
-    assert "label 2 has no line in --classes" in said
+    assert "record 2: its label is 2, and" in said and "classes ends with label 1" in said
     assert "no-such" in refused(source, place, f"--classes={place}/no-such")
 
 

@@ -47,8 +47,8 @@ def shown(mounted):
 
 
 def test_classes(place, mount, make_list):
-    mounted = mount(records(place), f"--classes={make_list('cat', './#dog')}")
-    assert shown(mounted) == ["#dog/x-00000001.JPEG", "cat/x-00000000.JPEG"]
+    mounted = mount(records(place), f"--classes={make_list('./#ant', 'cat')}")
+    assert shown(mounted) == ["#ant/x-00000000.JPEG", "cat/x-00000001.JPEG"]
 
 
 def test_names(place, mount, make_list):

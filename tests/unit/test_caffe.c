@@ -116,10 +116,6 @@ static void test_refusals_name_the_record(void **state)
 		BYTES("\x0a\x01"
 		      "3"),
 		-EBADMSG, "record 1: field 1 of type 2 is not one of a Datum");
-	refuses(f,
-		BYTES("\x22\x01"
-		      "3\x38\x01\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-		-EOPNOTSUPP, "record 1: its label is less than 0");
 }
 
 static void test_what_is_no_datum_is_not_taken_for_one(void **state)

@@ -24,7 +24,7 @@ static void assert_bytes(const struct buf *buf, const char *bytes, size_t len)
 
 /* --- pickles: the bytes are those of CPython 3.11 ------------------------------------------- */
 
-static void assert_sample(uint64_t size, uint32_t label, const char *head, size_t head_len,
+static void assert_sample(uint64_t size, int32_t label, const char *head, size_t head_len,
 			  const char *tail, size_t tail_len)
 {
 	struct buf before = BUF_INIT, after = BUF_INIT;
@@ -46,6 +46,7 @@ static void samples_are_pickles_of_bytes_and_int(void **state)
 	SAMPLE(255, 256, "\x80\x04\x95\x08\x01\0\0\0\0\0\0C\xff", "\x94M\0\x01\x86\x94.");
 	SAMPLE(256, 70000, "\x80\x04\x95\x0e\x01\0\0\0\0\0\0B\0\x01\0\0",
 	       "\x94J\x70\x11\x01\0\x86\x94.");
+	SAMPLE(1, -1, "\x80\x04\x95\x0c\0\0\0\0\0\0\0C\x01", "\x94J\xff\xff\xff\xff\x86\x94.");
 }
 
 static void long_bytes_end_a_frame_or_stand_outside_of_it(void **state)

@@ -42,7 +42,6 @@ static int teardown(void **state)
 static void must_lie_within(const struct fixture *f, size_t len)
 {
 	assert_true(f->sample.offset <= len && f->sample.size <= len - f->sample.offset);
-	assert_true(f->sample.label >= 0 || f->sample.label == FOREIGN_NO_LABEL);
 }
 
 static int read_bytes(struct fixture *f, const void *data, size_t len)
@@ -242,7 +241,6 @@ static void test_msgpack_of_something_else(void **state)
 
 	refuses(f, "\x92\xc1\7", -EOPNOTSUPP, "msgpack with the type 0xc1");
 	refuses(f, "\x92\xca\0\0\0\0", -EOPNOTSUPP, "msgpack with the type 0xca");
-	refuses(f, "\x92\xc4\1x\xff", -EOPNOTSUPP, "a negative label");
 	refuses(f, "\x92\xc4\1x\xcf\xff\xff\xff\xff\xff\xff\xff\xff", -EOPNOTSUPP,
 		"a number of more than 63 bits");
 	refuses(f, "\x92\xdf\xff\xff\xff\xff", -EOPNOTSUPP,

@@ -154,8 +154,8 @@ static void test_labels_of_slim_count_from_one(void **state)
 	snprintf(classes, sizeof(classes), "%s/classes", f->dir);
 	f->settings.classes = classes;
 	assert_done(scan(f, &file));
-	assert_string_equal(fixture_file(f, 0), "six/a.JPEG one");
-	assert_string_equal(fixture_file(f, 1), "one/b.JPEG two");
+	assert_string_equal(fixture_file(f, 0), "0006_six/a.JPEG one");
+	assert_string_equal(fixture_file(f, 1), "0001_one/b.JPEG two");
 }
 
 static void test_names_are_made_up_with_the_name_of_the_shard(void **state)

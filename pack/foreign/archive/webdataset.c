@@ -177,6 +177,7 @@ static int read_sample_class(struct webdataset *w, const struct archive_member *
 {
 	struct foreign_text text = {.len = (size_t)min(member->size, CLASS_MOST + 1)};
 	const uint8_t *bytes;
+	struct foreign_text number;
 	uint64_t label;
 	size_t digits;
 	int r;
@@ -193,10 +194,11 @@ static int read_sample_class(struct webdataset *w, const struct archive_member *
 		text.len--;
 	if (text.len == 0)
 		return bad_sample(member, "no class in it", err);
-	digits = foreign_text_number(text, &label);
-	if (digits < text.len || digits > LABEL_DIGITS)
+	number = foreign_text_after(text, '-');
+	digits = foreign_text_number(number, &label);
+	if (digits == 0 || digits < number.len || text.len - digits > 1 || digits > LABEL_DIGITS)
 		return buf_add(&w->class, text.data, text.len);
-	w->label = (int64_t)label;
+	w->label = digits < text.len ? -(int64_t)label : (int64_t)label;
 	return 0;
 }
 

@@ -56,8 +56,6 @@ int sample_add_number(struct sample *sample, int64_t number, struct err *err)
 		return err_set(err, -EOPNOTSUPP, "a number, where an image is expected");
 	if (sample->label != FOREIGN_NO_LABEL || sample->class.data)
 		return is_more(err);
-	if (number < 0)
-		return err_set(err, -EOPNOTSUPP, "a negative label");
 	sample->label = number;
 	return 0;
 }

@@ -27,8 +27,7 @@ struct scan {
 	struct parquet_footer footer;
 	int leaf[COLUMNS]; /* -1: there is none */
 	struct parquet_column column[COLUMNS];
-	struct buf classes; /* struct foreign_text */
-	struct buf images;  /* struct run */
+	struct buf images; /* struct run */
 	uint64_t record, nulls;
 };
 
@@ -36,7 +35,6 @@ static void scan_release(struct scan *scan)
 {
 	for (unsigned i = 0; i < COLUMNS; i++)
 		parquet_column_release(&scan->column[i]);
-	buf_release(&scan->classes);
 	buf_release(&scan->images);
 	parquet_footer_release(&scan->footer);
 }
@@ -127,22 +125,30 @@ static int check_bytes(const struct scan *scan, unsigned column, struct err *err
 		       leaf->name, words_of(leaf), column == IMAGE ? "image" : "name");
 }
 
+static int name_classes(struct scan *scan, struct err *err)
+{
+	const char *label = parquet_leaves(&scan->footer)[scan->leaf[LABEL]].name;
+	SCOPE(buf_release) struct buf names = BUF_INIT;
+	int r = parquet_names(scan->footer.huggingface, label, &names, err);
+
+	return r < 0 ? r
+		     : foreign_tree_classes(scan->tree,
+					    BUF_ITEMS(&names, const struct foreign_text),
+					    BUF_COUNT(&names, struct foreign_text));
+}
+
 static int find_label(struct scan *scan, struct err *err)
 {
 	const char *const usual[] = {"label", "labels", "fine_label"};
 	const char *key = scan->source->settings->label_key;
-	int r = 0;
 
 	scan->leaf[LABEL] = key ? find_leaf(scan, key, "") : -1;
 	if (key && scan->leaf[LABEL] < 0)
 		return err_set(err, -EINVAL, "--label-key: no column '%s'", key);
 	for (unsigned i = 0; i < 6 && scan->leaf[LABEL] < 0; i++)
 		scan->leaf[LABEL] = find_leaf(scan, usual[i % 3], i < 3 ? "" : ".list.element");
-	if (scan->leaf[LABEL] >= 0 && !scan->source->settings->classes)
-		r = parquet_names(scan->footer.huggingface,
-				  parquet_leaves(&scan->footer)[scan->leaf[LABEL]].name,
-				  &scan->classes, err);
-	return r;
+	return scan->leaf[LABEL] < 0 || scan->source->settings->classes ? 0
+									: name_classes(scan, err);
 }
 
 /* `image`: the name of the column that is wanted, and of the one that is found. */
@@ -232,7 +238,6 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	SCOPE(buf_release) struct buf class = BUF_INIT;
-	const struct foreign_text *classes = BUF_ITEMS(&scan->classes, const struct foreign_text);
 	const struct parquet_body *body = value[IMAGE].body;
 	struct foreign_packed packed;
 	struct foreign_file file = {
@@ -256,10 +261,6 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 	if (name.len)
 		file.name = name;
 	file.plain = name.len && !memchr(name.data, '.', name.len);
-	if (file.label == -1)
-		file.label = FOREIGN_NO_LABEL;
-	if (file.label >= 0 && (uint64_t)file.label < BUF_COUNT(&scan->classes, *classes))
-		file.class = classes[file.label];
 	return foreign_add(scan->tree, &file, err);
 }
 

@@ -52,6 +52,8 @@ static int64_t take_label(struct scan *scan, const uint8_t *bytes)
 	float label;
 
 	memcpy(&label, &bits, sizeof(label));
+	if (label == -1)
+		return FOREIGN_NO_LABEL;
 	if (label >= 0 && label < CLASSES_MAX && (float)(int64_t)label == label)
 		return (int64_t)label;
 	scan->told[ODD]++;
@@ -62,10 +64,11 @@ static void take_path(struct scan *scan, uint64_t id, struct foreign_file *file)
 {
 	struct foreign_text path = recordio_list_find(&scan->list, id);
 
-	if (path.data && memchr(path.data, '/', path.len) && !scan->source->settings->classes)
-		file->path = path;
-	else
-		file->name = path;
+	file->name = path;
+	if (!path.data || !memchr(path.data, '/', path.len) || scan->source->settings->classes)
+		return;
+	file->name = foreign_text_after(path, '/');
+	file->class = (struct foreign_text){path.data, path.len - file->name.len - 1};
 }
 
 /* Where the label is, and where the image begins. */

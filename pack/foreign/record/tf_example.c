@@ -140,9 +140,9 @@ static int64_t label_of(const struct parse *parse)
 	bool from_one = parse->ranks[SYNSET] != NONE || parse->ranks[TEXT] != NONE;
 	const struct tf_value *value = &parse->values[LABEL];
 
-	if (value->kind != TF_INTEGER)
+	if (value->kind != TF_INTEGER || value->integer < from_one)
 		return FOREIGN_NO_LABEL;
-	return value->integer - (from_one && value->integer > INT64_MIN + 1);
+	return value->integer - from_one;
 }
 
 /* --- face ------------------------------------------------------------------------------------- */

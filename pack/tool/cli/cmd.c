@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/name.h"
 #include "base/scope.h"
+#include "pack/labels.h"
 #include "pack/tool/image/jpeg.h"
 #include "pack/tool/import/tar.h"
 #include "pack/write/store.h"
@@ -138,6 +139,16 @@ int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret)
 
 	name_hide_secrets(word);
 	return cmd_status(NULL, r, &err);
+}
+
+void cmd_say_labels(const char *name, const struct dataset *dataset)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	struct labels_report report;
+
+	if (labels_compare(dataset, &report) == 0 && labels_explain(dataset, &report, &text) == 0 &&
+	    text.len)
+		log_notice("%s: %s", name, text.data);
 }
 
 int cmd_names(char **words, const struct cmd_common *common, struct names *ret)

@@ -88,6 +88,8 @@ int cmd_open_pack(char *name, const struct cmd_common *common, struct dataset **
 /* Opens what a word names: a pack, or several packs as one; hides secrets as well. Returns
  * EXIT_DONE, or the status to end with after an error was printed. */
 int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret);
+/* Says, after the name, which labels of a dataset are not what ImageFolder gives. */
+void cmd_say_labels(const char *name, const struct dataset *dataset);
 /* The packs that words name; the list ends with NULL. Same rules. Must be released in any case. */
 int cmd_names(char **words, const struct cmd_common *common, struct names *ret);
 

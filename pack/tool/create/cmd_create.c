@@ -25,6 +25,7 @@ static void create_release(struct create *create)
 	slice_run_release(&create->slice);
 	entry_table_release(&create->stored);
 	builder_free(create->builder);
+	labels_release(&create->labels);
 	dataset_free(create->dataset);
 	names_release(&create->tars);
 	free(create->several);
@@ -250,6 +251,7 @@ static int look_at_tar(struct create *create)
 		.names = create->several,
 		.shown = create->source,
 		.foreign = pipe || create->zip || create->options.strip ? NULL : foreign,
+		.hdf5 = pipe ? foreign : NULL,
 		.zip = create->zip,
 		.zarr = create->zarr};
 	const struct import_tar_params params = {.from = from,
@@ -463,6 +465,7 @@ int cmd_create(int argc, char **argv)
 	create.pack = args[1];
 	create.watch = create_watch(&create);
 	create.options.common.makes_packs = true;
+	create.options.common.foreign.labels = &create.labels;
 	r = create_options_take(&create);
 	if (r == EXIT_DONE)
 		r = check_names(&create);

@@ -9,6 +9,7 @@
 #ifndef PACK_TOOL_CREATE_CREATE_H
 #define PACK_TOOL_CREATE_CREATE_H
 
+#include "pack/labels.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/create/create_slices.h"
 #include "pack/tool/image/transform.h"
@@ -64,6 +65,7 @@ struct create {
 	struct slice_run slice;
 	struct import *import;
 	struct builder *builder;
+	struct labels labels;	      /* of the source */
 	struct entry_table stored;    /* files by their bytes, for --dedup */
 	struct create_sample *sample; /* of create_sample.c, while it takes a sample */
 	bool silent;		      /* inputs that cannot be packed are not reported */

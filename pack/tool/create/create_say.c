@@ -6,7 +6,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/interrupt.h"
-#include "pack/tool/create/create.h"
+#include "pack/tool/create/create_labels.h"
 #include "pack/tool/create/links.h"
 #include "pack/tool/create/lustre.h"
 #include "pack/tool/create/target.h"
@@ -491,14 +491,17 @@ int create_finish(struct create *create)
 
 	/* With millions of files, each of these is as large as the last batch and the index, which
 	 * come now. */
+	r = create_keep_labels(create, &err);
 	import_free(steal_ptr(&create->import));
 	entry_table_release(&create->stored);
 	malloc_trim(0);
-	r = builder_finish(create->builder, create->counts.skipped, &summary, &err);
+	if (r == 0)
+		r = builder_finish(create->builder, create->counts.skipped, &summary, &err);
 	if (r < 0)
 		return create_fail(create, r, &err);
 	progress_clear(&create->progress);
 	seconds = progress_now() - create->began;
+	create_say_labels(create);
 	print_summary(create, &summary, seconds);
 	return create->options.json ? print_summary_json(create, &summary, seconds) : 0;
 }

@@ -57,8 +57,7 @@ static bool wants_dataset(const struct create *create)
 static int open_hdf5(struct create *create)
 {
 	struct err err = {0};
-	int r = import_hdf5_new(create->source, create->options.common.foreign.classes,
-				&create->hdf5, &err);
+	int r = import_hdf5_new(create->source, &create->hdf5, &err);
 
 	create->tar = true;
 	return cmd_status(create->source, r, &err);

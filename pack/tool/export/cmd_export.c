@@ -155,6 +155,7 @@ static int find_samples(struct export *export)
 {
 	const char *path = export->settings.root;
 	uint32_t root = DATASET_ROOT;
+	struct err err = {0};
 	int r = path ? cmd_find(export->pack, export->dataset, path, &root) : refuse_splits(export);
 
 	if (r != EXIT_DONE)
@@ -162,10 +163,10 @@ static int find_samples(struct export *export)
 	if (dataset_entry(export->dataset, root).kind != FORMAT_DIRECTORY)
 		return log_fail(EXIT_FAILED, "%s: %s: not a folder", export->pack, path);
 	r = samples_new(export->dataset, root, formats[export->settings.format]->refuses,
-			&export->samples);
+			&export->samples, &err);
 	if (r == 0)
 		r = samples_sort(&export->samples, export->order, export->seed);
-	return cmd_status(export->pack, r, NULL);
+	return cmd_status(export->pack, r, &err);
 }
 
 static int name_others(const struct export *export, void (*say)(const char *format, ...))
@@ -210,9 +211,9 @@ static int check_classes(const struct export *export)
 		class = dataset_entry(export->dataset, export->samples.classes[i]);
 		if (memchr(class.name, '\n', class.name_len))
 			return log_fail(EXIT_FAILED,
-					"%s: the class of label %" PRIu32
+					"%s: the class of label %" PRId64
 					" has a newline in its name",
-					export->pack, i);
+					export->pack, export->samples.labels[i]);
 	}
 	if (export->samples.count)
 		return EXIT_DONE;
@@ -252,6 +253,10 @@ static int conclude_export(struct export *export, double seconds)
 		   count_noun(export->progress.files, "sample", files),
 		   count_noun(export->samples.class_count, "label", classes),
 		   size_format(export->progress.bytes, bytes), seconds);
+	if (export->samples.unlabelled)
+		log_notice("%s: classes without a label in %s have those that follow: %s",
+			   export->target, export->pack,
+			   count_format(export->samples.unlabelled, classes));
 	if (export->samples.other_count)
 		log_notice("%s: %s left out", export->target,
 			   count_format(export->samples.other_count, files));

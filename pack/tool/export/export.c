@@ -244,13 +244,8 @@ static int export_samples(struct exporter *exporter)
 static int write_classes(const struct samples *samples, struct outputs *outputs, size_t number)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
-	struct dataset_entry class;
-	int r = 0;
+	int r = samples_names(samples, &text);
 
-	for (uint32_t i = 0; r == 0 && i < samples->class_count; i++) {
-		class = dataset_entry(samples->dataset, samples->classes[i]);
-		r = buf_addf(&text, "%.*s\n", (int)class.name_len, class.name);
-	}
 	return r < 0 ? r : outputs_write(outputs, number, &text);
 }
 

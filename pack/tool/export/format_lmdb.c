@@ -28,8 +28,8 @@ static int lmdb_frame(const struct export_source *source, uint64_t number, struc
 {
 	const struct sample *sample = &source->samples->list[number];
 
-	return pickle_sample(dataset_entry(source->dataset, sample->entry).size, sample->label,
-			     head, tail);
+	return pickle_sample(dataset_entry(source->dataset, sample->entry).size,
+			     (int32_t)samples_label(source->samples, number), head, tail);
 }
 
 const struct export_format export_lmdb = {

@@ -108,14 +108,15 @@ static int add_fields(const struct export_source *source, uint64_t number, struc
 	const struct sample *sample = &source->samples->list[number];
 	struct dataset_entry file = dataset_entry(source->dataset, sample->entry);
 	const struct dataset_entry class =
-		dataset_entry(source->dataset, source->samples->classes[sample->label]);
+		dataset_entry(source->dataset, source->samples->classes[sample->class]);
 	const char *kind;
 	int r = find_kind(source, sample->entry, &file, &kind);
 
 	if (r < 0)
 		return r;
-	/* TF-Slim keeps 0 for the background. */
-	add_number(before, "image/class/label", sample->label + (uint64_t)1);
+	/* TF-Slim keeps 0 for the background: what is in no class. */
+	add_number(before, "image/class/label",
+		   (uint64_t)(samples_label(source->samples, number) + 1));
 	add_text(before, "image/class/synset", class.name, class.name_len);
 	add_text(before, "image/class/text", class.name, class.name_len);
 	begin_feature(before, "image/encoded", 1, file.size);

@@ -103,8 +103,7 @@ static int webdataset_check(const struct export_source *source, struct err *err)
 
 /* --- members ---------------------------------------------------------------------------- */
 
-static int add_cls(struct ustar_member member, const struct buf *key, uint32_t label,
-		   struct buf *to)
+static int add_cls(struct ustar_member member, const struct buf *key, int64_t label, struct buf *to)
 {
 	SCOPE(buf_release) struct buf name = BUF_INIT, text = BUF_INIT;
 	int r = buf_add(&name, key->data, key->len);
@@ -112,7 +111,7 @@ static int add_cls(struct ustar_member member, const struct buf *key, uint32_t l
 	if (r == 0)
 		r = buf_addf(&name, "." CLS);
 	if (r == 0)
-		r = buf_addf(&text, "%" PRIu32, label);
+		r = buf_addf(&text, "%" PRId64, label);
 	if (r < 0)
 		return r;
 	member.name = name.data;
@@ -166,11 +165,11 @@ static int webdataset_frame(const struct export_source *source, uint64_t number,
 	file = dataset_entry(source->dataset, sample->entry);
 	member = (struct ustar_member){.mode = attr.mode, .mtime = attr.mtime.tv_sec};
 	if (!image_is_first(&file))
-		r = add_cls(member, &key, sample->label, head);
+		r = add_cls(member, &key, samples_label(source->samples, number), head);
 	if (r == 0)
 		r = add_image(member, &key, &file, head, tail);
 	if (r == 0 && image_is_first(&file))
-		r = add_cls(member, &key, sample->label, tail);
+		r = add_cls(member, &key, samples_label(source->samples, number), tail);
 	return r;
 }
 

@@ -50,6 +50,7 @@ static void move_frame(struct encoder *to, struct buf *frame)
 	frame->len = 0;
 }
 
+/* BININT has a sign. */
 static void add_int(struct encoder *to, uint32_t value)
 {
 	uint32_t bytes = value <= UINT8_MAX ? 1 : value <= UINT16_MAX ? 2 : 4;
@@ -78,13 +79,13 @@ static size_t opcode_len(uint64_t size)
 	return size <= UINT8_MAX ? 2 : 5;
 }
 
-int pickle_sample(uint64_t size, uint32_t label, struct buf *head, struct buf *tail)
+int pickle_sample(uint64_t size, int32_t label, struct buf *head, struct buf *tail)
 {
 	SCOPE(buf_release) struct buf rest = BUF_INIT;
 	struct encoder before = {.to = head}, after = {.to = tail}, last = {.to = &rest};
 	uint64_t first = opcode_len(size) + size + 1;
 
-	add_label(&last, label);
+	add_label(&last, (uint32_t)label);
 	encoder_add(&before, protocol, sizeof(protocol));
 	if (size >= FRAME_FULL)
 		add_frame(&after, 1 + rest.len);

@@ -9,7 +9,7 @@
 
 /* Appends what comes before and after the bytes in the tuple (bytes, int); there are `size` bytes.
  * Returns 0 or -ENOMEM. */
-int pickle_sample(uint64_t size, uint32_t label, struct buf *head, struct buf *tail);
+int pickle_sample(uint64_t size, int32_t label, struct buf *head, struct buf *tail);
 
 /* An int below 2^31. Same rules. */
 int pickle_int(uint32_t value, struct buf *to);

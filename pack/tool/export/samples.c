@@ -3,13 +3,14 @@
 #include "base/scope.h"
 #include "pack/tool/cli/ranked.h"
 #include "pack/tool/read/classes.h"
+#include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>
 
 /* Marks of a folder. */
 #define OUTSIDE	 0u
 #define ROOT	 1u
-#define OF_CLASS 2u /* and its label */
+#define OF_CLASS 2u /* and its number */
 
 struct collector {
 	struct samples *samples;
@@ -20,7 +21,7 @@ struct collector {
 };
 
 struct folder {
-	uint32_t entry, label;
+	uint32_t entry, class;
 	size_t path; /* in paths; ended by NUL */
 };
 
@@ -28,6 +29,8 @@ void samples_release(struct samples *samples)
 {
 	free(samples->list);
 	free(samples->classes);
+	free(samples->labels);
+	labels_release(&samples->of_dataset);
 	*samples = (struct samples){0};
 }
 
@@ -58,10 +61,10 @@ static void note_other(struct samples *samples, uint32_t entry, const char *why)
 	samples->other_count++;
 }
 
-static int add_folder(struct collector *collector, uint32_t entry, uint32_t label)
+static int add_folder(struct collector *collector, uint32_t entry, uint32_t class)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	struct folder folder = {entry, label, collector->paths.len};
+	struct folder folder = {entry, class, collector->paths.len};
 	int r = dataset_path(collector->samples->dataset, entry, &path);
 
 	if (r == 0)
@@ -104,8 +107,8 @@ static int compare_folders(const void *a, const void *b, void *paths)
 {
 	const struct folder *one = a, *other = b;
 
-	if (one->label != other->label)
-		return one->label < other->label ? -1 : 1;
+	if (one->class != other->class)
+		return one->class < other->class ? -1 : 1;
 	return strcmp((const char *)paths + one->path, (const char *)paths + other->path);
 }
 
@@ -118,8 +121,8 @@ static void list_folder(struct collector *collector, const struct folder *folder
 	for (uint32_t i = here.first_child; i < here.first_child + here.children; i++) {
 		child = dataset_entry(samples->dataset, i);
 		if (child.kind != FORMAT_DIRECTORY &&
-		    !why_not(collector, &child, OF_CLASS + folder->label))
-			samples->list[(*count)++] = (struct sample){i, folder->label};
+		    !why_not(collector, &child, OF_CLASS + folder->class))
+			samples->list[(*count)++] = (struct sample){i, folder->class};
 	}
 }
 
@@ -152,7 +155,8 @@ static int find_root(struct samples *samples)
 	root = dataset_entry(samples->dataset, samples->root);
 	samples->root_len = path.len ? path.len + 1 : 0;
 	samples->classes = calloc(root.children + (size_t)1, sizeof(*samples->classes));
-	return samples->classes ? 0 : -ENOMEM;
+	samples->labels = calloc(root.children + (size_t)1, sizeof(*samples->labels));
+	return samples->classes && samples->labels ? 0 : -ENOMEM;
 }
 
 /* A directory comes before its children, so one pass reaches everything. */
@@ -172,16 +176,132 @@ static int collect(struct collector *collector)
 	return r < 0 ? r : list_samples(collector);
 }
 
+/* --- labels ----------------------------------------------------------------------------- */
+
+#define UNKNOWN INT64_MIN
+
+static int64_t greatest_label(const struct samples *samples)
+{
+	size_t count = labels_count(&samples->of_dataset);
+
+	return count ? labels_row(&samples->of_dataset, count - 1)->label : -1;
+}
+
+/* Returns how many classes have a label of the dataset. */
+static uint32_t take_labels(struct samples *samples)
+{
+	const struct labels *labels = &samples->of_dataset;
+	SCOPE_FREE uint32_t *at = calloc(dataset_entries(samples->dataset), sizeof(*at));
+	uint32_t entry, taken = 0;
+
+	for (uint32_t i = 0; at && i < samples->class_count; i++) {
+		at[samples->classes[i]] = i + 1;
+		samples->labels[i] = UNKNOWN;
+	}
+	for (size_t i = 0; at && i < labels_count(labels); i++) {
+		if (dataset_find(samples->dataset, labels_folder(labels, i),
+				 labels_row(labels, i)->len, &entry) < 0 ||
+		    !at[entry] || samples->labels[at[entry] - 1] != UNKNOWN)
+			continue;
+		samples->labels[at[entry] - 1] = labels_row(labels, i)->label;
+		taken++;
+	}
+	return taken;
+}
+
+/* Where records without a label are, as pack/foreign/tree.h puts them. */
+static bool has_no_label(const struct samples *samples, uint32_t class)
+{
+	const struct dataset_entry folder =
+		dataset_entry(samples->dataset, samples->classes[class]);
+
+	return folder.name_len == strlen("images") && !memcmp(folder.name, "images", 6);
+}
+
+static int find_labels(struct samples *samples, struct err *err)
+{
+	int64_t next = 0;
+	uint32_t taken;
+	int r = labels_add_dataset(&samples->of_dataset, samples->dataset, "");
+
+	if (r < 0)
+		return r;
+	labels_sort(&samples->of_dataset);
+	if (greatest_label(samples) > SAMPLES_LABEL_MOST)
+		return err_set(err, -EOVERFLOW, "labels over %d", SAMPLES_LABEL_MOST);
+	taken = take_labels(samples);
+	if (taken)
+		next = greatest_label(samples) + 1;
+	for (uint32_t i = 0; i < samples->class_count; i++) {
+		if (taken && samples->labels[i] != UNKNOWN)
+			continue;
+		if (taken && has_no_label(samples, i)) {
+			samples->labels[i] = -1;
+			continue;
+		}
+		samples->labels[i] = next++;
+		samples->unlabelled += taken > 0;
+	}
+	return 0;
+}
+
+struct class_name {
+	const char *name;
+	size_t len;
+};
+
+/* The last one in a path. */
+static struct class_name last_name(const char *path, size_t len)
+{
+	const char *slash = memrchr(path, '/', len);
+	size_t begin = slash ? (size_t)(slash + 1 - path) : 0;
+
+	return (struct class_name){path + begin, len - begin};
+}
+
+int samples_names(const struct samples *samples, struct buf *ret)
+{
+	const struct labels *labels = &samples->of_dataset;
+	int64_t most = greatest_label(samples);
+	SCOPE_FREE struct class_name *names = NULL;
+	int r = 0;
+
+	for (uint32_t i = 0; i < samples->class_count; i++)
+		most = samples->labels[i] > most ? samples->labels[i] : most;
+	names = calloc((size_t)most + 2, sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	for (size_t i = 0; i < labels_count(labels); i++)
+		names[labels_row(labels, i)->label] =
+			last_name(labels_folder(labels, i), labels_row(labels, i)->len);
+	for (uint32_t i = 0; i < samples->class_count; i++) {
+		const struct dataset_entry folder =
+			dataset_entry(samples->dataset, samples->classes[i]);
+
+		if (samples->labels[i] >= 0)
+			names[samples->labels[i]] =
+				(struct class_name){folder.name, folder.name_len};
+	}
+	for (int64_t i = 0; r == 0 && i <= most; i++)
+		r = names[i].name ? buf_addf(ret, "%.*s\n", (int)names[i].len, names[i].name)
+				  : buf_addf(ret, "%04" PRId64 "\n", i);
+	return r;
+}
+
+/* --- all of them ------------------------------------------------------------------------ */
+
 int samples_new(const struct dataset *dataset, uint32_t root,
 		const char *(*refuses)(const struct samples *samples,
 				       const struct dataset_entry *file),
-		struct samples *ret)
+		struct samples *ret, struct err *err)
 {
 	SCOPE(samples_release) struct samples samples = {.dataset = dataset, .root = root};
 	SCOPE(collector_release)
 	struct collector collector = {.samples = &samples, .refuses = refuses};
 	int r = collect(&collector);
 
+	if (r == 0)
+		r = find_labels(&samples, err);
 	if (r < 0)
 		return r;
 	*ret = samples;

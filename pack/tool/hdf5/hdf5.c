@@ -1,7 +1,6 @@
 #include "pack/tool/hdf5/hdf5.h"
 
-#include "base/io.h"
-#include "base/lines.h"
+#include "pack/tool/hdf5/report.h"
 #include "pack/tool/hdf5/rows.h"
 #include "pack/tool/image/image.h"
 #include <inttypes.h>
@@ -21,8 +20,6 @@ struct hdf5 {
 	struct buf sources; /* struct hdf5_source */
 	size_t source;	    /* the next one, and its row */
 	uint64_t row;
-	char **classes;
-	size_t class_count;
 	uint64_t pixels; /* arrays of pixels */
 	int error;	 /* of the walk */
 	struct err *err;
@@ -40,9 +37,6 @@ void hdf5_free(struct hdf5 *hdf5)
 		hdf5_rows_release(&sources[i].rows);
 	}
 	buf_release(&hdf5->sources);
-	for (size_t i = 0; i < hdf5->class_count; i++)
-		free(hdf5->classes[i]);
-	free(hdf5->classes);
 	hdf5_close(&hdf5->file);
 	free(hdf5);
 }
@@ -117,31 +111,6 @@ static herr_t look_at(hid_t root, const char *path, const H5O_info_t *info, void
 	return r;
 }
 
-static int read_classes(struct hdf5 *hdf5, const char *path, struct err *err)
-{
-	SCOPE_FILE FILE *file = fopen(path, "re");
-	SCOPE_FREE char *line = NULL;
-	size_t room = 0, len;
-	int r = file ? 0 : -errno;
-	bool first = true;
-
-	for (; r == 0 && (r = io_line(file, &line, &room, &len)) == 0; first = false) {
-		const char *item = line;
-		char **list;
-
-		if (!lines_item(&item, &len, first))
-			continue;
-		list = reallocarray(hdf5->classes, hdf5->class_count + 1, sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		hdf5->classes = list;
-		list[hdf5->class_count] = strndup(item, len);
-		if (!list[hdf5->class_count++])
-			return -ENOMEM;
-	}
-	return r < 0 ? err_set(err, r, "'%s': %s", path, strerror(-r)) : 0;
-}
-
 static int look_through(struct hdf5 *hdf5, const char *path, struct err *err)
 {
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
@@ -160,7 +129,7 @@ static int look_through(struct hdf5 *hdf5, const char *path, struct err *err)
 				    : "holds no files of images in a layout known here");
 }
 
-int hdf5_open(const char *path, const char *classes, struct hdf5 **ret, struct err *err)
+int hdf5_open(const char *path, struct hdf5 **ret, struct err *err)
 {
 	struct hdf5 *hdf5 = calloc(1, sizeof(*hdf5));
 	int r;
@@ -168,9 +137,7 @@ int hdf5_open(const char *path, const char *classes, struct hdf5 **ret, struct e
 	if (!hdf5)
 		return -ENOMEM;
 	hdf5->file = -1;
-	r = classes ? read_classes(hdf5, classes, err) : 0;
-	if (r == 0)
-		r = look_through(hdf5, path, err);
+	r = look_through(hdf5, path, err);
 	hdf5->err = NULL;
 	if (r < 0) {
 		hdf5_free(hdf5);
@@ -193,19 +160,9 @@ static const char *suffix_of_kind(enum format_image kind)
 	return suffixes[kind] ? suffixes[kind] : ".bin";
 }
 
-static int add_class(const struct hdf5 *hdf5, int64_t label, struct buf *path, struct err *err)
-{
-	if (!hdf5->classes)
-		return buf_addf(path, "%04" PRId64 "/", label);
-	if (label < 0 || (uint64_t)label >= hdf5->class_count)
-		return err_set(err, -EINVAL, "label %" PRId64 " has no line in --classes", label);
-	return buf_addf(path, "%s/", hdf5->classes[label]);
-}
-
-/* The path is the folder of the dataset, the folder of the class, and the name or the number of the
+/* The path is the folder of the dataset, the label (report.h), and the name or the number of the
  * row. */
-static int set_path(const struct hdf5 *hdf5, const struct hdf5_source *source, uint64_t row,
-		    struct buf *path, struct err *err)
+static int set_path(const struct hdf5_source *source, uint64_t row, struct buf *path)
 {
 	const char *slash = strrchr(source->path, '/');
 	const char *name = source->rows.names ? source->rows.names[row] : NULL;
@@ -215,8 +172,8 @@ static int set_path(const struct hdf5 *hdf5, const struct hdf5_source *source, u
 	if (!source->has_rows)
 		return buf_addf(path, "%s", source->path);
 	r = buf_addf(path, "%.*s", slash ? (int)(slash + 1 - source->path) : 0, source->path);
-	if (r == 0 && source->rows.labels && !(name && strchr(name, '/')))
-		r = add_class(hdf5, source->rows.labels[row], path, err);
+	if (r == 0 && source->rows.labels)
+		r = buf_addf(path, "%c%" PRId64 "/", HDF5_LABEL, source->rows.labels[row]);
 	else if (r == 0 && !name)
 		r = buf_addf(path, "images/");
 	if (r < 0)
@@ -257,7 +214,7 @@ int hdf5_next(struct hdf5 *hdf5, struct buf *path, struct buf *bytes, struct err
 		return 1;
 	r = read_source(hdf5, source, row, bytes, err);
 	if (r == 0)
-		r = set_path(hdf5, source, row, path, err);
+		r = set_path(source, row, path);
 	if (r < 0)
 		return r;
 	hdf5->row++;

@@ -18,12 +18,13 @@
 
 struct hdf5;
 
-/* Looks through the file. `classes` is a file with the names of labels, one a line, or NULL.
- * Returns 0; -ENOMSG (there are no images in the file); -EBADMSG; -ENOMEM. err has a sentence. */
-int hdf5_open(const char *path, const char *classes, struct hdf5 **ret, struct err *err);
+/* Looks through the file. Returns 0; -ENOMSG (there are no images in the file); -EBADMSG; -ENOMEM.
+ * err has a sentence. */
+int hdf5_open(const char *path, struct hdf5 **ret, struct err *err);
 void hdf5_free(struct hdf5 *hdf5);
 
-/* The next image: sets its path and its bytes. Returns 0, 1 at the end, or as hdf5_open(). */
+/* The next image: sets its path, with its label (report.h), and its bytes. Returns 0, 1 at the end,
+ * or as hdf5_open(). */
 int hdf5_next(struct hdf5 *hdf5, struct buf *path, struct buf *bytes, struct err *err);
 
 #endif

@@ -94,7 +94,7 @@ static void crash_quietly(void)
 	setrlimit(RLIMIT_CORE, &none);
 }
 
-static int run(const char *path, const char *classes, int tar, int reports)
+static int run(const char *path, int tar, int reports)
 {
 	struct hdf5_report report = {0};
 	struct hdf5 *hdf5 = NULL;
@@ -105,7 +105,7 @@ static int run(const char *path, const char *classes, int tar, int reports)
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		report.error = -errno;
 	} else {
-		r = hdf5_open(path, classes, &hdf5, &report.err);
+		r = hdf5_open(path, &hdf5, &report.err);
 		report.error = check_unchanged(fd, &st, r, &report.err);
 	}
 	r = io_write_full(reports, &report, sizeof(report));
@@ -131,7 +131,7 @@ static int descriptor_of_pipe(const char *text)
 
 int main(int argc, char **argv)
 {
-	bool begun = argc == 4 || argc == 5;
+	bool begun = argc == 4;
 	int tar = begun ? descriptor_of_pipe(argv[1]) : -1;
 	int reports = begun ? descriptor_of_pipe(argv[2]) : -1;
 
@@ -142,5 +142,5 @@ int main(int argc, char **argv)
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	crash_quietly();
-	return run(argv[3], argv[4], tar, reports);
+	return run(argv[3], tar, reports);
 }

@@ -96,12 +96,12 @@ static int start_with(struct import_hdf5 *import, const char *const *argv, int t
 	return r;
 }
 
-static int start(struct import_hdf5 *import, const char *path, const char *classes, struct err *err)
+static int start(struct import_hdf5 *import, const char *path, struct err *err)
 {
 	SCOPE_CLOSE int tar = -1;
 	SCOPE_CLOSE int reports = -1;
 	char numbers[2][16];
-	const char *const argv[] = {HDF5_PROGRAM, numbers[0], numbers[1], path, classes, NULL};
+	const char *const argv[] = {HDF5_PROGRAM, numbers[0], numbers[1], path, NULL};
 	int ends[2], r;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -136,8 +136,7 @@ void import_hdf5_free(struct import_hdf5 *import)
 	free(import);
 }
 
-int import_hdf5_new(const char *path, const char *classes, struct import_hdf5 **ret,
-		    struct err *err)
+int import_hdf5_new(const char *path, struct import_hdf5 **ret, struct err *err)
 {
 	struct import_hdf5 *import = calloc(1, sizeof(*import));
 	int r;
@@ -145,7 +144,7 @@ int import_hdf5_new(const char *path, const char *classes, struct import_hdf5 **
 	if (!import)
 		return -ENOMEM;
 	*import = (struct import_hdf5){.child = -1, .tar = -1, .reports = -1};
-	r = start(import, path, classes, err);
+	r = start(import, path, err);
 	if (r == 0)
 		r = take_report(import, err);
 	if (r < 0) {

@@ -11,12 +11,11 @@ struct import_hdf5;
 /* Whether a file begins as HDF5 does. */
 bool import_hdf5_is(int fd);
 
-/* Starts the program, and waits until it has looked through the file. `classes` is a file with the
- * names of labels, one a line, or NULL. Returns 0; -EOPNOTSUPP (the program is not installed);
+/* Starts the program, and waits until it has looked through the file. Returns 0;
+ * -EOPNOTSUPP (the program is not installed);
  * -ELIBACC (libhdf5 is not installed); -ENOMSG (the file has no images); -EBADMSG; -ENOMEM. err has
  * a sentence. */
-int import_hdf5_new(const char *path, const char *classes, struct import_hdf5 **ret,
-		    struct err *err);
+int import_hdf5_new(const char *path, struct import_hdf5 **ret, struct err *err);
 
 /* The descriptor to read the tar from; it stays the importer's. */
 int import_hdf5_tar(const struct import_hdf5 *hdf5);

@@ -135,11 +135,11 @@ static int end_sample(struct sample_stream *stream, struct err *err)
 	return r;
 }
 
-static void forget_sample(struct sample_stream *stream)
+static int forget_sample(struct sample_stream *stream)
 {
-	name_tree_forget(stream->names);
 	stream->images.len = stream->bytes.len = 0;
 	stream->ready = stream->given = 0;
+	return name_tree_forget(stream->names, "");
 }
 
 static int next_member(struct sample_stream *stream, struct err *err)
@@ -205,10 +205,11 @@ int sample_stream_next(struct sample_stream *stream, struct tar_entry *ret, stru
 	int r = 0;
 
 	while (r == 0 && stream->given == stream->ready) {
-		forget_sample(stream);
-		if (stream->end)
+		r = forget_sample(stream);
+		if (r == 0 && stream->end)
 			return 1;
-		r = read_sample(stream, err);
+		if (r == 0)
+			r = read_sample(stream, err);
 	}
 	return r < 0 ? r : give_image(stream, ret);
 }

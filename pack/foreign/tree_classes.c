@@ -1,0 +1,312 @@
+/* Folders of classes. ImageFolder numbers folders as they are sorted by name. That these numbers
+ * are the labels of the file needs one of two things:
+ *
+ *	names    sort as their labels do, and none is that of two labels
+ *	numbers  the label, with zeros in front, and then the name
+ *
+ * Where the file or the user has a list of all classes, the list decides, so that all files of a
+ * set have the same folders, whichever classes are in them. Elsewhere names come with the records,
+ * and all records decide, once they are known. */
+#include "base/bytes.h"
+#include "base/scope.h"
+#include "pack/foreign/tree_internal.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DIGITS	   4	     /* of a label, at least */
+#define EMPTY_MOST (1 << 20) /* labels without an image that get a folder */
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+static size_t class_count(const struct foreign_tree *tree)
+{
+	return BUF_COUNT(&tree->classes.items, struct foreign_text);
+}
+
+struct foreign_text tree_item(const struct tree_list *list, uint64_t number)
+{
+	const struct foreign_text *items = BUF_ITEMS(&list->items, const struct foreign_text);
+
+	return number < BUF_COUNT(&list->items, *items) ? items[number] : (struct foreign_text){0};
+}
+
+static bool list_is_sorted(const struct foreign_tree *tree)
+{
+	const struct foreign_text *names =
+		BUF_ITEMS(&tree->classes.items, const struct foreign_text);
+
+	for (size_t i = 1; i < class_count(tree); i++)
+		if (bytes_compare(names[i - 1].data, names[i - 1].len, names[i].data,
+				  names[i].len) >= 0)
+			return false;
+	return true;
+}
+
+/* Digits that this label needs, and all below it. */
+static int width_of(int64_t label)
+{
+	int digits = snprintf(NULL, 0, "%" PRId64, label);
+
+	return digits > DIGITS ? digits : DIGITS;
+}
+
+void tree_choose_folders(struct foreign_tree *tree)
+{
+	int choice = tree->source->settings->class_folders;
+
+	tree->numbered = choice == FOREIGN_FOLDERS_NUMBERS ||
+			 (choice == FOREIGN_FOLDERS_AUTO && !list_is_sorted(tree));
+	tree->width = width_of((int64_t)class_count(tree) - 1);
+}
+
+/* A class is one folder: a slash in its name would make two. */
+static int add_name(struct buf *text, struct foreign_text name)
+{
+	size_t begin = text->len;
+	int r = buf_add(text, name.data, name.len);
+
+	for (size_t i = begin; r == 0 && i < text->len; i++)
+		if (text->data[i] == '/' || text->data[i] == '\0')
+			text->data[i] = '_';
+	return r;
+}
+
+int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *names, size_t count)
+{
+	struct tree_list *list = &tree->classes;
+	size_t bytes = 0;
+	int r = 0;
+
+	if (list->name || count == 0)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		bytes += names[i].len;
+	r = buf_reserve(&list->text, bytes + 1); /* so that items stay where they are */
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		const struct foreign_text item = {list->text.data + list->text.len, names[i].len};
+
+		r = add_name(&list->text, names[i]);
+		if (r == 0)
+			r = buf_add(&list->items, &item, sizeof(item));
+	}
+	tree_choose_folders(tree);
+	return r;
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+int tree_add_number(const struct foreign_tree *tree, int64_t label, struct buf *ret)
+{
+	return buf_addf(ret, "%0*" PRId64, tree->width, label);
+}
+
+static struct foreign_text class_of(const struct foreign_tree *tree, const struct tree_row *row)
+{
+	return (struct foreign_text){tree->paths.data + row->path, row->class_len};
+}
+
+/* Where the last name in the class begins, with its number. */
+static size_t name_at(struct foreign_text class)
+{
+	return class.len - foreign_text_after(class, '/').len;
+}
+
+static bool same_folder(struct foreign_text a, struct foreign_text b, size_t a_len, size_t b_len)
+{
+	return a_len == b_len && memcmp(a.data, b.data, a_len) == 0;
+}
+
+/* Whether folders beside each other come in the order of their labels, each with one. The rows are
+ * sorted, so that those of a class follow each other. */
+static bool is_in_order(const struct foreign_tree *tree)
+{
+	const struct tree_row *last = NULL;
+
+	for (size_t i = 0; i < tree_count(tree); i++) {
+		const struct tree_row *row = &tree_rows(tree)[i];
+		struct foreign_text class = class_of(tree, row), before;
+
+		if (row->label < 0)
+			continue;
+		before = last ? class_of(tree, last) : (struct foreign_text){0};
+		if (last && row->label != last->label &&
+		    (same_folder(class, before, class.len, before.len) ||
+		     (row->label < last->label &&
+		      same_folder(class, before, name_at(class), name_at(before)))))
+			return false;
+		last = row;
+	}
+	return true;
+}
+
+/* Whether labels of a tree in order have no image: their folders can only have numbers. */
+static bool has_gaps(const struct foreign_tree *tree)
+{
+	int64_t last = -1;
+
+	for (size_t i = 0; i < tree_count(tree); i++) {
+		int64_t label = tree_rows(tree)[i].label;
+
+		if (label > last + 1)
+			return true;
+		last = label > last ? label : last;
+	}
+	return false;
+}
+
+/* Whether its number is not as it should be. */
+static bool is_wrong(const struct foreign_tree *tree, const struct tree_row *row)
+{
+	bool named = row->class_len > name_at(class_of(tree, row)) + row->number_len;
+	bool wants = tree->numbered || !named;
+
+	return row->label >= 0 && row->number_len != (wants ? tree->width + named : 0);
+}
+
+static int rename_row(const struct foreign_tree *tree, struct tree_row *row, struct buf *paths)
+{
+	const char *path = tree->paths.data + row->path, *end = path + row->path_len;
+	size_t begin = paths->len, at = name_at(class_of(tree, row));
+	const char *name = path + at + row->number_len;
+	bool named = name < path + row->class_len;
+	size_t number = 0;
+	int r = buf_add(paths, path, at);
+
+	if (r == 0 && row->label >= 0 && (tree->numbered || !named)) {
+		number = paths->len;
+		r = tree_add_number(tree, row->label, paths);
+		if (r == 0 && named)
+			r = buf_adds(paths, "_");
+		number = paths->len - number;
+	}
+	if (r == 0)
+		r = buf_add(paths, name, (size_t)(end - name));
+	row->class_len = (uint16_t)(row->class_len + number - row->number_len);
+	row->number_len = (uint8_t)number;
+	row->path = begin;
+	row->path_len = (uint32_t)(paths->len - begin);
+	return r;
+}
+
+static int rename_all(struct foreign_tree *tree)
+{
+	SCOPE(buf_release) struct buf paths = BUF_INIT;
+	struct buf before = tree->paths;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < tree_count(tree); i++)
+		r = rename_row(tree, &tree_rows(tree)[i], &paths);
+	if (r < 0)
+		return r;
+	tree->paths = paths;
+	paths = before;
+	tree_sort(tree);
+	return 0;
+}
+
+static int number_classes(struct foreign_tree *tree)
+{
+	bool wrong = false;
+
+	if (tree->source->settings->class_folders == FOREIGN_FOLDERS_AUTO && !class_count(tree))
+		tree->numbered = !is_in_order(tree) ||
+				 (tree->source->settings->empty_classes && has_gaps(tree));
+	if (width_of(tree->most_label) > tree->width)
+		tree->width = width_of(tree->most_label);
+	for (size_t i = 0; !wrong && i < tree_count(tree); i++)
+		wrong = is_wrong(tree, &tree_rows(tree)[i]);
+	return wrong ? rename_all(tree) : 0;
+}
+
+/* --- labels ----------------------------------------------------------------------------------- */
+
+static int note_classes_of_rows(const struct foreign_tree *tree, struct labels *ret)
+{
+	const struct tree_row *last = NULL;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < tree_count(tree); i++) {
+		const struct tree_row *row = &tree_rows(tree)[i];
+		struct foreign_text class = class_of(tree, row), before;
+
+		if (row->label < 0)
+			continue;
+		before = last ? class_of(tree, last) : (struct foreign_text){0};
+		if (!last || row->label != last->label ||
+		    !same_folder(class, before, class.len, before.len))
+			r = labels_add(ret, row->label, class.data, class.len);
+		last = row;
+	}
+	return r;
+}
+
+int tree_note_class(const struct foreign_tree *tree, int64_t label, const char *below,
+		    struct labels *ret)
+{
+	struct foreign_text name = tree_item(&tree->classes, (uint64_t)label);
+	bool numbered = tree->numbered || !name.data;
+	SCOPE(buf_release) struct buf folder = BUF_INIT;
+	int r = buf_adds(&folder, below);
+
+	if (r == 0 && numbered)
+		r = tree_add_number(tree, label, &folder);
+	if (r == 0 && name.data)
+		r = buf_addf(&folder, "%s%.*s", numbered ? "_" : "", (int)name.len, name.data);
+	return r < 0 ? r : labels_add(ret, label, folder.data, folder.len);
+}
+
+/* Adds the labels between those that are there, which are sorted. */
+static int note_gaps(const struct foreign_tree *tree, struct labels *ret, struct err *err)
+{
+	size_t count = labels_count(ret);
+	int64_t next = 0;
+	int r = 0;
+
+	if (tree->most_label >= EMPTY_MOST)
+		return err_set(err, -EINVAL,
+			       "'--empty-classes': label %" PRId64
+			       " would need over a million folders",
+			       tree->most_label);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		int64_t label = labels_row(ret, i)->label;
+
+		for (; r == 0 && next < label; next++)
+			r = tree_note_class(tree, next, "", ret);
+		next = label + 1;
+	}
+	return r;
+}
+
+static int add_folders(struct foreign_tree *tree, const struct labels *labels)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < labels_count(labels); i++) {
+		struct tree_row row = {.path = tree->paths.len,
+				       .path_len = labels_row(labels, i)->len,
+				       .kind = FORMAT_DIRECTORY,
+				       .label = FOREIGN_NO_LABEL};
+
+		r = buf_add(&tree->paths, labels_folder(labels, i), row.path_len);
+		if (r == 0)
+			r = buf_add(&tree->rows, &row, sizeof(row));
+	}
+	tree_sort(tree);
+	return r;
+}
+
+int tree_classes(struct foreign_tree *tree, struct labels *ret, struct err *err)
+{
+	int r = number_classes(tree);
+
+	if (r == 0)
+		r = note_classes_of_rows(tree, ret);
+	for (size_t i = 0; r == 0 && labels_count(ret) && i < class_count(tree); i++)
+		r = tree_note_class(tree, (int64_t)i, "", ret);
+	labels_sort(ret);
+	if (r < 0 || !tree->source->settings->empty_classes)
+		return r;
+	r = note_gaps(tree, ret, err);
+	return r < 0 ? r : add_folders(tree, ret);
+}

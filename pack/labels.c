@@ -1,0 +1,267 @@
+#include "pack/labels.h"
+#include "base/bytes.h"
+#include "base/scope.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define LINE "labels="
+
+void labels_release(struct labels *labels)
+{
+	buf_release(&labels->rows);
+	buf_release(&labels->text);
+}
+
+/* --- as text ---------------------------------------------------------------------------------- */
+
+static int add_joined(struct labels *labels, int64_t label, const char *below, const char *folder,
+		      size_t len)
+{
+	struct label row = {.label = label, .folder = labels->text.len};
+	int r = buf_addf(&labels->text, "%s%s", below, *below && len ? "/" : "");
+
+	if (r == 0)
+		r = buf_add(&labels->text, folder, len);
+	row.len = (uint32_t)(labels->text.len - row.folder);
+	return r < 0 ? r : buf_add(&labels->rows, &row, sizeof(row));
+}
+
+int labels_add(struct labels *labels, int64_t label, const char *folder, size_t len)
+{
+	return add_joined(labels, label, "", folder, len);
+}
+
+static int compare_rows(const void *left, const void *right, void *text)
+{
+	const struct label *a = left, *b = right;
+	const char *base = text;
+
+	if (a->label != b->label)
+		return a->label < b->label ? -1 : 1;
+	return bytes_compare(base + a->folder, a->len, base + b->folder, b->len);
+}
+
+void labels_sort(struct labels *labels)
+{
+	struct label *rows = BUF_ITEMS(&labels->rows, struct label);
+	size_t count = labels_count(labels), kept = 0;
+
+	if (count == 0)
+		return;
+	qsort_r(rows, count, sizeof(*rows), compare_rows, labels->text.data);
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || compare_rows(&rows[i], &rows[kept - 1], labels->text.data) != 0)
+			rows[kept++] = rows[i];
+	labels->rows.len = kept * sizeof(*rows);
+}
+
+static int add_escaped(struct buf *to, const char *text, size_t len)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < len; i++) {
+		if (text[i] == '\n' || text[i] == '\\')
+			r = buf_adds(to, text[i] == '\n' ? "\\n" : "\\\\");
+		else
+			r = buf_add(to, text + i, 1);
+	}
+	return r;
+}
+
+int labels_write(struct labels *labels, struct buf *ret)
+{
+	int r = 0;
+
+	labels_sort(labels);
+	for (size_t i = 0; r == 0 && i < labels_count(labels); i++) {
+		const struct label *row = labels_row(labels, i);
+
+		r = buf_addf(ret, "%s%" PRId64 ":", i ? "//" : LINE, row->label);
+		if (r == 0)
+			r = add_escaped(ret, labels_folder(labels, i), row->len);
+	}
+	return r == 0 && labels_count(labels) ? buf_adds(ret, "\n") : r;
+}
+
+static int add_plain(struct buf *to, const char *text, size_t len)
+{
+	int r = 0;
+
+	to->len = 0;
+	for (size_t i = 0; r == 0 && i < len; i++) {
+		bool escaped = text[i] == '\\' && i + 1 < len;
+
+		if (escaped)
+			i++;
+		r = buf_add(to, escaped && text[i] == 'n' ? "\n" : text + i, 1);
+	}
+	return r;
+}
+
+/* "LABEL:FOLDER"; what is none is not taken. */
+static int take_item(struct labels *labels, const char *item, size_t len, const char *below,
+		     struct buf *folder)
+{
+	const char *colon = memchr(item, ':', len);
+	char number[24], *end;
+	int64_t label;
+	int r;
+
+	if (!colon || colon - item >= (ptrdiff_t)sizeof(number))
+		return 0;
+	snprintf(number, sizeof(number), "%.*s", (int)(colon - item), item);
+	label = strtoll(number, &end, 10);
+	if (*end || label < 0)
+		return 0;
+	r = add_plain(folder, colon + 1, len - (size_t)(colon + 1 - item));
+	return r < 0 ? r : add_joined(labels, label, below, folder->data, folder->len);
+}
+
+int labels_add_dataset(struct labels *labels, const struct dataset *dataset, const char *below)
+{
+	SCOPE(buf_release) struct buf folder = BUF_INIT;
+	const struct dataset_info *info = dataset_info(dataset);
+	const char *at = info->labels;
+	size_t left = info->labels_len;
+	int r = 0;
+
+	while (r == 0 && left) {
+		const char *next = memmem(at, left, "//", 2);
+		size_t len = next ? (size_t)(next - at) : left;
+
+		r = take_item(labels, at, len, below, &folder);
+		at += len + (next ? 2 : 0);
+		left -= len + (next ? 2 : 0);
+	}
+	return r;
+}
+
+/* --- as ImageFolder numbers them -------------------------------------------------------------- */
+
+/* The number of each folder among those beside it. */
+static uint32_t *number_folders(const struct dataset *dataset)
+{
+	uint32_t count = dataset_entries(dataset), parent = UINT32_MAX, number = 0;
+	uint32_t *numbers = calloc(count, sizeof(*numbers));
+
+	for (uint32_t e = 1; numbers && e < count; e++) {
+		const struct dataset_entry entry = dataset_entry(dataset, e);
+
+		if (entry.parent != parent)
+			number = 0;
+		parent = entry.parent;
+		numbers[e] = number;
+		number += entry.kind == FORMAT_DIRECTORY;
+	}
+	return numbers;
+}
+
+static bool find_folder(const struct dataset *dataset, const struct labels *labels, size_t i,
+			uint32_t *ret)
+{
+	const struct label *row = labels_row(labels, i);
+
+	return dataset_find(dataset, labels_folder(labels, i), row->len, ret) == 0 &&
+	       dataset_entry(dataset, *ret).kind == FORMAT_DIRECTORY;
+}
+
+static void note_absent(struct labels_report *report, uint64_t from, uint64_t to)
+{
+	if (from >= to)
+		return;
+	if (report->absent == 0)
+		report->first_absent = from;
+	report->absent += to - from;
+}
+
+static void take_folder(struct labels_report *report, int64_t label, uint32_t entry,
+			uint32_t number)
+{
+	report->folders++;
+	if (number == label)
+		return;
+	if (report->moved++ > 0)
+		return;
+	report->entry = entry;
+	report->label = label;
+	report->number = number;
+}
+
+static void compare_all(const struct dataset *dataset, const struct labels *labels,
+			const uint32_t *numbers, struct labels_report *report)
+{
+	uint64_t next = 0; /* the label that would follow those with a folder */
+	uint32_t entry, before = 0;
+
+	report->numbered = true;
+	for (size_t i = 0; i < labels_count(labels); i++) {
+		uint64_t label = (uint64_t)labels_row(labels, i)->label;
+
+		report->labels = label + 1;
+		if (!find_folder(dataset, labels, i, &entry))
+			continue;
+		note_absent(report, next, label);
+		next = label + 1;
+		report->numbered &= entry > before;
+		before = entry;
+		take_folder(report, (int64_t)label, entry, numbers[entry]);
+	}
+	note_absent(report, next, report->labels);
+}
+
+int labels_compare(const struct dataset *dataset, struct labels_report *ret)
+{
+	SCOPE(labels_release) struct labels labels = {0};
+	SCOPE_FREE uint32_t *numbers = NULL;
+	struct labels_report report = {0};
+	int r = labels_add_dataset(&labels, dataset, "");
+
+	if (r == 0 && labels_count(&labels)) {
+		labels_sort(&labels);
+		numbers = number_folders(dataset);
+		r = numbers ? 0 : -ENOMEM;
+	}
+	if (r < 0)
+		return r;
+	if (numbers)
+		compare_all(dataset, &labels, numbers, &report);
+	*ret = report;
+	return 0;
+}
+
+static int explain_moved(const struct dataset *dataset, const struct labels_report *report,
+			 struct buf *ret)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = dataset_path(dataset, report->entry, &path);
+
+	return r < 0 ? r
+		     : buf_addf(ret,
+				"ImageFolder gives %" PRIu64 " of %" PRIu64
+				" classes another number than their label: '%s' is %" PRIu32
+				" there, and its label is %" PRId64,
+				report->moved, report->folders, path.data, report->number,
+				report->label);
+}
+
+int labels_explain(const struct dataset *dataset, const struct labels_report *report,
+		   struct buf *ret)
+{
+	int r = 0;
+
+	ret->len = 0;
+	if (report->moved)
+		r = explain_moved(dataset, report, ret);
+	if (r == 0 && report->absent)
+		r = buf_addf(ret,
+			     "%s%" PRIu64 " of %" PRIu64 " labels, from %" PRIu64
+			     " on, have no image here, as in a part of a set; --empty-classes "
+			     "makes a folder of each",
+			     report->moved ? "; " : "", report->absent, report->labels,
+			     report->first_absent);
+	if (r == 0 && report->moved && !report->numbered)
+		r = buf_adds(ret,
+			     "; --class-folders=numbers puts folders in the order of their "
+			     "labels");
+	return r;
+}

@@ -1,0 +1,76 @@
+/* The labels of a dataset: which folder has the images of which label. A pack, or the index of a
+ * foreign file, keeps them as a line of its options:
+ *
+ *	labels=LABEL:FOLDER//LABEL:FOLDER...
+ *
+ * A folder is a path from the root; one that is not in the tree is that of a label without an
+ * image. Only what has labels of its own has the line: of a plain folder, the labels are those that
+ * ImageFolder gives.
+ *
+ * Not thread-safe. */
+#ifndef PACK_LABELS_H
+#define PACK_LABELS_H
+
+#include "pack/dataset.h"
+
+struct label {
+	int64_t label;
+	uint64_t folder; /* in the text */
+	uint32_t len;
+};
+
+struct labels {
+	struct buf rows; /* struct label */
+	struct buf text;
+};
+
+void labels_release(struct labels *labels);
+
+static inline size_t labels_count(const struct labels *labels)
+{
+	return BUF_COUNT(&labels->rows, struct label);
+}
+
+static inline const struct label *labels_row(const struct labels *labels, size_t i)
+{
+	return BUF_ITEMS(&labels->rows, const struct label) + i;
+}
+
+/* The folder of a row, not NUL-ended; lives until the next is added. */
+static inline const char *labels_folder(const struct labels *labels, size_t i)
+{
+	return labels->text.data + labels_row(labels, i)->folder;
+}
+
+/* A folder may be added more than once. Returns 0 or -ENOMEM. */
+int labels_add(struct labels *labels, int64_t label, const char *folder, size_t len);
+/* Adds those of a dataset that goes below the folder `below`; "" is the root. The same. */
+int labels_add_dataset(struct labels *labels, const struct dataset *dataset, const char *below);
+/* By label, each folder once. */
+void labels_sort(struct labels *labels);
+/* Appends the line, sorted; nothing where there is no label. The same. */
+int labels_write(struct labels *labels, struct buf *ret);
+
+/* How the numbers that ImageFolder gives to the folders beside each other, sorted by name, compare
+ * with the labels. */
+struct labels_report {
+	uint64_t labels;  /* from 0 to the greatest that is known; 0: the dataset has none */
+	uint64_t folders; /* of labels, in the tree */
+	uint64_t moved;	  /* of these, whose number is not their label: */
+	uint32_t entry;	  /* the first one, */
+	int64_t label;	  /* its label, */
+	uint32_t number;  /* and its number */
+	uint64_t absent;  /* labels without a folder: */
+	uint64_t first_absent;
+	bool numbered; /* the folders are in the order of their labels */
+};
+
+/* Returns 0 or -ENOMEM. */
+int labels_compare(const struct dataset *dataset, struct labels_report *ret);
+
+/* Sets `ret` to a sentence that says what differs, without a path in front; to nothing where no
+ * label is without an image and all are what ImageFolder gives. The same. */
+int labels_explain(const struct dataset *dataset, const struct labels_report *report,
+		   struct buf *ret);
+
+#endif

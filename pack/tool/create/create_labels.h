@@ -1,0 +1,13 @@
+/* The labels that the source of a pack has: pack/labels.h. */
+#ifndef PACK_TOOL_CREATE_CREATE_LABELS_H
+#define PACK_TOOL_CREATE_CREATE_LABELS_H
+
+#include "pack/tool/create/create.h"
+
+/* Once all files are stored: gives the pack the labels of the source, and, where that was asked
+ * for, folders for those without an image. 0, -ENOMEM or what the builder returned. */
+int create_keep_labels(struct create *create, struct err *err);
+/* Says which labels of the finished pack are not what ImageFolder gives. */
+void create_say_labels(const struct create *create);
+
+#endif

@@ -1,0 +1,342 @@
+"""Labels: the number that torchvision's ImageFolder gives to an image is the label that the file
+has, or it is said that it is not; on the mount of the file, on that of a pack that is made of it,
+and on that of what a pack or the file is exported to."""
+
+import gzip
+import io
+import os
+import pickle
+import tarfile
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDFS, FOLDPACK, run
+from foreign import make_lmdb
+from formats import caffe, ffcv, parquet, recordio, tfrecord, zarr
+
+JPEG = b"\xff\xd8\xff\xe0"
+SAID = "another number than their label"
+ABSENT = "have no image here, as in a part of a set"
+
+
+def images(labels):
+    """(bytes, label) of two images a label."""
+    return [(JPEG + trees.noise(number, 100 + number), label)
+            for number, label in enumerate([*labels, *labels])]
+
+
+def targets(root):
+    """label -> number, of ImageFolder: the folders in one, sorted by name, and all below them.
+    (torchvision takes seconds, and nobody but this test needs it: foreign.same_imagefolder() asks
+    it for one format.)"""
+    found = {}
+    for number, folder in enumerate(sorted(e.name for e in os.scandir(root) if e.is_dir())):
+        for path in trees.files(root / folder):
+            found[(root / folder / os.fsdecode(path)).read_bytes()] = number
+    return found
+
+
+# --- writers: (place, samples, names) -> path, the options that it needs --------------------------
+# A format that has names of classes takes them from `names`, by label.
+
+
+def listed(place, names):
+    if names is None:
+        return []
+    (place / "names.txt").write_text("".join(f"{name}\n" for name in names))
+    return [f"--classes={place}/names.txt"]
+
+
+def write_parquet(place, samples, names):
+    return parquet.write(place / "x.parquet", [
+        (data, f"{i}.jpg".encode(), label) for i, (data, label) in enumerate(samples)],
+        names=names), []
+
+
+def write_parquet_listed(place, samples, names):
+    return write_parquet(place, samples, None)[0], listed(place, names)
+
+
+def write_slim(place, samples, names):
+    """As TF-Slim does: the label counts from 1, and the synset is the name."""
+    return tfrecord.write(place / "x.tfrecord", [
+        {"image/encoded": data, "image/filename": f"{i}.jpg", "image/class/label": 1 + label,
+         **({"image/class/synset": names[label]} if names and label >= 0 else {})}
+        if names else {"image/encoded": data, "label": label}
+        for i, (data, label) in enumerate(samples)]), []
+
+
+def write_tfds(place, samples, names):
+    return tfrecord.write(place / "x.tfrecord", [
+        {"image": data, "label": label} for data, label in samples]), listed(place, names)
+
+
+def write_recordio(place, samples, names):
+    return recordio.write(place / "x.rec", [
+        (label, i, data) for i, (data, label) in enumerate(samples)]), listed(place, names)
+
+
+def write_recordio_paths(place, samples, names):
+    """The .lst has paths, whose folders are the names."""
+    paths = names and {i: f"{names[label]}/{i}.jpg" for i, (_, label) in enumerate(samples)}
+    return recordio.write(place / "x.rec", [
+        (label, i, data) for i, (data, label) in enumerate(samples)], paths), []
+
+
+def write_folder2lmdb(place, samples, names):
+    return make_lmdb(place / "x.lmdb", [
+        (f"{i}".encode(), pickle.dumps((data, label), 4)) for i, (data, label) in
+        enumerate(samples)], subdir=False), listed(place, names)
+
+
+def write_caffe(place, samples, names):
+    return make_lmdb(place / "x.lmdb", [
+        (caffe.key(i), caffe.encoded(data, label & (1 << 64) - 1)) for i, (data, label) in
+        enumerate(samples)], subdir=False), listed(place, names)
+
+
+def write_caffe_paths(place, samples, names):
+    return make_lmdb(place / "x.lmdb", [
+        (caffe.key(i, names and f"{names[label]}/{i}.jpg"), caffe.encoded(data, label))
+        for i, (data, label) in enumerate(samples)], subdir=False), []
+
+
+def write_ffcv(place, samples, names):
+    ffcv.write(place / "x.beton", [(ffcv.JPEG, 8, 8, data, label) for data, label in samples])
+    return place / "x.beton", listed(place, names)
+
+
+def shard(path, samples, first=0):
+    with tarfile.open(path, "w") as out:
+        for number, (data, label) in enumerate(samples, first):
+            for suffix, content in (("jpg", data), ("cls", str(label).encode())):
+                info = tarfile.TarInfo(f"{number:06}.{suffix}")
+                info.size = len(content)
+                out.addfile(info, io.BytesIO(content))
+    return path
+
+
+def write_webdataset(place, samples, names):
+    return shard(place / "x.tar", samples), listed(place, names)
+
+
+def write_compressed(place, samples, names):
+    plain, options = write_webdataset(place, samples, names)
+    (place / "x.tar.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    return place / "x.tar.gz", options
+
+
+def write_zarr(place, samples, names):
+    source = zarr.group(place / "x.zarr", "2")
+    zarr.images(source / "images", "2", [data for data, _ in samples])
+    zarr.labels(source / "labels", "2", [label for _, label in samples])
+    return source, listed(place, names)
+
+
+def write_hdf5(place, samples, names):
+    h5py = pytest.importorskip("h5py", reason="python3-h5py is not installed")
+    numpy = pytest.importorskip("numpy")
+    if not (foldfs.BUILD / "foldpack-hdf5").exists():
+        pytest.skip("built without libhdf5")
+    with h5py.File(place / "x.h5", "w") as out:
+        rows = out.create_dataset("images", (len(samples),), dtype=h5py.vlen_dtype(numpy.uint8))
+        for number, (data, _) in enumerate(samples):
+            rows[number] = numpy.frombuffer(data, numpy.uint8)
+        out["labels"] = [label for _, label in samples]
+    return place / "x.h5", listed(place, names)
+
+
+MOUNTED = [write_parquet, write_parquet_listed, write_slim, write_tfds, write_recordio,
+           write_recordio_paths, write_folder2lmdb, write_caffe, write_caffe_paths, write_ffcv,
+           write_webdataset]
+CREATED = [write_compressed, write_zarr, write_hdf5]
+OWN_NAMES = [write_parquet, write_slim, write_recordio_paths, write_caffe_paths]
+
+# labels that have images, and the names of all
+CASES = {
+    "in order": ([0, 1, 2], ["cat", "dog", "eel"]),
+    "out of order": ([0, 1, 2], ["tench", "goldfish", "great white shark"]),
+    "one name twice": ([0, 1, 2], ["crane", "ox", "crane"]),
+    "gaps": ([0, 2, 5], ["ape", "bat", "cat", "dog", "eel", "fox"]),
+    "gaps out of order": ([1, 3], ["fox", "eel", "dog", "cat", "bat"]),
+    "from 100 on": (range(100, 103), None),
+    "numbers": ([0, 1, 2], None),
+    "many digits": ([0, 9999, 10000], None),
+}
+
+writers = pytest.mark.parametrize("write", MOUNTED, ids=lambda write: write.__name__[6:])
+cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case.replace(" ", "-"))
+
+
+@pytest.fixture
+def written(place, write, case):
+    """What a format holds, and the options that it needs."""
+    labels, names = CASES[case]
+    samples = images(labels)
+    return (*write(place, samples, names), dict(samples))
+
+
+def is_right(found, wanted):
+    return found == wanted
+
+
+def listing(path, *options):
+    return run(FOLDPACK, "list", *options, path).out
+
+
+def check(path, wanted, *options):
+    """Mounts it, and returns what was said; where nothing was said, the numbers are the labels."""
+    point = path.parent / "point"
+    point.mkdir(exist_ok=True)
+    with foldfs.mounted(path, point, *options) as mounted:
+        found, said = targets(mounted.path), mounted.said
+        stats = mounted.stats()
+    assert found.keys() == wanted.keys()
+    assert (SAID in said) == (not is_right(found, wanted)), (said, found)
+    assert ("labels" in stats) == (SAID in said or ABSENT in said)
+    return said
+
+
+# --- on a mount, in a pack, in another format -----------------------------------------------------
+
+
+@cases
+@writers
+def test_numbers_are_labels_or_it_is_said(written):
+    path, options, wanted = written
+    check(path, wanted, *options)
+
+
+@cases
+@writers
+def test_with_folders_of_empty_classes_numbers_are_labels(written, case):
+    path, options, wanted = written
+    assert not check(path, wanted, "--empty-classes", *options).count("ImageFolder"), case
+
+
+@cases
+@writers
+def test_a_pack_has_the_names_and_labels_of_the_mount(written, place, write, case):
+    if write is write_webdataset and case == "many digits":
+        return  # refused: foldpack-formats(7)
+    path, options, wanted = written
+    for more in ([], ["--empty-classes"]):
+        said = run(FOLDPACK, "create", "--force", *more, *options, path, place / "p.pack").err
+        assert listing(path, *more, *options) == listing(place / "p.pack")
+        assert (SAID in said) == (SAID in check(place / "p.pack", wanted))
+
+
+@cases
+@writers
+@pytest.mark.parametrize("form", ["lmdb", "tfrecord", "webdataset"])
+def test_an_export_keeps_the_labels(written, place, form):
+    path, options, wanted = written
+    again = place / "again"
+    again.mkdir()
+    run(FOLDPACK, "export", f"--format={form}", *options, path, again / "t")
+    parts = [p for p in again.iterdir()
+             if "classes.txt" not in p.name and "names.txt" not in p.name and
+             "tfindex" not in p.name]
+    part, = parts
+    assert not check(part, wanted, "--empty-classes", f"--classes={again}/t.classes.txt").count(
+        "ImageFolder")
+
+
+@cases
+@pytest.mark.parametrize("write", CREATED, ids=lambda write: write.__name__[6:])
+def test_what_only_create_reads_has_the_labels_as_well(written, place, case):
+    path, options, wanted = written
+    if case == "many digits":
+        return
+    said = run(FOLDPACK, "create", *options, path, place / "p.pack").err
+    assert (SAID in said) == (SAID in check(place / "p.pack", wanted))
+    run(FOLDPACK, "create", "--force", "--empty-classes", *options, path, place / "p.pack")
+    assert "ImageFolder" not in check(place / "p.pack", wanted)
+
+
+# --- what is called how ---------------------------------------------------------------------------
+
+
+def tree(path, *options):
+    return sorted({os.path.dirname(line) for line in listing(path, *options).splitlines()
+                   if "/" in line})
+
+
+@pytest.mark.parametrize("write", OWN_NAMES, ids=lambda write: write.__name__[6:])
+def test_folders_are_numbered_only_where_they_must_be(place, write):
+    path, options = write(place, images([0, 1]), ["cat", "dog"])
+    assert tree(path, *options) == ["cat", "dog"]
+    assert tree(path, "--class-folders=numbers", *options) == ["0000_cat", "0001_dog"]
+    path.unlink()
+    path, options = write(place, images([0, 1]), ["dog", "cat"])
+    assert tree(path, *options) == ["0000_dog", "0001_cat"]
+    assert tree(path, "--class-folders=names", *options) == ["cat", "dog"]
+    path.unlink()
+    path, options = write(place, images([0, 1]), ["cat", "cat"])
+    assert tree(path, *options) == ["0000_cat", "0001_cat"]
+
+
+def test_what_names_hide_is_said(place):
+    path, _ = write_parquet(place, images([0, 1, 2]), ["eel", "cat", "dog"])
+    said = check(path, dict(images([0, 1, 2])), "--class-folders=names")
+    assert "ImageFolder gives 3 of 3 classes another number than their label: 'eel' is 2 there, " \
+        "and its label is 0; --class-folders=numbers puts folders in the order" in said
+
+
+def test_all_files_of_a_set_have_the_same_folders(place):
+    """Although only the second has classes out of order: the list of all decides."""
+    names = ["ant", "bee", "dog", "cat"]
+    for number, labels in enumerate(([0, 1], [2, 3])):
+        parquet.write(place / f"x-{number}.parquet", [
+            (data, None, label) for data, label in images(labels)], names=names)
+    assert tree(place / "x-{0..1}.parquet") == ["0000_ant", "0001_bee", "0002_dog", "0003_cat"]
+
+
+def test_a_slash_in_the_name_of_a_class_makes_no_folder(place):
+    path, _ = write_parquet(place, images([0, 1]), ["cd/dvd", "mac/cheese"])
+    assert tree(path) == ["cd_dvd", "mac_cheese"]
+
+
+# --- parts, and no labels -------------------------------------------------------------------------
+
+
+def test_a_part_of_a_set_says_that_it_is_one(place):
+    path, _ = write_tfds(place, images(range(100, 103)), None)
+    said = check(path, dict(images(range(100, 103))))
+    assert "100 of 103 labels, from 0 on, have no image here, as in a part of a set; " \
+        "--empty-classes makes a folder of each" in said
+
+
+def test_the_last_classes_without_an_image_are_said(place):
+    path, _ = write_parquet(place, images([0, 1]), ["ant", "bee", "cat", "dog"])
+    said = check(path, dict(images([0, 1])))
+    assert "2 of 4 labels, from 2 on, have no image here" in said and SAID not in said
+
+
+@writers
+def test_label_minus_1_is_none(place, write):
+    samples = images([0, -1])
+    path, options = write(place, samples, None)
+    shown = listing(path, *options).splitlines()
+    assert sorted(line.split("/")[0] for line in shown if "." in line) == \
+        ["0000", "0000", "images", "images"]
+
+
+@pytest.mark.parametrize("write", CREATED, ids=lambda write: write.__name__[6:])
+def test_label_minus_1_is_none_for_create(place, write):
+    path, options = write(place, images([0, -1]), None)
+    run(FOLDPACK, "create", "-q", *options, path, place / "p.pack")
+    shown = listing(place / "p.pack").splitlines()
+    assert {line.split("/")[0] for line in shown} == {"0000", "images"}
+
+
+@pytest.mark.parametrize("form", ["lmdb", "tfrecord", "webdataset"])
+def test_an_export_keeps_that_there_is_no_label(place, form):
+    path, _ = write_tfds(place, images([0, -1]), None)
+    (place / "again").mkdir()
+    run(FOLDPACK, "export", f"--format={form}", path, place / "again/t")
+    part = next(p for p in (place / "again").iterdir()
+                if not p.name.endswith(".txt") and "tfindex" not in p.name)
+    assert {line.split("/")[0] for line in listing(part).splitlines()} == {"0000", "images"}

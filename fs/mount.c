@@ -106,6 +106,7 @@ static int open_dataset(struct mount *mount, struct err *err)
 	mount->foreign = settings->foreign;
 	mount->foreign.open = open_reader;
 	mount->foreign.context = mount;
+	mount->foreign.pages = &mount->pages;
 	mount->foreign.notice = settings->remote.notice;
 	mount->remote = settings->remote;
 	mount->remote.first_url = name_first_url(settings->packs, settings->pack_count);
@@ -310,6 +311,7 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 		return -ENOMEM;
 	mount->settings = settings;
 	mount->engine = (struct remote)REMOTE_INIT;
+	mount->pages = (struct pages)PAGES_INIT;
 	mount->started = clock_ns() / CLOCK_SECOND;
 	r = settings->cache_dir ? disk_cache_open(settings->cache_dir, &mount->disk, err) : 0;
 	if (r == 0)

@@ -40,6 +40,7 @@ struct mount {
 	struct remote_settings remote, remote_copied; /* for packs whose copy is complete */
 	struct remote engine;			      /* of all packs that are URLs */
 	struct foreign_settings foreign;
+	struct pages pages;	       /* of all packs that are of other formats */
 	struct disk_cache *disk;       /* NULL: none */
 	atomic_bool network, programs; /* needed for a pack: see struct sandbox */
 	struct dataset *dataset;

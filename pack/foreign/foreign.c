@@ -96,15 +96,15 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 /* --- the dataset ------------------------------------------------------------------------------ */
 
 static int join_volumes(struct dataset_readers *readers, const struct index_extra *extra,
-			struct reader *container, struct err *err)
+			struct reader *container, struct pages *pages, struct err *err)
 {
 	struct reader *volumes[TREE_VOLUMES] = {container};
 	unsigned count = 1;
 	int r = 0;
 
 	if (extra->made_count) {
-		r = made_reader_new(container, extra->made, extra->made_count, &readers->below[1],
-				    err);
+		r = made_reader_new(container, extra->made, extra->made_count, pages,
+				    &readers->below[1], err);
 		volumes[count++] = readers->below[1];
 	}
 	if (extra->text)
@@ -115,7 +115,7 @@ static int join_volumes(struct dataset_readers *readers, const struct index_extr
 /* Where all files lie in the container, its own reader is enough. A copy in the disk cache is read
  * only if there are checksums, or will be: otherwise nobody would notice damage. */
 static int make_readers(struct dataset_readers *readers, const struct index_key *key, bool checking,
-			const struct index_extra *extra, struct err *err)
+			const struct index_extra *extra, struct pages *pages, struct err *err)
 {
 	struct reader *container = readers->below[0];
 
@@ -124,7 +124,7 @@ static int make_readers(struct dataset_readers *readers, const struct index_key 
 	else
 		container = reader_origin(container);
 	if (container != readers->below[0] || extra->text || extra->made_count)
-		return join_volumes(readers, extra, container, err);
+		return join_volumes(readers, extra, container, pages, err);
 	readers->data = readers->below[0];
 	readers->below[0] = NULL;
 	return 0;
@@ -138,13 +138,13 @@ static bool is_full(const struct dataset_readers *readers)
 }
 
 static int open_readers(struct dataset_readers *readers, const struct index_key *key, bool checking,
-			struct dataset **ret, struct err *err)
+			struct pages *pages, struct dataset **ret, struct err *err)
 {
 	SCOPE(index_extra_release) struct index_extra extra = {0};
 	int r = index_extra_read(readers->index, &extra);
 
 	if (r == 0)
-		r = make_readers(readers, key, checking, &extra, err);
+		r = make_readers(readers, key, checking, &extra, pages, err);
 	if (r == 0)
 		r = dataset_open_index(readers, ret, err);
 	if (r || !extra.full)
@@ -191,7 +191,7 @@ static int make_sums(struct dataset_readers *readers, struct foreign_tree *tree,
 {
 	SCOPE(foreign_sums_release) struct foreign_sums sums = {0};
 	struct dataset *dataset;
-	int r = open_readers(readers, key, true, &dataset, err);
+	int r = open_readers(readers, key, true, tree->source->settings->pages, &dataset, err);
 
 	if (r == 0) {
 		r = foreign_sums_make(dataset, tree->source->settings->checking, tree->source->kept,
@@ -219,7 +219,7 @@ static int open_found(struct dataset_readers *readers, struct foreign_tree *tree
 	if (r == 0 && foreign_is_lone(tree->source) && !is_full(readers))
 		r = -ENOENT;
 	if (r == 0)
-		r = open_readers(readers, key, false, ret, err);
+		r = open_readers(readers, key, false, tree->source->settings->pages, ret, err);
 	if (r == -EBADMSG || r == -ENOENT)
 		drop_index(readers);
 	return r;
@@ -264,7 +264,9 @@ static int open_by_index(struct dataset_readers *readers, struct foreign_tree *t
 	keep_scan(readers, tree->source, &key);
 	r = make_index(tree, &key, &readers->index, err);
 	if (r < 0 || !tree->source->settings->checking)
-		return r < 0 ? r : open_readers(readers, &key, false, ret, err);
+		return r < 0 ? r
+			     : open_readers(readers, &key, false, tree->source->settings->pages,
+					    ret, err);
 	drop_index(readers);
 	r = open_found(readers, tree, &key, ret, err);
 	return r == -ENOENT ? err_set(err, r, "its index cannot be written") : r;

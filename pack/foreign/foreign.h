@@ -10,6 +10,7 @@
 
 #include "base/opt.h"
 #include "pack/dataset.h"
+#include "pack/foreign/pages_shared.h"
 #include <stdbool.h>
 
 enum foreign_layout_of_tar { FOREIGN_AUTO, FOREIGN_TREE, FOREIGN_CLASSES };
@@ -58,6 +59,8 @@ struct foreign_settings {
 	 * Called by several threads at once. */
 	int (*open)(void *context, const char *name, struct reader **ret, struct err *err);
 	void *context;
+	/* Unpacked pages of all files that are opened with it; for foreign_open(). */
+	struct pages *pages;
 	/* Tells the user one line; NULL: nobody listens. */
 	void (*notice)(const char *line);
 	/* Takes the labels of what is read as a stream; NULL: nobody asks. */

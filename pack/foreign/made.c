@@ -92,7 +92,7 @@ static int read_row(struct made_reader *all, const struct made_row *row, uint64_
 								 row->offset + from)
 					       : 0;
 	if (row->is_page)
-		return pages_read(all->pages, &row->page, row->offset, from, out, len);
+		return pages_read(all->pages, all->source, &row->page, row->offset, from, out, len);
 	return foreign_pixels_read(all->source, &row->pixels, row->offset, from, out, len);
 }
 
@@ -162,7 +162,7 @@ static bool made_bad(struct reader *reader, uint64_t offset, uint64_t len)
 	for (const struct made_row *row = row_at(all, offset);
 	     row < all->rows + all->count && row->start < offset + len; row++) {
 		if (row->is_page)
-			pages_forget(all->pages, row->offset);
+			pages_forget(all->pages, all->source, row->offset);
 		if (bytes_of(row))
 			again |= reader_bad(all->source, row->offset, bytes_of(row));
 	}
@@ -171,7 +171,7 @@ static bool made_bad(struct reader *reader, uint64_t offset, uint64_t len)
 
 static void made_free(struct reader *reader)
 {
-	pages_free(made_of(reader)->pages);
+	pages_drop(made_of(reader)->pages, made_of(reader)->source);
 	free(made_of(reader));
 }
 
@@ -215,7 +215,7 @@ static int check_rows(struct made_reader *all, uint64_t source_size, struct err 
 }
 
 int made_reader_new(struct reader *source, const struct made_row *rows, size_t count,
-		    struct reader **ret, struct err *err)
+		    struct pages *pages, struct reader **ret, struct err *err)
 {
 	SCOPE_FREE struct made_reader *all = calloc(1, sizeof(*all) + count * sizeof(*rows));
 	struct reader_identity identity;
@@ -227,11 +227,10 @@ int made_reader_new(struct reader *source, const struct made_row *rows, size_t c
 		return -ENOMEM;
 	all->reader.ops = &made_ops;
 	all->source = source;
+	all->pages = pages;
 	all->count = count;
 	memcpy(all->rows, rows, count * sizeof(*rows));
 	r = check_rows(all, identity.size, err);
-	if (r == 0)
-		r = pages_new(source, &all->pages);
 	if (r < 0)
 		return r;
 	*ret = &steal_ptr(&all)->reader;

@@ -32,10 +32,10 @@ uint64_t made_end(const struct made_row *row);
 void made_encode(const struct made_row *row, uint8_t ret[static MADE_ROW_BYTES]);
 struct made_row made_decode(const uint8_t bytes[static MADE_ROW_BYTES]);
 
-/* Copies the table, and checks it. The source stays the caller's and must outlive the reader.
+/* Copies the table, and checks it. Source and pages stay the caller's and must outlive the reader.
  * Returns 0; -EBADMSG where rows do not follow each other, or are made of bytes that are not in the
  * source; -ENOSYS where the library of a codec is missing, which err names; or -ENOMEM. */
 int made_reader_new(struct reader *source, const struct made_row *rows, size_t count,
-		    struct reader **ret, struct err *err);
+		    struct pages *pages, struct reader **ret, struct err *err);
 
 #endif

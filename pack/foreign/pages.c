@@ -8,8 +8,9 @@
 #define KEPT_BYTES (128 * MIB)
 #define KEPT_LEAST MIB /* what a page counts at least: they are searched one by one */
 
-struct kept {
-	struct kept *next; /* used before this one */
+struct pages_kept {
+	struct pages_kept *next; /* used before this one */
+	struct reader *file;
 	struct page page;
 	uint64_t offset;
 	uint8_t *bytes; /* not changed once it is ready */
@@ -19,13 +20,6 @@ struct kept {
 	int error;
 };
 
-struct pages {
-	struct reader *source;
-	pthread_mutex_t lock;
-	pthread_cond_t ready; /* a page has become it */
-	struct kept *first;   /* by `lock`, as are its fields, but not what `bytes` points to */
-};
-
 uint64_t page_bytes(const struct page *page)
 {
 	bool fits = page->unpacked && page->unpacked <= PAGE_MOST && page->packed <= PAGE_MOST;
@@ -33,12 +27,11 @@ uint64_t page_bytes(const struct page *page)
 	return fits ? page->packed : 0;
 }
 
-static int read_and_unpack(struct pages *pages, const struct kept *kept)
+static int read_and_unpack(const struct pages_kept *kept)
 {
 	const struct page *page = &kept->page;
 	SCOPE_FREE uint8_t *packed = malloc(page->packed);
-	int r = packed ? reader_get_full(pages->source, packed, page->packed, kept->offset)
-		       : -ENOMEM;
+	int r = packed ? reader_get_full(kept->file, packed, page->packed, kept->offset) : -ENOMEM;
 
 	return r < 0 ? r
 		     : codec_unpack(page->codec, packed, page->packed, kept->bytes, page->unpacked,
@@ -46,28 +39,31 @@ static int read_and_unpack(struct pages *pages, const struct kept *kept)
 }
 
 /* A copy of the file may be damaged. */
-static int unpack(struct pages *pages, const struct kept *kept)
+static int unpack(const struct pages_kept *kept)
 {
-	int r = read_and_unpack(pages, kept);
+	int r = read_and_unpack(kept);
 
-	if (r == -EBADMSG && reader_bad(pages->source, kept->offset, kept->page.packed))
-		r = read_and_unpack(pages, kept);
+	if (r == -EBADMSG && reader_bad(kept->file, kept->offset, kept->page.packed))
+		r = read_and_unpack(kept);
 	return r == -EBADMSG ? -EIO : r;
 }
 
 /* --- with the lock ---------------------------------------------------------------------------- */
 
-static bool is_same(const struct kept *kept, const struct page *page, uint64_t offset)
+static bool is_same(const struct pages_kept *kept, const struct reader *file,
+		    const struct page *page, uint64_t offset)
 {
-	return !kept->stale && kept->offset == offset && kept->page.packed == page->packed &&
-	       kept->page.unpacked == page->unpacked && kept->page.codec == page->codec;
+	return !kept->stale && kept->file == file && kept->offset == offset &&
+	       kept->page.packed == page->packed && kept->page.unpacked == page->unpacked &&
+	       kept->page.codec == page->codec;
 }
 
 /* Moves it to the front. */
-static struct kept *find_kept(struct pages *pages, const struct page *page, uint64_t offset)
+static struct pages_kept *find_kept(struct pages *pages, const struct reader *file,
+				    const struct page *page, uint64_t offset)
 {
-	for (struct kept **link = &pages->first, *kept; (kept = *link); link = &kept->next)
-		if (is_same(kept, page, offset)) {
+	for (struct pages_kept **link = &pages->first, *kept; (kept = *link); link = &kept->next)
+		if (is_same(kept, file, page, offset)) {
 			*link = kept->next;
 			kept->next = pages->first;
 			pages->first = kept;
@@ -81,7 +77,7 @@ static void trim(struct pages *pages)
 {
 	uint64_t sum = 0;
 
-	for (struct kept **link = &pages->first, *kept; (kept = *link);) {
+	for (struct pages_kept **link = &pages->first, *kept; (kept = *link);) {
 		sum += max(kept->page.unpacked, KEPT_LEAST);
 		if (kept->users || (!kept->stale && sum <= KEPT_BYTES)) {
 			link = &kept->next;
@@ -93,9 +89,10 @@ static void trim(struct pages *pages)
 	}
 }
 
-static struct kept *add_kept(struct pages *pages, const struct page *page, uint64_t offset)
+static struct pages_kept *add_kept(struct pages *pages, struct reader *file,
+				   const struct page *page, uint64_t offset)
 {
-	struct kept *kept = calloc(1, sizeof(*kept));
+	struct pages_kept *kept = calloc(1, sizeof(*kept));
 	uint8_t *bytes = malloc(page->unpacked);
 
 	if (!kept || !bytes) {
@@ -103,8 +100,12 @@ static struct kept *add_kept(struct pages *pages, const struct page *page, uint6
 		free(bytes);
 		return NULL;
 	}
-	*kept = (struct kept){
-		.next = pages->first, .page = *page, .offset = offset, .bytes = bytes, .users = 1};
+	*kept = (struct pages_kept){.next = pages->first,
+				    .file = file,
+				    .page = *page,
+				    .offset = offset,
+				    .bytes = bytes,
+				    .users = 1};
 	pages->first = kept;
 	return kept;
 }
@@ -112,10 +113,10 @@ static struct kept *add_kept(struct pages *pages, const struct page *page, uint6
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* Unpacks it, without the lock meanwhile. */
-static void make_ready(struct pages *pages, struct kept *kept)
+static void make_ready(struct pages *pages, struct pages_kept *kept)
 {
 	pthread_mutex_unlock(&pages->lock);
-	int r = unpack(pages, kept);
+	int r = unpack(kept);
 	pthread_mutex_lock(&pages->lock);
 	kept->ready = true;
 	kept->error = r;
@@ -124,17 +125,18 @@ static void make_ready(struct pages *pages, struct kept *kept)
 }
 
 /* Waits until the page is ready or has failed. The caller then uses it, and counts `users` down. */
-static int use(struct pages *pages, const struct page *page, uint64_t offset, struct kept **ret)
+static int use(struct pages *pages, struct reader *file, const struct page *page, uint64_t offset,
+	       struct pages_kept **ret)
 {
 	SCOPE_LOCK(&pages->lock);
-	struct kept *kept = find_kept(pages, page, offset);
+	struct pages_kept *kept = find_kept(pages, file, page, offset);
 
 	if (kept) {
 		kept->users++;
 		while (!kept->ready)
 			pthread_cond_wait(&pages->ready, &pages->lock);
 	} else {
-		kept = add_kept(pages, page, offset);
+		kept = add_kept(pages, file, page, offset);
 		if (!kept)
 			return -ENOMEM;
 		make_ready(pages, kept);
@@ -143,11 +145,11 @@ static int use(struct pages *pages, const struct page *page, uint64_t offset, st
 	return kept->error;
 }
 
-int pages_read(struct pages *pages, const struct page *page, uint64_t offset, uint64_t from,
-	       uint8_t *out, size_t len)
+int pages_read(struct pages *pages, struct reader *file, const struct page *page, uint64_t offset,
+	       uint64_t from, uint8_t *out, size_t len)
 {
-	struct kept *kept = NULL;
-	int r = use(pages, page, offset, &kept);
+	struct pages_kept *kept = NULL;
+	int r = use(pages, file, page, offset, &kept);
 
 	if (r == 0)
 		memcpy(out, kept->bytes + from, len);
@@ -159,35 +161,18 @@ int pages_read(struct pages *pages, const struct page *page, uint64_t offset, ui
 	return r;
 }
 
-void pages_forget(struct pages *pages, uint64_t offset)
+void pages_forget(struct pages *pages, const struct reader *file, uint64_t offset)
 {
 	SCOPE_LOCK(&pages->lock);
-	for (struct kept *kept = pages->first; kept; kept = kept->next)
-		kept->stale |= kept->offset == offset;
+	for (struct pages_kept *kept = pages->first; kept; kept = kept->next)
+		kept->stale |= kept->file == file && kept->offset == offset;
 	trim(pages);
 }
 
-int pages_new(struct reader *source, struct pages **ret)
+void pages_drop(struct pages *pages, const struct reader *file)
 {
-	struct pages *pages = calloc(1, sizeof(*pages));
-
-	if (!pages)
-		return -ENOMEM;
-	pages->source = source;
-	pthread_mutex_init(&pages->lock, NULL);
-	pthread_cond_init(&pages->ready, NULL);
-	*ret = pages;
-	return 0;
-}
-
-void pages_free(struct pages *pages)
-{
-	if (!pages)
-		return;
-	for (struct kept *kept = pages->first; kept; kept = kept->next)
-		kept->stale = true;
+	SCOPE_LOCK(&pages->lock);
+	for (struct pages_kept *kept = pages->first; kept; kept = kept->next)
+		kept->stale |= kept->file == file;
 	trim(pages);
-	pthread_cond_destroy(&pages->ready);
-	pthread_mutex_destroy(&pages->lock);
-	free(pages);
 }

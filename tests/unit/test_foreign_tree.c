@@ -18,6 +18,8 @@
 #define PNG  "\x89PNG\r\n\x1a\n a png"
 #define SIZE 300000
 
+static struct pages kept_pages = PAGES_INIT;
+
 struct fixture {
 	char dir[64], path[96], list[96];
 	struct reader *reader;
@@ -139,7 +141,7 @@ static struct dataset *open_dataset(struct fixture *f)
 	volumes[0] = readers.below[0];
 	if (extra.made_count) {
 		assert_int_equal(made_reader_new(readers.below[0], extra.made, extra.made_count,
-						 &readers.below[1], &err),
+						 &kept_pages, &readers.below[1], &err),
 				 0);
 		volumes[count++] = readers.below[1];
 	}
@@ -536,7 +538,7 @@ static void any_part_of_an_image_can_be_read(void **state)
 	SCOPE(reader_release) struct reader *reader = NULL;
 	size_t size = make_picture(FOREIGN_PLANAR_BGR, 500, expected);
 
-	assert_int_equal(made_reader_new(f->reader, &picture, 1, &reader, NULL), 0);
+	assert_int_equal(made_reader_new(f->reader, &picture, 1, &kept_pages, &reader, NULL), 0);
 	for (size_t from = 0; from < size; from += 1 + from % 97)
 		for (size_t len = 1; len < 300; len += 1 + len % 13) {
 			assert_int_equal(reader_get(reader, bytes, len, from), len);
@@ -557,7 +559,9 @@ static void wrong_pixels_are_refused(void **state)
 		const struct made_row picture = {.pixels = bad[i]};
 
 		assert_int_equal(foreign_add(&f->tree, &file, NULL), -EBADMSG);
-		assert_int_equal(made_reader_new(f->reader, &picture, 1, &reader, NULL), -EBADMSG);
+		assert_int_equal(
+			made_reader_new(f->reader, &picture, 1, &kept_pages, &reader, NULL),
+			-EBADMSG);
 	}
 }
 
@@ -582,14 +586,16 @@ static void wrong_pages_are_refused(void **state)
 	bad[7].page.codec = CODEC_NONE;
 	bad[8].page.codec = (enum codec)(UINT32_MAX - 256);
 	for (size_t i = 0; i < 9; i++)
-		assert_int_equal(made_reader_new(f->reader, &bad[i], 1, &reader, NULL), -EBADMSG);
+		assert_int_equal(made_reader_new(f->reader, &bad[i], 1, &kept_pages, &reader, NULL),
+				 -EBADMSG);
 	bad[0] = bad[1] = good;
 	for (bad[1].start = 0; bad[1].start < 5 * READER_PAGE; bad[1].start += READER_PAGE / 2)
 		if (bad[1].start != 2 * READER_PAGE)
-			assert_int_equal(made_reader_new(f->reader, bad, 2, &reader, NULL),
-					 -EBADMSG);
+			assert_int_equal(
+				made_reader_new(f->reader, bad, 2, &kept_pages, &reader, NULL),
+				-EBADMSG);
 	bad[1].start = 2 * READER_PAGE;
-	assert_int_equal(made_reader_new(f->reader, bad, 2, &reader, NULL), 0);
+	assert_int_equal(made_reader_new(f->reader, bad, 2, &kept_pages, &reader, NULL), 0);
 	assert_int_equal(reader_get(reader, &byte, 1, 0), -EIO);
 	assert_int_equal(reader_get(reader, &byte, 1, 5000), 1);
 	reader_free(reader);

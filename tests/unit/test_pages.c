@@ -22,7 +22,7 @@ struct source {
 	uint64_t held, damaged; /* by `lock`, as all below; UINT64_MAX: none */
 	bool waits;
 	unsigned reads;
-	struct pages *pages;
+	struct pages pages;
 };
 
 static ssize_t source_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
@@ -53,14 +53,16 @@ static int source_setup(void **state)
 	pthread_mutex_init(&source->lock, NULL);
 	pthread_cond_init(&source->changed, NULL);
 	*state = source;
-	return pages_new(&source->reader, &source->pages);
+	source->pages = (struct pages)PAGES_INIT;
+	return 0;
 }
 
 static int source_teardown(void **state)
 {
 	struct source *source = *state;
 
-	pages_free(source->pages);
+	pages_drop(&source->pages, &source->reader);
+	assert_null(source->pages.first);
 	free(source);
 	return 0;
 }
@@ -69,7 +71,7 @@ static int read_page(struct source *source, uint64_t number)
 {
 	const struct page page = {7, UNPACKED, CODEC_SNAPPY};
 	uint8_t bytes[2] = {0};
-	int r = pages_read(source->pages, &page, number * PACKED, 3, bytes, 2);
+	int r = pages_read(&source->pages, &source->reader, &page, number * PACKED, 3, bytes, 2);
 
 	assert_true(r < 0 || (bytes[0] == number && bytes[1] == number));
 	return r;
@@ -122,7 +124,7 @@ static void a_page_is_read_once_for_all_who_want_it(void **state)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(read_page(source, 3), 0);
 	assert_int_equal(source->reads, 1);
-	pages_forget(source->pages, 3 * PACKED);
+	pages_forget(&source->pages, &source->reader, 3 * PACKED);
 	assert_int_equal(read_page(source, 3), 0);
 	assert_int_equal(source->reads, 2);
 }
@@ -135,7 +137,7 @@ static void a_page_forgotten_in_use_is_read_anew(void **state)
 	hold(source, 3);
 	pthread_create(&thread, NULL, read_third, source);
 	await_held(source);
-	pages_forget(source->pages, 3 * PACKED);
+	pages_forget(&source->pages, &source->reader, 3 * PACKED);
 	hold(source, UINT64_MAX);
 	pthread_join(thread, NULL);
 	assert_int_equal(read_page(source, 3), 0);
@@ -170,6 +172,30 @@ static void the_last_used_are_kept(void **state)
 	assert_int_equal(source->reads, 130);
 }
 
+static int read_of(struct source *file, struct pages *pages, uint64_t number)
+{
+	const struct page page = {7, UNPACKED, CODEC_SNAPPY};
+	uint8_t bytes[2];
+
+	return pages_read(pages, &file->reader, &page, number * PACKED, 3, bytes, 2);
+}
+
+static void all_files_together_keep_as_much_as_one(void **state)
+{
+	struct source *one = *state;
+	struct source other = *one;
+
+	for (uint64_t i = 0; i < 128; i++)
+		assert_int_equal(read_of(i % 2 ? &other : one, &one->pages, i), 0);
+	assert_int_equal(read_of(one, &one->pages, 1), 0); /* the other's page 1 is another */
+	assert_int_equal(one->reads, 65);
+	assert_int_equal(read_of(one, &one->pages, 0), 0);
+	assert_int_equal(one->reads, 66);
+	pages_drop(&one->pages, &other.reader);
+	assert_int_equal(read_of(one, &one->pages, 126), 0);
+	assert_int_equal(one->reads, 66);
+}
+
 /* As a hostile table may have them. */
 static void pages_at_one_place_are_not_taken_for_each_other(void **state)
 {
@@ -178,7 +204,9 @@ static void pages_at_one_place_are_not_taken_for_each_other(void **state)
 	uint8_t bytes[100];
 
 	assert_int_equal(read_page(source, 3), 0);
-	assert_int_equal(pages_read(source->pages, &wider, 3 * PACKED, 5, bytes, 100), -EIO);
+	assert_int_equal(
+		pages_read(&source->pages, &source->reader, &wider, 3 * PACKED, 5, bytes, 100),
+		-EIO);
 }
 
 static void sizes_have_bounds(void **state)
@@ -200,6 +228,7 @@ int main(void)
 		TEST(a_page_forgotten_in_use_is_read_anew),
 		TEST(a_damaged_page_fails_until_it_is_mended),
 		TEST(the_last_used_are_kept),
+		TEST(all_files_together_keep_as_much_as_one),
 		TEST(pages_at_one_place_are_not_taken_for_each_other),
 		cmocka_unit_test(sizes_have_bounds),
 	};

@@ -31,8 +31,11 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 	line->common->remote = (struct remote_settings)REMOTE_DEFAULTS;
 	line->common->remote.notice = log_notice_line;
 	line->common->engine = (struct remote)REMOTE_INIT;
-	line->common->foreign = (struct foreign_settings){
-		.open = open_reader, .context = line->common, .notice = log_notice_line};
+	line->common->pages = (struct pages)PAGES_INIT;
+	line->common->foreign = (struct foreign_settings){.open = open_reader,
+							  .context = line->common,
+							  .pages = &line->common->pages,
+							  .notice = log_notice_line};
 	if (opt_parse(line->command, line->settings, argc, argv, &parsed, &err) < 0)
 		return cmd_usage_error(line->command, err.text);
 	if (parsed.want == OPT_HELP) {

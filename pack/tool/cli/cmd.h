@@ -32,6 +32,7 @@ struct cmd_common {
 	struct remote_settings remote;
 	struct remote engine; /* of all URLs that the command reads */
 	struct foreign_settings foreign;
+	struct pages pages; /* of all files that the command opens */
 };
 
 #define CMD_COMMON_OPTIONS(type)                                                            \

@@ -150,6 +150,8 @@ static void finish_transfer(struct http *http, struct http_transfer *transfer,
 		http_host_slow_down(host);
 	} else if (outcome->end == HTTP_ANSWERED) {
 		http_host_speed_up(host);
+	} else if (http_end_is_closing(outcome->end)) {
+		http_host_closed(host);
 	}
 	if (!verdict.again) {
 		forget_transfer(client);

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMIT_LEAST 4
-#define OVERLOAD_NS CLOCK_SECOND /* refusals within this time are one overload */
+#define LIMIT_LEAST  4
+#define CLOSED_SHARE 8
+#define OVERLOAD_NS  CLOCK_SECOND /* refusals within this time are one overload */
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
@@ -136,8 +137,21 @@ void http_host_slow_down(struct http_host *host)
 	host->limit = max(min(host->limit, host->under_way) / 2, LIMIT_LEAST);
 }
 
+/* Single connections break anywhere. While the server answers nothing, it is away, not busy. */
+void http_host_closed(struct http_host *host)
+{
+	if (host->heard == 0 || ++host->closed * CLOSED_SHARE < host->limit)
+		return;
+	host->heard = host->closed = 0;
+	http_host_slow_down(host);
+}
+
 void http_host_speed_up(struct http_host *host)
 {
+	if (++host->heard > host->limit) {
+		host->heard = 1;
+		host->closed = 0;
+	}
 	if (host->limit == HTTP_MOST || ++host->answers < host->limit)
 		return;
 	host->answers = 0;

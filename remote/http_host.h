@@ -2,7 +2,8 @@
  * be under way, whichever packs they are for.
  *
  * The server sets that limit: half as many each time it says that it is overloaded, one more for
- * each round of answers (additive increase, multiplicative decrease).
+ * each round of answers (additive increase, multiplicative decrease). Servers and proxies with too
+ * many connections also close them without a word: an eighth of a round counts as an overload.
  *
  * Threads: one at a time; see http.c. */
 #ifndef REMOTE_HTTP_HOST_H
@@ -27,6 +28,7 @@ struct http_host {
 	struct http_list wanted, ahead; /* not begun */
 	uint64_t under_way, limit;
 	uint64_t slowed, answers; /* when the limit was last halved; answers since it last grew */
+	uint64_t heard, closed;	  /* answers in this round, and connections that were closed */
 };
 
 /* NULL: no memory. */
@@ -45,8 +47,10 @@ void http_host_put_back(struct http_host *host, struct http_transfer *transfer);
  * NULL: none may. */
 struct http_transfer *http_host_take(struct http_host *host, bool ahead);
 
-/* It says that it is overloaded; it has answered. */
+/* It says that it is overloaded; it has answered; it has refused a connection, or closed one before
+ * the answer was complete. */
 void http_host_slow_down(struct http_host *host);
 void http_host_speed_up(struct http_host *host);
+void http_host_closed(struct http_host *host);
 
 #endif

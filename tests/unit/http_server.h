@@ -50,8 +50,8 @@ struct http_server {
 	int listening;
 	unsigned port;
 	pthread_t thread;
-	pthread_t connections[1024];
-	int fds[1024];
+	pthread_t connections[16384];
+	int fds[16384];
 	unsigned connected;
 };
 
@@ -181,7 +181,7 @@ static inline void *serve_all(void *arg)
 	while ((fd = accept(server->listening, NULL, NULL)) >= 0) {
 		struct connection *connection = malloc(sizeof(*connection));
 
-		assert_true(server->connected < 1024);
+		assert_true(server->connected < 16384);
 		*connection = (struct connection){.server = server, .fd = fd};
 		server->fds[server->connected] = fd;
 		pthread_create(&server->connections[server->connected++], NULL, serve_connection,

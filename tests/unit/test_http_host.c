@@ -77,12 +77,69 @@ static void an_overload_halves_the_limit_once_and_answers_raise_it(void **state)
 	http_host_free(host);
 }
 
+static void round_of(struct http_host *host, unsigned answers, unsigned closed)
+{
+	for (unsigned i = 0; i < answers; i++)
+		http_host_speed_up(host);
+	for (unsigned i = 0; i < closed; i++)
+		http_host_closed(host);
+}
+
+static void connections_that_are_closed_lower_the_limit(void **state)
+{
+	struct http_host *host = http_host_new("h");
+
+	(void)state;
+	host->under_way = HTTP_MOST;
+	round_of(host, 1, HTTP_MOST / 8 - 1);
+	assert_int_equal(host->limit, HTTP_MOST);
+	http_host_closed(host);
+	assert_int_equal(host->limit, HTTP_MOST / 2);
+	host->slowed = 0;
+	round_of(host, 20, HTTP_MOST / 16);
+	assert_int_equal(host->limit, HTTP_MOST / 4);
+	http_host_free(host);
+}
+
+static void single_connections_that_break_do_not(void **state)
+{
+	struct http_host *host = http_host_new("h");
+
+	(void)state;
+	host->under_way = host->limit = 40;
+	for (unsigned i = 0; i < 1000; i++)
+		round_of(host, 20, 1);
+	assert_true(host->limit > 200);
+	http_host_free(host);
+}
+
+/* After it, the server can take as much as before. */
+static void an_outage_halves_the_limit_once(void **state)
+{
+	struct http_host *host = http_host_new("h");
+
+	(void)state;
+	host->under_way = HTTP_MOST;
+	round_of(host, 100, 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		host->slowed = 0;
+		http_host_closed(host);
+	}
+	assert_int_equal(host->limit, HTTP_MOST / 2);
+	round_of(host, 100, 1);
+	assert_int_equal(host->limit, HTTP_MOST / 2);
+	http_host_free(host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_somebody_waits_for_comes_first),
 		cmocka_unit_test(an_eighth_is_kept_for_what_somebody_waits_for),
 		cmocka_unit_test(an_overload_halves_the_limit_once_and_answers_raise_it),
+		cmocka_unit_test(connections_that_are_closed_lower_the_limit),
+		cmocka_unit_test(single_connections_that_break_do_not),
+		cmocka_unit_test(an_outage_halves_the_limit_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,6 +291,48 @@ static void an_answer_that_breaks_after_its_last_byte_is_not_asked_for_again(voi
 	server_stop(server);
 }
 
+#define ROOM 16 /* connections that a server takes */
+
+static atomic_int inside, closed;
+
+static enum answer closed_beyond_its_room(struct http_server *server, unsigned request,
+					  const char *text)
+{
+	const struct timespec some = {.tv_nsec = 2000000};
+	bool room = atomic_fetch_add(&inside, 1) < ROOM;
+
+	(void)server;
+	(void)request;
+	(void)text;
+	nanosleep(&some, NULL);
+	atomic_fetch_sub(&inside, 1);
+	atomic_fetch_add(&closed, !room);
+	return room ? ANSWER_RANGE : ANSWER_HANG_UP;
+}
+
+static void a_server_that_closes_connections_is_asked_less(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	struct reader *reader;
+	struct many many;
+	unsigned rounds = 0;
+
+	(void)state;
+	server->answer = closed_beyond_its_room;
+	server_start(server);
+	reader = open_it(server, &patient);
+	do {
+		atomic_store(&closed, 0);
+		many_submit(&many, reader);
+		assert_int_equal(many_wait(&many), 0);
+		assert_many(&many);
+		free(many.memory);
+		assert_true(++rounds < 50);
+	} while (atomic_load(&closed) > MANY / 10);
+	reader_free(reader);
+	server_stop(server);
+}
+
 /* --- ends ------------------------------------------------------------------------------------- */
 
 static enum answer never_after_two(struct http_server *server, unsigned request, const char *text)
@@ -615,6 +657,7 @@ int main(void)
 		cmocka_unit_test(what_goes_wrong_is_asked_for_again),
 		cmocka_unit_test(an_answer_that_is_too_long_is_asked_for_again_as_a_whole),
 		cmocka_unit_test(an_answer_that_breaks_after_its_last_byte_is_not_asked_for_again),
+		cmocka_unit_test(a_server_that_closes_connections_is_asked_less),
 		cmocka_unit_test(a_reader_rests_at_once_whatever_is_under_way),
 		cmocka_unit_test(many_readers_ask_no_more_of_a_server_at_once_than_one),
 		cmocka_unit_test(a_server_that_does_not_answer_holds_up_no_other),

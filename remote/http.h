@@ -28,9 +28,10 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define HTTP_MOST	  384 /* transfers under way to one server */
-#define HTTP_MOST_IN_ALL  512 /* to all servers; fewer where few files may be open */
-#define HTTP_WANTED_SHARE 8   /* this part of both, an eighth, is for what somebody waits for */
+#define HTTP_MOST	  384  /* transfers under way to one server */
+#define HTTP_MOST_IN_ALL  512  /* to all servers; fewer where few files may be open */
+#define HTTP_WANTED_SHARE 8    /* this part of both, an eighth, is for what somebody waits for */
+#define HTTP_PACE	  4096 /* bytes/s: an answer that is slower for 10 seconds has stalled */
 
 struct http;
 struct http_client;
@@ -42,12 +43,23 @@ enum http_end {
 	HTTP_ANSWERED, /* with any status */
 	HTTP_NO_NAME,  /* the address of the host is not found */
 	HTTP_NO_CONNECTION,
+	HTTP_NO_PROXY, /* the proxy wants other credentials */
 	HTTP_NO_TLS,
-	HTTP_UNTRUSTED, /* the certificate is not trusted */
+	HTTP_OLD_TLS,
+	HTTP_CLEAR,	/* the server does not encrypt */
+	HTTP_UNTRUSTED, /* nobody who is trusted has signed the certificate */
+	HTTP_SELF_SIGNED,
+	HTTP_OTHER_NAME, /* the certificate is for other hosts */
+	HTTP_EXPIRED,
+	HTTP_NOT_YET_VALID,
+	HTTP_REVOKED,
+	HTTP_NO_CA_FILE, /* the file of certificates cannot be read */
 	HTTP_STALLED,
 	HTTP_BROKEN,	 /* the connection broke before the answer was complete */
 	HTTP_CUT,	 /* the body is shorter than the headers said */
 	HTTP_TOO_LONG,	 /* the body does not fit into its memory */
+	HTTP_FLOODED,	 /* headers do not end */
+	HTTP_NO_HTTP,	 /* what answers speaks another protocol */
 	HTTP_IMPOSSIBLE, /* it could not be sent, as when the URL is not one */
 	HTTP_NO_MEMORY,
 	HTTP_CANCELLED, /* by http_cancel(), http_end() or http_rest() */

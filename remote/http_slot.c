@@ -10,8 +10,7 @@
 #define BUFFER	      (128L << 10) /* of one connection */
 #define IDLE_SECONDS  15L	   /* servers of S3 hang up after some 20 */
 #define CONNECT_MS    5000L
-#define STALL_SECONDS 10L /* with less than STALL_RATE bytes/s */
-#define STALL_RATE    1024L
+#define STALL_SECONDS 10L /* with less than HTTP_PACE bytes/s */
 
 /* --- an answer -------------------------------------------------------------------------------- */
 
@@ -20,6 +19,9 @@ static size_t take_header(char *data, size_t size, size_t count, void *context)
 	struct http_slot *slot = context;
 
 	(void)size; /* 1 */
+	slot->header_bytes += count;
+	if (slot->header_bytes > HTTP_HEADERS_MOST)
+		return 0;
 	if (count > 5 && memcmp(data, "HTTP/", 5) == 0)
 		slot->headers_len = 0; /* the headers so far were those of a 100 Continue */
 	if (slot->headers_len + count < HTTP_HEADERS) {
@@ -89,36 +91,108 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
 	return slot->accepted ? scatter(slot, data, count) : keep_text(slot, data, count);
 }
 
+/* libcurl has one code for all that is wrong with a certificate. OpenSSL numbers the reasons
+ * (X509_V_ERR_*); the name is compared by libcurl itself. */
+static enum http_end end_of_certificate(const struct http_slot *slot)
+{
+	long number = 0;
+
+	if (strstr(slot->reason, "subject name"))
+		return HTTP_OTHER_NAME;
+	slot->curl->easy_getinfo(slot->easy, CURLINFO_SSL_VERIFYRESULT, &number);
+	switch (number) {
+	case 9:
+		return HTTP_NOT_YET_VALID;
+	case 10:
+		return HTTP_EXPIRED;
+	case 18:
+		return HTTP_SELF_SIGNED;
+	case 23:
+		return HTTP_REVOKED;
+	default:
+		return HTTP_UNTRUSTED;
+	}
+}
+
+/* The words are OpenSSL's. */
+static enum http_end end_of_tls(const struct http_slot *slot)
+{
+	static const struct {
+		const char *words;
+		enum http_end end;
+	} reasons[] = {{"wrong version number", HTTP_CLEAR},
+		       {"packet length too long", HTTP_CLEAR},
+		       {"http request", HTTP_CLEAR},
+		       {"record layer failure", HTTP_CLEAR},
+		       {"unsupported protocol", HTTP_OLD_TLS},
+		       {"protocol version", HTTP_OLD_TLS},
+		       {"legacy", HTTP_OLD_TLS},
+		       {"no protocols available", HTTP_OLD_TLS}};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (strstr(slot->reason, reasons[i].words))
+			return reasons[i].end;
+	return HTTP_NO_TLS;
+}
+
+static enum http_end end_of_write(const struct http_slot *slot)
+{
+	if (slot->header_bytes > HTTP_HEADERS_MOST)
+		return HTTP_FLOODED;
+	return slot->cut_off ? HTTP_ANSWERED : HTTP_TOO_LONG;
+}
+
+/* A proxy that is to connect us has its own status. */
+static enum http_end end_of_connection(const struct http_slot *slot)
+{
+	long status = 0;
+
+	slot->curl->easy_getinfo(slot->easy, CURLINFO_HTTP_CONNECTCODE, &status);
+	return status == 401 || status == 403 || status == 407 ? HTTP_NO_PROXY : HTTP_BROKEN;
+}
+
+/* A single line of over 100 KiB has the same code. */
+static enum http_end end_of_memory(const struct http_slot *slot)
+{
+	curl_off_t begun = 0;
+
+	slot->curl->easy_getinfo(slot->easy, CURLINFO_STARTTRANSFER_TIME_T, &begun);
+	return begun ? HTTP_FLOODED : HTTP_NO_MEMORY;
+}
+
 static enum http_end end_of(const struct http_slot *slot, CURLcode code)
 {
 	switch (code) {
 	case CURLE_OK:
 		return HTTP_ANSWERED;
 	case CURLE_WRITE_ERROR:
-		return slot->cut_off ? HTTP_ANSWERED : HTTP_TOO_LONG;
+		return end_of_write(slot);
 	case CURLE_COULDNT_RESOLVE_HOST:
 	case CURLE_COULDNT_RESOLVE_PROXY:
 		return HTTP_NO_NAME;
 	case CURLE_COULDNT_CONNECT:
 		return HTTP_NO_CONNECTION;
 	case CURLE_SSL_CONNECT_ERROR:
-		return HTTP_NO_TLS;
+		return end_of_tls(slot);
 	case CURLE_PEER_FAILED_VERIFICATION:
-	case CURLE_SSL_CACERT_BADFILE:
 	case CURLE_SSL_CERTPROBLEM:
 	case CURLE_SSL_ISSUER_ERROR:
-		return HTTP_UNTRUSTED;
+		return end_of_certificate(slot);
+	case CURLE_SSL_CACERT_BADFILE:
+		return HTTP_NO_CA_FILE;
 	case CURLE_OPERATION_TIMEDOUT:
 		return HTTP_STALLED;
 	case CURLE_PARTIAL_FILE:
 		return HTTP_CUT;
+	case CURLE_UNSUPPORTED_PROTOCOL: /* HTTP/0.9: an answer without headers */
+	case CURLE_WEIRD_SERVER_REPLY:
+		return HTTP_NO_HTTP;
 	case CURLE_URL_MALFORMAT:
-	case CURLE_UNSUPPORTED_PROTOCOL:
 		return HTTP_IMPOSSIBLE;
 	case CURLE_OUT_OF_MEMORY:
-		return HTTP_NO_MEMORY;
+		return end_of_memory(slot);
 	default:
-		return HTTP_BROKEN;
+		return end_of_connection(slot);
 	}
 }
 
@@ -139,7 +213,9 @@ void http_slot_outcome(struct http_slot *slot, CURLcode code, struct http_outcom
 						.headers = slot->headers_text,
 						.body = slot->body,
 						.len = slot->body_len};
-	if (code != CURLE_OK && !slot->reason[0])
+	if (outcome.end == HTTP_FLOODED || outcome.end == HTTP_ANSWERED)
+		outcome.reason = ""; /* libcurl blames memory, or what we refused to take */
+	else if (code != CURLE_OK && !slot->reason[0])
 		outcome.reason = slot->curl->easy_strerror(code);
 	*ret = outcome;
 }
@@ -162,7 +238,7 @@ static void set_up(struct http_slot *slot, const struct remote_settings *setting
 	set(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	set(easy, CURLOPT_MAXAGE_CONN, IDLE_SECONDS);
 	set(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-	set(easy, CURLOPT_LOW_SPEED_LIMIT, STALL_RATE);
+	set(easy, CURLOPT_LOW_SPEED_LIMIT, (long)HTTP_PACE);
 	set(easy, CURLOPT_LOW_SPEED_TIME, STALL_SECONDS);
 	set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	set(easy, CURLOPT_USERAGENT, "foldfs/" FOLDFS_VERSION);
@@ -253,12 +329,23 @@ static void reset(struct http_slot *slot, uint64_t got)
 	const struct http_transfer *transfer = slot->transfer;
 
 	slot->decided = slot->accepted = slot->cut_off = false;
-	slot->headers_len = slot->body_len = 0;
+	slot->headers_len = slot->header_bytes = slot->body_len = 0;
 	slot->headers_text[0] = slot->reason[0] = '\0';
 	slot->piece = 0;
 	while (slot->piece < transfer->count && got >= transfer->iov[slot->piece].iov_len)
 		got -= transfer->iov[slot->piece++].iov_len;
 	slot->within = (size_t)got;
+}
+
+/* Seconds that an attempt may take in all, whatever comes: what libcurl counts as speed may be no
+ * bytes of the body. */
+static long most_seconds(const struct http_transfer *transfer)
+{
+	uint64_t len = 0;
+
+	for (int i = 0; i < transfer->count; i++)
+		len += transfer->iov[i].iov_len;
+	return 3 * STALL_SECONDS + (long)((len - transfer->got) / HTTP_PACE);
 }
 
 int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM *multi,
@@ -278,6 +365,7 @@ int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM
 		return -ENOMEM;
 	set(slot->easy, CURLOPT_NETRC,
 	    (long)(message.netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED));
+	set(slot->easy, CURLOPT_TIMEOUT, most_seconds(transfer));
 	set(slot->easy, CURLOPT_NOPROXY, message.direct ? "*" : NULL);
 	set(slot->easy, CURLOPT_HTTPHEADER, slot->headers);
 	if (slot->curl->multi_add_handle(multi, slot->easy) != CURLM_OK)

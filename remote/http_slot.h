@@ -8,7 +8,8 @@
 
 #if REMOTE_CURL
 
-#define HTTP_HEADERS 8192 /* bytes of an answer's headers; of more, some lines are missing */
+#define HTTP_HEADERS	  8192	/* bytes of an answer's headers; of more, some lines are missing */
+#define HTTP_HEADERS_MOST 65536 /* bytes; more are refused */
 
 struct http_slot {
 	const struct curl *curl;
@@ -22,6 +23,7 @@ struct http_slot {
 	int piece;		/* the next byte goes into this piece of the transfer's iov, */
 	size_t within;		/* of which this many bytes are filled */
 	size_t headers_len, body_len;
+	size_t header_bytes; /* of all lines that came */
 	char headers_text[HTTP_HEADERS], body[OBJECT_BODY + 1], reason[CURL_ERROR_SIZE];
 };
 

@@ -43,6 +43,7 @@ struct object {
 	char etag[TAG], modified[TAG];
 	char *redirect;		/* where the object's URL redirects to; NULL: nowhere */
 	uint64_t failing_since; /* since when nothing has succeeded, ns; 0: nothing has failed */
+	bool arrived;		/* a range has, as a whole */
 	bool said;		/* the user was told */
 	uint64_t given_up;	/* when the user was last told that a read was, ns; 0: never */
 	uint64_t random;
@@ -60,9 +61,9 @@ struct object_read {
 	int error;	 /* what is wrong with the answer; 0: nothing */
 	struct err why;
 	uint64_t expected; /* bytes in all, as an answer has said; 0: none has yet */
-	uint64_t failed;   /* when it first failed, ns; 0: it has not */
-	uint64_t got;	   /* after the attempt before */
-	unsigned tries;	   /* since bytes came last */
+	uint64_t failed; /* when it first failed, ns, and later for what has come; 0: it has not */
+	uint64_t got;	 /* after the attempt before */
+	unsigned tries;	 /* since bytes came last */
 	unsigned brief, hops, refusals;
 	char text[RANGE];
 };
@@ -269,7 +270,7 @@ static uint64_t patience(const struct object *object)
 {
 	uint64_t seconds = remote_retry(object->settings, REMOTE_RETRY);
 
-	return is_open(object) ? seconds : min(seconds, OBJECT_OPENING);
+	return object->arrived ? seconds : min(seconds, OBJECT_OPENING);
 }
 
 /* Tells the user, once for each outage. */
@@ -330,6 +331,7 @@ static struct http_verdict end_read(struct object_read *read, int64_t result)
 
 static struct http_verdict take(struct object_read *read)
 {
+	read->object->arrived = true;
 	note_success(read->object);
 	return end_read(read, (int64_t)read->transfer.got);
 }
@@ -357,6 +359,20 @@ static uint64_t next_random(struct object *object)
 	return object->random ^= object->random << 17;
 }
 
+/* Bytes that came are worth the time that they take at HTTP_PACE, so that a server that sends one
+ * now and then does not buy patience with it. */
+static void note_attempt(struct object_read *read, uint64_t now)
+{
+	uint64_t came = sub_sat(read->transfer.got, read->got);
+
+	read->failed =
+		read->failed ? min(read->failed + came * CLOCK_SECOND / HTTP_PACE, now) : now;
+	if (read->failed == now)
+		read->tries = 0;
+	read->got = read->transfer.got;
+	read->hops = 0;
+}
+
 static struct http_verdict ask_again(struct object_read *read, const struct http_outcome *outcome,
 				     const struct retry_rule *rule)
 {
@@ -364,11 +380,7 @@ static struct http_verdict ask_again(struct object_read *read, const struct http
 	uint64_t now = clock_ns(), most = patience(object), waited;
 
 	note_failure(object, read->why.text);
-	if (!read->failed || read->transfer.got > read->got) {
-		read->failed = now;
-		read->tries = 0;
-	}
-	read->got = read->transfer.got;
+	note_attempt(read, now);
 	if (atomic_load(&object->cancelled))
 		return fail(read, -ECANCELED);
 	waited = (now - read->failed) / CLOCK_SECOND;
@@ -455,7 +467,9 @@ static void explain(struct object_read *read, const struct http_outcome *outcome
 {
 	if (read->why.text[0])
 		return;
-	if (outcome->reason[0])
+	if (rule == retry_rule_of_status(outcome->answer.status) && !strchr(rule->why, '('))
+		err_set(&read->why, 0, "%s (%u)", rule->why, outcome->answer.status);
+	else if (outcome->reason[0])
 		err_set(&read->why, 0, "%s: %s", rule->why, outcome->reason);
 	else
 		err_set(&read->why, 0, "%s", rule->why);

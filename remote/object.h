@@ -2,8 +2,8 @@
  *
  * The first range that arrives says which object it is (size and ETag). All later ones are asked
  * for with If-Match, and checked. Once the object has been replaced, all reads fail with -ESTALE.
- * What fails is asked for again (retry.h) for as long as the settings say; before anything has
- * arrived, for OBJECT_OPENING at most.
+ * What fails is asked for again (retry.h) for as long as the settings say, longer by the time that
+ * the bytes that came take at HTTP_PACE; before a range has arrived, for OBJECT_OPENING at most.
  *
  * Threads: any may call object_get() and object_stats(). object_rest() and object_free() are called
  * alone. */

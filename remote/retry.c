@@ -10,6 +10,10 @@
 #define PAUSE_MOST     (10 * CLOCK_SECOND)
 #define TAG	       512 /* bytes of an ETag, or a date */
 
+#define NO_PROXY                                                                             \
+	"the proxy does not allow it (407); http_proxy and https_proxy may name a user, as " \
+	"http://USER:PASSWORD@HOST"
+
 struct retry_status {
 	unsigned status;
 	struct retry_rule rule;
@@ -27,6 +31,7 @@ static const struct retry_status statuses[] = {
 	{401, {RETRY_REFUSED, false, -EACCES, "the server wants other credentials (401)"}},
 	{403, {RETRY_REFUSED, false, -EACCES, "the server does not allow it (403)"}},
 	{404, {RETRY_REFUSED, false, -ENOENT, "not found (404)"}},
+	{407, {RETRY_NEVER, false, -EACCES, NO_PROXY}},
 	{408, {RETRY_AGAIN, false, -EIO, "the server was kept waiting (408)"}},
 	{410, {RETRY_REFUSED, false, -ENOENT, "no longer there (410)"}},
 	{412, {RETRY_NEVER, false, -ESTALE, "replaced by another object"}},
@@ -50,14 +55,39 @@ static const struct retry_rule others[] = {
 static const struct retry_rule ends[HTTP_ENDS] = {
 	[HTTP_NO_NAME] = {RETRY_AGAIN, false, -EIO, "the address of the server is not found"},
 	[HTTP_NO_CONNECTION] = {RETRY_AGAIN, false, -EIO, "the server does not answer"},
+	[HTTP_NO_PROXY] = {RETRY_NEVER, false, -EACCES, NO_PROXY},
 	[HTTP_NO_TLS] = {RETRY_AGAIN, false, -EIO, "no secure connection"},
+	[HTTP_OLD_TLS] = {RETRY_NEVER, false, -EPROTO,
+			  "the server has only versions of TLS that are no longer safe"},
+	[HTTP_CLEAR] = {RETRY_NEVER, false, -EPROTO,
+			"the server does not encrypt at this port; is it an http:// one?"},
 	[HTTP_UNTRUSTED] = {RETRY_NEVER, false, -EACCES,
 			    "the certificate of the server is not trusted; '--ca-file' names those "
 			    "that are"},
-	[HTTP_STALLED] = {RETRY_AGAIN, false, -EIO, "nothing comes from the server"},
+	[HTTP_SELF_SIGNED] = {RETRY_NEVER, false, -EACCES,
+			      "the server has signed its certificate itself; '--ca-file' names it, "
+			      "if you trust it"},
+	[HTTP_OTHER_NAME] = {RETRY_NEVER, false, -EACCES,
+			     "the certificate of the server is for another host; is the name in "
+			     "the URL right?"},
+	[HTTP_EXPIRED] = {RETRY_NEVER, false, -EACCES,
+			  "the certificate of the server has expired, or the clock of this machine "
+			  "is wrong"},
+	[HTTP_NOT_YET_VALID] = {RETRY_NEVER, false, -EACCES,
+				"the certificate of the server is not valid yet, or the clock of "
+				"this machine is wrong"},
+	[HTTP_REVOKED] = {RETRY_NEVER, false, -EACCES, "the certificate of the server was revoked"},
+	[HTTP_NO_CA_FILE] = {RETRY_NEVER, false, -EACCES,
+			     "the certificates of '--ca-file' (or AWS_CA_BUNDLE, CURL_CA_BUNDLE, "
+			     "SSL_CERT_FILE) cannot be read"},
+	[HTTP_STALLED] = {RETRY_AGAIN, false, -EIO,
+			  "nothing, or very little, comes from the server"},
 	[HTTP_BROKEN] = {RETRY_AGAIN, false, -EIO, "the connection broke"},
 	[HTTP_CUT] = {RETRY_AGAIN, false, -EIO, "the answer was cut"},
 	[HTTP_TOO_LONG] = {RETRY_BRIEFLY, false, -EPROTO, "the answer is longer than it says"},
+	[HTTP_FLOODED] = {RETRY_BRIEFLY, false, -EPROTO, "the headers of the answer do not end"},
+	[HTTP_NO_HTTP] = {RETRY_BRIEFLY, false, -EPROTO,
+			  "what answers is no HTTP server; is the port right?"},
 	[HTTP_IMPOSSIBLE] = {RETRY_NEVER, false, -EPROTO, "a URL that cannot be asked for"},
 	[HTTP_NO_MEMORY] = {RETRY_NEVER, false, -ENOMEM, "no memory"},
 	[HTTP_CANCELLED] = {RETRY_NEVER, false, -ECANCELED, "cancelled"},

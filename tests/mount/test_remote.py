@@ -4,10 +4,13 @@ import collections
 import concurrent.futures
 import contextlib
 import errno
+import itertools
 import json
 import os
 import random
 import shutil
+import signal
+import socket
 import subprocess
 import threading
 import time
@@ -347,6 +350,97 @@ def test_a_stalled_answer_is_asked_for_again(data, serve, mount):
     same(data, mount(server.url("x.lmdb")))
 
 
+# --- servers that never end -----------------------------------------------------------------
+
+HEADERS = b'HTTP/1.1 206 Partial Content\r\nETag: "1"\r\n'
+RANGE = HEADERS + b"Content-Range: bytes 0-65535/9999999\r\nContent-Length: 65536\r\n\r\n"
+
+
+def slowly(data, rate):
+    for byte in range(0, len(data), rate):
+        yield data[byte:byte + rate]
+        time.sleep(1)
+
+
+NEVER_ENDING = {
+    "a byte a second": lambda: itertools.chain([RANGE], slowly(bytes(65536), 1)),
+    "1,100 bytes a second": lambda: itertools.chain([RANGE], slowly(bytes(65536), 1100)),
+    "headers a byte a second": lambda: slowly(RANGE, 1),
+    "a line of headers a second": lambda: itertools.chain([HEADERS], slowly(b"A: b\r\n" * 99, 6)),
+    "continue": lambda: slowly(b"HTTP/1.1 100 Continue\r\n\r\n" * 99, 25),
+    "nothing": lambda: slowly(b"", 1),
+    "headers": lambda: itertools.chain([HEADERS], itertools.repeat(b"A: b\r\n" * 999)),
+    "a header": lambda: itertools.chain([HEADERS], itertools.repeat(b"a" * 9999)),
+    "chunks": lambda: itertools.chain(
+        [HEADERS + b"Content-Range: bytes 0-65535/9999999\r\nTransfer-Encoding: chunked\r\n\r\n"],
+        slowly(b"1;extension\r\na\r\n" * 99, 16)),
+    "what is no HTTP": lambda: itertools.repeat(b"SSH-2.0-OpenSSH_9.2p1\r\n"),
+}
+
+
+class Sender:
+    """A server that sends pieces to whoever connects, whatever is asked."""
+
+    def __init__(self, pieces):
+        self.pieces, self.listening = pieces, socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.url = f"http://127.0.0.1:{self.listening.getsockname()[1]}/x.lmdb"
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client = self.listening.accept()[0]
+                threading.Thread(target=self.send, args=(client,), daemon=True).start()
+
+    def send(self, client):
+        with contextlib.suppress(OSError), client:
+            client.recv(4096)
+            for piece in self.pieces():
+                client.sendall(piece)
+            client.recv(1)  # until it hangs up
+
+
+@pytest.fixture
+def sender():
+    with contextlib.ExitStack() as stack:
+        def start(pieces):
+            server = Sender(pieces)
+            stack.callback(server.listening.close)
+            return server
+        yield start
+
+
+def test_a_server_that_never_ends_is_given_up(sender):
+    """After --retry, and ten seconds more for each try."""
+    asking = {name: subprocess.Popen([FOLDPACK, "info", "--retry=3", sender(pieces).url],
+                                     stderr=subprocess.PIPE, text=True)
+              for name, pieces in NEVER_ENDING.items()}
+    end = time.monotonic() + 60
+    for name, process in asking.items():
+        said = process.communicate(timeout=end - time.monotonic())[1]
+        assert process.returncode == 1 and "x.lmdb: " in said, name
+        assert "damaged" not in said and "memory" not in said, said
+
+
+@pytest.mark.parametrize("command", ["info", "list", "verify", "cat", "diff", "extract", "export",
+                                     "report", "fetch", "create", "mount"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_opening_at_once(sender, place, point, command, number):
+    url = sender(NEVER_ENDING["a byte a second"]).url
+    words = {"cat": [url, "x"], "diff": [place, url], "extract": [url, place / "out"],
+             "export": ["--format=lmdb", url, place / "out"], "report": [url, "-o", place / "out"],
+             "fetch": [f"--cache-dir={place}", url], "create": [url, place / "out"]}
+    begun = [FOLDFS, url, point] if command == "mount" else \
+        [FOLDPACK, command, *words.get(command, [url])]
+    with subprocess.Popen(begun, stderr=subprocess.PIPE) as process:
+        foldfs.wait_until(lambda: "curl" in open(f"/proc/{process.pid}/maps").read())
+        began = time.monotonic()
+        process.send_signal(number)
+        process.wait(foldfs.PATIENCE)
+        assert time.monotonic() - began < 3
+    assert not (place / "out").exists()
+
+
 # --- what is final --------------------------------------------------------------------------
 
 
@@ -407,6 +501,60 @@ def test_a_certificate_that_is_not_trusted_is_said(data, serve, place, mount):
     server = serve(tls=both)
     assert "--ca-file" in info(server, status=1).err
     same(data, mount(server.url("x.lmdb"), f"--ca-file={place}/cert.pem"))
+
+
+def make_certificate(place, name, *options):
+    """`name`, signed by place/ca.crt; place/both.pem is it and its key."""
+    key, request, extension = place / "key.pem", place / "request.pem", place / "extension"
+    extension.write_text(f"subjectAltName={name}\n")
+    made = [["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=we",
+             "-keyout", place / "ca.key", "-out", place / "ca.crt"],
+            ["req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=host", "-keyout", key,
+             "-out", request],
+            ["x509", "-req", "-in", request, "-CA", place / "ca.crt", "-CAkey", place / "ca.key",
+             "-CAcreateserial", "-extfile", extension, *options, "-out", place / "host.crt"]]
+    if any(run("openssl", *words, status=None).returncode for words in made):
+        pytest.skip("openssl cannot make a certificate here")
+    (place / "both.pem").write_bytes(key.read_bytes() + (place / "host.crt").read_bytes())
+    return place / "both.pem"
+
+
+@foldfs.needs("openssl")
+@pytest.mark.parametrize("name, options, trusted, said", [
+    ("IP:127.0.0.1", ["-days", "2"], "ca.crt", None),
+    ("IP:127.0.0.1", ["-days", "2"], None, "is not trusted; '--ca-file' names"),
+    ("DNS:example.org", ["-days", "2"], "ca.crt", "is for another host; is the name in the URL"),
+    ("IP:127.0.0.1", ["-days", "-1"], "ca.crt", "has expired, or the clock"),
+    ("IP:127.0.0.1", ["-days", "2"], "nothing", "the certificates of '--ca-file' (or AWS_CA_BUNDL"),
+    ("IP:127.0.0.1", ["-days", "2"], "key.pem", "the certificates of '--ca-file' (or AWS_CA_BUNDL"),
+])
+def test_what_is_wrong_with_a_certificate_is_said(serve, place, name, options, trusted, said):
+    server = serve(tls=make_certificate(place, name, *options))
+    words = [f"--ca-file={place / trusted}"] if trusted else []
+    began = time.monotonic()
+    err = info(server, *words, status=1 if said else 0).err
+    assert (said or "") in err and time.monotonic() - began < 10
+
+
+def test_https_at_a_port_of_http_is_said(serve):
+    url = serve().url("x.lmdb").replace("http:", "https:")
+    assert "the server does not encrypt at this port; is it an http:// one?" in \
+        run(FOLDPACK, "info", url, status=1).err
+
+
+def test_a_proxy_that_wants_a_password_is_said(sender):
+    proxy = sender(lambda: [b"HTTP/1.1 407 Proxy Authentication Required\r\n"
+                            b"Proxy-Authenticate: Basic realm=x\r\nContent-Length: 0\r\n\r\n"])
+    env = {**os.environ, "https_proxy": proxy.url, "http_proxy": proxy.url}
+    for url in ("https://192.0.2.1/x", "http://192.0.2.1/x"):
+        assert "http://USER:PASSWORD@HOST" in run(FOLDPACK, "info", url, env=env, status=1).err
+
+
+@pytest.mark.parametrize("status, said", [(402, "(402)"), (405, "(405)"), (451, "(451)"),
+                                          (300, "(300)")])
+def test_other_statuses_are_named(serve, status, said):
+    err = info(serve(access=f"return ngx.exit({status})"), status=1).err
+    assert said in err
 
 
 # --- the object is replaced -----------------------------------------------------------------

@@ -14,15 +14,25 @@ static void note_signal(int signal_number)
 	atomic_store_explicit(&pending, signal_number, memory_order_relaxed);
 }
 
-void interrupt_catch(void)
+static void set_handler(void (*handler)(int))
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	/* Without SA_RESTART: a read that hangs gives up. */
-	struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction action = {.sa_handler = handler, .sa_flags = (int)SA_RESETHAND};
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (!signals_ignored(signals[i]))
 			sigaction(signals[i], &action, NULL);
+}
+
+void interrupt_catch(void)
+{
+	set_handler(note_signal);
+}
+
+void interrupt_let(void)
+{
+	set_handler(SIG_DFL);
 }
 
 int interrupt_pending(void)

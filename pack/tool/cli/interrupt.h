@@ -10,6 +10,9 @@
 /* From now on the signals only set the flag; those that are ignored stay ignored. */
 void interrupt_catch(void);
 
+/* From now on they end the process again, as while there is nothing to clean up. */
+void interrupt_let(void);
+
 /* The signal that came, or 0. Thread-safe. */
 int interrupt_pending(void);
 

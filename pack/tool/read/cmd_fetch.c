@@ -85,6 +85,7 @@ static int begin_sums(void *context, uint64_t bytes)
 	struct fetch *fetch = context;
 	struct reader_blocks_stats stats;
 
+	interrupt_catch();
 	reader_blocks_stats(fetch->reader, &stats);
 	if (stats.open &&
 	    !block_store_has_room(fetch->disk->store, sub_sat(stats.size, stats.cached))) {
@@ -152,7 +153,9 @@ static int open_pack(struct fetch *fetch, struct err *err)
 	foreign.open = open_copied;
 	foreign.context = fetch;
 	foreign.checking = &checking;
+	interrupt_let(); /* until there is something to say */
 	r = foreign_open(fetch->pack, &foreign, &fetch->dataset, err);
+	interrupt_catch();
 	name_hide_secrets(fetch->pack);
 	return r;
 }
@@ -366,7 +369,6 @@ static int run_fetch(struct settings *settings, const struct names *names)
 
 	if (r < 0)
 		return cmd_status(NULL, r, &err);
-	interrupt_catch();
 	r = fetch_packs(settings, &disk, names);
 	disk_release(&disk);
 	return r == -EINTR ? interrupt_die() : (int)exit_status_of(r);

@@ -179,6 +179,19 @@ def test_columns_that_are_no_images_are_said_by_name(tmp_path):
     assert "none of its 3 records has the bytes of an image" in listed(none, status=1)
 
 
+def test_what_is_encrypted_or_too_long_is_not_called_damaged(tmp_path):
+    secret = parquet.record((2, parquet.I64, 4), (8, parquet.STRUCT, b"\0"))
+    file = parquet.finish(tmp_path / "a.parquet", b"PAR1", ONE_COLUMN,
+                          [parquet.row_group([secret], 1)], 1)
+    assert listed(file, status=1).endswith("a.parquet: its columns are encrypted: write it without\n")
+    with open(tmp_path / "b.parquet", "wb") as long:
+        long.write(b"PAR1")
+        long.truncate(65 * MIB)
+        long.seek(65 * MIB)
+        long.write((65 * MIB - 4).to_bytes(4, "little") + b"PAR1")
+    assert "its footer is of over 64 MiB: write it" in listed(tmp_path / "b.parquet", status=1)
+
+
 def test_statistics_in_front_of_a_page_may_have_whole_images(tmp_path):
     """Some writers note the least and the greatest value, whatever its size."""
     image = b"\xff\xd8\xff" + trees.noise(1, 300_000)

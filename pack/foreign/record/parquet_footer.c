@@ -42,6 +42,9 @@ static int read_bytes(struct foreign_source *source, struct buf *ret, struct err
 	len = le_get32(p);
 	if (len > source->size - END - 4)
 		return is_bad(err, "it is longer than the file");
+	if (len > FOREIGN_MOST)
+		return err_set(err, -EOPNOTSUPP,
+			       "its footer is of over 64 MiB: write it with larger row groups");
 	r = foreign_get(source, source->size - END - len, len, &p, err);
 	return r < 0 ? r : buf_add(ret, p, len);
 }
@@ -155,16 +158,20 @@ static int read_chunk(struct thrift *t, uint64_t size, struct parquet_footer *f,
 {
 	struct parquet_chunk chunk = {0};
 	struct thrift_field field = {0};
-	bool elsewhere = false;
+	bool elsewhere = false, encrypted = false;
 
 	while (thrift_next(t, &field)) {
 		if (field.id == 3 && thrift_struct(t, field.type))
 			read_column(t, &chunk);
 		else if (field.id == 1)
 			elsewhere = thrift_text(t, field.type).len > 0;
-		else if (field.id != 3)
+		else if (field.id != 3) {
+			encrypted |= field.id == 8;
 			thrift_skip(t, field.type);
+		}
 	}
+	if (encrypted)
+		return err_set(err, -EOPNOTSUPP, "its columns are encrypted: write it without");
 	if (elsewhere)
 		return err_set(err, -EOPNOTSUPP, "its columns lie in other files");
 	if (t->bad || chunk.offset > size || chunk.size > size - chunk.offset)

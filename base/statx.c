@@ -6,13 +6,19 @@
 #include <unistd.h>
 
 #define DONT_SYNC 0x4000 /* AT_STATX_DONT_SYNC */
-#define TYPE	  1	 /* STATX_TYPE */
+#define INODE	  0x100	 /* STATX_INO */
+#define BTIME	  0x800	 /* STATX_BTIME */
 #define DIOALIGN  0x2000 /* STATX_DIOALIGN */
 
 /* struct statx of linux/stat.h, with names for what is used here. */
 struct statx_result {
 	uint32_t mask;
-	uint32_t before[33];
+	uint32_t before[7];
+	uint64_t inode;
+	uint32_t between[10];
+	int64_t made_s;
+	uint32_t made_ns;
+	uint32_t times[11];
 	uint32_t dev_major, dev_minor;
 	uint64_t mnt_id;
 	uint32_t dio_mem_align, dio_offset_align;
@@ -41,12 +47,16 @@ int statx_direct_io(int fd, uint32_t *ret_memory, uint32_t *ret_offset)
 	return 0;
 }
 
-int statx_device(const char *path, dev_t *ret)
+int statx_file(int folder, const char *path, struct statx_file *ret)
 {
 	struct statx_result st;
-	int r = statx_call(AT_FDCWD, path, DONT_SYNC, TYPE, &st);
+	int r = statx_call(folder, path, DONT_SYNC | AT_SYMLINK_NOFOLLOW, INODE | BTIME, &st);
 
-	if (r == 0)
-		*ret = makedev(st.dev_major, st.dev_minor);
-	return r;
+	if (r < 0)
+		return r;
+	*ret = (struct statx_file){.device = makedev(st.dev_major, st.dev_minor),
+				   .inode = st.inode};
+	if (st.mask & BTIME)
+		ret->made = st.made_s * 1000000000 + st.made_ns;
+	return 0;
 }

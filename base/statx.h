@@ -3,6 +3,7 @@
 #ifndef BASE_STATX_H
 #define BASE_STATX_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -11,8 +12,21 @@
  * 6.1. */
 int statx_direct_io(int fd, uint32_t *ret_memory, uint32_t *ret_offset);
 
-/* The device of what is at the path, as far as the kernel knows it without asking the filesystem.
- * Returns 0 or -errno. */
-int statx_device(const char *path, dev_t *ret);
+/* What a file is, whatever its name: a number is given to another once a file is removed, so that
+ * the time counts at which it was made (0: unknown). */
+struct statx_file {
+	dev_t device;
+	uint64_t inode;
+	int64_t made; /* ns */
+};
+
+/* What is at the path from the folder, as far as the kernel knows it without asking the filesystem.
+ * A link is not followed. Returns 0 or -errno. */
+int statx_file(int folder, const char *path, struct statx_file *ret);
+
+static inline bool statx_is_same(const struct statx_file *a, const struct statx_file *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->made == b->made;
+}
 
 #endif

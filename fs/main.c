@@ -89,20 +89,23 @@ static void block_signals(struct program *program)
  * need it too, because it may lack privileges. */
 static int mount_somewhere(struct program *program, struct err *err)
 {
-	int r = session_mount(program->session, program->mountpoint.path, err);
+	struct mountpoint *mountpoint = &program->mountpoint;
+	int r = session_mount(program->session, mountpoint->path, mountpoint->folder, err);
 	struct err first = *err;
 
 	if (r == 0 || !program->settings.command)
 		return r;
-	log_detail("%s: %s; trying a private namespace", program->mountpoint.path, first.text);
+	log_detail("%s: %s; trying a private namespace", mountpoint->path, first.text);
 	r = namespace_enter(err);
 	if (r < 0)
 		return err_set(err, r, "%s; and %s", first.text, err_text(err, r));
-	r = session_mount(program->session, program->mountpoint.path, err);
+	r = mountpoint->handed_over ? 0 : mountpoint_reopen(mountpoint, err);
+	if (r == 0)
+		r = session_mount(program->session, mountpoint->path, mountpoint->folder, err);
 	/* Other jobs may have mounted there in their own namespaces, and would lose their mounts
 	 * with the folder. */
 	if (r == 0)
-		program->mountpoint.created = false;
+		mountpoint->created = false;
 	return r;
 }
 

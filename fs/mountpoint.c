@@ -65,18 +65,51 @@ const char *mountpoint_fstype(dev_t device, char buf[static 64])
 	return buf;
 }
 
-/* Unmounts what is at the path; `lazy`: even if it is in use. -EAGAIN: no process may be started,
- * which a user needs for it. */
-static int unmount(const char *path, bool lazy)
+/* Its last part: "." of "/". */
+static const char *name_of(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+
+	return *name ? name : ".";
+}
+
+/* Opens the folder above an absolute path. Returns a descriptor or -errno. */
+static int open_above(const char *path)
+{
+	char above[PATH_MAX];
+	int fd;
+
+	snprintf(above, sizeof(above), "%.*s", (int)(strrchr(path, '/') + 1 - path), path);
+	fd = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Unmounts what is at the path if it is the mount with that device. */
+static int unmount_device(const char *path, dev_t device, int flags)
+{
+	SCOPE_CLOSE int above = open_above(path);
+	char opened[NAME_MAX + 64];
+	struct statx_file found;
+	int r = above < 0 ? above : statx_file(above, name_of(path), &found);
+
+	if (r < 0)
+		return r;
+	if (device && found.device != device)
+		return -EBUSY;
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d/%s", above, name_of(path));
+	return umount2(opened, flags | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+/* The same; `lazy`: even if it is in use. -EAGAIN: no process may be started, which a user needs
+ * for it. */
+static int unmount(const char *path, dev_t device, bool lazy)
 {
 	const char *const argv[] = FUSERMOUNT(path, lazy);
+	int how = -1, r = unmount_device(path, device, lazy ? MNT_DETACH : 0);
 	pid_t pid;
-	int how = -1, r;
 
-	if (umount2(path, (lazy ? MNT_DETACH : 0) | UMOUNT_NOFOLLOW) == 0)
-		return 0;
-	if (errno != EPERM)
-		return -errno;
+	if (r != -EPERM)
+		return r;
 	r = posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ);
 	if (r)
 		return -r;
@@ -94,14 +127,27 @@ static bool is_dead(int error)
 	return error == ENOTCONN || error == ECONNABORTED;
 }
 
-static int check_empty(const char *path, struct err *err)
+static int open_folder(struct mountpoint *mountpoint)
 {
-	SCOPE_DIR DIR *dir = opendir(path);
+	scope_close(&mountpoint->folder);
+	mountpoint->folder = openat(mountpoint->above, name_of(mountpoint->path),
+				    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return mountpoint->folder < 0 ? -errno : 0;
+}
+
+static int check_empty(struct mountpoint *mountpoint, struct err *err)
+{
+	SCOPE_DIR DIR *dir = NULL;
+	SCOPE_CLOSE int fd = -1;
 	const struct dirent *entry;
 	bool empty = true;
 
+	if (open_folder(mountpoint) == 0)
+		fd = openat(mountpoint->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir)
 		return err_set(err, -errno, "%s", strerror(errno));
+	steal_fd(&fd);
 	while (empty && (entry = readdir(dir)))
 		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
 	return empty ? 0
@@ -125,11 +171,35 @@ static char *absolute_path(const char *path)
 	return ret;
 }
 
-static int check_folder(const char *path, struct err *err)
+/* Makes the path absolute, by the folder above that was opened. */
+static int look_above(struct mountpoint *mountpoint, const char *path)
+{
+	SCOPE_FREE char *absolute = absolute_path(path);
+	char opened[64], above[PATH_MAX];
+	ssize_t len;
+
+	if (!absolute)
+		return -errno;
+	mountpoint->above = open_above(absolute);
+	if (mountpoint->above < 0)
+		return mountpoint->above;
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", mountpoint->above);
+	len = readlink(opened, above, sizeof(above));
+	if (len < 0 || len == sizeof(above))
+		mountpoint->path = steal_ptr(&absolute);
+	else if (asprintf(&mountpoint->path, "%.*s/%s", len > 1 ? (int)len : 0, above,
+			  name_of(absolute)) < 0)
+		mountpoint->path = NULL;
+	return mountpoint->path ? 0 : -ENOMEM;
+}
+
+static int check_folder(const struct mountpoint *mountpoint, const char *path, struct err *err)
 {
 	struct stat st;
 
-	if (stat(path, &st) == 0)
+	if (mountpoint->path ? fstatat(mountpoint->above, name_of(mountpoint->path), &st,
+				       AT_SYMLINK_NOFOLLOW) == 0
+			     : stat(path, &st) == 0)
 		return S_ISDIR(st.st_mode) ? 0 : err_set(err, -ENOTDIR, "not a folder");
 	if (is_dead(errno))
 		return err_set(err, -ENOTCONN,
@@ -154,7 +224,7 @@ static void remove_dead(const char *path)
 	struct mountinfo line;
 
 	while (find_mount(path, 0, &line) > 0 && is_ours(&line) && has_no_daemon(path)) {
-		if (unmount(path, true) < 0)
+		if (unmount(path, line.device, true) < 0)
 			return;
 		log_notice("%s: the daemon that served it had died; its mount was removed", path);
 	}
@@ -213,32 +283,31 @@ static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct 
 	if (r < 0)
 		return err_set(err, r, "the table of mounts cannot be read: %s", strerror(-r));
 	if (r == 0)
-		return check_empty(mountpoint->path, err);
+		return check_empty(mountpoint, err);
 	if (is_ours(&line) && strcmp(line.source, pack) == 0) {
-		mountpoint->already_mounted =
-			!mount_is_leaving(mountpoint->path) || unmount(mountpoint->path, true) < 0;
+		mountpoint->already_mounted = !mount_is_leaving(mountpoint->path) ||
+					      unmount(mountpoint->path, line.device, true) < 0;
 		return mountpoint->already_mounted ? 0 : check_mounts(mountpoint, pack, err);
 	}
 	/* Mounting over the root of a tmpfs or a volume is fine, over another FUSE mount is not. */
 	if (strncmp(line.type, "fuse", 4) == 0)
 		return err_set(err, -EBUSY, "busy: '%s' (%s) is mounted there", line.source,
 			       line.type);
-	return check_empty(mountpoint->path, err);
+	return check_empty(mountpoint, err);
 }
 
 int mountpoint_look(struct mountpoint *mountpoint, const char *path, const char *pack,
 		    struct err *err)
 {
-	int r;
+	int looked = look_above(mountpoint, path), r;
 
-	mountpoint->path = absolute_path(path);
-	if (mountpoint->path) {
+	if (looked == 0) {
 		mountpoint->lock = lock_path(mountpoint->path);
 		remove_dead(mountpoint->path);
 	}
-	r = check_folder(path, err);
-	if (r == 0 && !mountpoint->path)
-		r = -ENOMEM;
+	r = check_folder(mountpoint, path, err);
+	if (r == 0)
+		r = looked;
 	return r < 0 ? r : check_mounts(mountpoint, pack, err);
 }
 
@@ -251,18 +320,43 @@ int mountpoint_take_over(struct mountpoint *mountpoint, const char *path)
 
 /* A folder that other machines see is not removed at the end: they may use it too, and removing it
  * would unmount what they have mounted there. */
-int mountpoint_create(struct mountpoint *mountpoint, struct err *err)
+static void note_created(struct mountpoint *mountpoint)
 {
-	const char *path = mountpoint->path;
 	struct statfs fs;
 
-	if (!path)
+	mountpoint->created =
+		open_folder(mountpoint) == 0 && fstatfs(mountpoint->folder, &fs) == 0 &&
+		!fstype_is_remote(&fs) &&
+		statx_file(mountpoint->above, name_of(mountpoint->path), &mountpoint->made) == 0;
+}
+
+int mountpoint_create(struct mountpoint *mountpoint, struct err *err)
+{
+	int r;
+
+	if (!mountpoint->path)
 		return err_set(err, -ENOENT, "cannot be created: %s", strerror(ENOENT));
-	if (mkdir(path, 0755) == 0)
-		mountpoint->created = statfs(path, &fs) == 0 && !fstype_is_remote(&fs);
+	if (mkdirat(mountpoint->above, name_of(mountpoint->path), 0755) == 0)
+		note_created(mountpoint);
 	else if (errno != EEXIST)
 		return err_set(err, -errno, "cannot be created: %s", strerror(errno));
-	return check_folder(path, err);
+	r = check_folder(mountpoint, mountpoint->path, err);
+	return r < 0 ? r : check_empty(mountpoint, err);
+}
+
+int mountpoint_reopen(struct mountpoint *mountpoint, struct err *err)
+{
+	SCOPE_CLOSE int before = steal_fd(&mountpoint->folder);
+	struct stat then, now;
+	int r;
+
+	scope_close(&mountpoint->above);
+	mountpoint->above = open_above(mountpoint->path);
+	r = mountpoint->above < 0 ? mountpoint->above : open_folder(mountpoint);
+	if (r == 0 && (fstat(before, &then) < 0 || fstat(mountpoint->folder, &now) < 0 ||
+		       then.st_dev != now.st_dev || then.st_ino != now.st_ino))
+		r = -ESTALE;
+	return r < 0 ? err_set(err, r, "has become another folder: %s", strerror(-r)) : 0;
 }
 
 /* --- the mount ------------------------------------------------------------------------------- */
@@ -320,21 +414,22 @@ static int detach_seen(const struct mountpoint *mountpoint)
 	enum mountpoint_view view = mountpoint_view(mountpoint);
 
 	if (view == MOUNTPOINT_SEEN)
-		return unmount(mountpoint->path, true);
+		return unmount(mountpoint->path, mountpoint->device, true);
 	return view == MOUNTPOINT_GONE && !is_elsewhere(mountpoint) ? 0 : -EBUSY;
 }
 
 static int leave_seen(const struct mountpoint *mountpoint)
 {
-	return mountpoint_view(mountpoint) == MOUNTPOINT_SEEN ? unmount(mountpoint->path, false)
-							      : -EBUSY;
+	return mountpoint_view(mountpoint) == MOUNTPOINT_SEEN
+		       ? unmount(mountpoint->path, mountpoint->device, false)
+		       : -EBUSY;
 }
 
 static int expire_seen(const struct mountpoint *mountpoint)
 {
 	if (mountpoint_view(mountpoint) != MOUNTPOINT_SEEN)
 		return 0;
-	return umount2(mountpoint->path, MNT_EXPIRE | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+	return unmount_device(mountpoint->path, mountpoint->device, MNT_EXPIRE);
 }
 
 static int abort_connection(const struct mountpoint *mountpoint)
@@ -348,6 +443,21 @@ static int abort_connection(const struct mountpoint *mountpoint)
 		 minor(mountpoint->device));
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	return fd < 0 || write(fd, "1", 1) < 0 ? -errno : 0;
+}
+
+/* Another folder may be there by now. */
+static int remove_created(const struct mountpoint *mountpoint)
+{
+	SCOPE_CLOSE int above = open_above(mountpoint->path);
+	const char *name = name_of(mountpoint->path);
+	struct statx_file found;
+	int r = above < 0 ? above : statx_file(above, name, &found);
+
+	if (r < 0)
+		return r;
+	if (!statx_is_same(&found, &mountpoint->made))
+		return -ESTALE;
+	return unlinkat(above, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
 static int act_on(struct mountpoint *mountpoint, enum task task)
@@ -366,7 +476,7 @@ static int act_on(struct mountpoint *mountpoint, enum task task)
 	case TASK_ABORT:
 		return abort_connection(mountpoint);
 	case TASK_REMOVE:
-		return mountpoint->created && rmdir(mountpoint->path) < 0 ? -errno : 0;
+		return remove_created(mountpoint);
 	default:
 		return -EINVAL;
 	}
@@ -391,11 +501,23 @@ static int act(struct mountpoint *mountpoint, enum task task)
 					     : helper_ask(&mountpoint->helper, (char)task);
 }
 
+/* Open, they would keep the filesystem that they are on. */
+static void close_folders(struct mountpoint *mountpoint)
+{
+	scope_close(&mountpoint->above);
+	scope_close(&mountpoint->folder);
+	mountpoint->above = mountpoint->folder = -1;
+}
+
 /* The kernel knows the device. It must not ask the daemon, which does not serve yet. */
 void mountpoint_mounted(struct mountpoint *mountpoint)
 {
-	if (!mountpoint->handed_over)
-		statx_device(mountpoint->path, &mountpoint->device);
+	struct statx_file root;
+
+	if (!mountpoint->handed_over &&
+	    statx_file(mountpoint->above, name_of(mountpoint->path), &root) == 0)
+		mountpoint->device = root.device;
+	close_folders(mountpoint);
 	act(mountpoint, TASK_UNLOCK);
 }
 
@@ -479,6 +601,7 @@ void mountpoint_release(struct mountpoint *mountpoint)
 	}
 	helper_release(&mountpoint->helper);
 	act(mountpoint, TASK_UNLOCK);
+	close_folders(mountpoint);
 	scope_close(&mountpoint->share);
 	free(mountpoint->path);
 	*mountpoint = MOUNTPOINT_NONE;

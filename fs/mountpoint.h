@@ -4,27 +4,38 @@
  *	mountpoint_look -> (mountpoint_create) -> mountpoint_mounted -> mountpoint_delegate
  *	                                       -> mountpoint_unmount
  *	                -> already_mounted     -> mountpoint_share
- *	mountpoint_release, whatever came before */
+ *	mountpoint_release, whatever came before
+ *
+ * Whoever may write to a folder above can rename what the path goes through, or put a link there.
+ *So what is mounted on is opened once, and what is unmounted or removed is compared with what was
+ *made.
+ */
 #ifndef FS_MOUNTPOINT_H
 #define FS_MOUNTPOINT_H
 
 #include "base/err.h"
+#include "base/statx.h"
 #include "fs/helper.h"
 #include <stdbool.h>
 #include <sys/types.h>
 
 struct mountpoint {
-	char *path;	      /* absolute */
-	bool handed_over;     /* /dev/fd/N: the caller has mounted it, and unmounts it */
-	bool created;	      /* by this process, on a local filesystem: removed at the end */
-	bool already_mounted; /* this user has mounted the same pack there */
-	dev_t device;	      /* of the mount; 0: none, or unknown */
-	int lock;  /* held by the one process that looks and mounts, or its helper; -1: not held */
-	int share; /* keeps a mount that another process made; -1: none */
+	char *path;		/* absolute */
+	bool handed_over;	/* /dev/fd/N: the caller has mounted it, and unmounts it */
+	bool created;		/* by this process, on a local filesystem: removed at the end */
+	struct statx_file made; /* the folder that was created */
+	bool already_mounted;	/* this user has mounted the same pack there */
+	dev_t device;		/* of the mount; 0: none, or unknown */
+	int lock;   /* held by the one process that looks and mounts, or its helper; -1: not held */
+	int above;  /* the folder above, opened once; -1: not open */
+	int folder; /* that is mounted on; -1: not open */
+	int share;  /* keeps a mount that another process made; -1: none */
 	struct helper helper; /* acts on the mount, once it is delegated */
 };
 
-#define MOUNTPOINT_NONE ((struct mountpoint){.lock = -1, .share = -1, .helper = HELPER_NONE})
+#define MOUNTPOINT_NONE       \
+	((struct mountpoint){ \
+		.lock = -1, .above = -1, .folder = -1, .share = -1, .helper = HELPER_NONE})
 
 /* Looks at `path`; *mountpoint must be MOUNTPOINT_NONE. `pack` is the absolute path of the pack.
  * Waits for another foldfs of this user that looks at the same path, and removes a mount of this
@@ -37,6 +48,9 @@ int mountpoint_look(struct mountpoint *mountpoint, const char *path, const char 
 int mountpoint_take_over(struct mountpoint *mountpoint, const char *path);
 /* Creates a folder that was missing. Returns 0 or -errno as above. */
 int mountpoint_create(struct mountpoint *mountpoint, struct err *err);
+/* In another mount namespace, the folder is to be opened again. Returns 0 or -errno: it is another
+ * one. */
+int mountpoint_reopen(struct mountpoint *mountpoint, struct err *err);
 /* The mount is there, made or shared: other processes may look now. */
 void mountpoint_mounted(struct mountpoint *mountpoint);
 /* Before the sandbox and the threads: from now on a helper unmounts, and removes the folder. A

@@ -300,10 +300,21 @@ static int refuse_mount(const struct session *session, const char *path, const c
 	return said[0] ? err_set(err, r, "%s (%s)", err->text, said) : r;
 }
 
-int session_mount(struct session *session, const char *path, struct err *err)
+/* Another process cannot follow the descriptor: fusermount3 gets the path, and looks after itself.
+ */
+static const char *choose_target(const char *path, int folder, char opened[static 64])
+{
+	if (folder < 0 || !may_mount())
+		return path;
+	snprintf(opened, 64, "/proc/self/fd/%d", folder);
+	return access(opened, F_OK) == 0 ? opened : path;
+}
+
+int session_mount(struct session *session, const char *path, int folder, struct err *err)
 {
 	struct said kept = said_begin();
-	int r = fuse_session_mount(session->fuse, path);
+	char opened[64];
+	int r = fuse_session_mount(session->fuse, choose_target(path, folder, opened));
 	struct err said;
 
 	said_end(&kept, &said);

@@ -15,9 +15,10 @@ struct session;
 int session_new(struct mount *mount, struct session **ret, struct err *err);
 void session_free(struct session *session); /* NULL is fine */
 
-/* Mounts on an existing directory, by its absolute path; or takes /dev/fd/N, which the caller has
- * mounted. Returns 0 or -errno with the reason and the way out. */
-int session_mount(struct session *session, const char *path, struct err *err);
+/* Mounts on an existing directory, by its absolute path, and where this process may mount by
+ * itself, by its descriptor; or takes /dev/fd/N, which the caller has mounted (folder -1). Returns
+ * 0 or -errno with the reason and the way out. */
+int session_mount(struct session *session, const char *path, int folder, struct err *err);
 
 /* Starts serving, and returns when the kernel's handshake is done. From then on, the process gets
  * the signal SESSION_ENDED when the mount is gone, and again when nothing of the session is left,

@@ -4,6 +4,7 @@
 #include "fs/fuse.h"
 #include "fs/sandbox.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/utsname.h>
@@ -23,9 +24,9 @@ static bool find_device(void)
 
 static bool find_statx(void)
 {
-	dev_t device;
+	struct statx_file root;
 
-	return statx_device("/", &device) == 0;
+	return statx_file(AT_FDCWD, "/", &root) == 0;
 }
 
 static bool find_cachestat(void)

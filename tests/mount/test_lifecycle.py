@@ -902,6 +902,37 @@ def test_a_symbolic_link_as_mount_point(small, point, place):
 
 
 @is_root
+def test_root_mounts_on_what_it_has_looked_at(small, point, place):
+    """Whoever owns the folder above exchanges the mount point for a link to a folder of the system,
+    again and again."""
+    (place / "etc").mkdir()
+    (place / "etc/passwd").touch()
+    (place / "link").symlink_to(place / "etc")
+    over = threading.Event()
+
+    def exchange():
+        at_cwd, exchange = -100, 2
+        while not over.is_set():
+            foldfs.libc.renameat2(at_cwd, os.fsencode(point), at_cwd, os.fsencode(place / "link"),
+                                  exchange)
+
+    attacker = threading.Thread(target=exchange)
+    attacker.start()
+    mounted = 0
+    try:
+        for _ in range(40):
+            done = run(FOLDFS, "--grace=0", small[1], point, "--", "true", status=None)
+            mounted += done.returncode == 0
+            assert not foldfs.mount_lines(place / "etc")
+            for line in foldfs.mount_lines(place):
+                foldfs.detach(line.path)
+    finally:
+        over.set()
+        attacker.join()
+    print(f"{mounted} of 40 mounted")
+
+
+@is_root
 def test_the_root_of_an_empty_tmpfs_is_a_fair_place(small, point, mount):
     run("mount", "-t", "tmpfs", "none", point)
     mount(small[1]).close()

@@ -400,6 +400,33 @@ def test_mkdir_removes_what_it_created_when_the_mount_fails(small, place):
     assert not (place / "new").exists()
 
 
+@pytest.mark.parametrize("command", [False, True])
+def test_mkdir_removes_no_folder_that_somebody_else_made(small, place, command):
+    """By the path of its own, whose folder has been moved away."""
+    (place / "a").mkdir()
+    move = "mv a b && mkdir -p a/m"
+    if command:
+        run(FOLDFS, "-q", "--mkdir", small[1], "a/m", "--", "sh", "-c", f"{move}; umount b/m",
+            cwd=place)
+    else:
+        with foldfs.mounted(small[1], place / "a/m", "--mkdir") as mounted:
+            run("sh", "-c", move, cwd=place)
+            foldfs.detach(place / "b/m")
+            assert mounted.wait() == 0
+    assert (place / "a/m").is_dir()
+
+
+def test_mkdir_removes_no_folder_that_took_the_place_of_its_own(small, place, mount):
+    mounted = mount(small[1], "--mkdir", "-f", at=place / "m")
+    os.kill(mounted.daemon, signal.SIGSTOP)
+    foldfs.detach(place / "m")
+    (place / "m").rmdir()
+    (place / "m").mkdir()
+    os.kill(mounted.daemon, signal.SIGCONT)
+    assert mounted.wait() == 0
+    assert (place / "m").is_dir()
+
+
 def test_mkdir_leaves_what_was_there(small, point, mount):
     mount(small[1], "--mkdir").close()
     assert point.is_dir()

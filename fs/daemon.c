@@ -40,6 +40,62 @@ int daemon_fork(struct daemon *daemon)
 	return 0;
 }
 
+/* --- in the foreground ------------------------------------------------------------------------ */
+
+static bool leads_terminal(void)
+{
+	SCOPE_CLOSE int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	return fd >= 0 && getsid(0) == getpid();
+}
+
+/* Ends as the child has. As the first process of a container, it gets children of others, too. */
+static void end_with(pid_t child)
+{
+	pid_t pid;
+	int how;
+
+	while ((pid = waitpid(-1, &how, WNOHANG)) > 0)
+		if (pid == child)
+			_exit(WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how));
+}
+
+/* The terminal sends its signals to the child, too, except SIGHUP. */
+static _Noreturn void lead(pid_t child, const sigset_t *signals)
+{
+	siginfo_t info;
+
+	io_close_from(STDERR_FILENO + 1);
+	for (;;) {
+		end_with(child);
+		if (sigwaitinfo(signals, &info) < 0 || info.si_signo == SIGCHLD ||
+		    (info.si_code == SI_KERNEL && info.si_signo != SIGHUP))
+			continue;
+		kill(child, info.si_signo);
+	}
+}
+
+int daemon_stay(const sigset_t *signals)
+{
+	pid_t pid = leads_terminal() ? fork() : 0;
+
+	if (pid < 0)
+		return -errno;
+	if (pid > 0)
+		lead(pid, signals);
+	return 0;
+}
+
+void daemon_hush(int said)
+{
+	SCOPE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	if (said >= 0)
+		dup2(said, STDERR_FILENO);
+}
+
 void daemon_detach(const struct daemon *daemon)
 {
 	if (daemon->parent < 0)

@@ -5,12 +5,21 @@
  *	               it inherited, except those that are closed on exec()
  *	daemon_ready   child: closes the terminal, and sends status 0
  *
+ * One that stays in the foreground does not serve as the leader of a session, who cannot leave the
+ * terminal without taking it from all others:
+ *
+ *	daemon_stay    parent, a leader: keeps the terminal, passes its signals on, and ends as the
+ *	               child does; child, or one who leads no session: goes on
+ *	daemon_hush    leaves stdin, stdout, and a terminal as stderr
+ *
  * It detaches once the mount is made: at an automount, the kernel knows by the process group who
  * mounts, and has all others wait. What is forked next inherits nothing.
  *
  * If the child ends without a status, the parent exits with EXIT_FAILED. */
 #ifndef FS_DAEMON_H
 #define FS_DAEMON_H
+
+#include <signal.h>
 
 struct daemon {
 	int parent; /* a socket; -1: foreground, nobody waits */
@@ -20,6 +29,10 @@ struct daemon {
 
 /* Returns in the child only: 0, or -errno if it could not fork. */
 int daemon_fork(struct daemon *daemon);
+/* `signals` are blocked, and those that the child awaits. Returns as daemon_fork(). */
+int daemon_stay(const sigset_t *signals);
+/* `said`: what takes the place of stderr; -1: stderr stays as it is. */
+void daemon_hush(int said);
 void daemon_detach(const struct daemon *daemon);
 void daemon_ready(struct daemon *daemon);
 /* Sends a status, unless one has been sent. */

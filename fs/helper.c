@@ -1,9 +1,11 @@
 #include "fs/helper.h"
 #include "base/fork.h"
 #include "base/io.h"
+#include "base/utf8.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -11,19 +13,87 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SOCKET 3 /* the one descriptor besides the standard ones */
+/* The descriptors besides the standard ones. */
+#define SOCKET 3
+#define SAID   4 /* if there is one */
 
 /* With the others, the helper would keep the connection to the kernel, or the terminal. */
-static void close_others(int socket)
+static void close_others(int socket, int said)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int from = said < 0 ? -1 : fcntl(said, F_DUPFD_CLOEXEC, SAID);
 
 	for (int fd = 0; fd < SOCKET; fd++)
-		dup2(null, fd);
+		if (fd != STDERR_FILENO || said < 0)
+			dup2(null, fd);
 	dup2(socket, SOCKET);
 	fcntl(SOCKET, F_SETFD, FD_CLOEXEC);
-	io_close_from(SOCKET + 1);
+	if (from >= 0 && from != SAID)
+		dup3(from, SAID, O_CLOEXEC);
+	io_close_from(said < 0 ? SAID : SAID + 1);
 }
+
+/* --- what is passed on ------------------------------------------------------------------------ */
+
+struct passing {
+	bool open;
+	size_t len; /* bytes that wait for the terminal, which may have been stopped by ^S */
+	char text[4096];
+};
+
+/* What begins a control character at the end may not be completed by the next bytes. */
+static bool is_harmful(const char *text, size_t len, size_t at)
+{
+	return text[at] != '\n' &&
+	       (utf8_is_control(text, len, at) || (at + 1 == len && text[at] == '\xc2'));
+}
+
+static void take_text(struct passing *passing)
+{
+	char raw[sizeof(passing->text)];
+	ssize_t n = read(SAID, raw, sizeof(raw));
+
+	passing->open = n > 0;
+	passing->len = n > 0 ? (size_t)n : 0;
+	for (size_t i = 0; i < passing->len; i++)
+		passing->text[i] = is_harmful(raw, passing->len, i) ? '?' : raw[i];
+}
+
+static void put_text(struct passing *passing)
+{
+	io_write_full(STDERR_FILENO, passing->text, passing->len);
+	passing->len = 0;
+}
+
+/* Passes on what is said until there is a task, or none can come any more. */
+static void await_task(struct passing *passing)
+{
+	struct pollfd fds[2] = {{.fd = SOCKET, .events = POLLIN}};
+
+	do {
+		fds[1] = passing->len ? (struct pollfd){.fd = STDERR_FILENO, .events = POLLOUT}
+				      : (struct pollfd){.fd = SAID, .events = POLLIN};
+		if (poll(fds, passing->open || passing->len ? 2 : 1, -1) <= 0)
+			continue;
+		if (fds[1].revents && passing->len)
+			put_text(passing);
+		else if (fds[1].revents)
+			take_text(passing);
+	} while (!fds[0].revents);
+}
+
+static void pass_rest(struct passing *passing)
+{
+	struct pollfd more = {.fd = SAID, .events = POLLIN};
+
+	put_text(passing);
+	while (passing->open && poll(&more, 1, 0) > 0) {
+		take_text(passing);
+		put_text(passing);
+	}
+}
+
+/* --- tasks ------------------------------------------------------------------------------------ */
 
 /* Whether the process is there that asks. Once it has been killed, another may have taken its
  * place: the next foldfs has mounted on the same path, as the same device even, and what the first
@@ -36,25 +106,28 @@ static bool is_asked(void)
 }
 
 /* Another process of this user must not take it over. */
-static _Noreturn void help(int socket, helper_fn *act, void *context)
+static _Noreturn void help(int socket, int said, helper_fn *act, void *context)
 {
+	struct passing passing = {.open = said >= 0};
 	char task;
 
 	prctl(PR_SET_NAME, "foldfs-helper");
 	prctl(PR_SET_DUMPABLE, 0);
-	close_others(socket);
+	close_others(socket, said);
+	signal(SIGTTOU, SIG_IGN); /* to write from the background, too */
 	if (chdir("/") < 0)
 		_exit(EXIT_FAILURE);
-	while (io_read(SOCKET, &task, 1) == 1 && is_asked()) {
+	while (await_task(&passing), io_read(SOCKET, &task, 1) == 1 && is_asked()) {
 		int r = act(context, task);
 
 		if (io_write_full(SOCKET, &r, sizeof(r)) < 0)
 			break;
 	}
+	pass_rest(&passing);
 	_exit(EXIT_SUCCESS);
 }
 
-int helper_start(helper_fn *act, void *context, struct helper *ret)
+int helper_start(helper_fn *act, void *context, int said, struct helper *ret)
 {
 	int socket;
 	pid_t pid = fork_with_socket(SOCK_STREAM, &socket);
@@ -62,7 +135,7 @@ int helper_start(helper_fn *act, void *context, struct helper *ret)
 	if (pid < 0)
 		return pid;
 	if (pid == 0)
-		help(socket, act, context);
+		help(socket, said, act, context);
 	*ret = (struct helper){.pid = pid, .socket = socket};
 	return 0;
 }

@@ -386,6 +386,24 @@ static bool is_interrupted(const struct program *program)
 	return false;
 }
 
+/* Without a pipe, it goes on with the terminal. */
+static int delegate(struct program *program)
+{
+	const struct settings *settings = &program->settings;
+	bool stays = (settings->foreground || settings->command) && settings->sandbox == 0;
+	int said[2] = {-1, -1}, r;
+
+	if (stays && !program->mountpoint.handed_over && isatty(STDERR_FILENO) &&
+	    pipe2(said, O_CLOEXEC) < 0)
+		log_detail("the terminal stays open: %m");
+	r = mountpoint_delegate(&program->mountpoint, said[0]);
+	if (r == 0 && stays)
+		daemon_hush(said[1]);
+	scope_close(&said[0]);
+	scope_close(&said[1]);
+	return r;
+}
+
 /* What COMMAND keeps. */
 static int leave_privileges(struct program *program, struct err *err)
 {
@@ -394,7 +412,7 @@ static int leave_privileges(struct program *program, struct err *err)
 	if (r < 0)
 		return r;
 	avoid_oom_killer();
-	r = mountpoint_delegate(&program->mountpoint);
+	r = delegate(program);
 	if (r < 0)
 		return refuse_fork(r, err);
 	if (program->settings.sandbox == 0)
@@ -487,6 +505,8 @@ static int mount_and_serve(struct program *program, struct err *err)
 
 	if (!settings->foreground && !settings->command)
 		r = daemon_fork(&program->daemon);
+	else if (settings->sandbox == 0)
+		r = daemon_stay(&program->signals);
 	return r < 0 ? refuse_fork(r, err) : serve_mount(program, err);
 }
 

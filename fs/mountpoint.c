@@ -534,9 +534,10 @@ bool mountpoint_is_left(struct mountpoint *mountpoint)
 	       (view != MOUNTPOINT_GONE && has_no_daemon(mountpoint->path));
 }
 
-int mountpoint_delegate(struct mountpoint *mountpoint)
+int mountpoint_delegate(struct mountpoint *mountpoint, int said)
 {
-	return mountpoint->handed_over ? 0 : helper_start(help, mountpoint, &mountpoint->helper);
+	return mountpoint->handed_over ? 0
+				       : helper_start(help, mountpoint, said, &mountpoint->helper);
 }
 
 int mountpoint_unmount(struct mountpoint *mountpoint)

@@ -7,9 +7,8 @@
  *	mountpoint_release, whatever came before
  *
  * Whoever may write to a folder above can rename what the path goes through, or put a link there.
- *So what is mounted on is opened once, and what is unmounted or removed is compared with what was
- *made.
- */
+ * So what is mounted on is opened once, and what is unmounted or removed is compared with what was
+ * made. */
 #ifndef FS_MOUNTPOINT_H
 #define FS_MOUNTPOINT_H
 
@@ -53,9 +52,10 @@ int mountpoint_create(struct mountpoint *mountpoint, struct err *err);
 int mountpoint_reopen(struct mountpoint *mountpoint, struct err *err);
 /* The mount is there, made or shared: other processes may look now. */
 void mountpoint_mounted(struct mountpoint *mountpoint);
-/* Before the sandbox and the threads: from now on a helper unmounts, and removes the folder. A
- * mount that was handed over needs none. Returns 0 or -errno. */
-int mountpoint_delegate(struct mountpoint *mountpoint);
+/* Before the sandbox and the threads: from now on a helper unmounts, and removes the folder; and
+ * passes on what is `said`, as helper_start(). A mount that was handed over needs none. Returns 0
+ * or -errno. */
+int mountpoint_delegate(struct mountpoint *mountpoint, int said);
 /* Lets other processes look. Removes the folder if it was created here. */
 void mountpoint_release(struct mountpoint *mountpoint);
 

@@ -16,6 +16,7 @@ import trees
 from foldfs import (
     FOLDFS, NOBODY, PATIENCE, SOMEBODY, as_user, is_mounted, is_root, needs, run, wait_until)
 from server import Server
+from terminal import Terminal
 
 pytestmark = [pytest.mark.plain, is_root]
 
@@ -113,6 +114,97 @@ def test_the_command_has_all_privileges(small, point):
                "cat /proc/self/status && unshare --mount true && echo new > /dev/shm/$$ && "
                "rm /dev/shm/$$")
     assert privileges(done.out) == of_process("self")
+
+
+# --- a terminal ---------------------------------------------------------------------------
+
+
+def server_of(point):
+    """The process that serves the mount."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            files = [os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()]
+            if os.fsencode(point) in words and "/dev/fuse" in files:
+                return int(pid)
+    return None
+
+
+def terminal_of(pid):
+    """The number of its controlling terminal; 0: none."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[4])
+
+
+def on_terminal(leads, *words):
+    """A leader of its session, as under ssh or in a container; or a job of a shell."""
+    return Terminal(*([] if leads else ["sh", "-c", '"$@"; exit $?', "sh"]), *words, rows=40,
+                    columns=300)
+
+
+def has_left_terminal(pid):
+    files = [os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()]
+    return terminal_of(pid) == 0 and not any("/pts/" in file or "tty" in file for file in files)
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_a_daemon_leaves_the_terminal_to_its_command(small, point, leads):
+    command = "cat $0/file; tty; echo ready; read line; kill -TERM $PPID; sleep 9 & exit 5"
+    with on_terminal(leads, FOLDFS, small[1], point, "--", "sh", "-c", command, point) as terminal:
+        terminal.wait_for("ready")
+        assert "/dev/pts/" in terminal.text and " on " in terminal.text
+        assert has_left_terminal(server_of(point))
+        terminal.press(b"go\n")
+        assert terminal.end() in (5, 128 + signal.SIGTERM)
+    assert not is_mounted(point)
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_a_daemon_in_the_foreground_has_no_terminal_but_what_it_says_is_there(small, point, leads):
+    with on_terminal(leads, FOLDFS, "-f", "--grace=1", small[1], point) as terminal:
+        terminal.wait_for("unmount: fusermount3")
+        daemon = server_of(point)
+        assert has_left_terminal(daemon)
+        with open(point / "file", "rb"):
+            os.kill(terminal.pid if leads else daemon, signal.SIGTERM)
+            terminal.wait_for("SIGTERM: unmounts when it is not used")
+        assert terminal.end() == 0
+    assert not is_mounted(point)
+
+
+@pytest.mark.parametrize("leads", [True, False])
+@pytest.mark.parametrize("keys, hangup", [(b"\x03", False), (b"\x1c", False), (b"", True)])
+def test_a_terminal_ends_what_is_in_its_foreground(small, point, leads, keys, hangup):
+    with on_terminal(leads, FOLDFS, "-f", small[1], point) as terminal:
+        terminal.wait_for("unmount: fusermount3")
+        terminal.press(keys)
+        if hangup:
+            os.close(terminal.follower)
+            os.close(terminal.leader)
+            terminal.leader, terminal.follower = os.open("/dev/null", 0), os.open("/dev/null", 0)
+        wait_until(lambda: not is_mounted(point))
+        assert foldfs.wait_for(terminal.pid) is not None
+        terminal.pid = None
+
+
+def test_whoever_leads_the_session_and_is_killed_takes_the_mount_along(small, point):
+    with on_terminal(True, FOLDFS, "-f", "--grace=0", small[1], point) as terminal:
+        terminal.wait_for("unmount: fusermount3")
+        daemon = server_of(point)
+        assert daemon != terminal.pid
+        os.kill(terminal.pid, signal.SIGKILL)
+        assert foldfs.wait_for(daemon) == 0
+    assert not is_mounted(point)
+
+
+def test_sandbox_off_keeps_the_terminal(small, point):
+    with on_terminal(False, FOLDFS, "-f", "--sandbox=off", small[1], point) as terminal:
+        terminal.wait_for("unmount: fusermount3")
+        assert terminal_of(server_of(point)) != 0
+        terminal.press(b"\x03")
+        terminal.end()
+
+
+# --- the helper ---------------------------------------------------------------------------
 
 
 def test_a_daemon_whose_helper_was_killed_says_that_its_mount_stays(small, mount):

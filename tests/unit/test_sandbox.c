@@ -664,7 +664,7 @@ static void a_helper_acts_without_our_descriptors(void **state)
 	struct helper helper = HELPER_NONE;
 
 	(void)state;
-	assert_int_equal(helper_start(count_descriptors, NULL, &helper), 0);
+	assert_int_equal(helper_start(count_descriptors, NULL, -1, &helper), 0);
 	assert_int_equal(helper_ask(&helper, 'd'), 4);
 	assert_int_equal(helper_ask(&helper, 'x'), -EINVAL);
 	helper_release(&helper);
@@ -677,10 +677,46 @@ static void a_helper_that_was_killed_is_told_of(void **state)
 
 	(void)state;
 	signal(SIGPIPE, SIG_IGN);
-	assert_int_equal(helper_start(count_descriptors, NULL, &helper), 0);
+	assert_int_equal(helper_start(count_descriptors, NULL, -1, &helper), 0);
 	kill(helper.pid, SIGKILL);
 	assert_int_equal(helper_ask(&helper, 'd'), -EPIPE);
 	helper_release(&helper);
+}
+
+/* Also of a character that comes in two parts. */
+static void what_is_said_is_passed_on_without_control_characters(void **state)
+{
+	static const char text[] =
+		"a line\nnaïve \033]0;title\007\xc2\x9b"
+		"31m\xc2";
+	int said[2], shown[2], before = dup(STDERR_FILENO);
+	struct helper helper = HELPER_NONE;
+	char seen[128] = "";
+
+	(void)state;
+	assert_true(pipe(said) == 0 && pipe(shown) == 0);
+	dup2(shown[1], STDERR_FILENO);
+	assert_int_equal(helper_start(count_descriptors, NULL, said[0], &helper), 0);
+	dup2(before, STDERR_FILENO);
+	close(shown[1]);
+	assert_int_equal(write(said[1], text, sizeof(text) - 1), sizeof(text) - 1);
+	assert_int_equal(helper_ask(&helper, 'd'), 5);
+	assert_int_equal(write(said[1],
+			       "\x9b"
+			       "end\n",
+			       5),
+			 5);
+	helper_release(&helper);
+	assert_true(read(shown[0], seen, sizeof(seen) - 1) > 0);
+	while (read(shown[0], seen + strlen(seen), sizeof(seen) - 1 - strlen(seen)) > 0)
+		;
+	assert_non_null(strstr(seen, "a line\nnaïve ?]0;title???31m"));
+	assert_null(strstr(seen, "\xc2\x9b"));
+	assert_non_null(strstr(seen, "end\n"));
+	close(before);
+	close(said[0]);
+	close(said[1]);
+	close(shown[0]);
 }
 
 static int note(void *context, char task)
@@ -696,7 +732,7 @@ static void what_a_process_asked_for_before_it_was_killed_is_not_done(void **sta
 
 	(void)state;
 	assert_ptr_not_equal(done, MAP_FAILED);
-	assert_int_equal(helper_start(note, done, &helper), 0);
+	assert_int_equal(helper_start(note, done, -1, &helper), 0);
 	assert_int_equal(helper_ask(&helper, 'a'), 0);
 	kill(helper.pid, SIGSTOP);
 	assert_int_equal(waitpid(helper.pid, NULL, WUNTRACED), helper.pid);
@@ -731,6 +767,7 @@ int main(void)
 		cmocka_unit_test(devices_are_asked_nothing),
 		cmocka_unit_test(a_helper_acts_without_our_descriptors),
 		cmocka_unit_test(a_helper_that_was_killed_is_told_of),
+		cmocka_unit_test(what_is_said_is_passed_on_without_control_characters),
 		cmocka_unit_test(what_a_process_asked_for_before_it_was_killed_is_not_done),
 	};
 

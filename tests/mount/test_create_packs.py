@@ -83,3 +83,55 @@ def test_the_source_is_not_replaced(place):
     done = run(foldfs.FOLDPACK, "create", "--force", first, first, status=None)
     assert done.returncode == 1 and "its own source" in done.err
     run(foldfs.FOLDPACK, "verify", first)
+
+
+# --- an LMDB environment --------------------------------------------------------------------
+
+
+def environment(place, *beside):
+    """A folder with a pack as its data.mdb, and files of these names."""
+    (place / "old/k").mkdir(parents=True)
+    trees.write(place / "old/k/x.jpg", b"old")
+    folder = place / "env"
+    folder.mkdir()
+    pack(place / "old", folder / "data.mdb")
+    for name in beside:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        trees.write(folder / name, b"beside")
+    return folder
+
+
+def listed(path):
+    return set(run(foldfs.FOLDPACK, "list", path).out.splitlines())
+
+
+@pytest.mark.parametrize("beside", [(), ("lock.mdb",), ("meta_info.txt",)])
+def test_an_environment_is_its_lmdb(place, beside):
+    done = run(foldfs.FOLDPACK, "create", environment(place, *beside), place / "x.lmdb")
+    assert "env" not in done.err
+    assert listed(place / "x.lmdb") == {"k/x.jpg"}
+
+
+def test_what_lies_beside_an_environment_is_said_to_be_left_out(place):
+    folder = environment(place, "README.md", "notes.txt")
+    done = run(foldfs.FOLDPACK, "create", folder, place / "x.lmdb")
+    assert "env: an LMDB environment, packed as what is in its data.mdb; 2 files beside it left " \
+        "out: '" in done.err
+    assert listed(place / "x.lmdb") == {"k/x.jpg"}
+
+
+@pytest.mark.parametrize("photo", ["c/1.jpg", "1.PNG", "c/d/notes"])
+def test_a_folder_of_photos_with_an_lmdb_is_a_folder(place, photo):
+    folder = environment(place, photo)
+    done = run(foldfs.FOLDPACK, "create", folder, place / "x.lmdb")
+    assert "env: has a data.mdb, and is packed as the folder that it is; '" in done.err
+    assert listed(place / "x.lmdb") == {"data.mdb", photo}
+    run(foldfs.FOLDPACK, "diff", folder, place / "x.lmdb")
+
+
+def test_a_text_called_data_mdb_makes_no_environment(place):
+    folder = place / "env"
+    folder.mkdir()
+    trees.write(folder / "data.mdb", b"no LMDB")
+    run(foldfs.FOLDPACK, "create", folder, place / "x.lmdb")
+    assert listed(place / "x.lmdb") == {"data.mdb"}

@@ -177,6 +177,26 @@ def test_a_folder_with_a_file_of_such_a_name_is_a_folder(place, text):
     assert list(packed(place / "x")) == ["attributes.json"]
 
 
+@pytest.mark.parametrize("name", ["zarr.json", ".zarray"])
+@pytest.mark.parametrize("text", ["notes on how zarr was tried", "[1, 2", "[]"])
+def test_a_text_that_is_called_as_one_of_zarrs_makes_no_store(place, name, text):
+    (place / "x/c").mkdir(parents=True)
+    (place / "x/c/1.jpg").write_bytes(files(1)[0])
+    (place / "x" / name).write_text(text)
+    said = create(place / "x").err
+    assert f"x: {name}: no JSON, or cut off; packed as the folder that it is" in said
+    assert set(content(place / "x")) == {name, "c/1.jpg"}
+
+
+def test_files_beside_the_arrays_are_said_to_be_left_out(source):
+    zarr.images(source / "images", "2", files(2))
+    (source / "photos").mkdir()
+    for number in range(3):
+        (source / f"photos/{number}.jpg").write_bytes(b"x")
+    said = create(source).err
+    assert "left out 3 files, which belong to no array: 'photos/0.jpg' and others" in said
+
+
 def test_what_the_programs_wrote(place):
     samples = zarr_samples.extract(place)
     for version, skip in (("zarr2", 0), ("zarr3", 0), ("n5", 16)):

@@ -2,11 +2,14 @@
 
 #include "base/log.h"
 #include "base/scope.h"
+#include "base/size.h"
 #include "pack/foreign/compressed.h"
 #include "pack/tool/create/decompressed.h"
+#include "pack/tool/image/image.h"
 #include "pack/tool/import/import_hdf5.h"
 #include "pack/tool/import/tar.h"
 #include "pack/tool/import/zarr_stream.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <string.h>
@@ -15,7 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ZIP_LOCAL 30 /* bytes in front of the name of its first file */
+#define LMDB_MAGIC    0xbeefc0deu /* of its first page, in the byte order of the machine */
+#define LMDB_MAGIC_AT 16
+#define ZIP_LOCAL     30 /* bytes in front of the name of its first file */
 
 /* Whether a compressed file is a tar. A damaged file counts too: reading it as a tar gives the best
  * message. */
@@ -40,9 +45,81 @@ static bool looks_like_tar(int fd, bool compressed_only)
 	return !compressed_only && len == sizeof(head) && memcmp(head + 257, "ustar", 5) == 0;
 }
 
-static bool is_environment(int folder)
+/* Whether the folder has an LMDB by the name that an environment gives it. */
+static bool has_lmdb(int folder)
 {
-	return faccessat(folder, "data.mdb", R_OK, 0) == 0;
+	SCOPE_CLOSE int fd = openat(folder, "data.mdb", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	uint32_t magic = 0;
+
+	return fd >= 0 && pread(fd, &magic, sizeof(magic), LMDB_MAGIC_AT) == sizeof(magic) &&
+	       magic == LMDB_MAGIC;
+}
+
+/* What an environment has, or an exporter leaves beside it to be read with it. */
+static bool is_of_environment(const char *name)
+{
+	static const char *const names[] = {".", "..", "data.mdb", "lock.mdb", "meta_info.txt"};
+	bool found = false;
+
+	for (size_t i = 0; !found && i < sizeof(names) / sizeof(names[0]); i++)
+		found = strcmp(name, names[i]) == 0;
+	return found;
+}
+
+struct beside {
+	bool folder;   /* there is an image, or a folder: something that a user would pack */
+	size_t others; /* files that are neither */
+	char first[NAME_MAX + 1]; /* of these */
+};
+
+static void look_at_name(int folder, const struct dirent *entry, struct beside *ret)
+{
+	struct stat st;
+
+	if (is_of_environment(entry->d_name) || fstatat(folder, entry->d_name, &st, 0) < 0)
+		return;
+	if (S_ISDIR(st.st_mode) ||
+	    image_named(entry->d_name, strlen(entry->d_name)) != IMAGE_UNKNOWN)
+		ret->folder = true;
+	else if (ret->others++ == 0)
+		snprintf(ret->first, sizeof(ret->first), "%s", entry->d_name);
+}
+
+/* Returns 0 or -errno. */
+static int look_beside(int folder, struct beside *ret)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	SCOPE_DIR DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!stream)
+		return -errno;
+	while ((entry = readdir(stream)))
+		look_at_name(folder, entry, ret);
+	return 0;
+}
+
+/* A folder with an LMDB is that LMDB alone only if it has nothing else that would be packed. */
+static bool is_environment(const struct create *create)
+{
+	const char *source = create->source;
+	struct beside beside = {0};
+	char count[SIZE_TEXT];
+
+	if (!has_lmdb(create->root) || look_beside(create->root, &beside) < 0)
+		return false;
+	if (beside.folder)
+		log_notice(
+			"%s: has a data.mdb, and is packed as the folder that it is; "
+			"'%s/data.mdb' names the LMDB alone",
+			source, source);
+	else if (beside.others)
+		log_notice(
+			"%s: an LMDB environment, packed as what is in its data.mdb; %s beside "
+			"it left out: '%s'%s",
+			source, count_noun(beside.others, "file", count), beside.first,
+			beside.others > 1 ? " and others" : "");
+	return !beside.folder;
 }
 
 /* Whether the options ask to read it as a mount would. */
@@ -177,11 +254,13 @@ static int open_folder(struct create *create)
 	struct err err = {0};
 	int r;
 
-	if (is_environment(create->root))
+	if (is_environment(create))
 		return cmd_open(create->source, &create->options.common, &create->dataset);
 	r = zarr_stream_new(create->root, &create->options.common.foreign, create->source,
 			    &create->zarr, &err);
 	create->tar = create->zarr != NULL;
+	if (r == -ENOMSG && err.text[0])
+		log_notice("%s: %s; packed as the folder that it is", create->source, err.text);
 	if (r == 0 || r == -ENOMSG)
 		return EXIT_DONE;
 	return cmd_status(create->source, r, &err);

@@ -133,6 +133,15 @@ int zarr_stream_read(struct zarr_stream *stream, void *buf, size_t len, struct e
 
 /* --- life ------------------------------------------------------------------------------------- */
 
+static int note_others(struct zarr_stream *stream, const struct zarr_others *others)
+{
+	if (others->count == 0)
+		return 0;
+	return foreign_tree_note(
+		name_tree_of(stream->names), "left out %zu files, which belong to no array: '%s'%s",
+		others->count, others->first.data, others->count > 1 ? " and others" : "");
+}
+
 /* Whether there are images; notes the arrays that are neither these nor their labels. */
 static int look_at_arrays(struct zarr_stream *stream)
 {
@@ -161,6 +170,7 @@ static int look_at_arrays(struct zarr_stream *stream)
 int zarr_stream_new(int root, const struct foreign_settings *settings, const char *shown,
 		    struct zarr_stream **ret, struct err *err)
 {
+	SCOPE(zarr_others_release) struct zarr_others others = {0};
 	struct zarr_stream *stream = calloc(1, sizeof(*stream));
 	int r;
 
@@ -168,11 +178,13 @@ int zarr_stream_new(int root, const struct foreign_settings *settings, const cha
 		return -ENOMEM;
 	*stream = (struct zarr_stream){
 		.root = root, .has_classes = settings->classes, .image = {.fd = -1}};
-	r = zarr_tree_find(root, &stream->found, err);
+	r = zarr_tree_find(root, &stream->found, &others, err);
 	if (r == 0)
 		r = name_tree_new(settings, shown, &stream->names, err);
 	if (r == 0)
 		r = look_at_arrays(stream);
+	if (r == 0)
+		r = note_others(stream, &others);
 	if (r < 0)
 		zarr_stream_free(stream);
 	else

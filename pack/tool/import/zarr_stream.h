@@ -12,8 +12,9 @@
 struct zarr_stream;
 
 /* Looks through the folder, which stays the caller's, as the settings do. `shown` is its name, for
- * what is told. Returns 0; -ENOMSG (it is another kind of folder, or holds no image); or, with a
- * sentence, what zarr_tree.h, zarr_chunks.h and name_tree.h say. */
+ * what is told. Returns 0; -ENOMSG (it is another kind of folder, or holds no image; err may have a
+ * sentence about a file that is called as one of zarr's); or, with a sentence, what zarr_tree.h,
+ * zarr_chunks.h and name_tree.h say. */
 int zarr_stream_new(int root, const struct foreign_settings *settings, const char *shown,
 		    struct zarr_stream **ret, struct err *err);
 void zarr_stream_free(struct zarr_stream *stream); /* NULL is fine */

@@ -10,6 +10,7 @@
 
 struct zarr_walk {
 	struct buf *found;
+	struct zarr_others *others;
 	struct buf path; /* of the folder */
 	struct err *err;
 };
@@ -27,12 +28,11 @@ static int read_meta(struct zarr_walk *walk, int folder, enum zarr_version versi
 		return ZARR_NOTHING;
 	if (r == 0)
 		r = zarr_meta_read(version, text.data, text.len, ret, &why);
+	if (r < 0)
+		err_set(walk->err, r, "%s%s: %s", walk->path.len ? walk->path.data : "", name,
+			r == -ELOOP ? "is a symbolic link" : err_text(&why, r));
 	/* A folder of other things may have a file of that name. */
-	if (r < 0 && version == ZARR_N5 && walk->path.len == 0 && r != -EOPNOTSUPP)
-		return ZARR_NOTHING;
-	return r < 0 ? err_set(walk->err, r, "%s%s: %s", walk->path.len ? walk->path.data : "",
-			       name, r == -ELOOP ? "is a symbolic link" : err_text(&why, r))
-		     : r;
+	return r < 0 && walk->path.len == 0 && r != -EOPNOTSUPP && r != -ENOMEM ? ZARR_NOTHING : r;
 }
 
 static int look_at_folder(struct zarr_walk *walk, int folder, struct zarr_found *ret)
@@ -73,6 +73,24 @@ static int walk_folder(struct zarr_walk *walk, int folder, unsigned depth)
 	return r < 0 ? r : walk_below(walk, folder, depth);
 }
 
+static bool is_meta(const char *name)
+{
+	bool found = false;
+
+	for (enum zarr_version version = 0; !found && version < ZARR_VERSIONS; version++)
+		found = strcmp(name, zarr_meta_name(version)) == 0;
+	return found;
+}
+
+static int note_other(struct zarr_walk *walk, const char *name)
+{
+	struct zarr_others *others = walk->others;
+
+	if (is_meta(name) || others->count++)
+		return 0;
+	return buf_addf(&others->first, "%s%s", walk->path.len ? walk->path.data : "", name);
+}
+
 static int enter(struct zarr_walk *walk, int above, const char *name, unsigned depth)
 {
 	SCOPE_CLOSE int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -80,7 +98,7 @@ static int enter(struct zarr_walk *walk, int above, const char *name, unsigned d
 	int r;
 
 	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
-		return 0;
+		return note_other(walk, name);
 	if (fd < 0)
 		return err_set(walk->err, -errno, "%s%s: %s", len ? walk->path.data : "", name,
 			       strerror(errno));
@@ -149,9 +167,9 @@ static int find_labels(struct zarr_found *images, const struct buf *all, struct 
 	return 0;
 }
 
-int zarr_tree_find(int root, struct buf *ret, struct err *err)
+int zarr_tree_find(int root, struct buf *ret, struct zarr_others *others, struct err *err)
 {
-	struct zarr_walk walk = {.found = ret, .err = err};
+	struct zarr_walk walk = {.found = ret, .others = others, .err = err};
 	int r = walk_folder(&walk, root, 0);
 	struct zarr_found *all = BUF_ITEMS(ret, struct zarr_found);
 	size_t count = BUF_COUNT(ret, *all);

@@ -18,10 +18,21 @@ static inline const char *zarr_shown(const struct zarr_found *found)
 	return *found->path ? found->path : ".";
 }
 
+/* Files beside the arrays, which are not zarr's. */
+struct zarr_others {
+	size_t count;
+	struct buf first; /* the path of one; not set if there is none */
+};
+
+static inline void zarr_others_release(struct zarr_others *others)
+{
+	buf_release(&others->first);
+}
+
 /* Sets the arrays, as struct zarr_found, sorted by path. Links are not followed. Returns 0; -ENOMSG
- * (the folder is neither zarr nor N5); -EBADMSG, -EOPNOTSUPP, -ELOOP (too deep) or -errno: err
- * names the file or the folder. */
-int zarr_tree_find(int root, struct buf *ret, struct err *err);
+ * (the folder is neither zarr nor N5; a sentence in err is about a file that is called as one of
+ * theirs); -EBADMSG, -EOPNOTSUPP, -ELOOP (too deep) or -errno: err names the file or the folder. */
+int zarr_tree_find(int root, struct buf *ret, struct zarr_others *others, struct err *err);
 void zarr_tree_release(struct buf *found);
 
 #endif

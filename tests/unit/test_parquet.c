@@ -1,6 +1,7 @@
 /* The footer of Parquet and the values of a column: pack/foreign/record/parquet_footer.h,
  * parquet_page.h, pack/foreign/encoding/thrift.h. */
 #include "base/le.h"
+#include "base/scope.h"
 #include "pack/foreign/record/parquet_page.h"
 #include "tests/unit/foreign_bytes.h"
 #include <errno.h>
@@ -180,6 +181,40 @@ static void test_each_row_group_has_the_columns_of_the_schema(void **state)
 	assert_false(IS_FOOTER(SCHEMA, GROUP(COLUMN), SCHEMA));
 }
 
+/* The example of Encodings.md: 0 to 7 as packed bits, between two runs of equal numbers. */
+static void test_numbers_come_in_runs_and_in_bits(void **state)
+{
+	static const uint8_t bytes[] = {10 << 1, 5, 1 << 1 | 1, 0x88, 0xc6, 0xfa, 3 << 1, 7};
+	SCOPE(buf_release) struct buf copy = BUF_INIT;
+	struct parquet_runs runs;
+	uint32_t n;
+
+	(void)state;
+	assert_int_equal(parquet_runs_begin(&runs, &copy, bytes, sizeof(bytes), 3), 0);
+	assert_int_equal(parquet_runs_look(&runs, &n), 10);
+	assert_int_equal(n, 5);
+	parquet_runs_pass(&runs, 4);
+	assert_int_equal(parquet_runs_look(&runs, &n), 6);
+	parquet_runs_pass(&runs, 6);
+	for (uint32_t i = 0; i < 8; i++) {
+		assert_int_equal(parquet_runs_look(&runs, &n), 1);
+		assert_int_equal(n, i);
+		parquet_runs_pass(&runs, 1);
+	}
+	assert_int_equal(parquet_runs_look(&runs, &n), 3);
+	assert_int_equal(n, 7);
+	parquet_runs_pass(&runs, 3);
+	assert_int_equal(parquet_runs_look(&runs, &n), 0);
+	assert_int_equal(parquet_runs_begin(&runs, &copy, bytes, 4, 3), 0);
+	parquet_runs_look(&runs, &n);
+	parquet_runs_pass(&runs, 10);
+	parquet_runs_look(&runs, &n);
+	parquet_runs_pass(&runs, 1);
+	parquet_runs_look(&runs, &n);
+	parquet_runs_pass(&runs, 1);
+	assert_int_equal(parquet_runs_look(&runs, &n), 0);
+}
+
 static void test_a_list_has_no_more_items_than_bytes(void **state)
 {
 	static const uint8_t many[] = {0xfc, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0};
@@ -199,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_wild_bytes_are_survived),
 		cmocka_unit_test(test_fields_come_in_any_order),
 		cmocka_unit_test(test_each_row_group_has_the_columns_of_the_schema),
+		cmocka_unit_test(test_numbers_come_in_runs_and_in_bits),
 		cmocka_unit_test(test_a_list_has_no_more_items_than_bytes),
 	};
 

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/math.h"
 #include "base/name.h"
+#include "base/notices.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "fs/memory.h"
@@ -101,6 +102,7 @@ static int open_dataset(struct mount *mount, struct err *err)
 					    .missing_hint = "'--missing=ok' does without",
 					    .select = settings->select.items,
 					    .select_count = settings->select.count};
+	SCOPE(notices_release) struct notices notices = NOTICES_INIT;
 	int r;
 
 	mount->foreign = settings->foreign;
@@ -112,7 +114,11 @@ static int open_dataset(struct mount *mount, struct err *err)
 	mount->remote.first_url = name_first_url(settings->packs, settings->pack_count);
 	mount->remote_copied = mount->remote;
 	mount->remote_copied.retry = min(mount->remote.retry, COPY_RETRY);
+	mount->foreign.notices = &notices;
 	r = packs_open(&params, &mount->dataset, &mount->label, err);
+	mount->foreign.notices = NULL;
+	if (r == 0)
+		notices_say(&notices, log_notice_line);
 	mount->remote_copied.retry = mount->remote.retry;
 	for (size_t i = 0; i < settings->pack_count; i++)
 		name_hide_secrets(settings->packs[i]);

@@ -19,6 +19,7 @@ enum foreign_layout_of_tar { FOREIGN_AUTO, FOREIGN_TREE, FOREIGN_CLASSES };
 enum foreign_folders { FOREIGN_FOLDERS_AUTO, FOREIGN_FOLDERS_NAMES, FOREIGN_FOLDERS_NUMBERS };
 
 struct labels;
+struct notices;
 
 /* Who makes checksums. Any thread. */
 struct foreign_checking {
@@ -63,6 +64,8 @@ struct foreign_settings {
 	struct pages *pages;
 	/* Tells the user one line; NULL: nobody listens. */
 	void (*notice)(const char *line);
+	/* Takes what is to be said once of all files that are opened; NULL: it is told at once. */
+	struct notices *notices;
 	/* Takes the labels of what is read as a stream; NULL: nobody asks. */
 	struct labels *labels;
 	/* Adds checksums to an index that lacks some, by reading all of the file; NULL: does not.

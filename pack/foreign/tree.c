@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "base/lines.h"
 #include "base/math.h"
+#include "base/notices.h"
 #include "base/scope.h"
 #include "pack/foreign/tree_internal.h"
 #include <inttypes.h>
@@ -21,13 +22,22 @@ static int find_items(struct tree_list *list, struct err *err)
 {
 	struct foreign_text item;
 	struct err why = {0};
+	uint64_t last = 0;
 	struct lines lines;
 	int r = lines_begin(list->text.data, list->text.len, &lines, &why);
 
 	if (r < 0)
 		return err_set(err, r, "%s: %s", list->name, why.text);
-	while (r == 0 && lines_next(&lines, &item.data, &item.len))
+	while (r == 0 && lines_next(&lines, &item.data, &item.len)) {
+		size_t number = BUF_COUNT(&list->items, item);
+
+		if (number && lines.line != last + 1 && !list->shifted) {
+			list->shifted = lines.line;
+			list->shifted_to = number;
+		}
+		last = lines.line;
 		r = buf_add(&list->items, &item, sizeof(item));
+	}
 	if (r == 0 && list->items.len == 0)
 		r = err_set(err, -EINVAL, "%s: an empty list", list->name);
 	return r;
@@ -45,12 +55,24 @@ static int read_list(struct foreign_source *source, const char *name, struct tre
 	return r < 0 ? r : find_items(ret, err);
 }
 
+/* A label is the place of its name in the list, which may not be what a blank line meant. */
+static int note_uncounted(struct foreign_tree *tree, const struct tree_list *list)
+{
+	if (!list->shifted)
+		return 0;
+	return foreign_tree_note(
+		tree, "%s: empty lines and comments are not counted: line %" PRIu64 " is label %zu",
+		list->name, list->shifted, list->shifted_to);
+}
+
 int foreign_tree_init(struct foreign_tree *tree, struct foreign_source *source, struct err *err)
 {
 	int r;
 
 	*tree = (struct foreign_tree){.source = source, .most_label = -1};
 	r = read_list(source, source->settings->classes, &tree->classes, err);
+	if (r == 0)
+		r = note_uncounted(tree, &tree->classes);
 	if (r == 0)
 		tree_choose_folders(tree);
 	return r < 0 ? r : read_list(source, source->settings->names, &tree->names, err);
@@ -354,15 +376,21 @@ int foreign_tree_note_counts(struct foreign_tree *tree, const uint64_t *counts,
 	return r;
 }
 
+static void say_note(const struct foreign_source *source, const char *note)
+{
+	const struct foreign_settings *settings = source->settings;
+	SCOPE_FREE char *line = NULL;
+
+	if (settings->notices)
+		notices_add(settings->notices, source->shown, note);
+	else if (settings->notice && asprintf(&line, "%s: %s", source->shown, note) >= 0)
+		settings->notice(line);
+}
+
 void foreign_tree_say_notes(const struct foreign_tree *tree)
 {
-	const struct foreign_settings *settings = tree->source->settings;
 	const char *note = tree->notes.data, *end = note + tree->notes.len;
 
-	for (; settings->notice && note < end; note += strlen(note) + 1) {
-		SCOPE_FREE char *line = NULL;
-
-		if (asprintf(&line, "%s: %s", tree->source->shown, note) >= 0)
-			settings->notice(line);
-	}
+	for (; note < end; note += strlen(note) + 1)
+		say_note(tree->source, note);
 }

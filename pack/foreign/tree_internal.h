@@ -35,8 +35,11 @@ struct tree_row {
 /* A list (base/lines.h): names of classes, or of files. */
 struct tree_list {
 	struct buf text;
-	struct buf items; /* struct foreign_text: within the text */
-	const char *name; /* of the file; NULL: there is none */
+	struct buf items;  /* struct foreign_text: within the text */
+	const char *name;  /* of the file; NULL: there is none */
+	uint64_t shifted;  /* the first line behind one, between items, that is none; 0: there is
+			      none */
+	size_t shifted_to; /* the number of its item */
 };
 
 struct foreign_tree {

@@ -340,3 +340,27 @@ def test_an_export_keeps_that_there_is_no_label(place, form):
     part = next(p for p in (place / "again").iterdir()
                 if not p.name.endswith(".txt") and "tfindex" not in p.name)
     assert {line.split("/")[0] for line in listing(part).splitlines()} == {"0000", "images"}
+
+
+# --- what is said of many files -------------------------------------------------------------------
+
+
+def test_a_notice_comes_once_for_a_set_of_files(place, mount):
+    """With the sum; and no more when the index files are there."""
+    for number in range(12):
+        with tarfile.open(place / f"x-{number:02}.tar", "w") as out:
+            for name, data in ((f"{number}.jpg", JPEG), (f"{number}.cls", b"0"),
+                               (f"{number}.json", b"{}"), (f"{number}.txt", b"")):
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                out.addfile(info, io.BytesIO(data))
+    said = mount(f"{place}/x-{{00..11}}.tar").said.splitlines()
+    assert [line for line in said if "left out" in line] == [
+        f"foldfs: {place}/x-00.tar and 11 more: left out, as neither image nor class: 24 members"]
+
+
+def test_lines_of_a_list_of_classes_that_do_not_count_are_said(place):
+    path, _ = write_tfds(place, images([0, 1]), None)
+    (place / "list").write_text("cat\n\ndog\n")
+    said = run(FOLDPACK, "list", f"--classes={place}/list", path).err
+    assert "empty lines and comments are not counted: line 3 is label 1" in said

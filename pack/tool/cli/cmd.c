@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/name.h"
+#include "base/notices.h"
 #include "base/scope.h"
 #include "pack/labels.h"
 #include "pack/tool/image/jpeg.h"
@@ -137,9 +138,16 @@ int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret)
 	const char *words[] = {word};
 	const struct packs_params params = params_of(words, 1, common);
 	SCOPE(packs_label_release) struct packs_label label = {0};
+	SCOPE(notices_release) struct notices notices = NOTICES_INIT;
+	struct foreign_settings *foreign = &((struct cmd_common *)params.context)->foreign;
 	struct err err = {0};
-	int r = packs_open(&params, ret, &label, &err);
+	int r;
 
+	foreign->notices = &notices;
+	r = packs_open(&params, ret, &label, &err);
+	foreign->notices = NULL;
+	if (r == 0)
+		notices_say(&notices, foreign->notice);
 	name_hide_secrets(word);
 	return cmd_status(NULL, r, &err);
 }

@@ -1,5 +1,6 @@
 #include "base/name.h"
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
@@ -56,6 +57,34 @@ void name_hide_secrets(char *word)
 		shown -= secret;
 	}
 	explicit_bzero(name + shown, len - shown);
+}
+
+/* Wherever URLs are in the word, as in --classes=URL; the last one first. */
+static void hide_all(char *word)
+{
+	char *at = strstr(word, "://");
+
+	if (!at)
+		return;
+	hide_all(at + strlen("://"));
+	while (at > word && isalnum((unsigned char)at[-1]))
+		at--;
+	name_hide_secrets(at);
+}
+
+int name_hide_argv(char **argv)
+{
+	for (; *argv; argv++) {
+		char *seen = *argv;
+
+		if (!strstr(seen, "://"))
+			continue;
+		*argv = strdup(seen);
+		if (!*argv)
+			return -ENOMEM;
+		hide_all(seen);
+	}
+	return 0;
 }
 
 char *name_shown(const char *name)

@@ -14,9 +14,11 @@ size_t name_query(const char *name);
 char *name_of_word(char *word);
 /* The first name with http:// or https:// in the words; NULL: there is none. */
 const char *name_first_url(char *const *words, size_t count);
-/* Removes secrets from a word: user:password@ and the query of a URL. Done in place, because all
- * users can see argv. */
+/* Removes secrets from a word, in place: user:password@ and the query of a URL. */
 void name_hide_secrets(char *word);
+/* The same for all words of a command line, which all users can see; argv then has copies of those
+ * with URLs. Returns 0 or -ENOMEM. */
+int name_hide_argv(char **argv);
 /* A copy without secrets, for messages. The caller frees it. NULL: no memory. */
 char *name_shown(const char *name);
 

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/math.h"
+#include "base/name.h"
 #include "base/scope.h"
 #include "base/signals.h"
 #include "base/size.h"
@@ -22,6 +23,7 @@
 #include "fs/session.h"
 #include "fs/stall.h"
 #include "fs/version.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -564,6 +566,8 @@ int main(int argc, char **argv)
 	log_init("foldfs", LOG_LEVEL_NORMAL);
 	if (limits_begin(&err) < 0)
 		return log_fail(EXIT_FAILED, "%s", err.text);
+	if (name_hide_argv(argv) < 0)
+		return log_fail(EXIT_FAILED, "%s", strerror(ENOMEM));
 	if (settings_parse(&program.settings, argc, argv, &want, &err) < 0)
 		return log_fail(EXIT_USAGE, "%s; see foldfs --help", err.text);
 	if (want == OPT_VERSION) {

@@ -785,6 +785,20 @@ def test_secrets_of_a_url_are_shown_nowhere(serve, mount):
     assert "sesame" not in said and "5e5a3e" not in said
 
 
+@pytest.mark.parametrize("command", [
+    lambda url, point: [FOLDPACK, "info", url], lambda url, point: [FOLDFS, url, point],
+    lambda url, point: [FOLDFS, "-o", f"select=@{url}", url, point],
+    lambda url, point: [FOLDPACK, "list", f"--classes={url}", url],
+], ids=["foldpack", "foldfs", "-o", "--classes"])
+def test_the_command_line_shows_no_secrets_while_packs_are_opened(sender, point, command):
+    url = sender(NEVER_ENDING["nothing"]).url.replace("//", "//ali:sesame@") + "?sig=5e5a3e"
+    with subprocess.Popen(command(url, point), stderr=subprocess.DEVNULL) as process:
+        foldfs.wait_until(lambda: "curl" in open(f"/proc/{process.pid}/maps").read())
+        words = open(f"/proc/{process.pid}/cmdline").read()
+        process.kill()
+    assert "127.0.0.1" in words and "sesame" not in words and "5e5a3e" not in words
+
+
 # --- a training under way -------------------------------------------------------------------
 
 # Of the requests, 1 % fail, each time another way, and 0.1 % of the answers end early.

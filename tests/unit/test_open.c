@@ -92,6 +92,26 @@ static void paths_and_keys_are_shown_as_they_are(void **state)
 	assert_shown("s3://bucket/k@y?", "s3://bucket/k@y?");
 }
 
+static void a_command_line_shows_no_secrets_and_keeps_them(void **state)
+{
+	char classes[] = "--classes=https://u:p@h/c?s",
+	     both[] = "{http://u:p@a/{b,c},http://u:p@d/e}";
+	char option[] = "-ofsname=x,select=@https://u:p@h/s#t", path[] = "a@b?c";
+	char *argv[] = {classes, both, option, path, NULL};
+
+	(void)state;
+	assert_int_equal(name_hide_argv(argv), 0);
+	assert_string_equal(classes, "--classes=https://h/c");
+	assert_string_equal(both, "{http://a/{b,c},http://d/e}");
+	assert_string_equal(option, "-ofsname=x,select=@https://h/s");
+	assert_string_equal(argv[0], "--classes=https://u:p@h/c?s");
+	assert_string_equal(argv[1], "{http://u:p@a/{b,c},http://u:p@d/e}");
+	assert_string_equal(argv[2], "-ofsname=x,select=@https://u:p@h/s#t");
+	assert_ptr_equal(argv[3], path);
+	for (unsigned i = 0; i < 3; i++)
+		free(argv[i]);
+}
+
 static void what_is_a_url_and_what_a_path(void **state)
 {
 	(void)state;
@@ -111,6 +131,7 @@ int main(void)
 		cmocka_unit_test(tokens_go_in_plain_to_this_machine_only),
 		cmocka_unit_test(user_and_query_are_not_shown),
 		cmocka_unit_test(paths_and_keys_are_shown_as_they_are),
+		cmocka_unit_test(a_command_line_shows_no_secrets_and_keeps_them),
 		cmocka_unit_test(what_is_a_url_and_what_a_path),
 	};
 

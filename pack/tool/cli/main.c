@@ -2,8 +2,10 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/name.h"
 #include "base/nearest.h"
 #include "pack/tool/cli/cmd.h"
+#include <errno.h>
 #include <string.h>
 
 static const struct command {
@@ -92,6 +94,8 @@ int main(int argc, char **argv)
 	log_init("foldpack", LOG_LEVEL_NORMAL);
 	if (limits_begin(&err) < 0)
 		return log_fail(EXIT_FAILED, "%s", err.text);
+	if (name_hide_argv(argv) < 0)
+		return log_fail(EXIT_FAILED, "%s", strerror(ENOMEM));
 	if (argc < 2) {
 		print_help(stderr);
 		return EXIT_USAGE;

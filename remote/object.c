@@ -555,7 +555,7 @@ int object_new(const char *shown, struct object_auth *auth, const struct remote_
 	object->settings = settings;
 	atomic_store(&object->size, UINT64_MAX);
 	pthread_mutex_init(&object->lock, NULL);
-	object_refresh_init(&object->refresh, auth);
+	object_refresh_init(&object->refresh, auth, &remote->renewals);
 	if (getrandom(&object->random, sizeof(object->random), GRND_NONBLOCK) < 0)
 		object->random = clock_ns();
 	object->random |= 1;

@@ -5,9 +5,10 @@
 
 #define AGAIN_NS (5 * CLOCK_SECOND) /* after a failure */
 
-void object_refresh_init(struct object_refresh *refresh, struct object_auth *auth)
+void object_refresh_init(struct object_refresh *refresh, struct object_auth *auth,
+			 atomic_uint *renewals)
 {
-	*refresh = (struct object_refresh){.auth = auth};
+	*refresh = (struct object_refresh){.auth = auth, .renewals = renewals};
 	pthread_mutex_init(&refresh->lock, NULL);
 }
 
@@ -17,6 +18,7 @@ static void *refresh_thread(void *context)
 	struct err err = {0};
 	int r = refresh->auth->ops->refresh(refresh->auth, &err);
 
+	atomic_fetch_sub(refresh->renewals, 1);
 	SCOPE_LOCK(&refresh->lock);
 	refresh->error = r;
 	refresh->err = err;
@@ -38,8 +40,13 @@ static void start(struct object_refresh *refresh)
 		join(refresh);
 	if (refresh->running || clock_ns() < refresh->next)
 		return;
-	refresh->error = thread_without_signals(&refresh->thread, refresh_thread, refresh);
-	refresh->running = refresh->error == 0;
+	refresh->error = 0;
+	if (atomic_fetch_add(refresh->renewals, 1) < OBJECT_RENEWALS) {
+		refresh->error = thread_without_signals(&refresh->thread, refresh_thread, refresh);
+		refresh->running = refresh->error == 0;
+	}
+	if (!refresh->running)
+		atomic_fetch_sub(refresh->renewals, 1);
 }
 
 int object_refresh_look(struct object_refresh *refresh, struct err *err)

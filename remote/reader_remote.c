@@ -8,7 +8,8 @@
 #include "remote/reader_remote.h"
 #include <string.h>
 
-#define KEPT_MOST ((size_t)512 << 20) /* bytes; what does not fit is read when it is asked for */
+/* Bytes that all packs of a mount keep; what does not fit is read when it is asked for. */
+#define KEPT_MOST ((uint64_t)512 << 20)
 
 /* The reads of one caller that are under way. */
 struct pending {
@@ -26,15 +27,19 @@ struct kept {
 	size_t len;
 	unsigned takers; /* protected by the reader's lock: how many copy from it */
 	bool taken;	 /* protected by the reader's lock: freed by the last taker */
+	bool is_end;	 /* the beginning or the end of the object */
 	char data[];
 };
 
 struct reader_remote {
 	struct reader reader;
 	struct object *object;
+	struct remote *engine;
 	pthread_mutex_t lock;
 	struct kept *kept; /* protected by lock */
-	size_t kept_bytes; /* protected by lock */
+	/* Protected by the lock of the engine, which comes before the reader's: */
+	struct reader_remote *newer; /* that keeps its ends, too */
+	uint64_t ends;		     /* bytes of them; 0: they are not kept */
 };
 
 static struct reader_remote *remote_of(struct reader *reader)
@@ -150,7 +155,7 @@ static void keep(struct reader_remote *remote, struct kept *kept)
 	SCOPE_LOCK(&remote->lock);
 	kept->next = remote->kept;
 	remote->kept = kept;
-	remote->kept_bytes += kept->len;
+	atomic_fetch_add(&remote->engine->kept, kept->len);
 }
 
 /* Under the lock. */
@@ -161,7 +166,7 @@ static void unlink_kept(struct reader_remote *remote, struct kept *kept)
 	while (*at != kept)
 		at = &(*at)->next;
 	*at = kept->next;
-	remote->kept_bytes -= kept->len;
+	atomic_fetch_sub(&remote->engine->kept, kept->len);
 }
 
 /* Finds what keeps all of these bytes, or will soon. */
@@ -215,17 +220,74 @@ static int get_kept(struct reader_remote *remote, char *buf, size_t len, uint64_
 	return r;
 }
 
+/* Called with the lock of the engine held. */
+static void unlist_ends(struct reader_remote *remote)
+{
+	struct remote *engine = remote->engine;
+	struct reader_remote **at = &engine->oldest, *before = NULL;
+
+	while (*at != remote) {
+		before = *at;
+		at = &before->newer;
+	}
+	*at = remote->newer;
+	if (engine->newest == remote)
+		engine->newest = before;
+	engine->ends -= remote->ends;
+	remote->ends = 0;
+}
+
 /* Waits for what is still being read. */
 static void forget_kept(struct reader_remote *remote)
 {
 	struct kept *kept;
 
+	pthread_mutex_lock(&remote->engine->lock);
+	if (remote->ends)
+		unlist_ends(remote);
+	pthread_mutex_unlock(&remote->engine->lock);
 	while ((kept = remote->kept)) {
-		remote->kept = kept->next;
+		unlink_kept(remote, kept);
 		pending_wait(&kept->pending);
 		kept_free(kept);
 	}
-	remote->kept_bytes = 0;
+}
+
+/* Those who copy from one free it. */
+static void forget_ends(struct reader_remote *remote)
+{
+	SCOPE_LOCK(&remote->lock);
+	for (struct kept *kept = remote->kept, *next; kept; kept = next) {
+		next = kept->next;
+		if (!kept->is_end)
+			continue;
+		unlink_kept(remote, kept);
+		kept->taken = true;
+		if (kept->takers == 0)
+			kept_free(kept);
+	}
+}
+
+/* A thousand packs would keep a GiB. */
+static void list_ends(struct reader_remote *remote)
+{
+	struct remote *engine = remote->engine;
+
+	SCOPE_LOCK(&engine->lock);
+	for (const struct kept *kept = remote->kept; kept; kept = kept->next)
+		remote->ends += kept->len;
+	if (engine->newest)
+		engine->newest->newer = remote;
+	else
+		engine->oldest = remote;
+	engine->newest = remote;
+	engine->ends += remote->ends;
+	while (engine->ends > REMOTE_ENDS && engine->oldest != remote) {
+		struct reader_remote *oldest = engine->oldest;
+
+		unlist_ends(oldest);
+		forget_ends(oldest);
+	}
 }
 
 /* --- operations ------------------------------------------------------------------------------- */
@@ -345,9 +407,7 @@ static void remote_will_get(struct reader *reader, uint64_t offset, size_t len)
 		kept_put(remote, kept, false);
 		return;
 	}
-	pthread_mutex_lock(&remote->lock);
-	fits = len <= sub_sat(KEPT_MOST, remote->kept_bytes);
-	pthread_mutex_unlock(&remote->lock);
+	fits = len <= sub_sat(KEPT_MOST, atomic_load(&remote->engine->kept));
 	kept = fits ? kept_new(offset, len) : NULL;
 	if (!kept)
 		return;
@@ -451,6 +511,7 @@ static void keep_end(struct reader_remote *remote, struct end *end, bool suffix)
 		kept_free(end->kept);
 		return;
 	}
+	end->kept->is_end = true;
 	end->kept->len = (size_t)end->result;
 	end->kept->offset = suffix ? size - end->kept->len : 0;
 	keep(remote, end->kept);
@@ -493,6 +554,7 @@ int reader_remote_open(const char *shown, struct object_auth *auth,
 		return -ENOMEM;
 	}
 	remote->reader.ops = &remote_ops;
+	remote->engine = engine;
 	pthread_mutex_init(&remote->lock, NULL);
 	r = object_new(shown, auth, settings, engine, &remote->object, err);
 	if (r < 0) {
@@ -505,6 +567,7 @@ int reader_remote_open(const char *shown, struct object_auth *auth,
 		remote_free(&remote->reader);
 		return err_set(err, r, "%s", err_text(&why, r));
 	}
+	list_ends(remote);
 	*ret = &remote->reader;
 	return 0;
 }

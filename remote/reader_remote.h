@@ -1,9 +1,10 @@
 /* A reader of an object on a server.
  *
  * Opening it asks for the beginning and the end of the object at the same time, where LMDB's pages
- * and the index are, and keeps both until reader_prepare(). So a pack is open after one round trip,
- * or after two if the index is longer than REMOTE_TAIL. reader_will_get() begins to read; the bytes
- * are kept until reader_get() has taken the last of them. */
+ * and the index are, and keeps both until reader_prepare(), but of all packs of a mount only
+ * REMOTE_ENDS bytes: of those opened last. So a pack is open after one round trip, or after two if
+ * the index is longer than REMOTE_TAIL. reader_will_get() begins to read; the bytes are kept until
+ * reader_get() has taken the last of them. */
 #ifndef REMOTE_READER_REMOTE_H
 #define REMOTE_READER_REMOTE_H
 
@@ -15,6 +16,7 @@
 
 #define REMOTE_HEAD ((size_t)64 << 10)
 #define REMOTE_TAIL ((size_t)1 << 20)
+#define REMOTE_ENDS ((uint64_t)64 << 20)
 #define REMOTE_PART ((size_t)8 << 20) /* of a long reader_get(); all are asked for together */
 
 /* `shown` names the object in notices. Takes over `auth`, even on failure. Settings and

@@ -1,6 +1,6 @@
 /* What the readers of URLs of one mount, or of one command, share: the thread of transfers, its
- * connections, and the limit of requests to each server (http.h). It is there as long as any reader
- * is.
+ * connections, and the limit of requests to each server (http.h), which are there as long as any
+ * reader is; the memory for what is read ahead (reader_remote.h); and how many renew credentials.
  *
  * Threads: any number at once; remote_stop() is called alone. */
 #ifndef REMOTE_REMOTE_H
@@ -9,13 +9,21 @@
 #include "base/err.h"
 #include "remote/settings.h"
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct http;
+struct reader_remote;
 
 struct remote {
 	pthread_mutex_t lock;
 	struct http *http; /* protected by lock; NULL: nobody needs it */
 	unsigned readers;  /* protected by lock */
+
+	/* Protected by lock: of the readers that keep their ends, and how many bytes that is. */
+	struct reader_remote *oldest, *newest;
+	uint64_t ends;
+	_Atomic uint64_t kept; /* bytes that all readers keep */
+	atomic_uint renewals;  /* of credentials, that are under way */
 };
 
 #define REMOTE_INIT                               \

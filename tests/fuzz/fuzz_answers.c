@@ -180,8 +180,10 @@ void http_stats(struct http_client *client, struct reader_stats *ret)
 
 /* --- remote/object_refresh.h ------------------------------------------------------------------ */
 
-void object_refresh_init(struct object_refresh *refresh, struct object_auth *auth)
+void object_refresh_init(struct object_refresh *refresh, struct object_auth *auth,
+			 atomic_uint *renewals)
 {
+	(void)renewals;
 	refresh->auth = auth;
 }
 

@@ -3,9 +3,11 @@
 #include "base/scope.h"
 #include "http_server.h"
 #include "remote/http.h"
+#include "remote/object_refresh.h"
 #include "remote/open.h"
 #include "remote/reader_remote.h"
 #include <errno.h>
+#include <sched.h>
 
 #define SIZE (20 * (uint64_t)1048576 + 12345)
 
@@ -489,6 +491,35 @@ static void a_stopped_engine_begins_again(void **state)
 	server_stop(server);
 }
 
+#define ENDS 70 /* packs */
+
+static void what_many_readers_keep_of_their_ends_is_bounded(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	struct reader *readers[ENDS];
+	unsigned asked;
+
+	(void)state;
+	server_start(server);
+	for (unsigned i = 0; i < ENDS; i++)
+		readers[i] = open_it(server, &patient);
+	assert_in_range(engine.kept, REMOTE_ENDS - REMOTE_TAIL - REMOTE_HEAD, REMOTE_ENDS);
+	asked = server->requests;
+	assert_gets(readers[ENDS - 1], 65536, 0);
+	assert_gets(readers[ENDS - 1], 1048576, SIZE - 1048576);
+	assert_int_equal(server->requests, asked);
+	assert_gets(readers[0], 65536, 0);
+	assert_int_equal(server->requests, asked + 1);
+	for (unsigned i = 0; i < ENDS; i += 2)
+		assert_int_equal(reader_prepare(readers[i], READER_AUTO), 0);
+	for (unsigned i = 0; i < ENDS; i++)
+		reader_free(readers[i]);
+	assert_int_equal(engine.kept, 0);
+	assert_int_equal(engine.ends, 0);
+	assert_null(engine.oldest);
+	server_stop(server);
+}
+
 /* --- what changes ----------------------------------------------------------------------------- */
 
 static void a_replaced_object_is_stale_for_good(void **state)
@@ -624,6 +655,62 @@ static enum answer wants_a_new_key(struct http_server *server, unsigned request,
 	return number < (request < 5 ? 1 : 2) ? ANSWER_401 : ANSWER_RANGE;
 }
 
+#define MANY_PACKS 20
+
+static atomic_uint renewing, most_renewing;
+
+/* Returns once as many renew as may at once. */
+static int renew_slowly(struct object_auth *auth, struct err *err)
+{
+	unsigned now = atomic_fetch_add(&renewing, 1) + 1, most = atomic_load(&most_renewing);
+
+	while (now > most && !atomic_compare_exchange_weak(&most_renewing, &most, now))
+		;
+	while (atomic_load(&most_renewing) < OBJECT_RENEWALS)
+		sched_yield();
+	atomic_fetch_sub(&renewing, 1);
+	return renew(auth, err);
+}
+
+static void *open_with_keys(void *context)
+{
+	static const struct object_auth_ops slow_ops = {
+		.state = renewed_state,
+		.refresh = renew_slowly,
+		.sign = renewed_sign,
+		.refused = renewed_refused,
+		.free = renewed_free,
+	};
+	const struct http_server *server = context;
+	struct renewed *auth = calloc(1, sizeof(*auth));
+	struct reader *reader = NULL;
+	struct err err = {0};
+
+	auth->auth.ops = &slow_ops;
+	atomic_store(&auth->wanted, true);
+	if (asprintf(&auth->auth.url, "http://127.0.0.1:%u/x", server->port) < 0 ||
+	    reader_remote_open("x", &auth->auth, &patient, &engine, &reader, &err) < 0)
+		abort();
+	reader_free(reader);
+	return NULL;
+}
+
+/* Each may be a program. */
+static void many_packs_renew_few_credentials_at_once(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	pthread_t threads[MANY_PACKS];
+
+	(void)state;
+	server_start(server);
+	for (unsigned i = 0; i < MANY_PACKS; i++)
+		pthread_create(&threads[i], NULL, open_with_keys, server);
+	for (unsigned i = 0; i < MANY_PACKS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(most_renewing, OBJECT_RENEWALS);
+	server_stop(server);
+}
+
 static void credentials_are_renewed_when_they_end(void **state)
 {
 	struct http_server *server = server_new(SIZE);
@@ -668,6 +755,8 @@ int main(void)
 		cmocka_unit_test(another_object_has_another_number),
 		cmocka_unit_test(without_patience_an_error_is_final),
 		cmocka_unit_test(credentials_are_renewed_when_they_end),
+		cmocka_unit_test(many_packs_renew_few_credentials_at_once),
+		cmocka_unit_test(what_many_readers_keep_of_their_ends_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

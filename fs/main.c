@@ -67,7 +67,8 @@ static int complain(const char *path, const struct err *err, int error)
 
 static int open_log(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+	int fd =
+		open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
 
 	if (fd < 0)
 		return log_fail(-errno, "%s: %m", path);
@@ -490,7 +491,7 @@ static int look_at_mountpoint(struct program *program, struct err *err)
 	int r;
 
 	if (settings_are_handed_over(settings))
-		r = mountpoint_take_over(mountpoint, settings->mountpoint);
+		r = mountpoint_take_over(mountpoint, settings->mountpoint, err);
 	else
 		r = mountpoint_look(mountpoint, settings->mountpoint, program->mount->label.path,
 				    err);

@@ -31,6 +31,8 @@
 		"fusermount3", "-u", (lazy) ? "-qz" : "-q", "--", path, NULL \
 	}
 
+#define FUSE_DEVICE makedev(10, 229) /* Documentation/admin-guide/devices.txt of Linux */
+
 #define LOCK_WAIT_MS 10000 /* wait this long for another foldfs, then go on without the lock */
 #define LOCK_LOOK_MS 10
 #define LOCK_REFUSED 100 /* tries, if no process of this user listens on the name */
@@ -311,11 +313,21 @@ int mountpoint_look(struct mountpoint *mountpoint, const char *path, const char 
 	return r < 0 ? r : check_mounts(mountpoint, pack, err);
 }
 
-int mountpoint_take_over(struct mountpoint *mountpoint, const char *path)
+/* From anything else, as a pipe, the kernel's first request would never come. */
+int mountpoint_take_over(struct mountpoint *mountpoint, const char *path, struct err *err)
 {
+	char *end;
+	int fd = (int)strtol(path + strlen("/dev/fd/"), &end, 10);
+	struct stat st;
+
 	mountpoint->handed_over = true;
 	mountpoint->path = strdup(path);
-	return mountpoint->path ? 0 : -ENOMEM;
+	if (!mountpoint->path)
+		return -ENOMEM;
+	if (*end || fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode) || st.st_rdev != FUSE_DEVICE)
+		return err_set(err, -EINVAL,
+			       "is not a descriptor of /dev/fuse that the caller has mounted");
+	return 0;
 }
 
 /* A folder that other machines see is not removed at the end: they may use it too, and removing it

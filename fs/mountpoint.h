@@ -43,8 +43,8 @@ struct mountpoint {
  * hangs. */
 int mountpoint_look(struct mountpoint *mountpoint, const char *path, const char *pack,
 		    struct err *err);
-/* Takes a path that was handed over, without looking at it. Returns 0 or -ENOMEM. */
-int mountpoint_take_over(struct mountpoint *mountpoint, const char *path);
+/* Takes a path that was handed over. Returns 0 or -errno: it is not the device of a mount. */
+int mountpoint_take_over(struct mountpoint *mountpoint, const char *path, struct err *err);
 /* Creates a folder that was missing. Returns 0 or -errno as above. */
 int mountpoint_create(struct mountpoint *mountpoint, struct err *err);
 /* In another mount namespace, the folder is to be opened again. Returns 0 or -errno: it is another

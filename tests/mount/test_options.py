@@ -48,6 +48,28 @@ def test_messages_go_to_a_file_too(small, mount, place, monkeypatch, form):
     assert f" on {mounted.path}: 4 files" in lines[1] and "SIGTERM" in lines[2]
 
 
+@pytest.mark.parametrize("words", [["{fifo}", "{point}"], ["{pack}", "{fifo}"],
+                                   ["{pack}", "{fifo}", "{point}"],
+                                   ["--log={fifo}", "{pack}", "{point}"],
+                                   ["--cache-dir={fifo}", "{pack}", "{point}"],
+                                   ["--select=@{fifo}", "{pack}", "{point}"]])
+def test_a_pipe_without_an_end_holds_nothing_up(small, place, point, words):
+    fifo = place / "fifo"
+    os.mkfifo(fifo)
+    said = refused(1, *(word.format(fifo=fifo, pack=small[1], point=point) for word in words))
+    assert os.fspath(fifo) in said
+
+
+def test_a_log_that_nobody_reads_holds_nothing_up(small, place, mount):
+    """What does not fit into it is lost there."""
+    os.mkfifo(place / "fifo")
+    reader = os.open(place / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    mounted = mount(small[1], f"--log={place}/fifo")
+    assert b" on " in os.read(reader, 4096)
+    os.close(reader)
+    assert (mounted / "file").read_bytes() == b"content\n"
+
+
 def test_a_log_that_cannot_be_written_is_refused(small, point):
     assert "/proc/log: No such file" in refused(1, "--log=/proc/log", small[1], point)
 
@@ -518,6 +540,20 @@ def test_a_descriptor_as_mount_point(small, point):
                 if words and words[-1].startswith(b"/dev/fd/")]
     run("umount", point)
     assert foldfs.wait_for(daemon) == 0
+
+
+@pytest.mark.parametrize("end", ["0", "1", "77", "x", "", "1/.."])
+def test_a_descriptor_that_is_no_mount_is_refused(small, end):
+    """A pipe would be waited for without an end."""
+    said = refused(1, small[1], f"/dev/fd/{end}")
+    assert "is not a descriptor of /dev/fuse that the caller has mounted" in said
+
+
+def test_a_device_that_was_not_mounted_is_refused(small):
+    fd = os.open("/dev/fuse", os.O_RDWR)
+    done = run(FOLDFS, small[1], f"/dev/fd/{fd}", pass_fds=[fd], status=1)
+    os.close(fd)
+    assert "/dev/fd/" in done.err
 
 
 @is_root

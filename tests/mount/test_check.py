@@ -1,5 +1,7 @@
 """What foldpack create --check finds, held against PIL: see damage.py."""
 
+import json
+
 import pytest
 
 import damage
@@ -94,6 +96,85 @@ def test_files_that_are_no_images_are_left_alone(tmp_path):
         (folder / name).write_bytes(data)
     made = Made(folder, tmp_path, "decode", status=0)
     assert made.found == {}
+
+
+# --- what create does where nothing is asked ---------------------------------------------------
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """Good ones, damaged ones from the first to the last, and what is no image."""
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    data = damage.encode("JPEG")
+    for number in range(30):
+        (folder / f"{number:02} good.jpg").write_bytes(data)
+        (folder / f"{number:02} bad.jpg").write_bytes(data[:-40 - number])
+    for name, text in (("labels.txt", b"0 1 2"), ("scan.nef", b"II*\0raw"),
+                       ("P5.txt", b"P5 7 8 9 1"), ("thumbs.bin", b"BM" + bytes(60)),
+                       ("empty.txt", b""), ("some", b"\xff\xd8"),
+                       ("model.avif.part", b"\0\0\0\x14ftypavif\0\0\0\0")):
+        (folder / name).write_bytes(text)
+    return folder
+
+
+def create(*words, **more):
+    return foldfs.run(foldfs.FOLDPACK, "create", *words, **more)
+
+
+def test_all_damaged_files_are_named_at_the_end_and_there_is_no_pack(mixed, tmp_path):
+    pack, bad = tmp_path / "x.lmdb", tmp_path / "bad"
+    done = create("-q", f"--bad-list={bad}", mixed, pack, status=1)
+    lines = done.err.splitlines()
+    assert lines[:20] == [f"foldpack: {mixed}/{number:02} bad.jpg: {text}" for number, text in
+                          ((n, line.split("\t")[2]) for n, line in
+                           enumerate(bad.read_text().splitlines()[:20]))]
+    assert lines[20:] == [f"foldpack: {pack}: not made, as 30 inputs are damaged; --on-bad=skip "
+                          "leaves such files out, --on-bad=keep packs them"]
+    assert len(bad.read_text().splitlines()) == 30
+    assert not list(tmp_path.glob("x.lmdb*"))
+    assert create("-q", mixed, pack, status=1).err.endswith(", --bad-list=FILE lists them\n")
+
+
+def test_of_a_tar_too_and_what_is_large_is_passed_over(mixed, tmp_path):
+    with open(mixed / "large.bin", "wb") as large:
+        large.truncate(65 << 20)
+    foldfs.run("tar", "-cf", tmp_path / "x.tar", "-C", mixed, "--sort=name", ".")
+    done = create("-q", tmp_path / "x.tar", tmp_path / "x.lmdb", status=1)
+    assert "as 30 inputs are damaged" in done.err
+    assert not list(tmp_path.glob("x.lmdb*"))
+
+
+def test_a_run_that_failed_is_gone_on_with_where_damage_is_left_out(mixed, tmp_path):
+    pack, whole = tmp_path / "x.lmdb", tmp_path / "whole.lmdb"
+    for number in range(70):
+        (mixed / f"-{number}.bin").write_bytes(bytes([number]) * (1 << 20))
+    err = create(mixed, pack, status=1).err
+    assert "--resume continues after" in err and not pack.exists()
+    assert "resuming after" in create("--resume", "--on-bad=skip", mixed, pack, status=4).err
+    create("--on-bad=skip", mixed, whole, status=4)
+    assert pack.read_bytes() == whole.read_bytes()
+
+
+def test_what_only_its_name_calls_an_image_is_packed_and_said(mixed, tmp_path):
+    for path in mixed.glob("* bad.jpg"):
+        path.unlink()
+    pack, bad = tmp_path / "x.lmdb", tmp_path / "bad"
+    assert create("-q", mixed, pack).err == ""
+    for name in ("a.jpg", "b.png", "._c.jpg"):
+        (mixed / name).write_bytes(b"" if name == "b.png" else b"words")
+    done = create("--force", f"--bad-list={bad}", mixed, pack)
+    assert (f"foldpack: {mixed}: 3 files have the name of an image and hold none, such as ._c.jpg "
+            "(holds no image); packed anyway; --check=header refuses such files\n") in done.err
+    assert [line.split("\t")[1] for line in bad.read_text().splitlines()] == [
+        "not-an-image", "not-an-image", "empty"]
+    options = json.loads(foldfs.run(foldfs.FOLDPACK, "info", "--json", pack).out)["options"]
+    assert "check" not in options
+    assert "as 3 inputs are damaged" in create("-q", "--force", "--check=header", mixed, pack,
+                                               status=1).err
+    create("-q", "--force", "--check=off", mixed, pack)
+    options = json.loads(foldfs.run(foldfs.FOLDPACK, "info", "--json", pack).out)["options"]
+    assert options == "check=off\n"
 
 
 @foldfs.has_photos

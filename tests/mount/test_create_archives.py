@@ -41,7 +41,7 @@ def compressed(path, suffix, keep=False):
 
 
 def create(source, pack, *options, **more):
-    return run(FOLDPACK, "create", *options, source, pack, **more)
+    return run(FOLDPACK, "create", "--check=off", *options, source, pack, **more)
 
 
 def content(source, folder, *options, **more):

@@ -107,7 +107,7 @@ def dataset(session_dir):
     root = session_dir / "report"
     root.mkdir()
     make_dataset(root)
-    return pack(root, session_dir / "report.lmdb")
+    return pack(root, session_dir / "report.lmdb", "--check=off")
 
 
 # --- a page -------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_a_leak_is_one_whatever_lies_beside_the_splits(place, stray):
     os.link(root / "train/a/1.jpg", root / "val/a/copy.jpg")
     (root / stray).parent.mkdir(parents=True, exist_ok=True)
     write(root / stray, b"something else")
-    page = Page(pack(root, place / "stray.lmdb"))
+    page = Page(pack(root, place / "stray.lmdb", "--check=off"))
     assert page.paths("copies-in-splits") == [["train/a/1.jpg", "val/a/copy.jpg"]]
     assert [each["classes"] for each in page.data["info"]["splits"]] == [2, 2]
 
@@ -190,7 +190,8 @@ def test_copies_under_other_labels_and_under_the_same_are_found(page):
 
 
 def test_copies_that_are_stored_once_are_found_and_take_nothing(session_dir, dataset):
-    page = Page(pack(session_dir / "report", session_dir / "report-once.lmdb", "--dedup"))
+    page = Page(pack(session_dir / "report", session_dir / "report-once.lmdb", "--dedup",
+                     "--check=off"))
     assert page.paths("copies-in-class") == [["train/cat/04.jpg", "train/cat/again.jpg"]]
     found = page.findings["copies-in-class"]
     assert (found["files"], found["bytes"]) == (2, 0)
@@ -214,14 +215,14 @@ def test_corrupt_images_are_named(place):
     (place / "folder" / "a").mkdir(parents=True)
     data = encode("PNG")
     write(place / "folder" / "a" / "1.png", data[:18] + b"\1" + data[19:])
-    page = Page(pack(place / "folder", place / "corrupt.lmdb"), "--samples=0")
+    page = Page(pack(place / "folder", place / "corrupt.lmdb", "--check=off"), "--samples=0")
     assert page.paths("corrupt") == [["a/1.png"]] and page.data["sheet"]["checked"] == 1
 
 
 def test_images_without_rows_are_named(place):
     (place / "folder" / "a").mkdir(parents=True)
     write(place / "folder" / "a" / "1.jpg", with_size(encode("JPEG"), 96, 0))
-    page = Page(pack(place / "folder", place / "rows.lmdb"))
+    page = Page(pack(place / "folder", place / "rows.lmdb", "--check=off"))
     assert page.paths("no-size") == [["a/1.jpg"]] and page.data["images"]["sides"]["count"] == 0
 
 

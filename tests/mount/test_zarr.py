@@ -38,7 +38,8 @@ def source(place):
 
 
 def create(source, *options, status=0):
-    return run(FOLDPACK, "create", "--force", *options, source, source.with_suffix(".lmdb"),
+    return run(FOLDPACK, "create", "--force", "--check=off", *options, source,
+               source.with_suffix(".lmdb"),
                status=status)
 
 

@@ -24,6 +24,8 @@ static void create_release(struct create *create)
 	zarr_stream_free(create->zarr);
 	slice_run_release(&create->slice);
 	entry_table_release(&create->stored);
+	buf_release(&create->refused);
+	buf_release(&create->named_only);
 	builder_free(create->builder);
 	labels_release(&create->labels);
 	dataset_free(create->dataset);
@@ -313,7 +315,7 @@ static int dry_run(struct create *create)
 	if (r == 0)
 		r = open_builder(create);
 	create->options.on_bad = ON_BAD_SKIP;
-	if (create->options.check == CHECK_OFF)
+	if (create->options.check <= CHECK_OFF)
 		create->options.check = CHECK_HEADER;
 	return r < 0 ? r : create_dry_run(create);
 }

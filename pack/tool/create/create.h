@@ -22,9 +22,10 @@ enum on_bad { ON_BAD_FAIL, ON_BAD_SKIP, ON_BAD_KEEP };
 struct create_options {
 	struct cmd_common common;
 	bool force, resume, dry_run, json, progress;
-	bool anyway;	   /* go on although something speaks against it */
-	int on_bad, check; /* enum on_bad, enum check_level */
-	bool dedup;	   /* store the bytes of equal files once */
+	bool anyway; /* go on although something speaks against it */
+	int on_bad;
+	int check;  /* enum check_level; -1: what is right for a folder of anything */
+	bool dedup; /* store the bytes of equal files once */
 	bool dereference, optimize;
 	uint64_t jobs, strip;
 	int store; /* enum transform_store, less one; -1: none */
@@ -43,6 +44,8 @@ struct create_counts {
 	uint64_t made;	       /* files that were changed */
 	uint64_t skipped;      /* inputs left out */
 	uint64_t kept;	       /* bad ones that were packed anyway */
+	uint64_t refused;      /* bad ones for which the run fails at its end */
+	uint64_t named_only;   /* files that only their names call images, packed */
 	uint64_t empty;	       /* directories without a file */
 	uint64_t dangling;     /* links to what was left out */
 };
@@ -70,10 +73,11 @@ struct create {
 	struct create_sample *sample; /* of create_sample.c, while it takes a sample */
 	bool silent;		      /* inputs that cannot be packed are not reported */
 	struct progress progress;
-	FILE *bad_list;	  /* NULL: none */
-	struct buf *held; /* holds its lines back for now; NULL: they are written */
-	uint64_t need;	  /* bytes that the pack will take, about; 0: not known */
-	bool stale;	  /* the source differs from that of the interrupted run */
+	FILE *bad_list;			/* NULL: none */
+	struct buf *held;		/* holds its lines back for now; NULL: they are written */
+	struct buf refused, named_only; /* what is printed of these at the end */
+	uint64_t need;			/* bytes that the pack will take, about; 0: not known */
+	bool stale;			/* the source differs from that of the interrupted run */
 	struct create_counts counts;
 };
 
@@ -114,15 +118,29 @@ int create_check_space(struct create *create);
 /* A watch that prints what the importer reports. */
 struct import_watch create_watch(struct create *create);
 
-/* Reports an input that cannot be read: 0 to go on without it, CREATE_REPORTED or -ENOMEM. */
+/* Reports an input that cannot be read: 0 to go on without it (also where the run is to fail at its
+ * end), CREATE_REPORTED or -ENOMEM. */
 int create_unreadable(void *create, const char *path, const char *reason);
 /* Reports a file whose container has changed since it was opened: what is stored is of the old one,
  * so nothing of it is kept, whatever '--on-bad' says. CREATE_REPORTED. */
 int create_changed(struct create *create, const char *path);
 
-/* Reports what a check found. Returns 0 to pack the file anyway, 1 to leave it out, CREATE_REPORTED
- * or -ENOMEM. */
+/* Reports what a check found. Returns 0 to pack the file anyway, 1 to leave it out, or -ENOMEM. If
+ * bad inputs make a run fail, that is counted in counts.refused: then nothing more is to be stored,
+ * and the rest is only looked at. */
 int create_found(struct create *create, const char *path, const struct check_finding *finding);
+
+/* Prints the inputs that were refused. Returns CREATE_REPORTED. */
+int create_refuse(struct create *create);
+
+/* Whether only some damage counts, as nothing was asked for. */
+static inline bool create_is_lenient(const struct create *create)
+{
+	return create->options.check < 0;
+}
+
+/* Notes a file that only its name calls an image: 0 or -ENOMEM. */
+int create_note_named(struct create *create, const char *path, const char *reason);
 
 /* Adds a line to the list of bad inputs, if there is one. 0 or -ENOMEM. */
 int create_list_bad(struct create *create, const char *path, const char *damage,

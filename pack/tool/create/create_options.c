@@ -18,7 +18,7 @@ static const struct opt table[] = {
 		 "continue where an interrupted run ended; if there was none, begin"),
 	OPT_CHOICE(0, "check", check_names, struct create_options, check,
 		   "look for images that are damaged: not at all, by what their headers say, or "
-		   "by decoding them"),
+		   "by decoding them (default: by headers, and what holds no image is packed)"),
 	OPT_CHOICE(0, "on-bad", on_bad_names, struct create_options, on_bad,
 		   "what to do about a bad input: end with status 1, leave it out and end with "
 		   "status 4, or pack it anyway if it can be read"),
@@ -83,6 +83,7 @@ struct create_options create_options_default(void)
 	return (struct create_options){.jobs = processors > JOBS_LEAST ? (uint64_t)processors
 								       : JOBS_LEAST,
 				       .order_text = "path",
+				       .check = -1,
 				       .store = -1};
 }
 
@@ -201,7 +202,7 @@ int create_options_text(const struct create_options *options, struct buf *text)
 		r = add_number(text, "strip-components", options->strip);
 	if (r == 0 && options->dedup)
 		r = add_option(text, "dedup", "yes");
-	if (r == 0 && options->check != CHECK_OFF)
+	if (r == 0 && options->check >= 0)
 		r = add_option(text, "check", check_names[options->check]);
 	return r < 0 ? r : add_transform(text, options);
 }

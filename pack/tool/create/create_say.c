@@ -128,19 +128,25 @@ static int on_broken(void *context, int error, const struct err *err)
 static void say_of(struct create *create, void (*log)(const char *format, ...), const char *path,
 		   const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+static const char *source_slash(const struct create *create, const char *path)
+{
+	size_t len = strlen(create->source);
+
+	return *path && len > 0 && create->source[len - 1] != '/' ? "/" : "";
+}
+
 static void say_of(struct create *create, void (*log)(const char *format, ...), const char *path,
 		   const char *format, ...)
 {
 	SCOPE_FREE char *text = NULL;
-	size_t len = strlen(create->source);
-	bool slash = *path && len > 0 && create->source[len - 1] != '/';
 	va_list args;
 
 	va_start(args, format);
 	progress_clear(&create->progress);
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
-	log("%s%s%s: %s", create->source, slash ? "/" : "", path, text ? text : strerror(ENOMEM));
+	log("%s%s%s: %s", create->source, source_slash(create, path), path,
+	    text ? text : strerror(ENOMEM));
 	va_end(args);
 }
 
@@ -183,6 +189,33 @@ void create_list_held(struct create *create, struct buf *held)
 	held->len = 0;
 }
 
+#define REFUSED_NAMED 20
+
+/* Adds "SOURCE/path: text" to what is printed at the end. 0 or -ENOMEM. */
+static int refuse(struct create *create, const char *path, const char *text)
+{
+	if (++create->counts.refused > REFUSED_NAMED)
+		return 0;
+	return buf_addf(&create->refused, "%s%s%s: %s%c", create->source,
+			source_slash(create, path), path, text, '\0');
+}
+
+int create_refuse(struct create *create)
+{
+	const char *line = create->refused.data, *end = line + create->refused.len;
+	char count[SIZE_TEXT];
+
+	progress_clear(&create->progress);
+	for (; line < end; line += strlen(line) + 1)
+		log_error("%s", line);
+	return log_fail(CREATE_REPORTED,
+			"%s: not made, as %s %s damaged; --on-bad=skip leaves such files out, "
+			"--on-bad=keep packs them%s",
+			create->pack, count_noun(create->counts.refused, "input", count),
+			create->counts.refused == 1 ? "is" : "are",
+			create->bad_list ? "" : ", --bad-list=FILE lists them");
+}
+
 int create_unreadable(void *context, const char *path, const char *reason)
 {
 	struct create *create = context;
@@ -191,6 +224,8 @@ int create_unreadable(void *context, const char *path, const char *reason)
 		return 0;
 	if (create_list_bad(create, path, DAMAGE_UNREADABLE, reason) < 0)
 		return -ENOMEM;
+	if (create->counts.refused)
+		return refuse(create, path, reason);
 	if (create->options.on_bad != ON_BAD_SKIP) {
 		say_of(create, log_error, path, "%s; --on-bad=skip leaves such files out", reason);
 		return CREATE_REPORTED;
@@ -208,6 +243,26 @@ int create_changed(struct create *create, const char *path)
 	return CREATE_REPORTED;
 }
 
+int create_note_named(struct create *create, const char *path, const char *reason)
+{
+	if (create->counts.named_only++ > 0)
+		return 0;
+	return buf_addf(&create->named_only, "%s (%s)", path, reason);
+}
+
+static void say_named(struct create *create)
+{
+	uint64_t files = create->counts.named_only;
+	char count[SIZE_TEXT];
+
+	if (files)
+		say_of(create, log_notice, "",
+		       "%s %s the name of an image and %s none, such as %s; packed anyway; "
+		       "--check=header refuses such files",
+		       count_noun(files, "file", count), files == 1 ? "has" : "have",
+		       files == 1 ? "holds" : "hold", create->named_only.data);
+}
+
 /* A finding that is usable is packed without a notice. */
 int create_found(struct create *create, const char *path, const struct check_finding *finding)
 {
@@ -215,15 +270,15 @@ int create_found(struct create *create, const char *path, const struct check_fin
 
 	if (create_list_bad(create, path, finding->damage, text) < 0)
 		return -ENOMEM;
+	if (finding->named_only && create_is_lenient(create))
+		return create_note_named(create, path, text);
 	if (finding->usable) {
 		say_of(create, log_detail, path, "%s", text);
 		return 0;
 	}
 	switch (create->options.on_bad) {
 	case ON_BAD_FAIL:
-		say_of(create, log_error, path,
-		       "%s; --on-bad=skip leaves such files out, --on-bad=keep packs them", text);
-		return CREATE_REPORTED;
+		return refuse(create, path, text) < 0 ? -ENOMEM : 1;
 	case ON_BAD_KEEP:
 		say_of(create, log_notice, path, "%s; packed anyway", text);
 		create->counts.kept++;
@@ -414,6 +469,7 @@ int create_name_rest(struct create *create)
 {
 	int r = name_dangling(create);
 
+	say_named(create);
 	if (r == 0)
 		r = name_empty(create);
 	if (r == 0 && create->tar)

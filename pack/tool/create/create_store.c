@@ -30,12 +30,16 @@ static bool is_deduped(const struct create *create, const struct item *item)
 
 static void check_item(const struct create *create, struct item *item)
 {
-	int r = check_image((enum check_level)create->options.check, item->path.data,
-			    (const uint8_t *)item->bytes.data, item->bytes.len, &item->finding);
+	enum check_level level =
+		create_is_lenient(create) ? CHECK_HEADER : (enum check_level)create->options.check;
+	int r = check_image(level, item->path.data, (const uint8_t *)item->bytes.data,
+			    item->bytes.len, &item->finding);
 
 	if (r < 0)
 		item->error = r;
 	item->is_bad = r == 1;
+	if (item->is_bad && create_is_lenient(create))
+		item->finding.usable |= item->finding.named_only;
 }
 
 static bool may_touch(const struct create *create, const char *path)
@@ -149,10 +153,11 @@ int create_find_annotations(struct create *create, const struct builder *builder
  * again. */
 
 enum note_flags {
-	NOTE_HASH = 1, /* later files may have the same bytes */
-	NOTE_BAD = 2,  /* it stands in the list of bad inputs */
-	NOTE_KEPT = 4, /* and was packed anyway */
-	NOTE_MADE = 8, /* its bytes are not those of the source */
+	NOTE_HASH = 1,	 /* later files may have the same bytes */
+	NOTE_BAD = 2,	 /* it stands in the list of bad inputs */
+	NOTE_KEPT = 4,	 /* and was packed anyway */
+	NOTE_MADE = 8,	 /* its bytes are not those of the source */
+	NOTE_NAMED = 16, /* only its name says that it is an image, and that was all right */
 };
 
 static int add_reason(struct buf *note, const char *damage, const char *reason)
@@ -177,6 +182,8 @@ static int make_note(const struct create *create, const struct item *item, struc
 		return 0;
 	if (!item->finding.usable)
 		note->data[0] |= NOTE_KEPT;
+	else if (item->finding.named_only)
+		note->data[0] |= NOTE_NAMED;
 	return add_reason(note, item->finding.damage, item->finding.text);
 }
 
@@ -190,17 +197,22 @@ static int mark_item(struct create *create, const struct item *item)
 }
 
 /* Adds a bad input of an earlier run to the list. `text` is the damage, a tab and the reason. */
-static int list_again(struct create *create, const struct item *item, const char *text, size_t len)
+static int list_again(struct create *create, const struct item *item, char flags, const char *text,
+		      size_t len)
 {
 	SCOPE_FREE char *damage = strndup(text, len);
 	char *reason;
+	int r;
 
 	if (!damage)
 		return -ENOMEM;
 	reason = damage + strcspn(damage, "\t");
 	if (*reason)
 		*reason++ = '\0';
-	return create_list_bad(create, item->path.data, damage, reason);
+	r = create_list_bad(create, item->path.data, damage, reason);
+	if (r == 0 && (flags & NOTE_NAMED))
+		r = create_note_named(create, item->path.data, reason);
+	return r;
 }
 
 static int count_past(struct create *create, struct item *item, const struct builder_past *past)
@@ -217,7 +229,7 @@ static int count_past(struct create *create, struct item *item, const struct bui
 			r = entry_table_add(&create->stored, item->hash, item->id);
 	}
 	if (r == 0 && (flags & NOTE_BAD))
-		r = list_again(create, item, at, (size_t)(end - at));
+		r = list_again(create, item, flags, at, (size_t)(end - at));
 	create->counts.bytes_in += past->dropped ? 0 : item->size;
 	create->counts.made += (flags & NOTE_MADE) != 0;
 	create->counts.skipped += past->dropped;
@@ -501,7 +513,7 @@ static int give_up(struct create *create, const struct item *item)
 		return -ENOMEM;
 	if (create->dataset && item->error == -ESTALE)
 		return create_changed(create, item->path.data);
-	return drop_item(create, item) < 0
+	return !create->counts.refused && drop_item(create, item) < 0
 		       ? -ENOMEM
 		       : create_unreadable(create, item->path.data, source_error_text(item->error));
 }
@@ -530,17 +542,24 @@ static int store_bytes(struct create *create, struct item *item)
 	return 0;
 }
 
+/* Returns 0 to store it, 1 to leave it out, or an error. */
+static int judge_item(struct create *create, const struct item *item)
+{
+	if (item->annotations)
+		return create_refuse_annotations(create, item->path.data, item->annotations);
+	return item->is_bad ? create_found(create, item->path.data, &item->finding) : 0;
+}
+
 static int store_item(struct create *create, struct item *item)
 {
-	int r = 0;
+	int r;
 
 	if (item->error)
 		return give_up(create, item);
-	if (item->annotations)
-		return create_refuse_annotations(create, item->path.data, item->annotations);
-	if (item->is_bad)
-		r = create_found(create, item->path.data, &item->finding);
-	if (r == 1)
+	r = judge_item(create, item);
+	if (r >= 0 && create->counts.refused)
+		r = 0; /* there will be no pack */
+	else if (r == 1)
 		r = drop_item(create, item);
 	else if (r == 0)
 		r = store_bytes(create, item);
@@ -615,6 +634,8 @@ int create_store(struct create *create)
 	const struct import *import = create->import;
 	int r = create_run(create, store_item);
 
+	if (r == 0 && create->counts.refused)
+		r = create_refuse(create);
 	if (r == 0)
 		r = import_drop_links(create->builder, import->entries, &create->watch);
 	return r == 0 && import->ops->finish ? import->ops->finish(create->import) : r;

@@ -6,11 +6,11 @@
 #include "base/buf.h"
 #include <stdbool.h>
 
-/* Rows from the top, without gaps, with one byte (grey) or three (red, green, blue) a pixel. All
- * zero is empty and owns nothing. */
+/* Rows from the top, without gaps. One byte a pixel is grey, three are red, green and blue; images
+ * of other modules may have others. All zero is empty and owns nothing. */
 struct pixels {
 	uint32_t width, height;
-	uint32_t channels; /* 1 or 3 */
+	uint32_t channels; /* bytes of a pixel */
 	uint8_t *data;
 };
 

@@ -485,6 +485,13 @@ static int check_name(enum format_image named, const struct dataset_image *image
 	return 0;
 }
 
+/* A file that is not named as an image must begin as nothing else does. */
+static bool is_looked_at(enum format_image named, enum format_image kind)
+{
+	return named != IMAGE_UNKNOWN || kind == IMAGE_JPEG || kind == IMAGE_PNG ||
+	       kind == IMAGE_GIF || kind == IMAGE_WEBP;
+}
+
 int check_image(enum check_level level, const char *path, const uint8_t *data, size_t len,
 		struct check_finding *ret)
 {
@@ -497,8 +504,13 @@ int check_image(enum check_level level, const char *path, const uint8_t *data, s
 	if (level == CHECK_OFF)
 		return 0;
 	image_inspect(data, len, &image);
-	if (!checks[image.kind])
-		return named ? check_other(level, named, image.kind, &file, ret) : 0;
+	if (!is_looked_at(named, image.kind))
+		return 0;
+	if (!checks[image.kind]) {
+		r = check_other(level, named, image.kind, &file, ret);
+		ret->named_only = true;
+		return r;
+	}
 	if (named != IMAGE_UNKNOWN && (uint64_t)image.width * image.height > MAX_PIXELS)
 		return check_found(
 			ret, DAMAGE_TOO_LARGE, false, "%s: %u x %u pixels: PIL takes at most %lu",

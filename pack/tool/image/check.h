@@ -1,9 +1,10 @@
 /* Is a file that claims to be an image a good one?
  *
  * Looks at files with the extension of an image (those of torchvision's ImageFolder, and .gif) and
- * at files that begin as an image does. All others are good. Training code is the judge: an image
- * that PIL refuses, or returns with pixels missing or wrong, is bad. If training code reads all of
- * it although something is odd, the finding is `usable`.
+ * at files that begin as a JPEG, PNG, GIF or WebP does. All others are good: what is no picture may
+ * begin as a PNM or BMP, and raw files of cameras begin as TIFFs. Training code is the judge: an
+ * image that PIL refuses, or returns with pixels missing or wrong, is bad. If training code reads
+ * all of it although something is odd, the finding is `usable`.
  *
  * CHECK_HEADER looks at what the file says of itself, and whether that can be true: sizes, lengths,
  * offsets, the chain of its parts, its end. It decodes the pixels of a JPEG or PNG only if the end
@@ -39,6 +40,7 @@ enum check_level { CHECK_OFF, CHECK_HEADER, CHECK_DECODE };
 struct check_finding {
 	const char *damage; /* one of the above */
 	bool usable;	    /* training code reads it, and every pixel */
+	bool named_only;    /* only its name says that it is an image: there is none in it */
 	char text[160];	    /* a sentence: lower case, no full stop, without the path */
 };
 
@@ -63,6 +65,7 @@ check_found(struct check_finding *ret, const char *damage, bool usable, const ch
 
 	ret->damage = damage;
 	ret->usable = usable;
+	ret->named_only = false;
 	va_start(args, format);
 	vsnprintf(ret->text, sizeof(ret->text), format, args);
 	va_end(args);

@@ -20,6 +20,7 @@
 
 #include "base/scope.h"
 #include <stdbool.h>
+#include <string.h>
 
 #define WEIGHT_BITS 22
 #define HALF	    (1 << (WEIGHT_BITS - 1))
@@ -122,7 +123,7 @@ static inline void row_across(const struct axis *axis, const uint8_t *from, uint
 	for (uint32_t x = 0; x < axis->to; x++) {
 		const struct window *window = &axis->windows[x];
 		const uint8_t *pixel = from + (size_t)window->from * channels;
-		int32_t sum[3] = {HALF, HALF, HALF};
+		int32_t sum[4] = {HALF, HALF, HALF, HALF};
 
 		for (uint32_t i = 0; i < window->count; i++, pixel += channels)
 			for (uint32_t c = 0; c < channels; c++)
@@ -135,10 +136,21 @@ static inline void row_across(const struct axis *axis, const uint8_t *from, uint
 static void across(const struct axis *axis, const struct pixels *from, struct pixels *to)
 {
 	for (uint32_t y = 0; y < to->height; y++) {
-		if (to->channels == 3)
-			row_across(axis, pixels_row(from, y), pixels_row(to, y), 3);
-		else
-			row_across(axis, pixels_row(from, y), pixels_row(to, y), 1);
+		const uint8_t *row = pixels_row(from, y);
+
+		switch (to->channels) {
+		case 1:
+			row_across(axis, row, pixels_row(to, y), 1);
+			break;
+		case 2:
+			row_across(axis, row, pixels_row(to, y), 2);
+			break;
+		case 3:
+			row_across(axis, row, pixels_row(to, y), 3);
+			break;
+		default:
+			row_across(axis, row, pixels_row(to, y), 4);
+		}
 	}
 }
 
@@ -169,6 +181,31 @@ static int down(const struct axis *axis, const struct pixels *from, struct pixel
 		return -ENOMEM;
 	for (uint32_t y = 0; y < to->height; y++)
 		row_down(&axis->windows[y], from, sum, pixels_row(to, y));
+	return 0;
+}
+
+/* The old pixel in which the middle of the new one lies. */
+static uint32_t nearest(uint32_t x, uint32_t from, uint32_t to)
+{
+	return (uint32_t)((2 * (uint64_t)x + 1) * from / (2 * (uint64_t)to));
+}
+
+int resize_nearest(const struct pixels *from, uint32_t width, uint32_t height, struct pixels *ret)
+{
+	struct pixels done;
+	int r = pixels_init(&done, width, height, from->channels);
+
+	if (r < 0)
+		return r;
+	for (uint32_t y = 0; y < height; y++) {
+		const uint8_t *row = pixels_row(from, nearest(y, from->height, height));
+		uint8_t *to = pixels_row(&done, y);
+
+		for (uint32_t x = 0; x < width; x++, to += from->channels)
+			memcpy(to, row + nearest(x, from->width, width) * (size_t)from->channels,
+			       from->channels);
+	}
+	*ret = done;
 	return 0;
 }
 

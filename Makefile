@@ -54,7 +54,7 @@ override CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFOLDFS_VERSION='
 override LDFLAGS += -Wl,-z,stack-size=8388608 $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # LMDB brings no lmdb.pc of its own. Asked once, since every file is compiled with it.
-LIBRARIES   = libjpeg libarchive zlib json-c libxxhash nettle
+LIBRARIES   = libjpeg libpng libwebp libarchive zlib json-c libxxhash nettle
 LIB_CFLAGS  = $(eval LIB_CFLAGS := $(foreach name,$(LIBRARIES) lmdb libcurl,\
               $(call pkg,--cflags $(name) 2>/dev/null)))$(LIB_CFLAGS)
 LMDB_LIBS   = $(call pkg,--libs lmdb 2>/dev/null || echo -llmdb)

@@ -10,7 +10,8 @@ set -eu
 purpose=${1:-build}
 
 build='gcc make pkg-config libc6-dev libfuse3-dev fuse3 liblmdb-dev libxxhash-dev libjson-c-dev
-    libjpeg-dev libarchive-dev zlib1g-dev nettle-dev libcurl4-openssl-dev libncurses-dev'
+    libjpeg-dev libpng-dev libwebp-dev libarchive-dev zlib1g-dev nettle-dev libcurl4-openssl-dev
+    libncurses-dev'
 static='g++ libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev'
 demo='python3 python3-torch python3-torchvision python3-pil python3-numpy'
 check="$demo libcmocka-dev clang clang-format lmdb-utils mandoc python3-pytest python3-pytest-xdist
@@ -56,7 +57,7 @@ missing() {
 }
 
 libraries() {
-    echo fuse3 lmdb libxxhash json-c libjpeg libarchive zlib nettle ncursesw
+    echo fuse3 lmdb libxxhash json-c libjpeg libpng libwebp libarchive zlib nettle ncursesw
     [ "$purpose" != check ] || echo cmocka
 }
 

@@ -16,8 +16,9 @@ root=${2:-/var/tmp/foldfs-$system}
 debian=http://deb.debian.org/debian
 ubuntu=http://archive.ubuntu.com/ubuntu
 version=4.18.0-25
-libraries='libfuse3-dev liblmdb-dev libxxhash-dev libjson-c-dev libjpeg-dev libarchive-dev
-    zlib1g-dev nettle-dev libncurses-dev libcurl4-openssl-dev libcmocka-dev'
+libraries='libfuse3-dev liblmdb-dev libxxhash-dev libjson-c-dev libjpeg-dev libpng-dev
+    libwebp-dev libarchive-dev zlib1g-dev nettle-dev libncurses-dev libcurl4-openssl-dev
+    libcmocka-dev'
 archives='libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev'
 tested="make pkg-config fuse3 strace attr acl python3-pytest python3-pytest-xdist python3-numpy
     python3-lmdb python3-pil libsnappy1v5 $libraries"

@@ -82,6 +82,7 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/labels.h", "pack/packs.h",
          "pack/tool/import/hdf5_path.c": ["pack/tool/hdf5/report.h"],
          "pack/tool/import/import_hdf5.c": ["pack/tool/hdf5/report.h"],
          "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h", "pack/tool/image/jpeg.h",
+                                 "pack/tool/image/png.h", "pack/tool/image/webp.h",
                                  "pack/tool/import/tar.h"]}
 
 # The dataset is turned into what the cache reads from in one place.
@@ -101,7 +102,9 @@ SYSTEM = {
     "curl/*": ["remote/curl.h"],
     "curses.h": ["fs/stat/screen.c"],
     "nettle/*": ["remote/sign.c"],
-    "setjmp.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
+    "png.h": ["pack/tool/image/png.c"],
+    "webp/*": ["pack/tool/image/webp.c"],
+    "setjmp.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h", "pack/tool/image/png.c"],
     "fuse*.h": ["fs/fuse.h"],
     "fuse3/*": [],
     "archive.h": ["pack/tool/import/tar_level.c", "pack/tool/import/decompress.c"],
@@ -118,10 +121,11 @@ SYSTEM = {
 }
 
 # The mount must not map damaged files, and training nodes need no packer's libraries.
-MAY_NOT_LINK = {"foldfs": ["liblmdb", "libjpeg", "libarchive", "libz", "libjson-c", "libhdf5*"],
+MAY_NOT_LINK = {"foldfs": ["liblmdb", "libjpeg", "libpng*", "libwebp*", "libarchive", "libz",
+                           "libjson-c", "libhdf5*"],
                 "foldpack": ["libfuse3", "libhdf5*", "libcurl*"],
-                "foldstat": ["liblmdb", "libjpeg", "libarchive", "libz", "libfuse3", "libxxhash",
-                             "libhdf5*"]}
+                "foldstat": ["liblmdb", "libjpeg", "libpng*", "libwebp*", "libarchive", "libz",
+                             "libfuse3", "libxxhash", "libhdf5*"]}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

@@ -164,8 +164,9 @@ def test_what_only_its_name_calls_an_image_is_packed_and_said(mixed, tmp_path):
     for name in ("a.jpg", "b.png", "._c.jpg"):
         (mixed / name).write_bytes(b"" if name == "b.png" else b"words")
     done = create("--force", f"--bad-list={bad}", mixed, pack)
-    assert (f"foldpack: {mixed}: 3 files have the name of an image and hold none, such as ._c.jpg "
-            "(holds no image); packed anyway; --check=header refuses such files\n") in done.err
+    assert (f"foldpack: {mixed}: 3 files have the name of an image but not the header of one, such "
+            "as ._c.jpg (holds no image); packed anyway; --check=header refuses such files"
+            ) in done.err
     assert [line.split("\t")[1] for line in bad.read_text().splitlines()] == [
         "not-an-image", "not-an-image", "empty"]
     options = json.loads(foldfs.run(foldfs.FOLDPACK, "info", "--json", pack).out)["options"]

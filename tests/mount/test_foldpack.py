@@ -345,7 +345,7 @@ def test_the_summary_says_what_was_done(src, pack):
     done = run("create", "--json", src, pack)
     summary = json.loads(done.stdout)
     assert set(summary) == {
-        "files", "bytes_in", "bytes_out", "skipped", "kept", "deduped", "seconds", "id",
+        "files", "bytes_in", "bytes_out", "skipped", "kept", "left", "deduped", "seconds", "id",
         "content_id",
     }  # fmt: skip
     assert (summary["files"], summary["bytes_in"], summary["skipped"]) == (2, 7, 0)

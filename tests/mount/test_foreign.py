@@ -196,7 +196,7 @@ def test_a_folder_that_is_an_environment_is_its_data(place, shown):
 
 
 def test_create_makes_a_pack_with_checksums(container, place, shown):
-    run(FOLDPACK, "create", container, place / "made.lmdb")
+    run(FOLDPACK, "create", "--check=off", container, place / "made.lmdb")
     assert "all good" in run(FOLDPACK, "verify", place / "made.lmdb").err
     assert shown(place / "made.lmdb") == FILES
 

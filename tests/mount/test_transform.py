@@ -1,9 +1,13 @@
 """foldpack create --resize, --max-side, --quality, --store, --optimize: held against PIL."""
 
+import io
 import itertools
+import json
 import os
 import statistics
+import struct
 import subprocess
+import zlib
 
 import pytest
 
@@ -11,6 +15,7 @@ lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
 pytest.importorskip("PIL", reason="python3-pil is not installed")
 pytest.importorskip("numpy", reason="python3-numpy is not installed")
 
+import numpy
 from PIL import Image, ImageCms, ImageOps
 
 from foldfs import BUILD, FOLDPACK, PHOTOS, has_photos, memory_of, run
@@ -180,24 +185,195 @@ def test_colour_profiles_go_along_in_jpegs(transformed):
     assert bitmap.format == "BMP" and "icc_profile" not in bitmap.info
 
 
+# --- PNG, WebP, CMYK --------------------------------------------------------------------------
+
+
+def clear(mode, size=(203, 155)):
+    """A picture with all degrees of transparency."""
+    image = noise(size, mode)
+    image.putalpha(Image.linear_gradient("L").resize(size))
+    return image
+
+
+def webp(image, **options):
+    out = io.BytesIO()
+    image.save(out, "WEBP", **options)
+    return out.getvalue()
+
+
+LOSSLESS = {
+    **{f"PNG {mode}": png(noise((203, 155), mode)) for mode in ("L", "RGB")},
+    **{f"PNG {mode}": png(clear(mode)) for mode in ("LA", "RGBA")},
+    "WebP": webp(noise((203, 155)), lossless=True),
+    "clear WebP": webp(clear("RGBA"), lossless=True, exact=True),
+}
+LABELS = noise((203, 155), "L").quantize(21)
+MASKS = {
+    "palette": png(LABELS),
+    "few greys": png(LABELS.point(range(256), "L")),
+    "few colours": png(LABELS.convert("RGB")),
+    "16 bits": png(Image.frombytes("I;16", (203, 155), os.urandom(2 * 203 * 155))),
+    "1 bit": png(noise((203, 155), "1")),
+}
+
+
+def nearest(data, shorter):
+    image = opened(data)
+    return image.resize(smaller(image.size, shorter), Image.NEAREST)
+
+
+def test_png_and_webp_are_resized_in_their_own_format_bit_for_bit_as_by_pil(transformed):
+    for name, data in transformed(LOSSLESS, "--resize=64").items():
+        image, before = opened(data), opened(LOSSLESS[name])
+        assert (image.format, image.mode) == (before.format, before.mode), name
+        assert same(image, resized(LOSSLESS[name], 64)), name
+
+
+def test_a_lossy_webp_stays_one(transformed):
+    lossy = {"lossy": webp(noise((203, 155)), quality=95), "clear": webp(clear("RGBA"), quality=95)}
+    for name, data in transformed(lossy, "--resize=64", "--quality=95").items():
+        image = opened(data)
+        assert image.format == "WEBP" and b"VP8L" not in data[:32]
+        assert image.size == smaller((203, 155), 64)
+        want = resized(lossy[name], 64)
+        assert psnr(image.convert("RGB"), want.convert("RGB")) > 25
+
+
+@pytest.mark.parametrize("store", ["jpeg", "bmp", "ppm"])
+def test_they_are_stored_in_the_format_asked_for(transformed, store):
+    pictures = {name: LOSSLESS[name] for name in ("PNG L", "PNG RGB", "WebP")}
+    for name, data in transformed(pictures, "--resize=64", f"--store={store}").items():
+        image, want = opened(data), resized(pictures[name], 64)
+        assert image.format == {"jpeg": "JPEG"}.get(store, "PPM" if store == "ppm" else "BMP")
+        assert psnr(image, want) > 30 if store == "jpeg" else same(image, want)
+
+
+def test_what_has_no_transparent_pixel_needs_no_alpha(transformed):
+    data = transformed({"a": png(noise((203, 155)).convert("RGBA"))}, "--resize=64",
+                       "--store=ppm")["a"]
+    assert same(opened(data), resized(png(noise((203, 155))), 64))
+
+
+@pytest.mark.parametrize("store", ["jpeg", "bmp"])
+def test_transparent_ones_keep_their_format_and_their_alpha(transformed, store):
+    pictures = {name: LOSSLESS[name] for name in ("PNG LA", "PNG RGBA", "clear WebP")}
+    assert transformed(pictures, f"--store={store}") == pictures
+    for name, data in transformed(pictures, "--resize=64", f"--store={store}").items():
+        assert same(opened(data), resized(pictures[name], 64))
+
+
+@pytest.mark.parametrize("store", [(), ("--store=jpeg",), ("--store=ppm",)])
+def test_values_that_may_be_labels_stay_what_they_are(transformed, store):
+    assert transformed(MASKS, *store) == MASKS
+    for name, data in transformed(MASKS, "--resize=64", *store).items():
+        image, want = opened(data), nearest(MASKS[name], 64)
+        assert (image.format, image.mode) == ("PNG", opened(MASKS[name]).mode), name
+        assert same(image, want), name
+        assert image.getpalette() == want.getpalette(), name
+
+
+def test_cmyk_is_resized_as_cmyk(transformed):
+    pictures = {"cmyk": jpeg(noise((203, 155), "CMYK")),
+                "progressive": jpeg(noise((203, 155), "CMYK"), progressive=True)}
+    for store in ((), ("--store=jpeg",), ("--store=bmp",)):
+        for name, data in transformed(pictures, "--resize=64", "--quality=95", *store).items():
+            image = opened(data)
+            assert (image.format, image.mode) == ("JPEG", "CMYK")
+            assert psnr(image, resized(pictures[name], 64)) > 30
+    for name, data in transformed(pictures, "--optimize").items():
+        assert same(opened(data), opened(pictures[name]))
+
+
+def test_exif_and_profile_go_along(transformed):
+    exif, profile = Image.Exif(), ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    exif[0x112] = 6
+    image, out = noise((203, 155)), io.BytesIO()
+    image.save(out, "PNG", exif=exif, icc_profile=profile)
+    pictures = {"PNG": out.getvalue(), "WebP": webp(image, exif=exif, icc_profile=profile)}
+    for store in ((), ("--store=jpeg",), ("--store=bmp",)):
+        for name, data in transformed(pictures, "--resize=64", *store).items():
+            made = opened(data)
+            assert made.format == ("JPEG" if store == ("--store=jpeg",) else name.upper())
+            assert made.getexif()[0x112] == 6
+            assert made.info["icc_profile"] == profile
+
+
+def test_an_interlaced_one_is_read(transformed):
+    pixels = numpy.asarray(noise((203, 155)))
+    out, crc = io.BytesIO(), lambda kind, body: (
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)))
+    rows = b"".join(b"".join(b"\0" + row.tobytes() for row in pixels[y::dy, x::dx])
+                    for x, y, dx, dy in ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4),
+                                         (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)))
+    header = struct.pack(">IIBBBBB", 203, 155, 8, 2, 0, 0, 1)
+    out.write(b"\x89PNG\r\n\x1a\n" + crc(b"IHDR", header) + crc(b"IDAT", zlib.compress(rows)) +
+              crc(b"IEND", b""))
+    data = transformed({"a": out.getvalue()}, "--resize=64")["a"]
+    assert same(opened(data), resized(out.getvalue(), 64))
+
+
 # --- what is not touched --------------------------------------------------------------------
+
+
+def moving(kind):
+    out = io.BytesIO()
+    noise((60, 50)).save(out, kind, save_all=True, append_images=[noise((60, 50), seed=2)])
+    return out.getvalue()
+
+
+def bmp():
+    out = io.BytesIO()
+    noise((60, 50)).save(out, "BMP")
+    return out.getvalue()
+
+
+OTHERS = {"GIF": moving("GIF"), "moving PNG": moving("PNG"), "moving WebP": moving("WEBP"),
+          "BMP": bmp(), "text": b"no picture", "nothing": b""}
 
 
 @pytest.mark.parametrize("options", [("--resize=16",), ("--store=bmp",), ("--optimize",)],
                          ids=" ".join)
-def test_cmyk_and_masks_stay(transformed, options):
-    palette = noise((60, 50)).quantize(21)
-    others = {
-        "cmyk": jpeg(noise((60, 50), "CMYK")),
-        "cmyk progressive": jpeg(noise((60, 50), "CMYK"), progressive=True),
-        "palette": png(palette),
-        "grey mask": png(noise((60, 50), "L")),
-        "16 bits": png(Image.new("I;16", (60, 50), 40000)),
-        "colour": png(noise((60, 50))),
-        "text": b"no picture",
-        "nothing": b"",
-    }
-    assert transformed(others, *options) == others
+def test_other_files_stay(transformed, options):
+    assert transformed(OTHERS, *options) == OTHERS
+
+
+def test_it_is_said_how_many_images_are_left_as_they_are_and_why(tmp_path):
+    pictures = {**OTHERS, "small": png(noise((20, 15))), "small too": jpeg(noise((20, 15))),
+                "masks/a": MASKS["palette"], "large": LOSSLESS["PNG RGB"]}
+    source, pack = write_all(tmp_path / "source", pictures), tmp_path / "x.lmdb"
+    done = run(FOLDPACK, "create", "--json", "--resize=16", "--transform=*.jpg",
+               "--transform=small*", source, pack)
+    assert (f"{pack}: 6 images left as they are: " in done.err
+            and all(f"{count} ({why})" in done.err for count, why in (
+                (1, "GIF"), (1, "BMP"), (1, "PNG that moves"), (1, "WebP that moves"),
+                (2, "small enough already"))))
+    assert json.loads(done.out)["left"] == 6
+    assert "not resized    4 images larger than these options ask for" in run(
+        FOLDPACK, "info", pack).out
+    done = run(FOLDPACK, "create", "--force", "--resize=16", "--transform=large.jpg", source, pack)
+    assert "(not matched by --transform)" in done.err
+    assert json.loads(run(FOLDPACK, "info", "--json", pack).out)["not_resized"] == 5
+
+
+@pytest.mark.parametrize("name", ["PNG RGB", "WebP"])
+def test_damage_of_these_is_never_turned_into_an_intact_file_either(tmp_path, name):
+    data = LOSSLESS[name]
+    for bad in (data[:len(data) // 2], data[:60], data[:400] + bytes(500) + data[900:]):
+        source = write_all(tmp_path / "source", {"good": data, "bad": bad})
+        done = run(FOLDPACK, "create", "--check=off", "--force", "--resize=16", "--on-bad=skip",
+                   source, tmp_path / "pack", status=4)
+        assert "bad.jpg: " in done.err
+        assert list(records(tmp_path / "pack")) == ["good.jpg"]
+
+
+def test_a_file_that_claims_gigapixels_gets_no_memory(tmp_path):
+    data = LOSSLESS["PNG RGB"]
+    body = struct.pack(">II", 65000, 65000) + data[24:29]
+    huge = data[:16] + body + struct.pack(">I", zlib.crc32(b"IHDR" + body)) + data[33:]
+    source = write_all(tmp_path / "source", {"huge": huge})
+    done = run(FOLDPACK, "create", "--check=off", "--resize=16", source, tmp_path / "pack",
+               status=1)
+    assert "huge.jpg: 65000x65000 pixels need 15.7 GiB of memory, and 1 GiB are the m" in done.err
 
 
 # --- lossless -------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "pack/tool/cli/interrupt.h"
 #include "pack/tool/create/create.h"
+#include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/create_source.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/import_hdf5.h"
@@ -26,6 +27,8 @@ static void create_release(struct create *create)
 	entry_table_release(&create->stored);
 	buf_release(&create->refused);
 	buf_release(&create->named_only);
+	for (size_t i = 0; i < LEFT_REASONS; i++)
+		free(create->left[i].why);
 	builder_free(create->builder);
 	labels_release(&create->labels);
 	dataset_free(create->dataset);

@@ -5,7 +5,9 @@
  *	create_slices.c		several packs of one folder
  *	create_store.c		brings files from an importer through the pipeline into a builder
  *	create_sample.c		estimates the result from some of the files
- *	create_say.c		failures, bad inputs, the summary */
+ *	create_images.c		checks and transforms their bytes
+ *	create_inputs.c		bad inputs, and what is said of them
+ *	create_say.c		failures, the summary */
 #ifndef PACK_TOOL_CREATE_CREATE_H
 #define PACK_TOOL_CREATE_CREATE_H
 
@@ -16,6 +18,8 @@
 #include "pack/tool/import/entry_table.h"
 #include "pack/tool/import/import_dir.h"
 #include <stdio.h>
+
+#define LEFT_REASONS 16 /* there are fewer */
 
 enum on_bad { ON_BAD_FAIL, ON_BAD_SKIP, ON_BAD_KEEP };
 
@@ -45,7 +49,7 @@ struct create_counts {
 	uint64_t skipped;      /* inputs left out */
 	uint64_t kept;	       /* bad ones that were packed anyway */
 	uint64_t refused;      /* bad ones for which the run fails at its end */
-	uint64_t named_only;   /* files that only their names call images, packed */
+	uint64_t named_only;   /* files with the name of an image but no header, packed */
 	uint64_t empty;	       /* directories without a file */
 	uint64_t dangling;     /* links to what was left out */
 };
@@ -76,8 +80,12 @@ struct create {
 	FILE *bad_list;			/* NULL: none */
 	struct buf *held;		/* holds its lines back for now; NULL: they are written */
 	struct buf refused, named_only; /* what is printed of these at the end */
-	uint64_t need;			/* bytes that the pack will take, about; 0: not known */
-	bool stale;			/* the source differs from that of the interrupted run */
+	struct create_left {
+		char *why;
+		uint64_t images;
+	} left[LEFT_REASONS]; /* images that were not transformed, by why */
+	uint64_t need;	      /* bytes that the pack will take, about; 0: not known */
+	bool stale;	      /* the source differs from that of the interrupted run */
 	struct create_counts counts;
 };
 
@@ -112,46 +120,6 @@ int create_fail(struct create *create, int error, const struct err *err);
 /* Warns if there seems to be too little room. CREATE_REPORTED if not even the bytes of the files
  * fit, unless options.anyway is set, as for a filesystem that compresses; else 0. */
 int create_check_space(struct create *create);
-
-/* --- inputs --- */
-
-/* A watch that prints what the importer reports. */
-struct import_watch create_watch(struct create *create);
-
-/* Reports an input that cannot be read: 0 to go on without it (also where the run is to fail at its
- * end), CREATE_REPORTED or -ENOMEM. */
-int create_unreadable(void *create, const char *path, const char *reason);
-/* Reports a file whose container has changed since it was opened: what is stored is of the old one,
- * so nothing of it is kept, whatever '--on-bad' says. CREATE_REPORTED. */
-int create_changed(struct create *create, const char *path);
-
-/* Reports what a check found. Returns 0 to pack the file anyway, 1 to leave it out, or -ENOMEM. If
- * bad inputs make a run fail, that is counted in counts.refused: then nothing more is to be stored,
- * and the rest is only looked at. */
-int create_found(struct create *create, const char *path, const struct check_finding *finding);
-
-/* Prints the inputs that were refused. Returns CREATE_REPORTED. */
-int create_refuse(struct create *create);
-
-/* Whether only some damage counts, as nothing was asked for. */
-static inline bool create_is_lenient(const struct create *create)
-{
-	return create->options.check < 0;
-}
-
-/* Notes a file that only its name calls an image: 0 or -ENOMEM. */
-int create_note_named(struct create *create, const char *path, const char *reason);
-
-/* Adds a line to the list of bad inputs, if there is one. 0 or -ENOMEM. */
-int create_list_bad(struct create *create, const char *path, const char *damage,
-		    const char *reason);
-/* Writes lines that were held back, and empties them. */
-void create_list_held(struct create *create, struct buf *held);
-
-/* Prints that a file annotates places in images. Returns CREATE_REFUSED. */
-int create_refuse_annotations(struct create *create, const char *path, enum annotations_kind kind);
-/* Looks for such a file among the entries of a folder: 0, CREATE_REFUSED or -ENOMEM. */
-int create_find_annotations(struct create *create, const struct builder *builder, uint64_t entries);
 
 /* --- what is printed: each returns 0 or -ENOMEM unless it says otherwise --- */
 

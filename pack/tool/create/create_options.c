@@ -60,7 +60,7 @@ static const struct opt table[] = {
 	OPT_FLAG(0, "optimize", struct create_options, optimize,
 		 "make JPEGs smaller and baseline, without loss"),
 	OPT_LIST(0, "transform", "GLOB", struct create_options, touch,
-		 "which JPEGs these options may change; may be given several times"),
+		 "which images these options may change; may be given several times"),
 	OPT_END,
 };
 

@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/create/create.h"
+#include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/import_dir.h"
 #include "pack/tool/import/source.h"

@@ -6,6 +6,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/interrupt.h"
+#include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/create_labels.h"
 #include "pack/tool/create/links.h"
 #include "pack/tool/create/lustre.h"
@@ -102,227 +103,6 @@ int create_fail(struct create *create, int error, const struct err *err)
 						   : fail_pack(create, error, err);
 }
 
-static int on_broken(void *context, int error, const struct err *err)
-{
-	struct create *create = context;
-	struct err why = {0};
-	int r = create->hdf5 ? import_hdf5_error(create->hdf5, &why) : 0;
-
-	if (r < 0) {
-		error = r;
-		err = &why;
-	}
-	progress_clear(&create->progress);
-	/* Chunks of zarr are files of their own, as those of a folder. */
-	if (error == -ESTALE && !create->zarr)
-		builder_spoil(create->builder);
-	return log_fail(error == -EBADMSG ? CREATE_DAMAGED : CREATE_REPORTED, "%s: %s%s",
-			create->source, err_text(err, error),
-			error == -ESTALE ? "; pack it again when nothing writes to it" : "");
-}
-
-/* --- inputs --------------------------------------------------------------------------- */
-
-/* Prints something about an input: "SOURCE/path: text", or about SOURCE for the root itself. `log`
- * is a function of base/log.h. */
-static void say_of(struct create *create, void (*log)(const char *format, ...), const char *path,
-		   const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-static const char *source_slash(const struct create *create, const char *path)
-{
-	size_t len = strlen(create->source);
-
-	return *path && len > 0 && create->source[len - 1] != '/' ? "/" : "";
-}
-
-static void say_of(struct create *create, void (*log)(const char *format, ...), const char *path,
-		   const char *format, ...)
-{
-	SCOPE_FREE char *text = NULL;
-	va_list args;
-
-	va_start(args, format);
-	progress_clear(&create->progress);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
-	log("%s%s%s: %s", create->source, source_slash(create, path), path,
-	    text ? text : strerror(ENOMEM));
-	va_end(args);
-}
-
-/* Adds a field to a line of the bad list; escapes what would end it. */
-static int add_field(struct buf *line, const char *text)
-{
-	int r = 0;
-
-	for (; r == 0 && *text; text++) {
-		const char *at = strchr("\t\n\\", *text);
-
-		r = at ? buf_addf(line, "\\%c", "tn\\"[at - "\t\n\\"]) : buf_add(line, text, 1);
-	}
-	return r;
-}
-
-int create_list_bad(struct create *create, const char *path, const char *damage, const char *reason)
-{
-	SCOPE(buf_release) struct buf line = BUF_INIT;
-	struct buf *lines = create->held ? create->held : &line;
-	int r;
-
-	if (!create->options.bad_list)
-		return 0;
-	r = add_field(lines, path);
-	if (r == 0)
-		r = buf_addf(lines, "\t%s\t", damage);
-	if (r == 0)
-		r = add_field(lines, reason);
-	if (r == 0)
-		r = buf_add(lines, "\n", 1);
-	create_list_held(create, &line);
-	return r;
-}
-
-void create_list_held(struct create *create, struct buf *held)
-{
-	if (held->len && create->bad_list)
-		fwrite(held->data, 1, held->len, create->bad_list);
-	held->len = 0;
-}
-
-#define REFUSED_NAMED 20
-
-/* Adds "SOURCE/path: text" to what is printed at the end. 0 or -ENOMEM. */
-static int refuse(struct create *create, const char *path, const char *text)
-{
-	if (++create->counts.refused > REFUSED_NAMED)
-		return 0;
-	return buf_addf(&create->refused, "%s%s%s: %s%c", create->source,
-			source_slash(create, path), path, text, '\0');
-}
-
-int create_refuse(struct create *create)
-{
-	const char *line = create->refused.data, *end = line + create->refused.len;
-	char count[SIZE_TEXT];
-
-	progress_clear(&create->progress);
-	for (; line < end; line += strlen(line) + 1)
-		log_error("%s", line);
-	return log_fail(CREATE_REPORTED,
-			"%s: not made, as %s %s damaged; --on-bad=skip leaves such files out, "
-			"--on-bad=keep packs them%s",
-			create->pack, count_noun(create->counts.refused, "input", count),
-			create->counts.refused == 1 ? "is" : "are",
-			create->bad_list ? "" : ", --bad-list=FILE lists them");
-}
-
-int create_unreadable(void *context, const char *path, const char *reason)
-{
-	struct create *create = context;
-
-	if (create->silent)
-		return 0;
-	if (create_list_bad(create, path, DAMAGE_UNREADABLE, reason) < 0)
-		return -ENOMEM;
-	if (create->counts.refused)
-		return refuse(create, path, reason);
-	if (create->options.on_bad != ON_BAD_SKIP) {
-		say_of(create, log_error, path, "%s; --on-bad=skip leaves such files out", reason);
-		return CREATE_REPORTED;
-	}
-	say_of(create, log_notice, path, "%s; left out", reason);
-	create->counts.skipped++;
-	return 0;
-}
-
-int create_changed(struct create *create, const char *path)
-{
-	builder_spoil(create->builder);
-	say_of(create, log_error, path, "%s; pack it again when nothing writes to it",
-	       source_error_text(-ESTALE));
-	return CREATE_REPORTED;
-}
-
-int create_note_named(struct create *create, const char *path, const char *reason)
-{
-	if (create->counts.named_only++ > 0)
-		return 0;
-	return buf_addf(&create->named_only, "%s (%s)", path, reason);
-}
-
-static void say_named(struct create *create)
-{
-	uint64_t files = create->counts.named_only;
-	char count[SIZE_TEXT];
-
-	if (files)
-		say_of(create, log_notice, "",
-		       "%s %s the name of an image and %s none, such as %s; packed anyway; "
-		       "--check=header refuses such files",
-		       count_noun(files, "file", count), files == 1 ? "has" : "have",
-		       files == 1 ? "holds" : "hold", create->named_only.data);
-}
-
-/* A finding that is usable is packed without a notice. */
-int create_found(struct create *create, const char *path, const struct check_finding *finding)
-{
-	const char *text = finding->text;
-
-	if (create_list_bad(create, path, finding->damage, text) < 0)
-		return -ENOMEM;
-	if (finding->named_only && create_is_lenient(create))
-		return create_note_named(create, path, text);
-	if (finding->usable) {
-		say_of(create, log_detail, path, "%s", text);
-		return 0;
-	}
-	switch (create->options.on_bad) {
-	case ON_BAD_FAIL:
-		return refuse(create, path, text) < 0 ? -ENOMEM : 1;
-	case ON_BAD_KEEP:
-		say_of(create, log_notice, path, "%s; packed anyway", text);
-		create->counts.kept++;
-		return 0;
-	default:
-		say_of(create, log_notice, path, "%s; left out", text);
-		create->counts.skipped++;
-		return 1;
-	}
-}
-
-static void on_special(void *context, const char *path, const char *what)
-{
-	struct create *create = context;
-
-	if (create->silent)
-		return;
-	say_of(create, log_notice, path, "%s, which a pack cannot hold; left out", what);
-	create->counts.skipped++;
-}
-
-static void on_left_out(void *create, const char *path, const char *reason)
-{
-	say_of(create, log_notice, path, "%s; left out", reason);
-}
-
-static int on_tick(void *context, uint64_t entries)
-{
-	struct create *create = context;
-
-	progress_add(&create->progress, entries - create->progress.files, 0);
-	return interrupt_pending() ? -EINTR : 0;
-}
-
-struct import_watch create_watch(struct create *create)
-{
-	return (struct import_watch){.bad = create_unreadable,
-				     .special = on_special,
-				     .left_out = on_left_out,
-				     .broken = on_broken,
-				     .tick = on_tick,
-				     .context = create};
-}
-
 /* --- the place of the pack ---------------------------------------------------------------- */
 
 void create_advise(const struct create *create)
@@ -366,13 +146,14 @@ int create_name_links(struct create *create)
 			   &leaving);
 
 	if (r == 0 && leaving.count > 0)
-		say_of(create, log_notice, "",
-		       "%s %s out of it, such as %s%s%s: a job that opens one reads the loose "
-		       "file, or nothing on another machine%s",
-		       count_noun(leaving.count, "symbolic link", count),
-		       leaving.count == 1 ? "leads" : "lead", source,
-		       len && source[len - 1] == '/' ? "" : "/", leaving.first,
-		       create->tar ? "" : "; --dereference packs what links lead to");
+		create_say_of(
+			create, log_notice, "",
+			"%s %s out of it, such as %s%s%s: a job that opens one reads the loose "
+			"file, or nothing on another machine%s",
+			count_noun(leaving.count, "symbolic link", count),
+			leaving.count == 1 ? "leads" : "lead", source,
+			len && source[len - 1] == '/' ? "" : "/", leaving.first,
+			create->tar ? "" : "; --dereference packs what links lead to");
 	free(leaving.first);
 	return r;
 }
@@ -382,7 +163,7 @@ static int on_dangling(void *context, const char *path, const char *target)
 	struct create *create = context;
 
 	if (create->counts.dangling++ < LINKS_NAMED)
-		say_of(create, log_notice, path, "a link to %s, which was left out", target);
+		create_say_of(create, log_notice, path, "a link to %s, which was left out", target);
 	return 0;
 }
 
@@ -431,10 +212,11 @@ static int name_one_folder(struct create *create)
 	int r = folder ? builder_path(create->builder, folder, &path) : 0;
 
 	if (r == 0 && folder)
-		say_of(create, log_notice, "",
-		       "all of it is in one folder, '%s', which loaders take for the only class; "
-		       "--strip-components=1 packs what is in that",
-		       path.data);
+		create_say_of(
+			create, log_notice, "",
+			"all of it is in one folder, '%s', which loaders take for the only class; "
+			"--strip-components=1 packs what is in that",
+			path.data);
 	return r;
 }
 
@@ -449,8 +231,8 @@ static int on_empty(void *context, uint32_t id)
 	int r = builder_path(create->builder, id, &path);
 
 	if (r == 0 && create->counts.empty++ < EMPTY_NAMED)
-		say_of(create, log_notice, path.data,
-		       "no file in it; ImageFolder refuses a class without images");
+		create_say_of(create, log_notice, path.data,
+			      "no file in it; ImageFolder refuses a class without images");
 	return r;
 }
 
@@ -469,7 +251,7 @@ int create_name_rest(struct create *create)
 {
 	int r = name_dangling(create);
 
-	say_named(create);
+	create_say_named(create);
 	if (r == 0)
 		r = name_empty(create);
 	if (r == 0 && create->tar)
@@ -491,6 +273,7 @@ static int print_summary_json(const struct create *create, const struct builder_
 	json_u64(&json, "bytes_out", summary->pack_bytes);
 	json_u64(&json, "skipped", create->counts.skipped);
 	json_u64(&json, "kept", create->counts.kept);
+	json_u64(&json, "left", create_left_images(create));
 	json_u64(&json, "deduped", summary->aliases);
 	json_double(&json, "seconds", seconds);
 	json_string(&json, "id", summary->id);
@@ -532,6 +315,7 @@ static void print_summary(const struct create *create, const struct builder_summ
 		log_notice("%s: %s changed; the files had %s before", create->pack,
 			   count_noun(create->counts.made, "image", files),
 			   size_format(create->counts.bytes_in, bytes));
+	create_say_left(create);
 	if (create->counts.kept)
 		log_notice("%s: %s of them bad, and packed anyway", create->pack,
 			   count_format(create->counts.kept, files));

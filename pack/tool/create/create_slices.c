@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/create/create.h"
+#include "pack/tool/create/create_inputs.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>

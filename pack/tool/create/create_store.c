@@ -11,6 +11,8 @@
 #include "pack/tool/cli/interrupt.h"
 #include "pack/tool/cli/pipeline.h"
 #include "pack/tool/create/create.h"
+#include "pack/tool/create/create_images.h"
+#include "pack/tool/create/create_inputs.h"
 #include "pack/tool/image/annotations.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/import/source.h"
@@ -24,81 +26,6 @@
 static bool is_deduped(const struct create *create, const struct item *item)
 {
 	return create->options.dedup && !item_is_large(item) && item->bytes.len >= DEDUP_LEAST;
-}
-
-/* --- in the pipeline's threads: bytes are checked and transformed ------------------------- */
-
-static void check_item(const struct create *create, struct item *item)
-{
-	enum check_level level =
-		create_is_lenient(create) ? CHECK_HEADER : (enum check_level)create->options.check;
-	int r = check_image(level, item->path.data, (const uint8_t *)item->bytes.data,
-			    item->bytes.len, &item->finding);
-
-	if (r < 0)
-		item->error = r;
-	item->is_bad = r == 1;
-	if (item->is_bad && create_is_lenient(create))
-		item->finding.usable |= item->finding.named_only;
-}
-
-static bool may_touch(const struct create *create, const char *path)
-{
-	const struct opt_list *globs = &create->options.touch;
-
-	return globs->count == 0 || filter_matches(globs, path);
-}
-
-/* An image that cannot be transformed is damaged, or too large to decode. */
-static void found_bad(struct item *item, int error, const struct err *err)
-{
-	const char *damage = error == -EFBIG ? DAMAGE_TOO_LARGE : DAMAGE_CORRUPT;
-
-	item->is_bad = true;
-	check_found(&item->finding, damage, false, "%s", err_text(err, error));
-}
-
-static void inspect_head(struct item *item, const void *data, size_t len)
-{
-	if (len > 0)
-		image_inspect(data, len, &item->image);
-}
-
-static void take_made(struct item *item, struct buf *made)
-{
-	buf_release(&item->bytes);
-	item->bytes = *made;
-	*made = BUF_INIT;
-	item->is_made = true;
-	inspect_head(item, item->bytes.data, item->bytes.len);
-}
-
-static void transform_item(const struct create *create, struct item *item)
-{
-	SCOPE(buf_release) struct buf made = BUF_INIT;
-	struct err err = {0};
-	int r = transform_image(&create->how, (const uint8_t *)item->bytes.data, item->bytes.len,
-				&made, &err);
-
-	if (r == 0)
-		take_made(item, &made);
-	else if (r == -ENOMEM)
-		item->error = r;
-	else if (r < 0)
-		found_bad(item, r, &err);
-}
-
-static void check_and_transform(const struct create *create, struct item *item)
-{
-	bool damaged;
-
-	check_item(create, item);
-	damaged = item->error || (item->is_bad && !item->finding.usable);
-	if (create->transforms && !damaged && may_touch(create, item->path.data))
-		transform_item(create, item);
-	if (create->annotations_refused && annotations_may_be(item->path.data))
-		item->annotations = annotations_look(
-			item->path.data, (const uint8_t *)item->bytes.data, item->bytes.len);
 }
 
 /* --- annotations -------------------------------------------------------------------------- */
@@ -157,13 +84,33 @@ enum note_flags {
 	NOTE_BAD = 2,	 /* it stands in the list of bad inputs */
 	NOTE_KEPT = 4,	 /* and was packed anyway */
 	NOTE_MADE = 8,	 /* its bytes are not those of the source */
-	NOTE_NAMED = 16, /* only its name says that it is an image, and that was all right */
+	NOTE_LEFT = 32,	 /* why it was not transformed comes last, behind a NUL */
+	NOTE_NAMED = 16, /* it has no header of an image, and that was all right */
 };
+
+static int add_left(struct buf *note, const char *left)
+{
+	note->data[0] |= NOTE_LEFT;
+	return buf_addf(note, "%c%s", '\0', left);
+}
 
 static int add_reason(struct buf *note, const char *damage, const char *reason)
 {
 	note->data[0] |= NOTE_BAD;
 	return buf_addf(note, "%s\t%s", damage, reason);
+}
+
+static int note_damage(const struct item *item, struct buf *note)
+{
+	if (item->error)
+		return add_reason(note, DAMAGE_UNREADABLE, source_error_text(item->error));
+	if (!item->is_bad)
+		return 0;
+	if (!item->finding.usable)
+		note->data[0] |= NOTE_KEPT;
+	else if (item->finding.named_only)
+		note->data[0] |= NOTE_NAMED;
+	return add_reason(note, item->finding.damage, item->finding.text);
 }
 
 static int make_note(const struct create *create, const struct item *item, struct buf *note)
@@ -174,17 +121,9 @@ static int make_note(const struct create *create, const struct item *item, struc
 
 	if (r == 0 && hash)
 		r = buf_add(note, &item->hash, sizeof(item->hash));
-	if (r < 0)
-		return r;
-	if (item->error)
-		return add_reason(note, DAMAGE_UNREADABLE, source_error_text(item->error));
-	if (!item->is_bad)
-		return 0;
-	if (!item->finding.usable)
-		note->data[0] |= NOTE_KEPT;
-	else if (item->finding.named_only)
-		note->data[0] |= NOTE_NAMED;
-	return add_reason(note, item->finding.damage, item->finding.text);
+	if (r == 0)
+		r = note_damage(item, note);
+	return r == 0 && item->left ? add_left(note, item->left) : r;
 }
 
 /* Before a file is stored or dropped. */
@@ -219,6 +158,7 @@ static int count_past(struct create *create, struct item *item, const struct bui
 {
 	const char *at = past->note, *end = past->note + past->note_len;
 	char flags = at < end ? *at++ : 0;
+	const char *nul;
 	int r = 0;
 
 	create_list_held(create, &item->listed);
@@ -228,8 +168,11 @@ static int count_past(struct create *create, struct item *item, const struct bui
 		if (past->stored)
 			r = entry_table_add(&create->stored, item->hash, item->id);
 	}
+	nul = memchr(at, '\0', (size_t)(end - at));
 	if (r == 0 && (flags & NOTE_BAD))
-		r = list_again(create, item, flags, at, (size_t)(end - at));
+		r = list_again(create, item, flags, at, (size_t)((nul ? nul : end) - at));
+	if (r == 0 && (flags & NOTE_LEFT) && nul && !past->dropped)
+		r = create_count_left(create, nul + 1, (size_t)(end - nul - 1));
 	create->counts.bytes_in += past->dropped ? 0 : item->size;
 	create->counts.made += (flags & NOTE_MADE) != 0;
 	create->counts.skipped += past->dropped;
@@ -275,6 +218,7 @@ static void free_item(struct item *item)
 	buf_release(&item->path);
 	buf_release(&item->bytes);
 	buf_release(&item->listed);
+	free(item->left);
 	free(item);
 }
 
@@ -296,19 +240,6 @@ static void run_release(struct store_run *run)
 	buf_release(&run->listed);
 }
 
-/* How many bytes a JPEG takes once it is decoded, often a hundred times its own; 0 if it stays as
- * it is. */
-static uint64_t decoded_size(const struct create *create, const struct item *item)
-{
-	struct dataset_image image = item->image;
-
-	if (!transform_decodes(&create->how) || image.kind != IMAGE_JPEG ||
-	    !may_touch(create, item->path.data))
-		return 0;
-	transform_size(&create->how, &image.width, &image.height);
-	return (uint64_t)image.width * image.height * 3;
-}
-
 static void read_and_shape(void *context, unsigned worker, void *pointer)
 {
 	struct store_run *run = context;
@@ -320,12 +251,12 @@ static void read_and_shape(void *context, unsigned worker, void *pointer)
 		return;
 	if (create->import->ops->read)
 		create->import->ops->read(create->import, worker, item);
-	inspect_head(item, item->bytes.data, item->bytes.len);
-	decoded = item->error ? 0 : decoded_size(create, item);
+	create_inspect(item, item->bytes.data, item->bytes.len);
+	decoded = item->error ? 0 : create_decoded_size(create, item);
 	if (decoded)
 		pipeline_charge(run->pipeline, worker, decoded);
 	if (!item->error)
-		check_and_transform(create, item);
+		create_shape(create, item);
 	if (is_deduped(create, item))
 		item->hash = entry_table_hash(item->bytes.data, item->bytes.len);
 }
@@ -447,7 +378,7 @@ static void large_release(struct large_read *large)
 
 static void begin_large(struct large_read *large, const void *buf, size_t len)
 {
-	inspect_head(large->item, buf, len);
+	create_inspect(large->item, buf, len);
 	if (large->item->image.width == 0)
 		large->directory = image_directory(buf, len);
 	memcpy(large->start, buf, min(len, IMAGE_START));
@@ -494,6 +425,8 @@ static int store_large(struct create *create, struct item *item, struct err *err
 	if (large.kept.len)
 		image_inspect_directory(large.start, (const uint8_t *)large.kept.data,
 					large.kept.len, &item->image);
+	if (create->transforms)
+		create_leave(item, "over 64 MiB");
 	return item->error ? 0 : r;
 }
 
@@ -539,7 +472,7 @@ static int store_bytes(struct create *create, struct item *item)
 		builder_image(create->builder, item->id, &item->image);
 	create->counts.bytes_in += item->size;
 	create->counts.made += item->is_made;
-	return 0;
+	return item->left ? create_count_left(create, item->left, strlen(item->left)) : 0;
 }
 
 /* Returns 0 to store it, 1 to leave it out, or an error. */

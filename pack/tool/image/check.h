@@ -40,7 +40,7 @@ enum check_level { CHECK_OFF, CHECK_HEADER, CHECK_DECODE };
 struct check_finding {
 	const char *damage; /* one of the above */
 	bool usable;	    /* training code reads it, and every pixel */
-	bool named_only;    /* only its name says that it is an image: there is none in it */
+	bool named_only;    /* it has the name of an image, or its first bytes, but no header */
 	char text[160];	    /* a sentence: lower case, no full stop, without the path */
 };
 

@@ -252,6 +252,9 @@ static enum jpeg_colour colour_of(const struct jpeg_decompress_struct *jpeg)
 	case JCS_YCbCr:
 	case JCS_RGB:
 		return JPEG_COLOUR;
+	case JCS_CMYK:
+	case JCS_YCCK:
+		return JPEG_CMYK;
 	default:
 		return JPEG_OTHER;
 	}
@@ -307,6 +310,7 @@ int jpeg_head_read(const uint8_t *data, size_t len, struct jpeg_head *ret, struc
 	head.width = reader.jpeg.image_width;
 	head.height = reader.jpeg.image_height;
 	head.colour = colour_of(&reader.jpeg);
+	head.ycck = reader.jpeg.jpeg_color_space == JCS_YCCK;
 	head.baseline = !jpeg_has_multiple_scans(&reader.jpeg) && !reader.jpeg.arith_code;
 	*ret = head;
 	head.segments = BUF_INIT;
@@ -319,6 +323,13 @@ void jpeg_head_release(struct jpeg_head *head)
 }
 
 /* --- decoding ---------------------------------------------------------------------------- */
+
+static J_COLOR_SPACE space_of(unsigned channels)
+{
+	if (channels == 1)
+		return JCS_GRAYSCALE;
+	return channels == 4 ? JCS_CMYK : JCS_RGB;
+}
 
 /* Decodes rows right into their places. */
 static void read_rows(struct jpeg_reader *reader, struct pixels *pixels)
@@ -340,7 +351,7 @@ static int decode_trapped(struct jpeg_reader *reader, const uint8_t *data, size_
 		return reader->trap.code;
 	jpeg_reader_begin(reader, data, len);
 	(void)jpeg_read_header(jpeg, TRUE);
-	jpeg->out_color_space = jpeg->num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+	jpeg->out_color_space = space_of((unsigned)jpeg->num_components);
 	jpeg->scale_num = 1;
 	jpeg->scale_denom = shrink;
 	(void)jpeg_start_decompress(jpeg);
@@ -382,13 +393,15 @@ int jpeg_decode(const uint8_t *data, size_t len, uint32_t shrink, struct pixels 
 /* --- encoding ---------------------------------------------------------------------------- */
 
 static void set_image(struct jpeg_compress_struct *jpeg, const struct pixels *pixels,
-		      uint32_t quality)
+		      uint32_t quality, bool ycck)
 {
 	jpeg->image_width = pixels->width;
 	jpeg->image_height = pixels->height;
 	jpeg->input_components = (int)pixels->channels;
-	jpeg->in_color_space = pixels->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+	jpeg->in_color_space = space_of(pixels->channels);
 	jpeg_set_defaults(jpeg);
+	if (ycck)
+		jpeg_set_colorspace(jpeg, JCS_YCCK);
 	jpeg_set_quality(jpeg, (int)quality, TRUE);
 	jpeg->optimize_coding = TRUE;
 }
@@ -416,12 +429,12 @@ static void write_rows(struct jpeg_compress_struct *jpeg, const struct pixels *p
 }
 
 static int encode_trapped(struct jpeg_writer *writer, const struct pixels *pixels, uint32_t quality,
-			  const struct buf *segments)
+			  bool ycck, const struct buf *segments)
 {
 	if (setjmp(writer->trap.jump))
 		return writer->trap.code;
 	jpeg_writer_begin(writer);
-	set_image(&writer->jpeg, pixels, quality);
+	set_image(&writer->jpeg, pixels, quality, ycck);
 	jpeg_start_compress(&writer->jpeg, TRUE);
 	write_kept_segments(&writer->jpeg, segments);
 	write_rows(&writer->jpeg, pixels);
@@ -429,13 +442,53 @@ static int encode_trapped(struct jpeg_writer *writer, const struct pixels *pixel
 	return 0;
 }
 
-int jpeg_encode(const struct pixels *pixels, uint32_t quality, const struct buf *segments,
-		struct buf *out, struct err *err)
+int jpeg_encode(const struct pixels *pixels, uint32_t quality, bool ycck,
+		const struct buf *segments, struct buf *out, struct err *err)
 {
 	SCOPE(jpeg_writer_release) struct jpeg_writer writer = {.out = out};
 
 	writer.jpeg.err = jpeg_trap_init(&writer.trap, err);
-	return encode_trapped(&writer, pixels, quality, segments);
+	return encode_trapped(&writer, pixels, quality, ycck, segments);
+}
+
+static int add_segment(struct buf *segments, int marker, const char *begin, size_t begin_len,
+		       const uint8_t *data, size_t len)
+{
+	size_t all = 2 + begin_len + len; /* a segment's length counts itself */
+	const uint8_t head[] = {0xff, (uint8_t)marker, (uint8_t)(all >> 8), (uint8_t)all};
+	int r = buf_add(segments, head, sizeof(head));
+
+	if (r == 0)
+		r = buf_add(segments, begin, begin_len);
+	return r < 0 ? r : buf_add(segments, data, len);
+}
+
+/* A profile may take several segments, each with its number and how many there are. */
+static int add_profile(struct buf *segments, const uint8_t *profile, size_t len)
+{
+	enum { HEAD = 14, MOST = LONGEST - 2 - HEAD };
+	char begin[HEAD] = "ICC_PROFILE";
+	size_t parts = (len + MOST - 1) / MOST, at = 0;
+	int r = 0;
+
+	for (size_t i = 1; r == 0 && parts <= UINT8_MAX && i <= parts; i++, at += MOST) {
+		begin[12] = (char)i;
+		begin[13] = (char)parts;
+		r = add_segment(segments, PROFILE, begin, HEAD, profile + at,
+				len - at < MOST ? len - at : MOST);
+	}
+	return r;
+}
+
+int jpeg_segments(const uint8_t *exif, size_t exif_len, const uint8_t *profile, size_t profile_len,
+		  struct buf *segments)
+{
+	static const char begin[] = "Exif\0"; /* and the NUL at the end */
+	int r = 0;
+
+	if (exif && exif_len <= LONGEST - 2 - sizeof(begin))
+		r = add_segment(segments, EXIF_XMP, begin, sizeof(begin), exif, exif_len);
+	return r == 0 && profile ? add_profile(segments, profile, profile_len) : r;
 }
 
 /* --- the same pixels --------------------------------------------------------------------- */

@@ -9,12 +9,14 @@
 enum jpeg_colour {
 	JPEG_GREY,
 	JPEG_COLOUR, /* YCbCr or RGB */
-	JPEG_OTHER,  /* CMYK, YCCK, or a number of components that means no colour */
+	JPEG_CMYK,   /* CMYK or YCCK */
+	JPEG_OTHER,  /* a number of components that means no colour */
 };
 
 struct jpeg_head {
 	uint32_t width, height;
 	enum jpeg_colour colour;
+	bool ycck;	      /* of JPEG_CMYK: which of the two */
 	bool baseline;	      /* a single scan with Huffman codes: quick to decode */
 	unsigned orientation; /* how EXIF or XMP asks to turn it; 1: not at all */
 	/* The segments that a copy with other pixels needs, verbatim: EXIF, XMP if it has the
@@ -34,24 +36,31 @@ const char *jpeg_version(void);
 int jpeg_head_read(const uint8_t *data, size_t len, struct jpeg_head *ret, struct err *err);
 void jpeg_head_release(struct jpeg_head *head);
 
-/* Decodes a grey or colour JPEG as PIL does, without turning it. `shrink` is 1, 2, 4 or 8: the
+/* Decodes a JPEG as PIL does, without turning it; CMYK to four bytes a pixel, as they are in the
+ * file. `shrink` is 1, 2, 4 or 8: the
  * result has that fraction of the size, rounded up. A smaller inverse DCT makes it, which is
  * quicker than decoding everything. Damage that libjpeg only warns of counts, too, unless
  * check_jpeg() says that decoders read every pixel.
  *
- * 0, -EBADMSG (damaged), -EFBIG (libjpeg would take over 1 GiB besides the pixels), -ENOTSUP (not a
- * grey or colour JPEG that libjpeg-turbo decodes) or -ENOMEM. *ret is for pixels_release(). */
+ * 0, -EBADMSG (damaged), -EFBIG (libjpeg would take over 1 GiB besides the pixels), -ENOTSUP (a
+ * kind of JPEG that libjpeg-turbo does not decode) or -ENOMEM. *ret is for pixels_release(). */
 int jpeg_decode(const uint8_t *data, size_t len, uint32_t shrink, struct pixels *ret,
 		struct err *err);
 
-/* Appends a baseline JPEG to an empty buffer. The quality is 1 to 100 on the scale of libjpeg and
+/* Appends a baseline JPEG to an empty buffer, of four bytes a pixel in CMYK, or in YCCK if `ycck`.
+ * The quality is 1 to 100 on the scale of libjpeg and
  * PIL. Colour has half the resolution in both directions (4:2:0, as libjpeg and PIL do by default;
  * at quality 90 full resolution takes 22 % more bytes). The Huffman codes are made for the image.
  * `segments` are complete, and are copied verbatim ahead of the pixels.
  *
  * 0, -EINVAL (no JPEG can have that size), or -ENOMEM. */
-int jpeg_encode(const struct pixels *pixels, uint32_t quality, const struct buf *segments,
-		struct buf *out, struct err *err);
+int jpeg_encode(const struct pixels *pixels, uint32_t quality, bool ycck,
+		const struct buf *segments, struct buf *out, struct err *err);
+
+/* Appends segments with EXIF, as a TIFF, and with a colour profile, for jpeg_encode(). NULL: there
+ * is none. What is too long for segments is left out. 0 or -ENOMEM. */
+int jpeg_segments(const uint8_t *exif, size_t exif_len, const uint8_t *profile, size_t profile_len,
+		  struct buf *segments);
 
 /* Appends a baseline JPEG with the same coefficients, and Huffman codes made for them, to an empty
  * buffer. All segments and comments are kept, except an index of further pictures (MPF): those

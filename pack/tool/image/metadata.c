@@ -59,7 +59,8 @@ static unsigned xmp_orientation(const uint8_t *data, size_t len)
 unsigned metadata_orientation(const uint8_t *payload, size_t len)
 {
 	if (metadata_is_exif(payload, len))
-		return metadata_exif_orientation(payload + sizeof(exif_magic), len - sizeof(exif_magic));
+		return metadata_exif_orientation(payload + sizeof(exif_magic),
+						 len - sizeof(exif_magic));
 	if (begins(payload, len, xmp_magic, sizeof(xmp_magic)))
 		return xmp_orientation(payload + sizeof(xmp_magic), len - sizeof(xmp_magic));
 	return 1;

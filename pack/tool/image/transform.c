@@ -5,6 +5,7 @@
 #include "pack/tool/image/bitmap.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/image/jpeg.h"
+#include "pack/tool/image/picture.h"
 #include "pack/tool/image/resize.h"
 #include <string.h>
 
@@ -24,13 +25,17 @@ struct job {
 	const struct transform *how;
 	const uint8_t *data;
 	size_t len;
-	struct jpeg_head head;
+	enum format_image kind; /* IMAGE_JPEG, IMAGE_PNG or IMAGE_WEBP */
+	struct jpeg_head jpeg;	/* of the first */
+	struct picture picture; /* of the others */
+	uint32_t from_width, from_height;
 	uint32_t width, height; /* to be */
 };
 
 static void job_release(struct job *job)
 {
-	jpeg_head_release(&job->head);
+	jpeg_head_release(&job->jpeg);
+	picture_release(&job->picture);
 }
 
 bool transform_decodes(const struct transform *how)
@@ -78,7 +83,7 @@ void transform_size(const struct transform *how, uint32_t *width, uint32_t *heig
 
 static bool is_resized(const struct job *job)
 {
-	return job->width != job->head.width || job->height != job->head.height;
+	return job->width != job->from_width || job->height != job->from_height;
 }
 
 /* By how much the decoder may shrink the image. */
@@ -86,24 +91,33 @@ static uint32_t shrink_of(const struct job *job)
 {
 	uint32_t shrink = 8;
 
-	while (shrink > 1 && (job->head.width / shrink < HEADROOM * (uint64_t)job->width ||
-			      job->head.height / shrink < HEADROOM * (uint64_t)job->height))
+	while (shrink > 1 && (job->from_width / shrink < HEADROOM * (uint64_t)job->width ||
+			      job->from_height / shrink < HEADROOM * (uint64_t)job->height))
 		shrink /= 2;
 	return shrink;
+}
+
+static unsigned pixel_bytes(const struct job *job)
+{
+	if (job->kind != IMAGE_JPEG)
+		return picture_pixel_bytes(&job->picture);
+	if (job->jpeg.colour == JPEG_GREY)
+		return 1;
+	return job->jpeg.colour == JPEG_CMYK ? 4 : 3;
 }
 
 /* A few kilobytes may claim to be gigapixels. */
 static int check_memory(const struct job *job, uint32_t shrink, struct err *err)
 {
-	uint64_t pixels = (uint64_t)job->head.width * job->head.height / shrink / shrink;
-	uint64_t need = pixels * (job->head.colour == JPEG_GREY ? 1 : 3);
+	uint64_t pixels = (uint64_t)job->from_width * job->from_height / shrink / shrink;
+	uint64_t need = pixels * pixel_bytes(job);
 	char need_text[SIZE_TEXT], most_text[SIZE_TEXT];
 
 	if (need <= MEMORY)
 		return 0;
 	return err_set(err, -EFBIG,
 		       "%ux%u pixels need %s of memory, and %s are the most for one image",
-		       job->head.width, job->head.height, size_format(need, need_text),
+		       job->from_width, job->from_height, size_format(need, need_text),
 		       size_format(MEMORY, most_text));
 }
 
@@ -111,8 +125,8 @@ static int check_memory(const struct job *job, uint32_t shrink, struct err *err)
 
 static int make_pixels(const struct job *job, struct pixels *ret, struct err *err)
 {
-	const struct resize how = {.from_width = job->head.width,
-				   .from_height = job->head.height,
+	const struct resize how = {.from_width = job->from_width,
+				   .from_height = job->from_height,
 				   .shrink = shrink_of(job),
 				   .width = job->width,
 				   .height = job->height};
@@ -130,23 +144,32 @@ static int make_pixels(const struct job *job, struct pixels *ret, struct err *er
 	return 0;
 }
 
+static int encode_bitmap(const struct job *job, const struct pixels *pixels, struct buf *out)
+{
+	return job->how->store == STORE_BMP ? bitmap_bmp(pixels, out) : bitmap_ppm(pixels, out);
+}
+
 static int make_bitmap(const struct job *job, struct buf *out, struct err *err)
 {
 	SCOPE(pixels_release) struct pixels pixels = {0};
 	int r = make_pixels(job, &pixels, err);
 
-	if (r < 0)
-		return r;
-	return job->how->store == STORE_BMP ? bitmap_bmp(&pixels, out) : bitmap_ppm(&pixels, out);
+	return r < 0 ? r : encode_bitmap(job, &pixels, out);
+}
+
+static uint32_t quality_of(const struct job *job)
+{
+	return job->how->quality ? job->how->quality : TRANSFORM_QUALITY;
 }
 
 static int make_jpeg(const struct job *job, struct buf *out, struct err *err)
 {
-	uint32_t quality = job->how->quality ? job->how->quality : TRANSFORM_QUALITY;
 	SCOPE(pixels_release) struct pixels pixels = {0};
 	int r = make_pixels(job, &pixels, err);
 
-	return r < 0 ? r : jpeg_encode(&pixels, quality, &job->head.segments, out, err);
+	return r < 0 ? r
+		     : jpeg_encode(&pixels, quality_of(job), job->jpeg.ycck, &job->jpeg.segments,
+				   out, err);
 }
 
 /* 0 where the JPEG that was made is to replace the original, else 1. */
@@ -163,16 +186,26 @@ static int optimize(const struct job *job, struct buf *out, struct err *err)
 		return 1;
 	out->len = 0;
 	r = jpeg_optimize(job->data, job->len, out, err);
-	if (r == 0 && job->head.baseline)
+	if (r == 0 && job->jpeg.baseline)
 		r = accept_smaller(job, out);
 	return r;
 }
 
-static int make_image(const struct job *job, struct buf *out, struct err *err)
+/* Why a JPEG stays one where images are stored decoded; NULL: it does not. */
+static const char *not_decoded(const struct job *job)
+{
+	if (job->jpeg.colour == JPEG_CMYK)
+		return "CMYK, which no decoded image could say";
+	return job->jpeg.orientation == 1
+		       ? NULL
+		       : "EXIF asks to turn it, which no decoded image could say";
+}
+
+static int work_on_jpeg(const struct job *job, struct buf *out, struct err *err)
 {
 	int r;
 
-	if (transform_decodes(job->how) && job->head.orientation == 1)
+	if (transform_decodes(job->how) && !not_decoded(job))
 		return make_bitmap(job, out, err);
 	if (is_resized(job))
 		return make_jpeg(job, out, err);
@@ -185,35 +218,93 @@ static int make_image(const struct job *job, struct buf *out, struct err *err)
 	}
 	r = optimize(job, out, err);
 	if (r == 1 && transform_decodes(job->how))
-		err_set(err, 1, "EXIF asks to turn it, which no decoded image could say");
+		err_set(err, 1, "%s", not_decoded(job));
 	return r;
 }
 
-static bool is_jpeg(const uint8_t *data, size_t len)
+/* A picture in the format that was asked for. */
+static int store_plain(const struct job *job, struct buf *out, struct err *err)
 {
-	return len >= 3 && memcmp(data, "\xff\xd8\xff", 3) == 0;
-}
+	SCOPE(pixels_release) struct pixels pixels = {0};
+	SCOPE(buf_release) struct buf segments = BUF_INIT;
+	int r = picture_plain(&job->picture, &pixels, &segments);
 
-/* 0, 1 where it is no image to work on, or an error. */
-static int job_init(struct job *job, const uint8_t *data, size_t len, struct err *err)
-{
-	int r;
-
-	job->data = data;
-	job->len = len;
-	if (!is_jpeg(data, len))
-		return 1;
-	r = jpeg_head_read(data, len, &job->head, err);
-	if (r == -ENOTSUP)
-		return 1;
 	if (r < 0)
 		return r;
-	if (job->head.colour == JPEG_OTHER)
-		return err_set(err, 1, "neither grey nor colour, but CMYK or the like");
-	job->width = job->head.width;
-	job->height = job->head.height;
-	transform_size(job->how, &job->width, &job->height);
+	if (transform_decodes(job->how))
+		return encode_bitmap(job, &pixels, out);
+	r = jpeg_encode(&pixels, quality_of(job), false, &segments, out, err);
+	return r == 0 && !is_resized(job) ? accept_smaller(job, out) : r;
+}
+
+static int work_on_picture(struct job *job, struct buf *out, struct err *err)
+{
+	struct picture *picture = &job->picture;
+	const char *name = format_image_name(job->kind);
+	int r;
+
+	if (!is_resized(job) && job->how->store == STORE_KEEP)
+		return 1;
+	r = check_memory(job, 1, err);
+	if (r == 0)
+		r = picture_decode(picture, job->data, job->len, err);
+	if (r == 0 && is_resized(job))
+		r = picture_resize(picture, job->width, job->height);
+	if (r < 0)
+		return r;
+	if (job->how->store != STORE_KEEP && picture_is_plain(picture) &&
+	    (picture->orientation == 1 || !transform_decodes(job->how)))
+		return store_plain(job, out, err);
+	if (is_resized(job))
+		return picture_encode(picture, quality_of(job), out, err);
+	return err_set(err, 1, "%s with transparency, or few colours, as masks have", name);
+}
+
+/* 0, 1 where it stays, or an error. */
+static int job_init_jpeg(struct job *job, struct err *err)
+{
+	int r = jpeg_head_read(job->data, job->len, &job->jpeg, err);
+
+	if (r < 0)
+		return r;
+	if (job->jpeg.colour == JPEG_OTHER)
+		return err_set(err, 1, "neither grey nor colour");
+	job->from_width = job->jpeg.width;
+	job->from_height = job->jpeg.height;
 	return 0;
+}
+
+static int job_init_picture(struct job *job, struct err *err)
+{
+	int r = picture_read(job->kind, job->data, job->len, &job->picture, err);
+
+	if (r == 0 && job->picture.moving)
+		return err_set(err, 1, "%s that moves", format_image_name(job->kind));
+	job->from_width = job->picture.width;
+	job->from_height = job->picture.height;
+	return r;
+}
+
+static int job_init(struct job *job, const uint8_t *data, size_t len, struct err *err)
+{
+	struct dataset_image image;
+	int r;
+
+	image_inspect(data, len, &image);
+	job->kind = image.kind;
+	job->data = data;
+	job->len = len;
+	if (job->kind == IMAGE_JPEG)
+		r = job_init_jpeg(job, err);
+	else if (job->kind == IMAGE_PNG || job->kind == IMAGE_WEBP)
+		r = job_init_picture(job, err);
+	else
+		r = 1;
+	job->width = job->from_width;
+	job->height = job->from_height;
+	if (r == 0)
+		transform_size(job->how, &job->width, &job->height);
+	return r;
 }
 
 int transform_image(const struct transform *how, const uint8_t *data, size_t len, struct buf *out,
@@ -223,7 +314,8 @@ int transform_image(const struct transform *how, const uint8_t *data, size_t len
 	int r = job_init(&job, data, len, err);
 
 	if (r == 0)
-		r = make_image(&job, out, err);
+		r = job.kind == IMAGE_JPEG ? work_on_jpeg(&job, out, err)
+					   : work_on_picture(&job, out, err);
 	return r == -ENOTSUP ? 1 : r;
 }
 
@@ -234,8 +326,10 @@ int transform_thumbnail(const uint8_t *data, size_t len, uint32_t side, struct b
 	SCOPE(job_release) struct job job = {.how = &how};
 	int r = job_init(&job, data, len, err);
 
+	if (r == 0 && (job.kind != IMAGE_JPEG || job.jpeg.colour == JPEG_CMYK))
+		return 1;
 	if (r == 0) {
-		buf_release(&job.head.segments);
+		buf_release(&job.jpeg.segments);
 		r = make_jpeg(&job, out, err);
 	}
 	return r == -ENOTSUP ? 1 : r;
@@ -305,7 +399,7 @@ static int make_of_bitmap(const uint8_t *data, size_t len, struct buf *made, str
 	to.height = to.from_height = whole.height;
 	transform_size(&how, &to.width, &to.height);
 	r = resize(&to, &whole, &small);
-	return r < 0 ? r : jpeg_encode(&small, BITMAP_QUALITY, &BUF_INIT, made, err);
+	return r < 0 ? r : jpeg_encode(&small, BITMAP_QUALITY, false, &BUF_INIT, made, err);
 }
 
 int thumbnail_make(const uint8_t *data, size_t len, struct thumbnail *ret, struct err *err)

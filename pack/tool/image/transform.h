@@ -1,8 +1,9 @@
 /* Makes images smaller, or quicker to read, on their way into a pack.
  *
- * Only grey and colour JPEGs are changed. Everything else (PNG masks, CMYK, YCCK) stays as it is,
- * byte for byte. So do images that are small enough already, unless `store` says otherwise. Nothing
- * is ever enlarged.
+ * JPEGs, PNGs and WebPs are changed; what moves, and all other kinds, stay as they are, byte for
+ * byte. So do images that are small enough already, unless `store` says otherwise. Nothing is ever
+ * enlarged. PNGs and WebPs keep their format, unless `store` says another that can hold them: none
+ * has alpha, and of masks (picture.h) the values must stay.
  *
  * Sizes are those of torchvision's Resize: the shorter side becomes `resize`; then the longer one
  * becomes `max_side` if it is still longer. The filter is a triangle over all pixels that a new
@@ -54,7 +55,7 @@ int transform_image(const struct transform *how, const uint8_t *data, size_t len
 /* Whether images are stored decoded. */
 bool transform_decodes(const struct transform *how);
 
-/* The width and height that a grey or colour JPEG of this size gets. */
+/* The width and height that an image of this size gets. */
 void transform_size(const struct transform *how, uint32_t *width, uint32_t *height);
 
 /* A thumbnail for reports: appends a JPEG whose longer side is at most `side`, not turned, to *out,

@@ -164,6 +164,7 @@ static void print_text(const char *path, const struct dataset_info *info,
 		       const struct summary *summary, bool verbose)
 {
 	const struct format_super *super = info->super;
+	char count[SIZE_TEXT];
 
 	printf("%-14s %s\n", "path", path);
 	printf("%-14s %s\n", "id", info->id);
@@ -184,6 +185,9 @@ static void print_text(const char *path, const struct dataset_info *info,
 	print_classes(summary);
 	print_images(summary);
 	print_options(info);
+	if (summary->not_resized)
+		printf("%-14s %s larger than these options ask for\n", "not resized",
+		       count_noun(summary->not_resized, "image", count));
 	printf("%-14s %.2f %% of the files do not follow the one before\n", "fragmentation",
 	       100 * summary->fragmentation);
 	if (info->relocated)

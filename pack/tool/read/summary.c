@@ -2,6 +2,7 @@
 
 #include "base/le.h"
 #include "base/scope.h"
+#include "pack/tool/image/transform.h"
 #include <xxhash.h>
 
 #define STRAIGHT (1 * MIB) /* a gap up to this needs no seek */
@@ -82,9 +83,36 @@ static int add_image_sides(struct sides *sides, const struct dataset_image *imag
 	return r < 0 ? r : buf_add(&sides->heights[image->kind], &height, sizeof(height));
 }
 
+/* The number in the line "name=number" of the options; 0: there is none. */
+static uint32_t option_number(const struct dataset_info *info, const char *name)
+{
+	const char *at = info->options, *end = at + info->options_len, *line;
+	size_t len = strlen(name);
+
+	for (; at < end; at = line + 1) {
+		line = memchr(at, '\n', (size_t)(end - at));
+		if (!line)
+			return 0;
+		if ((size_t)(line - at) > len && memcmp(at, name, len) == 0 && at[len] == '=')
+			return (uint32_t)strtoul(at + len + 1, NULL, 10);
+	}
+	return 0;
+}
+
+static bool is_larger(const struct transform *asked, const struct dataset_image *image)
+{
+	uint32_t width = image->width, height = image->height;
+
+	transform_size(asked, &width, &height);
+	return width != image->width || height != image->height;
+}
+
 static int measure_files(struct dataset *dataset, struct summary *summary)
 {
 	SCOPE(release_sides) struct sides sides = {0};
+	const struct dataset_info *info = dataset_info(dataset);
+	const struct transform asked = {.resize = option_number(info, "resize"),
+					.max_side = option_number(info, "max-side")};
 	struct dataset_entry entry;
 	struct dataset_image image;
 	int r = 0;
@@ -101,6 +129,7 @@ static int measure_files(struct dataset *dataset, struct summary *summary)
 		if (r < 0)
 			return r;
 		summary->images[image.kind].count++;
+		summary->not_resized += is_larger(&asked, &image);
 		if (image.width && image.height)
 			r = add_image_sides(&sides, &image);
 	}
@@ -249,6 +278,8 @@ void summary_json(const struct dataset_info *info, const struct summary *summary
 	add_splits(json, summary);
 	add_images(json, summary);
 	json_bytes(json, "options", info->options, info->options_len);
+	if (summary->not_resized)
+		json_u64(json, "not_resized", summary->not_resized);
 	json_double(json, "fragmentation", summary->fragmentation);
 	json_bool(json, "relocated", info->relocated);
 	if (class_table)

@@ -15,7 +15,8 @@ struct summary {
 	struct classes classes;
 	struct class_sizes *class_sizes;	   /* of each split */
 	struct summary_images images[IMAGE_KINDS]; /* IMAGE_UNKNOWN: everything else */
-	uint64_t aliases, alias_bytes;		   /* files that share the bytes of others */
+	uint64_t not_resized; /* images that are larger than the pack's options asked for */
+	uint64_t aliases, alias_bytes; /* files that share the bytes of others */
 	/* The share of files that do not follow the one before: their bytes do not begin within a
 	 * MiB of the end of the previous file, in index order. Only files with bytes of their own
 	 * count. (Small values fill their page from its end, so a file may begin a little before

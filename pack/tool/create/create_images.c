@@ -1,0 +1,123 @@
+#include "pack/tool/create/create_images.h"
+
+#include "base/scope.h"
+#include "pack/tool/create/create_inputs.h"
+#include "pack/tool/image/annotations.h"
+#include "pack/tool/image/image.h"
+#include <errno.h>
+#include <string.h>
+
+static void check_item(const struct create *create, struct item *item)
+{
+	enum check_level level =
+		create_is_lenient(create) ? CHECK_HEADER : (enum check_level)create->options.check;
+	int r = check_image(level, item->path.data, (const uint8_t *)item->bytes.data,
+			    item->bytes.len, &item->finding);
+
+	if (r < 0)
+		item->error = r;
+	item->is_bad = r == 1;
+	if (item->is_bad && create_is_lenient(create))
+		item->finding.usable |= item->finding.named_only;
+}
+
+static bool may_touch(const struct create *create, const char *path)
+{
+	const struct opt_list *globs = &create->options.touch;
+
+	return globs->count == 0 || filter_matches(globs, path);
+}
+
+/* An image that cannot be transformed is damaged, or too large to decode. */
+static void found_bad(struct item *item, int error, const struct err *err)
+{
+	const char *damage = error == -EFBIG ? DAMAGE_TOO_LARGE : DAMAGE_CORRUPT;
+
+	item->is_bad = true;
+	check_found(&item->finding, damage, false, "%s", err_text(err, error));
+}
+
+void create_inspect(struct item *item, const void *data, size_t len)
+{
+	if (len > 0)
+		image_inspect(data, len, &item->image);
+}
+
+static void take_made(struct item *item, struct buf *made)
+{
+	buf_release(&item->bytes);
+	item->bytes = *made;
+	*made = BUF_INIT;
+	item->is_made = true;
+	create_inspect(item, item->bytes.data, item->bytes.len);
+}
+
+void create_leave(struct item *item, const char *why)
+{
+	if (item->image.kind == IMAGE_UNKNOWN)
+		return;
+	item->left = strdup(why);
+	if (!item->left)
+		item->error = -ENOMEM;
+}
+
+/* Why one stays that transform_image() leaves without a word. */
+static const char *why_left(enum format_image kind)
+{
+	switch (kind) {
+	case IMAGE_JPEG:
+	case IMAGE_PNG:
+	case IMAGE_WEBP:
+		return "small enough already";
+	default:
+		return format_image_name(kind);
+	}
+}
+
+static void transform_item(const struct create *create, struct item *item)
+{
+	SCOPE(buf_release) struct buf made = BUF_INIT;
+	struct err err = {0};
+	int r = transform_image(&create->how, (const uint8_t *)item->bytes.data, item->bytes.len,
+				&made, &err);
+
+	if (r == 0)
+		take_made(item, &made);
+	else if (r == 1)
+		create_leave(item, err.text[0] ? err.text : why_left(item->image.kind));
+	else if (r == -ENOMEM)
+		item->error = r;
+	else
+		found_bad(item, r, &err);
+}
+
+void create_shape(const struct create *create, struct item *item)
+{
+	bool damaged;
+
+	check_item(create, item);
+	damaged = item->error || (item->is_bad && !item->finding.usable);
+	if (create->transforms && damaged && !item->error)
+		create_leave(item, "damaged");
+	else if (create->transforms && !damaged && !may_touch(create, item->path.data))
+		create_leave(item, "not matched by --transform");
+	else if (create->transforms && !damaged)
+		transform_item(create, item);
+	if (create->annotations_refused && annotations_may_be(item->path.data))
+		item->annotations = annotations_look(
+			item->path.data, (const uint8_t *)item->bytes.data, item->bytes.len);
+}
+
+uint64_t create_decoded_size(const struct create *create, const struct item *item)
+{
+	struct dataset_image image = item->image;
+
+	if (!create->transforms || !may_touch(create, item->path.data))
+		return 0;
+	if (image.kind == IMAGE_PNG || image.kind == IMAGE_WEBP)
+		return (uint64_t)image.width * image.height * 4;
+	if (!transform_decodes(&create->how) || image.kind != IMAGE_JPEG)
+		return 0;
+	transform_size(&create->how, &image.width, &image.height);
+	return (uint64_t)image.width * image.height * 3;
+}

@@ -1,0 +1,48 @@
+/* Everything that libpng does: decodes and encodes PNGs. Silent, thread-safe; trusts no field. */
+#ifndef PACK_TOOL_IMAGE_PNG_H
+#define PACK_TOOL_IMAGE_PNG_H
+
+#include "base/err.h"
+#include "pack/tool/image/bitmap.h"
+
+/* What a PNG says in front of its pixels. Pointers into its bytes. */
+struct png_head {
+	uint32_t width, height;
+	unsigned pixel_bytes; /* at most, once it is decoded */
+	bool moving;	      /* APNG */
+	const uint8_t *exif;
+	size_t exif_len;
+	/* The chunks that a PNG with other pixels needs, verbatim: colour, EXIF, resolution. */
+	struct buf chunks;
+};
+
+/* Rows as the file has them: samples of 16 bits have their higher byte first, those of fewer than 8
+ * bits take a byte each. */
+struct png_image {
+	struct pixels pixels;
+	int depth, type; /* as in the header */
+	bool alpha;	 /* a pixel has a sample for it, the last one */
+	uint8_t palette[256][3], clear[256];
+	int palette_len, clear_len; /* clear: the alpha of the first colours of the palette */
+	struct buf profile;	    /* of colours */
+};
+
+/* The version of the library in use. */
+const char *png_library(void);
+
+/* 0, -EBADMSG (no header, or a chunk that ends beyond the file before the pixels) or -ENOMEM. *ret
+ * is for png_head_release(). */
+int png_head_read(const uint8_t *data, size_t len, struct png_head *ret, struct err *err);
+void png_head_release(struct png_head *head);
+
+/* Decodes all pixels; what follows them is not looked at. A colour that stands for transparency
+ * becomes alpha. The caller has bounded the size. 0, -EBADMSG (damaged), -ENOTSUP or -ENOMEM. *ret
+ * is for png_image_release(). */
+int png_decode(const uint8_t *data, size_t len, struct png_image *ret, struct err *err);
+void png_image_release(struct png_image *image);
+
+/* Appends a PNG to an empty buffer, with these chunks behind its header. 0, -EINVAL or -ENOMEM. */
+int png_encode(const struct png_image *image, const struct buf *chunks, struct buf *out,
+	       struct err *err);
+
+#endif

@@ -37,9 +37,10 @@ static void put_escape(struct json *json, unsigned code)
 	put_text(json, text);
 }
 
+/* What a terminal obeys means the same when it is escaped. */
 static bool needs_escape(uint32_t c)
 {
-	return c < 0x20 || c == 0x7f || c == '"' || c == '\\';
+	return c == '"' || c == '\\' || utf8_commands(c);
 }
 
 static void put_quoted(struct json *json, const char *data, size_t len)
@@ -57,7 +58,7 @@ static void put_quoted(struct json *json, const char *data, size_t len)
 		}
 		put(json, data + from, at - from);
 		put_escape(json, n > 0 ? code : 0xdc00u + (unsigned char)data[at]);
-		from = ++at;
+		from = at += n > 0 ? n : 1;
 	}
 	if (len > 0)
 		put(json, data + from, len - from);

@@ -42,18 +42,28 @@ size_t utf8_decode(const char *data, size_t len, uint32_t *ret)
 	return need;
 }
 
-/* U+0080 to U+009F. */
-static bool is_c1(const char *text, size_t len, size_t at)
+bool utf8_commands(uint32_t code)
 {
-	const unsigned char *c = (const unsigned char *)text + at;
-
-	return at + 1 < len && c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2066 && code <= 0x2069);
 }
 
 bool utf8_is_control(const char *text, size_t len, size_t at)
 {
-	unsigned char c = (unsigned char)text[at];
+	size_t begin = at;
+	uint32_t code;
 
-	return c < 0x20 || c == 0x7f || is_c1(text, len, at) ||
-	       (at > 0 && is_c1(text, len, at - 1));
+	while (begin > 0 && at - begin < 3 && (text[begin] & 0xc0) == 0x80)
+		begin--;
+	return utf8_decode(text + begin, len - begin, &code) <= at - begin || utf8_commands(code);
+}
+
+int utf8_add_shown(struct buf *buf, const char *text, size_t len)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < len; i++)
+		r = utf8_is_control(text, len, i) ? buf_addf(buf, "\\%03o", (unsigned char)text[i])
+						  : buf_addf(buf, "%c", text[i]);
+	return r;
 }

@@ -1,7 +1,9 @@
-/* UTF-8, strictly: no overlong forms, no surrogates, nothing above U+10FFFF. Pure. */
+/* UTF-8, strictly: no overlong forms, no surrogates, nothing above U+10FFFF; and what a terminal
+ * may get of names, which may be any bytes. Pure. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
+#include "base/buf.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,8 +12,15 @@
  * there is no valid character. */
 size_t utf8_decode(const char *data, size_t len, uint32_t *ret);
 
-/* Whether byte `at` of the `len` bytes belongs to a control character. A terminal obeys U+0080 to
- * U+009F, too. */
+/* Whether a terminal obeys the character instead of showing it: control characters (U+0080 to
+ * U+009F, too), and what breaks a line or changes the order of those that are shown. */
+bool utf8_commands(uint32_t code);
+
+/* Whether byte `at` of the `len` bytes must not reach a terminal: it is of such a character, or of
+ * none. */
 bool utf8_is_control(const char *text, size_t len, size_t at);
+
+/* Appends the text to buf as a terminal may get it: such bytes become \ooo. 0 or -ENOMEM. */
+int utf8_add_shown(struct buf *buf, const char *text, size_t len);
 
 #endif

@@ -22,17 +22,13 @@ static int escape_text(struct json_object *text, int flags, struct json_object *
 {
 	SCOPE(buf_release) struct buf shown = BUF_INIT;
 	const char *said;
-	size_t len;
-	int r = 0;
+	int r;
 
 	(void)flags, (void)parent, (void)key, (void)index, (void)arg;
 	if (!json_object_is_type(text, json_type_string))
 		return JSON_C_VISIT_RETURN_CONTINUE;
 	said = json_object_get_string(text);
-	len = strlen(said);
-	for (size_t i = 0; i < len && r == 0; i++)
-		r = buf_addf(&shown, utf8_is_control(said, len, i) ? "\\%03o" : "%c",
-			     (unsigned char)said[i]);
+	r = utf8_add_shown(&shown, said, strlen(said));
 	if (r < 0 || (shown.len && !json_object_set_string(text, shown.data)))
 		return JSON_C_VISIT_RETURN_ERROR;
 	return JSON_C_VISIT_RETURN_CONTINUE;

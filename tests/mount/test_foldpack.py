@@ -591,6 +591,50 @@ def test_every_program_says_its_help(words):
     assert run("help", "list").stdout == run("list", "--help").stdout == run("list", "-h").stdout
 
 
+# --- names that a terminal would obey ------------------------------------------------------
+
+
+def on_terminal(*words):
+    """What foldpack writes where standard output is a terminal, and its errors."""
+    ours, theirs = os.openpty()
+    with subprocess.Popen([FOLDPACK, *words], stdout=theirs, stderr=subprocess.PIPE) as process:
+        os.close(theirs)
+        said = b""
+        with contextlib.suppress(OSError):  # EIO: nobody has the other end
+            while True:
+                said += os.read(ours, 65536)
+        said += process.stderr.read()
+    os.close(ours)
+    return said.replace(b"\r\n", b"\n")
+
+
+def test_names_on_a_terminal_are_shown_and_elsewhere_exact(src, pack):
+    names = {b"\x1b[31m\x07": rb"\033[31m\007", "\u009b2J".encode(): rb"\302\2332J",
+             b"\x9b\xff": rb"\233\377", "\u202egpj".encode(): rb"\342\200\256gpj",
+             "caf\u00e9".encode(): "caf\u00e9".encode(), b"line\nend": rb"line\012end"}
+    for number, name in enumerate(names):
+        write(os.fsencode(src) + b"/c/" + name, b"%d" % number * 5000)
+    os.symlink(b"\x1b]0;title\x07", os.fsencode(src) + b"/c/link")
+    run("create", src, pack)
+    assert set(names) <= {path[2:] for path in listed(pack)}
+    shown = on_terminal("list", pack).splitlines()
+    assert {b"c/" + name for name in names.values()} <= set(shown)
+    assert b"c/\x1b[31m\x07\n" in run("list", pack).stdout
+    for name in names:
+        os.rename(os.fsencode(src) + b"/c/" + name, os.fsencode(src) + b"/c/" + name + b"2")
+    damage(pack, b"0" * 5000)
+    for words in (["list", "-l", pack], ["diff", src, pack], ["verify", pack], ["info", "-v", pack],
+                  ["list", "--json", pack], ["diff", "--json", src, pack],
+                  ["verify", "--json", pack], ["cat", pack, b"c/\x1b[31m"],
+                  ["extract", pack, src, b"\x9b\x07"]):
+        said = on_terminal(*words)
+        text = said.decode(errors="surrogateescape")
+        assert said and not [c for c in text if ord(c) < 32 and c != "\n" or 0x7f <= ord(c) < 0xa0
+                             or c == "\u202e" or "\udc80" <= c <= "\udcff"], (words, said)
+    found = {json.loads(line)["path"] for line in on_terminal("list", "--json", pack).splitlines()}
+    assert {os.fsdecode(b"c/" + name) for name in names} <= found
+
+
 # --- sources that are no files ------------------------------------------------------------
 
 

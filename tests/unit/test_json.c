@@ -173,12 +173,22 @@ static void keys_are_escaped_like_strings(void **state)
 }
 
 /* The first and last character of each row of Unicode's table of well-formed UTF-8. */
+static void what_a_terminal_obeys_is_escaped_and_means_the_same(void **state)
+{
+	(void)state;
+	assert_bytes("a\x7f\xc2\x9b[m", 6, "\"a\\u007f\\u009b[m\"");
+	assert_bytes(
+		"\xe2\x80\xae"
+		"b\xe2\x81\xa9",
+		7, "\"\\u202eb\\u2069\"");
+}
+
 static void valid_utf8_passes_as_it_is(void **state)
 {
 	static const char *const table[] = {
 		" ",
 		"~",
-		"\xc2\x80",
+		"\xc2\xa0",
 		"\xdf\xbf",
 		"\xe0\xa0\x80",
 		"\xe0\xbf\xbf",
@@ -344,6 +354,7 @@ int main(void)
 		cmocka_unit_test(doubles_have_six_digits_and_what_is_no_number_is_null),
 		cmocka_unit_test(quotes_backslashes_and_controls_are_escaped),
 		cmocka_unit_test(keys_are_escaped_like_strings),
+		cmocka_unit_test(what_a_terminal_obeys_is_escaped_and_means_the_same),
 		cmocka_unit_test(valid_utf8_passes_as_it_is),
 		cmocka_unit_test(bytes_that_are_not_utf8_become_lone_surrogates),
 		cmocka_unit_test(nothing_behind_the_length_is_read),

@@ -1,4 +1,5 @@
 /* UTF-8, character by character: base/utf8.h. */
+#include "base/scope.h"
 #include "base/utf8.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,15 +66,29 @@ static void other_ways_to_write_a_character_are_none(void **state)
 	expect("\xe2\x82\x28", 0, 0);
 }
 
-static void controls_are_known_byte_by_byte(void **state)
+static void what_no_terminal_may_get_is_known_byte_by_byte(void **state)
 {
-	const char text[] = "a\x1b\xc2\x9b\x9b\xc2\xa0\x7f\xc2";
-	const bool want[] = {false, true, true, true, false, false, false, true, false};
+	const char text[] = "a\x1b\xc2\x9b\x9b\xc2\xa0\x7f\xe2\x80\xae\xe2\x82\xac\xc2";
+	const bool want[] = {false, true, true, true,  true,  false, false, true,
+			     true,  true, true, false, false, false, true};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(want); i++)
 		assert_int_equal(utf8_is_control(text, sizeof(want), i), want[i]);
-	assert_false(utf8_is_control(text, 3, 2)); /* the character is cut off */
+	assert_true(utf8_is_control("\x80\x80\x80\x80", 4, 3));
+	assert_true(utf8_is_control("a\xbf", 2, 1));
+}
+
+static void names_are_shown_in_octal_where_they_would_command(void **state)
+{
+	SCOPE(buf_release) struct buf shown = BUF_INIT;
+	static const char text[] = "a\0\x1b[m\xff\xe2\x80\xaex\xe2\x81\xa6\xe2\x82\xac";
+
+	(void)state;
+	assert_int_equal(utf8_add_shown(&shown, text, sizeof(text) - 1), 0);
+	assert_int_equal(buf_add(&shown, "", 1), 0);
+	assert_string_equal(shown.data,
+			    "a\\000\\033[m\\377\\342\\200\\256x\\342\\201\\246\xe2\x82\xac");
 }
 
 int main(void)
@@ -83,7 +98,8 @@ int main(void)
 		cmocka_unit_test(only_the_first_character_is_looked_at),
 		cmocka_unit_test(what_is_cut_off_is_no_character),
 		cmocka_unit_test(other_ways_to_write_a_character_are_none),
-		cmocka_unit_test(controls_are_known_byte_by_byte),
+		cmocka_unit_test(what_no_terminal_may_get_is_known_byte_by_byte),
+		cmocka_unit_test(names_are_shown_in_octal_where_they_would_command),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "base/name.h"
 #include "base/notices.h"
 #include "base/scope.h"
+#include "base/utf8.h"
 #include "pack/labels.h"
 #include "pack/tool/image/jpeg.h"
 #include "pack/tool/image/png.h"
@@ -198,6 +199,22 @@ int cmd_find(const char *pack, const struct dataset *dataset, const char *path, 
 		return EXIT_DONE;
 	return log_fail(EXIT_FAILED, "%s: %s: not in the pack; 'foldpack list %s' shows what is",
 			pack, path, pack);
+}
+
+void cmd_put_shown(const char *name, size_t len)
+{
+	SCOPE(buf_release) struct buf shown = BUF_INIT;
+
+	if (utf8_add_shown(&shown, name, len) == 0)
+		fwrite(shown.data, 1, shown.len, stdout);
+}
+
+void cmd_put(const char *name, size_t len)
+{
+	if (isatty(STDOUT_FILENO))
+		cmd_put_shown(name, len);
+	else
+		fwrite(name, 1, len, stdout);
 }
 
 int cmd_print_json(const struct json *json, const struct buf *text)

@@ -100,6 +100,11 @@ int cmd_load(const char *path, struct dataset *dataset, unsigned parts);
 /* The entry at a path of the pack; same rules. */
 int cmd_find(const char *pack, const struct dataset *dataset, const char *path, uint32_t *ret);
 
+/* Writes a name, which may be any bytes, to standard output, as a terminal may get it. */
+void cmd_put_shown(const char *name, size_t len);
+/* The same only where that is a terminal: elsewhere the bytes are kept. */
+void cmd_put(const char *name, size_t len);
+
 /* Writes what `json` has put into text, and a newline, to standard output. As json_finish(). */
 int cmd_print_json(const struct json *json, const struct buf *text);
 

@@ -108,12 +108,14 @@ static void print_sample(const struct create *create, const struct create_sample
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], pack[SIZE_TEXT], left[SIZE_TEXT], taken[SIZE_TEXT],
 		bad[SIZE_TEXT], time[48] = "";
 
-	printf("%s: %s, %s\n", create->source, count_noun(sample->files, "file", files),
+	cmd_put(create->source, strlen(create->source));
+	printf(": %s, %s\n", count_noun(sample->files, "file", files),
 	       size_format(sample->bytes, bytes));
 	if (sample_seconds(sample) > 0)
 		snprintf(time, sizeof(time), ", in about %.0f s", sample_seconds(sample));
-	printf("%s: about %s%s; %s free\n", create->pack, size_format(pack_bytes(sample), pack),
-	       time, size_format(target_free(create->pack), left));
+	cmd_put(create->pack, strlen(create->pack));
+	printf(": about %s%s; %s free\n", size_format(pack_bytes(sample), pack), time,
+	       size_format(target_free(create->pack), left));
 	printf("bad: %s of %s that %s looked at\n", count_format(sample->bad, bad),
 	       count_noun(sample->taken, "file", taken), sample->taken == 1 ? "was" : "were");
 }

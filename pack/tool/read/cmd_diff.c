@@ -84,20 +84,22 @@ static void print_path(const char *top, const char *path, size_t len)
 {
 	size_t top_len = strlen(top);
 
-	fputs(top, stdout);
+	cmd_put(top, top_len);
 	if (len > 0 && top_len > 0 && top[top_len - 1] != '/')
 		fputc('/', stdout);
-	fwrite(path, 1, len, stdout);
+	cmd_put(path, len);
 }
 
 /* "Only in TOP/folder: name" */
 static void print_only(const char *top, const struct compare_finding *finding)
 {
 	const char *slash = strrchr(finding->path, '/');
+	const char *name = slash ? slash + 1 : finding->path;
 
 	fputs("Only in ", stdout);
 	print_path(top, finding->path, slash ? (size_t)(slash - finding->path) : 0);
-	printf(": %s", slash ? slash + 1 : finding->path);
+	fputs(": ", stdout);
+	cmd_put(name, strlen(name));
 }
 
 static void print_kinds(const struct diff *diff, const struct compare_finding *finding)

@@ -2,7 +2,6 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "base/utf8.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/read/summary.h"
 #include <string.h>
@@ -64,13 +63,6 @@ static void print_aliases(const struct summary *summary)
 		       size_format(summary->alias_bytes, bytes));
 }
 
-/* A name may have any bytes, but these must not reach a terminal. */
-static void print_name(const char *name, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		printf(utf8_is_control(name, len, i) ? "\\%03o" : "%c", (unsigned char)name[i]);
-}
-
 /* ", 732 to 1,300 a class (median 1,300), imbalance 1.78" */
 static void print_class_sizes(const struct class_sizes *sizes)
 {
@@ -98,7 +90,7 @@ static void print_classes(const struct summary *summary)
 		printf("%-14s %s", i ? "" : "classes", count_format(split->count, count));
 		if (classes->split) {
 			printf(" in ");
-			print_name(split->name, split->name_len);
+			cmd_put_shown(split->name, split->name_len);
 		}
 		printf(", %s", count_noun(split->files, "file", count));
 		print_class_sizes(&summary->class_sizes[i]);
@@ -116,10 +108,10 @@ static void print_class_table(const struct classes *classes)
 
 		printf("%-14s %9s files %10s  ", i ? "" : "class",
 		       count_format(class->files, files), size_format(class->bytes, bytes));
-		print_name(split->name, split->name_len);
+		cmd_put_shown(split->name, split->name_len);
 		if (classes->split)
 			putchar('/');
-		print_name(class->name, class->name_len);
+		cmd_put_shown(class->name, class->name_len);
 		putchar('\n');
 	}
 }
@@ -155,7 +147,7 @@ static void print_options(const struct dataset_info *info)
 		if (!line)
 			line = end;
 		printf("%-14s ", label);
-		print_name(at, (size_t)(line - at));
+		cmd_put_shown(at, (size_t)(line - at));
 		putchar('\n');
 	}
 }
@@ -166,7 +158,9 @@ static void print_text(const char *path, const struct dataset_info *info,
 	const struct format_super *super = info->super;
 	char count[SIZE_TEXT];
 
-	printf("%-14s %s\n", "path", path);
+	printf("%-14s ", "path");
+	cmd_put_shown(path, strlen(path));
+	putchar('\n');
 	printf("%-14s %s\n", "id", info->id);
 	if (summary->content_id[0])
 		printf("%-14s %s%s\n", "content id", summary->content_id,

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "base/utf8.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/cli/subtree.h"
 #include "pack/tool/read/summary.h"
@@ -34,6 +35,7 @@ static const struct opt_command command = {
 struct list {
 	struct settings settings;
 	struct dataset *dataset;
+	bool terminal;	       /* names go to one */
 	struct buf path, line; /* of the current entry */
 };
 
@@ -136,13 +138,19 @@ static int add_details(struct list *list, uint32_t number, const struct dataset_
 			facts.checksum);
 }
 
+static int add_name(struct list *list, const char *name, size_t len)
+{
+	return list->terminal ? utf8_add_shown(&list->line, name, len)
+			      : buf_add(&list->line, name, len);
+}
+
 static int add_target(struct list *list, uint32_t number)
 {
 	size_t len;
 	const char *target = dataset_target(list->dataset, number, &len);
 	int r = buf_add(&list->line, " -> ", 4);
 
-	return r < 0 ? r : buf_add(&list->line, target, len);
+	return r < 0 ? r : add_name(list, target, len);
 }
 
 static int list_plain(struct list *list, uint32_t number, const struct dataset_entry *entry)
@@ -150,7 +158,7 @@ static int list_plain(struct list *list, uint32_t number, const struct dataset_e
 	int r = list->settings.detailed ? add_details(list, number, entry) : 0;
 
 	if (r == 0)
-		r = buf_add(&list->line, list->path.data, list->path.len);
+		r = add_name(list, list->path.data, list->path.len);
 	if (r == 0 && entry->kind == FORMAT_DIRECTORY)
 		r = buf_add(&list->line, "/", 1);
 	if (r == 0 && entry->kind == FORMAT_SYMLINK && list->settings.detailed)
@@ -261,6 +269,7 @@ int cmd_list(int argc, char **argv)
 	if (r == EXIT_DONE && (list.settings.detailed || list.settings.json))
 		r = cmd_load(args[0], list.dataset,
 			     DATASET_ATTRS | DATASET_IMAGES | DATASET_CHECKSUMS);
+	list.terminal = isatty(STDOUT_FILENO) && !list.settings.nul;
 	if (r == EXIT_DONE)
 		r = list_all(&list, args[0], &subtree);
 	return exit_finish(r);

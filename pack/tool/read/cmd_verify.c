@@ -77,9 +77,11 @@ static void print_fault(const struct verify *verify, const struct dataset_fault 
 {
 	size_t hidden = fault->len > 0 && *fault->path == '\0';
 
-	if (fault->len == 0 || hidden)
-		fputs(hidden ? "\\0" : verify->pack, stdout);
-	fwrite(fault->path + hidden, 1, fault->len - hidden, stdout);
+	if (hidden)
+		fputs("\\0", stdout);
+	else if (fault->len == 0)
+		cmd_put(verify->pack, strlen(verify->pack));
+	cmd_put(fault->path + hidden, fault->len - hidden);
 	printf(": %s: %s\n", fault->damage, fault->text);
 }
 

@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LINE "labels="
+#define LINE	    "labels="
+#define DIGITS_MOST 18 /* that surely fit in 63 bits */
 
 void labels_release(struct labels *labels)
 {
@@ -103,37 +104,42 @@ static int take_item(struct labels *labels, const char *item, size_t len, const 
 		     struct buf *folder)
 {
 	const char *colon = memchr(item, ':', len);
-	char number[24], *end;
+	char number[DIGITS_MOST + 1], *end;
 	int64_t label;
 	int r;
 
-	if (!colon || colon - item >= (ptrdiff_t)sizeof(number))
+	if (!colon || *item < '0' || *item > '9' || colon - item > DIGITS_MOST)
 		return 0;
 	snprintf(number, sizeof(number), "%.*s", (int)(colon - item), item);
 	label = strtoll(number, &end, 10);
-	if (*end || label < 0)
+	if (*end)
 		return 0;
 	r = add_plain(folder, colon + 1, len - (size_t)(colon + 1 - item));
 	return r < 0 ? r : add_joined(labels, label, below, folder->data, folder->len);
 }
 
-int labels_add_dataset(struct labels *labels, const struct dataset *dataset, const char *below)
+int labels_read(struct labels *labels, const char *text, size_t len, const char *below)
 {
 	SCOPE(buf_release) struct buf folder = BUF_INIT;
-	const struct dataset_info *info = dataset_info(dataset);
-	const char *at = info->labels;
-	size_t left = info->labels_len;
 	int r = 0;
 
-	while (r == 0 && left) {
-		const char *next = memmem(at, left, "//", 2);
-		size_t len = next ? (size_t)(next - at) : left;
+	while (r == 0 && len) {
+		const char *next = memmem(text, len, "//", 2);
+		size_t item = next ? (size_t)(next - text) : len;
 
-		r = take_item(labels, at, len, below, &folder);
-		at += len + (next ? 2 : 0);
-		left -= len + (next ? 2 : 0);
+		r = take_item(labels, text, item, below, &folder);
+		item += next ? 2 : 0;
+		text += item;
+		len -= item;
 	}
 	return r;
+}
+
+int labels_add_dataset(struct labels *labels, const struct dataset *dataset, const char *below)
+{
+	const struct dataset_info *info = dataset_info(dataset);
+
+	return labels_read(labels, info->labels, info->labels_len, below);
 }
 
 /* --- as ImageFolder numbers them -------------------------------------------------------------- */

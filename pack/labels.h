@@ -44,7 +44,10 @@ static inline const char *labels_folder(const struct labels *labels, size_t i)
 
 /* A folder may be added more than once. Returns 0 or -ENOMEM. */
 int labels_add(struct labels *labels, int64_t label, const char *folder, size_t len);
-/* Adds those of a dataset that goes below the folder `below`; "" is the root. The same. */
+/* Adds those of a line, without its name and end, of a dataset that goes below the folder `below`;
+ * "" is the root. What is no label is passed over. The same. */
+int labels_read(struct labels *labels, const char *text, size_t len, const char *below);
+/* Adds those of a dataset. The same. */
 int labels_add_dataset(struct labels *labels, const struct dataset *dataset, const char *below);
 /* By label, each folder once. */
 void labels_sort(struct labels *labels);

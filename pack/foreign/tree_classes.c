@@ -96,6 +96,18 @@ int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *n
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
+int tree_check_class(const char *class, size_t len, struct err *err)
+{
+	const struct foreign_text name = foreign_text_after((struct foreign_text){class, len}, '/');
+
+	if (name.len <= FORMAT_NAME_MAX)
+		return 0;
+	return err_set(err, -EBADMSG,
+		       "'%.60s...': the name of a class that is too long for a folder with its "
+		       "label; --class-folders=names leaves labels out",
+		       name.data);
+}
+
 int tree_add_number(const struct foreign_tree *tree, int64_t label, struct buf *ret)
 {
 	return buf_addf(ret, "%0*" PRId64, tree->width, label);
@@ -164,7 +176,8 @@ static bool is_wrong(const struct foreign_tree *tree, const struct tree_row *row
 	return row->label >= 0 && row->number_len != (wants ? tree->width + named : 0);
 }
 
-static int rename_row(const struct foreign_tree *tree, struct tree_row *row, struct buf *paths)
+static int rename_row(const struct foreign_tree *tree, struct tree_row *row, struct buf *paths,
+		      struct err *err)
 {
 	const char *path = tree->paths.data + row->path, *end = path + row->path_len;
 	size_t begin = paths->len, at = name_at(class_of(tree, row));
@@ -186,17 +199,17 @@ static int rename_row(const struct foreign_tree *tree, struct tree_row *row, str
 	row->number_len = (uint8_t)number;
 	row->path = begin;
 	row->path_len = (uint32_t)(paths->len - begin);
-	return r;
+	return r == 0 && number ? tree_check_class(paths->data + begin, row->class_len, err) : r;
 }
 
-static int rename_all(struct foreign_tree *tree)
+static int rename_all(struct foreign_tree *tree, struct err *err)
 {
 	SCOPE(buf_release) struct buf paths = BUF_INIT;
 	struct buf before = tree->paths;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < tree_count(tree); i++)
-		r = rename_row(tree, &tree_rows(tree)[i], &paths);
+		r = rename_row(tree, &tree_rows(tree)[i], &paths, err);
 	if (r < 0)
 		return r;
 	tree->paths = paths;
@@ -205,7 +218,7 @@ static int rename_all(struct foreign_tree *tree)
 	return 0;
 }
 
-static int number_classes(struct foreign_tree *tree)
+static int number_classes(struct foreign_tree *tree, struct err *err)
 {
 	bool wrong = false;
 
@@ -216,7 +229,7 @@ static int number_classes(struct foreign_tree *tree)
 		tree->width = width_of(tree->most_label);
 	for (size_t i = 0; !wrong && i < tree_count(tree); i++)
 		wrong = is_wrong(tree, &tree_rows(tree)[i]);
-	return wrong ? rename_all(tree) : 0;
+	return wrong ? rename_all(tree, err) : 0;
 }
 
 /* --- labels ----------------------------------------------------------------------------------- */
@@ -278,19 +291,22 @@ static int note_gaps(const struct foreign_tree *tree, struct labels *ret, struct
 	return r;
 }
 
-static int add_folders(struct foreign_tree *tree, const struct labels *labels)
+static int add_folders(struct foreign_tree *tree, const struct labels *labels, struct err *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < labels_count(labels); i++) {
-		struct tree_row row = {.path = tree->paths.len,
-				       .path_len = labels_row(labels, i)->len,
-				       .kind = FORMAT_DIRECTORY,
-				       .label = FOREIGN_NO_LABEL};
+		struct err why = {0};
+		const struct foreign_file folder = {
+			.path = {labels_folder(labels, i), labels_row(labels, i)->len},
+			.label = FOREIGN_NO_LABEL,
+			.directory = true};
 
-		r = buf_add(&tree->paths, labels_folder(labels, i), row.path_len);
-		if (r == 0)
-			r = buf_add(&tree->rows, &row, sizeof(row));
+		r = foreign_add(tree, &folder, &why);
+		if (r < 0)
+			return err_set(err, r,
+				       "'--empty-classes': the class of label %" PRId64 ": %s",
+				       labels_row(labels, i)->label, err_text(&why, r));
 	}
 	tree_sort(tree);
 	return r;
@@ -298,7 +314,7 @@ static int add_folders(struct foreign_tree *tree, const struct labels *labels)
 
 int tree_classes(struct foreign_tree *tree, struct labels *ret, struct err *err)
 {
-	int r = number_classes(tree);
+	int r = number_classes(tree, err);
 
 	if (r == 0)
 		r = note_classes_of_rows(tree, ret);
@@ -308,5 +324,5 @@ int tree_classes(struct foreign_tree *tree, struct labels *ret, struct err *err)
 	if (r < 0 || !tree->source->settings->empty_classes)
 		return r;
 	r = note_gaps(tree, ret, err);
-	return r < 0 ? r : add_folders(tree, ret);
+	return r < 0 ? r : add_folders(tree, ret, err);
 }

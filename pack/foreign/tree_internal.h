@@ -83,6 +83,8 @@ int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct
 	      struct err *err);
 /* Of the list of classes: whether folders have numbers. */
 void tree_choose_folders(struct foreign_tree *tree);
+/* Whether the last name of a class is not too long for a file, with its number: 0, or -EBADMSG. */
+int tree_check_class(const char *class, size_t len, struct err *err);
 /* Appends the label, as it stands in front of the name of its class. 0 or -ENOMEM. */
 int tree_add_number(const struct foreign_tree *tree, int64_t label, struct buf *ret);
 /* The item of a list; data NULL: it has none of that number. */

@@ -106,6 +106,10 @@ static int add_labelled(struct foreign_tree *tree, const struct foreign_file *fi
 		return r;
 	if (tree->paths.len - begin > FOREIGN_PATH_MOST)
 		return fault(file, -EBADMSG, "its path is longer than 4095 bytes", err);
+	if (number.len)
+		r = tree_check_class(tree->paths.data + begin, tree->paths.len - begin, err);
+	if (r < 0)
+		return r;
 	row->label = file->label;
 	row->class_len = (uint16_t)(tree->paths.len - begin);
 	row->number_len = (uint8_t)number.len;

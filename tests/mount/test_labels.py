@@ -299,6 +299,42 @@ def test_a_slash_in_the_name_of_a_class_makes_no_folder(place):
     assert tree(path) == ["cd_dvd", "mac_cheese"]
 
 
+def test_a_name_that_is_too_long_with_its_label_is_refused(place):
+    long = "z" * 253
+    path, _ = write_parquet(place, images([0, 1]), [long, "ant"])
+    said = run(FOLDPACK, "list", path, status=None).err
+    assert "too long for a folder with its label; --class-folders=names" in said
+    assert tree(path, "--class-folders=names") == ["ant", long]
+    path.unlink()
+    path, _ = write_slim(place, images([0, 1]), [long, "ant"])
+    assert "too long for a folder with its label" in run(FOLDPACK, "list", path, status=None).err
+
+
+def test_a_class_that_cannot_be_a_folder_is_refused_where_it_must_be_one(place):
+    path, _ = write_parquet(place, images([0, 1]), ["ant", "bee", "y" * 256])
+    assert tree(path) == ["ant", "bee"]
+    said = run(FOLDPACK, "list", "--empty-classes", path, status=None).err
+    assert "'--empty-classes': the class of label 2: " in said
+
+
+def test_torchvision_gives_these_numbers(place, mount):
+    datasets = pytest.importorskip("torchvision.datasets", reason="no torchvision")
+    path, _ = write_parquet(place, images([0, 1, 2]), ["tench", "goldfish", "shark"])
+    found = datasets.ImageFolder(mount(path).path)
+    assert {open(name, "rb").read(): label for name, label in found.samples} == \
+        dict(images([0, 1, 2]))
+    assert found.targets == sorted(found.targets)
+
+
+def test_foldstat_says_what_differs(place, mount):
+    path, _ = write_tfds(place, images([0, 2]), None)
+    mounted = mount(path)
+    assert mounted.stats()["labels"].items() >= {
+        "known": 3, "without_image": 1, "with_another_number": 1}.items()
+    shown = run(foldfs.BUILD / "foldstat", mounted.path).out
+    assert "labels      ImageFolder gives 1 of 2 classes another number" in shown
+
+
 # --- parts, and no labels -------------------------------------------------------------------------
 
 

@@ -1,0 +1,95 @@
+/* The labels of a dataset as text: pack/labels.h. What ImageFolder makes of them is tested on
+ * mounts (tests/mount/test_labels.py). */
+#include "base/scope.h"
+#include "pack/labels.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void expect_line(struct labels *labels, const char *expected)
+{
+	SCOPE(buf_release) struct buf line = BUF_INIT;
+
+	assert_int_equal(labels_write(labels, &line), 0);
+	assert_string_equal(line.len ? line.data : "", expected);
+	labels_release(labels);
+	*labels = (struct labels){0};
+}
+
+static void add(struct labels *labels, int64_t label, const char *folder)
+{
+	assert_int_equal(labels_add(labels, label, folder, strlen(folder)), 0);
+}
+
+static void read_text(struct labels *labels, const char *text, const char *below)
+{
+	assert_int_equal(labels_read(labels, text, strlen(text), below), 0);
+}
+
+static void labels_are_sorted_each_folder_once(void **state)
+{
+	struct labels labels = {0};
+
+	(void)state;
+	expect_line(&labels, "");
+	add(&labels, 10, "j");
+	add(&labels, 2, "train/c");
+	add(&labels, 2, "train/b");
+	add(&labels, 10, "j");
+	expect_line(&labels, "labels=2:train/b//2:train/c//10:j\n");
+}
+
+static void folders_of_any_name_come_back(void **state)
+{
+	struct labels labels = {0};
+
+	(void)state;
+	add(&labels, 0, "a\nb\\n");
+	add(&labels, 1, "c:d");
+	add(&labels, 2, "");
+	expect_line(&labels, "labels=0:a\\nb\\\\n//1:c:d//2:\n");
+	read_text(&labels, "0:a\\nb\\\\n//1:c:d//2:", "");
+	expect_line(&labels, "labels=0:a\\nb\\\\n//1:c:d//2:\n");
+}
+
+static void what_goes_below_a_folder_is_there(void **state)
+{
+	struct labels labels = {0};
+
+	(void)state;
+	read_text(&labels, "0:a//1:b", "x/y");
+	read_text(&labels, "0:c", "");
+	expect_line(&labels, "labels=0:c//0:x/y/a//1:x/y/b\n");
+}
+
+static void what_is_no_label_is_passed_over(void **state)
+{
+	static const char *const texts[] = {"",	    "//",   ":",
+					    "x:a",  "-1:a", "1a:b",
+					    "12",   ":a",   "99999999999999999999999999:a",
+					    "////", "\\",   "1",
+					    "+:a"};
+	struct labels labels = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		read_text(&labels, texts[i], "");
+	expect_line(&labels, "");
+	read_text(&labels, "1:a\\//x//2:b//", "");
+	expect_line(&labels, "labels=1:a\\\\//2:b\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(labels_are_sorted_each_folder_once),
+		cmocka_unit_test(folders_of_any_name_come_back),
+		cmocka_unit_test(what_goes_below_a_folder_is_there),
+		cmocka_unit_test(what_is_no_label_is_passed_over),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

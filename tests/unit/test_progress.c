@@ -9,8 +9,9 @@
 
 #include <cmocka.h>
 
-/* The line that is drawn when `files` and `bytes` were done in ten seconds. */
-static void expect_line(struct progress progress, uint64_t files, uint64_t bytes, const char *want)
+/* The line that is drawn when `files` and `bytes` were done in these seconds; "": none. */
+static void expect_after(struct progress progress, double seconds, uint64_t files, uint64_t bytes,
+			 const char *want)
 {
 	int before = dup(STDERR_FILENO), pipes[2];
 	char line[256] = "";
@@ -18,16 +19,50 @@ static void expect_line(struct progress progress, uint64_t files, uint64_t bytes
 
 	assert_int_equal(pipe(pipes), 0);
 	dup2(pipes[1], STDERR_FILENO);
-	progress.shown = true;
-	progress.began = progress.last = progress_now() - 10;
+	progress.began = progress.last = progress_now() - seconds;
 	progress_add(&progress, files, bytes);
 	dup2(before, STDERR_FILENO);
 	close(before);
 	close(pipes[1]);
 	n = read(pipes[0], line, sizeof(line) - 1);
 	close(pipes[0]);
-	assert_true(n > 0);
+	assert_true(n >= 0);
 	assert_string_equal(line, want);
+}
+
+static void expect_line(struct progress progress, uint64_t files, uint64_t bytes, const char *want)
+{
+	progress.shown = true;
+	expect_after(progress, 10, files, bytes, want);
+}
+
+static struct progress begun_in_a_log(enum progress_want want)
+{
+	struct progress progress;
+	int before = dup(STDERR_FILENO), pipes[2];
+
+	assert_int_equal(pipe(pipes), 0);
+	dup2(pipes[1], STDERR_FILENO);
+	progress_begin(&progress, "packing", want);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	close(pipes[0]);
+	close(pipes[1]);
+	return progress;
+}
+
+static void a_log_gets_a_line_a_minute_unless_more_or_none_is_asked_for(void **state)
+{
+	const struct progress progress = begun_in_a_log(PROGRESS_AUTO);
+	static const char line[] = "packing: 60 files, 5.72 MiB, 0 MB/s\n";
+
+	(void)state;
+	expect_after(progress, 59, 60, 6000000, "");
+	expect_after(progress, 61, 60, 6000000, line);
+	expect_after(begun_in_a_log(PROGRESS_ALWAYS), 4, 60, 0, "");
+	expect_after(begun_in_a_log(PROGRESS_ALWAYS), 6, 60, 0,
+		     "packing: 60 files, 0 bytes, 0 MB/s\n");
+	expect_after(begun_in_a_log(PROGRESS_NEVER), 1000, 60, 0, "");
 }
 
 static void totals_say_how_long_it_will_take(void **state)
@@ -37,7 +72,7 @@ static void totals_say_how_long_it_will_take(void **state)
 
 	(void)state;
 	expect_line(progress, 1000, 1000000000,
-		    "packing: 1,000 of 4,000 files, 954 MiB, 100 MB/s, 0:30 left\n");
+		    "packing: 1,000 of 4,000 files, 954 MiB, 100 MB/s, 25 %, 0:30 left\n");
 }
 
 static void without_totals_it_only_says_what_was_done(void **state)
@@ -74,6 +109,7 @@ int main(void)
 		cmocka_unit_test(without_totals_it_only_says_what_was_done),
 		cmocka_unit_test(how_much_was_read_stands_for_totals),
 		cmocka_unit_test(the_end_has_nothing_left),
+		cmocka_unit_test(a_log_gets_a_line_a_minute_unless_more_or_none_is_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

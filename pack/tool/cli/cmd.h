@@ -47,7 +47,7 @@ struct cmd_common {
 /* For commands that show progress. Their settings also have `progress`. */
 #define CMD_PROGRESS_OPTION(type)               \
 	OPT_FLAG(0, "progress", type, progress, \
-		 "show progress although standard error is no terminal")
+		 "show progress every five seconds, where standard error is no terminal")
 
 struct cmd_line {
 	const struct opt_command *command;
@@ -108,8 +108,8 @@ void cmd_put(const char *name, size_t len);
 /* Writes what `json` has put into text, and a newline, to standard output. As json_finish(). */
 int cmd_print_json(const struct json *json, const struct buf *text);
 
-/* Whether a command shows progress: on a terminal unless -q was given, or where it was asked for.
- */
+/* How a command shows progress: seldom in a log, not at all with -q, and often where it was asked
+ * for. */
 enum progress_want cmd_progress(const struct cmd_common *common, bool asked);
 
 static inline void cmd_close(struct dataset **dataset)

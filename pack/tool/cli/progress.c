@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #define TERMINAL_PERIOD 0.1
-#define LOG_PERIOD	5.0
+#define LOG_PERIOD	60.0
+#define ASKED_PERIOD	5.0
 #define ERASE_LINE	"\r\033[K"
 
 double progress_now(void)
@@ -22,8 +23,11 @@ void progress_begin(struct progress *progress, const char *verb, enum progress_w
 
 	*progress = (struct progress){
 		.verb = verb,
-		.shown = want == PROGRESS_ALWAYS || (want == PROGRESS_AUTO && terminal),
+		.shown = want != PROGRESS_NEVER,
 		.terminal = terminal,
+		.period = terminal		    ? TERMINAL_PERIOD
+			  : want == PROGRESS_ALWAYS ? ASKED_PERIOD
+						    : LOG_PERIOD,
 		.began = now,
 		.last = now,
 	};
@@ -56,19 +60,19 @@ static void format_left(const struct progress *progress, double elapsed, char *o
 {
 	uint64_t done = progress->length ? progress->position : progress->bytes;
 	uint64_t total = progress->length ? progress->length : progress->bytes_total;
-	char share[16] = "";
+	double share;
 	uint64_t seconds;
 
 	out[0] = '\0';
 	if (done == 0 || total <= done)
 		return;
 	seconds = (uint64_t)(elapsed * (double)(total - done) / (double)done);
-	if (progress->length)
-		snprintf(share, sizeof(share), ", %.0f %%", 100 * (double)done / (double)total);
+	share = 100 * (double)done / (double)total;
 	if (seconds >= 3600)
-		snprintf(out, len, "%s, %luh%02lum left", share, seconds / 3600, seconds / 60 % 60);
+		snprintf(out, len, ", %.0f %%, %luh%02lum left", share, seconds / 3600,
+			 seconds / 60 % 60);
 	else
-		snprintf(out, len, "%s, %lu:%02lu left", share, seconds / 60, seconds % 60);
+		snprintf(out, len, ", %.0f %%, %lu:%02lu left", share, seconds / 60, seconds % 60);
 }
 
 static void draw(struct progress *progress, double now)
@@ -95,7 +99,7 @@ void progress_add(struct progress *progress, uint64_t files, uint64_t bytes)
 	if (!progress->shown)
 		return;
 	now = progress_now();
-	if (now - progress->last >= (progress->terminal ? TERMINAL_PERIOD : LOG_PERIOD))
+	if (now - progress->last >= progress->period)
 		draw(progress, now);
 }
 

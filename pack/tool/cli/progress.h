@@ -3,8 +3,9 @@
  *
  *	progress_begin -> progress_add ... -> progress_end
  *
- * On a terminal the line is drawn over itself at most ten times a second. Elsewhere, where it was
- * asked for, it is a new line every five seconds. Call progress_clear() before any message. */
+ * On a terminal the line is drawn over itself at most ten times a second. Elsewhere, as in the log
+ * of a job, it is a new line at most once a minute, or every five seconds where it was asked for.
+ * Call progress_clear() before any message. */
 #ifndef PACK_TOOL_CLI_PROGRESS_H
 #define PACK_TOOL_CLI_PROGRESS_H
 
@@ -15,7 +16,8 @@ struct progress {
 	const char *verb; /* "packing" */
 	bool shown;
 	bool terminal;
-	bool drawn; /* the line is on the screen */
+	bool drawn;    /* the line is on the screen */
+	double period; /* seconds between lines, at least */
 	uint64_t files, bytes;
 	uint64_t files_total, bytes_total; /* 0: not known */
 	uint64_t position,

@@ -11,7 +11,7 @@
 struct dataset {
 	struct reader *reader;	     /* the bytes of the files */
 	struct reader *index_reader; /* the sections: the same one, in a pack */
-	struct reader *below[2];     /* that `reader` reads through, or NULL */
+	struct reader *below[3];     /* that `reader` reads through, or NULL */
 	struct format_super super;
 	struct format_lmdb_state opened; /* as found at open */
 	struct dataset_info info;

@@ -226,11 +226,12 @@ int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, st
 
 void dataset_close_index(struct dataset *dataset, struct dataset_readers *ret)
 {
-	*ret = (struct dataset_readers){.index = dataset->index_reader,
-					.data = dataset->reader,
-					.below = {dataset->below[0], dataset->below[1]}};
+	*ret = (struct dataset_readers){
+		.index = dataset->index_reader,
+		.data = dataset->reader,
+		.below = {dataset->below[0], dataset->below[1], dataset->below[2]}};
 	dataset->reader = dataset->index_reader = NULL;
-	dataset->below[0] = dataset->below[1] = NULL;
+	dataset->below[0] = dataset->below[1] = dataset->below[2] = NULL;
 	dataset_free(dataset);
 }
 

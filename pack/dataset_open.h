@@ -12,7 +12,7 @@ int dataset_try_reader(struct reader *reader, struct dataset **ret, struct err *
 struct dataset_readers {
 	struct reader *index;	 /* superblock and sections */
 	struct reader *data;	 /* bytes of the files; NULL: not known yet */
-	struct reader *below[2]; /* that `data` reads through, or NULL */
+	struct reader *below[3]; /* that `data` reads through, or NULL */
 };
 
 /* For SCOPE(): what is left in it. */

@@ -79,7 +79,7 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 		r = foreign_check_named(tree->source, format->scan(tree->source, tree, err), err);
 		r = foreign_check_unchanged(tree->source, r, err);
 	}
-	if (r == 0 && tree->rows.len == 0 && !tree->source->settings->watch)
+	if (r == 0 && tree->rows.len == 0 && !(tree->source->settings->watch && format->archive))
 		r = err_set(err, -ENOENT, "no image in it (%s)", format->name);
 	if (r == 0)
 		r = foreign_tree_note_count(tree, tree->odd,
@@ -107,6 +107,8 @@ static int join_volumes(struct dataset_readers *readers, const struct index_extr
 				    &readers->below[1], err);
 		volumes[count++] = readers->below[1];
 	}
+	if (readers->below[2])
+		volumes[count++] = readers->below[2];
 	if (extra->text)
 		volumes[count++] = readers->index;
 	return r < 0 ? r : reader_volumes_new(volumes, count, &readers->data);
@@ -123,7 +125,7 @@ static int make_readers(struct dataset_readers *readers, const struct index_key 
 		reader_known(container, key->copy, strlen(key->copy));
 	else
 		container = reader_origin(container);
-	if (container != readers->below[0] || extra->text || extra->made_count)
+	if (container != readers->below[0] || extra->text || extra->made_count || readers->below[2])
 		return join_volumes(readers, extra, container, pages, err);
 	readers->data = readers->below[0];
 	readers->below[0] = NULL;
@@ -163,6 +165,7 @@ static void drop_index(struct dataset_readers *readers)
 	else
 		reader_free(readers->data);
 	reader_free(readers->below[1]);
+	reader_free(readers->below[2]);
 	reader_free(readers->index);
 	*readers = (struct dataset_readers){.below = {readers->below[0]}};
 }
@@ -238,6 +241,19 @@ static void keep_scan(const struct dataset_readers *readers, struct foreign_sour
 	source->kept = true;
 }
 
+/* Who watches is told of an archive each time. */
+static int look_for_archive(struct foreign_source *source, struct err *err)
+{
+	const struct foreign_format *format = NULL;
+	int r = source->settings->watch ? find_format(source, &format, err) : 0;
+
+	if (r < 0 || !format || !format->archive)
+		return r == -ENOMSG ? 0 : r;
+	source->in_memory = true;
+	source->settings->watch->archive = true;
+	return 0;
+}
+
 /* An index that is damaged is made anew, but not from a copy. */
 static int open_by_index(struct dataset_readers *readers, struct foreign_tree *tree,
 			 struct dataset **ret, struct err *err)
@@ -263,6 +279,7 @@ static int open_by_index(struct dataset_readers *readers, struct foreign_tree *t
 			       "its copy is not here; 'foldpack fetch' makes it");
 	keep_scan(readers, tree->source, &key);
 	r = make_index(tree, &key, &readers->index, err);
+	readers->below[2] = steal_ptr(&tree->unpacked);
 	if (r < 0 || !tree->source->settings->checking)
 		return r < 0 ? r
 			     : open_readers(readers, &key, false, tree->source->settings->pages,
@@ -299,6 +316,8 @@ static int open_foreign(struct dataset_readers *readers, const char *path, bool 
 	if (r == 0)
 		r = foreign_tree_init(&tree, &source, err);
 	if (r == 0)
+		r = look_for_archive(&source, err);
+	if (r == 0)
 		r = open_by_index(readers, &tree, &dataset, err);
 	if (r == 0)
 		r = take_unchanged(&source, dataset, ret, err);
@@ -326,10 +345,7 @@ static int open_any(struct reader *reader, const char *path, bool decompressed,
 	r = open_foreign(&readers, path, decompressed, settings, ret, &why);
 	/* If no format recognises an LMDB, the message is that of a pack. */
 	if (r == -ENOMSG && !why.text[0])
-		return no_pack == -EINVAL
-			       ? err_set(err, no_pack,
-					 "not an LMDB file, nor of another format that is known")
-			       : no_pack;
+		return no_pack == -EINVAL ? err_set(err, no_pack, FOREIGN_UNKNOWN) : no_pack;
 	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
 }
 

@@ -11,6 +11,7 @@
 #include "base/opt.h"
 #include "pack/dataset.h"
 #include "pack/foreign/pages_shared.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 
 enum foreign_layout_of_tar { FOREIGN_AUTO, FOREIGN_TREE, FOREIGN_CLASSES };
@@ -36,13 +37,22 @@ enum foreign_flaw {
 	FOREIGN_UNWANTED, /* the settings leave it out, although its path does not say so */
 };
 
-/* Is told of each member of an archive that is left out. One thread. */
+/* Is told of what an archive has that its tree has not. Any thread. */
 struct foreign_watch {
-	/* Returns 0, or what the scan is to return. */
+	/* A member that is left out. Returns 0, or what the scan is to return. */
 	int (*left_out)(void *context, const char *path, const char *what, enum foreign_flaw flaw);
 	/* Called from time to time; the same. */
 	int (*tick)(void *context);
+	/* The archive is damaged, or cut off. Returns 0 to go on with what came before, or `error`.
+	 */
+	int (*broken)(void *context, int error, const struct err *err);
+	/* Unpacks bytes of the archive that are compressed, to the end of a file of its own:
+	 * *spool, which it makes if that is NULL. Returns 0, and where they lie in it; or as
+	 * decompress(). NULL: that cannot be done. */
+	int (*unpack)(void *context, struct reader *from, uint64_t offset, uint64_t len,
+		      struct reader **spool, uint64_t *ret_start, uint64_t *ret_len);
 	void *context;
+	atomic_bool archive; /* set: there is one */
 };
 
 struct foreign_settings {
@@ -73,7 +83,7 @@ struct foreign_settings {
 	const struct foreign_checking *checking;
 	/* NULL: what is left out of an archive is counted, and noted. With it, an archive is looked
 	 * through each time, and no index of it is kept. */
-	const struct foreign_watch *watch;
+	struct foreign_watch *watch;
 };
 
 extern const char *const foreign_layout_names[];  /* by enum foreign_layout_of_tar */
@@ -102,6 +112,8 @@ extern const char *const foreign_folders_names[]; /* by enum foreign_folders */
 			   "field that has the label"),                                           \
 		OPT_STRING(0, "name-key", "NAME", type, member.name_key,                          \
 			   "field that has the name of the file")
+
+#define FOREIGN_UNKNOWN "not an LMDB file, nor of another format that is known"
 
 /* Opens a pack, or a file of another format, as a dataset; of a folder that is an LMDB environment
  * its data.mdb. Returns 0, or as dataset_open(); -ENOMSG and -EINVAL also where no format

@@ -28,9 +28,13 @@ static int make_index(struct writing *w, struct err *err)
 {
 	uint64_t next = reader_volumes_after(0, w->tree->source->size);
 	uint64_t starts[TREE_VOLUMES] = {[TREE_MADE] = next};
+	struct reader_identity unpacked;
 
 	if (w->tree->made_end)
 		next = reader_volumes_after(next, w->tree->made_end);
+	starts[TREE_UNPACKED] = next;
+	if (w->tree->unpacked && reader_identity(w->tree->unpacked, &unpacked) == 0)
+		next = reader_volumes_after(next, unpacked.size);
 	starts[TREE_TEXT] = next + INDEX_TEXT;
 	return tree_index(w->tree, starts, &w->index, &w->labels, err);
 }

@@ -43,8 +43,7 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 	if (r < 0)
 		return r;
 	source->decompressed = decompressed;
-	source->in_memory =
-		decompressed || settings->watch || (source->window.far && !source->opened.object);
+	source->in_memory = decompressed || (source->window.far && !source->opened.object);
 	source->size = source->window.size;
 	source->path = path_of(name);
 	if (decompressed && source->path)

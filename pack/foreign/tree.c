@@ -91,6 +91,7 @@ void foreign_tree_release(struct foreign_tree *tree)
 	buf_release(&tree->names.text);
 	buf_release(&tree->names.items);
 	free(tree->prefix);
+	reader_free(tree->unpacked);
 }
 
 /* --- adding ----------------------------------------------------------------------------------- */
@@ -101,11 +102,21 @@ static int fault_of_piece(const struct foreign_file *file, struct err *err)
 		       file->record);
 }
 
+static uint64_t unpacked_size(const struct foreign_tree *tree)
+{
+	struct reader_identity identity;
+
+	return tree->unpacked && reader_identity(tree->unpacked, &identity) == 0 ? identity.size
+										 : 0;
+}
+
 /* Whether its bytes lie in the source, or in its page. */
 static int check_place(const struct foreign_tree *tree, const struct foreign_file *file,
 		       struct err *err)
 {
-	uint64_t all = file->packed ? file->packed->size : tree->source->size;
+	uint64_t all = file->packed	? file->packed->size
+		       : file->unpacked ? unpacked_size(tree)
+					: tree->source->size;
 	const struct foreign_piece *pieces = file->pieces;
 	uint64_t bytes = file->pixels ? foreign_pixels_bytes(file->pixels) : file->size;
 
@@ -274,7 +285,7 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 {
 	struct tree_row row = {.record = (uint32_t)file->record,
 			       .kind = file->directory ? FORMAT_DIRECTORY : FORMAT_FILE,
-			       .volume = TREE_SOURCE,
+			       .volume = file->unpacked ? TREE_UNPACKED : TREE_SOURCE,
 			       .mode = (uint16_t)(file->mode & 07777),
 			       .label = FOREIGN_NO_LABEL,
 			       .has_mode = file->mode != 0,
@@ -305,6 +316,11 @@ struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i)
 	const struct tree_row *row = &tree_rows(tree)[i];
 
 	return (struct foreign_text){tree->paths.data + row->path, row->path_len};
+}
+
+struct reader **foreign_tree_unpacked(struct foreign_tree *tree)
+{
+	return &tree->unpacked;
 }
 
 size_t foreign_tree_count(const struct foreign_tree *tree)

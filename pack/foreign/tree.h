@@ -50,6 +50,7 @@ struct foreign_file {
 	int64_t label;		   /* from 0 on; below 0: none */
 	struct foreign_text name;  /* in the folder of the class; without a known suffix, if it has
 				      none: see `plain` */
+	bool unpacked;		   /* the offset is in foreign_tree_unpacked() */
 	bool plain;		   /* the name is without suffix, which is added by content */
 
 	uint64_t offset, size;		     /* of its bytes in the source */
@@ -80,6 +81,9 @@ int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *n
 
 /* The path of the file that was added as number `i`, from 0 on; lives until the next is added. */
 struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i);
+
+/* What foreign_watch.unpack() has made. */
+struct reader **foreign_tree_unpacked(struct foreign_tree *tree);
 
 size_t foreign_tree_count(const struct foreign_tree *tree);
 /* The target of a symbolic link; lives until the next link is added. */

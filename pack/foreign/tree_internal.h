@@ -10,7 +10,7 @@
 #include "pack/labels.h"
 
 /* Where the bytes of a file lie. */
-enum tree_volume { TREE_SOURCE, TREE_MADE, TREE_TEXT, TREE_VOLUMES };
+enum tree_volume { TREE_SOURCE, TREE_MADE, TREE_UNPACKED, TREE_TEXT, TREE_VOLUMES };
 
 /* A file, folder or link, as it was added. */
 struct tree_row {
@@ -51,6 +51,7 @@ struct foreign_tree {
 	struct buf made;    /* struct made_row */
 	struct buf notes;   /* lines, each ended by NUL */
 	char *prefix;	    /* of made-up names */
+	struct reader *unpacked;
 	struct tree_list classes, names;
 	uint32_t most_links;	   /* of all rows */
 	uint64_t made_end;	   /* of the space of made_reader_new() */

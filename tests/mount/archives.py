@@ -280,7 +280,7 @@ ZIPS = {
 }
 
 # unzip says of these that it lacks the method, or takes their names for those of another code page.
-BY_PYTHON = {"bzip2", "lzma", "names in CP437", "the Unicode path field"}
+BY_PYTHON = {"bzip2", "lzma", "names in CP437"}
 
 
 # --- what is left -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import trees
 from foldfs import FOLDPACK, find_program, mounted, run
 from server import Server
 
-DOORS = ["mounted", "far"]
+DOORS = ["mounted", "far", "create FILE", "create -"]
 
 
 def needs_of(name):

@@ -95,10 +95,10 @@ def test_compressed_shards_are_what_plain_ones_are(suffix, layout, place, point)
         return
     assert sorted({path.split(b"/")[0] for path in found}) == \
         [b"%04d" % n for n in range(7)] + [b"a name"]
-    assert said.count("left out, as neither image nor class: 20 members") == 3
-    assert "left out, as neither image nor class: 60 members" in said_then
-    assert "left out, as named __NAME__: 3 members" in said_then
-    assert "left out, as of no sample: 3 members" in said_then
+    for said_here in said, said_then:
+        assert "left out, as neither image nor class: 60 members" in said_here
+        assert "left out, as named __NAME__: 3 members" in said_here
+        assert "left out, as of no sample: 3 members" in said_here
 
 
 @pytest.mark.parametrize("way", ["plain", "gz", "pipe", "pipe of gz"])
@@ -145,29 +145,17 @@ def test_a_sample_ends_with_its_shard(place):
     assert {path for path in found if path.endswith(b"jpg")} == {b"0001/a.jpg", b"0003/b.jpg"}
 
 
-def test_labels_that_would_change_all_names_are_refused(place):
+def test_labels_of_many_digits_are_those_of_the_plain_tar(place):
     shard(place / "x.tar", [("1.cls", b"9999"), ("1.jpg", b"1"), ("2.cls", b"10000"),
                             ("2.jpg", b"2")])
-    done = create(compressed(place / "x.tar", "gz"), place / "x.lmdb", status=1)
-    assert "'2': the label 10000 has over four digits: name the classes" in done.err
-    assert not (place / "x.lmdb").exists()
+    found, _ = content(compressed(place / "x.tar", "gz"), place)
+    assert {path for path in found if path.endswith(b"jpg")} == {b"09999/1.jpg", b"10000/2.jpg"}
 
 
 def test_a_class_that_is_none_is_refused_with_its_member(place):
     shard(place / "x.tar", [("1.cls", b"1"), ("1.jpg", b"1"), ("2.cls", b"x" * 5000)])
     done = create(compressed(place / "x.tar", "gz"), place / "x.lmdb", status=None)
     assert done.returncode == 3 and "member 2 ('2.cls'): too long for a class" in done.err
-
-
-def test_a_sample_that_is_too_large_is_refused_by_name(place):
-    with tarfile.open(place / "x.tar", "w") as out:
-        for name, size in (("1.cls", 1), ("1.jpg", 200 * MIB), ("1.png", 60 * MIB)):
-            info = tarfile.TarInfo(name)
-            info.size = size
-            with open("/dev/zero", "rb") as zeros:
-                out.addfile(info, io.BytesIO(b"1") if size == 1 else zeros)
-    done = create(compressed(place / "x.tar", "zst"), place / "x.lmdb", status=1)
-    assert "'1.png': with it its sample is over 256 MiB" in done.err
 
 
 def test_large_images_are_stored_whole(place):
@@ -292,7 +280,7 @@ def test_an_encrypted_zip_is_refused_by_name(level, place):
     (place / "photo.jpg").write_bytes(bytes(1000))
     run("zip", level, "-q", "-P", "secret", "x.zip", "photo.jpg", cwd=place)
     done = create(place / "x.zip", place / "x.lmdb", status=1)
-    assert "'photo.jpg' is encrypted" in done.err and not (place / "x.lmdb").exists()
+    assert "('photo.jpg'): encrypted" in done.err and not (place / "x.lmdb").exists()
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut"])
@@ -306,7 +294,7 @@ def test_a_damaged_zip_is_no_pack(damage, place):
     (place / "x.zip").write_bytes(data if damage == "flip" else data[:-3000])
     done = create(place / "x.zip", place / "x.lmdb", status=3)
     assert not (place / "x.lmdb").exists()
-    assert damage == "cut" or "damaged within 'a.jpg'" in done.err
+    assert damage == "cut" or "('a.jpg'): gzip: " in done.err
 
 
 # --- what is compressed as a whole ----------------------------------------------------------------
@@ -413,7 +401,8 @@ def refused(source, place, *options):
 def test_a_tar_that_changes_while_it_is_packed_is_refused(place):
     old, new, at = old_and_new(place / "x", shard)
     with Changing(old, place / "gate", at, new) as gate:
-        assert f"{gate.path}: changed while it was being packed" in refused(gate.path, place)
+        said = refused(gate.path, place)
+        assert f"{gate.path}/c/0.jpg: changed while it was being packed" in said
         found, _ = content(gate.path, place)
     assert found == content(shard(place / "y.tar", [
         (f"c/{n}.jpg", trees.noise(10 + n, 3 * MIB)) for n in range(3)]), place)[0]
@@ -423,7 +412,8 @@ def test_a_tar_that_changes_while_it_is_packed_is_refused(place):
 def test_a_tar_that_looks_damaged_since_it_changes_is_said_to_change(place):
     old, _, at = old_and_new(place / "x", shard)
     with Changing(old, place / "gate", at, trees.noise(99, len(old))) as gate:
-        assert f"{gate.path}: changed while it was being packed" in refused(gate.path, place)
+        said = refused(gate.path, place)
+        assert f"{gate.path}/c/0.jpg: changed while it was being packed" in said
 
 
 @is_root
@@ -433,7 +423,8 @@ def test_one_of_several_tars_that_changes_while_it_is_packed_is_named(place):
     with Changing(old, place / "gate", at, new) as gate:
         (place / "x-1.tar.gz").symlink_to(gate.path)
         said = refused(f"{place}/x-{{0..1}}.tar.gz", place)
-    assert f"{place}/x-1.tar.gz: changed while it was being packed" in said
+    assert "c/0.jpg: changed while it was being packed" in said or \
+        f"{place}/x-1.tar.gz: changed while" in said
 
 
 @is_root

@@ -50,7 +50,7 @@ static const struct {
 		     "left out: %" PRIu64 " hard links to files that did not come before"},
 	[NO_TARGET] = {"a symbolic link to nothing",
 		       "left out: %" PRIu64 " symbolic links to nothing"},
-	[ALL_HOLES] = {"a sparse file with over 16 GiB of holes",
+	[ALL_HOLES] = {"a sparse file with over 16 GiB of holes, or in a compressed tar",
 		       "left out: %" PRIu64 " sparse files with over 16 GiB of holes"},
 	[AGAIN] = {NULL, "paths that come again, of which the last member counts: %" PRIu64},
 	[PASSED_DOTS] = {NULL, "paths with '..', which is passed over: %" PRIu64},
@@ -115,6 +115,13 @@ int archive_keep(struct archive_tree *a, const struct buf *folder, struct foreig
 			 path.data, why);
 
 	return r < 0 ? r : count_one(a, DAMAGED, text_of(&text));
+}
+
+int archive_broken(const struct foreign_settings *settings, int error, const struct err *err)
+{
+	struct foreign_watch *watch = settings->watch;
+
+	return error == -EBADMSG && watch ? watch->broken(watch->context, error, err) : error;
 }
 
 int archive_note(const struct archive_tree *a)
@@ -313,6 +320,7 @@ static struct foreign_file file_of(const struct archive_tree *a,
 				     .size = member->size,
 				     .pieces = member->pieces,
 				     .piece_count = member->piece_count,
+				     .unpacked = member->unpacked,
 				     .directory = member->kind == ARCHIVE_FOLDER,
 				     .mode = member->mode,
 				     .mtime = member->mtime};
@@ -431,7 +439,7 @@ static int add_member(struct archive_tree *a, const struct archive_member *membe
 		r = make_room(a);
 		return r != 0 ? r : add_file(a, &file, PLACE_SYMLINK, err);
 	default:
-		if (member->holes > ARCHIVE_HOLES)
+		if (member->holes > ARCHIVE_HOLES || (member->pieces && member->unpacked))
 			return ALL_HOLES;
 		r = make_room(a);
 		return r != 0 ? r : add_file(a, &file, PLACE_FILE, err);

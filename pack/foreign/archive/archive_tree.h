@@ -44,7 +44,8 @@ struct archive_member {
 	uint64_t holes;			  /* bytes of its size that the archive leaves out; then */
 	const struct foreign_piece *pieces; /* those that it has */
 	size_t piece_count;
-	bool implied; /* a folder: one that is there stays as it is */
+	bool unpacked; /* its bytes are in foreign_tree_unpacked() */
+	bool implied;  /* a folder: one that is there stays as it is */
 };
 
 /* Holes take no space in an archive, but all of them would be stored in a pack. */
@@ -76,6 +77,10 @@ int archive_add(struct archive_tree *archive, const struct archive_member *membe
 /* Notes that a tar stays a file, since it is damaged: `why`. 0 or -ENOMEM. */
 int archive_keep(struct archive_tree *archive, const struct buf *folder, struct foreign_text path,
 		 const char *why);
+
+/* What the scan is to do where the archive is damaged, which `error` and err say: 0 or the error.
+ */
+int archive_broken(const struct foreign_settings *settings, int error, const struct err *err);
 
 /* Notes what was left out. 0 or -ENOMEM. */
 int archive_note(const struct archive_tree *archive);

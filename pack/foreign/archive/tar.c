@@ -45,7 +45,9 @@ static int scan_samples(struct foreign_source *source, struct foreign_tree *tree
 		if (r < 0)
 			return r;
 	}
-	if (r == 1)
+	if (r < 0)
+		r = archive_broken(source->settings, r, err);
+	if (r >= 0)
 		r = webdataset_end(&w, err);
 	if (r == 0)
 		r = webdataset_note(&w);
@@ -64,7 +66,7 @@ static int have_classes(struct foreign_source *source, struct err *err)
 	while (seen == 0 && (r = tar_members_next(&members, &member, err)) == 0)
 		seen = webdataset_look(&w, &member);
 	if (seen == 0)
-		return r < 0 ? r : 0;
+		return r < 0 && r != -EBADMSG ? r : 0;
 	return seen < 0 ? seen : seen == WEBDATASET_CLASS;
 }
 
@@ -92,6 +94,7 @@ static int scan_tar(struct foreign_source *source, struct foreign_tree *tree, st
 
 const struct foreign_format tar_format = {
 	.name = "tar",
+	.archive = true,
 	.probe = probe_tar,
 	.scan = scan_tar,
 };

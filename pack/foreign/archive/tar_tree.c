@@ -2,6 +2,7 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/archive/tar_members.h"
+#include "pack/foreign/compressed.h"
 #include "pack/format.h"
 #include <inttypes.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 struct tar_tree {
 	struct foreign_source *source;
+	bool unpacked; /* it is of foreign_tree_unpacked() */
 	struct archive_tree archive;
 	struct buf below; /* the folder that the tar is shown as, with a slash; "" at first */
 	unsigned nested;
@@ -55,7 +57,10 @@ static int hold_text(struct tar_tree *t, bool below, struct foreign_text *text, 
 static int hold(struct tar_tree *t, const struct archive_member *member)
 {
 	struct held_member held = {.member = *member, .pieces = t->held_pieces.len};
-	int r = hold_text(t, true, &held.member.path, &held.path);
+	int r;
+
+	held.member.unpacked = t->unpacked;
+	r = hold_text(t, true, &held.member.path, &held.path);
 
 	if (r == 0)
 		r = hold_text(t, member->kind == ARCHIVE_HARDLINK, &held.member.target,
@@ -92,42 +97,63 @@ static int add_or_hold(struct tar_tree *t, const struct archive_member *member, 
 
 /* --- tars in tars ----------------------------------------------------------------------------- */
 
-static bool ends_empty(struct tar_tree *t, const struct archive_member *member)
+size_t tar_stem(struct foreign_text path, bool *ret_compressed)
+{
+	static const char *const suffixes[] = {".tar",	  ".tar.gz",  ".tgz",	  ".tar.zst",
+					       ".tar.xz", ".tar.bz2", ".tar.lz4", NULL};
+	const struct foreign_text name = foreign_text_after(path, '/');
+
+	for (const char *const *suffix = suffixes; *suffix; suffix++) {
+		size_t cut = strlen(*suffix);
+
+		if (name.len <= cut || strncasecmp(name.data + name.len - cut, *suffix, cut) != 0 ||
+		    !format_name_valid(name.data, name.len - cut))
+			continue;
+		*ret_compressed = suffix > suffixes;
+		return path.len - cut;
+	}
+	return 0;
+}
+
+/* Whether a tar begins there, perhaps an empty one: 1, 0, or the error of the read. */
+static int tar_begins(struct foreign_source *source, uint64_t offset)
 {
 	const uint8_t *blocks;
 	size_t found;
+	int r = foreign_peek(source, offset, 2 * TAR_BLOCK, &blocks, &found);
 
-	return foreign_peek(t->source, member->offset, 2 * TAR_BLOCK, &blocks, &found) == 0 &&
-	       found == 2 * TAR_BLOCK && tar_block_empty(blocks) &&
-	       tar_block_empty(blocks + TAR_BLOCK);
+	if (r < 0 || found < 2 * TAR_BLOCK)
+		return r;
+	return tar_header_sound(blocks) ||
+	       (tar_block_empty(blocks) && tar_block_empty(blocks + TAR_BLOCK));
 }
 
-/* A tar, perhaps an empty one, that is named as one: 1, 0, or the error of the read. */
-static int is_tar(struct tar_tree *t, const struct archive_member *member)
+enum nested { NO_TAR, PLAIN_TAR, PACKED_TAR };
+
+static bool is_packed(struct tar_tree *t, const struct archive_member *member)
 {
-	const uint8_t *block;
-	size_t found;
+	const struct foreign_watch *watch = t->source->settings->watch;
+	const uint8_t *head;
+	size_t len;
+
+	return watch && watch->unpack &&
+	       foreign_peek(t->source, member->offset, COMPRESSION_HEAD, &head, &len) == 0 &&
+	       compression_of(head, min(len, member->size));
+}
+
+/* A member that is named as a tar, and begins as one: enum nested, or the error of the read. */
+static int what_nested(struct tar_tree *t, const struct archive_member *member)
+{
+	bool compressed;
 	int r;
 
 	if (t->nested == NESTED_MOST || member->kind != ARCHIVE_FILE || member->pieces ||
-	    member->size < 2 * TAR_BLOCK || !tar_stem(member->path))
-		return 0;
-	r = foreign_peek(t->source, member->offset, TAR_BLOCK, &block, &found);
-	if (r < 0 || found < TAR_BLOCK)
-		return r;
-	return tar_header_sound(block) || ends_empty(t, member);
-}
-
-size_t tar_stem(struct foreign_text path)
-{
-	static const char suffix[] = ".tar";
-	const struct foreign_text name = foreign_text_after(path, '/');
-	size_t cut = strlen(suffix);
-
-	if (name.len <= cut || strncasecmp(name.data + name.len - cut, suffix, cut) != 0 ||
-	    !format_name_valid(name.data, name.len - cut))
-		return 0;
-	return path.len - cut;
+	    !tar_stem(member->path, &compressed))
+		return NO_TAR;
+	if (compressed)
+		return is_packed(t, member) ? PACKED_TAR : NO_TAR;
+	r = member->size < 2 * TAR_BLOCK ? 0 : tar_begins(t->source, member->offset);
+	return r < 0 ? r : r ? PLAIN_TAR : NO_TAR;
 }
 
 static int hold_folder(struct tar_tree *t, const struct archive_member *tar)
@@ -143,10 +169,39 @@ static int hold_folder(struct tar_tree *t, const struct archive_member *tar)
 	return hold(t, &folder);
 }
 
-static int scan_nested(struct tar_tree *t, const struct archive_member *tar, struct err *err)
+/* Scans a tar that is compressed. 1: it is none. */
+static int scan_packed(struct tar_tree *t, const struct archive_member *tar, struct err *err)
+{
+	const struct foreign_watch *watch = t->source->settings->watch;
+	struct foreign_source *outer = t->source, inner = {.settings = outer->settings};
+	struct reader **unpacked = foreign_tree_unpacked(t->archive.tree);
+	struct reader *from = t->unpacked ? *unpacked : outer->reader;
+	bool was_unpacked = t->unpacked;
+	uint64_t start, len;
+	int r = watch->unpack(watch->context, from, tar->offset, tar->size, unpacked, &start, &len);
+
+	if (r == 0)
+		r = window_init(&inner.window, *unpacked);
+	if (r < 0)
+		return r == -EBADMSG || r == -ENOTSUP ? 1 : r;
+	inner.reader = *unpacked;
+	inner.size = inner.window.size;
+	r = len < 2 * TAR_BLOCK ? 0 : tar_begins(&inner, start);
+	t->source = &inner;
+	t->unpacked = true;
+	r = r == 1 ? scan_members(t, start, start + len, err) : r < 0 ? r : 1;
+	t->source = outer;
+	t->unpacked = was_unpacked;
+	window_release(&inner.window);
+	return r;
+}
+
+static int scan_nested(struct tar_tree *t, const struct archive_member *tar, enum nested what,
+		       struct err *err)
 {
 	size_t below = t->below.len;
-	int r = buf_add(&t->below, tar->path.data, tar_stem(tar->path));
+	bool compressed;
+	int r = buf_add(&t->below, tar->path.data, tar_stem(tar->path, &compressed));
 
 	if (r == 0)
 		r = buf_add(&t->below, "/", 1);
@@ -154,14 +209,16 @@ static int scan_nested(struct tar_tree *t, const struct archive_member *tar, str
 		r = hold_folder(t, tar);
 	t->nested++;
 	if (r == 0)
-		r = scan_members(t, tar->offset, tar->offset + tar->size, err);
+		r = what == PACKED_TAR ? scan_packed(t, tar, err)
+				       : scan_members(t, tar->offset, tar->offset + tar->size, err);
 	t->nested--;
 	t->below.len = below;
 	return r;
 }
 
 /* The member is a tar. If that is damaged, it is a file. */
-static int add_nested(struct tar_tree *t, const struct archive_member *tar, struct err *err)
+static int add_nested(struct tar_tree *t, const struct archive_member *tar, enum nested what,
+		      struct err *err)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT; /* it lives until the next read */
 	size_t held = t->held.len, text = t->held_text.len, pieces = t->held_pieces.len;
@@ -172,15 +229,16 @@ static int add_nested(struct tar_tree *t, const struct archive_member *tar, stru
 	member.path.data = path.data;
 	member.target.len = 0;
 	if (r == 0)
-		r = scan_nested(t, &member, &why);
+		r = scan_nested(t, &member, what, &why);
 	if (r == 0)
 		return t->nested ? 0 : add_held(t, err);
-	if (r != -EBADMSG)
+	if (r < 0 && r != -EBADMSG)
 		return err_set(err, r, "member %" PRIu64 ": %s", tar->number, err_text(&why, r));
 	t->held.len = held;
 	t->held_text.len = text;
 	t->held_pieces.len = pieces;
-	r = archive_keep(&t->archive, &t->below, member.path, err_text(&why, r));
+	if (r < 0)
+		r = archive_keep(&t->archive, &t->below, member.path, err_text(&why, r));
 	return r < 0 ? r : add_or_hold(t, &member, err);
 }
 
@@ -194,9 +252,10 @@ static int scan_members(struct tar_tree *t, uint64_t at, uint64_t end, struct er
 	int r;
 
 	while ((r = tar_members_next(&members, &member, err)) == 0) {
-		r = is_tar(t, &member);
+		r = what_nested(t, &member);
 		if (r >= 0)
-			r = r ? add_nested(t, &member, err) : add_or_hold(t, &member, err);
+			r = r ? add_nested(t, &member, (enum nested)r, err)
+			      : add_or_hold(t, &member, err);
 		if (r < 0)
 			return r;
 	}
@@ -217,6 +276,8 @@ int tar_tree_scan(struct foreign_source *source, struct foreign_tree *tree, stru
 			     .archive = {.tree = tree, .settings = source->settings}};
 	int r = scan_members(&t, 0, source->size, err);
 
+	if (r < 0)
+		r = archive_broken(source->settings, r, err);
 	if (r == 0)
 		r = archive_note(&t.archive);
 	return r < 0 ? r : tar_note_behind(tree, t.behind);

@@ -5,7 +5,6 @@
 #include "pack/foreign/archive/zip_directory.h"
 #include "pack/foreign/format.h"
 #include <inttypes.h>
-#include <string.h>
 
 #define TARGET_MOST 4095 /* bytes of a symbolic link */
 #define AHEAD	    512	 /* local headers asked for ahead */
@@ -75,31 +74,9 @@ static int scan_zip(struct foreign_source *source, struct foreign_tree *tree, st
 	return r < 0 ? r : note_around(&zip, tree);
 }
 
-/* What unpacks itself begins as a program. */
-static bool may_be_behind(const struct foreign_source *source, const uint8_t *head, size_t len)
-{
-	struct foreign_text path = {source->path, strlen(source->path)};
-	const struct foreign_text suffix = foreign_text_after(path, '.');
-
-	return (suffix.len == 3 && strncasecmp(suffix.data, "zip", 3) == 0) ||
-	       (len >= 2 && (memcmp(head, "MZ", 2) == 0 || memcmp(head, "#!", 2) == 0));
-}
-
-static int probe_zip(struct foreign_source *source)
-{
-	const uint8_t *head;
-	size_t len;
-	int r = zip_probe(source);
-
-	if (r == 0)
-		r = foreign_peek(source, 0, 2, &head, &len);
-	else
-		return r;
-	return r == 0 && may_be_behind(source, head, len) ? zip_probe_end(source) : r;
-}
-
 const struct foreign_format zip_format = {
 	.name = "zip",
-	.probe = probe_zip,
+	.archive = true,
+	.probe = zip_probe,
 	.scan = scan_zip,
 };

@@ -48,18 +48,6 @@ struct foreign_text zip_name(const struct zip_directory *zip, const struct zip_e
 	return (struct foreign_text){zip->names.data + entry->name, entry->name_len};
 }
 
-/* "PK00" and "PK78" stand in front of what was made for several volumes, and fits in one. */
-int zip_probe(struct foreign_source *source)
-{
-	const uint8_t *head;
-	size_t len;
-	int r = foreign_peek(source, 0, 4, &head, &len);
-
-	return r < 0 ? r
-		     : len == 4 && (le_get32(head) == LOCAL || le_get32(head) == END ||
-				    le_get32(head) == SPANNED || le_get32(head) == SPANNED_NOT);
-}
-
 static int zip_fault(uint64_t number, struct foreign_text name, int code, const char *reason,
 		     struct err *err)
 {
@@ -207,23 +195,49 @@ static int find_end(struct zip_directory *zip, struct zip_end *ret, struct err *
 	return err_set(err, -EBADMSG, "truncated: no end of a zip in it");
 }
 
-int zip_probe_end(struct foreign_source *source)
+/* "PK00" and "PK78" stand in front of what was made for several volumes, and fits in one. */
+static bool begins_as_zip(const uint8_t *head, size_t len)
+{
+	uint32_t magic = len < 4 ? 0 : le_get32(head);
+
+	return magic == LOCAL || magic == END || magic == SPANNED || magic == SPANNED_NOT;
+}
+
+/* What unpacks itself begins as a program. */
+static bool may_be_behind(const struct foreign_source *source, const uint8_t *head, size_t len)
+{
+	struct foreign_text path = {source->path, strlen(source->path)};
+	const struct foreign_text suffix = foreign_text_after(path, '.');
+
+	return (suffix.len == 3 && strncasecmp(suffix.data, "zip", 3) == 0) ||
+	       (len >= 2 && (memcmp(head, "MZ", 2) == 0 || memcmp(head, "#!", 2) == 0));
+}
+
+int zip_probe(struct foreign_source *source)
 {
 	struct zip_directory zip = {.source = source};
+	const uint8_t *head;
 	struct zip_end end;
-	int r = source->size < END_LEN ? -EBADMSG : find_end(&zip, &end, NULL);
+	size_t len;
+	int r = foreign_peek(source, 0, 4, &head, &len);
 
+	if (r < 0 || begins_as_zip(head, len))
+		return r < 0 ? r : 1;
+	if (source->size < END_LEN || !may_be_behind(source, head, len))
+		return 0;
+	r = find_end(&zip, &end, NULL);
 	return r == -EBADMSG || r == -EOPNOTSUPP ? 0 : r < 0 ? r : 1;
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
 /* p: the entry, its name and its extra. */
-static int take_zip_entry(struct zip_directory *zip, uint64_t number, const uint8_t *p,
+static int take_zip_entry(struct zip_directory *zip, uint64_t number, uint64_t at, const uint8_t *p,
 			  struct err *err)
 {
 	struct foreign_text raw = {(const char *)p + ZIP_CENTRAL_LEN, le_get16(p + 28)};
-	struct zip_entry entry = {.raw = zip->names.len, .raw_len = (uint32_t)raw.len};
+	struct zip_entry entry = {
+		.central = at, .raw = zip->names.len, .raw_len = (uint32_t)raw.len};
 	int r = buf_add(&zip->names, raw.data, raw.len);
 
 	if (r < 0)
@@ -269,7 +283,7 @@ static int read_entries(struct zip_directory *zip, const struct zip_end *end, st
 				       "entry %" PRIu64 ": longer than the central directory", i);
 		r = foreign_get(zip->source, at, (size_t)len, &p, err);
 		if (r == 0)
-			r = take_zip_entry(zip, i, p, err);
+			r = take_zip_entry(zip, i, at, p, err);
 		if (r < 0)
 			return r;
 		at += len + le_get16(p + 32);

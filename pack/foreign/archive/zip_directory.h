@@ -23,6 +23,7 @@ enum { ZIP_STORED = 0, ZIP_DEFLATED = 8 }; /* methods */
 
 struct zip_entry {
 	uint64_t header;       /* of which the offset is that of the local header */
+	uint64_t central;      /* where it lies itself */
 	uint64_t packed, size; /* bytes */
 	int64_t mtime;	       /* nanoseconds */
 	uint64_t raw;	       /* in zip_directory.names: as the headers have it */
@@ -30,6 +31,7 @@ struct zip_entry {
 	uint32_t raw_len, name_len, crc;
 	uint16_t method;
 	bool encrypted;
+	bool ends;		/* compressed by LZMA, with a mark at its end */
 	mode_t mode;		/* permission bits, with a type; 0: not known */
 	enum archive_kind kind; /* no hard link */
 };
@@ -46,10 +48,9 @@ struct zip_directory {
 
 void zip_directory_release(struct zip_directory *zip);
 
-/* Whether the file begins as a zip: 1, 0, or the error of the read. */
+/* Whether the file begins as a zip, or ends as one and is named as one or begins as a program: 1,
+ * 0, or the error of the read. */
 int zip_probe(struct foreign_source *source);
-/* Whether it ends as one. */
-int zip_probe_end(struct foreign_source *source);
 
 /* Reads the central directory. Returns 0, -EBADMSG, -EOPNOTSUPP (several volumes), -ENOMEM, or the
  * error of the read. err names the entry. */

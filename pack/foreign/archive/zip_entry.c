@@ -210,6 +210,7 @@ bool zip_entry_read(const uint8_t *p, struct zip_entry *ret, struct buf *names, 
 
 	*ret_error = 0;
 	ret->encrypted = zip_is_encrypted(p + 8);
+	ret->ends = le_get16(p + 8) & 2;
 	ret->method = le_get16(p + 10);
 	ret->mtime = dos_time(le_get16(p + 14), le_get16(p + 12));
 	ret->crc = le_get32(p + 16);

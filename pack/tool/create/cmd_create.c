@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "pack/tool/cli/interrupt.h"
-#include "pack/tool/create/create.h"
+#include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/create_source.h"
 #include "pack/tool/create/target.h"
@@ -32,8 +32,7 @@ static void create_release(struct create *create)
 	builder_free(create->builder);
 	labels_release(&create->labels);
 	dataset_free(create->dataset);
-	names_release(&create->tars);
-	free(create->several);
+	create_flaws_free(create);
 	scope_close(&create->root);
 	if (create->bad_list)
 		fclose(create->bad_list);
@@ -54,8 +53,8 @@ static int check_kind(const struct create *create, bool standard)
 			"lead to");
 	if (!folder && create_is_cut(create))
 		return create_usage_error("'--shard-size' and '--part' are for folders only");
-	if (!create->tar && options->strip)
-		return create_usage_error("'--strip-components' is for tars only");
+	if (!create_is_archive(create) && options->strip)
+		return create_usage_error("'--strip-components' is for tars and zips only");
 	if (options->strip && options->common.foreign.layout == FOREIGN_CLASSES)
 		return create_usage_error(
 			"'--strip-components': classes are not the folders of the tar");
@@ -85,16 +84,9 @@ static int check_names(const struct create *create)
 static int open_input(struct create *create)
 {
 	bool standard = strcmp(create->source, "-") == 0;
-	int r = EXIT_DONE;
+	int r = standard && isatty(STDIN_FILENO) ? check_kind(create, standard)
+						 : create_open_source(create);
 
-	if (standard) {
-		create->root = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-		create->tar = true;
-		if (create->root < 0)
-			r = log_fail(EXIT_FAILED, "-: %s", strerror(errno));
-	} else {
-		r = create_open_source(create);
-	}
 	return r == EXIT_DONE ? check_kind(create, standard) : r;
 }
 
@@ -251,14 +243,11 @@ static int look_at_tar(struct create *create)
 {
 	const struct foreign_settings *foreign = &create->options.common.foreign;
 	bool pipe = create->hdf5 != NULL;
-	const struct tar_set_params from = {
-		.fd = pipe ? import_hdf5_tar(create->hdf5) : create->root,
-		.names = create->several,
-		.shown = create->source,
-		.foreign = pipe || create->zip || create->options.strip ? NULL : foreign,
-		.hdf5 = pipe ? foreign : NULL,
-		.zip = create->zip,
-		.zarr = create->zarr};
+	const struct tar_set_params from = {.fd = pipe ? import_hdf5_tar(create->hdf5)
+						       : create->root,
+					    .shown = create->source,
+					    .hdf5 = pipe ? foreign : NULL,
+					    .zarr = create->zarr};
 	const struct import_tar_params params = {.from = from,
 						 .strip = (unsigned)create->options.strip,
 						 .filter = &create->options.filter,
@@ -277,6 +266,9 @@ static int look_at_dataset(struct create *create)
 	struct err err = {0};
 	int r;
 
+	r = create_tell_flaws(create);
+	if (r < 0)
+		return r;
 	begin_progress(create, "looking");
 	r = import_packs_new(&params, &create->import, &err);
 	progress_end(&create->progress);
@@ -308,6 +300,8 @@ static int store_all(struct create *create)
 	create->progress.bytes_total = create->import->bytes;
 	create->progress.length = create->import->length;
 	r = create_store(create);
+	if (r == 0)
+		r = create_tell_broken(create);
 	return r < 0 ? r : create_name_rest(create);
 }
 
@@ -476,6 +470,8 @@ int cmd_create(int argc, char **argv)
 		r = check_names(&create);
 	if (r == EXIT_DONE)
 		r = open_input(&create);
+	if (interrupt_pending())
+		return interrupted(&create);
 	if (r != EXIT_DONE)
 		return r;
 	interrupt_catch();

@@ -56,14 +56,13 @@ struct create_counts {
 
 struct create {
 	struct create_options options;
-	char *source, *pack;	  /* as the user wrote them */
-	int root;		  /* the source, open */
-	bool tar, zip;		  /* `zip`: its files are compressed, so it is read as a tar is */
-	struct names tars;	  /* if there are several sources; the first is `root` */
-	const char **several;	  /* their names, ended by NULL; NULL: there is one source */
-	struct zarr_stream *zarr; /* the source is zarr or N5, which is read as a tar is */
-	struct import_hdf5 *hdf5; /* the source is an HDF5 file, which the tar is made from */
-	struct dataset *dataset;  /* the source is a pack, several, or of another format */
+	char *source, *pack;	    /* as the user wrote them */
+	int root;		    /* the source, open */
+	bool tar;		    /* read as one is, from its beginning to its end */
+	struct create_flaws *flaws; /* of an archive */
+	struct zarr_stream *zarr;   /* the source is zarr or N5, which is read as a tar is */
+	struct import_hdf5 *hdf5;   /* the source is an HDF5 file, which the tar is made from */
+	struct dataset *dataset;    /* the source is a pack, several, or of another format */
 	struct transform how;
 	bool transforms;	  /* images are changed */
 	bool annotations_refused; /* SOURCE must not have annotations of places in images */

@@ -6,6 +6,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/interrupt.h"
+#include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/create_labels.h"
 #include "pack/tool/create/links.h"
@@ -153,7 +154,9 @@ int create_name_links(struct create *create)
 			count_noun(leaving.count, "symbolic link", count),
 			leaving.count == 1 ? "leads" : "lead", source,
 			len && source[len - 1] == '/' ? "" : "/", leaving.first,
-			create->tar ? "" : "; --dereference packs what links lead to");
+			create->tar || create_is_archive(create)
+				? ""
+				: "; --dereference packs what links lead to");
 	free(leaving.first);
 	return r;
 }
@@ -254,9 +257,9 @@ int create_name_rest(struct create *create)
 	create_say_named(create);
 	if (r == 0)
 		r = name_empty(create);
-	if (r == 0 && create->tar)
+	if (r == 0 && (create->tar || create_is_archive(create)))
 		r = create_name_links(create);
-	return r == 0 && create->tar ? name_one_folder(create) : r;
+	return r == 0 && (create->tar || create_is_archive(create)) ? name_one_folder(create) : r;
 }
 
 /* --- the summary ----------------------------------------------------------------------------- */

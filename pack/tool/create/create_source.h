@@ -1,5 +1,5 @@
-/* Opens SOURCE as what it is: a folder, a tar or several, an HDF5 file, or anything that a mount
- * could read. */
+/* Opens SOURCE as what it is: a folder, an HDF5 file, or anything that a mount could read, also
+ * from a pipe. */
 #ifndef PACK_TOOL_CREATE_CREATE_SOURCE_H
 #define PACK_TOOL_CREATE_CREATE_SOURCE_H
 

@@ -1,5 +1,7 @@
-/* Containers of other formats that are compressed as a whole, such as x.tfrecord.gz. While this is
- * in place, such a file is opened decompressed, from an unnamed file beside the pack. */
+/* Containers that cannot be read in place: those that are compressed as a whole, such as
+ * x.tfrecord.gz, zips whose files are compressed, and what comes from a pipe. While this is in
+ * place, such a container is opened from an unnamed file beside the pack, which has all of it,
+ * unpacked. */
 #ifndef PACK_TOOL_CREATE_DECOMPRESSED_H
 #define PACK_TOOL_CREATE_DECOMPRESSED_H
 
@@ -9,6 +11,9 @@
 struct decompressed {
 	const char *pack;
 	struct foreign_settings *settings, before;
+	int stream; /* the pipe that is opened, by whatever name; -1: there is none */
+	int error;  /* of the pipe, which ended too early: what came before is read */
+	struct err err;
 };
 
 /* Replaces settings->open until decompressed_end(). Readers that were opened in between stay valid.
@@ -16,5 +21,9 @@ struct decompressed {
 void decompressed_begin(struct decompressed *d, const char *pack,
 			struct foreign_settings *settings);
 void decompressed_end(struct decompressed *d);
+
+/* As foreign_watch.unpack(), beside the pack. */
+int decompressed_part(const char *pack, struct reader *from, uint64_t offset, uint64_t len,
+		      struct reader **spool, uint64_t *ret_start, uint64_t *ret_len);
 
 #endif

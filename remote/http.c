@@ -554,6 +554,7 @@ void http_client_free(struct http_client *client)
 	if (!client)
 		return;
 	http_end(client);
+	http_hush(client);
 	free(client);
 }
 
@@ -606,6 +607,19 @@ void http_end(struct http_client *client)
 	while (client->left)
 		pthread_cond_wait(&http->finished, &http->lock);
 	atomic_store(&client->ending, false);
+}
+
+bool http_speak(struct http_client *client)
+{
+	SCOPE_LOCK(&client->http->lock);
+	return http_host_speak(client->host, client);
+}
+
+void http_hush(struct http_client *client)
+{
+	SCOPE_LOCK(&client->http->lock);
+	for (struct http_host *host = client->http->hosts; host; host = host->next)
+		http_host_hush(host, client);
 }
 
 void http_hurry(struct http_client *client)

@@ -145,6 +145,11 @@ void http_cancel(struct http_client *client);
 /* Finishes with HTTP_CANCELLED all of this client, and waits for that. */
 void http_end(struct http_client *client);
 
+/* Whether this client may tell the user that its server fails, since no other of that server's has;
+ * and that it does not any more. Called in the thread of transfers. */
+bool http_speak(struct http_client *client);
+void http_hush(struct http_client *client);
+
 /* Ends all pauses of those who wait for the same server. Called in the thread of transfers. */
 void http_hurry(struct http_client *client);
 

@@ -6,6 +6,7 @@
 
 #define LIMIT_LEAST  4
 #define CLOSED_SHARE 8
+#define SILENCE_NS   (60 * CLOCK_SECOND)
 #define OVERLOAD_NS  CLOCK_SECOND /* refusals within this time are one overload */
 
 /* --- lists ------------------------------------------------------------------------------------ */
@@ -122,6 +123,25 @@ struct http_transfer *http_host_take(struct http_host *host, bool ahead)
 		return http_list_take(&host->ahead);
 	transfer = http_list_take(&host->wanted);
 	return transfer ? transfer : take_overtaken(&host->ahead);
+}
+
+/* --- who speaks ------------------------------------------------------------------------------- */
+
+bool http_host_speak(struct http_host *host, const struct http_client *client)
+{
+	uint64_t now = clock_ns();
+
+	if (host->speaker && host->speaker != client && now - host->spoke < SILENCE_NS)
+		return false;
+	host->speaker = client;
+	host->spoke = now;
+	return true;
+}
+
+void http_host_hush(struct http_host *host, const struct http_client *client)
+{
+	if (host->speaker == client)
+		host->speaker = NULL;
 }
 
 /* --- the limit -------------------------------------------------------------------------------- */

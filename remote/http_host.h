@@ -29,6 +29,8 @@ struct http_host {
 	uint64_t under_way, limit;
 	uint64_t slowed, answers; /* when the limit was last halved; answers since it last grew */
 	uint64_t heard, closed;	  /* answers in this round, and connections that were closed */
+	const struct http_client *speaker; /* who said last what is wrong; NULL: nobody */
+	uint64_t spoke;			   /* when, ns */
 };
 
 /* NULL: no memory. */
@@ -46,6 +48,11 @@ void http_host_put_back(struct http_host *host, struct http_transfer *transfer);
 /* The next transfer that may begin, of those that somebody waits for, or of those that are ahead;
  * NULL: none may. */
 struct http_transfer *http_host_take(struct http_host *host, bool ahead);
+
+/* Of the packs on a server that fails, one says so: whether this one may. Another may after a
+ * minute, or once the first has hushed. */
+bool http_host_speak(struct http_host *host, const struct http_client *client);
+void http_host_hush(struct http_host *host, const struct http_client *client);
 
 /* It says that it is overloaded; it has answered; it has refused a connection, or closed one before
  * the answer was complete. */

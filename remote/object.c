@@ -273,14 +273,14 @@ static uint64_t patience(const struct object *object)
 	return object->arrived ? seconds : min(seconds, OBJECT_OPENING);
 }
 
-/* Tells the user, once for each outage. */
+/* Tells the user, once for each outage of a server. */
 static void note_failure(struct object *object, const char *why)
 {
 	uint64_t now = clock_ns();
 
 	if (!object->failing_since)
 		object->failing_since = now;
-	if (object->said || now - object->failing_since < OUTAGE_NS)
+	if (object->said || now - object->failing_since < OUTAGE_NS || !http_speak(object->client))
 		return;
 	object->said = true;
 	say(object, "%s; asking again for up to %" PRIu64 " s", why, patience(object));
@@ -288,14 +288,16 @@ static void note_failure(struct object *object, const char *why)
 
 static void note_success(struct object *object)
 {
-	uint64_t since = object->failing_since;
+	uint64_t since = object->failing_since, outage = since ? clock_ns() - since : 0;
 
 	object->failing_since = 0;
+	if (outage >= OUTAGE_NS)
+		http_hurry(object->client);
 	if (!object->said)
 		return;
 	object->said = false;
-	say(object, "answers again, after %" PRIu64 " s", (clock_ns() - since) / CLOCK_SECOND);
-	http_hurry(object->client);
+	http_hush(object->client);
+	say(object, "answers again, after %" PRIu64 " s", outage / CLOCK_SECOND);
 }
 
 /* While a pack is being opened, the caller reports the error. A server that refuses some requests
@@ -308,7 +310,7 @@ static void note_end(struct object *object, const struct err *why, int error)
 	object->why = *why;
 	pthread_mutex_unlock(&object->lock);
 	if (object->said || error == -ESTALE || error == -ECANCELED || !is_open(object) ||
-	    (object->given_up && now - object->given_up < AGAIN_NS))
+	    (object->given_up && now - object->given_up < AGAIN_NS) || !http_speak(object->client))
 		return;
 	object->said = true;
 	object->given_up = now;

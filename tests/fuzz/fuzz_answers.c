@@ -167,6 +167,17 @@ void http_cancel(struct http_client *client)
 	(void)client;
 }
 
+bool http_speak(struct http_client *client)
+{
+	(void)client;
+	return true;
+}
+
+void http_hush(struct http_client *client)
+{
+	(void)client;
+}
+
 void http_hurry(struct http_client *client)
 {
 	(void)client;

@@ -92,6 +92,21 @@ def test_147_far_packs_take_the_threads_and_memory_of_one(many, server, place, m
         assert status(pid, "Threads") < 64
 
 
+def test_an_outage_is_said_once_for_all_packs_of_a_server(many, server, mount):
+    mounted = mount(word(server.url("")), "--cache=pool", "--pool=8M", "--readahead=0")
+    names = sorted(path.relative_to(many[0]) for path in many[0].glob("*/*"))[::12]
+    server.stop()
+    with ThreadPoolExecutor(len(names)) as readers:
+        read = [readers.submit((mounted.path / name).read_bytes) for name in names]
+        foldfs.wait_until(lambda: "asking again" in str(mounted.stats()["log"]))
+        server.restart()
+        assert [done.result() for done in read] == [(many[0] / name).read_bytes()
+                                                    for name in names]
+    said = str(mounted.stats()["log"])
+    assert said.count("asking again") == 1
+    foldfs.wait_until(lambda: str(mounted.stats()["log"]).count("answers again") == 1)
+
+
 # --- descriptors ----------------------------------------------------------------------------
 
 

@@ -131,11 +131,30 @@ static void an_outage_halves_the_limit_once(void **state)
 	http_host_free(host);
 }
 
+static void one_client_speaks_for_all_of_a_server(void **state)
+{
+	const struct http_client *one = (void *)"one", *other = (void *)"other";
+	struct http_host *host = http_host_new("h");
+
+	(void)state;
+	assert_true(http_host_speak(host, one));
+	assert_true(http_host_speak(host, one));
+	assert_false(http_host_speak(host, other));
+	http_host_hush(host, other);
+	assert_false(http_host_speak(host, other));
+	http_host_hush(host, one);
+	assert_true(http_host_speak(host, other));
+	host->spoke -= 61 * UINT64_C(1000000000);
+	assert_true(http_host_speak(host, one));
+	http_host_free(host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_somebody_waits_for_comes_first),
 		cmocka_unit_test(an_eighth_is_kept_for_what_somebody_waits_for),
+		cmocka_unit_test(one_client_speaks_for_all_of_a_server),
 		cmocka_unit_test(an_overload_halves_the_limit_once_and_answers_raise_it),
 		cmocka_unit_test(connections_that_are_closed_lower_the_limit),
 		cmocka_unit_test(single_connections_that_break_do_not),

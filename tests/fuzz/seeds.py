@@ -45,6 +45,15 @@ def pictures():
     yield damage.encode("JPEG", image, exif=exif, icc_profile=b"profile")
     for mode in "1", "P", "LA", "RGBA", "I":
         yield damage.encode("PNG", image.convert(mode))
+    clear = image.convert("RGBA")
+    clear.putalpha(Image.linear_gradient("L").resize(SMALL))
+    yield damage.encode("PNG", clear, exif=exif)
+    yield damage.encode("WEBP", clear, exif=exif, icc_profile=b"profile")
+    yield damage.encode("WEBP", clear, lossless=True)
+    yield damage.encode("WEBP", image, save_all=True, append_images=[clear])
+    data = damage.encode("JPEG", image)
+    yield data[:20] + bytes(50) + data[20:]
+    yield data[:-2] + bytes(50) + data[-2:]
 
 
 def damaged():

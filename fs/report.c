@@ -154,8 +154,6 @@ static void report_far(struct json *json, const struct mount *mount, const struc
 /* The sentence names a folder: it is for the owner. */
 static void report_labels(struct json *json, const struct mount *mount, bool owner)
 {
-	if (!mount->labels_text.len)
-		return;
 	json_object(json, "labels");
 	json_u64(json, "known", mount->labels.labels);
 	json_u64(json, "without_image", mount->labels.absent);

@@ -355,6 +355,14 @@ def test_it_is_said_how_many_images_are_left_as_they_are_and_why(tmp_path):
     assert json.loads(run(FOLDPACK, "info", "--json", pack).out)["not_resized"] == 5
 
 
+def test_what_no_jpeg_can_hold_stays(tmp_path):
+    wide = {"wide": png(noise((66000, 1)))}
+    done = run(FOLDPACK, "create", "--store=jpeg", write_all(tmp_path / "source", wide),
+               tmp_path / "pack")
+    assert "1 image left as it is: 1 (libjpeg: Maximum supported image dimension" in done.err
+    assert records(tmp_path / "pack")["wide.jpg"] == wide["wide"]
+
+
 @pytest.mark.parametrize("name", ["PNG RGB", "WebP"])
 def test_damage_of_these_is_never_turned_into_an_intact_file_either(tmp_path, name):
     data = LOSSLESS[name]

@@ -446,9 +446,11 @@ int jpeg_encode(const struct pixels *pixels, uint32_t quality, bool ycck,
 		const struct buf *segments, struct buf *out, struct err *err)
 {
 	SCOPE(jpeg_writer_release) struct jpeg_writer writer = {.out = out};
+	int r;
 
 	writer.jpeg.err = jpeg_trap_init(&writer.trap, err);
-	return encode_trapped(&writer, pixels, quality, ycck, segments);
+	r = encode_trapped(&writer, pixels, quality, ycck, segments);
+	return r == -EBADMSG ? -EINVAL : r; /* pixels are never damaged */
 }
 
 static int add_segment(struct buf *segments, int marker, const char *begin, size_t begin_len,

@@ -307,6 +307,12 @@ static int job_init(struct job *job, const uint8_t *data, size_t len, struct err
 	return r;
 }
 
+/* What cannot be decoded here, or what no image of the format asked for can hold, stays. */
+static int leave_impossible(int r)
+{
+	return r == -ENOTSUP || r == -EINVAL ? 1 : r;
+}
+
 int transform_image(const struct transform *how, const uint8_t *data, size_t len, struct buf *out,
 		    struct err *err)
 {
@@ -316,7 +322,7 @@ int transform_image(const struct transform *how, const uint8_t *data, size_t len
 	if (r == 0)
 		r = job.kind == IMAGE_JPEG ? work_on_jpeg(&job, out, err)
 					   : work_on_picture(&job, out, err);
-	return r == -ENOTSUP ? 1 : r;
+	return leave_impossible(r);
 }
 
 int transform_thumbnail(const uint8_t *data, size_t len, uint32_t side, struct buf *out,
@@ -332,7 +338,7 @@ int transform_thumbnail(const uint8_t *data, size_t len, uint32_t side, struct b
 		buf_release(&job.jpeg.segments);
 		r = make_jpeg(&job, out, err);
 	}
-	return r == -ENOTSUP ? 1 : r;
+	return leave_impossible(r);
 }
 
 /* --- thumbnails ------------------------------------------------------------------------- */

@@ -135,9 +135,10 @@ static int encode(struct encoder *encoder, const struct pixels *pixels, bool los
 				     : WebPPictureImportRGB(picture, pixels->data, stride);
 	if (done && WebPEncode(&config, picture))
 		return 0;
-	if (picture->error_code == VP8_ENC_ERROR_BAD_DIMENSION)
-		return err_set(err, -EINVAL, "libwebp: no WebP has that size");
-	return -ENOMEM;
+	if (!done || picture->error_code == VP8_ENC_ERROR_OUT_OF_MEMORY ||
+	    picture->error_code == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY)
+		return -ENOMEM;
+	return err_set(err, -EINVAL, "libwebp: no WebP can hold it (%d)", (int)picture->error_code);
 }
 
 static int add_chunk(struct buf *out, const char *type, const uint8_t *data, size_t len)

@@ -25,7 +25,7 @@ int webp_decode(const uint8_t *data, size_t len, const struct webp_head *head, s
 		struct err *err);
 
 /* Appends a WebP to an empty buffer, as lossless as `head` says, or with a quality of 1 to 100,
- * with the profile, EXIF and XMP of `head`. 0, -EINVAL (no WebP can have that size) or -ENOMEM. */
+ * with the profile, EXIF and XMP of `head`. 0, -EINVAL (no WebP can hold that) or -ENOMEM. */
 int webp_encode(const struct pixels *pixels, const struct webp_head *head, uint32_t quality,
 		struct buf *out, struct err *err);
 

@@ -21,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "mount"))
 
 # pylint: disable=wrong-import-position
+import archives
 import damage
 import lmdb
 import numpy
@@ -160,9 +161,22 @@ def special_tar():
     return out.getvalue() + bytes(header) + bytes(512) + bytes(512) + bytes(1024)
 
 
+def sparse_tar(pax, before=b""):
+    """Of 20,000 bytes, a tar has 5 and 695."""
+    info = tarfile.TarInfo("GNUSparseFile.1/x")
+    info.size, info.pax_headers = len(before) + 700, {"GNU.sparse.name": "x", **pax}
+    return info.tobuf(tarfile.PAX_FORMAT) + before + bytes(1024) + bytes(1024)
+
+
 def tars():
     yield tar(tarfile.USTAR_FORMAT)
     yield special_tar()
+    for name in ("what comes again", "links to folders", "hard links", "old hard links",
+                 "times of pax", "global records", "bytes behind the end", "damaged inside"):
+        yield made(archives.TARS[name])
+    yield sparse_tar({"GNU.sparse.size": "20000", "GNU.sparse.map": "0,5,5000,695"})
+    yield sparse_tar({"GNU.sparse.major": "1", "GNU.sparse.minor": "0",
+                      "GNU.sparse.realsize": "20000"}, b"2\n0\n5\n5000\n695\n".ljust(512, b"\0"))
     for style in tarfile.GNU_FORMAT, tarfile.PAX_FORMAT:
         yield tar(style, ["d/" + "n" * 150 + ".jpg", "\xe9.jpg"])
 
@@ -189,6 +203,9 @@ def zips():
     link = zipfile.ZipInfo("link")
     link.external_attr = 0o120777 << 16
     yield zipped({**files, link: b"a/0.jpg"})
+    for name in ("bytes in front", "what comes again", "names of a FAT host", "names in CP437",
+                 "the Unicode path field", "paths that lead out"):
+        yield made(archives.ZIPS[name])
 
 
 def made(write, *args):

@@ -646,3 +646,27 @@ def test_links_to_what_is_left_out_are_named(src, pack):
     done = create(src, pack, "--check=header", "--on-bad=skip", status=4)
     assert f"{src}/a/link: a link to a/cut.jpg, which was left out" in done.err
     assert "other" not in done.err
+
+
+# --- what nobody means as a class -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["folder", "tar"])
+def test_folders_that_no_one_means_as_classes_are_packed_and_said(src, pack, tmp_path, kind):
+    paths = [".ipynb_checkpoints/a.jpg", "__MACOSX/._b.jpg", "c/b.jpg", "c/._b.jpg", "c/.hidden"]
+    for path in paths:
+        (src / path).parent.mkdir(exist_ok=True)
+        write(src / path, b"x")
+    source = src
+    if kind == "tar":
+        source = tmp_path / "x.tar"
+        run("tar", "-cf", source, "-C", src, ".")
+    done = create(source, pack)
+    said = re.search(r"/([^/]+): packed, though loaders take it for a class or image \(2 folders "
+                     r"and 2 files of that kind\); '--exclude=(.+)' leaves it out", done.err)
+    assert said and said[1] == said[2] in paths[0] + paths[1] + paths[3]
+    assert listed(pack) == sorted(paths)
+    if kind == "folder":
+        run(FOLDPACK, "diff", src, pack)
+    out = create(source, pack, "--force", "--exclude=.*", "--exclude=__MACOSX")
+    assert "though loaders" not in out.err and listed(pack) == ["c/b.jpg"]

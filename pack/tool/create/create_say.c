@@ -9,6 +9,7 @@
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/create_labels.h"
+#include "pack/tool/create/junk.h"
 #include "pack/tool/create/links.h"
 #include "pack/tool/create/lustre.h"
 #include "pack/tool/create/target.h"
@@ -250,6 +251,27 @@ static int name_empty(struct create *create)
 	return r;
 }
 
+/* They are packed: what is in the source is in the pack, and --exclude leaves it out. */
+static int name_junk(struct create *create)
+{
+	const struct junk junk = junk_find(create->builder, create->import->entries);
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	char name[FORMAT_NAME_MAX + 1], folders[SIZE_TEXT], files[SIZE_TEXT];
+	int r;
+
+	if (junk.folders + junk.files == 0)
+		return 0;
+	builder_name(create->builder, junk.first, name);
+	r = builder_path(create->builder, junk.first, &path);
+	if (r == 0)
+		create_say_of(create, log_notice, path.data,
+			      "packed, though loaders take it for a class or image (%s and %s of "
+			      "that kind); '--exclude=%s' leaves it out",
+			      count_noun(junk.folders, "folder", folders),
+			      count_noun(junk.files, "file", files), name);
+	return r;
+}
+
 int create_name_rest(struct create *create)
 {
 	int r = name_dangling(create);
@@ -257,6 +279,8 @@ int create_name_rest(struct create *create)
 	create_say_named(create);
 	if (r == 0)
 		r = name_empty(create);
+	if (r == 0)
+		r = name_junk(create);
 	if (r == 0 && (create->tar || create_is_archive(create)))
 		r = create_name_links(create);
 	return r == 0 && (create->tar || create_is_archive(create)) ? name_one_folder(create) : r;

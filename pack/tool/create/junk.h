@@ -1,0 +1,16 @@
+/* What programs leave in folders, and nobody means as a class or an image: hidden folders, such as
+ * .ipynb_checkpoints, those of macOS, NAS and filesystems, and AppleDouble files (._x.jpg). */
+#ifndef PACK_TOOL_CREATE_JUNK_H
+#define PACK_TOOL_CREATE_JUNK_H
+
+#include "pack/write/builder.h"
+
+struct junk {
+	uint64_t folders, files;
+	uint32_t first; /* entry of one; only if there is any */
+};
+
+/* Looks through entries 1 to `entries` - 1. */
+struct junk junk_find(const struct builder *builder, uint64_t entries);
+
+#endif

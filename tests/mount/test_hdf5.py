@@ -106,6 +106,19 @@ def test_a_dataset_for_each_file_in_groups(source, place):
     assert packed(source, place) == wanted
 
 
+def test_what_has_several_names_is_there_under_each(source, place):
+    """Hard links, to datasets and to groups; a group that is in itself is looked through once."""
+    [data] = images(1)
+    cats = source.create_group("cats")
+    cats.create_dataset("a", data=np.frombuffer(data, np.uint8))
+    source.create_group("dogs")["b"] = cats["a"]
+    source["kittens"] = cats
+    cats["circle"] = source["/"]
+    found = packed(source, place)
+    names = {path.rpartition(".")[0]: bytes for path, bytes in found.items()}
+    assert names == dict.fromkeys(["cats/a", "dogs/b", "kittens/a"], data)
+
+
 @has_photos
 def test_photos_come_out_as_they_went_in(source, place):
     for path in trees.files(foldfs.PHOTOS):

@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define HEAD 256 /* bytes by which an image is known */
+#define HEAD   256     /* bytes by which an image is known */
+#define GROUPS 1000000 /* that are looked through: of links to groups, each may double them */
 
 /* A dataset with images. */
 struct hdf5_source {
@@ -21,7 +22,8 @@ struct hdf5 {
 	size_t source;	    /* the next one, and its row */
 	uint64_t row;
 	uint64_t pixels; /* arrays of pixels */
-	int error;	 /* of the walk */
+	uint64_t groups;
+	int error; /* of the walk */
 	struct err *err;
 };
 
@@ -86,17 +88,12 @@ static int has_images(hid_t dataset, const struct hdf5_shape *shape)
 	return r < 0 ? r : kind_of(&bytes) != IMAGE_UNKNOWN;
 }
 
-static herr_t look_at(hid_t root, const char *path, const H5O_info_t *info, void *context)
+static int look_at_dataset(struct hdf5 *hdf5, const char *path)
 {
-	struct hdf5 *hdf5 = context;
+	HANDLE dataset = H5Dopen2(hdf5->file, path, H5P_DEFAULT);
 	struct hdf5_shape shape;
-	int r = 0;
+	int r = dataset < 0 ? -EBADMSG : hdf5_shape_find(dataset, &shape);
 
-	if (info->type != H5O_TYPE_DATASET)
-		return 0;
-	HANDLE dataset = H5Dopen2(root, path, H5P_DEFAULT);
-
-	r = dataset < 0 ? -EBADMSG : hdf5_shape_find(dataset, &shape);
 	if (r == 0)
 		r = has_images(dataset, &shape);
 	if (r == 0)
@@ -111,6 +108,70 @@ static herr_t look_at(hid_t root, const char *path, const H5O_info_t *info, void
 	return r;
 }
 
+/* A group on the way to what is looked at. */
+struct place {
+	struct hdf5 *hdf5;
+	const struct place *above; /* NULL: this is the root */
+	const char *path;
+	haddr_t address;
+};
+
+static bool leads_back(const struct place *place, haddr_t address)
+{
+	while (place && place->address != address)
+		place = place->above;
+	return place != NULL;
+}
+
+static herr_t look_at(hid_t group, const char *name, const H5L_info_t *link, void *context);
+
+static int look_into(const struct place *place, hid_t group)
+{
+	if (++place->hdf5->groups > GROUPS)
+		return place->hdf5->error = err_set(place->hdf5->err, -EFBIG,
+						    "%s: links lead to more than %d groups",
+						    place->path, GROUPS);
+	return H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, look_at, (void *)place);
+}
+
+/* What several hard links name is there under each name, as in a filesystem. */
+static herr_t look_at(hid_t group, const char *name, const H5L_info_t *link, void *context)
+{
+	const struct place *place = context;
+	SCOPE_FREE char *path = NULL;
+	H5O_info_t info;
+
+	if (link->type != H5L_TYPE_HARD)
+		return 0;
+	if (asprintf(&path, "%s%s%s", place->path, *place->path ? "/" : "", name) < 0)
+		return place->hdf5->error = -ENOMEM;
+	if (H5Oget_info_by_name(group, name, &info, H5P_DEFAULT) < 0)
+		return -1;
+	if (info.type == H5O_TYPE_DATASET)
+		return look_at_dataset(place->hdf5, path);
+	if (info.type != H5O_TYPE_GROUP || leads_back(place, info.addr))
+		return 0;
+	HANDLE below = H5Gopen2(group, name, H5P_DEFAULT);
+
+	return below < 0 ? -1
+			 : look_into(&(struct place){.hdf5 = place->hdf5,
+						     .above = place,
+						     .path = path,
+						     .address = info.addr},
+				     below);
+}
+
+static herr_t look_at_all(struct hdf5 *hdf5)
+{
+	struct place root = {.hdf5 = hdf5, .path = ""};
+	H5O_info_t info;
+
+	if (H5Oget_info(hdf5->file, &info) < 0)
+		return -1;
+	root.address = info.addr;
+	return look_into(&root, hdf5->file);
+}
+
 static int look_through(struct hdf5 *hdf5, const char *path, struct err *err)
 {
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
@@ -119,7 +180,7 @@ static int look_through(struct hdf5 *hdf5, const char *path, struct err *err)
 	if (hdf5->file < 0)
 		return err_set(err, -EBADMSG,
 			       "damaged, or still being written: libhdf5 cannot open it");
-	if (H5Ovisit(hdf5->file, H5_INDEX_NAME, H5_ITER_INC, look_at, hdf5) < 0)
+	if (look_at_all(hdf5) < 0)
 		return hdf5->error ? hdf5->error
 				   : err_set(err, -EBADMSG, "damaged: libhdf5 cannot list it");
 	if (hdf5->sources.len)

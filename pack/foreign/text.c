@@ -42,6 +42,15 @@ bool foreign_text_is_picture(struct foreign_text name)
 	return *image;
 }
 
+bool foreign_text_is_junk(struct foreign_text name, bool folder)
+{
+	if (!folder)
+		return name.len > 2 && memcmp(name.data, "._", 2) == 0 &&
+		       foreign_text_is_picture(name);
+	return (name.len > 0 && name.data[0] == '.') || foreign_text_is(name, "__MACOSX") ||
+	       foreign_text_is(name, "@eaDir") || foreign_text_is(name, "lost+found");
+}
+
 size_t foreign_text_number(struct foreign_text text, uint64_t *ret)
 {
 	uint64_t number = 0;

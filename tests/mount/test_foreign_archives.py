@@ -151,6 +151,24 @@ def test_what_a_tar_has_and_a_folder_of_images_has_not_is_told(place, mount):
     assert "left out: 1 named pipes, such as './pipe'" in mounted.said
 
 
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+def test_what_programs_leave_in_folders_is_shown_and_said(place, mount, kind):
+    paths = [".ipynb_checkpoints/a.jpg", "__MACOSX/._b.jpg", "c/._d.jpg", "c/d.jpg", "c/._notes"]
+    for path in paths:
+        (place / "x" / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / "x" / path).write_bytes(b"x")
+    if kind == "tar":
+        run("tar", "-cf", place / "x.tar", "-C", place / "x", *paths)
+    else:
+        with zipfile.ZipFile(place / "x.zip", "w") as archive:
+            for path in paths:
+                archive.write(place / "x" / path, path)
+    mounted = mount(place / f"x.{kind}")
+    assert trees.content(mounted) == trees.content(place / "x")
+    assert ("shown, though loaders take them for classes or images: 4, such as "
+            "'.ipynb_checkpoints'") in mounted.said
+
+
 def test_a_tar_of_tars_is_a_tree_of_folders(place, mount):
     inner = io.BytesIO()
     with tarfile.open(fileobj=inner, mode="w") as tar:
@@ -286,7 +304,7 @@ def test_shards_are_one_folder_of_classes(place, mount):
     for name, label, content in images:
         assert (mounted / f"{label:04}/{name}.jpg").read_bytes() == content
     assert len(trees.files(mounted)) == 100
-    assert "left out, as neither image nor class: 25 members" in mounted.said
+    assert "left out, as neither image nor class: 100 members" in mounted.said
 
 
 def test_a_member_without_a_name_is_left_out(place, mount):

@@ -24,6 +24,7 @@ enum reason {
 	AGAIN,
 	PASSED_DOTS,
 	DAMAGED,
+	JUNK,
 	REASONS
 };
 _Static_assert(REASONS <= ARCHIVE_REASONS, "a count for each");
@@ -55,6 +56,7 @@ static const struct {
 	[AGAIN] = {NULL, "paths that come again, of which the last member counts: %" PRIu64},
 	[PASSED_DOTS] = {NULL, "paths with '..', which is passed over: %" PRIu64},
 	[DAMAGED] = {NULL, "tars in it that are damaged, and stay files: %" PRIu64},
+	[JUNK] = {NULL, "shown, though loaders take them for classes or images: %" PRIu64},
 };
 
 static struct foreign_text text_of(const struct buf *buf)
@@ -209,6 +211,14 @@ static void fill_above(struct archive_tree *a, const struct buf *path)
 		place->filled = true;
 }
 
+/* Who watches looks for it himself. */
+static int note_junk(struct archive_tree *a, struct foreign_text path, bool folder)
+{
+	if (a->settings->watch || !foreign_text_is_junk(foreign_text_after(path, '/'), folder))
+		return 0;
+	return count_one(a, JUNK, path);
+}
+
 /* With --names, files lie elsewhere, and these folders would stay empty. */
 static int make_folder(struct archive_tree *a, const struct way *way)
 {
@@ -225,7 +235,10 @@ static int make_folder(struct archive_tree *a, const struct way *way)
 	if (r < 0)
 		return r;
 	fill_above(a, way->path);
-	return rowless ? 0 : foreign_add(a->tree, &file, way->err);
+	if (rowless)
+		return 0;
+	r = foreign_add(a->tree, &file, way->err);
+	return r < 0 ? r : note_junk(a, file.path, true);
 }
 
 static int go_along(struct archive_tree *a, struct way *way, struct foreign_text rest,
@@ -338,7 +351,7 @@ static int add_file(struct archive_tree *a, const struct foreign_file *file, enu
 		r = archive_places_set(&a->places, text_of(&a->path), place);
 	if (r == 0)
 		fill_above(a, &a->path);
-	return r;
+	return r < 0 ? r : note_junk(a, text_of(&a->path), kind == PLACE_FOLDER);
 }
 
 /* Makes room for a member. 0, a reason, or a failure. */

@@ -51,7 +51,7 @@ struct archive_member {
 /* Holes take no space in an archive, but all of them would be stored in a pack. */
 #define ARCHIVE_HOLES (16 * GIB)
 
-#define ARCHIVE_REASONS 20
+#define ARCHIVE_REASONS 21
 
 /* Of members that have one thing in common. */
 struct archive_count {

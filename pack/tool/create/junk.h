@@ -1,5 +1,4 @@
-/* What programs leave in folders, and nobody means as a class or an image: hidden folders, such as
- * .ipynb_checkpoints, those of macOS, NAS and filesystems, and AppleDouble files (._x.jpg). */
+/* What nobody means as a class or an image (foreign_text_is_junk()), in what is to be packed. */
 #ifndef PACK_TOOL_CREATE_JUNK_H
 #define PACK_TOOL_CREATE_JUNK_H
 

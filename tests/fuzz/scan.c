@@ -7,8 +7,9 @@ static void must_lie_within(const struct foreign_tree *tree)
 {
 	for (size_t i = 0; i < tree_count(tree); i++) {
 		const struct tree_row *row = &tree_rows(tree)[i];
-		const uint64_t ends[TREE_VOLUMES] = {tree->source->size, tree->made_end,
-						     tree->text.len};
+		const uint64_t ends[TREE_VOLUMES] = {[TREE_SOURCE] = tree->source->size,
+						     [TREE_MADE] = tree->made_end,
+						     [TREE_TEXT] = tree->text.len};
 
 		must(row->kind != FORMAT_FILE || (row->offset <= ends[row->volume] &&
 						  row->size <= ends[row->volume] - row->offset));

@@ -313,7 +313,13 @@ int mountpoint_look(struct mountpoint *mountpoint, const char *path, const char 
 	return r < 0 ? r : check_mounts(mountpoint, pack, err);
 }
 
-/* From anything else, as a pipe, the kernel's first request would never come. */
+/* /dev/fuse, or a socket of somebody who stands between. From a pipe or a file, a first request
+ * would never come. */
+static bool may_bring_requests(const struct stat *st)
+{
+	return (S_ISCHR(st->st_mode) && st->st_rdev == FUSE_DEVICE) || S_ISSOCK(st->st_mode);
+}
+
 int mountpoint_take_over(struct mountpoint *mountpoint, const char *path, struct err *err)
 {
 	char *end;
@@ -324,7 +330,7 @@ int mountpoint_take_over(struct mountpoint *mountpoint, const char *path, struct
 	mountpoint->path = strdup(path);
 	if (!mountpoint->path)
 		return -ENOMEM;
-	if (*end || fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode) || st.st_rdev != FUSE_DEVICE)
+	if (*end || fstat(fd, &st) < 0 || !may_bring_requests(&st))
 		return err_set(err, -EINVAL,
 			       "is not a descriptor of /dev/fuse that the caller has mounted");
 	return 0;

@@ -25,8 +25,8 @@ struct foreign_text foreign_text_after(struct foreign_text text, char mark);
 bool foreign_text_is_picture(struct foreign_text name);
 
 /* Whether the name is of a folder, or of a file that loaders take for an image, that programs leave
- * behind, and nobody means as a class or an image: hidden folders, such as .ipynb_checkpoints, those
- * of macOS, NAS and filesystems; AppleDouble files (._x.jpg). */
+ * behind, and nobody means as a class or an image: hidden folders, such as .ipynb_checkpoints,
+ * those of macOS, NAS and filesystems; AppleDouble files (._x.jpg). */
 bool foreign_text_is_junk(struct foreign_text name, bool folder);
 
 /* Reads the decimal digits that it begins with. Returns how many there are; a number of more than

@@ -362,6 +362,7 @@ static void expect_sparse(struct scan *scan)
 
 static void files_with_holes_are_read_in_all_formats(void **state)
 {
+	static const char bytes[700] = "bytes";
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
@@ -374,34 +375,35 @@ static void files_with_holes_are_read_in_all_formats(void **state)
 	add_body(tar, "00000011610", 12);
 	put_octal(tar->data + RECORD, 11, 5000);
 	put_octal(tar->data + RECORD + 12, 11, 188);
-	add_body(tar, "bytes", 700);
+	add_body(tar, bytes, sizeof(bytes));
 	expect_sparse(scan);
 	add_said(tar, 'x',
 		 SAID("GNU.sparse.major=0", "GNU.sparse.minor=1", "GNU.sparse.size=20000",
 		      "GNU.sparse.name=sparse", "GNU.sparse.map=0,5,5000,695"));
-	add_bytes(tar, '0', "GNUSparseFile.1/x", "bytes", 700);
+	add_bytes(tar, '0', "GNUSparseFile.1/x", bytes, sizeof(bytes));
 	expect_sparse(scan);
 	add_said(tar, 'x',
 		 SAID("GNU.sparse.size=20000", "GNU.sparse.numblocks=1", "GNU.sparse.offset=5000",
 		      "GNU.sparse.numbytes=700"));
-	add_bytes(tar, '0', "sparse", "bytes", 700);
+	add_bytes(tar, '0', "sparse", bytes, sizeof(bytes));
 	expect_sparse(scan);
 	add_said(tar, 'x',
 		 SAID("GNU.sparse.major=1", "GNU.sparse.minor=0", "GNU.sparse.name=sparse",
 		      "GNU.sparse.realsize=20000"));
 	add_head(tar, &(struct head){.type = '0', .name = "GNUSparseFile.1/x", .size = 512 + 700});
 	add_body(tar, "2\n0\n5\n5000\n695\n", 16);
-	add_body(tar, "bytes", 700);
+	add_body(tar, bytes, sizeof(bytes));
 	expect_sparse(scan);
 }
 
 static void a_map_of_holes_that_contradicts_itself_is_damage(void **state)
 {
+	static const char bytes[700] = "bytes";
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_said(tar, 'x', SAID("GNU.sparse.size=20000", "GNU.sparse.map=0,5,3,695"));
-	add_bytes(tar, '0', "x", "bytes", 700);
+	add_bytes(tar, '0', "x", bytes, sizeof(bytes));
 	add_end(tar);
 	scan_expect_failure(scan, -EBADMSG,
 			    "member 0 ('x'): the map of its holes contradicts itself");

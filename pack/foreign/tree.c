@@ -94,6 +94,14 @@ void foreign_tree_release(struct foreign_tree *tree)
 	reader_free(tree->unpacked);
 }
 
+int foreign_tree_restart(struct foreign_tree *tree, struct err *err)
+{
+	struct foreign_source *source = tree->source;
+
+	foreign_tree_release(tree);
+	return foreign_tree_init(tree, source, err);
+}
+
 /* --- adding ----------------------------------------------------------------------------------- */
 
 static int fault_of_piece(const struct foreign_file *file, struct err *err)

@@ -74,6 +74,9 @@ struct foreign_file {
  * name is none, or its path too long); -EINVAL (the list of --classes has no such label, that of
  * --names no such record); -EOVERFLOW; -ENOMEM; or the error of a read. err names the record. */
 int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, struct err *err);
+/* Forgets all that was added and noted. Returns 0, -ENOMEM, or the error of reading a list again.
+ */
+int foreign_tree_restart(struct foreign_tree *tree, struct err *err);
 
 /* Names the classes from label 0 on, as the file itself has them, unless the user did. To be called
  * before files are added. Returns 0 or -ENOMEM. */

@@ -48,6 +48,16 @@ def test_slim(place, mount):
     assert shown(mount(path)) == {f"n0{i % 3}/{names[i]}": values[i] for i in range(9)}
 
 
+def test_labels_beside_a_class_count_from_0_where_one_is_0(place, mount):
+    """Only Slim's count from 1. The one that says so may come last."""
+    values = jpegs(3)
+    path = tfrecord.write(place / "x.tfrecord", [
+        {"image/encoded": values[label], "image/class/label": label, "image/class/text": text}
+        for label, text in ((1, "b"), (2, "a"), (0, "z"))])
+    found = {folder.split("/")[0]: data for folder, data in shown(mount(path)).items()}
+    assert found == {"0000_z": values[0], "0001_b": values[1], "0002_a": values[2]}
+
+
 def test_shards_of_tfds_with_names_of_classes(place, mount):
     values = jpegs(6)
     (place / "label.labels.txt").write_text("n01\nn02\n")

@@ -135,11 +135,13 @@ static struct foreign_text class_of(const struct parse *parse)
 	return text;
 }
 
-static int64_t label_of(const struct parse *parse)
+static int64_t label_of(const struct parse *parse, struct tf_example *example)
 {
-	bool from_one = parse->ranks[SYNSET] != NONE || parse->ranks[TEXT] != NONE;
+	bool from_one =
+		!example->from_zero && (parse->ranks[SYNSET] != NONE || parse->ranks[TEXT] != NONE);
 	const struct tf_value *value = &parse->values[LABEL];
 
+	example->is_zero = from_one && value->kind == TF_INTEGER && value->integer == 0;
 	if (value->kind != TF_INTEGER || value->integer < from_one)
 		return FOREIGN_NO_LABEL;
 	return value->integer - from_one;
@@ -166,7 +168,7 @@ int tf_example_read(struct tf_example *example, struct foreign_source *source, u
 		return r;
 	example->offset = image->offset;
 	example->size = image->size;
-	example->label = label_of(&parse);
+	example->label = label_of(&parse, example);
 	example->class = class_of(&parse);
 	example->name = text_of(&parse, NAME);
 	return 0;

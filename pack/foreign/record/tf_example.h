@@ -7,6 +7,8 @@
 #include "pack/foreign/tree.h"
 
 struct tf_example {
+	bool from_zero; /* set by the caller: a label beside a class counts from 0, not from 1 */
+	bool is_zero;	/* the label is 0, and counts from 1: then the file's count from 0 */
 	uint64_t offset, size;		 /* of the image; size 0: there is none */
 	int64_t label;			 /* from 0 on, or FOREIGN_NO_LABEL */
 	struct foreign_text class, name; /* data NULL: there is none */
@@ -18,9 +20,9 @@ struct tf_example {
 /* Reads the Example of `size` bytes at `offset`, by the keys of the settings or the usual ones:
  * image/encoded, image/class/label, image/filename (TF-Slim), image, label, file_name (TFDS) and a
  * few more. Of a class the synset counts, else its text; a label beside these counts from 1 on, as
- * in build_imagenet_data.py. A label that is bytes is a class where the user named its key. Returns
- * 0; -EBADMSG (no Example, or damaged); -EOPNOTSUPP (an image of numbers); -ENOMEM; or the error of
- * the read. */
+ * in build_imagenet_data.py, unless one is 0. A label that is bytes is a class where the user named
+ * its key. Returns 0; -EBADMSG (no Example, or damaged); -EOPNOTSUPP (an image of numbers);
+ * -ENOMEM; or the error of the read. */
 int tf_example_read(struct tf_example *example, struct foreign_source *source, uint64_t offset,
 		    uint64_t size, struct err *err);
 void tf_example_release(struct tf_example *example);

@@ -15,6 +15,8 @@
 #define HEAD 12
 #define FOOT 4
 
+#define FROM_ZERO 1 /* of take_all(): a label is 0 */
+
 struct scan {
 	struct foreign_source *source;
 	struct foreign_tree *tree;
@@ -110,11 +112,28 @@ static int take_all(struct scan *scan, struct err *err)
 		if (r < 0)
 			return err_set(err, r, "record %" PRIu64 ": %s", scan->number,
 				       err_text(err, r));
+		if (scan->example.is_zero)
+			return FROM_ZERO;
 		if (scan->example.size > 0)
 			r = add(scan, err);
 		scan->number++;
 	}
 	return r;
+}
+
+/* Begins anew where labels prove to count from 0. */
+static int take_as_counted(struct scan *scan, struct err *err)
+{
+	int r = take_all(scan, err);
+
+	if (r != FROM_ZERO)
+		return r;
+	scan->example.from_zero = true;
+	scan->number = scan->images = 0;
+	r = foreign_tree_restart(scan->tree, err);
+	if (r == 0)
+		r = foreign_tree_prefix(scan->tree);
+	return r < 0 ? r : take_all(scan, err);
 }
 
 /* Says which fields there are, where no record has the one of the image. */
@@ -145,7 +164,7 @@ static int tfrecord_scan(struct foreign_source *source, struct foreign_tree *tre
 	if (r == 0)
 		r = foreign_tree_prefix(tree);
 	if (r == 0)
-		r = take_all(&scan, err);
+		r = take_as_counted(&scan, err);
 	if (r == 0 && scan.images == 0)
 		r = lack_image(source, err);
 	return r < 0 ? r

@@ -297,6 +297,14 @@ def make_shards(place, count, images):
     return place / f"train-{{000000..{count - 1:06}}}.tar"
 
 
+def test_labels_of_samples_are_what_python_reads_as_a_number(place, mount):
+    labels = [" 0", "+1\n", "\t2 ", "03", "4"]
+    mounted = mount(make_shards(place, 1, [(f"s{n}", label, b"x" * n)
+                                           for n, label in enumerate(labels)]))
+    assert sorted(os.listdir(mounted)) == [f"{label:04}" for label in range(5)]
+    assert (mounted / "0002/s2.jpg").read_bytes() == b"xx"
+
+
 def test_shards_are_one_folder_of_classes(place, mount):
     images = [(f"sample{n:04}", n % 5, random.Random(n).randbytes(1000 + n)) for n in range(100)]
     mounted = mount(make_shards(place, 4, images))

@@ -171,7 +171,7 @@ static int add_sample_image(struct webdataset *w, const struct archive_member *m
 	return r < 0 ? r : buf_add(&w->images, &image, sizeof(image));
 }
 
-/* A number is a label, anything else a name. */
+/* A number, as int() of Python reads it, is a label, anything else a name. */
 static int read_sample_class(struct webdataset *w, const struct archive_member *member,
 			     struct err *err)
 {
@@ -192,13 +192,21 @@ static int read_sample_class(struct webdataset *w, const struct archive_member *
 	text.data = (const char *)bytes;
 	while (text.len && strchr(" \t\r\n", text.data[text.len - 1]))
 		text.len--;
+	while (text.len && strchr(" \t\r\n", text.data[0])) {
+		text.data++;
+		text.len--;
+	}
 	if (text.len == 0)
 		return bad_sample(member, "no class in it", err);
-	number = foreign_text_after(text, '-');
+	number = text;
+	if (*number.data == '-' || *number.data == '+') {
+		number.data++;
+		number.len--;
+	}
 	digits = foreign_text_number(number, &label);
-	if (digits == 0 || digits < number.len || text.len - digits > 1 || digits > LABEL_DIGITS)
+	if (digits == 0 || digits < number.len || digits > LABEL_DIGITS)
 		return buf_add(&w->class, text.data, text.len);
-	w->label = digits < text.len ? -(int64_t)label : (int64_t)label;
+	w->label = *text.data == '-' ? -(int64_t)label : (int64_t)label;
 	return 0;
 }
 

@@ -156,6 +156,14 @@ def test_a_run_that_failed_is_gone_on_with_where_damage_is_left_out(mixed, tmp_p
     assert pack.read_bytes() == whole.read_bytes()
 
 
+def test_a_text_that_begins_as_an_image_does_is_packed_and_said(tmp_path):
+    source = tmp_path / "texts"
+    source.mkdir()
+    for number, begin in enumerate(["GIF89a", "GIF87a", "BM", "P6", "RIFF", "II*", "MM"]):
+        (source / f"README{number}").write_text(f"{begin} is how some files begin.\n" * 9)
+    assert "packed anyway" in create(source, tmp_path / "x.lmdb").err
+
+
 def test_what_only_its_name_calls_an_image_is_packed_and_said(mixed, tmp_path):
     for path in mixed.glob("* bad.jpg"):
         path.unlink()

@@ -516,8 +516,9 @@ int check_image(enum check_level level, const char *path, const uint8_t *data, s
 			ret, DAMAGE_TOO_LARGE, false, "%s: %u x %u pixels: PIL takes at most %lu",
 			format_image_name(image.kind), image.width, image.height, MAX_PIXELS);
 	r = checks[image.kind](level, &file, ret);
-	if (r == 1)
-		ret->named_only = image.width == 0;
+	if (r == 1) /* a text may begin as a GIF does */
+		ret->named_only =
+			image.width == 0 || (image.kind == IMAGE_GIF && named == IMAGE_UNKNOWN);
 	if (r < 0 || (r == 1 && !ret->usable))
 		return r;
 	if (check_name(named, &image, &found) && (r == 0 || !found.usable)) {

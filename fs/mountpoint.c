@@ -86,14 +86,16 @@ static int open_above(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Unmounts what is at the path if it is the mount with that device. */
+/* Unmounts what is at the path if it is the mount with that device; 0: whatever it is. */
 static int unmount_device(const char *path, dev_t device, int flags)
 {
 	SCOPE_CLOSE int above = open_above(path);
 	char opened[NAME_MAX + 64];
 	struct statx_file found;
-	int r = above < 0 ? above : statx_file(above, name_of(path), &found);
+	int r = above;
 
+	if (r >= 0 && device)
+		r = statx_file(above, name_of(path), &found);
 	if (r < 0)
 		return r;
 	if (device && found.device != device)
@@ -447,7 +449,8 @@ static int expire_seen(const struct mountpoint *mountpoint)
 {
 	if (mountpoint_view(mountpoint) != MOUNTPOINT_SEEN)
 		return 0;
-	return unmount_device(mountpoint->path, mountpoint->device, MNT_EXPIRE);
+	/* A look at what is mounted there would count as a use. */
+	return unmount_device(mountpoint->path, 0, MNT_EXPIRE);
 }
 
 static int abort_connection(const struct mountpoint *mountpoint)

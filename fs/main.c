@@ -68,7 +68,7 @@ static int complain(const char *path, const struct err *err, int error)
 static int open_log(const char *path)
 {
 	int fd =
-		open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+		open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
 
 	if (fd < 0)
 		return log_fail(-errno, "%s: %m", path);

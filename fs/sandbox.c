@@ -141,6 +141,12 @@ static const uint32_t refused_calls[] = {
 	SYS_semtimedop,
 	SYS_semctl,
 #endif
+	SYS_mq_open,
+	SYS_mq_unlink,
+	SYS_mq_timedsend,
+	SYS_mq_timedreceive,
+	SYS_mq_notify,
+	SYS_mq_getsetattr,
 #ifdef SYS_ipc
 	SYS_ipc,
 #endif

@@ -132,6 +132,8 @@ static void calls_that_no_daemon_needs_fail(void **state)
 		{SYS_shmget, {0, 1, IPC_CREAT}, EPERM},
 		{SYS_shmat, {0}, EPERM},
 		{SYS_msgget, {0}, EPERM},
+		{SYS_mq_open, {(long)"queue", O_CREAT | O_RDWR, 0600}, EPERM},
+		{SYS_mq_unlink, {(long)"queue"}, EPERM},
 		{SYS_semget, {0}, EPERM},
 #endif
 		/* namespaces and mounts */

@@ -5,6 +5,7 @@
 #include "pack/foreign/archive/tar_tree.h"
 #include "pack/foreign/archive/webdataset.h"
 #include "pack/foreign/format.h"
+#include <string.h>
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
@@ -74,11 +75,17 @@ static int have_classes(struct foreign_source *source, struct err *err)
 
 static int probe_tar(struct foreign_source *source)
 {
+	static const uint8_t end[2 * TAR_BLOCK];
+	struct foreign_text name = {source->shown, strlen(source->shown)};
 	const uint8_t *block;
 	size_t len;
-	int r = foreign_peek(source, 0, TAR_BLOCK, &block, &len);
+	int r = foreign_peek(source, 0, sizeof(end), &block, &len);
 
-	return r < 0 ? r : len == TAR_BLOCK && tar_header_sound(block);
+	if (r < 0 || len < TAR_BLOCK)
+		return r < 0 ? r : 0;
+	if (len == sizeof(end) && memcmp(block, end, len) == 0) /* one without members */
+		return source->size % TAR_BLOCK == 0 && foreign_text_cut(&name, ".tar");
+	return tar_header_sound(block);
 }
 
 static int scan_tar(struct foreign_source *source, struct foreign_tree *tree, struct err *err)

@@ -1,6 +1,7 @@
 #include "base/name.h"
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -72,17 +73,32 @@ static void hide_all(char *word)
 	name_hide_secrets(at);
 }
 
+struct word {
+	struct word *next;
+	char text[];
+};
+
+/* Words live as long as the program, which may drop them from argv. */
+static struct {
+	struct word *words;
+} hidden;
+
 int name_hide_argv(char **argv)
 {
 	for (; *argv; argv++) {
-		char *seen = *argv;
+		size_t size = strlen(*argv) + 1;
+		struct word *word;
 
-		if (!strstr(seen, "://"))
+		if (!strstr(*argv, "://"))
 			continue;
-		*argv = strdup(seen);
-		if (!*argv)
+		word = malloc(sizeof(*word) + size);
+		if (!word)
 			return -ENOMEM;
-		hide_all(seen);
+		memcpy(word->text, *argv, size);
+		word->next = hidden.words;
+		hidden.words = word;
+		hide_all(*argv);
+		*argv = word->text;
 	}
 	return 0;
 }

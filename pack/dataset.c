@@ -181,7 +181,7 @@ void dataset_free(struct dataset *dataset)
 	reader_free(dataset->reader);
 	if (dataset->index_reader != dataset->reader)
 		reader_free(dataset->index_reader);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < sizeof(dataset->below) / sizeof(dataset->below[0]); i++)
 		reader_free(dataset->below[i]);
 	index_release(&dataset->index);
 	dataset_packs_free(dataset->packs);

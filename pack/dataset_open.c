@@ -239,7 +239,7 @@ void dataset_readers_release(struct dataset_readers *readers)
 {
 	reader_free(readers->data);
 	reader_free(readers->index);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < sizeof(readers->below) / sizeof(readers->below[0]); i++)
 		reader_free(readers->below[i]);
 }
 

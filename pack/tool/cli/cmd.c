@@ -205,7 +205,7 @@ void cmd_put_shown(const char *name, size_t len)
 {
 	SCOPE(buf_release) struct buf shown = BUF_INIT;
 
-	if (utf8_add_shown(&shown, name, len) == 0)
+	if (utf8_add_shown(&shown, name, len) == 0 && shown.len > 0)
 		fwrite(shown.data, 1, shown.len, stdout);
 }
 

@@ -141,7 +141,7 @@ def test_lists_counts_and_bytes_are_those_of_a_whole_run(src, pack, options, sta
 def test_the_same_of_a_tar(tar, pack, options):
     made = expect_the_same(tar, pack, *options)
     assert made.status == 4
-    assert made.bad.count("comes more than once in the tar") == 3
+    assert "comes more than once" not in made.bad  # the last one counts
 
 
 def test_a_run_that_was_not_checked_is_not_gone_on_with_as_if_it_had_been(src, pack):

@@ -73,32 +73,25 @@ static void hide_all(char *word)
 	name_hide_secrets(at);
 }
 
-struct word {
-	struct word *next;
-	char text[];
-};
-
-/* Words live as long as the program, which may drop them from argv. */
-static struct {
-	struct word *words;
-} hidden;
-
-int name_hide_argv(char **argv)
+int name_hide_argv(char **argv, char **ret)
 {
-	for (; *argv; argv++) {
-		size_t size = strlen(*argv) + 1;
-		struct word *word;
+	size_t size = 1, len;
+	char *at;
 
-		if (!strstr(*argv, "://"))
+	for (char **word = argv; *word; word++)
+		size += strlen(*word) + 1;
+	at = *ret = malloc(size);
+	if (!at)
+		return -ENOMEM;
+	for (; *argv; argv++) {
+		char *seen = *argv;
+
+		if (!strstr(seen, "://"))
 			continue;
-		word = malloc(sizeof(*word) + size);
-		if (!word)
-			return -ENOMEM;
-		memcpy(word->text, *argv, size);
-		word->next = hidden.words;
-		hidden.words = word;
-		hide_all(*argv);
-		*argv = word->text;
+		len = strlen(seen) + 1;
+		*argv = memcpy(at, seen, len);
+		at += len;
+		hide_all(seen);
 	}
 	return 0;
 }

@@ -534,14 +534,18 @@ static int start(struct program *program)
 	return program->status;
 }
 
-/* A session that outlives its grace still answers requests, so its memory stays until exit. */
-static void clean_up(struct program *program)
+/* A session that outlives its grace still answers requests, so its memory stays until exit. Returns
+ * whether there is none. */
+static bool clean_up(struct program *program)
 {
-	if (!program->session || session_join(program->session, 0)) {
+	bool ended = !program->session || session_join(program->session, 0);
+
+	if (ended) {
 		session_free(program->session);
 		mount_free(program->mount);
 	}
 	mountpoint_release(&program->mountpoint);
+	return ended;
 }
 
 /* Pages of foreign files are allocated by one thread and freed by another. With an arena for each
@@ -557,6 +561,7 @@ int main(int argc, char **argv)
 	struct program program = {.daemon = DAEMON_FOREGROUND,
 				  .mountpoint = MOUNTPOINT_NONE,
 				  .command = COMMAND_NONE};
+	SCOPE_FREE char *words = NULL;
 	enum opt_want want;
 	struct err err = {0};
 	int status;
@@ -567,7 +572,7 @@ int main(int argc, char **argv)
 	log_init("foldfs", LOG_LEVEL_NORMAL);
 	if (limits_begin(&err) < 0)
 		return log_fail(EXIT_FAILED, "%s", err.text);
-	if (name_hide_argv(argv) < 0)
+	if (name_hide_argv(argv, &words) < 0)
 		return log_fail(EXIT_FAILED, "%s", strerror(ENOMEM));
 	if (settings_parse(&program.settings, argc, argv, &want, &err) < 0)
 		return log_fail(EXIT_USAGE, "%s; see foldfs --help", err.text);
@@ -585,6 +590,7 @@ int main(int argc, char **argv)
 	if (program.settings.log && open_log(program.settings.log) < 0)
 		return EXIT_FAILED;
 	status = start(&program);
-	clean_up(&program);
+	if (!clean_up(&program))
+		(void)steal_ptr(&words);
 	return status;
 }

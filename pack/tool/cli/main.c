@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/name.h"
 #include "base/nearest.h"
+#include "base/scope.h"
 #include "pack/tool/cli/cmd.h"
 #include <errno.h>
 #include <string.h>
@@ -87,6 +88,7 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	SCOPE_FREE char *words = NULL;
 	struct rlimit files;
 	struct err err = {0};
 
@@ -94,7 +96,7 @@ int main(int argc, char **argv)
 	log_init("foldpack", LOG_LEVEL_NORMAL);
 	if (limits_begin(&err) < 0)
 		return log_fail(EXIT_FAILED, "%s", err.text);
-	if (name_hide_argv(argv) < 0)
+	if (name_hide_argv(argv, &words) < 0)
 		return log_fail(EXIT_FAILED, "%s", strerror(ENOMEM));
 	if (argc < 2) {
 		print_help(stderr);

@@ -16,6 +16,8 @@ from foldfs import FOLDFS, FOLDPACK, run
 from foreign import make_lmdb
 from formats import caffe, ffcv, parquet, recordio, tfrecord, zarr
 
+pytestmark = pytest.mark.plain  # many packs
+
 JPEG = b"\xff\xd8\xff\xe0"
 SAID = "another number than their label"
 ABSENT = "have no image here, as in a part of a set"

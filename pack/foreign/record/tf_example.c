@@ -141,7 +141,9 @@ static int64_t label_of(const struct parse *parse, struct tf_example *example)
 		!example->from_zero && (parse->ranks[SYNSET] != NONE || parse->ranks[TEXT] != NONE);
 	const struct tf_value *value = &parse->values[LABEL];
 
-	example->is_zero = from_one && value->kind == TF_INTEGER && value->integer == 0;
+	/* With a synset, 0 is TF-Slim's background. */
+	example->is_zero = from_one && parse->ranks[SYNSET] == NONE && value->kind == TF_INTEGER &&
+			   value->integer == 0;
 	if (value->kind != TF_INTEGER || value->integer < from_one)
 		return FOREIGN_NO_LABEL;
 	return value->integer - from_one;

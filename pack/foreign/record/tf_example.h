@@ -8,7 +8,7 @@
 
 struct tf_example {
 	bool from_zero; /* set by the caller: a label beside a class counts from 0, not from 1 */
-	bool is_zero;	/* the label is 0, and counts from 1: then the file's count from 0 */
+	bool is_zero;	/* the label is 0, beside a text alone: then the file's count from 0 */
 	uint64_t offset, size;		 /* of the image; size 0: there is none */
 	int64_t label;			 /* from 0 on, or FOREIGN_NO_LABEL */
 	struct foreign_text class, name; /* data NULL: there is none */

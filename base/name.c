@@ -75,13 +75,13 @@ static void hide_all(char *word)
 
 int name_hide_argv(char **argv, char **ret)
 {
-	size_t size = 1, len;
+	size_t size = 0, len;
 	char *at;
 
 	for (char **word = argv; *word; word++)
-		size += strlen(*word) + 1;
-	at = *ret = malloc(size);
-	if (!at)
+		size += strstr(*word, "://") ? strlen(*word) + 1 : 0;
+	at = *ret = size ? malloc(size) : NULL;
+	if (size && !at)
 		return -ENOMEM;
 	for (; *argv; argv++) {
 		char *seen = *argv;

@@ -17,7 +17,8 @@ const char *name_first_url(char *const *words, size_t count);
 /* Removes secrets from a word, in place: user:password@ and the query of a URL. */
 void name_hide_secrets(char *word);
 /* The same for all words of a command line, which all users can see; argv then has copies of those
- * with URLs. They lie in *ret, from malloc, which the caller frees. Returns 0 or -ENOMEM. */
+ * with URLs. They lie in *ret, from malloc, which the caller frees; NULL: there are none. Returns 0
+ * or -ENOMEM. */
 int name_hide_argv(char **argv, char **ret);
 /* A copy without secrets, for messages. The caller frees it. NULL: no memory. */
 char *name_shown(const char *name);

@@ -209,7 +209,7 @@ int create_open_source(struct create *create)
 	int r;
 
 	if (create_flaws_new(create) < 0)
-		return (int)exit_status_of(-ENOMEM);
+		return log_fail(EXIT_FAILED, "%s: %s", create->source, strerror(ENOMEM));
 	foreign->strip = (unsigned)create->options.strip;
 	if (foreign->strip && foreign->layout == FOREIGN_AUTO)
 		foreign->layout = FOREIGN_TREE;

@@ -30,15 +30,20 @@ static int load_once(struct dataset *dataset, enum format_section section,
 	return 0;
 }
 
+void dataset_will_load(struct dataset *dataset, enum format_section section)
+{
+	const struct format_section_ref *ref = &dataset->super.sections[section];
+
+	if (!atomic_load(&dataset->loaded[section]))
+		reader_will_get(dataset->index_reader, ref->offset, ref->bytes);
+}
+
 /* Asks storage to read the sections of these parts together, where it can. */
 static void will_load(struct dataset *dataset, unsigned wanted)
 {
-	for (unsigned i = 0; i < SECTION_COUNT; i++) {
-		const struct format_section_ref *ref = &dataset->super.sections[i];
-
-		if ((parts[i] == 0 ? wanted == 0 : wanted & parts[i]) && !dataset->loaded[i])
-			reader_will_get(dataset->index_reader, ref->offset, ref->bytes);
-	}
+	for (unsigned i = 0; i < SECTION_COUNT; i++)
+		if (parts[i] == 0 ? wanted == 0 : wanted & parts[i])
+			dataset_will_load(dataset, i);
 }
 
 /* The size of the file that holds the index. The index of a foreign file may be longer than the
@@ -91,7 +96,8 @@ int dataset_load(struct dataset *dataset, unsigned wanted, struct err *err)
 {
 	int r = 0;
 
-	will_load(dataset, wanted);
+	if (!dataset->packs)
+		will_load(dataset, wanted);
 	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++)
 		if (wanted & parts[i])
 			r = dataset_need_section(dataset, i, err);

@@ -32,6 +32,8 @@ struct dataset *dataset_new(struct reader *reader);
 void dataset_fill_info(struct dataset *dataset);
 /* Loads the hot sections. As dataset_load(). */
 int dataset_load_hot(struct dataset *dataset, struct err *err);
+/* Says that a section will be loaded soon, where storage can use that. */
+void dataset_will_load(struct dataset *dataset, enum format_section section);
 /* Loads a section unless it is there. 0, -EBADMSG, -EIO or -ENOMEM. */
 int dataset_need_section(struct dataset *dataset, enum format_section section, struct err *err);
 

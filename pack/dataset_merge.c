@@ -116,6 +116,8 @@ int dataset_gather_section(struct dataset *dataset, enum format_section section,
 	struct dataset_packs *packs = dataset->packs;
 	int r = 0;
 
+	for (unsigned i = 0; i < packs->count; i++)
+		dataset_will_load(packs->all[i].dataset, section);
 	for (unsigned i = 0; r == 0 && i < packs->count; i++)
 		r = load_of_pack(packs, i, section, err);
 	if (r == 0)

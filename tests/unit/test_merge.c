@@ -1,4 +1,5 @@
 /* Several packs as one tree: pack/dataset_merge.h, and what it is made of. */
+#include "pack/dataset_internal.h"
 #include "pack/dataset_merge.h"
 #include "pack_fixture.h"
 #include <inttypes.h>
@@ -591,6 +592,53 @@ static void damage_is_said_to_be_of_its_pack(void **state)
 	expect_no_merge(u, -EBADMSG, "B: damaged index: checksum mismatch in section sums");
 }
 
+/* Packs whose reader has been told, and has been asked. */
+static unsigned told, asked;
+static const struct reader_ops *true_ops;
+
+static void note_will_get(struct reader *reader, uint64_t offset, size_t len)
+{
+	(void)reader, (void)offset, (void)len;
+	assert_int_equal(asked, 0);
+	told++;
+}
+
+static ssize_t note_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
+{
+	asked++;
+	return true_ops->get(reader, buf, len, offset);
+}
+
+/* Of packs on a server each would be a round trip. */
+static void a_section_of_all_packs_is_asked_for_at_once(void **state)
+{
+	struct union_fixture *u = *state;
+	struct reader_ops noting;
+
+	for (unsigned i = 0; i < PACKS_MOST; i++) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "%u 1\n", i);
+		pack(u, text);
+	}
+	merge(u);
+	for (unsigned i = 0; i < PACKS_MOST; i++) {
+		struct reader *reader = dataset_reader(dataset_pack_at(u->f.dataset, i));
+
+		true_ops = reader->ops;
+		noting = *reader->ops;
+		noting.will_get = note_will_get;
+		noting.get = note_get;
+		reader->ops = &noting;
+	}
+	told = asked = 0;
+	assert_done(dataset_load(u->f.dataset, DATASET_CHECKSUMS, &u->f.err));
+	assert_int_equal(told, PACKS_MOST);
+	assert_int_equal(asked, PACKS_MOST);
+	dataset_free(u->f.dataset);
+	u->f.dataset = NULL;
+}
+
 /* --- what is selected ------------------------------------------------------------------------- */
 
 static void pack_classes(struct union_fixture *u)
@@ -697,6 +745,7 @@ int main(void)
 		TEST(the_id_follows_from_the_packs_and_from_what_was_asked_of_them),
 		TEST(only_the_files_of_a_pack_that_was_written_to_are_stale),
 		TEST(damage_is_said_to_be_of_its_pack),
+		TEST(a_section_of_all_packs_is_asked_for_at_once),
 		TEST(folders_are_selected_with_all_that_is_in_them),
 		TEST(files_are_selected_by_paths_and_by_patterns),
 		TEST(a_name_with_special_characters_is_found_as_it_is_written),

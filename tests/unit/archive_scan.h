@@ -16,14 +16,11 @@
 #include "base/scope.h"
 #include "pack/foreign/format.h"
 #include "pack/foreign/tree_internal.h"
+#include "tests/unit/test.h"
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 #define assert_done(r) assert_int_equal(r, 0)
 

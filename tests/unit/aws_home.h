@@ -4,17 +4,13 @@
 #define TESTS_UNIT_AWS_HOME_H
 
 #include "tests/unit/scratch.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char aws_home[] = "/tmp/aws_home.XXXXXX";
 

@@ -12,16 +12,13 @@
 #include "base/scope.h"
 #include "cache/cache_internal.h"
 #include "tests/unit/far_reader.h"
+#include "tests/unit/test.h"
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SLOWER 4
@@ -735,10 +732,7 @@ static inline unsigned any_request(struct world *w, unsigned *seed, uint64_t *re
 	return (unsigned)((end + MIB - 1) / MIB);
 }
 
-#define world_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define far_test(f)                                                \
-	{                                                          \
-#f " of far storage", f, setup_far, teardown, NULL \
-	}
+FIXTURE(fresh, setup, teardown);
+FIXTURE(fresh_far, setup_far, teardown);
 
 #endif

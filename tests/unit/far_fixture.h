@@ -5,11 +5,8 @@
 
 #include "base/reader.h"
 #include "base/scope.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <string.h>
-
-#include <cmocka.h>
 
 struct far {
 	struct reader reader;

@@ -10,18 +10,15 @@
 #include "pack/foreign/format.h"
 #include "pack/foreign/tree_internal.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define assert_done(r) assert_int_equal(r, 0)
 

@@ -5,18 +5,15 @@
 
 #include "base/io.h"
 #include "base/scope.h"
+#include "tests/unit/test.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#include <cmocka.h>
 
 /* libcurl 7.88 closes a socket that was connecting, and only then says that it is not to be
  * watched. When this server has got its number meanwhile, it looks like a race; it is none, as what

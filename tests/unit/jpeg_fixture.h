@@ -3,14 +3,12 @@
 #define TESTS_UNIT_JPEG_FIXTURE_H
 
 #include "base/buf.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jpeglib.h>
 
 /* A segment to stand ahead of the pixels. */

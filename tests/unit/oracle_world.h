@@ -5,12 +5,8 @@
 
 #include "cache/order/oracle_internal.h"
 #include "tests/unit/loader.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <string.h>
-
-#include <cmocka.h>
 
 #ifndef N
 #define N 5000
@@ -307,6 +303,6 @@ static inline uint32_t read_epoch(struct world *world, const uint32_t *order, ui
 	return missed;
 }
 
-#define oracle_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+FIXTURE(fresh, setup, teardown);
 
 #endif

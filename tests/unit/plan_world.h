@@ -4,13 +4,9 @@
 #define TESTS_UNIT_PLAN_WORLD_H
 
 #include "cache/plan/plan.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define KIB	((uint64_t)1 << 10)
 #define MIB	((uint64_t)1 << 20)

@@ -5,6 +5,7 @@
 #include "cache/ahead.h"
 #include "cache/request.h"
 #include "tests/unit/cache_fixture.h"
+#include "tests/unit/test.h"
 
 #define READAHEAD (16 * MIB)
 #define THREADS	  (COST_DEPTH_MAX + 1) /* one more than read ahead */
@@ -44,7 +45,7 @@ static void assert_nothing_in_vain(struct world *w)
 	assert_int_equal(stats.distinct_bytes, payload(w));
 }
 
-static void a_scan_uses_all_that_was_read_ahead(void **state)
+TEST_OF(fresh, a_scan_uses_all_that_was_read_ahead)
 {
 	struct world *w = *state;
 	struct cache_stats stats;
@@ -58,8 +59,9 @@ static void a_scan_uses_all_that_was_read_ahead(void **state)
 	assert_true(stats.device_bytes <= w->bytes + stats.device_reads * 2 * CACHE_PAGE);
 	assert_true(stats.device_reads <= SURE + 2 * w->bytes / COST_RUN_MIN);
 }
+TEST_AGAIN(fresh_far, a_scan_uses_all_that_was_read_ahead);
 
-static void small_gaps_are_read_over(void **state)
+TEST_OF(fresh, small_gaps_are_read_over)
 {
 	struct world *w = *state;
 
@@ -71,8 +73,9 @@ static void small_gaps_are_read_over(void **state)
 	assert_nothing_in_vain(w);
 	assert_true(stats_of(w).device_reads < w->extents / 4);
 }
+TEST_AGAIN(fresh_far, small_gaps_are_read_over);
 
-static void many_tiny_extents_are_few_reads(void **state)
+TEST_OF(fresh, many_tiny_extents_are_few_reads)
 {
 	struct world *w = *state;
 
@@ -85,7 +88,7 @@ static void many_tiny_extents_are_few_reads(void **state)
 	assert_true(stats_of(w).device_reads < w->extents / 50);
 }
 
-static void files_of_leaf_pages_are_few_reads(void **state)
+TEST_OF(fresh, files_of_leaf_pages_are_few_reads)
 {
 	struct world *w = *state;
 
@@ -95,10 +98,11 @@ static void files_of_leaf_pages_are_few_reads(void **state)
 	assert_nothing_in_vain(w);
 	assert_true(stats_of(w).device_reads < w->extents / 50);
 }
+TEST_AGAIN(fresh_far, files_of_leaf_pages_are_few_reads);
 
 /* Many scans at once want more ahead than there is room for: each byte is either used, lost or
  * still there, and every reader gets on. */
-static void scans_that_outgrow_the_pool_get_on(void **state)
+TEST_OF(fresh, scans_that_outgrow_the_pool_get_on)
 {
 	enum { SCANS = 30 };
 	struct world *w = *state;
@@ -148,7 +152,7 @@ static void *scan_thread(void *arg)
 	return NULL;
 }
 
-static void scanners_side_by_side_get_their_bytes(void **state)
+TEST_OF(fresh, scanners_side_by_side_get_their_bytes)
 {
 	static struct scanner scanners[READERS];
 	struct world *w = *state;
@@ -178,12 +182,13 @@ static void scanners_side_by_side_get_their_bytes(void **state)
 	assert_true(stats.prefetch_wasted < w->bytes / 10);
 	assert_false(w->wrong);
 }
+TEST_AGAIN(fresh_far, scanners_side_by_side_get_their_bytes);
 
 /* --- demands go first -------------------------------------------------------------------------
  */
 
 /* All that is read ahead is stopped, so that a demand that waited for it would wait for ever. */
-static void a_miss_does_not_wait_for_what_is_read_ahead(void **state)
+TEST_OF(fresh, a_miss_does_not_wait_for_what_is_read_ahead)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -206,7 +211,7 @@ static void a_miss_does_not_wait_for_what_is_read_ahead(void **state)
 }
 
 /* The first few are a scan, but the only thread is at the gate with the first. */
-static void nothing_is_read_ahead_while_demands_are_queued(void **state)
+TEST_OF(fresh, nothing_is_read_ahead_while_demands_are_queued)
 {
 	struct world *w = *state;
 
@@ -237,7 +242,7 @@ static unsigned known_below(struct world *w, uint64_t end)
 }
 
 /* The only thread is stopped with a run; what is asked for now comes before the next run. */
-static void what_is_read_ahead_is_never_queued(void **state)
+TEST_OF(fresh, what_is_read_ahead_is_never_queued)
 {
 	enum { FAR = 3000 };
 	struct world *w = *state;
@@ -261,7 +266,7 @@ static void what_is_read_ahead_is_never_queued(void **state)
 }
 
 /* Many scans wait for more; no thread runs, so that all that may be read ahead is found here. */
-static void no_more_is_read_ahead_at_once_than_the_device_takes(void **state)
+TEST_OF(fresh, no_more_is_read_ahead_at_once_than_the_device_takes)
 {
 	struct world *w = *state;
 	struct fill *fills[2 * COST_DEPTH_MAX];
@@ -286,7 +291,7 @@ static void no_more_is_read_ahead_at_once_than_the_device_takes(void **state)
 }
 
 /* Who looked was told no; the end of a wanted read does not send another one to hear the same. */
-static void what_was_held_back_is_looked_for_once_it_may_run(void **state)
+TEST_OF(fresh, what_was_held_back_is_looked_for_once_it_may_run)
 {
 	struct world *w = *state;
 	struct fill *fills[2 * COST_DEPTH_MAX];
@@ -310,7 +315,7 @@ static void what_was_held_back_is_looked_for_once_it_may_run(void **state)
 	assert_false(w->wrong);
 }
 
-static void no_readahead_means_none_at_all(void **state)
+TEST_OF(fresh, no_readahead_means_none_at_all)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -400,7 +405,7 @@ static bool all_there(struct world *w)
 }
 
 /* A tenth is asked for; the rest comes by itself. */
-static void a_shuffled_reader_finds_all_there(void **state)
+TEST_OF(fresh, a_shuffled_reader_finds_all_there)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -444,7 +449,7 @@ static uint64_t misses_of_a_pass(struct world *w, const struct cache_params *par
 
 /* What memory gives and what reading ahead would cost is measured, and a processor that was taken
  * away spoils that: one pass in twenty reads much ahead. */
-static void a_pack_in_the_page_cache_is_not_read_ahead(void **state)
+TEST_OF(fresh, a_pack_in_the_page_cache_is_not_read_ahead)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -497,13 +502,13 @@ static void read_records_and_what_lies_around(struct world *w)
 	assert_false(w->wrong);
 }
 
-static void on_a_seek_bound_device_a_record_brings_what_lies_around_it(void **state)
+TEST_OF(fresh, on_a_seek_bound_device_a_record_brings_what_lies_around_it)
 {
 	lay_photos(*state, 2000);
 	read_records_and_what_lies_around(*state);
 }
 
-static void a_record_in_a_leaf_page_does_so_too(void **state)
+TEST_OF(fresh, a_record_in_a_leaf_page_does_so_too)
 {
 	lay_leaf_pages(*state, 150);
 	read_records_and_what_lies_around(*state);
@@ -533,7 +538,7 @@ static void fill_window_and_pool(struct world *w, uint64_t first, uint64_t end)
 
 /* A large file lies above a small one that comes after it, in a leaf page. Where it finds no room,
  * what lies beyond it is left out, too: they are farther apart than a gap may be. */
-static void what_lies_around_is_left_out_from_the_end(void **state)
+TEST_OF(fresh, what_lies_around_is_left_out_from_the_end)
 {
 	enum { LARGE = 21, SMALL, BEYOND, OTHERS, COUNT = OTHERS + 16 };
 	struct world *w = *state;
@@ -564,7 +569,7 @@ static void what_lies_around_is_left_out_from_the_end(void **state)
 	assert_true(is_there(w, LARGE) || !is_there(w, BEYOND));
 }
 
-static void a_shuffled_epoch_reads_each_byte_about_once(void **state)
+TEST_OF(fresh, a_shuffled_epoch_reads_each_byte_about_once)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -582,10 +587,11 @@ static void a_shuffled_epoch_reads_each_byte_about_once(void **state)
 	assert_true((double)epoch.bytes <= 1.1 * all_pages(w));
 	assert_false(w->wrong);
 }
+TEST_AGAIN(fresh_far, a_shuffled_epoch_reads_each_byte_about_once);
 
 /* The kernel keeps what was served: what waits to be asked for never fills the pool so that
  * some of it is lost. */
-static void a_pool_smaller_than_the_data_reads_each_byte_about_once(void **state)
+TEST_OF(fresh, a_pool_smaller_than_the_data_reads_each_byte_about_once)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -606,9 +612,10 @@ static void a_pool_smaller_than_the_data_reads_each_byte_about_once(void **state
 	assert_int_equal(stats_of(w).distinct_bytes, payload(w));
 	assert_false(w->wrong);
 }
+TEST_AGAIN(fresh_far, a_pool_smaller_than_the_data_reads_each_byte_about_once);
 
 /* In an unknown order, each file in memory saves a round trip. */
-static void far_files_are_kept_until_used_as_far_as_memory_goes(void **state)
+TEST_OF(fresh_far, far_files_are_kept_until_used_as_far_as_memory_goes)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -629,7 +636,7 @@ static void far_files_are_kept_until_used_as_far_as_memory_goes(void **state)
 }
 
 /* What they take of the pool is much more than their bytes. */
-static void tiny_files_read_ahead_are_not_lost_for_others(void **state)
+TEST_OF(fresh, tiny_files_read_ahead_are_not_lost_for_others)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -652,7 +659,7 @@ static void tiny_files_read_ahead_are_not_lost_for_others(void **state)
 /* --- the pool keeps -----------------------------------------------------------------------------
  */
 
-static void a_pool_that_holds_all_reads_nothing_again(void **state)
+TEST_OF(fresh, a_pool_that_holds_all_reads_nothing_again)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -703,7 +710,7 @@ static void assert_epochs_cost_what_is_missing(struct world *w, double share)
 	}
 }
 
-static void a_pool_for_half_of_the_data_hits_half(void **state)
+TEST_OF(fresh, a_pool_for_half_of_the_data_hits_half)
 {
 	struct world *w = *state;
 	double share = start_half(w, 0);
@@ -714,7 +721,7 @@ static void a_pool_for_half_of_the_data_hits_half(void **state)
 	assert_false(w->wrong);
 }
 
-static void reading_ahead_costs_a_pool_that_keeps_no_hits(void **state)
+TEST_OF(fresh, reading_ahead_costs_a_pool_that_keeps_no_hits)
 {
 	struct world *w = *state;
 	double share = start_half(w, READAHEAD);
@@ -749,22 +756,22 @@ static void preload_with(struct world *w, uint64_t readahead, bool keep)
 	assert_false(w->wrong);
 }
 
-static void preload_reads_all_without_a_demand(void **state)
+TEST_OF(fresh, preload_reads_all_without_a_demand)
 {
 	preload_with(*state, READAHEAD, true);
 }
 
-static void preload_fills_the_staging_area_too(void **state)
+TEST_OF(fresh, preload_fills_the_staging_area_too)
 {
 	preload_with(*state, READAHEAD, false);
 }
 
-static void preload_is_the_users_wish_whatever_readahead_says(void **state)
+TEST_OF(fresh, preload_is_the_users_wish_whatever_readahead_says)
 {
 	preload_with(*state, 0, true);
 }
 
-static void preload_stops_where_memory_ends(void **state)
+TEST_OF(fresh, preload_stops_where_memory_ends)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -781,7 +788,7 @@ static void preload_stops_where_memory_ends(void **state)
 }
 
 /* Each takes a slot, so that those that fit have few bytes. */
-static void preload_of_tiny_files_evicts_none(void **state)
+TEST_OF(fresh, preload_of_tiny_files_evicts_none)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -795,47 +802,4 @@ static void preload_of_tiny_files_evicts_none(void **state)
 	assert_true(poll_until(stats_of(w).used >= CACHE_BUDGET_MIN / 2));
 	cache_stop(w->cache);
 	assert_int_equal(stats_of(w).evictions, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		world_test(a_scan_uses_all_that_was_read_ahead),
-		world_test(small_gaps_are_read_over),
-		world_test(many_tiny_extents_are_few_reads),
-		world_test(files_of_leaf_pages_are_few_reads),
-		world_test(scans_that_outgrow_the_pool_get_on),
-		world_test(scanners_side_by_side_get_their_bytes),
-		world_test(a_miss_does_not_wait_for_what_is_read_ahead),
-		world_test(nothing_is_read_ahead_while_demands_are_queued),
-		world_test(what_is_read_ahead_is_never_queued),
-		world_test(no_more_is_read_ahead_at_once_than_the_device_takes),
-		world_test(what_was_held_back_is_looked_for_once_it_may_run),
-		world_test(no_readahead_means_none_at_all),
-		world_test(a_shuffled_reader_finds_all_there),
-		world_test(a_pack_in_the_page_cache_is_not_read_ahead),
-		world_test(on_a_seek_bound_device_a_record_brings_what_lies_around_it),
-		world_test(what_lies_around_is_left_out_from_the_end),
-		world_test(a_record_in_a_leaf_page_does_so_too),
-		world_test(a_shuffled_epoch_reads_each_byte_about_once),
-		world_test(a_pool_smaller_than_the_data_reads_each_byte_about_once),
-		world_test(tiny_files_read_ahead_are_not_lost_for_others),
-		world_test(a_pool_that_holds_all_reads_nothing_again),
-		world_test(a_pool_for_half_of_the_data_hits_half),
-		world_test(reading_ahead_costs_a_pool_that_keeps_no_hits),
-		world_test(preload_reads_all_without_a_demand),
-		world_test(preload_fills_the_staging_area_too),
-		world_test(preload_is_the_users_wish_whatever_readahead_says),
-		world_test(preload_stops_where_memory_ends),
-		world_test(preload_of_tiny_files_evicts_none),
-		far_test(a_scan_uses_all_that_was_read_ahead),
-		far_test(files_of_leaf_pages_are_few_reads),
-		far_test(small_gaps_are_read_over),
-		far_test(scanners_side_by_side_get_their_bytes),
-		far_test(a_shuffled_epoch_reads_each_byte_about_once),
-		far_test(a_pool_smaller_than_the_data_reads_each_byte_about_once),
-		far_test(far_files_are_kept_until_used_as_far_as_memory_goes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Files that share their bytes: one is stored, the others are aliases of it. Each is a file of its
  * own in every other way. */
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 #include <lmdb.h>
 
 enum { FIRST = 5000, LARGE = 2 * MIB + 10 };
@@ -62,10 +63,12 @@ static void expect_twins(struct fixture *f)
 	expect_faults(f, "");
 }
 
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
 /* --- what readers see ---------------------------------------------------------------------------
  */
 
-static void an_alias_has_the_bytes_of_its_file(void **state)
+TEST_OF(fresh, an_alias_has_the_bytes_of_its_file)
 {
 	struct fixture *f = *state;
 	struct dataset_entry e;
@@ -80,7 +83,7 @@ static void an_alias_has_the_bytes_of_its_file(void **state)
 	assert_int_equal(e.holder, find(f, "first"));
 }
 
-static void an_alias_has_a_mode_a_time_and_links_of_its_own(void **state)
+TEST_OF(fresh, an_alias_has_a_mode_a_time_and_links_of_its_own)
 {
 	struct fixture *f = *state;
 	struct dataset_attr attr;
@@ -102,7 +105,7 @@ static void an_alias_has_a_mode_a_time_and_links_of_its_own(void **state)
 }
 
 /* Which file was meant is told by the extent; where it lies by its place. */
-static void the_extents_of_an_alias_are_its_own_and_lie_where_its_file_does(void **state)
+TEST_OF(fresh, the_extents_of_an_alias_are_its_own_and_lie_where_its_file_does)
 {
 	struct fixture *f = *state;
 	struct dataset_extent mine, its;
@@ -122,7 +125,7 @@ static void the_extents_of_an_alias_are_its_own_and_lie_where_its_file_does(void
 	}
 }
 
-static void an_alias_has_its_place_among_the_files_beside_it(void **state)
+TEST_OF(fresh, an_alias_has_its_place_among_the_files_beside_it)
 {
 	struct fixture *f = *state;
 	struct dataset_extent x;
@@ -135,7 +138,7 @@ static void an_alias_has_its_place_among_the_files_beside_it(void **state)
 	assert_int_equal(x.file_end, x.file + 3);
 }
 
-static void what_is_known_of_an_image_holds_for_its_aliases(void **state)
+TEST_OF(fresh, what_is_known_of_an_image_holds_for_its_aliases)
 {
 	struct fixture *f = *state;
 	struct dataset_image image = {.kind = IMAGE_PNG, .width = 30, .height = 40};
@@ -153,7 +156,7 @@ static void what_is_known_of_an_image_holds_for_its_aliases(void **state)
 	assert_int_equal(image.height, 40);
 }
 
-static void the_tree_and_its_id_are_those_of_a_pack_without_aliases(void **state)
+TEST_OF(fresh, the_tree_and_its_id_are_those_of_a_pack_without_aliases)
 {
 	struct fixture *f = *state;
 	struct builder_summary with, without;
@@ -209,7 +212,7 @@ static void lmdb_expect(struct lmdb *lmdb, const char *path, const char *want, s
 	assert_memory_equal(value.mv_data, want, len);
 }
 
-static void records_name_the_path_that_the_bytes_are_under(void **state)
+TEST_OF(fresh, records_name_the_path_that_the_bytes_are_under)
 {
 	struct fixture *f = *state;
 	struct lmdb lmdb;
@@ -224,7 +227,7 @@ static void records_name_the_path_that_the_bytes_are_under(void **state)
 	lmdb_end(&lmdb);
 }
 
-static void aliases_outlive_other_tools_that_move_the_pages(void **state)
+TEST_OF(fresh, aliases_outlive_other_tools_that_move_the_pages)
 {
 	struct fixture *f = *state;
 	char copy[120];
@@ -242,7 +245,7 @@ static void aliases_outlive_other_tools_that_move_the_pages(void **state)
 	expect_twins(f);
 }
 
-static void paths_over_511_bytes_may_be_aliases_and_have_them(void **state)
+TEST_OF(fresh, paths_over_511_bytes_may_be_aliases_and_have_them)
 {
 	struct fixture *f = *state;
 	char name[201], path[1300] = "";
@@ -265,7 +268,7 @@ static void paths_over_511_bytes_may_be_aliases_and_have_them(void **state)
 	expect_faults(f, "");
 }
 
-static void a_record_of_another_path_or_none_is_a_fault(void **state)
+TEST_OF(fresh, a_record_of_another_path_or_none_is_a_fault)
 {
 	MDB_val wrong = {19, (void *)(uintptr_t) "\0foldfs-link\na/copy"};
 	MDB_val a = {6, (void *)(uintptr_t) "a/copy"}, b = {7, (void *)(uintptr_t) "b/large"};
@@ -286,7 +289,7 @@ static void a_record_of_another_path_or_none_is_a_fault(void **state)
 /* --- damage -------------------------------------------------------------------------------------
  */
 
-static void aliases_that_lead_astray_are_refused(void **state)
+TEST_OF(fresh, aliases_that_lead_astray_are_refused)
 {
 	static const struct damaged cases[] = {
 		{"start[5]", 10, -EBADMSG, "damaged index: entry 5"}, /* beyond */
@@ -310,7 +313,7 @@ static void aliases_that_lead_astray_are_refused(void **state)
 	expect_all_refused(f, build, cases, sizeof(cases) / sizeof(*cases));
 }
 
-static void a_pack_with_aliases_is_refused_by_who_does_not_know_them(void **state)
+TEST_OF(fresh, a_pack_with_aliases_is_refused_by_who_does_not_know_them)
 {
 	struct fixture *f = *state;
 
@@ -320,7 +323,7 @@ static void a_pack_with_aliases_is_refused_by_who_does_not_know_them(void **stat
 		       "the pack uses feature bits 0x4 that this foldfs does not know");
 }
 
-static void damage_to_shared_bytes_is_damage_to_each_of_the_files(void **state)
+TEST_OF(fresh, damage_to_shared_bytes_is_damage_to_each_of_the_files)
 {
 	static const char *const paths[] = {"a/large", "b/large"};
 	struct fixture *f = *state;
@@ -362,7 +365,7 @@ static bool same(struct fixture *f, uint32_t id, const char *name, size_t len)
 	return ret;
 }
 
-static void stored_bytes_are_compared_committed_or_not(void **state)
+TEST_OF(fresh, stored_bytes_are_compared_committed_or_not)
 {
 	struct fixture *f = *state;
 	char name[16];
@@ -386,7 +389,7 @@ static void stored_bytes_are_compared_committed_or_not(void **state)
 	expect_file(f, "z0", BATCH * 5 / 16);
 }
 
-static void only_what_was_stored_can_be_shared(void **state)
+TEST_OF(fresh, only_what_was_stored_can_be_shared)
 {
 	struct fixture *f = *state;
 	uint32_t file, empty, dir, alias;
@@ -413,7 +416,7 @@ static void only_what_was_stored_can_be_shared(void **state)
 	expect_file_of(f, "without its bytes", "x", 7);
 }
 
-static void an_alias_of_a_taken_path_is_refused_and_can_be_dropped(void **state)
+TEST_OF(fresh, an_alias_of_a_taken_path_is_refused_and_can_be_dropped)
 {
 	struct fixture *f = *state;
 	uint32_t file, id;
@@ -454,7 +457,7 @@ static XXH128_hash_t build_many(struct fixture *f)
 	return XXH3_128bits(data, f->summary.pack_bytes);
 }
 
-static void the_same_input_gives_the_same_file(void **state)
+TEST_OF(fresh, the_same_input_gives_the_same_file)
 {
 	struct fixture *f = *state;
 	XXH128_hash_t first = build_many(f);
@@ -464,31 +467,4 @@ static void the_same_input_gives_the_same_file(void **state)
 	expect_file_of(f, "z499", "249", BATCH / 200 + 249);
 	expect_file_of(f, "!498", "249", BATCH / 200 + 249);
 	expect_faults(f, "");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(an_alias_has_the_bytes_of_its_file),
-		TEST(an_alias_has_a_mode_a_time_and_links_of_its_own),
-		TEST(the_extents_of_an_alias_are_its_own_and_lie_where_its_file_does),
-		TEST(an_alias_has_its_place_among_the_files_beside_it),
-		TEST(what_is_known_of_an_image_holds_for_its_aliases),
-		TEST(the_tree_and_its_id_are_those_of_a_pack_without_aliases),
-		TEST(records_name_the_path_that_the_bytes_are_under),
-		TEST(aliases_outlive_other_tools_that_move_the_pages),
-		TEST(paths_over_511_bytes_may_be_aliases_and_have_them),
-		TEST(a_record_of_another_path_or_none_is_a_fault),
-		TEST(aliases_that_lead_astray_are_refused),
-		TEST(a_pack_with_aliases_is_refused_by_who_does_not_know_them),
-		TEST(damage_to_shared_bytes_is_damage_to_each_of_the_files),
-		TEST(stored_bytes_are_compared_committed_or_not),
-		TEST(only_what_was_stored_can_be_shared),
-		TEST(an_alias_of_a_taken_path_is_refused_and_can_be_dropped),
-		TEST(the_same_input_gives_the_same_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

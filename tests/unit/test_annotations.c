@@ -1,12 +1,9 @@
 /* Files that say where in an image things are: pack/tool/image/annotations.h. */
 #include "base/scope.h"
 #include "pack/tool/image/annotations.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static enum annotations_kind look(const char *path, const char *text)
 {
@@ -18,9 +15,8 @@ static enum annotations_kind look(const char *path, const char *text)
 	return annotations_look(path, copy, len);
 }
 
-static void coco_is_known_by_boxes_or_by_the_sizes_of_images(void **state)
+TEST(coco_is_known_by_boxes_or_by_the_sizes_of_images)
 {
-	(void)state;
 	assert_int_equal(look("annotations/val.json",
 			      "{\"annotations\": [{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]"),
 			 ANNOTATIONS_COCO);
@@ -36,9 +32,8 @@ static void coco_is_known_by_boxes_or_by_the_sizes_of_images(void **state)
 	assert_int_equal(look("empty.json", "  "), ANNOTATIONS_NONE);
 }
 
-static void voc_is_known_by_its_boxes(void **state)
+TEST(voc_is_known_by_its_boxes)
 {
-	(void)state;
 	assert_int_equal(look("Annotations/1.xml",
 			      "<annotation>\n<size><width>500</width></size>\n<object>"
 			      "<bndbox><xmin>8</xmin>"),
@@ -49,9 +44,8 @@ static void voc_is_known_by_its_boxes(void **state)
 	assert_int_equal(look("1.xml", ""), ANNOTATIONS_NONE);
 }
 
-static void yolo_is_known_by_lines_of_shares(void **state)
+TEST(yolo_is_known_by_lines_of_shares)
 {
-	(void)state;
 	assert_int_equal(look("labels/1.txt", "45 0.479492 0.688771 0.955609 0.5955\n"),
 			 ANNOTATIONS_YOLO);
 	assert_int_equal(look("1.txt", "45 0.4 0.6 0.9 0.5\r\n\r\n0 1 1.0 .25 3e-05\r\n"),
@@ -62,7 +56,7 @@ static void yolo_is_known_by_lines_of_shares(void **state)
 	assert_int_equal(look("cut.txt", "0 0.1 0.1 0.2 0.1\n0 0.3 0."), ANNOTATIONS_YOLO);
 }
 
-static void other_texts_are_no_annotations(void **state)
+TEST(other_texts_are_no_annotations)
 {
 	static const char *const texts[] = {
 		"",
@@ -81,15 +75,13 @@ static void other_texts_are_no_annotations(void **state)
 		"1 0.5e 0.5 0.5x 1\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (look("a.txt", texts[i]) != ANNOTATIONS_NONE)
 			fail_msg("%s", texts[i]);
 }
 
-static void only_names_that_fit_are_looked_into(void **state)
+TEST(only_names_that_fit_are_looked_into)
 {
-	(void)state;
 	assert_true(annotations_may_be("a/b.json"));
 	assert_true(annotations_may_be("a/b.Txt"));
 	assert_false(annotations_may_be("a/b.jpg"));
@@ -98,17 +90,4 @@ static void only_names_that_fit_are_looked_into(void **state)
 	assert_int_equal(look("a.jpg", "0 0.5 0.5 0.1 0.1\n"), ANNOTATIONS_NONE);
 	assert_string_equal(annotations_name(ANNOTATIONS_COCO), "COCO JSON");
 	assert_null(annotations_name(ANNOTATIONS_NONE));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(coco_is_known_by_boxes_or_by_the_sizes_of_images),
-		cmocka_unit_test(voc_is_known_by_its_boxes),
-		cmocka_unit_test(yolo_is_known_by_lines_of_shares),
-		cmocka_unit_test(other_texts_are_no_annotations),
-		cmocka_unit_test(only_names_that_fit_are_looked_into),
-	};
-
-	return cmocka_run_group_tests_name("annotations", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* What is anomalous in a dataset: pack/tool/report/anomalies.h. */
 #include "pack/tool/report/anomalies.h"
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 
 static const struct dataset_image nothing = {.kind = IMAGE_UNKNOWN};
 static const struct dataset_image jpeg = {.kind = IMAGE_JPEG, .width = 500, .height = 375};
@@ -13,55 +14,48 @@ static enum anomaly judge(const char *name, uint64_t size, const struct dataset_
 	return anomaly_of_file(&entry, image);
 }
 
-static void an_image_under_its_own_name_is_none(void **state)
+TEST(an_image_under_its_own_name_is_none)
 {
-	(void)state;
 	assert_int_equal(judge("a.JPEG", 100, &jpeg), ANOMALY_NONE);
 	assert_int_equal(judge("a.jpg", 100, &jpeg), ANOMALY_NONE);
 }
 
-static void other_files_are_none_even_empty(void **state)
+TEST(other_files_are_none_even_empty)
 {
-	(void)state;
 	assert_int_equal(judge("labels.txt", 100, &nothing), ANOMALY_NONE);
 	assert_int_equal(judge("a.txt", 0, &nothing), ANOMALY_NONE);
 	assert_int_equal(judge("", 5, &nothing), ANOMALY_NONE);
 }
 
-static void the_name_of_an_image_promises_one(void **state)
+TEST(the_name_of_an_image_promises_one)
 {
-	(void)state;
 	assert_int_equal(judge("a.jpg", 0, &nothing), ANOMALY_EMPTY);
 	assert_int_equal(judge("a.jpg", 100, &nothing), ANOMALY_NOT_IMAGE);
 	assert_int_equal(judge("a.gif", 100, &nothing), ANOMALY_NOT_IMAGE);
 }
 
-static void a_small_file_without_a_size_has_lost_its_header(void **state)
+TEST(a_small_file_without_a_size_has_lost_its_header)
 {
-	(void)state;
 	assert_int_equal(judge("a.jpg", 100, &headless), ANOMALY_NO_SIZE);
 	assert_int_equal(judge("a.jpg", 64 << 10, &headless), ANOMALY_NO_SIZE);
 }
 
-static void the_size_of_a_long_file_may_come_after_its_first_bytes(void **state)
+TEST(the_size_of_a_long_file_may_come_after_its_first_bytes)
 {
-	(void)state;
 	assert_int_equal(judge("a.jpg", (64 << 10) + 1, &headless), ANOMALY_NONE);
 }
 
-static void a_name_that_imagefolder_does_not_take_is_passed_over(void **state)
+TEST(a_name_that_imagefolder_does_not_take_is_passed_over)
 {
 	const struct dataset_image gif = {.kind = IMAGE_GIF, .width = 1, .height = 1};
 
-	(void)state;
 	assert_int_equal(judge("a.jpg.bak", 100, &jpeg), ANOMALY_NOT_TAKEN);
 	assert_int_equal(judge("a", 100, &jpeg), ANOMALY_NOT_TAKEN);
 	assert_int_equal(judge("a.gif", 100, &gif), ANOMALY_NOT_TAKEN);
 }
 
-static void a_name_of_another_kind_is_a_wrong_one(void **state)
+TEST(a_name_of_another_kind_is_a_wrong_one)
 {
-	(void)state;
 	assert_int_equal(judge("a.png", 100, &jpeg), ANOMALY_MISNAMED);
 }
 
@@ -72,19 +66,17 @@ static bool is_image(const char *name, const struct dataset_image *image)
 	return anomaly_is_image(&entry, image);
 }
 
-static void name_or_content_make_an_image(void **state)
+TEST(name_or_content_make_an_image)
 {
-	(void)state;
 	assert_true(is_image("a.jpg", &nothing));
 	assert_true(is_image("a", &jpeg));
 	assert_false(is_image("a.txt", &nothing));
 }
 
-static void a_list_keeps_the_first_entries_and_counts_all(void **state)
+TEST(a_list_keeps_the_first_entries_and_counts_all)
 {
 	SCOPE(anomalies_release) struct anomalies anomalies = {0};
 
-	(void)state;
 	assert_done(anomalies_init(&anomalies, 2 * ANOMALIES_LISTED));
 	for (uint32_t i = 0; i < ANOMALIES_LISTED + 5; i++)
 		anomalies_note(&anomalies, ANOMALY_TINY, i);
@@ -96,21 +88,4 @@ static void a_list_keeps_the_first_entries_and_counts_all(void **state)
 		anomalies_note_unread(&anomalies, i ? -EIO : -EBADMSG, 7);
 	assert_int_equal(anomalies.lists[ANOMALY_DAMAGED].count, 1);
 	assert_int_equal(anomalies.lists[ANOMALY_UNREADABLE].count, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_image_under_its_own_name_is_none),
-		cmocka_unit_test(other_files_are_none_even_empty),
-		cmocka_unit_test(the_name_of_an_image_promises_one),
-		cmocka_unit_test(a_small_file_without_a_size_has_lost_its_header),
-		cmocka_unit_test(the_size_of_a_long_file_may_come_after_its_first_bytes),
-		cmocka_unit_test(a_name_that_imagefolder_does_not_take_is_passed_over),
-		cmocka_unit_test(a_name_of_another_kind_is_a_wrong_one),
-		cmocka_unit_test(name_or_content_make_an_image),
-		cmocka_unit_test(a_list_keeps_the_first_entries_and_counts_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

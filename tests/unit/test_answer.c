@@ -1,13 +1,9 @@
 /* Texts out of JSON and XML: remote/answer.h. */
 #include "remote/answer.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static void json_has(const char *text, const char *expected)
 {
@@ -19,35 +15,32 @@ static void json_has(const char *text, const char *expected)
 	free(value);
 }
 
-static void members_of_an_object_are_found(void **state)
+TEST(members_of_an_object_are_found)
 {
-	(void)state;
 	json_has("{\"Key\":\"a\"}", "a");
 	json_has(" {\n \"Other\" : \"Key\" ,\t\"Key\" : \"\" } \n", "");
 	json_has("{\"Version\": 1, \"None\": null, \"Yes\": true, \"Key\": \"a b\"}", "a b");
 	json_has("{\"Key\": null, \"Key\": \"a\"}", "a");
 }
 
-static void escapes_in_strings_are_understood(void **state)
+TEST(escapes_in_strings_are_understood)
 {
-	(void)state;
 	json_has("{\"Key\":\"a\\/b\\u002Bc\\u003d\\\"\\\\\\n\"}", "a/b+c=\"\\\n");
 	json_has("{\"\\u004bey\":\"a\"}", "a");
 }
 
-static void a_member_that_is_not_there_or_no_string_is_none(void **state)
+TEST(a_member_that_is_not_there_or_no_string_is_none)
 {
 	static const char *const texts[] = {"{}", "{\"Other\":\"a\"}", "{\"Key\":null}",
 					    "{\"Key\":1.5e-3}"};
 	char *value = NULL;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_int_equal(answer_json(texts[i], "Key", &value), 1);
 	assert_null(value);
 }
 
-static void what_is_no_such_object_is_refused(void **state)
+TEST(what_is_no_such_object_is_refused)
 {
 	static const char *const texts[] = {"",
 					    "{",
@@ -69,7 +62,6 @@ static void what_is_no_such_object_is_refused(void **state)
 					    "<html>"};
 	char *value = NULL;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		print_message("%s\n", texts[i]);
 		assert_int_equal(answer_json(texts[i], "Key", &value), -EINVAL);
@@ -86,11 +78,10 @@ static void xml_has(const char *text, const char *expected)
 	free(value);
 }
 
-static void the_text_of_an_element_is_found(void **state)
+TEST(the_text_of_an_element_is_found)
 {
 	char *value = NULL;
 
-	(void)state;
 	xml_has("<?xml version=\"1.0\"?><Error>\n<Coder>x</Coder><Code>NoSuchKey</Code></Error>",
 		"NoSuchKey");
 	xml_has("<Code>&lt;a&gt; &amp;amp; &quot;b&apos; &c;</Code>", "<a> &amp; \"b' &c;");
@@ -100,17 +91,4 @@ static void the_text_of_an_element_is_found(void **state)
 	assert_int_equal(answer_xml("Code>x<", "Code", &value), 1);
 	assert_int_equal(answer_xml("<<Cod", "Code", &value), 1);
 	assert_null(value);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(members_of_an_object_are_found),
-		cmocka_unit_test(escapes_in_strings_are_understood),
-		cmocka_unit_test(a_member_that_is_not_there_or_no_string_is_none),
-		cmocka_unit_test(what_is_no_such_object_is_refused),
-		cmocka_unit_test(the_text_of_an_element_is_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * reader.h and scan.h. */
 #include "pack/tool/read/batch_scan.h"
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 
 /* --- batches -------------------------------------------------------------------------------- */
 
@@ -31,7 +32,9 @@ static void cut(struct fixture *f, uint32_t divisor, struct glass *glass)
 		glass->made++;
 }
 
-static void neighbours_share_a_window_in_the_order_of_entries(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, neighbours_share_a_window_in_the_order_of_entries)
 {
 	struct fixture *f = *state;
 	struct glass glass = {0};
@@ -53,7 +56,7 @@ static void neighbours_share_a_window_in_the_order_of_entries(void **state)
 	assert_true(glass.all[0].last);
 }
 
-static void files_come_in_the_order_in_which_they_were_stored(void **state)
+TEST_OF(fresh, files_come_in_the_order_in_which_they_were_stored)
 {
 	struct fixture *f = *state;
 	struct glass glass = {0};
@@ -72,7 +75,7 @@ static void files_come_in_the_order_in_which_they_were_stored(void **state)
 		assert_int_equal(glass.files[i], find(f, names[i]));
 }
 
-static void a_long_file_is_pieces_and_the_next_begins_anew(void **state)
+TEST_OF(fresh, a_long_file_is_pieces_and_the_next_begins_anew)
 {
 	struct fixture *f = *state;
 	struct glass glass = {0};
@@ -103,7 +106,7 @@ static void a_long_file_is_pieces_and_the_next_begins_anew(void **state)
 	}
 }
 
-static void what_lies_far_between_is_not_read_along(void **state)
+TEST_OF(fresh, what_lies_far_between_is_not_read_along)
 {
 	struct fixture *f = *state;
 	struct glass all = {0};
@@ -126,7 +129,7 @@ static void what_lies_far_between_is_not_read_along(void **state)
 	assert_int_equal(bytes, 6 * 300 * KIB);
 }
 
-static void an_empty_pack_has_no_batch(void **state)
+TEST_OF(fresh, an_empty_pack_has_no_batch)
 {
 	struct fixture *f = *state;
 	struct glass glass = {0};
@@ -137,7 +140,7 @@ static void an_empty_pack_has_no_batch(void **state)
 	assert_int_equal(glass.made, 0);
 }
 
-static void files_without_bytes_are_a_window_too(void **state)
+TEST_OF(fresh, files_without_bytes_are_a_window_too)
 {
 	struct fixture *f = *state;
 	struct glass glass = {0};
@@ -263,7 +266,7 @@ static uint64_t build_mixed(struct fixture *f)
 	return total;
 }
 
-static void every_byte_is_seen_once_in_order_by_any_number_of_threads(void **state)
+TEST_OF(fresh, every_byte_is_seen_once_in_order_by_any_number_of_threads)
 {
 	struct fixture *f = *state;
 	uint64_t total = build_mixed(f);
@@ -278,7 +281,7 @@ static void every_byte_is_seen_once_in_order_by_any_number_of_threads(void **sta
 	}
 }
 
-static void it_ends_when_it_is_told_to(void **state)
+TEST_OF(fresh, it_ends_when_it_is_told_to)
 {
 	struct fixture *f = *state;
 
@@ -298,7 +301,7 @@ static void it_ends_when_it_is_told_to(void **state)
 }
 
 /* A batch that cannot be read as a whole costs only those extents that cannot be read. */
-static void what_is_cut_off_costs_nothing_else(void **state)
+TEST_OF(fresh, what_is_cut_off_costs_nothing_else)
 {
 	struct fixture *f = *state;
 	struct dataset_extent extent;
@@ -320,31 +323,10 @@ static void what_is_cut_off_costs_nothing_else(void **state)
 	assert_int_equal(broom.bytes, 300000);
 }
 
-static void as_many_threads_as_asked_for_within_reason(void **state)
+TEST_OF(fresh, as_many_threads_as_asked_for_within_reason)
 {
-	(void)state;
 	assert_int_equal(batch_scan_jobs(1), 1);
 	assert_int_equal(batch_scan_jobs(3), 3);
 	assert_true(batch_scan_jobs(0) >= 8);
 	assert_true(batch_scan_jobs(UINT64_MAX) <= 256);
-}
-
-#define story(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		story(neighbours_share_a_window_in_the_order_of_entries),
-		story(files_come_in_the_order_in_which_they_were_stored),
-		story(a_long_file_is_pieces_and_the_next_begins_anew),
-		story(what_lies_far_between_is_not_read_along),
-		story(an_empty_pack_has_no_batch),
-		story(files_without_bytes_are_a_window_too),
-		story(every_byte_is_seen_once_in_order_by_any_number_of_threads),
-		story(it_ends_when_it_is_told_to),
-		story(what_is_cut_off_costs_nothing_else),
-		story(as_many_threads_as_asked_for_within_reason),
-	};
-
-	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);
 }

@@ -4,12 +4,8 @@
 #include "cache/order/batches.h"
 #include "tests/unit/loader.h"
 #include "tests/unit/order_hash.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define MOST 50000
 
@@ -77,12 +73,11 @@ static const struct golden goldens[] = {
 	{{4990, 24, 5, 1, 2}, 24, 5, 1, 3, 2016, 0x5a7b76f0},
 };
 
-static void the_batches_of_a_node_are_told(void **state)
+TEST(the_batches_of_a_node_are_told)
 {
 	static const uint32_t workers[] = {1, 2, 4};
 	static uint32_t order[MOST];
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(goldens) / sizeof(*goldens); i++) {
 		const struct golden *golden = &goldens[i];
 
@@ -104,12 +99,11 @@ static void the_batches_of_a_node_are_told(void **state)
 }
 
 /* In step, or each at a pace of its own. */
-static void where_all_are_read_nothing_is_left_out(void **state)
+TEST(where_all_are_read_nothing_is_left_out)
 {
 	static const uint32_t batches[] = {1, 16, 256}, workers[] = {1, 4, 16, 64};
 	struct sampler_part part;
 
-	(void)state;
 	for (unsigned b = 0; b < 3; b++)
 		for (unsigned w = 0; w < 4; w++)
 			for (uint32_t random = 0; random < 4; random++) {
@@ -122,12 +116,11 @@ static void where_all_are_read_nothing_is_left_out(void **state)
 }
 
 /* Of two ranks that were apart when it was taken up the first one had asked for its places. */
-static void what_was_asked_for_before_is_no_rhythm(void **state)
+TEST(what_was_asked_for_before_is_no_rhythm)
 {
 	struct batches *batches;
 	struct sampler_part part;
 
-	(void)state;
 	assert_int_equal(batches_new(MOST, 100, &batches), 0);
 	for (uint32_t place = 101; place < MOST; place++)
 		if (place > 200 || place % 2)
@@ -137,12 +130,11 @@ static void what_was_asked_for_before_is_no_rhythm(void **state)
 }
 
 /* Taken up in the midst of an epoch, where a file is missing now and then. */
-static void what_nobody_asked_for_delays_it(void **state)
+TEST(what_nobody_asked_for_delays_it)
 {
 	struct batches *batches;
 	struct sampler_part part = {0};
 
-	(void)state;
 	assert_int_equal(batches_new(MOST, 777, &batches), 0);
 	for (uint32_t place = 640; place < MOST; place++)
 		if (place / 32 % 4 == 3 && place != 1000 && place != 2017)
@@ -152,16 +144,4 @@ static void what_nobody_asked_for_delays_it(void **state)
 	assert_int_equal(part.unit, 32);
 	assert_int_equal(part.first, 3);
 	batches_free(batches);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_batches_of_a_node_are_told),
-		cmocka_unit_test(where_all_are_read_nothing_is_left_out),
-		cmocka_unit_test(what_was_asked_for_before_is_no_rhythm),
-		cmocka_unit_test(what_nobody_asked_for_delays_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

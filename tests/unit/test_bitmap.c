@@ -2,15 +2,11 @@
 #include "pack/tool/image/bitmap.h"
 
 #include "base/le.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void make(struct pixels *pixels, uint32_t width, uint32_t height, uint32_t channels)
 {
@@ -60,9 +56,8 @@ static void round_trip(uint32_t width, uint32_t height, uint32_t channels,
 	buf_release(&file);
 }
 
-static void what_was_written_comes_back(void **state)
+TEST(what_was_written_comes_back)
 {
-	(void)state;
 	for (uint32_t width = 1; width < 6; width++) {
 		round_trip(width, 3, 3, bitmap_bmp);
 		round_trip(width, 3, 1, bitmap_bmp);
@@ -76,19 +71,18 @@ static int read_text(const char *text, size_t len, struct pixels *ret)
 	return bitmap_read((const uint8_t *)text, len, ret);
 }
 
-static void a_comment_in_a_header_is_passed_over(void **state)
+TEST(a_comment_in_a_header_is_passed_over)
 {
 	static const char file[] = "P5 # by hand\n2\t1 255\nab";
 	struct pixels pixels = {0};
 
-	(void)state;
 	assert_int_equal(read_text(file, sizeof(file) - 1, &pixels), 0);
 	assert_int_equal(pixels.width, 2);
 	assert_memory_equal(pixels.data, "ab", 2);
 	pixels_release(&pixels);
 }
 
-static void other_kinds_are_left_alone(void **state)
+TEST(other_kinds_are_left_alone)
 {
 	static const char *const files[] = {"",
 					    "BM",
@@ -100,13 +94,12 @@ static void other_kinds_are_left_alone(void **state)
 					    "\xff\xd8\xff"};
 	struct pixels pixels = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
 		assert_int_equal(read_text(files[i], strlen(files[i]), &pixels), 1);
 }
 
 /* Each field of the headers, at what it must not be. */
-static void a_header_that_promises_too_much_is_not_believed(void **state)
+TEST(a_header_that_promises_too_much_is_not_believed)
 {
 	static const struct {
 		size_t at;
@@ -117,7 +110,6 @@ static void a_header_that_promises_too_much_is_not_believed(void **state)
 	struct pixels pixels = {0}, back = {0};
 	struct buf file = BUF_INIT;
 
-	(void)state;
 	make(&pixels, 5, 4, 1);
 	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
 		file.len = 0;
@@ -129,12 +121,11 @@ static void a_header_that_promises_too_much_is_not_believed(void **state)
 	buf_release(&file);
 }
 
-static void a_negative_height_is_from_top_to_bottom(void **state)
+TEST(a_negative_height_is_from_top_to_bottom)
 {
 	struct pixels pixels = {0}, back = {0};
 	struct buf file = BUF_INIT;
 
-	(void)state;
 	make(&pixels, 4, 2, 3);
 	assert_int_equal(bitmap_bmp(&pixels, &file), 0);
 	le_put32(file.data + 22, (uint32_t)-2);
@@ -143,17 +134,4 @@ static void a_negative_height_is_from_top_to_bottom(void **state)
 	pixels_release(&pixels);
 	pixels_release(&back);
 	buf_release(&file);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_written_comes_back),
-		cmocka_unit_test(a_comment_in_a_header_is_passed_over),
-		cmocka_unit_test(other_kinds_are_left_alone),
-		cmocka_unit_test(a_header_that_promises_too_much_is_not_believed),
-		cmocka_unit_test(a_negative_height_is_from_top_to_bottom),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,11 @@
 #include "base/size.h"
 #include "remote/block_writer.h"
 #include "tests/unit/scratch.h"
-#include <setjmp.h>
+#include "tests/unit/test.h"
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-
-#include <cmocka.h>
 
 #define KEY   "0123456789abcdef0123456789abcdef"
 #define PIECE (256 * KIB)
@@ -65,9 +62,8 @@ static void put(struct fixture *f, uint64_t offset)
 	block_writer_put(piece);
 }
 
-static void two_threads_that_write_keep_a_bound(void **state)
+TEST(two_threads_that_write_keep_a_bound)
 {
-	(void)state;
 	for (int i = 0; i < TIMES; i++) {
 		uint64_t bound = BOUND + (uint64_t)i * 4 * KIB;
 		struct block_writer_stats stats;
@@ -88,9 +84,8 @@ static void two_threads_that_write_keep_a_bound(void **state)
 }
 
 /* What is written is counted once: a copy fits into a bound that is hardly larger. */
-static void two_threads_that_write_use_all_of_a_bound(void **state)
+TEST(two_threads_that_write_use_all_of_a_bound)
 {
-	(void)state;
 	for (int i = 0; i < TIMES; i++) {
 		struct block_writer_stats stats;
 		struct fixture f;
@@ -106,14 +101,13 @@ static void two_threads_that_write_use_all_of_a_bound(void **state)
 	}
 }
 
-static void after_a_write_that_fails_nothing_is_added_and_it_is_said_once(void **state)
+TEST(after_a_write_that_fails_nothing_is_added_and_it_is_said_once)
 {
 	struct block_writer_stats stats;
 	struct rlimit old, low;
 	struct fixture f;
 	uint64_t end;
 
-	(void)state;
 	open_all(&f, 2 * SIZE);
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
@@ -135,14 +129,13 @@ static void after_a_write_that_fails_nothing_is_added_and_it_is_said_once(void *
 }
 
 /* However many copies there are. */
-static void what_waits_to_be_written_is_bounded_for_all_copies_together(void **state)
+TEST(what_waits_to_be_written_is_bounded_for_all_copies_together)
 {
 	struct block_piece *pieces[4 * 128];
 	struct block_target other;
 	struct fixture f;
 	uint64_t count = 0;
 
-	(void)state;
 	open_all(&f, 2 * SIZE);
 	other = f.target;
 	for (unsigned i = 0; i < 4 * 128; i++) {
@@ -158,16 +151,4 @@ static void what_waits_to_be_written_is_bounded_for_all_copies_together(void **s
 		block_writer_put(pieces[count]);
 	}
 	close_all(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_threads_that_write_keep_a_bound),
-		cmocka_unit_test(two_threads_that_write_use_all_of_a_bound),
-		cmocka_unit_test(what_waits_to_be_written_is_bounded_for_all_copies_together),
-		cmocka_unit_test(after_a_write_that_fails_nothing_is_added_and_it_is_said_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

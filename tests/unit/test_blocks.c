@@ -8,14 +8,11 @@
 #include "remote/block_claims.h"
 #include "remote/block_store.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/test.h"
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 #define PAGE  READER_PAGE
 #define PAGES 3000u
@@ -103,14 +100,16 @@ static void write_pages(struct fixture *f, uint64_t first, uint64_t count)
 	}
 }
 
+FIXTURE(fresh, setup, teardown);
+
 /* --- one copy --------------------------------------------------------------------------------- */
 
-static void a_new_copy_has_no_page(void **state)
+TEST_OF(fresh, a_new_copy_has_no_page)
 {
 	expect_run(*state, false, 0, PAGES);
 }
 
-static void pages_are_there_once_they_are_written(void **state)
+TEST_OF(fresh, pages_are_there_once_they_are_written)
 {
 	struct fixture *f = *state;
 	char read[PAGE];
@@ -125,7 +124,7 @@ static void pages_are_there_once_they_are_written(void **state)
 }
 
 /* Longer than what is looked up at once. */
-static void a_long_run_is_one(void **state)
+TEST_OF(fresh, a_long_run_is_one)
 {
 	struct fixture *f = *state;
 
@@ -141,7 +140,7 @@ static void a_long_run_is_one(void **state)
 }
 
 /* What is looked up at once is 512 pages. */
-static void a_run_may_end_where_a_look_does(void **state)
+TEST_OF(fresh, a_run_may_end_where_a_look_does)
 {
 	struct fixture *f = *state;
 
@@ -151,7 +150,7 @@ static void a_run_may_end_where_a_look_does(void **state)
 	expect_run(f, true, 1024, 1536);
 }
 
-static void the_last_page_need_not_be_whole(void **state)
+TEST_OF(fresh, the_last_page_need_not_be_whole)
 {
 	const size_t last = SIZE % PAGE;
 	struct fixture *f = *state;
@@ -166,7 +165,7 @@ static void the_last_page_need_not_be_whole(void **state)
 	assert_int_equal(identity.size, SIZE);
 }
 
-static void what_is_there_is_there_for_the_next_process(void **state)
+TEST_OF(fresh, what_is_there_is_there_for_the_next_process)
 {
 	struct fixture *f = *state;
 
@@ -176,7 +175,7 @@ static void what_is_there_is_there_for_the_next_process(void **state)
 	expect_run(f, false, 8, PAGES);
 }
 
-static void what_is_forgotten_is_forgotten_for_all(void **state)
+TEST_OF(fresh, what_is_forgotten_is_forgotten_for_all)
 {
 	struct fixture *f = *state;
 	struct blocks *other;
@@ -192,7 +191,7 @@ static void what_is_forgotten_is_forgotten_for_all(void **state)
 	blocks_free(other);
 }
 
-static void a_copy_is_complete_until_something_is_forgotten(void **state)
+TEST_OF(fresh, a_copy_is_complete_until_something_is_forgotten)
 {
 	struct fixture *f = *state;
 	struct blocks *other;
@@ -215,7 +214,7 @@ static void a_copy_is_complete_until_something_is_forgotten(void **state)
 	assert_false(blocks_complete(f->blocks));
 }
 
-static void one_process_at_a_time_fills(void **state)
+TEST_OF(fresh, one_process_at_a_time_fills)
 {
 	struct fixture *f = *state;
 	struct blocks *other;
@@ -230,7 +229,7 @@ static void one_process_at_a_time_fills(void **state)
 
 /* From the beginning, and up to where the file ends: both are before or behind what stands for
  * pages. */
-static void another_program_s_lock_on_the_map_is_a_claim(void **state)
+TEST_OF(fresh, another_program_s_lock_on_the_map_is_a_claim)
 {
 	static const struct {
 		off_t start, len;
@@ -266,7 +265,7 @@ static void damage(const struct fixture *f, const char *name, off_t size)
 	assert_int_equal(truncate(path_of(f, name), size), 0);
 }
 
-static void a_copy_with_a_torn_map_begins_anew(void **state)
+TEST_OF(fresh, a_copy_with_a_torn_map_begins_anew)
 {
 	static const struct {
 		const char *name;
@@ -287,7 +286,7 @@ static void a_copy_with_a_torn_map_begins_anew(void **state)
 	}
 }
 
-static void a_copy_of_another_size_begins_anew(void **state)
+TEST_OF(fresh, a_copy_of_another_size_begins_anew)
 {
 	struct fixture *f = *state;
 	uint64_t until;
@@ -299,7 +298,7 @@ static void a_copy_of_another_size_begins_anew(void **state)
 }
 
 /* No page seems to be there, no call kills, and who comes next is told. */
-static void a_map_that_is_cut_off_meanwhile_harms_nobody(void **state)
+TEST_OF(fresh, a_map_that_is_cut_off_meanwhile_harms_nobody)
 {
 	struct fixture *f = *state;
 	struct blocks *other;
@@ -322,7 +321,7 @@ static void expect_refused(const char *dir, int error, const char *why)
 	assert_non_null(strstr(err.text, dir));
 }
 
-static void each_user_has_a_closed_folder(void **state)
+TEST_OF(fresh, each_user_has_a_closed_folder)
 {
 	struct fixture *f = *state;
 	struct stat st;
@@ -335,7 +334,7 @@ static void each_user_has_a_closed_folder(void **state)
 	expect_refused(f->dir, -EPERM, "open to other users");
 }
 
-static void a_group_may_share_a_folder(void **state)
+TEST_OF(fresh, a_group_may_share_a_folder)
 {
 	struct fixture *f = *state;
 	struct block_store *store;
@@ -358,7 +357,7 @@ static void a_group_may_share_a_folder(void **state)
 	block_store_free(store);
 }
 
-static void what_is_no_folder_is_refused(void **state)
+TEST_OF(fresh, what_is_no_folder_is_refused)
 {
 	struct fixture *f = *state;
 	char path[128];
@@ -390,7 +389,7 @@ static void set_opened(const struct fixture *f, const char *key, time_t when)
 	assert_int_equal(utimensat(AT_FDCWD, path_of(f, key), times, 0), 0);
 }
 
-static void what_was_opened_longest_ago_leaves_first(void **state)
+TEST_OF(fresh, what_was_opened_longest_ago_leaves_first)
 {
 	struct fixture *f = *state;
 	struct block_store *store;
@@ -413,7 +412,7 @@ static void what_was_opened_longest_ago_leaves_first(void **state)
 	block_store_free(store);
 }
 
-static void what_somebody_has_open_stays(void **state)
+TEST_OF(fresh, what_somebody_has_open_stays)
 {
 	struct fixture *f = *state;
 	struct block_store *store;
@@ -432,7 +431,7 @@ static void what_somebody_has_open_stays(void **state)
 }
 
 /* With or without the sticky bit and a set group. */
-static void a_folder_that_all_may_write_to_is_shared_with_nobody(void **state)
+TEST_OF(fresh, a_folder_that_all_may_write_to_is_shared_with_nobody)
 {
 	static const mode_t modes[] = {01777, 03777, 02777, 0777, 02773, 03772};
 	struct fixture *f = *state;
@@ -449,7 +448,7 @@ static void a_folder_that_all_may_write_to_is_shared_with_nobody(void **state)
 	}
 }
 
-static void a_folder_that_was_missing_is_shared_with_nobody(void **state)
+TEST_OF(fresh, a_folder_that_was_missing_is_shared_with_nobody)
 {
 	struct fixture *f = *state;
 	struct block_store *store;
@@ -473,7 +472,7 @@ static void keep_notice(const char *line)
 	snprintf(notice_text, sizeof(notice_text), "%s", line);
 }
 
-static void a_group_s_folder_of_another_user_is_not_shared(void **state)
+TEST_OF(fresh, a_group_s_folder_of_another_user_is_not_shared)
 {
 	struct fixture *f = *state;
 	struct block_store *store;
@@ -492,7 +491,7 @@ static void a_group_s_folder_of_another_user_is_not_shared(void **state)
 }
 
 /* What a member of the group lays where a copy belongs leads to files of others. */
-static void what_is_no_plain_file_is_no_copy(void **state)
+TEST_OF(fresh, what_is_no_plain_file_is_no_copy)
 {
 	static const char *const files[] = {"data", "map"};
 	struct fixture *f = *state;
@@ -526,7 +525,7 @@ static void what_is_no_plain_file_is_no_copy(void **state)
 		}
 }
 
-static void what_a_link_leads_to_is_not_removed(void **state)
+TEST_OF(fresh, what_a_link_leads_to_is_not_removed)
 {
 	struct fixture *f = *state;
 	struct blocks *other;
@@ -543,7 +542,7 @@ static void what_a_link_leads_to_is_not_removed(void **state)
 }
 
 /* As one of another user, who may read a folder that a group shares. */
-static void a_process_that_keeps_the_lock_is_not_waited_for_for_ever(void **state)
+TEST_OF(fresh, a_process_that_keeps_the_lock_is_not_waited_for_for_ever)
 {
 	struct fixture *f = *state;
 	SCOPE_CLOSE int kept = open(path_of(f, ""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -578,7 +577,7 @@ static void let_go(const char *line)
 }
 
 /* As one that was stopped by ^Z. */
-static void a_process_that_holds_the_lock_for_long_is_told_of(void **state)
+TEST_OF(fresh, a_process_that_holds_the_lock_for_long_is_told_of)
 {
 	struct fixture *f = *state;
 	char want[256];
@@ -592,7 +591,7 @@ static void a_process_that_holds_the_lock_for_long_is_told_of(void **state)
 	assert_true(exists(f, "names"));
 }
 
-static void a_complete_copy_is_found_by_the_name_it_was_read_under(void **state)
+TEST_OF(fresh, a_complete_copy_is_found_by_the_name_it_was_read_under)
 {
 	struct fixture *f = *state;
 	SCOPE(reader_release) struct reader *reader = NULL;
@@ -617,39 +616,4 @@ static void a_complete_copy_is_found_by_the_name_it_was_read_under(void **state)
 	block_store_room(f->store, UINT64_MAX);
 	assert_false(exists(f, KEY_A));
 	assert_int_equal(block_store_find(f->store, "https://host/a", &reader), -ENOENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(a_new_copy_has_no_page),
-		TEST(pages_are_there_once_they_are_written),
-		TEST(a_long_run_is_one),
-		TEST(a_run_may_end_where_a_look_does),
-		TEST(the_last_page_need_not_be_whole),
-		TEST(what_is_there_is_there_for_the_next_process),
-		TEST(what_is_forgotten_is_forgotten_for_all),
-		TEST(a_copy_is_complete_until_something_is_forgotten),
-		TEST(one_process_at_a_time_fills),
-		TEST(another_program_s_lock_on_the_map_is_a_claim),
-		TEST(a_copy_with_a_torn_map_begins_anew),
-		TEST(a_copy_of_another_size_begins_anew),
-		TEST(a_map_that_is_cut_off_meanwhile_harms_nobody),
-		TEST(each_user_has_a_closed_folder),
-		TEST(a_group_may_share_a_folder),
-		TEST(a_folder_that_all_may_write_to_is_shared_with_nobody),
-		TEST(a_folder_that_was_missing_is_shared_with_nobody),
-		TEST(a_group_s_folder_of_another_user_is_not_shared),
-		TEST(what_is_no_plain_file_is_no_copy),
-		TEST(what_a_link_leads_to_is_not_removed),
-		TEST(a_process_that_keeps_the_lock_is_not_waited_for_for_ever),
-		TEST(what_is_no_folder_is_refused),
-		TEST(what_was_opened_longest_ago_leaves_first),
-		TEST(what_somebody_has_open_stays),
-		TEST(a_process_that_holds_the_lock_for_long_is_told_of),
-		TEST(a_complete_copy_is_found_by_the_name_it_was_read_under),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

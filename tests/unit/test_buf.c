@@ -2,29 +2,24 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/scope.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 /* --- buf ------------------------------------------------------------------------------ */
 
-static void an_empty_buf_owns_nothing(void **state)
+TEST(an_empty_buf_owns_nothing)
 {
 	struct buf buf = BUF_INIT;
 	static const struct buf zero;
 
-	(void)state;
 	assert_memory_equal(&buf, &zero, sizeof(buf));
 	assert_int_equal(buf_add(&buf, NULL, 0), 0);
 	assert_int_equal(buf.len, 0);
@@ -34,12 +29,11 @@ static void an_empty_buf_owns_nothing(void **state)
 	assert_int_equal(buf.room, 0);
 }
 
-static void appended_bytes_stay_in_order_while_it_grows(void **state)
+TEST(appended_bytes_stay_in_order_while_it_grows)
 {
 	struct buf buf = BUF_INIT;
 	int grown = 0;
 
-	(void)state;
 	for (int i = 0; i < 100000; i++) {
 		char byte = (char)(i % 251);
 		size_t room = buf.room;
@@ -55,11 +49,10 @@ static void appended_bytes_stay_in_order_while_it_grows(void **state)
 	buf_release(&buf);
 }
 
-static void zero_bytes_are_bytes_like_others(void **state)
+TEST(zero_bytes_are_bytes_like_others)
 {
 	struct buf buf = BUF_INIT;
 
-	(void)state;
 	assert_int_equal(buf_add(&buf, "a\0b", 3), 0);
 	assert_int_equal(buf_add(&buf, "\0", 1), 0);
 	assert_int_equal(buf.len, 4);
@@ -67,11 +60,10 @@ static void zero_bytes_are_bytes_like_others(void **state)
 	buf_release(&buf);
 }
 
-static void text_is_nul_ended_and_the_nul_is_not_counted(void **state)
+TEST(text_is_nul_ended_and_the_nul_is_not_counted)
 {
 	struct buf buf = BUF_INIT;
 
-	(void)state;
 	assert_int_equal(buf_adds(&buf, ""), 0);
 	assert_string_equal(buf.data, "");
 	assert_int_equal(buf_adds(&buf, "one "), 0);
@@ -82,11 +74,10 @@ static void text_is_nul_ended_and_the_nul_is_not_counted(void **state)
 	buf_release(&buf);
 }
 
-static void a_format_longer_than_the_room_is_whole(void **state)
+TEST(a_format_longer_than_the_room_is_whole)
 {
 	struct buf buf = BUF_INIT;
 
-	(void)state;
 	assert_int_equal(buf_addf(&buf, "%05000d", 7), 0);
 	assert_int_equal(buf.len, 5000);
 	assert_int_equal(strlen(buf.data), 5000);
@@ -94,12 +85,11 @@ static void a_format_longer_than_the_room_is_whole(void **state)
 	buf_release(&buf);
 }
 
-static void reserved_room_is_not_allocated_again(void **state)
+TEST(reserved_room_is_not_allocated_again)
 {
 	struct buf buf = BUF_INIT;
 	char *data;
 
-	(void)state;
 	assert_int_equal(buf_reserve(&buf, 1000), 0);
 	assert_int_equal(buf.len, 0);
 	assert_true(buf.room >= 1000);
@@ -112,13 +102,12 @@ static void reserved_room_is_not_allocated_again(void **state)
 
 /* The length is over the address space with one more byte: the failure that needs no
  * allocator to be tricked. */
-static void running_out_of_memory_changes_nothing(void **state)
+TEST(running_out_of_memory_changes_nothing)
 {
 	char byte = 'x';
 	struct buf buf = {.data = &byte, .len = SIZE_MAX, .room = SIZE_MAX};
 	struct buf before = buf;
 
-	(void)state;
 	assert_int_equal(buf_reserve(&buf, 1), -ENOMEM);
 	assert_int_equal(buf_add(&buf, "x", 1), -ENOMEM);
 	assert_int_equal(buf_adds(&buf, ""), -ENOMEM);
@@ -138,12 +127,11 @@ static int scratch_file(const char *text)
 	return fd;
 }
 
-static void a_read_is_short_only_at_the_end_of_the_file(void **state)
+TEST(a_read_is_short_only_at_the_end_of_the_file)
 {
 	SCOPE_CLOSE int fd = scratch_file("0123456789");
 	char data[16];
 
-	(void)state;
 	assert_int_equal(io_pread(fd, data, 4, 2), 4);
 	assert_memory_equal(data, "2345", 4);
 	assert_int_equal(io_pread(fd, data, 16, 8), 2);
@@ -158,25 +146,23 @@ static void a_read_is_short_only_at_the_end_of_the_file(void **state)
 	assert_memory_equal(data, "6789", 4);
 }
 
-static void a_write_lands_at_its_offset(void **state)
+TEST(a_write_lands_at_its_offset)
 {
 	SCOPE_CLOSE int fd = scratch_file("0123456789");
 	char data[16];
 
-	(void)state;
 	assert_int_equal(io_pwrite_full(fd, "ab", 2, 4), 0);
 	assert_int_equal(io_pwrite_full(fd, "cd", 2, 11), 0);
 	assert_int_equal(io_pread(fd, data, 16, 0), 13);
 	assert_memory_equal(data, "0123ab6789\0cd", 13);
 }
 
-static void the_reason_of_a_failed_transfer_is_returned(void **state)
+TEST(the_reason_of_a_failed_transfer_is_returned)
 {
 	SCOPE_CLOSE int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	SCOPE_CLOSE int fd = scratch_file("x");
 	char data[4];
 
-	(void)state;
 	assert_int_equal(io_pread(-1, data, 4, 0), -EBADF);
 	assert_int_equal(io_pread_full(-1, data, 4, 0), -EBADF);
 	assert_int_equal(io_read(-1, data, 4), -EBADF);
@@ -226,13 +212,12 @@ static int drain_slowly(int fd)
 	return n == PIPED ? 0 : 2;
 }
 
-static void signals_and_full_pipes_do_not_cut_a_transfer(void **state)
+TEST(signals_and_full_pipes_do_not_cut_a_transfer)
 {
 	static unsigned char data[PIPED];
 	int ends[2], status;
 	pid_t child;
 
-	(void)state;
 	for (int i = 0; i < PIPED; i++)
 		data[i] = (unsigned char)(i % 251);
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -251,23 +236,4 @@ static void signals_and_full_pipes_do_not_cut_a_transfer(void **state)
 	close(ends[1]);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_empty_buf_owns_nothing),
-		cmocka_unit_test(appended_bytes_stay_in_order_while_it_grows),
-		cmocka_unit_test(zero_bytes_are_bytes_like_others),
-		cmocka_unit_test(text_is_nul_ended_and_the_nul_is_not_counted),
-		cmocka_unit_test(a_format_longer_than_the_room_is_whole),
-		cmocka_unit_test(reserved_room_is_not_allocated_again),
-		cmocka_unit_test(running_out_of_memory_changes_nothing),
-		cmocka_unit_test(a_read_is_short_only_at_the_end_of_the_file),
-		cmocka_unit_test(a_write_lands_at_its_offset),
-		cmocka_unit_test(the_reason_of_a_failed_transfer_is_returned),
-		cmocka_unit_test(signals_and_full_pipes_do_not_cut_a_transfer),
-	};
-
-	return cmocka_run_group_tests_name("buf", tests, NULL, NULL);
 }

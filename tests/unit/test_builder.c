@@ -1,6 +1,7 @@
 /* Packs being written: the same input gives the same file, failures leave nothing behind, and
  * no pack appears under its name before it is whole. */
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
@@ -128,7 +129,9 @@ static XXH128_hash_t build_mixed(struct fixture *f, uint8_t dirt)
 	return file_hash(f->path);
 }
 
-static void the_same_input_gives_the_same_file(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, the_same_input_gives_the_same_file)
 {
 	struct fixture *f = *state;
 	XXH128_hash_t first = build_mixed(f, 0x11);
@@ -161,7 +164,7 @@ static void build_in_order(struct fixture *f, bool backwards, char id[33])
 	strcpy(id, f->summary.id);
 }
 
-static void the_id_stands_for_the_content_not_for_the_order(void **state)
+TEST_OF(fresh, the_id_stands_for_the_content_not_for_the_order)
 {
 	struct fixture *f = *state;
 	char forward[33], backward[33], other[33];
@@ -214,7 +217,7 @@ static void build_other(struct fixture *f, enum other other)
 	finish(f);
 }
 
-static void modes_and_times_change_the_id_names_and_kinds_both_ids(void **state)
+TEST_OF(fresh, modes_and_times_change_the_id_names_and_kinds_both_ids)
 {
 	struct builder_summary same;
 	struct fixture *f = *state;
@@ -229,7 +232,7 @@ static void modes_and_times_change_the_id_names_and_kinds_both_ids(void **state)
 	}
 }
 
-static void the_summary_counts_what_is_in_the_pack(void **state)
+TEST_OF(fresh, the_summary_counts_what_is_in_the_pack)
 {
 	struct fixture *f = *state;
 	struct stat st;
@@ -253,7 +256,7 @@ static void the_summary_counts_what_is_in_the_pack(void **state)
 	expect_names(f, "data.lmdb");
 }
 
-static void the_pack_has_no_bit_that_the_umask_of_any_run_takes_away(void **state)
+TEST_OF(fresh, the_pack_has_no_bit_that_the_umask_of_any_run_takes_away)
 {
 	struct fixture *f = *state;
 	mode_t mask = umask(027);
@@ -282,7 +285,7 @@ static void the_pack_has_no_bit_that_the_umask_of_any_run_takes_away(void **stat
 /* --- sources that fail, entries that go ---------------------------------------------------------
  */
 
-static void a_source_that_fails_leaves_the_builder_usable(void **state)
+TEST_OF(fresh, a_source_that_fails_leaves_the_builder_usable)
 {
 	struct fixture *f = *state;
 	uint32_t bad, entry;
@@ -305,7 +308,7 @@ static void a_source_that_fails_leaves_the_builder_usable(void **state)
 }
 
 /* Its pages were the last of the file, and are not written: the pack must not look cut off. */
-static void a_source_that_fails_last_does_not_truncate_the_pack(void **state)
+TEST_OF(fresh, a_source_that_fails_last_does_not_truncate_the_pack)
 {
 	struct fixture *f = *state;
 	char name[16];
@@ -325,7 +328,7 @@ static void a_source_that_fails_last_does_not_truncate_the_pack(void **state)
 	expect_faults(f, "");
 }
 
-static void a_split_file_that_fails_takes_its_parts_along(void **state)
+TEST_OF(fresh, a_split_file_that_fails_takes_its_parts_along)
 {
 	struct fixture *f = *state;
 	struct pattern pattern = {.fails_at = 3 * FORMAT_PART - 1};
@@ -350,7 +353,7 @@ static int third_read_is_late(void *context, void *buf, size_t len)
 }
 
 /* -ESTALE is a word of the builder's, too. */
-static void a_split_file_that_changes_takes_its_parts_along(void **state)
+TEST_OF(fresh, a_split_file_that_changes_takes_its_parts_along)
 {
 	struct fixture *f = *state;
 	unsigned reads = 0;
@@ -366,7 +369,7 @@ static void a_split_file_that_changes_takes_its_parts_along(void **state)
 	expect_faults(f, "");
 }
 
-static void a_file_without_its_bytes_stops_the_finish(void **state)
+TEST_OF(fresh, a_file_without_its_bytes_stops_the_finish)
 {
 	struct fixture *f = *state;
 	uint32_t dir;
@@ -381,7 +384,7 @@ static void a_file_without_its_bytes_stops_the_finish(void **state)
 	expect_names(f, "");
 }
 
-static void a_hard_link_to_a_dropped_file_stops_the_finish(void **state)
+TEST_OF(fresh, a_hard_link_to_a_dropped_file_stops_the_finish)
 {
 	struct fixture *f = *state;
 	uint32_t id;
@@ -394,7 +397,7 @@ static void a_hard_link_to_a_dropped_file_stops_the_finish(void **state)
 	expect_sentence(f, "'b': is a hard link to a file that was left out");
 }
 
-static void a_file_is_known_as_it_was_added_until_it_is_stored(void **state)
+TEST_OF(fresh, a_file_is_known_as_it_was_added_until_it_is_stored)
 {
 	struct fixture *f = *state;
 	struct builder_entry entry = entry_of(FORMAT_FILE, BUILDER_ROOT, "a", 1), known;
@@ -416,7 +419,7 @@ static void a_file_is_known_as_it_was_added_until_it_is_stored(void **state)
 	assert_int_equal(known.size, 300);
 }
 
-static void what_was_added_can_be_asked_for(void **state)
+TEST_OF(fresh, what_was_added_can_be_asked_for)
 {
 	struct fixture *f = *state;
 	uint32_t folder, file, link;
@@ -433,7 +436,7 @@ static void what_was_added_can_be_asked_for(void **state)
 	assert_int_equal(builder_file(f->builder, link), file);
 }
 
-static void a_directory_can_get_other_attributes_and_be_dropped(void **state)
+TEST_OF(fresh, a_directory_can_get_other_attributes_and_be_dropped)
 {
 	struct fixture *f = *state;
 	struct dataset_attr attr;
@@ -458,7 +461,7 @@ static int note_empty(void *context, uint32_t id)
 	return buf_addf(context, "%u ", id);
 }
 
-static void of_folders_without_files_the_outermost_are_found(void **state)
+TEST_OF(fresh, of_folders_without_files_the_outermost_are_found)
 {
 	SCOPE(buf_release) struct buf found = BUF_INIT;
 	struct fixture *f = *state;
@@ -480,7 +483,7 @@ static void of_folders_without_files_the_outermost_are_found(void **state)
 	assert_string_equal(found.data, want);
 }
 
-static void two_files_of_one_path_are_refused_at_once(void **state)
+TEST_OF(fresh, two_files_of_one_path_are_refused_at_once)
 {
 	struct fixture *f = *state;
 	uint32_t id;
@@ -495,7 +498,7 @@ static void two_files_of_one_path_are_refused_at_once(void **state)
 	expect_file(f, "same", 5000);
 }
 
-static void two_entries_of_one_name_are_refused_at_the_end(void **state)
+TEST_OF(fresh, two_entries_of_one_name_are_refused_at_the_end)
 {
 	struct fixture *f = *state;
 	uint32_t dir;
@@ -517,7 +520,7 @@ static void expect_add(struct fixture *f, const struct builder_entry *entry, int
 	expect_sentence(f, sentence);
 }
 
-static void a_folder_that_is_too_deep_is_refused(void **state)
+TEST_OF(fresh, a_folder_that_is_too_deep_is_refused)
 {
 	struct fixture *f = *state;
 	uint32_t folder = BUILDER_ROOT;
@@ -532,7 +535,7 @@ static void a_folder_that_is_too_deep_is_refused(void **state)
 	finish_and_open(f);
 }
 
-static void entries_that_no_pack_can_hold_are_refused(void **state)
+TEST_OF(fresh, entries_that_no_pack_can_hold_are_refused)
 {
 	struct fixture *f = *state;
 	struct builder_entry entry;
@@ -564,7 +567,7 @@ static void entries_that_no_pack_can_hold_are_refused(void **state)
 /* --- names on disk ------------------------------------------------------------------------------
  */
 
-static void an_existing_pack_is_replaced_only_when_told(void **state)
+TEST_OF(fresh, an_existing_pack_is_replaced_only_when_told)
 {
 	struct fixture *f = *state;
 
@@ -580,7 +583,7 @@ static void an_existing_pack_is_replaced_only_when_told(void **state)
 	expect_names(f, "data.lmdb");
 }
 
-static void a_directory_or_symlink_is_never_replaced(void **state)
+TEST_OF(fresh, a_directory_or_symlink_is_never_replaced)
 {
 	struct fixture *f = *state;
 
@@ -593,7 +596,7 @@ static void a_directory_or_symlink_is_never_replaced(void **state)
 	expect_names(f, "data.lmdb");
 }
 
-static void a_pack_that_appeared_meanwhile_is_kept_and_the_work_too(void **state)
+TEST_OF(fresh, a_pack_that_appeared_meanwhile_is_kept_and_the_work_too)
 {
 	struct fixture *f = *state;
 
@@ -607,7 +610,7 @@ static void a_pack_that_appeared_meanwhile_is_kept_and_the_work_too(void **state
 	expect_names(f, "data.lmdb data.lmdb.partial data.lmdb.partial.journal");
 }
 
-static void giving_up_leaves_nothing_behind(void **state)
+TEST_OF(fresh, giving_up_leaves_nothing_behind)
 {
 	struct fixture *f = *state;
 
@@ -620,7 +623,7 @@ static void giving_up_leaves_nothing_behind(void **state)
 }
 
 /* A descriptor that is closed twice may be somebody else's by then. */
-static void what_was_discarded_is_closed_once(void **state)
+TEST_OF(fresh, what_was_discarded_is_closed_once)
 {
 	struct fixture *f = *state;
 	int fds[16];
@@ -637,7 +640,7 @@ static void what_was_discarded_is_closed_once(void **state)
 	expect_names(f, "");
 }
 
-static void a_second_builder_of_one_pack_is_refused(void **state)
+TEST_OF(fresh, a_second_builder_of_one_pack_is_refused)
 {
 	struct fixture *f = *state;
 	struct builder *first;
@@ -656,7 +659,7 @@ static void a_second_builder_of_one_pack_is_refused(void **state)
 	expect_file(f, "x", 5);
 }
 
-static void the_remains_of_a_killed_run_are_written_over(void **state)
+TEST_OF(fresh, the_remains_of_a_killed_run_are_written_over)
 {
 	struct fixture *f = *state;
 	char partial[120];
@@ -683,7 +686,7 @@ static void the_remains_of_a_killed_run_are_written_over(void **state)
 }
 
 /* It has no name yet, and is no pack that was put aside. */
-static void a_small_pack_that_only_wants_its_name_is_gone_on_with(void **state)
+TEST_OF(fresh, a_small_pack_that_only_wants_its_name_is_gone_on_with)
 {
 	struct fixture *f = *state;
 	struct builder_kept kept;
@@ -708,7 +711,7 @@ static void a_small_pack_that_only_wants_its_name_is_gone_on_with(void **state)
 }
 
 /* By the limit on the size of files, right behind the meta pages. */
-static void a_run_that_is_killed_before_it_has_written_a_record_is_begun_anew(void **state)
+TEST_OF(fresh, a_run_that_is_killed_before_it_has_written_a_record_is_begun_anew)
 {
 	const struct rlimit limit = {.rlim_cur = 8192, .rlim_max = 8192}, no_core = {0};
 	struct fixture *f = *state;
@@ -729,7 +732,7 @@ static void a_run_that_is_killed_before_it_has_written_a_record_is_begun_anew(vo
 	expect_file(f, "new", 5);
 }
 
-static void a_symlink_in_place_of_the_partial_file_is_not_followed(void **state)
+TEST_OF(fresh, a_symlink_in_place_of_the_partial_file_is_not_followed)
 {
 	struct fixture *f = *state;
 	char partial[120], victim[120];
@@ -757,7 +760,7 @@ static void expect_in_the_way(struct fixture *f, const char *path)
 
 /* A download under that name, whole or in part, with room for the rest or not; a pack that was put
  * aside. Nothing tells that this may go, not even that PATH may be replaced. */
-static void what_is_not_a_run_s_in_place_of_the_partial_file_is_kept(void **state)
+TEST_OF(fresh, what_is_not_a_run_s_in_place_of_the_partial_file_is_kept)
 {
 	struct fixture *f = *state;
 	char partial[120];
@@ -781,7 +784,7 @@ static void what_is_not_a_run_s_in_place_of_the_partial_file_is_kept(void **stat
 	expect_in_the_way(f, partial);
 }
 
-static void what_is_not_a_run_s_in_place_of_the_journal_is_kept(void **state)
+TEST_OF(fresh, what_is_not_a_run_s_in_place_of_the_journal_is_kept)
 {
 	struct fixture *f = *state;
 	char partial[120], journal[128];
@@ -796,7 +799,7 @@ static void what_is_not_a_run_s_in_place_of_the_journal_is_kept(void **state)
 }
 
 /* The superblock is there from the beginning; any other page may be missing. */
-static void what_a_power_failure_left_of_the_first_batch_is_begun_again(void **state)
+TEST_OF(fresh, what_a_power_failure_left_of_the_first_batch_is_begun_again)
 {
 	struct fixture *f = *state;
 	char partial[120], kept[120];
@@ -816,7 +819,7 @@ static void what_a_power_failure_left_of_the_first_batch_is_begun_again(void **s
 	assert_done(new_builder(f, false));
 }
 
-static void a_missing_directory_is_named(void **state)
+TEST_OF(fresh, a_missing_directory_is_named)
 {
 	struct fixture *f = *state;
 
@@ -825,7 +828,7 @@ static void a_missing_directory_is_named(void **state)
 	assert_non_null(strstr(f->err.text, "no/such.partial': No such file or directory"));
 }
 
-static void a_directory_in_the_journals_place_is_named_and_all_that_stays(void **state)
+TEST_OF(fresh, a_directory_in_the_journals_place_is_named_and_all_that_stays)
 {
 	struct fixture *f = *state;
 	char partial[120], journal[128];
@@ -858,7 +861,7 @@ static int fill_up(struct fixture *f)
 	return r;
 }
 
-static void a_limit_on_file_size_is_told_as_such(void **state)
+TEST_OF(fresh, a_limit_on_file_size_is_told_as_such)
 {
 	struct fixture *f = *state;
 	struct rlimit old, low;
@@ -880,7 +883,7 @@ static int fill_tmpfs(struct fixture *f, const char *options)
 	return fill_up(f) == -ENOSPC ? 0 : 1;
 }
 
-static void a_full_disk_is_told_as_such(void **state)
+TEST_OF(fresh, a_full_disk_is_told_as_such)
 {
 	static const char *const room[] = {"size=8k", "size=5m", "size=9m", "size=25m"};
 	struct fixture *f = *state;
@@ -899,50 +902,4 @@ static void a_full_disk_is_told_as_such(void **state)
 		}
 		assert_int_equal(status, 0);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_same_input_gives_the_same_file),
-		TEST(the_id_stands_for_the_content_not_for_the_order),
-		TEST(modes_and_times_change_the_id_names_and_kinds_both_ids),
-		TEST(the_summary_counts_what_is_in_the_pack),
-		TEST(the_pack_has_no_bit_that_the_umask_of_any_run_takes_away),
-		TEST(a_source_that_fails_leaves_the_builder_usable),
-		TEST(a_source_that_fails_last_does_not_truncate_the_pack),
-		TEST(a_split_file_that_fails_takes_its_parts_along),
-		TEST(a_split_file_that_changes_takes_its_parts_along),
-		TEST(a_file_without_its_bytes_stops_the_finish),
-		TEST(a_hard_link_to_a_dropped_file_stops_the_finish),
-		TEST(a_file_is_known_as_it_was_added_until_it_is_stored),
-		TEST(what_was_added_can_be_asked_for),
-		TEST(a_directory_can_get_other_attributes_and_be_dropped),
-		TEST(of_folders_without_files_the_outermost_are_found),
-		TEST(two_files_of_one_path_are_refused_at_once),
-		TEST(two_entries_of_one_name_are_refused_at_the_end),
-		TEST(a_folder_that_is_too_deep_is_refused),
-		TEST(entries_that_no_pack_can_hold_are_refused),
-		TEST(an_existing_pack_is_replaced_only_when_told),
-		TEST(a_directory_or_symlink_is_never_replaced),
-		TEST(a_pack_that_appeared_meanwhile_is_kept_and_the_work_too),
-		TEST(giving_up_leaves_nothing_behind),
-		TEST(what_was_discarded_is_closed_once),
-		TEST(a_second_builder_of_one_pack_is_refused),
-		TEST(the_remains_of_a_killed_run_are_written_over),
-		TEST(a_small_pack_that_only_wants_its_name_is_gone_on_with),
-		TEST(a_run_that_is_killed_before_it_has_written_a_record_is_begun_anew),
-		TEST(a_symlink_in_place_of_the_partial_file_is_not_followed),
-		TEST(what_is_not_a_run_s_in_place_of_the_partial_file_is_kept),
-		TEST(what_is_not_a_run_s_in_place_of_the_journal_is_kept),
-		TEST(what_a_power_failure_left_of_the_first_batch_is_begun_again),
-		TEST(a_missing_directory_is_named),
-		TEST(a_directory_in_the_journals_place_is_named_and_all_that_stays),
-		TEST(a_limit_on_file_size_is_told_as_such),
-		TEST(a_full_disk_is_told_as_such),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Who is worth staying awake for: fs/busy_poll.h. */
 #include "fs/busy_poll.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 static struct busy_poll *poll_after(unsigned requests, uint32_t reader)
 {
@@ -24,44 +20,39 @@ static bool look(struct busy_poll *poll, bool found)
 	return true;
 }
 
-static void nobody_is_looked_for_at_first(void **state)
+TEST(nobody_is_looked_for_at_first)
 {
-	(void)state;
 	assert_false(look(poll_after(0, 0), true));
 	assert_false(look(poll_after(500, 7), true));
 }
 
-static void a_reader_that_is_alone_is_looked_for(void **state)
+TEST(a_reader_that_is_alone_is_looked_for)
 {
 	struct busy_poll *poll = poll_after(1000, 7);
 
-	(void)state;
 	for (unsigned i = 0; i < 1000; i++)
 		assert_true(look(poll, true));
 }
 
-static void two_readers_are_not(void **state)
+TEST(two_readers_are_not)
 {
 	struct busy_poll *poll = poll_after(1000, 7);
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
 		busy_poll_request(poll, 8 - i % 2);
 		assert_false(look(poll, true));
 	}
 }
 
-static void nor_are_readers_of_whom_nothing_is_known(void **state)
+TEST(nor_are_readers_of_whom_nothing_is_known)
 {
-	(void)state;
 	assert_false(look(poll_after(1000, 0), true));
 }
 
-static void one_thread_looks_at_a_time(void **state)
+TEST(one_thread_looks_at_a_time)
 {
 	struct busy_poll *poll = poll_after(1000, 7);
 
-	(void)state;
 	assert_true(busy_poll_begin(poll));
 	assert_false(busy_poll_begin(poll));
 	busy_poll_end(poll, true);
@@ -69,11 +60,10 @@ static void one_thread_looks_at_a_time(void **state)
 }
 
 /* A name, a read, and some milliseconds of decoding. */
-static void a_reader_that_decodes_is_looked_for_all_the_same(void **state)
+TEST(a_reader_that_decodes_is_looked_for_all_the_same)
 {
 	struct busy_poll *poll = poll_after(1000, 7);
 
-	(void)state;
 	for (unsigned i = 0; i < 1000; i++) {
 		assert_true(look(poll, true));
 		assert_true(look(poll, true));
@@ -81,42 +71,24 @@ static void a_reader_that_decodes_is_looked_for_all_the_same(void **state)
 	}
 }
 
-static void a_reader_that_seldom_asks_is_looked_for_now_and_then(void **state)
+TEST(a_reader_that_seldom_asks_is_looked_for_now_and_then)
 {
 	struct busy_poll *poll = poll_after(1000, 7);
 	unsigned looks = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 1600; i++)
 		looks += look(poll, false);
 	assert_in_range(looks, 90, 110);
 }
 
-static void a_reader_that_asks_more_often_again_is_found_out(void **state)
+TEST(a_reader_that_asks_more_often_again_is_found_out)
 {
 	struct busy_poll *poll = poll_after(1000, 7);
 
-	(void)state;
 	for (unsigned i = 0; i < 1000; i++)
 		look(poll, false);
 	for (unsigned i = 0; i < 16; i++)
 		look(poll, true);
 	assert_true(look(poll, true));
 	assert_true(look(poll, true));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_is_looked_for_at_first),
-		cmocka_unit_test(a_reader_that_is_alone_is_looked_for),
-		cmocka_unit_test(two_readers_are_not),
-		cmocka_unit_test(nor_are_readers_of_whom_nothing_is_known),
-		cmocka_unit_test(one_thread_looks_at_a_time),
-		cmocka_unit_test(a_reader_that_decodes_is_looked_for_all_the_same),
-		cmocka_unit_test(a_reader_that_seldom_asks_is_looked_for_now_and_then),
-		cmocka_unit_test(a_reader_that_asks_more_often_again_is_found_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

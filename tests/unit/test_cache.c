@@ -3,11 +3,12 @@
 #include "base/clock.h"
 #include "cache/ahead.h"
 #include "tests/unit/cache_fixture.h"
+#include "tests/unit/test.h"
 
 /* --- life ---------------------------------------------------------------------------------------
  */
 
-static void a_budget_that_is_too_small_is_refused(void **state)
+TEST_OF(fresh, a_budget_that_is_too_small_is_refused)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -19,7 +20,7 @@ static void a_budget_that_is_too_small_is_refused(void **state)
 	assert_null(w->cache);
 }
 
-static void a_cache_that_never_started_can_be_freed(void **state)
+TEST_OF(fresh, a_cache_that_never_started_can_be_freed)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -31,7 +32,7 @@ static void a_cache_that_never_started_can_be_freed(void **state)
 	assert_int_equal(stats_of(w).budget, CACHE_BUDGET_MIN);
 }
 
-static void a_cache_without_check_needs_none(void **state)
+TEST_OF(fresh, a_cache_without_check_needs_none)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -95,7 +96,7 @@ static void read_in_all_ways(struct world *w, void read(struct world *w))
 	assert_false(w->wrong);
 }
 
-static void a_scan_gets_its_bytes_in_every_way(void **state)
+TEST_OF(fresh, a_scan_gets_its_bytes_in_every_way)
 {
 	struct world *w = *state;
 
@@ -103,7 +104,7 @@ static void a_scan_gets_its_bytes_in_every_way(void **state)
 	read_in_all_ways(w, read_there_and_back);
 }
 
-static void a_shuffled_reader_gets_its_bytes_in_every_way(void **state)
+TEST_OF(fresh, a_shuffled_reader_gets_its_bytes_in_every_way)
 {
 	struct world *w = *state;
 
@@ -111,7 +112,7 @@ static void a_shuffled_reader_gets_its_bytes_in_every_way(void **state)
 	read_in_all_ways(w, read_shuffled);
 }
 
-static void tiny_files_are_read_in_every_way(void **state)
+TEST_OF(fresh, tiny_files_are_read_in_every_way)
 {
 	struct world *w = *state;
 
@@ -122,7 +123,7 @@ static void tiny_files_are_read_in_every_way(void **state)
 	read_in_all_ways(w, read_there_and_back);
 }
 
-static void requests_span_two_and_three_extents(void **state)
+TEST_OF(fresh, requests_span_two_and_three_extents)
 {
 	static const uint32_t full = MIB;
 	struct world *w = *state;
@@ -143,7 +144,7 @@ static void requests_span_two_and_three_extents(void **state)
 	cache_stop(w->cache);
 }
 
-static void a_request_for_nothing_is_answered(void **state)
+TEST_OF(fresh, a_request_for_nothing_is_answered)
 {
 	struct world *w = *state;
 
@@ -155,7 +156,7 @@ static void a_request_for_nothing_is_answered(void **state)
 
 /* --- sharing and counting ------------------------------------------------------------------- */
 
-static void several_waiters_share_one_read(void **state)
+TEST_OF(fresh, several_waiters_share_one_read)
 {
 	enum { WAITERS = 10 };
 	struct world *w = *state;
@@ -178,7 +179,7 @@ static void several_waiters_share_one_read(void **state)
 	assert_int_equal(stats_of(w).wait_reads, WAITERS);
 }
 
-static void what_is_there_is_not_read_again(void **state)
+TEST_OF(fresh, what_is_there_is_not_read_again)
 {
 	struct world *w = *state;
 	uint64_t pages = 0;
@@ -201,7 +202,7 @@ static void what_is_there_is_not_read_again(void **state)
 	assert_int_equal(stats_of(w).bad_extents, 0);
 }
 
-static void what_was_served_in_full_makes_room_first(void **state)
+TEST_OF(fresh, what_was_served_in_full_makes_room_first)
 {
 	struct world *w = *state;
 
@@ -220,7 +221,7 @@ static void what_was_served_in_full_makes_room_first(void **state)
 	assert_int_equal(stats_of(w).distinct_bytes, 1000000);
 }
 
-static void an_extent_is_distinct_when_all_of_it_was_served(void **state)
+TEST_OF(fresh, an_extent_is_distinct_when_all_of_it_was_served)
 {
 	struct world *w = *state;
 
@@ -241,7 +242,7 @@ static void start_sharing(struct world *w, uint64_t share)
 	start_with(w, &params);
 }
 
-static void the_kernel_s_copy_is_dropped_after_the_answer(void **state)
+TEST_OF(fresh, the_kernel_s_copy_is_dropped_after_the_answer)
 {
 	struct world *w = *state;
 
@@ -258,7 +259,7 @@ static void the_kernel_s_copy_is_dropped_after_the_answer(void **state)
 	assert_int_equal(w->told[3], 0);
 }
 
-static void io_threads_have_it_dropped_too(void **state)
+TEST_OF(fresh, io_threads_have_it_dropped_too)
 {
 	struct world *w = *state;
 
@@ -275,7 +276,7 @@ static void io_threads_have_it_dropped_too(void **state)
 }
 
 /* The kernel may have had what it asked for in part. */
-static void what_failed_is_dropped_as_well(void **state)
+TEST_OF(fresh, what_failed_is_dropped_as_well)
 {
 	struct world *w = *state;
 
@@ -296,7 +297,7 @@ static void read_whole(struct world *w, uint64_t extent)
 	assert_true(poll_until(is_let_go(w, extent)));
 }
 
-static void what_the_kernel_is_to_keep_stays_with_it(void **state)
+TEST_OF(fresh, what_the_kernel_is_to_keep_stays_with_it)
 {
 	struct world *w = *state;
 
@@ -317,7 +318,7 @@ static void what_the_kernel_is_to_keep_stays_with_it(void **state)
 }
 
 /* A header is read, then the rest: nothing of it was let go of in between. */
-static void what_is_read_in_pieces_is_kept_once(void **state)
+TEST_OF(fresh, what_is_read_in_pieces_is_kept_once)
 {
 	struct world *w = *state;
 
@@ -331,7 +332,7 @@ static void what_is_read_in_pieces_is_kept_once(void **state)
 	assert_int_equal(stats_of(w).resident, 100 * KIB);
 }
 
-static void where_the_last_use_counts_the_kernel_keeps_all(void **state)
+TEST_OF(fresh, where_the_last_use_counts_the_kernel_keeps_all)
 {
 	enum { HALF = 2048 };
 	struct world *w = *state;
@@ -381,7 +382,7 @@ static void ask_killed(struct world *w, struct call *call, uint64_t extent)
 	cache_read(w->cache, &request);
 }
 
-static void who_was_killed_before_waiting_does_not_wait(void **state)
+TEST_OF(fresh, who_was_killed_before_waiting_does_not_wait)
 {
 	struct world *w = *state;
 
@@ -401,7 +402,7 @@ static void who_was_killed_before_waiting_does_not_wait(void **state)
 }
 
 /* While storage hangs nothing is delivered, and yet it shows. */
-static void who_waits_now_is_counted_now(void **state)
+TEST_OF(fresh, who_waits_now_is_counted_now)
 {
 	struct world *w = *state;
 
@@ -422,7 +423,7 @@ static void who_waits_now_is_counted_now(void **state)
 /* --- what a READ costs ------------------------------------------------------------------------ */
 
 /* Once, before the lock is taken, and by the planner as the demand is told. */
-static void a_read_is_looked_up_once_and_by_the_planner(void **state)
+TEST_OF(fresh, a_read_is_looked_up_once_and_by_the_planner)
 {
 	struct world *w = *state;
 	unsigned before;
@@ -437,7 +438,7 @@ static void a_read_is_looked_up_once_and_by_the_planner(void **state)
 
 /* --- what goes wrong -------------------------------------------------------------------------- */
 
-static void a_bad_extent_fails_for_its_readers_only(void **state)
+TEST_OF(fresh, a_bad_extent_fails_for_its_readers_only)
 {
 	struct world *w = *state;
 
@@ -460,7 +461,7 @@ static void a_bad_extent_fails_for_its_readers_only(void **state)
 	assert_int_equal(stats_of(w).served_bytes, 20 * 100000);
 }
 
-static void a_request_with_a_bad_part_fails_and_serves_nothing(void **state)
+TEST_OF(fresh, a_request_with_a_bad_part_fails_and_serves_nothing)
 {
 	struct world *w = *state;
 	struct call call;
@@ -478,7 +479,7 @@ static void a_request_with_a_bad_part_fails_and_serves_nothing(void **state)
 
 /* A run is read ahead and waits in the check of its first extent when readers come for that and
  * for the next. Of those that nobody asks for, all are bad. */
-static void a_bad_extent_of_a_run_fails_for_its_readers_only(void **state)
+TEST_OF(fresh, a_bad_extent_of_a_run_fails_for_its_readers_only)
 {
 	struct world *w = *state;
 	struct call *calls = w->calls;
@@ -511,7 +512,7 @@ static void a_bad_extent_of_a_run_fails_for_its_readers_only(void **state)
 		assert_int_equal(w->failed[e], 0);
 }
 
-static void a_source_that_changed_is_not_read(void **state)
+TEST_OF(fresh, a_source_that_changed_is_not_read)
 {
 	struct world *w = *state;
 
@@ -527,7 +528,7 @@ static void a_source_that_changed_is_not_read(void **state)
 	cache_stop(w->cache);
 }
 
-static void a_file_truncated_underneath_fails_from_there_on(void **state)
+TEST_OF(fresh, a_file_truncated_underneath_fails_from_there_on)
 {
 	struct world *w = *state;
 
@@ -546,7 +547,7 @@ static void a_file_truncated_underneath_fails_from_there_on(void **state)
 
 /* The kernel holds pages of it for the answer: to wait for these would be to wait for the device.
  */
-static void what_a_parked_request_reads_of_is_not_dropped(void **state)
+TEST_OF(fresh, what_a_parked_request_reads_of_is_not_dropped)
 {
 	struct world *w = *state;
 	struct call call;
@@ -586,7 +587,7 @@ static void ask_too_much(struct world *w, struct call *calls, unsigned count)
 		assert_int_equal(calls[i].done, 0);
 }
 
-static void a_parked_request_can_be_taken_back(void **state)
+TEST_OF(fresh, a_parked_request_can_be_taken_back)
 {
 	struct world *w = *state;
 	struct call *calls = w->calls;
@@ -606,7 +607,7 @@ static void a_parked_request_can_be_taken_back(void **state)
 	assert_int_equal(stats_of(w).served_bytes, 200000);
 }
 
-static void all_that_wait_for_long_are_given_up(void **state)
+TEST_OF(fresh, all_that_wait_for_long_are_given_up)
 {
 	enum { ASKED = 20 };
 	struct world *w = *state;
@@ -627,7 +628,7 @@ static void all_that_wait_for_long_are_given_up(void **state)
 	assert_int_equal(stats_of(w).wait_reads, ASKED);
 }
 
-static void an_answered_request_cannot_be_taken_back(void **state)
+TEST_OF(fresh, an_answered_request_cannot_be_taken_back)
 {
 	struct world *w = *state;
 	struct call call, other;
@@ -642,7 +643,7 @@ static void an_answered_request_cannot_be_taken_back(void **state)
 	assert_right(&call);
 }
 
-static void a_request_of_several_extents_can_be_taken_back(void **state)
+TEST_OF(fresh, a_request_of_several_extents_can_be_taken_back)
 {
 	struct world *w = *state;
 	struct call call, other;
@@ -659,7 +660,7 @@ static void a_request_of_several_extents_can_be_taken_back(void **state)
 	assert_right(&other);
 }
 
-static void starved_requests_can_be_taken_back(void **state)
+TEST_OF(fresh, starved_requests_can_be_taken_back)
 {
 	enum { ASKED = 20 };
 	struct world *w = *state;
@@ -683,7 +684,7 @@ static void starved_requests_can_be_taken_back(void **state)
 	}
 }
 
-static void starved_requests_are_answered_when_there_is_room(void **state)
+TEST_OF(fresh, starved_requests_are_answered_when_there_is_room)
 {
 	enum { ASKED = 50 };
 	struct world *w = *state;
@@ -727,7 +728,7 @@ static void fill_with_holders(struct world *w, struct holder holders[2], struct 
 	assert_int_equal(stats_of(w).misses, FILLING);
 }
 
-static void one_that_ends_its_answer_makes_room_for_the_starved(void **state)
+TEST_OF(fresh, one_that_ends_its_answer_makes_room_for_the_starved)
 {
 	struct world *w = *state;
 	struct holder *holders = w->holders;
@@ -744,7 +745,7 @@ static void one_that_ends_its_answer_makes_room_for_the_starved(void **state)
 	assert_right(&calls[FILLING]);
 }
 
-static void the_starved_are_served_in_the_order_they_came(void **state)
+TEST_OF(fresh, the_starved_are_served_in_the_order_they_came)
 {
 	struct world *w = *state;
 	struct holder *holders = w->holders;
@@ -763,7 +764,7 @@ static void the_starved_are_served_in_the_order_they_came(void **state)
 	assert_right(&calls[FILLING + 1]);
 }
 
-static void a_small_request_does_not_overtake_the_starved(void **state)
+TEST_OF(fresh, a_small_request_does_not_overtake_the_starved)
 {
 	struct world *w = *state;
 	struct holder *holders = w->holders;
@@ -782,7 +783,7 @@ static void a_small_request_does_not_overtake_the_starved(void **state)
 }
 
 /* Three make a scan, but when they get their turn, the request of two still has none. */
-static void nothing_is_read_ahead_while_requests_starve(void **state)
+TEST_OF(fresh, nothing_is_read_ahead_while_requests_starve)
 {
 	struct world *w = *state;
 	struct holder *holders = w->holders;
@@ -803,7 +804,7 @@ static void nothing_is_read_ahead_while_requests_starve(void **state)
 		assert_right(&calls[i]);
 }
 
-static void stopping_answers_all_that_wait(void **state)
+TEST_OF(fresh, stopping_answers_all_that_wait)
 {
 	enum { ASKED = 50 };
 	struct world *w = *state;
@@ -816,7 +817,7 @@ static void stopping_answers_all_that_wait(void **state)
 		assert_right(&calls[i]);
 }
 
-static void stopping_answers_all_that_wait_for_a_source_that_changed(void **state)
+TEST_OF(fresh, stopping_answers_all_that_wait_for_a_source_that_changed)
 {
 	enum { ASKED = 50 };
 	struct world *w = *state;
@@ -851,7 +852,7 @@ static int wait_at_once(struct reader *reader, struct iovec *iov, int count, uin
 
 /* The only I/O thread is at the gate with a run that it reads ahead, of which one extent is asked
  * for, when the cache stops. */
-static void what_stopping_leaves_unread_is_not_told_as_bad(void **state)
+TEST_OF(fresh, what_stopping_leaves_unread_is_not_told_as_bad)
 {
 	struct world *w = *state;
 	struct call *call = &w->calls[0];
@@ -981,7 +982,7 @@ static void assert_sums(struct world *w, const struct crowd_reader *sum)
 
 /* The device is slow, but open: all fills are for the I/O threads, and all readers together want
  * many times what there is. */
-static void a_starving_crowd_gets_its_bytes(void **state)
+TEST_OF(fresh, a_starving_crowd_gets_its_bytes)
 {
 	struct world *w = *state;
 	struct crowd_reader sum;
@@ -994,8 +995,9 @@ static void a_starving_crowd_gets_its_bytes(void **state)
 	assert_int_equal(sum.served, sum.asked);
 	assert_true(stats_of(w).evictions > 0 || stats_of(w).device_bytes > w->bytes);
 }
+TEST_AGAIN(fresh_far, a_starving_crowd_gets_its_bytes);
 
-static void a_crowd_with_the_file_in_memory_gets_its_bytes(void **state)
+TEST_OF(fresh, a_crowd_with_the_file_in_memory_gets_its_bytes)
 {
 	struct world *w = *state;
 	struct crowd_reader sum;
@@ -1007,7 +1009,7 @@ static void a_crowd_with_the_file_in_memory_gets_its_bytes(void **state)
 	assert_int_equal(sum.served, sum.asked);
 }
 
-static void a_crowd_that_changes_its_mind_gets_the_rest(void **state)
+TEST_OF(fresh, a_crowd_that_changes_its_mind_gets_the_rest)
 {
 	struct world *w = *state;
 	struct crowd_reader sum;
@@ -1020,8 +1022,9 @@ static void a_crowd_that_changes_its_mind_gets_the_rest(void **state)
 	assert_true(sum.taken_back > 0);
 	assert_int_equal(w->answers, READERS * (160 / SLOWER) - sum.taken_back);
 }
+TEST_AGAIN(fresh_far, a_crowd_that_changes_its_mind_gets_the_rest);
 
-static void a_crowd_on_a_damaged_file_gets_what_is_right(void **state)
+TEST_OF(fresh, a_crowd_on_a_damaged_file_gets_what_is_right)
 {
 	struct world *w = *state;
 	struct crowd_reader sum;
@@ -1037,6 +1040,7 @@ static void a_crowd_on_a_damaged_file_gets_what_is_right(void **state)
 		assert_true(e % 5 == 0 || w->failed[e] == 0);
 	assert_true(stats_of(w).bad_extents > 0);
 }
+TEST_AGAIN(fresh_far, a_crowd_on_a_damaged_file_gets_what_is_right);
 
 /* --- memory -----------------------------------------------------------------------------------
  */
@@ -1062,15 +1066,16 @@ static void crowd_within(struct world *w, uint64_t budget, uint64_t limit)
 	assert_true(w->most_held <= limit);
 }
 
-static void slots_never_exceed_the_budget(void **state)
+TEST_OF(fresh, slots_never_exceed_the_budget)
 {
 	crowd_within(*state, CACHE_BUDGET_MIN, CACHE_BUDGET_MIN);
 }
 
-static void slots_never_exceed_a_limit_below_the_budget(void **state)
+TEST_OF(fresh, slots_never_exceed_a_limit_below_the_budget)
 {
 	crowd_within(*state, 3 * CACHE_BUDGET_MIN, CACHE_BUDGET_MIN + 5 * SLOT_BYTES);
 }
+TEST_AGAIN(fresh_far, slots_never_exceed_a_limit_below_the_budget);
 
 struct limiter {
 	struct world *world;
@@ -1093,7 +1098,7 @@ static void *limit_thread(void *arg)
 	return NULL;
 }
 
-static void the_limit_may_change_while_a_crowd_reads(void **state)
+TEST_OF(fresh, the_limit_may_change_while_a_crowd_reads)
 {
 	struct world *w = *state;
 	struct limiter limiter = {.world = w};
@@ -1117,8 +1122,9 @@ static void the_limit_may_change_while_a_crowd_reads(void **state)
 	assert_true(stats_of(w).used <= CACHE_BUDGET_MIN);
 	assert_true(stats_of(w).held <= CACHE_BUDGET_MIN);
 }
+TEST_AGAIN(fresh_far, the_limit_may_change_while_a_crowd_reads);
 
-static void a_limit_below_what_is_pinned_is_kept_once_it_is_not(void **state)
+TEST_OF(fresh, a_limit_below_what_is_pinned_is_kept_once_it_is_not)
 {
 	enum { ASKED = 20 };
 	struct world *w = *state;
@@ -1143,65 +1149,4 @@ static void a_limit_below_what_is_pinned_is_kept_once_it_is_not(void **state)
 	cache_limit(w->cache, CACHE_BUDGET_MIN);
 	assert_int_equal(stats_of(w).used, CACHE_BUDGET_MIN);
 	assert_true(stats_of(w).held <= CACHE_BUDGET_MIN);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		world_test(a_budget_that_is_too_small_is_refused),
-		world_test(a_cache_that_never_started_can_be_freed),
-		world_test(a_cache_without_check_needs_none),
-		world_test(a_scan_gets_its_bytes_in_every_way),
-		world_test(a_shuffled_reader_gets_its_bytes_in_every_way),
-		world_test(tiny_files_are_read_in_every_way),
-		world_test(requests_span_two_and_three_extents),
-		world_test(a_request_for_nothing_is_answered),
-		world_test(several_waiters_share_one_read),
-		world_test(what_is_there_is_not_read_again),
-		world_test(what_was_served_in_full_makes_room_first),
-		world_test(an_extent_is_distinct_when_all_of_it_was_served),
-		world_test(the_kernel_s_copy_is_dropped_after_the_answer),
-		world_test(io_threads_have_it_dropped_too),
-		world_test(what_failed_is_dropped_as_well),
-		world_test(what_a_parked_request_reads_of_is_not_dropped),
-		world_test(what_the_kernel_is_to_keep_stays_with_it),
-		world_test(a_read_is_looked_up_once_and_by_the_planner),
-		world_test(who_was_killed_before_waiting_does_not_wait),
-		world_test(who_waits_now_is_counted_now),
-		world_test(what_is_read_in_pieces_is_kept_once),
-		world_test(where_the_last_use_counts_the_kernel_keeps_all),
-		world_test(a_bad_extent_fails_for_its_readers_only),
-		world_test(a_request_with_a_bad_part_fails_and_serves_nothing),
-		world_test(a_bad_extent_of_a_run_fails_for_its_readers_only),
-		world_test(a_source_that_changed_is_not_read),
-		world_test(a_file_truncated_underneath_fails_from_there_on),
-		world_test(a_parked_request_can_be_taken_back),
-		world_test(all_that_wait_for_long_are_given_up),
-		world_test(an_answered_request_cannot_be_taken_back),
-		world_test(a_request_of_several_extents_can_be_taken_back),
-		world_test(starved_requests_can_be_taken_back),
-		world_test(starved_requests_are_answered_when_there_is_room),
-		world_test(one_that_ends_its_answer_makes_room_for_the_starved),
-		world_test(the_starved_are_served_in_the_order_they_came),
-		world_test(a_small_request_does_not_overtake_the_starved),
-		world_test(nothing_is_read_ahead_while_requests_starve),
-		world_test(stopping_answers_all_that_wait),
-		world_test(stopping_answers_all_that_wait_for_a_source_that_changed),
-		world_test(what_stopping_leaves_unread_is_not_told_as_bad),
-		world_test(a_starving_crowd_gets_its_bytes),
-		world_test(a_crowd_with_the_file_in_memory_gets_its_bytes),
-		world_test(a_crowd_that_changes_its_mind_gets_the_rest),
-		world_test(a_crowd_on_a_damaged_file_gets_what_is_right),
-		world_test(slots_never_exceed_the_budget),
-		world_test(slots_never_exceed_a_limit_below_the_budget),
-		world_test(the_limit_may_change_while_a_crowd_reads),
-		far_test(a_starving_crowd_gets_its_bytes),
-		far_test(a_crowd_that_changes_its_mind_gets_the_rest),
-		far_test(a_crowd_on_a_damaged_file_gets_what_is_right),
-		far_test(slots_never_exceed_a_limit_below_the_budget),
-		far_test(the_limit_may_change_while_a_crowd_reads),
-		world_test(a_limit_below_what_is_pinned_is_kept_once_it_is_not),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

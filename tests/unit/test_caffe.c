@@ -1,5 +1,6 @@
 /* LMDBs of Caffe's Datum: pack/foreign/lmdb/caffe.c. */
 #include "tests/unit/foreign_fixture.h"
+#include "tests/unit/test.h"
 
 extern const struct foreign_format caffe_format;
 
@@ -25,7 +26,9 @@ static int scan(struct foreign_fixture *f, const struct fixture_record *records)
 	return fixture_scan(f, &caffe_format, "db");
 }
 
-static void test_paths_come_from_keys(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, test_paths_come_from_keys)
 {
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {
@@ -44,7 +47,7 @@ static void test_paths_come_from_keys(void **state)
 	assert_int_equal(fixture_probe(f, &caffe_format, "db"), 1);
 }
 
-static void test_names_of_classes_go_before_paths(void **state)
+TEST_OF(fresh, test_names_of_classes_go_before_paths)
 {
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"00000000_x/a.JPEG", BYTES(ENCODED)}, {0}};
@@ -57,7 +60,7 @@ static void test_names_of_classes_go_before_paths(void **state)
 	assert_string_equal(fixture_file(f, 0), "seven/a.JPEG " JPEG);
 }
 
-static void test_pixels_become_pictures(void **state)
+TEST_OF(fresh, test_pixels_become_pictures)
 {
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {
@@ -88,7 +91,7 @@ static void refuses(struct foreign_fixture *f, const void *value, size_t len, in
 	assert_string_equal(f->err.text, why);
 }
 
-static void test_refusals_name_the_record(void **state)
+TEST_OF(fresh, test_refusals_name_the_record)
 {
 	struct foreign_fixture *f = *state;
 
@@ -118,7 +121,7 @@ static void test_refusals_name_the_record(void **state)
 		-EBADMSG, "record 1: field 1 of type 2 is not one of a Datum");
 }
 
-static void test_what_is_no_datum_is_not_taken_for_one(void **state)
+TEST_OF(fresh, test_what_is_no_datum_is_not_taken_for_one)
 {
 	struct foreign_fixture *f = *state;
 	const char *const values[] = {JPEG, "\x89PNG\r\n\x1a\n", "\x08\x03", "text"};
@@ -131,7 +134,7 @@ static void test_what_is_no_datum_is_not_taken_for_one(void **state)
 	}
 }
 
-static void test_damaged_values_are_survived(void **state)
+TEST_OF(fresh, test_damaged_values_are_survived)
 {
 	static const char *const wholes[] = {ENCODED, PIXELS};
 	struct foreign_fixture *f = *state;
@@ -148,24 +151,4 @@ static void test_damaged_values_are_survived(void **state)
 			records[0] = (struct fixture_record){"0", value, strlen(wholes[i])};
 			scan(f, records);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_paths_come_from_keys, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_names_of_classes_go_before_paths,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_pixels_become_pictures, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_refusals_name_the_record, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_what_is_no_datum_is_not_taken_for_one,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_damaged_values_are_survived, fixture_setup,
-						fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,10 @@
 #include "base/buf.h"
 #include "base/scope.h"
 #include "pack/tool/image/check.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jpeglib.h>
 
 #define WIDTH  48
@@ -158,9 +156,8 @@ static const struct how hows[] = {{.components = 3},
 
 #define HOWS (sizeof(hows) / sizeof(hows[0]))
 
-static void whole_jpegs_are_good_whatever_follows_their_end(void **state)
+TEST(whole_jpegs_are_good_whatever_follows_their_end)
 {
-	(void)state;
 	for (size_t i = 0; i < HOWS; i++) {
 		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i]);
 
@@ -171,9 +168,8 @@ static void whole_jpegs_are_good_whatever_follows_their_end(void **state)
 }
 
 /* Without its end marker it is still cut off, though no pixel is missing. */
-static void a_jpeg_cut_anywhere_is_found_by_its_header(void **state)
+TEST(a_jpeg_cut_anywhere_is_found_by_its_header)
 {
-	(void)state;
 	for (size_t i = 0; i < HOWS; i++) {
 		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i]);
 
@@ -185,9 +181,8 @@ static void a_jpeg_cut_anywhere_is_found_by_its_header(void **state)
 	}
 }
 
-static void a_cut_jpeg_that_got_an_end_marker_again_is_found_by_decoding(void **state)
+TEST(a_cut_jpeg_that_got_an_end_marker_again_is_found_by_decoding)
 {
-	(void)state;
 	for (size_t i = 0; i < HOWS; i++) {
 		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i]);
 		size_t half = (find_scan(&jpeg, 2) + jpeg.len) / 2;
@@ -197,12 +192,11 @@ static void a_cut_jpeg_that_got_an_end_marker_again_is_found_by_decoding(void **
 	}
 }
 
-static void the_sentence_says_where_a_jpeg_ends(void **state)
+TEST(the_sentence_says_where_a_jpeg_ends)
 {
 	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]), scans = make_jpeg(hows[3]);
 	struct check_finding finding;
 
-	(void)state;
 	check(CHECK_HEADER, "a.jpg", jpeg.data, jpeg.len - 60, &finding);
 	assert_string_equal(finding.text, "JPEG: ends near row 32 of 40");
 	check(CHECK_HEADER, "a.jpg", jpeg.data, 30, &finding);
@@ -211,11 +205,10 @@ static void the_sentence_says_where_a_jpeg_ends(void **state)
 	assert_string_equal(finding.text, "JPEG: ends in scan 3");
 }
 
-static void some_left_over_bytes_are_usable_many_are_not(void **state)
+TEST(some_left_over_bytes_are_usable_many_are_not)
 {
 	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]), more = BUF_INIT;
 
-	(void)state;
 	buf_add(&more, jpeg.data, jpeg.len - 2);
 	buf_add(&more, "8 bytes!\xff\xd9", 10);
 	expect("good", "usable corrupt", "a.jpg", more.data, more.len);
@@ -238,11 +231,10 @@ static struct buf with_stray(const struct buf *jpeg, size_t at, char byte, size_
 	return more;
 }
 
-static void bytes_between_segments_are_passed_over_as_decoders_do(void **state)
+TEST(bytes_between_segments_are_passed_over_as_decoders_do)
 {
 	static const size_t counts[] = {1, 16, 100000};
 
-	(void)state;
 	for (size_t i = 0; i < HOWS; i++) {
 		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i]);
 		size_t scan = find(&jpeg, 2, 0xda, 0xda), at = 2;
@@ -264,7 +256,7 @@ static void bytes_between_segments_are_passed_over_as_decoders_do(void **state)
 }
 
 /* In a progressive JPEG, codes for the next scan come before each scan. */
-static void so_are_those_between_the_segments_of_later_scans(void **state)
+TEST(so_are_those_between_the_segments_of_later_scans)
 {
 	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[2]);
 	size_t codes = find(&jpeg, find_scan(&jpeg, 2), 0xc4, 0xc4);
@@ -272,14 +264,12 @@ static void so_are_those_between_the_segments_of_later_scans(void **state)
 	SCOPE(buf_release) struct buf words = with_stray(&jpeg, next, 'x', 50);
 	SCOPE(buf_release) struct buf lost = with_stray(&jpeg, codes, 'x', 50);
 
-	(void)state;
 	expect("good", "usable corrupt", "a.jpg", words.data, words.len);
 	expect("good", "corrupt", "a.jpg", lost.data, lost.len);
 }
 
-static void zeros_behind_all_pixels_are_padding(void **state)
+TEST(zeros_behind_all_pixels_are_padding)
 {
-	(void)state;
 	for (size_t i = 0; i < HOWS; i++) {
 		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i]);
 		SCOPE(buf_release) struct buf padded = with_stray(&jpeg, jpeg.len - 2, 0, 100);
@@ -291,9 +281,8 @@ static void zeros_behind_all_pixels_are_padding(void **state)
 	}
 }
 
-static void zeros_in_place_of_pixels_are_none(void **state)
+TEST(zeros_in_place_of_pixels_are_none)
 {
-	(void)state;
 	for (size_t i = 0; i < HOWS; i++) {
 		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i]);
 		size_t half = (find_scan(&jpeg, 2) + jpeg.len) / 2;
@@ -303,34 +292,31 @@ static void zeros_in_place_of_pixels_are_none(void **state)
 	}
 }
 
-static void a_lost_restart_marker_is_found(void **state)
+TEST(a_lost_restart_marker_is_found)
 {
 	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[4]);
 	size_t marker = find(&jpeg, find_scan(&jpeg, 2), 0xd1, 0xd1);
 
-	(void)state;
 	memmove(jpeg.data + marker, jpeg.data + marker + 2, jpeg.len - marker - 2);
 	expect("good", "corrupt", "a.jpg", jpeg.data, jpeg.len - 2);
 }
 
-static void a_colour_without_its_scan_is_found(void **state)
+TEST(a_colour_without_its_scan_is_found)
 {
 	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[3]);
 	size_t second = find_scan(&jpeg, find_scan(&jpeg, 2));
 	size_t third = find(&jpeg, second, 0xda, 0xda);
 
-	(void)state;
 	memcpy(jpeg.data + third, "\xff\xd9", 2);
 	expect("good", "corrupt", "a.jpg", jpeg.data, third + 2);
 	expect_both("truncated", "a.jpg", jpeg.data, third);
 }
 
-static void a_jpeg_of_very_many_scans_is_given_up(void **state)
+TEST(a_jpeg_of_very_many_scans_is_given_up)
 {
 	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[3]), bomb = BUF_INIT;
 	size_t first = find(&jpeg, 2, 0xda, 0xda), second = find_scan(&jpeg, first);
 
-	(void)state;
 	second = find(&jpeg, second, 0xda, 0xda);
 	buf_add(&bomb, jpeg.data, first);
 	for (int i = 0; i < 600; i++)
@@ -339,12 +325,11 @@ static void a_jpeg_of_very_many_scans_is_given_up(void **state)
 	expect("good", "corrupt", "a.jpg", bomb.data, bomb.len);
 }
 
-static void a_jpeg_that_takes_too_much_memory_is_not_decoded(void **state)
+TEST(a_jpeg_that_takes_too_much_memory_is_not_decoded)
 {
 	SCOPE(buf_release)
 	struct buf progressive = make_jpeg(hows[2]), baseline = make_jpeg(hows[0]);
 
-	(void)state;
 	set_size(&progressive, 13000, 13000);
 	expect("good", "usable not-decoded", "a.jpg", progressive.data, progressive.len);
 	expect_both("truncated", "a.jpg", progressive.data, progressive.len - 2);
@@ -352,11 +337,10 @@ static void a_jpeg_that_takes_too_much_memory_is_not_decoded(void **state)
 	expect("good", "corrupt", "a.jpg", baseline.data, baseline.len);
 }
 
-static void a_jpeg_of_no_pixels_or_too_many_is_bad(void **state)
+TEST(a_jpeg_of_no_pixels_or_too_many_is_bad)
 {
 	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]);
 
-	(void)state;
 	set_size(&jpeg, 13000, 14000);
 	expect_both("too-large", "a.jpg", jpeg.data, jpeg.len);
 	set_size(&jpeg, 65535, 1);
@@ -365,12 +349,11 @@ static void a_jpeg_of_no_pixels_or_too_many_is_bad(void **state)
 	expect_both("no-size", "a.jpg", jpeg.data, jpeg.len);
 }
 
-static void a_jpeg_of_a_rare_process_is_unsupported(void **state)
+TEST(a_jpeg_of_a_rare_process_is_unsupported)
 {
 	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]);
 	size_t frame = find(&jpeg, 2, 0xc0, 0xc0);
 
-	(void)state;
 	jpeg.data[frame + 4] = 12;
 	expect_both("unsupported", "a.jpg", jpeg.data, jpeg.len);
 	jpeg.data[frame + 4] = 8;
@@ -380,11 +363,10 @@ static void a_jpeg_of_a_rare_process_is_unsupported(void **state)
 
 /* --- names ---------------------------------------------------------------------------- */
 
-static void a_name_that_says_another_kind_is_usable(void **state)
+TEST(a_name_that_says_another_kind_is_usable)
 {
 	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]);
 
-	(void)state;
 	expect_both("usable wrong-extension", "a.png", jpeg.data, jpeg.len);
 	expect_both("usable wrong-extension", "A.TIFF", jpeg.data, jpeg.len);
 	expect_both("usable wrong-extension", "a.jpg", BYTES("P6 1 1 255\nrgb"));
@@ -392,22 +374,20 @@ static void a_name_that_says_another_kind_is_usable(void **state)
 	expect_both("truncated", "a.png", jpeg.data, jpeg.len - 80);
 }
 
-static void of_two_findings_the_graver_is_told(void **state)
+TEST(of_two_findings_the_graver_is_told)
 {
 	SCOPE(buf_release) struct buf jpeg = make_jpeg((struct how){.components = 4});
 
-	(void)state;
 	expect_both("usable cmyk", "a.jpg", jpeg.data, jpeg.len);
 	expect_both("usable cmyk", "a.png", jpeg.data, jpeg.len);
 	expect_both("truncated", "a.jpg", jpeg.data, jpeg.len - 80);
 	expect_both("no-eoi", "a.jpg", jpeg.data, jpeg.len - 2);
 }
 
-static void other_files_are_looked_at_only_where_they_hold_an_image(void **state)
+TEST(other_files_are_looked_at_only_where_they_hold_an_image)
 {
 	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]);
 
-	(void)state;
 	expect_both("good", "labels.txt", BYTES(""));
 	expect_both("good", "labels.txt", BYTES("P5 is the chapter about photographs"));
 	expect_both("good", "photos.jpg/README", BYTES("BM"));
@@ -418,7 +398,7 @@ static void other_files_are_looked_at_only_where_they_hold_an_image(void **state
 	expect("good", "corrupt", "slide", jpeg.data, jpeg.len);
 }
 
-static void what_is_no_image_is_called_by_its_own_name(void **state)
+TEST(what_is_no_image_is_called_by_its_own_name)
 {
 	static const struct {
 		const char *data;
@@ -444,7 +424,6 @@ static void what_is_no_image_is_called_by_its_own_name(void **state)
 	};
 	struct check_finding finding;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		check(CHECK_HEADER, "._a.jpg", cases[i].data, cases[i].len, &finding);
 		assert_string_equal(finding.text, cases[i].text);
@@ -452,11 +431,10 @@ static void what_is_no_image_is_called_by_its_own_name(void **state)
 	}
 }
 
-static void nothing_is_found_when_nothing_is_asked(void **state)
+TEST(nothing_is_found_when_nothing_is_asked)
 {
 	struct check_finding finding;
 
-	(void)state;
 	assert_int_equal(check(CHECK_OFF, "a.jpg", "", 0, &finding), 0);
 }
 
@@ -507,9 +485,8 @@ static const struct file {
 
 #define WHOLES (sizeof(wholes) / sizeof(wholes[0]))
 
-static void the_other_kinds_are_good_whatever_follows_their_end(void **state)
+TEST(the_other_kinds_are_good_whatever_follows_their_end)
 {
-	(void)state;
 	for (size_t i = 0; i < WHOLES; i++) {
 		SCOPE(buf_release) struct buf padded = BUF_INIT;
 
@@ -520,9 +497,8 @@ static void the_other_kinds_are_good_whatever_follows_their_end(void **state)
 	}
 }
 
-static void the_other_kinds_cut_anywhere_are_found_by_their_header(void **state)
+TEST(the_other_kinds_cut_anywhere_are_found_by_their_header)
 {
-	(void)state;
 	for (size_t i = 0; i < WHOLES; i++)
 		for (size_t len = 1; len < wholes[i].len; len++)
 			if (strcmp(wholes[i].name, "a.gif") != 0 || len + 1 < wholes[i].len)
@@ -537,9 +513,8 @@ static void the_other_kinds_cut_anywhere_are_found_by_their_header(void **state)
 	expect("good", "good", "a.pgm", BYTES("P1 2 2 1010"));
 }
 
-static void chunks_of_a_png_must_fit(void **state)
+TEST(chunks_of_a_png_must_fit)
 {
-	(void)state;
 	expect_both("corrupt", "a.png", BYTES(PNG_START PNG_IHDR PNG_IEND));
 	expect_both("corrupt", "a.png", BYTES(PNG_START PNG_IDAT PNG_IEND));
 	expect_both("corrupt", "a.png",
@@ -550,9 +525,8 @@ static void chunks_of_a_png_must_fit(void **state)
 	expect_both("corrupt", "a.png", BYTES(PNG_START PNG_IHDR "\0\0\0\1ID" PNG_IDAT PNG_IEND));
 }
 
-static void what_follows_the_pixels_of_a_png_does_no_harm(void **state)
+TEST(what_follows_the_pixels_of_a_png_does_no_harm)
 {
-	(void)state;
 	expect_both("usable corrupt", "a.png",
 		    BYTES(PNG_START PNG_IHDR PNG_IDAT "\0\0\0\0\0\0\0\0\0\0\0\0" PNG_IEND));
 	expect("good", "usable corrupt", "a.png",
@@ -565,9 +539,8 @@ static void what_follows_the_pixels_of_a_png_does_no_harm(void **state)
 			  "\0\0\0\rIHDR\0\0\0\2\0\0\0\1\x08\0\0\0\0\xd1\x49\x20\x56" PNG_IDAT));
 }
 
-static void fields_that_contradict_each_other_are_found(void **state)
+TEST(fields_that_contradict_each_other_are_found)
 {
-	(void)state;
 	expect_both("corrupt", "a.gif", BYTES(GIF_START GIF_NOTE ";"));
 	expect_both("corrupt", "a.gif", BYTES(GIF_START "wild" GIF_IMAGE ";"));
 	expect_both("usable corrupt", "a.gif", BYTES(GIF_START GIF_IMAGE "wild;"));
@@ -588,9 +561,8 @@ static void fields_that_contradict_each_other_are_found(void **state)
 	expect_both("truncated", "a.tif", BYTES("II+\0\x08\0\0\0\x10\0\0\0\0\0\0\0"));
 }
 
-static void fields_that_readers_do_not_look_at_may_be_wrong(void **state)
+TEST(fields_that_readers_do_not_look_at_may_be_wrong)
 {
-	(void)state;
 	/* Where the pixels begin, if nowhere; planes; and how many bytes a strip has. */
 	expect_both("good", "a.bmp",
 		    BYTES("BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\2\0\0\0\2\0\0\0\0\0\x18\0" BMP_REST
@@ -621,12 +593,11 @@ static void change(struct buf *bytes, uint32_t *seed)
 		bytes->len = 1 + next_random(seed) % bytes->len;
 }
 
-static void any_damage_gives_an_answer(void **state)
+TEST(any_damage_gives_an_answer)
 {
 	struct check_finding finding;
 	uint32_t seed = 1;
 
-	(void)state;
 	for (size_t round = 0; round < 4000; round++) {
 		SCOPE(buf_release) struct buf bytes = BUF_INIT;
 		const struct file *whole = &wholes[round % WHOLES];
@@ -641,39 +612,4 @@ static void any_damage_gives_an_answer(void **state)
 		change(&bytes, &seed);
 		check(CHECK_DECODE, "a.jpg", bytes.data, bytes.len, &finding);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_jpegs_are_good_whatever_follows_their_end),
-		cmocka_unit_test(a_jpeg_cut_anywhere_is_found_by_its_header),
-		cmocka_unit_test(a_cut_jpeg_that_got_an_end_marker_again_is_found_by_decoding),
-		cmocka_unit_test(the_sentence_says_where_a_jpeg_ends),
-		cmocka_unit_test(some_left_over_bytes_are_usable_many_are_not),
-		cmocka_unit_test(bytes_between_segments_are_passed_over_as_decoders_do),
-		cmocka_unit_test(so_are_those_between_the_segments_of_later_scans),
-		cmocka_unit_test(zeros_behind_all_pixels_are_padding),
-		cmocka_unit_test(zeros_in_place_of_pixels_are_none),
-		cmocka_unit_test(a_lost_restart_marker_is_found),
-		cmocka_unit_test(a_colour_without_its_scan_is_found),
-		cmocka_unit_test(a_jpeg_of_very_many_scans_is_given_up),
-		cmocka_unit_test(a_jpeg_that_takes_too_much_memory_is_not_decoded),
-		cmocka_unit_test(a_jpeg_of_no_pixels_or_too_many_is_bad),
-		cmocka_unit_test(a_jpeg_of_a_rare_process_is_unsupported),
-		cmocka_unit_test(a_name_that_says_another_kind_is_usable),
-		cmocka_unit_test(of_two_findings_the_graver_is_told),
-		cmocka_unit_test(other_files_are_looked_at_only_where_they_hold_an_image),
-		cmocka_unit_test(what_is_no_image_is_called_by_its_own_name),
-		cmocka_unit_test(nothing_is_found_when_nothing_is_asked),
-		cmocka_unit_test(the_other_kinds_are_good_whatever_follows_their_end),
-		cmocka_unit_test(the_other_kinds_cut_anywhere_are_found_by_their_header),
-		cmocka_unit_test(chunks_of_a_png_must_fit),
-		cmocka_unit_test(what_follows_the_pixels_of_a_png_does_no_harm),
-		cmocka_unit_test(fields_that_readers_do_not_look_at_may_be_wrong),
-		cmocka_unit_test(fields_that_contradict_each_other_are_found),
-		cmocka_unit_test(any_damage_gives_an_answer),
-	};
-
-	return cmocka_run_group_tests_name("check", tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* Which lists come into question: cache/order/choose.h. */
 #include "cache/order/choose.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 /* train/ has two classes, and val/ comes behind it; masks/ has as many as train/. */
 #define CLASS	2000u
@@ -74,7 +70,9 @@ static void assert_chosen(struct world *world, const struct order_list *first, u
 	assert_ptr_equal(world->observations.lists[0], first);
 }
 
-static void a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less(void **state)
+FIXTURE(fresh, setup, teardown);
+
+TEST_OF(fresh, a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less)
 {
 	struct world *world = *state;
 	const struct order_list *train;
@@ -88,7 +86,7 @@ static void a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less(void **
 	assert_ptr_equal(world->observations.lists[2], world->lists[1]); /* not lost */
 }
 
-static void who_reads_one_class_reads_no_more(void **state)
+TEST_OF(fresh, who_reads_one_class_reads_no_more)
 {
 	struct world *world = *state;
 	const struct order_list *class;
@@ -99,7 +97,7 @@ static void who_reads_one_class_reads_no_more(void **state)
 	assert_chosen(world, class, 1);
 }
 
-static void of_few_files_nothing_is_known_but_what_is_likelier(void **state)
+TEST_OF(fresh, of_few_files_nothing_is_known_but_what_is_likelier)
 {
 	struct world *world = *state;
 	const struct order_list *all = add_list(world, 0, FILES, 1);
@@ -110,7 +108,7 @@ static void of_few_files_nothing_is_known_but_what_is_likelier(void **state)
 	assert_ptr_equal(world->observations.lists[1], all);
 }
 
-static void lists_of_the_same_files_keep_their_order(void **state)
+TEST_OF(fresh, lists_of_the_same_files_keep_their_order)
 {
 	struct world *world = *state;
 
@@ -123,7 +121,7 @@ static void lists_of_the_same_files_keep_their_order(void **state)
 		assert_ptr_equal(world->observations.lists[i], world->lists[i]);
 }
 
-static void masks_and_images_both_count(void **state)
+TEST_OF(fresh, masks_and_images_both_count)
 {
 	struct world *world = *state;
 	const struct order_list *images, *masks;
@@ -141,7 +139,7 @@ static void masks_and_images_both_count(void **state)
 		    world->observations.lists[2] == masks);
 }
 
-static void a_list_of_which_hardly_anything_was_seen_does_not_count(void **state)
+TEST_OF(fresh, a_list_of_which_hardly_anything_was_seen_does_not_count)
 {
 	struct world *world = *state;
 	const struct order_list *train = add_list(world, 0, TRAIN, 1);
@@ -153,7 +151,7 @@ static void a_list_of_which_hardly_anything_was_seen_does_not_count(void **state
 	assert_chosen(world, train, 1);
 }
 
-static void a_list_is_unlikely_if_another_one_has_that_and_more(void **state)
+TEST_OF(fresh, a_list_is_unlikely_if_another_one_has_that_and_more)
 {
 	struct world *world = *state;
 	const struct order_list *train, *masks, *suffix;
@@ -169,7 +167,7 @@ static void a_list_is_unlikely_if_another_one_has_that_and_more(void **state)
 	assert_ptr_equal(world->observations.lists[2], suffix);
 }
 
-static void of_two_alike_the_one_that_was_followed_before_comes_first(void **state)
+TEST_OF(fresh, of_two_alike_the_one_that_was_followed_before_comes_first)
 {
 	struct world *world = *state;
 	const struct order_list *second;
@@ -180,22 +178,4 @@ static void of_two_alike_the_one_that_was_followed_before_comes_first(void **sta
 	see(world, 0, TRAIN, 64);
 	assert_chosen(world, second, 2);
 	assert_int_equal(world->observations.unlikely, 0);
-}
-
-#define choose_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		choose_test(a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less),
-		choose_test(who_reads_one_class_reads_no_more),
-		choose_test(of_few_files_nothing_is_known_but_what_is_likelier),
-		choose_test(lists_of_the_same_files_keep_their_order),
-		choose_test(masks_and_images_both_count),
-		choose_test(a_list_is_unlikely_if_another_one_has_that_and_more),
-		choose_test(of_two_alike_the_one_that_was_followed_before_comes_first),
-		choose_test(a_list_of_which_hardly_anything_was_seen_does_not_count),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "pack/tool/read/classes.h"
 
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 
 static void make(struct fixture *f, const char *const *paths)
 {
@@ -24,7 +25,9 @@ static void expect_name(const char *name, size_t len, const char *expected)
 	assert_memory_equal(name, expected, len);
 }
 
-static void folders_at_the_top_are_classes(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, folders_at_the_top_are_classes)
 {
 	static const char *const paths[] = {"cat/1.jpg", "cat/2.txt", "dog/1.png", "README", NULL};
 	SCOPE(classes_release) struct classes classes = {0};
@@ -44,7 +47,7 @@ static void folders_at_the_top_are_classes(void **state)
 	assert_int_equal(classes.of[find(f, "dog/1.png")], 2);
 }
 
-static void folders_of_nothing_but_folders_are_splits(void **state)
+TEST_OF(fresh, folders_of_nothing_but_folders_are_splits)
 {
 	static const char *const paths[] = {"train/b/1.jpg",
 					    "train/a/1.jpg",
@@ -68,7 +71,7 @@ static void folders_of_nothing_but_folders_are_splits(void **state)
 }
 
 /* Each dataset has the splits train and val, whatever else lies about. */
-static void stray_files_and_folders_beside_splits_are_no_classes(void **state)
+TEST_OF(fresh, stray_files_and_folders_beside_splits_are_no_classes)
 {
 	static const char *const strays[] = {"annotations/instances.json",
 					     "__MACOSX/train/._a.jpg",
@@ -94,7 +97,7 @@ static void stray_files_and_folders_beside_splits_are_no_classes(void **state)
 	}
 }
 
-static void folders_with_images_of_their_own_are_classes(void **state)
+TEST_OF(fresh, folders_with_images_of_their_own_are_classes)
 {
 	static const char *const paths[] = {"test/a/1.jpg", "test/1.jpg", "valley/a/1.jpg",
 					    "cat/1.jpg", NULL};
@@ -108,7 +111,7 @@ static void folders_with_images_of_their_own_are_classes(void **state)
 	assert_int_equal(classes.list[1].files, 2);
 }
 
-static void a_label_is_what_is_called_alike_in_all_splits(void **state)
+TEST_OF(fresh, a_label_is_what_is_called_alike_in_all_splits)
 {
 	static const char *const paths[] = {"train/a/1.jpg", "train/ab/1.jpg", "val/ab/1.jpg",
 					    "val/ab/2.jpg",  "val/b/1.jpg",    NULL};
@@ -125,7 +128,7 @@ static void a_label_is_what_is_called_alike_in_all_splits(void **state)
 	assert_int_equal(classes.list[2].label, 1);
 }
 
-static void everything_below_counts_and_links_are_files(void **state)
+TEST_OF(fresh, everything_below_counts_and_links_are_files)
 {
 	static const char *const paths[] = {"cat/deep/er/1.jpg", NULL};
 	SCOPE(classes_release) struct classes classes = {0};
@@ -145,7 +148,7 @@ static void everything_below_counts_and_links_are_files(void **state)
 	assert_int_equal(classes.list[1].bytes, 2000);
 }
 
-static void imbalance_is_that_of_the_classes_with_files(void **state)
+TEST_OF(fresh, imbalance_is_that_of_the_classes_with_files)
 {
 	static const char *const paths[] = {"a/1", "b/1", "b/2", "c/1", "c/2", "c/3", "c/4", NULL};
 	SCOPE(classes_release) struct classes classes = {0};
@@ -164,7 +167,7 @@ static void imbalance_is_that_of_the_classes_with_files(void **state)
 	assert_true(sizes.imbalance == 4);
 }
 
-static void an_empty_dataset_has_no_class(void **state)
+TEST_OF(fresh, an_empty_dataset_has_no_class)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	struct class_sizes sizes;
@@ -179,9 +182,8 @@ static void an_empty_dataset_has_no_class(void **state)
 	assert_true(sizes.imbalance == 0);
 }
 
-static void imagefolder_goes_by_the_suffix(void **state)
+TEST(imagefolder_goes_by_the_suffix)
 {
-	(void)state;
 	assert_true(classes_takes("a.JPEG", 6));
 	assert_true(classes_takes("a.b.webp", 8));
 	assert_true(classes_takes(".jpg", 4));
@@ -189,22 +191,4 @@ static void imagefolder_goes_by_the_suffix(void **state)
 	assert_false(classes_takes("a.gif", 5));
 	assert_false(classes_takes("a.jpg.bak", 9));
 	assert_false(classes_takes("a.jpgx", 6));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-		TEST(folders_at_the_top_are_classes),
-		TEST(folders_of_nothing_but_folders_are_splits),
-		TEST(stray_files_and_folders_beside_splits_are_no_classes),
-		TEST(folders_with_images_of_their_own_are_classes),
-		TEST(a_label_is_what_is_called_alike_in_all_splits),
-		TEST(everything_below_counts_and_links_are_files),
-		TEST(imbalance_is_that_of_the_classes_with_files),
-		TEST(an_empty_dataset_has_no_class),
-		cmocka_unit_test(imagefolder_goes_by_the_suffix),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,10 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/foreign/codec.h"
+#include "tests/unit/test.h"
 #include <dlfcn.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SIZE (700 * KIB + 123)
 
@@ -61,12 +57,11 @@ static size_t expect_pieces(const uint8_t *packed, size_t len, const uint8_t *by
 	return count;
 }
 
-static void snappy_is_cut(void **state)
+TEST(snappy_is_cut)
 {
 	SCOPE_FREE uint8_t *bytes = malloc(SIZE), *packed = malloc(2 * SIZE);
 	size_t len;
 
-	(void)state;
 	fill(bytes);
 	len = compress(bytes, SIZE, packed, 2 * SIZE);
 	assert_true(len < SIZE);
@@ -74,12 +69,11 @@ static void snappy_is_cut(void **state)
 }
 
 /* A copy that reaches over 64 KiB, as no library writes it. */
-static void what_reaches_back_is_left_whole(void **state)
+TEST(what_reaches_back_is_left_whole)
 {
 	SCOPE_FREE uint8_t *bytes = calloc(1, SIZE), *packed = malloc(2 * SIZE);
 	size_t len = 5, made = 64;
 
-	(void)state;
 	memcpy(packed, (uint8_t[]){0xc0, 0x80, 0x10, 60 << 2, 63}, 5);
 	for (unsigned i = 0; i < 64; i++)
 		packed[len++] = (uint8_t)(1 + i % 4);
@@ -90,12 +84,11 @@ static void what_reaches_back_is_left_whole(void **state)
 	assert_int_equal(expect_pieces(packed, len, bytes, made), 1);
 }
 
-static void what_does_not_fit_is_left_whole(void **state)
+TEST(what_does_not_fit_is_left_whole)
 {
 	SCOPE_FREE uint8_t *bytes = malloc(SIZE), *packed = malloc(2 * SIZE);
 	size_t len;
 
-	(void)state;
 	fill(bytes);
 	len = compress(bytes, SIZE, packed, 2 * SIZE);
 	for (unsigned i = 0; i < 2000; i++) {
@@ -113,28 +106,15 @@ static void what_does_not_fit_is_left_whole(void **state)
 	}
 }
 
-static void other_codecs_are_whole_or_refused(void **state)
+TEST(other_codecs_are_whole_or_refused)
 {
 	SCOPE(buf_release) struct buf pieces = BUF_INIT;
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(codec_split(CODEC_ZSTD, "abc", 3, 500, &pieces), 0);
 	assert_int_equal(pieces.len, sizeof(struct codec_piece));
 	assert_int_equal(codec_check((enum codec)4, &err), -EOPNOTSUPP);
 	assert_string_equal(
 		err.text,
 		"pages compressed by brotli, which is not read: snappy, gzip and zstd are");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(snappy_is_cut),
-		cmocka_unit_test(what_reaches_back_is_left_whole),
-		cmocka_unit_test(what_does_not_fit_is_left_whole),
-		cmocka_unit_test(other_codecs_are_whole_or_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * are packed here are named like images, and are none. */
 #include "pack/tool/report/contact_sheet.h"
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 
 struct shown {
 	struct summary summary;
@@ -80,7 +81,9 @@ static void expect_pictures(struct fixture *f, const struct contact_sheet *sheet
 	assert_null(paths[sheet->count]);
 }
 
-static void pictures_are_spaced_from_the_first_to_the_last(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, pictures_are_spaced_from_the_first_to_the_last)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
@@ -95,7 +98,7 @@ static void pictures_are_spaced_from_the_first_to_the_last(void **state)
 					 "dog/001.jpg", NULL});
 }
 
-static void the_splits_of_a_label_are_shown_together(void **state)
+TEST_OF(fresh, the_splits_of_a_label_are_shown_together)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
@@ -112,7 +115,7 @@ static void the_splits_of_a_label_are_shown_together(void **state)
 					 "val/cat/000.jpg", "train/dog/000.jpg", NULL});
 }
 
-static void one_picture_is_the_first_and_none_is_none(void **state)
+TEST_OF(fresh, one_picture_is_the_first_and_none_is_none)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	SCOPE(contact_sheet_release) struct contact_sheet none = {0};
@@ -127,7 +130,7 @@ static void one_picture_is_the_first_and_none_is_none(void **state)
 	assert_int_equal(none.count, 0);
 }
 
-static void a_flat_folder_is_shown_too(void **state)
+TEST_OF(fresh, a_flat_folder_is_shown_too)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct fixture *f = *state;
@@ -141,7 +144,7 @@ static void a_flat_folder_is_shown_too(void **state)
 }
 
 /* 60 classes of 1 to 60 images: with 40 pictures each there is room for 30. */
-static void where_there_are_too_many_the_largest_and_the_smallest_are_shown(void **state)
+TEST_OF(fresh, where_there_are_too_many_the_largest_and_the_smallest_are_shown)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
@@ -161,7 +164,7 @@ static void where_there_are_too_many_the_largest_and_the_smallest_are_shown(void
 	assert_int_equal(shown.sheet.pictures[shown.sheet.count - 1].label, 59);
 }
 
-static void each_image_is_reported_and_can_end_it(void **state)
+TEST_OF(fresh, each_image_is_reported_and_can_end_it)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
@@ -177,7 +180,7 @@ static void each_image_is_reported_and_can_end_it(void **state)
 	assert_int_equal(show(&shown), -EINTR);
 }
 
-static void all_images_are_read_where_they_are_small(void **state)
+TEST_OF(fresh, all_images_are_read_where_they_are_small)
 {
 	struct fixture *f = *state;
 	struct made made = {0};
@@ -195,7 +198,7 @@ static void all_images_are_read_where_they_are_small(void **state)
 	}
 }
 
-static void a_damaged_picture_is_noted_and_the_others_are_shown(void **state)
+TEST_OF(fresh, a_damaged_picture_is_noted_and_the_others_are_shown)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
@@ -216,21 +219,4 @@ static void a_damaged_picture_is_noted_and_the_others_are_shown(void **state)
 			 find(f, "cat/001.jpg"));
 	assert_string_equal(text_of(&shown, 1), "damaged in the pack");
 	assert_string_equal(text_of(&shown, 2), "holds no image");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-		TEST(pictures_are_spaced_from_the_first_to_the_last),
-		TEST(the_splits_of_a_label_are_shown_together),
-		TEST(one_picture_is_the_first_and_none_is_none),
-		TEST(a_flat_folder_is_shown_too),
-		TEST(where_there_are_too_many_the_largest_and_the_smallest_are_shown),
-		TEST(each_image_is_reported_and_can_end_it),
-		TEST(all_images_are_read_where_they_are_small),
-		TEST(a_damaged_picture_is_noted_and_the_others_are_shown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,10 @@
  * ask one small read after another; the stream keeps cost_depth() reads of cost_run() bytes under
  * way. */
 #include "cache/plan/cost.h"
+#include "tests/unit/test.h"
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
@@ -394,21 +390,19 @@ static void assert_nothing_learned(const struct cost *cost)
 	assert_false(cost_alone(cost));
 }
 
-static void at_first_a_gap_of_64_kib_is_assumed(void **state)
+TEST(at_first_a_gap_of_64_kib_is_assumed)
 {
 	struct cost cost;
 
-	(void)state;
 	cost_init(&cost);
 	assert_nothing_learned(&cost);
 	assert_int_equal(cost_run(&cost), COST_RUN_START);
 }
 
-static void one_size_alone_says_nothing_of_the_gap(void **state)
+TEST(one_size_alone_says_nothing_of_the_gap)
 {
 	struct cost cost;
 
-	(void)state;
 	cost_init(&cost);
 	for (uint64_t i = 0; i < 100000; i++)
 		cost_read(&cost, 110000, i * 200000, i * 200000 + 150000 + i % 7 * 1000);
@@ -418,22 +412,20 @@ static void one_size_alone_says_nothing_of_the_gap(void **state)
 }
 
 /* 120 photos a second: their bytes alone never take as long. */
-static void but_slow_ones_say_that_it_is_wide(void **state)
+TEST(but_slow_ones_say_that_it_is_wide)
 {
 	struct cost cost;
 
-	(void)state;
 	cost_init(&cost);
 	for (uint64_t i = 0; i < 20; i++)
 		cost_read(&cost, 110000, i * 8900000, (i + 1) * 8900000);
 	assert_in_range(cost_gap(&cost), 500 << 10, 1500 << 10);
 }
 
-static void reads_that_take_no_time_change_nothing(void **state)
+TEST(reads_that_take_no_time_change_nothing)
 {
 	struct cost cost;
 
-	(void)state;
 	cost_init(&cost);
 	for (uint64_t i = 0; i < 10000; i++) {
 		cost_read(&cost, MIB, i, i);
@@ -474,27 +466,24 @@ static void assert_gap(double a, double b, bool hiccups, double off)
 	assert_true((double)cost_gap(&cost) < a / b * (1 + off));
 }
 
-static void the_gap_is_what_a_request_costs_in_bytes(void **state)
+TEST(the_gap_is_what_a_request_costs_in_bytes)
 {
-	(void)state;
 	assert_gap(200 * US, 1, false, 0.1);
 	assert_gap(500 * US, 1, false, 0.1);
 	assert_gap(1000 * US, 1 / 1.5, false, 0.15);
 	assert_gap(50 * US, 1, false, 0.1);
 }
 
-static void hiccups_hardly_move_the_gap(void **state)
+TEST(hiccups_hardly_move_the_gap)
 {
-	(void)state;
 	assert_gap(200 * US, 1, true, 0.35);
 	assert_gap(500 * US, 1, true, 0.35);
 }
 
-static void the_gap_has_bounds(void **state)
+TEST(the_gap_has_bounds)
 {
 	struct cost cost;
 
-	(void)state;
 	cost_init(&cost);
 	feed(&cost, 1 * MS, 0, 20000, false);
 	assert_int_equal(cost_gap(&cost), COST_GAP_MAX);
@@ -505,11 +494,10 @@ static void the_gap_has_bounds(void **state)
 }
 
 /* Two at once, told in the order in which they end. */
-static void time_is_counted_once_however_many_are_under_way(void **state)
+TEST(time_is_counted_once_however_many_are_under_way)
 {
 	struct cost cost;
 
-	(void)state;
 	cost_init(&cost);
 	cost_read(&cost, 1, 1000, 2000);
 	cost_read(&cost, 1, 1500, 2500);
@@ -572,15 +560,13 @@ static void assert_all_stream(double noise, double share)
 	}
 }
 
-static void the_stream_gets_four_fifths_of_what_any_device_can_give(void **state)
+TEST(the_stream_gets_four_fifths_of_what_any_device_can_give)
 {
-	(void)state;
 	assert_all_stream(0, 0.8);
 }
 
-static void and_so_it_does_with_noise(void **state)
+TEST(and_so_it_does_with_noise)
 {
-	(void)state;
 	assert_all_stream(0.2, 0.8);
 }
 
@@ -609,9 +595,8 @@ static void long_runs_few_at_once(struct world *w)
 	assert_true(cost_gap(&w->cost) >= 384 * KIB);
 }
 
-static void a_hard_disk_gets_long_runs_and_a_few_at_once(void **state)
+TEST(a_hard_disk_gets_long_runs_and_a_few_at_once)
 {
-	(void)state;
 	for_readers(&hdd, long_runs_few_at_once);
 }
 
@@ -620,9 +605,8 @@ static void narrow(struct world *w)
 	assert_true(w->widest < 512 * KIB);
 }
 
-static void an_nvme_reads_across_short_gaps_only(void **state)
+TEST(an_nvme_reads_across_short_gaps_only)
 {
-	(void)state;
 	for_readers(&nvme, narrow);
 }
 
@@ -641,9 +625,8 @@ static void waits_little(struct world *w)
 	assert_true(mean_wait(w) < mean_wait(&none) + 6 * MS);
 }
 
-static void wanted_reads_hardly_wait_for_the_stream_on_a_slow_volume(void **state)
+TEST(wanted_reads_hardly_wait_for_the_stream_on_a_slow_volume)
 {
-	(void)state;
 	for_readers(&gp3, waits_little);
 }
 
@@ -658,18 +641,16 @@ static void calm(struct world *w)
 	assert_true(bursts || w->largest <= 4 * w->smallest);
 }
 
-static void what_was_learned_stays(void **state)
+TEST(what_was_learned_stays)
 {
-	(void)state;
 	for (unsigned i = 0; i < MODELS; i++)
 		for_readers(models[i], calm);
 }
 
-static void a_hard_disk_is_known_after_some_tens_of_reads(void **state)
+TEST(a_hard_disk_is_known_after_some_tens_of_reads)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w, &hdd, 4, 0.2);
 	while (w.cost.run < COST_RUN_MAX && w.seen < 1000)
 		measure(&w, 10 * MS), w.seen += w.aheads;
@@ -677,9 +658,8 @@ static void a_hard_disk_is_known_after_some_tens_of_reads(void **state)
 	assert_true(w.seen < 60);
 }
 
-static void a_device_that_takes_much_at_once_is_known_within_a_second(void **state)
+TEST(a_device_that_takes_much_at_once_is_known_within_a_second)
 {
-	(void)state;
 	for (unsigned readers = 1; readers <= 4; readers++) {
 		struct world w;
 
@@ -693,11 +673,10 @@ static void a_device_that_takes_much_at_once_is_known_within_a_second(void **sta
 
 /* Bytes are what this one charges, and four readers take all that it gives: nothing is read ahead
  * but to see whether that is so. */
-static void readers_that_use_all_a_volume_gives_have_it(void **state)
+TEST(readers_that_use_all_a_volume_gives_have_it)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w, &sata, 4, 0.2);
 	measure(&w, 3 * S);
 	measure(&w, 3 * S);
@@ -709,11 +688,10 @@ static void readers_that_use_all_a_volume_gives_have_it(void **state)
 }
 
 /* What a known order brings, readers need not ask for: the device has nothing else to do. */
-static void a_known_order_is_read_ahead_beside_readers_that_use_all(void **state)
+TEST(a_known_order_is_read_ahead_beside_readers_that_use_all)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w, &sata, 4, 0.2);
 	measure(&w, 3 * S);
 	assert_int_equal(w.cost.depth, 0);
@@ -728,11 +706,10 @@ static void a_known_order_is_read_ahead_beside_readers_that_use_all(void **state
 	assert_true((double)w.ahead_bytes > 0.9 * 0.5 * S);
 }
 
-static void readers_who_pause_leave_the_device_to_the_stream(void **state)
+TEST(readers_who_pause_leave_the_device_to_the_stream)
 {
 	struct cost cost;
 
-	(void)state;
 	cost_init(&cost);
 	cost.depth = 0;
 	cost_read(&cost, MIB, 1000, 2000);
@@ -743,11 +720,10 @@ static void readers_who_pause_leave_the_device_to_the_stream(void **state)
 	assert_int_equal(cost_depth(&cost, 4), 1);
 }
 
-static void a_wanted_record_brings_a_run_on_a_seek_bound_device(void **state)
+TEST(a_wanted_record_brings_a_run_on_a_seek_bound_device)
 {
 	struct cost cost;
 
-	(void)state;
 	cost_init(&cost);
 	assert_false(cost_seek_bound(&cost));
 	feed(&cost, 8 * MS, 5, 2000, false);
@@ -759,11 +735,10 @@ static void a_wanted_record_brings_a_run_on_a_seek_bound_device(void **state)
 	assert_false(cost_seek_bound(&cost));
 }
 
-static void what_happens_in_a_pause_of_the_stream_is_left_out(void **state)
+TEST(what_happens_in_a_pause_of_the_stream_is_left_out)
 {
 	struct cost cost;
 
-	(void)state;
 	cost_init(&cost);
 	cost.windows = 2;
 	for (uint64_t begin = 0; begin <= 9000; begin += 9000) { /* a pause of 8000 */
@@ -776,11 +751,10 @@ static void what_happens_in_a_pause_of_the_stream_is_left_out(void **state)
 	assert_int_equal(cost.round_work, 2 * MIB + 100 * KIB); /* a ninth of the time */
 }
 
-static void pauses_of_the_stream_are_not_slowness(void **state)
+TEST(pauses_of_the_stream_are_not_slowness)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w, &fast, 2, 0.1);
 	w.pauses = true;
 	measure(&w, 4 * S);
@@ -788,34 +762,4 @@ static void pauses_of_the_stream_are_not_slowness(void **state)
 	say(&w, "with pauses", (double)w.ahead_bytes / (4 * S));
 	assert_true(w.shallowest >= 2);
 	assert_true(w.smallest >= COST_RUN_START);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(at_first_a_gap_of_64_kib_is_assumed),
-		cmocka_unit_test(one_size_alone_says_nothing_of_the_gap),
-		cmocka_unit_test(but_slow_ones_say_that_it_is_wide),
-		cmocka_unit_test(reads_that_take_no_time_change_nothing),
-		cmocka_unit_test(the_gap_is_what_a_request_costs_in_bytes),
-		cmocka_unit_test(hiccups_hardly_move_the_gap),
-		cmocka_unit_test(the_gap_has_bounds),
-		cmocka_unit_test(time_is_counted_once_however_many_are_under_way),
-		cmocka_unit_test(the_stream_gets_four_fifths_of_what_any_device_can_give),
-		cmocka_unit_test(and_so_it_does_with_noise),
-		cmocka_unit_test(a_hard_disk_gets_long_runs_and_a_few_at_once),
-		cmocka_unit_test(an_nvme_reads_across_short_gaps_only),
-		cmocka_unit_test(wanted_reads_hardly_wait_for_the_stream_on_a_slow_volume),
-		cmocka_unit_test(what_was_learned_stays),
-		cmocka_unit_test(a_hard_disk_is_known_after_some_tens_of_reads),
-		cmocka_unit_test(a_device_that_takes_much_at_once_is_known_within_a_second),
-		cmocka_unit_test(readers_that_use_all_a_volume_gives_have_it),
-		cmocka_unit_test(a_known_order_is_read_ahead_beside_readers_that_use_all),
-		cmocka_unit_test(readers_who_pause_leave_the_device_to_the_stream),
-		cmocka_unit_test(a_wanted_record_brings_a_run_on_a_seek_bound_device),
-		cmocka_unit_test(what_happens_in_a_pause_of_the_stream_is_left_out),
-		cmocka_unit_test(pauses_of_the_stream_are_not_slowness),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

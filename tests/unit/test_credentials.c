@@ -1,11 +1,13 @@
 /* Who signs, and where that is looked for: remote/credentials.h. The services that are asked are a
  * table of this test. */
+#define TEST_MAIN
 #include "base/clock.h"
 #include "base/scope.h"
 #include "remote/credentials.h"
 #include "remote/credentials_place.h"
 #include "remote/process.h"
 #include "tests/unit/aws_home.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 
 #define KEYS "\"AccessKeyId\":\"AK\",\"SecretAccessKey\":\"SK\""
@@ -93,11 +95,12 @@ static int clear(void **state)
 	return 0;
 }
 
+FIXTURE(fresh, clear, NULL);
+
 /* --- environment ----------------------------------------------------------------------------- */
 
-static void the_environment_comes_first(void **state)
+TEST_OF(fresh, the_environment_comes_first)
 {
-	(void)state;
 	setenv("AWS_ACCESS_KEY_ID", "AK", 1);
 	setenv("AWS_SECRET_ACCESS_KEY", "SK", 1);
 	setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "/nowhere", 1);
@@ -107,9 +110,8 @@ static void the_environment_comes_first(void **state)
 	found(NULL, nothing_asked, "AK", "SK", "T", "the environment");
 }
 
-static void half_a_pair_is_an_error_and_no_other_place_is_asked(void **state)
+TEST_OF(fresh, half_a_pair_is_an_error_and_no_other_place_is_asked)
 {
-	(void)state;
 	setenv("AWS_ACCESS_KEY_ID", "AK", 1);
 	fails(NULL, nothing_asked, -EINVAL,
 	      "AWS_ACCESS_KEY_ID is set, but AWS_SECRET_ACCESS_KEY is not");
@@ -119,11 +121,10 @@ static void half_a_pair_is_an_error_and_no_other_place_is_asked(void **state)
 	      "AWS_SECRET_ACCESS_KEY is set, but AWS_ACCESS_KEY_ID is not");
 }
 
-static void without_any_all_places_are_named(void **state)
+TEST_OF(fresh, without_any_all_places_are_named)
 {
 	char why[512];
 
-	(void)state;
 	snprintf(why, sizeof(why),
 		 "no credentials: AWS_ACCESS_KEY_ID is not set, AWS_WEB_IDENTITY_TOKEN_FILE is not "
 		 "set, no keys of profile 'default' in %s/.aws/credentials and %s/.aws/config, "
@@ -134,9 +135,8 @@ static void without_any_all_places_are_named(void **state)
 
 /* --- profile --------------------------------------------------------------------------------- */
 
-static void a_profile_has_static_keys(void **state)
+TEST_OF(fresh, a_profile_has_static_keys)
 {
-	(void)state;
 	write_text(".aws/credentials",
 		   "[default]\naws_access_key_id=AK\naws_secret_access_key=SK\n"
 		   "[other]\naws_access_key_id=OK\naws_secret_access_key=OS\n"
@@ -149,9 +149,8 @@ static void a_profile_has_static_keys(void **state)
 	      "profile 'half' has aws_access_key_id, but no aws_secret_access_key");
 }
 
-static void a_profile_of_the_command_line_counts_more_than_the_environment(void **state)
+TEST_OF(fresh, a_profile_of_the_command_line_counts_more_than_the_environment)
 {
-	(void)state;
 	(void)state;
 	setenv("AWS_ACCESS_KEY_ID", "AK", 1);
 	setenv("AWS_SECRET_ACCESS_KEY", "SK", 1);
@@ -160,12 +159,11 @@ static void a_profile_of_the_command_line_counts_more_than_the_environment(void 
 	write_text(".aws/credentials", "[other]\n");
 }
 
-static void a_process_prints_credentials(void **state)
+TEST_OF(fresh, a_process_prints_credentials)
 {
 	struct credentials keys = {0};
 	struct err err;
 
-	(void)state;
 	write_text(".aws/config",
 		   "[default]\ncredential_process = printf '{\"Version\": 1, " KEYS
 		   ", \"SessionToken\":\"T\", \"Expiration\":\"%s\"}' \"2030-01-02T03:04:05Z\"\n");
@@ -176,9 +174,8 @@ static void a_process_prints_credentials(void **state)
 	credentials_release(&keys);
 }
 
-static void a_process_that_fails_is_named(void **state)
+TEST_OF(fresh, a_process_that_fails_is_named)
 {
-	(void)state;
 	write_text(".aws/config",
 		   "[default]\ncredential_process = echo '{" KEYS
 		   "}'; exit 3\n"
@@ -194,7 +191,7 @@ static void a_process_that_fails_is_named(void **state)
 	      "credential_process of profile 'big': Message too long");
 }
 
-static void a_program_that_does_not_end_is_killed(void **state)
+TEST_OF(fresh, a_program_that_does_not_end_is_killed)
 {
 	static const char *const silent[] = {"/bin/sh", "-c", "sleep 60", NULL};
 	static const char *const closed[] = {"/bin/sh", "-c", "exec >&-; sleep 60", NULL};
@@ -202,7 +199,6 @@ static void a_program_that_does_not_end_is_killed(void **state)
 	uint64_t until = clock_ns() + 30 * CLOCK_SECOND;
 	const atomic_bool stops = true;
 
-	(void)state;
 	assert_int_equal(process_output(silent, 100, NULL, &output), -ETIMEDOUT);
 	assert_int_equal(process_output(closed, 100, NULL, &output), -ETIMEDOUT);
 	assert_int_equal(process_output(silent, 60000, &stops, &output), -ECANCELED);
@@ -210,11 +206,10 @@ static void a_program_that_does_not_end_is_killed(void **state)
 }
 
 /* It sees the profile in its arguments, and no key. */
-static void for_single_sign_on_the_aws_tool_is_asked(void **state)
+TEST_OF(fresh, for_single_sign_on_the_aws_tool_is_asked)
 {
 	char *path = strdup(getenv("PATH")), own[8192];
 
-	(void)state;
 	write_text(".aws/config", "[profile sso]\nsso_session = x\naws_access_key_id = old\n");
 	write_text("aws",
 		   "#!/bin/sh\n[ \"$*\" = 'configure export-credentials --profile sso "
@@ -251,7 +246,7 @@ static void set_web_identity(void)
 	setenv("AWS_ROLE_ARN", ROLE, 1);
 }
 
-static void a_web_identity_is_changed_into_keys_of_a_role(void **state)
+TEST_OF(fresh, a_web_identity_is_changed_into_keys_of_a_role)
 {
 	static const struct exchange global[] = {
 		{"POST", "https://sts.amazonaws.com/", FORM_HEADER, FORM, 0, 200, STS_ANSWER}, {0}};
@@ -261,7 +256,6 @@ static void a_web_identity_is_changed_into_keys_of_a_role(void **state)
 	struct credentials keys = {0};
 	struct err err;
 
-	(void)state;
 	set_web_identity();
 	found(NULL, global, "AK", "SK", "T/+=", "web identity");
 	setenv("AWS_ENDPOINT_URL_STS", "http://sts", 1);
@@ -272,12 +266,11 @@ static void a_web_identity_is_changed_into_keys_of_a_role(void **state)
 	credentials_release(&keys);
 }
 
-static void a_profile_may_have_a_web_identity(void **state)
+TEST_OF(fresh, a_profile_may_have_a_web_identity)
 {
 	static const struct exchange sts[] = {
 		{"POST", "http://sts", FORM_HEADER, FORM, 0, 200, STS_ANSWER}, {0}};
 
-	(void)state;
 	write_text("token", "a.b-c=");
 	write_text(".aws/config", "[profile eks]\nrole_arn = " ROLE
 				  "\n"
@@ -286,7 +279,7 @@ static void a_profile_may_have_a_web_identity(void **state)
 	found("eks", sts, "AK", "SK", "T/+=", "profile 'eks'");
 }
 
-static void a_role_that_sts_refuses_is_said_with_its_words(void **state)
+TEST_OF(fresh, a_role_that_sts_refuses_is_said_with_its_words)
 {
 	static const struct exchange refused[] = {
 		{"POST", "https://sts.amazonaws.com/", FORM_HEADER, FORM, 0, 400,
@@ -294,15 +287,13 @@ static void a_role_that_sts_refuses_is_said_with_its_words(void **state)
 		 "</Message></Error></ErrorResponse>"},
 		{0}};
 
-	(void)state;
 	set_web_identity();
 	fails(NULL, refused, -EACCES,
 	      "STS gives no keys of the role " ROLE ": 400 InvalidIdentityToken: not for you");
 }
 
-static void a_token_of_more_lines_than_one_is_not_sent(void **state)
+TEST_OF(fresh, a_token_of_more_lines_than_one_is_not_sent)
 {
-	(void)state;
 	set_web_identity();
 	write_text("token", "a\nHost: b\n");
 	fails(NULL, nothing_asked, -EINVAL, "token: this is not a token of one line");
@@ -315,7 +306,7 @@ static void a_token_of_more_lines_than_one_is_not_sent(void **state)
 
 /* --- container ------------------------------------------------------------------------------- */
 
-static void a_container_is_asked_with_its_token(void **state)
+TEST_OF(fresh, a_container_is_asked_with_its_token)
 {
 	static const struct exchange ecs[] = {
 		{"GET", "http://169.254.170.2/v2/x", NULL, NULL, 0, 200, "{" KEYS "}"}, {0}};
@@ -324,7 +315,6 @@ static void a_container_is_asked_with_its_token(void **state)
 					       "{" KEYS ",\"Token\":\"T\"}"},
 					      {0}};
 
-	(void)state;
 	setenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/x", 1);
 	found(NULL, ecs, "AK", "SK", NULL, "the container");
 	unsetenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
@@ -335,7 +325,7 @@ static void a_container_is_asked_with_its_token(void **state)
 	found(NULL, eks, "AK", "SK", "T", "the container");
 }
 
-static void a_container_that_fails_is_asked_twice_and_named(void **state)
+TEST_OF(fresh, a_container_that_fails_is_asked_twice_and_named)
 {
 	static const struct exchange busy[] = {
 		{"GET", "http://localhost:1/x", NULL, NULL, 0, 500, ""},
@@ -348,16 +338,14 @@ static void a_container_that_fails_is_asked_twice_and_named(void **state)
 	static const struct exchange refused[] = {
 		{"GET", "http://localhost:1/x", NULL, NULL, 0, 404, "no"}, {0}};
 
-	(void)state;
 	setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost:1/x", 1);
 	found(NULL, busy, "AK", "SK", NULL, "the container");
 	fails(NULL, gone, -EIO, "the host is not reached");
 	fails(NULL, refused, -EACCES, "http://localhost:1/x: 404 instead of credentials");
 }
 
-static void no_token_goes_over_the_network_in_plain(void **state)
+TEST_OF(fresh, no_token_goes_over_the_network_in_plain)
 {
-	(void)state;
 	setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "secret", 1);
 	setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost.evil.com/", 1);
 	fails(NULL, nothing_asked, -EINVAL,
@@ -376,7 +364,7 @@ static void no_token_goes_over_the_network_in_plain(void **state)
 #define TTL	 "X-aws-ec2-metadata-token-ttl-seconds: 21600"
 #define TOKEN	 "X-aws-ec2-metadata-token: TT=="
 
-static void a_machine_has_a_role(void **state)
+TEST_OF(fresh, a_machine_has_a_role)
 {
 	static const struct exchange ec2[] = {
 		{"PUT", METADATA "api/token", TTL, NULL, 0, 200, "TT=="},
@@ -388,7 +376,6 @@ static void a_machine_has_a_role(void **state)
 	struct credentials keys = {0};
 	struct err err;
 
-	(void)state;
 	unsetenv("AWS_EC2_METADATA_DISABLED");
 	assert_int_equal(find(NULL, NULL, ec2, &keys, &err), 0);
 	assert_string_equal(keys.token, "T");
@@ -397,7 +384,7 @@ static void a_machine_has_a_role(void **state)
 	credentials_release(&keys);
 }
 
-static void a_machine_elsewhere_has_no_metadata(void **state)
+TEST_OF(fresh, a_machine_elsewhere_has_no_metadata)
 {
 	static const struct exchange elsewhere[] = {
 		{"PUT", METADATA "api/token", TTL, NULL, -ETIMEDOUT, 0, NULL},
@@ -410,7 +397,6 @@ static void a_machine_elsewhere_has_no_metadata(void **state)
 	struct credentials keys = {0};
 	struct err err;
 
-	(void)state;
 	unsetenv("AWS_EC2_METADATA_DISABLED");
 	assert_int_equal(find(NULL, NULL, elsewhere, &keys, &err), -ENOKEY);
 	assert_non_null(strstr(err.text, ", no metadata service at http://169.254.169.254"));
@@ -418,13 +404,12 @@ static void a_machine_elsewhere_has_no_metadata(void **state)
 	assert_non_null(strstr(err.text, ", http://169.254.169.254 has no role: 404"));
 }
 
-static void a_date_without_a_zone_or_sense_is_refused(void **state)
+TEST_OF(fresh, a_date_without_a_zone_or_sense_is_refused)
 {
 	static const char *const texts[] = {"", "tomorrow", "2030-01-02", "2030-01-02T03:04:05",
 					    "2030-01-02T03:04:05+1"};
 	struct credentials keys = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_int_equal(credentials_set_expiration(&keys, texts[i]), -EINVAL);
 	assert_int_equal(credentials_set_expiration(&keys, "2030-01-01T19:34:05-07:30"), 0);
@@ -433,28 +418,5 @@ static void a_date_without_a_zone_or_sense_is_refused(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, clear)
-	const struct CMUnitTest tests[] = {
-		TEST(the_environment_comes_first),
-		TEST(half_a_pair_is_an_error_and_no_other_place_is_asked),
-		TEST(without_any_all_places_are_named),
-		TEST(a_profile_has_static_keys),
-		TEST(a_profile_of_the_command_line_counts_more_than_the_environment),
-		TEST(a_process_prints_credentials),
-		TEST(a_process_that_fails_is_named),
-		TEST(a_program_that_does_not_end_is_killed),
-		TEST(for_single_sign_on_the_aws_tool_is_asked),
-		TEST(a_web_identity_is_changed_into_keys_of_a_role),
-		TEST(a_profile_may_have_a_web_identity),
-		TEST(a_role_that_sts_refuses_is_said_with_its_words),
-		TEST(a_token_of_more_lines_than_one_is_not_sent),
-		TEST(a_container_is_asked_with_its_token),
-		TEST(a_container_that_fails_is_asked_twice_and_named),
-		TEST(no_token_goes_over_the_network_in_plain),
-		TEST(a_machine_has_a_role),
-		TEST(a_machine_elsewhere_has_no_metadata),
-		TEST(a_date_without_a_zone_or_sense_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, aws_home_enter, aws_home_leave);
+	return test_run(aws_home_enter, aws_home_leave);
 }

@@ -3,6 +3,7 @@
  * the failure. */
 #include "pack/dataset.h"
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 #include <sys/mman.h>
 
 enum { DAMAGES = 10000, PAGE = 4096, FILES = 40, ENTRIES_MOST = 80, RANGES = 2, LONG_NAME = 200 };
@@ -485,7 +486,9 @@ static void expect_reports(struct damaging *d)
 			FAIL(d, "damage to '%s' is not reported", d->truth.all[e].path);
 }
 
-static void whatever_is_damaged_nothing_wrong_is_read(void **state)
+FIXTURE(fresh, setup, teardown);
+
+TEST_OF(fresh, whatever_is_damaged_nothing_wrong_is_read)
 {
 	struct damaging *d = *state;
 	unsigned reported = 0;
@@ -505,7 +508,7 @@ static void whatever_is_damaged_nothing_wrong_is_read(void **state)
 	assert_false(d->is_reported);
 }
 
-static void a_pack_cut_at_any_page_is_refused(void **state)
+TEST_OF(fresh, a_pack_cut_at_any_page_is_refused)
 {
 	struct damaging *d = *state;
 
@@ -514,16 +517,4 @@ static void a_pack_cut_at_any_page_is_refused(void **state)
 		look(d);
 		mend(d);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(whatever_is_damaged_nothing_wrong_is_read),
-		TEST(a_pack_cut_at_any_page_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

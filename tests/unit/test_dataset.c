@@ -1,6 +1,7 @@
 /* A pack read back: the tree, the bytes, what liblmdb makes of it, and packs that other tools
  * rewrote or wrote to. */
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 #include <lmdb.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -21,7 +22,9 @@ static const char *size_name(size_t i)
 	return name;
 }
 
-static void files_of_every_size_come_back(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, files_of_every_size_come_back)
 {
 	struct fixture *f = *state;
 
@@ -37,7 +40,7 @@ static void files_of_every_size_come_back(void **state)
 }
 
 /* Records in the leaves move whenever a neighbour comes in. */
-static void offsets_are_right_whatever_the_order_of_storing(void **state)
+TEST_OF(fresh, offsets_are_right_whatever_the_order_of_storing)
 {
 	struct fixture *f = *state;
 	enum { COUNT = 4000 };
@@ -63,7 +66,7 @@ static void offsets_are_right_whatever_the_order_of_storing(void **state)
 	expect_faults(f, "");
 }
 
-static void a_file_of_70_mib_is_one_record_of_many_extents(void **state)
+TEST_OF(fresh, a_file_of_70_mib_is_one_record_of_many_extents)
 {
 	struct fixture *f = *state;
 	struct dataset_extent x;
@@ -94,7 +97,7 @@ static int zeros_read(void *context, void *buf, size_t len)
 }
 
 /* Zeros but for the first byte of each part. */
-static void a_file_over_1_gib_is_stored_in_parts(void **state)
+TEST_OF(fresh, a_file_over_1_gib_is_stored_in_parts)
 {
 	struct fixture *f = *state;
 	const uint64_t size = GIB + 70 * MIB;
@@ -134,7 +137,7 @@ static void a_file_over_1_gib_is_stored_in_parts(void **state)
 	expect_faults(f, "");
 }
 
-static void the_tree_comes_back_with_dirs_links_and_strange_names(void **state)
+TEST_OF(fresh, the_tree_comes_back_with_dirs_links_and_strange_names)
 {
 	struct fixture *f = *state;
 	uint32_t a, b, file, next;
@@ -197,7 +200,7 @@ static void the_tree_comes_back_with_dirs_links_and_strange_names(void **state)
 	expect_faults(f, "");
 }
 
-static void links_are_counted_in_whatever_order_they_come(void **state)
+TEST_OF(fresh, links_are_counted_in_whatever_order_they_come)
 {
 	struct fixture *f = *state;
 	struct dataset_attr a, b;
@@ -216,7 +219,7 @@ static void links_are_counted_in_whatever_order_they_come(void **state)
 	assert_int_equal(b.nlink, 3);
 }
 
-static void folders_behind_the_255th_entry_keep_their_files(void **state)
+TEST_OF(fresh, folders_behind_the_255th_entry_keep_their_files)
 {
 	struct fixture *f = *state;
 	char name[16];
@@ -231,7 +234,7 @@ static void folders_behind_the_255th_entry_keep_their_files(void **state)
 	expect_file(f, "399/file", 1);
 }
 
-static void paths_over_511_bytes_have_hashed_keys(void **state)
+TEST_OF(fresh, paths_over_511_bytes_have_hashed_keys)
 {
 	struct fixture *f = *state;
 	char name[201], path[1300];
@@ -258,7 +261,7 @@ static void paths_over_511_bytes_have_hashed_keys(void **state)
 	expect_faults(f, "");
 }
 
-static void an_empty_tree_is_a_pack_too(void **state)
+TEST_OF(fresh, an_empty_tree_is_a_pack_too)
 {
 	struct fixture *f = *state;
 
@@ -269,7 +272,7 @@ static void an_empty_tree_is_a_pack_too(void **state)
 	expect_faults(f, "");
 }
 
-static void what_is_known_of_images_is_kept(void **state)
+TEST_OF(fresh, what_is_known_of_images_is_kept)
 {
 	struct fixture *f = *state;
 	struct dataset_image image = {.kind = IMAGE_JPEG, .width = 500, .height = 70000};
@@ -292,7 +295,7 @@ static void what_is_known_of_images_is_kept(void **state)
 	assert_int_equal(dataset_info(f->dataset)->options_len, 11);
 }
 
-static void times_beyond_64_bits_of_nanoseconds_become_the_nearest(void **state)
+TEST_OF(fresh, times_beyond_64_bits_of_nanoseconds_become_the_nearest)
 {
 	struct fixture *f = *state;
 	struct dataset_attr attr;
@@ -306,7 +309,7 @@ static void times_beyond_64_bits_of_nanoseconds_become_the_nearest(void **state)
 
 /* --- extents and their checksums ------------------------------------------------------------ */
 
-static void extents_are_numbered_through_in_entry_order(void **state)
+TEST_OF(fresh, extents_are_numbered_through_in_entry_order)
 {
 	struct fixture *f = *state;
 	uint64_t next = 0;
@@ -337,7 +340,7 @@ static void extents_are_numbered_through_in_entry_order(void **state)
 	assert_int_equal(dataset_extents(f->dataset), next);
 }
 
-static void extents_are_checked_in_whatever_pieces(void **state)
+TEST_OF(fresh, extents_are_checked_in_whatever_pieces)
 {
 	struct fixture *f = *state;
 	uint8_t bytes[1000];
@@ -354,7 +357,7 @@ static void extents_are_checked_in_whatever_pieces(void **state)
 	assert_int_equal(dataset_check(f->dataset, extent, iov, 3), -EBADMSG);
 }
 
-static void reads_are_cut_at_the_end_of_the_file_only(void **state)
+TEST_OF(fresh, reads_are_cut_at_the_end_of_the_file_only)
 {
 	struct fixture *f = *state;
 	const uint64_t size = 2 * MIB + 100;
@@ -377,7 +380,7 @@ static void reads_are_cut_at_the_end_of_the_file_only(void **state)
 	free(want);
 }
 
-static void a_changed_byte_spoils_its_extent_and_no_other(void **state)
+TEST_OF(fresh, a_changed_byte_spoils_its_extent_and_no_other)
 {
 	struct fixture *f = *state;
 	struct dataset_extent x;
@@ -403,7 +406,7 @@ static void a_changed_byte_spoils_its_extent_and_no_other(void **state)
 	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, 2 * MIB), 1);
 }
 
-static void an_extent_knows_those_of_its_file(void **state)
+TEST_OF(fresh, an_extent_knows_those_of_its_file)
 {
 	struct fixture *f = *state;
 	struct dataset_extent x;
@@ -429,7 +432,7 @@ static uint64_t suffix_of(struct fixture *f, const char *path)
 	return dataset_suffix(f->dataset, find(f, path));
 }
 
-static void a_suffix_begins_at_the_last_dot(void **state)
+TEST_OF(fresh, a_suffix_begins_at_the_last_dot)
 {
 	struct fixture *f = *state;
 
@@ -505,7 +508,7 @@ static void expect_small(struct fixture *f)
 	expect_faults(f, "");
 }
 
-static void any_lmdb_reader_gets_the_original_bytes(void **state)
+TEST_OF(fresh, any_lmdb_reader_gets_the_original_bytes)
 {
 	struct fixture *f = *state;
 	struct lmdb lmdb;
@@ -522,7 +525,7 @@ static void any_lmdb_reader_gets_the_original_bytes(void **state)
 	lmdb_end(&lmdb);
 }
 
-static void an_lmdb_cursor_meets_reserved_keys_first_and_then_paths(void **state)
+TEST_OF(fresh, an_lmdb_cursor_meets_reserved_keys_first_and_then_paths)
 {
 	struct fixture *f = *state;
 	static const char *const paths[] = {"n01440764/none", "n01440764/tiny", "n01440764/x.JPEG",
@@ -594,7 +597,7 @@ static void expect_relocated(struct fixture *f)
 	assert_done(dataset_unchanged(f->dataset, 0));
 }
 
-static void a_pack_compacted_by_mdb_copy_is_read_at_its_new_offsets(void **state)
+TEST_OF(fresh, a_pack_compacted_by_mdb_copy_is_read_at_its_new_offsets)
 {
 	struct fixture *f = *state;
 
@@ -605,7 +608,7 @@ static void a_pack_compacted_by_mdb_copy_is_read_at_its_new_offsets(void **state
 	expect_small(f);
 }
 
-static void a_pack_dumped_and_loaded_is_read_at_its_new_offsets(void **state)
+TEST_OF(fresh, a_pack_dumped_and_loaded_is_read_at_its_new_offsets)
 {
 	struct fixture *f = *state;
 
@@ -617,7 +620,7 @@ static void a_pack_dumped_and_loaded_is_read_at_its_new_offsets(void **state)
 }
 
 /* So small that page counts, root and transaction number are the same as before. */
-static void a_tiny_pack_dumped_and_loaded_is_noticed_all_the_same(void **state)
+TEST_OF(fresh, a_tiny_pack_dumped_and_loaded_is_noticed_all_the_same)
 {
 	struct fixture *f = *state;
 
@@ -671,7 +674,7 @@ static void expect_many(struct fixture *f, unsigned count)
 }
 
 /* The hole that the failing file leaves goes, and the old offset lies beyond the end. */
-static void a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets(void **state)
+TEST_OF(fresh, a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets)
 {
 	struct fixture *f = *state;
 	uint32_t bad;
@@ -688,7 +691,7 @@ static void a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets(void **
 	expect_file(f, "good", 10000);
 }
 
-static void a_larger_pack_survives_both_rewritings(void **state)
+TEST_OF(fresh, a_larger_pack_survives_both_rewritings)
 {
 	struct fixture *f = *state;
 
@@ -715,7 +718,7 @@ static void lose_record(struct fixture *f, const char *key)
 	lmdb_end(&lmdb);
 }
 
-static void a_pack_that_lost_a_record_in_rewriting_is_damaged(void **state)
+TEST_OF(fresh, a_pack_that_lost_a_record_in_rewriting_is_damaged)
 {
 	struct fixture *f = *state;
 
@@ -724,7 +727,7 @@ static void a_pack_that_lost_a_record_in_rewriting_is_damaged(void **state)
 	expect_refused(f, -EBADMSG, "1 of 3 files have no record: 'n01440764/tiny'");
 }
 
-static void of_many_lost_records_the_first_are_named(void **state)
+TEST_OF(fresh, of_many_lost_records_the_first_are_named)
 {
 	struct fixture *f = *state;
 	char name[2] = "a";
@@ -753,7 +756,7 @@ static void put_record(struct fixture *f, const char *key, size_t key_len, const
 	lmdb_end(&lmdb);
 }
 
-static void a_record_replaced_by_one_of_another_size_is_damage(void **state)
+TEST_OF(fresh, a_record_replaced_by_one_of_another_size_is_damage)
 {
 	struct fixture *f = *state;
 
@@ -762,7 +765,7 @@ static void a_record_replaced_by_one_of_another_size_is_damage(void **state)
 	expect_refused(f, -EBADMSG, "'n01440764/tiny': 14 bytes stored, 12 in the index");
 }
 
-static void records_that_others_added_are_reported_not_served(void **state)
+TEST_OF(fresh, records_that_others_added_are_reported_not_served)
 {
 	struct fixture *f = *state;
 	uint32_t entry;
@@ -786,7 +789,7 @@ static void records_that_others_added_are_reported_not_served(void **state)
 }
 
 /* foldfs-format(5): "A reserved key that the reader does not know is ignored". */
-static void reserved_keys_of_a_later_version_are_ignored(void **state)
+TEST_OF(fresh, reserved_keys_of_a_later_version_are_ignored)
 {
 	struct fixture *f = *state;
 
@@ -805,7 +808,7 @@ static int stop_at_once(void *context, const struct dataset_fault *fault)
 	return -ECANCELED;
 }
 
-static void checking_keys_stops_when_told(void **state)
+TEST_OF(fresh, checking_keys_stops_when_told)
 {
 	struct fixture *f = *state;
 	int calls = 0;
@@ -820,7 +823,7 @@ static void checking_keys_stops_when_told(void **state)
 
 /* --- the file changes while it is open ------------------------------------------------------ */
 
-static void renaming_linking_and_chmod_do_no_harm(void **state)
+TEST_OF(fresh, renaming_linking_and_chmod_do_no_harm)
 {
 	struct fixture *f = *state;
 	char other[120];
@@ -839,7 +842,7 @@ static void renaming_linking_and_chmod_do_no_harm(void **state)
 	expect_small(f);
 }
 
-static void a_commit_into_the_pack_makes_it_stale_for_good(void **state)
+TEST_OF(fresh, a_commit_into_the_pack_makes_it_stale_for_good)
 {
 	struct fixture *f = *state;
 	struct timespec times[2];
@@ -857,7 +860,7 @@ static void a_commit_into_the_pack_makes_it_stale_for_good(void **state)
 }
 
 /* The size stays, and the time of change is put back: only the transaction number tells. */
-static void a_commit_is_noticed_behind_a_forged_mtime(void **state)
+TEST_OF(fresh, a_commit_is_noticed_behind_a_forged_mtime)
 {
 	struct fixture *f = *state;
 	struct timespec times[2];
@@ -879,7 +882,7 @@ static void a_commit_is_noticed_behind_a_forged_mtime(void **state)
 	assert_int_equal(dataset_unchanged(f->dataset, 0), -ESTALE);
 }
 
-static void a_truncated_pack_is_stale(void **state)
+TEST_OF(fresh, a_truncated_pack_is_stale)
 {
 	struct fixture *f = *state;
 
@@ -888,48 +891,4 @@ static void a_truncated_pack_is_stale(void **state)
 	assert_done(chmod(f->path, 0644));
 	assert_done(truncate(f->path, 100));
 	assert_int_equal(dataset_unchanged(f->dataset, 0), -ESTALE);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(files_of_every_size_come_back),
-		TEST(offsets_are_right_whatever_the_order_of_storing),
-		TEST(a_file_of_70_mib_is_one_record_of_many_extents),
-		TEST(a_file_over_1_gib_is_stored_in_parts),
-		TEST(the_tree_comes_back_with_dirs_links_and_strange_names),
-		TEST(links_are_counted_in_whatever_order_they_come),
-		TEST(folders_behind_the_255th_entry_keep_their_files),
-		TEST(paths_over_511_bytes_have_hashed_keys),
-		TEST(an_empty_tree_is_a_pack_too),
-		TEST(what_is_known_of_images_is_kept),
-		TEST(times_beyond_64_bits_of_nanoseconds_become_the_nearest),
-		TEST(extents_are_numbered_through_in_entry_order),
-		TEST(extents_are_checked_in_whatever_pieces),
-		TEST(reads_are_cut_at_the_end_of_the_file_only),
-		TEST(a_changed_byte_spoils_its_extent_and_no_other),
-		TEST(an_extent_knows_those_of_its_file),
-		TEST(a_suffix_begins_at_the_last_dot),
-		TEST(any_lmdb_reader_gets_the_original_bytes),
-		TEST(an_lmdb_cursor_meets_reserved_keys_first_and_then_paths),
-		TEST(a_pack_compacted_by_mdb_copy_is_read_at_its_new_offsets),
-		TEST(a_pack_dumped_and_loaded_is_read_at_its_new_offsets),
-		TEST(a_tiny_pack_dumped_and_loaded_is_noticed_all_the_same),
-		TEST(a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets),
-		TEST(a_larger_pack_survives_both_rewritings),
-		TEST(a_pack_that_lost_a_record_in_rewriting_is_damaged),
-		TEST(of_many_lost_records_the_first_are_named),
-		TEST(a_record_replaced_by_one_of_another_size_is_damage),
-		TEST(records_that_others_added_are_reported_not_served),
-		TEST(reserved_keys_of_a_later_version_are_ignored),
-		TEST(checking_keys_stops_when_told),
-		TEST(renaming_linking_and_chmod_do_no_harm),
-		TEST(a_commit_into_the_pack_makes_it_stale_for_good),
-		TEST(a_commit_is_noticed_behind_a_forged_mtime),
-		TEST(a_truncated_pack_is_stale),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,13 @@
 /* Descriptors of the directories of a tree: pack/tool/import/dirstack.h. */
 #include "pack/tool/import/dirstack.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* Each directory is in the one whose number is a half of its own: 1 in the root, 2 and 3 in 1. */
 static uint32_t half(const void *context, uint32_t directory)
@@ -80,7 +77,9 @@ static void expect_entered(const struct fixture *f, uint32_t directory, const ch
 	assert_int_equal(got.st_ino, want.st_ino);
 }
 
-static void directories_are_entered_in_any_order(void **state)
+FIXTURE(fresh, setup, teardown);
+
+TEST_OF(fresh, directories_are_entered_in_any_order)
 {
 	struct fixture *f = *state;
 
@@ -99,7 +98,7 @@ static void directories_are_entered_in_any_order(void **state)
 	expect_entered(f, 1, "1");
 }
 
-static void one_that_is_missing_leaves_those_above_it(void **state)
+TEST_OF(fresh, one_that_is_missing_leaves_those_above_it)
 {
 	struct fixture *f = *state;
 	int fd;
@@ -114,7 +113,7 @@ static void one_that_is_missing_leaves_those_above_it(void **state)
 }
 
 /* As a pack may be that somebody made for that. */
-static void a_tree_deeper_than_the_stack_is_an_error(void **state)
+TEST_OF(fresh, a_tree_deeper_than_the_stack_is_an_error)
 {
 	struct fixture *f = *state;
 	int fd;
@@ -123,16 +122,4 @@ static void a_tree_deeper_than_the_stack_is_an_error(void **state)
 	assert_int_equal(dirstack_new(&chain, f->root, &f->stack), 0);
 	assert_int_equal(dirstack_enter(f->stack, 3000000, &fd), -ENOENT);
 	expect_entered(f, 1, "1");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(directories_are_entered_in_any_order),
-		TEST(one_that_is_missing_leaves_those_above_it),
-		TEST(a_tree_deeper_than_the_stack_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Which images have the same bytes: pack/tool/report/duplicates.h. */
 #include "pack/tool/report/duplicates.h"
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 
 /* A file whose bytes are those that its content's name stands for. */
 static uint32_t add_content(struct fixture *f, struct made *made, const char *path,
@@ -44,7 +45,9 @@ static void expect_group(struct fixture *f, const struct duplicates *duplicates,
 	assert_null(paths[group->count]);
 }
 
-static void copies_are_found_and_the_worst_come_first(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, copies_are_found_and_the_worst_come_first)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(duplicates_release) struct duplicates duplicates = {0};
@@ -74,7 +77,7 @@ static void copies_are_found_and_the_worst_come_first(void **state)
 	assert_int_equal(duplicates.totals[DUPLICATE_CLASS].bytes, 200);
 }
 
-static void same_bytes_of_another_length_are_no_copy(void **state)
+TEST_OF(fresh, same_bytes_of_another_length_are_no_copy)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(duplicates_release) struct duplicates duplicates = {0};
@@ -91,7 +94,7 @@ static void same_bytes_of_another_length_are_no_copy(void **state)
 }
 
 /* Equal in their first MiB, or in all of them. */
-static void long_files_are_compared_to_their_end(void **state)
+TEST_OF(fresh, long_files_are_compared_to_their_end)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(duplicates_release) struct duplicates duplicates = {0};
@@ -107,7 +110,7 @@ static void long_files_are_compared_to_their_end(void **state)
 	assert_int_equal(duplicates.groups[0].count, 2);
 }
 
-static void a_hard_link_is_a_copy_that_takes_nothing(void **state)
+TEST_OF(fresh, a_hard_link_is_a_copy_that_takes_nothing)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(duplicates_release) struct duplicates duplicates = {0};
@@ -125,7 +128,7 @@ static void a_hard_link_is_a_copy_that_takes_nothing(void **state)
 	assert_int_equal(duplicates.totals[DUPLICATE_SPLITS].bytes, 0);
 }
 
-static void a_file_outside_of_the_classes_contradicts_no_label(void **state)
+TEST_OF(fresh, a_file_outside_of_the_classes_contradicts_no_label)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(duplicates_release) struct duplicates duplicates = {0};
@@ -140,7 +143,7 @@ static void a_file_outside_of_the_classes_contradicts_no_label(void **state)
 	assert_int_equal(duplicates.groups[0].reach, DUPLICATE_CLASS);
 }
 
-static void no_files_have_no_copies(void **state)
+TEST_OF(fresh, no_files_have_no_copies)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(duplicates_release) struct duplicates duplicates = {0};
@@ -149,19 +152,4 @@ static void no_files_have_no_copies(void **state)
 	start(f);
 	find_all(f, &classes, &duplicates);
 	assert_int_equal(duplicates.group_count, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-		TEST(copies_are_found_and_the_worst_come_first),
-		TEST(same_bytes_of_another_length_are_no_copy),
-		TEST(long_files_are_compared_to_their_end),
-		TEST(a_hard_link_is_a_copy_that_takes_nothing),
-		TEST(a_file_outside_of_the_classes_contradicts_no_label),
-		TEST(no_files_have_no_copies),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,27 +1,26 @@
 /* Entries by a hash, by the bytes of their files, by their paths. */
 #include "pack/tool/import/entry_table.h"
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 
 #define LEN 600
 
 /* --- hashes --- */
 
-static void no_hash_is_found_before_anything_is_added(void **state)
+TEST(no_hash_is_found_before_anything_is_added)
 {
 	SCOPE(entry_table_release) struct entry_table table = {0};
 	size_t at = 0;
 
-	(void)state;
 	assert_int_equal(entry_table_next(&table, 0, &at), 0);
 	assert_int_equal(entry_table_next(&table, UINT32_MAX, &at), 0);
 }
 
-static void every_hash_leads_to_its_entry(void **state)
+TEST(every_hash_leads_to_its_entry)
 {
 	enum { COUNT = 20000 };
 	SCOPE(entry_table_release) struct entry_table table = {0};
 
-	(void)state;
 	for (uint32_t i = 1; i <= COUNT; i++)
 		assert_done(entry_table_add(&table, i * 2654435761u, i));
 	for (uint32_t i = 1; i <= 2 * COUNT; i++) {
@@ -35,7 +34,7 @@ static void every_hash_leads_to_its_entry(void **state)
 }
 
 /* All in the last place, and so in those that follow, round the end of the table. */
-static void entries_of_one_hash_are_all_told(void **state)
+TEST(entries_of_one_hash_are_all_told)
 {
 	enum { COUNT = 50 };
 	SCOPE(entry_table_release) struct entry_table table = {0};
@@ -43,7 +42,6 @@ static void entries_of_one_hash_are_all_told(void **state)
 	uint32_t entry;
 	size_t at = 0;
 
-	(void)state;
 	for (uint32_t i = 1; i < COUNT; i++)
 		assert_done(entry_table_add(&table, UINT32_MAX, i));
 	assert_done(entry_table_add(&table, 0, 77));
@@ -74,7 +72,9 @@ static int seek(struct fixture *f, const struct entry_table *table, uint32_t has
 	return r < 0 ? r : (int)entry;
 }
 
-static void nothing_is_found_before_anything_is_added(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, nothing_is_found_before_anything_is_added)
 {
 	struct fixture *f = *state;
 	SCOPE(entry_table_release) struct entry_table table = {0};
@@ -83,7 +83,7 @@ static void nothing_is_found_before_anything_is_added(void **state)
 	assert_int_equal(seek(f, &table, 5, "x", LEN), -ENOENT);
 }
 
-static void of_files_with_one_hash_that_with_the_bytes_is_found(void **state)
+TEST_OF(fresh, of_files_with_one_hash_that_with_the_bytes_is_found)
 {
 	struct fixture *f = *state;
 	SCOPE(entry_table_release) struct entry_table table = {0};
@@ -103,7 +103,7 @@ static void of_files_with_one_hash_that_with_the_bytes_is_found(void **state)
 	assert_int_equal(seek(f, &table, 6, "x", LEN), -ENOENT);
 }
 
-static void a_failure_to_compare_is_told(void **state)
+TEST_OF(fresh, a_failure_to_compare_is_told)
 {
 	struct fixture *f = *state;
 	SCOPE(entry_table_release) struct entry_table table = {0};
@@ -115,7 +115,7 @@ static void a_failure_to_compare_is_told(void **state)
 
 /* --- paths --- */
 
-static void an_empty_table_knows_no_path(void **state)
+TEST_OF(fresh, an_empty_table_knows_no_path)
 {
 	struct fixture *f = *state;
 	SCOPE(entry_table_release) struct entry_table map = {0};
@@ -133,7 +133,7 @@ static void add_one(struct fixture *f, struct entry_table *map, uint32_t folder,
 }
 
 /* Of so many paths some twenty have a hash that another one has. */
-static void every_path_leads_to_its_own_entry(void **state)
+TEST_OF(fresh, every_path_leads_to_its_own_entry)
 {
 	struct fixture *f = *state;
 	SCOPE(entry_table_release) struct entry_table map = {0};
@@ -156,21 +156,4 @@ static void every_path_leads_to_its_own_entry(void **state)
 		assert_int_equal(entry_table_find_path(&map, f->builder, path, len, &entry),
 				 -ENOENT);
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_hash_is_found_before_anything_is_added),
-		cmocka_unit_test(every_hash_leads_to_its_entry),
-		cmocka_unit_test(entries_of_one_hash_are_all_told),
-		TEST(nothing_is_found_before_anything_is_added),
-		TEST(of_files_with_one_hash_that_with_the_bytes_is_found),
-		TEST(a_failure_to_compare_is_told),
-		TEST(an_empty_table_knows_no_path),
-		TEST(every_path_leads_to_its_own_entry),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

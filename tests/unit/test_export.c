@@ -3,14 +3,11 @@
 #include "pack/tool/export/pickle.h"
 #include "pack/tool/export/shard_plan.h"
 #include "pack/tool/export/ustar.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define assert_done(r) assert_int_equal(r, 0)
 
@@ -39,9 +36,8 @@ static void assert_sample(uint64_t size, int32_t label, const char *head, size_t
 #define SAMPLE(size, label, head, tail) \
 	assert_sample(size, label, head, sizeof(head) - 1, tail, sizeof(tail) - 1)
 
-static void samples_are_pickles_of_bytes_and_int(void **state)
+TEST(samples_are_pickles_of_bytes_and_int)
 {
-	(void)state;
 	SAMPLE(1, 7, "\x80\x04\x95\x09\0\0\0\0\0\0\0C\x01", "\x94K\x07\x86\x94.");
 	SAMPLE(255, 256, "\x80\x04\x95\x08\x01\0\0\0\0\0\0C\xff", "\x94M\0\x01\x86\x94.");
 	SAMPLE(256, 70000, "\x80\x04\x95\x0e\x01\0\0\0\0\0\0B\0\x01\0\0",
@@ -49,9 +45,8 @@ static void samples_are_pickles_of_bytes_and_int(void **state)
 	SAMPLE(1, -1, "\x80\x04\x95\x0c\0\0\0\0\0\0\0C\x01", "\x94J\xff\xff\xff\xff\x86\x94.");
 }
 
-static void long_bytes_end_a_frame_or_stand_outside_of_it(void **state)
+TEST(long_bytes_end_a_frame_or_stand_outside_of_it)
 {
-	(void)state;
 	SAMPLE(65529, 0, "\x80\x04\x95\x04\0\x01\0\0\0\0\0B\xf9\xff\0\0", "\x94K\0\x86\x94.");
 	SAMPLE(65530, 0, "\x80\x04\x95\0\0\x01\0\0\0\0\0B\xfa\xff\0\0",
 	       "\x94\x95\x05\0\0\0\0\0\0\0K\0\x86\x94.");
@@ -61,11 +56,10 @@ static void long_bytes_end_a_frame_or_stand_outside_of_it(void **state)
 	       "\x95\x06\0\0\0\0\0\0\0\x94K\0\x86\x94.");
 }
 
-static void small_ints_have_no_frame(void **state)
+TEST(small_ints_have_no_frame)
 {
 	struct buf to = BUF_INIT;
 
-	(void)state;
 	assert_done(pickle_int(255, &to));
 	assert_is(&to, "\x80\x04K\xff.");
 	to.len = 0;
@@ -74,11 +68,10 @@ static void small_ints_have_no_frame(void **state)
 	buf_release(&to);
 }
 
-static void lists_of_one_and_of_two_keys_are_not_alike(void **state)
+TEST(lists_of_one_and_of_two_keys_are_not_alike)
 {
 	struct buf to = BUF_INIT;
 
-	(void)state;
 	assert_done(pickle_keys(0, &to));
 	assert_is(&to, "\x80\x04]\x94.");
 	to.len = 0;
@@ -102,11 +95,10 @@ static void lists_of_one_and_of_two_keys_are_not_alike(void **state)
 
 /* --- checksums: RFC 3720, B.4 --------------------------------------------------------------- */
 
-static void crc32c_has_the_values_of_its_standard(void **state)
+TEST(crc32c_has_the_values_of_its_standard)
 {
 	uint8_t bytes[32] = {0};
 
-	(void)state;
 	assert_int_equal(crc32c(bytes, 32), 0x8a9136aa);
 	memset(bytes, 0xff, 32);
 	assert_int_equal(crc32c(bytes, 32), 0x62a8ab43);
@@ -117,11 +109,10 @@ static void crc32c_has_the_values_of_its_standard(void **state)
 	assert_int_equal(crc32c("", 0), 0);
 }
 
-static void crc32c_is_the_same_with_and_without_an_instruction(void **state)
+TEST(crc32c_is_the_same_with_and_without_an_instruction)
 {
 	uint8_t bytes[300];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i * i >> 3);
 	for (size_t len = 0; len < 270; len++)
@@ -142,11 +133,10 @@ static struct buf header_of(const char *name, uint64_t size)
 	return to;
 }
 
-static void a_header_is_one_block(void **state)
+TEST(a_header_is_one_block)
 {
 	struct buf to = header_of("a/b.jpg", 511);
 
-	(void)state;
 	assert_int_equal(to.len, USTAR_BLOCK);
 	assert_string_equal(to.data, "a/b.jpg");
 	assert_string_equal(to.data + 100, "0000640");
@@ -156,12 +146,11 @@ static void a_header_is_one_block(void **state)
 	buf_release(&to);
 }
 
-static void long_names_are_cut_at_a_slash_where_both_halves_fit(void **state)
+TEST(long_names_are_cut_at_a_slash_where_both_halves_fit)
 {
 	char name[300];
 	struct buf to;
 
-	(void)state;
 	memset(name, 'x', sizeof(name));
 	name[155] = '/';
 	name[256] = '\0';
@@ -179,11 +168,10 @@ static void long_names_are_cut_at_a_slash_where_both_halves_fit(void **state)
 	buf_release(&to);
 }
 
-static void sizes_of_more_than_eleven_digits_are_in_a_pax_header(void **state)
+TEST(sizes_of_more_than_eleven_digits_are_in_a_pax_header)
 {
 	struct buf to = header_of("a", ((uint64_t)1 << 33) - 1);
 
-	(void)state;
 	assert_int_equal(to.len, USTAR_BLOCK);
 	assert_string_equal(to.data + 124, "77777777777");
 	buf_release(&to);
@@ -194,11 +182,10 @@ static void sizes_of_more_than_eleven_digits_are_in_a_pax_header(void **state)
 }
 
 /* The length of a record counts its own digits: 99 and 101 follow each other. */
-static void lengths_of_pax_records_count_themselves(void **state)
+TEST(lengths_of_pax_records_count_themselves)
 {
 	char name[1200];
 
-	(void)state;
 	for (size_t len = 101; len < sizeof(name); len++) {
 		const char *end;
 		struct buf to;
@@ -216,11 +203,10 @@ static void lengths_of_pax_records_count_themselves(void **state)
 
 /* --- cuts ----------------------------------------------------------------------------------- */
 
-static void equal_shards_differ_by_one_at_most(void **state)
+TEST(equal_shards_differ_by_one_at_most)
 {
 	struct shard_plan plan = {0};
 
-	(void)state;
 	for (uint64_t records = 1; records < 40; records++) {
 		for (uint64_t shards = 1; shards <= records; shards++) {
 			uint64_t before = 0;
@@ -237,37 +223,16 @@ static void equal_shards_differ_by_one_at_most(void **state)
 	}
 }
 
-static void a_shard_ends_before_it_is_too_large(void **state)
+TEST(a_shard_ends_before_it_is_too_large)
 {
 	static const uint64_t sizes[] = {4, 4, 2, 1, 11, 1, 10, 0};
 	static const uint64_t ends[] = {3, 4, 5, 6, 8};
 	struct shard_plan plan = {0};
 	uint64_t used = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		assert_done(shard_plan_add(&plan, sizes[i], 10, &used));
 	assert_int_equal(plan.count, sizeof(ends) / sizeof(*ends));
 	assert_memory_equal(plan.ends, ends, sizeof(ends));
 	shard_plan_release(&plan);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(samples_are_pickles_of_bytes_and_int),
-		cmocka_unit_test(long_bytes_end_a_frame_or_stand_outside_of_it),
-		cmocka_unit_test(small_ints_have_no_frame),
-		cmocka_unit_test(lists_of_one_and_of_two_keys_are_not_alike),
-		cmocka_unit_test(crc32c_has_the_values_of_its_standard),
-		cmocka_unit_test(crc32c_is_the_same_with_and_without_an_instruction),
-		cmocka_unit_test(a_header_is_one_block),
-		cmocka_unit_test(long_names_are_cut_at_a_slash_where_both_halves_fit),
-		cmocka_unit_test(sizes_of_more_than_eleven_digits_are_in_a_pax_header),
-		cmocka_unit_test(lengths_of_pax_records_count_themselves),
-		cmocka_unit_test(equal_shards_differ_by_one_at_most),
-		cmocka_unit_test(a_shard_ends_before_it_is_too_large),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

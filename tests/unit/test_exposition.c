@@ -1,12 +1,9 @@
 /* The text format of Prometheus: fs/stat/exposition.h. */
 #include "base/scope.h"
 #include "fs/stat/exposition.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdbool.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct exposed_mount mount_of(const char *path, const char *json)
 {
@@ -16,7 +13,7 @@ static struct exposed_mount mount_of(const char *path, const char *json)
 	return mount;
 }
 
-static void test_a_metric_has_its_heading_once_and_a_sample_for_each_mount(void **state)
+TEST(test_a_metric_has_its_heading_once_and_a_sample_for_each_mount)
 {
 	struct exposed_mount mounts[] = {
 		mount_of("/mnt/a",
@@ -38,7 +35,6 @@ static void test_a_metric_has_its_heading_once_and_a_sample_for_each_mount(void 
 	};
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 
-	(void)state;
 	assert_int_equal(exposition_add(mounts, 3, &text), 0);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (!strstr(text.data, texts[i]))
@@ -48,13 +44,12 @@ static void test_a_metric_has_its_heading_once_and_a_sample_for_each_mount(void 
 		snapshot_release(&mounts[i].now);
 }
 
-static void test_labels_are_escaped(void **state)
+TEST(test_labels_are_escaped)
 {
 	struct exposed_mount mount =
 		mount_of("/m/\"q\"\\\n\x1b\xff\xc3\xa9", "{'pack': {'path': '/p\\u001b\\n'}}");
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 
-	(void)state;
 	assert_int_equal(exposition_add(&mount, 1, &text), 0);
 	assert_non_null(
 		strstr(text.data,
@@ -63,22 +58,10 @@ static void test_labels_are_escaped(void **state)
 	snapshot_release(&mount.now);
 }
 
-static void test_without_mounts_there_are_no_samples(void **state)
+TEST(test_without_mounts_there_are_no_samples)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 
-	(void)state;
 	assert_int_equal(exposition_add(NULL, 0, &text), 0);
 	assert_null(strchr(text.data, '{'));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_metric_has_its_heading_once_and_a_sample_for_each_mount),
-		cmocka_unit_test(test_labels_are_escaped),
-		cmocka_unit_test(test_without_mounts_there_are_no_samples),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

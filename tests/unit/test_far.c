@@ -1,6 +1,7 @@
 /* Fills of far storage, where a read is a round trip and keeps no thread busy: cache/fill.h through
  * cache/cache.h. Nothing that is submitted ends before the test says so. */
 #include "tests/unit/cache_fixture.h"
+#include "tests/unit/test.h"
 
 #define READAHEAD (16 * MIB)
 #define BUDGET	  (64 * MIB)
@@ -29,7 +30,7 @@ static bool is_urgent(struct world *w, uint64_t extent)
 	return false;
 }
 
-static void requests_under_way_are_not_bounded_by_threads(void **state)
+TEST_OF(fresh_far, requests_under_way_are_not_bounded_by_threads)
 {
 	enum { ASKED = 100 };
 	struct world *w = *state;
@@ -61,7 +62,7 @@ static void start_preload(struct world *w)
 	assert_true(poll_until(under_way(w) > THREADS));
 }
 
-static void reads_ahead_under_way_are_not_bounded_by_threads(void **state)
+TEST_OF(fresh_far, reads_ahead_under_way_are_not_bounded_by_threads)
 {
 	struct world *w = *state;
 
@@ -75,7 +76,7 @@ static void reads_ahead_under_way_are_not_bounded_by_threads(void **state)
 }
 
 /* Nobody has to wait for the end of the first ones to have the next begin. */
-static void files_of_a_known_order_are_asked_for_side_by_side(void **state)
+TEST_OF(fresh_far, files_of_a_known_order_are_asked_for_side_by_side)
 {
 	static uint32_t order[400];
 	struct world *w = *state;
@@ -101,7 +102,7 @@ static void files_of_a_known_order_are_asked_for_side_by_side(void **state)
 	assert_false(w->wrong);
 }
 
-static void what_is_on_its_way_becomes_urgent_when_somebody_waits_for_it(void **state)
+TEST_OF(fresh_far, what_is_on_its_way_becomes_urgent_when_somebody_waits_for_it)
 {
 	struct world *w = *state;
 
@@ -117,7 +118,7 @@ static void what_is_on_its_way_becomes_urgent_when_somebody_waits_for_it(void **
 }
 
 /* Read ahead with its neighbours, then alone. */
-static void one_extent_that_cannot_be_read_fails_alone(void **state)
+TEST_OF(fresh_far, one_extent_that_cannot_be_read_fails_alone)
 {
 	enum { BAD = 3 };
 	struct world *w = *state;
@@ -144,7 +145,7 @@ static void *far_stop_thread(void *arg)
 	return NULL;
 }
 
-static void stopping_waits_for_what_somebody_waits_for(void **state)
+TEST_OF(fresh_far, stopping_waits_for_what_somebody_waits_for)
 {
 	struct world *w = *state;
 	pthread_t id;
@@ -162,7 +163,7 @@ static void stopping_waits_for_what_somebody_waits_for(void **state)
 	assert_right(&w->one);
 }
 
-static void stopping_does_not_wait_for_what_nobody_waits_for(void **state)
+TEST_OF(fresh_far, stopping_does_not_wait_for_what_nobody_waits_for)
 {
 	struct world *w = *state;
 
@@ -173,7 +174,7 @@ static void stopping_does_not_wait_for_what_nobody_waits_for(void **state)
 	assert_int_equal(pool_stats(w->cache->pool).ahead, 0);
 }
 
-static void a_source_that_changed_is_not_asked(void **state)
+TEST_OF(fresh_far, a_source_that_changed_is_not_asked)
 {
 	struct world *w = *state;
 
@@ -182,20 +183,4 @@ static void a_source_that_changed_is_not_asked(void **state)
 	w->stale = true;
 	read_refused(w, 1, -ESTALE);
 	assert_int_equal(w->far->ended, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		far_test(requests_under_way_are_not_bounded_by_threads),
-		far_test(reads_ahead_under_way_are_not_bounded_by_threads),
-		far_test(files_of_a_known_order_are_asked_for_side_by_side),
-		far_test(what_is_on_its_way_becomes_urgent_when_somebody_waits_for_it),
-		far_test(one_extent_that_cannot_be_read_fails_alone),
-		far_test(stopping_waits_for_what_somebody_waits_for),
-		far_test(stopping_does_not_wait_for_what_nobody_waits_for),
-		far_test(a_source_that_changed_is_not_asked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "cache/fill.h"
 #include "cache/plan/plan_run.h"
 #include "tests/unit/cache_fixture.h"
+#include "tests/unit/test.h"
 #include <sys/mman.h>
 
 #define BUDGET	(12 * MIB)
@@ -166,7 +167,7 @@ static void begin_layout(struct world *w, uint64_t at)
 /* --- layouts ------------------------------------------------------------------------------------
  */
 
-static void an_extent_may_begin_anywhere_in_its_page(void **state)
+TEST_OF(fresh, an_extent_may_begin_anywhere_in_its_page)
 {
 	struct world *w = *state;
 
@@ -188,7 +189,7 @@ static void an_extent_may_begin_anywhere_in_its_page(void **state)
 	assert_false(w->wrong);
 }
 
-static void extents_may_share_one_page(void **state)
+TEST_OF(fresh, extents_may_share_one_page)
 {
 	struct world *w = *state;
 
@@ -199,7 +200,7 @@ static void extents_may_share_one_page(void **state)
 	read_in_all_ways(w);
 }
 
-static void an_extent_may_end_where_the_next_begins(void **state)
+TEST_OF(fresh, an_extent_may_end_where_the_next_begins)
 {
 	struct world *w = *state;
 
@@ -209,7 +210,7 @@ static void an_extent_may_end_where_the_next_begins(void **state)
 	read_in_all_ways(w);
 }
 
-static void extents_may_be_whole_pages(void **state)
+TEST_OF(fresh, extents_may_be_whole_pages)
 {
 	struct world *w = *state;
 
@@ -219,7 +220,7 @@ static void extents_may_be_whole_pages(void **state)
 	read_in_all_ways(w);
 }
 
-static void long_files_lie_back_to_back(void **state)
+TEST_OF(fresh, long_files_lie_back_to_back)
 {
 	struct world *w = *state;
 
@@ -253,7 +254,7 @@ static void lay_pair(struct world *w, unsigned i)
 	    1 + random_below(2 * CACHE_PAGE));
 }
 
-static void gaps_of_all_sizes_are_read_over(void **state)
+TEST_OF(fresh, gaps_of_all_sizes_are_read_over)
 {
 	struct world *w = *state;
 
@@ -275,7 +276,7 @@ static void lay_end(struct world *w, unsigned i)
 	assert_int_equal(ftruncate(w->fd, (off_t)end), 0);
 }
 
-static void the_file_may_end_anywhere_in_its_last_page(void **state)
+TEST_OF(fresh, the_file_may_end_anywhere_in_its_last_page)
 {
 	struct world *w = *state;
 
@@ -328,7 +329,7 @@ static void lay_anything(struct world *w, unsigned i)
 		w->offsets[e] += shift;
 }
 
-static void any_layout_is_read_right(void **state)
+TEST_OF(fresh, any_layout_is_read_right)
 {
 	struct world *w = *state;
 
@@ -357,7 +358,7 @@ static void scatter_slots(struct world *w)
 }
 
 /* As many extents as a run may have, as many bytes, gaps, and memory in as many pieces. */
-static void the_longest_run_is_one_read(void **state)
+TEST_OF(fresh, the_longest_run_is_one_read)
 {
 	const uint64_t each = COST_RUN_MAX / PLAN_RUN_EXTENTS;
 	struct world *w = *state;
@@ -385,7 +386,7 @@ static void the_longest_run_is_one_read(void **state)
 /* --- what is not read -------------------------------------------------------------------------
  */
 
-static void only_the_bad_extent_of_a_run_fails(void **state)
+TEST_OF(fresh, only_the_bad_extent_of_a_run_fails)
 {
 	struct world *w = *state;
 	const uint64_t all[] = {0, 1, 2, 3, 4};
@@ -416,7 +417,7 @@ static bool forget_the_copy(struct reader *reader, uint64_t offset, uint64_t len
 	return true;
 }
 
-static void what_a_copy_has_wrong_is_read_again_from_elsewhere(void **state)
+TEST_OF(fresh, what_a_copy_has_wrong_is_read_again_from_elsewhere)
 {
 	struct world *w = *state;
 	const struct reader_ops *plain = w->reader->ops;
@@ -442,7 +443,7 @@ static void what_a_copy_has_wrong_is_read_again_from_elsewhere(void **state)
 }
 
 /* The cut is in the middle of the third, and of a page. */
-static void a_run_across_the_end_of_the_file_fails_from_there_on(void **state)
+TEST_OF(fresh, a_run_across_the_end_of_the_file_fails_from_there_on)
 {
 	struct world *w = *state;
 	const uint64_t all[] = {0, 1, 2, 3};
@@ -467,7 +468,7 @@ static void a_run_across_the_end_of_the_file_fails_from_there_on(void **state)
 }
 
 /* Direct reads must not be given up for a file that ended early. */
-static void the_end_of_the_file_is_no_reason_to_read_buffered(void **state)
+TEST_OF(fresh, the_end_of_the_file_is_no_reason_to_read_buffered)
 {
 	struct world *w = *state;
 	const uint64_t last = 3;
@@ -482,7 +483,7 @@ static void the_end_of_the_file_is_no_reason_to_read_buffered(void **state)
 	assert_true(stats_of(w).direct);
 }
 
-static void a_source_that_changed_is_not_even_read(void **state)
+TEST_OF(fresh, a_source_that_changed_is_not_even_read)
 {
 	struct world *w = *state;
 	const uint64_t all[] = {0, 1};
@@ -496,7 +497,7 @@ static void a_source_that_changed_is_not_even_read(void **state)
 	assert_int_equal(w->reader->reads, 0);
 }
 
-static void what_is_read_ahead_is_left_when_the_cache_stops(void **state)
+TEST_OF(fresh, what_is_read_ahead_is_left_when_the_cache_stops)
 {
 	struct world *w = *state;
 	const uint64_t all[] = {0, 1};
@@ -529,7 +530,7 @@ static uint64_t pages_in_memory(struct world *w)
 }
 
 /* A look at the page cache that made the kernel read would have the device read all twice. */
-static void what_is_cold_is_read_once_and_directly(void **state)
+TEST_OF(fresh, what_is_cold_is_read_once_and_directly)
 {
 	struct world *w = *state;
 
@@ -551,28 +552,4 @@ static void what_is_cold_is_read_once_and_directly(void **state)
 	print_message("%llu pages came into the page cache\n",
 		      (unsigned long long)pages_in_memory(w));
 	assert_true(pages_in_memory(w) <= 16 * MIB / CACHE_PAGE / 10);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		world_test(an_extent_may_begin_anywhere_in_its_page),
-		world_test(extents_may_share_one_page),
-		world_test(an_extent_may_end_where_the_next_begins),
-		world_test(extents_may_be_whole_pages),
-		world_test(long_files_lie_back_to_back),
-		world_test(gaps_of_all_sizes_are_read_over),
-		world_test(the_file_may_end_anywhere_in_its_last_page),
-		world_test(any_layout_is_read_right),
-		world_test(the_longest_run_is_one_read),
-		world_test(what_a_copy_has_wrong_is_read_again_from_elsewhere),
-		world_test(only_the_bad_extent_of_a_run_fails),
-		world_test(a_run_across_the_end_of_the_file_fails_from_there_on),
-		world_test(the_end_of_the_file_is_no_reason_to_read_buffered),
-		world_test(a_source_that_changed_is_not_even_read),
-		world_test(what_is_read_ahead_is_left_when_the_cache_stops),
-		world_test(what_is_cold_is_read_once_and_directly),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

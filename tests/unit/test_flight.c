@@ -1,13 +1,9 @@
 /* How many reads should be under way: cache/plan/flight.h, on simulated links. */
 #include "cache/plan/flight.h"
 #include "tests/unit/far_link.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #define GBIT  125e6
 #define PHOTO 110e3
@@ -59,11 +55,10 @@ static double rate_of(struct world *w, double seconds)
 	return (w->link.bytes - before) / seconds;
 }
 
-static void a_link_of_10_gbit_is_filled_within_a_second(void **state)
+TEST(a_link_of_10_gbit_is_filled_within_a_second)
 {
 	const double latencies[] = {0.01, 0.03}, sizes[] = {PHOTO, 1e6, 4e6};
 
-	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
 		struct world *w = world_of(latencies[i % 2], 10 * GBIT, sizes[i / 2]);
 		double rate;
@@ -77,23 +72,21 @@ static void a_link_of_10_gbit_is_filled_within_a_second(void **state)
 	}
 }
 
-static void no_more_are_under_way_than_a_slow_link_needs(void **state)
+TEST(no_more_are_under_way_than_a_slow_link_needs)
 {
 	struct world *w = world_of(0.03, GBIT, PHOTO);
 
-	(void)state;
 	fly(w, 20);
 	print_message("%u under way\n", flight_depth(&w->flight));
 	assert_true(rate_of(w, 5) > 0.9 * w->link.bandwidth);
 	assert_in_range(flight_depth(&w->flight), 24, 100); /* 37 fill it */
 }
 
-static void latency_that_varies_does_not_mislead(void **state)
+TEST(latency_that_varies_does_not_mislead)
 {
 	struct world *w = world_of(0.02, 4 * GBIT, PHOTO);
 	double rate;
 
-	(void)state;
 	w->link.jitter = 1.8;
 	fly(w, 2);
 	rate = rate_of(w, 30);
@@ -102,11 +95,10 @@ static void latency_that_varies_does_not_mislead(void **state)
 	assert_true(rate > 0.85 * w->link.bandwidth);
 }
 
-static void slow_readers_change_nothing(void **state)
+TEST(slow_readers_change_nothing)
 {
 	struct world *w = world_of(0.03, 10 * GBIT, PHOTO);
 
-	(void)state;
 	w->most = 5;
 	fly(w, 10);
 	assert_int_equal(flight_depth(&w->flight), FLIGHT_START);
@@ -115,22 +107,20 @@ static void slow_readers_change_nothing(void **state)
 	assert_true(rate_of(w, 2) > 0.85 * w->link.bandwidth);
 }
 
-static void a_link_that_gets_faster_is_found_out(void **state)
+TEST(a_link_that_gets_faster_is_found_out)
 {
 	struct world *w = world_of(0.03, GBIT, PHOTO);
 
-	(void)state;
 	fly(w, 20);
 	w->link.bandwidth = 10 * GBIT;
 	fly(w, 10);
 	assert_true(rate_of(w, 2) > 0.85 * w->link.bandwidth);
 }
 
-static void a_link_that_gets_slower_has_fewer_under_way_in_the_end(void **state)
+TEST(a_link_that_gets_slower_has_fewer_under_way_in_the_end)
 {
 	struct world *w = world_of(0.03, 10 * GBIT, PHOTO);
 
-	(void)state;
 	fly(w, 5);
 	assert_in_range(flight_depth(&w->flight), 300, FLIGHT_MAX);
 	w->link.bandwidth = GBIT;
@@ -140,12 +130,11 @@ static void a_link_that_gets_slower_has_fewer_under_way_in_the_end(void **state)
 	assert_true(rate_of(w, 5) > 0.9 * w->link.bandwidth);
 }
 
-static void reads_of_another_size_need_another_depth(void **state)
+TEST(reads_of_another_size_need_another_depth)
 {
 	struct world *w = world_of(0.03, 10 * GBIT, 4e6);
 	unsigned large, small;
 
-	(void)state;
 	fly(w, 3);
 	large = flight_depth(&w->flight);
 	w->size = PHOTO;
@@ -161,11 +150,10 @@ static void reads_of_another_size_need_another_depth(void **state)
 }
 
 /* 32 a round, of 10 ms each, and as many under way. */
-static void a_round_says_what_a_read_is_and_what_comes_during_the_slowest(void **state)
+TEST(a_round_says_what_a_read_is_and_what_comes_during_the_slowest)
 {
 	struct flight flight;
 
-	(void)state;
 	flight_init(&flight);
 	assert_int_equal(flight_mean(&flight).ns, 0);
 	assert_int_equal(flight_stall(&flight), 0);
@@ -174,20 +162,4 @@ static void a_round_says_what_a_read_is_and_what_comes_during_the_slowest(void *
 	assert_int_equal(flight_mean(&flight).bytes, 1000);
 	assert_int_equal(flight_mean(&flight).ns, 10000000);
 	assert_in_range(flight_stall(&flight), FLIGHT_START * 1000 - 1, FLIGHT_START * 1000 + 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_link_of_10_gbit_is_filled_within_a_second),
-		cmocka_unit_test(no_more_are_under_way_than_a_slow_link_needs),
-		cmocka_unit_test(latency_that_varies_does_not_mislead),
-		cmocka_unit_test(slow_readers_change_nothing),
-		cmocka_unit_test(a_link_that_gets_faster_is_found_out),
-		cmocka_unit_test(a_link_that_gets_slower_has_fewer_under_way_in_the_end),
-		cmocka_unit_test(reads_of_another_size_need_another_depth),
-		cmocka_unit_test(a_round_says_what_a_read_is_and_what_comes_during_the_slowest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

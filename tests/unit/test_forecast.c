@@ -1,12 +1,9 @@
 /* Following an order: cache/order/forecast.h. */
+#define TEST_MAIN
 #include "cache/order/forecast.h"
 #include "tests/unit/loader.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <string.h>
-
-#include <cmocka.h>
 
 #define N 5000
 
@@ -72,11 +69,10 @@ static int setup(void **state)
 	return 0;
 }
 
-static void one_reader_is_followed_file_by_file(void **state)
+TEST(one_reader_is_followed_file_by_file)
 {
 	struct forecast *forecast = forecast_of(order, N);
 
-	(void)state;
 	for (uint32_t i = 0; i < N; i++) {
 		assert_int_equal(coming(forecast, 1)->files[0], order[i]);
 		assert_true(forecast_saw(forecast, order[i]));
@@ -89,11 +85,10 @@ static void one_reader_is_followed_file_by_file(void **state)
 }
 
 /* What is not foreseen are beginnings of batches, until it is known how long these are. */
-static void workers_with_batches_are_followed(void **state)
+TEST(workers_with_batches_are_followed)
 {
 	const uint32_t workers[] = {1, 2, 3, 4, 8, 16}, batches[] = {1, 2, 8, 16, 32, 100, 256};
 
-	(void)state;
 	for (unsigned w = 0; w < 6; w++)
 		for (unsigned b = 0; b < 7; b++)
 			for (uint32_t mixed = 0; mixed < 3; mixed++) {
@@ -119,14 +114,13 @@ static void workers_with_batches_are_followed(void **state)
 }
 
 /* Four workers in their first batches: the next of each comes before the one after it. */
-static void what_comes_is_told_for_all_workers_side_by_side(void **state)
+TEST(what_comes_is_told_for_all_workers_side_by_side)
 {
 	struct forecast *forecast = forecast_of(order, N);
 	uint32_t seen[40], reader;
 	const struct taken *next;
 	struct loader loader;
 
-	(void)state;
 	loader_init(&loader, order, N, 4, 32);
 	for (unsigned i = 0; i < 40; i++)
 		loader_next(&loader, &reader, &seen[i]);
@@ -138,14 +132,13 @@ static void what_comes_is_told_for_all_workers_side_by_side(void **state)
 }
 
 /* Whoever reads ahead what is told has each file before it is asked for. */
-static void each_file_is_told_before_it_is_asked_for(void **state)
+TEST(each_file_is_told_before_it_is_asked_for)
 {
 	static bool told[N + 10];
 	struct forecast *forecast = forecast_of(order, N);
 	uint32_t seen[256], reader, file, missed = 0;
 	struct loader loader;
 
-	(void)state;
 	loader_init(&loader, order, N, 8, 32);
 	loader.random = 7;
 	for (unsigned i = 0; i < 256; i++)
@@ -175,9 +168,8 @@ static bool is_told(const struct taken *next, uint32_t file)
 
 /* Ranks take each so manieth place, and nothing holds them together: the first one goes on at twice
  * the pace of the others. */
-static void ranks_that_drift_apart_are_followed(void **state)
+TEST(ranks_that_drift_apart_are_followed)
 {
-	(void)state;
 	for (uint32_t world = 2; world <= 8; world *= 2) {
 		struct forecast *forecast = forecast_of(order, N);
 		uint32_t at[8], missed = 0;
@@ -200,12 +192,11 @@ static void ranks_that_drift_apart_are_followed(void **state)
 }
 
 /* One of three began earlier. */
-static void ranks_that_are_apart_have_come_as_far_as_each_is(void **state)
+TEST(ranks_that_are_apart_have_come_as_far_as_each_is)
 {
 	struct forecast *forecast = forecast_of(order, N);
 	uint32_t seen[100];
 
-	(void)state;
 	for (uint32_t i = 0; i < 60; i++)
 		seen[i] = order[3 * i];
 	for (uint32_t i = 0; i < 40; i++)
@@ -217,12 +208,11 @@ static void ranks_that_are_apart_have_come_as_far_as_each_is(void **state)
 	forecast_free(forecast);
 }
 
-static void a_stray_at_the_beginning_is_no_reader_there(void **state)
+TEST(a_stray_at_the_beginning_is_no_reader_there)
 {
 	struct forecast *forecast = forecast_of(order, N);
 	uint32_t seen[101] = {order[5]};
 
-	(void)state;
 	memcpy(seen + 1, order + 3000, 100 * sizeof(*seen));
 	forecast_start(forecast, seen, 101);
 	assert_true(forecast_foresees(forecast, order[3100]));
@@ -230,11 +220,10 @@ static void a_stray_at_the_beginning_is_no_reader_there(void **state)
 	forecast_free(forecast);
 }
 
-static void another_order_is_lost(void **state)
+TEST(another_order_is_lost)
 {
 	struct forecast *forecast = forecast_of(order, N);
 
-	(void)state;
 	for (uint32_t i = 0; i < 200; i++)
 		assert_true(forecast_saw(forecast, order[i]));
 	for (uint32_t i = 0; i < 64; i++)
@@ -243,11 +232,10 @@ static void another_order_is_lost(void **state)
 	forecast_free(forecast);
 }
 
-static void files_of_others_say_nothing(void **state)
+TEST(files_of_others_say_nothing)
 {
 	struct forecast *forecast = forecast_of(order, N);
 
-	(void)state;
 	for (uint32_t i = 0; i < N; i++) {
 		assert_true(forecast_saw(forecast, order[i]));
 		for (uint32_t mask = 0; mask < 5; mask++)
@@ -258,12 +246,11 @@ static void files_of_others_say_nothing(void **state)
 }
 
 /* Each sample reads three others of the same files. */
-static void mosaics_do_not_end_it(void **state)
+TEST(mosaics_do_not_end_it)
 {
 	struct forecast *forecast = forecast_of(order, N);
 	uint32_t random = 3;
 
-	(void)state;
 	for (uint32_t i = 0; i < N * 4 / 5; i++) {
 		forecast_saw(forecast, order[i]);
 		for (unsigned extra = 0; extra < 3; extra++)
@@ -275,11 +262,10 @@ static void mosaics_do_not_end_it(void **state)
 }
 
 /* One in ten is in the kernel's cache, and is not asked for. */
-static void what_is_never_asked_for_is_passed_over(void **state)
+TEST(what_is_never_asked_for_is_passed_over)
 {
 	const uint32_t workers[] = {1, 2, 8};
 
-	(void)state;
 	for (unsigned w = 0; w < 3; w++) {
 		struct forecast *forecast = forecast_of(order, N);
 		uint32_t reader, file, random = 9, seen[256];
@@ -301,7 +287,7 @@ static void what_is_never_asked_for_is_passed_over(void **state)
 }
 
 /* It is taken up late: what the other workers read of their batches before is not told of. */
-static void what_came_before_it_was_taken_up_is_passed_over(void **state)
+TEST(what_came_before_it_was_taken_up_is_passed_over)
 {
 	enum { MANY = 40009 };
 	static uint32_t many[MANY], seen[2000];
@@ -309,7 +295,6 @@ static void what_came_before_it_was_taken_up_is_passed_over(void **state)
 	struct forecast *forecast;
 	struct loader loader;
 
-	(void)state;
 	for (uint32_t i = 0; i < MANY; i++)
 		many[i] = 10 + i * 7919 % MANY;
 	forecast = forecast_of(many, MANY);
@@ -331,13 +316,12 @@ static void what_came_before_it_was_taken_up_is_passed_over(void **state)
 	forecast_free(forecast);
 }
 
-static void a_run_that_goes_on_in_the_middle_is_followed_from_there(void **state)
+TEST(a_run_that_goes_on_in_the_middle_is_followed_from_there)
 {
 	struct forecast *forecast = forecast_of(order, N);
 	uint32_t seen[100], reader, file;
 	struct loader loader;
 
-	(void)state;
 	loader_init(&loader, order + 2000, N - 2000, 2, 16);
 	for (unsigned i = 0; i < 100; i++)
 		loader_next(&loader, &reader, &seen[i]);
@@ -351,11 +335,10 @@ static void a_run_that_goes_on_in_the_middle_is_followed_from_there(void **state
 
 /* A reader farther on than any batch is believed by four places, each of which is opened and read.
  */
-static void three_places_far_ahead_are_no_reader_there_and_four_are(void **state)
+TEST(three_places_far_ahead_are_no_reader_there_and_four_are)
 {
 	struct forecast *forecast = forecast_of(order, N);
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		for (unsigned times = 0; times < 3; times++)
 			forecast_went_on(forecast, order[3000 + i]);
@@ -368,12 +351,11 @@ static void three_places_far_ahead_are_no_reader_there_and_four_are(void **state
 }
 
 /* The last readers' beginning is in the middle of others' files. */
-static void noise_among_what_was_seen_does_not_count(void **state)
+TEST(noise_among_what_was_seen_does_not_count)
 {
 	struct forecast *forecast = forecast_of(order, N);
 	uint32_t seen[192], random = 5;
 
-	(void)state;
 	for (unsigned i = 0; i < 192; i++)
 		seen[i] = i % 3 ? 10 + random_below(&random, N) : order[i / 3];
 	seen[1] = order[3000]; /* some are neighbours by chance */
@@ -385,13 +367,12 @@ static void noise_among_what_was_seen_does_not_count(void **state)
 	forecast_free(forecast);
 }
 
-static void an_epoch_that_drops_its_last_batch_ends(void **state)
+TEST(an_epoch_that_drops_its_last_batch_ends)
 {
 	struct forecast *forecast = forecast_of(order, N);
 	uint32_t reader, file, seen[512];
 	struct loader loader;
 
-	(void)state;
 	loader_init(&loader, order, N / 256 * 256, 4, 256);
 	for (unsigned i = 0; i < 512; i++)
 		loader_next(&loader, &reader, &seen[i]);
@@ -403,12 +384,11 @@ static void an_epoch_that_drops_its_last_batch_ends(void **state)
 }
 
 /* One in eight is asked for, the others are pushed, as far as that is allowed. */
-static void what_is_pushed_keeps_near_the_readers(void **state)
+TEST(what_is_pushed_keeps_near_the_readers)
 {
 	struct forecast *forecast = forecast_of(order, N);
 	uint32_t pushed = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < N; i++) {
 		for (; pushed < N && forecast_may_push(forecast); pushed++)
 			if (pushed % 8)
@@ -423,12 +403,11 @@ static void what_is_pushed_keeps_near_the_readers(void **state)
 	forecast_free(forecast);
 }
 
-static void pushing_ends_where_nobody_comes(void **state)
+TEST(pushing_ends_where_nobody_comes)
 {
 	struct forecast *forecast = forecast_of(order, N);
 	uint32_t pushed = 0;
 
-	(void)state;
 	while (forecast_may_push(forecast))
 		forecast_push(forecast, order[pushed++]);
 	assert_int_equal(pushed, FORECAST_PUSH);
@@ -437,24 +416,22 @@ static void pushing_ends_where_nobody_comes(void **state)
 	forecast_free(forecast);
 }
 
-static void a_forecast_of_one_file_works(void **state)
+TEST(a_forecast_of_one_file_works)
 {
 	const uint32_t file = 7;
 	struct forecast *forecast = forecast_of(&file, 1);
 
-	(void)state;
 	assert_false(forecast_has(forecast, 6));
 	assert_true(forecast_saw(forecast, 7));
 	assert_int_equal(coming(forecast, 1)->count, 0);
 	forecast_free(forecast);
 }
 
-static void the_next_place_is_one_that_has_not_come(void **state)
+TEST(the_next_place_is_one_that_has_not_come)
 {
 	struct forecast *forecast;
 	uint32_t file = 0;
 
-	(void)state;
 	shuffle(order, 1);
 	forecast = forecast_of(order, 100);
 	forecast_saw(forecast, order[0]);
@@ -480,14 +457,13 @@ static uint32_t reach_of(const struct forecast *forecast)
 }
 
 /* Ranks that were two orders and are one now have as many more places between their batches. */
-static void an_epoch_of_more_ranks_reaches_as_much_further(void **state)
+TEST(an_epoch_of_more_ranks_reaches_as_much_further)
 {
 	struct forecast *rank = forecast_of(order, N / 5), *same = forecast_of(order, N / 5);
 	struct forecast *all = forecast_of(order, N);
 	struct loader loader;
 	uint32_t reader, file;
 
-	(void)state;
 	loader_init(&loader, order, N / 5, 2, 100);
 	for (uint32_t i = 0; i < N / 10 && loader_next(&loader, &reader, &file); i++)
 		forecast_saw(rank, file);
@@ -502,29 +478,5 @@ static void an_epoch_of_more_ranks_reaches_as_much_further(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_next_place_is_one_that_has_not_come),
-		cmocka_unit_test(one_reader_is_followed_file_by_file),
-		cmocka_unit_test(workers_with_batches_are_followed),
-		cmocka_unit_test(what_comes_is_told_for_all_workers_side_by_side),
-		cmocka_unit_test(each_file_is_told_before_it_is_asked_for),
-		cmocka_unit_test(ranks_that_drift_apart_are_followed),
-		cmocka_unit_test(ranks_that_are_apart_have_come_as_far_as_each_is),
-		cmocka_unit_test(a_stray_at_the_beginning_is_no_reader_there),
-		cmocka_unit_test(another_order_is_lost),
-		cmocka_unit_test(files_of_others_say_nothing),
-		cmocka_unit_test(mosaics_do_not_end_it),
-		cmocka_unit_test(what_is_never_asked_for_is_passed_over),
-		cmocka_unit_test(what_came_before_it_was_taken_up_is_passed_over),
-		cmocka_unit_test(a_run_that_goes_on_in_the_middle_is_followed_from_there),
-		cmocka_unit_test(three_places_far_ahead_are_no_reader_there_and_four_are),
-		cmocka_unit_test(noise_among_what_was_seen_does_not_count),
-		cmocka_unit_test(an_epoch_that_drops_its_last_batch_ends),
-		cmocka_unit_test(what_is_pushed_keeps_near_the_readers),
-		cmocka_unit_test(pushing_ends_where_nobody_comes),
-		cmocka_unit_test(a_forecast_of_one_file_works),
-		cmocka_unit_test(an_epoch_of_more_ranks_reaches_as_much_further),
-	};
-
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return test_run(setup, NULL);
 }

@@ -1,6 +1,7 @@
 /* The samples of a .beton as a tree: pack/foreign/record/ffcv.c. */
 #include "base/le.h"
 #include "tests/unit/archive_scan.h"
+#include "tests/unit/test.h"
 
 extern const struct foreign_format ffcv_format;
 
@@ -77,16 +78,18 @@ static int tear_down(void **state)
 	return 0;
 }
 
+FIXTURE(fresh, set_up, tear_down);
+
 /* --- tests ------------------------------------------------------------------------------------ */
 
-static void images_come_by_label_and_number(void **state)
+TEST_OF(fresh, images_come_by_label_and_number)
 {
 	scan_expect(*state,
 		    "file 0003/00000000.JPEG: \xff\xd8\xff\n"
 		    "pixels 0001/00000001.ppm of 17 bytes\n");
 }
 
-static void fields_are_found_by_their_names(void **state)
+TEST_OF(fresh, fields_are_found_by_their_names)
 {
 	struct scan *scan = *state;
 	uint8_t *p = (uint8_t *)scan->bytes.data;
@@ -106,7 +109,7 @@ static void fields_are_found_by_their_names(void **state)
 			    "record 0: an image of mode 3, which is neither JPEG nor pixels");
 }
 
-static void a_beton_that_is_cut_off_is_told(void **state)
+TEST_OF(fresh, a_beton_that_is_cut_off_is_told)
 {
 	struct scan *scan = *state;
 
@@ -119,7 +122,7 @@ static void expect_bad(struct scan *scan, const char *sentence)
 	make_beton(scan);
 }
 
-static void wild_numbers_are_refused(void **state)
+TEST_OF(fresh, wild_numbers_are_refused)
 {
 	struct scan *scan = *state;
 	uint8_t *p = (uint8_t *)scan->bytes.data;
@@ -139,18 +142,4 @@ static void wild_numbers_are_refused(void **state)
 	expect_bad(scan, "record 1: 6 bytes are not 3 x 1 pixels");
 	p[HEADER + FIELD] = 255;
 	scan_expect_failure(scan, -EOPNOTSUPP, "field 1 ('label') is of a type of its own, 255");
-}
-
-#define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		test(images_come_by_label_and_number),
-		test(fields_are_found_by_their_names),
-		test(a_beton_that_is_cut_off_is_told),
-		test(wild_numbers_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The members of a tar as a tree, and as classes: pack/foreign/archive/tar.c. */
 #include "pack/foreign/archive/tar_header.h"
 #include "tests/unit/archive_scan.h"
+#include "tests/unit/test.h"
 
 extern const struct foreign_format tar_format;
 
@@ -121,9 +122,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
+FIXTURE(fresh, set_up, tear_down);
+
 /* --- a tree ----------------------------------------------------------------------------------- */
 
-static void members_keep_names_bytes_and_attributes(void **state)
+TEST_OF(fresh, members_keep_names_bytes_and_attributes)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -141,7 +144,7 @@ static void members_keep_names_bytes_and_attributes(void **state)
 		    "name 1 d/h: one\nfile y: \nfolder old 644\n");
 }
 
-static void long_names_come_from_gnu_and_from_pax(void **state)
+TEST_OF(fresh, long_names_come_from_gnu_and_from_pax)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -162,7 +165,7 @@ static void long_names_come_from_gnu_and_from_pax(void **state)
 }
 
 /* The header has the first 100 bytes of a long name, of which the last may be a slash. */
-static void a_long_name_that_is_cut_at_a_slash_is_a_file(void **state)
+TEST_OF(fresh, a_long_name_that_is_cut_at_a_slash_is_a_file)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -178,7 +181,7 @@ static void a_long_name_that_is_cut_at_a_slash_is_a_file(void **state)
 	scan_expect(scan, expected);
 }
 
-static void the_prefix_of_ustar_is_part_of_the_name(void **state)
+TEST_OF(fresh, the_prefix_of_ustar_is_part_of_the_name)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -190,7 +193,7 @@ static void the_prefix_of_ustar_is_part_of_the_name(void **state)
 	scan_expect(scan, "file some/folder/name: x\n");
 }
 
-static void numbers_may_be_binary(void **state)
+TEST_OF(fresh, numbers_may_be_binary)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -209,7 +212,7 @@ static void numbers_may_be_binary(void **state)
 	scan_expect_failure(scan, -EBADMSG, "member 0 ('x'): its size is no number");
 }
 
-static void what_a_tree_cannot_hold_is_noted(void **state)
+TEST_OF(fresh, what_a_tree_cannot_hold_is_noted)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -237,7 +240,7 @@ static void what_a_tree_cannot_hold_is_noted(void **state)
 }
 
 /* As POSIX has it. */
-static void members_of_unknown_types_are_files(void **state)
+TEST_OF(fresh, members_of_unknown_types_are_files)
 {
 	struct scan *scan = *state;
 
@@ -248,7 +251,7 @@ static void members_of_unknown_types_are_files(void **state)
 
 /* --- what comes again ------------------------------------------------------------------------- */
 
-static void the_last_member_of_a_path_counts(void **state)
+TEST_OF(fresh, the_last_member_of_a_path_counts)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -269,7 +272,7 @@ static void the_last_member_of_a_path_counts(void **state)
 		    "'x'\n");
 }
 
-static void a_folder_that_has_files_gives_way_to_nothing(void **state)
+TEST_OF(fresh, a_folder_that_has_files_gives_way_to_nothing)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -287,7 +290,7 @@ static void a_folder_that_has_files_gives_way_to_nothing(void **state)
 		    "'d'\n");
 }
 
-static void members_below_a_link_lie_where_it_leads(void **state)
+TEST_OF(fresh, members_below_a_link_lie_where_it_leads)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -318,7 +321,7 @@ static void members_below_a_link_lie_where_it_leads(void **state)
 }
 
 /* Of old tars the size is that of the file; pax has its bytes. */
-static void a_hard_link_may_have_bytes(void **state)
+TEST_OF(fresh, a_hard_link_may_have_bytes)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -332,7 +335,7 @@ static void a_hard_link_may_have_bytes(void **state)
 	scan_expect(scan, "file x: text\nname 1 old: text\nname 1 pax: text\nname 1 end: text\n");
 }
 
-static void leading_folders_may_be_cut_off(void **state)
+TEST_OF(fresh, leading_folders_may_be_cut_off)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -360,7 +363,7 @@ static void expect_sparse(struct scan *scan)
 	scan->bytes.len = 0;
 }
 
-static void files_with_holes_are_read_in_all_formats(void **state)
+TEST_OF(fresh, files_with_holes_are_read_in_all_formats)
 {
 	static const char bytes[700] = "bytes";
 	struct scan *scan = *state;
@@ -396,7 +399,7 @@ static void files_with_holes_are_read_in_all_formats(void **state)
 	expect_sparse(scan);
 }
 
-static void a_map_of_holes_that_contradicts_itself_is_damage(void **state)
+TEST_OF(fresh, a_map_of_holes_that_contradicts_itself_is_damage)
 {
 	static const char bytes[700] = "bytes";
 	struct scan *scan = *state;
@@ -409,7 +412,7 @@ static void a_map_of_holes_that_contradicts_itself_is_damage(void **state)
 			    "member 0 ('x'): the map of its holes contradicts itself");
 }
 
-static void a_file_of_holes_without_end_is_left_out(void **state)
+TEST_OF(fresh, a_file_of_holes_without_end_is_left_out)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -420,7 +423,7 @@ static void a_file_of_holes_without_end_is_left_out(void **state)
 	scan_expect(scan, "note left out: 1 sparse files with over 16 GiB of holes, such as 'x'\n");
 }
 
-static void tars_one_after_the_other_are_one(void **state)
+TEST_OF(fresh, tars_one_after_the_other_are_one)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -437,7 +440,7 @@ static void tars_one_after_the_other_are_one(void **state)
 		    "note behind the end of the tar are 7 bytes that are not shown\n");
 }
 
-static void a_tar_in_a_tar_is_a_folder(void **state)
+TEST_OF(fresh, a_tar_in_a_tar_is_a_folder)
 {
 	SCOPE(buf_release) struct buf inner = BUF_INIT;
 	struct scan *scan = *state;
@@ -455,7 +458,7 @@ static void a_tar_in_a_tar_is_a_folder(void **state)
 		    "name 1 n01440764/y.JPEG: photo\nfolder empty 755\nfile none.tar: is none\n");
 }
 
-static void a_damaged_tar_in_a_tar_stays_a_file(void **state)
+TEST_OF(fresh, a_damaged_tar_in_a_tar_stays_a_file)
 {
 	SCOPE(buf_release) struct buf inner = BUF_INIT, outer = BUF_INIT;
 	struct scan *scan = *state;
@@ -486,7 +489,7 @@ static void a_damaged_tar_in_a_tar_stays_a_file(void **state)
 
 /* --- damage ----------------------------------------------------------------------------------- */
 
-static void what_is_cut_off_is_told(void **state)
+TEST_OF(fresh, what_is_cut_off_is_told)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -506,7 +509,7 @@ static void what_is_cut_off_is_told(void **state)
 	assert_string_equal(scan->err.text, "member 0 ('a'): truncated: the file ends within it");
 }
 
-static void a_damaged_header_is_told(void **state)
+TEST_OF(fresh, a_damaged_header_is_told)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -533,7 +536,7 @@ static void expect_bad_pax(struct scan *scan, const char *records, const char *r
 	scan_expect_failure(scan, -EBADMSG, sentence.data);
 }
 
-static void records_of_pax_are_checked(void **state)
+TEST_OF(fresh, records_of_pax_are_checked)
 {
 	static const char length[] = "a record of no length";
 
@@ -551,7 +554,7 @@ static void records_of_pax_are_checked(void **state)
 }
 
 /* One of 1 MiB for all members had 10 MB of them take a minute and a half. */
-static void paths_of_pax_are_no_longer_than_a_tree_has(void **state)
+TEST_OF(fresh, paths_of_pax_are_no_longer_than_a_tree_has)
 {
 	static const char *const heads[] = {"4107 path=", "4111 linkpath="};
 
@@ -564,7 +567,7 @@ static void paths_of_pax_are_no_longer_than_a_tree_has(void **state)
 	}
 }
 
-static void headers_without_end_are_refused(void **state)
+TEST_OF(fresh, headers_without_end_are_refused)
 {
 	struct scan *scan = *state;
 	SCOPE_FREE char *name = calloc(1, 1100000);
@@ -579,7 +582,7 @@ static void headers_without_end_are_refused(void **state)
 }
 
 /* Its bytes would lie at the end of the file. */
-static void a_long_name_of_no_bytes_is_none(void **state)
+TEST_OF(fresh, a_long_name_of_no_bytes_is_none)
 {
 	struct scan *scan = *state;
 
@@ -592,7 +595,7 @@ static void a_long_name_of_no_bytes_is_none(void **state)
 
 /* --- classes ---------------------------------------------------------------------------------- */
 
-static void samples_become_classes(void **state)
+TEST_OF(fresh, samples_become_classes)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -625,7 +628,7 @@ static void samples_become_classes(void **state)
 		    "note without a .cls member: 2 images\n");
 }
 
-static void a_layout_may_be_asked_for(void **state)
+TEST_OF(fresh, a_layout_may_be_asked_for)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -653,7 +656,7 @@ static void expect_bad_class(struct scan *scan, const char *class, const char *s
 	scan_expect_failure(scan, -EBADMSG, sentence);
 }
 
-static void classes_are_checked(void **state)
+TEST_OF(fresh, classes_are_checked)
 {
 	SCOPE_FREE char *text = calloc(1, 5001);
 
@@ -666,7 +669,7 @@ static void classes_are_checked(void **state)
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-static void signed_checksums_are_right_too(void **state)
+TEST_OF(fresh, signed_checksums_are_right_too)
 {
 	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
@@ -693,9 +696,8 @@ static void expect_time(const char *value, enum tar_said said, int64_t time)
 }
 
 /* As tar does, which warns. */
-static void times_that_are_none_are_passed_over(void **state)
+TEST_OF(fresh, times_that_are_none_are_passed_over)
 {
-	(void)state;
 	expect_time("-12.3456789019", TAR_SAID, -12345678901);
 	expect_time("1e9", TAR_SAID, 1000000000);
 	expect_time("1.5x", TAR_SAID, 1500000000);
@@ -708,7 +710,7 @@ static void times_that_are_none_are_passed_over(void **state)
 	expect_time("99999999999999999999", TAR_NOT_SAID, 7);
 }
 
-static void a_mode_or_time_of_a_header_that_is_none_costs_only_itself(void **state)
+TEST_OF(fresh, a_mode_or_time_of_a_header_that_is_none_costs_only_itself)
 {
 	struct scan *scan = *state;
 
@@ -721,7 +723,7 @@ static void a_mode_or_time_of_a_header_that_is_none_costs_only_itself(void **sta
 	scan_expect(scan, "file d/x: text\n");
 }
 
-static void what_pax_says_of_all_members_can_be_taken_back(void **state)
+TEST_OF(fresh, what_pax_says_of_all_members_can_be_taken_back)
 {
 	struct scan *scan = *state;
 
@@ -736,45 +738,4 @@ static void what_pax_says_of_all_members_can_be_taken_back(void **state)
 	add_end(&scan->bytes);
 	scan_expect(scan,
 		    "file a: abc\nfile b: text\nlink l -> to here\nlink m -> of the header\n");
-}
-
-#define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		test(members_keep_names_bytes_and_attributes),
-		test(long_names_come_from_gnu_and_from_pax),
-		test(a_long_name_that_is_cut_at_a_slash_is_a_file),
-		test(the_prefix_of_ustar_is_part_of_the_name),
-		test(numbers_may_be_binary),
-		test(what_a_tree_cannot_hold_is_noted),
-		test(members_of_unknown_types_are_files),
-		test(the_last_member_of_a_path_counts),
-		test(a_folder_that_has_files_gives_way_to_nothing),
-		test(members_below_a_link_lie_where_it_leads),
-		test(a_hard_link_may_have_bytes),
-		test(leading_folders_may_be_cut_off),
-		test(files_with_holes_are_read_in_all_formats),
-		test(a_map_of_holes_that_contradicts_itself_is_damage),
-		test(a_file_of_holes_without_end_is_left_out),
-		test(tars_one_after_the_other_are_one),
-		test(a_tar_in_a_tar_is_a_folder),
-		test(a_damaged_tar_in_a_tar_stays_a_file),
-		test(what_is_cut_off_is_told),
-		test(a_damaged_header_is_told),
-		test(records_of_pax_are_checked),
-		test(paths_of_pax_are_no_longer_than_a_tree_has),
-		test(headers_without_end_are_refused),
-		test(a_long_name_of_no_bytes_is_none),
-		test(samples_become_classes),
-		test(a_layout_may_be_asked_for),
-		test(classes_are_checked),
-		test(signed_checksums_are_right_too),
-		test(times_that_are_none_are_passed_over),
-		test(a_mode_or_time_of_a_header_that_is_none_costs_only_itself),
-		test(what_pax_says_of_all_members_can_be_taken_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* What torch.save() wrote as a tree: pack/foreign/archive/torch_pth.c. */
 #include "tests/unit/archive_scan.h"
+#include "tests/unit/test.h"
 #include "tests/unit/zip_writer.h"
 
 extern const struct foreign_format torch_format;
@@ -55,9 +56,11 @@ static void refuse(struct scan *scan, const char *object, int code, const char *
 	scan_expect_failure(scan, code, sentence);
 }
 
+FIXTURE(fresh, set_up, tear_down);
+
 /* --- tests ------------------------------------------------------------------------------------ */
 
-static void lists_dicts_and_columns_are_read(void **state)
+TEST_OF(fresh, lists_dicts_and_columns_are_read)
 {
 	expect(*state, OBJECT("](" BYTES("\x05") "K\x07\x86" BYTES("\x02") "e"),
 	       "file 0007/00000000.bin: PHOTO\nfile images/00000001.bin: PH\n");
@@ -73,7 +76,7 @@ static void lists_dicts_and_columns_are_read(void **state)
 	       "file 0001/00000000.bin: PHOTO\nfile 0002/00000001.bin: P\n");
 }
 
-static void tensors_of_pixels_are_images(void **state)
+TEST_OF(fresh, tensors_of_pixels_are_images)
 {
 	expect(*state,
 	       OBJECT("](" TENSOR("Byte", "1", "(K\x03K\x01K\x01t", "(K\x01K\x01K\x01t")
@@ -83,7 +86,7 @@ static void tensors_of_pixels_are_images(void **state)
 	       "pixels images/00000002.pgm of 15 bytes\n");
 }
 
-static void what_is_not_read_is_refused_with_its_record(void **state)
+TEST_OF(fresh, what_is_not_read_is_refused_with_its_record)
 {
 	refuse(*state, OBJECT("](" TENSOR("Float", "0", "K\x01\x85", "K\x01\x85") "e"), -EOPNOTSUPP,
 	       "record 0: a tensor of FloatStorage, which holds no integers");
@@ -116,7 +119,7 @@ static void what_is_not_read_is_refused_with_its_record(void **state)
 }
 
 /* [2^31 - 1, 0] has no bytes, and so many images. */
-static void tensors_of_nothing_are_no_images(void **state)
+TEST_OF(fresh, tensors_of_nothing_are_no_images)
 {
 	struct scan *scan = *state;
 	char object[] = OBJECT(TENSOR("Byte", "0", "J\xff\xff\xff\x7fK!\x86", "K!K\x01\x86"));
@@ -130,26 +133,11 @@ static void tensors_of_nothing_are_no_images(void **state)
 	scan_expect(scan, "");
 }
 
-static void damage_anywhere_is_survived(void **state)
+TEST_OF(fresh, damage_anywhere_is_survived)
 {
 	struct scan *scan = *state;
 
 	save(scan, OBJECT("](" BYTES("\x05") "K\x07\x86" BYTES("\x02") "e"));
 	scan_maul(scan);
 	scan_expect_no_beginning(scan, 0);
-}
-
-#define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		test(lists_dicts_and_columns_are_read),
-		test(tensors_of_pixels_are_images),
-		test(what_is_not_read_is_refused_with_its_record),
-		test(tensors_of_nothing_are_no_images),
-		test(damage_anywhere_is_survived),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,14 +5,11 @@
 #include "pack/dataset_open.h"
 #include "pack/foreign/index_file.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/test.h"
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #define JPEG "\xff\xd8\xff\xe0 a jpeg"
 #define PNG  "\x89PNG\r\n\x1a\n a png"
@@ -182,9 +179,11 @@ static void expect_bytes(struct dataset *dataset, const char *path, const void *
 	assert_memory_equal(bytes, expected, len);
 }
 
+FIXTURE(fresh, setup, teardown);
+
 /* --- names ------------------------------------------------------------------------------------ */
 
-static void records_without_names_are_numbered(void **state)
+TEST_OF(fresh, records_without_names_are_numbered)
 {
 	struct fixture *f = *state;
 	struct dataset *dataset;
@@ -201,7 +200,7 @@ static void records_without_names_are_numbered(void **state)
 	dataset_free(dataset);
 }
 
-static void classes_of_many_digits_sort_as_numbers(void **state)
+TEST_OF(fresh, classes_of_many_digits_sort_as_numbers)
 {
 	struct fixture *f = *state;
 	struct dataset *dataset;
@@ -214,7 +213,7 @@ static void classes_of_many_digits_sort_as_numbers(void **state)
 	dataset_free(dataset);
 }
 
-static void lists_give_names(void **state)
+TEST_OF(fresh, lists_give_names)
 {
 	struct fixture *f = *state;
 	struct dataset *dataset;
@@ -244,7 +243,7 @@ static void lists_give_names(void **state)
 	dataset_free(dataset);
 }
 
-static void names_without_suffix_get_one(void **state)
+TEST_OF(fresh, names_without_suffix_get_one)
 {
 	struct fixture *f = *state;
 	struct dataset *dataset;
@@ -257,7 +256,7 @@ static void names_without_suffix_get_one(void **state)
 	dataset_free(dataset);
 }
 
-static void names_that_lead_outside_are_refused(void **state)
+TEST_OF(fresh, names_that_lead_outside_are_refused)
 {
 	static const char *const bad[] = {"../x", "a/../b", "", "/", "a\0b"};
 	struct fixture *f = *state;
@@ -280,7 +279,7 @@ static void names_that_lead_outside_are_refused(void **state)
 /* --- places ----------------------------------------------------------------------------------- */
 
 /* Many records may have one text, and a tar in a tar the path of that one. */
-static void paths_are_no_longer_than_the_system_takes(void **state)
+TEST_OF(fresh, paths_are_no_longer_than_the_system_takes)
 {
 	struct fixture *f = *state;
 	char path[4097] = "", target[4097] = "";
@@ -303,7 +302,7 @@ static void paths_are_no_longer_than_the_system_takes(void **state)
 	add(f, &file);
 }
 
-static void paths_take_memory_in_proportion_to_the_file(void **state)
+TEST_OF(fresh, paths_take_memory_in_proportion_to_the_file)
 {
 	struct fixture *f = *state;
 	char class[4000];
@@ -321,7 +320,7 @@ static void paths_take_memory_in_proportion_to_the_file(void **state)
 			    "into several");
 }
 
-static void bytes_outside_of_the_file_are_refused(void **state)
+TEST_OF(fresh, bytes_outside_of_the_file_are_refused)
 {
 	struct fixture *f = *state;
 	static const struct {
@@ -336,7 +335,7 @@ static void bytes_outside_of_the_file_are_refused(void **state)
 	}
 }
 
-static void two_files_of_one_path_are_refused(void **state)
+TEST_OF(fresh, two_files_of_one_path_are_refused)
 {
 	static const char *const pairs[][2] = {{"a/b", "a/b"}, {"a", "a/b"}, {"a/b", "a/b/c"}};
 	struct fixture *f = *state;
@@ -358,7 +357,7 @@ static void two_files_of_one_path_are_refused(void **state)
 }
 
 /* A slash sorts before what may stand in a name. */
-static void siblings_are_in_order(void **state)
+TEST_OF(fresh, siblings_are_in_order)
 {
 	struct fixture *f = *state;
 	struct dataset *dataset;
@@ -380,7 +379,7 @@ static void siblings_are_in_order(void **state)
 	dataset_free(dataset);
 }
 
-static void a_text_may_be_empty(void **state)
+TEST_OF(fresh, a_text_may_be_empty)
 {
 	struct fixture *f = *state;
 	struct dataset *dataset;
@@ -392,7 +391,7 @@ static void a_text_may_be_empty(void **state)
 	dataset_free(dataset);
 }
 
-static void links_and_text_are_files_too(void **state)
+TEST_OF(fresh, links_and_text_are_files_too)
 {
 	struct fixture *f = *state;
 	struct dataset *dataset;
@@ -417,7 +416,7 @@ static void links_and_text_are_files_too(void **state)
 
 /* --- the index file --------------------------------------------------------------------------- */
 
-static void an_index_belongs_to_the_file_as_it_is(void **state)
+TEST_OF(fresh, an_index_belongs_to_the_file_as_it_is)
 {
 	struct fixture *f = *state;
 	SCOPE(reader_release) struct reader *index = NULL;
@@ -440,7 +439,7 @@ static void an_index_belongs_to_the_file_as_it_is(void **state)
 	assert_int_equal(index_file_find(&f->tree, &key, &index), -ENOENT);
 }
 
-static void a_damaged_index_is_none(void **state)
+TEST_OF(fresh, a_damaged_index_is_none)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -500,7 +499,7 @@ static size_t make_picture(enum foreign_layout layout, uint64_t offset, uint8_t 
 	return n;
 }
 
-static void pixels_are_shown_as_images(void **state)
+TEST_OF(fresh, pixels_are_shown_as_images)
 {
 	struct fixture *f = *state;
 	SCOPE_FREE uint8_t *expected = malloc(SIZE);
@@ -529,7 +528,7 @@ static void pixels_are_shown_as_images(void **state)
 	dataset_free(dataset);
 }
 
-static void any_part_of_an_image_can_be_read(void **state)
+TEST_OF(fresh, any_part_of_an_image_can_be_read)
 {
 	struct fixture *f = *state;
 	const struct made_row picture = {.offset = 500,
@@ -546,7 +545,7 @@ static void any_part_of_an_image_can_be_read(void **state)
 		}
 }
 
-static void wrong_pixels_are_refused(void **state)
+TEST_OF(fresh, wrong_pixels_are_refused)
 {
 	struct fixture *f = *state;
 	static const struct foreign_pixels bad[] = {
@@ -565,7 +564,7 @@ static void wrong_pixels_are_refused(void **state)
 	}
 }
 
-static void wrong_pages_are_refused(void **state)
+TEST_OF(fresh, wrong_pages_are_refused)
 {
 	struct fixture *f = *state;
 	static const struct made_row good = {
@@ -601,13 +600,12 @@ static void wrong_pages_are_refused(void **state)
 	reader_free(reader);
 }
 
-static void rows_are_written_as_they_are_read(void **state)
+TEST_OF(fresh, rows_are_written_as_they_are_read)
 {
 	static const struct made_row rows[] = {
 		{.start = 1, .offset = UINT64_MAX, .pixels = {3, 4, FOREIGN_GRAY}},
 		{.start = 4096, .offset = 9, .is_page = true, .page = {3, 4, CODEC_SNAPPY_PIECE}}};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		uint8_t bytes[MADE_ROW_BYTES], again[MADE_ROW_BYTES];
 		struct made_row row;
@@ -620,32 +618,4 @@ static void rows_are_written_as_they_are_read(void **state)
 		made_encode(&row, again);
 		assert_memory_equal(bytes, again, sizeof(bytes));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(records_without_names_are_numbered),
-		TEST(classes_of_many_digits_sort_as_numbers),
-		TEST(lists_give_names),
-		TEST(names_without_suffix_get_one),
-		TEST(names_that_lead_outside_are_refused),
-		TEST(paths_are_no_longer_than_the_system_takes),
-		TEST(paths_take_memory_in_proportion_to_the_file),
-		TEST(bytes_outside_of_the_file_are_refused),
-		TEST(two_files_of_one_path_are_refused),
-		TEST(siblings_are_in_order),
-		TEST(a_text_may_be_empty),
-		TEST(links_and_text_are_files_too),
-		TEST(an_index_belongs_to_the_file_as_it_is),
-		TEST(a_damaged_index_is_none),
-		TEST(pixels_are_shown_as_images),
-		TEST(any_part_of_an_image_can_be_read),
-		TEST(wrong_pixels_are_refused),
-		TEST(wrong_pages_are_refused),
-		TEST(rows_are_written_as_they_are_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

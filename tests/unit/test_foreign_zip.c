@@ -1,6 +1,7 @@
 /* The entries of a zip as a tree: pack/foreign/archive/zip.c. */
 #include "base/le.h"
 #include "tests/unit/archive_scan.h"
+#include "tests/unit/test.h"
 #include "tests/unit/zip_writer.h"
 #include <sys/stat.h>
 
@@ -25,9 +26,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
+FIXTURE(fresh, set_up, tear_down);
+
 /* --- tests ------------------------------------------------------------------------------------ */
 
-static void stored_entries_are_where_their_headers_end(void **state)
+TEST_OF(fresh, stored_entries_are_where_their_headers_end)
 {
 	struct zip_written entries[] = {
 		{.name = "d/", .text = "", .mode = S_IFDIR | 0750},
@@ -51,7 +54,7 @@ static void stored_entries_are_where_their_headers_end(void **state)
 	scan_expect(scan, lines);
 }
 
-static void an_empty_zip_is_an_empty_tree(void **state)
+TEST_OF(fresh, an_empty_zip_is_an_empty_tree)
 {
 	struct scan *scan = *state;
 
@@ -59,7 +62,7 @@ static void an_empty_zip_is_an_empty_tree(void **state)
 	scan_expect(scan, "");
 }
 
-static void an_entry_without_a_name_is_left_out(void **state)
+TEST_OF(fresh, an_entry_without_a_name_is_left_out)
 {
 	struct zip_written entries[] = {{.name = "", .text = "photo"}};
 	struct scan *scan = *state;
@@ -68,7 +71,7 @@ static void an_entry_without_a_name_is_left_out(void **state)
 	scan_expect(scan, "note left out: 1 members without a name, such as ''\n");
 }
 
-static void what_cannot_be_read_in_place_is_refused(void **state)
+TEST_OF(fresh, what_cannot_be_read_in_place_is_refused)
 {
 	struct zip_written packed[] = {{.name = "a", .text = "x"},
 				       {.name = "b.jpg", .text = "x", .method = 8}};
@@ -93,7 +96,7 @@ static void insert(struct buf *zip, const char *text)
 	zip->len += len;
 }
 
-static void what_lies_around_a_zip_is_noted(void **state)
+TEST_OF(fresh, what_lies_around_a_zip_is_noted)
 {
 	struct zip_written entries[] = {{.name = "x.jpg", .text = "photo"}};
 	struct scan *scan = *state;
@@ -116,7 +119,7 @@ static void what_lies_around_a_zip_is_noted(void **state)
 }
 
 /* The program has moved what the zip says of its places. */
-static void places_that_count_what_lies_in_front_are_right_too(void **state)
+TEST_OF(fresh, places_that_count_what_lies_in_front_are_right_too)
 {
 	struct zip_written entries[] = {{.name = "x.jpg", .text = "photo"}};
 	struct scan *scan = *state;
@@ -129,7 +132,7 @@ static void places_that_count_what_lies_in_front_are_right_too(void **state)
 	scan_expect(scan, "file x.jpg: photo\n");
 }
 
-static void names_are_utf8_whatever_they_were(void **state)
+TEST_OF(fresh, names_are_utf8_whatever_they_were)
 {
 	/* 0x7075, 11 bytes, version 1, CRC-32 of the name, the name in UTF-8. */
 	static const char unicode[] = "\x75\x70\x0c\0\1\xb7\xef\xdc\x83\xe6\x97\xa5.jpg";
@@ -150,7 +153,7 @@ static void names_are_utf8_whatever_they_were(void **state)
 		    "file unix\x82.jpg: 6\n");
 }
 
-static void backslashes_of_windows_lie_between_folders(void **state)
+TEST_OF(fresh, backslashes_of_windows_lie_between_folders)
 {
 	struct zip_written entries[] = {
 		{.name = "cat\\", .text = ""},
@@ -164,7 +167,7 @@ static void backslashes_of_windows_lie_between_folders(void **state)
 	scan_expect(scan, "file cat/x.jpg: 1\nfile dog/a\\b.jpg: 2\nfile unix\\c.jpg: 3\n");
 }
 
-static void the_last_entry_of_a_path_counts(void **state)
+TEST_OF(fresh, the_last_entry_of_a_path_counts)
 {
 	struct zip_written entries[] = {{.name = "x", .text = "old"}, {.name = "x", .text = "new"}};
 	struct scan *scan = *state;
@@ -175,7 +178,7 @@ static void the_last_entry_of_a_path_counts(void **state)
 		    "such as 'x'\n");
 }
 
-static void folders_and_empty_files_have_nothing_to_unpack(void **state)
+TEST_OF(fresh, folders_and_empty_files_have_nothing_to_unpack)
 {
 	struct zip_written entries[] = {
 		{.name = "d/", .text = "", .method = 8, .mode = S_IFDIR | 0700},
@@ -186,7 +189,7 @@ static void folders_and_empty_files_have_nothing_to_unpack(void **state)
 	scan_expect(scan, "folder d 700\nfile d/x: \n");
 }
 
-static void a_zip_that_is_cut_off_is_told(void **state)
+TEST_OF(fresh, a_zip_that_is_cut_off_is_told)
 {
 	struct zip_written entries[] = {{.name = "a", .text = "text"},
 					{.name = "b", .text = "text", .zip64 = true}};
@@ -200,7 +203,7 @@ static void a_zip_that_is_cut_off_is_told(void **state)
 	scan_expect_no_beginning(scan, 0);
 }
 
-static void the_two_headers_of_an_entry_must_agree(void **state)
+TEST_OF(fresh, the_two_headers_of_an_entry_must_agree)
 {
 	struct zip_written entries[] = {{.name = "name", .text = "text"}};
 	struct scan *scan = *state;
@@ -217,7 +220,7 @@ static void the_two_headers_of_an_entry_must_agree(void **state)
 			    "entry 0 ('name'): not in front of the central directory");
 }
 
-static void wild_numbers_are_refused(void **state)
+TEST_OF(fresh, wild_numbers_are_refused)
 {
 	struct zip_written entries[] = {{.name = "name", .text = "text"}};
 	struct scan *scan = *state;
@@ -253,7 +256,7 @@ static void wild_numbers_are_refused(void **state)
 }
 
 /* Java and macOS wrote the lower 16 bits of the count. */
-static void over_65535_entries_need_no_zip64(void **state)
+TEST_OF(fresh, over_65535_entries_need_no_zip64)
 {
 	struct zip_written entry = {.name = "same", .text = ""};
 	struct scan *scan = *state;
@@ -273,7 +276,7 @@ static void over_65535_entries_need_no_zip64(void **state)
 	assert_non_null(strstr(scan->seen.data, "of which the last member counts: 65537"));
 }
 
-static void entries_that_the_end_does_not_count_are_not_dropped(void **state)
+TEST_OF(fresh, entries_that_the_end_does_not_count_are_not_dropped)
 {
 	struct zip_written entries[] = {{.name = "a", .text = "x"}, {.name = "b", .text = "y"}};
 	struct scan *scan = *state;
@@ -287,7 +290,7 @@ static void entries_that_the_end_does_not_count_are_not_dropped(void **state)
 	scan_expect_failure(scan, -EBADMSG, "its end counts 65538 entries, its directory has 2");
 }
 
-static void damage_anywhere_is_survived(void **state)
+TEST_OF(fresh, damage_anywhere_is_survived)
 {
 	struct zip_written entries[] = {{.name = "a", .text = "x"},
 					{.name = "l", .text = "a", .mode = S_IFLNK | 0777}};
@@ -298,30 +301,4 @@ static void damage_anywhere_is_survived(void **state)
 	entries[0].zip64 = true;
 	zip_write(&scan->bytes, entries, 2, NULL);
 	scan_maul(scan);
-}
-
-#define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		test(stored_entries_are_where_their_headers_end),
-		test(an_empty_zip_is_an_empty_tree),
-		test(an_entry_without_a_name_is_left_out),
-		test(what_cannot_be_read_in_place_is_refused),
-		test(what_lies_around_a_zip_is_noted),
-		test(places_that_count_what_lies_in_front_are_right_too),
-		test(names_are_utf8_whatever_they_were),
-		test(backslashes_of_windows_lie_between_folders),
-		test(the_last_entry_of_a_path_counts),
-		test(folders_and_empty_files_have_nothing_to_unpack),
-		test(a_zip_that_is_cut_off_is_told),
-		test(the_two_headers_of_an_entry_must_agree),
-		test(wild_numbers_are_refused),
-		test(over_65535_entries_need_no_zip64),
-		test(entries_that_the_end_does_not_count_are_not_dropped),
-		test(damage_anywhere_is_survived),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The format's numbers: keys, the superblock's bytes, and where files are cut. */
 #include "pack/format_keys.h"
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 
 static void key_is(const struct format_key *key, const char *want, size_t len)
 {
@@ -9,11 +10,10 @@ static void key_is(const struct format_key *key, const char *want, size_t len)
 }
 #define assert_key(key, literal) key_is(key, literal, sizeof(literal) - 1)
 
-static void reserved_keys_begin_with_nul_and_sort_before_all_paths(void **state)
+TEST(reserved_keys_begin_with_nul_and_sort_before_all_paths)
 {
 	struct format_key key;
 
-	(void)state;
 	format_key_super(&key);
 	assert_key(&key, "\0foldfs");
 	assert_int_equal(format_key_classify(key.data, key.len), KEY_SUPER);
@@ -25,12 +25,11 @@ static void reserved_keys_begin_with_nul_and_sort_before_all_paths(void **state)
 	assert_int_equal(format_key_classify(key.data, key.len), KEY_PART);
 }
 
-static void a_path_is_its_own_key_up_to_511_bytes(void **state)
+TEST(a_path_is_its_own_key_up_to_511_bytes)
 {
 	char path[600];
 	struct format_key key;
 
-	(void)state;
 	memset(path, 'a', sizeof(path));
 	format_key_path(path, 511, &key);
 	assert_int_equal(key.len, 511);
@@ -47,11 +46,10 @@ static enum format_key_kind classify(const char *data, size_t len)
 	return format_key_classify((const uint8_t *)data, len);
 }
 
-static void keys_of_no_known_kind_are_told_apart(void **state)
+TEST(keys_of_no_known_kind_are_told_apart)
 {
 	char key[600] = "\0part.0123456789abcdef0123456789abcdefx00000000";
 
-	(void)state;
 	assert_int_equal(classify("", 0), KEY_NONE);
 	assert_int_equal(classify("\0", 1), KEY_RESERVED);
 	assert_int_equal(classify("\0path.0123", 10), KEY_RESERVED);
@@ -63,11 +61,10 @@ static void keys_of_no_known_kind_are_told_apart(void **state)
 	assert_int_equal(classify(key, 512), KEY_NONE);
 }
 
-static void each_section_has_a_key_of_its_own(void **state)
+TEST(each_section_has_a_key_of_its_own)
 {
 	struct format_key key;
 
-	(void)state;
 	for (unsigned i = 0; i < SECTION_COUNT; i++) {
 		format_key_section((enum format_section)i, &key);
 		assert_int_equal(format_key_to_section(key.data, key.len), i);
@@ -97,12 +94,11 @@ static struct format_super a_super(void)
 	return super;
 }
 
-static void the_superblock_comes_back_as_it_was_written(void **state)
+TEST(the_superblock_comes_back_as_it_was_written)
 {
 	struct format_super in = a_super(), out;
 	uint8_t data[FORMAT_SUPER_BYTES];
 
-	(void)state;
 	format_super_encode(&in, data);
 	assert_done(format_super_decode(data, sizeof(data), &out, NULL));
 	assert_int_equal(out.version, in.version);
@@ -122,12 +118,11 @@ static void the_superblock_comes_back_as_it_was_written(void **state)
 }
 
 /* Packs outlive programs: no field may move. */
-static void the_superblock_lies_on_disk_as_the_format_page_says(void **state)
+TEST(the_superblock_lies_on_disk_as_the_format_page_says)
 {
 	struct format_super super = a_super();
 	uint8_t data[FORMAT_SUPER_BYTES];
 
-	(void)state;
 	format_super_encode(&super, data);
 	assert_memory_equal(data, "foldfs\r\n", 8);
 	assert_int_equal(le_get32(data + 8), 1);
@@ -145,12 +140,11 @@ static void the_superblock_lies_on_disk_as_the_format_page_says(void **state)
 	assert_int_equal(le_get64(data + 4088), XXH3_64bits(data, 4088));
 }
 
-static void a_superblock_with_any_bit_flipped_is_refused(void **state)
+TEST(a_superblock_with_any_bit_flipped_is_refused)
 {
 	struct format_super super = a_super(), out;
 	uint8_t data[FORMAT_SUPER_BYTES];
 
-	(void)state;
 	format_super_encode(&super, data);
 	for (size_t bit = 0; bit < 8 * sizeof(data); bit++) {
 		data[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -161,9 +155,8 @@ static void a_superblock_with_any_bit_flipped_is_refused(void **state)
 	assert_int_equal(format_super_decode(data, sizeof(data) - 1, &out, NULL), -EBADMSG);
 }
 
-static void files_are_cut_at_exact_multiples(void **state)
+TEST(files_are_cut_at_exact_multiples)
 {
-	(void)state;
 	assert_int_equal(format_extents(0), 0);
 	assert_int_equal(format_extents(1), 1);
 	assert_int_equal(format_extents(MIB), 1);
@@ -174,11 +167,10 @@ static void files_are_cut_at_exact_multiples(void **state)
 	assert_int_equal(format_extents(UINT64_MAX), 1ull << 44);
 }
 
-static void names_that_no_filesystem_gives_are_invalid(void **state)
+TEST(names_that_no_filesystem_gives_are_invalid)
 {
 	char name[256];
 
-	(void)state;
 	memset(name, 'n', sizeof(name));
 	assert_true(format_name_valid(name, 255));
 	assert_false(format_name_valid(name, 256));
@@ -192,22 +184,20 @@ static void names_that_no_filesystem_gives_are_invalid(void **state)
 	assert_false(format_name_valid("a\0b", 3));
 }
 
-static void image_kinds_have_names(void **state)
+TEST(image_kinds_have_names)
 {
-	(void)state;
 	assert_string_equal(format_image_name(IMAGE_JPEG), "JPEG");
 	assert_string_equal(format_image_name(IMAGE_UNKNOWN), "-");
 	assert_string_equal(format_image_name(IMAGE_KINDS), "-");
 	assert_string_equal(format_image_name(UINT32_MAX), "-");
 }
 
-static void an_unfinished_superblock_says_so_whatever_its_run(void **state)
+TEST(an_unfinished_superblock_says_so_whatever_its_run)
 {
 	uint8_t run[FORMAT_RUN_BYTES], data[FORMAT_SUPER_BYTES];
 	struct format_super super;
 	struct err err;
 
-	(void)state;
 	for (int byte = 0; byte < 256; byte += 51) {
 		memset(run, byte, sizeof(run));
 		format_super_unfinished(run, data);
@@ -219,23 +209,4 @@ static void an_unfinished_superblock_says_so_whatever_its_run(void **state)
 	}
 	data[13] = 1;
 	assert_int_equal(format_super_decode(data, sizeof(data), &super, &err), -EBADMSG);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reserved_keys_begin_with_nul_and_sort_before_all_paths),
-		cmocka_unit_test(a_path_is_its_own_key_up_to_511_bytes),
-		cmocka_unit_test(keys_of_no_known_kind_are_told_apart),
-		cmocka_unit_test(each_section_has_a_key_of_its_own),
-		cmocka_unit_test(the_superblock_comes_back_as_it_was_written),
-		cmocka_unit_test(the_superblock_lies_on_disk_as_the_format_page_says),
-		cmocka_unit_test(a_superblock_with_any_bit_flipped_is_refused),
-		cmocka_unit_test(files_are_cut_at_exact_multiples),
-		cmocka_unit_test(names_that_no_filesystem_gives_are_invalid),
-		cmocka_unit_test(image_kinds_have_names),
-		cmocka_unit_test(an_unfinished_superblock_says_so_whatever_its_run),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

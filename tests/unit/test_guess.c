@@ -4,14 +4,10 @@
 #include "cache/order/guess.h"
 #include "cache/order/mt19937.h"
 #include "cache/order/permutation.h"
+#include "tests/unit/test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MOST  50000
 #define SEEN  30    /* files of a reader: enough, but for one that begins in the middle */
@@ -148,8 +144,10 @@ static uint32_t enough(double tried, double n)
 	return (uint32_t)d;
 }
 
+FIXTURE(fresh, setup, teardown);
+
 /* Of few files more must be seen than of many. */
-static void it_is_sure_as_soon_as_chance_is_out_of_the_question(void **state)
+TEST_OF(fresh, it_is_sure_as_soon_as_chance_is_out_of_the_question)
 {
 	const uint32_t counts[] = {100, 1000, 50000};
 	uint32_t before = WATCH_RUN;
@@ -177,7 +175,7 @@ static void it_is_sure_as_soon_as_chance_is_out_of_the_question(void **state)
 
 /* Eight workers with four files each have 32, but it is not known that four of one were not all of
  * them at the beginning of batches; eight of each are more than enough. */
-static void the_longest_beginning_must_be_deep_enough(void **state)
+TEST_OF(fresh, the_longest_beginning_must_be_deep_enough)
 {
 	struct world *world = *state;
 	struct hypothesis found;
@@ -195,7 +193,7 @@ static void the_longest_beginning_must_be_deep_enough(void **state)
 }
 
 /* The first files of a program may have been a look at the data. */
-static void a_look_at_the_data_first_is_no_hindrance(void **state)
+TEST_OF(fresh, a_look_at_the_data_first_is_no_hindrance)
 {
 	struct world *world = *state;
 	struct hypothesis found;
@@ -211,7 +209,7 @@ static void a_look_at_the_data_first_is_no_hindrance(void **state)
 	assert_int_equal(found.sampler.seed, SMALL);
 }
 
-static void a_scan_is_not_searched_for(void **state)
+TEST_OF(fresh, a_scan_is_not_searched_for)
 {
 	struct world *world = *state;
 	struct hypothesis found;
@@ -231,7 +229,7 @@ static void a_scan_is_not_searched_for(void **state)
 }
 
 /* Of a class of 100 files, more than half were seen. */
-static void a_scan_of_a_small_list_is_one_too(void **state)
+TEST_OF(fresh, a_scan_of_a_small_list_is_one_too)
 {
 	struct world *world = *state;
 
@@ -249,7 +247,7 @@ static void a_scan_of_a_small_list_is_one_too(void **state)
 /* --- which way ------------------------------------------------------------------------------- */
 
 /* A generator that DataLoader took its base_seed from first. */
-static void an_order_after_two_outputs_is_found(void **state)
+TEST_OF(fresh, an_order_after_two_outputs_is_found)
 {
 	struct world *world = *state;
 	struct hypothesis found;
@@ -291,7 +289,7 @@ static void assert_ranks(const struct sampler_part *part, uint32_t world, uint32
 	assert_int_equal(__builtin_popcountll(part->ranks), ranks);
 }
 
-static void the_ranks_of_this_node_are_found(void **state)
+TEST_OF(fresh, the_ranks_of_this_node_are_found)
 {
 	static const struct {
 		uint32_t world, first, ranks;
@@ -316,7 +314,7 @@ static void the_ranks_of_this_node_are_found(void **state)
 	}
 }
 
-static void a_rank_that_begins_later_is_found_by_the_others(void **state)
+TEST_OF(fresh, a_rank_that_begins_later_is_found_by_the_others)
 {
 	const struct sampler sampler = {.seed = LARGE, .part = {.world = 8, .unit = 1, .first = 6}};
 	struct world *world = *state;
@@ -333,7 +331,7 @@ static void a_rank_that_begins_later_is_found_by_the_others(void **state)
 }
 
 /* More than the search knows: of a seed that epochs count from. */
-static void a_lone_rank_of_many_is_found(void **state)
+TEST_OF(fresh, a_lone_rank_of_many_is_found)
 {
 	static const struct {
 		uint32_t world, rank;
@@ -358,7 +356,7 @@ static void a_lone_rank_of_many_is_found(void **state)
 }
 
 /* All ranks are here: a permutation as any other, the simplest explanation. */
-static void all_ranks_are_the_whole_permutation(void **state)
+TEST_OF(fresh, all_ranks_are_the_whole_permutation)
 {
 	const struct sampler sampler = {.seed = SMALL, .part = {.world = 2, .unit = 1}};
 	struct world *world = *state;
@@ -386,7 +384,7 @@ static void see_slow(struct world *world, const struct sampler *sampler, const u
 	}
 }
 
-static void ranks_that_have_hardly_begun_are_not_left_out(void **state)
+TEST_OF(fresh, ranks_that_have_hardly_begun_are_not_left_out)
 {
 	static const struct {
 		uint32_t world, ranks, seen[8], found;
@@ -428,7 +426,7 @@ static void see_workers(struct world *world, const struct sampler *sampler, uint
 	}
 }
 
-static void workers_are_not_taken_for_ranks(void **state)
+TEST_OF(fresh, workers_are_not_taken_for_ranks)
 {
 	static const struct {
 		uint32_t workers, batch, world, first;
@@ -457,7 +455,7 @@ static void workers_are_not_taken_for_ranks(void **state)
 }
 
 /* torch.manual_seed(42), of which DataLoader draws the seed of its sampler. */
-static void a_convention_is_found_without_a_search(void **state)
+TEST_OF(fresh, a_convention_is_found_without_a_search)
 {
 	struct world *world = *state;
 	struct hypothesis found;
@@ -477,7 +475,7 @@ static void a_convention_is_found_without_a_search(void **state)
 /* --- what is known --------------------------------------------------------------------------- */
 
 /* No search would have found it. */
-static void what_follows_a_known_pass_is_tried_first(void **state)
+TEST_OF(fresh, what_follows_a_known_pass_is_tried_first)
 {
 	struct world *world = *state;
 	const struct order_list *list = add_list(world, BASE, 5000);
@@ -511,7 +509,7 @@ static struct sampler find_behind(struct world *world, const struct sampler *kno
 }
 
 /* A close_mosaic of Ultralytics, after many epochs that are alike. */
-static void a_stream_that_goes_on_otherwise_for_once_is_followed(void **state)
+TEST_OF(fresh, a_stream_that_goes_on_otherwise_for_once_is_followed)
 {
 	const struct sampler known = {
 		.rule = SAMPLER_STREAM, .seed = LARGE, .skip = 2, .step = 2 * 4999};
@@ -522,7 +520,7 @@ static void a_stream_that_goes_on_otherwise_for_once_is_followed(void **state)
 
 /* A search that costs much, in a list that is not the loader's, would be in vain, and may never end
  * where others want the processors. */
-static void what_costs_little_is_tried_with_all_lists_first(void **state)
+TEST_OF(fresh, what_costs_little_is_tried_with_all_lists_first)
 {
 	struct world *world = *state;
 	struct hypothesis found;
@@ -537,7 +535,7 @@ static void what_costs_little_is_tried_with_all_lists_first(void **state)
 }
 
 /* A loader for validation drew a seed of its own before, and now does not. */
-static void a_seed_that_is_drawn_earlier_than_before_is_found(void **state)
+TEST_OF(fresh, a_seed_that_is_drawn_earlier_than_before_is_found)
 {
 	const struct sampler known = {
 		.rule = SAMPLER_WORDS, .seed = word_of(42, 7), .root = 42, .word = 7, .step = 4};
@@ -548,7 +546,7 @@ static void a_seed_that_is_drawn_earlier_than_before_is_found(void **state)
 	assert_int_equal(found.step, 2);
 }
 
-static void a_sampler_that_is_set_to_its_epoch_late_is_followed(void **state)
+TEST_OF(fresh, a_sampler_that_is_set_to_its_epoch_late_is_followed)
 {
 	const struct sampler known = {.rule = SAMPLER_SAME, .seed = LARGE};
 	const struct sampler next = {.seed = LARGE + 1};
@@ -557,7 +555,7 @@ static void a_sampler_that_is_set_to_its_epoch_late_is_followed(void **state)
 }
 
 /* A run that is resumed from before the epoch that was last begun. */
-static void an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same(void **state)
+TEST_OF(fresh, an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same)
 {
 	struct world *world = *state;
 	struct sampler later = {.rule = SAMPLER_RESEED, .seed = LARGE + 1};
@@ -575,7 +573,7 @@ static void an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same(void **s
 }
 
 /* Each takes up to seconds. */
-static void trying_what_is_known_ends_when_told(void **state)
+TEST_OF(fresh, trying_what_is_known_ends_when_told)
 {
 	struct world *world = *state;
 	const struct order_list *list = add_list(world, BASE, 5000);
@@ -591,7 +589,7 @@ static void trying_what_is_known_ends_when_told(void **state)
 }
 
 /* After many outputs, each takes long. */
-static void only_the_latest_epoch_of_a_generator_is_followed(void **state)
+TEST_OF(fresh, only_the_latest_epoch_of_a_generator_is_followed)
 {
 	struct sampler sampler = {.rule = SAMPLER_STREAM, .seed = LARGE, .step = 2 * 4999 + 2};
 	struct world *world = *state;
@@ -609,7 +607,7 @@ static void only_the_latest_epoch_of_a_generator_is_followed(void **state)
 	assert_int_equal(found.sampler.skip, 2);
 }
 
-static void a_run_that_begins_anew_is_recognised(void **state)
+TEST_OF(fresh, a_run_that_begins_anew_is_recognised)
 {
 	struct world *world = *state;
 	const struct order_list *list = add_list(world, BASE, 5000);
@@ -625,7 +623,7 @@ static void a_run_that_begins_anew_is_recognised(void **state)
 }
 
 /* One pass needs less observations than millions of seeds, but some. */
-static void a_known_pass_is_not_believed_without_evidence(void **state)
+TEST_OF(fresh, a_known_pass_is_not_believed_without_evidence)
 {
 	struct world *world = *state;
 	const struct order_list *list = add_list(world, BASE, 5000);
@@ -642,7 +640,7 @@ static void a_known_pass_is_not_believed_without_evidence(void **state)
 	assert_false(find(world, &found));
 }
 
-static void masks_are_read_as_the_images_are(void **state)
+TEST_OF(fresh, masks_are_read_as_the_images_are)
 {
 	struct world *world = *state;
 	const struct order_list *images = add_list(world, BASE, 5000);
@@ -659,7 +657,7 @@ static void masks_are_read_as_the_images_are(void **state)
 
 /* --- what is worth it ------------------------------------------------------------------------ */
 
-static void all_seeds_are_tried_only_where_it_pays(void **state)
+TEST_OF(fresh, all_seeds_are_tried_only_where_it_pays)
 {
 	struct world *world = *state;
 	struct hypothesis found;
@@ -681,7 +679,7 @@ static void all_seeds_are_tried_only_where_it_pays(void **state)
 }
 
 /* Who has the first files of the order may be the one that has come less far. */
-static void all_seeds_are_tried_when_all_readers_have_begun(void **state)
+TEST_OF(fresh, all_seeds_are_tried_when_all_readers_have_begun)
 {
 	struct world *world = *state;
 	struct hypothesis found;
@@ -701,7 +699,7 @@ static void all_seeds_are_tried_when_all_readers_have_begun(void **state)
 }
 
 /* The second list is the right one. */
-static void of_several_lists_the_right_one_is_found(void **state)
+TEST_OF(fresh, of_several_lists_the_right_one_is_found)
 {
 	struct world *world = *state;
 	const struct order_list *right;
@@ -717,7 +715,7 @@ static void of_several_lists_the_right_one_is_found(void **state)
 	assert_int_equal(world->all, 0);
 }
 
-static void nothing_is_tried_when_nobody_wants_to_know(void **state)
+TEST_OF(fresh, nothing_is_tried_when_nobody_wants_to_know)
 {
 	struct world *world = *state;
 	struct hypothesis found;
@@ -733,14 +731,13 @@ static void nothing_is_tried_when_nobody_wants_to_know(void **state)
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-static void empty_files_are_left_out_of_a_course(void **state)
+TEST_OF(fresh, empty_files_are_left_out_of_a_course)
 {
 	const uint32_t files[] = {9, ORDER_NONE, 7, 5, ORDER_NONE, 3};
 	struct hypothesis hypothesis = {.sampler = {.seed = 11}};
 	struct order_list *list;
 	uint32_t *got, count, at = 0;
 
-	(void)state;
 	assert_int_equal(order_list_copy("files", files, 6, &list), 0);
 	hypothesis.list = list;
 	permutation_of(11, order, 6);
@@ -754,7 +751,7 @@ static void empty_files_are_left_out_of_a_course(void **state)
 	order_list_free(list);
 }
 
-static void of_an_unlikely_list_small_seeds_are_tried_after_all_of_a_likely_one(void **state)
+TEST_OF(fresh, of_an_unlikely_list_small_seeds_are_tried_after_all_of_a_likely_one)
 {
 	struct world *world = *state;
 	const struct order_list *list;
@@ -772,44 +769,4 @@ static void of_an_unlikely_list_small_seeds_are_tried_after_all_of_a_likely_one(
 	assert_true(find(world, &found));
 	assert_ptr_equal(found.list, list);
 	assert_int_equal(world->all, 2); /* in all of any world, and of ranks */
-}
-
-#define guess_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		guess_test(it_is_sure_as_soon_as_chance_is_out_of_the_question),
-		guess_test(the_longest_beginning_must_be_deep_enough),
-		guess_test(a_look_at_the_data_first_is_no_hindrance),
-		guess_test(a_scan_is_not_searched_for),
-		guess_test(a_scan_of_a_small_list_is_one_too),
-		guess_test(an_order_after_two_outputs_is_found),
-		guess_test(the_ranks_of_this_node_are_found),
-		guess_test(a_rank_that_begins_later_is_found_by_the_others),
-		guess_test(a_lone_rank_of_many_is_found),
-		guess_test(all_ranks_are_the_whole_permutation),
-		guess_test(workers_are_not_taken_for_ranks),
-		guess_test(ranks_that_have_hardly_begun_are_not_left_out),
-		guess_test(a_convention_is_found_without_a_search),
-		guess_test(what_follows_a_known_pass_is_tried_first),
-		guess_test(a_stream_that_goes_on_otherwise_for_once_is_followed),
-		guess_test(what_costs_little_is_tried_with_all_lists_first),
-		guess_test(a_seed_that_is_drawn_earlier_than_before_is_found),
-		guess_test(a_sampler_that_is_set_to_its_epoch_late_is_followed),
-		guess_test(an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same),
-		guess_test(trying_what_is_known_ends_when_told),
-		guess_test(only_the_latest_epoch_of_a_generator_is_followed),
-		guess_test(a_run_that_begins_anew_is_recognised),
-		guess_test(a_known_pass_is_not_believed_without_evidence),
-		guess_test(masks_are_read_as_the_images_are),
-		guess_test(all_seeds_are_tried_only_where_it_pays),
-		guess_test(all_seeds_are_tried_when_all_readers_have_begun),
-		guess_test(of_several_lists_the_right_one_is_found),
-		guess_test(of_an_unlikely_list_small_seeds_are_tried_after_all_of_a_likely_one),
-		guess_test(nothing_is_tried_when_nobody_wants_to_know),
-		guess_test(empty_files_are_left_out_of_a_course),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

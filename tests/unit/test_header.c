@@ -1,23 +1,19 @@
 /* What a server says about ranges. */
 #include "remote/header.h"
 #include "remote/settings.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define HEADERS                                                                      \
 	"HTTP/1.1 206 Partial Content\r\nETag: \"one\"\r\ncontent-range:bytes 0-1/2" \
 	"\r\nX-Empty:\r\nEtag:  \"two\" \t\r\n\r\n"
 
-static void headers_are_found_in_any_case_without_blanks_and_the_last_counts(void **state)
+TEST(headers_are_found_in_any_case_without_blanks_and_the_last_counts)
 {
 	char value[32];
 
-	(void)state;
 	assert_true(header_find(HEADERS, "ETAG", value, sizeof(value)));
 	assert_string_equal(value, "\"two\"");
 	assert_true(header_find(HEADERS, "Content-Range", value, sizeof(value)));
@@ -26,11 +22,10 @@ static void headers_are_found_in_any_case_without_blanks_and_the_last_counts(voi
 	assert_string_equal(value, "");
 }
 
-static void a_header_that_is_not_there_or_does_not_fit_is_not_found(void **state)
+TEST(a_header_that_is_not_there_or_does_not_fit_is_not_found)
 {
 	char value[5];
 
-	(void)state;
 	assert_false(header_find(HEADERS, "Range", value, sizeof(value)));
 	assert_false(header_find(HEADERS, "x-empt", value, sizeof(value)));
 	assert_false(header_find(HEADERS, "etag", value, sizeof(value)));
@@ -38,22 +33,20 @@ static void a_header_that_is_not_there_or_does_not_fit_is_not_found(void **state
 }
 
 /* As it would begin another header where the value is sent back. */
-static void a_value_ends_where_a_line_may_end(void **state)
+TEST(a_value_ends_where_a_line_may_end)
 {
 	char value[32];
 
-	(void)state;
 	assert_true(header_find("ETag: \"1\"\rX: 2\r\nY: 3\r\n", "ETag", value, sizeof(value)));
 	assert_string_equal(value, "\"1\"");
 	assert_true(header_find("ETag: \"1\"\rX: 2\r\nY: 3\r\n", "Y", value, sizeof(value)));
 	assert_string_equal(value, "3");
 }
 
-static void a_range_has_its_first_and_last_byte_and_the_size_of_all(void **state)
+TEST(a_range_has_its_first_and_last_byte_and_the_size_of_all)
 {
 	struct content_range range;
 
-	(void)state;
 	assert_true(content_range_parse("bytes 4096-8191/1234567890123", &range));
 	assert_int_equal(range.first, 4096);
 	assert_int_equal(range.last, 8191);
@@ -63,17 +56,16 @@ static void a_range_has_its_first_and_last_byte_and_the_size_of_all(void **state
 	assert_int_equal(range.last, 0);
 }
 
-static void beyond_the_end_there_is_no_range_but_a_size(void **state)
+TEST(beyond_the_end_there_is_no_range_but_a_size)
 {
 	struct content_range range;
 
-	(void)state;
 	assert_true(content_range_parse("bytes */77", &range));
 	assert_true(range.none);
 	assert_int_equal(range.total, 77);
 }
 
-static void ranges_that_cannot_be_are_refused(void **state)
+TEST(ranges_that_cannot_be_are_refused)
 {
 	static const char *const bad[] = {"",
 					  "bytes",
@@ -90,16 +82,14 @@ static void ranges_that_cannot_be_are_refused(void **state)
 					  "bytes 0-1/99999999999999999999"};
 	struct content_range range;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_false(content_range_parse(bad[i], &range));
 }
 
-static void certificates_come_from_the_option_then_from_the_environment(void **state)
+TEST(certificates_come_from_the_option_then_from_the_environment)
 {
 	const struct remote_settings set = {.ca_file = "a"}, unset = {0};
 
-	(void)state;
 	unsetenv("AWS_CA_BUNDLE");
 	setenv("CURL_CA_BUNDLE", "", 1);
 	setenv("SSL_CERT_FILE", "c", 1);
@@ -107,19 +97,4 @@ static void certificates_come_from_the_option_then_from_the_environment(void **s
 	setenv("CURL_CA_BUNDLE", "b", 1);
 	assert_string_equal(remote_ca_file(&unset), "b");
 	assert_string_equal(remote_ca_file(&set), "a");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(headers_are_found_in_any_case_without_blanks_and_the_last_counts),
-		cmocka_unit_test(a_header_that_is_not_there_or_does_not_fit_is_not_found),
-		cmocka_unit_test(a_value_ends_where_a_line_may_end),
-		cmocka_unit_test(a_range_has_its_first_and_last_byte_and_the_size_of_all),
-		cmocka_unit_test(beyond_the_end_there_is_no_range_but_a_size),
-		cmocka_unit_test(ranges_that_cannot_be_are_refused),
-		cmocka_unit_test(certificates_come_from_the_option_then_from_the_environment),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

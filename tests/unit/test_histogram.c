@@ -1,12 +1,8 @@
 /* How long things took: base/histogram.h. */
 #include "base/histogram.h"
+#include "tests/unit/test.h"
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define PRECISION 0.19
 
@@ -17,20 +13,18 @@ static void assert_near(uint64_t value, double expected)
 		fail_msg("%llu is not within 19 %% of %.1f", (unsigned long long)value, expected);
 }
 
-static void an_empty_histogram_says_0(void **state)
+TEST(an_empty_histogram_says_0)
 {
 	struct histogram h = {0};
 
-	(void)state;
 	assert_int_equal(histogram_count(&h), 0);
 	assert_int_equal(histogram_quantile(&h, 0), 0);
 	assert_int_equal(histogram_quantile(&h, 0.5), 0);
 	assert_int_equal(histogram_quantile(&h, 1), 0);
 }
 
-static void small_values_are_exact(void **state)
+TEST(small_values_are_exact)
 {
-	(void)state;
 	for (uint64_t value = 0; value < 8; value++) {
 		struct histogram h = {0};
 
@@ -40,9 +34,8 @@ static void small_values_are_exact(void **state)
 	}
 }
 
-static void any_single_value_is_right_within_19_percent(void **state)
+TEST(any_single_value_is_right_within_19_percent)
 {
-	(void)state;
 	for (uint64_t octave = 8; octave <= (uint64_t)1 << 40; octave *= 2) {
 		for (uint64_t part = 0; part < 64; part++) {
 			struct histogram h = {0};
@@ -54,11 +47,10 @@ static void any_single_value_is_right_within_19_percent(void **state)
 	}
 }
 
-static void values_beyond_all_buckets_count_in_the_last(void **state)
+TEST(values_beyond_all_buckets_count_in_the_last)
 {
 	struct histogram h = {0};
 
-	(void)state;
 	histogram_add(&h, UINT64_MAX / 2);
 	histogram_add(&h, (uint64_t)1 << 50);
 	histogram_add(&h, 1);
@@ -67,11 +59,10 @@ static void values_beyond_all_buckets_count_in_the_last(void **state)
 	assert_int_equal(histogram_quantile(&h, 0.3), 1);
 }
 
-static void quantiles_of_many_are_right_within_19_percent(void **state)
+TEST(quantiles_of_many_are_right_within_19_percent)
 {
 	struct histogram h = {0};
 
-	(void)state;
 	for (uint64_t i = 1; i <= 100000; i++)
 		histogram_add(&h, i);
 	assert_int_equal(histogram_count(&h), 100000);
@@ -81,11 +72,10 @@ static void quantiles_of_many_are_right_within_19_percent(void **state)
 	assert_near(histogram_quantile(&h, 0.999), 99900);
 }
 
-static void a_few_slow_ones_show_in_the_last_percent_only(void **state)
+TEST(a_few_slow_ones_show_in_the_last_percent_only)
 {
 	struct histogram h = {0};
 
-	(void)state;
 	for (int i = 0; i < 985; i++)
 		histogram_add(&h, 100);
 	for (int i = 0; i < 15; i++)
@@ -104,31 +94,15 @@ static void *adder(void *arg)
 	return NULL;
 }
 
-static void many_threads_lose_no_count(void **state)
+TEST(many_threads_lose_no_count)
 {
 	struct histogram h = {0};
 	pthread_t ids[ADDERS];
 
-	(void)state;
 	for (int i = 0; i < ADDERS; i++)
 		assert_int_equal(pthread_create(&ids[i], NULL, adder, &h), 0);
 	for (int i = 0; i < ADDERS; i++)
 		pthread_join(ids[i], NULL);
 	assert_int_equal(histogram_count(&h), ADDERS * ADDS);
 	assert_int_equal(h.total, (uint64_t)ADDERS * ADDS * (ADDS - 1) / 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_empty_histogram_says_0),
-		cmocka_unit_test(small_values_are_exact),
-		cmocka_unit_test(any_single_value_is_right_within_19_percent),
-		cmocka_unit_test(values_beyond_all_buckets_count_in_the_last),
-		cmocka_unit_test(quantiles_of_many_are_right_within_19_percent),
-		cmocka_unit_test(a_few_slow_ones_show_in_the_last_percent_only),
-		cmocka_unit_test(many_threads_lose_no_count),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

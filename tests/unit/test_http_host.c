@@ -1,10 +1,6 @@
 /* Which transfer begins next, and how many are under way to a server: remote/http_host.h. */
 #include "remote/http_host.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 static struct http_transfer *add(struct http_host *host, struct http_transfer *transfer,
 				 const atomic_bool *ahead)
@@ -14,13 +10,12 @@ static struct http_transfer *add(struct http_host *host, struct http_transfer *t
 	return transfer;
 }
 
-static void what_somebody_waits_for_comes_first(void **state)
+TEST(what_somebody_waits_for_comes_first)
 {
 	struct http_host *host = http_host_new("h");
 	struct http_transfer transfers[4];
 	atomic_bool ahead = true, overtaken = true;
 
-	(void)state;
 	add(host, &transfers[0], &ahead);
 	add(host, &transfers[1], &overtaken);
 	add(host, &transfers[2], NULL);
@@ -37,13 +32,12 @@ static void what_somebody_waits_for_comes_first(void **state)
 	http_host_free(host);
 }
 
-static void an_eighth_is_kept_for_what_somebody_waits_for(void **state)
+TEST(an_eighth_is_kept_for_what_somebody_waits_for)
 {
 	struct http_host *host = http_host_new("h");
 	struct http_transfer wanted, later;
 	atomic_bool ahead = true;
 
-	(void)state;
 	add(host, &later, &ahead);
 	host->under_way = HTTP_MOST - HTTP_MOST / 8;
 	assert_null(http_host_take(host, true));
@@ -57,11 +51,10 @@ static void an_eighth_is_kept_for_what_somebody_waits_for(void **state)
 	http_host_free(host);
 }
 
-static void an_overload_halves_the_limit_once_and_answers_raise_it(void **state)
+TEST(an_overload_halves_the_limit_once_and_answers_raise_it)
 {
 	struct http_host *host = http_host_new("h");
 
-	(void)state;
 	host->under_way = 100;
 	for (unsigned i = 0; i < 20; i++)
 		http_host_slow_down(host);
@@ -85,11 +78,10 @@ static void round_of(struct http_host *host, unsigned answers, unsigned closed)
 		http_host_closed(host);
 }
 
-static void connections_that_are_closed_lower_the_limit(void **state)
+TEST(connections_that_are_closed_lower_the_limit)
 {
 	struct http_host *host = http_host_new("h");
 
-	(void)state;
 	host->under_way = HTTP_MOST;
 	round_of(host, 1, HTTP_MOST / 8 - 1);
 	assert_int_equal(host->limit, HTTP_MOST);
@@ -101,11 +93,10 @@ static void connections_that_are_closed_lower_the_limit(void **state)
 	http_host_free(host);
 }
 
-static void single_connections_that_break_do_not(void **state)
+TEST(single_connections_that_break_do_not)
 {
 	struct http_host *host = http_host_new("h");
 
-	(void)state;
 	host->under_way = host->limit = 40;
 	for (unsigned i = 0; i < 1000; i++)
 		round_of(host, 20, 1);
@@ -114,11 +105,10 @@ static void single_connections_that_break_do_not(void **state)
 }
 
 /* After it, the server can take as much as before. */
-static void an_outage_halves_the_limit_once(void **state)
+TEST(an_outage_halves_the_limit_once)
 {
 	struct http_host *host = http_host_new("h");
 
-	(void)state;
 	host->under_way = HTTP_MOST;
 	round_of(host, 100, 0);
 	for (unsigned i = 0; i < 1000; i++) {
@@ -131,12 +121,11 @@ static void an_outage_halves_the_limit_once(void **state)
 	http_host_free(host);
 }
 
-static void one_client_speaks_for_all_of_a_server(void **state)
+TEST(one_client_speaks_for_all_of_a_server)
 {
 	const struct http_client *one = (void *)"one", *other = (void *)"other";
 	struct http_host *host = http_host_new("h");
 
-	(void)state;
 	assert_true(http_host_speak(host, one));
 	assert_true(http_host_speak(host, one));
 	assert_false(http_host_speak(host, other));
@@ -147,19 +136,4 @@ static void one_client_speaks_for_all_of_a_server(void **state)
 	host->spoke -= 61 * UINT64_C(1000000000);
 	assert_true(http_host_speak(host, one));
 	http_host_free(host);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_somebody_waits_for_comes_first),
-		cmocka_unit_test(an_eighth_is_kept_for_what_somebody_waits_for),
-		cmocka_unit_test(one_client_speaks_for_all_of_a_server),
-		cmocka_unit_test(an_overload_halves_the_limit_once_and_answers_raise_it),
-		cmocka_unit_test(connections_that_are_closed_lower_the_limit),
-		cmocka_unit_test(single_connections_that_break_do_not),
-		cmocka_unit_test(an_outage_halves_the_limit_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

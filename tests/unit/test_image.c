@@ -1,12 +1,9 @@
 /* What an image is, from its first bytes: pack/tool/image/image.h. */
 #include "base/scope.h"
 #include "pack/tool/image/image.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BYTES(text) (const uint8_t *)(text), sizeof(text) - 1
 
@@ -128,9 +125,8 @@ static void expect_no_size(enum format_image kind, const uint8_t *data, size_t l
 	assert_int_equal(image.height, 0);
 }
 
-static void every_kind_is_known_by_its_header(void **state)
+TEST(every_kind_is_known_by_its_header)
 {
-	(void)state;
 	for (size_t i = 0; i < SAMPLES; i++) {
 		struct dataset_image image = inspect(samples[i].data, samples[i].len);
 
@@ -141,9 +137,8 @@ static void every_kind_is_known_by_its_header(void **state)
 	}
 }
 
-static void a_header_that_is_cut_off_gives_the_right_size_or_none(void **state)
+TEST(a_header_that_is_cut_off_gives_the_right_size_or_none)
 {
-	(void)state;
 	for (size_t i = 0; i < SAMPLES; i++) {
 		for (size_t len = 0; len <= samples[i].len; len++) {
 			struct dataset_image image = inspect(samples[i].data, len);
@@ -158,12 +153,11 @@ static void a_header_that_is_cut_off_gives_the_right_size_or_none(void **state)
 }
 
 /* As PIL has it. */
-static void a_gif_is_as_large_as_its_first_picture_needs(void **state)
+TEST(a_gif_is_as_large_as_its_first_picture_needs)
 {
 	struct dataset_image image =
 		inspect(BYTES("GIF89a\1\0\1\0\0\0\0!\xfe\2ab\0,\2\0\0\0\x20\0\x10\0\0\2"));
 
-	(void)state;
 	assert_int_equal(image.width, 34);
 	assert_int_equal(image.height, 16);
 	image = inspect(BYTES("GIF89a\x40\0\x40\0\0\0\0,\2\0\0\0\x20\0\x10\0\0\2"));
@@ -172,14 +166,13 @@ static void a_gif_is_as_large_as_its_first_picture_needs(void **state)
 }
 
 /* Long profiles, comments, pixels: only what reads a part of the file is bounded. */
-static void a_header_may_lie_anywhere(void **state)
+TEST(a_header_may_lie_anywhere)
 {
 	enum { FAR = 200000 };
 	static uint8_t jpeg[2 * FAR] = {0xff, 0xd8}, tiff[FAR + 64];
 	size_t at = 2, frame = samples[0].len - 2;
 	struct dataset_image image;
 
-	(void)state;
 	for (; at < FAR; at += 0x8002)
 		memcpy(jpeg + at, "\xff\xfe\x80\0", 4);
 	memcpy(jpeg + at, samples[0].data + 2, frame);
@@ -199,18 +192,16 @@ static void a_header_may_lie_anywhere(void **state)
 	assert_int_equal(image_directory(jpeg, IMAGE_START), 0);
 }
 
-static void a_jpeg_whose_scan_is_missing_has_the_size_of_its_frame(void **state)
+TEST(a_jpeg_whose_scan_is_missing_has_the_size_of_its_frame)
 {
 	struct dataset_image image = inspect(samples[0].data, samples[0].len - 10);
 
-	(void)state;
 	assert_int_equal(image.width, 500);
 	assert_int_equal(image.height, 375);
 }
 
-static void words_that_look_like_magic_are_no_images(void **state)
+TEST(words_that_look_like_magic_are_no_images)
 {
-	(void)state;
 	expect_unknown(BYTES(""));
 	expect_unknown(BYTES("BMW 320d, first owner, new tyres, no rust"));
 	expect_unknown(BYTES("P5 is the chapter about photographs"));
@@ -228,9 +219,8 @@ static void words_that_look_like_magic_are_no_images(void **state)
 		      "ftypmif1\0\0\0\0avif"));
 }
 
-static void a_size_that_makes_no_sense_is_none(void **state)
+TEST(a_size_that_makes_no_sense_is_none)
 {
-	(void)state;
 	expect_no_size(IMAGE_PNG, BYTES("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\x80\0\0\0\0\0\0\1"));
 	expect_no_size(IMAGE_PNG, BYTES("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\0\0\0\0\1"));
 	expect_no_size(IMAGE_PNG, BYTES("\x89PNG\r\n\x1a\n\0\0\0\4gAMA\0\0\0\0\0\0\0\1"));
@@ -260,12 +250,11 @@ static uint32_t next_random(uint32_t *seed)
 }
 
 /* inspect() itself checks what must hold for any bytes. */
-static void any_damage_gives_an_answer(void **state)
+TEST(any_damage_gives_an_answer)
 {
 	uint8_t bytes[128];
 	uint32_t seed = 1;
 
-	(void)state;
 	for (size_t round = 0; round < 40000; round++) {
 		const struct sample *sample = samples + round % SAMPLES;
 		size_t changes = 1 + next_random(&seed) % 4;
@@ -277,20 +266,4 @@ static void any_damage_gives_an_answer(void **state)
 		inspect(bytes, 1 + next_random(&seed) % sample->len);
 		inspect(bytes, sample->len);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_kind_is_known_by_its_header),
-		cmocka_unit_test(a_header_that_is_cut_off_gives_the_right_size_or_none),
-		cmocka_unit_test(a_gif_is_as_large_as_its_first_picture_needs),
-		cmocka_unit_test(a_header_may_lie_anywhere),
-		cmocka_unit_test(a_jpeg_whose_scan_is_missing_has_the_size_of_its_frame),
-		cmocka_unit_test(words_that_look_like_magic_are_no_images),
-		cmocka_unit_test(a_size_that_makes_no_sense_is_none),
-		cmocka_unit_test(any_damage_gives_an_answer),
-	};
-
-	return cmocka_run_group_tests_name("image", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * made right where the meaning is to be looked at. */
 #include "pack/index.h"
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 #include <lmdb.h>
 
 /*	0 (root)     1 a/       2 b: 5000   3 c -> b   4 d: link to b   5 e/ (empty)
@@ -25,7 +26,9 @@ static void build_tree(struct fixture *f)
 #define EXPECT_ALL_REFUSED(f, cases) \
 	expect_all_refused(f, build_tree, cases, sizeof(cases) / sizeof(*(cases)))
 
-static void the_tree_of_these_tests_is_as_drawn(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, the_tree_of_these_tests_is_as_drawn)
 {
 	struct fixture *f = *state;
 
@@ -37,7 +40,7 @@ static void the_tree_of_these_tests_is_as_drawn(void **state)
 	assert_int_equal(dataset_entries(f->dataset), 8);
 }
 
-static void other_versions_and_features_are_named(void **state)
+TEST_OF(fresh, other_versions_and_features_are_named)
 {
 	static const struct damaged cases[] = {
 		{"super.version", 2, -EPROTONOSUPPORT,
@@ -55,7 +58,7 @@ static void other_versions_and_features_are_named(void **state)
 	open_pack(f);
 }
 
-static void a_damaged_superblock_is_refused(void **state)
+TEST_OF(fresh, a_damaged_superblock_is_refused)
 {
 	static const struct damaged cases[] = {
 		{"super.magic", 0, -EBADMSG, "damaged superblock: bad magic"},
@@ -88,7 +91,7 @@ static void a_damaged_superblock_is_refused(void **state)
 	expect_refused(f, -EBADMSG, "damaged superblock: checksum mismatch");
 }
 
-static void a_width_that_no_number_has_is_refused(void **state)
+TEST_OF(fresh, a_width_that_no_number_has_is_refused)
 {
 	struct fixture *f = *state;
 
@@ -98,7 +101,7 @@ static void a_width_that_no_number_has_is_refused(void **state)
 	expect_refused(f, -EBADMSG, "damaged superblock: section size has a wrong shape");
 }
 
-static void a_wrong_section_offset_is_found_anew_by_its_key(void **state)
+TEST_OF(fresh, a_wrong_section_offset_is_found_anew_by_its_key)
 {
 	struct fixture *f = *state;
 
@@ -110,7 +113,7 @@ static void a_wrong_section_offset_is_found_anew_by_its_key(void **state)
 	expect_file(f, "a/x", 100);
 }
 
-static void sections_of_a_later_version_are_passed_over(void **state)
+TEST_OF(fresh, sections_of_a_later_version_are_passed_over)
 {
 	struct fixture *f = *state;
 
@@ -121,7 +124,7 @@ static void sections_of_a_later_version_are_passed_over(void **state)
 	expect_faults(f, "");
 }
 
-static void names_that_lead_astray_are_refused(void **state)
+TEST_OF(fresh, names_that_lead_astray_are_refused)
 {
 	static const struct damaged cases[] = {
 		{"names[1]", '/', -EBADMSG, "damaged index: a name holds a slash or NUL"},
@@ -138,7 +141,7 @@ static void names_that_lead_astray_are_refused(void **state)
 	EXPECT_ALL_REFUSED(f, cases);
 }
 
-static void of_names_that_begin_with_a_dot_two_are_refused(void **state)
+TEST_OF(fresh, of_names_that_begin_with_a_dot_two_are_refused)
 {
 	struct fixture *f = *state;
 
@@ -157,7 +160,7 @@ static void of_names_that_begin_with_a_dot_two_are_refused(void **state)
 	expect_refused(f, -EBADMSG, "damaged index: entry 1");
 }
 
-static void trees_that_are_no_trees_are_refused(void **state)
+TEST_OF(fresh, trees_that_are_no_trees_are_refused)
 {
 	static const struct damaged cases[] = {
 		{"parent[0]", 1, -EBADMSG, "damaged index: entry 0"},
@@ -184,7 +187,7 @@ static void trees_that_are_no_trees_are_refused(void **state)
 	EXPECT_ALL_REFUSED(f, cases);
 }
 
-static void directories_that_share_children_are_refused(void **state)
+TEST_OF(fresh, directories_that_share_children_are_refused)
 {
 	struct fixture *f = *state;
 
@@ -217,17 +220,16 @@ static int check_chain(uint32_t length, struct err *err)
 }
 
 /* To list 150,000 of them would be to write 22 GB. */
-static void a_tree_that_is_too_deep_is_refused(void **state)
+TEST_OF(fresh, a_tree_that_is_too_deep_is_refused)
 {
 	struct err err = {0};
 
-	(void)state;
 	assert_done(check_chain(FORMAT_DEPTH_MAX + 1, &err));
 	assert_int_equal(check_chain(FORMAT_DEPTH_MAX + 2, &err), -EBADMSG);
 	assert_string_equal(err.text, "damaged index: entry 4098");
 }
 
-static void places_outside_the_pack_are_refused(void **state)
+TEST_OF(fresh, places_outside_the_pack_are_refused)
 {
 	static const struct damaged cases[] = {
 		{"start[2]", 1ull << 40, -EBADMSG, "damaged index: entry 2"},
@@ -249,7 +251,7 @@ static void places_outside_the_pack_are_refused(void **state)
 	EXPECT_ALL_REFUSED(f, cases);
 }
 
-static void a_bad_disk_is_noticed_by_checksums(void **state)
+TEST_OF(fresh, a_bad_disk_is_noticed_by_checksums)
 {
 	static const char *const hot[] = {"names", "name-end", "parent",  "kind",
 					  "start", "size",     "targets", "options"};
@@ -266,7 +268,7 @@ static void a_bad_disk_is_noticed_by_checksums(void **state)
 	}
 }
 
-static void damage_to_cold_sections_waits_for_their_use(void **state)
+TEST_OF(fresh, damage_to_cold_sections_waits_for_their_use)
 {
 	struct fixture *f = *state;
 	struct dataset_attr attr;
@@ -291,7 +293,7 @@ static void damage_to_cold_sections_waits_for_their_use(void **state)
 		"foldfs.height: index: damaged index: checksum mismatch in section height\n");
 }
 
-static void a_content_id_that_is_not_that_of_the_files_is_found(void **state)
+TEST_OF(fresh, a_content_id_that_is_not_that_of_the_files_is_found)
 {
 	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf found = BUF_INIT;
@@ -306,7 +308,7 @@ static void a_content_id_that_is_not_that_of_the_files_is_found(void **state)
 	assert_string_equal(found.data, "foldfs: index: its content id is not that of its files\n");
 }
 
-static void counts_that_are_not_those_of_the_entries_are_found(void **state)
+TEST_OF(fresh, counts_that_are_not_those_of_the_entries_are_found)
 {
 	static const char *const counts[] = {"super.files", "super.directories", "super.symlinks",
 					     "super.hardlinks", "super.bytes"};
@@ -324,7 +326,7 @@ static void counts_that_are_not_those_of_the_entries_are_found(void **state)
 	}
 }
 
-static void where_no_content_id_is_recorded_it_is_found_from_the_index(void **state)
+TEST_OF(fresh, where_no_content_id_is_recorded_it_is_found_from_the_index)
 {
 	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf found = BUF_INIT;
@@ -343,7 +345,7 @@ static void where_no_content_id_is_recorded_it_is_found_from_the_index(void **st
 	assert_int_equal(dataset_content_id(f->dataset, id), -EBADMSG);
 }
 
-static void loading_names_what_is_damaged_and_the_other_parts_are_loaded(void **state)
+TEST_OF(fresh, loading_names_what_is_damaged_and_the_other_parts_are_loaded)
 {
 	struct fixture *f = *state;
 	struct dataset_attr attr;
@@ -359,7 +361,7 @@ static void loading_names_what_is_damaged_and_the_other_parts_are_loaded(void **
 	assert_done(dataset_attr(f->dataset, 1, &attr));
 }
 
-static void a_record_at_another_place_is_found_by_checking_the_keys(void **state)
+TEST_OF(fresh, a_record_at_another_place_is_found_by_checking_the_keys)
 {
 	struct fixture *f = *state;
 
@@ -431,9 +433,8 @@ static int check_split(enum format_section section, uint64_t row, uint64_t value
 	return index_check(&index, pack_bytes, NULL);
 }
 
-static void parts_outside_the_pack_are_refused(void **state)
+TEST_OF(fresh, parts_outside_the_pack_are_refused)
 {
-	(void)state;
 	assert_done(check_split(SECTION_KIND, 1, FORMAT_SPLIT));
 	assert_int_equal(check_split(SECTION_PARTS, 16, 3 * GIB - 4), -EBADMSG);
 	assert_int_equal(check_split(SECTION_PARTS, 0, 3 * GIB - 5), -EBADMSG);
@@ -456,12 +457,11 @@ static void make_several(struct index *index)
 	}
 }
 
-static void split_files_have_their_parts_one_after_the_other(void **state)
+TEST_OF(fresh, split_files_have_their_parts_one_after_the_other)
 {
 	SCOPE(index_release) struct index index, gap;
 	uint64_t number;
 
-	(void)state;
 	make_several(&index);
 	assert_done(index_check(&index, 3 * GIB, NULL));
 	assert_int_equal(index.extents, 3 * 1025);
@@ -477,9 +477,8 @@ static void split_files_have_their_parts_one_after_the_other(void **state)
 	assert_int_equal(index_check(&gap, 3 * GIB, NULL), -EBADMSG);
 }
 
-static void a_file_of_1_gib_is_one_piece(void **state)
+TEST_OF(fresh, a_file_of_1_gib_is_one_piece)
 {
-	(void)state;
 	for (uint64_t more = 0; more < 2; more++) {
 		SCOPE(index_release) struct index index;
 
@@ -490,9 +489,8 @@ static void a_file_of_1_gib_is_one_piece(void **state)
 	}
 }
 
-static void widths_are_the_narrowest(void **state)
+TEST_OF(fresh, widths_are_the_narrowest)
 {
-	(void)state;
 	assert_int_equal(index_width(0), 1);
 	assert_int_equal(index_width(255), 1);
 	assert_int_equal(index_width(256), 2);
@@ -505,7 +503,7 @@ static void widths_are_the_narrowest(void **state)
 /* --- files that are no packs --------------------------------------------------------------------
  */
 
-static void a_pack_cut_by_one_byte_is_truncated(void **state)
+TEST_OF(fresh, a_pack_cut_by_one_byte_is_truncated)
 {
 	struct fixture *f = *state;
 	char sentence[80];
@@ -520,7 +518,7 @@ static void a_pack_cut_by_one_byte_is_truncated(void **state)
 	expect_refused(f, -EBADMSG, sentence);
 }
 
-static void files_that_are_no_lmdb_are_named_so(void **state)
+TEST_OF(fresh, files_that_are_no_lmdb_are_named_so)
 {
 	struct fixture *f = *state;
 	int fd;
@@ -557,7 +555,7 @@ static void write_lmdb(const char *path, const char *key)
 	mdb_env_close(env);
 }
 
-static void an_lmdb_that_is_no_pack_is_named_so(void **state)
+TEST_OF(fresh, an_lmdb_that_is_no_pack_is_named_so)
 {
 	struct fixture *f = *state;
 
@@ -572,7 +570,7 @@ static void an_lmdb_that_is_no_pack_is_named_so(void **state)
 
 /* A file "a" of 700 slashes becomes, by its node's key length, the key "a/////...": longer than
  * any path may be as a key, and it begins like one. */
-static void a_key_longer_than_lmdb_allows_is_no_path(void **state)
+TEST_OF(fresh, a_key_longer_than_lmdb_allows_is_no_path)
 {
 	static char bytes[64 * KIB];
 	struct fixture *f = *state;
@@ -604,41 +602,4 @@ static void a_key_longer_than_lmdb_allows_is_no_path(void **state)
 	       ": unknown-record: a record that the index does not know\n"
 	       "a: no-record: has no record\n");
 	expect_faults(f, bytes);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_tree_of_these_tests_is_as_drawn),
-		TEST(other_versions_and_features_are_named),
-		TEST(a_damaged_superblock_is_refused),
-		TEST(a_width_that_no_number_has_is_refused),
-		TEST(a_wrong_section_offset_is_found_anew_by_its_key),
-		TEST(sections_of_a_later_version_are_passed_over),
-		TEST(names_that_lead_astray_are_refused),
-		TEST(of_names_that_begin_with_a_dot_two_are_refused),
-		TEST(trees_that_are_no_trees_are_refused),
-		TEST(directories_that_share_children_are_refused),
-		TEST(a_tree_that_is_too_deep_is_refused),
-		TEST(places_outside_the_pack_are_refused),
-		TEST(a_bad_disk_is_noticed_by_checksums),
-		TEST(damage_to_cold_sections_waits_for_their_use),
-		TEST(a_content_id_that_is_not_that_of_the_files_is_found),
-		TEST(counts_that_are_not_those_of_the_entries_are_found),
-		TEST(where_no_content_id_is_recorded_it_is_found_from_the_index),
-		TEST(loading_names_what_is_damaged_and_the_other_parts_are_loaded),
-		TEST(a_record_at_another_place_is_found_by_checking_the_keys),
-		TEST(parts_outside_the_pack_are_refused),
-		TEST(split_files_have_their_parts_one_after_the_other),
-		TEST(a_file_of_1_gib_is_one_piece),
-		TEST(widths_are_the_narrowest),
-		TEST(a_pack_cut_by_one_byte_is_truncated),
-		TEST(files_that_are_no_lmdb_are_named_so),
-		TEST(an_lmdb_that_is_no_pack_is_named_so),
-		TEST(a_key_longer_than_lmdb_allows_is_no_path),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,9 @@
  * a gate that holds up the threads; every wait is for an event. */
 #include "base/scope.h"
 #include "fs/inval.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdbool.h>
-#include <stddef.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define EXTENTS	 (64 * INVAL_EXTENTS)
 #define PLENTY	 ((uint64_t)1 << 40)
@@ -124,21 +120,19 @@ static void assert_oldest_dropped(const struct kernel *k, unsigned from, unsigne
 
 /* --- how far it lags ------------------------------------------------------------------------- */
 
-static void test_nothing_is_dropped_while_few_lag_behind(void **state)
+TEST(test_nothing_is_dropped_while_few_lag_behind)
 {
 	struct kernel *k = kernel_new(PLENTY);
 
-	(void)state;
 	report(k, 0, INVAL_EXTENTS);
 	assert_int_equal(dropped_in_all(k), 0);
 	kernel_free(k);
 }
 
-static void test_one_too_many_drops_a_batch_of_the_oldest(void **state)
+TEST(test_one_too_many_drops_a_batch_of_the_oldest)
 {
 	struct kernel *k = kernel_new(PLENTY);
 
-	(void)state;
 	report(k, 0, INVAL_EXTENTS + 1);
 	wait_dropped(k, INVAL_EXTENTS + 1 - LEFT);
 	assert_int_equal(dropped_in_all(k), INVAL_EXTENTS + 1 - LEFT);
@@ -146,11 +140,10 @@ static void test_one_too_many_drops_a_batch_of_the_oldest(void **state)
 	kernel_free(k);
 }
 
-static void test_bytes_are_bounded_as_well(void **state)
+TEST(test_bytes_are_bounded_as_well)
 {
 	struct kernel *k = kernel_new(16 * 4096);
 
-	(void)state;
 	report(k, 0, 16);
 	report(k, 16, 1);
 	wait_dropped(k, 3); /* 14 of 16 may stay */
@@ -159,11 +152,10 @@ static void test_bytes_are_bounded_as_well(void **state)
 	kernel_free(k);
 }
 
-static void test_extents_larger_than_the_budget_go_at_once(void **state)
+TEST(test_extents_larger_than_the_budget_go_at_once)
 {
 	struct kernel *k = kernel_new(4096);
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		inval_add(k->inval, i, 1 << 20);
 		wait_dropped(k, i + 1);
@@ -174,11 +166,10 @@ static void test_extents_larger_than_the_budget_go_at_once(void **state)
 
 /* --- reported again -------------------------------------------------------------------------- */
 
-static void test_reported_again_it_is_not_dropped_for_the_older_report(void **state)
+TEST(test_reported_again_it_is_not_dropped_for_the_older_report)
 {
 	struct kernel *k = kernel_new(PLENTY);
 
-	(void)state;
 	report(k, 0, INVAL_EXTENTS);
 	inval_add(k->inval, 0, 4096);
 	report(k, INVAL_EXTENTS, 1);
@@ -188,11 +179,10 @@ static void test_reported_again_it_is_not_dropped_for_the_older_report(void **st
 	kernel_free(k);
 }
 
-static void test_reported_again_it_is_dropped_once_in_the_end(void **state)
+TEST(test_reported_again_it_is_dropped_once_in_the_end)
 {
 	struct kernel *k = kernel_new(PLENTY);
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		report(k, 0, INVAL_EXTENTS);
 	report(k, INVAL_EXTENTS, 1);
@@ -205,11 +195,10 @@ static void test_reported_again_it_is_dropped_once_in_the_end(void **state)
 	kernel_free(k);
 }
 
-static void test_one_extent_reported_for_ever_crowds_nobody_out(void **state)
+TEST(test_one_extent_reported_for_ever_crowds_nobody_out)
 {
 	struct kernel *k = kernel_new(2 * 4096);
 
-	(void)state;
 	report(k, 0, 2);
 	for (unsigned i = 0; i < 100000; i++)
 		inval_add(k->inval, 1, 4096);
@@ -218,11 +207,10 @@ static void test_one_extent_reported_for_ever_crowds_nobody_out(void **state)
 }
 
 /* A READ is answered between the decision and the inval, and its pages may come after it. */
-static void test_reported_while_it_is_dropped_it_is_dropped_again(void **state)
+TEST(test_reported_while_it_is_dropped_it_is_dropped_again)
 {
 	struct kernel *k = kernel_new(PLENTY);
 
-	(void)state;
 	k->report_within = 0;
 	report(k, 0, INVAL_EXTENTS + 1);
 	wait_dropped(k, INVAL_EXTENTS + 1 - LEFT);
@@ -235,11 +223,10 @@ static void test_reported_while_it_is_dropped_it_is_dropped_again(void **state)
 
 /* --- a kernel that is slow ------------------------------------------------------------------- */
 
-static void test_threads_held_up_hold_up_no_reporter_and_loses_nothing(void **state)
+TEST(test_threads_held_up_hold_up_no_reporter_and_loses_nothing)
 {
 	struct kernel *k = kernel_new(PLENTY);
 
-	(void)state;
 	set_gate(k, true);
 	report(k, 0, INVAL_EXTENTS + 1);
 	wait_at_gate(k);
@@ -252,21 +239,19 @@ static void test_threads_held_up_hold_up_no_reporter_and_loses_nothing(void **st
 	kernel_free(k);
 }
 
-static void test_stopping_does_not_wait_for_those_in_line(void **state)
+TEST(test_stopping_does_not_wait_for_those_in_line)
 {
 	struct kernel *k = kernel_new(PLENTY);
 
-	(void)state;
 	report(k, 0, INVAL_EXTENTS);
 	assert_int_equal(dropped_in_all(k), 0);
 	kernel_free(k);
 }
 
-static void test_it_may_be_freed_without_a_start(void **state)
+TEST(test_it_may_be_freed_without_a_start)
 {
 	struct kernel k = {0};
 
-	(void)state;
 	assert_int_equal(inval_new(1, PLENTY, let_go, &k, &k.inval), 0);
 	inval_add(k.inval, 0, 1);
 	inval_stop(k.inval);
@@ -274,11 +259,10 @@ static void test_it_may_be_freed_without_a_start(void **state)
 	inval_free(NULL);
 }
 
-static void test_too_many_extents_are_refused(void **state)
+TEST(test_too_many_extents_are_refused)
 {
 	struct inval *inval = NULL;
 
-	(void)state;
 	assert_int_equal(inval_new(UINT32_MAX, PLENTY, let_go, NULL, &inval), -EOVERFLOW);
 	assert_null(inval);
 }
@@ -328,12 +312,11 @@ static void wait_times(struct kernel *k, unsigned extent)
 		wait_for_change(k);
 }
 
-static void test_of_many_reporters_no_copy_stays_for_good(void **state)
+TEST(test_of_many_reporters_no_copy_stays_for_good)
 {
 	struct kernel *k = kernel_new(PLENTY);
 	struct reporter reporters[REPORTERS];
 
-	(void)state;
 	for (unsigned i = 0; i < REPORTERS; i++) {
 		reporters[i] = (struct reporter){.kernel = k, .number = i};
 		assert_int_equal(
@@ -349,25 +332,4 @@ static void test_of_many_reporters_no_copy_stays_for_good(void **state)
 	report(k, FILLERS + 2 * INVAL_EXTENTS, 2 * INVAL_EXTENTS);
 	wait_copies(k, 0);
 	kernel_free(k);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_dropped_while_few_lag_behind),
-		cmocka_unit_test(test_one_too_many_drops_a_batch_of_the_oldest),
-		cmocka_unit_test(test_bytes_are_bounded_as_well),
-		cmocka_unit_test(test_extents_larger_than_the_budget_go_at_once),
-		cmocka_unit_test(test_reported_again_it_is_not_dropped_for_the_older_report),
-		cmocka_unit_test(test_reported_again_it_is_dropped_once_in_the_end),
-		cmocka_unit_test(test_one_extent_reported_for_ever_crowds_nobody_out),
-		cmocka_unit_test(test_reported_while_it_is_dropped_it_is_dropped_again),
-		cmocka_unit_test(test_threads_held_up_hold_up_no_reporter_and_loses_nothing),
-		cmocka_unit_test(test_stopping_does_not_wait_for_those_in_line),
-		cmocka_unit_test(test_it_may_be_freed_without_a_start),
-		cmocka_unit_test(test_too_many_extents_are_refused),
-		cmocka_unit_test(test_of_many_reporters_no_copy_stays_for_good),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

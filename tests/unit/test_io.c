@@ -3,17 +3,13 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 /* A file of this text, behind which reading fails, unless error is 0. */
 struct source {
@@ -62,33 +58,29 @@ static int read_lines(const char *text, int error, const char *lines)
 	return r;
 }
 
-static void lines_are_read_without_their_ends(void **state)
+TEST(lines_are_read_without_their_ends)
 {
-	(void)state;
 	assert_int_equal(read_lines("one\n\nthree\n", 0, "one||three|"), 1);
 	assert_int_equal(read_lines("one\nno end", 0, "one|no end|"), 1);
 	assert_int_equal(read_lines("\n", 0, "|"), 1);
 	assert_int_equal(read_lines("", 0, ""), 1);
 }
 
-static void an_error_is_no_end(void **state)
+TEST(an_error_is_no_end)
 {
-	(void)state;
 	assert_int_equal(read_lines("one\ntwo\n", EIO, "one|two|"), -EIO);
 	assert_int_equal(read_lines("", ESTALE, ""), -ESTALE);
 }
 
-static void a_line_that_an_error_cuts_off_is_none(void **state)
+TEST(a_line_that_an_error_cuts_off_is_none)
 {
-	(void)state;
 	assert_int_equal(read_lines("one\ntw", EIO, "one|"), -EIO);
 }
 
 /* Sanitizers have address space of their own. */
-static void a_line_that_memory_has_no_room_for_is_no_end(void **state)
+TEST(a_line_that_memory_has_no_room_for_is_no_end)
 {
 #ifdef __SANITIZE_ADDRESS__
-	(void)state;
 	skip();
 #else
 	SCOPE_FILE FILE *file = fopen("/dev/zero", "re");
@@ -127,11 +119,10 @@ static void assert_file(const char *path, const char *text)
 	assert_string_equal(have, text);
 }
 
-static void a_name_that_is_taken_is_replaced_only_if_that_is_said(void **state)
+TEST(a_name_that_is_taken_is_replaced_only_if_that_is_said)
 {
 	char dir[] = "/tmp/test_io.XXXXXX", from[64], to[64];
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(from, sizeof(from), "%s/from", dir);
 	snprintf(to, sizeof(to), "%s/to", dir);
@@ -147,14 +138,13 @@ static void a_name_that_is_taken_is_replaced_only_if_that_is_said(void **state)
 	assert_int_equal(scratch_remove(dir), 0);
 }
 
-static void what_was_written_to_or_has_another_time_has_changed(void **state)
+TEST(what_was_written_to_or_has_another_time_has_changed)
 {
 	const struct timespec other[2] = {{.tv_sec = 1}, {.tv_sec = 1, .tv_nsec = 1}};
 	SCOPE_FILE FILE *file = tmpfile();
 	struct stat st, pipe;
 	int ends[2];
 
-	(void)state;
 	assert_non_null(file);
 	assert_int_equal(fstat(fileno(file), &st), 0);
 	assert_int_equal(io_unchanged(fileno(file), &st), 0);
@@ -182,11 +172,10 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-static void what_was_inherited_is_closed_from_a_number_on(void **state)
+TEST(what_was_inherited_is_closed_from_a_number_on)
 {
 	int below, inherited, own;
 
-	(void)state;
 	below = fcntl(STDIN_FILENO, F_DUPFD, 500);
 	inherited = fcntl(STDIN_FILENO, F_DUPFD, below + 1);
 	own = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, inherited + 1);
@@ -212,31 +201,14 @@ static bool fills_standard(void)
 	       !is_open(STDERR_FILENO + 1);
 }
 
-static void closed_standard_descriptors_are_filled_by_such_that_fail(void **state)
+TEST(closed_standard_descriptors_are_filled_by_such_that_fail)
 {
 	int status;
 	pid_t child = fork();
 
-	(void)state;
 	assert_true(child >= 0);
 	if (child == 0)
 		_exit(fills_standard() ? 0 : 1);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_are_read_without_their_ends),
-		cmocka_unit_test(an_error_is_no_end),
-		cmocka_unit_test(a_line_that_an_error_cuts_off_is_none),
-		cmocka_unit_test(a_line_that_memory_has_no_room_for_is_no_end),
-		cmocka_unit_test(a_name_that_is_taken_is_replaced_only_if_that_is_said),
-		cmocka_unit_test(what_was_written_to_or_has_another_time_has_changed),
-		cmocka_unit_test(what_was_inherited_is_closed_from_a_number_on),
-		cmocka_unit_test(closed_standard_descriptors_are_filled_by_such_that_fail),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

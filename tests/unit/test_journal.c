@@ -4,19 +4,16 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/write/journal.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #define assert_done(r) assert_int_equal(r, 0)
 
@@ -201,9 +198,11 @@ static void expect_up_to(struct fixture *f, unsigned last)
 	assert_int_equal(journal_next(f->journal, &record), 1);
 }
 
+FIXTURE(fresh, setup, teardown);
+
 /* --- tests --------------------------------------------------------------------------------- */
 
-static void records_come_back_in_their_order(void **state)
+TEST_OF(fresh, records_come_back_in_their_order)
 {
 	struct fixture *f = *state;
 	off_t ends[3];
@@ -214,7 +213,7 @@ static void records_come_back_in_their_order(void **state)
 	assert_string_equal(journal_options(f->journal), f->params.options);
 }
 
-static void a_file_is_made_with_the_first_checkpoint(void **state)
+TEST_OF(fresh, a_file_is_made_with_the_first_checkpoint)
 {
 	struct fixture *f = *state;
 
@@ -228,7 +227,7 @@ static void a_file_is_made_with_the_first_checkpoint(void **state)
 	assert_true(length(f) > 0);
 }
 
-static void only_its_own_file_is_removed(void **state)
+TEST_OF(fresh, only_its_own_file_is_removed)
 {
 	struct fixture *f = *state;
 	char next[sizeof(f->path) + 8];
@@ -247,7 +246,7 @@ static void only_its_own_file_is_removed(void **state)
 	end(f);
 }
 
-static void a_checkpoint_that_is_under_way_is_waited_for(void **state)
+TEST_OF(fresh, a_checkpoint_that_is_under_way_is_waited_for)
 {
 	struct fixture *f = *state;
 
@@ -294,7 +293,7 @@ static bool memory_can_forget(const struct fixture *f)
 	return pages_in_memory(f, PACK) == 0;
 }
 
-static void what_is_on_the_disk_leaves_the_page_cache_unless_it_is_wanted_again(void **state)
+TEST_OF(fresh, what_is_on_the_disk_leaves_the_page_cache_unless_it_is_wanted_again)
 {
 	struct fixture *f = *state;
 	struct journal_checkpoint checkpoint = {.store = {.bytes = PACK / 2, .revisited = true}};
@@ -313,7 +312,7 @@ static void what_is_on_the_disk_leaves_the_page_cache_unless_it_is_wanted_again(
 	assert_true(pages_in_memory(f, PACK) > 0);
 }
 
-static void the_image_may_come_after_the_file(void **state)
+TEST_OF(fresh, the_image_may_come_after_the_file)
 {
 	struct fixture *f = *state;
 	const struct dataset_image image = {.kind = IMAGE_BMP, .width = 640, .height = 480};
@@ -333,7 +332,7 @@ static void the_image_may_come_after_the_file(void **state)
 }
 
 /* As it is left by a kill, or by a disk that lost the end. */
-static void a_torn_end_does_not_count(void **state)
+TEST_OF(fresh, a_torn_end_does_not_count)
 {
 	struct fixture *f = *state;
 	off_t ends[3];
@@ -357,7 +356,7 @@ static void flip(struct fixture *f, off_t at)
 	assert_done(io_pwrite_full(fd, &byte, 1, (uint64_t)at));
 }
 
-static void what_lies_behind_a_wrong_byte_does_not_count(void **state)
+TEST_OF(fresh, what_lies_behind_a_wrong_byte_does_not_count)
 {
 	struct fixture *f = *state;
 	off_t ends[3];
@@ -392,7 +391,7 @@ static void forge(struct fixture *f, const off_t ends[3], size_t at, uint8_t val
 	assert_done(io_pwrite_full(fd, &checksum, sizeof(checksum), (uint64_t)ends[1] + len));
 }
 
-static void a_flag_that_is_neither_yes_nor_no_does_not_count(void **state)
+TEST_OF(fresh, a_flag_that_is_neither_yes_nor_no_does_not_count)
 {
 	struct fixture *f = *state;
 	off_t ends[3];
@@ -402,7 +401,7 @@ static void a_flag_that_is_neither_yes_nor_no_does_not_count(void **state)
 	expect_up_to(f, 20);
 }
 
-static void a_record_that_runs_out_of_its_block_is_damage(void **state)
+TEST_OF(fresh, a_record_that_runs_out_of_its_block_is_damage)
 {
 	struct fixture *f = *state;
 	struct journal_record last;
@@ -423,7 +422,7 @@ static void a_record_that_runs_out_of_its_block_is_damage(void **state)
 	assert_int_equal(journal_next(f->journal, &last), -EBADMSG);
 }
 
-static void zeros_at_the_end_do_not_count(void **state)
+TEST_OF(fresh, zeros_at_the_end_do_not_count)
 {
 	struct fixture *f = *state;
 	off_t ends[3];
@@ -433,7 +432,7 @@ static void zeros_at_the_end_do_not_count(void **state)
 	expect_up_to(f, 30);
 }
 
-static void going_on_writes_over_a_torn_end(void **state)
+TEST_OF(fresh, going_on_writes_over_a_torn_end)
 {
 	struct fixture *f = *state;
 	off_t ends[3];
@@ -448,7 +447,7 @@ static void going_on_writes_over_a_torn_end(void **state)
 }
 
 /* Blocks of another run, left behind what counts, do not follow from what is before them. */
-static void blocks_of_another_run_do_not_count(void **state)
+TEST_OF(fresh, blocks_of_another_run_do_not_count)
 {
 	struct fixture *f = *state;
 	SCOPE_FREE char *old = NULL;
@@ -473,7 +472,7 @@ static void blocks_of_another_run_do_not_count(void **state)
 	expect_up_to(f, 11);
 }
 
-static void another_version_is_told(void **state)
+TEST_OF(fresh, another_version_is_told)
 {
 	struct fixture *f = *state;
 	struct journal_params params = {.path = f->path, .pack = f->pack};
@@ -486,7 +485,7 @@ static void another_version_is_told(void **state)
 	assert_string_equal(err.text, "was begun by another version of foldpack");
 }
 
-static void after_a_failure_there_are_no_more_checkpoints(void **state)
+TEST_OF(fresh, after_a_failure_there_are_no_more_checkpoints)
 {
 	struct fixture *f = *state;
 	struct journal_checkpoint checkpoint = checkpoint_of(2);
@@ -503,7 +502,7 @@ static void after_a_failure_there_are_no_more_checkpoints(void **state)
 	expect_last(f, 1);
 }
 
-static void no_room_for_the_journal_is_told(void **state)
+TEST_OF(fresh, no_room_for_the_journal_is_told)
 {
 	struct fixture *f = *state;
 	struct rlimit old, low;
@@ -520,30 +519,4 @@ static void no_room_for_the_journal_is_told(void **state)
 	assert_done(setrlimit(RLIMIT_FSIZE, &old));
 	assert_done(reopen(f));
 	expect_last(f, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(records_come_back_in_their_order),
-		TEST(a_file_is_made_with_the_first_checkpoint),
-		TEST(only_its_own_file_is_removed),
-		TEST(a_checkpoint_that_is_under_way_is_waited_for),
-		TEST(what_is_on_the_disk_leaves_the_page_cache_unless_it_is_wanted_again),
-		TEST(the_image_may_come_after_the_file),
-		TEST(a_torn_end_does_not_count),
-		TEST(what_lies_behind_a_wrong_byte_does_not_count),
-		TEST(a_flag_that_is_neither_yes_nor_no_does_not_count),
-		TEST(a_record_that_runs_out_of_its_block_is_damage),
-		TEST(zeros_at_the_end_do_not_count),
-		TEST(going_on_writes_over_a_torn_end),
-		TEST(blocks_of_another_run_do_not_count),
-		TEST(another_version_is_told),
-		TEST(after_a_failure_there_are_no_more_checkpoints),
-		TEST(no_room_for_the_journal_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* JSON values, as json-c and Python read them: base/json.h. */
 #include "base/json.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* json-c has types of these names where base/json.h has functions. */
 #define json_object json_c_object
@@ -40,12 +36,11 @@ static void assert_bytes(const char *data, size_t len, const char *text)
 
 /* --- structure ------------------------------------------------------------------------ */
 
-static void members_are_separated_by_comma_and_blank(void **state)
+TEST(members_are_separated_by_comma_and_blank)
 {
 	struct buf buf = BUF_INIT;
 	struct json json = json_begin(&buf);
 
-	(void)state;
 	json_object(&json, NULL);
 	json_u64(&json, "files", 260);
 	json_bool(&json, "ok", true);
@@ -55,12 +50,11 @@ static void members_are_separated_by_comma_and_blank(void **state)
 	assert_text(&json, "{\"files\": 260, \"ok\": true, \"bad\": false, \"id\": \"ab\"}");
 }
 
-static void levels_nest_and_empty_ones_are_empty(void **state)
+TEST(levels_nest_and_empty_ones_are_empty)
 {
 	struct buf buf = BUF_INIT;
 	struct json json = json_begin(&buf);
 
-	(void)state;
 	json_array(&json, NULL);
 	json_object(&json, NULL);
 	json_end(&json);
@@ -80,22 +74,20 @@ static void levels_nest_and_empty_ones_are_empty(void **state)
 	assert_text(&json, "[{}, [1, 2], {\"list\": [], \"pack\": {\"delta\": -5}}, 3]");
 }
 
-static void a_bare_value_stands_at_the_top(void **state)
+TEST(a_bare_value_stands_at_the_top)
 {
 	struct buf buf = BUF_INIT;
 	struct json json = json_begin(&buf);
 
-	(void)state;
 	json_u64(&json, NULL, 7);
 	assert_text(&json, "7");
 }
 
-static void the_value_goes_behind_what_the_buf_holds(void **state)
+TEST(the_value_goes_behind_what_the_buf_holds)
 {
 	struct buf buf = BUF_INIT;
 	struct json json = json_begin(&buf);
 
-	(void)state;
 	assert_int_equal(buf_adds(&buf, "x = "), 0);
 	json_bool(&json, NULL, true);
 	assert_text(&json, "x = true");
@@ -103,12 +95,11 @@ static void the_value_goes_behind_what_the_buf_holds(void **state)
 
 /* --- numbers -------------------------------------------------------------------------- */
 
-static void integers_keep_all_their_digits(void **state)
+TEST(integers_keep_all_their_digits)
 {
 	struct buf buf = BUF_INIT;
 	struct json json = json_begin(&buf);
 
-	(void)state;
 	json_array(&json, NULL);
 	json_u64(&json, NULL, 0);
 	json_u64(&json, NULL, UINT64_MAX);
@@ -120,7 +111,7 @@ static void integers_keep_all_their_digits(void **state)
 		    "9223372036854775807]");
 }
 
-static void doubles_have_six_digits_and_what_is_no_number_is_null(void **state)
+TEST(doubles_have_six_digits_and_what_is_no_number_is_null)
 {
 	static const struct {
 		double value;
@@ -137,7 +128,6 @@ static void doubles_have_six_digits_and_what_is_no_number_is_null(void **state)
 		{-(double)INFINITY, "null"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		struct buf buf = BUF_INIT;
 		struct json json = json_begin(&buf);
@@ -149,9 +139,8 @@ static void doubles_have_six_digits_and_what_is_no_number_is_null(void **state)
 
 /* --- strings -------------------------------------------------------------------------- */
 
-static void quotes_backslashes_and_controls_are_escaped(void **state)
+TEST(quotes_backslashes_and_controls_are_escaped)
 {
-	(void)state;
 	assert_bytes("", 0, "\"\"");
 	assert_bytes(NULL, 0, "\"\"");
 	assert_bytes("a\"b\\c/", 6, "\"a\\\"b\\\\c/\"");
@@ -160,12 +149,11 @@ static void quotes_backslashes_and_controls_are_escaped(void **state)
 	assert_bytes("\n\n", 2, "\"\\n\\n\"");
 }
 
-static void keys_are_escaped_like_strings(void **state)
+TEST(keys_are_escaped_like_strings)
 {
 	struct buf buf = BUF_INIT;
 	struct json json = json_begin(&buf);
 
-	(void)state;
 	json_object(&json, NULL);
 	json_u64(&json, "a\"\n\xff", 1);
 	json_end(&json);
@@ -173,9 +161,8 @@ static void keys_are_escaped_like_strings(void **state)
 }
 
 /* The first and last character of each row of Unicode's table of well-formed UTF-8. */
-static void what_a_terminal_obeys_is_escaped_and_means_the_same(void **state)
+TEST(what_a_terminal_obeys_is_escaped_and_means_the_same)
 {
-	(void)state;
 	assert_bytes("a\x7f\xc2\x9b[m", 6, "\"a\\u007f\\u009b[m\"");
 	assert_bytes(
 		"\xe2\x80\xae"
@@ -183,7 +170,7 @@ static void what_a_terminal_obeys_is_escaped_and_means_the_same(void **state)
 		7, "\"\\u202eb\\u2069\"");
 }
 
-static void valid_utf8_passes_as_it_is(void **state)
+TEST(valid_utf8_passes_as_it_is)
 {
 	static const char *const table[] = {
 		" ",
@@ -206,7 +193,6 @@ static void valid_utf8_passes_as_it_is(void **state)
 		"\xf4\x8f\xbf\xbf",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		char text[16] = "\"";
 
@@ -215,7 +201,7 @@ static void valid_utf8_passes_as_it_is(void **state)
 	}
 }
 
-static void bytes_that_are_not_utf8_become_lone_surrogates(void **state)
+TEST(bytes_that_are_not_utf8_become_lone_surrogates)
 {
 	static const struct {
 		const char *bytes, *text;
@@ -243,7 +229,6 @@ static void bytes_that_are_not_utf8_become_lone_surrogates(void **state)
 		{"\xc3\"", "\\udcc3\\\""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		char text[64] = "\"";
 
@@ -253,14 +238,13 @@ static void bytes_that_are_not_utf8_become_lone_surrogates(void **state)
 }
 
 /* The character's bytes go on behind len: they must not be looked at. */
-static void nothing_behind_the_length_is_read(void **state)
+TEST(nothing_behind_the_length_is_read)
 {
-	(void)state;
 	assert_bytes("\xe2\x82\xac", 2, "\"\\udce2\\udc82\"");
 	assert_bytes("\xc3\xa9", 1, "\"\\udcc3\"");
 }
 
-static void json_c_reads_back_every_valid_text(void **state)
+TEST(json_c_reads_back_every_valid_text)
 {
 	static const char text[] =
 		"n01440764/caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \"q\" \\ /"
@@ -269,7 +253,6 @@ static void json_c_reads_back_every_valid_text(void **state)
 	struct json json = json_begin(&buf);
 	struct json_c_object *root, *path, *files;
 
-	(void)state;
 	json_object(&json, NULL);
 	json_bytes(&json, "path", text, sizeof(text) - 1);
 	json_u64(&json, "files", 1281167);
@@ -289,12 +272,11 @@ static void json_c_reads_back_every_valid_text(void **state)
 
 /* --- errors --------------------------------------------------------------------------- */
 
-static void sixteen_levels_are_the_most(void **state)
+TEST(sixteen_levels_are_the_most)
 {
 	struct buf buf = BUF_INIT;
 	struct json json = json_begin(&buf);
 
-	(void)state;
 	for (int i = 0; i < JSON_DEPTH; i++)
 		json_array(&json, NULL);
 	for (int i = 0; i < JSON_DEPTH; i++)
@@ -310,12 +292,11 @@ static void sixteen_levels_are_the_most(void **state)
 	buf_release(&buf);
 }
 
-static void levels_left_open_or_closed_twice_are_an_error(void **state)
+TEST(levels_left_open_or_closed_twice_are_an_error)
 {
 	struct buf buf = BUF_INIT;
 	struct json json = json_begin(&buf);
 
-	(void)state;
 	json_object(&json, NULL);
 	assert_int_equal(json_finish(&json), -EINVAL);
 	json_end(&json);
@@ -327,12 +308,11 @@ static void levels_left_open_or_closed_twice_are_an_error(void **state)
 
 /* A buf that is as long as memory refuses each byte; room for it later must not turn the
  * half-written value into a good one. */
-static void running_out_of_memory_is_remembered(void **state)
+TEST(running_out_of_memory_is_remembered)
 {
 	struct buf buf = {.len = SIZE_MAX};
 	struct json json = json_begin(&buf);
 
-	(void)state;
 	json_object(&json, NULL);
 	json_u64(&json, "files", 1);
 	buf = BUF_INIT;
@@ -341,28 +321,4 @@ static void running_out_of_memory_is_remembered(void **state)
 	assert_int_equal(json_finish(&json), -ENOMEM);
 	assert_int_equal(buf.len, 0);
 	buf_release(&buf);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(members_are_separated_by_comma_and_blank),
-		cmocka_unit_test(levels_nest_and_empty_ones_are_empty),
-		cmocka_unit_test(a_bare_value_stands_at_the_top),
-		cmocka_unit_test(the_value_goes_behind_what_the_buf_holds),
-		cmocka_unit_test(integers_keep_all_their_digits),
-		cmocka_unit_test(doubles_have_six_digits_and_what_is_no_number_is_null),
-		cmocka_unit_test(quotes_backslashes_and_controls_are_escaped),
-		cmocka_unit_test(keys_are_escaped_like_strings),
-		cmocka_unit_test(what_a_terminal_obeys_is_escaped_and_means_the_same),
-		cmocka_unit_test(valid_utf8_passes_as_it_is),
-		cmocka_unit_test(bytes_that_are_not_utf8_become_lone_surrogates),
-		cmocka_unit_test(nothing_behind_the_length_is_read),
-		cmocka_unit_test(json_c_reads_back_every_valid_text),
-		cmocka_unit_test(sixteen_levels_are_the_most),
-		cmocka_unit_test(levels_left_open_or_closed_twice_are_an_error),
-		cmocka_unit_test(running_out_of_memory_is_remembered),
-	};
-
-	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* LMDBs of files by name: LSUN, BasicSR, paths, CRNN and PySODToolBox. */
 #include "tests/unit/foreign_fixture.h"
+#include "tests/unit/test.h"
 
 extern const struct foreign_format lsun_format, basicsr_format, paths_format, crnn_format,
 	sodtools_format;
@@ -7,7 +8,9 @@ extern const struct foreign_format lsun_format, basicsr_format, paths_format, cr
 #define JPEG "\xff\xd8\xff one"
 #define PNG  "\x89PNG two"
 
-static void test_the_class_of_lsun_is_the_folder(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, test_the_class_of_lsun_is_the_folder)
 {
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {
@@ -30,7 +33,7 @@ static void test_the_class_of_lsun_is_the_folder(void **state)
 	assert_string_equal(fixture_file(f, 0), "other/0a1b.JPEG " JPEG);
 }
 
-static void test_basicsr_is_known_by_its_list(void **state)
+TEST_OF(fresh, test_basicsr_is_known_by_its_list)
 {
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"a/0001.x4", PNG, 0}, {"baboon", PNG, 0}, {0}};
@@ -46,7 +49,7 @@ static void test_basicsr_is_known_by_its_list(void **state)
 	assert_string_equal(fixture_file(f, 1), "baboon.png " PNG);
 }
 
-static void test_keys_that_are_paths(void **state)
+TEST_OF(fresh, test_keys_that_are_paths)
 {
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"__len__", "3", 0},
@@ -68,7 +71,7 @@ static void test_keys_that_are_paths(void **state)
 	assert_string_equal(fixture_note(f, 0), "1 records with keys as __len__ are left out");
 }
 
-static void test_keys_that_are_no_paths_are_refused(void **state)
+TEST_OF(fresh, test_keys_that_are_no_paths_are_refused)
 {
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"a.jpg", JPEG, 0}, {"b/../c.jpg", JPEG, 0}, {0}};
@@ -85,7 +88,7 @@ static void test_keys_that_are_no_paths_are_refused(void **state)
 	assert_int_equal(fixture_probe(f, &paths_format, "text/data.mdb"), 0);
 }
 
-static void test_texts_of_crnn_become_a_table(void **state)
+TEST_OF(fresh, test_texts_of_crnn_become_a_table)
 {
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"image-000000001", JPEG, 0},
@@ -113,7 +116,7 @@ static void test_texts_of_crnn_become_a_table(void **state)
 			    "1 records with other keys, as lexicons, are left out");
 }
 
-static void test_what_lacks_its_other_half_is_told(void **state)
+TEST_OF(fresh, test_what_lacks_its_other_half_is_told)
 {
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"image-000000002", JPEG, 0},
@@ -133,7 +136,7 @@ static void test_what_lacks_its_other_half_is_told(void **state)
 			 strlen(fixture_note(f, 0)) + strlen(fixture_note(f, 1)) + 2);
 }
 
-static void test_a_count_of_crnn_is_compared(void **state)
+TEST_OF(fresh, test_a_count_of_crnn_is_compared)
 {
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"image-000000001", JPEG, 0},
@@ -146,7 +149,7 @@ static void test_a_count_of_crnn_is_compared(void **state)
 	assert_string_equal(fixture_note(f, 0), "1 images, where num-samples says 2");
 }
 
-static void test_refusals_of_crnn(void **state)
+TEST_OF(fresh, test_refusals_of_crnn)
 {
 	struct foreign_fixture *f = *state;
 	static char text[5000];
@@ -187,7 +190,7 @@ static void say_meta(struct foreign_fixture *f, const char *name, const char *fi
 	fixture_write(f, name, pickle.data, pickle.len);
 }
 
-static void test_pixels_have_their_shape_beside_them(void **state)
+TEST_OF(fresh, test_pixels_have_their_shape_beside_them)
 {
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {
@@ -211,7 +214,7 @@ static void test_pixels_have_their_shape_beside_them(void **state)
 	assert_int_equal(f->tree.notes.len, 0);
 }
 
-static void test_pixels_that_are_not_named_are_counted(void **state)
+TEST_OF(fresh, test_pixels_that_are_not_named_are_counted)
 {
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {
@@ -232,7 +235,7 @@ static void refuses_meta(struct foreign_fixture *f, const char *first, const cha
 	assert_string_equal(f->err.text, why);
 }
 
-static void test_refusals_of_pixels(void **state)
+TEST_OF(fresh, test_refusals_of_pixels)
 {
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {
@@ -259,34 +262,4 @@ static void test_refusals_of_pixels(void **state)
 	say_meta(f, "other/meta_info.pkl", "3_2_1", NULL);
 	assert_int_equal(fixture_scan(f, &sodtools_format, "other/data.mdb"), -EBADMSG);
 	assert_string_equal(f->err.text, "record 1: 'b.png' of meta_info.pkl is not there");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_the_class_of_lsun_is_the_folder, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_basicsr_is_known_by_its_list, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_keys_that_are_paths, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_keys_that_are_no_paths_are_refused,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_texts_of_crnn_become_a_table, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_what_lacks_its_other_half_is_told,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_a_count_of_crnn_is_compared, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_refusals_of_crnn, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_pixels_have_their_shape_beside_them,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_pixels_that_are_not_named_are_counted,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_refusals_of_pixels, fixture_setup,
-						fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,9 @@
  * mounts (tests/mount/test_labels.py). */
 #include "base/scope.h"
 #include "pack/labels.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void expect_line(struct labels *labels, const char *expected)
 {
@@ -29,11 +26,10 @@ static void read_text(struct labels *labels, const char *text, const char *below
 	assert_int_equal(labels_read(labels, text, strlen(text), below), 0);
 }
 
-static void labels_are_sorted_each_folder_once(void **state)
+TEST(labels_are_sorted_each_folder_once)
 {
 	struct labels labels = {0};
 
-	(void)state;
 	expect_line(&labels, "");
 	add(&labels, 10, "j");
 	add(&labels, 2, "train/c");
@@ -42,11 +38,10 @@ static void labels_are_sorted_each_folder_once(void **state)
 	expect_line(&labels, "labels=2:train/b//2:train/c//10:j\n");
 }
 
-static void folders_of_any_name_come_back(void **state)
+TEST(folders_of_any_name_come_back)
 {
 	struct labels labels = {0};
 
-	(void)state;
 	add(&labels, 0, "a\nb\\n");
 	add(&labels, 1, "c:d");
 	add(&labels, 2, "");
@@ -55,17 +50,16 @@ static void folders_of_any_name_come_back(void **state)
 	expect_line(&labels, "labels=0:a\\nb\\\\n//1:c:d//2:\n");
 }
 
-static void what_goes_below_a_folder_is_there(void **state)
+TEST(what_goes_below_a_folder_is_there)
 {
 	struct labels labels = {0};
 
-	(void)state;
 	read_text(&labels, "0:a//1:b", "x/y");
 	read_text(&labels, "0:c", "");
 	expect_line(&labels, "labels=0:c//0:x/y/a//1:x/y/b\n");
 }
 
-static void what_is_no_label_is_passed_over(void **state)
+TEST(what_is_no_label_is_passed_over)
 {
 	static const char *const texts[] = {"",	    "//",   ":",
 					    "x:a",  "-1:a", "1a:b",
@@ -74,22 +68,9 @@ static void what_is_no_label_is_passed_over(void **state)
 					    "+:a"};
 	struct labels labels = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		read_text(&labels, texts[i], "");
 	expect_line(&labels, "");
 	read_text(&labels, "1:a\\//x//2:b//", "");
 	expect_line(&labels, "labels=1:a\\\\//2:b\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(labels_are_sorted_each_folder_once),
-		cmocka_unit_test(folders_of_any_name_come_back),
-		cmocka_unit_test(what_goes_below_a_folder_is_there),
-		cmocka_unit_test(what_is_no_label_is_passed_over),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

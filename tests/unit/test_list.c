@@ -1,11 +1,7 @@
 /* The files that a loader indexes, and their indices: cache/order/list.h. */
 #include "cache/order/list.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct order_list *list_of(const uint32_t *files, uint32_t count)
 {
@@ -15,23 +11,21 @@ static struct order_list *list_of(const uint32_t *files, uint32_t count)
 	return list;
 }
 
-static void each_file_has_its_index(void **state)
+TEST(each_file_has_its_index)
 {
 	const uint32_t files[] = {70, 30, 50, 40};
 	struct order_list *list = list_of(files, 4);
 
-	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(order_list_find(list, files[i]), i);
 	order_list_free(list);
 }
 
-static void files_of_others_have_none(void **state)
+TEST(files_of_others_have_none)
 {
 	const uint32_t files[] = {70, 30};
 	struct order_list *list = list_of(files, 2);
 
-	(void)state;
 	assert_int_equal(order_list_find(list, 0), ORDER_NONE);
 	assert_int_equal(order_list_find(list, 29), ORDER_NONE);
 	assert_int_equal(order_list_find(list, 50), ORDER_NONE);
@@ -40,12 +34,11 @@ static void files_of_others_have_none(void **state)
 	order_list_free(list);
 }
 
-static void an_empty_file_keeps_its_place(void **state)
+TEST(an_empty_file_keeps_its_place)
 {
 	const uint32_t files[] = {5, ORDER_NONE, 6, ORDER_NONE};
 	struct order_list *list = list_of(files, 4);
 
-	(void)state;
 	assert_int_equal(list->count, 4);
 	assert_int_equal(order_list_find(list, 6), 2);
 	assert_int_equal(order_list_find(list, ORDER_NONE), ORDER_NONE);
@@ -53,23 +46,21 @@ static void an_empty_file_keeps_its_place(void **state)
 	order_list_free(list);
 }
 
-static void a_list_of_empty_files_has_nothing(void **state)
+TEST(a_list_of_empty_files_has_nothing)
 {
 	const uint32_t files[] = {ORDER_NONE, ORDER_NONE};
 	struct order_list *list = list_of(files, 2);
 
-	(void)state;
 	assert_int_equal(order_list_find(list, 0), ORDER_NONE);
 	assert_int_equal(order_list_find(list, ORDER_NONE), ORDER_NONE);
 	order_list_free(list);
 }
 
-static void of_a_file_that_is_listed_twice_the_first_index_counts(void **state)
+TEST(of_a_file_that_is_listed_twice_the_first_index_counts)
 {
 	const uint32_t files[] = {9, 8, 9, 8, 7};
 	struct order_list *list = list_of(files, 5);
 
-	(void)state;
 	assert_int_equal(order_list_find(list, 9), 0);
 	assert_int_equal(order_list_find(list, 8), 1);
 	assert_int_equal(order_list_find(list, 7), 4);
@@ -77,25 +68,23 @@ static void of_a_file_that_is_listed_twice_the_first_index_counts(void **state)
 }
 
 /* Its memory is that of the numbers from the least to the greatest. */
-static void the_greatest_numbers_are_fine(void **state)
+TEST(the_greatest_numbers_are_fine)
 {
 	const uint32_t files[] = {UINT32_MAX - 1, UINT32_MAX - 3};
 	struct order_list *list = list_of(files, 2);
 
-	(void)state;
 	assert_int_equal(order_list_find(list, UINT32_MAX - 1), 0);
 	assert_int_equal(order_list_find(list, UINT32_MAX - 2), ORDER_NONE);
 	assert_int_equal(order_list_find(list, UINT32_MAX - 3), 1);
 	order_list_free(list);
 }
 
-static void name_and_files_are_copied(void **state)
+TEST(name_and_files_are_copied)
 {
 	char name[] = "val";
 	uint32_t files[] = {3, 4};
 	struct order_list *list;
 
-	(void)state;
 	assert_int_equal(order_list_copy(name, files, 2, &list), 0);
 	memset(name, 'x', sizeof(name) - 1);
 	memset(files, 0, sizeof(files));
@@ -104,19 +93,4 @@ static void name_and_files_are_copied(void **state)
 	assert_int_equal(order_list_find(list, 4), 1);
 	order_list_free(list);
 	order_list_free(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_file_has_its_index),
-		cmocka_unit_test(files_of_others_have_none),
-		cmocka_unit_test(an_empty_file_keeps_its_place),
-		cmocka_unit_test(a_list_of_empty_files_has_nothing),
-		cmocka_unit_test(of_a_file_that_is_listed_twice_the_first_index_counts),
-		cmocka_unit_test(the_greatest_numbers_are_fine),
-		cmocka_unit_test(name_and_files_are_copied),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

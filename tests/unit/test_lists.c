@@ -4,6 +4,7 @@
  */
 #include "fs/lists.h"
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 
 /* --- packs by their paths -------------------------------------------------------------------- */
 
@@ -186,7 +187,9 @@ static void a_tree(struct fixture *f)
 	     "train/a/empty.jpg! val/a/8.jpeg top.jpg");
 }
 
-static void programs_list_a_tree_in_their_orders(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, programs_list_a_tree_in_their_orders)
 {
 	struct fixture *f = *state;
 
@@ -227,7 +230,7 @@ static void programs_list_a_tree_in_their_orders(void **state)
 				   {NULL, NULL}});
 }
 
-static void folders_are_the_classes_of_what_lies_below(void **state)
+TEST_OF(fresh, folders_are_the_classes_of_what_lies_below)
 {
 	SCOPE(found_release) struct found found;
 	struct fixture *f = *state;
@@ -241,7 +244,7 @@ static void folders_are_the_classes_of_what_lies_below(void **state)
 			assert_int_equal(found.classes[i], 2);
 }
 
-static void ImageFolder_comes_before_what_is_less_likely(void **state)
+TEST_OF(fresh, ImageFolder_comes_before_what_is_less_likely)
 {
 	struct fixture *f = *state;
 	SCOPE(found_release) struct found found;
@@ -254,7 +257,7 @@ static void ImageFolder_comes_before_what_is_less_likely(void **state)
 	assert_string_equal(found.names[1], "train as timm's folder");
 }
 
-static void what_is_equal_is_told_once(void **state)
+TEST_OF(fresh, what_is_equal_is_told_once)
 {
 	struct fixture *f = *state;
 	SCOPE(found_release) struct found found;
@@ -266,7 +269,7 @@ static void what_is_equal_is_told_once(void **state)
 	assert_string_equal(found.lists[1].data, "a/1.jpg a/2.jpg b/3.jpg b/4.jpg");
 }
 
-static void one_file_is_no_list(void **state)
+TEST_OF(fresh, one_file_is_no_list)
 {
 	struct fixture *f = *state;
 	SCOPE(found_release) struct found found;
@@ -277,7 +280,7 @@ static void one_file_is_no_list(void **state)
 		assert_non_null(strchr(found.lists[i].data, ' '));
 }
 
-static void other_suffixes_make_a_DatasetFolder(void **state)
+TEST_OF(fresh, other_suffixes_make_a_DatasetFolder)
 {
 	struct fixture *f = *state;
 
@@ -287,7 +290,7 @@ static void other_suffixes_make_a_DatasetFolder(void **state)
 }
 
 /* os.path.splitext() sees no suffix in ".jpg", str.endswith() does. */
-static void a_name_of_a_suffix_only_is_an_image_for_torchvision(void **state)
+TEST_OF(fresh, a_name_of_a_suffix_only_is_an_image_for_torchvision)
 {
 	struct fixture *f = *state;
 
@@ -299,7 +302,7 @@ static void a_name_of_a_suffix_only_is_an_image_for_torchvision(void **state)
 }
 
 /* 1 and 01, B and b are equal: what is below sorts as if they were one. The order is timm's. */
-static void natural_order_is_that_of_whole_paths(void **state)
+TEST_OF(fresh, natural_order_is_that_of_whole_paths)
 {
 	struct fixture *f = *state;
 
@@ -312,7 +315,7 @@ static void natural_order_is_that_of_whole_paths(void **state)
 }
 
 /* Bytes that are not UTF-8 are U+DC80..U+DCFF in Python, before U+E000 (EE 80 80). */
-static void bytes_that_are_no_text_sort_as_Python_has_them(void **state)
+TEST_OF(fresh, bytes_that_are_no_text_sort_as_Python_has_them)
 {
 	struct fixture *f = *state;
 
@@ -327,7 +330,7 @@ static void bytes_that_are_no_text_sort_as_Python_has_them(void **state)
 
 /* --- links ----------------------------------------------------------------------------------- */
 
-static void links_to_files_and_directories_are_followed(void **state)
+TEST_OF(fresh, links_to_files_and_directories_are_followed)
 {
 	struct fixture *f = *state;
 
@@ -342,7 +345,7 @@ static void links_to_files_and_directories_are_followed(void **state)
 		       {NULL, NULL}});
 }
 
-static void hard_links_count_as_their_file(void **state)
+TEST_OF(fresh, hard_links_count_as_their_file)
 {
 	struct fixture *f = *state;
 	uint32_t a, b, file;
@@ -358,7 +361,7 @@ static void hard_links_count_as_their_file(void **state)
 	expect_list(f, "b/9.jpg", ". as ImageFolder", "a/1.jpg b/0.jpg a/1.jpg");
 }
 
-static void aliases_count_as_files_of_their_own(void **state)
+TEST_OF(fresh, aliases_count_as_files_of_their_own)
 {
 	struct fixture *f = *state;
 	uint32_t a, b, file;
@@ -375,7 +378,7 @@ static void aliases_count_as_files_of_their_own(void **state)
 }
 
 /* It may be a file, and it takes an index; so does an empty one. */
-static void what_has_no_bytes_here_keeps_its_place(void **state)
+TEST_OF(fresh, what_has_no_bytes_here_keeps_its_place)
 {
 	struct fixture *f = *state;
 
@@ -383,7 +386,7 @@ static void what_has_no_bytes_here_keeps_its_place(void **state)
 	expect_list(f, "a/2.jpg", "images in a, sorted", "- a/2.jpg - - a/5.jpg");
 }
 
-static void links_that_lead_back_up_end(void **state)
+TEST_OF(fresh, links_that_lead_back_up_end)
 {
 	struct fixture *f = *state;
 
@@ -393,7 +396,7 @@ static void links_that_lead_back_up_end(void **state)
 }
 
 /* Each link doubles the way: without a common count it would take 2^40 steps. */
-static void links_that_double_end(void **state)
+TEST_OF(fresh, links_that_double_end)
 {
 	struct fixture *f = *state;
 	struct made made = {0};
@@ -416,7 +419,7 @@ static void links_that_double_end(void **state)
 
 /* --- texts ----------------------------------------------------------------------------------- */
 
-static void lines_that_are_paths(void **state)
+TEST_OF(fresh, lines_that_are_paths)
 {
 	struct fixture *f = *state;
 
@@ -433,7 +436,7 @@ static void lines_that_are_paths(void **state)
 }
 
 /* Darknet's lists are absolute, of another machine perhaps. */
-static void lines_that_are_paths_from_elsewhere(void **state)
+TEST_OF(fresh, lines_that_are_paths_from_elsewhere)
 {
 	struct fixture *f = *state;
 
@@ -447,7 +450,7 @@ static void lines_that_are_paths_from_elsewhere(void **state)
 		       {NULL, NULL}});
 }
 
-static void lines_that_are_stems(void **state)
+TEST_OF(fresh, lines_that_are_stems)
 {
 	struct fixture *f = *state;
 
@@ -466,7 +469,7 @@ static void lines_that_are_stems(void **state)
 				   {NULL, NULL}});
 }
 
-static void ImageNet_lists_have_folders_and_stems(void **state)
+TEST_OF(fresh, ImageNet_lists_have_folders_and_stems)
 {
 	struct fixture *f = *state;
 
@@ -479,7 +482,7 @@ static void ImageNet_lists_have_folders_and_stems(void **state)
 		    "I/Data/train/n01/n01_2.JPEG");
 }
 
-static void columns_of_csv(void **state)
+TEST_OF(fresh, columns_of_csv)
 {
 	struct fixture *f = *state;
 
@@ -490,7 +493,7 @@ static void columns_of_csv(void **state)
 				   {NULL, NULL}});
 }
 
-static void columns_may_be_empty_or_quoted(void **state)
+TEST_OF(fresh, columns_may_be_empty_or_quoted)
 {
 	struct fixture *f = *state;
 
@@ -502,7 +505,7 @@ static void columns_may_be_empty_or_quoted(void **state)
 	expect_list(f, "i/a.jpg", "list.lst", "i/c.jpg i/a.jpg i/b.jpg");
 }
 
-static void several_lines_of_one_file(void **state)
+TEST_OF(fresh, several_lines_of_one_file)
 {
 	struct fixture *f = *state;
 
@@ -516,7 +519,7 @@ static void several_lines_of_one_file(void **state)
 }
 
 /* A text of 64 MiB would be half a gigabyte of lines. */
-static void millions_of_lines_of_few_files_are_no_list(void **state)
+TEST_OF(fresh, millions_of_lines_of_few_files_are_no_list)
 {
 	const size_t lines = ((size_t)4 << 20) + 1;
 	struct fixture *f = *state;
@@ -535,7 +538,7 @@ static void millions_of_lines_of_few_files_are_no_list(void **state)
 	free(text);
 }
 
-static void values_of_JSON(void **state)
+TEST_OF(fresh, values_of_JSON)
 {
 	struct fixture *f = *state;
 
@@ -549,7 +552,7 @@ static void values_of_JSON(void **state)
 }
 
 /* Food-101's train.json: an object of arrays. */
-static void strings_in_arrays_of_JSON(void **state)
+TEST_OF(fresh, strings_in_arrays_of_JSON)
 {
 	struct fixture *f = *state;
 
@@ -560,7 +563,7 @@ static void strings_in_arrays_of_JSON(void **state)
 }
 
 /* A label file per image is no list, even where a class is named like a file. */
-static void texts_about_something_else_say_nothing(void **state)
+TEST_OF(fresh, texts_about_something_else_say_nothing)
 {
 	struct fixture *f = *state;
 
@@ -571,7 +574,7 @@ static void texts_about_something_else_say_nothing(void **state)
 }
 
 /* Labels of a file each, in folders that are not too large. */
-static void of_many_texts_the_largest_are_read(void **state)
+TEST_OF(fresh, of_many_texts_the_largest_are_read)
 {
 	struct fixture *f = *state;
 	struct made made = {0};
@@ -590,7 +593,7 @@ static void of_many_texts_the_largest_are_read(void **state)
 	expect_no_list(f, "i/b.jpg", "i/c.jpg i/b.jpg");
 }
 
-static void a_text_whose_bytes_are_stored_for_another_one_is_read(void **state)
+TEST_OF(fresh, a_text_whose_bytes_are_stored_for_another_one_is_read)
 {
 	struct fixture *f = *state;
 	struct made made = {0};
@@ -604,7 +607,7 @@ static void a_text_whose_bytes_are_stored_for_another_one_is_read(void **state)
 	expect_list(f, "i/a.jpg", "list.txt", "i/c.jpg i/a.jpg i/b.jpg");
 }
 
-static void a_damaged_text_is_passed_over(void **state)
+TEST_OF(fresh, a_damaged_text_is_passed_over)
 {
 	struct fixture *f = *state;
 	struct dataset_extent extent;
@@ -623,7 +626,7 @@ static void a_damaged_text_is_passed_over(void **state)
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
-static void the_caller_can_stop(void **state)
+TEST_OF(fresh, the_caller_can_stop)
 {
 	struct fixture *f = *state;
 	SCOPE(found_release) struct found found = {.f = f, .answer = -EINTR};
@@ -636,7 +639,7 @@ static void the_caller_can_stop(void **state)
 	assert_int_equal(found.count, 1);
 }
 
-static void no_text_is_read_once_it_is_over(void **state)
+TEST_OF(fresh, no_text_is_read_once_it_is_over)
 {
 	static const atomic_bool over = true;
 	struct fixture *f = *state;
@@ -659,7 +662,7 @@ static void many_lists(struct fixture *f)
 	     "a/b/c/d/e/f/17.png a/b/c/d/e/f/18.jpg");
 }
 
-static void no_more_lists_than_promised(void **state)
+TEST_OF(fresh, no_more_lists_than_promised)
 {
 	struct fixture *f = *state;
 	SCOPE(found_release) struct found found;
@@ -671,7 +674,7 @@ static void no_more_lists_than_promised(void **state)
 }
 
 /* Those that are likeliest are there. */
-static void no_more_files_in_lists_than_wanted(void **state)
+TEST_OF(fresh, no_more_files_in_lists_than_wanted)
 {
 	struct fixture *f = *state;
 	SCOPE(found_release) struct found all, found = {.f = f};
@@ -688,45 +691,4 @@ static void no_more_files_in_lists_than_wanted(void **state)
 		for (const char *at = found.lists[i].data; at; at = strchr(at + 1, ' '))
 			files++;
 	assert_true(files <= 20);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(programs_list_a_tree_in_their_orders),
-		TEST(folders_are_the_classes_of_what_lies_below),
-		TEST(ImageFolder_comes_before_what_is_less_likely),
-		TEST(what_is_equal_is_told_once),
-		TEST(one_file_is_no_list),
-		TEST(other_suffixes_make_a_DatasetFolder),
-		TEST(a_name_of_a_suffix_only_is_an_image_for_torchvision),
-		TEST(natural_order_is_that_of_whole_paths),
-		TEST(bytes_that_are_no_text_sort_as_Python_has_them),
-		TEST(links_to_files_and_directories_are_followed),
-		TEST(hard_links_count_as_their_file),
-		TEST(aliases_count_as_files_of_their_own),
-		TEST(what_has_no_bytes_here_keeps_its_place),
-		TEST(links_that_lead_back_up_end),
-		TEST(links_that_double_end),
-		TEST(lines_that_are_paths),
-		TEST(lines_that_are_paths_from_elsewhere),
-		TEST(lines_that_are_stems),
-		TEST(ImageNet_lists_have_folders_and_stems),
-		TEST(columns_of_csv),
-		TEST(columns_may_be_empty_or_quoted),
-		TEST(several_lines_of_one_file),
-		TEST(millions_of_lines_of_few_files_are_no_list),
-		TEST(values_of_JSON),
-		TEST(strings_in_arrays_of_JSON),
-		TEST(texts_about_something_else_say_nothing),
-		TEST(of_many_texts_the_largest_are_read),
-		TEST(a_text_whose_bytes_are_stored_for_another_one_is_read),
-		TEST(a_damaged_text_is_passed_over),
-		TEST(the_caller_can_stop),
-		TEST(no_text_is_read_once_it_is_over),
-		TEST(no_more_lists_than_promised),
-		TEST(no_more_files_in_lists_than_wanted),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,13 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#include <cmocka.h>
 
 /* Standard error becomes a socket that keeps each write apart. */
 struct capture {
@@ -66,9 +62,11 @@ static int captured_teardown(void **state)
 	return 0;
 }
 
+FIXTURE(captured, captured_setup, captured_teardown);
+
 /* --- log ------------------------------------------------------------------------------ */
 
-static void a_line_is_the_name_and_the_text_in_one_write(void **state)
+TEST_OF(captured, a_line_is_the_name_and_the_text_in_one_write)
 {
 	struct capture *capture = *state;
 
@@ -80,7 +78,7 @@ static void a_line_is_the_name_and_the_text_in_one_write(void **state)
 	assert_null(capture_next(capture));
 }
 
-static void each_level_shows_what_it_should(void **state)
+TEST_OF(captured, each_level_shows_what_it_should)
 {
 	static const struct {
 		enum log_level level;
@@ -103,7 +101,7 @@ static void each_level_shows_what_it_should(void **state)
 	}
 }
 
-static void control_characters_are_shown_in_octal(void **state)
+TEST_OF(captured, control_characters_are_shown_in_octal)
 {
 	struct capture *capture = *state;
 
@@ -114,7 +112,7 @@ static void control_characters_are_shown_in_octal(void **state)
 			    "caf\xc3\xa9 \\377\\200 \\302\\233[2J\xc2\xa0\n");
 }
 
-static void errno_is_kept_and_may_be_named(void **state)
+TEST_OF(captured, errno_is_kept_and_may_be_named)
 {
 	struct capture *capture = *state;
 
@@ -130,7 +128,7 @@ static void errno_is_kept_and_may_be_named(void **state)
 }
 
 /* A path may be longer than what the kernel takes in one call. */
-static void a_line_too_long_keeps_its_beginning_and_its_end(void **state)
+TEST_OF(captured, a_line_too_long_keeps_its_beginning_and_its_end)
 {
 	static char text[20000];
 	struct capture *capture = *state;
@@ -153,7 +151,7 @@ static void a_line_too_long_keeps_its_beginning_and_its_end(void **state)
 	assert_string_equal(line + strlen(line) - 15, "xx: is damaged\n");
 }
 
-static void a_long_path_and_its_reason_are_whole(void **state)
+TEST_OF(captured, a_long_path_and_its_reason_are_whole)
 {
 	static char path[4096];
 	struct capture *capture = *state;
@@ -167,7 +165,7 @@ static void a_long_path_and_its_reason_are_whole(void **state)
 }
 
 /* Last, for there is no way back; whether a syslog listens is not this test's matter. */
-static void a_daemon_leaves_standard_error_alone(void **state)
+TEST_OF(captured, a_daemon_leaves_standard_error_alone)
 {
 	struct capture *capture = *state;
 
@@ -192,11 +190,10 @@ static void note_kept(void *context, const char *line)
 	snprintf(kept->lines[kept->count++], LOG_KEPT_BYTES, "%s", line);
 }
 
-static void warnings_are_kept_and_decisions_are_not(void **state)
+TEST(warnings_are_kept_and_decisions_are_not)
 {
 	struct kept kept = {0};
 
-	(void)state;
 	for (int i = 0; i < 2 * LOG_KEPT; i++)
 		log_notice("unit test of the log: line %d", i);
 	log_info("what was decided");
@@ -208,65 +205,39 @@ static void warnings_are_kept_and_decisions_are_not(void **state)
 
 /* --- err ------------------------------------------------------------------------------ */
 
-static void a_reason_is_set_and_the_code_returned(void **state)
+TEST(a_reason_is_set_and_the_code_returned)
 {
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(err_set(&err, -EBADMSG, "record %d is cut short", 7), -EBADMSG);
 	assert_string_equal(err.text, "record 7 is cut short");
 	assert_string_equal(err_text(&err, -EBADMSG), "record 7 is cut short");
 	assert_int_equal(err_set(NULL, -EIO, "nobody %s", "asks"), -EIO);
 }
 
-static void without_a_reason_the_code_is_named(void **state)
+TEST(without_a_reason_the_code_is_named)
 {
 	struct err err = {0};
 
-	(void)state;
 	assert_string_equal(err_text(&err, -ENOENT), "No such file or directory");
 	assert_string_equal(err_text(NULL, -ENOENT), "No such file or directory");
 }
 
-static void a_reason_may_be_put_before_itself(void **state)
+TEST(a_reason_may_be_put_before_itself)
 {
 	struct err err = {0};
 
-	(void)state;
 	err_set(&err, -EIO, "cut short");
 	assert_int_equal(err_set(&err, -EIO, "chunk %d: %s", 3, err.text), -EIO);
 	assert_string_equal(err.text, "chunk 3: cut short");
 }
 
-static void a_reason_too_long_keeps_its_beginning_and_its_end(void **state)
+TEST(a_reason_too_long_keeps_its_beginning_and_its_end)
 {
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(err_set(&err, -EIO, "at %01000d: cut short", 1), -EIO);
 	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 	assert_memory_equal(err.text, "at 0000", 7);
 	assert_string_equal(err.text + strlen(err.text) - 13, "01: cut short");
-}
-
-#define CAPTURED(test) cmocka_unit_test_setup_teardown(test, captured_setup, captured_teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		CAPTURED(a_line_is_the_name_and_the_text_in_one_write),
-		CAPTURED(each_level_shows_what_it_should),
-		CAPTURED(control_characters_are_shown_in_octal),
-		CAPTURED(errno_is_kept_and_may_be_named),
-		CAPTURED(a_line_too_long_keeps_its_beginning_and_its_end),
-		CAPTURED(a_long_path_and_its_reason_are_whole),
-		CAPTURED(a_daemon_leaves_standard_error_alone),
-		cmocka_unit_test(warnings_are_kept_and_decisions_are_not),
-		cmocka_unit_test(a_reason_is_set_and_the_code_returned),
-		cmocka_unit_test(without_a_reason_the_code_is_named),
-		cmocka_unit_test(a_reason_may_be_put_before_itself),
-		cmocka_unit_test(a_reason_too_long_keeps_its_beginning_and_its_end),
-	};
-
-	return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* What this job may use: fs/memory.h, on trees made up of /proc and /sys. */
 #include "base/size.h"
 #include "fs/memory.h"
+#include "tests/unit/test.h"
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #define GROUPS "/sys/fs/cgroup"
 /* What version 1 of cgroups says where there is no limit, with pages of 4 KiB. */
@@ -103,81 +99,73 @@ static void assert_memory(const struct tree *tree, uint64_t limit, uint64_t avai
 	assert_int_equal(memory.available, available);
 }
 
-static void without_groups_it_is_what_the_machine_has(void **state)
+TEST(without_groups_it_is_what_the_machine_has)
 {
 	struct tree tree = make_machine("");
 
-	(void)state;
 	assert_memory(&tree, UINT64_MAX, 40 * GIB);
 }
 
-static void without_proc_a_gibibyte_is_assumed(void **state)
+TEST(without_proc_a_gibibyte_is_assumed)
 {
 	struct memory memory;
 
-	(void)state;
 	memory_read("nowhere", &memory);
 	assert_int_equal(memory.total, GIB);
 	assert_int_equal(memory.available, GIB);
 	assert_int_equal(memory.limit, UINT64_MAX);
 }
 
-static void a_limit_of_version_1_counts_what_is_used(void **state)
+TEST(a_limit_of_version_1_counts_what_is_used)
 {
 	struct tree tree = make_machine("5:cpu,cpuacct:/job\n4:memory:/job\n0::/\n");
 
-	(void)state;
 	put_group_1(&tree, "/memory/job", 8 * GIB, 5 * GIB, 0);
 	assert_memory(&tree, 8 * GIB, 3 * GIB);
 }
 
-static void a_limit_of_version_2_counts_what_is_used(void **state)
+TEST(a_limit_of_version_2_counts_what_is_used)
 {
 	struct tree tree = make_machine("0::/job\n");
 
-	(void)state;
 	put_group_2(&tree, "/job", 8 * GIB, 5 * GIB, 0);
 	assert_memory(&tree, 8 * GIB, 3 * GIB);
 }
 
-static void page_cache_of_the_group_can_be_had_back(void **state)
+TEST(page_cache_of_the_group_can_be_had_back)
 {
 	struct tree tree1 = make_machine("4:memory:/job\n");
 	struct tree tree2 = make_machine("0::/job\n");
 
-	(void)state;
 	put_group_1(&tree1, "/memory/job", 8 * GIB, 8 * GIB, 6 * GIB);
 	put_group_2(&tree2, "/job", 8 * GIB, 8 * GIB, 6 * GIB);
 	assert_memory(&tree1, 8 * GIB, 6 * GIB);
 	assert_memory(&tree2, 8 * GIB, 6 * GIB);
 }
 
-static void never_more_is_left_than_the_limit_nor_less_than_nothing(void **state)
+TEST(never_more_is_left_than_the_limit_nor_less_than_nothing)
 {
 	struct tree cached = make_machine("0::/job\n"), over = make_machine("0::/job\n");
 
-	(void)state;
 	put_group_2(&cached, "/job", 8 * GIB, 1 * GIB, 2 * GIB);
 	put_group_2(&over, "/job", 8 * GIB, 9 * GIB, 0);
 	assert_memory(&cached, 8 * GIB, 8 * GIB);
 	assert_memory(&over, 8 * GIB, 0);
 }
 
-static void the_machine_can_be_shorter_than_the_group(void **state)
+TEST(the_machine_can_be_shorter_than_the_group)
 {
 	struct tree tree = make_machine("0::/job\n");
 
-	(void)state;
 	put_group_2(&tree, "/job", 60 * GIB, 1 * GIB, 0);
 	assert_memory(&tree, 60 * GIB, 40 * GIB);
 }
 
-static void no_limit_is_said_in_two_ways(void **state)
+TEST(no_limit_is_said_in_two_ways)
 {
 	struct tree tree1 = make_machine("4:memory:/job\n");
 	struct tree tree2 = make_machine("0::/job\n");
 
-	(void)state;
 	put_group_1(&tree1, "/memory/job", 0, 50 * GIB, 0);
 	put(&tree1, GROUPS "/memory/job/memory.limit_in_bytes", NO_LIMIT_1);
 	put_group_2(&tree2, "/job", 0, 50 * GIB, 0);
@@ -186,32 +174,29 @@ static void no_limit_is_said_in_two_ways(void **state)
 	assert_memory(&tree2, UINT64_MAX, 40 * GIB);
 }
 
-static void a_limit_above_the_machine_is_none(void **state)
+TEST(a_limit_above_the_machine_is_none)
 {
 	struct tree tree = make_machine("0::/job\n");
 
-	(void)state;
 	put_group_2(&tree, "/job", 65 * GIB, 64 * GIB, 0);
 	assert_memory(&tree, UINT64_MAX, 40 * GIB);
 }
 
 /* The least limit and the least that is left can be those of different groups. */
-static void every_group_above_counts(void **state)
+TEST(every_group_above_counts)
 {
 	struct tree tree = make_machine("0::/slurm/job_7/step_0\n");
 
-	(void)state;
 	put(&tree, GROUPS "/slurm/job_7/step_0/memory.max", "max\n");
 	put_group_2(&tree, "/slurm/job_7", 16 * GIB, 4 * GIB, 0);
 	put_group_2(&tree, "/slurm", 32 * GIB, 30 * GIB, 1 * GIB);
 	assert_memory(&tree, 16 * GIB, 3 * GIB);
 }
 
-static void every_group_above_counts_in_version_1(void **state)
+TEST(every_group_above_counts_in_version_1)
 {
 	struct tree tree = make_machine("4:memory:/slurm/job_7/step_0\n");
 
-	(void)state;
 	put_group_1(&tree, "/memory/slurm/job_7/step_0", 20 * GIB, 1 * GIB, 0);
 	put_group_1(&tree, "/memory/slurm/job_7", 16 * GIB, 4 * GIB, 0);
 	put_group_1(&tree, "/memory/slurm", 32 * GIB, 30 * GIB, 1 * GIB);
@@ -219,11 +204,10 @@ static void every_group_above_counts_in_version_1(void **state)
 	assert_memory(&tree, 16 * GIB, 1 * GIB);
 }
 
-static void the_soft_limit_of_version_2_is_a_limit(void **state)
+TEST(the_soft_limit_of_version_2_is_a_limit)
 {
 	struct tree tree = make_machine("0::/job\n");
 
-	(void)state;
 	put_group_2(&tree, "/job", 8 * GIB, 5 * GIB, 0);
 	put_in(&tree, "/job", "memory.high", 6 * GIB);
 	assert_memory(&tree, 6 * GIB, 1 * GIB);
@@ -232,12 +216,11 @@ static void the_soft_limit_of_version_2_is_a_limit(void **state)
 }
 
 /* systemd's hybrid layout: the memory controller belongs to one of the two. */
-static void a_hybrid_layout_has_version_2_in_a_folder_of_its_own(void **state)
+TEST(a_hybrid_layout_has_version_2_in_a_folder_of_its_own)
 {
 	struct tree tree1 = make_machine("4:memory:/job\n0::/job\n");
 	struct tree tree2 = make_machine("5:cpu:/\n0::/job\n");
 
-	(void)state;
 	put_group_1(&tree1, "/memory/job", 8 * GIB, 5 * GIB, 0);
 	put(&tree1, GROUPS "/unified/job/cgroup.procs", "");
 	put_group_2(&tree2, "/unified/job", 4 * GIB, 1 * GIB, 0);
@@ -245,110 +228,73 @@ static void a_hybrid_layout_has_version_2_in_a_folder_of_its_own(void **state)
 	assert_memory(&tree2, 4 * GIB, 3 * GIB);
 }
 
-static void the_memory_controller_can_share_its_line(void **state)
+TEST(the_memory_controller_can_share_its_line)
 {
 	struct tree tree = make_machine("4:hugetlb,memory:/job\n3:memorys:/no\n");
 
-	(void)state;
 	put_group_1(&tree, "/memory/job", 8 * GIB, 5 * GIB, 0);
 	put_group_1(&tree, "/memory/no", 1 * GIB, 1 * GIB, 0);
 	assert_memory(&tree, 8 * GIB, 3 * GIB);
 }
 
-static void a_namespace_begins_at_the_containers_own_group(void **state)
+TEST(a_namespace_begins_at_the_containers_own_group)
 {
 	struct tree tree = make_machine("0::/\n");
 
-	(void)state;
 	put_group_2(&tree, "", 8 * GIB, 5 * GIB, 0);
 	assert_memory(&tree, 8 * GIB, 3 * GIB);
 }
 
 /* Without a namespace, /proc names the group as the host does. */
-static void a_container_without_a_namespace_has_its_group_at_the_root(void **state)
+TEST(a_container_without_a_namespace_has_its_group_at_the_root)
 {
 	struct tree tree = make_machine("4:memory:/docker/0123abcd\n");
 
-	(void)state;
 	put_group_1(&tree, "/memory", 8 * GIB, 5 * GIB, 0);
 	assert_memory(&tree, 8 * GIB, 3 * GIB);
 }
 
-static void a_group_within_such_a_container_is_found_by_the_end_of_its_path(void **state)
+TEST(a_group_within_such_a_container_is_found_by_the_end_of_its_path)
 {
 	struct tree tree = make_machine("4:memory:/docker/0123abcd/worker\n");
 
-	(void)state;
 	put_group_1(&tree, "/memory", 8 * GIB, 5 * GIB, 0);
 	put_group_1(&tree, "/memory/worker", 4 * GIB, 3 * GIB, 0);
 	assert_memory(&tree, 4 * GIB, 1 * GIB);
 }
 
-static void a_path_out_of_the_namespace_is_not_followed(void **state)
+TEST(a_path_out_of_the_namespace_is_not_followed)
 {
 	struct tree tree = make_machine("0::/../other\n");
 
-	(void)state;
 	put_group_2(&tree, "", 8 * GIB, 5 * GIB, 0);
 	put_group_2(&tree, "/../other", 1 * GIB, 1 * GIB, 0);
 	assert_memory(&tree, 8 * GIB, 3 * GIB);
 }
 
-static void a_limit_without_its_other_files_is_still_a_limit(void **state)
+TEST(a_limit_without_its_other_files_is_still_a_limit)
 {
 	struct tree tree = make_machine("0::/job\n");
 
-	(void)state;
 	put_in(&tree, "/job", "memory.max", 8 * GIB);
 	assert_memory(&tree, 8 * GIB, 8 * GIB);
 }
 
-static void nonsense_sets_no_limit(void **state)
+TEST(nonsense_sets_no_limit)
 {
 	struct tree tree = make_machine("\nnonsense\n4:memory\n::\n:::\n0::/job");
 
-	(void)state;
 	put(&tree, GROUPS "/job/memory.max", "a lot\n");
 	put(&tree, GROUPS "/job/memory.high", "");
 	assert_memory(&tree, UINT64_MAX, 40 * GIB);
 }
 
-static void this_machine_has_memory(void **state)
+TEST(this_machine_has_memory)
 {
 	struct memory memory;
 
-	(void)state;
 	memory_read("", &memory);
 	assert_true(memory_available() > 0);
 	assert_true(memory_available() < (uint64_t)1 << 50);
 	assert_true(memory.limit > 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_groups_it_is_what_the_machine_has),
-		cmocka_unit_test(without_proc_a_gibibyte_is_assumed),
-		cmocka_unit_test(a_limit_of_version_1_counts_what_is_used),
-		cmocka_unit_test(a_limit_of_version_2_counts_what_is_used),
-		cmocka_unit_test(page_cache_of_the_group_can_be_had_back),
-		cmocka_unit_test(never_more_is_left_than_the_limit_nor_less_than_nothing),
-		cmocka_unit_test(the_machine_can_be_shorter_than_the_group),
-		cmocka_unit_test(no_limit_is_said_in_two_ways),
-		cmocka_unit_test(a_limit_above_the_machine_is_none),
-		cmocka_unit_test(every_group_above_counts),
-		cmocka_unit_test(every_group_above_counts_in_version_1),
-		cmocka_unit_test(the_soft_limit_of_version_2_is_a_limit),
-		cmocka_unit_test(a_hybrid_layout_has_version_2_in_a_folder_of_its_own),
-		cmocka_unit_test(the_memory_controller_can_share_its_line),
-		cmocka_unit_test(a_namespace_begins_at_the_containers_own_group),
-		cmocka_unit_test(a_container_without_a_namespace_has_its_group_at_the_root),
-		cmocka_unit_test(a_group_within_such_a_container_is_found_by_the_end_of_its_path),
-		cmocka_unit_test(a_path_out_of_the_namespace_is_not_followed),
-		cmocka_unit_test(a_limit_without_its_other_files_is_still_a_limit),
-		cmocka_unit_test(nonsense_sets_no_limit),
-		cmocka_unit_test(this_machine_has_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

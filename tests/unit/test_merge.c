@@ -2,6 +2,7 @@
 #include "pack/dataset_internal.h"
 #include "pack/dataset_merge.h"
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 #include <inttypes.h>
 
 #define PACKS_MOST 16
@@ -291,9 +292,11 @@ static void expect_paths(struct union_fixture *u, const char *paths)
 	assert_string_equal(have.data ? have.data : "", paths);
 }
 
+FIXTURE(fresh, setup, teardown);
+
 /* --- one tree --------------------------------------------------------------------------------- */
 
-static void packs_are_the_tree_that_one_pack_of_their_files_would_be(void **state)
+TEST_OF(fresh, packs_are_the_tree_that_one_pack_of_their_files_would_be)
 {
 	struct union_fixture *u = *state;
 
@@ -309,7 +312,7 @@ static void packs_are_the_tree_that_one_pack_of_their_files_would_be(void **stat
 		     "b/deep/z c/l");
 }
 
-static void one_pack_is_itself(void **state)
+TEST_OF(fresh, one_pack_is_itself)
 {
 	struct union_fixture *u = *state;
 	static const char text[] = "a/x 100\na/h => a/x\na/s == a/x\nb/l -> x\nc/d/e/f 5\n";
@@ -319,7 +322,7 @@ static void one_pack_is_itself(void **state)
 	expect_tree(u, text);
 }
 
-static void links_and_aliases_stay_within_their_packs(void **state)
+TEST_OF(fresh, links_and_aliases_stay_within_their_packs)
 {
 	struct union_fixture *u = *state;
 
@@ -331,7 +334,7 @@ static void links_and_aliases_stay_within_their_packs(void **state)
 		    "c/t => c/s\n");
 }
 
-static void a_pack_may_go_below_a_folder(void **state)
+TEST_OF(fresh, a_pack_may_go_below_a_folder)
 {
 	struct union_fixture *u = *state;
 
@@ -344,7 +347,7 @@ static void a_pack_may_go_below_a_folder(void **state)
 		    "README 9\n");
 }
 
-static void many_packs_share_a_folder(void **state)
+TEST_OF(fresh, many_packs_share_a_folder)
 {
 	struct union_fixture *u = *state;
 	SCOPE(buf_release) struct buf all = BUF_INIT;
@@ -376,7 +379,7 @@ static void many_packs_share_a_folder(void **state)
 	}
 }
 
-static void a_pack_that_was_rewritten_is_read_at_its_new_offsets(void **state)
+TEST_OF(fresh, a_pack_that_was_rewritten_is_read_at_its_new_offsets)
 {
 	struct union_fixture *u = *state;
 	char command[400];
@@ -394,7 +397,7 @@ static void a_pack_that_was_rewritten_is_read_at_its_new_offsets(void **state)
 
 /* --- the same path twice ---------------------------------------------------------------------- */
 
-static void equal_files_are_one(void **state)
+TEST_OF(fresh, equal_files_are_one)
 {
 	struct union_fixture *u = *state;
 
@@ -404,7 +407,7 @@ static void equal_files_are_one(void **state)
 	expect_tree(u, "a/x 100\na/l -> x\nLICENSE 3000000\nb/x 200\nempty 0\n");
 }
 
-static void other_files_of_one_path_are_refused(void **state)
+TEST_OF(fresh, other_files_of_one_path_are_refused)
 {
 	struct union_fixture *u = *state;
 
@@ -420,7 +423,7 @@ static void other_files_of_one_path_are_refused(void **state)
 			"'--duplicates=first' or 'last' says which one counts");
 }
 
-static void other_links_of_one_path_are_refused(void **state)
+TEST_OF(fresh, other_links_of_one_path_are_refused)
 {
 	struct union_fixture *u = *state;
 
@@ -436,7 +439,7 @@ static void other_links_of_one_path_are_refused(void **state)
 			"which one counts");
 }
 
-static void the_first_or_the_last_file_counts_if_so_told(void **state)
+TEST_OF(fresh, the_first_or_the_last_file_counts_if_so_told)
 {
 	struct union_fixture *u = *state;
 
@@ -451,7 +454,7 @@ static void the_first_or_the_last_file_counts_if_so_told(void **state)
 	expect_tree(u, "a/x 300\na/y 1\na/z 2\n");
 }
 
-static void a_file_and_a_folder_are_refused_whatever_counts(void **state)
+TEST_OF(fresh, a_file_and_a_folder_are_refused_whatever_counts)
 {
 	struct union_fixture *u = *state;
 
@@ -461,7 +464,7 @@ static void a_file_and_a_folder_are_refused_whatever_counts(void **state)
 	expect_no_merge(u, -EEXIST, "'a' is a folder and a file in A and in B");
 }
 
-static void the_same_pack_twice_is_refused(void **state)
+TEST_OF(fresh, the_same_pack_twice_is_refused)
 {
 	struct union_fixture *u = *state;
 
@@ -474,7 +477,7 @@ static void the_same_pack_twice_is_refused(void **state)
 	expect_tree(u, "a/x 100\na/y 100\ncopy/a/x 100\n");
 }
 
-static void packs_without_files_are_no_copies_of_each_other(void **state)
+TEST_OF(fresh, packs_without_files_are_no_copies_of_each_other)
 {
 	struct union_fixture *u = *state;
 
@@ -486,7 +489,7 @@ static void packs_without_files_are_no_copies_of_each_other(void **state)
 }
 
 /* The files of the second pack are left out, what refers to them is not. */
-static void what_refers_to_a_file_that_is_left_out_takes_its_place(void **state)
+TEST_OF(fresh, what_refers_to_a_file_that_is_left_out_takes_its_place)
 {
 	struct union_fixture *u = *state;
 
@@ -504,7 +507,7 @@ static void what_refers_to_a_file_that_is_left_out_takes_its_place(void **state)
 
 /* --- folders, ids, changes, damage ------------------------------------------------------------ */
 
-static void folders_have_the_mode_of_the_first_pack(void **state)
+TEST_OF(fresh, folders_have_the_mode_of_the_first_pack)
 {
 	struct union_fixture *u = *state;
 	struct dataset_attr attr;
@@ -523,7 +526,7 @@ static void folders_have_the_mode_of_the_first_pack(void **state)
 	assert_int_equal(attr.mode, 0750);
 }
 
-static void the_id_follows_from_the_packs_and_from_what_was_asked_of_them(void **state)
+TEST_OF(fresh, the_id_follows_from_the_packs_and_from_what_was_asked_of_them)
 {
 	struct union_fixture *u = *state;
 	char ids[5][33];
@@ -556,7 +559,7 @@ static void the_id_follows_from_the_packs_and_from_what_was_asked_of_them(void *
 	}
 }
 
-static void only_the_files_of_a_pack_that_was_written_to_are_stale(void **state)
+TEST_OF(fresh, only_the_files_of_a_pack_that_was_written_to_are_stale)
 {
 	struct union_fixture *u = *state;
 	uint64_t x, y;
@@ -576,7 +579,7 @@ static void only_the_files_of_a_pack_that_was_written_to_are_stale(void **state)
 	expect_file(&u->f, "x", 1);
 }
 
-static void damage_is_said_to_be_of_its_pack(void **state)
+TEST_OF(fresh, damage_is_said_to_be_of_its_pack)
 {
 	struct union_fixture *u = *state;
 
@@ -610,7 +613,7 @@ static ssize_t note_get(struct reader *reader, void *buf, size_t len, uint64_t o
 }
 
 /* Of packs on a server each would be a round trip. */
-static void a_section_of_all_packs_is_asked_for_at_once(void **state)
+TEST_OF(fresh, a_section_of_all_packs_is_asked_for_at_once)
 {
 	struct union_fixture *u = *state;
 	struct reader_ops noting;
@@ -656,7 +659,7 @@ static void expect_selected(struct union_fixture *u, const char *a, const char *
 	expect_paths(u, paths);
 }
 
-static void folders_are_selected_with_all_that_is_in_them(void **state)
+TEST_OF(fresh, folders_are_selected_with_all_that_is_in_them)
 {
 	struct union_fixture *u = *state;
 
@@ -669,7 +672,7 @@ static void folders_are_selected_with_all_that_is_in_them(void **state)
 	expect_selected(u, "train/empty", "/README", "README train train/empty");
 }
 
-static void files_are_selected_by_paths_and_by_patterns(void **state)
+TEST_OF(fresh, files_are_selected_by_paths_and_by_patterns)
 {
 	struct union_fixture *u = *state;
 
@@ -683,7 +686,7 @@ static void files_are_selected_by_paths_and_by_patterns(void **state)
 			"train train/dog train/fox train/dog/1.jpg train/fox/1.jpg");
 }
 
-static void a_name_with_special_characters_is_found_as_it_is_written(void **state)
+TEST_OF(fresh, a_name_with_special_characters_is_found_as_it_is_written)
 {
 	struct union_fixture *u = *state;
 
@@ -691,7 +694,7 @@ static void a_name_with_special_characters_is_found_as_it_is_written(void **stat
 	expect_selected(u, "a/x[1].jpg", NULL, "a a/x1.jpg a/x[1].jpg");
 }
 
-static void what_is_selected_has_its_bytes_and_links(void **state)
+TEST_OF(fresh, what_is_selected_has_its_bytes_and_links)
 {
 	struct union_fixture *u = *state;
 
@@ -702,7 +705,7 @@ static void what_is_selected_has_its_bytes_and_links(void **state)
 	expect_tree(u, "b/h 100 x\nb/i => b/h\nb/y 3000000\n");
 }
 
-static void what_matches_nothing_is_refused(void **state)
+TEST_OF(fresh, what_matches_nothing_is_refused)
 {
 	struct union_fixture *u = *state;
 
@@ -715,44 +718,10 @@ static void what_matches_nothing_is_refused(void **state)
 			"'--select': nothing matches 'train/cow', and nothing matches 1 more");
 }
 
-static void a_pattern_within_another_ones_folder_is_used(void **state)
+TEST_OF(fresh, a_pattern_within_another_ones_folder_is_used)
 {
 	struct union_fixture *u = *state;
 
 	pack_classes(u);
 	expect_selected(u, "train/dog", "train/dog/*.jpg", "train train/dog train/dog/1.jpg");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(packs_are_the_tree_that_one_pack_of_their_files_would_be),
-		TEST(one_pack_is_itself),
-		TEST(links_and_aliases_stay_within_their_packs),
-		TEST(a_pack_may_go_below_a_folder),
-		TEST(many_packs_share_a_folder),
-		TEST(a_pack_that_was_rewritten_is_read_at_its_new_offsets),
-		TEST(equal_files_are_one),
-		TEST(other_files_of_one_path_are_refused),
-		TEST(other_links_of_one_path_are_refused),
-		TEST(the_first_or_the_last_file_counts_if_so_told),
-		TEST(a_file_and_a_folder_are_refused_whatever_counts),
-		TEST(the_same_pack_twice_is_refused),
-		TEST(packs_without_files_are_no_copies_of_each_other),
-		TEST(what_refers_to_a_file_that_is_left_out_takes_its_place),
-		TEST(folders_have_the_mode_of_the_first_pack),
-		TEST(the_id_follows_from_the_packs_and_from_what_was_asked_of_them),
-		TEST(only_the_files_of_a_pack_that_was_written_to_are_stale),
-		TEST(damage_is_said_to_be_of_its_pack),
-		TEST(a_section_of_all_packs_is_asked_for_at_once),
-		TEST(folders_are_selected_with_all_that_is_in_them),
-		TEST(files_are_selected_by_paths_and_by_patterns),
-		TEST(a_name_with_special_characters_is_found_as_it_is_written),
-		TEST(what_is_selected_has_its_bytes_and_links),
-		TEST(what_matches_nothing_is_refused),
-		TEST(a_pattern_within_another_ones_folder_is_used),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* What segments beside the pixels say: pack/tool/image/metadata.h. */
 #include "base/scope.h"
 #include "pack/tool/image/metadata.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BYTES(text) (const uint8_t *)(text), sizeof(text) - 1
 
@@ -30,9 +27,8 @@ static unsigned orientation(const uint8_t *data, size_t len)
 	return result;
 }
 
-static void exif_tells_the_orientation_in_either_byte_order(void **state)
+TEST(exif_tells_the_orientation_in_either_byte_order)
 {
-	(void)state;
 	assert_int_equal(orientation(BYTES(LITTLE "\1\0\x12\1\3\0\1\0\0\0\6\0\0\0")), 6);
 	assert_int_equal(orientation(BYTES(BIG "\0\1\1\x12\0\3\0\0\0\1\0\x08\0\0")), 8);
 	assert_int_equal(orientation(BYTES(BIG "\0\2\1\x0f\0\2\0\0\0\4NoX\0"
@@ -40,18 +36,16 @@ static void exif_tells_the_orientation_in_either_byte_order(void **state)
 			 3);
 }
 
-static void xmp_tells_it_as_an_attribute_or_an_element(void **state)
+TEST(xmp_tells_it_as_an_attribute_or_an_element)
 {
-	(void)state;
 	assert_int_equal(orientation(BYTES(XMP "tiff:Orientation=\"6\"/>")), 6);
 	assert_int_equal(orientation(BYTES(XMP "><tiff:Orientation>3</tiff:Orientation>")), 3);
 	assert_int_equal(orientation(BYTES(XMP "tiff:Orientation=\"1\"/>")), 1);
 	assert_int_equal(orientation(BYTES(XMP "tiff:Orientation")), 1);
 }
 
-static void what_makes_no_sense_means_no_turning(void **state)
+TEST(what_makes_no_sense_means_no_turning)
 {
-	(void)state;
 	assert_int_equal(orientation(BYTES("")), 1);
 	assert_int_equal(orientation(BYTES(EXIF)), 1);
 	assert_int_equal(orientation(BYTES(EXIF "II*\0")), 1);
@@ -62,13 +56,12 @@ static void what_makes_no_sense_means_no_turning(void **state)
 	assert_int_equal(orientation(BYTES(LITTLE "\xff\xff\x13\1\3\0\1\0\0\0\6\0\0\0")), 1);
 }
 
-static void any_cut_is_survived(void **state)
+TEST(any_cut_is_survived)
 {
 	static const char whole[] = BIG
 		"\0\2\1\x0f\0\2\0\0\0\4NoX\0"
 		"\1\x12\0\3\0\0\0\1\0\3\0\0";
 
-	(void)state;
 	for (size_t len = 0; len < sizeof(whole); len++)
 		orientation((const uint8_t *)whole, len);
 }
@@ -88,12 +81,11 @@ static size_t make_profile(uint8_t *to, const char *name)
 	return head + 156 + len;
 }
 
-static void the_profile_of_srgb_is_known_by_its_description(void **state)
+TEST(the_profile_of_srgb_is_known_by_its_description)
 {
 	uint8_t profile[300];
 	size_t len = make_profile(profile, "sRGB IEC61966-2.1");
 
-	(void)state;
 	assert_true(metadata_is_profile(profile, len));
 	assert_false(metadata_is_exif(profile, len));
 	assert_true(metadata_is_srgb(profile, len));
@@ -109,17 +101,4 @@ static void the_profile_of_srgb_is_known_by_its_description(void **state)
 	len = make_profile(profile, "Adobe RGB (1998)");
 	assert_true(metadata_is_profile(profile, len));
 	assert_false(metadata_is_srgb(profile, len));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exif_tells_the_orientation_in_either_byte_order),
-		cmocka_unit_test(xmp_tells_it_as_an_attribute_or_an_element),
-		cmocka_unit_test(what_makes_no_sense_means_no_turning),
-		cmocka_unit_test(any_cut_is_survived),
-		cmocka_unit_test(the_profile_of_srgb_is_known_by_its_description),
-	};
-
-	return cmocka_run_group_tests_name("metadata", tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* Where the weights of models end. The numbers are torch's: torch.manual_seed(0), the model, and
  * the place of what the generator gives next. */
 #include "cache/order/models.h"
+#include "tests/unit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static bool is_in_a_span(uint32_t classes, uint64_t output)
 {
@@ -23,44 +19,39 @@ static bool is_in_a_span(uint32_t classes, uint64_t output)
 	return found;
 }
 
-static void a_model_for_imagenet_ends_in_a_span_whatever_the_classes(void **state)
+TEST(a_model_for_imagenet_ends_in_a_span_whatever_the_classes)
 {
-	(void)state;
 	assert_true(is_in_a_span(0, 22846824 + 3)); /* resnet18 of torchvision */
 	assert_true(is_in_a_span(2, 22846824 + 3));
 	assert_true(is_in_a_span(10, 172973800 + 3)); /* vit of transformers */
 	assert_true(is_in_a_span(37, 276701672 + 3)); /* vgg16 */
 }
 
-static void a_model_for_the_classes_of_the_dataset_ends_in_a_span(void **state)
+TEST(a_model_for_the_classes_of_the_dataset_ends_in_a_span)
 {
-	(void)state;
 	assert_true(is_in_a_span(2, 22333824 + 513 * 2 + 3));
 	assert_true(is_in_a_span(2, 171439874 + 3)); /* vit of transformers */
 	assert_false(is_in_a_span(200, 22333824 + 513 * 2 + 3));
 	assert_false(is_in_a_span(0, 22333824 + 513 * 2 + 3));
 }
 
-static void a_new_last_layer_for_the_classes_ends_in_a_span(void **state)
+TEST(a_new_last_layer_for_the_classes_ends_in_a_span)
 {
-	(void)state;
 	assert_true(is_in_a_span(120, 22846824 + 513 * 120 + 3));
 	assert_false(is_in_a_span(0, 22846824 + 513 * 120 + 3));
 }
 
-static void the_first_outputs_are_a_span(void **state)
+TEST(the_first_outputs_are_a_span)
 {
-	(void)state;
 	assert_true(is_in_a_span(0, 0));
 	assert_true(is_in_a_span(1000, MODELS_BEGIN - 1));
 	assert_false(is_in_a_span(0, MODELS_BEGIN));
 }
 
-static void spans_rise_and_lie_apart(void **state)
+TEST(spans_rise_and_lie_apart)
 {
 	static const uint32_t classes[] = {0, 1, 2, 10, 100, 1000, 21841, UINT32_MAX};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
 		unsigned count;
 		struct models_span *spans = models_spans(classes[i], &count);
@@ -73,17 +64,4 @@ static void spans_rise_and_lie_apart(void **state)
 			assert_true(spans[j].begin > spans[j - 1].end);
 		free(spans);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_model_for_imagenet_ends_in_a_span_whatever_the_classes),
-		cmocka_unit_test(a_model_for_the_classes_of_the_dataset_ends_in_a_span),
-		cmocka_unit_test(a_new_last_layer_for_the_classes_ends_in_a_span),
-		cmocka_unit_test(the_first_outputs_are_a_span),
-		cmocka_unit_test(spans_rise_and_lie_apart),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,13 @@
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/names.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 /* A directory of one's own, and the one to go back to. */
 struct place {
@@ -118,7 +115,9 @@ static void expect_refused(struct place *p, const char *word, int error, const c
 	assert_string_equal(p->err.text, sentence);
 }
 
-static void a_name_is_itself(void **state)
+FIXTURE(fresh, setup, teardown);
+
+TEST_OF(fresh, a_name_is_itself)
 {
 	expect(*state, "data.lmdb", "data.lmdb");
 	expect(*state, "/abs/data.lmdb", "/abs/data.lmdb");
@@ -129,7 +128,7 @@ static void a_name_is_itself(void **state)
 	expect(*state, "https://host/what?*[x]", "https://host/what?*[x]");
 }
 
-static void braces_are_expanded_as_by_the_shell(void **state)
+TEST_OF(fresh, braces_are_expanded_as_by_the_shell)
 {
 	expect(*state, "x-{008..011}-of-100.lmdb",
 	       "x-008-of-100.lmdb x-009-of-100.lmdb x-010-of-100.lmdb x-011-of-100.lmdb");
@@ -141,19 +140,19 @@ static void braces_are_expanded_as_by_the_shell(void **state)
 	expect(*state, "x{,-new}.lmdb", "x.lmdb x-new.lmdb");
 }
 
-static void globs_find_files_in_order(void **state)
+TEST_OF(fresh, globs_find_files_in_order)
 {
 	expect(*state, "a-*.lmdb", "a-1.lmdb a-2.lmdb");
 	expect_refused(*state, "c-*.lmdb", -ENOENT, "'c-*.lmdb' matches no file");
 }
 
-static void a_file_that_exists_is_no_pattern(void **state)
+TEST_OF(fresh, a_file_that_exists_is_no_pattern)
 {
 	expect(*state, "b{1,2}.lmdb", "b{1,2}.lmdb");
 	expect(*state, "x/=y", "x/=y");
 }
 
-static void packs_go_below_folders(void **state)
+TEST_OF(fresh, packs_go_below_folders)
 {
 	expect(*state, "train/=a.lmdb", "train:a.lmdb");
 	expect(*state, "sets/train/=a-*.lmdb", "sets/train:a-1.lmdb sets/train:a-2.lmdb");
@@ -162,7 +161,7 @@ static void packs_go_below_folders(void **state)
 	expect_refused(*state, "a/./b/=a.lmdb", -EINVAL, "'a/./b/=': no name for a folder");
 }
 
-static void lists_name_packs_from_their_own_folder_on(void **state)
+TEST_OF(fresh, lists_name_packs_from_their_own_folder_on)
 {
 	expect(*state, "@list", "a.lmdb b.lmdb val:c.lmdb");
 	expect(*state, "all/=@list", "all:a.lmdb all:b.lmdb all/val:c.lmdb");
@@ -173,7 +172,7 @@ static void lists_name_packs_from_their_own_folder_on(void **state)
 	expect_refused(*state, "@empty", -ENOENT, "'@empty': names no pack");
 }
 
-static void lists_on_a_server_name_what_is_there(void **state)
+TEST_OF(fresh, lists_on_a_server_name_what_is_there)
 {
 	expect(*state, "@https://u:p@host/sets/own",
 	       "https://u:p@host/sets/../a.lmdb val:https://u:p@host/sets/b.lmdb?x "
@@ -183,7 +182,7 @@ static void lists_on_a_server_name_what_is_there(void **state)
 	expect(*state, "@s3://bucket/list", "s3://bucket/a?b.lmdb s3://other/c");
 }
 
-static void a_list_on_a_server_names_nothing_else(void **state)
+TEST_OF(fresh, a_list_on_a_server_names_nothing_else)
 {
 	static const char *const lines[] = {"/etc/x",
 					    "/etc/{x,y}",
@@ -208,7 +207,7 @@ static void a_list_on_a_server_names_nothing_else(void **state)
 }
 
 /* "b{1,2}.lmdb" and "x/=y" are files here. */
-static void a_server_does_not_learn_which_files_exist(void **state)
+TEST_OF(fresh, a_server_does_not_learn_which_files_exist)
 {
 	served = "b{1,2}.lmdb";
 	expect(*state, "@https://h/served", "https://h/b1.lmdb https://h/b2.lmdb");
@@ -218,7 +217,7 @@ static void a_server_does_not_learn_which_files_exist(void **state)
 	expect(*state, "@https://h/served", "https://h/~/a*");
 }
 
-static void what_a_list_names_on_another_server_is_apart(void **state)
+TEST_OF(fresh, what_a_list_names_on_another_server_is_apart)
 {
 	static const bool apart[] = {true, true, true, true, false, true};
 	struct place *p = *state;
@@ -235,7 +234,7 @@ static void what_a_list_names_on_another_server_is_apart(void **state)
 		assert_false(p->names.all[i].apart);
 }
 
-static void messages_have_no_secrets(void **state)
+TEST_OF(fresh, messages_have_no_secrets)
 {
 	served = "# nothing";
 	expect_refused(*state, "@https://u:p@h/served?sig=1", -ENOENT,
@@ -245,7 +244,7 @@ static void messages_have_no_secrets(void **state)
 }
 
 /* Each pair of braces would hold a copy of the word: a list may come from a server. */
-static void absurd_words_are_refused(void **state)
+TEST_OF(fresh, absurd_words_are_refused)
 {
 	SCOPE_FREE char *word = calloc(1, 100001);
 	char sentence[128];
@@ -258,7 +257,7 @@ static void absurd_words_are_refused(void **state)
 	expect_refused(*state, word, -E2BIG, "more than 100000 packs");
 }
 
-static void absurd_ranges_are_refused(void **state)
+TEST_OF(fresh, absurd_ranges_are_refused)
 {
 	expect_refused(*state, "x-{5..3}", -EINVAL,
 		       "'x-{5..3}': a range goes up, by less than 100000");
@@ -276,7 +275,7 @@ static void expect_missing(struct place *p, const char *sentence)
 	assert_string_equal(p->err.text, sentence);
 }
 
-static void whole_sets_and_other_names_are_complete(void **state)
+TEST_OF(fresh, whole_sets_and_other_names_are_complete)
 {
 	struct place *p = *state;
 
@@ -289,7 +288,7 @@ static void whole_sets_and_other_names_are_complete(void **state)
 	assert_int_equal(names_check_sets(&p->names, &p->err), 0);
 }
 
-static void what_a_set_lacks_is_named(void **state)
+TEST_OF(fresh, what_a_set_lacks_is_named)
 {
 	struct place *p = *state;
 
@@ -303,7 +302,7 @@ static void what_a_set_lacks_is_named(void **state)
 }
 
 /* Each set was compared with all names: this took over a minute. */
-static void many_sets_are_checked_at_once(void **state)
+TEST_OF(fresh, many_sets_are_checked_at_once)
 {
 	struct place *p = *state;
 
@@ -311,37 +310,11 @@ static void many_sets_are_checked_at_once(void **state)
 	assert_int_equal(names_check_sets(&p->names, &p->err), 0);
 }
 
-static void sets_of_other_folders_are_others(void **state)
+TEST_OF(fresh, sets_of_other_folders_are_others)
 {
 	struct place *p = *state;
 
 	add(p, "a/x-0-of-2.lmdb");
 	add(p, "b/x-1-of-2.lmdb");
 	expect_missing(p, "x-1-of-2.lmdb is missing of a set of 2");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(a_name_is_itself),
-		TEST(braces_are_expanded_as_by_the_shell),
-		TEST(globs_find_files_in_order),
-		TEST(a_file_that_exists_is_no_pattern),
-		TEST(packs_go_below_folders),
-		TEST(lists_name_packs_from_their_own_folder_on),
-		TEST(lists_on_a_server_name_what_is_there),
-		TEST(a_list_on_a_server_names_nothing_else),
-		TEST(a_server_does_not_learn_which_files_exist),
-		TEST(what_a_list_names_on_another_server_is_apart),
-		TEST(messages_have_no_secrets),
-		TEST(absurd_words_are_refused),
-		TEST(absurd_ranges_are_refused),
-		TEST(whole_sets_and_other_names_are_complete),
-		TEST(what_a_set_lacks_is_named),
-		TEST(many_sets_are_checked_at_once),
-		TEST(sets_of_other_folders_are_others),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

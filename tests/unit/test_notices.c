@@ -1,11 +1,8 @@
 /* What is said of many files, once: base/notices.h. */
 #include "base/notices.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char said[4096];
 
@@ -21,11 +18,10 @@ static void expect(struct notices *notices, const char *expected)
 	assert_string_equal(said, expected);
 }
 
-static void the_same_of_many_is_one_line_with_the_sum(void **state)
+TEST(the_same_of_many_is_one_line_with_the_sum)
 {
 	struct notices notices = NOTICES_INIT;
 
-	(void)state;
 	notices_add(&notices, "b.tar", "left out: 12 members");
 	notices_add(&notices, "a.tar", "left out: 30 members");
 	notices_add(&notices, "c.tar", "left out: 1 members");
@@ -35,11 +31,10 @@ static void the_same_of_many_is_one_line_with_the_sum(void **state)
 	notices_release(&notices);
 }
 
-static void one_alone_is_as_it_was(void **state)
+TEST(one_alone_is_as_it_was)
 {
 	struct notices notices = NOTICES_INIT;
 
-	(void)state;
 	notices_add(&notices, "a.tar", "5 devices are left out, such as 'dev/1 2'");
 	expect(&notices, "a.tar: 5 devices are left out, such as 'dev/1 2'\n");
 	notices_add(&notices, "a.tar", "the column 'label2' has texts");
@@ -47,11 +42,10 @@ static void one_alone_is_as_it_was(void **state)
 	notices_release(&notices);
 }
 
-static void what_differs_by_more_than_a_count_and_an_example_is_said_apart(void **state)
+TEST(what_differs_by_more_than_a_count_and_an_example_is_said_apart)
 {
 	struct notices notices = NOTICES_INIT;
 
-	(void)state;
 	notices_add(&notices, "a", "the column 'label2' has texts");
 	notices_add(&notices, "b", "the column 'label4' has texts");
 	notices_add(&notices, "a", "1 device, such as 'x 9'");
@@ -65,11 +59,10 @@ static void what_differs_by_more_than_a_count_and_an_example_is_said_apart(void 
 	notices_release(&notices);
 }
 
-static void thousands_that_differ_are_counted(void **state)
+TEST(thousands_that_differ_are_counted)
 {
 	struct notices notices = NOTICES_INIT;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		char text[32];
 
@@ -80,16 +73,4 @@ static void thousands_that_differ_are_counted(void **state)
 	notices_say(&notices, hear);
 	assert_non_null(strstr(said, "984 more notices\n"));
 	notices_release(&notices);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_same_of_many_is_one_line_with_the_sum),
-		cmocka_unit_test(one_alone_is_as_it_was),
-		cmocka_unit_test(what_differs_by_more_than_a_count_and_an_example_is_said_apart),
-		cmocka_unit_test(thousands_that_differ_are_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,12 +5,9 @@
 #include "remote/bearer.h"
 #include "remote/open.h"
 #include "remote/url.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static bool same_server(const char *a, const char *b)
 {
@@ -21,9 +18,8 @@ static bool same_server(const char *a, const char *b)
 	return url_same_server(&one, &other);
 }
 
-static void secrets_are_for_one_scheme_host_and_port(void **state)
+TEST(secrets_are_for_one_scheme_host_and_port)
 {
-	(void)state;
 	assert_true(same_server("https://H/a", "https://u@h/b?c"));
 	assert_false(same_server("https://h/a", "http://h/a"));
 	assert_false(same_server("https://h/a", "https://h:8443/a"));
@@ -41,9 +37,8 @@ static int new_bearer(const char *url)
 	return r;
 }
 
-static void tokens_go_in_plain_to_this_machine_only(void **state)
+TEST(tokens_go_in_plain_to_this_machine_only)
 {
-	(void)state;
 	setenv("FOLDFS_TOKEN", "secret", 1);
 	assert_int_equal(new_bearer("https://h/a"), 0);
 	assert_int_equal(new_bearer("http://localhost:80/a"), 0);
@@ -71,9 +66,8 @@ static void assert_shown(const char *name, const char *shown)
 		assert_int_equal(text[i], 0);
 }
 
-static void user_and_query_are_not_shown(void **state)
+TEST(user_and_query_are_not_shown)
 {
-	(void)state;
 	assert_shown("https://u:p@h:1/a?X-Amz-Signature=5", "https://h:1/a");
 	assert_shown("http://u:p@x@h", "http://h");
 	assert_shown("http://h/a@b#c", "http://h/a@b");
@@ -85,21 +79,19 @@ static void user_and_query_are_not_shown(void **state)
 	assert_shown("val/=@https://u:p@h/list?s", "val/=@https://h/list");
 }
 
-static void paths_and_keys_are_shown_as_they_are(void **state)
+TEST(paths_and_keys_are_shown_as_they_are)
 {
-	(void)state;
 	assert_shown("/a/b?c@d", "/a/b?c@d");
 	assert_shown("s3://bucket/k@y?", "s3://bucket/k@y?");
 }
 
-static void a_command_line_shows_no_secrets_and_keeps_them(void **state)
+TEST(a_command_line_shows_no_secrets_and_keeps_them)
 {
 	char classes[] = "--classes=https://u:p@h/c?s",
 	     both[] = "{http://u:p@a/{b,c},http://u:p@d/e}";
 	char option[] = "-ofsname=x,select=@https://u:p@h/s#t", path[] = "a@b?c";
 	char *argv[] = {classes, both, option, path, NULL}, *words;
 
-	(void)state;
 	assert_int_equal(name_hide_argv(argv, &words), 0);
 	assert_string_equal(classes, "--classes=https://h/c");
 	assert_string_equal(both, "{http://a/{b,c},http://d/e}");
@@ -111,9 +103,8 @@ static void a_command_line_shows_no_secrets_and_keeps_them(void **state)
 	free(words);
 }
 
-static void what_is_a_url_and_what_a_path(void **state)
+TEST(what_is_a_url_and_what_a_path)
 {
-	(void)state;
 	assert_true(name_is_url("http://h"));
 	assert_true(name_is_url("HTTPS://h"));
 	assert_true(name_is_url("s3://b/k"));
@@ -121,18 +112,4 @@ static void what_is_a_url_and_what_a_path(void **state)
 	assert_false(name_is_url("./http://h"));
 	assert_false(name_is_url("ftp://h"));
 	assert_false(name_is_url("httpss://h"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(secrets_are_for_one_scheme_host_and_port),
-		cmocka_unit_test(tokens_go_in_plain_to_this_machine_only),
-		cmocka_unit_test(user_and_query_are_not_shown),
-		cmocka_unit_test(paths_and_keys_are_shown_as_they_are),
-		cmocka_unit_test(a_command_line_shows_no_secrets_and_keeps_them),
-		cmocka_unit_test(what_is_a_url_and_what_a_path),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,10 @@
 #include "base/opt.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct settings {
 	uint64_t pool, jobs, mask;
@@ -122,11 +118,10 @@ static void assert_list(char *const *list, const char *const *words)
 
 /* --- GNU rules ------------------------------------------------------------------------ */
 
-static void an_empty_line_leaves_the_defaults(void **state)
+TEST(an_empty_line_leaves_the_defaults)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &plain, LIST("prog"));
 	assert_memory_equal(&line.settings, &defaults, sizeof(defaults));
 	assert_int_equal(line.result.want, OPT_RUN);
@@ -135,7 +130,7 @@ static void an_empty_line_leaves_the_defaults(void **state)
 	assert_null(line.result.command);
 }
 
-static void a_value_may_be_joined_or_the_next_word(void **state)
+TEST(a_value_may_be_joined_or_the_next_word)
 {
 	static const char *const lines[][4] = {
 		{"prog", "--pool=64K"}, {"prog", "--pool", "64K"}, {"prog", "-p64K"},
@@ -143,7 +138,6 @@ static void a_value_may_be_joined_or_the_next_word(void **state)
 	};
 	struct line line;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		assert_parses(&line, &plain, lines[i]);
 		assert_true(line.settings.pool == 64 * KIB);
@@ -151,11 +145,10 @@ static void a_value_may_be_joined_or_the_next_word(void **state)
 	}
 }
 
-static void every_kind_sets_its_field(void **state)
+TEST(every_kind_sets_its_field)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &plain,
 		      LINE("--pool=1G", "-j8", "--umask=077", "--follow", "-f", "--allow_other",
 			   "--sub-dir=a=b", "--io=buffered"));
@@ -168,22 +161,20 @@ static void every_kind_sets_its_field(void **state)
 	assert_int_equal(line.settings.io, 2);
 }
 
-static void flags_are_joined_and_the_last_value_wins(void **state)
+TEST(flags_are_joined_and_the_last_value_wins)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &plain, LINE("-lqf", "-j1", "--jobs=2", "-j", "3", "-iauto"));
 	assert_true(line.settings.follow && line.settings.quiet && line.settings.foreground);
 	assert_int_equal(line.settings.jobs, 3);
 	assert_int_equal(line.settings.io, 0);
 }
 
-static void strings_point_into_argv(void **state)
+TEST(strings_point_into_argv)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &plain, LINE("--sub-dir=x"));
 	assert_ptr_equal(line.settings.dir, line.text[1] + strlen("--sub-dir="));
 	assert_parses(&line, &mount, LINE("-o", "rw,sub-dir=x\\,y,io=auto"));
@@ -191,11 +182,10 @@ static void strings_point_into_argv(void **state)
 	assert_string_equal(line.settings.dir, "x,y");
 }
 
-static void an_empty_value_is_a_value(void **state)
+TEST(an_empty_value_is_a_value)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &plain, LINE("--sub-dir="));
 	assert_string_equal(line.settings.dir, "");
 	assert_parses(&line, &plain, LINE("--sub-dir", ""));
@@ -204,11 +194,10 @@ static void an_empty_value_is_a_value(void **state)
 	assert_refused(&plain, LINE("--jobs="), "'--jobs': '' is not a number");
 }
 
-static void a_value_may_look_like_an_option(void **state)
+TEST(a_value_may_look_like_an_option)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &plain, LINE("--sub-dir", "--", "--sub-dir", "-q", "x"));
 	assert_string_equal(line.settings.dir, "-q");
 	assert_false(line.settings.quiet);
@@ -217,11 +206,10 @@ static void a_value_may_look_like_an_option(void **state)
 
 /* --- arguments ------------------------------------------------------------------------ */
 
-static void arguments_and_options_mix(void **state)
+TEST(arguments_and_options_mix)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &plain, LINE("a", "-q", "-", "--jobs", "4", "", "-l", "b"));
 	assert_int_equal(line.result.nargs, 4);
 	assert_list(line.result.args, LIST("a", "-", "", "b"));
@@ -230,11 +218,10 @@ static void arguments_and_options_mix(void **state)
 	assert_string_equal(line.argv[0], "prog");
 }
 
-static void two_dashes_end_the_options(void **state)
+TEST(two_dashes_end_the_options)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &plain, LINE("a", "--", "-q", "--", "--nope"));
 	assert_list(line.result.args, LIST("a", "-q", "--", "--nope"));
 	assert_int_equal(line.result.nargs, 4);
@@ -242,11 +229,10 @@ static void two_dashes_end_the_options(void **state)
 	assert_null(line.result.command);
 }
 
-static void a_command_behind_the_dashes_stays_as_it_is(void **state)
+TEST(a_command_behind_the_dashes_stays_as_it_is)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &mount,
 		      LINE("pack", "-q", "dir", "--", "cmd", "-q", "--", "--help", "-o", "a,b"));
 	assert_list(line.result.args, LIST("pack", "dir"));
@@ -255,11 +241,10 @@ static void a_command_behind_the_dashes_stays_as_it_is(void **state)
 	assert_int_equal(line.result.want, OPT_RUN);
 }
 
-static void nothing_behind_the_dashes_is_an_empty_command(void **state)
+TEST(nothing_behind_the_dashes_is_an_empty_command)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &mount, LINE("pack", "dir", "--"));
 	assert_list(line.result.args, LIST("pack", "dir"));
 	assert_non_null(line.result.command);
@@ -268,9 +253,8 @@ static void nothing_behind_the_dashes_is_an_empty_command(void **state)
 
 /* --- refusals ------------------------------------------------------------------------- */
 
-static void values_of_the_wrong_form_are_refused(void **state)
+TEST(values_of_the_wrong_form_are_refused)
 {
-	(void)state;
 	assert_refused(&plain, LINE("--pool", "x"), "'--pool': 'x' is not a size");
 	assert_refused(&plain, LINE("-p9x"), "'-p': '9x' is not a size");
 	assert_refused(&plain, LINE("-qp9x"), "'-p': '9x' is not a size");
@@ -285,20 +269,18 @@ static void values_of_the_wrong_form_are_refused(void **state)
 		       "'--io': 'fast' is not one of auto, direct, buffered");
 }
 
-static void the_largest_numbers_are_taken(void **state)
+TEST(the_largest_numbers_are_taken)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &plain,
 		      LINE("--jobs=18446744073709551615", "--umask=1777777777777777777777"));
 	assert_true(line.settings.jobs == UINT64_MAX);
 	assert_true(line.settings.mask == UINT64_MAX);
 }
 
-static void a_value_missing_or_too_many_is_refused(void **state)
+TEST(a_value_missing_or_too_many_is_refused)
 {
-	(void)state;
 	assert_refused(&plain, LINE("--pool"), "'--pool': needs a value");
 	assert_refused(&plain, LINE("-qp"), "'-p': needs a value");
 	assert_refused(&plain, LINE("--quiet=yes"), "'--quiet': takes no value");
@@ -306,9 +288,8 @@ static void a_value_missing_or_too_many_is_refused(void **state)
 	assert_refused(&mount, LINE("-o"), "'-o': needs a value");
 }
 
-static void an_unknown_option_is_named_with_a_guess(void **state)
+TEST(an_unknown_option_is_named_with_a_guess)
 {
-	(void)state;
 	assert_refused(&plain, LINE("--pol"), "unknown option '--pol'; did you mean '--pool'?");
 	assert_refused(&plain, LINE("--pol=1G"), "unknown option '--pol'; did you mean '--pool'?");
 	assert_refused(&plain, LINE("--qiuet"),
@@ -320,9 +301,8 @@ static void an_unknown_option_is_named_with_a_guess(void **state)
 	assert_refused(&plain, LINE("--Jobs"), "unknown option '--Jobs'; did you mean '--jobs'?");
 }
 
-static void a_wild_word_gets_no_guess(void **state)
+TEST(a_wild_word_gets_no_guess)
 {
-	(void)state;
 	assert_refused(&plain, LINE("--xyzzy"), "unknown option '--xyzzy'");
 	assert_refused(&plain, LINE("--zz"), "unknown option '--zz'"); /* 2 edits from io */
 	assert_refused(&plain, LINE("--poolxyz"), "unknown option '--poolxyz'");
@@ -332,25 +312,22 @@ static void a_wild_word_gets_no_guess(void **state)
 	assert_refused(&plain, LINE("-1"), "unknown option '-1'");
 }
 
-static void names_are_not_abbreviated(void **state)
+TEST(names_are_not_abbreviated)
 {
-	(void)state;
 	assert_refused(&plain, LINE("--follo"),
 		       "unknown option '--follo'; did you mean '--follow'?");
 	assert_refused(&plain, LINE("--sub"), "unknown option '--sub'");
 	assert_refused(&plain, LINE("--pools"), "unknown option '--pools'; did you mean '--pool'?");
 }
 
-static void a_letter_alone_has_no_long_form(void **state)
+TEST(a_letter_alone_has_no_long_form)
 {
-	(void)state;
 	assert_refused(&plain, LINE("--foreground"), "unknown option '--foreground'");
 	assert_refused(&mount, LINE("--foreground"), "unknown option '--foreground'");
 }
 
-static void mount_words_are_unknown_to_other_tools(void **state)
+TEST(mount_words_are_unknown_to_other_tools)
 {
-	(void)state;
 	assert_refused(&plain, LINE("--rw"), "unknown option '--rw'");
 	assert_refused(&mount, LINE("--rw"), "unknown option '--rw'");
 	assert_refused(&plain, LINE("-o", "quiet"), "unknown option '-o'");
@@ -358,18 +335,17 @@ static void mount_words_are_unknown_to_other_tools(void **state)
 		       "unknown option '--allow-other'; did you mean '--allow_other'?");
 }
 
-static void the_reason_is_not_needed(void **state)
+TEST(the_reason_is_not_needed)
 {
 	char name[] = "prog", word[] = "--nope";
 	char *argv[] = {name, word, NULL};
 	struct settings settings = defaults;
 	struct opt_result result;
 
-	(void)state;
 	assert_int_equal(opt_parse(&plain, &settings, 2, argv, &result, NULL), -EINVAL);
 }
 
-static void a_very_long_word_is_refused_in_peace(void **state)
+TEST(a_very_long_word_is_refused_in_peace)
 {
 	static char word[100000] = "--";
 	char name[] = "prog";
@@ -378,7 +354,6 @@ static void a_very_long_word_is_refused_in_peace(void **state)
 	struct opt_result result;
 	struct err err = {0};
 
-	(void)state;
 	memset(word + 2, 'a', sizeof(word) - 3);
 	assert_int_equal(opt_parse(&plain, &settings, 2, argv, &result, &err), -EINVAL);
 	assert_memory_equal(err.text, "unknown option '--aaa", 21);
@@ -386,11 +361,10 @@ static void a_very_long_word_is_refused_in_peace(void **state)
 
 /* --- help and version ----------------------------------------------------------------- */
 
-static void help_and_version_end_the_reading(void **state)
+TEST(help_and_version_end_the_reading)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &plain, LINE("a", "-q", "--help", "--nope", "b"));
 	assert_int_equal(line.result.want, OPT_HELP);
 	assert_list(line.result.args, LIST("a"));
@@ -405,7 +379,7 @@ static void help_and_version_end_the_reading(void **state)
 
 /* --- -o ------------------------------------------------------------------------------- */
 
-static void mount_words_set_the_same_rows(void **state)
+TEST(mount_words_set_the_same_rows)
 {
 	static const char *const lines[][4] = {
 		{"prog", "-o", "pool=1G,allow_other,io=buffered,foreground"},
@@ -416,7 +390,6 @@ static void mount_words_set_the_same_rows(void **state)
 	};
 	struct line line;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		assert_parses(&line, &mount, lines[i]);
 		assert_true(line.settings.pool == GIB);
@@ -426,22 +399,20 @@ static void mount_words_set_the_same_rows(void **state)
 	}
 }
 
-static void lists_and_long_options_follow_each_other(void **state)
+TEST(lists_and_long_options_follow_each_other)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &mount, LINE("-o", "jobs=3", "p", "--jobs=4", "d", "-o", "quiet"));
 	assert_int_equal(line.settings.jobs, 4);
 	assert_true(line.settings.quiet);
 	assert_list(line.result.args, LIST("p", "d"));
 }
 
-static void dashes_and_underscores_are_the_same_in_mount_names(void **state)
+TEST(dashes_and_underscores_are_the_same_in_mount_names)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &mount, LINE("-o", "allow-other,sub_dir=x"));
 	assert_true(line.settings.others);
 	assert_string_equal(line.settings.dir, "x");
@@ -450,32 +421,29 @@ static void dashes_and_underscores_are_the_same_in_mount_names(void **state)
 	assert_string_equal(line.settings.dir, "x");
 }
 
-static void a_comma_in_a_value_is_escaped(void **state)
+TEST(a_comma_in_a_value_is_escaped)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &mount, LINE("-o", "sub-dir=\\,a\\,\\,b\\c\\,,quiet"));
 	assert_string_equal(line.settings.dir, ",a,,b\\c,");
 	assert_true(line.settings.quiet);
 }
 
-static void words_meant_for_mount_are_passed_over(void **state)
+TEST(words_meant_for_mount_are_passed_over)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &mount,
 		      LINE("-o", "rw,rw=1,x-systemd.automount,x-what=ever,X-mount.mkdir=1,quiet"));
 	assert_true(line.settings.quiet);
 	assert_parses(&line, &mount, LINE("-o", ""));
 }
 
-static void words_of_mount_set_fields_and_clear_them(void **state)
+TEST(words_of_mount_set_fields_and_clear_them)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &mount, LINE("-o", "quiet,loud"));
 	assert_false(line.settings.quiet);
 	assert_parses(&line, &mount, LINE("-o", "loud,quiet"));
@@ -484,11 +452,10 @@ static void words_of_mount_set_fields_and_clear_them(void **state)
 	assert_refused(&mount, LINE("--loud"), "unknown option '--loud'");
 }
 
-static void quotes_hide_the_commas_of_a_value(void **state)
+TEST(quotes_hide_the_commas_of_a_value)
 {
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &mount, LINE("-o", "context=\"u:r:t:s0:c1,c2\",quiet"));
 	assert_string_equal(line.settings.dir, "\"u:r:t:s0:c1,c2\"");
 	assert_true(line.settings.quiet);
@@ -498,9 +465,8 @@ static void quotes_hide_the_commas_of_a_value(void **state)
 	assert_string_equal(line.settings.dir, "\"open,quiet");
 }
 
-static void mount_words_are_refused_by_their_name(void **state)
+TEST(mount_words_are_refused_by_their_name)
 {
-	(void)state;
 	assert_refused(&mount, LINE("-o", "pool=x"), "'-o pool': 'x' is not a size");
 	assert_refused(&mount, LINE("-o", "pool"), "'-o pool': needs a value");
 	assert_refused(&mount, LINE("-o", "quiet=1"), "'-o quiet': takes no value");
@@ -514,12 +480,11 @@ static void mount_words_are_refused_by_their_name(void **state)
 		       "'-o io': 'fast' is not one of auto, direct, buffered");
 }
 
-static void the_word_help_alone_is_help_where_a_command_says_so(void **state)
+TEST(the_word_help_alone_is_help_where_a_command_says_so)
 {
 	struct opt_command says = plain;
 	struct line line;
 
-	(void)state;
 	assert_parses(&line, &plain, LINE("help"));
 	assert_int_equal(line.result.want, OPT_RUN);
 	says.help_word = true;
@@ -529,12 +494,11 @@ static void the_word_help_alone_is_help_where_a_command_says_so(void **state)
 	assert_int_equal(line.result.want, OPT_RUN);
 }
 
-static void what_is_missing_has_the_name_that_the_synopsis_gives_it(void **state)
+TEST(what_is_missing_has_the_name_that_the_synopsis_gives_it)
 {
 	struct opt_command command = plain;
 	struct err err = {0};
 
-	(void)state;
 	command.synopsis = "[options] --format=FORMAT PACK.. DEST [PATH..]\n-w [OTHER]";
 	assert_int_equal(opt_missing(&command, 0, &err), -EINVAL);
 	assert_string_equal(err.text, "PACK is missing");
@@ -556,11 +520,10 @@ static char *help_text(const struct opt_command *command)
 	return text;
 }
 
-static void help_shows_each_row_once_in_the_order_of_the_table(void **state)
+TEST(help_shows_each_row_once_in_the_order_of_the_table)
 {
 	SCOPE_FREE char *text = help_text(&plain);
 
-	(void)state;
 	assert_string_equal(text,
 			    "usage: tool [options] A B\n"
 			    "\n"
@@ -581,11 +544,10 @@ static void help_shows_each_row_once_in_the_order_of_the_table(void **state)
 			    "  -V, --version             show the version\n");
 }
 
-static void help_of_a_mount_shows_its_forms_and_o(void **state)
+TEST(help_of_a_mount_shows_its_forms_and_o)
 {
 	SCOPE_FREE char *text = help_text(&mount);
 
-	(void)state;
 	assert_ptr_equal(strstr(text,
 				"usage: mnt [options] PACK DIR\n"
 				"       mnt [options] PACK DIR -- COMMAND [ARG...]\n\n"),
@@ -594,7 +556,7 @@ static void help_of_a_mount_shows_its_forms_and_o(void **state)
 	assert_null(strstr(text, "rw"));
 }
 
-static void long_help_is_broken_between_words_at_80_columns(void **state)
+TEST(long_help_is_broken_between_words_at_80_columns)
 {
 	static const char *const names[] = {"jpeg", "ppm", "bmp", NULL};
 	static const struct opt rows[] = {
@@ -609,7 +571,6 @@ static void long_help_is_broken_between_words_at_80_columns(void **state)
 		.name = "t", .synopsis = "", .summary = "S.", .table = rows};
 	SCOPE_FREE char *text = help_text(&command);
 
-	(void)state;
 	assert_non_null(strstr(text,
 			       "  -a, --all                 23456789 123456789 123456789 "
 			       "123456789 123456789 123\n"
@@ -619,47 +580,4 @@ static void long_help_is_broken_between_words_at_80_columns(void **state)
 			       "the pack when changed\n"));
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
 		assert_true(strlen(line) <= 80);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_empty_line_leaves_the_defaults),
-		cmocka_unit_test(a_value_may_be_joined_or_the_next_word),
-		cmocka_unit_test(every_kind_sets_its_field),
-		cmocka_unit_test(flags_are_joined_and_the_last_value_wins),
-		cmocka_unit_test(strings_point_into_argv),
-		cmocka_unit_test(an_empty_value_is_a_value),
-		cmocka_unit_test(a_value_may_look_like_an_option),
-		cmocka_unit_test(arguments_and_options_mix),
-		cmocka_unit_test(two_dashes_end_the_options),
-		cmocka_unit_test(a_command_behind_the_dashes_stays_as_it_is),
-		cmocka_unit_test(nothing_behind_the_dashes_is_an_empty_command),
-		cmocka_unit_test(values_of_the_wrong_form_are_refused),
-		cmocka_unit_test(the_largest_numbers_are_taken),
-		cmocka_unit_test(a_value_missing_or_too_many_is_refused),
-		cmocka_unit_test(an_unknown_option_is_named_with_a_guess),
-		cmocka_unit_test(a_wild_word_gets_no_guess),
-		cmocka_unit_test(names_are_not_abbreviated),
-		cmocka_unit_test(a_letter_alone_has_no_long_form),
-		cmocka_unit_test(mount_words_are_unknown_to_other_tools),
-		cmocka_unit_test(the_reason_is_not_needed),
-		cmocka_unit_test(a_very_long_word_is_refused_in_peace),
-		cmocka_unit_test(help_and_version_end_the_reading),
-		cmocka_unit_test(mount_words_set_the_same_rows),
-		cmocka_unit_test(lists_and_long_options_follow_each_other),
-		cmocka_unit_test(dashes_and_underscores_are_the_same_in_mount_names),
-		cmocka_unit_test(a_comma_in_a_value_is_escaped),
-		cmocka_unit_test(words_meant_for_mount_are_passed_over),
-		cmocka_unit_test(words_of_mount_set_fields_and_clear_them),
-		cmocka_unit_test(quotes_hide_the_commas_of_a_value),
-		cmocka_unit_test(mount_words_are_refused_by_their_name),
-		cmocka_unit_test(the_word_help_alone_is_help_where_a_command_says_so),
-		cmocka_unit_test(what_is_missing_has_the_name_that_the_synopsis_gives_it),
-		cmocka_unit_test(help_shows_each_row_once_in_the_order_of_the_table),
-		cmocka_unit_test(help_of_a_mount_shows_its_forms_and_o),
-		cmocka_unit_test(long_help_is_broken_between_words_at_80_columns),
-	};
-
-	return cmocka_run_group_tests_name("opt", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * over the permutations of torch. */
 #include "cache/order/permutation.h"
 #include "tests/unit/oracle_world.h"
+#include "tests/unit/test.h"
 
 /* --- what it finds --------------------------------------------------------------------------- */
 
@@ -9,7 +10,7 @@
 
 static uint32_t order[N], other[N];
 
-static void whatever_the_workers_and_batches_the_order_is_found(void **state)
+TEST_OF(fresh, whatever_the_workers_and_batches_the_order_is_found)
 {
 	const uint32_t workers[] = {0, 1, 2, 4, 8}, batches[] = {1, 32, 256};
 
@@ -30,7 +31,7 @@ static void whatever_the_workers_and_batches_the_order_is_found(void **state)
 		}
 }
 
-static void readers_of_another_namespace_are_one(void **state)
+TEST_OF(fresh, readers_of_another_namespace_are_one)
 {
 	struct epoch epoch = {.workers = 8, .batch = 32, .first_reader = 0};
 
@@ -44,7 +45,7 @@ static void readers_of_another_namespace_are_one(void **state)
 
 /* From the second epoch on it is known that seeds rise by one: the third is foreseen from its first
  * file on. */
-static void epochs_that_follow_one_another_are_foreseen(void **state)
+TEST_OF(fresh, epochs_that_follow_one_another_are_foreseen)
 {
 	for (uint32_t at = 0; at < 4; at++) {
 		struct epoch epoch = {.workers = 4, .batch = 32, .first_reader = 100 + 10 * at};
@@ -61,7 +62,7 @@ static void epochs_that_follow_one_another_are_foreseen(void **state)
 }
 
 /* The kernel keeps a share of what the first epoch read, and nobody is seen asking for it. */
-static void epochs_of_which_a_part_is_not_seen_are_foreseen(void **state)
+TEST_OF(fresh, epochs_of_which_a_part_is_not_seen_are_foreseen)
 {
 	for (uint32_t share = 20; share <= 80; share += 20) {
 		struct world *world = *state;
@@ -85,7 +86,7 @@ static void epochs_of_which_a_part_is_not_seen_are_foreseen(void **state)
 }
 
 /* Those that a search found, of workers that nobody draws seeds for but torch. */
-static void a_seed_that_is_drawn_next_is_known_by_what_is_seen(void **state)
+TEST_OF(fresh, a_seed_that_is_drawn_next_is_known_by_what_is_seen)
 {
 	struct world *world = *state;
 	struct mt19937 root;
@@ -147,12 +148,12 @@ static void read_shorter_steps(struct world *world, bool third_missed)
 	}
 }
 
-static void a_step_that_becomes_shorter_is_found(void **state)
+TEST_OF(fresh, a_step_that_becomes_shorter_is_found)
 {
 	read_shorter_steps(*state, false);
 }
 
-static void an_epoch_that_was_foretold_is_not_shown_while_another_is_read(void **state)
+TEST_OF(fresh, an_epoch_that_was_foretold_is_not_shown_while_another_is_read)
 {
 	read_shorter_steps(*state, true);
 }
@@ -174,7 +175,7 @@ static void shuffle_otherwise(uint32_t seed)
 /* Whoever reads everything ahead once no order is followed waits no longer than for the first files
  * of an epoch: after one whose order was known, and after one that was foretold and did not come.
  */
-static void an_order_that_has_ended_is_left_soon_in_epochs_that_are_not_known(void **state)
+TEST_OF(fresh, an_order_that_has_ended_is_left_soon_in_epochs_that_are_not_known)
 {
 	for (uint32_t at = 0; at < 6; at++) {
 		struct world *world = *state;
@@ -211,7 +212,7 @@ static void check_epochs(struct world *world, uint32_t (*seed_of)(uint32_t epoch
 	}
 }
 
-static void the_epoch_is_right_after_others_whose_order_was_missed(void **state)
+TEST_OF(fresh, the_epoch_is_right_after_others_whose_order_was_missed)
 {
 	const uint32_t missed[] = {1 << 1, 1 << 1 | 1 << 2, 1 << 2,	    1 << 1 | 1 << 4,
 				   1 << 0, 1 << 0 | 1 << 1, 1 << 0 | 1 << 2};
@@ -224,12 +225,12 @@ static void the_epoch_is_right_after_others_whose_order_was_missed(void **state)
 		}
 }
 
-static void what_mosaics_read_beside_an_epoch_is_no_epoch(void **state)
+TEST_OF(fresh, what_mosaics_read_beside_an_epoch_is_no_epoch)
 {
 	check_epochs(*state, draw_four, 0, 3);
 }
 
-static void persistent_workers_are_followed_from_epoch_to_epoch(void **state)
+TEST_OF(fresh, persistent_workers_are_followed_from_epoch_to_epoch)
 {
 	for (uint32_t at = 0; at < 3; at++) {
 		struct epoch epoch = {.workers = 3, .batch = 16, .first_reader = 100};
@@ -240,7 +241,7 @@ static void persistent_workers_are_followed_from_epoch_to_epoch(void **state)
 	}
 }
 
-static void a_large_seed_is_found_where_it_pays_to_search(void **state)
+TEST_OF(fresh, a_large_seed_is_found_where_it_pays_to_search)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .in_memory = true};
 	struct world *world = *state;
@@ -261,7 +262,7 @@ static void a_large_seed_is_found_where_it_pays_to_search(void **state)
 }
 
 /* resnet18(num_classes=37): lists are made long before models are tried. */
-static void a_seed_after_a_model_for_these_classes_is_found(void **state)
+TEST_OF(fresh, a_seed_after_a_model_for_these_classes_is_found)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .in_memory = true};
 	struct world *world = *state;
@@ -280,7 +281,7 @@ static void a_seed_after_a_model_for_these_classes_is_found(void **state)
 }
 
 /* drop_last: what an epoch leaves out may be among the first files of the next one. */
-static void what_an_epoch_left_out_is_where_it_should_be_in_the_next(void **state)
+TEST_OF(fresh, what_an_epoch_left_out_is_where_it_should_be_in_the_next)
 {
 	const uint32_t count = N - N / 100;
 	struct epoch epoch = {.workers = 0, .batch = 99, .first_reader = 100}, second = epoch;
@@ -302,7 +303,7 @@ static void what_an_epoch_left_out_is_where_it_should_be_in_the_next(void **stat
 }
 
 /* With the 16th file and with the 64th. */
-static void of_the_same_readers_it_thinks_hard_twice(void **state)
+TEST_OF(fresh, of_the_same_readers_it_thinks_hard_twice)
 {
 	struct epoch epoch = {.workers = 0, .batch = 32, .first_reader = 100};
 	struct world *world = *state;
@@ -314,7 +315,7 @@ static void of_the_same_readers_it_thinks_hard_twice(void **state)
 }
 
 /* They read fast when they begin, and then at the pace of a training. */
-static void a_search_that_would_take_too_long_is_made_when_readers_are_slower(void **state)
+TEST_OF(fresh, a_search_that_would_take_too_long_is_made_when_readers_are_slower)
 {
 	struct world *world = *state;
 
@@ -341,7 +342,7 @@ static void begin_searched(struct world *world)
 }
 
 /* Not only, at once, one that is longer. */
-static void the_likeliest_list_is_searched_when_readers_are_slower(void **state)
+TEST_OF(fresh, the_likeliest_list_is_searched_when_readers_are_slower)
 {
 	struct world *world = *state;
 
@@ -355,7 +356,7 @@ static void the_likeliest_list_is_searched_when_readers_are_slower(void **state)
 }
 
 /* Readers paused for so long that nobody wanted to know any more. */
-static void a_search_that_was_given_up_is_made_again(void **state)
+TEST_OF(fresh, a_search_that_was_given_up_is_made_again)
 {
 	struct world *world = *state;
 	bool found = false;
@@ -371,7 +372,7 @@ static void a_search_that_was_given_up_is_made_again(void **state)
 }
 
 /* A search that is always given up is not made for ever, */
-static void a_search_is_given_up_twice_for_the_same_readers(void **state)
+TEST_OF(fresh, a_search_is_given_up_twice_for_the_same_readers)
 {
 	struct world *world = *state;
 	bool found = false;
@@ -385,7 +386,7 @@ static void a_search_is_given_up_twice_for_the_same_readers(void **state)
 }
 
 /* but one that took too long then is made when it may take as long. */
-static void a_search_that_was_postponed_is_made_when_the_effort_allows(void **state)
+TEST_OF(fresh, a_search_that_was_postponed_is_made_when_the_effort_allows)
 {
 	struct world *world = *state;
 	bool found = false;
@@ -403,7 +404,7 @@ static void a_search_that_was_postponed_is_made_when_the_effort_allows(void **st
 
 /* --- why there is no order ------------------------------------------------------------------- */
 
-static void it_says_why_while_a_search_would_not_pay_or_finds_nothing(void **state)
+TEST_OF(fresh, it_says_why_while_a_search_would_not_pay_or_finds_nothing)
 {
 	struct world *world = *state;
 
@@ -425,7 +426,7 @@ static void it_says_why_while_a_search_would_not_pay_or_finds_nothing(void **sta
 	assert_int_equal(state_of(world).why, ORACLE_UNKNOWN);
 }
 
-static void it_says_that_files_are_read_as_they_lie(void **state)
+TEST_OF(fresh, it_says_that_files_are_read_as_they_lie)
 {
 	struct world *world = *state;
 
@@ -436,7 +437,7 @@ static void it_says_that_files_are_read_as_they_lie(void **state)
 	assert_int_equal(state_of(world).why, ORACLE_PATH_ORDER);
 }
 
-static void masks_beside_images_are_foreseen_with_them(void **state)
+TEST_OF(fresh, masks_beside_images_are_foreseen_with_them)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .masks = true};
 
@@ -447,7 +448,7 @@ static void masks_beside_images_are_foreseen_with_them(void **state)
 }
 
 /* Beside those that lie in the same directory. */
-static void masks_are_foreseen_however_many_lists_there_are(void **state)
+TEST_OF(fresh, masks_are_foreseen_however_many_lists_there_are)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .masks = true};
 	struct world *world = *state;
@@ -459,7 +460,7 @@ static void masks_are_foreseen_however_many_lists_there_are(void **state)
 	assert_int_equal(state_of(world).tracks, 2);
 }
 
-static void masks_are_foreseen_by_the_right_one_of_their_lists(void **state)
+TEST_OF(fresh, masks_are_foreseen_by_the_right_one_of_their_lists)
 {
 	struct epoch epoch = {
 		.workers = 2, .batch = 32, .first_reader = 100, .masks = true, .slowly = true};
@@ -472,7 +473,7 @@ static void masks_are_foreseen_by_the_right_one_of_their_lists(void **state)
 }
 
 /* A script reads some texts, or all of them, and then the images that they name. */
-static void an_index_that_is_read_first_does_not_stand_for_the_images(void **state)
+TEST_OF(fresh, an_index_that_is_read_first_does_not_stand_for_the_images)
 {
 	for (uint32_t texts = 1; texts < 10; texts++) {
 		struct epoch epoch = {.workers = 0, .batch = 32, .first_reader = 100};
@@ -495,7 +496,7 @@ static void an_index_that_is_read_first_does_not_stand_for_the_images(void **sta
 }
 
 /* One image of ten has none, so that their list is not shuffled as that of the images is. */
-static void labels_before_images_do_not_stand_for_them(void **state)
+TEST_OF(fresh, labels_before_images_do_not_stand_for_them)
 {
 	struct world *world = *state;
 	bool found = false;
@@ -515,7 +516,7 @@ static void labels_before_images_do_not_stand_for_them(void **state)
 }
 
 /* Other kinds of files, and as many as images: each is asked about once. */
-static void of_the_same_readers_lists_are_asked_for_once_a_kind(void **state)
+TEST_OF(fresh, of_the_same_readers_lists_are_asked_for_once_a_kind)
 {
 	struct world *world = *state;
 	uint32_t random = 3;
@@ -529,7 +530,7 @@ static void of_the_same_readers_lists_are_asked_for_once_a_kind(void **state)
 	assert_int_equal(world->asked, 2);
 }
 
-static void mosaics_are_found_and_stay(void **state)
+TEST_OF(fresh, mosaics_are_found_and_stay)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .mosaic = 3};
 
@@ -542,7 +543,7 @@ static void mosaics_are_found_and_stay(void **state)
 }
 
 /* A search that takes longer than readers need for 2,000 files. */
-static void readers_of_an_order_that_is_found_late_follow_it(void **state)
+TEST_OF(fresh, readers_of_an_order_that_is_found_late_follow_it)
 {
 	const struct effort effort = {.guess = true, .models = true};
 	struct world *world = *state;
@@ -568,7 +569,7 @@ static void readers_of_an_order_that_is_found_late_follow_it(void **state)
 }
 
 /* A worker of the same loader may open its first file while the search for the order still runs. */
-static void a_reader_that_begins_during_a_query_follows_the_order_too(void **state)
+TEST_OF(fresh, a_reader_that_begins_during_a_query_follows_the_order_too)
 {
 	const struct effort effort = {.guess = true, .models = true};
 	struct world *world = *state;
@@ -588,7 +589,7 @@ static void a_reader_that_begins_during_a_query_follows_the_order_too(void **sta
 }
 
 /* Its files alone say nothing. */
-static void the_first_reader_is_waited_for_though_another_has_read_more(void **state)
+TEST_OF(fresh, the_first_reader_is_waited_for_though_another_has_read_more)
 {
 	const struct effort effort = {.guess = true, .models = true, .hard = true};
 	struct world *world = *state;
@@ -610,7 +611,7 @@ static void the_first_reader_is_waited_for_though_another_has_read_more(void **s
 }
 
 /* find -exec cat {} +, faster than the scans are recognized. */
-static void files_that_several_programs_read_in_a_row_are_no_epoch(void **state)
+TEST_OF(fresh, files_that_several_programs_read_in_a_row_are_no_epoch)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
 	struct world *world = *state;
@@ -624,7 +625,7 @@ static void files_that_several_programs_read_in_a_row_are_no_epoch(void **state)
 }
 
 /* A search after few files takes as long as one after many, and says less. */
-static void a_hard_search_of_few_files_is_given_up_when_there_are_more(void **state)
+TEST_OF(fresh, a_hard_search_of_few_files_is_given_up_when_there_are_more)
 {
 	const struct effort effort = {.guess = true, .hard = true};
 	struct world *world = *state;
@@ -654,7 +655,7 @@ static void a_hard_search_of_few_files_is_given_up_when_there_are_more(void **st
 }
 
 /* Models are searched when all readers have shown enough, and then to the end. */
-static void only_other_readers_end_a_search_of_models(void **state)
+TEST_OF(fresh, only_other_readers_end_a_search_of_models)
 {
 	const struct effort effort = {.guess = true, .models = true, .hard = true};
 	struct world *world = *state;
@@ -687,7 +688,7 @@ static void only_other_readers_end_a_search_of_models(void **state)
 	oracle_answer(world->oracle, query, world->sentence);
 }
 
-static void a_known_order_goes_on_beside_a_search_for_other_readers(void **state)
+TEST_OF(fresh, a_known_order_goes_on_beside_a_search_for_other_readers)
 {
 	const struct effort effort = {.guess = true, .hard = true};
 	struct world *world = *state;
@@ -720,7 +721,7 @@ static void a_known_order_goes_on_beside_a_search_for_other_readers(void **state
 	oracle_answer(world->oracle, search, world->sentence);
 }
 
-static void a_job_that_begins_anew_is_followed_anew(void **state)
+TEST_OF(fresh, a_job_that_begins_anew_is_followed_anew)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
 
@@ -736,7 +737,7 @@ static void a_job_that_begins_anew_is_followed_anew(void **state)
 }
 
 /* Each takes turns of its own. */
-static void two_jobs_are_followed_side_by_side(void **state)
+TEST_OF(fresh, two_jobs_are_followed_side_by_side)
 {
 	struct world *world = *state;
 	struct loader one, two;
@@ -760,7 +761,7 @@ static void two_jobs_are_followed_side_by_side(void **state)
 }
 
 /* Each reads a folder of its own, one after the other, for weeks. */
-static void however_many_jobs_came_before_the_next_order_is_found(void **state)
+TEST_OF(fresh, however_many_jobs_came_before_the_next_order_is_found)
 {
 	enum { EACH = 150, JOBS = FILES / EACH };
 	struct world *world = *state;
@@ -807,7 +808,7 @@ static void ask_at_random(struct world *world, uint32_t *random)
 }
 
 /* Seven of eight files are pushed to it, so that others ask for far more. */
-static void a_job_is_followed_whatever_others_read_until_it_ends(void **state)
+TEST_OF(fresh, a_job_is_followed_whatever_others_read_until_it_ends)
 {
 	struct world *world = *state;
 	struct loader loader;
@@ -846,7 +847,7 @@ static uint32_t below(uint64_t *random, uint32_t n)
 
 /* As numpy shuffles, with replacement, a random half, the files of a scan: none are torch's, and
  * nothing is found that would be taken for it. */
-static void orders_that_are_not_torchs_are_not_found(void **state)
+TEST_OF(fresh, orders_that_are_not_torchs_are_not_found)
 {
 	enum { FROM_EACH = 300 };
 	const char *many = getenv("ORACLE_EPOCHS");
@@ -885,7 +886,7 @@ static void orders_that_are_not_torchs_are_not_found(void **state)
 
 /* --- given orders ---------------------------------------------------------------------------- */
 
-static void a_given_order_is_followed_epoch_by_epoch(void **state)
+TEST_OF(fresh, a_given_order_is_followed_epoch_by_epoch)
 {
 	struct world *world = *state;
 	uint32_t given[2 * N];
@@ -934,7 +935,7 @@ static uint32_t read_given(struct world *world, const uint32_t *files, uint32_t 
 	return missed;
 }
 
-static void files_of_a_given_order_may_come_again(void **state)
+TEST_OF(fresh, files_of_a_given_order_may_come_again)
 {
 	const uint32_t workers[] = {1, 4, 8}, batches[] = {1, 32};
 	uint32_t drawn[4 * N], repeated[3 * N];
@@ -956,7 +957,7 @@ static void files_of_a_given_order_may_come_again(void **state)
 }
 
 /* There was no memory, or no thread. */
-static void an_epoch_that_could_not_be_prepared_is_not_left_out(void **state)
+TEST_OF(fresh, an_epoch_that_could_not_be_prepared_is_not_left_out)
 {
 	const struct effort effort = {.guess = true, .hard = true};
 	struct world *world = *state;
@@ -978,56 +979,4 @@ static void an_epoch_that_could_not_be_prepared_is_not_left_out(void **state)
 	}
 	assert_non_null(failed);
 	assert_int_equal(state_of(world).epoch, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		oracle_test(a_step_that_becomes_shorter_is_found),
-		oracle_test(an_order_that_has_ended_is_left_soon_in_epochs_that_are_not_known),
-		oracle_test(an_epoch_that_was_foretold_is_not_shown_while_another_is_read),
-		oracle_test(whatever_the_workers_and_batches_the_order_is_found),
-		oracle_test(readers_of_another_namespace_are_one),
-		oracle_test(epochs_that_follow_one_another_are_foreseen),
-		oracle_test(epochs_of_which_a_part_is_not_seen_are_foreseen),
-		oracle_test(a_seed_that_is_drawn_next_is_known_by_what_is_seen),
-		oracle_test(the_epoch_is_right_after_others_whose_order_was_missed),
-		oracle_test(what_mosaics_read_beside_an_epoch_is_no_epoch),
-		oracle_test(persistent_workers_are_followed_from_epoch_to_epoch),
-		oracle_test(a_large_seed_is_found_where_it_pays_to_search),
-		oracle_test(a_seed_after_a_model_for_these_classes_is_found),
-		oracle_test(what_an_epoch_left_out_is_where_it_should_be_in_the_next),
-		oracle_test(of_the_same_readers_it_thinks_hard_twice),
-		oracle_test(a_search_that_would_take_too_long_is_made_when_readers_are_slower),
-		oracle_test(the_likeliest_list_is_searched_when_readers_are_slower),
-		oracle_test(a_search_that_was_given_up_is_made_again),
-		oracle_test(a_search_is_given_up_twice_for_the_same_readers),
-		oracle_test(a_search_that_was_postponed_is_made_when_the_effort_allows),
-		oracle_test(it_says_why_while_a_search_would_not_pay_or_finds_nothing),
-		oracle_test(it_says_that_files_are_read_as_they_lie),
-		oracle_test(masks_beside_images_are_foreseen_with_them),
-		oracle_test(masks_are_foreseen_however_many_lists_there_are),
-		oracle_test(masks_are_foreseen_by_the_right_one_of_their_lists),
-		oracle_test(an_index_that_is_read_first_does_not_stand_for_the_images),
-		oracle_test(labels_before_images_do_not_stand_for_them),
-		oracle_test(of_the_same_readers_lists_are_asked_for_once_a_kind),
-		oracle_test(mosaics_are_found_and_stay),
-		oracle_test(readers_of_an_order_that_is_found_late_follow_it),
-		oracle_test(a_reader_that_begins_during_a_query_follows_the_order_too),
-		oracle_test(the_first_reader_is_waited_for_though_another_has_read_more),
-		oracle_test(files_that_several_programs_read_in_a_row_are_no_epoch),
-		oracle_test(a_hard_search_of_few_files_is_given_up_when_there_are_more),
-		oracle_test(only_other_readers_end_a_search_of_models),
-		oracle_test(a_known_order_goes_on_beside_a_search_for_other_readers),
-		oracle_test(a_job_that_begins_anew_is_followed_anew),
-		oracle_test(two_jobs_are_followed_side_by_side),
-		oracle_test(however_many_jobs_came_before_the_next_order_is_found),
-		oracle_test(a_job_is_followed_whatever_others_read_until_it_ends),
-		oracle_test(orders_that_are_not_torchs_are_not_found),
-		oracle_test(a_given_order_is_followed_epoch_by_epoch),
-		oracle_test(files_of_a_given_order_may_come_again),
-		oracle_test(an_epoch_that_could_not_be_prepared_is_not_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,11 @@
 #define N 20000
 #include "cache/order/permutation.h"
 #include "tests/unit/oracle_world.h"
+#include "tests/unit/test.h"
 
 static uint32_t order[N];
 
-static void an_epoch_stays_foreseen_while_the_one_before_it_ends(void **state)
+TEST_OF(fresh, an_epoch_stays_foreseen_while_the_one_before_it_ends)
 {
 	struct world *world = *state;
 
@@ -21,13 +22,4 @@ static void an_epoch_stays_foreseen_while_the_one_before_it_ends(void **state)
 		assert_int_equal(state_of(world).epoch, at);
 	}
 	assert_int_equal(state_of(world).unlocks, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		oracle_test(an_epoch_stays_foreseen_while_the_one_before_it_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

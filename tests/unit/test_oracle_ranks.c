@@ -2,6 +2,7 @@
  * simulated loaders over the permutations of torch. */
 #include "cache/order/permutation.h"
 #include "tests/unit/oracle_world.h"
+#include "tests/unit/test.h"
 
 static uint32_t order[N], other[N];
 
@@ -24,7 +25,7 @@ static struct oracle_state read_ranks(struct world *world, struct sampler_part p
 	return found;
 }
 
-static void ranks_of_a_world_are_found(void **state)
+TEST_OF(fresh, ranks_of_a_world_are_found)
 {
 	const struct sampler_part part = {.world = 8, .first = 2};
 	struct epoch epoch = {.workers = 2, .batch = 1, .first_reader = 100};
@@ -33,7 +34,7 @@ static void ranks_of_a_world_are_found(void **state)
 }
 
 /* Before the models that scripts make: these take seconds, and look each millisecond or two. */
-static void ranks_are_found_before_models_are_tried(void **state)
+TEST_OF(fresh, ranks_are_found_before_models_are_tried)
 {
 	const struct sampler_part part = {.world = 8, .first = 2};
 	struct epoch epoch = {.workers = 2, .batch = 1, .first_reader = 100, .slowly = true};
@@ -45,7 +46,7 @@ static void ranks_are_found_before_models_are_tried(void **state)
 }
 
 /* The first of two machines with eight: they begin as the whole does. */
-static void half_of_the_ranks_are_not_all(void **state)
+TEST_OF(fresh, half_of_the_ranks_are_not_all)
 {
 	const struct sampler_part part = {.world = 16};
 	struct epoch epoch = {.workers = 8, .batch = 1, .first_reader = 100};
@@ -54,12 +55,11 @@ static void half_of_the_ranks_are_not_all(void **state)
 }
 
 /* By a convention, or by a search; and whichever batches of it turn out to be read. */
-static void the_whole_is_one_order_however_it_was_found(void **state)
+TEST_OF(fresh, the_whole_is_one_order_however_it_was_found)
 {
 	const struct hypothesis searched = {.sampler = {.seed = 3}};
 	struct hypothesis hypothesis = searched;
 
-	(void)state;
 	hypothesis.sampler.part = (struct sampler_part){.world = 1, .unit = 1, .ranks = 1};
 	assert_true(oracle_same_order(&searched, &hypothesis));
 	hypothesis.sampler.part = (struct sampler_part){.world = 2, .unit = 32, .ranks = 1};
@@ -69,7 +69,7 @@ static void the_whole_is_one_order_however_it_was_found(void **state)
 }
 
 /* Accelerate on several nodes: seeds that rise, as with the Trainer, or one generator. */
-static void batches_of_a_node_are_learned_and_kept(void **state)
+TEST_OF(fresh, batches_of_a_node_are_learned_and_kept)
 {
 	static const struct {
 		struct sampler_part part;
@@ -115,7 +115,7 @@ static void batches_of_a_node_are_learned_and_kept(void **state)
 
 /* One of them began earlier, and ends so; the next epochs they begin together, and are one order.
  * Of epochs by seeds that follow one another. */
-static void ranks_that_are_apart_are_followed_to_the_end(void **state)
+TEST_OF(fresh, ranks_that_are_apart_are_followed_to_the_end)
 {
 	struct world *world = *state;
 	uint32_t missed = 0;
@@ -161,7 +161,7 @@ static struct track *follow_rank(struct world *world, const struct order_list *l
 }
 
 /* By the first that asks; and where the next epoch deals places anew, to the ranks of that one. */
-static void a_rank_goes_on_with_one_other(void **state)
+TEST_OF(fresh, a_rank_goes_on_with_one_other)
 {
 	struct world *world = *state;
 	struct order_list *list;
@@ -286,7 +286,7 @@ static void think_slowly(struct world *world, struct node *node, uint32_t turn)
 }
 
 /* What is missed comes before they are found, one after the other. */
-static void ranks_are_followed_however_they_begin(void **state)
+TEST_OF(fresh, ranks_are_followed_however_they_begin)
 {
 	static struct node node;
 
@@ -309,20 +309,4 @@ static void ranks_are_followed_however_they_begin(void **state)
 		teardown(state);
 		setup(state);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		oracle_test(ranks_of_a_world_are_found),
-		oracle_test(ranks_are_found_before_models_are_tried),
-		oracle_test(half_of_the_ranks_are_not_all),
-		oracle_test(the_whole_is_one_order_however_it_was_found),
-		oracle_test(batches_of_a_node_are_learned_and_kept),
-		oracle_test(ranks_that_are_apart_are_followed_to_the_end),
-		oracle_test(a_rank_goes_on_with_one_other),
-		oracle_test(ranks_are_followed_however_they_begin),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "cache/order/permutation.h"
 #include "tests/unit/cache_fixture.h"
 #include "tests/unit/loader.h"
+#include "tests/unit/test.h"
 #include <sys/syscall.h>
 
 #define FILES	4000u
@@ -147,7 +148,7 @@ static void wait_there(struct world *w, uint64_t extent, unsigned *late)
 
 /* --- an epoch -------------------------------------------------------------------------------- */
 
-static void an_order_is_found_and_what_comes_is_there(void **state)
+TEST_OF(fresh, an_order_is_found_and_what_comes_is_there)
 {
 	struct world *w = begin(state, 2);
 	struct cache_stats before, after;
@@ -182,7 +183,7 @@ static void an_order_is_found_and_what_comes_is_there(void **state)
 }
 
 /* Who waits for a time of day waits an hour longer then. */
-static void the_time_of_day_does_not_count(void **state)
+TEST_OF(fresh, the_time_of_day_does_not_count)
 {
 	const struct timespec while_ns = {.tv_nsec = 1000000};
 	time_t until = time(NULL) + PATIENCE;
@@ -233,7 +234,7 @@ static void *job_thread(void *arg)
 	return NULL;
 }
 
-static void two_jobs_read_as_they_like_meanwhile(void **state)
+TEST_OF(fresh, two_jobs_read_as_they_like_meanwhile)
 {
 	struct world *w = begin(state, 2);
 	struct job *jobs = calloc(2, sizeof(*jobs));
@@ -261,7 +262,7 @@ static void two_jobs_read_as_they_like_meanwhile(void **state)
 /* --- stopping -------------------------------------------------------------------------------- */
 
 /* At whatever it is: the order is one for which all seeds would have to be tried. */
-static void what_is_thought_about_ends_when_the_cache_stops(void **state)
+TEST_OF(fresh, what_is_thought_about_ends_when_the_cache_stops)
 {
 	struct world *w = begin(state, 2);
 	struct loader loader;
@@ -282,7 +283,7 @@ static void *stop_thread(void *arg)
 	return NULL;
 }
 
-static void who_waits_for_a_thought_to_end_sleeps(void **state)
+TEST_OF(fresh, who_waits_for_a_thought_to_end_sleeps)
 {
 	const struct timespec while_ns = {.tv_nsec = 300000000};
 	struct world *w = begin(state, 2);
@@ -306,7 +307,7 @@ static void who_waits_for_a_thought_to_end_sleeps(void **state)
 	assert_true(looked < 1000);
 }
 
-static void a_cache_that_was_never_started_can_be_freed(void **state)
+TEST_OF(fresh, a_cache_that_was_never_started_can_be_freed)
 {
 	struct world *w = *state;
 	struct cache_params params;
@@ -323,7 +324,7 @@ static void a_cache_that_was_never_started_can_be_freed(void **state)
 /* --- orders that are given ------------------------------------------------------------------- */
 
 /* No list has it, and no seed makes it; nothing may be guessed either. */
-static void a_given_order_is_read_ahead(void **state)
+TEST_OF(fresh, a_given_order_is_read_ahead)
 {
 	struct world *w = begin(state, 0);
 	struct cache_stats stats;
@@ -350,7 +351,7 @@ static void a_given_order_is_read_ahead(void **state)
 	assert_int_equal(locked, 0);
 }
 
-static void without_processors_nothing_is_guessed(void **state)
+TEST_OF(fresh, without_processors_nothing_is_guessed)
 {
 	struct world *w = begin(state, 0);
 	struct loader loader;
@@ -359,20 +360,4 @@ static void without_processors_nothing_is_guessed(void **state)
 	read_some(w, &loader, 200);
 	assert_string_equal(stats_of(w).oracle.state, "off");
 	assert_int_equal(locked, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		world_test(an_order_is_found_and_what_comes_is_there),
-		world_test(the_time_of_day_does_not_count),
-		world_test(two_jobs_read_as_they_like_meanwhile),
-		world_test(what_is_thought_about_ends_when_the_cache_stops),
-		world_test(who_waits_for_a_thought_to_end_sleeps),
-		world_test(a_cache_that_was_never_started_can_be_freed),
-		world_test(a_given_order_is_read_ahead),
-		world_test(without_processors_nothing_is_guessed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* What is said of an outage, and for how long reads are repeated: base/outage.h. */
 #include "base/clock.h"
 #include "base/outage.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SECONDS 30
 
@@ -64,11 +61,10 @@ static void succeed(struct outage *outage)
 	assert_false(outage_again(outage, &tries, 0));
 }
 
-static void an_outage_is_waited_for_once_and_both_its_ends_are_said(void **state)
+TEST(an_outage_is_waited_for_once_and_both_its_ends_are_said)
 {
 	struct outage *outage = begin();
 
-	(void)state;
 	assert_int_equal(read_in_vain(outage, false), SECONDS + 1);
 	assert_int_equal(read_in_vain(outage, false), 1);
 	succeed(outage);
@@ -78,11 +74,10 @@ static void an_outage_is_waited_for_once_and_both_its_ends_are_said(void **state
 	outage_free(outage);
 }
 
-static void it_has_ended_when_another_part_can_be_read(void **state)
+TEST(it_has_ended_when_another_part_can_be_read)
 {
 	struct outage *outage = begin();
 
-	(void)state;
 	read_in_vain(outage, false);
 	now += 70 * CLOCK_SECOND;
 	assert_int_equal(read_in_vain(outage, true), 3);
@@ -91,11 +86,10 @@ static void it_has_ended_when_another_part_can_be_read(void **state)
 	outage_free(outage);
 }
 
-static void a_part_that_fails_is_no_outage(void **state)
+TEST(a_part_that_fails_is_no_outage)
 {
 	struct outage *outage = begin();
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++, now += 20 * CLOCK_SECOND)
 		assert_int_equal(read_in_vain(outage, true), 3);
 	assert_int_equal(read_in_vain(outage, false), SECONDS + 1);
@@ -103,11 +97,10 @@ static void a_part_that_fails_is_no_outage(void **state)
 	outage_free(outage);
 }
 
-static void the_next_outage_is_said_as_well_though_nobody_saw_the_first_one_end(void **state)
+TEST(the_next_outage_is_said_as_well_though_nobody_saw_the_first_one_end)
 {
 	struct outage *outage = begin();
 
-	(void)state;
 	read_in_vain(outage, false);
 	now += 3600 * CLOCK_SECOND;
 	lines[0] = '\0';
@@ -117,17 +110,4 @@ static void the_next_outage_is_said_as_well_though_nobody_saw_the_first_one_end(
 			    "pack: Input/output error; reads are repeated for up to 30 s\n"
 			    "pack: can be read again, after 30 s\n");
 	outage_free(outage);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_outage_is_waited_for_once_and_both_its_ends_are_said),
-		cmocka_unit_test(it_has_ended_when_another_part_can_be_read),
-		cmocka_unit_test(a_part_that_fails_is_no_outage),
-		cmocka_unit_test(
-			the_next_outage_is_said_as_well_though_nobody_saw_the_first_one_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,9 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/foreign/pages.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* A file of pages of 8 bytes, by snappy: a literal of five times the number of the page. What is
  * read at `held` waits until it is let go. */
@@ -97,7 +93,9 @@ static void await_held(struct source *source)
 		pthread_cond_wait(&source->changed, &source->lock);
 }
 
-static void those_who_want_another_page_do_not_wait(void **state)
+FIXTURE(fresh, source_setup, source_teardown);
+
+TEST_OF(fresh, those_who_want_another_page_do_not_wait)
 {
 	struct source *source = *state;
 	pthread_t thread;
@@ -110,7 +108,7 @@ static void those_who_want_another_page_do_not_wait(void **state)
 	pthread_join(thread, NULL);
 }
 
-static void a_page_is_read_once_for_all_who_want_it(void **state)
+TEST_OF(fresh, a_page_is_read_once_for_all_who_want_it)
 {
 	struct source *source = *state;
 	pthread_t threads[4];
@@ -129,7 +127,7 @@ static void a_page_is_read_once_for_all_who_want_it(void **state)
 	assert_int_equal(source->reads, 2);
 }
 
-static void a_page_forgotten_in_use_is_read_anew(void **state)
+TEST_OF(fresh, a_page_forgotten_in_use_is_read_anew)
 {
 	struct source *source = *state;
 	pthread_t thread;
@@ -144,7 +142,7 @@ static void a_page_forgotten_in_use_is_read_anew(void **state)
 	assert_int_equal(source->reads, 2);
 }
 
-static void a_damaged_page_fails_until_it_is_mended(void **state)
+TEST_OF(fresh, a_damaged_page_fails_until_it_is_mended)
 {
 	struct source *source = *state;
 
@@ -157,7 +155,7 @@ static void a_damaged_page_fails_until_it_is_mended(void **state)
 }
 
 /* A small one counts as 1 MiB. */
-static void the_last_used_are_kept(void **state)
+TEST_OF(fresh, the_last_used_are_kept)
 {
 	struct source *source = *state;
 
@@ -180,7 +178,7 @@ static int read_of(struct source *file, struct pages *pages, uint64_t number)
 	return pages_read(pages, &file->reader, &page, number * PACKED, 3, bytes, 2);
 }
 
-static void all_files_together_keep_as_much_as_one(void **state)
+TEST_OF(fresh, all_files_together_keep_as_much_as_one)
 {
 	struct source *one = *state;
 	struct source other = *one;
@@ -197,7 +195,7 @@ static void all_files_together_keep_as_much_as_one(void **state)
 }
 
 /* As a hostile table may have them. */
-static void pages_at_one_place_are_not_taken_for_each_other(void **state)
+TEST_OF(fresh, pages_at_one_place_are_not_taken_for_each_other)
 {
 	static const struct page wider = {7, UNPACKED + 100, CODEC_SNAPPY};
 	struct source *source = *state;
@@ -209,29 +207,10 @@ static void pages_at_one_place_are_not_taken_for_each_other(void **state)
 		-EIO);
 }
 
-static void sizes_have_bounds(void **state)
+TEST(sizes_have_bounds)
 {
-	(void)state;
 	assert_int_equal(page_bytes(&(struct page){7, 5, CODEC_SNAPPY}), 7);
 	assert_int_equal(page_bytes(&(struct page){7, 0, CODEC_SNAPPY}), 0);
 	assert_int_equal(page_bytes(&(struct page){7, PAGE_MOST + 1, CODEC_SNAPPY}), 0);
 	assert_int_equal(page_bytes(&(struct page){PAGE_MOST + 1, 5, CODEC_SNAPPY}), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, source_setup, source_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(those_who_want_another_page_do_not_wait),
-		TEST(a_page_is_read_once_for_all_who_want_it),
-		TEST(a_page_forgotten_in_use_is_read_anew),
-		TEST(a_damaged_page_fails_until_it_is_mended),
-		TEST(the_last_used_are_kept),
-		TEST(all_files_together_keep_as_much_as_one),
-		TEST(pages_at_one_place_are_not_taken_for_each_other),
-		cmocka_unit_test(sizes_have_bounds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,8 @@
 #include "base/scope.h"
 #include "pack/foreign/record/parquet_page.h"
 #include "tests/unit/foreign_bytes.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 /* Of tests/mount/formats/parquet.py, by snappy: the image "\xff\xd8\xff1" of x.jpg, label 1; and
  * one that is null, label 0. */
@@ -79,32 +75,29 @@ static int read_all(const void *data, size_t len, unsigned *ret)
 	return r;
 }
 
-static void test_values_are_read(void **state)
+TEST(test_values_are_read)
 {
 	unsigned values;
 
-	(void)state;
 	assert_int_equal(read_all(small, sizeof(small), &values), 0);
 	assert_int_equal(values, 4);
 }
 
-static void test_what_is_cut_off_is_refused(void **state)
+TEST(test_what_is_cut_off_is_refused)
 {
 	unsigned values;
 
-	(void)state;
 	for (size_t len = 0; len < sizeof(small); len++)
 		assert_int_equal(read_all(small, len, &values), -EBADMSG);
 }
 
 /* The footer alone, of which some is missing. */
-static void test_a_footer_that_is_cut_off_is_refused(void **state)
+TEST(test_a_footer_that_is_cut_off_is_refused)
 {
 	size_t len = le_get32(small + sizeof(small) - 8), begin = sizeof(small) - 8 - len;
 	uint8_t copy[sizeof(small)];
 	unsigned values;
 
-	(void)state;
 	for (size_t left = 0; left < len; left++) {
 		memcpy(copy, small, begin + left);
 		le_put32(copy + begin + left, (uint32_t)left);
@@ -114,13 +107,12 @@ static void test_a_footer_that_is_cut_off_is_refused(void **state)
 	}
 }
 
-static void test_wild_bytes_are_survived(void **state)
+TEST(test_wild_bytes_are_survived)
 {
 	static const uint8_t wild[] = {0, 1, 0x7f, 0x80, 0xff, 0xfc};
 	uint8_t copy[sizeof(small)];
 	unsigned values;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(small); i++)
 		for (size_t w = 0; w < sizeof(wild); w++) {
 			memcpy(copy, small, sizeof(small));
@@ -161,18 +153,16 @@ static bool is_footer(const uint8_t *fields, size_t len)
 #define IS_FOOTER(...) \
 	is_footer((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
-static void test_fields_come_in_any_order(void **state)
+TEST(test_fields_come_in_any_order)
 {
-	(void)state;
 	assert_true(IS_FOOTER(SCHEMA, GROUP(COLUMN)));
 	assert_true(IS_FOOTER(GROUP(COLUMN), SCHEMA));
 	assert_true(IS_FOOTER(GROUP(COLUMN), SCHEMA, GROUP(COLUMN)));
 	assert_true(IS_FOOTER(SCHEMA));
 }
 
-static void test_each_row_group_has_the_columns_of_the_schema(void **state)
+TEST(test_each_row_group_has_the_columns_of_the_schema)
 {
-	(void)state;
 	assert_false(IS_FOOTER(GROUP(), SCHEMA));
 	assert_false(IS_FOOTER(SCHEMA, GROUP()));
 	assert_false(IS_FOOTER(GROUP(COLUMN)));
@@ -182,14 +172,13 @@ static void test_each_row_group_has_the_columns_of_the_schema(void **state)
 }
 
 /* The example of Encodings.md: 0 to 7 as packed bits, between two runs of equal numbers. */
-static void test_numbers_come_in_runs_and_in_bits(void **state)
+TEST(test_numbers_come_in_runs_and_in_bits)
 {
 	static const uint8_t bytes[] = {10 << 1, 5, 1 << 1 | 1, 0x88, 0xc6, 0xfa, 3 << 1, 7};
 	SCOPE(buf_release) struct buf copy = BUF_INIT;
 	struct parquet_runs runs;
 	uint32_t n;
 
-	(void)state;
 	assert_int_equal(parquet_runs_begin(&runs, &copy, bytes, sizeof(bytes), 3), 0);
 	assert_int_equal(parquet_runs_look(&runs, &n), 10);
 	assert_int_equal(n, 5);
@@ -215,28 +204,11 @@ static void test_numbers_come_in_runs_and_in_bits(void **state)
 	assert_int_equal(parquet_runs_look(&runs, &n), 0);
 }
 
-static void test_a_list_has_no_more_items_than_bytes(void **state)
+TEST(test_a_list_has_no_more_items_than_bytes)
 {
 	static const uint8_t many[] = {0xfc, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0};
 	struct thrift t = {many, many + sizeof(many), false};
 
-	(void)state;
 	assert_int_equal(thrift_list(&t, THRIFT_LIST, THRIFT_STRUCT), 0);
 	assert_true(t.bad);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values_are_read),
-		cmocka_unit_test(test_what_is_cut_off_is_refused),
-		cmocka_unit_test(test_a_footer_that_is_cut_off_is_refused),
-		cmocka_unit_test(test_wild_bytes_are_survived),
-		cmocka_unit_test(test_fields_come_in_any_order),
-		cmocka_unit_test(test_each_row_group_has_the_columns_of_the_schema),
-		cmocka_unit_test(test_numbers_come_in_runs_and_in_bits),
-		cmocka_unit_test(test_a_list_has_no_more_items_than_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

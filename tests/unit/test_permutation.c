@@ -7,14 +7,10 @@
  *	for i in 1, 2: hash(torch.randperm(n, generator=g).numpy().astype("<u4").tobytes())
  */
 #include "cache/order/permutation.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-
-#include <cmocka.h>
 
 #define MOST 2000003
 
@@ -65,22 +61,20 @@ static uint64_t hash_of(const uint32_t *numbers, size_t n)
 }
 
 /* ISO C++, [rand.predef]: the 10,000th output of mt19937 with its default seed. */
-static void the_generator_is_the_standard_one(void **state)
+TEST(the_generator_is_the_standard_one)
 {
 	struct mt19937 mt;
 
-	(void)state;
 	mt19937_init(&mt, 5489);
 	assert_int_equal(mt19937_next(&mt), 3499211612u);
 	mt19937_skip(&mt, 9998);
 	assert_int_equal(mt19937_next(&mt), 4123659995u);
 }
 
-static void skipping_is_like_drawing(void **state)
+TEST(skipping_is_like_drawing)
 {
 	const uint64_t skips[] = {0, 1, 622, 623, 624, 625, 1000000};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(skips); i++) {
 		struct mt19937 a, b;
 
@@ -106,9 +100,8 @@ static void assert_golden(const struct golden *all, size_t count)
 	}
 }
 
-static void permutations_are_torchs(void **state)
+TEST(permutations_are_torchs)
 {
-	(void)state;
 	assert_golden(golden, COUNT(golden));
 }
 
@@ -133,17 +126,15 @@ static void assert_takes(size_t n, uint64_t outputs)
 	assert_int_equal(mt19937_next(&mt), mt19937_next(&same));
 }
 
-static void a_permutation_takes_one_output_less_than_it_has_elements(void **state)
+TEST(a_permutation_takes_one_output_less_than_it_has_elements)
 {
-	(void)state;
 	assert_takes(1000, 999);
 	assert_takes(1, 0);
 	assert_takes(0, 0);
 }
 
-static void each_index_comes_once(void **state)
+TEST(each_index_comes_once)
 {
-	(void)state;
 	for (size_t n = 0; n < 100; n++)
 		for (uint32_t seed = 0; seed < 50; seed++) {
 			permutation_of(seed, order, n);
@@ -151,12 +142,11 @@ static void each_index_comes_once(void **state)
 		}
 }
 
-static void a_head_is_how_the_permutation_begins(void **state)
+TEST(a_head_is_how_the_permutation_begins)
 {
 	const uint32_t sizes[] = {1, 2, 3, 64, 255, 256, 257, 1000, 50000};
 	uint32_t head[PERMUTATION_HEAD];
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(sizes); i++)
 		for (uint32_t seed = 0; seed < 20; seed++) {
 			unsigned count = sizes[i] < PERMUTATION_HEAD ? sizes[i] : PERMUTATION_HEAD;
@@ -170,11 +160,10 @@ static void a_head_is_how_the_permutation_begins(void **state)
 }
 
 /* As many elements as can be dealt. */
-static void dealing_goes_on_where_a_head_ends(void **state)
+TEST(dealing_goes_on_where_a_head_ends)
 {
 	const uint32_t sizes[] = {1, 2, 255, 256, 257, 1000, 50000};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(sizes); i++)
 		for (uint32_t seed = 0; seed < 20; seed++) {
 			struct permutation_deal deal;
@@ -189,28 +178,11 @@ static void dealing_goes_on_where_a_head_ends(void **state)
 		}
 }
 
-static void words_can_be_followed_back(void **state)
+TEST(words_can_be_followed_back)
 {
-	(void)state;
 	for (uint32_t word = 1; word != 0; word *= 2)
 		for (uint32_t i = 1; i < MT19937_WORDS; i++) {
 			assert_int_equal(mt19937_shrink(mt19937_grow(word, i), i), word);
 			assert_int_equal(mt19937_shrink(mt19937_grow(~word, i), i), ~word);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_generator_is_the_standard_one),
-		cmocka_unit_test(skipping_is_like_drawing),
-		cmocka_unit_test(permutations_are_torchs),
-		cmocka_unit_test(a_permutation_takes_one_output_less_than_it_has_elements),
-		cmocka_unit_test(each_index_comes_once),
-		cmocka_unit_test(a_head_is_how_the_permutation_begins),
-		cmocka_unit_test(dealing_goes_on_where_a_head_ends),
-		cmocka_unit_test(words_can_be_followed_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,9 @@
 #include "base/scope.h"
 #include "pack/foreign/encoding/pickle_machine.h"
 #include "tests/unit/foreign_bytes.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct fixture {
 	struct pickle *pickle;
@@ -80,7 +77,9 @@ static void assert_number(const struct pickle_value *value, int64_t expected)
 /* pickle.dumps((b"image", 300), 3) */
 #define PAIR "\x80\3C\5imageq\0M\x2c\1\x86q\1."
 
-static void test_pair(void **state)
+FIXTURE(fresh, setup, teardown);
+
+TEST_OF(fresh, test_pair)
 {
 	struct fixture *f = *state;
 
@@ -92,7 +91,7 @@ static void test_pair(void **state)
 	assert_null(pickle_at(f->value, 2));
 }
 
-static void test_frames_and_memo_of_protocol_4(void **state)
+TEST_OF(fresh, test_frames_and_memo_of_protocol_4)
 {
 	struct fixture *f = *state;
 
@@ -101,7 +100,7 @@ static void test_frames_and_memo_of_protocol_4(void **state)
 	assert_number(pickle_at(f->value, 1), 7);
 }
 
-static void test_numbers(void **state)
+TEST_OF(fresh, test_numbers)
 {
 	struct fixture *f = *state;
 
@@ -119,7 +118,7 @@ static void test_numbers(void **state)
 	assert_number(pickle_at(f->value, 8), 99);
 }
 
-static void test_dict_of_lists(void **state)
+TEST_OF(fresh, test_dict_of_lists)
 {
 	struct fixture *f = *state;
 
@@ -141,7 +140,7 @@ static void test_dict_of_lists(void **state)
 	"\x89\x88\x87R(K\3X\1\0\0\0<NNNJ\xff\xff\xff\xff" \
 	"J\xff\xff\xff\xffK\0tb"
 
-static void test_number_of_numpy(void **state)
+TEST_OF(fresh, test_number_of_numpy)
 {
 	struct fixture *f = *state;
 
@@ -158,7 +157,7 @@ static void test_number_of_numpy(void **state)
 	assert_number(f->value, -3);
 }
 
-static void test_number_of_numpy_of_the_wrong_size_is_none(void **state)
+TEST_OF(fresh, test_number_of_numpy_of_the_wrong_size_is_none)
 {
 	struct fixture *f = *state;
 	int64_t number;
@@ -169,7 +168,7 @@ static void test_number_of_numpy_of_the_wrong_size_is_none(void **state)
 	assert_false(pickle_number(f->value, &number));
 }
 
-static void test_tensor_of_torch(void **state)
+TEST_OF(fresh, test_tensor_of_torch)
 {
 	struct fixture *f = *state;
 	const struct pickle_value *storage;
@@ -186,7 +185,7 @@ static void test_tensor_of_torch(void **state)
 	assert_int_equal(pickle_at(f->value->call.arguments, 5)->kind, PICKLE_DICT);
 }
 
-static void test_a_list_may_have_itself(void **state)
+TEST_OF(fresh, test_a_list_may_have_itself)
 {
 	struct fixture *f = *state;
 
@@ -194,7 +193,7 @@ static void test_a_list_may_have_itself(void **state)
 	assert_ptr_equal(pickle_at(f->value, 0), f->value);
 }
 
-static void test_long_payloads_are_not_read(void **state)
+TEST_OF(fresh, test_long_payloads_are_not_read)
 {
 	struct fixture *f = *state;
 	SCOPE_FREE char *data = calloc(1, 1 << 20);
@@ -210,7 +209,7 @@ static void test_long_payloads_are_not_read(void **state)
 
 /* --- what is refused --------------------------------------------------------------------- */
 
-static void test_nothing_is_executed(void **state)
+TEST_OF(fresh, test_nothing_is_executed)
 {
 	struct fixture *f = *state;
 
@@ -225,7 +224,7 @@ static void test_nothing_is_executed(void **state)
 	refuses(f, "\x80\3(ios\nsystem\n.", -EOPNOTSUPP, "a pickle with the opcode INST");
 }
 
-static void test_other_values_are_refused(void **state)
+TEST_OF(fresh, test_other_values_are_refused)
 {
 	struct fixture *f = *state;
 
@@ -236,7 +235,7 @@ static void test_other_values_are_refused(void **state)
 	refuses(f, "\x80\3\xff.", -EBADMSG, "a pickle with the byte 0xff for an opcode");
 }
 
-static void test_damage_is_named(void **state)
+TEST_OF(fresh, test_damage_is_named)
 {
 	struct fixture *f = *state;
 
@@ -269,7 +268,7 @@ static void test_damage_is_named(void **state)
 		"a pickle whose opcode INT has a line that is cut off, or too long");
 }
 
-static void test_numbers_as_lines_take_no_memory(void **state)
+TEST_OF(fresh, test_numbers_as_lines_take_no_memory)
 {
 	struct fixture *f = *state;
 	char data[30003] = "N";
@@ -282,7 +281,7 @@ static void test_numbers_as_lines_take_no_memory(void **state)
 }
 
 /* A pickle that is cut off anywhere, and one with any byte changed, is read or refused. */
-static void test_no_byte_is_trusted(void **state)
+TEST_OF(fresh, test_no_byte_is_trusted)
 {
 	static const char good[] =
 		"\x80\4\x95\13\0\0\0\0\0\0\0C\5image\x94K\7\x86\x94}(X\1\0\0\0"
@@ -300,28 +299,4 @@ static void test_no_byte_is_trusted(void **state)
 			read_bytes(f, data, sizeof(data));
 		}
 	}
-}
-
-#define story(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		story(test_pair),
-		story(test_frames_and_memo_of_protocol_4),
-		story(test_numbers),
-		story(test_dict_of_lists),
-		story(test_number_of_numpy),
-		story(test_number_of_numpy_of_the_wrong_size_is_none),
-		story(test_tensor_of_torch),
-		story(test_a_list_may_have_itself),
-		story(test_long_payloads_are_not_read),
-		story(test_nothing_is_executed),
-		story(test_other_values_are_refused),
-		story(test_damage_is_named),
-		story(test_numbers_as_lines_take_no_memory),
-		story(test_no_byte_is_trusted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,9 @@
  * the clock. */
 #include "base/scope.h"
 #include "pack/tool/cli/pipeline.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <stdint.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define HANG_SECONDS 300 /* a wakeup that is lost would be waited for for ever */
 
@@ -90,7 +86,7 @@ static struct pipeline *new_pipeline(struct ground *ground, unsigned workers, un
 	return pipeline;
 }
 
-static void what_goes_in_comes_out_in_order_and_worked_on_once(void **state)
+TEST(what_goes_in_comes_out_in_order_and_worked_on_once)
 {
 	static struct item items[5000];
 	struct ground ground = ground_closed_behind(UINT32_MAX);
@@ -98,7 +94,6 @@ static void what_goes_in_comes_out_in_order_and_worked_on_once(void **state)
 	unsigned put = 0, taken = 0;
 	struct item *item;
 
-	(void)state;
 	do {
 		while (put < 5000 && pipeline_has_room(pipeline, 1)) {
 			items[put].number = put;
@@ -115,13 +110,12 @@ static void what_goes_in_comes_out_in_order_and_worked_on_once(void **state)
 	pipeline_free(pipeline);
 }
 
-static void a_slow_item_holds_up_those_behind_it_but_not_the_work_on_them(void **state)
+TEST(a_slow_item_holds_up_those_behind_it_but_not_the_work_on_them)
 {
 	struct item items[3] = {{.number = 9}, {.number = 0}, {.number = 1}};
 	struct ground ground = ground_closed_behind(9);
 	struct pipeline *pipeline = new_pipeline(&ground, 2, 4, UINT64_MAX);
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		pipeline_put(pipeline, &items[i], 1);
 	wait_until(&ground, &ground.done, 2);
@@ -134,13 +128,12 @@ static void a_slow_item_holds_up_those_behind_it_but_not_the_work_on_them(void *
 #define ENOUGH 64 /* done and not taken: nobody is woken for one more */
 #define MANY   80
 
-static void what_nobody_was_woken_for_is_worked_on_when_it_is_waited_for(void **state)
+TEST(what_nobody_was_woken_for_is_worked_on_when_it_is_waited_for)
 {
 	struct item items[MANY + 8] = {{.number = 0}};
 	struct ground ground = ground_closed_behind(1);
 	struct pipeline *pipeline = new_pipeline(&ground, 4, MANY + 8, UINT64_MAX);
 
-	(void)state;
 	for (int i = 0; i < MANY; i++)
 		pipeline_put(pipeline, &items[i], 1);
 	wait_until(&ground, &ground.done, ENOUGH);
@@ -152,13 +145,12 @@ static void what_nobody_was_woken_for_is_worked_on_when_it_is_waited_for(void **
 	pipeline_free(pipeline);
 }
 
-static void all_workers_work_at_once(void **state)
+TEST(all_workers_work_at_once)
 {
 	struct item items[4] = {{.number = 0}, {.number = 0}, {.number = 0}, {.number = 0}};
 	struct ground ground = ground_closed_behind(0);
 	struct pipeline *pipeline = new_pipeline(&ground, 4, 4, UINT64_MAX);
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		pipeline_put(pipeline, &items[i], 1);
 	wait_until(&ground, &ground.inside, 4);
@@ -169,13 +161,12 @@ static void all_workers_work_at_once(void **state)
 	pipeline_free(pipeline);
 }
 
-static void room_ends_with_the_slots_and_with_the_bytes(void **state)
+TEST(room_ends_with_the_slots_and_with_the_bytes)
 {
 	struct item items[3] = {{.number = 0}, {.number = 0}, {.number = 0}};
 	struct ground ground = ground_closed_behind(1);
 	struct pipeline *pipeline = new_pipeline(&ground, 1, 2, 100);
 
-	(void)state;
 	pipeline_put(pipeline, &items[0], 60);
 	assert_true(pipeline_has_room(pipeline, 40));
 	assert_false(pipeline_has_room(pipeline, 41));
@@ -186,13 +177,12 @@ static void room_ends_with_the_slots_and_with_the_bytes(void **state)
 	pipeline_free(pipeline);
 }
 
-static void what_is_larger_than_all_the_room_goes_through_alone(void **state)
+TEST(what_is_larger_than_all_the_room_goes_through_alone)
 {
 	struct item items[2] = {{.number = 0}, {.number = 0}};
 	struct ground ground = ground_closed_behind(1);
 	struct pipeline *pipeline = new_pipeline(&ground, 1, 2, 100);
 
-	(void)state;
 	assert_true(pipeline_has_room(pipeline, UINT64_MAX));
 	pipeline_put(pipeline, &items[0], UINT64_MAX);
 	assert_false(pipeline_has_room(pipeline, 1));
@@ -201,13 +191,12 @@ static void what_is_larger_than_all_the_room_goes_through_alone(void **state)
 	pipeline_free(pipeline);
 }
 
-static void items_inside_are_dropped_in_order(void **state)
+TEST(items_inside_are_dropped_in_order)
 {
 	struct item items[] = {{.number = 0}, {.number = 1}, {.number = 2}, {.number = 3}};
 	struct ground ground = ground_closed_behind(UINT32_MAX);
 	struct pipeline *pipeline = new_pipeline(&ground, 2, 8, UINT64_MAX);
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		pipeline_put(pipeline, &items[i], 1);
 	assert_ptr_equal(pipeline_take(pipeline), &items[0]);
@@ -216,12 +205,11 @@ static void items_inside_are_dropped_in_order(void **state)
 		assert_int_equal(items[i].dropped, i);
 }
 
-static void an_empty_one_gives_nothing(void **state)
+TEST(an_empty_one_gives_nothing)
 {
 	struct ground ground = ground_closed_behind(0);
 	struct pipeline *pipeline = new_pipeline(&ground, 2, 2, 1);
 
-	(void)state;
 	assert_null(pipeline_take(pipeline));
 	pipeline_free(pipeline);
 	pipeline_free(NULL);
@@ -249,7 +237,7 @@ static void charge(void *context, unsigned worker, void *item)
 }
 
 /* Only the oldest may go beyond what there is room for. */
-static void results_are_bounded_beside_the_oldest(void **state)
+TEST(results_are_bounded_beside_the_oldest)
 {
 	struct charged charged = {.lock = PTHREAD_MUTEX_INITIALIZER};
 	const struct pipeline_params params = {.workers = 8,
@@ -260,7 +248,6 @@ static void results_are_bounded_beside_the_oldest(void **state)
 					       .context = &charged};
 	unsigned put = 0, taken = 0;
 
-	(void)state;
 	alarm(HANG_SECONDS);
 	assert_int_equal(pipeline_new(&params, &charged.pipeline), 0);
 	while (taken < 2000) {
@@ -314,13 +301,12 @@ static void run_sized(struct sized *sized, unsigned workers, unsigned slots, uin
 }
 
 /* Results that are not charged, small, as large as all the room, and larger, in any order. */
-static void no_result_is_so_large_that_all_wait_for_ever(void **state)
+TEST(no_result_is_so_large_that_all_wait_for_ever)
 {
 	static const unsigned workers[] = {1, 2, 8}, slots[] = {1, 2, 64};
 	static const uint64_t results[] = {0, 1, 100, UINT64_MAX / 4};
 	static struct sized sized;
 
-	(void)state;
 	alarm(HANG_SECONDS);
 	for (unsigned i = 0; i < 36; i++) {
 		uint64_t bound = results[i / 9], random = i + 1;
@@ -340,14 +326,13 @@ static void *open_for_the_first(void *context)
 	return NULL;
 }
 
-static void freeing_it_waits_for_the_item_in_hand(void **state)
+TEST(freeing_it_waits_for_the_item_in_hand)
 {
 	struct item items[2] = {{.number = 0}, {.number = 0}};
 	struct ground ground = ground_closed_behind(0);
 	struct pipeline *pipeline = new_pipeline(&ground, 1, 2, UINT64_MAX);
 	pthread_t opener;
 
-	(void)state;
 	pipeline_put(pipeline, &items[0], 1);
 	pipeline_put(pipeline, &items[1], 1);
 	wait_until(&ground, &ground.inside, 1);
@@ -356,23 +341,4 @@ static void freeing_it_waits_for_the_item_in_hand(void **state)
 	assert_int_equal(items[0].worked, 1);
 	assert_int_equal(ground.inside, 0);
 	pthread_join(opener, NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_goes_in_comes_out_in_order_and_worked_on_once),
-		cmocka_unit_test(a_slow_item_holds_up_those_behind_it_but_not_the_work_on_them),
-		cmocka_unit_test(what_nobody_was_woken_for_is_worked_on_when_it_is_waited_for),
-		cmocka_unit_test(all_workers_work_at_once),
-		cmocka_unit_test(room_ends_with_the_slots_and_with_the_bytes),
-		cmocka_unit_test(what_is_larger_than_all_the_room_goes_through_alone),
-		cmocka_unit_test(an_empty_one_gives_nothing),
-		cmocka_unit_test(results_are_bounded_beside_the_oldest),
-		cmocka_unit_test(no_result_is_so_large_that_all_wait_for_ever),
-		cmocka_unit_test(items_inside_are_dropped_in_order),
-		cmocka_unit_test(freeing_it_waits_for_the_item_in_hand),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
 /* The forecasts together, as the cache meets them: cache/plan/plan.h. */
+#define TEST_MAIN
 #include "cache/order/forecast.h"
 #include "cache/plan/plan.h"
 #include "tests/unit/plan_world.h"
+#include "tests/unit/test.h"
 
 #define READAHEAD (16 * MIB)
 
@@ -89,11 +91,10 @@ static void shuffle_over(struct reading *r, uint64_t from, uint32_t count)
 		demand(r, from + order[i]);
 }
 
-static void a_scan_has_what_lies_before_it_read_and_no_more(void **state)
+TEST(a_scan_has_what_lies_before_it_read_and_no_more)
 {
 	struct reading *r = read_of(photos(20000));
 
-	(void)state;
 	scan(r, 1000, 5000);
 	assert_nothing_planned_twice(r->world);
 	assert_true(r->world->hits > 3990);
@@ -101,11 +102,10 @@ static void a_scan_has_what_lies_before_it_read_and_no_more(void **state)
 	assert_int_equal(planned_in(r->world, 0, 1000), 0);
 }
 
-static void a_shuffled_epoch_is_read_once(void **state)
+TEST(a_shuffled_epoch_is_read_once)
 {
 	struct reading *r = read_of(photos(20000));
 
-	(void)state;
 	shuffle_over(r, 0, 20000);
 	assert_nothing_planned_twice(r->world);
 	assert_int_equal(wasted(r->world), 0);
@@ -115,11 +115,10 @@ static void a_shuffled_epoch_is_read_once(void **state)
 
 /* So small that any demand is near another one, and looks like a scan: the smallest ones are
  * taken for nothing else. */
-static void a_small_shuffled_epoch_is_read_once_as_well(void **state)
+TEST(a_small_shuffled_epoch_is_read_once_as_well)
 {
 	const uint32_t sizes[] = {50, 100, 256, 500, 1000};
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		struct reading *r = read_of(photos(sizes[i]));
 
@@ -131,13 +130,12 @@ static void a_small_shuffled_epoch_is_read_once_as_well(void **state)
 }
 
 /* What is certain goes before what is only wanted some time. */
-static void a_scan_goes_first_while_others_shuffle(void **state)
+TEST(a_scan_goes_first_while_others_shuffle)
 {
 	struct reading *r = read_of(photos(20000));
 	const uint32_t *order = shuffled(16000);
 	struct plan_run run;
 
-	(void)state;
 	r->world->budget.scan = r->world->budget.sweep = r->world->budget.order = 0;
 	for (uint32_t i = 0; i < 100; i++)
 		demand(r, order[i]);
@@ -152,11 +150,10 @@ static void a_scan_goes_first_while_others_shuffle(void **state)
 	assert_true(run.extents[0] < 16000);
 }
 
-static void each_forecast_has_a_room_of_its_own(void **state)
+TEST(each_forecast_has_a_room_of_its_own)
 {
 	struct reading *r = read_of(photos(20000));
 
-	(void)state;
 	r->world->budget.sweep = 0;
 	shuffle_over(r, 0, 4000);
 	assert_true(r->world->bytes < READAHEAD); /* by chance */
@@ -171,22 +168,20 @@ static void each_forecast_has_a_room_of_its_own(void **state)
 	assert_true(planned_in(r->world, 0, 4000) > 3900);
 }
 
-static void a_scan_does_not_read_again_what_a_shuffled_reader_had_read(void **state)
+TEST(a_scan_does_not_read_again_what_a_shuffled_reader_had_read)
 {
 	struct reading *r = read_of(photos(20000));
 
-	(void)state;
 	shuffle_over(r, 0, 5000);
 	scan(r, 0, 20000);
 	assert_nothing_planned_twice(r->world);
 	assert_int_equal(wasted(r->world), 0);
 }
 
-static void an_epoch_leaves_out_what_scans_had_read(void **state)
+TEST(an_epoch_leaves_out_what_scans_had_read)
 {
 	struct reading *r = read_of(photos(20000));
 
-	(void)state;
 	scan(r, 0, 5000);
 	shuffle_over(r, 0, 20000);
 	assert_nothing_planned_twice(r->world);
@@ -207,12 +202,11 @@ static void follow(struct reading *r, const uint32_t *files, uint32_t count)
 	r->world->budget.gap = 32 * KIB; /* requests are cheap */
 }
 
-static void an_order_that_is_known_goes_first(void **state)
+TEST(an_order_that_is_known_goes_first)
 {
 	struct reading *r = read_of(photos(20000));
 	const uint32_t *order = shuffled(16000);
 
-	(void)state;
 	r->world->budget.scan = r->world->budget.sweep = r->world->budget.order = 0;
 	for (uint64_t e = 18000; e < 18003; e++)
 		demand(r, e);
@@ -228,12 +222,11 @@ static void an_order_that_is_known_goes_first(void **state)
 }
 
 /* The sweep would bring what is wanted only at the end of the epoch. */
-static void what_is_ordered_is_not_streamed(void **state)
+TEST(what_is_ordered_is_not_streamed)
 {
 	struct reading *r = read_of(photos(20000));
 	const uint32_t *order = shuffled(20000);
 
-	(void)state;
 	r->world->budget.sweep = 0;
 	for (uint32_t i = 0; i < 1000; i++) /* everything is promising */
 		demand(r, order[i]);
@@ -250,12 +243,11 @@ static void what_is_ordered_is_not_streamed(void **state)
 }
 
 /* Be it by files in a row: classes one after the other. */
-static void what_is_ordered_is_read_ahead_by_no_scan(void **state)
+TEST(what_is_ordered_is_read_ahead_by_no_scan)
 {
 	struct reading *r = read_of(photos(20000));
 	uint32_t order[2000];
 
-	(void)state;
 	for (uint32_t i = 0; i < 2000; i++)
 		order[i] = 5000 + i;
 	r->world->budget.order = r->world->budget.sweep = 0;
@@ -268,13 +260,12 @@ static void what_is_ordered_is_read_ahead_by_no_scan(void **state)
 }
 
 /* Training in a known order, and validation in one that is not. */
-static void what_is_not_ordered_is_streamed_meanwhile(void **state)
+TEST(what_is_not_ordered_is_streamed_meanwhile)
 {
 	struct reading *r = read_of(photos(20000));
 	uint32_t order[10000];
 	const uint32_t *others;
 
-	(void)state;
 	memcpy(order, shuffled(10000), sizeof(order));
 	others = shuffled(5000);
 	r->world->budget.pace = 10 * MIB;
@@ -289,13 +280,12 @@ static void what_is_not_ordered_is_streamed_meanwhile(void **state)
 	assert_true(planned_in(r->world, 15000, 20000) > 4500);
 }
 
-static void where_an_order_proves_wrong_everything_is_streamed_again(void **state)
+TEST(where_an_order_proves_wrong_everything_is_streamed_again)
 {
 	struct reading *r = read_of(photos(20000));
 	const uint32_t *order = shuffled(20000);
 	uint32_t wrong[20000];
 
-	(void)state;
 	for (uint32_t i = 0; i < 20000; i++)
 		wrong[i] = i < 1000 ? order[i] : order[20999 - i];
 	r->world->budget.pace = 10 * MIB;
@@ -311,12 +301,11 @@ static void where_an_order_proves_wrong_everything_is_streamed_again(void **stat
 	assert_nothing_planned_twice(r->world);
 }
 
-static void preload_reads_what_is_ordered_too(void **state)
+TEST(preload_reads_what_is_ordered_too)
 {
 	struct reading *r = read_of(photos(5000));
 	const uint32_t *order = shuffled(5000);
 
-	(void)state;
 	r->world->budget.pace = MIB;
 	plan_preload(r->plan);
 	follow(r, order, 5000);
@@ -325,12 +314,11 @@ static void preload_reads_what_is_ordered_too(void **state)
 	assert_nothing_planned_twice(r->world);
 }
 
-static void each_epoch_of_a_known_order_is_counted(void **state)
+TEST(each_epoch_of_a_known_order_is_counted)
 {
 	struct reading *r = read_with(photos(5000),
 				      (struct plan_params){.readahead = READAHEAD, .epochs = true});
 
-	(void)state;
 	for (uint64_t epoch = 0; epoch < 4; epoch++) {
 		const uint32_t *order = shuffled(5000);
 
@@ -345,11 +333,10 @@ static void each_epoch_of_a_known_order_is_counted(void **state)
 	}
 }
 
-static void no_readahead_means_none_of_a_known_order(void **state)
+TEST(no_readahead_means_none_of_a_known_order)
 {
 	struct reading *r = read_with(photos(5000), (struct plan_params){.epochs = true});
 
-	(void)state;
 	follow(r, shuffled(5000), 5000);
 	assert_false(plan_wants(r->plan, &r->world->budget));
 	assert_false(read_run(r));
@@ -374,11 +361,10 @@ static void read_with_a_reluctant_pool(struct reading *r)
 	}
 }
 
-static void what_the_pool_refused_of_a_known_order_is_planned_again(void **state)
+TEST(what_the_pool_refused_of_a_known_order_is_planned_again)
 {
 	struct reading *r = read_of(photos(5000));
 
-	(void)state;
 	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
 		forget_pool(r->world);
 		follow(r, shuffled(5000), 5000);
@@ -392,23 +378,21 @@ static void what_the_pool_refused_of_a_known_order_is_planned_again(void **state
 	}
 }
 
-static void what_the_pool_refused_of_the_sweep_is_planned_again(void **state)
+TEST(what_the_pool_refused_of_the_sweep_is_planned_again)
 {
 	struct reading *r = read_of(photos(5000));
 
-	(void)state;
 	plan_preload(r->plan);
 	read_with_a_reluctant_pool(r);
 	assert_int_equal(planned_in(r->world, 0, 5000), 5000);
 	assert_nothing_planned_twice(r->world);
 }
 
-static void what_the_pool_refused_of_a_scan_is_planned_again(void **state)
+TEST(what_the_pool_refused_of_a_scan_is_planned_again)
 {
 	struct reading *r = read_of(photos(5000));
 	uint64_t end = 1000;
 
-	(void)state;
 	r->world->budget.sweep = 0;
 	for (uint64_t e = 0; e < 1000; e++) {
 		plan_demand(r->plan, e);
@@ -424,11 +408,10 @@ static void what_the_pool_refused_of_a_scan_is_planned_again(void **state)
 
 /* --- readahead=0 ----------------------------------------------------------------------------- */
 
-static void no_readahead_means_none_of_any_kind(void **state)
+TEST(no_readahead_means_none_of_any_kind)
 {
 	struct reading *r = read_with(photos(5000), (struct plan_params){.epochs = true});
 
-	(void)state;
 	scan(r, 0, 5000);
 	shuffle_over(r, 0, 5000);
 	shuffle_over(r, 0, 5000);
@@ -437,11 +420,10 @@ static void no_readahead_means_none_of_any_kind(void **state)
 	assert_false(read_run(r));
 }
 
-static void preload_reads_even_where_nothing_else_is_read_ahead(void **state)
+TEST(preload_reads_even_where_nothing_else_is_read_ahead)
 {
 	struct reading *r = read_with(photos(5000), (struct plan_params){.readahead = 0});
 
-	(void)state;
 	plan_preload(r->plan);
 	assert_true(plan_wants(r->plan, &r->world->budget));
 	read_more(r);
@@ -451,11 +433,10 @@ static void preload_reads_even_where_nothing_else_is_read_ahead(void **state)
 }
 
 /* One sweep was asked for, and nothing else. */
-static void after_preload_no_readahead_means_none_again(void **state)
+TEST(after_preload_no_readahead_means_none_again)
 {
 	struct reading *r = read_with(photos(5000), (struct plan_params){.epochs = true});
 
-	(void)state;
 	plan_preload(r->plan);
 	read_more(r);
 	shuffle_over(r, 0, 5000);
@@ -466,12 +447,11 @@ static void after_preload_no_readahead_means_none_again(void **state)
 
 /* --- epochs ---------------------------------------------------------------------------------- */
 
-static void each_shuffled_epoch_is_counted_and_read_ahead(void **state)
+TEST(each_shuffled_epoch_is_counted_and_read_ahead)
 {
 	struct reading *r = read_with(photos(20000),
 				      (struct plan_params){.readahead = READAHEAD, .epochs = true});
 
-	(void)state;
 	for (uint64_t epoch = 0; epoch < 4; epoch++) {
 		shuffle_over(r, 0, 20000);
 		assert_int_equal(plan_epoch(r->plan), epoch);
@@ -480,12 +460,11 @@ static void each_shuffled_epoch_is_counted_and_read_ahead(void **state)
 }
 
 /* The hits are those since the epoch was known. */
-static void scans_of_everything_are_epochs_too(void **state)
+TEST(scans_of_everything_are_epochs_too)
 {
 	struct reading *r = read_with(photos(5000),
 				      (struct plan_params){.readahead = READAHEAD, .epochs = true});
 
-	(void)state;
 	for (uint64_t epoch = 0; epoch < 4; epoch++) {
 		scan(r, 0, 5000);
 		assert_int_equal(plan_epoch(r->plan), epoch);
@@ -493,11 +472,10 @@ static void scans_of_everything_are_epochs_too(void **state)
 	}
 }
 
-static void a_pack_without_files_is_fine(void **state)
+TEST(a_pack_without_files_is_fine)
 {
 	struct reading *r = read_of(photos(0));
 
-	(void)state;
 	assert_false(read_run(r));
 	plan_preload(r->plan);
 	assert_false(read_run(r));
@@ -505,32 +483,5 @@ static void a_pack_without_files_is_fine(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_scan_has_what_lies_before_it_read_and_no_more),
-		cmocka_unit_test(a_shuffled_epoch_is_read_once),
-		cmocka_unit_test(a_small_shuffled_epoch_is_read_once_as_well),
-		cmocka_unit_test(a_scan_goes_first_while_others_shuffle),
-		cmocka_unit_test(each_forecast_has_a_room_of_its_own),
-		cmocka_unit_test(a_scan_does_not_read_again_what_a_shuffled_reader_had_read),
-		cmocka_unit_test(an_epoch_leaves_out_what_scans_had_read),
-		cmocka_unit_test(an_order_that_is_known_goes_first),
-		cmocka_unit_test(what_is_ordered_is_not_streamed),
-		cmocka_unit_test(what_is_ordered_is_read_ahead_by_no_scan),
-		cmocka_unit_test(what_is_not_ordered_is_streamed_meanwhile),
-		cmocka_unit_test(where_an_order_proves_wrong_everything_is_streamed_again),
-		cmocka_unit_test(preload_reads_what_is_ordered_too),
-		cmocka_unit_test(each_epoch_of_a_known_order_is_counted),
-		cmocka_unit_test(no_readahead_means_none_of_a_known_order),
-		cmocka_unit_test(what_the_pool_refused_of_a_known_order_is_planned_again),
-		cmocka_unit_test(what_the_pool_refused_of_the_sweep_is_planned_again),
-		cmocka_unit_test(what_the_pool_refused_of_a_scan_is_planned_again),
-		cmocka_unit_test(no_readahead_means_none_of_any_kind),
-		cmocka_unit_test(preload_reads_even_where_nothing_else_is_read_ahead),
-		cmocka_unit_test(after_preload_no_readahead_means_none_again),
-		cmocka_unit_test(each_shuffled_epoch_is_counted_and_read_ahead),
-		cmocka_unit_test(scans_of_everything_are_epochs_too),
-		cmocka_unit_test(a_pack_without_files_is_fine),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, release);
+	return test_run(NULL, release);
 }

@@ -2,8 +2,10 @@
  * DataLoader's, each on a batch of its own, and take what is there from a pool. The device takes
  * a + b * bytes for a request and serves one at a time: in turn one that a reader waits for, and
  * one that is read ahead. */
+#define TEST_MAIN
 #include "cache/plan/plan_order.h"
 #include "tests/unit/plan_world.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 
 #define PHOTOS	 20000u
@@ -342,11 +344,10 @@ static void assert_all_was_read_once(const struct sim *s)
 
 /* --- throughput-bound ------------------------------------------------------- */
 
-static void each_file_is_there_before_it_is_asked_for(void **state)
+TEST(each_file_is_there_before_it_is_asked_for)
 {
 	const unsigned readers[] = {1, 4, 8};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 		const uint32_t *order = shuffled(PHOTOS);
@@ -363,7 +364,7 @@ static void each_file_is_there_before_it_is_asked_for(void **state)
 }
 
 /* No two files that are needed at about the same time lie near enough for one run. */
-static void an_ssd_is_read_in_the_order_of_need(void **state)
+TEST(an_ssd_is_read_in_the_order_of_need)
 {
 	enum { SLICE = 8 }; /* runs, and then some */
 	struct sim *s = sim_of(photos(PHOTOS));
@@ -371,7 +372,6 @@ static void an_ssd_is_read_in_the_order_of_need(void **state)
 	uint32_t place[PHOTOS], far = 0;
 	struct plan_run run;
 
-	(void)state;
 	for (uint32_t i = 0; i < PHOTOS; i++)
 		place[order[i]] = i;
 	make_throughput_bound(s);
@@ -396,12 +396,11 @@ static struct sim *sim_at_pace(const uint32_t *order)
 	return s;
 }
 
-static void an_ssd_reads_no_more_than_the_pace(void **state)
+TEST(an_ssd_reads_no_more_than_the_pace)
 {
 	const uint32_t *order = shuffled(PHOTOS);
 	struct sim *s = sim_at_pace(order);
 
-	(void)state;
 	for (uint32_t i = 0; i < 2000; i++) {
 		read_all(s);
 		assert_in_range(s->held, 40 * MIB - LARGEST, 44 * MIB);
@@ -413,13 +412,12 @@ static void an_ssd_reads_no_more_than_the_pace(void **state)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
 
-static void a_hard_disk_reads_files_of_leaf_pages_in_long_runs(void **state)
+TEST(a_hard_disk_reads_files_of_leaf_pages_in_long_runs)
 {
 	struct sim *s = sim_of(leaf_pages(20000));
 	const uint32_t *order = shuffled(20000);
 	struct plan_run run;
 
-	(void)state;
 	make_seek_bound(s);
 	follow(s, order, 20000);
 	while (next_run(s, &run))
@@ -429,12 +427,11 @@ static void a_hard_disk_reads_files_of_leaf_pages_in_long_runs(void **state)
 }
 
 /* What they pass is no more ahead of them than what they read. */
-static void readers_may_leave_out_a_tenth(void **state)
+TEST(readers_may_leave_out_a_tenth)
 {
 	const uint32_t *order = shuffled(PHOTOS);
 	struct sim *s = sim_at_pace(order);
 
-	(void)state;
 	for (uint32_t i = 0; i < PHOTOS; i++) {
 		read_all(s);
 		if (i % 10)
@@ -447,7 +444,7 @@ static void readers_may_leave_out_a_tenth(void **state)
 /* An object store: a request takes 30 ms, and any number may be under way, up to 400 here. Files
  * come at the rate of the link while the planner keeps enough of them under way, and as far ahead
  * of the readers as their pace. */
-static void an_object_store_has_hundreds_of_ranges_under_way(void **state)
+TEST(an_object_store_has_hundreds_of_ranges_under_way)
 {
 	enum { PARALLEL = 400 };
 	struct sim *s = sim_of(photos(PHOTOS));
@@ -455,7 +452,6 @@ static void an_object_store_has_hundreds_of_ranges_under_way(void **state)
 	uint32_t asked = 0, most = 0;
 	struct plan_run run;
 
-	(void)state;
 	s->world->budget.run = 8 * MIB;
 	s->world->budget.gap = 32 * KIB;
 	s->world->budget.pace = 64 * MIB;
@@ -502,11 +498,10 @@ static double one_sweep(const struct sim *s)
 }
 
 /* Two sweeps, since half of it fits; the windows that double cost a fraction of one. */
-static void a_hard_disk_takes_as_many_sweeps_as_memory_asks_for(void **state)
+TEST(a_hard_disk_takes_as_many_sweeps_as_memory_asks_for)
 {
 	const unsigned readers[] = {1, 4, 8};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 		double seconds = seek_bound_epoch(s, 0.5, readers[i]);
@@ -521,11 +516,10 @@ static void a_hard_disk_takes_as_many_sweeps_as_memory_asks_for(void **state)
 
 /* During a sweep readers take more than fits, since what they have used makes room. Without that it
  * would take 2.8 sweeps and 4.5. */
-static void a_sweep_brings_more_than_there_is_room_for(void **state)
+TEST(a_sweep_brings_more_than_there_is_room_for)
 {
 	const unsigned readers[] = {1, 4, 8};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 
@@ -537,24 +531,22 @@ static void a_sweep_brings_more_than_there_is_room_for(void **state)
 	}
 }
 
-static void memory_for_a_tenth_is_better_than_none(void **state)
+TEST(memory_for_a_tenth_is_better_than_none)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	double seconds = seek_bound_epoch(s, 0.1, 4);
 
-	(void)state;
 	assert_all_was_read_once(s);
 	assert_true(seconds < one_by_one(s) * 2 / 3);
 }
 
 /* Readers that need 60 s, and memory for a quarter: what they have used makes room for what comes
  * next while the sweep goes on. */
-static void sweeps_never_end(void **state)
+TEST(sweeps_never_end)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	make_seek_bound(s);
 	s->memory = total_bytes(s->world) / 4;
 	s->think = 4 * 3e-3;
@@ -563,12 +555,11 @@ static void sweeps_never_end(void **state)
 	assert_all_was_read_once(s);
 }
 
-static void if_all_fits_a_hard_disk_takes_one_sweep(void **state)
+TEST(if_all_fits_a_hard_disk_takes_one_sweep)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	double seconds = seek_bound_epoch(s, 1.2, 4);
 
-	(void)state;
 	assert_all_was_read_once(s);
 	assert_true(seconds < 1.5 * one_sweep(s));
 	assert_true(seconds < one_by_one(s) / 7);
@@ -576,12 +567,11 @@ static void if_all_fits_a_hard_disk_takes_one_sweep(void **state)
 
 /* Readers that need as long as four sweeps, each with half of the memory, hardly ever wait: the
  * other half is always there. */
-static void slow_readers_do_not_wait_for_a_hard_disk(void **state)
+TEST(slow_readers_do_not_wait_for_a_hard_disk)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	make_seek_bound(s);
 	s->memory = total_bytes(s->world) / 2;
 	s->think = 4 * one_by_one(s) / PHOTOS; /* four readers: as slow as reading one by one */
@@ -594,13 +584,12 @@ static void slow_readers_do_not_wait_for_a_hard_disk(void **state)
 }
 
 /* Windows are small at first, so the first files come soon. */
-static void the_first_files_come_soon(void **state)
+TEST(the_first_files_come_soon)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 	struct plan_run run;
 
-	(void)state;
 	make_seek_bound(s);
 	follow(s, order, PHOTOS);
 	while (s->world->bytes < 7 * MIB)
@@ -612,13 +601,12 @@ static void the_first_files_come_soon(void **state)
 		assert_false(s->world->pooled[order[i]]);
 }
 
-static void after_the_first_window_what_fits_is_read_in_one_sweep(void **state)
+TEST(after_the_first_window_what_fits_is_read_in_one_sweep)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	struct plan_run run;
 	unsigned files = 0;
 
-	(void)state;
 	make_seek_bound(s);
 	s->world->budget.gap = 512 * KIB;
 	follow(s, shuffled(PHOTOS), PHOTOS);
@@ -632,13 +620,12 @@ static void after_the_first_window_what_fits_is_read_in_one_sweep(void **state)
 }
 
 /* Memory that comes back file by file is not filled by a read for each. */
-static void a_window_waits_until_there_is_room_for_it(void **state)
+TEST(a_window_waits_until_there_is_room_for_it)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 	uint64_t bytes, runs = 0;
 
-	(void)state;
 	make_seek_bound(s);
 	s->memory = total_bytes(s->world) / 2;
 	follow(s, order, PHOTOS);
@@ -654,7 +641,7 @@ static void a_window_waits_until_there_is_room_for_it(void **state)
 	assert_true(runs <= 8);
 }
 
-static void a_reader_that_waits_gets_the_run_around_its_file(void **state)
+TEST(a_reader_that_waits_gets_the_run_around_its_file)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
@@ -662,7 +649,6 @@ static void a_reader_that_waits_gets_the_run_around_its_file(void **state)
 	struct plan_run run;
 	uint32_t at = 0;
 
-	(void)state;
 	make_seek_bound(s);
 	follow(s, order, PHOTOS);
 	while (s->world->bytes < 200 * MIB) /* the large window is being read */
@@ -682,14 +668,13 @@ static void a_reader_that_waits_gets_the_run_around_its_file(void **state)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
 
-static void a_file_that_does_not_fit_brings_nothing_with_it(void **state)
+TEST(a_file_that_does_not_fit_brings_nothing_with_it)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 	struct plan_run run;
 	uint32_t at = 0;
 
-	(void)state;
 	make_seek_bound(s);
 	follow(s, order, PHOTOS);
 	while (s->world->bytes < 200 * MIB)
@@ -703,9 +688,8 @@ static void a_file_that_does_not_fit_brings_nothing_with_it(void **state)
 
 /* --- what is read, and what is not ----------------------------------------------------------- */
 
-static void nothing_of_other_files_is_read(void **state)
+TEST(nothing_of_other_files_is_read)
 {
-	(void)state;
 	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 		const uint32_t *order = shuffled_from(5000, 10000);
@@ -721,12 +705,11 @@ static void nothing_of_other_files_is_read(void **state)
 	}
 }
 
-static void what_is_there_is_not_read(void **state)
+TEST(what_is_there_is_not_read)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	make_seek_bound(s);
 	for (uint32_t i = 0; i < PHOTOS; i += 3)
 		s->world->pooled[i] = true; /* world_run() asserts it is left alone */
@@ -736,13 +719,12 @@ static void what_is_there_is_not_read(void **state)
 }
 
 /* Other jobs use what lies in the pool, and it is evicted. */
-static void what_is_there_now_may_be_gone_when_it_comes(void **state)
+TEST(what_is_there_now_may_be_gone_when_it_comes)
 {
 	enum { FILES = 2000, HAVE = FILES / 2, GONE = FILES / 4 };
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	make_throughput_bound(s);
 	s->world->budget.pace = 20 * MIB;
 	follow(s, order, PHOTOS);
@@ -757,13 +739,12 @@ static void what_is_there_now_may_be_gone_when_it_comes(void **state)
 	assert_int_equal(s->world->hits, FILES);
 }
 
-static void what_was_asked_for_meanwhile_is_left_out(void **state)
+TEST(what_was_asked_for_meanwhile_is_left_out)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 	struct plan_run run;
 
-	(void)state;
 	make_seek_bound(s);
 	follow(s, order, PHOTOS);
 	while (s->world->bytes < 200 * MIB)
@@ -778,14 +759,13 @@ static void what_was_asked_for_meanwhile_is_left_out(void **state)
 }
 
 /* Many workers begin batches at once, farther on than the forecast expects. */
-static void what_was_asked_for_unforeseen_is_not_read(void **state)
+TEST(what_was_asked_for_unforeseen_is_not_read)
 {
 	struct sim *s = sim_of(photos(2000));
 	const uint32_t *order = shuffled(2000);
 	const struct forecast *forecast = follow(s, order, 2000);
 	uint32_t early = order[1500];
 
-	(void)state;
 	make_throughput_bound(s);
 	demand(s, early);
 	for (uint32_t i = 0; i < 1490; i++)
@@ -796,12 +776,11 @@ static void what_was_asked_for_unforeseen_is_not_read(void **state)
 	assert_true(s->world->pooled[order[1501]]);
 }
 
-static void what_the_page_cache_has_is_not_read(void **state)
+TEST(what_the_page_cache_has_is_not_read)
 {
 	struct sim *s = sim_with(photos(PHOTOS), false);
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	for (uint32_t i = 0; i < PHOTOS; i += 2)
 		s->world->served[i] = true;
 	follow(s, order, PHOTOS);
@@ -811,12 +790,11 @@ static void what_the_page_cache_has_is_not_read(void **state)
 }
 
 /* Readers ask again for all that they were served before: the page cache has dropped it. */
-static void what_the_page_cache_dropped_is_read(void **state)
+TEST(what_the_page_cache_dropped_is_read)
 {
 	struct sim *s = sim_with(photos(PHOTOS), false);
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	memset(s->world->served, true, sizeof(s->world->served));
 	follow(s, order, PHOTOS);
 	read_all(s);
@@ -828,12 +806,11 @@ static void what_the_page_cache_dropped_is_read(void **state)
 }
 
 /* One in eight is read, in eight pieces; the page cache has the others. */
-static void a_page_cache_that_dropped_little_has_little_read(void **state)
+TEST(a_page_cache_that_dropped_little_has_little_read)
 {
 	struct sim *s = sim_with(photos(PHOTOS), false);
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	memset(s->world->served, true, sizeof(s->world->served));
 	follow(s, order, PHOTOS);
 	for (uint32_t i = 0; i < 8000; i++) {
@@ -847,11 +824,10 @@ static void a_page_cache_that_dropped_little_has_little_read(void **state)
 }
 
 /* A file that cannot be read would be the next one for ever. */
-static void what_fails_is_read_twice_and_no_more(void **state)
+TEST(what_fails_is_read_twice_and_no_more)
 {
 	const uint32_t bad = 4711;
 
-	(void)state;
 	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 		const uint32_t *order = shuffled(PHOTOS);
@@ -875,14 +851,13 @@ static void what_fails_is_read_twice_and_no_more(void **state)
 	}
 }
 
-static void a_pool_that_loses_everything_ends_too(void **state)
+TEST(a_pool_that_loses_everything_ends_too)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 	struct plan_run run;
 	uint32_t i = 0;
 
-	(void)state;
 	follow(s, order, PHOTOS);
 	while (next_run(s, &run) || i < 1000) {
 		memset(s->world->pooled, 0, sizeof(s->world->pooled));
@@ -894,12 +869,11 @@ static void a_pool_that_loses_everything_ends_too(void **state)
 }
 
 /* What was read ahead and left the pool is read again before its readers come. */
-static void what_was_evicted_is_read_again(void **state)
+TEST(what_was_evicted_is_read_again)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	make_throughput_bound(s);
 	follow(s, order, PHOTOS);
 	read_all(s);
@@ -914,12 +888,11 @@ static void what_was_evicted_is_read_again(void **state)
 }
 
 /* The device did not keep up, and nearly all of the epoch is over. */
-static void the_last_files_of_an_epoch_are_read_too(void **state)
+TEST(the_last_files_of_an_epoch_are_read_too)
 {
 	const uint32_t *order = shuffled(PHOTOS);
 	const uint32_t last = PHOTOS - PHOTOS / 200;
 
-	(void)state;
 	for (unsigned seek_bound = 0; seek_bound < 2; seek_bound++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 
@@ -938,12 +911,11 @@ static void the_last_files_of_an_epoch_are_read_too(void **state)
 }
 
 /* Other files are listed, and were to be read before it. */
-static void what_was_evicted_goes_first(void **state)
+TEST(what_was_evicted_goes_first)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	make_throughput_bound(s);
 	s->world->budget.pace = 100 * MIB;
 	follow(s, order, PHOTOS);
@@ -967,13 +939,12 @@ static void resolve_eight(void *context, uint64_t number, struct extent *ret)
 	ret->file_end = ret->file + 8;
 }
 
-static void a_file_is_read_with_all_of_its_extents(void **state)
+TEST(a_file_is_read_with_all_of_its_extents)
 {
 	struct world *w = photos(16000);
 	struct sim *s;
 	uint32_t order[1000];
 
-	(void)state;
 	memcpy(order, shuffled(1000), sizeof(order));
 	w->view.resolve = resolve_eight;
 	for (uint32_t i = 0; i < 1000; i++)
@@ -992,13 +963,12 @@ static void a_file_is_read_with_all_of_its_extents(void **state)
 	}
 }
 
-static void any_extent_of_a_file_belongs_to_the_forecast(void **state)
+TEST(any_extent_of_a_file_belongs_to_the_forecast)
 {
 	struct world *w = photos(800);
 	const uint32_t files[] = {16, 48};
 	struct sim *s;
 
-	(void)state;
 	w->view.resolve = resolve_eight;
 	s = sim_of(w);
 	follow(s, files, 2);
@@ -1009,9 +979,8 @@ static void any_extent_of_a_file_belongs_to_the_forecast(void **state)
 
 /* --- several forecasts ----------------------------------------------------------------------- */
 
-static void two_forecasts_share_the_room(void **state)
+TEST(two_forecasts_share_the_room)
 {
-	(void)state;
 	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 		uint64_t one, two;
@@ -1032,9 +1001,8 @@ static void two_forecasts_share_the_room(void **state)
 }
 
 /* The first one has all the memory; what its readers free goes to the other. */
-static void a_late_comer_gets_its_share(void **state)
+TEST(a_late_comer_gets_its_share)
 {
-	(void)state;
 	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 		uint32_t order[10000];
@@ -1060,11 +1028,10 @@ static void a_late_comer_gets_its_share(void **state)
 	}
 }
 
-static void two_jobs_with_the_same_files_read_them_once(void **state)
+TEST(two_jobs_with_the_same_files_read_them_once)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 
-	(void)state;
 	follow(s, shuffled(PHOTOS), PHOTOS);
 	follow(s, shuffled(PHOTOS), PHOTOS);
 	read_all(s);
@@ -1072,12 +1039,11 @@ static void two_jobs_with_the_same_files_read_them_once(void **state)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
 
-static void what_one_job_had_is_read_for_the_other(void **state)
+TEST(what_one_job_had_is_read_for_the_other)
 {
 	struct sim *s = sim_of(photos(2000));
 	uint32_t order[2000], other[2000];
 
-	(void)state;
 	make_throughput_bound(s);
 	memcpy(order, shuffled(2000), sizeof(order));
 	for (uint32_t i = 0; i < 2000; i++)
@@ -1091,14 +1057,13 @@ static void what_one_job_had_is_read_for_the_other(void **state)
 		assert_true(s->world->pooled[order[i]]);
 }
 
-static void a_forecast_that_is_left_is_not_read_any_more(void **state)
+TEST(a_forecast_that_is_left_is_not_read_any_more)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	struct forecast *first = follow(s, shuffled_from(0, 10000), 10000);
 	struct plan_run run;
 	uint64_t before;
 
-	(void)state;
 	make_seek_bound(s);
 	follow(s, shuffled_from(10000, 10000), 10000);
 	while (s->world->bytes < 200 * MIB)
@@ -1113,11 +1078,10 @@ static void a_forecast_that_is_left_is_not_read_any_more(void **state)
 	assert_int_equal(planned_in(s->world, 10000, PHOTOS), 10000);
 }
 
-static void a_limited_number_of_forecasts_is_followed(void **state)
+TEST(a_limited_number_of_forecasts_is_followed)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 
-	(void)state;
 	for (uint32_t i = 0; i < PLAN_FORECASTS; i++)
 		follow(s, shuffled_from(i * 1000, 1000), 1000);
 	assert_int_equal(plan_order_follow(&s->order, s->forecasts[0]), -ENOSPC);
@@ -1127,14 +1091,13 @@ static void a_limited_number_of_forecasts_is_followed(void **state)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PLAN_FORECASTS * 1000);
 }
 
-static void a_forecast_that_is_lost_has_nothing_read(void **state)
+TEST(a_forecast_that_is_lost_has_nothing_read)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 	struct forecast *forecast = follow(s, order, PHOTOS);
 	struct plan_run run;
 
-	(void)state;
 	make_seek_bound(s);
 	while (s->world->bytes < 200 * MIB)
 		assert_true(next_run(s, &run));
@@ -1148,11 +1111,10 @@ static void a_forecast_that_is_lost_has_nothing_read(void **state)
 
 /* --- what it costs --------------------------------------------------------------------------- */
 
-static void without_room_nothing_is_looked_at(void **state)
+TEST(without_room_nothing_is_looked_at)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 
-	(void)state;
 	s->world->budget.order = 0;
 	follow(s, shuffled(PHOTOS), PHOTOS);
 	assert_false(plan_order_wants(&s->order, &s->world->budget));
@@ -1160,12 +1122,11 @@ static void without_room_nothing_is_looked_at(void **state)
 	assert_int_equal(s->world->looks, 0);
 }
 
-static void if_all_is_there_little_is_looked_at(void **state)
+TEST(if_all_is_there_little_is_looked_at)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	memset(s->world->pooled, true, sizeof(s->world->pooled));
 	follow(s, order, PHOTOS);
 	for (uint32_t i = 0; i < PHOTOS; i++) {
@@ -1178,21 +1139,19 @@ static void if_all_is_there_little_is_looked_at(void **state)
 	assert_true(s->world->looks < 10 * PHOTOS);
 }
 
-static void an_epoch_looks_at_each_file_a_few_times(void **state)
+TEST(an_epoch_looks_at_each_file_a_few_times)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 
-	(void)state;
 	seek_bound_epoch(s, 0.5, 4);
 	assert_true(s->world->looks < 10 * PHOTOS);
 }
 
-static void small_packs_are_fine(void **state)
+TEST(small_packs_are_fine)
 {
 	const uint32_t none = 0;
 	struct sim *s = sim_of(photos(3));
 
-	(void)state;
 	follow(s, shuffled(3), 3);
 	read_all(s);
 	assert_int_equal(s->world->bytes, total_bytes(s->world));
@@ -1211,51 +1170,5 @@ static int release(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_file_is_there_before_it_is_asked_for),
-		cmocka_unit_test(an_ssd_is_read_in_the_order_of_need),
-		cmocka_unit_test(an_ssd_reads_no_more_than_the_pace),
-		cmocka_unit_test(a_hard_disk_reads_files_of_leaf_pages_in_long_runs),
-		cmocka_unit_test(readers_may_leave_out_a_tenth),
-		cmocka_unit_test(an_object_store_has_hundreds_of_ranges_under_way),
-		cmocka_unit_test(a_hard_disk_takes_as_many_sweeps_as_memory_asks_for),
-		cmocka_unit_test(a_sweep_brings_more_than_there_is_room_for),
-		cmocka_unit_test(memory_for_a_tenth_is_better_than_none),
-		cmocka_unit_test(sweeps_never_end),
-		cmocka_unit_test(if_all_fits_a_hard_disk_takes_one_sweep),
-		cmocka_unit_test(slow_readers_do_not_wait_for_a_hard_disk),
-		cmocka_unit_test(the_first_files_come_soon),
-		cmocka_unit_test(after_the_first_window_what_fits_is_read_in_one_sweep),
-		cmocka_unit_test(a_window_waits_until_there_is_room_for_it),
-		cmocka_unit_test(a_reader_that_waits_gets_the_run_around_its_file),
-		cmocka_unit_test(a_file_that_does_not_fit_brings_nothing_with_it),
-		cmocka_unit_test(nothing_of_other_files_is_read),
-		cmocka_unit_test(what_is_there_is_not_read),
-		cmocka_unit_test(what_is_there_now_may_be_gone_when_it_comes),
-		cmocka_unit_test(what_was_asked_for_meanwhile_is_left_out),
-		cmocka_unit_test(what_was_asked_for_unforeseen_is_not_read),
-		cmocka_unit_test(what_the_page_cache_has_is_not_read),
-		cmocka_unit_test(what_the_page_cache_dropped_is_read),
-		cmocka_unit_test(a_page_cache_that_dropped_little_has_little_read),
-		cmocka_unit_test(what_fails_is_read_twice_and_no_more),
-		cmocka_unit_test(a_pool_that_loses_everything_ends_too),
-		cmocka_unit_test(what_was_evicted_is_read_again),
-		cmocka_unit_test(the_last_files_of_an_epoch_are_read_too),
-		cmocka_unit_test(what_was_evicted_goes_first),
-		cmocka_unit_test(a_file_is_read_with_all_of_its_extents),
-		cmocka_unit_test(any_extent_of_a_file_belongs_to_the_forecast),
-		cmocka_unit_test(two_forecasts_share_the_room),
-		cmocka_unit_test(a_late_comer_gets_its_share),
-		cmocka_unit_test(two_jobs_with_the_same_files_read_them_once),
-		cmocka_unit_test(what_one_job_had_is_read_for_the_other),
-		cmocka_unit_test(a_forecast_that_is_left_is_not_read_any_more),
-		cmocka_unit_test(a_limited_number_of_forecasts_is_followed),
-		cmocka_unit_test(a_forecast_that_is_lost_has_nothing_read),
-		cmocka_unit_test(without_room_nothing_is_looked_at),
-		cmocka_unit_test(if_all_is_there_little_is_looked_at),
-		cmocka_unit_test(an_epoch_looks_at_each_file_a_few_times),
-		cmocka_unit_test(small_packs_are_fine),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, release);
+	return test_run(NULL, release);
 }

@@ -1,6 +1,7 @@
 /* Sequential scans among other readers, on traces: cache/plan/plan_scan.h. */
 #include "cache/plan/plan_scan.h"
 #include "tests/unit/plan_world.h"
+#include "tests/unit/test.h"
 
 #define READAHEAD (16 * MIB)
 
@@ -55,23 +56,21 @@ static uint64_t planned_ahead(const struct world *w, uint64_t from)
 
 /* --- one scan ------------------------------------------------------------------------------- */
 
-static void two_neighbours_are_no_scan_yet(void **state)
+TEST(two_neighbours_are_no_scan_yet)
 {
 	struct world *w = watched(photos(1000));
 
-	(void)state;
 	scan(w, 100, 102);
 	assert_int_equal(w->runs, 0);
 	demand(w, 102);
 	assert_int_equal(w->last.extents[0], 103);
 }
 
-static void a_scan_is_read_ahead_of_in_long_runs(void **state)
+TEST(a_scan_is_read_ahead_of_in_long_runs)
 {
 	struct world *w = watched(photos(5000));
 	uint64_t total;
 
-	(void)state;
 	scan(w, 0, 5000);
 	total = w->offsets[4999] + w->sizes[4999];
 	assert_nothing_planned_twice(w);
@@ -81,12 +80,11 @@ static void a_scan_is_read_ahead_of_in_long_runs(void **state)
 	assert_true(w->bytes > total - MIB);
 }
 
-static void the_window_grows_while_the_scan_goes_on(void **state)
+TEST(the_window_grows_while_the_scan_goes_on)
 {
 	struct world *w = watched(photos(5000));
 	uint64_t before = 0;
 
-	(void)state;
 	for (uint64_t e = 0; e < 5; e++) {
 		demand(w, e);
 		assert_true(planned_ahead(w, e + 1) >= before);
@@ -98,21 +96,19 @@ static void the_window_grows_while_the_scan_goes_on(void **state)
 	assert_true(planned_ahead(w, 200) <= READAHEAD + LARGEST);
 }
 
-static void no_readahead_means_none(void **state)
+TEST(no_readahead_means_none)
 {
 	struct world *w = watched(photos(1000));
 
-	(void)state;
 	plan_scan_init(&scan_plan, 0);
 	scan(w, 0, 1000);
 	assert_int_equal(w->runs, 0);
 }
 
-static void a_small_limit_is_kept(void **state)
+TEST(a_small_limit_is_kept)
 {
 	struct world *w = watched(photos(1000));
 
-	(void)state;
 	plan_scan_init(&scan_plan, 300 * KIB);
 	for (uint64_t e = 0; e < 1000; e++) {
 		demand(w, e);
@@ -122,11 +118,10 @@ static void a_small_limit_is_kept(void **state)
 	assert_nothing_planned_twice(w);
 }
 
-static void a_scan_stops_at_the_end(void **state)
+TEST(a_scan_stops_at_the_end)
 {
 	struct world *w = watched(photos(1000)); /* asserts that nobody looks beyond */
 
-	(void)state;
 	scan(w, 950, 1000);
 	assert_nothing_planned_twice(w);
 	assert_int_equal(wasted(w), 0);
@@ -134,12 +129,11 @@ static void a_scan_stops_at_the_end(void **state)
 	assert_int_equal(wasted(w), 0);
 }
 
-static void requests_within_one_extent_are_one_step(void **state)
+TEST(requests_within_one_extent_are_one_step)
 {
 	struct world *w = watched(world_of(64, 1 << 20, 1 << 20));
 	uint64_t runs;
 
-	(void)state;
 	for (uint64_t e = 0; e < 10; e++) {
 		demand(w, e);
 		runs = w->runs;
@@ -151,11 +145,10 @@ static void requests_within_one_extent_are_one_step(void **state)
 	assert_nothing_planned_twice(w);
 }
 
-static void a_scan_that_skips_a_few_goes_on(void **state)
+TEST(a_scan_that_skips_a_few_goes_on)
 {
 	struct world *w = watched(photos(5000));
 
-	(void)state;
 	for (uint64_t e = 0; e < 5000; e++)
 		if (e % 10 != 3 && e % 10 != 4 && e % 10 != 5)
 			demand(w, e);
@@ -163,12 +156,11 @@ static void a_scan_that_skips_a_few_goes_on(void **state)
 	assert_true(w->hits > 3490);
 }
 
-static void a_scan_that_leaps_starts_anew(void **state)
+TEST(a_scan_that_leaps_starts_anew)
 {
 	struct world *w = watched(photos(5000));
 	uint64_t before;
 
-	(void)state;
 	scan(w, 0, 100);
 	before = w->runs;
 	scan(w, 3000, 3002);
@@ -198,29 +190,26 @@ static void assert_border_before(struct world *w, uint64_t extent)
 	assert_int_equal(w->planned[extent], 1);
 }
 
-static void a_gap_on_disk_ends_a_run(void **state)
+TEST(a_gap_on_disk_ends_a_run)
 {
 	struct world *w = watched(photos(200));
 
-	(void)state;
 	move_from(w, 50, w->budget.gap + 1);
 	assert_border_before(w, 50);
 }
 
-static void a_jump_backward_ends_a_run(void **state)
+TEST(a_jump_backward_ends_a_run)
 {
 	struct world *w = watched(photos(200));
 
-	(void)state;
 	move_from(w, 50, (uint64_t)-1);
 	assert_border_before(w, 50);
 }
 
-static void small_gaps_do_not_end_a_run(void **state)
+TEST(small_gaps_do_not_end_a_run)
 {
 	struct world *w = watched(photos(200));
 
-	(void)state;
 	for (uint64_t e = 1; e < 200; e++)
 		move_from(w, e, w->budget.gap);
 	scan(w, 0, 200);
@@ -229,11 +218,10 @@ static void small_gaps_do_not_end_a_run(void **state)
 }
 
 /* Not a gap that costs more to read than a request. */
-static void what_is_there_is_left_out_and_ends_no_run(void **state)
+TEST(what_is_there_is_left_out_and_ends_no_run)
 {
 	struct world *w = watched(photos(200));
 
-	(void)state;
 	w->budget.gap = LARGEST;
 	for (uint64_t e = 20; e < 200; e += 4)
 		w->pooled[e] = true;
@@ -245,11 +233,10 @@ static void what_is_there_is_left_out_and_ends_no_run(void **state)
 		assert_int_equal(w->planned[e], e % 4 != 0);
 }
 
-static void what_is_there_ends_a_run_where_gaps_cost_much(void **state)
+TEST(what_is_there_ends_a_run_where_gaps_cost_much)
 {
 	struct world *w = watched(photos(200));
 
-	(void)state;
 	w->budget.gap = 0;
 	for (uint64_t e = 20; e < 200; e += 4)
 		w->pooled[e] = true;
@@ -258,11 +245,10 @@ static void what_is_there_ends_a_run_where_gaps_cost_much(void **state)
 		assert_int_equal(w->planned[e], e % 4 != 0);
 }
 
-static void a_run_is_no_longer_than_is_wanted_now(void **state)
+TEST(a_run_is_no_longer_than_is_wanted_now)
 {
 	struct world *w = watched(photos(2000));
 
-	(void)state;
 	w->budget.run = 4 * MIB;
 	scan(w, 0, 1000);
 	assert_true(w->most_span > 4 * MIB - LARGEST);
@@ -272,11 +258,10 @@ static void a_run_is_no_longer_than_is_wanted_now(void **state)
 }
 
 /* What did not fit is planned when there is room, from where the run had to end. */
-static void a_run_fits_into_the_room_there_is(void **state)
+TEST(a_run_fits_into_the_room_there_is)
 {
 	struct world *w = watched(photos(1000));
 
-	(void)state;
 	scan(w, 0, 100);
 	w->budget.scan = 0;
 	w->runs = 0;
@@ -291,11 +276,10 @@ static void a_run_fits_into_the_room_there_is(void **state)
 	assert_int_equal(planned_in(w, 450, 1000), 550);
 }
 
-static void files_of_leaf_pages_are_read_in_long_runs(void **state)
+TEST(files_of_leaf_pages_are_read_in_long_runs)
 {
 	struct world *w = watched(leaf_pages(20000));
 
-	(void)state;
 	scan(w, 0, 20000);
 	assert_nothing_planned_twice(w);
 	assert_int_equal(wasted(w), 0);
@@ -303,11 +287,10 @@ static void files_of_leaf_pages_are_read_in_long_runs(void **state)
 	assert_true(w->runs < 20000 / PLAN_RUN_EXTENTS * 2);
 }
 
-static void tiny_files_are_bounded_by_number(void **state)
+TEST(tiny_files_are_bounded_by_number)
 {
 	struct world *w = watched(world_of(20000, 100, 100));
 
-	(void)state;
 	for (uint64_t e = 0; e < 20000; e++) {
 		demand(w, e);
 		assert_true(e + 1 >= 20000 - PLAN_AHEAD_EXTENTS ||
@@ -321,11 +304,10 @@ static void tiny_files_are_bounded_by_number(void **state)
 
 /* --- who had it before ---------------------------------------------------------------------- */
 
-static void what_the_kernel_has_is_not_planned(void **state)
+TEST(what_the_kernel_has_is_not_planned)
 {
 	struct world *w = watched(photos(1000));
 
-	(void)state;
 	for (uint64_t e = 100; e < 200; e++)
 		w->served[e] = true;
 	scan(w, 0, 100);
@@ -334,11 +316,10 @@ static void what_the_kernel_has_is_not_planned(void **state)
 	assert_true(w->planned[99]);
 }
 
-static void a_scan_of_what_the_kernel_let_go_is_read_ahead_of_again(void **state)
+TEST(a_scan_of_what_the_kernel_let_go_is_read_ahead_of_again)
 {
 	struct world *w = watched(photos(1000));
 
-	(void)state;
 	scan(w, 0, 1000);
 	forget_pool(w);
 	scan(w, 0, 1000);
@@ -349,11 +330,10 @@ static void a_scan_of_what_the_kernel_let_go_is_read_ahead_of_again(void **state
 
 /* --- many readers --------------------------------------------------------------------------- */
 
-static void four_scans_at_once_are_told_apart(void **state)
+TEST(four_scans_at_once_are_told_apart)
 {
 	struct world *w = watched(photos(20000));
 
-	(void)state;
 	for (uint64_t e = 0; e < 1000; e++)
 		for (uint64_t scan_at = 0; scan_at < 4; scan_at++)
 			demand(w, scan_at * 5000 + e);
@@ -364,11 +344,10 @@ static void four_scans_at_once_are_told_apart(void **state)
 }
 
 /* Among demands of a shuffled order, no more than the streams there are between two steps. */
-static void a_scan_among_shuffled_readers_goes_on(void **state)
+TEST(a_scan_among_shuffled_readers_goes_on)
 {
 	struct world *w = watched(photos(20000));
 
-	(void)state;
 	for (uint64_t e = 0; e < 1000; e++) {
 		demand(w, e);
 		for (int i = 0; i < 8; i++)
@@ -377,12 +356,11 @@ static void a_scan_among_shuffled_readers_goes_on(void **state)
 	assert_true(w->hits > 980);
 }
 
-static void a_shuffled_order_is_no_scan(void **state)
+TEST(a_shuffled_order_is_no_scan)
 {
 	struct world *w = watched(photos(20000));
 	uint64_t bytes = 0, went_on = 0;
 
-	(void)state;
 	for (int epoch = 0; epoch < 5; epoch++) {
 		const uint32_t *order = shuffled(20000);
 
@@ -396,11 +374,10 @@ static void a_shuffled_order_is_no_scan(void **state)
 	assert_true(went_on < 5 * 20000 / 10);
 }
 
-static void who_asks_is_told_whether_it_went_on_with_a_scan(void **state)
+TEST(who_asks_is_told_whether_it_went_on_with_a_scan)
 {
 	struct world *w = watched(photos(2000));
 
-	(void)state;
 	assert_false(demand(w, 100));
 	assert_true(demand(w, 101));
 	assert_true(demand(w, 101)); /* the rest of it */
@@ -438,9 +415,8 @@ static void assert_workers_are_served(uint64_t workers, uint64_t batch)
 	assert_true(w->hits > 20000 * 9 / 10);
 }
 
-static void unshuffled_loaders_are_read_ahead_of(void **state)
+TEST(unshuffled_loaders_are_read_ahead_of)
 {
-	(void)state;
 	assert_workers_are_served(2, 256);
 	assert_workers_are_served(8, 256);
 	assert_workers_are_served(2, 32);
@@ -457,11 +433,10 @@ static unsigned streams_followed(void)
 	return count;
 }
 
-static void one_that_falls_behind_is_no_scan_of_its_own(void **state)
+TEST(one_that_falls_behind_is_no_scan_of_its_own)
 {
 	struct world *w = watched(photos(1000));
 
-	(void)state;
 	scan(w, 0, 30);
 	for (uint64_t e = 30; e < 1000; e++) {
 		demand(w, e);
@@ -472,12 +447,11 @@ static void one_that_falls_behind_is_no_scan_of_its_own(void **state)
 }
 
 /* Threads that take the next file each overtake one another by a few. */
-static void threads_that_overtake_each_other_are_one_scan(void **state)
+TEST(threads_that_overtake_each_other_are_one_scan)
 {
 	struct world *w = watched(photos(20000));
 	uint64_t ready[16], next = 0;
 
-	(void)state;
 	for (int i = 0; i < 16; i++)
 		ready[i] = next++;
 	while (next < 20000) {
@@ -489,39 +463,4 @@ static void threads_that_overtake_each_other_are_one_scan(void **state)
 	assert_nothing_planned_twice(w);
 	assert_true(w->hits > 20000 * 9 / 10);
 	assert_true(w->bytes / w->runs > w->budget.run / 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_neighbours_are_no_scan_yet),
-		cmocka_unit_test(a_scan_is_read_ahead_of_in_long_runs),
-		cmocka_unit_test(the_window_grows_while_the_scan_goes_on),
-		cmocka_unit_test(no_readahead_means_none),
-		cmocka_unit_test(a_small_limit_is_kept),
-		cmocka_unit_test(a_scan_stops_at_the_end),
-		cmocka_unit_test(requests_within_one_extent_are_one_step),
-		cmocka_unit_test(a_scan_that_skips_a_few_goes_on),
-		cmocka_unit_test(a_scan_that_leaps_starts_anew),
-		cmocka_unit_test(a_gap_on_disk_ends_a_run),
-		cmocka_unit_test(a_jump_backward_ends_a_run),
-		cmocka_unit_test(small_gaps_do_not_end_a_run),
-		cmocka_unit_test(what_is_there_is_left_out_and_ends_no_run),
-		cmocka_unit_test(what_is_there_ends_a_run_where_gaps_cost_much),
-		cmocka_unit_test(a_run_is_no_longer_than_is_wanted_now),
-		cmocka_unit_test(a_run_fits_into_the_room_there_is),
-		cmocka_unit_test(files_of_leaf_pages_are_read_in_long_runs),
-		cmocka_unit_test(tiny_files_are_bounded_by_number),
-		cmocka_unit_test(what_the_kernel_has_is_not_planned),
-		cmocka_unit_test(a_scan_of_what_the_kernel_let_go_is_read_ahead_of_again),
-		cmocka_unit_test(four_scans_at_once_are_told_apart),
-		cmocka_unit_test(a_scan_among_shuffled_readers_goes_on),
-		cmocka_unit_test(a_shuffled_order_is_no_scan),
-		cmocka_unit_test(who_asks_is_told_whether_it_went_on_with_a_scan),
-		cmocka_unit_test(unshuffled_loaders_are_read_ahead_of),
-		cmocka_unit_test(one_that_falls_behind_is_no_scan_of_its_own),
-		cmocka_unit_test(threads_that_overtake_each_other_are_one_scan),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
 /* Everything sweep, on simulated epochs: cache/plan/plan_sweep.h. A device brings `ratio` bytes
  * read ahead for each byte that is asked for. */
+#define TEST_MAIN
 #include "cache/plan/plan_sweep.h"
 #include "tests/unit/plan_world.h"
+#include "tests/unit/test.h"
 #include <math.h>
 
 #define FAST   1e9 /* ratio of a device that is always done */
@@ -181,11 +183,10 @@ static double hits_of_epoch(double ratio)
 	return ratio * (1 - exp(-1 / ratio));
 }
 
-static void a_shuffled_epoch_reads_each_file_once_and_hits_what_theory_says(void **state)
+TEST(a_shuffled_epoch_reads_each_file_once_and_hits_what_theory_says)
 {
 	const double ratios[] = {0.25, 1, 4};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct sim *sim = sim_of(photos(PHOTOS));
 
@@ -196,13 +197,12 @@ static void a_shuffled_epoch_reads_each_file_once_and_hits_what_theory_says(void
 	}
 }
 
-static void the_share_of_hits_grows_through_the_epoch(void **state)
+TEST(the_share_of_hits_grows_through_the_epoch)
 {
 	enum { PARTS = 10, PART = PHOTOS / PARTS };
 	struct sim *sim = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	sim->ratio = 0.5;
 	for (uint32_t part = 0; part < PARTS; part++) {
 		uint64_t before = sim->world->hits;
@@ -214,22 +214,20 @@ static void the_share_of_hits_grows_through_the_epoch(void **state)
 	}
 }
 
-static void a_fast_device_leaves_hardly_a_miss(void **state)
+TEST(a_fast_device_leaves_hardly_a_miss)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 
-	(void)state;
 	shuffle_over(sim, 0, PHOTOS);
 	assert_all_was_read_once(sim);
 	assert_true(sim->world->hits > PHOTOS * 97 / 100);
 	assert_true(sim->world->bytes / sim->world->runs > sim->world->budget.run * 8 / 10);
 }
 
-static void a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost(void **state)
+TEST(a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 
-	(void)state;
 	sim->forgets = true;
 	sim->memory = total_bytes(sim->world) / 20; /* asserted by world_run() */
 	shuffle_over(sim, 0, PHOTOS);
@@ -238,12 +236,11 @@ static void a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost(void *
 	assert_true(sim->world->hits > PHOTOS / 20);
 }
 
-static void what_the_pool_has_is_not_read(void **state)
+TEST(what_the_pool_has_is_not_read)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 	struct world *w = sim->world;
 
-	(void)state;
 	for (uint64_t e = 0; e < PHOTOS; e += 3)
 		w->pooled[e] = true; /* world_run() asserts it is left alone */
 	shuffle_over(sim, 0, PHOTOS);
@@ -254,12 +251,11 @@ static void what_the_pool_has_is_not_read(void **state)
 }
 
 /* A device that is not waited for would have each room of one file filled at once. */
-static void room_is_filled_by_long_runs(void **state)
+TEST(room_is_filled_by_long_runs)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	sim->forgets = true;
 	sim->memory = 20 * MIB;
 	for (uint32_t i = 0; i < PHOTOS / 4; i++)
@@ -268,12 +264,11 @@ static void room_is_filled_by_long_runs(void **state)
 }
 
 /* A pool that lets go of everything at once: what was read in vain is not read in vain again. */
-static void what_was_let_go_of_is_not_read_ahead_twice(void **state)
+TEST(what_was_let_go_of_is_not_read_ahead_twice)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	for (uint32_t i = 0; i < PHOTOS / 10; i++) {
 		demand(sim, order[i]);
 		memset(sim->world->pooled, 0, sizeof(sim->world->pooled));
@@ -284,31 +279,28 @@ static void what_was_let_go_of_is_not_read_ahead_twice(void **state)
 
 /* --- what is no epoch ------------------------------------------------------------------------ */
 
-static void who_asks_for_two_files_has_nothing_read(void **state)
+TEST(who_asks_for_two_files_has_nothing_read)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 
-	(void)state;
 	demand(sim, 500);
 	demand(sim, 9000);
 	assert_int_equal(sim->world->runs, 0);
 }
 
-static void asking_for_the_same_file_again_and_again_proves_nothing(void **state)
+TEST(asking_for_the_same_file_again_and_again_proves_nothing)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		demand(sim, 500 + (uint64_t)(i % 2) * 9000);
 	assert_int_equal(sim->world->runs, 0);
 }
 
-static void a_scan_is_left_to_the_scan(void **state)
+TEST(a_scan_is_left_to_the_scan)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 
-	(void)state;
 	sim->owed = 1;
 	for (uint64_t e = 0; e < PHOTOS / 2; e++) {
 		ask(sim, e, true);
@@ -316,13 +308,12 @@ static void a_scan_is_left_to_the_scan(void **state)
 	}
 }
 
-static void looking_at_a_few_files_costs_a_bounded_amount(void **state)
+TEST(looking_at_a_few_files_costs_a_bounded_amount)
 {
 	struct sim *sim = sim_of(photos(MOST));
 	const uint32_t *order = shuffled(MOST);
 	struct world *w = sim->world;
 
-	(void)state;
 	for (uint32_t i = 0; i < 40; i++) {
 		demand(sim, order[i]);
 		assert_true(w->ahead <= 100 * w->asked_bytes + LARGEST);
@@ -332,14 +323,13 @@ static void looking_at_a_few_files_costs_a_bounded_amount(void **state)
 	assert_true(w->bytes < total_bytes(w) / 10);
 }
 
-static void who_goes_on_asking_has_more_read(void **state)
+TEST(who_goes_on_asking_has_more_read)
 {
 	struct sim *sim = sim_of(photos(MOST));
 	const uint32_t *order = shuffled(MOST);
 	struct world *w = sim->world;
 	uint64_t before;
 
-	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
 		demand(sim, order[i]);
 	before = w->bytes;
@@ -352,14 +342,13 @@ static void who_goes_on_asking_has_more_read(void **state)
 /* --- where ----------------------------------------------------------------------------------- */
 
 /* check_run() asserts that blocks never asked of are left alone. */
-static void a_tenth_of_the_classes_reads_not_much_of_the_others(void **state)
+TEST(a_tenth_of_the_classes_reads_not_much_of_the_others)
 {
 	enum { CLASSES = 50, SUBSET = 5 };
 	struct sim *sim = sim_of(photos(CLASSES * CLASS));
 	const uint32_t *order = shuffled(SUBSET * CLASS);
 	struct world *w = sim->world;
 
-	(void)state;
 	for (uint32_t i = 0; i < SUBSET * CLASS; i++) {
 		uint64_t class = (uint64_t)(order[i] / CLASS) * 10 + 3;
 
@@ -372,23 +361,21 @@ static void a_tenth_of_the_classes_reads_not_much_of_the_others(void **state)
 	assert_true(wasted(w) < w->asked_bytes / 4);
 }
 
-static void an_epoch_over_train_reads_nothing_of_val(void **state)
+TEST(an_epoch_over_train_reads_nothing_of_val)
 {
 	enum { TRAIN = 18000 };
 	struct sim *sim = sim_of(photos(PHOTOS));
 
-	(void)state;
 	shuffle_over(sim, 0, TRAIN);
 	assert_int_equal(planned_in(sim->world, block_end(sim->world, TRAIN), PHOTOS), 0);
 	assert_true(sim->world->hits > TRAIN * 9 / 10);
 }
 
-static void a_block_that_is_found_after_the_sweep_is_read_too(void **state)
+TEST(a_block_that_is_found_after_the_sweep_is_read_too)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 	struct world *w = sim->world;
 
-	(void)state;
 	for (uint64_t e = 0; e < 100; e++)
 		demand(sim, 10000 + 10 * e);
 	assert_int_equal(planned_in(w, 0, PLAN_BLOCK), 0);
@@ -397,13 +384,12 @@ static void a_block_that_is_found_after_the_sweep_is_read_too(void **state)
 	assert_int_equal(planned_in(w, 0, PLAN_BLOCK), PLAN_BLOCK - 1);
 }
 
-static void the_pass_goes_on_before_it_turns_back(void **state)
+TEST(the_pass_goes_on_before_it_turns_back)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 	struct world *w = sim->world;
 	uint64_t last;
 
-	(void)state;
 	for (uint64_t e = 0; e < 100; e++)
 		ask(sim, 10000 + 10 * e, false);
 	assert_true(read_run(sim));
@@ -431,30 +417,27 @@ static struct sim *sim_with_holes(uint64_t gap)
 	return sim;
 }
 
-static void what_was_asked_for_is_read_through_where_that_is_cheap(void **state)
+TEST(what_was_asked_for_is_read_through_where_that_is_cheap)
 {
 	struct sim *sim = sim_with_holes(LARGEST);
 
-	(void)state;
 	assert_int_equal(planned_in(sim->world, 0, 2000), 1000);
 	assert_true(sim->world->bytes / sim->world->runs > MIB / 3);
 }
 
-static void what_was_asked_for_ends_a_run_where_gaps_cost_much(void **state)
+TEST(what_was_asked_for_ends_a_run_where_gaps_cost_much)
 {
 	struct sim *sim = sim_with_holes(0);
 
-	(void)state;
 	assert_int_equal(planned_in(sim->world, 0, 2000), 1000);
 	assert_int_equal(sim->world->runs, 1000);
 }
 
 /* world_run() asserts that they are not longer. A block ends with what is left for its last one. */
-static void runs_are_as_long_as_is_wanted_now(void **state)
+TEST(runs_are_as_long_as_is_wanted_now)
 {
 	const uint64_t lengths[] = {256 * KIB, MIB, 4 * MIB};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct sim *sim = sim_of(photos(PHOTOS));
 
@@ -467,11 +450,10 @@ static void runs_are_as_long_as_is_wanted_now(void **state)
 	}
 }
 
-static void what_comes_at_once_is_read_ahead_for_a_preload_only(void **state)
+TEST(what_comes_at_once_is_read_ahead_for_a_preload_only)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 
-	(void)state;
 	sim->world->budget.no_sweep = true;
 	shuffle_over(sim, 0, 1000);
 	assert_int_equal(sim->world->runs, 0);
@@ -533,14 +515,13 @@ static uint64_t runs_of_the_sweep(void)
 }
 
 /* In whatever order: what is read around one record is what the sweep would have read. */
-static void wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_sweep(void **state)
+TEST(wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_sweep)
 {
 	uint64_t sweep = runs_of_the_sweep(), alone = 0;
 	struct sim *sim = sim_of_a_seek_bound_device();
 	const uint32_t *order = shuffled(PHOTOS);
 	struct world *w = sim->world;
 
-	(void)state;
 	for (uint32_t i = 0; i < PHOTOS; i++) {
 		if (w->pooled[order[i]])
 			ask(sim, order[i], false);
@@ -556,13 +537,12 @@ static void wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_
 	assert_in_range(alone, 16, 40);
 }
 
-static void the_pass_leaves_out_what_wanted_records_brought(void **state)
+TEST(the_pass_leaves_out_what_wanted_records_brought)
 {
 	struct sim *sim = sim_of_a_seek_bound_device();
 	uint64_t sweep = runs_of_the_sweep();
 	const uint32_t *order;
 
-	(void)state;
 	sim = sim_of_a_seek_bound_device();
 	order = shuffled(PHOTOS);
 	for (uint32_t i = 0; i < 200; i++)
@@ -576,32 +556,29 @@ static void the_pass_leaves_out_what_wanted_records_brought(void **state)
 	assert_true(sim->world->runs <= sweep + sweep / 20);
 }
 
-static void nothing_comes_with_a_record_before_the_epoch_is_known(void **state)
+TEST(nothing_comes_with_a_record_before_the_epoch_is_known)
 {
 	struct sim *sim = sim_of_a_seek_bound_device();
 
-	(void)state;
 	for (uint32_t i = 0; i < 15; i++)
 		assert_false(miss(sim, i * 997));
 	miss(sim, 15 * 997);
 	assert_true(miss(sim, 16 * 997));
 }
 
-static void on_shared_storage_nothing_comes_with_a_record_of_a_block_asked_of_a_little(void **state)
+TEST(on_shared_storage_nothing_comes_with_a_record_of_a_block_asked_of_a_little)
 {
 	struct sim *sim = shared_sim_of(photos(PHOTOS));
 
-	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
 		assert_false(miss(sim, i * 197));
 }
 
-static void what_lies_behind_a_long_gap_does_not_come_with_a_record(void **state)
+TEST(what_lies_behind_a_long_gap_does_not_come_with_a_record)
 {
 	struct sim *sim = sim_of_a_seek_bound_device();
 	struct world *w = sim->world;
 
-	(void)state;
 	for (uint32_t i = 0; i < 20; i++)
 		ask(sim, 10000 + i * 97, false);
 	move_from(w, 5 * PLAN_BLOCK + 3, MIB);
@@ -612,12 +589,11 @@ static void what_lies_behind_a_long_gap_does_not_come_with_a_record(void **state
 }
 
 /* It is on its way all the same, and does not count as planned. */
-static void nothing_comes_with_a_record_that_there_is_no_room_for(void **state)
+TEST(nothing_comes_with_a_record_that_there_is_no_room_for)
 {
 	struct sim *sim = sim_of(world_of(100, 1 << 20, 1 << 20));
 	struct world *w = sim->world;
 
-	(void)state;
 	w->budget.run = 256 * KIB;
 	w->budget.sweep = 512 * KIB;
 	plan_sweep_preload(&sim->sweep);
@@ -626,11 +602,10 @@ static void nothing_comes_with_a_record_that_there_is_no_room_for(void **state)
 	assert_int_equal(sim->sweep.bytes, w->sizes[50]);
 }
 
-static void an_extent_that_is_longer_than_a_run_comes_alone(void **state)
+TEST(an_extent_that_is_longer_than_a_run_comes_alone)
 {
 	struct sim *sim = sim_of(world_of(100, 1 << 20, 1 << 20));
 
-	(void)state;
 	sim->world->budget.run = 256 * KIB;
 	plan_sweep_preload(&sim->sweep);
 	sim->owed = FAST;
@@ -638,11 +613,10 @@ static void an_extent_that_is_longer_than_a_run_comes_alone(void **state)
 	assert_int_equal(sim->world->runs, 100);
 }
 
-static void tiny_files_are_bounded_by_number(void **state)
+TEST(tiny_files_are_bounded_by_number)
 {
 	struct sim *sim = sim_of(world_of(PHOTOS, 100, 100));
 
-	(void)state;
 	plan_sweep_preload(&sim->sweep);
 	sim->owed = FAST;
 	read_runs(sim);
@@ -664,11 +638,10 @@ static void scatter(struct world *w)
 }
 
 /* world_run() asserts that no run goes backwards. */
-static void a_pack_whose_offsets_jump_is_read_all_the_same(void **state)
+TEST(a_pack_whose_offsets_jump_is_read_all_the_same)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 
-	(void)state;
 	scatter(sim->world);
 	shuffle_over(sim, 0, PHOTOS);
 	assert_all_was_read_once(sim);
@@ -677,14 +650,13 @@ static void a_pack_whose_offsets_jump_is_read_all_the_same(void **state)
 
 /* --- what it costs to know that there is nothing --------------------------------------------- */
 
-static void when_all_is_planned_nothing_is_looked_at(void **state)
+TEST(when_all_is_planned_nothing_is_looked_at)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 	struct world *w = sim->world;
 	uint32_t i = 0;
 
-	(void)state;
 	while (planned_in(w, 0, PHOTOS) + w->demands - w->hits < PHOTOS)
 		demand(sim, order[i++]);
 	assert_true(i < PHOTOS / 10);
@@ -696,30 +668,27 @@ static void when_all_is_planned_nothing_is_looked_at(void **state)
 	assert_int_equal(w->looks, 0);
 }
 
-static void an_epoch_looks_at_each_extent_about_once(void **state)
+TEST(an_epoch_looks_at_each_extent_about_once)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 
-	(void)state;
 	sim->ratio = 1;
 	shuffle_over(sim, 0, PHOTOS);
 	assert_true(sim->world->looks <= PHOTOS + 2 * sim->world->runs + PHOTOS / 10);
 }
 
-static void where_there_is_no_room_little_is_looked_at(void **state)
+TEST(where_there_is_no_room_little_is_looked_at)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 
-	(void)state;
 	sim->world->budget.sweep = 1; /* not enough for any */
 	shuffle_over(sim, 0, PHOTOS);
 	assert_int_equal(sim->world->runs, 0);
 	assert_true(sim->world->looks <= 2 * PHOTOS);
 }
 
-static void packs_of_next_to_nothing_are_fine(void **state)
+TEST(packs_of_next_to_nothing_are_fine)
 {
-	(void)state;
 	for (uint32_t extents = 0; extents <= 3; extents++) {
 		struct sim *sim = sim_of(photos(extents));
 
@@ -738,13 +707,12 @@ static void packs_of_next_to_nothing_are_fine(void **state)
 
 /* --- preload --------------------------------------------------------------------------------- */
 
-static void preload_reads_everything_in_order(void **state)
+TEST(preload_reads_everything_in_order)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 	struct world *w = sim->world;
 	uint64_t next = 0;
 
-	(void)state;
 	plan_sweep_preload(&sim->sweep);
 	while (read_run(sim))
 		for (unsigned i = 0; i < w->last.count; i++)
@@ -755,12 +723,11 @@ static void preload_reads_everything_in_order(void **state)
 	assert_int_equal(w->hits, PHOTOS);
 }
 
-static void preload_stops_where_memory_ends_and_goes_on_when_there_is_more(void **state)
+TEST(preload_stops_where_memory_ends_and_goes_on_when_there_is_more)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 	struct world *w = sim->world;
 
-	(void)state;
 	sim->memory = 100 * MIB;
 	plan_sweep_preload(&sim->sweep);
 	while (read_run(sim))
@@ -771,11 +738,10 @@ static void preload_stops_where_memory_ends_and_goes_on_when_there_is_more(void 
 	assert_true(w->bytes > 200 * MIB);
 }
 
-static void preload_helps_whoever_asked_before_it(void **state)
+TEST(preload_helps_whoever_asked_before_it)
 {
 	struct sim *sim = shared_sim_of(photos(PHOTOS));
 
-	(void)state;
 	shuffle_over(sim, 0, 100);
 	assert_int_equal(sim->world->runs, 0);
 	plan_sweep_preload(&sim->sweep);
@@ -814,35 +780,31 @@ static struct sim *rank_of(double share)
 	return sim;
 }
 
-static void one_of_sixteen_ranks_has_nothing_read_ahead(void **state)
+TEST(one_of_sixteen_ranks_has_nothing_read_ahead)
 {
-	(void)state;
 	assert_int_equal(rank_of(1 / 16.0)->world->runs, 0);
 	assert_int_equal(rank_of(1 / 2.0)->world->runs, 0);
 }
 
-static void shared_storage_is_never_asked_for_more_than_five_fourths(void **state)
+TEST(shared_storage_is_never_asked_for_more_than_five_fourths)
 {
-	(void)state;
 	assert_true(rank_of(0.8)->world->bytes > 0);
 	assert_true(rank_of(0.9)->world->bytes > 0);
 }
 
-static void the_last_fifth_of_a_whole_epoch_is_read_ahead(void **state)
+TEST(the_last_fifth_of_a_whole_epoch_is_read_ahead)
 {
 	struct sim *sim = rank_of(1);
 
-	(void)state;
 	assert_all_was_read_once(sim);
 	assert_in_range(sim->world->hits, PHOTOS * 15 / 100, PHOTOS / 5);
 }
 
-static void a_block_is_finished_when_four_fifths_were_asked_for(void **state)
+TEST(a_block_is_finished_when_four_fifths_were_asked_for)
 {
 	struct sim *sim = shared_sim_of(photos(PHOTOS));
 	uint64_t e = 0;
 
-	(void)state;
 	while (e * 5 < PLAN_BLOCK * 4) {
 		assert_false(read_run(sim));
 		ask(sim, e++, true); /* be it by a scan */
@@ -854,12 +816,11 @@ static void a_block_is_finished_when_four_fifths_were_asked_for(void **state)
 
 /* --- epochs ---------------------------------------------------------------------------------- */
 
-static void the_next_epoch_is_known_soon_and_streams_like_the_first(void **state)
+TEST(the_next_epoch_is_known_soon_and_streams_like_the_first)
 {
 	struct sim *sim = epochs_of(photos(PHOTOS));
 	const uint32_t *order;
 
-	(void)state;
 	sim->ratio = 1;
 	shuffle_over(sim, 0, PHOTOS);
 	assert_int_equal(sim->sweep.epoch, 0);
@@ -894,7 +855,7 @@ static bool have_or_keeps(void *context, uint64_t number)
 }
 
 /* Nobody asks for that part any more, and yet all epochs are whole. */
-static void epochs_of_which_the_kernel_keeps_a_part_stream_too(void **state)
+TEST(epochs_of_which_the_kernel_keeps_a_part_stream_too)
 {
 	for (unsigned shared = 0; shared < 2; shared++) {
 		const struct plan_params params = {.epochs = true, .shared = shared};
@@ -940,11 +901,10 @@ static void resolve_nothing(void *context, uint64_t number, struct extent *ret)
 }
 
 /* Whoever waits for the cache waits for the end of an epoch, too. */
-static void the_end_of_a_long_epoch_looks_at_a_sample(void **state)
+TEST(the_end_of_a_long_epoch_looks_at_a_sample)
 {
 	const uint64_t extents = 1 << 20;
 
-	(void)state;
 	for (unsigned whole = 0; whole < 2; whole++) {
 		struct counted counted = {0};
 		const struct plan_params params = {.epochs = true,
@@ -968,11 +928,10 @@ static void the_end_of_a_long_epoch_looks_at_a_sample(void **state)
 	}
 }
 
-static void where_the_kernel_keeps_all_there_is_one_epoch(void **state)
+TEST(where_the_kernel_keeps_all_there_is_one_epoch)
 {
 	struct sim *sim = sim_of(photos(2000));
 
-	(void)state;
 	for (int epoch = 0; epoch < 5; epoch++)
 		shuffle_over(sim, 0, 2000);
 	assert_int_equal(sim->sweep.epoch, 0);
@@ -980,12 +939,11 @@ static void where_the_kernel_keeps_all_there_is_one_epoch(void **state)
 }
 
 /* Of N draws some N / e files are never drawn: what is read ahead is wasted at last. */
-static void who_draws_with_replacement_is_left_alone_after_one_epoch(void **state)
+TEST(who_draws_with_replacement_is_left_alone_after_one_epoch)
 {
 	struct sim *sim = epochs_of(photos(PHOTOS));
 	uint64_t bytes;
 
-	(void)state;
 	while (sim->sweep.epoch == 0)
 		demand(sim, (uint64_t)random() % PHOTOS);
 	bytes = total_bytes(sim->world);
@@ -1000,11 +958,10 @@ static void who_draws_with_replacement_is_left_alone_after_one_epoch(void **stat
 	assert_true(sim->sweep.epoch > 2);
 }
 
-static void a_whole_epoch_after_a_broken_one_makes_the_next_one_stream(void **state)
+TEST(a_whole_epoch_after_a_broken_one_makes_the_next_one_stream)
 {
 	struct sim *sim = epochs_of(photos(PHOTOS));
 
-	(void)state;
 	shuffle_over(sim, 0, PHOTOS);
 	for (uint32_t i = 0; i < 2 * PHOTOS; i++) /* some epochs of draws with replacement */
 		demand(sim, (uint64_t)random() % PHOTOS);
@@ -1013,12 +970,11 @@ static void a_whole_epoch_after_a_broken_one_makes_the_next_one_stream(void **st
 	assert_true(sim->world->hits > PHOTOS * 9 / 10);
 }
 
-static void a_file_that_is_read_now_and_then_ends_no_epoch(void **state)
+TEST(a_file_that_is_read_now_and_then_ends_no_epoch)
 {
 	struct sim *sim = epochs_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
-	(void)state;
 	for (uint32_t i = 0; i < PHOTOS; i++) {
 		demand(sim, order[i]);
 		if (i % 4 == 0)
@@ -1027,12 +983,11 @@ static void a_file_that_is_read_now_and_then_ends_no_epoch(void **state)
 	assert_int_equal(sim->sweep.epoch, 0);
 }
 
-static void validation_in_between_belongs_to_the_epoch(void **state)
+TEST(validation_in_between_belongs_to_the_epoch)
 {
 	enum { TRAIN = 18000, ROUNDS = 4 };
 	struct sim *sim = epochs_of(photos(PHOTOS));
 
-	(void)state;
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		shuffle_over(sim, 0, TRAIN);
 		assert_int_equal(sim->sweep.epoch, round);
@@ -1043,11 +998,10 @@ static void validation_in_between_belongs_to_the_epoch(void **state)
 	assert_true(sim->world->hits > TRAIN * 9 / 10);
 }
 
-static void what_was_preloaded_is_not_preloaded_for_the_next_epoch(void **state)
+TEST(what_was_preloaded_is_not_preloaded_for_the_next_epoch)
 {
 	struct sim *sim = epochs_of(photos(PHOTOS));
 
-	(void)state;
 	plan_sweep_preload(&sim->sweep);
 	while (read_run(sim))
 		;
@@ -1083,13 +1037,12 @@ static uint64_t preloaded(const struct sim *sim)
 	return sim->sweep.bytes + sim->sweep.ahead;
 }
 
-static void an_unfinished_preload_goes_on_in_the_next_epochs(void **state)
+TEST(an_unfinished_preload_goes_on_in_the_next_epochs)
 {
 	struct sim *sim = preload_beside_readers();
 	struct world *w = sim->world;
 	uint64_t before = 0;
 
-	(void)state;
 	while (preloaded(sim) < total_bytes(w)) {
 		loop_over_each_20th(sim);
 		plan_sweep_restart(&sim->sweep); /* some order is known meanwhile */
@@ -1106,11 +1059,10 @@ static void an_unfinished_preload_goes_on_in_the_next_epochs(void **state)
 }
 
 /* What readers are done with must not make room for what nobody asks for, epoch by epoch. */
-static void files_of_leaf_pages_are_preloaded_in_long_runs(void **state)
+TEST(files_of_leaf_pages_are_preloaded_in_long_runs)
 {
 	struct sim *sim = sim_of(leaf_pages(20000));
 
-	(void)state;
 	plan_sweep_preload(&sim->sweep);
 	while (read_run(sim))
 		;
@@ -1118,11 +1070,10 @@ static void files_of_leaf_pages_are_preloaded_in_long_runs(void **state)
 	assert_true(sim->world->runs < 20000 / PLAN_RUN_EXTENTS * 2);
 }
 
-static void a_preload_that_filled_the_memory_ends_with_the_epoch(void **state)
+TEST(a_preload_that_filled_the_memory_ends_with_the_epoch)
 {
 	struct sim *sim = preload_beside_readers();
 
-	(void)state;
 	sim->memory = 300 * MIB;
 	while (read_run(sim))
 		;
@@ -1134,11 +1085,10 @@ static void a_preload_that_filled_the_memory_ends_with_the_epoch(void **state)
 }
 
 /* Readers who leave the device no time for a preload have done its work by their epoch's end. */
-static void an_epoch_over_all_is_the_end_of_a_preload(void **state)
+TEST(an_epoch_over_all_is_the_end_of_a_preload)
 {
 	struct sim *sim = epochs_of(photos(PHOTOS));
 
-	(void)state;
 	sim->ratio = 0;
 	plan_sweep_preload(&sim->sweep);
 	shuffle_over(sim, 0, PHOTOS);
@@ -1160,63 +1110,5 @@ static int release(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_shuffled_epoch_reads_each_file_once_and_hits_what_theory_says),
-		cmocka_unit_test(the_share_of_hits_grows_through_the_epoch),
-		cmocka_unit_test(a_fast_device_leaves_hardly_a_miss),
-		cmocka_unit_test(a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost),
-		cmocka_unit_test(what_the_pool_has_is_not_read),
-		cmocka_unit_test(room_is_filled_by_long_runs),
-		cmocka_unit_test(what_was_let_go_of_is_not_read_ahead_twice),
-		cmocka_unit_test(who_asks_for_two_files_has_nothing_read),
-		cmocka_unit_test(asking_for_the_same_file_again_and_again_proves_nothing),
-		cmocka_unit_test(a_scan_is_left_to_the_scan),
-		cmocka_unit_test(looking_at_a_few_files_costs_a_bounded_amount),
-		cmocka_unit_test(who_goes_on_asking_has_more_read),
-		cmocka_unit_test(a_tenth_of_the_classes_reads_not_much_of_the_others),
-		cmocka_unit_test(an_epoch_over_train_reads_nothing_of_val),
-		cmocka_unit_test(a_block_that_is_found_after_the_sweep_is_read_too),
-		cmocka_unit_test(the_pass_goes_on_before_it_turns_back),
-		cmocka_unit_test(what_was_asked_for_is_read_through_where_that_is_cheap),
-		cmocka_unit_test(what_was_asked_for_ends_a_run_where_gaps_cost_much),
-		cmocka_unit_test(runs_are_as_long_as_is_wanted_now),
-		cmocka_unit_test(
-			wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_sweep),
-		cmocka_unit_test(the_pass_leaves_out_what_wanted_records_brought),
-		cmocka_unit_test(what_comes_at_once_is_read_ahead_for_a_preload_only),
-		cmocka_unit_test(nothing_comes_with_a_record_before_the_epoch_is_known),
-		cmocka_unit_test(
-			on_shared_storage_nothing_comes_with_a_record_of_a_block_asked_of_a_little),
-		cmocka_unit_test(what_lies_behind_a_long_gap_does_not_come_with_a_record),
-		cmocka_unit_test(nothing_comes_with_a_record_that_there_is_no_room_for),
-		cmocka_unit_test(an_extent_that_is_longer_than_a_run_comes_alone),
-		cmocka_unit_test(tiny_files_are_bounded_by_number),
-		cmocka_unit_test(a_pack_whose_offsets_jump_is_read_all_the_same),
-		cmocka_unit_test(when_all_is_planned_nothing_is_looked_at),
-		cmocka_unit_test(an_epoch_looks_at_each_extent_about_once),
-		cmocka_unit_test(where_there_is_no_room_little_is_looked_at),
-		cmocka_unit_test(packs_of_next_to_nothing_are_fine),
-		cmocka_unit_test(preload_reads_everything_in_order),
-		cmocka_unit_test(preload_stops_where_memory_ends_and_goes_on_when_there_is_more),
-		cmocka_unit_test(preload_helps_whoever_asked_before_it),
-		cmocka_unit_test(one_of_sixteen_ranks_has_nothing_read_ahead),
-		cmocka_unit_test(shared_storage_is_never_asked_for_more_than_five_fourths),
-		cmocka_unit_test(the_last_fifth_of_a_whole_epoch_is_read_ahead),
-		cmocka_unit_test(a_block_is_finished_when_four_fifths_were_asked_for),
-		cmocka_unit_test(the_next_epoch_is_known_soon_and_streams_like_the_first),
-		cmocka_unit_test(epochs_of_which_the_kernel_keeps_a_part_stream_too),
-		cmocka_unit_test(the_end_of_a_long_epoch_looks_at_a_sample),
-		cmocka_unit_test(where_the_kernel_keeps_all_there_is_one_epoch),
-		cmocka_unit_test(who_draws_with_replacement_is_left_alone_after_one_epoch),
-		cmocka_unit_test(a_whole_epoch_after_a_broken_one_makes_the_next_one_stream),
-		cmocka_unit_test(a_file_that_is_read_now_and_then_ends_no_epoch),
-		cmocka_unit_test(validation_in_between_belongs_to_the_epoch),
-		cmocka_unit_test(what_was_preloaded_is_not_preloaded_for_the_next_epoch),
-		cmocka_unit_test(an_unfinished_preload_goes_on_in_the_next_epochs),
-		cmocka_unit_test(files_of_leaf_pages_are_preloaded_in_long_runs),
-		cmocka_unit_test(a_preload_that_filled_the_memory_ends_with_the_epoch),
-		cmocka_unit_test(an_epoch_over_all_is_the_end_of_a_preload),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, release);
+	return test_run(NULL, release);
 }

@@ -1,12 +1,9 @@
 /* What leaves the pool first, on epochs, hot sets and sets that are used no longer: traces through
  * a pool of extents of one slot each, with each policy and with the rule that chooses. */
 #include "cache/pool.h"
+#include "tests/unit/test.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define EXTENTS 10000u
 #define EPOCHS	4
@@ -102,7 +99,9 @@ static double lru_theory(double f)
 	return f + (1 - f) * log(1 - f);
 }
 
-static void shuffled_epochs_hit_what_theory_says(void **state)
+FIXTURE(fresh, order, NULL);
+
+TEST_OF(fresh, shuffled_epochs_hit_what_theory_says)
 {
 	for (uint32_t percent = 10; percent <= 90; percent += 10) {
 		uint32_t room = EXTENTS / 100 * percent;
@@ -120,7 +119,7 @@ static void shuffled_epochs_hit_what_theory_says(void **state)
 }
 
 /* The C that it holds when an epoch begins, but for one if the epoch begins with a miss. */
-static void pin_loses_one_hit_in_an_epoch_at_most(void **state)
+TEST_OF(fresh, pin_loses_one_hit_in_an_epoch_at_most)
 {
 	static const uint32_t rooms[] = {2, 10, EXTENTS / 2, EXTENTS - 1, EXTENTS};
 
@@ -136,7 +135,7 @@ static void pin_loses_one_hit_in_an_epoch_at_most(void **state)
 	}
 }
 
-static void a_loop_one_too_long_for_lru_is_no_trouble_for_pin(void **state)
+TEST_OF(fresh, a_loop_one_too_long_for_lru_is_no_trouble_for_pin)
 {
 	struct pool *pool = pool_of(POLICY_LRU, EXTENTS - 1);
 
@@ -151,7 +150,7 @@ static void a_loop_one_too_long_for_lru_is_no_trouble_for_pin(void **state)
 }
 
 /* Wherever in an epoch the windows of the rule begin, and however long the epochs are. */
-static void shuffled_epochs_of_any_length_keep_pin(void **state)
+TEST_OF(fresh, shuffled_epochs_of_any_length_keep_pin)
 {
 	uint32_t *order = *state; /* 0 .. count - 1 stay within */
 
@@ -216,9 +215,8 @@ static void assert_lru_is_chosen(uint32_t (*draw)(void), const char *name)
 	}
 }
 
-static void lru_is_chosen_where_some_are_popular(void **state)
+TEST(lru_is_chosen_where_some_are_popular)
 {
-	(void)state;
 	assert_lru_is_chosen(zipf, "zipf");
 	assert_lru_is_chosen(hot, "hot tenth");
 }
@@ -240,26 +238,11 @@ static uint32_t hits_of_the_second_job(enum policy_choice policy)
 }
 
 /* It takes two windows to see it; then lru brings in what is used now. */
-static void what_is_no_longer_used_goes(void **state)
+TEST(what_is_no_longer_used_goes)
 {
 	uint32_t hits;
 
-	(void)state;
 	assert_int_equal(hits_of_the_second_job(POLICY_PIN), 0);
 	hits = hits_of_the_second_job(POLICY_AUTO);
 	assert_true(hits > WINDOWS * EXTENTS / 2 * 3 / 10); /* five without the first job */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(shuffled_epochs_hit_what_theory_says, order),
-		cmocka_unit_test_setup(pin_loses_one_hit_in_an_epoch_at_most, order),
-		cmocka_unit_test_setup(a_loop_one_too_long_for_lru_is_no_trouble_for_pin, order),
-		cmocka_unit_test_setup(shuffled_epochs_of_any_length_keep_pin, order),
-		cmocka_unit_test(lru_is_chosen_where_some_are_popular),
-		cmocka_unit_test(what_is_no_longer_used_goes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

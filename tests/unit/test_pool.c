@@ -1,12 +1,9 @@
 /* The extents in memory: cache/pool.h. */
 #include "cache/pool.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SLOTS	 16u
 #define BUDGET	 ((uint64_t)SLOTS * SLOT_BYTES)
@@ -94,17 +91,18 @@ static void touch(struct pool *pool, uint64_t number)
 	pool_unpin(pool, extent);
 }
 
-static void a_budget_below_two_extents_is_refused(void **state)
+TEST(a_budget_below_two_extents_is_refused)
 {
 	const struct pool_params params = params_of(9 * SLOT_BYTES, POLICY_LRU);
 	struct pool *pool = NULL;
 
-	(void)state;
 	assert_int_equal(pool_new(&params, &pool), -EINVAL);
 	assert_null(pool);
 }
 
-static void extents_are_found_by_number_in_any_state(void **state)
+FIXTURE(with_lru, lru, teardown);
+
+TEST_OF(with_lru, extents_are_found_by_number_in_any_state)
 {
 	struct pool *pool = *state;
 	struct pool_extent *extent;
@@ -121,7 +119,7 @@ static void extents_are_found_by_number_in_any_state(void **state)
 	assert_null(pool_find(pool, 7 + 4)); /* the same bucket */
 }
 
-static void the_least_recently_used_leaves_first(void **state)
+TEST_OF(with_lru, the_least_recently_used_leaves_first)
 {
 	struct pool *pool = *state;
 
@@ -138,7 +136,7 @@ static void the_least_recently_used_leaves_first(void **state)
 	assert_int_equal(pool_stats(pool).evictions, 3);
 }
 
-static void pins_hold(void **state)
+TEST_OF(with_lru, pins_hold)
 {
 	struct pool *pool = *state;
 	struct pool_extent *pinned = keep(pool, 0, FOUR, POOL_USED);
@@ -160,7 +158,7 @@ static void pins_hold(void **state)
 	assert_null(pool_find(pool, 0));
 }
 
-static void where_all_is_pinned_there_is_no_room(void **state)
+TEST_OF(with_lru, where_all_is_pinned_there_is_no_room)
 {
 	struct pool *pool = *state;
 	struct pool_extent *extents[4], *none = NULL;
@@ -178,7 +176,7 @@ static void where_all_is_pinned_there_is_no_room(void **state)
 	assert_null(pool_find(pool, 0));
 }
 
-static void room_is_what_is_free_or_on_offer(void **state)
+TEST_OF(with_lru, room_is_what_is_free_or_on_offer)
 {
 	struct pool *pool = *state;
 	struct pool_extent *extent;
@@ -196,9 +194,11 @@ static void room_is_what_is_free_or_on_offer(void **state)
 	assert_false(pool_has_room(pool, SLOTS));
 }
 
+FIXTURE(with_pins, pin, teardown);
+
 /* --- who keeps what was served --------------------------------------------------------------- */
 
-static void what_the_kernel_keeps_is_used_again_before_the_pool_grows(void **state)
+TEST_OF(with_pins, what_the_kernel_keeps_is_used_again_before_the_pool_grows)
 {
 	struct pool *pool = *state;
 	struct iovec before[IOV_ROOM], after[IOV_ROOM];
@@ -218,7 +218,7 @@ static void what_the_kernel_keeps_is_used_again_before_the_pool_grows(void **sta
 	assert_int_equal(pool_stats(pool).evictions, 0); /* the kernel has it: no loss */
 }
 
-static void an_endless_scan_that_the_kernel_keeps_needs_little_memory(void **state)
+TEST_OF(with_pins, an_endless_scan_that_the_kernel_keeps_needs_little_memory)
 {
 	struct pool *pool = *state;
 
@@ -227,7 +227,7 @@ static void an_endless_scan_that_the_kernel_keeps_needs_little_memory(void **sta
 	assert_true(pool_stats(pool).held <= 2 * FOUR);
 }
 
-static void where_the_pool_keeps_it_grows_before_anything_leaves(void **state)
+TEST_OF(with_pins, where_the_pool_keeps_it_grows_before_anything_leaves)
 {
 	struct pool *pool = *state;
 
@@ -242,7 +242,7 @@ static void where_the_pool_keeps_it_grows_before_anything_leaves(void **state)
 	assert_int_equal(pool_stats(pool).evictions, 1);
 }
 
-static void what_the_kernel_keeps_leaves_before_what_the_pool_keeps(void **state)
+TEST_OF(with_pins, what_the_kernel_keeps_leaves_before_what_the_pool_keeps)
 {
 	struct pool *pool = *state;
 
@@ -259,7 +259,7 @@ static void what_the_kernel_keeps_leaves_before_what_the_pool_keeps(void **state
 }
 
 /* Whoever asks for it nevertheless, the kernel has let go of it. */
-static void what_was_given_and_is_asked_for_again_is_used(void **state)
+TEST_OF(with_pins, what_was_given_and_is_asked_for_again_is_used)
 {
 	struct pool *pool = *state;
 	struct pool_extent *given = keep(pool, 0, FOUR, POOL_GIVEN);
@@ -275,7 +275,7 @@ static void what_was_given_and_is_asked_for_again_is_used(void **state)
 	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
 }
 
-static void what_is_still_wanted_leaves_last(void **state)
+TEST_OF(with_pins, what_is_still_wanted_leaves_last)
 {
 	struct pool *pool = *state;
 
@@ -292,7 +292,7 @@ static void what_is_still_wanted_leaves_last(void **state)
 }
 
 /* The oldest is needed soonest. */
-static void of_what_was_read_ahead_the_latest_leaves_first(void **state)
+TEST_OF(with_pins, of_what_was_read_ahead_the_latest_leaves_first)
 {
 	struct pool *pool = *state;
 
@@ -306,8 +306,9 @@ static void of_what_was_read_ahead_the_latest_leaves_first(void **state)
 	}
 	assert_non_null(pool_find(pool, 0));
 }
+TEST_AGAIN(with_lru, of_what_was_read_ahead_the_latest_leaves_first);
 
-static void what_is_hoped_for_gives_way_to_what_is_known_to_come(void **state)
+TEST_OF(with_pins, what_is_hoped_for_gives_way_to_what_is_known_to_come)
 {
 	struct pool *pool = *state;
 	struct pool_extent *extent = NULL;
@@ -326,7 +327,7 @@ static void what_is_hoped_for_gives_way_to_what_is_known_to_come(void **state)
 	assert_int_equal(pool_stats(pool).ahead, 3 * FOUR);
 }
 
-static void a_spent_one_that_is_read_again_does_not_leave(void **state)
+TEST_OF(with_pins, a_spent_one_that_is_read_again_does_not_leave)
 {
 	struct pool *pool = *state;
 	struct pool_extent *spent = keep(pool, 0, FOUR, POOL_SPENT);
@@ -340,7 +341,7 @@ static void a_spent_one_that_is_read_again_does_not_leave(void **state)
 
 /* --- room for what everything is read once for ----------------------------------------------- */
 
-static void room_for_once_is_all_but_what_this_epoch_may_still_want(void **state)
+TEST_OF(with_pins, room_for_once_is_all_but_what_this_epoch_may_still_want)
 {
 	struct pool *pool = *state;
 	struct pool_extent *filling;
@@ -361,7 +362,7 @@ static void room_for_once_is_all_but_what_this_epoch_may_still_want(void **state
 	assert_int_equal(pool_room_for_once(pool), 11 * SLOT_BYTES);
 }
 
-static void what_is_asked_for_anew_is_wanted_again(void **state)
+TEST_OF(with_pins, what_is_asked_for_anew_is_wanted_again)
 {
 	struct pool *pool = *state;
 	struct pool_extent *extent = keep(pool, 0, FOUR, POOL_SPENT);
@@ -378,7 +379,7 @@ static void what_is_asked_for_anew_is_wanted_again(void **state)
 }
 
 /* Readers of the same beginning have not seen the end. */
-static void only_ranges_make_a_whole(void **state)
+TEST_OF(with_pins, only_ranges_make_a_whole)
 {
 	struct pool_extent *extent = add(*state, 0, 5 * CACHE_PAGE + 7);
 
@@ -390,7 +391,7 @@ static void only_ranges_make_a_whole(void **state)
 	assert_true(pool_serve(extent, 0, 1));
 }
 
-static void a_new_epoch_may_want_all_that_the_last_one_was_done_with(void **state)
+TEST_OF(with_pins, a_new_epoch_may_want_all_that_the_last_one_was_done_with)
 {
 	struct pool *pool = *state;
 	struct pool_extent *extent = keep(pool, 0, FOUR, POOL_SPENT);
@@ -411,7 +412,7 @@ static void a_new_epoch_may_want_all_that_the_last_one_was_done_with(void **stat
 	assert_int_equal(pool_room_for_once(pool), 0);
 }
 
-static void one_that_two_read_is_passed_when_both_let_go(void **state)
+TEST_OF(with_pins, one_that_two_read_is_passed_when_both_let_go)
 {
 	struct pool *pool = *state;
 	struct pool_extent *extent = keep(pool, 0, FOUR, POOL_USED);
@@ -438,7 +439,7 @@ static void limit(struct pool *pool, uint64_t bytes)
 	pool_limited(pool, leaving);
 }
 
-static void a_lower_limit_gives_memory_back_and_is_kept(void **state)
+TEST_OF(with_lru, a_lower_limit_gives_memory_back_and_is_kept)
 {
 	struct pool *pool = *state;
 
@@ -461,7 +462,7 @@ static void a_lower_limit_gives_memory_back_and_is_kept(void **state)
 	assert_int_equal(pool_stats(pool).budget, BUDGET);
 }
 
-static void a_lower_limit_takes_what_is_free_first(void **state)
+TEST_OF(with_lru, a_lower_limit_takes_what_is_free_first)
 {
 	struct pool *pool = *state;
 	struct pool_extent *failed = add(pool, 9, 2 * FOUR);
@@ -475,7 +476,7 @@ static void a_lower_limit_takes_what_is_free_first(void **state)
 	assert_non_null(pool_find(pool, 0));
 }
 
-static void a_limit_that_is_raised_again_lets_the_pool_grow(void **state)
+TEST_OF(with_pins, a_limit_that_is_raised_again_lets_the_pool_grow)
 {
 	struct pool *pool = *state;
 
@@ -494,7 +495,7 @@ static void a_limit_that_is_raised_again_lets_the_pool_grow(void **state)
 		assert_non_null(pool_find(pool, i));
 }
 
-static void a_limit_waits_for_what_is_pinned(void **state)
+TEST_OF(with_lru, a_limit_waits_for_what_is_pinned)
 {
 	struct pool *pool = *state;
 	struct pool_extent *pinned = add(pool, 0, 2 * FOUR), *none = NULL;
@@ -518,7 +519,7 @@ static void a_limit_waits_for_what_is_pinned(void **state)
 
 /* --- failures -------------------------------------------------------------------------------- */
 
-static void a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin(void **state)
+TEST_OF(with_lru, a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin)
 {
 	struct pool *pool = *state;
 	struct pool_extent *failed = add(pool, 5, FOUR), *again;
@@ -540,7 +541,7 @@ static void a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin(void **st
 	assert_int_equal(pool_stats(pool).evictions, 0);
 }
 
-static void pieces_that_are_neighbours_are_joined(void **state)
+TEST_OF(with_lru, pieces_that_are_neighbours_are_joined)
 {
 	struct pool *pool = *state;
 	struct pool_extent *extent = add(pool, 0, 3 * SLOT_BYTES + 10);
@@ -554,7 +555,7 @@ static void pieces_that_are_neighbours_are_joined(void **state)
 }
 
 /* Fills the holes that every second of sixteen extents leaves. */
-static void pieces_that_lie_apart_stay_apart(void **state)
+TEST_OF(with_lru, pieces_that_lie_apart_stay_apart)
 {
 	struct pool *pool = *state;
 	struct pool_extent *extents[SLOTS], *extent;
@@ -575,7 +576,7 @@ static void pieces_that_lie_apart_stay_apart(void **state)
 	assert_int_equal(pool_iov(pool, extent, SLOT_BYTES + 5, SLOT_BYTES - 5, iov), 1);
 }
 
-static void an_extent_begins_with_the_page_of_the_file_that_it_begins_in(void **state)
+TEST_OF(with_lru, an_extent_begins_with_the_page_of_the_file_that_it_begins_in)
 {
 	struct pool *pool = *state;
 	struct pool_extent *extent;
@@ -593,7 +594,7 @@ static void an_extent_begins_with_the_page_of_the_file_that_it_begins_in(void **
 	assert_ptr_equal(bytes[0].iov_base, (char *)pages[0].iov_base + 1004);
 }
 
-static void what_lies_before_an_extent_takes_memory_too(void **state)
+TEST_OF(with_lru, what_lies_before_an_extent_takes_memory_too)
 {
 	const uint64_t offsets[] = {0, 1, CACHE_PAGE - 1, CACHE_PAGE, 3 * CACHE_PAGE + 1};
 	struct pool *pool = *state;
@@ -619,7 +620,7 @@ static uint32_t bytes_of(const struct iovec *iov, int count)
 }
 
 /* All pages of the extent, scattered over slots, and its bytes within them. */
-static void pages_and_bytes_are_the_same_memory(void **state)
+TEST_OF(with_lru, pages_and_bytes_are_the_same_memory)
 {
 	struct pool *pool = *state;
 	struct pool_extent *holes[SLOTS], *extent;
@@ -647,7 +648,7 @@ static void pages_and_bytes_are_the_same_memory(void **state)
 	assert_int_equal(bytes[4].iov_len, 100);
 }
 
-static void what_was_read_ahead_in_vain_is_counted(void **state)
+TEST_OF(with_pins, what_was_read_ahead_in_vain_is_counted)
 {
 	struct pool *pool = *state;
 
@@ -659,7 +660,7 @@ static void what_was_read_ahead_in_vain_is_counted(void **state)
 	assert_int_equal(pool_stats(pool).evictions, 2); /* what the kernel keeps is no loss */
 }
 
-static void what_was_read_ahead_and_is_given_up_makes_room(void **state)
+TEST_OF(with_pins, what_was_read_ahead_and_is_given_up_makes_room)
 {
 	struct pool *pool = *state;
 	struct pool_extent *filling;
@@ -676,7 +677,7 @@ static void what_was_read_ahead_and_is_given_up_makes_room(void **state)
 	pool_unpin(pool, filling);
 }
 
-static void what_was_read_ahead_and_failed_is_wasted_too(void **state)
+TEST_OF(with_lru, what_was_read_ahead_and_failed_is_wasted_too)
 {
 	struct pool *pool = *state;
 	struct pool_extent *extent;
@@ -691,7 +692,7 @@ static void what_was_read_ahead_and_failed_is_wasted_too(void **state)
 	assert_int_equal(pool_stats(pool).wasted, 1000);
 }
 
-static void what_is_ahead_is_counted_in_memory_until_somebody_asks(void **state)
+TEST_OF(with_lru, what_is_ahead_is_counted_in_memory_until_somebody_asks)
 {
 	struct pool *pool = *state;
 	struct pool_extent *asked, *failed, *evicted;
@@ -712,7 +713,7 @@ static void what_is_ahead_is_counted_in_memory_until_somebody_asks(void **state)
 	assert_int_equal(pool_stats(pool).ahead, 0);
 }
 
-static void used_is_what_extents_hold(void **state)
+TEST_OF(with_lru, used_is_what_extents_hold)
 {
 	struct pool *pool = *state;
 
@@ -861,7 +862,7 @@ static void assert_sums(const struct life *life)
 	}
 }
 
-static void the_books_are_right_all_through_a_long_life(void **state)
+TEST_OF(with_lru, the_books_are_right_all_through_a_long_life)
 {
 	struct life life = {.pool = *state, .limit = BUDGET};
 
@@ -886,8 +887,9 @@ static void the_books_are_right_all_through_a_long_life(void **state)
 	assert_int_equal(pool_stats(life.pool).held, 0);
 	assert_int_equal(pool_stats(life.pool).ahead, 0);
 }
+TEST_AGAIN(with_pins, the_books_are_right_all_through_a_long_life);
 
-static void no_limit_is_exceeded_while_nothing_is_pinned(void **state)
+TEST_OF(with_lru, no_limit_is_exceeded_while_nothing_is_pinned)
 {
 	struct life life = {.pool = *state, .limit = BUDGET};
 
@@ -901,12 +903,10 @@ static void no_limit_is_exceeded_while_nothing_is_pinned(void **state)
 		assert_true(pool_stats(life.pool).held <= life.limit);
 	}
 }
-
-#define lru_test(f) cmocka_unit_test_setup_teardown(f, lru, teardown)
-#define pin_test(f) cmocka_unit_test_setup_teardown(f, pin, teardown)
+TEST_AGAIN(with_pins, no_limit_is_exceeded_while_nothing_is_pinned);
 
 /* A job that was read ahead for has ended; others miss twice as much as there is memory. */
-static void what_was_read_ahead_for_nobody_makes_room(void **state)
+TEST_OF(with_pins, what_was_read_ahead_for_nobody_makes_room)
 {
 	struct pool *pool = *state;
 
@@ -922,7 +922,7 @@ static void what_was_read_ahead_for_nobody_makes_room(void **state)
 	assert_int_equal(pool_stats(pool).wasted, 3 * FOUR);
 }
 
-static void what_is_asked_for_now_and_then_is_not_given_up(void **state)
+TEST_OF(with_pins, what_is_asked_for_now_and_then_is_not_given_up)
 {
 	struct pool *pool = *state;
 
@@ -934,54 +934,4 @@ static void what_is_asked_for_now_and_then_is_not_given_up(void **state)
 			pool_ask(pool, pool_find(pool, 0));
 	}
 	assert_int_equal(pool_stats(pool).ahead, 2 * FOUR);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_budget_below_two_extents_is_refused),
-		lru_test(extents_are_found_by_number_in_any_state),
-		lru_test(the_least_recently_used_leaves_first),
-		lru_test(pins_hold),
-		lru_test(where_all_is_pinned_there_is_no_room),
-		lru_test(room_is_what_is_free_or_on_offer),
-		pin_test(what_the_kernel_keeps_is_used_again_before_the_pool_grows),
-		pin_test(an_endless_scan_that_the_kernel_keeps_needs_little_memory),
-		pin_test(where_the_pool_keeps_it_grows_before_anything_leaves),
-		pin_test(what_the_kernel_keeps_leaves_before_what_the_pool_keeps),
-		pin_test(what_was_given_and_is_asked_for_again_is_used),
-		pin_test(what_is_still_wanted_leaves_last),
-		pin_test(of_what_was_read_ahead_the_latest_leaves_first),
-		lru_test(of_what_was_read_ahead_the_latest_leaves_first),
-		pin_test(what_is_hoped_for_gives_way_to_what_is_known_to_come),
-		pin_test(a_spent_one_that_is_read_again_does_not_leave),
-		pin_test(room_for_once_is_all_but_what_this_epoch_may_still_want),
-		pin_test(what_is_asked_for_anew_is_wanted_again),
-		pin_test(only_ranges_make_a_whole),
-		pin_test(a_new_epoch_may_want_all_that_the_last_one_was_done_with),
-		pin_test(one_that_two_read_is_passed_when_both_let_go),
-		lru_test(a_lower_limit_gives_memory_back_and_is_kept),
-		lru_test(a_lower_limit_takes_what_is_free_first),
-		pin_test(a_limit_that_is_raised_again_lets_the_pool_grow),
-		lru_test(a_limit_waits_for_what_is_pinned),
-		lru_test(a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin),
-		lru_test(pieces_that_are_neighbours_are_joined),
-		lru_test(pieces_that_lie_apart_stay_apart),
-		lru_test(an_extent_begins_with_the_page_of_the_file_that_it_begins_in),
-		lru_test(what_lies_before_an_extent_takes_memory_too),
-		lru_test(pages_and_bytes_are_the_same_memory),
-		pin_test(what_was_read_ahead_in_vain_is_counted),
-		pin_test(what_was_read_ahead_and_is_given_up_makes_room),
-		pin_test(what_was_read_ahead_for_nobody_makes_room),
-		pin_test(what_is_asked_for_now_and_then_is_not_given_up),
-		lru_test(what_was_read_ahead_and_failed_is_wasted_too),
-		lru_test(what_is_ahead_is_counted_in_memory_until_somebody_asks),
-		lru_test(used_is_what_extents_hold),
-		lru_test(the_books_are_right_all_through_a_long_life),
-		pin_test(the_books_are_right_all_through_a_long_life),
-		lru_test(no_limit_is_exceeded_while_nothing_is_pinned),
-		pin_test(no_limit_is_exceeded_while_nothing_is_pinned),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

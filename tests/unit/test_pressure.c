@@ -1,18 +1,15 @@
 /* When the pool gives memory back: fs/pressure.h. */
+#define TEST_MAIN
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/pressure.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define BUDGET (4 * GIB)
 #define LEAST  (8 * MIB)
@@ -58,11 +55,10 @@ static void look(struct world *world, unsigned ticks)
 		world->used = limit;
 }
 
-static void with_plenty_the_pool_keeps_its_budget(void **state)
+TEST(with_plenty_the_pool_keeps_its_budget)
 {
 	struct world w = make_world(2 * GIB, 0);
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		look(&w, 5);
 		w.used = w.used + 256 * MIB < w.limit ? w.used + 256 * MIB : w.limit;
@@ -71,11 +67,10 @@ static void with_plenty_the_pool_keeps_its_budget(void **state)
 	assert_int_equal(w.used, BUDGET);
 }
 
-static void a_deficit_is_given_back_at_once(void **state)
+TEST(a_deficit_is_given_back_at_once)
 {
 	struct world w = make_world(11 * GIB + 512 * MIB, BUDGET); /* half of the reserve left */
 
-	(void)state;
 	look(&w, 1);
 	assert_int_equal(w.limit, BUDGET - 512 * MIB);
 	look(&w, 1);
@@ -83,20 +78,18 @@ static void a_deficit_is_given_back_at_once(void **state)
 	assert_int_equal(w.steps, 1);
 }
 
-static void a_pool_that_is_not_full_gives_back_what_it_holds(void **state)
+TEST(a_pool_that_is_not_full_gives_back_what_it_holds)
 {
 	struct world w = make_world(14 * GIB + 512 * MIB, 1 * GIB);
 
-	(void)state;
 	look(&w, 1);
 	assert_int_equal(w.limit, 512 * MIB);
 }
 
-static void a_pool_may_not_grow_into_the_reserve(void **state)
+TEST(a_pool_may_not_grow_into_the_reserve)
 {
 	struct world w = make_world(13 * GIB, 0); /* 2 GiB until the reserve */
 
-	(void)state;
 	look(&w, 5);
 	assert_int_equal(w.limit, 2 * GIB);
 	w.used = w.limit;
@@ -104,11 +97,10 @@ static void a_pool_may_not_grow_into_the_reserve(void **state)
 	assert_int_equal(w.limit, 2 * GIB);
 }
 
-static void the_least_is_kept_whatever_happens(void **state)
+TEST(the_least_is_kept_whatever_happens)
 {
 	struct world w = make_world(16 * GIB, 1 * GIB);
 
-	(void)state;
 	look(&w, 1);
 	assert_int_equal(w.limit, LEAST);
 	for (int i = 0; i < 100; i++)
@@ -117,11 +109,10 @@ static void the_least_is_kept_whatever_happens(void **state)
 }
 
 /* Extents in use cannot leave: what was asked for already is not asked for again. */
-static void a_pool_that_obeys_late_is_not_asked_twice(void **state)
+TEST(a_pool_that_obeys_late_is_not_asked_twice)
 {
 	struct world w = make_world(11 * GIB + 512 * MIB, BUDGET);
 
-	(void)state;
 	look(&w, 1);
 	assert_int_equal(w.limit, BUDGET - 512 * MIB);
 	w.used = BUDGET;
@@ -132,11 +123,10 @@ static void a_pool_that_obeys_late_is_not_asked_twice(void **state)
 	}
 }
 
-static void it_grows_back_by_eighths_after_some_calm(void **state)
+TEST(it_grows_back_by_eighths_after_some_calm)
 {
 	struct world w = make_world(15 * GIB, 1 * GIB);
 
-	(void)state;
 	look(&w, 1);
 	assert_int_equal(w.limit, LEAST);
 	w.others = 2 * GIB;
@@ -154,11 +144,10 @@ static void it_grows_back_by_eighths_after_some_calm(void **state)
 	assert_int_equal(w.steps, 1 + 8);
 }
 
-static void calm_that_is_interrupted_begins_anew(void **state)
+TEST(calm_that_is_interrupted_begins_anew)
 {
 	struct world w = make_world(15 * GIB, 1 * GIB);
 
-	(void)state;
 	look(&w, 1);
 	for (int i = 0; i < 10; i++) {
 		w.others = 2 * GIB;
@@ -170,11 +159,10 @@ static void calm_that_is_interrupted_begins_anew(void **state)
 	assert_int_equal(w.steps, 1);
 }
 
-static void it_grows_no_further_than_two_reserves_from_the_end(void **state)
+TEST(it_grows_no_further_than_two_reserves_from_the_end)
 {
 	struct world w = make_world(16 * GIB, 0);
 
-	(void)state;
 	look(&w, 1);
 	w.others = 11 * GIB;
 	for (int i = 0; i < 1000; i++) {
@@ -184,11 +172,10 @@ static void it_grows_no_further_than_two_reserves_from_the_end(void **state)
 	assert_int_equal(w.limit, 3 * GIB);
 }
 
-static void between_the_reserve_and_twice_the_reserve_nothing_happens(void **state)
+TEST(between_the_reserve_and_twice_the_reserve_nothing_happens)
 {
 	struct world w = make_world(13 * GIB, 2 * GIB);
 
-	(void)state;
 	look(&w, 5);
 	w.steps = 0;
 	for (int i = 0; i < 1000; i++) {
@@ -200,11 +187,10 @@ static void between_the_reserve_and_twice_the_reserve_nothing_happens(void **sta
 
 /* Ten thousand looks while others take and free as they like: never less than the reserve where
  * the pool could give, and its own growth never is what makes it shrink. */
-static void whatever_others_do_the_reserve_is_given(void **state)
+TEST(whatever_others_do_the_reserve_is_given)
 {
 	struct world w = make_world(4 * GIB, 0);
 
-	(void)state;
 	srandom(1);
 	for (int i = 0; i < 10000; i++) {
 		unsigned steps = w.steps;
@@ -219,11 +205,10 @@ static void whatever_others_do_the_reserve_is_given(void **state)
 	}
 }
 
-static void the_reserve_has_bounds(void **state)
+TEST(the_reserve_has_bounds)
 {
 	struct world small = make_world(180 * MIB, 60 * MIB), large = make_world(0, 0);
 
-	(void)state;
 	small.whole = 256 * MIB; /* 64 MiB, not 16 */
 	look(&small, 1);
 	assert_int_equal(small.limit, 12 * MIB);
@@ -233,11 +218,10 @@ static void the_reserve_has_bounds(void **state)
 	assert_int_equal(large.limit, 1 * GIB);
 }
 
-static void it_looks_more_often_when_memory_is_nearly_short(void **state)
+TEST(it_looks_more_often_when_memory_is_nearly_short)
 {
 	struct pressure_view view = {.whole = 256 * GIB, .available = 200 * GIB};
 
-	(void)state;
 	assert_int_equal(pressure_wait(&view), 25);
 	for (unsigned seconds = 5; seconds; seconds--) {
 		view.available = seconds * 4 * GIB;
@@ -344,24 +328,22 @@ static struct pressure *start(struct pool *pool, uint64_t available)
 	return pressure;
 }
 
-static void the_thread_shrinks_the_pool_and_lets_it_grow_again(void **state)
+TEST(the_thread_shrinks_the_pool_and_lets_it_grow_again)
 {
 	struct pool pool = {0};
 	struct pressure *pressure = start(&pool, 512 * MIB);
 
-	(void)state;
 	wait_for_limit(&pool, BUDGET - 512 * MIB);
 	set_available(&pool, 8 * GIB);
 	wait_for_limit(&pool, BUDGET);
 	pressure_stop(pressure);
 }
 
-static void the_thread_leaves_a_pool_with_plenty_alone(void **state)
+TEST(the_thread_leaves_a_pool_with_plenty_alone)
 {
 	struct pool pool = {0};
 	struct pressure *pressure = start(&pool, 8 * GIB);
 
-	(void)state;
 	wait_for_looks(&pool, 50);
 	pressure_stop(pressure);
 	assert_int_equal(pool.limit, BUDGET);
@@ -369,7 +351,7 @@ static void the_thread_leaves_a_pool_with_plenty_alone(void **state)
 }
 
 /* A thread that is asleep for days ends at once. */
-static void stopping_does_not_wait_for_the_next_look(void **state)
+TEST(stopping_does_not_wait_for_the_next_look)
 {
 	struct pool pool = {.used = BUDGET, .limit = BUDGET};
 	const struct pressure_params params = {
@@ -379,7 +361,6 @@ static void stopping_does_not_wait_for_the_next_look(void **state)
 		.ops = {.context = &pool, .usage = pool_usage, .set_limit = pool_set_limit}};
 	struct pressure *pressure;
 
-	(void)state;
 	pthread_mutex_init(&pool.lock, NULL);
 	pthread_cond_init(&pool.changed, NULL);
 	assert_int_equal(pressure_start(&params, &pressure), 0);
@@ -411,13 +392,12 @@ static void capture_end(struct capture *capture)
 	close(capture->saved);
 }
 
-static void it_says_when_it_begins_and_when_it_is_over_and_no_more(void **state)
+TEST(it_says_when_it_begins_and_when_it_is_over_and_no_more)
 {
 	struct capture capture;
 	struct pool pool = {0};
 	struct pressure *pressure;
 
-	(void)state;
 	capture_begin(&capture);
 	pressure = start(&pool, 512 * MIB);
 	wait_for_limit(&pool, BUDGET - 512 * MIB);
@@ -437,26 +417,6 @@ static void it_says_when_it_begins_and_when_it_is_over_and_no_more(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(with_plenty_the_pool_keeps_its_budget),
-		cmocka_unit_test(a_deficit_is_given_back_at_once),
-		cmocka_unit_test(a_pool_that_is_not_full_gives_back_what_it_holds),
-		cmocka_unit_test(a_pool_may_not_grow_into_the_reserve),
-		cmocka_unit_test(the_least_is_kept_whatever_happens),
-		cmocka_unit_test(a_pool_that_obeys_late_is_not_asked_twice),
-		cmocka_unit_test(it_grows_back_by_eighths_after_some_calm),
-		cmocka_unit_test(calm_that_is_interrupted_begins_anew),
-		cmocka_unit_test(it_grows_no_further_than_two_reserves_from_the_end),
-		cmocka_unit_test(between_the_reserve_and_twice_the_reserve_nothing_happens),
-		cmocka_unit_test(whatever_others_do_the_reserve_is_given),
-		cmocka_unit_test(the_reserve_has_bounds),
-		cmocka_unit_test(it_looks_more_often_when_memory_is_nearly_short),
-		cmocka_unit_test(the_thread_shrinks_the_pool_and_lets_it_grow_again),
-		cmocka_unit_test(the_thread_leaves_a_pool_with_plenty_alone),
-		cmocka_unit_test(stopping_does_not_wait_for_the_next_look),
-		cmocka_unit_test(it_says_when_it_begins_and_when_it_is_over_and_no_more),
-	};
-
 	log_init("test", LOG_LEVEL_NORMAL);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

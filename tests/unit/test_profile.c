@@ -1,6 +1,8 @@
 /* Files of the AWS tools: remote/profile.h, and remote/ini.h below it. */
+#define TEST_MAIN
 #include "remote/profile.h"
 #include "tests/unit/aws_home.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 
 static struct profile *opened(const char *name)
@@ -12,25 +14,23 @@ static struct profile *opened(const char *name)
 	return profile;
 }
 
-static void without_files_the_default_profile_is_empty(void **state)
+TEST(without_files_the_default_profile_is_empty)
 {
 	struct profile *profile = opened(NULL);
 	struct profile_keys keys;
 
-	(void)state;
 	assert_string_equal(profile_name(profile), "default");
 	assert_null(profile_get(profile, "region"));
 	assert_false(profile_keys(profile, &keys));
 	profile_free(profile);
 }
 
-static void a_profile_that_is_named_must_be_there(void **state)
+TEST(a_profile_that_is_named_must_be_there)
 {
 	struct profile *profile = NULL;
 	struct err err = {0};
 	char expected[256];
 
-	(void)state;
 	write_text(".aws/config", "[profile here]\n[other]\n");
 	snprintf(expected, sizeof(expected),
 		 "there is no profile 'other' in %s/.aws/credentials and %s/.aws/config", aws_home,
@@ -44,11 +44,10 @@ static void a_profile_that_is_named_must_be_there(void **state)
 	assert_null(profile);
 }
 
-static void values_are_read_as_the_tools_write_them(void **state)
+TEST(values_are_read_as_the_tools_write_them)
 {
 	struct profile *profile;
 
-	(void)state;
 	write_text(".aws/config",
 		   "# a comment\n"
 		   "region = nowhere\n"
@@ -80,12 +79,11 @@ static void values_are_read_as_the_tools_write_them(void **state)
 	profile_free(profile);
 }
 
-static void the_credentials_file_comes_first_and_keys_are_never_mixed(void **state)
+TEST(the_credentials_file_comes_first_and_keys_are_never_mixed)
 {
 	struct profile *profile;
 	struct profile_keys keys;
 
-	(void)state;
 	write_text(".aws/credentials",
 		   "[a]\n"
 		   "aws_access_key_id = A1\n"
@@ -115,11 +113,10 @@ static void the_credentials_file_comes_first_and_keys_are_never_mixed(void **sta
 	unsetenv("AWS_CONFIG_FILE");
 }
 
-static void a_profile_names_the_services_it_uses(void **state)
+TEST(a_profile_names_the_services_it_uses)
 {
 	struct profile *profile;
 
-	(void)state;
 	write_text(".aws/config",
 		   "[services minio]\n"
 		   "s3 = \n"
@@ -135,13 +132,12 @@ static void a_profile_names_the_services_it_uses(void **state)
 	profile_free(profile);
 }
 
-static void a_file_that_cannot_be_read_is_named(void **state)
+TEST(a_file_that_cannot_be_read_is_named)
 {
 	struct profile *profile = NULL;
 	struct err err = {0};
 	char expected[256];
 
-	(void)state;
 	setenv("AWS_CONFIG_FILE", aws_home, 1);
 	snprintf(expected, sizeof(expected), "%s: Is a directory", aws_home);
 	assert_int_equal(profile_open(NULL, &profile, &err), -EISDIR);
@@ -151,14 +147,5 @@ static void a_file_that_cannot_be_read_is_named(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_files_the_default_profile_is_empty),
-		cmocka_unit_test(a_profile_that_is_named_must_be_there),
-		cmocka_unit_test(values_are_read_as_the_tools_write_them),
-		cmocka_unit_test(the_credentials_file_comes_first_and_keys_are_never_mixed),
-		cmocka_unit_test(a_profile_names_the_services_it_uses),
-		cmocka_unit_test(a_file_that_cannot_be_read_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, aws_home_enter, aws_home_leave);
+	return test_run(aws_home_enter, aws_home_leave);
 }

@@ -1,13 +1,10 @@
 /* The line that says how far a long command is, where standard error is no terminal. */
 #include "base/scope.h"
 #include "pack/tool/cli/progress.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* The line that is drawn when `files` and `bytes` were done in these seconds; "": none. */
 static void expect_after(struct progress progress, double seconds, uint64_t files, uint64_t bytes,
@@ -51,12 +48,11 @@ static struct progress begun_in_a_log(enum progress_want want)
 	return progress;
 }
 
-static void a_log_gets_a_line_a_minute_unless_more_or_none_is_asked_for(void **state)
+TEST(a_log_gets_a_line_a_minute_unless_more_or_none_is_asked_for)
 {
 	const struct progress progress = begun_in_a_log(PROGRESS_AUTO);
 	static const char line[] = "packing: 60 files, 5.72 MiB, 0 MB/s\n";
 
-	(void)state;
 	expect_after(progress, 59, 60, 6000000, "");
 	expect_after(progress, 61, 60, 6000000, line);
 	expect_after(begun_in_a_log(PROGRESS_ALWAYS), 4, 60, 0, "");
@@ -65,52 +61,35 @@ static void a_log_gets_a_line_a_minute_unless_more_or_none_is_asked_for(void **s
 	expect_after(begun_in_a_log(PROGRESS_NEVER), 1000, 60, 0, "");
 }
 
-static void totals_say_how_long_it_will_take(void **state)
+TEST(totals_say_how_long_it_will_take)
 {
 	const struct progress progress = {
 		.verb = "packing", .files_total = 4000, .bytes_total = 4000000000};
 
-	(void)state;
 	expect_line(progress, 1000, 1000000000,
 		    "packing: 1,000 of 4,000 files, 954 MiB, 100 MB/s, 25 %, 0:30 left\n");
 }
 
-static void without_totals_it_only_says_what_was_done(void **state)
+TEST(without_totals_it_only_says_what_was_done)
 {
 	const struct progress progress = {.verb = "packing"};
 
-	(void)state;
 	expect_line(progress, 1000, 1000000000, "packing: 1,000 files, 954 MiB, 100 MB/s\n");
 }
 
 /* A tar may be compressed: its bytes are not those of the files. */
-static void how_much_was_read_stands_for_totals(void **state)
+TEST(how_much_was_read_stands_for_totals)
 {
 	const struct progress progress = {
 		.verb = "packing", .position = 1000, .length = 1000 + 1000 * 720};
 
-	(void)state;
 	expect_line(progress, 1000, 1000000000,
 		    "packing: 1,000 files, 954 MiB, 100 MB/s, 0 %, 2h00m left\n");
 }
 
-static void the_end_has_nothing_left(void **state)
+TEST(the_end_has_nothing_left)
 {
 	const struct progress progress = {.verb = "packing", .position = 1000, .length = 1000};
 
-	(void)state;
 	expect_line(progress, 1000, 1000000000, "packing: 1,000 files, 954 MiB, 100 MB/s\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(totals_say_how_long_it_will_take),
-		cmocka_unit_test(without_totals_it_only_says_what_was_done),
-		cmocka_unit_test(how_much_was_read_stands_for_totals),
-		cmocka_unit_test(the_end_has_nothing_left),
-		cmocka_unit_test(a_log_gets_a_line_a_minute_unless_more_or_none_is_asked_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Fields of protocol buffers: pack/foreign/encoding/protobuf.h. */
 #include "pack/foreign/encoding/protobuf.h"
 #include "tests/unit/foreign_fixture.h"
+#include "tests/unit/test.h"
 
 static struct protobuf open_message(struct foreign_fixture *f, const void *bytes, size_t len)
 {
@@ -12,7 +13,9 @@ static struct protobuf open_message(struct foreign_fixture *f, const void *bytes
 #define OPEN(f, ...) \
 	open_message(f, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
-static void test_every_type_of_field_is_read(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, test_every_type_of_field_is_read)
 {
 	struct foreign_fixture *f = *state;
 	struct protobuf message =
@@ -50,7 +53,7 @@ static void refuses(struct foreign_fixture *f, struct protobuf message, const ch
 	assert_string_equal(f->err.text, why);
 }
 
-static void test_refusals_say_what_and_where(void **state)
+TEST_OF(fresh, test_refusals_say_what_and_where)
 {
 	struct foreign_fixture *f = *state;
 
@@ -76,7 +79,7 @@ static void test_refusals_say_what_and_where(void **state)
 		"a field without a valid number at byte 0 of a message of 6");
 }
 
-static void test_a_message_does_not_see_behind_its_end(void **state)
+TEST_OF(fresh, test_a_message_does_not_see_behind_its_end)
 {
 	struct foreign_fixture *f = *state;
 	struct protobuf message = OPEN(f, 0x0a, 0x02, 0x08, 0x96, 0x01, 0x00), inner;
@@ -87,7 +90,7 @@ static void test_a_message_does_not_see_behind_its_end(void **state)
 	refuses(f, inner, "a number that does not end at byte 0 of a message of 2");
 }
 
-static void test_packed_numbers(void **state)
+TEST_OF(fresh, test_packed_numbers)
 {
 	struct foreign_fixture *f = *state;
 	struct protobuf packed = OPEN(f, 0x01, 0xac, 0x02, 0x80);
@@ -100,20 +103,4 @@ static void test_packed_numbers(void **state)
 	assert_int_equal(protobuf_varint(&packed, &value, &f->err), -EBADMSG);
 	packed.at = packed.end;
 	assert_int_equal(protobuf_varint(&packed, &value, &f->err), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_every_type_of_field_is_read, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_refusals_say_what_and_where, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_a_message_does_not_see_behind_its_end,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_packed_numbers, fixture_setup,
-						fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

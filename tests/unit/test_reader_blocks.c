@@ -5,6 +5,7 @@
 #include "remote/reader_blocks.h"
 #include "tests/unit/far_fixture.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/test.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -211,9 +212,11 @@ static void expect_far(struct fixture *f, unsigned asked, uint64_t bytes)
 	assert_int_equal(far_take_asked(f->far), asked);
 }
 
+FIXTURE(fresh, setup, teardown);
+
 /* --- what is fetched -------------------------------------------------------------------------- */
 
-static void what_was_read_once_comes_from_the_disk(void **state)
+TEST_OF(fresh, what_was_read_once_comes_from_the_disk)
 {
 	struct fixture *f = *state;
 
@@ -231,7 +234,7 @@ static void what_was_read_once_comes_from_the_disk(void **state)
 	assert_true(stats_of(f).cached >= WAYS * 20 * PAGE);
 }
 
-static void what_was_announced_is_not_asked_for_twice(void **state)
+TEST_OF(fresh, what_was_announced_is_not_asked_for_twice)
 {
 	struct fixture *f = *state;
 	char memory[PAGE];
@@ -245,7 +248,7 @@ static void what_was_announced_is_not_asked_for_twice(void **state)
 	expect_far(f, 0, 0);
 }
 
-static void also_in_the_next_mount(void **state)
+TEST_OF(fresh, also_in_the_next_mount)
 {
 	struct fixture *f = *state;
 
@@ -255,7 +258,7 @@ static void also_in_the_next_mount(void **state)
 	expect_far(f, 0, 0);
 }
 
-static void the_end_of_the_file_is_kept_too(void **state)
+TEST_OF(fresh, the_end_of_the_file_is_kept_too)
 {
 	struct fixture *f = *state;
 	uint64_t last = (PAGES - 3) * (uint64_t)PAGE;
@@ -269,7 +272,7 @@ static void the_end_of_the_file_is_kept_too(void **state)
 }
 
 /* What lies in between, and is not a page's worth, is fetched with its pages. */
-static void bytes_anywhere_in_their_pages_are_kept(void **state)
+TEST_OF(fresh, bytes_anywhere_in_their_pages_are_kept)
 {
 	struct fixture *f = *state;
 
@@ -299,7 +302,7 @@ static void read_over_gaps(struct fixture *f, enum way way, uint64_t offset, uin
 	reader_blocks_drain(f->reader);
 }
 
-static void what_nobody_wanted_in_between_is_kept_as_well(void **state)
+TEST_OF(fresh, what_nobody_wanted_in_between_is_kept_as_well)
 {
 	struct fixture *f = *state;
 
@@ -317,7 +320,7 @@ static void what_nobody_wanted_in_between_is_kept_as_well(void **state)
 	assert_int_equal(stats_of(f).damaged, 0);
 }
 
-static void after_an_error_nothing_in_between_is_kept(void **state)
+TEST_OF(fresh, after_an_error_nothing_in_between_is_kept)
 {
 	struct fixture *f = *state;
 	struct iovec iov[] = {{f->memory, PAGE}, {NULL, PAGE}, {f->memory + PAGE, PAGE}};
@@ -336,7 +339,7 @@ static void after_an_error_nothing_in_between_is_kept(void **state)
 	expect_far(f, 1, 3 * PAGE);
 }
 
-static void only_what_is_missing_is_fetched(void **state)
+TEST_OF(fresh, only_what_is_missing_is_fetched)
 {
 	struct fixture *f = *state;
 
@@ -353,7 +356,7 @@ static void only_what_is_missing_is_fetched(void **state)
 	}
 }
 
-static void a_short_part_that_is_there_does_not_divide_a_request(void **state)
+TEST_OF(fresh, a_short_part_that_is_there_does_not_divide_a_request)
 {
 	struct fixture *f = *state;
 
@@ -369,7 +372,7 @@ static void a_short_part_that_is_there_does_not_divide_a_request(void **state)
 	}
 }
 
-static void as_many_parts_as_there_may_be_are_read_right(void **state)
+TEST_OF(fresh, as_many_parts_as_there_may_be_are_read_right)
 {
 	struct fixture *f = *state;
 
@@ -405,7 +408,7 @@ static void damage_copy(const struct fixture *f, uint64_t page)
 	closedir(dir);
 }
 
-static void what_does_not_fit_is_fetched_again(void **state)
+TEST_OF(fresh, what_does_not_fit_is_fetched_again)
 {
 	struct fixture *f = *state;
 
@@ -424,7 +427,7 @@ static void what_does_not_fit_is_fetched_again(void **state)
 	}
 }
 
-static void what_has_no_checksum_is_read_from_the_origin(void **state)
+TEST_OF(fresh, what_has_no_checksum_is_read_from_the_origin)
 {
 	struct fixture *f = *state;
 	char page[PAGE];
@@ -436,7 +439,7 @@ static void what_has_no_checksum_is_read_from_the_origin(void **state)
 	assert_memory_equal(page, f->far->image + PAGE, PAGE);
 }
 
-static void another_pack_has_another_copy(void **state)
+TEST_OF(fresh, another_pack_has_another_copy)
 {
 	struct fixture *f = *state;
 	const struct reader_blocks_params params = {.disk = f->disk, .name = NAME};
@@ -453,7 +456,7 @@ static void another_pack_has_another_copy(void **state)
 
 /* --- faults ----------------------------------------------------------------------------------- */
 
-static void an_error_of_the_far_reader_is_one_and_nothing_is_kept(void **state)
+TEST_OF(fresh, an_error_of_the_far_reader_is_one_and_nothing_is_kept)
 {
 	struct fixture *f = *state;
 
@@ -467,7 +470,7 @@ static void an_error_of_the_far_reader_is_one_and_nothing_is_kept(void **state)
 	assert_int_equal(stats_of(f).far_bytes, 3 * PAGE);
 }
 
-static void without_a_copy_all_is_read_from_far(void **state)
+TEST_OF(fresh, without_a_copy_all_is_read_from_far)
 {
 	struct fixture *f = *state;
 	const struct reader_blocks_params params = {
@@ -489,7 +492,7 @@ static void without_a_copy_all_is_read_from_far(void **state)
 	assert_false(reader_bad(f->reader, 0, PAGE));
 }
 
-static void a_bound_is_kept(void **state)
+TEST_OF(fresh, a_bound_is_kept)
 {
 	struct fixture *f = *state;
 	struct disk disk;
@@ -513,7 +516,7 @@ static void a_bound_is_kept(void **state)
 	open_reader(f);
 }
 
-static void threads_begin_again_after_a_rest(void **state)
+TEST_OF(fresh, threads_begin_again_after_a_rest)
 {
 	struct fixture *f = *state;
 
@@ -551,7 +554,7 @@ static void await_filler(struct fixture *f, enum block_filler_state state)
 	}
 }
 
-static void who_reads_a_part_has_the_rest_fetched(void **state)
+TEST_OF(fresh, who_reads_a_part_has_the_rest_fetched)
 {
 	struct fixture *f = *state;
 
@@ -576,7 +579,7 @@ static void who_reads_a_part_has_the_rest_fetched(void **state)
 	}
 }
 
-static void a_complete_copy_is_as_good_as_a_file(void **state)
+TEST_OF(fresh, a_complete_copy_is_as_good_as_a_file)
 {
 	struct fixture *f = *state;
 
@@ -595,7 +598,7 @@ static void a_complete_copy_is_as_good_as_a_file(void **state)
 	expect_far(f, 1, PAGE);
 }
 
-static void without_room_for_all_nothing_is_fetched_ahead(void **state)
+TEST_OF(fresh, without_room_for_all_nothing_is_fetched_ahead)
 {
 	struct fixture *f = *state;
 	struct disk disk;
@@ -611,7 +614,7 @@ static void without_room_for_all_nothing_is_fetched_ahead(void **state)
 	open_reader(f);
 }
 
-static void a_copy_that_was_damaged_becomes_complete_again(void **state)
+TEST_OF(fresh, a_copy_that_was_damaged_becomes_complete_again)
 {
 	struct fixture *f = *state;
 
@@ -630,7 +633,7 @@ static void a_copy_that_was_damaged_becomes_complete_again(void **state)
 }
 
 /* Whoever asks for the whole, it counts for its parts. */
-static void parts_are_ahead_as_long_as_their_request_is(void **state)
+TEST_OF(fresh, parts_are_ahead_as_long_as_their_request_is)
 {
 	struct fixture *f = *state;
 	struct iovec iov = {f->memory, 100 * PAGE};
@@ -654,7 +657,7 @@ static void parts_are_ahead_as_long_as_their_request_is(void **state)
 
 /* As of two mounts: each page is fetched once in all, and who comes second goes on after the first.
  */
-static void one_of_two_fills(void **state)
+TEST_OF(fresh, one_of_two_fills)
 {
 	struct fixture *f = *state;
 	struct fixture other = *f;
@@ -675,7 +678,7 @@ static void one_of_two_fills(void **state)
 	reader_free(other.reader);
 }
 
-static void what_could_not_be_fetched_is_tried_again(void **state)
+TEST_OF(fresh, what_could_not_be_fetched_is_tried_again)
 {
 	struct fixture *f = *state;
 
@@ -728,7 +731,7 @@ static void close_mount(struct fixture *other)
 	free(other->memory);
 }
 
-static void what_one_mount_fetches_no_other_does(void **state)
+TEST_OF(fresh, what_one_mount_fetches_no_other_does)
 {
 	struct fixture *f = *state;
 	struct fixture other = other_mount(f);
@@ -746,7 +749,7 @@ static void what_one_mount_fetches_no_other_does(void **state)
 	close_mount(&other);
 }
 
-static void a_reader_that_was_cancelled_waits_again_once_it_is_prepared(void **state)
+TEST_OF(fresh, a_reader_that_was_cancelled_waits_again_once_it_is_prepared)
 {
 	struct fixture *f = *state;
 	struct fixture other = other_mount(f);
@@ -764,7 +767,7 @@ static void a_reader_that_was_cancelled_waits_again_once_it_is_prepared(void **s
 	close_mount(&other);
 }
 
-static void what_is_fetched_ahead_holds_up_nobody(void **state)
+TEST_OF(fresh, what_is_fetched_ahead_holds_up_nobody)
 {
 	struct fixture *f = *state;
 	struct fixture other = other_mount(f);
@@ -782,7 +785,7 @@ static void what_is_fetched_ahead_holds_up_nobody(void **state)
 	close_mount(&other);
 }
 
-static void a_mount_that_hangs_holds_up_no_other_for_long(void **state)
+TEST_OF(fresh, a_mount_that_hangs_holds_up_no_other_for_long)
 {
 	struct fixture *f = *state;
 	struct fixture other = other_mount(f);
@@ -798,7 +801,7 @@ static void a_mount_that_hangs_holds_up_no_other_for_long(void **state)
 	close_mount(&other);
 }
 
-static void what_could_not_be_fetched_others_fetch(void **state)
+TEST_OF(fresh, what_could_not_be_fetched_others_fetch)
 {
 	struct fixture *f = *state;
 	struct fixture other = other_mount(f);
@@ -815,7 +818,7 @@ static void what_could_not_be_fetched_others_fetch(void **state)
 	close_mount(&other);
 }
 
-static void the_filler_passes_over_what_readers_fetch(void **state)
+TEST_OF(fresh, the_filler_passes_over_what_readers_fetch)
 {
 	struct fixture *f = *state;
 	struct fixture other = other_mount(f);
@@ -864,7 +867,7 @@ static void open_copies(const struct fixture *f, struct fixture all[COPIES])
 }
 
 /* Each far reader of this test has one itself. */
-static void many_copies_have_no_more_threads_than_one(void **state)
+TEST_OF(fresh, many_copies_have_no_more_threads_than_one)
 {
 	struct fixture *f = *state, all[COPIES];
 	unsigned before = count_threads();
@@ -885,7 +888,7 @@ static void many_copies_have_no_more_threads_than_one(void **state)
 	assert_int_equal(count_threads(), before);
 }
 
-static void a_copy_that_cannot_be_fetched_holds_up_no_other(void **state)
+TEST_OF(fresh, a_copy_that_cannot_be_fetched_holds_up_no_other)
 {
 	struct fixture *f = *state, all[COPIES];
 
@@ -931,7 +934,7 @@ static void *read_for_a_while(void *arg)
 	return NULL;
 }
 
-static void readers_of_two_mounts_share_a_copy(void **state)
+TEST_OF(fresh, readers_of_two_mounts_share_a_copy)
 {
 	struct fixture *f = *state;
 	struct fixture other = *f;
@@ -944,46 +947,4 @@ static void readers_of_two_mounts_share_a_copy(void **state)
 	for (unsigned i = 0; i < 2 * READERS; i++)
 		pthread_join(threads[i], NULL);
 	reader_free(other.reader);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(what_was_read_once_comes_from_the_disk),
-		TEST(what_was_announced_is_not_asked_for_twice),
-		TEST(also_in_the_next_mount),
-		TEST(the_end_of_the_file_is_kept_too),
-		TEST(bytes_anywhere_in_their_pages_are_kept),
-		TEST(what_nobody_wanted_in_between_is_kept_as_well),
-		TEST(after_an_error_nothing_in_between_is_kept),
-		TEST(only_what_is_missing_is_fetched),
-		TEST(a_short_part_that_is_there_does_not_divide_a_request),
-		TEST(as_many_parts_as_there_may_be_are_read_right),
-		TEST(what_does_not_fit_is_fetched_again),
-		TEST(what_has_no_checksum_is_read_from_the_origin),
-		TEST(another_pack_has_another_copy),
-		TEST(an_error_of_the_far_reader_is_one_and_nothing_is_kept),
-		TEST(without_a_copy_all_is_read_from_far),
-		TEST(a_bound_is_kept),
-		TEST(threads_begin_again_after_a_rest),
-		TEST(many_copies_have_no_more_threads_than_one),
-		TEST(a_copy_that_cannot_be_fetched_holds_up_no_other),
-		TEST(who_reads_a_part_has_the_rest_fetched),
-		TEST(a_complete_copy_is_as_good_as_a_file),
-		TEST(without_room_for_all_nothing_is_fetched_ahead),
-		TEST(a_copy_that_was_damaged_becomes_complete_again),
-		TEST(parts_are_ahead_as_long_as_their_request_is),
-		TEST(one_of_two_fills),
-		TEST(what_could_not_be_fetched_is_tried_again),
-		TEST(what_one_mount_fetches_no_other_does),
-		TEST(a_reader_that_was_cancelled_waits_again_once_it_is_prepared),
-		TEST(what_is_fetched_ahead_holds_up_nobody),
-		TEST(a_mount_that_hangs_holds_up_no_other_for_long),
-		TEST(what_could_not_be_fetched_others_fetch),
-		TEST(the_filler_passes_over_what_readers_fetch),
-		TEST(readers_of_two_mounts_share_a_copy),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,11 +5,10 @@
 #include "base/io.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,6 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define PAGE	   READER_PAGE
 #define PAGES	   75u
@@ -243,9 +240,11 @@ static void have_it_cold(const struct fixture *f)
 	posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
 }
 
+FIXTURE(reads_directly, automatic, teardown);
+
 /* --- reading, direct or not ------------------------------------------------------------------ */
 
-static void scattered_pieces_are_filled_in_order(void **state)
+TEST_OF(reads_directly, scattered_pieces_are_filled_in_order)
 {
 	struct fixture *f = *state;
 	char *at = f->memory;
@@ -259,8 +258,11 @@ static void scattered_pieces_are_filled_in_order(void **state)
 	assert_int_equal(f->reader->bytes, 22 * PAGE);
 	assert_int_equal(f->reader->errors, 0);
 }
+FIXTURE(reads_buffered, buffered, teardown);
 
-static void a_gap_that_is_too_long_for_its_memory_is_refused(void **state)
+TEST_AGAIN(reads_buffered, scattered_pieces_are_filled_in_order);
+
+TEST_OF(reads_directly, a_gap_that_is_too_long_for_its_memory_is_refused)
 {
 	struct fixture *f = *state;
 	struct iovec iov[] = {{f->memory, PAGE}, {NULL, 2 * PAGE}, {f->memory + PAGE, PAGE}};
@@ -272,8 +274,9 @@ static void a_gap_that_is_too_long_for_its_memory_is_refused(void **state)
 	assert_int_equal(reader_read(f->reader, &bad, 1, 0, PAGE), -EINVAL);
 	assert_true(reader_read_now(f->reader, &bad, 1, 0, PAGE) < 0);
 }
+TEST_AGAIN(reads_buffered, a_gap_that_is_too_long_for_its_memory_is_refused);
 
-static void reading_nothing_is_fine(void **state)
+TEST_OF(reads_directly, reading_nothing_is_fine)
 {
 	struct fixture *f = *state;
 
@@ -281,9 +284,10 @@ static void reading_nothing_is_fine(void **state)
 	assert_int_equal(f->reader->reads, 0);
 	assert_int_equal(orders.calls, 0);
 }
+TEST_AGAIN(reads_buffered, reading_nothing_is_fine);
 
 /* The last page is asked for as a whole, and comes as far as there is any. */
-static void the_last_byte_is_there_and_the_next_is_not(void **state)
+TEST_OF(reads_directly, the_last_byte_is_there_and_the_next_is_not)
 {
 	struct fixture *f = *state;
 	bool direct = is_direct(f->reader);
@@ -298,8 +302,9 @@ static void the_last_byte_is_there_and_the_next_is_not(void **state)
 	assert_int_equal(read_all(f), 0);
 	assert_all_is_right(f);
 }
+TEST_AGAIN(reads_buffered, the_last_byte_is_there_and_the_next_is_not);
 
-static void a_read_that_comes_in_parts_goes_on(void **state)
+TEST_OF(reads_directly, a_read_that_comes_in_parts_goes_on)
 {
 	struct fixture *f = *state;
 	struct iovec iov[] = {{f->memory, 5 * PAGE}, {f->memory + 5 * PAGE, 70 * PAGE}};
@@ -310,8 +315,9 @@ static void a_read_that_comes_in_parts_goes_on(void **state)
 	assert_int_equal(f->reader->reads, 10);
 	assert_int_equal(f->reader->bytes, FILE_BYTES);
 }
+TEST_AGAIN(reads_buffered, a_read_that_comes_in_parts_goes_on);
 
-static void a_read_that_is_interrupted_goes_on(void **state)
+TEST_OF(reads_directly, a_read_that_is_interrupted_goes_on)
 {
 	struct fixture *f = *state;
 
@@ -321,8 +327,9 @@ static void a_read_that_is_interrupted_goes_on(void **state)
 	assert_int_equal(f->reader->reads, 10);
 	assert_int_equal(f->reader->errors, 0);
 }
+TEST_AGAIN(reads_buffered, a_read_that_is_interrupted_goes_on);
 
-static void an_error_is_passed_on_and_counted_once(void **state)
+TEST_OF(reads_directly, an_error_is_passed_on_and_counted_once)
 {
 	struct fixture *f = *state;
 
@@ -334,8 +341,9 @@ static void an_error_is_passed_on_and_counted_once(void **state)
 	assert_int_equal(read_all(f), 0); /* the next one tries again */
 	assert_all_is_right(f);
 }
+TEST_AGAIN(reads_buffered, an_error_is_passed_on_and_counted_once);
 
-static void a_file_that_has_no_name_any_more_is_read_all_the_same(void **state)
+TEST_OF(reads_directly, a_file_that_has_no_name_any_more_is_read_all_the_same)
 {
 	struct fixture *f = *state; /* as they all are */
 
@@ -364,7 +372,7 @@ static void *read_often(void *arg)
 	return NULL;
 }
 
-static void many_threads_may_read_at_once(void **state)
+TEST_OF(reads_directly, many_threads_may_read_at_once)
 {
 	enum { THREADS = 4 };
 	struct fixture *f = *state;
@@ -382,10 +390,11 @@ static void many_threads_may_read_at_once(void **state)
 	assert_int_equal(f->reader->reads, THREADS * 100);
 	assert_int_equal(f->reader->bytes, THREADS * 100 * 2 * PAGE);
 }
+TEST_AGAIN(reads_buffered, many_threads_may_read_at_once);
 
 /* --- who holds a copy ------------------------------------------------------------------------ */
 
-static void a_direct_read_leaves_no_copy_with_the_kernel(void **state)
+TEST_OF(reads_directly, a_direct_read_leaves_no_copy_with_the_kernel)
 {
 	struct fixture *f = *state;
 
@@ -396,7 +405,7 @@ static void a_direct_read_leaves_no_copy_with_the_kernel(void **state)
 	assert_int_equal(cached(f), 0);
 }
 
-static void who_wants_buffered_reads_has_the_kernel_keep_what_was_read(void **state)
+TEST_OF(reads_buffered, who_wants_buffered_reads_has_the_kernel_keep_what_was_read)
 {
 	struct fixture *f = *state;
 
@@ -406,7 +415,7 @@ static void who_wants_buffered_reads_has_the_kernel_keep_what_was_read(void **st
 }
 
 /* One read may be refused for what it is. */
-static void a_direct_read_that_is_refused_is_done_buffered_and_the_next_is_direct(void **state)
+TEST_OF(reads_directly, a_direct_read_that_is_refused_is_done_buffered_and_the_next_is_direct)
 {
 	struct fixture *f = *state;
 
@@ -425,7 +434,7 @@ static void a_direct_read_that_is_refused_is_done_buffered_and_the_next_is_direc
 }
 
 /* Many of them, but others between. */
-static void refusals_now_and_then_leave_direct_reads_on(void **state)
+TEST_OF(reads_directly, refusals_now_and_then_leave_direct_reads_on)
 {
 	struct fixture *f = *state;
 
@@ -448,7 +457,7 @@ static void refuse_direct(struct fixture *f)
 }
 
 /* As some filesystems do though they say otherwise. */
-static void where_all_direct_reads_are_refused_none_is_tried_any_more(void **state)
+TEST_OF(reads_directly, where_all_direct_reads_are_refused_none_is_tried_any_more)
 {
 	struct fixture *f = *state;
 
@@ -460,7 +469,7 @@ static void where_all_direct_reads_are_refused_none_is_tried_any_more(void **sta
 	assert_int_equal(f->reader->errors, 0);
 }
 
-static void a_direct_read_that_is_refused_half_way_is_right_all_the_same(void **state)
+TEST_OF(reads_directly, a_direct_read_that_is_refused_half_way_is_right_all_the_same)
 {
 	struct fixture *f = *state;
 	struct iovec iov[] = {{f->memory, 5 * PAGE}, {f->memory + 5 * PAGE, 70 * PAGE}};
@@ -471,7 +480,7 @@ static void a_direct_read_that_is_refused_half_way_is_right_all_the_same(void **
 	assert_all_is_right(f);
 }
 
-static void memory_that_is_not_aligned_is_filled_all_the_same(void **state)
+TEST_OF(reads_directly, memory_that_is_not_aligned_is_filled_all_the_same)
 {
 	struct fixture *f = *state;
 	struct iovec iov = {f->memory + 1, PAGE};
@@ -481,7 +490,7 @@ static void memory_that_is_not_aligned_is_filled_all_the_same(void **state)
 	assert_memory_equal(f->memory + 1, f->content + PAGE, PAGE);
 }
 
-static void what_the_pool_has_the_kernel_is_told_to_drop(void **state)
+TEST_OF(reads_directly, what_the_pool_has_the_kernel_is_told_to_drop)
 {
 	struct fixture *f = *state;
 
@@ -493,7 +502,7 @@ static void what_the_pool_has_the_kernel_is_told_to_drop(void **state)
 }
 
 /* An extent ends within a page, which is read as a whole. */
-static void the_page_that_an_extent_ends_in_is_dropped_too(void **state)
+TEST_OF(reads_directly, the_page_that_an_extent_ends_in_is_dropped_too)
 {
 	struct fixture *f = *state;
 
@@ -521,7 +530,9 @@ static void need_tmpfs(void)
 	skip();
 }
 
-static void a_file_in_memory_never_waits_and_counts_its_errors_once(void **state)
+FIXTURE(closed_after, NULL, teardown);
+
+TEST_OF(closed_after, a_file_in_memory_never_waits_and_counts_its_errors_once)
 {
 	struct fixture *f;
 
@@ -537,7 +548,7 @@ static void a_file_in_memory_never_waits_and_counts_its_errors_once(void **state
 	assert_int_equal(f->reader->errors, 1);
 }
 
-static void direct_reads_that_cannot_be_had_are_refused_at_the_start(void **state)
+TEST_OF(closed_after, direct_reads_that_cannot_be_had_are_refused_at_the_start)
 {
 	struct fixture *f;
 
@@ -547,7 +558,7 @@ static void direct_reads_that_cannot_be_had_are_refused_at_the_start(void **stat
 	assert_int_equal(reader_prepare(f->reader, READER_DIRECT), -EOPNOTSUPP);
 }
 
-static void direct_reads_that_can_be_had_are_had(void **state)
+TEST_OF(reads_directly, direct_reads_that_can_be_had_are_had)
 {
 	struct fixture *f = *state;
 
@@ -565,7 +576,7 @@ static unsigned open_descriptors(void)
 	return count;
 }
 
-static void a_reader_closes_what_it_opened_and_nothing_else(void **state)
+TEST_OF(reads_directly, a_reader_closes_what_it_opened_and_nothing_else)
 {
 	struct fixture *f = *state;
 	unsigned before = open_descriptors();
@@ -585,24 +596,22 @@ static void a_reader_closes_what_it_opened_and_nothing_else(void **state)
 	assert_true(fcntl(f->fd, F_GETFD) >= 0);
 }
 
-static void only_a_file_can_be_opened(void **state)
+TEST(only_a_file_can_be_opened)
 {
 	struct reader *reader;
 
-	(void)state;
 	assert_int_equal(reader_file_open("/", &reader), -EISDIR);
 	assert_int_equal(reader_file_open("/dev/null", &reader), -EINVAL);
 	assert_int_equal(reader_file_open("/none", &reader), -ENOENT);
 }
 
-static void what_the_system_says_is_passed_on(void **state)
+TEST(what_the_system_says_is_passed_on)
 {
 	struct iovec iov = {NULL, PAGE};
 	struct reader_identity identity;
 	struct reader *bad;
 	char byte;
 
-	(void)state;
 	bad = reader_of(-1, READER_AUTO);
 	assert_int_equal(reader_read(bad, &iov, 1, 0, PAGE), -EBADF);
 	assert_int_equal(bad->errors, 1);
@@ -614,14 +623,13 @@ static void what_the_system_says_is_passed_on(void **state)
 	reader_free(bad);
 }
 
-static void a_pipe_is_no_file_and_says_so(void **state)
+TEST(a_pipe_is_no_file_and_says_so)
 {
 	char page[16];
 	struct iovec iov = {page, sizeof(page)};
 	struct reader *reader;
 	int fds[2];
 
-	(void)state;
 	orders = (struct orders){0};
 	assert_int_equal(pipe(fds), 0);
 	reader = reader_of(fds[0], READER_AUTO);
@@ -634,7 +642,7 @@ static void a_pipe_is_no_file_and_says_so(void **state)
 
 /* --- single bytes, and which file it is ------------------------------------------------------- */
 
-static void any_bytes_can_be_had_up_to_the_end(void **state)
+TEST_OF(reads_buffered, any_bytes_can_be_had_up_to_the_end)
 {
 	struct fixture *f = *state;
 
@@ -647,7 +655,7 @@ static void any_bytes_can_be_had_up_to_the_end(void **state)
 	assert_int_equal(f->reader->bytes, 0); /* not what is counted */
 }
 
-static void a_file_that_changes_is_another_one(void **state)
+TEST_OF(reads_buffered, a_file_that_changes_is_another_one)
 {
 	struct fixture *f = *state;
 	struct reader_identity before, now;
@@ -671,7 +679,7 @@ static void a_file_that_changes_is_another_one(void **state)
 
 /* --- reads that need not wait ---------------------------------------------------------------- */
 
-static void what_the_kernel_has_need_not_be_waited_for(void **state)
+TEST_OF(reads_directly, what_the_kernel_has_need_not_be_waited_for)
 {
 	struct fixture *f = *state;
 	int r;
@@ -684,9 +692,10 @@ static void what_the_kernel_has_need_not_be_waited_for(void **state)
 		assert_all_is_right(f);
 	assert_int_equal(f->reader->errors, 0);
 }
+TEST_AGAIN(reads_buffered, what_the_kernel_has_need_not_be_waited_for);
 
 /* As on machines of 64 KiB: sixteen of a file's pieces are one page. */
-static void what_the_kernel_has_is_counted_in_its_own_pages(void **state)
+TEST_OF(reads_directly, what_the_kernel_has_is_counted_in_its_own_pages)
 {
 	struct fixture *f = *state;
 	int r;
@@ -704,7 +713,7 @@ static void what_the_kernel_has_is_counted_in_its_own_pages(void **state)
 }
 
 /* All of it cold, or the second half. */
-static void what_the_kernel_has_not_is_refused_or_right_and_counts_no_error(void **state)
+TEST_OF(reads_directly, what_the_kernel_has_not_is_refused_or_right_and_counts_no_error)
 {
 	struct fixture *f = *state;
 
@@ -724,9 +733,10 @@ static void what_the_kernel_has_not_is_refused_or_right_and_counts_no_error(void
 	}
 	assert_int_equal(f->reader->errors, 0);
 }
+TEST_AGAIN(reads_buffered, what_the_kernel_has_not_is_refused_or_right_and_counts_no_error);
 
 /* Which would have the kernel read it, and keep a copy. */
-static void where_reads_are_direct_the_kernel_is_not_asked_for_what_it_has_not(void **state)
+TEST_OF(reads_directly, where_reads_are_direct_the_kernel_is_not_asked_for_what_it_has_not)
 {
 	struct fixture *f = *state;
 
@@ -738,7 +748,7 @@ static void where_reads_are_direct_the_kernel_is_not_asked_for_what_it_has_not(v
 	assert_int_equal(cached(f), 0);
 }
 
-static void the_end_of_the_file_is_left_to_the_read_that_waits(void **state)
+TEST_OF(reads_directly, the_end_of_the_file_is_left_to_the_read_that_waits)
 {
 	struct fixture *f = *state;
 
@@ -746,8 +756,9 @@ static void the_end_of_the_file_is_left_to_the_read_that_waits(void **state)
 	assert_int_equal(read_pages_now(f, PAGES - 1, 1, 1001), -EAGAIN);
 	assert_int_equal(f->reader->errors, 0);
 }
+TEST_AGAIN(reads_buffered, the_end_of_the_file_is_left_to_the_read_that_waits);
 
-static void where_no_read_can_do_without_waiting_none_is_tried_again(void **state)
+TEST_OF(reads_buffered, where_no_read_can_do_without_waiting_none_is_tried_again)
 {
 	struct fixture *f = *state;
 
@@ -790,7 +801,7 @@ static bool becomes_direct(struct reader *reader, char *memory, bool direct)
 	return false;
 }
 
-static void who_is_alone_does_not_take_itself_for_another(void **state)
+TEST_OF(reads_directly, who_is_alone_does_not_take_itself_for_another)
 {
 	struct fixture *f = *state;
 
@@ -803,7 +814,7 @@ static void who_is_alone_does_not_take_itself_for_another(void **state)
 	}
 }
 
-static void two_mounts_of_one_file_share_the_kernels_copy(void **state)
+TEST_OF(reads_directly, two_mounts_of_one_file_share_the_kernels_copy)
 {
 	struct fixture *f = *state;
 	SCOPE_CLOSE int fd = open_again(f);
@@ -821,7 +832,7 @@ static void two_mounts_of_one_file_share_the_kernels_copy(void **state)
 	reader_free(other);
 }
 
-static void who_is_alone_again_reads_directly_again(void **state)
+TEST_OF(reads_directly, who_is_alone_again_reads_directly_again)
 {
 	struct fixture *f = *state;
 	SCOPE_CLOSE int fd = open_again(f);
@@ -837,7 +848,7 @@ static void who_is_alone_again_reads_directly_again(void **state)
 	assert_int_equal(cached(f), 0);
 }
 
-static void a_mount_that_died_is_no_longer_there(void **state)
+TEST_OF(reads_directly, a_mount_that_died_is_no_longer_there)
 {
 	struct fixture *f = *state;
 	struct reader *other;
@@ -851,7 +862,7 @@ static void a_mount_that_died_is_no_longer_there(void **state)
 	reader_free(other);
 }
 
-static void who_only_reads_the_file_is_no_mount(void **state)
+TEST_OF(reads_directly, who_only_reads_the_file_is_no_mount)
 {
 	struct fixture *f = *state;
 	SCOPE_CLOSE int fd = open_again(f);
@@ -880,7 +891,7 @@ static bool is_remote(long fs_type)
 }
 
 /* The numbers are the kernel's, and those of Lustre, GPFS, BeeGFS and GFS2. */
-static void storage_of_others_is_known_by_its_type(void **state)
+TEST(storage_of_others_is_known_by_its_type)
 {
 	const long remote[] = {0x6969,	   0x517b,     0xff534d42, 0xfe534d42, 0x5346414f,
 			       0x00c36400, 0x01021997, 0x65735546, 0x7461636f, 0x0bd00bd0,
@@ -888,15 +899,11 @@ static void storage_of_others_is_known_by_its_type(void **state)
 	const long local[] = {0xef53 /* ext4 */, 0x58465342 /* XFS */, 0x9123683e /* btrfs */,
 			      0x794c7630 /* overlayfs */, TMPFS_MAGIC};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(remote) / sizeof(remote[0]); i++)
 		assert_true(is_remote(remote[i]));
 	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
 		assert_false(is_remote(local[i]));
 }
-
-#define direct_test(f)	 cmocka_unit_test_setup_teardown(f, automatic, teardown)
-#define buffered_test(f) cmocka_unit_test_setup_teardown(f, buffered, teardown)
 
 /* --- failures that pass ----------------------------------------------------------------------- */
 
@@ -950,12 +957,11 @@ static void end_serving(struct served *s)
 	rmdir(s->dir);
 }
 
-static void a_server_is_asked_for_nothing_by_who_cannot_wait(void **state)
+TEST(a_server_is_asked_for_nothing_by_who_cannot_wait)
 {
 	struct served s;
 	struct iovec iov;
 
-	(void)state;
 	serve(&s, NFS_SUPER_MAGIC, 30);
 	iov = (struct iovec){.iov_base = s.memory, .iov_len = PAGE};
 	assert_int_equal(reader_read_now(s.reader, &iov, 1, 0, 8), -EAGAIN);
@@ -963,11 +969,10 @@ static void a_server_is_asked_for_nothing_by_who_cannot_wait(void **state)
 	end_serving(&s);
 }
 
-static void a_failure_of_a_server_is_repeated_until_it_has_passed(void **state)
+TEST(a_failure_of_a_server_is_repeated_until_it_has_passed)
 {
 	struct served s;
 
-	(void)state;
 	serve(&s, NFS_SUPER_MAGIC, 30);
 	orders.fail = 1;
 	orders.more = 1;
@@ -978,11 +983,10 @@ static void a_failure_of_a_server_is_repeated_until_it_has_passed(void **state)
 	end_serving(&s);
 }
 
-static void a_failure_of_a_disk_is_not_repeated(void **state)
+TEST(a_failure_of_a_disk_is_not_repeated)
 {
 	struct served s;
 
-	(void)state;
 	serve(&s, 0, 30);
 	orders.fail = 1;
 	orders.error = EIO;
@@ -991,11 +995,10 @@ static void a_failure_of_a_disk_is_not_repeated(void **state)
 	end_serving(&s);
 }
 
-static void a_part_that_fails_is_read_three_times(void **state)
+TEST(a_part_that_fails_is_read_three_times)
 {
 	struct served s;
 
-	(void)state;
 	serve(&s, NFS_SUPER_MAGIC, 3600);
 	orders.fail = 1;
 	orders.more = 100;
@@ -1006,11 +1009,10 @@ static void a_part_that_fails_is_read_three_times(void **state)
 	end_serving(&s);
 }
 
-static void a_cancelled_reader_repeats_nothing(void **state)
+TEST(a_cancelled_reader_repeats_nothing)
 {
 	struct served s;
 
-	(void)state;
 	serve(&s, NFS_SUPER_MAGIC, 30);
 	orders.fail = 1;
 	orders.error = ETIMEDOUT;
@@ -1018,69 +1020,4 @@ static void a_cancelled_reader_repeats_nothing(void **state)
 	assert_int_equal(read_served(&s), -ETIMEDOUT);
 	assert_int_equal(orders.calls, 1);
 	end_serving(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		direct_test(scattered_pieces_are_filled_in_order),
-		buffered_test(scattered_pieces_are_filled_in_order),
-		direct_test(a_gap_that_is_too_long_for_its_memory_is_refused),
-		direct_test(reading_nothing_is_fine),
-		buffered_test(a_gap_that_is_too_long_for_its_memory_is_refused),
-		buffered_test(reading_nothing_is_fine),
-		direct_test(the_last_byte_is_there_and_the_next_is_not),
-		buffered_test(the_last_byte_is_there_and_the_next_is_not),
-		direct_test(a_read_that_comes_in_parts_goes_on),
-		buffered_test(a_read_that_comes_in_parts_goes_on),
-		direct_test(a_read_that_is_interrupted_goes_on),
-		buffered_test(a_read_that_is_interrupted_goes_on),
-		direct_test(an_error_is_passed_on_and_counted_once),
-		buffered_test(an_error_is_passed_on_and_counted_once),
-		direct_test(a_file_that_has_no_name_any_more_is_read_all_the_same),
-		direct_test(many_threads_may_read_at_once),
-		buffered_test(many_threads_may_read_at_once),
-		direct_test(a_direct_read_leaves_no_copy_with_the_kernel),
-		buffered_test(who_wants_buffered_reads_has_the_kernel_keep_what_was_read),
-		direct_test(a_direct_read_that_is_refused_is_done_buffered_and_the_next_is_direct),
-		direct_test(refusals_now_and_then_leave_direct_reads_on),
-		direct_test(where_all_direct_reads_are_refused_none_is_tried_any_more),
-		direct_test(a_direct_read_that_is_refused_half_way_is_right_all_the_same),
-		direct_test(memory_that_is_not_aligned_is_filled_all_the_same),
-		direct_test(what_the_pool_has_the_kernel_is_told_to_drop),
-		direct_test(the_page_that_an_extent_ends_in_is_dropped_too),
-		cmocka_unit_test_teardown(a_file_in_memory_never_waits_and_counts_its_errors_once,
-					  teardown),
-		cmocka_unit_test_teardown(direct_reads_that_cannot_be_had_are_refused_at_the_start,
-					  teardown),
-		direct_test(direct_reads_that_can_be_had_are_had),
-		direct_test(a_reader_closes_what_it_opened_and_nothing_else),
-		cmocka_unit_test(only_a_file_can_be_opened),
-		cmocka_unit_test(what_the_system_says_is_passed_on),
-		cmocka_unit_test(a_pipe_is_no_file_and_says_so),
-		buffered_test(any_bytes_can_be_had_up_to_the_end),
-		buffered_test(a_file_that_changes_is_another_one),
-		direct_test(what_the_kernel_has_need_not_be_waited_for),
-		buffered_test(what_the_kernel_has_need_not_be_waited_for),
-		direct_test(what_the_kernel_has_is_counted_in_its_own_pages),
-		direct_test(what_the_kernel_has_not_is_refused_or_right_and_counts_no_error),
-		buffered_test(what_the_kernel_has_not_is_refused_or_right_and_counts_no_error),
-		direct_test(where_reads_are_direct_the_kernel_is_not_asked_for_what_it_has_not),
-		direct_test(the_end_of_the_file_is_left_to_the_read_that_waits),
-		buffered_test(the_end_of_the_file_is_left_to_the_read_that_waits),
-		buffered_test(where_no_read_can_do_without_waiting_none_is_tried_again),
-		direct_test(who_is_alone_does_not_take_itself_for_another),
-		direct_test(two_mounts_of_one_file_share_the_kernels_copy),
-		direct_test(who_is_alone_again_reads_directly_again),
-		direct_test(a_mount_that_died_is_no_longer_there),
-		direct_test(who_only_reads_the_file_is_no_mount),
-		cmocka_unit_test(storage_of_others_is_known_by_its_type),
-		cmocka_unit_test(a_server_is_asked_for_nothing_by_who_cannot_wait),
-		cmocka_unit_test(a_failure_of_a_server_is_repeated_until_it_has_passed),
-		cmocka_unit_test(a_failure_of_a_disk_is_not_repeated),
-		cmocka_unit_test(a_part_that_fails_is_read_three_times),
-		cmocka_unit_test(a_cancelled_reader_repeats_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

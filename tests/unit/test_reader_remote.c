@@ -6,6 +6,7 @@
 #include "remote/object_refresh.h"
 #include "remote/open.h"
 #include "remote/reader_remote.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 #include <sched.h>
 
@@ -45,13 +46,12 @@ static void assert_gets(struct reader *reader, size_t len, uint64_t offset)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static void an_object_is_opened_by_two_requests(void **state)
+TEST(an_object_is_opened_by_two_requests)
 {
 	struct http_server *server = server_new(SIZE);
 	struct reader *reader;
 	struct reader_identity identity;
 
-	(void)state;
 	server_start(server);
 	reader = open_it(server, &patient);
 	assert_int_equal(server->requests, 2);
@@ -66,12 +66,11 @@ static void an_object_is_opened_by_two_requests(void **state)
 	server_stop(server);
 }
 
-static void all_of_an_object_comes_in_parts(void **state)
+TEST(all_of_an_object_comes_in_parts)
 {
 	struct http_server *server = server_new(SIZE);
 	struct reader *reader;
 
-	(void)state;
 	server_start(server);
 	reader = open_it(server, &patient);
 	assert_gets(reader, SIZE, 0);
@@ -80,13 +79,12 @@ static void all_of_an_object_comes_in_parts(void **state)
 	server_stop(server);
 }
 
-static void nothing_is_behind_the_end(void **state)
+TEST(nothing_is_behind_the_end)
 {
 	struct http_server *server = server_new(100000);
 	struct reader *reader;
 	unsigned char data[100];
 
-	(void)state;
 	server_start(server);
 	reader = open_it(server, &patient);
 	assert_int_equal(reader_get(reader, data, 100, 99950), 50);
@@ -96,12 +94,11 @@ static void nothing_is_behind_the_end(void **state)
 	server_stop(server);
 }
 
-static void what_was_announced_is_asked_for_once(void **state)
+TEST(what_was_announced_is_asked_for_once)
 {
 	struct http_server *server = server_new(SIZE);
 	struct reader *reader;
 
-	(void)state;
 	server_start(server);
 	reader = open_it(server, &patient);
 	reader_will_get(reader, 1 << 20, 500000);
@@ -206,9 +203,8 @@ static void read_many(struct http_server *server)
 	server_stop(server);
 }
 
-static void many_are_under_way_and_each_gets_its_bytes(void **state)
+TEST(many_are_under_way_and_each_gets_its_bytes)
 {
-	(void)state;
 	read_many(server_new(SIZE));
 }
 
@@ -224,11 +220,10 @@ static enum answer often_wrong(struct http_server *server, unsigned request, con
 				    : ANSWER_RANGE;
 }
 
-static void what_goes_wrong_is_asked_for_again(void **state)
+TEST(what_goes_wrong_is_asked_for_again)
 {
 	struct http_server *server = server_new(SIZE);
 
-	(void)state;
 	server->answer = often_wrong;
 	read_many(server);
 }
@@ -242,9 +237,8 @@ static enum answer too_long_after_two(struct http_server *server, unsigned reque
 }
 
 /* Its memory is full, or has room for more. */
-static void an_answer_that_is_too_long_is_asked_for_again_as_a_whole(void **state)
+TEST(an_answer_that_is_too_long_is_asked_for_again_as_a_whole)
 {
-	(void)state;
 	for (uint64_t room = 0; room < 2; room++) {
 		struct http_server *server = server_new(SIZE);
 		uint64_t offset = room ? SIZE / READER_PAGE * READER_PAGE : 5000 * READER_PAGE;
@@ -273,14 +267,13 @@ static enum answer unended_after_two(struct http_server *server, unsigned reques
 }
 
 /* The rest would be a range of no bytes. */
-static void an_answer_that_breaks_after_its_last_byte_is_not_asked_for_again(void **state)
+TEST(an_answer_that_breaks_after_its_last_byte_is_not_asked_for_again)
 {
 	struct http_server *server = server_new(SIZE);
 	unsigned char data[READER_PAGE];
 	struct iovec iov = {data, sizeof(data)};
 	struct reader *reader;
 
-	(void)state;
 	server->answer = unended_after_two;
 	server_start(server);
 	reader = open_it(server, &patient);
@@ -312,14 +305,13 @@ static enum answer closed_beyond_its_room(struct http_server *server, unsigned r
 	return room ? ANSWER_RANGE : ANSWER_HANG_UP;
 }
 
-static void a_server_that_closes_connections_is_asked_less(void **state)
+TEST(a_server_that_closes_connections_is_asked_less)
 {
 	struct http_server *server = server_new(SIZE);
 	struct reader *reader;
 	struct many many;
 	unsigned rounds = 0;
 
-	(void)state;
 	server->answer = closed_beyond_its_room;
 	server_start(server);
 	reader = open_it(server, &patient);
@@ -344,13 +336,12 @@ static enum answer never_after_two(struct http_server *server, unsigned request,
 	return request < 2 ? ANSWER_RANGE : ANSWER_NEVER;
 }
 
-static void a_reader_rests_at_once_whatever_is_under_way(void **state)
+TEST(a_reader_rests_at_once_whatever_is_under_way)
 {
 	struct http_server *server = server_new(SIZE);
 	struct reader *reader;
 	struct many many;
 
-	(void)state;
 	server->answer = never_after_two;
 	server_start(server);
 	reader = open_it(server, &patient);
@@ -362,12 +353,11 @@ static void a_reader_rests_at_once_whatever_is_under_way(void **state)
 	server_stop(server);
 }
 
-static void a_reader_that_rested_reads_again(void **state)
+TEST(a_reader_that_rested_reads_again)
 {
 	struct http_server *server = server_new(SIZE);
 	struct reader *reader;
 
-	(void)state;
 	server_start(server);
 	reader = open_it(server, &patient);
 	reader_rest(reader);
@@ -384,13 +374,12 @@ static enum answer busy_after_two(struct http_server *server, unsigned request, 
 	return request < 2 ? ANSWER_RANGE : ANSWER_503;
 }
 
-static void what_was_cancelled_is_not_asked_for_again(void **state)
+TEST(what_was_cancelled_is_not_asked_for_again)
 {
 	struct http_server *server = server_new(SIZE);
 	struct reader *reader;
 	struct many many;
 
-	(void)state;
 	server->answer = busy_after_two;
 	server_start(server);
 	reader = open_it(server, &patient);
@@ -425,13 +414,12 @@ static enum answer once_all_places_are_taken(struct http_server *server, unsigne
 	return ANSWER_RANGE;
 }
 
-static void many_readers_ask_no_more_of_a_server_at_once_than_one(void **state)
+TEST(many_readers_ask_no_more_of_a_server_at_once_than_one)
 {
 	struct http_server *server = server_new(SIZE);
 	struct reader *readers[READERS];
 	struct many many[READERS];
 
-	(void)state;
 	server->answer = once_all_places_are_taken;
 	server_start(server);
 	for (unsigned i = 0; i < READERS; i++)
@@ -448,13 +436,12 @@ static void many_readers_ask_no_more_of_a_server_at_once_than_one(void **state)
 	server_stop(server);
 }
 
-static void a_server_that_does_not_answer_holds_up_no_other(void **state)
+TEST(a_server_that_does_not_answer_holds_up_no_other)
 {
 	struct http_server *dead = server_new(SIZE), *alive = server_new(SIZE);
 	struct reader *waits, *goes_on;
 	struct many many, others;
 
-	(void)state;
 	dead->answer = never_after_two;
 	server_start(dead);
 	server_start(alive);
@@ -475,12 +462,11 @@ static void a_server_that_does_not_answer_holds_up_no_other(void **state)
 	server_stop(alive);
 }
 
-static void a_stopped_engine_begins_again(void **state)
+TEST(a_stopped_engine_begins_again)
 {
 	struct http_server *server = server_new(SIZE);
 	struct reader *reader;
 
-	(void)state;
 	server_start(server);
 	reader = open_it(server, &patient);
 	remote_stop(&engine);
@@ -493,13 +479,12 @@ static void a_stopped_engine_begins_again(void **state)
 
 #define ENDS 70 /* packs */
 
-static void what_many_readers_keep_of_their_ends_is_bounded(void **state)
+TEST(what_many_readers_keep_of_their_ends_is_bounded)
 {
 	struct http_server *server = server_new(SIZE);
 	struct reader *readers[ENDS];
 	unsigned asked;
 
-	(void)state;
 	server_start(server);
 	for (unsigned i = 0; i < ENDS; i++)
 		readers[i] = open_it(server, &patient);
@@ -522,14 +507,13 @@ static void what_many_readers_keep_of_their_ends_is_bounded(void **state)
 
 /* --- what changes ----------------------------------------------------------------------------- */
 
-static void a_replaced_object_is_stale_for_good(void **state)
+TEST(a_replaced_object_is_stale_for_good)
 {
 	struct http_server *server = server_new(SIZE);
 	struct reader *reader;
 	struct reader_identity before, after;
 	unsigned char data[10];
 
-	(void)state;
 	server_start(server);
 	reader = open_it(server, &patient);
 	reader_identity(reader, &before);
@@ -553,12 +537,11 @@ static uint64_t object_at(struct http_server *server)
 	return identity.object;
 }
 
-static void another_object_has_another_number(void **state)
+TEST(another_object_has_another_number)
 {
 	struct http_server *server = server_new(SIZE);
 	uint64_t first;
 
-	(void)state;
 	server_start(server);
 	first = object_at(server);
 	assert_true(first != 0);
@@ -568,14 +551,13 @@ static void another_object_has_another_number(void **state)
 	server_stop(server);
 }
 
-static void without_patience_an_error_is_final(void **state)
+TEST(without_patience_an_error_is_final)
 {
 	const struct remote_settings impatient = {.retry = 0};
 	struct http_server *server = server_new(SIZE);
 	struct reader *reader;
 	unsigned char data[10];
 
-	(void)state;
 	server->answer = busy_after_two;
 	server_start(server);
 	reader = open_it(server, &impatient);
@@ -696,12 +678,11 @@ static void *open_with_keys(void *context)
 }
 
 /* Each may be a program. */
-static void many_packs_renew_few_credentials_at_once(void **state)
+TEST(many_packs_renew_few_credentials_at_once)
 {
 	struct http_server *server = server_new(SIZE);
 	pthread_t threads[MANY_PACKS];
 
-	(void)state;
 	server_start(server);
 	for (unsigned i = 0; i < MANY_PACKS; i++)
 		pthread_create(&threads[i], NULL, open_with_keys, server);
@@ -711,14 +692,13 @@ static void many_packs_renew_few_credentials_at_once(void **state)
 	server_stop(server);
 }
 
-static void credentials_are_renewed_when_they_end(void **state)
+TEST(credentials_are_renewed_when_they_end)
 {
 	struct http_server *server = server_new(SIZE);
 	struct renewed *auth = calloc(1, sizeof(*auth));
 	struct reader *reader = NULL;
 	struct err err = {0};
 
-	(void)state;
 	server->answer = wants_a_new_key;
 	server_start(server);
 	auth->auth.ops = &renewed_ops;
@@ -731,33 +711,4 @@ static void credentials_are_renewed_when_they_end(void **state)
 	assert_int_equal(auth->key, 2);
 	reader_free(reader);
 	server_stop(server);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_object_is_opened_by_two_requests),
-		cmocka_unit_test(all_of_an_object_comes_in_parts),
-		cmocka_unit_test(nothing_is_behind_the_end),
-		cmocka_unit_test(what_was_announced_is_asked_for_once),
-		cmocka_unit_test(many_are_under_way_and_each_gets_its_bytes),
-		cmocka_unit_test(what_goes_wrong_is_asked_for_again),
-		cmocka_unit_test(an_answer_that_is_too_long_is_asked_for_again_as_a_whole),
-		cmocka_unit_test(an_answer_that_breaks_after_its_last_byte_is_not_asked_for_again),
-		cmocka_unit_test(a_server_that_closes_connections_is_asked_less),
-		cmocka_unit_test(a_reader_rests_at_once_whatever_is_under_way),
-		cmocka_unit_test(many_readers_ask_no_more_of_a_server_at_once_than_one),
-		cmocka_unit_test(a_server_that_does_not_answer_holds_up_no_other),
-		cmocka_unit_test(a_stopped_engine_begins_again),
-		cmocka_unit_test(a_reader_that_rested_reads_again),
-		cmocka_unit_test(what_was_cancelled_is_not_asked_for_again),
-		cmocka_unit_test(a_replaced_object_is_stale_for_good),
-		cmocka_unit_test(another_object_has_another_number),
-		cmocka_unit_test(without_patience_an_error_is_final),
-		cmocka_unit_test(credentials_are_renewed_when_they_end),
-		cmocka_unit_test(many_packs_renew_few_credentials_at_once),
-		cmocka_unit_test(what_many_readers_keep_of_their_ends_is_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

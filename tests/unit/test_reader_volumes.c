@@ -4,15 +4,12 @@
 #include "base/reader_volumes.h"
 #include "base/scope.h"
 #include "cache/plan/cost.h"
+#include "tests/unit/test.h"
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #define COUNT 3
 #define PAGE  ((size_t)READER_PAGE)
@@ -68,7 +65,9 @@ static void expect_bytes(const char *data, unsigned volume, size_t from, size_t 
 		assert_int_equal(data[i], byte_of(volume, from + i));
 }
 
-static void each_volume_has_its_bytes_from_its_start_on(void **state)
+FIXTURE(fresh, setup, teardown);
+
+TEST_OF(fresh, each_volume_has_its_bytes_from_its_start_on)
 {
 	struct fixture *f = *state;
 	char buf[4 * PAGE];
@@ -87,7 +86,7 @@ static void each_volume_has_its_bytes_from_its_start_on(void **state)
 	}
 }
 
-static void pages_are_read_of_the_volume_that_has_them(void **state)
+TEST_OF(fresh, pages_are_read_of_the_volume_that_has_them)
 {
 	struct fixture *f = *state;
 	SCOPE_FREE char *buf = aligned_alloc(PAGE, 2 * PAGE);
@@ -106,7 +105,7 @@ static void pages_are_read_of_the_volume_that_has_them(void **state)
 	}
 }
 
-static void no_read_leads_from_one_volume_into_the_next(void **state)
+TEST_OF(fresh, no_read_leads_from_one_volume_into_the_next)
 {
 	struct fixture *f = *state;
 	SCOPE_FREE char *buf = aligned_alloc(PAGE, 2 * PAGE);
@@ -122,7 +121,7 @@ static void no_read_leads_from_one_volume_into_the_next(void **state)
 			    16 * COST_GAP_MAX);
 }
 
-static void the_identity_changes_with_that_of_any_volume(void **state)
+TEST_OF(fresh, the_identity_changes_with_that_of_any_volume)
 {
 	struct fixture *f = *state;
 	struct reader_identity before, now;
@@ -144,7 +143,7 @@ static void the_identity_changes_with_that_of_any_volume(void **state)
 	assert_int_equal(now.size, reader_volumes_start(f->all, COUNT - 1) + sizes[COUNT - 1] - 1);
 }
 
-static void reads_of_all_volumes_are_counted(void **state)
+TEST_OF(fresh, reads_of_all_volumes_are_counted)
 {
 	struct fixture *f = *state;
 	SCOPE_FREE char *buf = aligned_alloc(PAGE, PAGE);
@@ -218,7 +217,7 @@ static void note_done(void *arg, int error)
 	*(int *)arg = error;
 }
 
-static void a_far_volume_gets_requests_and_a_near_one_is_read(void **state)
+TEST_OF(fresh, a_far_volume_gets_requests_and_a_near_one_is_read)
 {
 	struct fixture *f = *state;
 	struct far far = {.reader.ops = &far_ops, .file = f->files[0]};
@@ -257,7 +256,7 @@ static void a_far_volume_gets_requests_and_a_near_one_is_read(void **state)
 	assert_true(far.cancelled);
 }
 
-static void damage_is_told_to_the_volume_that_keeps_a_copy(void **state)
+TEST_OF(fresh, damage_is_told_to_the_volume_that_keeps_a_copy)
 {
 	struct fixture *f = *state;
 	struct far far = {.reader.ops = &far_ops, .file = f->files[0]};
@@ -270,7 +269,7 @@ static void damage_is_told_to_the_volume_that_keeps_a_copy(void **state)
 	assert_int_equal(far.bad, 2 * PAGE);
 }
 
-static void all_is_direct_if_each_is_and_errors_of_each_count(void **state)
+TEST_OF(fresh, all_is_direct_if_each_is_and_errors_of_each_count)
 {
 	struct fixture *f = *state;
 	struct far a = {.reader = {&far_ops, .errors = 1}, .file = f->files[0], .direct = true};
@@ -283,21 +282,4 @@ static void all_is_direct_if_each_is_and_errors_of_each_count(void **state)
 	assert_int_equal(reader_counts(all).errors, 3);
 	a.direct = false;
 	assert_false(reader_hints(all).direct);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(each_volume_has_its_bytes_from_its_start_on),
-		TEST(pages_are_read_of_the_volume_that_has_them),
-		TEST(no_read_leads_from_one_volume_into_the_next),
-		TEST(the_identity_changes_with_that_of_any_volume),
-		TEST(reads_of_all_volumes_are_counted),
-		TEST(a_far_volume_gets_requests_and_a_near_one_is_read),
-		TEST(damage_is_told_to_the_volume_that_keeps_a_copy),
-		TEST(all_is_direct_if_each_is_and_errors_of_each_count),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

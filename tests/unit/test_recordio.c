@@ -1,5 +1,6 @@
 /* RecordIO of images: pack/foreign/record/recordio.c. */
 #include "tests/unit/foreign_fixture.h"
+#include "tests/unit/test.h"
 
 #define MAGIC 0xced7230au
 
@@ -55,7 +56,9 @@ static void refuses(struct foreign_fixture *f, const struct buf *file, const cha
 	assert_string_equal(f->err.text, why);
 }
 
-static void test_images_get_their_class_by_label(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, test_images_get_their_class_by_label)
 {
 	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
@@ -75,7 +78,7 @@ static void test_images_get_their_class_by_label(void **state)
 			    "1 records have a label that is no number of a class");
 }
 
-static void test_the_list_beside_it_has_paths(void **state)
+TEST_OF(fresh, test_the_list_beside_it_has_paths)
 {
 	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
@@ -94,7 +97,7 @@ static void test_the_list_beside_it_has_paths(void **state)
 	assert_string_equal(fixture_file(f, 3), "0004/train-00000003.bin five");
 }
 
-static void test_what_has_no_image_or_is_in_parts_is_left_out(void **state)
+TEST_OF(fresh, test_what_has_no_image_or_is_in_parts_is_left_out)
 {
 	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
@@ -111,7 +114,7 @@ static void test_what_has_no_image_or_is_in_parts_is_left_out(void **state)
 	assert_string_equal(fixture_note(f, 1), "1 records without an image are left out");
 }
 
-static void test_refusals_name_the_record(void **state)
+TEST_OF(fresh, test_refusals_name_the_record)
 {
 	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
@@ -140,7 +143,7 @@ static void test_refusals_name_the_record(void **state)
 	refuses(f, &file, "record 1: truncated: 8 bytes at 36, of 42 bytes in all");
 }
 
-static void test_damage_anywhere_is_survived(void **state)
+TEST_OF(fresh, test_damage_anywhere_is_survived)
 {
 	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
@@ -150,22 +153,4 @@ static void test_damage_anywhere_is_survived(void **state)
 	put_frame(&file, 3, "end", 3);
 	put_image(&file, 2, 2, 2, "two");
 	fixture_maul(f, &recordio_format, (const uint8_t *)file.data, file.len);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_images_get_their_class_by_label, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_the_list_beside_it_has_paths, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_what_has_no_image_or_is_in_parts_is_left_out,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_refusals_name_the_record, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_damage_anywhere_is_survived, fixture_setup,
-						fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,8 @@
 /* What the kernel keeps in place of the pool: cache/residency.h. A kernel that keeps what was used
  * last, as far as it has room, is played by the simplest that does so. */
 #include "cache/residency.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define FILES  4000
 #define SIZE   100000u
@@ -106,7 +103,9 @@ static uint64_t files_in_share(const struct world *w)
 	return residency_bytes(w->residency) / PAGES;
 }
 
-static void what_came_first_stays(void **state)
+FIXTURE(fresh, setup, teardown);
+
+TEST_OF(fresh, what_came_first_stays)
 {
 	struct world *w = *state;
 	unsigned missing = 0;
@@ -121,7 +120,7 @@ static void what_came_first_stays(void **state)
 	assert_true(missing <= 2 * PROBES);
 }
 
-static void every_epoch_finds_all_of_the_share_but_the_probes(void **state)
+TEST_OF(fresh, every_epoch_finds_all_of_the_share_but_the_probes)
 {
 	struct world *w = *state;
 
@@ -131,7 +130,7 @@ static void every_epoch_finds_all_of_the_share_but_the_probes(void **state)
 }
 
 /* Left alone, such a kernel with room for f = 1/4 would find f + (1 - f) ln (1 - f): 1 in 30. */
-static void the_share_of_a_kernel_with_less_room_is_what_it_can_keep(void **state)
+TEST_OF(fresh, the_share_of_a_kernel_with_less_room_is_what_it_can_keep)
 {
 	struct world *w = *state;
 
@@ -146,7 +145,7 @@ static void the_share_of_a_kernel_with_less_room_is_what_it_can_keep(void **stat
 	}
 }
 
-static void after_a_moment_of_need_the_share_comes_back(void **state)
+TEST_OF(fresh, after_a_moment_of_need_the_share_comes_back)
 {
 	struct world *w = *state;
 
@@ -160,7 +159,7 @@ static void after_a_moment_of_need_the_share_comes_back(void **state)
 	assert_true(epoch(w) >= ROOM * 9 / 10);
 }
 
-static void a_stray_loss_costs_as_much(void **state)
+TEST_OF(fresh, a_stray_loss_costs_as_much)
 {
 	struct world *w = *state;
 
@@ -174,7 +173,7 @@ static void a_stray_loss_costs_as_much(void **state)
 
 /* A job ends; the next one reads other files, of which the kernel is to keep some as well. */
 /* A probe that is used early in one epoch and late in the next is asked for as well. */
-static void a_share_that_is_in_use_stays_whatever_the_kernel_drops(void **state)
+TEST_OF(fresh, a_share_that_is_in_use_stays_whatever_the_kernel_drops)
 {
 	struct world *w = *state;
 
@@ -188,7 +187,7 @@ static void a_share_that_is_in_use_stays_whatever_the_kernel_drops(void **state)
 	assert_in_range(epoch(w), ROOM - PROBES, ROOM);
 }
 
-static void a_share_that_nobody_asks_for_begins_anew(void **state)
+TEST_OF(fresh, a_share_that_nobody_asks_for_begins_anew)
 {
 	struct world *w = *state;
 	unsigned hits = 0;
@@ -207,11 +206,10 @@ static void a_share_that_nobody_asks_for_begins_anew(void **state)
 	assert_in_range(hits, ROOM - 2 * PROBES, ROOM);
 }
 
-static void a_share_of_nothing_stays_nothing(void **state)
+TEST(a_share_of_nothing_stays_nothing)
 {
 	struct residency *residency;
 
-	(void)state;
 	assert_int_equal(residency_new(FILES, 0, PAGE, &residency), 0);
 	for (unsigned recent = 0; recent < 2; recent++) {
 		residency_recent(residency, recent);
@@ -225,7 +223,7 @@ static void a_share_of_nothing_stays_nothing(void **state)
 	residency_free(residency);
 }
 
-static void what_was_served_in_full_is_kept_until_it_is_released(void **state)
+TEST_OF(fresh, what_was_served_in_full_is_kept_until_it_is_released)
 {
 	struct world *w = *state;
 
@@ -241,7 +239,7 @@ static void what_was_served_in_full_is_kept_until_it_is_released(void **state)
 	assert_false(residency_is_kept(w->residency, 9));
 }
 
-static void probes_go_round_the_share(void **state)
+TEST_OF(fresh, probes_go_round_the_share)
 {
 	struct world *w = *state;
 	uint64_t probe, probes = 0;
@@ -254,12 +252,11 @@ static void probes_go_round_the_share(void **state)
 }
 
 /* As on machines of 64 KiB: a file of a byte takes one. */
-static void what_the_kernel_keeps_is_counted_in_its_own_pages(void **state)
+TEST(what_the_kernel_keeps_is_counted_in_its_own_pages)
 {
 	enum { LARGE = 65536 };
 	struct residency *residency;
 
-	(void)state;
 	assert_int_equal(residency_new(FILES, (uint64_t)3 * LARGE, LARGE, &residency), 0);
 	assert_true(residency_take(residency, 0, 1));
 	assert_true(residency_take(residency, 1, LARGE + 1));
@@ -270,11 +267,10 @@ static void what_the_kernel_keeps_is_counted_in_its_own_pages(void **state)
 	residency_free(residency);
 }
 
-static void a_kernel_that_keeps_all_keeps_it_without_a_note(void **state)
+TEST(a_kernel_that_keeps_all_keeps_it_without_a_note)
 {
 	struct residency *residency;
 
-	(void)state;
 	assert_int_equal(residency_new(FILES, RESIDENCY_ALL, PAGE, &residency), 0);
 	for (unsigned file = 0; file < FILES; file++) {
 		residency_asked(residency, file, SIZE, true);
@@ -286,7 +282,7 @@ static void a_kernel_that_keeps_all_keeps_it_without_a_note(void **state)
 	residency_free(residency);
 }
 
-static void what_was_used_last_is_kept_when_told_and_then_a_new_share(void **state)
+TEST_OF(fresh, what_was_used_last_is_kept_when_told_and_then_a_new_share)
 {
 	struct world *w = *state;
 
@@ -305,27 +301,4 @@ static void what_was_used_last_is_kept_when_told_and_then_a_new_share(void **sta
 		forget(w, file);
 	assert_int_equal(epoch(w), 0);
 	assert_in_range(epoch(w), ROOM - PROBES, ROOM);
-}
-
-#define world_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		world_test(what_came_first_stays),
-		world_test(every_epoch_finds_all_of_the_share_but_the_probes),
-		world_test(the_share_of_a_kernel_with_less_room_is_what_it_can_keep),
-		world_test(after_a_moment_of_need_the_share_comes_back),
-		world_test(a_stray_loss_costs_as_much),
-		world_test(a_share_that_is_in_use_stays_whatever_the_kernel_drops),
-		world_test(a_share_that_nobody_asks_for_begins_anew),
-		world_test(what_was_served_in_full_is_kept_until_it_is_released),
-		world_test(probes_go_round_the_share),
-		cmocka_unit_test(a_share_of_nothing_stays_nothing),
-		cmocka_unit_test(what_the_kernel_keeps_is_counted_in_its_own_pages),
-		cmocka_unit_test(a_kernel_that_keeps_all_keeps_it_without_a_note),
-		world_test(what_was_used_last_is_kept_when_told_and_then_a_new_share),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

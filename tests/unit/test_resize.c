@@ -2,12 +2,9 @@
  */
 #include "base/scope.h"
 #include "pack/tool/image/resize.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct pixels image(uint32_t width, uint32_t height, uint32_t channels)
 {
@@ -45,12 +42,11 @@ static void fill_random(struct pixels *pixels)
 
 /* Of 4 pixels to 2 the triangles are 2 pixels wide to each side, and cut off at the border:
  * weights 3 3 1 of 7, and 1 3 3. */
-static void the_weights_are_those_of_a_triangle(void **state)
+TEST(the_weights_are_those_of_a_triangle)
 {
 	SCOPE(pixels_release) struct pixels from = image(4, 1, 1);
 	SCOPE(pixels_release) struct pixels to = {0};
 
-	(void)state;
 	memcpy(from.data, "\0\x70\0\xe0", 4);
 	to = resized(&from, 2, 1);
 	assert_int_equal(to.data[0], 48);
@@ -58,7 +54,7 @@ static void the_weights_are_those_of_a_triangle(void **state)
 }
 
 /* What PIL's resize() gives, filter BILINEAR, for the numbers of fill_random(). */
-static void the_pixels_are_those_of_pil(void **state)
+TEST(the_pixels_are_those_of_pil)
 {
 	static const uint8_t expected[] = {152, 133, 150, 136, 159, 100, 114, 143, 87,
 					   136, 116, 107, 92,  139, 152, 124, 147, 135,
@@ -67,31 +63,28 @@ static void the_pixels_are_those_of_pil(void **state)
 	SCOPE(pixels_release) struct pixels from = image(11, 7, 3);
 	SCOPE(pixels_release) struct pixels to = {0};
 
-	(void)state;
 	fill_random(&from);
 	to = resized(&from, 4, 3);
 	assert_memory_equal(to.data, expected, sizeof(expected));
 }
 
-static void a_picture_of_the_same_size_is_the_same(void **state)
+TEST(a_picture_of_the_same_size_is_the_same)
 {
 	SCOPE(pixels_release) struct pixels from = image(17, 5, 3);
 	SCOPE(pixels_release) struct pixels to = {0};
 
-	(void)state;
 	fill_random(&from);
 	to = resized(&from, 17, 5);
 	assert_memory_equal(to.data, from.data, (size_t)17 * 5 * 3);
 }
 
-static void channels_and_directions_do_not_mix(void **state)
+TEST(channels_and_directions_do_not_mix)
 {
 	SCOPE(pixels_release) struct pixels from = image(40, 30, 3);
 	SCOPE(pixels_release) struct pixels grey = image(40, 30, 1);
 	SCOPE(pixels_release) struct pixels to = {0};
 	SCOPE(pixels_release) struct pixels to_grey = {0};
 
-	(void)state;
 	fill_random(&from);
 	for (size_t i = 0; i < (size_t)40 * 30; i++)
 		grey.data[i] = from.data[3 * i + 1];
@@ -102,12 +95,11 @@ static void channels_and_directions_do_not_mix(void **state)
 }
 
 /* Whatever the sides, weights come to 1: nothing wraps around at white. */
-static void white_stays_white(void **state)
+TEST(white_stays_white)
 {
 	static const uint32_t sides[][2] = {{65500, 1}, {65500, 3},  {65500, 256}, {65500, 65499},
 					    {2, 1},	{1000, 999}, {333, 7},	   {1, 1}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
 		SCOPE(pixels_release) struct pixels from = image(sides[i][0], 1, 1);
 		SCOPE(pixels_release) struct pixels to = {0};
@@ -121,7 +113,7 @@ static void white_stays_white(void **state)
 
 /* 9 pixels decoded at a half are 5, the last of which only half is wanted of: their centres are 1,
  * 3, 5, 7, 9 of 9. Of 2, at 2.25 and 6.75, the triangles reach 4.5. */
-static void the_border_of_a_shrunk_image_counts_in_part(void **state)
+TEST(the_border_of_a_shrunk_image_counts_in_part)
 {
 	const struct resize how = {
 		.from_width = 9, .from_height = 1, .shrink = 2, .width = 2, .height = 1};
@@ -130,23 +122,8 @@ static void the_border_of_a_shrunk_image_counts_in_part(void **state)
 	const double weights[] = {4.5 - 5.75, 4.5 - 3.75, 4.5 - 1.75, 4.5 - 0.25, 4.5 - 2.25};
 	double sum = weights[1] + weights[2] + weights[3] + weights[4];
 
-	(void)state;
 	memcpy(from.data, "\0\0\0\0\xff", 5);
 	assert_int_equal(resize(&how, &from, &to), 0);
 	assert_int_equal(to.data[0], 0);
 	assert_int_equal(to.data[1], (int)(255 * weights[4] / sum + 0.5));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_weights_are_those_of_a_triangle),
-		cmocka_unit_test(the_pixels_are_those_of_pil),
-		cmocka_unit_test(a_picture_of_the_same_size_is_the_same),
-		cmocka_unit_test(channels_and_directions_do_not_mix),
-		cmocka_unit_test(white_stays_white),
-		cmocka_unit_test(the_border_of_a_shrunk_image_counts_in_part),
-	};
-
-	return cmocka_run_group_tests_name("resize", tests, NULL, NULL);
 }

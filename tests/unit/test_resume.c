@@ -1,7 +1,9 @@
 /* Packs that were interrupted: whatever stopped the run, and whenever, going on gives the file
  * that it would have given; a source that has changed is told, and what is unfinished is not taken
  * for a pack. */
+#define TEST_MAIN
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 #include <inttypes.h>
 #include <lmdb.h>
 #include <malloc.h>
@@ -285,9 +287,28 @@ static void remove_remains(struct fixture *f)
 	assert_done(unlink(path));
 }
 
+/* In memory where there is enough: these tests write gigabytes, and sync. */
+static int setup(void **state)
+{
+	struct statvfs room;
+	struct fixture *f;
+	int r = fixture_setup(state);
+
+	f = *state;
+	if (statvfs("/dev/shm", &room) < 0 || room.f_bavail * room.f_frsize < 4 * GIB)
+		return r;
+	rmdir(f->dir);
+	strcpy(f->dir, "/dev/shm/test_pack.XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(f->path, sizeof(f->path), "%s/data.lmdb", f->dir);
+	return r;
+}
+
+FIXTURE(fresh, setup, fixture_teardown);
+
 /* A commit comes with the first file that its batch has no room for. Some runs end while it
  * is on its way to the disk, some when it is there. */
-static void a_run_that_ends_around_any_commit_is_gone_on_with(void **state)
+TEST_OF(fresh, a_run_that_ends_around_any_commit_is_gone_on_with)
 {
 	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
@@ -331,7 +352,7 @@ static int die_at_size(struct fixture *f, uint64_t bytes)
 	return status;
 }
 
-static void a_run_that_is_killed_within_a_commit_is_gone_on_with(void **state)
+TEST_OF(fresh, a_run_that_is_killed_within_a_commit_is_gone_on_with)
 {
 	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
@@ -349,7 +370,7 @@ static void a_run_that_is_killed_within_a_commit_is_gone_on_with(void **state)
 	}
 }
 
-static void a_run_that_is_killed_at_any_time_is_gone_on_with(void **state)
+TEST_OF(fresh, a_run_that_is_killed_at_any_time_is_gone_on_with)
 {
 	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
@@ -411,7 +432,7 @@ static void mix(const char *older, const char *newer, unsigned one_in)
 }
 
 /* The journal promises the tree of its last checkpoint while two more commits are written. */
-static void whatever_two_later_commits_brought_to_the_disk_is_undone(void **state)
+TEST_OF(fresh, whatever_two_later_commits_brought_to_the_disk_is_undone)
 {
 	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
@@ -449,7 +470,7 @@ static void expect_change(struct fixture *f, struct build build, const char *sen
 	assert_true(is_there(f, ".partial.journal"));
 }
 
-static void a_changed_source_is_told_and_nothing_is_lost(void **state)
+TEST_OF(fresh, a_changed_source_is_told_and_nothing_is_lost)
 {
 	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
@@ -474,7 +495,7 @@ static void a_changed_source_is_told_and_nothing_is_lost(void **state)
 	assert_true(expect_whole(f, want) > 100);
 }
 
-static void files_that_are_gone_at_the_end_are_told(void **state)
+TEST_OF(fresh, files_that_are_gone_at_the_end_are_told)
 {
 	struct fixture *f = *state;
 	uint32_t dir, id;
@@ -521,7 +542,7 @@ static void expect_free_pages_empty(struct fixture *f)
 }
 
 /* Of what was lost in the interruption nothing is left in the file, in free pages neither. */
-static void a_change_behind_the_mark_is_packed_as_if_it_had_always_been(void **state)
+TEST_OF(fresh, a_change_behind_the_mark_is_packed_as_if_it_had_always_been)
 {
 	struct fixture *f = *state;
 	struct build build = whole;
@@ -549,7 +570,7 @@ static void a_change_behind_the_mark_is_packed_as_if_it_had_always_been(void **s
 
 /* --- what there is to know ----------------------------------------------------------------- */
 
-static void other_options_are_named(void **state)
+TEST_OF(fresh, other_options_are_named)
 {
 	static const struct {
 		const char *then, *now, *sentence;
@@ -581,7 +602,7 @@ static void other_options_are_named(void **state)
 	}
 }
 
-static void an_interrupted_pack_is_not_begun_again_unasked(void **state)
+TEST_OF(fresh, an_interrupted_pack_is_not_begun_again_unasked)
 {
 	struct fixture *f = *state;
 	struct builder_params params = {.path = f->path};
@@ -607,7 +628,7 @@ static void an_interrupted_pack_is_not_begun_again_unasked(void **state)
 	assert_false(is_there(f, ".partial"));
 }
 
-static void with_nothing_to_go_on_with_a_pack_is_begun(void **state)
+TEST_OF(fresh, with_nothing_to_go_on_with_a_pack_is_begun)
 {
 	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
@@ -623,7 +644,7 @@ static void with_nothing_to_go_on_with_a_pack_is_begun(void **state)
 	assert_int_equal(expect_whole(f, want), 0);
 }
 
-static void the_journal_of_another_run_is_not_believed(void **state)
+TEST_OF(fresh, the_journal_of_another_run_is_not_believed)
 {
 	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
@@ -647,7 +668,7 @@ static void expect_unfinished(struct fixture *f)
 	expect_refused(&partial, -EINPROGRESS, "an unfinished pack");
 }
 
-static void an_unfinished_pack_says_what_it_is(void **state)
+TEST_OF(fresh, an_unfinished_pack_says_what_it_is)
 {
 	struct fixture *f = *state;
 
@@ -663,7 +684,7 @@ static void an_unfinished_pack_says_what_it_is(void **state)
 }
 
 /* The builder makes it read-only right before it takes its name. */
-static void a_pack_that_only_wants_its_name_is_gone_on_with(void **state)
+TEST_OF(fresh, a_pack_that_only_wants_its_name_is_gone_on_with)
 {
 	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
@@ -695,7 +716,7 @@ static int open_as_nobody(struct fixture *f)
 	return build_new(f, &whole, true) < 0 || !builder_kept(f->builder, &kept);
 }
 
-static void a_partial_file_that_was_made_read_only_is_opened(void **state)
+TEST_OF(fresh, a_partial_file_that_was_made_read_only_is_opened)
 {
 	struct fixture *f = *state;
 	char partial[96];
@@ -736,7 +757,7 @@ static int pack_on_tmpfs(struct fixture *f, uint64_t size)
 	return r < 0 || rounds < 5 ? 1 : 0;
 }
 
-static void a_full_disk_is_gone_on_with_when_there_is_room(void **state)
+TEST_OF(fresh, a_full_disk_is_gone_on_with_when_there_is_room)
 {
 	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
@@ -805,7 +826,7 @@ static int build_big(struct fixture *f, struct big big)
 	return builder_finish(f->builder, 0, &f->summary, &f->err);
 }
 
-static void a_file_in_parts_is_gone_on_with(void **state)
+TEST_OF(fresh, a_file_in_parts_is_gone_on_with)
 {
 	struct fixture *f = *state;
 	const struct big good = {.differs_at = UINT64_MAX};
@@ -847,7 +868,7 @@ static void a_file_in_parts_is_gone_on_with(void **state)
 }
 
 /* Its parts are in older batches when the last one cannot be read, before or after going on. */
-static void a_file_in_parts_that_fails_is_taken_out_whenever(void **state)
+TEST_OF(fresh, a_file_in_parts_that_fails_is_taken_out_whenever)
 {
 	struct fixture *f = *state;
 	struct big big = {.differs_at = UINT64_MAX, .fails_at = GIB};
@@ -876,51 +897,12 @@ static void a_file_in_parts_that_fails_is_taken_out_whenever(void **state)
 	assert_int_equal(dataset_entries(f->dataset), 3);
 }
 
-/* In memory where there is enough: these tests write gigabytes, and sync. */
-static int setup(void **state)
-{
-	struct statvfs room;
-	struct fixture *f;
-	int r = fixture_setup(state);
-
-	f = *state;
-	if (statvfs("/dev/shm", &room) < 0 || room.f_bavail * room.f_frsize < 4 * GIB)
-		return r;
-	rmdir(f->dir);
-	strcpy(f->dir, "/dev/shm/test_pack.XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
-	snprintf(f->path, sizeof(f->path), "%s/data.lmdb", f->dir);
-	return r;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_run_that_ends_around_any_commit_is_gone_on_with),
-		TEST(a_run_that_is_killed_within_a_commit_is_gone_on_with),
-		TEST(a_run_that_is_killed_at_any_time_is_gone_on_with),
-		TEST(whatever_two_later_commits_brought_to_the_disk_is_undone),
-		TEST(a_changed_source_is_told_and_nothing_is_lost),
-		TEST(files_that_are_gone_at_the_end_are_told),
-		TEST(a_change_behind_the_mark_is_packed_as_if_it_had_always_been),
-		TEST(other_options_are_named),
-		TEST(an_interrupted_pack_is_not_begun_again_unasked),
-		TEST(with_nothing_to_go_on_with_a_pack_is_begun),
-		TEST(the_journal_of_another_run_is_not_believed),
-		TEST(an_unfinished_pack_says_what_it_is),
-		TEST(a_pack_that_only_wants_its_name_is_gone_on_with),
-		TEST(a_partial_file_that_was_made_read_only_is_opened),
-		TEST(a_full_disk_is_gone_on_with_when_there_is_room),
-		TEST(a_file_in_parts_is_gone_on_with),
-		TEST(a_file_in_parts_that_fails_is_taken_out_whenever),
-	};
-
 	if (getenv("FOLDFS_TEST_BIG"))
 		batch = 64 * MIB;
 	/* As foldpack does: else each batch faults its memory in anew. */
 	mallopt(M_MMAP_THRESHOLD, (int)(32 * MIB));
 	mallopt(M_TRIM_THRESHOLD, (int)(256 * MIB));
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

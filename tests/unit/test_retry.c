@@ -1,26 +1,21 @@
 /* What the outcome of a request means: remote/retry.h. */
 #include "base/clock.h"
 #include "remote/retry.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* --- outcomes --------------------------------------------------------------------------------- */
 
-static void a_range_is_taken_and_nothing_else(void **state)
+TEST(a_range_is_taken_and_nothing_else)
 {
-	(void)state;
 	for (unsigned status = 0; status < 700; status++)
 		assert_true((retry_rule_of_status(status)->action == RETRY_TAKE) ==
 			    (status == 206));
 }
 
-static void errors_of_servers_pass_those_of_requests_do_not(void **state)
+TEST(errors_of_servers_pass_those_of_requests_do_not)
 {
-	(void)state;
 	for (unsigned status = 500; status < 600; status++)
 		assert_int_equal(retry_rule_of_status(status)->action, RETRY_AGAIN);
 	for (unsigned status = 405; status < 429; status++)
@@ -28,9 +23,8 @@ static void errors_of_servers_pass_those_of_requests_do_not(void **state)
 			    retry_rule_of_status(status)->action == RETRY_NEVER);
 }
 
-static void redirects_lead_elsewhere_but_for_those_of_other_meanings(void **state)
+TEST(redirects_lead_elsewhere_but_for_those_of_other_meanings)
 {
-	(void)state;
 	for (unsigned status = 300; status < 400; status++) {
 		bool leads = (status >= 301 && status <= 303) || status == 307 || status == 308;
 
@@ -39,24 +33,21 @@ static void redirects_lead_elsewhere_but_for_those_of_other_meanings(void **stat
 	}
 }
 
-static void a_server_with_too_much_to_do_is_asked_less(void **state)
+TEST(a_server_with_too_much_to_do_is_asked_less)
 {
-	(void)state;
 	for (unsigned status = 100; status < 600; status++)
 		assert_true(retry_rule_of_status(status)->overloaded ==
 			    (status == 429 || status == 503));
 }
 
-static void a_replaced_object_is_stale(void **state)
+TEST(a_replaced_object_is_stale)
 {
-	(void)state;
 	assert_int_equal(retry_rule_of_status(412)->error, -ESTALE);
 	assert_int_equal(retry_rule_of_status(416)->error, -ESTALE);
 }
 
-static void what_is_final_has_an_error_and_a_reason(void **state)
+TEST(what_is_final_has_an_error_and_a_reason)
 {
-	(void)state;
 	for (unsigned status = 0; status < 700; status++) {
 		const struct retry_rule *rule = retry_rule_of_status(status);
 
@@ -70,11 +61,10 @@ static void what_is_final_has_an_error_and_a_reason(void **state)
 
 /* --- pauses ----------------------------------------------------------------------------------- */
 
-static void pauses_are_between_nothing_and_a_bound_that_doubles(void **state)
+TEST(pauses_are_between_nothing_and_a_bound_that_doubles)
 {
 	uint64_t bound = CLOCK_SECOND / 5;
 
-	(void)state;
 	for (unsigned tries = 1; tries < 5; tries++, bound *= 2) {
 		assert_int_equal(retry_pause(tries, false, 0, 0), 0);
 		assert_int_equal(retry_pause(tries, false, 0, bound), bound);
@@ -84,9 +74,8 @@ static void pauses_are_between_nothing_and_a_bound_that_doubles(void **state)
 	assert_int_equal(retry_pause(1000, false, 0, 10 * CLOCK_SECOND + 1), 0);
 }
 
-static void an_overloaded_server_gets_longer_ones_and_what_it_asked_for(void **state)
+TEST(an_overloaded_server_gets_longer_ones_and_what_it_asked_for)
 {
-	(void)state;
 	assert_int_equal(retry_pause(1, true, 0, CLOCK_SECOND), CLOCK_SECOND);
 	assert_int_equal(retry_pause(1, true, 7, 0), 7 * CLOCK_SECOND);
 }
@@ -105,9 +94,8 @@ static int check(const char *headers, struct retry_range asked)
 	return r;
 }
 
-static void the_range_that_was_asked_for_is_right(void **state)
+TEST(the_range_that_was_asked_for_is_right)
 {
-	(void)state;
 	assert_int_equal(check("Content-Range: bytes 10-19/1000\nETag: \"a\"\n",
 			       (struct retry_range){.first = 10, .len = 10, KNOWN}),
 			 0);
@@ -117,9 +105,8 @@ static void the_range_that_was_asked_for_is_right(void **state)
 			 0);
 }
 
-static void a_suffix_is_the_end_or_all_of_it(void **state)
+TEST(a_suffix_is_the_end_or_all_of_it)
 {
-	(void)state;
 	assert_int_equal(check("Content-Range: bytes 990-999/1000\n",
 			       (struct retry_range){.len = 10, .suffix = true, KNOWN}),
 			 0);
@@ -131,12 +118,11 @@ static void a_suffix_is_the_end_or_all_of_it(void **state)
 			 -EPROTO);
 }
 
-static void other_ranges_are_wrong(void **state)
+TEST(other_ranges_are_wrong)
 {
 	static const char *const wrong[] = {"bytes 11-20/1000", "bytes 10-18/1000",
 					    "bytes 10-20/1000", "bytes */1000", "bytes"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		char headers[64] = "Content-Range: ";
 
@@ -151,9 +137,8 @@ static void other_ranges_are_wrong(void **state)
 		-EPROTO);
 }
 
-static void what_is_encoded_is_wrong(void **state)
+TEST(what_is_encoded_is_wrong)
 {
-	(void)state;
 	assert_int_equal(check("Content-Range: bytes 10-19/1000\nContent-Encoding: gzip\n",
 			       (struct retry_range){.first = 10, .len = 10, KNOWN}),
 			 -EPROTO);
@@ -162,9 +147,8 @@ static void what_is_encoded_is_wrong(void **state)
 			 0);
 }
 
-static void another_tag_or_size_is_another_object(void **state)
+TEST(another_tag_or_size_is_another_object)
 {
-	(void)state;
 	assert_int_equal(check("Content-Range: bytes 10-19/1000\nETag: \"b\"\n",
 			       (struct retry_range){.first = 10, .len = 10, KNOWN}),
 			 -ESTALE);
@@ -173,37 +157,14 @@ static void another_tag_or_size_is_another_object(void **state)
 			 -ESTALE);
 }
 
-static void a_time_counts_where_there_is_no_strong_tag(void **state)
+TEST(a_time_counts_where_there_is_no_strong_tag)
 {
 	const char *headers = "Content-Range: bytes 10-19/1000\nLast-Modified: Tue\n";
 	struct retry_range asked = {.first = 10, .len = 10, KNOWN};
 
-	(void)state;
 	assert_int_equal(check(headers, asked), 0);
 	asked.etag = "";
 	assert_int_equal(check(headers, asked), -ESTALE);
 	asked.etag = "W/\"a\"";
 	assert_int_equal(check(headers, asked), -ESTALE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_range_is_taken_and_nothing_else),
-		cmocka_unit_test(errors_of_servers_pass_those_of_requests_do_not),
-		cmocka_unit_test(redirects_lead_elsewhere_but_for_those_of_other_meanings),
-		cmocka_unit_test(a_server_with_too_much_to_do_is_asked_less),
-		cmocka_unit_test(a_replaced_object_is_stale),
-		cmocka_unit_test(what_is_final_has_an_error_and_a_reason),
-		cmocka_unit_test(pauses_are_between_nothing_and_a_bound_that_doubles),
-		cmocka_unit_test(an_overloaded_server_gets_longer_ones_and_what_it_asked_for),
-		cmocka_unit_test(the_range_that_was_asked_for_is_right),
-		cmocka_unit_test(a_suffix_is_the_end_or_all_of_it),
-		cmocka_unit_test(other_ranges_are_wrong),
-		cmocka_unit_test(what_is_encoded_is_wrong),
-		cmocka_unit_test(another_tag_or_size_is_another_object),
-		cmocka_unit_test(a_time_counts_where_there_is_no_strong_tag),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

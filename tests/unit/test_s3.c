@@ -1,6 +1,8 @@
 /* Requests for objects of S3, and what their refusals lead to: remote/s3.h. */
+#define TEST_MAIN
 #include "remote/s3.h"
 #include "tests/unit/aws_home.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 #include <time.h>
 
@@ -117,12 +119,13 @@ static void is_at(const struct remote_settings *settings, const char *url)
 	auth->ops->free(auth);
 }
 
-static void options_count_more_than_the_environment_and_that_more_than_the_profile(void **state)
+FIXTURE(fresh, clear, NULL);
+
+TEST_OF(fresh, options_count_more_than_the_environment_and_that_more_than_the_profile)
 {
 	const struct remote_settings unset = {0}, profile = {.profile = "p"},
 				     set = {.endpoint = "http://o", .region = "option"};
 
-	(void)state;
 	is_at(&unset, "https://photos.s3.us-east-1.amazonaws.com/a%20b");
 	write_text(".aws/config",
 		   "[default]\nregion = file\n[profile p]\nservices = s\n"
@@ -144,12 +147,11 @@ static void options_count_more_than_the_environment_and_that_more_than_the_profi
 	is_at(&set, "http://o/photos/a%20b");
 }
 
-static void a_server_that_names_the_region_is_asked_again_there(void **state)
+TEST_OF(fresh, a_server_that_names_the_region_is_asked_again_there)
 {
 	const struct remote_settings settings = {0};
 	struct object_auth *auth = opened(&settings);
 
-	(void)state;
 	set_static();
 	refreshed(auth, 0, "");
 	refused(auth, 301, "x-amz-bucket-region: eu-west-1\r\n", "", 0, "");
@@ -173,12 +175,11 @@ static void a_server_that_names_the_region_is_asked_again_there(void **state)
 
 /* --- who ------------------------------------------------------------------------------------- */
 
-static void requests_are_signed_with_all_that_is_sent(void **state)
+TEST_OF(fresh, requests_are_signed_with_all_that_is_sent)
 {
 	const struct remote_settings settings = {.requester_pays = true};
 	struct object_auth *auth = opened(&settings);
 
-	(void)state;
 	set_static();
 	setenv("AWS_SESSION_TOKEN", "TOKEN", 1);
 	assert_int_equal(auth->ops->state(auth), AUTH_NONE);
@@ -195,15 +196,14 @@ static void requests_are_signed_with_all_that_is_sent(void **state)
 	auth->ops->free(auth);
 }
 
-static void
-without_credentials_requests_are_not_signed_and_a_refusal_says_where_they_were_sought(void **state)
+TEST_OF(fresh,
+	without_credentials_requests_are_not_signed_and_a_refusal_says_where_they_were_sought)
 {
 	const struct remote_settings settings = {0}, anonymous = {.anonymous = true};
 	struct object_auth *auth = opened(&settings);
 	struct object_answer answer = {403, "", "", 0};
 	struct err err;
 
-	(void)state;
 	refreshed(auth, 0, "");
 	assert_int_equal(auth->ops->state(auth), AUTH_READY);
 	assert_string_equal(signed_as(auth), "");
@@ -221,12 +221,11 @@ without_credentials_requests_are_not_signed_and_a_refusal_says_where_they_were_s
 	auth->ops->free(auth);
 }
 
-static void credentials_that_will_end_are_renewed_before(void **state)
+TEST_OF(fresh, credentials_that_will_end_are_renewed_before)
 {
 	const struct remote_settings settings = {0};
 	struct object_auth *auth = opened(&settings);
 
-	(void)state;
 	set_container();
 	refreshed(auth, 0, "");
 	now += 3299;
@@ -245,12 +244,11 @@ static void credentials_that_will_end_are_renewed_before(void **state)
 	auth->ops->free(auth);
 }
 
-static void while_a_renewal_fails_what_is_there_is_used(void **state)
+TEST_OF(fresh, while_a_renewal_fails_what_is_there_is_used)
 {
 	const struct remote_settings settings = {0};
 	struct object_auth *auth = opened(&settings);
 
-	(void)state;
 	set_container();
 	refreshed(auth, 0, "");
 	now += 3300;
@@ -268,12 +266,11 @@ static void while_a_renewal_fails_what_is_there_is_used(void **state)
 
 #define ENDED "<Error><Code>ExpiredToken</Code><Message>The token has expired</Message></Error>"
 
-static void a_session_that_a_server_ends_is_renewed_at_once(void **state)
+TEST_OF(fresh, a_session_that_a_server_ends_is_renewed_at_once)
 {
 	const struct remote_settings settings = {0};
 	struct object_auth *auth = opened(&settings);
 
-	(void)state;
 	set_container();
 	refreshed(auth, 0, "");
 	refused(auth, 400, "", ENDED, 0, "");
@@ -288,12 +285,11 @@ static void a_session_that_a_server_ends_is_renewed_at_once(void **state)
 	auth->ops->free(auth);
 }
 
-static void a_session_that_nobody_renews_is_an_error_until_somebody_does(void **state)
+TEST_OF(fresh, a_session_that_nobody_renews_is_an_error_until_somebody_does)
 {
 	const struct remote_settings settings = {0};
 	struct object_auth *auth = opened(&settings);
 
-	(void)state;
 	set_static();
 	setenv("AWS_SESSION_TOKEN", "T", 1);
 	refreshed(auth, 0, "");
@@ -309,7 +305,7 @@ static void a_session_that_nobody_renews_is_an_error_until_somebody_does(void **
 
 /* --- refusals -------------------------------------------------------------------------------- */
 
-static void each_refusal_has_its_sentence(void **state)
+TEST_OF(fresh, each_refusal_has_its_sentence)
 {
 	static const struct {
 		unsigned status;
@@ -334,7 +330,6 @@ static void each_refusal_has_its_sentence(void **state)
 	const struct remote_settings settings = {0};
 	struct object_auth *auth = opened(&settings);
 
-	(void)state;
 	set_static();
 	refreshed(auth, 0, "");
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -349,7 +344,7 @@ static void each_refusal_has_its_sentence(void **state)
 	auth->ops->free(auth);
 }
 
-static void a_clock_that_is_wrong_is_named_with_the_seconds(void **state)
+TEST_OF(fresh, a_clock_that_is_wrong_is_named_with_the_seconds)
 {
 	const struct remote_settings settings = {0};
 	struct object_auth *auth = opened(&settings);
@@ -360,7 +355,6 @@ static void a_clock_that_is_wrong_is_named_with_the_seconds(void **state)
 	char date[64];
 	struct tm tm;
 
-	(void)state;
 	strftime(date, sizeof(date), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", gmtime_r(&then, &tm));
 	answer.headers = date;
 	answer.len = strlen(answer.body);
@@ -373,20 +367,7 @@ static void a_clock_that_is_wrong_is_named_with_the_seconds(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, clear)
-	const struct CMUnitTest tests[] = {
-		TEST(options_count_more_than_the_environment_and_that_more_than_the_profile),
-		TEST(a_server_that_names_the_region_is_asked_again_there),
-		TEST(requests_are_signed_with_all_that_is_sent),
-		TEST(without_credentials_requests_are_not_signed_and_a_refusal_says_where_they_were_sought),
-		TEST(credentials_that_will_end_are_renewed_before),
-		TEST(while_a_renewal_fails_what_is_there_is_used),
-		TEST(a_session_that_a_server_ends_is_renewed_at_once),
-		TEST(a_session_that_nobody_renews_is_an_error_until_somebody_does),
-		TEST(each_refusal_has_its_sentence),
-		TEST(a_clock_that_is_wrong_is_named_with_the_seconds),
-	};
-	int failed = cmocka_run_group_tests(tests, aws_home_enter, aws_home_leave);
+	int failed = test_run(aws_home_enter, aws_home_leave);
 
 	buf_release(&sent);
 	return failed;

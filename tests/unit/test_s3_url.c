@@ -1,16 +1,12 @@
 /* Which URL s3:// names: remote/s3_url.h. */
 #include "remote/s3_url.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void is_at(const char *name, const char *endpoint, const char *region, const char *expected)
 {
@@ -33,27 +29,24 @@ static void is_refused(const char *name, const char *endpoint, const char *regio
 	assert_null(url);
 }
 
-static void a_bucket_is_part_of_the_host_at_amazon(void **state)
+TEST(a_bucket_is_part_of_the_host_at_amazon)
 {
-	(void)state;
 	is_at("s3://photos/x.lmdb", NULL, "eu-west-1",
 	      "https://photos.s3.eu-west-1.amazonaws.com/x.lmdb");
 	is_at("s3://photos-2/a/b.lmdb", NULL, "cn-north-1",
 	      "https://photos-2.s3.cn-north-1.amazonaws.com.cn/a/b.lmdb");
 }
 
-static void a_bucket_that_no_certificate_fits_is_part_of_the_path(void **state)
+TEST(a_bucket_that_no_certificate_fits_is_part_of_the_path)
 {
-	(void)state;
 	is_at("s3://my.photos/x", NULL, "us-east-1",
 	      "https://s3.us-east-1.amazonaws.com/my.photos/x");
 	is_at("s3://Photos/x", NULL, "us-east-1", "https://s3.us-east-1.amazonaws.com/Photos/x");
 	is_at("s3://a_b/x", NULL, "us-east-1", "https://s3.us-east-1.amazonaws.com/a_b/x");
 }
 
-static void a_bucket_is_part_of_the_path_at_an_endpoint(void **state)
+TEST(a_bucket_is_part_of_the_path_at_an_endpoint)
 {
-	(void)state;
 	is_at("s3://photos/x", "http://localhost:9000", "us-east-1",
 	      "http://localhost:9000/photos/x");
 	is_at("s3://photos/x", "https://host/storage/v1/s3//", "auto",
@@ -61,11 +54,10 @@ static void a_bucket_is_part_of_the_path_at_an_endpoint(void **state)
 	is_at("s3://tenant:photos/x", "http://rgw", "us-east-1", "http://rgw/tenant%3Aphotos/x");
 }
 
-static void a_key_is_encoded_once_and_nothing_of_it_is_special(void **state)
+TEST(a_key_is_encoded_once_and_nothing_of_it_is_special)
 {
 	char name[] = "s3://b/?", expected[64];
 
-	(void)state;
 	for (int c = 1; c < 256; c++) {
 		bool plain = c < 128 && (strchr("-._~/", c) || (c >= '0' && c <= '9') ||
 					 (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'));
@@ -79,9 +71,8 @@ static void a_key_is_encoded_once_and_nothing_of_it_is_special(void **state)
 	is_at("s3://b//a//../b/", "http://e", "r", "http://e/b//a//../b/");
 }
 
-static void what_names_no_object_is_refused(void **state)
+TEST(what_names_no_object_is_refused)
 {
-	(void)state;
 	is_refused("s3://", NULL, "r", "'' is not the name of a bucket");
 	is_refused("s3:///key", NULL, "r", "'' is not the name of a bucket");
 	is_refused("s3://a@b/key", NULL, "r", "'a@b' is not the name of a bucket");
@@ -89,26 +80,11 @@ static void what_names_no_object_is_refused(void **state)
 	is_refused("s3://bucket/", NULL, "r", "no object is named: s3://BUCKET/KEY");
 }
 
-static void a_region_or_endpoint_that_would_lead_elsewhere_is_refused(void **state)
+TEST(a_region_or_endpoint_that_would_lead_elsewhere_is_refused)
 {
-	(void)state;
 	is_refused("s3://b/k", NULL, "evil.com/", "'evil.com/' is not a region");
 	is_refused("s3://b/k", NULL, "", "'' is not a region");
 	is_refused(
 		"s3://b/k", "localhost:9000", "r",
 		"the endpoint 'localhost:9000' is not a URL: it begins with https:// or http://");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_bucket_is_part_of_the_host_at_amazon),
-		cmocka_unit_test(a_bucket_that_no_certificate_fits_is_part_of_the_path),
-		cmocka_unit_test(a_bucket_is_part_of_the_path_at_an_endpoint),
-		cmocka_unit_test(a_key_is_encoded_once_and_nothing_of_it_is_special),
-		cmocka_unit_test(what_names_no_object_is_refused),
-		cmocka_unit_test(a_region_or_endpoint_that_would_lead_elsewhere_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,9 @@
 #include "pack/foreign/lmdb/sample.h"
 #include "tests/unit/arrow_samples.h"
 #include "tests/unit/foreign_bytes.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct fixture {
 	struct pickle *pickle;
@@ -91,7 +88,9 @@ static void load(struct fixture *f, const char *text)
 	"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85" \
 	"C\1b\x87R"
 
-static void test_pickles(void **state)
+FIXTURE(fresh, setup, teardown);
+
+TEST_OF(fresh, test_pickles)
 {
 	static const char pair[] = "\x80\3C\5image\x8a\1\7\x86.", plain[] = "\x80\3C\5image.";
 	static const char array[] = "\x80\3](" ARRAY "(K\1K\5\x85" U1
@@ -110,7 +109,7 @@ static void test_pickles(void **state)
 	assert_sample(f, buffer, sizeof(buffer) - 1, 7);
 }
 
-static void test_pickles_of_something_else(void **state)
+TEST_OF(fresh, test_pickles_of_something_else)
 {
 	struct fixture *f = *state;
 
@@ -157,7 +156,7 @@ static void assert_texts(struct fixture *f, const char *class, const char *path)
 	"\x89\x88\x87R(K\3X\1\0\0\0<NNNJ\xff\xff\xff\xff"                \
 	"J\xff\xff\xff\xffK\0tb\x89" bytes "tb"
 
-static void test_pickles_as_loaders_collate_them(void **state)
+TEST_OF(fresh, test_pickles_as_loaders_collate_them)
 {
 	struct fixture *f = *state;
 
@@ -173,7 +172,7 @@ static void test_pickles_as_loaders_collate_them(void **state)
 	assert_pickle(f, "(U\5imageI7\nt.", 7);
 }
 
-static void test_pickles_with_texts(void **state)
+TEST_OF(fresh, test_pickles_with_texts)
 {
 	struct fixture *f = *state;
 
@@ -191,7 +190,7 @@ static void test_pickles_with_texts(void **state)
 	assert_texts(f, "jpg", "");
 }
 
-static void test_pickles_of_dicts(void **state)
+TEST_OF(fresh, test_pickles_of_dicts)
 {
 	struct fixture *f = *state;
 
@@ -211,7 +210,7 @@ static void test_pickles_of_dicts(void **state)
 	"\xc4\2nd\xc3\xc4\4type\xa3|u1\xc4\4kind\xc4\0\xc4\5shape\x91\5\xc4\4" \
 	"data"
 
-static void test_msgpack(void **state)
+TEST_OF(fresh, test_msgpack)
 {
 	static const char array[] = "\x92\x85" ND "\xc4\5image\xcd\1\0";
 	static const char raw[] =
@@ -235,7 +234,7 @@ static void test_msgpack(void **state)
 		assert_true(read_bytes(f, array, len) < 0);
 }
 
-static void test_msgpack_of_something_else(void **state)
+TEST_OF(fresh, test_msgpack_of_something_else)
 {
 	struct fixture *f = *state;
 
@@ -263,7 +262,7 @@ static const char *const arrays[] = {arrow_array_0_9_0,	 arrow_array_0_10_0, arr
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-static void test_arrow_of_all_eras(void **state)
+TEST_OF(fresh, test_arrow_of_all_eras)
 {
 	struct fixture *f = *state;
 
@@ -287,7 +286,7 @@ static void cut_off(struct fixture *f, const char *text)
 		assert_true(read_bytes(f, f->data, len) < 0);
 }
 
-static void test_arrow_that_is_cut_off(void **state)
+TEST_OF(fresh, test_arrow_that_is_cut_off)
 {
 	for (size_t i = 0; i < COUNT(pairs); i++)
 		cut_off(*state, pairs[i]);
@@ -296,7 +295,7 @@ static void test_arrow_that_is_cut_off(void **state)
 }
 
 /* These end with the array, and bytes that were not counted are before it. */
-static void test_arrays_of_0_10_that_are_cut_off(void **state)
+TEST_OF(fresh, test_arrays_of_0_10_that_are_cut_off)
 {
 	struct fixture *f = *state;
 
@@ -321,14 +320,14 @@ static void change_bytes(struct fixture *f, const char *text)
 	}
 }
 
-static void test_no_byte_of_arrow_is_trusted(void **state)
+TEST_OF(fresh, test_no_byte_of_arrow_is_trusted)
 {
 	change_bytes(*state, arrow_pair_0_12_1);
 	change_bytes(*state, arrow_array_0_10_0);
 	change_bytes(*state, arrow_array_10_0_1);
 }
 
-static void test_other_arrow(void **state)
+TEST_OF(fresh, test_other_arrow)
 {
 	struct fixture *f = *state;
 
@@ -346,12 +345,11 @@ static void test_other_arrow(void **state)
 
 /* --- pixels ------------------------------------------------------------------------------ */
 
-static void test_arrays_that_are_pixels(void **state)
+TEST_OF(fresh, test_arrays_that_are_pixels)
 {
 	struct foreign_pixels pixels;
 	struct sample sample = {.dimensions = 3, .shape = {4, 6, 3}};
 
-	(void)state;
 	assert_true(sample_pixels(&sample, &pixels));
 	assert_int_equal(pixels.width, 6);
 	assert_int_equal(pixels.height, 4);
@@ -363,27 +361,4 @@ static void test_arrays_that_are_pixels(void **state)
 	assert_false(sample_pixels(&sample, &pixels));
 	sample = (struct sample){.dimensions = 2, .shape = {65536, 1}};
 	assert_false(sample_pixels(&sample, &pixels));
-}
-
-#define story(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		story(test_pickles),
-		story(test_pickles_of_something_else),
-		story(test_pickles_as_loaders_collate_them),
-		story(test_pickles_with_texts),
-		story(test_pickles_of_dicts),
-		story(test_msgpack),
-		story(test_msgpack_of_something_else),
-		story(test_arrow_of_all_eras),
-		story(test_arrow_that_is_cut_off),
-		story(test_arrays_of_0_10_that_are_cut_off),
-		story(test_no_byte_of_arrow_is_trusted),
-		story(test_other_arrow),
-		story(test_arrays_that_are_pixels),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

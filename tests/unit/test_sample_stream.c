@@ -4,13 +4,10 @@
 #include "pack/foreign/foreign.h"
 #include "pack/tool/export/ustar.h"
 #include "pack/tool/import/tar_set.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 struct fixture {
 	struct buf tar, seen;
@@ -103,7 +100,9 @@ static void add_samples(struct fixture *f)
 	add_end(f);
 }
 
-static void images_go_to_their_class(void **state)
+FIXTURE(fresh, set_up, tear_down);
+
+TEST_OF(fresh, images_go_to_their_class)
 {
 	static const char classes[] = "0007/a.jpg=one\ncat/d/b.seg.png=two\ncat/d/b.jpg=\n";
 
@@ -112,7 +111,7 @@ static void images_go_to_their_class(void **state)
 	expect(*state, FOREIGN_AUTO, classes);
 }
 
-static void a_tree_begins_again_behind_the_look_at_it(void **state)
+TEST_OF(fresh, a_tree_begins_again_behind_the_look_at_it)
 {
 	struct fixture *f = *state;
 
@@ -123,7 +122,7 @@ static void a_tree_begins_again_behind_the_look_at_it(void **state)
 	expect(f, FOREIGN_CLASSES, "d/a.jpg=one\n");
 }
 
-static void classes_of_all_kinds(void **state)
+TEST_OF(fresh, classes_of_all_kinds)
 {
 	static const struct {
 		const char *text, *seen, *reason;
@@ -153,7 +152,7 @@ static void classes_of_all_kinds(void **state)
 	}
 }
 
-static void a_second_class_is_refused(void **state)
+TEST_OF(fresh, a_second_class_is_refused)
 {
 	struct fixture *f = *state;
 
@@ -166,7 +165,7 @@ static void a_second_class_is_refused(void **state)
 }
 
 /* An image whose sample is not whole is not given. */
-static void what_is_cut_off_is_noticed_wherever_that_is(void **state)
+TEST_OF(fresh, what_is_cut_off_is_noticed_wherever_that_is)
 {
 	struct fixture *f = *state;
 
@@ -178,19 +177,4 @@ static void what_is_cut_off_is_noticed_wherever_that_is(void **state)
 			fail_msg("%zu bytes: %d, %s", len, r, f->seen.data);
 		assert_true(f->err.text[0] != '\0');
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(images_go_to_their_class),
-		TEST(a_tree_begins_again_behind_the_look_at_it),
-		TEST(classes_of_all_kinds),
-		TEST(a_second_class_is_refused),
-		TEST(what_is_cut_off_is_noticed_wherever_that_is),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

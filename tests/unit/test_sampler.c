@@ -9,13 +9,9 @@
 #include "cache/order/permutation.h"
 #include "cache/order/sampler.h"
 #include "tests/unit/order_hash.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define N	     1003
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
@@ -117,9 +113,8 @@ static const struct part_golden distributed[] = {
 
 };
 
-static void a_distributed_sampler_deals_places_one_by_one(void **state)
+TEST(a_distributed_sampler_deals_places_one_by_one)
 {
-	(void)state;
 	check_parts(distributed, COUNT(distributed), (struct sampler){.seed = 12}, 1);
 }
 
@@ -143,13 +138,12 @@ static const struct part_golden batches[] = {
 	{1024, 4, 0x3, true, 512, 0xd1f7567f},	{1024, 4, 0xa, true, 512, 0x399b25a4},
 };
 
-static void accelerate_deals_batches(void **state)
+TEST(accelerate_deals_batches)
 {
-	(void)state;
 	check_parts(batches, COUNT(batches), (struct sampler){.seed = 9}, 16);
 }
 
-static void a_node_far_along_the_world_has_its_ranks(void **state)
+TEST(a_node_far_along_the_world_has_its_ranks)
 {
 	struct sampler low = {.seed = 3,
 			      .part = {.world = 100, .unit = 1, .first = 60, .ranks = 0xf}};
@@ -158,7 +152,6 @@ static void a_node_far_along_the_world_has_its_ranks(void **state)
 	struct sampler wrapped = low;
 	uint32_t order[N], perm[N];
 
-	(void)state;
 	permutation_of(3, perm, N);
 	assert_int_equal(sampler_order(&high, N, order), 43); /* the 44th is place 91 again */
 	assert_int_equal(order[0], perm[91]);
@@ -170,12 +163,11 @@ static void a_node_far_along_the_world_has_its_ranks(void **state)
 	assert_int_equal(order[2], perm[98]);
 }
 
-static void the_head_is_the_beginning_of_the_order(void **state)
+TEST(the_head_is_the_beginning_of_the_order)
 {
 	const struct sampler sampler = {.seed = 99, .skip = 2};
 	uint32_t order[N], head[64];
 
-	(void)state;
 	sampler_order(&sampler, N, order);
 	assert_int_equal(sampler_head(&sampler, N, head, 64), 64);
 	assert_memory_equal(order, head, sizeof(head));
@@ -193,11 +185,10 @@ static void check_begin(struct sampler sampler, unsigned most, unsigned count)
 	assert_memory_equal(order, begin, count * sizeof(*begin));
 }
 
-static void the_beginning_of_a_part_is_told_alone(void **state)
+TEST(the_beginning_of_a_part_is_told_alone)
 {
 	struct sampler sampler = {.seed = 17, .skip = 2};
 
-	(void)state;
 	check_begin(sampler, 64, 64);
 	sampler.part = (struct sampler_part){.world = 8, .unit = 1, .first = 7, .ranks = 3};
 	check_begin(sampler, 20, 20); /* ranks 7 and 0 */
@@ -228,19 +219,17 @@ static bool first_is(void *arg, const struct sampler *sampler)
 	return true;
 }
 
-static void no_popular_seed_is_tried_twice(void **state)
+TEST(no_popular_seed_is_tried_twice)
 {
-	(void)state;
 	for (unsigned i = 0; i < SAMPLER_ROOTS; i++)
 		for (unsigned j = 0; j < i; j++)
 			assert_int_not_equal(sampler_popular[i], sampler_popular[j]);
 }
 
-static void seeds_of_a_seeded_default_generator_are_known(void **state)
+TEST(seeds_of_a_seeded_default_generator_are_known)
 {
 	struct sampler sampler = {0};
 
-	(void)state;
 	sampler_each_known(first_is, &sampler);
 	assert_int_equal(sampler.rule, SAMPLER_WORDS);
 	assert_int_equal(sampler.root, 42);
@@ -250,7 +239,7 @@ static void seeds_of_a_seeded_default_generator_are_known(void **state)
 	check_epochs(sampler, SAMPLER_WORDS, under_42_validated, 3);
 }
 
-static void a_generator_of_the_loader_makes_all_epochs(void **state)
+TEST(a_generator_of_the_loader_makes_all_epochs)
 {
 	/* DataLoader(shuffle=True, generator=g), g seeded with 1234, workers 0 and 2, drop_last
 	 * and not; and with persistent workers */
@@ -258,29 +247,26 @@ static void a_generator_of_the_loader_makes_all_epochs(void **state)
 	static const uint32_t persistent[] = {0x46a2a317, 0x3019c043, 0xfd0e4623};
 	struct sampler sampler = {.rule = SAMPLER_STREAM, .seed = 1234, .skip = 2};
 
-	(void)state;
 	check_epochs(sampler, SAMPLER_STREAM, each, 3);
 	check_epochs(sampler, SAMPLER_STREAM, persistent, 3);
 	sampler.rule = SAMPLER_UNKNOWN;
 	check_epochs(sampler, SAMPLER_STREAM, each, 3);
 }
 
-static void accelerate_takes_every_other_permutation(void **state)
+TEST(accelerate_takes_every_other_permutation)
 {
 	/* RandomSampler(generator=g), g seeded with 9 */
 	static const uint32_t golden[] = {0x8c8d0973, 0xddf74a37, 0x0f2314db};
 
-	(void)state;
 	check_epochs((struct sampler){.seed = 9}, SAMPLER_STREAM, golden, 3);
 }
 
-static void seeds_rise_by_one_with_set_epoch(void **state)
+TEST(seeds_rise_by_one_with_set_epoch)
 {
 	/* SeedableRandomSampler under torch.manual_seed(42) */
 	static const uint32_t golden[] = {0x0bc64f37, 0x6e9e4b67, 0x5a412f87};
 	struct sampler sampler = {.seed = 2000000002};
 
-	(void)state;
 	check_epochs((struct sampler){.seed = 42}, SAMPLER_RESEED, golden, 3);
 	assert_int_equal(hash_of(&sampler), 0xd6fbd31b); /* DefaultSampler(seed=2e9), epoch 2 */
 	sampler.part = (struct sampler_part){.world = 3, .unit = 1, .ranks = 4};
@@ -289,17 +275,16 @@ static void seeds_rise_by_one_with_set_epoch(void **state)
 	assert_int_equal(hash_of(&sampler), 0x6b977f6a);
 }
 
-static void a_forgotten_set_epoch_repeats_the_order(void **state)
+TEST(a_forgotten_set_epoch_repeats_the_order)
 {
 	static const uint32_t golden[] = {0x0bc64f37, 0x0bc64f37, 0x0bc64f37};
 
-	(void)state;
 	check_epochs((struct sampler){.seed = 42}, SAMPLER_SAME, golden, 3);
 }
 
 /* StatefulDataLoader's RandomSampler under torch.manual_seed(42): its seed is output 1. Without
  * workers, and with 2, which live on or do not. */
-static void torchdata_makes_one_permutation_after_the_other(void **state)
+TEST(torchdata_makes_one_permutation_after_the_other)
 {
 	static const uint32_t lone[] = {0xf59c1457, 0xfbb030cb, 0x8de119b3, 0x06563a67};
 	static const uint32_t persistent[] = {0xfbb030cb, 0x8de119b3, 0x06563a67, 0xfa2e5427};
@@ -307,7 +292,6 @@ static void torchdata_makes_one_permutation_after_the_other(void **state)
 	struct sampler sampler = {
 		.rule = SAMPLER_WORDS, .root = 42, .word = 1, .seed = output(42, 1)};
 
-	(void)state;
 	check_epochs(sampler, SAMPLER_STREAM, lone, 4);
 	sampler = (struct sampler){.rule = SAMPLER_STREAM, .seed = output(42, 1), .skip = N - 1};
 	check_epochs(sampler, SAMPLER_STREAM, persistent, 4);
@@ -315,20 +299,19 @@ static void torchdata_makes_one_permutation_after_the_other(void **state)
 }
 
 /* StatefulDataLoader(generator=g), g seeded with 42 */
-static void torchdata_and_its_loader_share_a_generator(void **state)
+TEST(torchdata_and_its_loader_share_a_generator)
 {
 	static const uint32_t lone[] = {0x0bc64f37, 0x4ce41fff, 0x987c2977, 0xee506c73};
 	static const uint32_t persistent[] = {0x4ce41fff, 0x63345adb, 0x74cb4a67, 0xc1c4d1f7};
 	static const uint32_t other[] = {0x4ce41fff, 0x5922fb93, 0x8df42d2f, 0x59b6db23};
 	struct sampler sampler = {.rule = SAMPLER_STREAM, .seed = 42, .skip = N - 1 + 2};
 
-	(void)state;
 	check_epochs((struct sampler){.seed = 42}, SAMPLER_STREAM, lone, 4);
 	check_epochs(sampler, SAMPLER_STREAM, persistent, 4);
 	check_epochs(sampler, SAMPLER_STREAM, other, 4);
 }
 
-static void detectron2_deals_the_stream(void **state)
+TEST(detectron2_deals_the_stream)
 {
 	/* TrainingSampler(1003, seed=11), ranks 0 and 1 of 4, 6 and 7 of 8, and one of one;
 	 * MMEngine's InfiniteSampler, rank 2 of 3 */
@@ -338,7 +321,6 @@ static void detectron2_deals_the_stream(void **state)
 	static const uint32_t mmengine[] = {0xcb6301b9, 0xa6f80af2};
 	struct sampler sampler = {.seed = 11, .part = {.world = 4, .unit = 1, .ranks = 3}};
 
-	(void)state;
 	check_epochs(sampler, SAMPLER_STREAM, four, 3); /* the tail is not known before */
 	sampler.part.bare = true;
 	sampler.part.world = 8;
@@ -360,13 +342,12 @@ static bool is_ultralytics(void *arg, const struct sampler *sampler)
 	return true;
 }
 
-static void ultralytics_is_known(void **state)
+TEST(ultralytics_is_known)
 {
 	/* InfiniteDataLoader, workers 0 and 2; with 2, reset() after the third epoch */
 	static const uint32_t golden[] = {0xe043b0df, 0x2df01e57, 0xf1ddf3f7};
 	struct sampler sampler = {0}, last;
 
-	(void)state;
 	sampler_each_known(is_ultralytics, &sampler);
 	check_epochs(sampler, SAMPLER_STREAM, golden, 3);
 	last = (struct sampler){.seed = ULTRALYTICS, .skip = 2 + 4 * (N - 1)};
@@ -403,9 +384,8 @@ static bool is_known(uint32_t seed, uint64_t skip)
 	return wanted.found > 0;
 }
 
-static void conventions_are_known(void **state)
+TEST(conventions_are_known)
 {
-	(void)state;
 	assert_true(is_known(ULTRALYTICS, 2));
 	assert_true(is_known(7, 2));	       /* a generator of the loader */
 	assert_true(is_known(3735928559u, 0)); /* of the sampler alone */
@@ -429,22 +409,20 @@ static bool stop_at_ten(void *arg, const struct sampler *sampler)
 	return ++*tries == 10;
 }
 
-static void trying_ends_when_told(void **state)
+TEST(trying_ends_when_told)
 {
 	unsigned tries = 0;
 
-	(void)state;
 	sampler_each_known(stop_at_ten, &tries);
 	assert_int_equal(tries, 10);
 }
 
-static void the_next_seed_is_some_outputs_later(void **state)
+TEST(the_next_seed_is_some_outputs_later)
 {
 	const struct sampler known = {
 		.rule = SAMPLER_WORDS, .root = 42, .word = 1234567, .seed = output(42, 1234567)};
 	struct sampler next[SAMPLER_NEXT];
 
-	(void)state;
 	assert_true(sampler_next(&known, N, next) > 60); /* 4 outputs on, or 6, or 2, ... */
 	assert_int_equal(next[0].word, 1234567 + 4);
 	assert_int_equal(next[0].seed, output(42, 1234567 + 4));
@@ -457,12 +435,11 @@ static void the_next_seed_is_some_outputs_later(void **state)
 
 /* --- for people ------------------------------------------------------------------------------- */
 
-static void names_say_which_sampler_and_which_ranks(void **state)
+TEST(names_say_which_sampler_and_which_ranks)
 {
 	struct sampler sampler = {.rule = SAMPLER_WORDS, .root = 42};
 	char name[SAMPLER_NAME];
 
-	(void)state;
 	assert_string_equal(sampler_name(&sampler, name), "RandomSampler under seed 42");
 	sampler = (struct sampler){.rule = SAMPLER_RESEED,
 				   .part = {.world = 8, .unit = 1, .ranks = 3}};
@@ -480,31 +457,4 @@ static void names_say_which_sampler_and_which_ranks(void **state)
 		.part = {.world = UINT32_MAX, .unit = 1, .first = UINT32_MAX - 1, .ranks = 1}};
 	assert_string_equal(sampler_name(&sampler, name),
 			    "DistributedSampler, rank 4294967294 of 4294967295");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_distributed_sampler_deals_places_one_by_one),
-		cmocka_unit_test(accelerate_deals_batches),
-		cmocka_unit_test(a_node_far_along_the_world_has_its_ranks),
-		cmocka_unit_test(the_head_is_the_beginning_of_the_order),
-		cmocka_unit_test(the_beginning_of_a_part_is_told_alone),
-		cmocka_unit_test(no_popular_seed_is_tried_twice),
-		cmocka_unit_test(seeds_of_a_seeded_default_generator_are_known),
-		cmocka_unit_test(a_generator_of_the_loader_makes_all_epochs),
-		cmocka_unit_test(accelerate_takes_every_other_permutation),
-		cmocka_unit_test(seeds_rise_by_one_with_set_epoch),
-		cmocka_unit_test(a_forgotten_set_epoch_repeats_the_order),
-		cmocka_unit_test(torchdata_makes_one_permutation_after_the_other),
-		cmocka_unit_test(torchdata_and_its_loader_share_a_generator),
-		cmocka_unit_test(detectron2_deals_the_stream),
-		cmocka_unit_test(ultralytics_is_known),
-		cmocka_unit_test(conventions_are_known),
-		cmocka_unit_test(trying_ends_when_told),
-		cmocka_unit_test(the_next_seed_is_some_outputs_later),
-		cmocka_unit_test(names_say_which_sampler_and_which_ranks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

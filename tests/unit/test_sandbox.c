@@ -4,15 +4,13 @@
 #include "fs/helper.h"
 #include "fs/sandbox.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ipc.h>
@@ -24,8 +22,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define NO_FOLDER -1
 #define WORKS	  0
@@ -111,7 +107,7 @@ static int make_process_in_namespace(void)
 	return (int)pid;
 }
 
-static void calls_that_no_daemon_needs_fail(void **state)
+TEST(calls_that_no_daemon_needs_fail)
 {
 	const struct attack attacks[] = {
 		/* other processes */
@@ -171,7 +167,6 @@ static void calls_that_no_daemon_needs_fail(void **state)
 		{0x40000000 | SYS_getpid, {0}, ENOSYS},
 	};
 
-	(void)state;
 	need(SANDBOX_SECCOMP);
 	TRY_ALL(&local, attacks);
 	TRY_ALL(&far, attacks);
@@ -179,12 +174,11 @@ static void calls_that_no_daemon_needs_fail(void **state)
 	assert_int_equal(try_in(&local, make_process_in_namespace), EPERM);
 }
 
-static void no_process_is_traced(void **state)
+TEST(no_process_is_traced)
 {
 	const struct attack attacks[] = {{SYS_ptrace, {16 /* PTRACE_ATTACH */, getpid()}, EPERM},
 					 {SYS_ptrace, {0 /* PTRACE_TRACEME */}, EPERM}};
 
-	(void)state;
 	need(SANDBOX_LANDLOCK); /* a sanitizer traces */
 	TRY_ALL(&local, attacks);
 	TRY_ALL(&with_programs, attacks);
@@ -201,9 +195,8 @@ static int call_of_32_bits(void)
 }
 #endif
 
-static void calls_of_32_bits_fail(void **state)
+TEST(calls_of_32_bits_fail)
 {
-	(void)state;
 	need(SANDBOX_SECCOMP);
 #ifdef __x86_64__
 	assert_int_equal(try_in(&local, call_of_32_bits), EPERM);
@@ -212,7 +205,7 @@ static void calls_of_32_bits_fail(void **state)
 #endif
 }
 
-static void only_this_process_and_its_command_get_signals(void **state)
+TEST(only_this_process_and_its_command_get_signals)
 {
 	const struct attack attacks[] = {
 		{SYS_kill, {getpid(), 0}, EPERM},
@@ -232,7 +225,6 @@ static void only_this_process_and_its_command_get_signals(void **state)
 					 {SYS_kill, {getppid(), 0}, EPERM}};
 	struct sandbox with_command = local;
 
-	(void)state;
 	need(SANDBOX_SECCOMP);
 	TRY_ALL(&local, attacks);
 	TRY_ALL(&far, attacks);
@@ -245,9 +237,8 @@ static int signal_myself(void)
 	return kill(getpid(), 0) < 0 || raise(0) != 0 ? -1 : 0;
 }
 
-static void a_process_signals_itself(void **state)
+TEST(a_process_signals_itself)
 {
-	(void)state;
 	assert_int_equal(try_in(&local, signal_myself), WORKS);
 }
 
@@ -267,9 +258,8 @@ static int run_program_from_memory(void)
 	return fd < 0 ? fd : (int)syscall(SYS_execveat, fd, "", argv, argv, AT_EMPTY_PATH);
 }
 
-static void only_credentials_need_programs(void **state)
+TEST(only_credentials_need_programs)
 {
-	(void)state;
 	need(SANDBOX_SECCOMP);
 	assert_int_equal(try_in(&local, run_program), EPERM);
 	assert_int_equal(try_in(&local, run_program_from_memory), EPERM);
@@ -277,15 +267,14 @@ static void only_credentials_need_programs(void **state)
 	assert_int_equal(try_in(&with_programs, run_program), WORKS);
 }
 
-static void the_log_still_works(void **state)
+TEST(the_log_still_works)
 {
 	const struct attack log[] = {{SYS_socket, {AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC}, WORKS}};
 
-	(void)state;
 	TRY_ALL(&local, log);
 }
 
-static void only_packs_on_servers_need_the_network(void **state)
+TEST(only_packs_on_servers_need_the_network)
 {
 	const struct attack needed[] = {
 		{SYS_socket, {AF_INET, SOCK_STREAM, IPPROTO_TCP}, WORKS},
@@ -295,7 +284,6 @@ static void only_packs_on_servers_need_the_network(void **state)
 	};
 	struct attack refused[sizeof(needed) / sizeof(needed[0])];
 
-	(void)state;
 	need(SANDBOX_SECCOMP);
 	TRY_ALL(&far, needed);
 	TRY_ALL(&with_programs, needed);
@@ -305,7 +293,7 @@ static void only_packs_on_servers_need_the_network(void **state)
 	TRY_ALL(&local, refused);
 }
 
-static void other_sockets_fail_everywhere(void **state)
+TEST(other_sockets_fail_everywhere)
 {
 	const struct attack attacks[] = {
 		{SYS_socket, {AF_UNIX, SOCK_SEQPACKET}, EPERM},
@@ -323,7 +311,6 @@ static void other_sockets_fail_everywhere(void **state)
 	};
 	const struct attack services[] = {{SYS_listen, {0}, EPERM}, {SYS_accept4, {0}, EPERM}};
 
-	(void)state;
 	need(SANDBOX_SECCOMP);
 	TRY_ALL(&local, attacks);
 	TRY_ALL(&far, attacks);
@@ -347,9 +334,8 @@ static int has_privileges(void)
 		       : -1;
 }
 
-static void no_capability_is_left(void **state)
+TEST(no_capability_is_left)
 {
-	(void)state;
 	assert_int_equal(try_in(&local, has_privileges), EPERM);
 }
 
@@ -386,8 +372,6 @@ static int end_files(void **state)
 	return 0;
 }
 
-#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, begin_files, end_files)
-
 static int make_file(void)
 {
 	return open(made, O_WRONLY | O_CREAT, 0600);
@@ -408,9 +392,10 @@ static int read_a_file(void)
 	return open("/proc/self/mountinfo", O_RDONLY);
 }
 
-static void nothing_is_written_but_in_the_folder(void **state)
+FIXTURE(fresh, begin_files, end_files);
+
+TEST_OF(fresh, nothing_is_written_but_in_the_folder)
 {
-	(void)state;
 	need(SANDBOX_LANDLOCK);
 	assert_int_equal(try_in(&local, make_file), EACCES);
 	assert_int_equal(try_in(&local, write_to_victim), EACCES);
@@ -419,7 +404,7 @@ static void nothing_is_written_but_in_the_folder(void **state)
 	assert_int_equal(try_in(&with_folder, make_file), WORKS);
 }
 
-static void names_outside_of_the_folder_stay(void **state)
+TEST_OF(fresh, names_outside_of_the_folder_stay)
 {
 	const long here = AT_FDCWD, old = (long)victim, new = (long)"/tmp/sandbox-made";
 	const struct attack attacks[] = {
@@ -451,7 +436,6 @@ static void names_outside_of_the_folder_stay(void **state)
 #endif
 	};
 
-	(void)state;
 	need(SANDBOX_LANDLOCK);
 	TRY_ALL(&local, attacks);
 	TRY_ALL(&local, inside);
@@ -462,7 +446,7 @@ static void names_outside_of_the_folder_stay(void **state)
 	assert_int_equal(access(victim, F_OK), 0);
 }
 
-static void modes_owners_times_and_attributes_stay(void **state)
+TEST_OF(fresh, modes_owners_times_and_attributes_stay)
 {
 	const long here = AT_FDCWD, old = (long)victim, name = (long)"user.x";
 	static const struct timespec times[2];
@@ -500,7 +484,6 @@ static void modes_owners_times_and_attributes_stay(void **state)
 	const struct attack now[] = {{SYS_utimensat, {VICTIM, 0, 0}, EPERM}};
 	const struct attack cache[] = {{SYS_utimensat, {VICTIM, 0, 0}, WORKS}};
 
-	(void)state;
 	need(SANDBOX_SECCOMP);
 	TRY_ALL(&local, attacks);
 	TRY_ALL(&far, attacks);
@@ -509,7 +492,7 @@ static void modes_owners_times_and_attributes_stay(void **state)
 	TRY_ALL(&with_folder, cache);
 }
 
-static void no_file_gets_the_rights_of_its_owner_to_give(void **state)
+TEST_OF(fresh, no_file_gets_the_rights_of_its_owner_to_give)
 {
 	const long here = AT_FDCWD, old = (long)victim, new = (long)made;
 	const struct attack attacks[] = {
@@ -530,7 +513,6 @@ static void no_file_gets_the_rights_of_its_owner_to_give(void **state)
 	};
 	const struct attack programs[] = {{SYS_fchmod, {VICTIM, 0640}, WORKS}};
 
-	(void)state;
 	need(SANDBOX_SECCOMP);
 	TRY_ALL(&with_folder, attacks);
 	TRY_ALL(&with_programs, attacks);
@@ -549,11 +531,10 @@ static int make_as_the_folder(void)
 	return (st.st_mode & 0777) == 0660 ? 0 : -1;
 }
 
-static void what_a_shared_folder_gets_is_as_open_as_that(void **state)
+TEST_OF(fresh, what_a_shared_folder_gets_is_as_open_as_that)
 {
 	mode_t before = umask(022);
 
-	(void)state;
 	assert_int_equal(chmod(place, 02770), 0);
 	assert_int_equal(try_in(&with_folder, make_as_the_folder), WORKS);
 	umask(before);
@@ -594,15 +575,14 @@ static int open_terminal(void)
 	return open("/dev/tty", O_RDONLY);
 }
 
-static void there_is_no_controlling_terminal(void **state)
+TEST(there_is_no_controlling_terminal)
 {
-	(void)state;
 	need(SANDBOX_SECCOMP);
 	assert_int_equal(try_on_terminal(&local, open_terminal), ENXIO);
 	assert_int_equal(try_on_terminal(&with_programs, open_terminal), ENXIO);
 }
 
-static void nothing_is_typed_into_a_terminal_nor_changed(void **state)
+TEST(nothing_is_typed_into_a_terminal_nor_changed)
 {
 	static char data[256] = "x";
 	const long all = (long)(~0UL << 32); /* the kernel does not look at these bits */
@@ -625,7 +605,6 @@ static void nothing_is_typed_into_a_terminal_nor_changed(void **state)
 	};
 	const struct sandbox *const sandboxes[] = {&local, &far, &with_programs};
 
-	(void)state;
 	need(SANDBOX_SECCOMP);
 	for (size_t i = 0; i < 3; i++)
 		for (size_t k = 0; k < sizeof(attacks) / sizeof(attacks[0]); k++) {
@@ -634,7 +613,7 @@ static void nothing_is_typed_into_a_terminal_nor_changed(void **state)
 		}
 }
 
-static void devices_are_asked_nothing(void **state)
+TEST(devices_are_asked_nothing)
 {
 	const struct attack attacks[] = {
 		{SYS_ioctl, {0, 0x8901 /* FIOSETOWN */}, ENOTTY},
@@ -643,7 +622,6 @@ static void devices_are_asked_nothing(void **state)
 		{SYS_ioctl, {0, 0x5000940e /* BTRFS_IOC_SNAP_CREATE */}, ENOTTY},
 	};
 
-	(void)state;
 	need(SANDBOX_SECCOMP);
 	TRY_ALL(&local, attacks);
 	TRY_ALL(&far, attacks);
@@ -661,11 +639,10 @@ static int count_descriptors(void *context, char task)
 	return task == 'd' ? count : -EINVAL;
 }
 
-static void a_helper_acts_without_our_descriptors(void **state)
+TEST(a_helper_acts_without_our_descriptors)
 {
 	struct helper helper = HELPER_NONE;
 
-	(void)state;
 	assert_int_equal(helper_start(count_descriptors, NULL, -1, &helper), 0);
 	assert_int_equal(helper_ask(&helper, 'd'), 4);
 	assert_int_equal(helper_ask(&helper, 'x'), -EINVAL);
@@ -673,11 +650,10 @@ static void a_helper_acts_without_our_descriptors(void **state)
 	helper_release(&helper);
 }
 
-static void a_helper_that_was_killed_is_told_of(void **state)
+TEST(a_helper_that_was_killed_is_told_of)
 {
 	struct helper helper = HELPER_NONE;
 
-	(void)state;
 	signal(SIGPIPE, SIG_IGN);
 	assert_int_equal(helper_start(count_descriptors, NULL, -1, &helper), 0);
 	kill(helper.pid, SIGKILL);
@@ -686,7 +662,7 @@ static void a_helper_that_was_killed_is_told_of(void **state)
 }
 
 /* Also of a character that comes in two parts. */
-static void what_is_said_is_passed_on_without_control_characters(void **state)
+TEST(what_is_said_is_passed_on_without_control_characters)
 {
 	static const char text[] =
 		"a line\nnaïve \033]0;title\007\xc2\x9b"
@@ -695,7 +671,6 @@ static void what_is_said_is_passed_on_without_control_characters(void **state)
 	struct helper helper = HELPER_NONE;
 	char seen[128] = "";
 
-	(void)state;
 	assert_true(pipe(said) == 0 && pipe(shown) == 0);
 	dup2(shown[1], STDERR_FILENO);
 	assert_int_equal(helper_start(count_descriptors, NULL, said[0], &helper), 0);
@@ -727,12 +702,11 @@ static int note(void *context, char task)
 	return 0;
 }
 
-static void what_a_process_asked_for_before_it_was_killed_is_not_done(void **state)
+TEST(what_a_process_asked_for_before_it_was_killed_is_not_done)
 {
 	char *done = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct helper helper = HELPER_NONE;
 
-	(void)state;
 	assert_ptr_not_equal(done, MAP_FAILED);
 	assert_int_equal(helper_start(note, done, -1, &helper), 0);
 	assert_int_equal(helper_ask(&helper, 'a'), 0);
@@ -744,34 +718,4 @@ static void what_a_process_asked_for_before_it_was_killed_is_not_done(void **sta
 	assert_int_equal(waitpid(helper.pid, NULL, 0), helper.pid);
 	assert_int_equal(*done, 'a');
 	munmap(done, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_that_no_daemon_needs_fail),
-		cmocka_unit_test(no_process_is_traced),
-		cmocka_unit_test(calls_of_32_bits_fail),
-		cmocka_unit_test(only_this_process_and_its_command_get_signals),
-		cmocka_unit_test(a_process_signals_itself),
-		cmocka_unit_test(only_credentials_need_programs),
-		cmocka_unit_test(the_log_still_works),
-		cmocka_unit_test(only_packs_on_servers_need_the_network),
-		cmocka_unit_test(other_sockets_fail_everywhere),
-		cmocka_unit_test(no_capability_is_left),
-		WITH_FILES(nothing_is_written_but_in_the_folder),
-		WITH_FILES(names_outside_of_the_folder_stay),
-		WITH_FILES(modes_owners_times_and_attributes_stay),
-		WITH_FILES(no_file_gets_the_rights_of_its_owner_to_give),
-		WITH_FILES(what_a_shared_folder_gets_is_as_open_as_that),
-		cmocka_unit_test(there_is_no_controlling_terminal),
-		cmocka_unit_test(nothing_is_typed_into_a_terminal_nor_changed),
-		cmocka_unit_test(devices_are_asked_nothing),
-		cmocka_unit_test(a_helper_acts_without_our_descriptors),
-		cmocka_unit_test(a_helper_that_was_killed_is_told_of),
-		cmocka_unit_test(what_is_said_is_passed_on_without_control_characters),
-		cmocka_unit_test(what_a_process_asked_for_before_it_was_killed_is_not_done),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,14 @@
 #include "base/scope.h"
 #include "pack/tool/import/scan.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/test.h"
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-
-#include <cmocka.h>
 
 /* --- a tree of its own for each test ------------------------------------------------------ */
 
@@ -137,9 +134,11 @@ static uint32_t find(struct fixture *f, const char *name)
 	return 0;
 }
 
+FIXTURE(fresh, set_up, tear_down);
+
 /* --- tests -------------------------------------------------------------------------------- */
 
-static void an_empty_folder_is_its_root_alone(void **state)
+TEST_OF(fresh, an_empty_folder_is_its_root_alone)
 {
 	struct fixture *f = *state;
 
@@ -149,7 +148,7 @@ static void an_empty_folder_is_its_root_alone(void **state)
 	assert_int_equal(f->counts.files, 0);
 }
 
-static void entries_come_in_the_order_of_their_keys(void **state)
+TEST_OF(fresh, entries_come_in_the_order_of_their_keys)
 {
 	struct fixture *f = *state;
 
@@ -167,7 +166,7 @@ static void entries_come_in_the_order_of_their_keys(void **state)
 	expect_paths(f, ".hidden\nB\na-b\na.txt\na\na/z\na0\nab\nab/c\n\xff\n");
 }
 
-static void the_order_does_not_depend_on_the_order_of_creation(void **state)
+TEST_OF(fresh, the_order_does_not_depend_on_the_order_of_creation)
 {
 	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf expected = BUF_INIT;
@@ -182,7 +181,7 @@ static void the_order_does_not_depend_on_the_order_of_creation(void **state)
 	expect_paths(f, expected.data);
 }
 
-static void sizes_modes_and_times_are_kept(void **state)
+TEST_OF(fresh, sizes_modes_and_times_are_kept)
 {
 	struct fixture *f = *state;
 	const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = -86400, .tv_nsec = 999999999}};
@@ -201,7 +200,7 @@ static void sizes_modes_and_times_are_kept(void **state)
 	assert_int_equal(f->counts.bytes, 4712);
 }
 
-static void links_are_noted_and_not_followed(void **state)
+TEST_OF(fresh, links_are_noted_and_not_followed)
 {
 	struct fixture *f = *state;
 	struct builder_entry entry;
@@ -219,7 +218,7 @@ static void links_are_noted_and_not_followed(void **state)
 	assert_memory_equal(entry.target, "nowhere", 7);
 }
 
-static void a_second_name_is_a_hard_link_to_the_first_in_order(void **state)
+TEST_OF(fresh, a_second_name_is_a_hard_link_to_the_first_in_order)
 {
 	struct fixture *f = *state;
 	struct builder_entry entry;
@@ -240,7 +239,7 @@ static void a_second_name_is_a_hard_link_to_the_first_in_order(void **state)
 	assert_int_equal(f->counts.bytes, 5);
 }
 
-static void a_file_with_another_name_outside_is_just_a_file(void **state)
+TEST_OF(fresh, a_file_with_another_name_outside_is_just_a_file)
 {
 	struct fixture *f = *state;
 	struct fixture *other;
@@ -256,7 +255,7 @@ static void a_file_with_another_name_outside_is_just_a_file(void **state)
 }
 
 /* More than the table of inodes starts with, so that it grows. */
-static void a_thousand_hard_links_all_find_their_file(void **state)
+TEST_OF(fresh, a_thousand_hard_links_all_find_their_file)
 {
 	struct fixture *f = *state;
 	char first[16], second[16];
@@ -275,7 +274,7 @@ static void a_thousand_hard_links_all_find_their_file(void **state)
 	}
 }
 
-static void pipes_and_sockets_are_told_and_left_out(void **state)
+TEST_OF(fresh, pipes_and_sockets_are_told_and_left_out)
 {
 	struct fixture *f = *state;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -291,7 +290,7 @@ static void pipes_and_sockets_are_told_and_left_out(void **state)
 	assert_non_null(strstr(f->said.data, "socket: a socket\n"));
 }
 
-static void paths_may_be_longer_than_the_kernel_takes(void **state)
+TEST_OF(fresh, paths_may_be_longer_than_the_kernel_takes)
 {
 	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf path = BUF_INIT;
@@ -321,7 +320,7 @@ static void paths_may_be_longer_than_the_kernel_takes(void **state)
 	close(fd);
 }
 
-static void a_scan_that_is_told_to_stop_does(void **state)
+TEST_OF(fresh, a_scan_that_is_told_to_stop_does)
 {
 	struct fixture *f = *state;
 
@@ -332,7 +331,7 @@ static void a_scan_that_is_told_to_stop_does(void **state)
 }
 
 /* Root may read everything: as somebody else. */
-static void a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan(void **state)
+TEST_OF(fresh, a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan)
 {
 	struct fixture *f = *state;
 
@@ -353,7 +352,7 @@ static void a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan(void **
 	assert_int_equal(fchmodat(f->root, "d", 0755, 0), 0);
 }
 
-static void what_is_not_wanted_is_no_entry(void **state)
+TEST_OF(fresh, what_is_not_wanted_is_no_entry)
 {
 	struct fixture *f = *state;
 
@@ -367,7 +366,7 @@ static void what_is_not_wanted_is_no_entry(void **state)
 
 /* Its inode may be far away from those that are wanted. In a directory that may be listed, but
  * not searched, a look would fail. */
-static void what_is_not_wanted_is_not_looked_at(void **state)
+TEST_OF(fresh, what_is_not_wanted_is_not_looked_at)
 {
 	struct fixture *f = *state;
 
@@ -426,7 +425,7 @@ static void expect_same(struct fixture *f, const struct builder *other)
 }
 
 /* What is found, and what is said of it. */
-static void many_threads_find_what_one_does(void **state)
+TEST_OF(fresh, many_threads_find_what_one_does)
 {
 	struct fixture *f = *state;
 	struct builder *alone;
@@ -448,7 +447,7 @@ static void many_threads_find_what_one_does(void **state)
 	builder_free(alone);
 }
 
-static void bad_names_are_told_in_order(void **state)
+TEST_OF(fresh, bad_names_are_told_in_order)
 {
 	struct fixture *f = *state;
 
@@ -458,30 +457,4 @@ static void bad_names_are_told_in_order(void **state)
 	f->jobs = 8;
 	assert_int_equal(scan(f), 0);
 	assert_string_equal(f->said.data, "a: a named pipe\nb: a named pipe\nc: a named pipe\n");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(an_empty_folder_is_its_root_alone),
-		TEST(entries_come_in_the_order_of_their_keys),
-		TEST(the_order_does_not_depend_on_the_order_of_creation),
-		TEST(sizes_modes_and_times_are_kept),
-		TEST(links_are_noted_and_not_followed),
-		TEST(a_second_name_is_a_hard_link_to_the_first_in_order),
-		TEST(a_file_with_another_name_outside_is_just_a_file),
-		TEST(a_thousand_hard_links_all_find_their_file),
-		TEST(pipes_and_sockets_are_told_and_left_out),
-		TEST(paths_may_be_longer_than_the_kernel_takes),
-		TEST(a_scan_that_is_told_to_stop_does),
-		TEST(a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan),
-		TEST(what_is_not_wanted_is_no_entry),
-		TEST(what_is_not_wanted_is_not_looked_at),
-		TEST(many_threads_find_what_one_does),
-		TEST(bad_names_are_told_in_order),
-	};
-
-	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* Finding the seed of an order: cache/order/seeds.h. All 2^32 seeds are tried by `bench/seeds -a`.
  */
 #include "cache/order/seeds.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SEEN	     16
 #define COMPARED     10000 /* seeds */
@@ -93,11 +89,10 @@ static bool finds(const struct seeds *seeds, uint32_t seed, unsigned way)
 	return false;
 }
 
-static void the_seed_is_found_whatever_the_number_of_files(void **state)
+TEST(the_seed_is_found_whatever_the_number_of_files)
 {
 	const uint32_t seeds[] = {0, 191, 192, 65535, 65536, 0x55555554, 0x80000000, 0xffffffff};
 
-	(void)state;
 	for (unsigned s = 0; s < COUNT(sizes); s++)
 		for (unsigned i = 0; i < COUNT(seeds); i++) {
 			struct sight sight;
@@ -110,9 +105,8 @@ static void the_seed_is_found_whatever_the_number_of_files(void **state)
 }
 
 /* The search against one seed after the other; and that against the permutation itself. */
-static void the_search_finds_what_matches_with_vectors_of_any_width(void **state)
+TEST(the_search_finds_what_matches_with_vectors_of_any_width)
 {
-	(void)state;
 	for (unsigned s = 0; s < COUNT(sizes) && sizes[s] <= 100000; s++)
 		for (unsigned bytes = 16; bytes <= 64; bytes *= 2) {
 			unsigned count, next = 0;
@@ -145,12 +139,11 @@ static bool begins_as_seen(const struct sight *sight, const uint32_t *order)
 	return first;
 }
 
-static void a_match_is_a_permutation_that_begins_with_what_was_seen(void **state)
+TEST(a_match_is_a_permutation_that_begins_with_what_was_seen)
 {
 	const uint32_t small[] = {2, 3, 10, 20, 40, 200};
 	uint32_t order[200];
 
-	(void)state;
 	for (unsigned s = 0; s < COUNT(small); s++)
 		for (unsigned depth = 1; depth <= 3; depth++) {
 			struct sight sight;
@@ -167,9 +160,8 @@ static void a_match_is_a_permutation_that_begins_with_what_was_seen(void **state
 
 /* Sixteen workers in any order: the sixteen elements are a set. Where a first of 16 in 1,000 and
  * then 15 of 16 / 1,000 each are right by chance, one in 10^28 is. */
-static void of_a_thousand_files_sixteen_name_one_seed(void **state)
+TEST(of_a_thousand_files_sixteen_name_one_seed)
 {
-	(void)state;
 	for (uint32_t seed = 5; seed < 20 * SEEDS_STEP; seed += 3 * SEEDS_STEP + 977) {
 		struct sight sight;
 		unsigned count = 0;
@@ -194,11 +186,10 @@ static const struct seeds_way ways[] = {
 	{0, 7, 8}, {4, 3, 2}, {0, 5, 9}, {0, 0, 9}, {0, 3, 10}, {0, 20, 1}, {150, 0, 1},
 };
 
-static void each_way_finds_its_seed(void **state)
+TEST(each_way_finds_its_seed)
 {
 	const uint32_t some[] = {3, 200, 1024, 50000, 1281167};
 
-	(void)state;
 	for (unsigned s = 0; s < COUNT(some); s++)
 		for (unsigned way = 0; way < COUNT(ways); way++) {
 			const uint32_t seed = 0xfffe1234u + 5000 * way;
@@ -219,11 +210,10 @@ static void each_way_finds_its_seed(void **state)
 }
 
 /* Elements that an earlier swap moved pass the sieve by chance only. */
-static void a_late_start_misses_one_in_sixty_four_at_most(void **state)
+TEST(a_late_start_misses_one_in_sixty_four_at_most)
 {
 	const uint32_t some[] = {200, 1000, 5000};
 
-	(void)state;
 	for (unsigned s = 0; s < COUNT(some); s++) {
 		const struct seeds_way way = {0, 15, 1};
 		unsigned matching = 0, count;
@@ -241,13 +231,12 @@ static void a_late_start_misses_one_in_sixty_four_at_most(void **state)
 	}
 }
 
-static void a_file_that_was_not_seen_ends_the_match(void **state)
+TEST(a_file_that_was_not_seen_ends_the_match)
 {
 	struct sight sight;
 	uint32_t head[SEEN];
 	struct mt19937 mt;
 
-	(void)state;
 	sight_of(&sight, 9, 50000, SEEN);
 	mt19937_init(&mt, 9);
 	permutation_head(&mt, 50000, head, SEEN);
@@ -261,13 +250,12 @@ static void a_file_that_was_not_seen_ends_the_match(void **state)
 	sight_end(&sight);
 }
 
-static void what_there_is_no_room_for_is_counted(void **state)
+TEST(what_there_is_no_room_for_is_counted)
 {
 	struct seeds_found two[3] = {[2] = {12345, 67}};
 	unsigned all;
 	struct sight sight;
 
-	(void)state;
 	sight_of(&sight, 9, 200, 1);
 	all = seeds_search(sight.seeds, 0, found, SEEDS_STEP);
 	assert_int_equal(seeds_search(sight.seeds, 0, two, 2), all);
@@ -277,31 +265,13 @@ static void what_there_is_no_room_for_is_counted(void **state)
 	sight_end(&sight);
 }
 
-static void without_a_way_nothing_is_found(void **state)
+TEST(without_a_way_nothing_is_found)
 {
 	struct sight sight;
 
-	(void)state;
 	sight_begin(&sight, 10, 1);
 	see_order(&sight, 1, 10, plain);
 	assert_int_equal(seeds_new(&sight.seen, plain, 0, &sight.seeds), 0);
 	assert_int_equal(seeds_search(sight.seeds, 0, found, SEEDS_STEP), 0);
 	sight_end(&sight);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_seed_is_found_whatever_the_number_of_files),
-		cmocka_unit_test(the_search_finds_what_matches_with_vectors_of_any_width),
-		cmocka_unit_test(a_match_is_a_permutation_that_begins_with_what_was_seen),
-		cmocka_unit_test(of_a_thousand_files_sixteen_name_one_seed),
-		cmocka_unit_test(each_way_finds_its_seed),
-		cmocka_unit_test(a_late_start_misses_one_in_sixty_four_at_most),
-		cmocka_unit_test(a_file_that_was_not_seen_ends_the_match),
-		cmocka_unit_test(what_there_is_no_room_for_is_counted),
-		cmocka_unit_test(without_a_way_nothing_is_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

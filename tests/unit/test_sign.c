@@ -2,12 +2,8 @@
  * ("Signature Calculations for the Authorization Header"), and of its test suite for all services.
  */
 #include "remote/sign.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -37,7 +33,7 @@ static void is_signed_as(const struct sign_request *request, const struct sign_k
 	buf_release(&value);
 }
 
-static void a_range_of_an_object(void **state)
+TEST(a_range_of_an_object)
 {
 	static const struct sign_header headers[] = {
 		{"host", "examplebucket.s3.amazonaws.com"},
@@ -46,14 +42,13 @@ static void a_range_of_an_object(void **state)
 		{"x-amz-date", "20130524T000000Z"},
 	};
 
-	(void)state;
 	is_signed_as(&(struct sign_request){"GET", "/test.txt", "", headers, 4, EMPTY}, &s3_key,
 		     "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/"
 		     "aws4_request,SignedHeaders=host;range;x-amz-content-sha256;x-amz-date,"
 		     "Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
 }
 
-static void a_request_with_a_query(void **state)
+TEST(a_request_with_a_query)
 {
 	static const struct sign_header headers[] = {
 		{"host", "examplebucket.s3.amazonaws.com"},
@@ -68,7 +63,6 @@ static void a_request_with_a_query(void **state)
 		 "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct buf expected = BUF_INIT;
 
@@ -85,7 +79,7 @@ static void a_request_with_a_query(void **state)
 	}
 }
 
-static void an_object_whose_name_is_encoded(void **state)
+TEST(an_object_whose_name_is_encoded)
 {
 	static const char body[] =
 		"44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072";
@@ -97,7 +91,6 @@ static void an_object_whose_name_is_encoded(void **state)
 		{"x-amz-storage-class", "REDUCED_REDUNDANCY"},
 	};
 
-	(void)state;
 	is_signed_as(&(struct sign_request){"PUT", "/test%24file.text", "", headers, 5, body},
 		     &s3_key,
 		     "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/"
@@ -106,7 +99,7 @@ static void an_object_whose_name_is_encoded(void **state)
 		     "Signature=98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd");
 }
 
-static void requests_of_the_suite_for_all_services(void **state)
+TEST(requests_of_the_suite_for_all_services)
 {
 	static const struct sign_header headers[] = {
 		{"host", "example.amazonaws.com"},
@@ -121,7 +114,6 @@ static void requests_of_the_suite_for_all_services(void **state)
 		 "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct buf expected = BUF_INIT;
 
@@ -136,16 +128,4 @@ static void requests_of_the_suite_for_all_services(void **state)
 			     &suite_key, expected.data);
 		buf_release(&expected);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_range_of_an_object),
-		cmocka_unit_test(a_request_with_a_query),
-		cmocka_unit_test(an_object_whose_name_is_encoded),
-		cmocka_unit_test(requests_of_the_suite_for_all_services),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

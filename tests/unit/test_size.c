@@ -1,19 +1,15 @@
 /* Sizes as people write and read them: base/size.h. */
 #include "base/size.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TIB	     (GIB << 10)
 
 #define DIGITS_64 "1111111111111111111111111111111111111111111111111111111111111111"
 
-static void sizes_are_read_in_powers_of_1024(void **state)
+TEST(sizes_are_read_in_powers_of_1024)
 {
 	static const struct {
 		const char *text;
@@ -43,7 +39,6 @@ static void sizes_are_read_in_powers_of_1024(void **state)
 		{"8388607.999999T", 9223372036853676296u},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		uint64_t bytes = 42;
 
@@ -53,7 +48,7 @@ static void sizes_are_read_in_powers_of_1024(void **state)
 	}
 }
 
-static void what_is_not_a_size_is_refused_and_nothing_written(void **state)
+TEST(what_is_not_a_size_is_refused_and_nothing_written)
 {
 	static const struct {
 		const char *text;
@@ -91,7 +86,6 @@ static void what_is_not_a_size_is_refused_and_nothing_written(void **state)
 		{"16777216T", -ERANGE}, /* 2^64: must not wrap to 0 */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		uint64_t bytes = 42;
 
@@ -101,7 +95,7 @@ static void what_is_not_a_size_is_refused_and_nothing_written(void **state)
 	}
 }
 
-static void sizes_are_shown_with_three_digits(void **state)
+TEST(sizes_are_shown_with_three_digits)
 {
 	static const struct {
 		uint64_t bytes;
@@ -133,14 +127,13 @@ static void sizes_are_shown_with_three_digits(void **state)
 	};
 	char text[SIZE_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++) {
 		assert_string_equal(size_format(table[i].bytes, text), table[i].text);
 		assert_ptr_equal(size_format(table[i].bytes, text), text);
 	}
 }
 
-static void counts_get_a_comma_every_three_digits(void **state)
+TEST(counts_get_a_comma_every_three_digits)
 {
 	static const struct {
 		uint64_t count;
@@ -158,32 +151,17 @@ static void counts_get_a_comma_every_three_digits(void **state)
 	};
 	char text[SIZE_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(table); i++)
 		assert_string_equal(count_format(table[i].count, text), table[i].text);
 }
 
-static void a_noun_is_in_the_singular_behind_one_alone(void **state)
+TEST(a_noun_is_in_the_singular_behind_one_alone)
 {
 	char text[SIZE_TEXT];
 
-	(void)state;
 	assert_string_equal(count_noun(0, "file", text), "0 files");
 	assert_string_equal(count_noun(1, "file", text), "1 file");
 	assert_string_equal(count_noun(1281167, "image", text), "1,281,167 images");
 	assert_string_equal(count_noun(UINT64_MAX, "letters of a noun", text),
 			    "18,446,744,073,709,551,615 letters of a nouns");
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_are_read_in_powers_of_1024),
-		cmocka_unit_test(what_is_not_a_size_is_refused_and_nothing_written),
-		cmocka_unit_test(sizes_are_shown_with_three_digits),
-		cmocka_unit_test(counts_get_a_comma_every_three_digits),
-		cmocka_unit_test(a_noun_is_in_the_singular_behind_one_alone),
-	};
-
-	return cmocka_run_group_tests_name("size", tests, NULL, NULL);
 }

@@ -1,21 +1,17 @@
 /* The arena of slots: cache/slots.h. */
 #include "cache/slots.h"
+#include "tests/unit/test.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
-
 #define HUGE_PAGE (2u << 20)
 #define REGION	  (HUGE_PAGE / SLOT_BYTES) /* slots of a huge page */
 
-static void sizes_are_rounded_up_to_slots(void **state)
+TEST(sizes_are_rounded_up_to_slots)
 {
-	(void)state;
 	assert_int_equal(slots_needed(0), 0);
 	assert_int_equal(slots_needed(1), 1);
 	assert_int_equal(slots_needed(SLOT_BYTES), 1);
@@ -23,31 +19,28 @@ static void sizes_are_rounded_up_to_slots(void **state)
 	assert_int_equal(slots_needed(1u << 20), 64);
 }
 
-static void an_arena_that_cannot_be_is_refused(void **state)
+TEST(an_arena_that_cannot_be_is_refused)
 {
 	struct slots slots;
 
-	(void)state;
 	assert_int_equal(slots_init(&slots, 0), -ENOMEM);
 	assert_int_equal(slots_init(&slots, SLOT_BYTES - 1), -ENOMEM);
 	assert_int_equal(slots_init(&slots, UINT64_MAX), -ENOMEM);
 }
 
-static void half_a_slot_is_no_slot(void **state)
+TEST(half_a_slot_is_no_slot)
 {
 	struct slots slots;
 
-	(void)state;
 	assert_int_equal(slots_init(&slots, 5 * SLOT_BYTES + SLOT_BYTES / 2), 0);
 	assert_int_equal(slots_fresh(&slots), 5);
 	slots_release(&slots);
 }
 
-static void all_of_a_released_arena_is_gone(void **state)
+TEST(all_of_a_released_arena_is_gone)
 {
 	struct slots slots;
 
-	(void)state;
 	assert_int_equal(slots_init(&slots, 8 * SLOT_BYTES), 0);
 	slots_release(&slots);
 	assert_null(slots.arena);
@@ -63,12 +56,11 @@ static bool resident(char *page)
 	return in & 1;
 }
 
-static void memory_is_aligned_to_huge_pages_and_comes_with_first_use(void **state)
+TEST(memory_is_aligned_to_huge_pages_and_comes_with_first_use)
 {
 	const uint32_t count = (16u << 20) / SLOT_BYTES;
 	struct slots slots;
 
-	(void)state;
 	assert_int_equal(slots_init(&slots, (uint64_t)count * SLOT_BYTES), 0);
 	assert_int_equal((uintptr_t)slots_at(&slots, 0) % HUGE_PAGE, 0);
 	assert_false(resident(slots_at(&slots, 0)));
@@ -78,12 +70,11 @@ static void memory_is_aligned_to_huge_pages_and_comes_with_first_use(void **stat
 	slots_release(&slots);
 }
 
-static void every_byte_of_every_slot_can_be_used(void **state)
+TEST(every_byte_of_every_slot_can_be_used)
 {
 	struct slots slots;
 	uint32_t chain[130];
 
-	(void)state;
 	assert_int_equal(slots_init(&slots, 130 * SLOT_BYTES), 0);
 	slots_take(&slots, chain, 130);
 	assert_int_equal(slots_fresh(&slots), 0);
@@ -95,12 +86,11 @@ static void every_byte_of_every_slot_can_be_used(void **state)
 	slots_release(&slots);
 }
 
-static void used_slots_are_taken_before_fresh_ones(void **state)
+TEST(used_slots_are_taken_before_fresh_ones)
 {
 	uint32_t first[3], second[5];
 	struct slots slots;
 
-	(void)state;
 	assert_int_equal(slots_init(&slots, 10 * SLOT_BYTES), 0);
 	slots_take(&slots, first, 3);
 	assert_int_equal(slots_fresh(&slots), 7);
@@ -115,12 +105,11 @@ static void used_slots_are_taken_before_fresh_ones(void **state)
 	slots_release(&slots);
 }
 
-static void what_was_given_back_last_is_taken_first(void **state)
+TEST(what_was_given_back_last_is_taken_first)
 {
 	uint32_t a[2], b[2], next[4];
 	struct slots slots;
 
-	(void)state;
 	assert_int_equal(slots_init(&slots, 4 * SLOT_BYTES), 0);
 	slots_take(&slots, a, 2);
 	slots_take(&slots, b, 2);
@@ -167,12 +156,11 @@ static void give_run(struct slots *slots, uint32_t from, uint32_t count)
 		slots_give(slots, &slot, 1);
 }
 
-static void discarded_memory_goes_back_to_the_system(void **state)
+TEST(discarded_memory_goes_back_to_the_system)
 {
 	uint32_t chain[4 * REGION];
 	struct slots slots;
 
-	(void)state;
 	make_full(&slots, chain, 4);
 	assert_int_equal(resident_slots(&slots), 4 * REGION);
 	slots_give(&slots, chain, 4 * REGION);
@@ -187,12 +175,11 @@ static void discarded_memory_goes_back_to_the_system(void **state)
 	slots_release(&slots);
 }
 
-static void what_is_in_use_is_not_discarded(void **state)
+TEST(what_is_in_use_is_not_discarded)
 {
 	uint32_t chain[2 * REGION];
 	struct slots slots;
 
-	(void)state;
 	make_full(&slots, chain, 2);
 	for (uint32_t i = 0; i < 2 * REGION; i += 2)
 		slots_give(&slots, &chain[i], 1);
@@ -204,12 +191,11 @@ static void what_is_in_use_is_not_discarded(void **state)
 	slots_release(&slots);
 }
 
-static void whole_huge_pages_are_discarded_first(void **state)
+TEST(whole_huge_pages_are_discarded_first)
 {
 	uint32_t chain[4 * REGION];
 	struct slots slots;
 
-	(void)state;
 	make_full(&slots, chain, 4);
 	give_run(&slots, 5, 2);		      /* of region 0 */
 	give_run(&slots, 2 * REGION, REGION); /* region 2 */
@@ -221,12 +207,11 @@ static void whole_huge_pages_are_discarded_first(void **state)
 	slots_release(&slots);
 }
 
-static void the_last_huge_page_goes_as_a_whole(void **state)
+TEST(the_last_huge_page_goes_as_a_whole)
 {
 	uint32_t chain[2 * REGION];
 	struct slots slots;
 
-	(void)state;
 	make_full(&slots, chain, 2);
 	slots_give(&slots, chain, 2 * REGION);
 	assert_int_equal(discard(&slots, 1), REGION);
@@ -234,12 +219,11 @@ static void the_last_huge_page_goes_as_a_whole(void **state)
 	slots_release(&slots);
 }
 
-static void what_was_never_used_does_not_keep_a_huge_page(void **state)
+TEST(what_was_never_used_does_not_keep_a_huge_page)
 {
 	uint32_t chain[REGION / 2];
 	struct slots slots;
 
-	(void)state;
 	assert_int_equal(slots_init(&slots, 2 * HUGE_PAGE), 0);
 	slots_take(&slots, chain, REGION / 2);
 	slots_give(&slots, chain, REGION / 2);
@@ -248,12 +232,11 @@ static void what_was_never_used_does_not_keep_a_huge_page(void **state)
 	slots_release(&slots);
 }
 
-static void a_huge_page_in_pieces_loses_more_before_another_is_split(void **state)
+TEST(a_huge_page_in_pieces_loses_more_before_another_is_split)
 {
 	uint32_t chain[2 * REGION];
 	struct slots slots;
 
-	(void)state;
 	make_full(&slots, chain, 2);
 	give_run(&slots, REGION + 3, 1);
 	assert_int_equal(discard(&slots, 1), 1);
@@ -265,12 +248,11 @@ static void a_huge_page_in_pieces_loses_more_before_another_is_split(void **stat
 	slots_release(&slots);
 }
 
-static void warm_slots_are_taken_before_cold_before_fresh(void **state)
+TEST(warm_slots_are_taken_before_cold_before_fresh)
 {
 	uint32_t chain[2 * REGION], next[4];
 	struct slots slots;
 
-	(void)state;
 	assert_int_equal(slots_init(&slots, 3 * HUGE_PAGE), 0);
 	slots_take(&slots, chain, 2 * REGION);
 	give_run(&slots, 1, 1);
@@ -286,12 +268,11 @@ static void warm_slots_are_taken_before_cold_before_fresh(void **state)
 	slots_release(&slots);
 }
 
-static void what_stays_warm_keeps_its_order(void **state)
+TEST(what_stays_warm_keeps_its_order)
 {
 	uint32_t chain[2 * REGION], next[3];
 	struct slots slots;
 
-	(void)state;
 	make_full(&slots, chain, 2);
 	give_run(&slots, 30, 1);
 	give_run(&slots, REGION, REGION);
@@ -306,12 +287,11 @@ static void what_stays_warm_keeps_its_order(void **state)
 }
 
 /* The first slot that is used of a huge page that was handed back brings all of it. */
-static void what_came_with_a_neighbour_goes_with_it(void **state)
+TEST(what_came_with_a_neighbour_goes_with_it)
 {
 	uint32_t chain[REGION], slot;
 	struct slots slots;
 
-	(void)state;
 	make_full(&slots, chain, 1);
 	slots_give(&slots, chain, REGION);
 	assert_int_equal(discard(&slots, REGION), REGION);
@@ -324,12 +304,11 @@ static void what_came_with_a_neighbour_goes_with_it(void **state)
 }
 
 /* Of pages of 64 KiB, which this machine need not have. */
-static void a_page_goes_only_when_nothing_in_it_is_in_use(void **state)
+TEST(a_page_goes_only_when_nothing_in_it_is_in_use)
 {
 	struct slots slots;
 	uint32_t chain[REGION];
 
-	(void)state;
 	make_full(&slots, chain, 1);
 	slots.unit = 4;
 	give_run(&slots, 1, 10); /* 1..10: of the pages 0..3, 4..7 and 8..11 */
@@ -346,12 +325,11 @@ static void a_page_goes_only_when_nothing_in_it_is_in_use(void **state)
 }
 
 /* An arena need not end where a huge page does. */
-static void the_end_of_an_arena_can_be_discarded(void **state)
+TEST(the_end_of_an_arena_can_be_discarded)
 {
 	uint32_t chain[REGION + 3];
 	struct slots slots;
 
-	(void)state;
 	assert_int_equal(slots_init(&slots, (REGION + 3) * SLOT_BYTES), 0);
 	slots_take(&slots, chain, REGION + 3);
 	for (uint32_t i = 0; i < REGION + 3; i++)
@@ -375,7 +353,7 @@ static struct slots_leaving *choose_some(struct slots *slots)
 
 /* Ten thousand random chains, and memory handed back now and then, while others take and give: no
  * slot ever belongs to two, each keeps what its owner wrote, and all are accounted for. */
-static void no_slot_has_two_owners(void **state)
+TEST(no_slot_has_two_owners)
 {
 	enum { SLOTS = 700, CHAINS = 150 };
 	uint32_t chains[CHAINS][8], counts[CHAINS] = {0}, taken = 0;
@@ -383,7 +361,6 @@ static void no_slot_has_two_owners(void **state)
 	bool owned[SLOTS] = {false};
 	struct slots slots;
 
-	(void)state;
 	srandom(1);
 	assert_int_equal(slots_init(&slots, SLOTS * SLOT_BYTES), 0);
 	for (int round = 0; round < 10000; round++) {
@@ -419,32 +396,4 @@ static void no_slot_has_two_owners(void **state)
 		assert_int_equal(slots_held(&slots), taken + slots_used_free(&slots));
 	}
 	slots_release(&slots);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_are_rounded_up_to_slots),
-		cmocka_unit_test(an_arena_that_cannot_be_is_refused),
-		cmocka_unit_test(half_a_slot_is_no_slot),
-		cmocka_unit_test(all_of_a_released_arena_is_gone),
-		cmocka_unit_test(memory_is_aligned_to_huge_pages_and_comes_with_first_use),
-		cmocka_unit_test(every_byte_of_every_slot_can_be_used),
-		cmocka_unit_test(used_slots_are_taken_before_fresh_ones),
-		cmocka_unit_test(what_was_given_back_last_is_taken_first),
-		cmocka_unit_test(discarded_memory_goes_back_to_the_system),
-		cmocka_unit_test(what_is_in_use_is_not_discarded),
-		cmocka_unit_test(whole_huge_pages_are_discarded_first),
-		cmocka_unit_test(the_last_huge_page_goes_as_a_whole),
-		cmocka_unit_test(what_was_never_used_does_not_keep_a_huge_page),
-		cmocka_unit_test(a_huge_page_in_pieces_loses_more_before_another_is_split),
-		cmocka_unit_test(warm_slots_are_taken_before_cold_before_fresh),
-		cmocka_unit_test(what_stays_warm_keeps_its_order),
-		cmocka_unit_test(what_came_with_a_neighbour_goes_with_it),
-		cmocka_unit_test(a_page_goes_only_when_nothing_in_it_is_in_use),
-		cmocka_unit_test(the_end_of_an_arena_can_be_discarded),
-		cmocka_unit_test(no_slot_has_two_owners),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

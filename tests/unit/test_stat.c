@@ -4,15 +4,12 @@
 #include "base/size.h"
 #include "fs/stat/mounts.h"
 #include "fs/stat/verdict.h"
+#include "tests/unit/test.h"
 #include <json-c/json.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-
-#include <cmocka.h>
 
 /* --- snapshots -------------------------------------------------------------------------- */
 
@@ -31,7 +28,7 @@ __attribute__((format(printf, 2, 3))) static struct snapshot snapshot_of(double 
 	return s;
 }
 
-static void test_members_are_found_by_their_pointers(void **state)
+TEST(test_members_are_found_by_their_pointers)
 {
 	SCOPE(snapshot_release)
 	struct snapshot s = snapshot_of(4.5,
@@ -41,7 +38,6 @@ static void test_members_are_found_by_their_pointers(void **state)
 					" 'amplification': 1.5, 'log': ['one', 'two']}");
 	struct json_object *log = snapshot_member(&s, "/log", json_type_array);
 
-	(void)state;
 	assert_true(s.at == 4.5);
 	assert_int_equal(snapshot_count(&s, "/uptime_s"), 60);
 	assert_int_equal(snapshot_count(&s, "/pack/bytes"), 149000000000);
@@ -56,14 +52,13 @@ static void test_members_are_found_by_their_pointers(void **state)
 }
 
 /* Of a mount that is of an older release, or a newer one. */
-static void test_what_is_missing_counts_as_none(void **state)
+TEST(test_what_is_missing_counts_as_none)
 {
 	SCOPE(snapshot_release)
 	struct snapshot s = snapshot_of(7, "{'pool': 3, 'id': null, 'reads': '12', 'bytes': 1.5}");
 	static const char *const members[] = {"/pool/hits", "/none",  "/id",
 					      "/reads",	    "/bytes", "/id/none"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		assert_int_equal(snapshot_count(&s, members[i]), 0);
 		assert_false(snapshot_flag(&s, members[i]));
@@ -73,13 +68,12 @@ static void test_what_is_missing_counts_as_none(void **state)
 	assert_true(snapshot_real(&s, "/id") == 0);
 }
 
-static void test_what_is_no_object_is_refused(void **state)
+TEST(test_what_is_no_object_is_refused)
 {
 	static const char whole[] = "{\"pack\": {\"path\": \"/p\", \"files\": 1}, \"log\": []}";
 	static const char *const texts[] = {"", "7", "[1]", "null", "{", "{\"version\"", "\xff"};
 	struct snapshot s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct err err = {0};
 
@@ -90,33 +84,31 @@ static void test_what_is_no_object_is_refused(void **state)
 		assert_int_equal(snapshot_parse(whole, len, 0, &s, NULL), -EPROTO);
 }
 
-static void test_a_text_cannot_command_the_terminal(void **state)
+TEST(test_a_text_cannot_command_the_terminal)
 {
 	SCOPE(snapshot_release)
 	struct snapshot s = snapshot_of(0,
 					"{'log': ['a\\nb\\u001b[31m\\u007f\\u009b\\u00a0\\n\\n',"
 					" {'\\u001b[31m': 1}]}");
 
-	(void)state;
 	assert_string_equal(snapshot_text(&s, "/log/0"),
 			    "a\\012b\\033[31m\\177\\302\\233\xc2\xa0\\012\\012");
 	assert_string_equal(snapshot_element(snapshot_member(&s, "/log", json_type_array), 1), "");
 }
 
-static void test_the_origin_is_when_all_was_zero(void **state)
+TEST(test_the_origin_is_when_all_was_zero)
 {
 	SCOPE(snapshot_release)
 	struct snapshot now = snapshot_of(100, "{'uptime_s': 60, 'requests': {'read': 5}}");
 	SCOPE(snapshot_release) struct snapshot young = snapshot_of(100, "{'uptime_s': 0}");
 	struct snapshot origin = snapshot_origin(&now);
 
-	(void)state;
 	assert_true(origin.at == 40);
 	assert_int_equal(snapshot_grown(&origin, &now, "/requests/read"), 5);
 	assert_true(snapshot_origin(&young).at == 99);
 }
 
-static void test_a_pool_is_shrunk_when_it_may_not_use_its_budget(void **state)
+TEST(test_a_pool_is_shrunk_when_it_may_not_use_its_budget)
 {
 	SCOPE(snapshot_release)
 	struct snapshot whole_pool = snapshot_of(0, "{'pool': {'budget': 64, 'limit': 64}}");
@@ -125,13 +117,12 @@ static void test_a_pool_is_shrunk_when_it_may_not_use_its_budget(void **state)
 	SCOPE(snapshot_release)
 	struct snapshot unknown = snapshot_of(0, "{'pool': {'budget': 64}}");
 
-	(void)state;
 	assert_false(snapshot_is_shrunk(&unknown));
 	assert_false(snapshot_is_shrunk(&whole_pool));
 	assert_true(snapshot_is_shrunk(&shrunk));
 }
 
-static void test_a_preload_is_at_100_per_cent_when_it_is_done(void **state)
+TEST(test_a_preload_is_at_100_per_cent_when_it_is_done)
 {
 	static const struct {
 		uint64_t done, all;
@@ -142,7 +133,6 @@ static void test_a_preload_is_at_100_per_cent_when_it_is_done(void **state)
 		{1000, 1000, 100}, {1, 0, 100},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		SCOPE(snapshot_release)
 		struct snapshot s = snapshot_of(0, "{'preloaded': %lu, 'pack': {'bytes': %lu}}",
@@ -153,7 +143,7 @@ static void test_a_preload_is_at_100_per_cent_when_it_is_done(void **state)
 }
 
 /* It leaves an eighth of what the pool may use now, and does not fill it up with short reads. */
-static void test_a_preload_waits_where_the_pool_is_full(void **state)
+TEST(test_a_preload_waits_where_the_pool_is_full)
 {
 	static const struct {
 		unsigned done, limit, used; /* MiB, of 200 */
@@ -163,7 +153,6 @@ static void test_a_preload_waits_where_the_pool_is_full(void **state)
 		     {50, 64, 60, true},
 		     {200, 64, 60, false}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		SCOPE(snapshot_release)
 		struct snapshot s = snapshot_of(0,
@@ -210,7 +199,7 @@ static void assert_said(const struct verdict *verdict, const char *word, const c
 	assert_string_equal(buf.data, text);
 }
 
-static void test_verdicts_follow_the_share_of_waiting(void **state)
+TEST(test_verdicts_follow_the_share_of_waiting)
 {
 	static const struct {
 		struct interval interval;
@@ -246,7 +235,6 @@ static void test_verdicts_follow_the_share_of_waiting(void **state)
 		 "time\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct verdict verdict = judge(&cases[i].interval);
 
@@ -254,7 +242,7 @@ static void test_verdicts_follow_the_share_of_waiting(void **state)
 	}
 }
 
-static void test_of_a_server_it_says_what_limits(void **state)
+TEST(test_of_a_server_it_says_what_limits)
 {
 	static const struct {
 		unsigned refused, ahead;
@@ -285,7 +273,6 @@ static void test_of_a_server_it_says_what_limits(void **state)
 		" 'full': %s}}";
 	struct snapshot before = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		SCOPE(snapshot_release)
 		struct snapshot after = snapshot_of(10, stats, cases[i].order, cases[i].refused,
@@ -296,7 +283,7 @@ static void test_of_a_server_it_says_what_limits(void **state)
 	}
 }
 
-static void test_nothing_read_is_told_from_nothing_read_here(void **state)
+TEST(test_nothing_read_is_told_from_nothing_read_here)
 {
 	SCOPE(snapshot_release)
 	struct snapshot fresh = snapshot_of(10, "{'requests': {'lookup': 7}}");
@@ -305,14 +292,13 @@ static void test_nothing_read_is_told_from_nothing_read_here(void **state)
 	struct verdict silent = judge(&(struct interval){0});
 	struct verdict kernel = judge(&(struct interval){.ioctls = 12});
 
-	(void)state;
 	assert_said(&nothing, "nothing read yet", "nothing was read yet\n");
 	assert_said(&silent, "cached, or idle",
 		    "served by the kernel's cache, or nothing was read: no read came here\n");
 	assert_said(&kernel, "kernel's cache", "served by the kernel's cache\n");
 }
 
-static void test_storage_that_does_not_answer_is_no_silence(void **state)
+TEST(test_storage_that_does_not_answer_is_no_silence)
 {
 	static const char stats[] =
 		"{'requests': {'read': 4}, 'wait': {'parked': 3, 'oldest_ms': %d}}";
@@ -321,18 +307,16 @@ static void test_storage_that_does_not_answer_is_no_silence(void **state)
 	struct snapshot before = {.at = 5};
 	struct verdict verdict = verdict_of(&before, &hangs);
 
-	(void)state;
 	assert_said(&verdict, "storage hangs",
 		    "storage does not answer: 3 reads waiting, the first for 12 s\n");
 	verdict = verdict_of(&before, &goes_on);
 	assert_int_equal(verdict.kind, VERDICT_FREE);
 }
 
-static void test_a_pack_that_was_written_to_is_named_alone(void **state)
+TEST(test_a_pack_that_was_written_to_is_named_alone)
 {
 	struct verdict verdict = judge(&(struct interval){.bad_files = 7});
 
-	(void)state;
 	verdict.changed = true;
 	assert_said(&verdict, "pack has changed",
 		    "the pack was written to while mounted: reads fail until\n"
@@ -340,21 +324,19 @@ static void test_a_pack_that_was_written_to_is_named_alone(void **state)
 		    "served by the kernel's cache, or nothing was read: no read came here\n");
 }
 
-static void test_a_wait_that_ends_late_still_counts(void **state)
+TEST(test_a_wait_that_ends_late_still_counts)
 {
 	struct verdict verdict = judge(&(struct interval){.waited_us = 12000000});
 
-	(void)state;
 	assert_int_equal(verdict.kind, VERDICT_LIMIT);
 }
 
-static void test_bad_files_come_first_and_once(void **state)
+TEST(test_bad_files_come_first_and_once)
 {
 	struct verdict one = judge(&(struct interval){.reads = 1, .bad_files = 1});
 	struct verdict two = judge(&(struct interval){.reads = 2, .bad_files = 2});
 	struct verdict old = judge(&(struct interval){.reads = 2});
 
-	(void)state;
 	assert_said(&one, "unreadable files",
 		    "1 file could not be read: 'foldpack verify /p.lmdb' lists all\n"
 		    "readers never waited: storage is not the limit\n");
@@ -364,7 +346,7 @@ static void test_bad_files_come_first_and_once(void **state)
 	assert_int_equal(old.bad_files, 0);
 }
 
-static void test_to_readers_that_wait_it_says_what_is_known_of_their_order(void **state)
+TEST(test_to_readers_that_wait_it_says_what_is_known_of_their_order)
 {
 	static const struct {
 		const char *state, *line;
@@ -383,7 +365,6 @@ static void test_to_readers_that_wait_it_says_what_is_known_of_their_order(void 
 		" 'wait': {'total_us': %d}}";
 	struct snapshot before = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		SCOPE(snapshot_release)
 		struct snapshot waited = snapshot_of(10, stats, cases[i].state, 9000000);
@@ -400,13 +381,12 @@ static void test_to_readers_that_wait_it_says_what_is_known_of_their_order(void 
 	}
 }
 
-static void test_no_time_is_no_division_by_zero(void **state)
+TEST(test_no_time_is_no_division_by_zero)
 {
 	SCOPE(snapshot_release)
 	struct snapshot same = snapshot_of(5, "{'requests': {'read': 1}}");
 	struct verdict verdict = verdict_of(&same, &same);
 
-	(void)state;
 	assert_int_equal(verdict.kind, VERDICT_SILENT);
 	assert_true(verdict.waiting == 0 && verdict.device_rate == 0);
 }
@@ -427,9 +407,8 @@ static void assert_order(const char *oracle, const char *expected)
 	"'state': 'locked', 'sampler': 'DistributedSampler'," \
 	" 'list': 'train as ImageFolder', 'epoch': 3, 'position': 12400, 'files': 1281167,"
 
-static void test_an_order_is_told_in_words(void **state)
+TEST(test_an_order_is_told_in_words)
 {
-	(void)state;
 	assert_order(DISTRIBUTED "'search_s': 0.4",
 		     "DistributedSampler over train as ImageFolder, seed 0, epoch 3, at "
 		     "12,400 of 1,281,167; found in 0.4 s");
@@ -441,16 +420,14 @@ static void test_an_order_is_told_in_words(void **state)
 		     "at 12,400 of 1,281,167");
 }
 
-static void test_an_order_that_was_given_has_no_seed_and_was_not_searched_for(void **state)
+TEST(test_an_order_that_was_given_has_no_seed_and_was_not_searched_for)
 {
-	(void)state;
 	assert_order("'state': 'locked', 'sampler': 'given', 'search_s': 21, 'seed': 7, 'files': 3",
 		     "given, epoch 0, at 0 of 3");
 }
 
-static void test_without_an_order_it_says_what_is_done_about_it(void **state)
+TEST(test_without_an_order_it_says_what_is_done_about_it)
 {
-	(void)state;
 	assert_order("'state': 'off', 'sampler': 'of before', 'search_s': 1", "");
 	assert_order("'state': 'watching', 'sampler': 'of before'", "not known yet");
 	assert_order("'state': 'searching', 'search_part': 40", "searching, 40 %");
@@ -459,7 +436,7 @@ static void test_without_an_order_it_says_what_is_done_about_it(void **state)
 		     "not recognised; 3 reads came too fast to be noted");
 }
 
-static void test_without_an_order_it_says_why(void **state)
+TEST(test_without_an_order_it_says_why)
 {
 	static const struct {
 		const char *why, *said;
@@ -475,7 +452,6 @@ static void test_without_an_order_it_says_why(void **state)
 		{"of a newer release", "not known yet"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		SCOPE_FREE char *oracle = NULL;
 
@@ -506,12 +482,11 @@ static void assert_listed(const char *path, dev_t device, const char *expected)
 	assert_string_equal(buf.len ? buf.data : "", expected);
 }
 
-static void test_foldfs_mounts_are_found_in_the_table(void **state)
+TEST(test_foldfs_mounts_are_found_in_the_table)
 {
 	char path[] = "/tmp/foldfs-stat-XXXXXX";
 	SCOPE_CLOSE int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, table, strlen(table)), strlen(table));
 	assert_listed(path, 0, "/mnt/in1k, /mnt/with space\\");
@@ -520,7 +495,7 @@ static void test_foldfs_mounts_are_found_in_the_table(void **state)
 	unlink(path);
 }
 
-static void test_mounts_of_a_user_are_found_once(void **state)
+TEST(test_mounts_of_a_user_are_found_once)
 {
 	static const char of_users[] =
 		"42 22 0:39 / /mnt/a ro - fuse.foldfs /a.lmdb ro,user_id=7,group_id=7\n"
@@ -531,7 +506,6 @@ static void test_mounts_of_a_user_are_found_once(void **state)
 	char path[] = "/tmp/foldfs-stat-XXXXXX", *paths[4] = {0};
 	SCOPE_CLOSE int fd = mkstemp(path);
 
-	(void)state;
 	assert_int_equal(write(fd, of_users, strlen(of_users)), strlen(of_users));
 	assert_int_equal(mounts_of_user(path, 0, paths, 4), 0);
 	assert_int_equal(mounts_of_user(path, 77, paths, 4), 1);
@@ -550,12 +524,11 @@ static void test_mounts_of_a_user_are_found_once(void **state)
 }
 
 /* As where a line was too long to be read whole. */
-static void test_an_escape_that_is_cut_off_stays(void **state)
+TEST(test_an_escape_that_is_cut_off_stays)
 {
 	const char *const texts[] = {"/a\\040b\\134", "/a b\\",	  "\\04",  "\\04", "\\", "\\",
 				     "\\ 1\\+7",      "\\ 1\\+7", "\\089", "\\089"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i += 2) {
 		char text[16] = {0};
 
@@ -566,44 +539,10 @@ static void test_an_escape_that_is_cut_off_stays(void **state)
 	}
 }
 
-static void test_a_missing_table_is_an_error(void **state)
+TEST(test_a_missing_table_is_an_error)
 {
 	SCOPE(buf_release) struct buf buf = BUF_INIT;
 
-	(void)state;
 	assert_int_equal(mounts_list("/nonexistent", 0, &buf), -ENOENT);
 	assert_int_equal(mounts_list("/", 0, &buf), -EISDIR);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_members_are_found_by_their_pointers),
-		cmocka_unit_test(test_what_is_missing_counts_as_none),
-		cmocka_unit_test(test_what_is_no_object_is_refused),
-		cmocka_unit_test(test_a_text_cannot_command_the_terminal),
-		cmocka_unit_test(test_the_origin_is_when_all_was_zero),
-		cmocka_unit_test(test_a_pool_is_shrunk_when_it_may_not_use_its_budget),
-		cmocka_unit_test(test_a_preload_is_at_100_per_cent_when_it_is_done),
-		cmocka_unit_test(test_a_preload_waits_where_the_pool_is_full),
-		cmocka_unit_test(test_verdicts_follow_the_share_of_waiting),
-		cmocka_unit_test(test_of_a_server_it_says_what_limits),
-		cmocka_unit_test(test_nothing_read_is_told_from_nothing_read_here),
-		cmocka_unit_test(test_storage_that_does_not_answer_is_no_silence),
-		cmocka_unit_test(test_a_pack_that_was_written_to_is_named_alone),
-		cmocka_unit_test(test_a_wait_that_ends_late_still_counts),
-		cmocka_unit_test(test_bad_files_come_first_and_once),
-		cmocka_unit_test(test_to_readers_that_wait_it_says_what_is_known_of_their_order),
-		cmocka_unit_test(test_an_order_is_told_in_words),
-		cmocka_unit_test(test_an_order_that_was_given_has_no_seed_and_was_not_searched_for),
-		cmocka_unit_test(test_without_an_order_it_says_what_is_done_about_it),
-		cmocka_unit_test(test_without_an_order_it_says_why),
-		cmocka_unit_test(test_no_time_is_no_division_by_zero),
-		cmocka_unit_test(test_foldfs_mounts_are_found_in_the_table),
-		cmocka_unit_test(test_mounts_of_a_user_are_found_once),
-		cmocka_unit_test(test_an_escape_that_is_cut_off_stays),
-		cmocka_unit_test(test_a_missing_table_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Figures of images, and what is anomalous among them: pack/tool/report/statistics.h. */
 #include "pack/tool/report/statistics.h"
 #include "pack_fixture.h"
+#include "tests/unit/test.h"
 
 /* Images as their rows in the index say: the bytes do not matter. */
 static void add_image(struct fixture *f, struct made *made, const char *path, uint32_t width,
@@ -72,7 +73,9 @@ static void expect_one(struct fixture *f, const struct looked *looked, enum anom
 	assert_int_equal(anomaly_entries(&looked->anomalies.lists[kind])[0], find(f, path));
 }
 
-static void a_size_that_was_not_known_is_looked_for(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, a_size_that_was_not_known_is_looked_for)
 {
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
@@ -86,7 +89,7 @@ static void a_size_that_was_not_known_is_looked_for(void **state)
 	assert_int_equal(looked.statistics->sides.height.max, 60);
 }
 
-static void sizes_are_measured_and_what_is_far_from_them_is_noted(void **state)
+TEST_OF(fresh, sizes_are_measured_and_what_is_far_from_them_is_noted)
 {
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
@@ -118,7 +121,7 @@ static void sizes_are_measured_and_what_is_far_from_them_is_noted(void **state)
 	assert_int_equal(looked.statistics->images[2], 0);
 }
 
-static void bytes_have_their_quantiles(void **state)
+TEST_OF(fresh, bytes_have_their_quantiles)
 {
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
@@ -138,7 +141,7 @@ static void bytes_have_their_quantiles(void **state)
 	assert_int_equal(looked.statistics->bytes.range.max, 1200);
 }
 
-static void what_is_no_image_is_an_anomaly_by_its_name_only(void **state)
+TEST_OF(fresh, what_is_no_image_is_an_anomaly_by_its_name_only)
 {
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
@@ -160,7 +163,7 @@ static void what_is_no_image_is_an_anomaly_by_its_name_only(void **state)
 	assert_int_equal(looked.statistics->bytes.count, 3);
 }
 
-static void labels_that_a_split_lacks_and_empty_classes_are_noted(void **state)
+TEST_OF(fresh, labels_that_a_split_lacks_and_empty_classes_are_noted)
 {
 	const struct anomaly_list *missing;
 	SCOPE(release_looked) struct looked looked = {0};
@@ -180,7 +183,7 @@ static void labels_that_a_split_lacks_and_empty_classes_are_noted(void **state)
 	expect_one(f, &looked, ANOMALY_EMPTY_CLASS, "val/fox");
 }
 
-static void where_nothing_is_an_image_no_class_is_empty(void **state)
+TEST_OF(fresh, where_nothing_is_an_image_no_class_is_empty)
 {
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
@@ -195,7 +198,7 @@ static void where_nothing_is_an_image_no_class_is_empty(void **state)
 }
 
 /* As no packer writes it, but a damaged index may say it. */
-static void an_image_without_a_height_has_no_size(void **state)
+TEST_OF(fresh, an_image_without_a_height_has_no_size)
 {
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
@@ -209,7 +212,7 @@ static void an_image_without_a_height_has_no_size(void **state)
 	assert_int_equal(looked.statistics->sides.count, 0);
 }
 
-static void links_that_lead_nowhere_are_noted(void **state)
+TEST_OF(fresh, links_that_lead_nowhere_are_noted)
 {
 	static const struct {
 		const char *target;
@@ -246,21 +249,4 @@ static void links_that_lead_nowhere_are_noted(void **state)
 	}
 	assert_int_equal(looked.anomalies.lists[ANOMALY_LINK_LEAVES].count, 2);
 	assert_int_equal(looked.anomalies.lists[ANOMALY_LINK_DANGLES].count, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-		TEST(a_size_that_was_not_known_is_looked_for),
-		TEST(sizes_are_measured_and_what_is_far_from_them_is_noted),
-		TEST(bytes_have_their_quantiles),
-		TEST(what_is_no_image_is_an_anomaly_by_its_name_only),
-		TEST(labels_that_a_split_lacks_and_empty_classes_are_noted),
-		TEST(where_nothing_is_an_image_no_class_is_empty),
-		TEST(an_image_without_a_height_has_no_size),
-		TEST(links_that_lead_nowhere_are_noted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

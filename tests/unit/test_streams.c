@@ -3,13 +3,9 @@
 #include "base/bits.h"
 #include "cache/order/mt19937.h"
 #include "cache/order/streams.h"
+#include "tests/unit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define N     20020
 #define DEPTH 12
@@ -67,41 +63,36 @@ static void check_found(uint32_t classes, uint32_t root, uint64_t word)
 	seeds_free(seeds);
 }
 
-static void a_seed_after_a_model_for_imagenet_is_found(void **state)
+TEST(a_seed_after_a_model_for_imagenet_is_found)
 {
-	(void)state;
 	check_found(0, 42, 5056624 + 3);     /* mobilenet_v3_small */
 	check_found(2, 0, 22846824 + 3);     /* resnet18 */
 	check_found(10, 1337, 48958824 + 7); /* resnet50, the second epoch */
 	check_found(10, 3, 276701672 + 3);   /* vgg16 */
 }
 
-static void a_seed_after_a_model_for_the_classes_is_found(void **state)
+TEST(a_seed_after_a_model_for_the_classes_is_found)
 {
-	(void)state;
 	check_found(37, 3407, 22333824 + 513 * 37 + 3); /* resnet18; its number is even */
 }
 
-static void a_seed_after_a_new_last_layer_is_found(void **state)
+TEST(a_seed_after_a_new_last_layer_is_found)
 {
-	(void)state;
 	check_found(10, 1234, 22846824 + 513 * 10 + 3);
 	check_found(120, 7, 22846824 + 513 * 120 + 3);
 }
 
-static void a_seed_after_a_small_model_is_found(void **state)
+TEST(a_seed_after_a_small_model_is_found)
 {
-	(void)state;
 	check_found(0, 2024, 431080 + 3);
 	check_found(0, 123, 431080 + 101 + 3); /* its number is even */
 }
 
-static void what_follows_in_the_generator_is_found(void **state)
+TEST(what_follows_in_the_generator_is_found)
 {
 	static const uint64_t steps[] = {4, 5, 2504, 100001, STREAMS_AFTER};
 	const struct sampler known = {.rule = SAMPLER_WORDS, .root = 42, .word = 5003};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		struct seeds *seeds = look(output(42, known.word + steps[i]));
 		struct sampler sampler;
@@ -114,23 +105,21 @@ static void what_follows_in_the_generator_is_found(void **state)
 	}
 }
 
-static void what_comes_too_late_does_not_follow(void **state)
+TEST(what_comes_too_late_does_not_follow)
 {
 	const struct sampler known = {.rule = SAMPLER_WORDS, .root = 42, .word = 3};
 	struct seeds *seeds = look(output(42, known.word + STREAMS_AFTER + 1));
 	struct sampler sampler;
 
-	(void)state;
 	assert_false(streams_follow(&known, seeds, &sampler));
 	seeds_free(seeds);
 }
 
-static void a_search_ends_when_nobody_waits_for_it(void **state)
+TEST(a_search_ends_when_nobody_waits_for_it)
 {
 	struct seeds *seeds = look(output(42, 22846824 + 3));
 	struct sampler sampler = {.seed = output(42, 1003)}, origin;
 
-	(void)state;
 	assert_false(streams_search(0, seeds, &hurried, &sampler));
 	assert_int_equal(streams_origins(&sampler, 1 << 20, &hurried, &origin, 1), 0);
 	seeds_free(seeds);
@@ -156,46 +145,25 @@ static bool has_origin(uint32_t root, uint64_t word, uint64_t outputs)
 	return is_found;
 }
 
-static void a_seed_is_found_after_the_weights_of_a_model(void **state)
+TEST(a_seed_is_found_after_the_weights_of_a_model)
 {
 	static const uint64_t words[] = {1, 226, 227, 396, 397, 622, 623, 624, 1234567};
 	static const uint32_t roots[] = {42, 0, 4053586177u};
 
-	(void)state;
 	for (unsigned r = 0; r < sizeof(roots) / sizeof(*roots); r++)
 		for (unsigned w = 0; w < sizeof(words) / sizeof(*words); w++)
 			assert_true(has_origin(roots[r], words[w], words[w] + 1));
 	assert_false(has_origin(1337, 100000, 50000));
 }
 
-static void the_first_output_is_no_seed(void **state)
+TEST(the_first_output_is_no_seed)
 {
-	(void)state;
 	assert_false(has_origin(42, 0, 1000));
 }
 
-static void no_more_origins_are_written_than_there_is_room_for(void **state)
+TEST(no_more_origins_are_written_than_there_is_room_for)
 {
 	const struct sampler sampler = {.seed = output(42, 1003)};
 
-	(void)state;
 	assert_int_equal(streams_origins(&sampler, 2000, &patient, NULL, 0), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_seed_after_a_model_for_imagenet_is_found),
-		cmocka_unit_test(a_seed_after_a_model_for_the_classes_is_found),
-		cmocka_unit_test(a_seed_after_a_new_last_layer_is_found),
-		cmocka_unit_test(a_seed_after_a_small_model_is_found),
-		cmocka_unit_test(what_follows_in_the_generator_is_found),
-		cmocka_unit_test(what_comes_too_late_does_not_follow),
-		cmocka_unit_test(a_search_ends_when_nobody_waits_for_it),
-		cmocka_unit_test(a_seed_is_found_after_the_weights_of_a_model),
-		cmocka_unit_test(the_first_output_is_no_seed),
-		cmocka_unit_test(no_more_origins_are_written_than_there_is_room_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,19 +5,16 @@
 #include "base/scope.h"
 #include "pack/tool/cli/interrupt.h"
 #include "pack/tool/import/tar.h"
+#include "tests/unit/test.h"
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
 #include <locale.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 #define RECORD	 ((size_t)512)
 #define SHOWN	 64 /* bytes of a file that are shown */
@@ -314,9 +311,11 @@ static char *letters(char letter, size_t count)
 	return text;
 }
 
+FIXTURE(fresh, set_up, tear_down);
+
 /* --- entries ------------------------------------------------------------------------------ */
 
-static void entries_come_as_they_lie_in_the_tar(void **state)
+TEST_OF(fresh, entries_come_as_they_lie_in_the_tar)
 {
 	struct fixture *f = *state;
 
@@ -332,7 +331,7 @@ static void entries_come_as_they_lie_in_the_tar(void **state)
 	       "name b/z of b/y\nfile a: A\n");
 }
 
-static void modes_times_and_sizes_are_those_of_the_tar(void **state)
+TEST_OF(fresh, modes_times_and_sizes_are_those_of_the_tar)
 {
 	struct fixture *f = *state;
 	struct tar_entry entry;
@@ -363,7 +362,7 @@ static void expect_time(struct fixture *f, const char *pax, int64_t seconds, lon
 	assert_int_equal(entry.mtime.tv_nsec, nanoseconds);
 }
 
-static void times_are_kept_to_the_nanosecond_before_1970_too(void **state)
+TEST_OF(fresh, times_are_kept_to_the_nanosecond_before_1970_too)
 {
 	struct fixture *f = *state;
 
@@ -373,7 +372,7 @@ static void times_are_kept_to_the_nanosecond_before_1970_too(void **state)
 	expect_time(f, "-86399.000000001", -86400, 999999999);
 }
 
-static void paths_are_made_relative_and_clean(void **state)
+TEST_OF(fresh, paths_are_made_relative_and_clean)
 {
 	struct fixture *f = *state;
 
@@ -390,7 +389,7 @@ static void paths_are_made_relative_and_clean(void **state)
 	       "file ..a/b..: 4\n");
 }
 
-static void what_no_pack_can_hold_is_told_and_the_rest_goes_on(void **state)
+TEST_OF(fresh, what_no_pack_can_hold_is_told_and_the_rest_goes_on)
 {
 	struct fixture *f = *state;
 	SCOPE_FREE char *name = letters('n', 256), *path = letters('/', 16400);
@@ -422,7 +421,7 @@ static void what_no_pack_can_hold_is_told_and_the_rest_goes_on(void **state)
 	expect(f, lines.data);
 }
 
-static void the_longest_name_fits(void **state)
+TEST_OF(fresh, the_longest_name_fits)
 {
 	struct fixture *f = *state;
 	SCOPE_FREE char *name = letters('n', 255);
@@ -435,7 +434,7 @@ static void the_longest_name_fits(void **state)
 	expect(f, line.data);
 }
 
-static void a_path_that_comes_twice_is_told_twice(void **state)
+TEST_OF(fresh, a_path_that_comes_twice_is_told_twice)
 {
 	struct fixture *f = *state;
 
@@ -446,7 +445,7 @@ static void a_path_that_comes_twice_is_told_twice(void **state)
 	expect(f, "file x: old\nfile x: new\nfolder x\n");
 }
 
-static void what_is_neither_file_nor_link_is_special(void **state)
+TEST_OF(fresh, what_is_neither_file_nor_link_is_special)
 {
 	struct fixture *f = *state;
 
@@ -461,7 +460,7 @@ static void what_is_neither_file_nor_link_is_special(void **state)
 	       "special rest: a part of a file in another volume\nfile x: 1\n");
 }
 
-static void a_hard_link_may_name_what_is_not_there(void **state)
+TEST_OF(fresh, a_hard_link_may_name_what_is_not_there)
 {
 	struct fixture *f = *state;
 
@@ -470,7 +469,7 @@ static void a_hard_link_may_name_what_is_not_there(void **state)
 	expect(f, "name x of y\n");
 }
 
-static void what_macos_adds_are_files(void **state)
+TEST_OF(fresh, what_macos_adds_are_files)
 {
 	struct fixture *f = *state;
 
@@ -517,7 +516,7 @@ static void expect_strange_names(struct fixture *f)
 	expect(f, lines.data);
 }
 
-static void names_keep_their_bytes_whatever_the_locale(void **state)
+TEST_OF(fresh, names_keep_their_bytes_whatever_the_locale)
 {
 	struct fixture *f = *state;
 
@@ -528,7 +527,7 @@ static void names_keep_their_bytes_whatever_the_locale(void **state)
 	setlocale(LC_ALL, "C");
 }
 
-static void names_of_any_format_may_be_long(void **state)
+TEST_OF(fresh, names_of_any_format_may_be_long)
 {
 	struct fixture *f = *state;
 	SCOPE_FREE char *name = letters('n', 200), *path;
@@ -546,7 +545,7 @@ static void names_of_any_format_may_be_long(void **state)
 
 /* --- bytes -------------------------------------------------------------------------------- */
 
-static void files_are_read_in_pieces_and_what_is_not_read_is_passed_over(void **state)
+TEST_OF(fresh, files_are_read_in_pieces_and_what_is_not_read_is_passed_over)
 {
 	struct fixture *f = *state;
 	SCOPE_FREE char *long_text = letters('l', 1000000);
@@ -587,7 +586,7 @@ static void write_in_pieces(int fd, const struct buf *bytes)
 	_exit(0);
 }
 
-static void a_pipe_is_read_as_a_file_is(void **state)
+TEST_OF(fresh, a_pipe_is_read_as_a_file_is)
 {
 	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf lines = BUF_INIT;
@@ -629,7 +628,7 @@ static void add_sparse(struct buf *tar, const char *name, const char *size, cons
 	add_body(tar, "abcd", 4);
 }
 
-static void holes_of_a_sparse_file_are_zeros(void **state)
+TEST_OF(fresh, holes_of_a_sparse_file_are_zeros)
 {
 	struct fixture *f = *state;
 	struct tar_entry entry;
@@ -651,7 +650,7 @@ static void holes_of_a_sparse_file_are_zeros(void **state)
 	assert_string_equal(f->seen.data, "file y: 1\n");
 }
 
-static void holes_without_end_are_told_and_cost_nothing_to_pass_over(void **state)
+TEST_OF(fresh, holes_without_end_are_told_and_cost_nothing_to_pass_over)
 {
 	struct fixture *f = *state;
 	struct tar_entry entry;
@@ -668,7 +667,7 @@ static void holes_without_end_are_told_and_cost_nothing_to_pass_over(void **stat
 	assert_string_equal(f->seen.data, "file y: 1\n");
 }
 
-static void a_sparse_file_that_contradicts_itself_is_damage(void **state)
+TEST_OF(fresh, a_sparse_file_that_contradicts_itself_is_damage)
 {
 	struct fixture *f = *state;
 
@@ -693,7 +692,7 @@ static void a_sparse_file_that_contradicts_itself_is_damage(void **state)
 
 /* --- tars in tars ------------------------------------------------------------------------- */
 
-static void a_tar_in_a_tar_is_a_folder(void **state)
+TEST_OF(fresh, a_tar_in_a_tar_is_a_folder)
 {
 	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf inner = BUF_INIT;
@@ -715,7 +714,7 @@ static void a_tar_in_a_tar_is_a_folder(void **state)
 	       "unfit train/n2/./../w: a path with '..'\nfile train/last: 2\n");
 }
 
-static void a_tar_in_a_tar_may_be_empty(void **state)
+TEST_OF(fresh, a_tar_in_a_tar_may_be_empty)
 {
 	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf inner = BUF_INIT;
@@ -735,7 +734,7 @@ static const struct {
 #define FILTERS (sizeof(filters) / sizeof(*filters))
 #define SUMMED	4 /* of these always have checksums */
 
-static void all_compressions_are_undone_inside_and_outside(void **state)
+TEST_OF(fresh, all_compressions_are_undone_inside_and_outside)
 {
 	struct fixture *f = *state;
 	char name[32];
@@ -756,7 +755,7 @@ static void all_compressions_are_undone_inside_and_outside(void **state)
 	}
 }
 
-static void tars_are_opened_to_a_depth(void **state)
+TEST_OF(fresh, tars_are_opened_to_a_depth)
 {
 	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf inner = BUF_INIT;
@@ -777,7 +776,7 @@ static void tars_are_opened_to_a_depth(void **state)
 	expect(f, "for 2\nfor 2/3\nfile 2/3/4.tar: x\n");
 }
 
-static void what_is_only_called_a_tar_stays_a_file(void **state)
+TEST_OF(fresh, what_is_only_called_a_tar_stays_a_file)
 {
 	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf text = BUF_INIT;
@@ -814,7 +813,7 @@ static void what_is_only_called_a_tar_stays_a_file(void **state)
 	assert_string_equal(f->seen.data, "file .tar: x\nfile tar: x\n");
 }
 
-static void the_suffix_of_a_tar_is_known_in_any_case(void **state)
+TEST_OF(fresh, the_suffix_of_a_tar_is_known_in_any_case)
 {
 	static const char *const names[] = {"a.tar",   "d/ab.tar.gz", "b.TGZ", "c.tar.tar",
 					    "d.tar.Z", "e.tar/b",     "f/.tar"};
@@ -829,7 +828,7 @@ static void the_suffix_of_a_tar_is_known_in_any_case(void **state)
 	       "file f/.tar: x\n");
 }
 
-static void a_tar_that_no_name_is_left_of_without_its_suffix_stays_a_file(void **state)
+TEST_OF(fresh, a_tar_that_no_name_is_left_of_without_its_suffix_stays_a_file)
 {
 	struct fixture *f = *state;
 
@@ -846,7 +845,7 @@ static void a_tar_that_no_name_is_left_of_without_its_suffix_stays_a_file(void *
 
 /* --- bad tars ----------------------------------------------------------------------------- */
 
-static void what_is_no_tar_is_refused(void **state)
+TEST_OF(fresh, what_is_no_tar_is_refused)
 {
 	struct fixture *f = *state;
 	static const char no_tar[] =
@@ -863,7 +862,7 @@ static void what_is_no_tar_is_refused(void **state)
 	expect_failure(f, -EINVAL, no_tar);
 }
 
-static void a_tar_may_have_no_entries(void **state)
+TEST_OF(fresh, a_tar_may_have_no_entries)
 {
 	struct fixture *f = *state;
 
@@ -871,7 +870,7 @@ static void a_tar_may_have_no_entries(void **state)
 	expect(f, "");
 }
 
-static void one_tar_behind_the_other_is_read_as_one(void **state)
+TEST_OF(fresh, one_tar_behind_the_other_is_read_as_one)
 {
 	struct fixture *f = *state;
 
@@ -883,7 +882,7 @@ static void one_tar_behind_the_other_is_read_as_one(void **state)
 	expect(f, "file abc: 1\nfile bc: 1\nfile c: 1\n");
 }
 
-static void a_directory_is_no_tar(void **state)
+TEST_OF(fresh, a_directory_is_no_tar)
 {
 	struct fixture *f = *state;
 
@@ -893,7 +892,7 @@ static void a_directory_is_no_tar(void **state)
 }
 
 /* Wherever: what is left must never look like a whole tar. */
-static void a_tar_that_is_cut_off_is_noticed_wherever_that_is(void **state)
+TEST_OF(fresh, a_tar_that_is_cut_off_is_noticed_wherever_that_is)
 {
 	struct fixture *f = *state;
 	size_t whole;
@@ -910,7 +909,7 @@ static void a_tar_that_is_cut_off_is_noticed_wherever_that_is(void **state)
 	assert_int_equal(read_first(f, whole), 1);
 }
 
-static void a_compressed_tar_that_is_cut_off_is_noticed_too(void **state)
+TEST_OF(fresh, a_compressed_tar_that_is_cut_off_is_noticed_too)
 {
 	struct fixture *f = *state;
 
@@ -925,7 +924,7 @@ static void a_compressed_tar_that_is_cut_off_is_noticed_too(void **state)
 	}
 }
 
-static void a_bit_that_turned_over_in_a_compressed_tar_is_noticed(void **state)
+TEST_OF(fresh, a_bit_that_turned_over_in_a_compressed_tar_is_noticed)
 {
 	struct fixture *f = *state;
 	SCOPE_FREE char *text = malloc(100000);
@@ -945,7 +944,7 @@ static void a_bit_that_turned_over_in_a_compressed_tar_is_noticed(void **state)
 	}
 }
 
-static void gzip_says_what_is_wrong(void **state)
+TEST_OF(fresh, gzip_says_what_is_wrong)
 {
 	struct fixture *f = *state;
 
@@ -960,7 +959,7 @@ static void gzip_says_what_is_wrong(void **state)
 }
 
 /* Of what is within, nothing can be known: it may have been a tar. */
-static void what_is_compressed_is_damaged_where_it_cannot_be_decompressed(void **state)
+TEST_OF(fresh, what_is_compressed_is_damaged_where_it_cannot_be_decompressed)
 {
 	static const struct {
 		const char *filter, *sentence;
@@ -982,7 +981,7 @@ static void what_is_compressed_is_damaged_where_it_cannot_be_decompressed(void *
 	}
 }
 
-static void members_of_gzip_are_one_and_zeros_behind_them_are_nothing(void **state)
+TEST_OF(fresh, members_of_gzip_are_one_and_zeros_behind_them_are_nothing)
 {
 	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf end = BUF_INIT;
@@ -999,7 +998,7 @@ static void members_of_gzip_are_one_and_zeros_behind_them_are_nothing(void **sta
 	expect_failure(f, -EBADMSG, "damaged after 'x': gzip: incorrect header check");
 }
 
-static void what_is_cut_off_is_said_with_its_place(void **state)
+TEST_OF(fresh, what_is_cut_off_is_said_with_its_place)
 {
 	struct fixture *f = *state;
 
@@ -1014,7 +1013,7 @@ static void what_is_cut_off_is_said_with_its_place(void **state)
 		       "writer");
 }
 
-static void a_tar_in_a_tar_that_is_cut_off_is_said_with_its_place(void **state)
+TEST_OF(fresh, a_tar_in_a_tar_that_is_cut_off_is_said_with_its_place)
 {
 	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf inner = BUF_INIT;
@@ -1029,7 +1028,7 @@ static void a_tar_in_a_tar_that_is_cut_off_is_said_with_its_place(void **state)
 }
 
 /* While it is looked into. */
-static void a_tar_that_ends_where_one_in_it_begins_is_said_with_its_place(void **state)
+TEST_OF(fresh, a_tar_that_ends_where_one_in_it_begins_is_said_with_its_place)
 {
 	struct fixture *f = *state;
 
@@ -1038,7 +1037,7 @@ static void a_tar_that_ends_where_one_in_it_begins_is_said_with_its_place(void *
 	expect_failure(f, -EBADMSG, "damaged within 'd/in.tar': truncated tar archive");
 }
 
-static void garbage_between_members_is_said_with_its_place(void **state)
+TEST_OF(fresh, garbage_between_members_is_said_with_its_place)
 {
 	struct fixture *f = *state;
 	SCOPE_FREE char *garbage = letters('g', RECORD);
@@ -1055,7 +1054,7 @@ static void garbage_between_members_is_said_with_its_place(void **state)
 }
 
 /* A header that was not understood may have named another file, or another place. */
-static void a_pax_header_that_makes_no_sense_is_damage(void **state)
+TEST_OF(fresh, a_pax_header_that_makes_no_sense_is_damage)
 {
 	struct fixture *f = *state;
 
@@ -1067,7 +1066,7 @@ static void a_pax_header_that_makes_no_sense_is_damage(void **state)
 	expect_failure(f, -EBADMSG, "damaged after 'x': ignoring malformed pax extended attribute");
 }
 
-static void sizes_that_lie_are_damage(void **state)
+TEST_OF(fresh, sizes_that_lie_are_damage)
 {
 	struct fixture *f = *state;
 
@@ -1086,7 +1085,7 @@ static void sizes_that_lie_are_damage(void **state)
 	assert_ptr_equal(strstr(f->err.text, "damaged after 'x': "), f->err.text);
 }
 
-static void a_size_beyond_8_gib_is_in_the_pax_header(void **state)
+TEST_OF(fresh, a_size_beyond_8_gib_is_in_the_pax_header)
 {
 	struct fixture *f = *state;
 	struct tar_entry entry;
@@ -1098,7 +1097,7 @@ static void a_size_beyond_8_gib_is_in_the_pax_header(void **state)
 	assert_int_equal(entry.size, 9000000000);
 }
 
-static void after_a_failure_it_fails_again(void **state)
+TEST_OF(fresh, after_a_failure_it_fails_again)
 {
 	struct fixture *f = *state;
 	struct tar_entry entry;
@@ -1117,7 +1116,7 @@ static void after_a_failure_it_fails_again(void **state)
 	assert_string_equal(again.text, f->err.text);
 }
 
-static void a_signal_ends_it(void **state)
+TEST_OF(fresh, a_signal_ends_it)
 {
 	struct fixture *f = *state;
 	int status;
@@ -1132,57 +1131,4 @@ static void a_signal_ends_it(void **state)
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(entries_come_as_they_lie_in_the_tar),
-		TEST(modes_times_and_sizes_are_those_of_the_tar),
-		TEST(times_are_kept_to_the_nanosecond_before_1970_too),
-		TEST(paths_are_made_relative_and_clean),
-		TEST(what_no_pack_can_hold_is_told_and_the_rest_goes_on),
-		TEST(the_longest_name_fits),
-		TEST(a_path_that_comes_twice_is_told_twice),
-		TEST(what_is_neither_file_nor_link_is_special),
-		TEST(a_hard_link_may_name_what_is_not_there),
-		TEST(what_macos_adds_are_files),
-		TEST(names_keep_their_bytes_whatever_the_locale),
-		TEST(names_of_any_format_may_be_long),
-		TEST(files_are_read_in_pieces_and_what_is_not_read_is_passed_over),
-		TEST(a_pipe_is_read_as_a_file_is),
-		TEST(holes_of_a_sparse_file_are_zeros),
-		TEST(holes_without_end_are_told_and_cost_nothing_to_pass_over),
-		TEST(a_sparse_file_that_contradicts_itself_is_damage),
-		TEST(a_tar_in_a_tar_is_a_folder),
-		TEST(a_tar_in_a_tar_may_be_empty),
-		TEST(all_compressions_are_undone_inside_and_outside),
-		TEST(tars_are_opened_to_a_depth),
-		TEST(what_is_only_called_a_tar_stays_a_file),
-		TEST(what_is_no_tar_is_refused),
-		TEST(a_tar_may_have_no_entries),
-		TEST(one_tar_behind_the_other_is_read_as_one),
-		TEST(a_directory_is_no_tar),
-		TEST(a_tar_that_is_cut_off_is_noticed_wherever_that_is),
-		TEST(a_compressed_tar_that_is_cut_off_is_noticed_too),
-		TEST(a_bit_that_turned_over_in_a_compressed_tar_is_noticed),
-		TEST(gzip_says_what_is_wrong),
-		TEST(what_is_compressed_is_damaged_where_it_cannot_be_decompressed),
-		TEST(members_of_gzip_are_one_and_zeros_behind_them_are_nothing),
-		TEST(what_is_cut_off_is_said_with_its_place),
-		TEST(a_tar_in_a_tar_that_is_cut_off_is_said_with_its_place),
-		TEST(a_tar_that_ends_where_one_in_it_begins_is_said_with_its_place),
-		TEST(garbage_between_members_is_said_with_its_place),
-		TEST(a_pax_header_that_makes_no_sense_is_damage),
-		TEST(sizes_that_lie_are_damage),
-		TEST(a_size_beyond_8_gib_is_in_the_pax_header),
-		TEST(after_a_failure_it_fails_again),
-		TEST(a_signal_ends_it),
-		TEST(the_suffix_of_a_tar_is_known_in_any_case),
-		TEST(a_tar_that_no_name_is_left_of_without_its_suffix_stays_a_file),
-	};
-
-	return cmocka_run_group_tests_name("tar", tests, NULL, NULL);
 }

@@ -3,15 +3,12 @@
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/import/tar.h"
+#include "tests/unit/test.h"
 #include <archive.h>
 #include <archive_entry.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 #define XZ     \
 	"\xfd" \
@@ -47,13 +44,12 @@ static int make_tar(const char *name, const char *data, size_t len)
 
 #define WAY_OUT "; install that program, or unpack the tar and pack the folder"
 
-static void a_program_that_is_missing_is_named_and_no_damage(void **state)
+TEST(a_program_that_is_missing_is_named_and_no_damage)
 {
 	SCOPE_CLOSE int fd = memfd_create("tar", MFD_CLOEXEC);
 	struct err err = {0};
 	struct tar *tar;
 
-	(void)state;
 	assert_int_equal(io_pwrite_full(fd, XZ, sizeof(XZ), 0), 0);
 	assert_int_equal(tar_new(fd, TAR_NESTED, &tar, &err), -ENOTSUP);
 	assert_string_equal(err.text,
@@ -62,14 +58,13 @@ static void a_program_that_is_missing_is_named_and_no_damage(void **state)
 }
 
 /* What a pack holds must not depend on the programs that happen to be there. */
-static void a_tar_in_a_tar_does_not_become_a_file_for_want_of_a_program(void **state)
+TEST(a_tar_in_a_tar_does_not_become_a_file_for_want_of_a_program)
 {
 	SCOPE_CLOSE int fd = make_tar("d/in.tar.xz", XZ, sizeof(XZ));
 	struct tar_entry entry;
 	struct err err = {0};
 	struct tar *tar;
 
-	(void)state;
 	assert_int_equal(tar_new(fd, TAR_NESTED, &tar, &err), 0);
 	assert_int_equal(tar_next(tar, &entry, &err), -ENOTSUP);
 	assert_string_equal(err.text,
@@ -78,28 +73,16 @@ static void a_tar_in_a_tar_does_not_become_a_file_for_want_of_a_program(void **s
 	tar_free(tar);
 }
 
-static void what_has_no_name_of_a_tar_needs_no_program(void **state)
+TEST(what_has_no_name_of_a_tar_needs_no_program)
 {
 	SCOPE_CLOSE int fd = make_tar("x.xz", XZ, sizeof(XZ));
 	struct tar_entry entry;
 	struct err err = {0};
 	struct tar *tar;
 
-	(void)state;
 	assert_int_equal(tar_new(fd, TAR_NESTED, &tar, &err), 0);
 	assert_int_equal(tar_next(tar, &entry, &err), 0);
 	assert_string_equal(entry.path, "x.xz");
 	assert_int_equal(tar_next(tar, &entry, &err), 1);
 	tar_free(tar);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_program_that_is_missing_is_named_and_no_damage),
-		cmocka_unit_test(a_tar_in_a_tar_does_not_become_a_file_for_want_of_a_program),
-		cmocka_unit_test(what_has_no_name_of_a_tar_needs_no_program),
-	};
-
-	return cmocka_run_group_tests_name("tar_programs", tests, NULL, NULL);
 }

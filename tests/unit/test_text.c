@@ -1,11 +1,7 @@
 /* Text as it lies in files: pack/foreign/text.h. */
 #include "pack/foreign/text.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct foreign_text text(const char *s)
 {
@@ -17,20 +13,18 @@ static void expect(struct foreign_text found, const char *expected)
 	assert_true(foreign_text_is(found, expected));
 }
 
-static void texts_are_compared_whole(void **state)
+TEST(texts_are_compared_whole)
 {
-	(void)state;
 	assert_true(foreign_text_is(text("abc"), "abc"));
 	assert_false(foreign_text_is(text("abc"), "ab"));
 	assert_false(foreign_text_is(text("ab"), "abc"));
 	assert_false(foreign_text_is((struct foreign_text){0}, ""));
 }
 
-static void ends_are_cut(void **state)
+TEST(ends_are_cut)
 {
 	struct foreign_text name = text("a_lmdb");
 
-	(void)state;
 	assert_false(foreign_text_cut(&name, "lmdb_"));
 	assert_false(foreign_text_cut(&name, "aa_lmdb"));
 	assert_true(foreign_text_cut(&name, "_lmdb"));
@@ -39,20 +33,18 @@ static void ends_are_cut(void **state)
 	assert_int_equal(name.len, 0);
 }
 
-static void what_follows_the_last_mark_is_found(void **state)
+TEST(what_follows_the_last_mark_is_found)
 {
-	(void)state;
 	expect(foreign_text_after(text("a/b/c.jpg"), '/'), "c.jpg");
 	expect(foreign_text_after(text("c.jpg"), '/'), "c.jpg");
 	expect(foreign_text_after(text("a/"), '/'), "");
 	assert_null(foreign_text_after((struct foreign_text){0}, '/').data);
 }
 
-static void digits_are_a_number(void **state)
+TEST(digits_are_a_number)
 {
 	uint64_t number;
 
-	(void)state;
 	assert_int_equal(foreign_text_number(text("0017x"), &number), 4);
 	assert_int_equal(number, 17);
 	assert_int_equal(foreign_text_number(text("x1"), &number), 0);
@@ -63,9 +55,8 @@ static void digits_are_a_number(void **state)
 	assert_true(number == UINT64_MAX);
 }
 
-static void names_of_pictures_have_their_suffix(void **state)
+TEST(names_of_pictures_have_their_suffix)
 {
-	(void)state;
 	assert_true(foreign_text_is_picture((struct foreign_text){"a/b.seg.PNG", 11}));
 	assert_true(foreign_text_is_picture((struct foreign_text){"jpeg", 4}));
 	assert_false(foreign_text_is_picture((struct foreign_text){"a.jpgs", 6}));
@@ -73,29 +64,14 @@ static void names_of_pictures_have_their_suffix(void **state)
 	assert_false(foreign_text_is_picture((struct foreign_text){NULL, 0}));
 }
 
-static void lines_lose_their_ends(void **state)
+TEST(lines_lose_their_ends)
 {
 	static const char *const expected[] = {"a", "", "b\r", "c"};
 	struct foreign_text rest = text("a\r\n\nb\r\r\nc"), line;
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		assert_true(foreign_text_line(&rest, &line));
 		expect(line, expected[i]);
 	}
 	assert_false(foreign_text_line(&rest, &line));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts_are_compared_whole),
-		cmocka_unit_test(ends_are_cut),
-		cmocka_unit_test(what_follows_the_last_mark_is_found),
-		cmocka_unit_test(digits_are_a_number),
-		cmocka_unit_test(names_of_pictures_have_their_suffix),
-		cmocka_unit_test(lines_lose_their_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

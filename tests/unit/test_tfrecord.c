@@ -1,5 +1,6 @@
 /* TFRecords of Examples: pack/foreign/record/tfrecord.c. */
 #include "tests/unit/foreign_fixture.h"
+#include "tests/unit/test.h"
 
 extern const struct foreign_format tfrecord_format;
 
@@ -129,7 +130,9 @@ static void put_tfds(struct buf *file, int64_t label, const char *name, const ch
 	put_example(file, &features);
 }
 
-static void test_slim_has_classes_and_names(void **state)
+FIXTURE(fresh, fixture_setup, fixture_teardown);
+
+TEST_OF(fresh, test_slim_has_classes_and_names)
 {
 	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
@@ -142,7 +145,7 @@ static void test_slim_has_classes_and_names(void **state)
 	assert_int_equal(fixture_probe(f, &tfrecord_format, "train-00003.tfrecord"), 1);
 }
 
-static void test_labels_of_slim_count_from_one(void **state)
+TEST_OF(fresh, test_labels_of_slim_count_from_one)
 {
 	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
@@ -158,7 +161,7 @@ static void test_labels_of_slim_count_from_one(void **state)
 	assert_string_equal(fixture_file(f, 1), "0001_one/b.JPEG two");
 }
 
-static void test_names_are_made_up_with_the_name_of_the_shard(void **state)
+TEST_OF(fresh, test_names_are_made_up_with_the_name_of_the_shard)
 {
 	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
@@ -178,7 +181,7 @@ static void test_names_are_made_up_with_the_name_of_the_shard(void **state)
 	assert_string_equal(fixture_file(f, 2), "images/bytes-00000002.gif GIF8 three");
 }
 
-static void test_fields_that_the_user_names(void **state)
+TEST_OF(fresh, test_fields_that_the_user_names)
 {
 	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
@@ -197,7 +200,7 @@ static void test_fields_that_the_user_names(void **state)
 	assert_string_equal(fixture_file(f, 0), "dog/d.jpg image");
 }
 
-static void test_records_without_an_image(void **state)
+TEST_OF(fresh, test_records_without_an_image)
 {
 	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
@@ -215,7 +218,7 @@ static void test_records_without_an_image(void **state)
 	assert_string_equal(fixture_note(f, 0), "1 records without an image are left out");
 }
 
-static void test_refusals_name_the_record(void **state)
+TEST_OF(fresh, test_refusals_name_the_record)
 {
 	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
@@ -249,7 +252,7 @@ static void test_refusals_name_the_record(void **state)
 	refuses(f, &file, -EBADMSG, "record 1: no Example: a feature that is no list");
 }
 
-static void test_compressed_ones_are_refused_by_name(void **state)
+TEST_OF(fresh, test_compressed_ones_are_refused_by_name)
 {
 	struct foreign_fixture *f = *state;
 	const struct buf file = {.data = (char[]){"\x1f\x8b\x08 of gzip, any"}, .len = 16};
@@ -263,7 +266,7 @@ static void test_compressed_ones_are_refused_by_name(void **state)
 	assert_int_equal(fixture_probe(f, &tfrecord_format, "short"), 0);
 }
 
-static void test_damage_anywhere_is_survived(void **state)
+TEST_OF(fresh, test_damage_anywhere_is_survived)
 {
 	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
@@ -274,7 +277,7 @@ static void test_damage_anywhere_is_survived(void **state)
 }
 
 /* Examples whose frames hold, so that what is damaged is seen. */
-static void test_damaged_examples_are_survived(void **state)
+TEST_OF(fresh, test_damaged_examples_are_survived)
 {
 	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf whole = BUF_INIT;
@@ -293,30 +296,4 @@ static void test_damaged_examples_are_survived(void **state)
 		whole.data[12 + i / 2] = before;
 		scan(f, &file);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_slim_has_classes_and_names, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_labels_of_slim_count_from_one, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_names_are_made_up_with_the_name_of_the_shard,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_fields_that_the_user_names, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_records_without_an_image, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_refusals_name_the_record, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_compressed_ones_are_refused_by_name,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_damage_anywhere_is_survived, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_damaged_examples_are_survived, fixture_setup,
-						fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,8 @@
  * what is seen to the oracle: cache/seen.h. */
 #include "cache/seen.h"
 #include "cache/trackers.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define COUNT 4000u
 
@@ -36,11 +33,10 @@ static uint32_t next_of(const struct forecast *forecast)
 	return next;
 }
 
-static void a_copy_is_where_its_origin_was_and_goes_its_own_way(void **state)
+TEST(a_copy_is_where_its_origin_was_and_goes_its_own_way)
 {
 	struct forecast *origin = new_forecast(), *copy;
 
-	(void)state;
 	for (uint32_t file = 0; file < 100; file++)
 		forecast_saw(origin, file);
 	assert_int_equal(forecast_copy(origin, &copy), 0);
@@ -70,13 +66,12 @@ static bool note_taken(void *arg, uint32_t file)
 }
 
 /* Readers that leave out each tenth. */
-static void what_was_passed_some_demands_ago_is_told_once(void **state)
+TEST(what_was_passed_some_demands_ago_is_told_once)
 {
 	struct trackers trackers = {0};
 	struct taken taken = {0};
 	struct forecast *forecast = new_forecast();
 
-	(void)state;
 	trackers_add(&trackers, state, forecast);
 	for (uint32_t file = 0; file < 2000; file++) {
 		if (file % 10)
@@ -88,7 +83,7 @@ static void what_was_passed_some_demands_ago_is_told_once(void **state)
 	forecast_free(trackers_remove(&trackers, state));
 }
 
-static void what_another_order_has_too_is_not_told(void **state)
+TEST(what_another_order_has_too_is_not_told)
 {
 	struct trackers trackers = {0};
 	struct taken taken = {0};
@@ -100,18 +95,16 @@ static void what_another_order_has_too_is_not_told(void **state)
 		trackers_saw(&trackers, file);
 		trackers_passed(&trackers, note_taken, &taken);
 	}
-	(void)state;
 	assert_int_equal(taken.count, 0);
 	forecast_free(trackers_remove(&trackers, &one));
 	forecast_free(trackers_remove(&trackers, &other));
 }
 
-static void who_leaves_it_to_others_never_loses_a_forecast(void **state)
+TEST(who_leaves_it_to_others_never_loses_a_forecast)
 {
 	struct forecast *judged = new_forecast(), *followed = new_forecast();
 	uint32_t random = 1;
 
-	(void)state;
 	for (unsigned i = 0; i < 200; i++) {
 		random = random * 1664525u + 1013904223u;
 		forecast_saw(judged, (random >> 8) % COUNT);
@@ -123,13 +116,12 @@ static void who_leaves_it_to_others_never_loses_a_forecast(void **state)
 	forecast_free(followed);
 }
 
-static void of_two_orders_the_one_that_is_read_goes_on(void **state)
+TEST(of_two_orders_the_one_that_is_read_goes_on)
 {
 	struct trackers trackers = {0};
 	struct forecast *a = new_forecast(), *b = new_forecast();
 	uint32_t file = 0, next;
 
-	(void)state;
 	trackers_add(&trackers, &a, a);
 	for (; file < 100; file++)
 		trackers_saw(&trackers, file);
@@ -152,12 +144,11 @@ static void of_two_orders_the_one_that_is_read_goes_on(void **state)
 	assert_int_equal(trackers.count, 0);
 }
 
-static void what_finds_the_ring_full_is_dropped_and_counted(void **state)
+TEST(what_finds_the_ring_full_is_dropped_and_counted)
 {
 	static struct seen seen;
 	struct seen_event events[10];
 
-	(void)state;
 	for (uint32_t i = 0; i < SEEN_EVENTS + 3; i++)
 		seen_add(&seen, (struct seen_event){.file = i});
 	assert_int_equal(seen.dropped, 3);
@@ -172,18 +163,4 @@ static void what_finds_the_ring_full_is_dropped_and_counted(void **state)
 	assert_int_equal(seen_read(&seen, SEEN_EVENTS, events, 10), 5);
 	assert_int_equal(events[4].file, 100004);
 	assert_int_equal(seen_read(&seen, seen.end, events, 10), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_copy_is_where_its_origin_was_and_goes_its_own_way),
-		cmocka_unit_test(what_was_passed_some_demands_ago_is_told_once),
-		cmocka_unit_test(what_another_order_has_too_is_not_told),
-		cmocka_unit_test(who_leaves_it_to_others_never_loses_a_forecast),
-		cmocka_unit_test(of_two_orders_the_one_that_is_read_goes_on),
-		cmocka_unit_test(what_finds_the_ring_full_is_dropped_and_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "pack/tool/image/jpeg.h"
 #include "pack/tool/image/transform.h"
 #include "tests/unit/jpeg_fixture.h"
+#include "tests/unit/test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TURNED	     "Exif\0\0MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"
@@ -98,7 +99,7 @@ static struct jpeg_head head_of(const struct buf *buf)
 
 /* --- sizes ---------------------------------------------------------------------------- */
 
-static void sizes_are_those_of_torchvision(void **state)
+TEST(sizes_are_those_of_torchvision)
 {
 	static const struct {
 		uint32_t resize, max_side, width, height, to_width, to_height;
@@ -111,7 +112,6 @@ static void sizes_are_those_of_torchvision(void **state)
 		{1, 0, 65500, 2, 32750, 1},	{0, 0, 7, 9, 7, 9},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct transform how = {.resize = cases[i].resize,
 					      .max_side = cases[i].max_side};
@@ -123,12 +123,11 @@ static void sizes_are_those_of_torchvision(void **state)
 	}
 }
 
-static void a_large_image_is_made_smaller(void **state)
+TEST(a_large_image_is_made_smaller)
 {
 	const struct transform how = {.resize = 30};
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT, from_grey = BUF_INIT;
 
-	(void)state;
 	jpeg_fixture(&colour, &from);
 	expect_made(&how, &from, &to, MADE(IMAGE_JPEG, 50, 30));
 	jpeg_fixture(&grey, &from_grey);
@@ -136,12 +135,11 @@ static void a_large_image_is_made_smaller(void **state)
 	assert_int_equal(head_of(&to).colour, JPEG_GREY);
 }
 
-static void one_that_is_decoded_at_a_fraction_has_the_size_all_the_same(void **state)
+TEST(one_that_is_decoded_at_a_fraction_has_the_size_all_the_same)
 {
 	const struct jpeg_recipe recipe = {.width = 333, .height = 211, .colour = JCS_RGB};
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 
-	(void)state;
 	jpeg_fixture(&recipe, &from);
 	for (uint32_t side = 1; side < 211; side += side < 30 ? 1 : 20) {
 		const struct transform how = {.resize = side, .store = STORE_PPM};
@@ -150,23 +148,21 @@ static void one_that_is_decoded_at_a_fraction_has_the_size_all_the_same(void **s
 	}
 }
 
-static void a_small_image_stays_as_it_is(void **state)
+TEST(a_small_image_stays_as_it_is)
 {
 	const struct transform resize = {.resize = 60, .max_side = 100, .quality = 10};
 	SCOPE(buf_release) struct buf from = BUF_INIT;
 
-	(void)state;
 	jpeg_fixture(&colour, &from);
 	expect_left(&resize, &from, "");
 	expect_left(&(struct transform){.resize = 0}, &from, "");
 }
 
-static void thin_images_keep_a_pixel(void **state)
+TEST(thin_images_keep_a_pixel)
 {
 	const struct jpeg_recipe recipe = {.width = 500, .height = 1, .colour = JCS_RGB};
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 
-	(void)state;
 	jpeg_fixture(&recipe, &from);
 	expect_made(&(struct transform){.max_side = 7}, &from, &to, MADE(IMAGE_JPEG, 7, 1));
 	expect_left(&(struct transform){.resize = 7}, &from, "");
@@ -174,12 +170,11 @@ static void thin_images_keep_a_pixel(void **state)
 
 /* --- what is not touched -------------------------------------------------------------- */
 
-static void what_is_no_jpeg_stays(void **state)
+TEST(what_is_no_jpeg_stays)
 {
 	static const char *const files[] = {"", "\xff\xd8", "\x89PNG", "BM", "a text"};
 	const struct transform how = {.resize = 1, .store = STORE_BMP, .optimize = true};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(files); i++) {
 		SCOPE(buf_release) struct buf from = BUF_INIT;
 
@@ -188,14 +183,13 @@ static void what_is_no_jpeg_stays(void **state)
 	}
 }
 
-static void cmyk_stays_cmyk(void **state)
+TEST(cmyk_stays_cmyk)
 {
 	const struct transform how = {.resize = 15, .store = STORE_BMP, .optimize = true};
 	struct jpeg_recipe recipe = {.width = 40, .height = 30, .colour = JCS_CMYK};
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 	struct err err = {0};
 
-	(void)state;
 	jpeg_fixture(&recipe, &from);
 	expect_made(&how, &from, &to, MADE(IMAGE_JPEG, 20, 15));
 	expect_left(&(struct transform){.store = STORE_PPM}, &from,
@@ -213,12 +207,11 @@ static uint8_t *frame_header(const struct buf *buf)
 	return at;
 }
 
-static void a_kind_that_libjpeg_does_not_know_stays(void **state)
+TEST(a_kind_that_libjpeg_does_not_know_stays)
 {
 	const struct transform how = {.resize = 1};
 	SCOPE(buf_release) struct buf from = BUF_INIT;
 
-	(void)state;
 	jpeg_fixture(&colour, &from);
 	frame_header(&from)[4] = 12; /* bits a sample */
 	expect_left(&how, &from, "libjpeg: Unsupported JPEG data precision 12");
@@ -226,13 +219,12 @@ static void a_kind_that_libjpeg_does_not_know_stays(void **state)
 
 /* --- decoded -------------------------------------------------------------------------- */
 
-static void a_ppm_holds_the_pixels(void **state)
+TEST(a_ppm_holds_the_pixels)
 {
 	const struct transform how = {.store = STORE_PPM};
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 	SCOPE(pixels_release) struct pixels pixels = {0};
 
-	(void)state;
 	jpeg_fixture(&colour, &from);
 	expect_made(&how, &from, &to, MADE(IMAGE_PNM, 100, 60));
 	assert_int_equal(jpeg_decode((uint8_t *)from.data, from.len, 1, &pixels, NULL), 0);
@@ -241,26 +233,24 @@ static void a_ppm_holds_the_pixels(void **state)
 	assert_memory_equal(to.data + 14, pixels.data, 100 * 60 * 3);
 }
 
-static void a_grey_one_becomes_a_pgm(void **state)
+TEST(a_grey_one_becomes_a_pgm)
 {
 	const struct transform how = {.store = STORE_PPM};
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 
-	(void)state;
 	jpeg_fixture(&grey, &from);
 	expect_made(&how, &from, &to, MADE(IMAGE_PNM, 61, 90));
 	assert_memory_equal(to.data, "P5\n61 90\n255\n", 13);
 	assert_int_equal(to.len, 13 + 61 * 90);
 }
 
-static void a_bmp_holds_the_pixels_from_below_with_rows_of_whole_words(void **state)
+TEST(a_bmp_holds_the_pixels_from_below_with_rows_of_whole_words)
 {
 	const struct jpeg_recipe recipe = {.width = 35, .height = 9, .colour = JCS_RGB};
 	const struct transform how = {.store = STORE_BMP};
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 	SCOPE(pixels_release) struct pixels pixels = {0};
 
-	(void)state;
 	jpeg_fixture(&recipe, &from);
 	expect_made(&how, &from, &to, MADE(IMAGE_BMP, 35, 9));
 	assert_int_equal(jpeg_decode((uint8_t *)from.data, from.len, 1, &pixels, NULL), 0);
@@ -276,12 +266,11 @@ static void a_bmp_holds_the_pixels_from_below_with_rows_of_whole_words(void **st
 	}
 }
 
-static void a_grey_bmp_has_a_palette_of_greys(void **state)
+TEST(a_grey_bmp_has_a_palette_of_greys)
 {
 	const struct transform how = {.store = STORE_BMP};
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 
-	(void)state;
 	jpeg_fixture(&grey, &from);
 	expect_made(&how, &from, &to, MADE(IMAGE_BMP, 61, 90));
 	assert_int_equal(to.len, 54 + 1024 + 90 * 64);
@@ -298,12 +287,11 @@ static const struct jpeg_recipe turned = {
 		     SEGMENT(JPEG_COM, "hello")},
 };
 
-static void exif_and_profile_go_along_and_comments_do_not(void **state)
+TEST(exif_and_profile_go_along_and_comments_do_not)
 {
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 	SCOPE(jpeg_head_release) struct jpeg_head head = {0};
 
-	(void)state;
 	jpeg_fixture(&turned, &from);
 	expect_made(&(struct transform){.resize = 30}, &from, &to, MADE(IMAGE_JPEG, 50, 30));
 	head = head_of(&to);
@@ -313,11 +301,10 @@ static void exif_and_profile_go_along_and_comments_do_not(void **state)
 	assert_false(contains(&to, "hello", 5));
 }
 
-static void what_exif_turns_stays_a_jpeg(void **state)
+TEST(what_exif_turns_stays_a_jpeg)
 {
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 
-	(void)state;
 	jpeg_fixture(&turned, &from);
 	expect_made(&(struct transform){.resize = 30, .store = STORE_BMP}, &from, &to,
 		    MADE(IMAGE_JPEG, 50, 30));
@@ -325,12 +312,11 @@ static void what_exif_turns_stays_a_jpeg(void **state)
 		    "EXIF asks to turn it, which no decoded image could say");
 }
 
-static void exif_that_turns_nothing_is_no_hindrance(void **state)
+TEST(exif_that_turns_nothing_is_no_hindrance)
 {
 	struct jpeg_recipe recipe = colour;
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 
-	(void)state;
 	recipe.segments[0] = (struct jpeg_segment)SEGMENT(JPEG_APP0 + 1, UPRIGHT);
 	jpeg_fixture(&recipe, &from);
 	expect_made(&(struct transform){.store = STORE_BMP}, &from, &to, MADE(IMAGE_BMP, 100, 60));
@@ -338,24 +324,22 @@ static void exif_that_turns_nothing_is_no_hindrance(void **state)
 
 /* --- quality -------------------------------------------------------------------------- */
 
-static void store_jpeg_encodes_all_that_gets_smaller(void **state)
+TEST(store_jpeg_encodes_all_that_gets_smaller)
 {
 	const struct transform rough = {.store = STORE_JPEG, .quality = 50};
 	const struct transform fine = {.store = STORE_JPEG, .quality = 100};
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 
-	(void)state;
 	jpeg_fixture(&colour, &from);
 	expect_made(&rough, &from, &to, MADE(IMAGE_JPEG, 100, 60));
 	assert_true(to.len < from.len / 2);
 	expect_left(&fine, &from, "");
 }
 
-static void quality_is_refused_where_nothing_is_made(void **state)
+TEST(quality_is_refused_where_nothing_is_made)
 {
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(transform_check(&(struct transform){.optimize = true}, &err), 0);
 	assert_int_equal(transform_check(&(struct transform){.resize = 2, .quality = 100}, &err),
 			 0);
@@ -371,7 +355,7 @@ static void quality_is_refused_where_nothing_is_made(void **state)
 
 /* --- optimized ------------------------------------------------------------------------ */
 
-static void all_kinds_are_optimized_without_loss(void **state)
+TEST(all_kinds_are_optimized_without_loss)
 {
 	static const struct jpeg_recipe recipes[] = {
 		{100, 60, JCS_RGB, .plain = true},
@@ -390,7 +374,6 @@ static void all_kinds_are_optimized_without_loss(void **state)
 	};
 	const struct transform how = {.optimize = true};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(recipes); i++) {
 		SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 		SCOPE(jpeg_head_release) struct jpeg_head head = {0};
@@ -405,12 +388,11 @@ static void all_kinds_are_optimized_without_loss(void **state)
 	}
 }
 
-static void segments_survive_optimizing_byte_for_byte(void **state)
+TEST(segments_survive_optimizing_byte_for_byte)
 {
 	struct jpeg_recipe recipe = turned;
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 
-	(void)state;
 	recipe.plain = true;
 	recipe.segments[3] = (struct jpeg_segment){0};
 	jpeg_fixture(&recipe, &from);
@@ -421,12 +403,11 @@ static void segments_survive_optimizing_byte_for_byte(void **state)
 		(size_t)((char *)memmem(from.data, from.len, "hello", 5) + 5 - from.data));
 }
 
-static void further_pictures_behind_the_end_are_left_out_with_their_index(void **state)
+TEST(further_pictures_behind_the_end_are_left_out_with_their_index)
 {
 	struct jpeg_recipe recipe = colour;
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 
-	(void)state;
 	recipe.plain = true;
 	recipe.segments[0] = (struct jpeg_segment)SEGMENT(JPEG_APP0 + 2, "MPF\0index");
 	jpeg_fixture(&recipe, &from);
@@ -438,13 +419,12 @@ static void further_pictures_behind_the_end_are_left_out_with_their_index(void *
 }
 
 /* A decoder smooths what it has of such an image, and would not if it were baseline. */
-static void a_progressive_image_without_its_last_scan_stays(void **state)
+TEST(a_progressive_image_without_its_last_scan_stays)
 {
 	struct jpeg_recipe recipe = colour;
 	SCOPE(buf_release) struct buf from = BUF_INIT;
 	char *last = NULL;
 
-	(void)state;
 	recipe.progressive = true;
 	jpeg_fixture(&recipe, &from);
 	for (char *at = from.data; at;
@@ -458,7 +438,7 @@ static void a_progressive_image_without_its_last_scan_stays(void **state)
 
 /* A table of quantization steps may be replaced between scans: here the same one is sent again,
  * with other steps. No single scan can say so. */
-static void an_image_with_other_steps_in_a_later_scan_stays(void **state)
+TEST(an_image_with_other_steps_in_a_later_scan_stays)
 {
 	static const struct jpeg_recipe apart = {100, 60, JCS_RGB, .plain = true, .apart = true};
 	SCOPE(buf_release) struct buf from = BUF_INIT, made = BUF_INIT;
@@ -466,7 +446,6 @@ static void an_image_with_other_steps_in_a_later_scan_stays(void **state)
 	char *scan;
 	size_t before;
 
-	(void)state;
 	jpeg_fixture(&apart, &from);
 	memset(steps + 5, 9, 64);
 	/* In front of the third component's scan. */
@@ -487,12 +466,11 @@ static const struct transform works[] = {{.resize = 30},
 					 {.store = STORE_JPEG, .quality = 50},
 					 {.optimize = true}};
 
-static void an_image_that_is_cut_off_is_never_transformed(void **state)
+TEST(an_image_that_is_cut_off_is_never_transformed)
 {
 	static const bool progressive[] = {false, true};
 	struct jpeg_recipe recipe = colour;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(works) * 2; i++) {
 		SCOPE(buf_release) struct buf from = BUF_INIT;
 
@@ -503,11 +481,10 @@ static void an_image_that_is_cut_off_is_never_transformed(void **state)
 	}
 }
 
-static void what_libjpeg_warns_of_is_damage(void **state)
+TEST(what_libjpeg_warns_of_is_damage)
 {
 	SCOPE(buf_release) struct buf from = BUF_INIT;
 
-	(void)state;
 	jpeg_fixture(&colour, &from);
 	from.len -= 2;
 	expect_bad(&works[0], &from, "libjpeg: Premature end of JPEG file");
@@ -526,7 +503,7 @@ static void claim_gigapixels(struct buf *from)
 }
 
 /* The same pixels come out as of the file without these bytes. */
-static void what_decoders_pass_over_does_no_harm(void **state)
+TEST(what_decoders_pass_over_does_no_harm)
 {
 	static const struct transform hows[] = {
 		{.resize = 30}, {.store = STORE_BMP}, {.resize = 7}, {.optimize = true}};
@@ -534,7 +511,6 @@ static void what_decoders_pass_over_does_no_harm(void **state)
 	SCOPE(buf_release) struct buf want = BUF_INIT, got = BUF_INIT;
 	struct err err;
 
-	(void)state;
 	jpeg_fixture(&colour, &sound);
 	buf_add(&odd, sound.data, 20); /* with the segment of JFIF */
 	buf_add(&odd, "\0\0\0\0\0\0 stray", 12);
@@ -552,14 +528,13 @@ static void what_decoders_pass_over_does_no_harm(void **state)
 	}
 }
 
-static void a_file_that_claims_gigapixels_is_refused(void **state)
+TEST(a_file_that_claims_gigapixels_is_refused)
 {
 	const struct transform bmp = {.store = STORE_BMP};
 	const struct transform resize = {.resize = 65000};
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 	struct err err;
 
-	(void)state;
 	jpeg_fixture(&colour, &from);
 	claim_gigapixels(&from);
 	assert_int_equal(transform(&bmp, &from, &to, &err), -EFBIG);
@@ -570,14 +545,13 @@ static void a_file_that_claims_gigapixels_is_refused(void **state)
 }
 
 /* Where it is to become small, libjpeg may need all of it, in some layouts. */
-static void libjpeg_gets_no_gigabytes_either(void **state)
+TEST(libjpeg_gets_no_gigabytes_either)
 {
 	static const struct jpeg_recipe recipes[] = {{100, 60, JCS_RGB, .plain = true},
 						     {100, 60, JCS_RGB, .progressive = true},
 						     {100, 60, JCS_RGB, .apart = true}};
 	const struct transform small = {.resize = 16}, optimize = {.optimize = true};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(recipes); i++) {
 		SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 		struct err err;
@@ -596,11 +570,10 @@ static uint32_t next_random(uint32_t *seed)
 }
 
 /* What comes out of damaged bytes can be decoded, or nothing comes out. */
-static void any_damage_gives_an_answer(void **state)
+TEST(any_damage_gives_an_answer)
 {
 	uint32_t seed = 1;
 
-	(void)state;
 	for (size_t round = 0; round < 2000; round++) {
 		SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 		struct jpeg_recipe recipe = round % 2 ? turned : grey;
@@ -620,13 +593,12 @@ static void any_damage_gives_an_answer(void **state)
 
 /* --- thumbnails ----------------------------------------------------------------------- */
 
-static void a_thumbnail_fits_and_has_nothing_beside_its_pixels(void **state)
+TEST(a_thumbnail_fits_and_has_nothing_beside_its_pixels)
 {
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
 	SCOPE(jpeg_head_release) struct jpeg_head head = {0};
 	struct err err = {0};
 
-	(void)state;
 	jpeg_fixture(&turned, &from);
 	assert_int_equal(transform_thumbnail((uint8_t *)from.data, from.len, 40, &to, &err), 0);
 	head = head_of(&to);
@@ -636,41 +608,4 @@ static void a_thumbnail_fits_and_has_nothing_beside_its_pixels(void **state)
 	assert_int_equal(transform_thumbnail((const uint8_t *)"GIF89a", 6, 40, &to, &err), 1);
 	assert_int_equal(transform_thumbnail((uint8_t *)from.data, from.len / 2, 40, &to, &err),
 			 -EBADMSG);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_are_those_of_torchvision),
-		cmocka_unit_test(a_large_image_is_made_smaller),
-		cmocka_unit_test(one_that_is_decoded_at_a_fraction_has_the_size_all_the_same),
-		cmocka_unit_test(a_small_image_stays_as_it_is),
-		cmocka_unit_test(thin_images_keep_a_pixel),
-		cmocka_unit_test(what_is_no_jpeg_stays),
-		cmocka_unit_test(cmyk_stays_cmyk),
-		cmocka_unit_test(a_kind_that_libjpeg_does_not_know_stays),
-		cmocka_unit_test(a_ppm_holds_the_pixels),
-		cmocka_unit_test(a_grey_one_becomes_a_pgm),
-		cmocka_unit_test(a_bmp_holds_the_pixels_from_below_with_rows_of_whole_words),
-		cmocka_unit_test(a_grey_bmp_has_a_palette_of_greys),
-		cmocka_unit_test(exif_and_profile_go_along_and_comments_do_not),
-		cmocka_unit_test(what_exif_turns_stays_a_jpeg),
-		cmocka_unit_test(exif_that_turns_nothing_is_no_hindrance),
-		cmocka_unit_test(store_jpeg_encodes_all_that_gets_smaller),
-		cmocka_unit_test(quality_is_refused_where_nothing_is_made),
-		cmocka_unit_test(all_kinds_are_optimized_without_loss),
-		cmocka_unit_test(segments_survive_optimizing_byte_for_byte),
-		cmocka_unit_test(further_pictures_behind_the_end_are_left_out_with_their_index),
-		cmocka_unit_test(a_progressive_image_without_its_last_scan_stays),
-		cmocka_unit_test(an_image_with_other_steps_in_a_later_scan_stays),
-		cmocka_unit_test(an_image_that_is_cut_off_is_never_transformed),
-		cmocka_unit_test(what_libjpeg_warns_of_is_damage),
-		cmocka_unit_test(what_decoders_pass_over_does_no_harm),
-		cmocka_unit_test(a_file_that_claims_gigapixels_is_refused),
-		cmocka_unit_test(libjpeg_gets_no_gigabytes_either),
-		cmocka_unit_test(any_damage_gives_an_answer),
-		cmocka_unit_test(a_thumbnail_fits_and_has_nothing_beside_its_pixels),
-	};
-
-	return cmocka_run_group_tests_name("transform", tests, NULL, NULL);
 }

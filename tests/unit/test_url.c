@@ -1,18 +1,14 @@
 /* Parts of URLs: remote/url.h. */
 #include "base/scope.h"
 #include "remote/url.h"
+#include "tests/unit/test.h"
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-#include <cmocka.h>
 
 static void has_parts(const char *text, const char *scheme, const char *host, const char *path,
 		      const char *query)
@@ -28,18 +24,16 @@ static void has_parts(const char *text, const char *scheme, const char *host, co
 	url_release(&url);
 }
 
-static void a_url_has_parts(void **state)
+TEST(a_url_has_parts)
 {
-	(void)state;
 	has_parts("HTTPS://u:p@host:8/a//b/../c?d=e?f#g", "https", "host:8", "/a//b/../c", "d=e?f");
 	has_parts("http://host", "http", "host", "/", "");
 	has_parts("http://host?q", "http", "host", "/", "q");
 }
 
 /* What is signed is what libcurl sends. */
-static void a_port_that_is_the_schemes_is_left_out_as_in_the_header_host(void **state)
+TEST(a_port_that_is_the_schemes_is_left_out_as_in_the_header_host)
 {
-	(void)state;
 	has_parts("https://host:443/a", "https", "host", "/a", "");
 	has_parts("http://[::1]:80/a", "http", "[::1]", "/a", "");
 	has_parts("http://host:443/a", "http", "host:443", "/a", "");
@@ -47,18 +41,17 @@ static void a_port_that_is_the_schemes_is_left_out_as_in_the_header_host(void **
 	has_parts("https://host:8443/a", "https", "host:8443", "/a", "");
 }
 
-static void what_has_no_host_is_no_url(void **state)
+TEST(what_has_no_host_is_no_url)
 {
 	static const char *const texts[] = {"",		  "host",    "/a",	  "://host",
 					    "http:/host", "http://", "http:///a", "http://u@/a"};
 	struct url url;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_int_equal(url_parse(texts[i], &url), -EINVAL);
 }
 
-static void what_parsers_read_differently_is_no_url(void **state)
+TEST(what_parsers_read_differently_is_no_url)
 {
 	static const char *const texts[] = {
 		"http://a@b@c/",  "http://a\\@b/",    "http://a\\/b",	 "http://h:/a",
@@ -69,7 +62,6 @@ static void what_parsers_read_differently_is_no_url(void **state)
 		"http://[]/a",	  "http://h\"/a",     "http://h,b/a"};
 	struct url url;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (url_parse(texts[i], &url) == 0)
 			fail_msg("%s: %s", texts[i], url.host);
@@ -143,7 +135,7 @@ static void assert_leads_there(const struct curl_parser *curl, const char *text)
 
 #define TRICKS 200000
 
-static void libcurl_goes_where_we_think(void **state)
+TEST(libcurl_goes_where_we_think)
 {
 	static const char *const pieces[] = {"a",  "b.c", "@", ":",  "/",   "\\", "?",
 					     "#",  "[",	  "]", "%2", "::1", "8",  "80",
@@ -151,7 +143,6 @@ static void libcurl_goes_where_we_think(void **state)
 	struct curl_parser curl;
 	unsigned random = 1;
 
-	(void)state;
 	if (!load_parser(&curl)) {
 		skip();
 		return;
@@ -175,9 +166,8 @@ static bool is_at(const char *text, const char *host)
 	return url_is_at(&url, host);
 }
 
-static void a_host_is_meant_with_its_port_or_with_any(void **state)
+TEST(a_host_is_meant_with_its_port_or_with_any)
 {
-	(void)state;
 	assert_true(is_at("https://h/a", "H"));
 	assert_true(is_at("https://h:8443/a", "h"));
 	assert_true(is_at("https://h:8443/a", "h:8443"));
@@ -190,18 +180,4 @@ static void a_host_is_meant_with_its_port_or_with_any(void **state)
 	assert_false(is_at("https://a.h/a", "h"));
 	assert_false(is_at("https://h@b/a", "h"));
 	assert_false(is_at("https://h/a", "https://h"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_url_has_parts),
-		cmocka_unit_test(a_port_that_is_the_schemes_is_left_out_as_in_the_header_host),
-		cmocka_unit_test(what_has_no_host_is_no_url),
-		cmocka_unit_test(what_parsers_read_differently_is_no_url),
-		cmocka_unit_test(libcurl_goes_where_we_think),
-		cmocka_unit_test(a_host_is_meant_with_its_port_or_with_any),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

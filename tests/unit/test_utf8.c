@@ -1,13 +1,9 @@
 /* UTF-8, character by character: base/utf8.h. */
 #include "base/scope.h"
 #include "base/utf8.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void expect(const char *text, size_t length, uint32_t code)
 {
@@ -17,9 +13,8 @@ static void expect(const char *text, size_t length, uint32_t code)
 	assert_int_equal(got, length ? code : 0xffffffff);
 }
 
-static void each_length_has_its_first_and_last_character(void **state)
+TEST(each_length_has_its_first_and_last_character)
 {
-	(void)state;
 	expect("\x01", 1, 1);
 	expect("\x7f", 1, 0x7f);
 	expect("\xc2\x80", 2, 0x80);
@@ -30,30 +25,27 @@ static void each_length_has_its_first_and_last_character(void **state)
 	expect("\xf4\x8f\xbf\xbf", 4, 0x10ffff);
 }
 
-static void only_the_first_character_is_looked_at(void **state)
+TEST(only_the_first_character_is_looked_at)
 {
 	uint32_t code;
 
-	(void)state;
 	assert_int_equal(utf8_decode("\xe2\x82\xac\xff", 4, &code), 3);
 	assert_int_equal(code, 0x20ac);
 	assert_int_equal(utf8_decode("\0x", 2, &code), 1);
 	assert_int_equal(code, 0);
 }
 
-static void what_is_cut_off_is_no_character(void **state)
+TEST(what_is_cut_off_is_no_character)
 {
 	uint32_t code;
 
-	(void)state;
 	assert_int_equal(utf8_decode("\xc3\xa4", 1, &code), 0);
 	assert_int_equal(utf8_decode("\xe2\x82\xac", 2, &code), 0);
 	assert_int_equal(utf8_decode("\xf0\x9f\x98\x80", 3, &code), 0);
 }
 
-static void other_ways_to_write_a_character_are_none(void **state)
+TEST(other_ways_to_write_a_character_are_none)
 {
-	(void)state;
 	expect("\x80", 0, 0);	  /* goes on with nothing */
 	expect("\xc0\xaf", 0, 0); /* a slash, overlong */
 	expect("\xc1\xbf", 0, 0);
@@ -66,41 +58,25 @@ static void other_ways_to_write_a_character_are_none(void **state)
 	expect("\xe2\x82\x28", 0, 0);
 }
 
-static void what_no_terminal_may_get_is_known_byte_by_byte(void **state)
+TEST(what_no_terminal_may_get_is_known_byte_by_byte)
 {
 	const char text[] = "a\x1b\xc2\x9b\x9b\xc2\xa0\x7f\xe2\x80\xae\xe2\x82\xac\xc2";
 	const bool want[] = {false, true, true, true,  true,  false, false, true,
 			     true,  true, true, false, false, false, true};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(want); i++)
 		assert_int_equal(utf8_is_control(text, sizeof(want), i), want[i]);
 	assert_true(utf8_is_control("\x80\x80\x80\x80", 4, 3));
 	assert_true(utf8_is_control("a\xbf", 2, 1));
 }
 
-static void names_are_shown_in_octal_where_they_would_command(void **state)
+TEST(names_are_shown_in_octal_where_they_would_command)
 {
 	SCOPE(buf_release) struct buf shown = BUF_INIT;
 	static const char text[] = "a\0\x1b[m\xff\xe2\x80\xaex\xe2\x81\xa6\xe2\x82\xac";
 
-	(void)state;
 	assert_int_equal(utf8_add_shown(&shown, text, sizeof(text) - 1), 0);
 	assert_int_equal(buf_add(&shown, "", 1), 0);
 	assert_string_equal(shown.data,
 			    "a\\000\\033[m\\377\\342\\200\\256x\\342\\201\\246\xe2\x82\xac");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_length_has_its_first_and_last_character),
-		cmocka_unit_test(only_the_first_character_is_looked_at),
-		cmocka_unit_test(what_is_cut_off_is_no_character),
-		cmocka_unit_test(other_ways_to_write_a_character_are_none),
-		cmocka_unit_test(what_no_terminal_may_get_is_known_byte_by_byte),
-		cmocka_unit_test(names_are_shown_in_octal_where_they_would_command),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

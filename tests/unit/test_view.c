@@ -1,21 +1,19 @@
 /* The live view, without a terminal: fs/stat/view.h, page.h, graph.h, history.h, duration.h. */
+#define TEST_MAIN
 #include "base/scope.h"
 #include "fs/stat/duration.h"
 #include "fs/stat/graph.h"
 #include "fs/stat/view.h"
+#include "tests/unit/test.h"
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 /* --- durations --------------------------------------------------------------------------- */
 
-static void test_durations_have_two_units_at_most(void **state)
+TEST(test_durations_have_two_units_at_most)
 {
 	static const struct {
 		uint64_t seconds;
@@ -27,7 +25,6 @@ static void test_durations_have_two_units_at_most(void **state)
 	};
 	char text[SIZE_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_string_equal(duration_format(cases[i].seconds, text), cases[i].text);
 	assert_string_equal(latency_format(12, text), "12 us");
@@ -53,11 +50,10 @@ static struct page page_of(int rows, int columns)
 	return page;
 }
 
-static void test_what_does_not_fit_a_page_is_cut(void **state)
+TEST(test_what_does_not_fit_a_page_is_cut)
 {
 	SCOPE(page_release) struct page page = page_of(2, 8);
 
-	(void)state;
 	assert_int_equal(page_put(&page, 0, 5, PAGE_PLAIN, "abcdef"), 8);
 	assert_int_equal(page_putf(&page, 1, -2, PAGE_PLAIN, "%d", 12345), 3);
 	page_put(&page, 2, 0, PAGE_PLAIN, "below");
@@ -66,11 +62,10 @@ static void test_what_does_not_fit_a_page_is_cut(void **state)
 	assert_row(&page, 1, "345");
 }
 
-static void test_what_commands_a_terminal_is_not_on_a_page(void **state)
+TEST(test_what_commands_a_terminal_is_not_on_a_page)
 {
 	SCOPE(page_release) struct page page = page_of(2, 40);
 
-	(void)state;
 	page_put(&page, 0, 0, PAGE_PLAIN, "a\x1b[31m\n\r\x7f|\xc2\x9b|\xff|\xe2\x80\xae|\xc3\xa9");
 	assert_row(&page, 0, "a?[31m???|?|?|?|\xc3\xa9");
 	page_put(&page, 1, 0, PAGE_PLAIN, "\xe6\xbc\xa2|\xe6\xbc"); /* wide; and half of it */
@@ -78,20 +73,18 @@ static void test_what_commands_a_terminal_is_not_on_a_page(void **state)
 	assert_true(page.cells[40 + 1].character == 0 && page.cells[40 + 2].character == L'|');
 }
 
-static void test_wide_characters_are_not_cut_in_two(void **state)
+TEST(test_wide_characters_are_not_cut_in_two)
 {
 	SCOPE(page_release) struct page page = page_of(1, 4);
 
-	(void)state;
 	assert_int_equal(page_put(&page, 0, 3, PAGE_PLAIN, "\xe6\xbc\xa2"), 4);
 	assert_row(&page, 0, "");
 }
 
-static void test_text_is_broken_at_blanks(void **state)
+TEST(test_text_is_broken_at_blanks)
 {
 	SCOPE(page_release) struct page page = page_of(4, 12);
 
-	(void)state;
 	assert_int_equal(page_wrap(&page, 0, 2, 3, PAGE_PLAIN, "one two three four five six"), 3);
 	assert_row(&page, 0, "  one two");
 	assert_row(&page, 1, "  three four");
@@ -104,12 +97,11 @@ static void test_text_is_broken_at_blanks(void **state)
 
 /* --- graphs ------------------------------------------------------------------------------ */
 
-static void test_columns_stand_on_their_row(void **state)
+TEST(test_columns_stand_on_their_row)
 {
 	static const double values[] = {0, 1, 4, 8, NAN, 12, 16, 99, -1};
 	SCOPE(page_release) struct page page = page_of(2, 9);
 
-	(void)state;
 	graph_columns(&page, 0, 0, 1, PAGE_PLAIN, values, 4, 8);
 	assert_row(&page, 0, "\u2581\u2581\u2584\u2588");
 	graph_columns(&page, 1, 0, 2, PAGE_PLAIN, values, 9, 16);
@@ -117,12 +109,11 @@ static void test_columns_stand_on_their_row(void **state)
 	assert_row(&page, 1, "\u2581\u2581\u2584\u2588 \u2588\u2588\u2588\u2581");
 }
 
-static void test_graphs_without_blocks_are_ascii(void **state)
+TEST(test_graphs_without_blocks_are_ascii)
 {
 	static const double values[] = {0, 2, 3, 4, 5, 6, 7, 8};
 	SCOPE(page_release) struct page page = page_of(2, 12);
 
-	(void)state;
 	page.blocks = false;
 	graph_columns(&page, 0, 0, 1, PAGE_PLAIN, values, 8, 8);
 	graph_bar(&page, 1, 0, 12, PAGE_PLAIN, 0.5);
@@ -130,14 +121,13 @@ static void test_graphs_without_blocks_are_ascii(void **state)
 	assert_row(&page, 1, "[#####.....]");
 }
 
-static void test_a_bar_is_never_longer_than_its_width(void **state)
+TEST(test_a_bar_is_never_longer_than_its_width)
 {
 	static const struct {
 		double share;
 		const char *text;
 	} cases[] = {{-1, "[....]"}, {0, "[....]"}, {0.6, "[##..]"}, {1, "[####]"}, {7, "[####]"}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		SCOPE(page_release) struct page page = page_of(1, 10);
 
@@ -192,11 +182,10 @@ static void add_seconds(struct history *history, unsigned first, unsigned count,
 						     .position = i * position});
 }
 
-static void test_the_first_look_is_about_all_the_time_before(void **state)
+TEST(test_the_first_look_is_about_all_the_time_before)
 {
 	SCOPE(history_release) struct history history = {.interval = 1};
 
-	(void)state;
 	add_moment(&history,
 		   &(struct moment){.at = 1000, .uptime = 10, .asked = 1, .served = 5000});
 	assert_true(history_value(&history, SERIES_SERVED) == 500);
@@ -206,11 +195,10 @@ static void test_the_first_look_is_about_all_the_time_before(void **state)
 	assert_true(history_before(&history)->at == 1000);
 }
 
-static void test_figures_of_now_are_of_the_last_few_intervals(void **state)
+TEST(test_figures_of_now_are_of_the_last_few_intervals)
 {
 	SCOPE(history_release) struct history history = {.interval = 1};
 
-	(void)state;
 	add_seconds(&history, 0, 20, 1000, 0);
 	assert_true(history_value(&history, SERIES_SERVED) == 1000);
 	assert_true(history_value(&history, SERIES_MEMORY) == 0.75);
@@ -219,12 +207,11 @@ static void test_figures_of_now_are_of_the_last_few_intervals(void **state)
 	assert_true(history_now(&history)->at - history_before(&history)->at == HISTORY_RECENT - 1);
 }
 
-static void test_another_mount_in_its_place_has_a_history_of_its_own(void **state)
+TEST(test_another_mount_in_its_place_has_a_history_of_its_own)
 {
 	SCOPE(history_release) struct history history = {.interval = 1};
 	double values[10];
 
-	(void)state;
 	add_seconds(&history, 0, 20, 1000, 0);
 	add_moment(&history, &(struct moment){.at = 1020, .uptime = 1, .asked = 1, .served = 7});
 	assert_true(history_value(&history, SERIES_SERVED) == 7);
@@ -232,12 +219,11 @@ static void test_another_mount_in_its_place_has_a_history_of_its_own(void **stat
 	assert_true(isnan(values[9]));
 }
 
-static void test_columns_are_means_of_equal_times(void **state)
+TEST(test_columns_are_means_of_equal_times)
 {
 	SCOPE(history_release) struct history history = {.interval = 1};
 	double values[60];
 
-	(void)state;
 	add_seconds(&history, 0, 12, 1000, 0); /* columns of 5 s: 1000 to 1004, 1005 to 1009, .. */
 	assert_true(history_columns(&history, SERIES_SERVED, 60, values) == 1000);
 	assert_true(isnan(values[0]) && isnan(values[56]));
@@ -248,11 +234,10 @@ static void test_columns_are_means_of_equal_times(void **state)
 	assert_true(history_columns(&history, SERIES_AHEAD, 60, values) == 0);
 }
 
-static void test_time_left_is_at_the_pace_of_the_epoch(void **state)
+TEST(test_time_left_is_at_the_pace_of_the_epoch)
 {
 	SCOPE(history_release) struct history history = {.interval = 1};
 
-	(void)state;
 	assert_true(history_time_left(&history) < 0);
 	add_seconds(&history, 0, 2, 0, 100);
 	assert_true(history_time_left(&history) < 0); /* one sample has no pace */
@@ -268,11 +253,10 @@ static void test_time_left_is_at_the_pace_of_the_epoch(void **state)
 	assert_true(fabs(history_time_left(&history) - 9) < 0.01);
 }
 
-static void test_time_is_not_told_where_nothing_is_read_any_more(void **state)
+TEST(test_time_is_not_told_where_nothing_is_read_any_more)
 {
 	SCOPE(history_release) struct history history = {.interval = 1};
 
-	(void)state;
 	add_seconds(&history, 0, 10, 0, 100);
 	assert_true(history_time_left(&history) > 0);
 	for (unsigned i = 10; i < 10 + HISTORY_RECENT; i++)
@@ -285,12 +269,11 @@ static void test_time_is_not_told_where_nothing_is_read_any_more(void **state)
 }
 
 /* A wait of 12 s, counted when it ends. */
-static void test_a_read_that_waits_is_not_counted_at_its_end_alone(void **state)
+TEST(test_a_read_that_waits_is_not_counted_at_its_end_alone)
 {
 	SCOPE(history_release) struct history history = {.interval = 1};
 	double values[HISTORY_SAMPLES];
 
-	(void)state;
 	for (unsigned i = 0; i <= 12; i++)
 		add_moment(&history, &(struct moment){.at = 1000 + i,
 						      .asked = i + 1,
@@ -304,11 +287,10 @@ static void test_a_read_that_waits_is_not_counted_at_its_end_alone(void **state)
 	assert_true(fabs(values[HISTORY_SAMPLES - 1] - 0.5) < 0.001);
 }
 
-static void test_nobody_who_reads_nothing_has_time_left(void **state)
+TEST(test_nobody_who_reads_nothing_has_time_left)
 {
 	SCOPE(history_release) struct history history = {.interval = 1};
 
-	(void)state;
 	add_seconds(&history, 0, 10, 0, 0);
 	assert_true(history_time_left(&history) < 0);
 }
@@ -340,7 +322,7 @@ static struct page drawn(const struct view *view, int rows, int columns)
 	return page;
 }
 
-static void test_what_matters_is_on_80_by_24(void **state)
+TEST(test_what_matters_is_on_80_by_24)
 {
 	static const char *const texts[] = {
 		"foldstat    /mnt/a",
@@ -368,7 +350,6 @@ static void test_what_matters_is_on_80_by_24(void **state)
 	const struct view_mount *mounts[] = {&mount};
 	struct view view = view_of(mounts, 1);
 
-	(void)state;
 	add_seconds(&mount.history, 0, 30, 100000000, 100);
 	for (int size = 0; size < 2; size++) {
 		SCOPE(page_release)
@@ -382,13 +363,12 @@ static void test_what_matters_is_on_80_by_24(void **state)
 }
 
 /* Under the sanitizers, too: whatever the size is, nothing is drawn beside the page. */
-static void test_any_size_will_do(void **state)
+TEST(test_any_size_will_do)
 {
 	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
 	const struct view_mount *mounts[] = {&mount, &mount};
 	struct view view = view_of(mounts, 2);
 
-	(void)state;
 	add_seconds(&mount.history, 0, 400, 100000000, 10);
 	for (int rows = 1; rows < 60; rows += 3)
 		for (int columns = 1; columns < 500; columns += 13) {
@@ -399,14 +379,13 @@ static void test_any_size_will_do(void **state)
 	history_release(&mount.history);
 }
 
-static void test_storage_that_hangs_is_said_in_red(void **state)
+TEST(test_storage_that_hangs_is_said_in_red)
 {
 	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
 	const struct view_mount *mounts[] = {&mount};
 	struct view view = view_of(mounts, 1);
 	SCOPE(page_release) struct page page = {0};
 
-	(void)state;
 	add_moment(&mount.history,
 		   &(struct moment){.at = 1029, .asked = 1, .uptime = 9, .oldest_ms = 12000});
 	page = drawn(&view, 24, 80);
@@ -416,14 +395,13 @@ static void test_storage_that_hangs_is_said_in_red(void **state)
 	history_release(&mount.history);
 }
 
-static void test_a_mount_that_does_not_answer_is_said(void **state)
+TEST(test_a_mount_that_does_not_answer_is_said)
 {
 	struct view_mount mount = {.path = "/mnt/a", .asked_at = 1025, .history = {.interval = 1}};
 	const struct view_mount *mounts[] = {&mount};
 	struct view view = view_of(mounts, 1);
 	SCOPE(page_release) struct page first = drawn(&view, 24, 80), later = {0};
 
-	(void)state;
 	assert_true(shows(&first, "foldfs does not answer: asked 5 s ago"));
 	add_seconds(&mount.history, 0, 10, 100000000, 100);
 	later = drawn(&view, 24, 80);
@@ -433,7 +411,7 @@ static void test_a_mount_that_does_not_answer_is_said(void **state)
 	history_release(&mount.history);
 }
 
-static void test_trouble_is_said_in_place_of_a_verdict(void **state)
+TEST(test_trouble_is_said_in_place_of_a_verdict)
 {
 	struct view_mount mount = {.path = "/mnt/a",
 				   .history = {.interval = 1},
@@ -442,12 +420,11 @@ static void test_trouble_is_said_in_place_of_a_verdict(void **state)
 	struct view view = view_of(mounts, 1);
 	SCOPE(page_release) struct page page = {0};
 
-	(void)state;
 	page = drawn(&view, 24, 80);
 	assert_true(shows(&page, "its daemon has died; ?[2J"));
 }
 
-static void test_several_mounts_have_a_row_each(void **state)
+TEST(test_several_mounts_have_a_row_each)
 {
 	struct view_mount a = {.path = "/mnt/a", .history = {.interval = 1}};
 	struct view_mount b = {.path = "/mnt/b", .asked_at = 1000, .history = {.interval = 1}};
@@ -455,7 +432,6 @@ static void test_several_mounts_have_a_row_each(void **state)
 	struct view view = view_of(mounts, 2);
 	SCOPE(page_release) struct page page = {0};
 
-	(void)state;
 	add_seconds(&a.history, 0, 10, 2000000, 100);
 	view.shown = 1;
 	view.notice = "/mnt/c: unmounted";
@@ -467,7 +443,7 @@ static void test_several_mounts_have_a_row_each(void **state)
 	history_release(&a.history);
 }
 
-static void test_help_and_pause_are_shown(void **state)
+TEST(test_help_and_pause_are_shown)
 {
 	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
 	const struct view_mount *mounts[] = {&mount};
@@ -475,7 +451,6 @@ static void test_help_and_pause_are_shown(void **state)
 	SCOPE(page_release) struct page paused = {0};
 	SCOPE(page_release) struct page help = {0};
 
-	(void)state;
 	view.paused = true;
 	paused = drawn(&view, 24, 80);
 	assert_row(
@@ -488,32 +463,6 @@ static void test_help_and_pause_are_shown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_durations_have_two_units_at_most),
-		cmocka_unit_test(test_what_does_not_fit_a_page_is_cut),
-		cmocka_unit_test(test_what_commands_a_terminal_is_not_on_a_page),
-		cmocka_unit_test(test_wide_characters_are_not_cut_in_two),
-		cmocka_unit_test(test_text_is_broken_at_blanks),
-		cmocka_unit_test(test_columns_stand_on_their_row),
-		cmocka_unit_test(test_graphs_without_blocks_are_ascii),
-		cmocka_unit_test(test_a_bar_is_never_longer_than_its_width),
-		cmocka_unit_test(test_the_first_look_is_about_all_the_time_before),
-		cmocka_unit_test(test_figures_of_now_are_of_the_last_few_intervals),
-		cmocka_unit_test(test_another_mount_in_its_place_has_a_history_of_its_own),
-		cmocka_unit_test(test_columns_are_means_of_equal_times),
-		cmocka_unit_test(test_time_left_is_at_the_pace_of_the_epoch),
-		cmocka_unit_test(test_time_is_not_told_where_nothing_is_read_any_more),
-		cmocka_unit_test(test_a_read_that_waits_is_not_counted_at_its_end_alone),
-		cmocka_unit_test(test_nobody_who_reads_nothing_has_time_left),
-		cmocka_unit_test(test_what_matters_is_on_80_by_24),
-		cmocka_unit_test(test_any_size_will_do),
-		cmocka_unit_test(test_storage_that_hangs_is_said_in_red),
-		cmocka_unit_test(test_a_mount_that_does_not_answer_is_said),
-		cmocka_unit_test(test_trouble_is_said_in_place_of_a_verdict),
-		cmocka_unit_test(test_several_mounts_have_a_row_each),
-		cmocka_unit_test(test_help_and_pause_are_shown),
-	};
-
 	setlocale(LC_CTYPE, "C.UTF-8");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -4,19 +4,16 @@
 #include "base/le.h"
 #include "base/reader_file.h"
 #include "pack/walker.h"
+#include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <lmdb.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define PAGE 4096u
 
@@ -258,7 +255,9 @@ static void assert_same_as_liblmdb(struct fixture *f)
 	walker_free(walker);
 }
 
-static void an_lmdb_without_records_is_empty(void **state)
+FIXTURE(fresh, setup, teardown);
+
+TEST_OF(fresh, an_lmdb_without_records_is_empty)
 {
 	struct fixture *f = *state;
 
@@ -267,7 +266,7 @@ static void an_lmdb_without_records_is_empty(void **state)
 	assert_same_as_liblmdb(f);
 }
 
-static void an_lmdb_emptied_again_is_empty(void **state)
+TEST_OF(fresh, an_lmdb_emptied_again_is_empty)
 {
 	struct fixture *f = *state;
 	char key[32];
@@ -281,13 +280,13 @@ static void an_lmdb_emptied_again_is_empty(void **state)
 	assert_int_equal(root_of(f), UINT64_MAX);
 }
 
-static void one_record(void **state)
+TEST_OF(fresh, one_record)
 {
 	put_numbered(*state, 0, 1, 10);
 	assert_same_as_liblmdb(*state);
 }
 
-static void values_of_all_sizes(void **state)
+TEST_OF(fresh, values_of_all_sizes)
 {
 	static const size_t sizes[] = {0,    1,	   10,	  2000,	  2020,	  2021,	  2022,
 				       2023, 2024, 2025,  2026,	  2027,	  2028,	  2030,
@@ -303,7 +302,7 @@ static void values_of_all_sizes(void **state)
 	assert_same_as_liblmdb(f);
 }
 
-static void trees_of_one_to_three_levels(void **state)
+TEST_OF(fresh, trees_of_one_to_three_levels)
 {
 	static const unsigned counts[] = {10, 400, 5000};
 	struct fixture *f = *state;
@@ -317,7 +316,7 @@ static void trees_of_one_to_three_levels(void **state)
 	}
 }
 
-static void keys_of_511_bytes_and_of_one(void **state)
+TEST_OF(fresh, keys_of_511_bytes_and_of_one)
 {
 	struct fixture *f = *state;
 	uint8_t key[511];
@@ -337,7 +336,7 @@ static void keys_of_511_bytes_and_of_one(void **state)
 	assert_true(depth_of(f) >= 3);
 }
 
-static void keys_that_begin_with_nul_come_first(void **state)
+TEST_OF(fresh, keys_that_begin_with_nul_come_first)
 {
 	struct fixture *f = *state;
 	struct walker *walker;
@@ -359,7 +358,7 @@ static void keys_that_begin_with_nul_come_first(void **state)
 }
 
 /* A mount wants its superblock alone: other leaves would only be in its way. */
-static void leaves_are_asked_for_when_a_walk_goes_on(void **state)
+TEST_OF(fresh, leaves_are_asked_for_when_a_walk_goes_on)
 {
 	struct fixture *f = *state;
 	struct walker_record record;
@@ -380,7 +379,7 @@ static void leaves_are_asked_for_when_a_walk_goes_on(void **state)
 	walker_free(walker);
 }
 
-static void many_commits_and_deletes(void **state)
+TEST_OF(fresh, many_commits_and_deletes)
 {
 	struct fixture *f = *state;
 	char key[32];
@@ -399,7 +398,7 @@ static void many_commits_and_deletes(void **state)
 
 /* --- finding ------------------------------------------------------------------------------- */
 
-static void before_the_first_call_a_walk_is_at_its_end(void **state)
+TEST_OF(fresh, before_the_first_call_a_walk_is_at_its_end)
 {
 	struct fixture *f = *state;
 	struct walker *walker;
@@ -433,7 +432,7 @@ static void assert_same_from(struct fixture *f, struct walker *walker, const cha
 	mdb_cursor_close(cursor);
 }
 
-static void a_seek_finds_what_liblmdb_finds(void **state)
+TEST_OF(fresh, a_seek_finds_what_liblmdb_finds)
 {
 	static const unsigned counts[] = {1, 10, 400, 5000};
 	struct fixture *f = *state;
@@ -461,7 +460,7 @@ static void a_seek_finds_what_liblmdb_finds(void **state)
 	}
 }
 
-static void a_seek_finds_nothing_where_there_is_nothing(void **state)
+TEST_OF(fresh, a_seek_finds_nothing_where_there_is_nothing)
 {
 	struct fixture *f = *state;
 	struct walker_record record;
@@ -619,7 +618,7 @@ static int try_walk(struct fixture *f)
 
 /* --- damaged meta pages -------------------------------------------------------------------- */
 
-static void files_that_are_no_lmdb_are_refused(void **state)
+TEST_OF(fresh, files_that_are_no_lmdb_are_refused)
 {
 	static const char text[] = "class,count\nn01440764,1300\n";
 	struct fixture *f = *state;
@@ -638,7 +637,7 @@ static void files_that_are_no_lmdb_are_refused(void **state)
 	free(zeros);
 }
 
-static void a_descriptor_that_cannot_be_read_tells_why(void **state)
+TEST_OF(fresh, a_descriptor_that_cannot_be_read_tells_why)
 {
 	struct fixture *f = *state;
 	struct walker *walker;
@@ -649,7 +648,7 @@ static void a_descriptor_that_cannot_be_read_tells_why(void **state)
 	assert_text(f, "page 0: Is a directory");
 }
 
-static void another_magic_is_no_lmdb_file(void **state)
+TEST_OF(fresh, another_magic_is_no_lmdb_file)
 {
 	put_twice(*state, 10, 10);
 	damage(*state, 0, "magic", 0xBEEFC0DF);
@@ -657,7 +656,7 @@ static void another_magic_is_no_lmdb_file(void **state)
 	assert_text(*state, "not an LMDB file");
 }
 
-static void another_version_is_named(void **state)
+TEST_OF(fresh, another_version_is_named)
 {
 	put_twice(*state, 10, 10);
 	damage(*state, 0, "version", 999);
@@ -665,7 +664,7 @@ static void another_version_is_named(void **state)
 	assert_text(*state, "LMDB data format 999, only 1 is supported");
 }
 
-static void another_byte_order_or_word_size_is_named(void **state)
+TEST_OF(fresh, another_byte_order_or_word_size_is_named)
 {
 	struct fixture *f = *state;
 
@@ -679,7 +678,7 @@ static void another_byte_order_or_word_size_is_named(void **state)
 	assert_text(f, "an LMDB file of a machine of another byte order or word size");
 }
 
-static void databases_with_duplicates_are_not_supported(void **state)
+TEST_OF(fresh, databases_with_duplicates_are_not_supported)
 {
 	put_twice(*state, 10, 10);
 	damage_metas(*state, "main.flags", MDB_DUPSORT);
@@ -687,7 +686,7 @@ static void databases_with_duplicates_are_not_supported(void **state)
 	assert_text(*state, "database flags 0x4, only plain keys with one value each are read");
 }
 
-static void a_bad_page_size_is_damage(void **state)
+TEST_OF(fresh, a_bad_page_size_is_damage)
 {
 	static const unsigned sizes[] = {0, 1, 2048, 4095, 12288, 131072, 0xffffffff};
 
@@ -698,7 +697,7 @@ static void a_bad_page_size_is_damage(void **state)
 	}
 }
 
-static void a_bad_depth_is_damage(void **state)
+TEST_OF(fresh, a_bad_depth_is_damage)
 {
 	put_twice(*state, 10, 10);
 	damage_metas(*state, "depth", 0);
@@ -707,7 +706,7 @@ static void a_bad_depth_is_damage(void **state)
 	assert_open_damaged(*state, "page 0: depth 33 not within 1 to 32");
 }
 
-static void a_bad_root_is_damage(void **state)
+TEST_OF(fresh, a_bad_root_is_damage)
 {
 	struct fixture *f = *state;
 
@@ -724,7 +723,7 @@ static void a_bad_root_is_damage(void **state)
 	assert_open_damaged(f, "page 0: depth 1 and 10 entries without root");
 }
 
-static void a_bad_last_page_is_damage(void **state)
+TEST_OF(fresh, a_bad_last_page_is_damage)
 {
 	put_twice(*state, 10, 10);
 	damage_metas(*state, "last page", 0);
@@ -736,7 +735,7 @@ static void a_bad_last_page_is_damage(void **state)
 			    file_size(*state));
 }
 
-static void counts_that_cannot_be_are_damage(void **state)
+TEST_OF(fresh, counts_that_cannot_be_are_damage)
 {
 	put_twice(*state, 10, 10);
 	damage_metas(*state, "last page", 3);
@@ -747,7 +746,7 @@ static void counts_that_cannot_be_are_damage(void **state)
 	assert_open_damaged(*state, "page 0: more pages in the database than in the file");
 }
 
-static void a_wrong_meta_header_is_damage(void **state)
+TEST_OF(fresh, a_wrong_meta_header_is_damage)
 {
 	put_twice(*state, 10, 10);
 	damage_metas(*state, "pgno", 7);
@@ -772,7 +771,7 @@ static uint64_t records_of(struct fixture *f)
 }
 
 /* Transaction N writes meta page N % 2: an even number of commits leaves the newest on page 0. */
-static void a_bad_second_meta_page_does_not_stop_the_first(void **state)
+TEST_OF(fresh, a_bad_second_meta_page_does_not_stop_the_first)
 {
 	static const char *const names[] = {"magic", "version", "page size", "root", "depth"};
 	struct fixture *f = *state;
@@ -785,7 +784,7 @@ static void a_bad_second_meta_page_does_not_stop_the_first(void **state)
 	}
 }
 
-static void a_torn_newest_meta_page_leaves_the_snapshot_before(void **state)
+TEST_OF(fresh, a_torn_newest_meta_page_leaves_the_snapshot_before)
 {
 	struct fixture *f = *state;
 
@@ -798,7 +797,7 @@ static void a_torn_newest_meta_page_leaves_the_snapshot_before(void **state)
 	assert_int_equal(records_of(f), 10);
 }
 
-static void a_torn_first_meta_page_leaves_the_second(void **state)
+TEST_OF(fresh, a_torn_first_meta_page_leaves_the_second)
 {
 	struct fixture *f = *state;
 
@@ -808,7 +807,7 @@ static void a_torn_first_meta_page_leaves_the_second(void **state)
 	assert_int_equal(records_of(f), 9);
 }
 
-static void the_state_before_the_first_commit_does_not_stand_in(void **state)
+TEST_OF(fresh, the_state_before_the_first_commit_does_not_stand_in)
 {
 	struct fixture *f = *state;
 
@@ -824,7 +823,7 @@ static void the_state_before_the_first_commit_does_not_stand_in(void **state)
 	assert_int_equal(try_open(f), -EPROTONOSUPPORT);
 }
 
-static void a_new_lmdb_with_a_bad_first_meta_page_is_damage(void **state)
+TEST_OF(fresh, a_new_lmdb_with_a_bad_first_meta_page_is_damage)
 {
 	struct fixture *f = *state;
 
@@ -843,7 +842,7 @@ static uint64_t cut_last_byte(struct fixture *f)
 	return size;
 }
 
-static void a_file_short_by_one_byte_is_truncated(void **state)
+TEST_OF(fresh, a_file_short_by_one_byte_is_truncated)
 {
 	struct fixture *f = *state;
 	uint64_t size;
@@ -854,7 +853,7 @@ static void a_file_short_by_one_byte_is_truncated(void **state)
 			    size);
 }
 
-static void a_record_behind_the_end_of_the_file_is_truncated(void **state)
+TEST_OF(fresh, a_record_behind_the_end_of_the_file_is_truncated)
 {
 	struct fixture *f = *state;
 	uint64_t size;
@@ -876,7 +875,7 @@ static void commit_of(struct fixture *f, const char *first, const char *second, 
 
 /* The last transaction makes pages at the end and frees them. liblmdb counts, but does not write
  * them. */
-static void a_file_that_lacks_free_pages_is_whole(void **state)
+TEST_OF(fresh, a_file_that_lacks_free_pages_is_whole)
 {
 	struct fixture *f = *state;
 
@@ -894,7 +893,7 @@ static void a_file_that_lacks_free_pages_is_whole(void **state)
 	assert_same_as_liblmdb(f);
 }
 
-static void a_file_cut_within_its_meta_pages_is_truncated(void **state)
+TEST_OF(fresh, a_file_cut_within_its_meta_pages_is_truncated)
 {
 	struct fixture *f = *state;
 
@@ -905,7 +904,7 @@ static void a_file_cut_within_its_meta_pages_is_truncated(void **state)
 	assert_open_damaged(f, "truncated: 100 bytes, 8192 expected");
 }
 
-static void a_file_that_shrinks_under_the_walk_is_damage(void **state)
+TEST_OF(fresh, a_file_that_shrinks_under_the_walk_is_damage)
 {
 	struct fixture *f = *state;
 	struct walker *walker;
@@ -921,7 +920,7 @@ static void a_file_that_shrinks_under_the_walk_is_damage(void **state)
 
 /* --- damaged pages and nodes --------------------------------------------------------------- */
 
-static void a_page_with_the_number_of_another_is_damage(void **state)
+TEST_OF(fresh, a_page_with_the_number_of_another_is_damage)
 {
 	struct fixture *f = *state;
 	uint64_t root;
@@ -932,7 +931,7 @@ static void a_page_with_the_number_of_another_is_damage(void **state)
 	assert_walk_damaged(f, "page %" PRIu64 ": says it is page 2", root);
 }
 
-static void a_page_of_another_type_is_damage(void **state)
+TEST_OF(fresh, a_page_of_another_type_is_damage)
 {
 	struct fixture *f = *state;
 	uint64_t root, leaf;
@@ -946,7 +945,7 @@ static void a_page_of_another_type_is_damage(void **state)
 	assert_walk_damaged(f, "page %" PRIu64 ": flags 0x2, a branch page expected", root);
 }
 
-static void a_depth_that_lies_is_damage(void **state)
+TEST_OF(fresh, a_depth_that_lies_is_damage)
 {
 	struct fixture *f = *state;
 	uint64_t root;
@@ -960,7 +959,7 @@ static void a_depth_that_lies_is_damage(void **state)
 	assert_non_null(strstr(f->err.text, "flags 0x2, a branch page expected"));
 }
 
-static void bad_bounds_of_a_page_are_damage(void **state)
+TEST_OF(fresh, bad_bounds_of_a_page_are_damage)
 {
 	struct fixture *f = *state;
 	uint64_t root;
@@ -980,7 +979,7 @@ static void bad_bounds_of_a_page_are_damage(void **state)
 	assert_walk_damaged(f, "page %" PRIu64 ": lower 35", root);
 }
 
-static void a_page_that_hides_nodes_is_damage(void **state)
+TEST_OF(fresh, a_page_that_hides_nodes_is_damage)
 {
 	struct fixture *f = *state;
 
@@ -989,7 +988,7 @@ static void a_page_that_hides_nodes_is_damage(void **state)
 	assert_walk_damaged(f, "9 entries, 10 expected by the meta page");
 }
 
-static void a_node_out_of_the_page_is_damage(void **state)
+TEST_OF(fresh, a_node_out_of_the_page_is_damage)
 {
 	static const unsigned offsets[] = {0, 17, 3999, 4090, 4096, 65535};
 	struct fixture *f = *state;
@@ -1003,7 +1002,7 @@ static void a_node_out_of_the_page_is_damage(void **state)
 	}
 }
 
-static void a_key_out_of_the_page_is_damage(void **state)
+TEST_OF(fresh, a_key_out_of_the_page_is_damage)
 {
 	struct fixture *f = *state;
 	uint64_t root;
@@ -1015,7 +1014,7 @@ static void a_key_out_of_the_page_is_damage(void **state)
 			    root);
 }
 
-static void keys_out_of_order_are_damage(void **state)
+TEST_OF(fresh, keys_out_of_order_are_damage)
 {
 	struct fixture *f = *state;
 	uint64_t root, first;
@@ -1030,7 +1029,7 @@ static void keys_out_of_order_are_damage(void **state)
 	assert_walk_damaged(f, "page %" PRIu64 ": node 0: key not in order", root);
 }
 
-static void a_value_out_of_the_page_is_damage(void **state)
+TEST_OF(fresh, a_value_out_of_the_page_is_damage)
 {
 	struct fixture *f = *state;
 	uint64_t root;
@@ -1043,7 +1042,7 @@ static void a_value_out_of_the_page_is_damage(void **state)
 		root);
 }
 
-static void sub_databases_are_refused(void **state)
+TEST_OF(fresh, sub_databases_are_refused)
 {
 	struct fixture *f = *state;
 	MDB_dbi other;
@@ -1057,7 +1056,7 @@ static void sub_databases_are_refused(void **state)
 	assert_walk_damaged(f, "page %" PRIu64 ": node 10 is a sub-database", root);
 }
 
-static void unknown_nodes_are_refused(void **state)
+TEST_OF(fresh, unknown_nodes_are_refused)
 {
 	struct fixture *f = *state;
 	uint64_t root;
@@ -1071,7 +1070,7 @@ static void unknown_nodes_are_refused(void **state)
 }
 
 /* Otherwise a file of some MB would say that it has as many values of some MB as it has keys. */
-static void values_that_share_pages_are_refused(void **state)
+TEST_OF(fresh, values_that_share_pages_are_refused)
 {
 	struct fixture *f = *state;
 	uint64_t root, big, last;
@@ -1094,7 +1093,7 @@ static void damage_child(struct fixture *f, uint64_t page, unsigned node, uint64
 	poke(f, node_place(f, page, node), 6, child);
 }
 
-static void a_child_out_of_the_file_is_damage(void **state)
+TEST_OF(fresh, a_child_out_of_the_file_is_damage)
 {
 	struct fixture *f = *state;
 	struct walker_info info;
@@ -1113,7 +1112,7 @@ static void a_child_out_of_the_file_is_damage(void **state)
 	assert_int_equal(try_walk(f), -EBADMSG);
 }
 
-static void a_branch_that_is_its_own_child_is_damage(void **state)
+TEST_OF(fresh, a_branch_that_is_its_own_child_is_damage)
 {
 	struct fixture *f = *state;
 	uint64_t root;
@@ -1126,7 +1125,7 @@ static void a_branch_that_is_its_own_child_is_damage(void **state)
 	assert_non_null(strstr(f->err.text, ": flags 0x1, a leaf page expected"));
 }
 
-static void a_page_visited_twice_is_damage(void **state)
+TEST_OF(fresh, a_page_visited_twice_is_damage)
 {
 	struct fixture *f = *state;
 	uint64_t root, branch, leaf;
@@ -1141,7 +1140,7 @@ static void a_page_visited_twice_is_damage(void **state)
 	assert_walk_damaged(f, "page %" PRIu64 ": node 0: key not in order", leaf);
 }
 
-static void a_big_value_out_of_the_file_is_damage(void **state)
+TEST_OF(fresh, a_big_value_out_of_the_file_is_damage)
 {
 	struct fixture *f = *state;
 	struct walker_info info;
@@ -1171,7 +1170,7 @@ static void a_big_value_out_of_the_file_is_damage(void **state)
 			    info.root, page, info.last_page);
 }
 
-static void a_big_value_without_room_for_its_page_is_damage(void **state)
+TEST_OF(fresh, a_big_value_without_room_for_its_page_is_damage)
 {
 	struct fixture *f = *state;
 	uint64_t root;
@@ -1235,7 +1234,7 @@ static void make_file(struct fixture *f, uint32_t size)
 	free(file);
 }
 
-static void pages_of_4_to_64_kib_are_read(void **state)
+TEST_OF(fresh, pages_of_4_to_64_kib_are_read)
 {
 	struct fixture *f = *state;
 
@@ -1255,66 +1254,4 @@ static void pages_of_4_to_64_kib_are_read(void **state)
 		assert_int_equal(walker_next(walker, &record, &f->err), 1);
 		walker_free(walker);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(an_lmdb_without_records_is_empty),
-		TEST(an_lmdb_emptied_again_is_empty),
-		TEST(one_record),
-		TEST(values_of_all_sizes),
-		TEST(trees_of_one_to_three_levels),
-		TEST(keys_of_511_bytes_and_of_one),
-		TEST(keys_that_begin_with_nul_come_first),
-		TEST(leaves_are_asked_for_when_a_walk_goes_on),
-		TEST(many_commits_and_deletes),
-		TEST(before_the_first_call_a_walk_is_at_its_end),
-		TEST(a_seek_finds_what_liblmdb_finds),
-		TEST(a_seek_finds_nothing_where_there_is_nothing),
-		TEST(files_that_are_no_lmdb_are_refused),
-		TEST(a_descriptor_that_cannot_be_read_tells_why),
-		TEST(another_magic_is_no_lmdb_file),
-		TEST(another_version_is_named),
-		TEST(another_byte_order_or_word_size_is_named),
-		TEST(databases_with_duplicates_are_not_supported),
-		TEST(a_bad_page_size_is_damage),
-		TEST(a_bad_depth_is_damage),
-		TEST(a_bad_root_is_damage),
-		TEST(a_bad_last_page_is_damage),
-		TEST(counts_that_cannot_be_are_damage),
-		TEST(a_wrong_meta_header_is_damage),
-		TEST(a_bad_second_meta_page_does_not_stop_the_first),
-		TEST(a_torn_newest_meta_page_leaves_the_snapshot_before),
-		TEST(a_torn_first_meta_page_leaves_the_second),
-		TEST(the_state_before_the_first_commit_does_not_stand_in),
-		TEST(a_new_lmdb_with_a_bad_first_meta_page_is_damage),
-		TEST(a_file_short_by_one_byte_is_truncated),
-		TEST(a_record_behind_the_end_of_the_file_is_truncated),
-		TEST(a_file_that_lacks_free_pages_is_whole),
-		TEST(a_file_cut_within_its_meta_pages_is_truncated),
-		TEST(a_file_that_shrinks_under_the_walk_is_damage),
-		TEST(a_page_with_the_number_of_another_is_damage),
-		TEST(a_page_of_another_type_is_damage),
-		TEST(a_depth_that_lies_is_damage),
-		TEST(bad_bounds_of_a_page_are_damage),
-		TEST(a_page_that_hides_nodes_is_damage),
-		TEST(a_node_out_of_the_page_is_damage),
-		TEST(a_key_out_of_the_page_is_damage),
-		TEST(keys_out_of_order_are_damage),
-		TEST(a_value_out_of_the_page_is_damage),
-		TEST(values_that_share_pages_are_refused),
-		TEST(sub_databases_are_refused),
-		TEST(unknown_nodes_are_refused),
-		TEST(a_child_out_of_the_file_is_damage),
-		TEST(a_branch_that_is_its_own_child_is_damage),
-		TEST(a_page_visited_twice_is_damage),
-		TEST(a_big_value_out_of_the_file_is_damage),
-		TEST(a_big_value_without_room_for_its_page_is_damage),
-		TEST(pages_of_4_to_64_kib_are_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* How readers begin: cache/order/watch.h. */
 #include "cache/order/watch.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define FILES	 100000
 #define FORECAST 7
@@ -54,7 +50,9 @@ static uint32_t file_of(uint32_t i)
 	return (uint32_t)((uint64_t)i * 7919 % FILES);
 }
 
-static void a_file_that_is_opened_and_read_is_one_turn(void **state)
+FIXTURE(begun, setup, teardown);
+
+TEST_OF(begun, a_file_that_is_opened_and_read_is_one_turn)
 {
 	struct watch *watch = *state;
 
@@ -66,7 +64,7 @@ static void a_file_that_is_opened_and_read_is_one_turn(void **state)
 	assert_int_equal(watch_turns(watch), 3);
 }
 
-static void many_under_one_id_are_told_apart_by_what_they_hold(void **state)
+TEST_OF(begun, many_under_one_id_are_told_apart_by_what_they_hold)
 {
 	struct watch *watch = *state;
 
@@ -76,7 +74,7 @@ static void many_under_one_id_are_told_apart_by_what_they_hold(void **state)
 		assert_false(watch_turn(watch, 0, file));
 }
 
-static void workers_begin_side_by_side(void **state)
+TEST_OF(begun, workers_begin_side_by_side)
 {
 	struct watch *watch = *state;
 	unsigned count;
@@ -92,7 +90,7 @@ static void workers_begin_side_by_side(void **state)
 	}
 }
 
-static void no_more_than_a_beginning_is_kept(void **state)
+TEST_OF(begun, no_more_than_a_beginning_is_kept)
 {
 	struct watch *watch = *state;
 
@@ -102,7 +100,7 @@ static void no_more_than_a_beginning_is_kept(void **state)
 	assert_int_equal(seen[0].file, file_of(0));
 }
 
-static void the_stage_changes_as_the_beginning_grows(void **state)
+TEST_OF(begun, the_stage_changes_as_the_beginning_grows)
 {
 	struct watch *watch = *state;
 	uint64_t last = stage_of(watch);
@@ -117,7 +115,7 @@ static void the_stage_changes_as_the_beginning_grows(void **state)
 	assert_int_equal(changes, 6); /* 4, 6, 8, 16, 32, 64 */
 }
 
-static void the_shortest_beginning_says_when_all_have_come_so_far(void **state)
+TEST_OF(begun, the_shortest_beginning_says_when_all_have_come_so_far)
 {
 	struct watch *watch = *state;
 
@@ -134,7 +132,7 @@ static void the_shortest_beginning_says_when_all_have_come_so_far(void **state)
 	assert_int_equal(stage_of_all(watch), stage_of(watch));
 }
 
-static void many_under_one_id_have_a_part_of_its_beginning_each(void **state)
+TEST_OF(begun, many_under_one_id_have_a_part_of_its_beginning_each)
 {
 	struct watch *watch = *state;
 
@@ -143,7 +141,7 @@ static void many_under_one_id_have_a_part_of_its_beginning_each(void **state)
 	assert_int_equal(watch_group(watch).shortest, 20);
 }
 
-static void what_is_foreseen_is_no_beginning(void **state)
+TEST_OF(begun, what_is_foreseen_is_no_beginning)
 {
 	struct watch *watch = *state;
 
@@ -167,7 +165,7 @@ static bool is_fourth(const void *context, uint32_t file)
 	return false;
 }
 
-static void who_is_known_to_go_by_a_forecast_has_no_beginning(void **state)
+TEST_OF(begun, who_is_known_to_go_by_a_forecast_has_no_beginning)
 {
 	struct watch *watch = *state;
 	uint32_t files[FILES];
@@ -191,7 +189,7 @@ static void who_is_known_to_go_by_a_forecast_has_no_beginning(void **state)
 }
 
 /* Of another job, which is somewhere near. */
-static void what_a_forecast_foresees_by_chance_does_not_end_a_beginning(void **state)
+TEST_OF(begun, what_a_forecast_foresees_by_chance_does_not_end_a_beginning)
 {
 	const double chances[] = {0.2, 0.1, 0.05, 0.01};
 	struct watch *watch = *state;
@@ -206,7 +204,7 @@ static void what_a_forecast_foresees_by_chance_does_not_end_a_beginning(void **s
 	}
 }
 
-static void mosaics_go_by_a_forecast_that_foresees_one_of_four(void **state)
+TEST_OF(begun, mosaics_go_by_a_forecast_that_foresees_one_of_four)
 {
 	const double chances[] = {0.05, 0.01, 0.001};
 	struct watch *watch = *state;
@@ -221,7 +219,7 @@ static void mosaics_go_by_a_forecast_that_foresees_one_of_four(void **state)
 }
 
 /* And then asks for one of the files that its last epoch left out. */
-static void who_has_always_gone_by_a_forecast_and_does_not_begins_anew(void **state)
+TEST_OF(begun, who_has_always_gone_by_a_forecast_and_does_not_begins_anew)
 {
 	struct watch *watch = *state;
 
@@ -236,7 +234,7 @@ static void who_has_always_gone_by_a_forecast_and_does_not_begins_anew(void **st
 }
 
 /* As where the next epoch was foretold wrongly: its order foresees this file by chance. */
-static void one_file_of_another_forecast_does_not_end_a_beginning(void **state)
+TEST_OF(begun, one_file_of_another_forecast_does_not_end_a_beginning)
 {
 	struct watch *watch = *state;
 
@@ -250,7 +248,7 @@ static void one_file_of_another_forecast_does_not_end_a_beginning(void **state)
 	assert_int_equal(seen[0].file, file_of(256));
 }
 
-static void who_goes_on_with_the_next_forecast_is_known_by_two_files(void **state)
+TEST_OF(begun, who_goes_on_with_the_next_forecast_is_known_by_two_files)
 {
 	struct watch *watch = *state;
 
@@ -264,7 +262,7 @@ static void who_goes_on_with_the_next_forecast_is_known_by_two_files(void **stat
 	assert_int_equal(watch_group(watch).longest, 0);
 }
 
-static void workers_of_the_epoch_before_do_not_count(void **state)
+TEST_OF(begun, workers_of_the_epoch_before_do_not_count)
 {
 	struct watch *watch = *state;
 
@@ -278,7 +276,7 @@ static void workers_of_the_epoch_before_do_not_count(void **state)
 }
 
 /* persistent_workers, or none: the same reader goes on from epoch to epoch. */
-static void who_asks_for_all_anew_begins_anew(void **state)
+TEST_OF(begun, who_asks_for_all_anew_begins_anew)
 {
 	struct watch *watch = *state;
 
@@ -297,7 +295,7 @@ static uint32_t random_below(uint32_t *state, uint32_t n)
 
 /* One whom a forecast followed until it ended has nothing fresh; another one shows that all begin
  * anew. */
-static void who_has_begun_anew_does_not_do_so_again(void **state)
+TEST_OF(begun, who_has_begun_anew_does_not_do_so_again)
 {
 	struct watch *watch = *state;
 	unsigned count, of_first = 0;
@@ -319,7 +317,7 @@ static void who_has_begun_anew_does_not_do_so_again(void **state)
 }
 
 /* With each sample three of all the others, of which ever more were asked for before. */
-static void mosaics_do_not_begin_anew(void **state)
+TEST_OF(begun, mosaics_do_not_begin_anew)
 {
 	struct watch *watch = *state;
 	uint32_t random = 1;
@@ -335,7 +333,7 @@ static void mosaics_do_not_begin_anew(void **state)
 }
 
 /* One that comes late finds half of its files asked for by the first. */
-static void a_job_over_the_same_files_does_not_begin_anew(void **state)
+TEST_OF(begun, a_job_over_the_same_files_does_not_begin_anew)
 {
 	struct watch *watch = *state;
 
@@ -349,7 +347,7 @@ static void a_job_over_the_same_files_does_not_begin_anew(void **state)
 	assert_int_equal(seen[WATCH_RUN].file, file_of(1500 * 11 % 4000));
 }
 
-static void short_lived_readers_in_between_do_not_count(void **state)
+TEST_OF(begun, short_lived_readers_in_between_do_not_count)
 {
 	struct watch *watch = *state;
 	unsigned count;
@@ -364,7 +362,7 @@ static void short_lived_readers_in_between_do_not_count(void **state)
 		assert_true(seen[i].reader < 100);
 }
 
-static void any_number_of_readers_is_survived(void **state)
+TEST_OF(begun, any_number_of_readers_is_survived)
 {
 	struct watch *watch = *state;
 
@@ -376,7 +374,7 @@ static void any_number_of_readers_is_survived(void **state)
 }
 
 /* Eight ranks with 64 workers each, and what reads beside them. */
-static void many_that_live_are_all_known_beside_others_that_end(void **state)
+TEST_OF(begun, many_that_live_are_all_known_beside_others_that_end)
 {
 	enum { LIVING = 520 };
 	struct watch *watch = *state;
@@ -392,7 +390,7 @@ static void many_that_live_are_all_known_beside_others_that_end(void **state)
 	assert_true(watch_beginnings(watch, seen) >= LIVING * 20);
 }
 
-static void what_came_last_is_told_in_order(void **state)
+TEST_OF(begun, what_came_last_is_told_in_order)
 {
 	struct watch *watch = *state;
 	uint32_t recent[WATCH_RECENT];
@@ -402,53 +400,4 @@ static void what_came_last_is_told_in_order(void **state)
 	assert_int_equal(watch_recent(watch, 0, recent), WATCH_RECENT);
 	for (uint32_t i = 0; i < WATCH_RECENT; i++)
 		assert_int_equal(recent[i], file_of(3000 - WATCH_RECENT + i));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_file_that_is_opened_and_read_is_one_turn, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(many_under_one_id_are_told_apart_by_what_they_hold,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(workers_begin_side_by_side, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_more_than_a_beginning_is_kept, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_stage_changes_as_the_beginning_grows, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(
-			the_shortest_beginning_says_when_all_have_come_so_far, setup, teardown),
-		cmocka_unit_test_setup_teardown(many_under_one_id_have_a_part_of_its_beginning_each,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_foreseen_is_no_beginning, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_is_known_to_go_by_a_forecast_has_no_beginning,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			what_a_forecast_foresees_by_chance_does_not_end_a_beginning, setup,
-			teardown),
-		cmocka_unit_test_setup_teardown(
-			who_has_always_gone_by_a_forecast_and_does_not_begins_anew, setup,
-			teardown),
-		cmocka_unit_test_setup_teardown(
-			one_file_of_another_forecast_does_not_end_a_beginning, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			who_goes_on_with_the_next_forecast_is_known_by_two_files, setup, teardown),
-		cmocka_unit_test_setup_teardown(mosaics_go_by_a_forecast_that_foresees_one_of_four,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(workers_of_the_epoch_before_do_not_count, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(who_asks_for_all_anew_begins_anew, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_has_begun_anew_does_not_do_so_again, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(mosaics_do_not_begin_anew, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_job_over_the_same_files_does_not_begin_anew,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(short_lived_readers_in_between_do_not_count, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(any_number_of_readers_is_survived, setup, teardown),
-		cmocka_unit_test_setup_teardown(many_that_live_are_all_known_beside_others_that_end,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(what_came_last_is_told_in_order, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,9 @@
 #include "base/buf.h"
 #include "base/reader.h"
 #include "pack/foreign/window.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/unit/test.h"
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SIZE ((size_t)80 << 20)
 #define KIB  1024u
@@ -137,9 +134,11 @@ static void get(struct world *w, uint64_t offset, size_t len)
 	assert_int_equal(bytes[len - 1], byte_at(offset + len - 1));
 }
 
+FIXTURE(fresh, setup, teardown);
+
 /* --- a stream --------------------------------------------------------------------------------- */
 
-static void test_records_one_after_the_other_are_streamed(void **state)
+TEST_OF(fresh, test_records_one_after_the_other_are_streamed)
 {
 	struct world *w = *state;
 
@@ -150,7 +149,7 @@ static void test_records_one_after_the_other_are_streamed(void **state)
 	assert_int_equal(asked_count(&w->fake), 0);
 }
 
-static void test_what_is_wanted_as_a_whole_is_streamed_at_once(void **state)
+TEST_OF(fresh, test_what_is_wanted_as_a_whole_is_streamed_at_once)
 {
 	struct world *w = *state;
 
@@ -161,7 +160,7 @@ static void test_what_is_wanted_as_a_whole_is_streamed_at_once(void **state)
 	assert_int_equal(w->fake.bytes, SIZE);
 }
 
-static void test_a_record_may_lie_in_many_windows(void **state)
+TEST_OF(fresh, test_a_record_may_lie_in_many_windows)
 {
 	struct world *w = *state;
 
@@ -170,7 +169,7 @@ static void test_a_record_may_lie_in_many_windows(void **state)
 	assert_true(w->fake.bytes <= SIZE + 16 * MIB);
 }
 
-static void test_windows_that_are_jumped_over_are_dropped(void **state)
+TEST_OF(fresh, test_windows_that_are_jumped_over_are_dropped)
 {
 	struct world *w = *state;
 
@@ -179,7 +178,7 @@ static void test_windows_that_are_jumped_over_are_dropped(void **state)
 	assert_int_equal(asked_count(&w->fake), 0);
 }
 
-static void test_a_jump_ends_a_stream(void **state)
+TEST_OF(fresh, test_a_jump_ends_a_stream)
 {
 	struct world *w = *state;
 	uint64_t before;
@@ -192,7 +191,7 @@ static void test_a_jump_ends_a_stream(void **state)
 	assert_true(w->fake.bytes - before <= 64 * KIB);
 }
 
-static void test_a_few_bytes_far_apart_bring_little(void **state)
+TEST_OF(fresh, test_a_few_bytes_far_apart_bring_little)
 {
 	struct world *w = *state;
 
@@ -201,7 +200,7 @@ static void test_a_few_bytes_far_apart_bring_little(void **state)
 	assert_true(w->fake.bytes <= 10 * 64 * KIB);
 }
 
-static void test_a_stream_may_be_left_for_what_was_announced(void **state)
+TEST_OF(fresh, test_a_stream_may_be_left_for_what_was_announced)
 {
 	struct world *w = *state;
 
@@ -215,7 +214,7 @@ static void test_a_stream_may_be_left_for_what_was_announced(void **state)
 	}
 }
 
-static void test_any_order_gives_the_right_bytes(void **state)
+TEST_OF(fresh, test_any_order_gives_the_right_bytes)
 {
 	struct world *w = *state;
 	uint64_t random = 7;
@@ -241,7 +240,7 @@ static void announce(struct world *w, uint64_t every, size_t len)
 		window_will_get(&w->window, at, len);
 }
 
-static void test_what_was_announced_is_all_that_is_read(void **state)
+TEST_OF(fresh, test_what_was_announced_is_all_that_is_read)
 {
 	struct world *w = *state;
 
@@ -253,7 +252,7 @@ static void test_what_was_announced_is_all_that_is_read(void **state)
 	assert_int_equal(asked_count(&w->fake), 0);
 }
 
-static void test_pieces_close_together_are_one(void **state)
+TEST_OF(fresh, test_pieces_close_together_are_one)
 {
 	struct world *w = *state;
 
@@ -264,7 +263,7 @@ static void test_pieces_close_together_are_one(void **state)
 	assert_int_equal(asked_count(&w->fake), 0);
 }
 
-static void test_the_piece_before_is_still_there(void **state)
+TEST_OF(fresh, test_the_piece_before_is_still_there)
 {
 	struct world *w = *state;
 	uint64_t before;
@@ -278,7 +277,7 @@ static void test_the_piece_before_is_still_there(void **state)
 	assert_int_equal(w->fake.waits, before);
 }
 
-static void test_pieces_that_are_not_used_are_dropped(void **state)
+TEST_OF(fresh, test_pieces_that_are_not_used_are_dropped)
 {
 	struct world *w = *state;
 
@@ -289,7 +288,7 @@ static void test_pieces_that_are_not_used_are_dropped(void **state)
 }
 
 /* A format that was guessed wrong is streamed, rather than a round trip for each record. */
-static void test_announcing_the_wrong_bytes_ends_it(void **state)
+TEST_OF(fresh, test_announcing_the_wrong_bytes_ends_it)
 {
 	struct world *w = *state;
 
@@ -302,7 +301,7 @@ static void test_announcing_the_wrong_bytes_ends_it(void **state)
 
 /* --- what is near ----------------------------------------------------------------------------- */
 
-static void test_near_nothing_is_streamed(void **state)
+TEST_OF(fresh, test_near_nothing_is_streamed)
 {
 	struct world *w = *state;
 
@@ -311,38 +310,4 @@ static void test_near_nothing_is_streamed(void **state)
 		get(w, at, 600);
 	assert_int_equal(asked_count(&w->fake), 0);
 	assert_true(w->fake.bytes < SIZE / 10);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_records_one_after_the_other_are_streamed,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_what_is_wanted_as_a_whole_is_streamed_at_once,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_record_may_lie_in_many_windows, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_windows_that_are_jumped_over_are_dropped,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_jump_ends_a_stream, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_few_bytes_far_apart_bring_little, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_a_stream_may_be_left_for_what_was_announced,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_any_order_gives_the_right_bytes, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_what_was_announced_is_all_that_is_read, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_pieces_close_together_are_one, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_the_piece_before_is_still_there, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_pieces_that_are_not_used_are_dropped, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_announcing_the_wrong_bytes_ends_it, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_near_nothing_is_streamed, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* The queue of work and its threads: cache/work.h. Jobs wait at a gate, so that who runs when is
  * the test's decision and never the clock's. */
+#define TEST_MAIN
 #include "base/scope.h"
 #include "cache/work.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/test.h"
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ITEMS	     1000
 #define HANG_SECONDS 300 /* a wakeup that is lost would be waited for for ever */
@@ -192,31 +189,28 @@ static void hide(struct ground *g, struct job *job, char name)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-static void work_that_never_started_can_be_freed(void **state)
+TEST(work_that_never_started_can_be_freed)
 {
 	struct ground g;
 
-	(void)state;
 	ground_init(&g, 4);
 	ground_release(&g);
 	work_free(NULL);
 }
 
-static void threads_that_have_nothing_to_do_can_be_stopped(void **state)
+TEST(threads_that_have_nothing_to_do_can_be_stopped)
 {
 	struct ground g;
 
-	(void)state;
 	ground_start(&g, 4);
 	ground_stop(&g);
 }
 
-static void what_was_queued_before_the_start_is_done(void **state)
+TEST(what_was_queued_before_the_start_is_done)
 {
 	struct ground g;
 	struct job job;
 
-	(void)state;
 	ground_init(&g, 1);
 	open_gates(&g);
 	queue(&g, &job, 'w');
@@ -225,12 +219,11 @@ static void what_was_queued_before_the_start_is_done(void **state)
 	ground_stop(&g);
 }
 
-static void what_could_be_found_before_the_start_is_found(void **state)
+TEST(what_could_be_found_before_the_start_is_found)
 {
 	struct ground g;
 	struct job job;
 
-	(void)state;
 	ground_init(&g, 1);
 	open_gates(&g);
 	hide(&g, &job, 'f');
@@ -240,12 +233,11 @@ static void what_could_be_found_before_the_start_is_found(void **state)
 	ground_stop(&g);
 }
 
-static void what_is_queued_is_done_in_order(void **state)
+TEST(what_is_queued_is_done_in_order)
 {
 	struct ground g;
 	struct job jobs[5];
 
-	(void)state;
 	ground_start(&g, 1);
 	for (unsigned i = 0; i < 5; i++)
 		queue(&g, &jobs[i], (char)('0' + i));
@@ -257,12 +249,11 @@ static void what_is_queued_is_done_in_order(void **state)
 
 /* --- finding --------------------------------------------------------------------------------- */
 
-static void nobody_looks_before_being_told_to(void **state)
+TEST(nobody_looks_before_being_told_to)
 {
 	struct ground g;
 	struct job jobs[10], hidden;
 
-	(void)state;
 	ground_start(&g, 3);
 	open_gates(&g);
 	hide(&g, &hidden, 'f');
@@ -275,12 +266,11 @@ static void nobody_looks_before_being_told_to(void **state)
 	ground_release(&g);
 }
 
-static void one_look_finds_all_there_is(void **state)
+TEST(one_look_finds_all_there_is)
 {
 	struct ground g;
 	struct job jobs[5];
 
-	(void)state;
 	ground_start(&g, 1);
 	open_gates(&g);
 	for (unsigned i = 0; i < 5; i++)
@@ -293,13 +283,12 @@ static void one_look_finds_all_there_is(void **state)
 	ground_release(&g);
 }
 
-static void whoever_found_nothing_looks_again_only_when_told(void **state)
+TEST(whoever_found_nothing_looks_again_only_when_told)
 {
 	struct ground g;
 	struct job jobs[10], hidden;
 	unsigned before;
 
-	(void)state;
 	ground_start(&g, 1);
 	open_gates(&g);
 	hold_finding(&g, true);
@@ -317,12 +306,11 @@ static void whoever_found_nothing_looks_again_only_when_told(void **state)
 	ground_stop(&g);
 }
 
-static void what_may_be_found_later_is_looked_for_then(void **state)
+TEST(what_may_be_found_later_is_looked_for_then)
 {
 	struct ground g;
 	struct job hidden;
 
-	(void)state;
 	ground_start(&g, 3);
 	open_gates(&g);
 	hide(&g, &hidden, 'f');
@@ -335,11 +323,10 @@ static void what_may_be_found_later_is_looked_for_then(void **state)
 }
 
 /* The one that looks must look once more, as it may have looked too early. */
-static void a_look_while_somebody_looks_is_not_lost(void **state)
+TEST(a_look_while_somebody_looks_is_not_lost)
 {
 	struct ground g;
 
-	(void)state;
 	ground_start(&g, 1);
 	hold_finding(&g, true);
 	work_look(g.work);
@@ -352,12 +339,11 @@ static void a_look_while_somebody_looks_is_not_lost(void **state)
 	ground_release(&g);
 }
 
-static void what_is_wanted_goes_before_what_can_be_found(void **state)
+TEST(what_is_wanted_goes_before_what_can_be_found)
 {
 	struct ground g;
 	struct job jobs[10];
 
-	(void)state;
 	ground_start(&g, 1);
 	queue(&g, &jobs[0], '0');
 	wait_running(&g, WANTED, 1); /* holds the only thread */
@@ -372,12 +358,11 @@ static void what_is_wanted_goes_before_what_can_be_found(void **state)
 	ground_stop(&g);
 }
 
-static void what_is_wanted_meanwhile_goes_before_the_next_to_be_found(void **state)
+TEST(what_is_wanted_meanwhile_goes_before_the_next_to_be_found)
 {
 	struct ground g;
 	struct job found[2], wanted;
 
-	(void)state;
 	ground_start(&g, 1);
 	hide(&g, &found[0], 'a');
 	hide(&g, &found[1], 'b');
@@ -390,12 +375,11 @@ static void what_is_wanted_meanwhile_goes_before_the_next_to_be_found(void **sta
 	ground_stop(&g);
 }
 
-static void one_look_sets_all_threads_to_work(void **state)
+TEST(one_look_sets_all_threads_to_work)
 {
 	struct ground g;
 	struct job jobs[4];
 
-	(void)state;
 	ground_start(&g, 4);
 	for (unsigned i = 0; i < 4; i++)
 		hide(&g, &jobs[i], 'f');
@@ -406,12 +390,11 @@ static void one_look_sets_all_threads_to_work(void **state)
 	ground_stop(&g);
 }
 
-static void what_is_found_leaves_the_other_threads_to_what_is_wanted(void **state)
+TEST(what_is_found_leaves_the_other_threads_to_what_is_wanted)
 {
 	struct ground g;
 	struct job found[2], wanted[10];
 
-	(void)state;
 	ground_start(&g, 3);
 	g.depth = 2;
 	for (unsigned i = 0; i < 2; i++)
@@ -428,11 +411,10 @@ static void what_is_found_leaves_the_other_threads_to_what_is_wanted(void **stat
 }
 
 /* As many as may run are running; each that ends makes way for another. */
-static void what_had_to_wait_for_its_turn_is_not_forgotten(void **state)
+TEST(what_had_to_wait_for_its_turn_is_not_forgotten)
 {
 	static struct job jobs[300];
 
-	(void)state;
 	for (unsigned depth = 1; depth <= 3; depth++) {
 		struct ground g;
 
@@ -450,12 +432,11 @@ static void what_had_to_wait_for_its_turn_is_not_forgotten(void **state)
 
 /* --- stopping -------------------------------------------------------------------------------- */
 
-static void stopping_finishes_all_that_is_queued(void **state)
+TEST(stopping_finishes_all_that_is_queued)
 {
 	static struct job jobs[ITEMS];
 	struct ground g;
 
-	(void)state;
 	ground_init(&g, 4);
 	open_gates(&g);
 	for (unsigned i = 0; i < ITEMS; i++)
@@ -469,13 +450,12 @@ static void stopping_finishes_all_that_is_queued(void **state)
 }
 
 /* As fills do that make room for the starved. */
-static void what_jobs_queue_while_stopping_is_done(void **state)
+TEST(what_jobs_queue_while_stopping_is_done)
 {
 	enum { CHAIN = 500 };
 	static struct job jobs[2 * CHAIN];
 	struct ground g;
 
-	(void)state;
 	ground_init(&g, 4);
 	open_gates(&g);
 	for (unsigned i = 0; i < 2 * CHAIN; i++)
@@ -495,11 +475,10 @@ static void *stop(void *arg)
 }
 
 /* Whatever was found is run: it holds memory. What it queues is done as well. */
-static void what_is_found_while_stopping_is_run(void **state)
+TEST(what_is_found_while_stopping_is_run)
 {
 	static struct job jobs[2], wanted;
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		struct ground g;
 		pthread_t stopper;
@@ -522,11 +501,10 @@ static void what_is_found_while_stopping_is_run(void **state)
 }
 
 /* As reads do that other threads end. */
-static void stopping_waits_for_what_is_expected(void **state)
+TEST(stopping_waits_for_what_is_expected)
 {
 	static struct job expected, then;
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		struct ground g;
 		pthread_t stopper;
@@ -567,11 +545,10 @@ static bool is_left_alone(unsigned wait_us)
 	return second.runs == 0;
 }
 
-static void nobody_looks_while_stopping(void **state)
+TEST(nobody_looks_while_stopping)
 {
 	unsigned wait_us = 1;
 
-	(void)state;
 	while (!is_left_alone(wait_us)) {
 		wait_us *= 2;
 		assert_true(wait_us < 10000000);
@@ -581,13 +558,12 @@ static void nobody_looks_while_stopping(void **state)
 /* --- no wakeup is lost ----------------------------------------------------------------------- */
 
 /* All threads asleep, or about to be: each time something to do must wake one. */
-static void one_at_a_time_is_never_overslept(void **state)
+TEST(one_at_a_time_is_never_overslept)
 {
 	enum { ROUNDS = 3000 };
 	struct ground g;
 	struct job job;
 
-	(void)state;
 	ground_start(&g, 3);
 	open_gates(&g);
 	for (unsigned i = 0; i < ROUNDS; i++) {
@@ -603,13 +579,12 @@ static void one_at_a_time_is_never_overslept(void **state)
 	ground_stop(&g);
 }
 
-static void one_wanted_and_one_to_be_found_at_a_time_are_never_overslept(void **state)
+TEST(one_wanted_and_one_to_be_found_at_a_time_are_never_overslept)
 {
 	enum { ROUNDS = 2000 };
 	struct ground g;
 	struct job wanted, found;
 
-	(void)state;
 	ground_start(&g, 2);
 	open_gates(&g);
 	for (unsigned i = 0; i < ROUNDS; i++) {
@@ -643,13 +618,12 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-static void every_item_of_many_producers_runs_once(void **state)
+TEST(every_item_of_many_producers_runs_once)
 {
 	static struct producer producers[PRODUCERS];
 	pthread_t ids[PRODUCERS];
 	struct ground g;
 
-	(void)state;
 	ground_start(&g, 6);
 	open_gates(&g);
 	for (int i = 0; i < PRODUCERS; i++) {
@@ -668,32 +642,6 @@ static void every_item_of_many_producers_runs_once(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(work_that_never_started_can_be_freed),
-		cmocka_unit_test(threads_that_have_nothing_to_do_can_be_stopped),
-		cmocka_unit_test(what_was_queued_before_the_start_is_done),
-		cmocka_unit_test(what_could_be_found_before_the_start_is_found),
-		cmocka_unit_test(what_is_queued_is_done_in_order),
-		cmocka_unit_test(nobody_looks_before_being_told_to),
-		cmocka_unit_test(one_look_finds_all_there_is),
-		cmocka_unit_test(whoever_found_nothing_looks_again_only_when_told),
-		cmocka_unit_test(what_may_be_found_later_is_looked_for_then),
-		cmocka_unit_test(a_look_while_somebody_looks_is_not_lost),
-		cmocka_unit_test(what_is_wanted_goes_before_what_can_be_found),
-		cmocka_unit_test(what_is_wanted_meanwhile_goes_before_the_next_to_be_found),
-		cmocka_unit_test(one_look_sets_all_threads_to_work),
-		cmocka_unit_test(what_is_found_leaves_the_other_threads_to_what_is_wanted),
-		cmocka_unit_test(what_had_to_wait_for_its_turn_is_not_forgotten),
-		cmocka_unit_test(stopping_finishes_all_that_is_queued),
-		cmocka_unit_test(what_jobs_queue_while_stopping_is_done),
-		cmocka_unit_test(what_is_found_while_stopping_is_run),
-		cmocka_unit_test(stopping_waits_for_what_is_expected),
-		cmocka_unit_test(nobody_looks_while_stopping),
-		cmocka_unit_test(one_at_a_time_is_never_overslept),
-		cmocka_unit_test(one_wanted_and_one_to_be_found_at_a_time_are_never_overslept),
-		cmocka_unit_test(every_item_of_many_producers_runs_once),
-	};
-
 	alarm(HANG_SECONDS);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

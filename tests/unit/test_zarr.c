@@ -1,13 +1,9 @@
 /* What a fuzzer found in the reading of zarr: pack/tool/import/zarr_chunks.h. */
 #include "base/scope.h"
 #include "pack/tool/import/zarr_chunks.h"
+#include "tests/unit/test.h"
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void check_has_no_chunks(enum zarr_version version, const char *text)
 {
@@ -21,18 +17,8 @@ static void check_has_no_chunks(enum zarr_version version, const char *text)
 }
 
 /* Each name was the one chunk of the former; of the latter, names were read into nowhere. */
-static void an_array_without_dimensions_has_no_chunks(void **state)
+TEST(an_array_without_dimensions_has_no_chunks)
 {
-	(void)state;
 	check_has_no_chunks(ZARR_2, "{\"shape\": [], \"chunks\": []}");
 	check_has_no_chunks(ZARR_N5, "{\"dimensions\": [], \"blockSize\": []}");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_array_without_dimensions_has_no_chunks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,11 @@
 #define TESTS_UNIT_ZIP_WRITER_H
 
 #include "base/buf.h"
+#include "tests/unit/test.h"
 #include <endian.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct zip_written {
 	const char *name, *text;

@@ -22,6 +22,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("FOLDFS_BUILD", ROOT / "build")).resolve()
 PHOTOS = Path(os.environ.get("FOLDFS_PHOTOS", ROOT / "../shared/data/photos")).resolve()
+FAILED = BUILD / "failed"  # what run.sh keeps there
 FOLDPACK, FOLDFS = BUILD / "foldpack", BUILD / "foldfs"
 
 STATS = "user.foldfs.stats"

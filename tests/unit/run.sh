@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs unit test programs, as many at once as there are processors, each in a directory of its
-# own; shows what failed, and one line for each program that passed.
+# own; shows what failed, and one line for each program that passed. With AGAIN=1, as CI has it, one
+# that failed without a word of a sanitizer is run once more, alone.
 set -u
 if [ "$1" = --one ]; then
     mkdir "$3" && cd "$3" || exit 1
@@ -18,6 +19,16 @@ export MALLOC_PERTURB_
 for program in "$@"; do
     printf '%s\n%s\n' "$(realpath "$program")" "$work/$(basename "$program")"
 done | xargs -n 2 -P "$(nproc)" sh "$0" --one
+
+for program in "$@"; do
+    name=$(basename "$program")
+    [ -n "${AGAIN:-}" ] && [ -e "$work/$name.failed" ] || continue
+    grep -q 'Sanitizer\|runtime error' "$work/$name.log" && continue
+    printf '  %-16s once more, since it failed:\n' "$name"
+    cat "$work/$name.log"
+    rm -rf "$work/$name" "$work/$name.failed"
+    sh "$0" --one "$(realpath "$program")" "$work/$name"
+done
 
 failed=0
 for program in "$@"; do

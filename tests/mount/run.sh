@@ -1,0 +1,20 @@
+#!/bin/sh
+# run.sh OPTION...: mount tests, by pytest with these options. With AGAIN=1, as CI has it, those that
+# failed are run once more, one after the other, and count if they fail again, or if a sanitizer has
+# spoken. There may be none to run.
+set -u
+failed=$FOLDFS_BUILD/failed
+rm -rf "$failed"
+
+run() {
+    "${PYTHON:-/usr/bin/python3}" -B -m pytest -q -o cache_dir="$failed" "$@"
+}
+
+run "$@"
+status=$?
+if [ $status = 1 ] && [ -n "${AGAIN:-}" ] && [ ! -e "$failed/sanitizer" ]; then
+    echo 'once more, what failed:'
+    run --last-failed -m '' tests/mount
+    status=$?
+fi
+[ $status = 0 ] || [ $status = 5 ]

@@ -1,7 +1,7 @@
 #!/bin/sh
-# run.sh OPTION...: mount tests, by pytest with these options. With AGAIN=1, as CI has it, those that
-# failed are run once more, one after the other, and count if they fail again, or if a sanitizer has
-# spoken. There may be none to run.
+# run.sh OPTION...: mount tests, by pytest with these options. There may be none to run. With
+# AGAIN=1, as CI has it, those that failed are run once more, one after the other, and count if they
+# fail again, or if a sanitizer has spoken.
 set -u
 failed=$FOLDFS_BUILD/failed
 rm -rf "$failed"

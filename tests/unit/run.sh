@@ -22,11 +22,13 @@ done | xargs -n 2 -P "$(nproc)" sh "$0" --one
 
 for program in "$@"; do
     name=$(basename "$program")
-    [ -n "${AGAIN:-}" ] && [ -e "$work/$name.failed" ] || continue
-    grep -q 'Sanitizer\|runtime error' "$work/$name.log" && continue
+    if [ -z "${AGAIN:-}" ] || [ ! -e "$work/$name.failed" ] ||
+        grep -q 'Sanitizer\|runtime error' "$work/$name.log"; then
+        continue
+    fi
     printf '  %-16s once more, since it failed:\n' "$name"
     cat "$work/$name.log"
-    rm -rf "$work/$name" "$work/$name.failed"
+    rm -rf "${work:?}/$name" "$work/$name.failed"
     sh "$0" --one "$(realpath "$program")" "$work/$name"
 done
 

@@ -69,11 +69,9 @@ static int scan_compressed(struct foreign_source *source, struct foreign_tree *t
 		return err_set(err, -EOPNOTSUPP, "compressed twice, then with %s: decompress it",
 			       name);
 	return err_set(err, -EOPNOTSUPP,
-		       "compressed with %s, so that there is nothing to read in place: %s, or let "
-		       "'foldpack create' make a pack of %s",
-		       name,
-		       source->window.far ? "decompress a copy on this machine" : "decompress it",
-		       source->window.far ? "that copy" : "it");
+		       "compressed with %s, so that there is nothing to read in place: decompress "
+		       "it, or let 'foldpack create' make a pack of it",
+		       name);
 }
 
 const struct foreign_format compressed_format = {

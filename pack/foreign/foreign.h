@@ -37,6 +37,16 @@ enum foreign_flaw {
 	FOREIGN_UNWANTED, /* the settings leave it out, although its path does not say so */
 };
 
+/* Bytes of a file that are compressed. */
+struct foreign_compressed {
+	struct reader *reader;
+	uint64_t offset, len;
+	unsigned method; /* that a zip says; 0: what their first bytes say, and no more counts */
+	bool ends;	 /* lzma, with a mark at its end */
+	uint64_t size;	 /* when unpacked */
+	uint32_t crc;	 /* the same */
+};
+
 /* Is told of what an archive has that its tree has not. Any thread. */
 struct foreign_watch {
 	/* A member that is left out. Returns 0, or what the scan is to return. */
@@ -46,11 +56,11 @@ struct foreign_watch {
 	/* The archive is damaged, or cut off. Returns 0 to go on with what came before, or `error`.
 	 */
 	int (*broken)(void *context, int error, const struct err *err);
-	/* Unpacks bytes of the archive that are compressed, to the end of a file of its own:
-	 * *spool, which it makes if that is NULL. Returns 0, and where they lie in it; or as
-	 * decompress(). NULL: that cannot be done. */
-	int (*unpack)(void *context, struct reader *from, uint64_t offset, uint64_t len,
-		      struct reader **spool, uint64_t *ret_start, uint64_t *ret_len);
+	/* Unpacks bytes to the end of a file of its own: *spool, which it makes if that is NULL.
+	 * Returns 0, and where they lie in it; -EBADMSG (damaged); -EOPNOTSUPP (another
+	 * compression); or another failure. NULL: that cannot be done. */
+	int (*unpack)(void *context, const struct foreign_compressed *from, struct reader **spool,
+		      uint64_t *ret_start, uint64_t *ret_len, struct err *err);
 	void *context;
 	atomic_bool archive; /* set: there is one */
 };

@@ -87,7 +87,7 @@ int foreign_check_unchanged(const struct foreign_source *source, int result, str
 
 bool foreign_is_lone(const struct foreign_source *source)
 {
-	return name_scheme(source->path) > 0 && !source->window.far;
+	return name_scheme(source->path) > 0 && !source->window.far && !source->decompressed;
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */

@@ -275,6 +275,9 @@ ZIPS = {
         Entry("ü.jpg".encode(), b"u" * 99, 8, host=3, mode=REG)),
     "folders that are deflated": lambda path: zip_of(
         path, Entry(b"d/", b"", 8, host=3, mode=DIR), Entry(b"d/x", b"", 8, host=3, mode=REG)),
+    "a link that is deflated": lambda path: zip_of(
+        path, Entry(b"a.jpg", PHOTO),
+        Entry(b"link", b"./" * 50 + b"a.jpg", 8, host=3, mode=stat.S_IFLNK | 0o777)),
     "paths that lead out": lambda path: zip_of(path, Entry(b"../x", b"1"), Entry(b"a/../b", b"2"),
                                                Entry(b"/abs/c", b"3")),
 }

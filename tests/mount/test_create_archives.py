@@ -424,7 +424,7 @@ def test_one_of_several_tars_that_changes_while_it_is_packed_is_named(place):
     with Changing(old, place / "gate", at, new) as gate:
         (place / "x-1.tar.gz").symlink_to(gate.path)
         said = refused(f"{place}/x-{{0..1}}.tar.gz", place)
-    assert "c/0.jpg: changed while it was being packed" in said or \
+    assert re.search(r"c/\d\.jpg: changed while it was being packed", said) or \
         f"{place}/x-1.tar.gz: changed while" in said
 
 

@@ -1,6 +1,7 @@
 """Files of other formats on a server: how much of them a scan asks for, tokens in their URLs, and
 fetching them into the disk cache, which gives them checksums."""
 
+import gzip
 import importlib
 import io
 import os
@@ -460,3 +461,18 @@ def test_a_token_is_not_told_and_may_change(container, web, cache, shown, indexe
     web.forget()
     assert shown(f"{web.url(container.name)}?token=third")[0] == FILES
     assert "secret" not in " ".join(os.fspath(path) for path in cache.rglob("*"))
+
+
+@pytest.mark.parametrize("suffix", ["tgz", "zip"])
+def test_what_is_compressed_is_packed_from_its_url(suffix, web, place):
+    plain, source, pack = place / "x.tar", web.folder / f"x.{suffix}", place / "x.lmdb"
+    write_tar(plain, FILES)
+    if suffix == "zip":
+        with zipfile.ZipFile(source, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in FILES.items():
+                archive.writestr(name, data)
+    else:
+        source.write_bytes(gzip.compress(plain.read_bytes()))
+    run(FOLDPACK, "create", "--check=off", web.url(source.name), pack)
+    run(FOLDPACK, "extract", pack, place / "out")
+    assert {path: (place / "out" / path).read_bytes() for path in FILES} == FILES

@@ -175,10 +175,12 @@ static int scan_packed(struct tar_tree *t, const struct archive_member *tar, str
 	const struct foreign_watch *watch = t->source->settings->watch;
 	struct foreign_source *outer = t->source, inner = {.settings = outer->settings};
 	struct reader **unpacked = foreign_tree_unpacked(t->archive.tree);
-	struct reader *from = t->unpacked ? *unpacked : outer->reader;
+	const struct foreign_compressed from = {.reader = t->unpacked ? *unpacked : outer->reader,
+						.offset = tar->offset,
+						.len = tar->size};
 	bool was_unpacked = t->unpacked;
 	uint64_t start, len;
-	int r = watch->unpack(watch->context, from, tar->offset, tar->size, unpacked, &start, &len);
+	int r = watch->unpack(watch->context, &from, unpacked, &start, &len, NULL);
 
 	if (r == 0)
 		r = window_init(&inner.window, *unpacked);

@@ -232,12 +232,11 @@ int zip_probe(struct foreign_source *source)
 /* --- entries ---------------------------------------------------------------------------------- */
 
 /* p: the entry, its name and its extra. */
-static int take_zip_entry(struct zip_directory *zip, uint64_t number, uint64_t at, const uint8_t *p,
+static int take_zip_entry(struct zip_directory *zip, uint64_t number, const uint8_t *p,
 			  struct err *err)
 {
 	struct foreign_text raw = {(const char *)p + ZIP_CENTRAL_LEN, le_get16(p + 28)};
-	struct zip_entry entry = {
-		.central = at, .raw = zip->names.len, .raw_len = (uint32_t)raw.len};
+	struct zip_entry entry = {.raw = zip->names.len, .raw_len = (uint32_t)raw.len};
 	int r = buf_add(&zip->names, raw.data, raw.len);
 
 	if (r < 0)
@@ -283,7 +282,7 @@ static int read_entries(struct zip_directory *zip, const struct zip_end *end, st
 				       "entry %" PRIu64 ": longer than the central directory", i);
 		r = foreign_get(zip->source, at, (size_t)len, &p, err);
 		if (r == 0)
-			r = take_zip_entry(zip, i, at, p, err);
+			r = take_zip_entry(zip, i, p, err);
 		if (r < 0)
 			return r;
 		at += len + le_get16(p + 32);

@@ -19,11 +19,10 @@
 #include "pack/foreign/archive/archive_tree.h"
 #include "pack/foreign/source.h"
 
-enum { ZIP_STORED = 0, ZIP_DEFLATED = 8 }; /* methods */
+#define ZIP_STORED 0 /* a method */
 
 struct zip_entry {
 	uint64_t header;       /* of which the offset is that of the local header */
-	uint64_t central;      /* where it lies itself */
 	uint64_t packed, size; /* bytes */
 	int64_t mtime;	       /* nanoseconds */
 	uint64_t raw;	       /* in zip_directory.names: as the headers have it */

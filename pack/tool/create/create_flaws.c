@@ -45,13 +45,13 @@ static int note_broken(void *context, int error, const struct err *err)
 	return 0;
 }
 
-/* A tar in a tar that is compressed. */
-static int unpack_part(void *context, struct reader *from, uint64_t offset, uint64_t len,
-		       struct reader **spool, uint64_t *ret_start, uint64_t *ret_len)
+/* A tar in a tar, or a member of a zip. */
+static int unpack_part(void *context, const struct foreign_compressed *from, struct reader **spool,
+		       uint64_t *ret_start, uint64_t *ret_len, struct err *err)
 {
 	const struct create *create = context;
 
-	return decompressed_part(create->pack, from, offset, len, spool, ret_start, ret_len);
+	return decompressed_part(create->pack, from, spool, ret_start, ret_len, err);
 }
 
 /* --- told ------------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* Containers that cannot be read in place: those that are compressed as a whole, such as
- * x.tfrecord.gz, zips whose files are compressed, and what comes from a pipe. While this is in
- * place, such a container is opened from an unnamed file beside the pack, which has all of it,
- * unpacked. */
+ * x.tfrecord.gz, and what comes from a pipe. While this is in place, such a container is opened
+ * from an unnamed file beside the pack, which has all of it, unpacked. */
 #ifndef PACK_TOOL_CREATE_DECOMPRESSED_H
 #define PACK_TOOL_CREATE_DECOMPRESSED_H
 
@@ -23,7 +22,8 @@ void decompressed_begin(struct decompressed *d, const char *pack,
 void decompressed_end(struct decompressed *d);
 
 /* As foreign_watch.unpack(), beside the pack. */
-int decompressed_part(const char *pack, struct reader *from, uint64_t offset, uint64_t len,
-		      struct reader **spool, uint64_t *ret_start, uint64_t *ret_len);
+int decompressed_part(const char *pack, const struct foreign_compressed *from,
+		      struct reader **spool, uint64_t *ret_start, uint64_t *ret_len,
+		      struct err *err);
 
 #endif

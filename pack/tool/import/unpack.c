@@ -1,18 +1,52 @@
+/* Blocks of bytes go through zlib, through libarchive, or through both, which is how a bzip2 in a
+ * gzip is unpacked. Each lends its block to the next one until the following call. */
 #include "pack/tool/import/unpack.h"
 
+#include "base/io.h"
+#include "base/le.h"
+#include "base/math.h"
 #include "base/scope.h"
-#include "pack/tool/import/tar_gunzip.h"
+#include "pack/foreign/window.h"
+#include "pack/tool/cli/interrupt.h"
 #include <archive.h>
 #include <archive_entry.h>
 #include <ctype.h>
-#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <zlib.h>
+
+/* Small enough to be copied from the cache of the processor. */
+#define BLOCK ((size_t)256 << 10)
+
+#define WINDOW_OF_GZIP (MAX_WBITS + 16) /* tells zlib that it is gzip, not zlib */
+#define LZMA_HEAD      13
+
+/* Of a zip. */
+enum { METHOD_DEFLATE = 8, METHOD_BZIP2 = 12, METHOD_LZMA = 14, METHOD_ZSTD = 93, METHOD_XZ = 95 };
+
+enum state {
+	PLAIN,	  /* no gzip */
+	BETWEEN,  /* members of gzip */
+	WITHIN,	  /* one */
+	DEFLATED, /* within what a zip has */
+	BEHIND,	  /* that */
+};
 
 struct unpack {
-	struct err *err;	 /* borrowed */
-	struct archive *archive; /* NULL: gzip alone */
-	struct tar_gunzip *from;
-	int from_error;	 /* -errno of reading it */
-	bool by_program; /* libarchive leaves some compressions to programs */
+	int stream;	      /* read from its position on; or -1: */
+	struct window window; /* of this are read */
+	uint64_t at, end;
+	uint8_t *block;		 /* of the stream */
+	uint8_t lzma[LZMA_HEAD]; /* comes before the rest */
+	enum state state;	 /* of zlib */
+	z_stream z;		 /* its input is lent */
+	uint8_t *inflated;	 /* a block */
+	int error;		 /* returned after all bytes before it */
+	struct archive *archive; /* NULL: zlib alone */
+	bool by_program;	 /* libarchive leaves some compressions to programs */
+	uint64_t most, size;	 /* bytes that may come, and that came */
+	uint32_t crc;
+	struct err *err;
 };
 
 const char *unpack_library(void)
@@ -20,51 +54,169 @@ const char *unpack_library(void)
 	return archive_version_string();
 }
 
-static la_ssize_t read_from(struct archive *archive, void *context, const void **ret)
+/* --- input ------------------------------------------------------------------------------------ */
+
+/* A whole block, but at the end. */
+static ssize_t read_stream(struct unpack *u)
 {
-	struct unpack *unpack = context;
-	ssize_t n = tar_gunzip_next(unpack->from, ret);
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (n != 0 && len < BLOCK) {
+		if (interrupt_pending())
+			return -EINTR;
+		n = read(u->stream, u->block + len, BLOCK - len);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		len += n > 0 ? (size_t)n : 0;
+	}
+	u->z.next_in = u->block;
+	return (ssize_t)len;
+}
+
+static ssize_t read_part(struct unpack *u)
+{
+	size_t want = (size_t)min(u->end - u->at, BLOCK), skip;
+	int r = want ? window_fill(&u->window, u->at, want) : 0;
+
+	if (r < 0 || want == 0)
+		return r;
+	skip = (size_t)(u->at - u->window.start);
+	u->z.next_in = (uint8_t *)u->window.bytes.data + skip;
+	want = min(want, u->window.bytes.len - skip);
+	u->at += want;
+	return interrupt_pending() ? -EINTR : (ssize_t)want;
+}
+
+/* Makes sure that there is input: how much; 0 at the end; or -errno. */
+static ssize_t fill_input(struct unpack *u)
+{
+	ssize_t n;
+
+	if (u->z.avail_in > 0)
+		return u->z.avail_in;
+	n = u->stream >= 0 ? read_stream(u) : read_part(u);
+	if (n > 0)
+		u->z.avail_in = (uInt)n;
+	return n;
+}
+
+/* --- zlib ------------------------------------------------------------------------------------- */
+
+static int gzip_damage(struct unpack *u, const char *what)
+{
+	return err_set(u->err, -EBADMSG, "gzip: %s", what ? what : "damaged");
+}
+
+static void pass_zeros(z_stream *z)
+{
+	while (z->avail_in > 0 && *z->next_in == 0) {
+		z->next_in++;
+		z->avail_in--;
+	}
+}
+
+/* Several members of gzip one after the other count as one; zeros after the last are ignored. */
+static int inflate_some(struct unpack *u)
+{
+	z_stream *z = &u->z;
+
+	if (u->state == BETWEEN) {
+		pass_zeros(z);
+		if (z->avail_in == 0)
+			return 0;
+		inflateReset(z);
+		u->state = WITHIN;
+	}
+	switch (inflate(z, Z_NO_FLUSH)) {
+	case Z_STREAM_END:
+		u->state = u->state == DEFLATED ? BEHIND : BETWEEN;
+		return 0;
+	case Z_OK:
+	case Z_BUF_ERROR:
+		return 0;
+	case Z_MEM_ERROR:
+		return -ENOMEM;
+	default:
+		return gzip_damage(u, z->msg);
+	}
+}
+
+static ssize_t next_inflated(struct unpack *u, const void **ret)
+{
+	ssize_t n = 1;
+
+	u->z.next_out = u->inflated;
+	u->z.avail_out = BLOCK;
+	while (u->error == 0 && n > 0 && u->state != BEHIND && u->z.avail_out == BLOCK) {
+		n = fill_input(u);
+		if (n == 0 && u->state != BETWEEN)
+			u->error = gzip_damage(u, "truncated");
+		else
+			u->error = n > 0 ? inflate_some(u) : (int)n;
+	}
+	*ret = u->inflated;
+	return u->z.avail_out < BLOCK ? (ssize_t)(BLOCK - u->z.avail_out) : u->error;
+}
+
+static int begin_inflate(struct unpack *u, int window, enum state state)
+{
+	u->state = state;
+	u->inflated = malloc(BLOCK);
+	return u->inflated && inflateInit2(&u->z, window) == Z_OK ? 0 : -ENOMEM;
+}
+
+/* Of gzip, what is in it; else the bytes as they are. */
+static ssize_t next_of_zlib(struct unpack *u, const void **ret)
+{
+	ssize_t n;
+
+	if (u->state != PLAIN)
+		return next_inflated(u, ret);
+	n = fill_input(u);
+	*ret = u->z.next_in;
+	u->z.avail_in = 0;
+	return n;
+}
+
+/* --- libarchive ------------------------------------------------------------------------------- */
+
+static la_ssize_t read_for_archive(struct archive *archive, void *context, const void **ret)
+{
+	struct unpack *u = context;
+	ssize_t n = next_of_zlib(u, ret);
 
 	(void)archive;
 	if (n >= 0)
 		return n;
-	if (!tar_gunzip_damage(unpack->from))
-		unpack->from_error = (int)n;
+	u->error = (int)n;
 	return ARCHIVE_FATAL;
 }
 
 /* libarchive's sentences begin with a capital letter. */
-static int fail_as(int error, const char *sentence, struct err *err)
+static int archive_fail(const struct unpack *u)
 {
-	bool capital = isupper((unsigned char)sentence[0]) && islower((unsigned char)sentence[1]);
+	const char *why = archive_error_string(u->archive);
+	bool capital = why && isupper((unsigned char)why[0]) && islower((unsigned char)why[1]);
 
-	return err_set(err, error, "%c%s", capital ? tolower(sentence[0]) : sentence[0],
-		       sentence + 1);
-}
-
-static int gzip_fail(const struct unpack *unpack, int error)
-{
-	const char *damage = tar_gunzip_damage(unpack->from);
-
-	return damage ? err_set(unpack->err, -EBADMSG, "gzip: %s", damage) : error;
-}
-
-static int unpack_fail(struct unpack *unpack)
-{
-	const char *reason = archive_error_string(unpack->archive);
-
-	if (tar_gunzip_damage(unpack->from))
-		return gzip_fail(unpack, -EBADMSG);
-	if (unpack->from_error)
-		return unpack->from_error;
-	if (archive_errno(unpack->archive) == ENOMEM)
+	if (u->error)
+		return u->error;
+	if (archive_errno(u->archive) == ENOMEM)
 		return -ENOMEM;
-	return fail_as(-EBADMSG, reason && *reason ? reason : "truncated", unpack->err);
+	/* libarchive has no other way to say that a program cannot be run. */
+	if (u->by_program && archive_errno(u->archive) == EINVAL)
+		return err_set(u->err, -ENOTSUP,
+			       "libarchive cannot decompress it: %s; install that program, or "
+			       "unpack the file",
+			       why);
+	if (!why || !*why)
+		return err_set(u->err, -EBADMSG, "truncated");
+	return err_set(u->err, -EBADMSG, "%c%s", capital ? tolower(why[0]) : why[0], why + 1);
 }
 
 /* Has libarchive find out. Built without a library for one of them, it warns that it will run a
  * program instead. */
-static int add_filters(struct unpack *unpack)
+static int add_filters(struct unpack *u)
 {
 	static int (*const filters[])(struct archive *) = {
 		archive_read_support_filter_bzip2,
@@ -72,97 +224,184 @@ static int add_filters(struct unpack *unpack)
 		archive_read_support_filter_zstd,
 		archive_read_support_filter_lz4,
 	};
+	int worst = ARCHIVE_OK;
 
 	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
-		int status = filters[i](unpack->archive);
+		int status = filters[i](u->archive);
 
-		if (status < ARCHIVE_WARN)
-			return -ENOMEM;
-		unpack->by_program |= status == ARCHIVE_WARN;
+		worst = status < worst ? status : worst;
 	}
-	return 0;
+	return worst;
 }
 
-/* One, so that what is compressed in a file of a zip stays so. */
-static int add_filter(struct unpack *unpack, enum unpack_as as)
-{
-	static const int codes[] = {[UNPACK_BZIP2] = ARCHIVE_FILTER_BZIP2,
-				    [UNPACK_LZMA] = ARCHIVE_FILTER_LZMA,
-				    [UNPACK_XZ] = ARCHIVE_FILTER_XZ,
-				    [UNPACK_ZSTD] = ARCHIVE_FILTER_ZSTD};
-	int status = archive_read_append_filter(unpack->archive, codes[as]);
-
-	unpack->by_program = status == ARCHIVE_WARN;
-	return status < ARCHIVE_WARN ? -ENOMEM : 0;
-}
-
-static int open_archive(struct unpack *unpack, enum unpack_as as)
+/* `filter`: one, so that what is compressed in a member of a zip stays so; 0: what it finds. */
+static int begin_archive(struct unpack *u, int filter)
 {
 	struct archive_entry *entry;
-	int r, status;
+	int status;
 
-	unpack->archive = archive_read_new();
-	if (!unpack->archive || archive_read_support_format_raw(unpack->archive) != ARCHIVE_OK)
+	u->archive = archive_read_new();
+	if (!u->archive || archive_read_support_format_raw(u->archive) != ARCHIVE_OK)
 		return -ENOMEM;
-	r = as == UNPACK_FOUND ? add_filters(unpack) : add_filter(unpack, as);
-	if (r < 0)
-		return r;
+	status = filter ? archive_read_append_filter(u->archive, filter) : add_filters(u);
+	if (status < ARCHIVE_WARN)
+		return -ENOMEM;
+	u->by_program = status == ARCHIVE_WARN;
+	if (archive_read_open(u->archive, u, NULL, read_for_archive, NULL) != ARCHIVE_OK)
+		return archive_fail(u);
+	u->by_program = false;
 	/* Of no bytes there is no entry. */
-	if (archive_read_open(unpack->archive, unpack, NULL, read_from, NULL) == ARCHIVE_OK) {
-		status = archive_read_next_header(unpack->archive, &entry);
-		return status == ARCHIVE_OK || status == ARCHIVE_EOF ? 0 : unpack_fail(unpack);
-	}
-	/* libarchive has no other way to say that a program cannot be run. */
-	if (unpack->by_program && archive_errno(unpack->archive) == EINVAL)
-		return err_set(unpack->err, -ENOTSUP,
-			       "libarchive cannot decompress it: %s; install that program, or "
-			       "unpack the file",
-			       archive_error_string(unpack->archive));
-	return unpack_fail(unpack);
+	status = archive_read_next_header(u->archive, &entry);
+	return status == ARCHIVE_OK || status == ARCHIVE_EOF ? 0 : archive_fail(u);
 }
 
-int unpack_new(const struct tar_blocks *from, enum unpack_as as, struct err *err,
-	       struct unpack **ret)
+static ssize_t next_of_archive(struct unpack *u, const void **ret)
 {
-	struct unpack *unpack = calloc(1, sizeof(*unpack));
+	int64_t offset;
+	size_t len;
+
+	switch (archive_read_data_block(u->archive, ret, &len, &offset)) {
+	case ARCHIVE_OK:
+		return (ssize_t)len;
+	case ARCHIVE_EOF:
+		return 0;
+	default:
+		return archive_fail(u);
+	}
+}
+
+/* --- what there is ---------------------------------------------------------------------------- */
+
+/* What the first bytes say. */
+static int begin_found(struct unpack *u)
+{
+	static const uint8_t gzip[] = {0x1f, 0x8b, Z_DEFLATED};
+	ssize_t n = fill_input(u);
+	int r = n < 0 ? (int)n : 0;
+
+	u->most = UINT64_MAX;
+	if (n >= (ssize_t)sizeof(gzip) && memcmp(u->z.next_in, gzip, sizeof(gzip)) == 0)
+		r = begin_inflate(u, WINDOW_OF_GZIP, BETWEEN);
+	return r < 0 ? r : begin_archive(u, 0);
+}
+
+/* A .lzma says the size; of the header in a zip it has the last five bytes. */
+static int begin_lzma(struct unpack *u, const struct foreign_compressed *from)
+{
+	uint8_t head[9];
 	int r;
 
-	if (!unpack)
+	if (u->end - u->at < sizeof(head))
+		return err_set(u->err, -EBADMSG, "truncated");
+	r = reader_get_full(from->reader, head, sizeof(head), u->at);
+	memcpy(u->lzma, head + 4, 5);
+	le_put64(u->lzma + 5, from->ends ? UINT64_MAX : from->size);
+	u->at += sizeof(head);
+	u->z.next_in = u->lzma;
+	u->z.avail_in = LZMA_HEAD;
+	return r < 0 ? r : begin_archive(u, ARCHIVE_FILTER_LZMA);
+}
+
+static int begin_part(struct unpack *u, const struct foreign_compressed *from)
+{
+	u->most = from->size;
+	switch (from->method) {
+	case 0:
+		return begin_found(u);
+	case METHOD_DEFLATE:
+		return begin_inflate(u, -MAX_WBITS, DEFLATED);
+	case METHOD_LZMA:
+		return begin_lzma(u, from);
+	case METHOD_BZIP2:
+		return begin_archive(u, ARCHIVE_FILTER_BZIP2);
+	case METHOD_XZ:
+		return begin_archive(u, ARCHIVE_FILTER_XZ);
+	case METHOD_ZSTD:
+		return begin_archive(u, ARCHIVE_FILTER_ZSTD);
+	default:
+		return err_set(u->err, -EOPNOTSUPP,
+			       "compressed by method %u, which is not read: unpack the zip and "
+			       "pack the folder",
+			       from->method);
+	}
+}
+
+static int begin_stream(struct unpack *u)
+{
+	u->block = malloc(BLOCK);
+	if (!u->block)
 		return -ENOMEM;
-	unpack->err = err;
-	r = tar_gunzip_new(from, &unpack->from);
-	if (r == 0 && as != UNPACK_GZIP)
-		r = open_archive(unpack, as);
-	if (r < 0)
-		unpack_free(unpack);
-	else
-		*ret = unpack;
+	/* Each of these works for one kind of descriptor, and only matters for speed. */
+	(void)posix_fadvise(u->stream, 0, 0, POSIX_FADV_SEQUENTIAL);
+	(void)fcntl(u->stream, F_SETPIPE_SZ, (int)BLOCK);
+	return begin_found(u);
+}
+
+static void unpack_end(struct unpack *u)
+{
+	archive_read_free(u->archive);
+	inflateEnd(&u->z); /* fine on a stream that was not begun */
+	window_release(&u->window);
+	free(u->inflated);
+	free(u->block);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static int copy_unpacked(struct unpack *u, int to)
+{
+	const void *block;
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = u->archive ? next_of_archive(u, &block) : next_of_zlib(u, &block))) {
+		if (n < 0)
+			return (int)n;
+		if ((uint64_t)n > u->most - u->size)
+			return err_set(u->err, -EBADMSG, "more bytes than its size");
+		u->size += (uint64_t)n;
+		u->crc = (uint32_t)crc32(u->crc, block, (uInt)n);
+		r = io_write_full(to, block, (size_t)n);
+	}
 	return r;
 }
 
-ssize_t unpack_next(void *context, const void **ret)
+static int check_member(struct unpack *u, const struct foreign_compressed *from)
 {
-	struct unpack *unpack = context;
-	int64_t offset;
-	size_t len;
-	int status;
-
-	if (!unpack->archive) {
-		ssize_t n = tar_gunzip_next(unpack->from, ret);
-
-		return n < 0 ? gzip_fail(unpack, (int)n) : n;
-	}
-	status = archive_read_data_block(unpack->archive, ret, &len, &offset);
-	if (status == ARCHIVE_EOF)
+	if (u->size < from->size)
+		return err_set(u->err, -EBADMSG, "less bytes than its size");
+	if (u->crc == from->crc)
 		return 0;
-	return status == ARCHIVE_OK ? (ssize_t)len : unpack_fail(unpack);
+	return u->archive ? err_set(u->err, -EBADMSG, "a wrong checksum")
+			  : gzip_damage(u, "incorrect data check");
 }
 
-void unpack_free(struct unpack *unpack)
+int unpack(const struct foreign_compressed *from, int to, struct err *err)
 {
-	if (!unpack)
-		return;
-	archive_read_free(unpack->archive);
-	tar_gunzip_free(unpack->from);
-	free(unpack);
+	struct err why = {0};
+	SCOPE(unpack_end)
+	struct unpack u = {.stream = -1, .at = from->offset, .err = &why};
+	int r = window_init(&u.window, from->reader);
+
+	u.end = from->offset + from->len;
+	if (r == 0)
+		r = begin_part(&u, from);
+	if (r == 0)
+		r = copy_unpacked(&u, to);
+	if (r == 0 && from->method)
+		r = check_member(&u, from);
+	return why.text[0]
+		       ? err_set(err, r, "%s%s", from->method ? "" : "decompressing it: ", why.text)
+		       : r;
+}
+
+int unpack_stream(int from, int to, struct err *err)
+{
+	struct err why = {0};
+	SCOPE(unpack_end) struct unpack u = {.stream = from, .err = &why};
+	int r = begin_stream(&u);
+
+	if (r == 0)
+		r = copy_unpacked(&u, to);
+	return why.text[0] ? err_set(err, r, "decompressing it: %s", why.text) : r;
 }

@@ -1,32 +1,23 @@
-/* What gzip, bzip2, xz, zstd or lz4 have compressed, unpacked block by block. One thread. */
+/* Unpacks what gzip, bzip2, xz, zstd or lz4 has compressed, and members of a zip, into a file, so
+ * that any part of it can be read.
+ *
+ * libarchive unpacks all but gzip and deflate. It ignores the checksums of gzip: it accepted 98 of
+ * 100 archives in which one bit was flipped. Any thread. */
 #ifndef PACK_TOOL_IMPORT_UNPACK_H
 #define PACK_TOOL_IMPORT_UNPACK_H
 
-#include "base/err.h"
-#include "pack/tool/import/tar_blocks.h"
+#include "pack/foreign/foreign.h"
 
-enum unpack_as {
-	UNPACK_FOUND, /* what its first bytes say; what is not compressed passes through */
-	UNPACK_GZIP,
-	UNPACK_BZIP2,
-	UNPACK_LZMA,
-	UNPACK_XZ,
-	UNPACK_ZSTD,
-};
-
-struct unpack;
-
-/* "libarchive 3.6.2": the library that unpacks all but gzip. */
+/* "libarchive 3.6.2" */
 const char *unpack_library(void);
 
-/* Reads the first bytes. `err` gets the sentence of every failure, and outlives it. 0, -EBADMSG
- * (damaged), -ENOTSUP (libarchive needs a program, which err names), -ENOMEM, or what `from` gave.
- */
-int unpack_new(const struct tar_blocks *from, enum unpack_as as, struct err *err,
-	       struct unpack **ret);
-void unpack_free(struct unpack *unpack); /* NULL is fine */
+/* Writes at the position of `to`. What is not compressed is copied. Returns 0; -EBADMSG (damaged or
+ * cut off, with a sentence: what came before that was written); -EOPNOTSUPP (another method of a
+ * zip, or libarchive lacks a library: err says which); -ENOMEM; -EINTR (a signal asked foldpack to
+ * stop); or what reading or writing returned. */
+int unpack(const struct foreign_compressed *from, int to, struct err *err);
 
-/* A tar_blocks's next. Errors as above. */
-ssize_t unpack_next(void *unpack, const void **ret);
+/* The same for all that comes from a descriptor, such as a pipe. */
+int unpack_stream(int from, int to, struct err *err);
 
 #endif

@@ -7,7 +7,6 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "remote/object.h"
-#include "remote/object_refresh.h"
 #include "remote/retry.h"
 #include "remote/url.h"
 #include <inttypes.h>
@@ -31,7 +30,6 @@ struct object {
 	const struct remote_settings *settings;
 	struct remote *remote;
 	struct http_client *client;
-	struct object_refresh refresh;
 	struct histogram first_byte; /* us */
 	atomic_bool stale, cancelled;
 	_Atomic uint64_t size; /* UINT64_MAX: not known yet */
@@ -116,6 +114,17 @@ static int sign(struct object_auth *auth, struct http_message *message)
 	return auth->ops->sign(auth, &request, message->add, message->context);
 }
 
+/* Returns as object_refresh_look(); nobody waits any more for a read that was cancelled. */
+static int look_at_credentials(const struct object *object, struct err *err)
+{
+	struct object_refresh *refresh = object->auth->refresh;
+	int r = refresh ? object_refresh_look(refresh, err) : 0;
+
+	return r == -EAGAIN && atomic_load(&object->cancelled)
+		       ? err_set(err, -ECANCELED, "no credentials")
+		       : r;
+}
+
 static void write_range(struct object_read *read)
 {
 	const struct object_range *range = &read->range;
@@ -137,7 +146,7 @@ static int read_prepare(struct http_transfer *transfer, struct http_message *ret
 	read->why = (struct err){0};
 	if (atomic_load(&object->stale))
 		return -ESTALE;
-	r = object_refresh_look(&object->refresh, &read->why);
+	r = look_at_credentials(object, &read->why);
 	if (r == -EAGAIN)
 		return r;
 	read->redirected = object->redirect;
@@ -557,7 +566,6 @@ int object_new(const char *shown, struct object_auth *auth, const struct remote_
 	object->settings = settings;
 	atomic_store(&object->size, UINT64_MAX);
 	pthread_mutex_init(&object->lock, NULL);
-	object_refresh_init(&object->refresh, auth, &remote->renewals);
 	if (getrandom(&object->random, sizeof(object->random), GRND_NONBLOCK) < 0)
 		object->random = clock_ns();
 	object->random |= 1;
@@ -575,11 +583,9 @@ void object_free(struct object *object)
 {
 	if (!object)
 		return;
-	atomic_store(&object->auth->stops, true);
 	http_client_free(object->client);
 	if (object->remote)
 		remote_leave(object->remote);
-	object_refresh_release(&object->refresh);
 	object->auth->ops->free(object->auth);
 	pthread_mutex_destroy(&object->lock);
 	free(object->redirect);
@@ -590,20 +596,17 @@ void object_free(struct object *object)
 void object_cancel(struct object *object)
 {
 	atomic_store(&object->cancelled, true);
-	atomic_store(&object->auth->stops, true);
 	http_cancel(object->client);
 }
 
 void object_go_on(struct object *object)
 {
 	atomic_store(&object->cancelled, false);
-	atomic_store(&object->auth->stops, false);
 }
 
 void object_rest(struct object *object)
 {
 	http_end(object->client);
-	object_refresh_rest(&object->refresh);
 }
 
 uint64_t object_size(const struct object *object)

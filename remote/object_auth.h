@@ -4,8 +4,7 @@
  * remote/bearer.h makes it for http and https, remote/s3.h for s3. Each object has one, and owns
  * it.
  *
- * Threads: refresh() runs in a thread of its own, one at a time, while other functions are called.
- * Those are called by one thread at a time, and must not wait.
+ * Threads: its functions are called by one thread at a time, and must not wait.
  *
  * Headers and ~/.netrc are for the server of the URL alone: after a redirect to another, neither is
  * used. An err must not contain a secret. */
@@ -13,17 +12,11 @@
 #define REMOTE_OBJECT_AUTH_H
 
 #include "base/err.h"
-#include <stdatomic.h>
+#include "remote/object_refresh.h"
 #include <stdbool.h>
 #include <stddef.h>
 
 struct object_auth;
-
-enum object_auth_state {
-	AUTH_READY,
-	AUTH_AGES, /* good for some minutes: refresh() now, and sign() meanwhile */
-	AUTH_NONE, /* refresh() must succeed before sign() */
-};
 
 /* A GET that is about to be sent. */
 struct object_request {
@@ -45,16 +38,11 @@ struct object_answer {
 };
 
 struct object_auth_ops {
-	/* NULL: always AUTH_READY. */
-	enum object_auth_state (*state)(struct object_auth *auth);
-	/* Renews the credentials; may ask other machines (remote/fetch.h). Returns 0, or -errno and
-	 * why: the old ones are used until they end. NULL where state is NULL. */
-	int (*refresh)(struct object_auth *auth, struct err *err);
 	/* Adds headers to a request. Returns 0 or -errno. */
 	int (*sign)(struct object_auth *auth, const struct object_request *request,
 		    object_header_fn *add, void *context);
 	/* The server of the URL answered 3xx, 400, 401, 403, 404 or 410. Returns 0: the object asks
-	 * again at once, with what url and state() are now (at most OBJECT_REFUSALS times in a
+	 * again at once, with what url and refresh are now (at most OBJECT_REFUSALS times in a
 	 * row). Or -errno: the reason and the way out are in err. */
 	int (*refused)(struct object_auth *auth, const struct object_answer *answer,
 		       struct err *err);
@@ -66,10 +54,10 @@ struct object_auth_ops {
 /* The beginning of each kind. */
 struct object_auth {
 	const struct object_auth_ops *ops;
-	char *url;	   /* of the object: http or https, encoded; refused() may change it */
-	bool follows;	   /* redirects are followed; otherwise they are refusals */
-	bool netrc;	   /* user and password may come from ~/.netrc, for this server */
-	atomic_bool stops; /* refresh() ends soon: nobody waits for it */
+	char *url;    /* of the object: http or https, encoded; refused() may change it */
+	bool follows; /* redirects are followed; otherwise they are refusals */
+	bool netrc;   /* user and password may come from ~/.netrc, for this server */
+	struct object_refresh *refresh; /* of the credentials; NULL: they do not end */
 };
 
 #endif

@@ -5,10 +5,9 @@
 
 #define AGAIN_NS (5 * CLOCK_SECOND) /* after a failure */
 
-void object_refresh_init(struct object_refresh *refresh, struct object_auth *auth,
-			 atomic_uint *renewals)
+void object_refresh_init(struct object_refresh *refresh, const struct object_refresh_ops *ops)
 {
-	*refresh = (struct object_refresh){.auth = auth, .renewals = renewals};
+	*refresh = (struct object_refresh){.ops = ops};
 	pthread_mutex_init(&refresh->lock, NULL);
 }
 
@@ -16,9 +15,8 @@ static void *refresh_thread(void *context)
 {
 	struct object_refresh *refresh = context;
 	struct err err = {0};
-	int r = refresh->auth->ops->refresh(refresh->auth, &err);
+	int r = refresh->ops->refresh(refresh, &err);
 
-	atomic_fetch_sub(refresh->renewals, 1);
 	SCOPE_LOCK(&refresh->lock);
 	refresh->error = r;
 	refresh->err = err;
@@ -40,19 +38,13 @@ static void start(struct object_refresh *refresh)
 		join(refresh);
 	if (refresh->running || clock_ns() < refresh->next)
 		return;
-	refresh->error = 0;
-	if (atomic_fetch_add(refresh->renewals, 1) < OBJECT_RENEWALS) {
-		refresh->error = thread_without_signals(&refresh->thread, refresh_thread, refresh);
-		refresh->running = refresh->error == 0;
-	}
-	if (!refresh->running)
-		atomic_fetch_sub(refresh->renewals, 1);
+	refresh->error = thread_without_signals(&refresh->thread, refresh_thread, refresh);
+	refresh->running = refresh->error == 0;
 }
 
 int object_refresh_look(struct object_refresh *refresh, struct err *err)
 {
-	struct object_auth *auth = refresh->auth;
-	enum object_auth_state state = auth->ops->state ? auth->ops->state(auth) : AUTH_READY;
+	enum object_auth_state state = refresh->ops->state(refresh);
 
 	if (state == AUTH_READY)
 		return 0;
@@ -68,8 +60,12 @@ int object_refresh_look(struct object_refresh *refresh, struct err *err)
 
 void object_refresh_rest(struct object_refresh *refresh)
 {
-	if (refresh->running)
-		join(refresh);
+	if (!refresh->running)
+		return;
+	atomic_store(&refresh->stops, true);
+	join(refresh);
+	atomic_store(&refresh->stops, false);
+	refresh->next = 0;
 }
 
 void object_refresh_release(struct object_refresh *refresh)

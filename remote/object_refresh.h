@@ -1,18 +1,36 @@
-/* Renews credentials in the background: one short-lived thread at a time, and few for all packs of
- * a mount. Their keys end at the same time, and each may take a program. */
+/* Renews credentials in the background, in one short-lived thread at a time. A renewal may take a
+ * program.
+ *
+ * Threads: any number may look; object_refresh_rest() and object_refresh_release() are called
+ * alone. */
 #ifndef REMOTE_OBJECT_REFRESH_H
 #define REMOTE_OBJECT_REFRESH_H
 
-#include "remote/object_auth.h"
+#include "base/err.h"
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-#define OBJECT_RENEWALS 8 /* at once, of all packs */
+struct object_refresh;
 
+enum object_auth_state {
+	AUTH_READY,
+	AUTH_AGES, /* good for some minutes: refresh() now, and sign meanwhile */
+	AUTH_NONE, /* refresh() must succeed before a request is signed */
+};
+
+struct object_refresh_ops {
+	enum object_auth_state (*state)(struct object_refresh *refresh);
+	/* Renews the credentials; may ask other machines (remote/fetch.h). Returns 0, or -errno and
+	 * why: the old ones are used until they end. */
+	int (*refresh)(struct object_refresh *refresh, struct err *err);
+};
+
+/* The beginning of the credentials. */
 struct object_refresh {
-	struct object_auth *auth;
-	atomic_uint *renewals; /* of all packs, that are under way */
+	const struct object_refresh_ops *ops;
+	atomic_bool stops; /* refresh() ends soon: nobody waits for it */
 	pthread_mutex_t lock;
 	bool running;	/* protected by lock: there is a thread, to be joined */
 	bool ended;	/* protected by lock: the thread is done */
@@ -22,9 +40,8 @@ struct object_refresh {
 	pthread_t thread;
 };
 
-void object_refresh_init(struct object_refresh *refresh, struct object_auth *auth,
-			 atomic_uint *renewals);
-/* Waits for the thread, if there is one. */
+void object_refresh_init(struct object_refresh *refresh, const struct object_refresh_ops *ops);
+/* Ends the thread, if there is one. */
 void object_refresh_rest(struct object_refresh *refresh);
 void object_refresh_release(struct object_refresh *refresh);
 

@@ -120,7 +120,7 @@ int reader_open(const char *name, bool apart, const struct remote_settings *sett
 	shown = name_shown(name);
 	if (!shown)
 		return -ENOMEM;
-	r = has_scheme(name, "s3") ? s3_auth_new(name, settings, fetch, &auth, err)
+	r = has_scheme(name, "s3") ? s3_auth_new(name, settings, fetch, remote, &auth, err)
 				   : bearer_new(name, apart, settings, &auth, err);
 	/* -EINVAL says that a file is no pack. */
 	return r < 0 ? (r == -EINVAL ? -ENOENT : r)

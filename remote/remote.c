@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include "remote/http.h"
 #include "remote/remote.h"
+#include "remote/s3_keys.h"
 
 #if REMOTE_CURL
 
@@ -38,6 +39,8 @@ void remote_stop(struct remote *remote)
 {
 	if (remote->http)
 		http_rest(remote->http);
+	if (remote->keys)
+		object_refresh_rest(&remote->keys->refresh);
 }
 
 #else

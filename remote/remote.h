@@ -1,6 +1,6 @@
 /* What the readers of URLs of one mount, or of one command, share: the thread of transfers, its
  * connections, and the limit of requests to each server (http.h), which are there as long as any
- * reader is; the memory for what is read ahead (reader_remote.h); and how many renew credentials.
+ * reader is; the keys of S3 (s3_keys.h); and the memory for what is read ahead (reader_remote.h).
  *
  * Threads: any number at once; remote_stop() is called alone. */
 #ifndef REMOTE_REMOTE_H
@@ -13,6 +13,7 @@
 
 struct http;
 struct reader_remote;
+struct s3_keys;
 
 struct remote {
 	pthread_mutex_t lock;
@@ -23,7 +24,7 @@ struct remote {
 	struct reader_remote *oldest, *newest;
 	uint64_t ends;
 	_Atomic uint64_t kept; /* bytes that all readers keep */
-	atomic_uint renewals;  /* of credentials, that are under way */
+	struct s3_keys *keys;  /* protected by lock; NULL: nobody needs them */
 };
 
 #define REMOTE_INIT                               \
@@ -36,8 +37,8 @@ int remote_join(struct remote *remote, const struct remote_settings *settings, s
 		struct err *err);
 void remote_leave(struct remote *remote);
 
-/* Ends the thread, as before a fork, and cancels what is under way. The next read starts it again.
- */
+/* Ends the threads, as before a fork, and cancels what is under way. The next read starts them
+ * again. */
 void remote_stop(struct remote *remote);
 
 #endif

@@ -1,42 +1,24 @@
-/* Credentials that expire are renewed RENEW_BEFORE they do; those with less than twice that time
- * left, after half of it. If a renewal fails, the old ones are used, and it is tried again after
- * RENEW_AGAIN. If the server says that they have expired, they have, whatever their date says;
- * unless they are so new that the request was signed with the ones before. */
 #include "remote/s3.h"
-#include "base/clock.h"
-#include "base/math.h"
 #include "base/scope.h"
 #include "remote/environment.h"
 #include "remote/profile.h"
-#include "remote/s3_refusal.h"
+#include "remote/s3_keys.h"
 #include "remote/s3_url.h"
 #include "remote/secret.h"
 #include "remote/sign.h"
 #include <time.h>
 
-#define RENEW_BEFORE 300 /* seconds */
-#define RENEW_AGAIN  30
-#define STILL_NEW    10
-#define MOVES	     2 /* between regions, at most: an endpoint of one region sends requests back */
-
-enum s3_keys { KEYS_UNKNOWN, KEYS_NONE, KEYS_GOOD, KEYS_ENDED };
+#define MOVES 2 /* between regions, at most: an endpoint of one region sends requests back */
 
 struct s3_auth {
 	struct object_auth auth; /* first */
 	const struct remote_settings *settings;
-	credentials_fetch_fn *fetch;
+	struct s3_keys *keys;
 	char *name;
 	char *endpoint;	    /* NULL: Amazon's */
 	char *asked_region; /* NULL: the user did not name one */
 	unsigned moves;
 	char *region; /* like auth.url, used by the calling thread only */
-
-	pthread_mutex_t lock; /* protects what follows */
-	enum s3_keys state;
-	struct credentials keys;
-	int64_t since,
-		renew; /* when they replaced others (0: they did not), and when to renew them */
-	struct err nowhere; /* KEYS_NONE: where keys were looked for */
 };
 
 static struct s3_auth *s3_of(struct object_auth *auth)
@@ -110,80 +92,6 @@ static int move(struct s3_auth *s3, const char *region, struct err *err)
 	return 0;
 }
 
-/* --- keys ----------------------------------------------------------------------------------- */
-
-static enum object_auth_state s3_auth_state(struct object_auth *auth)
-{
-	struct s3_auth *s3 = s3_of(auth);
-	int64_t now = time(NULL);
-	SCOPE_LOCK(&s3->lock);
-
-	if (s3->state == KEYS_NONE)
-		return AUTH_READY;
-	if (s3->state != KEYS_GOOD || (s3->keys.expires && now >= s3->keys.expires))
-		return AUTH_NONE;
-	return s3->keys.expires && now >= s3->renew ? AUTH_AGES : AUTH_READY;
-}
-
-static bool same(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
-/* Keys are of no use once they have expired, as their date or a server says. */
-static int check(const struct s3_auth *s3, const struct credentials *found, int64_t now,
-		 struct err *err)
-{
-	bool refused = s3->state == KEYS_ENDED && same(found->access, s3->keys.access) &&
-		       same(found->token, s3->keys.token);
-
-	if (refused || (found->expires && found->expires <= now))
-		return err_set(err, -EKEYEXPIRED,
-			       "the session of the credentials of %s has ended: renew it",
-			       found->source);
-	return 0;
-}
-
-static void take(struct s3_auth *s3, struct credentials *found, int64_t now)
-{
-	int64_t life = found->expires - now;
-
-	s3->since = s3->keys.access ? now : 0;
-	credentials_release(&s3->keys);
-	s3->keys = *found;
-	*found = (struct credentials){0};
-	s3->state = KEYS_GOOD;
-	s3->renew = life > 2 * RENEW_BEFORE ? s3->keys.expires - RENEW_BEFORE : now + life / 2;
-}
-
-static int s3_auth_refresh(struct object_auth *auth, struct err *err)
-{
-	struct s3_auth *s3 = s3_of(auth);
-	const struct credentials_ask ask = {.profile = s3->settings->profile,
-					    .region = s3->asked_region,
-					    .settings = s3->settings,
-					    .fetch = s3->fetch,
-					    .stops = &auth->stops};
-	SCOPE(credentials_release) struct credentials found = {0};
-	struct err reason = {0};
-	int r = credentials_find(&ask, &found, &reason);
-	int64_t now = time(NULL);
-	SCOPE_LOCK(&s3->lock);
-
-	if (r == -ENOKEY && s3->state == KEYS_UNKNOWN) {
-		s3->state = KEYS_NONE;
-		s3->nowhere = reason;
-		return 0;
-	}
-	if (r == 0)
-		r = check(s3, &found, now, &reason);
-	if (r == 0)
-		take(s3, &found, now);
-	else
-		s3->renew = now + RENEW_AGAIN;
-	return r < 0 ? err_set(err, r, "%s", err_text(&reason, r)) : 0;
-}
-
 /* --- requests ------------------------------------------------------------------------------- */
 
 static int add_line(object_header_fn *add, void *context, const char *name, const char *value)
@@ -198,12 +106,13 @@ static int add_line(object_header_fn *add, void *context, const char *name, cons
 static int sign_with(const struct s3_auth *s3, const struct object_request *request,
 		     object_header_fn *add, void *context)
 {
+	const struct credentials *keys = &s3->keys->found;
 	SCOPE(buf_release) struct buf authorization = BUF_INIT;
 	char date[sizeof("20130524T000000Z")];
 	struct sign_header headers[5] = {{"host", request->host},
 					 {"x-amz-content-sha256", SIGN_UNSIGNED_PAYLOAD},
 					 {"x-amz-date", date}};
-	struct sign_key key = {s3->keys.access, s3->keys.secret, date, s3->region, "s3"};
+	struct sign_key key = {keys->access, keys->secret, date, s3->region, "s3"};
 	struct sign_request to_sign = {.method = "GET",
 				       .path = request->path,
 				       .query = request->query,
@@ -217,9 +126,9 @@ static int sign_with(const struct s3_auth *s3, const struct object_request *requ
 	strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
 	if (s3->settings->requester_pays)
 		headers[to_sign.count++] = (struct sign_header){"x-amz-request-payer", "requester"};
-	if (s3->keys.token)
+	if (keys->token)
 		headers[to_sign.count++] =
-			(struct sign_header){"x-amz-security-token", s3->keys.token};
+			(struct sign_header){"x-amz-security-token", keys->token};
 	for (size_t i = 1; r == 0 && i < to_sign.count; i++)
 		r = add_line(add, context, headers[i].name, headers[i].value);
 	if (r == 0)
@@ -231,18 +140,12 @@ static int s3_auth_sign(struct object_auth *auth, const struct object_request *r
 			object_header_fn *add, void *context)
 {
 	struct s3_auth *s3 = s3_of(auth);
-	SCOPE_LOCK(&s3->lock);
+	SCOPE_LOCK(&s3->keys->lock);
 
-	return s3->state == KEYS_GOOD ? sign_with(s3, request, add, context) : 0;
+	return s3->keys->state == KEYS_GOOD ? sign_with(s3, request, add, context) : 0;
 }
 
 /* --- refusals ------------------------------------------------------------------------------- */
-
-static void end_keys(struct s3_auth *s3)
-{
-	if (s3->state == KEYS_GOOD && time(NULL) - s3->since > STILL_NEW)
-		s3->state = KEYS_ENDED;
-}
 
 static int s3_auth_refused(struct object_auth *auth, const struct object_answer *answer,
 			   struct err *err)
@@ -250,7 +153,6 @@ static int s3_auth_refused(struct object_auth *auth, const struct object_answer 
 	struct s3_auth *s3 = s3_of(auth);
 	SCOPE(s3_refusal_release) struct s3_refusal refusal = {0};
 	int r = s3_refusal_read(answer, &refusal);
-	SCOPE_LOCK(&s3->lock);
 
 	if (r < 0)
 		return r;
@@ -258,14 +160,7 @@ static int s3_auth_refused(struct object_auth *auth, const struct object_answer 
 		return 0; /* the request was sent before the move */
 	if (refusal.kind == S3_OTHER_REGION && s3->moves++ < MOVES)
 		return move(s3, refusal.region, err);
-	if (refusal.kind == S3_ENDED && s3->state != KEYS_NONE) {
-		end_keys(s3);
-		return 0;
-	}
-	return s3_refusal_say(&refusal, s3->keys.source,
-			      s3->settings->anonymous ? "--anonymous asks without credentials"
-						      : s3->nowhere.text,
-			      err);
+	return s3_keys_refused(s3->keys, &refusal, err);
 }
 
 /* --- the object ----------------------------------------------------------------------------- */
@@ -274,8 +169,8 @@ static void s3_auth_free(struct object_auth *auth)
 {
 	struct s3_auth *s3 = s3_of(auth);
 
-	credentials_release(&s3->keys);
-	pthread_mutex_destroy(&s3->lock);
+	if (s3->keys)
+		s3_keys_leave(s3->keys);
 	free(s3->name);
 	free(s3->endpoint);
 	free(s3->asked_region);
@@ -285,31 +180,33 @@ static void s3_auth_free(struct object_auth *auth)
 }
 
 static const struct object_auth_ops s3_auth_ops = {
-	.state = s3_auth_state,
-	.refresh = s3_auth_refresh,
 	.sign = s3_auth_sign,
 	.refused = s3_auth_refused,
 	.free = s3_auth_free,
 };
 
 int s3_auth_new(const char *name, const struct remote_settings *settings,
-		credentials_fetch_fn *fetch_from, struct object_auth **ret, struct err *err)
+		credentials_fetch_fn *fetch_from, struct remote *remote, struct object_auth **ret,
+		struct err *err)
 {
 	struct s3_auth *s3 = calloc(1, sizeof(*s3));
+	struct credentials_ask ask = {
+		.profile = settings->profile, .settings = settings, .fetch = fetch_from};
 	int r;
 
 	if (!s3)
 		return -ENOMEM;
-	pthread_mutex_init(&s3->lock, NULL);
 	s3->auth.ops = &s3_auth_ops;
 	s3->settings = settings;
-	s3->fetch = fetch_from;
-	s3->state = settings->anonymous ? KEYS_NONE : KEYS_UNKNOWN;
 	r = find_place(s3, name, err);
+	ask.region = s3->asked_region;
+	if (r == 0)
+		r = s3_keys_join(remote, &ask, &s3->keys);
 	if (r < 0) {
 		s3_auth_free(&s3->auth);
 		return r;
 	}
+	s3->auth.refresh = &s3->keys->refresh;
 	*ret = &s3->auth;
 	return 0;
 }

@@ -4,19 +4,20 @@
  *			profile (of its services first); Amazon's
  *	region		--region, AWS_REGION, AWS_DEFAULT_REGION, region of the profile; us-east-1.
  *			A server that names the right one is believed
- *	credentials	remote/credentials.h; without any, and with --anonymous, requests are not
- *			signed */
+ *	credentials	remote/credentials.h, the same for all packs (s3_keys.h); without any, and
+ *			with --anonymous, requests are not signed */
 #ifndef REMOTE_S3_H
 #define REMOTE_S3_H
 
 #include "base/err.h"
 #include "remote/credentials.h"
 #include "remote/object_auth.h"
-#include "remote/settings.h"
+#include "remote/remote.h"
 
-/* Asks no other machine yet. Settings must outlive it. `fetch_from` is fetch(), except in tests.
- * Returns 0, -EINVAL (name or settings are wrong) or what profile_open() returns. */
+/* Asks no other machine yet. Settings and `remote` must outlive it. `fetch_from` is fetch(), except
+ * in tests. Returns 0, -EINVAL (name or settings are wrong) or what profile_open() returns. */
 int s3_auth_new(const char *name, const struct remote_settings *settings,
-		credentials_fetch_fn *fetch_from, struct object_auth **ret, struct err *err);
+		credentials_fetch_fn *fetch_from, struct remote *remote, struct object_auth **ret,
+		struct err *err);
 
 #endif

@@ -191,11 +191,9 @@ void http_stats(struct http_client *client, struct reader_stats *ret)
 
 /* --- remote/object_refresh.h ------------------------------------------------------------------ */
 
-void object_refresh_init(struct object_refresh *refresh, struct object_auth *auth,
-			 atomic_uint *renewals)
+void object_refresh_init(struct object_refresh *refresh, const struct object_refresh_ops *ops)
 {
-	(void)renewals;
-	refresh->auth = auth;
+	refresh->ops = ops;
 }
 
 void object_refresh_rest(struct object_refresh *refresh)
@@ -210,9 +208,8 @@ void object_refresh_release(struct object_refresh *refresh)
 
 int object_refresh_look(struct object_refresh *refresh, struct err *err)
 {
-	struct object_auth *auth = refresh->auth;
-	enum object_auth_state state = auth->ops->state ? auth->ops->state(auth) : AUTH_READY;
-	int r = state == AUTH_READY ? 0 : auth->ops->refresh(auth, err);
+	enum object_auth_state state = refresh->ops->state(refresh);
+	int r = state == AUTH_READY ? 0 : refresh->ops->refresh(refresh, err);
 
 	must(r == 0 || err->text[0]);
 	return state == AUTH_AGES ? 0 : r;
@@ -242,15 +239,15 @@ static const char *token_file(void)
 
 /* No keys are looked for outside the environment: those files are not there. As many bytes as the
  * longest may have would be reserved for a device, and overwritten. */
-static int new_s3(struct remote_settings *settings, bool has_keys, struct object_auth **ret,
-		  struct err *err)
+static int new_s3(struct remote_settings *settings, bool has_keys, struct remote *engine,
+		  struct object_auth **ret, struct err *err)
 {
 	settings->anonymous = !has_keys;
 	set_variable("AWS_CONFIG_FILE", "/dev/null/none");
 	set_variable("AWS_SHARED_CREDENTIALS_FILE", "/dev/null/none");
 	set_variable("AWS_ACCESS_KEY_ID", "A");
 	set_variable("AWS_SECRET_ACCESS_KEY", "S");
-	return s3_auth_new("s3://bucket/key", settings, fetch, ret, err);
+	return s3_auth_new("s3://bucket/key", settings, fetch, engine, ret, err);
 }
 
 static int new_bearer(const struct remote_settings *settings, unsigned where, unsigned token,
@@ -319,7 +316,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	settings.retry = data[0] & 2 ? REMOTE_RETRY : 0;
 	rest.data = data + 1;
 	rest.len = size - 1;
-	r = data[0] & 1 ? new_s3(&settings, data[0] >> 4 & 1, &auth, &err)
+	r = data[0] & 1 ? new_s3(&settings, data[0] >> 4 & 1, &engine, &auth, &err)
 			: new_bearer(&settings, data[0] >> 2 & 3, data[0] >> 4 & 3, &auth, &err);
 	must(r == 0 || err.text[0]);
 	if (r < 0)

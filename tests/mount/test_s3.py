@@ -210,6 +210,16 @@ def test_a_session_that_ends_in_mid_epoch_is_renewed_and_nobody_notices(
     assert mounted.stats()["device"]["errors"] == 0
 
 
+def test_packs_of_a_mount_share_a_session(data, mount, monkeypatch):
+    set_metadata(data, monkeypatch)
+    for number in range(20):
+        data.objects[f"/{BUCKET}/{number}"] = data.objects[f"/{BUCKET}/{KEY}"]
+    mounted = mount(*[f"{number}/=s3://{BUCKET}/{number}" for number in range(20)])
+    for number in range(20):
+        reads_right(mounted.path / str(number), data, files_of(data)[:1])
+    assert len(data.sessions) == 1
+
+
 def test_a_session_is_renewed_before_it_ends(data, mount, monkeypatch):
     data.life = 6  # so short a one is renewed after half of its life
     set_metadata(data, monkeypatch)

@@ -570,27 +570,43 @@ TEST(without_patience_an_error_is_final)
 
 /* Whose key is renewed when it was refused. */
 struct renewed {
-	struct object_auth auth;
+	struct object_refresh refresh;
 	atomic_int key; /* 0: none */
-	atomic_bool wanted;
+	atomic_bool wanted, endless, begun;
 };
 
-static struct renewed *renewed_of(struct object_auth *auth)
+static struct renewed *renewed_of(struct object_refresh *refresh)
 {
-	return (struct renewed *)auth;
+	return (struct renewed *)refresh;
 }
 
-static enum object_auth_state renewed_state(struct object_auth *auth)
+static enum object_auth_state renewed_state(struct object_refresh *refresh)
 {
-	return atomic_load(&renewed_of(auth)->wanted) ? AUTH_NONE : AUTH_READY;
+	return atomic_load(&renewed_of(refresh)->wanted) ? AUTH_NONE : AUTH_READY;
 }
 
-static int renew(struct object_auth *auth, struct err *err)
+static int renew(struct object_refresh *refresh, struct err *err)
 {
+	struct renewed *renewed = renewed_of(refresh);
+
 	(void)err;
-	atomic_fetch_add(&renewed_of(auth)->key, 1);
-	atomic_store(&renewed_of(auth)->wanted, false);
+	atomic_store(&renewed->begun, true);
+	while (atomic_load(&renewed->endless))
+		if (atomic_load(&refresh->stops))
+			return -ECANCELED;
+		else
+			sched_yield();
+	atomic_fetch_add(&renewed->key, 1);
+	atomic_store(&renewed->wanted, false);
 	return 0;
+}
+
+static void renewed_init(struct renewed *renewed)
+{
+	static const struct object_refresh_ops ops = {.state = renewed_state, .refresh = renew};
+
+	*renewed = (struct renewed){.wanted = true};
+	object_refresh_init(&renewed->refresh, &ops);
 }
 
 static int renewed_sign(struct object_auth *auth, const struct object_request *request,
@@ -599,7 +615,7 @@ static int renewed_sign(struct object_auth *auth, const struct object_request *r
 	char line[32];
 
 	assert_string_equal(request->path, "/x");
-	snprintf(line, sizeof(line), "X-Key: %d", atomic_load(&renewed_of(auth)->key));
+	snprintf(line, sizeof(line), "X-Key: %d", atomic_load(&renewed_of(auth->refresh)->key));
 	return add(context, line);
 }
 
@@ -608,7 +624,7 @@ static int renewed_refused(struct object_auth *auth, const struct object_answer 
 {
 	(void)err;
 	assert_int_equal(answer->status, 401);
-	atomic_store(&renewed_of(auth)->wanted, true);
+	atomic_store(&renewed_of(auth->refresh)->wanted, true);
 	return 0;
 }
 
@@ -618,13 +634,20 @@ static void renewed_free(struct object_auth *auth)
 	free(auth);
 }
 
-static const struct object_auth_ops renewed_ops = {
-	.state = renewed_state,
-	.refresh = renew,
-	.sign = renewed_sign,
-	.refused = renewed_refused,
-	.free = renewed_free,
-};
+static struct reader *open_renewed(struct http_server *server, struct renewed *renewed)
+{
+	static const struct object_auth_ops ops = {
+		.sign = renewed_sign, .refused = renewed_refused, .free = renewed_free};
+	struct object_auth *auth = calloc(1, sizeof(*auth));
+	struct reader *reader = NULL;
+	struct err err = {0};
+
+	*auth = (struct object_auth){.ops = &ops, .refresh = &renewed->refresh};
+	if (asprintf(&auth->url, "http://127.0.0.1:%u/x", server->port) < 0 ||
+	    reader_remote_open("x", auth, &patient, &engine, &reader, &err) < 0)
+		abort();
+	return reader;
+}
 
 static enum answer wants_a_new_key(struct http_server *server, unsigned request, const char *text)
 {
@@ -639,76 +662,74 @@ static enum answer wants_a_new_key(struct http_server *server, unsigned request,
 
 #define MANY_PACKS 20
 
-static atomic_uint renewing, most_renewing;
-
-/* Returns once as many renew as may at once. */
-static int renew_slowly(struct object_auth *auth, struct err *err)
-{
-	unsigned now = atomic_fetch_add(&renewing, 1) + 1, most = atomic_load(&most_renewing);
-
-	while (now > most && !atomic_compare_exchange_weak(&most_renewing, &most, now))
-		;
-	while (atomic_load(&most_renewing) < OBJECT_RENEWALS)
-		sched_yield();
-	atomic_fetch_sub(&renewing, 1);
-	return renew(auth, err);
-}
+struct opening {
+	struct http_server *server;
+	struct renewed renewed;
+};
 
 static void *open_with_keys(void *context)
 {
-	static const struct object_auth_ops slow_ops = {
-		.state = renewed_state,
-		.refresh = renew_slowly,
-		.sign = renewed_sign,
-		.refused = renewed_refused,
-		.free = renewed_free,
-	};
-	const struct http_server *server = context;
-	struct renewed *auth = calloc(1, sizeof(*auth));
-	struct reader *reader = NULL;
-	struct err err = {0};
+	struct opening *opening = context;
 
-	auth->auth.ops = &slow_ops;
-	atomic_store(&auth->wanted, true);
-	if (asprintf(&auth->auth.url, "http://127.0.0.1:%u/x", server->port) < 0 ||
-	    reader_remote_open("x", &auth->auth, &patient, &engine, &reader, &err) < 0)
-		abort();
-	reader_free(reader);
+	reader_free(open_renewed(opening->server, &opening->renewed));
 	return NULL;
 }
 
-/* Each may be a program. */
-TEST(many_packs_renew_few_credentials_at_once)
+/* Each renewal may be a program. */
+TEST(packs_that_share_credentials_renew_them_once)
 {
-	struct http_server *server = server_new(SIZE);
+	struct opening opening = {.server = server_new(SIZE)};
 	pthread_t threads[MANY_PACKS];
 
-	server_start(server);
+	server_start(opening.server);
+	renewed_init(&opening.renewed);
 	for (unsigned i = 0; i < MANY_PACKS; i++)
-		pthread_create(&threads[i], NULL, open_with_keys, server);
+		pthread_create(&threads[i], NULL, open_with_keys, &opening);
 	for (unsigned i = 0; i < MANY_PACKS; i++)
 		pthread_join(threads[i], NULL);
-	assert_int_equal(most_renewing, OBJECT_RENEWALS);
-	server_stop(server);
+	assert_int_equal(opening.renewed.key, 1);
+	object_refresh_release(&opening.renewed.refresh);
+	server_stop(opening.server);
 }
 
 TEST(credentials_are_renewed_when_they_end)
 {
 	struct http_server *server = server_new(SIZE);
-	struct renewed *auth = calloc(1, sizeof(*auth));
-	struct reader *reader = NULL;
-	struct err err = {0};
+	struct renewed renewed;
+	struct reader *reader;
 
 	server->answer = wants_a_new_key;
 	server_start(server);
-	auth->auth.ops = &renewed_ops;
-	atomic_store(&auth->wanted, true);
-	assert_true(asprintf(&auth->auth.url, "http://127.0.0.1:%u/x", server->port) > 0);
-	assert_int_equal(reader_remote_open("x", &auth->auth, &patient, &engine, &reader, &err), 0);
-	assert_int_equal(auth->key, 1);
+	renewed_init(&renewed);
+	reader = open_renewed(server, &renewed);
+	assert_int_equal(renewed.key, 1);
 	for (unsigned i = 0; i < 10; i++)
 		assert_gets(reader, 10, 5000000 + i);
-	assert_int_equal(auth->key, 2);
+	assert_int_equal(renewed.key, 2);
 	reader_free(reader);
+	object_refresh_release(&renewed.refresh);
+	server_stop(server);
+}
+
+TEST(a_read_that_was_cancelled_does_not_wait_for_credentials)
+{
+	struct http_server *server = server_new(SIZE);
+	struct renewed renewed;
+	struct reader *reader;
+	struct many many;
+
+	server_start(server);
+	renewed_init(&renewed);
+	reader = open_renewed(server, &renewed);
+	atomic_store(&renewed.endless, true);
+	atomic_store(&renewed.wanted, true);
+	many_submit(&many, reader);
+	while (!atomic_load(&renewed.begun))
+		sched_yield();
+	reader_cancel(reader);
+	assert_int_equal(many_wait(&many), -ECANCELED);
+	reader_free(reader);
+	object_refresh_release(&renewed.refresh);
+	free(many.memory);
 	server_stop(server);
 }

@@ -47,20 +47,28 @@ static int metadata(const struct fetch *request, unsigned *ret_status, struct bu
 			asked, asked, date);
 }
 
+static struct remote engine = REMOTE_INIT;
+
 static struct object_auth *opened(const struct remote_settings *settings)
 {
 	struct object_auth *auth = NULL;
 	struct err err = {0};
 
-	assert_int_equal(s3_auth_new("s3://photos/a b", settings, metadata, &auth, &err), 0);
+	assert_int_equal(s3_auth_new("s3://photos/a b", settings, metadata, &engine, &auth, &err),
+			 0);
 	return auth;
+}
+
+static enum object_auth_state state_of(struct object_auth *auth)
+{
+	return auth->refresh->ops->state(auth->refresh);
 }
 
 static void refreshed(struct object_auth *auth, int error, const char *why)
 {
 	struct err err = {0};
 
-	assert_int_equal(auth->ops->refresh(auth, &err), error);
+	assert_int_equal(auth->refresh->ops->refresh(auth->refresh, &err), error);
 	assert_string_equal(err.text, why);
 }
 
@@ -182,9 +190,9 @@ TEST_OF(fresh, requests_are_signed_with_all_that_is_sent)
 
 	set_static();
 	setenv("AWS_SESSION_TOKEN", "TOKEN", 1);
-	assert_int_equal(auth->ops->state(auth), AUTH_NONE);
+	assert_int_equal(state_of(auth), AUTH_NONE);
 	refreshed(auth, 0, "");
-	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_int_equal(state_of(auth), AUTH_READY);
 	assert_non_null(strstr(signed_as(auth), "x-amz-security-token: TOKEN\n"));
 	assert_non_null(strstr(sent.data, "x-amz-request-payer: requester\n"));
 	assert_non_null(strstr(sent.data, "x-amz-content-sha256: UNSIGNED-PAYLOAD\n"));
@@ -205,7 +213,7 @@ TEST_OF(fresh,
 	struct err err;
 
 	refreshed(auth, 0, "");
-	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_int_equal(state_of(auth), AUTH_READY);
 	assert_string_equal(signed_as(auth), "");
 	assert_int_equal(auth->ops->refused(auth, &answer, &err), -EACCES);
 	assert_memory_equal(err.text, "access denied (403); no credentials: AWS_ACCESS_KEY_ID is ",
@@ -214,7 +222,7 @@ TEST_OF(fresh,
 
 	set_static();
 	auth = opened(&anonymous);
-	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_int_equal(state_of(auth), AUTH_READY);
 	assert_string_equal(signed_as(auth), "");
 	refused(auth, 403, "", "", -EACCES,
 		"access denied (403); --anonymous asks without credentials");
@@ -229,18 +237,18 @@ TEST_OF(fresh, credentials_that_will_end_are_renewed_before)
 	set_container();
 	refreshed(auth, 0, "");
 	now += 3299;
-	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_int_equal(state_of(auth), AUTH_READY);
 	now += 1;
-	assert_int_equal(auth->ops->state(auth), AUTH_AGES);
+	assert_int_equal(state_of(auth), AUTH_AGES);
 	life = 200; /* as short as this, after half of it */
 	refreshed(auth, 0, "");
 	assert_non_null(strstr(signed_as(auth), "Credential=AK2/"));
 	now += 99;
-	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_int_equal(state_of(auth), AUTH_READY);
 	now += 1;
-	assert_int_equal(auth->ops->state(auth), AUTH_AGES);
+	assert_int_equal(state_of(auth), AUTH_AGES);
 	now += 100;
-	assert_int_equal(auth->ops->state(auth), AUTH_NONE);
+	assert_int_equal(state_of(auth), AUTH_NONE);
 	auth->ops->free(auth);
 }
 
@@ -254,14 +262,33 @@ TEST_OF(fresh, while_a_renewal_fails_what_is_there_is_used)
 	now += 3300;
 	down = true;
 	refreshed(auth, -EIO, "the container is not reached");
-	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_int_equal(state_of(auth), AUTH_READY);
 	assert_non_null(strstr(signed_as(auth), "Credential=AK1/"));
 	now += 30;
-	assert_int_equal(auth->ops->state(auth), AUTH_AGES);
+	assert_int_equal(state_of(auth), AUTH_AGES);
 	refreshed(auth, -EIO, "the container is not reached");
 	now += 270;
-	assert_int_equal(auth->ops->state(auth), AUTH_NONE);
+	assert_int_equal(state_of(auth), AUTH_NONE);
 	auth->ops->free(auth);
+}
+
+TEST_OF(fresh, packs_share_their_keys_but_not_their_regions)
+{
+	const struct remote_settings settings = {0};
+	struct object_auth *first = opened(&settings), *second = opened(&settings);
+
+	set_container();
+	refreshed(first, 0, "");
+	assert_int_equal(state_of(second), AUTH_READY);
+	refused(first, 301, "x-amz-bucket-region: eu-west-1\r\n", "", 0, "");
+	assert_non_null(strstr(signed_as(first), "Credential=AK1/20231114/eu-west-1/"));
+	first->ops->free(first);
+	assert_non_null(strstr(signed_as(second), "Credential=AK1/20231114/us-east-1/"));
+	first = opened(&settings);
+	assert_int_equal(state_of(first), AUTH_READY);
+	first->ops->free(first);
+	second->ops->free(second);
+	assert_int_equal(asked, 1);
 }
 
 #define ENDED "<Error><Code>ExpiredToken</Code><Message>The token has expired</Message></Error>"
@@ -275,12 +302,12 @@ TEST_OF(fresh, a_session_that_a_server_ends_is_renewed_at_once)
 	refreshed(auth, 0, "");
 	refused(auth, 400, "", ENDED, 0, "");
 	refused(auth, 400, "", ENDED, 0, ""); /* another that was under way */
-	assert_int_equal(auth->ops->state(auth), AUTH_NONE);
+	assert_int_equal(state_of(auth), AUTH_NONE);
 	refreshed(auth, 0, "");
-	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_int_equal(state_of(auth), AUTH_READY);
 	/* This one was signed before. */
 	refused(auth, 400, "", ENDED, 0, "");
-	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_int_equal(state_of(auth), AUTH_READY);
 	assert_int_equal(asked, 2);
 	auth->ops->free(auth);
 }
@@ -296,10 +323,10 @@ TEST_OF(fresh, a_session_that_nobody_renews_is_an_error_until_somebody_does)
 	refused(auth, 400, "", ENDED, 0, "");
 	refreshed(auth, -EKEYEXPIRED,
 		  "the session of the credentials of the environment has ended: renew it");
-	assert_int_equal(auth->ops->state(auth), AUTH_NONE);
+	assert_int_equal(state_of(auth), AUTH_NONE);
 	setenv("AWS_SESSION_TOKEN", "T2", 1);
 	refreshed(auth, 0, "");
-	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_int_equal(state_of(auth), AUTH_READY);
 	auth->ops->free(auth);
 }
 

@@ -1,0 +1,152 @@
+/* Credentials that expire are renewed RENEW_BEFORE they do; those with less than twice that time
+ * left, after half of it. If a renewal fails, the old ones are used, and it is tried again after
+ * RENEW_AGAIN. If the server says that they have expired, they have, whatever their date says;
+ * unless they are so new that the request was signed with the ones before. */
+#include "remote/s3_keys.h"
+#include "base/scope.h"
+#include <string.h>
+#include <time.h>
+
+#define RENEW_BEFORE 300 /* seconds */
+#define RENEW_AGAIN  30
+#define STILL_NEW    10
+
+static struct s3_keys *keys_of(struct object_refresh *refresh)
+{
+	return (struct s3_keys *)refresh;
+}
+
+static enum object_auth_state keys_state(struct object_refresh *refresh)
+{
+	struct s3_keys *keys = keys_of(refresh);
+	int64_t now = time(NULL);
+	SCOPE_LOCK(&keys->lock);
+
+	if (keys->state == KEYS_NONE)
+		return AUTH_READY;
+	if (keys->state != KEYS_GOOD || (keys->found.expires && now >= keys->found.expires))
+		return AUTH_NONE;
+	return keys->found.expires && now >= keys->renew ? AUTH_AGES : AUTH_READY;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* Keys are of no use once they have expired, as their date or a server says. */
+static int check(const struct s3_keys *keys, const struct credentials *found, int64_t now,
+		 struct err *err)
+{
+	bool refused = keys->state == KEYS_ENDED && same(found->access, keys->found.access) &&
+		       same(found->token, keys->found.token);
+
+	if (refused || (found->expires && found->expires <= now))
+		return err_set(err, -EKEYEXPIRED,
+			       "the session of the credentials of %s has ended: renew it",
+			       found->source);
+	return 0;
+}
+
+static void take(struct s3_keys *keys, struct credentials *found, int64_t now)
+{
+	int64_t life = found->expires - now;
+
+	keys->since = keys->found.access ? now : 0;
+	credentials_release(&keys->found);
+	keys->found = *found;
+	*found = (struct credentials){0};
+	keys->state = KEYS_GOOD;
+	keys->renew = life > 2 * RENEW_BEFORE ? keys->found.expires - RENEW_BEFORE : now + life / 2;
+}
+
+static int keys_refresh(struct object_refresh *refresh, struct err *err)
+{
+	struct s3_keys *keys = keys_of(refresh);
+	SCOPE(credentials_release) struct credentials found = {0};
+	struct err reason = {0};
+	int r = credentials_find(&keys->ask, &found, &reason);
+	int64_t now = time(NULL);
+	SCOPE_LOCK(&keys->lock);
+
+	if (r == -ENOKEY && keys->state == KEYS_UNKNOWN) {
+		keys->state = KEYS_NONE;
+		keys->nowhere = reason;
+		return 0;
+	}
+	if (r == 0)
+		r = check(keys, &found, now, &reason);
+	if (r == 0)
+		take(keys, &found, now);
+	else
+		keys->renew = now + RENEW_AGAIN;
+	return r < 0 ? err_set(err, r, "%s", err_text(&reason, r)) : 0;
+}
+
+int s3_keys_refused(struct s3_keys *keys, const struct s3_refusal *refusal, struct err *err)
+{
+	SCOPE_LOCK(&keys->lock);
+	if (refusal->kind != S3_ENDED || keys->state == KEYS_NONE)
+		return s3_refusal_say(refusal, keys->found.source, keys->nowhere.text, err);
+	if (keys->state == KEYS_GOOD && time(NULL) - keys->since > STILL_NEW)
+		keys->state = KEYS_ENDED;
+	return 0;
+}
+
+static void keys_free(struct s3_keys *keys)
+{
+	object_refresh_release(&keys->refresh);
+	credentials_release(&keys->found);
+	pthread_mutex_destroy(&keys->lock);
+	free(keys->region);
+	free(keys);
+}
+
+static struct s3_keys *keys_new(struct remote *remote, const struct credentials_ask *ask)
+{
+	static const struct object_refresh_ops ops = {.state = keys_state, .refresh = keys_refresh};
+	struct s3_keys *keys = calloc(1, sizeof(*keys));
+
+	if (!keys)
+		return NULL;
+	object_refresh_init(&keys->refresh, &ops);
+	pthread_mutex_init(&keys->lock, NULL);
+	keys->remote = remote;
+	keys->ask = *ask;
+	keys->ask.stops = &keys->refresh.stops;
+	keys->ask.region = keys->region = ask->region ? strdup(ask->region) : NULL;
+	if (ask->settings->anonymous) {
+		keys->state = KEYS_NONE;
+		err_set(&keys->nowhere, 0, "--anonymous asks without credentials");
+	}
+	if (!keys->region == !ask->region)
+		return keys;
+	keys_free(keys);
+	return NULL;
+}
+
+int s3_keys_join(struct remote *remote, const struct credentials_ask *ask, struct s3_keys **ret)
+{
+	SCOPE_LOCK(&remote->lock);
+	if (!remote->keys)
+		remote->keys = keys_new(remote, ask);
+	if (!remote->keys)
+		return -ENOMEM;
+	remote->keys->users++;
+	*ret = remote->keys;
+	return 0;
+}
+
+void s3_keys_leave(struct s3_keys *keys)
+{
+	struct remote *remote = keys->remote;
+	bool last;
+
+	pthread_mutex_lock(&remote->lock);
+	last = --keys->users == 0;
+	if (last)
+		remote->keys = NULL;
+	pthread_mutex_unlock(&remote->lock);
+	if (last)
+		keys_free(keys);
+}

@@ -59,7 +59,7 @@ def begin(environment, place):
 
         def start(*words, **options):
             process = stack.enter_context(subprocess.Popen(
-                [sys.executable, *map(os.fspath, words)], env=environment, cwd=place,
+                [sys.executable, *map(os.fspath, words)], env=environment, cwd=place, bufsize=0,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options))
             stack.callback(process.kill)
             return process

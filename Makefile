@@ -64,10 +64,15 @@ override CPPFLAGS += $(LIB_CFLAGS)
 # which libraries.
 ifdef STATIC
 override CPPFLAGS += -DFOLDFS_STATIC=1
-override CFLAGS += -ffunction-sections -fdata-sections
+sections := -ffunction-sections -fdata-sections
+override CFLAGS += $(sections)
 override LDFLAGS += -static-pie -Wl,--gc-sections,-Map=$@.map -s
 $(B)/pack/xxh3_avx2.o: override CFLAGS += $(if $(filter x86_64%,$(target)),-mavx2)
-STATIC_LIBS = -lsnappy -lzstd -llz4 -llzma -lbz2 -lacl -lz -lstdc++ -lm
+# Of Debian's source: its own archive wants all protocols, and finds servers by modules of libc.
+curl     := $(B)/curl/libcurl.a
+override CPPFLAGS += -I$(dir $(curl))
+STATIC_LIBS = $(abspath $(curl)) -lssl -lcrypto -lcares -lsnappy -lzstd -llz4 -llzma -lbz2 -lacl \
+	      -lz -lstdc++ -lm
 endif
 
 FUSE_CFLAGS = $(call pkg,--cflags fuse3)
@@ -117,6 +122,9 @@ static:
 	$(call deps,static)
 	+@$(MAKE) $(jobs) STATIC=1 all
 
+$(B)/curl/libcurl.a: packaging/curl.sh
+	$(call say,CURL,$@)CC='$(CC)' CFLAGS='$(OPTIMIZE) $(HARDEN) $(same) $(sections)' sh $< $(@D)
+
 $(B)/licenses: packaging/licenses.py $(programs)
 	$(call say,COPY,$@)$(PYTHON) -B $< $@ $(programs:=.map)
 
@@ -124,7 +132,8 @@ $(B)/licenses: packaging/licenses.py $(programs)
 # tests are left out.
 check-static: wheel
 	$(Q)FOLDFS_BUILD=$(abspath build-static) $(PYTEST) -m '$(MARKED)' -n $(shell nproc) \
-		$(addprefix tests/mount/test_,$(addsuffix .py,static wheel older tree tar verify foldstat))
+		$(patsubst %,tests/mount/test_%.py,static wheel older tree tar verify foldstat \
+		remote s3 foreign_far cache_dir cache_dir_shared)
 
 # With other systems, which are made first: see the script.
 check-old: check-bullseye check-focal
@@ -166,7 +175,7 @@ $(B)/pack/tool/image/resize.o: override CFLAGS += $(if $(DEBUG),,-O3)
 $(B)/cache/order/%.o: override CFLAGS += $(if $(DEBUG),,-O2)
 $(B)/fs/%.o: override CPPFLAGS += $(FUSE_CFLAGS)
 $(B)/fs/stat/screen.o: override CPPFLAGS += $(call pkg,--cflags ncursesw)
-$(B)/%.o: %.c Makefile
+$(B)/%.o: %.c Makefile | $(curl)
 	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # Unit tests run for moments: with AddressSanitizer it takes 2 to 8 times as long to compile them

@@ -3,7 +3,8 @@
 into programs, by the maps that the linker wrote of them.
 
 README lists the libraries, and where their sources are; SPDX is one expression for all. The texts
-are those of the Debian packages that the libraries are from, and what these refer to."""
+are those of the Debian packages that the libraries are from, and what these refer to. A library
+that packaging/curl.sh built has its text, and the version of its source, beside it."""
 
 import re
 import shutil
@@ -22,7 +23,10 @@ LICENSES = {
     "libarchive": "BSD-2-Clause AND BSD-3-Clause",
     "libattr": GNU_C,
     "libbz2": "bzip2-1.0.6",
+    "libcares": "MIT AND ISC",
     "libc": GNU_C,
+    "libcrypto": "Apache-2.0",
+    "libcurl": "curl",
     "libfuse3": "LGPL-2.1-only",
     "libgcc": GCC,
     "libgcc_eh": GCC,
@@ -37,6 +41,7 @@ LICENSES = {
     "libpng16": "libpng-2.0",
     "libsharpyuv": "BSD-3-Clause",
     "libsnappy": "BSD-3-Clause",
+    "libssl": "Apache-2.0",
     "libstdc++": GCC,
     "libtinfo": NCURSES,
     "libwebp": "BSD-3-Clause",
@@ -69,21 +74,25 @@ def license_of(archive):
     return LICENSES[name]
 
 
-def package_of(archive):
-    """Its name, and that and the version of its source."""
+def source_of(archive):
+    """The file of its license, and the name and the version of its source."""
+    if (archive.parent / "source").exists():
+        return archive.parent / "copyright", *(archive.parent / "source").read_text().split()
     owner = subprocess.run(["dpkg-query", "--search", archive], check=True, text=True,
                            stdout=subprocess.PIPE).stdout.rpartition(": ")[0]
     form = "${Package} ${source:Package} ${source:Version}"
-    return subprocess.run(["dpkg-query", "--show", "--showformat", form, owner], check=True,
-                          text=True, stdout=subprocess.PIPE).stdout.split()
+    package, *source = subprocess.run(
+        ["dpkg-query", "--show", "--showformat", form, owner], check=True, text=True,
+        stdout=subprocess.PIPE).stdout.split()
+    return Path("/usr/share/doc", package, "copyright"), *source
 
 
 def collect(out, archives):
     """Copies the texts; rows of (archive, its license, source package, its version)."""
     for archive in sorted(archives, key=lambda path: path.name):
         license = license_of(archive)
-        package, source, version = package_of(archive)
-        text = Path("/usr/share/doc", package, "copyright").read_text()
+        path, source, version = source_of(archive)
+        text = path.read_text()
         (out / source).write_text(text)
         for name in re.findall(COMMON + r"([\w.-]*\w)", text):
             shutil.copyfile(COMMON + name, out / name)

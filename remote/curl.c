@@ -3,12 +3,27 @@
 
 #if REMOTE_CURL
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+
+#if FOLDFS_STATIC
+
+#define CURL_ROW(function) .function = curl_##function,
+
+static int find_functions(struct curl *ret, struct err *err)
+{
+	(void)err;
+	*ret = (struct curl){CURL_FUNCTIONS(CURL_ROW)};
+	return 0;
+}
+
+#else
+
+#include <dlfcn.h>
 #include <string.h>
 
-#define LIBRARY "libcurl.so.4"
+#define LIBRARY		   "libcurl.so.4"
+#define CURL_ROW(function) {"curl_" #function, &ret->function},
 
 /* A function of libcurl, and where its address goes. */
 struct curl_symbol {
@@ -16,19 +31,8 @@ struct curl_symbol {
 	void *place;
 };
 
-/* Needed once a process. Before libcurl 7.84, two threads must not call it at the same time. */
-static CURLcode begin(const struct curl *curl)
+static int find_functions(struct curl *ret, struct err *err)
 {
-	static pthread_mutex_t curl_beginning = PTHREAD_MUTEX_INITIALIZER;
-
-	SCOPE_LOCK(&curl_beginning);
-	return curl->global_init(CURL_GLOBAL_DEFAULT);
-}
-
-int curl_load(struct curl *ret, struct err *err)
-{
-	struct curl curl;
-#define CURL_ROW(function) {"curl_" #function, &curl.function},
 	const struct curl_symbol symbols[] = {CURL_FUNCTIONS(CURL_ROW)};
 	void *library = dlopen(LIBRARY, RTLD_NOW);
 
@@ -46,10 +50,39 @@ int curl_load(struct curl *ret, struct err *err)
 				       symbols[i].name);
 		memcpy(symbols[i].place, &function, sizeof(function));
 	}
+	return 0;
+}
+
+#endif
+
+/* Needed once a process. Before libcurl 7.84, two threads must not call it at the same time. */
+static CURLcode begin(const struct curl *curl)
+{
+	static pthread_mutex_t curl_beginning = PTHREAD_MUTEX_INITIALIZER;
+
+	SCOPE_LOCK(&curl_beginning);
+	return curl->global_init(CURL_GLOBAL_DEFAULT);
+}
+
+int curl_load(struct curl *ret, struct err *err)
+{
+	struct curl curl;
+	int r = find_functions(&curl, err);
+
+	if (r < 0)
+		return r;
 	if (begin(&curl) != CURLE_OK)
-		return err_set(err, -ENOSYS, LIBRARY " cannot begin");
+		return err_set(err, -ENOSYS, "libcurl cannot begin");
 	*ret = curl;
 	return 0;
+}
+
+void curl_trust(const struct curl *curl, CURL *easy, const struct remote_settings *settings)
+{
+	const char *file = remote_ca_file(settings);
+
+	if (file)
+		curl->easy_setopt(easy, CURLOPT_CAINFO, file);
 }
 
 #endif

@@ -1,12 +1,12 @@
 /* libcurl, loaded when the first URL is opened: users of local packs neither need it nor wait for
- * it.
+ * it. It is linked into static programs, which cannot load anything.
  *
- * If its headers were missing when foldfs was built, or if it is static, and so cannot load
- * anything, REMOTE_CURL is 0, and reader_remote_open() and fetch() say so. */
+ * If its headers were missing when foldfs was built, REMOTE_CURL is 0, and reader_remote_open() and
+ * fetch() say so. */
 #ifndef REMOTE_CURL_H
 #define REMOTE_CURL_H
 
-#if !defined(REMOTE_CURL) && !FOLDFS_STATIC && __has_include(<curl/curl.h>)
+#if !defined(REMOTE_CURL) && __has_include(<curl/curl.h>)
 #define REMOTE_CURL 1
 #elif !defined(REMOTE_CURL)
 #define REMOTE_CURL 0
@@ -14,6 +14,7 @@
 
 #if REMOTE_CURL
 #include "base/err.h"
+#include "remote/settings.h"
 #include <curl/curl.h>
 
 /* Older headers than the libcurl that is loaded may lack these; libcurls that lack them refuse. */
@@ -43,6 +44,9 @@ struct curl {
 
 /* It stays loaded until the process ends. Returns 0 or -ENOSYS. */
 int curl_load(struct curl *ret, struct err *err);
+
+/* Says which authorities are trusted. */
+void curl_trust(const struct curl *curl, CURL *easy, const struct remote_settings *settings);
 
 #endif
 

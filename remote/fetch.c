@@ -52,7 +52,6 @@ static int add_headers(struct fetching *fetching, const char *const *lines)
 static void set_up(struct fetching *fetching, const struct fetch *request)
 {
 	__typeof__(fetching->curl.easy_setopt) set = fetching->curl.easy_setopt;
-	const char *ca_file = remote_ca_file(request->settings);
 	CURL *easy = fetching->easy;
 
 	set(easy, CURLOPT_URL, request->url);
@@ -67,8 +66,7 @@ static void set_up(struct fetching *fetching, const struct fetch *request)
 		set(easy, CURLOPT_POSTFIELDS, request->body);
 	if (request->direct)
 		set(easy, CURLOPT_NOPROXY, "*");
-	if (ca_file)
-		set(easy, CURLOPT_CAINFO, ca_file);
+	curl_trust(&fetching->curl, easy, request->settings);
 }
 
 static int fail_fetch(const struct fetching *fetching, CURLcode code, struct err *err)

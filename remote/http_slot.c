@@ -225,7 +225,6 @@ void http_slot_outcome(struct http_slot *slot, CURLcode code, struct http_outcom
 static void set_up(struct http_slot *slot, const struct remote_settings *settings)
 {
 	__typeof__(slot->curl->easy_setopt) set = slot->curl->easy_setopt;
-	const char *ca_file = remote_ca_file(settings);
 	CURL *easy = slot->easy;
 
 	set(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -248,8 +247,7 @@ static void set_up(struct http_slot *slot, const struct remote_settings *setting
 	set(easy, CURLOPT_WRITEDATA, slot);
 	set(easy, CURLOPT_ERRORBUFFER, slot->reason);
 	set(easy, CURLOPT_PRIVATE, slot);
-	if (ca_file)
-		set(easy, CURLOPT_CAINFO, ca_file);
+	curl_trust(slot->curl, easy, settings);
 }
 
 /* NULL: no memory. */

@@ -7,17 +7,11 @@
 #include "remote/reader_remote.h"
 #include <errno.h>
 
-#if FOLDFS_STATIC
-#define WAY_OUT "this static foldfs reads no URLs: use one that is built for this system"
-#else
-#define WAY_OUT                                                                                   \
-	"this foldfs was built without libcurl, and reads no URLs: install libcurl4-openssl-dev " \
-	"(Debian) or libcurl-devel, and build it again"
-#endif
-
 static int say_none(struct err *err)
 {
-	return err_set(err, -ENOSYS, WAY_OUT);
+	return err_set(err, -ENOSYS,
+		       "this foldfs was built without libcurl, and reads no URLs: install "
+		       "libcurl4-openssl-dev (Debian) or libcurl-devel, and build it again");
 }
 
 int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_body, struct err *err)

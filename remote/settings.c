@@ -1,5 +1,26 @@
 #include "remote/settings.h"
 #include "remote/environment.h"
+#include <unistd.h>
+
+/* A libcurl.so knows where its system has the certificates of authorities; a static program may be
+ * on any. */
+static const char *ca_file_here(void)
+{
+#if FOLDFS_STATIC
+	static const char *const places[] = {
+		"/etc/ssl/certs/ca-certificates.crt",		     /* Debian */
+		"/etc/pki/tls/certs/ca-bundle.crt",		     /* EL */
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* Fedora */
+		"/etc/ssl/ca-bundle.pem",			     /* SUSE */
+		"/etc/ssl/cert.pem",				     /* Alpine */
+	};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (access(places[i], R_OK) == 0)
+			return places[i];
+#endif
+	return NULL;
+}
 
 const char *remote_ca_file(const struct remote_settings *settings)
 {
@@ -13,5 +34,5 @@ const char *remote_ca_file(const struct remote_settings *settings)
 		if (file)
 			return file;
 	}
-	return NULL;
+	return ca_file_here();
 }

@@ -48,7 +48,7 @@ static inline uint64_t remote_retry(const struct remote_settings *settings, uint
 			   "certificates of the authorities to trust for https")
 
 /* The file of certificates: the one that is set, or that AWS_CA_BUNDLE, CURL_CA_BUNDLE or
- * SSL_CERT_FILE names. NULL: the system's. */
+ * SSL_CERT_FILE names. NULL: the system's, which libcurl knows. */
 const char *remote_ca_file(const struct remote_settings *settings);
 
 #endif

@@ -12,7 +12,8 @@ purpose=${1:-build}
 build='gcc make pkg-config libc6-dev libfuse3-dev fuse3 liblmdb-dev libxxhash-dev libjson-c-dev
     libjpeg-dev libpng-dev libwebp-dev libarchive-dev zlib1g-dev nettle-dev libcurl4-openssl-dev
     libncurses-dev'
-static='g++ libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev'
+static='g++ libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev libssl-dev
+    libc-ares-dev dpkg-dev debian-archive-keyring'
 demo='python3 python3-torch python3-torchvision python3-pil python3-numpy'
 check="$demo libcmocka-dev clang clang-format lmdb-utils mandoc python3-pytest python3-pytest-xdist
     python3-pyte python3-lmdb python3-opencv libhdf5-dev python3-h5py libsnappy1v5 libblosc1 rsync

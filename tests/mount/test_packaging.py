@@ -123,6 +123,18 @@ def test_licenses_of_what_is_linked_are_those_of_its_package(place):
     assert "GNU C Library" in (place / "out/glibc").read_text()
 
 
+def test_a_library_that_was_built_here_has_its_text_beside_it(place):
+    built = place / "built"
+    built.mkdir()
+    for name, text in (("libcurl.a", ""), ("copyright", "as is"), ("source", "curl 7.88-1\n")):
+        (built / name).write_text(text)
+    run(sys.executable, ROOT / "packaging/licenses.py", place / "out",
+        map_of(place, built / "libcurl.a"))
+    assert "    libcurl.a     curl 7.88-1: curl\n" in (place / "out/README").read_text()
+    assert (place / "out/SPDX").read_text() == "MIT AND curl\n"
+    assert (place / "out/curl").read_text() == "as is"
+
+
 def test_a_library_whose_license_nobody_has_looked_at_is_refused(place):
     (place / "libnew-1.2.a").write_bytes(b"")
     done = run(sys.executable, ROOT / "packaging/licenses.py", place / "out",

@@ -20,7 +20,7 @@ import pytest
 
 import foldfs
 from foldfs import BUILD, FOLDFS, FOLDPACK, MIB, pack, run
-from server import Server
+from server import Server, make_certificate
 from trees import noise, write
 
 FOLDSTAT = BUILD / "foldstat"
@@ -190,11 +190,16 @@ def test_the_same_url_is_mounted_once(serve, mount, point):
     assert "already mounted" in run(FOLDFS, server.url("x.lmdb"), point).err
 
 
+loads_libcurl = pytest.mark.skipif(foldfs.is_static(), reason="libcurl is in the program")
+
+
+@loads_libcurl
 def test_local_packs_need_no_libcurl(data, mount):
     mounted = mount(data[1] / "x.lmdb")
     assert "libcurl" not in open(f"/proc/{mounted.daemon}/maps", encoding="utf-8").read()
 
 
+@loads_libcurl
 def test_what_a_missing_libcurl_is_called_is_said(data, place):
     (place / "libcurl.so.4").touch()  # it is found first, and is none
     env = {**os.environ, "LD_LIBRARY_PATH": str(place)}
@@ -384,6 +389,7 @@ class Sender:
     def __init__(self, pieces):
         self.pieces, self.listening = pieces, socket.create_server(("127.0.0.1", 0), backlog=64)
         self.url = f"http://127.0.0.1:{self.listening.getsockname()[1]}/x.lmdb"
+        self.asked = threading.Event()
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
@@ -395,6 +401,7 @@ class Sender:
     def send(self, client):
         with contextlib.suppress(OSError), client:
             client.recv(4096)
+            self.asked.set()
             for piece in self.pieces():
                 client.sendall(piece)
             client.recv(1)  # until it hangs up
@@ -426,14 +433,15 @@ def test_a_server_that_never_ends_is_given_up(sender):
                                      "report", "fetch", "create", "mount"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_opening_at_once(sender, place, point, command, number):
-    url = sender(NEVER_ENDING["a byte a second"]).url
+    server = sender(NEVER_ENDING["a byte a second"])
+    url = server.url
     words = {"cat": [url, "x"], "diff": [place, url], "extract": [url, place / "out"],
              "export": ["--format=lmdb", url, place / "out"], "report": [url, "-o", place / "out"],
              "fetch": [f"--cache-dir={place}", url], "create": [url, place / "out"]}
     begun = [FOLDFS, url, point] if command == "mount" else \
         [FOLDPACK, command, *words.get(command, [url])]
     with subprocess.Popen(begun, stderr=subprocess.PIPE) as process:
-        foldfs.wait_until(lambda: "curl" in open(f"/proc/{process.pid}/maps").read())
+        assert server.asked.wait(foldfs.PATIENCE)
         began = time.monotonic()
         process.send_signal(number)
         process.wait(foldfs.PATIENCE)
@@ -501,22 +509,6 @@ def test_a_certificate_that_is_not_trusted_is_said(data, serve, place, mount):
     server = serve(tls=both)
     assert "--ca-file" in info(server, status=1).err
     same(data, mount(server.url("x.lmdb"), f"--ca-file={place}/cert.pem"))
-
-
-def make_certificate(place, name, *options):
-    """`name`, signed by place/ca.crt; place/both.pem is it and its key."""
-    key, request, extension = place / "key.pem", place / "request.pem", place / "extension"
-    extension.write_text(f"subjectAltName={name}\n")
-    made = [["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=we",
-             "-keyout", place / "ca.key", "-out", place / "ca.crt"],
-            ["req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=host", "-keyout", key,
-             "-out", request],
-            ["x509", "-req", "-in", request, "-CA", place / "ca.crt", "-CAkey", place / "ca.key",
-             "-CAcreateserial", "-extfile", extension, *options, "-out", place / "host.crt"]]
-    if any(run("openssl", *words, status=None).returncode for words in made):
-        pytest.skip("openssl cannot make a certificate here")
-    (place / "both.pem").write_bytes(key.read_bytes() + (place / "host.crt").read_bytes())
-    return place / "both.pem"
 
 
 @foldfs.needs("openssl")
@@ -791,9 +783,10 @@ def test_secrets_of_a_url_are_shown_nowhere(serve, mount):
     lambda url, point: [FOLDPACK, "list", f"--classes={url}", url],
 ], ids=["foldpack", "foldfs", "-o", "--classes"])
 def test_the_command_line_shows_no_secrets_while_packs_are_opened(sender, point, command):
-    url = sender(NEVER_ENDING["nothing"]).url.replace("//", "//ali:sesame@") + "?sig=5e5a3e"
+    server = sender(NEVER_ENDING["nothing"])
+    url = server.url.replace("//", "//ali:sesame@") + "?sig=5e5a3e"
     with subprocess.Popen(command(url, point), stderr=subprocess.DEVNULL) as process:
-        foldfs.wait_until(lambda: "curl" in open(f"/proc/{process.pid}/maps").read())
+        assert server.asked.wait(foldfs.PATIENCE)
         words = open(f"/proc/{process.pid}/cmdline").read()
         process.kill()
     assert "127.0.0.1" in words and "sesame" not in words and "5e5a3e" not in words

@@ -209,6 +209,17 @@ def _command(name: str) -> str:
     return found
 
 
+def _environment() -> dict[str, str]:
+    """Where nothing is said of authorities, commands trust those that Python's programs do."""
+    environment = dict(os.environ)
+    if not environment.get("SSL_CERT_FILE"):
+        with contextlib.suppress(ImportError):
+            import importlib
+
+            environment["SSL_CERT_FILE"] = importlib.import_module("certifi").where()
+    return environment
+
+
 def _error(name: str, said: bytes, status: int) -> Error:
     """Of what the command said, and what it ran itself."""
     text = said.decode(errors="surrogateescape").rstrip("\n")
@@ -218,7 +229,7 @@ def _error(name: str, said: bytes, status: int) -> Error:
 
 def _run(name: str, *words: Path, stdin: bytes = b"") -> bytes:
     done = subprocess.run([_command(name), *words], input=stdin, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, check=False)
+                          stderr=subprocess.PIPE, check=False, env=_environment())
     if done.returncode:
         raise _error(name, done.stderr, done.returncode)
     return done.stdout
@@ -241,7 +252,7 @@ def _mount(*words: str) -> tuple[Process, Process]:
     process: Process = subprocess.Popen(
         [_command("foldfs"), *words, "--", "/bin/sh", "-c", _KEEPER], bufsize=0,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True)
+        start_new_session=True, env=_environment())
     try:
         with process.stdout, process.stderr:
             ready, said = _wait_until_ready(process)

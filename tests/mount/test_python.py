@@ -539,6 +539,26 @@ with foldfs.mounted(sys.argv[1]) as path:
         far.stop()
 
 
+@needs("openssl")
+def test_the_authorities_of_certifi_are_trusted_where_nothing_else_is_said(small, python, place):
+    code = """import types
+sys.modules["certifi"] = types.SimpleNamespace(where=lambda: sys.argv[2])
+with foldfs.mounted(sys.argv[1]) as path:
+    print(open(path + "/file").read(), end="")
+"""
+    far = server.Server(small[1].parent, place / "server",
+                        tls=server.make_certificate(place, "IP:127.0.0.1"))
+    far.start()
+    try:
+        words = far.url(small[1].name), place / "ca.crt"
+        unset = dict.fromkeys(["AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"], "")
+        assert python(code, *words, variables=unset).out == "content\n"
+        other = {**unset, "SSL_CERT_FILE": str(place / "nothing")}
+        assert "cannot be read" in python(code, *words, variables=other, status=1).err
+    finally:
+        far.stop()
+
+
 def test_without_a_standard_error_it_ends_as_ever(small, python):
     """As a daemon has none: the fixture sees that no folder is left."""
     done = python("""

@@ -167,6 +167,12 @@ $(B)/libcache.a: $(call objects,$(cache_src))
 $(libs):
 	$(call say,AR,$@)rm -f $@ && $(AR) qcsD $@ $^
 
+completions := $(addprefix $(B)/completion/foldfs.,bash fish zsh)
+$(B)/completion/table: completion/table.sh $(programs)
+	$(call say,MAKE,$@)mkdir -p $(@D) && sh $< $(B) >$@
+$(completions): $(B)/completion/%: completion/% $(B)/completion/table
+	$(call say,MAKE,$@)sed -e '/^@TABLE@$$/{r $(B)/completion/table' -e 'd}' $< >$@
+
 # page.c includes it.
 $(B)/pack/tool/report/cmd_report.o: pack/tool/report/page.html
 # Loops over all pixels: vectors halve the time.
@@ -317,7 +323,7 @@ run-check-clients: all
 # How other compilers see what is compiled.
 compiled = -std=gnu17 $(WARN) $(CPPFLAGS) $(FUSE_CFLAGS) $(call pkg,--cflags $(hdf5))
 
-lint: all
+lint: all $(completions)
 	$(Q)sh tests/lint/run.sh $(B) $(compiled)
 
 # What no compiler sees, over all of the program: minutes.
@@ -388,11 +394,11 @@ names   := $(notdir $(programs))
 # For 'pip install', anywhere: the programs are static.
 .PHONY: wheel
 wheel: static
-	+@$(MAKE) STATIC=1 build-static/licenses
+	+@$(MAKE) STATIC=1 build-static/licenses build-static/completion/foldfs.bash
 	$(Q)$(PYTHON) -B python/wheel.py $(VERSION) build-static dist
 
 .PHONY: install uninstall clean
-install: all $(licenses)
+install: all $(completions) $(licenses)
 	install -D -t $(bindir) $(programs)
 	$(if $(helpers),install -D -t $(execdir) $(helpers))
 	for n in 1 5 7; do install -D -m 644 -t $(mandir)/man$$n man/*.$$n; done
@@ -400,9 +406,9 @@ install: all $(licenses)
 	$(if $(licenses),install -D -m 644 -t $(docdir)/licenses $(licenses)/*)
 	for f in $$(find doc -type f); do install -D -m 644 $$f $(docdir)/$${f#doc/}; done
 	install -D -m 644 -t $(unitdir) packaging/systemd/*.service
-	install -D -m 644 completion/foldfs.bash $(bashdir)/foldfs
-	install -D -m 644 completion/foldfs.fish $(fishdir)/foldfs.fish
-	install -D -m 644 completion/foldfs.zsh $(zshdir)/_foldfs
+	install -D -m 644 $(B)/completion/foldfs.bash $(bashdir)/foldfs
+	install -D -m 644 $(B)/completion/foldfs.fish $(fishdir)/foldfs.fish
+	install -D -m 644 $(B)/completion/foldfs.zsh $(zshdir)/_foldfs
 	for n in foldpack foldstat; do ln -sf foldfs $(bashdir)/$$n; done
 	for n in foldpack foldstat; do ln -sf foldfs.fish $(fishdir)/$$n.fish; done
 

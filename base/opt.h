@@ -32,6 +32,8 @@
 
 enum opt_kind {
 	OPT_KIND_END,
+	OPT_KIND_GROUP,	 /* no option: the heading of those that follow, in help */
+	OPT_KIND_SHARED, /* the same, of options that several commands have */
 	OPT_KIND_FLAG,	 /* bool */
 	OPT_KIND_CLEAR,	 /* bool: sets it to false */
 	OPT_KIND_NONE,	 /* no field: is taken, with or without a value, and changes nothing */
@@ -77,6 +79,14 @@ struct opt {
 		.kind = OPT_KIND_CHOICE, .letter = (l), .name = (n), .choices = (list), \
 		.offset = offsetof(type, field), .help = (h)                            \
 	}
+#define OPT_GROUP(h)                                \
+	{                                           \
+		.kind = OPT_KIND_GROUP, .help = (h) \
+	}
+#define OPT_SHARED(h)                                \
+	{                                            \
+		.kind = OPT_KIND_SHARED, .help = (h) \
+	}
 #define OPT_END                      \
 	{                            \
 		.kind = OPT_KIND_END \
@@ -86,8 +96,10 @@ struct opt {
 struct opt_command {
 	const char *name;     /* "foldpack create" */
 	const char *synopsis; /* "[options] SOURCE PACK"; further forms after \n */
-	const char *summary;  /* one line */
+	const char *summary;
+	const char *examples; /* a command line each; NULL: none */
 	const struct opt *table;
+	const char *elsewhere;	 /* said in place of the shared groups; NULL: they are shown */
 	bool mount_style;	 /* accepts -o name[=value],... */
 	const struct opt *words; /* further rows that only -o knows; NULL: none */
 	bool stop_at_dashes;	 /* arguments after `--` are a command: see opt_result */
@@ -118,7 +130,10 @@ void opt_given(const struct opt *table, const void *settings, const void *defaul
  * synopsis. Returns -EINVAL. */
 int opt_missing(const struct opt_command *command, int given, struct err *err);
 
-/* Prints usage, summary and an entry for each option, at most 80 columns wide. */
+/* Prints usage, summary, examples and an entry for each option, at most 80 columns wide. */
 void opt_help(const struct opt_command *command, FILE *out);
+/* The entries alone, under their headings; without shared groups if not told. Returns whether there
+ * are headings. */
+bool opt_help_table(const struct opt *table, bool shared, FILE *out);
 
 #endif

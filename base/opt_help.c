@@ -87,6 +87,39 @@ static void put_usage(FILE *out, const char *name, const char *synopsis)
 	}
 }
 
+static void put_lines(FILE *out, const char *lines)
+{
+	while (*lines) {
+		int len = (int)strcspn(lines, "\n");
+
+		fprintf(out, "  %.*s\n", len, lines);
+		lines += len;
+		lines += *lines == '\n';
+	}
+}
+
+static bool is_heading(const struct opt *row)
+{
+	return row->kind == OPT_KIND_GROUP || row->kind == OPT_KIND_SHARED;
+}
+
+bool opt_help_table(const struct opt *table, bool shared, FILE *out)
+{
+	bool shown = true, grouped = is_heading(table);
+
+	if (!grouped)
+		fputs("\noptions:\n", out);
+	for (const struct opt *row = table; row->kind != OPT_KIND_END; row++) {
+		if (is_heading(row))
+			shown = shared || row->kind == OPT_KIND_GROUP;
+		if (shown && is_heading(row))
+			fprintf(out, "\n%s:\n", row->help);
+		else if (shown)
+			put_entry(out, row);
+	}
+	return grouped;
+}
+
 void opt_help(const struct opt_command *command, FILE *out)
 {
 	static const struct opt mount = {.letter = 'o',
@@ -101,11 +134,17 @@ void opt_help(const struct opt_command *command, FILE *out)
 	};
 
 	put_usage(out, command->name, command->synopsis);
-	fprintf(out, "\n%s\n\noptions:\n", command->summary);
-	for (const struct opt *row = command->table; row->kind != OPT_KIND_END; row++)
-		put_entry(out, row);
+	fprintf(out, "\n%s\n", command->summary);
+	if (command->examples) {
+		fputs("\nexamples:\n", out);
+		put_lines(out, command->examples);
+	}
+	if (opt_help_table(command->table, !command->elsewhere, out))
+		fputs("\nmore:\n", out);
 	if (command->mount_style)
 		put_entry(out, &mount);
 	put_entry(out, &builtin[0]);
 	put_entry(out, &builtin[1]);
+	if (command->elsewhere)
+		fprintf(out, "\n%s\n", command->elsewhere);
 }

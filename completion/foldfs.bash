@@ -1,23 +1,25 @@
 # bash completion for foldpack, foldfs and foldstat.
 #
-# Options and choices are read from the programs' own --help, so that they are always those of
-# the program at hand.
+# What the programs take: see table.sh.
+_foldfs_table='
+@TABLE@
+'
 
 # _foldfs_help PROGRAM [COMMAND]: its options, one a line: "LETTER NAME VALUE", "-" for none.
 _foldfs_help() {
-    "$@" --help 2>/dev/null | awk '
-        /^(  |      )-/ {
-            sub(/^ +/, "")
-            sub(/  .*/, "")
-            letter = name = value = "-"
-            if (match($0, /^-[a-zA-Z0-9]/))
-                letter = substr($0, 1, 2)
-            if (match($0, /--[a-z][a-z_-]*/))
-                name = substr($0, RSTART, RLENGTH)
-            if (match($0, /=[^ ]+$/))
-                value = substr($0, RSTART + 1)
-            print letter, name, value
-        }'
+    local words letter name value rest
+    while IFS=$'\t' read -r words letter name value rest; do
+        [[ $words == "${1##*/}${2:+ $2}" && $letter$name == *-[-a-zA-Z]* ]] &&
+            echo "$letter $name $value"
+    done <<<"$_foldfs_table"
+}
+
+# The commands of foldpack.
+_foldpack_commands() {
+    local words letter name
+    while IFS=$'\t' read -r words letter name _; do
+        [[ $words == foldpack && $name == [a-z]* ]] && echo "$name"
+    done <<<"$_foldfs_table"
 }
 
 # _foldfs_reply PREFIX WORD..: offers the words that begin with the word at the cursor.
@@ -132,8 +134,7 @@ _foldfs_place() {
 _foldpack() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words help
     if ((COMP_CWORD == 1)); then
-        mapfile -t words < <("$1" --help 2>/dev/null |
-            awk '/^commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }')
+        mapfile -t words < <(_foldpack_commands)
         _foldfs_reply "" "${words[@]}" --help --version
         return
     fi

@@ -1,40 +1,19 @@
 # fish completion for foldpack, foldfs and foldstat.
 #
-# Options and choices are read from the programs' own --help when fish first completes one of them.
+# What the programs take: see table.sh.
+set -g __foldfs_table '
+@TABLE@
+'
 
-# __foldfs_help PROGRAM [COMMAND]: its options, one a line: letter, name, value and text with tabs
-# between them.
+# __foldfs_help PROGRAM [COMMAND]: its rows, without the first field.
 function __foldfs_help
-    $argv --help 2>/dev/null | awk '
-        function entry(    letter, name, value) {
-            if (label == "")
-                return
-            if (match(label, /^-[a-zA-Z0-9]/))
-                letter = substr(label, 2, 1)
-            if (match(label, /--[a-z][a-z_-]*/))
-                name = substr(label, RSTART + 2, RLENGTH - 2)
-            if (match(label, /[= ][^ ]+$/) && label !~ /, --[a-z_-]*$/)
-                value = substr(label, RSTART + 1)
-            sub(/^ +/, "", text)
-            print letter "\t" name "\t" value "\t" text
-            label = ""
-        }
-        /^(  |      )-/ {
-            entry()
-            sub(/^ +/, "")
-            label = text = $0
-            sub(/  .*/, "", label)
-            text = substr(text, length(label) + 1)
-            next
-        }
-        label != "" && sub(/^ +/, " ") { text = text $0 }
-        END { entry() }'
+    string split \n -- $__foldfs_table | string replace -f -r "^$argv\t" ''
 end
 
 # __foldfs_value VALUE: the words of `complete` for a value that --help calls so, one a line.
 function __foldfs_value
     switch "$argv[1]"
-        case ''
+        case -
         case '*|*'
             printf '%s\n' -x -a (string replace -a '|' ' ' -- $argv[1])
         case 'FILE*'
@@ -53,10 +32,10 @@ function __foldfs_options
     for line in (__foldfs_help $argv)
         set -l field (string split \t -- $line)
         # -o without a long name is mount(8)'s.
-        test "$field[1]$field[2]" = o; and continue
+        contains -- "$field[1]$field[2]" -o-; and continue
         set -l flags
-        test -n "$field[1]"; and set -a flags -s $field[1]
-        test -n "$field[2]"; and set -a flags -l $field[2]
+        test $field[1] != -; and set -a flags -s (string sub -s 2 -- $field[1])
+        test $field[2] != -; and set -a flags -l (string sub -s 3 -- $field[2])
         complete -c $argv[1] $only $flags (__foldfs_value "$field[3]") -d "$field[4]"
     end
 end
@@ -65,25 +44,14 @@ end
 function __foldfs_mount_words
     for line in (__foldfs_help foldfs)
         set -l field (string split \t -- $line)
-        contains -- "$field[2]" '' help version; and continue
-        test -n "$field[3]"; and set field[2] "$field[2]="
-        printf '%s\t%s\n' $field[2] $field[4]
+        contains -- $field[2] - --help --version; and continue
+        test $field[3] != -; and set field[2] "$field[2]="
+        printf '%s\t%s\n' (string sub -s 3 -- $field[2]) $field[4]
     end
 end
 
 function __foldpack_commands
-    foldpack --help 2>/dev/null | awk '
-        /^commands:/ { on = 1; next }
-        /^$/ { on = 0 }
-        on {
-            line = $1 "\t"
-            # After what its arguments are called.
-            for (i = 2; $i == "[options]" || $i !~ /^[a-z]/; i++)
-                ;
-            for (; i <= NF; i++)
-                line = line $i " "
-            print line
-        }'
+    __foldfs_help foldpack | string replace -f -r '^-\t([a-z]+)\t-\t' '$1\t'
 end
 
 # The arguments before the cursor that are no options, without the program.

@@ -1,38 +1,10 @@
 #compdef foldpack foldfs foldstat
 # zsh completion for foldpack, foldfs and foldstat.
 #
-# Options and choices are read from the programs' own --help, so that they are always those of
-# the program at hand.
-
-# _foldfs_help PROGRAM [COMMAND]: its options, one a line: letter, name, value and text, "-" for
-# none, with tabs between them.
-_foldfs_help() {
-    "$@" --help 2>/dev/null | awk '
-        function entry(    letter, name, value) {
-            if (label == "")
-                return
-            letter = name = value = "-"
-            if (match(label, /^-[a-zA-Z0-9]/))
-                letter = substr(label, 1, 2)
-            if (match(label, /--[a-z][a-z_-]*/))
-                name = substr(label, RSTART, RLENGTH)
-            if (match(label, /[= ][^ ]+$/) && label !~ /, --[a-z_-]*$/)
-                value = substr(label, RSTART + 1)
-            sub(/^ +/, "", text)
-            print letter "\t" name "\t" value "\t" text
-            label = ""
-        }
-        /^(  |      )-/ {
-            entry()
-            sub(/^ +/, "")
-            label = text = $0
-            sub(/  .*/, "", label)
-            text = substr(text, length(label) + 1)
-            next
-        }
-        label != "" && sub(/^ +/, " ") { text = text $0 }
-        END { entry() }'
-}
+# What the programs take: see table.sh.
+_foldfs_table='
+@TABLE@
+'
 
 # _foldfs_action VALUE: what _arguments does for a value that --help calls so.
 _foldfs_action() {
@@ -46,9 +18,10 @@ _foldfs_action() {
 
 # _foldfs_specs PROGRAM [COMMAND]: `specs` for _arguments, `words_of_o` for _values.
 _foldfs_specs() {
-    local letter name value text REPLY
+    local of letter name value text REPLY
     specs=() words_of_o=()
-    while IFS=$'\t' read -r letter name value text; do
+    while IFS=$'\t' read -r of letter name value text; do
+        [[ $of == "${1:t}${2:+ $2}" && $letter$name == *-[-a-zA-Z]* ]] || continue
         text="[${text//(#m)[\]\[\\:]/\\$MATCH}]"
         # -o without a long name is mount(8)'s.
         if [[ $letter$name == -o- ]]; then
@@ -63,7 +36,7 @@ _foldfs_specs() {
         [[ $name == - ]] && continue
         [[ $name == --(help|version) ]] || words_of_o+=("${name#--}$text")
         [[ $value == - ]] && specs+=("*$name$text") || specs+=("*$name=$text")
-    done < <(_foldfs_help "$@")
+    done <<<$_foldfs_table
 }
 
 _foldfs_mounts() {
@@ -95,21 +68,12 @@ _foldpack_paths() {
 }
 
 _foldfs_of_foldpack() {
-    local program=$words[1] command=$words[2]
+    local program=$words[1] command=$words[2] of letter name value text
     local -a specs words_of_o commands
     if ((CURRENT == 2)); then
-        commands=(${(f)"$($program --help 2>/dev/null | awk '
-            /^commands:/ { on = 1; next }
-            /^$/ { on = 0 }
-            on {
-                line = $1 ":"
-                # After what its arguments are called.
-                for (i = 2; $i == "[options]" || $i !~ /^[a-z]/; i++)
-                    ;
-                for (; i <= NF; i++)
-                    line = line $i " "
-                print line
-            }')"})
+        while IFS=$'\t' read -r of letter name value text; do
+            [[ $of == foldpack && $name == [a-z]* ]] && commands+=("$name:$text")
+        done <<<$_foldfs_table
         _describe command commands
         compadd -- --help --version
         return

@@ -88,7 +88,7 @@ def files(version, programs):
     for name in COMMANDS:
         yield f"{data}/scripts/{name}", (programs / name).read_bytes()
         yield (f"{data}/data/share/bash-completion/completions/{name}",
-               (ROOT / "completion/foldfs.bash").read_bytes())
+               (programs / "completion/foldfs.bash").read_bytes())
     for page in (ROOT / "man").glob("*.[1-8]"):
         yield f"{data}/data/share/man/man{page.suffix[1:]}/{page.name}", page.read_bytes()
     yield from metadata(version, programs)

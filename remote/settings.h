@@ -33,9 +33,11 @@ static inline uint64_t remote_retry(const struct remote_settings *settings, uint
 /* Rows for a table of options. `member`: the field of the settings that is a struct
  * remote_settings. */
 #define REMOTE_OPTIONS(type, member)                                                               \
-	OPT_NUMBER(0, "retry", "SEC", type, member.retry,                                          \
-		   "how long to repeat requests that fail (default: 600; in foldfs 30 for "        \
-		   "files on other machines)"),                                                    \
+	OPT_SHARED("packs on servers"),                                                            \
+		OPT_NUMBER(                                                                        \
+			0, "retry", "SEC", type, member.retry,                                     \
+			"how long to repeat requests that fail (default: 600; in foldfs 30 for "   \
+			"files on other machines)"),                                               \
 		OPT_STRING(0, "endpoint", "URL", type, member.endpoint,                            \
 			   "server of s3://, instead of Amazon's"),                                \
 		OPT_STRING(0, "region", "NAME", type, member.region, "region of s3:// buckets"),   \

@@ -52,6 +52,9 @@ static const struct opt_command command = {
 		"Shows what the mount on MOUNTPOINT has done since it was made, and whether its\n"
 		"readers wait for storage. With INTERVAL, in seconds: a line each time, COUNT\n"
 		"times or until interrupted; the first line is since the mount was made.",
+	.examples =
+		"foldstat mnt\n"
+		"foldstat -w",
 	.table = options,
 	.help_word = true,
 };

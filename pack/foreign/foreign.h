@@ -101,8 +101,9 @@ extern const char *const foreign_folders_names[]; /* by enum foreign_folders */
 
 /* Rows for a table of options whose settings have these as `member`. */
 #define FOREIGN_OPTIONS(type, member)                                                             \
-	OPT_STRING(0, "schema", "NAME", type, member.schema,                                      \
-		   "format of a file that is no pack: see foldpack-formats(7)"),                  \
+	OPT_SHARED("files of other formats"),                                                     \
+		OPT_STRING(0, "schema", "NAME", type, member.schema,                              \
+			   "format of a file that is no pack: see foldpack-formats(7)"),          \
 		OPT_STRING(0, "classes", "FILE", type, member.classes,                            \
 			   "names of the classes, one a line"),                                   \
 		OPT_CHOICE(0, "class-folders", foreign_folders_names, type, member.class_folders, \

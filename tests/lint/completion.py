@@ -7,7 +7,6 @@ import subprocess
 
 import source
 
-FOLDER = source.ROOT / "completion"
 MOUNT_STYLE = ("-o",)  # takes all options by their names
 
 
@@ -36,7 +35,7 @@ def ask(shell, script, *words, path):
 
 
 def ask_bash(asked, path):
-    lines = [f". {quote(str(FOLDER / 'foldfs.bash'))}"]
+    lines = [f". {quote(f'{path}/completion/foldfs.bash')}"]
     for words, current, _ in asked:
         flag, is_value, _ = current.partition("=")
         line = [*words, flag, "=", ""] if is_value else [*words, current]
@@ -48,12 +47,12 @@ def ask_bash(asked, path):
 
 def ask_zsh(asked, path):
     lines = [" ".join([*words, current]) for words, current, _ in asked]
-    return ask("zsh", ["-f", source.ROOT / "tests/lint/completion.zsh"], FOLDER / "foldfs.zsh",
-               *lines, path=path)
+    return ask("zsh", ["-f", source.ROOT / "tests/lint/completion.zsh"],
+               path / "completion/foldfs.zsh", *lines, path=path)
 
 
 def ask_fish(asked, path):
-    lines = [f"source {quote(str(FOLDER / 'foldfs.fish'))}"]
+    lines = [f"source {quote(f'{path}/completion/foldfs.fish')}"]
     for words, current, _ in asked:
         value = current if current.endswith("=") else ""
         lines += [f"complete -C {quote(' '.join([*words, current]))} | "

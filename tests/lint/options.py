@@ -44,8 +44,7 @@ class Command:
 
 def labels(text):
     """What begins the entries of the list of options: "-p, --pool=SIZE"."""
-    _, _, options = text.partition("\noptions:\n")
-    return re.findall(r"^(?: {2}| {6}(?=--))(-.*?)(?= {2}|$)", options, re.MULTILINE)
+    return re.findall(r"^(?: {2}| {6}(?=--))(-.*?)(?= {2}|$)", text, re.MULTILINE)
 
 
 def help_option(label):
@@ -161,6 +160,9 @@ def help_commands(text):
 def check_command(command, paged, shown, known):
     help_text = command.run("--help").stdout
     options = [help_option(label) for label in labels(help_text)]
+    if help_text.endswith(": foldpack --help.\n"):
+        shared = Command(command.program.parent, "foldpack").run("--help").stdout
+        options += [option for option in map(help_option, labels(shared)) if option not in options]
     known.append((command, options))
     yield from check_help(command)
     yield from compare(command.name, options, paged)

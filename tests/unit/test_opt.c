@@ -544,6 +544,39 @@ TEST(help_shows_each_row_once_in_the_order_of_the_table)
 			    "  -V, --version             show the version\n");
 }
 
+TEST(help_has_examples_and_groups_and_says_where_shared_ones_are)
+{
+	static const struct opt rows[] = {
+		OPT_GROUP("memory"),
+		OPT_SIZE('p', "pool", "SIZE", struct settings, pool, "memory for the pool"),
+		OPT_SHARED("servers"),
+		OPT_STRING(0, "sub-dir", "PATH", struct settings, dir, "asked for there"),
+		OPT_GROUP("speed"),
+		OPT_NUMBER('j', "jobs", "N", struct settings, jobs, "threads at work"),
+		OPT_END,
+	};
+	struct opt_command command = {.name = "t",
+				      .synopsis = "A",
+				      .summary = "S.",
+				      .examples = "t a\nt -j 2 b",
+				      .table = rows};
+	SCOPE_FREE char *whole = help_text(&command);
+	SCOPE_FREE char *text = NULL;
+
+	assert_non_null(strstr(whole, "\nservers:\n      --sub-dir=PATH        asked for there\n"));
+	command.elsewhere = "For servers: u --help.";
+	text = help_text(&command);
+	assert_string_equal(text,
+			    "usage: t A\n\nS.\n\n"
+			    "examples:\n  t a\n  t -j 2 b\n\n"
+			    "memory:\n  -p, --pool=SIZE           memory for the pool\n\n"
+			    "speed:\n  -j, --jobs=N              threads at work\n\n"
+			    "more:\n"
+			    "  -h, --help                show this help\n"
+			    "  -V, --version             show the version\n\n"
+			    "For servers: u --help.\n");
+}
+
 TEST(help_of_a_mount_shows_its_forms_and_o)
 {
 	SCOPE_FREE char *text = help_text(&mount);

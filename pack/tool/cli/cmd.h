@@ -44,6 +44,9 @@ struct cmd_common {
 	CMD_COMMON_OPTIONS(type), REMOTE_OPTIONS(type, common.remote), \
 		FOREIGN_OPTIONS(type, common.foreign)
 
+/* Where help has the options of these that are no command's own. */
+#define CMD_ELSEWHERE "For packs on servers and files of other formats: foldpack --help."
+
 /* For commands that show progress. Their settings also have `progress`. */
 #define CMD_PROGRESS_OPTION(type)               \
 	OPT_FLAG(0, "progress", type, progress, \

@@ -31,17 +31,26 @@ static const struct command {
 
 static void print_help(FILE *out)
 {
+	static const struct opt shared[] = {REMOTE_OPTIONS(struct cmd_common, remote),
+					    FOREIGN_OPTIONS(struct cmd_common, foreign), OPT_END};
+
 	fputs("usage: foldpack COMMAND ...\n"
 	      "       foldpack help COMMAND\n\n"
 	      "Packs a folder of images into one LMDB file, which foldfs mounts as the folder.\n\n"
+	      "examples:\n"
+	      "  foldpack create train/ train.lmdb\n"
+	      "  foldpack info https://example.org/train.lmdb\n\n"
 	      "commands:\n",
 	      out);
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(out, "  %-7s %-28s %s\n", commands[i].name, commands[i].synopsis,
 			commands[i].summary);
-	fputs("\noptions:\n"
-	      "  -h, --help     show this help\n"
-	      "  -V, --version  show the version\n",
+	fputs("\nAll take -q and -v; those that read a pack, or what else holds images, also:\n",
+	      out);
+	opt_help_table(shared, true, out);
+	fputs("\nmore:\n"
+	      "  -h, --help                show this help, or that of a command\n"
+	      "  -V, --version             show the version\n",
 	      out);
 }
 

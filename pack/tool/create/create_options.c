@@ -10,45 +10,30 @@ static const char *const store_names[] = {"jpeg", "bmp", "ppm", NULL};
 static const char *const check_names[] = {"off", "header", "decode", NULL};
 
 static const struct opt table[] = {
-	OPT_FLAG(0, "force", struct create_options, force,
-		 "replace PACK if it exists, or what an interrupted run left of it"),
-	OPT_FLAG(0, "anyway", struct create_options, anyway,
-		 "pack although there is too little room, or boxes no longer fit resized images"),
-	OPT_FLAG(0, "resume", struct create_options, resume,
-		 "continue where an interrupted run ended; if there was none, begin"),
+	OPT_GROUP("what is packed"),
+	OPT_LIST(0, "exclude", "GLOB", struct create_options, filter.exclude,
+		 "leave out what matches; may be given several times"),
+	OPT_LIST(0, "include", "GLOB", struct create_options, filter.include,
+		 "pack only files that match; may be given several times"),
+	OPT_FLAG(0, "dereference", struct create_options, dereference,
+		 "pack what symbolic links lead to, in their place"),
+	OPT_NUMBER(0, "strip-components", "N", struct create_options, strip,
+		   "take N leading folders off the paths in a tar"),
+	OPT_STRING(0, "order", "path|shuffle:SEED|list:FILE", struct create_options, order_text,
+		   "the order of the files in PACK"),
+	OPT_FLAG(0, "dedup", struct create_options, dedup, "store the bytes of equal files once"),
+	OPT_FLAG('n', "dry-run", struct create_options, dry_run,
+		 "pack nothing; estimate the result from a sample of the files"),
+	OPT_GROUP("damaged images"),
 	OPT_CHOICE(0, "check", check_names, struct create_options, check,
 		   "look for images that are damaged: not at all, by what their headers say, or "
 		   "by decoding them (default: by headers, and what holds no image is packed)"),
 	OPT_CHOICE(0, "on-bad", on_bad_names, struct create_options, on_bad,
 		   "what to do about a bad input: end with status 1, leave it out and end with "
 		   "status 4, or pack it anyway if it can be read"),
-	OPT_FLAG(0, "dedup", struct create_options, dedup, "store the bytes of equal files once"),
-	OPT_FLAG(0, "json", struct create_options, json,
-		 "write the summary to standard output, as JSON"),
-	CMD_PROGRESS_OPTION(struct create_options),
-	CMD_PACK_OPTIONS(struct create_options),
-	OPT_NUMBER('j', "jobs", "N", struct create_options, jobs,
-		   "read and look at N files at once (default: one a processor, at least 16)"),
-	OPT_FLAG(0, "dereference", struct create_options, dereference,
-		 "pack what symbolic links lead to, in their place"),
-	OPT_NUMBER(0, "strip-components", "N", struct create_options, strip,
-		   "take N leading folders off the paths in a tar"),
-	OPT_LIST(0, "exclude", "GLOB", struct create_options, filter.exclude,
-		 "leave out what matches; may be given several times"),
-	OPT_LIST(0, "include", "GLOB", struct create_options, filter.include,
-		 "pack only files that match; may be given several times"),
-	OPT_STRING(0, "order", "path|shuffle:SEED|list:FILE", struct create_options, order_text,
-		   "the order of the files in PACK"),
-	OPT_SIZE(0, "shard-size", "SIZE", struct create_options, cut.size,
-		 "make packs PACK-00000-of-00015 and so on, of at most SIZE"),
-	OPT_STRING(
-		0, "part", "K/N", struct create_options, cut.part,
-		"pack only the K-th of N parts, counted from 0, into PACK-K-of-N: a part on each "
-		"of N machines is the whole"),
 	OPT_STRING(0, "bad-list", "FILE", struct create_options, bad_list,
 		   "write the bad inputs to FILE, one a line: path, damage, reason"),
-	OPT_FLAG('n', "dry-run", struct create_options, dry_run,
-		 "pack nothing; estimate the result from a sample of the files"),
+	OPT_GROUP("smaller images"),
 	OPT_NUMBER(0, "resize", "N", struct create_options, resize,
 		   "make the shorter side of larger images N pixels"),
 	OPT_NUMBER(0, "max-side", "N", struct create_options, max_side,
@@ -61,6 +46,26 @@ static const struct opt table[] = {
 		 "make JPEGs smaller and baseline, without loss"),
 	OPT_LIST(0, "transform", "GLOB", struct create_options, touch,
 		 "which images these options may change; may be given several times"),
+	OPT_GROUP("the pack"),
+	OPT_FLAG(0, "force", struct create_options, force,
+		 "replace PACK if it exists, or what an interrupted run left of it"),
+	OPT_FLAG(0, "resume", struct create_options, resume,
+		 "continue where an interrupted run ended; if there was none, begin"),
+	OPT_FLAG(0, "anyway", struct create_options, anyway,
+		 "pack although there is too little room, or boxes no longer fit resized images"),
+	OPT_SIZE(0, "shard-size", "SIZE", struct create_options, cut.size,
+		 "make packs PACK-00000-of-00015 and so on, of at most SIZE"),
+	OPT_STRING(
+		0, "part", "K/N", struct create_options, cut.part,
+		"pack only the K-th of N parts, counted from 0, into PACK-K-of-N: a part on each "
+		"of N machines is the whole"),
+	OPT_GROUP("messages and speed"),
+	OPT_FLAG(0, "json", struct create_options, json,
+		 "write the summary to standard output, as JSON"),
+	CMD_PROGRESS_OPTION(struct create_options),
+	OPT_NUMBER('j', "jobs", "N", struct create_options, jobs,
+		   "read and look at N files at once (default: one a processor, at least 16)"),
+	CMD_PACK_OPTIONS(struct create_options),
 	OPT_END,
 };
 
@@ -70,7 +75,11 @@ const struct opt_command create_command = {
 	.summary =
 		"Packs SOURCE, a folder or a file of a format in foldpack-formats(7), into the\n"
 		"file PACK. SOURCE - is a tar on standard input.",
+	.examples =
+		"foldpack create train/ train.lmdb\n"
+		"foldpack create --resize=256 train.tar train.lmdb",
 	.table = table,
+	.elsewhere = CMD_ELSEWHERE,
 };
 
 #define JOBS_LEAST 16 /* reads at the same time, for network storage and hard disks */

@@ -61,7 +61,11 @@ static const struct opt_command command = {
 		"Writes the images in PACK and their labels as folder2lmdb, TF-Slim or WebDataset\n"
 		"have them: TARGET, or its shards TARGET-00000-of-00015 or TARGET-000000.tar.\n"
 		"Checks all bytes. TARGET.classes.txt gets the names of the classes.",
+	.examples =
+		"foldpack export --format=webdataset train.lmdb train\n"
+		"foldpack export --format=tfrecord --shards=8 train.lmdb train",
 	.table = options,
+	.elsewhere = CMD_ELSEWHERE,
 };
 
 struct export

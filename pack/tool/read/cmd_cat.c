@@ -19,6 +19,7 @@ static const struct opt_command command = {
 	.synopsis = "[options] PACK PATH",
 	.summary = "Writes the bytes of the file PATH in PACK to standard output.",
 	.table = options,
+	.elsewhere = CMD_ELSEWHERE,
 };
 
 /* Whether there are bytes to write; says why not. */

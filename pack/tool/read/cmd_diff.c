@@ -33,6 +33,7 @@ static const struct opt_command command = {
 		"Compares the tree and the bytes of the folder DIR with those in PACK. Exit\n"
 		"status 0 if they are the same, 1 if not, 3 if PACK is damaged.",
 	.table = options,
+	.elsewhere = CMD_ELSEWHERE,
 };
 
 struct diff {

@@ -32,7 +32,11 @@ static const struct opt_command command = {
 		"Makes the tree in PACK, or the given paths of it, a folder again: DEST. Checks\n"
 		"all bytes, replaces nothing that exists, and writes nowhere but below DEST.\n"
 		"Times, links and modes, but for setuid and setgid files, are as they were.",
+	.examples =
+		"foldpack extract train.lmdb train/\n"
+		"foldpack extract train.lmdb some/ dog/1.jpg cat",
 	.table = options,
+	.elsewhere = CMD_ELSEWHERE,
 };
 
 /* How many failures of one kind are reported one by one: if one file exists or cannot be made, all

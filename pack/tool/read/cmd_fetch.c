@@ -44,7 +44,9 @@ static const struct opt_command command = {
 		"Fetches all of each PACK into the disk cache that foldfs will read it from, and\n"
 		"checks it. Goes on where it was interrupted. A file of another format gets\n"
 		"checksums in its index.",
+	.examples = "foldpack fetch --cache-dir=/scratch/cache,200G s3://bucket/train.lmdb",
 	.table = options,
+	.elsewhere = CMD_ELSEWHERE,
 };
 
 struct fetch {

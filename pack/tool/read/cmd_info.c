@@ -24,6 +24,7 @@ static const struct opt_command command = {
 		"Shows what is in PACK: how much, which classes and images, how it lies there.\n"
 		"With -v also the files and bytes of each class.",
 	.table = options,
+	.elsewhere = CMD_ELSEWHERE,
 };
 
 static void print_count(const char *label, uint64_t count)

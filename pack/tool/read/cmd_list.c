@@ -30,6 +30,7 @@ static const struct opt_command command = {
 		"Shows the paths of all files and links in PACK, or of those at and below PATH,\n"
 		"and of empty directories, which end in a slash.",
 	.table = options,
+	.elsewhere = CMD_ELSEWHERE,
 };
 
 struct list {

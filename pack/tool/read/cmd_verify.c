@@ -34,6 +34,7 @@ static const struct opt_command command = {
 		"names each path that is damaged, with the class of damage. Exit status 3 if\n"
 		"there is one, 1 if some cannot be read.",
 	.table = options,
+	.elsewhere = CMD_ELSEWHERE,
 };
 
 /* Neighbouring extents of a file with the same damage, reported as one. */

@@ -60,7 +60,9 @@ static const struct opt_command command = {
 	.summary =
 		"Writes one HTML page about the dataset in PACK: what is in it, what is worth a\n"
 		"look, charts, and pictures of each class.",
+	.examples = "foldpack report train.lmdb -o report.html",
 	.table = options,
+	.elsewhere = CMD_ELSEWHERE,
 };
 
 /* --- the page --------------------------------------------------------------------------- */

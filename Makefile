@@ -116,7 +116,7 @@ systems  := bullseye focal aarch64 kernel
 
 .PHONY: all static check-static check-old $(addprefix check-,$(systems))
 .SECONDEXPANSION:
-all: $(programs) $$(helpers)
+all: $(programs) $$(helpers) $$(completions)
 
 static:
 	$(call deps,static)
@@ -323,7 +323,7 @@ run-check-clients: all
 # How other compilers see what is compiled.
 compiled = -std=gnu17 $(WARN) $(CPPFLAGS) $(FUSE_CFLAGS) $(call pkg,--cflags $(hdf5))
 
-lint: all $(completions)
+lint: all
 	$(Q)sh tests/lint/run.sh $(B) $(compiled)
 
 # What no compiler sees, over all of the program: minutes.
@@ -394,11 +394,11 @@ names   := $(notdir $(programs))
 # For 'pip install', anywhere: the programs are static.
 .PHONY: wheel
 wheel: static
-	+@$(MAKE) STATIC=1 build-static/licenses build-static/completion/foldfs.bash
+	+@$(MAKE) STATIC=1 build-static/licenses
 	$(Q)$(PYTHON) -B python/wheel.py $(VERSION) build-static dist
 
 .PHONY: install uninstall clean
-install: all $(completions) $(licenses)
+install: all $(licenses)
 	install -D -t $(bindir) $(programs)
 	$(if $(helpers),install -D -t $(execdir) $(helpers))
 	for n in 1 5 7; do install -D -m 644 -t $(mandir)/man$$n man/*.$$n; done

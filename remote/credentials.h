@@ -32,7 +32,7 @@ struct credentials_ask {
 	const char *region;  /* whose STS is asked; NULL: the global STS */
 	const struct remote_settings *settings;
 	credentials_fetch_fn *fetch;
-	const atomic_bool *stops; /* nobody waits any more for a program; NULL: somebody does */
+	const atomic_bool *stops; /* nobody waits any more; NULL: somebody does */
 };
 
 /* Asks one place after another, and waits for the answers. Returns 0; -ENOKEY: no place has keys,

@@ -29,11 +29,13 @@ static int ask_service(const struct credentials_ask *ask, struct fetch request,
 	int r = -EIO;
 
 	request.settings = ask->settings;
+	request.stops = ask->stops;
 	request.direct |= is_here(request.url);
 	for (int i = 0; i < TRIES; i++) {
 		secret_buf_release(ret);
 		r = ask->fetch(&request, ret_status, ret, err);
-		if (r == -ENOMEM || r == -ENOSYS || (r == 0 && *ret_status < 500))
+		if (r == -ENOMEM || r == -ENOSYS || r == -ECANCELED ||
+		    (r == 0 && *ret_status < 500))
 			break;
 	}
 	return r;
@@ -270,7 +272,7 @@ static int ask_machine(const struct credentials_ask *ask, const char *method, co
 				       .timeout_ms = MACHINE_MS,
 				       .direct = true},
 			&status, ret, NULL);
-	if (r == -ENOMEM || r == -ENOSYS)
+	if (r == -ENOMEM || r == -ENOSYS || r == -ECANCELED)
 		return r;
 	if (r < 0)
 		return err_set(err, 1, "no metadata service at %s", base);

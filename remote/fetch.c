@@ -49,6 +49,18 @@ static int add_headers(struct fetching *fetching, const char *const *lines)
 	return 0;
 }
 
+static int look_whether_to_stop(void *context, curl_off_t to_get, curl_off_t got,
+				curl_off_t to_send, curl_off_t sent)
+{
+	const atomic_bool *stops = context;
+
+	(void)to_get;
+	(void)got;
+	(void)to_send;
+	(void)sent;
+	return stops && atomic_load(stops);
+}
+
 static void set_up(struct fetching *fetching, const struct fetch *request)
 {
 	__typeof__(fetching->curl.easy_setopt) set = fetching->curl.easy_setopt;
@@ -62,6 +74,9 @@ static void set_up(struct fetching *fetching, const struct fetch *request)
 	set(easy, CURLOPT_WRITEFUNCTION, keep_body);
 	set(easy, CURLOPT_WRITEDATA, fetching);
 	set(easy, CURLOPT_ERRORBUFFER, fetching->reason);
+	set(easy, CURLOPT_XFERINFOFUNCTION, look_whether_to_stop);
+	set(easy, CURLOPT_XFERINFODATA, request->stops);
+	set(easy, CURLOPT_NOPROGRESS, 0L);
 	if (request->body)
 		set(easy, CURLOPT_POSTFIELDS, request->body);
 	if (request->direct)
@@ -78,6 +93,8 @@ static int fail_fetch(const struct fetching *fetching, CURLcode code, struct err
 		return err_set(err, -EMSGSIZE, "the answer is too long");
 	if (fetching->error || code == CURLE_OUT_OF_MEMORY)
 		return -ENOMEM;
+	if (code == CURLE_ABORTED_BY_CALLBACK)
+		return -ECANCELED;
 	return err_set(err, code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO, "%s", reason);
 }
 

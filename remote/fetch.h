@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "remote/settings.h"
+#include <stdatomic.h>
 
 #define FETCH_BYTES 65536 /* a longer body is an error */
 
@@ -15,12 +16,13 @@ struct fetch {
 	const char *body;	    /* NULL: none */
 	unsigned timeout_ms;	    /* for the whole request */
 	bool direct;		    /* without a proxy: for metadata services */
+	const atomic_bool *stops;   /* once true, it ends within some seconds; NULL: never */
 	const struct remote_settings *settings;
 };
 
-/* Any status is a success. Returns 0, -ENOSYS (no libcurl), -ENOMEM, -EMSGSIZE, -ETIMEDOUT or -EIO
- * (the server cannot be reached). The body replaces what ret_body had, and ends with a NUL that len
- * does not count. The caller releases it with secret_buf_release(). */
+/* Any status is a success. Returns 0, -ENOSYS (no libcurl), -ENOMEM, -EMSGSIZE, -ETIMEDOUT,
+ * -ECANCELED or -EIO (the server cannot be reached). The body replaces what ret_body had, and ends
+ * with a NUL that len does not count. The caller releases it with secret_buf_release(). */
 int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_body, struct err *err);
 
 #endif

@@ -2,6 +2,7 @@
  * object, http and their threads. */
 #include "base/scope.h"
 #include "http_server.h"
+#include "remote/fetch.h"
 #include "remote/http.h"
 #include "remote/object_refresh.h"
 #include "remote/open.h"
@@ -731,5 +732,32 @@ TEST(a_read_that_was_cancelled_does_not_wait_for_credentials)
 	reader_free(reader);
 	object_refresh_release(&renewed.refresh);
 	free(many.memory);
+	server_stop(server);
+}
+
+static enum answer never(struct http_server *server, unsigned request, const char *text)
+{
+	(void)server;
+	(void)request;
+	(void)text;
+	return ANSWER_NEVER;
+}
+
+TEST(a_question_for_credentials_ends_when_nobody_waits)
+{
+	struct http_server *server = server_new(SIZE);
+	const atomic_bool stops = true;
+	struct fetch request = {
+		.method = "GET", .timeout_ms = 60000, .stops = &stops, .settings = &patient};
+	struct buf body = BUF_INIT;
+	struct err err = {0};
+	unsigned status;
+	char url[64];
+
+	server->answer = never;
+	server_start(server);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/x", server->port);
+	request.url = url;
+	assert_int_equal(fetch(&request, &status, &body, &err), -ECANCELED);
 	server_stop(server);
 }

@@ -42,6 +42,18 @@ size_t utf8_decode(const char *data, size_t len, uint32_t *ret)
 	return need;
 }
 
+size_t utf8_encode(uint32_t code, char ret[static 4])
+{
+	size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+	if (code > 0x10ffff)
+		return 0;
+	for (size_t i = len - 1; i > 0; i--, code >>= 6)
+		ret[i] = (char)(0x80 | (code & 0x3f));
+	ret[0] = (char)(len == 1 ? code : (0xf00u >> len & 0xff) | code);
+	return len;
+}
+
 bool utf8_commands(uint32_t code)
 {
 	return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||

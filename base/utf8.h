@@ -12,6 +12,10 @@
  * there is no valid character. */
 size_t utf8_decode(const char *data, size_t len, uint32_t *ret);
 
+/* Writes the character; a surrogate is written as if it were one. Returns its length in bytes; 0:
+ * above U+10FFFF. */
+size_t utf8_encode(uint32_t code, char ret[static 4]);
+
 /* Whether a terminal obeys the character instead of showing it: control characters (U+0080 to
  * U+009F, too), and what breaks a line or changes the order of those that are shown. */
 bool utf8_commands(uint32_t code);

@@ -1,5 +1,6 @@
 #include "pack/labels.h"
 #include "base/bytes.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include <inttypes.h>
 #include <string.h>
@@ -54,6 +55,24 @@ void labels_sort(struct labels *labels)
 		if (i == 0 || compare_rows(&rows[i], &rows[kept - 1], labels->text.data) != 0)
 			rows[kept++] = rows[i];
 	labels->rows.len = kept * sizeof(*rows);
+}
+
+int labels_check_gaps(const struct labels *labels, struct err *err)
+{
+	uint64_t next = 0, gaps = 0;
+
+	for (size_t i = 0; i < labels_count(labels); i++) {
+		uint64_t label = (uint64_t)labels_row(labels, i)->label;
+
+		gaps += sub_sat(label, next);
+		next = label + 1;
+	}
+	if (gaps <= LABELS_EMPTY_MOST)
+		return 0;
+	return err_set(err, -EINVAL,
+		       "'--empty-classes': %" PRIu64 " of the labels up to %" PRIu64
+		       " have no image: too many folders",
+		       gaps, next - 1);
 }
 
 static int add_escaped(struct buf *to, const char *text, size_t len)
@@ -261,10 +280,11 @@ int labels_explain(const struct dataset *dataset, const struct labels_report *re
 	if (r == 0 && report->absent)
 		r = buf_addf(ret,
 			     "%s%" PRIu64 " of %" PRIu64 " labels, from %" PRIu64
-			     " on, have no image here, as in a part of a set; --empty-classes "
-			     "makes a folder of each",
+			     " on, have no image here, as in a part of a set",
 			     report->moved ? "; " : "", report->absent, report->labels,
 			     report->first_absent);
+	if (r == 0 && report->absent && report->absent <= LABELS_EMPTY_MOST)
+		r = buf_adds(ret, "; --empty-classes makes a folder of each");
 	if (r == 0 && report->moved && !report->numbered)
 		r = buf_adds(ret,
 			     "; --class-folders=numbers puts folders in the order of their "

@@ -13,6 +13,8 @@
 
 #include "pack/dataset.h"
 
+#define LABELS_EMPTY_MOST (1 << 20) /* folders that --empty-classes makes up */
+
 struct label {
 	int64_t label;
 	uint64_t folder; /* in the text */
@@ -51,6 +53,9 @@ int labels_read(struct labels *labels, const char *text, size_t len, const char 
 int labels_add_dataset(struct labels *labels, const struct dataset *dataset, const char *below);
 /* By label, each folder once. */
 void labels_sort(struct labels *labels);
+/* Of sorted labels: whether folders can be made of those between 0 and the greatest that have none.
+ * Returns 0, or -EINVAL: more than LABELS_EMPTY_MOST. */
+int labels_check_gaps(const struct labels *labels, struct err *err);
 /* Appends the line, sorted; nothing where there is no label. The same. */
 int labels_write(struct labels *labels, struct buf *ret);
 

@@ -14,8 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DIGITS	   4	     /* of a label, at least */
-#define EMPTY_MOST (1 << 20) /* labels without an image that get a folder */
+#define DIGITS 4 /* of a label, at least */
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
@@ -273,14 +272,9 @@ int tree_note_class(const struct foreign_tree *tree, int64_t label, const char *
 static int note_gaps(const struct foreign_tree *tree, struct labels *ret, struct err *err)
 {
 	size_t count = labels_count(ret);
+	int r = labels_check_gaps(ret, err);
 	int64_t next = 0;
-	int r = 0;
 
-	if (tree->most_label >= EMPTY_MOST)
-		return err_set(err, -EINVAL,
-			       "'--empty-classes': label %" PRId64
-			       " would need over a million folders",
-			       tree->most_label);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		int64_t label = labels_row(ret, i)->label;
 
@@ -303,6 +297,12 @@ static int add_folders(struct foreign_tree *tree, const struct labels *labels, s
 			.directory = true};
 
 		r = foreign_add(tree, &folder, &why);
+		if (r == -EBADMSG)
+			return err_set(err, -EOPNOTSUPP,
+				       "'--empty-classes': the name of the class of label %" PRId64
+				       " cannot be that of a folder: --classes gives classes other "
+				       "names",
+				       labels_row(labels, i)->label);
 		if (r < 0)
 			return err_set(err, r,
 				       "'--empty-classes': the class of label %" PRId64 ": %s",

@@ -88,13 +88,30 @@ static int put_in_front(struct buf *paths, size_t begin, const struct buf *text)
 	return r;
 }
 
+/* A name may come from a list of classes, which is not damaged where a name is odd. */
+static int add_class_name(struct foreign_tree *tree, const struct foreign_file *file,
+			  struct foreign_text name, struct err *err)
+{
+	struct err why = {0};
+	size_t begin = tree->paths.len;
+	int r = add_path(tree, file, name, &why);
+
+	if (r != -EBADMSG && (r < 0 || tree->paths.len > begin))
+		return r;
+	return err_set(err, -EOPNOTSUPP,
+		       "record %" PRIu64
+		       ": '%.*s' is the name of its class, and cannot be that of a folder: "
+		       "--classes gives classes other names",
+		       file->record, (int)min(name.len, (size_t)80), name.data);
+}
+
 /* A class whose label is known: its name, its label, or both. */
 static int add_labelled(struct foreign_tree *tree, const struct foreign_file *file,
 			struct foreign_text name, struct tree_row *row, struct err *err)
 {
 	SCOPE(buf_release) struct buf number = BUF_INIT;
 	size_t begin = tree->paths.len;
-	int r = name.data ? add_path(tree, file, name, err) : 0;
+	int r = name.data ? add_class_name(tree, file, name, err) : 0;
 
 	if (r == 0 && (tree->numbered || !name.data))
 		r = tree_add_number(tree, file->label, &number);
@@ -126,7 +143,7 @@ static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 
 	tree->odd += file->label < -1 && file->label != FOREIGN_NO_LABEL;
 	if (file->label < 0)
-		return name.data ? add_path(tree, file, name, err)
+		return name.data ? add_class_name(tree, file, name, err)
 				 : buf_adds(&tree->paths, "images");
 	if (!name.data)
 		name = tree_item(&tree->classes, (uint64_t)file->label);

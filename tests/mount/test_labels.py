@@ -316,7 +316,51 @@ def test_a_class_that_cannot_be_a_folder_is_refused_where_it_must_be_one(place):
     path, _ = write_parquet(place, images([0, 1]), ["ant", "bee", "y" * 256])
     assert tree(path) == ["ant", "bee"]
     said = run(FOLDPACK, "list", "--empty-classes", path, status=None).err
-    assert "'--empty-classes': the class of label 2: " in said
+    assert "'--empty-classes': the name of the class of label 2 cannot be that of a folder" in said
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "y" * 256])
+def test_a_class_that_cannot_be_a_folder_is_no_damage(place, name):
+    path, _ = write_parquet(place, images([0, 1]), ["ant", name])
+    for command in ["list", path], ["create", path, place / "p.pack"]:
+        said = run(FOLDPACK, *command, status=None).err
+        assert said == (f"foldpack: {path}: record 1: '{name[:80]}' is the name of its class, and "
+                        "cannot be that of a folder: --classes gives classes other names\n")
+    assert tree(path, *listed(place, ["ant", "bee"])) == ["ant", "bee"]
+
+
+@pytest.mark.parametrize("name", ["Étang", 'the "b"', "back\\slash", "tab\tand\nline", "\x7f\x01",
+                                  "\U0001f600 and \uffff", "\udcff is no UTF-8"])
+def test_names_of_classes_are_what_their_escapes_mean(place, mount, name):
+    path, _ = write_parquet(place, images([0, 1]), [name, "ant"])
+    assert sorted(os.listdir(mount(path))) == ["0000_" + name, "0001_ant"]
+
+
+@pytest.mark.parametrize("escape", ["\\ud800", "\\udc00x", "\\ud83d\\u0041", "\\u12g4", "\\x41"])
+def test_escapes_that_mean_no_text_are_refused(place, escape):
+    path, _ = write_parquet(place, images([0, 1]), ["ant", "Z" * len(escape)])
+    path.write_bytes(path.read_bytes().replace(b"Z" * len(escape), escape.encode()))
+    said = run(FOLDPACK, "list", path, status=None).err
+    assert said == (f"foldpack: {path}: the name of class 1 has escapes that mean no text: name "
+                    "the classes by --classes\n")
+    assert tree(path, *listed(place, ["ant", "bee"])) == ["ant", "bee"]
+
+
+@pytest.mark.parametrize("write", [write_parquet, write_folder2lmdb, write_compressed])
+def test_labels_that_are_far_from_the_others_get_no_million_folders(place, write):
+    path, _ = write(place, images([0, 1, 10**9]), None)
+    said = run(FOLDPACK, "create", "--empty-classes", path, place / "p.pack", status=None).err
+    assert ("'--empty-classes': 999999998 of the labels up to 1000000000 have no image: too many "
+            "folders") in said
+    assert not (place / "p.pack").exists()
+    said = run(FOLDPACK, "create", path, place / "p.pack").err
+    assert "999999998 of 1000000001 labels" in said and "--empty-classes" not in said
+
+
+def test_few_images_may_have_many_empty_classes(place, mount):
+    path, _ = write_parquet(place, images(range(0, 10000, 1111)), None)
+    folders = os.listdir(mount(path, "--empty-classes"))
+    assert sorted(folders) == [f"{label:04}" for label in range(10000)]
 
 
 def test_torchvision_gives_these_numbers(place, mount):

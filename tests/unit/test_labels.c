@@ -74,3 +74,25 @@ TEST(what_is_no_label_is_passed_over)
 	read_text(&labels, "1:a\\//x//2:b//", "");
 	expect_line(&labels, "labels=1:a\\\\//2:b\n");
 }
+
+TEST(folders_are_made_of_a_million_labels_at_most)
+{
+	struct labels labels = {0};
+	struct err err;
+
+	assert_int_equal(labels_check_gaps(&labels, &err), 0);
+	add(&labels, 1, "a");
+	add(&labels, 1, "b");
+	add(&labels, LABELS_EMPTY_MOST + 1, "c");
+	assert_int_equal(labels_check_gaps(&labels, &err), 0);
+	add(&labels, LABELS_EMPTY_MOST + 2, "d"); /* the greatest label does not count */
+	assert_int_equal(labels_check_gaps(&labels, &err), 0);
+	add(&labels, LABELS_EMPTY_MOST + 4, "e");
+	assert_int_equal(labels_check_gaps(&labels, &err), -EINVAL);
+	assert_string_equal(err.text,
+			    "'--empty-classes': 1048577 of the labels up to 1048580 have "
+			    "no image: too many folders");
+	add(&labels, INT64_MAX, "f");
+	assert_int_equal(labels_check_gaps(&labels, &err), -EINVAL);
+	labels_release(&labels);
+}

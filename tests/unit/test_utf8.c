@@ -11,6 +11,12 @@ static void expect(const char *text, size_t length, uint32_t code)
 
 	assert_int_equal(utf8_decode(text, strlen(text), &got), length);
 	assert_int_equal(got, length ? code : 0xffffffff);
+	if (length) {
+		char again[4];
+
+		assert_int_equal(utf8_encode(code, again), length);
+		assert_memory_equal(again, text, length);
+	}
 }
 
 TEST(each_length_has_its_first_and_last_character)
@@ -56,6 +62,14 @@ TEST(other_ways_to_write_a_character_are_none)
 	expect("\xf5\x80\x80\x80", 0, 0);
 	expect("\xe2\x28\xa1", 0, 0);
 	expect("\xe2\x82\x28", 0, 0);
+}
+
+TEST(behind_the_last_character_nothing_is_written)
+{
+	char none[4];
+
+	assert_int_equal(utf8_encode(0x110000, none), 0);
+	assert_int_equal(utf8_encode(UINT32_MAX, none), 0);
 }
 
 TEST(what_no_terminal_may_get_is_known_byte_by_byte)

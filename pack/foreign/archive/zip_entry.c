@@ -114,14 +114,10 @@ static int add_of_dos(struct buf *names, struct foreign_text text)
 
 	for (size_t i = 0; r == 0 && i < text.len; i++) {
 		uint8_t byte = (uint8_t)text.data[i];
-		uint16_t code = byte < 0x80 ? byte : cp437[byte - 0x80];
-		const char utf8[] = {(char)(code < 0x80 ? code : 0xc0 | code >> 6),
-				     (char)(0x80 | (code & 0x3f))};
-		const char longer[] = {(char)(0xe0 | code >> 12), (char)(0x80 | (code >> 6 & 0x3f)),
-				       utf8[1]};
+		char utf8[4];
 
-		r = code < 0x800 ? buf_add(names, utf8, code < 0x80 ? 1 : 2)
-				 : buf_add(names, longer, 3);
+		r = buf_add(names, utf8,
+			    utf8_encode(byte < 0x80 ? byte : cp437[byte - 0x80], utf8));
 	}
 	return r;
 }

@@ -128,8 +128,9 @@ static int check_bytes(const struct scan *scan, unsigned column, struct err *err
 static int name_classes(struct scan *scan, struct err *err)
 {
 	const char *label = parquet_leaves(&scan->footer)[scan->leaf[LABEL]].name;
+	SCOPE(buf_release) struct buf text = BUF_INIT;
 	SCOPE(buf_release) struct buf names = BUF_INIT;
-	int r = parquet_names(scan->footer.huggingface, label, &names, err);
+	int r = parquet_names(scan->footer.huggingface, label, &text, &names, err);
 
 	return r < 0 ? r
 		     : foreign_tree_classes(scan->tree,

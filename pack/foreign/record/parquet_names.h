@@ -5,8 +5,10 @@
 
 #include "pack/foreign/tree.h"
 
-/* Appends a struct foreign_text for each name, which lie in the JSON; none where it has none.
- * Returns 0, -ENOMEM, or -EOPNOTSUPP: a name is written with escapes. */
-int parquet_names(struct foreign_text json, const char *label, struct buf *ret, struct err *err);
+/* Appends a struct foreign_text for each name, which lie in `text`, which is empty; none where it
+ * has none. A half of a pair of surrogates is the byte that Python's surrogateescape means by it.
+ * Returns 0, -ENOMEM, or -EOPNOTSUPP: a name has escapes that mean no text. */
+int parquet_names(struct foreign_text json, const char *label, struct buf *text, struct buf *ret,
+		  struct err *err);
 
 #endif

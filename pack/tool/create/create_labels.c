@@ -5,8 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#define EMPTY_MOST (1 << 20)
-
 /* The folders of the new pack. */
 struct folders {
 	struct create *create;
@@ -73,8 +71,8 @@ static int make_folder(struct folders *folders, const char *path, size_t len)
 static int add_gaps(struct labels *labels, struct err *err)
 {
 	size_t count = labels_count(labels);
+	int r = labels_check_gaps(labels, err);
 	int64_t next = 0;
-	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		const struct label row = *labels_row(labels, i);
@@ -82,11 +80,6 @@ static int add_gaps(struct labels *labels, struct err *err)
 		const char *path = labels_folder(labels, i);
 		const char *slash = memrchr(path, '/', row.len);
 
-		if (row.label >= EMPTY_MOST)
-			return err_set(err, -EINVAL,
-				       "'--empty-classes': label %" PRId64
-				       " would need over a million folders",
-				       row.label);
 		r = buf_addf(&folder, "%.*s", slash ? (int)(slash + 1 - path) : 0, path);
 		for (size_t above = folder.len; r == 0 && next < row.label; next++) {
 			folder.len = above;

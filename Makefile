@@ -93,8 +93,7 @@ remote_src := $(wildcard remote/*.c)
 pack_src  := $(wildcard pack/*.c pack/foreign/*.c pack/foreign/*/*.c)
 write_src := $(wildcard pack/write/*.c)
 cache_src := $(wildcard cache/*.c cache/plan/*.c cache/order/*.c)
-tool_src  := $(filter-out pack/tool/hdf5/%,$(wildcard pack/tool/*/*.c))
-hdf5_src  := $(wildcard pack/tool/hdf5/*.c)
+tool_src  := $(wildcard pack/tool/*/*.c)
 fs_src    := $(wildcard fs/*.c)
 stat_src  := $(wildcard fs/stat/*.c)
 unit_src  := $(wildcard tests/unit/test_*.c)
@@ -105,10 +104,8 @@ units     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/libpack.a $(B)/libremote.a \
              $(B)/libbase.a
 
-# What foldpack runs, where libhdf5 is: its name here.
-hdf5     = $(firstword $(shell for name in hdf5-serial hdf5; do \
-	   $(PKG_CONFIG) --exists $$name 2>/dev/null && echo $$name; done))
-helpers  = $(if $(hdf5),$(if $(STATIC),,$(B)/foldpack-hdf5))
+# What foldpack runs in a python3, from beside it.
+sources   := $(patsubst python/foldfs/%,$(B)/%,$(wildcard python/foldfs/sources/*.py))
 # Whoever hands on static programs hands on libraries.
 licenses := $(if $(STATIC),$(B)/licenses)
 # Of tests/portability.sh.
@@ -116,7 +113,10 @@ systems  := bullseye focal aarch64 kernel
 
 .PHONY: all static check-static check-old $(addprefix check-,$(systems))
 .SECONDEXPANSION:
-all: $(programs) $$(helpers) $$(completions)
+all: $(programs) $(sources) $$(completions)
+
+$(sources): $(B)/%: python/foldfs/%
+	$(Q)mkdir -p $(@D) && cp $< $@
 
 static:
 	$(call deps,static)
@@ -151,10 +151,7 @@ $(B)/foldfs: $(call objects,$(fs_src)) $(B)/libcache.a $(B)/libpack.a $(B)/libre
 $(B)/foldfs: LIBS = $(fs_libs)
 $(B)/foldstat: $(call objects,$(stat_src)) $(B)/libbase.a
 $(B)/foldstat: LIBS = $(call pkg,--libs json-c ncursesw) -lpthread -lm
-$(B)/foldpack-hdf5: $(call objects,$(hdf5_src)) $(B)/libtool.a $(B)/libbase.a
-$(B)/foldpack-hdf5: LIBS = $(call pkg,--libs $(hdf5)) $(tool_libs)
-$(B)/pack/tool/hdf5/%.o: override CPPFLAGS += $(call pkg,--cflags $(hdf5))
-$(programs) $(B)/foldpack-hdf5:
+$(programs):
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS) $(STATIC_LIBS)
 
 $(B)/libtool.a: $(call objects,$(filter-out %/main.c,$(tool_src)))
@@ -321,7 +318,7 @@ run-check-clients: all
 	$(Q)FOLDFS_BUILD=$(abspath $(B)) sh tests/clients/run.sh $(TESTS)
 
 # How other compilers see what is compiled.
-compiled = -std=gnu17 $(WARN) $(CPPFLAGS) $(FUSE_CFLAGS) $(call pkg,--cflags $(hdf5))
+compiled = -std=gnu17 $(WARN) $(CPPFLAGS) $(FUSE_CFLAGS)
 
 lint: all
 	$(Q)sh tests/lint/run.sh $(B) $(compiled)
@@ -382,7 +379,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call objects,$(filter-out tests/fuzz/fuzz_%,$
 # --- install ----------------------------------------------------------------------------------
 prefix  := $(DESTDIR)$(PREFIX)
 bindir  := $(prefix)/bin
-execdir := $(prefix)/libexec/foldfs
+sourcedir := $(prefix)/share/foldfs/sources
 mandir  := $(prefix)/share/man
 docdir  := $(prefix)/share/doc/foldfs
 unitdir := $(prefix)/lib/systemd/system
@@ -400,7 +397,7 @@ wheel: static
 .PHONY: install uninstall clean
 install: all $(licenses)
 	install -D -t $(bindir) $(programs)
-	$(if $(helpers),install -D -t $(execdir) $(helpers))
+	install -D -m 644 -t $(sourcedir) $(sources)
 	for n in 1 5 7; do install -D -m 644 -t $(mandir)/man$$n man/*.$$n; done
 	install -D -m 644 -t $(docdir) README.md NEWS LICENSE
 	$(if $(licenses),install -D -m 644 -t $(docdir)/licenses $(licenses)/*)
@@ -413,12 +410,11 @@ install: all $(licenses)
 	for n in foldpack foldstat; do ln -sf foldfs.fish $(fishdir)/$$n.fish; done
 
 uninstall:
-	rm -f $(addprefix $(bindir)/,$(names)) $(execdir)/foldpack-hdf5 $(zshdir)/_foldfs \
+	rm -f $(addprefix $(bindir)/,$(names)) $(zshdir)/_foldfs \
 		$(addprefix $(bashdir)/,$(names)) $(names:%=$(fishdir)/%.fish) \
 		$(patsubst packaging/systemd/%,$(unitdir)/%,$(wildcard packaging/systemd/*.service)) \
 		$(foreach n,1 5 7,$(patsubst man/%,$(mandir)/man$(n)/%,$(wildcard man/*.$(n))))
-	rm -rf $(docdir)
-	[ ! -d $(execdir) ] || rmdir --ignore-fail-on-non-empty $(execdir)
+	rm -rf $(docdir) $(sourcedir:/sources=)
 
 include packaging/packages.mk
 

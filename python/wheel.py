@@ -89,6 +89,8 @@ def files(version, programs):
         yield f"{data}/scripts/{name}", (programs / name).read_bytes()
         yield (f"{data}/data/share/bash-completion/completions/{name}",
                (programs / "completion/foldfs.bash").read_bytes())
+    for script in (ROOT / "python/foldfs/sources").glob("*.py"):
+        yield f"{data}/data/share/foldfs/sources/{script.name}", script.read_bytes()
     for page in (ROOT / "man").glob("*.[1-8]"):
         yield f"{data}/data/share/man/man{page.suffix[1:]}/{page.name}", page.read_bytes()
     yield from metadata(version, programs)

@@ -55,7 +55,9 @@ static int note_list(struct name_tree *names, struct labels *labels)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = tree_note_class(&names->tree, (int64_t)i, names->below.data, labels);
+		r = tree_note_class(&names->tree, (int64_t)i,
+				    (struct foreign_text){names->below.data, names->below.len},
+				    labels);
 	return r;
 }
 

@@ -45,7 +45,8 @@ struct foreign_piece {
 struct foreign_file {
 	uint64_t record; /* its number in the file, from 0 on */
 
-	struct foreign_text path;  /* as "a/b.jpg"; then class, label and name do not count */
+	struct foreign_text path;  /* as "a/b.jpg"; then the next four do not count */
+	struct foreign_text above; /* of the class, as "train/" */
 	struct foreign_text class; /* a folder, or several, as "train/cat" */
 	int64_t label;		   /* from 0 on; below 0: none */
 	struct foreign_text name;  /* in the folder of the class; without a known suffix, if it has

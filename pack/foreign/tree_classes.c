@@ -253,13 +253,13 @@ static int note_classes_of_rows(const struct foreign_tree *tree, struct labels *
 	return r;
 }
 
-int tree_note_class(const struct foreign_tree *tree, int64_t label, const char *below,
+int tree_note_class(const struct foreign_tree *tree, int64_t label, struct foreign_text above,
 		    struct labels *ret)
 {
 	struct foreign_text name = tree_item(&tree->classes, (uint64_t)label);
 	bool numbered = tree->numbered || !name.data;
 	SCOPE(buf_release) struct buf folder = BUF_INIT;
-	int r = buf_adds(&folder, below);
+	int r = buf_add(&folder, above.data, above.len);
 
 	if (r == 0 && numbered)
 		r = tree_add_number(tree, label, &folder);
@@ -268,7 +268,33 @@ int tree_note_class(const struct foreign_tree *tree, int64_t label, const char *
 	return r < 0 ? r : labels_add(ret, label, folder.data, folder.len);
 }
 
-/* Adds the labels between those that are there, which are sorted. */
+static bool same_text(struct foreign_text a, struct foreign_text b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+/* All classes of the list, in each folder that has some of them. */
+static int note_list(const struct foreign_tree *tree, struct labels *ret)
+{
+	struct foreign_text last = {0};
+	bool begun = false;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < tree_count(tree); i++) {
+		const struct tree_row *row = &tree_rows(tree)[i];
+		struct foreign_text above = {tree->paths.data + row->path, row->above_len};
+
+		if (row->label < 0 || (begun && same_text(above, last)))
+			continue;
+		for (size_t label = 0; r == 0 && label < class_count(tree); label++)
+			r = tree_note_class(tree, (int64_t)label, above, ret);
+		last = above;
+		begun = true;
+	}
+	return r;
+}
+
+/* Adds the labels between those that are there, which are sorted, beside the next one. */
 static int note_gaps(const struct foreign_tree *tree, struct labels *ret, struct err *err)
 {
 	size_t count = labels_count(ret);
@@ -276,11 +302,15 @@ static int note_gaps(const struct foreign_tree *tree, struct labels *ret, struct
 	int64_t next = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		int64_t label = labels_row(ret, i)->label;
+		const struct label row = *labels_row(ret, i);
+		const struct foreign_text folder = {labels_folder(ret, i), row.len};
+		SCOPE(buf_release) struct buf above = BUF_INIT;
 
-		for (; r == 0 && next < label; next++)
-			r = tree_note_class(tree, next, "", ret);
-		next = label + 1;
+		r = buf_add(&above, folder.data, name_at(folder));
+		for (; r == 0 && next < row.label; next++)
+			r = tree_note_class(tree, next,
+					    (struct foreign_text){above.data, above.len}, ret);
+		next = row.label + 1;
 	}
 	return r;
 }
@@ -318,8 +348,8 @@ int tree_classes(struct foreign_tree *tree, struct labels *ret, struct err *err)
 
 	if (r == 0)
 		r = note_classes_of_rows(tree, ret);
-	for (size_t i = 0; r == 0 && labels_count(ret) && i < class_count(tree); i++)
-		r = tree_note_class(tree, (int64_t)i, "", ret);
+	if (r == 0)
+		r = note_list(tree, ret);
 	labels_sort(ret);
 	if (r < 0 || !tree->source->settings->empty_classes)
 		return r;

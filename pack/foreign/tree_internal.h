@@ -27,9 +27,10 @@ struct tree_row {
 	uint8_t dropped : 1;
 	uint8_t first_name : 1; /* of those that the file has */
 	uint32_t links;		/* all names of one file have this number; 0: it has only one */
-	uint16_t class_len;	/* bytes that the path has of the class */
-	uint8_t number_len;	/* of the label in front of the last name in the class: "0003_" */
-	int64_t label;		/* of the class; below 0: none */
+	uint16_t class_len;	/* bytes that the path has of the class, and of what is above it: */
+	uint16_t above_len;
+	uint8_t number_len; /* of the label in front of the last name in the class: "0003_" */
+	int64_t label;	    /* of the class; below 0: none */
 };
 
 /* A list (base/lines.h): names of classes, or of files. */
@@ -91,9 +92,9 @@ int tree_add_number(const struct foreign_tree *tree, int64_t label, struct buf *
 /* The item of a list; data NULL: it has none of that number. */
 struct foreign_text tree_item(const struct tree_list *list, uint64_t number);
 
-/* Adds the label and the folder that its class has, by the list, below `below` (as "a/"). 0 or
+/* Adds the label and the folder that its class has, by the list, in `above` (as "a/"). 0 or
  * -ENOMEM. */
-int tree_note_class(const struct foreign_tree *tree, int64_t label, const char *below,
+int tree_note_class(const struct foreign_tree *tree, int64_t label, struct foreign_text above,
 		    struct labels *ret);
 
 /* Sorts the rows by their paths. */

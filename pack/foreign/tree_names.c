@@ -105,9 +105,10 @@ static int add_class_name(struct foreign_tree *tree, const struct foreign_file *
 		       file->record, (int)min(name.len, (size_t)80), name.data);
 }
 
-/* A class whose label is known: its name, its label, or both. */
+/* A class whose label is known: its name, its label, or both. The path begins at `path`. */
 static int add_labelled(struct foreign_tree *tree, const struct foreign_file *file,
-			struct foreign_text name, struct tree_row *row, struct err *err)
+			struct foreign_text name, size_t path, struct tree_row *row,
+			struct err *err)
 {
 	SCOPE(buf_release) struct buf number = BUF_INIT;
 	size_t begin = tree->paths.len;
@@ -121,14 +122,15 @@ static int add_labelled(struct foreign_tree *tree, const struct foreign_file *fi
 		r = put_in_front(&tree->paths, begin, &number);
 	if (r < 0)
 		return r;
-	if (tree->paths.len - begin > FOREIGN_PATH_MOST)
+	if (tree->paths.len - path > FOREIGN_PATH_MOST)
 		return fault(file, -EBADMSG, "its path is longer than 4095 bytes", err);
 	if (number.len)
 		r = tree_check_class(tree->paths.data + begin, tree->paths.len - begin, err);
 	if (r < 0)
 		return r;
 	row->label = file->label;
-	row->class_len = (uint16_t)(tree->paths.len - begin);
+	row->class_len = (uint16_t)(tree->paths.len - path);
+	row->above_len = (uint16_t)(begin - path);
 	row->number_len = (uint8_t)number.len;
 	if (file->label > tree->most_label)
 		tree->most_label = file->label;
@@ -140,7 +142,11 @@ static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 		     struct tree_row *row, struct err *err)
 {
 	struct foreign_text name = file->class;
+	size_t path = tree->paths.len;
+	int r = buf_add(&tree->paths, file->above.data, file->above.len);
 
+	if (r < 0)
+		return r;
 	tree->odd += file->label < -1 && file->label != FOREIGN_NO_LABEL;
 	if (file->label < 0)
 		return name.data ? add_class_name(tree, file, name, err)
@@ -149,7 +155,7 @@ static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 		name = tree_item(&tree->classes, (uint64_t)file->label);
 	if (!name.data && tree->classes.name)
 		return lack_class(tree, file, err);
-	return add_labelled(tree, file, name, row, err);
+	return add_labelled(tree, file, name, path, row, err);
 }
 
 /* --- suffixes --------------------------------------------------------------------------------- */

@@ -17,8 +17,6 @@ class Foldfs(MakefilePackage):
     # No release is on a server yet: version() takes a checksum once there is one.
     version("0.1.0")
 
-    variant("hdf5", default=True, description="Pack images from HDF5 files")
-
     depends_on("c", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("libfuse@3.3:")
@@ -33,7 +31,6 @@ class Foldfs(MakefilePackage):
     depends_on("xxhash")
     depends_on("nettle")
     depends_on("curl")  # loaded, by the rpath, when a pack is on a server
-    depends_on("hdf5~mpi", when="+hdf5")
 
     requires("platform=linux")
 

@@ -13,7 +13,7 @@ import source
 
 # The first pattern that a path matches names its room.
 ROOMS = [(room + "/*", room) for room in (
-    "pack/tool/cli", "pack/tool/create", "pack/tool/export", "pack/tool/hdf5", "pack/tool/import",
+    "pack/tool/cli", "pack/tool/create", "pack/tool/export", "pack/tool/import",
     "pack/tool/image", "pack/tool/read", "pack/tool/report", "pack/write", "pack/foreign/archive",
     "pack/foreign/encoding", "pack/foreign/lmdb", "pack/foreign/record", "pack/foreign", "pack",
     "cache/plan", "cache/order", "cache", "fs/stat", "fs", "remote", "base")]
@@ -44,7 +44,6 @@ MAY_INCLUDE = {
     "pack/foreign/record": [*FOREIGN, "pack/foreign/codec.h", "pack/foreign/encoding/*"],
     "pack/tool/cli": TOOL,
     "pack/tool/image": TOOL,
-    "pack/tool/hdf5": ["base/*", "pack/tool/export/ustar.h", "pack/tool/image/image.h"],
     "pack/tool/import": [*TOOL, "pack/write/builder.h", "pack/tool/image/*"],
     "pack/tool/read": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
     "pack/tool/create": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
@@ -82,9 +81,6 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/labels.h", "pack/packs.h",
          "pack/tool/import/zarr_stream.h": ["pack/foreign/foreign.h"],
          "pack/tool/import/zarr_labels.c": ["pack/foreign/tree.h"],
          "pack/tool/import/zarr_path.h": ["pack/foreign/name_tree.h"],
-         "pack/tool/import/hdf5_path.h": ["pack/foreign/name_tree.h"],
-         "pack/tool/import/hdf5_path.c": ["pack/tool/hdf5/report.h"],
-         "pack/tool/import/import_hdf5.c": ["pack/tool/hdf5/report.h"],
          "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h", "pack/tool/image/jpeg.h",
                                  "pack/tool/image/png.h", "pack/tool/image/webp.h",
                                  "pack/tool/import/tar.h"]}
@@ -99,7 +95,6 @@ IMPURE = {"cache/order": EFFECTS, "cache/plan": EFFECTS}
 
 SYSTEM = {
     "lmdb.h": ["pack/write/store.c"],
-    "hdf5.h": ["pack/tool/hdf5/shape.h"],
     "jpeglib.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
     "jerror.h": ["pack/tool/image/jpeg*.c"],
     "turbojpeg.h": ["pack/tool/image/jpeg*.c"],
@@ -127,10 +122,10 @@ SYSTEM = {
 
 # The mount must not map damaged files, and training nodes need no packer's libraries.
 MAY_NOT_LINK = {"foldfs": ["liblmdb", "libjpeg", "libpng*", "libwebp*", "libarchive", "libz",
-                           "libjson-c", "libhdf5*"],
-                "foldpack": ["libfuse3", "libhdf5*", "libcurl*"],
+                           "libjson-c"],
+                "foldpack": ["libfuse3", "libcurl*"],
                 "foldstat": ["liblmdb", "libjpeg", "libpng*", "libwebp*", "libarchive", "libz",
-                             "libfuse3", "libxxhash", "libhdf5*"]}
+                             "libfuse3", "libxxhash"]}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

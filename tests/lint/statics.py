@@ -20,9 +20,6 @@ ALLOWED = {
     "pack/tool/cli/interrupt.c": ["pending"],  # a signal handler has none either
 }
 
-# Built where libhdf5 is.
-OPTIONAL = "pack/tool/hdf5"
-
 # "0000000000000000 l     O .bss (a tab) 0000000000000004 pending"
 OBJECT = re.compile(r"^[0-9a-f]+ .{6}O \.(?:data|bss|tdata|tbss|common)(?!\.rel\.ro)\S*"
                     r"\s+[0-9a-f]+ (?:\.hidden )?(\S+)$")
@@ -39,8 +36,6 @@ def main(build):
     found = []
     for file in source.files((".c",)):
         compiled = Path(build) / file.with_suffix(".o")
-        if str(file.parent) == OPTIONAL and not (Path(build) / "foldpack-hdf5").exists():
-            continue
         if not compiled.exists():
             found.append(f"{file}: {compiled} is missing; build first")
             continue

@@ -24,6 +24,7 @@ BUILD = Path(os.environ.get("FOLDFS_BUILD", ROOT / "build")).resolve()
 PHOTOS = Path(os.environ.get("FOLDFS_PHOTOS", ROOT / "../shared/data/photos")).resolve()
 FAILED = BUILD / "failed"  # what run.sh keeps there
 FOLDPACK, FOLDFS = BUILD / "foldpack", BUILD / "foldfs"
+os.environ.setdefault("FOLDFS_PYTHON", sys.executable)  # which has the libraries of the tests
 
 STATS = "user.foldfs.stats"
 MIB = 1 << 20

@@ -124,6 +124,9 @@ def test_classes_get_the_names_of_a_list(place):
     shard(place / "x.tar", [("1.cls", b"0"), ("1.jpg", b"one"), ("2.jpg", b"two"), ("2.cls", b"1")])
     found, _ = content(compressed(place / "x.tar", "gz"), place, f"--classes={names}")
     assert {path for path in found if path.endswith(b"jpg")} == {b"cat/1.jpg", b"dog/2.jpg"}
+    with open(place / "x.tar.gz", "rb") as pipe:
+        again, _ = content("-", place, f"--classes={names}", stdin=pipe)
+    assert again == found
     names.write_text("cat\n")
     done = create(place / "x.tar.gz", place / "x.lmdb", f"--classes={names}", status=None)
     assert done.returncode == 1 and f"its label is 1, and {names} ends with label 0" in done.err

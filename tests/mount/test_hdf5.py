@@ -1,10 +1,10 @@
 """foldpack create from HDF5, in the layouts that training code writes with h5py."""
 
 import os
-import re
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -18,13 +18,6 @@ np = pytest.importorskip("numpy")
 
 JPEG = b"\xff\xd8\xff\xe0\0\x10JFIF\0"
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
-
-
-READER = foldfs.BUILD / "foldpack-hdf5"
-
-if not READER.exists():
-    pytest.skip("built without libhdf5", allow_module_level=True)
-
 
 @pytest.fixture
 def source(place):
@@ -190,14 +183,13 @@ def test_a_file_that_changes_while_it_is_packed_is_refused(place, what):
     assert not [path for path in os.listdir(place) if path.startswith("x.lmdb")]
 
 
-def test_a_name_that_no_tar_can_have_ends_it(source, place):
-    """While the program still has more to write than a pipe holds."""
+def test_a_name_that_no_file_can_have_ends_it(source, place):
+    """While the script still has more to write than a pipe holds."""
     add_rows(source, [JPEG + trees.noise(number, 300000) for number in range(4)])
     source["names"] = ["0.jpg", "a" * 2000000, "2.jpg", "3.jpg"]
-    assert "damaged after '0.jpg'" in refused(source, place)
+    assert f"'{'a' * 60}...': a path of over 4095 bytes" in refused(source, place)
 
 
-@pytest.mark.plain  # plain only: AddressSanitizer reports the memcpy that libhdf5 crashes in
 def test_damaged_files_are_refused_and_crash_nothing(source, place):
     add_rows(source, images(40))
     source["labels"] = np.arange(40)
@@ -227,7 +219,57 @@ def test_one_that_is_interrupted_leaves_nothing(source, place):
     assert os.listdir(place / "out") in ([], ["x"])
 
 
-# --- the program that reads ------------------------------------------------------------------
+# --- labels ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("labels", [
+    np.array([[1], [0], [1]]), np.array([True, False, True]), np.array([1., 0., 1.]),
+    np.array([1, 0, 1], ">u8")], ids=["column", "bool", "float", "big-endian"])
+def test_labels_of_any_shape_and_kind(source, place, labels):
+    rows = images(3)
+    add_rows(source, rows)
+    source["labels"] = labels
+    assert sorted(packed(source, place)) == [
+        f"{folder:04}/{number:08}{suffix(rows[number])}"
+        for folder, number in ((0, 1), (1, 0), (1, 2))]
+
+
+@pytest.mark.parametrize("kind", [h5py.string_dtype(), "S3"], ids=["text", "fixed"])
+def test_labels_that_are_names_of_classes(source, place, kind):
+    add_rows(source.create_group("train"), images(3))
+    source["train/labels"] = np.array(["cat", "a/b", "cat"], kind)
+    assert sorted(packed(source, place)) == [
+        "train/a_b/00000001.jpg", "train/cat/00000000.png", "train/cat/00000002.jpg"]
+
+
+@pytest.mark.parametrize("labels", [np.eye(3), np.arange(4), np.array([.5, 1, 2])])
+def test_labels_that_are_none_are_said(source, place, labels):
+    add_rows(source, images(3))
+    source["labels"] = labels
+    source.flush()
+    said = run(FOLDPACK, "create", "--check=off", closed(source), place / "x.lmdb").err
+    assert (f"{place}/x.h5: images: 'labels' beside it, of shape {labels.shape} and type "
+            f"{labels.dtype}, has no label for each of the 3 rows; left out") in said
+    assert "images/00000000.png" in run(FOLDPACK, "list", place / "x.lmdb").out
+
+
+def closed(source):
+    path = source.filename
+    source.close()
+    return path
+
+
+def test_folders_of_empty_classes_are_in_each_group(source, place):
+    for split in ("train", "val"):
+        add_rows(source.create_group(split), images(1))
+        source[f"{split}/labels"] = [1]
+    (place / "classes").write_text("cat\ndog\neel\n")
+    packed(source, place, "--empty-classes", f"--classes={place}/classes")
+    assert {f"{folder.parent.name}/{folder.name}" for folder in (place / "out").glob("*/*")} == {
+        f"{split}/{name}" for split in ("train", "val") for name in ("cat", "dog", "eel")}
+
+
+# --- the script that reads -------------------------------------------------------------------
 
 
 def make(goal, place):
@@ -245,26 +287,71 @@ def test_it_is_found_where_it_is_installed_and_uninstalled(source, place):
     run(place / "link", "create", "--check=off", place / "x.h5", place / "x.lmdb")
     make("uninstall", place / "root")
     assert list(trees.files(os.fsencode(place / "root"))) == []
-    assert not (place / "root/opt/x/libexec/foldfs").exists()
+    assert not (place / "root/opt/x/share/foldfs").exists()
 
 
-def test_where_it_is_missing_the_way_out_is_said(source, place):
+def said_with(place, **environment):
+    """What create says where nothing is made of x.h5."""
+    said = run(FOLDPACK, "create", place / "x.h5", place / "x", env={**os.environ, **environment},
+               status=1).err
+    assert set(os.listdir(place)) <= {"x.h5", "empty", "python"}
+    return said
+
+
+def test_where_it_is_missing_that_is_said(source, place):
     source.close()
     shutil.copy(FOLDPACK, place / "foldpack")
     said = run(place / "foldpack", "create", place / "x.h5", place / "x", status=1).err
-    assert "takes foldpack-hdf5, and that is not installed: install it" in said
-    assert "libhdf5-dev" in said
+    assert "hdf5.py, which reads it, is not installed beside foldpack" in said
 
 
-def test_where_libhdf5_is_missing_that_is_said(source, place):
+def test_where_h5py_is_missing_the_way_out_is_said(source, place):
     source.close()
-    library = re.search(r"libhdf5\S*", run("ldd", READER).out).group()
-    (place / library).touch()  # it is found first, and is none
-    env = {**os.environ, "LD_LIBRARY_PATH": str(place)}
-    said = run(FOLDPACK, "create", place / "x.h5", place / "x", env=env, status=1).err
-    assert "foldpack-hdf5, which reads HDF5, does not start: install libhdf5" in said
+    (place / "empty").mkdir()
+    (place / "empty/h5py.py").write_text("raise ImportError('none')")
+    said = said_with(place, PYTHONPATH=str(place / "empty"))
+    assert (f"x.h5: h5py, which reads HDF5, is not in {foldfs.os.environ['FOLDFS_PYTHON']} (none): "
+            "'pip install h5py', or let FOLDFS_PYTHON name a python3 that has it") in said
 
 
-@pytest.mark.parametrize("words", [(), ("x.h5",), ("1000", "1001", "x.h5"), ("--help",)])
-def test_run_by_hand_it_says_what_it_is_for(words):
-    assert "for 'foldpack create', which starts it" in run(READER, *words, status=2).err
+def test_where_python_is_missing_the_way_out_is_said(source, place):
+    source.close()
+    said = said_with(place, FOLDFS_PYTHON="no-such-python")
+    assert ("Python, which reads it, does not start: no-such-python: No such file or directory; "
+            "install python3, or let FOLDFS_PYTHON name one") in said
+
+
+def test_a_library_that_crashes_leaves_nothing(source, place):
+    source.close()
+    (place / "empty").mkdir()
+    (place / "empty/h5py.py").write_text("import os; os.abort()")
+    done = run(FOLDPACK, "create", place / "x.h5", place / "x", status=3,
+               env={**os.environ, "PYTHONPATH": str(place / "empty")})
+    assert f"{place}/x.h5: damaged: the library that reads it crashes on it" in done.err
+    assert not (place / "x").exists()
+
+
+def test_what_lies_in_the_working_folder_is_not_loaded(source, place):
+    add_rows(source, images(2))
+    source.close()
+    for name in ("h5py", "images", "numpy"):
+        (place / f"{name}.py").write_text("raise SystemExit('loaded')")
+    run(FOLDPACK, "create", "-q", "--check=off", "x.h5", "x.lmdb", cwd=place,
+        env={**os.environ, "PYTHONSAFEPATH": "1"})
+
+
+def test_a_script_ends_with_foldpack(source, place):
+    """Also where foldpack is killed; then what it writes to has no reader."""
+    add_rows(source, [JPEG + trees.noise(number, 3 << 20) for number in range(4)])
+    source.close()
+    (place / "python").write_text(
+        f"#!/bin/sh\necho $$ >{place}/id\nexec {foldfs.os.environ['FOLDFS_PYTHON']} \"$@\"\n")
+    (place / "python").chmod(0o755)
+    with subprocess.Popen([FOLDPACK, "create", place / "x.h5", place / "x"],
+                          stderr=subprocess.DEVNULL,
+                          env={**os.environ, "FOLDFS_PYTHON": str(place / "python")}) as process:
+        end = time.monotonic() + foldfs.PATIENCE
+        while not (place / "id").exists() or not (place / "id").read_text().strip():
+            assert time.monotonic() < end
+        process.kill()
+    os.waitpid(int((place / "id").read_text()), 0)  # orphans are children of this process

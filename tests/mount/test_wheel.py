@@ -11,6 +11,11 @@ import zipfile
 
 import pytest
 
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
 from foldfs import BUILD, ROOT, run
 
 pytestmark = pytest.mark.plain  # sanitized programs are large, and nothing for users
@@ -87,6 +92,16 @@ def test_its_page_has_no_links_into_the_source(wheel):
     assert "# foldfs" in page and said["Version"] == "1.2.3"
 
 
+def check_scripts(foldpack, place):
+    """foldpack finds what reads HDF5, in whatever Python has the library."""
+    if not h5py:
+        return
+    with h5py.File(place / "x.h5", "w") as file:
+        file["cats/1.jpg"] = h5py.Empty("f4")
+    said = run(foldpack, "create", place / "x.h5", place / "x.lmdb", status=1).err
+    assert "x.h5: holds no files of images in a layout known here" in said
+
+
 def test_pip_installs_commands_pages_and_the_module(wheel, small, place):
     pytest.importorskip("ensurepip", reason="python3-venv is not installed")
     run(sys.executable, "-m", "venv", place / "env")
@@ -103,6 +118,7 @@ with foldfs.mounted(sys.argv[1]) as path:
     env = {"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(place)}
     python = place / "env/bin/python"
     assert run(python, "-c", program, small[1], cwd=place, env=env).out == "content\n 4\n"
+    check_scripts(place / "env/bin/foldpack", place)
     run(place / "env/bin/pip", "uninstall", "--yes", "--quiet", "foldfs")
     # There, RECORD says where the commands were before pip moved them.
     run(place / "env/bin/pip", "install", "--no-index", "--quiet", "--target", place / "lib", wheel)

@@ -551,6 +551,28 @@ TEST_OF(fresh, records_of_pax_are_checked)
 	expect_bad_pax(*state, "11 size=-1\n", "a size that is no number");
 	expect_bad_pax(*state, "28 size=9223372036854775808\n", "a size that is no number");
 	expect_bad_pax(*state, "31 mtime=99999999999999999999\n", length);
+	expect_bad_pax(*state, "18 FOLDFS.label=1x\n", length);
+	expect_bad_pax(*state, "19 FOLDFS.label=1x\n", "a label that is no number");
+	expect_bad_pax(*state, "17 FOLDFS.label=\n", "a label that is no number");
+}
+
+/* As foldpack's scripts write them. */
+TEST_OF(fresh, a_label_of_pax_makes_a_folder_of_its_class)
+{
+	struct scan *scan = *state;
+	struct buf *tar = &scan->bytes;
+
+	add_said(tar, 'x', SAID("FOLDFS.label=7"));
+	add_file(tar, "train/1.jpg", "1");
+	add_said(tar, 'x', SAID("FOLDFS.label=8", "FOLDFS.class=a/cat"));
+	add_file(tar, "train/2.jpg", "2");
+	add_said(tar, 'x', SAID("FOLDFS.label=-1"));
+	add_file(tar, "3.jpg", "3");
+	add_file(tar, "train/4.jpg", "4");
+	add_end(tar);
+	scan_expect(scan,
+		    "file train/0007/1.jpg: 1\nfile train/a/cat/2.jpg: 2\n"
+		    "file images/3.jpg: 3\nfile train/4.jpg: 4\n");
 }
 
 /* One of 1 MiB for all members had 10 MB of them take a minute and a half. */

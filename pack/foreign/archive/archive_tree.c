@@ -435,6 +435,19 @@ static int add_root(struct archive_tree *a, const struct archive_member *member,
 	return 0;
 }
 
+static int add_labelled(struct archive_tree *a, const struct archive_member *member,
+			struct err *err)
+{
+	struct foreign_file file = file_of(a, member);
+
+	file.name = foreign_text_after(file.path, '/');
+	file.above = (struct foreign_text){file.path.data, file.path.len - file.name.len};
+	file.path = (struct foreign_text){0};
+	file.label = member->label;
+	file.class = member->class;
+	return foreign_add(a->tree, &file, err);
+}
+
 static int add_member(struct archive_tree *a, const struct archive_member *member, struct err *err)
 {
 	struct foreign_file file = file_of(a, member);
@@ -454,6 +467,8 @@ static int add_member(struct archive_tree *a, const struct archive_member *membe
 	default:
 		if (member->holes > ARCHIVE_HOLES || (member->pieces && member->unpacked))
 			return ALL_HOLES;
+		if (member->labelled)
+			return add_labelled(a, member, err);
 		r = make_room(a);
 		return r != 0 ? r : add_file(a, &file, PLACE_FILE, err);
 	}

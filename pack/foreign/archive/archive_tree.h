@@ -8,6 +8,7 @@
  * - Folders without a member of their own are made, with the time of what lies in them.
  * - A member below a symbolic link goes where the link leads, if that is a folder of the archive,
  *   and its target has neither '..' nor a leading slash; otherwise it is left out.
+ * - Of a file with a label, the folder of its class is in that of its path.
  * - A hard link is another name of a file that came before. Of a link it is one with its target.
  *
  * What is left out is told to foreign_settings.watch, or else counted, and noted with an example.
@@ -38,6 +39,9 @@ struct archive_member {
 	uint64_t number; /* in the archive, from 0 on */
 	enum archive_kind kind;
 	struct foreign_text path, target; /* as the archive has them */
+	int64_t label;			  /* of a file, */
+	bool labelled;			  /* if it has one, */
+	struct foreign_text class;	  /* and its class; none: the label is its name */
 	mode_t mode;			  /* permission bits, with a type; 0: not known */
 	int64_t mtime;			  /* nanoseconds */
 	uint64_t offset, size;		  /* of its bytes, which lie in the archive */

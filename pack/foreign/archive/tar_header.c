@@ -4,7 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SECOND INT64_C(1000000000)
+#define SECOND	     INT64_C(1000000000)
+#define LABEL_DIGITS 18 /* that surely fit in 63 bits */
 
 enum { NAME = 0, MODE = 100, SIZE = 124, MTIME = 136, SUM = 148, TYPE = 156, TARGET = 157 };
 enum { MAGIC = 257, PREFIX = 345 };
@@ -161,6 +162,22 @@ static int take_pax_size(struct tar_extra *extra, struct foreign_text value, str
 	return 0;
 }
 
+static int take_label(struct tar_extra *extra, struct foreign_text value, struct err *err)
+{
+	bool negative = value.len && *value.data == '-';
+	uint64_t label;
+	size_t digits;
+
+	value.data += negative;
+	value.len -= negative;
+	digits = take_number(&value, &label);
+	if (digits == 0 || digits > LABEL_DIGITS || value.len)
+		return err_set(err, -EBADMSG, "its pax header has a label that is no number");
+	extra->label = negative ? -(int64_t)label : (int64_t)label;
+	extra->labelled = true;
+	return 0;
+}
+
 /* An empty value takes an earlier one back. */
 static int take_pax_record(struct tar_extra *extra, struct foreign_text key,
 			   struct foreign_text value, struct err *err)
@@ -176,6 +193,12 @@ static int take_pax_record(struct tar_extra *extra, struct foreign_text key,
 			extra->has_mtime = TAR_TAKEN_BACK;
 		else if (read_time(value, &extra->mtime))
 			extra->has_mtime = TAR_SAID;
+	}
+	if (foreign_text_is(key, "FOLDFS.label"))
+		return take_label(extra, value, err);
+	if (foreign_text_is(key, "FOLDFS.class")) {
+		extra->class.len = 0;
+		return buf_add(&extra->class, value.data, value.len);
 	}
 	return tar_holes_take(&extra->holes, key, value, err);
 }
@@ -209,6 +232,7 @@ void tar_extra_release(struct tar_extra *extra)
 {
 	buf_release(&extra->path);
 	buf_release(&extra->target);
+	buf_release(&extra->class);
 	tar_holes_release(&extra->holes);
 	*extra = (struct tar_extra){0};
 }

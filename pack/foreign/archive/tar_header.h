@@ -33,6 +33,9 @@ enum tar_said { TAR_NOT_SAID, TAR_SAID, TAR_TAKEN_BACK };
 /* What extended headers say of a member. All zero: nothing. */
 struct tar_extra {
 	struct buf path, target;
+	struct buf class; /* FOLDFS.class */
+	int64_t label;	  /* FOLDFS.label, */
+	bool labelled;	  /* if there is one */
 	uint64_t size;
 	int64_t mtime; /* nanoseconds */
 	enum tar_said has_path, has_target, has_size, has_mtime;

@@ -167,6 +167,10 @@ static int read_texts(struct tar_members *m, const uint8_t *block)
 		r = tar_header_path(block, &m->path);
 	if (r < 0)
 		return r;
+	m->class.len = 0;
+	r = buf_add(&m->class, next->class.data, next->class.len);
+	if (r < 0)
+		return r;
 	r = read_text(&m->target, &next->target, next->has_target, &all->target, all->has_target);
 	return r == 1 ? tar_header_target(block, &m->target) : r;
 }
@@ -307,6 +311,9 @@ static int read_member(struct tar_members *m, const struct tar_header *header,
 				       .kind = tar_kind_of(m, header->type),
 				       .path = {m->path.data, m->path.len},
 				       .target = {m->target.data, m->target.len},
+				       .label = m->next.label,
+				       .labelled = m->next.labelled,
+				       .class = {m->class.len ? m->class.data : NULL, m->class.len},
 				       .mode = header->mode,
 				       .mtime = mtime_of(m, header),
 				       .offset = m->at + TAR_BLOCK,
@@ -373,6 +380,7 @@ void tar_members_release(struct tar_members *m)
 {
 	buf_release(&m->path);
 	buf_release(&m->target);
+	buf_release(&m->class);
 	buf_release(&m->pieces);
 	tar_extra_release(&m->all);
 	tar_extra_release(&m->next);

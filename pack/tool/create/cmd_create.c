@@ -8,7 +8,6 @@
 #include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/create_source.h"
 #include "pack/tool/create/target.h"
-#include "pack/tool/import/import_hdf5.h"
 #include "pack/tool/import/import_packs.h"
 #include "pack/tool/import/import_tar.h"
 #include "pack/tool/import/zarr_stream.h"
@@ -21,7 +20,6 @@ static void create_release(struct create *create)
 {
 	progress_clear(&create->progress);
 	import_free(create->import);
-	import_hdf5_free(create->hdf5);
 	zarr_stream_free(create->zarr);
 	slice_run_release(&create->slice);
 	entry_table_release(&create->stored);
@@ -241,13 +239,8 @@ static int look_at_folder(struct create *create)
 
 static int look_at_tar(struct create *create)
 {
-	const struct foreign_settings *foreign = &create->options.common.foreign;
-	bool pipe = create->hdf5 != NULL;
-	const struct tar_set_params from = {.fd = pipe ? import_hdf5_tar(create->hdf5)
-						       : create->root,
-					    .shown = create->source,
-					    .hdf5 = pipe ? foreign : NULL,
-					    .zarr = create->zarr};
+	const struct tar_set_params from = {
+		.fd = create->root, .shown = create->source, .zarr = create->zarr};
 	const struct import_tar_params params = {.from = from,
 						 .strip = (unsigned)create->options.strip,
 						 .filter = &create->options.filter,

@@ -61,7 +61,6 @@ struct create {
 	bool tar;		    /* read as one is, from its beginning to its end */
 	struct create_flaws *flaws; /* of an archive */
 	struct zarr_stream *zarr;   /* the source is zarr or N5, which is read as a tar is */
-	struct import_hdf5 *hdf5;   /* the source is an HDF5 file, which the tar is made from */
 	struct dataset *dataset;    /* the source is a pack, several, or of another format */
 	struct transform how;
 	bool transforms;	  /* images are changed */

@@ -4,7 +4,6 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/interrupt.h"
-#include "pack/tool/import/import_hdf5.h"
 #include "pack/tool/import/source.h"
 #include <stdarg.h>
 #include <string.h>
@@ -204,13 +203,7 @@ static void on_left_out(void *create, const char *path, const char *reason)
 static int on_broken(void *context, int error, const struct err *err)
 {
 	struct create *create = context;
-	struct err why = {0};
-	int r = create->hdf5 ? import_hdf5_error(create->hdf5, &why) : 0;
 
-	if (r < 0) {
-		error = r;
-		err = &why;
-	}
 	progress_clear(&create->progress);
 	/* Chunks of zarr are files of their own, as those of a folder. */
 	if (error == -ESTALE && !create->zarr)

@@ -13,7 +13,6 @@
 #include "pack/tool/create/links.h"
 #include "pack/tool/create/lustre.h"
 #include "pack/tool/create/target.h"
-#include "pack/tool/import/import_hdf5.h"
 #include "pack/tool/import/source.h"
 #include <stdarg.h>
 #include <stdio.h>

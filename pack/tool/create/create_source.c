@@ -7,7 +7,6 @@
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/decompressed.h"
 #include "pack/tool/image/image.h"
-#include "pack/tool/import/import_hdf5.h"
 #include "pack/tool/import/zarr_stream.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -97,16 +96,6 @@ static bool is_environment(const struct create *create)
 	return !beside.folder;
 }
 
-/* The tar that is made of the file takes its place. */
-static int open_hdf5(struct create *create)
-{
-	struct err err = {0};
-	int r = import_hdf5_new(create->source, &create->hdf5, &err);
-
-	create->tar = true;
-	return cmd_status(create->source, r, &err);
-}
-
 static int open_container(struct create *create)
 {
 	struct err err = {0};
@@ -123,9 +112,34 @@ static int open_container(struct create *create)
 			create->source);
 }
 
-static int open_file(struct create *create)
+/* The tar that a script makes of the source takes its place. */
+static int open_by_script(struct create *create, struct decompressed *d, const char *name)
 {
-	return import_hdf5_is(create->root) ? open_hdf5(create) : open_container(create);
+	SCOPE(script_release) struct script script = SCRIPT_INIT;
+	struct err err = {0};
+	int r = script_begin(&script, name, create->source, &err);
+
+	if (r < 0)
+		return cmd_status(create->source, r, &err);
+	create->options.common.foreign.layout = FOREIGN_TREE;
+	d->script = &script;
+	d->stream = script.tar;
+	interrupt_catch();
+	return open_container(create);
+}
+
+static bool is_hdf5(int fd)
+{
+	static const char magic[] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
+	char head[sizeof(magic)];
+
+	return pread(fd, head, sizeof(head), 0) == sizeof(head) &&
+	       memcmp(head, magic, sizeof(head)) == 0;
+}
+
+static int open_file(struct create *create, struct decompressed *d)
+{
+	return is_hdf5(create->root) ? open_by_script(create, d, "hdf5") : open_container(create);
 }
 
 /* Opens what is not a path: several packs, tars or files of other formats, or a URL. */
@@ -199,7 +213,7 @@ static int open_any_source(struct create *create, struct decompressed *d)
 		return open_stream(create, d);
 	if (S_ISDIR(st.st_mode))
 		return open_folder(create);
-	return S_ISREG(st.st_mode) ? open_file(create) : open_special(create, d);
+	return S_ISREG(st.st_mode) ? open_file(create, d) : open_special(create, d);
 }
 
 int create_open_source(struct create *create)

@@ -129,14 +129,17 @@ static int open_spooled(struct decompressed *d, const char *name, struct reader 
 {
 	SCOPE(reader_release) struct reader *spool = NULL;
 	char none;
-	int r;
+	int r, ended;
 
 	if (read(d->stream, &none, 0) < 0)
 		return -errno;
 	r = open_spool(d->pack, &spool);
 	if (r == 0)
 		r = unpack_into(spool, NULL, d->stream, &d->err);
-	if (r == -EBADMSG) {
+	if (d->script && (r == 0 || r == -EBADMSG)) {
+		ended = script_end(d->script, name, &d->err);
+		r = ended < 0 ? ended : r;
+	} else if (r == -EBADMSG) {
 		d->error = r;
 		r = 0;
 	}
@@ -157,8 +160,11 @@ static int open_decompressed(void *context, const char *name, struct reader **re
 	SCOPE(reader_release) struct reader *reader = NULL;
 	int r;
 
-	if (d->stream >= 0)
-		return open_spooled(d, name, ret, err);
+	if (d->stream >= 0) {
+		r = open_spooled(d, name, ret, err);
+		d->stream = -1;
+		return r;
+	}
 	r = d->before.open(d->before.context, name, &reader, err);
 	if (r < 0)
 		return r;

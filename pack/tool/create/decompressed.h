@@ -1,17 +1,19 @@
 /* Containers that cannot be read in place: those that are compressed as a whole, such as
- * x.tfrecord.gz, and what comes from a pipe. While this is in place, such a container is opened
- * from an unnamed file beside the pack, which has all of it, unpacked. */
+ * x.tfrecord.gz, and what comes from a pipe, as from a script. While this is in place, such a
+ * container is opened from an unnamed file beside the pack, which has all of it, unpacked. */
 #ifndef PACK_TOOL_CREATE_DECOMPRESSED_H
 #define PACK_TOOL_CREATE_DECOMPRESSED_H
 
 #include "pack/foreign/foreign.h"
+#include "pack/tool/create/script.h"
 
 /* All of it stays the caller's. */
 struct decompressed {
 	const char *pack;
 	struct foreign_settings *settings, before;
-	int stream; /* the pipe that is opened, by whatever name; -1: there is none */
-	int error;  /* of the pipe, which ended too early: what came before is read */
+	int stream; /* the pipe that is opened first, by whatever name; -1: there is none */
+	struct script *script; /* writes to the pipe; NULL: none */
+	int error;	       /* of the pipe, which ended too early: what came before is read */
 	struct err err;
 };
 

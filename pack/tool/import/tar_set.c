@@ -2,7 +2,6 @@
 
 #include "base/io.h"
 #include "base/scope.h"
-#include "pack/tool/import/hdf5_path.h"
 #include "pack/tool/import/sample_stream.h"
 #include "pack/tool/import/source.h"
 #include "pack/tool/import/zarr_stream.h"
@@ -18,7 +17,6 @@ struct tar_set {
 	uint64_t before;	       /* bytes of those before it */
 	bool classes;		       /* it is one of samples */
 	struct sample_stream *samples; /* once there was a tar of samples */
-	struct hdf5_paths *paths;      /* of foldpack-hdf5 */
 };
 
 /* If there are several tars, names the current one. */
@@ -109,8 +107,6 @@ int tar_set_next(struct tar_set *set, struct tar_entry *ret, struct err *err)
 		r = set->classes ? sample_stream_next(set->samples, ret, &reason)
 				 : tar_next(set->tar, ret, &reason);
 		r = check_unchanged(set, r, &reason);
-		if (r == 0 && set->paths)
-			r = hdf5_path(set->paths, ret, &reason);
 		if (r == 1)
 			more = open_next(set, &reason);
 	}
@@ -153,8 +149,6 @@ int tar_set_new(const struct tar_set_params *params, struct tar_set **ret, struc
 	set->params = *params;
 	set->own = -1;
 	r = params->zarr ? 0 : begin_tar(set, params->fd, &reason);
-	if (r == 0 && params->hdf5)
-		r = hdf5_paths_new(params->hdf5, params->shown, &set->paths, &reason);
 	if (r < 0) {
 		r = set_fail(set, r, &reason, err);
 		tar_set_free(set);
@@ -170,7 +164,6 @@ void tar_set_free(struct tar_set *set)
 		return;
 	tar_free(set->tar);
 	sample_stream_free(set->samples);
-	hdf5_paths_free(set->paths);
 	scope_close(&set->own);
 	free(set);
 }

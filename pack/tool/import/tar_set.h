@@ -18,8 +18,7 @@ struct tar_set_params {
 	const char *shown; /* names the source in messages */
 	/* Has the layout and the classes; NULL: each tar is a folder. */
 	const struct foreign_settings *foreign;
-	const struct foreign_settings *hdf5; /* it is of foldpack-hdf5; NULL: it is not */
-	bool zip;			     /* it is a zip, of files that are compressed */
+	bool zip;		  /* it is a zip, of files that are compressed */
 	struct zarr_stream *zarr; /* the images to read in place of all these; NULL: none */
 };
 

@@ -1,0 +1,151 @@
+#include "pack/tool/create/script.h"
+
+#include "base/buf.h"
+#include "base/exit.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SAID_MOST 65536
+
+/* --- where it is ------------------------------------------------------------------------------ */
+
+/* Beside this program, where that is built, and where it is installed. */
+static int find_script(const char *name, struct buf *ret)
+{
+	static const char *const places[] = {"sources", "../share/foldfs/sources"};
+	char self[PATH_MAX] = "";
+	char *slash;
+	int r = -ENOENT;
+
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		return -errno;
+	slash = strrchr(self, '/');
+	for (size_t i = 0; slash && r == -ENOENT && i < sizeof(places) / sizeof(*places); i++) {
+		ret->len = 0;
+		r = buf_addf(ret, "%.*s%s/%s.py", (int)(slash + 1 - self), self, places[i], name);
+		if (r == 0 && access(ret->data, R_OK) < 0)
+			r = -errno;
+	}
+	return r;
+}
+
+static const char *python(void)
+{
+	const char *named = getenv("FOLDFS_PYTHON");
+
+	return named && *named ? named : "python3";
+}
+
+/* --- running it ------------------------------------------------------------------------------- */
+
+static int spawn(struct script *script, const char *path, const char *source, int tar)
+{
+	/* "-W ignore": what Python warns of is nothing to the user. */
+	const char *const argv[] = {python(), "-B", "-W", "ignore", path, source, NULL};
+	posix_spawn_file_actions_t files;
+	int r;
+
+	unsetenv("PYTHONSAFEPATH"); /* the script loads one that lies beside it */
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, tar, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&files, script->said, STDERR_FILENO);
+	r = posix_spawnp(&script->process, argv[0], &files, NULL, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	return -r;
+}
+
+int script_begin(struct script *script, const char *name, const char *source, struct err *err)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	SCOPE_CLOSE int tar = -1;
+	int ends[2], r = find_script(name, &path);
+
+	if (r < 0)
+		return err_set(err, r, "%s.py, which reads it, is not installed beside foldpack",
+			       name);
+	script->said = memfd_create("said", MFD_CLOEXEC);
+	if (script->said < 0 || pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	script->tar = ends[0];
+	tar = ends[1];
+	r = spawn(script, path.data, source, tar);
+	if (r < 0)
+		script->process = 0;
+	return r < 0 ? err_set(err, r,
+			       "Python, which reads it, does not start: %s: %s; install python3, "
+			       "or let FOLDFS_PYTHON name one",
+			       python(), strerror(-r))
+		     : 0;
+}
+
+/* --- what came of it -------------------------------------------------------------------------- */
+
+static int read_said(const struct script *script, struct buf *ret)
+{
+	ssize_t n;
+	int r = buf_reserve(ret, SAID_MOST + 1);
+
+	if (r < 0)
+		return r;
+	n = io_pread(script->said, ret->data, SAID_MOST, 0);
+	ret->len = n > 0 ? (size_t)n : 0;
+	while (ret->len && ret->data[ret->len - 1] == '\n')
+		ret->len--;
+	ret->data[ret->len] = '\0';
+	return n < 0 ? (int)n : 0;
+}
+
+static void say_lines(char *said, const char *source)
+{
+	for (char *line; (line = strsep(&said, "\n"));)
+		if (*line)
+			log_notice("%s: %s", source, line);
+}
+
+static int fail(int status, const char *said, struct err *err)
+{
+	const char *line = strrchr(said, '\n');
+
+	if (WIFSIGNALED(status))
+		return err_set(err, -EBADMSG, "damaged: the library that reads it crashes on it");
+	return err_set(err, WEXITSTATUS(status) == EXIT_DAMAGED ? -EBADMSG : -ECANCELED, "%s",
+		       line    ? line + 1
+		       : *said ? said
+			       : "the script that reads it failed");
+}
+
+int script_end(struct script *script, const char *source, struct err *err)
+{
+	SCOPE(buf_release) struct buf said = BUF_INIT;
+	int status, r;
+
+	if (waitpid(script->process, &status, 0) < 0)
+		return -errno;
+	script->process = 0;
+	r = read_said(script, &said);
+	if (r == 0 && status != 0)
+		r = fail(status, said.data, err);
+	else if (r == 0)
+		say_lines(said.data, source);
+	return r;
+}
+
+void script_release(struct script *script)
+{
+	if (script->process) {
+		kill(script->process, SIGKILL);
+		waitpid(script->process, NULL, 0);
+	}
+	scope_close(&script->tar);
+	scope_close(&script->said);
+}

@@ -1,0 +1,138 @@
+"""What the scripts of this folder share: they write the images of a file or folder as a tar.
+
+foldpack runs `python3 SCRIPT SOURCE`, and reads the tar from standard output. What a script says on
+standard error is told to the user; where it fails, the last line says why, and the status is one of
+foldpack(1): FAILED or DAMAGED. Of an image with a label, the pax records FOLDFS.label and
+FOLDFS.class say it (foldpack-formats(7))."""
+
+import importlib
+import io
+import os
+import resource
+import signal
+import sys
+import tarfile
+
+FAILED, DAMAGED = 1, 3
+LABELS = ("labels", "label", "targets", "target", "y")
+NAMED = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp", ".gif")
+MAGIC = ((0, b"\xff\xd8\xff", ".jpg"), (0, b"\x89PNG", ".png"), (8, b"WEBP", ".webp"),
+         (0, b"GIF8", ".gif"), (0, b"II*\0", ".tiff"), (0, b"MM\0*", ".tiff"), (0, b"BM", ".bmp"),
+         (0, b"P6", ".ppm"), (0, b"P5", ".pgm"), (4, b"ftypavif", ".avif"),
+         (0, b"\xff\x0a", ".jxl"), (4, b"JXL ", ".jxl"), (4, b"jP  ", ".jp2"),
+         (0, b"\xff\x4f\xff\x51", ".j2k"))
+PATH_MOST = 4095
+
+sys.path.pop(0)  # the scripts beside this one have the names of packages
+
+
+class Refused(Exception):
+    def __init__(self, text, status=FAILED):
+        super().__init__(text)
+        self.status = status
+
+
+def say(text):
+    print(" ".join(str(text).split("\n")), file=sys.stderr)
+
+
+def need(module, what):
+    """The module; `what` it reads."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise Refused(f"{module}, which reads {what}, is not in {sys.executable} ({error}): 'pip "
+                      f"install {module}', or let FOLDFS_PYTHON name a python3 that has it")
+
+
+def suffix(head):
+    """Of the kind of image that begins so; None: it is none."""
+    return next((end for at, magic, end in MAGIC if head[at:at + len(magic)] == magic), None)
+
+
+def labels_of(values, count):
+    """As many labels, numbers or texts, in an array of any library; or None."""
+    if values.size != count or values.shape[:1] != (count,):
+        return None
+    values = values.reshape(-1)
+    if values.dtype.kind in "OSU":
+        texts = [text(value) for value in values]
+        return texts if None not in texts else None
+    if values.dtype.kind not in "biuf" or (values != values.astype("i8")).any():
+        return None
+    return [int(value) for value in values]
+
+
+def text(value):
+    """None: it is none."""
+    value = os.fsdecode(value) if isinstance(value, bytes) else value
+    return value.rstrip("\0") if isinstance(value, str) else None
+
+
+class Tar:
+    def __init__(self):
+        self.tar = tarfile.open(fileobj=sys.stdout.buffer, mode="w|", bufsize=1 << 20,
+                                format=tarfile.PAX_FORMAT, encoding="utf-8")
+
+    def add(self, folder, name, data, mtime_ns, mode=0o644, label=None):
+        """The label, or the name of a class, is that of a folder in `folder`. `name` may be a path:
+        then it has the class."""
+        info = tarfile.TarInfo()
+        info.size, info.mode = len(data), mode
+        info.pax_headers["mtime"] = "%d.%09d" % divmod(mtime_ns, 10**9)
+        above, _, base = name.rpartition("/")
+        if isinstance(label, str):
+            above = above or label.replace("/", "_") or "images"
+        elif label is not None:
+            info.pax_headers["FOLDFS.label"] = str(label)
+            if above:
+                info.pax_headers["FOLDFS.class"] = above
+            above = ""
+        info.name = "/".join(part for part in (folder, above, base) if part)
+        if len(os.fsencode(info.name)) > PATH_MOST:
+            raise Refused(f"'{info.name[:60]}...': a path of over {PATH_MOST} bytes")
+        self.tar.addfile(info, io.BytesIO(data))
+        self.tar.members.clear()
+
+
+def look(source):
+    """{path: (size, time)} of all files of a source, to be held against what it was before."""
+    paths = [source] if os.path.isfile(source) else [
+        os.path.join(folder, name) for folder, _, names in os.walk(source) for name in names]
+    found = {path: os.lstat(path) for path in paths}
+    return {path: (status.st_size, status.st_mtime_ns) for path, status in found.items()}
+
+
+def write_unchanged(write, source, tar):
+    """What looks like damage may be where an old and a new file meet."""
+    before = look(source)
+    try:
+        write(source, tar)
+    finally:
+        after = look(source)
+        for path in {**before, **after}:
+            if before.get(path) != after.get(path):
+                name = "" if path == source else os.path.relpath(path, source) + ": "
+                raise Refused(f"{name}changed while it was being packed; pack it again when "
+                              "nothing writes to it") from None
+
+
+def main(write):
+    """Calls write(SOURCE, Tar)."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash of a library is an answer, too
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        tar = Tar()
+        write_unchanged(write, sys.argv[1], tar)
+        tar.tar.close()
+        sys.stdout.flush()
+        return 0
+    except Refused as error:
+        say(error)
+        return error.status
+    except MemoryError:
+        say("not enough memory")
+        return FAILED
+    except Exception as error:  # of any library, about any bytes
+        say(f"damaged: {type(error).__name__}: {error}")
+        return DAMAGED

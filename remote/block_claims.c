@@ -87,25 +87,29 @@ static bool find_free(const struct block_claims *claims, bool ahead, uint64_t of
 	return true;
 }
 
-bool block_claims_take(struct block_claims *claims, bool ahead, uint64_t offset, uint64_t end,
-		       uint64_t *ret_end)
+/* Without locks there are no claims. */
+static bool claim(const struct block_claims *claims, bool ahead, uint64_t offset, uint64_t end)
 {
-	struct flock lock;
+	struct flock lock = lock_of(claims, F_WRLCK, ahead, offset, end);
 
-	*ret_end = end;
-	if (!find_free(claims, false, offset, ret_end) ||
-	    (ahead && !find_free(claims, true, offset, ret_end)))
-		return false;
-	lock = lock_of(claims, F_WRLCK, ahead, offset, *ret_end);
-	/* Another may have been faster. Without locks there are no claims. */
 	return fcntl(claims->fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
 }
 
-void block_claims_drop(struct block_claims *claims, uint64_t offset, uint64_t end)
+bool block_claims_take(struct block_claims *claims, bool ahead, uint64_t offset, uint64_t end,
+		       uint64_t *ret_end)
 {
-	for (int ahead = 0; ahead < 2; ahead++) {
-		struct flock lock = lock_of(claims, F_UNLCK, ahead, offset, end);
+	*ret_end = end;
+	if (ahead && !find_free(claims, false, offset, ret_end))
+		return false;
+	/* Who has claimed some is asked only where somebody has; another may be faster then. */
+	return claim(claims, ahead, offset, *ret_end) ||
+	       (find_free(claims, ahead, offset, ret_end) &&
+		claim(claims, ahead, offset, *ret_end));
+}
 
-		fcntl(claims->fd, F_OFD_SETLK, &lock);
-	}
+void block_claims_drop(struct block_claims *claims, bool ahead, uint64_t offset, uint64_t end)
+{
+	struct flock lock = lock_of(claims, F_UNLCK, ahead, offset, end);
+
+	fcntl(claims->fd, F_OFD_SETLK, &lock);
 }

@@ -3,7 +3,7 @@
  *
  * A claim is a lock on bytes of the map (F_OFD_SETLK in fcntl(2)), so that a process that is killed
  * leaves none. Claims of one struct do not exclude each other; dropping one also drops what it
- * overlaps. Ignoring a claim does no harm but fetch a page twice.
+ * overlaps of its kind. Ignoring a claim does no harm but fetch a page twice.
  *
  * There are two kinds of claims: for what somebody waits for, and for what is fetched ahead. What
  * is fetched ahead may come much later, so those who wait ignore its claims.
@@ -24,6 +24,6 @@ void block_claims_free(struct block_claims *claims); /* NULL is fine */
  * False: another has claimed the pages from `offset` to *ret_end. */
 bool block_claims_take(struct block_claims *claims, bool ahead, uint64_t offset, uint64_t end,
 		       uint64_t *ret_end);
-void block_claims_drop(struct block_claims *claims, uint64_t offset, uint64_t end);
+void block_claims_drop(struct block_claims *claims, bool ahead, uint64_t offset, uint64_t end);
 
 #endif

@@ -185,10 +185,11 @@ static bool fetch_claimed(struct block_filler *filler, uint64_t begin, uint64_t 
 
 	if (!piece) {
 		note_no_piece(filler);
-		block_claims_drop(filler->claims, begin, end);
+		block_claims_drop(filler->claims, true, begin, end);
 		return false;
 	}
 	piece->claims = filler->claims;
+	piece->ahead = true;
 	return fetch_piece(filler, piece) == 0;
 }
 

@@ -96,7 +96,8 @@ static void give_back(struct block_piece *piece)
 	struct block_writer *writer = piece->target->writer;
 
 	if (piece->claims)
-		block_claims_drop(piece->claims, piece->offset, piece->offset + piece->taken);
+		block_claims_drop(piece->claims, piece->ahead, piece->offset,
+				  piece->offset + piece->taken);
 	SCOPE_LOCK(&writer->lock);
 	writer->memory -= piece->taken;
 	pthread_cond_broadcast(&writer->changed);

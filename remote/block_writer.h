@@ -34,6 +34,7 @@ struct block_piece {
 	size_t len;		     /* bytes; the caller may lower it. 0: nothing is written */
 	uint64_t offset;	     /* in the pack; for both see blocks_write() */
 	struct block_claims *claims; /* dropped once it is written or left out; or NULL */
+	bool ahead;		     /* the kind of the claim */
 	size_t taken;		     /* this and what follows belong to the writer */
 	struct block_target *target;
 };

@@ -42,7 +42,7 @@ enum claim copy_claim(struct reader_blocks *copy, const struct part *part, bool 
 	if (taken && !near && end == part->end)
 		return CLAIM_TAKEN;
 	if (taken)
-		block_claims_drop(copy->claims, part->begin, end);
+		block_claims_drop(copy->claims, ahead, part->begin, end);
 	return near ? CLAIM_NEAR : CLAIM_BUSY;
 }
 
@@ -123,18 +123,19 @@ static void gather(struct block_piece *piece, const struct iovec *iov, int count
 	}
 }
 
-void copy_keep(struct reader_blocks *copy, const struct part *part, struct block_piece *piece,
-	       const struct iovec *iov, int count, int error)
+void copy_keep(struct reader_blocks *copy, const struct part *part, bool ahead,
+	       struct block_piece *piece, const struct iovec *iov, int count, int error)
 {
 	if (!piece && !error && !has_gaps(iov, count))
 		piece = take_piece(copy, part);
 	if (piece) {
 		piece->claims = copy->claims;
+		piece->ahead = ahead;
 		piece->len = error ? 0 : piece->len;
 		gather(piece, iov, count);
 		block_writer_put(piece);
 	} else {
-		block_claims_drop(copy->claims, part->begin, part->end);
+		block_claims_drop(copy->claims, ahead, part->begin, part->end);
 	}
 	if (!error)
 		count_read(copy, &copy->far_bytes, part_bytes(copy->blocks, part));
@@ -171,7 +172,7 @@ static int read_far(struct reader_blocks *copy, const struct part *part, struct 
 				      part_bytes(copy->blocks, part))
 			: -ENOMEM;
 
-	copy_keep(copy, part, piece, iov, count, r);
+	copy_keep(copy, part, false, piece, iov, count, r);
 	return r;
 }
 

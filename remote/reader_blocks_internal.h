@@ -50,9 +50,9 @@ enum claim copy_claim_again(struct reader_blocks *copy, const struct part *part,
 struct block_piece *copy_fill_gaps(struct reader_blocks *copy, const struct part *part,
 				   struct iovec *iov, int count);
 /* Comes after it: counts the part, has it written to the copy unless there is an error or no memory
- * for it, and has the claim dropped. */
-void copy_keep(struct reader_blocks *copy, const struct part *part, struct block_piece *piece,
-	       const struct iovec *iov, int count, int error);
+ * for it, and has the claim dropped, which was `ahead`. */
+void copy_keep(struct reader_blocks *copy, const struct part *part, bool ahead,
+	       struct block_piece *piece, const struct iovec *iov, int count, int error);
 
 /* A copy of the array, since a read changes it; NULL: no memory. */
 struct iovec *copy_pieces(const struct iovec *iov, int count);

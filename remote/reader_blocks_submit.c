@@ -16,6 +16,7 @@ struct leg {
 	struct block_piece *piece; /* see copy_fill_gaps() */
 	struct reader_request request;
 	uint64_t since; /* since when it waits for others, ns */
+	bool ahead;	/* the kind of its claim */
 };
 
 struct flight {
@@ -45,7 +46,7 @@ static void leg_done(void *arg, int error)
 	struct leg *leg = arg;
 	struct reader_blocks *copy = leg->flight->copy;
 
-	copy_keep(copy, &leg->part, leg->piece, leg->pieces, leg->request.count, error);
+	copy_keep(copy, &leg->part, leg->ahead, leg->piece, leg->pieces, leg->request.count, error);
 	flight_end(leg->flight, error);
 }
 
@@ -80,9 +81,10 @@ static bool leg_is_over(struct poll_wait *wait)
 {
 	struct leg *leg = (struct leg *)((char *)wait - offsetof(struct leg, wait));
 	struct reader_blocks *copy = leg->flight->copy;
-	bool ahead = atomic_load(reader_ahead(&leg->request));
-	enum claim claim = copy_claim_again(copy, &leg->part, ahead, leg->since);
+	enum claim claim;
 
+	leg->ahead = atomic_load(reader_ahead(&leg->request));
+	claim = copy_claim_again(copy, &leg->part, leg->ahead, leg->since);
 	if (claim == CLAIM_BUSY)
 		return false;
 	leg->job.run = claim == CLAIM_NEAR ? run_leg : run_fetch;
@@ -130,8 +132,9 @@ static void send_leg(struct reader_blocks *copy, struct leg *leg)
 {
 	enum claim claim = CLAIM_NEAR;
 
+	leg->ahead = atomic_load(reader_ahead(&leg->request));
 	if (!leg->part.near)
-		claim = copy_claim(copy, &leg->part, atomic_load(reader_ahead(&leg->request)));
+		claim = copy_claim(copy, &leg->part, leg->ahead);
 	if (claim == CLAIM_TAKEN)
 		fetch_leg(leg);
 	else if (claim == CLAIM_NEAR)

@@ -253,9 +253,31 @@ TEST_OF(fresh, another_program_s_lock_on_the_map_is_a_claim)
 		assert_int_equal(block_claims_take(claims, false, 20 * PAGE, 25 * PAGE, &end),
 				 cases[i].free);
 		assert_int_equal(end, 25 * PAGE);
-		block_claims_drop(claims, 20 * PAGE, 25 * PAGE);
+		block_claims_drop(claims, false, 20 * PAGE, 25 * PAGE);
 	}
 	block_claims_free(claims);
+}
+
+TEST_OF(fresh, who_waits_for_a_page_ignores_who_fetches_it_ahead_but_not_the_other_way_round)
+{
+	struct fixture *f = *state;
+	struct block_claims *mine, *others;
+	uint64_t end;
+
+	assert_int_equal(block_claims_new(f->blocks, true, &mine), 0);
+	assert_int_equal(block_claims_new(f->blocks, true, &others), 0);
+	assert_true(block_claims_take(mine, true, 10 * PAGE, 20 * PAGE, &end));
+	assert_true(block_claims_take(others, false, 15 * PAGE, 20 * PAGE, &end));
+	assert_int_equal(end, 20 * PAGE);
+	block_claims_drop(mine, true, 10 * PAGE, 20 * PAGE);
+	assert_true(block_claims_take(mine, true, 10 * PAGE, 25 * PAGE, &end));
+	assert_int_equal(end, 15 * PAGE);
+	assert_false(block_claims_take(mine, false, 15 * PAGE, 25 * PAGE, &end));
+	assert_int_equal(end, 20 * PAGE);
+	assert_false(block_claims_take(others, true, 10 * PAGE, 20 * PAGE, &end));
+	assert_int_equal(end, 15 * PAGE);
+	block_claims_free(mine);
+	block_claims_free(others);
 }
 
 /* --- a copy that is not whole ----------------------------------------------------------------- */

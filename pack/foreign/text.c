@@ -51,6 +51,13 @@ bool foreign_text_is_junk(struct foreign_text name, bool folder)
 	       foreign_text_is(name, "@eaDir") || foreign_text_is(name, "lost+found");
 }
 
+bool foreign_text_ends(struct foreign_text text, const char *end)
+{
+	size_t len = strlen(end);
+
+	return text.len >= len && memcmp(text.data + text.len - len, end, len) == 0;
+}
+
 size_t foreign_text_number(struct foreign_text text, uint64_t *ret)
 {
 	uint64_t number = 0;

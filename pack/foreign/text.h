@@ -28,6 +28,7 @@ bool foreign_text_is_picture(struct foreign_text name);
  * behind, and nobody means as a class or an image: hidden folders, such as .ipynb_checkpoints,
  * those of macOS, NAS and filesystems; AppleDouble files (._x.jpg). */
 bool foreign_text_is_junk(struct foreign_text name, bool folder);
+bool foreign_text_ends(struct foreign_text text, const char *end);
 
 /* Reads the decimal digits that it begins with. Returns how many there are; a number of more than
  * 64 bits is UINT64_MAX. */

@@ -651,6 +651,20 @@ def test_links_to_what_is_left_out_are_named(src, pack):
 # --- what nobody means as a class -----------------------------------------------------------
 
 
+def test_what_foldfs_keeps_beside_others_is_packed_and_said(src, pack):
+    (src / "c").mkdir(exist_ok=True)
+    for name in (".x.tar.foldfs-index", "x.lmdb.partial", "x.lmdb.partial.journal",
+                 "not.foldfs-index"):
+        write(src / "c" / name, b"x")
+    done = create(src, pack)
+    assert (f"{src}/c/.x.tar.foldfs-index: packed, though foldfs keeps it beside a container or an "
+            "unfinished pack (2 files of that kind); '--exclude=*.foldfs-index' and "
+            "'--exclude=*.partial*' leave them out\n") in done.err
+    run(FOLDPACK, "diff", src, pack)
+    done = create(src, pack, "--force", "--exclude=*.foldfs-index", "--exclude=*.partial*")
+    assert "foldfs keeps" not in done.err
+
+
 @pytest.mark.parametrize("kind", ["folder", "tar"])
 def test_folders_that_no_one_means_as_classes_are_packed_and_said(src, pack, tmp_path, kind):
     paths = [".ipynb_checkpoints/a.jpg", "__MACOSX/._b.jpg", "c/b.jpg", "c/._b.jpg", "c/.hidden"]

@@ -250,25 +250,44 @@ static int name_empty(struct create *create)
 	return r;
 }
 
-/* They are packed: what is in the source is in the pack, and --exclude leaves it out. */
-static int name_junk(struct create *create)
+static int say_junk(struct create *create, const struct junk *junk)
 {
-	const struct junk junk = junk_find(create->builder, create->import->entries);
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	char name[FORMAT_NAME_MAX + 1], folders[SIZE_TEXT], files[SIZE_TEXT];
-	int r;
+	int r = builder_path(create->builder, junk->first, &path);
 
-	if (junk.folders + junk.files == 0)
-		return 0;
-	builder_name(create->builder, junk.first, name);
-	r = builder_path(create->builder, junk.first, &path);
+	builder_name(create->builder, junk->first, name);
 	if (r == 0)
 		create_say_of(create, log_notice, path.data,
 			      "packed, though loaders take it for a class or image (%s and %s of "
 			      "that kind); '--exclude=%s' leaves it out",
-			      count_noun(junk.folders, "folder", folders),
-			      count_noun(junk.files, "file", files), name);
+			      count_noun(junk->folders, "folder", folders),
+			      count_noun(junk->files, "file", files), name);
 	return r;
+}
+
+static int say_ours(struct create *create, const struct junk *junk)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	char files[SIZE_TEXT];
+	int r = builder_path(create->builder, junk->first_ours, &path);
+
+	if (r == 0)
+		create_say_of(create, log_notice, path.data,
+			      "packed, though foldfs keeps it beside a container or an unfinished "
+			      "pack (%s of that kind); '--exclude=*.foldfs-index' and "
+			      "'--exclude=*.partial*' leave them out",
+			      count_noun(junk->ours, "file", files));
+	return r;
+}
+
+/* They are packed: what is in the source is in the pack, and --exclude leaves it out. */
+static int name_junk(struct create *create)
+{
+	const struct junk junk = junk_find(create->builder, create->import->entries);
+	int r = junk.folders + junk.files ? say_junk(create, &junk) : 0;
+
+	return r == 0 && junk.ours ? say_ours(create, &junk) : r;
 }
 
 int create_name_rest(struct create *create)

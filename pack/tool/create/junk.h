@@ -1,4 +1,5 @@
-/* What nobody means as a class or an image (foreign_text_is_junk()), in what is to be packed. */
+/* What nobody means to pack: as a class or an image (foreign_text_is_junk()), or at all, as it is
+ * what foldfs keeps beside containers and unfinished packs. */
 #ifndef PACK_TOOL_CREATE_JUNK_H
 #define PACK_TOOL_CREATE_JUNK_H
 
@@ -7,6 +8,8 @@
 struct junk {
 	uint64_t folders, files;
 	uint32_t first; /* entry of one; only if there is any */
+	uint64_t ours;	/* files of foldfs: index files and journals */
+	uint32_t first_ours;
 };
 
 /* Looks through entries 1 to `entries` - 1. */

@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define AT_POSITION ((off_t)-1) /* reads from the descriptor's position */
@@ -77,6 +79,48 @@ int io_line(FILE *file, char **line, size_t *room, size_t *ret_len)
 		(*line)[--len] = '\0';
 	*ret_len = (size_t)len;
 	return 0;
+}
+
+/* /dev/fd/N opens anew what a shell has opened, and a pipe without a name has a writer, or had one.
+ */
+static bool is_given(int fd, const char *path)
+{
+	static const char *const given[] = {"/dev/fd/", "/proc/self/fd/", "/dev/stdin"};
+	struct statfs fs;
+
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+		if (strncmp(path, given[i], strlen(given[i])) == 0)
+			return true;
+	return fstatfs(fd, &fs) == 0 && fs.f_type == PIPEFS_MAGIC;
+}
+
+int io_open_given(const char *path, struct err *err)
+{
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (S_ISFIFO(st.st_mode) && !is_given(fd, path))
+		return err_set(
+			err, -ESPIPE,
+			"a named pipe, whose writer is not waited for; a file, or <(COMMAND), "
+			"can be read");
+	if (!S_ISREG(st.st_mode) && fcntl(fd, F_SETFL, O_RDONLY) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}
+
+FILE *io_fopen_given(const char *path, int *ret_error, struct err *err)
+{
+	int fd = io_open_given(path, err);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (file)
+		return file;
+	*ret_error = fd < 0 ? fd : -errno;
+	scope_close(&fd);
+	return NULL;
 }
 
 int io_write_full(int fd, const void *buf, size_t len)

@@ -3,6 +3,7 @@
 #ifndef BASE_IO_H
 #define BASE_IO_H
 
+#include "base/err.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,13 @@ ssize_t io_read(int fd, void *buf, size_t len);
  * are those of getline(): NULL and 0 at first, and the caller frees the line. Returns 0, 1 after
  * the last line, or -errno; then the line is not valid. */
 int io_line(FILE *file, char **line, size_t *room, size_t *ret_len);
+
+/* Opens a file that the user names, to be read from its beginning to its end. A named pipe would
+ * wait for a writer, which may never come, and is refused; not so a pipe that this process was
+ * given, as by <(COMMAND) of a shell. Returns a descriptor, or -errno; -ESPIPE: a named pipe. */
+int io_open_given(const char *path, struct err *err);
+/* The same as a stream. NULL: *ret_error is set. */
+FILE *io_fopen_given(const char *path, int *ret_error, struct err *err);
 
 /* Write all of it. Return 0 or -errno. */
 int io_write_full(int fd, const void *buf, size_t len);

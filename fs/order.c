@@ -2,7 +2,6 @@
 #include "base/io.h"
 #include "base/lines.h"
 #include "base/scope.h"
-#include <fcntl.h>
 #include <string.h>
 
 #define SHOWN_MAX 200	/* bytes of a path shown in a message */
@@ -112,13 +111,13 @@ static int order_read(struct order *order, const struct tree *tree, const char *
 static int read_order_file(struct order *order, const struct tree *tree, const char *file,
 			   struct err *err)
 {
-	SCOPE_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC);
+	SCOPE_CLOSE int fd = io_open_given(file, err);
 	SCOPE_FREE char *text = malloc(AT_ONCE);
 	ssize_t len;
 	int r;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (!text)
 		return -ENOMEM;
 	do {

@@ -72,11 +72,15 @@ static int set_token(struct bearer *bearer, const char *token)
 
 static int read_token(struct bearer *bearer, struct err *err)
 {
-	SCOPE_FILE FILE *file = fopen(bearer->file, "re");
+	struct err reason = {0};
+	int r = 0;
+	SCOPE_FILE FILE *file = io_fopen_given(bearer->file, &r, &reason);
 	SCOPE(secret_release) char *line = NULL;
 	size_t room = 0, len;
-	int r = file ? io_line(file, &line, &room, &len) : -errno;
 
+	if (!file)
+		return err_set(err, r, "%s: %s", bearer->file, err_text(&reason, r));
+	r = io_line(file, &line, &room, &len);
 	if (r == 0)
 		r = set_token(bearer, line);
 	if (r == 1)

@@ -45,13 +45,14 @@ static int ask_service(const struct credentials_ask *ask, struct fetch request,
  * refused. */
 static int read_token(const char *path, struct buf *ret, struct err *err)
 {
-	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -errno : buf_reserve(ret, TOKEN_MAX);
+	struct err reason = {0};
+	SCOPE_CLOSE int fd = io_open_given(path, &reason);
+	ssize_t n = fd < 0 ? fd : buf_reserve(ret, TOKEN_MAX);
 
 	if (n == 0)
 		n = io_read(fd, ret->data, TOKEN_MAX);
 	if (n < 0)
-		return err_set(err, (int)n, "%s: %s", path, strerror((int)-n));
+		return err_set(err, (int)n, "%s: %s", path, err_text(&reason, (int)n));
 	while (n > 0 && strchr(" \t\r\n", ret->data[n - 1]))
 		n--;
 	ret->len = (size_t)n;

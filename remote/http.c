@@ -506,7 +506,9 @@ int http_new(const struct remote_settings *settings, struct http **ret, struct e
 
 	if (!http)
 		return -ENOMEM;
-	r = curl_load(&http->curl, err);
+	r = remote_check_files(settings, err);
+	if (r == 0)
+		r = curl_load(&http->curl, err);
 	if (r < 0) {
 		free(http);
 		return r;

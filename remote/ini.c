@@ -5,7 +5,6 @@
 #include "remote/secret.h"
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -100,14 +99,14 @@ static size_t size_of(int fd)
 	return FILE_MAX + 1;
 }
 
-static int load(const char *path, struct buf *text)
+static int load(const char *path, struct buf *text, struct err *err)
 {
-	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	SCOPE_CLOSE int fd = io_open_given(path, err);
 	size_t size;
 	ssize_t n;
 
 	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR ? buf_adds(text, "") : -errno;
+		return fd == -ENOENT || fd == -ENOTDIR ? buf_adds(text, "") : fd;
 	size = size_of(fd);
 	if (buf_reserve(text, size + 1) < 0)
 		return -ENOMEM;
@@ -124,13 +123,14 @@ static int load(const char *path, struct buf *text)
 int ini_open(const char *path, struct ini **ret, struct err *err)
 {
 	struct ini *ini = calloc(1, sizeof(*ini));
-	int r = ini ? load(path, &ini->text) : -ENOMEM;
+	struct err reason = {0};
+	int r = ini ? load(path, &ini->text, &reason) : -ENOMEM;
 
 	if (r == 0)
 		r = parse(ini);
 	if (r < 0) {
 		ini_free(ini);
-		return err_set(err, r, "%s: %s", path, strerror(-r));
+		return err_set(err, r, "%s: %s", path, err_text(&reason, r));
 	}
 	*ret = ini;
 	return 0;

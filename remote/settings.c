@@ -1,5 +1,8 @@
 #include "remote/settings.h"
+#include "base/io.h"
+#include "base/scope.h"
 #include "remote/environment.h"
+#include <errno.h>
 #include <unistd.h>
 
 /* A libcurl.so knows where its system has the certificates of authorities; a static program may be
@@ -35,4 +38,24 @@ const char *remote_ca_file(const struct remote_settings *settings)
 			return file;
 	}
 	return ca_file_here();
+}
+
+/* Whatever else is wrong with a file, libcurl says. */
+static int check_file(const char *path, struct err *err)
+{
+	struct err reason = {0};
+	SCOPE_CLOSE int fd = io_open_given(path, &reason);
+
+	return fd == -ESPIPE ? err_set(err, fd, "%s: %s", path, err_text(&reason, fd)) : 0;
+}
+
+int remote_check_files(const struct remote_settings *settings, struct err *err)
+{
+	const char *certificates = remote_ca_file(settings), *home = environment_get("HOME");
+	SCOPE_FREE char *netrc = NULL;
+	int r = certificates ? check_file(certificates, err) : 0;
+
+	if (r < 0 || !home)
+		return r;
+	return asprintf(&netrc, "%s/.netrc", home) < 0 ? -ENOMEM : check_file(netrc, err);
 }

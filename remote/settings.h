@@ -53,4 +53,8 @@ static inline uint64_t remote_retry(const struct remote_settings *settings, uint
  * SSL_CERT_FILE names. NULL: the system's, which libcurl knows. */
 const char *remote_ca_file(const struct remote_settings *settings);
 
+/* Whether libcurl may open the files that it reads by their names: the certificates, and ~/.netrc.
+ * Returns 0, or -ESPIPE (one is a named pipe) with a sentence that names it. */
+int remote_check_files(const struct remote_settings *settings, struct err *err);
+
 #endif

@@ -64,13 +64,14 @@ static int send_text(void *context, struct buf *buf, struct err *err)
 
 int order_send(const char *file, const char *mountpoint, uint32_t *ret_files, struct err *err)
 {
-	SCOPE_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC);
+	struct err reason = {0};
+	SCOPE_CLOSE int fd = io_open_given(file, &reason);
 	struct order order = {.file = file, .mountpoint = mountpoint, .fd = fd};
 	SCOPE(buf_release) struct buf files = BUF_INIT;
 	int r;
 
 	if (fd < 0)
-		return err_set(err, -errno, "%s: %s", file, strerror(errno));
+		return err_set(err, fd, "%s: %s", file, err_text(&reason, fd));
 	r = asker_once(asker_new(send_text, &order), &files, err);
 	if (r == 0)
 		memcpy(ret_files, files.data, sizeof(*ret_files));

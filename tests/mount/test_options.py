@@ -19,7 +19,9 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDFS, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run
+from foldfs import FOLDFS, FOLDPACK, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run
+
+FOLDSTAT = foldfs.BUILD / "foldstat"
 
 
 def refused(status, *words):
@@ -27,6 +29,59 @@ def refused(status, *words):
     done = run(FOLDFS, *words, status=status)
     assert done.err.startswith("foldfs: ") and done.err.count("\n") == 1, done.err
     return done.err
+
+
+# --- files that are no files ----------------------------------------------------------------
+
+PIPE = "a named pipe, whose writer is not waited for; a file, or <(COMMAND), can be read\n"
+
+
+@pytest.fixture
+def fifo(place, monkeypatch):
+    monkeypatch.setenv("HOME", str(place))
+    for variable in ("AWS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(variable, raising=False)
+    os.mkfifo(place / "fifo")
+    return place / "fifo"
+
+
+def test_no_named_pipe_is_waited_for(small, mount, point, place, fifo):
+    assert refused(1, f"--order={fifo}", small[1], point) == f"foldfs: {fifo}: {PIPE}"
+    done = run(FOLDPACK, "create", f"--order=list:{fifo}", small[0], place / "p", status=1)
+    assert done.err.endswith(f"{fifo}: {PIPE}")
+    done = run(FOLDSTAT, f"--order={fifo}", mount(small[1]), status=1)
+    assert done.err == f"foldstat: {fifo}: {PIPE}"
+    assert "not a regular file" in refused(1, f"--select=@{fifo}", small[1], point)
+
+
+@pytest.mark.parametrize("name, options, environment", [
+    ("fifo", ["--ca-file={}"], {}),
+    ("fifo", [], {"SSL_CERT_FILE": "{}"}),
+    ("fifo", [], {"FOLDFS_TOKEN_FILE": "{}"}),
+    (".netrc", [], {}),
+    ("fifo", ["--anonymous"], {"AWS_CONFIG_FILE": "{}"}),
+    ("fifo", ["--anonymous"], {"AWS_SHARED_CREDENTIALS_FILE": "{}"}),
+    ("fifo", [], {"AWS_WEB_IDENTITY_TOKEN_FILE": "{}", "AWS_ROLE_ARN": "arn:aws:iam::1:role/x"}),
+])
+def test_no_named_pipe_is_waited_for_with_a_url(fifo, monkeypatch, name, options, environment):
+    path = fifo.rename(fifo.with_name(name))
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value.format(path))
+    aws = any(variable.startswith("AWS") for variable in environment)
+    url = "s3://bucket/x" if aws else "https://127.0.0.1:1/x"
+    words = [option.format(path) for option in options]
+    said = run(FOLDPACK, "info", "--retry=0", *words, url, status=1).err
+    assert said == f"foldpack: {url}: {path}: {PIPE}"
+
+
+def test_what_a_shell_pipes_is_read(small, point, place):
+    names = sorted(trees.files(small[0]))
+    (place / "names").write_bytes(b"".join(name + b"\n" for name in names))
+    script = ('"$1" create -q --order=list:<(cat names) "$4" p.lmdb && '
+              '"$2" --order=<(cat names) p.lmdb "$5" && "$3" --order=<(cat names) "$5"; '
+              'r=$?; fusermount3 -u "$5"; exit $r')
+    run("bash", "-c", script, "sh", FOLDPACK, FOLDFS, FOLDSTAT, small[0], point,
+        cwd=place)
 
 
 # --- messages -----------------------------------------------------------------------------
@@ -586,7 +641,7 @@ def test_modes_are_looked_up_of_a_file_whose_first_name_is_not_in_the_mount(plac
         (source / name).parent.mkdir(parents=True)
         trees.write(source / name, data)
     os.link(source / "a/first", source / "b/second")
-    run(foldfs.FOLDPACK, "create", "-q", source, pack)
+    run(FOLDPACK, "create", "-q", source, pack)
     open_to_all = PASS_DEVICE.replace(",default_permissions", ",allow_other")
     run(sys.executable, "-c", open_to_all, FOLDFS, pack, point, "--subdir=b")
     [daemon] = [pid for pid, words in foldfs.children(os.getpid()).items()

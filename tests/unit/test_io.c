@@ -212,3 +212,46 @@ TEST(closed_standard_descriptors_are_filled_by_such_that_fail)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 }
+
+TEST(a_named_pipe_is_not_waited_for)
+{
+	char dir[] = "/tmp/foldfs-io-XXXXXX", path[64];
+	struct err err = {0};
+	int error = 0;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/pipe", dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(io_open_given(path, &err), -ESPIPE);
+	assert_string_equal(err.text,
+			    "a named pipe, whose writer is not waited for; a file, or "
+			    "<(COMMAND), can be read");
+	assert_null(io_fopen_given(path, &error, &err));
+	assert_int_equal(error, -ESPIPE);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(io_open_given(path, &err), -ENOENT);
+	assert_int_equal(scratch_remove(dir), 0);
+}
+
+/* The writer comes later than the reader, as that of a shell may. */
+TEST(a_pipe_that_was_given_is_read_to_its_end)
+{
+	SCOPE_FREE char *line = NULL;
+	size_t room = 0, len;
+	int pipe_fds[2], error = 0;
+	struct err err = {0};
+	SCOPE_FILE FILE *file = NULL;
+	char path[32];
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	snprintf(path, sizeof(path), "/dev/fd/%d", pipe_fds[0]);
+	file = io_fopen_given(path, &error, &err);
+	assert_non_null(file);
+	assert_int_equal(fcntl(fileno(file), F_GETFL) & O_NONBLOCK, 0);
+	assert_int_equal(io_write_full(pipe_fds[1], "one\n", 4), 0);
+	close(pipe_fds[1]);
+	close(pipe_fds[0]);
+	assert_int_equal(io_line(file, &line, &room, &len), 0);
+	assert_string_equal(line, "one");
+	assert_int_equal(io_line(file, &line, &room, &len), 1);
+}

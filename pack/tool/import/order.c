@@ -91,14 +91,15 @@ static int take_line(struct ranking *ranking, const char *text, size_t len, uint
 static int read_list(struct ranking *ranking, struct err *err)
 {
 	const char *name = ranking->order->file;
-	SCOPE_FILE FILE *file = fopen(name, "re");
+	struct err reason = {0};
+	int r = 0;
+	SCOPE_FILE FILE *file = io_fopen_given(name, &r, &reason);
 	SCOPE_FREE char *line = NULL;
 	uint64_t number = 0;
 	size_t room = 0, len;
-	int r;
 
 	if (!file)
-		return err_set(err, -errno, "%s: %s", name, strerror(errno));
+		return err_set(err, r, "%s: %s", name, err_text(&reason, r));
 	while ((r = io_line(file, &line, &room, &len)) == 0) {
 		const char *path = line;
 

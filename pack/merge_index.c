@@ -1,10 +1,9 @@
 /* From the rows of a merged tree to the hot sections of its index. */
-#include "base/math.h"
 #include "base/scope.h"
+#include "pack/index_rows.h"
 #include "pack/merge_internal.h"
 
 struct making {
-	struct index *index;
 	const struct merge *merge;
 	const struct merge_params *params;
 	struct merge_rows *rows;
@@ -65,159 +64,68 @@ static void settle_links(struct making *m)
 
 /* --- sections --------------------------------------------------------------------------------- */
 
-/* Where the bytes of a row lie. */
-struct place {
-	const struct merge_pack *pack;
-	uint64_t start, size;
-};
-
-static struct place place_of(const struct making *m, const struct merge_row *row)
+static void count_children(struct merge_rows *rows)
 {
+	for (uint32_t i = rows->count; i-- > 1;) {
+		struct merge_row *parent = &rows->rows[rows->rows[i].parent];
+
+		parent->child = i;
+		parent->children++;
+	}
+}
+
+static struct index_row row_of(const void *context, uint32_t number)
+{
+	const struct making *m = context;
+	const struct merge_row *row = &m->rows->rows[number];
 	uint32_t entry;
 	unsigned pack = merge_pack_of(m->merge, row->place, &entry);
-	const struct index *index = m->params->packs[pack].index;
+	const struct merge_pack *of = &m->params->packs[pack];
+	uint64_t start = index_get(of->index, SECTION_START, entry);
+	struct index_row ret = {.name = row->name,
+				.name_len = row->name_len,
+				.parent = row->parent,
+				.kind = (enum format_kind)row->kind,
+				.size = index_get(of->index, SECTION_SIZE, entry)};
 
-	return (struct place){.pack = &m->params->packs[pack],
-			      .start = index_get(index, SECTION_START, entry),
-			      .size = index_get(index, SECTION_SIZE, entry)};
-}
-
-static const enum format_section made[] = {SECTION_NAMES, SECTION_NAME_END, SECTION_PARENT,
-					   SECTION_KIND,  SECTION_START,    SECTION_SIZE,
-					   SECTION_PARTS, SECTION_TARGETS};
-
-static int alloc_sections(struct making *m)
-{
-	uint64_t most[SECTION_COUNT] = {0}; /* as index_shape() wants it */
-	int r = 0;
-
-	for (uint32_t i = 0; i < m->rows->count; i++) {
-		const struct merge_row *row = &m->rows->rows[i];
-		struct place place = place_of(m, row);
-
-		most[SECTION_NAMES] += row->name_len;
-		/* For a folder this counts children; that may be more than it has in any one pack.
-		 */
-		most[SECTION_SIZE] = max(most[SECTION_SIZE], place.size);
-		if (row->kind == FORMAT_SPLIT)
-			most[SECTION_PARTS] += format_parts(place.size);
-		if (row->kind == FORMAT_SYMLINK)
-			most[SECTION_TARGETS] += place.size;
-	}
-	most[SECTION_NAME_END] = most[SECTION_NAMES];
-	most[SECTION_PARENT] = m->rows->count;
-	most[SECTION_SIZE] = max(most[SECTION_SIZE], m->rows->count);
-	for (size_t i = 0; r == 0 && i < sizeof(made) / sizeof(made[0]); i++) {
-		struct format_section_ref shape =
-			index_shape(made[i], m->rows->count, most[made[i]]);
-
-		r = index_section_alloc(&m->index->sections[made[i]],
-					shape.width ? shape.count : shape.bytes, shape.width);
-	}
-	return r;
-}
-
-struct filled {
-	uint64_t names, targets, parts; /* so far */
-};
-
-static uint64_t add_parts(struct making *m, const struct place *place, struct filled *filled)
-{
-	uint64_t first = filled->parts;
-
-	for (uint64_t i = 0; i < format_parts(place->size); i++) {
-		uint64_t offset = index_get(place->pack->index, SECTION_PARTS, place->start + i);
-
-		index_put(m->index, SECTION_PARTS, filled->parts++, place->pack->start + offset);
-	}
-	return first;
-}
-
-static uint64_t add_target(struct making *m, const struct place *place, struct filled *filled)
-{
-	uint64_t first = filled->targets;
-
-	memcpy(m->index->sections[SECTION_TARGETS].data + first,
-	       place->pack->index->sections[SECTION_TARGETS].data + place->start, place->size);
-	filled->targets += place->size;
-	return first;
-}
-
-/* Sets start and size. Those of a folder are set as its children come. */
-static void fill_place(struct making *m, uint32_t number, struct filled *filled)
-{
-	const struct merge_row *row = &m->rows->rows[number];
-	struct place place = place_of(m, row);
-	uint64_t start = 0;
-
-	switch ((enum format_kind)row->kind) {
+	switch (ret.kind) {
 	case FORMAT_DIRECTORY:
-		place.size = 0;
+		ret.start = row->child;
+		ret.size = row->children;
 		break;
 	case FORMAT_FILE:
-		start = place.pack->start + place.start;
+		ret.start = of->start + start;
 		break;
 	case FORMAT_SPLIT:
-		start = add_parts(m, &place, filled);
+		ret.start = of->start;
+		ret.parts = of->index->sections[SECTION_PARTS].data + 8 * start;
 		break;
 	case FORMAT_SYMLINK:
-		start = add_target(m, &place, filled);
+		ret.target = (const char *)of->index->sections[SECTION_TARGETS].data + start;
 		break;
 	case FORMAT_HARDLINK:
 	case FORMAT_ALIAS:
-		start = m->at[refers_to(m, row->place)] - 1;
+		ret.start = m->at[refers_to(m, row->place)] - 1;
 		break;
 	}
-	index_put(m->index, SECTION_START, number, start);
-	index_put(m->index, SECTION_SIZE, number, place.size);
-}
-
-static void count_child(struct making *m, uint32_t number, uint32_t parent)
-{
-	uint64_t children = index_get(m->index, SECTION_SIZE, parent);
-
-	if (children == 0)
-		index_put(m->index, SECTION_START, parent, number);
-	index_put(m->index, SECTION_SIZE, parent, children + 1);
-}
-
-static void fill_sections(struct making *m)
-{
-	struct index *index = m->index;
-	struct filled filled = {0};
-
-	for (uint32_t i = 0; i < m->rows->count; i++) {
-		const struct merge_row *row = &m->rows->rows[i];
-
-		memcpy(index->sections[SECTION_NAMES].data + filled.names, row->name,
-		       row->name_len);
-		filled.names += row->name_len;
-		index_put(index, SECTION_NAME_END, i, filled.names);
-		index_put(index, SECTION_PARENT, i, row->parent);
-		index_put(index, SECTION_KIND, i, row->kind);
-		fill_place(m, i, &filled);
-		if (i)
-			count_child(m, i, row->parent);
-		m->merge->origins[i] = row->origin;
-	}
+	return ret;
 }
 
 int merge_index(struct merge *merge, const struct merge_params *params, struct merge_rows *rows,
 		struct err *err)
 {
 	SCOPE_FREE uint32_t *at = calloc(rows->origins, sizeof(*at));
-	struct making m = {
-		.index = &merge->index, .merge = merge, .params = params, .rows = rows, .at = at};
+	struct making m = {.merge = merge, .params = params, .rows = rows, .at = at};
+	const struct index_rows all = {.count = rows->count, .row = row_of, .context = &m};
 	int r;
 
-	merge->index.entries = rows->count;
 	merge->origins = calloc(rows->count, sizeof(*merge->origins));
 	if (!at || !merge->origins)
 		return -ENOMEM;
 	settle_links(&m);
-	r = alloc_sections(&m);
-	if (r < 0)
-		return r;
-	fill_sections(&m);
-	return index_check(&merge->index, UINT64_MAX, err);
+	count_children(rows);
+	for (uint32_t i = 0; i < rows->count; i++)
+		merge->origins[i] = rows->rows[i].origin;
+	r = index_rows_make(&all, SECTION_CHECKSUMS, &merge->index);
+	return r < 0 ? r : index_check(&merge->index, UINT64_MAX, err);
 }

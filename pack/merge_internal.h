@@ -7,10 +7,11 @@
 
 /* An entry of the merged tree. */
 struct merge_row {
-	const char *name; /* in the names of its pack, or in merge_pack.below */
-	uint32_t origin;  /* where its attributes come from */
-	uint32_t place;	  /* where its bytes come from: an origin, too */
-	uint32_t parent;  /* a row before it; the root is its own */
+	const char *name;	  /* in the names of its pack, or in merge_pack.below */
+	uint32_t origin;	  /* where its attributes come from */
+	uint32_t place;		  /* where its bytes come from: an origin, too */
+	uint32_t parent;	  /* a row before it; the root is its own */
+	uint32_t child, children; /* of a folder: its first row, and how many */
 	uint8_t name_len;
 	uint8_t kind;
 };

@@ -3,6 +3,7 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/tree_internal.h"
+#include "pack/index_rows.h"
 #include <string.h>
 
 #define NO_ROW UINT32_MAX /* a folder of which only files tell */
@@ -19,10 +20,9 @@ struct entry {
 struct making {
 	struct foreign_tree *tree;
 	const uint64_t *starts; /* of the volumes */
-	struct index *index;
-	struct buf entries; /* struct entry */
-	struct buf stack;   /* uint32_t: folders whose children are to come */
-	uint32_t *files;    /* by tree_row.links: the entry that has the bytes; 0: not known */
+	struct buf entries;	/* struct entry */
+	struct buf stack;	/* uint32_t: folders whose children are to come */
+	uint32_t *files;	/* by tree_row.links: the entry that has the bytes; 0: not known */
 };
 
 static struct entry *entry_at(const struct making *m, uint32_t entry)
@@ -227,36 +227,6 @@ static bool has_bytes(const struct making *m, uint32_t e)
 	return row && row->kind == FORMAT_FILE && (!row->links || m->files[row->links] == e);
 }
 
-static int alloc_sections(struct making *m)
-{
-	uint64_t most[SECTION_COUNT] = {[SECTION_MODE] = 07777,
-					[SECTION_PARENT] = entry_count(m),
-					[SECTION_SIZE] = entry_count(m),
-					[SECTION_TARGETS] = m->tree->targets.len};
-	int r = 0;
-
-	for (uint32_t e = 0; e < entry_count(m); e++) {
-		const struct tree_row *row = row_of(m, entry_at(m, e));
-
-		most[SECTION_NAMES] += entry_at(m, e)->name_len;
-		if (!has_bytes(m, e))
-			continue;
-		most[SECTION_SIZE] = max(most[SECTION_SIZE], row->size);
-		most[SECTION_PARTS] += format_parts(row->size);
-		most[SECTION_CHECKSUMS] += format_extents(row->size);
-	}
-	most[SECTION_NAME_END] = most[SECTION_NAMES];
-	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++) {
-		struct format_section_ref shape = index_shape(i, entry_count(m), most[i]);
-
-		r = index_section_alloc(&m->index->sections[i],
-					shape.width ? shape.count : shape.bytes, shape.width);
-		if (r == 0 && i == SECTION_CHECKSUMS)
-			memset(m->index->sections[i].data, 0, m->index->sections[i].bytes);
-	}
-	return r;
-}
-
 static enum format_kind kind_of(const struct making *m, uint32_t e)
 {
 	const struct tree_row *row = row_of(m, entry_at(m, e));
@@ -269,70 +239,31 @@ static enum format_kind kind_of(const struct making *m, uint32_t e)
 								   : (enum format_kind)row->kind;
 }
 
-static uint64_t add_parts(struct making *m, uint64_t offset, uint64_t size, uint64_t *parts)
+static struct index_row index_row_of(const void *context, uint32_t e)
 {
-	uint64_t first = *parts;
-
-	for (uint64_t i = 0; i < format_parts(size); i++)
-		index_put(m->index, SECTION_PARTS, (*parts)++, offset + i * FORMAT_PART);
-	return first;
-}
-
-static void fill_place(struct making *m, uint32_t e, enum format_kind kind, uint64_t *parts)
-{
+	const struct making *m = context;
 	const struct entry *entry = entry_at(m, e);
 	const struct tree_row *row = row_of(m, entry);
-	uint64_t start = entry->child, size = entry->children;
+	struct index_row ret = {.name = e ? path_of(m->tree, entry->first) + entry->name : "",
+				.name_len = entry->name_len,
+				.parent = entry->parent,
+				.kind = kind_of(m, e),
+				.start = entry->child,
+				.size = entry->children,
+				.mtime = row ? row->mtime : 0};
 
-	if (kind == FORMAT_HARDLINK) {
-		start = m->files[row->links];
-		size = 0;
-	} else if (kind != FORMAT_DIRECTORY) {
-		start = row->offset + (kind == FORMAT_SYMLINK ? 0 : m->starts[row->volume]);
-		size = row->size;
+	ret.mode = row && row->has_mode ? row->mode : ret.kind == FORMAT_DIRECTORY ? 0755 : 0644;
+	if (ret.kind == FORMAT_DIRECTORY)
+		return ret;
+	ret.size = row->size;
+	ret.start = row->size ? row->offset + m->starts[row->volume] : 0;
+	if (ret.kind == FORMAT_SYMLINK) {
+		ret.target = m->tree->targets.data + row->offset;
+	} else if (ret.kind == FORMAT_HARDLINK) {
+		ret.start = m->files[row->links];
+		ret.size = 0;
 	}
-	if (size == 0 && kind == FORMAT_FILE)
-		start = 0;
-	if (kind == FORMAT_SPLIT)
-		start = add_parts(m, start, size, parts);
-	index_put(m->index, SECTION_START, e, start);
-	index_put(m->index, SECTION_SIZE, e, size);
-}
-
-static void fill_attr(struct making *m, uint32_t e, enum format_kind kind)
-{
-	const struct tree_row *row = row_of(m, entry_at(m, e));
-	unsigned mode = row && row->has_mode ? row->mode : kind == FORMAT_DIRECTORY ? 0755 : 0644;
-
-	index_put(m->index, SECTION_MODE, e, mode);
-	index_put(m->index, SECTION_MTIME, e, row ? (uint64_t)row->mtime : 0);
-}
-
-static void fill_sections(struct making *m)
-{
-	struct index *index = m->index;
-	uint64_t names = 0, parts = 0;
-
-	for (uint32_t e = 0; e < entry_count(m); e++) {
-		const struct entry *entry = entry_at(m, e);
-		enum format_kind kind = kind_of(m, e);
-
-		if (entry->name_len)
-			memcpy(index->sections[SECTION_NAMES].data + names,
-			       path_of(m->tree, entry->first) + entry->name, entry->name_len);
-		names += entry->name_len;
-		index_put(index, SECTION_NAME_END, e, names);
-		index_put(index, SECTION_PARENT, e, entry->parent);
-		index_put(index, SECTION_KIND, e, kind);
-		index_put(index, SECTION_IMAGE, e, IMAGE_UNKNOWN);
-		index_put(index, SECTION_WIDTH, e, 0);
-		index_put(index, SECTION_HEIGHT, e, 0);
-		fill_place(m, e, kind, &parts);
-		fill_attr(m, e, kind);
-	}
-	if (m->tree->targets.len)
-		memcpy(index->sections[SECTION_TARGETS].data, m->tree->targets.data,
-		       m->tree->targets.len);
+	return ret;
 }
 
 static void making_release(struct making *m)
@@ -345,8 +276,8 @@ static void making_release(struct making *m)
 int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], struct index *ret,
 	       struct labels *ret_labels, struct err *err)
 {
-	SCOPE(making_release)
-	struct making m = {.tree = tree, .starts = starts, .index = ret};
+	SCOPE(making_release) struct making m = {.tree = tree, .starts = starts};
+	struct index_rows rows = {.row = index_row_of, .context = &m};
 	int r;
 
 	forget_dropped(tree);
@@ -358,9 +289,6 @@ int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], s
 		r = find_files(&m);
 	if (r < 0)
 		return r;
-	ret->entries = entry_count(&m);
-	r = alloc_sections(&m);
-	if (r == 0)
-		fill_sections(&m);
-	return r;
+	rows.count = entry_count(&m);
+	return index_rows_make(&rows, SECTION_OPTIONS, ret);
 }

@@ -121,7 +121,7 @@ static int read_index(struct reader *reader, const struct format_super *super, s
 {
 	int r = 0;
 
-	index->entries = (uint32_t)super->entries;
+	index->entries = (uint32_t)super->sections[SECTION_KIND].count;
 	for (size_t i = 0; r == 0 && i < FINDING_COUNT; i++)
 		r = index_load_section(reader, super, finding[i], &index->sections[finding[i]],
 				       err);
@@ -156,6 +156,7 @@ static int locate_records(const struct builder *builder, struct index *index,
 		r = index_locate(index, walker, err);
 	if (r < 0)
 		return r;
+	index_count(index, super);
 	super->version = FORMAT_VERSION;
 	super->lmdb = index_lmdb_state(walker_info(walker));
 	return 0;

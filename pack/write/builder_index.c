@@ -6,8 +6,8 @@
  * in which os.walk(topdown, sorted) visits them. So a lookup is a binary search in a block, a
  * listing is a range, and files lie in the order in which scans read them. */
 #include "base/bytes.h"
-#include "base/math.h"
 #include "base/scope.h"
+#include "pack/index_rows.h"
 #include "pack/write/builder_internal.h"
 #include "pack/xxh3.h"
 
@@ -140,117 +140,11 @@ int builder_tree_init(struct builder_tree *tree, struct builder *builder, struct
 	return r;
 }
 
-/* --- the sections: their shapes --------------------------------------------------------------
+/* --- the sections ---------------------------------------------------------------------------
  *
  * All sections at once would take as much memory as the entries do. So each is made alone, and
  * twice: first for its checksum, which is needed before the finish writes anything, and then in its
  * place in the file. */
-
-static void shape_sections(const struct builder_tree *tree, struct format_super *super)
-{
-	/* As index_shape() wants it. */
-	uint64_t most[SECTION_COUNT] = {
-		[SECTION_MODE] = 07777, [SECTION_OPTIONS] = strlen(tree->builder->options)};
-
-	for (uint32_t e = 0; e < tree->entries; e++) {
-		const struct builder_node *node = builder_tree_node(tree, e);
-
-		most[SECTION_SIZE] = max(most[SECTION_SIZE], node->size);
-		most[SECTION_PARENT] = max(most[SECTION_PARENT], tree->entry[node->parent]);
-		most[SECTION_WIDTH] = max(most[SECTION_WIDTH], node->width);
-		most[SECTION_HEIGHT] = max(most[SECTION_HEIGHT], node->height);
-		most[SECTION_NAMES] += node->name_len;
-		if (node->kind == FORMAT_SPLIT)
-			most[SECTION_PARTS] += format_parts(node->size);
-		if (node->kind == FORMAT_SYMLINK)
-			most[SECTION_TARGETS] += node->size;
-		if (format_is_file(node->kind))
-			most[SECTION_CHECKSUMS] += format_extents(node->size);
-	}
-	most[SECTION_NAME_END] = most[SECTION_NAMES];
-	for (unsigned i = 0; i < SECTION_COUNT; i++)
-		super->sections[i] = index_shape(i, tree->entries, most[i]);
-}
-
-/* --- contents ------------------------------------------------------------------------------ */
-
-struct filling {
-	uint64_t names, targets, parts; /* of the entries so far */
-};
-
-static uint64_t start_of(const struct builder_tree *tree, const struct builder_node *node,
-			 struct filling *at)
-{
-	uint64_t start = 0;
-
-	switch (node->kind) {
-	case FORMAT_DIRECTORY:
-		return node->start;
-	case FORMAT_HARDLINK:
-	case FORMAT_ALIAS:
-		return tree->entry[node->start];
-	case FORMAT_SYMLINK:
-		start = at->targets;
-		at->targets += node->size;
-		break;
-	case FORMAT_SPLIT:
-		start = at->parts;
-		at->parts += format_parts(node->size);
-		break;
-	}
-	return start;
-}
-
-static uint64_t value_of(const struct builder_tree *tree, const struct builder_node *node,
-			 enum format_section section, struct filling *at)
-{
-	switch (section) {
-	case SECTION_NAME_END:
-		return at->names += node->name_len;
-	case SECTION_PARENT:
-		return tree->entry[node->parent];
-	case SECTION_KIND:
-		return node->kind;
-	case SECTION_START:
-		return start_of(tree, node, at);
-	case SECTION_SIZE:
-		return node->size;
-	case SECTION_MODE:
-		return node->mode;
-	case SECTION_MTIME:
-		return (uint64_t)node->mtime;
-	case SECTION_IMAGE:
-		return node->image;
-	case SECTION_WIDTH:
-		return node->width;
-	default:
-		return node->height;
-	}
-}
-
-static void fill_column(const struct builder_tree *tree, enum format_section section,
-			uint32_t width, uint8_t *out)
-{
-	struct filling at = {0};
-
-	for (uint32_t e = 0; e < tree->entries; e++, out += width)
-		le_put(out, width, value_of(tree, builder_tree_node(tree, e), section, &at));
-}
-
-/* Names, or targets, one after the other. */
-static void fill_text(const struct builder_tree *tree, bool targets, char *out)
-{
-	const struct builder *builder = tree->builder;
-
-	for (uint32_t e = 1; e < tree->entries; e++) {
-		const struct builder_node *node = builder_tree_node(tree, e);
-
-		if (!targets)
-			out = mempcpy(out, builder->names.data + node->name, node->name_len);
-		else if (node->kind == FORMAT_SYMLINK)
-			out = mempcpy(out, builder->targets.data + node->start, node->size);
-	}
-}
 
 /* The file whose bytes an entry has: itself, or the target of an alias. */
 static const struct builder_node *holder_node(const struct builder_tree *tree,
@@ -260,72 +154,49 @@ static const struct builder_node *holder_node(const struct builder_tree *tree,
 					  : node;
 }
 
-static void fill_checksums(const struct builder_tree *tree, uint8_t *out)
+static struct index_row row_of(const void *context, uint32_t entry)
 {
-	for (uint32_t e = 0; e < tree->entries; e++) {
-		const struct builder_node *node = builder_tree_node(tree, e);
-		const uint64_t *checksums;
+	const struct builder_tree *tree = context;
+	const struct builder *builder = tree->builder;
+	const struct builder_node *node = builder_tree_node(tree, entry);
+	struct index_row row = {.name = builder->names.data + node->name,
+				.name_len = node->name_len,
+				.parent = tree->entry[node->parent],
+				.kind = (enum format_kind)node->kind,
+				.size = node->size,
+				.mode = node->mode,
+				.mtime = node->mtime,
+				.image = node->image,
+				.width = node->width,
+				.height = node->height};
 
-		if (!format_is_file(node->kind))
-			continue;
-		checksums = builder_file_checksums(tree->builder, holder_node(tree, node));
-		for (uint64_t i = 0; i < format_extents(node->size); i++, out += 8)
-			le_put64(out, checksums[i]);
-	}
+	if (format_is_file(row.kind))
+		row.checksums = builder_file_checksums(builder, holder_node(tree, node));
+	if (row.kind == FORMAT_DIRECTORY)
+		row.start = node->start;
+	else if (row.kind == FORMAT_HARDLINK || row.kind == FORMAT_ALIAS)
+		row.start = tree->entry[node->start];
+	else if (row.kind == FORMAT_SYMLINK)
+		row.target = builder->targets.data + node->start;
+	return row;
 }
 
 void builder_fill_section(const struct builder_tree *tree, const struct format_section_ref *ref,
 			  enum format_section section, void *out)
 {
-	switch (section) {
-	case SECTION_NAMES:
-		fill_text(tree, false, out);
-		break;
-	case SECTION_TARGETS:
-		fill_text(tree, true, out);
-		break;
-	case SECTION_CHECKSUMS:
-		fill_checksums(tree, out);
-		break;
-	case SECTION_OPTIONS:
+	const struct index_rows rows = {.count = tree->entries, .row = row_of, .context = tree};
+	struct index index = {0};
+
+	index.sections[section] = (struct index_section){.data = out, .width = ref->width};
+	if (section == SECTION_OPTIONS)
 		memcpy(out, tree->builder->options, ref->bytes);
-		break;
-	case SECTION_PARTS:
+	else if (section == SECTION_PARTS)
 		memset(out, 0, ref->bytes);
-		break;
-	default:
-		fill_column(tree, section, ref->width, out);
-	}
+	else
+		index_rows_fill(&rows, &index);
 }
 
-/* --- counts and checksums -----------------------------------------------------------------------
- */
-
-static void count_entries(const struct builder_tree *tree, struct format_super *super)
-{
-	super->entries = tree->entries;
-	for (uint32_t e = 0; e < tree->entries; e++) {
-		const struct builder_node *node = builder_tree_node(tree, e);
-
-		switch (node->kind) {
-		case FORMAT_DIRECTORY:
-			super->directories++;
-			break;
-		case FORMAT_SYMLINK:
-			super->symlinks++;
-			break;
-		case FORMAT_HARDLINK:
-			super->hardlinks++;
-			break;
-		case FORMAT_ALIAS:
-			super->incompat |= FORMAT_ALIASES;
-			/* fall through */
-		default:
-			super->files++;
-			super->bytes += node->size;
-		}
-	}
-}
+/* --- checksums -------------------------------------------------------------------------------- */
 
 /* An alias counts as the kind that it would be with bytes of its own. */
 static void digest_kinds(const struct builder_tree *tree, XXH3_state_t *state)
@@ -379,12 +250,14 @@ static int checksum_section(const struct builder_tree *tree, struct format_secti
 int builder_describe(const struct builder_tree *tree, struct format_super *super,
 		     uint64_t *ret_checksum)
 {
+	const struct index_rows rows = {.count = tree->entries, .row = row_of, .context = tree};
 	XXH128_canonical_t id;
 	XXH3_state_t digest;
 	uint64_t checksum = 0;
 
-	shape_sections(tree, super);
-	count_entries(tree, super);
+	index_rows_shape(&rows, super->sections);
+	super->sections[SECTION_OPTIONS] =
+		index_shape(SECTION_OPTIONS, tree->entries, strlen(tree->builder->options));
 	XXH3_128bits_reset(&digest);
 	for (unsigned i = 0; i < SECTION_COUNT; i++) {
 		int r = checksum_section(tree, &super->sections[i], i, &digest, &checksum);

@@ -162,7 +162,7 @@ static inline const struct builder_node *builder_tree_node(const struct builder_
 	return builder_node(tree->builder, tree->order[entry]);
 }
 
-/* Fills in counts, id and everything about the sections except their offsets. *ret_checksum covers
+/* Fills in the id and everything about the sections except their offsets. *ret_checksum covers
  * everything that the records of the finish are made from. 0 or -ENOMEM. */
 int builder_describe(const struct builder_tree *tree, struct format_super *super,
 		     uint64_t *ret_checksum);

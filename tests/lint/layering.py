@@ -36,7 +36,8 @@ MAY_INCLUDE = {
     "pack": ["base/*"],
     "pack/write": ["base/*", "pack/*.h"],
     "pack/foreign": ["base/*", *("pack/%s.h" % name for name in (
-        "dataset", "dataset_open", "format", "index", "labels", "walker", "xxh3"))],
+        "dataset", "dataset_open", "format", "index", "index_rows", "labels", "walker",
+        "xxh3"))],
     "pack/foreign/encoding": FOREIGN,
     "pack/foreign/lmdb": [*FOREIGN, "pack/foreign/encoding/*"],
     "pack/foreign/archive": [*FOREIGN, "pack/xxh3.h", "pack/foreign/compressed.h",

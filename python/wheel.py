@@ -19,7 +19,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("foldfs", "foldpack", "foldstat")
-MODULE = ("__init__.py", "py.typed")
 ZIP_BEGAN = 315532800  # 1980
 
 METADATA = """\
@@ -83,8 +82,9 @@ def metadata(version, programs):
 def files(version, programs):
     """(name in the wheel, bytes) of everything but the record."""
     data = f"foldfs-{version}.data"
-    for name in MODULE:
-        yield f"foldfs/{name}", (ROOT / "python/foldfs" / name).read_bytes()
+    module = ROOT / "python/foldfs"
+    for path in [*module.rglob("*.py"), module / "py.typed"]:
+        yield f"foldfs/{path.relative_to(module)}", path.read_bytes()
     for name in COMMANDS:
         yield f"{data}/scripts/{name}", (programs / name).read_bytes()
         yield (f"{data}/data/share/bash-completion/completions/{name}",

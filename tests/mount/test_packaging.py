@@ -68,6 +68,7 @@ def test_two_builds_are_the_same():
 
 VERSIONS = {"NEWS": r"^(\S+)", "packaging/debian/changelog": r"^foldfs \((.*)-\d+\)",
             "packaging/rpm/foldfs.spec": r"(?m)^Version: +(\S+)",
+            "python/foldfs/__init__.py": r'(?m)^__version__ = "(.*)"',
             "packaging/conda/recipe.yaml": r'(?m)^  version: "(.*)"',
             "packaging/spack/package.py": r'(?m)^    version\("(.*)"\)'}
 

@@ -31,7 +31,7 @@ def epoch(loader, pause):
 
 def main():
     pack, (start, workers), *pause = sys.argv[1], sys.argv[2].split(":"), *sys.argv[3:]
-    with foldfs.mounted(pack, "--pool=8M") as path:
+    with foldfs.mounted(pack, pool="8M") as path:
         loader = DataLoader(Numbered(ImageFolder(path, as_tensor)), 4, shuffle=True,
                             num_workers=int(workers), persistent_workers=True,
                             multiprocessing_context=start)

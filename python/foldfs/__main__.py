@@ -1,0 +1,18 @@
+"""python -m foldfs COMMAND ...: runs foldpack, foldfs or foldstat."""
+
+import os
+import sys
+
+from ._commands import Error, command
+
+NAMES = ("foldpack", "foldfs", "foldstat")
+
+if __name__ == "__main__":
+    if sys.argv[1:] and sys.argv[1] in NAMES:
+        try:
+            program = command(sys.argv[1])
+        except Error as error:
+            sys.exit(f"foldfs: {error}")
+        os.execv(program, sys.argv[1:])
+    print(f"usage: python -m foldfs {'|'.join(NAMES)} ...", file=sys.stderr)
+    sys.exit(2)

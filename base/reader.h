@@ -57,7 +57,8 @@ struct reader_hints {
  * reader_read() would return. It must not wait, because other reads wait for it. */
 typedef void reader_done_fn(void *arg, int error);
 
-/* A read that does not wait. The struct and what it points to must not change until `done`. */
+/* A read that does not wait. The struct and what it points to must not change until
+ * reader_settle(). */
 struct reader_request {
 	const struct iovec *iov; /* not changed */
 	int count;
@@ -70,6 +71,9 @@ struct reader_request {
 	reader_done_fn *done;
 	void *arg;
 	struct reader_request *next; /* for the reader to use */
+	/* Set by a reader that has more to do with the bytes than anybody should wait for. */
+	void (*settle)(struct reader_request *request, bool right);
+	void *settled; /* that reader's */
 };
 
 struct reader_ops {
@@ -122,9 +126,17 @@ static inline int reader_read_now(struct reader *reader, struct iovec *iov, int 
 	return reader->ops->read_now(reader, iov, count, offset, needed);
 }
 
-/* The same as reader_read() without waiting: `done` gets the result. A reader that is not far reads
- * at once, in this thread. */
+/* The same as reader_read() without waiting: `done` gets the result, and reader_settle() is due. A
+ * reader that is not far reads at once, in this thread. */
 void reader_submit(struct reader *reader, struct reader_request *request);
+
+/* Comes once for each request, some time after `done`, in a thread that may wait: the struct and
+ * the bytes are still as they were then. `right`: they matched their checksums. */
+static inline void reader_settle(struct reader_request *request, bool right)
+{
+	if (request->settle)
+		request->settle(request, right);
+}
 
 /* What was submitted is no longer worth waiting for. Until the next reader_prepare(), nothing is
  * tried again, and requests that are ahead end with -ECANCELED. */

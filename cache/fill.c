@@ -153,10 +153,22 @@ static int check_or_repeat(struct cache *cache, const struct fill *fill, unsigne
 	return r < 0 ? r : check(cache, fill->extents[i]);
 }
 
-static void deliver(struct cache *cache, struct fill *fill, int error, fill_done_fn *done)
+/* Returns whether all extents are right. */
+static bool deliver(struct cache *cache, struct fill *fill, int error, fill_done_fn *done)
 {
-	for (unsigned i = 0; i < fill->count; i++)
-		done(cache, fill->extents[i], error ? error : check_or_repeat(cache, fill, i));
+	bool right = error == 0;
+
+	for (unsigned i = 0; i < fill->count; i++) {
+		int r = error ? error : check_or_repeat(cache, fill, i);
+
+		right &= r == 0;
+		done(cache, fill->extents[i], r);
+	}
+	return right;
+}
+
+static void fill_free(struct fill *fill)
+{
 	free(fill->iov);
 	free(fill);
 }
@@ -195,6 +207,7 @@ bool fill_now(struct cache *cache, struct fill *fill, fill_done_fn *done)
 	if (read_span(cache, fill, 0, fill->count, reader_read_now) < 0 || refused(cache, fill) < 0)
 		return false;
 	deliver(cache, fill, 0, done);
+	fill_free(fill);
 	return true;
 }
 
@@ -312,6 +325,34 @@ static void note_flight(struct cache *cache, const struct fill *fill)
 	flight_read(&cache->flight, fill_bytes(fill), fill->begin, fill->end, cache->ahead_running);
 }
 
+static void pin_all(struct cache *cache, const struct fill *fill)
+{
+	SCOPE_LOCK(&cache->lock);
+	for (unsigned i = 0; i < fill->count; i++)
+		pool_pin(cache->pool, fill->extents[i]);
+}
+
+static void unpin_all(struct cache *cache, const struct fill *fill)
+{
+	SCOPE_LOCK(&cache->lock);
+	for (unsigned i = 0; i < fill->count; i++)
+		pool_unpin(cache->pool, fill->extents[i]);
+}
+
+/* What the reader still does with the bytes comes after the answer: they stay meanwhile. */
+static void deliver_and_settle(struct cache *cache, struct fill *fill, fill_done_fn *done)
+{
+	bool settles = fill->request.settle, right;
+
+	if (settles)
+		pin_all(cache, fill);
+	right = deliver(cache, fill, fill->error, done);
+	reader_settle(&fill->request, right);
+	if (settles)
+		unpin_all(cache, fill);
+	fill_free(fill);
+}
+
 static bool is_worth_another(const struct fill *fill)
 {
 	return fill->error && fill->error != -ECANCELED && fill->begin && fill->count > 1;
@@ -325,6 +366,6 @@ struct fill *fill_land(struct cache *cache, struct fill *fill, fill_done_fn *don
 		note_flight(cache, fill);
 		copy_shared(cache, fill, 0, fill->count);
 	}
-	deliver(cache, fill, fill->error, done);
+	deliver_and_settle(cache, fill, done);
 	return again;
 }

@@ -1,7 +1,8 @@
 /* A reader that keeps a copy of a far or slow file on a local disk.
  *
  *	reader_read, _submit	from the copy where it has the pages, else from the far reader; then
- *				they are written to the copy, after the answer (block_writer.h)
+ *				they are written to the copy, after the answer (block_writer.h);
+ *				of what is submitted, those that reader_settle() says are right
  *	reader_get		the same, for what has a checksum: sections of an index
  *	reader_origin		the far reader: what has no checksum
  *

@@ -17,6 +17,8 @@ struct leg {
 	struct reader_request request;
 	uint64_t since; /* since when it waits for others, ns */
 	bool ahead;	/* the kind of its claim */
+	bool fetched;	/* from afar: it is to be kept, and its claim to be dropped */
+	int error;	/* of that */
 };
 
 struct flight {
@@ -24,9 +26,26 @@ struct flight {
 	struct reader_request *request; /* the request that it serves */
 	atomic_uint left;		/* legs that have not ended, and one for the sender */
 	atomic_int error;		/* of a leg that failed */
+	unsigned count;			/* legs */
 	struct leg legs[PARTS_MOST];
 	struct iovec pieces[];
 };
+
+/* The copy is made after the answer. */
+static void flight_settle(struct reader_request *request, bool right)
+{
+	struct flight *flight = request->settled;
+
+	for (unsigned i = 0; i < flight->count; i++) {
+		struct leg *leg = &flight->legs[i];
+		int error = leg->error || right ? leg->error : -EBADMSG;
+
+		if (leg->fetched)
+			copy_keep(flight->copy, &leg->part, leg->ahead, leg->piece, leg->pieces,
+				  leg->request.count, error);
+	}
+	free(flight);
+}
 
 static void flight_end(struct flight *flight, int error)
 {
@@ -36,17 +55,17 @@ static void flight_end(struct flight *flight, int error)
 		atomic_store(&flight->error, error);
 	if (atomic_fetch_sub(&flight->left, 1) > 1)
 		return;
-	error = atomic_load(&flight->error);
-	free(flight);
-	request->done(request->arg, error);
+	request->settle = flight_settle;
+	request->settled = flight;
+	request->done(request->arg, atomic_load(&flight->error));
 }
 
 static void leg_done(void *arg, int error)
 {
 	struct leg *leg = arg;
-	struct reader_blocks *copy = leg->flight->copy;
 
-	copy_keep(copy, &leg->part, leg->ahead, leg->piece, leg->pieces, leg->request.count, error);
+	leg->fetched = true;
+	leg->error = error;
 	flight_end(leg->flight, error);
 }
 
@@ -167,6 +186,7 @@ static int submit_parts(struct reader_blocks *copy, struct reader_request *reque
 	flight->request = request;
 	count = parts_divide(copy->blocks, request->offset,
 			     pages_end(request->offset + request->needed), parts);
+	flight->count = count;
 	atomic_init(&flight->left, count + 1);
 	plan_legs(flight, parts, count);
 	send_legs(flight, count);

@@ -21,7 +21,8 @@ struct far_reader {
 	unsigned under_way, most, urgent, ended;
 	uint64_t bad; /* reads of this byte fail; 0: none */
 	bool open, cancelled, freed;
-	bool patient; /* knows no cancelling */
+	bool patient;						    /* knows no cancelling */
+	void (*settle)(struct reader_request *request, bool right); /* NULL: nothing to do */
 	unsigned seed;
 };
 
@@ -82,6 +83,7 @@ static inline void far_end_one(struct far_reader *far, struct reader_request *re
 	far->under_way--;
 	far->ended++;
 	pthread_mutex_unlock(&far->lock);
+	request->settle = far->settle;
 	request->done(request->arg, r);
 	pthread_mutex_lock(&far->lock);
 }

@@ -139,6 +139,44 @@ TEST_OF(fresh_far, one_extent_that_cannot_be_read_fails_alone)
 	assert_int_equal(w->failed[BAD], 1);
 }
 
+/* How often requests were settled: after their answer, with their bytes still there, as right. */
+static atomic_uint settled, settled_after, settled_whole, settled_right;
+
+static void note_settled(struct reader_request *request, bool right)
+{
+	struct world *w = ways.world;
+	uint64_t at = request->offset;
+	bool whole = true;
+
+	for (int i = 0; i < request->count; at += request->iov[i++].iov_len)
+		whole &= memcmp(request->iov[i].iov_base, w->image + at, request->iov[i].iov_len) ==
+			 0;
+	SCOPE_LOCK(&w->lock);
+	settled_after += w->answers > settled;
+	settled_whole += whole;
+	settled_right += right;
+	settled++;
+}
+
+TEST_OF(fresh_far, what_was_read_is_settled_once_it_was_answered)
+{
+	enum { FILES = 100, BAD = 7 };
+	struct world *w = *state;
+
+	lay_even(w, FILES, 2 * CACHE_PAGE);
+	w->bad[BAD] = true;
+	w->far->settle = note_settled;
+	start_far(w, 0);
+	for (unsigned e = 0; e < FILES; e++) {
+		ask_all_of(&w->calls[e], w, e);
+		assert_true(wait_done(&w->calls[e]));
+		assert_true(poll_until(settled == e + 1));
+	}
+	assert_int_equal(settled_after, FILES);
+	assert_int_equal(settled_whole, FILES);
+	assert_int_equal(settled_right, FILES - 1);
+}
+
 static void *far_stop_thread(void *arg)
 {
 	cache_stop(arg);

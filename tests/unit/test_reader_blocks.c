@@ -115,12 +115,15 @@ struct answer {
 	pthread_cond_t come;
 	bool has_come;
 	int error;
+	struct reader_request *request; /* to settle at once; NULL: the test does */
 };
 
 static void on_done(void *arg, int error)
 {
 	struct answer *answer = arg;
 
+	if (answer->request)
+		reader_settle(answer->request, error == 0);
 	SCOPE_LOCK(&answer->lock);
 	answer->has_come = true;
 	answer->error = error;
@@ -164,6 +167,7 @@ static int run_read(struct fixture *f, enum way way, struct iovec *iov, int coun
 					 .done = on_done,
 					 .arg = &answer};
 
+	answer.request = &request;
 	if (way == READ)
 		return reader_read(f->reader, iov, count, offset, needed);
 	reader_submit(f->reader, &request);
@@ -646,6 +650,7 @@ TEST_OF(fresh, parts_are_ahead_as_long_as_their_request_is)
 					 .done = on_done,
 					 .arg = &answer};
 
+	answer.request = &request;
 	read_right(f, READ, 40 * PAGE, 20 * PAGE);
 	far_hold(f->far, true);
 	reader_submit(f->reader, &request);
@@ -653,6 +658,37 @@ TEST_OF(fresh, parts_are_ahead_as_long_as_their_request_is)
 	assert_ptr_equal(reader_ahead(f->far->first), &request.ahead);
 	far_hold(f->far, false);
 	assert_int_equal(wait_for(&answer), 0);
+}
+
+/* Nobody waits for the copy; and it gets only what was right. */
+TEST_OF(fresh, what_is_submitted_is_written_once_it_is_settled_and_right)
+{
+	struct fixture *f = *state;
+
+	for (int right = 0; right < 2; right++) {
+		uint64_t cached = stats_of(f).cached;
+		struct iovec iov[3] = {{f->memory, 10 * PAGE},
+				       {NULL, 5 * PAGE},
+				       {f->memory + 15 * PAGE, 10 * PAGE}};
+		struct answer answer = {.lock = PTHREAD_MUTEX_INITIALIZER,
+					.come = PTHREAD_COND_INITIALIZER};
+		struct reader_request request = {.iov = iov,
+						 .count = 3,
+						 .needed = 25 * PAGE,
+						 .done = on_done,
+						 .arg = &answer};
+
+		reader_submit(f->reader, &request);
+		assert_int_equal(wait_for(&answer), 0);
+		assert_memory_equal(f->memory, f->far->image, 10 * PAGE);
+		assert_int_equal(stats_of(f).cached, cached);
+		reader_settle(&request, right);
+		reader_blocks_drain(f->reader);
+		expect_far(f, 1, 25 * PAGE);
+		read_right(f, READ, 0, 25 * PAGE);
+		expect_far(f, !right, right ? 0 : 25 * PAGE);
+		reader_bad(f->reader, 0, SIZE);
+	}
 }
 
 /* As of two mounts: each page is fetched once in all, and who comes second goes on after the first.
@@ -702,15 +738,16 @@ struct begun {
 
 static void begin_read(struct begun *begun, const struct fixture *f, uint64_t pages, bool ahead)
 {
-	*begun = (struct begun){
-		.iov = {.iov_base = f->memory, .iov_len = pages * PAGE},
-		.answer = {.lock = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER},
-		.request = {.iov = &begun->iov,
-			    .count = 1,
-			    .needed = pages * PAGE,
-			    .ahead = ahead,
-			    .done = on_done,
-			    .arg = &begun->answer}};
+	*begun = (struct begun){.iov = {.iov_base = f->memory, .iov_len = pages * PAGE},
+				.answer = {.lock = PTHREAD_MUTEX_INITIALIZER,
+					   .come = PTHREAD_COND_INITIALIZER,
+					   .request = &begun->request},
+				.request = {.iov = &begun->iov,
+					    .count = 1,
+					    .needed = pages * PAGE,
+					    .ahead = ahead,
+					    .done = on_done,
+					    .arg = &begun->answer}};
 	reader_submit(f->reader, &begun->request);
 }
 

@@ -3,6 +3,18 @@
 #include "base/size.h"
 #include <string.h>
 
+int reader_read_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
+		    uint64_t needed)
+{
+	return reader->ops->read_now ? reader->ops->read_now(reader, iov, count, offset, needed)
+				     : -EAGAIN;
+}
+
+ssize_t reader_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
+{
+	return reader->ops->get(reader, buf, len, offset);
+}
+
 int reader_get_full(struct reader *reader, void *buf, size_t len, uint64_t offset)
 {
 	ssize_t n = reader_get(reader, buf, len, offset);
@@ -55,6 +67,12 @@ void reader_submit(struct reader *reader, struct reader_request *request)
 		reader->ops->submit(reader, request);
 	else
 		request->done(request->arg, read_request(reader, request));
+}
+
+void reader_settle(struct reader_request *request, bool right)
+{
+	if (request->settle)
+		request->settle(request, right);
 }
 
 const atomic_bool *reader_ahead(const struct reader_request *request)

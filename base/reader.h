@@ -57,8 +57,7 @@ struct reader_hints {
  * reader_read() would return. It must not wait, because other reads wait for it. */
 typedef void reader_done_fn(void *arg, int error);
 
-/* A read that does not wait. The struct and what it points to must not change until
- * reader_settle(). */
+/* A read that does not wait. It and what it points to must not change until reader_settle(). */
 struct reader_request {
 	const struct iovec *iov; /* not changed */
 	int count;
@@ -118,13 +117,8 @@ static inline int reader_read(struct reader *reader, struct iovec *iov, int coun
 }
 
 /* The same if it need not wait for storage; otherwise, and on any error, -EAGAIN. */
-static inline int reader_read_now(struct reader *reader, struct iovec *iov, int count,
-				  uint64_t offset, uint64_t needed)
-{
-	if (!reader->ops->read_now)
-		return -EAGAIN;
-	return reader->ops->read_now(reader, iov, count, offset, needed);
-}
+int reader_read_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
+		    uint64_t needed);
 
 /* The same as reader_read() without waiting: `done` gets the result, and reader_settle() is due. A
  * reader that is not far reads at once, in this thread. */
@@ -132,11 +126,7 @@ void reader_submit(struct reader *reader, struct reader_request *request);
 
 /* Comes once for each request, some time after `done`, in a thread that may wait: the struct and
  * the bytes are still as they were then. `right`: they matched their checksums. */
-static inline void reader_settle(struct reader_request *request, bool right)
-{
-	if (request->settle)
-		request->settle(request, right);
-}
+void reader_settle(struct reader_request *request, bool right);
 
 /* What was submitted is no longer worth waiting for. Until the next reader_prepare(), nothing is
  * tried again, and requests that are ahead end with -ECANCELED. */
@@ -146,10 +136,7 @@ void reader_cancel(struct reader *reader);
 const atomic_bool *reader_ahead(const struct reader_request *request);
 
 /* Reads up to len bytes; fewer only at the end of the file. Returns their number, or -errno. */
-static inline ssize_t reader_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
-{
-	return reader->ops->get(reader, buf, len, offset);
-}
+ssize_t reader_get(struct reader *reader, void *buf, size_t len, uint64_t offset);
 
 /* As reader_get(), but if the file ends early it returns -ENODATA. Returns 0 or -errno. */
 int reader_get_full(struct reader *reader, void *buf, size_t len, uint64_t offset);

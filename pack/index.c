@@ -3,6 +3,7 @@
 #include "base/huge.h"
 #include "base/scope.h"
 #include "base/search.h"
+#include "pack/path.h"
 #include <sys/mman.h>
 
 #define BASE_STEP (1u << INDEX_BASE_SHIFT)
@@ -127,32 +128,17 @@ int index_find(const struct index *index, const char *path, size_t len, uint32_t
 	return 0;
 }
 
-/* Filled from the end: one climb to the root gives the length, a second one the bytes. */
+static struct path_part part_of(const void *index, uint32_t entry)
+{
+	struct path_part part = {.parent = (uint32_t)index_get(index, SECTION_PARENT, entry)};
+
+	part.name = index_name(index, entry, &part.len);
+	return part;
+}
+
 int index_path(const struct index *index, uint32_t entry, struct buf *path)
 {
-	size_t total = 0, name_len;
-	char *at;
-	int r;
-
-	for (uint32_t e = entry; e; e = (uint32_t)index_get(index, SECTION_PARENT, e)) {
-		index_name(index, e, &name_len);
-		total += name_len + 1;
-	}
-	r = buf_reserve(path, total + 1);
-	if (r < 0)
-		return r;
-	path->len += total ? total - 1 : 0;
-	at = path->data + path->len;
-	*at = '\0';
-	for (uint32_t e = entry; e; e = (uint32_t)index_get(index, SECTION_PARENT, e)) {
-		const char *name = index_name(index, e, &name_len);
-
-		at -= name_len;
-		memcpy(at, name, name_len);
-		if (index_get(index, SECTION_PARENT, e))
-			*--at = '/';
-	}
-	return 0;
+	return path_add(path, entry, part_of, index);
 }
 
 uint32_t index_inode(const struct index *index, uint32_t entry)

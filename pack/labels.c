@@ -57,7 +57,7 @@ void labels_sort(struct labels *labels)
 	labels->rows.len = kept * sizeof(*rows);
 }
 
-int labels_check_gaps(const struct labels *labels, struct err *err)
+static int check_gaps(const struct labels *labels, struct err *err)
 {
 	uint64_t next = 0, gaps = 0;
 
@@ -73,6 +73,31 @@ int labels_check_gaps(const struct labels *labels, struct err *err)
 		       "'--empty-classes': %" PRIu64 " of the labels up to %" PRIu64
 		       " have no image: too many folders",
 		       gaps, next - 1);
+}
+
+int labels_add_gaps(struct labels *labels,
+		    int (*add)(const void *context, int64_t label, struct buf *above,
+			       struct labels *labels),
+		    const void *context, struct err *err)
+{
+	size_t count = labels_count(labels);
+	int r = check_gaps(labels, err);
+	int64_t next = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		const struct label row = *labels_row(labels, i);
+		SCOPE(buf_release) struct buf above = BUF_INIT;
+		const char *path = labels_folder(labels, i), *slash = memrchr(path, '/', row.len);
+		size_t len = slash ? (size_t)(slash + 1 - path) : 0;
+
+		r = buf_add(&above, path, len);
+		for (; r == 0 && next < row.label; next++) {
+			r = add(context, next, &above, labels);
+			above.len = len;
+		}
+		next = row.label + 1;
+	}
+	return r;
 }
 
 static int add_escaped(struct buf *to, const char *text, size_t len)

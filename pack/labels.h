@@ -53,9 +53,13 @@ int labels_read(struct labels *labels, const char *text, size_t len, const char 
 int labels_add_dataset(struct labels *labels, const struct dataset *dataset, const char *below);
 /* By label, each folder once. */
 void labels_sort(struct labels *labels);
-/* Of sorted labels: whether folders can be made of those between 0 and the greatest that have none.
- * Returns 0, or -EINVAL: more than LABELS_EMPTY_MOST. */
-int labels_check_gaps(const struct labels *labels, struct err *err);
+/* Adds those between 0 and the greatest of sorted labels that have no folder, beside that of the
+ * next one: add() adds a label, in a folder with a path (as "a/" or "") that it may add to. Returns
+ * 0; -EINVAL: more than LABELS_EMPTY_MOST; or what add() returned. */
+int labels_add_gaps(struct labels *labels,
+		    int (*add)(const void *context, int64_t label, struct buf *above,
+			       struct labels *labels),
+		    const void *context, struct err *err);
 /* Appends the line, sorted; nothing where there is no label. The same. */
 int labels_write(struct labels *labels, struct buf *ret);
 

@@ -13,6 +13,7 @@
 #include "base/scope.h"
 #include "base/search.h"
 #include "pack/merge_internal.h"
+#include "pack/path.h"
 
 struct part {
 	unsigned pack;
@@ -378,29 +379,17 @@ static int merge_all(struct merging *m)
 	return r;
 }
 
-/* Fills the path from its end, as index_path() does. */
+static struct path_part part_of_row(const void *rows, uint32_t number)
+{
+	const struct merge_row *row = (const struct merge_row *)rows + number;
+
+	return (struct path_part){row->name, row->name_len, row->parent};
+}
+
 static int row_path(const struct merging *m, uint32_t number, struct buf *path)
 {
-	const struct merge_row *rows = m->rows.rows;
-	size_t total = 0;
-	char *at;
-	int r;
-
-	for (uint32_t i = number; i; i = rows[i].parent)
-		total += rows[i].name_len + 1u;
-	r = buf_reserve(path, total + 1);
-	if (r < 0)
-		return r;
-	path->len = total ? total - 1 : 0;
-	at = path->data + path->len;
-	*at = '\0';
-	for (uint32_t i = number; i; i = rows[i].parent) {
-		at -= rows[i].name_len;
-		memcpy(at, rows[i].name, rows[i].name_len);
-		if (rows[i].parent)
-			*--at = '/';
-	}
-	return 0;
+	path->len = 0;
+	return path_add(path, number, part_of_row, m->rows.rows);
 }
 
 static int refuse_conflicts(const struct merging *m)

@@ -4,6 +4,7 @@
 #include "pack/foreign/codec_library.h"
 #include <limits.h>
 #include <stdbool.h>
+#include <zlib.h>
 
 static const struct codec_library snappy = {"libsnappy.so.1", "libsnappy1v5", "snappy_uncompress"},
 				  zlib = {"libz.so.1", "zlib1g", "inflate"},
@@ -101,42 +102,28 @@ static int unpack_zstd(const void *packed, size_t len, void *ret, size_t ret_len
 	return decompress(ret, ret_len, packed, len) != ret_len ? -EBADMSG : 0;
 }
 
-/* zlib.h's z_stream, which it has kept since 1995. */
-struct zlib_stream {
-	const uint8_t *next_in;
-	unsigned avail_in;
-	unsigned long total_in;
-	uint8_t *next_out;
-	unsigned avail_out;
-	unsigned long total_out;
-	const char *message;
-	void *state, *alloc, *free, *opaque;
-	int data_type;
-	unsigned long adler, reserved;
-};
-
-enum { ZLIB_FINISH = 4, ZLIB_STREAM_END = 1, ZLIB_GZIP_OR_ZLIB = 15 + 32 };
+#define GZIP_OR_ZLIB (MAX_WBITS + 32)
 
 static int unpack_gzip(const void *packed, size_t len, void *ret, size_t ret_len)
 {
-	struct zlib_stream z = {.next_in = packed,
-				.avail_in = (unsigned)len,
-				.next_out = ret,
-				.avail_out = (unsigned)ret_len};
-	int (*init)(struct zlib_stream *, int, const char *, int);
-	int (*inflate)(struct zlib_stream *, int);
-	int (*end)(struct zlib_stream *);
+	z_stream z = {.next_in = (uint8_t *)(uintptr_t)packed,
+		      .avail_in = (unsigned)len,
+		      .next_out = ret,
+		      .avail_out = (unsigned)ret_len};
+	int (*init)(z_stream *, int, const char *, int);
+	int (*run)(z_stream *, int);
+	int (*end)(z_stream *);
 	int r = codec_library_find(&zlib, "inflateInit2_", &init, NULL);
 
 	if (r == 0)
-		r = codec_library_find(&zlib, "inflate", &inflate, NULL);
+		r = codec_library_find(&zlib, "inflate", &run, NULL);
 	if (r == 0)
 		r = codec_library_find(&zlib, "inflateEnd", &end, NULL);
 	if (r != 0)
 		return r;
-	if (init(&z, ZLIB_GZIP_OR_ZLIB, "1", sizeof(z)) != 0)
+	if (init(&z, GZIP_OR_ZLIB, ZLIB_VERSION, sizeof(z)) != Z_OK)
 		return -ENOMEM;
-	r = inflate(&z, ZLIB_FINISH) == ZLIB_STREAM_END && z.avail_out == 0 ? 0 : -EBADMSG;
+	r = run(&z, Z_FINISH) == Z_STREAM_END && z.avail_out == 0 ? 0 : -EBADMSG;
 	end(&z);
 	return r;
 }

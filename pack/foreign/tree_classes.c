@@ -294,25 +294,9 @@ static int note_list(const struct foreign_tree *tree, struct labels *ret)
 	return r;
 }
 
-/* Adds the labels between those that are there, which are sorted, beside the next one. */
-static int note_gaps(const struct foreign_tree *tree, struct labels *ret, struct err *err)
+static int note_gap(const void *tree, int64_t label, struct buf *above, struct labels *ret)
 {
-	size_t count = labels_count(ret);
-	int r = labels_check_gaps(ret, err);
-	int64_t next = 0;
-
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		const struct label row = *labels_row(ret, i);
-		const struct foreign_text folder = {labels_folder(ret, i), row.len};
-		SCOPE(buf_release) struct buf above = BUF_INIT;
-
-		r = buf_add(&above, folder.data, name_at(folder));
-		for (; r == 0 && next < row.label; next++)
-			r = tree_note_class(tree, next,
-					    (struct foreign_text){above.data, above.len}, ret);
-		next = row.label + 1;
-	}
-	return r;
+	return tree_note_class(tree, label, (struct foreign_text){above->data, above->len}, ret);
 }
 
 static int add_folders(struct foreign_tree *tree, const struct labels *labels, struct err *err)
@@ -353,6 +337,6 @@ int tree_classes(struct foreign_tree *tree, struct labels *ret, struct err *err)
 	labels_sort(ret);
 	if (r < 0 || !tree->source->settings->empty_classes)
 		return r;
-	r = note_gaps(tree, ret, err);
+	r = labels_add_gaps(ret, note_gap, tree, err);
 	return r < 0 ? r : add_folders(tree, ret, err);
 }

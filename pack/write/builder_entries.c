@@ -2,6 +2,7 @@
  * became of each file. */
 #include "base/date.h"
 #include "base/scope.h"
+#include "pack/path.h"
 #include "pack/write/builder_internal.h"
 #include <stdio.h>
 
@@ -102,30 +103,18 @@ void builder_name(const struct builder *builder, uint32_t id, char ret[FORMAT_NA
 		 builder->names.data + node->name);
 }
 
+static struct path_part part_of_node(const void *builder, uint32_t id)
+{
+	const struct builder_node *node = builder_node(builder, id);
+
+	return (struct path_part){((const struct builder *)builder)->names.data + node->name,
+				  node->name_len, node->parent};
+}
+
 int builder_path(const struct builder *builder, uint32_t id, struct buf *path)
 {
-	size_t total = 0;
-	char *at;
-	int r;
-
-	for (uint32_t n = id; n != BUILDER_ROOT; n = builder_node(builder, n)->parent)
-		total += builder_node(builder, n)->name_len + 1u;
 	path->len = 0;
-	r = buf_reserve(path, total + 1);
-	if (r < 0)
-		return r;
-	path->len = total ? total - 1 : 0;
-	at = path->data + path->len;
-	*at = '\0';
-	for (uint32_t n = id; n != BUILDER_ROOT; n = builder_node(builder, n)->parent) {
-		const struct builder_node *node = builder_node(builder, n);
-
-		at -= node->name_len;
-		memcpy(at, builder->names.data + node->name, node->name_len);
-		if (node->parent != BUILDER_ROOT)
-			*--at = '/';
-	}
-	return 0;
+	return path_add(path, id, part_of_node, builder);
 }
 
 int builder_fault(const struct builder *builder, uint32_t id, int code, const char *before,

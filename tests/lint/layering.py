@@ -115,7 +115,7 @@ SYSTEM = {
                  "fs/version.c"],
     "zlib.h": ["pack/tool/import/tar_gunzip.c", "pack/tool/import/unpack.c",
                "pack/tool/image/check.c",
-               "pack/foreign/codec_library.c"],
+               "pack/foreign/codec*.c"],
     "zstd.h": ["pack/foreign/codec_library.c"],
     "snappy*.h": ["pack/foreign/codec_library.c"],
     "xxh_x86dispatch.h": ["pack/xxh3.h"],

@@ -75,24 +75,47 @@ TEST(what_is_no_label_is_passed_over)
 	expect_line(&labels, "labels=1:a\\\\//2:b\n");
 }
 
+static int add_none(const void *context, int64_t label, struct buf *above, struct labels *labels)
+{
+	(void)context, (void)label, (void)above, (void)labels;
+	return 0;
+}
+
 TEST(folders_are_made_of_a_million_labels_at_most)
 {
 	struct labels labels = {0};
 	struct err err;
 
-	assert_int_equal(labels_check_gaps(&labels, &err), 0);
+	assert_int_equal(labels_add_gaps(&labels, add_none, NULL, &err), 0);
 	add(&labels, 1, "a");
 	add(&labels, 1, "b");
 	add(&labels, LABELS_EMPTY_MOST + 1, "c");
-	assert_int_equal(labels_check_gaps(&labels, &err), 0);
+	assert_int_equal(labels_add_gaps(&labels, add_none, NULL, &err), 0);
 	add(&labels, LABELS_EMPTY_MOST + 2, "d"); /* the greatest label does not count */
-	assert_int_equal(labels_check_gaps(&labels, &err), 0);
+	assert_int_equal(labels_add_gaps(&labels, add_none, NULL, &err), 0);
 	add(&labels, LABELS_EMPTY_MOST + 4, "e");
-	assert_int_equal(labels_check_gaps(&labels, &err), -EINVAL);
+	assert_int_equal(labels_add_gaps(&labels, add_none, NULL, &err), -EINVAL);
 	assert_string_equal(err.text,
 			    "'--empty-classes': 1048577 of the labels up to 1048580 have "
 			    "no image: too many folders");
 	add(&labels, INT64_MAX, "f");
-	assert_int_equal(labels_check_gaps(&labels, &err), -EINVAL);
+	assert_int_equal(labels_add_gaps(&labels, add_none, NULL, &err), -EINVAL);
 	labels_release(&labels);
+}
+
+static int add_it(const void *context, int64_t label, struct buf *above, struct labels *labels)
+{
+	assert_int_equal(buf_addf(above, "%s%d", (const char *)context, (int)label), 0);
+	return labels_add(labels, label, above->data, above->len);
+}
+
+TEST(a_label_without_a_folder_gets_one_beside_the_next)
+{
+	struct labels labels = {0};
+
+	add(&labels, 1, "train/a");
+	add(&labels, 1, "val/a");
+	add(&labels, 4, "z");
+	assert_int_equal(labels_add_gaps(&labels, add_it, "n", NULL), 0);
+	expect_line(&labels, "labels=0:train/n0//1:train/a//1:val/a//2:n2//3:n3//4:z\n");
 }

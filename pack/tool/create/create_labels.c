@@ -67,29 +67,12 @@ static int make_folder(struct folders *folders, const char *path, size_t len)
 	return r;
 }
 
-/* Labels between those that are known, beside the next one. */
-static int add_gaps(struct labels *labels, struct err *err)
+static int add_number(const void *context, int64_t label, struct buf *above, struct labels *labels)
 {
-	size_t count = labels_count(labels);
-	int r = labels_check_gaps(labels, err);
-	int64_t next = 0;
+	int r = buf_addf(above, "%04" PRId64, label);
 
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		const struct label row = *labels_row(labels, i);
-		SCOPE(buf_release) struct buf folder = BUF_INIT;
-		const char *path = labels_folder(labels, i);
-		const char *slash = memrchr(path, '/', row.len);
-
-		r = buf_addf(&folder, "%.*s", slash ? (int)(slash + 1 - path) : 0, path);
-		for (size_t above = folder.len; r == 0 && next < row.label; next++) {
-			folder.len = above;
-			r = buf_addf(&folder, "%04" PRId64, next);
-			if (r == 0)
-				r = labels_add(labels, next, folder.data, folder.len);
-		}
-		next = row.label + 1;
-	}
-	return r;
+	(void)context;
+	return r < 0 ? r : labels_add(labels, label, above->data, above->len);
 }
 
 static int add_empty(struct create *create, struct err *err)
@@ -99,7 +82,7 @@ static int add_empty(struct create *create, struct err *err)
 	int r;
 
 	labels_sort(labels);
-	r = add_gaps(labels, err);
+	r = labels_add_gaps(labels, add_number, NULL, err);
 	if (r == 0)
 		r = list_folders(&folders);
 	for (size_t i = 0; r == 0 && i < labels_count(labels); i++)

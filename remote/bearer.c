@@ -2,6 +2,7 @@
 #include "base/io.h"
 #include "base/scope.h"
 #include "remote/environment.h"
+#include "remote/retry.h"
 #include "remote/secret.h"
 #include "remote/url.h"
 #include <stdio.h>
@@ -130,12 +131,6 @@ static int bearer_sign(struct object_auth *auth, const struct object_request *re
 
 static int say_refused(const struct bearer *bearer, int error, unsigned status, struct err *err)
 {
-	if (status == 404)
-		return err_set(err, error, "not found (404)");
-	if (status == 410)
-		return err_set(err, error, "no longer there (410)");
-	if (status == 400)
-		return err_set(err, error, "the server does not understand (400)");
 	if (bearer->line)
 		return err_set(err, error, "the server refuses the token (%u): it may have ended",
 			       status);
@@ -155,17 +150,17 @@ static int say_refused(const struct bearer *bearer, int error, unsigned status, 
 		       status);
 }
 
-/* Somebody may have renewed the token in its file. */
+/* Somebody may have renewed the token in its file. What is not about credentials has been said. */
 static int bearer_refused(struct object_auth *auth, const struct object_answer *answer,
 			  struct err *err)
 {
 	struct bearer *bearer = bearer_of(auth);
 	SCOPE(secret_release) char *before = bearer->line ? strdup(bearer->line) : NULL;
-	int error = answer->status == 404 || answer->status == 410 ? -ENOENT
-		    : answer->status == 400			   ? -EPROTO
-								   : -EACCES;
+	int error = retry_rule_of_status(answer->status)->error;
 
-	if (error == -EACCES && bearer->file && before && read_token(bearer, err) == 0 &&
+	if (error != -EACCES)
+		return error;
+	if (bearer->file && before && read_token(bearer, err) == 0 &&
 	    strcmp(before, bearer->line) != 0)
 		return 0;
 	return say_refused(bearer, error, answer->status, err);

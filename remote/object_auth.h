@@ -43,7 +43,8 @@ struct object_auth_ops {
 		    object_header_fn *add, void *context);
 	/* The server of the URL answered 3xx, 400, 401, 403, 404 or 410. Returns 0: the object asks
 	 * again at once, with what url and refresh are now (at most OBJECT_REFUSALS times in a
-	 * row). Or -errno: the reason and the way out are in err. */
+	 * row). Or -errno: the reason and the way out are in err, unless retry.h has said all.
+	 */
 	int (*refused)(struct object_auth *auth, const struct object_answer *answer,
 		       struct err *err);
 	void (*free)(struct object_auth *auth);

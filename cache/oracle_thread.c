@@ -1,6 +1,5 @@
 #include "cache/oracle_thread.h"
 #include "base/clock.h"
-#include "base/math.h"
 #include "cache/oracle_feed.h"
 #include "cache/seed_search.h"
 #include <stdio.h>
@@ -12,24 +11,6 @@
 #define MISSING	    50	      /* turns, of which one misses: reading ahead would pay */
 #define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
 
-/* Processor time for queries where nothing is missing: a part of the time, saved up to a most. It
- * is always enough for what follows a known epoch. */
-#define SPARE	      50
-#define SPARE_MOST_NS (2 * NORMAL_MOST_NS)
-#define MODELS_NS     1500000000 /* what GUESS_MODELS may take */
-#define LIKELY_NS     200000000	 /* no more is needed without a search */
-
-/* A query is idle work once it has taken this part of the time that the readers need for all files,
- * but within these bounds. Measured: an epoch of 1.3 s on two processors takes 1.4 times as long
- * beside a query of 2 s at normal priority. */
-#define NORMAL_PART	16
-#define NORMAL_LEAST_NS LIKELY_NS
-#define NORMAL_MOST_NS	3000000000
-
-/* Where readers need less for all files, there is no idle work: half of the epoch would be over by
- * its end, beside what the readers need of the processors. */
-#define SHORT_NS 4000000000
-
 struct oracle_thread {
 	struct oracle_feed feed;
 	struct cache *cache;
@@ -38,27 +19,24 @@ struct oracle_thread {
 	unsigned cpus;
 	pthread_t id;
 	bool started;
-	atomic_bool stopping, superseded, searching;
+	atomic_bool stopping, searching;
+	atomic_bool ended; /* nobody wants to know what a query finds out */
+	struct idle_work work;
 	struct seed_search search;
-	atomic_ullong searches;	   /* of all seeds, each of a list */
-	atomic_uint idle_ticks;	   /* without a turn */
-	_Atomic uint64_t epoch_ns; /* that the readers need for all files */
+	atomic_ullong searches; /* of all seeds, each of a list */
 
 	/* The thread's own: */
 	uint64_t ticked_ns;
-	uint64_t began_turns, began_ns; /* when readers had paused, and when they went on */
-	uint64_t turns, misses;		/* at the last tick */
-	double pace, missing;		/* turns and misses in a tick, averaged */
-	int64_t spare_ns; /* of processor time, for queries although nothing is missing */
+	unsigned idle_ticks;	/* without a turn */
+	uint64_t turns, misses; /* at the last tick */
+	double pace, missing;	/* turns and misses in a tick, averaged */
 };
 
-/* Nobody wants to know any more. */
-static bool is_over(void *context)
+static bool has_ended(void *context)
 {
 	const struct oracle_thread *thread = context;
 
-	return atomic_load(&thread->stopping) || atomic_load(&thread->superseded) ||
-	       atomic_load(&thread->idle_ticks) > ABANDONED;
+	return atomic_load(&thread->ended);
 }
 
 int oracle_thread_new(struct cache *cache, unsigned cpus, struct oracle_thread **ret)
@@ -69,14 +47,13 @@ int oracle_thread_new(struct cache *cache, unsigned cpus, struct oracle_thread *
 		return -ENOMEM;
 	thread->cache = cache;
 	thread->cpus = cpus < SEED_SEARCH_THREADS ? cpus : SEED_SEARCH_THREADS;
-	thread->spare_ns = SPARE_MOST_NS;
-	thread->began_ns = clock_ns();
 	/* Numbers of files have 32 bits. */
 	if (feed_init(&thread->feed, cache, cpus > 0 && cache->source.extents < ORDER_NONE) < 0) {
 		free(thread);
 		return -ENOMEM;
 	}
-	seed_search_init(&thread->search, thread->cpus, is_over, thread);
+	idle_work_init(&thread->work, IDLE_WORK_SAVED);
+	seed_search_init(&thread->search, thread->cpus, has_ended, thread);
 	*ret = thread;
 	return 0;
 }
@@ -97,71 +74,32 @@ struct oracle_feed *oracle_thread_feed(struct oracle_thread *thread)
 
 /* --- queries --------------------------------------------------------------------------------- */
 
-/* One at a time, by a thread of its own. */
+/* By a thread of its own. */
 struct run {
 	struct oracle_thread *thread;
 	struct query *query;
-	struct idle_work work;
-	bool cut_short;	 /* its own: no idle work for these readers, as it seemed */
-	uint64_t cpu_ns; /* of its own thread, once done */
+	bool searches; /* else it only makes what is known, perhaps beside a search */
 	atomic_bool done;
 };
 
-/* Of this thread. */
-static uint64_t processor_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t normal_ns(uint64_t epoch_ns)
-{
-	return clamp(epoch_ns / NORMAL_PART, NORMAL_LEAST_NS, NORMAL_MOST_NS);
-}
-
-static bool has_time(const struct run *run)
-{
-	return processor_ns() <= normal_ns(atomic_load(&run->thread->epoch_ns));
-}
-
-static bool is_to_wake(void *context)
-{
-	const struct run *run = context;
-
-	return is_over(run->thread) || has_time(run);
-}
-
-/* What has not come to its end in its time of normal priority goes on as idle work. The first
- * batches come in a burst: readers may prove slower, and then there is more time. */
 static bool is_stopped(void *context)
 {
-	struct run *run = context;
+	struct oracle_thread *thread = context;
 
-	if (has_time(run)) {
-		idle_work_end(&run->work);
-	} else {
-		run->cut_short |= atomic_load(&run->thread->epoch_ns) < SHORT_NS;
-		idle_work_begin(&run->work);
-	}
-	if (run->cut_short)
-		return true;
-	idle_work_give(&run->work, is_to_wake, run);
-	return is_over(run->thread);
+	idle_work_give(&thread->work, has_ended, thread);
+	return has_ended(thread);
 }
 
 static unsigned search_seeds(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
 			     struct seeds_found *ret, unsigned most)
 {
-	struct run *run = context;
-	struct oracle_thread *thread = run->thread;
+	struct oracle_thread *thread = context;
 	unsigned count;
 
 	atomic_store(&thread->search.part, 0);
 	atomic_store(&thread->searching, to == SEEDS_ALL);
 	atomic_fetch_add(&thread->searches, to == SEEDS_ALL);
-	count = seed_search(&run->thread->search, &run->work, seeds, from, to, ret, most);
+	count = seed_search(&thread->search, &thread->work, seeds, from, to, ret, most);
 	atomic_store(&thread->searching, false);
 	return count;
 }
@@ -189,15 +127,17 @@ static void *query_thread(void *context)
 	struct run *run = context;
 	struct oracle_thread *thread = run->thread;
 	const struct oracle_hooks hooks = {
-		.search = {.context = run, .search = search_seeds, .stopped = is_stopped},
+		.search = {.context = thread, .search = search_seeds, .stopped = is_stopped},
 		.context = thread,
 		.lists = lists,
 		.kind = kind,
 	};
 
+	if (run->searches)
+		idle_work_begin(&thread->work);
 	oracle_run(run->query, &hooks);
-	idle_work_end(&run->work);
-	run->cpu_ns = processor_ns();
+	if (run->searches)
+		idle_work_end(&thread->work);
 	atomic_store(&run->done, true);
 	SCOPE_LOCK(&thread->cache->lock);
 	pthread_cond_signal(&thread->feed.wake);
@@ -215,48 +155,29 @@ static void hurry(struct run *run, pthread_t id)
 
 /* --- how the readers go on ------------------------------------------------------------------- */
 
-/* For all files, at the pace of the readers since they began. */
-static double epoch_ns(const struct oracle_thread *thread)
-{
-	double turns = (double)(thread->turns - thread->began_turns + 1);
-
-	return (double)(thread->ticked_ns - thread->began_ns) / turns *
-	       (double)thread->cache->source.extents;
-}
-
 /* Looks at how the readers go on. */
 static void tick(struct oracle_thread *thread, uint64_t misses)
 {
 	uint64_t turns = oracle_turns(thread->feed.oracle);
 	double weight = 1.0 / WINDOW;
 
-	if (turns == thread->turns)
-		atomic_fetch_add(&thread->idle_ticks, 1);
-	else
-		atomic_store(&thread->idle_ticks, 0);
+	thread->idle_ticks = turns == thread->turns ? thread->idle_ticks + 1 : 0;
 	thread->pace += weight * ((double)(turns - thread->turns) - thread->pace);
 	thread->missing += weight * ((double)(misses - thread->misses) - thread->missing);
-	if (turns == thread->began_turns)
-		thread->began_ns = thread->ticked_ns;
 	thread->turns = turns;
 	thread->misses = misses;
-	atomic_store(&thread->epoch_ns, (uint64_t)epoch_ns(thread));
-	thread->spare_ns += TICK_NS / SPARE;
-	if (thread->spare_ns > SPARE_MOST_NS)
-		thread->spare_ns = SPARE_MOST_NS;
 }
 
 /* Until somebody reads again. */
 static void sleep_while_idle(struct oracle_thread *thread)
 {
-	if (atomic_load(&thread->idle_ticks) < ASLEEP)
+	if (thread->idle_ticks < ASLEEP)
 		return;
 	SCOPE_LOCK(&thread->cache->lock);
 	thread->feed.asleep = thread->feed.seen.end == thread->feed.taken;
 	while (thread->feed.asleep && !atomic_load(&thread->stopping))
 		pthread_cond_wait(&thread->feed.wake, &thread->cache->lock);
-	atomic_store(&thread->idle_ticks, 0);
-	thread->began_turns = thread->turns;
+	thread->idle_ticks = 0;
 }
 
 /* Waits for events or for the next tick. Returns the misses until then. */
@@ -287,20 +208,21 @@ static struct effort effort_of(const struct oracle_thread *thread)
 {
 	double seconds = (double)SEEDS_ALL / SEARCH_RATE / (thread->cpus ? thread->cpus : 1);
 	bool hard = thread->missing * MISSING > thread->pace;
-	bool is_long = thread->epoch_ns >= SHORT_NS;
 
 	return (struct effort){
-		.guess = thread->cpus > 0 && (hard || thread->spare_ns > 0),
-		.models = (hard || thread->spare_ns > MODELS_NS) && is_long,
-		.hard = hard && is_long,
+		.guess = thread->cpus > 0,
+		.models = hard,
+		.hard = hard,
 		.least = thread->pace * (1e9 / (double)TICK_NS) * seconds / 4,
 	};
 }
 
-static bool has_new(struct oracle_thread *thread)
+/* Whether others have begun, more was seen, or readers have paused for long. */
+static bool is_to_end(struct oracle_thread *thread)
 {
 	SCOPE_LOCK(&thread->feed.lock);
-	return oracle_has_new(thread->feed.oracle, atomic_load(&thread->searching));
+	return atomic_load(&thread->stopping) || thread->idle_ticks > ABANDONED ||
+	       oracle_has_new(thread->feed.oracle, atomic_load(&thread->searching));
 }
 
 static void make_next(struct oracle_thread *thread);
@@ -310,45 +232,34 @@ static void wait_for(struct oracle_thread *thread, struct run *run, pthread_t id
 	while (!atomic_load(&run->done)) {
 		wait_tick(thread);
 		make_next(thread);
-		if (has_new(thread))
-			atomic_store(&thread->superseded, true);
-		if (is_over(thread))
+		if (is_to_end(thread))
+			atomic_store(&thread->ended, true);
+		if (has_ended(thread))
 			hurry(run, id);
 	}
 	hurry(run, id);
 	pthread_join(id, NULL);
 }
 
-/* A long search was worth it, as files were missing: short queries are not charged for it. */
-static void charge(struct oracle_thread *thread, int64_t cpu_ns)
-{
-	if (cpu_ns <= LIKELY_NS || cpu_ns <= thread->spare_ns)
-		thread->spare_ns -= cpu_ns;
-	else if (thread->spare_ns > 0)
-		thread->spare_ns = 0;
-}
-
 /* Takes the query back. Returns whether an order was found. */
-static bool answer(struct oracle_thread *thread, const struct run *run, uint64_t took,
+static bool answer(struct oracle_thread *thread, struct query *query, uint64_t took,
 		   char sentence[ORACLE_SENTENCE])
 {
 	bool found;
 
 	SCOPE_LOCK(&thread->feed.lock);
-	if (run->cut_short || atomic_load(&thread->superseded))
-		oracle_postpone(run->query);
-	found = oracle_answer(thread->feed.oracle, run->query, sentence);
+	found = oracle_answer(thread->feed.oracle, query, sentence);
 	feed_show(&thread->feed);
 	if (found)
 		thread->found_ns = took;
 	return found;
 }
 
-static bool run_query(struct oracle_thread *thread, struct query *query,
+static bool run_query(struct oracle_thread *thread, struct query *query, bool searches,
 		      char sentence[ORACLE_SENTENCE])
 {
-	struct run run = {.thread = thread, .query = query};
-	uint64_t began = clock_ns(), took;
+	struct run run = {.thread = thread, .query = query, .searches = searches};
+	uint64_t began = clock_ns();
 	bool made = false;
 	pthread_t id;
 
@@ -357,9 +268,7 @@ static bool run_query(struct oracle_thread *thread, struct query *query,
 		wait_tick(thread);
 	if (made)
 		wait_for(thread, &run, id);
-	took = clock_ns() - began;
-	charge(thread, (int64_t)run.cpu_ns);
-	return answer(thread, &run, took, sentence);
+	return answer(thread, query, clock_ns() - began, sentence);
 }
 
 static struct query *ask_next(struct oracle_thread *thread)
@@ -375,7 +284,7 @@ static void make_next(struct oracle_thread *thread)
 	char sentence[ORACLE_SENTENCE];
 
 	if (query)
-		run_query(thread, query, sentence);
+		run_query(thread, query, false, sentence);
 }
 
 static void announce(struct oracle_thread *thread, const char *sentence)
@@ -393,7 +302,7 @@ static struct query *ask(struct oracle_thread *thread)
 {
 	const struct effort effort = effort_of(thread);
 
-	if (atomic_load(&thread->idle_ticks) > ABANDONED)
+	if (thread->idle_ticks > ABANDONED)
 		return NULL;
 	SCOPE_LOCK(&thread->feed.lock);
 	return oracle_ask(thread->feed.oracle, &effort);
@@ -412,8 +321,8 @@ static void *run_oracle_thread(void *context)
 			wait_tick(thread);
 			continue;
 		}
-		atomic_store(&thread->superseded, false);
-		if (run_query(thread, query, sentence))
+		atomic_store(&thread->ended, false);
+		if (run_query(thread, query, true, sentence))
 			announce(thread, sentence);
 		work_look(thread->cache->work);
 	}

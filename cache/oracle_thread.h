@@ -3,9 +3,9 @@
  *
  *	feed_listen -> oracle_ask -> oracle_run -> oracle_answer -> look for reads
  *
- * A query is idle work (idle_work.h) after a part of the time that an epoch takes. All seeds are
- * tried (seed_search.h) only where it pays: files are missing in memory, and at the readers' pace
- * the epoch lasts longer than the search. The thread sleeps while nobody reads. */
+ * What searches take is the rule of idle_work.h. All seeds are tried (seed_search.h) only where it
+ * pays: files are missing in memory, and at the readers' pace the epoch lasts longer than the
+ * search. The thread sleeps while nobody reads. */
 #ifndef CACHE_ORACLE_THREAD_H
 #define CACHE_ORACLE_THREAD_H
 

@@ -56,11 +56,11 @@ static void search_ranges(struct ranges *ranges, struct idle_work *work)
 
 static void *helper_thread(void *context)
 {
-	struct idle_work work = {0};
+	struct idle_work work;
 
+	idle_work_init(&work, 0);
 	idle_work_begin(&work);
 	search_ranges(context, &work);
-	idle_work_end(&work);
 	return NULL;
 }
 
@@ -90,10 +90,8 @@ unsigned seed_search(struct seed_search *search, struct idle_work *own, const st
 
 	atomic_init(&ranges.next, from);
 	pthread_mutex_init(&ranges.lock, NULL);
-	if (to == SEEDS_ALL) {
-		idle_work_begin(own);
+	if (to == SEEDS_ALL)
 		start_helpers(search, &ranges);
-	}
 	search_ranges(&ranges, own);
 	while (take_helper(search, &id))
 		pthread_join(id, NULL);

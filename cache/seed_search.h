@@ -1,5 +1,5 @@
-/* The search of all seeds (order/seeds.h) by several threads, as idle work: ranges of seeds are
- * dealt out to them.
+/* The search of all seeds (order/seeds.h), by several threads where that is wanted: ranges of seeds
+ * are dealt out to them. Each gives way as idle_work.h has it.
  *
  *	query's thread: seed_search() --+-- threads of its own, which end with it
  *	any other: seed_search_hurry(), seed_search_part(), meanwhile
@@ -30,8 +30,7 @@ void seed_search_init(struct seed_search *search, unsigned threads, bool (*is_ov
 		      void *context);
 void seed_search_release(struct seed_search *search);
 
-/* As search_hooks.search. Of all seeds this thread's work becomes idle, and others help; less is
- * done before they would be of use. */
+/* As search_hooks.search. Others help with all seeds; less is done before they would be of use. */
 unsigned seed_search(struct seed_search *search, struct idle_work *own, const struct seeds *seeds,
 		     uint64_t from, uint64_t to, struct seeds_found *ret, unsigned most);
 

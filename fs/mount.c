@@ -10,12 +10,10 @@
 #include "fs/order.h"
 #include "remote/open.h"
 #include <limits.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 #define IO_THREADS	  32   /* reads in flight, at most; 16 saturate the devices measured */
-#define ORACLE_CPUS	  16   /* by default; with 16, all seeds take seconds */
 #define KERNEL_NAME_BYTES 2048 /* that the kernel holds for a file's inode and name */
 #define MEMORY_PARTS	  16   /* this part, a sixteenth, is left to others */
 #define COPY_RETRY	  2    /* seconds to repeat requests for a pack whose copy is complete */
@@ -272,16 +270,7 @@ static enum policy_choice policy_of(const struct mount *mount)
 /* An order is of use only if something may be read ahead. */
 static unsigned oracle_cpus(const struct settings *settings)
 {
-	cpu_set_t set;
-	int count;
-
-	if (settings->oracle != 0 || settings->readahead == 0)
-		return 0;
-	if (settings->oracle_cpu != UINT64_MAX)
-		return (unsigned)settings->oracle_cpu;
-	/* It fails if the machine has more processors than the set has room for. */
-	count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : ORACLE_CPUS;
-	return count < ORACLE_CPUS ? (unsigned)count : ORACLE_CPUS;
+	return settings->oracle || settings->readahead == 0 ? 0 : (unsigned)settings->oracle_cpu;
 }
 
 static int make_cache(struct mount *mount, struct err *err)

@@ -74,8 +74,7 @@ static const struct opt options[] = {
 	OPT_CHOICE(0, "oracle", on_off, struct settings, oracle,
 		   "find the shuffled order of a training job, and read ahead in it"),
 	OPT_NUMBER(0, "oracle-cpu", "N", struct settings, oracle_cpu,
-		   "processors that the search for it may use while they are idle (default: all "
-		   "that foldfs may run on, at most 16)"),
+		   "processors that the search for it may use while they are idle (default: 1)"),
 	OPT_STRING(0, "order", "FILE", struct settings, order,
 		   "read ahead in the order of the paths in FILE, one a line"),
 	OPT_NUMBER(0, "io-timeout", "SEC", struct settings, io_timeout,
@@ -160,7 +159,7 @@ static const struct opt mount_words[] = {
 
 static const struct settings defaults = {.readahead = 8 * MIB,
 					 .grace = 60,
-					 .oracle_cpu = UINT64_MAX,
+					 .oracle_cpu = 1,
 					 .uid = UINT64_MAX,
 					 .gid = UINT64_MAX,
 					 .umask = UINT64_MAX,
@@ -292,7 +291,7 @@ static int check_settings(const struct settings *settings, struct err *err)
 	if (settings->oracle_cpu == 0)
 		return err_set(err, -EINVAL,
 			       "'--oracle-cpu': at least 1; '--oracle=off' turns the oracle off");
-	if (settings->oracle_cpu != UINT64_MAX && settings->oracle_cpu > 1024)
+	if (settings->oracle_cpu > 1024)
 		return err_set(err, -EINVAL, "'--oracle-cpu': at most 1024");
 	if (settings->order && settings->readahead == 0)
 		return err_set(err, -EINVAL, "'--order' and '--readahead=0' do not go together");

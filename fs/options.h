@@ -33,10 +33,10 @@ struct settings {
 	uint64_t io_timeout; /* seconds after which a read that waits is given up; 0: never */
 	enum { SETTING_CACHE_AUTO, SETTING_CACHE_KERNEL, SETTING_CACHE_POOL } cache;
 	enum { SETTING_POLICY_AUTO, SETTING_POLICY_LRU, SETTING_POLICY_PIN } policy;
-	int io;		     /* enum reader_io */
-	int oracle;	     /* 0: on, 1: off */
-	uint64_t oracle_cpu; /* UINT64_MAX: those that this process may run on */
-	const char *order;   /* a file of paths; NULL: none */
+	int io;	    /* enum reader_io */
+	int oracle; /* 0: on, 1: off */
+	uint64_t oracle_cpu;
+	const char *order; /* a file of paths; NULL: none */
 	bool preload;
 	struct opt_list select; /* patterns; none: everything */
 	int duplicates;		/* enum merge_duplicates */

@@ -79,13 +79,9 @@ void oracle_run(struct query *query, const struct oracle_hooks *hooks);
  * search of models, nor one of all seeds. */
 bool oracle_has_new(const struct oracle *oracle, bool all_seeds);
 
-/* A query that hooks->stopped ended because it took too long, or as more had been seen, is asked
- * again as soon as the effort allows it; another one that was ended once more, and not again for
- * the same readers. */
-void oracle_postpone(struct query *query);
-
 /* Takes the query back and frees it. Returns whether an order was found, described in *ret for
- * people. */
+ * people. One that hooks->stopped ended early is asked anew, where oracle_has_new(); otherwise once
+ * more for the same readers. */
 #define ORACLE_SENTENCE 256
 bool oracle_answer(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE]);
 

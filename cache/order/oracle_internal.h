@@ -59,7 +59,7 @@ struct oracle {
 	bool is_asking;	     /* a query is under way, */
 	bool is_making_next; /* or one of a next epoch, perhaps beside it */
 	uint32_t too_short;  /* files of the list for which a search of all seeds was left out */
-	uint64_t given_up;   /* the group for which a query was stopped */
+	uint64_t paused;     /* the group for which a query ended early, though nothing was new */
 	enum oracle_why why; /* nothing was found for the last group asked about */
 	uint32_t *order;     /* explicit: epochs, one after the other */
 	uint32_t order_count;

@@ -173,10 +173,19 @@ static void run_order(struct query *query, const struct oracle_hooks *hooks)
 		efforts &= ~(unsigned)GUESS_ALL;
 	query->result_count =
 		guess(observations, efforts, &hooks->search, &query->results[0].hypothesis);
-	if (query->result_count)
+	if (query->result_count) {
 		query_along(query, hooks);
-	else
-		query->why = why_nothing(query);
+		return;
+	}
+	query->why = why_nothing(query);
+	query->ended = hooks->search.stopped(hooks->search.context);
+}
+
+static void run_origin(struct query *query, const struct search_hooks *search)
+{
+	query->origin_count = streams_origins(&query->results[0].hypothesis.sampler, OUTPUTS,
+					      search, query->origins, ORACLE_ORIGINS);
+	query->ended = search->stopped(search->context);
 }
 
 static void make_forecast(struct result *result, const uint8_t *hidden)
@@ -193,10 +202,7 @@ void oracle_run(struct query *query, const struct oracle_hooks *hooks)
 	if (query->kind == QUERY_ORDER)
 		run_order(query, hooks);
 	if (query->kind == QUERY_ORIGIN)
-		query->origin_count =
-			streams_origins(&query->results[0].hypothesis.sampler, OUTPUTS,
-					&hooks->search, query->origins, ORACLE_ORIGINS);
-	query->given_up = hooks->search.stopped(hooks->search.context);
+		run_origin(query, &hooks->search);
 	for (unsigned i = 0; i < query->result_count; i++)
 		make_forecast(&query->results[i], query->observations.hidden);
 }
@@ -318,7 +324,7 @@ static void take_origins(struct oracle *oracle, const struct query *query)
 {
 	struct track *track = oracle_track(oracle, query->track);
 
-	if (track && !query->given_up)
+	if (track && !query->ended)
 		track->origin_searches = ORIGIN_SEARCHES;
 	for (unsigned i = 0; i < query->origin_count; i++) {
 		struct hypothesis hypothesis = query->results[0].hypothesis;
@@ -333,7 +339,7 @@ static void note_why(struct oracle *oracle, const struct query *query, bool foun
 {
 	if (found)
 		oracle->why = ORACLE_TOO_FEW; /* for those that come next */
-	else if (!query->given_up && (query->why == ORACLE_PATH_ORDER || query->why > oracle->why))
+	else if (!query->ended && (query->why == ORACLE_PATH_ORDER || query->why > oracle->why))
 		oracle->why = query->why;
 }
 
@@ -350,15 +356,12 @@ static void query_free(struct query *query)
 /* Readers may have paused: once more, but not for some that pause after each file. */
 static void ask_again(struct oracle *oracle, uint64_t group)
 {
-	if (group == oracle->given_up)
-		return;
-	oracle->given_up = group;
+	if (!oracle_has_new(oracle, false)) {
+		if (group == oracle->paused)
+			return;
+		oracle->paused = group;
+	}
 	oracle_ask_anew(oracle);
-}
-
-void oracle_postpone(struct query *query)
-{
-	query->postponed = true;
 }
 
 static bool take_order(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE])
@@ -376,9 +379,7 @@ static bool take_order(struct oracle *oracle, struct query *query, char ret[ORAC
 	note_why(oracle, query, found);
 	if (query->efforts & GUESS_ALL)
 		oracle->too_short = too_short(&query->observations);
-	if (!found && query->postponed)
-		oracle->asked.models = oracle->asked.hard = oracle->asked.all_seeds = 0;
-	else if (!found && query->given_up)
+	if (!found && query->ended)
 		ask_again(oracle, query->group);
 	return found;
 }

@@ -28,8 +28,7 @@ struct query {
 	uint64_t track;			       /* all but QUERY_ORDER: its id */
 	struct result results[ORACLE_RESULTS]; /* several: masks beside images */
 	unsigned result_count;
-	bool given_up;	/* hooks->stopped said so */
-	bool postponed; /* for what it takes */
+	bool ended; /* early: hooks->stopped said so */
 
 	/* QUERY_ORDER: */
 	struct observations observations;

@@ -36,8 +36,7 @@ struct world {
 	bool models;	  /* they are tried too, */
 	uint32_t classes; /* with as many */
 	unsigned looks;	  /* at whether to stop */
-	bool gives_up;	  /* as soon as it thinks hard, */
-	bool postpones;	  /* as that takes too long */
+	bool gives_up;	  /* as soon as it thinks hard */
 	char sentence[ORACLE_SENTENCE];
 };
 
@@ -218,8 +217,6 @@ static inline bool think_once(struct world *world, bool hard, bool *found)
 	if (!query)
 		return false;
 	oracle_run(query, &hooks);
-	if (world->postpones)
-		oracle_postpone(query);
 	*found |= oracle_answer(world->oracle, query, world->sentence);
 	return true;
 }

@@ -4,6 +4,7 @@
 #   SANITIZE=LIST      address,undefined or thread: a build of its own in build-LIST/
 #   DEBUG=1            -O0 -g3
 #   STATIC=1           static programs, in build-static/: doc/portability.md
+#   EMULATOR=PROGRAM   runs what CC compiles, where that is for another architecture
 #   DEPS=yes           install what check, demo and bench lack (Debian 12); else they name it
 #   PREFIX, DESTDIR    where install puts things (/usr/local)
 .DEFAULT_GOAL := all
@@ -391,7 +392,7 @@ names   := $(notdir $(programs))
 # For 'pip install', anywhere: the programs are static.
 .PHONY: wheel
 wheel: static
-	+@$(MAKE) STATIC=1 build-static/licenses
+	+@$(MAKE) STATIC=1 all build-static/licenses
 	$(Q)$(PYTHON) -B python/wheel.py $(VERSION) build-static dist
 
 .PHONY: install uninstall clean

@@ -4,12 +4,15 @@
 #
 # A row has five fields by tabs, "-" for none: the words before, a letter, a name, what its
 # value is called, a text. A command of foldpack has its name without dashes.
+#
+# EMULATOR runs programs of another architecture.
 set -eu
 build=$1
+emulator=${EMULATOR:-}
 
 # rows WORD..: of one --help.
 rows() {
-    "$build/$1" $2 --help | awk -v words="$1${2:+ $2}" '
+    $emulator "$build/$1" $2 --help | awk -v words="$1${2:+ $2}" '
         function end_row(    letter, name, value) {
             if (label == "")
                 return
@@ -52,7 +55,7 @@ table() {
     rows foldpack ''
     for command in $(rows foldpack '' | cut -f 3 | grep -v '^-'); do
         rows foldpack "$command"
-        ! "$build/foldpack" "$command" --help | grep -q ': foldpack --help\.$' ||
+        ! $emulator "$build/foldpack" "$command" --help | grep -q ': foldpack --help\.$' ||
             rows foldpack '' | awk -F '\t' -v OFS='\t' -v command="$command" '
                 $3 ~ /^--/ && $2 == "-" { $1 = $1 " " command; print }'
     done

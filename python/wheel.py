@@ -10,7 +10,6 @@ times are SOURCE_DATE_EPOCH, or those of 1980."""
 import base64
 import hashlib
 import os
-import platform
 import re
 import sys
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("foldfs", "foldpack", "foldstat")
 ZIP_BEGAN = 315532800  # 1980
+MACHINES = {62: "x86_64", 183: "aarch64"}  # as ELF has them
 
 METADATA = """\
 Metadata-Version: 2.4
@@ -47,9 +47,10 @@ Root-Is-Purelib: false
 {tags}"""
 
 
-def platforms():
+def platforms(programs):
     """Static programs need no C library: all systems for which pip has a name."""
-    machine = platform.machine()
+    with open(programs / "foldfs", "rb") as program:
+        machine = MACHINES[int.from_bytes(program.read(20)[18:], "little")]
     return [f"manylinux2014_{machine}", f"manylinux_2_17_{machine}", f"musllinux_1_1_{machine}"]
 
 
@@ -69,7 +70,7 @@ def licenses(programs):
 
 def metadata(version, programs):
     info = f"foldfs-{version}.dist-info"
-    tags = "".join(f"Tag: py3-none-{platform}\n" for platform in platforms())
+    tags = "".join(f"Tag: py3-none-{platform}\n" for platform in platforms(programs))
     expression, texts = licenses(programs)
     files = "".join(f"License-File: {name}\n" for name in texts)
     yield f"{info}/METADATA", METADATA.format(
@@ -124,7 +125,7 @@ def write(path, version, programs):
 
 def main():
     version, programs, out = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    path = out / f"foldfs-{version}-py3-none-{'.'.join(platforms())}.whl"
+    path = out / f"foldfs-{version}-py3-none-{'.'.join(platforms(programs))}.whl"
     out.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     write(partial, version, programs)

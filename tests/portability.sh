@@ -6,7 +6,7 @@
 #             unit tests, and the mount tests of what depends on the system
 #   focal     Ubuntu 20.04: gcc 8, libfuse 3.9, json-c 0.13, API 8 of libjpeg, headers of Linux 5.4;
 #             the same tests. Its xxHash is older than 0.8, and Debian 11's is taken
-#   aarch64   cross-compiled, static programs too; unit tests by qemu
+#   aarch64   cross-compiled, static programs and their wheel, too; unit tests by qemu
 #   kernel    Linux 4.18 of Ubuntu 18.04, by qemu-system-x86: tests/guest.sh with static programs,
 #             and busybox-static of this system
 set -eu
@@ -19,7 +19,8 @@ version=4.18.0-25
 libraries='libfuse3-dev liblmdb-dev libxxhash-dev libjson-c-dev libjpeg-dev libpng-dev
     libwebp-dev libarchive-dev zlib1g-dev nettle-dev libncurses-dev libcurl4-openssl-dev
     libcmocka-dev'
-archives='libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev'
+archives='libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev libssl-dev
+    libc-ares-dev'
 tested="make pkg-config fuse3 strace attr acl python3-pytest python3-pytest-xdist python3-numpy
     python3-lmdb python3-pil libsnappy1v5 $libraries"
 
@@ -86,7 +87,8 @@ test_focal() {
 }
 
 make_aarch64() {
-    packages='make pkg-config qemu-user-static gcc-aarch64-linux-gnu g++-aarch64-linux-gnu'
+    packages='make pkg-config dpkg-dev python3 qemu-user-static gcc-aarch64-linux-gnu
+        g++-aarch64-linux-gnu'
     for name in libc6-dev $libraries $archives; do
         packages="$packages $name:arm64"
     done
@@ -99,9 +101,10 @@ prepare_aarch64() {
 
 test_aarch64() {
     within "export PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig
-        cross='DEPS=no CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar'
+        cross='DEPS=no CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar
+            EMULATOR=qemu-aarch64-static'
         make -j$(nproc) \$cross build/foldfs build/foldpack build/foldstat
-        make -j$(nproc) \$cross STATIC=1 all
+        make -j$(nproc) \$cross -o static wheel
         make -j$(nproc) \$cross $units
         for unit in $units; do qemu-aarch64-static \$unit || echo failed: \$unit; done"
 }

@@ -16,7 +16,7 @@ static='g++ libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-
     libc-ares-dev dpkg-dev debian-archive-keyring'
 demo='python3 python3-torch python3-torchvision python3-pil python3-numpy'
 check="$demo libcmocka-dev clang clang-format lmdb-utils mandoc python3-pytest python3-pytest-xdist
-    python3-pyte python3-lmdb python3-opencv python3-h5py libsnappy1v5 libblosc1 rsync
+    python3-pyte python3-lmdb python3-opencv python3-h5py python3-numcodecs libsnappy1v5 rsync
     acl attr tar findutils util-linux nginx-light libnginx-mod-http-lua python3-venv strace zip
     zsh fish"
 analyze='clang-tidy cppcheck'

@@ -8,8 +8,7 @@
 
 static const struct codec_library snappy = {"libsnappy.so.1", "libsnappy1v5", "snappy_uncompress"},
 				  zlib = {"libz.so.1", "zlib1g", "inflate"},
-				  zstd = {"libzstd.so.1", "libzstd1", "ZSTD_decompress"},
-				  blosc = {"libblosc.so.1", "libblosc1", "blosc_decompress_ctx"};
+				  zstd = {"libzstd.so.1", "libzstd1", "ZSTD_decompress"};
 
 static const struct codec_library *library_of(enum codec codec)
 {
@@ -21,8 +20,6 @@ static const struct codec_library *library_of(enum codec codec)
 		return &zlib;
 	case CODEC_ZSTD:
 		return &zstd;
-	case CODEC_BLOSC:
-		return &blosc;
 	default:
 		return NULL;
 	}
@@ -128,24 +125,6 @@ static int unpack_gzip(const void *packed, size_t len, void *ret, size_t ret_len
 	return r;
 }
 
-/* --- blosc ------------------------------------------------------------------------------------ */
-
-static int unpack_blosc(const void *packed, size_t len, void *ret, size_t ret_len)
-{
-	int (*decompress)(const void *, void *, size_t, int threads);
-	int (*validate)(const void *, size_t, size_t *);
-	size_t n = 0;
-	int r = codec_library_find(&blosc, "blosc_decompress_ctx", &decompress, NULL);
-
-	if (r == 0)
-		r = codec_library_find(&blosc, "blosc_cbuffer_validate", &validate, NULL);
-	if (r != 0)
-		return r;
-	if (validate(packed, len, &n) != 0 || n != ret_len)
-		return -EBADMSG;
-	return decompress(packed, ret, ret_len, 1) != (int)ret_len ? -EBADMSG : 0;
-}
-
 /* --- any -------------------------------------------------------------------------------------- */
 
 int codec_unpack(enum codec codec, const void *packed, size_t len, void *ret, size_t ret_len,
@@ -163,8 +142,6 @@ int codec_unpack(enum codec codec, const void *packed, size_t len, void *ret, si
 		r = unpack_piece(packed, len, ret, ret_len);
 	else if (codec == CODEC_GZIP)
 		r = unpack_gzip(packed, len, ret, ret_len);
-	else if (codec == CODEC_BLOSC)
-		r = unpack_blosc(packed, len, ret, ret_len);
 	else
 		r = unpack_zstd(packed, len, ret, ret_len);
 	return r == -EBADMSG ? err_set(err, r, "a compressed page that does not unpack") : r;

@@ -1,4 +1,4 @@
-/* Unpacks compressed pages and chunks by libraries of the system, which are loaded when first
+/* Unpacks compressed pages by libraries of the system, which are loaded when first
  * needed. Any thread. */
 #ifndef PACK_FOREIGN_CODEC_H
 #define PACK_FOREIGN_CODEC_H
@@ -6,15 +6,14 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* The numbers that Parquet has for them, and three of our own. GZIP is also zlib. */
+/* The numbers that Parquet has for them, and two of our own. GZIP is also zlib. */
 enum codec {
 	CODEC_NONE,
 	CODEC_SNAPPY,
 	CODEC_GZIP,
 	CODEC_ZSTD = 6,
 	CODEC_SNAPPY_PIECE = 64, /* elements of snappy, without the length in front */
-	CODEC_BLOSC,		 /* of arrays, not of Parquet */
-	CODEC_HOLE		 /* none: bytes as they are, then zeros (made.h) */
+	CODEC_HOLE = 66		 /* none: bytes as they are, then zeros (made.h) */
 };
 
 /* Returns 0, -ENOSYS (the library is missing) or -EOPNOTSUPP (another codec); err says it. */

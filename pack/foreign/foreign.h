@@ -86,8 +86,6 @@ struct foreign_settings {
 	void (*notice)(const char *line);
 	/* Takes what is to be said once of all files that are opened; NULL: it is told at once. */
 	struct notices *notices;
-	/* Takes the labels of what is read as a stream; NULL: nobody asks. */
-	struct labels *labels;
 	/* Adds checksums to an index that lacks some, by reading all of the file; NULL: does not.
 	 * */
 	const struct foreign_checking *checking;

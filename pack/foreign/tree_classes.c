@@ -253,8 +253,9 @@ static int note_classes_of_rows(const struct foreign_tree *tree, struct labels *
 	return r;
 }
 
-int tree_note_class(const struct foreign_tree *tree, int64_t label, struct foreign_text above,
-		    struct labels *ret)
+/* The folder that the class of a label has by the list, in `above` (as "a/"). */
+static int note_class(const struct foreign_tree *tree, int64_t label, struct foreign_text above,
+		      struct labels *ret)
 {
 	struct foreign_text name = tree_item(&tree->classes, (uint64_t)label);
 	bool numbered = tree->numbered || !name.data;
@@ -268,11 +269,6 @@ int tree_note_class(const struct foreign_tree *tree, int64_t label, struct forei
 	return r < 0 ? r : labels_add(ret, label, folder.data, folder.len);
 }
 
-static bool same_text(struct foreign_text a, struct foreign_text b)
-{
-	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
-
 /* All classes of the list, in each folder that has some of them. */
 static int note_list(const struct foreign_tree *tree, struct labels *ret)
 {
@@ -284,10 +280,10 @@ static int note_list(const struct foreign_tree *tree, struct labels *ret)
 		const struct tree_row *row = &tree_rows(tree)[i];
 		struct foreign_text above = {tree->paths.data + row->path, row->above_len};
 
-		if (row->label < 0 || (begun && same_text(above, last)))
+		if (row->label < 0 || (begun && same_folder(above, last, above.len, last.len)))
 			continue;
 		for (size_t label = 0; r == 0 && label < class_count(tree); label++)
-			r = tree_note_class(tree, (int64_t)label, above, ret);
+			r = note_class(tree, (int64_t)label, above, ret);
 		last = above;
 		begun = true;
 	}
@@ -296,7 +292,7 @@ static int note_list(const struct foreign_tree *tree, struct labels *ret)
 
 static int note_gap(const void *tree, int64_t label, struct buf *above, struct labels *ret)
 {
-	return tree_note_class(tree, label, (struct foreign_text){above->data, above->len}, ret);
+	return note_class(tree, label, (struct foreign_text){above->data, above->len}, ret);
 }
 
 static int add_folders(struct foreign_tree *tree, const struct labels *labels, struct err *err)

@@ -92,11 +92,6 @@ int tree_add_number(const struct foreign_tree *tree, int64_t label, struct buf *
 /* The item of a list; data NULL: it has none of that number. */
 struct foreign_text tree_item(const struct tree_list *list, uint64_t number);
 
-/* Adds the label and the folder that its class has, by the list, in `above` (as "a/"). 0 or
- * -ENOMEM. */
-int tree_note_class(const struct foreign_tree *tree, int64_t label, struct foreign_text above,
-		    struct labels *ret);
-
 /* Sorts the rows by their paths. */
 void tree_sort(struct foreign_tree *tree);
 /* Of a sorted tree whose files were all added: puts the label in front of its classes where that

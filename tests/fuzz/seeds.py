@@ -4,8 +4,6 @@
 They come from the writers of the mount tests and from foldpack itself, so that none is stored in
 the repository. Where the first byte of an input chooses how it is read, it is put in front."""
 
-import bz2
-import gzip
 import io
 import os
 import pickle
@@ -25,8 +23,7 @@ import archives
 import damage
 import lmdb
 import numpy
-from formats import (arrow, arrow_samples, caffe, ffcv, msgpack, parquet, recordio, tfrecord,
-                     zarr_samples)
+from formats import (arrow, arrow_samples, caffe, ffcv, msgpack, parquet, recordio, tfrecord)
 from PIL import Image
 
 SMALL = (24, 17)
@@ -179,13 +176,6 @@ def tars():
                       "GNU.sparse.realsize": "20000"}, b"2\n0\n5\n5000\n695\n".ljust(512, b"\0"))
     for style in tarfile.GNU_FORMAT, tarfile.PAX_FORMAT:
         yield tar(style, ["d/" + "n" * 150 + ".jpg", "\xe9.jpg"])
-
-
-def packed_tars():
-    yield gzip.compress(tar(tarfile.USTAR_FORMAT))
-    yield bz2.compress(tar(tarfile.USTAR_FORMAT))
-    yield from zips()
-    yield zipped({"x.tar": tar(tarfile.USTAR_FORMAT), "y.zip": next(zips())})
 
 
 def zipped(files, how=zipfile.ZIP_STORED):
@@ -433,27 +423,12 @@ def journals():
             yield b"\0" + struct.pack("<8sII", b"foldjrn\n", version, options) + bytes(80)
 
 
-def zarrs():
-    """The metadata of an array, after its version, and one of its chunks."""
-    names = [".zarray", "zarr.json", "attributes.json"]
-    with tempfile.TemporaryDirectory() as folder:
-        zarr_samples.extract(Path(folder))
-        for meta in sorted(Path(folder).rglob("*")):
-            chunks = [path for path in meta.parent.rglob("*") if path.is_file()
-                      and path.name[0].isdigit()]
-            if meta.name in names and chunks:
-                yield (bytes([names.index(meta.name)]) + meta.read_bytes() + b"\0" +
-                       min(chunks).read_bytes())
-
-
 def all_seeds(foldpack):
     made_packs = list(packs(foldpack))
     start = made_packs[1].index(b"foldfs\r\n")
     yield "dataset", made_packs
     yield "walker", [*made_packs, *trees()]
     yield "format", [made_packs[1][start:start + 4096], b"\0foldfs.parts", b"a/b.jpg" * 80]
-    yield "tar", [*tars(), *packed_tars()]
-    yield "samples", [flag + data for data in tars() for flag in (b"\0", b"\1")]
     kinds = ((0, 1, 5), tars()), ((2, 4), zips()), ((3,), [beton()])
     yield "archives", [bytes([kind]) + data for numbers, datas in kinds for data in datas
                        for kind in numbers]
@@ -466,7 +441,6 @@ def all_seeds(foldpack):
     yield "lists", [bytes([form]) + text for form in range(14) for text in (
         b"b/1.jpg 0\nb/2.jpg 1\nb/x 1\n", b"1 /data/b/1.jpg\n2 /data/b/2.jpg\n", b"x\n1\n2\n",
         b'{"images": [{"file_name": "1.jpg"}, {"file_name": "a b.jpg"}, {"file_name": "x"}]}')]
-    yield "zarr", zarrs()
     yield "journal", journals()
     for make in answers, blocks, credentials, options, requests:
         yield make.__name__, make()

@@ -24,7 +24,7 @@ TOOL = ["base/*", "remote/settings.h", "remote/remote.h", "pack/dataset.h", "pac
 
 # What an adapter of another format is given.
 FOREIGN = ["base/*", "pack/format.h", *("pack/foreign/%s.h" % name for name in (
-    "foreign", "format", "name_tree", "source", "text", "tree"))]
+    "foreign", "format", "source", "text", "tree"))]
 
 MAY_INCLUDE = {
     "base": [],
@@ -71,20 +71,11 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/labels.h", "pack/packs.h",
          "pack/tool/create/decompressed.c": ["pack/foreign/compressed.h"],
          "pack/tool/create/decompressed.h": ["pack/foreign/foreign.h"],
          "pack/tool/create/junk.c": ["pack/foreign/text.h"],
-         "pack/tool/import/sample_stream.c": ["pack/foreign/archive/webdataset.h",
-                                              "pack/foreign/name_tree.h"],
-         "pack/tool/import/sample_stream.h": ["pack/foreign/foreign.h"],
          "pack/tool/import/unpack.c": ["pack/foreign/window.h"],
          "pack/tool/import/unpack.h": ["pack/foreign/foreign.h"],
-         "pack/tool/import/zarr_meta.h": ["pack/foreign/codec.h"],
-         "pack/tool/import/zarr_chunks.c": ["pack/foreign/text.h"],
-         "pack/tool/import/zarr_chunk.c": ["pack/foreign/tree.h"],
-         "pack/tool/import/zarr_stream.h": ["pack/foreign/foreign.h"],
-         "pack/tool/import/zarr_labels.c": ["pack/foreign/tree.h"],
-         "pack/tool/import/zarr_path.h": ["pack/foreign/name_tree.h"],
          "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h", "pack/tool/image/jpeg.h",
                                  "pack/tool/image/png.h", "pack/tool/image/webp.h",
-                                 "pack/tool/import/tar.h"]}
+                                 "pack/tool/import/unpack.h"]}
 
 # The dataset is turned into what the cache reads from in one place.
 ONLY_IN = {r"\bstruct cache_source\b": ["cache/*", "fs/mount.h", "fs/source.c"]}
@@ -107,14 +98,13 @@ SYSTEM = {
     "setjmp.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h", "pack/tool/image/png.c"],
     "fuse*.h": ["fs/fuse.h"],
     "fuse3/*": [],
-    "archive.h": ["pack/tool/import/tar_level.c", "pack/tool/import/unpack.c"],
-    "archive_entry.h": ["pack/tool/import/tar_level.c", "pack/tool/import/unpack.c"],
-    "json-c/*": ["fs/stat/*", "pack/tool/import/zarr_json.h"],
+    "archive.h": ["pack/tool/import/unpack.c"],
+    "archive_entry.h": ["pack/tool/import/unpack.c"],
+    "json-c/*": ["fs/stat/*"],
     "liburing.h": ["cache/*"],
     "xxhash.h": ["pack/*", "remote/*block*.c", "remote/object.c", "fs/lists*.c",
                  "fs/version.c"],
-    "zlib.h": ["pack/tool/import/tar_gunzip.c", "pack/tool/import/unpack.c",
-               "pack/tool/image/check.c",
+    "zlib.h": ["pack/tool/import/unpack.c", "pack/tool/image/check.c",
                "pack/foreign/codec*.c"],
     "zstd.h": ["pack/foreign/codec_library.c"],
     "snappy*.h": ["pack/foreign/codec_library.c"],

@@ -77,11 +77,10 @@ TEST(without_totals_it_only_says_what_was_done)
 	expect_line(progress, 1000, 1000000000, "packing: 1,000 files, 954 MiB, 100 MB/s\n");
 }
 
-/* A tar may be compressed: its bytes are not those of the files. */
-TEST(how_much_was_read_stands_for_totals)
+TEST(what_takes_hours_is_said_in_hours)
 {
-	const struct progress progress = {
-		.verb = "packing", .position = 1000, .length = 1000 + 1000 * 720};
+	const struct progress progress = {.verb = "packing",
+					  .bytes_total = 721 * UINT64_C(1000000000)};
 
 	expect_line(progress, 1000, 1000000000,
 		    "packing: 1,000 files, 954 MiB, 100 MB/s, 0 %, 2h00m left\n");
@@ -89,7 +88,7 @@ TEST(how_much_was_read_stands_for_totals)
 
 TEST(the_end_has_nothing_left)
 {
-	const struct progress progress = {.verb = "packing", .position = 1000, .length = 1000};
+	const struct progress progress = {.verb = "packing", .bytes_total = 1000000000};
 
 	expect_line(progress, 1000, 1000000000, "packing: 1,000 files, 954 MiB, 100 MB/s\n");
 }

@@ -25,6 +25,7 @@ enum reason {
 	PASSED_DOTS,
 	DAMAGED,
 	JUNK,
+	BAD,
 	REASONS
 };
 _Static_assert(REASONS <= ARCHIVE_REASONS, "a count for each");
@@ -56,6 +57,7 @@ static const struct {
 	[AGAIN] = {NULL, "paths that come again, of which the last member counts: %" PRIu64},
 	[PASSED_DOTS] = {NULL, "paths with '..', which is passed over: %" PRIu64},
 	[DAMAGED] = {NULL, "tars in it that are damaged, and stay files: %" PRIu64},
+	[BAD] = {NULL, "left out: %" PRIu64 " members that are none"},
 	[JUNK] = {NULL, "shown, though loaders take them for classes or images: %" PRIu64},
 };
 
@@ -95,6 +97,7 @@ static int leave_out(struct archive_tree *a, const struct archive_member *member
 		     enum reason reason)
 {
 	const struct foreign_watch *watch = a->settings->watch;
+	const char *what = reason == BAD ? member->bad.data : words[reason].one;
 	SCOPE_FREE char *path = NULL;
 
 	if (reason == STRIPPED && member->kind == ARCHIVE_FOLDER)
@@ -102,7 +105,7 @@ static int leave_out(struct archive_tree *a, const struct archive_member *member
 	if (!watch)
 		return count_one(a, reason, member->path);
 	path = strndup(member->path.len ? member->path.data : "", member->path.len);
-	return path ? watch->left_out(watch->context, path, words[reason].one,
+	return path ? watch->left_out(watch->context, path, what,
 				      (int)reason < (int)ARCHIVE_KINDS ? FOREIGN_SPECIAL
 				      : reason == STRIPPED	       ? FOREIGN_UNWANTED
 								       : FOREIGN_BAD)
@@ -483,6 +486,8 @@ int archive_add(struct archive_tree *a, const struct archive_member *member, str
 		r = watch->tick(watch->context);
 	if (r == 0 && member->kind > ARCHIVE_HARDLINK)
 		r = (int)member->kind;
+	if (r == 0 && member->bad.len)
+		r = BAD;
 	if (r == 0)
 		r = find_way(a, &a->path, member->path, member, err);
 	if (r == NO_NAME)

@@ -48,14 +48,15 @@ struct archive_member {
 	uint64_t holes;			  /* bytes of its size that the archive leaves out; then */
 	const struct foreign_piece *pieces; /* those that it has */
 	size_t piece_count;
-	bool unpacked; /* its bytes are in foreign_tree_unpacked() */
-	bool implied;  /* a folder: one that is there stays as it is */
+	struct foreign_text bad; /* why it cannot be taken, as who wrote the archive knew */
+	bool unpacked;		 /* its bytes are in foreign_tree_unpacked() */
+	bool implied;		 /* a folder: one that is there stays as it is */
 };
 
 /* Holes take no space in an archive, but all of them would be stored in a pack. */
 #define ARCHIVE_HOLES (16 * GIB)
 
-#define ARCHIVE_REASONS 21
+#define ARCHIVE_REASONS 22
 
 /* Of members that have one thing in common. */
 struct archive_count {

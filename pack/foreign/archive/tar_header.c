@@ -162,6 +162,12 @@ static int take_pax_size(struct tar_extra *extra, struct foreign_text value, str
 	return 0;
 }
 
+static int take_text(struct buf *to, struct foreign_text value)
+{
+	to->len = 0;
+	return buf_add(to, value.data, value.len);
+}
+
 static int take_label(struct tar_extra *extra, struct foreign_text value, struct err *err)
 {
 	bool negative = value.len && *value.data == '-';
@@ -196,10 +202,10 @@ static int take_pax_record(struct tar_extra *extra, struct foreign_text key,
 	}
 	if (foreign_text_is(key, "FOLDFS.label"))
 		return take_label(extra, value, err);
-	if (foreign_text_is(key, "FOLDFS.class")) {
-		extra->class.len = 0;
-		return buf_add(&extra->class, value.data, value.len);
-	}
+	if (foreign_text_is(key, "FOLDFS.class"))
+		return take_text(&extra->class, value);
+	if (foreign_text_is(key, "FOLDFS.bad"))
+		return take_text(&extra->bad, value);
 	return tar_holes_take(&extra->holes, key, value, err);
 }
 
@@ -233,6 +239,7 @@ void tar_extra_release(struct tar_extra *extra)
 	buf_release(&extra->path);
 	buf_release(&extra->target);
 	buf_release(&extra->class);
+	buf_release(&extra->bad);
 	tar_holes_release(&extra->holes);
 	*extra = (struct tar_extra){0};
 }

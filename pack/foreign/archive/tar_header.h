@@ -34,6 +34,7 @@ enum tar_said { TAR_NOT_SAID, TAR_SAID, TAR_TAKEN_BACK };
 struct tar_extra {
 	struct buf path, target;
 	struct buf class; /* FOLDFS.class */
+	struct buf bad;	  /* FOLDFS.bad: why it cannot be taken */
 	int64_t label;	  /* FOLDFS.label, */
 	bool labelled;	  /* if there is one */
 	uint64_t size;

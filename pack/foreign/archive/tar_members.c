@@ -167,8 +167,12 @@ static int read_texts(struct tar_members *m, const uint8_t *block)
 		r = tar_header_path(block, &m->path);
 	if (r < 0)
 		return r;
-	m->class.len = 0;
+	m->class.len = m->bad.len = 0;
 	r = buf_add(&m->class, next->class.data, next->class.len);
+	if (r == 0)
+		r = buf_add(&m->bad, next->bad.data, next->bad.len);
+	if (r == 0)
+		r = buf_adds(&m->bad, ""); /* its NUL */
 	if (r < 0)
 		return r;
 	r = read_text(&m->target, &next->target, next->has_target, &all->target, all->has_target);
@@ -314,6 +318,7 @@ static int read_member(struct tar_members *m, const struct tar_header *header,
 				       .label = m->next.label,
 				       .labelled = m->next.labelled,
 				       .class = {m->class.len ? m->class.data : NULL, m->class.len},
+				       .bad = {m->bad.data, m->bad.len},
 				       .mode = header->mode,
 				       .mtime = mtime_of(m, header),
 				       .offset = m->at + TAR_BLOCK,
@@ -381,6 +386,7 @@ void tar_members_release(struct tar_members *m)
 	buf_release(&m->path);
 	buf_release(&m->target);
 	buf_release(&m->class);
+	buf_release(&m->bad);
 	buf_release(&m->pieces);
 	tar_extra_release(&m->all);
 	tar_extra_release(&m->next);

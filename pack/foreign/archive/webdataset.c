@@ -121,8 +121,6 @@ static int replace_image(struct webdataset *w, struct foreign_text path)
 					    .kind = PLACE_FILE};
 	const struct archive_place *before;
 
-	if (!w->places)
-		return 0;
 	before = archive_place_of(w->places, path);
 	if (before) {
 		foreign_tree_drop(w->tree, before->row);

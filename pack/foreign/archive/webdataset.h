@@ -25,7 +25,7 @@ struct webdataset {
 		    const uint8_t **ret, struct err *err);
 	void *context;
 	/* Of the members that became images: one that comes again replaces the one before it, as
-	 * where the tar is unpacked. NULL: that is not looked for. */
+	 * where the tar is unpacked. */
 	struct archive_places *places;
 
 	/* The sample in hand: */

@@ -9,7 +9,7 @@
 #include "pack/tool/image/jpeg.h"
 #include "pack/tool/image/png.h"
 #include "pack/tool/image/webp.h"
-#include "pack/tool/import/tar.h"
+#include "pack/tool/import/unpack.h"
 #include "pack/write/store.h"
 #include "remote/open.h"
 #include <string.h>
@@ -76,7 +76,7 @@ void cmd_version(void)
 	printf("foldpack %s\nliblmdb %d.%d.%d, libjpeg-turbo %s, libpng %s, libwebp %s, %s, "
 	       "xxHash %u.%u.%u\n",
 	       FOLDFS_VERSION, major, minor, patch, jpeg_version(), png_library(),
-	       webp_library(webp), tar_library(), xxh / 10000, xxh / 100 % 100, xxh % 100);
+	       webp_library(webp), unpack_library(), xxh / 10000, xxh / 100 % 100, xxh % 100);
 }
 
 int cmd_check_local(const char *output)

@@ -58,8 +58,7 @@ static void format_files(const struct progress *progress, char *out, size_t len)
 
 static void format_left(const struct progress *progress, double elapsed, char *out, size_t len)
 {
-	uint64_t done = progress->length ? progress->position : progress->bytes;
-	uint64_t total = progress->length ? progress->length : progress->bytes_total;
+	uint64_t done = progress->bytes, total = progress->bytes_total;
 	double share;
 	uint64_t seconds;
 

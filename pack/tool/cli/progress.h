@@ -20,14 +20,12 @@ struct progress {
 	double period; /* seconds between lines, at least */
 	uint64_t files, bytes;
 	uint64_t files_total, bytes_total; /* 0: not known */
-	uint64_t position,
-		length;	    /* if the totals are not known: bytes of the input; 0: not known */
-	double began, last; /* seconds, as progress_now() */
+	double began, last;		   /* seconds, as progress_now() */
 };
 
 enum progress_want { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
-/* Totals and position may be set later in the fields. */
+/* Totals may be set later in the fields. */
 void progress_begin(struct progress *progress, const char *verb, enum progress_want want);
 /* Goes on with another step, counted from 0 to these totals. */
 void progress_again(struct progress *progress, const char *verb, uint64_t files_total,

@@ -9,8 +9,6 @@
 #include "pack/tool/create/create_source.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/import_packs.h"
-#include "pack/tool/import/import_tar.h"
-#include "pack/tool/import/zarr_stream.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +18,6 @@ static void create_release(struct create *create)
 {
 	progress_clear(&create->progress);
 	import_free(create->import);
-	zarr_stream_free(create->zarr);
 	slice_run_release(&create->slice);
 	entry_table_release(&create->stored);
 	buf_release(&create->refused);
@@ -40,7 +37,7 @@ static void create_release(struct create *create)
 static int check_kind(const struct create *create, bool standard)
 {
 	const struct create_options *options = &create->options;
-	bool folder = !create->tar && !create->dataset;
+	bool folder = !create->dataset;
 
 	if (!folder && options->order.kind != ORDER_PATH)
 		return create_usage_error(
@@ -237,19 +234,6 @@ static int look_at_folder(struct create *create)
 	return r < 0 ? r : create_name_links(create);
 }
 
-static int look_at_tar(struct create *create)
-{
-	const struct tar_set_params from = {
-		.fd = create->root, .shown = create->source, .zarr = create->zarr};
-	const struct import_tar_params params = {.from = from,
-						 .strip = (unsigned)create->options.strip,
-						 .filter = &create->options.filter,
-						 .watch = &create->watch,
-						 .builder = create->builder};
-
-	return import_tar_new(&params, &create->import);
-}
-
 static int look_at_dataset(struct create *create)
 {
 	const struct import_packs_params params = {.dataset = create->dataset,
@@ -274,7 +258,7 @@ static int look_at_source(struct create *create)
 {
 	if (create->dataset)
 		return look_at_dataset(create);
-	return create->tar ? look_at_tar(create) : look_at_folder(create);
+	return look_at_folder(create);
 }
 
 static int store_all(struct create *create)
@@ -291,7 +275,6 @@ static int store_all(struct create *create)
 	begin_progress(create, "packing");
 	create->progress.files_total = create->import->files;
 	create->progress.bytes_total = create->import->bytes;
-	create->progress.length = create->import->length;
 	r = create_store(create);
 	if (r == 0)
 		r = create_tell_broken(create);
@@ -315,8 +298,7 @@ static int pack_source(struct create *create)
 	int r = open_bad_list(create);
 
 	create->began = progress_now();
-	if (r == 0 && transform_decodes(&create->how) && !create->tar && !create->dataset &&
-	    !create->slice.slices)
+	if (r == 0 && transform_decodes(&create->how) && !create->dataset && !create->slice.slices)
 		r = create_warn_of_bitmaps(create);
 	if (r == 0)
 		r = open_builder(create);
@@ -457,7 +439,6 @@ int cmd_create(int argc, char **argv)
 	create.pack = args[1];
 	create.watch = create_watch(&create);
 	create.options.common.makes_packs = true;
-	create.options.common.foreign.labels = &create.labels;
 	r = create_options_take(&create);
 	if (r == EXIT_DONE)
 		r = check_names(&create);

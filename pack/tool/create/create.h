@@ -58,9 +58,7 @@ struct create {
 	struct create_options options;
 	char *source, *pack;	    /* as the user wrote them */
 	int root;		    /* the source, open */
-	bool tar;		    /* read as one is, from its beginning to its end */
 	struct create_flaws *flaws; /* of an archive */
-	struct zarr_stream *zarr;   /* the source is zarr or N5, which is read as a tar is */
 	struct dataset *dataset;    /* the source is a pack, several, or of another format */
 	struct transform how;
 	bool transforms;	  /* images are changed */

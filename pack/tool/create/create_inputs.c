@@ -205,8 +205,7 @@ static int on_broken(void *context, int error, const struct err *err)
 	struct create *create = context;
 
 	progress_clear(&create->progress);
-	/* Chunks of zarr are files of their own, as those of a folder. */
-	if (error == -ESTALE && !create->zarr)
+	if (error == -ESTALE)
 		builder_spoil(create->builder);
 	return log_fail(error == -EBADMSG ? CREATE_DAMAGED : CREATE_REPORTED, "%s: %s%s",
 			create->source, err_text(err, error),

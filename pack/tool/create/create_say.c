@@ -28,10 +28,9 @@ static const char *way_out(const struct create *create, int error)
 	case -EINPROGRESS:
 		return "; --resume continues it, --force starts again";
 	case -EFBIG:
-		return create->tar || create->dataset
-			       ? ": 'ulimit -f' or the filesystem allows no larger one"
-			       : ": 'ulimit -f' or the filesystem allows no larger one; "
-				 "--shard-size makes several";
+		return create->dataset ? ": 'ulimit -f' or the filesystem allows no larger one"
+				       : ": 'ulimit -f' or the filesystem allows no larger one; "
+					 "--shard-size makes several";
 	case -ESTALE:
 	case -EPROTONOSUPPORT:
 		return "; --force without --resume starts again";
@@ -154,9 +153,8 @@ int create_name_links(struct create *create)
 			count_noun(leaving.count, "symbolic link", count),
 			leaving.count == 1 ? "leads" : "lead", source,
 			len && source[len - 1] == '/' ? "" : "/", leaving.first,
-			create->tar || create_is_archive(create)
-				? ""
-				: "; --dereference packs what links lead to");
+			create_is_archive(create) ? ""
+						  : "; --dereference packs what links lead to");
 	free(leaving.first);
 	return r;
 }
@@ -299,9 +297,9 @@ int create_name_rest(struct create *create)
 		r = name_empty(create);
 	if (r == 0)
 		r = name_junk(create);
-	if (r == 0 && (create->tar || create_is_archive(create)))
+	if (r == 0 && create_is_archive(create))
 		r = create_name_links(create);
-	return r == 0 && (create->tar || create_is_archive(create)) ? name_one_folder(create) : r;
+	return r == 0 && create_is_archive(create) ? name_one_folder(create) : r;
 }
 
 /* --- the summary ----------------------------------------------------------------------------- */
@@ -471,7 +469,7 @@ static int check_same(const struct create *create, struct dataset *dataset)
 {
 	int r = check_same_options(create, dataset_info(dataset));
 
-	if (r < 0 || create->tar || create->dataset)
+	if (r < 0 || create->dataset)
 		return r < 0 ? EXIT_FAILED : EXIT_DONE;
 	r = cmd_load(create->pack, dataset, DATASET_ATTRS);
 	return r != EXIT_DONE ? r : (int)exit_status_of(check_same_source(create, dataset));

@@ -1,5 +1,6 @@
 #include "pack/tool/create/create_source.h"
 
+#include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
@@ -7,7 +8,6 @@
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/decompressed.h"
 #include "pack/tool/image/image.h"
-#include "pack/tool/import/zarr_stream.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -18,6 +18,7 @@
 
 #define LMDB_MAGIC    0xbeefc0deu /* of its first page, in the byte order of the machine */
 #define LMDB_MAGIC_AT 16
+#define META_MOST     (16 * MIB) /* of the text that describes an array of zarr */
 
 /* Whether the folder has an LMDB by the name that an environment gives it. */
 static bool has_lmdb(int folder)
@@ -112,20 +113,27 @@ static int open_container(struct create *create)
 			create->source);
 }
 
-/* The tar that a script makes of the source takes its place. */
-static int open_by_script(struct create *create, struct decompressed *d, const char *name)
+/* The tar that a script makes of the source takes its place. Returns -ENOMSG where the source is
+ * not what the script reads, which err has a sentence about; otherwise an exit status. */
+static int open_by_script(struct create *create, struct decompressed *d, const char *name,
+			  struct err *err)
 {
+	struct foreign_settings *foreign = &create->options.common.foreign;
 	SCOPE(script_release) struct script script = SCRIPT_INIT;
-	struct err err = {0};
-	int r = script_begin(&script, name, create->source, &err);
+	int layout = foreign->layout;
+	int r = script_begin(&script, name, create->source, err);
 
 	if (r < 0)
-		return cmd_status(create->source, r, &err);
-	create->options.common.foreign.layout = FOREIGN_TREE;
+		return cmd_status(create->source, r, err);
+	foreign->layout = FOREIGN_TREE;
 	d->script = &script;
 	d->stream = script.tar;
 	interrupt_catch();
-	return open_container(create);
+	r = cmd_open_pack(create->source, &create->options.common, &create->dataset, err);
+	foreign->layout = layout;
+	if (r == -EINTR && interrupt_pending())
+		return EXIT_FAILED;
+	return r == -ENOMSG ? r : cmd_status(create->source, r, err);
 }
 
 static bool is_hdf5(int fd)
@@ -139,7 +147,10 @@ static bool is_hdf5(int fd)
 
 static int open_file(struct create *create, struct decompressed *d)
 {
-	return is_hdf5(create->root) ? open_by_script(create, d, "hdf5") : open_container(create);
+	struct err err = {0};
+
+	return is_hdf5(create->root) ? open_by_script(create, d, "hdf5", &err)
+				     : open_container(create);
 }
 
 /* Opens what is not a path: several packs, tars or files of other formats, or a URL. */
@@ -149,22 +160,54 @@ static int open_words(struct create *create)
 	return cmd_open(create->source, &create->options.common, &create->dataset);
 }
 
+/* Whether a file of that name is there, and has the word, of which none of another kind has. */
+static bool has_word(int folder, const char *name, const char *word, bool *ret_there)
+{
+	SCOPE_CLOSE int fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	SCOPE_FREE char *text = fd < 0 ? NULL : malloc(META_MOST);
+	ssize_t n = text ? io_read(fd, text, META_MOST) : -1;
+
+	*ret_there = n >= 0;
+	return n > 0 && memmem(text, (size_t)n, word, strlen(word));
+}
+
+/* Whether zarr or N5 wrote it, by what stands in the files that describe their arrays. */
+static bool is_zarr(const struct create *create)
+{
+	static const struct {
+		const char *name, *word;
+		bool own; /* nothing else has a file of that name */
+	} files[] = {
+		{".zgroup", "\"zarr_format\"", true},	     {".zarray", "\"zarr_format\"", true},
+		{"zarr.json", "\"zarr_format\"", true},	     {"attributes.json", "\"n5\"", false},
+		{"attributes.json", "\"blockSize\"", false},
+	};
+	bool found = false, there;
+
+	for (size_t i = 0; !found && i < sizeof(files) / sizeof(*files); i++) {
+		found = has_word(create->root, files[i].name, files[i].word, &there);
+		if (there && !found && files[i].own)
+			log_notice("%s: %s: no metadata of zarr; packed as the folder that it is",
+				   create->source, files[i].name);
+	}
+	return found;
+}
+
 /* A folder is packed as it is, unless zarr or N5 wrote images into it. */
-static int open_folder(struct create *create)
+static int open_folder(struct create *create, struct decompressed *d)
 {
 	struct err err = {0};
 	int r;
 
 	if (is_environment(create))
 		return cmd_open(create->source, &create->options.common, &create->dataset);
-	r = zarr_stream_new(create->root, &create->options.common.foreign, create->source,
-			    &create->zarr, &err);
-	create->tar = create->zarr != NULL;
-	if (r == -ENOMSG && err.text[0])
-		log_notice("%s: %s; packed as the folder that it is", create->source, err.text);
-	if (r == 0 || r == -ENOMSG)
+	if (!is_zarr(create))
 		return EXIT_DONE;
-	return cmd_status(create->source, r, &err);
+	r = open_by_script(create, d, "zarr", &err);
+	if (r != -ENOMSG)
+		return r;
+	log_notice("%s: %s; packed as the folder that it is", create->source, err.text);
+	return EXIT_DONE;
 }
 
 /* Whether it is the end of a pipeline, which somebody writes to, as a shell makes for <(COMMAND). A
@@ -212,7 +255,7 @@ static int open_any_source(struct create *create, struct decompressed *d)
 	if (standard)
 		return open_stream(create, d);
 	if (S_ISDIR(st.st_mode))
-		return open_folder(create);
+		return open_folder(create, d);
 	return S_ISREG(st.st_mode) ? open_file(create, d) : open_special(create, d);
 }
 

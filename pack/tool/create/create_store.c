@@ -496,7 +496,6 @@ static int store_item(struct create *create, struct item *item)
 		r = drop_item(create, item);
 	else if (r == 0)
 		r = store_bytes(create, item);
-	create->progress.position = create->import->position;
 	progress_add(&create->progress, 1, item->size);
 	return r;
 }

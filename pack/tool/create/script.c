@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define SAID_MOST 65536
+#define OTHER	  5 /* status of a script: python/foldfs/sources/images.py */
 
 /* --- where it is ------------------------------------------------------------------------------ */
 
@@ -118,7 +119,11 @@ static int fail(int status, const char *said, struct err *err)
 
 	if (WIFSIGNALED(status))
 		return err_set(err, -EBADMSG, "damaged: the library that reads it crashes on it");
-	return err_set(err, WEXITSTATUS(status) == EXIT_DAMAGED ? -EBADMSG : -ECANCELED, "%s",
+	return err_set(err,
+		       WEXITSTATUS(status) == EXIT_DAMAGED ? -EBADMSG
+		       : WEXITSTATUS(status) == OTHER	   ? -ENOMSG
+							   : -ECANCELED,
+		       "%s",
 		       line    ? line + 1
 		       : *said ? said
 			       : "the script that reads it failed");

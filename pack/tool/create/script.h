@@ -24,7 +24,8 @@ int script_begin(struct script *script, const char *name, const char *source, st
 
 /* Once the tar was read: awaits the end of the script. Prints what it said, as notices about
  * `source`. Returns 0; or why it failed, in its own words: -EBADMSG (the source is damaged, or the
- * library crashes on it), -ECANCELED; or -errno. */
+ * library crashes on it), -ENOMSG (the source is not what the script reads), -ECANCELED; or -errno.
+ */
 int script_end(struct script *script, const char *source, struct err *err);
 
 /* Ends a script that is still running. */

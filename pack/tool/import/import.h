@@ -49,9 +49,6 @@ struct import {
 	const struct import_ops *ops;
 	uint64_t entries, files,
 		bytes; /* in all; 0: not known in advance. Entries are known at the end */
-	/* If they are not known: bytes of the source, and how many of them were read; 0: not known.
-	 */
-	uint64_t position, length;
 };
 
 static inline void import_free(struct import *import)

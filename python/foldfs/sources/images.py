@@ -2,7 +2,7 @@
 
 foldpack runs `python3 SCRIPT SOURCE`, and reads the tar from standard output. What a script says on
 standard error is told to the user; where it fails, the last line says why, and the status is one of
-foldpack(1): FAILED or DAMAGED. Of an image with a label, the pax records FOLDFS.label and
+foldpack(1): FAILED or DAMAGED; or OTHER. Of an image with a label, the pax records FOLDFS.label and
 FOLDFS.class say it (foldpack-formats(7))."""
 
 import importlib
@@ -14,6 +14,7 @@ import sys
 import tarfile
 
 FAILED, DAMAGED = 1, 3
+OTHER = 5  # the source is not what the script reads
 LABELS = ("labels", "label", "targets", "target", "y")
 NAMED = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp", ".gif")
 MAGIC = ((0, b"\xff\xd8\xff", ".jpg"), (0, b"\x89PNG", ".png"), (8, b"WEBP", ".webp"),
@@ -93,6 +94,12 @@ class Tar:
             raise Refused(f"'{info.name[:60]}...': a path of over {PATH_MOST} bytes")
         self.tar.addfile(info, io.BytesIO(data))
         self.tar.members.clear()
+
+    def bad(self, path, why):
+        """A part of the source that cannot be taken."""
+        info = tarfile.TarInfo(path)
+        info.pax_headers["FOLDFS.bad"] = why
+        self.tar.addfile(info)
 
 
 def look(source):

@@ -1,19 +1,42 @@
-/* MXNet's RecordIO of images (im2rec.py), of which the .idx is not needed. A record:
+/* MXNet's RecordIO of images (im2rec.py), of which the .idx is not needed. A frame, and the record
+ * in it:
  *
+ *	u32 magic | u32 part << 29 | length | bytes, padded with zeros to a multiple of 4
  *	u32 flag, f32 label, u64 id, u64 id2 | f32 label[flag] | image
  *
- * A record in parts (recordio_frame.h) is not one range of the file; it is rare, and left out. The
- * .lst beside the file has paths by id. */
+ * Where the magic number is among the bytes of a record, it is left out, and the record is in parts
+ * there. Then it is not one range of the file; it is rare, and left out. The .lst beside the file,
+ * which im2rec.py makes records from, has a line a record: its number, its labels and the path of
+ * its image, between tabs. */
 #include "base/le.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include "pack/foreign/format.h"
-#include "pack/foreign/record/recordio_frame.h"
-#include "pack/foreign/record/recordio_list.h"
+#include "pack/foreign/source.h"
+#include <ctype.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define HEADER	    24
+#define MAGIC	    0xced7230au
+#define FRAME_HEAD  8
+#define LENGTH_MASK ((1u << 29) - 1)
+#define HEADER	    24	    /* of a record */
 #define CLASSES_MAX 0x1p24f /* a float has every whole number up to it */
+
+enum recordio_part { RECORDIO_WHOLE, RECORDIO_FIRST, RECORDIO_NEXT, RECORDIO_LAST };
+
+struct recordio_frame {
+	uint64_t offset; /* of the bytes */
+	uint32_t length;
+	enum recordio_part part;
+	uint64_t end; /* where the next one begins */
+};
+
+struct recordio_list {
+	struct buf text;
+	struct buf rows; /* struct row: by number */
+};
 
 /* Counts of records that the user is told of at the end. */
 enum told { PARTS, EMPTY, SEVERAL, ODD, TOLD };
@@ -24,6 +47,119 @@ static const char *const told_text[TOLD] = {
 	[SEVERAL] = "%" PRIu64 " records have several labels: the first counts",
 	[ODD] = "%" PRIu64 " records have a label that is no number of a class",
 };
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+static int recordio_frame_probe(struct foreign_source *source)
+{
+	const uint8_t *head;
+	size_t len;
+	int r = foreign_peek(source, 0, FRAME_HEAD, &head, &len);
+
+	if (r < 0 || len < FRAME_HEAD)
+		return r;
+	return le_get32(head) == MAGIC && le_get32(head + 4) >> 29 <= RECORDIO_FIRST;
+}
+
+static int check_frame(const struct foreign_source *source, bool within,
+		       const struct recordio_frame *frame, struct err *err)
+{
+	if (frame->length > source->size - frame->offset)
+		return err_set(err, -EBADMSG,
+			       "truncated: %" PRIu32 " bytes at byte %" PRIu64
+			       " of a file of %" PRIu64,
+			       frame->length, frame->offset, source->size);
+	if (frame->part > RECORDIO_LAST || within != (frame->part >= RECORDIO_NEXT))
+		return err_set(err, -EBADMSG, "part %u at byte %" PRIu64 " is out of order",
+			       frame->part, frame->offset - FRAME_HEAD);
+	return 0;
+}
+
+/* The frame that begins at frame->end; `within` a record, one that is not its first. -EBADMSG: no
+ * frame, truncated, or parts out of order. */
+static int recordio_frame_next(struct foreign_source *source, bool within,
+			       struct recordio_frame *frame, struct err *err)
+{
+	struct recordio_frame next = {.offset = frame->end + FRAME_HEAD};
+	const uint8_t *head;
+	uint32_t word;
+	int r = foreign_get(source, frame->end, FRAME_HEAD, &head, err);
+
+	if (r < 0)
+		return r;
+	if (le_get32(head) != MAGIC)
+		return err_set(err, -EBADMSG, "no magic number at byte %" PRIu64, frame->end);
+	word = le_get32(head + 4);
+	next.length = word & LENGTH_MASK;
+	next.part = word >> 29;
+	next.end = next.offset + (((uint64_t)next.length + 3) & ~UINT64_C(3));
+	r = check_frame(source, within, &next, err);
+	if (r == 0)
+		*frame = next;
+	return r;
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+struct row {
+	uint64_t number;
+	struct foreign_text path;
+};
+
+/* "a/b.jpg", and not the number that other lists have there. */
+static bool is_path(struct foreign_text text)
+{
+	struct foreign_text suffix = foreign_text_after(text, '.');
+
+	return suffix.len && suffix.len < text.len && isalpha((unsigned char)*suffix.data);
+}
+
+static int take_line(struct recordio_list *list, struct foreign_text line)
+{
+	struct row row = {.path = foreign_text_after(line, '\t')};
+	size_t digits = foreign_text_number(line, &row.number);
+	bool taken = digits && digits < 20 && digits < line.len && line.data[digits] == '\t';
+
+	return taken && is_path(row.path) ? buf_add(&list->rows, &row, sizeof(row)) : 0;
+}
+
+static int take_lines(struct recordio_list *list)
+{
+	struct foreign_text rest = {list->text.data, list->text.len}, line;
+	int r = 0;
+
+	while (r == 0 && foreign_text_line(&rest, &line))
+		r = take_line(list, line);
+	return r;
+}
+
+/* Lines that are not as above do not count. */
+static int recordio_list_read(struct recordio_list *list, struct foreign_source *source,
+			      struct err *err)
+{
+	int r = foreign_read_beside(source, ".lst", &list->text, err);
+
+	if (r < 0 || list->text.len == 0)
+		return r == -ENOENT ? 0 : r;
+	r = take_lines(list);
+	if (r == 0)
+		buf_sort(&list->rows, sizeof(struct row), search_compare64);
+	return r;
+}
+
+static void recordio_list_release(struct recordio_list *list)
+{
+	buf_release(&list->text);
+	buf_release(&list->rows);
+}
+
+static struct foreign_text recordio_list_find(const struct recordio_list *list, uint64_t number)
+{
+	const struct row key = {.number = number};
+	const struct row *row = buf_find(&list->rows, &key, sizeof(key), search_compare64);
+
+	return row ? row->path : (struct foreign_text){0};
+}
 
 struct scan {
 	struct foreign_source *source;

@@ -145,7 +145,8 @@ def special_tar():
                       ("b.jpg", {"mtime": "-1.5", "linkpath": "n" * 120}),
                       ("c.jpg", {"GNU.sparse.major": "1", "GNU.sparse.minor": "0",
                                  "GNU.sparse.name": "c", "GNU.sparse.realsize": "9"}),
-                      ("t.tar", {})):
+                      ("d.jpg", {"FOLDFS.label": "-7", "FOLDFS.class": "d/cat"}),
+                      ("e.jpg", {"FOLDFS.bad": "none"}), ("t.tar", {})):
         info = tarfile.TarInfo(name)
         info.size, info.pax_headers = len(inner), {**pax, "size": str(len(inner))}
         out.write(info.tobuf(tarfile.PAX_FORMAT) + inner)

@@ -575,6 +575,27 @@ TEST_OF(fresh, a_label_of_pax_makes_a_folder_of_its_class)
 		    "file images/3.jpg: 3\nfile train/4.jpg: 4\n");
 }
 
+TEST_OF(fresh, labels_of_a_tar_in_a_tar_are_those_of_its_members)
+{
+	SCOPE(buf_release) struct buf inner = BUF_INIT;
+	struct scan *scan = *state;
+	struct buf *tar = &scan->bytes;
+
+	add_said(&inner, 'x', SAID("FOLDFS.label=7", "FOLDFS.class=a class that is no other one"));
+	add_file(&inner, "1.jpg", "1");
+	add_said(&inner, 'x', SAID("FOLDFS.label=8", "FOLDFS.class=b"));
+	add_file(&inner, "2.jpg", "2");
+	add_said(&inner, 'x', SAID("FOLDFS.bad=no image"));
+	add_file(&inner, "3.jpg", "3");
+	add_end(&inner);
+	add_bytes(tar, '0', "in.tar", inner.data, inner.len);
+	add_end(tar);
+	scan_expect(scan,
+		    "folder in 755\nfile in/a class that is no other one/1.jpg: 1\n"
+		    "file in/b/2.jpg: 2\n"
+		    "note left out: 1 members that are none, such as 'in/3.jpg'\n");
+}
+
 /* One of 1 MiB for all members had 10 MB of them take a minute and a half. */
 TEST_OF(fresh, paths_of_pax_are_no_longer_than_a_tree_has)
 {

@@ -97,19 +97,21 @@ static int leave_out(struct archive_tree *a, const struct archive_member *member
 		     enum reason reason)
 {
 	const struct foreign_watch *watch = a->settings->watch;
-	const char *what = reason == BAD ? member->bad.data : words[reason].one;
 	SCOPE_FREE char *path = NULL;
+	SCOPE_FREE char *what = NULL;
 
 	if (reason == STRIPPED && member->kind == ARCHIVE_FOLDER)
 		return 0;
 	if (!watch)
 		return count_one(a, reason, member->path);
 	path = strndup(member->path.len ? member->path.data : "", member->path.len);
-	return path ? watch->left_out(watch->context, path, what,
-				      (int)reason < (int)ARCHIVE_KINDS ? FOREIGN_SPECIAL
-				      : reason == STRIPPED	       ? FOREIGN_UNWANTED
-								       : FOREIGN_BAD)
-		    : -ENOMEM;
+	what = reason == BAD ? strndup(member->bad.data, member->bad.len)
+			     : strdup(words[reason].one);
+	return path && what ? watch->left_out(watch->context, path, what,
+					      (int)reason < (int)ARCHIVE_KINDS ? FOREIGN_SPECIAL
+					      : reason == STRIPPED	       ? FOREIGN_UNWANTED
+									       : FOREIGN_BAD)
+			    : -ENOMEM;
 }
 
 int archive_keep(struct archive_tree *a, const struct buf *folder, struct foreign_text path,

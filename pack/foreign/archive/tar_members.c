@@ -171,8 +171,6 @@ static int read_texts(struct tar_members *m, const uint8_t *block)
 	r = buf_add(&m->class, next->class.data, next->class.len);
 	if (r == 0)
 		r = buf_add(&m->bad, next->bad.data, next->bad.len);
-	if (r == 0)
-		r = buf_adds(&m->bad, ""); /* its NUL */
 	if (r < 0)
 		return r;
 	r = read_text(&m->target, &next->target, next->has_target, &all->target, all->has_target);

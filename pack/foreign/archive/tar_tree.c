@@ -25,7 +25,7 @@ struct tar_tree {
 
 struct held_member {
 	struct archive_member member;
-	size_t path, target, pieces; /* where these begin */
+	size_t path, target, class, bad, pieces; /* where these begin */
 };
 
 static int scan_members(struct tar_tree *t, uint64_t at, uint64_t end, struct err *err);
@@ -66,6 +66,10 @@ static int hold(struct tar_tree *t, const struct archive_member *member)
 		r = hold_text(t, member->kind == ARCHIVE_HARDLINK, &held.member.target,
 			      &held.target);
 	if (r == 0)
+		r = hold_text(t, false, &held.member.class, &held.class);
+	if (r == 0)
+		r = hold_text(t, false, &held.member.bad, &held.bad);
+	if (r == 0)
 		r = buf_add(&t->held_pieces, member->pieces,
 			    member->piece_count * sizeof(*member->pieces));
 	return r < 0 ? r : buf_add(&t->held, &held, sizeof(held));
@@ -81,6 +85,8 @@ static int add_held(struct tar_tree *t, struct err *err)
 
 		member.path.data = t->held_text.data + all[i].path;
 		member.target.data = t->held_text.data + all[i].target;
+		member.class.data = member.class.len ? t->held_text.data + all[i].class : NULL;
+		member.bad.data = t->held_text.data + all[i].bad;
 		if (member.piece_count)
 			member.pieces = (const void *)(t->held_pieces.data + all[i].pieces);
 		r = archive_add(&t->archive, &member, err);

@@ -1,39 +1,19 @@
 #include "cache/work.h"
 #include "base/clock.h"
 #include "base/scope.h"
+#include "base/workers.h"
 
+/* `changed` of the workers is signalled when their lock is free, as the woken thread takes it
+ * first. */
 struct work {
+	struct workers workers;
 	const struct work_ops *ops;
 	void *context;
-	unsigned threads, started;
-
-	pthread_mutex_t lock;
-	pthread_cond_t wake; /* an item was added, or look, or stopping; signalled when the
-			      * lock is free, as the woken thread takes it first */
-	struct work_item *first, **last; /* protected by lock */
-	unsigned expected;		 /* protected by lock; items that are under way elsewhere */
-	bool look;			 /* protected by lock; `find` was not asked since it may */
-	struct timespec later;		 /* protected by lock; when `look` becomes true, or 0 */
-	bool timed;			 /* protected by lock; a thread waits for that */
-	bool stopping;			 /* protected by lock */
-	pthread_t ids[];
+	/* What follows is protected by the lock of the workers: */
+	struct work_item *first, **last;
+	unsigned expected; /* items that are under way elsewhere */
+	bool look;	   /* `find` was not asked since it may */
 };
-
-int work_new(unsigned threads, const struct work_ops *ops, void *context, struct work **ret)
-{
-	struct work *work = calloc(1, sizeof(*work) + threads * sizeof(work->ids[0]));
-
-	if (!work)
-		return -ENOMEM;
-	work->ops = ops;
-	work->context = context;
-	work->threads = threads;
-	pthread_mutex_init(&work->lock, NULL);
-	clock_cond_init(&work->wake);
-	work->last = &work->first;
-	*ret = work;
-	return 0;
-}
 
 static struct work_item *pop(struct work *work)
 {
@@ -52,11 +32,11 @@ static void run_unlocked(struct work *work, struct work_item *item)
 {
 	bool look = work->look;
 
-	pthread_mutex_unlock(&work->lock);
+	pthread_mutex_unlock(&work->workers.lock);
 	if (look)
-		pthread_cond_signal(&work->wake);
+		pthread_cond_signal(&work->workers.changed);
 	work->ops->run(work->context, item);
-	pthread_mutex_lock(&work->lock);
+	pthread_mutex_lock(&work->workers.lock);
 }
 
 /* What is found runs beside what another thread may find. */
@@ -65,64 +45,63 @@ static void find_unlocked(struct work *work)
 	struct work_item *item;
 
 	work->look = false;
-	work->later = (struct timespec){0};
-	pthread_mutex_unlock(&work->lock);
+	work->workers.later = 0;
+	pthread_mutex_unlock(&work->workers.lock);
 	item = work->ops->find(work->context);
 	if (item) {
 		work_look(work);
 		work->ops->run(work->context, item);
 	}
-	pthread_mutex_lock(&work->lock);
+	pthread_mutex_lock(&work->workers.lock);
 	if (item)
 		work->look = true;
 }
 
-static void wait_for_work(struct work *work)
+static bool work_step(void *context)
 {
-	struct timespec then;
+	struct work *work = context;
+	struct workers *workers = &work->workers;
+	struct work_item *item = pop(work);
 
-	if (work->timed || work->later.tv_sec == 0) {
-		pthread_cond_wait(&work->wake, &work->lock);
-		return;
+	if (item) {
+		run_unlocked(work, item);
+		return true;
 	}
-	then = work->later;
-	work->timed = true;
-	if (pthread_cond_timedwait(&work->wake, &work->lock, &then) == ETIMEDOUT)
-		work->look = true;
-	work->timed = false;
+	if (workers->stopping && !work->expected)
+		return false;
+	if (work->look || (workers->later && workers->later <= clock_ns())) {
+		find_unlocked(work);
+		return true;
+	}
+	if (workers->stopping)
+		pthread_cond_wait(&workers->changed, &workers->lock);
+	return workers->stopping;
 }
 
-static void *work_thread(void *arg)
+int work_new(unsigned threads, const struct work_ops *ops, void *context, struct work **ret)
 {
-	struct work *work = arg;
+	struct work *work = calloc(1, sizeof(*work));
 
-	SCOPE_LOCK(&work->lock);
-	for (;;) {
-		struct work_item *item = pop(work);
-
-		if (item)
-			run_unlocked(work, item);
-		else if (work->stopping && !work->expected)
-			return NULL;
-		else if (work->look)
-			find_unlocked(work);
-		else
-			wait_for_work(work);
-	}
+	if (!work)
+		return -ENOMEM;
+	workers_init(&work->workers, threads, work_step, work);
+	work->ops = ops;
+	work->context = context;
+	work->last = &work->first;
+	*ret = work;
+	return 0;
 }
 
 int work_start(struct work *work)
 {
-	while (work->started < work->threads) {
-		int r = pthread_create(&work->ids[work->started], NULL, work_thread, work);
+	int r;
 
-		if (r != 0) {
-			work_stop(work);
-			return -r;
-		}
-		work->started++;
-	}
-	return 0;
+	pthread_mutex_lock(&work->workers.lock);
+	r = workers_begin(&work->workers);
+	pthread_mutex_unlock(&work->workers.lock);
+	if (r < 0)
+		work_stop(work);
+	return r;
 }
 
 /* Lock held. */
@@ -135,15 +114,15 @@ static void push(struct work *work, struct work_item *item)
 
 void work_add(struct work *work, struct work_item *item)
 {
-	pthread_mutex_lock(&work->lock);
+	pthread_mutex_lock(&work->workers.lock);
 	push(work, item);
-	pthread_mutex_unlock(&work->lock);
-	pthread_cond_signal(&work->wake);
+	pthread_mutex_unlock(&work->workers.lock);
+	pthread_cond_signal(&work->workers.changed);
 }
 
 void work_expect(struct work *work)
 {
-	SCOPE_LOCK(&work->lock);
+	SCOPE_LOCK(&work->workers.lock);
 	work->expected++;
 }
 
@@ -151,49 +130,42 @@ void work_expect(struct work *work)
  * is free, they may end, and `work` with them. */
 void work_arrived(struct work *work, struct work_item *item)
 {
-	SCOPE_LOCK(&work->lock);
+	SCOPE_LOCK(&work->workers.lock);
 	push(work, item);
 	work->expected--;
-	if (work->stopping)
-		pthread_cond_broadcast(&work->wake);
+	if (work->workers.stopping)
+		pthread_cond_broadcast(&work->workers.changed);
 	else
-		pthread_cond_signal(&work->wake);
+		pthread_cond_signal(&work->workers.changed);
 }
 
 void work_look(struct work *work)
 {
 	bool known;
 
-	pthread_mutex_lock(&work->lock);
+	pthread_mutex_lock(&work->workers.lock);
 	known = work->look;
 	work->look = true;
-	pthread_mutex_unlock(&work->lock);
+	pthread_mutex_unlock(&work->workers.lock);
 	if (!known)
-		pthread_cond_signal(&work->wake);
+		pthread_cond_signal(&work->workers.changed);
 }
 
 void work_look_after(struct work *work, uint64_t ns)
 {
-	SCOPE_LOCK(&work->lock);
-	work->later = clock_after(ns);
+	SCOPE_LOCK(&work->workers.lock);
+	work->workers.later = clock_ns() + ns;
 }
 
-/* Threads end only when nothing queued is left. */
 void work_stop(struct work *work)
 {
-	pthread_mutex_lock(&work->lock);
-	work->stopping = true;
-	pthread_cond_broadcast(&work->wake);
-	pthread_mutex_unlock(&work->lock);
-	while (work->started)
-		pthread_join(work->ids[--work->started], NULL);
+	workers_rest(&work->workers);
 }
 
 void work_free(struct work *work)
 {
 	if (!work)
 		return;
-	pthread_cond_destroy(&work->wake);
-	pthread_mutex_destroy(&work->lock);
+	workers_release(&work->workers);
 	free(work);
 }

@@ -3,6 +3,7 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "base/workers.h"
 #include "remote/block_parts.h"
 
 #define PIECE	  (4 * MIB) /* of one request; 24 of them bring 880 MB/s at 30 ms and 50 MB/s each */
@@ -10,10 +11,8 @@
 #define AGAIN_NS  (2 * CLOCK_SECOND) /* between two passes over a copy */
 
 struct block_fillers {
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;	    /* what follows, all protected by lock: */
-	bool started, stopping;	    /* the thread exists; it is to end */
+	struct workers workers;
+	/* Protected by their lock: */
 	struct block_filler *first; /* of those that have something to do */
 	unsigned under_way;	    /* requests of all */
 };
@@ -63,7 +62,7 @@ void block_filler_free(struct block_filler *filler)
 
 static void note_error(struct block_filler *filler, int error)
 {
-	SCOPE_LOCK(&filler->params.fillers->lock);
+	SCOPE_LOCK(&filler->params.fillers->workers.lock);
 	filler->error = error;
 }
 
@@ -74,9 +73,9 @@ static bool take_place(struct block_filler *filler)
 {
 	struct block_fillers *all = filler->params.fillers;
 
-	SCOPE_LOCK(&all->lock);
+	SCOPE_LOCK(&all->workers.lock);
 	while (all->under_way >= UNDER_WAY && !filler->stopping)
-		pthread_cond_wait(&all->changed, &all->lock);
+		pthread_cond_wait(&all->workers.changed, &all->workers.lock);
 	if (filler->stopping || filler->error)
 		return false;
 	filler->under_way++;
@@ -88,10 +87,10 @@ static void give_place(struct block_filler *filler)
 {
 	struct block_fillers *all = filler->params.fillers;
 
-	SCOPE_LOCK(&all->lock);
+	SCOPE_LOCK(&all->workers.lock);
 	filler->under_way--;
 	all->under_way--;
-	pthread_cond_broadcast(&all->changed);
+	pthread_cond_broadcast(&all->workers.changed);
 }
 
 struct fetch {
@@ -313,7 +312,7 @@ static void begin_pass(struct block_filler *filler)
 		r = block_claims_new(filler->params.blocks, true, &filler->claims);
 	if (r < 0)
 		state = FILLER_FAILED;
-	pthread_mutex_lock(&all->lock);
+	pthread_mutex_lock(&all->workers.lock);
 	filler->error = r;
 	if (state == FILLER_FILLING) {
 		filler->state = state;
@@ -321,7 +320,7 @@ static void begin_pass(struct block_filler *filler)
 	} else {
 		end_pass(filler, state);
 	}
-	pthread_mutex_unlock(&all->lock);
+	pthread_mutex_unlock(&all->workers.lock);
 	if (state == FILLER_FILLING)
 		fetch_missing(filler);
 }
@@ -330,7 +329,7 @@ static void end_requests(struct block_filler *filler, int error)
 {
 	enum block_filler_state state = finish_pass(filler, error);
 
-	SCOPE_LOCK(&filler->params.fillers->lock);
+	SCOPE_LOCK(&filler->params.fillers->workers.lock);
 	end_pass(filler, state);
 }
 
@@ -360,42 +359,33 @@ static struct block_filler *next_filler(const struct block_fillers *all, uint64_
 	return best;
 }
 
-/* Called with the lock held. NULL: the thread ends. */
-static struct block_filler *await_filler(struct block_fillers *all)
+/* Called with the lock held. */
+static void work_on(struct block_fillers *all, struct block_filler *filler)
 {
-	while (!all->stopping) {
-		uint64_t until = clock_ns() + AGAIN_NS;
-		struct block_filler *next = next_filler(all, &until);
-		const struct timespec time = clock_after(sub_sat(until, clock_ns()));
+	enum step step = filler->step;
+	int error = filler->error;
 
-		if (next)
-			return next;
-		pthread_cond_timedwait(&all->changed, &all->lock, &time);
-	}
-	return NULL;
+	filler->busy = true;
+	pthread_mutex_unlock(&all->workers.lock);
+	if (step == STEP_FINISH)
+		end_requests(filler, error);
+	else
+		begin_pass(filler);
+	pthread_mutex_lock(&all->workers.lock);
+	filler->busy = false;
+	pthread_cond_broadcast(&all->workers.changed);
 }
 
-static void *fillers_thread(void *arg)
+static bool fillers_step(void *context)
 {
-	struct block_fillers *all = arg;
-	struct block_filler *filler;
+	struct block_fillers *all = context;
+	uint64_t until = clock_ns() + AGAIN_NS;
+	struct block_filler *next = all->workers.stopping ? NULL : next_filler(all, &until);
 
-	SCOPE_LOCK(&all->lock);
-	while ((filler = await_filler(all))) {
-		enum step step = filler->step;
-		int error = filler->error;
-
-		filler->busy = true;
-		pthread_mutex_unlock(&all->lock);
-		if (step == STEP_FINISH)
-			end_requests(filler, error);
-		else
-			begin_pass(filler);
-		pthread_mutex_lock(&all->lock);
-		filler->busy = false;
-		pthread_cond_broadcast(&all->changed);
-	}
-	return NULL;
+	all->workers.later = until;
+	if (next)
+		work_on(all, next);
+	return next;
 }
 
 /* --- beginning and ending --------------------------------------------------------------------- */
@@ -406,43 +396,22 @@ int block_fillers_new(struct block_fillers **ret)
 
 	if (!all)
 		return -ENOMEM;
-	pthread_mutex_init(&all->lock, NULL);
-	clock_cond_init(&all->changed);
+	workers_init(&all->workers, 1, fillers_step, all);
 	*ret = all;
 	return 0;
 }
 
 void block_fillers_rest(struct block_fillers *all)
 {
-	bool started;
-
-	pthread_mutex_lock(&all->lock);
-	started = all->started;
-	all->stopping = true;
-	pthread_cond_broadcast(&all->changed);
-	pthread_mutex_unlock(&all->lock);
-	if (started)
-		pthread_join(all->thread, NULL);
-	all->started = all->stopping = false;
+	workers_rest(&all->workers);
 }
 
 void block_fillers_free(struct block_fillers *all)
 {
 	if (!all)
 		return;
-	block_fillers_rest(all);
-	pthread_cond_destroy(&all->changed);
-	pthread_mutex_destroy(&all->lock);
+	workers_release(&all->workers);
 	free(all);
-}
-
-/* Called with the lock held. Returns 0 or -errno. */
-static int start_thread(struct block_fillers *all)
-{
-	int r = all->started ? 0 : -pthread_create(&all->thread, NULL, fillers_thread, all);
-
-	all->started = r == 0;
-	return r;
 }
 
 void block_filler_start(struct block_filler *filler)
@@ -450,10 +419,10 @@ void block_filler_start(struct block_filler *filler)
 	struct block_fillers *all = filler->params.fillers;
 	int r;
 
-	SCOPE_LOCK(&all->lock);
+	SCOPE_LOCK(&all->workers.lock);
 	if (filler->step != STEP_NONE)
 		return;
-	r = start_thread(all);
+	r = workers_begin(&all->workers);
 	if (r < 0) {
 		filler->state = FILLER_FAILED;
 		filler->error = r;
@@ -463,27 +432,27 @@ void block_filler_start(struct block_filler *filler)
 	filler->due = clock_ns();
 	filler->next = all->first;
 	all->first = filler;
-	pthread_cond_broadcast(&all->changed);
+	pthread_cond_broadcast(&all->workers.changed);
 }
 
 void block_filler_rest(struct block_filler *filler)
 {
 	struct block_fillers *all = filler->params.fillers;
 
-	pthread_mutex_lock(&all->lock);
+	pthread_mutex_lock(&all->workers.lock);
 	filler->stopping = true;
-	pthread_cond_broadcast(&all->changed);
+	pthread_cond_broadcast(&all->workers.changed);
 	while (filler->busy || filler->under_way)
-		pthread_cond_wait(&all->changed, &all->lock);
+		pthread_cond_wait(&all->workers.changed, &all->workers.lock);
 	forget_filler(filler);
 	filler->stopping = false;
-	pthread_mutex_unlock(&all->lock);
+	pthread_mutex_unlock(&all->workers.lock);
 	drop_claims(filler);
 }
 
 enum block_filler_state block_filler_look(struct block_filler *filler, int *ret_error)
 {
-	SCOPE_LOCK(&filler->params.fillers->lock);
+	SCOPE_LOCK(&filler->params.fillers->workers.lock);
 	*ret_error = filler->error;
 	return filler->state;
 }

@@ -131,10 +131,12 @@ $(B)/licenses: packaging/licenses.py $(programs)
 
 # By what they do in an empty root, and by mounts as of any other build; of what they cannot load,
 # tests are left out.
+pytest_static = $(Q)FOLDFS_BUILD=$(abspath build-static) $(PYTEST) -m '$(1) and ($(MARKED))' \
+	$(2) $(patsubst %,tests/mount/test_%.py,static wheel python older tree tar verify foldstat \
+	sandbox remote s3 foreign_far cache_dir cache_dir_shared)
 check-static: wheel
-	$(Q)FOLDFS_BUILD=$(abspath build-static) $(PYTEST) -m '$(MARKED)' -n $(shell nproc) \
-		$(patsubst %,tests/mount/test_%.py,static wheel older tree tar verify foldstat \
-		remote s3 foreign_far cache_dir cache_dir_shared)
+	$(call pytest_static,not alone,-n $(shell nproc))
+	$(call pytest_static,alone)
 
 # With other systems, which are made first: see the script.
 check-old: check-bullseye check-focal

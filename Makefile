@@ -95,15 +95,16 @@ pack_src  := $(wildcard pack/*.c pack/foreign/*.c pack/foreign/*/*.c)
 write_src := $(wildcard pack/write/*.c)
 cache_src := $(wildcard cache/*.c cache/plan/*.c cache/order/*.c)
 tool_src  := $(wildcard pack/tool/*/*.c)
-fs_src    := $(wildcard fs/*.c)
+lists_src := $(wildcard lists/*.c)
+fs_src    := $(wildcard fs/*.c fs/life/*.c)
 stat_src  := $(wildcard fs/stat/*.c)
 unit_src  := $(wildcard tests/unit/test_*.c)
 
 objects    = $(sort $(patsubst %.c,$(B)/%.o,$(1)))
 programs  := $(B)/foldpack $(B)/foldfs $(B)/foldstat
 units     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
-libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/libpack.a $(B)/libremote.a \
-             $(B)/libbase.a
+libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/liblists.a $(B)/libpack.a \
+             $(B)/libremote.a $(B)/libbase.a
 
 # What foldpack runs in a python3, from beside it.
 sources   := $(patsubst python/foldfs/%,$(B)/%,$(wildcard python/foldfs/sources/*.py))
@@ -149,8 +150,8 @@ fs_libs   = $(FUSE_LIBS) $(call pkg,--libs libxxhash nettle) -lpthread -ldl -lm
 $(B)/foldpack: $(B)/pack/tool/cli/main.o $(B)/libtool.a $(B)/libwrite.a $(B)/libpack.a \
 		$(B)/libremote.a $(B)/libbase.a
 $(B)/foldpack: LIBS = $(tool_libs)
-$(B)/foldfs: $(call objects,$(fs_src)) $(B)/libcache.a $(B)/libpack.a $(B)/libremote.a \
-		$(B)/libbase.a
+$(B)/foldfs: $(call objects,$(fs_src)) $(B)/libcache.a $(B)/liblists.a $(B)/libpack.a \
+		$(B)/libremote.a $(B)/libbase.a
 $(B)/foldfs: LIBS = $(fs_libs)
 $(B)/foldstat: $(call objects,$(stat_src)) $(B)/libbase.a
 $(B)/foldstat: LIBS = $(call pkg,--libs json-c ncursesw) -lpthread -lm
@@ -163,6 +164,7 @@ $(B)/libremote.a: $(call objects,$(remote_src))
 $(B)/libpack.a: $(call objects,$(pack_src))
 $(B)/libwrite.a: $(call objects,$(write_src))
 $(B)/libcache.a: $(call objects,$(cache_src))
+$(B)/liblists.a: $(call objects,$(lists_src))
 # Appended (q), not replaced (r): files of two folders may have the same name.
 $(libs):
 	$(call say,AR,$@)rm -f $@ && $(AR) qcsD $@ $^
@@ -196,10 +198,9 @@ $(B)/unit/test_exposition: $(call objects,fs/stat/exposition.c fs/stat/snapshot.
 $(B)/unit/test_memory: $(call objects,fs/memory.c)
 $(B)/unit/test_pressure: $(call objects,fs/pressure.c fs/memory.c)
 $(B)/unit/test_inval: $(call objects,fs/inval.c)
-$(B)/unit/test_lists: $(call objects,fs/lists.c fs/lists_text.c fs/lists_tree.c)
 $(B)/unit/test_busy_poll: $(call objects,fs/busy_poll.c)
 $(B)/unit/test_stall: $(call objects,fs/stall.c)
-$(B)/unit/test_sandbox: $(call objects,fs/sandbox.c fs/helper.c)
+$(B)/unit/test_sandbox: $(call objects,fs/life/sandbox.c fs/life/helper.c)
 $(B)/unit/%: $(B)/tests/unit/%.o $(libs)
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		$(filter %.a,$^) $(call pkg,--libs cmocka) $(tool_libs)
@@ -373,8 +374,6 @@ $(B)/tests/fuzz/fuzz_requests.o: override CPPFLAGS += $(FUSE_CFLAGS)
 $(B)/fuzz/fuzz_requests: LIBS = $(FUSE_LIBS)
 $(B)/fuzz/fuzz_requests: $(call objects,$(filter-out %/main.c %/session.c,$(fs_src)))
 $(B)/fuzz/fuzz_options: $(call objects,fs/options.c)
-$(B)/fuzz/fuzz_dataset $(B)/fuzz/fuzz_lists: \
-		$(call objects,fs/lists.c fs/lists_text.c fs/lists_tree.c)
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call objects,$(filter-out tests/fuzz/fuzz_%,$(fuzz_src))) $(libs)
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ \
 		$(filter %.o,$^) $(filter %.a,$^) $(tool_libs) $(LIBS)

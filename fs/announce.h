@@ -2,8 +2,8 @@
 #ifndef FS_ANNOUNCE_H
 #define FS_ANNOUNCE_H
 
+#include "fs/life/mountpoint.h"
 #include "fs/mount.h"
-#include "fs/mountpoint.h"
 
 /* Says in one line what was decided, and how to unmount; and what was asked for that no mount is.
  */

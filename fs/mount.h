@@ -8,16 +8,14 @@
 
 #include "cache/cache.h"
 #include "fs/disk_cache.h"
+#include "fs/life/sandbox.h"
 #include "fs/options.h"
-#include "fs/sandbox.h"
 #include "fs/tree.h"
 #include "pack/foreign/foreign.h"
 #include "pack/labels.h"
 #include "pack/packs.h"
 #include "remote/remote.h"
 #include <stdatomic.h>
-
-#define MOUNT_STATS "user.foldfs.stats" /* the report, of a mount's root */
 
 enum request {
 	REQUEST_READ,
@@ -94,9 +92,6 @@ bool mount_is_at(const struct mount *mount, const char *path);
  * "'--pool=8388608', '--allow_other'"; empty: none. Returns 0 or -errno. */
 int mount_differs(const struct mount *mount, const char *path, struct buf *ret_only_here,
 		  struct buf *ret_only_there);
-
-/* Whether the mount at `path` is about to end, so that nobody should begin to use it. */
-bool mount_is_leaving(const char *path);
 
 static inline void mount_count(struct mount *mount, enum request request)
 {

@@ -2,6 +2,7 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/uapi.h"
+#include "fs/life/stats.h"
 #include "fs/notify_store.h"
 #include "fs/order.h"
 #include "fs/session.h"
@@ -433,7 +434,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 	struct mount *mount = mount_of(req);
 
 	mount_count(mount, REQUEST_GETXATTR);
-	if (ino == FUSE_ROOT_ID && strcmp(name, MOUNT_STATS) == 0)
+	if (ino == FUSE_ROOT_ID && strcmp(name, STATS_NAME) == 0)
 		reply_stats(req, mount, size);
 	else
 		fuse_reply_err(req, ENODATA);

@@ -2,11 +2,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "fs/life/stats.h"
 #include "fs/mount.h"
 #include <limits.h>
-#include <linux/limits.h>
 #include <string.h>
-#include <sys/xattr.h>
 
 static const char *const request_names[REQUEST_COUNT] = {
 	[REQUEST_READ] = "read",
@@ -207,22 +206,6 @@ int mount_report(struct mount *mount, bool owner, struct buf *buf)
 	return json_finish(&json);
 }
 
-/* Returns the length of the stats of the mount at `path`, or a negative number. */
-static ssize_t read_stats(const char *path, char **ret)
-{
-	*ret = malloc(XATTR_SIZE_MAX + 1);
-	return *ret ? getxattr(path, MOUNT_STATS, *ret, XATTR_SIZE_MAX) : -1;
-}
-
-bool mount_is_leaving(const char *path)
-{
-	static const char says[] = "\"leaving\": true";
-	SCOPE_FREE char *stats = NULL;
-	ssize_t len = read_stats(path, &stats);
-
-	return len > 0 && memmem(stats, (size_t)len, says, strlen(says));
-}
-
 /* The next string of an array as it is written, with its quotes; NULL after the last. */
 static const char *next_string(const char **at, size_t *ret_len)
 {
@@ -269,7 +252,7 @@ int mount_differs(const struct mount *mount, const char *path, struct buf *ret_o
 	SCOPE(buf_release) struct buf here = BUF_INIT;
 	SCOPE_FREE char *stats = NULL;
 	struct json json = json_begin(&here);
-	ssize_t len = read_stats(path, &stats);
+	ssize_t len = stats_read(path, &stats);
 	const char *there;
 	int r;
 
@@ -301,7 +284,7 @@ bool mount_is_at(const struct mount *mount, const char *path)
 	json_end(&json);
 	if (json_finish(&json) < 0)
 		return false;
-	len = read_stats(path, &stats);
+	len = stats_read(path, &stats);
 	/* Compare without the braces: in a string, all quotes are escaped. */
 	return len > 0 && memmem(stats, (size_t)len, shown.data + 1, shown.len - 2);
 }

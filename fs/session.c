@@ -5,10 +5,10 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/inval.h"
+#include "fs/life/said.h"
 #include "fs/notify_store.h"
 #include "fs/ops.h"
 #include "fs/pressure.h"
-#include "fs/said.h"
 #include "fs/serve.h"
 #include <dirent.h>
 #include <fcntl.h>

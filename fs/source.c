@@ -3,9 +3,9 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/inval.h"
-#include "fs/lists.h"
 #include "fs/mount.h"
 #include "fs/notify_store.h"
+#include "lists/lists.h"
 #include <string.h>
 
 #define NAMED_FILES 16 /* unreadable files that are named, at most */

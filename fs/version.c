@@ -2,7 +2,7 @@
 #include "base/cached.h"
 #include "base/statx.h"
 #include "fs/fuse.h"
-#include "fs/sandbox.h"
+#include "fs/life/sandbox.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
  * than give an error. */
 #include "base/reader_file.h"
 #include "base/scope.h"
-#include "fs/lists.h"
+#include "lists/lists.h"
 #include "pack/dataset_open.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/repair.h"

@@ -1,6 +1,6 @@
 /* Reads whatever bytes it is given as a list of files, as lines or as JSON by their first byte, in
  * a small pack. What comes out must be files of the pack. */
-#include "fs/lists_text.h"
+#include "lists/text.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/small_pack.h"
 

@@ -16,7 +16,8 @@ ROOMS = [(room + "/*", room) for room in (
     "pack/tool/cli", "pack/tool/create", "pack/tool/export", "pack/tool/import",
     "pack/tool/image", "pack/tool/read", "pack/tool/report", "pack/write", "pack/foreign/archive",
     "pack/foreign/encoding", "pack/foreign/lmdb", "pack/foreign/record", "pack/foreign", "pack",
-    "cache/plan", "cache/order", "cache", "fs/stat", "fs", "remote", "base")]
+    "cache/plan", "cache/order", "cache", "fs/life", "fs/stat", "fs", "lists", "remote",
+    "base")]
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
 TOOL = ["base/*", "remote/settings.h", "remote/remote.h", "pack/dataset.h", "pack/labels.h",
@@ -50,7 +51,9 @@ MAY_INCLUDE = {
     "pack/tool/create": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
     "pack/tool/export": [*TOOL, "pack/write/store.h", "pack/tool/image/*", "pack/tool/read/*"],
     "pack/tool/report": [*TOOL, "pack/tool/image/*", "pack/tool/read/*"],
-    "fs": ["base/*", "remote/settings.h", "remote/remote.h"],
+    "lists": ["base/*", "pack/dataset.h"],
+    "fs": ["base/*", "remote/settings.h", "remote/remote.h", "fs/life/*"],
+    "fs/life": ["base/*"],
     "fs/stat": ["base/*", "fs/order_ioctl.h"],
 }
 
@@ -62,10 +65,11 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/labels.h", "pack/packs.h",
          "pack/tool/cli/cmd.h": ["pack/foreign/foreign.h"],
          "fs/disk_cache.c": ["remote/reader_blocks.h"],
          "fs/tree.h": ["pack/dataset.h"],
+         "fs/source.c": ["lists/lists.h"],
          "fs/notify_store.h": ["cache/cache.h"],
          "fs/order.h": ["cache/cache.h"],
-         "fs/lists.h": ["pack/dataset.h"],
          "fs/mount.c": ["remote/open.h"],
+         "fs/life/mountpoint.c": ["pack/format.h"],
          "pack/tool/read/cmd_fetch.c": ["remote/open.h", "remote/reader_blocks.h"],
          "pack/tool/create/create_flaws.h": ["pack/foreign/foreign.h"],
          "pack/tool/create/decompressed.c": ["pack/foreign/compressed.h"],
@@ -102,7 +106,7 @@ SYSTEM = {
     "archive_entry.h": ["pack/tool/import/unpack.c"],
     "json-c/*": ["fs/stat/*"],
     "liburing.h": ["cache/*"],
-    "xxhash.h": ["pack/*", "remote/*block*.c", "remote/object.c", "fs/lists*.c",
+    "xxhash.h": ["pack/*", "remote/*block*.c", "remote/object.c", "lists/*.c",
                  "fs/version.c"],
     "zlib.h": ["pack/tool/import/unpack.c", "pack/tool/image/check.c",
                "pack/foreign/codec*.c"],

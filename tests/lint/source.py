@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ["base", "remote", "pack", "cache", "fs"]
+FOLDERS = ["base", "remote", "pack", "cache", "lists", "fs"]
 
 _SAID = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 

@@ -694,7 +694,7 @@ def test_another_folder_of_the_pack_is_not_the_one_that_is_mounted(small, mount,
 @pytest.mark.parametrize("first, second, said", [
     (["--pool=16M", "--umask=022"], ["-o", "pool=16M,umask=22"], None),
     ([], ["--log=/dev/null", "-q", "--mkdir"], None),
-    ([], ["--pool=16M", "--noexec"], "without '--noexec', '--pool=16777216', and stays so"),
+    ([], ["--pool=16M", "--noexec"], "without '--pool=16777216', '--noexec', and stays so"),
     (["--umask=022"], [], "with '--umask=22', and stays so"),
     (["--select=file"], ["--select=file", "--select=large"], None),
     (["--uid=3", "--verify=off"], ["--uid=4"],

@@ -2,7 +2,7 @@
  * themselves, on the tree of a_tree() with sorted directories: torchvision 0.14's ImageFolder and
  * DatasetFolder, find_images_and_targets() of timm 1.0, os.walk, glob and pathlib of Python 3.11.
  */
-#include "fs/lists.h"
+#include "lists/lists.h"
 #include "pack_fixture.h"
 #include "tests/unit/test.h"
 

@@ -1,8 +1,8 @@
-/* What a process in the sandbox can still do, and what it cannot: fs/sandbox.h. Each try is made by
- * a process of its own. And the helper that is outside: fs/helper.h. */
+/* What a process in the sandbox can still do, and what it cannot: fs/life/sandbox.h. Each try is
+ * made by a process of its own. And the helper that is outside: fs/life/helper.h. */
 #include "base/uapi.h"
-#include "fs/helper.h"
-#include "fs/sandbox.h"
+#include "fs/life/helper.h"
+#include "fs/life/sandbox.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/test.h"
 #include <errno.h>

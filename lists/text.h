@@ -1,8 +1,8 @@
 /* Lists in texts: lines or JSON in which some words are paths. Reads nothing but the dataset. */
-#ifndef FS_LISTS_TEXT_H
-#define FS_LISTS_TEXT_H
+#ifndef LISTS_TEXT_H
+#define LISTS_TEXT_H
 
-#include "fs/lists_tree.h"
+#include "lists/tree.h"
 
 /* Gets an order of the files that a text names, and may change it. `what` says which order: "", ",
  * each once", ", sorted". Returns 0, or -errno to stop. */

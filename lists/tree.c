@@ -15,7 +15,7 @@
  * B2 80. In natural order a string ends with a zero byte, so that a shorter one comes first. A
  * number is the count of its digits, then its digits. Letters beyond ASCII stay as they are, which
  * suffices for file names. For equal keys, sorted() keeps the order of the walk. */
-#include "fs/lists_tree.h"
+#include "lists/tree.h"
 #include "base/bytes.h"
 #include "base/scope.h"
 #include "base/utf8.h"

@@ -12,7 +12,7 @@
  * is its prefix, which the other words share. The rest of the path is the base, in which they are
  * looked up. In lines, words are what is in the same column. In JSON, words are strings that are
  * values of the same key, or, like the one found, of no key. */
-#include "fs/lists_text.h"
+#include "lists/text.h"
 #include "base/bits.h"
 #include "base/bytes.h"
 #include "base/math.h"

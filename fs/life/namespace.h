@@ -1,6 +1,6 @@
 /* A private mount namespace, for when mounting in the common one is refused. */
-#ifndef FS_NAMESPACE_H
-#define FS_NAMESPACE_H
+#ifndef FS_LIFE_NAMESPACE_H
+#define FS_LIFE_NAMESPACE_H
 
 #include "base/err.h"
 

@@ -1,9 +1,9 @@
-/* The files below a directory, in the orders in which programs list them. fs/lists.c says which
+/* The files below a directory, in the orders in which programs list them. lists/lists.c says which
  * program uses which order. */
-#ifndef FS_LISTS_TREE_H
-#define FS_LISTS_TREE_H
+#ifndef LISTS_TREE_H
+#define LISTS_TREE_H
 
-#include "fs/lists.h"
+#include "lists/lists.h"
 
 #define LISTS_NONE UINT32_MAX /* in place of an entry: a link out of the pack */
 

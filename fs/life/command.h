@@ -1,7 +1,7 @@
 /* COMMAND of the form 'foldfs PACK MOUNTPOINT -- COMMAND'. Its process is forked before this one
  * enters the sandbox and starts threads, and runs COMMAND once the mount is usable. */
-#ifndef FS_COMMAND_H
-#define FS_COMMAND_H
+#ifndef FS_LIFE_COMMAND_H
+#define FS_LIFE_COMMAND_H
 
 #include <signal.h>
 #include <sys/resource.h>

@@ -14,9 +14,9 @@
  * libc and libcurl, which take up new calls. Of sockets and ioctl(2), it has a list of what is
  * allowed.
  *
- * What the daemon may no longer do, a helper does that was forked before (fs/helper.h). */
-#ifndef FS_SANDBOX_H
-#define FS_SANDBOX_H
+ * What the daemon may no longer do, a helper does that was forked before (fs/life/helper.h). */
+#ifndef FS_LIFE_SANDBOX_H
+#define FS_LIFE_SANDBOX_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -9,12 +9,12 @@
  * Whoever may write to a folder above can rename what the path goes through, or put a link there.
  * So what is mounted on is opened once, and what is unmounted or removed is compared with what was
  * made. */
-#ifndef FS_MOUNTPOINT_H
-#define FS_MOUNTPOINT_H
+#ifndef FS_LIFE_MOUNTPOINT_H
+#define FS_LIFE_MOUNTPOINT_H
 
 #include "base/err.h"
 #include "base/statx.h"
-#include "fs/helper.h"
+#include "fs/life/helper.h"
 #include <stdbool.h>
 #include <sys/types.h>
 

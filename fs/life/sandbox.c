@@ -1,4 +1,4 @@
-#include "fs/sandbox.h"
+#include "fs/life/sandbox.h"
 #include "base/scope.h"
 #include "base/uapi.h"
 #include <asm/termbits.h>

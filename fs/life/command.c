@@ -1,4 +1,4 @@
-#include "fs/command.h"
+#include "fs/life/command.h"
 #include "base/fork.h"
 #include "base/io.h"
 #include "base/limits.h"

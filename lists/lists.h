@@ -1,8 +1,8 @@
 /* The lists of files that a loader may index: what ImageFolder and similar programs make of a
  * directory, and what texts in the pack say. They are guesses for the oracle, which compares the
  * order in which files are read with each. */
-#ifndef FS_LISTS_H
-#define FS_LISTS_H
+#ifndef LISTS_LISTS_H
+#define LISTS_LISTS_H
 
 #include "pack/dataset.h"
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
-/* A process that acts for this one, which may not act itself any more (fs/sandbox.h). It is a copy
- * of this process without its descriptors, blocks the same signals, and ends with it. It may also
- * pass on what this process says to the standard error, as to a terminal. Not thread-safe. */
-#ifndef FS_HELPER_H
-#define FS_HELPER_H
+/* A process that acts for this one, which may not act itself any more (fs/life/sandbox.h). It is a
+ * copy of this process without its descriptors, blocks the same signals, and ends with it. It may
+ * also pass on what this process says to the standard error, as to a terminal. Not thread-safe. */
+#ifndef FS_LIFE_HELPER_H
+#define FS_LIFE_HELPER_H
 
 #include <sys/types.h>
 

@@ -1,7 +1,7 @@
 /* What libfuse, and the program fusermount3 that it runs, write to stderr: kept, to become part of
  * our message. For a process without threads. */
-#ifndef FS_SAID_H
-#define FS_SAID_H
+#ifndef FS_LIFE_SAID_H
+#define FS_LIFE_SAID_H
 
 #include "base/err.h"
 

@@ -1,4 +1,4 @@
-#include "fs/helper.h"
+#include "fs/life/helper.h"
 #include "base/fork.h"
 #include "base/io.h"
 #include "base/utf8.h"

@@ -1,4 +1,4 @@
-#include "fs/said.h"
+#include "fs/life/said.h"
 #include "base/io.h"
 #include "base/scope.h"
 #include "base/uapi.h"

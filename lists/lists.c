@@ -5,10 +5,10 @@
  * wrong. In each, first what programs make of the tree, then texts in it and up to two directories
  * below: train.csv beside train/, annotations/instances.json, ImageSets/Main/train.txt. Texts with
  * short names come first: VOC's train.txt says the same as aeroplane_train.txt. */
-#include "fs/lists.h"
+#include "lists/lists.h"
 #include "base/math.h"
 #include "base/scope.h"
-#include "fs/lists_text.h"
+#include "lists/text.h"
 #include <string.h>
 #include <strings.h>
 #include <xxhash.h>

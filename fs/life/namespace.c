@@ -1,4 +1,4 @@
-#include "fs/namespace.h"
+#include "fs/life/namespace.h"
 #include "base/io.h"
 #include "base/scope.h"
 #include <fcntl.h>

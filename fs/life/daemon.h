@@ -16,8 +16,8 @@
  * mounts, and has all others wait. What is forked next inherits nothing.
  *
  * If the child ends without a status, the parent exits with EXIT_FAILED. */
-#ifndef FS_DAEMON_H
-#define FS_DAEMON_H
+#ifndef FS_LIFE_DAEMON_H
+#define FS_LIFE_DAEMON_H
 
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-#include "fs/daemon.h"
+#include "fs/life/daemon.h"
 #include "base/exit.h"
 #include "base/fork.h"
 #include "base/io.h"

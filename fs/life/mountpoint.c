@@ -1,11 +1,12 @@
-#include "fs/mountpoint.h"
+#include "fs/life/mountpoint.h"
 #include "base/clock.h"
 #include "base/fstype.h"
 #include "base/log.h"
 #include "base/mountinfo.h"
 #include "base/scope.h"
 #include "base/statx.h"
-#include "fs/mount.h"
+#include "fs/life/stats.h"
+#include "pack/format.h"
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
@@ -219,7 +220,7 @@ static int check_folder(const struct mountpoint *mountpoint, const char *path, s
  * because the kernel remembers attributes; the stats always come from the daemon. */
 static bool has_no_daemon(const char *path)
 {
-	return getxattr(path, MOUNT_STATS, NULL, 0) < 0 && is_dead(errno);
+	return getxattr(path, STATS_NAME, NULL, 0) < 0 && is_dead(errno);
 }
 
 /* Removes mounts whose daemon has died. */
@@ -289,7 +290,7 @@ static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct 
 	if (r == 0)
 		return check_empty(mountpoint, err);
 	if (is_ours(&line) && strcmp(line.source, pack) == 0) {
-		mountpoint->already_mounted = !mount_is_leaving(mountpoint->path) ||
+		mountpoint->already_mounted = !stats_say_leaving(mountpoint->path) ||
 					      unmount(mountpoint->path, line.device, true) < 0;
 		return mountpoint->already_mounted ? 0 : check_mounts(mountpoint, pack, err);
 	}

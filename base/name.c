@@ -15,10 +15,18 @@ size_t name_scheme(const char *name)
 	return strncmp(name + len, "://", 3) == 0 ? len : 0;
 }
 
+bool name_has_scheme(const char *name, const char *scheme)
+{
+	size_t len = strlen(scheme);
+
+	return name_scheme(name) == len && strncasecmp(name, scheme, len) == 0;
+}
+
 size_t name_query(const char *name)
 {
-	return name_scheme(name) && strncasecmp(name, "s3:", 3) != 0 ? strcspn(name, "?#")
-								     : strlen(name);
+	bool is_key = name_has_scheme(name, "s3") || name_has_scheme(name, "gs");
+
+	return name_scheme(name) && !is_key ? strcspn(name, "?#") : strlen(name);
 }
 
 char *name_of_word(char *word)
@@ -35,7 +43,8 @@ const char *name_first_url(char *const *words, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		const char *name = name_of_word(words[i]);
 
-		if (strncasecmp(name, "http://", 7) == 0 || strncasecmp(name, "https://", 8) == 0)
+		if (name_has_scheme(name, "http") || name_has_scheme(name, "https") ||
+		    name_has_scheme(name, "gs"))
 			return name;
 	}
 	return NULL;

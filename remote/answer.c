@@ -78,48 +78,84 @@ static int take_string(const char **at, char **ret)
 	return r;
 }
 
-/* A number, true, false or null. */
-static int skip_word(const char **at)
-{
-	size_t len;
+struct member {
+	char *name;
+	char *text;	  /* NULL: it is not a string */
+	const char *word; /* a number, true, false or null */
+	size_t len;	  /* of the word; 0: it is a string */
+};
 
-	skip_space(at);
-	len = strspn(*at, "+-.0123456789abcdefghijklmnopqrstuvwxyzE");
-	*at += len;
-	return len ? 0 : -EINVAL;
+static void member_release(struct member *member)
+{
+	secret_free(member->name);
+	secret_free(member->text);
 }
 
-/* Reads one member. `value` stays NULL if it is not a string. */
-static int take_member(const char **at, char **name, char **value)
+static int take_word(const char **at, struct member *ret)
 {
-	int r = take(at, '"') ? take_string(at, name) : -EINVAL;
+	skip_space(at);
+	ret->word = *at;
+	ret->len = strspn(*at, "+-.0123456789abcdefghijklmnopqrstuvwxyzE");
+	*at += ret->len;
+	return ret->len ? 0 : -EINVAL;
+}
+
+static int take_member(const char **at, struct member *ret)
+{
+	int r = take(at, '"') ? take_string(at, &ret->name) : -EINVAL;
 
 	if (r == 0 && !take(at, ':'))
 		r = -EINVAL;
 	if (r)
 		return r;
-	return take(at, '"') ? take_string(at, value) : skip_word(at);
+	return take(at, '"') ? take_string(at, &ret->text) : take_word(at, ret);
 }
 
-int answer_json(const char *text, const char *name, char **ret)
+static bool is_number(const struct member *member)
+{
+	return member->len && strspn(member->word, "0123456789") >= member->len;
+}
+
+/* Finds a member that is a number, or a string. Returns as answer_json(). */
+static int find_member(const char *text, const char *name, bool number, struct member *ret)
 {
 	if (!take(&text, '{'))
 		return -EINVAL;
 	if (take(&text, '}'))
 		return 1;
 	do {
-		SCOPE(secret_release) char *member = NULL;
-		SCOPE(secret_release) char *value = NULL;
-		int r = take_member(&text, &member, &value);
+		struct member member SCOPE(member_release) = {0};
+		int r = take_member(&text, &member);
 
 		if (r)
 			return r;
-		if (strcmp(member, name) == 0 && value) {
-			*ret = steal_ptr(&value);
+		if (strcmp(member.name, name) == 0 && (number ? is_number(&member) : !member.len)) {
+			*ret = member;
+			member = (struct member){0};
 			return 0;
 		}
 	} while (take(&text, ','));
 	return take(&text, '}') ? 1 : -EINVAL;
+}
+
+int answer_json(const char *text, const char *name, char **ret)
+{
+	struct member member SCOPE(member_release) = {0};
+	int r = find_member(text, name, false, &member);
+
+	if (r == 0)
+		*ret = steal_ptr(&member.text);
+	return r;
+}
+
+int answer_json_number(const char *text, const char *name, uint64_t *ret)
+{
+	struct member member SCOPE(member_release) = {0};
+	int r = find_member(text, name, true, &member);
+
+	if (r == 0)
+		*ret = strtoull(member.word, NULL, 10);
+	return r;
 }
 
 /* --- XML ------------------------------------------------------------------------------------ */

@@ -2,10 +2,15 @@
 #ifndef REMOTE_ANSWER_H
 #define REMOTE_ANSWER_H
 
+#include <stdint.h>
+
 /* The text of a member of a flat JSON object: none of its values is an object or an array. Returns
  * 0, 1 (there is no such member, or it is null), -EINVAL (not such an object) or -ENOMEM. The
  * caller frees the text, with secret_free() if it is a secret. */
 int answer_json(const char *text, const char *name, char **ret);
+
+/* The same for a number, which is whole and not negative; 1 for anything else. */
+int answer_json_number(const char *text, const char *name, uint64_t *ret);
 
 /* The text between <name> and the next <, with &amp; and other entities replaced. Returns 0, 1
  * (there is none) or -ENOMEM. */

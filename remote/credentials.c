@@ -4,6 +4,7 @@
 #include "remote/credentials_place.h"
 #include "remote/environment.h"
 #include "remote/secret.h"
+#include "remote/token.h"
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -95,16 +96,52 @@ int credentials_of_environment(const struct credentials_ask *ask, struct credent
 	return credentials_copy(access, secret, token, ret);
 }
 
+int credentials_of_token(const struct credentials_ask *ask, struct credentials *ret,
+			 struct err *err)
+{
+	struct url server SCOPE(url_release) = {0};
+	struct token token SCOPE(token_release) = {0};
+	int r = url_parse(remote_google(ask->settings), &server);
+
+	if (r == 0)
+		r = token_find(&server, ask->settings, &token, err);
+	if (r < 0)
+		return r;
+	if (!token.text)
+		return err_set(err, 1,
+			       token.of_other ? "%s is for another server" : "%s is not set",
+			       token.of_other ? token.of_other : "FOLDFS_TOKEN");
+	ret->token = steal_ptr(&token.text);
+	return 0;
+}
+
+#define AMAZON 1u
+#define GOOGLE 2u
+
 static const struct place {
 	const char *name;
 	credentials_place_fn *find;
+	unsigned of;
 } credentials_places[] = {
-	{"the environment", credentials_of_environment},
-	{"web identity", credentials_of_web_identity},
-	{"the profile", credentials_of_profile},
-	{"the container", credentials_of_container},
-	{"instance metadata", credentials_of_machine},
+	{"the environment", credentials_of_environment, AMAZON | GOOGLE},
+	{"web identity", credentials_of_web_identity, AMAZON},
+	{"the profile", credentials_of_profile, AMAZON | GOOGLE},
+	{"the container", credentials_of_container, AMAZON},
+	{"instance metadata", credentials_of_machine, AMAZON},
+	{"FOLDFS_TOKEN", credentials_of_token, GOOGLE},
+	{"the metadata server", credentials_of_google, GOOGLE},
 };
+
+/* Asks a place. Google does not know the sessions of Amazon. */
+static int find_at(const struct place *place, const struct credentials_ask *ask,
+		   struct credentials *ret, struct err *err)
+{
+	int r = place->find(ask, ret, err);
+
+	if (r == 0 && ask->google && ret->access && ret->token)
+		return err_set(err, 1, "the keys of %s are of a session of Amazon", place->name);
+	return r;
+}
 
 int credentials_find(const struct credentials_ask *ask, struct credentials *ret, struct err *err)
 {
@@ -116,9 +153,10 @@ int credentials_find(const struct credentials_ask *ask, struct credentials *ret,
 		struct err reason = {0};
 		int r;
 
-		if (ask->profile && place->find != credentials_of_profile)
+		if (!(place->of & (ask->google ? GOOGLE : AMAZON)) ||
+		    (ask->profile && place->find != credentials_of_profile))
 			continue;
-		r = place->find(ask, &found, &reason);
+		r = find_at(place, ask, &found, &reason);
 		if (r < 0)
 			return err_set(err, r, "%s", err_text(&reason, r));
 		if (r == 0) {

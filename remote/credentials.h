@@ -8,6 +8,14 @@
  *	container	AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI
  *	machine		instance metadata (IMDSv2) of EC2, unless AWS_EC2_METADATA_DISABLED
  *
+ * For gs://, whose servers know no sessions of Amazon, these are asked:
+ *
+ *	environment	HMAC keys, by the names above
+ *	profile		the same: static keys
+ *	token		FOLDFS_TOKEN or FOLDFS_TOKEN_FILE (remote/bearer.h)
+ *	metadata server	of Google's machines, at GCE_METADATA_HOST if that is set: a token, for
+ *			Google's servers and this machine itself only
+ *
  * If --profile names a profile, only that one is asked. */
 #ifndef REMOTE_CREDENTIALS_H
 #define REMOTE_CREDENTIALS_H
@@ -15,19 +23,21 @@
 #include "base/err.h"
 #include "remote/fetch.h"
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct credentials {
-	char *access, *secret;
-	char *token;	 /* of a session; NULL: there is none */
-	int64_t expires; /* seconds since 1970; 0: never */
-	char source[96]; /* where they come from: "profile 'here'" */
+	char *access, *secret; /* NULL: requests have the token instead of a signature */
+	char *token;	       /* of a session; NULL: there is none */
+	int64_t expires;       /* seconds since 1970; 0: never */
+	char source[96];       /* where they come from: "profile 'here'" */
 };
 
 typedef int credentials_fetch_fn(const struct fetch *request, unsigned *ret_status,
 				 struct buf *ret_body, struct err *err);
 
 struct credentials_ask {
+	bool google;	     /* for gs:// */
 	const char *profile; /* of --profile, or NULL */
 	const char *region;  /* whose STS is asked; NULL: the global STS */
 	const struct remote_settings *settings;

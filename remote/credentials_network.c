@@ -9,6 +9,7 @@
 #include "remote/url.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <time.h>
 
 #define TRIES	   2
 #define MACHINE_MS 1000 /* on EC2 it answers within milliseconds, elsewhere never */
@@ -247,6 +248,67 @@ int credentials_of_container(const struct credentials_ask *ask, struct credentia
 	if (r == 0 && status != 200)
 		r = err_set(err, -EACCES, "%.200s: %u instead of credentials", url.data, status);
 	return r < 0 ? r : credentials_of_json(answer.data, ret, err);
+}
+
+/* --- Google --------------------------------------------------------------------------------- */
+
+/* A token of the machine opens more than buckets. */
+static bool is_of_google(const char *endpoint)
+{
+	struct url url SCOPE(url_release) = {0};
+
+	return url_parse(endpoint, &url) == 0 &&
+	       (url_is_here(&url) ||
+		(strcmp(url.scheme, "https") == 0 && url_is_below(&url, "googleapis.com")));
+}
+
+static int read_google_answer(const char *body, struct credentials *ret)
+{
+	uint64_t seconds;
+	int r = answer_json(body, "access_token", &ret->token);
+
+	if (r == 0)
+		r = answer_json_number(body, "expires_in", &seconds);
+	if (r == 0 && (seconds > INT32_MAX || strpbrk(ret->token, "\r\n")))
+		r = -EINVAL;
+	if (r == 0)
+		ret->expires = time(NULL) + (int64_t)seconds;
+	return r;
+}
+
+int credentials_of_google(const struct credentials_ask *ask, struct credentials *ret,
+			  struct err *err)
+{
+	static const char path[] = "computeMetadata/v1/instance/service-accounts/default/token";
+	static const char *const headers[] = {"Metadata-Flavor: Google", NULL};
+	const char *host = environment_get("GCE_METADATA_HOST");
+	SCOPE(secret_buf_release) struct buf answer = BUF_INIT;
+	SCOPE(buf_release) struct buf url = BUF_INIT;
+	unsigned status;
+	int r;
+
+	if (!is_of_google(remote_google(ask->settings)))
+		return err_set(err, 1, "a token of the machine is for Google's servers only");
+	host = host ? host : "metadata.google.internal";
+	if (buf_addf(&url, "http://%s/%s", host, path) < 0)
+		return -ENOMEM;
+	r = ask_service(ask,
+			(struct fetch){.method = "GET",
+				       .url = url.data,
+				       .headers = headers,
+				       .timeout_ms = MACHINE_MS,
+				       .direct = true},
+			&status, &answer, NULL);
+	if (r == -ENOMEM || r == -ENOSYS || r == -ECANCELED)
+		return r;
+	if (r < 0)
+		return err_set(err, 1, "no metadata server at %.200s", host);
+	if (status != 200)
+		return err_set(err, 1, "the metadata server has no token: %u", status);
+	r = read_google_answer(answer.data, ret);
+	if (r == 1 || r == -EINVAL)
+		r = err_set(err, -EINVAL, "the answer of the metadata server has no token");
+	return r;
 }
 
 /* --- machine -------------------------------------------------------------------------------- */

@@ -9,7 +9,8 @@ typedef int credentials_place_fn(const struct credentials_ask *ask, struct crede
 				 struct err *err);
 
 credentials_place_fn credentials_of_environment, credentials_of_web_identity,
-	credentials_of_profile, credentials_of_container, credentials_of_machine;
+	credentials_of_profile, credentials_of_container, credentials_of_machine,
+	credentials_of_token, credentials_of_google;
 
 /* Asks STS for the keys of a role, with the token in a file. `session` NULL: "foldfs". */
 int credentials_of_role(const struct credentials_ask *ask, const char *token_file, const char *role,

@@ -68,14 +68,14 @@ static int of_profile(const struct credentials_ask *ask, const struct profile *p
 				    NULL};
 	struct profile_keys keys;
 
-	if (token_file && role)
+	if (token_file && role && !ask->google)
 		return credentials_of_role(ask, token_file, role,
 					   profile_get(profile, "role_session_name"), ret, err);
-	if (needs_tool(profile))
+	if (needs_tool(profile) && !ask->google)
 		return of_process(ask, profile, tool, "aws configure export-credentials", ret, err);
 	if (profile_keys(profile, &keys))
 		return of_keys(profile, &keys, ret, err);
-	if (command)
+	if (command && !ask->google)
 		return of_process(ask, profile, shell, "credential_process", ret, err);
 	return err_set(err, 1, "no keys of profile '%s' in %s", profile_name(profile),
 		       profile_files(profile));

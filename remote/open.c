@@ -12,28 +12,26 @@
 #include <strings.h>
 #include <unistd.h>
 
-static bool has_scheme(const char *name, const char *scheme)
+static bool is_in_bucket(const char *name)
 {
-	size_t len = strlen(scheme);
-
-	return strncasecmp(name, scheme, len) == 0 && strncmp(name + len, "://", 3) == 0;
+	return name_has_scheme(name, "s3") || name_has_scheme(name, "gs");
 }
 
 bool name_is_url(const char *name)
 {
-	return has_scheme(name, "http") || has_scheme(name, "https") || has_scheme(name, "s3");
+	return name_has_scheme(name, "http") || name_has_scheme(name, "https") ||
+	       is_in_bucket(name);
 }
 
 bool name_needs_programs(const char *name, const struct remote_settings *settings)
 {
-	return has_scheme(name, "s3") && !settings->anonymous;
+	return name_has_scheme(name, "s3") && !settings->anonymous;
 }
 
 static const struct other_scheme {
 	const char *scheme, *instead;
 } other_schemes[] = {
 	{"file", "; give the path alone"},
-	{"gs", "; as s3://BUCKET/KEY with '--endpoint=https://storage.googleapis.com'"},
 	{"hf", "; as https://huggingface.co/datasets/NAME/resolve/main/FILE"},
 };
 
@@ -42,16 +40,17 @@ static int refuse_scheme(const char *name, size_t len, struct err *err)
 	const char *instead = "";
 
 	for (size_t i = 0; i < sizeof(other_schemes) / sizeof(other_schemes[0]); i++)
-		if (has_scheme(name, other_schemes[i].scheme))
+		if (name_has_scheme(name, other_schemes[i].scheme))
 			instead = other_schemes[i].instead;
-	return err_set(err, -ENOENT, "%.*s:// is not read: https://, http:// and s3:// are%s",
-		       (int)len, name, instead);
+	return err_set(err, -ENOENT,
+		       "%.*s:// is not read: https://, http://, s3:// and gs:// are%s", (int)len,
+		       name, instead);
 }
 
 /* https:/host, also where it was taken for a path relative to a list. */
 static const char *find_typo(const char *name)
 {
-	static const char *const schemes[] = {"https:", "http:", "s3:"};
+	static const char *const schemes[] = {"https:", "http:", "s3:", "gs:"};
 
 	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
 		const char *at = strcasestr(name, schemes[i]);
@@ -120,8 +119,8 @@ int reader_open(const char *name, bool apart, const struct remote_settings *sett
 	shown = name_shown(name);
 	if (!shown)
 		return -ENOMEM;
-	r = has_scheme(name, "s3") ? s3_auth_new(name, settings, fetch, remote, &auth, err)
-				   : bearer_new(name, apart, settings, &auth, err);
+	r = is_in_bucket(name) ? s3_auth_new(name, settings, fetch, remote, &auth, err)
+			       : bearer_new(name, apart, settings, &auth, err);
 	/* -EINVAL says that a file is no pack. */
 	return r < 0 ? (r == -EINVAL ? -ENOENT : r)
 		     : reader_remote_open(shown, auth, settings, remote, ret, err);

@@ -39,8 +39,9 @@ void remote_stop(struct remote *remote)
 {
 	if (remote->http)
 		http_rest(remote->http);
-	if (remote->keys)
-		object_refresh_rest(&remote->keys->refresh);
+	for (size_t i = 0; i < sizeof(remote->keys) / sizeof(remote->keys[0]); i++)
+		if (remote->keys[i])
+			object_refresh_rest(&remote->keys[i]->refresh);
 }
 
 #else

@@ -1,6 +1,7 @@
 /* What the readers of URLs of one mount, or of one command, share: the thread of transfers, its
  * connections, and the limit of requests to each server (http.h), which are there as long as any
- * reader is; the keys of S3 (s3_keys.h); and the memory for what is read ahead (reader_remote.h).
+ * reader is; the keys of S3 and of
+ * Google (s3_keys.h); and the memory for what is read ahead (reader_remote.h).
  *
  * Threads: any number at once; remote_stop() is called alone. */
 #ifndef REMOTE_REMOTE_H
@@ -24,7 +25,8 @@ struct remote {
 	struct reader_remote *oldest, *newest;
 	uint64_t ends;
 	_Atomic uint64_t kept; /* bytes that all readers keep */
-	struct s3_keys *keys;  /* protected by lock; NULL: nobody needs them */
+	/* Protected by lock: of s3://, and of gs://; NULL: nobody needs them. */
+	struct s3_keys *keys[2];
 };
 
 #define REMOTE_INIT                               \

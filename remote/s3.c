@@ -1,4 +1,5 @@
 #include "remote/s3.h"
+#include "base/name.h"
 #include "base/scope.h"
 #include "remote/environment.h"
 #include "remote/profile.h"
@@ -6,6 +7,7 @@
 #include "remote/s3_url.h"
 #include "remote/secret.h"
 #include "remote/sign.h"
+#include "remote/token.h"
 #include <time.h>
 
 #define MOVES 2 /* between regions, at most: an endpoint of one region sends requests back */
@@ -14,6 +16,7 @@ struct s3_auth {
 	struct object_auth auth; /* first */
 	const struct remote_settings *settings;
 	struct s3_keys *keys;
+	bool google;
 	char *name;
 	char *endpoint;	    /* NULL: Amazon's */
 	char *asked_region; /* NULL: the user did not name one */
@@ -60,19 +63,34 @@ static const char *region_of(const struct remote_settings *settings, const struc
 	return region ? region : profile_get(profile, "region");
 }
 
-static int find_place(struct s3_auth *s3, const char *name, struct err *err)
+static int find_amazon(struct s3_auth *s3, struct err *err)
 {
 	SCOPE(profile_release) struct profile *profile = NULL;
 	int r = profile_open(s3->settings->profile, &profile, err);
 
 	if (r == 0)
-		r = copy(name, &s3->name);
-	if (r == 0)
 		r = copy(endpoint_of(s3->settings, profile), &s3->endpoint);
 	if (r == 0)
 		r = copy(region_of(s3->settings, profile), &s3->asked_region);
+	return r;
+}
+
+static int find_google(struct s3_auth *s3)
+{
+	int r = copy(remote_google(s3->settings), &s3->endpoint);
+
+	return r < 0 ? r : copy(s3->settings->region, &s3->asked_region);
+}
+
+static int find_place(struct s3_auth *s3, const char *name, struct err *err)
+{
+	const char *usual = s3->google ? "auto" : "us-east-1";
+	int r = copy(name, &s3->name);
+
 	if (r == 0)
-		r = copy(s3->asked_region ? s3->asked_region : "us-east-1", &s3->region);
+		r = s3->google ? find_google(s3) : find_amazon(s3, err);
+	if (r == 0)
+		r = copy(s3->asked_region ? s3->asked_region : usual, &s3->region);
 	return r < 0 ? r : s3_url(name, s3->endpoint, s3->region, &s3->auth.url, err);
 }
 
@@ -124,7 +142,7 @@ static int sign_with(const struct s3_auth *s3, const struct object_request *requ
 	int r = 0;
 
 	strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
-	if (s3->settings->requester_pays)
+	if (s3->settings->requester_pays && !s3->google)
 		headers[to_sign.count++] = (struct sign_header){"x-amz-request-payer", "requester"};
 	if (keys->token)
 		headers[to_sign.count++] =
@@ -142,7 +160,10 @@ static int s3_auth_sign(struct object_auth *auth, const struct object_request *r
 	struct s3_auth *s3 = s3_of(auth);
 	SCOPE_LOCK(&s3->keys->lock);
 
-	return s3->keys->state == KEYS_GOOD ? sign_with(s3, request, add, context) : 0;
+	if (s3->keys->state != KEYS_GOOD)
+		return 0;
+	return s3->keys->found.access ? sign_with(s3, request, add, context)
+				      : token_add(s3->keys->found.token, add, context);
 }
 
 /* --- refusals ------------------------------------------------------------------------------- */
@@ -190,14 +211,17 @@ int s3_auth_new(const char *name, const struct remote_settings *settings,
 		struct err *err)
 {
 	struct s3_auth *s3 = calloc(1, sizeof(*s3));
-	struct credentials_ask ask = {
-		.profile = settings->profile, .settings = settings, .fetch = fetch_from};
+	struct credentials_ask ask = {.google = name_has_scheme(name, "gs"),
+				      .profile = settings->profile,
+				      .settings = settings,
+				      .fetch = fetch_from};
 	int r;
 
 	if (!s3)
 		return -ENOMEM;
 	s3->auth.ops = &s3_auth_ops;
 	s3->settings = settings;
+	s3->google = ask.google;
 	r = find_place(s3, name, err);
 	ask.region = s3->asked_region;
 	if (r == 0)

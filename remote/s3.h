@@ -1,9 +1,11 @@
-/* Credentials for objects of S3 and of servers that are compatible with it: s3://BUCKET/KEY.
+/* Credentials for objects of S3 and of servers that are compatible with it: s3://BUCKET/KEY, and
+ * gs://BUCKET/KEY of Google Cloud Storage.
  *
  *	endpoint	--endpoint, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, endpoint_url of the
  *			profile (of its services first); Amazon's
  *	region		--region, AWS_REGION, AWS_DEFAULT_REGION, region of the profile; us-east-1.
  *			A server that names the right one is believed
+ *	of gs://	--endpoint; Google's. --region; auto
  *	credentials	remote/credentials.h, the same for all packs (s3_keys.h); without any, and
  *			with --anonymous, requests are not signed */
 #ifndef REMOTE_S3_H

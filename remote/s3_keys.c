@@ -52,7 +52,7 @@ static void take(struct s3_keys *keys, struct credentials *found, int64_t now)
 {
 	int64_t life = found->expires - now;
 
-	keys->since = keys->found.access ? now : 0;
+	keys->since = keys->found.source[0] ? now : 0;
 	credentials_release(&keys->found);
 	keys->found = *found;
 	*found = (struct credentials){0};
@@ -85,9 +85,15 @@ static int keys_refresh(struct object_refresh *refresh, struct err *err)
 
 int s3_keys_refused(struct s3_keys *keys, const struct s3_refusal *refusal, struct err *err)
 {
+	bool ended = refusal->kind == S3_ENDED;
+
 	SCOPE_LOCK(&keys->lock);
-	if (refusal->kind != S3_ENDED || keys->state == KEYS_NONE)
-		return s3_refusal_say(refusal, keys->found.source, keys->nowhere.text, err);
+	/* Google has no code for a token that has ended. */
+	ended |= refusal->answer->status == 401 && !keys->found.access && keys->found.token;
+	if (!ended || keys->state == KEYS_NONE)
+		return s3_refusal_say(refusal, keys->found.source, keys->nowhere.text,
+				      keys->ask.google ? "storage.objects.get" : "s3:GetObject",
+				      err);
 	if (keys->state == KEYS_GOOD && time(NULL) - keys->since > STILL_NEW)
 		keys->state = KEYS_ENDED;
 	return 0;
@@ -127,13 +133,15 @@ static struct s3_keys *keys_new(struct remote *remote, const struct credentials_
 
 int s3_keys_join(struct remote *remote, const struct credentials_ask *ask, struct s3_keys **ret)
 {
+	struct s3_keys **keys = &remote->keys[ask->google];
+
 	SCOPE_LOCK(&remote->lock);
-	if (!remote->keys)
-		remote->keys = keys_new(remote, ask);
-	if (!remote->keys)
+	if (!*keys)
+		*keys = keys_new(remote, ask);
+	if (!*keys)
 		return -ENOMEM;
-	remote->keys->users++;
-	*ret = remote->keys;
+	(*keys)->users++;
+	*ret = *keys;
 	return 0;
 }
 
@@ -145,7 +153,7 @@ void s3_keys_leave(struct s3_keys *keys)
 	pthread_mutex_lock(&remote->lock);
 	last = --keys->users == 0;
 	if (last)
-		remote->keys = NULL;
+		remote->keys[keys->ask.google] = NULL;
 	pthread_mutex_unlock(&remote->lock);
 	if (last)
 		keys_free(keys);

@@ -1,5 +1,6 @@
-/* The keys that sign requests for S3. All packs of a mount, or of a command, share them: each time
- * they are found or renewed, a program or another machine may be asked.
+/* The keys that sign requests for S3, or for Google's buckets. All packs of a mount, or of a
+ * command, share them: each time they are found or renewed, a program or another machine may be
+ * asked.
  *
  * Threads: any number at once. */
 #ifndef REMOTE_S3_KEYS_H

@@ -83,7 +83,7 @@ static int say_skew(const struct s3_refusal *refusal, struct err *err)
 }
 
 static int say_denied(const struct s3_refusal *refusal, const char *source,
-		      const char *unsigned_because, struct err *err)
+		      const char *unsigned_because, const char *needs, struct err *err)
 {
 	if (!*source)
 		return err_set(err, -EACCES, "access denied (%u); %s", refusal->answer->status,
@@ -97,13 +97,13 @@ static int say_denied(const struct s3_refusal *refusal, const char *source,
 		return err_set(err, -EACCES,
 			       "the secret key of %s does not belong to its access key", source);
 	return err_set(err, -EACCES,
-		       "access denied (%u %s) to the credentials of %s: they need s3:GetObject, or "
-		       "there is no such object",
-		       refusal->answer->status, refusal->code ? refusal->code : "", source);
+		       "access denied (%u %s) to the credentials of %s: they need %s, or there is "
+		       "no such object",
+		       refusal->answer->status, refusal->code ? refusal->code : "", source, needs);
 }
 
 int s3_refusal_say(const struct s3_refusal *refusal, const char *source,
-		   const char *unsigned_because, struct err *err)
+		   const char *unsigned_because, const char *needs, struct err *err)
 {
 	unsigned status = refusal->answer->status;
 
@@ -114,7 +114,7 @@ int s3_refusal_say(const struct s3_refusal *refusal, const char *source,
 	if (status == 404)
 		return err_set(err, -ENOENT, "there is no such object in this bucket");
 	if (refusal->kind == S3_OTHER && (status == 401 || status == 403))
-		return say_denied(refusal, source, unsigned_because, err);
+		return say_denied(refusal, source, unsigned_because, needs, err);
 	if (refusal->kind == S3_OTHER_REGION)
 		return err_set(
 			err, -EIO,

@@ -23,8 +23,9 @@ int s3_refusal_read(const struct object_answer *answer, struct s3_refusal *ret);
 void s3_refusal_release(struct s3_refusal *refusal);
 
 /* Says why, and the way out. `source`: where the keys that signed came from; `unsigned_because`:
- * why the request was not signed. One of them is empty. Returns -ENOENT, -EACCES or -EIO. */
+ * why the request was not signed. One of them is empty. `needs`: a permission. Returns -ENOENT,
+ * -EACCES or -EIO. */
 int s3_refusal_say(const struct s3_refusal *refusal, const char *source,
-		   const char *unsigned_because, struct err *err);
+		   const char *unsigned_because, const char *needs, struct err *err);
 
 #endif

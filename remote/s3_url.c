@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define SCHEME "s3://"
-
 static bool consists_of(const char *text, size_t len, const char *others)
 {
 	for (size_t i = 0; i < len; i++)
@@ -60,7 +58,7 @@ static int refuse_endpoint(const char *endpoint, struct err *err)
 int s3_url(const char *name, const char *endpoint, const char *region, char **ret, struct err *err)
 {
 	SCOPE(buf_release) struct buf url = BUF_INIT;
-	const char *bucket = name + strlen(SCHEME);
+	const char *bucket = name + name_scheme(name) + strlen("://");
 	size_t len = strcspn(bucket, "/");
 	bool in_host = !endpoint && fits_host(bucket, len);
 	int r;
@@ -69,7 +67,8 @@ int s3_url(const char *name, const char *endpoint, const char *region, char **re
 		return err_set(err, -EINVAL, "'%.*s' is not the name of a bucket", (int)len,
 			       bucket);
 	if (bucket[len] == '\0' || bucket[len + 1] == '\0')
-		return err_set(err, -EINVAL, "no object is named: s3://BUCKET/KEY");
+		return err_set(err, -EINVAL, "no object is named: %.*sBUCKET/KEY",
+			       (int)(bucket - name), name);
 	if (!consists_of(region, strlen(region), "-"))
 		return err_set(err, -EINVAL, "'%s' is not a region", region);
 	if (endpoint && !is_endpoint(endpoint))

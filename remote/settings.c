@@ -40,6 +40,11 @@ const char *remote_ca_file(const struct remote_settings *settings)
 	return ca_file_here();
 }
 
+const char *remote_google(const struct remote_settings *settings)
+{
+	return settings->endpoint ? settings->endpoint : "https://storage.googleapis.com";
+}
+
 /* Whatever else is wrong with a file, libcurl says. */
 static int check_file(const char *path, struct err *err)
 {

@@ -6,8 +6,8 @@
 
 struct remote_settings {
 	uint64_t retry; /* seconds for which what fails is repeated; see remote_retry() */
-	const char *endpoint, *region, *profile; /* of S3; NULL: see remote/s3.h */
-	bool anonymous;				 /* S3: requests are not signed */
+	const char *endpoint, *region, *profile; /* of buckets; NULL: see remote/s3.h */
+	bool anonymous;				 /* buckets: requests are not signed */
 	bool requester_pays;   /* S3: this user pays for requests to buckets of others */
 	const char *ca_file;   /* certificates to trust; NULL: see remote_ca_file() */
 	const char *first_url; /* on the command line; NULL: none. FOLDFS_TOKEN is for its server */
@@ -32,22 +32,26 @@ static inline uint64_t remote_retry(const struct remote_settings *settings, uint
 
 /* Rows for a table of options. `member`: the field of the settings that is a struct
  * remote_settings. */
-#define REMOTE_OPTIONS(type, member)                                                               \
-	OPT_SHARED("packs on servers"),                                                            \
-		OPT_NUMBER(                                                                        \
-			0, "retry", "SEC", type, member.retry,                                     \
-			"how long to repeat requests that fail (default: 600; in foldfs 30 for "   \
-			"files on other machines)"),                                               \
-		OPT_STRING(0, "endpoint", "URL", type, member.endpoint,                            \
-			   "server of s3://, instead of Amazon's"),                                \
-		OPT_STRING(0, "region", "NAME", type, member.region, "region of s3:// buckets"),   \
-		OPT_STRING(0, "profile", "NAME", type, member.profile,                             \
-			   "credentials and settings of this profile of the AWS tools"),           \
-		OPT_FLAG(0, "anonymous", type, member.anonymous, "ask s3:// without credentials"), \
-		OPT_FLAG(0, "requester-pays", type, member.requester_pays,                         \
-			 "pay for requests to buckets of others"),                                 \
-		OPT_STRING(0, "ca-file", "FILE", type, member.ca_file,                             \
+#define REMOTE_OPTIONS(type, member)                                                             \
+	OPT_SHARED("packs on servers"),                                                          \
+		OPT_NUMBER(                                                                      \
+			0, "retry", "SEC", type, member.retry,                                   \
+			"how long to repeat requests that fail (default: 600; in foldfs 30 for " \
+			"files on other machines)"),                                             \
+		OPT_STRING(0, "endpoint", "URL", type, member.endpoint,                          \
+			   "server of s3:// and gs://, instead of Amazon's and Google's"),       \
+		OPT_STRING(0, "region", "NAME", type, member.region, "region of s3:// buckets"), \
+		OPT_STRING(0, "profile", "NAME", type, member.profile,                           \
+			   "credentials and settings of this profile of the AWS tools"),         \
+		OPT_FLAG(0, "anonymous", type, member.anonymous,                                 \
+			 "ask s3:// and gs:// without credentials"),                             \
+		OPT_FLAG(0, "requester-pays", type, member.requester_pays,                       \
+			 "pay for requests to buckets of others"),                               \
+		OPT_STRING(0, "ca-file", "FILE", type, member.ca_file,                           \
 			   "certificates of the authorities to trust for https")
+
+/* The server of gs://, as a URL. */
+const char *remote_google(const struct remote_settings *settings);
 
 /* The file of certificates: the one that is set, or that AWS_CA_BUNDLE, CURL_CA_BUNDLE or
  * SSL_CERT_FILE names. NULL: the system's, which libcurl knows. */

@@ -124,6 +124,15 @@ bool url_is_at(const struct url *url, const char *host)
 	       (strlen(host) == url->name && strncasecmp(host, url->host, url->name) == 0);
 }
 
+bool url_is_below(const struct url *url, const char *domain)
+{
+	size_t tail = strlen(domain);
+	const char *at = url->host + url->name - tail;
+
+	return url->name >= tail && strncasecmp(at, domain, tail) == 0 &&
+	       (url->name == tail || at[-1] == '.');
+}
+
 bool url_is_here(const struct url *url)
 {
 	SCOPE_FREE char *name = strndup(url->host, url->name);

@@ -27,6 +27,8 @@ void url_release(struct url *url);
 bool url_same_server(const struct url *a, const struct url *b);
 /* HOST or HOST:PORT, as a user writes it; without a port, any port of the host is meant. */
 bool url_is_at(const struct url *url, const char *host);
+/* Whether its host is this domain, or is in it. */
+bool url_is_below(const struct url *url, const char *domain);
 /* Whether it leads to this machine itself: localhost, 127.0.0.0/8 or [::1]. */
 bool url_is_here(const struct url *url);
 

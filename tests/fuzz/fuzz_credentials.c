@@ -88,7 +88,8 @@ static void look_in(unsigned places, const char *file)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	SCOPE(credentials_release) struct credentials found = {0};
-	struct credentials_ask ask = {.fetch = fetched};
+	const struct remote_settings settings = REMOTE_DEFAULTS;
+	struct credentials_ask ask = {.fetch = fetched, .settings = &settings};
 	const uint8_t *text;
 	struct err err = {{0}};
 	char path[32];
@@ -102,10 +103,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	SCOPE_CLOSE int fd = fuzz_file(text, len);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d%s", fd, len ? "" : "/none");
 	look_in(data[0], path);
+	ask.google = data[0] & 128;
 	ask.profile = data[0] & 64 ? "x" : NULL;
 	if (credentials_find(&ask, &found, &err) < 0)
 		must(err.text[0]);
 	else
-		must(found.access && found.secret);
+		must(found.access ? found.secret != NULL : ask.google && found.token);
 	return 0;
 }

@@ -1,5 +1,7 @@
 """A small cloud: objects that only signed requests may read, and the services that give keys for
-sessions that end (instance metadata, STS, the endpoint of containers), as Amazon documents them."""
+sessions that end (instance metadata, STS, the endpoint of containers), as Amazon documents them;
+and one of Google's kind, with HMAC keys and tokens, as it documents its XML API and its metadata
+server. Neither is the real one."""
 
 import http.server
 import json
@@ -68,6 +70,44 @@ class Cloud:
         if not {"host", "x-amz-security-token"} <= set(names) or signature != sigv4.signature(
                 keys, scope, headers["x-amz-date"], method, path, {},
                 {name: headers[name] for name in names}):
+            raise Refused(403, "SignatureDoesNotMatch")
+
+
+class Google(Cloud):
+    """Requests are signed with KEYS or have a token of a session; `public` objects need neither."""
+
+    KEYS = sigv4.Keys("GOOG1EXAMPLE", "hmac/secret+=")
+    TOKEN = "/computeMetadata/v1/instance/service-accounts/default/token"
+
+    def __init__(self):
+        super().__init__()
+        self.public, self.sent = set(), []  # the latter: what authorized requests for objects
+
+    def token(self):
+        keys, _ = self.session()
+        return {"access_token": keys.token, "expires_in": int(self.life), "token_type": "Bearer"}
+
+    def check(self, method, path, headers):
+        sent = headers.get("Authorization")
+        with self.lock:
+            self.sent.append(sent)
+        if not sent:
+            if path not in self.public:
+                raise Refused(403, "AccessDenied")
+        elif sent.startswith("Bearer "):
+            _, until = self.sessions.get(sent[len("Bearer "):], (None, 0))
+            if time.time() > until:
+                raise Refused(401, "AuthenticationRequired")
+        else:
+            self.check_signature(method, path, headers, FIELDS.search(sent))
+
+    def check_signature(self, method, path, headers, fields):
+        access, scope, signed, signature = fields.groups()
+        if access != self.KEYS.access:
+            raise Refused(403, "InvalidAccessKeyId")
+        if scope.split("/")[1:] != ["auto", "s3", "aws4_request"] or signature != sigv4.signature(
+                self.KEYS, scope, headers["x-amz-date"], method, path, {},
+                {name: headers[name] for name in signed.split(";")}):
             raise Refused(403, "SignatureDoesNotMatch")
 
 
@@ -140,6 +180,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path.startswith("/latest/"):
             self.metadata()
+        elif self.path == Google.TOKEN:
+            right = self.headers["Metadata-Flavor"] == "Google" and not self.cloud.down
+            self.cloud.failed += not right
+            self.answer(*((200, json.dumps(self.cloud.token()).encode()) if right else (403, b"")))
         elif self.path == "/container":
             right = self.headers["Authorization"] == Cloud.IDENTITY and not self.cloud.down
             self.json_session() if right else self.answer(500, b"")
@@ -151,9 +195,7 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
 
-@pytest.fixture
-def cloud():
-    cloud = Cloud()
+def serve(cloud):
     server = Server(("127.0.0.1", 0), type("CloudHandler", (Handler,), {"cloud": cloud}))
     cloud.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever)
@@ -162,3 +204,18 @@ def cloud():
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@pytest.fixture
+def cloud():
+    yield from serve(Cloud())
+
+
+@pytest.fixture
+def google():
+    yield from serve(Google())
+
+
+@pytest.fixture
+def other_google():
+    yield from serve(Google())

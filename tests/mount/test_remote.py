@@ -743,12 +743,12 @@ def test_a_list_on_a_server_names_what_is_on_that_kind_of_server(data, listing, 
 
 
 @pytest.mark.parametrize("url, said", [
-    ("gs://bucket/x.lmdb", "gs:// is not read: https://, http:// and s3:// are; as s3://BUCKET/K"),
-    ("hf://datasets/x", "hf:// is not read: https://, http:// and s3:// are; as https://hugging"),
-    ("file:///tmp/x.lmdb", "file:// is not read: https://, http:// and s3:// are; give the path"),
-    ("ftp://ali:sesame@host/x", "ftp://host/x: ftp:// is not read: https://, http:// and s3://"),
+    ("hf://datasets/x", "hf:// is not read: https://, http://, s3:// and gs:// are; as https://h"),
+    ("file:///tmp/x.lmdb", "file:// is not read: https://, http://, s3:// and gs:// are; give the"),
+    ("ftp://ali:sesame@host/x", "ftp://host/x: ftp:// is not read: https://, http://, s3:// and"),
     ("https:/host/x", "no such file; a URL begins with https://"),
     ("S3:/bucket/x", "no such file; a URL begins with s3://"),
+    ("gs:/bucket/x", "no such file; a URL begins with gs://"),
 ])
 def test_what_is_no_url_that_can_be_read_is_said_at_each_door(place, point, url, said):
     (place / "list").write_text(f"{url}\n")

@@ -40,6 +40,21 @@ TEST(a_member_that_is_not_there_or_no_string_is_none)
 	assert_null(value);
 }
 
+TEST(a_number_is_whole_and_not_negative)
+{
+	static const char *const others[] = {"{}", "{\"Key\":\"5\"}", "{\"Key\":null}",
+					     "{\"Key\":1.5}", "{\"Key\":-1}"};
+	uint64_t value = 7;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_int_equal(answer_json_number(others[i], "Key", &value), 1);
+	assert_int_equal(value, 7);
+	assert_int_equal(answer_json_number("{\"a\":\"b\",\"Key\": 3599}", "Key", &value), 0);
+	assert_int_equal(value, 3599);
+	assert_int_equal(answer_json_number("{\"Key\":12", "Key", &value), 0);
+	assert_int_equal(answer_json_number("{\"a\":12", "Key", &value), -EINVAL);
+}
+
 TEST(what_is_no_such_object_is_refused)
 {
 	static const char *const texts[] = {"",

@@ -44,10 +44,17 @@ static int answer(const struct fetch *request, unsigned *ret_status, struct buf 
 
 static const struct exchange nothing_asked[] = {{0}};
 
+static bool google; /* keys for gs:// are looked for */
+static struct remote_settings settings;
+
 static int find(const char *profile, const char *region, const struct exchange *exchanges,
 		struct credentials *ret, struct err *err)
 {
-	const struct credentials_ask ask = {.profile = profile, .region = region, .fetch = answer};
+	const struct credentials_ask ask = {.google = google,
+					    .profile = profile,
+					    .region = region,
+					    .settings = &settings,
+					    .fetch = answer};
 	int r;
 
 	expected = exchanges;
@@ -64,8 +71,8 @@ static void found(const char *profile, const struct exchange *exchanges, const c
 	struct err err;
 
 	assert_int_equal(find(profile, NULL, exchanges, &keys, &err), 0);
-	assert_string_equal(keys.access, access);
-	assert_string_equal(keys.secret, secret);
+	assert_string_equal(keys.access ? keys.access : "", access);
+	assert_string_equal(keys.secret ? keys.secret : "", secret);
 	if (token)
 		assert_string_equal(keys.token, token);
 	else
@@ -92,6 +99,10 @@ static int clear(void **state)
 	setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
 	unlink(".aws/credentials");
 	unlink(".aws/config");
+	unsetenv("FOLDFS_TOKEN");
+	unsetenv("GCE_METADATA_HOST");
+	google = false;
+	settings = (struct remote_settings){0};
 	return 0;
 }
 
@@ -355,6 +366,104 @@ TEST_OF(fresh, no_token_goes_over_the_network_in_plain)
 	fails(NULL, nothing_asked, -EINVAL,
 	      "AWS_CONTAINER_CREDENTIALS_*: no token is sent to http://localhost:1@evil.com/ "
 	      "without https");
+}
+
+/* --- Google ---------------------------------------------------------------------------------- */
+
+#define GOOGLE(host) "http://" host "/computeMetadata/v1/instance/service-accounts/default/token"
+#define FLAVOR	     "Metadata-Flavor: Google"
+#define TOKEN_OF_MACHINE \
+	"{\"access_token\":\"ya29.c\",\"expires_in\":3599,\"token_type\":\"Bearer\"}"
+
+static const struct exchange google_machine[] = {
+	{"GET", GOOGLE("metadata.google.internal"), FLAVOR, NULL, 0, 200, TOKEN_OF_MACHINE}, {0}};
+
+TEST_OF(fresh, google_is_asked_after_keys_and_a_token)
+{
+	google = true;
+	settings.first_url = "gs://b/k";
+	found(NULL, google_machine, "", "", "ya29.c", "the metadata server");
+	setenv("FOLDFS_TOKEN", "user", 1);
+	found(NULL, nothing_asked, "", "", "user", "FOLDFS_TOKEN");
+	write_text(".aws/credentials",
+		   "[default]\naws_access_key_id=PK\naws_secret_access_key=PS\n");
+	found(NULL, nothing_asked, "PK", "PS", NULL, "profile 'default'");
+	setenv("AWS_ACCESS_KEY_ID", "AK", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "SK", 1);
+	found(NULL, nothing_asked, "AK", "SK", NULL, "the environment");
+	setenv("AWS_SESSION_TOKEN", "of Amazon", 1);
+	found(NULL, nothing_asked, "PK", "PS", NULL, "profile 'default'");
+}
+
+TEST_OF(fresh, a_token_of_googles_machine_ends_when_it_says)
+{
+	struct credentials keys = {0};
+	struct err err;
+	time_t before = time(NULL);
+
+	google = true;
+	assert_int_equal(find(NULL, NULL, google_machine, &keys, &err), 0);
+	assert_in_range(keys.expires, before + 3599, time(NULL) + 3599);
+	credentials_release(&keys);
+}
+
+TEST_OF(fresh, no_program_and_no_service_of_amazon_has_keys_for_google)
+{
+	static const struct exchange elsewhere[] = {
+		{"GET", GOOGLE("[::1]:80"), FLAVOR, NULL, 0, 404, "no"}, {0}};
+	char why[512];
+
+	google = true;
+	setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost:1/x", 1);
+	setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "token", 1);
+	setenv("GCE_METADATA_HOST", "[::1]:80", 1);
+	unsetenv("AWS_EC2_METADATA_DISABLED");
+	write_text(".aws/config", "[default]\ncredential_process = touch ran\nsso_session = s\n");
+	snprintf(why, sizeof(why),
+		 "no credentials: AWS_ACCESS_KEY_ID is not set, no keys of profile 'default' in "
+		 "%s/.aws/credentials and %s/.aws/config, FOLDFS_TOKEN is not set, the metadata "
+		 "server has no token: 404",
+		 aws_home, aws_home);
+	fails(NULL, elsewhere, -ENOKEY, why);
+	assert_int_not_equal(access("ran", F_OK), 0);
+}
+
+TEST_OF(fresh, a_token_of_googles_machine_is_for_google_alone)
+{
+	static const char *const others[] = {"https://storage.googleapis.com.evil.com",
+					     "http://storage.googleapis.com",
+					     "https://googleapis.com@evil.com", "https://10.0.0.1"};
+
+	google = true;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct credentials keys = {0};
+		struct err err;
+
+		settings.endpoint = others[i];
+		assert_int_equal(find(NULL, NULL, nothing_asked, &keys, &err), -ENOKEY);
+		assert_non_null(strstr(err.text, "for Google's servers only"));
+	}
+	settings.endpoint = "https://storage-x.p.googleapis.com";
+	found(NULL, google_machine, "", "", "ya29.c", "the metadata server");
+}
+
+TEST_OF(fresh, an_answer_without_a_token_is_an_error)
+{
+	static const char *const bodies[] = {"{}",
+					     "<html>",
+					     "{\"access_token\":\"a\"}",
+					     "{\"access_token\":\"a\\r\\nb\",\"expires_in\":1}",
+					     "{\"access_token\":\"a\",\"expires_in\":-1}",
+					     "{\"access_token\":\"a\",\"expires_in\":99999999999}"};
+
+	google = true;
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		const struct exchange odd[] = {{"GET", GOOGLE("metadata.google.internal"), FLAVOR,
+						NULL, 0, 200, bodies[i]},
+					       {0}};
+
+		fails(NULL, odd, -EINVAL, "the answer of the metadata server has no token");
+	}
 }
 
 /* --- machine --------------------------------------------------------------------------------- */

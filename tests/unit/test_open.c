@@ -53,6 +53,30 @@ TEST(tokens_go_in_plain_to_this_machine_only)
 	unsetenv("FOLDFS_TOKEN");
 }
 
+static int new_bearer_after(const char *first, const char *url)
+{
+	struct object_auth *auth = NULL;
+	const struct remote_settings settings = {.first_url = first};
+	int r = bearer_new(url, false, &settings, &auth, NULL);
+
+	/* Without a token, ~/.netrc may have a password. */
+	if (r == 0)
+		r = !auth->netrc;
+	if (auth)
+		auth->ops->free(auth);
+	return r;
+}
+
+TEST(a_token_is_for_the_server_that_the_first_name_leads_to)
+{
+	setenv("FOLDFS_TOKEN", "secret", 1);
+	assert_int_equal(new_bearer_after("https://h/a", "https://h/b"), 1);
+	assert_int_equal(new_bearer_after("https://h/a", "https://i/b"), 0);
+	assert_int_equal(new_bearer_after("gs://h/a", "https://h/b"), 0);
+	assert_int_equal(new_bearer_after("gs://h/a", "https://storage.googleapis.com/h/b"), 1);
+	unsetenv("FOLDFS_TOKEN");
+}
+
 static void assert_shown(const char *name, const char *shown)
 {
 	char text[128];
@@ -83,6 +107,7 @@ TEST(paths_and_keys_are_shown_as_they_are)
 {
 	assert_shown("/a/b?c@d", "/a/b?c@d");
 	assert_shown("s3://bucket/k@y?", "s3://bucket/k@y?");
+	assert_shown("gs://bucket/k@y?", "gs://bucket/k@y?");
 }
 
 TEST(a_command_line_shows_no_secrets_and_keeps_them)
@@ -108,6 +133,7 @@ TEST(what_is_a_url_and_what_a_path)
 	assert_true(name_is_url("http://h"));
 	assert_true(name_is_url("HTTPS://h"));
 	assert_true(name_is_url("s3://b/k"));
+	assert_true(name_is_url("GS://b/k"));
 	assert_false(name_is_url("http:/h"));
 	assert_false(name_is_url("./http://h"));
 	assert_false(name_is_url("ftp://h"));

@@ -52,6 +52,7 @@ TEST(a_bucket_is_part_of_the_path_at_an_endpoint)
 	is_at("s3://photos/x", "https://host/storage/v1/s3//", "auto",
 	      "https://host/storage/v1/s3/photos/x");
 	is_at("s3://tenant:photos/x", "http://rgw", "us-east-1", "http://rgw/tenant%3Aphotos/x");
+	is_at("gs://my.photos/a b", "https://host", "auto", "https://host/my.photos/a%20b");
 }
 
 TEST(a_key_is_encoded_once_and_nothing_of_it_is_special)

@@ -1,0 +1,131 @@
+#include "remote/token.h"
+#include "base/io.h"
+#include "base/name.h"
+#include "base/scope.h"
+#include "remote/environment.h"
+#include "remote/secret.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct place {
+	const char *variable, *file_variable;
+	bool (*is_for)(const struct url *server, const struct remote_settings *settings);
+};
+
+/* huggingface.co and its subdomains. */
+static bool is_hugging_face(const struct url *server, const struct remote_settings *settings)
+{
+	(void)settings;
+	return url_is_below(server, "huggingface.co");
+}
+
+/* A URL of the server that a name leads to. */
+static const char *server_of(const char *name, const struct remote_settings *settings)
+{
+	return name_has_scheme(name, "gs") ? remote_google(settings) : name;
+}
+
+static bool is_named(const struct url *server, const struct remote_settings *settings)
+{
+	const char *host = environment_get("FOLDFS_TOKEN_HOST"), *name = settings->first_url;
+	struct url first SCOPE(url_release) = {0};
+
+	if (host)
+		return url_is_at(server, host);
+	return name && url_parse(server_of(name, settings), &first) == 0 &&
+	       url_same_server(server, &first);
+}
+
+static const struct place places[] = {
+	{"HF_TOKEN", "HF_TOKEN_PATH", is_hugging_face},
+	{"FOLDFS_TOKEN", "FOLDFS_TOKEN_FILE", is_named},
+};
+
+/* A newline would end the header and begin another. */
+static int set_text(struct token *token, const char *text)
+{
+	char *copy;
+
+	for (const char *c = text; *c; c++)
+		if (*c <= ' ' || *c > '~')
+			return -EINVAL;
+	copy = *text ? strdup(text) : NULL;
+	if (!copy)
+		return *text ? -ENOMEM : -EINVAL;
+	secret_free(token->text);
+	token->text = copy;
+	return 0;
+}
+
+int token_read(struct token *token, struct err *err)
+{
+	struct err reason = {0};
+	int r = 0;
+	SCOPE_FILE FILE *file = io_fopen_given(token->file, &r, &reason);
+	SCOPE(secret_release) char *line = NULL;
+	size_t room = 0, len;
+
+	if (!file)
+		return err_set(err, r, "%s: %s", token->file, err_text(&reason, r));
+	r = io_line(file, &line, &room, &len);
+	if (r == 0)
+		r = set_text(token, line);
+	if (r == 1)
+		r = -EINVAL;
+	return r == -EINVAL ? err_set(err, r, "%s: no token in its first line", token->file)
+	       : r < 0	    ? err_set(err, r, "%s: %s", token->file, strerror(-r))
+			    : 0;
+}
+
+static int take(const char *text, const char *file, const struct place *place, struct token *ret,
+		struct err *err)
+{
+	int r;
+
+	if (text) {
+		r = set_text(ret, text);
+		return r == -EINVAL ? err_set(err, r, "%s is no token", place->variable) : r;
+	}
+	ret->file = strdup(file);
+	return ret->file ? token_read(ret, err) : -ENOMEM;
+}
+
+int token_find(const struct url *server, const struct remote_settings *settings, struct token *ret,
+	       struct err *err)
+{
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const struct place *place = &places[i];
+		const char *text = environment_get(place->variable);
+		const char *file = environment_get(place->file_variable);
+
+		if (!text && !file)
+			continue;
+		if (!place->is_for(server, settings)) {
+			ret->of_other = text ? place->variable : place->file_variable;
+			continue;
+		}
+		if (strcmp(server->scheme, "https") != 0 && !url_is_here(server))
+			return err_set(err, -EACCES, "tokens are sent by https only");
+		return take(text, file, place, ret, err);
+	}
+	return 0;
+}
+
+int token_add(const char *text, object_header_fn *add, void *context)
+{
+	SCOPE(secret_release) char *line = NULL;
+
+	if (asprintf(&line, "Authorization: Bearer %s", text) < 0) {
+		line = NULL;
+		return -ENOMEM;
+	}
+	return add(context, line);
+}
+
+void token_release(struct token *token)
+{
+	secret_free(token->text);
+	free(token->file);
+	*token = (struct token){0};
+}

@@ -1,0 +1,27 @@
+/* A token that the user has for a server: where it is, and whom it is for (remote/bearer.h). */
+#ifndef REMOTE_TOKEN_H
+#define REMOTE_TOKEN_H
+
+#include "base/err.h"
+#include "remote/object_auth.h"
+#include "remote/settings.h"
+#include "remote/url.h"
+
+struct token {
+	char *text;	      /* NULL: there is none */
+	char *file;	      /* it comes from; NULL: from no file */
+	const char *of_other; /* a variable with a token for another server; NULL: none */
+};
+
+/* The token for this server. Returns 0, also if there is none; -EACCES (it would be sent in clear),
+ * -EINVAL, -ENOMEM, or why its file cannot be read. `ret` must be released in any case. */
+int token_find(const struct url *server, const struct remote_settings *settings, struct token *ret,
+	       struct err *err);
+/* Reads its file again. On failure it stays as it was. */
+int token_read(struct token *token, struct err *err);
+/* Adds the header that sends a token. Returns 0 or -ENOMEM. */
+int token_add(const char *text, object_header_fn *add, void *context);
+/* Zeroes and frees. */
+void token_release(struct token *token);
+
+#endif

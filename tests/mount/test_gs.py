@@ -1,0 +1,157 @@
+"""Packs in Google Cloud Storage, as a server of the tests has it (cloud.py): HMAC keys, tokens."""
+
+import os
+
+import pytest
+
+from foldfs import FOLDFS, FOLDPACK, run
+from server import free_port
+from trees import content
+
+pytest_plugins = ["cloud"]
+
+BUCKET, KEY = "photos", "a b/small.lmdb"
+PACK, PATH = f"gs://{BUCKET}/{KEY}", f"/{BUCKET}/a%20b/small.lmdb"
+
+
+@pytest.fixture(autouse=True)
+def store(google, small, place, monkeypatch):
+    """The server, with a pack in it. No settings of whoever runs the tests count."""
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "FOLDFS_TOKEN", "HF_")) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(place))
+    monkeypatch.setenv("GCE_METADATA_HOST", f"127.0.0.1:{free_port()}")  # which refuses
+    google.objects[PATH] = small[1].read_bytes()
+    google.folder = small[0]
+    return google
+
+
+@pytest.fixture
+def machine(store, monkeypatch):
+    """One of Google's, with a metadata server."""
+    monkeypatch.setenv("GCE_METADATA_HOST", store.url.split("//")[1])
+    return store
+
+
+def set_keys(monkeypatch, keys):
+    for name, value in keys.environment().items():
+        monkeypatch.setenv(name, value)
+
+
+def info(store, *options, status=0):
+    done = run(FOLDPACK, "info", f"--endpoint={store.url}", *options, PACK, status=status)
+    return done.err if status else done.out
+
+
+def test_a_bucket_is_read_with_hmac_keys(store, mount, monkeypatch):
+    set_keys(monkeypatch, store.KEYS)
+    assert content(mount(PACK, f"--endpoint={store.url}")) == content(store.folder)
+    assert not store.refused
+
+
+def test_keys_are_found_in_a_profile(store, place):
+    (place / ".aws").mkdir()
+    (place / ".aws/credentials").write_text(
+        f"[here]\naws_access_key_id = {store.KEYS.access}\n"
+        f"aws_secret_access_key = {store.KEYS.secret}\n")
+    assert info(store, "--profile=here")
+
+
+def test_keys_of_a_session_of_amazon_are_not_for_google(machine, monkeypatch):
+    set_keys(monkeypatch, machine.KEYS._replace(token="of.Amazon"))
+    assert info(machine)
+    assert all(sent.startswith("Bearer ") for sent in machine.sent)
+
+
+def test_the_endpoint_of_amazon_is_not_that_of_google(store, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
+    set_keys(monkeypatch, store.KEYS)
+    assert info(store)
+
+
+def test_a_token_is_for_the_first_bucket(store, monkeypatch):
+    monkeypatch.setenv("FOLDFS_TOKEN", store.token()["access_token"])
+    assert info(store)
+    assert not store.refused
+
+
+def test_a_token_for_another_host_is_not_sent(store, monkeypatch):
+    monkeypatch.setenv("FOLDFS_TOKEN", store.token()["access_token"])
+    monkeypatch.setenv("FOLDFS_TOKEN_HOST", "data.example.org")
+    assert "FOLDFS_TOKEN is for another server" in info(store, status=1)
+    assert set(store.sent) == {None}
+
+
+def test_a_token_of_a_bucket_is_not_for_another_server(store, other_google, point, monkeypatch):
+    monkeypatch.setenv("FOLDFS_TOKEN", store.token()["access_token"])
+    run(FOLDFS, "--retry=0", f"--endpoint={store.url}", PACK, other_google.url + "/x", point,
+        status=1)
+    assert None not in store.sent and set(other_google.sent) == {None}
+
+
+def test_a_token_that_was_renewed_in_its_file_is_read_again(store, mount, monkeypatch, place):
+    (place / "token").write_text(store.token()["access_token"] + "\n")
+    monkeypatch.setenv("FOLDFS_TOKEN_FILE", str(place / "token"))
+    mounted = mount(PACK, f"--endpoint={store.url}", "--pool=8M", "--cache=pool")
+    store.end()
+    (place / "token").write_text(store.token()["access_token"] + "\n")
+    assert content(mounted) == content(store.folder)
+    assert mounted.stats()["device"]["errors"] == 0
+
+
+def test_a_machine_of_google_has_a_token_that_is_renewed(machine, mount):
+    mounted = mount(PACK, f"--endpoint={machine.url}")
+    assert len(machine.sessions) == 1
+    machine.end()
+    assert content(mounted) == content(machine.folder)
+    assert mounted.stats()["device"]["errors"] == 0
+
+
+def test_a_token_of_the_machine_goes_to_google_alone(machine):
+    run(FOLDPACK, "info", "--retry=0", "--endpoint=https://storage.googleapis.com.invalid", PACK,
+        status=1)
+    assert not machine.sessions
+
+
+def test_a_token_is_not_sent_in_clear(store, monkeypatch):
+    monkeypatch.setenv("FOLDFS_TOKEN", "secret")
+    said = run(FOLDPACK, "info", "--endpoint=http://example.invalid", PACK, status=1).err
+    assert said == f"foldpack: {PACK}: tokens are sent by https only\n"
+
+
+def test_public_objects_need_nothing(store, mount):
+    store.public.add(PATH)
+    assert info(store) and info(store, "--anonymous")
+    assert set(store.sent) == {None}
+
+
+def test_a_refusal_says_where_credentials_were_looked_for(store, place):
+    assert info(store, status=1) == (
+        f"foldpack: {PACK}: access denied (403); no credentials: AWS_ACCESS_KEY_ID is not set, no "
+        f"keys of profile 'default' in {place}/.aws/credentials and {place}/.aws/config, "
+        "FOLDFS_TOKEN is not set, no metadata server at "
+        f"{os.environ['GCE_METADATA_HOST']}\n")
+    assert info(store, "--anonymous", status=1) == (
+        f"foldpack: {PACK}: access denied (403); --anonymous asks without credentials\n")
+
+
+def test_an_object_that_is_not_there_is_said_as_it_is(store, monkeypatch):
+    set_keys(monkeypatch, store.KEYS)
+    said = run(FOLDPACK, "info", f"--endpoint={store.url}", "gs://photos/none", status=1).err
+    assert said == "foldpack: gs://photos/none: there is no such object in this bucket\n"
+    said = run(FOLDPACK, "info", f"--endpoint={store.url}", "gs://photos", status=1).err
+    assert said == "foldpack: gs://photos: no object is named: gs://BUCKET/KEY\n"
+
+
+def test_no_token_is_in_what_a_mount_says_or_runs_as(machine, mount):
+    mounted = mount(PACK, f"--endpoint={machine.url}", "-f", "-v")
+    content(mounted)
+    shown = str(mounted.stats()) + mounted.said
+    with open(f"/proc/{mounted.daemon}/cmdline") as words:
+        shown += words.read()
+    mounted.close()
+    shown += mounted.log()
+    assert PACK in shown
+    assert not [token for token in machine.sessions if token in shown]

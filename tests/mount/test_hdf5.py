@@ -321,13 +321,16 @@ def test_where_python_is_missing_the_way_out_is_said(source, place):
             "install python3, or let FOLDFS_PYTHON name one") in said
 
 
-def test_a_library_that_crashes_leaves_nothing(source, place):
+@pytest.mark.parametrize("signal_of, status, said", [
+    (signal.SIGSEGV, 3, "damaged: the library that reads it crashes on it"),
+    (signal.SIGKILL, 1, "the script that reads it was killed, as where memory runs out")])
+def test_a_library_that_crashes_leaves_nothing(source, place, signal_of, status, said):
     source.close()
     (place / "empty").mkdir()
-    (place / "empty/h5py.py").write_text("import os; os.abort()")
-    done = run(FOLDPACK, "create", place / "x.h5", place / "x", status=3,
+    (place / "empty/h5py.py").write_text(f"import os; os.kill(os.getpid(), {int(signal_of)})")
+    done = run(FOLDPACK, "create", place / "x.h5", place / "x", status=status,
                env={**os.environ, "PYTHONPATH": str(place / "empty")})
-    assert f"{place}/x.h5: damaged: the library that reads it crashes on it" in done.err
+    assert f"{place}/x.h5: {said}" in done.err
     assert not (place / "x").exists()
 
 
@@ -338,6 +341,17 @@ def test_what_lies_in_the_working_folder_is_not_loaded(source, place):
         (place / f"{name}.py").write_text("raise SystemExit('loaded')")
     run(FOLDPACK, "create", "-q", "--check=off", "x.h5", "x.lmdb", cwd=place,
         env={**os.environ, "PYTHONSAFEPATH": "1"})
+
+
+def test_an_interruption_from_a_terminal_is_no_damage(source, place):
+    """It comes to both; here the script is the first."""
+    source.close()
+    (place / "empty").mkdir()
+    (place / "empty/h5py.py").write_text("import os, signal; os.kill(0, signal.SIGINT)")
+    done = run(FOLDPACK, "create", place / "x.h5", place / "x", status=-signal.SIGINT,
+               start_new_session=True, env={**os.environ, "PYTHONPATH": str(place / "empty")})
+    assert "damaged" not in done.err and "interrupted; nothing was left behind" in done.err
+    assert not (place / "x").exists()
 
 
 def test_a_script_ends_with_foldpack(source, place):

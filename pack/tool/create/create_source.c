@@ -131,7 +131,8 @@ static int open_by_script(struct create *create, struct decompressed *d, const c
 	interrupt_catch();
 	r = cmd_open_pack(create->source, &create->options.common, &create->dataset, err);
 	foreign->layout = layout;
-	if (r == -EINTR && interrupt_pending())
+	/* One from the terminal comes to the script as well, which then seems to crash. */
+	if (r < 0 && interrupt_pending())
 		return EXIT_FAILED;
 	return r == -ENOMSG ? r : cmd_status(create->source, r, err);
 }

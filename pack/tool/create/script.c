@@ -117,6 +117,9 @@ static int fail(int status, const char *said, struct err *err)
 {
 	const char *line = strrchr(said, '\n');
 
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		return err_set(err, -ECANCELED,
+			       "the script that reads it was killed, as where memory runs out");
 	if (WIFSIGNALED(status))
 		return err_set(err, -EBADMSG, "damaged: the library that reads it crashes on it");
 	return err_set(err,

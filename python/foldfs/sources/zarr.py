@@ -19,8 +19,11 @@ import sys
 
 from images import DAMAGED, LABELS, OTHER, Refused, main, need, say, suffix
 
-METAS = (".zarray", "zarr.json", "attributes.json")
-IMAGES = ("apng avif bmp gif htj2k jpeg jpeg2k jpegxl png spng tiff ultrahdr webp").split()
+FIELDS = {".zarray": ("shape", "chunks", "dtype"),
+          "zarr.json": ("shape", "chunk_shape", "data_type"),
+          "attributes.json": ("dimensions", "blockSize", "dataType")}
+ZARR_2, ZARR_3, N5 = FIELDS
+IMAGES = "apng avif bmp gif htj2k jpeg jpeg2k jpegxl png spng tiff ultrahdr webp".split()
 N5_CODECS = {"bzip2": "bz2", "xz": "lzma"}
 RANK_MOST, DEPTH_MOST = 16, 64
 META_MOST, CHUNK_MOST = 16 << 20, 512 << 20
@@ -46,15 +49,14 @@ class Array:
     """The slowest dimension comes first, of N5 as well."""
 
     def __init__(self, root, path, kind, meta):
-        self.root, self.path, self.kind, self.n5 = root, path, kind, kind == METAS[2]
+        self.root, self.path, self.kind, self.n5 = root, path, kind, kind == N5
         self.labels, self.users = None, 0
+        shape, chunk, data_type = FIELDS[kind]
         grid, keys = meta, {}
-        if kind == METAS[1]:
+        if kind == ZARR_3:
             grid = member(meta, "chunk_grid", "configuration")
             keys = {"name": "default", **member(meta, "chunk_key_encoding")}
-        names = {METAS[0]: ("shape", "chunks"), METAS[1]: ("shape", "chunk_shape"),
-                 METAS[2]: ("dimensions", "blockSize")}[kind]
-        self.shape, self.chunk = meta.get(names[0]), grid.get(names[1])
+        self.shape, self.chunk = meta.get(shape), grid.get(chunk)
         if not (is_shape(self.shape, 0) and is_shape(self.chunk, 1) and
                 len(self.shape) == len(self.chunk)):
             raise Refused("the shapes of the array and of its chunks make no sense, or have over "
@@ -69,8 +71,7 @@ class Array:
         if self.n5:
             self.shape, self.chunk, self.along = (
                 values[::-1] for values in (self.shape, self.chunk, self.along))
-        self.take_type(str(meta.get({METAS[0]: "dtype"}.get(kind) or
-                                    {METAS[1]: "data_type"}.get(kind, "dataType"))))
+        self.take_type(str(meta.get(data_type)))
         self.fill = meta.get("fill_value") or 0
         self.take_codecs(meta)
 
@@ -84,25 +85,23 @@ class Array:
             self.signed = found[3] == "i" if found[4] else not found[1]
 
     def take_codecs(self, meta):
-        """(name, parameters) of each, those of what is packed last come last."""
-        if self.kind == METAS[0]:
-            codecs = [*(meta.get("filters") or []), meta.get("compressor") or {"id": "raw"}]
-            self.codecs = [(str(codec.get("id")), codec) for codec in codecs]
+        """(name, parameters) of each, in the order in which they pack."""
+        if self.kind == ZARR_2:
+            codecs = [(codec.get("id"), codec) for codec in (
+                *(meta.get("filters") or []), meta.get("compressor") or {"id": "raw"})]
         elif self.n5:
             codec = member(meta, "compression")
-            self.codecs = [(str(codec.get("type", "raw")), codec)]
+            codecs = [(codec.get("type", "raw"), codec)]
         else:
-            self.codecs = [(str(codec.get("name")), codec.get("configuration") or {})
-                           for codec in meta.get("codecs") or []]
-        names = [re.sub("^(numcodecs[.])?(imagecodecs_)?", "", name) for name, _ in self.codecs]
-        for name, codec in zip(names, self.codecs):
-            if name == "bytes" and codec[1].get("endian") == "big":
-                self.order = "big"
-        self.codecs = [(name, codec) for name, (_, codec) in zip(names, self.codecs)
-                       if name not in ("raw", "bytes", "transpose")]
-        names = [name for name, _ in self.codecs]
-        self.is_image = len(names) == 1 and names[0] in IMAGES and bool(self.shape) and \
-            not self.signed and self.width in (1, 2)
+            codecs = [(codec.get("name"), codec.get("configuration") or {})
+                      for codec in meta.get("codecs") or []]
+        if any(parameters.get("endian") == "big" for _, parameters in codecs):
+            self.order = "big"
+        codecs = [(re.sub("^(numcodecs[.])?(imagecodecs_)?", "", str(name)), parameters)
+                  for name, parameters in codecs]
+        self.codecs = [codec for codec in codecs if codec[0] not in ("raw", "bytes", "transpose")]
+        self.is_image = len(self.codecs) == 1 and self.codecs[0][0] in IMAGES and \
+            bool(self.shape) and not self.signed and self.width in (1, 2)
         if self.is_image and {"tables", "header"} & {
                 key for key, value in self.codecs[0][1].items() if value is not None}:
             raise Refused("its JPEGs have their tables in the metadata, so that they are not whole")
@@ -192,16 +191,16 @@ def read_meta(path, kind):
         meta = None
     if not isinstance(meta, dict):
         raise Refused("no JSON, or cut off", DAMAGED)
-    if kind == METAS[1]:
+    if kind == ZARR_3:
         return meta if meta.get("node_type") == "array" else {}
-    if kind == METAS[2] and not {"dimensions", "blockSize"} <= meta.keys():
+    if kind == N5 and not {"dimensions", "blockSize"} <= meta.keys():
         return {} if "n5" in meta else None
     return meta
 
 
 def node(root, path):
     """An array; True for a group, False for another folder."""
-    for kind in METAS:
+    for kind in FIELDS:
         place = os.path.join(root, path, kind)
         try:
             meta = read_meta(place, kind)
@@ -233,7 +232,7 @@ def find(root, path, others, depth=0):
             continue
         if entry.is_dir(follow_symlinks=False):
             arrays += find(root, below, others, depth + 1)
-        elif entry.name not in METAS:
+        elif entry.name not in FIELDS:
             others.append(below)
     return arrays
 
@@ -265,6 +264,8 @@ def unpack(array, data):
             codec = codecs.get_codec({**parameters, "id": name})
         except TypeError:  # parameters of another dialect; compressors need none to unpack
             codec = codecs.get_codec({"id": name})
+        except ValueError as error:
+            raise Refused(f"{error}; numcodecs unpacks labels")
         data = bytes(codec.decode(data))
     return data
 

@@ -1,6 +1,6 @@
 #include "pack/foreign/text.h"
+#include "pack/image_kind.h"
 #include <string.h>
-#include <strings.h>
 
 bool foreign_text_is(struct foreign_text text, const char *other)
 {
@@ -28,25 +28,11 @@ struct foreign_text foreign_text_after(struct foreign_text text, char mark)
 	return text;
 }
 
-bool foreign_text_is_picture(struct foreign_text name)
-{
-	static const char *const images[] = {"jpg", "jpeg", "png",  "webp", "gif", "bmp",
-					     "ppm", "pgm",  "pbm",  "pnm",  "tif", "tiff",
-					     "jxl", "jp2",  "avif", "heic", NULL};
-	const char *const *image = images;
-
-	name = foreign_text_after(name, '.');
-	while (*image &&
-	       (strlen(*image) != name.len || strncasecmp(*image, name.data, name.len) != 0))
-		image++;
-	return *image;
-}
-
 bool foreign_text_is_junk(struct foreign_text name, bool folder)
 {
 	if (!folder)
 		return name.len > 2 && memcmp(name.data, "._", 2) == 0 &&
-		       foreign_text_is_picture(name);
+		       image_is_named(name.data, name.len);
 	return (name.len > 0 && name.data[0] == '.') || foreign_text_is(name, "__MACOSX") ||
 	       foreign_text_is(name, "@eaDir") || foreign_text_is(name, "lost+found");
 }

@@ -21,9 +21,6 @@ bool foreign_text_cut(struct foreign_text *text, const char *end);
 /* What follows the last `mark`, or all of it. */
 struct foreign_text foreign_text_after(struct foreign_text text, char mark);
 
-/* Whether the name of a file, or its suffix, ends as those of images do: "jpg", "a/b.seg.PNG". */
-bool foreign_text_is_picture(struct foreign_text name);
-
 /* Whether the name is of a folder, or of a file that loaders take for an image, that programs leave
  * behind, and nobody means as a class or an image: hidden folders, such as .ipynb_checkpoints,
  * those of macOS, NAS and filesystems; AppleDouble files (._x.jpg). */

@@ -97,9 +97,6 @@ void foreign_tree_drop(struct foreign_tree *tree, size_t i);
 /* Sets the mode and time of a folder. */
 void foreign_tree_attr(struct foreign_tree *tree, size_t i, mode_t mode, int64_t mtime);
 
-/* The suffix for the first bytes of an image, as ".png"; NULL: it is no image. */
-const char *foreign_suffix(const uint8_t *head, size_t len);
-
 /* Adds a file of these bytes, as "labels.tsv", which are in no record. */
 int foreign_add_text(struct foreign_tree *tree, const char *path, const void *bytes, size_t len,
 		     struct err *err);

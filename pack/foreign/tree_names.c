@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/foreign/tree_internal.h"
+#include "pack/image_kind.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -160,38 +161,9 @@ static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 
 /* --- suffixes --------------------------------------------------------------------------------- */
 
-const char *foreign_suffix(const uint8_t *head, size_t len)
-{
-	static const struct {
-		unsigned at, len;
-		const char *bytes, *suffix;
-	} magics[] = {
-		{0, 3, "\xff\xd8\xff", ".JPEG"},
-		{0, 4, "\x89PNG", ".png"},
-		{8, 4, "WEBP", ".webp"},
-		{0, 4, "GIF8", ".gif"},
-		{0, 4, "II*\0", ".tiff"},
-		{0, 4, "MM\0*", ".tiff"},
-		{0, 2, "BM", ".bmp"},
-		{0, 2, "P6", ".ppm"},
-		{0, 2, "P5", ".pgm"},
-		{4, 8, "ftypavif", ".avif"},
-		{0, 2, "\xff\x0a", ".jxl"},
-		{4, 4, "JXL ", ".jxl"},
-		{4, 4, "jP  ", ".jp2"},
-		{0, 4, "\xff\x4f\xff\x51", ".j2k"},
-	};
-
-	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
-		if (len >= magics[i].at + magics[i].len &&
-		    memcmp(head + magics[i].at, magics[i].bytes, magics[i].len) == 0)
-			return magics[i].suffix;
-	return NULL;
-}
-
 static const char *suffix_of(const uint8_t *head, size_t len)
 {
-	const char *suffix = foreign_suffix(head, len);
+	const char *suffix = image_suffix(head, len);
 
 	return suffix ? suffix : ".bin";
 }

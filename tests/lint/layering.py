@@ -21,11 +21,12 @@ ROOMS = [(room + "/*", room) for room in (
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
 TOOL = ["base/*", "remote/settings.h", "remote/remote.h", "pack/dataset.h", "pack/labels.h",
-        "pack/packs.h", "pack/shard.h", "pack/format.h", "pack/tool/cli/*"]
+        "pack/packs.h", "pack/shard.h", "pack/format.h", "pack/image_kind.h",
+        "pack/tool/cli/*"]
 
 # What an adapter of another format is given.
-FOREIGN = ["base/*", "pack/format.h", *("pack/foreign/%s.h" % name for name in (
-    "foreign", "format", "source", "text", "tree"))]
+FOREIGN = ["base/*", "pack/format.h", "pack/image_kind.h", *(
+    "pack/foreign/%s.h" % name for name in ("foreign", "format", "source", "text", "tree"))]
 
 MAY_INCLUDE = {
     "base": [],
@@ -37,8 +38,8 @@ MAY_INCLUDE = {
     "pack": ["base/*"],
     "pack/write": ["base/*", "pack/*.h"],
     "pack/foreign": ["base/*", *("pack/%s.h" % name for name in (
-        "dataset", "dataset_open", "format", "index", "index_rows", "labels", "walker",
-        "xxh3"))],
+        "dataset", "dataset_open", "format", "image_kind", "index", "index_rows", "labels",
+        "walker", "xxh3"))],
     "pack/foreign/encoding": FOREIGN,
     "pack/foreign/lmdb": [*FOREIGN, "pack/foreign/encoding/*"],
     "pack/foreign/archive": [*FOREIGN, "pack/xxh3.h", "pack/foreign/compressed.h",

@@ -1,5 +1,6 @@
 /* Text as it lies in files: pack/foreign/text.h. */
 #include "pack/foreign/text.h"
+#include "pack/image_kind.h"
 #include "tests/unit/test.h"
 #include <string.h>
 
@@ -57,11 +58,11 @@ TEST(digits_are_a_number)
 
 TEST(names_of_pictures_have_their_suffix)
 {
-	assert_true(foreign_text_is_picture((struct foreign_text){"a/b.seg.PNG", 11}));
-	assert_true(foreign_text_is_picture((struct foreign_text){"jpeg", 4}));
-	assert_false(foreign_text_is_picture((struct foreign_text){"a.jpgs", 6}));
-	assert_false(foreign_text_is_picture((struct foreign_text){"a.", 2}));
-	assert_false(foreign_text_is_picture((struct foreign_text){NULL, 0}));
+	assert_true(image_is_named("a/b.seg.PNG", 11));
+	assert_true(image_is_named("jpeg", 4));
+	assert_false(image_is_named("a.jpgs", 6));
+	assert_false(image_is_named("a.", 2));
+	assert_false(image_is_named(NULL, 0));
 }
 
 TEST(lines_lose_their_ends)

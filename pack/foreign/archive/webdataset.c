@@ -2,6 +2,7 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/image_kind.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -219,7 +220,7 @@ int webdataset_take(struct webdataset *w, const struct archive_member *member, s
 		return WEBDATASET_NEXT;
 	if (!w->key.len)
 		r = buf_add(&w->key, key.key.data, key.key.len);
-	if (r == 0 && foreign_text_is_picture(key.suffix)) {
+	if (r == 0 && image_is_named(key.suffix.data, key.suffix.len)) {
 		r = add_sample_image(w, member, &key);
 		return r < 0 ? r : WEBDATASET_IMAGE;
 	}

@@ -1,6 +1,7 @@
 #include "pack/foreign/lmdb/keyed.h"
 #include "base/math.h"
 #include "pack/format.h"
+#include "pack/image_kind.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -34,7 +35,7 @@ int keyed_probe(struct foreign_source *source)
 	if (!first->key || !is_path((const char *)first->key, first->key_len))
 		return 0;
 	r = foreign_peek(source, first->offset, (size_t)min(first->size, HEAD), &head, &len);
-	return r < 0 ? r : foreign_suffix(head, len) != NULL;
+	return r < 0 ? r : image_suffix(head, len) != NULL;
 }
 
 /* "a.jpg", but neither "frame.0001" nor "v1.2 final". */

@@ -1,5 +1,6 @@
 #include "pack/foreign/lmdb/sample.h"
 #include "base/le.h"
+#include "pack/image_kind.h"
 #include <string.h>
 
 static int is_more(struct err *err)
@@ -37,7 +38,7 @@ int sample_add_array(struct sample *sample, uint64_t offset, uint64_t size, unsi
 
 int sample_add_text(struct sample *sample, struct foreign_text text, struct err *err)
 {
-	bool path = memchr(text.data, '.', text.len) && foreign_text_is_picture(text);
+	bool path = memchr(text.data, '.', text.len) && image_is_named(text.data, text.len);
 	struct foreign_text *place = path ? &sample->path : &sample->class;
 	uint64_t number;
 

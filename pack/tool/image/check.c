@@ -371,30 +371,6 @@ static int check_pnm(enum check_level level, const struct bytes *file, struct ch
 
 /* --- what a file claims to be --------------------------------------------------------- */
 
-/* How files begin that image_inspect() may not recognise: they are too short, or damaged. */
-static const struct beginning {
-	enum format_image kind;
-	unsigned len;
-	const char *bytes;
-} beginnings[] = {
-	{IMAGE_JPEG, 3, "\xff\xd8\xff"},
-	{IMAGE_PNG, 8, "\x89PNG\r\n\x1a\n"},
-	{IMAGE_GIF, 6, "GIF87a"},
-	{IMAGE_GIF, 6, "GIF89a"},
-	{IMAGE_WEBP, 4, "RIFF"},
-	{IMAGE_BMP, 2, "BM"},
-	{IMAGE_TIFF, 4, "II*\0"},
-	{IMAGE_TIFF, 4, "MM\0*"},
-	{IMAGE_TIFF, 4, "II+\0"}, /* BigTIFF */
-	{IMAGE_TIFF, 4, "MM\0+"},
-	{IMAGE_PNM, 2, "P1"},
-	{IMAGE_PNM, 2, "P2"},
-	{IMAGE_PNM, 2, "P3"},
-	{IMAGE_PNM, 2, "P4"},
-	{IMAGE_PNM, 2, "P5"},
-	{IMAGE_PNM, 2, "P6"},
-};
-
 /* For the kinds that PIL reads, whatever its version and plugins. */
 static int (*const checks[IMAGE_KINDS])(enum check_level level, const struct bytes *file,
 					struct check_finding *ret) = {
@@ -454,9 +430,10 @@ static int check_other(enum check_level level, enum format_image named, enum for
 {
 	if (file->len == 0)
 		return check_found(ret, DAMAGE_EMPTY, false, "no bytes");
-	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
-		const struct beginning *begin = &beginnings[i];
-
+	/* What image_inspect() may not recognise: it is too short, or damaged. */
+	for (const struct image_beginning *begin = image_beginnings; begin->bytes; begin++) {
+		if (begin->at || !checks[begin->kind])
+			continue;
 		if (file->len < begin->len && memcmp(file->data, begin->bytes, file->len) == 0)
 			return check_found(ret, DAMAGE_TRUNCATED, false, "%s: ends after %zu bytes",
 					   format_image_name(begin->kind), file->len);

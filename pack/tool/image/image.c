@@ -9,7 +9,6 @@
 #include "pack/tool/image/gif.h"
 #include "pack/tool/image/jpeg.h"
 #include "pack/tool/image/tiff.h"
-#include <strings.h>
 
 /* A size with only one side does not count. */
 static void set_size(struct dataset_image *image, uint32_t width, uint32_t height)
@@ -208,26 +207,4 @@ void image_inspect(const uint8_t *data, size_t len, struct dataset_image *ret)
 		}
 	}
 	*ret = image;
-}
-
-enum format_image image_named(const char *name, size_t len)
-{
-	static const struct {
-		const char *extension;
-		enum format_image kind;
-	} names[] = {
-		{".jpg", IMAGE_JPEG}, {".jpeg", IMAGE_JPEG}, {".png", IMAGE_PNG},
-		{".ppm", IMAGE_PNM},  {".pgm", IMAGE_PNM},   {".bmp", IMAGE_BMP},
-		{".tif", IMAGE_TIFF}, {".tiff", IMAGE_TIFF}, {".webp", IMAGE_WEBP},
-		{".gif", IMAGE_GIF},
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		size_t extension = strlen(names[i].extension);
-
-		if (len >= extension &&
-		    strncasecmp(name + len - extension, names[i].extension, extension) == 0)
-			return names[i].kind;
-	}
-	return IMAGE_UNKNOWN;
 }

@@ -1,4 +1,4 @@
-/* What an image is by its first bytes, and by its name.
+/* What an image is by its first bytes.
  *
  * Pure, thread-safe, silent. Reads nothing beyond `len`, trusts no field, and accepts any bytes.
  * Says what the header says, not that the image can be decoded. */
@@ -6,6 +6,7 @@
 #define PACK_TOOL_IMAGE_IMAGE_H
 
 #include "pack/dataset.h"
+#include "pack/image_kind.h"
 
 /* Enough for the headers of nearly all images, but for TIFFs. */
 #define IMAGE_HEAD ((size_t)64 << 10)
@@ -25,9 +26,5 @@ uint64_t image_directory(const uint8_t *data, size_t len);
 /* Sets the size of the TIFF that begins with `start`, from the bytes at image_directory(). */
 void image_inspect_directory(const uint8_t start[static IMAGE_START], const uint8_t *directory,
 			     size_t len, struct dataset_image *image);
-
-/* The kind that the extension of a name or path stands for: one that ImageFolder takes, or .gif;
- * IMAGE_UNKNOWN for all others. */
-enum format_image image_named(const char *name, size_t len);
 
 #endif

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define IO_THREADS	  32   /* reads in flight, at most; 16 saturate the devices measured */
+#define FAR_THREADS	  8    /* where reads keep no thread busy: these check, answer and copy */
 #define KERNEL_NAME_BYTES 2048 /* that the kernel holds for a file's inode and name */
 #define MEMORY_PARTS	  16   /* this part, a sixteenth, is left to others */
 #define COPY_RETRY	  2    /* seconds to repeat requests for a pack whose copy is complete */
@@ -275,10 +276,11 @@ static unsigned oracle_cpus(const struct settings *settings)
 
 static int make_cache(struct mount *mount, struct err *err)
 {
+	bool far = reader_hints(dataset_reader(mount->dataset)).far;
 	const struct cache_params params = {.source = mount_source(mount),
 					    .budget = mount->budget,
 					    .readahead = mount->settings->readahead,
-					    .threads = IO_THREADS,
+					    .threads = far ? FAR_THREADS : IO_THREADS,
 					    .io = (enum reader_io)mount->settings->io,
 					    .residency = mount->residency,
 					    .preload = mount->settings->preload,

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +145,21 @@ int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t offset)
 			pwrite(fd, (const char *)buf + done, len - done, (off_t)(offset + done)),
 			&done);
 	return r;
+}
+
+size_t io_write_now(int fd, const char *text, size_t len)
+{
+	struct pollfd room = {.fd = fd, .events = POLLOUT};
+	size_t done = 0;
+	ssize_t n = 1;
+
+	while (n > 0 && done < len && poll(&room, 1, 0) > 0) {
+		size_t some = len - done < PIPE_BUF ? len - done : PIPE_BUF;
+
+		n = write(fd, text + done, some);
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return done;
 }
 
 void io_sync_directory(const char *path)

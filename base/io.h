@@ -37,6 +37,11 @@ FILE *io_fopen_given(const char *path, int *ret_error, struct err *err);
 int io_write_full(int fd, const void *buf, size_t len);
 int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t offset);
 
+/* Writes what fits at once into a pipe, terminal or socket. Another writer of the same pipe may
+ * take the room first: then it waits, unless the descriptor does not (O_NONBLOCK). Returns the
+ * number of bytes. */
+size_t io_write_now(int fd, const char *text, size_t len);
+
 /* Syncs the directory of `path`, so that names made, renamed and removed there reach the disk. A
  * directory that cannot be synced is not an error. */
 void io_sync_directory(const char *path);

@@ -1,8 +1,11 @@
 #include "base/log.h"
 #include "base/fit.h"
 #include "base/io.h"
+#include "base/scope.h"
 #include "base/utf8.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -18,11 +21,20 @@
 #define LOG_HEAD 132
 #define LOG_LINE (8192 - LOG_HEAD)
 
+/* Where lines go. */
+struct outlet {
+	int fd;	       /* -1: there is none */
+	uint64_t lost; /* protected by the lock of outlets: lines since the last that was written */
+	bool cut;      /* protected by it: the last one has no end */
+};
+
 static struct {
 	const char *program; /* borrowed, and never freed */
 	enum log_level level;
 	atomic_bool to_syslog;
-	int file; /* -1: none */
+	bool hurries; /* lines are not waited for */
+	struct outlet out, file;
+	pthread_mutex_t outlets;
 
 	pthread_mutex_t lock;
 	/* Protected by lock: a ring. */
@@ -30,7 +42,9 @@ static struct {
 	unsigned count; /* all warnings and errors, ever */
 } state = {.program = "foldfs",
 	   .level = LOG_LEVEL_NORMAL,
-	   .file = -1,
+	   .out = {.fd = STDERR_FILENO},
+	   .file = {.fd = -1},
+	   .outlets = PTHREAD_MUTEX_INITIALIZER,
 	   .lock = PTHREAD_MUTEX_INITIALIZER};
 
 void log_init(const char *program, enum log_level level)
@@ -47,7 +61,20 @@ void log_to_syslog(void)
 
 void log_to_file(int fd)
 {
-	state.file = fd;
+	state.file.fd = fd;
+}
+
+/* Others have the same pipe, and mean to wait for room in it: so it is opened anew. */
+void log_without_waiting(void)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (fstat(STDERR_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
+		fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0)
+		state.out.fd = fd;
+	state.hurries = true;
 }
 
 /* Copies the text, of LOG_TEXT bytes at most, with control characters as \ooo, as fit_text(). */
@@ -66,13 +93,47 @@ static size_t mask(const char *text, char *line, size_t room)
 	return fit_text(line, room, masked, len);
 }
 
+/* Lock held. */
+static void write_now(struct outlet *outlet, const char *line, size_t len)
+{
+	size_t done = io_write_now(outlet->fd, line, len);
+
+	outlet->cut = done > 0 ? done < len : outlet->cut;
+	outlet->lost += done < len;
+}
+
+/* Lock held. */
+static void say_lost(struct outlet *outlet, const char *head)
+{
+	char line[LOG_HEAD + 128];
+	uint64_t lost = outlet->lost;
+	int len = snprintf(line, sizeof(line),
+			   "%s%.*s: %" PRIu64 " lines are lost: nobody read them in time\n",
+			   outlet->cut ? "\n" : "", LOG_HEAD - 4, head, lost);
+
+	outlet->lost = 0;
+	write_now(outlet, line, (size_t)len);
+	if (outlet->lost)
+		outlet->lost = lost;
+}
+
 /* One write for the whole line, so that lines of several threads and processes do not mix. */
-static void write_line(int fd, const char *head, const char *text)
+static void write_line(struct outlet *outlet, const char *head, const char *text)
 {
 	char line[LOG_HEAD + LOG_LINE];
 	int len = snprintf(line, sizeof(line), "%.*s: %s\n", LOG_HEAD - 4, head, text);
 
-	io_write_full(fd, line, (size_t)len);
+	if (!state.hurries) {
+		io_write_full(outlet->fd, line, (size_t)len);
+		return;
+	}
+	SCOPE_LOCK(&state.outlets);
+	if (outlet->lost)
+		say_lost(outlet, head);
+	if (outlet->lost)
+		outlet->lost++;
+	else
+		write_now(outlet, line, (size_t)len);
 }
 
 static void write_to_file(const char *text)
@@ -83,7 +144,7 @@ static void write_to_file(const char *text)
 
 	strftime(when, sizeof(when), "%FT%T%z", localtime_r(&now, &local));
 	snprintf(head, sizeof(head), "%s %.64s[%d]", when, state.program, (int)getpid());
-	write_line(state.file, head, text);
+	write_line(&state.file, head, text);
 }
 
 static void keep(const char *line, size_t len)
@@ -117,8 +178,8 @@ static void log_line(int priority, const char *format, va_list args)
 	if (state.to_syslog)
 		syslog(priority, "%s", line);
 	else
-		write_line(STDERR_FILENO, state.program, line);
-	if (state.file >= 0)
+		write_line(&state.out, state.program, line);
+	if (state.file.fd >= 0)
 		write_to_file(line);
 	errno = saved;
 }

@@ -17,6 +17,11 @@ void log_to_syslog(void); /* from now on; for a daemon that has detached */
 void log_to_file(
 	int fd); /* from now on, too; open for appending, for as long as the program runs */
 
+/* From now on, for a daemon that serves in the foreground, nobody need read what it says. What does
+ * not fit into a pipe, or on a terminal that was stopped, is lost, and the next line that fits
+ * says how much. */
+void log_without_waiting(void);
+
 /* The last errors and notices, for whoever did not see them: calls `each` with up to LOG_KEPT
  * lines, fitted into LOG_KEPT_BYTES, the oldest first. */
 #define LOG_KEPT       8

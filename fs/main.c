@@ -418,6 +418,8 @@ static int leave_privileges(struct program *program, struct err *err)
 	r = delegate(program);
 	if (r < 0)
 		return refuse_fork(r, err);
+	if (program->settings.foreground || program->settings.command)
+		log_without_waiting();
 	if (program->settings.sandbox == 0)
 		enter_sandbox(program);
 	return 0;
@@ -585,7 +587,7 @@ int main(int argc, char **argv)
 		return exit_finish(EXIT_DONE);
 	}
 	if (program.settings.debug)
-		program.settings.foreground = true;
+		program.settings.foreground = program.settings.verbose = true;
 	log_init("foldfs", program.settings.verbose ? LOG_LEVEL_VERBOSE : LOG_LEVEL_NORMAL);
 	if (program.settings.log && open_log(program.settings.log) < 0)
 		return EXIT_FAILED;

@@ -322,8 +322,7 @@ int session_mount(struct session *session, const char *path, int folder, struct 
 		return refuse_mount(session, path, said.text, err);
 	if (said.text[0])
 		log_notice("%s", said.text);
-	if (!session->mount->settings->debug)
-		fuse_set_log_func(keep_log);
+	fuse_set_log_func(keep_log);
 	/* A descriptor that was handed over would be inherited by every program. */
 	fcntl(fuse_session_fd(session->fuse), F_SETFD, FD_CLOEXEC);
 	return 0;

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -59,10 +60,14 @@ static void take_text(struct passing *passing)
 		passing->text[i] = is_harmful(raw, passing->len, i) ? '?' : raw[i];
 }
 
-static void put_text(struct passing *passing)
+/* As far as the terminal takes it. One that is gone takes nothing, and is not waited for. */
+static void put_text(struct passing *passing, bool gone)
 {
-	io_write_full(STDERR_FILENO, passing->text, passing->len);
-	passing->len = 0;
+	size_t done =
+		gone ? passing->len : io_write_now(STDERR_FILENO, passing->text, passing->len);
+
+	passing->len -= done;
+	memmove(passing->text, passing->text + done, passing->len);
 }
 
 /* Passes on what is said until there is a task, or none can come any more. */
@@ -76,20 +81,21 @@ static void await_task(struct passing *passing)
 		if (poll(fds, passing->open || passing->len ? 2 : 1, -1) <= 0)
 			continue;
 		if (fds[1].revents && passing->len)
-			put_text(passing);
+			put_text(passing, !(fds[1].revents & POLLOUT));
 		else if (fds[1].revents)
 			take_text(passing);
 	} while (!fds[0].revents);
 }
 
+/* Nobody waits for a terminal that was stopped. */
 static void pass_rest(struct passing *passing)
 {
 	struct pollfd more = {.fd = SAID, .events = POLLIN};
 
-	put_text(passing);
-	while (passing->open && poll(&more, 1, 0) > 0) {
+	put_text(passing, false);
+	while (passing->open && passing->len == 0 && poll(&more, 1, 0) > 0) {
 		take_text(passing);
-		put_text(passing);
+		put_text(passing, false);
 	}
 }
 

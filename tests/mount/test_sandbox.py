@@ -7,6 +7,8 @@ import re
 import signal
 import socket
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -184,6 +186,33 @@ def test_a_terminal_ends_what_is_in_its_foreground(small, point, leads, keys, ha
         wait_until(lambda: not is_mounted(point))
         assert foldfs.wait_for(terminal.pid) is not None
         terminal.pid = None
+
+
+ASK = "import os, sys; [os.getxattr(sys.argv[1], sys.argv[2]) for _ in range(3000)]"
+
+
+def ask_often(point):
+    """So that a daemon with -d says more than any pipe holds."""
+    subprocess.run([sys.executable, "-c", ASK, point, foldfs.STATS], check=True,
+                   timeout=foldfs.PATIENCE)
+
+
+def test_a_daemon_serves_although_nobody_reads_what_it_says(small, mount):
+    mounted = mount(small[1], "-f", "-d")
+    ask_often(mounted.path)
+    foldfs.wait_for_line(mounted.process.stderr, rb"unique: ")
+    mounted.requests()
+    foldfs.wait_for_line(mounted.process.stderr, rb"foldfs: \d+ lines are lost: nobody read them")
+
+
+def test_a_daemon_serves_and_ends_although_its_terminal_was_stopped(small, point):
+    with on_terminal(False, FOLDFS, "-f", "-d", "--grace=0", small[1], point) as terminal:
+        terminal.wait_for("unmount: fusermount3")
+        terminal.press(b"\x13")
+        ask_often(point)
+        os.kill(server_of(point), signal.SIGTERM)
+        wait_until(lambda: not is_mounted(point))
+        assert terminal.end() == 0
 
 
 def test_whoever_leads_the_session_and_is_killed_takes_the_mount_along(small, point):

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Standard error becomes a socket that keeps each write apart. */
 struct capture {
@@ -162,6 +164,68 @@ TEST_OF(captured, a_long_path_and_its_reason_are_whole)
 	log_error("%s: is damaged", path);
 	line = capture_next(capture);
 	assert_int_equal(strlen(line), strlen("t: ") + 4095 + strlen(": is damaged\n"));
+}
+
+/* --- a reader that does not read -------------------------------------------------------------- */
+
+static size_t drain(int fd, char *text, size_t room)
+{
+	size_t len = 0;
+	ssize_t n;
+
+	while ((n = read(fd, text + len, room - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	return len;
+}
+
+static unsigned count_lines(const char *text)
+{
+	unsigned lines = 0;
+
+	for (const char *at = text; (at = strchr(at, '\n')); at++)
+		lines++;
+	return lines;
+}
+
+#define LINES 2000 /* more than a pipe holds */
+
+/* In a process of its own, which nothing makes wait again. */
+static bool loses_what_nobody_reads(void)
+{
+	static char text[1 << 20];
+	char end[128];
+	int ends[2];
+	unsigned read;
+
+	if (pipe2(ends, O_CLOEXEC) < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+		return false;
+	dup2(ends[1], STDERR_FILENO);
+	log_init("test", LOG_LEVEL_NORMAL);
+	log_without_waiting();
+	for (int i = 0; i < LINES; i++)
+		log_error("%0100d", i);
+	drain(ends[0], text, sizeof(text));
+	read = count_lines(text);
+	log_error("last");
+	drain(ends[0], text, sizeof(text));
+	snprintf(end, sizeof(end),
+		 "test: %u lines are lost: nobody read them in time\ntest: last\n", LINES - read);
+	return read > LINES / 10 && read < LINES && strcmp(text, end) == 0;
+}
+
+TEST(nobody_is_waited_for_who_does_not_read)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		alarm(20);
+		_exit(loses_what_nobody_reads() ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 /* Last, for there is no way back; whether a syslog listens is not this test's matter. */

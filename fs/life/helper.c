@@ -14,24 +14,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The descriptors besides the standard ones. */
+/* The descriptors besides the standard ones, and HELPER_KEPT. */
 #define SOCKET 3
-#define SAID   4 /* if there is one */
+#define SAID   4
+_Static_assert(HELPER_KEPT == SAID + 1, "what is closed lies behind them");
 
 /* With the others, the helper would keep the connection to the kernel, or the terminal. */
-static void close_others(int socket, int said)
+static void close_others(int socket, int said, int kept)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int from = said < 0 ? -1 : fcntl(said, F_DUPFD_CLOEXEC, SAID);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), all[] = {socket, said, kept};
 
+	for (int i = 0; i < 3; i++) /* out of the way of each other */
+		all[i] = fcntl(all[i], F_DUPFD_CLOEXEC, HELPER_KEPT + 1);
 	for (int fd = 0; fd < SOCKET; fd++)
 		if (fd != STDERR_FILENO || said < 0)
 			dup2(null, fd);
-	dup2(socket, SOCKET);
-	fcntl(SOCKET, F_SETFD, FD_CLOEXEC);
-	if (from >= 0 && from != SAID)
-		dup3(from, SAID, O_CLOEXEC);
-	io_close_from(said < 0 ? SAID : SAID + 1);
+	for (int i = 0; i < 3; i++)
+		if (dup3(all[i], SOCKET + i, O_CLOEXEC) < 0)
+			close(SOCKET + i);
+	io_close_from(HELPER_KEPT + 1);
 }
 
 /* --- what is passed on ------------------------------------------------------------------------ */
@@ -112,14 +113,14 @@ static bool is_asked(void)
 }
 
 /* Another process of this user must not take it over. */
-static _Noreturn void help(int socket, int said, helper_fn *act, void *context)
+static _Noreturn void help(int socket, int said, int kept, helper_fn *act, void *context)
 {
 	struct passing passing = {.open = said >= 0};
 	char task;
 
 	prctl(PR_SET_NAME, "foldfs-helper");
 	prctl(PR_SET_DUMPABLE, 0);
-	close_others(socket, said);
+	close_others(socket, said, kept);
 	signal(SIGTTOU, SIG_IGN); /* to write from the background, too */
 	if (chdir("/") < 0)
 		_exit(EXIT_FAILURE);
@@ -133,7 +134,7 @@ static _Noreturn void help(int socket, int said, helper_fn *act, void *context)
 	_exit(EXIT_SUCCESS);
 }
 
-int helper_start(helper_fn *act, void *context, int said, struct helper *ret)
+int helper_start(helper_fn *act, void *context, int said, int kept, struct helper *ret)
 {
 	int socket;
 	pid_t pid = fork_with_socket(SOCK_STREAM, &socket);
@@ -141,7 +142,7 @@ int helper_start(helper_fn *act, void *context, int said, struct helper *ret)
 	if (pid < 0)
 		return pid;
 	if (pid == 0)
-		help(socket, said, act, context);
+		help(socket, said, kept, act, context);
 	*ret = (struct helper){.pid = pid, .socket = socket};
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* A process that acts for this one, which may not act itself any more (fs/life/sandbox.h). It is a
- * copy of this process without its descriptors, blocks the same signals, and ends with it. It may
- * also pass on what this process says to the standard error, as to a terminal. Not thread-safe. */
+ * copy of this process without its descriptors but one, blocks the same signals, and ends with it.
+ * It may also pass on what this process says to the standard error, as to a terminal. Not
+ * thread-safe. */
 #ifndef FS_LIFE_HELPER_H
 #define FS_LIFE_HELPER_H
 
@@ -13,14 +14,17 @@ struct helper {
 
 #define HELPER_NONE ((struct helper){.socket = -1})
 
+#define HELPER_KEPT 5 /* the number that the descriptor has in the helper that it keeps */
+
 /* Does a task in the helper. Returns 0 or -errno, or becomes another program with the helper's last
  * task, which is done if that exits with 0. */
 typedef int helper_fn(void *context, char task);
 
-/* Forks, so that no thread may run. The helper sees `context` as it is now. What can be read from
- * `said` (-1: nothing) goes to the standard error without control characters; all of it, before
- * helper_release() returns. Returns 0 or -errno. */
-int helper_start(helper_fn *act, void *context, int said, struct helper *ret);
+/* Forks, so that no thread may run. The helper sees `context` as it is now, and keeps the
+ * descriptor `kept` (-1: none). What can be read from `said` (-1: nothing) goes to the standard
+ * error without control characters; all of it, before helper_release() returns. Returns 0 or
+ * -errno. */
+int helper_start(helper_fn *act, void *context, int said, int kept, struct helper *ret);
 /* Has a task done, unless this process is killed before the helper begins. Returns what `act` did,
  * or -EPIPE: the helper has ended, or been killed. */
 int helper_ask(const struct helper *helper, char task);

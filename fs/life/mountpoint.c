@@ -467,19 +467,18 @@ static int abort_connection(const struct mountpoint *mountpoint)
 	return fd < 0 || write(fd, "1", 1) < 0 ? -errno : 0;
 }
 
-/* Another folder may be there by now. */
+/* Another folder may be there by now, and those above may have other names. */
 static int remove_created(const struct mountpoint *mountpoint)
 {
-	SCOPE_CLOSE int above = open_above(mountpoint->path);
 	const char *name = name_of(mountpoint->path);
 	struct statx_file found;
-	int r = above < 0 ? above : statx_file(above, name, &found);
+	int r = statx_file(mountpoint->above, name, &found);
 
 	if (r < 0)
 		return r;
 	if (!statx_is_same(&found, &mountpoint->made))
 		return -ESTALE;
-	return unlinkat(above, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+	return unlinkat(mountpoint->above, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
 static int act_on(struct mountpoint *mountpoint, enum task task)
@@ -510,8 +509,10 @@ static int help(void *context, char task)
 {
 	struct mountpoint *mountpoint = context;
 	const char *const argv[] = FUSERMOUNT(mountpoint->path, true);
-	int r = act_on(mountpoint, (enum task)task);
+	int r;
 
+	mountpoint->above = HELPER_KEPT;
+	r = act_on(mountpoint, (enum task)task);
 	if (task == TASK_UNMOUNT && r == -EAGAIN)
 		execvp(argv[0], (char *const *)argv);
 	return r;
@@ -523,12 +524,16 @@ static int act(struct mountpoint *mountpoint, enum task task)
 					     : helper_ask(&mountpoint->helper, (char)task);
 }
 
-/* Open, they would keep the filesystem that they are on. */
-static void close_folders(struct mountpoint *mountpoint)
+static void close_above(struct mountpoint *mountpoint)
 {
 	scope_close(&mountpoint->above);
+	mountpoint->above = -1;
+}
+
+static void close_folder(struct mountpoint *mountpoint)
+{
 	scope_close(&mountpoint->folder);
-	mountpoint->above = mountpoint->folder = -1;
+	mountpoint->folder = -1;
 }
 
 /* The kernel knows the device. It must not ask the daemon, which does not serve yet. */
@@ -539,7 +544,10 @@ void mountpoint_mounted(struct mountpoint *mountpoint)
 	if (!mountpoint->handed_over &&
 	    statx_file(mountpoint->above, name_of(mountpoint->path), &root) == 0)
 		mountpoint->device = root.device;
-	close_folders(mountpoint);
+	/* Open, they would keep the filesystem that they are on, if that is unmounted first. */
+	close_folder(mountpoint);
+	if (!mountpoint->created)
+		close_above(mountpoint);
 	act(mountpoint, TASK_UNLOCK);
 }
 
@@ -558,8 +566,13 @@ bool mountpoint_is_left(struct mountpoint *mountpoint)
 
 int mountpoint_delegate(struct mountpoint *mountpoint, int said)
 {
-	return mountpoint->handed_over ? 0
-				       : helper_start(help, mountpoint, said, &mountpoint->helper);
+	int r = 0;
+
+	if (!mountpoint->handed_over)
+		r = helper_start(help, mountpoint, said, mountpoint->above, &mountpoint->helper);
+	if (r == 0)
+		close_above(mountpoint);
+	return r;
 }
 
 int mountpoint_unmount(struct mountpoint *mountpoint)
@@ -624,7 +637,8 @@ void mountpoint_release(struct mountpoint *mountpoint)
 	}
 	helper_release(&mountpoint->helper);
 	act(mountpoint, TASK_UNLOCK);
-	close_folders(mountpoint);
+	close_above(mountpoint);
+	close_folder(mountpoint);
 	scope_close(&mountpoint->share);
 	free(mountpoint->path);
 	*mountpoint = MOUNTPOINT_NONE;

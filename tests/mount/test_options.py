@@ -491,6 +491,7 @@ def test_mkdir_removes_no_folder_that_somebody_else_made(small, place, command):
             foldfs.detach(place / "b/m")
             assert mounted.wait() == 0
     assert (place / "a/m").is_dir()
+    assert not (place / "b/m").exists()
 
 
 def test_mkdir_removes_no_folder_that_took_the_place_of_its_own(small, place, mount):

@@ -643,11 +643,35 @@ TEST(a_helper_acts_without_our_descriptors)
 {
 	struct helper helper = HELPER_NONE;
 
-	assert_int_equal(helper_start(count_descriptors, NULL, -1, &helper), 0);
+	assert_int_equal(helper_start(count_descriptors, NULL, -1, -1, &helper), 0);
 	assert_int_equal(helper_ask(&helper, 'd'), 4);
 	assert_int_equal(helper_ask(&helper, 'x'), -EINVAL);
 	helper_release(&helper);
 	helper_release(&helper);
+}
+
+static int is_kept(void *context, char task)
+{
+	struct stat st;
+
+	(void)task;
+	return fstat(HELPER_KEPT, &st) == 0 && st.st_ino == *(const ino_t *)context;
+}
+
+TEST(a_helper_keeps_one_descriptor_if_it_is_to)
+{
+	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct helper helper = HELPER_NONE;
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(helper_start(is_kept, &st.st_ino, -1, fd, &helper), 0);
+	assert_int_equal(helper_ask(&helper, 'k'), 1);
+	helper_release(&helper);
+	assert_int_equal(helper_start(count_descriptors, NULL, -1, fd, &helper), 0);
+	assert_int_equal(helper_ask(&helper, 'd'), 5);
+	helper_release(&helper);
+	close(fd);
 }
 
 TEST(a_helper_that_was_killed_is_told_of)
@@ -655,7 +679,7 @@ TEST(a_helper_that_was_killed_is_told_of)
 	struct helper helper = HELPER_NONE;
 
 	signal(SIGPIPE, SIG_IGN);
-	assert_int_equal(helper_start(count_descriptors, NULL, -1, &helper), 0);
+	assert_int_equal(helper_start(count_descriptors, NULL, -1, -1, &helper), 0);
 	kill(helper.pid, SIGKILL);
 	assert_int_equal(helper_ask(&helper, 'd'), -EPIPE);
 	helper_release(&helper);
@@ -673,7 +697,7 @@ TEST(what_is_said_is_passed_on_without_control_characters)
 
 	assert_true(pipe(said) == 0 && pipe(shown) == 0);
 	dup2(shown[1], STDERR_FILENO);
-	assert_int_equal(helper_start(count_descriptors, NULL, said[0], &helper), 0);
+	assert_int_equal(helper_start(count_descriptors, NULL, said[0], -1, &helper), 0);
 	dup2(before, STDERR_FILENO);
 	close(shown[1]);
 	assert_int_equal(write(said[1], text, sizeof(text) - 1), sizeof(text) - 1);
@@ -708,7 +732,7 @@ TEST(what_a_process_asked_for_before_it_was_killed_is_not_done)
 	struct helper helper = HELPER_NONE;
 
 	assert_ptr_not_equal(done, MAP_FAILED);
-	assert_int_equal(helper_start(note, done, -1, &helper), 0);
+	assert_int_equal(helper_start(note, done, -1, -1, &helper), 0);
 	assert_int_equal(helper_ask(&helper, 'a'), 0);
 	kill(helper.pid, SIGSTOP);
 	assert_int_equal(waitpid(helper.pid, NULL, WUNTRACED), helper.pid);

@@ -749,8 +749,20 @@ TEST_OF(fresh, times_that_are_none_are_passed_over)
 	expect_time("x", TAR_NOT_SAID, 7);
 	expect_time("--1", TAR_NOT_SAID, 7);
 	expect_time(" 1", TAR_NOT_SAID, 7);
-	expect_time("9223372037", TAR_NOT_SAID, 7);
+	expect_time("9223372036854775808", TAR_NOT_SAID, 7);
 	expect_time("99999999999999999999", TAR_NOT_SAID, 7);
+}
+
+/* As times of a header, and of files. */
+TEST_OF(fresh, times_that_no_pack_can_hold_become_the_nearest)
+{
+	expect_time("9223372036.854775806", TAR_SAID, INT64_MAX - 1);
+	expect_time("9223372036.9", TAR_SAID, INT64_MAX);
+	expect_time("9223372037", TAR_SAID, INT64_MAX);
+	expect_time("9223372036854775807.9", TAR_SAID, INT64_MAX);
+	expect_time("-9223372036.854775807", TAR_SAID, -INT64_MAX);
+	expect_time("-9223372037.5", TAR_SAID, INT64_MIN);
+	expect_time("-9223372036854775807", TAR_SAID, INT64_MIN);
 }
 
 TEST_OF(fresh, a_mode_or_time_of_a_header_that_is_none_costs_only_itself)

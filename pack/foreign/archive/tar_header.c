@@ -1,4 +1,5 @@
 #include "pack/foreign/archive/tar_header.h"
+#include "base/date.h"
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -120,25 +121,28 @@ static size_t take_number(struct foreign_text *text, uint64_t *ret)
 	return digits;
 }
 
-/* "-12.345": digits after the ninth, and what follows the number, are ignored, as by tar. Refused
- * are times that do not fit into 64 bits of nanoseconds. */
+/* "-12.345": digits after the ninth, and what follows the number, are ignored, as by tar. Seconds
+ * of more than 64 bits are refused. */
 static bool read_time(struct foreign_text text, int64_t *ret)
 {
 	bool negative = text.len && *text.data == '-';
-	int64_t unit = SECOND / 10, ns;
+	struct timespec time = {0};
+	int64_t unit = SECOND / 10;
 	uint64_t seconds;
 
 	text.data += negative;
 	text.len -= negative;
-	if (!take_number(&text, &seconds) || seconds >= INT64_MAX / SECOND)
+	if (!take_number(&text, &seconds) || seconds > INT64_MAX)
 		return false;
-	ns = (int64_t)seconds * SECOND;
+	time.tv_sec = (time_t)seconds;
 	for (size_t i = 1; text.len && *text.data == '.' && i < text.len; i++, unit /= 10) {
 		if (text.data[i] < '0' || text.data[i] > '9')
 			break;
-		ns += unit * (text.data[i] - '0');
+		time.tv_nsec += unit * (text.data[i] - '0');
 	}
-	*ret = negative ? -ns : ns;
+	if (negative)
+		time = (struct timespec){-time.tv_sec, -time.tv_nsec};
+	*ret = date_of(time);
 	return true;
 }
 

@@ -24,7 +24,8 @@ bool name_has_scheme(const char *name, const char *scheme)
 
 size_t name_query(const char *name)
 {
-	bool is_key = name_has_scheme(name, "s3") || name_has_scheme(name, "gs");
+	bool is_key = name_has_scheme(name, "s3") || name_has_scheme(name, "gs") ||
+		      name_has_scheme(name, "hf");
 
 	return name_scheme(name) && !is_key ? strcspn(name, "?#") : strlen(name);
 }
@@ -44,7 +45,7 @@ const char *name_first_url(char *const *words, size_t count)
 		const char *name = name_of_word(words[i]);
 
 		if (name_has_scheme(name, "http") || name_has_scheme(name, "https") ||
-		    name_has_scheme(name, "gs"))
+		    name_has_scheme(name, "gs") || name_has_scheme(name, "hf"))
 			return name;
 	}
 	return NULL;

@@ -9,12 +9,12 @@
 size_t name_scheme(const char *name);
 bool name_has_scheme(const char *name, const char *scheme);
 /* Where the query of a URL begins, with its '?' or '#'; otherwise the length of the name. The keys
- * of s3:// and gs:// have any characters. */
+ * of s3:// and gs://, and the paths of hf://, have any characters. */
 size_t name_query(const char *name);
 
 /* The name in a word: in NAME/=name and @name where it begins, otherwise the word itself. */
 char *name_of_word(char *word);
-/* The first name with http://, https:// or gs:// in the words; NULL: there is none. */
+/* The first name with http://, https://, gs:// or hf:// in the words; NULL: there is none. */
 const char *name_first_url(char *const *words, size_t count);
 /* Removes secrets from a word, in place: user:password@ and the query of a URL. */
 void name_hide_secrets(char *word);

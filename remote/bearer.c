@@ -32,6 +32,11 @@ static int say_refused(const struct bearer *bearer, int error, unsigned status, 
 	if (bearer->token.text)
 		return err_set(err, error, "the server refuses the token (%u): it may have ended",
 			       status);
+	if (bearer->token.of_hub)
+		return err_set(err, error,
+			       "the server refuses it (%u): there is no such dataset, or it asks "
+			       "for a token: 'hf auth login', or HF_TOKEN",
+			       status);
 	if (bearer->token.of_other && strncmp(bearer->token.of_other, "FOLDFS", 6) == 0)
 		return err_set(err, error,
 			       "the server refuses it (%u); %s is for another server: "

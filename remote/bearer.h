@@ -3,9 +3,9 @@
  *
  * The token is in FOLDFS_TOKEN, or in the first line of the file that FOLDFS_TOKEN_FILE names. It
  * is for the host that FOLDFS_TOKEN_HOST names, otherwise for the server of the first URL on the
- * command line, and is sent to no other. For huggingface.co and its subdomains, HF_TOKEN and
- * HF_TOKEN_PATH come first. When a token was refused, its file is read again. Tokens are sent over
- * https, or to this machine itself, and nowhere else.
+ * command line, and is sent to no other. For the Hugging Face Hub (remote/hub.h), HF_TOKEN and
+ * HF_TOKEN_PATH come first, and last the file of its login. When a token was refused, its file is
+ * read again. Tokens are sent over https, or to this machine itself, and nowhere else.
  *
  * ~/.netrc may have an entry for any host: it is asked for servers that the user named, not for
  * those that another server's list named. */

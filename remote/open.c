@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "remote/bearer.h"
 #include "remote/fetch.h"
+#include "remote/hub.h"
 #include "remote/reader_remote.h"
 #include "remote/s3.h"
 #include <errno.h>
@@ -20,7 +21,7 @@ static bool is_in_bucket(const char *name)
 bool name_is_url(const char *name)
 {
 	return name_has_scheme(name, "http") || name_has_scheme(name, "https") ||
-	       is_in_bucket(name);
+	       name_has_scheme(name, "hf") || is_in_bucket(name);
 }
 
 bool name_needs_programs(const char *name, const struct remote_settings *settings)
@@ -32,7 +33,6 @@ static const struct other_scheme {
 	const char *scheme, *instead;
 } other_schemes[] = {
 	{"file", "; give the path alone"},
-	{"hf", "; as https://huggingface.co/datasets/NAME/resolve/main/FILE"},
 };
 
 static int refuse_scheme(const char *name, size_t len, struct err *err)
@@ -43,14 +43,14 @@ static int refuse_scheme(const char *name, size_t len, struct err *err)
 		if (name_has_scheme(name, other_schemes[i].scheme))
 			instead = other_schemes[i].instead;
 	return err_set(err, -ENOENT,
-		       "%.*s:// is not read: https://, http://, s3:// and gs:// are%s", (int)len,
-		       name, instead);
+		       "%.*s:// is not read: https://, http://, s3://, gs:// and hf:// are%s",
+		       (int)len, name, instead);
 }
 
 /* https:/host, also where it was taken for a path relative to a list. */
 static const char *find_typo(const char *name)
 {
-	static const char *const schemes[] = {"https:", "http:", "s3:", "gs:"};
+	static const char *const schemes[] = {"https:", "http:", "s3:", "gs:", "hf:"};
 
 	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
 		const char *at = strcasestr(name, schemes[i]);
@@ -107,6 +107,20 @@ static int open_file(const char *path, struct reader **ret, struct err *err)
 	return r == -EINVAL ? err_set(err, r, "not a regular file") : r;
 }
 
+static int open_auth(const char *name, bool apart, const struct remote_settings *settings,
+		     struct remote *remote, struct object_auth **ret, struct err *err)
+{
+	SCOPE_FREE char *url = NULL;
+	int r;
+
+	if (is_in_bucket(name))
+		return s3_auth_new(name, settings, fetch, remote, ret, err);
+	if (!name_has_scheme(name, "hf"))
+		return bearer_new(name, apart, settings, ret, err);
+	r = hub_url(name, &url, err);
+	return r < 0 ? r : bearer_new(url, apart, settings, ret, err);
+}
+
 int reader_open(const char *name, bool apart, const struct remote_settings *settings,
 		struct remote *remote, struct reader **ret, struct err *err)
 {
@@ -119,8 +133,7 @@ int reader_open(const char *name, bool apart, const struct remote_settings *sett
 	shown = name_shown(name);
 	if (!shown)
 		return -ENOMEM;
-	r = is_in_bucket(name) ? s3_auth_new(name, settings, fetch, remote, &auth, err)
-			       : bearer_new(name, apart, settings, &auth, err);
+	r = open_auth(name, apart, settings, remote, &auth, err);
 	/* -EINVAL says that a file is no pack. */
 	return r < 0 ? (r == -EINVAL ? -ENOENT : r)
 		     : reader_remote_open(shown, auth, settings, remote, ret, err);

@@ -1,4 +1,4 @@
-/* Opens a pack by its name: a path, or a URL (http, https, s3, gs). */
+/* Opens a pack by its name: a path, or a URL (http, https, s3, gs, hf). */
 #ifndef REMOTE_OPEN_H
 #define REMOTE_OPEN_H
 

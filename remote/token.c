@@ -3,27 +3,22 @@
 #include "base/name.h"
 #include "base/scope.h"
 #include "remote/environment.h"
+#include "remote/hub.h"
 #include "remote/secret.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct place {
 	const char *variable, *file_variable;
 	bool (*is_for)(const struct url *server, const struct remote_settings *settings);
 };
 
-/* huggingface.co and its subdomains. */
-static bool is_hugging_face(const struct url *server, const struct remote_settings *settings)
+static bool is_hub(const struct url *server, const struct remote_settings *settings)
 {
 	(void)settings;
-	return url_is_below(server, "huggingface.co");
-}
-
-/* A URL of the server that a name leads to. */
-static const char *server_of(const char *name, const struct remote_settings *settings)
-{
-	return name_has_scheme(name, "gs") ? remote_google(settings) : name;
+	return hub_is_at(server);
 }
 
 static bool is_named(const struct url *server, const struct remote_settings *settings)
@@ -33,12 +28,15 @@ static bool is_named(const struct url *server, const struct remote_settings *set
 
 	if (host)
 		return url_is_at(server, host);
-	return name && url_parse(server_of(name, settings), &first) == 0 &&
-	       url_same_server(server, &first);
+	if (name && name_has_scheme(name, "hf"))
+		return hub_is_at(server);
+	if (name && name_has_scheme(name, "gs"))
+		name = remote_google(settings);
+	return name && url_parse(name, &first) == 0 && url_same_server(server, &first);
 }
 
 static const struct place places[] = {
-	{"HF_TOKEN", "HF_TOKEN_PATH", is_hugging_face},
+	{"HF_TOKEN", "HF_TOKEN_PATH", is_hub},
 	{"FOLDFS_TOKEN", "FOLDFS_TOKEN_FILE", is_named},
 };
 
@@ -78,6 +76,18 @@ int token_read(struct token *token, struct err *err)
 			    : 0;
 }
 
+/* The file of a login, if there is one. */
+static int take_login(struct token *ret, struct err *err)
+{
+	int r = hub_token_file(&ret->file);
+
+	if (r == 0 && access(ret->file, F_OK) == 0)
+		return token_read(ret, err);
+	scope_free(&ret->file);
+	ret->file = NULL;
+	return r < 0 ? r : 0;
+}
+
 static int take(const char *text, const char *file, const struct place *place, struct token *ret,
 		struct err *err)
 {
@@ -91,8 +101,8 @@ static int take(const char *text, const char *file, const struct place *place, s
 	return ret->file ? token_read(ret, err) : -ENOMEM;
 }
 
-int token_find(const struct url *server, const struct remote_settings *settings, struct token *ret,
-	       struct err *err)
+static int find(const struct url *server, const struct remote_settings *settings, struct token *ret,
+		struct err *err)
 {
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		const struct place *place = &places[i];
@@ -105,11 +115,20 @@ int token_find(const struct url *server, const struct remote_settings *settings,
 			ret->of_other = text ? place->variable : place->file_variable;
 			continue;
 		}
-		if (strcmp(server->scheme, "https") != 0 && !url_is_here(server))
-			return err_set(err, -EACCES, "tokens are sent by https only");
 		return take(text, file, place, ret, err);
 	}
-	return 0;
+	ret->of_hub = hub_is_at(server);
+	return ret->of_hub ? take_login(ret, err) : 0;
+}
+
+int token_find(const struct url *server, const struct remote_settings *settings, struct token *ret,
+	       struct err *err)
+{
+	int r = find(server, settings, ret, err);
+
+	if (r == 0 && ret->text && strcmp(server->scheme, "https") != 0 && !url_is_here(server))
+		r = err_set(err, -EACCES, "tokens are sent by https only");
+	return r;
 }
 
 int token_add(const char *text, object_header_fn *add, void *context)

@@ -11,6 +11,7 @@ struct token {
 	char *text;	      /* NULL: there is none */
 	char *file;	      /* it comes from; NULL: from no file */
 	const char *of_other; /* a variable with a token for another server; NULL: none */
+	bool of_hub;	      /* the server is the Hugging Face Hub's */
 };
 
 /* The token for this server. Returns 0, also if there is none; -EACCES (it would be sent in clear),

@@ -743,12 +743,13 @@ def test_a_list_on_a_server_names_what_is_on_that_kind_of_server(data, listing, 
 
 
 @pytest.mark.parametrize("url, said", [
-    ("hf://datasets/x", "hf:// is not read: https://, http://, s3:// and gs:// are; as https://h"),
-    ("file:///tmp/x.lmdb", "file:// is not read: https://, http://, s3:// and gs:// are; give the"),
-    ("ftp://ali:sesame@host/x", "ftp://host/x: ftp:// is not read: https://, http://, s3:// and"),
+    ("hf://datasets/x", "hf://datasets/x: no file of a dataset on the Hub: hf://datasets/OWNER/"),
+    ("file:///tmp/x.lmdb", "is not read: https://, http://, s3://, gs:// and hf:// are; give the"),
+    ("ftp://ali:sesame@host/x", "ftp://host/x: ftp:// is not read: https://, http://, s3://, gs"),
     ("https:/host/x", "no such file; a URL begins with https://"),
     ("S3:/bucket/x", "no such file; a URL begins with s3://"),
     ("gs:/bucket/x", "no such file; a URL begins with gs://"),
+    ("hf:/datasets/a/b/x", "no such file; a URL begins with hf://"),
 ])
 def test_what_is_no_url_that_can_be_read_is_said_at_each_door(place, point, url, said):
     (place / "list").write_text(f"{url}\n")

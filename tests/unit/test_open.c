@@ -3,6 +3,7 @@
 #include "base/name.h"
 #include "base/scope.h"
 #include "remote/bearer.h"
+#include "remote/hub.h"
 #include "remote/open.h"
 #include "remote/url.h"
 #include "tests/unit/test.h"
@@ -74,6 +75,8 @@ TEST(a_token_is_for_the_server_that_the_first_name_leads_to)
 	assert_int_equal(new_bearer_after("https://h/a", "https://i/b"), 0);
 	assert_int_equal(new_bearer_after("gs://h/a", "https://h/b"), 0);
 	assert_int_equal(new_bearer_after("gs://h/a", "https://storage.googleapis.com/h/b"), 1);
+	assert_int_equal(new_bearer_after("hf://datasets/a/b/c", "https://datasets/a"), 0);
+	assert_int_equal(new_bearer_after("hf://datasets/a/b/c", "https://huggingface.co/a"), 1);
 	unsetenv("FOLDFS_TOKEN");
 }
 
@@ -103,11 +106,45 @@ TEST(user_and_query_are_not_shown)
 	assert_shown("val/=@https://u:p@h/list?s", "val/=@https://h/list");
 }
 
+static void is_on_hub(const char *name, const char *expected)
+{
+	SCOPE_FREE char *url = NULL;
+	struct err err = {0};
+	int r = hub_url(name, &url, &err);
+
+	print_message("%s\n", name);
+	assert_int_equal(r, expected ? 0 : -EINVAL);
+	if (expected)
+		assert_string_equal(url, expected);
+}
+
+TEST(a_name_of_the_hub_has_one_url)
+{
+	is_on_hub("hf://datasets/a/b/c d/e?.tar",
+		  "https://huggingface.co/datasets/a/b/resolve/main/c%20d/e%3F.tar");
+	is_on_hub("HF://datasets/a-1/b.c_d@v 1/x",
+		  "https://huggingface.co/datasets/a-1/b.c_d/resolve/v%201/x");
+	is_on_hub("hf://datasets/a/b@x%2Fy/z",
+		  "https://huggingface.co/datasets/a/b/resolve/x%2Fy/z");
+	is_on_hub("hf://datasets/a/b@refs/pr/7/x@y",
+		  "https://huggingface.co/datasets/a/b/resolve/refs%2Fpr%2F7/x%40y");
+	is_on_hub("hf://datasets/a", NULL);
+	is_on_hub("hf://datasets/a/b", NULL);
+	is_on_hub("hf://datasets/a/b/", NULL);
+	is_on_hub("hf://datasets/a/b@/x", NULL);
+	is_on_hub("hf://datasets/a/b@refs/pr/7", NULL);
+	is_on_hub("hf://datasets/a/../x", NULL);
+	is_on_hub("hf://datasets/../b/x", NULL);
+	is_on_hub("hf://datasets/a?b/c/x", NULL);
+	is_on_hub("hf://a/b/x", NULL);
+}
+
 TEST(paths_and_keys_are_shown_as_they_are)
 {
 	assert_shown("/a/b?c@d", "/a/b?c@d");
 	assert_shown("s3://bucket/k@y?", "s3://bucket/k@y?");
 	assert_shown("gs://bucket/k@y?", "gs://bucket/k@y?");
+	assert_shown("hf://datasets/a/b@v1/x?", "hf://datasets/a/b@v1/x?");
 }
 
 TEST(a_command_line_shows_no_secrets_and_keeps_them)
@@ -134,6 +171,7 @@ TEST(what_is_a_url_and_what_a_path)
 	assert_true(name_is_url("HTTPS://h"));
 	assert_true(name_is_url("s3://b/k"));
 	assert_true(name_is_url("GS://b/k"));
+	assert_true(name_is_url("hf://datasets/a/b/c"));
 	assert_false(name_is_url("http:/h"));
 	assert_false(name_is_url("./http://h"));
 	assert_false(name_is_url("ftp://h"));

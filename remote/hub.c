@@ -1,0 +1,118 @@
+#include "remote/hub.h"
+#include "base/scope.h"
+#include "remote/encode.h"
+#include "remote/environment.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define DATASETS "hf://datasets/"
+
+static const char *endpoint(void)
+{
+	const char *endpoint = environment_get("HF_ENDPOINT");
+
+	return endpoint ? endpoint : "https://huggingface.co";
+}
+
+bool hub_is_at(const struct url *server)
+{
+	struct url own SCOPE(url_release) = {0};
+
+	return url_is_below(server, "huggingface.co") ||
+	       (url_parse(endpoint(), &own) == 0 && url_same_server(server, &own));
+}
+
+int hub_token_file(char **ret)
+{
+	const char *hub = environment_get("HF_HOME"), *cache = environment_get("XDG_CACHE_HOME");
+	const char *home = environment_get("HOME");
+	int len;
+
+	if (hub)
+		len = asprintf(ret, "%s/token", hub);
+	else if (cache)
+		len = asprintf(ret, "%s/huggingface/token", cache);
+	else if (home)
+		len = asprintf(ret, "%s/.cache/huggingface/token", home);
+	else
+		return 1;
+	return len < 0 ? -ENOMEM : 0;
+}
+
+/* The bytes of "OWNER/NAME"; 0: it is not that. */
+static size_t repository_len(const char *text)
+{
+	size_t len = 0, slashes = 0;
+
+	for (; text[len] && text[len] != '@' && (text[len] != '/' || slashes == 0); len++) {
+		char c = text[len];
+
+		slashes += c == '/';
+		if (!isalnum((unsigned char)c) && !strchr("-._/", c))
+			return 0;
+	}
+	if (slashes == 0 || *text == '/' || *text == '.' || text[len - 1] == '/' ||
+	    strstr(text, "/.") == memchr(text, '/', len))
+		return 0;
+	return len;
+}
+
+/* The bytes of a revision. */
+static size_t revision_len(const char *text)
+{
+	static const char *const deep[] = {"refs/convert/", "refs/pr/"};
+
+	for (size_t i = 0; i < sizeof(deep) / sizeof(deep[0]); i++)
+		if (strncmp(text, deep[i], strlen(deep[i])) == 0)
+			return strlen(deep[i]) + strcspn(text + strlen(deep[i]), "/");
+	return strcspn(text, "/");
+}
+
+static int refuse(struct err *err)
+{
+	return err_set(err, -EINVAL,
+		       "no file of a dataset on the Hub: hf://datasets/OWNER/NAME/PATH or "
+		       "hf://datasets/OWNER/NAME@REVISION/PATH is one");
+}
+
+/* "a/b" becomes "a%2Fb", and "a%2Fb" stays. */
+static int add_revision(struct buf *url, const char *text, size_t len)
+{
+	SCOPE_FREE char *revision = strndup(text, len);
+
+	return revision ? encode_add(url, revision, "%") : -ENOMEM;
+}
+
+int hub_url(const char *name, char **ret, struct err *err)
+{
+	SCOPE(buf_release) struct buf url = BUF_INIT;
+	const char *server = endpoint(), *repository, *revision = "main", *path;
+	size_t len, revised = strlen(revision), end = strlen(server);
+	int r;
+
+	if (strncasecmp(name, DATASETS, strlen(DATASETS)) != 0)
+		return refuse(err);
+	repository = name + strlen(DATASETS);
+	len = repository_len(repository);
+	path = repository + len;
+	if (*path == '@') {
+		revision = path + 1;
+		revised = revision_len(revision);
+		path = revision + revised;
+	}
+	if (len == 0 || revised == 0 || path[0] != '/' || path[1] == '\0')
+		return refuse(err);
+	while (end > 0 && server[end - 1] == '/')
+		end--;
+	r = buf_addf(&url, "%.*s/datasets/%.*s/resolve/", (int)end, server, (int)len, repository);
+	if (r == 0)
+		r = add_revision(&url, revision, revised);
+	if (r == 0)
+		r = encode_add(&url, path, "/");
+	if (r == 0)
+		*ret = steal_ptr(&url.data);
+	return r;
+}

@@ -1,0 +1,93 @@
+"""A Hugging Face Hub of the tests: files of datasets, as its documentation says that they are
+served. A file is redirected to a store of another server by a signed link, without the token. It is
+not the real one."""
+
+import http.server
+import re
+import threading
+import urllib.parse
+
+import pytest
+
+
+class Hub:
+    """`files` has the bytes of each (repository, revision, path). Only who has `token` sees what is
+    there; None: everybody does."""
+
+    def __init__(self):
+        self.files, self.token = {}, None
+        self.sent = []  # what authorized requests to the hub
+        self.sent_to_store = []
+
+    def add(self, repository, revision="main", **files):
+        self.files.update({(repository, revision, path): data for path, data in files.items()})
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    hub = None
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, body=b"", **headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def resolve(self, path):
+        """The key of a file."""
+        found = re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
+        return tuple(map(urllib.parse.unquote, found.groups())) if found else None
+
+    def do_GET(self):
+        self.hub.sent.append(self.headers["Authorization"])
+        path = self.path.partition("?")[0]
+        key = self.resolve(path)
+        if self.hub.token and self.headers["Authorization"] != f"Bearer {self.hub.token}":
+            self.answer(401, X_Error_Code="RepoNotFound")
+        elif key not in self.hub.files:
+            self.answer(404, X_Error_Code="EntryNotFound")
+        else:
+            self.answer(302, Location=f"{self.hub.store}{path}?X-Amz-Signature=5e5a3e")
+
+
+class Store(Handler):
+    """Where the files are."""
+
+    def do_GET(self):
+        self.hub.sent_to_store.append(self.headers["Authorization"])
+        path, _, query = self.path.partition("?")
+        if query != "X-Amz-Signature=5e5a3e":
+            self.answer(403)
+            return
+        data = self.hub.files[self.resolve(path)]
+        first, last = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers["Range"]).groups()
+        first, last = ((int(first), int(last or len(data) - 1)) if first else
+                       (max(0, len(data) - int(last)), len(data) - 1))
+        part = data[first:last + 1]
+        self.answer(206, part, ETag='"1"',
+                    Content_Range=f"bytes {first}-{first + len(part) - 1}/{len(data)}")
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+
+@pytest.fixture
+def hub():
+    hub = Hub()
+    servers = [Server(("127.0.0.1", 0), type("HubHandler", (handler,), {"hub": hub}))
+               for handler in (Handler, Store)]
+    hub.url, hub.store = (f"http://127.0.0.1:{server.server_port}" for server in servers)
+    threads = [threading.Thread(target=server.serve_forever) for server in servers]
+    for thread in threads:
+        thread.start()
+    yield hub
+    for server, thread in zip(servers, threads):
+        server.shutdown()
+        thread.join()
+        server.server_close()

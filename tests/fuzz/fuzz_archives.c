@@ -5,6 +5,7 @@
  */
 #include "base/reader_file.h"
 #include "base/scope.h"
+#include "pack/tool/create/decompressed.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/repair.h"
 #include "tests/fuzz/scan.h"
@@ -17,24 +18,59 @@ extern const struct foreign_format ffcv_format;
 static const struct {
 	const struct foreign_format *format;
 	int layout;
+	bool unpacks; /* as foldpack create has it */
 } kinds[] = {
-	{&tar_format, FOREIGN_TREE},  {&tar_format, FOREIGN_CLASSES}, {&zip_format, FOREIGN_TREE},
-	{&ffcv_format, FOREIGN_TREE}, {&torch_format, FOREIGN_TREE},  {&tar_format, FOREIGN_AUTO},
+	{&tar_format, FOREIGN_TREE, false},   {&tar_format, FOREIGN_CLASSES, false},
+	{&zip_format, FOREIGN_TREE, false},   {&ffcv_format, FOREIGN_TREE, false},
+	{&torch_format, FOREIGN_TREE, false}, {&tar_format, FOREIGN_AUTO, false},
+	{&zip_format, FOREIGN_TREE, true},    {&tar_format, FOREIGN_TREE, true},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
+
+static int leave_out(void *context, const char *path, const char *what, enum foreign_flaw flaw)
+{
+	(void)context, (void)path, (void)flaw;
+	must(*what);
+	return 0;
+}
+
+static int tick(void *context)
+{
+	(void)context;
+	return 0;
+}
+
+static int go_on(void *context, int error, const struct err *err)
+{
+	(void)context, (void)error;
+	must(err->text[0]);
+	return 0;
+}
+
+static int unpack_to_memory(void *context, const struct foreign_compressed *from,
+			    struct reader **spool, uint64_t *ret_start, uint64_t *ret_len,
+			    struct err *err)
+{
+	(void)context;
+	return decompressed_part("/dev/shm/x", from, spool, ret_start, ret_len, err);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	SCOPE(reader_release) struct reader *reader = NULL;
 	size_t which = size ? data[0] % KINDS : 0;
+	struct foreign_watch watch = {
+		.left_out = leave_out, .tick = tick, .broken = go_on, .unpack = unpack_to_memory};
+	struct foreign_settings settings = {0};
 
 	if (size < 2)
 		return 0;
 	SCOPE_CLOSE int fd = fuzz_file(data + 1, size - 1);
 	must(reader_file_borrow(fd, &reader) == 0);
-	fuzz_scan(kinds[which].format, &(struct foreign_settings){.layout = kinds[which].layout},
-		  reader, "x");
+	settings.layout = kinds[which].layout;
+	settings.watch = kinds[which].unpacks ? &watch : NULL;
+	fuzz_scan(kinds[which].format, &settings, reader, "x");
 	return 0;
 }
 

@@ -5,10 +5,15 @@
 
 static void must_lie_within(const struct foreign_tree *tree)
 {
+	struct reader_identity unpacked = {0};
+
+	if (tree->unpacked)
+		must(reader_identity(tree->unpacked, &unpacked) == 0);
 	for (size_t i = 0; i < tree_count(tree); i++) {
 		const struct tree_row *row = &tree_rows(tree)[i];
 		const uint64_t ends[TREE_VOLUMES] = {[TREE_SOURCE] = tree->source->size,
 						     [TREE_MADE] = tree->made_end,
+						     [TREE_UNPACKED] = unpacked.size,
 						     [TREE_TEXT] = tree->text.len};
 
 		must(row->kind != FORMAT_FILE || (row->offset <= ends[row->volume] &&

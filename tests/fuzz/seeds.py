@@ -195,7 +195,8 @@ def zips():
     link.external_attr = 0o120777 << 16
     yield zipped({**files, link: b"a/0.jpg"})
     for name in ("bytes in front", "what comes again", "names of a FAT host", "names in CP437",
-                 "the Unicode path field", "paths that lead out"):
+                 "the Unicode path field", "paths that lead out", "bzip2", "lzma",
+                 "a link that is deflated"):
         yield made(archives.ZIPS[name])
 
 
@@ -431,7 +432,7 @@ def all_seeds(foldpack):
     yield "dataset", made_packs
     yield "walker", [*made_packs, *trees()]
     yield "format", [made_packs[1][start:start + 4096], b"\0foldfs.parts", b"a/b.jpg" * 80]
-    kinds = ((0, 1, 5), tars()), ((2, 4), zips()), ((3,), [beton()])
+    kinds = ((0, 1, 5, 7), tars()), ((2, 4, 6), zips()), ((3,), [beton()])
     yield "archives", [bytes([kind]) + data for numbers, datas in kinds for data in datas
                        for kind in numbers]
     yield "parquet", parquets()

@@ -376,7 +376,7 @@ def test_labels_by_codecs_that_are_not_known(source):
     zarr.images(source / "images", "2", files(2))
     labels = zarr.labels(source / "labels", "2", [0, 1])
     change(labels / ".zarray", compressor={"id": "none-such"})
-    assert "'none-such'; numcodecs unpacks labels" in refused(source, 1)
+    assert "labels/0: 'none-such' is no codec of numcodecs, which unpacks" in refused(source, 1)
 
 
 def test_labels_of_over_four_digits(source):

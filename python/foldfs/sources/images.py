@@ -104,9 +104,9 @@ class Tar:
 
 def look(source):
     """{path: (size, time)} of all files of a source, to be held against what it was before."""
-    paths = [source] if os.path.isfile(source) else [
-        os.path.join(folder, name) for folder, _, names in os.walk(source) for name in names]
-    found = {path: os.lstat(path) for path in paths}
+    found = {source: os.stat(source)} if os.path.isfile(source) else {
+        os.path.join(folder, name): os.lstat(os.path.join(folder, name))
+        for folder, _, names in os.walk(source) for name in names}
     return {path: (status.st_size, status.st_mtime_ns) for path, status in found.items()}
 
 

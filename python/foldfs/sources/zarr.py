@@ -264,8 +264,8 @@ def unpack(array, data):
             codec = codecs.get_codec({**parameters, "id": name})
         except TypeError:  # parameters of another dialect; compressors need none to unpack
             codec = codecs.get_codec({"id": name})
-        except ValueError as error:
-            raise Refused(f"{error}; numcodecs unpacks labels")
+        except ValueError:
+            raise Refused(f"'{name}' is no codec of numcodecs, which unpacks labels")
         data = bytes(codec.decode(data))
     return data
 

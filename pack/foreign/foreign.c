@@ -3,9 +3,11 @@
 #include "base/reader_volumes.h"
 #include "base/scope.h"
 #include "pack/dataset_open.h"
+#include "pack/environment.h"
 #include "pack/foreign/checksums.h"
 #include "pack/foreign/formats.h"
 #include "pack/foreign/index_file.h"
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -349,6 +351,23 @@ static int open_any(struct reader *reader, const char *path, bool decompressed,
 	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
 }
 
+/* Of a folder whose data.mdb was opened: what a user may miss of it. */
+static void say_beside(const char *name, const struct foreign_settings *settings)
+{
+	SCOPE_CLOSE int folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	SCOPE(buf_release) struct buf note = BUF_INIT;
+	struct environment beside;
+
+	if (folder < 0 || environment_look(folder, &beside) < 0 || beside.images == 0 ||
+	    buf_addf(&note,
+		     "an LMDB environment, shown as what is in its data.mdb; images and folders "
+		     "beside that are left out: %zu, such as '%s'; 'foldpack create' packs the "
+		     "folder",
+		     beside.images, beside.image) < 0)
+		return;
+	foreign_say(settings, name, note.data);
+}
+
 int foreign_open(const char *name, const struct foreign_settings *settings, struct dataset **ret,
 		 struct err *err)
 {
@@ -362,5 +381,8 @@ int foreign_open(const char *name, const struct foreign_settings *settings, stru
 		return r;
 	if (settings->open(settings->context, path.data, &reader, NULL) < 0)
 		return r;
-	return open_any(reader, path.data, false, settings, ret, err);
+	r = open_any(reader, path.data, false, settings, ret, err);
+	if (r == 0)
+		say_beside(name, settings);
+	return r;
 }

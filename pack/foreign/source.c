@@ -1,6 +1,7 @@
 #include "pack/foreign/source.h"
 #include "base/math.h"
 #include "base/name.h"
+#include "base/notices.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/foreign/compressed.h"
@@ -10,6 +11,16 @@
 #include <string.h>
 
 #define TEXT_MOST (256 * MIB)
+
+void foreign_say(const struct foreign_settings *settings, const char *shown, const char *note)
+{
+	SCOPE_FREE char *line = NULL;
+
+	if (settings->notices)
+		notices_add(settings->notices, shown, note);
+	else if (settings->notice && asprintf(&line, "%s: %s", shown, note) >= 0)
+		settings->notice(line);
+}
 
 static int open_walker(struct foreign_source *source, struct err *err)
 {

@@ -70,6 +70,9 @@ bool foreign_is_lone(const struct foreign_source *source);
 int foreign_find(struct foreign_source *source, const char *key, struct walker_record *ret,
 		 struct err *err);
 
+/* Says a note of a file, or leaves it to whoever says those of all files. */
+void foreign_say(const struct foreign_settings *settings, const char *shown, const char *note);
+
 /* Appends the whole text of another file: one that the user named, or one beside the source:
  * "/NAME" in its folder; any other end behind the name of the source without its last suffix, as
  * "_images_idx.txt" for train.lmdb. Returns 0, -ENOENT, -EFBIG, or what opening and reading gave;

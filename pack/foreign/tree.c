@@ -1,7 +1,6 @@
 #include "base/clock.h"
 #include "base/lines.h"
 #include "base/math.h"
-#include "base/notices.h"
 #include "base/scope.h"
 #include "pack/foreign/tree_internal.h"
 #include <inttypes.h>
@@ -400,21 +399,10 @@ int foreign_tree_note_counts(struct foreign_tree *tree, const uint64_t *counts,
 	return r;
 }
 
-static void say_note(const struct foreign_source *source, const char *note)
-{
-	const struct foreign_settings *settings = source->settings;
-	SCOPE_FREE char *line = NULL;
-
-	if (settings->notices)
-		notices_add(settings->notices, source->shown, note);
-	else if (settings->notice && asprintf(&line, "%s: %s", source->shown, note) >= 0)
-		settings->notice(line);
-}
-
 void foreign_tree_say_notes(const struct foreign_tree *tree)
 {
 	const char *note = tree->notes.data, *end = note + tree->notes.len;
 
 	for (; note < end; note += strlen(note) + 1)
-		say_note(tree->source, note);
+		foreign_say(tree->source->settings, tree->source->shown, note);
 }

@@ -130,6 +130,19 @@ def test_a_folder_of_photos_with_an_lmdb_is_a_folder(place, photo):
     run(foldfs.FOLDPACK, "diff", folder, place / "x.lmdb")
 
 
+@pytest.mark.parametrize("photo", ["c/1.jpg", "1.PNG", None])
+def test_a_mount_of_an_environment_says_which_photos_it_does_not_show(place, mount, photo):
+    folder = environment(place, *([photo] if photo else []), "README.md")
+    mounted = mount(folder)
+    assert os.listdir(mounted) == ["k"]
+    left = photo and photo.partition("/")[0]
+    said = (f"{folder}: an LMDB environment, shown as what is in its data.mdb; images and folders "
+            f"beside that are left out: 1, such as '{left}'; 'foldpack create' packs the folder\n")
+    assert (said in mounted.said) == bool(photo)
+    assert ("data.mdb" in mounted.said) == bool(photo)
+    assert ("as what is in its data.mdb" in run(foldfs.FOLDPACK, "list", folder).err) == bool(photo)
+
+
 def test_a_text_called_data_mdb_makes_no_environment(place):
     folder = place / "env"
     folder.mkdir()

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/environment.h"
 #include "pack/tool/cli/interrupt.h"
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/decompressed.h"
@@ -30,60 +31,16 @@ static bool has_lmdb(int folder)
 	       magic == LMDB_MAGIC;
 }
 
-/* What an environment has, or an exporter leaves beside it to be read with it. */
-static bool is_of_environment(const char *name)
-{
-	static const char *const names[] = {".", "..", "data.mdb", "lock.mdb", "meta_info.txt"};
-	bool found = false;
-
-	for (size_t i = 0; !found && i < sizeof(names) / sizeof(names[0]); i++)
-		found = strcmp(name, names[i]) == 0;
-	return found;
-}
-
-struct beside {
-	bool folder;   /* there is an image, or a folder: something that a user would pack */
-	size_t others; /* files that are neither */
-	char first[NAME_MAX + 1]; /* of these */
-};
-
-static void look_at_name(int folder, const struct dirent *entry, struct beside *ret)
-{
-	struct stat st;
-
-	if (is_of_environment(entry->d_name) || fstatat(folder, entry->d_name, &st, 0) < 0)
-		return;
-	if (S_ISDIR(st.st_mode) ||
-	    image_named(entry->d_name, strlen(entry->d_name)) != IMAGE_UNKNOWN)
-		ret->folder = true;
-	else if (ret->others++ == 0)
-		snprintf(ret->first, sizeof(ret->first), "%s", entry->d_name);
-}
-
-/* Returns 0 or -errno. */
-static int look_beside(int folder, struct beside *ret)
-{
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	SCOPE_DIR DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-
-	if (!stream)
-		return -errno;
-	while ((entry = readdir(stream)))
-		look_at_name(folder, entry, ret);
-	return 0;
-}
-
 /* A folder with an LMDB is that LMDB alone only if it has nothing else that would be packed. */
 static bool is_environment(const struct create *create)
 {
 	const char *source = create->source;
-	struct beside beside = {0};
+	struct environment beside = {0};
 	char count[SIZE_TEXT];
 
-	if (!has_lmdb(create->root) || look_beside(create->root, &beside) < 0)
+	if (!has_lmdb(create->root) || environment_look(create->root, &beside) < 0)
 		return false;
-	if (beside.folder)
+	if (beside.images)
 		log_notice(
 			"%s: has a data.mdb, and is packed as the folder that it is; "
 			"'%s/data.mdb' names the LMDB alone",
@@ -92,9 +49,9 @@ static bool is_environment(const struct create *create)
 		log_notice(
 			"%s: an LMDB environment, packed as what is in its data.mdb; %s beside "
 			"it left out: '%s'%s",
-			source, count_noun(beside.others, "file", count), beside.first,
+			source, count_noun(beside.others, "file", count), beside.other,
 			beside.others > 1 ? " and others" : "");
-	return !beside.folder;
+	return !beside.images;
 }
 
 static int open_container(struct create *create)

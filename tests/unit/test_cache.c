@@ -483,7 +483,7 @@ TEST_OF(fresh, a_bad_extent_of_a_run_fails_for_its_readers_only)
 {
 	struct world *w = *state;
 	struct call *calls = w->calls;
-	unsigned first;
+	uint64_t first;
 
 	lay_even(w, 400, 16 * KIB);
 	for (uint64_t e = SURE; e < w->extents; e++)
@@ -491,8 +491,8 @@ TEST_OF(fresh, a_bad_extent_of_a_run_fails_for_its_readers_only)
 	close_gate_ahead(w);
 	start(w, MIB, 1);
 	scan_until_ahead(w);
-	wait_at_gate(w, 2); /* once to fill, once to check */
-	first = w->order[w->checks - 1];
+	wait_at_gate(w, 1);
+	first = first_ahead(w);
 	assert_true(is_there(w, first + 1));
 	w->bad[first] = true;
 	w->bad[first + 1] = false;
@@ -856,7 +856,7 @@ TEST_OF(fresh, what_stopping_leaves_unread_is_not_told_as_bad)
 {
 	struct world *w = *state;
 	struct call *call = &w->calls[0];
-	uint64_t next = 0;
+	uint64_t next;
 	pthread_t id;
 
 	lay_even(w, 400, 16 * KIB);
@@ -865,8 +865,7 @@ TEST_OF(fresh, what_stopping_leaves_unread_is_not_told_as_bad)
 	start(w, MIB, 1);
 	scan_until_ahead(w);
 	wait_at_gate(w, 1);
-	while (w->asked[next] || !is_there(w, next))
-		next++;
+	next = first_ahead(w);
 	w->slow = true;
 	ask_all_of(call, w, next);
 	assert_int_equal(call->done, 0);

@@ -88,6 +88,13 @@ static int open_list(void *context, const char *name, struct reader **ret, struc
 	return reader_open(name, false, &mount->remote, &mount->engine, ret, err);
 }
 
+static int list_names(void *context, const char *name, struct buf *ret, struct err *err)
+{
+	const struct mount *mount = context;
+
+	return name_list(name, &mount->remote, ret, err);
+}
+
 static int open_dataset(struct mount *mount, struct err *err)
 {
 	const struct settings *settings = mount->settings;
@@ -95,6 +102,7 @@ static int open_dataset(struct mount *mount, struct err *err)
 					    .count = settings->pack_count,
 					    .open = open_pack,
 					    .open_list = open_list,
+					    .list = list_names,
 					    .context = mount,
 					    .duplicates = settings->duplicates,
 					    .missing_ok = settings->missing,

@@ -91,13 +91,27 @@ static int add_name(struct names *names, const char *name, const struct word_at 
 	return 0;
 }
 
+static int add_url(struct names *names, const char *url, const struct word_at *at, struct err *err)
+{
+	SCOPE(buf_release) struct buf found = BUF_INIT;
+	int r = names->list && !by_server(at) ? names->list(names->context, url, &found, err) : 1;
+
+	if (r == 1)
+		return add_name(names, url, at, err);
+	for (size_t done = 0; r == 0 && done < found.len; done += strlen(found.data + done) + 1)
+		r = add_name(names, found.data + done, at, err);
+	return r;
+}
+
 static int add_glob(struct names *names, const char *pattern, const struct word_at *at,
 		    struct err *err)
 {
 	glob_t found = {0};
 	int r;
 
-	if (by_server(at) || is_url(pattern) || !strpbrk(pattern, "*?[") || is_there(pattern, at))
+	if (is_url(pattern))
+		return add_url(names, pattern, at, err);
+	if (by_server(at) || !strpbrk(pattern, "*?[") || is_there(pattern, at))
 		return add_name(names, pattern, at, err);
 	switch (glob(pattern, 0, NULL, &found)) {
 	case 0:

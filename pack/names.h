@@ -6,6 +6,8 @@
  *	@FILE                       one word a line (base/lines.h), relative to the folder of FILE
  *	NAME/=WORD                  any of these, placed below the folder NAME
  *
+ *	hf://datasets/o/n/x-*.tar   those of a repository (remote/hub_list.h)
+ *
  * A path that exists always names itself, whatever its characters.
  *
  * A list on a server names what is on servers, by relative paths or by URLs of its own scheme. What
@@ -28,6 +30,9 @@ struct names {
 
 	/* Appends the text of a list; NULL: there are none. 0 or -errno. err has a sentence. */
 	int (*read)(void *context, const char *name, struct buf *ret, struct err *err);
+	/* Appends the names that a pattern on a server stands for, each with a NUL at its end.
+	 * Returns 0, 1 (it is no pattern) or -errno with a sentence. NULL: URLs are no patterns. */
+	int (*list)(void *context, const char *name, struct buf *ret, struct err *err);
 	void *context;
 };
 

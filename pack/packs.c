@@ -62,6 +62,13 @@ static int read_list(void *context, const char *name, struct buf *ret, struct er
 	return r < 0 ? err_set(err, r, "%s: %s", shown ? shown : "", err_text(&reason, r)) : 0;
 }
 
+static int list_names(void *context, const char *name, struct buf *ret, struct err *err)
+{
+	const struct packs_params *params = context;
+
+	return params->list ? params->list(params->context, name, ret, err) : 1;
+}
+
 static int add_pattern(struct opening *o, const char *pattern)
 {
 	return buf_add(&o->select, &pattern, sizeof(pattern));
@@ -127,6 +134,7 @@ int packs_names(const struct packs_params *params, struct names *ret, struct err
 	int r = 0;
 
 	ret->read = read_list;
+	ret->list = list_names;
 	ret->context = (void *)params;
 	for (size_t i = 0; r == 0 && i < params->count; i++)
 		r = names_add(ret, params->words[i], err);

@@ -14,6 +14,8 @@ struct packs_params {
 	 * that end before packs_open() returns. */
 	int (*open)(void *context, const struct name *name, struct dataset **ret, struct err *err);
 	int (*open_list)(void *context, const char *name, struct reader **ret, struct err *err);
+	/* pack/names.h; may be NULL. */
+	int (*list)(void *context, const char *name, struct buf *ret, struct err *err);
 	void *context;
 	int duplicates;		  /* enum merge_duplicates */
 	bool missing_ok;	  /* a set need not be complete */

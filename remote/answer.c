@@ -111,6 +111,75 @@ static int take_member(const char **at, struct member *ret)
 	return take(at, '"') ? take_string(at, &ret->text) : take_word(at, ret);
 }
 
+/* After the opening quote. */
+static int skip_string(const char **at)
+{
+	for (; **at && **at != '"'; ++*at)
+		if (**at == '\\' && *++*at == '\0')
+			return -EINVAL;
+	return take(at, '"') ? 0 : -EINVAL;
+}
+
+/* An object or an array, from its bracket on. */
+static int skip_nested(const char **at)
+{
+	size_t depth = 0;
+
+	do {
+		char c = *(*at)++;
+
+		if (c == '\0' || (c == '"' && skip_string(at) < 0))
+			return -EINVAL;
+		depth += c == '{' || c == '[';
+		depth -= c == '}' || c == ']';
+	} while (depth);
+	return 0;
+}
+
+static int take_any_member(const char **at, struct member *ret)
+{
+	int r = take(at, '"') ? take_string(at, &ret->name) : -EINVAL;
+
+	if (r == 0 && !take(at, ':'))
+		r = -EINVAL;
+	if (r)
+		return r;
+	skip_space(at);
+	if (**at == '{' || **at == '[')
+		return skip_nested(at);
+	return take(at, '"') ? take_string(at, &ret->text) : take_word(at, ret);
+}
+
+static int take_object(const char **at, const char *const *names, char **ret, size_t count)
+{
+	if (!take(at, '{'))
+		return -EINVAL;
+	if (take(at, '}'))
+		return 0;
+	do {
+		struct member member SCOPE(member_release) = {0};
+		int r = take_any_member(at, &member);
+
+		if (r)
+			return r;
+		for (size_t i = 0; i < count; i++)
+			if (!ret[i] && strcmp(member.name, names[i]) == 0)
+				ret[i] = steal_ptr(&member.text);
+	} while (take(at, ','));
+	return take(at, '}') ? 0 : -EINVAL;
+}
+
+int answer_json_next(const char **at, const char *const *names, char **ret, size_t count)
+{
+	bool first = take(at, '[');
+
+	if (take(at, ']'))
+		return 1;
+	if (!first && !take(at, ','))
+		return -EINVAL;
+	return take_object(at, names, ret, count);
+}
+
 static bool is_number(const struct member *member)
 {
 	return member->len && strspn(member->word, "0123456789") >= member->len;

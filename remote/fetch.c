@@ -13,6 +13,8 @@ struct fetching {
 	struct curl_slist *headers;
 	struct buf body;
 	int error; /* why the body was not taken */
+	size_t most;
+	struct buf *headers_to;
 	char reason[CURL_ERROR_SIZE];
 };
 
@@ -30,10 +32,26 @@ static size_t keep_body(char *data, size_t size, size_t count, void *context)
 	struct fetching *fetching = context;
 
 	(void)size; /* 1 */
-	if (fetching->body.len + count > FETCH_BYTES)
+	if (fetching->body.len + count > fetching->most)
 		fetching->error = -EMSGSIZE;
 	else
 		fetching->error = buf_add(&fetching->body, data, count);
+	return fetching->error ? 0 : count;
+}
+
+static size_t keep_header(char *data, size_t size, size_t count, void *context)
+{
+	struct fetching *fetching = context;
+	struct buf *to = fetching->headers_to;
+
+	(void)size; /* 1 */
+	if (!to)
+		return count;
+	if (count > 5 && memcmp(data, "HTTP/", 5) == 0)
+		to->len = 0; /* those before were a proxy's */
+	fetching->error = to->len + count > FETCH_BYTES ? -EMSGSIZE : buf_add(to, data, count);
+	if (!fetching->error && buf_add(to, "", 1) == 0)
+		to->len--;
 	return fetching->error ? 0 : count;
 }
 
@@ -73,6 +91,8 @@ static void set_up(struct fetching *fetching, const struct fetch *request)
 	set(easy, CURLOPT_HTTPHEADER, fetching->headers);
 	set(easy, CURLOPT_WRITEFUNCTION, keep_body);
 	set(easy, CURLOPT_WRITEDATA, fetching);
+	set(easy, CURLOPT_HEADERFUNCTION, keep_header);
+	set(easy, CURLOPT_HEADERDATA, fetching);
 	set(easy, CURLOPT_ERRORBUFFER, fetching->reason);
 	set(easy, CURLOPT_XFERINFOFUNCTION, look_whether_to_stop);
 	set(easy, CURLOPT_XFERINFODATA, request->stops);
@@ -107,6 +127,8 @@ int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_bod
 
 	if (r < 0)
 		return r;
+	fetching.most = request->most ? request->most : FETCH_BYTES;
+	fetching.headers_to = request->ret_headers;
 	fetching.easy = fetching.curl.easy_init();
 	/* Reserved at once: growing would leave copies of secrets in memory. */
 	if (!fetching.easy || add_headers(&fetching, request->headers) < 0 ||
@@ -120,6 +142,7 @@ int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_bod
 		return fail_fetch(&fetching, code, err);
 	fetching.curl.easy_getinfo(fetching.easy, CURLINFO_RESPONSE_CODE, &status);
 	*ret_status = (unsigned)status;
+	secret_buf_release(ret_body);
 	*ret_body = fetching.body;
 	fetching.body = BUF_INIT;
 	return 0;

@@ -7,7 +7,7 @@
 #include "remote/settings.h"
 #include <stdatomic.h>
 
-#define FETCH_BYTES 65536 /* a longer body is an error */
+#define FETCH_BYTES 65536 /* a longer body is an error, unless the request says otherwise */
 
 struct fetch {
 	const char *method; /* "GET", "PUT", "POST" */
@@ -16,7 +16,10 @@ struct fetch {
 	const char *body;	    /* NULL: none */
 	unsigned timeout_ms;	    /* for the whole request */
 	bool direct;		    /* without a proxy: for metadata services */
-	const atomic_bool *stops;   /* once true, it ends within some seconds; NULL: never */
+	size_t most;		    /* bytes of the body, if it has no secrets; 0: FETCH_BYTES */
+	struct buf
+		*ret_headers; /* gets the lines of the answer's headers; NULL: nobody wants them */
+	const atomic_bool *stops; /* once true, it ends within some seconds; NULL: never */
 	const struct remote_settings *settings;
 };
 

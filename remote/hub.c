@@ -86,32 +86,56 @@ static int add_revision(struct buf *url, const char *text, size_t len)
 	return revision ? encode_add(url, revision, "%") : -ENOMEM;
 }
 
-int hub_url(const char *name, char **ret, struct err *err)
+int hub_parse(const char *name, struct hub_name *ret, struct err *err)
 {
-	SCOPE(buf_release) struct buf url = BUF_INIT;
-	const char *server = endpoint(), *repository, *revision = "main", *path;
-	size_t len, revised = strlen(revision), end = strlen(server);
-	int r;
+	struct hub_name parts = {.revision = "main", .revised = strlen("main")};
+	const char *path;
 
 	if (strncasecmp(name, DATASETS, strlen(DATASETS)) != 0)
 		return refuse(err);
-	repository = name + strlen(DATASETS);
-	len = repository_len(repository);
-	path = repository + len;
+	parts.repository = name + strlen(DATASETS);
+	parts.owned = repository_len(parts.repository);
+	path = parts.repository + parts.owned;
 	if (*path == '@') {
-		revision = path + 1;
-		revised = revision_len(revision);
-		path = revision + revised;
+		parts.revision = path + 1;
+		parts.revised = revision_len(parts.revision);
+		path = parts.revision + parts.revised;
 	}
-	if (len == 0 || revised == 0 || path[0] != '/' || path[1] == '\0')
+	if (parts.owned == 0 || parts.revised == 0)
 		return refuse(err);
+	parts.len = (int)(path - name);
+	parts.path = path + (*path == '/');
+	*ret = parts;
+	return 0;
+}
+
+int hub_add(const struct hub_name *name, const char *before, const char *between, struct buf *ret)
+{
+	const char *server = endpoint();
+	size_t end = strlen(server);
+	int r;
+
 	while (end > 0 && server[end - 1] == '/')
 		end--;
-	r = buf_addf(&url, "%.*s/datasets/%.*s/resolve/", (int)end, server, (int)len, repository);
+	r = buf_addf(ret, "%.*s%s%.*s%s", (int)end, server, before, (int)name->owned,
+		     name->repository, between);
+	return r < 0 ? r : add_revision(ret, name->revision, name->revised);
+}
+
+int hub_url(const char *name, char **ret, struct err *err)
+{
+	SCOPE(buf_release) struct buf url = BUF_INIT;
+	struct hub_name parts;
+	int r = hub_parse(name, &parts, err);
+
+	if (r == 0 && !parts.path[0])
+		r = refuse(err);
 	if (r == 0)
-		r = add_revision(&url, revision, revised);
+		r = hub_add(&parts, "/datasets/", "/resolve/", &url);
 	if (r == 0)
-		r = encode_add(&url, path, "/");
+		r = buf_adds(&url, "/");
+	if (r == 0)
+		r = encode_add(&url, parts.path, "/");
 	if (r == 0)
 		*ret = steal_ptr(&url.data);
 	return r;

@@ -5,6 +5,7 @@
 #include "remote/bearer.h"
 #include "remote/fetch.h"
 #include "remote/hub.h"
+#include "remote/hub_list.h"
 #include "remote/reader_remote.h"
 #include "remote/s3.h"
 #include <errno.h>
@@ -94,6 +95,14 @@ int name_absolute(const char *name, char **ret, struct err *err)
 		return refuse_absent(name, -errno, err);
 	*ret = absolute;
 	return 0;
+}
+
+int name_list(const char *name, const struct remote_settings *settings, struct buf *ret,
+	      struct err *err)
+{
+	if (!name_has_scheme(name, "hf") || !hub_is_pattern(name))
+		return 1;
+	return hub_list(name, settings, fetch, ret, err);
 }
 
 static int open_file(const char *path, struct reader **ret, struct err *err)

@@ -2,6 +2,7 @@
 #ifndef REMOTE_OPEN_H
 #define REMOTE_OPEN_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/reader.h"
 #include "remote/remote.h"
@@ -16,6 +17,11 @@ bool name_needs_programs(const char *name, const struct remote_settings *setting
 /* A name that is the same in every folder: a URL as it is, or an absolute path. The caller frees
  * it. Returns 0, -ENOMEM or as reader_open(). */
 int name_absolute(const char *name, char **ret, struct err *err);
+
+/* Appends the names of files that a name stands for, each with a NUL at its end. Returns 0, 1 (it
+ * names one file) or as hub_list(). */
+int name_list(const char *name, const struct remote_settings *settings, struct buf *ret,
+	      struct err *err);
 
 /* `apart`: a server has named it, so that no password of the user goes there. Settings and `remote`
  * must outlive the reader. Returns 0 or -errno; the sentence in err does not contain the name. */

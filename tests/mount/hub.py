@@ -3,6 +3,7 @@ served. A file is redirected to a store of another server by a signed link, with
 not the real one."""
 
 import http.server
+import json
 import re
 import threading
 import urllib.parse
@@ -16,6 +17,9 @@ class Hub:
 
     def __init__(self):
         self.files, self.token = {}, None
+        # Entries on a page of a listing, answers 503 before the first, and where it goes on.
+        self.page, self.busy, self.elsewhere = 2, 0, None
+        self.listed = []  # the paths of listings that were asked for
         self.sent = []  # what authorized requests to the hub
         self.sent_to_store = []
 
@@ -43,12 +47,48 @@ class Handler(http.server.BaseHTTPRequestHandler):
         found = re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
         return tuple(map(urllib.parse.unquote, found.groups())) if found else None
 
+    def entries(self, repository, revision, folder):
+        """Of a folder and those below it, in the order of their paths."""
+        inside = folder + "/" if folder else ""
+        files = {path: data for (name, at, path), data in self.hub.files.items()
+                 if (name, at) == (repository, revision) and path.startswith(inside)}
+        folders = {path[:i] for path in files for i in range(len(inside), len(path))
+                   if path[i] == "/"}
+        return [{"type": "directory", "oid": "0", "size": 0, "path": path}
+                if path in folders else
+                {"type": "file", "oid": "0", "size": len(files[path]), "path": path,
+                 "lfs": {"oid": "\"}]", "pointerSize": 1, "more": [{"path": "none.tar"}]}}
+                for path in sorted(folders | set(files))]
+
+    def tree(self):
+        path, _, query = self.path.partition("?")
+        found = re.fullmatch(r"/api/datasets/([^/]+/[^/]+)/tree/([^/]+)(?:/(.*))?", path)
+        query = urllib.parse.parse_qs(query)
+        at = int(query.get("cursor", ["0"])[0])
+        repository, revision, folder = (urllib.parse.unquote(part or "") for part in found.groups())
+        entries = self.entries(repository, revision, folder)
+        self.hub.listed.append(folder)
+        if self.hub.busy:
+            self.hub.busy -= 1
+            self.answer(503)
+        elif query["recursive"] != ["true"] or not entries:
+            self.answer(404, X_Error_Code="RepoNotFound")
+        else:
+            more = {}
+            if at + self.hub.page < len(entries):
+                more["Link"] = (f'<{self.hub.elsewhere or self.hub.url}{path}?recursive=true&'
+                                f'cursor={at + self.hub.page}>; rel="next"')
+            page = json.dumps(entries[at:at + self.hub.page], ensure_ascii=False)
+            self.answer(200, page.encode(), **more)
+
     def do_GET(self):
         self.hub.sent.append(self.headers["Authorization"])
         path = self.path.partition("?")[0]
         key = self.resolve(path)
         if self.hub.token and self.headers["Authorization"] != f"Bearer {self.hub.token}":
             self.answer(401, X_Error_Code="RepoNotFound")
+        elif path.startswith("/api/"):
+            self.tree()
         elif key not in self.hub.files:
             self.answer(404, X_Error_Code="EntryNotFound")
         else:

@@ -1,6 +1,8 @@
 """Packs on the Hugging Face Hub, as a server of the tests has it (hub.py)."""
 
+import io
 import os
+import tarfile
 
 import pytest
 
@@ -89,8 +91,8 @@ def test_a_file_that_is_not_there_is_said_as_it_is():
 
 
 @pytest.mark.parametrize("name", [
-    "hf://", "hf://ORG/in1k/x", "hf://datasets/in1k", "hf://datasets/ORG/in1k",
-    "hf://datasets/ORG/in1k/", "hf://datasets/ORG/in1k@/x", "hf://datasets/ORG/../x",
+    "hf://", "hf://ORG/in1k/x", "hf://datasets/in1k", "hf://datasets/ORG/in1k@/x",
+    "hf://datasets/ORG/../x",
     "hf://datasets//in1k/x", "hf://spaces/ORG/in1k/x"])
 def test_what_names_no_file_is_refused(name):
     assert "no file of a dataset on the Hub: hf://datasets/OWNER/NAME/PATH" in run(
@@ -102,3 +104,98 @@ def test_a_list_on_the_hub_names_files_beside_it(datasets):
     datasets.add(DATASET, **{"data/list": b"a b.lmdb\n"})
     run(FOLDPACK, "info", f"@hf://datasets/{DATASET}/data/list",
         env={**os.environ, "HF_TOKEN": "hf_secret"})
+
+
+# --- several files -------------------------------------------------------------------------------
+
+
+def tar_of(**files):
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name + ".jpg")
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return made.getvalue()
+
+
+SHARDS = {f"data/train-{i}.tar": tar_of(**{f"{c}{i}": str(i).encode() * 9 for c in "ab"})
+          for i in range(5)}
+
+
+@pytest.fixture
+def shards(datasets):
+    datasets.add("ORG/tars", **SHARDS)
+    datasets.add("ORG/tars", **{"README.md": b"x", "data/deep/train-9.tar": b"no tar"})
+    return datasets
+
+
+def files_in(mounted):
+    return sorted(path.name for path in mounted.path.rglob("*.jpg"))
+
+
+def names(*shards):
+    return sorted(f"{c}{i}.jpg" for c in "ab" for i in shards)
+
+
+@pytest.mark.parametrize("pattern, found", [
+    ("data/train-*.tar", range(5)), ("data/train-[13].tar", (1, 3)), ("d*/train-?.tar", range(5)),
+    ("data/train-{0..1}*.tar", (0, 1))])
+def test_a_pattern_names_files_of_a_repository(shards, mount, pattern, found):
+    assert files_in(mount(f"hf://datasets/ORG/tars/{pattern}")) == names(*found)
+
+
+def test_only_the_folder_of_a_pattern_is_listed(shards):
+    run(FOLDPACK, "list", "hf://datasets/ORG/tars/data/train-*.tar")
+    assert set(shards.listed) == {"data"} and len(shards.listed) > 2  # pages
+
+
+def test_a_token_goes_to_the_listing_too(shards, monkeypatch):
+    shards.token = "hf_secret"
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    run(FOLDPACK, "list", "hf://datasets/ORG/tars/data/train-*.tar")
+    monkeypatch.delenv("HF_TOKEN")
+    said = run(FOLDPACK, "list", "hf://datasets/ORG/tars/data/train-*.tar", status=1).err
+    assert "the Hub refuses to list it (401): there is no such dataset, or it asks for a" in said
+
+
+def test_a_listing_does_not_go_on_at_another_server(shards, monkeypatch):
+    shards.elsewhere = shards.store
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    assert "goes on at another server" in run(
+        FOLDPACK, "list", "hf://datasets/ORG/tars/data/train-*.tar", status=1).err
+    assert not shards.sent_to_store
+
+
+def test_a_listing_is_asked_for_again_while_the_hub_is_busy(shards):
+    shards.busy = 1
+    run(FOLDPACK, "list", "hf://datasets/ORG/tars/data/train-*.tar")
+
+
+def test_a_file_that_has_the_name_of_a_pattern_is_that_file(shards, mount):
+    shards.add("ORG/tars", **{"data/train-[1].tar": SHARDS["data/train-3.tar"]})
+    assert files_in(mount("hf://datasets/ORG/tars/data/train-[1].tar")) == names(3)
+
+
+def test_a_pattern_that_matches_nothing_is_an_error(shards):
+    for name in ("hf://datasets/ORG/tars/data/test-*.tar", "hf://datasets/ORG/tars/train-*"):
+        assert run(FOLDPACK, "list", name, status=1).err == (
+            f"foldpack: '{name}' matches no file\n")
+    assert "no such dataset, revision or folder (404)" in run(
+        FOLDPACK, "list", "hf://datasets/ORG/none/*.tar", status=1).err
+
+
+def test_a_repository_is_all_of_its_files_of_one_kind(datasets, mount):
+    datasets.add("ORG/tars", **SHARDS, **{"README.md": b"x"})
+    assert files_in(mount("hf://datasets/ORG/tars")) == names(*range(5))
+    assert run(FOLDPACK, "list", "hf://datasets/ORG/tars@main/").out
+
+
+def test_a_repository_of_several_kinds_is_said_to_be_one(shards):
+    shards.add("ORG/tars", **{"x.parquet": b"x"})
+    assert run(FOLDPACK, "list", "hf://datasets/ORG/tars", status=1).err == (
+        "foldpack: 'hf://datasets/ORG/tars' has 6 tar, 1 parquet, 1 other files, and not one kind "
+        "to mount: name them, as hf://datasets/ORG/tars/data/*.tar\n")
+    shards.add("ORG/text", **{"x.txt": b"x"})
+    assert "has 1 other files, and not one kind to mount" in run(
+        FOLDPACK, "list", "hf://datasets/ORG/text", status=1).err

@@ -84,6 +84,57 @@ TEST(what_is_no_such_object_is_refused)
 	assert_null(value);
 }
 
+static int next_path(const char **at, char **ret)
+{
+	static const char *const names[] = {"path"};
+
+	*ret = NULL;
+	return answer_json_next(at, names, ret, 1);
+}
+
+TEST(objects_of_an_array_are_read_one_after_the_other)
+{
+	const char *at =
+		" [ {\"a\":{\"path\":\"x]\\\"\",\"b\":[1,{}]},\"path\":\"\xc3\xa4\"} ,{},"
+		"{\"path\":7}]";
+	const char *none = "[]";
+	char *path;
+
+	assert_int_equal(next_path(&at, &path), 0);
+	assert_string_equal(path, "\xc3\xa4");
+	free(path);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(next_path(&at, &path), 0);
+		assert_null(path);
+	}
+	assert_int_equal(next_path(&at, &path), 1);
+	assert_int_equal(next_path(&none, &path), 1);
+}
+
+TEST(what_is_no_array_of_objects_is_refused)
+{
+	static const char *const texts[] = {"",
+					    "{}",
+					    "x",
+					    "[1]",
+					    "[{",
+					    "[{\"a\":[}",
+					    "[{\"a\":{\"b",
+					    "[{\"a\":[\"\\",
+					    "[\"a\"]",
+					    "[{\"a\"}]",
+					    "[{\"a\":}]"};
+	char *path;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		const char *at = texts[i];
+
+		print_message("%s\n", texts[i]);
+		assert_int_equal(next_path(&at, &path), -EINVAL);
+		assert_null(path);
+	}
+}
+
 static void xml_has(const char *text, const char *expected)
 {
 	char *value = NULL;

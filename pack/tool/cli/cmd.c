@@ -117,6 +117,13 @@ static int open_any(void *common, const struct name *name, struct dataset **ret,
 	return foreign_open(name->name, &foreign, ret, err);
 }
 
+static int list_names(void *context, const char *name, struct buf *ret, struct err *err)
+{
+	const struct cmd_common *common = context;
+
+	return name_list(name, &common->remote, ret, err);
+}
+
 int cmd_open_pack(char *name, const struct cmd_common *common, struct dataset **ret,
 		  struct err *err)
 {
@@ -133,6 +140,7 @@ static struct packs_params params_of(const char *const *words, size_t count,
 				     .count = count,
 				     .open = open_any,
 				     .open_list = open_reader,
+				     .list = list_names,
 				     .context = (void *)common,
 				     .alone_ok = true,
 				     .makes_packs = common->makes_packs};

@@ -575,6 +575,57 @@ TEST_OF(fresh, a_label_of_pax_makes_a_folder_of_its_class)
 		    "file images/3.jpg: 3\nfile train/4.jpg: 4\n");
 }
 
+/* Labelled members have a place as others do: by their own path. */
+TEST_OF(fresh, files_with_a_label_give_way_to_the_last_of_their_path)
+{
+	struct scan *scan = *state;
+	struct buf *tar = &scan->bytes;
+
+	add_said(tar, 'x', SAID("FOLDFS.label=7"));
+	add_file(tar, "a/1.jpg", "old");
+	add_said(tar, 'x', SAID("FOLDFS.label=8"));
+	add_file(tar, "a/1.jpg", "new");
+	add(tar, '1', "h", "a/1.jpg");
+	add_said(tar, 'x', SAID("FOLDFS.label=8"));
+	add(tar, '1', "g", "h");
+	add_file(tar, "a", "in the place of a folder");
+	add_file(tar, "a/1.jpg/x", "below a file");
+	add_end(tar);
+	scan_expect(
+		scan,
+		"file a/0008/1.jpg: new\nname 1 h: new\nname 1 0008/g: new\n"
+		"note left out: 1 members below what is not a folder, such as 'a/1.jpg/x'\n"
+		"note left out: 1 members in the place of folders that have files, such as 'a'\n"
+		"note paths that come again, of which the last member counts: 1, such as "
+		"'a/1.jpg'\n");
+}
+
+TEST_OF(fresh, links_to_files_with_a_label_are_said)
+{
+	struct scan *scan = *state;
+	struct buf *tar = &scan->bytes;
+
+	add(tar, '2', "b/before", ".././a//1.jpg");
+	add_said(tar, 'x', SAID("FOLDFS.label=7"));
+	add_file(tar, "a/1.jpg", "1");
+	add_file(tar, "a/2.jpg", "2");
+	add(tar, '2', "a/plain", "2.jpg");
+	add(tar, '2', "a/after", "1.jpg");
+	add(tar, '2', "a/gone", "1.jpg");
+	add_file(tar, "a/gone", "3");
+	add(tar, '2', "out", "/a/1.jpg");
+	add_end(tar);
+	scan_expect(
+		scan,
+		"link b/before -> .././a//1.jpg\nfile a/0007/1.jpg: 1\nfile a/2.jpg: 2\n"
+		"link a/plain -> 2.jpg\nlink a/after -> 1.jpg\nfile a/gone: 3\n"
+		"link out -> /a/1.jpg\n"
+		"note paths that come again, of which the last member counts: 1, such as "
+		"'a/gone'\n"
+		"note symbolic links to files that are in the folder of their class, which lead "
+		"to nothing: 2, such as 'a/after'\n");
+}
+
 TEST_OF(fresh, labels_of_a_tar_in_a_tar_are_those_of_its_members)
 {
 	SCOPE(buf_release) struct buf inner = BUF_INIT;
@@ -590,10 +641,12 @@ TEST_OF(fresh, labels_of_a_tar_in_a_tar_are_those_of_its_members)
 	add_end(&inner);
 	add_bytes(tar, '0', "in.tar", inner.data, inner.len);
 	add_end(tar);
-	scan_expect(scan,
-		    "folder in 755\nfile in/a class that is no other one/1.jpg: 1\n"
-		    "file in/b/2.jpg: 2\n"
-		    "note left out: 1 members that are none, such as 'in/3.jpg'\n");
+	scan_expect(
+		scan,
+		"folder in 755\nfile in/a class that is no other one/1.jpg: 1\n"
+		"file in/b/2.jpg: 2\n"
+		"note left out: 1 members that whoever wrote the archive marked as bad, such as "
+		"'in/3.jpg' (no image)\n");
 }
 
 /* One of 1 MiB for all members had 10 MB of them take a minute and a half. */

@@ -10,11 +10,12 @@
 enum place_kind { PLACE_NONE, PLACE_FILE, PLACE_FOLDER, PLACE_SYMLINK };
 
 struct archive_place {
-	uint64_t hash;	  /* of the path */
-	uint32_t row;	  /* its number in the tree */
-	uint8_t kind;	  /* enum place_kind */
-	bool filled : 1;  /* a folder: something is in it */
-	bool rowless : 1; /* a folder that is not in the tree */
+	uint64_t hash;	   /* of the path */
+	uint32_t row;	   /* its number in the tree */
+	uint8_t kind;	   /* enum place_kind */
+	bool filled : 1;   /* a folder: something is in it */
+	bool rowless : 1;  /* a folder that is not in the tree */
+	bool labelled : 1; /* a file that has another path in the tree */
 };
 
 /* All zero: empty. */

@@ -26,6 +26,7 @@ enum reason {
 	DAMAGED,
 	JUNK,
 	BAD,
+	MOVED,
 	REASONS
 };
 _Static_assert(REASONS <= ARCHIVE_REASONS, "a count for each");
@@ -57,7 +58,11 @@ static const struct {
 	[AGAIN] = {NULL, "paths that come again, of which the last member counts: %" PRIu64},
 	[PASSED_DOTS] = {NULL, "paths with '..', which is passed over: %" PRIu64},
 	[DAMAGED] = {NULL, "tars in it that are damaged, and stay files: %" PRIu64},
-	[BAD] = {NULL, "left out: %" PRIu64 " members that are none"},
+	[BAD] = {NULL,
+		 "left out: %" PRIu64 " members that whoever wrote the archive marked as bad"},
+	[MOVED] = {NULL,
+		   "symbolic links to files that are in the folder of their class, which "
+		   "lead to nothing: %" PRIu64},
 	[JUNK] = {NULL, "shown, though loaders take them for classes or images: %" PRIu64},
 };
 
@@ -93,6 +98,17 @@ static int count_one(struct archive_tree *a, enum reason reason, struct foreign_
 	return count->example ? 0 : -ENOMEM;
 }
 
+/* The closing quote, too. */
+static int count_why(struct archive_tree *a, enum reason reason, struct foreign_text folder,
+		     struct foreign_text path, struct foreign_text why)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	int r = buf_addf(&text, "%.*s%.*s' (%.*s)", (int)folder.len, folder.data, (int)path.len,
+			 path.data, (int)why.len, why.data);
+
+	return r < 0 ? r : count_one(a, reason, text_of(&text));
+}
+
 static int leave_out(struct archive_tree *a, const struct archive_member *member,
 		     enum reason reason)
 {
@@ -102,6 +118,8 @@ static int leave_out(struct archive_tree *a, const struct archive_member *member
 
 	if (reason == STRIPPED && member->kind == ARCHIVE_FOLDER)
 		return 0;
+	if (!watch && reason == BAD)
+		return count_why(a, BAD, (struct foreign_text){"", 0}, member->path, member->bad);
 	if (!watch)
 		return count_one(a, reason, member->path);
 	path = strndup(member->path.len ? member->path.data : "", member->path.len);
@@ -117,11 +135,8 @@ static int leave_out(struct archive_tree *a, const struct archive_member *member
 int archive_keep(struct archive_tree *a, const struct buf *folder, struct foreign_text path,
 		 const char *why)
 {
-	SCOPE(buf_release) struct buf text = BUF_INIT;
-	int r = buf_addf(&text, "%.*s%.*s' (%s)", (int)folder->len, folder->data, (int)path.len,
-			 path.data, why);
-
-	return r < 0 ? r : count_one(a, DAMAGED, text_of(&text));
+	return count_why(a, DAMAGED, text_of(folder), path,
+			 (struct foreign_text){why, strlen(why)});
 }
 
 int archive_broken(const struct foreign_settings *settings, int error, const struct err *err)
@@ -129,23 +144,6 @@ int archive_broken(const struct foreign_settings *settings, int error, const str
 	struct foreign_watch *watch = settings->watch;
 
 	return error == -EBADMSG && watch ? watch->broken(watch->context, error, err) : error;
-}
-
-int archive_note(const struct archive_tree *a)
-{
-	int r = 0;
-
-	for (unsigned i = 0; r == 0 && i < REASONS; i++) {
-		SCOPE(buf_release) struct buf line = BUF_INIT;
-
-		if (!a->counts[i].count)
-			continue;
-		r = buf_addf(&line, words[i].many, a->counts[i].count);
-		if (r == 0)
-			r = foreign_tree_note(a->tree, "%s, such as '%.400s%s", line.data,
-					      a->counts[i].example, i == DAMAGED ? "" : "'");
-	}
-	return r;
 }
 
 /* --- paths ------------------------------------------------------------------------------------ */
@@ -344,18 +342,32 @@ static struct foreign_file file_of(const struct archive_tree *a,
 				     .mtime = member->mtime};
 }
 
-/* Adds it in the place that is free for it. */
+/* A file with a label lies below the folder of its class. */
+static void take_label(struct foreign_file *file, const struct archive_member *member)
+{
+	if (!member->labelled)
+		return;
+	file->name = foreign_text_after(file->path, '/');
+	file->above = (struct foreign_text){file->path.data, file->path.len - file->name.len};
+	file->path = (struct foreign_text){0};
+	file->label = member->label;
+	file->class = member->class;
+}
+
+/* Adds it in the place that is free for it: that of its own path, also if it has a label. */
 static int add_file(struct archive_tree *a, const struct foreign_file *file, enum place_kind kind,
 		    struct err *err)
 {
 	const struct archive_place place = {.row = (uint32_t)foreign_tree_count(a->tree),
-					    .kind = (uint8_t)kind};
+					    .kind = (uint8_t)kind,
+					    .labelled = !file->path.data};
 	int r = foreign_add(a->tree, file, err);
 
 	if (r == 0)
 		r = archive_places_set(&a->places, text_of(&a->path), place);
 	if (r == 0)
 		fill_above(a, &a->path);
+	a->labelled |= place.labelled;
 	return r < 0 ? r : note_junk(a, text_of(&a->path), kind == PLACE_FOLDER);
 }
 
@@ -402,6 +414,7 @@ static int add_second_name(struct archive_tree *a, const struct archive_member *
 	}
 	r = make_room(a);
 	file.second_name_of = &row;
+	take_label(&file, member);
 	return r != 0 ? r : add_file(a, &file, PLACE_FILE, err);
 }
 
@@ -440,19 +453,6 @@ static int add_root(struct archive_tree *a, const struct archive_member *member,
 	return 0;
 }
 
-static int add_labelled(struct archive_tree *a, const struct archive_member *member,
-			struct err *err)
-{
-	struct foreign_file file = file_of(a, member);
-
-	file.name = foreign_text_after(file.path, '/');
-	file.above = (struct foreign_text){file.path.data, file.path.len - file.name.len};
-	file.path = (struct foreign_text){0};
-	file.label = member->label;
-	file.class = member->class;
-	return foreign_add(a->tree, &file, err);
-}
-
 static int add_member(struct archive_tree *a, const struct archive_member *member, struct err *err)
 {
 	struct foreign_file file = file_of(a, member);
@@ -472,8 +472,7 @@ static int add_member(struct archive_tree *a, const struct archive_member *membe
 	default:
 		if (member->holes > ARCHIVE_HOLES || (member->pieces && member->unpacked))
 			return ALL_HOLES;
-		if (member->labelled)
-			return add_labelled(a, member, err);
+		take_label(&file, member);
 		r = make_room(a);
 		return r != 0 ? r : add_file(a, &file, PLACE_FILE, err);
 	}
@@ -497,4 +496,57 @@ int archive_add(struct archive_tree *a, const struct archive_member *member, str
 	else if (r == 0)
 		r = add_member(a, member, err);
 	return r > 0 ? leave_out(a, member, (enum reason)r) : r;
+}
+
+/* --- at the end ------------------------------------------------------------------------------- */
+
+/* Whether a link names a file that its label has moved. Links on the way are not followed. */
+static int count_if_moved(struct archive_tree *a, const struct archive_place *link)
+{
+	struct foreign_text path = foreign_tree_path(a->tree, link->row), part;
+	struct foreign_text rest = foreign_tree_target(a->tree, link->row);
+	const struct archive_place *place;
+	int r = 0;
+
+	a->target.len = 0;
+	if (*rest.data == '/')
+		return 0;
+	r = buf_add(&a->target, path.data, path.len);
+	a->target.len = above(&a->target).len;
+	while (r == 0 && next_part(&rest, &part)) {
+		if (foreign_text_is(part, ".."))
+			a->target.len = above(&a->target).len;
+		else
+			r = add_part(&a->target, part);
+	}
+	place = place_at(a, text_of(&a->target));
+	return r == 0 && place && place->labelled ? count_one(a, MOVED, path) : r;
+}
+
+static int count_moved(struct archive_tree *a)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < a->places.room; i++)
+		if (a->places.slots[i].kind == PLACE_SYMLINK)
+			r = count_if_moved(a, &a->places.slots[i]);
+	return r;
+}
+
+int archive_note(struct archive_tree *a)
+{
+	int r = a->labelled ? count_moved(a) : 0;
+
+	for (unsigned i = 0; r == 0 && i < REASONS; i++) {
+		SCOPE(buf_release) struct buf line = BUF_INIT;
+
+		if (!a->counts[i].count)
+			continue;
+		r = buf_addf(&line, words[i].many, a->counts[i].count);
+		if (r == 0)
+			r = foreign_tree_note(a->tree, "%s, such as '%.400s%s", line.data,
+					      a->counts[i].example,
+					      i == DAMAGED || i == BAD ? "" : "'");
+	}
+	return r;
 }

@@ -8,7 +8,8 @@
  * - Folders without a member of their own are made, with the time of what lies in them.
  * - A member below a symbolic link goes where the link leads, if that is a folder of the archive,
  *   and its target has neither '..' nor a leading slash; otherwise it is left out.
- * - Of a file with a label, the folder of its class is in that of its path.
+ * - Of a file with a label, the folder of its class is in that of its path. For other members it is
+ *   where its path says; only symbolic links to it lead to nothing, and are noted.
  * - A hard link is another name of a file that came before. Of a link it is one with its target.
  *
  * What is left out is told to foreign_settings.watch, or else counted, and noted with an example.
@@ -56,7 +57,7 @@ struct archive_member {
 /* Holes take no space in an archive, but all of them would be stored in a pack. */
 #define ARCHIVE_HOLES (16 * GIB)
 
-#define ARCHIVE_REASONS 22
+#define ARCHIVE_REASONS 23
 
 /* Of members that have one thing in common. */
 struct archive_count {
@@ -69,6 +70,7 @@ struct archive_tree {
 	struct foreign_tree *tree;
 	const struct foreign_settings *settings;
 	bool passes_dots; /* it is a zip */
+	bool labelled;	  /* a file in it */
 	struct archive_places places;
 	struct buf path, target; /* of the member in hand */
 	struct archive_count counts[ARCHIVE_REASONS];
@@ -88,6 +90,6 @@ int archive_keep(struct archive_tree *archive, const struct buf *folder, struct 
 int archive_broken(const struct foreign_settings *settings, int error, const struct err *err);
 
 /* Notes what was left out. 0 or -ENOMEM. */
-int archive_note(const struct archive_tree *archive);
+int archive_note(struct archive_tree *archive);
 
 #endif

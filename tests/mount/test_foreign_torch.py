@@ -128,6 +128,14 @@ def test_a_file_of_torch_before_1_6_is_refused(place, point):
     assert done.returncode != 0 and "a .pth of torch before 1.6: load it and save it" in done.err
 
 
+def test_a_file_that_another_program_has_compressed_is_refused(place, point):
+    with zipfile.ZipFile(place / "x.pth", "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr("archive/data.pkl", pickle.dumps([(bytes(500), 1)], protocol=4))
+    for door in [FOLDFS, place / "x.pth", point], \
+            [FOLDPACK, "create", place / "x.pth", place / "x.lmdb"]:
+        assert "compressed, which torch.save() does not do: load it" in run(*door, status=1).err
+
+
 def test_a_file_that_is_damaged_is_refused(saved, place, point):
     (place / "cut.pth").write_bytes((saved / "list.pth").read_bytes()[:-100])
     done = run(FOLDFS, place / "cut.pth", point, status=None)

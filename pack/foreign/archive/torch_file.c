@@ -117,7 +117,10 @@ int torch_file_read(struct foreign_source *source, struct torch_file *ret, struc
 	int r = zip_directory_read(source, &ret->zip, err);
 
 	for (size_t i = 0; r == 0 && i < zip_count(&ret->zip); i++)
-		r = zip_check_stored(&ret->zip, i, err);
+		if (zip_check_stored(&ret->zip, i, NULL) < 0)
+			r = err_set(err, -EOPNOTSUPP,
+				    "compressed, which torch.save() does not do: load it and save "
+				    "it again");
 	ret->source = source;
 	if (r == 0)
 		r = sort_entries(ret);

@@ -283,7 +283,7 @@ soak-readers: all
 # What has no threads need not be looked at for races. What computes for long comes first.
 threaded := $(addprefix $(B)/unit/test_,ahead batch_scan block_writer cache far fill histogram \
 		   inval journal open oracle_thread pages parallel_for pipeline pressure reader_blocks \
-		   reader_file reader_remote scan work workers)
+		   reader_file reader_remote s3 scan work workers)
 # Left out under AddressSanitizer, but for `make soak`: what only computes, for long, and going on
 # with packs, which the mount tests look at with the tool itself.
 unsanitized := $(addprefix $(B)/unit/test_,cost oracle permutation resume seeds)

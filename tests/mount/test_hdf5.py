@@ -156,6 +156,27 @@ def test_a_label_without_a_class_is_refused(source, place):
     assert "no-such" in refused(source, place, f"--classes={place}/no-such")
 
 
+def test_names_with_a_nul_are_none(source, place):
+    """They ended there, so that files had one path."""
+    add_rows(source, images(2))
+    source["names"] = np.array([b"a\0001.jpg", b"a\0002.jpg"], "S8")
+    source.flush()
+    said = run(FOLDPACK, "create", "--check=off", closed(source), place / "x.lmdb").err
+    assert "has no name for each of the 2 rows; left out" in said
+    assert run(FOLDPACK, "list", "-q", place / "x.lmdb").out.count("images/0000000") == 2
+
+
+def test_a_time_before_1970(source, place):
+    add_rows(source, images(1))
+    source.close()
+    for time_ns in (-1, -1500000000, -2000000000):
+        os.utime(place / "x.h5", ns=(time_ns, time_ns))
+        run(FOLDPACK, "create", "-q", "--force", "--check=off", place / "x.h5", place / "x.lmdb")
+        run(FOLDPACK, "extract", "-q", place / "x.lmdb", place / "out")
+        assert os.stat(place / "out/images/00000000.png").st_mtime_ns == time_ns
+        shutil.rmtree(place / "out")
+
+
 def test_paths_that_lead_out_are_bad(source, place):
     add_rows(source, images(2))
     source["names"] = ["../../escaped.jpg", "fine.jpg"]
@@ -244,6 +265,13 @@ def test_labels_that_are_names_of_classes(source, place, kind):
         "train/a_b/00000001.jpg", "train/cat/00000000.png", "train/cat/00000002.jpg"]
 
 
+def test_labels_of_over_18_digits_are_refused(source, place):
+    add_rows(source, images(2))
+    source["labels"] = [1, 10**18]
+    assert ("'00000001.jpg': its label 1000000000000000000 has over 18 digits" in
+            refused(source, place))
+
+
 @pytest.mark.parametrize("labels", [np.eye(3), np.arange(4), np.array([.5, 1, 2])])
 def test_labels_that_are_none_are_said(source, place, labels):
     add_rows(source, images(3))
@@ -316,6 +344,34 @@ def test_where_h5py_is_missing_the_way_out_is_said(source, place):
             "'pip install h5py', or let FOLDFS_PYTHON name a python3 that has it") in said
 
 
+def test_where_h5py_does_not_load_that_is_said(source, place):
+    source.close()
+    (place / "empty").mkdir()
+    (place / "empty/h5py.py").write_text("raise ValueError('numpy.dtype size changed')")
+    said = said_with(place, PYTHONPATH=str(place / "empty"))
+    assert (f"x.h5: h5py, which reads HDF5, does not load in {foldfs.os.environ['FOLDFS_PYTHON']}: "
+            "ValueError: numpy.dtype size changed") in said
+
+
+def test_the_reason_of_a_failure_is_not_lost_behind_notices(source, place):
+    source.close()
+    (place / "empty").mkdir()
+    (place / "empty/h5py.py").write_text(
+        "import sys; print('a notice\\n' * 50000, file=sys.stderr); raise ImportError('none')")
+    assert ": h5py, which reads HDF5, is not in " in said_with(
+        place, PYTHONPATH=str(place / "empty"))
+
+
+def test_names_are_utf_8_in_any_locale(source, place):
+    [data] = images(1)
+    source["é/日.jpg"] = np.frombuffer(data, np.uint8)
+    source.close()
+    run(FOLDPACK, "create", "-q", "--check=off", place / "x.h5", place / "x.lmdb",
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
+    run(FOLDPACK, "extract", "-q", place / "x.lmdb", place / "out")
+    assert (place / "out/é/日.jpg").read_bytes() == data
+
+
 def test_where_python_is_missing_the_way_out_is_said(source, place):
     source.close()
     said = said_with(place, FOLDFS_PYTHON="no-such-python")
@@ -357,11 +413,12 @@ def test_an_interruption_from_a_terminal_is_no_damage(source, place):
 
 
 def test_a_script_ends_with_foldpack(source, place):
-    """Also where foldpack is killed; then what it writes to has no reader."""
-    add_rows(source, [JPEG + trees.noise(number, 3 << 20) for number in range(4)])
+    """Where foldpack is killed, what it writes to has no reader."""
+    add_rows(source, images(2))
     source.close()
     (place / "python").write_text(
-        f"#!/bin/sh\necho $$ >{place}/id\nexec {foldfs.os.environ['FOLDFS_PYTHON']} \"$@\"\n")
+        f"#!/bin/sh\necho $$ >{place}/id\nwhile [ ! -e {place}/go ]; do sleep .01; done\n"
+        f"exec {foldfs.os.environ['FOLDFS_PYTHON']} \"$@\"\n")
     (place / "python").chmod(0o755)
     with subprocess.Popen([FOLDPACK, "create", place / "x.h5", place / "x"],
                           stderr=subprocess.DEVNULL,
@@ -370,4 +427,6 @@ def test_a_script_ends_with_foldpack(source, place):
         while not (place / "id").exists() or not (place / "id").read_text().strip():
             assert time.monotonic() < end
         process.kill()
-    os.waitpid(int((place / "id").read_text()), 0)  # orphans are children of this process
+    (place / "go").touch()
+    # Orphans are children of this process.
+    assert foldfs.wait_for(int((place / "id").read_text())) != 0

@@ -288,6 +288,12 @@ def test_shapes_that_make_no_sense(source, values):
     assert "a/.zarray: the shapes of the array and of its chunks make no sense" in refused(source)
 
 
+@pytest.mark.parametrize("values", [{"compressor": "x"}, {"filters": 7}, {"dtype": ""}])
+def test_values_of_odd_kinds(source, values):
+    change(zarr.images(source / "a", "2", files(2)) / ".zarray", **values)
+    assert "a/.zarray: its values make no sense" in refused(source)
+
+
 def test_shapes_that_nobody_could_count(source):
     zarr.images(source / "images", "2", files(2))
     zarr.labels(source / "labels", "2", [0, 1], chunk=2)
@@ -409,6 +415,25 @@ def test_a_chunk_that_changes_while_it_is_packed_is_refused(source, place):
     zarr.images(source / "images", "2", [*files(1), old])
     said = said_of_change(source, "images/1.0.0", old, new, place)
     assert f"{source}: images/1.0.0: changed while it was being packed" in said
+
+
+def test_a_chunk_that_goes_while_it_is_packed(source):
+    """Between its folder, which is listed, and itself: once numcodecs was asked for."""
+    zarr.images(source / "images", "2", files(2))
+    zarr.labels(source / "labels", "2", [0, 1], codec="gzip")
+    (source.parent / "numcodecs.py").write_text(f"""
+import os, pathlib
+walk = os.walk
+def walk_and_lose(top):
+    for found in walk(top):
+        if '1.0.0' in found[2]:
+            pathlib.Path('{source}/images/1.0.0').unlink()
+        yield found
+os.walk = walk_and_lose
+raise ImportError('none')""")
+    said = run(FOLDPACK, "create", source, source.with_suffix(".lmdb"), status=1,
+               env={**os.environ, "PYTHONPATH": str(source.parent)}).err
+    assert f"{source}: changed while it was being packed" in said
 
 
 @is_root

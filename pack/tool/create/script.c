@@ -11,11 +11,11 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SAID_MOST 65536
-#define OTHER	  5 /* status of a script: python/foldfs/sources/images.py */
+#define OTHER 5 /* status of a script: python/foldfs/sources/images.py */
 
 /* --- where it is ------------------------------------------------------------------------------ */
 
@@ -50,8 +50,9 @@ static const char *python(void)
 
 static int spawn(struct script *script, const char *path, const char *source, int tar)
 {
-	/* "-W ignore": what Python warns of is nothing to the user. */
-	const char *const argv[] = {python(), "-B", "-W", "ignore", path, source, NULL};
+	/* Names are UTF-8 in any locale. What Python warns of is nothing to the user. */
+	const char *const argv[] = {python(), "-B", "-X",   "utf8", "-W",
+				    "ignore", path, source, NULL};
 	posix_spawn_file_actions_t files;
 	int r;
 
@@ -93,12 +94,13 @@ int script_begin(struct script *script, const char *name, const char *source, st
 
 static int read_said(const struct script *script, struct buf *ret)
 {
+	struct stat st;
 	ssize_t n;
-	int r = buf_reserve(ret, SAID_MOST + 1);
+	int r = fstat(script->said, &st) < 0 ? -errno : buf_reserve(ret, (size_t)st.st_size + 1);
 
 	if (r < 0)
 		return r;
-	n = io_pread(script->said, ret->data, SAID_MOST, 0);
+	n = io_pread(script->said, ret->data, (size_t)st.st_size, 0);
 	ret->len = n > 0 ? (size_t)n : 0;
 	while (ret->len && ret->data[ret->len - 1] == '\n')
 		ret->len--;

@@ -1,5 +1,6 @@
 /* A source that a Python script reads, with a library of Python: python/foldfs/sources/, which says
- * what a script writes where. One that foldpack stops, or that it dies of, ends by SIGPIPE. */
+ * what a script writes where. One that foldpack stops is killed; where foldpack dies, writing to
+ * the pipe ends it. */
 #ifndef PACK_TOOL_CREATE_SCRIPT_H
 #define PACK_TOOL_CREATE_SCRIPT_H
 

@@ -22,7 +22,7 @@ MAGIC = ((0, b"\xff\xd8\xff", ".jpg"), (0, b"\x89PNG", ".png"), (8, b"WEBP", ".w
          (0, b"P6", ".ppm"), (0, b"P5", ".pgm"), (4, b"ftypavif", ".avif"),
          (0, b"\xff\x0a", ".jxl"), (4, b"JXL ", ".jxl"), (4, b"jP  ", ".jp2"),
          (0, b"\xff\x4f\xff\x51", ".j2k"))
-PATH_MOST = 4095
+PATH_MOST, LABEL_DIGITS = 4095, 18
 
 sys.path.pop(0)  # the scripts beside this one have the names of packages
 
@@ -44,6 +44,11 @@ def need(module, what):
     except ImportError as error:
         raise Refused(f"{module}, which reads {what}, is not in {sys.executable} ({error}): 'pip "
                       f"install {module}', or let FOLDFS_PYTHON name a python3 that has it")
+    except MemoryError:
+        raise
+    except Exception as error:  # of another version of what it needs
+        raise Refused(f"{module}, which reads {what}, does not load in {sys.executable}: "
+                      f"{type(error).__name__}: {error}")
 
 
 def suffix(head):
@@ -65,9 +70,10 @@ def labels_of(values, count):
 
 
 def text(value):
-    """None: it is none."""
+    """None: it is none. Arrays fill up texts with NUL."""
     value = os.fsdecode(value) if isinstance(value, bytes) else value
-    return value.rstrip("\0") if isinstance(value, str) else None
+    value = value.rstrip("\0") if isinstance(value, str) else "\0"
+    return None if "\0" in value else value
 
 
 class Tar:
@@ -80,11 +86,14 @@ class Tar:
         then it has the class."""
         info = tarfile.TarInfo()
         info.size, info.mode = len(data), mode
-        info.pax_headers["mtime"] = "%d.%09d" % divmod(mtime_ns, 10**9)
+        info.pax_headers["mtime"] = "-" * (mtime_ns < 0) + "%d.%09d" % divmod(abs(mtime_ns), 10**9)
         above, _, base = name.rpartition("/")
         if isinstance(label, str):
             above = above or label.replace("/", "_") or "images"
         elif label is not None:
+            if abs(label) >= 10**LABEL_DIGITS:
+                raise Refused(f"'{os.path.join(folder, name)}': its label {label} has over "
+                              f"{LABEL_DIGITS} digits")
             info.pax_headers["FOLDFS.label"] = str(label)
             if above:
                 info.pax_headers["FOLDFS.class"] = above
@@ -103,31 +112,43 @@ class Tar:
 
 
 def look(source):
-    """{path: (size, time)} of all files of a source, to be held against what it was before."""
-    found = {source: os.stat(source)} if os.path.isfile(source) else {
-        os.path.join(folder, name): os.lstat(os.path.join(folder, name))
-        for folder, _, names in os.walk(source) for name in names}
-    return {path: (status.st_size, status.st_mtime_ns) for path, status in found.items()}
+    """(path, sum of path, size and time) of each file, to be held against what it was before."""
+    paths = [source] if os.path.isfile(source) else (
+        os.path.join(folder, name) for folder, _, names in os.walk(source) for name in names)
+    for path in paths:
+        try:
+            status = os.stat(path) if path == source else os.lstat(path)
+        except FileNotFoundError:  # since it was listed
+            continue
+        yield path, hash((path, status.st_size, status.st_mtime_ns))
 
 
 def write_unchanged(write, source, tar):
     """What looks like damage may be where an old and a new file meet."""
-    before = look(source)
+    before = {seen for _, seen in look(source)}
     try:
         write(source, tar)
     finally:
-        after = look(source)
-        for path in {**before, **after}:
-            if before.get(path) != after.get(path):
-                name = "" if path == source else os.path.relpath(path, source) + ": "
-                raise Refused(f"{name}changed while it was being packed; pack it again when "
-                              "nothing writes to it") from None
+        same = 0
+        for path, seen in look(source):
+            if seen not in before:
+                raise changed(source, path) from None
+            same += 1
+        if same < len(before):
+            raise changed(source, source) from None
+
+
+def changed(source, path):
+    name = "" if path == source else os.path.relpath(path, source) + ": "
+    return Refused(f"{name}changed while it was being packed; pack it again when nothing writes to "
+                   "it")
 
 
 def main(write):
     """Calls write(SOURCE, Tar)."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash of a library is an answer, too
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         tar = Tar()
         write_unchanged(write, sys.argv[1], tar)

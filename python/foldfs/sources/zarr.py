@@ -211,6 +211,9 @@ def node(root, path):
         except Refused as error:
             status = error.status if path or "tables" in str(error) else OTHER
             raise Refused(f"{os.path.join(path, kind)}: {error}", status)
+        except Exception as error:  # of values of odd kinds
+            raise Refused(f"{os.path.join(path, kind)}: its values make no sense: {error}",
+                          DAMAGED if path else OTHER)
         if meta is not None:
             return True
     return os.path.exists(os.path.join(root, path, ".zgroup"))

@@ -90,9 +90,9 @@ static int open_list(void *context, const char *name, struct reader **ret, struc
 
 static int list_names(void *context, const char *name, struct buf *ret, struct err *err)
 {
-	const struct mount *mount = context;
+	struct mount *mount = context;
 
-	return name_list(name, &mount->remote, ret, err);
+	return name_list(name, &mount->remote, &mount->engine, ret, err);
 }
 
 static int open_dataset(struct mount *mount, struct err *err)

@@ -6,7 +6,7 @@
  *	@FILE                       one word a line (base/lines.h), relative to the folder of FILE
  *	NAME/=WORD                  any of these, placed below the folder NAME
  *
- *	hf://datasets/o/n/x-*.tar   those of a repository (remote/hub_list.h)
+ *	s3://b/x-*.lmdb             those that the server lists: also gs:// and hf://
  *
  * A path that exists always names itself, whatever its characters.
  *

@@ -1,23 +1,17 @@
 #include "remote/hub_list.h"
 #include "base/scope.h"
-#include "base/size.h"
 #include "remote/answer.h"
 #include "remote/encode.h"
 #include "remote/header.h"
 #include "remote/hub.h"
+#include "remote/listing.h"
 #include "remote/secret.h"
 #include "remote/token.h"
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#define PAGES_MOST 1000 /* of 1000 files each */
-#define PAGE_BYTES (4 * MIB)
 #define TIMEOUT_MS 30000
-#define TRIES	   4
-#define WILD	   "*?["
 #define LINK	   16384
 #define TFRECORD   3 /* of the kinds */
 
@@ -78,7 +72,7 @@ static int take_file(struct listing *listing, const char *path)
 	if (!listing->exact && strcmp(path, listing->pattern) == 0) {
 		listing->exact = true;
 		listing->found->len = 0;
-	} else if (listing->exact || fnmatch(listing->pattern, path, FNM_PATHNAME | FNM_PERIOD)) {
+	} else if (listing->exact || !listing_matches(listing->pattern, path)) {
 		return 0;
 	}
 	return add(listing, path, listing->found);
@@ -156,13 +150,6 @@ static int next_of(const char *headers, char **ret, struct err *err)
 	return strstr(links, "next") ? err_set(err, -EPROTO, "the Hub's next page is unclear") : 1;
 }
 
-static void pause_before(int attempt)
-{
-	struct timespec half = {.tv_sec = attempt / 2, .tv_nsec = attempt % 2 * 500000000L};
-
-	nanosleep(&half, NULL);
-}
-
 static int say_status(unsigned status, bool has_token, struct err *err)
 {
 	if (status == 404)
@@ -176,25 +163,18 @@ static int say_status(unsigned status, bool has_token, struct err *err)
 		       status / 100 == 3 ? ": it has another name now" : "");
 }
 
-/* What may pass is tried again. */
-static int get_page(struct fetch request, hub_fetch_fn *fetch_from, struct buf *ret,
+static int get_page(const struct fetch *request, credentials_fetch_fn *fetch_from, struct buf *ret,
 		    struct err *err)
 {
 	unsigned status = 0;
-	int r = 0;
+	int r = listing_ask(request, fetch_from, &status, ret, err);
 
-	for (int i = 0; i < TRIES; i++) {
-		pause_before(i);
-		r = fetch_from(&request, &status, ret, err);
-		if (r != -EIO && r != -ETIMEDOUT && (r < 0 || (status != 429 && status < 500)))
-			break;
-	}
-	return r < 0 || status == 200 ? r : say_status(status, request.headers[0] != NULL, err);
+	return r < 0 || status == 200 ? r : say_status(status, request->headers[0] != NULL, err);
 }
 
 /* Asks for all pages of `url`, which all are on one server, as the token is. */
 static int get_pages(struct listing *listing, const char *first,
-		     const struct remote_settings *settings, hub_fetch_fn *fetch_from,
+		     const struct remote_settings *settings, credentials_fetch_fn *fetch_from,
 		     struct err *err)
 {
 	struct url server SCOPE(url_release) = {0};
@@ -216,14 +196,14 @@ static int get_pages(struct listing *listing, const char *first,
 		struct url next SCOPE(url_release) = {0};
 		char *to = NULL;
 
-		r = get_page((struct fetch){.method = "GET",
-					    .url = url,
-					    .headers = headers,
-					    .timeout_ms = TIMEOUT_MS,
-					    .direct = url_is_here(&server),
-					    .most = PAGE_BYTES,
-					    .ret_headers = &answered,
-					    .settings = settings},
+		r = get_page(&(struct fetch){.method = "GET",
+					     .url = url,
+					     .headers = headers,
+					     .timeout_ms = TIMEOUT_MS,
+					     .direct = url_is_here(&server),
+					     .most = LISTING_BYTES,
+					     .ret_headers = &answered,
+					     .settings = settings},
 			     fetch_from, &body, err);
 		if (r == 0 && (r = take_page(listing, body.data)) == -EINVAL)
 			r = err_set(err, -EPROTO, "the Hub's listing cannot be read");
@@ -234,7 +214,7 @@ static int get_pages(struct listing *listing, const char *first,
 		free(url);
 		url = to;
 		if (url_parse(url, &next) < 0 || !url_same_server(&server, &next) ||
-		    pages == PAGES_MOST)
+		    pages == LISTING_PAGES)
 			r = err_set(err, -EPROTO,
 				    "the Hub's listing goes on at another server, or has no end");
 	}
@@ -247,13 +227,14 @@ bool hub_is_pattern(const char *name)
 {
 	struct hub_name parts;
 
-	return hub_parse(name, &parts, NULL) == 0 && (!parts.path[0] || strpbrk(parts.path, WILD));
+	return hub_parse(name, &parts, NULL) == 0 &&
+	       (!parts.path[0] || strpbrk(parts.path, LISTING_WILD));
 }
 
 /* Of the folder that all files of the pattern are in. */
 static int listing_url(const struct hub_name *parts, char **ret)
 {
-	size_t plain = strcspn(parts->path, WILD);
+	size_t plain = strcspn(parts->path, LISTING_WILD);
 	const char *slash = memrchr(parts->path, '/', plain);
 	SCOPE_FREE char *folder = strndup(parts->path, slash ? (size_t)(slash - parts->path) : 0);
 	SCOPE(buf_release) struct buf url = BUF_INIT;
@@ -270,8 +251,8 @@ static int listing_url(const struct hub_name *parts, char **ret)
 	return r;
 }
 
-int hub_list(const char *name, const struct remote_settings *settings, hub_fetch_fn *fetch_from,
-	     struct buf *ret, struct err *err)
+int hub_list(const char *name, const struct remote_settings *settings,
+	     credentials_fetch_fn *fetch_from, struct buf *ret, struct err *err)
 {
 	struct hub_name parts;
 	struct listing listing = {.name = name, .found = ret};

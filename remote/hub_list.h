@@ -7,10 +7,7 @@
 #ifndef REMOTE_HUB_LIST_H
 #define REMOTE_HUB_LIST_H
 
-#include "remote/fetch.h"
-
-typedef int hub_fetch_fn(const struct fetch *request, unsigned *ret_status, struct buf *ret_body,
-			 struct err *err);
+#include "remote/credentials.h"
 
 /* Whether the name stands for files that the Hub must be asked for. */
 bool hub_is_pattern(const char *name);
@@ -18,7 +15,7 @@ bool hub_is_pattern(const char *name);
 /* Appends the names of the files, each with a NUL at its end. A file whose name is the pattern is
  * the only one. `fetch_from` is fetch(), except in tests. Returns 0, -ENOENT (no file, or files of
  * several kinds), -EINVAL, -EACCES, -EPROTO, -EIO or what fetch() returns. */
-int hub_list(const char *name, const struct remote_settings *settings, hub_fetch_fn *fetch_from,
-	     struct buf *ret, struct err *err);
+int hub_list(const char *name, const struct remote_settings *settings,
+	     credentials_fetch_fn *fetch_from, struct buf *ret, struct err *err);
 
 #endif

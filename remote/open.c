@@ -8,6 +8,7 @@
 #include "remote/hub_list.h"
 #include "remote/reader_remote.h"
 #include "remote/s3.h"
+#include "remote/s3_list.h"
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -97,9 +98,11 @@ int name_absolute(const char *name, char **ret, struct err *err)
 	return 0;
 }
 
-int name_list(const char *name, const struct remote_settings *settings, struct buf *ret,
-	      struct err *err)
+int name_list(const char *name, const struct remote_settings *settings, struct remote *remote,
+	      struct buf *ret, struct err *err)
 {
+	if (is_in_bucket(name) && s3_is_pattern(name))
+		return s3_list(name, settings, fetch, remote, ret, err);
 	if (!name_has_scheme(name, "hf") || !hub_is_pattern(name))
 		return 1;
 	return hub_list(name, settings, fetch, ret, err);

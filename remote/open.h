@@ -19,9 +19,9 @@ bool name_needs_programs(const char *name, const struct remote_settings *setting
 int name_absolute(const char *name, char **ret, struct err *err);
 
 /* Appends the names of files that a name stands for, each with a NUL at its end. Returns 0, 1 (it
- * names one file) or as hub_list(). */
-int name_list(const char *name, const struct remote_settings *settings, struct buf *ret,
-	      struct err *err);
+ * names one file) or as hub_list() and s3_list(). */
+int name_list(const char *name, const struct remote_settings *settings, struct remote *remote,
+	      struct buf *ret, struct err *err);
 
 /* `apart`: a server has named it, so that no password of the user goes there. Settings and `remote`
  * must outlive the reader. Returns 0 or -errno; the sentence in err does not contain the name. */

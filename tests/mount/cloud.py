@@ -38,6 +38,7 @@ class Cloud:
         self.objects, self.sessions = {}, {}  # the latter: token -> keys, and when they end
         self.life, self.down = 3600, False
         self.refused = self.failed = 0  # requests for objects; for keys while down
+        self.pages = 0  # of listings
         self.lock = threading.Lock()
 
     def session(self):
@@ -52,7 +53,7 @@ class Cloud:
         with self.lock:
             self.sessions = {token: (keys, 0) for token, (keys, _) in self.sessions.items()}
 
-    def check(self, method, path, headers):
+    def check(self, method, path, headers, query):
         """Raises Refused."""
         fields = FIELDS.search(headers.get("Authorization", ""))
         if not fields:
@@ -68,7 +69,7 @@ class Cloud:
             raise Refused(400, "AuthorizationHeaderMalformed", f"<Region>{REGION}</Region>")
         names = signed.split(";")
         if not {"host", "x-amz-security-token"} <= set(names) or signature != sigv4.signature(
-                keys, scope, headers["x-amz-date"], method, path, {},
+                keys, scope, headers["x-amz-date"], method, path, query,
                 {name: headers[name] for name in names}):
             raise Refused(403, "SignatureDoesNotMatch")
 
@@ -87,7 +88,7 @@ class Google(Cloud):
         keys, _ = self.session()
         return {"access_token": keys.token, "expires_in": int(self.life), "token_type": "Bearer"}
 
-    def check(self, method, path, headers):
+    def check(self, method, path, headers, query):
         sent = headers.get("Authorization")
         with self.lock:
             self.sent.append(sent)
@@ -99,14 +100,14 @@ class Google(Cloud):
             if time.time() > until:
                 raise Refused(401, "AuthenticationRequired")
         else:
-            self.check_signature(method, path, headers, FIELDS.search(sent))
+            self.check_signature(method, path, headers, query, FIELDS.search(sent))
 
-    def check_signature(self, method, path, headers, fields):
+    def check_signature(self, method, path, headers, query, fields):
         access, scope, signed, signature = fields.groups()
         if access != self.KEYS.access:
             raise Refused(403, "InvalidAccessKeyId")
         if scope.split("/")[1:] != ["auto", "s3", "aws4_request"] or signature != sigv4.signature(
-                self.KEYS, scope, headers["x-amz-date"], method, path, {},
+                self.KEYS, scope, headers["x-amz-date"], method, path, query,
                 {name: headers[name] for name in signed.split(";")}):
             raise Refused(403, "SignatureDoesNotMatch")
 
@@ -160,9 +161,29 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(*((200, STS.format(*keys, until).encode()) if right else
                       (400, Refused(400, "InvalidIdentityToken").body)))
 
+    def listing(self):
+        """Of a bucket: ListObjectsV2, two keys a page."""
+        path, _, query = self.path.partition("?")
+        query = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
+        try:
+            self.cloud.check("GET", path, self.headers, query)
+        except Refused as refused:
+            self.answer(refused.status, refused.body)
+            return
+        keys = sorted(urllib.parse.unquote(name[len(path):]) for name in self.cloud.objects
+                      if name.startswith(path))
+        keys = [key for key in keys if key.startswith(query["prefix"])]
+        at = int(query.get("continuation-token", "at 0")[3:])
+        more = f"<NextContinuationToken>at {at + 2}</NextContinuationToken>"
+        items = "".join(f"<Contents><Key>{urllib.parse.quote_plus(key)}</Key></Contents>"
+                        for key in keys[at:at + 2])
+        self.cloud.pages += 1
+        self.answer(200, f"<ListBucketResult><Prefix/>{more if at + 2 < len(keys) else ''}{items}"
+                         "</ListBucketResult>".encode())
+
     def object(self):
         try:
-            self.cloud.check("GET", self.path, self.headers)
+            self.cloud.check("GET", self.path, self.headers, {})
             if self.path not in self.cloud.objects:
                 raise Refused(404, "NoSuchKey")
         except Refused as refused:
@@ -187,6 +208,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.path == "/container":
             right = self.headers["Authorization"] == Cloud.IDENTITY and not self.cloud.down
             self.json_session() if right else self.answer(500, b"")
+        elif "list-type=2" in self.path:
+            self.listing()
         else:
             self.object()
 

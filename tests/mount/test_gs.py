@@ -155,3 +155,45 @@ def test_no_token_is_in_what_a_mount_says_or_runs_as(machine, mount):
     shown += mounted.log()
     assert PACK in shown
     assert not [token for token in machine.sessions if token in shown]
+
+
+# --- patterns ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shards(store, small):
+    pack = small[1].read_bytes()
+    for name in ("train-0.lmdb", "train-1.lmdb", "train-a%20%2B%C3%A4.lmdb", "x-%5B0%5D.lmdb",
+                 "x-0.lmdb", "deep/train-2.lmdb", "train-3.txt"):
+        store.objects[f"/{BUCKET}/set/{name}"] = pack
+    return store
+
+
+@pytest.mark.parametrize("of", ["keys", "token"])
+def test_a_pattern_names_objects_of_a_bucket(shards, monkeypatch, mount, of):
+    if of == "keys":
+        set_keys(monkeypatch, shards.KEYS)
+    else:
+        monkeypatch.setenv("FOLDFS_TOKEN", shards.token()["access_token"])
+    mounted = mount(*[f"{i}/=gs://{BUCKET}/set/{name}" for i, name in enumerate(
+        ("train-0*", "train-a*.lmdb", "x-[0].lmdb"))], f"--endpoint={shards.url}")
+    for i in range(3):
+        assert content(mounted.path / str(i)) == content(shards.folder)
+    assert shards.pages and not shards.refused
+
+
+def test_all_pages_of_a_listing_count(shards, monkeypatch):
+    set_keys(monkeypatch, shards.KEYS)
+    said = run(FOLDPACK, "list", f"--endpoint={shards.url}", f"gs://{BUCKET}/set/train-*.lmdb",
+               status=None).err
+    assert "train-0.lmdb" in said and "train-1.lmdb" in said and shards.pages == 2
+
+
+def test_a_pattern_that_matches_nothing_is_an_error(shards, monkeypatch):
+    set_keys(monkeypatch, shards.KEYS)
+    name = f"gs://{BUCKET}/set/tr*"
+    assert run(FOLDPACK, "list", f"--endpoint={shards.url}", f"gs://{BUCKET}/none-*",
+               status=1).err == f"foldpack: 'gs://{BUCKET}/none-*' matches no object\n"
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "guessed")
+    assert "the bucket is not listed, which takes the permission to list it: the secret key" in run(
+        FOLDPACK, "list", f"--endpoint={shards.url}", name, status=1).err

@@ -74,6 +74,13 @@ def test_a_pack_in_s3_is_mounted(signed, small, mount):
 
 
 @pytest.mark.alone
+def test_a_pattern_names_objects_of_a_real_server(signed):
+    assert run(FOLDPACK, "info", f"s3://{BUCKET}/sm[a-z]ll.l*").out
+    assert failed(FOLDPACK, "info", f"s3://{BUCKET}/none*") == (
+        f"foldpack: 's3://{BUCKET}/none*' matches no object\n")
+
+
+@pytest.mark.alone
 def test_options_say_what_the_environment_may(gateway, small, home, mount):
     (home / ".aws/credentials").write_text(
         f"[here]\naws_access_key_id = {gateway.KEYS.access}\n"
@@ -218,6 +225,14 @@ def test_packs_of_a_mount_share_a_session(data, mount, monkeypatch):
     for number in range(20):
         reads_right(mounted.path / str(number), data, files_of(data)[:1])
     assert len(data.sessions) == 1
+
+
+def test_a_pattern_names_objects_of_a_bucket(data, monkeypatch, mount):
+    set_metadata(data, monkeypatch)
+    monkeypatch.delenv("AWS_REGION")  # the listing is the first to be told
+    mounted = mount(f"s3://{BUCKET}/sm*.lmdb")
+    reads_right(mounted.path, data, files_of(data)[:1])
+    assert data.pages == 1
 
 
 def test_a_session_is_renewed_before_it_ends(data, mount, monkeypatch):

@@ -119,9 +119,9 @@ static int open_any(void *common, const struct name *name, struct dataset **ret,
 
 static int list_names(void *context, const char *name, struct buf *ret, struct err *err)
 {
-	const struct cmd_common *common = context;
+	struct cmd_common *common = context;
 
-	return name_list(name, &common->remote, ret, err);
+	return name_list(name, &common->remote, &common->engine, ret, err);
 }
 
 int cmd_open_pack(char *name, const struct cmd_common *common, struct dataset **ret,

@@ -20,7 +20,7 @@ struct lists_files {
 void lists_files_release(struct lists_files *files);
 int lists_files_add(struct lists_files *files, uint32_t entry); /* 0 or -ENOMEM */
 
-/* Which files, and in which order. lists_tree.c says how they compare. */
+/* Which files, and in which order. tree.c says how they compare. */
 enum lists_key {
 	LISTS_FLAT,    /* those of the directory, by their names as Python strings */
 	LISTS_WALK,    /* like os.walk(): the files of a directory, then what is below */

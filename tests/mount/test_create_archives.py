@@ -298,7 +298,17 @@ def test_a_damaged_zip_is_no_pack(damage, place):
     (place / "x.zip").write_bytes(data if damage == "flip" else data[:-3000])
     done = create(place / "x.zip", place / "x.lmdb", status=3)
     assert not (place / "x.lmdb").exists()
-    assert damage == "cut" or "('a.jpg'): gzip: " in done.err
+    assert damage == "cut" or "('a.jpg'): a wrong checksum" in done.err
+
+
+def test_deflate_in_a_zip_is_not_called_gzip(place):
+    with zipfile.ZipFile(place / "x.zip", "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr("a.jpg", bytes(range(64)) * 100)
+    data = bytearray((place / "x.zip").read_bytes())
+    data[30 + len("a.jpg")] |= 6
+    (place / "x.zip").write_bytes(data)
+    done = create(place / "x.zip", place / "x.lmdb", status=3)
+    assert "('a.jpg'): deflate: invalid block type" in done.err
 
 
 # --- what is compressed as a whole ----------------------------------------------------------------

@@ -1,9 +1,11 @@
 """Packs made of tars: those that tar(1) writes, tars of tars, and what no folder could say."""
 
+import bz2
 import fcntl
 import gzip
 import io
 import json
+import lzma
 import os
 import shutil
 import signal
@@ -478,7 +480,20 @@ def test_a_bit_that_turned_over_in_a_compressed_tar_is_noticed(pack, tmp_path):
 def test_a_compressed_tar_that_ends_before_its_first_file_is_damaged(end, pack, tmp_path):
     source = members(tmp_path / "x.tar", ("a", noise(1, 50000)), mode=f"w:{end}")
     os.truncate(source, 60)
-    assert f"{source}: decompressing it: " in create(source, pack, status=3).err
+    for name in source, "-":
+        with open(source, "rb") as file:
+            said = create(name, pack, status=3, stdin=file).err
+        assert f"{name}: decompressing it: " in said, said
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
+def test_nothing_in_a_compression_is_no_tar(compress, pack, tmp_path):
+    source = tmp_path / "x.tar"
+    source.write_bytes(compress(b""))
+    for name in source, "-":
+        with open(source, "rb") as file:
+            said = create(name, pack, status=1, stdin=file).err
+        assert said == f"foldpack: {name}: empty, so it is not a tar\n"
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])

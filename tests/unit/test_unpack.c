@@ -103,6 +103,24 @@ TEST(what_is_not_compressed_passes_through)
 	expect(&plain, TEXT, sizeof(TEXT));
 }
 
+/* libarchive crashes where it is to write an lz4, which is the last, of nothing. */
+TEST(nothing_may_be_compressed_too)
+{
+	const struct buf plain = {.data = (char[]){""}};
+
+	expect(&plain, "", 0);
+	for (size_t i = 0; i < FILTERS - 1; i++) {
+		SCOPE(buf_release) struct buf once = BUF_INIT, twice = BUF_INIT;
+
+		compress(&once, filters[i], "", 0);
+		expect(&once, "", 0);
+		if (i == 0)
+			continue;
+		compress(&twice, "gzip", once.data, once.len);
+		expect(&twice, "", 0);
+	}
+}
+
 TEST(what_is_cut_off_is_noticed)
 {
 	for (size_t i = 0; i < SUMMED; i++) {

@@ -29,6 +29,11 @@ static uint64_t size_of(struct reader *reader)
 	return reader_identity(reader, &identity) < 0 ? 0 : identity.size;
 }
 
+static int fail_empty(struct err *err)
+{
+	return err_set(err, -EINVAL, "empty, so it is not a tar");
+}
+
 static int open_spool(const char *pack, struct reader **ret)
 {
 	SCOPE_CLOSE int fd = target_unnamed(pack);
@@ -106,6 +111,8 @@ static int open_unpacked(const struct decompressed *d, const char *name, struct 
 			    "it");
 	if (r < 0)
 		return r;
+	if (len == 0)
+		return fail_empty(err);
 	say_size(d, name, len);
 	*ret = steal_ptr(&spool);
 	return 1;
@@ -139,14 +146,14 @@ static int open_spooled(struct decompressed *d, const char *name, struct reader 
 	if (d->script && (r == 0 || r == -EBADMSG)) {
 		ended = script_end(d->script, name, &d->err);
 		r = ended < 0 ? ended : r;
-	} else if (r == -EBADMSG) {
+	} else if (r == -EBADMSG && size_of(spool) > 0) {
 		d->error = r;
 		r = 0;
 	}
 	if (r < 0)
 		return fail_unpacked(d->pack, r, &d->err, err);
 	if (size_of(spool) == 0)
-		return err_set(err, -EINVAL, "empty, so it is not a tar");
+		return fail_empty(err);
 	say_spooled(d, name, size_of(spool));
 	*ret = steal_ptr(&spool);
 	return 1;

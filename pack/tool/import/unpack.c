@@ -103,9 +103,10 @@ static ssize_t fill_input(struct unpack *u)
 
 /* --- zlib ------------------------------------------------------------------------------------- */
 
-static int gzip_damage(struct unpack *u, const char *what)
+static int inflate_damage(struct unpack *u, const char *what)
 {
-	return err_set(u->err, -EBADMSG, "gzip: %s", what ? what : "damaged");
+	return err_set(u->err, -EBADMSG, "%s: %s", u->state == DEFLATED ? "deflate" : "gzip",
+		       what ? what : "damaged");
 }
 
 static void pass_zeros(z_stream *z)
@@ -138,7 +139,7 @@ static int inflate_some(struct unpack *u)
 	case Z_MEM_ERROR:
 		return -ENOMEM;
 	default:
-		return gzip_damage(u, z->msg);
+		return inflate_damage(u, z->msg);
 	}
 }
 
@@ -151,7 +152,7 @@ static ssize_t next_inflated(struct unpack *u, const void **ret)
 	while (u->error == 0 && n > 0 && u->state != BEHIND && u->z.avail_out == BLOCK) {
 		n = fill_input(u);
 		if (n == 0 && u->state != BETWEEN)
-			u->error = gzip_damage(u, "truncated");
+			u->error = inflate_damage(u, "truncated");
 		else
 			u->error = n > 0 ? inflate_some(u) : (int)n;
 	}
@@ -241,16 +242,19 @@ static int begin_archive(struct unpack *u, int filter)
 	int status;
 
 	u->archive = archive_read_new();
-	if (!u->archive || archive_read_support_format_raw(u->archive) != ARCHIVE_OK)
+	if (!u->archive || archive_read_support_format_raw(u->archive) != ARCHIVE_OK ||
+	    archive_read_support_format_empty(u->archive) != ARCHIVE_OK)
 		return -ENOMEM;
 	status = filter ? archive_read_append_filter(u->archive, filter) : add_filters(u);
 	if (status < ARCHIVE_WARN)
 		return -ENOMEM;
 	u->by_program = status == ARCHIVE_WARN;
-	if (archive_read_open(u->archive, u, NULL, read_for_archive, NULL) != ARCHIVE_OK)
+	archive_clear_error(u->archive);
+	/* To the format of no bytes, those that cannot be decompressed are none. */
+	if (archive_read_open(u->archive, u, NULL, read_for_archive, NULL) != ARCHIVE_OK ||
+	    archive_errno(u->archive))
 		return archive_fail(u);
 	u->by_program = false;
-	/* Of no bytes there is no entry. */
 	status = archive_read_next_header(u->archive, &entry);
 	return status == ARCHIVE_OK || status == ARCHIVE_EOF ? 0 : archive_fail(u);
 }
@@ -260,6 +264,8 @@ static ssize_t next_of_archive(struct unpack *u, const void **ret)
 	int64_t offset;
 	size_t len;
 
+	if (archive_format(u->archive) == ARCHIVE_FORMAT_EMPTY)
+		return 0;
 	switch (archive_read_data_block(u->archive, ret, &len, &offset)) {
 	case ARCHIVE_OK:
 		return (ssize_t)len;
@@ -370,10 +376,7 @@ static int check_member(struct unpack *u, const struct foreign_compressed *from)
 {
 	if (u->size < from->size)
 		return err_set(u->err, -EBADMSG, "less bytes than its size");
-	if (u->crc == from->crc)
-		return 0;
-	return u->archive ? err_set(u->err, -EBADMSG, "a wrong checksum")
-			  : gzip_damage(u, "incorrect data check");
+	return u->crc == from->crc ? 0 : err_set(u->err, -EBADMSG, "a wrong checksum");
 }
 
 int unpack(const struct foreign_compressed *from, int to, struct err *err)

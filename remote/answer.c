@@ -126,9 +126,12 @@ static int skip_nested(const char **at)
 	size_t depth = 0;
 
 	do {
-		char c = *(*at)++;
+		char c = **at;
 
-		if (c == '\0' || (c == '"' && skip_string(at) < 0))
+		if (c == '\0')
+			return -EINVAL;
+		++*at;
+		if (c == '"' && skip_string(at) < 0)
 			return -EINVAL;
 		depth += c == '{' || c == '[';
 		depth -= c == '}' || c == ']';

@@ -5,6 +5,7 @@
  * reserved, and overwritten. */
 #include "base/io.h"
 #include "base/scope.h"
+#include "remote/answer.h"
 #include "remote/credentials.h"
 #include "remote/process.h"
 #include "remote/url.h"
@@ -85,6 +86,24 @@ static void look_in(unsigned places, const char *file)
 			unsetenv(variables[i].name);
 }
 
+/* The input as the listing of the Hub. */
+static void read_listing(const uint8_t *data, size_t size)
+{
+	static const char *const names[] = {"type", "path"};
+	SCOPE_FREE char *text = strndup((const char *)data, size);
+	const char *at = text;
+	int r = 0;
+
+	while (r == 0) {
+		char *texts[2] = {NULL, NULL};
+
+		r = answer_json_next(&at, names, texts, 2);
+		must(r < 0 || at <= text + strlen(text));
+		free(texts[0]);
+		free(texts[1]);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	SCOPE(credentials_release) struct credentials found = {0};
@@ -97,6 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0)
 		return 0;
+	read_listing(data + 1, size - 1);
 	rest.data = data + 1;
 	rest.len = size - 1;
 	len = take_text(&text);

@@ -363,6 +363,7 @@ def credentials():
     for places in b"\4", b"\10", b"\30":
         yield places + b"token\0\6" + found
     yield b"\0\0\6token\0\6role\0\6" + found
+    yield b'\0[{"type": "file", "path": "a\\"]", "lfs": {"b": [1, "}"]}}, {}, {"path": null}]'
     yield b"\240\0\6" + b'{"access_token": "A", "expires_in": 3599, "token_type": "Bearer"}'
 
 

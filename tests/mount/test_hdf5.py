@@ -1,6 +1,8 @@
 """foldpack create from HDF5, in the layouts that training code writes with h5py."""
 
+import ast
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -48,6 +50,19 @@ def add_rows(group, rows, name="images"):
     made = group.create_dataset(name, (len(rows),), dtype=h5py.vlen_dtype(np.uint8))
     for number, row in enumerate(rows):
         made[number] = np.frombuffer(row, np.uint8)
+
+
+def test_kinds_of_images_are_those_of_foldpack():
+    """The tables of images.py and of pack/image_kind.c."""
+    named, magic = ast.literal_eval(run(
+        foldfs.os.environ["FOLDFS_PYTHON"], "-B", "-c",
+        "import images; print((images.NAMED, images.MAGIC))",
+        env={**os.environ, "PYTHONPATH": foldfs.ROOT / "python/foldfs/sources"}).out)
+    text = (foldfs.ROOT / "pack/image_kind.c").read_text()
+    assert set(named) == {"." + name for name in re.findall(r'"(\w+)",\s+IMAGE_\w+, true', text)}
+    assert set(magic) == {
+        (int(at), ast.literal_eval(f"b{begin}"), end.replace(".JPEG", ".jpg"))
+        for at, begin, end in re.findall(r'(\d+), \d+, (".*"), "(.*)"}', text)}
 
 
 def suffix(data):
@@ -265,10 +280,28 @@ def test_labels_that_are_names_of_classes(source, place, kind):
         "train/a_b/00000001.jpg", "train/cat/00000000.png", "train/cat/00000002.jpg"]
 
 
+@pytest.mark.parametrize("labels", [None, [1, 1, 1], ["cat", "cat", "cat"]],
+                         ids=["none", "numbers", "texts"])
+def test_rows_of_one_name_in_one_folder_are_refused(source, place, labels):
+    add_rows(source, images(3))
+    source["names"] = ["a.jpg", "b", "b.jpg"]
+    if labels:
+        source["labels"] = labels
+    said = refused(source, place)
+    assert "x.h5: images, row 2: another image is '" in said and "b.jpg', too" in said
+
+
+def test_arrays_that_share_their_names_are_refused(source, place):
+    for name in ("images", "masks"):
+        add_rows(source, images(2), name)
+    source["names"] = ["a.jpg", "b.jpg"]
+    assert "masks, row 0: another image is 'a.jpg', too" in refused(source, place)
+
+
 def test_labels_of_over_18_digits_are_refused(source, place):
     add_rows(source, images(2))
     source["labels"] = [1, 10**18]
-    assert ("'00000001.jpg': its label 1000000000000000000 has over 18 digits" in
+    assert ("images, row 1: its label 1000000000000000000 has over 18 digits" in
             refused(source, place))
 
 

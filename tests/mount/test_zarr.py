@@ -207,6 +207,15 @@ def test_a_folder_with_a_file_of_such_a_name_is_a_folder(place, text):
     assert list(packed(place / "x")) == ["attributes.json"]
 
 
+@pytest.mark.parametrize("text", [
+    '{"blockSize": 3}', '{"dimensions": [3], "blockSize": [3]}', '{"tags": ["n5"]}'])
+def test_a_folder_whose_attributes_are_not_those_of_n5_needs_no_python(place, monkeypatch, text):
+    (place / "x").mkdir()
+    (place / "x/attributes.json").write_text(text)
+    monkeypatch.setenv("FOLDFS_PYTHON", "no-such-python")
+    assert list(packed(place / "x")) == ["attributes.json"]
+
+
 @pytest.mark.parametrize("name", ["zarr.json", ".zarray"])
 @pytest.mark.parametrize("text", ["notes on how zarr was tried", "[1, 2", "[]"])
 def test_a_text_that_is_called_as_one_of_zarrs_makes_no_store(place, name, text):

@@ -553,7 +553,7 @@ TEST_OF(fresh, records_of_pax_are_checked)
 	expect_bad_pax(*state, "31 mtime=99999999999999999999\n", length);
 	expect_bad_pax(*state, "18 FOLDFS.label=1x\n", length);
 	expect_bad_pax(*state, "19 FOLDFS.label=1x\n", "a label that is no number");
-	expect_bad_pax(*state, "17 FOLDFS.label=\n", "a label that is no number");
+	expect_bad_pax(*state, "18 FOLDFS.label=-\n", "a label that is no number");
 }
 
 /* As foldpack's scripts write them. */
@@ -569,10 +569,12 @@ TEST_OF(fresh, a_label_of_pax_makes_a_folder_of_its_class)
 	add_said(tar, 'x', SAID("FOLDFS.label=-1"));
 	add_file(tar, "3.jpg", "3");
 	add_file(tar, "train/4.jpg", "4");
+	add_said(tar, 'x', SAID("FOLDFS.label=7", "FOLDFS.label="));
+	add_file(tar, "train/5.jpg", "5");
 	add_end(tar);
 	scan_expect(scan,
 		    "file train/0007/1.jpg: 1\nfile train/a/cat/2.jpg: 2\n"
-		    "file images/3.jpg: 3\nfile train/4.jpg: 4\n");
+		    "file images/3.jpg: 3\nfile train/4.jpg: 4\nfile train/5.jpg: 5\n");
 }
 
 /* Labelled members have a place as others do: by their own path. */

@@ -178,13 +178,15 @@ static int take_label(struct tar_extra *extra, struct foreign_text value, struct
 	uint64_t label;
 	size_t digits;
 
+	extra->labelled = value.len > 0;
+	if (!extra->labelled)
+		return 0;
 	value.data += negative;
 	value.len -= negative;
 	digits = take_number(&value, &label);
 	if (digits == 0 || digits > LABEL_DIGITS || value.len)
 		return err_set(err, -EBADMSG, "its pax header has a label that is no number");
 	extra->label = negative ? -(int64_t)label : (int64_t)label;
-	extra->labelled = true;
 	return 0;
 }
 

@@ -118,32 +118,49 @@ static int open_words(struct create *create)
 	return cmd_open(create->source, &create->options.common, &create->dataset);
 }
 
-/* Whether a file of that name is there, and has the word, of which none of another kind has. */
-static bool has_word(int folder, const char *name, const char *word, bool *ret_there)
+static bool has_key(const char *json, const char *key)
+{
+	bool found = false;
+
+	while (!found && (json = strstr(json, key))) {
+		json += strlen(key);
+		found = json[strspn(json, " \t\r\n")] == ':';
+	}
+	return found;
+}
+
+/* Whether a file of that name is there, and has all the keys, up to NULL. */
+static bool has_keys(int folder, const char *name, const char *const *keys, bool *ret_there)
 {
 	SCOPE_CLOSE int fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	SCOPE_FREE char *text = fd < 0 ? NULL : malloc(META_MOST);
+	SCOPE_FREE char *text = fd < 0 ? NULL : malloc(META_MOST + 1);
 	ssize_t n = text ? io_read(fd, text, META_MOST) : -1;
 
 	*ret_there = n >= 0;
-	return n > 0 && memmem(text, (size_t)n, word, strlen(word));
+	if (n >= 0)
+		text[n] = '\0';
+	while (n >= 0 && *keys && has_key(text, *keys))
+		keys++;
+	return n >= 0 && !*keys;
 }
 
 /* Whether zarr or N5 wrote it, by what stands in the files that describe their arrays. */
 static bool is_zarr(const struct create *create)
 {
 	static const struct {
-		const char *name, *word;
+		const char *name, *keys[4];
 		bool own; /* nothing else has a file of that name */
 	} files[] = {
-		{".zgroup", "\"zarr_format\"", true},	     {".zarray", "\"zarr_format\"", true},
-		{"zarr.json", "\"zarr_format\"", true},	     {"attributes.json", "\"n5\"", false},
-		{"attributes.json", "\"blockSize\"", false},
+		{".zgroup", {"\"zarr_format\""}, true},
+		{".zarray", {"\"zarr_format\""}, true},
+		{"zarr.json", {"\"zarr_format\""}, true},
+		{"attributes.json", {"\"n5\""}, false},
+		{"attributes.json", {"\"dimensions\"", "\"blockSize\"", "\"dataType\""}, false},
 	};
 	bool found = false, there;
 
 	for (size_t i = 0; !found && i < sizeof(files) / sizeof(*files); i++) {
-		found = has_word(create->root, files[i].name, files[i].word, &there);
+		found = has_keys(create->root, files[i].name, files[i].keys, &there);
 		if (there && !found && files[i].own)
 			log_notice("%s: %s: no metadata of zarr; packed as the folder that it is",
 				   create->source, files[i].name);

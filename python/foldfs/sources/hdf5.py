@@ -98,8 +98,8 @@ def write_rows(h5py, tar, path, dataset, group, status):
         data = read(path, dataset, row, f", row {row}")
         name = names[row] if names else ""
         folder = above if labels or name else f"{above}/images".lstrip("/")
-        tar.add(folder, with_suffix(name or f"{row:08}", data), data, status.st_mtime_ns,
-                label=labels[row] if labels else None)
+        tar.add(f"{path}, row {row}", folder, with_suffix(name or f"{row:08}", data), data,
+                status.st_mtime_ns, label=labels[row] if labels else None)
 
 
 def write_file(tar, path, dataset, status):
@@ -107,7 +107,7 @@ def write_file(tar, path, dataset, status):
         raise Refused(f"{path}: over 2 GiB")
     data = read(path, dataset, ())
     above, _, base = path.rpartition("/")
-    tar.add(above, with_suffix(base, data), data, status.st_mtime_ns)
+    tar.add(path, above, with_suffix(base, data), data, status.st_mtime_ns)
 
 
 def write(source, tar):

@@ -80,10 +80,11 @@ class Tar:
     def __init__(self):
         self.tar = tarfile.open(fileobj=sys.stdout.buffer, mode="w|", bufsize=1 << 20,
                                 format=tarfile.PAX_FORMAT, encoding="utf-8")
+        self.added = set()
 
-    def add(self, folder, name, data, mtime_ns, mode=0o644, label=None):
-        """The label, or the name of a class, is that of a folder in `folder`. `name` may be a path:
-        then it has the class."""
+    def add(self, what, folder, name, data, mtime_ns, mode=0o644, label=None):
+        """`what` is the image in the source. The label, or the name of a class, is that of a folder
+        in `folder`. `name` may be a path: then it has the class."""
         info = tarfile.TarInfo()
         info.size, info.mode = len(data), mode
         info.pax_headers["mtime"] = "-" * (mtime_ns < 0) + "%d.%09d" % divmod(abs(mtime_ns), 10**9)
@@ -92,8 +93,7 @@ class Tar:
             above = above or label.replace("/", "_") or "images"
         elif label is not None:
             if abs(label) >= 10**LABEL_DIGITS:
-                raise Refused(f"'{os.path.join(folder, name)}': its label {label} has over "
-                              f"{LABEL_DIGITS} digits")
+                raise Refused(f"{what}: its label {label} has over {LABEL_DIGITS} digits")
             info.pax_headers["FOLDFS.label"] = str(label)
             if above:
                 info.pax_headers["FOLDFS.class"] = above
@@ -101,6 +101,10 @@ class Tar:
         info.name = "/".join(part for part in (folder, above, base) if part)
         if len(os.fsencode(info.name)) > PATH_MOST:
             raise Refused(f"'{info.name[:60]}...': a path of over {PATH_MOST} bytes")
+        path = hash((os.path.normpath(info.name), label, info.pax_headers.get("FOLDFS.class")))
+        if path in self.added:
+            raise Refused(f"{what}: another image is '{info.name}', too")
+        self.added.add(path)
         self.tar.addfile(info, io.BytesIO(data))
         self.tar.members.clear()
 

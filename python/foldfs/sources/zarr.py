@@ -193,7 +193,7 @@ def read_meta(path, kind):
         raise Refused("no JSON, or cut off", DAMAGED)
     if kind == ZARR_3:
         return meta if meta.get("node_type") == "array" else {}
-    if kind == N5 and not {"dimensions", "blockSize"} <= meta.keys():
+    if kind == N5 and not meta.keys() >= set(FIELDS[N5]):
         return {} if "n5" in meta else None
     return meta
 
@@ -328,8 +328,8 @@ def write_images(images, tar):
             tar.bad(place, str(error))
             continue
         row = number // math.prod(images.along[1:])
-        tar.add(folder, f"{number:08}{end.replace('.jpg', '.JPEG')}", data, status.st_mtime_ns,
-                status.st_mode & 0o777,
+        tar.add(place, folder, f"{number:08}{end.replace('.jpg', '.JPEG')}", data,
+                status.st_mtime_ns, status.st_mode & 0o777,
                 label_of(images.labels, row, read) if images.labels else None)
 
 

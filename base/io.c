@@ -85,11 +85,14 @@ int io_line(FILE *file, char **line, size_t *room, size_t *ret_len)
 
 /* /dev/fd/N opens anew what a shell has opened, and a pipe without a name has a writer, or had one.
  */
-static bool is_given(int fd, const char *path)
+bool io_is_given_pipe(int fd, const char *path)
 {
 	static const char *const given[] = {"/dev/fd/", "/proc/self/fd/", "/dev/stdin"};
 	struct statfs fs;
+	struct stat st;
 
+	if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode))
+		return false;
 	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
 		if (strncmp(path, given[i], strlen(given[i])) == 0)
 			return true;
@@ -103,7 +106,7 @@ int io_open_given(const char *path, struct err *err)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	if (S_ISFIFO(st.st_mode) && !is_given(fd, path))
+	if (S_ISFIFO(st.st_mode) && !io_is_given_pipe(fd, path))
 		return err_set(
 			err, -ESPIPE,
 			"a named pipe, whose writer is not waited for; a file, or <(COMMAND), "

@@ -26,9 +26,13 @@ ssize_t io_read(int fd, void *buf, size_t len);
  * the last line, or -errno; then the line is not valid. */
 int io_line(FILE *file, char **line, size_t *room, size_t *ret_len);
 
+/* Whether a file that is open is a pipe that this process was given: by <(COMMAND) of a shell, or
+ * by a redirection, as /dev/fd/3 or /dev/stdin. A named pipe may have no writer, ever. */
+bool io_is_given_pipe(int fd, const char *path);
+
 /* Opens a file that the user names, to be read from its beginning to its end. A named pipe would
- * wait for a writer, which may never come, and is refused; not so a pipe that this process was
- * given, as by <(COMMAND) of a shell. Returns a descriptor, or -errno; -ESPIPE: a named pipe. */
+ * wait for a writer, which may never come, and is refused, unless it was given. Returns a
+ * descriptor, or -errno; -ESPIPE: a named pipe. */
 int io_open_given(const char *path, struct err *err);
 /* The same as a stream. NULL: *ret_error is set. */
 FILE *io_fopen_given(const char *path, int *ret_error, struct err *err);

@@ -647,6 +647,18 @@ def test_a_pipeline_is_read_as_a_tar(src, pack):
         run("create", "--force", "/dev/stdin", pack, stdin=tar.stdout)
 
 
+def test_a_named_pipe_that_a_shell_has_opened_is_read(src, pack, tmp_path):
+    write(src / "a/x.jpg")
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["tar", "-C", src, "-cf", tmp_path / "pipe", "a"]):
+        words = "sh", "-c", '"$0" create /dev/fd/3 "$1" 3<"$2"', FOLDPACK, pack, tmp_path / "pipe"
+        subprocess.run(words, check=True)
+    assert listed(pack) == [b"a/x.jpg"]
+    with open("/dev/zero", "rb") as zeros:
+        done = run("create", "--force", "/dev/stdin", pack, stdin=zeros, status=1)
+    assert "neither a folder nor a regular file" in done.err
+
+
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
 def test_what_may_never_end_is_refused(src, pack, tmp_path, make):
     make(tmp_path / "odd")

@@ -11,10 +11,8 @@
 #include "pack/tool/image/image.h"
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #define LMDB_MAGIC    0xbeefc0deu /* of its first page, in the byte order of the machine */
@@ -185,15 +183,6 @@ static int open_folder(struct create *create, struct decompressed *d)
 	return EXIT_DONE;
 }
 
-/* Whether it is the end of a pipeline, which somebody writes to, as a shell makes for <(COMMAND). A
- * named pipe may have no writer, ever. */
-static bool is_pipeline(int fd)
-{
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) == 0 && fs.f_type == PIPEFS_MAGIC;
-}
-
 static int open_stream(struct create *create, struct decompressed *d)
 {
 	create->flaws->stream = true;
@@ -205,7 +194,7 @@ static int open_stream(struct create *create, struct decompressed *d)
 /* Neither a folder nor a regular file. */
 static int open_special(struct create *create, struct decompressed *d)
 {
-	if (!is_pipeline(create->root))
+	if (!io_is_given_pipe(create->root, create->source))
 		return log_fail(EXIT_FAILED,
 				"%s: neither a folder nor a regular file; 'foldpack create - PACK "
 				"<%s' reads a tar from it",

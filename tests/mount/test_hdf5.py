@@ -445,6 +445,17 @@ def test_an_interruption_from_a_terminal_is_no_damage(source, place):
     assert not (place / "x").exists()
 
 
+def test_an_interruption_that_is_ignored_is_none(source, place):
+    source.close()
+    (place / "empty").mkdir()
+    (place / "empty/h5py.py").write_text(
+        "import os, signal; os.kill(os.getpid(), signal.SIGINT); raise ImportError('none')")
+    done = run(FOLDPACK, "create", place / "x.h5", place / "x", status=1,
+               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+               env={**os.environ, "PYTHONPATH": str(place / "empty")})
+    assert "h5py, which reads HDF5, is not in" in done.err
+
+
 def test_a_script_ends_with_foldpack(source, place):
     """Where foldpack is killed, what it writes to has no reader."""
     add_rows(source, images(2))

@@ -114,6 +114,7 @@ licenses := $(if $(STATIC),$(B)/licenses)
 systems  := bullseye focal aarch64 kernel
 
 .PHONY: all static check-static check-old $(addprefix check-,$(systems))
+.DELETE_ON_ERROR:
 .SECONDEXPANSION:
 all: $(programs) $(sources) $$(completions)
 
@@ -307,7 +308,7 @@ $(B)/canary: $(B)/tests/unit/canary.o
 # Side by side, three for two processors since many wait; then what needs the machine for itself.
 PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
 MARKED = not slow
-tested = $(Q)FOLDFS_BUILD=$(abspath $(B)) PYTHON=$(PYTHON) sh tests/mount/run.sh \
+tested = $(Q)FOLDFS_BUILD=$(abspath $(B)) PYTHON=$(PYTHON) TESTS='$(TESTS)' sh tests/mount/run.sh \
 	-m '$(1) and ($(MARKED))' $(2) tests/mount $(TESTS)
 check-mount: all $(B)/model $(refused)
 	$(call tested,not alone,-n $$(($$(nproc) * 3 / 2)))

@@ -12,7 +12,8 @@ emulator=${EMULATOR:-}
 
 # rows WORD..: of one --help.
 rows() {
-    $emulator "$build/$1" $2 --help | awk -v words="$1${2:+ $2}" '
+    text=$($emulator "$build/$1" $2 --help) || exit 1
+    printf '%s\n' "$text" | awk -v words="$1${2:+ $2}" '
         function end_row(    letter, name, value) {
             if (label == "")
                 return
@@ -53,12 +54,17 @@ table() {
     rows foldfs ''
     rows foldstat ''
     rows foldpack ''
-    for command in $(rows foldpack '' | cut -f 3 | grep -v '^-'); do
+    shared=$(rows foldpack '')
+    for command in $(printf '%s\n' "$shared" | cut -f 3 | grep -v '^-'); do
         rows foldpack "$command"
-        ! $emulator "$build/foldpack" "$command" --help | grep -q ': foldpack --help\.$' ||
-            rows foldpack '' | awk -F '\t' -v OFS='\t' -v command="$command" '
+        case $text in
+        *': foldpack --help.')
+            printf '%s\n' "$shared" | awk -F '\t' -v OFS='\t' -v command="$command" '
                 $3 ~ /^--/ && $2 == "-" { $1 = $1 " " command; print }'
+            ;;
+        esac
     done
 }
 
-table | sed "s/'/'\\\\''/g"
+whole=$(table)
+printf '%s\n' "$whole" | sed "s/'/'\\\\''/g"

@@ -36,6 +36,10 @@ Classifier: Programming Language :: Python :: 3
 Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence
 Classifier: Topic :: System :: Filesystems
 Requires-Python: >=3.8
+Provides-Extra: hdf5
+Requires-Dist: h5py; extra == "hdf5"
+Provides-Extra: zarr
+Requires-Dist: numcodecs; extra == "zarr"
 Description-Content-Type: text/markdown
 
 {description}"""
@@ -84,8 +88,8 @@ def files(version, programs):
     """(name in the wheel, bytes) of everything but the record."""
     data = f"foldfs-{version}.data"
     module = ROOT / "python/foldfs"
-    for path in [*module.rglob("*.py"), module / "py.typed"]:
-        yield f"foldfs/{path.relative_to(module)}", path.read_bytes()
+    for path in [*module.glob("*.py"), module / "py.typed"]:
+        yield f"foldfs/{path.name}", path.read_bytes()
     for name in COMMANDS:
         yield f"{data}/scripts/{name}", (programs / name).read_bytes()
         yield (f"{data}/data/share/bash-completion/completions/{name}",

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from ._commands import Error, command
+from ._commands import Error, command, environment
 
 NAMES = ("foldpack", "foldfs", "foldstat")
 
@@ -13,6 +13,6 @@ if __name__ == "__main__":
             program = command(sys.argv[1])
         except Error as error:
             sys.exit(f"foldfs: {error}")
-        os.execv(program, sys.argv[1:])
+        os.execve(program, sys.argv[1:], environment())
     print(f"usage: python -m foldfs {'|'.join(NAMES)} ...", file=sys.stderr)
     sys.exit(2)

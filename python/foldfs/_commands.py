@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import subprocess
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,8 +43,11 @@ def command(name: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Where nothing is said of authorities, commands trust those that Python's programs do."""
+    """Where nothing is said of authorities, commands trust those that Python's programs do; and
+    foldpack runs this Python where it needs one."""
     variables = dict(os.environ)
+    if sys.executable:
+        variables.setdefault("FOLDFS_PYTHON", sys.executable)
     if not variables.get("SSL_CERT_FILE"):
         with contextlib.suppress(ImportError):
             import importlib

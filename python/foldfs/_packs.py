@@ -50,22 +50,23 @@ def pack(source: Path, pack: Path, *, progress: Progress | bool | None = None,
         sums = {name: sum(one[name] for one in made) for name in _SUMS}
         if show:
             show(sums["files"], sums["files"])
-    there: Any = {**info(_made(pack, len(made), options.get("part"))), **sums}
+    there: Any = {**info(_made(pack, len(made), options)), **sums}
     whole: PackInfo = there
     return whole
 
 
-def _made(pack: Path, count: int, part: str | None) -> Path:
+def _made(pack: Path, count: int, options: PackOptions) -> Path:
     """The name of a part, or the pattern of shards."""
-    if part is None and os.path.exists(pack):
-        return pack
     import glob
 
     stem, suffix = os.path.splitext(os.fspath(pack))
-    if part is None:
+    part = options.get("part")
+    if part:
+        number, of = map(int, part.split("/"))
+        return f"{stem}-{number:05}-of-{of:05}{suffix}"
+    if options.get("shard_size"):
         return f"{glob.escape(stem)}-*-of-{count:05}{suffix}"
-    number, of = map(int, part.split("/"))
-    return f"{stem}-{number:05}-of-{of:05}{suffix}"
+    return pack
 
 
 def info(pack: Path, **options: Unpack[ReadOptions]) -> PackInfo:
@@ -125,6 +126,7 @@ def _follow(name: str, arguments: Sequence[Path], show: Progress | None, also: i
             status = process.wait()
         except BaseException:
             process.terminate()
+            process.wait()
             raise
         output.seek(0)
         text = output.read().decode()

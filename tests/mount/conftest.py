@@ -50,6 +50,8 @@ def session_dir():
     for mounted in reversed(left):
         foldfs.detach(mounted)
     remove(path)
+    if left:
+        foldfs.fail_for_good()
     assert not left, f"left mounted: {left}"
 
 
@@ -74,8 +76,7 @@ def no_sanitizer_report(sanitizer_reports):
     for report in sanitizer_reports.iterdir():
         report.unlink()
     if said:
-        foldfs.FAILED.mkdir(exist_ok=True)
-        (foldfs.FAILED / "sanitizer").touch()
+        foldfs.fail_for_good()
     assert not said, "\n".join(said)
 
 

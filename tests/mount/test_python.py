@@ -623,6 +623,7 @@ foldfs.extract("t.lmdb", "again", "dog")
 def test_shards_and_parts_are_packs_too(python, place):
     image_tree(place)
     done = python("""
+foldfs.pack("tree", "[s].lmdb", exclude=["dog"], check="off")
 made = foldfs.pack("tree", "[s].lmdb", shard_size=1 << 20, check="off")
 print(made["files"], made["path"])
 print(foldfs.pack("tree", "p.lmdb", part="1/2", check="off")["path"])

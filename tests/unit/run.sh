@@ -4,8 +4,8 @@
 # that failed without a word of a sanitizer is run once more, alone.
 set -u
 if [ "$1" = --one ]; then
-    mkdir "$3" && cd "$3" || exit 1
-    "$2" >"$3.log" 2>&1 || touch "$3.failed"
+    touch "$3.failed"
+    mkdir "$3" && cd "$3" && "$2" >"$3.log" 2>&1 && rm "$3.failed"
     exit 0
 fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/foldfs-unit.XXXXXX") || exit 1

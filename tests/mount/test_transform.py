@@ -355,6 +355,18 @@ def test_it_is_said_how_many_images_are_left_as_they_are_and_why(tmp_path):
     assert json.loads(run(FOLDPACK, "info", "--json", pack).out)["not_resized"] == 5
 
 
+def test_images_of_kinds_that_are_not_decoded_are_counted(tmp_path):
+    head = b"\0\0\0\x0cjP  \r\n\x87\n"
+    pictures = {"a.jp2": head, "named.jpg": head, "raw": b"\xff\x4f\xff\x51", "b.HEIC": b"x",
+                "c.txt": b"text"}
+    source, pack = tmp_path / "source", tmp_path / "x.lmdb"
+    source.mkdir()
+    for name, data in pictures.items():
+        (source / name).write_bytes(data)
+    done = run(FOLDPACK, "create", "--resize=16", source, pack)
+    assert f"{pack}: 4 images left as they are: 4 (of a kind that is not decoded)\n" in done.err
+
+
 def test_what_no_jpeg_can_hold_stays(tmp_path):
     wide = {"wide": png(noise((66000, 1)))}
     done = run(FOLDPACK, "create", "--store=jpeg", write_all(tmp_path / "source", wide),

@@ -52,9 +52,19 @@ static void take_made(struct item *item, struct buf *made)
 	create_inspect(item, item->bytes.data, item->bytes.len);
 }
 
+/* By its first bytes, as JPEG 2000, or its name, as HEIC. */
+static bool is_of_other_kind(const struct item *item)
+{
+	const char *path = item->path.data;
+	size_t len = strlen(path);
+
+	return image_suffix((const uint8_t *)item->bytes.data, item->bytes.len) ||
+	       (image_is_named(path, len) && image_named(path, len) == IMAGE_UNKNOWN);
+}
+
 void create_leave(struct item *item, const char *why)
 {
-	if (item->image.kind == IMAGE_UNKNOWN)
+	if (item->image.kind == IMAGE_UNKNOWN && !is_of_other_kind(item))
 		return;
 	item->left = strdup(why);
 	if (!item->left)
@@ -69,6 +79,8 @@ static const char *why_left(enum format_image kind)
 	case IMAGE_PNG:
 	case IMAGE_WEBP:
 		return "small enough already";
+	case IMAGE_UNKNOWN:
+		return "of a kind that is not decoded";
 	default:
 		return format_image_name(kind);
 	}

@@ -476,12 +476,15 @@ static struct http_verdict go_elsewhere(struct object_read *read,
 static void explain(struct object_read *read, const struct http_outcome *outcome,
 		    const struct retry_rule *rule)
 {
+	const char *elsewhere = read->object->auth->elsewhere;
+
 	if (read->why.text[0])
 		return;
 	if (rule == retry_rule_of_status(outcome->answer.status) && !strchr(rule->why, '('))
 		err_set(&read->why, 0, "%s (%u)", rule->why, outcome->answer.status);
 	else if (outcome->reason[0])
-		err_set(&read->why, 0, "%s: %s", rule->why, outcome->reason);
+		err_set(&read->why, 0, "%s: %s%s", rule->why, outcome->reason,
+			rule == retry_rule_of_end(HTTP_NO_NAME) && elsewhere ? elsewhere : "");
 	else
 		err_set(&read->why, 0, "%s", rule->why);
 }

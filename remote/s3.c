@@ -220,6 +220,7 @@ int s3_auth_new(const char *name, const struct remote_settings *settings,
 	if (!s3)
 		return -ENOMEM;
 	s3->auth.ops = &s3_auth_ops;
+	s3->auth.elsewhere = "; '--endpoint' names another";
 	s3->settings = settings;
 	s3->google = ask.google;
 	r = find_place(s3, name, err);

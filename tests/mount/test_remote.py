@@ -489,7 +489,10 @@ def test_no_server_is_said(place):
     said = run(FOLDPACK, "info", "--retry=0", "http://127.0.0.1:9/x.lmdb", status=1).err
     assert "http://127.0.0.1:9/x.lmdb: the server does not answer" in said
     said = run(FOLDPACK, "info", "--retry=0", "http://host.invalid/x.lmdb", status=1).err
-    assert "the address of the server is not found" in said
+    assert "the address of the server is not found" in said and "--endpoint" not in said
+    said = run(FOLDPACK, "info", "--retry=0", "--endpoint=http://host.invalid", "--anonymous",
+               "gs://bucket/x.lmdb", status=1).err
+    assert "is not found" in said and "; '--endpoint' names another" in said
 
 
 @pytest.mark.parametrize("url", ["http://", "https:///x", "http://user@/x"])

@@ -124,8 +124,9 @@ int reader_read_now(struct reader *reader, struct iovec *iov, int count, uint64_
  * reader that is not far reads at once, in this thread. */
 void reader_submit(struct reader *reader, struct reader_request *request);
 
-/* Comes once for each request, some time after `done`, in a thread that may wait: the struct and
- * the bytes are still as they were then. `right`: they matched their checksums. */
+/* To be called once if `done` finds request->settle set, some time after it, in a thread that may
+ * wait: the struct and the bytes are still as they were then. `right`: there was no error, and they
+ * matched their checksums. */
 void reader_settle(struct reader_request *request, bool right);
 
 /* What was submitted is no longer worth waiting for. Until the next reader_prepare(), nothing is

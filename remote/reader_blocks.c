@@ -137,8 +137,11 @@ void copy_keep(struct reader_blocks *copy, const struct part *part, bool ahead,
 	} else {
 		block_claims_drop(copy->claims, ahead, part->begin, part->end);
 	}
-	if (!error)
-		count_read(copy, &copy->far_bytes, part_bytes(copy->blocks, part));
+}
+
+void copy_count_far(struct reader_blocks *copy, const struct part *part)
+{
+	count_read(copy, &copy->far_bytes, part_bytes(copy->blocks, part));
 }
 
 int copy_read_near(struct reader_blocks *copy, const struct part *part, struct iovec *iov,
@@ -173,6 +176,8 @@ static int read_far(struct reader_blocks *copy, const struct part *part, struct 
 			: -ENOMEM;
 
 	copy_keep(copy, part, false, piece, iov, count, r);
+	if (r == 0)
+		copy_count_far(copy, part);
 	return r;
 }
 

@@ -49,10 +49,12 @@ enum claim copy_claim_again(struct reader_blocks *copy, const struct part *part,
  * NULL: there is none, or there are no gaps. */
 struct block_piece *copy_fill_gaps(struct reader_blocks *copy, const struct part *part,
 				   struct iovec *iov, int count);
-/* Comes after it: counts the part, has it written to the copy unless there is an error or no memory
+/* Comes after it: has the part written to the copy unless there is an error or no memory
  * for it, and has the claim dropped, which was `ahead`. */
 void copy_keep(struct reader_blocks *copy, const struct part *part, bool ahead,
 	       struct block_piece *piece, const struct iovec *iov, int count, int error);
+/* Comes after that, if the far reader gave the part, right or not. */
+void copy_count_far(struct reader_blocks *copy, const struct part *part);
 
 /* A copy of the array, since a read changes it; NULL: no memory. */
 struct iovec *copy_pieces(const struct iovec *iov, int count);

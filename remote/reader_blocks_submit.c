@@ -31,18 +31,23 @@ struct flight {
 	struct iovec pieces[];
 };
 
-/* The copy is made after the answer. */
+/* The copy is made after the answer. Where a leg failed, nobody has looked at the bytes of the
+ * others: they are kept, as those of reader_read() are. */
 static void flight_settle(struct reader_request *request, bool right)
 {
 	struct flight *flight = request->settled;
+	bool wrong = !right && atomic_load(&flight->error) == 0;
 
 	for (unsigned i = 0; i < flight->count; i++) {
 		struct leg *leg = &flight->legs[i];
-		int error = leg->error || right ? leg->error : -EBADMSG;
+		int error = wrong ? -EBADMSG : leg->error;
 
-		if (leg->fetched)
-			copy_keep(flight->copy, &leg->part, leg->ahead, leg->piece, leg->pieces,
-				  leg->request.count, error);
+		if (!leg->fetched)
+			continue;
+		copy_keep(flight->copy, &leg->part, leg->ahead, leg->piece, leg->pieces,
+			  leg->request.count, error);
+		if (!leg->error)
+			copy_count_far(flight->copy, &leg->part);
 	}
 	free(flight);
 }

@@ -685,10 +685,27 @@ TEST_OF(fresh, what_is_submitted_is_written_once_it_is_settled_and_right)
 		reader_settle(&request, right);
 		reader_blocks_drain(f->reader);
 		expect_far(f, 1, 25 * PAGE);
+		assert_int_equal(stats_of(f).far_bytes, (right ? 75 : 25) * PAGE);
 		read_right(f, READ, 0, 25 * PAGE);
 		expect_far(f, !right, right ? 0 : 25 * PAGE);
 		reader_bad(f->reader, 0, SIZE);
 	}
+}
+
+TEST_OF(fresh, what_came_of_a_read_that_failed_elsewhere_is_kept)
+{
+	struct fixture *f = *state;
+
+	read_right(f, READ, 40 * PAGE, 20 * PAGE);
+	reader_blocks_drain(f->reader);
+	f->far->bad = 70 * PAGE;
+	assert_true(read_in(f, SUBMIT, 0, 100 * PAGE) < 0);
+	reader_blocks_drain(f->reader);
+	f->far->bad = 0;
+	far_take_bytes(f->far);
+	assert_int_equal(stats_of(f).far_bytes, 60 * PAGE);
+	read_right(f, READ, 0, 60 * PAGE);
+	assert_int_equal(far_take_bytes(f->far), 0);
 }
 
 /* As of two mounts: each page is fetched once in all, and who comes second goes on after the first.

@@ -59,7 +59,7 @@ struct object_auth {
 	bool follows; /* redirects are followed; otherwise they are refusals */
 	bool netrc;   /* user and password may come from ~/.netrc, for this server */
 	struct object_refresh *refresh; /* of the credentials; NULL: they do not end */
-	const char *elsewhere; /* how another server is named; NULL: the URL names it */
+	const char *elsewhere;		/* how another server is named; NULL: the URL names it */
 };
 
 #endif

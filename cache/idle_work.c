@@ -3,10 +3,9 @@
 #include <pthread.h>
 #include <sched.h>
 
-#define PART	100		    /* of the processors' time is saved */
-#define OWED_NS ((int64_t)20000000) /* at most: 2 s of sleep, with one processor */
-#define LOOK_NS 10000000	    /* between two looks at what was used */
-#define STEP_NS 20000000	    /* of sleep, between two looks at whether it is over */
+#define PART	100	 /* of the processors' time is saved */
+#define LOOK_NS 10000000 /* between two looks at what was used */
+#define STEP_NS 20000000 /* of sleep, between two looks at whether it is over */
 
 static uint64_t processor_ns(void)
 {
@@ -26,8 +25,8 @@ static void pass(struct idle_work *work, bool counts)
 	work->saved += passed * work->processors / PART - (counts ? taken : 0);
 	if (work->saved > IDLE_WORK_SAVED)
 		work->saved = IDLE_WORK_SAVED;
-	if (work->saved < -OWED_NS)
-		work->saved = -OWED_NS;
+	if (work->saved < -IDLE_WORK_SAVED)
+		work->saved = -IDLE_WORK_SAVED;
 	work->looked = now;
 	work->used = used;
 }

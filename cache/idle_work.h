@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define IDLE_WORK_SAVED ((int64_t)200000000) /* ns, at most */
+#define IDLE_WORK_SAVED ((int64_t)200000000) /* ns, at most; and so much may be owed */
 
 /* Of searches that follow one another, each on a thread of its own. */
 struct idle_work {

@@ -14,6 +14,7 @@ static bool idle;		  /* priority, */
 static bool was_idle;		  /* and that of the last search before its end */
 static uint64_t over;		  /* the time at which the search is */
 static int processors;
+static uint64_t step; /* ns of work between two looks */
 
 /* These take the place of the C library's. */
 int clock_gettime(clockid_t clock, struct timespec *ret)
@@ -61,8 +62,10 @@ static void search(struct idle_work *work, uint64_t ns)
 	used = 0;
 	idle_work_begin(work);
 	while (used < ns && !is_over(NULL)) {
-		now += MS;
-		used += idle ? MS * (100 - wanted) / 100 : MS;
+		uint64_t part = idle ? 100 - wanted : 100;
+
+		now += part ? step * 100 / part : step;
+		used += part ? step : 0;
 		idle_work_give(work, is_over, NULL);
 	}
 	was_idle = idle;
@@ -77,6 +80,7 @@ static int setup_for(int count, void **state)
 	processors = count;
 	now = SECOND;
 	slept = wanted = 0;
+	step = MS;
 	over = UINT64_MAX;
 	idle_work_init(&work, IDLE_WORK_SAVED);
 	*state = &work;
@@ -119,6 +123,16 @@ TEST_OF(mount, where_others_want_all_it_takes_a_hundredth)
 	assert_in_range(used, 9 * SECOND, 10 * SECOND + 300 * MS);
 }
 
+/* As with seeds that are tried in hundreds of ways. */
+TEST_OF(mount, long_steps_take_no_more)
+{
+	wanted = 60;
+	step = 100 * MS;
+	over = 1000 * SECOND;
+	search(*state, 1000 * SECOND);
+	assert_in_range(used, 4 * SECOND, 10 * SECOND + 300 * MS);
+}
+
 TEST_OF(on_eight_processors, where_others_want_all_it_takes_a_hundredth_of_each)
 {
 	wanted = 50;
@@ -135,7 +149,7 @@ TEST_OF(mount, where_others_want_a_little_it_goes_on_most_of_the_time)
 	assert_true(used > 90 * SECOND);
 }
 
-TEST_OF(mount, a_search_that_never_gets_a_processor_looks_every_two_seconds)
+TEST_OF(mount, a_search_that_never_gets_a_processor_sleeps)
 {
 	uint64_t began = now;
 

@@ -1,6 +1,5 @@
 /* Big-endian integers in byte buffers, wherever they lie. */
-#ifndef BASE_BE_H
-#define BASE_BE_H
+#pragma once
 
 #include <endian.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ static inline uint32_t be_get32(const void *p)
 	memcpy(&v, p, sizeof(v));
 	return be32toh(v);
 }
-
-#endif

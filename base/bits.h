@@ -1,6 +1,5 @@
 /* Sets of numbers below n: a bit for each, in n / 8 + 1 bytes. */
-#ifndef BASE_BITS_H
-#define BASE_BITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ static inline void bit_clear(uint8_t *bits, uint64_t at)
 {
 	bits[at / 8] &= (uint8_t) ~(1 << at % 8);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * `struct buf b = BUF_INIT` (or all zero) is empty and owns nothing; buf_release() frees
  * the bytes and leaves it empty. Appending returns 0 or -ENOMEM and changes nothing on
  * failure. Not thread-safe. */
-#ifndef BASE_BUF_H
-#define BASE_BUF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ int buf_addf(struct buf *buf, const char *format, ...) __attribute__((format(pri
 typedef int buf_compare_fn(const void *a, const void *b);
 void buf_sort(struct buf *buf, size_t item_bytes, buf_compare_fn *compare);
 void *buf_find(const struct buf *buf, const void *key, size_t item_bytes, buf_compare_fn *compare);
-
-#endif

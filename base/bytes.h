@@ -1,6 +1,5 @@
 /* The order of strings that may hold NULs, and do not end with one. */
-#ifndef BASE_BYTES_H
-#define BASE_BYTES_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
@@ -12,5 +11,3 @@ static inline int bytes_compare(const void *a, size_t a_len, const void *b, size
 
 	return order ? order : (a_len > b_len) - (a_len < b_len);
 }
-
-#endif

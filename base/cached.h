@@ -1,6 +1,5 @@
 /* How much of a file is in the page cache. */
-#ifndef BASE_CACHED_H
-#define BASE_CACHED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,5 +8,3 @@
  * 6.5, and permission to write the file. Asking with RWF_NOWAIT instead would make the kernel read
  * what is missing. */
 int64_t cached_pages(int fd, uint64_t offset, uint64_t len);
-
-#endif

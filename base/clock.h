@@ -1,6 +1,5 @@
 /* Time that only goes forward. */
-#ifndef BASE_CLOCK_H
-#define BASE_CLOCK_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ static inline struct timespec clock_after(uint64_t ns)
 	return (struct timespec){.tv_sec = (time_t)(then / CLOCK_SECOND),
 				 .tv_nsec = (long)(then % CLOCK_SECOND)};
 }
-
-#endif

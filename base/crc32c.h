@@ -1,6 +1,5 @@
 /* The CRC-32C (Castagnoli) of bytes: that of SSE 4.2, iSCSI and TFRecord. Pure. */
-#ifndef BASE_CRC32C_H
-#define BASE_CRC32C_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ uint32_t crc32c_by_table(const void *data, size_t len);
 /* The form in which TFRecord stores it, so that bytes which contain CRCs still have a useful CRC
  * (tensorflow/core/lib/hash/crc32c.h: Mask). */
 uint32_t crc32c_masked(const void *data, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 /* A point of time in 64 bits: nanoseconds since 1970. Times before 1677 and after 2262 become the
  * nearest one that fits. */
-#ifndef BASE_DATE_H
-#define BASE_DATE_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -23,5 +22,3 @@ static inline struct timespec date_time(int64_t date)
 	return (struct timespec){.tv_sec = date / second - (date % second < 0),
 				 .tv_nsec = (date % second + second) % second};
 }
-
-#endif

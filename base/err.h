@@ -4,8 +4,7 @@
  * (which may be NULL) and leaves one sentence there: lower case, no full stop, without the path.
  * The tool prints it once, after the path. The err starts as {0} and is written on failure only.
  * -EBADMSG means "the data is damaged" everywhere: exit status 3. */
-#ifndef BASE_ERR_H
-#define BASE_ERR_H
+#pragma once
 
 struct err {
 	char text[512];
@@ -20,5 +19,3 @@ int err_set(struct err *err, int code, const char *format, ...)
 /* The reason in err; if there is none, what -EAGAIN means to whoever starts threads, else
  * strerror(-code). */
 const char *err_text(const struct err *err, int code);
-
-#endif

@@ -1,6 +1,5 @@
 /* Exit statuses, the same for all three commands. */
-#ifndef BASE_EXIT_H
-#define BASE_EXIT_H
+#pragma once
 
 #include <errno.h>
 
@@ -23,5 +22,3 @@ static inline enum exit_status exit_status_of(int error)
 /* Flushes standard output. Returns status, or EXIT_FAILED for one that says "done" if the output
  * could not be written; a message says so, unless the reader of a pipe has gone. */
 int exit_finish(int status);
-
-#endif

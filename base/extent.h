@@ -1,7 +1,6 @@
 /* A run of bytes of one file, as the cache reads, checks and keeps it. It is looked up in the pack
  * once, when it is planned or requested, and then passed on. */
-#ifndef BASE_EXTENT_H
-#define BASE_EXTENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ struct extent {
 	uint64_t file, file_end; /* the extents of its file: the first, and one past the last */
 	uint32_t size;		 /* bytes */
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* Texts that may be longer than the room for them. A message begins with what it is about and ends
  * with the reason, so what does not fit loses its middle: "a/very/lo...me.jpg: cut off". Pure, with
  * little stack. */
-#ifndef BASE_FIT_H
-#define BASE_FIT_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@ size_t fit_text(char *ret, size_t room, const char *text, size_t len);
  * The arguments may point into `ret`. */
 size_t fit_format(char *ret, size_t room, const char *format, va_list args)
 	__attribute__((format(printf, 3, 0)));
-
-#endif

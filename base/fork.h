@@ -1,6 +1,5 @@
 /* A process forked to talk with this one. */
-#ifndef BASE_FORK_H
-#define BASE_FORK_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -8,5 +7,3 @@
  * exec() closes; it reads to the end when the other's end is closed. Returns the child's process in
  * the parent, 0 in the child, or -errno. */
 pid_t fork_with_socket(int type, int *ret_socket);
-
-#endif

@@ -1,6 +1,5 @@
 /* Kinds of filesystems, by what statfs(2) says. */
-#ifndef BASE_FSTYPE_H
-#define BASE_FSTYPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/vfs.h>
@@ -10,5 +9,3 @@
 bool fstype_is_remote(const struct statfs *fs);
 /* Whether it is in memory, without a device. */
 bool fstype_is_memory(const struct statfs *fs);
-
-#endif

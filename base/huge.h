@@ -1,7 +1,6 @@
 /* Memory in huge pages, where the system gives them: a device fills 4 MiB of it with one request,
  * where single pages would take four (a request has room for some 250 pieces). */
-#ifndef BASE_HUGE_H
-#define BASE_HUGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@
  * there is no room for it. */
 char *huge_map(size_t bytes);
 void huge_unmap(char *memory, size_t bytes); /* NULL is fine */
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads and writes that complete: loops around short transfers and EINTR. Also lines of a text, and
  * names on the disk. */
-#ifndef BASE_IO_H
-#define BASE_IO_H
+#pragma once
 
 #include "base/err.h"
 #include <stdbool.h>
@@ -78,5 +77,3 @@ void io_close_from(int least);
 /* Closes those from `least` on that are not closed by exec(): what the program was started with,
  * such as the lock of a script. Needs /proc. */
 void io_close_inherited(int least);
-
-#endif

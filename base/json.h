@@ -9,8 +9,7 @@
  * lone surrogates U+DC80..U+DCFF, like Python's "surrogateescape", so that
  * os.fsencode(json.loads(...)) returns the same bytes. json_finish() reports -ENOMEM, and -E2BIG
  * for a 17th level. */
-#ifndef BASE_JSON_H
-#define BASE_JSON_H
+#pragma once
 
 #include "base/buf.h"
 #include <stdbool.h>
@@ -39,5 +38,3 @@ void json_bytes(struct json *json, const char *key, const char *data, size_t len
 
 /* 0, or the first error; -EINVAL if the levels opened and closed do not match. */
 int json_finish(const struct json *json);
-
-#endif

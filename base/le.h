@@ -1,6 +1,5 @@
 /* Little-endian integers in byte buffers, wherever they lie. */
-#ifndef BASE_LE_H
-#define BASE_LE_H
+#pragma once
 
 #include <endian.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ static inline void le_put(void *p, uint32_t width, uint64_t v)
 		le_put64(p, v);
 	}
 }
-
-#endif

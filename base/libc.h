@@ -1,7 +1,6 @@
 /* What glibc has and other C libraries lack, or declare otherwise: musl before 1.2.5, and later. In
  * their place are calls of the kernel, or nothing. */
-#ifndef BASE_LIBC_H
-#define BASE_LIBC_H
+#pragma once
 
 #include <dirent.h>
 #include <malloc.h>
@@ -56,6 +55,4 @@ static inline int scandirat(int folder, const char *path, struct dirent ***ret,
 	free(name);
 	return count;
 }
-#endif
-
 #endif

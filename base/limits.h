@@ -1,6 +1,5 @@
 /* What a program asks of the limits that its shell or batch system gave it (ulimit). */
-#ifndef BASE_LIMITS_H
-#define BASE_LIMITS_H
+#pragma once
 
 #include "base/err.h"
 #include <stdbool.h>
@@ -21,5 +20,3 @@ void limits_give_back(const struct rlimit *files);
  * limits_spare_files(): how many are in that quarter; _is_spare(): whether a descriptor is. */
 uint64_t limits_spare_files(void);
 bool limits_is_spare(int fd);
-
-#endif

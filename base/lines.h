@@ -8,8 +8,7 @@
  *	an item that itself begins with # or a blank has ./ in front
  *
  * Pure. */
-#ifndef BASE_LINES_H
-#define BASE_LINES_H
+#pragma once
 
 #include "base/err.h"
 #include <stdbool.h>
@@ -30,5 +29,3 @@ struct lines {
 int lines_begin(const char *text, size_t len, struct lines *ret, struct err *err);
 /* The next item, within the text, not NUL-ended; false: there is none. */
 bool lines_next(struct lines *lines, const char **ret, size_t *ret_len);
-
-#endif

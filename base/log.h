@@ -5,8 +5,7 @@
  * log_init().
  *
  * Program name and verbosity are statics, set once at the start. */
-#ifndef BASE_LOG_H
-#define BASE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -40,5 +39,3 @@ void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_notice_line(const char *line); /* the same, for libraries that call back */
 /* Shown with -v. */
 void log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

@@ -3,12 +3,9 @@
  * A pattern (fnmatch(3)) without a slash is matched against the last component of a path. One with
  * a slash is matched against the whole path from the root; there, `*` stops at slashes and `**`
  * does not. A slash at its beginning has no other effect. Pure. */
-#ifndef BASE_MATCH_H
-#define BASE_MATCH_H
+#pragma once
 
 #include <stdbool.h>
 
 /* `path` is relative to the root and not empty. */
 bool match_path(const char *pattern, const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* Arithmetic on sizes that does not wrap around. */
-#ifndef BASE_MATH_H
-#define BASE_MATH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ static inline uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
 {
 	return max(least, min(value, most));
 }
-
-#endif

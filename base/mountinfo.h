@@ -1,6 +1,5 @@
 /* A mount, as a line of /proc/self/mountinfo has it (proc(5)). */
-#ifndef BASE_MOUNTINFO_H
-#define BASE_MOUNTINFO_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -22,5 +21,3 @@ bool mountinfo_is_foldfs_of(const struct mountinfo *mount, uid_t uid);
 
 /* Replaces each \ooo by its byte, in place: \040 is a space. Everything else stays. */
 void mountinfo_unescape(char *text);
-
-#endif

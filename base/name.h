@@ -1,6 +1,5 @@
 /* Names as users give them: paths and URLs, and what of them may be shown. */
-#ifndef BASE_NAME_H
-#define BASE_NAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ void name_hide_secrets(char *word);
 int name_hide_argv(char **argv, char **ret);
 /* A copy without secrets, for messages. The caller frees it. NULL: no memory. */
 char *name_shown(const char *name);
-
-#endif

@@ -6,8 +6,7 @@
  *	nearest.name                              -> "create", or NULL: nothing is near
  *
  * Pure. A name is near if it is at most two edits away, and fewer than the word has letters. */
-#ifndef BASE_NEAREST_H
-#define BASE_NEAREST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ struct nearest {
 struct nearest nearest_begin(const char *word, size_t len);
 /* Of equally near names the first wins. `name` is borrowed. */
 void nearest_try(struct nearest *nearest, const char *name);
-
-#endif

@@ -7,8 +7,7 @@
  *	x-000000.tar and 1 more: left out, as no image: 42 members
  *
  * Any thread may add. */
-#ifndef BASE_NOTICES_H
-#define BASE_NOTICES_H
+#pragma once
 
 #include "base/buf.h"
 #include <pthread.h>
@@ -29,5 +28,3 @@ void notices_add(struct notices *notices, const char *subject, const char *text)
 
 /* Says all of them, sorted by the first subject of each, and forgets them. */
 void notices_say(struct notices *notices, void (*say)(const char *line));
-
-#endif

@@ -21,8 +21,7 @@
  *
  * Strings point into argv. The words of -o are split in place, so argv must be writable. Nothing is
  * allocated. Only opt_help() prints. */
-#ifndef BASE_OPT_H
-#define BASE_OPT_H
+#pragma once
 
 #include "base/err.h"
 #include <stdbool.h>
@@ -135,5 +134,3 @@ void opt_help(const struct opt_command *command, FILE *out);
 /* The entries alone, under their headings; without shared groups if not told. Returns whether there
  * are headings. */
 bool opt_help_table(const struct opt *table, bool shared, FILE *out);
-
-#endif

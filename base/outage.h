@@ -13,8 +13,7 @@
  *	} while (again);
  *
  * Any thread may call anything at any time, except that outage_free() is called alone. */
-#ifndef BASE_OUTAGE_H
-#define BASE_OUTAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ bool outage_again(struct outage *outage, struct outage_tries *tries, int error);
 
 /* Whether reads that fail are repeated from now on. If not, those that wait fail at once. */
 void outage_allow(struct outage *outage, bool repeats); /* NULL is fine */
-
-#endif

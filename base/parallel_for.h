@@ -3,8 +3,7 @@
  * The caller's thread begins alone, in order. Once a number has taken longer than starting threads
  * would, because it waited for a disk or a server, other threads help: each takes the next number.
  */
-#ifndef BASE_PARALLEL_FOR_H
-#define BASE_PARALLEL_FOR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct parallel_for {
 
 /* Runs `work` for 0 to count - 1. Returns when all are done. */
 void parallel_for_run(const struct parallel_for *parallel, size_t count);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Threads: any number may read at once. reader_prepare(), reader_rest() and reader_free() are
  * called alone. */
-#ifndef BASE_READER_H
-#define BASE_READER_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/reader_stats.h"
@@ -176,5 +175,3 @@ void reader_rest(struct reader *reader);
 
 void reader_free(struct reader *reader);     /* NULL is fine */
 void reader_release(struct reader **reader); /* for SCOPE() */
-
-#endif

@@ -10,8 +10,7 @@
  * is mounted again. So reads that fail may be repeated (base/outage.h), after the file was opened
  * again by its path. Not on a local one: the kernel has repeated what a disk did not read, and
  * readers would wait for each bad sector. */
-#ifndef BASE_READER_FILE_H
-#define BASE_READER_FILE_H
+#pragma once
 
 #include "base/reader.h"
 
@@ -32,5 +31,3 @@ int reader_file_borrow(int fd, struct reader **ret);
 
 /* The descriptor for buffered reads. The reader owns it. */
 int reader_file_fd(const struct reader *reader);
-
-#endif

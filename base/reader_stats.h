@@ -1,6 +1,5 @@
 /* What a reader counts. */
-#ifndef BASE_READER_STATS_H
-#define BASE_READER_STATS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ struct reader_stats {
 	uint64_t requests, bytes, retries, refused; /* refused: asked to come later */
 	uint64_t under_way, first_byte_p50_us, first_byte_p99_us;
 };
-
-#endif

@@ -9,8 +9,7 @@
  *
  * The caller owns the readers, which must outlive this one. If any is far, all are read like far
  * ones; those that are not are read in the thread that submits. */
-#ifndef BASE_READER_VOLUMES_H
-#define BASE_READER_VOLUMES_H
+#pragma once
 
 #include "base/reader.h"
 
@@ -27,5 +26,3 @@ uint64_t reader_volumes_after(uint64_t start, uint64_t size);
 uint64_t reader_volumes_start(const struct reader *reader, unsigned volume);
 /* The volume that an offset lies in, or in the hole after it. */
 unsigned reader_volumes_find(const struct reader *reader, uint64_t offset);
-
-#endif

@@ -7,8 +7,7 @@
  *	SCOPE_LOCK(&pool->lock);               unlocked at the end of the scope
  *
  * steal_ptr() and steal_fd() take a pointer or descriptor out of its guard. */
-#ifndef BASE_SCOPE_H
-#define BASE_SCOPE_H
+#pragma once
 
 #include <dirent.h>
 #include <errno.h>
@@ -90,5 +89,3 @@ static inline int steal_fd(int *fd)
 	*fd = -1;
 	return stolen;
 }
-
-#endif

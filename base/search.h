@@ -1,6 +1,5 @@
 /* Sorts by the first field, and finds a place in what is sorted by it. */
-#ifndef BASE_SEARCH_H
-#define BASE_SEARCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ static inline size_t search_last(const void *items, size_t count, size_t item_by
 	}
 	return low;
 }
-
-#endif

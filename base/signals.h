@@ -1,6 +1,5 @@
 /* Signals that are waited for instead of caught, and threads that get none. */
-#ifndef BASE_SIGNALS_H
-#define BASE_SIGNALS_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -21,5 +20,3 @@ sigset_t signals_block(const int *numbers, size_t count);
 
 /* As pthread_create(), for a thread that gets no signal. Returns 0 or -errno. */
 int thread_without_signals(pthread_t *ret, void *(*run)(void *), void *arg);
-
-#endif

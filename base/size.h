@@ -1,6 +1,5 @@
 /* Sizes as people write and read them. */
-#ifndef BASE_SIZE_H
-#define BASE_SIZE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ const char *count_format(uint64_t count, char buf[static SIZE_TEXT]);
 
 /* "1 file", "1,281,167 files". The plural of the noun must be made by an s. Returns buf. */
 const char *count_noun(uint64_t count, const char *noun, char buf[static SIZE_TEXT]);
-
-#endif

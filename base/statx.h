@@ -1,7 +1,6 @@
 /* statx(2), by the call itself: older C libraries have no function, or a struct without what is
  * asked for here. Any thread. */
-#ifndef BASE_STATX_H
-#define BASE_STATX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ static inline bool statx_is_same(const struct statx_file *a, const struct statx_
 {
 	return a->device == b->device && a->inode == b->inode && a->made == b->made;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* What the kernel has had since 4.18, by the numbers that are the same on all architectures: its
  * headers may be older than the kernel that runs. Whoever uses it does without where the kernel has
  * none. */
-#ifndef BASE_UAPI_H
-#define BASE_UAPI_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -84,6 +83,4 @@ struct landlock_path_beneath_attr {
 	uint64_t allowed_access;
 	int32_t parent_fd;
 } __attribute__((packed));
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* UTF-8, strictly: no overlong forms, no surrogates, nothing above U+10FFFF; and what a terminal
  * may get of names, which may be any bytes. Pure. */
-#ifndef BASE_UTF8_H
-#define BASE_UTF8_H
+#pragma once
 
 #include "base/buf.h"
 #include <stdbool.h>
@@ -26,5 +25,3 @@ bool utf8_is_control(const char *text, size_t len, size_t at);
 
 /* Appends the text to buf as a terminal may get it: such bytes become \ooo. 0 or -ENOMEM. */
 int utf8_add_shown(struct buf *buf, const char *text, size_t len);
-
-#endif

@@ -5,8 +5,7 @@
  * step() finds nothing, it waits until `changed` is signalled.
  *
  * Threads: any number at once; workers_rest() and workers_release() are called alone. */
-#ifndef BASE_WORKERS_H
-#define BASE_WORKERS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ int workers_begin(struct workers *workers);
 
 /* Ends the threads, once step() finds nothing. They may begin again. */
 void workers_rest(struct workers *workers);
-
-#endif

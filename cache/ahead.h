@@ -1,6 +1,5 @@
 /* From the planner's forecasts to fills that nobody asked for. */
-#ifndef CACHE_AHEAD_H
-#define CACHE_AHEAD_H
+#pragma once
 
 #include "cache/cache_internal.h"
 #include "cache/fill.h"
@@ -26,5 +25,3 @@ void ahead_stats(const struct cache *cache, struct cache_far *ret);
 /* A read that somebody waited for has ended. Returns whether there may be something to find that
  * was held back for it. */
 bool ahead_released(struct cache *cache);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * All calls are thread-safe. Order of life: cache_new (no threads yet: a daemon forks here),
  * cache_start, cache_read ..., cache_stop, cache_free. */
-#ifndef CACHE_CACHE_H
-#define CACHE_CACHE_H
+#pragma once
 
 #include "base/reader.h"
 #include "cache/far_stats.h"
@@ -176,5 +175,3 @@ bool cache_may_drop(struct cache *cache, uint64_t extent);
 void cache_limit(struct cache *cache, uint64_t bytes);
 
 void cache_stats(struct cache *cache, struct cache_stats *ret);
-
-#endif

@@ -2,8 +2,7 @@
  *
  *	cache.c (life) -> request.c (requests that wait) -> fill.c (reading)
  *	                                                 -> ahead.c (planning) */
-#ifndef CACHE_CACHE_INTERNAL_H
-#define CACHE_CACHE_INTERNAL_H
+#pragma once
 
 #include "base/bits.h"
 #include "base/histogram.h"
@@ -106,5 +105,3 @@ static inline bool waiters_none(const struct waiter *head)
 {
 	return head->next == head;
 }
-
-#endif

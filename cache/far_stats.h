@@ -1,6 +1,5 @@
 /* How far storage is read. */
-#ifndef CACHE_FAR_STATS_H
-#define CACHE_FAR_STATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@ struct cache_far {
 	uint64_t read_bytes, read_us; /* of one; 0: not known yet */
 	bool full;		      /* no memory is left for more */
 };
-
-#endif

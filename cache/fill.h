@@ -1,6 +1,5 @@
 /* Reading extents that were added to the pool: one read of the device, then a check of each. */
-#ifndef CACHE_FILL_H
-#define CACHE_FILL_H
+#pragma once
 
 #include "base/reader.h"
 #include "cache/cache_internal.h"
@@ -42,5 +41,3 @@ bool fill_is_submitted(const struct fill *fill);
 struct fill *fill_land(struct cache *cache, struct fill *fill, fill_done_fn *done);
 /* Somebody waits for the extent, which is FILLING. Lock held. */
 void fill_hurry(struct pool_extent *extent);
-
-#endif

@@ -17,8 +17,7 @@
  * Whoever may not raise priorities (RLIMIT_NICE is 0 for users) cannot leave SCHED_IDLE: hence no
  * search does before its end. With four busy processes on two processors, a user's daemon was gone
  * 1.3 s after it was unmounted in the middle of a search. */
-#ifndef CACHE_IDLE_WORK_H
-#define CACHE_IDLE_WORK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void idle_work_end(struct idle_work *work);
 /* To be called each few milliseconds. Sleeps until the rule allows more, or `is_over` says that the
  * search is. */
 void idle_work_give(struct idle_work *work, bool (*is_over)(void *context), void *context);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * The feed's lock is taken before the cache's, under which trackers are only installed and removed.
  */
-#ifndef CACHE_ORACLE_FEED_H
-#define CACHE_ORACLE_FEED_H
+#pragma once
 
 #include "cache/cache_internal.h"
 #include "cache/order/oracle.h"
@@ -50,5 +49,3 @@ void feed_listen(struct oracle_feed *feed);
 void feed_show(struct oracle_feed *feed);
 /* As cache_order(). */
 int feed_order(struct oracle_feed *feed, const uint32_t *files, uint32_t count);
-
-#endif

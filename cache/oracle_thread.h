@@ -6,8 +6,7 @@
  * What searches take is the rule of idle_work.h. All seeds are tried (seed_search.h) only where it
  * pays: files are missing in memory, and at the readers' pace the epoch lasts longer than the
  * search. The thread sleeps while nobody reads. */
-#ifndef CACHE_ORACLE_THREAD_H
-#define CACHE_ORACLE_THREAD_H
+#pragma once
 
 #include "cache/cache_internal.h"
 
@@ -22,5 +21,3 @@ void oracle_thread_stop(struct oracle_thread *thread); /* within a moment, whate
 struct oracle_feed *oracle_thread_feed(struct oracle_thread *thread);
 /* The cache's lock is held. */
 void oracle_thread_stats(struct oracle_thread *thread, struct cache_oracle *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* The piece in which files are read: a direct read begins and ends at multiples, in the file and
  * in memory, and so does the memory of an extent. */
-#ifndef CACHE_PAGE_H
-#define CACHE_PAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ static inline uint64_t cache_page_up(uint64_t bytes)
 {
 	return (bytes + CACHE_PAGE - 1) / CACHE_PAGE * CACHE_PAGE;
 }
-
-#endif

@@ -20,8 +20,7 @@
  * stays twice as long.
  *
  * Pure: no locks, no clock, no memory. */
-#ifndef CACHE_POLICY_H
-#define CACHE_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ void policy_evicted(struct policy *policy);
 
 /* An extent was served in full; `served` are the extents in the pool that were. */
 void policy_used(struct policy *policy, uint64_t served);
-
-#endif

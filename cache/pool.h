@@ -17,8 +17,7 @@
  * missed meanwhile.
  *
  * Pure bookkeeping over memory: no threads, no I/O. The caller locks. */
-#ifndef CACHE_POOL_H
-#define CACHE_POOL_H
+#pragma once
 
 #include "base/extent.h"
 #include "cache/page.h"
@@ -159,5 +158,3 @@ int pool_iov_pages(const struct pool *pool, const struct pool_extent *extent, ui
 		   uint32_t size, struct iovec *iov);
 
 struct pool_stats pool_stats(const struct pool *pool);
-
-#endif

@@ -4,8 +4,7 @@
  *	read ahead, demand foreseen -> push_wake -> cache_push_next -> the kernel -> cache_push_done
  *
  * One file in PUSH_ASKED is left out, so that its reader asks for it, and shows where it is. */
-#ifndef CACHE_PUSH_H
-#define CACHE_PUSH_H
+#pragma once
 
 #include "cache/cache_internal.h"
 
@@ -13,5 +12,3 @@
 void push_wake(struct cache *cache);
 /* The cache stops: cache_push_next() is to return. */
 void push_end(struct cache *cache);
-
-#endif

@@ -17,8 +17,7 @@
  * that of a job which has ended, and begins anew.
  *
  * Pure: no locks, no clock, no I/O; the caller locks. Constant time, but for a change of policy. */
-#ifndef CACHE_RESIDENCY_H
-#define CACHE_RESIDENCY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ const uint8_t *residency_kept(const struct residency *residency);
 uint64_t residency_bytes(const struct residency *residency); /* of memory, of what is noted */
 /* What that may grow to now; 0: nothing is noted. */
 uint64_t residency_limit(const struct residency *residency);
-
-#endif

@@ -4,8 +4,7 @@
  *	query's thread: seed_search() --+-- threads of its own, which end with it
  *	any other: seed_search_hurry(), seed_search_part(), meanwhile
  */
-#ifndef CACHE_SEED_SEARCH_H
-#define CACHE_SEED_SEARCH_H
+#pragma once
 
 #include "cache/idle_work.h"
 #include "cache/order/seeds.h"
@@ -36,5 +35,3 @@ unsigned seed_search(struct seed_search *search, struct idle_work *own, const st
 
 /* Gives the threads beside the caller's the normal priority: the search is to end. */
 void seed_search_hurry(struct seed_search *search);
-
-#endif

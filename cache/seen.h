@@ -6,8 +6,7 @@
  *
  * Events are numbered from 0; those from `begin` to `end` can be read, again and again, until they
  * are released. Not thread-safe. */
-#ifndef CACHE_SEEN_H
-#define CACHE_SEEN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -55,5 +54,3 @@ static inline void seen_release(struct seen *seen, uint64_t until)
 {
 	seen->begin = until;
 }
-
-#endif

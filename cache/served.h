@@ -1,7 +1,6 @@
 /* What is counted, and decided, when somebody asks for an extent and when it was served: whether it
  * was there, whether the pool or the kernel keeps it, and which copies the kernel is to drop. */
-#ifndef CACHE_SERVED_H
-#define CACHE_SERVED_H
+#pragma once
 
 #include "cache/cache_internal.h"
 
@@ -22,5 +21,3 @@ void served_range(struct cache *cache, struct pool_extent *extent, uint32_t from
 void drops_add(struct drops *drops, uint64_t extent);
 /* Without the lock. */
 void drops_send(const struct cache *cache, const struct drops *drops);
-
-#endif

@@ -12,8 +12,7 @@
  *		0                                    touched        count
  *	free	[ warm, latest last ->     <- cold, in order last ]
  *		0              freed    count - cold          count */
-#ifndef CACHE_SLOTS_H
-#define CACHE_SLOTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -91,5 +90,3 @@ struct slots_leaving *slots_choose(struct slots *slots, uint32_t count);
 void slots_hand_back(const struct slots *slots, const struct slots_leaving *leaving);
 /* They are cold now. Frees `leaving`, which may be NULL. Returns how many were warm. */
 uint32_t slots_discarded(struct slots *slots, struct slots_leaving *leaving);
-
-#endif

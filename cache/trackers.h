@@ -3,8 +3,7 @@
  * and gets demands a moment later; trackers get each at once, under the cache's lock.
  *
  * Pure. The caller locks. */
-#ifndef CACHE_TRACKERS_H
-#define CACHE_TRACKERS_H
+#pragma once
 
 #include "cache/order/forecast.h"
 
@@ -42,5 +41,3 @@ void trackers_to_push(const struct trackers *trackers, forecast_take_fn *take, v
 /* Now and then: calls `take` with each file that readers have passed, whether they asked for it or
  * not, some demands ago, and that no other order has. */
 void trackers_passed(struct trackers *trackers, forecast_take_fn *take, void *arg);
-
-#endif

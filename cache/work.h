@@ -1,7 +1,6 @@
 /* Threads that do what is queued, first come first served, and only when nothing is, what can be
  * found: work that somebody waits for always goes first. */
-#ifndef CACHE_WORK_H
-#define CACHE_WORK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void work_look_after(struct work *work, uint64_t ns);
 /* Lets the threads finish all that is queued or expected and ends them. */
 void work_stop(struct work *work);
 void work_free(struct work *work); /* stopped, or never started; NULL is fine */
-
-#endif

@@ -1,6 +1,5 @@
 /* What foldfs says once its mount is there. */
-#ifndef FS_ANNOUNCE_H
-#define FS_ANNOUNCE_H
+#pragma once
 
 #include "fs/life/mountpoint.h"
 #include "fs/mount.h"
@@ -10,5 +9,3 @@
 void announce(const struct mount *mount, const struct mountpoint *mountpoint);
 /* Says that another process has mounted it at `path`, and which options it has not. */
 void announce_shared(const struct mount *mount, const char *path);
-
-#endif

@@ -5,8 +5,7 @@
  * busy, and rarely if polling finds nothing.
  *
  * Any thread may call anything. What they share are hints: stale ones do no harm. */
-#ifndef FS_BUSY_POLL_H
-#define FS_BUSY_POLL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ void busy_poll_request(struct busy_poll *poll, uint32_t reader);
 /* Whether the caller should poll. True for one thread at a time; it then calls busy_poll_end(). */
 bool busy_poll_begin(struct busy_poll *poll);
 void busy_poll_end(struct busy_poll *poll, bool found);
-
-#endif

@@ -1,7 +1,6 @@
 /* The disk cache of a mount: a folder with a copy of each of its packs. Several threads may find
  * and add packs at once. */
-#ifndef FS_DISK_CACHE_H
-#define FS_DISK_CACHE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/json.h"
@@ -32,5 +31,3 @@ void disk_cache_fill(struct disk_cache *disk, bool all);
 
 /* The member "disk_cache" of the stats. */
 void disk_cache_report(struct disk_cache *disk, struct json *json);
-
-#endif

@@ -1,7 +1,6 @@
 /* libfuse, with the API version that this code is written against, and names for what the oldest
  * ones (3.3) lack. */
-#ifndef FS_FUSE_H
-#define FS_FUSE_H
+#pragma once
 
 #define FUSE_USE_VERSION 35
 #include <fuse_lowlevel.h>
@@ -35,6 +34,4 @@ static inline void fuse_set_log_func(void (*log)(enum fuse_log_level level, cons
 {
 	(void)log;
 }
-#endif
-
 #endif

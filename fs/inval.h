@@ -23,8 +23,7 @@
  * An invalidation keeps names and open files, and no LOOKUP follows; attributes are asked for
  * again, one GETATTR when the file is next opened. A process that still reads the file, or has
  * mapped it, has its pages read again, from the pool: slower, never wrong. */
-#ifndef FS_INVAL_H
-#define FS_INVAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,5 +52,3 @@ void inval_free(struct inval *inval); /* stopped, or never started; NULL is fine
 /* The kernel was given bytes of an extent, whose size is `bytes` (at least 1, the same each time).
  * Any thread; O(1) under a lock that is never held for longer. */
 void inval_add(struct inval *inval, uint64_t extent, uint32_t bytes);
-
-#endif

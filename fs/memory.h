@@ -3,8 +3,7 @@
  *
  * Each call reads about ten small files in /proc and /sys, because limits change and processes are
  * moved. What cannot be read sets no limit. Thread-safe. */
-#ifndef FS_MEMORY_H
-#define FS_MEMORY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ void memory_read(const char *root, struct memory *ret);
 
 /* `available` of the real /proc and /sys. It is never above the limit. */
 uint64_t memory_available(void);
-
-#endif

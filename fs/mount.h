@@ -3,8 +3,7 @@
  *	request -> ops.c: decode -> tree: dataset -> reply
  *	                         -> bytes: cache -> (source.c) dataset -> reply
  */
-#ifndef FS_MOUNT_H
-#define FS_MOUNT_H
+#pragma once
 
 #include "cache/cache.h"
 #include "fs/disk_cache.h"
@@ -97,5 +96,3 @@ static inline void mount_count(struct mount *mount, enum request request)
 {
 	mount->requests[request]++;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * inodes that it knows: from a LOOKUP, which comes just before the first READ, or from listings
  * with attributes. These cost 3 us and over 1 KB of kernel memory a file, so only mounts of at most
  * NOTIFY_STORE_FILES files have them. */
-#ifndef FS_NOTIFY_STORE_H
-#define FS_NOTIFY_STORE_H
+#pragma once
 
 #include "cache/cache.h"
 #include "fs/tree.h"
@@ -36,5 +35,3 @@ bool notify_store_lists(const struct notify_store *store);
 void notify_store_known(struct notify_store *store, uint32_t inode, bool known);
 /* Whether the kernel may be given the bytes of an inode. Any thread. */
 bool notify_store_may(const struct notify_store *store, uint32_t inode);
-
-#endif

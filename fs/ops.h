@@ -1,11 +1,8 @@
 /* The kernel's requests: each is decoded, answered by one call, and replied to exactly once. */
-#ifndef FS_OPS_H
-#define FS_OPS_H
+#pragma once
 
 #include "fs/fuse.h"
 #include "fs/mount.h"
 
 /* For fuse_session_new; its user data is a struct mount. */
 extern const struct fuse_lowlevel_ops fs_ops;
-
-#endif

@@ -1,6 +1,5 @@
 /* foldfs's options: the table and the settings that it fills. */
-#ifndef FS_OPTIONS_H
-#define FS_OPTIONS_H
+#pragma once
 
 #include "base/opt.h"
 #include "pack/foreign/foreign.h"
@@ -63,5 +62,3 @@ void settings_given(const struct settings *settings,
 
 /* The table, for --help. */
 const struct opt_command *settings_command(void);
-
-#endif

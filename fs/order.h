@@ -3,8 +3,7 @@
  *
  * Paths begin below the mount's root; "./", leading and doubled slashes do not count. Empty files
  * are left out, because nothing of them is ever read. */
-#ifndef FS_ORDER_H
-#define FS_ORDER_H
+#pragma once
 
 #include "base/err.h"
 #include "cache/cache.h"
@@ -27,5 +26,3 @@ void order_upload_free(struct order_upload *upload); /* NULL is fine */
 /* Takes a batch from the process `sender`, and turns it into the answer. Returns 0, or what the
  * ioctl fails with. Once an order is complete, the cache follows it. */
 int order_upload_take(struct order_upload *upload, uint32_t sender, struct order_batch *batch);
-
-#endif

@@ -9,8 +9,7 @@
  * tell the daemon when a folder is closed or a process ends. So a mount takes one order at a time,
  * from the process that sent FIRST last: the next batch of an earlier sender is refused (EBUSY). An
  * order changes nothing until LAST. A path that is refused ends it. */
-#ifndef FS_ORDER_IOCTL_H
-#define FS_ORDER_IOCTL_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -32,5 +31,3 @@ struct order_batch {
 };
 
 #define ORDER_IOCTL _IOWR('F', 0x70, struct order_batch)
-
-#endif

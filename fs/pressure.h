@@ -5,8 +5,7 @@
  * of the machine and of the groups (fs/memory.h) every few seconds, five times a second when memory
  * is nearly short, and sets the pool's limit by the rule. It logs when it begins to shrink the
  * pool, and when the pool has its budget again. It uses the pool through pressure_ops only. */
-#ifndef FS_PRESSURE_H
-#define FS_PRESSURE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,5 +52,3 @@ uint64_t pressure_limit(struct pressure_state *state, const struct pressure_view
 			unsigned ticks);
 /* Ticks until the next look. */
 unsigned pressure_wait(const struct pressure_view *view);
-
-#endif

@@ -1,12 +1,9 @@
 /* The threads that receive the kernel's requests and call the operations for them. Like libfuse's
  * loop, except that a thread may poll for the next request (busy_poll.h). */
-#ifndef FS_SERVE_H
-#define FS_SERVE_H
+#pragma once
 
 #include "fs/fuse.h"
 
 /* Serves until the connection ends, with `threads` threads, of which the caller's is one; with
  * fewer if no more can be made. */
 void serve(struct fuse_session *fuse, unsigned threads);
-
-#endif

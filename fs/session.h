@@ -3,8 +3,7 @@
  *	session_new -> session_mount -> session_serve -> (unmounted) -> session_free
  *
  * session_serve() starts the threads, so all that forks or changes namespaces must come before. */
-#ifndef FS_SESSION_H
-#define FS_SESSION_H
+#pragma once
 
 #include "fs/mount.h"
 #include <pthread.h>
@@ -40,5 +39,3 @@ uint64_t session_uses(const struct session *session);
 
 /* For ops.c: the kernel's handshake is done. */
 void session_ready(struct session *session);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Storage that answers slowly, or only in part, must not fill the log. So a stall has ended only
  * when no read has waited for long at STALL_CALM looks in a row, one a second. */
-#ifndef FS_STALL_H
-#define FS_STALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ unsigned stall_wait(const struct stall *stall, bool reads_wait, uint64_t limit);
 
 /* To be called by one thread. Returns the seconds after which it must be called again. */
 unsigned stall_watch(struct stall *stall, struct mount *mount);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Inode numbers are entry numbers + 1; the root of the mount is 1. They never change and are never
  * reused, so that forgetting an inode costs nothing. Plain data; all calls are thread-safe. */
-#ifndef FS_TREE_H
-#define FS_TREE_H
+#pragma once
 
 #include "fs/fuse.h"
 #include "pack/dataset.h"
@@ -53,5 +52,3 @@ static inline mode_t tree_type(enum format_kind kind)
 		return S_IFREG;
 	}
 }
-
-#endif

@@ -1,8 +1,5 @@
 /* What `foldfs --version` says: the libraries, and what was found of that which a kernel may lack
  * and foldfs does without. */
-#ifndef FS_VERSION_H
-#define FS_VERSION_H
+#pragma once
 
 void version_print(void);
-
-#endif

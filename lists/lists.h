@@ -1,8 +1,7 @@
 /* The lists of files that a loader may index: what ImageFolder and similar programs make of a
  * directory, and what texts in the pack say. They are guesses for the oracle, which compares the
  * order in which files are read with each. */
-#ifndef LISTS_LISTS_H
-#define LISTS_LISTS_H
+#pragma once
 
 #include "pack/dataset.h"
 #include <stdatomic.h>
@@ -26,5 +25,3 @@ typedef int lists_found_fn(void *context, const char *name, const uint32_t *file
  * over), or what `found` returned. */
 int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, const atomic_bool *over,
 	       lists_found_fn *found, void *context);
-
-#endif

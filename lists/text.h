@@ -1,6 +1,5 @@
 /* Lists in texts: lines or JSON in which some words are paths. Reads nothing but the dataset. */
-#ifndef LISTS_TEXT_H
-#define LISTS_TEXT_H
+#pragma once
 
 #include "lists/tree.h"
 
@@ -14,5 +13,3 @@ typedef int lists_text_fn(void *context, const char *what, struct lists_files *f
  * -ENOMEM, or what `found` returned, whatever the text is. */
 int lists_text(const struct dataset *dataset, uint32_t file, const char *data, size_t len,
 	       bool json, lists_text_fn *found, void *context);
-
-#endif

@@ -1,7 +1,6 @@
 /* The files below a directory, in the orders in which programs list them. lists/lists.c says which
  * program uses which order. */
-#ifndef LISTS_TREE_H
-#define LISTS_TREE_H
+#pragma once
 
 #include "lists/lists.h"
 
@@ -62,5 +61,3 @@ int lists_follow(const struct dataset *dataset, uint32_t entry, uint32_t *ret);
  * they stay in the pack. Returns 0, -ENOENT, -ENOTDIR or -ELOOP. */
 int lists_resolve(const struct dataset *dataset, uint32_t directory, struct lists_word path,
 		  uint32_t *ret);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * Entries and extents that are passed in are below dataset_entries() and dataset_extents(). What is
  * returned by pointer lives as long as the dataset. */
-#ifndef PACK_DATASET_H
-#define PACK_DATASET_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -175,5 +174,3 @@ int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, voi
  * -EBADMSG where the pages cannot be walked, or an I/O error. */
 int dataset_check_keys(struct dataset *dataset, dataset_fault_fn *found, void *context,
 		       struct err *err);
-
-#endif

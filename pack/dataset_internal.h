@@ -1,6 +1,5 @@
 /* What dataset.c (opening and reading) and dataset_keys.c (verifying the keys) share. */
-#ifndef PACK_DATASET_INTERNAL_H
-#define PACK_DATASET_INTERNAL_H
+#pragma once
 
 #include "base/reader.h"
 #include "pack/dataset.h"
@@ -42,5 +41,3 @@ int dataset_need_section(struct dataset *dataset, enum format_section section, s
 int dataset_gather_section(struct dataset *dataset, enum format_section section, struct err *err);
 struct dataset *dataset_pack_at(const struct dataset *dataset, uint64_t extent);
 void dataset_packs_free(struct dataset_packs *packs); /* NULL is fine */
-
-#endif

@@ -3,8 +3,7 @@
  * The result is used like the dataset of one pack. Its offsets are those of a reader of several
  * volumes. Its id follows from the ids of its packs and from what was asked of them.
  * dataset_check_keys() and dataset_check_sections() work on the packs only, not on the result. */
-#ifndef PACK_DATASET_MERGE_H
-#define PACK_DATASET_MERGE_H
+#pragma once
 
 #include "pack/dataset.h"
 #include "pack/merge.h"
@@ -26,5 +25,3 @@ struct dataset_merge_params {
 /* The merged dataset owns the datasets, unless it fails. Returns 0, or as merge_init(); -EEXIST
  * also where two packs have the same id. err has a sentence that names the packs. */
 int dataset_merge(const struct dataset_merge_params *params, struct dataset **ret, struct err *err);
-
-#endif

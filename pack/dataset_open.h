@@ -1,6 +1,5 @@
 /* Opens a dataset from parts that the caller has at hand: pack/foreign/. */
-#ifndef PACK_DATASET_OPEN_H
-#define PACK_DATASET_OPEN_H
+#pragma once
 
 #include "pack/dataset.h"
 
@@ -22,5 +21,3 @@ void dataset_readers_release(struct dataset_readers *readers);
 int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, struct err *err);
 /* Frees it, and gives the readers back. */
 void dataset_close_index(struct dataset *dataset, struct dataset_readers *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* A folder that is an LMDB environment, by the name of the file in it, data.mdb: what else is in
  * it, which nobody sees who looks at the LMDB. */
-#ifndef PACK_ENVIRONMENT_H
-#define PACK_ENVIRONMENT_H
+#pragma once
 
 #include <limits.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ struct environment {
 /* What an environment has, and exporters leave beside it to be read with it, does not count.
  * Returns 0 or -errno. */
 int environment_look(int folder, struct environment *ret);
-
-#endif

@@ -13,8 +13,7 @@
  * HASH is the XXH3-128 of the path as 32 hexadecimal digits. A hard link or alias has its bytes
  * under another path: its value is FORMAT_LINK_MAGIC and that path. Directories and symbolic links
  * are in the index only. */
-#ifndef PACK_FORMAT_H
-#define PACK_FORMAT_H
+#pragma once
 
 #include "base/err.h"
 #include "base/size.h"
@@ -167,5 +166,3 @@ static inline uint64_t format_parts(uint64_t size)
 {
 	return size > FORMAT_SPLIT_OVER ? (size + FORMAT_PART - 1) / FORMAT_PART : 0;
 }
-
-#endif

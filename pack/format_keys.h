@@ -1,7 +1,6 @@
 /* The keys of the records of a pack: from paths and sections to keys, and from a key back to what
  * it stands for. Part of the format, see format.h. Pure. */
-#ifndef PACK_FORMAT_KEYS_H
-#define PACK_FORMAT_KEYS_H
+#pragma once
 
 #include "pack/format.h"
 
@@ -29,5 +28,3 @@ enum format_key_kind {
 enum format_key_kind format_key_classify(const uint8_t *data, size_t len);
 /* The section that has this key; SECTION_COUNT: none that is known. */
 enum format_section format_key_to_section(const uint8_t *data, size_t len);
-
-#endif

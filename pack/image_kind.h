@@ -1,7 +1,6 @@
 /* Kinds of images: how the names of their files end, and how these begin. What an image is by all
  * of its header says pack/tool/image/image.h. Pure. Internal to pack/. */
-#ifndef PACK_IMAGE_KIND_H
-#define PACK_IMAGE_KIND_H
+#pragma once
 
 #include "pack/format.h"
 
@@ -22,5 +21,3 @@ const char *image_suffix(const uint8_t *head, size_t len);
 enum format_image image_named(const char *name, size_t len);
 /* Whether the name of a file, or its suffix, ends as those of any images do: "jpg", "a/b.PNG". */
 bool image_is_named(const char *name, size_t len);
-
-#endif

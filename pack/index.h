@@ -4,8 +4,7 @@
  * come from a file must pass index_check() before any other call. After that, no number in the hot
  * sections leads outside. The index does not change then, except for the offsets in START and
  * PARTS, which index_locate() sets before the index is shared. Internal to pack/. */
-#ifndef PACK_INDEX_H
-#define PACK_INDEX_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -129,5 +128,3 @@ uint32_t index_link_count(const struct index *index, uint32_t entry);
 uint64_t index_first_extent(const struct index *index, uint32_t entry);
 /* The file of an extent, and the number of the extent within it. */
 uint32_t index_extent_entry(const struct index *index, uint64_t extent, uint64_t *ret_number);
-
-#endif

@@ -1,7 +1,6 @@
 /* The sections of an index, from the entries of a tree: whoever knows these, in the order of the
  * index, gives each of them as a row. Internal to pack/. */
-#ifndef PACK_INDEX_ROWS_H
-#define PACK_INDEX_ROWS_H
+#pragma once
 
 #include "pack/index.h"
 
@@ -33,5 +32,3 @@ void index_rows_shape(const struct index_rows *rows, struct format_section_ref r
 void index_rows_fill(const struct index_rows *rows, struct index *index);
 /* Makes the sections in front of `end`. Returns 0 or -ENOMEM. */
 int index_rows_make(const struct index_rows *rows, enum format_section end, struct index *ret);
-
-#endif

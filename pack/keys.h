@@ -2,8 +2,7 @@
  * (format.h). A walk over all keys calls a visitor with each record and its row. There are two
  * visitors: finding offsets (index_locate) and verifying (dataset_check_keys). Internal to pack/.
  */
-#ifndef PACK_KEYS_H
-#define PACK_KEYS_H
+#pragma once
 
 #include "pack/index.h"
 
@@ -28,5 +27,3 @@ int keys_walk(const struct index *index, struct walker *walker, keys_visit_fn *v
 /* Sets the offsets of all files and parts from the keys, after index_forget_offsets(). Returns 0,
  * -ENOMEM, -EBADMSG (records are missing, or one has the wrong size; err names the first paths). */
 int index_locate(struct index *index, struct walker *walker, struct err *err);
-
-#endif

@@ -8,8 +8,7 @@
  * ImageFolder gives.
  *
  * Not thread-safe. */
-#ifndef PACK_LABELS_H
-#define PACK_LABELS_H
+#pragma once
 
 #include "pack/dataset.h"
 
@@ -84,5 +83,3 @@ int labels_compare(const struct dataset *dataset, struct labels_report *ret);
  * label is without an image and all are what ImageFolder gives. The same. */
 int labels_explain(const struct dataset *dataset, const struct labels_report *report,
 		   struct buf *ret);
-
-#endif

@@ -9,8 +9,7 @@
  * Each entry has an origin, by which the cold sections find it: the number that it gets when the
  * entries of all packs are counted, one pack after the other. Pure; not thread-safe. Internal to
  * pack/. */
-#ifndef PACK_MERGE_H
-#define PACK_MERGE_H
+#pragma once
 
 #include "pack/index.h"
 #include "pack/select.h"
@@ -48,5 +47,3 @@ void merge_release(struct merge *merge);
 
 /* The pack that an origin is in; *ret_entry is its entry there. */
 unsigned merge_pack_of(const struct merge *merge, uint32_t origin, uint32_t *ret_entry);
-
-#endif

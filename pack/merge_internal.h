@@ -1,7 +1,6 @@
 /* What merge.c (which entries there are, in which order) and merge_index.c (their sections)
  * share. */
-#ifndef PACK_MERGE_INTERNAL_H
-#define PACK_MERGE_INTERNAL_H
+#pragma once
 
 #include "pack/merge.h"
 
@@ -25,5 +24,3 @@ struct merge_rows {
 /* Makes the hot sections from the rows, and checks them. 0, -ENOMEM or -EBADMSG. */
 int merge_index(struct merge *merge, const struct merge_params *params, struct merge_rows *rows,
 		struct err *err);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * A list on a server names what is on servers, by relative paths or by URLs of its own scheme. What
  * is on this machine it can neither name nor probe. Not thread-safe. */
-#ifndef PACK_NAMES_H
-#define PACK_NAMES_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -45,5 +44,3 @@ void names_release(struct names *names);
 /* A name such as x-00003-of-00015.lmdb belongs to a set. Returns 0, or -ENOENT with a sentence that
  * says which packs of the set are missing. */
 int names_check_sets(const struct names *names, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* The packs that a command line names, opened as one dataset. */
-#ifndef PACK_PACKS_H
-#define PACK_PACKS_H
+#pragma once
 
 #include "pack/dataset.h"
 #include "pack/names.h"
@@ -45,5 +44,3 @@ int packs_names(const struct packs_params *params, struct names *ret, struct err
  * name. */
 int packs_open(const struct packs_params *params, struct dataset **ret,
 	       struct packs_label *ret_label, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* Paths in a tree whose entries know their names and parents; 0 is the root. Pure. Internal to
  * pack/. */
-#ifndef PACK_PATH_H
-#define PACK_PATH_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -14,5 +13,3 @@ struct path_part {
 /* Appends the path of an entry, NUL-ended. Returns 0 or -ENOMEM. */
 int path_add(struct buf *path, uint32_t entry,
 	     struct path_part (*part)(const void *tree, uint32_t entry), const void *tree);
-
-#endif

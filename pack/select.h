@@ -2,8 +2,7 @@
  *
  * What matches is wanted; a matching folder with everything in it. A pattern without any of *?[\ is
  * looked up in a table, so there may be a million of them. Not thread-safe. */
-#ifndef PACK_SELECT_H
-#define PACK_SELECT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -25,5 +24,3 @@ int select_match(struct select *select, const char *path);
 
 /* The first pattern that has matched nothing so far, and how many there are; NULL: none. */
 const char *select_unused(const struct select *select, size_t *ret_count);
-
-#endif

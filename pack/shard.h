@@ -2,8 +2,7 @@
  *
  * BEFORE and AFTER are hashes of how the folder was packed and of all files up to there. So shard 4
  * follows shard 3 only if both were cut from the folder in the same state. */
-#ifndef PACK_SHARD_H
-#define PACK_SHARD_H
+#pragma once
 
 #include "base/err.h"
 #include <stddef.h>
@@ -24,5 +23,3 @@ void shard_read(const char *options, size_t len, struct shard *ret);
 /* Whether the neighbours of a shard are there: 0, or -ENOENT with a sentence that says which one is
  * missing. */
 int shards_check(const struct shard *shards, size_t count, size_t which, struct err *err);
-
-#endif

@@ -19,8 +19,7 @@
  *	             F_BIGDATA (1): data is a u64 page number; the value lies at its byte 16
  *
  * Not thread-safe. The reader stays the caller's and must outlive the walker. */
-#ifndef PACK_WALKER_H
-#define PACK_WALKER_H
+#pragma once
 
 #include "base/err.h"
 #include "base/reader.h"
@@ -74,5 +73,3 @@ int walker_next(struct walker *walker, struct walker_record *ret, struct err *er
  * Reads one page a level, and at most one more leaf. Returns as walker_first(). */
 int walker_seek(struct walker *walker, const void *key, size_t key_len, struct walker_record *ret,
 		struct err *err);
-
-#endif

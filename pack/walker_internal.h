@@ -1,6 +1,5 @@
 /* What walker.c and walker_ahead.c (which asks for pages before the walk enters them) share. */
-#ifndef PACK_WALKER_INTERNAL_H
-#define PACK_WALKER_INTERNAL_H
+#pragma once
 
 #include "pack/walker.h"
 
@@ -43,5 +42,3 @@ int walker_load(const struct walker *walker, struct tree_level *level, uint64_t 
 
 /* Called before a child of `above`, which is a leaf, is loaded. */
 void walker_ask_ahead(struct walker *walker, const struct tree_level *above);
-
-#endif

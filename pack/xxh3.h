@@ -2,8 +2,7 @@
  * distributions do for x86-64, this uses that choice; a static one has no choice, so that
  * xxh3_avx2.c is linked to it. The results are the same. Bytes that are not in the cache of the
  * processor take less than half the time. */
-#ifndef PACK_XXH3_H
-#define PACK_XXH3_H
+#pragma once
 
 #define XXH_STATIC_LINKING_ONLY /* for a hash state on the stack */
 #include <xxhash.h>
@@ -36,6 +35,4 @@ XXH3_CHOOSE(XXH_errorcode, XXH3_128bits_update,
 
 #elif __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h>
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* Finds single texts in what credential services answer, and in the errors of S3. */
-#ifndef REMOTE_ANSWER_H
-#define REMOTE_ANSWER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ int answer_json_next(const char **at, const char *const *names, char **ret, size
 /* The text between <name> and the next <, with &amp; and other entities replaced. Returns 0, 1
  * (there is none) or -ENOMEM. */
 int answer_xml(const char *text, const char *name, char **ret);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * ~/.netrc may have an entry for any host: it is asked for servers that the user named, not for
  * those that another server's list named. */
-#ifndef REMOTE_BEARER_H
-#define REMOTE_BEARER_H
+#pragma once
 
 #include "base/err.h"
 #include "remote/object_auth.h"
@@ -20,5 +19,3 @@
  * there is no token. */
 int bearer_new(const char *url, bool apart, const struct remote_settings *settings,
 	       struct object_auth **ret, struct err *err);
-
-#endif

@@ -9,8 +9,7 @@
  * is fetched ahead may come much later, so those who wait ignore its claims.
  *
  * Threads: any number at once. */
-#ifndef REMOTE_BLOCK_CLAIMS_H
-#define REMOTE_BLOCK_CLAIMS_H
+#pragma once
 
 #include "remote/blocks.h"
 
@@ -25,5 +24,3 @@ void block_claims_free(struct block_claims *claims); /* NULL is fine */
 bool block_claims_take(struct block_claims *claims, bool ahead, uint64_t offset, uint64_t end,
 		       uint64_t *ret_end);
 void block_claims_drop(struct block_claims *claims, bool ahead, uint64_t offset, uint64_t end);
-
-#endif

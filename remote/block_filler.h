@@ -9,8 +9,7 @@
  * block_filler_start() begins the thread, which fills all copies of a disk cache and ends with
  * block_fillers_rest(). Threads: any number may start a filler, or look at it; a filler's other
  * functions are called alone for it, and those of all when all rest. */
-#ifndef REMOTE_BLOCK_FILLER_H
-#define REMOTE_BLOCK_FILLER_H
+#pragma once
 
 #include "remote/block_writer.h"
 
@@ -50,5 +49,3 @@ enum block_filler_state {
 
 /* *ret_error: what the far reader or the system failed with; 0 if neither did. */
 enum block_filler_state block_filler_look(struct block_filler *filler, int *ret_error);
-
-#endif

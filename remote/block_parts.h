@@ -1,6 +1,5 @@
 /* Divides a read of a far file into parts: pages that the copy has, and pages that it lacks. */
-#ifndef REMOTE_BLOCK_PARTS_H
-#define REMOTE_BLOCK_PARTS_H
+#pragma once
 
 #include "remote/blocks.h"
 
@@ -31,5 +30,3 @@ static inline uint64_t pages_end(uint64_t end)
 {
 	return (end + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
 }
-
-#endif

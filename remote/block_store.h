@@ -14,8 +14,7 @@
  * room, after some seconds, and at once for a while.
  *
  * Threads: any number at once. */
-#ifndef REMOTE_BLOCK_STORE_H
-#define REMOTE_BLOCK_STORE_H
+#pragma once
 
 #include "base/err.h"
 #include "remote/blocks.h"
@@ -50,5 +49,3 @@ bool block_store_has_room(struct block_store *store, uint64_t bytes);
  * -ENOENT if it is not complete, or -errno. */
 void block_store_remember(struct block_store *store, const char *name, const char *key);
 int block_store_find(struct block_store *store, const char *name, struct reader **ret);
-
-#endif

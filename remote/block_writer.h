@@ -10,8 +10,7 @@
  * grow, the writer asks again after a while.
  *
  * Threads: any number at once; block_writer_rest() and block_writer_free() are called alone. */
-#ifndef REMOTE_BLOCK_WRITER_H
-#define REMOTE_BLOCK_WRITER_H
+#pragma once
 
 #include "remote/block_claims.h"
 #include "remote/block_store.h"
@@ -62,5 +61,3 @@ struct block_writer_stats {
 	bool failed;	   /* the disk was full, or failed */
 };
 void block_writer_stats(struct block_target *target, struct block_writer_stats *ret);
-
-#endif

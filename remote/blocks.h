@@ -13,8 +13,7 @@
  * somebody truncates the map, a call fails, and no process gets SIGBUS.
  *
  * Threads: any number at once. */
-#ifndef REMOTE_BLOCKS_H
-#define REMOTE_BLOCKS_H
+#pragma once
 
 #include "base/reader.h"
 #include <sys/stat.h>
@@ -63,5 +62,3 @@ bool blocks_may_fill(struct blocks *blocks);
 
 uint64_t blocks_size(const struct blocks *blocks); /* of the pack, bytes */
 uint64_t blocks_used(const struct blocks *blocks); /* on the disk, bytes */
-
-#endif

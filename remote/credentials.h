@@ -17,8 +17,7 @@
  *			Google's servers and this machine itself only
  *
  * If --profile names a profile, only that one is asked. */
-#ifndef REMOTE_CREDENTIALS_H
-#define REMOTE_CREDENTIALS_H
+#pragma once
 
 #include "base/err.h"
 #include "remote/fetch.h"
@@ -51,5 +50,3 @@ int credentials_find(const struct credentials_ask *ask, struct credentials *ret,
 
 /* Zeroes and frees. */
 void credentials_release(struct credentials *credentials);
-
-#endif

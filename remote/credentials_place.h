@@ -1,7 +1,6 @@
 /* The places of credentials.h, a function each. Returns 0, 1 (no keys here; err says in a few words
  * what is missing) or -errno. *ret may be set in part even on failure: the caller releases it. */
-#ifndef REMOTE_CREDENTIALS_PLACE_H
-#define REMOTE_CREDENTIALS_PLACE_H
+#pragma once
 
 #include "remote/credentials.h"
 
@@ -27,5 +26,3 @@ int credentials_copy(const char *access, const char *secret, const char *token,
 /* "2026-11-23T21:27:29Z", with or without a fraction, or +hh:mm instead of Z. Returns 0 or
  * -EINVAL. */
 int credentials_set_expiration(struct credentials *credentials, const char *text);
-
-#endif

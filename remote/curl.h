@@ -3,8 +3,7 @@
  *
  * If its headers were missing when foldfs was built, REMOTE_CURL is 0, and reader_remote_open() and
  * fetch() say so. */
-#ifndef REMOTE_CURL_H
-#define REMOTE_CURL_H
+#pragma once
 
 #if !defined(REMOTE_CURL) && __has_include(<curl/curl.h>)
 #define REMOTE_CURL 1
@@ -47,7 +46,5 @@ int curl_load(struct curl *ret, struct err *err);
 
 /* Says which authorities are trusted. */
 void curl_trust(const struct curl *curl, CURL *easy, const struct remote_settings *settings);
-
-#endif
 
 #endif

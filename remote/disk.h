@@ -3,8 +3,7 @@
  * with the number of packs.
  *
  * Threads: any number at once; disk_rest() and disk_release() are called alone. */
-#ifndef REMOTE_DISK_H
-#define REMOTE_DISK_H
+#pragma once
 
 #include "base/err.h"
 #include "remote/block_filler.h"
@@ -32,5 +31,3 @@ void disk_release(struct disk *disk);
 /* Ends the threads, as before a fork, once all that was read is written. All readers must rest. The
  * next read starts them again. */
 void disk_rest(struct disk *disk);
-
-#endif

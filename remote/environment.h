@@ -1,6 +1,5 @@
 /* Variables of the environment. An empty one counts as not set. */
-#ifndef REMOTE_ENVIRONMENT_H
-#define REMOTE_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,5 +19,3 @@ static inline bool environment_is_true(const char *name)
 
 	return value && strcasecmp(value, "true") == 0;
 }
-
-#endif

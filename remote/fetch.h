@@ -1,6 +1,5 @@
 /* One short HTTP request that waits for its answer: for credentials. */
-#ifndef REMOTE_FETCH_H
-#define REMOTE_FETCH_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -27,5 +26,3 @@ struct fetch {
  * -ECANCELED or -EIO (the server cannot be reached). The body replaces what ret_body had, and ends
  * with a NUL that len does not count. The caller releases it with secret_buf_release(). */
 int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_body, struct err *err);
-
-#endif

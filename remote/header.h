@@ -1,6 +1,5 @@
 /* The headers of an HTTP answer, and what the one about the range means. */
-#ifndef REMOTE_HEADER_H
-#define REMOTE_HEADER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ struct content_range {
 
 /* Returns false if this is not a range of bytes, an impossible one, or one without a total. */
 bool content_range_parse(const char *value, struct content_range *ret);
-
-#endif

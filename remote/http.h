@@ -16,8 +16,7 @@
  * Threads: any may call http_submit(). The three functions of the owner are called in the thread of
  * transfers, and must not wait. That thread begins with the first transfer and ends with
  * http_rest(). */
-#ifndef REMOTE_HTTP_H
-#define REMOTE_HTTP_H
+#pragma once
 
 #include "base/err.h"
 #include "base/reader_stats.h"
@@ -155,5 +154,3 @@ void http_hurry(struct http_client *client);
 
 /* Fills all of *ret but the times. */
 void http_stats(struct http_client *client, struct reader_stats *ret);
-
-#endif

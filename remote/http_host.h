@@ -6,8 +6,7 @@
  * many connections also close them without a word: an eighth of a round counts as an overload.
  *
  * Threads: one at a time; see http.c. */
-#ifndef REMOTE_HTTP_HOST_H
-#define REMOTE_HTTP_HOST_H
+#pragma once
 
 #include "remote/http.h"
 
@@ -59,5 +58,3 @@ void http_host_hush(struct http_host *host, const struct http_client *client);
 void http_host_slow_down(struct http_host *host);
 void http_host_speed_up(struct http_host *host);
 void http_host_closed(struct http_host *host);
-
-#endif

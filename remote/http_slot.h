@@ -1,7 +1,6 @@
 /* A handle of libcurl, which sends one request after another, and the answer to the current one.
  * Needs libcurl's headers. */
-#ifndef REMOTE_HTTP_SLOT_H
-#define REMOTE_HTTP_SLOT_H
+#pragma once
 
 #include "remote/curl.h"
 #include "remote/http.h"
@@ -46,7 +45,5 @@ int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM
 
 /* The strings in *ret live in the slot. */
 void http_slot_outcome(struct http_slot *slot, CURLcode code, struct http_outcome *ret);
-
-#endif
 
 #endif

@@ -7,8 +7,7 @@
  *
  * HF_ENDPOINT names another server than huggingface.co. Paths are used as they are, and encoded
  * once; a revision with a '/' is written with %2F, unless it is one of those above or refs/pr/N. */
-#ifndef REMOTE_HUB_H
-#define REMOTE_HUB_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -39,5 +38,3 @@ int hub_add(const struct hub_name *name, const char *before, const char *between
 
 /* The URL of a file. The caller frees it. Returns 0, -EINVAL or -ENOMEM. */
 int hub_url(const char *name, char **ret, struct err *err);
-
-#endif

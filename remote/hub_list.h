@@ -4,8 +4,7 @@
  *	hf://datasets/ORG/in1k			all of one kind that can be mounted, if there is one
  *
  * They are asked of the listing of the Hub, page by page. */
-#ifndef REMOTE_HUB_LIST_H
-#define REMOTE_HUB_LIST_H
+#pragma once
 
 #include "remote/credentials.h"
 
@@ -17,5 +16,3 @@ bool hub_is_pattern(const char *name);
  * several kinds), -EINVAL, -EACCES, -EPROTO, -EIO or what fetch() returns. */
 int hub_list(const char *name, const struct remote_settings *settings,
 	     credentials_fetch_fn *fetch_from, struct buf *ret, struct err *err);
-
-#endif

@@ -8,8 +8,7 @@
  * A line that begins with # or ; is a comment, and so is what follows a space and one of these. If
  * a name is given twice, the last counts. All other lines are skipped, as these tools do. The text
  * is zeroed when it is freed, since it may hold secrets. */
-#ifndef REMOTE_INI_H
-#define REMOTE_INI_H
+#pragma once
 
 #include "base/err.h"
 
@@ -22,5 +21,3 @@ void ini_free(struct ini *ini);
 
 /* The value, or NULL. With `name` NULL: "" if there is such a section. */
 const char *ini_get(const struct ini *ini, const char *section, const char *name);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Threads: any number may call jobs_add(), and so may a job. jobs_rest() and jobs_free() are called
  * alone. */
-#ifndef REMOTE_JOBS_H
-#define REMOTE_JOBS_H
+#pragma once
 
 #include "base/reader.h"
 
@@ -28,5 +27,3 @@ void jobs_add(struct jobs *jobs, struct job *job);
 
 /* Runs all that was added, and ends the threads. */
 void jobs_rest(struct jobs *jobs);
-
-#endif

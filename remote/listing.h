@@ -1,6 +1,5 @@
 /* What the listings of the Hub and of buckets have in common. */
-#ifndef REMOTE_LISTING_H
-#define REMOTE_LISTING_H
+#pragma once
 
 #include "remote/credentials.h"
 
@@ -14,5 +13,3 @@ bool listing_matches(const char *pattern, const char *path);
 /* Asks for a page. What may pass is tried again. Returns as fetch(). */
 int listing_ask(const struct fetch *request, credentials_fetch_fn *fetch_from, unsigned *ret_status,
 		struct buf *ret, struct err *err);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Threads: any may call object_get() and object_stats(). object_rest() and object_free() are called
  * alone. */
-#ifndef REMOTE_OBJECT_H
-#define REMOTE_OBJECT_H
+#pragma once
 
 #include "base/err.h"
 #include "base/reader_stats.h"
@@ -63,5 +62,3 @@ void object_go_on(struct object *object);
 void object_rest(struct object *object);
 
 void object_stats(struct object *object, struct reader_stats *ret);
-
-#endif

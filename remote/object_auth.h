@@ -8,8 +8,7 @@
  *
  * Headers and ~/.netrc are for the server of the URL alone: after a redirect to another, neither is
  * used. An err must not contain a secret. */
-#ifndef REMOTE_OBJECT_AUTH_H
-#define REMOTE_OBJECT_AUTH_H
+#pragma once
 
 #include "base/err.h"
 #include "remote/object_refresh.h"
@@ -61,5 +60,3 @@ struct object_auth {
 	struct object_refresh *refresh; /* of the credentials; NULL: they do not end */
 	const char *elsewhere;		/* how another server is named; NULL: the URL names it */
 };
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Threads: any number may look; object_refresh_rest() and object_refresh_release() are called
  * alone. */
-#ifndef REMOTE_OBJECT_REFRESH_H
-#define REMOTE_OBJECT_REFRESH_H
+#pragma once
 
 #include "base/err.h"
 #include <pthread.h>
@@ -48,5 +47,3 @@ void object_refresh_release(struct object_refresh *refresh);
 /* Whether a request may be signed. Returns 0 (now), -EAGAIN (soon), or why there are no
  * credentials. */
 int object_refresh_look(struct object_refresh *refresh, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Opens a pack by its name: a path, or a URL (http, https, s3, gs, hf). */
-#ifndef REMOTE_OPEN_H
-#define REMOTE_OPEN_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -27,5 +26,3 @@ int name_list(const char *name, const struct remote_settings *settings, struct r
  * must outlive the reader. Returns 0 or -errno; the sentence in err does not contain the name. */
 int reader_open(const char *name, bool apart, const struct remote_settings *settings,
 		struct remote *remote, struct reader **ret, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * The thread begins with the first and ends with polls_rest().
  *
  * Threads: any number may call polls_add(). polls_rest() and polls_free() are called alone. */
-#ifndef REMOTE_POLLS_H
-#define REMOTE_POLLS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ int polls_add(struct polls *polls, struct poll_wait *wait);
 
 /* Waits until all waits are over, and ends the thread. */
 void polls_rest(struct polls *polls);
-
-#endif

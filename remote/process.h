@@ -1,6 +1,5 @@
 /* Runs a program and reads what it writes. */
-#ifndef REMOTE_PROCESS_H
-#define REMOTE_PROCESS_H
+#pragma once
 
 #include "base/buf.h"
 #include <stdatomic.h>
@@ -14,5 +13,3 @@
  * or -ENOMEM. */
 int process_output(const char *const argv[], unsigned timeout_ms, const atomic_bool *stops,
 		   struct buf *ret);
-
-#endif

@@ -4,8 +4,7 @@
  *	~/.aws/config		[profile NAME]		AWS_CONFIG_FILE
  *
  * The first file takes precedence. Missing files count as empty. Not thread-safe. */
-#ifndef REMOTE_PROFILE_H
-#define REMOTE_PROFILE_H
+#pragma once
 
 #include "base/err.h"
 #include <stdbool.h>
@@ -39,5 +38,3 @@ struct profile_keys {
 /* Static keys, all from one file, so that keys of two are never mixed. Returns false if no file has
  * an access key. */
 bool profile_keys(const struct profile *profile, struct profile_keys *ret);
-
-#endif

@@ -18,8 +18,7 @@
  *
  * A complete copy is like a local file: hints say so, and the far reader is asked for nothing, not
  * even for the identity. */
-#ifndef REMOTE_READER_BLOCKS_H
-#define REMOTE_READER_BLOCKS_H
+#pragma once
 
 #include "remote/disk.h"
 
@@ -58,5 +57,3 @@ bool reader_blocks_fill(struct reader *reader);
 
 /* Waits until all that was read is written. */
 void reader_blocks_drain(struct reader *reader);
-
-#endif

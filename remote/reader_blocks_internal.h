@@ -1,6 +1,5 @@
 /* What reader_blocks.c and reader_blocks_submit.c share. */
-#ifndef REMOTE_READER_BLOCKS_INTERNAL_H
-#define REMOTE_READER_BLOCKS_INTERNAL_H
+#pragma once
 
 #include "remote/block_parts.h"
 #include "remote/reader_blocks.h"
@@ -60,5 +59,3 @@ void copy_count_far(struct reader_blocks *copy, const struct part *part);
 struct iovec *copy_pieces(const struct iovec *iov, int count);
 
 void copy_submit(struct reader *reader, struct reader_request *request);
-
-#endif

@@ -5,8 +5,7 @@
  * REMOTE_ENDS bytes: of those opened last. So a pack is open after one round trip, or after two if
  * the index is longer than REMOTE_TAIL. reader_will_get() begins to read; the bytes are kept until
  * reader_get() has taken the last of them. */
-#ifndef REMOTE_READER_REMOTE_H
-#define REMOTE_READER_REMOTE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/reader.h"
@@ -24,5 +23,3 @@
 int reader_remote_open(const char *shown, struct object_auth *auth,
 		       const struct remote_settings *settings, struct remote *remote,
 		       struct reader **ret, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * Google (s3_keys.h); and the memory for what is read ahead (reader_remote.h).
  *
  * Threads: any number at once; remote_stop() is called alone. */
-#ifndef REMOTE_REMOTE_H
-#define REMOTE_REMOTE_H
+#pragma once
 
 #include "base/err.h"
 #include "remote/settings.h"
@@ -42,5 +41,3 @@ void remote_leave(struct remote *remote);
 /* Ends the threads, as before a fork, and cancels what is under way. The next read starts them
  * again. */
 void remote_stop(struct remote *remote);
-
-#endif

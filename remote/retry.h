@@ -1,8 +1,7 @@
 /* What to do after a request: take the answer, ask again after a pause, ask elsewhere, or fail.
  *
  * foldfs-remote(7) has the same table. Pure. */
-#ifndef REMOTE_RETRY_H
-#define REMOTE_RETRY_H
+#pragma once
 
 #include "base/err.h"
 #include "remote/header.h"
@@ -51,5 +50,3 @@ int retry_check_range(const char *headers, const struct retry_range *asked,
 
 /* Whether equal ETags mean equal bytes: the ETag is neither empty nor weak. */
 bool retry_etag_is_strong(const char *etag);
-
-#endif

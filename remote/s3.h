@@ -8,8 +8,7 @@
  *	of gs://	--endpoint; Google's. --region; auto
  *	credentials	remote/credentials.h, the same for all packs (s3_keys.h); without any, and
  *			with --anonymous, requests are not signed */
-#ifndef REMOTE_S3_H
-#define REMOTE_S3_H
+#pragma once
 
 #include "base/err.h"
 #include "remote/credentials.h"
@@ -21,5 +20,3 @@
 int s3_auth_new(const char *name, const struct remote_settings *settings,
 		credentials_fetch_fn *fetch_from, struct remote *remote, struct object_auth **ret,
 		struct err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * asked.
  *
  * Threads: any number at once. */
-#ifndef REMOTE_S3_KEYS_H
-#define REMOTE_S3_KEYS_H
+#pragma once
 
 #include "remote/credentials.h"
 #include "remote/object_refresh.h"
@@ -37,5 +36,3 @@ void s3_keys_leave(struct s3_keys *keys);
 /* A request was refused, but not because it is of another region. Returns 0: it may be asked again,
  * once the keys are renewed; or why it may not. */
 int s3_keys_refused(struct s3_keys *keys, const struct s3_refusal *refusal, struct err *err);
-
-#endif

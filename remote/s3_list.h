@@ -1,8 +1,7 @@
 /* The objects that a pattern names: s3://BUCKET/a/train-*.lmdb, and the same of gs://. They are
  * asked of the bucket (ListObjectsV2), with what is before the first wildcard as prefix, page by
  * page. */
-#ifndef REMOTE_S3_LIST_H
-#define REMOTE_S3_LIST_H
+#pragma once
 
 #include "remote/credentials.h"
 #include "remote/remote.h"
@@ -15,5 +14,3 @@ bool s3_is_pattern(const char *name);
 int s3_list(const char *name, const struct remote_settings *settings,
 	    credentials_fetch_fn *fetch_from, struct remote *remote, struct buf *ret,
 	    struct err *err);
-
-#endif

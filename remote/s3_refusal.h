@@ -1,6 +1,5 @@
 /* What an answer of S3 means that is not a success. */
-#ifndef REMOTE_S3_REFUSAL_H
-#define REMOTE_S3_REFUSAL_H
+#pragma once
 
 #include "base/err.h"
 #include "remote/object_auth.h"
@@ -27,5 +26,3 @@ void s3_refusal_release(struct s3_refusal *refusal);
  * -EACCES or -EIO. */
 int s3_refusal_say(const struct s3_refusal *refusal, const char *source,
 		   const char *unsigned_because, const char *needs, struct err *err);
-
-#endif

@@ -7,12 +7,9 @@
  *
  * At Amazon, the bucket is part of the host name, unless no certificate fits that name. Everywhere
  * else it is part of the path. The key is used as it is, and encoded once. */
-#ifndef REMOTE_S3_URL_H
-#define REMOTE_S3_URL_H
+#pragma once
 
 #include "base/err.h"
 
 /* `endpoint` NULL: Amazon's. The caller frees it. Returns 0, -EINVAL or -ENOMEM. */
 int s3_url(const char *name, const char *endpoint, const char *region, char **ret, struct err *err);
-
-#endif

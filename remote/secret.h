@@ -1,6 +1,5 @@
 /* Texts that are zeroed before their memory is freed. */
-#ifndef REMOTE_SECRET_H
-#define REMOTE_SECRET_H
+#pragma once
 
 #include "base/buf.h"
 #include <stdlib.h>
@@ -27,5 +26,3 @@ static inline void secret_release(char **text)
 {
 	secret_free(*text);
 }
-
-#endif

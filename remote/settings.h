@@ -1,6 +1,5 @@
 /* The settings for packs on other machines: options that foldfs and foldpack share. */
-#ifndef REMOTE_SETTINGS_H
-#define REMOTE_SETTINGS_H
+#pragma once
 
 #include "base/opt.h"
 
@@ -60,5 +59,3 @@ const char *remote_ca_file(const struct remote_settings *settings);
 /* Whether libcurl may open the files that it reads by their names: the certificates, and ~/.netrc.
  * Returns 0, or -ESPIPE (one is a named pipe) with a sentence that names it. */
 int remote_check_files(const struct remote_settings *settings, struct err *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The signature covers method, path, query and headers as they are sent. It is an HMAC-SHA256 whose
  * key is derived from the secret for one day, region and service. Pure. */
-#ifndef REMOTE_SIGN_H
-#define REMOTE_SIGN_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -32,5 +31,3 @@ struct sign_key {
 /* Appends the value of the header Authorization. Returns 0 or -ENOMEM. */
 int sign_authorization(const struct sign_request *request, const struct sign_key *key,
 		       struct buf *ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* A token that the user has for a server: where it is, and whom it is for (remote/bearer.h). */
-#ifndef REMOTE_TOKEN_H
-#define REMOTE_TOKEN_H
+#pragma once
 
 #include "base/err.h"
 #include "remote/object_auth.h"
@@ -24,5 +23,3 @@ int token_read(struct token *token, struct err *err);
 int token_add(const char *text, object_header_fn *add, void *context);
 /* Zeroes and frees. */
 void token_release(struct token *token);
-
-#endif

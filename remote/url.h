@@ -3,8 +3,7 @@
  * Secrets go where url.h says that a URL leads, but libcurl is who goes there. So what URL parsers
  * read differently, or did in some version, is no URL here: two '@', a '\\' or a '%' in the host, a
  * port that is empty or begins with 0, blanks and control characters. */
-#ifndef REMOTE_URL_H
-#define REMOTE_URL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool url_is_at(const struct url *url, const char *host);
 bool url_is_below(const struct url *url, const char *domain);
 /* Whether it leads to this machine itself: localhost, 127.0.0.0/8 or [::1]. */
 bool url_is_here(const struct url *url);
-
-#endif

@@ -11,8 +11,7 @@
  * older half of what was seen, and a period counts when two looks in a row agree.
  *
  * Pure; not for several threads at once. */
-#ifndef CACHE_ORDER_BATCHES_H
-#define CACHE_ORDER_BATCHES_H
+#pragma once
 
 #include "cache/order/sampler.h"
 
@@ -28,5 +27,3 @@ void batches_saw(struct batches *batches, uint32_t place);
 /* Whether only a part of each period is read here: *ret is then that part. Ranks of this node that
  * follow one another count as one. */
 bool batches_known(const struct batches *batches, struct sampler_part *ret);
-
-#endif

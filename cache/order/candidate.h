@@ -7,8 +7,7 @@
  * has of one batch, or of all batches where these are of one file.
  *
  * What is hidden and was not seen counts as if it were not in the list. Pure: any thread. */
-#ifndef CACHE_ORDER_CANDIDATE_H
-#define CACHE_ORDER_CANDIDATE_H
+#pragma once
 
 #include "cache/order/guess.h"
 
@@ -41,5 +40,3 @@ unsigned candidate_depth(const struct candidate *candidate, double tried);
 /* Whether what this node reads of the sampler's epoch begins as was seen, to that depth. */
 bool candidate_fits(const struct candidate *candidate, const struct sampler *sampler,
 		    unsigned depth);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * A list is made for a file, by a walk of the tree: so not for each file that was seen, but for one
  * of each kind that counts. Pure: any thread. */
-#ifndef CACHE_ORDER_CHOOSE_H
-#define CACHE_ORDER_CHOOSE_H
+#pragma once
 
 #include "cache/order/guess.h"
 
@@ -41,5 +40,3 @@ static inline bool choose_is_share(unsigned part, unsigned of)
 {
 	return part * 4 >= of;
 }
-
-#endif

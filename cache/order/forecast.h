@@ -13,8 +13,7 @@
  * own was foreseen; a share is enough, as mosaics read three others with each.
  *
  * Pure; not for several threads at once. */
-#ifndef CACHE_ORDER_FORECAST_H
-#define CACHE_ORDER_FORECAST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ bool forecast_passed(const struct forecast *forecast, uint32_t place, uint32_t *
 /* Calls `take` with each file to come, soonest first, until it returns false. */
 typedef bool forecast_take_fn(void *arg, uint32_t file);
 void forecast_coming(const struct forecast *forecast, forecast_take_fn *take, void *arg);
-
-#endif

@@ -8,8 +8,7 @@
  * An order is believed when chance would give one like it, among all that were tried, less than
  * once in a million times (GUESS_ODDS); else more has to be seen. Pure, but takes as long as a
  * search takes: the caller gives the functions that search, on as many threads as it likes. */
-#ifndef CACHE_ORDER_GUESS_H
-#define CACHE_ORDER_GUESS_H
+#pragma once
 
 #include "cache/order/list.h"
 #include "cache/order/sampler.h"
@@ -73,5 +72,3 @@ unsigned guess_goes_along(const struct observations *observations,
 
 /* The files of a hypothesis in order, each once, from malloc; NULL: no memory. */
 uint32_t *hypothesis_files(const struct hypothesis *hypothesis, uint32_t *ret_count);
-
-#endif

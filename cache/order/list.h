@@ -7,8 +7,7 @@
  *
  * Immutable: any thread may read it. Counted, as those who follow readers and those who plan reads
  * share one under locks of their own. */
-#ifndef CACHE_ORDER_LIST_H
-#define CACHE_ORDER_LIST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ static inline uint32_t order_list_find(const struct order_list *list, uint64_t f
 {
 	return file >= list->low && file < list->high ? list->places[file - list->low] : ORDER_NONE;
 }
-
-#endif

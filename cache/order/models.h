@@ -7,8 +7,7 @@
  * but the last layer, and so many for each class. Scripts make it for the classes of the dataset,
  * or for ImageNet's 1000, or for these and then put a last layer of their own in its place.
  * Pure. */
-#ifndef CACHE_ORDER_MODELS_H
-#define CACHE_ORDER_MODELS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ struct models_span {
  * known), as spans that rise and lie apart, the first from 0 to MODELS_BEGIN, none that begins
  * after MODELS_END. From malloc; NULL: no memory. */
 struct models_span *models_spans(uint32_t classes, unsigned *ret_count);
-
-#endif

@@ -1,8 +1,7 @@
 /* torch's generator: MT19937 (Matsumoto and Nishimura, 1998) as in
  * aten/src/ATen/core/MT19937RNGEngine.h. It takes the low 32 bits of torch's 64-bit seed:
  * torch.manual_seed(s) and s + 2^32 give the same numbers. Pure: any thread, data of its own. */
-#ifndef CACHE_ORDER_MT19937_H
-#define CACHE_ORDER_MT19937_H
+#pragma once
 
 #include <stdint.h>
 
@@ -64,5 +63,3 @@ static inline uint32_t mt19937_next(struct mt19937 *mt)
 
 /* Skips so many outputs; 10^9 a second. */
 void mt19937_skip(struct mt19937 *mt, uint64_t outputs);
-
-#endif

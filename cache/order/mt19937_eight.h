@@ -1,8 +1,7 @@
 /* Eight generators side by side, one in each lane of a vector: word i of all of them lies together,
  * so that a step of the recurrence is the same few instructions for all, without shuffling or odd
  * ends. 6 * 10^9 outputs/s with AVX2; wider vectors are no faster. */
-#ifndef CACHE_ORDER_MT19937_EIGHT_H
-#define CACHE_ORDER_MT19937_EIGHT_H
+#pragma once
 
 #include "cache/order/mt19937.h"
 #include <stdbool.h>
@@ -33,5 +32,3 @@ static inline uint32_t mt19937_eight_output(const struct mt19937_eight *eight, u
 {
 	return mt19937_temper(eight->words[number][lane]);
 }
-
-#endif

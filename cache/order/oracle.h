@@ -11,8 +11,7 @@
  *
  * Pure: no threads, no clock. The caller locks, except for oracle_run(), which takes as long as a
  * search. */
-#ifndef CACHE_ORDER_ORACLE_H
-#define CACHE_ORDER_ORACLE_H
+#pragma once
 
 #include "cache/order/forecast.h"
 #include "cache/order/guess.h"
@@ -120,5 +119,3 @@ void oracle_state(const struct oracle *oracle, struct oracle_state *ret);
 
 /* Files that readers have asked for so far. */
 uint64_t oracle_turns(const struct oracle *oracle);
-
-#endif

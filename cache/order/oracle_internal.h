@@ -1,7 +1,6 @@
 /* What oracle.c (which orders are followed, and where their readers are), oracle_ask.c (what is to
  * be found out) and oracle_query.c (how, and what follows from it) share. */
-#ifndef CACHE_ORDER_ORACLE_INTERNAL_H
-#define CACHE_ORDER_ORACLE_INTERNAL_H
+#pragma once
 
 #include "cache/order/batches.h"
 #include "cache/order/choose.h"
@@ -88,5 +87,3 @@ bool oracle_has_next(struct oracle *oracle, const struct track *track);
 void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct sampler *next);
 /* A copy of the next epoch of the explicit order, from malloc; NULL: no memory. */
 uint32_t *oracle_next_epoch(struct oracle *oracle, uint32_t *ret_count);
-
-#endif

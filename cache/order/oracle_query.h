@@ -1,6 +1,5 @@
 /* A query: what oracle_ask.c asks, and oracle_query.c runs and answers. */
-#ifndef CACHE_ORDER_ORACLE_QUERY_H
-#define CACHE_ORDER_ORACLE_QUERY_H
+#pragma once
 
 #include "cache/order/oracle_internal.h"
 
@@ -52,5 +51,3 @@ struct query {
 uint64_t oracle_turns_since(const struct oracle *oracle, uint64_t turn);
 /* As if nothing had been asked about the present readers. */
 void oracle_ask_anew(struct oracle *oracle);
-
-#endif

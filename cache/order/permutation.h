@@ -1,8 +1,7 @@
 /* torch.randperm(n) on the CPU, of n below PERMUTATION_LARGE: randperm_cpu() of
  * aten/src/ATen/native/TensorFactories.cpp. The tensor's type makes no difference.
  * Pure: any thread may call these on data of its own. */
-#ifndef CACHE_ORDER_PERMUTATION_H
-#define CACHE_ORDER_PERMUTATION_H
+#pragma once
 
 #include "cache/order/mt19937.h"
 #include <stddef.h>
@@ -39,5 +38,3 @@ static inline void permutation_deal_init(struct permutation_deal *deal, uint32_t
 }
 
 uint32_t permutation_deal_next(struct permutation_deal *deal, uint32_t output);
-
-#endif

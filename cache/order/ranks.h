@@ -5,8 +5,7 @@
  * reads every W-th place within a batch, and each place where all are its own; of batches of one
  * file, each of a rank's w workers reads every (W w)-th. Readers without a number of their own tell
  * nothing. Pure: any thread. */
-#ifndef CACHE_ORDER_RANKS_H
-#define CACHE_ORDER_RANKS_H
+#pragma once
 
 #include "cache/order/candidate.h"
 
@@ -27,5 +26,3 @@ uint64_t ranks_begun(const struct candidate *candidate, const struct sampler *sa
 /* Looks for a rank of more than RANKS_WORLD. Takes a second at most. */
 bool ranks_of_many(const struct candidate *candidate, const struct search_hooks *hooks,
 		   struct sampler *ret);
-
-#endif

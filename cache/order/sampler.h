@@ -7,8 +7,7 @@
  * of its own.
  *
  * A field that is 0 has its usual meaning: all places of the permutation, no outputs skipped. */
-#ifndef CACHE_ORDER_SAMPLER_H
-#define CACHE_ORDER_SAMPLER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,5 +85,3 @@ bool sampler_add_ranks(struct sampler *sampler, const struct sampler *other);
 /* For people: "DistributedSampler, ranks 0 and 1 of 8". Returns ret. */
 #define SAMPLER_NAME 112
 const char *sampler_name(const struct sampler *sampler, char ret[SAMPLER_NAME]);
-
-#endif

@@ -7,8 +7,7 @@
  *	firsts / n * (seen / n)^(depth - 1)
  *
  * Pure. `struct seeds` is not changed by searching it: any number of threads may. */
-#ifndef CACHE_ORDER_SEEDS_H
-#define CACHE_ORDER_SEEDS_H
+#pragma once
 
 #include "base/bits.h"
 #include "cache/order/permutation.h"
@@ -85,5 +84,3 @@ struct search_hooks {
 			   struct seeds_found *ret, unsigned most);
 	bool (*stopped)(void *context); /* nobody wants to know any more */
 };
-
-#endif

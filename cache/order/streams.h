@@ -10,8 +10,7 @@
  *	streams_origins  which of them is the seed of an epoch that was found in another way
  *
  * Pure, and single-threaded. */
-#ifndef CACHE_ORDER_STREAMS_H
-#define CACHE_ORDER_STREAMS_H
+#pragma once
 
 #include "cache/order/sampler.h"
 #include "cache/order/seeds.h"
@@ -33,5 +32,3 @@ bool streams_follow(const struct sampler *known, const struct seeds *seeds, stru
  * equal to the seed with a probability of 1/2: only the next epoch shows which one is right. */
 unsigned streams_origins(const struct sampler *sampler, uint64_t outputs,
 			 const struct search_hooks *hooks, struct sampler *ret, unsigned most);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Bounded: the last WATCH_LOG accesses of beginnings, WATCH_RUN of each reader; nothing is
  * allocated after watch_new(). Pure; not for several threads at once. */
-#ifndef CACHE_ORDER_WATCH_H
-#define CACHE_ORDER_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ unsigned watch_recent(const struct watch *watch, uint64_t since, uint32_t *ret);
 
 /* Turns so far. */
 uint64_t watch_turns(const struct watch *watch);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Only the ratio a / b matters: the bytes that could have been read instead of asking once more.
  * Pure: no clock, no locks, no allocation; tests replay simulated devices. */
-#ifndef CACHE_PLAN_COST_H
-#define CACHE_PLAN_COST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -94,5 +93,3 @@ bool cost_alone(const struct cost *cost);
 
 /* Nobody waits for a read now. COST_IDLE_NS after the last one cost_alone() ends. */
 void cost_idle(struct cost *cost, uint64_t now);
-
-#endif

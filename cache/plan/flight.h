@@ -5,8 +5,7 @@
  *
  * so that n = B (L + s / r) / s fill the link. B is found by trying. Pure: no clock, no locks, no
  * allocation; tests replay simulated links. */
-#ifndef CACHE_PLAN_FLIGHT_H
-#define CACHE_PLAN_FLIGHT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ unsigned flight_depth(const struct flight *flight);
 struct flight_mean flight_mean(const struct flight *flight);
 /* Bytes that come while the slowest read of late takes its time. */
 uint64_t flight_stall(const struct flight *flight);
-
-#endif

@@ -10,8 +10,7 @@
  * Pure: no locks, no clock, no I/O, so that tests can replay any trace. The cache reports each
  * demand, and asks for a run only when one can start at once: no plan waits in a queue and grows
  * old. */
-#ifndef CACHE_PLAN_PLAN_H
-#define CACHE_PLAN_PLAN_H
+#pragma once
 
 #include "base/extent.h"
 #include <stdbool.h>
@@ -120,5 +119,3 @@ uint64_t plan_preloaded(const struct plan *plan);
 
 /* How many epochs the readers have ended. */
 uint64_t plan_epoch(const struct plan *plan);
-
-#endif

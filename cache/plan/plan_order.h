@@ -1,7 +1,6 @@
 /* Forecast "order": files will be asked for in an order that is known (order/forecast.h). See
  * plan_order.c for what is read, and when. */
-#ifndef CACHE_PLAN_PLAN_ORDER_H
-#define CACHE_PLAN_PLAN_ORDER_H
+#pragma once
 
 #include "cache/order/forecast.h"
 #include "cache/plan/plan.h"
@@ -40,5 +39,3 @@ bool plan_order_around(struct plan_order *order, const struct plan_view *view,
 /* The first `accepted` extents of a run found by these two are being read. */
 void plan_order_commit(struct plan_order *order, const struct plan_view *view,
 		       const struct plan_run *run, unsigned accepted);
-
-#endif

@@ -3,8 +3,7 @@
  * Their offsets rise, too, but for files of up to 2 KB: LMDB keeps those in its leaf pages, and
  * fills a page from its end. So an extent may also lie right before the last one, and behind what
  * came before that fell so: no two of a run overlap. */
-#ifndef CACHE_PLAN_PLAN_RUN_H
-#define CACHE_PLAN_PLAN_RUN_H
+#pragma once
 
 #include "base/math.h"
 #include "cache/page.h"
@@ -121,5 +120,3 @@ static inline bool plan_run_end_around(struct plan_run *run, uint64_t wanted)
 	run->wanted = wanted;
 	return run->count > 1;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Forecast "scan": somebody asks for one extent after the other. See plan_scan.c. */
-#ifndef CACHE_PLAN_PLAN_SCAN_H
-#define CACHE_PLAN_PLAN_SCAN_H
+#pragma once
 
 #include "cache/plan/plan.h"
 
@@ -36,5 +35,3 @@ bool plan_scan_next(struct plan_scan *scan, const struct plan_view *view,
 /* The first `accepted` extents of a run found by this are being read. */
 void plan_scan_commit(struct plan_scan *scan, const struct plan_view *view,
 		      const struct plan_run *run, unsigned accepted);
-
-#endif

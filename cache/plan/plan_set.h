@@ -2,8 +2,7 @@
  *
  * Two levels of bits: a bit for each extent, and above it a bit for each word that is not empty.
  * Finding the next member looks at 1/4096 of the extents at most, whatever the set holds. */
-#ifndef CACHE_PLAN_PLAN_SET_H
-#define CACHE_PLAN_PLAN_SET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void plan_set_remove(struct plan_set *set, uint64_t extent);
  * PLAN_SET_NONE. Both are at most `extents`. */
 uint64_t plan_set_next(const struct plan_set *set, uint64_t from);
 uint64_t plan_set_before(const struct plan_set *set, uint64_t until);
-
-#endif

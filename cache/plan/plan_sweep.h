@@ -1,7 +1,6 @@
 /* Forecast "sweep": everything around here will be asked for, each extent once in an epoch, in an
  * order that nobody knows. See plan_sweep.c. */
-#ifndef CACHE_PLAN_PLAN_SWEEP_H
-#define CACHE_PLAN_PLAN_SWEEP_H
+#pragma once
 
 #include "cache/plan/plan.h"
 
@@ -55,5 +54,3 @@ bool plan_sweep_around(struct plan_sweep *sweep, const struct plan_view *view,
 /* The first `accepted` extents of a run found by these two are being read. */
 void plan_sweep_commit(struct plan_sweep *sweep, const struct plan_view *view,
 		       const struct plan_run *run, unsigned accepted);
-
-#endif

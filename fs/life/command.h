@@ -1,7 +1,6 @@
 /* COMMAND of the form 'foldfs PACK MOUNTPOINT -- COMMAND'. Its process is forked before this one
  * enters the sandbox and starts threads, and runs COMMAND once the mount is usable. */
-#ifndef FS_LIFE_COMMAND_H
-#define FS_LIFE_COMMAND_H
+#pragma once
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -21,5 +20,3 @@ int command_fork(struct command *command, char *const argv[], const sigset_t *si
 void command_begin(struct command *command);
 /* Ends one that has not begun. */
 void command_cancel(struct command *command);
-
-#endif

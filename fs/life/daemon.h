@@ -16,8 +16,7 @@
  * mounts, and has all others wait. What is forked next inherits nothing.
  *
  * If the child ends without a status, the parent exits with EXIT_FAILED. */
-#ifndef FS_LIFE_DAEMON_H
-#define FS_LIFE_DAEMON_H
+#pragma once
 
 #include <signal.h>
 
@@ -37,5 +36,3 @@ void daemon_detach(const struct daemon *daemon);
 void daemon_ready(struct daemon *daemon);
 /* Sends a status, unless one has been sent. */
 void daemon_tell(struct daemon *daemon, int status);
-
-#endif

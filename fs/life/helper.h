@@ -2,8 +2,7 @@
  * copy of this process without its descriptors but one, blocks the same signals, and ends with it.
  * It may also pass on what this process says to the standard error, as to a terminal. Not
  * thread-safe. */
-#ifndef FS_LIFE_HELPER_H
-#define FS_LIFE_HELPER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -30,5 +29,3 @@ int helper_start(helper_fn *act, void *context, int said, int kept, struct helpe
 int helper_ask(const struct helper *helper, char task);
 /* Ends it, and waits for its end. */
 void helper_release(struct helper *helper);
-
-#endif

@@ -9,8 +9,7 @@
  * Whoever may write to a folder above can rename what the path goes through, or put a link there.
  * So what is mounted on is opened once, and what is unmounted or removed is compared with what was
  * made. */
-#ifndef FS_LIFE_MOUNTPOINT_H
-#define FS_LIFE_MOUNTPOINT_H
+#pragma once
 
 #include "base/err.h"
 #include "base/statx.h"
@@ -100,5 +99,3 @@ void mountpoint_expire(struct mountpoint *mountpoint);
 /* The filesystem type of the mount with this device number, or "unknown filesystem", as on btrfs,
  * where files and mounts have different numbers. */
 const char *mountpoint_fstype(dev_t device, char buf[static 64]);
-
-#endif

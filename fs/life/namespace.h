@@ -1,6 +1,5 @@
 /* A private mount namespace, for when mounting in the common one is refused. */
-#ifndef FS_LIFE_NAMESPACE_H
-#define FS_LIFE_NAMESPACE_H
+#pragma once
 
 #include "base/err.h"
 
@@ -8,5 +7,3 @@
  * stays the same. From then on, only processes that it starts see its mounts, which vanish with the
  * last of these. Returns 0 or -errno with the way out. */
 int namespace_enter(struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* What libfuse, and the program fusermount3 that it runs, write to stderr: kept, to become part of
  * our message. For a process without threads. */
-#ifndef FS_LIFE_SAID_H
-#define FS_LIFE_SAID_H
+#pragma once
 
 #include "base/err.h"
 
@@ -13,5 +12,3 @@ struct said {
 struct said said_begin(void);
 /* stderr is as it was. `ret` becomes all that was written, its lines joined. */
 void said_end(struct said *said, struct err *ret);
-
-#endif

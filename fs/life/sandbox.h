@@ -15,8 +15,7 @@
  * allowed.
  *
  * What the daemon may no longer do, a helper does that was forked before (fs/life/helper.h). */
-#ifndef FS_LIFE_SANDBOX_H
-#define FS_LIFE_SANDBOX_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -39,5 +38,3 @@ unsigned sandbox_available(void);
 /* Holds for this thread and those that it starts from now on, and sets the umask to what the disk
  * cache needs. The leader of a session keeps its terminal. Returns which of these parts hold. */
 unsigned sandbox_enter(const struct sandbox *sandbox);
-
-#endif

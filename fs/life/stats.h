@@ -1,7 +1,6 @@
 /* What a mount of foldfs says of itself, asked from outside, as by one that would be mounted in its
  * place. Any thread. */
-#ifndef FS_LIFE_STATS_H
-#define FS_LIFE_STATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -14,5 +13,3 @@ ssize_t stats_read(const char *path, char **ret);
 
 /* Whether the mount at `path` is about to end, so that nobody should begin to use it. */
 bool stats_say_leaving(const char *path);
-
-#endif

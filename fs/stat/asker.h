@@ -1,8 +1,7 @@
 /* Asks one mount for something, in a process of its own: a daemon that does not answer holds up
  * neither what else there is to do, nor the end of the program, as a thread of it would. Not even
  * SIGKILL ends a process whose question the daemon has in hand. */
-#ifndef FS_STAT_ASKER_H
-#define FS_STAT_ASKER_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -35,5 +34,3 @@ int asker_take(struct asker *asker, struct buf *buf, struct err *err);
 /* Asks once, waits, which a signal that ends this process ends, and frees the asker. NULL is the
  * failure to make one. As asker_take(). */
 int asker_once(struct asker *asker, struct buf *buf, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Times as people read them. */
-#ifndef FS_STAT_DURATION_H
-#define FS_STAT_DURATION_H
+#pragma once
 
 #include "base/size.h"
 
@@ -9,5 +8,3 @@ const char *duration_format(uint64_t seconds, char buf[static SIZE_TEXT]);
 
 /* "12 us", "1.25 ms", "3.4 s": three significant digits. Returns buf. */
 const char *latency_format(uint64_t us, char buf[static SIZE_TEXT]);
-
-#endif

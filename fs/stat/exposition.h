@@ -1,6 +1,5 @@
 /* Stats of mounts in the text format of Prometheus (exposition format 0.0.4). Pure. */
-#ifndef FS_STAT_EXPOSITION_H
-#define FS_STAT_EXPOSITION_H
+#pragma once
 
 #include "base/buf.h"
 #include "fs/stat/snapshot.h"
@@ -12,5 +11,3 @@ struct exposed_mount {
 
 /* Adds all metrics. A mount has no sample of what its stats lack. Returns 0 or -ENOMEM. */
 int exposition_add(const struct exposed_mount *mounts, size_t count, struct buf *buf);
-
-#endif

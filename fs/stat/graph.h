@@ -1,6 +1,5 @@
 /* Graphs on a page: columns for the time that passed, and bars for shares. Pure. */
-#ifndef FS_STAT_GRAPH_H
-#define FS_STAT_GRAPH_H
+#pragma once
 
 #include "fs/stat/page.h"
 
@@ -12,5 +11,3 @@ void graph_columns(struct page *page, int bottom, int column, int rows, enum pag
 /* Draws a bar of `width` columns, of which `share` (0 to 1) is filled. */
 void graph_bar(struct page *page, int row, int column, int width, enum page_style style,
 	       double share);
-
-#endif

@@ -1,8 +1,7 @@
 /* The last minutes of a mount: what its snapshots say of each interval between them. Pure.
  *
  * Another mount in the same place begins anew. */
-#ifndef FS_STAT_HISTORY_H
-#define FS_STAT_HISTORY_H
+#pragma once
 
 #include "fs/stat/snapshot.h"
 
@@ -55,5 +54,3 @@ double history_columns(const struct history *history, enum series series, int co
 /* Seconds until the epoch ends at the pace of the last minute; negative if that cannot be told, as
  * where nothing is read now. */
 double history_time_left(const struct history *history);
-
-#endif

@@ -1,6 +1,5 @@
 /* foldstat -w: a full-screen view of mounts, as it goes on. */
-#ifndef FS_STAT_LIVE_H
-#define FS_STAT_LIVE_H
+#pragma once
 
 #include "base/err.h"
 
@@ -13,5 +12,3 @@ struct live_params {
  * any more. The terminal is left as it was. Returns 0 or -errno; err is that of mounts_ask(), or
  * says that the mount was unmounted. These signals stay blocked. */
 int live_run(const struct live_params *params, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Mounts seen from outside: the attribute with the stats, and where mounts are. */
-#ifndef FS_STAT_MOUNTS_H
-#define FS_STAT_MOUNTS_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -29,5 +28,3 @@ bool mounts_names(char *const *paths, int count, const char *path);
 /* Adds the mount points of foldfs in a file like /proc/self/mountinfo (proc(5)), separated by ", ".
  * Only those of `device`, unless it is 0. Returns 0 or -errno. */
 int mounts_list(const char *table, dev_t device, struct buf *buf);
-
-#endif

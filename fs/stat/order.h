@@ -1,6 +1,5 @@
 /* foldstat --order: gives a mount the order of the paths in a file. */
-#ifndef FS_STAT_ORDER_H
-#define FS_STAT_ORDER_H
+#pragma once
 
 #include "base/err.h"
 #include <stdint.h>
@@ -9,5 +8,3 @@
  * no paths, the mount drops its order. Returns 0 and how many files are ordered, or -errno with a
  * sentence that begins with the path at fault. */
 int order_send(const char *file, const char *mountpoint, uint32_t *ret_files, struct err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Whatever is put on a page is fit for a terminal. What the locale cannot show, or would not show
  * in a column of its own (control characters, bytes that are no characters), becomes a '?'. What
  * does not fit is cut. */
-#ifndef FS_STAT_PAGE_H
-#define FS_STAT_PAGE_H
+#pragma once
 
 #include "base/buf.h"
 #include <stdbool.h>
@@ -50,5 +49,3 @@ int page_wrap(struct page *page, int row, int column, int rows, enum page_style 
 
 /* Adds a row as text, without blanks at its end. Returns 0 or -ENOMEM. */
 int page_text(const struct page *page, int row, struct buf *buf);
-
-#endif

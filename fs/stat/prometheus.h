@@ -1,6 +1,5 @@
 /* foldstat --prometheus: asks mounts, and prints their metrics. */
-#ifndef FS_STAT_PROMETHEUS_H
-#define FS_STAT_PROMETHEUS_H
+#pragma once
 
 #include "base/err.h"
 
@@ -8,5 +7,3 @@
  * mount that does not answer in a few seconds has `foldfs_up 0`. Returns 0 or -errno, for `path`
  * with the err of mounts_ask(). */
 int prometheus_print(const char *path, struct err *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The caller blocks the signals that curses would catch, SIGINT, SIGTERM, SIGTSTP and SIGWINCH, and
  * calls screen_free() on every way out. One screen at a time. */
-#ifndef FS_STAT_SCREEN_H
-#define FS_STAT_SCREEN_H
+#pragma once
 
 #include "base/err.h"
 #include "fs/stat/page.h"
@@ -30,5 +29,3 @@ int screen_key(struct screen *screen);
 
 /* Gives the terminal back, stops the process as SIGTSTP does, and takes it again. */
 void screen_suspend(struct screen *screen);
-
-#endif

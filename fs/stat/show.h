@@ -1,6 +1,5 @@
 /* Prints snapshots for people, at most 80 columns wide (except for long paths). */
-#ifndef FS_STAT_SHOW_H
-#define FS_STAT_SHOW_H
+#pragma once
 
 #include "fs/stat/snapshot.h"
 #include "fs/stat/verdict.h"
@@ -20,5 +19,3 @@ void show_row(const struct snapshot *before, const struct snapshot *after);
 
 /* The verdict in words. Returns 0 or -ENOMEM. */
 int show_verdict(const struct snapshot *before, const struct snapshot *after);
-
-#endif

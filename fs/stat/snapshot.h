@@ -4,8 +4,7 @@
  * Members are named by JSON pointers: "/requests/read". All counts are since the mount was made.
  * Two snapshots of the same mount give an interval; snapshot_origin() stands in for the earlier
  * one. */
-#ifndef FS_STAT_SNAPSHOT_H
-#define FS_STAT_SNAPSHOT_H
+#pragma once
 
 #include "base/err.h"
 #include <json-c/json_object.h>
@@ -69,5 +68,3 @@ static inline double snapshot_share(double part, double whole)
 {
 	return whole > 0 ? part / whole : 0;
 }
-
-#endif

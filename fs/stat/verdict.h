@@ -5,8 +5,7 @@
  * cent, no reader can have waited longer, and storage is not the limit. Near or above 100 %, a read
  * was always waiting, and storage is the limit. In between, many readers may have waited a little,
  * or one a lot: storage costs something. */
-#ifndef FS_STAT_VERDICT_H
-#define FS_STAT_VERDICT_H
+#pragma once
 
 #include "base/buf.h"
 #include "fs/stat/snapshot.h"
@@ -55,5 +54,3 @@ int verdict_text(const struct verdict *verdict, const char *pack, struct buf *bu
 /* What is known of the readers' order, without a newline; nothing if no order is looked for and
  * none was given. Returns 0 or -ENOMEM. */
 int verdict_order_text(const struct snapshot *s, struct buf *buf);
-
-#endif

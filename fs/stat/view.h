@@ -1,6 +1,5 @@
 /* foldstat's live view: the page that shows a mount, as a function of its history. Pure. */
-#ifndef FS_STAT_VIEW_H
-#define FS_STAT_VIEW_H
+#pragma once
 
 #include "fs/stat/history.h"
 #include "fs/stat/page.h"
@@ -26,5 +25,3 @@ struct view {
 /* Draws on a blank page. The rows at the bottom are cut if there is too little room. Returns 0 or
  * -ENOMEM. */
 int view_draw(const struct view *view, struct page *page);
-
-#endif

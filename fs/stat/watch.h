@@ -1,6 +1,5 @@
 /* foldstat with an interval: a line for each. */
-#ifndef FS_STAT_WATCH_H
-#define FS_STAT_WATCH_H
+#pragma once
 
 #include "base/err.h"
 #include <stdbool.h>
@@ -17,5 +16,3 @@ struct watch_params {
  * the time that was watched. Returns 0 or -errno; err is that of mounts_ask(). The signals named
  * above stay blocked. */
 int watch_run(const struct watch_params *params, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* Checksums of a foreign file, which has none: all of its files are read once, and their extents
  * hashed. What has checksums may be read from a copy in the disk cache. */
-#ifndef PACK_FOREIGN_CHECKSUMS_H
-#define PACK_FOREIGN_CHECKSUMS_H
+#pragma once
 
 #include "pack/dataset.h"
 #include "pack/foreign/foreign.h"
@@ -21,5 +20,3 @@ struct foreign_sums {
 int foreign_sums_make(struct dataset *dataset, const struct foreign_checking *checking, bool fresh,
 		      struct foreign_sums *ret, struct err *err);
 void foreign_sums_release(struct foreign_sums *sums);
-
-#endif

@@ -1,7 +1,6 @@
 /* Unpacks compressed pages by libraries of the system, which are loaded when first
  * needed. Any thread. */
-#ifndef PACK_FOREIGN_CODEC_H
-#define PACK_FOREIGN_CODEC_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -35,5 +34,3 @@ struct codec_piece {
 /* Appends pieces that codec_unpack() unpacks one by one: of 128 KiB each for what the library of
  * snappy wrote, otherwise a single one. Returns 0 or -ENOMEM. */
 int codec_split(enum codec codec, const void *packed, size_t len, size_t unpacked, struct buf *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* The libraries that unpack: loaded when they are needed, so that nobody else must have them. A
  * static program cannot load any, and has those of zlib, zstd and snappy in itself. Any thread. */
-#ifndef PACK_FOREIGN_CODEC_LIBRARY_H
-#define PACK_FOREIGN_CODEC_LIBRARY_H
+#pragma once
 
 #include "base/err.h"
 
@@ -13,5 +12,3 @@ struct codec_library {
  * stays loaded. Returns 0, or -ENOSYS: err says what is missing. */
 int codec_library_find(const struct codec_library *library, const char *name, void *ret,
 		       struct err *err);
-
-#endif

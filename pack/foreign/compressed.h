@@ -1,6 +1,5 @@
 /* What compresses a file as a whole, by its first bytes. Pure. */
-#ifndef PACK_FOREIGN_COMPRESSED_H
-#define PACK_FOREIGN_COMPRESSED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@ const char *compression_of(const void *head, size_t len);
 /* The length of a path without the suffix that says so, as ".gz"; of all of it where it has none.
  */
 size_t compression_stem(const char *path);
-
-#endif

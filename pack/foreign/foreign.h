@@ -5,8 +5,7 @@
  * The bytes of its files are those of the container, so that it is read as a pack is. It has no
  * checksums, unless they were made (foreign_checking): what is damaged in the container is not
  * found, and a copy of it is not read, as nobody would see what is damaged there. */
-#ifndef PACK_FOREIGN_FOREIGN_H
-#define PACK_FOREIGN_FOREIGN_H
+#pragma once
 
 #include "base/opt.h"
 #include "pack/dataset.h"
@@ -130,5 +129,3 @@ extern const char *const foreign_folders_names[]; /* by enum foreign_folders */
  * -EINTR where checking has stopped. */
 int foreign_open(const char *name, const struct foreign_settings *settings, struct dataset **ret,
 		 struct err *err);
-
-#endif

@@ -8,8 +8,7 @@
  * A scan reads names, classes and places, and no image. It trusts nothing: each number is checked
  * before it is used, and nothing is executed. A message names the record and what is wrong with it:
  * "record 17: a pickle with the opcode GLOBAL". */
-#ifndef PACK_FOREIGN_FORMAT_H
-#define PACK_FOREIGN_FORMAT_H
+#pragma once
 
 #include "base/err.h"
 #include "pack/foreign/foreign.h"
@@ -28,5 +27,3 @@ struct foreign_format {
 	 * or a read gave; err has a sentence without the path. */
 	int (*scan)(struct foreign_source *source, struct foreign_tree *tree, struct err *err);
 };
-
-#endif

@@ -22,8 +22,7 @@
  *	extra         bytes of the text, rows of the table, and a hash of both
  *	checksums     "full": all extents have one, or "none"
  *	labels        pack/labels.h */
-#ifndef PACK_FOREIGN_INDEX_FILE_H
-#define PACK_FOREIGN_INDEX_FILE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/reader.h"
@@ -62,5 +61,3 @@ int index_extra_read(struct reader *index, struct index_extra *ret);
 void index_extra_release(struct index_extra *extra);
 /* The hash of the text and the rows in the line `extra`. */
 uint64_t index_extra_hash(const void *text, size_t text_len, const void *rows, size_t rows_len);
-
-#endif

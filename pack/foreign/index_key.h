@@ -1,6 +1,5 @@
 /* What an index file belongs to: a container, and what was asked for. */
-#ifndef PACK_FOREIGN_INDEX_KEY_H
-#define PACK_FOREIGN_INDEX_KEY_H
+#pragma once
 
 #include "pack/foreign/tree_internal.h"
 
@@ -14,5 +13,3 @@ int index_key_make(const struct foreign_tree *tree, struct index_key *ret);
 
 /* The path of the container, or its URL without what is secret in it. */
 const char *index_container(const struct foreign_tree *tree);
-
-#endif

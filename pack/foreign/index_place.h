@@ -1,6 +1,5 @@
 /* Where an index file is kept: beside the container, or else in a folder of the user. */
-#ifndef PACK_FOREIGN_INDEX_PLACE_H
-#define PACK_FOREIGN_INDEX_PLACE_H
+#pragma once
 
 #include "pack/foreign/tree_internal.h"
 
@@ -14,5 +13,3 @@ int index_place_name(const struct foreign_tree *tree, enum index_place place, st
 int index_place_write(const struct foreign_tree *tree, const struct iovec *parts, int count);
 /* The same in memory. */
 int index_memory_write(const struct iovec *parts, int count);
-
-#endif

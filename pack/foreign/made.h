@@ -3,8 +3,7 @@
  * each at a multiple of READER_PAGE, with zeros between. A page of CODEC_HOLE is a piece of a file
  * with holes: its packed bytes as they are, then zeros; the next row begins right behind it. A
  * table says what each is made of. Index files hold that table. */
-#ifndef PACK_FOREIGN_MADE_H
-#define PACK_FOREIGN_MADE_H
+#pragma once
 
 #include "base/err.h"
 #include "pack/foreign/pages.h"
@@ -37,5 +36,3 @@ struct made_row made_decode(const uint8_t bytes[static MADE_ROW_BYTES]);
  * source; -ENOSYS where the library of a codec is missing, which err names; or -ENOMEM. */
 int made_reader_new(struct reader *source, const struct made_row *rows, size_t count,
 		    struct pages *pages, struct reader **ret, struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* Compressed pages of files, unpacked when bytes of them are read. The last used are kept, up to
  * 128 MiB for all files together. A page is unpacked once, by the first thread that wants it.
  * Others that want it wait; those that want another page do not. Any thread. */
-#ifndef PACK_FOREIGN_PAGES_H
-#define PACK_FOREIGN_PAGES_H
+#pragma once
 
 #include "base/reader.h"
 #include "pack/foreign/codec.h"
@@ -27,5 +26,3 @@ int pages_read(struct pages *pages, struct reader *file, const struct page *page
 void pages_forget(struct pages *pages, const struct reader *file, uint64_t offset);
 /* Frees all pages of a file, which nobody reads any more. */
 void pages_drop(struct pages *pages, const struct reader *file);
-
-#endif

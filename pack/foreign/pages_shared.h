@@ -1,7 +1,6 @@
 /* Unpacked pages that are kept for all files of a mount, or of a command: pages.h. Nothing is to be
  * released once all of its files are closed. */
-#ifndef PACK_FOREIGN_PAGES_SHARED_H
-#define PACK_FOREIGN_PAGES_SHARED_H
+#pragma once
 
 #include <pthread.h>
 
@@ -15,5 +14,3 @@ struct pages {
 	{                                                                            \
 		.lock = PTHREAD_MUTEX_INITIALIZER, .ready = PTHREAD_COND_INITIALIZER \
 	}
-
-#endif

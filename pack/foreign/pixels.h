@@ -1,8 +1,7 @@
 /* Images that a file holds as pixels, shown as image files: a PPM, or a PGM where there is one
  * channel (netpbm(5), binary: "P6\nWIDTH HEIGHT\n255\n" and the rows from the top). They have the
  * pixels exactly. */
-#ifndef PACK_FOREIGN_PIXELS_H
-#define PACK_FOREIGN_PIXELS_H
+#pragma once
 
 #include "base/reader.h"
 
@@ -30,5 +29,3 @@ const char *foreign_pixels_suffix(const struct foreign_pixels *pixels);
  * of the source. Returns 0, -ENOMEM, or as reader_get_full(). */
 int foreign_pixels_read(struct reader *source, const struct foreign_pixels *pixels, uint64_t offset,
 			uint64_t from, uint8_t *out, size_t len);
-
-#endif

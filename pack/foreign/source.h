@@ -2,8 +2,7 @@
  * and, of an LMDB, its records.
  *
  * Not thread-safe. What is returned lives until the next call, of foreign_add() as well. */
-#ifndef PACK_FOREIGN_SOURCE_H
-#define PACK_FOREIGN_SOURCE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -87,5 +86,3 @@ bool foreign_beside_is(struct foreign_source *source, const char *lines);
 /* The same as a reader. */
 int foreign_open_beside(struct foreign_source *source, const char *end, struct reader **ret,
 			struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Text that need not end with NUL, as it lies in a file. Pure. */
-#ifndef PACK_FOREIGN_TEXT_H
-#define PACK_FOREIGN_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ size_t foreign_text_number(struct foreign_text text, uint64_t *ret);
 
 /* Takes the next line off, without its end, "\n" or "\r\n"; false where nothing is left. */
 bool foreign_text_line(struct foreign_text *rest, struct foreign_text *ret);
-
-#endif

@@ -12,8 +12,7 @@
  * one has a slash. A set of several files keeps its records apart: foreign_tree_prefix().
  *
  * Not thread-safe. */
-#ifndef PACK_FOREIGN_TREE_H
-#define PACK_FOREIGN_TREE_H
+#pragma once
 
 #include "base/err.h"
 #include "pack/foreign/codec.h"
@@ -117,5 +116,3 @@ int foreign_tree_note_count(struct foreign_tree *tree, uint64_t count, const cha
 int foreign_tree_note_counts(struct foreign_tree *tree, const uint64_t *counts,
 			     const char *const *formats, size_t count);
 void foreign_tree_say_notes(const struct foreign_tree *tree);
-
-#endif

@@ -1,7 +1,6 @@
 /* What tree.c (adding files), tree_names.c (their paths) and tree_index.c (the sections) share with
  * foreign.c. */
-#ifndef PACK_FOREIGN_TREE_INTERNAL_H
-#define PACK_FOREIGN_TREE_INTERNAL_H
+#pragma once
 
 #include "base/buf.h"
 #include "pack/foreign/made.h"
@@ -105,5 +104,3 @@ int tree_classes(struct foreign_tree *tree, struct labels *ret, struct err *err)
  * a folder as well), -EOVERFLOW or -ENOMEM. */
 int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], struct index *ret,
 	       struct labels *ret_labels, struct err *err);
-
-#endif

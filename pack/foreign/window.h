@@ -6,8 +6,7 @@
  * says so: window_will_get().
  *
  * Not thread-safe. */
-#ifndef PACK_FOREIGN_WINDOW_H
-#define PACK_FOREIGN_WINDOW_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/reader.h"
@@ -52,5 +51,3 @@ static inline bool window_has(const struct window *window, uint64_t offset, size
 	return offset >= window->start && offset - window->start <= window->bytes.len &&
 	       len <= window->bytes.len - (offset - window->start);
 }
-
-#endif

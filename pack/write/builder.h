@@ -23,8 +23,7 @@
  * are packed as they are now.
  *
  * Not thread-safe: one thread adds and stores. */
-#ifndef PACK_WRITE_BUILDER_H
-#define PACK_WRITE_BUILDER_H
+#pragma once
 
 #include "base/err.h"
 #include "pack/dataset.h"
@@ -176,5 +175,3 @@ int builder_path(const struct builder *builder, uint32_t id, struct buf *path);
  * -ESTALE: a run before wrote another index, or files are missing. Nothing can be added then. */
 int builder_finish(struct builder *builder, uint64_t left_out, struct builder_summary *ret,
 		   struct err *err);
-
-#endif

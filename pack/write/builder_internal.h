@@ -6,8 +6,7 @@
  *	builder_index.c		from entries to the sections of the index
  *	builder.c		begins and ends a builder; stores bytes
  *	builder_finish.c	writes the index, and gives the pack its name */
-#ifndef PACK_WRITE_BUILDER_INTERNAL_H
-#define PACK_WRITE_BUILDER_INTERNAL_H
+#pragma once
 
 #include "pack/index.h"
 #include "pack/write/builder.h"
@@ -176,5 +175,3 @@ void builder_fill_section(const struct builder_tree *tree, const struct format_s
 /* Puts the record of a hard link or alias; `last`: in the finish. As builder_put() or
  * builder_put_last(). */
 int builder_put_reference(struct builder *builder, uint32_t id, bool last);
-
-#endif

@@ -40,8 +40,7 @@
  * pages.
  *
  * One thread uses it. Internal to pack/. */
-#ifndef PACK_WRITE_JOURNAL_H
-#define PACK_WRITE_JOURNAL_H
+#pragma once
 
 #include "pack/dataset.h"
 #include "pack/write/store.h"
@@ -159,5 +158,3 @@ struct journal_head { /* of a record; then checksums, note, padding to a multipl
 /* The checksum of a piece of the file; `before` is that of the piece before it, and 0 for the
  * header. */
 uint64_t journal_checksum(const void *data, size_t len, uint64_t before);
-
-#endif

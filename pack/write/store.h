@@ -13,8 +13,7 @@
  *
  * Commits do not sync (MDB_NOSYNC): the file is safe only once its owner has called fdatasync. Not
  * thread-safe. Internal to pack/. */
-#ifndef PACK_WRITE_STORE_H
-#define PACK_WRITE_STORE_H
+#pragma once
 
 #include "base/err.h"
 #include "pack/format.h"
@@ -74,5 +73,3 @@ int store_save(const struct store *store, struct store_state *ret);
 
 /* Brings the file and the store back to that state. Nothing was put before. Returns 0 or -errno. */
 int store_restore(struct store *store, const struct store_state *state);
-
-#endif

@@ -1,6 +1,5 @@
 /* What every target has: libFuzzer's functions, and the input as a file. */
-#ifndef FUZZ_FUZZ_H
-#define FUZZ_FUZZ_H
+#pragma once
 
 #include "base/io.h"
 #include <stdbool.h>
@@ -30,5 +29,3 @@ static inline int fuzz_file(const uint8_t *data, size_t size)
 	must(fd >= 0 && io_pwrite_full(fd, data, size, 0) == 0);
 	return fd;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Lets damage past the doors: what is wrong with a mutated input only because its bytes changed,
  * checksums and the numbers of pages, is made right again. Whatever the bytes, nothing outside of
  * them is touched. */
-#ifndef FUZZ_REPAIR_H
-#define FUZZ_REPAIR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ void repair_pack(uint8_t *data, size_t size);
  * that the change mostly goes into a page's header and its offsets, into a node, a section or the
  * superblock. One time in eight the damage is not repaired. */
 size_t repair_mutate_pack(uint8_t *data, size_t size, size_t room, unsigned seed);
-
-#endif

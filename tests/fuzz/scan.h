@@ -1,6 +1,5 @@
 /* What every target of a foreign format does with a file. */
-#ifndef FUZZ_SCAN_H
-#define FUZZ_SCAN_H
+#pragma once
 
 #include "pack/foreign/format.h"
 
@@ -8,5 +7,3 @@
  * it is refused without a sentence. `name` is the one of the file. */
 void fuzz_scan(const struct foreign_format *format, const struct foreign_settings *settings,
 	       struct reader *reader, const char *name);
-
-#endif

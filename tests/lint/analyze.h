@@ -1,7 +1,6 @@
 /* What clang-tidy 14 has to know to follow our errors: a code that went through err_set(), or comes
  * from errno, is a failure still. For `make analyze`; included before each file. */
-#ifndef TESTS_LINT_ANALYZE_H
-#define TESTS_LINT_ANALYZE_H
+#pragma once
 
 #include "base/err.h"
 #include <errno.h>
@@ -26,5 +25,3 @@ static inline int *analyze_errno(void)
 		err_set(err, analyze_code, __VA_ARGS__); \
 		analyze_code;                            \
 	})
-
-#endif

@@ -5,8 +5,7 @@
  * same arguments, and puts all that a program could see into an outcome. Which operations a thread
  * does depends on the seed and the number of the thread only, so that a part of a run can be
  * repeated. Results that may differ are listed in differences.c. */
-#ifndef TESTS_MODEL_H
-#define TESTS_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ void slot_put(struct side *side, unsigned slot, int fd);
 /* Whether the two sides may differ so. */
 bool difference_allowed(const char *operation, const struct outcome *plain,
 			const struct outcome *mount);
-
-#endif

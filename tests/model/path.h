@@ -1,6 +1,5 @@
 /* Paths for operations: most are those of the tree, some lead nowhere. */
-#ifndef TESTS_MODEL_PATH_H
-#define TESTS_MODEL_PATH_H
+#pragma once
 
 #include "tests/model/model.h"
 #include <stddef.h>
@@ -20,5 +19,3 @@ void path_list_release(struct path_list *list);
 void path_make(const struct path_list *list, uint64_t chance, char ret[static PATH_ROOM]);
 /* The same for what is to be made: often a new name in a folder of the tree. */
 void path_make_fresh(const struct path_list *list, uint64_t chance, char ret[static PATH_ROOM]);
-
-#endif

@@ -7,8 +7,7 @@
  *	link a/l -> b
  *	note left out: 2 sparse files
  */
-#ifndef TESTS_UNIT_ARCHIVE_SCAN_H
-#define TESTS_UNIT_ARCHIVE_SCAN_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/io.h"
@@ -144,5 +143,3 @@ static inline void scan_maul(struct scan *scan)
 		*byte = before;
 	}
 }
-
-#endif

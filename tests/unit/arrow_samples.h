@@ -1,8 +1,7 @@
 /* What pyarrow.serialize() of several versions made of (b"image", 7), a pair, and of a list of an
  * array of b"image" and 7: in hex, where ".12." stands for 12 zeros. 0.8 writes as 0.9 does, 0.13
  * as 0.14, 6.0 as 10.0. tests/mount/formats/arrow_samples.py reads this file, too. */
-#ifndef TESTS_UNIT_ARROW_SAMPLES_H
-#define TESTS_UNIT_ARROW_SAMPLES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -188,5 +187,3 @@ static inline size_t arrow_sample(const char *text, uint8_t bytes[static ARROW_S
 	}
 	return len;
 }
-
-#endif

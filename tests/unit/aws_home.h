@@ -1,7 +1,6 @@
 /* A home directory of a test's own, with .aws in it, and an environment without any AWS_*. The
  * working directory is there. */
-#ifndef TESTS_UNIT_AWS_HOME_H
-#define TESTS_UNIT_AWS_HOME_H
+#pragma once
 
 #include "tests/unit/scratch.h"
 #include "tests/unit/test.h"
@@ -50,5 +49,3 @@ static inline void write_text(const char *name, const char *text)
 	assert_true(fputs(text, file) >= 0);
 	assert_int_equal(fclose(file), 0);
 }
-
-#endif

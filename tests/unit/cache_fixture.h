@@ -4,8 +4,7 @@
  * The check, which runs at every fill, compares with the file as it was written, and so does
  * every answer. Where a test needs a slow device, the source sends fills to the I/O threads and
  * stops these at a gate: who waits for what is the test's decision and never the clock's. */
-#ifndef TESTS_UNIT_CACHE_FIXTURE_H
-#define TESTS_UNIT_CACHE_FIXTURE_H
+#pragma once
 
 #include "base/io.h"
 #include "base/reader_file.h"
@@ -763,5 +762,3 @@ static inline unsigned any_request(struct world *w, unsigned *seed, uint64_t *re
 
 FIXTURE(fresh, setup, teardown);
 FIXTURE(fresh_far, setup_far, teardown);
-
-#endif

@@ -1,7 +1,6 @@
 /* A far reader for tests: a file of made-up bytes that counts what is asked of it, and whose
  * answers come when the test lets them, in a thread of its own. */
-#ifndef TESTS_UNIT_FAR_FIXTURE_H
-#define TESTS_UNIT_FAR_FIXTURE_H
+#pragma once
 
 #include "base/reader.h"
 #include "base/scope.h"
@@ -239,5 +238,3 @@ static inline unsigned far_take_asked(struct far *far)
 	far->asked = 0;
 	return asked;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A link to far storage, simulated: a transfer waits for its first byte, then gets `rate` bytes a
  * second, or less where all together want more than `bandwidth`, which they share equally. */
-#ifndef TESTS_UNIT_FAR_LINK_H
-#define TESTS_UNIT_FAR_LINK_H
+#pragma once
 
 #include <math.h>
 #include <stdlib.h>
@@ -122,5 +121,3 @@ static inline int link_next(struct far_link *link, double until, struct transfer
 		}
 	}
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* A reader of storage that is far: what is submitted is under way until the test lets it end, and
  * ends in any order. What it reads comes from another
  * reader, in the reader's only thread. */
-#ifndef TESTS_UNIT_FAR_READER_H
-#define TESTS_UNIT_FAR_READER_H
+#pragma once
 
 #include "base/reader.h"
 #include "base/scope.h"
@@ -205,5 +204,3 @@ static inline struct far_reader *far_new(struct reader *near)
 		abort();
 	return far;
 }
-
-#endif

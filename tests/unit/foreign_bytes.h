@@ -1,6 +1,5 @@
 /* A foreign file of some bytes, for parsers: it is no LMDB, whatever they are. */
-#ifndef TESTS_UNIT_FOREIGN_BYTES_H
-#define TESTS_UNIT_FOREIGN_BYTES_H
+#pragma once
 
 #include "base/io.h"
 #include "base/reader_file.h"
@@ -37,5 +36,3 @@ static inline void foreign_bytes_release(struct foreign_bytes *bytes)
 	reader_free(bytes->reader);
 	close(bytes->fd);
 }
-
-#endif

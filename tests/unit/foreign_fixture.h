@@ -1,7 +1,6 @@
 /* What the tests of foreign formats share: a file of given bytes, or an LMDB of given records, as
  * the adapters see it, and the tree that a scan makes of it. */
-#ifndef TESTS_UNIT_FOREIGN_FIXTURE_H
-#define TESTS_UNIT_FOREIGN_FIXTURE_H
+#pragma once
 
 #include "base/io.h"
 #include "base/le.h"
@@ -204,5 +203,3 @@ static inline void fixture_maul(struct foreign_fixture *f, const struct foreign_
 		fixture_scan_bytes(f, format, copy, len);
 	}
 }
-
-#endif

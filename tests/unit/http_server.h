@@ -1,7 +1,6 @@
 /* A web server in the test's own process, with one object of which every byte is known. It says
  * what the test wants: `answer` is asked for each request, and may do otherwise. */
-#ifndef TESTS_UNIT_HTTP_SERVER_H
-#define TESTS_UNIT_HTTP_SERVER_H
+#pragma once
 
 #include "base/io.h"
 #include "base/scope.h"
@@ -223,5 +222,3 @@ static inline struct http_server *server_new(uint64_t size)
 	atomic_store(&server->etag, 1);
 	return server;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* JPEGs of all kinds, made by libjpeg for the tests that read them. */
-#ifndef TESTS_UNIT_JPEG_FIXTURE_H
-#define TESTS_UNIT_JPEG_FIXTURE_H
+#pragma once
 
 #include "base/buf.h"
 #include "tests/unit/test.h"
@@ -105,5 +104,3 @@ static void jpeg_fixture(const struct jpeg_recipe *recipe, struct buf *out)
 	free(bytes);
 	free(row);
 }
-
-#endif

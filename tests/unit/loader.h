@@ -1,8 +1,7 @@
 /* A simulated DataLoader: workers that read batches of an order side by side, one file each in
  * turn, or at paces of their own; none is more than two batches of each ahead of another, since
  * they are handed out (prefetch_factor) as the batches come back in order. */
-#ifndef TESTS_UNIT_LOADER_H
-#define TESTS_UNIT_LOADER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ static inline bool loader_next(struct loader *loader, uint32_t *ret_reader, uint
 	}
 	return false;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* What surrounds an oracle: files, the lists that programs make of them, who follows its forecasts,
  * and loaders over the permutations of torch. */
-#ifndef TESTS_UNIT_ORACLE_WORLD_H
-#define TESTS_UNIT_ORACLE_WORLD_H
+#pragma once
 
 #include "cache/order/oracle_internal.h"
 #include "tests/unit/loader.h"
@@ -301,5 +300,3 @@ static inline uint32_t read_epoch(struct world *world, const uint32_t *order, ui
 }
 
 FIXTURE(fresh, setup, teardown);
-
-#endif

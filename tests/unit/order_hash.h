@@ -1,6 +1,5 @@
 /* FNV-1a of the elements of an order, low byte first: golden values are written down as this. */
-#ifndef TESTS_UNIT_ORDER_HASH_H
-#define TESTS_UNIT_ORDER_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ static inline uint32_t order_hash(const uint32_t *order, size_t n)
 			h = (h ^ (order[i] >> b & 0xff)) * 16777619u;
 	return h;
 }
-
-#endif

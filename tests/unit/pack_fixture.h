@@ -1,7 +1,6 @@
 /* What the tests of packs share: a directory of one's own, files whose bytes follow from their
  * names, a builder driven in single words, and damage done by name. */
-#ifndef TESTS_UNIT_PACK_FIXTURE_H
-#define TESTS_UNIT_PACK_FIXTURE_H
+#pragma once
 
 #include "base/io.h"
 #include "base/le.h"
@@ -517,5 +516,3 @@ static inline void expect_all_refused(struct fixture *f, void (*build)(struct fi
 				 c->sentence);
 	}
 }
-
-#endif

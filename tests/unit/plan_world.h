@@ -1,7 +1,6 @@
 /* A pack and what became of it, for tests of the planner: world_run() notes what was planned and
  * holds every run to what each of them has to keep. */
-#ifndef TESTS_UNIT_PLAN_WORLD_H
-#define TESTS_UNIT_PLAN_WORLD_H
+#pragma once
 
 #include "cache/plan/plan.h"
 #include "tests/unit/test.h"
@@ -251,5 +250,3 @@ static inline const uint32_t *shuffled(uint32_t count)
 	}
 	return order;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Removes what a test has written. */
-#ifndef TESTS_UNIT_SCRATCH_H
-#define TESTS_UNIT_SCRATCH_H
+#pragma once
 
 #include <ftw.h>
 #include <stdio.h>
@@ -19,5 +18,3 @@ static inline int scratch_remove(const char *dir)
 {
 	return nftw(dir, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Zips of stored entries, or of what says that it is not. */
-#ifndef TESTS_UNIT_ZIP_WRITER_H
-#define TESTS_UNIT_ZIP_WRITER_H
+#pragma once
 
 #include "base/buf.h"
 #include "tests/unit/test.h"
@@ -144,5 +143,3 @@ static inline uint64_t zip_write(struct buf *zip, struct zip_written *entries, s
 		zip_add_end64(zip, count, at);
 	return at;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A path is known by its XXH3 of 64 bits, so that two are taken for one once in 2^64 pairs. Memory:
  * 32 to 64 bytes a path. Not thread-safe. */
-#ifndef PACK_FOREIGN_ARCHIVE_ARCHIVE_PLACES_H
-#define PACK_FOREIGN_ARCHIVE_ARCHIVE_PLACES_H
+#pragma once
 
 #include "pack/foreign/text.h"
 
@@ -33,5 +32,3 @@ struct archive_place *archive_place_of(const struct archive_places *places,
 /* Sets the place of a path, also if it has one. 0 or -ENOMEM. */
 int archive_places_set(struct archive_places *places, struct foreign_text path,
 		       struct archive_place place);
-
-#endif

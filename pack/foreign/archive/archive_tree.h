@@ -15,8 +15,7 @@
  * What is left out is told to foreign_settings.watch, or else counted, and noted with an example.
  *
  * Not thread-safe. */
-#ifndef PACK_FOREIGN_ARCHIVE_ARCHIVE_TREE_H
-#define PACK_FOREIGN_ARCHIVE_ARCHIVE_TREE_H
+#pragma once
 
 #include "base/buf.h"
 #include "pack/foreign/archive/archive_places.h"
@@ -91,5 +90,3 @@ int archive_broken(const struct foreign_settings *settings, int error, const str
 
 /* Notes what was left out. 0 or -ENOMEM. */
 int archive_note(struct archive_tree *archive);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Numbers are octal digits, or, with the first bit set, binary. A checksum counts its own field as
  * blanks; old programs added signed bytes. */
-#ifndef PACK_FOREIGN_ARCHIVE_TAR_HEADER_H
-#define PACK_FOREIGN_ARCHIVE_TAR_HEADER_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -63,5 +62,3 @@ int tar_header_target(const uint8_t *block, struct buf *ret);
 /* Takes the records of a pax header: "LENGTH KEY=VALUE\n". Returns 0, -EBADMSG or -ENOMEM. A time
  * that is none, or that 64 bits of nanoseconds do not hold, is passed over, as tar does. */
 int tar_extra_read(struct tar_extra *extra, const char *records, size_t len, struct err *err);
-
-#endif

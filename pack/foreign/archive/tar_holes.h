@@ -6,8 +6,7 @@
  *	numbers in front of the bytes                        (pax 1.0)
  *
  * Any bytes may be given. Pure. */
-#ifndef PACK_FOREIGN_ARCHIVE_TAR_HOLES_H
-#define PACK_FOREIGN_ARCHIVE_TAR_HOLES_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -42,5 +41,3 @@ int tar_holes_take_front(struct tar_holes *holes, struct foreign_text text, size
 /* Whether the pieces follow each other, lie in the file, and have these bytes together: 0 or
  * -EBADMSG. Sets *ret to the bytes of the holes. */
 int tar_holes_check(const struct tar_holes *holes, uint64_t stored, uint64_t *ret, struct err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * the other. Their bytes are not read.
  *
  * Not thread-safe. */
-#ifndef PACK_FOREIGN_ARCHIVE_TAR_MEMBERS_H
-#define PACK_FOREIGN_ARCHIVE_TAR_MEMBERS_H
+#pragma once
 
 #include "pack/foreign/archive/archive_tree.h"
 #include "pack/foreign/archive/tar_header.h"
@@ -27,5 +26,3 @@ void tar_members_release(struct tar_members *members);
  * cut off) with a sentence that begins with the number of the member; -ENOMEM; or the error of the
  * read. */
 int tar_members_next(struct tar_members *members, struct archive_member *ret, struct err *err);
-
-#endif

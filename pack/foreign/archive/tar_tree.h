@@ -4,8 +4,7 @@
  * becomes n01440764/. So are tars in that, and, where foreign_watch.unpack() unpacks them,
  * compressed ones. One that is damaged is the file that it is, and noted.
  */
-#ifndef PACK_FOREIGN_ARCHIVE_TAR_TREE_H
-#define PACK_FOREIGN_ARCHIVE_TAR_TREE_H
+#pragma once
 
 #include "pack/foreign/source.h"
 #include "pack/foreign/tree.h"
@@ -19,5 +18,3 @@ int tar_note_behind(struct foreign_tree *tree, uint64_t bytes);
 /* The length of a path without the suffix of a tar, compressed or not; 0: it has none, or what is
  * left is no name: ".tar", "..tar" and "...tar". */
 size_t tar_stem(struct foreign_text path, bool *ret_compressed);
-
-#endif

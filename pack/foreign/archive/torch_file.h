@@ -4,8 +4,7 @@
  *	NAME/data/KEY   the bytes of a storage
  *
  * Not thread-safe. */
-#ifndef PACK_FOREIGN_ARCHIVE_TORCH_FILE_H
-#define PACK_FOREIGN_ARCHIVE_TORCH_FILE_H
+#pragma once
 
 #include "pack/foreign/archive/zip_directory.h"
 #include "pack/foreign/encoding/pickle.h"
@@ -54,5 +53,3 @@ struct torch_tensor torch_tensor_at(const struct torch_tensor *tensor, uint64_t 
 /* Its only element. As foreign_get(). */
 int torch_tensor_number(const struct torch_file *file, const struct torch_tensor *tensor,
 			int64_t *ret, struct err *err);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Only images become files. What else there is (.json, .txt, masks as .npy) is noted, and left out,
  * and so are members named __x__, of which WebDataset says that they are no samples. */
-#ifndef PACK_FOREIGN_ARCHIVE_WEBDATASET_H
-#define PACK_FOREIGN_ARCHIVE_WEBDATASET_H
+#pragma once
 
 #include "base/buf.h"
 #include "pack/foreign/archive/archive_tree.h"
@@ -58,5 +57,3 @@ int webdataset_note(const struct webdataset *w);
 #define WEBDATASET_CLASS    1
 #define WEBDATASET_NO_CLASS 2
 int webdataset_look(struct webdataset *w, const struct archive_member *member);
-
-#endif

@@ -13,8 +13,7 @@
  *		   u32 bytes of the directory, u32 its offset, u16 bytes of the comment
  *
  * Not thread-safe. */
-#ifndef PACK_FOREIGN_ARCHIVE_ZIP_DIRECTORY_H
-#define PACK_FOREIGN_ARCHIVE_ZIP_DIRECTORY_H
+#pragma once
 
 #include "pack/foreign/archive/archive_tree.h"
 #include "pack/foreign/source.h"
@@ -68,5 +67,3 @@ int zip_check_stored(const struct zip_directory *zip, size_t i, struct err *err)
 int zip_place(const struct zip_directory *zip, size_t i, uint64_t *ret, struct err *err);
 /* It will be asked for soon. */
 void zip_will_place(const struct zip_directory *zip, size_t i);
-
-#endif

@@ -1,6 +1,5 @@
 /* What an entry of the central directory of a zip says. Any bytes may be given. Pure. */
-#ifndef PACK_FOREIGN_ARCHIVE_ZIP_ENTRY_H
-#define PACK_FOREIGN_ARCHIVE_ZIP_ENTRY_H
+#pragma once
 
 #include "base/le.h"
 #include "pack/foreign/archive/zip_directory.h"
@@ -16,5 +15,3 @@ static inline bool zip_is_encrypted(const uint8_t *flags)
 /* Takes an entry, with its name and its extra fields, and appends the name, in UTF-8 and with
  * slashes, to `names`. False: damaged, or *ret_error is -ENOMEM. */
 bool zip_entry_read(const uint8_t *p, struct zip_entry *ret, struct buf *names, int *ret_error);
-
-#endif

@@ -1,8 +1,7 @@
 /* Memory for many small things that go at once. Nothing in it moves.
  *
  * `struct arena a = {0}` is empty. Not thread-safe. */
-#ifndef PACK_FOREIGN_ENCODING_ARENA_H
-#define PACK_FOREIGN_ENCODING_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ void *arena_get(struct arena *arena, size_t size);
 /* All that was got is gone; one chunk stays for what comes next. */
 void arena_reset(struct arena *arena);
 void arena_release(struct arena *arena);
-
-#endif

@@ -1,8 +1,7 @@
 /* The messages of Arrow that pyarrow.serialize() writes, as far as arrow.c needs them: a schema,
  * and where a record batch has the buffers of its columns. Columns and buffers are numbered as they
  * come, a parent before its children. */
-#ifndef PACK_FOREIGN_ENCODING_ARROW_BATCH_H
-#define PACK_FOREIGN_ENCODING_ARROW_BATCH_H
+#pragma once
 
 #include "pack/foreign/source.h"
 #include <stdbool.h>
@@ -64,5 +63,3 @@ int arrow_message(struct foreign_source *source, uint64_t *at, uint64_t end,
  * where pyarrow.serialize() writes no such thing. */
 int arrow_schema(const struct arrow_message *message, struct arrow_batch *ret, struct err *err);
 int arrow_records(const struct arrow_message *message, struct arrow_batch *ret, struct err *err);
-
-#endif

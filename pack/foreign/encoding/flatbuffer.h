@@ -2,8 +2,7 @@
  *
  * Positions are counted from its first byte. What lies outside reads as 0 and sets `bad`, so that
  * it is enough to look at the end. */
-#ifndef PACK_FOREIGN_ENCODING_FLATBUFFER_H
-#define PACK_FOREIGN_ENCODING_FLATBUFFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ size_t flatbuffer_table(struct flatbuffer *buffer, size_t table, unsigned n);
  * has none. */
 size_t flatbuffer_vector(struct flatbuffer *buffer, size_t table, unsigned n, unsigned width,
 			 uint32_t *ret_count);
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers of numpy as they lie in memory, which its scalars are pickled and packed as. */
-#ifndef PACK_FOREIGN_ENCODING_NUMPY_INTEGER_H
-#define PACK_FOREIGN_ENCODING_NUMPY_INTEGER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,5 +8,3 @@
 /* Reads a little-endian integer of this type, as "i8" or "u1". False: it is another type, or of
  * another size, or more than INT64_MAX. */
 bool numpy_integer(const char *type, const void *bytes, uint64_t size, int64_t *ret);
-
-#endif

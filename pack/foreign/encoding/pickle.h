@@ -7,8 +7,7 @@
  * others: who goes down into values bounds how deep.
  *
  * Not thread-safe. */
-#ifndef PACK_FOREIGN_ENCODING_PICKLE_H
-#define PACK_FOREIGN_ENCODING_PICKLE_H
+#pragma once
 
 #include "pack/foreign/source.h"
 #include <stdbool.h>
@@ -109,5 +108,3 @@ bool pickle_array(const struct pickle_value *value, struct pickle_array *ret);
 enum pickle_usual { PICKLE_IMAGE, PICKLE_LABEL, PICKLE_NAME };
 const struct pickle_value *pickle_get_usual(const struct pickle_value *dict,
 					    enum pickle_usual usual, const char *asked);
-
-#endif

@@ -1,6 +1,5 @@
 /* The machine that runs a pickle, which is a program. */
-#ifndef PACK_FOREIGN_ENCODING_PICKLE_MACHINE_H
-#define PACK_FOREIGN_ENCODING_PICKLE_MACHINE_H
+#pragma once
 
 #include "pack/foreign/encoding/arena.h"
 #include "pack/foreign/encoding/pickle.h"
@@ -54,5 +53,3 @@ int pickle_move(struct pickle *pickle, struct pickle_value *list, uint32_t first
 
 /* Whether it is one of the functions and classes that writers of datasets name. */
 bool pickle_is_known(const char *module, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the opcodes of a pickle do. */
-#ifndef PACK_FOREIGN_ENCODING_PICKLE_OPCODES_H
-#define PACK_FOREIGN_ENCODING_PICKLE_OPCODES_H
+#pragma once
 
 #include "pack/foreign/encoding/pickle_machine.h"
 
@@ -32,5 +31,3 @@ extern pickle_run pickle_run_stack_global;
 extern pickle_run pickle_run_reduce;
 extern pickle_run pickle_run_build;
 extern pickle_run pickle_run_persistent;
-
-#endif

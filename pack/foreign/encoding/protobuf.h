@@ -6,8 +6,7 @@
  *	bytes    varint length, and so many bytes: text, a message, or packed numbers
  *
  * Groups, which nobody writes any more, are refused. Not thread-safe. */
-#ifndef PACK_FOREIGN_ENCODING_PROTOBUF_H
-#define PACK_FOREIGN_ENCODING_PROTOBUF_H
+#pragma once
 
 #include "pack/foreign/source.h"
 
@@ -50,5 +49,3 @@ int protobuf_next(struct protobuf *message, struct protobuf_field *ret, struct e
 
 /* The next of packed varints. Returns as protobuf_next(). */
 int protobuf_varint(struct protobuf *packed, uint64_t *ret, struct err *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What does not lie within the bytes sets `bad`, which stays, and reads as nothing. Not
  * thread-safe. */
-#ifndef PACK_FOREIGN_ENCODING_THRIFT_H
-#define PACK_FOREIGN_ENCODING_THRIFT_H
+#pragma once
 
 #include "pack/foreign/text.h"
 #include <stdbool.h>
@@ -55,5 +54,3 @@ struct foreign_text thrift_text(struct thrift *thrift, enum thrift_type type);
 uint32_t thrift_list(struct thrift *thrift, enum thrift_type type, enum thrift_type items);
 /* Whether a struct follows. */
 bool thrift_struct(struct thrift *thrift, enum thrift_type type);
-
-#endif

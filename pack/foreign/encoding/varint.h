@@ -1,6 +1,5 @@
 /* Numbers of 7 bits a byte, the lowest first, where the top bit says that more follow (LEB128). */
-#ifndef PACK_FOREIGN_ENCODING_VARINT_H
-#define PACK_FOREIGN_ENCODING_VARINT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ static inline int varint_get(const uint8_t *bytes, size_t len, uint64_t *ret)
 	}
 	return -1;
 }
-
-#endif

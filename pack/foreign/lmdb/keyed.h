@@ -1,6 +1,5 @@
 /* LMDB files whose keys are names of files, and whose values are these files. */
-#ifndef PACK_FOREIGN_LMDB_KEYED_H
-#define PACK_FOREIGN_LMDB_KEYED_H
+#pragma once
 
 #include "pack/foreign/format.h"
 
@@ -16,5 +15,3 @@ int keyed_probe(struct foreign_source *source);
 /* A scan. What has no suffix gets one by content; keys as "__len__" are left out, with a note. */
 int keyed_scan(struct foreign_source *source, struct foreign_tree *tree, const struct keyed *keyed,
 	       struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * A scan has 24 bytes a record in memory, and as many again while it sorts them: 61 MB for the
  * 1,281,167 of ImageNet. */
-#ifndef PACK_FOREIGN_LMDB_NUMBERED_H
-#define PACK_FOREIGN_LMDB_NUMBERED_H
+#pragma once
 
 #include "pack/foreign/lmdb/sample.h"
 
@@ -26,5 +25,3 @@ typedef void numbered_name_fn(void *context, struct foreign_file *file);
 /* Adds all records, by their numbers. `name` may be NULL. As foreign_format.scan. */
 int numbered_scan(struct foreign_source *source, struct foreign_tree *tree, numbered_name_fn *name,
 		  void *context, struct err *err);
-
-#endif

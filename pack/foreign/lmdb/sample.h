@@ -1,8 +1,7 @@
 /* An image and its label, as a value of an LMDB has them in one of Python's encodings: pickle
  * (pack/foreign/encoding/pickle.h), pyarrow.serialize() or msgpack. What is read are the few bytes
  * around the image, and not the image. */
-#ifndef PACK_FOREIGN_LMDB_SAMPLE_H
-#define PACK_FOREIGN_LMDB_SAMPLE_H
+#pragma once
 
 #include "pack/foreign/encoding/pickle.h"
 #include "pack/foreign/tree.h"
@@ -53,5 +52,3 @@ int sample_add_other(const char *kind, struct err *err);
 
 /* Whether an array is pixels as OpenCV has them, and not the bytes of an image file. */
 bool sample_pixels(const struct sample *sample, struct foreign_pixels *ret);
-
-#endif

@@ -2,8 +2,7 @@
  * and what the writer noted.
  *
  *	"PAR1" | pages | footer: FileMetaData | u32 bytes of the footer | "PAR1" */
-#ifndef PACK_FOREIGN_RECORD_PARQUET_FOOTER_H
-#define PACK_FOREIGN_RECORD_PARQUET_FOOTER_H
+#pragma once
 
 #include "pack/foreign/encoding/thrift.h"
 #include "pack/foreign/source.h"
@@ -58,5 +57,3 @@ static inline unsigned parquet_leaf_count(const struct parquet_footer *footer)
 {
 	return (unsigned)BUF_COUNT(&footer->leaves, struct parquet_leaf);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Names of classes in the JSON that Hugging Face's datasets writes into a Parquet file:
  * {"info": {"features": {"label": {"names": ["cat", "dog"], "_type": "ClassLabel"}}}} */
-#ifndef PACK_FOREIGN_RECORD_PARQUET_NAMES_H
-#define PACK_FOREIGN_RECORD_PARQUET_NAMES_H
+#pragma once
 
 #include "pack/foreign/tree.h"
 
@@ -10,5 +9,3 @@
  * Returns 0, -ENOMEM, or -EOPNOTSUPP: a name has escapes that mean no text. */
 int parquet_names(struct foreign_text json, const char *label, struct buf *text, struct buf *ret,
 		  struct err *err);
-
-#endif

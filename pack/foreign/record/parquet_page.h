@@ -1,8 +1,7 @@
 /* The values of a column of a row group, one after the other (apache/parquet-format, README.md and
  * Encodings.md): data pages v1 and v2, plain or by a dictionary. Bytes are not copied: a value is a
  * place in the file, or in an unpacked page. Not thread-safe. */
-#ifndef PACK_FOREIGN_RECORD_PARQUET_PAGE_H
-#define PACK_FOREIGN_RECORD_PARQUET_PAGE_H
+#pragma once
 
 #include "pack/foreign/record/parquet_footer.h"
 #include "pack/foreign/record/parquet_runs.h"
@@ -58,5 +57,3 @@ void parquet_column_init(struct parquet_column *column, struct foreign_source *s
 int parquet_column_next(struct parquet_column *column, uint64_t most, struct parquet_value *ret,
 			uint64_t *ret_count, struct err *err);
 void parquet_column_release(struct parquet_column *column);
-
-#endif

@@ -1,7 +1,6 @@
 /* Numbers as Parquet has levels and indices (apache/parquet-format, Encodings.md, RLE): runs of
  * equal ones, and of packed bits. */
-#ifndef PACK_FOREIGN_RECORD_PARQUET_RUNS_H
-#define PACK_FOREIGN_RECORD_PARQUET_RUNS_H
+#pragma once
 
 #include "base/buf.h"
 #include <stdbool.h>
@@ -23,5 +22,3 @@ int parquet_runs_begin(struct parquet_runs *runs, struct buf *copy, const uint8_
 uint64_t parquet_runs_look(struct parquet_runs *runs, uint32_t *ret);
 /* Passes over this many of them. */
 void parquet_runs_pass(struct parquet_runs *runs, uint64_t count);
-
-#endif

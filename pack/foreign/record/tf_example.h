@@ -1,7 +1,6 @@
 /* TensorFlow's Example (example.proto, feature.proto) in a source: a map from names to lists of
  * bytes, floats or integers. Finds the image, and what names it. */
-#ifndef PACK_FOREIGN_RECORD_TF_EXAMPLE_H
-#define PACK_FOREIGN_RECORD_TF_EXAMPLE_H
+#pragma once
 
 #include "pack/foreign/source.h"
 #include "pack/foreign/tree.h"
@@ -30,5 +29,3 @@ void tf_example_release(struct tf_example *example);
 /* Appends the keys of its first fields, for a message. As above. */
 int tf_example_keys(struct foreign_source *source, uint64_t offset, uint64_t size, struct buf *ret,
 		    struct err *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A sub-command returns its exit status. Results go to standard output, everything else goes
  * through base/log.h. */
-#ifndef PACK_TOOL_CLI_CMD_H
-#define PACK_TOOL_CLI_CMD_H
+#pragma once
 
 #include "base/exit.h"
 #include "base/json.h"
@@ -119,5 +118,3 @@ static inline void cmd_close(struct dataset **dataset)
 {
 	dataset_free(*dataset);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * it must. Then it ends by interrupt_die(), so that its parent (a loop of a shell, Slurm) sees a
  * process that was ended by that signal. A second signal kills at once. A signal handler can reach
  * only static variables: this is the only one. */
-#ifndef PACK_TOOL_CLI_INTERRUPT_H
-#define PACK_TOOL_CLI_INTERRUPT_H
+#pragma once
 
 /* From now on the signals only set the flag; those that are ignored stay ignored. */
 void interrupt_catch(void);
@@ -18,5 +17,3 @@ int interrupt_pending(void);
 
 /* Ends the process by that signal. Returns (the status 1) only if there was none. */
 int interrupt_die(void);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * Items belong to the caller: the pipeline passes pointers on and looks at nothing. Between put and
  * take an item belongs to the thread that works on it. */
-#ifndef PACK_TOOL_CLI_PIPELINE_H
-#define PACK_TOOL_CLI_PIPELINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ void pipeline_put(struct pipeline *pipeline, void *item, uint64_t cost);
 void pipeline_charge(struct pipeline *pipeline, unsigned worker, uint64_t bytes);
 /* The oldest item, once it was worked on; NULL: there is none inside. */
 void *pipeline_take(struct pipeline *pipeline);
-
-#endif

@@ -6,8 +6,7 @@
  * On a terminal the line is drawn over itself at most ten times a second. Elsewhere, as in the log
  * of a job, it is a new line at most once a minute, or every five seconds where it was asked for.
  * Call progress_clear() before any message. */
-#ifndef PACK_TOOL_CLI_PROGRESS_H
-#define PACK_TOOL_CLI_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ double progress_end(struct progress *progress);
 
 /* A clock that never goes back, in seconds. */
 double progress_now(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Things that are sorted by a rank, and by a number where the rank is equal. */
-#ifndef PACK_TOOL_CLI_RANKED_H
-#define PACK_TOOL_CLI_RANKED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ static inline int compare_ranked(const void *a, const void *b)
 		return x->rank < y->rank ? -1 : 1;
 	return x->number < y->number ? -1 : x->number > y->number;
 }
-
-#endif

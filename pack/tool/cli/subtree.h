@@ -1,6 +1,5 @@
 /* Part of the tree of a pack: what the paths on a command line name, with everything below. */
-#ifndef PACK_TOOL_CLI_SUBTREE_H
-#define PACK_TOOL_CLI_SUBTREE_H
+#pragma once
 
 #include "pack/dataset.h"
 
@@ -23,5 +22,3 @@ static inline enum subtree_mark subtree_mark(const struct subtree *subtree, uint
 {
 	return subtree->marks ? (enum subtree_mark)subtree->marks[entry] : SUBTREE_INSIDE;
 }
-
-#endif

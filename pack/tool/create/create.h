@@ -8,8 +8,7 @@
  *	create_images.c		checks and transforms their bytes
  *	create_inputs.c		bad inputs, and what is said of them
  *	create_say.c		failures, the summary */
-#ifndef PACK_TOOL_CREATE_CREATE_H
-#define PACK_TOOL_CREATE_CREATE_H
+#pragma once
 
 #include "pack/labels.h"
 #include "pack/tool/cli/cmd.h"
@@ -158,5 +157,3 @@ int create_open_folder(struct create *create, const struct import_dir_params *pa
 int create_run(struct create *create, int (*use)(struct create *create, struct item *item));
 /* Stores all files of the importer. As create_run(), or CREATE_DAMAGED. */
 int create_store(struct create *create);
-
-#endif

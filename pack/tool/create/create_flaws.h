@@ -1,7 +1,6 @@
 /* What archives have and a pack cannot hold: found while they are opened, told once the pack is
  * begun. Also where a pipe broke off. */
-#ifndef PACK_TOOL_CREATE_CREATE_FLAWS_H
-#define PACK_TOOL_CREATE_CREATE_FLAWS_H
+#pragma once
 
 #include "pack/foreign/foreign.h"
 #include "pack/tool/create/create.h"
@@ -27,5 +26,3 @@ bool create_is_archive(const struct create *create);
 int create_tell_flaws(struct create *create);
 /* Reports, once all is stored, that the source had broken off. 0, or what the watch returned. */
 int create_tell_broken(struct create *create);
-
-#endif

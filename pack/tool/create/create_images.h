@@ -1,6 +1,5 @@
 /* What create does to the bytes of a file, in any thread: checks and transforms. */
-#ifndef PACK_TOOL_CREATE_CREATE_IMAGES_H
-#define PACK_TOOL_CREATE_CREATE_IMAGES_H
+#pragma once
 
 #include "pack/tool/create/create.h"
 
@@ -16,5 +15,3 @@ void create_shape(const struct create *create, struct item *item);
 
 /* Notes why an image stays as it is. */
 void create_leave(struct item *item, const char *why);
-
-#endif

@@ -1,7 +1,6 @@
 /* What create is told of inputs that it cannot take as they are, and what is printed and listed of
  * them: bad ones, those that no transform changed, files that only have the name of an image. */
-#ifndef PACK_TOOL_CREATE_CREATE_INPUTS_H
-#define PACK_TOOL_CREATE_CREATE_INPUTS_H
+#pragma once
 
 #include "pack/tool/create/create.h"
 
@@ -57,5 +56,3 @@ int create_find_annotations(struct create *create, const struct builder *builder
 uint64_t create_left_images(const struct create *create);
 void create_say_left(const struct create *create);
 void create_say_named(struct create *create);
-
-#endif

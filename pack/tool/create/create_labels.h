@@ -1,6 +1,5 @@
 /* The labels that the source of a pack has: pack/labels.h. */
-#ifndef PACK_TOOL_CREATE_CREATE_LABELS_H
-#define PACK_TOOL_CREATE_CREATE_LABELS_H
+#pragma once
 
 #include "pack/tool/create/create.h"
 
@@ -9,5 +8,3 @@
 int create_keep_labels(struct create *create, struct err *err);
 /* Says which labels of the finished pack are not what ImageFolder gives. */
 void create_say_labels(const struct create *create);
-
-#endif

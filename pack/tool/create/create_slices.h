@@ -1,7 +1,6 @@
 /* Several packs of one folder: what was asked for, how the folder is cut, and which run makes which
  * pack. */
-#ifndef PACK_TOOL_CREATE_CREATE_SLICES_H
-#define PACK_TOOL_CREATE_CREATE_SLICES_H
+#pragma once
 
 #include "base/buf.h"
 #include "pack/tool/import/slices.h"
@@ -40,5 +39,3 @@ void create_slices(const struct create *create, uint32_t *ret_first, uint32_t *r
  * of bad inputs. The first slice also gets the lines of the scan. *ret_names must be freed after
  * `one`. 0 or -errno. */
 int create_slice(struct create *create, uint32_t slice, struct create *one, char **ret_names);
-
-#endif

@@ -1,8 +1,7 @@
 /* Containers that cannot be read in place: those that are compressed as a whole, such as
  * x.tfrecord.gz, and what comes from a pipe, as from a script. While this is in place, such a
  * container is opened from an unnamed file beside the pack, which has all of it, unpacked. */
-#ifndef PACK_TOOL_CREATE_DECOMPRESSED_H
-#define PACK_TOOL_CREATE_DECOMPRESSED_H
+#pragma once
 
 #include "pack/foreign/foreign.h"
 #include "pack/tool/create/script.h"
@@ -27,5 +26,3 @@ void decompressed_end(struct decompressed *d);
 int decompressed_part(const char *pack, const struct foreign_compressed *from,
 		      struct reader **spool, uint64_t *ret_start, uint64_t *ret_len,
 		      struct err *err);
-
-#endif

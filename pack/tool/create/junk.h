@@ -1,7 +1,6 @@
 /* What nobody means to pack: as a class or an image (foreign_text_is_junk()), or at all, as it is
  * what foldfs keeps beside containers and unfinished packs. */
-#ifndef PACK_TOOL_CREATE_JUNK_H
-#define PACK_TOOL_CREATE_JUNK_H
+#pragma once
 
 #include "pack/write/builder.h"
 
@@ -14,5 +13,3 @@ struct junk {
 
 /* Looks through entries 1 to `entries` - 1. */
 struct junk junk_find(const struct builder *builder, uint64_t entries);
-
-#endif

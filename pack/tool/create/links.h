@@ -4,8 +4,7 @@
  * with more `..` than there are folders above it, leads out of the pack. Following it in a mount
  * reads the loose file, or nothing on another machine. Pure, except for the builder that it reads.
  */
-#ifndef PACK_TOOL_CREATE_LINKS_H
-#define PACK_TOOL_CREATE_LINKS_H
+#pragma once
 
 #include "pack/write/builder.h"
 
@@ -18,5 +17,3 @@ enum links_kind {
  * text, or the path that was dropped. 0, -ENOMEM, or what `found` returned to stop. */
 int links_find(const struct builder *builder, uint64_t entries, enum links_kind kind,
 	       int (*found)(void *context, const char *path, const char *target), void *context);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A pack on one server (stripe count 1, the default of many sites) is read no faster than that
  * server can, however many nodes train from it. The layout is fixed when a file is made. */
-#ifndef PACK_TOOL_CREATE_LUSTRE_H
-#define PACK_TOOL_CREATE_LUSTRE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ unsigned lustre_stripes(const uint8_t *layout, size_t len);
 
 /* The same for the file at a path; 0: it is not on Lustre. */
 unsigned lustre_stripes_of(const char *path);
-
-#endif

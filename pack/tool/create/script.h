@@ -1,8 +1,7 @@
 /* A source that a Python script reads, with a library of Python: python/foldfs/sources/, which says
  * what a script writes where. One that foldpack stops is killed; where foldpack dies, writing to
  * the pipe ends it. */
-#ifndef PACK_TOOL_CREATE_SCRIPT_H
-#define PACK_TOOL_CREATE_SCRIPT_H
+#pragma once
 
 #include "base/err.h"
 #include <sys/types.h>
@@ -31,5 +30,3 @@ int script_end(struct script *script, const char *source, struct err *err);
 
 /* Ends a script that is still running. */
 void script_release(struct script *script);
-
-#endif

@@ -1,6 +1,5 @@
 /* The place of a future pack: what can be known about it before anything is written. */
-#ifndef PACK_TOOL_CREATE_TARGET_H
-#define PACK_TOOL_CREATE_TARGET_H
+#pragma once
 
 #include "base/err.h"
 #include <stdbool.h>
@@ -29,5 +28,3 @@ uint64_t target_estimate(uint64_t bytes, uint64_t entries);
 /* Opens an unnamed file in the folder of `path`, for what a pack is made from. Returns the
  * descriptor or -errno. */
 int target_unnamed(const char *path);
-
-#endif

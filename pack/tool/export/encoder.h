@@ -1,7 +1,6 @@
 /* Appends the fields of a record to a buf. The first failure is remembered, so only the end needs
  * to look at it. */
-#ifndef PACK_TOOL_EXPORT_ENCODER_H
-#define PACK_TOOL_EXPORT_ENCODER_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/le.h"
@@ -30,5 +29,3 @@ static inline void encoder_byte(struct encoder *encoder, uint8_t byte)
 {
 	encoder_add(encoder, &byte, 1);
 }
-
-#endif

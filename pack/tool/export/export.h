@@ -3,8 +3,7 @@
  *	samples, in order -> threads: read, checked, framed -> records, in order -> files
  *
  * The bytes inside at one time are bounded, except for a single sample that is larger. */
-#ifndef PACK_TOOL_EXPORT_EXPORT_H
-#define PACK_TOOL_EXPORT_EXPORT_H
+#pragma once
 
 #include "pack/tool/cli/progress.h"
 #include "pack/tool/export/format.h"
@@ -31,5 +30,3 @@ int export_plan(const struct export_params *params, struct shard_plan *plan,
  * sentence that begins with its path; or what writing returned. */
 int export_run(const struct export_params *params, const struct shard_plan *plan,
 	       struct outputs *outputs, struct err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * are named.
  *
  * A format frames samples. It reads and writes nothing. */
-#ifndef PACK_TOOL_EXPORT_FORMAT_H
-#define PACK_TOOL_EXPORT_FORMAT_H
+#pragma once
 
 #include "base/err.h"
 #include "pack/tool/export/samples.h"
@@ -41,5 +40,3 @@ struct export_format {
 };
 
 extern const struct export_format export_lmdb, export_tfrecord, export_webdataset;
-
-#endif

@@ -7,8 +7,7 @@
  * all files are complete and on the disk. outputs_release() removes files that were begun and did
  * not get that far. Files that exist are replaced only if that was asked for: they are removed, the
  * first one first, before any file gets its name. The first one gets its name last. */
-#ifndef PACK_TOOL_EXPORT_OUTPUTS_H
-#define PACK_TOOL_EXPORT_OUTPUTS_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -47,5 +46,3 @@ int outputs_close(int fd);
 /* Gives all files their names, after all were made and closed. Returns 0, or -errno with a
  * sentence; what was to be replaced may be gone then. */
 int outputs_finish(struct outputs *outputs, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Three Python values as pickle.dumps() writes them with protocol 4, byte for byte. */
-#ifndef PACK_TOOL_EXPORT_PICKLE_H
-#define PACK_TOOL_EXPORT_PICKLE_H
+#pragma once
 
 #include "base/buf.h"
 #include <stdint.h>
@@ -16,5 +15,3 @@ int pickle_int(uint32_t value, struct buf *to);
 
 /* The list [b"0", b"1", ...] of `count` numbers. Same rules. */
 int pickle_keys(uint64_t count, struct buf *to);
-
-#endif

@@ -5,8 +5,7 @@
  * else the numbers that ImageFolder gives them. A sample is a file below one of them, with the
  * suffix of an image. Everything else cannot be held: it is counted, and the first few are kept to
  * be named. */
-#ifndef PACK_TOOL_EXPORT_SAMPLES_H
-#define PACK_TOOL_EXPORT_SAMPLES_H
+#pragma once
 
 #include "pack/labels.h"
 
@@ -66,5 +65,3 @@ int samples_sort(struct samples *samples, enum sample_order order, uint64_t seed
 
 /* Sets `path` to the path of an entry relative to the root. Returns 0 or -ENOMEM. */
 int samples_path(const struct samples *samples, uint32_t entry, struct buf *path);
-
-#endif

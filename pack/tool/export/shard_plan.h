@@ -1,6 +1,5 @@
 /* Where records are cut into shards; known before the first shard is written. Pure. */
-#ifndef PACK_TOOL_EXPORT_SHARD_PLAN_H
-#define PACK_TOOL_EXPORT_SHARD_PLAN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ int shard_plan_equal(uint64_t records, uint64_t shards, struct shard_plan *ret);
 /* Adds the next record, of `size` bytes, to the last shard; or to a new one if the last would have
  * more than `most` bytes. `*used` is how many bytes the last shard has. Returns 0 or -ENOMEM. */
 int shard_plan_add(struct shard_plan *plan, uint64_t size, uint64_t most, uint64_t *used);
-
-#endif

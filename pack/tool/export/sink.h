@@ -1,6 +1,5 @@
 /* Where records go: an LMDB, or shards one after the other. Not thread-safe. */
-#ifndef PACK_TOOL_EXPORT_SINK_H
-#define PACK_TOOL_EXPORT_SINK_H
+#pragma once
 
 #include "pack/tool/export/format.h"
 #include "pack/tool/export/outputs.h"
@@ -24,5 +23,3 @@ int sink_shards_new(const struct export_format *format, const struct shard_plan 
 void sink_shards_free(struct sink_shards *sink);
 /* The last record of a shard ends it. */
 int sink_shards_put(struct sink_shards *sink, const void *record, size_t len);
-
-#endif

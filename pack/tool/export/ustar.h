@@ -1,8 +1,7 @@
 /* Headers of tar files: ustar, with a pax header before it only for what does not fit into ustar.
  *
  * Owner and group are 0 and have no names, so the same files give the same tar. */
-#ifndef PACK_TOOL_EXPORT_USTAR_H
-#define PACK_TOOL_EXPORT_USTAR_H
+#pragma once
 
 #include "base/buf.h"
 #include <sys/types.h>
@@ -22,5 +21,3 @@ int ustar_header(const struct ustar_member *member, struct buf *to);
 
 /* Appends the zeros after `size` bytes of a file. Same rules. */
 int ustar_pad(uint64_t size, struct buf *to);
-
-#endif

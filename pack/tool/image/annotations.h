@@ -2,8 +2,7 @@
  *
  * They are recognised by the suffix of the name and the first bytes, which can be wrong. Pure,
  * thread-safe; accepts any bytes. */
-#ifndef PACK_TOOL_IMAGE_ANNOTATIONS_H
-#define PACK_TOOL_IMAGE_ANNOTATIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ enum annotations_kind annotations_look(const char *path, const uint8_t *head, si
 
 /* The usual name, such as "COCO JSON"; NULL for ANNOTATIONS_NONE. */
 const char *annotations_name(enum annotations_kind kind);
-
-#endif

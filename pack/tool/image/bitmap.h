@@ -1,7 +1,6 @@
 /* Decoded images: in memory, and as files that need no decoding: BMP and PNM. Pure, thread-safe;
  * trusts no field of a file. */
-#ifndef PACK_TOOL_IMAGE_BITMAP_H
-#define PACK_TOOL_IMAGE_BITMAP_H
+#pragma once
 
 #include "base/buf.h"
 #include <stdbool.h>
@@ -70,5 +69,3 @@ struct pnm {
 /* Returns 0, -ENODATA (the bytes end within what may be a header), or -EINVAL (not a header). Pure,
  * thread-safe. */
 int pnm_header(const uint8_t *data, size_t len, struct pnm *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* A bounded view of the bytes of a file, in either byte order. Every reader of a format asks
  * bytes_have() before it looks, or reads by bytes_get(). Pure. */
-#ifndef PACK_TOOL_IMAGE_BYTES_H
-#define PACK_TOOL_IMAGE_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ static inline bool bytes_are(const struct bytes *bytes, uint64_t at, const char 
 {
 	return bytes_have(bytes, at, count) && memcmp(bytes->data + at, magic, count) == 0;
 }
-
-#endif

@@ -15,8 +15,7 @@
  *
  * Accepts any bytes. Memory is bounded by CHECK_JPEG_MEMORY. Time grows with the pixels that a
  * header claims, at most MAX_PIXELS (check.c). */
-#ifndef PACK_TOOL_IMAGE_CHECK_H
-#define PACK_TOOL_IMAGE_CHECK_H
+#pragma once
 
 #include "pack/tool/image/bytes.h"
 #include <stdarg.h>
@@ -71,5 +70,3 @@ check_found(struct check_finding *ret, const char *damage, bool usable, const ch
 	va_end(args);
 	return 1;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The blocks of a GIF. Pure; trusts no field. */
-#ifndef PACK_TOOL_IMAGE_GIF_H
-#define PACK_TOOL_IMAGE_GIF_H
+#pragma once
 
 #include "pack/tool/image/bytes.h"
 
@@ -45,5 +44,3 @@ static inline uint64_t gif_first(const struct bytes *file)
 {
 	return GIF_HEADER + gif_colours(file->data[10]);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Pure, thread-safe, silent. Reads nothing beyond `len`, trusts no field, and accepts any bytes.
  * Says what the header says, not that the image can be decoded. */
-#ifndef PACK_TOOL_IMAGE_IMAGE_H
-#define PACK_TOOL_IMAGE_IMAGE_H
+#pragma once
 
 #include "pack/dataset.h"
 #include "pack/image_kind.h"
@@ -26,5 +25,3 @@ uint64_t image_directory(const uint8_t *data, size_t len);
 /* Sets the size of the TIFF that begins with `start`, from the bytes at image_directory(). */
 void image_inspect_directory(const uint8_t start[static IMAGE_START], const uint8_t *directory,
 			     size_t len, struct dataset_image *image);
-
-#endif

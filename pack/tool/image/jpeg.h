@@ -1,7 +1,6 @@
 /* Everything that libjpeg-turbo does: reads what a JPEG says of itself, decodes and encodes JPEGs,
  * and makes another JPEG with the same pixels. Silent, thread-safe. */
-#ifndef PACK_TOOL_IMAGE_JPEG_H
-#define PACK_TOOL_IMAGE_JPEG_H
+#pragma once
 
 #include "base/err.h"
 #include "pack/tool/image/bitmap.h"
@@ -70,5 +69,3 @@ int jpeg_segments(const uint8_t *exif, size_t exif_len, const uint8_t *profile, 
  * its last scans (err says so); -EBADMSG (damaged), -EFBIG (takes over 1 GiB), -ENOTSUP (a kind of
  * JPEG that libjpeg-turbo does not decode) or -ENOMEM. */
 int jpeg_optimize(const uint8_t *data, size_t len, struct buf *out, struct err *err);
-
-#endif

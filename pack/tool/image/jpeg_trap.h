@@ -9,8 +9,7 @@
  * so that everything which that function has to give back is in a struct of its caller. A warning
  * (damaged data that libjpeg would make up for) is a failure here, too, unless the caller sets
  * other functions in trap->manager; those end by jpeg_trap_spring(). */
-#ifndef PACK_TOOL_IMAGE_JPEG_TRAP_H
-#define PACK_TOOL_IMAGE_JPEG_TRAP_H
+#pragma once
 
 #include "base/err.h"
 #include <setjmp.h>
@@ -58,5 +57,3 @@ struct jpeg_reader {
  * very many scans, which take seconds a kilobyte. */
 void jpeg_reader_begin(struct jpeg_reader *reader, const uint8_t *data, size_t len);
 void jpeg_reader_release(struct jpeg_reader *reader);
-
-#endif

@@ -1,8 +1,7 @@
 /* What the segments of a JPEG besides the pixels say about how to show them.
  *
  * Pure; trusts no field and accepts any bytes. */
-#ifndef PACK_TOOL_IMAGE_METADATA_H
-#define PACK_TOOL_IMAGE_METADATA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ bool metadata_is_profile(const uint8_t *payload, size_t len);
 /* Whether the payload is a complete colour profile, and that of sRGB. Readers take images without a
  * profile for sRGB, too. */
 bool metadata_is_srgb(const uint8_t *payload, size_t len);
-
-#endif

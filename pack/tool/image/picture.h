@@ -4,8 +4,7 @@
  * were there. In one of few colours (a palette, samples of other than 8 bits, or at most
  * PICTURE_FEW colours) they may be labels, as in masks: there the nearest pixel is taken, and the
  * values stay what they were. Thread-safe, silent; trusts no field. */
-#ifndef PACK_TOOL_IMAGE_PICTURE_H
-#define PACK_TOOL_IMAGE_PICTURE_H
+#pragma once
 
 #include "pack/format.h"
 #include "pack/tool/image/png.h"
@@ -53,5 +52,3 @@ int picture_plain(const struct picture *picture, struct pixels *ret, struct buf 
  * -EINVAL or -ENOMEM. */
 int picture_encode(const struct picture *picture, uint32_t quality, struct buf *out,
 		   struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Everything that libpng does: decodes and encodes PNGs. Silent, thread-safe; trusts no field. */
-#ifndef PACK_TOOL_IMAGE_PNG_H
-#define PACK_TOOL_IMAGE_PNG_H
+#pragma once
 
 #include "base/err.h"
 #include "pack/tool/image/bitmap.h"
@@ -44,5 +43,3 @@ void png_image_release(struct png_image *image);
 /* Appends a PNG to an empty buffer, with these chunks behind its header. 0, -EINVAL or -ENOMEM. */
 int png_encode(const struct png_image *image, const struct buf *chunks, struct buf *out,
 	       struct err *err);
-
-#endif

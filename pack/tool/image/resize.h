@@ -2,8 +2,7 @@
  *
  * This is what Resize of torchvision and BILINEAR of PIL do; the result is that of PIL bit for bit.
  * Pure, thread-safe. */
-#ifndef PACK_TOOL_IMAGE_RESIZE_H
-#define PACK_TOOL_IMAGE_RESIZE_H
+#pragma once
 
 #include "pack/tool/image/bitmap.h"
 
@@ -21,5 +20,3 @@ int resize(const struct resize *how, const struct pixels *from, struct pixels *r
 /* Takes the pixel nearest to each new one, as NEAREST of PIL does: no value comes out that was not
  * there. For pixels of any number of bytes. As resize(). */
 int resize_nearest(const struct pixels *from, uint32_t width, uint32_t height, struct pixels *ret);
-
-#endif

@@ -1,8 +1,7 @@
 /* TIFF, which EXIF is too: a header that says where the first directory is, and directories of
  * fields (tag, type, count, value or where it is). BigTIFF has the same, with wider numbers. Pure;
  * trusts no field. */
-#ifndef PACK_TOOL_IMAGE_TIFF_H
-#define PACK_TOOL_IMAGE_TIFF_H
+#pragma once
 
 #include "pack/tool/image/bytes.h"
 #include "pack/tool/image/check.h"
@@ -25,5 +24,3 @@ uint64_t tiff_number(const struct tiff *tiff, uint64_t directory, uint32_t tag);
 
 /* As check_jpeg(): the first directory, and where its pixels lie. */
 int check_tiff(enum check_level level, const struct bytes *file, struct check_finding *ret);
-
-#endif

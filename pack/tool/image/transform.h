@@ -21,8 +21,7 @@
  *
  * A transform decodes all of what it replaces: damage never comes out as an intact file.
  * Thread-safe, silent; results do not depend on the machine. */
-#ifndef PACK_TOOL_IMAGE_TRANSFORM_H
-#define PACK_TOOL_IMAGE_TRANSFORM_H
+#pragma once
 
 #include "pack/dataset.h"
 
@@ -79,5 +78,3 @@ struct thumbnail {
  * -ENOMEM. */
 int thumbnail_make(const uint8_t *data, size_t len, struct thumbnail *ret, struct err *err);
 void thumbnail_release(struct thumbnail *thumbnail);
-
-#endif

@@ -1,6 +1,5 @@
 /* Everything that libwebp does: decodes and encodes WebP. Silent, thread-safe; trusts no field. */
-#ifndef PACK_TOOL_IMAGE_WEBP_H
-#define PACK_TOOL_IMAGE_WEBP_H
+#pragma once
 
 #include "base/err.h"
 #include "pack/tool/image/bitmap.h"
@@ -28,5 +27,3 @@ int webp_decode(const uint8_t *data, size_t len, const struct webp_head *head, s
  * with the profile, EXIF and XMP of `head`. 0, -EINVAL (no WebP can hold that) or -ENOMEM. */
 int webp_encode(const struct pixels *pixels, const struct webp_head *head, uint32_t quality,
 		struct buf *out, struct err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Keeps the directories from the root to the current one open, so moving to a sibling opens one
  * directory. No path is ever looked up as a whole. So no path is too long, and symbolic links in a
  * path are refused (-ELOOP or -ENOTDIR) unless they are to be followed. */
-#ifndef PACK_TOOL_IMPORT_DIRSTACK_H
-#define PACK_TOOL_IMPORT_DIRSTACK_H
+#pragma once
 
 #include "pack/write/builder.h"
 
@@ -27,5 +26,3 @@ void dirstack_free(struct dirstack *stack);
 
 /* The descriptor of a directory, valid until the next call. 0, -ENOMEM or what openat returned. */
 int dirstack_enter(struct dirstack *stack, uint32_t directory, int *ret_fd);
-
-#endif

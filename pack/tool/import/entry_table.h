@@ -1,8 +1,7 @@
 /* Finds entries by a hash of 32 bits. Equal hashes prove nothing: the entries are compared. All
  * zero is an empty table. Memory: 9 to 18 bytes an entry, and half as much again while it grows.
  * One thread finds and adds; any thread may hash. */
-#ifndef PACK_TOOL_IMPORT_ENTRY_TABLE_H
-#define PACK_TOOL_IMPORT_ENTRY_TABLE_H
+#pragma once
 
 #include "pack/write/builder.h"
 
@@ -30,5 +29,3 @@ int entry_table_find_bytes(const struct entry_table *table, const struct builder
 /* The entry with this path; it was added with the hash of its path: 0, -ENOENT or -ENOMEM. */
 int entry_table_find_path(const struct entry_table *table, const struct builder *builder,
 			  const char *path, size_t len, uint32_t *ret_entry);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Patterns are those of base/match.h. What matches an exclude is left out; a directory with
  * everything in it. If there are includes, a file must match one of them. Pure. */
-#ifndef PACK_TOOL_IMPORT_FILTER_H
-#define PACK_TOOL_IMPORT_FILTER_H
+#pragma once
 
 #include "base/opt.h"
 
@@ -24,5 +23,3 @@ bool filter_wants(const struct filter *filter, const char *path, bool directory)
 
 /* The same for a file and all directories on the way to it. */
 bool filter_wants_file(const struct filter *filter, const char *path);
-
-#endif

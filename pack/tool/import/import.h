@@ -2,8 +2,7 @@
  *
  * An importer adds every entry to the builder, and hands out the files in the order in which they
  * are stored. The order, and what is added, depend only on the source and the options. */
-#ifndef PACK_TOOL_IMPORT_IMPORT_H
-#define PACK_TOOL_IMPORT_IMPORT_H
+#pragma once
 
 #include "pack/tool/import/item.h"
 
@@ -64,5 +63,3 @@ uint64_t import_fingerprint(const struct buf *path, uint64_t size, struct timesp
 /* Leaves out the other names of files that were left out, and reports them. 0, -ENOMEM, or what the
  * watch returned. */
 int import_drop_links(struct builder *builder, uint64_t entries, const struct import_watch *watch);
-
-#endif

@@ -1,8 +1,7 @@
 /* A folder as the source of a pack. It is scanned as a whole first, then many threads read it.
  *
  * Each entry of the scan becomes an entry of the builder, in the same order. */
-#ifndef PACK_TOOL_IMPORT_IMPORT_DIR_H
-#define PACK_TOOL_IMPORT_IMPORT_DIR_H
+#pragma once
 
 #include "pack/tool/import/slices.h"
 
@@ -18,5 +17,3 @@ struct import_dir_params {
 
 /* Scans the folder and adds its entries. Returns as import_ops.next(). */
 int import_dir_new(const struct import_dir_params *params, struct import **ret, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* A dataset as the source of a pack: packs, and files of other formats. Files are stored in the
  * order in which their bytes lie in the source, so it is read from front to back. */
-#ifndef PACK_TOOL_IMPORT_IMPORT_PACKS_H
-#define PACK_TOOL_IMPORT_IMPORT_PACKS_H
+#pragma once
 
 #include "pack/tool/import/filter.h"
 #include "pack/tool/import/import.h"
@@ -19,5 +18,3 @@ struct import_packs_params {
  * attributes returned (err has its sentence). */
 int import_packs_new(const struct import_packs_params *params, struct import **ret,
 		     struct err *err);
-
-#endif

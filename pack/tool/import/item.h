@@ -5,8 +5,7 @@
  *	store   its record                     (owner's thread, in order)
  *
  * Belongs to one thread at a time; see pipeline.h. */
-#ifndef PACK_TOOL_IMPORT_ITEM_H
-#define PACK_TOOL_IMPORT_ITEM_H
+#pragma once
 
 #include "base/buf.h"
 #include "pack/tool/image/annotations.h"
@@ -40,5 +39,3 @@ static inline bool item_is_large(const struct item *item)
 {
 	return item->size > ITEM_LARGE;
 }
-
-#endif

@@ -5,8 +5,7 @@
  *	list:FILE	as their paths stand in FILE, one a line; then the others, sorted
  *
  * A file with several names stands where the first of these names does. */
-#ifndef PACK_TOOL_IMPORT_ORDER_H
-#define PACK_TOOL_IMPORT_ORDER_H
+#pragma once
 
 #include "base/err.h"
 #include "pack/tool/import/filter.h"
@@ -34,5 +33,3 @@ int order_parse(const char *text, struct order *ret, struct err *err);
 int order_files(const struct order *order, const struct filter *filter,
 		const struct builder *builder, const struct scan_counts *counts, uint32_t **ret,
 		uint64_t *ret_count, struct err *err);
-
-#endif

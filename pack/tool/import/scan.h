@@ -8,8 +8,7 @@
  *
  * A file with several names in the tree is a FORMAT_FILE under the first name and a FORMAT_HARDLINK
  * under the others. */
-#ifndef PACK_TOOL_IMPORT_SCAN_H
-#define PACK_TOOL_IMPORT_SCAN_H
+#pragma once
 
 #include "pack/tool/import/filter.h"
 #include "pack/tool/import/import.h"
@@ -41,5 +40,3 @@ struct scan_counts {
 
 /* 0, -ENOMEM, what the watch returned, or what the builder gave (err has its sentence). */
 int scan_add(const struct scan_params *params, struct scan_counts *ret, struct err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * cut it the same way. A slice has its files, their other names, the folders on the way to them,
  * and the symbolic links that follow them in the order of paths. The first slice also has the empty
  * folders. So all slices together are the folder. */
-#ifndef PACK_TOOL_IMPORT_SLICES_H
-#define PACK_TOOL_IMPORT_SLICES_H
+#pragma once
 
 #include "pack/shard.h"
 #include "pack/tool/import/order.h"
@@ -42,5 +41,3 @@ const struct builder *slices_entries(const struct slices *slices, uint64_t *ret_
  * files in their order. Returns 0, -ENOMEM, or what the builder returned. */
 int slices_add(const struct slices *slices, uint32_t slice, struct builder *builder,
 	       struct scan_counts *ret, uint32_t **ret_files, struct err *err);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * What is read must be what the scan saw: a file with another size or time is refused with -ESTALE,
  * so that no pack holds half of an old and half of a new file. */
-#ifndef PACK_TOOL_IMPORT_SOURCE_H
-#define PACK_TOOL_IMPORT_SOURCE_H
+#pragma once
 
 #include "pack/write/builder.h"
 #include <sys/stat.h>
@@ -28,5 +27,3 @@ int source_read(void *context, void *buf, size_t len);
 
 /* The sentence for a source's error. */
 const char *source_error_text(int error);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * libarchive unpacks all but gzip and deflate. It ignores the checksums of gzip: it accepted 98 of
  * 100 archives in which one bit was flipped. Any thread. */
-#ifndef PACK_TOOL_IMPORT_UNPACK_H
-#define PACK_TOOL_IMPORT_UNPACK_H
+#pragma once
 
 #include "pack/foreign/foreign.h"
 
@@ -19,5 +18,3 @@ int unpack(const struct foreign_compressed *from, int to, struct err *err);
 
 /* The same for all that comes from a descriptor, such as a pipe. */
 int unpack_stream(int from, int to, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * Files are sorted by the 64 KiB block in which they begin, and within a block by entry. That is
  * the order of reading, and as close to the order of paths as it can be. Results come in the order
  * of batches, so what a command prints does not depend on the number of threads. */
-#ifndef PACK_TOOL_READ_BATCH_SCAN_H
-#define PACK_TOOL_READ_BATCH_SCAN_H
+#pragma once
 
 #include "pack/dataset.h"
 
@@ -95,5 +94,3 @@ int batch_scan(const struct batch_scan_params *params);
  * reading limits a pack that is not in memory, and disks and servers are faster with many requests
  * at the same time. */
 unsigned batch_scan_jobs(uint64_t asked);
-
-#endif

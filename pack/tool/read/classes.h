@@ -11,8 +11,7 @@
  *
  * Files are counted by their names, as a reader meets them: a hard link or a symbolic link is a
  * file, and a hard link has the bytes of its file. Memory: 4 bytes an entry. */
-#ifndef PACK_TOOL_READ_CLASSES_H
-#define PACK_TOOL_READ_CLASSES_H
+#pragma once
 
 #include "base/json.h"
 #include "pack/dataset.h"
@@ -81,5 +80,3 @@ int classes_sizes(const struct classes *classes, const struct class_split *split
 
 /* Whether ImageFolder, which goes by the suffix, takes a file with this name. */
 bool classes_takes(const char *name, size_t len);
-
-#endif

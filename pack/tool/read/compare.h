@@ -2,8 +2,7 @@
  *
  * Symbolic links are compared, never followed. Only the bytes of files count, not whether they are
  * hard links. Files of different sizes are not read. */
-#ifndef PACK_TOOL_READ_COMPARE_H
-#define PACK_TOOL_READ_COMPARE_H
+#pragma once
 
 #include "pack/dataset.h"
 #include "pack/tool/cli/progress.h"
@@ -48,5 +47,3 @@ struct compare_params {
 
 /* 0 (whatever was found), -ENOMEM, -EAGAIN (no thread could be made), or what found() returned. */
 int compare(const struct compare_params *params);
-
-#endif

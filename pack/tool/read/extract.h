@@ -8,8 +8,7 @@
  * Directories and symbolic links come first. Then come the files, in the order in which they lie in
  * the pack and by several threads; then the other names of files; and last the modes and times of
  * directories. Modes are those of the pack less the umask. */
-#ifndef PACK_TOOL_READ_EXTRACT_H
-#define PACK_TOOL_READ_EXTRACT_H
+#pragma once
 
 #include "pack/dataset.h"
 #include "pack/tool/cli/progress.h"
@@ -33,5 +32,3 @@ struct extract_params {
 /* 0, -ENOMEM, -EAGAIN (no thread could be made), -EINTR (interrupt.h; files that were begun are
  * finished or removed), or what fault() returned. */
 int extract_tree(const struct extract_params *params);
-
-#endif

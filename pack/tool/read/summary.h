@@ -1,7 +1,6 @@
 /* The figures of a dataset, from its index alone: what `foldpack info` shows, and the beginning of
  * the page of `foldpack report`. summary_json() writes them as JSON for both. */
-#ifndef PACK_TOOL_READ_SUMMARY_H
-#define PACK_TOOL_READ_SUMMARY_H
+#pragma once
 
 #include "pack/tool/read/classes.h"
 
@@ -40,5 +39,3 @@ void summary_json(const struct dataset_info *info, const struct summary *summary
  * of the checksums of its extents, 8 bytes each, little-endian. 0, or what loading the checksums
  * returned. */
 int summary_checksum(struct dataset *dataset, uint32_t entry, uint64_t *ret);
-
-#endif

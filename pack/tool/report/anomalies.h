@@ -2,8 +2,7 @@
  * each kind of anomaly.
  *
  *	anomalies_init -> anomalies_note ... -> anomalies_json -> anomalies_release */
-#ifndef PACK_TOOL_REPORT_ANOMALIES_H
-#define PACK_TOOL_REPORT_ANOMALIES_H
+#pragma once
 
 #include "base/json.h"
 #include "pack/tool/read/classes.h"
@@ -77,5 +76,3 @@ enum anomaly anomaly_of_link(const struct dataset *dataset, uint32_t link);
 
 /* Whether a file is an image, by its name or by its content. */
 bool anomaly_is_image(const struct dataset_entry *entry, const struct dataset_image *image);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * If all images together have at most `check_all` bytes, all of them are read and checked;
  * otherwise only those that are shown. */
-#ifndef PACK_TOOL_REPORT_CONTACT_SHEET_H
-#define PACK_TOOL_REPORT_CONTACT_SHEET_H
+#pragma once
 
 #include "pack/tool/report/statistics.h"
 
@@ -54,5 +53,3 @@ int contact_sheet_read(struct contact_sheet *sheet, const struct contact_sheet_s
 /* Adds the pictures as members of the open object. 0 or -ENOMEM. */
 int contact_sheet_json(const struct contact_sheet *sheet, const struct contact_sheet_source *source,
 		       struct json *json);
-
-#endif

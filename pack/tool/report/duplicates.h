@@ -3,8 +3,7 @@
  * Only the index is read. Checksums are XXH3-64 of each MiB: of 40 million datasets with a million
  * different images each, about one has two images with equal size and checksum. A hard link counts
  * as a copy of its file, as a reader sees it. Empty files and symbolic links do not count. */
-#ifndef PACK_TOOL_REPORT_DUPLICATES_H
-#define PACK_TOOL_REPORT_DUPLICATES_H
+#pragma once
 
 #include "base/json.h"
 #include "pack/tool/read/classes.h"
@@ -54,5 +53,3 @@ void duplicates_release(struct duplicates *duplicates);
  * DUPLICATES_LISTED groups of a reach have an item. 0 or -ENOMEM. */
 int duplicates_json(const struct duplicates *duplicates, struct dataset *dataset,
 		    const struct classes *classes, struct json *json);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Images are files, and hard links to files, that are images by name or by content. Memory: 30
  * bytes an image while this is made, 4 afterwards. */
-#ifndef PACK_TOOL_REPORT_STATISTICS_H
-#define PACK_TOOL_REPORT_STATISTICS_H
+#pragma once
 
 #include "pack/tool/read/summary.h"
 #include "pack/tool/report/anomalies.h"
@@ -46,5 +45,3 @@ uint32_t statistics_label(const struct classes *classes, uint32_t entry);
 
 /* Adds the figures as members of the open object. */
 void statistics_json(const struct statistics *statistics, struct json *json);
-
-#endif

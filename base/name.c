@@ -39,6 +39,43 @@ char *name_of_word(char *word)
 	return word + (*word == '@');
 }
 
+/* The byte that %XX is; below 0: there is none, or it ends the text. */
+static int decoded(const char *text)
+{
+	char digits[3] = {text[1], text[1] ? text[2] : '\0', '\0'};
+
+	if (!isxdigit((unsigned char)digits[0]) || !isxdigit((unsigned char)digits[1]))
+		return -1;
+	return (int)strtoul(digits, NULL, 16) ?: -1;
+}
+
+/* Where the path of file://HOST/PATH begins; NULL: it is none of this machine. */
+static char *find_path(char *name)
+{
+	char *host = name + strlen("file://"), *path = host + strcspn(host, "/");
+	size_t len = (size_t)(path - host), local = strlen("localhost");
+
+	if (!name_has_scheme(name, "file") || !*path ||
+	    (len && (len != local || strncasecmp(host, "localhost", len) != 0)))
+		return NULL;
+	for (const char *at = path; (at = strchr(at, '%')); at++)
+		if (decoded(at) < 0)
+			return NULL;
+	return path;
+}
+
+void name_take_file(char *word)
+{
+	char *to = name_of_word(word), *from = find_path(to);
+
+	for (; from && *from; from++) {
+		*to++ = (char)(*from == '%' ? decoded(from) : *from);
+		from += *from == '%' ? 2 : 0;
+	}
+	if (from)
+		*to = '\0';
+}
+
 const char *name_first_url(char *const *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

@@ -13,6 +13,9 @@ size_t name_query(const char *name);
 
 /* The name in a word: in NAME/=name and @name where it begins, otherwise the word itself. */
 char *name_of_word(char *word);
+/* Makes a URL of a file on this machine, file:///PATH or file://localhost/PATH, the path that it
+ * means, in place, where it is the name in a word; any other word stays as it is. */
+void name_take_file(char *word);
 /* The first name with http://, https://, gs:// or hf:// in the words; NULL: there is none. */
 const char *name_first_url(char *const *words, size_t count);
 /* Removes secrets from a word, in place: user:password@ and the query of a URL. */

@@ -19,6 +19,8 @@
  * them. In names, - and _ are the same. Words that begin with x- or X- are ignored, as mount(8)
  * expects.
  *
+ * The URL of a file on this machine is the same as its path: name_take_file().
+ *
  * Strings point into argv. The words of -o are split in place, so argv must be writable. Nothing is
  * allocated. Only opt_help() prints. */
 #pragma once

@@ -1,3 +1,4 @@
+#include "base/name.h"
 #include "base/nearest.h"
 #include "base/opt.h"
 #include "base/size.h"
@@ -157,6 +158,8 @@ static int set_row(const struct parser *p, const struct opt *row, const struct g
 
 	if (row->kind == OPT_KIND_NONE)
 		return 0;
+	if (given->value)
+		name_take_file(given->value);
 	if (!takes_value(row) && given->value)
 		return refuse_option(p, given, "takes no value");
 	if (takes_value(row) && !given->value)
@@ -353,14 +356,16 @@ int opt_parse(const struct opt_command *command, void *settings, int argc, char 
 	while (r == 0 && p.want == OPT_RUN && p.next < argc && !command_words) {
 		char *word = argv[p.next++];
 
-		if (ended || !is_option(word))
+		if (ended || !is_option(word)) {
+			name_take_file(word);
 			argv[p.kept++] = word;
-		else if (strcmp(word, "--") != 0)
+		} else if (strcmp(word, "--") != 0) {
 			r = word[1] == '-' ? parse_long(&p, word + 2) : parse_letters(&p, word + 1);
-		else if (command->stop_at_dashes)
+		} else if (command->stop_at_dashes) {
 			command_words = argv + p.next;
-		else
+		} else {
 			ended = true;
+		}
 	}
 	if (r < 0)
 		return r;

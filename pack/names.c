@@ -242,6 +242,8 @@ static int add_items(struct names *names, struct lines *lines, const struct word
 	while (r == 0 && lines_next(lines, &item, &len)) {
 		SCOPE_FREE char *word = strndup(item, len);
 
+		if (word && !by_server(at))
+			name_take_file(word);
 		r = word ? add_word(names, word, at, err) : -ENOMEM;
 	}
 	return r;

@@ -31,22 +31,16 @@ bool name_needs_programs(const char *name, const struct remote_settings *setting
 	return name_has_scheme(name, "s3") && !settings->anonymous;
 }
 
-static const struct other_scheme {
-	const char *scheme, *instead;
-} other_schemes[] = {
-	{"file", "; give the path alone"},
-};
-
 static int refuse_scheme(const char *name, size_t len, struct err *err)
 {
-	const char *instead = "";
-
-	for (size_t i = 0; i < sizeof(other_schemes) / sizeof(other_schemes[0]); i++)
-		if (name_has_scheme(name, other_schemes[i].scheme))
-			instead = other_schemes[i].instead;
+	if (name_has_scheme(name, "file"))
+		return err_set(err, -ENOENT,
+			       "no file of this machine: that is file:///PATH, with %%25 for a "
+			       "percent sign");
 	return err_set(err, -ENOENT,
-		       "%.*s:// is not read: https://, http://, s3://, gs:// and hf:// are%s",
-		       (int)len, name, instead);
+		       "%.*s:// is not read: https://, http://, s3://, gs://, hf:// and file:// "
+		       "are",
+		       (int)len, name);
 }
 
 /* https:/host, also where it was taken for a path relative to a list. */

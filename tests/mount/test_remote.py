@@ -747,7 +747,8 @@ def test_a_list_on_a_server_names_what_is_on_that_kind_of_server(data, listing, 
 
 @pytest.mark.parametrize("url, said", [
     ("hf://datasets/x", "hf://datasets/x: no file of a dataset on the Hub: hf://datasets/OWNER/"),
-    ("file:///tmp/x.lmdb", "is not read: https://, http://, s3://, gs:// and hf:// are; give the"),
+    ("file://host/tmp/x.lmdb", "file://host/tmp/x.lmdb: no file of this machine: that is file:///"),
+    ("file:///tmp/100%.lmdb", "no file of this machine: that is file:///PATH, with %25 for a perc"),
     ("ftp://ali:sesame@host/x", "ftp://host/x: ftp:// is not read: https://, http://, s3://, gs"),
     ("https:/host/x", "no such file; a URL begins with https://"),
     ("S3:/bucket/x", "no such file; a URL begins with s3://"),
@@ -764,6 +765,26 @@ def test_what_is_no_url_that_can_be_read_is_said_at_each_door(place, point, url,
     for door in doors:
         err = run(*door, status=1).err
         assert said in err and "sesame" not in err and "foldpack create" not in err, door
+
+
+def test_a_url_of_this_machine_is_a_path_at_each_door(place, mount):
+    def url(path):
+        return f"file://localhost{path}".replace(" ", "%20")
+
+    folder, pack, out = place / "a set", place / "a pack.lmdb", place / "an out"
+    (folder / "x").mkdir(parents=True)
+    (folder / "x/1.jpg").write_bytes(b"one")
+    run(FOLDPACK, "create", "--check=off", url(folder), url(pack))
+    (place / "a list").write_text(f"{url(place)}/a%20p*.lmdb\n")
+    for word in url(pack), "@" + url(place / "a list"), f"y/={url(pack)}":
+        assert "x/1.jpg\n" in run(FOLDPACK, "list", word).out
+    run(FOLDPACK, "diff", url(folder), url(pack))
+    run(FOLDPACK, "extract", url(pack), url(out))
+    run(FOLDPACK, "fetch", f"--cache-dir={url(place)}", url(pack))
+    assert (out / "x/1.jpg").read_bytes() == b"one"
+    (place / "an order").write_text("x/1.jpg\n")
+    mounted = mount(url(pack), "-o", f"ro,order={url(place / 'an order')}")
+    assert (mounted.path / "x/1.jpg").read_bytes() == b"one"
 
 
 def test_secrets_of_a_url_are_shown_nowhere(serve, mount):

@@ -106,6 +106,31 @@ TEST(user_and_query_are_not_shown)
 	assert_shown("val/=@https://u:p@h/list?s", "val/=@https://h/list");
 }
 
+static void assert_taken(const char *word, const char *expected)
+{
+	char text[128];
+
+	strcpy(text, word);
+	name_take_file(text);
+	assert_string_equal(text, expected);
+}
+
+TEST(the_url_of_a_file_is_its_path)
+{
+	assert_taken("file:///a/b.lmdb", "/a/b.lmdb");
+	assert_taken("FILE://LocalHost/a%20b%2Cc%25.tar", "/a b,c%.tar");
+	assert_taken("val/=file:///a", "val/=/a");
+	assert_taken("@file:///a/list", "@/a/list");
+	assert_taken("val/=@file:///list", "val/=@/list");
+	assert_taken("file:///x-{0..3}.tar?", "/x-{0..3}.tar?");
+	for (const char *const *other =
+		     (const char *const[]){"file://host/a", "file://", "file:///100%", "file:///%0",
+					   "file:///a%00b", "file:///a%0g", "file://localhos/a",
+					   "https://h/a%20b", "/a%20b", "a/file:///b", NULL};
+	     *other; other++)
+		assert_taken(*other, *other);
+}
+
 static void is_on_hub(const char *name, const char *expected)
 {
 	SCOPE_FREE char *url = NULL;

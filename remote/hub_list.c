@@ -13,72 +13,50 @@
 
 #define TIMEOUT_MS 30000
 #define LINK	   16384
-#define TFRECORD   3 /* of the kinds */
 
-struct listing {
-	const char *name; /* of the repository: hf://datasets/ORG/in1k@REVISION */
-	int len;
-	const char *pattern; /* of paths; "": there is none */
-	struct buf *found;
-	bool exact;		   /* a file has the pattern as its name */
-	unsigned kinds[5], others; /* how many files of each kind there are */
-	struct buf of_kind[5];
-};
+enum kind { LMDB, TAR, ZIP, TFRECORD, PARQUET, OTHER };
 
-static const struct kind {
+static const struct {
 	const char *name, *suffix;
-} kinds[] = {{"LMDB", ".lmdb"},
-	     {"tar", ".tar"},
-	     {"zip", ".zip"},
-	     {"TFRecord", ".tfrecord"},
-	     {"parquet", ".parquet"}};
+} kinds[OTHER] = {[LMDB] = {"LMDB", ".lmdb"},
+		  [TAR] = {"tar", ".tar"},
+		  [ZIP] = {"zip", ".zip"},
+		  [TFRECORD] = {"TFRecord", ".tfrecord"},
+		  [PARQUET] = {"parquet", ".parquet"}};
 
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+struct hub_listing {
+	struct listing files; /* pattern "": there is none */
+	unsigned counts[OTHER + 1];
+	struct buf names[OTHER];
+};
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* KINDS: of no kind. Shards of TFRecord have numbers behind the suffix. */
-static size_t kind_of(const char *path)
+/* Shards of TFRecord have numbers behind the suffix. */
+static enum kind kind_of(const char *path)
 {
 	size_t len = strlen(path);
 
-	for (size_t i = 0; i < KINDS; i++) {
+	for (enum kind i = 0; i < OTHER; i++) {
 		size_t end = strlen(kinds[i].suffix);
 
 		if (len > end && strcmp(path + len - end, kinds[i].suffix) == 0)
 			return i;
 	}
-	return strstr(path, ".tfrecord-") ? TFRECORD : KINDS;
+	return strstr(path, ".tfrecord-") ? TFRECORD : OTHER;
 }
 
-static int add(const struct listing *listing, const char *path, struct buf *ret)
+static int take_file(struct hub_listing *listing, const char *path)
 {
-	int r = buf_addf(ret, "%.*s/%s", listing->len, listing->name, path);
+	enum kind kind = kind_of(path);
 
-	return r < 0 ? r : buf_add(ret, "", 1);
+	if (*listing->files.pattern)
+		return listing_take(&listing->files, path);
+	listing->counts[kind]++;
+	return kind == OTHER ? 0 : listing_add(&listing->files, path, &listing->names[kind]);
 }
 
-static int take_file(struct listing *listing, const char *path)
-{
-	size_t kind = kind_of(path);
-
-	if (!*listing->pattern) {
-		if (kind == KINDS)
-			listing->others++;
-		else
-			listing->kinds[kind]++;
-		return kind == KINDS ? 0 : add(listing, path, &listing->of_kind[kind]);
-	}
-	if (!listing->exact && strcmp(path, listing->pattern) == 0) {
-		listing->exact = true;
-		listing->found->len = 0;
-	} else if (listing->exact || !listing_matches(listing->pattern, path)) {
-		return 0;
-	}
-	return add(listing, path, listing->found);
-}
-
-static int take_page(struct listing *listing, const char *text)
+static int take_page(struct hub_listing *listing, const char *text)
 {
 	static const char *const names[] = {"type", "path"};
 	int r;
@@ -97,37 +75,36 @@ static int take_page(struct listing *listing, const char *text)
 }
 
 /* The kinds that there are, when it is not clear which is meant. */
-static int refuse_kinds(const struct listing *listing, struct err *err)
+static int refuse_kinds(const struct hub_listing *listing, struct err *err)
 {
+	const struct listing *files = &listing->files;
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 
-	for (size_t i = 0; i < KINDS; i++)
-		if (listing->kinds[i] &&
-		    buf_addf(&text, "%u %s, ", listing->kinds[i], kinds[i].name) < 0)
+	for (enum kind i = 0; i < OTHER; i++)
+		if (listing->counts[i] &&
+		    buf_addf(&text, "%u %s, ", listing->counts[i], kinds[i].name) < 0)
 			return -ENOMEM;
 	return err_set(err, -ENOENT,
 		       "'%.*s' has %s%u other files, and not one kind to mount: name them, as "
 		       "%.*s/data/*.tar",
-		       listing->len, listing->name, text.data ? text.data : "", listing->others,
-		       listing->len, listing->name);
+		       files->root, files->name, text.data ? text.data : "", listing->counts[OTHER],
+		       files->root, files->name);
 }
 
-static int choose(struct listing *listing, struct err *err)
+/* Without a pattern, all files of one kind are meant. */
+static int choose_kind(const struct hub_listing *listing, struct err *err)
 {
-	size_t chosen = KINDS;
+	enum kind chosen = OTHER;
 
-	if (*listing->pattern)
-		return listing->found->len ? 0
-					   : err_set(err, -ENOENT, "'%.*s/%s' matches no file",
-						     listing->len, listing->name, listing->pattern);
-	for (size_t i = 0; i < KINDS; i++) {
-		if (listing->kinds[i] && chosen < KINDS)
+	for (enum kind i = 0; i < OTHER; i++) {
+		if (listing->counts[i] && chosen != OTHER)
 			return refuse_kinds(listing, err);
-		chosen = listing->kinds[i] ? i : chosen;
+		chosen = listing->counts[i] ? i : chosen;
 	}
-	if (chosen == KINDS)
+	if (chosen == OTHER)
 		return refuse_kinds(listing, err);
-	return buf_add(listing->found, listing->of_kind[chosen].data, listing->of_kind[chosen].len);
+	return buf_add(listing->files.found, listing->names[chosen].data,
+		       listing->names[chosen].len);
 }
 
 /* --- pages ------------------------------------------------------------------------------------ */
@@ -163,58 +140,75 @@ static int say_status(unsigned status, bool has_token, struct err *err)
 		       status / 100 == 3 ? ": it has another name now" : "");
 }
 
-static int get_page(const struct fetch *request, credentials_fetch_fn *fetch_from, struct buf *ret,
-		    struct err *err)
+/* Finds the token for a server, and makes it a header; NULL: there is none. */
+static int authorize(const struct url *server, const struct remote_settings *settings,
+		     char **ret_header, struct err *err)
 {
-	unsigned status = 0;
-	int r = listing_ask(request, fetch_from, &status, ret, err);
+	struct token token SCOPE(token_release) = {0};
+	char *header = NULL;
+	int r = token_find(server, settings, &token, err);
 
-	return r < 0 || status == 200 ? r : say_status(status, request->headers[0] != NULL, err);
+	if (r == 0 && token.text && asprintf(&header, "Authorization: Bearer %s", token.text) < 0)
+		return -ENOMEM;
+	if (r == 0)
+		*ret_header = header;
+	return r;
 }
 
-/* Asks for all pages of `url`, which all are on one server, as the token is. */
-static int get_pages(struct listing *listing, const char *first,
+/* Takes a page, and replaces its URL by that of the next one. Returns 0, 1 (it was the last) or
+ * -errno. */
+static int turn_page(struct hub_listing *listing, const struct fetch *request,
+		     credentials_fetch_fn *fetch_from, char **url, struct err *err)
+{
+	SCOPE(buf_release) struct buf headers = BUF_INIT;
+	SCOPE(buf_release) struct buf body = BUF_INIT;
+	struct fetch page = *request;
+	unsigned status;
+	char *next;
+	int r;
+
+	page.url = *url;
+	page.ret_headers = &headers;
+	r = listing_ask(&page, fetch_from, &status, &body, err);
+	if (r == 0 && status != 200)
+		r = say_status(status, page.headers[0] != NULL, err);
+	if (r == 0 && (r = take_page(listing, body.data)) == -EINVAL)
+		r = err_set(err, -EPROTO, "the Hub's listing cannot be read");
+	if (r == 0)
+		r = next_of(headers.data ? headers.data : "", &next, err);
+	if (r == 0) {
+		free(*url);
+		*url = next;
+	}
+	return r;
+}
+
+/* Asks for all pages from `first` on, which all are on one server, as the token is. */
+static int get_pages(struct hub_listing *listing, const char *first,
 		     const struct remote_settings *settings, credentials_fetch_fn *fetch_from,
 		     struct err *err)
 {
 	struct url server SCOPE(url_release) = {0};
-	struct token token SCOPE(token_release) = {0};
-	SCOPE(secret_release) char *line = NULL;
+	SCOPE(secret_release) char *header = NULL;
 	SCOPE_FREE char *url = strdup(first);
 	int r = url ? url_parse(url, &server) : -ENOMEM;
 
 	if (r == -EINVAL)
 		return err_set(err, r, "HF_ENDPOINT is no URL");
 	if (r == 0)
-		r = token_find(&server, settings, &token, err);
-	if (r == 0 && token.text && asprintf(&line, "Authorization: Bearer %s", token.text) < 0)
-		line = NULL, r = -ENOMEM;
+		r = authorize(&server, settings, &header, err);
 	for (unsigned pages = 0; r == 0; pages++) {
-		const char *const headers[] = {line, NULL};
-		SCOPE(buf_release) struct buf answered = BUF_INIT;
-		SCOPE(buf_release) struct buf body = BUF_INIT;
+		const struct fetch request = {.method = "GET",
+					      .headers = (const char *const[]){header, NULL},
+					      .timeout_ms = TIMEOUT_MS,
+					      .direct = url_is_here(&server),
+					      .most = LISTING_BYTES,
+					      .settings = settings};
 		struct url next SCOPE(url_release) = {0};
-		char *to = NULL;
 
-		r = get_page(&(struct fetch){.method = "GET",
-					     .url = url,
-					     .headers = headers,
-					     .timeout_ms = TIMEOUT_MS,
-					     .direct = url_is_here(&server),
-					     .most = LISTING_BYTES,
-					     .ret_headers = &answered,
-					     .settings = settings},
-			     fetch_from, &body, err);
-		if (r == 0 && (r = take_page(listing, body.data)) == -EINVAL)
-			r = err_set(err, -EPROTO, "the Hub's listing cannot be read");
-		if (r == 0)
-			r = next_of(answered.data ? answered.data : "", &to, err);
-		if (r)
-			break;
-		free(url);
-		url = to;
-		if (url_parse(url, &next) < 0 || !url_same_server(&server, &next) ||
-		    pages == LISTING_PAGES)
+		r = turn_page(listing, &request, fetch_from, &url, err);
+		if (r == 0 && (url_parse(url, &next) < 0 || !url_same_server(&server, &next) ||
+			       pages == LISTING_PAGES))
 			r = err_set(err, -EPROTO,
 				    "the Hub's listing goes on at another server, or has no end");
 	}
@@ -255,23 +249,25 @@ int hub_list(const char *name, const struct remote_settings *settings,
 	     credentials_fetch_fn *fetch_from, struct buf *ret, struct err *err)
 {
 	struct hub_name parts;
-	struct listing listing = {.name = name, .found = ret};
+	struct hub_listing listing = {.files = {.name = name, .found = ret}};
 	SCOPE_FREE char *url = NULL;
 	struct err reason = {0};
 	int r = hub_parse(name, &parts, err);
 
 	if (r < 0)
 		return r;
-	listing.pattern = parts.path;
-	listing.len = parts.len;
+	listing.files.pattern = parts.path;
+	listing.files.root = parts.len;
 	r = listing_url(&parts, &url);
 	if (r == 0)
 		r = get_pages(&listing, url, settings, fetch_from, &reason);
 	if (r < 0)
 		err_set(err, r, "%s: %s", name, err_text(&reason, r));
-	else
-		r = choose(&listing, err);
-	for (size_t i = 0; i < KINDS; i++)
-		buf_release(&listing.of_kind[i]);
+	else if (!*parts.path)
+		r = choose_kind(&listing, err);
+	else if (!ret->len)
+		r = err_set(err, -ENOENT, "'%.*s/%s' matches no file", parts.len, name, parts.path);
+	for (enum kind i = 0; i < OTHER; i++)
+		buf_release(&listing.names[i]);
 	return r;
 }

@@ -1,13 +1,28 @@
 #include "remote/listing.h"
 #include <errno.h>
 #include <fnmatch.h>
+#include <string.h>
 #include <time.h>
 
 #define TRIES 4
 
-bool listing_matches(const char *pattern, const char *path)
+int listing_add(const struct listing *listing, const char *path, struct buf *names)
 {
-	return fnmatch(pattern, path, FNM_PATHNAME | FNM_PERIOD) == 0;
+	int r = buf_addf(names, "%.*s/%s", listing->root, listing->name, path);
+
+	return r < 0 ? r : buf_add(names, "", 1);
+}
+
+int listing_take(struct listing *listing, const char *path)
+{
+	if (!listing->exact && strcmp(path, listing->pattern) == 0) {
+		listing->exact = true;
+		listing->found->len = 0;
+	} else if (listing->exact ||
+		   fnmatch(listing->pattern, path, FNM_PATHNAME | FNM_PERIOD) != 0) {
+		return 0;
+	}
+	return listing_add(listing, path, listing->found);
 }
 
 static void pause_before(int attempt)

@@ -7,8 +7,18 @@
 #define LISTING_PAGES 1000	/* at most, of 1000 files each */
 #define LISTING_BYTES (4 << 20) /* of a page, at most */
 
-/* Whether a path or key matches. '*' leaves out '/'. */
-bool listing_matches(const char *pattern, const char *path);
+struct listing {
+	const char *name;    /* that was asked for: s3://bucket/train/shard-*.tar */
+	int root;	     /* bytes of it: what all files are in, without the slash */
+	const char *pattern; /* of what is below; '*' leaves out '/' */
+	struct buf *found;   /* names, NUL-ended */
+	bool exact;	     /* a file has the pattern as its path, and is meant alone */
+};
+
+/* Adds the name of a file if it matches. Returns 0 or -ENOMEM. */
+int listing_take(struct listing *listing, const char *path);
+/* Adds it to other names in any case. */
+int listing_add(const struct listing *listing, const char *path, struct buf *names);
 
 /* Asks for a page. What may pass is tried again. Returns as fetch(). */
 int listing_ask(const struct fetch *request, credentials_fetch_fn *fetch_from, unsigned *ret_status,

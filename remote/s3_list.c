@@ -17,25 +17,22 @@
 #define HEADERS	   8
 #define ANY_KEY	   "x" /* an object of the bucket, whose URL leads to that of the bucket */
 
-struct listing {
-	int bucket; /* bytes of the name up to the key */
-	const char *name, *pattern;
+struct s3_listing {
+	struct listing keys;
 	struct object_auth *auth;
 	char *headers[HEADERS + 1];
 	size_t count;
 	unsigned refusals;
-	struct buf *found;
-	bool exact; /* an object has the pattern as its key */
 };
 
-static void listing_drop_headers(struct listing *listing)
+static void listing_drop_headers(struct s3_listing *listing)
 {
 	while (listing->count)
 		secret_free(listing->headers[--listing->count]);
 	memset(listing->headers, 0, sizeof(listing->headers));
 }
 
-static void listing_release(struct listing *listing)
+static void listing_release(struct s3_listing *listing)
 {
 	listing_drop_headers(listing);
 	if (listing->auth)
@@ -78,21 +75,7 @@ static void decode(char *text)
 	*to = '\0';
 }
 
-static int take_key(struct listing *listing, const char *key)
-{
-	int r;
-
-	if (!listing->exact && strcmp(key, listing->pattern) == 0) {
-		listing->exact = true;
-		listing->found->len = 0;
-	} else if (listing->exact || !listing_matches(listing->pattern, key)) {
-		return 0;
-	}
-	r = buf_addf(listing->found, "%.*s%s", listing->bucket, listing->name, key);
-	return r < 0 ? r : buf_add(listing->found, "", 1);
-}
-
-static int take_page(struct listing *listing, const char *body)
+static int take_page(struct listing *keys, const char *body)
 {
 	int r = 0;
 
@@ -102,7 +85,7 @@ static int take_page(struct listing *listing, const char *body)
 		r = answer_xml(at, "Key", &key);
 		if (r == 0) {
 			decode(key);
-			r = take_key(listing, key);
+			r = listing_take(keys, key);
 		}
 	}
 	return r;
@@ -112,7 +95,7 @@ static int take_page(struct listing *listing, const char *body)
 
 static int add_header(void *context, const char *line)
 {
-	struct listing *listing = context;
+	struct s3_listing *listing = context;
 	char *copy = listing->count < HEADERS ? strdup(line) : NULL;
 
 	if (!copy)
@@ -122,10 +105,9 @@ static int add_header(void *context, const char *line)
 }
 
 /* Sorted by name, as signatures want it. `token` NULL: of the first page. */
-static int add_query(const struct listing *listing, const char *token, struct buf *ret)
+static int add_query(const char *pattern, const char *token, struct buf *ret)
 {
-	SCOPE_FREE char *prefix =
-		strndup(listing->pattern, strcspn(listing->pattern, LISTING_WILD));
+	SCOPE_FREE char *prefix = strndup(pattern, strcspn(pattern, LISTING_WILD));
 	int r = prefix ? 0 : -ENOMEM;
 
 	if (r == 0 && token)
@@ -148,7 +130,7 @@ static int wait_for_credentials(struct object_refresh *refresh, struct err *err)
 }
 
 /* The URL of the bucket, with what signs a request for it. */
-static int prepare(struct listing *listing, const char *query, struct buf *url, bool *direct)
+static int prepare(struct s3_listing *listing, const char *query, struct buf *url, bool *direct)
 {
 	const char *object = listing->auth->url;
 	struct url parts SCOPE(url_release) = {0};
@@ -166,7 +148,7 @@ static int prepare(struct listing *listing, const char *query, struct buf *url, 
 		add_header, listing);
 }
 
-static int refused(struct listing *listing, unsigned status, const struct buf *headers,
+static int refused(struct s3_listing *listing, unsigned status, const struct buf *headers,
 		   const struct buf *body, struct err *err)
 {
 	const struct object_answer answer = {.status = status,
@@ -186,13 +168,13 @@ static int refused(struct listing *listing, unsigned status, const struct buf *h
 }
 
 /* Asks for one page, until it is answered. */
-static int get_page(struct listing *listing, const char *token,
+static int get_page(struct s3_listing *listing, const char *token,
 		    const struct remote_settings *settings, credentials_fetch_fn *fetch_from,
 		    struct buf *ret, struct err *err)
 {
 	SCOPE(buf_release) struct buf query = BUF_INIT;
 	unsigned status = 0;
-	int r = add_query(listing, token, &query);
+	int r = add_query(listing->keys.pattern, token, &query);
 
 	while (r == 0 && status != 200) {
 		SCOPE(buf_release) struct buf url = BUF_INIT;
@@ -216,7 +198,7 @@ static int get_page(struct listing *listing, const char *token,
 	return r;
 }
 
-static int get_pages(struct listing *listing, const struct remote_settings *settings,
+static int get_pages(struct s3_listing *listing, const struct remote_settings *settings,
 		     credentials_fetch_fn *fetch_from, struct err *err)
 {
 	SCOPE_FREE char *token = NULL;
@@ -231,7 +213,7 @@ static int get_pages(struct listing *listing, const struct remote_settings *sett
 		if (r == 0 && !strstr(body.data, "<ListBucketResult"))
 			r = err_set(err, -EPROTO, "the answer is no listing of a bucket");
 		if (r == 0)
-			r = take_page(listing, body.data);
+			r = take_page(&listing->keys, body.data);
 		if (r < 0)
 			return r;
 		free(token);
@@ -245,14 +227,17 @@ int s3_list(const char *name, const struct remote_settings *settings,
 	    credentials_fetch_fn *fetch_from, struct remote *remote, struct buf *ret,
 	    struct err *err)
 {
-	struct listing listing SCOPE(listing_release) = {
-		.name = name, .pattern = key_of(name), .found = ret};
+	const char *pattern = key_of(name);
+	struct s3_listing listing SCOPE(listing_release) = {
+		.keys = {.name = name,
+			 .root = (int)(pattern - name) - 1,
+			 .pattern = pattern,
+			 .found = ret}};
 	SCOPE_FREE char *any = NULL;
 	struct err reason = {0};
 	int r;
 
-	listing.bucket = (int)(listing.pattern - name);
-	if (asprintf(&any, "%.*s" ANY_KEY, listing.bucket, name) < 0) {
+	if (asprintf(&any, "%.*s/" ANY_KEY, listing.keys.root, name) < 0) {
 		any = NULL;
 		return -ENOMEM;
 	}

@@ -20,7 +20,7 @@
 #pragma once
 
 #include "base/extent.h"
-#include "cache/page.h"
+#include "cache/plan/page.h"
 #include "cache/policy.h"
 #include "cache/slots.h"
 #include <sys/uio.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/math.h"
-#include "cache/page.h"
+#include "cache/plan/page.h"
 #include "cache/plan/plan_order.h"
 
 /* A read is of whole pages; devices take requests up to a power of two at once. */

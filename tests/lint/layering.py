@@ -8,21 +8,23 @@ import fnmatch
 import re
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 
 import source
 
 # The first pattern that a path matches names its room.
 ROOMS = [(room + "/*", room) for room in (
     "pack/tool/cli", "pack/tool/create", "pack/tool/export", "pack/tool/import",
-    "pack/tool/image", "pack/tool/read", "pack/tool/report", "pack/write", "pack/foreign/archive",
-    "pack/foreign/encoding", "pack/foreign/lmdb", "pack/foreign/record", "pack/foreign", "pack",
+    "pack/tool/image", "pack/tool/read", "pack/tool/report", "pack/tool/work", "pack/write",
+    "pack/foreign/archive", "pack/foreign/encoding", "pack/foreign/lmdb", "pack/foreign/record",
+    "pack/foreign", "pack",
     "cache/plan", "cache/order", "cache", "fs/life", "fs/stat", "fs", "lists", "remote",
     "base")]
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
 TOOL = ["base/*", "remote/settings.h", "remote/remote.h", "pack/dataset.h", "pack/labels.h",
-        "pack/packs.h", "pack/shard.h", "pack/format.h", "pack/image_kind.h",
-        "pack/tool/cli/*"]
+        "pack/packs.h", "pack/shard.h", "pack/format.h", "pack/image_kind.h", "pack/tool/work/*",
+        "pack/tool/image/*", "pack/tool/cli/*"]
 
 # What an adapter of another format is given.
 FOREIGN = ["base/*", "pack/format.h", "pack/image_kind.h", *(
@@ -32,7 +34,7 @@ MAY_INCLUDE = {
     "base": [],
     "cache": ["base/*", "cache/plan/*", "cache/order/*"],
     "cache/plan": ["base/bits.h", "base/extent.h", "base/math.h", "base/scope.h",
-                   "cache/order/forecast.h", "cache/page.h"],
+                   "cache/order/forecast.h"],
     "cache/order": ["base/bits.h", "base/math.h", "base/scope.h", "base/search.h"],
     "remote": ["base/*"],
     "pack": ["base/*"],
@@ -45,13 +47,15 @@ MAY_INCLUDE = {
     "pack/foreign/archive": [*FOREIGN, "pack/xxh3.h", "pack/foreign/compressed.h",
                              "pack/foreign/encoding/*"],
     "pack/foreign/record": [*FOREIGN, "pack/foreign/codec.h", "pack/foreign/encoding/*"],
+    "pack/tool/work": ["base/*"],
+    "pack/tool/image": ["base/*", "pack/dataset.h", "pack/format.h", "pack/image_kind.h"],
+    "pack/tool/import": ["base/*", "pack/shard.h", "pack/write/builder.h", "pack/tool/work/*",
+                         "pack/tool/image/*"],
     "pack/tool/cli": TOOL,
-    "pack/tool/image": TOOL,
-    "pack/tool/import": [*TOOL, "pack/write/builder.h", "pack/tool/image/*"],
-    "pack/tool/read": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
-    "pack/tool/create": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
-    "pack/tool/export": [*TOOL, "pack/write/store.h", "pack/tool/image/*", "pack/tool/read/*"],
-    "pack/tool/report": [*TOOL, "pack/tool/image/*", "pack/tool/read/*"],
+    "pack/tool/read": [*TOOL, "pack/write/builder.h", "pack/tool/import/*"],
+    "pack/tool/create": [*TOOL, "pack/write/builder.h", "pack/tool/import/*"],
+    "pack/tool/export": [*TOOL, "pack/write/store.h", "pack/tool/read/*"],
+    "pack/tool/report": [*TOOL, "pack/tool/read/*"],
     "lists": ["base/*", "pack/dataset.h"],
     "fs": ["base/*", "remote/settings.h", "remote/remote.h", "fs/life/*"],
     "fs/life": ["base/*"],
@@ -79,8 +83,7 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/labels.h", "pack/packs.h",
          "pack/tool/create/junk.c": ["pack/foreign/text.h"],
          "pack/tool/import/unpack.c": ["pack/foreign/window.h"],
          "pack/tool/import/unpack.h": ["pack/foreign/foreign.h"],
-         "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h", "pack/tool/image/jpeg.h",
-                                 "pack/tool/image/png.h", "pack/tool/image/webp.h",
+         "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h",
                                  "pack/tool/import/unpack.h"]}
 
 # The dataset is turned into what the cache reads from in one place.
@@ -154,6 +157,18 @@ def includes():
             if fault:
                 yield f"{path}: {fault}"
 
+def circles():
+    """Rooms that include each other, by whatever way."""
+    below = {room: set() for _, room in ROOMS}
+    for file in source.files():
+        room = room_of(str(file))
+        headers = (header for quote, header in INCLUDE.findall(source.text(file)) if quote == '"')
+        below[room].update({room_of(header) for header in headers} - {room, None})
+    try:
+        TopologicalSorter(below).prepare()
+    except CycleError as error:
+        yield "rooms in a circle: " + " <- ".join(error.args[1])
+
 def words():
     for file in source.files():
         code = source.code(file)
@@ -172,4 +187,4 @@ def links(build):
                 yield f"{program}: links {library}"
 
 if __name__ == "__main__":
-    sys.exit(source.report([*includes(), *words(), *links(sys.argv[1])]))
+    sys.exit(source.report([*includes(), *circles(), *words(), *links(sys.argv[1])]))

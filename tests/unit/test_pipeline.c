@@ -1,7 +1,7 @@
-/* Work in any order, results in one: pack/tool/cli/pipeline.h. Items wait for each other, never for
- * the clock. */
+/* Work in any order, results in one: pack/tool/work/pipeline.h. Items wait for each other, never
+ * for the clock. */
 #include "base/scope.h"
-#include "pack/tool/cli/pipeline.h"
+#include "pack/tool/work/pipeline.h"
 #include "tests/unit/test.h"
 #include <stdint.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* The line that says how far a long command is, where standard error is no terminal. */
 #include "base/scope.h"
-#include "pack/tool/cli/progress.h"
+#include "pack/tool/work/progress.h"
 #include "tests/unit/test.h"
 #include <stdio.h>
 #include <string.h>

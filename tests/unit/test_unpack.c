@@ -1,8 +1,8 @@
 /* What is compressed, good and damaged: pack/tool/import/unpack.h. libarchive compresses it. */
 #include "base/io.h"
 #include "base/scope.h"
-#include "pack/tool/cli/interrupt.h"
 #include "pack/tool/import/unpack.h"
+#include "pack/tool/work/interrupt.h"
 #include "tests/unit/test.h"
 #include <archive.h>
 #include <archive_entry.h>

@@ -9,7 +9,7 @@
 #include "base/opt.h"
 #include "pack/foreign/foreign.h"
 #include "pack/packs.h"
-#include "pack/tool/cli/progress.h"
+#include "pack/tool/work/progress.h"
 #include "remote/remote.h"
 
 /* argv[0] is the name of the sub-command. */

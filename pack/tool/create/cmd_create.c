@@ -3,12 +3,12 @@
 #include "base/libc.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include "pack/tool/cli/interrupt.h"
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/create_source.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/import_packs.h"
+#include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,8 +1,8 @@
 #include "pack/tool/create/create_flaws.h"
 
 #include "base/scope.h"
-#include "pack/tool/cli/interrupt.h"
 #include "pack/tool/create/decompressed.h"
+#include "pack/tool/work/interrupt.h"
 #include <string.h>
 
 struct flaw {

@@ -3,8 +3,8 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/cli/interrupt.h"
 #include "pack/tool/import/source.h"
+#include "pack/tool/work/interrupt.h"
 #include <stdarg.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/cli/interrupt.h"
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/create_labels.h"
@@ -14,6 +13,7 @@
 #include "pack/tool/create/lustre.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/source.h"
+#include "pack/tool/work/interrupt.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,10 +5,10 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/environment.h"
-#include "pack/tool/cli/interrupt.h"
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/decompressed.h"
 #include "pack/tool/image/image.h"
+#include "pack/tool/work/interrupt.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>

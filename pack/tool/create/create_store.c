@@ -8,14 +8,14 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/cli/interrupt.h"
-#include "pack/tool/cli/pipeline.h"
 #include "pack/tool/create/create.h"
 #include "pack/tool/create/create_images.h"
 #include "pack/tool/create/create_inputs.h"
 #include "pack/tool/image/annotations.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/import/source.h"
+#include "pack/tool/work/interrupt.h"
+#include "pack/tool/work/pipeline.h"
 #include <fcntl.h>
 #include <string.h>
 

@@ -3,12 +3,12 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/cmd.h"
-#include "pack/tool/cli/interrupt.h"
 #include "pack/tool/export/export.h"
 #include "pack/tool/export/format.h"
 #include "pack/tool/export/outputs.h"
 #include "pack/tool/read/batch_scan.h"
 #include "pack/tool/read/classes.h"
+#include "pack/tool/work/interrupt.h"
 #include <inttypes.h>
 #include <libgen.h>
 #include <string.h>

@@ -3,9 +3,9 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/cli/interrupt.h"
-#include "pack/tool/cli/pipeline.h"
 #include "pack/tool/export/sink.h"
+#include "pack/tool/work/interrupt.h"
+#include "pack/tool/work/pipeline.h"
 #include <inttypes.h>
 #include <string.h>
 

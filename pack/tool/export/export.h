@@ -5,10 +5,10 @@
  * The bytes inside at one time are bounded, except for a single sample that is larger. */
 #pragma once
 
-#include "pack/tool/cli/progress.h"
 #include "pack/tool/export/format.h"
 #include "pack/tool/export/outputs.h"
 #include "pack/tool/export/shard_plan.h"
+#include "pack/tool/work/progress.h"
 
 struct export_params {
 	const struct export_format *format;

@@ -1,9 +1,9 @@
 /* Tars in which a sample is two members, KEY.SUFFIX and KEY.cls, sorted by name. A reader takes
  * what comes before the first dot of the last name for the key, so keys have no dots there. */
 #include "base/scope.h"
-#include "pack/tool/cli/ranked.h"
 #include "pack/tool/export/format.h"
 #include "pack/tool/export/ustar.h"
+#include "pack/tool/work/ranked.h"
 #include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>

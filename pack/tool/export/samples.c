@@ -1,8 +1,8 @@
 #include "pack/tool/export/samples.h"
 
 #include "base/scope.h"
-#include "pack/tool/cli/ranked.h"
 #include "pack/tool/read/classes.h"
+#include "pack/tool/work/ranked.h"
 #include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>

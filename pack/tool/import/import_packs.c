@@ -1,7 +1,7 @@
 #include "pack/tool/import/import_packs.h"
 
 #include "base/scope.h"
-#include "pack/tool/cli/ranked.h"
+#include "pack/tool/work/ranked.h"
 #include <string.h>
 
 #define NOT_ADDED UINT32_MAX

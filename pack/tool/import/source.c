@@ -2,7 +2,7 @@
 
 #include "base/io.h"
 #include "base/scope.h"
-#include "pack/tool/cli/interrupt.h"
+#include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
 #include <string.h>
 

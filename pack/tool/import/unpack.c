@@ -7,7 +7,7 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/window.h"
-#include "pack/tool/cli/interrupt.h"
+#include "pack/tool/work/interrupt.h"
 #include <archive.h>
 #include <archive_entry.h>
 #include <ctype.h>

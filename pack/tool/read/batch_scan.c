@@ -4,8 +4,8 @@
 #include "base/math.h"
 #include "base/reader.h"
 #include "base/scope.h"
-#include "pack/tool/cli/pipeline.h"
-#include "pack/tool/cli/ranked.h"
+#include "pack/tool/work/pipeline.h"
+#include "pack/tool/work/ranked.h"
 #include <string.h>
 #include <sys/mman.h>
 

@@ -3,10 +3,10 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/cmd.h"
-#include "pack/tool/cli/interrupt.h"
-#include "pack/tool/cli/subtree.h"
 #include "pack/tool/read/batch_scan.h"
 #include "pack/tool/read/extract.h"
+#include "pack/tool/read/subtree.h"
+#include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -8,9 +8,9 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/cmd.h"
-#include "pack/tool/cli/interrupt.h"
-#include "pack/tool/cli/progress.h"
 #include "pack/tool/read/batch_scan.h"
+#include "pack/tool/work/interrupt.h"
+#include "pack/tool/work/progress.h"
 #include "remote/open.h"
 #include "remote/reader_blocks.h"
 #include <stdlib.h>

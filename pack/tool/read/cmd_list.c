@@ -4,7 +4,7 @@
 #include "base/scope.h"
 #include "base/utf8.h"
 #include "pack/tool/cli/cmd.h"
-#include "pack/tool/cli/subtree.h"
+#include "pack/tool/read/subtree.h"
 #include "pack/tool/read/summary.h"
 #include <inttypes.h>
 

@@ -6,8 +6,8 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/cmd.h"
-#include "pack/tool/cli/progress.h"
 #include "pack/tool/read/batch_scan.h"
+#include "pack/tool/work/progress.h"
 #include <string.h>
 
 struct settings {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "pack/dataset.h"
-#include "pack/tool/cli/progress.h"
+#include "pack/tool/work/progress.h"
 
 enum compare_difference {
 	COMPARE_SAME,		/* is never reported */

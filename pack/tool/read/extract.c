@@ -3,9 +3,9 @@
 #include "base/bits.h"
 #include "base/io.h"
 #include "base/scope.h"
-#include "pack/tool/cli/interrupt.h"
 #include "pack/tool/import/dirstack.h"
 #include "pack/tool/read/batch_scan.h"
+#include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -11,8 +11,8 @@
 #pragma once
 
 #include "pack/dataset.h"
-#include "pack/tool/cli/progress.h"
-#include "pack/tool/cli/subtree.h"
+#include "pack/tool/read/subtree.h"
+#include "pack/tool/work/progress.h"
 
 struct extract_params {
 	struct dataset *dataset;       /* with DATASET_ATTRS and DATASET_CHECKSUMS loaded */

@@ -15,9 +15,9 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/cmd.h"
-#include "pack/tool/cli/interrupt.h"
 #include "pack/tool/report/contact_sheet.h"
 #include "pack/tool/report/duplicates.h"
+#include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "pack/tool/cli/progress.h"
+#include "pack/tool/work/progress.h"
 
 #include "base/clock.h"
 #include "base/size.h"

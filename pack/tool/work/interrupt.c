@@ -1,4 +1,4 @@
-#include "pack/tool/cli/interrupt.h"
+#include "pack/tool/work/interrupt.h"
 
 #include "base/exit.h"
 #include "base/signals.h"

@@ -1,4 +1,4 @@
-#include "pack/tool/cli/pipeline.h"
+#include "pack/tool/work/pipeline.h"
 
 #include "base/scope.h"
 #include <pthread.h>

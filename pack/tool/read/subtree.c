@@ -1,4 +1,4 @@
-#include "pack/tool/cli/subtree.h"
+#include "pack/tool/read/subtree.h"
 
 #include "base/log.h"
 #include "base/scope.h"

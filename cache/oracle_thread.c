@@ -90,8 +90,8 @@ static bool is_stopped(void *context)
 	return has_ended(thread);
 }
 
-static unsigned search_seeds(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
-			     struct seeds_found *ret, unsigned most)
+static unsigned run_search(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
+			   struct seeds_found *ret, unsigned most)
 {
 	struct oracle_thread *thread = context;
 	unsigned count;
@@ -127,7 +127,7 @@ static void *query_thread(void *context)
 	struct run *run = context;
 	struct oracle_thread *thread = run->thread;
 	const struct oracle_hooks hooks = {
-		.search = {.context = thread, .search = search_seeds, .stopped = is_stopped},
+		.search = {.context = thread, .search = run_search, .stopped = is_stopped},
 		.context = thread,
 		.lists = lists,
 		.kind = kind,
@@ -227,7 +227,7 @@ static bool is_to_end(struct oracle_thread *thread)
 
 static void make_next(struct oracle_thread *thread);
 
-static void wait_for(struct oracle_thread *thread, struct run *run, pthread_t id)
+static void wait_for_query(struct oracle_thread *thread, struct run *run, pthread_t id)
 {
 	while (!atomic_load(&run->done)) {
 		wait_tick(thread);
@@ -242,8 +242,8 @@ static void wait_for(struct oracle_thread *thread, struct run *run, pthread_t id
 }
 
 /* Takes the query back. Returns whether an order was found. */
-static bool answer(struct oracle_thread *thread, struct query *query, uint64_t took,
-		   char sentence[ORACLE_SENTENCE])
+static bool take_back(struct oracle_thread *thread, struct query *query, uint64_t took,
+		      char sentence[ORACLE_SENTENCE])
 {
 	bool found;
 
@@ -267,11 +267,11 @@ static bool run_query(struct oracle_thread *thread, struct query *query, bool se
 	       !(made = pthread_create(&id, NULL, query_thread, &run) == 0))
 		wait_tick(thread);
 	if (made)
-		wait_for(thread, &run, id);
-	return answer(thread, query, clock_ns() - began, sentence);
+		wait_for_query(thread, &run, id);
+	return take_back(thread, query, clock_ns() - began, sentence);
 }
 
-static struct query *ask_next(struct oracle_thread *thread)
+static struct query *ask_for_next(struct oracle_thread *thread)
 {
 	SCOPE_LOCK(&thread->feed.lock);
 	return oracle_ask_next(thread->feed.oracle);
@@ -280,7 +280,7 @@ static struct query *ask_next(struct oracle_thread *thread)
 /* The next epoch of a known order, beside another query. */
 static void make_next(struct oracle_thread *thread)
 {
-	struct query *query = ask_next(thread);
+	struct query *query = ask_for_next(thread);
 	char sentence[ORACLE_SENTENCE];
 
 	if (query)

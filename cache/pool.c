@@ -182,7 +182,7 @@ static void offer(struct pool *pool, struct pool_extent *extent)
 	count_offered(pool, extent);
 }
 
-static void withdraw(struct pool *pool, struct pool_extent *extent)
+static void take_off_offer(struct pool *pool, struct pool_extent *extent)
 {
 	if (extent->state != POOL_READY || extent->pins)
 		return;
@@ -250,9 +250,9 @@ static void spend(struct pool *pool, struct pool_extent *extent, enum pool_use u
 	extent->window = pool->policy.window;
 }
 
-static void give_up(struct pool *pool, struct pool_extent *extent)
+static void leave_unread(struct pool *pool, struct pool_extent *extent)
 {
-	withdraw(pool, extent);
+	take_off_offer(pool, extent);
 	pool->wasted += extent->is.size;
 	spend(pool, extent, POOL_SPENT);
 	offer(pool, extent);
@@ -263,7 +263,7 @@ void pool_give_up(struct pool *pool, uint64_t number)
 	struct pool_extent *extent = pool_find(pool, number);
 
 	if (extent && extent->state == POOL_READY && pool_is_ahead(extent->use))
-		give_up(pool, extent);
+		leave_unread(pool, extent);
 }
 
 /* Enough was missed, and nothing that was read ahead for this use was asked
@@ -273,7 +273,7 @@ static void give_up_ahead(struct pool *pool, enum pool_use use)
 	struct pool_extent *extent;
 
 	while ((extent = ring_front(&pool->ahead[use])))
-		give_up(pool, extent);
+		leave_unread(pool, extent);
 	pool->in_vain[use] = 0;
 }
 
@@ -288,7 +288,7 @@ static void count_missed(struct pool *pool, uint32_t bytes)
 
 static void evict(struct pool *pool, struct pool_extent *extent)
 {
-	withdraw(pool, extent);
+	take_off_offer(pool, extent);
 	drop(pool, extent);
 	pool->evictions += extent->use != POOL_GIVEN;
 	give_back(pool, extent);
@@ -402,7 +402,7 @@ int pool_add(struct pool *pool, const struct extent *wanted, enum pool_use use,
 
 void pool_pin(struct pool *pool, struct pool_extent *extent)
 {
-	withdraw(pool, extent);
+	take_off_offer(pool, extent);
 	extent->pins++;
 }
 

@@ -133,7 +133,7 @@ static void answer_probe(struct residency *residency, uint64_t extent)
 }
 
 /* The probe before in this place has had its time. */
-static void judge_probe(struct residency *residency)
+static void end_probe(struct residency *residency)
 {
 	bool silent = residency->probes[residency->turn % PROBES] != UINT64_MAX;
 
@@ -161,7 +161,7 @@ bool residency_probe(struct residency *residency, uint64_t *ret)
 	if (residency->recent || residency->bytes == 0 ||
 	    ++residency->uses <= residency->epoch / PROBES || !find_probe(residency, ret))
 		return false;
-	judge_probe(residency);
+	end_probe(residency);
 	if (!bit_get(residency->in, *ret)) /* the share began anew */
 		return false;
 	residency->uses = 0;

@@ -227,7 +227,7 @@ static void hand_back(const struct slots *slots, uint32_t from, uint32_t to)
 }
 
 /* The first slot from `from` on that is chosen, or not, or `end`. */
-static uint32_t seek(const struct region *regions, uint32_t from, uint32_t end, bool chosen)
+static uint32_t skip_until(const struct region *regions, uint32_t from, uint32_t end, bool chosen)
 {
 	while (from < end) {
 		uint64_t set = regions[from / REGION].chosen[word(from)];
@@ -246,8 +246,8 @@ void slots_hand_back(const struct slots *slots, const struct slots_leaving *leav
 
 	if (!leaving)
 		return;
-	while ((from = seek(leaving->regions, from, leaving->end, true)) < leaving->end) {
-		to = seek(leaving->regions, from, leaving->end, false);
+	while ((from = skip_until(leaving->regions, from, leaving->end, true)) < leaving->end) {
+		to = skip_until(leaving->regions, from, leaving->end, false);
 		hand_back(slots, from, to);
 		from = to;
 	}
@@ -306,7 +306,7 @@ uint32_t slots_discarded(struct slots *slots, struct slots_leaving *leaving)
 	slots->cold += slots->leaving;
 	slots->leaving = 0;
 	for (; to < at; slots->free[to++] = slot++) {
-		slot = seek(leaving->regions, slot, leaving->end, true);
+		slot = skip_until(leaving->regions, slot, leaving->end, true);
 		while (at < slots->count && slots->free[at] < slot)
 			slots->free[to++] = slots->free[at++];
 	}

@@ -71,7 +71,7 @@ static bool find_period(const struct batches *batches, uint32_t to, struct perio
 }
 
 /* The next look begins after an irregular place: a file that nobody asked for. */
-static void look(struct batches *batches)
+static void look_back(struct batches *batches)
 {
 	uint32_t to = batches->from + (batches->top - batches->from) / 2;
 	struct period found = {0}, last = batches->last;
@@ -96,7 +96,7 @@ void batches_saw(struct batches *batches, uint32_t place)
 	if (place > batches->top)
 		batches->top = place;
 	if (++batches->count == batches->look)
-		look(batches);
+		look_back(batches);
 }
 
 static uint32_t common_divisor(uint32_t a, uint32_t b)

@@ -140,7 +140,7 @@ unsigned candidate_depth(const struct candidate *candidate, double tried)
 	return 0;
 }
 
-static bool is_hidden(const struct candidate *candidate, uint32_t index)
+static bool is_hidden_index(const struct candidate *candidate, uint32_t index)
 {
 	return candidate->hidden && bit_get(candidate->hidden, index);
 }
@@ -153,7 +153,7 @@ bool candidate_fits(const struct candidate *candidate, const struct sampler *sam
 	unsigned count = sampler_begin(sampler, candidate->list->count, begin, most);
 
 	for (unsigned i = 0; i < count && found < depth; i++) {
-		if (is_hidden(candidate, begin[i]))
+		if (is_hidden_index(candidate, begin[i]))
 			continue;
 		if (!seeds_seen_has(&candidate->seen, begin[i]) ||
 		    (found == 0 && !seeds_seen_begins(&candidate->seen, begin[i])))

@@ -13,7 +13,7 @@ unsigned choose_seen(const struct observations *observations, const struct order
 	return count;
 }
 
-static bool has_share(const struct observations *observations, const struct order_list *list)
+static bool has_share_of(const struct observations *observations, const struct order_list *list)
 {
 	return choose_is_share(choose_seen(observations, list), observations->count);
 }
@@ -21,7 +21,7 @@ static bool has_share(const struct observations *observations, const struct orde
 const struct order_list *choose_likeliest(const struct observations *observations)
 {
 	for (unsigned i = 0; i < observations->list_count; i++)
-		if (has_share(observations, observations->lists[i]))
+		if (has_share_of(observations, observations->lists[i]))
 			return observations->lists[i];
 	return NULL;
 }
@@ -119,8 +119,8 @@ static bool is_known(const struct observations *observations, const struct order
 	return false;
 }
 
-static bool is_likelier(const struct observations *observations, const struct order_list *a,
-			const struct order_list *b)
+static bool is_likelier_list(const struct observations *observations, const struct order_list *a,
+			     const struct order_list *b)
 {
 	unsigned seen_of_a = choose_seen(observations, a), seen_of_b = choose_seen(observations, b);
 
@@ -131,12 +131,12 @@ static bool is_likelier(const struct observations *observations, const struct or
 	return is_clearly_more(b->count, a->count);
 }
 
-static void sort(struct observations *observations)
+static void sort_lists(struct observations *observations)
 {
 	for (unsigned i = 1; i < observations->list_count; i++)
 		for (unsigned at = i; at > 0; at--) {
-			if (!is_likelier(observations, observations->lists[at],
-					 observations->lists[at - 1]))
+			if (!is_likelier_list(observations, observations->lists[at],
+					      observations->lists[at - 1]))
 				break;
 			swap(observations, at, at - 1);
 		}
@@ -179,10 +179,10 @@ void choose_lists(struct observations *observations)
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < observations->list_count; i++)
-		if (has_share(observations, observations->lists[i]) &&
+		if (has_share_of(observations, observations->lists[i]) &&
 		    !is_too_long(observations, observations->lists[i]))
 			swap(observations, i, kept++);
 	observations->list_count = kept;
-	sort(observations);
+	sort_lists(observations);
 	move_unlikely(observations);
 }

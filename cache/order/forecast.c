@@ -429,7 +429,7 @@ static void jump(struct forecast *forecast, uint32_t place)
 	move_edge(forecast, place);
 }
 
-static void judge(struct forecast *forecast, bool foreseen)
+static void judge_demand(struct forecast *forecast, bool foreseen)
 {
 	forecast->foreseen = forecast->foreseen << 1 | foreseen;
 	if (forecast->judged < JUDGED)
@@ -488,7 +488,7 @@ bool forecast_saw(struct forecast *forecast, uint64_t file)
 
 	if (place == ORDER_NONE)
 		return forecast_has(forecast, file);
-	judge(forecast, foreseen);
+	judge_demand(forecast, foreseen);
 	come_to(forecast, place, foreseen);
 	return foreseen;
 }

@@ -328,8 +328,8 @@ static struct sampler sampler_of(const struct candidate *candidate, const struct
 }
 
 /* Takes the first seed; if it was found in several ways, the one that reads most. */
-static bool choose(const struct candidate *candidate, const struct ways *ways,
-		   const struct seeds_found *found, unsigned count, struct sampler *ret)
+static bool take_first(const struct candidate *candidate, const struct ways *ways,
+		       const struct seeds_found *found, unsigned count, struct sampler *ret)
 {
 	const struct seeds_found *best = &found[0];
 
@@ -357,7 +357,7 @@ static bool search_seeds(const struct candidate *candidate, const struct ways *w
 		return false;
 	count = hooks->search(hooks->context, work, 0, seeds, found, FOUND);
 	seeds_free(work);
-	return choose(candidate, ways, found, count, &ret->sampler);
+	return take_first(candidate, ways, found, count, &ret->sampler);
 }
 
 static bool try_whole_to(const struct candidate *candidate, const struct search_hooks *hooks,

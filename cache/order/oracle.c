@@ -59,7 +59,7 @@ void oracle_free(struct oracle *oracle)
 }
 
 /* Makes room for one more: frees the track that was fed longest ago. */
-static void make_room(struct oracle *oracle)
+static void make_track_room(struct oracle *oracle)
 {
 	unsigned oldest = 0;
 
@@ -82,7 +82,7 @@ static bool may_be_part(const struct hypothesis *hypothesis, const struct foreca
 void oracle_begin(struct oracle *oracle, const struct hypothesis *hypothesis,
 		  struct forecast *forecast)
 {
-	make_room(oracle);
+	make_track_room(oracle);
 	oracle->tracks[oracle->count++] = (struct track){.id = ++oracle->ids,
 							 .hypothesis = *hypothesis,
 							 .forecast = forecast,
@@ -221,14 +221,14 @@ void oracle_drop_lists(struct oracle *oracle)
 
 /* Of two tracks that foresee a file, the one that its reader follows, or that was fed last: the
  * other one foresees it by chance. */
-static bool is_likelier(const struct track *track, const struct track *than, uint64_t goes_by)
+static bool foresees_rather(const struct track *track, const struct track *than, uint64_t goes_by)
 {
 	if (track->id == goes_by || than->id == goes_by)
 		return track->id == goes_by;
 	return track->fed > than->fed;
 }
 
-static struct track *find_foreseeing(struct oracle *oracle, uint64_t goes_by, uint32_t file)
+static struct track *find_track(struct oracle *oracle, uint64_t goes_by, uint32_t file)
 {
 	struct track *found = NULL;
 
@@ -236,7 +236,7 @@ static struct track *find_foreseeing(struct oracle *oracle, uint64_t goes_by, ui
 		struct track *track = &oracle->tracks[i];
 
 		if (forecast_foresees(track->forecast, file) &&
-		    (!found || is_likelier(track, found, goes_by)))
+		    (!found || foresees_rather(track, found, goes_by)))
 			found = track;
 	}
 	return found;
@@ -265,7 +265,7 @@ static void judge_tracks(struct oracle *oracle, uint64_t goes_by, const struct t
 
 /* A file that was not foreseen, of a reader that follows no order, is of an epoch whose order is
  * not known, or of a scan. */
-static void count_missed(struct oracle *oracle, uint32_t file)
+static void note_missed(struct oracle *oracle, uint32_t file)
 {
 	if (watch_follows(oracle->watch))
 		return;
@@ -278,13 +278,13 @@ static void count_missed(struct oracle *oracle, uint32_t file)
 static void note(struct oracle *oracle, uint32_t file)
 {
 	uint64_t goes_by = watch_goes_by(oracle->watch);
-	struct track *track = find_foreseeing(oracle, goes_by, file);
+	struct track *track = find_track(oracle, goes_by, file);
 	double chance;
 
 	judge_tracks(oracle, goes_by, track, file);
 	if (!track) {
 		watch_note(oracle->watch, 0, 0);
-		count_missed(oracle, file);
+		note_missed(oracle, file);
 		return;
 	}
 	chance = forecast_chance(track->forecast) * oracle->count;
@@ -313,7 +313,7 @@ static bool is_forsaken(const struct track *track)
 }
 
 /* Whether an epoch over the same list that began after this one ended is well under way. */
-static bool is_over(const struct oracle *oracle, const struct track *track)
+static bool is_superseded(const struct oracle *oracle, const struct track *track)
 {
 	for (unsigned i = 0; track->ended && i < oracle->count; i++) {
 		const struct track *other = &oracle->tracks[i];
@@ -338,7 +338,7 @@ static bool look_after(struct oracle *oracle, unsigned at)
 		track_end(oracle, at);
 		return true;
 	}
-	if (is_over(oracle, track)) {
+	if (is_superseded(oracle, track)) {
 		track_end(oracle, at);
 		return true;
 	}

@@ -234,7 +234,7 @@ struct came {
 	uint64_t turns; /* since the readers of a query began */
 };
 
-static bool has_come(const void *context, uint32_t file)
+static bool came_in_time(const void *context, uint32_t file)
 {
 	const struct came *came = context;
 
@@ -248,7 +248,7 @@ static void explain_readers(struct oracle *oracle, const struct query *query,
 	const struct came came = {track->forecast, oracle_turns_since(oracle, query->since)};
 
 	watch_explain(oracle->watch, query->since, track->id,
-		      forecast_came_chance(came.forecast, came.turns), has_come, &came);
+		      forecast_came_chance(came.forecast, came.turns), came_in_time, &came);
 }
 
 /* The first order that is known may be that of a later epoch. */

@@ -16,7 +16,7 @@ struct walk {
 	unsigned files[SAMPLER_HEAD]; /* and its files that were seen */
 };
 
-static uint32_t place_of(uint32_t index, const uint32_t *head, unsigned count)
+static uint32_t place_in_head(uint32_t index, const uint32_t *head, unsigned count)
 {
 	for (uint32_t place = 0; place < count; place++)
 		if (head[place] == index)
@@ -34,7 +34,7 @@ static void find_places(const struct candidate *candidate, const struct sampler 
 	for (unsigned i = 0; i < observations->count; i++) {
 		uint32_t index = order_list_find(candidate->list, observations->seen[i].file);
 
-		ret[i] = index == ORDER_NONE ? index : place_of(index, head, count);
+		ret[i] = index == ORDER_NONE ? index : place_in_head(index, head, count);
 	}
 }
 
@@ -111,7 +111,7 @@ static bool has_rank(const struct walk *walk, uint32_t step, uint32_t world, uin
 }
 
 /* The smallest world that may be; its ranks from the first one of those that follow one another. */
-static struct sampler_part part_of(const struct walk *walk, uint32_t step)
+static struct sampler_part ranks_part(const struct walk *walk, uint32_t step)
 {
 	struct sampler_part part = {.world = 1, .unit = 1};
 
@@ -158,7 +158,7 @@ bool ranks_find(const struct candidate *candidate, struct sampler *sampler)
 		return sampler_world(sampler) == 1 || has_numbers(&walk) ||
 		       candidate->longest >= WATCH_RUN;
 	count_by_rank(&walk, step);
-	dealt.part = part_of(&walk, step);
+	dealt.part = ranks_part(&walk, step);
 	if (sampler_world(&dealt) == sampler_world(sampler))
 		return true;
 	if (!candidate_fits(candidate, &dealt, RANKS_SEEN))
@@ -197,7 +197,7 @@ static bool fits_rank(const struct candidate *candidate, const uint32_t *head, u
 }
 
 /* The ranks that begin with a file that a reader began with, of each world. */
-static bool try_seed(const struct candidate *candidate, unsigned depth, struct sampler *sampler)
+static bool try_ranks_of(const struct candidate *candidate, unsigned depth, struct sampler *sampler)
 {
 	uint32_t head[SAMPLER_HEAD];
 	unsigned count = sampler_head(sampler, candidate->list->count, head, SAMPLER_HEAD);
@@ -222,7 +222,7 @@ bool ranks_of_many(const struct candidate *candidate, const struct search_hooks 
 
 	for (; depth && sampler.seed < RANKS_SEEDS && !hooks->stopped(hooks->context);
 	     sampler.seed++)
-		if (try_seed(candidate, depth, &sampler)) {
+		if (try_ranks_of(candidate, depth, &sampler)) {
 			sampler.part.ranks = ranks_begun(candidate, &sampler);
 			*ret = sampler;
 			return ranks_find(candidate, ret);

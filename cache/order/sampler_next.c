@@ -9,7 +9,8 @@ struct list {
 	unsigned count;
 };
 
-static struct sampler *add(struct list *list, const struct sampler *sampler, enum sampler_rule rule)
+static struct sampler *add_next(struct list *list, const struct sampler *sampler,
+				enum sampler_rule rule)
 {
 	struct sampler *next = &list->ret[list->count++];
 
@@ -20,7 +21,7 @@ static struct sampler *add(struct list *list, const struct sampler *sampler, enu
 
 /* Where permutations are neither filled up nor cut, ranks take every world-th place of all of them
  * in a row: the next one begins with another rank if world does not divide n. */
-static void go_on(struct sampler_part *part, uint32_t n)
+static void deal_on(struct sampler_part *part, uint32_t n)
 {
 	if (part->world > 1 && part->unit == 1 && part->bare)
 		part->first = (part->first + part->world - n % part->world) % part->world;
@@ -29,11 +30,11 @@ static void go_on(struct sampler_part *part, uint32_t n)
 static struct sampler *add_stream(struct list *list, const struct sampler *sampler, uint32_t n,
 				  uint64_t step)
 {
-	struct sampler *next = add(list, sampler, SAMPLER_STREAM);
+	struct sampler *next = add_next(list, sampler, SAMPLER_STREAM);
 
 	next->skip += step;
 	next->step = step;
-	go_on(&next->part, n);
+	deal_on(&next->part, n);
 	return next;
 }
 
@@ -74,7 +75,7 @@ static void add_streams(struct list *list, const struct sampler *sampler, uint32
 static void add_word(struct list *list, const struct sampler *sampler, const uint32_t *words,
 		     unsigned step)
 {
-	struct sampler *next = add(list, sampler, SAMPLER_WORDS);
+	struct sampler *next = add_next(list, sampler, SAMPLER_WORDS);
 
 	next->seed = words[step - 1];
 	next->word += step;
@@ -105,7 +106,7 @@ static void add_words(struct list *list, const struct sampler *sampler, uint32_t
 
 static void add_known_word(struct list *list, const struct sampler *sampler)
 {
-	struct sampler *next = add(list, sampler, SAMPLER_WORDS);
+	struct sampler *next = add_next(list, sampler, SAMPLER_WORDS);
 	struct mt19937 mt;
 
 	next->word += sampler->step;
@@ -126,9 +127,9 @@ unsigned sampler_next(const struct sampler *sampler, uint32_t n, struct sampler 
 	struct list list = {.ret = ret};
 
 	if (sampler->rule == SAMPLER_UNKNOWN || sampler->rule == SAMPLER_RESEED)
-		add(&list, sampler, SAMPLER_RESEED)->seed++;
+		add_next(&list, sampler, SAMPLER_RESEED)->seed++;
 	if (sampler->rule == SAMPLER_UNKNOWN || sampler->rule == SAMPLER_SAME)
-		add(&list, sampler, SAMPLER_SAME);
+		add_next(&list, sampler, SAMPLER_SAME);
 	if (sampler->rule == SAMPLER_WORDS && sampler->step)
 		add_known_word(&list, sampler);
 	else if (sampler->rule == SAMPLER_WORDS)

@@ -152,7 +152,7 @@ bool streams_search(uint32_t classes, const struct seeds *seeds, const struct se
 /* --- what follows ----------------------------------------------------------------------------- */
 
 /* A known epoch's seed is the second output of a pair: those of the next pairs are tried first. */
-static uint32_t place_of(uint32_t output)
+static uint32_t place_of_output(uint32_t output)
 {
 	return output / 2 + (output % 2 ? 0 : STREAMS_AFTER / 2);
 }
@@ -169,10 +169,10 @@ bool streams_follow(const struct sampler *known, const struct seeds *seeds, stru
 	mt19937_init(&mt, known->root);
 	mt19937_skip(&mt, known->word + 1);
 	for (uint32_t i = 0; i < STREAMS_AFTER; i++)
-		outputs[place_of(i)] = mt19937_next(&mt);
+		outputs[place_of_output(i)] = mt19937_next(&mt);
 	if (!seeds_search_these(seeds, outputs, STREAMS_AFTER, &found, 1))
 		return false;
-	while (outputs[place_of(at)] != found.seed)
+	while (outputs[place_of_output(at)] != found.seed)
 		at++;
 	*ret = drawn(*known, known->root, known->word + at + 1);
 	ret->seed = found.seed;

@@ -178,7 +178,7 @@ static void add_to_beginning(struct watch *watch, struct reader *reader, uint32_
 	reader->run++;
 }
 
-static void forget(struct reader *reader)
+static void forget_beginning(struct reader *reader)
 {
 	reader->run = reader->fresh = reader->strays = reader->again = 0;
 }
@@ -188,7 +188,7 @@ static void begin_anew(struct watch *watch, struct reader *reader)
 {
 	uint32_t again = reader->again;
 
-	forget(reader);
+	forget_beginning(reader);
 	reader->epoch = watch->epoch;
 	for (uint32_t i = 0; i < again; i++) {
 		bit_set(watch->seen, reader->repeated[i]);
@@ -197,7 +197,7 @@ static void begin_anew(struct watch *watch, struct reader *reader)
 }
 
 /* A reader that asked for nothing fresh since its forecast ended began anew at that moment. */
-static void next_epoch(struct watch *watch)
+static void begin_epoch(struct watch *watch)
 {
 	watch->epoch++;
 	memset(watch->seen, 0, watch->files / 8 + 1);
@@ -241,7 +241,7 @@ static bool note_again(struct watch *watch, struct reader *reader, uint32_t file
 	reader->repeated[reader->again++] = file;
 	if (reader->again < repeats_needed(reader))
 		return false;
-	next_epoch(watch);
+	begin_epoch(watch);
 	return true;
 }
 
@@ -295,7 +295,7 @@ bool watch_note(struct watch *watch, uint64_t forecast, double chance)
 
 	if (goes_by(reader, forecast, chance)) {
 		bit_set(watch->seen, file);
-		forget(reader);
+		forget_beginning(reader);
 		return true;
 	}
 	if (note_again(watch, reader, file))
@@ -413,7 +413,7 @@ void watch_explain(struct watch *watch, uint64_t since, uint64_t forecast, doubl
 			continue;
 		reader->trust = TRUST_MOST;
 		reader->forecast = forecast;
-		forget(reader);
+		forget_beginning(reader);
 	}
 }
 

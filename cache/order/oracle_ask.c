@@ -194,7 +194,6 @@ static struct query *ask_order(struct oracle *oracle, const struct effort *effor
 	query->why = effort->hard || (stage & 7) < SEARCH_FROM ? ORACLE_TOO_FEW : ORACLE_NO_NEED;
 	query->group = stage >> 3;
 	query->asked = oracle->asked.kinds;
-	query->lists_known = query->observations.list_count;
 	if (query->observations.count > 0)
 		return query;
 	free(query);

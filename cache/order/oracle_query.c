@@ -11,17 +11,23 @@
 
 /* --- running --------------------------------------------------------------------------------- */
 
-/* A list that is there already and has the same files, or NULL. */
-static const struct order_list *find_known(const struct query *query, const uint32_t *files,
-					   uint32_t count)
+static bool is_there(const struct query *query, const uint32_t *files, uint32_t count)
 {
-	for (unsigned i = 0; i < query->lists_known; i++) {
-		const struct order_list *list = query->observations.lists[i];
+	const struct observations *observations = &query->observations;
+
+	for (unsigned i = 0; i < observations->list_count; i++) {
+		const struct order_list *list = observations->lists[i];
 
 		if (list->count == count && memcmp(list->files, files, count * sizeof(*files)) == 0)
-			return list;
+			return true;
 	}
-	return NULL;
+	return false;
+}
+
+/* Once an order was found, only a list as long as its own may go along. */
+static bool is_of_use(const struct query *query, uint32_t count)
+{
+	return query->result_count == 0 || count == query->results[0].hypothesis.list->count;
 }
 
 static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t count,
@@ -31,14 +37,14 @@ static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t
 	struct observations *observations = &query->observations;
 	struct order_list *list;
 
-	if (observations->list_count == GUESS_LISTS || find_known(query, files, count))
+	if (observations->list_count == GUESS_LISTS || !is_of_use(query, count) ||
+	    is_there(query, files, count))
 		return 0;
 	if (order_list_copy(name, files, count, &list) < 0)
 		return -ENOMEM;
 	list->classes = classes;
 	query->lists[query->list_count++] = list;
 	observations->lists[observations->list_count++] = list;
-	query->lists_known++;
 	return 0;
 }
 
@@ -87,9 +93,8 @@ static bool have_common_file(const struct order_list *a, const struct order_list
 	       order_list_find(b, a->files[0]) != ORDER_NONE;
 }
 
-/* Of lists of the same files takes the one of which most was seen. Returns whether it takes this
- * one. */
-static bool take_along(struct query *query, const struct order_list *list)
+/* The list has the same sampler; of lists of the same files, the one of which most was seen. */
+static void take_along(struct query *query, const struct order_list *list)
 {
 	unsigned seen = guess_goes_along(&query->observations, &query->results[0].hypothesis, list);
 	unsigned at = 1;
@@ -98,33 +103,12 @@ static bool take_along(struct query *query, const struct order_list *list)
 	       !have_common_file(query->results[at].hypothesis.list, list))
 		at++;
 	if (at == ORACLE_RESULTS || seen <= query->results[at].seen)
-		return false;
+		return;
 	if (at == query->result_count)
 		query->result_count++;
 	query->results[at] =
 		(struct result){.hypothesis = query->results[0].hypothesis, .seen = seen};
 	query->results[at].hypothesis.list = list;
-	return true;
-}
-
-static int add_along(void *arg, const char *name, const uint32_t *files, uint32_t count,
-		     uint32_t classes)
-{
-	struct query *query = arg;
-	struct order_list *list;
-
-	if (count != query->results[0].hypothesis.list->count ||
-	    query->list_count == sizeof(query->lists) / sizeof(query->lists[0]) ||
-	    find_known(query, files, count))
-		return 0;
-	if (order_list_copy(name, files, count, &list) < 0)
-		return -ENOMEM;
-	list->classes = classes;
-	if (take_along(query, list))
-		query->lists[query->list_count++] = list;
-	else
-		order_list_free(list);
-	return 0;
 }
 
 static bool is_explained(const struct query *query, uint32_t file)
@@ -135,22 +119,30 @@ static bool is_explained(const struct query *query, uint32_t file)
 	return false;
 }
 
-/* The same sampler over other lists (masks beside images): those that are there; and where a share
- * of the files is in none of these, the lists of the last such file. */
+static void take_all_along(struct query *query)
+{
+	for (unsigned i = 0; i < query->observations.list_count; i++)
+		take_along(query, query->observations.lists[i]);
+}
+
+/* Masks beside images: lists that are there; and where a share of the files is in none of these,
+ * those of the last such file, in their place. */
 static void query_along(struct query *query, const struct oracle_hooks *hooks)
 {
-	const struct observations *observations = &query->observations;
+	struct observations *observations = &query->observations;
 	unsigned left = 0, last = 0;
 
-	for (unsigned i = 0; i < observations->list_count; i++)
-		take_along(query, observations->lists[i]);
+	take_all_along(query);
 	for (unsigned i = 0; i < observations->count; i++)
 		if (!is_explained(query, observations->seen[i].file)) {
 			left++;
 			last = i;
 		}
-	if (choose_is_share(left, observations->count))
-		hooks->lists(hooks->context, observations->seen[last].file, add_along, query);
+	if (!choose_is_share(left, observations->count))
+		return;
+	observations->list_count = 0;
+	hooks->lists(hooks->context, observations->seen[last].file, add_list, query);
+	take_all_along(query);
 }
 
 static enum oracle_why why_nothing(const struct query *query)

@@ -37,10 +37,9 @@ struct query {
 	uint64_t group;		   /* of the readers, as in watch_stage() */
 	uint64_t kinds[WATCH_LOG]; /* of the files that were seen */
 	struct choose_kinds asked; /* the oracle's */
-	struct order_list *lists[2 * GUESS_LISTS]; /* found on the way: asked for, and what
-						    * goes along */
+	struct order_list *lists[2 * GUESS_LISTS]; /* that were asked for, before and after an order
+						    * was found */
 	unsigned list_count;
-	unsigned lists_known; /* of observations.lists, with those that do not count */
 
 	/* QUERY_ORIGIN: */
 	struct sampler origins[ORACLE_ORIGINS];

@@ -66,17 +66,17 @@ void idle_work_end(struct idle_work *work)
 	set_idle(work, false);
 }
 
-static void sleep_it_off(struct idle_work *work, bool (*is_over)(void *context), void *context)
+static void sleep_it_off(struct idle_work *work, bool (*over)(void *context), void *context)
 {
 	const struct timespec step = {.tv_nsec = STEP_NS};
 
-	while (work->saved < 0 && !is_over(context)) {
+	while (work->saved < 0 && !over(context)) {
 		nanosleep(&step, NULL);
 		pass(work, false);
 	}
 }
 
-void idle_work_give(struct idle_work *work, bool (*is_over)(void *context), void *context)
+void idle_work_give(struct idle_work *work, bool (*over)(void *context), void *context)
 {
 	if (work->saved >= 0 && clock_ns() - work->looked < LOOK_NS)
 		return;
@@ -85,5 +85,5 @@ void idle_work_give(struct idle_work *work, bool (*is_over)(void *context), void
 		set_idle(work, true);
 		work->saved = 0; /* it may have gone on until this look */
 	}
-	sleep_it_off(work, is_over, context);
+	sleep_it_off(work, over, context);
 }

@@ -40,6 +40,6 @@ void idle_work_init(struct idle_work *work, int64_t saved);
 void idle_work_begin(struct idle_work *work);
 void idle_work_end(struct idle_work *work);
 
-/* To be called each few milliseconds. Sleeps until the rule allows more, or `is_over` says that the
+/* To be called each few milliseconds. Sleeps until the rule allows more, or `over` says that the
  * search is. */
-void idle_work_give(struct idle_work *work, bool (*is_over)(void *context), void *context);
+void idle_work_give(struct idle_work *work, bool (*over)(void *context), void *context);

@@ -20,7 +20,7 @@ struct oracle_thread {
 	pthread_t id;
 	bool started;
 	atomic_bool stopping, searching;
-	atomic_bool ended; /* nobody wants to know what a query finds out */
+	atomic_bool over; /* the query under way is */
 	struct idle_work work;
 	struct seed_search search;
 	atomic_ullong searches; /* of all seeds, each of a list */
@@ -32,11 +32,11 @@ struct oracle_thread {
 	double pace, missing;	/* turns and misses in a tick, averaged */
 };
 
-static bool has_ended(void *context)
+static bool query_is_over(void *context)
 {
 	const struct oracle_thread *thread = context;
 
-	return atomic_load(&thread->ended);
+	return atomic_load(&thread->over);
 }
 
 int oracle_thread_new(struct cache *cache, unsigned cpus, struct oracle_thread **ret)
@@ -53,7 +53,7 @@ int oracle_thread_new(struct cache *cache, unsigned cpus, struct oracle_thread *
 		return -ENOMEM;
 	}
 	idle_work_init(&thread->work, IDLE_WORK_SAVED);
-	seed_search_init(&thread->search, thread->cpus, has_ended, thread);
+	seed_search_init(&thread->search, thread->cpus, query_is_over, thread);
 	*ret = thread;
 	return 0;
 }
@@ -82,12 +82,12 @@ struct run {
 	atomic_bool done;
 };
 
-static bool is_stopped(void *context)
+static bool gives_way_or_is_over(void *context)
 {
 	struct oracle_thread *thread = context;
 
-	idle_work_give(&thread->work, has_ended, thread);
-	return has_ended(thread);
+	idle_work_give(&thread->work, query_is_over, thread);
+	return query_is_over(thread);
 }
 
 static unsigned run_search(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
@@ -127,7 +127,7 @@ static void *query_thread(void *context)
 	struct run *run = context;
 	struct oracle_thread *thread = run->thread;
 	const struct oracle_hooks hooks = {
-		.search = {.context = thread, .search = run_search, .stopped = is_stopped},
+		.search = {.context = thread, .search = run_search, .over = gives_way_or_is_over},
 		.context = thread,
 		.lists = lists,
 		.kind = kind,
@@ -217,12 +217,12 @@ static struct effort effort_of(const struct oracle_thread *thread)
 	};
 }
 
-/* Whether others have begun, more was seen, or readers have paused for long. */
-static bool is_to_end(struct oracle_thread *thread)
+/* Also where the mount ends, or readers have paused for long. */
+static bool nobody_waits(struct oracle_thread *thread)
 {
 	SCOPE_LOCK(&thread->feed.lock);
 	return atomic_load(&thread->stopping) || thread->idle_ticks > ABANDONED ||
-	       oracle_has_new(thread->feed.oracle, atomic_load(&thread->searching));
+	       oracle_is_over(thread->feed.oracle, atomic_load(&thread->searching));
 }
 
 static void make_next(struct oracle_thread *thread);
@@ -232,9 +232,9 @@ static void wait_for_query(struct oracle_thread *thread, struct run *run, pthrea
 	while (!atomic_load(&run->done)) {
 		wait_tick(thread);
 		make_next(thread);
-		if (is_to_end(thread))
-			atomic_store(&thread->ended, true);
-		if (has_ended(thread))
+		if (nobody_waits(thread))
+			atomic_store(&thread->over, true);
+		if (query_is_over(thread))
 			hurry(run, id);
 	}
 	hurry(run, id);
@@ -321,7 +321,7 @@ static void *run_oracle_thread(void *context)
 			wait_tick(thread);
 			continue;
 		}
-		atomic_store(&thread->ended, false);
+		atomic_store(&thread->over, false);
 		if (run_query(thread, query, true, sentence))
 			announce(thread, sentence);
 		work_look(thread->cache->work);

@@ -13,10 +13,10 @@ struct ranges {
 	unsigned count, most;	   /* protected by lock */
 };
 
-void seed_search_init(struct seed_search *search, unsigned threads, bool (*is_over)(void *context),
+void seed_search_init(struct seed_search *search, unsigned threads, bool (*over)(void *context),
 		      void *context)
 {
-	*search = (struct seed_search){.threads = threads, .is_over = is_over, .context = context};
+	*search = (struct seed_search){.threads = threads, .over = over, .context = context};
 	pthread_mutex_init(&search->lock, NULL);
 }
 
@@ -43,14 +43,14 @@ static void search_ranges(struct ranges *ranges, struct idle_work *work)
 {
 	struct seed_search *search = ranges->search;
 
-	while (!atomic_load(&ranges->done) && !search->is_over(search->context)) {
+	while (!atomic_load(&ranges->done) && !search->over(search->context)) {
 		uint64_t from = atomic_fetch_add(&ranges->next, SEEDS_STEP);
 
 		if (from >= ranges->end)
 			break;
 		atomic_store(&search->part, (unsigned)(100 * from / ranges->end));
 		search_range(ranges, from);
-		idle_work_give(work, search->is_over, search->context);
+		idle_work_give(work, search->over, search->context);
 	}
 }
 

@@ -16,7 +16,7 @@
 /* One search at a time. */
 struct seed_search {
 	unsigned threads; /* that take part, with the caller's: 1..SEED_SEARCH_THREADS */
-	bool (*is_over)(void *context);
+	bool (*over)(void *context);
 	void *context;
 	atomic_uint part; /* that was searched, per cent */
 
@@ -25,7 +25,7 @@ struct seed_search {
 	unsigned count;			    /* protected by lock: threads beside the caller's */
 };
 
-void seed_search_init(struct seed_search *search, unsigned threads, bool (*is_over)(void *context),
+void seed_search_init(struct seed_search *search, unsigned threads, bool (*over)(void *context),
 		      void *context);
 void seed_search_release(struct seed_search *search);
 

@@ -27,7 +27,7 @@ static bool try_next(const struct candidate *candidate, const struct search_hook
 	unsigned count = sampler_next(known, candidate->list->count, next);
 	unsigned depth = candidate_depth(candidate, count * GUESS_KNOWN);
 
-	for (unsigned i = 0; depth && i < count && !hooks->stopped(hooks->context); i++)
+	for (unsigned i = 0; depth && i < count && !hooks->over(hooks->context); i++)
 		if (candidate_fits(candidate, &next[i], depth)) {
 			*ret = next[i];
 			add_ranks_begun(candidate, ret);
@@ -195,10 +195,10 @@ static bool try_known(const struct candidate *candidate, const struct search_hoo
 	const struct observations *observations = candidate->observations;
 	unsigned count = observations->known_count;
 
-	for (unsigned i = 0; i < count && !hooks->stopped(hooks->context); i++)
+	for (unsigned i = 0; i < count && !hooks->over(hooks->context); i++)
 		if (try_known_sampler(candidate, hooks, i, ret))
 			return true;
-	for (unsigned i = 0; i < count && i < LATEST && !hooks->stopped(hooks->context); i++)
+	for (unsigned i = 0; i < count && i < LATEST && !hooks->over(hooks->context); i++)
 		if (!is_past(observations, i) &&
 		    try_otherwise(candidate, hooks, &observations->known[i], ret))
 			return true;
@@ -535,7 +535,7 @@ bool guess(const struct observations *observations, unsigned efforts,
 	for (unsigned at = 0; at < sizeof(tries) / sizeof(*tries); at++)
 		for (unsigned i = from[tries[at].lists];
 		     efforts & tries[at].effort && i < to[tries[at].lists]; i++)
-			if (hooks->stopped(hooks->context))
+			if (hooks->over(hooks->context))
 				return false;
 			else if (try_list(observations, observations->lists[i], tries[at].try,
 					  hooks, ret))

@@ -43,7 +43,18 @@ void oracle_pushed(struct oracle *oracle, uint32_t file);
 
 /* --- queries --------------------------------------------------------------------------------- */
 
-struct query; /* what was seen, and what was found */
+/* From a question to what follows from it:
+ *
+ *	oracle_ask ------> oracle_run ------> oracle_answer
+ *	                                        an order is found: a track follows it
+ *	  what readers follow                   nothing is found:  oracle_state.why
+ *	  a track's next epoch                  the track goes on with it
+ *	  the part that is read here            the same
+ *	  what its seed was drawn from          the next epochs that may be
+ *	     ^                 |
+ *	     +-- asked anew -- over: nobody waits for what it finds (oracle_is_over())
+ */
+struct query;
 
 /* How much a query may cost. */
 struct effort {
@@ -73,14 +84,13 @@ struct oracle_hooks {
 
 void oracle_run(struct query *query, const struct oracle_hooks *hooks);
 
-/* Whether a query under way is to end: other readers have begun, or one belongs to these now that
- * may have the first files, or they have shown enough to begin again. The last does not end a
- * search of models, nor one of all seeds. */
-bool oracle_has_new(const struct oracle *oracle, bool all_seeds);
+/* Whether a query under way is over: other readers have begun, or one belongs to these now that may
+ * have the first files, or they have shown enough to begin again. The last counts neither for a
+ * search of models nor for one of all seeds. */
+bool oracle_is_over(const struct oracle *oracle, bool all_seeds);
 
 /* Takes the query back and frees it. Returns whether an order was found, described in *ret for
- * people. One that hooks->stopped ended early is asked anew, where oracle_has_new(); otherwise once
- * more for the same readers. */
+ * people. One that hooks->over said to be over is asked anew; for the same readers, once. */
 #define ORACLE_SENTENCE 256
 bool oracle_answer(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE]);
 

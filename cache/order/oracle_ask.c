@@ -95,8 +95,8 @@ static unsigned efforts_now(struct oracle *oracle, const struct effort *effort, 
 	struct asked *asked = &oracle->asked;
 	unsigned efforts = 0;
 
-	asked->ends_soon = effort->models && is_time(all, asked->models);
-	if (asked->ends_soon) {
+	asked->brief = effort->models && is_time(all, asked->models);
+	if (asked->brief) {
 		asked->models = all;
 		return GUESS_RANKS | GUESS_MODELS;
 	}
@@ -241,7 +241,7 @@ static unsigned worth(uint64_t stage)
 	return reached < SEARCH_FROM ? 0 : reached < SEARCH_LAST ? 1 : 2;
 }
 
-bool oracle_has_new(const struct oracle *oracle, bool all_seeds)
+bool oracle_is_over(const struct oracle *oracle, bool all_seeds)
 {
 	const struct watch_group group = watch_group(oracle->watch);
 	const struct asked *asked = &oracle->asked;
@@ -252,6 +252,6 @@ bool oracle_has_new(const struct oracle *oracle, bool all_seeds)
 		return worth(stage) > 0;
 	if (has_older(oracle, &group))
 		return true;
-	return asked->stage && !asked->ends_soon && !all_seeds &&
+	return asked->stage && !asked->brief && !all_seeds &&
 	       (worth(stage) > worth(asked->stage) || worth(shortest) > worth(asked->shortest));
 }

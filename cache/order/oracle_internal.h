@@ -38,7 +38,7 @@ struct asked {
 	uint64_t stage, shortest, group;  /* of the last query: of both beginnings, */
 	uint64_t began;			  /* the group's oldest, at the last query */
 	uint64_t hard, models, all_seeds; /* of the last ones with GUESS_MORE, _MODELS, _ALL */
-	bool ends_soon;		   /* the last query: more files of its group do not end it */
+	bool brief;		   /* the last query: more files of its group do not end it */
 	struct choose_kinds kinds; /* of the group's files, for which lists were made */
 };
 

@@ -170,14 +170,14 @@ static void run_order(struct query *query, const struct oracle_hooks *hooks)
 		return;
 	}
 	query->why = why_nothing(query);
-	query->ended = hooks->search.stopped(hooks->search.context);
+	query->over = hooks->search.over(hooks->search.context);
 }
 
 static void run_origin(struct query *query, const struct search_hooks *search)
 {
 	query->origin_count = streams_origins(&query->results[0].hypothesis.sampler, OUTPUTS,
 					      search, query->origins, ORACLE_ORIGINS);
-	query->ended = search->stopped(search->context);
+	query->over = search->over(search->context);
 }
 
 static void make_forecast(struct result *result, const uint8_t *hidden)
@@ -316,7 +316,7 @@ static void take_origins(struct oracle *oracle, const struct query *query)
 {
 	struct track *track = oracle_track(oracle, query->track);
 
-	if (track && !query->ended)
+	if (track && !query->over)
 		track->origin_searches = ORIGIN_SEARCHES;
 	for (unsigned i = 0; i < query->origin_count; i++) {
 		struct hypothesis hypothesis = query->results[0].hypothesis;
@@ -331,7 +331,7 @@ static void note_why(struct oracle *oracle, const struct query *query, bool foun
 {
 	if (found)
 		oracle->why = ORACLE_TOO_FEW; /* for those that come next */
-	else if (!query->ended && (query->why == ORACLE_PATH_ORDER || query->why > oracle->why))
+	else if (!query->over && (query->why == ORACLE_PATH_ORDER || query->why > oracle->why))
 		oracle->why = query->why;
 }
 
@@ -348,7 +348,7 @@ static void query_free(struct query *query)
 /* Readers may have paused: once more, but not for some that pause after each file. */
 static void ask_again(struct oracle *oracle, uint64_t group)
 {
-	if (!oracle_has_new(oracle, false)) {
+	if (!oracle_is_over(oracle, false)) {
 		if (group == oracle->paused)
 			return;
 		oracle->paused = group;
@@ -371,7 +371,7 @@ static bool take_order(struct oracle *oracle, struct query *query, char ret[ORAC
 	note_why(oracle, query, found);
 	if (query->efforts & GUESS_ALL)
 		oracle->too_short = too_short(&query->observations);
-	if (!found && query->ended)
+	if (!found && query->over)
 		ask_again(oracle, query->group);
 	return found;
 }

@@ -27,7 +27,7 @@ struct query {
 	uint64_t track;			       /* all but QUERY_ORDER: its id */
 	struct result results[ORACLE_RESULTS]; /* several: masks beside images */
 	unsigned result_count;
-	bool ended; /* early: hooks->stopped said so */
+	bool over; /* before all was tried */
 
 	/* QUERY_ORDER: */
 	struct observations observations;

@@ -82,5 +82,5 @@ struct search_hooks {
 	 * many threads as it likes; may stop early. Returns how many; writes the first `most`. */
 	unsigned (*search)(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
 			   struct seeds_found *ret, unsigned most);
-	bool (*stopped)(void *context); /* nobody wants to know any more */
+	bool (*over)(void *context); /* as oracle_is_over() (oracle.h) */
 };

@@ -8,7 +8,7 @@
 
 #define GROUPS	(SAMPLER_ROOTS / MT19937_LANES)
 #define ROWS	4096 /* outputs of eight generators that are tried together: 1 ms */
-#define SKIPPED 2048 /* blocks, at most, between two looks at hooks->stopped */
+#define SKIPPED 2048 /* blocks, at most, between two looks at hooks->over */
 
 /* The usual comes first: the weights of nine models in ten end before NEAR. */
 #define NEAR	     ((uint64_t)96000000)
@@ -107,7 +107,7 @@ static bool search_until(struct models_search *search, struct walk *walk, uint64
 {
 	search->span = search->count = 0;
 	for (unsigned blocks = 0; walk->made < until; blocks++) {
-		if (blocks % SKIPPED == 0 && search->hooks->stopped(search->hooks->context))
+		if (blocks % SKIPPED == 0 && search->hooks->over(search->hooks->context))
 			return false;
 		add_block(search, walk);
 		if (search->count > ROWS - MT19937_WORDS && try_rows(search, walk, ret))
@@ -220,7 +220,7 @@ unsigned streams_origins(const struct sampler *sampler, uint64_t outputs,
 		for (unsigned block = 0; walk.made < outputs && count < most; block++) {
 			uint64_t begin = walk_next(&walk);
 
-			if (block % SKIPPED == 0 && hooks->stopped(hooks->context))
+			if (block % SKIPPED == 0 && hooks->over(hooks->context))
 				return count;
 			if (mt19937_eight_hit(&walk.eight))
 				count += look_at_block(&walk, begin, sampler, ret + count,

@@ -112,7 +112,7 @@ static inline int teardown(void **state)
 
 /* --- the oracle's surroundings --------------------------------------------------------------- */
 
-static inline bool stopped(void *context)
+static inline bool is_over(void *context)
 {
 	struct world *world = context;
 
@@ -129,7 +129,7 @@ static inline unsigned search(void *context, const struct seeds *seeds, uint64_t
 	world->long_searches += to == SEEDS_ALL;
 	if (to == SEEDS_ALL) /* the others were tried before */
 		from = GUESS_SMALL;
-	for (; from < to && from < world->most && count == 0 && !stopped(context);
+	for (; from < to && from < world->most && count == 0 && !is_over(context);
 	     from += SEEDS_STEP) {
 		count = seeds_search(seeds, (uint32_t)from, ret, most);
 		world->searched += SEEDS_STEP;
@@ -198,7 +198,7 @@ static inline uint64_t kind(void *context, uint64_t file)
 static inline struct oracle_hooks hooks_of(struct world *world)
 {
 	return (struct oracle_hooks){
-		.search = {.context = world, .search = search, .stopped = stopped},
+		.search = {.context = world, .search = search, .over = is_over},
 		.context = world,
 		.lists = lists,
 		.kind = kind,

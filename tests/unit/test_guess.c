@@ -21,8 +21,8 @@ struct world {
 	unsigned list_count;
 	unsigned small, all; /* searches */
 	uint32_t near;	     /* the seed around which is searched */
-	bool all_seeds, stopped;
-	unsigned patience; /* so often it goes on; 0: as long as it is not stopped */
+	bool all_seeds, over;
+	unsigned patience; /* so often it goes on; 0: as long as it is not over */
 };
 
 static uint32_t order[MOST];
@@ -57,19 +57,19 @@ static unsigned search(void *context, const struct seeds *seeds, uint64_t from, 
 	return near < to ? seeds_search(seeds, near, ret, most) : 0;
 }
 
-static bool stopped(void *context)
+static bool is_over(void *context)
 {
 	struct world *world = context;
 
 	if (world->patience && --world->patience == 0)
-		world->stopped = true;
-	return world->stopped;
+		world->over = true;
+	return world->over;
 }
 
 /* With more and more effort, as the oracle does. */
 static bool find(struct world *world, struct hypothesis *ret)
 {
-	const struct search_hooks hooks = {.context = world, .search = search, .stopped = stopped};
+	const struct search_hooks hooks = {.context = world, .search = search, .over = is_over};
 	unsigned all = world->all_seeds ? GUESS_ALL : 0;
 
 	return guess(&world->observations, GUESS_LIKELY | GUESS_RANKS | GUESS_MORE | all, &hooks,
@@ -724,7 +724,7 @@ TEST_OF(fresh, nothing_is_tried_when_nobody_wants_to_know)
 	add_list(world, BASE, 5000);
 	permutation_of(SMALL, order, 5000);
 	see_anew(world, SEEN);
-	world->stopped = true;
+	world->over = true;
 	assert_false(find(world, &found));
 	assert_int_equal(world->small, 0);
 }

@@ -645,20 +645,20 @@ TEST_OF(fresh, a_hard_search_of_few_files_is_given_up_when_there_are_more)
 		oracle_saw(world->oracle, 5, BASE + order[at++]);
 	query = oracle_ask(world->oracle, &effort);
 	assert_non_null(query);
-	assert_false(oracle_has_new(world->oracle, false));
+	assert_false(oracle_is_over(world->oracle, false));
 	for (unsigned more = 16; more <= 64; more *= 4) {
 		while (at < more)
 			oracle_saw(world->oracle, 5, BASE + order[at++]);
-		assert_true(oracle_has_new(world->oracle, false));
-		assert_false(oracle_has_new(world->oracle, true));
+		assert_true(oracle_is_over(world->oracle, false));
+		assert_false(oracle_is_over(world->oracle, true));
 		oracle_answer(world->oracle, query, world->sentence);
 		query = oracle_ask(world->oracle, &effort);
 		assert_non_null(query);
-		assert_false(oracle_has_new(world->oracle, false));
+		assert_false(oracle_is_over(world->oracle, false));
 	}
 	while (at < 500)
 		oracle_saw(world->oracle, 5, BASE + order[at++]);
-	assert_false(oracle_has_new(world->oracle, false));
+	assert_false(oracle_is_over(world->oracle, false));
 	oracle_answer(world->oracle, query, world->sentence);
 }
 
@@ -678,10 +678,10 @@ TEST_OF(fresh, only_other_readers_end_a_search_of_models)
 		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
 	query = oracle_ask(world->oracle, &effort);
 	assert_non_null(query);
-	assert_false(oracle_has_new(world->oracle, false));
+	assert_false(oracle_is_over(world->oracle, false));
 	while (at < 16)
 		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
-	assert_true(oracle_has_new(world->oracle, false));
+	assert_true(oracle_is_over(world->oracle, false));
 	oracle_answer(world->oracle, query, world->sentence);
 	query = oracle_ask(world->oracle, &effort);
 	assert_non_null(query);
@@ -689,10 +689,10 @@ TEST_OF(fresh, only_other_readers_end_a_search_of_models)
 		oracle_saw(world->oracle, 5, BASE + order[i]);
 	while (at < 72)
 		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
-	assert_false(oracle_has_new(world->oracle, false));
+	assert_false(oracle_is_over(world->oracle, false));
 	while (third < 232)
 		oracle_saw(world->oracle, 7, BASE + order[third++]);
-	assert_true(oracle_has_new(world->oracle, false));
+	assert_true(oracle_is_over(world->oracle, false));
 	oracle_answer(world->oracle, query, world->sentence);
 }
 
@@ -723,7 +723,7 @@ TEST_OF(fresh, a_known_order_goes_on_beside_a_search_for_other_readers)
 	next = oracle_ask_next(world->oracle);
 	assert_non_null(next);
 	assert_null(oracle_ask_next(world->oracle));
-	assert_false(oracle_has_new(world->oracle, true));
+	assert_false(oracle_is_over(world->oracle, true));
 	oracle_answer(world->oracle, next, world->sentence);
 	assert_null(oracle_ask(world->oracle, &effort));
 	oracle_answer(world->oracle, search, world->sentence);

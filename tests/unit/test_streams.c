@@ -19,14 +19,14 @@ static uint32_t output(uint32_t root, uint64_t word)
 	return mt19937_next(&mt);
 }
 
-static bool stopped(void *context)
+static bool is_over(void *context)
 {
 	return context != NULL;
 }
 
 static int busy;
-static const struct search_hooks patient = {.stopped = stopped};
-static const struct search_hooks hurried = {.stopped = stopped, .context = &busy};
+static const struct search_hooks patient = {.over = is_over};
+static const struct search_hooks hurried = {.over = is_over, .context = &busy};
 
 /* Two workers have read a batch each of the order of a seed. */
 static struct seeds *look(uint32_t seed)

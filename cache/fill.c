@@ -15,7 +15,8 @@
 /* Of one extent, and of a run: its extents, and a gap before each. */
 #define EXTENT_PIECES (CACHE_EXTENT_MAX / SLOT_BYTES + 2)
 #define RUN_PIECES    1024
-_Static_assert(5 * PLAN_RUN_EXTENTS / 2 + COST_RUN_MAX / SLOT_BYTES <= RUN_PIECES,
+_Static_assert(5 * PLAN_RUN_EXTENTS / 2 + (COST_RUN_MAX + CACHE_EXTENT_MAX) / SLOT_BYTES <=
+		       RUN_PIECES,
 	       "IOV_MAX: a run is one read");
 _Static_assert(CACHE_PAGE % READER_PAGE == 0, "reads are of whole pages");
 _Static_assert(COST_GAP_MAX <= READER_GAP_MAX, "a gap is one piece");

@@ -20,6 +20,11 @@ static const struct plan_view *view_of_sweep(const struct plan *plan)
 	return plan->sweep.preload ? &plan->view : &plan->others;
 }
 
+static bool is_ordered(const void *order, const struct plan_view *view, uint64_t extent)
+{
+	return plan_order_has(order, view, extent);
+}
+
 int plan_new(const struct plan_params *params, struct plan **ret)
 {
 	struct plan *plan = calloc(1, sizeof(*plan));
@@ -28,7 +33,8 @@ int plan_new(const struct plan_params *params, struct plan **ret)
 		return -ENOMEM;
 	plan->view = params->view;
 	plan->others = params->view;
-	plan->others.ordered = &plan->order;
+	plan->others.left = is_ordered;
+	plan->others.left_to = &plan->order;
 	plan->quiet = params->readahead == 0;
 	plan_order_init(&plan->order, params);
 	plan_scan_init(&plan->scan, params->readahead);

@@ -18,8 +18,6 @@
 
 #define PLAN_RUN_EXTENTS 256
 
-struct plan_order; /* plan_order.h */
-
 /* What the planner may ask about extents; `number` is always below `extents`. */
 struct plan_view {
 	uint64_t extents;
@@ -30,7 +28,9 @@ struct plan_view {
 	bool (*served)(void *context, uint64_t number); /* in full, at least once */
 	/* The page cache should have it, so that nobody asks for it. NULL: it keeps nothing. */
 	bool (*kept)(void *context, uint64_t number);
-	const struct plan_order *ordered; /* the planner's: brings these itself. NULL: none */
+	/* The planner's: another forecast brings these itself. NULL: none does. */
+	bool (*left)(const void *to, const struct plan_view *view, uint64_t number);
+	const void *left_to;
 };
 
 static inline bool plan_is_kept(const struct plan_view *view, uint64_t extent)
@@ -56,7 +56,7 @@ struct plan_params {
 
 /* What reading ahead may cost now. All in bytes. */
 struct prefetch_budget {
-	uint64_t run;	/* of one read, at most, unless one extent is longer */
+	uint64_t run;	/* within which the extents of one read begin */
 	uint64_t gap;	/* between two extents: up to here reading it costs less than a request */
 	uint64_t scan;	/* memory left for scans */
 	uint64_t sweep; /* memory left for the sweep over the pack */

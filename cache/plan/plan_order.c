@@ -43,7 +43,7 @@
  */
 #include "cache/plan/plan_order.h"
 #include "base/math.h"
-#include "cache/plan/plan_run.h"
+#include "cache/plan/elevator.h"
 #include "cache/plan/plan_set.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -491,9 +491,10 @@ static bool begin_sweep(const struct plan_order *order, struct plan_followed *f,
 	return f->sweeping;
 }
 
-/* The next extent that the sweep comes by, still missing; PLAN_SET_NONE at its end. */
-static uint64_t next_missing(struct plan_followed *f, const struct plan_view *view, uint64_t from)
+/* The next extent that the sweep comes by, still missing. */
+static uint64_t next_missing(void *followed, const struct plan_view *view, uint64_t from)
 {
+	struct plan_followed *f = followed;
 	uint64_t extent = plan_set_next(&f->window, from);
 
 	while (extent != PLAN_SET_NONE && !is_missing(f, view, extent)) {
@@ -503,25 +504,39 @@ static uint64_t next_missing(struct plan_followed *f, const struct plan_view *vi
 	return extent;
 }
 
-/* Runs begin and end within blocks of the pack, so that one that is read before its turn leaves no
- * pieces to be read by themselves. What begins in a block may end a little after it. */
-static uint64_t block_of(const struct plan_view *view, const struct prefetch_budget *budget,
-			 uint64_t extent)
+static uint64_t missing_before(void *followed, const struct plan_view *view, uint64_t until)
 {
-	return plan_extent(view, extent).offset / (budget->run - budget->run / 8);
+	struct plan_followed *f = followed;
+	uint64_t extent = plan_set_before(&f->window, until);
+
+	while (extent != PLAN_SET_NONE && !is_missing(f, view, extent)) {
+		unlist(f, view, extent);
+		extent = plan_set_before(&f->window, extent);
+	}
+	return extent;
 }
 
-static bool run_from(struct plan_followed *f, const struct plan_view *view,
-		     const struct prefetch_budget *budget, uint64_t extent, struct plan_run *ret)
+static void plan_extent_of(void *followed, const struct plan_view *view, uint64_t extent)
 {
-	struct plan_run_builder builder =
-		plan_run_begin(view, budget, PLAN_ORDER, budget->order, ret);
-	uint64_t block = block_of(view, budget, extent);
+	struct plan_followed *f = followed;
+	uint8_t *mark = &f->marks[extent];
 
-	while (extent != PLAN_SET_NONE && block_of(view, budget, extent) == block &&
-	       plan_run_add(&builder, extent))
-		extent = next_missing(f, view, extent + 1);
-	return ret->count > 0;
+	unlist(f, view, extent);
+	if (!(*mark & AHEAD))
+		f->ahead += plan_memory(view, extent);
+	*mark = (uint8_t)(*mark | AHEAD | (*mark & PLANNED ? TWICE : PLANNED));
+}
+
+static struct elevator elevator_of(struct plan_followed *f, const struct plan_view *view)
+{
+	return (struct elevator){
+		.view = view,
+		.forecast = PLAN_ORDER,
+		.wanted = f,
+		.next = next_missing,
+		.before = missing_before,
+		.plan = plan_extent_of,
+	};
 }
 
 /* The next extent of a sweep, which may begin or end here. */
@@ -545,13 +560,14 @@ static bool next_of(const struct plan_order *order, struct plan_followed *f,
 		    const struct plan_view *view, const struct prefetch_budget *budget,
 		    struct plan_run *ret)
 {
+	const struct elevator elevator = elevator_of(f, view);
 	uint64_t extent;
 
 	if (forecast_lost(f->forecast))
 		return false;
 	extent = next_in_sweep(order, f, view, budget);
 	return extent != PLAN_SET_NONE && has_room(order, f, budget) &&
-	       run_from(f, view, budget, extent, ret);
+	       elevator_from(&elevator, budget, budget->order, extent, ret);
 }
 
 bool plan_order_next(struct plan_order *order, const struct plan_view *view,
@@ -582,45 +598,15 @@ bool plan_order_wants(const struct plan_order *order, const struct prefetch_budg
 	return false;
 }
 
-/* The first one of the window in the block of an extent, or the extent. */
-static uint64_t block_begin(const struct plan_followed *f, const struct plan_view *view,
-			    const struct prefetch_budget *budget, uint64_t extent)
-{
-	uint64_t block = block_of(view, budget, extent), before = extent, first;
-
-	do {
-		first = before;
-		before = plan_set_before(&f->window, first);
-	} while (before != PLAN_SET_NONE && block_of(view, budget, before) == block);
-	return first;
-}
-
-static bool run_around(struct plan_followed *f, const struct plan_view *view,
-		       const struct prefetch_budget *budget, uint64_t extent, struct plan_run *ret)
-{
-	struct plan_run_builder builder =
-		plan_run_begin(view, budget, PLAN_ORDER, budget->order, ret);
-	uint64_t block = block_of(view, budget, extent), next;
-	uint64_t at = block_begin(f, view, budget, extent);
-
-	while (at != PLAN_SET_NONE && block_of(view, budget, at) == block) {
-		if ((at == extent || is_missing(f, view, at)) &&
-		    !plan_run_add_around(&builder, extent, at))
-			break;
-		next = plan_set_next(&f->window, at + 1);
-		at = at < extent && next > extent ? extent : next;
-	}
-	return plan_run_end_around(ret, extent);
-}
-
 bool plan_order_around(struct plan_order *order, const struct plan_view *view,
 		       const struct prefetch_budget *budget, uint64_t extent, struct plan_run *ret)
 {
 	for (unsigned i = 0; i < order->count; i++) {
 		struct plan_followed *f = order->followed[i];
+		const struct elevator elevator = elevator_of(f, view);
 
 		if (f->listed && !forecast_lost(f->forecast) &&
-		    run_around(f, view, budget, extent, ret)) {
+		    elevator_around(&elevator, budget, budget->order, extent, ret)) {
 			ret->follower = i;
 			return true;
 		}
@@ -632,18 +618,7 @@ void plan_order_commit(struct plan_order *order, const struct plan_view *view,
 		       const struct plan_run *run, unsigned accepted)
 {
 	struct plan_followed *f = order->followed[run->follower];
+	const struct elevator elevator = elevator_of(f, view);
 
-	for (unsigned i = 0; i < accepted; i++) {
-		uint64_t extent = run->extents[i];
-		uint8_t *mark = &f->marks[extent];
-
-		if (extent == run->wanted)
-			continue;
-		unlist(f, view, extent);
-		if (!(*mark & AHEAD))
-			f->ahead += plan_memory(view, extent);
-		*mark = (uint8_t)(*mark | AHEAD | (*mark & PLANNED ? TWICE : PLANNED));
-	}
-	if (accepted && run->wanted == PLAN_NONE)
-		f->cursor = run->extents[accepted - 1] + 1;
+	elevator_commit(&elevator, run, accepted, &f->cursor);
 }

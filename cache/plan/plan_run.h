@@ -7,10 +7,7 @@
 
 #include "base/math.h"
 #include "cache/plan/page.h"
-#include "cache/plan/plan_order.h"
-
-/* A read is of whole pages; devices take requests up to a power of two at once. */
-#define PLAN_PAGES (2 * CACHE_PAGE)
+#include "cache/plan/plan.h"
 
 struct plan_run_builder {
 	const struct plan_view *view;
@@ -26,11 +23,11 @@ static inline uint32_t plan_size(const struct plan_view *view, uint64_t extent)
 	return plan_extent(view, extent).size;
 }
 
-/* In memory, on its way, or left to a known order. */
+/* In memory, on its way, or left to another forecast. */
 static inline bool plan_have(const struct plan_view *view, uint64_t extent)
 {
 	return view->have(view->context, extent) ||
-	       (view->ordered && plan_order_has(view->ordered, view, extent));
+	       (view->left && view->left(view->left_to, view, extent));
 }
 
 /* Memory that an extent takes: it is kept with what lies before it in its first page. */
@@ -65,58 +62,34 @@ static inline struct plan_run_builder plan_run_begin(const struct plan_view *vie
 
 static inline bool plan_run_joins(const struct plan_run_builder *builder, const struct extent *e)
 {
-	uint64_t end = e->offset + e->size, gap = builder->budget->gap;
+	const struct prefetch_budget *budget = builder->budget;
+	uint64_t end = e->offset + e->size;
 
 	if (e->offset >= builder->end)
-		return e->offset - builder->end <= gap;
-	return e->offset >= builder->floor && end <= builder->low && builder->low - end <= gap;
+		return e->offset - builder->end <= budget->gap &&
+		       e->offset - builder->begin < budget->run;
+	return e->offset >= builder->floor && end <= builder->low &&
+	       builder->low - end <= budget->gap;
 }
 
 /* False if the extent does not belong to this read any more. */
 static inline bool plan_run_add(struct plan_run_builder *builder, uint64_t extent)
 {
-	const struct prefetch_budget *budget = builder->budget;
 	const struct extent e = plan_extent(builder->view, extent);
-	uint64_t begin = min(builder->begin, e.offset), end = max(builder->end, e.offset + e.size);
 	uint64_t memory = plan_memory_of(builder->view, &e);
 	struct plan_run *run = builder->run;
 
 	if (run->count == PLAN_RUN_EXTENTS || memory > builder->room)
 		return false;
-	if (run->count && (!plan_run_joins(builder, &e) || end - begin + PLAN_PAGES > budget->run))
+	if (run->count && !plan_run_joins(builder, &e))
 		return false;
 	if (e.offset >= builder->end)
 		builder->floor = builder->end;
 	builder->low = e.offset;
-	builder->begin = begin;
-	builder->end = end;
+	builder->begin = min(builder->begin, e.offset);
+	builder->end = max(builder->end, e.offset + e.size);
 	builder->room -= memory;
 	run->extents[run->count++] = extent;
 	run->bytes += e.size;
 	return true;
-}
-
-/* The same around an extent that must be among them, of candidates by rising number: what does not
- * fit divides them, and the part with the extent counts. False if no more can be added. */
-static inline bool plan_run_add_around(struct plan_run_builder *builder, uint64_t wanted,
-				       uint64_t extent)
-{
-	uint64_t room = builder->room;
-
-	if (plan_run_add(builder, extent))
-		return true;
-	if (extent > wanted)
-		return false;
-	for (unsigned i = 0; i < builder->run->count; i++)
-		room += plan_memory(builder->view, builder->run->extents[i]);
-	*builder = plan_run_begin(builder->view, builder->budget, builder->run->forecast, room,
-				  builder->run);
-	return plan_run_add(builder, extent) || extent < wanted;
-}
-
-/* Whether it brings anything with the extent that is wanted. */
-static inline bool plan_run_end_around(struct plan_run *run, uint64_t wanted)
-{
-	run->wanted = wanted;
-	return run->count > 1;
 }

@@ -13,8 +13,8 @@
  * may be read before the readers must have gone on.
  *
  * Where a request costs as much as many extents, a demand that misses also begins a run
- * (plan_sweep_around). The sweep cuts its runs at the same places and leaves that one out, so an
- * epoch takes no more requests than the sweep alone.
+ * (plan_sweep_around), which the sweep leaves out: an epoch takes hardly more requests than the
+ * sweep alone (elevator.h).
  *
  * Shared storage also serves others, and which share of the files this node wants cannot be seen:
  * one of 16 ranks and a reader of everything ask alike. There a block is finished when 4/5 of it
@@ -30,7 +30,7 @@
  * they want that again, and the preload is over. */
 #include "cache/plan/plan_sweep.h"
 #include "base/bits.h"
-#include "cache/plan/plan_run.h"
+#include "cache/plan/elevator.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,9 +282,11 @@ void plan_sweep_preload(struct plan_sweep *sweep)
 
 /* --- runs ------------------------------------------------------------------------------------ */
 
-/* The first extent from `at` on that is to be read, or view->extents. */
-static uint64_t seek(struct plan_sweep *sweep, const struct plan_view *view, uint64_t at)
+/* What the pool has counts as planned. */
+static uint64_t next_wanted(void *wanted, const struct plan_view *view, uint64_t at)
 {
+	struct plan_sweep *sweep = wanted;
+
 	while (at < view->extents) {
 		uint64_t number = at / PLAN_BLOCK;
 
@@ -299,7 +301,36 @@ static uint64_t seek(struct plan_sweep *sweep, const struct plan_view *view, uin
 		}
 		at++;
 	}
-	return view->extents;
+	return PLAN_NONE;
+}
+
+/* A run has no more than this. */
+static uint64_t wanted_before(void *wanted, const struct plan_view *view, uint64_t until)
+{
+	struct plan_sweep *sweep = wanted;
+
+	for (uint64_t at = until; at > 0 && until - at < PLAN_RUN_EXTENTS;)
+		if (promises(sweep, view, --at / PLAN_BLOCK) && !known(sweep, at) &&
+		    !plan_have(view, at))
+			return at;
+	return PLAN_NONE;
+}
+
+static void plan_wanted(void *wanted, const struct plan_view *view, uint64_t extent)
+{
+	mark_planned(wanted, view, extent);
+}
+
+static struct elevator elevator_of(struct plan_sweep *sweep, const struct plan_view *view)
+{
+	return (struct elevator){
+		.view = view,
+		.forecast = PLAN_SWEEP,
+		.wanted = sweep,
+		.next = next_wanted,
+		.before = wanted_before,
+		.plan = plan_wanted,
+	};
 }
 
 static uint64_t credit(const struct plan_sweep *sweep)
@@ -318,79 +349,38 @@ bool plan_sweep_wants(const struct plan_sweep *sweep, const struct prefetch_budg
 	       budget->sweep >= budget->run && credit(sweep) >= budget->run;
 }
 
-struct cut {
-	uint64_t first, end;
-};
-
-/* The extents that are read together with one: a block is cut into runs from its beginning, so that
- * none has to read around what another has read. */
-static struct cut cut_around(const struct plan_view *view, const struct prefetch_budget *budget,
-			     uint64_t extent)
-{
-	uint64_t number = extent / PLAN_BLOCK, first = number * PLAN_BLOCK, begin = 0;
-	uint64_t at = first, end = first + block_size(view, number);
-
-	for (; at < end; at++) {
-		const struct extent e = plan_extent(view, at);
-
-		if (at > first && sub_sat(e.offset + e.size, begin) + PLAN_PAGES <= budget->run)
-			continue;
-		if (at > extent)
-			break;
-		first = at;
-		begin = e.offset;
-	}
-	return (struct cut){.first = first, .end = at};
-}
-
 bool plan_sweep_around(struct plan_sweep *sweep, const struct plan_view *view,
 		       const struct prefetch_budget *budget, uint64_t extent, struct plan_run *ret)
 {
-	struct plan_run_builder builder =
-		plan_run_begin(view, budget, PLAN_SWEEP, budget->sweep, ret);
-	struct cut cut;
+	const struct elevator elevator = elevator_of(sweep, view);
 
-	if (!plan_sweep_wants(sweep, budget) || !promises(sweep, view, extent / PLAN_BLOCK))
-		return false;
-	cut = cut_around(view, budget, extent);
-	for (uint64_t at = cut.first; at < cut.end; at++) {
-		if (at != extent && (known(sweep, at) || plan_have(view, at)))
-			continue;
-		if (!plan_run_add_around(&builder, extent, at))
-			break;
-	}
-	return plan_run_end_around(ret, extent);
+	return plan_sweep_wants(sweep, budget) && promises(sweep, view, extent / PLAN_BLOCK) &&
+	       elevator_around(&elevator, budget, budget->sweep, extent, ret);
 }
 
 bool plan_sweep_next(struct plan_sweep *sweep, const struct plan_view *view,
 		     const struct prefetch_budget *budget, struct plan_run *ret)
 {
-	struct plan_run_builder builder =
-		plan_run_begin(view, budget, PLAN_SWEEP, budget->sweep, ret);
-	uint64_t at, end;
+	const struct elevator elevator = elevator_of(sweep, view);
+	uint64_t at;
 
 	sweep->full |= budget->sweep < budget->run;
 	if (!plan_sweep_wants(sweep, budget))
 		return false;
-	at = seek(sweep, view, sweep->cursor);
-	if (at == view->extents)
-		at = seek(sweep, view, 0);
-	sweep->cursor = at;
-	sweep->exhausted = at == view->extents;
+	at = next_wanted(sweep, view, sweep->cursor);
+	if (at == PLAN_NONE)
+		at = next_wanted(sweep, view, 0);
+	sweep->exhausted = at == PLAN_NONE;
 	if (sweep->exhausted)
 		return false;
-	end = cut_around(view, budget, at).end;
-	while (at < end && plan_run_add(&builder, at))
-		at = seek(sweep, view, at + 1);
-	return ret->count > 0;
+	sweep->cursor = at;
+	return elevator_from(&elevator, budget, budget->sweep, at, ret);
 }
 
 void plan_sweep_commit(struct plan_sweep *sweep, const struct plan_view *view,
 		       const struct plan_run *run, unsigned accepted)
 {
-	for (unsigned i = 0; i < accepted; i++)
-		if (run->extents[i] != run->wanted)
-			mark_planned(sweep, view, run->extents[i]);
-	if (accepted && run->wanted == PLAN_NONE)
-		sweep->cursor = run->extents[accepted - 1] + 1;
+	const struct elevator elevator = elevator_of(sweep, view);
+
+	elevator_commit(&elevator, run, accepted, &sweep->cursor);
 }

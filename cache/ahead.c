@@ -1,6 +1,7 @@
-#include "cache/ahead.h"
 #include "base/clock.h"
 #include "base/math.h"
+#include "cache/cache_internal.h"
+#include "cache/fill.h"
 #include <string.h>
 
 #define PACE_NS	     100000000ull	  /* over which the readers' pace is taken */
@@ -23,13 +24,15 @@ static bool kept(void *context, uint64_t number)
 {
 	const struct cache *cache = context;
 
-	return residency_is_recent(cache->residency) ? cache_was_served(cache, number)
+	return residency_is_recent(cache->residency) ? served_has(&cache->served, number)
 						     : residency_is_kept(cache->residency, number);
 }
 
 static bool served(void *context, uint64_t number)
 {
-	return cache_was_served(context, number);
+	const struct cache *cache = context;
+
+	return served_has(&cache->served, number);
 }
 
 static void resolve(void *context, uint64_t number, struct extent *ret)
@@ -56,10 +59,12 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 		.shared = reader_hints(cache->reader).remote && !cache->far,
 		.epochs = params->residency != RESIDENCY_ALL,
 	};
-	int r = plan_new(&plan, &cache->plan);
+	int r = plan_new(&plan, &cache->ahead.plan);
 
+	cost_init(&cache->ahead.cost);
+	flight_init(&cache->ahead.flight);
 	if (r == 0 && params->preload)
-		plan_preload(cache->plan);
+		plan_preload(cache->ahead.plan);
 	return r;
 }
 
@@ -71,7 +76,7 @@ static bool add(struct cache *cache, const struct plan_run *run, unsigned at,
 
 	if (pool_add(cache->pool, &place, use, ret) < 0)
 		return false;
-	cache->ahead_issued += place.size;
+	cache->ahead.issued += place.size;
 	return true;
 }
 
@@ -117,13 +122,13 @@ static uint64_t room_for_scans(const struct pool_stats *pool)
 
 static bool is_seek_bound(const struct cache *cache)
 {
-	return !cache->far && cost_seek_bound(&cache->cost);
+	return !cache->far && cost_seek_bound(&cache->ahead.cost);
 }
 
 /* What outlives the slowest reads, where storage is far. */
 static uint64_t cushion(const struct cache *cache)
 {
-	return cache->far ? STALLS * flight_stall(&cache->flight) : 0;
+	return cache->far ? STALLS * flight_stall(&cache->ahead.flight) : 0;
 }
 
 /* What the readers of a known order take in PACE_SECONDS. Where storage is far, they take what
@@ -131,7 +136,7 @@ static uint64_t cushion(const struct cache *cache)
 static uint64_t pace(const struct cache *cache, uint64_t limit)
 {
 	uint64_t bytes = cache->far ? max(cushion(cache), limit / 4)
-				    : (uint64_t)(cache->pace.rate * PACE_SECONDS);
+				    : (uint64_t)(cache->ahead.pace.rate * PACE_SECONDS);
 
 	return max(bytes, PACE_MIN);
 }
@@ -155,7 +160,7 @@ static uint64_t room_for_order(const struct cache *cache, const struct pool_stat
  * be for the ranks of other machines. */
 static bool is_order_expected(const struct cache *cache)
 {
-	return cache->misses < FIRST_FILES || cache->trackers.count > 0;
+	return cache->served.misses < FIRST_FILES || cache->ahead.trackers.count > 0;
 }
 
 /* The sweep over everything leaves an eighth to the other forecasts. Where storage is far, each
@@ -171,15 +176,17 @@ static struct prefetch_budget budget(const struct cache *cache)
 	uint64_t once = room_for_sweep(cache, pool.limit);
 
 	return (struct prefetch_budget){
-		.run = cache->far ? FLIGHT_RUN : cost_run(&cache->cost),
+		.run = cache->far ? FLIGHT_RUN : cost_run(&cache->ahead.cost),
 		/* On shared storage, bytes read in gaps are taken from other machines. */
-		.gap = reader_hints(cache->reader).remote ? COST_GAP_MIN : cost_gap(&cache->cost),
+		.gap = reader_hints(cache->reader).remote ? COST_GAP_MIN
+							  : cost_gap(&cache->ahead.cost),
 		.scan = room_for_scans(&pool),
 		.sweep = once,
 		.order = room_for_order(cache, &pool, once),
 		.pace = pace(cache, pool.limit),
-		.no_sweep = atomic_load(&cache->wanted_cached) >= CACHED ||
-			    (cache->far ? is_order_expected(cache) : cost_alone(&cache->cost)),
+		.no_sweep =
+			atomic_load(&cache->requests.cached) >= CACHED ||
+			(cache->far ? is_order_expected(cache) : cost_alone(&cache->ahead.cost)),
 	};
 }
 
@@ -197,8 +204,8 @@ static void count_pace(struct pace *pace, uint64_t bytes)
 
 static unsigned depth(const struct cache *cache)
 {
-	return cache->far ? flight_depth(&cache->flight)
-			  : cost_depth(&cache->cost, atomic_load(&cache->wanted_running));
+	return cache->far ? flight_depth(&cache->ahead.flight)
+			  : cost_depth(&cache->ahead.cost, atomic_load(&cache->requests.running));
 }
 
 /* Not while requests starve. A refusal is remembered for ahead_released(). */
@@ -207,11 +214,11 @@ static bool may_read_ahead(struct cache *cache)
 	bool may;
 
 	/* Set before the look: a thread that ends a read meanwhile sees it without the lock. */
-	atomic_store(&cache->ahead_held, true);
-	may = waiters_none(&cache->starved) && !atomic_load(&cache->stopping) &&
-	      cache->ahead_running < depth(cache);
+	atomic_store(&cache->ahead.held, true);
+	may = waiters_none(&cache->requests.starved) && !atomic_load(&cache->stopping) &&
+	      cache->ahead.running < depth(cache);
 	if (may)
-		atomic_store(&cache->ahead_held, false);
+		atomic_store(&cache->ahead.held, false);
 	return may;
 }
 
@@ -231,20 +238,20 @@ bool ahead_demand(struct cache *cache, const struct extent *extents, unsigned co
 	struct prefetch_budget now;
 
 	for (unsigned i = 0; i < count; i++) {
-		count_pace(&cache->pace, extents[i].size);
-		plan_demand(cache->plan, extents[i].number);
+		count_pace(&cache->ahead.pace, extents[i].size);
+		plan_demand(cache->ahead.plan, extents[i].number);
 	}
-	trackers_passed(&cache->trackers, give_up, cache);
-	pool_epoch(cache->pool, (uint32_t)plan_epoch(cache->plan));
-	if (cache->ahead_running && !cache->far)
+	trackers_passed(&cache->ahead.trackers, give_up, cache);
+	pool_epoch(cache->pool, (uint32_t)plan_epoch(cache->ahead.plan));
+	if (cache->ahead.running && !cache->far)
 		return false;
 	now = budget(cache);
-	return plan_wants(cache->plan, &now) && may_read_ahead(cache);
+	return plan_wants(cache->ahead.plan, &now) && may_read_ahead(cache);
 }
 
 bool ahead_released(struct cache *cache)
 {
-	if (!atomic_load(&cache->ahead_held))
+	if (!atomic_load(&cache->ahead.held))
 		return false;
 	SCOPE_LOCK(&cache->lock);
 	return may_read_ahead(cache);
@@ -260,10 +267,10 @@ static struct fill *next_run(struct cache *cache)
 	if (!may_read_ahead(cache))
 		return NULL;
 	now = budget(cache);
-	if (!plan_next(cache->plan, &now, &run))
+	if (!plan_next(cache->ahead.plan, &now, &run))
 		return NULL;
 	fill = add_run(cache, &run);
-	plan_commit(cache->plan, &run, fill ? fill->count : 0);
+	plan_commit(cache->ahead.plan, &run, fill ? fill->count : 0);
 	return fill;
 }
 
@@ -273,11 +280,11 @@ struct fill *ahead_find(struct cache *cache)
 	bool alone;
 
 	pthread_mutex_lock(&cache->lock);
-	if (atomic_load(&cache->wanted_running) == 0)
-		cost_idle(&cache->cost, clock_ns());
+	if (atomic_load(&cache->requests.running) == 0)
+		cost_idle(&cache->ahead.cost, clock_ns());
 	fill = next_run(cache);
-	cache->ahead_running += fill != NULL;
-	alone = cost_alone(&cache->cost);
+	cache->ahead.running += fill != NULL;
+	alone = cost_alone(&cache->ahead.cost);
 	pthread_mutex_unlock(&cache->lock);
 	if (!fill && alone)
 		work_look_after(cache->work, COST_IDLE_NS);
@@ -316,7 +323,7 @@ static void add_around(struct cache *cache, struct plan_run *run, struct pool_ex
 	wide->count = end - begin;
 	memmove(wide->extents, &wide->extents[begin], wide->count * sizeof(wide->extents[0]));
 	memmove(run->extents, &run->extents[begin], wide->count * sizeof(run->extents[0]));
-	plan_commit(cache->plan, run, wide->count);
+	plan_commit(cache->ahead.plan, run, wide->count);
 }
 
 struct fill *ahead_widen(struct cache *cache, struct fill *fill)
@@ -328,7 +335,7 @@ struct fill *ahead_widen(struct cache *cache, struct fill *fill)
 	if (!is_seek_bound(cache))
 		return fill;
 	now = budget(cache);
-	if (!plan_around(cache->plan, &now, fill->extents[0]->is.number, &run))
+	if (!plan_around(cache->ahead.plan, &now, fill->extents[0]->is.number, &run))
 		return fill;
 	wide = fill_new(run.count);
 	if (!wide)
@@ -342,17 +349,17 @@ struct fill *ahead_widen(struct cache *cache, struct fill *fill)
 void ahead_done(struct cache *cache)
 {
 	SCOPE_LOCK(&cache->lock);
-	cache->ahead_running--;
+	cache->ahead.running--;
 }
 
 void ahead_stats(const struct cache *cache, struct cache_far *ret)
 {
-	const struct flight_mean mean = flight_mean(&cache->flight);
+	const struct flight_mean mean = flight_mean(&cache->ahead.flight);
 	const struct prefetch_budget now = budget(cache);
 
 	*ret = (struct cache_far){
-		.reads = cache->ahead_running,
-		.most = flight_depth(&cache->flight),
+		.reads = cache->ahead.running,
+		.most = flight_depth(&cache->ahead.flight),
 		.read_bytes = mean.bytes,
 		.read_us = mean.ns / 1000,
 		.full = now.sweep < now.run && now.order < now.run,

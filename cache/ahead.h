@@ -1,8 +1,31 @@
 /* From the planner's forecasts to fills that nobody asked for. */
 #pragma once
 
-#include "cache/cache_internal.h"
-#include "cache/fill.h"
+#include "cache/cache.h"
+#include "cache/plan/cost.h"
+#include "cache/plan/flight.h"
+#include "cache/trackers.h"
+#include <stdatomic.h>
+
+struct fill;
+
+/* Bytes a second that readers ask for. */
+struct pace {
+	uint64_t since; /* ns, when this window began */
+	uint64_t bytes; /* asked for in it */
+	double rate;	/* of the windows before */
+};
+
+struct ahead {
+	struct plan *plan;
+	struct trackers trackers; /* of known orders, which the plan follows */
+	struct pace pace;
+	struct cost cost;      /* of storage that is near, */
+	struct flight flight;  /* and far */
+	uint64_t issued, used; /* bytes */
+	unsigned running;      /* fills */
+	atomic_bool held;      /* the last look for a fill was refused; set under the lock */
+};
 
 /* Returns 0 or -ENOMEM. */
 int ahead_new(struct cache *cache, const struct cache_params *params);

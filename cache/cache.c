@@ -1,11 +1,8 @@
 #include "base/clock.h"
 #include "base/math.h"
-#include "cache/ahead.h"
-#include "cache/fill.h"
+#include "cache/cache_internal.h"
 #include "cache/oracle_feed.h"
 #include "cache/oracle_thread.h"
-#include "cache/push.h"
-#include "cache/request.h"
 
 #define LIMIT_STEP  ((uint64_t)8 << 20)
 #define LIMIT_STEPS 256	   /* at most, as each looks at all slots */
@@ -23,8 +20,8 @@ static int cache_build(struct cache *cache, const struct cache_params *params)
 	if (r < 0)
 		return r;
 	cache->far = reader_hints(cache->reader).far;
-	cache->served = calloc(1, params->source.extents / 8 + 1);
-	if (!cache->served)
+	cache->served.set = calloc(1, params->source.extents / 8 + 1);
+	if (!cache->served.set)
 		return -ENOMEM;
 	r = pool_new(&pool, &cache->pool);
 	if (r == 0)
@@ -50,11 +47,8 @@ int cache_new(const struct cache_params *params, struct cache **ret)
 	if (!cache)
 		return -ENOMEM;
 	pthread_mutex_init(&cache->lock, NULL);
-	pthread_cond_init(&cache->push, NULL);
-	waiters_init(&cache->parked);
-	waiters_init(&cache->starved);
-	cost_init(&cache->cost);
-	flight_init(&cache->flight);
+	pthread_cond_init(&cache->push.wake, NULL);
+	requests_init(&cache->requests);
 	cache->source = params->source;
 	cache->reader = params->source.reader;
 	r = cache_build(cache, params);
@@ -95,11 +89,11 @@ void cache_free(struct cache *cache)
 		return;
 	work_free(cache->work);
 	oracle_thread_free(cache->oracle);
-	plan_free(cache->plan);
+	plan_free(cache->ahead.plan);
 	pool_free(cache->pool);
 	residency_free(cache->residency);
-	free(cache->served);
-	pthread_cond_destroy(&cache->push);
+	free(cache->served.set);
+	pthread_cond_destroy(&cache->push.wake);
 	pthread_mutex_destroy(&cache->lock);
 	free(cache);
 }
@@ -166,7 +160,7 @@ static void count_waiting(const struct waiter *head, uint64_t now, struct cache_
 
 void cache_stats(struct cache *cache, struct cache_stats *ret)
 {
-	const struct histogram *waits = &cache->waits;
+	const struct histogram *waits = &cache->requests.waits;
 	const struct reader_counts device = reader_counts(cache->reader);
 	struct pool_stats pool;
 	uint64_t now = clock_ns();
@@ -174,8 +168,8 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 	SCOPE_LOCK(&cache->lock);
 	pool = pool_stats(cache->pool);
 	*ret = (struct cache_stats){
-		.served_bytes = cache->served_bytes,
-		.distinct_bytes = cache->distinct_bytes,
+		.served_bytes = cache->served.bytes,
+		.distinct_bytes = cache->served.distinct_bytes,
 		.device_reads = device.reads,
 		.device_bytes = device.bytes,
 		.device_errors = device.errors,
@@ -186,26 +180,26 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 		.held = pool.held,
 		.resident = residency_bytes(cache->residency),
 		.resident_limit = residency_limit(cache->residency),
-		.hits = cache->hits,
-		.misses = cache->misses,
+		.hits = cache->served.hits,
+		.misses = cache->served.misses,
 		.evictions = pool.evictions,
-		.prefetch_issued = cache->ahead_issued,
-		.prefetch_used = cache->ahead_used,
+		.prefetch_issued = cache->ahead.issued,
+		.prefetch_used = cache->ahead.used,
 		.prefetch_wasted = pool.wasted,
-		.preloaded = plan_preloaded(cache->plan),
-		.given_up = cache->given_up,
+		.preloaded = plan_preloaded(cache->ahead.plan),
+		.given_up = cache->requests.given_up,
 		.wait_reads = histogram_count(waits),
 		.wait_us = waits->total,
 		.wait_p50_us = histogram_quantile(waits, 0.5),
 		.wait_p99_us = histogram_quantile(waits, 0.99),
-		.bad_extents = cache->bad_extents,
+		.bad_extents = cache->requests.bad_extents,
 		.policy = pool_is_lru(cache->pool) ? "lru" : "pin",
 		.direct = reader_hints(cache->reader).direct,
 		.oracle = {.state = "off", .why = ""},
 	};
 	ahead_stats(cache, &ret->far);
-	count_waiting(&cache->parked, now, ret);
-	count_waiting(&cache->starved, now, ret);
+	count_waiting(&cache->requests.parked, now, ret);
+	count_waiting(&cache->requests.starved, now, ret);
 	if (cache->oracle)
 		oracle_thread_stats(cache->oracle, &ret->oracle);
 }

@@ -10,6 +10,7 @@
 #include "cache/fill.h"
 #include "base/clock.h"
 #include "base/math.h"
+#include "cache/cache_internal.h"
 #include <string.h>
 
 /* Of one extent, and of a run: its extents, and a gap before each. */
@@ -125,9 +126,9 @@ static int read_timed(struct cache *cache, const struct fill *fill)
 	if (r < 0)
 		return r;
 	SCOPE_LOCK(&cache->lock);
-	cost_read(&cache->cost, bytes, begin, end);
+	cost_read(&cache->ahead.cost, bytes, begin, end);
 	if (fill->ahead)
-		cost_ahead(&cache->cost, bytes, begin, end);
+		cost_ahead(&cache->ahead.cost, bytes, begin, end);
 	return 0;
 }
 
@@ -323,7 +324,8 @@ static struct fill *each_alone(struct cache *cache, struct fill *fill, fill_done
 static void note_flight(struct cache *cache, const struct fill *fill)
 {
 	SCOPE_LOCK(&cache->lock);
-	flight_read(&cache->flight, fill_bytes(fill), fill->begin, fill->end, cache->ahead_running);
+	flight_read(&cache->ahead.flight, fill_bytes(fill), fill->begin, fill->end,
+		    cache->ahead.running);
 }
 
 static void pin_all(struct cache *cache, const struct fill *fill)

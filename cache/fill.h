@@ -2,7 +2,10 @@
 #pragma once
 
 #include "base/reader.h"
-#include "cache/cache_internal.h"
+#include "cache/work.h"
+
+struct cache;
+struct pool_extent;
 
 /* One read: extents by rising offset, FILLING and pinned for it. */
 struct fill {

@@ -1,6 +1,7 @@
 #include "cache/oracle_feed.h"
 #include "base/clock.h"
 #include "base/math.h"
+#include "cache/cache_internal.h"
 #include <string.h>
 
 #define LATE	    4096   /* files, by which it is judged how readers are seen */
@@ -47,8 +48,8 @@ static void follow(void *context, const struct forecast *forecast)
 	if (forecast_copy(forecast, &copy) < 0)
 		return;
 	catch_up(feed, copy, feed->taken);
-	if (cache->trackers.count < TRACKERS && plan_follow(cache->plan, copy) == 0) {
-		trackers_add(&cache->trackers, forecast, copy);
+	if (cache->ahead.trackers.count < TRACKERS && plan_follow(cache->ahead.plan, copy) == 0) {
+		trackers_add(&cache->ahead.trackers, forecast, copy);
 		copy = NULL;
 	}
 	pthread_mutex_unlock(&cache->lock);
@@ -61,9 +62,9 @@ static void leave(void *context, const struct forecast *forecast)
 	struct forecast *copy;
 
 	pthread_mutex_lock(&cache->lock);
-	copy = trackers_remove(&cache->trackers, forecast);
+	copy = trackers_remove(&cache->ahead.trackers, forecast);
 	if (copy)
-		plan_leave(cache->plan, copy);
+		plan_leave(cache->ahead.plan, copy);
 	pthread_mutex_unlock(&cache->lock);
 	forecast_free(copy);
 }
@@ -151,13 +152,13 @@ void feed_saw(struct oracle_feed *feed, uint32_t reader, uint64_t file, bool ope
 	if (!feed->watching)
 		return;
 	count_late(feed, opened);
-	trackers_saw(&feed->cache->trackers, file);
+	trackers_saw(&feed->cache->ahead.trackers, file);
 	note_event(feed, reader, file, opened ? SEEN_OPENED : SEEN_ASKED);
 }
 
 void feed_pushed(struct oracle_feed *feed, uint64_t file)
 {
-	trackers_pushed(&feed->cache->trackers, file);
+	trackers_pushed(&feed->cache->ahead.trackers, file);
 	note_event(feed, 0, file, SEEN_PUSHED);
 }
 

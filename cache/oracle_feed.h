@@ -10,9 +10,11 @@
  */
 #pragma once
 
-#include "cache/cache_internal.h"
 #include "cache/order/oracle.h"
 #include "cache/seen.h"
+#include <pthread.h>
+
+struct cache;
 
 #define FEED_WAKE 64 /* events that are worth waking up for */
 

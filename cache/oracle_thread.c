@@ -1,5 +1,6 @@
 #include "cache/oracle_thread.h"
 #include "base/clock.h"
+#include "cache/cache_internal.h"
 #include "cache/oracle_feed.h"
 #include "cache/seed_search.h"
 #include <stdio.h>
@@ -188,7 +189,7 @@ static uint64_t wait_for_events(struct oracle_thread *thread)
 	SCOPE_LOCK(&thread->cache->lock);
 	if (thread->feed.seen.end - thread->feed.taken < FEED_WAKE)
 		pthread_cond_timedwait(&thread->feed.wake, &thread->cache->lock, &until);
-	return thread->cache->misses;
+	return thread->cache->served.misses;
 }
 
 static void wait_tick(struct oracle_thread *thread)

@@ -8,7 +8,10 @@
  * search. The thread sleeps while nobody reads. */
 #pragma once
 
-#include "cache/cache_internal.h"
+#include "cache/cache.h"
+
+struct oracle_feed;
+struct oracle_thread;
 
 /* Nothing is guessed with 0 cpus, but an order may be given; more than 64 are as 64. Returns 0 or
  * -ENOMEM. */

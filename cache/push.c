@@ -1,8 +1,6 @@
-#include "cache/push.h"
-#include "cache/ahead.h"
+#include "cache/cache_internal.h"
 #include "cache/oracle_feed.h"
 #include "cache/oracle_thread.h"
-#include "cache/served.h"
 
 #define PUSH_ASKED 8
 #define PUSH_LOOK  64 /* files to come that are looked at */
@@ -12,16 +10,16 @@ _Static_assert(CACHE_PUSH_PIECES >= CACHE_EXTENT_MAX / SLOT_BYTES + 2, "as pool_
 
 static void wake(struct cache *cache)
 {
-	cache->push_waits = false;
-	pthread_cond_signal(&cache->push);
+	cache->push.waits = false;
+	pthread_cond_signal(&cache->push.wake);
 }
 
 void push_wake(struct cache *cache)
 {
-	if (!cache->push_waits || !trackers_may_push(&cache->trackers))
+	if (!cache->push.waits || !trackers_may_push(&cache->ahead.trackers))
 		return;
-	if (cache->push_skip)
-		cache->push_skip--;
+	if (cache->push.skip)
+		cache->push.skip--;
 	else
 		wake(cache);
 }
@@ -67,7 +65,7 @@ static struct pool_extent *find(struct cache *cache)
 {
 	struct candidate candidate = {.cache = cache};
 
-	trackers_to_push(&cache->trackers, look, &candidate);
+	trackers_to_push(&cache->ahead.trackers, look, &candidate);
 	return candidate.found;
 }
 
@@ -75,12 +73,12 @@ static struct pool_extent *find(struct cache *cache)
  * held. */
 static void wait_in_vain(struct cache *cache)
 {
-	cache->push_skip = (1u << cache->push_vain) - 1;
-	if (cache->push_vain < PUSH_VAIN)
-		cache->push_vain++;
-	cache->push_waits = true;
-	while (cache->push_waits && !atomic_load(&cache->stopping))
-		pthread_cond_wait(&cache->push, &cache->lock);
+	cache->push.skip = (1u << cache->push.vain) - 1;
+	if (cache->push.vain < PUSH_VAIN)
+		cache->push.vain++;
+	cache->push.waits = true;
+	while (cache->push.waits && !atomic_load(&cache->stopping))
+		pthread_cond_wait(&cache->push.wake, &cache->lock);
 }
 
 /* Not of far storage: while one file is waited for, the kernel's copies of what was pushed after it
@@ -101,7 +99,7 @@ bool cache_push_next(struct cache *cache, struct cache_push *ret)
 		wait_in_vain(cache);
 	if (!extent)
 		return false;
-	cache->push_vain = 0;
+	cache->push.vain = 0;
 	pool_pin(cache->pool, extent);
 	ret->extent = extent->is.number;
 	ret->size = extent->is.size;
@@ -116,7 +114,7 @@ static bool count_pushed(struct cache *cache, struct pool_extent *extent, struct
 	feed_pushed(oracle_thread_feed(cache->oracle), extent->is.number);
 	served_asked(cache, extent, true);
 	served_range(cache, extent, 0, extent->is.size, drops);
-	atomic_fetch_add_explicit(&cache->served_bytes, extent->is.size, memory_order_relaxed);
+	atomic_fetch_add_explicit(&cache->served.bytes, extent->is.size, memory_order_relaxed);
 	return ahead_demand(cache, &extent->is, 1);
 }
 

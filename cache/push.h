@@ -6,7 +6,15 @@
  * One file in PUSH_ASKED is left out, so that its reader asks for it, and shows where it is. */
 #pragma once
 
-#include "cache/cache_internal.h"
+#include "cache/cache.h"
+#include <pthread.h>
+
+struct push {
+	pthread_cond_t wake; /* something may be there to push, or stopping */
+	bool waits;	     /* for that */
+	unsigned vain;	     /* looks in a row that found nothing */
+	unsigned skip;	     /* wakes until the next look */
+};
 
 /* Something may be there to push. Costs next to nothing where no order is known. Lock held. */
 void push_wake(struct cache *cache);

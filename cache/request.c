@@ -1,13 +1,11 @@
 /* The way of a request: admitted with all its extents or starved; answered at once, or parked
  * on the fills that are missing; delivered by whoever ends the last of them. */
-#include "cache/request.h"
 #include "base/clock.h"
 #include "base/math.h"
-#include "cache/ahead.h"
+#include "cache/cache_internal.h"
+#include "cache/fill.h"
 #include "cache/oracle_feed.h"
 #include "cache/oracle_thread.h"
-#include "cache/push.h"
-#include "cache/served.h"
 
 static void ring_append(struct waiter *head, struct waiter *waiter)
 {
@@ -29,6 +27,12 @@ static struct waiter *ring_find(const struct waiter *head, const void *arg)
 		if (w->request.arg == arg)
 			return w;
 	return NULL;
+}
+
+void requests_init(struct requests *requests)
+{
+	requests->parked.prev = requests->parked.next = &requests->parked;
+	requests->starved.prev = requests->starved.next = &requests->starved;
 }
 
 /* --- admission ------------------------------------------------------------------------------- */
@@ -63,7 +67,7 @@ static int take_extent(struct cache *cache, const struct extent *wanted, struct 
 		return r;
 	}
 	pool_pin(cache->pool, *ret); /* one pin for the fill, one for the reader */
-	cost_wanted(&cache->cost, wanted->size);
+	cost_wanted(&cache->ahead.cost, wanted->size);
 	fill->extents[0] = *ret;
 	fill->next = *fills;
 	*fills = fill;
@@ -114,7 +118,7 @@ static int admit(struct cache *cache, struct waiter *waiter, struct fill **fills
 			wait_for(waiter, i);
 	}
 	if (waiter->pending)
-		ring_append(&cache->parked, waiter);
+		ring_append(&cache->requests.parked, waiter);
 	return 0;
 }
 
@@ -150,7 +154,7 @@ static bool answer(struct cache *cache, const struct waiter *waiter)
 		left -= len;
 		from = 0;
 	}
-	atomic_fetch_add_explicit(&cache->served_bytes, request->size, memory_order_relaxed);
+	atomic_fetch_add_explicit(&cache->served.bytes, request->size, memory_order_relaxed);
 	request->done(request->arg, 0, iov, count);
 	return true;
 }
@@ -180,7 +184,7 @@ static void release_extents(struct cache *cache, const struct waiter *waiter, bo
 static void wait_ended(struct cache *cache, struct waiter *waiter)
 {
 	if (waiter->since)
-		histogram_add(&cache->waits, (clock_ns() - waiter->since) / 1000);
+		histogram_add(&cache->requests.waits, (clock_ns() - waiter->since) / 1000);
 	waiter->since = 0;
 }
 
@@ -240,7 +244,7 @@ static void finish(struct cache *cache, struct pool_extent *extent, int error)
 
 	ready = take_waiters(cache, extent, error, &asked);
 	if (error && error != -ECANCELED && asked) {
-		atomic_fetch_add_explicit(&cache->bad_extents, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&cache->requests.bad_extents, 1, memory_order_relaxed);
 		cache->source.failed(cache->source.context, number, error);
 	}
 	while (ready) {
@@ -323,10 +327,10 @@ static void launch(struct cache *cache, struct fill *fills)
 		struct fill *next = fills->next;
 
 		if (fill_now(cache, fills, finish)) {
-			atomic_fetch_add(&cache->wanted_cached, 1);
+			atomic_fetch_add(&cache->requests.cached, 1);
 		} else {
-			atomic_store(&cache->wanted_cached, 0);
-			atomic_fetch_add(&cache->wanted_running, 1);
+			atomic_store(&cache->requests.cached, 0);
+			atomic_fetch_add(&cache->requests.running, 1);
 			work_add(cache->work, &fills->item);
 		}
 		fills = next;
@@ -349,18 +353,18 @@ static bool next_starved(struct cache *cache, struct step *ret)
 {
 	struct waiter *waiter;
 
-	if (!atomic_load(&cache->starving))
+	if (!atomic_load(&cache->requests.starving))
 		return false;
 	SCOPE_LOCK(&cache->lock);
-	if (waiters_none(&cache->starved)) {
-		atomic_store(&cache->starving, false);
+	if (waiters_none(&cache->requests.starved)) {
+		atomic_store(&cache->requests.starving, false);
 		return false;
 	}
-	waiter = cache->starved.next;
+	waiter = cache->requests.starved.next;
 	ring_remove(waiter);
 	if (step_begin(cache, waiter, ret))
 		return true;
-	ring_append(cache->starved.next, waiter); /* to where it was, at the front */
+	ring_append(cache->requests.starved.next, waiter); /* to where it was, at the front */
 	return false;
 }
 
@@ -377,7 +381,7 @@ static void settle(struct cache *cache)
 static bool begin_or_starve(struct cache *cache, struct waiter *waiter, struct step *ret)
 {
 	SCOPE_LOCK(&cache->lock);
-	if (waiters_none(&cache->starved) && step_begin(cache, waiter, ret))
+	if (waiters_none(&cache->requests.starved) && step_begin(cache, waiter, ret))
 		return true;
 	waiter->since = clock_ns();
 	if (is_gone(waiter)) {
@@ -386,8 +390,8 @@ static bool begin_or_starve(struct cache *cache, struct waiter *waiter, struct s
 		*ret = (struct step){.waiter = waiter, .request = waiter->request, .error = -EINTR};
 		return true;
 	}
-	ring_append(&cache->starved, waiter);
-	atomic_store(&cache->starving, true);
+	ring_append(&cache->requests.starved, waiter);
+	atomic_store(&cache->requests.starving, true);
 	return false;
 }
 
@@ -413,7 +417,7 @@ void cache_read(struct cache *cache, const struct cache_request *request)
 /* A read that somebody waited for has ended: what was held back for it may go on. */
 static void wanted_done(struct cache *cache)
 {
-	atomic_fetch_sub(&cache->wanted_running, 1);
+	atomic_fetch_sub(&cache->requests.running, 1);
 	settle(cache);
 	if (ahead_released(cache))
 		work_look(cache->work);
@@ -470,7 +474,8 @@ static bool is_awaited(const struct waiter *head, uint64_t number)
 bool cache_may_drop(struct cache *cache, uint64_t number)
 {
 	SCOPE_LOCK(&cache->lock);
-	return !is_awaited(&cache->parked, number) && !is_awaited(&cache->starved, number) &&
+	return !is_awaited(&cache->requests.parked, number) &&
+	       !is_awaited(&cache->requests.starved, number) &&
 	       !residency_has(cache->residency, number);
 }
 
@@ -490,9 +495,9 @@ bool cache_cancel(struct cache *cache, const void *arg)
 	struct waiter *waiter;
 
 	SCOPE_LOCK(&cache->lock);
-	waiter = ring_find(&cache->starved, arg);
+	waiter = ring_find(&cache->requests.starved, arg);
 	if (!waiter)
-		waiter = ring_find(&cache->parked, arg);
+		waiter = ring_find(&cache->requests.parked, arg);
 	if (waiter)
 		withdraw(cache, waiter);
 	return waiter;
@@ -512,13 +517,13 @@ static bool take_overdue(struct cache *cache, uint64_t since, struct cache_reque
 	struct waiter *waiter;
 
 	SCOPE_LOCK(&cache->lock);
-	waiter = ring_overdue(&cache->starved, since);
+	waiter = ring_overdue(&cache->requests.starved, since);
 	if (!waiter)
-		waiter = ring_overdue(&cache->parked, since);
+		waiter = ring_overdue(&cache->requests.parked, since);
 	if (!waiter)
 		return false;
 	*ret = waiter->request;
-	cache->given_up++;
+	cache->requests.given_up++;
 	withdraw(cache, waiter);
 	return true;
 }

@@ -1,4 +1,4 @@
-#include "cache/served.h"
+#include "cache/cache_internal.h"
 
 void drops_add(struct drops *drops, uint64_t extent)
 {
@@ -14,11 +14,11 @@ void drops_send(const struct cache *cache, const struct drops *drops)
 void served_asked(struct cache *cache, struct pool_extent *extent, bool begins)
 {
 	if (extent->state == POOL_READY)
-		cache->hits++;
+		cache->served.hits++;
 	else
-		cache->misses++;
+		cache->served.misses++;
 	if (pool_ask(cache->pool, extent))
-		cache->ahead_used += extent->is.size;
+		cache->ahead.used += extent->is.size;
 	residency_asked(cache->residency, extent->is.number, extent->is.size, begins);
 }
 
@@ -38,9 +38,9 @@ static void served_in_full(struct cache *cache, struct pool_extent *extent, bool
 	pool_spend(cache->pool, extent, resident);
 	residency_recent(cache->residency, pool_is_lru(cache->pool));
 	residency_served(cache->residency, extent->is.number);
-	if (bit_set(cache->served, extent->is.number))
+	if (bit_set(cache->served.set, extent->is.number))
 		return;
-	cache->distinct_bytes += extent->is.size;
+	cache->served.distinct_bytes += extent->is.size;
 }
 
 void served_range(struct cache *cache, struct pool_extent *extent, uint32_t from, uint32_t size,

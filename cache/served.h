@@ -2,7 +2,21 @@
  * was there, whether the pool or the kernel keeps it, and which copies the kernel is to drop. */
 #pragma once
 
-#include "cache/cache_internal.h"
+#include "base/bits.h"
+#include "cache/cache.h"
+#include <stdatomic.h>
+
+struct served {
+	_Atomic uint64_t bytes;
+	uint8_t *set;		 /* a bit for each extent once served in full, */
+	uint64_t distinct_bytes; /* and of these */
+	uint64_t hits, misses;
+};
+
+static inline bool served_has(const struct served *served, uint64_t extent)
+{
+	return bit_get(served->set, extent);
+}
 
 /* Extents of which the kernel is to drop its copy, collected under the lock. */
 struct drops {

@@ -9,10 +9,10 @@
  * memory is as much smaller. */
 #include "base/reader.h"
 #include "base/scope.h"
-#include "cache/ahead.h"
+#include "cache/cache_internal.h"
+#include "cache/fill.h"
 #include "cache/order/forecast.h"
 #include "cache/residency.h"
-#include "cache/served.h"
 #include "tests/unit/far_link.h"
 #include <errno.h>
 #include <stdio.h>
@@ -189,8 +189,8 @@ static void land(struct sim *sim, const struct transfer *done)
 	struct fill *fill = done->arg;
 	struct cache *cache = sim->cache;
 
-	flight_read(&cache->flight, (uint64_t)done->bytes, (uint64_t)(done->begun * 1e9),
-		    (uint64_t)(sim->link.now * 1e9), cache->ahead_running);
+	flight_read(&cache->ahead.flight, (uint64_t)done->bytes, (uint64_t)(done->begun * 1e9),
+		    (uint64_t)(sim->link.now * 1e9), cache->ahead.running);
 	for (unsigned i = 0; i < fill->count; i++)
 		fill_extent(sim, fill->extents[i]);
 	if (fill->ahead)
@@ -255,7 +255,7 @@ static void know(struct sim *sim)
 		abort();
 	memcpy(copy, sim->order, sim->count * sizeof(*copy));
 	if (forecast_new(copy, sim->count, NULL, &sim->known) < 0 ||
-	    plan_follow(sim->cache->plan, sim->known) < 0)
+	    plan_follow(sim->cache->ahead.plan, sim->known) < 0)
 		abort();
 }
 
@@ -269,7 +269,7 @@ static void print(const struct sim *sim, const struct flight_case *c, double sec
 	       c->known ? "true" : "false", c->nodes, c->workers, c->memory / GB,
 	       sim->count * c->nodes / seconds, requests, requests * DOLLARS,
 	       sim->link.bytes / ((double)sim->count * FILE_SIZE),
-	       flight_depth(&sim->cache->flight));
+	       flight_depth(&sim->cache->ahead.flight));
 	fflush(stdout);
 }
 

@@ -3,6 +3,7 @@
  * Reading ahead is done by threads that have nothing else to do. Where a test must know that it
  * has come somewhere, it waits until the extent is there. */
 #include "cache/ahead.h"
+#include "cache/fill.h"
 #include "cache/request.h"
 #include "tests/unit/cache_fixture.h"
 #include "tests/unit/test.h"
@@ -289,7 +290,7 @@ TEST_OF(fresh, no_more_is_read_ahead_at_once_than_the_device_takes)
 			read_all_of(w, e);
 	while (count < 2 * COST_DEPTH_MAX && (fills[count] = ahead_find(w->cache)))
 		count++;
-	assert_int_equal(count, cost_depth(&w->cache->cost, 0));
+	assert_int_equal(count, cost_depth(&w->cache->ahead.cost, 0));
 	for (unsigned i = 0; i < count; i++)
 		request_work.run(w->cache, &fills[i]->item);
 	fills[0] = ahead_find(w->cache);
@@ -356,7 +357,7 @@ struct epoch {
 static void forget_costs(struct world *w)
 {
 	SCOPE_LOCK(&w->cache->lock);
-	w->cache->cost.ratio = 0;
+	w->cache->ahead.cost.ratio = 0;
 }
 
 /* Photographs larger than the least gap, and so many that their shuffled order hardly ever looks
@@ -477,13 +478,13 @@ TEST_OF(fresh, a_pack_in_the_page_cache_is_not_read_ahead)
 static void make_seek_bound(struct world *w)
 {
 	SCOPE_LOCK(&w->cache->lock);
-	w->cache->cost.ratio = COST_GAP_MAX;
+	w->cache->ahead.cost.ratio = COST_GAP_MAX;
 }
 
 static void read_nothing_ahead(struct world *w)
 {
 	SCOPE_LOCK(&w->cache->lock);
-	w->cache->ahead_running = COST_DEPTH_MAX;
+	w->cache->ahead.running = COST_DEPTH_MAX;
 }
 
 static void read_records_and_what_lies_around(struct world *w)
@@ -533,15 +534,15 @@ static void fill_window_and_pool(struct world *w, uint64_t first, uint64_t end)
 	struct plan_run run;
 
 	SCOPE_LOCK(&w->cache->lock);
-	assert_true(plan_next(w->cache->plan, &budget, &run));
-	plan_commit(w->cache->plan, &run, 0);
+	assert_true(plan_next(w->cache->ahead.plan, &budget, &run));
+	plan_commit(w->cache->ahead.plan, &run, 0);
 	for (uint64_t e = first; e < end; e++) {
 		struct extent x = cache_extent(w->cache, e);
 		struct pool_extent *held;
 
 		assert_int_equal(pool_add(w->cache->pool, &x, POOL_USED, &held), 0);
 	}
-	w->cache->cost.run = 4 * MIB;
+	w->cache->ahead.cost.run = 4 * MIB;
 }
 
 /* A large file lies above a small one that comes after it, in a leaf page. Where it finds no room,

@@ -116,7 +116,7 @@ static uint64_t fill_bytes(const struct fill *fill)
 	return span_of(fill->extents[fill->count - 1]).end - span_of(fill->extents[0]).begin;
 }
 
-/* The same, with the time that it took. */
+/* All of it, with the time that it took. */
 static int read_timed(struct cache *cache, const struct fill *fill)
 {
 	uint64_t bytes = fill_bytes(fill), begin = clock_ns(), end;

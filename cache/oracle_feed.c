@@ -124,16 +124,6 @@ void feed_release(struct oracle_feed *feed)
 
 /* --- what is seen ---------------------------------------------------------------------------- */
 
-static void count_late(struct oracle_feed *feed, bool opened)
-{
-	feed->opened += opened;
-	feed->begun += !opened;
-	if (feed->opened + feed->begun < LATE)
-		return;
-	feed->opened /= 2;
-	feed->begun /= 2;
-}
-
 static void note_event(struct oracle_feed *feed, uint32_t reader, uint64_t file,
 		       enum seen_kind kind)
 {
@@ -151,7 +141,12 @@ void feed_saw(struct oracle_feed *feed, uint32_t reader, uint64_t file, bool ope
 {
 	if (!feed->watching)
 		return;
-	count_late(feed, opened);
+	feed->opened += opened;
+	feed->begun += !opened;
+	if (feed->opened + feed->begun == LATE) {
+		feed->opened /= 2;
+		feed->begun /= 2;
+	}
 	trackers_saw(&feed->cache->ahead.trackers, file);
 	note_event(feed, reader, file, opened ? SEEN_OPENED : SEEN_ASKED);
 }

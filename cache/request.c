@@ -37,14 +37,6 @@ void requests_init(struct requests *requests)
 
 /* --- admission ------------------------------------------------------------------------------- */
 
-/* All extents of a file but its last are of full length. */
-static unsigned extents_touched(const struct cache_request *request)
-{
-	uint64_t end = (uint64_t)request->from + request->size;
-
-	return (unsigned)((end + CACHE_EXTENT_MAX - 1) / CACHE_EXTENT_MAX);
-}
-
 /* Pins an extent that is there, or adds one and a fill for it. Lock held. */
 static int take_extent(struct cache *cache, const struct extent *wanted, struct pool_extent **ret,
 		       struct fill **fills)
@@ -74,16 +66,6 @@ static int take_extent(struct cache *cache, const struct extent *wanted, struct 
 	return 0;
 }
 
-static void wait_for(struct waiter *waiter, unsigned i)
-{
-	struct wait_link *link = &waiter->links[i];
-
-	link->waiter = waiter;
-	link->next = waiter->extents[i]->waiters;
-	waiter->extents[i]->waiters = link;
-	waiter->pending++;
-}
-
 /* Slots that admission would take or take off offer. Lock held. */
 static uint64_t slots_wanted(const struct cache *cache, const struct waiter *waiter)
 {
@@ -106,32 +88,25 @@ static int admit(struct cache *cache, struct waiter *waiter, struct fill **fills
 	if (!pool_has_room(cache->pool, slots_wanted(cache, waiter)))
 		return -ENOBUFS;
 	for (unsigned i = 0; i < waiter->count; i++) {
-		int r = take_extent(cache, &waiter->wanted[i], &waiter->extents[i], fills);
+		struct pool_extent *extent;
+		int r = take_extent(cache, &waiter->wanted[i], &extent, fills);
 
 		if (r < 0) {
 			waiter->count = i;
 			waiter->cancelled = true;
 			return r;
 		}
-		served_asked(cache, waiter->extents[i], i > 0 || waiter->request.from == 0);
-		if (waiter->extents[i]->state == POOL_FILLING)
-			wait_for(waiter, i);
+		waiter->extents[i] = extent;
+		served_asked(cache, extent, i > 0 || waiter->request.from == 0);
+		if (extent->state != POOL_FILLING)
+			continue;
+		waiter->links[i] = (struct wait_link){.waiter = waiter, .next = extent->waiters};
+		extent->waiters = &waiter->links[i];
+		waiter->pending++;
 	}
 	if (waiter->pending)
 		ring_append(&cache->requests.parked, waiter);
 	return 0;
-}
-
-/* Whether no more is pending: the waiter is then off the ring and to be delivered. */
-static struct waiter *waiter_arrived(struct wait_link *link)
-{
-	struct waiter *waiter = link->waiter;
-
-	if (--waiter->pending)
-		return NULL;
-	if (!waiter->cancelled)
-		ring_remove(waiter);
-	return waiter;
 }
 
 /* Returns whether the bytes were served. */
@@ -217,15 +192,15 @@ static struct waiter *take_waiters(struct cache *cache, struct pool_extent *exte
 		pool_failed(cache->pool, extent, error);
 	else
 		pool_filled(extent);
-	for (struct wait_link *link = extent->waiters; link;) {
-		struct wait_link *next = link->next;
-		struct waiter *waiter = waiter_arrived(link);
+	for (struct wait_link *link = extent->waiters; link; link = link->next) {
+		struct waiter *waiter = link->waiter;
 
-		if (waiter) {
-			waiter->next = ready;
-			ready = waiter;
-		}
-		link = next;
+		if (--waiter->pending)
+			continue;
+		if (!waiter->cancelled)
+			ring_remove(waiter);
+		waiter->next = ready;
+		ready = waiter;
 	}
 	extent->waiters = NULL;
 	if (!*ret_asked)
@@ -279,12 +254,6 @@ static bool tell_planner(struct cache *cache, const struct waiter *waiter)
 	return ahead_demand(cache, waiter->wanted + going_on, waiter->count - going_on);
 }
 
-static void widen(struct cache *cache, struct fill **fills)
-{
-	for (; *fills; fills = &(*fills)->next)
-		*fills = ahead_widen(cache, *fills);
-}
-
 /* The reader may have been killed before its request could be found by cache_cancel(). */
 static bool is_gone(const struct waiter *waiter)
 {
@@ -312,7 +281,8 @@ static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *
 		return false;
 	if (ret->error == 0) {
 		ret->look = tell_planner(cache, waiter);
-		widen(cache, &ret->fills);
+		for (struct fill **at = &ret->fills; *at; at = &(*at)->next)
+			*at = ahead_widen(cache, *at);
 	}
 	ret->parked = waiter->pending > 0;
 	if (ret->parked && !waiter->cancelled)
@@ -405,22 +375,16 @@ void cache_read(struct cache *cache, const struct cache_request *request)
 		return;
 	}
 	waiter->request = *request;
-	waiter->count = extents_touched(request);
+	/* All extents of a file but its last are of full length. */
+	waiter->count =
+		(unsigned)((request->from + (uint64_t)request->size + CACHE_EXTENT_MAX - 1) /
+			   CACHE_EXTENT_MAX);
 	for (unsigned i = 0; i < waiter->count; i++)
 		waiter->wanted[i] = cache_extent(cache, request->extent + i);
 	if (!begin_or_starve(cache, waiter, &step))
 		return;
 	step_end(cache, &step);
 	settle(cache);
-}
-
-/* A read that somebody waited for has ended: what was held back for it may go on. */
-static void wanted_done(struct cache *cache)
-{
-	atomic_fetch_sub(&cache->requests.running, 1);
-	settle(cache);
-	if (ahead_released(cache))
-		work_look(cache->work);
 }
 
 static void request_run(void *context, struct work_item *item)
@@ -438,13 +402,13 @@ static void request_run(void *context, struct work_item *item)
 		launch(cache, fill_land(cache, fill, finish));
 	else if (!ahead || !fill_now(cache, fill, finish))
 		fill_wait(cache, fill, finish);
-	if (!ahead) {
-		wanted_done(cache);
-		return;
-	}
-	ahead_done(cache);
+	if (ahead)
+		ahead_done(cache);
+	else
+		atomic_fetch_sub(&cache->requests.running, 1);
 	settle(cache);
-	if (cache->far)
+	/* What was held back for a read that somebody waited for may go on. */
+	if (ahead ? cache->far : ahead_released(cache))
 		work_look(cache->work);
 }
 

@@ -15,23 +15,15 @@ struct work {
 	bool look;	   /* `find` was not asked since it may */
 };
 
-static struct work_item *pop(struct work *work)
+/* Another thread looks meanwhile, if that is to be done. */
+static void run_first(struct work *work)
 {
 	struct work_item *item = work->first;
-
-	if (item) {
-		work->first = item->next;
-		if (!work->first)
-			work->last = &work->first;
-	}
-	return item;
-}
-
-/* Another thread looks meanwhile, if that is to be done. */
-static void run_unlocked(struct work *work, struct work_item *item)
-{
 	bool look = work->look;
 
+	work->first = item->next;
+	if (!work->first)
+		work->last = &work->first;
 	pthread_mutex_unlock(&work->workers.lock);
 	if (look)
 		pthread_cond_signal(&work->workers.changed);
@@ -61,10 +53,9 @@ static bool work_step(void *context)
 {
 	struct work *work = context;
 	struct workers *workers = &work->workers;
-	struct work_item *item = pop(work);
 
-	if (item) {
-		run_unlocked(work, item);
+	if (work->first) {
+		run_first(work);
 		return true;
 	}
 	if (workers->stopping && !work->expected)

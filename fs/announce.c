@@ -10,7 +10,7 @@ static const char *choose_unmount(const struct mount *mount, const struct mountp
 {
 	const char *path = mountpoint->path;
 
-	if (mount->settings->command)
+	if (mount_settings(mount)->command)
 		return "until COMMAND ends";
 	if (mountpoint->handed_over)
 		snprintf(buf, size, "mounted by the caller, who should have made it read-only");
@@ -19,26 +19,25 @@ static const char *choose_unmount(const struct mount *mount, const struct mountp
 	return buf;
 }
 
-static const char *kept_text(const struct mount *mount, const struct cache_stats *stats,
-			     char text[64])
+static const char *kept_text(uint64_t residency, const struct cache_stats *stats, char text[64])
 {
 	char size[SIZE_TEXT];
 
-	if (mount->residency == RESIDENCY_ALL)
+	if (residency == RESIDENCY_ALL)
 		return "the kernel keeps what was read";
-	if (mount->residency == 0)
+	if (residency == 0)
 		return stats->policy;
-	snprintf(text, 64, "%s, page cache %s", stats->policy, size_format(mount->residency, size));
+	snprintf(text, 64, "%s, page cache %s", stats->policy, size_format(residency, size));
 	return text;
 }
 
-static const char *pool_text(const struct mount *mount, char text[static 128])
+static const char *pool_text(const struct mount_memory *memory, char text[static 128])
 {
-	bool over = mount->budget > mount->memory;
-	char budget[SIZE_TEXT], memory[SIZE_TEXT];
+	bool over = memory->budget > memory->available;
+	char budget[SIZE_TEXT], available[SIZE_TEXT];
 
 	snprintf(text, 128, over ? "%s, more than the %s that are available" : "%s of %s",
-		 size_format(mount->budget, budget), size_format(mount->memory, memory));
+		 size_format(memory->budget, budget), size_format(memory->available, available));
 	return text;
 }
 
@@ -48,12 +47,12 @@ static const char *storage_text(const struct mount *mount, const struct cache_st
 {
 	char type[64];
 
-	if (reader_hints(dataset_reader(mount->dataset)).far)
+	if (reader_hints(dataset_reader(mount_tree(mount)->dataset)).far)
 		return "a server's, ranges";
 	/* A URL is not far only if all of it is in the disk cache. */
 	snprintf(text, 128, "%s, %s I/O",
-		 mount->label.device ? mountpoint_fstype(mount->label.device, type)
-				     : "the disk cache",
+		 mount_label(mount)->device ? mountpoint_fstype(mount_label(mount)->device, type)
+					    : "the disk cache",
 		 stats->direct ? "direct" : "buffered");
 	return text;
 }
@@ -73,26 +72,27 @@ static void say_refused(const struct settings *settings)
 
 void announce(const struct mount *mount, const struct mountpoint *mountpoint)
 {
-	const struct settings *settings = mount->settings;
-	const struct dataset_info *info = dataset_info(mount->dataset);
+	const struct settings *settings = mount_settings(mount);
+	const struct dataset_info *info = dataset_info(mount_tree(mount)->dataset);
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], pool[128];
 	char storage[128], leave[PATH_MAX + 64], kept[64];
+	struct mount_memory memory = mount_memory(mount);
 	struct cache_stats stats;
 
-	cache_stats(mount->cache, &stats);
+	cache_stats(mount_cache(mount), &stats);
 	if (!settings->quiet)
-		log_info("%s on %s: %s, %s; %s; pool %s, %s; %s", mount->label.name,
+		log_info("%s on %s: %s, %s; %s; pool %s, %s; %s", mount_label(mount)->name,
 			 mountpoint->path, count_noun(info->super->files, "file", files),
 			 size_format(info->super->bytes, bytes),
-			 storage_text(mount, &stats, storage), pool_text(mount, pool),
-			 kept_text(mount, &stats, kept),
+			 storage_text(mount, &stats, storage), pool_text(&memory, pool),
+			 kept_text(memory.residency, &stats, kept),
 			 choose_unmount(mount, mountpoint, leave, sizeof(leave)));
 	say_refused(settings);
 	if (info->relocated)
 		log_notice(
 			"%s: rewritten by another LMDB tool; its files were searched for. Pack it "
 			"again for a faster mount",
-			mount->label.name);
+			mount_label(mount)->name);
 }
 
 /* The options of the mount that is there hold. */
@@ -111,7 +111,7 @@ static void say_differences(const struct mount *mount, const char *path)
 
 void announce_shared(const struct mount *mount, const char *path)
 {
-	if (!mount->settings->quiet)
-		log_info("%s: already mounted on %s", mount->label.name, path);
+	if (!mount_settings(mount)->quiet)
+		log_info("%s: already mounted on %s", mount_label(mount)->name, path);
 	say_differences(mount, path);
 }

@@ -209,7 +209,7 @@ static bool begin_grace(struct program *program, int signo)
 /* To be asked once a second. */
 static bool grace_is_over(struct program *program)
 {
-	uint64_t uses = session_uses(program->session), now = clock_ns();
+	uint64_t uses = mount_uses(program->mount), now = clock_ns();
 
 	if (!program->grace.until)
 		return false;
@@ -450,8 +450,7 @@ static int serve_mount(struct program *program, struct err *err)
 		command_begin(&program->command);
 	else
 		daemon_ready(&program->daemon);
-	if (program->mount->disk)
-		disk_cache_fill(program->mount->disk, program->settings.prefetch);
+	mount_fill(program->mount);
 	wait_for_end(program);
 	leave_mount(program);
 	return 0;
@@ -495,8 +494,8 @@ static int look_at_mountpoint(struct program *program, struct err *err)
 	if (settings_are_handed_over(settings))
 		r = mountpoint_take_over(mountpoint, settings->mountpoint, err);
 	else
-		r = mountpoint_look(mountpoint, settings->mountpoint, program->mount->label.path,
-				    err);
+		r = mountpoint_look(mountpoint, settings->mountpoint,
+				    mount_label(program->mount)->path, err);
 	block_signals(program);
 	if (r == -ENOENT && settings->mkdir)
 		r = mountpoint_create(mountpoint, err);

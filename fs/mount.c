@@ -1,4 +1,3 @@
-#include "fs/mount.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/math.h"
@@ -6,7 +5,10 @@
 #include "base/notices.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
+#include "fs/inval.h"
 #include "fs/memory.h"
+#include "fs/mount_internal.h"
+#include "fs/notify_store.h"
 #include "fs/order.h"
 #include "remote/open.h"
 #include <limits.h>
@@ -240,21 +242,21 @@ static uint64_t choose_residency(const struct mount *mount)
 {
 	const struct settings *settings = mount->settings;
 	uint64_t names = dataset_info(mount->dataset)->super->files * KERNEL_NAME_BYTES;
-	uint64_t taken = mount->budget + names + mount->memory / MEMORY_PARTS;
+	uint64_t taken = mount->memory.budget + names + mount->memory.available / MEMORY_PARTS;
 
 	if (settings->cache == SETTING_CACHE_POOL)
 		return 0;
 	if (settings->cache == SETTING_CACHE_KERNEL || settings->policy == SETTING_POLICY_LRU ||
-	    kernel_needs(mount) <= mount->memory / 5 * 4)
+	    kernel_needs(mount) <= mount->memory.available / 5 * 4)
 		return RESIDENCY_ALL;
-	return sub_sat(mount->memory, taken);
+	return sub_sat(mount->memory.available, taken);
 }
 
 const char *mount_keeper(const struct mount *mount)
 {
-	if (mount->residency == RESIDENCY_ALL)
+	if (mount->memory.residency == RESIDENCY_ALL)
 		return "kernel";
-	return mount->residency ? "shared" : "pool";
+	return mount->memory.residency ? "shared" : "pool";
 }
 
 /* A pool larger than the pack is of no use, except that --preload leaves an eighth of it free. */
@@ -264,14 +266,16 @@ static void choose_budget(struct mount *mount)
 	uint64_t all = content_bytes(mount) + info->super->files * SLOT_WASTE;
 	uint64_t most = all + all / 7 + CACHE_BUDGET_MIN;
 
-	mount->budget = mount->settings->pool ? mount->settings->pool
-					      : clamp(mount->memory / 4, CACHE_BUDGET_MIN, most);
+	mount->memory.budget = mount->settings->pool
+				       ? mount->settings->pool
+				       : clamp(mount->memory.available / 4, CACHE_BUDGET_MIN, most);
 }
 
 /* With any policy, what the kernel keeps leaves the pool first. */
 static enum policy_choice policy_of(const struct mount *mount)
 {
-	if (mount->residency == RESIDENCY_ALL || mount->settings->policy == SETTING_POLICY_PIN)
+	if (mount->memory.residency == RESIDENCY_ALL ||
+	    mount->settings->policy == SETTING_POLICY_PIN)
 		return POLICY_PIN;
 	return mount->settings->policy == SETTING_POLICY_LRU ? POLICY_LRU : POLICY_AUTO;
 }
@@ -286,11 +290,11 @@ static int make_cache(struct mount *mount, struct err *err)
 {
 	bool far = reader_hints(dataset_reader(mount->dataset)).far;
 	const struct cache_params params = {.source = mount_source(mount),
-					    .budget = mount->budget,
+					    .budget = mount->memory.budget,
 					    .readahead = mount->settings->readahead,
 					    .threads = far ? FAR_THREADS : IO_THREADS,
 					    .io = (enum reader_io)mount->settings->io,
-					    .residency = mount->residency,
+					    .residency = mount->memory.residency,
 					    .preload = mount->settings->preload,
 					    .oracle_cpus = oracle_cpus(mount->settings),
 					    .policy = policy_of(mount)};
@@ -303,7 +307,7 @@ static int make_cache(struct mount *mount, struct err *err)
 	if (r == -EMFILE)
 		return err_set(err, r, "%s: %s", mount->label.name, err_text(NULL, r));
 	return r < 0 ? err_set(err, r, "a pool of %llu bytes: %s",
-			       (unsigned long long)mount->budget, strerror(-r))
+			       (unsigned long long)mount->memory.budget, strerror(-r))
 		     : 0;
 }
 
@@ -333,11 +337,13 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 		r = dataset_path(mount->dataset, mount->tree.root, &mount->folder);
 	if (r == 0) {
 		mount->bad = calloc(1, dataset_entries(mount->dataset) / 8 + 1);
-		mount->memory = memory_available();
+		mount->memory.available = memory_available();
 		choose_budget(mount);
-		mount->residency = choose_residency(mount);
+		mount->memory.residency = choose_residency(mount);
 		r = mount->bad ? make_cache(mount, err) : -ENOMEM;
 	}
+	if (r == 0)
+		r = mount_make_notes(mount, err);
 	if (r == 0) {
 		mount->upload = order_upload_new(&mount->tree, mount->cache);
 		r = mount->upload ? 0 : -ENOMEM;
@@ -361,6 +367,8 @@ void mount_free(struct mount *mount)
 {
 	if (!mount)
 		return;
+	notify_store_free(mount->store);
+	inval_free(mount->inval);
 	cache_free(mount->cache);
 	order_upload_free(mount->upload);
 	dataset_free(mount->dataset);
@@ -370,4 +378,93 @@ void mount_free(struct mount *mount)
 	packs_label_release(&mount->label);
 	free((void *)mount->bad);
 	free(mount);
+}
+
+/* --- what others ask ------------------------------------------------------------------------- */
+
+const struct settings *mount_settings(const struct mount *mount)
+{
+	return mount->settings;
+}
+
+const struct packs_label *mount_label(const struct mount *mount)
+{
+	return &mount->label;
+}
+
+const struct tree *mount_tree(const struct mount *mount)
+{
+	return &mount->tree;
+}
+
+struct cache *mount_cache(const struct mount *mount)
+{
+	return mount->cache;
+}
+
+struct order_upload *mount_upload(const struct mount *mount)
+{
+	return mount->upload;
+}
+
+struct notify_store *mount_store(const struct mount *mount)
+{
+	return mount->store;
+}
+
+struct mount_memory mount_memory(const struct mount *mount)
+{
+	return mount->memory;
+}
+
+void mount_fill(struct mount *mount)
+{
+	if (mount->disk)
+		disk_cache_fill(mount->disk, mount->settings->prefetch);
+}
+
+bool mount_checks_modes(const struct mount *mount)
+{
+	return mount->checks_modes;
+}
+
+bool mount_opens_files(const struct mount *mount)
+{
+	return mount->checks_modes || mount->opens_files;
+}
+
+bool mount_opens_folders(const struct mount *mount)
+{
+	return mount->checks_modes || mount->opens_folders;
+}
+
+void mount_set_opens(struct mount *mount, bool files, bool folders)
+{
+	mount->opens_files = files;
+	mount->opens_folders = folders;
+}
+
+void mount_count(struct mount *mount, enum request request)
+{
+	mount->requests[request]++;
+}
+
+uint64_t mount_uses(const struct mount *mount)
+{
+	uint64_t uses = 0;
+
+	for (int i = 0; i < REQUEST_COUNT; i++)
+		if (i != REQUEST_GETXATTR && i != REQUEST_FORGET && i != REQUEST_NOTIFY)
+			uses += mount->requests[i];
+	return uses;
+}
+
+void mount_leave(struct mount *mount)
+{
+	atomic_store(&mount->leaving, true);
+}
+
+bool mount_is_leaving(const struct mount *mount)
+{
+	return atomic_load(&mount->leaving);
 }

@@ -2,19 +2,58 @@
  *
  *	request -> ops.c: decode -> tree: dataset -> reply
  *	                         -> bytes: cache -> (source.c) dataset -> reply
- */
+ *
+ * mount_new -> mount_start -> (requests) -> mount_stop -> mount_free. One thread makes these calls;
+ * any thread the others. What is returned by pointer lives as long as the mount. */
 #pragma once
 
 #include "cache/cache.h"
-#include "fs/disk_cache.h"
 #include "fs/life/sandbox.h"
 #include "fs/options.h"
 #include "fs/tree.h"
-#include "pack/foreign/foreign.h"
-#include "pack/labels.h"
 #include "pack/packs.h"
-#include "remote/remote.h"
-#include <stdatomic.h>
+
+struct mount;
+
+/* Opens the pack and makes the cache. Starts no threads. Returns 0 or -errno with a sentence that
+ * names the path at fault. */
+int mount_new(const struct settings *settings, struct mount **ret, struct err *err);
+void mount_free(struct mount *mount); /* stopped, or never started; NULL is fine */
+
+/* Starts what runs beside the requests: reading ahead, what tells the kernel, the watch over
+ * memory. Returns 0 or -errno, and is to be stopped in both cases. */
+int mount_start(struct mount *mount, struct fuse_session *fuse);
+void mount_stop(struct mount *mount);
+/* Begins to fetch what the disk cache lacks of the packs, as far as the settings want it. */
+void mount_fill(struct mount *mount);
+
+const struct settings *mount_settings(const struct mount *mount);
+const struct packs_label *mount_label(const struct mount *mount);
+const struct tree *mount_tree(const struct mount *mount); /* what it shows of the dataset */
+struct cache *mount_cache(const struct mount *mount);
+struct order_upload *mount_upload(const struct mount *mount);
+struct notify_store *mount_store(const struct mount *mount); /* NULL: nothing is read ahead */
+
+struct mount_memory {
+	uint64_t budget;    /* bytes of the pool */
+	uint64_t available; /* of memory, at the start */
+	uint64_t residency; /* of served data that the kernel keeps, or RESIDENCY_ALL */
+};
+
+struct mount_memory mount_memory(const struct mount *mount);
+
+/* What it needs in the sandbox. */
+struct sandbox mount_needs(const struct mount *mount);
+
+/* --- of the kernel ---------------------------------------------------------------------------- */
+
+/* Whether foldfs checks modes: the caller made the mount, perhaps without default_permissions. */
+bool mount_checks_modes(const struct mount *mount);
+/* Whether the kernel's opens of files, or of folders, must be answered: that are checked, or that
+ * it cannot do without (Linux before 5.1), which mount_set_opens() says. */
+bool mount_opens_files(const struct mount *mount);
+bool mount_opens_folders(const struct mount *mount);
+void mount_set_opens(struct mount *mount, bool files, bool folders);
 
 enum request {
 	REQUEST_READ,
@@ -31,53 +70,16 @@ enum request {
 	REQUEST_COUNT
 };
 
-struct mount {
-	const struct settings *settings;
-	struct packs_label label;
-	struct remote_settings remote, remote_copied; /* for packs whose copy is complete */
-	struct remote engine;			      /* of all packs that are URLs */
-	struct foreign_settings foreign;
-	struct pages pages;	       /* of all packs that are of other formats */
-	struct disk_cache *disk;       /* NULL: none */
-	atomic_bool network, programs; /* needed for a pack: see struct sandbox */
-	struct dataset *dataset;
-	struct labels_report labels; /* how they compare with the numbers of ImageFolder, */
-	struct buf labels_text;	     /* and a sentence; empty: they are those */
-	struct cache *cache;
-	struct tree tree;  /* what the mount shows of it */
-	bool checks_modes; /* foldfs checks modes: the caller made the mount, perhaps without
-			      default_permissions */
-	struct buf folder; /* the path in the pack of the mount's root */
-	struct order_upload *upload; /* takes an order from foldstat */
-	uint64_t budget, memory;     /* bytes: of the pool; of available memory at the start */
-	uint64_t residency; /* bytes of served data that the kernel keeps, or RESIDENCY_ALL */
-	/* What follows belongs to the session: */
-	struct session *session;
-	bool opens_files, opens_folders; /* the kernel cannot do without: Linux before 5.1 */
-	struct inval *inval;		 /* NULL if the kernel keeps everything */
-	struct notify_store *store;	 /* NULL if nothing is read ahead */
-	struct pressure *pressure;
-	uint64_t started; /* seconds, monotonic */
-	_Atomic uint64_t requests[REQUEST_COUNT];
-	_Atomic uint64_t bad_files, damaged_files; /* that could not be read; of these */
-	atomic_bool leaving; /* it ends once it is not used: session_watch() */
-	atomic_bool stale_logged, checksums_logged;
-	_Atomic uint8_t *bad; /* a bit for each entry, set if it could not be read and was logged */
-};
+void mount_count(struct mount *mount, enum request request);
+/* How often the kernel has asked for anything. Reading the stats does not count, nor does what it
+ * does by itself. */
+uint64_t mount_uses(const struct mount *mount);
 
-/* Opens the pack and makes the cache. Starts no threads. Returns 0 or -errno with a sentence that
- * names the path at fault. */
-int mount_new(const struct settings *settings, struct mount **ret, struct err *err);
-void mount_free(struct mount *mount); /* NULL is fine */
+/* From now on, the mount is to end once it is not used. */
+void mount_leave(struct mount *mount);
+bool mount_is_leaving(const struct mount *mount);
 
-/* What keeps served data, in a word: "kernel", "pool" or "shared". */
-const char *mount_keeper(const struct mount *mount);
-
-/* What the cache reads from. */
-struct cache_source mount_source(struct mount *mount);
-
-/* What it needs in the sandbox. */
-struct sandbox mount_needs(const struct mount *mount);
+/* --- what is said of it ----------------------------------------------------------------------- */
 
 /* The stats as one JSON object (foldstat(1)). Only the owner of the mount sees paths other than the
  * pack's, which is in the table of mounts, seeds and messages. Returns 0 or -ENOMEM. */
@@ -91,8 +93,3 @@ bool mount_is_at(const struct mount *mount, const char *path);
  * "'--pool=8388608', '--allow_other'"; empty: none. Returns 0 or -errno. */
 int mount_differs(const struct mount *mount, const char *path, struct buf *ret_only_here,
 		  struct buf *ret_only_there);
-
-static inline void mount_count(struct mount *mount, enum request request)
-{
-	mount->requests[request]++;
-}

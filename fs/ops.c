@@ -24,7 +24,12 @@
 
 static struct mount *mount_of(fuse_req_t req)
 {
-	return fuse_req_userdata(req);
+	return session_shows(fuse_req_userdata(req));
+}
+
+static const struct tree *tree_of(fuse_req_t req)
+{
+	return mount_tree(mount_of(req));
 }
 
 /* From -errno to a reply: the one place where the sign changes. For a reader of a file, all that is
@@ -41,16 +46,16 @@ static void reply_error(fuse_req_t req, int error)
 /* If the caller made the mount, the kernel may not check modes; see mount.h. */
 static int check_access(fuse_req_t req, fuse_ino_t ino, int access)
 {
-	const struct mount *mount = mount_of(req);
+	const struct tree *tree = tree_of(req);
 
-	return mount->checks_modes
-		       ? tree_access(&mount->tree, tree_entry(&mount->tree, ino), access, req)
+	return mount_checks_modes(mount_of(req))
+		       ? tree_access(tree, tree_entry(tree, ino), access, req)
 		       : 0;
 }
 
 static int look_up(fuse_req_t req, fuse_ino_t parent, const char *name, struct stat *ret)
 {
-	const struct tree *tree = &mount_of(req)->tree;
+	const struct tree *tree = tree_of(req);
 	uint32_t entry;
 	int r = check_access(req, parent, X_OK);
 
@@ -71,7 +76,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	mount_count(mount, REQUEST_LOOKUP);
 	if (r == 0) {
 		reply.ino = reply.attr.st_ino;
-		notify_store_known(mount->store, tree_entry(&mount->tree, reply.ino), true);
+		notify_store_known(mount_store(mount), tree_entry(tree_of(req), reply.ino), true);
 	}
 	/* An entry without inode number: the kernel remembers that there is none. */
 	if (r == 0 || r == -ENOENT)
@@ -85,7 +90,8 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 	struct mount *mount = mount_of(req);
 
 	for (size_t i = 0; i < count; i++)
-		notify_store_known(mount->store, tree_entry(&mount->tree, forgets[i].ino), false);
+		notify_store_known(mount_store(mount), tree_entry(tree_of(req), forgets[i].ino),
+				   false);
 	mount_count(mount, REQUEST_FORGET);
 	fuse_reply_none(req);
 }
@@ -103,22 +109,21 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 
 	(void)file;
 	mount_count(mount, REQUEST_GETATTR);
-	r = tree_stat(&mount->tree, tree_entry(&mount->tree, ino), &st);
+	r = tree_stat(tree_of(req), tree_entry(tree_of(req), ino), &st);
 	if (r < 0)
 		reply_error(req, r);
 	else
 		fuse_reply_attr(req, &st,
-				ino == FUSE_ROOT_ID && atomic_load(&mount->leaving) ? 0 : FOREVER);
+				ino == FUSE_ROOT_ID && mount_is_leaving(mount) ? 0 : FOREVER);
 }
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
-	struct mount *mount = mount_of(req);
 	SCOPE_FREE char *target = NULL;
 	const char *packed;
 	size_t len;
 
-	packed = dataset_target(mount->dataset, tree_entry(&mount->tree, ino), &len);
+	packed = dataset_target(tree_of(req)->dataset, tree_entry(tree_of(req), ino), &len);
 	target = strndup(packed, len);
 	if (target)
 		fuse_reply_readlink(req, target);
@@ -159,8 +164,8 @@ static size_t add_plus(fuse_req_t req, char *buf, size_t room, uint64_t place,
 
 	memcpy(name, child->name, child->name_len);
 	name[child->name_len] = '\0';
-	if (tree_stat(&mount->tree, child->inode, &entry.attr) < 0)
-		entry.attr = (struct stat){.st_ino = tree_ino(&mount->tree, child->inode),
+	if (tree_stat(tree_of(req), child->inode, &entry.attr) < 0)
+		entry.attr = (struct stat){.st_ino = tree_ino(tree_of(req), child->inode),
 					   .st_mode = tree_type(child->kind)};
 	else if (place >= 2)
 		entry.ino = entry.attr.st_ino;
@@ -168,7 +173,7 @@ static size_t add_plus(fuse_req_t req, char *buf, size_t room, uint64_t place,
 	if (used > room)
 		return 0;
 	if (entry.ino)
-		notify_store_known(mount->store, child->inode, true);
+		notify_store_known(mount_store(mount), child->inode, true);
 	return used;
 }
 
@@ -178,7 +183,7 @@ static size_t add_plain(fuse_req_t req, char *buf, size_t room, uint64_t place,
 			const struct dataset_child *child)
 {
 	struct fuse_dirent record = {
-		.ino = tree_ino(&mount_of(req)->tree, child->inode),
+		.ino = tree_ino(tree_of(req), child->inode),
 		.off = place + 1,
 		.namelen = (uint32_t)child->name_len,
 		.type = IFTODT(tree_type(child->kind)),
@@ -199,7 +204,7 @@ typedef size_t add_fn(fuse_req_t req, char *buf, size_t room, uint64_t place,
 
 static void reply_listing(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, add_fn *add)
 {
-	const struct tree *tree = &mount_of(req)->tree;
+	const struct tree *tree = tree_of(req);
 	uint64_t place = (uint64_t)offset;
 	char buf[LISTING_MAX];
 	struct dataset_child child;
@@ -234,8 +239,7 @@ static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
-	struct mount *mount = mount_of(req);
-	const struct dataset_info *info = dataset_info(mount->dataset);
+	const struct dataset_info *info = dataset_info(tree_of(req)->dataset);
 	struct statvfs fs = {
 		.f_bsize = 4096,
 		.f_frsize = 4096,
@@ -268,23 +272,19 @@ static void reply_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)
 {
-	const struct mount *mount = mount_of(req);
-
-	reply_open(req, ino, file, mount->checks_modes || mount->opens_files);
+	reply_open(req, ino, file, mount_opens_files(mount_of(req)));
 }
 
 static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)
 {
-	const struct mount *mount = mount_of(req);
-
-	reply_open(req, ino, file, mount->checks_modes || mount->opens_folders);
+	reply_open(req, ino, file, mount_opens_folders(mount_of(req)));
 }
 
 static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 {
 	int r = mask & W_OK ? -EROFS : check_access(req, ino, mask & (R_OK | X_OK));
 
-	reply_error(req, mount_of(req)->checks_modes ? r : -ENOSYS);
+	reply_error(req, mount_checks_modes(mount_of(req)) ? r : -ENOSYS);
 }
 
 /* The error of the storage goes to the log; readers get EIO. */
@@ -303,7 +303,7 @@ static void read_interrupted(fuse_req_t req, void *data)
 {
 	struct mount *mount = data;
 
-	if (cache_cancel(mount->cache, req))
+	if (cache_cancel(mount_cache(mount), req))
 		reply_error(req, -EINTR);
 }
 
@@ -317,28 +317,29 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		    struct fuse_file_info *file)
 {
 	struct mount *mount = mount_of(req);
-	uint32_t entry = tree_entry(&mount->tree, ino);
+	uint32_t entry = tree_entry(tree_of(req), ino);
 	uint64_t from = (uint64_t)offset;
 	struct dataset_entry e;
 
 	(void)file;
 	mount_count(mount, REQUEST_READ);
-	e = dataset_entry(mount->dataset, entry);
+	e = dataset_entry(tree_of(req)->dataset, entry);
 	if (from >= e.size) {
 		fuse_reply_buf(req, NULL, 0);
 		return;
 	}
 	fuse_req_interrupt_func(req, read_interrupted, mount);
-	cache_read(mount->cache, &(struct cache_request){
-					 .extent = dataset_first_extent(mount->dataset, entry) +
-						   from / FORMAT_EXTENT,
-					 .from = (uint32_t)(from % FORMAT_EXTENT),
-					 .size = (uint32_t)min(size, e.size - from),
-					 .reader = (uint32_t)fuse_req_ctx(req)->pid,
-					 .done = read_done,
-					 .gone = read_gone,
-					 .arg = req,
-				 });
+	cache_read(mount_cache(mount),
+		   &(struct cache_request){
+			   .extent = dataset_first_extent(tree_of(req)->dataset, entry) +
+				     from / FORMAT_EXTENT,
+			   .from = (uint32_t)(from % FORMAT_EXTENT),
+			   .size = (uint32_t)min(size, e.size - from),
+			   .reader = (uint32_t)fuse_req_ctx(req)->pid,
+			   .done = read_done,
+			   .gone = read_gone,
+			   .arg = req,
+		   });
 }
 
 /* --- the rest -------------------------------------------------------------------------------- */
@@ -354,10 +355,10 @@ static bool asks_for_terminal(unsigned command)
 static void note_opening(fuse_req_t req, uint32_t entry)
 {
 	struct mount *mount = mount_of(req);
-	const struct dataset_entry e = dataset_entry(mount->dataset, entry);
+	const struct dataset_entry e = dataset_entry(tree_of(req)->dataset, entry);
 
 	if (tree_type(e.kind) == S_IFREG && e.size > 0)
-		cache_opened(mount->cache, dataset_first_extent(mount->dataset, entry),
+		cache_opened(mount_cache(mount), dataset_first_extent(tree_of(req)->dataset, entry),
 			     (uint32_t)fuse_req_ctx(req)->pid);
 }
 
@@ -378,13 +379,14 @@ static void reply_order(fuse_req_t req, const void *in, size_t in_size)
 
 	if (!is_owner(req))
 		r = -EPERM;
-	else if (!mount->settings->readahead)
+	else if (!mount_settings(mount)->readahead)
 		r = -EOPNOTSUPP;
 	else if (in_size != sizeof(batch))
 		r = -EINVAL;
 	if (r == 0) {
 		memcpy(&batch, in, sizeof(batch));
-		r = order_upload_take(mount->upload, (uint32_t)fuse_req_ctx(req)->pid, &batch);
+		r = order_upload_take(mount_upload(mount), (uint32_t)fuse_req_ctx(req)->pid,
+				      &batch);
 	}
 	if (r < 0)
 		reply_error(req, r);
@@ -409,7 +411,7 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, fuse_ioctl_command number, 
 		return;
 	}
 	if (asks_for_terminal(command))
-		note_opening(req, tree_entry(&mount->tree, ino));
+		note_opening(req, tree_entry(tree_of(req), ino));
 	reply_error(req, -ENOTTY);
 }
 
@@ -461,10 +463,11 @@ static void want(struct fuse_conn_info *conn, unsigned capability, bool on)
 
 static void op_init(void *data, struct fuse_conn_info *conn)
 {
-	struct mount *mount = data;
+	struct session *session = data;
+	struct mount *mount = session_shows(session);
 
-	mount->opens_files = !(conn->capable & FUSE_CAP_NO_OPEN_SUPPORT);
-	mount->opens_folders = FUSE_OPENS_FOLDERS(conn);
+	mount_set_opens(mount, !(conn->capable & FUSE_CAP_NO_OPEN_SUPPORT),
+			FUSE_OPENS_FOLDERS(conn));
 	/* Asking for attributes again must not drop cached pages. */
 	want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
 	want(conn, FUSE_CAP_EXPLICIT_INVAL_DATA, true);
@@ -475,7 +478,7 @@ static void op_init(void *data, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
 	/* d_type is all that a scan needs: five times faster without attributes. But see
 	 * notify_store.h. */
-	want(conn, FUSE_CAP_READDIRPLUS, notify_store_lists(mount->store));
+	want(conn, FUSE_CAP_READDIRPLUS, notify_store_lists(mount_store(mount)));
 	want(conn, FUSE_CAP_READDIRPLUS_AUTO, false);
 	/* Data in memory is written to the kernel faster than spliced. */
 	want(conn, FUSE_CAP_SPLICE_READ, false);
@@ -486,7 +489,7 @@ static void op_init(void *data, struct fuse_conn_info *conn)
 		conn->max_write = READ_MAX;
 	conn->max_background = 128;
 	conn->congestion_threshold = 96;
-	session_ready(mount->session);
+	session_ready(session);
 }
 
 const struct fuse_lowlevel_ops fs_ops = {

@@ -4,5 +4,5 @@
 #include "fs/fuse.h"
 #include "fs/mount.h"
 
-/* For fuse_session_new; its user data is a struct mount. */
+/* For fuse_session_new; its user data is a struct session. */
 extern const struct fuse_lowlevel_ops fs_ops;

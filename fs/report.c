@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "fs/life/stats.h"
-#include "fs/mount.h"
+#include "fs/mount_internal.h"
 #include <limits.h>
 #include <string.h>
 

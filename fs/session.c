@@ -1,14 +1,9 @@
 #include "fs/session.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/math.h"
 #include "base/scope.h"
-#include "base/size.h"
-#include "fs/inval.h"
 #include "fs/life/said.h"
-#include "fs/notify_store.h"
 #include "fs/ops.h"
-#include "fs/pressure.h"
 #include "fs/serve.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -23,7 +18,6 @@
 #include <sys/syscall.h>
 
 #define FUSE_THREADS_MAX 8
-#define INVAL_LEAST	 (8 * MIB)
 
 struct session {
 	struct mount *mount;
@@ -71,9 +65,9 @@ static int add_contexts(const struct settings *settings, char **options)
 /* The source that /proc/mounts shows is the pack; a comma in it must not end the option. */
 static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
 {
-	const struct settings *settings = mount->settings;
+	const struct settings *settings = mount_settings(mount);
 	SCOPE_FREE char *name = NULL, *options = NULL;
-	int r = asprintf(&name, "fsname=%s", mount->label.path);
+	int r = asprintf(&name, "fsname=%s", mount_label(mount)->path);
 
 	if (r >= 0)
 		r = fuse_opt_add_opt_escaped(&options, name);
@@ -95,27 +89,6 @@ static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
 	return r < 0 || fuse_opt_add_arg(args, options) < 0 ? -ENOMEM : 0;
 }
 
-static void inval_extent(void *context, uint64_t extent)
-{
-	struct session *session = context;
-	struct mount *mount = session->mount;
-	struct dataset_extent x;
-
-	/* A READ of it may be parked: see inval_fn. */
-	if (!cache_may_drop(mount->cache, extent))
-		return;
-	x = dataset_extent(mount->dataset, extent);
-	mount_count(mount, REQUEST_NOTIFY);
-	fuse_lowlevel_notify_inval_inode(session->fuse, tree_ino(&mount->tree, x.entry),
-					 (off_t)x.from, x.size);
-}
-
-/* With less, readers would lose what was read ahead for them. */
-static uint64_t lag_bytes(const struct mount *mount)
-{
-	return max(mount->budget / 16, INVAL_LEAST);
-}
-
 static int make_fuse(struct session *session, struct err *err)
 {
 	SCOPE(fuse_opt_free_args) struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
@@ -123,27 +96,8 @@ static int make_fuse(struct session *session, struct err *err)
 
 	if (r < 0)
 		return r;
-	session->fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), session->mount);
+	session->fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), session);
 	return session->fuse ? 0 : err_set(err, -ENOMEM, "libfuse cannot begin a session");
-}
-
-static int make_notes(struct session *session, struct err *err)
-{
-	struct mount *mount = session->mount;
-	char count[SIZE_TEXT];
-	int r = 0;
-
-	if (mount->residency != RESIDENCY_ALL)
-		r = inval_new(dataset_extents(mount->dataset), lag_bytes(mount), inval_extent,
-			      session, &mount->inval);
-	if (r == 0 && mount->settings->readahead)
-		r = notify_store_new(&mount->tree, mount->cache, &mount->requests[REQUEST_NOTIFY],
-				     &mount->store);
-	return r < 0 ? err_set(err, r,
-			       "cannot note what the kernel holds of %s files and folders: %s; a "
-			       "smaller '--pool' leaves memory for that",
-			       count_format(dataset_entries(mount->dataset), count), strerror(-r))
-		     : 0;
 }
 
 int session_new(struct mount *mount, struct session **ret, struct err *err)
@@ -154,12 +108,9 @@ int session_new(struct mount *mount, struct session **ret, struct err *err)
 	if (!session)
 		return -ENOMEM;
 	session->mount = mount;
-	mount->session = session;
 	pthread_mutex_init(&session->lock, NULL);
 	clock_cond_init(&session->turn);
 	r = make_fuse(session, err);
-	if (r == 0)
-		r = make_notes(session, err);
 	if (r < 0) {
 		session_free(session);
 		return r;
@@ -177,10 +128,6 @@ void session_free(struct session *session)
 		fuse_session_unmount(session->fuse);
 		fuse_session_destroy(session->fuse);
 	}
-	notify_store_free(session->mount->store);
-	session->mount->store = NULL;
-	inval_free(session->mount->inval);
-	session->mount->inval = NULL;
 	pthread_cond_destroy(&session->turn);
 	pthread_mutex_destroy(&session->lock);
 	free(session);
@@ -247,7 +194,7 @@ static int explain_to_user(const struct session *session, const char *path, stru
 		return err_set(err, -EACCES,
 			       "users may mount only on folders that they can write to: use one "
 			       "of yours");
-	if (session->mount->settings->allow_other && !others_allowed())
+	if (mount_settings(session->mount)->allow_other && !others_allowed())
 		return err_set(err, -EPERM,
 			       "allow_other is not allowed to users: add the line "
 			       "'user_allow_other' to /etc/fuse.conf");
@@ -277,7 +224,7 @@ static int explain_refusal(const struct session *session, const char *path, stru
 			       "/dev/fuse cannot be opened (%s): ask for mode 0666, as is usual, "
 			       "or run as root",
 			       strerror(errno));
-	if (has_context(session->mount->settings) && access("/sys/fs/selinux", F_OK) < 0)
+	if (has_context(mount_settings(session->mount)) && access("/sys/fs/selinux", F_OK) < 0)
 		return err_set(err, -EINVAL,
 			       "'context=' and its kin are for SELinux, which this kernel has not "
 			       "started: leave them out");
@@ -337,6 +284,11 @@ static void set_state(struct session *session, bool *state)
 	pthread_cond_broadcast(&session->turn);
 }
 
+struct mount *session_shows(const struct session *session)
+{
+	return session->mount;
+}
+
 void session_ready(struct session *session)
 {
 	set_state(session, &session->ready);
@@ -353,57 +305,14 @@ static unsigned thread_count(const struct settings *settings)
 	return processors > FUSE_THREADS_MAX ? FUSE_THREADS_MAX : (unsigned)processors;
 }
 
-static void pool_usage(void *context, uint64_t *ret_held, uint64_t *ret_limit)
-{
-	struct cache_stats stats;
-
-	cache_stats(context, &stats);
-	*ret_held = stats.held;
-	*ret_limit = stats.limit;
-}
-
-static void set_pool_limit(void *context, uint64_t bytes)
-{
-	cache_limit(context, bytes);
-}
-
-static int start_threads(struct mount *mount, int fd)
-{
-	const struct pressure_params params = {
-		.root = "",
-		.tick_ms = PRESSURE_TICK_MS,
-		.least = CACHE_BUDGET_MIN,
-		.ops = {.context = mount->cache, .usage = pool_usage, .set_limit = set_pool_limit}};
-	int r = cache_start(mount->cache);
-
-	if (r == 0 && mount->inval)
-		r = inval_start(mount->inval);
-	if (r == 0 && mount->store)
-		r = notify_store_start(mount->store, fd);
-	if (r == 0)
-		r = pressure_start(&params, &mount->pressure);
-	return r;
-}
-
-static void stop_threads(struct mount *mount)
-{
-	pressure_stop(mount->pressure);
-	mount->pressure = NULL;
-	cache_stop(mount->cache);
-	if (mount->store)
-		notify_store_stop(mount->store);
-	if (mount->inval)
-		inval_stop(mount->inval);
-}
-
 static void *session_thread(void *arg)
 {
 	struct session *session = arg;
 
-	serve(session->fuse, thread_count(session->mount->settings));
+	serve(session->fuse, thread_count(mount_settings(session->mount)));
 	set_state(session, &session->closed);
 	kill(getpid(), SESSION_ENDED);
-	stop_threads(session->mount);
+	mount_stop(session->mount);
 	set_state(session, &session->ended);
 	kill(getpid(), SESSION_ENDED);
 	return NULL;
@@ -411,12 +320,12 @@ static void *session_thread(void *arg)
 
 int session_serve(struct session *session, struct err *err)
 {
-	int r = start_threads(session->mount, fuse_session_fd(session->fuse));
+	int r = mount_start(session->mount, session->fuse);
 
 	if (r == 0)
 		r = -pthread_create(&session->thread, NULL, session_thread, session);
 	if (r < 0) {
-		stop_threads(session->mount);
+		mount_stop(session->mount);
 		return err_set(err, r, "%s", err_text(NULL, r));
 	}
 	session->serving = true;
@@ -431,20 +340,8 @@ int session_serve(struct session *session, struct err *err)
 
 void session_watch(struct session *session)
 {
-	atomic_store(&session->mount->leaving, true);
+	mount_leave(session->mount);
 	fuse_lowlevel_notify_inval_inode(session->fuse, FUSE_ROOT_ID, -1, 0);
-}
-
-/* Reading the stats does not count, nor does what the kernel does by itself. */
-uint64_t session_uses(const struct session *session)
-{
-	const struct mount *mount = session->mount;
-	uint64_t uses = 0;
-
-	for (int i = 0; i < REQUEST_COUNT; i++)
-		if (i != REQUEST_GETXATTR && i != REQUEST_FORGET && i != REQUEST_NOTIFY)
-			uses += mount->requests[i];
-	return uses;
 }
 
 bool session_is_closed(struct session *session)

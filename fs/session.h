@@ -34,8 +34,7 @@ bool session_join(struct session *session, unsigned seconds);
 /* The mount is to end once it is not used. From now on, the kernel asks about the root each time
  * that a path leads into the mount, even if it has all files. */
 void session_watch(struct session *session);
-/* How often the kernel has asked for anything since the mount was made. */
-uint64_t session_uses(const struct session *session);
 
-/* For ops.c: the kernel's handshake is done. */
+/* For ops.c: what is mounted; and that the kernel's handshake is done. */
+struct mount *session_shows(const struct session *session);
 void session_ready(struct session *session);

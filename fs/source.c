@@ -3,7 +3,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/inval.h"
-#include "fs/mount.h"
+#include "fs/mount_internal.h"
 #include "fs/notify_store.h"
 #include "lists/lists.h"
 #include <string.h>
@@ -169,7 +169,7 @@ struct cache_source mount_source(struct mount *mount)
 		.resolve = source_resolve,
 		.check = mount->settings->verify == 0 ? source_check : NULL,
 		.unchanged = source_unchanged,
-		.drop = mount->residency != RESIDENCY_ALL ? source_drop : NULL,
+		.drop = mount->memory.residency != RESIDENCY_ALL ? source_drop : NULL,
 		.failed = source_failed,
 		.kind = source_kind,
 		.lists = source_lists,

@@ -24,12 +24,12 @@ unsigned stall_wait(const struct stall *stall, bool reads_wait, uint64_t limit)
 
 unsigned stall_watch(struct stall *stall, struct mount *mount)
 {
-	uint64_t limit = mount->settings->io_timeout;
-	unsigned given_up = limit ? cache_give_up(mount->cache, limit * CLOCK_SECOND) : 0;
-	const char *path = mount->label.path;
+	uint64_t limit = mount_settings(mount)->io_timeout;
+	unsigned given_up = limit ? cache_give_up(mount_cache(mount), limit * CLOCK_SECOND) : 0;
+	const char *path = mount_label(mount)->path;
 	struct cache_stats stats;
 
-	cache_stats(mount->cache, &stats);
+	cache_stats(mount_cache(mount), &stats);
 	switch (stall_look(stall, stats.oldest_wait_ms, given_up)) {
 	case STALL_NO_NEWS:
 		break;

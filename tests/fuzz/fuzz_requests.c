@@ -9,7 +9,7 @@
  * comes is the file of `--order`. */
 #include "base/math.h"
 #include "base/scope.h"
-#include "fs/notify_store.h"
+#include "fs/mount_internal.h"
 #include "fs/ops.h"
 #include "fs/order.h"
 #include "fs/order_ioctl.h"
@@ -59,6 +59,12 @@ static struct {
 } fuzz = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER};
 
 /* --- in place of the kernel and of fs/session.c ----------------------------------------------- */
+
+struct mount *session_shows(const struct session *session)
+{
+	(void)session;
+	return fuzz.mount;
+}
 
 void session_ready(struct session *session)
 {
@@ -188,10 +194,8 @@ static void begin(void)
 	must(settings_parse(&settings, 5, argv, &want, &err) == 0);
 	must(mount_new(&settings, &fuzz.mount, &err) == 0);
 	unlink(path);
-	must(notify_store_new(&fuzz.mount->tree, fuzz.mount->cache,
-			      &fuzz.mount->requests[REQUEST_NOTIFY], &fuzz.mount->store) == 0);
 	must(cache_start(fuzz.mount->cache) == 0);
-	fuzz.fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), fuzz.mount);
+	fuzz.fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), NULL);
 	fuse_opt_free_args(&args);
 	must(fuzz.fuse && fuse_session_custom_io(fuzz.fuse, &io, open("/dev/null", O_RDWR)) == 0);
 	*in = (struct fuse_init_in){.major = 7, .minor = 36, .flags = UINT32_MAX >> 1};

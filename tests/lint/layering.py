@@ -64,8 +64,8 @@ MAY_INCLUDE = {
 
 # One header joins the two halves of the mount: who needs both includes it, who needs one says so.
 # What only the cache wants to know is asked where the dataset is turned into its source.
-JOINS = {"fs/mount.h": ["cache/cache.h", "pack/labels.h", "pack/packs.h",
-                        "pack/foreign/foreign.h"],
+JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h"],
+         "fs/mount_internal.h": ["pack/labels.h", "pack/foreign/foreign.h"],
          "fs/options.h": ["pack/foreign/foreign.h"],
          "pack/tool/cli/cmd.h": ["pack/foreign/foreign.h"],
          "fs/disk_cache.c": ["remote/reader_blocks.h"],
@@ -87,7 +87,7 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/labels.h", "pack/packs.h",
                                  "pack/tool/import/unpack.h"]}
 
 # The dataset is turned into what the cache reads from in one place.
-ONLY_IN = {r"\bstruct cache_source\b": ["cache/*", "fs/mount.h", "fs/source.c"]}
+ONLY_IN = {r"\bstruct cache_source\b": ["cache/*", "fs/mount_internal.h", "fs/source.c"]}
 
 # Of what a pure room has none.
 EFFECTS = ["pthread.h", "stdatomic.h", "threads.h", "time.h", "sched.h", "unistd.h", "fcntl.h",

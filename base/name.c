@@ -52,11 +52,16 @@ static int decoded(const char *text)
 /* Where the path of file://HOST/PATH begins; NULL: it is none of this machine. */
 static char *find_path(char *name)
 {
-	char *host = name + strlen("file://"), *path = host + strcspn(host, "/");
-	size_t len = (size_t)(path - host), local = strlen("localhost");
+	char *host, *path;
+	size_t len;
 
-	if (!name_has_scheme(name, "file") || !*path ||
-	    (len && (len != local || strncasecmp(host, "localhost", len) != 0)))
+	if (!name_has_scheme(name, "file"))
+		return NULL;
+	host = name + strlen("file://");
+	path = host + strcspn(host, "/");
+	len = (size_t)(path - host);
+	if (!*path ||
+	    (len && (len != strlen("localhost") || strncasecmp(host, "localhost", len) != 0)))
 		return NULL;
 	for (const char *at = path; (at = strchr(at, '%')); at++)
 		if (decoded(at) < 0)

@@ -170,11 +170,8 @@ static inline int read_now(struct reader *reader, struct iovec *iov, int count, 
 	return r;
 }
 
-static inline int setup(void **state)
+static inline void setup(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
-
-	assert_non_null(w);
 	strcpy(w->path, "/var/tmp/test_cache.XXXXXX"); /* where direct reads can be had */
 	w->fd = mkstemp(w->path);
 	assert_true(w->fd >= 0);
@@ -190,20 +187,14 @@ static inline int setup(void **state)
 	w->gated = UINT64_MAX;
 	is_reader = true;
 	srandom(6);
-	*state = w;
-	return 0;
 }
 
 /* The same file, but far. */
-static inline int setup_far(void **state)
+static inline void setup_far(struct world *w)
 {
-	struct world *w;
-
-	setup(state);
-	w = *state;
+	setup(w);
 	w->far = far_new(w->reader);
 	w->reader = &w->far->reader;
-	return 0;
 }
 
 static inline void set_gate(struct world *w, bool closed)
@@ -247,13 +238,10 @@ static inline void world_free(struct world *w)
 	free(w->image);
 	pthread_cond_destroy(&w->changed);
 	pthread_mutex_destroy(&w->lock);
-	free(w);
 }
 
-static inline int teardown(void **state)
+static inline void teardown(struct world *w)
 {
-	struct world *w = *state;
-
 	if (w->cache) { /* some of this only matters where a test failed */
 		set_gate(w, false);
 		if (w->far)
@@ -263,7 +251,6 @@ static inline int teardown(void **state)
 		cache_stop(w->cache);
 	}
 	world_free(w);
-	return 0;
 }
 
 static inline void lay(struct world *w, uint64_t gap, uint64_t size)
@@ -760,5 +747,5 @@ static inline unsigned any_request(struct world *w, unsigned *seed, uint64_t *re
 	return (unsigned)((end + MIB - 1) / MIB);
 }
 
-FIXTURE(fresh, setup, teardown);
-FIXTURE(fresh_far, setup_far, teardown);
+FIXTURE(w, struct world, setup, teardown);
+FIXTURE(far, struct world, setup_far, teardown);

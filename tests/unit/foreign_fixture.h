@@ -40,16 +40,11 @@ static inline int fixture_open(void *context, const char *name, struct reader **
 	return reader_file_open(name, ret);
 }
 
-static inline int fixture_setup(void **state)
+static inline void fixture_setup(struct foreign_fixture *f)
 {
-	struct foreign_fixture *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
 	strcpy(f->dir, "/tmp/test_foreign.XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	f->settings.open = fixture_open;
-	*state = f;
-	return 0;
 }
 
 static inline void fixture_close(struct foreign_fixture *f)
@@ -62,15 +57,13 @@ static inline void fixture_close(struct foreign_fixture *f)
 	f->reader = NULL;
 }
 
-static inline int fixture_teardown(void **state)
+static inline void fixture_teardown(struct foreign_fixture *f)
 {
-	struct foreign_fixture *f = *state;
-
 	fixture_close(f);
 	scratch_remove(f->dir);
-	free(f);
-	return 0;
 }
+
+FIXTURE(f, struct foreign_fixture, fixture_setup, fixture_teardown);
 
 static inline void fixture_write(struct foreign_fixture *f, const char *name, const void *bytes,
 				 size_t len)

@@ -299,4 +299,4 @@ static inline uint32_t read_epoch(struct world *world, const uint32_t *order, ui
 	return missed;
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE_BY(fresh, struct world, setup, teardown);

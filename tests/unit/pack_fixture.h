@@ -33,27 +33,18 @@ struct fixture {
 	struct err err;
 };
 
-static inline int fixture_setup(void **state)
+static inline void fixture_setup(struct fixture *f)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
 	strcpy(f->dir, "/tmp/test_pack.XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	snprintf(f->path, sizeof(f->path), "%s/data.lmdb", f->dir);
-	*state = f;
-	return 0;
 }
 
-static inline int fixture_teardown(void **state)
+static inline void fixture_teardown(struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	builder_free(f->builder);
 	dataset_free(f->dataset);
 	scratch_remove(f->dir);
-	free(f);
-	return 0;
 }
 
 /* --- bytes that follow from a name ---------------------------------------------------------- */

@@ -36,30 +36,55 @@ static inline void test_add(const char *name, CMUnitTestFunction function,
 	};
 }
 
-/* What comes before and after each test OF it: each NULL, or a function that gets state and returns
- * 0, or else the test fails. */
-#define FIXTURE(fixture, setup, teardown) \
-	__attribute__((unused)) static const struct test_fixture fixture = {setup, teardown}
+/* What comes before and after each test OF it: functions of cmocka, or NULL. What the first leaves
+ * in state, a `type`, is what the tests get by the name of the fixture. */
+#define FIXTURE_BY(fixture, type, setup, teardown)                                          \
+	typedef type test_type_##fixture;                                                   \
+	__attribute__((unused)) static const struct test_fixture test_fixture_##fixture = { \
+		setup, teardown}
 
-/* A test, whose body has `void **state`, as the setup of its fixture left it. */
-#define TEST_OF(fixture, name)                                         \
-	static void name(void **state);                                \
-	__attribute__((constructor)) static void test_add_##name(void) \
-	{                                                              \
-		test_add(#name, name, &(fixture));                     \
-	}                                                              \
-	static void name(__attribute__((unused)) void **state)
+/* As above, with a `type` of zeros: setup(type *) and teardown(type *) begin and end it. */
+#define FIXTURE(fixture, type, setup, teardown)                 \
+	static inline int test_setup_##fixture(void **state)    \
+	{                                                       \
+		*state = calloc(1, sizeof(type));               \
+		assert_non_null(*state);                        \
+		setup(*state);                                  \
+		return 0;                                       \
+	}                                                       \
+	static inline int test_teardown_##fixture(void **state) \
+	{                                                       \
+		teardown(*state);                               \
+		free(*state);                                   \
+		return 0;                                       \
+	}                                                       \
+	FIXTURE_BY(fixture, type, test_setup_##fixture, test_teardown_##fixture)
+
+/* A test of a fixture, which it has as `given`. */
+#define TEST_WITH(fixture, given, name)                                      \
+	static void name(test_type_##fixture *given, void **state);          \
+	static void test_run_##name(void **state)                            \
+	{                                                                    \
+		name(*state, state);                                         \
+	}                                                                    \
+	__attribute__((constructor)) static void test_add_##name(void)       \
+	{                                                                    \
+		test_add(#name, test_run_##name, &test_fixture_##fixture);   \
+	}                                                                    \
+	static void name(__attribute__((unused)) test_type_##fixture *given, \
+			 __attribute__((unused)) void **state)
 
 /* Once more, with another fixture. */
-#define TEST_AGAIN(fixture, name)                                                       \
-	__attribute__((constructor)) static void test_add_##name##_with_##fixture(void) \
-	{                                                                               \
-		test_add(#name " (" #fixture ")", name, &(fixture));                    \
-	}                                                                               \
+#define TEST_AGAIN(fixture, name)                                                            \
+	__attribute__((constructor)) static void test_add_##name##_with_##fixture(void)      \
+	{                                                                                    \
+		test_add(#name " (" #fixture ")", test_run_##name, &test_fixture_##fixture); \
+	}                                                                                    \
 	_Static_assert(1, "")
 
-#define TEST(name) TEST_OF(test_alone, name)
-FIXTURE(test_alone, NULL, NULL);
+#define TEST_OF(fixture, name) TEST_WITH(fixture, fixture, name)
+#define TEST(name)	       TEST_OF(no_fixture, name)
+FIXTURE_BY(no_fixture, void, NULL, NULL);
 
 /* What main() of a program is that defines TEST_MAIN, to begin or end with something of its own.
  * The fixture of all its tests may be NULL. */

@@ -46,9 +46,8 @@ static void assert_nothing_in_vain(struct world *w)
 	assert_int_equal(stats.distinct_bytes, payload(w));
 }
 
-TEST_OF(fresh, a_scan_uses_all_that_was_read_ahead)
+TEST_OF(w, a_scan_uses_all_that_was_read_ahead)
 {
-	struct world *w = *state;
 	struct cache_stats stats;
 
 	lay_even(w, 400, 110000);
@@ -60,12 +59,10 @@ TEST_OF(fresh, a_scan_uses_all_that_was_read_ahead)
 	assert_true(stats.device_bytes <= w->bytes + stats.device_reads * 2 * CACHE_PAGE);
 	assert_true(stats.device_reads <= SURE + 2 * w->bytes / COST_RUN_MIN);
 }
-TEST_AGAIN(fresh_far, a_scan_uses_all_that_was_read_ahead);
+TEST_AGAIN(far, a_scan_uses_all_that_was_read_ahead);
 
-TEST_OF(fresh, small_gaps_are_read_over)
+TEST_OF(w, small_gaps_are_read_over)
 {
-	struct world *w = *state;
-
 	for (int i = 0; i < 400; i++)
 		lay(w, random_below(COST_GAP_MIN), 1 + random_below(30000));
 	write_file(w);
@@ -74,12 +71,10 @@ TEST_OF(fresh, small_gaps_are_read_over)
 	assert_nothing_in_vain(w);
 	assert_true(stats_of(w).device_reads < w->extents / 4);
 }
-TEST_AGAIN(fresh_far, small_gaps_are_read_over);
+TEST_AGAIN(far, small_gaps_are_read_over);
 
-TEST_OF(fresh, many_tiny_extents_are_few_reads)
+TEST_OF(w, many_tiny_extents_are_few_reads)
 {
-	struct world *w = *state;
-
 	for (int i = 0; i < 4000; i++)
 		lay(w, i % 2 ? 10 : 0, 100 + (uint64_t)i % 50);
 	write_file(w);
@@ -89,24 +84,21 @@ TEST_OF(fresh, many_tiny_extents_are_few_reads)
 	assert_true(stats_of(w).device_reads < w->extents / 50);
 }
 
-TEST_OF(fresh, files_of_leaf_pages_are_few_reads)
+TEST_OF(w, files_of_leaf_pages_are_few_reads)
 {
-	struct world *w = *state;
-
 	lay_leaf_pages(w, 150);
 	start(w, READAHEAD, THREADS);
 	scan_behind(w);
 	assert_nothing_in_vain(w);
 	assert_true(stats_of(w).device_reads < w->extents / 50);
 }
-TEST_AGAIN(fresh_far, files_of_leaf_pages_are_few_reads);
+TEST_AGAIN(far, files_of_leaf_pages_are_few_reads);
 
 /* Many scans at once want more ahead than there is room for: each byte is either used, lost or
  * still there, and every reader gets on. */
-TEST_OF(fresh, scans_that_outgrow_the_pool_get_on)
+TEST_OF(w, scans_that_outgrow_the_pool_get_on)
 {
 	enum { SCANS = 30 };
-	struct world *w = *state;
 	struct cache_stats stats;
 	uint64_t each;
 
@@ -153,10 +145,9 @@ static void *scan_thread(void *arg)
 	return NULL;
 }
 
-TEST_OF(fresh, scanners_side_by_side_get_their_bytes)
+TEST_OF(w, scanners_side_by_side_get_their_bytes)
 {
 	static struct scanner scanners[READERS];
-	struct world *w = *state;
 	struct cache_stats stats;
 	pthread_t ids[READERS];
 
@@ -183,16 +174,15 @@ TEST_OF(fresh, scanners_side_by_side_get_their_bytes)
 	assert_true(stats.prefetch_wasted < w->bytes / 10);
 	assert_false(w->wrong);
 }
-TEST_AGAIN(fresh_far, scanners_side_by_side_get_their_bytes);
+TEST_AGAIN(far, scanners_side_by_side_get_their_bytes);
 
 /* --- demands go first -------------------------------------------------------------------------
  */
 
 /* All that is read ahead is stopped, so that a demand that waited for it would wait for ever; one
  * for what came to be read ahead just before is no miss. */
-TEST_OF(fresh, a_miss_does_not_wait_for_what_is_read_ahead)
+TEST_OF(w, a_miss_does_not_wait_for_what_is_read_ahead)
 {
-	struct world *w = *state;
 	struct call *call = w->calls;
 	struct cache_params params;
 	unsigned misses = 0;
@@ -220,10 +210,8 @@ TEST_OF(fresh, a_miss_does_not_wait_for_what_is_read_ahead)
 }
 
 /* The first few are a scan, but the only thread is at the gate with the first. */
-TEST_OF(fresh, nothing_is_read_ahead_while_demands_are_queued)
+TEST_OF(w, nothing_is_read_ahead_while_demands_are_queued)
 {
-	struct world *w = *state;
-
 	lay_even(w, 400, 16 * KIB);
 	start_slow(w, READAHEAD, 1);
 	ask_all_of(&w->calls[0], w, 0);
@@ -251,10 +239,9 @@ static unsigned known_below(struct world *w, uint64_t end)
 }
 
 /* The only thread is stopped with a run; what is asked for now comes before the next run. */
-TEST_OF(fresh, what_is_read_ahead_is_never_queued)
+TEST_OF(w, what_is_read_ahead_is_never_queued)
 {
 	enum { FAR = 3000 };
-	struct world *w = *state;
 	unsigned at;
 
 	lay_even(w, 4000, 16 * KIB);
@@ -275,9 +262,8 @@ TEST_OF(fresh, what_is_read_ahead_is_never_queued)
 }
 
 /* Many scans wait for more; no thread runs, so that all that may be read ahead is found here. */
-TEST_OF(fresh, no_more_is_read_ahead_at_once_than_the_device_takes)
+TEST_OF(w, no_more_is_read_ahead_at_once_than_the_device_takes)
 {
-	struct world *w = *state;
 	struct fill *fills[2 * COST_DEPTH_MAX];
 	struct cache_params params;
 	unsigned count = 0;
@@ -300,9 +286,8 @@ TEST_OF(fresh, no_more_is_read_ahead_at_once_than_the_device_takes)
 }
 
 /* Who looked was told no; the end of a wanted read does not send another one to hear the same. */
-TEST_OF(fresh, what_was_held_back_is_looked_for_once_it_may_run)
+TEST_OF(w, what_was_held_back_is_looked_for_once_it_may_run)
 {
-	struct world *w = *state;
 	struct fill *fills[2 * COST_DEPTH_MAX];
 	struct cache_params params;
 	unsigned count = 0;
@@ -324,9 +309,8 @@ TEST_OF(fresh, what_was_held_back_is_looked_for_once_it_may_run)
 	assert_false(w->wrong);
 }
 
-TEST_OF(fresh, no_readahead_means_none_at_all)
+TEST_OF(w, no_readahead_means_none_at_all)
 {
-	struct world *w = *state;
 	struct cache_params params;
 	uint64_t order[MOST];
 
@@ -414,9 +398,8 @@ static bool all_there(struct world *w)
 }
 
 /* A tenth is asked for; the rest comes by itself. */
-TEST_OF(fresh, a_shuffled_reader_finds_all_there)
+TEST_OF(w, a_shuffled_reader_finds_all_there)
 {
-	struct world *w = *state;
 	struct cache_params params;
 	struct cache_stats stats;
 	uint64_t order[MOST], i = 0;
@@ -458,9 +441,8 @@ static uint64_t misses_of_a_pass(struct world *w, const struct cache_params *par
 
 /* What memory gives and what reading ahead would cost is measured, and a processor that was taken
  * away spoils that: one pass in twenty reads much ahead. */
-TEST_OF(fresh, a_pack_in_the_page_cache_is_not_read_ahead)
+TEST_OF(w, a_pack_in_the_page_cache_is_not_read_ahead)
 {
-	struct world *w = *state;
 	struct cache_params params;
 	uint64_t misses = 0;
 
@@ -511,16 +493,16 @@ static void read_records_and_what_lies_around(struct world *w)
 	assert_false(w->wrong);
 }
 
-TEST_OF(fresh, on_a_seek_bound_device_a_record_brings_what_lies_around_it)
+TEST_OF(w, on_a_seek_bound_device_a_record_brings_what_lies_around_it)
 {
-	lay_photos(*state, 2000);
-	read_records_and_what_lies_around(*state);
+	lay_photos(w, 2000);
+	read_records_and_what_lies_around(w);
 }
 
-TEST_OF(fresh, a_record_in_a_leaf_page_does_so_too)
+TEST_OF(w, a_record_in_a_leaf_page_does_so_too)
 {
-	lay_leaf_pages(*state, 150);
-	read_records_and_what_lies_around(*state);
+	lay_leaf_pages(w, 150);
+	read_records_and_what_lies_around(w);
 }
 
 /* The order's window, and the pool with extents that stay. */
@@ -547,10 +529,9 @@ static void fill_window_and_pool(struct world *w, uint64_t first, uint64_t end)
 
 /* A large file lies above a small one that comes after it, in a leaf page. Where it finds no room,
  * what lies beyond it is left out, too: they are farther apart than a gap may be. */
-TEST_OF(fresh, what_lies_around_is_left_out_from_the_end)
+TEST_OF(w, what_lies_around_is_left_out_from_the_end)
 {
 	enum { LARGE = 21, SMALL, BEYOND, OTHERS, COUNT = OTHERS + 16 };
-	struct world *w = *state;
 	struct cache_params params;
 	uint32_t order[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, SMALL, LARGE, BEYOND};
 
@@ -578,9 +559,8 @@ TEST_OF(fresh, what_lies_around_is_left_out_from_the_end)
 	assert_true(is_there(w, LARGE) || !is_there(w, BEYOND));
 }
 
-TEST_OF(fresh, a_shuffled_epoch_reads_each_byte_about_once)
+TEST_OF(w, a_shuffled_epoch_reads_each_byte_about_once)
 {
-	struct world *w = *state;
 	struct cache_params params;
 	struct epoch epoch;
 
@@ -596,13 +576,12 @@ TEST_OF(fresh, a_shuffled_epoch_reads_each_byte_about_once)
 	assert_true((double)epoch.bytes <= 1.1 * all_pages(w));
 	assert_false(w->wrong);
 }
-TEST_AGAIN(fresh_far, a_shuffled_epoch_reads_each_byte_about_once);
+TEST_AGAIN(far, a_shuffled_epoch_reads_each_byte_about_once);
 
 /* The kernel keeps what was served: what waits to be asked for never fills the pool so that
  * some of it is lost. */
-TEST_OF(fresh, a_pool_smaller_than_the_data_reads_each_byte_about_once)
+TEST_OF(w, a_pool_smaller_than_the_data_reads_each_byte_about_once)
 {
-	struct world *w = *state;
 	struct cache_params params;
 	struct epoch epoch;
 
@@ -621,12 +600,11 @@ TEST_OF(fresh, a_pool_smaller_than_the_data_reads_each_byte_about_once)
 	assert_int_equal(stats_of(w).distinct_bytes, payload(w));
 	assert_false(w->wrong);
 }
-TEST_AGAIN(fresh_far, a_pool_smaller_than_the_data_reads_each_byte_about_once);
+TEST_AGAIN(far, a_pool_smaller_than_the_data_reads_each_byte_about_once);
 
 /* In an unknown order, each file in memory saves a round trip. */
-TEST_OF(fresh_far, far_files_are_kept_until_used_as_far_as_memory_goes)
+TEST_WITH(far, w, far_files_are_kept_until_used_as_far_as_memory_goes)
 {
-	struct world *w = *state;
 	struct cache_params params;
 	uint64_t order[MOST], limit;
 
@@ -645,9 +623,8 @@ TEST_OF(fresh_far, far_files_are_kept_until_used_as_far_as_memory_goes)
 }
 
 /* What they take of the pool is much more than their bytes. */
-TEST_OF(fresh, tiny_files_read_ahead_are_not_lost_for_others)
+TEST_OF(w, tiny_files_read_ahead_are_not_lost_for_others)
 {
-	struct world *w = *state;
 	struct cache_params params;
 	struct epoch epoch;
 
@@ -668,9 +645,8 @@ TEST_OF(fresh, tiny_files_read_ahead_are_not_lost_for_others)
 /* --- the pool keeps -----------------------------------------------------------------------------
  */
 
-TEST_OF(fresh, a_pool_that_holds_all_reads_nothing_again)
+TEST_OF(w, a_pool_that_holds_all_reads_nothing_again)
 {
-	struct world *w = *state;
 	struct cache_params params;
 	struct epoch epoch;
 
@@ -719,9 +695,8 @@ static void assert_epochs_cost_what_is_missing(struct world *w, double share)
 	}
 }
 
-TEST_OF(fresh, a_pool_for_half_of_the_data_hits_half)
+TEST_OF(w, a_pool_for_half_of_the_data_hits_half)
 {
-	struct world *w = *state;
 	double share = start_half(w, 0);
 
 	shuffled_epoch(w);
@@ -730,9 +705,8 @@ TEST_OF(fresh, a_pool_for_half_of_the_data_hits_half)
 	assert_false(w->wrong);
 }
 
-TEST_OF(fresh, reading_ahead_costs_a_pool_that_keeps_no_hits)
+TEST_OF(w, reading_ahead_costs_a_pool_that_keeps_no_hits)
 {
-	struct world *w = *state;
 	double share = start_half(w, READAHEAD);
 
 	shuffled_epoch(w);
@@ -765,24 +739,23 @@ static void preload_with(struct world *w, uint64_t readahead, bool keep)
 	assert_false(w->wrong);
 }
 
-TEST_OF(fresh, preload_reads_all_without_a_demand)
+TEST_OF(w, preload_reads_all_without_a_demand)
 {
-	preload_with(*state, READAHEAD, true);
+	preload_with(w, READAHEAD, true);
 }
 
-TEST_OF(fresh, preload_fills_the_staging_area_too)
+TEST_OF(w, preload_fills_the_staging_area_too)
 {
-	preload_with(*state, READAHEAD, false);
+	preload_with(w, READAHEAD, false);
 }
 
-TEST_OF(fresh, preload_is_the_users_wish_whatever_readahead_says)
+TEST_OF(w, preload_is_the_users_wish_whatever_readahead_says)
 {
-	preload_with(*state, 0, true);
+	preload_with(w, 0, true);
 }
 
-TEST_OF(fresh, preload_stops_where_memory_ends)
+TEST_OF(w, preload_stops_where_memory_ends)
 {
-	struct world *w = *state;
 	struct cache_params params;
 
 	lay_photos(w, 2000);
@@ -797,9 +770,8 @@ TEST_OF(fresh, preload_stops_where_memory_ends)
 }
 
 /* Each takes a slot, so that those that fit have few bytes. */
-TEST_OF(fresh, preload_of_tiny_files_evicts_none)
+TEST_OF(w, preload_of_tiny_files_evicts_none)
 {
-	struct world *w = *state;
 	struct cache_params params;
 
 	for (unsigned i = 0; i < 4000; i++)

@@ -63,14 +63,13 @@ static void expect_twins(struct fixture *f)
 	expect_faults(f, "");
 }
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 
 /* --- what readers see ---------------------------------------------------------------------------
  */
 
-TEST_OF(fresh, an_alias_has_the_bytes_of_its_file)
+TEST_OF(f, an_alias_has_the_bytes_of_its_file)
 {
-	struct fixture *f = *state;
 	struct dataset_entry e;
 
 	build_and_open(f);
@@ -83,9 +82,8 @@ TEST_OF(fresh, an_alias_has_the_bytes_of_its_file)
 	assert_int_equal(e.holder, find(f, "first"));
 }
 
-TEST_OF(fresh, an_alias_has_a_mode_a_time_and_links_of_its_own)
+TEST_OF(f, an_alias_has_a_mode_a_time_and_links_of_its_own)
 {
-	struct fixture *f = *state;
 	struct dataset_attr attr;
 	struct dataset_entry e;
 
@@ -105,9 +103,8 @@ TEST_OF(fresh, an_alias_has_a_mode_a_time_and_links_of_its_own)
 }
 
 /* Which file was meant is told by the extent; where it lies by its place. */
-TEST_OF(fresh, the_extents_of_an_alias_are_its_own_and_lie_where_its_file_does)
+TEST_OF(f, the_extents_of_an_alias_are_its_own_and_lie_where_its_file_does)
 {
-	struct fixture *f = *state;
 	struct dataset_extent mine, its;
 	uint64_t alias, file;
 
@@ -125,9 +122,8 @@ TEST_OF(fresh, the_extents_of_an_alias_are_its_own_and_lie_where_its_file_does)
 	}
 }
 
-TEST_OF(fresh, an_alias_has_its_place_among_the_files_beside_it)
+TEST_OF(f, an_alias_has_its_place_among_the_files_beside_it)
 {
-	struct fixture *f = *state;
 	struct dataset_extent x;
 	uint64_t copy;
 
@@ -138,9 +134,8 @@ TEST_OF(fresh, an_alias_has_its_place_among_the_files_beside_it)
 	assert_int_equal(x.file_end, x.file + 3);
 }
 
-TEST_OF(fresh, what_is_known_of_an_image_holds_for_its_aliases)
+TEST_OF(f, what_is_known_of_an_image_holds_for_its_aliases)
 {
-	struct fixture *f = *state;
 	struct dataset_image image = {.kind = IMAGE_PNG, .width = 30, .height = 40};
 	uint32_t id;
 
@@ -156,9 +151,8 @@ TEST_OF(fresh, what_is_known_of_an_image_holds_for_its_aliases)
 	assert_int_equal(image.height, 40);
 }
 
-TEST_OF(fresh, the_tree_and_its_id_are_those_of_a_pack_without_aliases)
+TEST_OF(f, the_tree_and_its_id_are_those_of_a_pack_without_aliases)
 {
-	struct fixture *f = *state;
 	struct builder_summary with, without;
 
 	build_twins(f, true);
@@ -212,9 +206,8 @@ static void lmdb_expect(struct lmdb *lmdb, const char *path, const char *want, s
 	assert_memory_equal(value.mv_data, want, len);
 }
 
-TEST_OF(fresh, records_name_the_path_that_the_bytes_are_under)
+TEST_OF(f, records_name_the_path_that_the_bytes_are_under)
 {
-	struct fixture *f = *state;
 	struct lmdb lmdb;
 
 	build(f);
@@ -227,9 +220,8 @@ TEST_OF(fresh, records_name_the_path_that_the_bytes_are_under)
 	lmdb_end(&lmdb);
 }
 
-TEST_OF(fresh, aliases_outlive_other_tools_that_move_the_pages)
+TEST_OF(f, aliases_outlive_other_tools_that_move_the_pages)
 {
-	struct fixture *f = *state;
 	char copy[120];
 	MDB_env *env;
 
@@ -245,9 +237,8 @@ TEST_OF(fresh, aliases_outlive_other_tools_that_move_the_pages)
 	expect_twins(f);
 }
 
-TEST_OF(fresh, paths_over_511_bytes_may_be_aliases_and_have_them)
+TEST_OF(f, paths_over_511_bytes_may_be_aliases_and_have_them)
 {
-	struct fixture *f = *state;
 	char name[201], path[1300] = "";
 	uint32_t dir = BUILDER_ROOT, deep;
 
@@ -268,11 +259,10 @@ TEST_OF(fresh, paths_over_511_bytes_may_be_aliases_and_have_them)
 	expect_faults(f, "");
 }
 
-TEST_OF(fresh, a_record_of_another_path_or_none_is_a_fault)
+TEST_OF(f, a_record_of_another_path_or_none_is_a_fault)
 {
 	MDB_val wrong = {19, (void *)(uintptr_t) "\0foldfs-link\na/copy"};
 	MDB_val a = {6, (void *)(uintptr_t) "a/copy"}, b = {7, (void *)(uintptr_t) "b/large"};
-	struct fixture *f = *state;
 	struct lmdb lmdb;
 
 	build(f);
@@ -289,7 +279,7 @@ TEST_OF(fresh, a_record_of_another_path_or_none_is_a_fault)
 /* --- damage -------------------------------------------------------------------------------------
  */
 
-TEST_OF(fresh, aliases_that_lead_astray_are_refused)
+TEST_OF(f, aliases_that_lead_astray_are_refused)
 {
 	static const struct damaged cases[] = {
 		{"start[5]", 10, -EBADMSG, "damaged index: entry 5"}, /* beyond */
@@ -308,25 +298,21 @@ TEST_OF(fresh, aliases_that_lead_astray_are_refused)
 		{"super.sums.count", 7, -EBADMSG,
 		 "damaged superblock: section sums has a wrong shape"},
 	};
-	struct fixture *f = *state;
 
 	expect_all_refused(f, build, cases, sizeof(cases) / sizeof(*cases));
 }
 
-TEST_OF(fresh, a_pack_with_aliases_is_refused_by_who_does_not_know_them)
+TEST_OF(f, a_pack_with_aliases_is_refused_by_who_does_not_know_them)
 {
-	struct fixture *f = *state;
-
 	build(f);
 	damage(f, "super.incompat", FORMAT_ALIASES | 4);
 	expect_refused(f, -EPROTONOSUPPORT,
 		       "the pack uses feature bits 0x4 that this foldfs does not know");
 }
 
-TEST_OF(fresh, damage_to_shared_bytes_is_damage_to_each_of_the_files)
+TEST_OF(f, damage_to_shared_bytes_is_damage_to_each_of_the_files)
 {
 	static const char *const paths[] = {"a/large", "b/large"};
-	struct fixture *f = *state;
 	struct dataset_extent x;
 	uint8_t byte;
 	int fd;
@@ -365,9 +351,8 @@ static bool same(struct fixture *f, uint32_t id, const char *name, size_t len)
 	return ret;
 }
 
-TEST_OF(fresh, stored_bytes_are_compared_committed_or_not)
+TEST_OF(f, stored_bytes_are_compared_committed_or_not)
 {
-	struct fixture *f = *state;
 	char name[16];
 	uint32_t ids[5], small, none;
 
@@ -389,9 +374,8 @@ TEST_OF(fresh, stored_bytes_are_compared_committed_or_not)
 	expect_file(f, "z0", BATCH * 5 / 16);
 }
 
-TEST_OF(fresh, only_what_was_stored_can_be_shared)
+TEST_OF(f, only_what_was_stored_can_be_shared)
 {
-	struct fixture *f = *state;
 	uint32_t file, empty, dir, alias;
 	bool unused;
 
@@ -416,9 +400,8 @@ TEST_OF(fresh, only_what_was_stored_can_be_shared)
 	expect_file_of(f, "without its bytes", "x", 7);
 }
 
-TEST_OF(fresh, an_alias_of_a_taken_path_is_refused_and_can_be_dropped)
+TEST_OF(f, an_alias_of_a_taken_path_is_refused_and_can_be_dropped)
 {
-	struct fixture *f = *state;
 	uint32_t file, id;
 
 	start(f);
@@ -457,9 +440,8 @@ static XXH128_hash_t build_many(struct fixture *f)
 	return XXH3_128bits(data, f->summary.pack_bytes);
 }
 
-TEST_OF(fresh, the_same_input_gives_the_same_file)
+TEST_OF(f, the_same_input_gives_the_same_file)
 {
-	struct fixture *f = *state;
 	XXH128_hash_t first = build_many(f);
 
 	assert_true(XXH128_isEqual(first, build_many(f)));

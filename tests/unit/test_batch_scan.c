@@ -32,11 +32,10 @@ static void cut(struct fixture *f, uint32_t divisor, struct glass *glass)
 		glass->made++;
 }
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 
-TEST_OF(fresh, neighbours_share_a_window_in_the_order_of_entries)
+TEST_OF(f, neighbours_share_a_window_in_the_order_of_entries)
 {
-	struct fixture *f = *state;
 	struct glass glass = {0};
 	char name[16];
 
@@ -56,9 +55,8 @@ TEST_OF(fresh, neighbours_share_a_window_in_the_order_of_entries)
 	assert_true(glass.all[0].last);
 }
 
-TEST_OF(fresh, files_come_in_the_order_in_which_they_were_stored)
+TEST_OF(f, files_come_in_the_order_in_which_they_were_stored)
 {
-	struct fixture *f = *state;
 	struct glass glass = {0};
 	static const char *const names[] = {"d", "b", "a", "e", "c"};
 	uint32_t ids[5];
@@ -75,9 +73,8 @@ TEST_OF(fresh, files_come_in_the_order_in_which_they_were_stored)
 		assert_int_equal(glass.files[i], find(f, names[i]));
 }
 
-TEST_OF(fresh, a_long_file_is_pieces_and_the_next_begins_anew)
+TEST_OF(f, a_long_file_is_pieces_and_the_next_begins_anew)
 {
-	struct fixture *f = *state;
 	struct glass glass = {0};
 	struct batch_extents extents;
 
@@ -106,9 +103,8 @@ TEST_OF(fresh, a_long_file_is_pieces_and_the_next_begins_anew)
 	}
 }
 
-TEST_OF(fresh, what_lies_far_between_is_not_read_along)
+TEST_OF(f, what_lies_far_between_is_not_read_along)
 {
-	struct fixture *f = *state;
 	struct glass all = {0};
 	struct glass some = {0};
 	uint64_t bytes = 0;
@@ -129,9 +125,8 @@ TEST_OF(fresh, what_lies_far_between_is_not_read_along)
 	assert_int_equal(bytes, 6 * 300 * KIB);
 }
 
-TEST_OF(fresh, an_empty_pack_has_no_batch)
+TEST_OF(f, an_empty_pack_has_no_batch)
 {
-	struct fixture *f = *state;
 	struct glass glass = {0};
 
 	start(f);
@@ -140,9 +135,8 @@ TEST_OF(fresh, an_empty_pack_has_no_batch)
 	assert_int_equal(glass.made, 0);
 }
 
-TEST_OF(fresh, files_without_bytes_are_a_window_too)
+TEST_OF(f, files_without_bytes_are_a_window_too)
 {
-	struct fixture *f = *state;
 	struct glass glass = {0};
 
 	start(f);
@@ -266,9 +260,8 @@ static uint64_t build_mixed(struct fixture *f)
 	return total;
 }
 
-TEST_OF(fresh, every_byte_is_seen_once_in_order_by_any_number_of_threads)
+TEST_OF(f, every_byte_is_seen_once_in_order_by_any_number_of_threads)
 {
-	struct fixture *f = *state;
 	uint64_t total = build_mixed(f);
 
 	for (unsigned jobs = 1; jobs < 9; jobs += 3) {
@@ -281,10 +274,8 @@ TEST_OF(fresh, every_byte_is_seen_once_in_order_by_any_number_of_threads)
 	}
 }
 
-TEST_OF(fresh, it_ends_when_it_is_told_to)
+TEST_OF(f, it_ends_when_it_is_told_to)
 {
-	struct fixture *f = *state;
-
 	build_mixed(f);
 	for (unsigned jobs = 1; jobs < 5; jobs += 3) {
 		struct broom at_once = {.stop_beginning = 1};
@@ -301,9 +292,8 @@ TEST_OF(fresh, it_ends_when_it_is_told_to)
 }
 
 /* A batch that cannot be read as a whole costs only those extents that cannot be read. */
-TEST_OF(fresh, what_is_cut_off_costs_nothing_else)
+TEST_OF(f, what_is_cut_off_costs_nothing_else)
 {
-	struct fixture *f = *state;
 	struct dataset_extent extent;
 	struct broom broom = {0};
 	uint64_t end = 0;
@@ -323,7 +313,7 @@ TEST_OF(fresh, what_is_cut_off_costs_nothing_else)
 	assert_int_equal(broom.bytes, 300000);
 }
 
-TEST_OF(fresh, as_many_threads_as_asked_for_within_reason)
+TEST_OF(f, as_many_threads_as_asked_for_within_reason)
 {
 	assert_int_equal(batch_scan_jobs(1), 1);
 	assert_int_equal(batch_scan_jobs(3), 3);

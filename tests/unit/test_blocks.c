@@ -38,30 +38,22 @@ static int open_bounded(const char *dir, uint64_t most, struct block_store **ret
 	return block_store_open(spec, ret, NULL);
 }
 
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
 	strcpy(f->dir, "/var/tmp/test_blocks.XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	assert_int_equal(block_store_open(f->dir, &f->store, NULL), 0);
 	assert_int_equal(block_store_blocks(f->store, KEY_A, SIZE, &f->blocks), 0);
 	f->page = aligned_alloc(PAGE, 16 * PAGE);
 	memset(f->page, 'p', 16 * PAGE);
-	*state = f;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	blocks_free(f->blocks);
 	block_store_free(f->store);
 	scratch_remove(f->dir);
 	free(f->page);
-	free(f);
-	return 0;
 }
 
 /* Opened anew, as by another process. */
@@ -100,18 +92,17 @@ static void write_pages(struct fixture *f, uint64_t first, uint64_t count)
 	}
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(f, struct fixture, setup, teardown);
 
 /* --- one copy --------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, a_new_copy_has_no_page)
+TEST_OF(f, a_new_copy_has_no_page)
 {
-	expect_run(*state, false, 0, PAGES);
+	expect_run(f, false, 0, PAGES);
 }
 
-TEST_OF(fresh, pages_are_there_once_they_are_written)
+TEST_OF(f, pages_are_there_once_they_are_written)
 {
-	struct fixture *f = *state;
 	char read[PAGE];
 
 	write_pages(f, 5, 3);
@@ -124,10 +115,8 @@ TEST_OF(fresh, pages_are_there_once_they_are_written)
 }
 
 /* Longer than what is looked up at once. */
-TEST_OF(fresh, a_long_run_is_one)
+TEST_OF(f, a_long_run_is_one)
 {
-	struct fixture *f = *state;
-
 	write_pages(f, 100, 2000);
 	expect_run(f, false, 0, 100);
 	expect_run(f, true, 100, 2100);
@@ -140,20 +129,17 @@ TEST_OF(fresh, a_long_run_is_one)
 }
 
 /* What is looked up at once is 512 pages. */
-TEST_OF(fresh, a_run_may_end_where_a_look_does)
+TEST_OF(f, a_run_may_end_where_a_look_does)
 {
-	struct fixture *f = *state;
-
 	write_pages(f, 512, 1024);
 	expect_run(f, false, 0, 512);
 	expect_run(f, true, 512, 1536);
 	expect_run(f, true, 1024, 1536);
 }
 
-TEST_OF(fresh, the_last_page_need_not_be_whole)
+TEST_OF(f, the_last_page_need_not_be_whole)
 {
 	const size_t last = SIZE % PAGE;
-	struct fixture *f = *state;
 	struct reader_identity identity;
 	char read[PAGE];
 
@@ -165,19 +151,16 @@ TEST_OF(fresh, the_last_page_need_not_be_whole)
 	assert_int_equal(identity.size, SIZE);
 }
 
-TEST_OF(fresh, what_is_there_is_there_for_the_next_process)
+TEST_OF(f, what_is_there_is_there_for_the_next_process)
 {
-	struct fixture *f = *state;
-
 	write_pages(f, 5, 3);
 	open_again(f);
 	expect_run(f, true, 5, 8);
 	expect_run(f, false, 8, PAGES);
 }
 
-TEST_OF(fresh, what_is_forgotten_is_forgotten_for_all)
+TEST_OF(f, what_is_forgotten_is_forgotten_for_all)
 {
-	struct fixture *f = *state;
 	struct blocks *other;
 	uint64_t until;
 
@@ -191,9 +174,8 @@ TEST_OF(fresh, what_is_forgotten_is_forgotten_for_all)
 	blocks_free(other);
 }
 
-TEST_OF(fresh, a_copy_is_complete_until_something_is_forgotten)
+TEST_OF(f, a_copy_is_complete_until_something_is_forgotten)
 {
-	struct fixture *f = *state;
 	struct blocks *other;
 
 	assert_int_equal(block_store_blocks(f->store, KEY_A, SIZE, &other), 0);
@@ -214,9 +196,8 @@ TEST_OF(fresh, a_copy_is_complete_until_something_is_forgotten)
 	assert_false(blocks_complete(f->blocks));
 }
 
-TEST_OF(fresh, one_process_at_a_time_fills)
+TEST_OF(f, one_process_at_a_time_fills)
 {
-	struct fixture *f = *state;
 	struct blocks *other;
 
 	assert_int_equal(block_store_blocks(f->store, KEY_A, SIZE, &other), 0);
@@ -229,13 +210,12 @@ TEST_OF(fresh, one_process_at_a_time_fills)
 
 /* From the beginning, and up to where the file ends: both are before or behind what stands for
  * pages. */
-TEST_OF(fresh, another_program_s_lock_on_the_map_is_a_claim)
+TEST_OF(f, another_program_s_lock_on_the_map_is_a_claim)
 {
 	static const struct {
 		off_t start, len;
 		bool free; /* from page 20 on */
 	} cases[] = {{0, 0, false}, {PAGE + 7, 0, false}, {0, PAGE + 20, true}};
-	struct fixture *f = *state;
 	struct block_claims *claims;
 	uint64_t end;
 
@@ -258,9 +238,8 @@ TEST_OF(fresh, another_program_s_lock_on_the_map_is_a_claim)
 	block_claims_free(claims);
 }
 
-TEST_OF(fresh, who_waits_for_a_page_ignores_who_fetches_it_ahead_but_not_the_other_way_round)
+TEST_OF(f, who_waits_for_a_page_ignores_who_fetches_it_ahead_but_not_the_other_way_round)
 {
-	struct fixture *f = *state;
 	struct block_claims *mine, *others;
 	uint64_t end;
 
@@ -287,7 +266,7 @@ static void damage(const struct fixture *f, const char *name, off_t size)
 	assert_int_equal(truncate(path_of(f, name), size), 0);
 }
 
-TEST_OF(fresh, a_copy_with_a_torn_map_begins_anew)
+TEST_OF(f, a_copy_with_a_torn_map_begins_anew)
 {
 	static const struct {
 		const char *name;
@@ -296,7 +275,6 @@ TEST_OF(fresh, a_copy_with_a_torn_map_begins_anew)
 		     {KEY_A "/map", 100},
 		     {KEY_A "/map", PAGE + 5},
 		     {KEY_A "/data", PAGE}};
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		write_pages(f, 0, 10);
@@ -308,9 +286,8 @@ TEST_OF(fresh, a_copy_with_a_torn_map_begins_anew)
 	}
 }
 
-TEST_OF(fresh, a_copy_of_another_size_begins_anew)
+TEST_OF(f, a_copy_of_another_size_begins_anew)
 {
-	struct fixture *f = *state;
 	uint64_t until;
 
 	write_pages(f, 0, 10);
@@ -320,9 +297,8 @@ TEST_OF(fresh, a_copy_of_another_size_begins_anew)
 }
 
 /* No page seems to be there, no call kills, and who comes next is told. */
-TEST_OF(fresh, a_map_that_is_cut_off_meanwhile_harms_nobody)
+TEST_OF(f, a_map_that_is_cut_off_meanwhile_harms_nobody)
 {
-	struct fixture *f = *state;
 	struct blocks *other;
 
 	write_pages(f, 0, 10);
@@ -343,9 +319,8 @@ static void expect_refused(const char *dir, int error, const char *why)
 	assert_non_null(strstr(err.text, dir));
 }
 
-TEST_OF(fresh, each_user_has_a_closed_folder)
+TEST_OF(f, each_user_has_a_closed_folder)
 {
-	struct fixture *f = *state;
 	struct stat st;
 
 	assert_int_equal(stat(path_of(f, ""), &st), 0);
@@ -356,9 +331,8 @@ TEST_OF(fresh, each_user_has_a_closed_folder)
 	expect_refused(f->dir, -EPERM, "open to other users");
 }
 
-TEST_OF(fresh, a_group_may_share_a_folder)
+TEST_OF(f, a_group_may_share_a_folder)
 {
-	struct fixture *f = *state;
 	struct block_store *store;
 	struct blocks *blocks;
 	char path[128];
@@ -379,9 +353,8 @@ TEST_OF(fresh, a_group_may_share_a_folder)
 	block_store_free(store);
 }
 
-TEST_OF(fresh, what_is_no_folder_is_refused)
+TEST_OF(f, what_is_no_folder_is_refused)
 {
-	struct fixture *f = *state;
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/uid-%u/" KEY_A "/map", f->dir, geteuid());
@@ -411,9 +384,8 @@ static void set_opened(const struct fixture *f, const char *key, time_t when)
 	assert_int_equal(utimensat(AT_FDCWD, path_of(f, key), times, 0), 0);
 }
 
-TEST_OF(fresh, what_was_opened_longest_ago_leaves_first)
+TEST_OF(f, what_was_opened_longest_ago_leaves_first)
 {
-	struct fixture *f = *state;
 	struct block_store *store;
 
 	blocks_free(f->blocks);
@@ -434,9 +406,8 @@ TEST_OF(fresh, what_was_opened_longest_ago_leaves_first)
 	block_store_free(store);
 }
 
-TEST_OF(fresh, what_somebody_has_open_stays)
+TEST_OF(f, what_somebody_has_open_stays)
 {
-	struct fixture *f = *state;
 	struct block_store *store;
 	uint64_t room;
 
@@ -453,10 +424,9 @@ TEST_OF(fresh, what_somebody_has_open_stays)
 }
 
 /* With or without the sticky bit and a set group. */
-TEST_OF(fresh, a_folder_that_all_may_write_to_is_shared_with_nobody)
+TEST_OF(f, a_folder_that_all_may_write_to_is_shared_with_nobody)
 {
 	static const mode_t modes[] = {01777, 03777, 02777, 0777, 02773, 03772};
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		struct block_store *store;
@@ -470,9 +440,8 @@ TEST_OF(fresh, a_folder_that_all_may_write_to_is_shared_with_nobody)
 	}
 }
 
-TEST_OF(fresh, a_folder_that_was_missing_is_shared_with_nobody)
+TEST_OF(f, a_folder_that_was_missing_is_shared_with_nobody)
 {
-	struct fixture *f = *state;
 	struct block_store *store;
 	char made[128];
 	struct stat st;
@@ -494,9 +463,8 @@ static void keep_notice(const char *line)
 	snprintf(notice_text, sizeof(notice_text), "%s", line);
 }
 
-TEST_OF(fresh, a_group_s_folder_of_another_user_is_not_shared)
+TEST_OF(f, a_group_s_folder_of_another_user_is_not_shared)
 {
-	struct fixture *f = *state;
 	struct block_store *store;
 	struct stat st;
 
@@ -513,10 +481,9 @@ TEST_OF(fresh, a_group_s_folder_of_another_user_is_not_shared)
 }
 
 /* What a member of the group lays where a copy belongs leads to files of others. */
-TEST_OF(fresh, what_is_no_plain_file_is_no_copy)
+TEST_OF(f, what_is_no_plain_file_is_no_copy)
 {
 	static const char *const files[] = {"data", "map"};
-	struct fixture *f = *state;
 	struct blocks *other;
 	char victim[128];
 	struct stat st;
@@ -547,9 +514,8 @@ TEST_OF(fresh, what_is_no_plain_file_is_no_copy)
 		}
 }
 
-TEST_OF(fresh, what_a_link_leads_to_is_not_removed)
+TEST_OF(f, what_a_link_leads_to_is_not_removed)
 {
-	struct fixture *f = *state;
 	struct blocks *other;
 	char files[128], data[160];
 
@@ -564,9 +530,8 @@ TEST_OF(fresh, what_a_link_leads_to_is_not_removed)
 }
 
 /* As one of another user, who may read a folder that a group shares. */
-TEST_OF(fresh, a_process_that_keeps_the_lock_is_not_waited_for_for_ever)
+TEST_OF(f, a_process_that_keeps_the_lock_is_not_waited_for_for_ever)
 {
-	struct fixture *f = *state;
 	SCOPE_CLOSE int kept = open(path_of(f, ""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct reader *reader;
 	struct blocks *other;
@@ -599,9 +564,8 @@ static void let_go(const char *line)
 }
 
 /* As one that was stopped by ^Z. */
-TEST_OF(fresh, a_process_that_holds_the_lock_for_long_is_told_of)
+TEST_OF(f, a_process_that_holds_the_lock_for_long_is_told_of)
 {
-	struct fixture *f = *state;
 	char want[256];
 
 	snprintf(want, sizeof(want), "%s: another process has it locked: waiting", f->dir);
@@ -613,9 +577,8 @@ TEST_OF(fresh, a_process_that_holds_the_lock_for_long_is_told_of)
 	assert_true(exists(f, "names"));
 }
 
-TEST_OF(fresh, a_complete_copy_is_found_by_the_name_it_was_read_under)
+TEST_OF(f, a_complete_copy_is_found_by_the_name_it_was_read_under)
 {
-	struct fixture *f = *state;
 	SCOPE(reader_release) struct reader *reader = NULL;
 	char read[PAGE];
 

@@ -129,11 +129,10 @@ static XXH128_hash_t build_mixed(struct fixture *f, uint8_t dirt)
 	return file_hash(f->path);
 }
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 
-TEST_OF(fresh, the_same_input_gives_the_same_file)
+TEST_OF(f, the_same_input_gives_the_same_file)
 {
-	struct fixture *f = *state;
 	XXH128_hash_t first = build_mixed(f, 0x11);
 	XXH128_hash_t second = build_mixed(f, 0xee);
 
@@ -164,9 +163,8 @@ static void build_in_order(struct fixture *f, bool backwards, char id[33])
 	strcpy(id, f->summary.id);
 }
 
-TEST_OF(fresh, the_id_stands_for_the_content_not_for_the_order)
+TEST_OF(f, the_id_stands_for_the_content_not_for_the_order)
 {
-	struct fixture *f = *state;
 	char forward[33], backward[33], other[33];
 	uint32_t entry;
 	size_t len;
@@ -217,10 +215,9 @@ static void build_other(struct fixture *f, enum other other)
 	finish(f);
 }
 
-TEST_OF(fresh, modes_and_times_change_the_id_names_and_kinds_both_ids)
+TEST_OF(f, modes_and_times_change_the_id_names_and_kinds_both_ids)
 {
 	struct builder_summary same;
-	struct fixture *f = *state;
 
 	build_other(f, SAME);
 	same = f->summary;
@@ -232,9 +229,8 @@ TEST_OF(fresh, modes_and_times_change_the_id_names_and_kinds_both_ids)
 	}
 }
 
-TEST_OF(fresh, the_summary_counts_what_is_in_the_pack)
+TEST_OF(f, the_summary_counts_what_is_in_the_pack)
 {
-	struct fixture *f = *state;
 	struct stat st;
 	uint32_t id;
 
@@ -256,9 +252,8 @@ TEST_OF(fresh, the_summary_counts_what_is_in_the_pack)
 	expect_names(f, "data.lmdb");
 }
 
-TEST_OF(fresh, the_pack_has_no_bit_that_the_umask_of_any_run_takes_away)
+TEST_OF(f, the_pack_has_no_bit_that_the_umask_of_any_run_takes_away)
 {
-	struct fixture *f = *state;
 	mode_t mask = umask(027);
 	char partial[120];
 	struct stat st;
@@ -285,9 +280,8 @@ TEST_OF(fresh, the_pack_has_no_bit_that_the_umask_of_any_run_takes_away)
 /* --- sources that fail, entries that go ---------------------------------------------------------
  */
 
-TEST_OF(fresh, a_source_that_fails_leaves_the_builder_usable)
+TEST_OF(f, a_source_that_fails_leaves_the_builder_usable)
 {
-	struct fixture *f = *state;
 	uint32_t bad, entry;
 
 	start(f);
@@ -308,9 +302,8 @@ TEST_OF(fresh, a_source_that_fails_leaves_the_builder_usable)
 }
 
 /* Its pages were the last of the file, and are not written: the pack must not look cut off. */
-TEST_OF(fresh, a_source_that_fails_last_does_not_truncate_the_pack)
+TEST_OF(f, a_source_that_fails_last_does_not_truncate_the_pack)
 {
-	struct fixture *f = *state;
 	char name[16];
 	uint32_t bad;
 
@@ -328,9 +321,8 @@ TEST_OF(fresh, a_source_that_fails_last_does_not_truncate_the_pack)
 	expect_faults(f, "");
 }
 
-TEST_OF(fresh, a_split_file_that_fails_takes_its_parts_along)
+TEST_OF(f, a_split_file_that_fails_takes_its_parts_along)
 {
-	struct fixture *f = *state;
 	struct pattern pattern = {.fails_at = 3 * FORMAT_PART - 1};
 	struct builder_source source = {pattern_read, &pattern, 2 * GIB};
 	uint32_t id;
@@ -353,9 +345,8 @@ static int third_read_is_late(void *context, void *buf, size_t len)
 }
 
 /* -ESTALE is a word of the builder's, too. */
-TEST_OF(fresh, a_split_file_that_changes_takes_its_parts_along)
+TEST_OF(f, a_split_file_that_changes_takes_its_parts_along)
 {
-	struct fixture *f = *state;
 	unsigned reads = 0;
 	struct builder_source source = {third_read_is_late, &reads, 2 * GIB};
 	uint32_t id;
@@ -369,9 +360,8 @@ TEST_OF(fresh, a_split_file_that_changes_takes_its_parts_along)
 	expect_faults(f, "");
 }
 
-TEST_OF(fresh, a_file_without_its_bytes_stops_the_finish)
+TEST_OF(f, a_file_without_its_bytes_stops_the_finish)
 {
-	struct fixture *f = *state;
 	uint32_t dir;
 
 	start(f);
@@ -384,9 +374,8 @@ TEST_OF(fresh, a_file_without_its_bytes_stops_the_finish)
 	expect_names(f, "");
 }
 
-TEST_OF(fresh, a_hard_link_to_a_dropped_file_stops_the_finish)
+TEST_OF(f, a_hard_link_to_a_dropped_file_stops_the_finish)
 {
-	struct fixture *f = *state;
 	uint32_t id;
 
 	start(f);
@@ -397,9 +386,8 @@ TEST_OF(fresh, a_hard_link_to_a_dropped_file_stops_the_finish)
 	expect_sentence(f, "'b': is a hard link to a file that was left out");
 }
 
-TEST_OF(fresh, a_file_is_known_as_it_was_added_until_it_is_stored)
+TEST_OF(f, a_file_is_known_as_it_was_added_until_it_is_stored)
 {
-	struct fixture *f = *state;
 	struct builder_entry entry = entry_of(FORMAT_FILE, BUILDER_ROOT, "a", 1), known;
 	uint32_t id;
 
@@ -419,9 +407,8 @@ TEST_OF(fresh, a_file_is_known_as_it_was_added_until_it_is_stored)
 	assert_int_equal(known.size, 300);
 }
 
-TEST_OF(fresh, what_was_added_can_be_asked_for)
+TEST_OF(f, what_was_added_can_be_asked_for)
 {
-	struct fixture *f = *state;
 	uint32_t folder, file, link;
 
 	start(f);
@@ -436,9 +423,8 @@ TEST_OF(fresh, what_was_added_can_be_asked_for)
 	assert_int_equal(builder_file(f->builder, link), file);
 }
 
-TEST_OF(fresh, a_directory_can_get_other_attributes_and_be_dropped)
+TEST_OF(f, a_directory_can_get_other_attributes_and_be_dropped)
 {
-	struct fixture *f = *state;
 	struct dataset_attr attr;
 	uint32_t kept, dropped, entry;
 
@@ -461,10 +447,9 @@ static int note_empty(void *context, uint32_t id)
 	return buf_addf(context, "%u ", id);
 }
 
-TEST_OF(fresh, of_folders_without_files_the_outermost_are_found)
+TEST_OF(f, of_folders_without_files_the_outermost_are_found)
 {
 	SCOPE(buf_release) struct buf found = BUF_INIT;
-	struct fixture *f = *state;
 	uint32_t full, nested, links, dropped;
 	char want[64];
 
@@ -483,9 +468,8 @@ TEST_OF(fresh, of_folders_without_files_the_outermost_are_found)
 	assert_string_equal(found.data, want);
 }
 
-TEST_OF(fresh, two_files_of_one_path_are_refused_at_once)
+TEST_OF(f, two_files_of_one_path_are_refused_at_once)
 {
-	struct fixture *f = *state;
 	uint32_t id;
 
 	start(f);
@@ -498,9 +482,8 @@ TEST_OF(fresh, two_files_of_one_path_are_refused_at_once)
 	expect_file(f, "same", 5000);
 }
 
-TEST_OF(fresh, two_entries_of_one_name_are_refused_at_the_end)
+TEST_OF(f, two_entries_of_one_name_are_refused_at_the_end)
 {
-	struct fixture *f = *state;
 	uint32_t dir;
 
 	start(f);
@@ -520,9 +503,8 @@ static void expect_add(struct fixture *f, const struct builder_entry *entry, int
 	expect_sentence(f, sentence);
 }
 
-TEST_OF(fresh, a_folder_that_is_too_deep_is_refused)
+TEST_OF(f, a_folder_that_is_too_deep_is_refused)
 {
-	struct fixture *f = *state;
 	uint32_t folder = BUILDER_ROOT;
 	struct builder_entry entry;
 
@@ -535,9 +517,8 @@ TEST_OF(fresh, a_folder_that_is_too_deep_is_refused)
 	finish_and_open(f);
 }
 
-TEST_OF(fresh, entries_that_no_pack_can_hold_are_refused)
+TEST_OF(f, entries_that_no_pack_can_hold_are_refused)
 {
-	struct fixture *f = *state;
 	struct builder_entry entry;
 	uint32_t file;
 
@@ -567,10 +548,8 @@ TEST_OF(fresh, entries_that_no_pack_can_hold_are_refused)
 /* --- names on disk ------------------------------------------------------------------------------
  */
 
-TEST_OF(fresh, an_existing_pack_is_replaced_only_when_told)
+TEST_OF(f, an_existing_pack_is_replaced_only_when_told)
 {
-	struct fixture *f = *state;
-
 	write_text(f->path, "precious");
 	assert_int_equal(new_builder(f, false), -EEXIST);
 	expect_sentence(f, "exists");
@@ -583,10 +562,8 @@ TEST_OF(fresh, an_existing_pack_is_replaced_only_when_told)
 	expect_names(f, "data.lmdb");
 }
 
-TEST_OF(fresh, a_directory_or_symlink_is_never_replaced)
+TEST_OF(f, a_directory_or_symlink_is_never_replaced)
 {
-	struct fixture *f = *state;
-
 	assert_done(mkdir(f->path, 0755));
 	assert_int_equal(new_builder(f, true), -EEXIST);
 	expect_sentence(f, "exists and is not a regular file; choose another name");
@@ -596,10 +573,8 @@ TEST_OF(fresh, a_directory_or_symlink_is_never_replaced)
 	expect_names(f, "data.lmdb");
 }
 
-TEST_OF(fresh, a_pack_that_appeared_meanwhile_is_kept_and_the_work_too)
+TEST_OF(f, a_pack_that_appeared_meanwhile_is_kept_and_the_work_too)
 {
-	struct fixture *f = *state;
-
 	assert_done(new_builder(f, false));
 	add_file(f, BUILDER_ROOT, "x", 5);
 	write_text(f->path, "faster");
@@ -610,10 +585,8 @@ TEST_OF(fresh, a_pack_that_appeared_meanwhile_is_kept_and_the_work_too)
 	expect_names(f, "data.lmdb data.lmdb.partial data.lmdb.partial.journal");
 }
 
-TEST_OF(fresh, giving_up_leaves_nothing_behind)
+TEST_OF(f, giving_up_leaves_nothing_behind)
 {
-	struct fixture *f = *state;
-
 	start(f);
 	add_file(f, BUILDER_ROOT, "x", 100000);
 	expect_names(f, "data.lmdb.partial");
@@ -623,9 +596,8 @@ TEST_OF(fresh, giving_up_leaves_nothing_behind)
 }
 
 /* A descriptor that is closed twice may be somebody else's by then. */
-TEST_OF(fresh, what_was_discarded_is_closed_once)
+TEST_OF(f, what_was_discarded_is_closed_once)
 {
-	struct fixture *f = *state;
 	int fds[16];
 
 	start(f);
@@ -640,9 +612,8 @@ TEST_OF(fresh, what_was_discarded_is_closed_once)
 	expect_names(f, "");
 }
 
-TEST_OF(fresh, a_second_builder_of_one_pack_is_refused)
+TEST_OF(f, a_second_builder_of_one_pack_is_refused)
 {
-	struct fixture *f = *state;
 	struct builder *first;
 	char sentence[200];
 
@@ -659,9 +630,8 @@ TEST_OF(fresh, a_second_builder_of_one_pack_is_refused)
 	expect_file(f, "x", 5);
 }
 
-TEST_OF(fresh, the_remains_of_a_killed_run_are_written_over)
+TEST_OF(f, the_remains_of_a_killed_run_are_written_over)
 {
-	struct fixture *f = *state;
 	char partial[120];
 	pid_t child;
 	int status;
@@ -686,9 +656,8 @@ TEST_OF(fresh, the_remains_of_a_killed_run_are_written_over)
 }
 
 /* It has no name yet, and is no pack that was put aside. */
-TEST_OF(fresh, a_small_pack_that_only_wants_its_name_is_gone_on_with)
+TEST_OF(f, a_small_pack_that_only_wants_its_name_is_gone_on_with)
 {
-	struct fixture *f = *state;
 	struct builder_kept kept;
 	pid_t child = fork();
 	int status;
@@ -711,10 +680,9 @@ TEST_OF(fresh, a_small_pack_that_only_wants_its_name_is_gone_on_with)
 }
 
 /* By the limit on the size of files, right behind the meta pages. */
-TEST_OF(fresh, a_run_that_is_killed_before_it_has_written_a_record_is_begun_anew)
+TEST_OF(f, a_run_that_is_killed_before_it_has_written_a_record_is_begun_anew)
 {
 	const struct rlimit limit = {.rlim_cur = 8192, .rlim_max = 8192}, no_core = {0};
-	struct fixture *f = *state;
 	pid_t child = fork();
 	int status;
 
@@ -732,9 +700,8 @@ TEST_OF(fresh, a_run_that_is_killed_before_it_has_written_a_record_is_begun_anew
 	expect_file(f, "new", 5);
 }
 
-TEST_OF(fresh, a_symlink_in_place_of_the_partial_file_is_not_followed)
+TEST_OF(f, a_symlink_in_place_of_the_partial_file_is_not_followed)
 {
-	struct fixture *f = *state;
 	char partial[120], victim[120];
 
 	partial_path(f, partial);
@@ -760,9 +727,8 @@ static void expect_in_the_way(struct fixture *f, const char *path)
 
 /* A download under that name, whole or in part, with room for the rest or not; a pack that was put
  * aside. Nothing tells that this may go, not even that PATH may be replaced. */
-TEST_OF(fresh, what_is_not_a_run_s_in_place_of_the_partial_file_is_kept)
+TEST_OF(f, what_is_not_a_run_s_in_place_of_the_partial_file_is_kept)
 {
-	struct fixture *f = *state;
 	char partial[120];
 
 	partial_path(f, partial);
@@ -784,9 +750,8 @@ TEST_OF(fresh, what_is_not_a_run_s_in_place_of_the_partial_file_is_kept)
 	expect_in_the_way(f, partial);
 }
 
-TEST_OF(fresh, what_is_not_a_run_s_in_place_of_the_journal_is_kept)
+TEST_OF(f, what_is_not_a_run_s_in_place_of_the_journal_is_kept)
 {
-	struct fixture *f = *state;
 	char partial[120], journal[128];
 
 	partial_path(f, partial);
@@ -799,9 +764,8 @@ TEST_OF(fresh, what_is_not_a_run_s_in_place_of_the_journal_is_kept)
 }
 
 /* The superblock is there from the beginning; any other page may be missing. */
-TEST_OF(fresh, what_a_power_failure_left_of_the_first_batch_is_begun_again)
+TEST_OF(f, what_a_power_failure_left_of_the_first_batch_is_begun_again)
 {
-	struct fixture *f = *state;
 	char partial[120], kept[120];
 	int fd;
 
@@ -819,18 +783,15 @@ TEST_OF(fresh, what_a_power_failure_left_of_the_first_batch_is_begun_again)
 	assert_done(new_builder(f, false));
 }
 
-TEST_OF(fresh, a_missing_directory_is_named)
+TEST_OF(f, a_missing_directory_is_named)
 {
-	struct fixture *f = *state;
-
 	strcat(f->path, "/no/such");
 	assert_int_equal(new_builder(f, true), -ENOENT);
 	assert_non_null(strstr(f->err.text, "no/such.partial': No such file or directory"));
 }
 
-TEST_OF(fresh, a_directory_in_the_journals_place_is_named_and_all_that_stays)
+TEST_OF(f, a_directory_in_the_journals_place_is_named_and_all_that_stays)
 {
-	struct fixture *f = *state;
 	char partial[120], journal[128];
 
 	partial_path(f, partial);
@@ -861,9 +822,8 @@ static int fill_up(struct fixture *f)
 	return r;
 }
 
-TEST_OF(fresh, a_limit_on_file_size_is_told_as_such)
+TEST_OF(f, a_limit_on_file_size_is_told_as_such)
 {
-	struct fixture *f = *state;
 	struct rlimit old, low;
 
 	signal(SIGXFSZ, SIG_IGN);
@@ -883,10 +843,9 @@ static int fill_tmpfs(struct fixture *f, const char *options)
 	return fill_up(f) == -ENOSPC ? 0 : 1;
 }
 
-TEST_OF(fresh, a_full_disk_is_told_as_such)
+TEST_OF(f, a_full_disk_is_told_as_such)
 {
 	static const char *const room[] = {"size=8k", "size=5m", "size=9m", "size=25m"};
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(room) / sizeof(*room); i++) {
 		int status;

@@ -8,9 +8,8 @@
 /* --- life ---------------------------------------------------------------------------------------
  */
 
-TEST_OF(fresh, a_budget_that_is_too_small_is_refused)
+TEST_OF(w, a_budget_that_is_too_small_is_refused)
 {
-	struct world *w = *state;
 	struct cache_params params;
 
 	lay_even(w, 1, 1);
@@ -20,9 +19,8 @@ TEST_OF(fresh, a_budget_that_is_too_small_is_refused)
 	assert_null(w->cache);
 }
 
-TEST_OF(fresh, a_cache_that_never_started_can_be_freed)
+TEST_OF(w, a_cache_that_never_started_can_be_freed)
 {
-	struct world *w = *state;
 	struct cache_params params;
 
 	lay_even(w, 1, 1);
@@ -32,9 +30,8 @@ TEST_OF(fresh, a_cache_that_never_started_can_be_freed)
 	assert_int_equal(stats_of(w).budget, CACHE_BUDGET_MIN);
 }
 
-TEST_OF(fresh, a_cache_without_check_needs_none)
+TEST_OF(w, a_cache_without_check_needs_none)
 {
-	struct world *w = *state;
 	struct cache_params params;
 
 	lay_even(w, 3, 100);
@@ -96,26 +93,20 @@ static void read_in_all_ways(struct world *w, void read(struct world *w))
 	assert_false(w->wrong);
 }
 
-TEST_OF(fresh, a_scan_gets_its_bytes_in_every_way)
+TEST_OF(w, a_scan_gets_its_bytes_in_every_way)
 {
-	struct world *w = *state;
-
 	lay_mixed(w, 12 * MIB);
 	read_in_all_ways(w, read_there_and_back);
 }
 
-TEST_OF(fresh, a_shuffled_reader_gets_its_bytes_in_every_way)
+TEST_OF(w, a_shuffled_reader_gets_its_bytes_in_every_way)
 {
-	struct world *w = *state;
-
 	lay_mixed(w, 12 * MIB);
 	read_in_all_ways(w, read_shuffled);
 }
 
-TEST_OF(fresh, tiny_files_are_read_in_every_way)
+TEST_OF(w, tiny_files_are_read_in_every_way)
 {
-	struct world *w = *state;
-
 	for (unsigned i = 0; i < 2000 / SLOWER; i++)
 		lay(w, i % 5 ? 0 : random_below(1000), 1 + random_below(700));
 	write_file(w);
@@ -123,10 +114,9 @@ TEST_OF(fresh, tiny_files_are_read_in_every_way)
 	read_in_all_ways(w, read_there_and_back);
 }
 
-TEST_OF(fresh, requests_span_two_and_three_extents)
+TEST_OF(w, requests_span_two_and_three_extents)
 {
 	static const uint32_t full = MIB;
-	struct world *w = *state;
 
 	for (int i = 0; i < 4; i++)
 		lay(w, 0, MIB);
@@ -144,10 +134,8 @@ TEST_OF(fresh, requests_span_two_and_three_extents)
 	cache_stop(w->cache);
 }
 
-TEST_OF(fresh, a_request_for_nothing_is_answered)
+TEST_OF(w, a_request_for_nothing_is_answered)
 {
-	struct world *w = *state;
-
 	lay_even(w, 2, 100);
 	start(w, 0, 1);
 	read_right(w, 1, 0, 0);
@@ -156,10 +144,9 @@ TEST_OF(fresh, a_request_for_nothing_is_answered)
 
 /* --- sharing and counting ------------------------------------------------------------------- */
 
-TEST_OF(fresh, several_waiters_share_one_read)
+TEST_OF(w, several_waiters_share_one_read)
 {
 	enum { WAITERS = 10 };
-	struct world *w = *state;
 	struct call *calls = w->calls;
 
 	lay_even(w, 4, 100000);
@@ -179,9 +166,8 @@ TEST_OF(fresh, several_waiters_share_one_read)
 	assert_int_equal(stats_of(w).wait_reads, WAITERS);
 }
 
-TEST_OF(fresh, what_is_there_is_not_read_again)
+TEST_OF(w, what_is_there_is_not_read_again)
 {
-	struct world *w = *state;
 	uint64_t pages = 0;
 
 	lay_even(w, 10, 100000);
@@ -202,10 +188,8 @@ TEST_OF(fresh, what_is_there_is_not_read_again)
 	assert_int_equal(stats_of(w).bad_extents, 0);
 }
 
-TEST_OF(fresh, what_was_served_in_full_makes_room_first)
+TEST_OF(w, what_was_served_in_full_makes_room_first)
 {
-	struct world *w = *state;
-
 	lay_even(w, 10, 100000);
 	start(w, 0, 2);
 	for (int round = 0; round < 2; round++)
@@ -221,10 +205,8 @@ TEST_OF(fresh, what_was_served_in_full_makes_room_first)
 	assert_int_equal(stats_of(w).distinct_bytes, 1000000);
 }
 
-TEST_OF(fresh, an_extent_is_distinct_when_all_of_it_was_served)
+TEST_OF(w, an_extent_is_distinct_when_all_of_it_was_served)
 {
-	struct world *w = *state;
-
 	lay_even(w, 2, 100000);
 	start(w, 0, 2);
 	read_right(w, 0, 0, 50000);
@@ -242,10 +224,8 @@ static void start_sharing(struct world *w, uint64_t share)
 	start_with(w, &params);
 }
 
-TEST_OF(fresh, the_kernel_s_copy_is_dropped_after_the_answer)
+TEST_OF(w, the_kernel_s_copy_is_dropped_after_the_answer)
 {
-	struct world *w = *state;
-
 	lay_even(w, 4, MIB);
 	start_sharing(w, 0);
 	for (unsigned round = 0; round < 2; round++) { /* all missing; all there */
@@ -259,10 +239,8 @@ TEST_OF(fresh, the_kernel_s_copy_is_dropped_after_the_answer)
 	assert_int_equal(w->told[3], 0);
 }
 
-TEST_OF(fresh, io_threads_have_it_dropped_too)
+TEST_OF(w, io_threads_have_it_dropped_too)
 {
-	struct world *w = *state;
-
 	lay_even(w, 4, 100000);
 	w->slow = w->closed = true;
 	start_sharing(w, 0);
@@ -276,10 +254,8 @@ TEST_OF(fresh, io_threads_have_it_dropped_too)
 }
 
 /* The kernel may have had what it asked for in part. */
-TEST_OF(fresh, what_failed_is_dropped_as_well)
+TEST_OF(w, what_failed_is_dropped_as_well)
 {
-	struct world *w = *state;
-
 	lay_even(w, 4, MIB);
 	w->bad[1] = true;
 	start_sharing(w, 0);
@@ -297,10 +273,8 @@ static void read_whole(struct world *w, uint64_t extent)
 	assert_true(poll_until(is_let_go(w, extent)));
 }
 
-TEST_OF(fresh, what_the_kernel_is_to_keep_stays_with_it)
+TEST_OF(w, what_the_kernel_is_to_keep_stays_with_it)
 {
-	struct world *w = *state;
-
 	lay_even(w, 6, 100000);
 	start_sharing(w, 3 * 100 * KIB);
 	for (unsigned e = 0; e < 6; e++)
@@ -318,10 +292,8 @@ TEST_OF(fresh, what_the_kernel_is_to_keep_stays_with_it)
 }
 
 /* A header is read, then the rest: nothing of it was let go of in between. */
-TEST_OF(fresh, what_is_read_in_pieces_is_kept_once)
+TEST_OF(w, what_is_read_in_pieces_is_kept_once)
 {
-	struct world *w = *state;
-
 	lay_even(w, 2, 100000);
 	start_sharing(w, 100 * KIB);
 	for (unsigned round = 0; round < 2; round++)
@@ -332,10 +304,9 @@ TEST_OF(fresh, what_is_read_in_pieces_is_kept_once)
 	assert_int_equal(stats_of(w).resident, 100 * KIB);
 }
 
-TEST_OF(fresh, where_the_last_use_counts_the_kernel_keeps_all)
+TEST_OF(w, where_the_last_use_counts_the_kernel_keeps_all)
 {
 	enum { HALF = 2048 };
-	struct world *w = *state;
 	struct cache_params params;
 
 	lay_even(w, 2 * (uint64_t)HALF, 4 * KIB);
@@ -382,10 +353,8 @@ static void ask_killed(struct world *w, struct call *call, uint64_t extent)
 	cache_read(w->cache, &request);
 }
 
-TEST_OF(fresh, who_was_killed_before_waiting_does_not_wait)
+TEST_OF(w, who_was_killed_before_waiting_does_not_wait)
 {
-	struct world *w = *state;
-
 	lay_even(w, 20, MIB);
 	start_slow(w, 0, 2);
 	ask_killed(w, &w->calls[0], 0);
@@ -402,10 +371,8 @@ TEST_OF(fresh, who_was_killed_before_waiting_does_not_wait)
 }
 
 /* While storage hangs nothing is delivered, and yet it shows. */
-TEST_OF(fresh, who_waits_now_is_counted_now)
+TEST_OF(w, who_waits_now_is_counted_now)
 {
-	struct world *w = *state;
-
 	lay_even(w, 20, MIB);
 	start_slow(w, 0, 2);
 	assert_int_equal(stats_of(w).parked, 0);
@@ -423,9 +390,8 @@ TEST_OF(fresh, who_waits_now_is_counted_now)
 /* --- what a READ costs ------------------------------------------------------------------------ */
 
 /* Once, before the lock is taken, and by the planner as the demand is told. */
-TEST_OF(fresh, a_read_is_looked_up_once_and_by_the_planner)
+TEST_OF(w, a_read_is_looked_up_once_and_by_the_planner)
 {
-	struct world *w = *state;
 	unsigned before;
 
 	lay_even(w, 20, 100000);
@@ -438,10 +404,8 @@ TEST_OF(fresh, a_read_is_looked_up_once_and_by_the_planner)
 
 /* --- what goes wrong -------------------------------------------------------------------------- */
 
-TEST_OF(fresh, a_bad_extent_fails_for_its_readers_only)
+TEST_OF(w, a_bad_extent_fails_for_its_readers_only)
 {
-	struct world *w = *state;
-
 	lay_even(w, 20, 100000);
 	w->bad[7] = true;
 	start(w, 0, 2);
@@ -461,9 +425,8 @@ TEST_OF(fresh, a_bad_extent_fails_for_its_readers_only)
 	assert_int_equal(stats_of(w).served_bytes, 20 * 100000);
 }
 
-TEST_OF(fresh, a_request_with_a_bad_part_fails_and_serves_nothing)
+TEST_OF(w, a_request_with_a_bad_part_fails_and_serves_nothing)
 {
-	struct world *w = *state;
 	struct call call;
 
 	lay_even(w, 3, MIB);
@@ -479,9 +442,8 @@ TEST_OF(fresh, a_request_with_a_bad_part_fails_and_serves_nothing)
 
 /* A run is read ahead and waits in the check of its first extent when readers come for that and
  * for the next. Of those that nobody asks for, all are bad. */
-TEST_OF(fresh, a_bad_extent_of_a_run_fails_for_its_readers_only)
+TEST_OF(w, a_bad_extent_of_a_run_fails_for_its_readers_only)
 {
-	struct world *w = *state;
 	struct call *calls = w->calls;
 	uint64_t first;
 
@@ -512,10 +474,8 @@ TEST_OF(fresh, a_bad_extent_of_a_run_fails_for_its_readers_only)
 		assert_int_equal(w->failed[e], 0);
 }
 
-TEST_OF(fresh, a_source_that_changed_is_not_read)
+TEST_OF(w, a_source_that_changed_is_not_read)
 {
-	struct world *w = *state;
-
 	lay_even(w, 10, 100000);
 	start(w, MIB, 2);
 	read_right(w, 0, 0, 50000);
@@ -528,10 +488,8 @@ TEST_OF(fresh, a_source_that_changed_is_not_read)
 	cache_stop(w->cache);
 }
 
-TEST_OF(fresh, a_file_truncated_underneath_fails_from_there_on)
+TEST_OF(w, a_file_truncated_underneath_fails_from_there_on)
 {
-	struct world *w = *state;
-
 	lay_even(w, 60, 100000);
 	start(w, MIB, 2);
 	assert_int_equal(ftruncate(w->fd, 30 * 100000 + 5), 0);
@@ -547,9 +505,8 @@ TEST_OF(fresh, a_file_truncated_underneath_fails_from_there_on)
 
 /* The kernel holds pages of it for the answer: to wait for these would be to wait for the device.
  */
-TEST_OF(fresh, what_a_parked_request_reads_of_is_not_dropped)
+TEST_OF(w, what_a_parked_request_reads_of_is_not_dropped)
 {
-	struct world *w = *state;
 	struct call call;
 
 	lay_even(w, 4, MIB);
@@ -587,9 +544,8 @@ static void ask_too_much(struct world *w, struct call *calls, unsigned count)
 		assert_int_equal(calls[i].done, 0);
 }
 
-TEST_OF(fresh, a_parked_request_can_be_taken_back)
+TEST_OF(w, a_parked_request_can_be_taken_back)
 {
-	struct world *w = *state;
 	struct call *calls = w->calls;
 
 	lay_even(w, 4, 100000);
@@ -607,10 +563,9 @@ TEST_OF(fresh, a_parked_request_can_be_taken_back)
 	assert_int_equal(stats_of(w).served_bytes, 200000);
 }
 
-TEST_OF(fresh, all_that_wait_for_long_are_given_up)
+TEST_OF(w, all_that_wait_for_long_are_given_up)
 {
 	enum { ASKED = 20 };
-	struct world *w = *state;
 	struct call *calls = w->calls;
 
 	ask_too_much(w, calls, ASKED);
@@ -628,9 +583,8 @@ TEST_OF(fresh, all_that_wait_for_long_are_given_up)
 	assert_int_equal(stats_of(w).wait_reads, ASKED);
 }
 
-TEST_OF(fresh, an_answered_request_cannot_be_taken_back)
+TEST_OF(w, an_answered_request_cannot_be_taken_back)
 {
-	struct world *w = *state;
 	struct call call, other;
 
 	lay_even(w, 4, 100000);
@@ -643,9 +597,8 @@ TEST_OF(fresh, an_answered_request_cannot_be_taken_back)
 	assert_right(&call);
 }
 
-TEST_OF(fresh, a_request_of_several_extents_can_be_taken_back)
+TEST_OF(w, a_request_of_several_extents_can_be_taken_back)
 {
-	struct world *w = *state;
 	struct call call, other;
 
 	lay_even(w, 4, MIB);
@@ -660,10 +613,9 @@ TEST_OF(fresh, a_request_of_several_extents_can_be_taken_back)
 	assert_right(&other);
 }
 
-TEST_OF(fresh, starved_requests_can_be_taken_back)
+TEST_OF(w, starved_requests_can_be_taken_back)
 {
 	enum { ASKED = 20 };
-	struct world *w = *state;
 	struct call *calls = w->calls;
 
 	ask_too_much(w, calls, ASKED);
@@ -684,10 +636,9 @@ TEST_OF(fresh, starved_requests_can_be_taken_back)
 	}
 }
 
-TEST_OF(fresh, starved_requests_are_answered_when_there_is_room)
+TEST_OF(w, starved_requests_are_answered_when_there_is_room)
 {
 	enum { ASKED = 50 };
-	struct world *w = *state;
 	struct call *calls = w->calls;
 
 	ask_too_much(w, calls, ASKED);
@@ -728,9 +679,8 @@ static void fill_with_holders(struct world *w, struct holder holders[2], struct 
 	assert_int_equal(stats_of(w).misses, FILLING);
 }
 
-TEST_OF(fresh, one_that_ends_its_answer_makes_room_for_the_starved)
+TEST_OF(w, one_that_ends_its_answer_makes_room_for_the_starved)
 {
-	struct world *w = *state;
 	struct holder *holders = w->holders;
 	struct call *calls = w->calls;
 
@@ -745,9 +695,8 @@ TEST_OF(fresh, one_that_ends_its_answer_makes_room_for_the_starved)
 	assert_right(&calls[FILLING]);
 }
 
-TEST_OF(fresh, the_starved_are_served_in_the_order_they_came)
+TEST_OF(w, the_starved_are_served_in_the_order_they_came)
 {
-	struct world *w = *state;
 	struct holder *holders = w->holders;
 	struct call *calls = w->calls;
 
@@ -764,9 +713,8 @@ TEST_OF(fresh, the_starved_are_served_in_the_order_they_came)
 	assert_right(&calls[FILLING + 1]);
 }
 
-TEST_OF(fresh, a_small_request_does_not_overtake_the_starved)
+TEST_OF(w, a_small_request_does_not_overtake_the_starved)
 {
-	struct world *w = *state;
 	struct holder *holders = w->holders;
 	struct call *calls = w->calls;
 
@@ -783,9 +731,8 @@ TEST_OF(fresh, a_small_request_does_not_overtake_the_starved)
 }
 
 /* Three make a scan, but when they get their turn, the request of two still has none. */
-TEST_OF(fresh, nothing_is_read_ahead_while_requests_starve)
+TEST_OF(w, nothing_is_read_ahead_while_requests_starve)
 {
-	struct world *w = *state;
 	struct holder *holders = w->holders;
 	struct call *calls = w->calls;
 
@@ -804,10 +751,9 @@ TEST_OF(fresh, nothing_is_read_ahead_while_requests_starve)
 		assert_right(&calls[i]);
 }
 
-TEST_OF(fresh, stopping_answers_all_that_wait)
+TEST_OF(w, stopping_answers_all_that_wait)
 {
 	enum { ASKED = 50 };
-	struct world *w = *state;
 	struct call *calls = w->calls;
 
 	ask_too_much(w, calls, ASKED);
@@ -817,10 +763,9 @@ TEST_OF(fresh, stopping_answers_all_that_wait)
 		assert_right(&calls[i]);
 }
 
-TEST_OF(fresh, stopping_answers_all_that_wait_for_a_source_that_changed)
+TEST_OF(w, stopping_answers_all_that_wait_for_a_source_that_changed)
 {
 	enum { ASKED = 50 };
-	struct world *w = *state;
 	struct call *calls = w->calls;
 
 	ask_too_much(w, calls, ASKED);
@@ -852,9 +797,8 @@ static int wait_at_once(struct reader *reader, struct iovec *iov, int count, uin
 
 /* The only I/O thread is at the gate with a run that it reads ahead, of which one extent is asked
  * for, when the cache stops. */
-TEST_OF(fresh, what_stopping_leaves_unread_is_not_told_as_bad)
+TEST_OF(w, what_stopping_leaves_unread_is_not_told_as_bad)
 {
-	struct world *w = *state;
 	struct call *call = &w->calls[0];
 	uint64_t next;
 	pthread_t id;
@@ -981,9 +925,8 @@ static void assert_sums(struct world *w, const struct crowd_reader *sum)
 
 /* The device is slow, but open: all fills are for the I/O threads, and all readers together want
  * many times what there is. */
-TEST_OF(fresh, a_starving_crowd_gets_its_bytes)
+TEST_OF(w, a_starving_crowd_gets_its_bytes)
 {
-	struct world *w = *state;
 	struct crowd_reader sum;
 
 	lay_large_files(w, 48 * MIB);
@@ -994,11 +937,10 @@ TEST_OF(fresh, a_starving_crowd_gets_its_bytes)
 	assert_int_equal(sum.served, sum.asked);
 	assert_true(stats_of(w).evictions > 0 || stats_of(w).device_bytes > w->bytes);
 }
-TEST_AGAIN(fresh_far, a_starving_crowd_gets_its_bytes);
+TEST_AGAIN(far, a_starving_crowd_gets_its_bytes);
 
-TEST_OF(fresh, a_crowd_with_the_file_in_memory_gets_its_bytes)
+TEST_OF(w, a_crowd_with_the_file_in_memory_gets_its_bytes)
 {
-	struct world *w = *state;
 	struct crowd_reader sum;
 
 	lay_mixed(w, 24 * MIB);
@@ -1008,9 +950,8 @@ TEST_OF(fresh, a_crowd_with_the_file_in_memory_gets_its_bytes)
 	assert_int_equal(sum.served, sum.asked);
 }
 
-TEST_OF(fresh, a_crowd_that_changes_its_mind_gets_the_rest)
+TEST_OF(w, a_crowd_that_changes_its_mind_gets_the_rest)
 {
-	struct world *w = *state;
 	struct crowd_reader sum;
 
 	lay_large_files(w, 24 * MIB);
@@ -1021,11 +962,10 @@ TEST_OF(fresh, a_crowd_that_changes_its_mind_gets_the_rest)
 	assert_true(sum.taken_back > 0);
 	assert_int_equal(w->answers, READERS * (160 / SLOWER) - sum.taken_back);
 }
-TEST_AGAIN(fresh_far, a_crowd_that_changes_its_mind_gets_the_rest);
+TEST_AGAIN(far, a_crowd_that_changes_its_mind_gets_the_rest);
 
-TEST_OF(fresh, a_crowd_on_a_damaged_file_gets_what_is_right)
+TEST_OF(w, a_crowd_on_a_damaged_file_gets_what_is_right)
 {
-	struct world *w = *state;
 	struct crowd_reader sum;
 
 	lay_mixed(w, 24 * MIB);
@@ -1039,7 +979,7 @@ TEST_OF(fresh, a_crowd_on_a_damaged_file_gets_what_is_right)
 		assert_true(e % 5 == 0 || w->failed[e] == 0);
 	assert_true(stats_of(w).bad_extents > 0);
 }
-TEST_AGAIN(fresh_far, a_crowd_on_a_damaged_file_gets_what_is_right);
+TEST_AGAIN(far, a_crowd_on_a_damaged_file_gets_what_is_right);
 
 /* --- memory -----------------------------------------------------------------------------------
  */
@@ -1065,16 +1005,16 @@ static void crowd_within(struct world *w, uint64_t budget, uint64_t limit)
 	assert_true(w->most_held <= limit);
 }
 
-TEST_OF(fresh, slots_never_exceed_the_budget)
+TEST_OF(w, slots_never_exceed_the_budget)
 {
-	crowd_within(*state, CACHE_BUDGET_MIN, CACHE_BUDGET_MIN);
+	crowd_within(w, CACHE_BUDGET_MIN, CACHE_BUDGET_MIN);
 }
 
-TEST_OF(fresh, slots_never_exceed_a_limit_below_the_budget)
+TEST_OF(w, slots_never_exceed_a_limit_below_the_budget)
 {
-	crowd_within(*state, 3 * CACHE_BUDGET_MIN, CACHE_BUDGET_MIN + 5 * SLOT_BYTES);
+	crowd_within(w, 3 * CACHE_BUDGET_MIN, CACHE_BUDGET_MIN + 5 * SLOT_BYTES);
 }
-TEST_AGAIN(fresh_far, slots_never_exceed_a_limit_below_the_budget);
+TEST_AGAIN(far, slots_never_exceed_a_limit_below_the_budget);
 
 struct limiter {
 	struct world *world;
@@ -1097,9 +1037,8 @@ static void *limit_thread(void *arg)
 	return NULL;
 }
 
-TEST_OF(fresh, the_limit_may_change_while_a_crowd_reads)
+TEST_OF(w, the_limit_may_change_while_a_crowd_reads)
 {
-	struct world *w = *state;
 	struct limiter limiter = {.world = w};
 	struct cache_params params;
 	struct crowd_reader sum;
@@ -1121,12 +1060,11 @@ TEST_OF(fresh, the_limit_may_change_while_a_crowd_reads)
 	assert_true(stats_of(w).used <= CACHE_BUDGET_MIN);
 	assert_true(stats_of(w).held <= CACHE_BUDGET_MIN);
 }
-TEST_AGAIN(fresh_far, the_limit_may_change_while_a_crowd_reads);
+TEST_AGAIN(far, the_limit_may_change_while_a_crowd_reads);
 
-TEST_OF(fresh, a_limit_below_what_is_pinned_is_kept_once_it_is_not)
+TEST_OF(w, a_limit_below_what_is_pinned_is_kept_once_it_is_not)
 {
 	enum { ASKED = 20 };
-	struct world *w = *state;
 	struct cache_params params;
 
 	lay_even(w, ASKED, MIB);

@@ -26,11 +26,8 @@ static int scan(struct foreign_fixture *f, const struct fixture_record *records)
 	return fixture_scan(f, &caffe_format, "db");
 }
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
-
-TEST_OF(fresh, test_paths_come_from_keys)
+TEST_OF(f, test_paths_come_from_keys)
 {
-	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {
 		{"00000000_n01440764/a.JPEG", BYTES(ENCODED)},
 		{"00000001_/train/cat/b.png", BYTES(ENCODED)},
@@ -47,9 +44,8 @@ TEST_OF(fresh, test_paths_come_from_keys)
 	assert_int_equal(fixture_probe(f, &caffe_format, "db"), 1);
 }
 
-TEST_OF(fresh, test_names_of_classes_go_before_paths)
+TEST_OF(f, test_names_of_classes_go_before_paths)
 {
-	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"00000000_x/a.JPEG", BYTES(ENCODED)}, {0}};
 	char classes[160];
 
@@ -60,9 +56,8 @@ TEST_OF(fresh, test_names_of_classes_go_before_paths)
 	assert_string_equal(fixture_file(f, 0), "seven/a.JPEG " JPEG);
 }
 
-TEST_OF(fresh, test_pixels_become_pictures)
+TEST_OF(f, test_pixels_become_pictures)
 {
-	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {
 		{"00000000_cat/a.JPEG", BYTES(PIXELS)},
 		{"00000001_cat/b", BYTES(PIXELS)},
@@ -91,10 +86,8 @@ static void refuses(struct foreign_fixture *f, const void *value, size_t len, in
 	assert_string_equal(f->err.text, why);
 }
 
-TEST_OF(fresh, test_refusals_name_the_record)
+TEST_OF(f, test_refusals_name_the_record)
 {
-	struct foreign_fixture *f = *state;
-
 	refuses(f,
 		BYTES("\x08\x02\x10\x01\x18\x02\x22\x04"
 		      "abcd"),
@@ -121,9 +114,8 @@ TEST_OF(fresh, test_refusals_name_the_record)
 		-EBADMSG, "record 1: field 1 of type 2 is not one of a Datum");
 }
 
-TEST_OF(fresh, test_what_is_no_datum_is_not_taken_for_one)
+TEST_OF(f, test_what_is_no_datum_is_not_taken_for_one)
 {
-	struct foreign_fixture *f = *state;
 	const char *const values[] = {JPEG, "\x89PNG\r\n\x1a\n", "\x08\x03", "text"};
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
@@ -134,10 +126,9 @@ TEST_OF(fresh, test_what_is_no_datum_is_not_taken_for_one)
 	}
 }
 
-TEST_OF(fresh, test_damaged_values_are_survived)
+TEST_OF(f, test_damaged_values_are_survived)
 {
 	static const char *const wholes[] = {ENCODED, PIXELS};
-	struct foreign_fixture *f = *state;
 	uint8_t value[64];
 
 	for (size_t i = 0; i < 2; i++)

@@ -70,7 +70,7 @@ static void assert_chosen(struct world *world, const struct order_list *first, u
 	assert_ptr_equal(world->observations.lists[0], first);
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE_BY(fresh, struct world, setup, teardown);
 
 TEST_OF(fresh, a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less)
 {

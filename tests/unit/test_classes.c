@@ -25,13 +25,12 @@ static void expect_name(const char *name, size_t len, const char *expected)
 	assert_memory_equal(name, expected, len);
 }
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 
-TEST_OF(fresh, folders_at_the_top_are_classes)
+TEST_OF(f, folders_at_the_top_are_classes)
 {
 	static const char *const paths[] = {"cat/1.jpg", "cat/2.txt", "dog/1.png", "README", NULL};
 	SCOPE(classes_release) struct classes classes = {0};
-	struct fixture *f = *state;
 
 	make(f, paths);
 	classes_of(f, &classes);
@@ -47,7 +46,7 @@ TEST_OF(fresh, folders_at_the_top_are_classes)
 	assert_int_equal(classes.of[find(f, "dog/1.png")], 2);
 }
 
-TEST_OF(fresh, folders_of_nothing_but_folders_are_splits)
+TEST_OF(f, folders_of_nothing_but_folders_are_splits)
 {
 	static const char *const paths[] = {"train/b/1.jpg",
 					    "train/a/1.jpg",
@@ -57,7 +56,6 @@ TEST_OF(fresh, folders_of_nothing_but_folders_are_splits)
 					    "labels.txt",
 					    NULL};
 	SCOPE(classes_release) struct classes classes = {0};
-	struct fixture *f = *state;
 
 	make(f, paths);
 	classes_of(f, &classes);
@@ -71,7 +69,7 @@ TEST_OF(fresh, folders_of_nothing_but_folders_are_splits)
 }
 
 /* Each dataset has the splits train and val, whatever else lies about. */
-TEST_OF(fresh, stray_files_and_folders_beside_splits_are_no_classes)
+TEST_OF(f, stray_files_and_folders_beside_splits_are_no_classes)
 {
 	static const char *const strays[] = {"annotations/instances.json",
 					     "__MACOSX/train/._a.jpg",
@@ -79,7 +77,6 @@ TEST_OF(fresh, stray_files_and_folders_beside_splits_are_no_classes)
 					     "val/list.txt",
 					     "train/.DS_Store",
 					     "test/1.jpg"};
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(strays) / sizeof(*strays); i++) {
 		const char *const paths[] = {"train/a/1.jpg", "train/b/1.jpg", "val/a/1.jpg",
@@ -97,12 +94,11 @@ TEST_OF(fresh, stray_files_and_folders_beside_splits_are_no_classes)
 	}
 }
 
-TEST_OF(fresh, folders_with_images_of_their_own_are_classes)
+TEST_OF(f, folders_with_images_of_their_own_are_classes)
 {
 	static const char *const paths[] = {"test/a/1.jpg", "test/1.jpg", "valley/a/1.jpg",
 					    "cat/1.jpg", NULL};
 	SCOPE(classes_release) struct classes classes = {0};
-	struct fixture *f = *state;
 
 	make(f, paths);
 	classes_of(f, &classes);
@@ -111,12 +107,11 @@ TEST_OF(fresh, folders_with_images_of_their_own_are_classes)
 	assert_int_equal(classes.list[1].files, 2);
 }
 
-TEST_OF(fresh, a_label_is_what_is_called_alike_in_all_splits)
+TEST_OF(f, a_label_is_what_is_called_alike_in_all_splits)
 {
 	static const char *const paths[] = {"train/a/1.jpg", "train/ab/1.jpg", "val/ab/1.jpg",
 					    "val/ab/2.jpg",  "val/b/1.jpg",    NULL};
 	SCOPE(classes_release) struct classes classes = {0};
-	struct fixture *f = *state;
 
 	make(f, paths);
 	classes_of(f, &classes);
@@ -128,12 +123,11 @@ TEST_OF(fresh, a_label_is_what_is_called_alike_in_all_splits)
 	assert_int_equal(classes.list[2].label, 1);
 }
 
-TEST_OF(fresh, everything_below_counts_and_links_are_files)
+TEST_OF(f, everything_below_counts_and_links_are_files)
 {
 	static const char *const paths[] = {"cat/deep/er/1.jpg", NULL};
 	SCOPE(classes_release) struct classes classes = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 	const char *name;
 	uint32_t cat;
 
@@ -148,12 +142,11 @@ TEST_OF(fresh, everything_below_counts_and_links_are_files)
 	assert_int_equal(classes.list[1].bytes, 2000);
 }
 
-TEST_OF(fresh, imbalance_is_that_of_the_classes_with_files)
+TEST_OF(f, imbalance_is_that_of_the_classes_with_files)
 {
 	static const char *const paths[] = {"a/1", "b/1", "b/2", "c/1", "c/2", "c/3", "c/4", NULL};
 	SCOPE(classes_release) struct classes classes = {0};
 	struct class_sizes sizes;
-	struct fixture *f = *state;
 
 	make(f, paths);
 	add_dir(f, BUILDER_ROOT, "nothing");
@@ -167,11 +160,10 @@ TEST_OF(fresh, imbalance_is_that_of_the_classes_with_files)
 	assert_true(sizes.imbalance == 4);
 }
 
-TEST_OF(fresh, an_empty_dataset_has_no_class)
+TEST_OF(f, an_empty_dataset_has_no_class)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	struct class_sizes sizes;
-	struct fixture *f = *state;
 
 	start(f);
 	classes_of(f, &classes);

@@ -81,13 +81,12 @@ static void expect_pictures(struct fixture *f, const struct contact_sheet *sheet
 	assert_null(paths[sheet->count]);
 }
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 
-TEST_OF(fresh, pictures_are_spaced_from_the_first_to_the_last)
+TEST_OF(f, pictures_are_spaced_from_the_first_to_the_last)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	add_class(f, &made, "cat", 10);
@@ -98,11 +97,10 @@ TEST_OF(fresh, pictures_are_spaced_from_the_first_to_the_last)
 					 "dog/001.jpg", NULL});
 }
 
-TEST_OF(fresh, the_splits_of_a_label_are_shown_together)
+TEST_OF(f, the_splits_of_a_label_are_shown_together)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	add_class(f, &made, "train/cat", 2);
@@ -115,12 +113,11 @@ TEST_OF(fresh, the_splits_of_a_label_are_shown_together)
 					 "val/cat/000.jpg", "train/dog/000.jpg", NULL});
 }
 
-TEST_OF(fresh, one_picture_is_the_first_and_none_is_none)
+TEST_OF(f, one_picture_is_the_first_and_none_is_none)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	SCOPE(contact_sheet_release) struct contact_sheet none = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	add_class(f, &made, "cat", 10);
@@ -130,10 +127,9 @@ TEST_OF(fresh, one_picture_is_the_first_and_none_is_none)
 	assert_int_equal(none.count, 0);
 }
 
-TEST_OF(fresh, a_flat_folder_is_shown_too)
+TEST_OF(f, a_flat_folder_is_shown_too)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
-	struct fixture *f = *state;
 
 	start(f);
 	add_file(f, BUILDER_ROOT, "a.jpg", 10);
@@ -144,11 +140,10 @@ TEST_OF(fresh, a_flat_folder_is_shown_too)
 }
 
 /* 60 classes of 1 to 60 images: with 40 pictures each there is room for 30. */
-TEST_OF(fresh, where_there_are_too_many_the_largest_and_the_smallest_are_shown)
+TEST_OF(f, where_there_are_too_many_the_largest_and_the_smallest_are_shown)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
-	struct fixture *f = *state;
 	char name[8];
 
 	start(f);
@@ -164,11 +159,10 @@ TEST_OF(fresh, where_there_are_too_many_the_largest_and_the_smallest_are_shown)
 	assert_int_equal(shown.sheet.pictures[shown.sheet.count - 1].label, 59);
 }
 
-TEST_OF(fresh, each_image_is_reported_and_can_end_it)
+TEST_OF(f, each_image_is_reported_and_can_end_it)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	add_class(f, &made, "cat", 3);
@@ -180,9 +174,8 @@ TEST_OF(fresh, each_image_is_reported_and_can_end_it)
 	assert_int_equal(show(&shown), -EINTR);
 }
 
-TEST_OF(fresh, all_images_are_read_where_they_are_small)
+TEST_OF(f, all_images_are_read_where_they_are_small)
 {
-	struct fixture *f = *state;
 	struct made made = {0};
 
 	start(f);
@@ -198,11 +191,10 @@ TEST_OF(fresh, all_images_are_read_where_they_are_small)
 	}
 }
 
-TEST_OF(fresh, a_damaged_picture_is_noted_and_the_others_are_shown)
+TEST_OF(f, a_damaged_picture_is_noted_and_the_others_are_shown)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
-	struct fixture *f = *state;
 	struct dataset_extent extent;
 	int fd;
 

@@ -106,7 +106,7 @@ static int clear(void **state)
 	return 0;
 }
 
-FIXTURE(fresh, clear, NULL);
+FIXTURE_BY(fresh, void, clear, NULL);
 
 /* --- environment ----------------------------------------------------------------------------- */
 

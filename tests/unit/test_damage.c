@@ -27,7 +27,7 @@ struct truth {
 };
 
 struct damaging {
-	struct fixture *f;
+	struct fixture f;
 	struct truth truth;
 	uint8_t *good;
 	size_t size; /* of the pack, bytes */
@@ -124,18 +124,16 @@ static void note_truth(struct fixture *f, struct truth *truth)
 	close(damage.fd);
 }
 
-static int setup(void **state)
+static void setup(struct damaging *d)
 {
-	struct damaging *d = calloc(1, sizeof(*d));
 	SCOPE_CLOSE int fd = -1;
 	struct stat st;
 
-	assert_non_null(d);
-	assert_done(fixture_setup((void **)&d->f));
-	build_pack(d->f);
-	open_pack(d->f);
-	note_truth(d->f, &d->truth);
-	fd = open(d->f->path, O_RDONLY | O_CLOEXEC);
+	fixture_setup(&d->f);
+	build_pack(&d->f);
+	open_pack(&d->f);
+	note_truth(&d->f, &d->truth);
+	fd = open(d->f.path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0 && fstat(fd, &st) == 0);
 	d->size = (size_t)st.st_size;
 	d->good = malloc(d->size);
@@ -146,21 +144,15 @@ static int setup(void **state)
 	assert_done(io_pwrite_full(d->fd, d->good, d->size, 0));
 	snprintf(d->path, sizeof(d->path), "/proc/self/fd/%d", d->fd);
 	d->random = 1;
-	*state = d;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct damaging *d)
 {
-	struct damaging *d = *state;
-
 	for (uint32_t e = 0; e < d->truth.entries; e++)
 		free(d->truth.all[e].bytes);
 	close(d->fd);
 	free(d->good);
-	fixture_teardown((void **)&d->f);
-	free(d);
-	return 0;
+	fixture_teardown(&d->f);
 }
 
 /* --- damage ---------------------------------------------------------------------------------- */
@@ -486,11 +478,10 @@ static void expect_reports(struct damaging *d)
 			FAIL(d, "damage to '%s' is not reported", d->truth.all[e].path);
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(d, struct damaging, setup, teardown);
 
-TEST_OF(fresh, whatever_is_damaged_nothing_wrong_is_read)
+TEST_OF(d, whatever_is_damaged_nothing_wrong_is_read)
 {
-	struct damaging *d = *state;
 	unsigned reported = 0;
 
 	for (d->number = 0; d->number < DAMAGES; d->number++) {
@@ -508,10 +499,8 @@ TEST_OF(fresh, whatever_is_damaged_nothing_wrong_is_read)
 	assert_false(d->is_reported);
 }
 
-TEST_OF(fresh, a_pack_cut_at_any_page_is_refused)
+TEST_OF(d, a_pack_cut_at_any_page_is_refused)
 {
-	struct damaging *d = *state;
-
 	for (uint64_t size = 0; size < d->size; size += PAGE) {
 		cut_to(d, size);
 		look(d);

@@ -22,12 +22,10 @@ static const char *size_name(size_t i)
 	return name;
 }
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 
-TEST_OF(fresh, files_of_every_size_come_back)
+TEST_OF(f, files_of_every_size_come_back)
 {
-	struct fixture *f = *state;
-
 	start(f);
 	for (size_t i = 0; i < SIZE_COUNT; i++)
 		add_file(f, BUILDER_ROOT, size_name(i), sizes[i]);
@@ -40,9 +38,8 @@ TEST_OF(fresh, files_of_every_size_come_back)
 }
 
 /* Records in the leaves move whenever a neighbour comes in. */
-TEST_OF(fresh, offsets_are_right_whatever_the_order_of_storing)
+TEST_OF(f, offsets_are_right_whatever_the_order_of_storing)
 {
-	struct fixture *f = *state;
 	enum { COUNT = 4000 };
 	uint32_t ids[COUNT];
 	char name[16];
@@ -66,9 +63,8 @@ TEST_OF(fresh, offsets_are_right_whatever_the_order_of_storing)
 	expect_faults(f, "");
 }
 
-TEST_OF(fresh, a_file_of_70_mib_is_one_record_of_many_extents)
+TEST_OF(f, a_file_of_70_mib_is_one_record_of_many_extents)
 {
-	struct fixture *f = *state;
 	struct dataset_extent x;
 	uint64_t first;
 
@@ -97,9 +93,8 @@ static int zeros_read(void *context, void *buf, size_t len)
 }
 
 /* Zeros but for the first byte of each part. */
-TEST_OF(fresh, a_file_over_1_gib_is_stored_in_parts)
+TEST_OF(f, a_file_over_1_gib_is_stored_in_parts)
 {
-	struct fixture *f = *state;
 	const uint64_t size = GIB + 70 * MIB;
 	struct pattern pattern = {.seed = 5};
 	struct builder_source source = {zeros_read, &pattern, size};
@@ -137,9 +132,8 @@ TEST_OF(fresh, a_file_over_1_gib_is_stored_in_parts)
 	expect_faults(f, "");
 }
 
-TEST_OF(fresh, the_tree_comes_back_with_dirs_links_and_strange_names)
+TEST_OF(f, the_tree_comes_back_with_dirs_links_and_strange_names)
 {
-	struct fixture *f = *state;
 	uint32_t a, b, file, next;
 	struct dataset_entry e;
 	struct dataset_attr attr;
@@ -200,9 +194,8 @@ TEST_OF(fresh, the_tree_comes_back_with_dirs_links_and_strange_names)
 	expect_faults(f, "");
 }
 
-TEST_OF(fresh, links_are_counted_in_whatever_order_they_come)
+TEST_OF(f, links_are_counted_in_whatever_order_they_come)
 {
-	struct fixture *f = *state;
 	struct dataset_attr a, b;
 	uint32_t to_a, to_b;
 
@@ -219,9 +212,8 @@ TEST_OF(fresh, links_are_counted_in_whatever_order_they_come)
 	assert_int_equal(b.nlink, 3);
 }
 
-TEST_OF(fresh, folders_behind_the_255th_entry_keep_their_files)
+TEST_OF(f, folders_behind_the_255th_entry_keep_their_files)
 {
-	struct fixture *f = *state;
 	char name[16];
 
 	start(f);
@@ -234,9 +226,8 @@ TEST_OF(fresh, folders_behind_the_255th_entry_keep_their_files)
 	expect_file(f, "399/file", 1);
 }
 
-TEST_OF(fresh, paths_over_511_bytes_have_hashed_keys)
+TEST_OF(f, paths_over_511_bytes_have_hashed_keys)
 {
-	struct fixture *f = *state;
 	char name[201], path[1300];
 	uint32_t dir = BUILDER_ROOT, ids[6];
 	size_t len;
@@ -261,10 +252,8 @@ TEST_OF(fresh, paths_over_511_bytes_have_hashed_keys)
 	expect_faults(f, "");
 }
 
-TEST_OF(fresh, an_empty_tree_is_a_pack_too)
+TEST_OF(f, an_empty_tree_is_a_pack_too)
 {
-	struct fixture *f = *state;
-
 	start(f);
 	finish_and_open(f);
 	assert_int_equal(dataset_entries(f->dataset), 1);
@@ -272,9 +261,8 @@ TEST_OF(fresh, an_empty_tree_is_a_pack_too)
 	expect_faults(f, "");
 }
 
-TEST_OF(fresh, what_is_known_of_images_is_kept)
+TEST_OF(f, what_is_known_of_images_is_kept)
 {
-	struct fixture *f = *state;
 	struct dataset_image image = {.kind = IMAGE_JPEG, .width = 500, .height = 70000};
 	uint32_t id;
 
@@ -295,9 +283,8 @@ TEST_OF(fresh, what_is_known_of_images_is_kept)
 	assert_int_equal(dataset_info(f->dataset)->options_len, 11);
 }
 
-TEST_OF(fresh, times_beyond_64_bits_of_nanoseconds_become_the_nearest)
+TEST_OF(f, times_beyond_64_bits_of_nanoseconds_become_the_nearest)
 {
-	struct fixture *f = *state;
 	struct dataset_attr attr;
 
 	start(f);
@@ -309,9 +296,8 @@ TEST_OF(fresh, times_beyond_64_bits_of_nanoseconds_become_the_nearest)
 
 /* --- extents and their checksums ------------------------------------------------------------ */
 
-TEST_OF(fresh, extents_are_numbered_through_in_entry_order)
+TEST_OF(f, extents_are_numbered_through_in_entry_order)
 {
-	struct fixture *f = *state;
 	uint64_t next = 0;
 	char name[16];
 
@@ -340,9 +326,8 @@ TEST_OF(fresh, extents_are_numbered_through_in_entry_order)
 	assert_int_equal(dataset_extents(f->dataset), next);
 }
 
-TEST_OF(fresh, extents_are_checked_in_whatever_pieces)
+TEST_OF(f, extents_are_checked_in_whatever_pieces)
 {
-	struct fixture *f = *state;
 	uint8_t bytes[1000];
 	struct iovec iov[3] = {{bytes, 1}, {bytes + 1, 0}, {bytes + 1, 999}};
 	uint64_t extent;
@@ -357,9 +342,8 @@ TEST_OF(fresh, extents_are_checked_in_whatever_pieces)
 	assert_int_equal(dataset_check(f->dataset, extent, iov, 3), -EBADMSG);
 }
 
-TEST_OF(fresh, reads_are_cut_at_the_end_of_the_file_only)
+TEST_OF(f, reads_are_cut_at_the_end_of_the_file_only)
 {
-	struct fixture *f = *state;
 	const uint64_t size = 2 * MIB + 100;
 	uint8_t *have = malloc(3 * MIB), *want = malloc(3 * MIB);
 	uint32_t entry;
@@ -380,9 +364,8 @@ TEST_OF(fresh, reads_are_cut_at_the_end_of_the_file_only)
 	free(want);
 }
 
-TEST_OF(fresh, a_changed_byte_spoils_its_extent_and_no_other)
+TEST_OF(f, a_changed_byte_spoils_its_extent_and_no_other)
 {
-	struct fixture *f = *state;
 	struct dataset_extent x;
 	uint8_t byte, two[2];
 	uint32_t entry;
@@ -406,9 +389,8 @@ TEST_OF(fresh, a_changed_byte_spoils_its_extent_and_no_other)
 	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, 2 * MIB), 1);
 }
 
-TEST_OF(fresh, an_extent_knows_those_of_its_file)
+TEST_OF(f, an_extent_knows_those_of_its_file)
 {
-	struct fixture *f = *state;
 	struct dataset_extent x;
 	uint32_t file;
 
@@ -432,10 +414,8 @@ static uint64_t suffix_of(struct fixture *f, const char *path)
 	return dataset_suffix(f->dataset, find(f, path));
 }
 
-TEST_OF(fresh, a_suffix_begins_at_the_last_dot)
+TEST_OF(f, a_suffix_begins_at_the_last_dot)
 {
-	struct fixture *f = *state;
-
 	start(f);
 	add_file(f, BUILDER_ROOT, "case.1.jpg", 10);
 	add_file(f, BUILDER_ROOT, "case.1.txt", 10);
@@ -508,9 +488,8 @@ static void expect_small(struct fixture *f)
 	expect_faults(f, "");
 }
 
-TEST_OF(fresh, any_lmdb_reader_gets_the_original_bytes)
+TEST_OF(f, any_lmdb_reader_gets_the_original_bytes)
 {
-	struct fixture *f = *state;
 	struct lmdb lmdb;
 	MDB_val key = {4, (void *)(uintptr_t) "same"}, value;
 
@@ -525,9 +504,8 @@ TEST_OF(fresh, any_lmdb_reader_gets_the_original_bytes)
 	lmdb_end(&lmdb);
 }
 
-TEST_OF(fresh, an_lmdb_cursor_meets_reserved_keys_first_and_then_paths)
+TEST_OF(f, an_lmdb_cursor_meets_reserved_keys_first_and_then_paths)
 {
-	struct fixture *f = *state;
 	static const char *const paths[] = {"n01440764/none", "n01440764/tiny", "n01440764/x.JPEG",
 					    "same"};
 	size_t reserved = 0, found = 0;
@@ -597,10 +575,8 @@ static void expect_relocated(struct fixture *f)
 	assert_done(dataset_unchanged(f->dataset, 0));
 }
 
-TEST_OF(fresh, a_pack_compacted_by_mdb_copy_is_read_at_its_new_offsets)
+TEST_OF(f, a_pack_compacted_by_mdb_copy_is_read_at_its_new_offsets)
 {
-	struct fixture *f = *state;
-
 	need_lmdb_tools();
 	build_small(f);
 	rewrite_with_copy(f);
@@ -608,10 +584,8 @@ TEST_OF(fresh, a_pack_compacted_by_mdb_copy_is_read_at_its_new_offsets)
 	expect_small(f);
 }
 
-TEST_OF(fresh, a_pack_dumped_and_loaded_is_read_at_its_new_offsets)
+TEST_OF(f, a_pack_dumped_and_loaded_is_read_at_its_new_offsets)
 {
-	struct fixture *f = *state;
-
 	need_lmdb_tools();
 	build_small(f);
 	rewrite_with_dump_and_load(f);
@@ -620,10 +594,8 @@ TEST_OF(fresh, a_pack_dumped_and_loaded_is_read_at_its_new_offsets)
 }
 
 /* So small that page counts, root and transaction number are the same as before. */
-TEST_OF(fresh, a_tiny_pack_dumped_and_loaded_is_noticed_all_the_same)
+TEST_OF(f, a_tiny_pack_dumped_and_loaded_is_noticed_all_the_same)
 {
-	struct fixture *f = *state;
-
 	need_lmdb_tools();
 	start(f);
 	add_file(f, BUILDER_ROOT, "a", 5);
@@ -674,9 +646,8 @@ static void expect_many(struct fixture *f, unsigned count)
 }
 
 /* The hole that the failing file leaves goes, and the old offset lies beyond the end. */
-TEST_OF(fresh, a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets)
+TEST_OF(f, a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets)
 {
-	struct fixture *f = *state;
 	uint32_t bad;
 
 	need_lmdb_tools();
@@ -691,10 +662,8 @@ TEST_OF(fresh, a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets)
 	expect_file(f, "good", 10000);
 }
 
-TEST_OF(fresh, a_larger_pack_survives_both_rewritings)
+TEST_OF(f, a_larger_pack_survives_both_rewritings)
 {
-	struct fixture *f = *state;
-
 	need_lmdb_tools();
 	build_many(f, 1000);
 	open_pack(f);
@@ -718,18 +687,15 @@ static void lose_record(struct fixture *f, const char *key)
 	lmdb_end(&lmdb);
 }
 
-TEST_OF(fresh, a_pack_that_lost_a_record_in_rewriting_is_damaged)
+TEST_OF(f, a_pack_that_lost_a_record_in_rewriting_is_damaged)
 {
-	struct fixture *f = *state;
-
 	build_small(f);
 	lose_record(f, "n01440764/tiny");
 	expect_refused(f, -EBADMSG, "1 of 3 files have no record: 'n01440764/tiny'");
 }
 
-TEST_OF(fresh, of_many_lost_records_the_first_are_named)
+TEST_OF(f, of_many_lost_records_the_first_are_named)
 {
-	struct fixture *f = *state;
 	char name[2] = "a";
 
 	start(f);
@@ -756,18 +722,15 @@ static void put_record(struct fixture *f, const char *key, size_t key_len, const
 	lmdb_end(&lmdb);
 }
 
-TEST_OF(fresh, a_record_replaced_by_one_of_another_size_is_damage)
+TEST_OF(f, a_record_replaced_by_one_of_another_size_is_damage)
 {
-	struct fixture *f = *state;
-
 	build_small(f);
 	put_record(f, "n01440764/tiny", 14, "thirteen bytes");
 	expect_refused(f, -EBADMSG, "'n01440764/tiny': 14 bytes stored, 12 in the index");
 }
 
-TEST_OF(fresh, records_that_others_added_are_reported_not_served)
+TEST_OF(f, records_that_others_added_are_reported_not_served)
 {
-	struct fixture *f = *state;
 	uint32_t entry;
 
 	build_small(f);
@@ -789,10 +752,8 @@ TEST_OF(fresh, records_that_others_added_are_reported_not_served)
 }
 
 /* foldfs-format(5): "A reserved key that the reader does not know is ignored". */
-TEST_OF(fresh, reserved_keys_of_a_later_version_are_ignored)
+TEST_OF(f, reserved_keys_of_a_later_version_are_ignored)
 {
-	struct fixture *f = *state;
-
 	build_small(f);
 	put_record(f, "\0foldfs.later", 13, "a section");
 	put_record(f, "\0later", 6, "something else");
@@ -808,9 +769,8 @@ static int stop_at_once(void *context, const struct dataset_fault *fault)
 	return -ECANCELED;
 }
 
-TEST_OF(fresh, checking_keys_stops_when_told)
+TEST_OF(f, checking_keys_stops_when_told)
 {
-	struct fixture *f = *state;
 	int calls = 0;
 
 	build_small(f);
@@ -823,9 +783,8 @@ TEST_OF(fresh, checking_keys_stops_when_told)
 
 /* --- the file changes while it is open ------------------------------------------------------ */
 
-TEST_OF(fresh, renaming_linking_and_chmod_do_no_harm)
+TEST_OF(f, renaming_linking_and_chmod_do_no_harm)
 {
-	struct fixture *f = *state;
 	char other[120];
 
 	build_small(f);
@@ -842,9 +801,8 @@ TEST_OF(fresh, renaming_linking_and_chmod_do_no_harm)
 	expect_small(f);
 }
 
-TEST_OF(fresh, a_commit_into_the_pack_makes_it_stale_for_good)
+TEST_OF(f, a_commit_into_the_pack_makes_it_stale_for_good)
 {
-	struct fixture *f = *state;
 	struct timespec times[2];
 	struct stat st;
 
@@ -860,9 +818,8 @@ TEST_OF(fresh, a_commit_into_the_pack_makes_it_stale_for_good)
 }
 
 /* The size stays, and the time of change is put back: only the transaction number tells. */
-TEST_OF(fresh, a_commit_is_noticed_behind_a_forged_mtime)
+TEST_OF(f, a_commit_is_noticed_behind_a_forged_mtime)
 {
-	struct fixture *f = *state;
 	struct timespec times[2];
 	struct stat before, after;
 
@@ -882,10 +839,8 @@ TEST_OF(fresh, a_commit_is_noticed_behind_a_forged_mtime)
 	assert_int_equal(dataset_unchanged(f->dataset, 0), -ESTALE);
 }
 
-TEST_OF(fresh, a_truncated_pack_is_stale)
+TEST_OF(f, a_truncated_pack_is_stale)
 {
-	struct fixture *f = *state;
-
 	build_small(f);
 	open_pack(f);
 	assert_done(chmod(f->path, 0644));

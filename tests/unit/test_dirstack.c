@@ -38,26 +38,19 @@ struct fixture {
 	struct dirstack *stack;
 };
 
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
-	static struct fixture f;
-
-	strcpy(f.dir, "/tmp/test_dirstack.XXXXXX");
-	assert_non_null(mkdtemp(f.dir));
-	f.root = open(f.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(f.root >= 0);
-	f.stack = NULL;
-	*state = &f;
-	return 0;
+	strcpy(f->dir, "/tmp/test_dirstack.XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	f->root = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(f->root >= 0);
 }
 
-static int teardown(void **state)
+static void teardown(struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	dirstack_free(f->stack);
 	close(f->root);
-	return scratch_remove(f->dir);
+	scratch_remove(f->dir);
 }
 
 static void make(const struct fixture *f, const char *path)
@@ -77,12 +70,10 @@ static void expect_entered(const struct fixture *f, uint32_t directory, const ch
 	assert_int_equal(got.st_ino, want.st_ino);
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(f, struct fixture, setup, teardown);
 
-TEST_OF(fresh, directories_are_entered_in_any_order)
+TEST_OF(f, directories_are_entered_in_any_order)
 {
-	struct fixture *f = *state;
-
 	make(f, "1");
 	make(f, "1/2");
 	make(f, "1/3");
@@ -98,9 +89,8 @@ TEST_OF(fresh, directories_are_entered_in_any_order)
 	expect_entered(f, 1, "1");
 }
 
-TEST_OF(fresh, one_that_is_missing_leaves_those_above_it)
+TEST_OF(f, one_that_is_missing_leaves_those_above_it)
 {
-	struct fixture *f = *state;
 	int fd;
 
 	make(f, "1");
@@ -113,9 +103,8 @@ TEST_OF(fresh, one_that_is_missing_leaves_those_above_it)
 }
 
 /* As a pack may be that somebody made for that. */
-TEST_OF(fresh, a_tree_deeper_than_the_stack_is_an_error)
+TEST_OF(f, a_tree_deeper_than_the_stack_is_an_error)
 {
-	struct fixture *f = *state;
 	int fd;
 
 	make(f, "1");

@@ -45,14 +45,13 @@ static void expect_group(struct fixture *f, const struct duplicates *duplicates,
 	assert_null(paths[group->count]);
 }
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 
-TEST_OF(fresh, copies_are_found_and_the_worst_come_first)
+TEST_OF(f, copies_are_found_and_the_worst_come_first)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(duplicates_release) struct duplicates duplicates = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	add_content(f, &made, "train/cat/1", "one", 100);
@@ -77,12 +76,11 @@ TEST_OF(fresh, copies_are_found_and_the_worst_come_first)
 	assert_int_equal(duplicates.totals[DUPLICATE_CLASS].bytes, 200);
 }
 
-TEST_OF(fresh, same_bytes_of_another_length_are_no_copy)
+TEST_OF(f, same_bytes_of_another_length_are_no_copy)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(duplicates_release) struct duplicates duplicates = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	add_content(f, &made, "cat/1", "one", 100);
@@ -94,12 +92,11 @@ TEST_OF(fresh, same_bytes_of_another_length_are_no_copy)
 }
 
 /* Equal in their first MiB, or in all of them. */
-TEST_OF(fresh, long_files_are_compared_to_their_end)
+TEST_OF(f, long_files_are_compared_to_their_end)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(duplicates_release) struct duplicates duplicates = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	add_content(f, &made, "cat/1", "long", 2 * MIB + 7);
@@ -110,12 +107,11 @@ TEST_OF(fresh, long_files_are_compared_to_their_end)
 	assert_int_equal(duplicates.groups[0].count, 2);
 }
 
-TEST_OF(fresh, a_hard_link_is_a_copy_that_takes_nothing)
+TEST_OF(f, a_hard_link_is_a_copy_that_takes_nothing)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(duplicates_release) struct duplicates duplicates = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 	const char *name;
 	uint32_t file;
 
@@ -128,12 +124,11 @@ TEST_OF(fresh, a_hard_link_is_a_copy_that_takes_nothing)
 	assert_int_equal(duplicates.totals[DUPLICATE_SPLITS].bytes, 0);
 }
 
-TEST_OF(fresh, a_file_outside_of_the_classes_contradicts_no_label)
+TEST_OF(f, a_file_outside_of_the_classes_contradicts_no_label)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(duplicates_release) struct duplicates duplicates = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	add_content(f, &made, "cat/1", "one", 100);
@@ -143,11 +138,10 @@ TEST_OF(fresh, a_file_outside_of_the_classes_contradicts_no_label)
 	assert_int_equal(duplicates.groups[0].reach, DUPLICATE_CLASS);
 }
 
-TEST_OF(fresh, no_files_have_no_copies)
+TEST_OF(f, no_files_have_no_copies)
 {
 	SCOPE(classes_release) struct classes classes = {0};
 	SCOPE(duplicates_release) struct duplicates duplicates = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	find_all(f, &classes, &duplicates);

@@ -72,20 +72,18 @@ static int seek(struct fixture *f, const struct entry_table *table, uint32_t has
 	return r < 0 ? r : (int)entry;
 }
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 
-TEST_OF(fresh, nothing_is_found_before_anything_is_added)
+TEST_OF(f, nothing_is_found_before_anything_is_added)
 {
-	struct fixture *f = *state;
 	SCOPE(entry_table_release) struct entry_table table = {0};
 
 	start(f);
 	assert_int_equal(seek(f, &table, 5, "x", LEN), -ENOENT);
 }
 
-TEST_OF(fresh, of_files_with_one_hash_that_with_the_bytes_is_found)
+TEST_OF(f, of_files_with_one_hash_that_with_the_bytes_is_found)
 {
-	struct fixture *f = *state;
 	SCOPE(entry_table_release) struct entry_table table = {0};
 	uint32_t x, y, longer;
 
@@ -103,9 +101,8 @@ TEST_OF(fresh, of_files_with_one_hash_that_with_the_bytes_is_found)
 	assert_int_equal(seek(f, &table, 6, "x", LEN), -ENOENT);
 }
 
-TEST_OF(fresh, a_failure_to_compare_is_told)
+TEST_OF(f, a_failure_to_compare_is_told)
 {
-	struct fixture *f = *state;
 	SCOPE(entry_table_release) struct entry_table table = {0};
 
 	start(f);
@@ -115,9 +112,8 @@ TEST_OF(fresh, a_failure_to_compare_is_told)
 
 /* --- paths --- */
 
-TEST_OF(fresh, an_empty_table_knows_no_path)
+TEST_OF(f, an_empty_table_knows_no_path)
 {
-	struct fixture *f = *state;
 	SCOPE(entry_table_release) struct entry_table map = {0};
 	uint32_t entry;
 
@@ -133,9 +129,8 @@ static void add_one(struct fixture *f, struct entry_table *map, uint32_t folder,
 }
 
 /* Of so many paths some twenty have a hash that another one has. */
-TEST_OF(fresh, every_path_leads_to_its_own_entry)
+TEST_OF(f, every_path_leads_to_its_own_entry)
 {
-	struct fixture *f = *state;
 	SCOPE(entry_table_release) struct entry_table map = {0};
 	const unsigned count = 400000;
 	char path[32];

@@ -30,10 +30,9 @@ static bool is_urgent(struct world *w, uint64_t extent)
 	return false;
 }
 
-TEST_OF(fresh_far, requests_under_way_are_not_bounded_by_threads)
+TEST_WITH(far, w, requests_under_way_are_not_bounded_by_threads)
 {
 	enum { ASKED = 100 };
-	struct world *w = *state;
 
 	lay_even(w, ASKED, 110000);
 	far_open(w->far, false);
@@ -62,10 +61,8 @@ static void start_preload(struct world *w)
 	assert_true(poll_until(under_way(w) > THREADS));
 }
 
-TEST_OF(fresh_far, reads_ahead_under_way_are_not_bounded_by_threads)
+TEST_WITH(far, w, reads_ahead_under_way_are_not_bounded_by_threads)
 {
-	struct world *w = *state;
-
 	start_preload(w);
 	far_open(w->far, true);
 	assert_true(poll_until(issued(w) == w->bytes));
@@ -76,10 +73,9 @@ TEST_OF(fresh_far, reads_ahead_under_way_are_not_bounded_by_threads)
 }
 
 /* Nobody has to wait for the end of the first ones to have the next begin. */
-TEST_OF(fresh_far, files_of_a_known_order_are_asked_for_side_by_side)
+TEST_WITH(far, w, files_of_a_known_order_are_asked_for_side_by_side)
 {
 	static uint32_t order[400];
-	struct world *w = *state;
 	struct cache_params params;
 
 	lay_even(w, 400, 110000);
@@ -102,10 +98,8 @@ TEST_OF(fresh_far, files_of_a_known_order_are_asked_for_side_by_side)
 	assert_false(w->wrong);
 }
 
-TEST_OF(fresh_far, what_is_on_its_way_becomes_urgent_when_somebody_waits_for_it)
+TEST_WITH(far, w, what_is_on_its_way_becomes_urgent_when_somebody_waits_for_it)
 {
-	struct world *w = *state;
-
 	start_preload(w);
 	assert_false(is_urgent(w, 0));
 	ask_all_of(&w->one, w, 0);
@@ -118,10 +112,9 @@ TEST_OF(fresh_far, what_is_on_its_way_becomes_urgent_when_somebody_waits_for_it)
 }
 
 /* Read ahead with its neighbours, then alone. */
-TEST_OF(fresh_far, one_extent_that_cannot_be_read_fails_alone)
+TEST_WITH(far, w, one_extent_that_cannot_be_read_fails_alone)
 {
 	enum { BAD = 3 };
-	struct world *w = *state;
 	uint64_t misses;
 
 	start_preload(w);
@@ -158,10 +151,9 @@ static void note_settled(struct reader_request *request, bool right)
 	settled++;
 }
 
-TEST_OF(fresh_far, what_was_read_is_settled_once_it_was_answered)
+TEST_WITH(far, w, what_was_read_is_settled_once_it_was_answered)
 {
 	enum { FILES = 100, BAD = 7 };
-	struct world *w = *state;
 
 	lay_even(w, FILES, 2 * CACHE_PAGE);
 	w->bad[BAD] = true;
@@ -183,9 +175,8 @@ static void *far_stop_thread(void *arg)
 	return NULL;
 }
 
-TEST_OF(fresh_far, stopping_waits_for_what_somebody_waits_for)
+TEST_WITH(far, w, stopping_waits_for_what_somebody_waits_for)
 {
-	struct world *w = *state;
 	pthread_t id;
 
 	lay_even(w, 10, 110000);
@@ -201,10 +192,8 @@ TEST_OF(fresh_far, stopping_waits_for_what_somebody_waits_for)
 	assert_right(&w->one);
 }
 
-TEST_OF(fresh_far, stopping_does_not_wait_for_what_nobody_waits_for)
+TEST_WITH(far, w, stopping_does_not_wait_for_what_nobody_waits_for)
 {
-	struct world *w = *state;
-
 	start_preload(w);
 	cache_stop(w->cache);
 	assert_int_equal(under_way(w), 0);
@@ -212,10 +201,8 @@ TEST_OF(fresh_far, stopping_does_not_wait_for_what_nobody_waits_for)
 	assert_int_equal(pool_stats(w->cache->pool).ahead, 0);
 }
 
-TEST_OF(fresh_far, a_source_that_changed_is_not_asked)
+TEST_WITH(far, w, a_source_that_changed_is_not_asked)
 {
-	struct world *w = *state;
-
 	lay_even(w, 10, 110000);
 	start_far(w, 0);
 	w->stale = true;

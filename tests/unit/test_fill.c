@@ -167,10 +167,8 @@ static void begin_layout(struct world *w, uint64_t at)
 /* --- layouts ------------------------------------------------------------------------------------
  */
 
-TEST_OF(fresh, an_extent_may_begin_anywhere_in_its_page)
+TEST_OF(w, an_extent_may_begin_anywhere_in_its_page)
 {
-	struct world *w = *state;
-
 	lay(w, 0, 64 * KIB);
 	write_file(w);
 	w->extents = 0;
@@ -189,10 +187,8 @@ TEST_OF(fresh, an_extent_may_begin_anywhere_in_its_page)
 	assert_false(w->wrong);
 }
 
-TEST_OF(fresh, extents_may_share_one_page)
+TEST_OF(w, extents_may_share_one_page)
 {
-	struct world *w = *state;
-
 	lay(w, 0, 300);
 	for (uint64_t i = 0; i < 1000; i++)
 		lay(w, i % 3 ? 0 : i % 40, 1 + i % 50);
@@ -200,30 +196,24 @@ TEST_OF(fresh, extents_may_share_one_page)
 	read_in_all_ways(w);
 }
 
-TEST_OF(fresh, an_extent_may_end_where_the_next_begins)
+TEST_OF(w, an_extent_may_end_where_the_next_begins)
 {
-	struct world *w = *state;
-
 	for (uint64_t i = 0; i < 200; i++)
 		lay(w, 0, (1 + i % 5) * CACHE_PAGE + (i % 4 == 3 ? 0 : random_below(CACHE_PAGE)));
 	write_file(w);
 	read_in_all_ways(w);
 }
 
-TEST_OF(fresh, extents_may_be_whole_pages)
+TEST_OF(w, extents_may_be_whole_pages)
 {
-	struct world *w = *state;
-
 	for (uint64_t i = 0; i < 100; i++)
 		lay(w, i % 7 ? 0 : CACHE_PAGE, (1 + i % 9) * CACHE_PAGE);
 	write_file(w);
 	read_in_all_ways(w);
 }
 
-TEST_OF(fresh, long_files_lie_back_to_back)
+TEST_OF(w, long_files_lie_back_to_back)
 {
-	struct world *w = *state;
-
 	for (uint64_t i = 0; i < 5; i++) {
 		for (uint64_t full = 0; full < i; full++)
 			lay(w, full ? 0 : 137 * i, MIB);
@@ -254,10 +244,8 @@ static void lay_pair(struct world *w, unsigned i)
 	    1 + random_below(2 * CACHE_PAGE));
 }
 
-TEST_OF(fresh, gaps_of_all_sizes_are_read_over)
+TEST_OF(w, gaps_of_all_sizes_are_read_over)
 {
-	struct world *w = *state;
-
 	lay(w, 0, COST_GAP_MAX + 8 * CACHE_PAGE);
 	write_file(w);
 	read_layouts(w, 200, lay_pair);
@@ -276,10 +264,8 @@ static void lay_end(struct world *w, unsigned i)
 	assert_int_equal(ftruncate(w->fd, (off_t)end), 0);
 }
 
-TEST_OF(fresh, the_file_may_end_anywhere_in_its_last_page)
+TEST_OF(w, the_file_may_end_anywhere_in_its_last_page)
 {
-	struct world *w = *state;
-
 	lay(w, 0, 64 * KIB);
 	write_file(w);
 	for (enum way way = 0; way < WAYS; way++) {
@@ -329,10 +315,8 @@ static void lay_anything(struct world *w, unsigned i)
 		w->offsets[e] += shift;
 }
 
-TEST_OF(fresh, any_layout_is_read_right)
+TEST_OF(w, any_layout_is_read_right)
 {
-	struct world *w = *state;
-
 	lay(w, 0, FILE_BYTES);
 	write_file(w);
 	read_layouts(w, LAYOUTS, lay_anything);
@@ -358,10 +342,9 @@ static void scatter_slots(struct world *w)
 }
 
 /* As many extents as a run may have, as many bytes, gaps, and memory in as many pieces. */
-TEST_OF(fresh, the_longest_run_is_one_read)
+TEST_OF(w, the_longest_run_is_one_read)
 {
 	const uint64_t each = COST_RUN_MAX / PLAN_RUN_EXTENTS;
-	struct world *w = *state;
 	uint64_t all[PLAN_RUN_EXTENTS];
 
 	for (unsigned i = 0; i < PLAN_RUN_EXTENTS; i++) {
@@ -386,9 +369,8 @@ TEST_OF(fresh, the_longest_run_is_one_read)
 /* --- what is not read -------------------------------------------------------------------------
  */
 
-TEST_OF(fresh, only_the_bad_extent_of_a_run_fails)
+TEST_OF(w, only_the_bad_extent_of_a_run_fails)
 {
-	struct world *w = *state;
 	const uint64_t all[] = {0, 1, 2, 3, 4};
 
 	lay_even(w, 5, 10000);
@@ -417,9 +399,8 @@ static bool forget_the_copy(struct reader *reader, uint64_t offset, uint64_t len
 	return true;
 }
 
-TEST_OF(fresh, what_a_copy_has_wrong_is_read_again_from_elsewhere)
+TEST_OF(w, what_a_copy_has_wrong_is_read_again_from_elsewhere)
 {
-	struct world *w = *state;
 	const struct reader_ops *plain = w->reader->ops;
 	struct reader_ops ops = *plain;
 	const uint64_t all[] = {0, 1, 2, 3, 4};
@@ -443,9 +424,8 @@ TEST_OF(fresh, what_a_copy_has_wrong_is_read_again_from_elsewhere)
 }
 
 /* The cut is in the middle of the third, and of a page. */
-TEST_OF(fresh, a_run_across_the_end_of_the_file_fails_from_there_on)
+TEST_OF(w, a_run_across_the_end_of_the_file_fails_from_there_on)
 {
-	struct world *w = *state;
 	const uint64_t all[] = {0, 1, 2, 3};
 
 	lay_even(w, 4, 10000);
@@ -468,9 +448,8 @@ TEST_OF(fresh, a_run_across_the_end_of_the_file_fails_from_there_on)
 }
 
 /* Direct reads must not be given up for a file that ended early. */
-TEST_OF(fresh, the_end_of_the_file_is_no_reason_to_read_buffered)
+TEST_OF(w, the_end_of_the_file_is_no_reason_to_read_buffered)
 {
-	struct world *w = *state;
 	const uint64_t last = 3;
 
 	lay_even(w, 4, 10000);
@@ -483,9 +462,8 @@ TEST_OF(fresh, the_end_of_the_file_is_no_reason_to_read_buffered)
 	assert_true(stats_of(w).direct);
 }
 
-TEST_OF(fresh, a_source_that_changed_is_not_even_read)
+TEST_OF(w, a_source_that_changed_is_not_even_read)
 {
-	struct world *w = *state;
 	const uint64_t all[] = {0, 1};
 
 	lay_even(w, 2, 10000);
@@ -497,9 +475,8 @@ TEST_OF(fresh, a_source_that_changed_is_not_even_read)
 	assert_int_equal(w->reader->reads, 0);
 }
 
-TEST_OF(fresh, what_is_read_ahead_is_left_when_the_cache_stops)
+TEST_OF(w, what_is_read_ahead_is_left_when_the_cache_stops)
 {
-	struct world *w = *state;
 	const uint64_t all[] = {0, 1};
 	struct fill *fill;
 
@@ -530,10 +507,8 @@ static uint64_t pages_in_memory(struct world *w)
 }
 
 /* A look at the page cache that made the kernel read would have the device read all twice. */
-TEST_OF(fresh, what_is_cold_is_read_once_and_directly)
+TEST_OF(w, what_is_cold_is_read_once_and_directly)
 {
-	struct world *w = *state;
-
 	lay_even(w, 16, MIB);
 	if (!can(w, DIRECT))
 		skip();

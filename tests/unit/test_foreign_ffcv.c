@@ -60,38 +60,25 @@ static uint8_t *make_beton(struct scan *scan)
 	return p;
 }
 
-static int set_up(void **state)
+static void set_up(struct scan *scan)
 {
-	struct scan *scan = calloc(1, sizeof(*scan));
-
-	assert_non_null(scan);
 	scan->format = &ffcv_format;
 	make_beton(scan);
-	*state = scan;
-	return 0;
 }
 
-static int tear_down(void **state)
-{
-	scan_release(*state);
-	free(*state);
-	return 0;
-}
-
-FIXTURE(fresh, set_up, tear_down);
+FIXTURE(scan, struct scan, set_up, scan_release);
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-TEST_OF(fresh, images_come_by_label_and_number)
+TEST_OF(scan, images_come_by_label_and_number)
 {
-	scan_expect(*state,
+	scan_expect(scan,
 		    "file 0003/00000000.JPEG: \xff\xd8\xff\n"
 		    "pixels 0001/00000001.ppm of 17 bytes\n");
 }
 
-TEST_OF(fresh, fields_are_found_by_their_names)
+TEST_OF(scan, fields_are_found_by_their_names)
 {
-	struct scan *scan = *state;
 	uint8_t *p = (uint8_t *)scan->bytes.data;
 
 	scan->settings.label_key = "class";
@@ -109,10 +96,8 @@ TEST_OF(fresh, fields_are_found_by_their_names)
 			    "record 0: an image of mode 3, which is neither JPEG nor pixels");
 }
 
-TEST_OF(fresh, a_beton_that_is_cut_off_is_told)
+TEST_OF(scan, a_beton_that_is_cut_off_is_told)
 {
-	struct scan *scan = *state;
-
 	scan_expect_no_beginning(scan, 0);
 }
 
@@ -122,9 +107,8 @@ static void expect_bad(struct scan *scan, const char *sentence)
 	make_beton(scan);
 }
 
-TEST_OF(fresh, wild_numbers_are_refused)
+TEST_OF(scan, wild_numbers_are_refused)
 {
-	struct scan *scan = *state;
 	uint8_t *p = (uint8_t *)scan->bytes.data;
 
 	le_put64(p + 8, UINT64_MAX);

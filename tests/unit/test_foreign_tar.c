@@ -105,30 +105,17 @@ static void add_end(struct buf *tar)
 
 /* --- fixture ---------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+static void set_up(struct scan *scan)
 {
-	struct scan *scan = calloc(1, sizeof(*scan));
-
-	assert_non_null(scan);
 	scan->format = &tar_format;
-	*state = scan;
-	return 0;
 }
 
-static int tear_down(void **state)
-{
-	scan_release(*state);
-	free(*state);
-	return 0;
-}
-
-FIXTURE(fresh, set_up, tear_down);
+FIXTURE(scan, struct scan, set_up, scan_release);
 
 /* --- a tree ----------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, members_keep_names_bytes_and_attributes)
+TEST_OF(scan, members_keep_names_bytes_and_attributes)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_head(tar, &(struct head){.type = '5', .name = "./", .mode = 0711});
@@ -144,9 +131,8 @@ TEST_OF(fresh, members_keep_names_bytes_and_attributes)
 		    "name 1 d/h: one\nfile y: \nfolder old 644\n");
 }
 
-TEST_OF(fresh, long_names_come_from_gnu_and_from_pax)
+TEST_OF(scan, long_names_come_from_gnu_and_from_pax)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_bytes(tar, 'L', "././@LongLink", "a/long name", 12);
@@ -165,9 +151,8 @@ TEST_OF(fresh, long_names_come_from_gnu_and_from_pax)
 }
 
 /* The header has the first 100 bytes of a long name, of which the last may be a slash. */
-TEST_OF(fresh, a_long_name_that_is_cut_at_a_slash_is_a_file)
+TEST_OF(scan, a_long_name_that_is_cut_at_a_slash_is_a_file)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 	char name[128] = "", expected[256];
 
@@ -181,9 +166,8 @@ TEST_OF(fresh, a_long_name_that_is_cut_at_a_slash_is_a_file)
 	scan_expect(scan, expected);
 }
 
-TEST_OF(fresh, the_prefix_of_ustar_is_part_of_the_name)
+TEST_OF(scan, the_prefix_of_ustar_is_part_of_the_name)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_file(tar, "name", "x");
@@ -193,9 +177,8 @@ TEST_OF(fresh, the_prefix_of_ustar_is_part_of_the_name)
 	scan_expect(scan, "file some/folder/name: x\n");
 }
 
-TEST_OF(fresh, numbers_may_be_binary)
+TEST_OF(scan, numbers_may_be_binary)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_file(tar, "x", "1234");
@@ -212,9 +195,8 @@ TEST_OF(fresh, numbers_may_be_binary)
 	scan_expect_failure(scan, -EBADMSG, "member 0 ('x'): its size is no number");
 }
 
-TEST_OF(fresh, what_a_tree_cannot_hold_is_noted)
+TEST_OF(scan, what_a_tree_cannot_hold_is_noted)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add(tar, '3', "tty", NULL);
@@ -240,10 +222,8 @@ TEST_OF(fresh, what_a_tree_cannot_hold_is_noted)
 }
 
 /* As POSIX has it. */
-TEST_OF(fresh, members_of_unknown_types_are_files)
+TEST_OF(scan, members_of_unknown_types_are_files)
 {
-	struct scan *scan = *state;
-
 	add_bytes(&scan->bytes, 'Q', "x", "text", 4);
 	add_end(&scan->bytes);
 	scan_expect(scan, "file x: text\n");
@@ -251,9 +231,8 @@ TEST_OF(fresh, members_of_unknown_types_are_files)
 
 /* --- what comes again ------------------------------------------------------------------------- */
 
-TEST_OF(fresh, the_last_member_of_a_path_counts)
+TEST_OF(scan, the_last_member_of_a_path_counts)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_file(tar, "x", "1");
@@ -272,9 +251,8 @@ TEST_OF(fresh, the_last_member_of_a_path_counts)
 		    "'x'\n");
 }
 
-TEST_OF(fresh, a_folder_that_has_files_gives_way_to_nothing)
+TEST_OF(scan, a_folder_that_has_files_gives_way_to_nothing)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_file(tar, "d/x", "1");
@@ -290,9 +268,8 @@ TEST_OF(fresh, a_folder_that_has_files_gives_way_to_nothing)
 		    "'d'\n");
 }
 
-TEST_OF(fresh, members_below_a_link_lie_where_it_leads)
+TEST_OF(scan, members_below_a_link_lie_where_it_leads)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_file(tar, "real/x", "1");
@@ -321,9 +298,8 @@ TEST_OF(fresh, members_below_a_link_lie_where_it_leads)
 }
 
 /* Of old tars the size is that of the file; pax has its bytes. */
-TEST_OF(fresh, a_hard_link_may_have_bytes)
+TEST_OF(scan, a_hard_link_may_have_bytes)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_file(tar, "x", "text");
@@ -335,9 +311,8 @@ TEST_OF(fresh, a_hard_link_may_have_bytes)
 	scan_expect(scan, "file x: text\nname 1 old: text\nname 1 pax: text\nname 1 end: text\n");
 }
 
-TEST_OF(fresh, leading_folders_may_be_cut_off)
+TEST_OF(scan, leading_folders_may_be_cut_off)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	scan->settings.strip = 1;
@@ -363,10 +338,9 @@ static void expect_sparse(struct scan *scan)
 	scan->bytes.len = 0;
 }
 
-TEST_OF(fresh, files_with_holes_are_read_in_all_formats)
+TEST_OF(scan, files_with_holes_are_read_in_all_formats)
 {
 	static const char bytes[700] = "bytes";
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_head(tar, &(struct head){.type = 'S', .name = "sparse", .size = 700});
@@ -399,10 +373,9 @@ TEST_OF(fresh, files_with_holes_are_read_in_all_formats)
 	expect_sparse(scan);
 }
 
-TEST_OF(fresh, a_map_of_holes_that_contradicts_itself_is_damage)
+TEST_OF(scan, a_map_of_holes_that_contradicts_itself_is_damage)
 {
 	static const char bytes[700] = "bytes";
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_said(tar, 'x', SAID("GNU.sparse.size=20000", "GNU.sparse.map=0,5,3,695"));
@@ -412,9 +385,8 @@ TEST_OF(fresh, a_map_of_holes_that_contradicts_itself_is_damage)
 			    "member 0 ('x'): the map of its holes contradicts itself");
 }
 
-TEST_OF(fresh, a_file_of_holes_without_end_is_left_out)
+TEST_OF(scan, a_file_of_holes_without_end_is_left_out)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_said(tar, 'x', SAID("GNU.sparse.size=1099511627776", "GNU.sparse.map="));
@@ -423,9 +395,8 @@ TEST_OF(fresh, a_file_of_holes_without_end_is_left_out)
 	scan_expect(scan, "note left out: 1 sparse files with over 16 GiB of holes, such as 'x'\n");
 }
 
-TEST_OF(fresh, tars_one_after_the_other_are_one)
+TEST_OF(scan, tars_one_after_the_other_are_one)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_file(tar, "a", "1");
@@ -440,10 +411,9 @@ TEST_OF(fresh, tars_one_after_the_other_are_one)
 		    "note behind the end of the tar are 7 bytes that are not shown\n");
 }
 
-TEST_OF(fresh, a_tar_in_a_tar_is_a_folder)
+TEST_OF(scan, a_tar_in_a_tar_is_a_folder)
 {
 	SCOPE(buf_release) struct buf inner = BUF_INIT;
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_file(&inner, "x.JPEG", "photo");
@@ -458,10 +428,9 @@ TEST_OF(fresh, a_tar_in_a_tar_is_a_folder)
 		    "name 1 n01440764/y.JPEG: photo\nfolder empty 755\nfile none.tar: is none\n");
 }
 
-TEST_OF(fresh, a_damaged_tar_in_a_tar_stays_a_file)
+TEST_OF(scan, a_damaged_tar_in_a_tar_stays_a_file)
 {
 	SCOPE(buf_release) struct buf inner = BUF_INIT, outer = BUF_INIT;
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_file(&inner, "x", "in it");
@@ -489,9 +458,8 @@ TEST_OF(fresh, a_damaged_tar_in_a_tar_stays_a_file)
 
 /* --- damage ----------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, what_is_cut_off_is_told)
+TEST_OF(scan, what_is_cut_off_is_told)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_file(tar, "a", "text");
@@ -509,9 +477,8 @@ TEST_OF(fresh, what_is_cut_off_is_told)
 	assert_string_equal(scan->err.text, "member 0 ('a'): truncated: the file ends within it");
 }
 
-TEST_OF(fresh, a_damaged_header_is_told)
+TEST_OF(scan, a_damaged_header_is_told)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_file(tar, "a", "text");
@@ -536,30 +503,29 @@ static void expect_bad_pax(struct scan *scan, const char *records, const char *r
 	scan_expect_failure(scan, -EBADMSG, sentence.data);
 }
 
-TEST_OF(fresh, records_of_pax_are_checked)
+TEST_OF(scan, records_of_pax_are_checked)
 {
 	static const char length[] = "a record of no length";
 
-	expect_bad_pax(*state, "path=x\n", length);
-	expect_bad_pax(*state, "99 path=x\n", length);
-	expect_bad_pax(*state, "2 path=x\n", length);
-	expect_bad_pax(*state, "0 path=x\n", length);
-	expect_bad_pax(*state, "99999999999999999999 path=x\n", length);
-	expect_bad_pax(*state, "9 path=x\n\n", length);
-	expect_bad_pax(*state, "12", length);
-	expect_bad_pax(*state, "7 path\n", "a record without '='");
-	expect_bad_pax(*state, "11 size=-1\n", "a size that is no number");
-	expect_bad_pax(*state, "28 size=9223372036854775808\n", "a size that is no number");
-	expect_bad_pax(*state, "31 mtime=99999999999999999999\n", length);
-	expect_bad_pax(*state, "18 FOLDFS.label=1x\n", length);
-	expect_bad_pax(*state, "19 FOLDFS.label=1x\n", "a label that is no number");
-	expect_bad_pax(*state, "18 FOLDFS.label=-\n", "a label that is no number");
+	expect_bad_pax(scan, "path=x\n", length);
+	expect_bad_pax(scan, "99 path=x\n", length);
+	expect_bad_pax(scan, "2 path=x\n", length);
+	expect_bad_pax(scan, "0 path=x\n", length);
+	expect_bad_pax(scan, "99999999999999999999 path=x\n", length);
+	expect_bad_pax(scan, "9 path=x\n\n", length);
+	expect_bad_pax(scan, "12", length);
+	expect_bad_pax(scan, "7 path\n", "a record without '='");
+	expect_bad_pax(scan, "11 size=-1\n", "a size that is no number");
+	expect_bad_pax(scan, "28 size=9223372036854775808\n", "a size that is no number");
+	expect_bad_pax(scan, "31 mtime=99999999999999999999\n", length);
+	expect_bad_pax(scan, "18 FOLDFS.label=1x\n", length);
+	expect_bad_pax(scan, "19 FOLDFS.label=1x\n", "a label that is no number");
+	expect_bad_pax(scan, "18 FOLDFS.label=-\n", "a label that is no number");
 }
 
 /* As foldpack's scripts write them. */
-TEST_OF(fresh, a_label_of_pax_makes_a_folder_of_its_class)
+TEST_OF(scan, a_label_of_pax_makes_a_folder_of_its_class)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_said(tar, 'x', SAID("FOLDFS.label=7"));
@@ -578,9 +544,8 @@ TEST_OF(fresh, a_label_of_pax_makes_a_folder_of_its_class)
 }
 
 /* Labelled members have a place as others do: by their own path. */
-TEST_OF(fresh, files_with_a_label_give_way_to_the_last_of_their_path)
+TEST_OF(scan, files_with_a_label_give_way_to_the_last_of_their_path)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_said(tar, 'x', SAID("FOLDFS.label=7"));
@@ -602,9 +567,8 @@ TEST_OF(fresh, files_with_a_label_give_way_to_the_last_of_their_path)
 		"'a/1.jpg'\n");
 }
 
-TEST_OF(fresh, links_to_files_with_a_label_are_said)
+TEST_OF(scan, links_to_files_with_a_label_are_said)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add(tar, '2', "b/before", ".././a//1.jpg");
@@ -628,10 +592,9 @@ TEST_OF(fresh, links_to_files_with_a_label_are_said)
 		"to nothing: 2, such as 'a/after'\n");
 }
 
-TEST_OF(fresh, labels_of_a_tar_in_a_tar_are_those_of_its_members)
+TEST_OF(scan, labels_of_a_tar_in_a_tar_are_those_of_its_members)
 {
 	SCOPE(buf_release) struct buf inner = BUF_INIT;
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_said(&inner, 'x', SAID("FOLDFS.label=7", "FOLDFS.class=a class that is no other one"));
@@ -652,7 +615,7 @@ TEST_OF(fresh, labels_of_a_tar_in_a_tar_are_those_of_its_members)
 }
 
 /* One of 1 MiB for all members had 10 MB of them take a minute and a half. */
-TEST_OF(fresh, paths_of_pax_are_no_longer_than_a_tree_has)
+TEST_OF(scan, paths_of_pax_are_no_longer_than_a_tree_has)
 {
 	static const char *const heads[] = {"4107 path=", "4111 linkpath="};
 
@@ -661,13 +624,12 @@ TEST_OF(fresh, paths_of_pax_are_no_longer_than_a_tree_has)
 
 		memset(stpcpy(records, heads[i]), 'p', 4096);
 		strcat(records, "\n");
-		expect_bad_pax(*state, records, "a path of over 4095 bytes");
+		expect_bad_pax(scan, records, "a path of over 4095 bytes");
 	}
 }
 
-TEST_OF(fresh, headers_without_end_are_refused)
+TEST_OF(scan, headers_without_end_are_refused)
 {
-	struct scan *scan = *state;
 	SCOPE_FREE char *name = calloc(1, 1100000);
 
 	assert_non_null(name);
@@ -680,10 +642,8 @@ TEST_OF(fresh, headers_without_end_are_refused)
 }
 
 /* Its bytes would lie at the end of the file. */
-TEST_OF(fresh, a_long_name_of_no_bytes_is_none)
+TEST_OF(scan, a_long_name_of_no_bytes_is_none)
 {
-	struct scan *scan = *state;
-
 	add_file(&scan->bytes, "x", "read");
 	add_bytes(&scan->bytes, 'L', "././@LongLink", "", 0);
 	scan_expect_failure(
@@ -693,9 +653,8 @@ TEST_OF(fresh, a_long_name_of_no_bytes_is_none)
 
 /* --- classes ---------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, samples_become_classes)
+TEST_OF(scan, samples_become_classes)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_file(tar, "__info__", "not a sample");
@@ -726,9 +685,8 @@ TEST_OF(fresh, samples_become_classes)
 		    "note without a .cls member: 2 images\n");
 }
 
-TEST_OF(fresh, a_layout_may_be_asked_for)
+TEST_OF(scan, a_layout_may_be_asked_for)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 
 	add_file(tar, "x.jpg", "photo");
@@ -754,22 +712,21 @@ static void expect_bad_class(struct scan *scan, const char *class, const char *s
 	scan_expect_failure(scan, -EBADMSG, sentence);
 }
 
-TEST_OF(fresh, classes_are_checked)
+TEST_OF(scan, classes_are_checked)
 {
 	SCOPE_FREE char *text = calloc(1, 5001);
 
 	assert_non_null(text);
 	memset(text, '1', 5000);
-	expect_bad_class(*state, "\n", "member 0 ('x.cls'): no class in it");
-	expect_bad_class(*state, text, "member 0 ('x.cls'): too long for a class");
-	expect_bad_class(*state, "1", "member 2 ('x.cls'): the sample has a class already");
+	expect_bad_class(scan, "\n", "member 0 ('x.cls'): no class in it");
+	expect_bad_class(scan, text, "member 0 ('x.cls'): too long for a class");
+	expect_bad_class(scan, "1", "member 2 ('x.cls'): the sample has a class already");
 }
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, signed_checksums_are_right_too)
+TEST_OF(scan, signed_checksums_are_right_too)
 {
-	struct scan *scan = *state;
 	struct buf *tar = &scan->bytes;
 	int sum = 8 * ' ';
 
@@ -794,7 +751,7 @@ static void expect_time(const char *value, enum tar_said said, int64_t time)
 }
 
 /* As tar does, which warns. */
-TEST_OF(fresh, times_that_are_none_are_passed_over)
+TEST_OF(scan, times_that_are_none_are_passed_over)
 {
 	expect_time("-12.3456789019", TAR_SAID, -12345678901);
 	expect_time("1e9", TAR_SAID, 1000000000);
@@ -809,7 +766,7 @@ TEST_OF(fresh, times_that_are_none_are_passed_over)
 }
 
 /* As times of a header, and of files. */
-TEST_OF(fresh, times_that_no_pack_can_hold_become_the_nearest)
+TEST_OF(scan, times_that_no_pack_can_hold_become_the_nearest)
 {
 	expect_time("9223372036.854775806", TAR_SAID, INT64_MAX - 1);
 	expect_time("9223372036.9", TAR_SAID, INT64_MAX);
@@ -820,10 +777,8 @@ TEST_OF(fresh, times_that_no_pack_can_hold_become_the_nearest)
 	expect_time("-9223372036854775807", TAR_SAID, INT64_MIN);
 }
 
-TEST_OF(fresh, a_mode_or_time_of_a_header_that_is_none_costs_only_itself)
+TEST_OF(scan, a_mode_or_time_of_a_header_that_is_none_costs_only_itself)
 {
-	struct scan *scan = *state;
-
 	add_head(&scan->bytes, &(struct head){.type = '5', .name = "d"});
 	memset(scan->bytes.data + 100, 'x', 7);
 	memset(scan->bytes.data + 136, 'x', 11);
@@ -833,10 +788,8 @@ TEST_OF(fresh, a_mode_or_time_of_a_header_that_is_none_costs_only_itself)
 	scan_expect(scan, "file d/x: text\n");
 }
 
-TEST_OF(fresh, what_pax_says_of_all_members_can_be_taken_back)
+TEST_OF(scan, what_pax_says_of_all_members_can_be_taken_back)
 {
-	struct scan *scan = *state;
-
 	add_said(&scan->bytes, 'g', SAID("size=3", "linkpath=to here"));
 	add_head(&scan->bytes, &(struct head){.type = '0', .name = "a"});
 	add_body(&scan->bytes, "abc", 3);

@@ -27,21 +27,9 @@ static void save(struct scan *scan, const char *object)
 	zip_write(&scan->bytes, entries, 4, "");
 }
 
-static int set_up(void **state)
+static void set_up(struct scan *scan)
 {
-	struct scan *scan = calloc(1, sizeof(*scan));
-
-	assert_non_null(scan);
 	scan->format = &torch_format;
-	*state = scan;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	scan_release(*state);
-	free(*state);
-	return 0;
 }
 
 static void expect(struct scan *scan, const char *object, const char *lines)
@@ -56,29 +44,29 @@ static void refuse(struct scan *scan, const char *object, int code, const char *
 	scan_expect_failure(scan, code, sentence);
 }
 
-FIXTURE(fresh, set_up, tear_down);
+FIXTURE(scan, struct scan, set_up, scan_release);
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-TEST_OF(fresh, lists_dicts_and_columns_are_read)
+TEST_OF(scan, lists_dicts_and_columns_are_read)
 {
-	expect(*state, OBJECT("](" BYTES("\x05") "K\x07\x86" BYTES("\x02") "e"),
+	expect(scan, OBJECT("](" BYTES("\x05") "K\x07\x86" BYTES("\x02") "e"),
 	       "file 0007/00000000.bin: PHOTO\nfile images/00000001.bin: PH\n");
-	expect(*state,
+	expect(scan,
 	       OBJECT("}(\x8c\x05"
 		      "a/b.c" BYTES("\x05") "\x8c\x01"
 					    "d" BYTES("\x01") "\x8c\x03"
 							      "cat\x86u"),
 	       "file a/b.c: PHOTO\nfile cat/d.bin: P\n");
-	expect(*state,
+	expect(scan,
 	       OBJECT("](" BYTES("\x05") BYTES("\x01") "e](K\x01K\x02"
 						       "e\x86"),
 	       "file 0001/00000000.bin: PHOTO\nfile 0002/00000001.bin: P\n");
 }
 
-TEST_OF(fresh, tensors_of_pixels_are_images)
+TEST_OF(scan, tensors_of_pixels_are_images)
 {
-	expect(*state,
+	expect(scan,
 	       OBJECT("](" TENSOR("Byte", "1", "(K\x03K\x01K\x01t", "(K\x01K\x01K\x01t")
 			      TENSOR("Byte", "1", "(K\x01K\x01K\x03t", "(K\x03K\x03K\x01t")
 				      TENSOR("Byte", "1", "K\x02K\x02\x86", "K\x02K\x01\x86") "e"),
@@ -86,42 +74,41 @@ TEST_OF(fresh, tensors_of_pixels_are_images)
 	       "pixels images/00000002.pgm of 15 bytes\n");
 }
 
-TEST_OF(fresh, what_is_not_read_is_refused_with_its_record)
+TEST_OF(scan, what_is_not_read_is_refused_with_its_record)
 {
-	refuse(*state, OBJECT("](" TENSOR("Float", "0", "K\x01\x85", "K\x01\x85") "e"), -EOPNOTSUPP,
+	refuse(scan, OBJECT("](" TENSOR("Float", "0", "K\x01\x85", "K\x01\x85") "e"), -EOPNOTSUPP,
 	       "record 0: a tensor of FloatStorage, which holds no integers");
-	refuse(*state, OBJECT("](" TENSOR("Long", "0", "K\x01\x85", "K\x01\x85") "e"), -EBADMSG,
+	refuse(scan, OBJECT("](" TENSOR("Long", "0", "K\x01\x85", "K\x01\x85") "e"), -EBADMSG,
 	       "record 0: a tensor that is not in its storage");
-	refuse(*state, OBJECT("](" BYTES("\x06") "e"), -EBADMSG,
+	refuse(scan, OBJECT("](" BYTES("\x06") "e"), -EBADMSG,
 	       "record 0: a tensor that is not in its storage");
-	refuse(*state, OBJECT("](" TENSOR("Byte", "9", "K\x01\x85", "K\x01\x85") "e"), -EBADMSG,
+	refuse(scan, OBJECT("](" TENSOR("Byte", "9", "K\x01\x85", "K\x01\x85") "e"), -EBADMSG,
 	       "record 0: a tensor whose bytes are not in the file");
-	refuse(*state, OBJECT("](" TENSOR("Byte", "0", "K\x02\x85", "K\x02\x85") "e"), -EOPNOTSUPP,
+	refuse(scan, OBJECT("](" TENSOR("Byte", "0", "K\x02\x85", "K\x02\x85") "e"), -EOPNOTSUPP,
 	       "record 0: a tensor that is not contiguous: save tensor.contiguous()");
-	refuse(*state,
+	refuse(scan,
 	       OBJECT("](" BYTES("\x05") BYTES("\x05") "\x86"
 						       "e"),
 	       -EOPNOTSUPP, "record 0: a label that is a tensor of several numbers");
-	refuse(*state,
+	refuse(scan,
 	       OBJECT("](K\x01"
 		      "e"),
 	       -EOPNOTSUPP, "record 0: an image that is neither bytes nor a tensor");
-	refuse(*state,
+	refuse(scan,
 	       OBJECT("](" BYTES("\x05") "N\x86"
 					 "e"),
 	       -EOPNOTSUPP, "record 0: a label that is neither a number nor text");
-	refuse(*state,
+	refuse(scan,
 	       OBJECT("](" BYTES("\x05") "e](K\x01K\x02"
 					 "e\x86"),
 	       -EBADMSG, "1 images and 2 labels");
-	refuse(*state, OBJECT("K\x01"), -EOPNOTSUPP,
+	refuse(scan, OBJECT("K\x01"), -EOPNOTSUPP,
 	       "an object that is neither a list nor a dict of images");
 }
 
 /* [2^31 - 1, 0] has no bytes, and so many images. */
-TEST_OF(fresh, tensors_of_nothing_are_no_images)
+TEST_OF(scan, tensors_of_nothing_are_no_images)
 {
-	struct scan *scan = *state;
 	char object[] = OBJECT(TENSOR("Byte", "0", "J\xff\xff\xff\x7fK!\x86", "K!K\x01\x86"));
 
 	for (char *at = object; (at = strchr(at, '!')); at++)
@@ -133,10 +120,8 @@ TEST_OF(fresh, tensors_of_nothing_are_no_images)
 	scan_expect(scan, "");
 }
 
-TEST_OF(fresh, damage_anywhere_is_survived)
+TEST_OF(scan, damage_anywhere_is_survived)
 {
-	struct scan *scan = *state;
-
 	save(scan, OBJECT("](" BYTES("\x05") "K\x07\x86" BYTES("\x02") "e"));
 	scan_maul(scan);
 	scan_expect_no_beginning(scan, 0);

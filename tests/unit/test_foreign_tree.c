@@ -59,9 +59,8 @@ static void close_source(struct fixture *f)
 }
 
 /* The container: a JPEG at 0, a PNG at 100, and bytes that tell where they lie. */
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
 	SCOPE_FREE char *bytes = malloc(SIZE);
 
 	strcpy(f->dir, "/var/tmp/test_foreign.XXXXXX");
@@ -75,18 +74,12 @@ static int setup(void **state)
 	write_file(f->path, bytes, SIZE);
 	f->settings.open = open_file;
 	open_source(f);
-	*state = f;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	close_source(f);
 	scratch_remove(f->dir);
-	free(f);
-	return 0;
 }
 
 static struct foreign_text text(const char *s)
@@ -179,13 +172,12 @@ static void expect_bytes(struct dataset *dataset, const char *path, const void *
 	assert_memory_equal(bytes, expected, len);
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(f, struct fixture, setup, teardown);
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-TEST_OF(fresh, records_without_names_are_numbered)
+TEST_OF(f, records_without_names_are_numbered)
 {
-	struct fixture *f = *state;
 	struct dataset *dataset;
 
 	add_label(f, 12, 3, 100);
@@ -200,9 +192,8 @@ TEST_OF(fresh, records_without_names_are_numbered)
 	dataset_free(dataset);
 }
 
-TEST_OF(fresh, classes_of_many_digits_sort_as_numbers)
+TEST_OF(f, classes_of_many_digits_sort_as_numbers)
 {
-	struct fixture *f = *state;
 	struct dataset *dataset;
 
 	add_label(f, 0, 21840, 0);
@@ -213,9 +204,8 @@ TEST_OF(fresh, classes_of_many_digits_sort_as_numbers)
 	dataset_free(dataset);
 }
 
-TEST_OF(fresh, lists_give_names)
+TEST_OF(f, lists_give_names)
 {
-	struct fixture *f = *state;
 	struct dataset *dataset;
 	struct foreign_file beyond = {.record = 1, .label = 2, .size = 5};
 	struct err err = {0};
@@ -243,9 +233,8 @@ TEST_OF(fresh, lists_give_names)
 	dataset_free(dataset);
 }
 
-TEST_OF(fresh, names_without_suffix_get_one)
+TEST_OF(f, names_without_suffix_get_one)
 {
-	struct fixture *f = *state;
 	struct dataset *dataset;
 	const struct foreign_file file = {
 		.class = {"k", 1}, .name = {"abc.de", 6}, .plain = true, .size = 30};
@@ -256,10 +245,9 @@ TEST_OF(fresh, names_without_suffix_get_one)
 	dataset_free(dataset);
 }
 
-TEST_OF(fresh, names_that_lead_outside_are_refused)
+TEST_OF(f, names_that_lead_outside_are_refused)
 {
 	static const char *const bad[] = {"../x", "a/../b", "", "/", "a\0b"};
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const struct foreign_file file = {
@@ -279,9 +267,8 @@ TEST_OF(fresh, names_that_lead_outside_are_refused)
 /* --- places ----------------------------------------------------------------------------------- */
 
 /* Many records may have one text, and a tar in a tar the path of that one. */
-TEST_OF(fresh, paths_are_no_longer_than_the_system_takes)
+TEST_OF(f, paths_are_no_longer_than_the_system_takes)
 {
-	struct fixture *f = *state;
 	char path[4097] = "", target[4097] = "";
 	struct foreign_file file = {.path = {path, 4095}};
 
@@ -302,9 +289,8 @@ TEST_OF(fresh, paths_are_no_longer_than_the_system_takes)
 	add(f, &file);
 }
 
-TEST_OF(fresh, paths_take_memory_in_proportion_to_the_file)
+TEST_OF(f, paths_take_memory_in_proportion_to_the_file)
 {
-	struct fixture *f = *state;
 	char class[4000];
 	struct foreign_file file = {.class = {class, sizeof(class)}, .label = FOREIGN_NO_LABEL};
 	int r = 0;
@@ -320,9 +306,8 @@ TEST_OF(fresh, paths_take_memory_in_proportion_to_the_file)
 			    "into several");
 }
 
-TEST_OF(fresh, bytes_outside_of_the_file_are_refused)
+TEST_OF(f, bytes_outside_of_the_file_are_refused)
 {
-	struct fixture *f = *state;
 	static const struct {
 		uint64_t offset, size;
 	} bad[] = {{SIZE, 1}, {SIZE + 1, 0}, {0, SIZE + 1}, {UINT64_MAX, 2}, {1, UINT64_MAX}};
@@ -335,10 +320,9 @@ TEST_OF(fresh, bytes_outside_of_the_file_are_refused)
 	}
 }
 
-TEST_OF(fresh, two_files_of_one_path_are_refused)
+TEST_OF(f, two_files_of_one_path_are_refused)
 {
 	static const char *const pairs[][2] = {{"a/b", "a/b"}, {"a", "a/b"}, {"a/b", "a/b/c"}};
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < 3; i++) {
 		struct reader *reader = NULL;
@@ -357,9 +341,8 @@ TEST_OF(fresh, two_files_of_one_path_are_refused)
 }
 
 /* A slash sorts before what may stand in a name. */
-TEST_OF(fresh, siblings_are_in_order)
+TEST_OF(f, siblings_are_in_order)
 {
-	struct fixture *f = *state;
 	struct dataset *dataset;
 	const struct foreign_file folder = {
 		.path = text("a"), .directory = true, .mode = 0700, .mtime = 5};
@@ -379,9 +362,8 @@ TEST_OF(fresh, siblings_are_in_order)
 	dataset_free(dataset);
 }
 
-TEST_OF(fresh, a_text_may_be_empty)
+TEST_OF(f, a_text_may_be_empty)
 {
-	struct fixture *f = *state;
 	struct dataset *dataset;
 
 	add_path(f, 0, "a", 5, 1000);
@@ -391,9 +373,8 @@ TEST_OF(fresh, a_text_may_be_empty)
 	dataset_free(dataset);
 }
 
-TEST_OF(fresh, links_and_text_are_files_too)
+TEST_OF(f, links_and_text_are_files_too)
 {
-	struct fixture *f = *state;
 	struct dataset *dataset;
 	const struct foreign_file link = {.path = text("c/link"), .target = text("../a")};
 	uint32_t entry;
@@ -416,9 +397,8 @@ TEST_OF(fresh, links_and_text_are_files_too)
 
 /* --- the index file --------------------------------------------------------------------------- */
 
-TEST_OF(fresh, an_index_belongs_to_the_file_as_it_is)
+TEST_OF(f, an_index_belongs_to_the_file_as_it_is)
 {
-	struct fixture *f = *state;
 	SCOPE(reader_release) struct reader *index = NULL;
 	const struct timespec times[2] = {{.tv_sec = 5}, {.tv_sec = 5}};
 	struct index_key key;
@@ -439,9 +419,8 @@ TEST_OF(fresh, an_index_belongs_to_the_file_as_it_is)
 	assert_int_equal(index_file_find(&f->tree, &key, &index), -ENOENT);
 }
 
-TEST_OF(fresh, a_damaged_index_is_none)
+TEST_OF(f, a_damaged_index_is_none)
 {
-	struct fixture *f = *state;
 	char name[128];
 	struct index_key key;
 	SCOPE_CLOSE int fd = -1;
@@ -499,9 +478,8 @@ static size_t make_picture(enum foreign_layout layout, uint64_t offset, uint8_t 
 	return n;
 }
 
-TEST_OF(fresh, pixels_are_shown_as_images)
+TEST_OF(f, pixels_are_shown_as_images)
 {
-	struct fixture *f = *state;
 	SCOPE_FREE uint8_t *expected = malloc(SIZE);
 	struct dataset *dataset;
 	char name[32];
@@ -528,9 +506,8 @@ TEST_OF(fresh, pixels_are_shown_as_images)
 	dataset_free(dataset);
 }
 
-TEST_OF(fresh, any_part_of_an_image_can_be_read)
+TEST_OF(f, any_part_of_an_image_can_be_read)
 {
-	struct fixture *f = *state;
 	const struct made_row picture = {.offset = 500,
 					 .pixels = {WIDTH, HEIGHT, FOREIGN_PLANAR_BGR}};
 	SCOPE_FREE uint8_t *expected = calloc(1, SIZE), *bytes = malloc(SIZE);
@@ -545,9 +522,8 @@ TEST_OF(fresh, any_part_of_an_image_can_be_read)
 		}
 }
 
-TEST_OF(fresh, wrong_pixels_are_refused)
+TEST_OF(f, wrong_pixels_are_refused)
 {
-	struct fixture *f = *state;
 	static const struct foreign_pixels bad[] = {
 		{0, 1, FOREIGN_RGB}, {70000, 1, FOREIGN_GRAY}, {65535, 65535, FOREIGN_RGB}};
 	struct reader *reader;
@@ -564,9 +540,8 @@ TEST_OF(fresh, wrong_pixels_are_refused)
 	}
 }
 
-TEST_OF(fresh, wrong_pages_are_refused)
+TEST_OF(f, wrong_pages_are_refused)
 {
-	struct fixture *f = *state;
 	static const struct made_row good = {
 		.is_page = true, .offset = SIZE - 50, .page = {50, 5000, CODEC_SNAPPY}};
 	struct made_row bad[9];
@@ -600,7 +575,7 @@ TEST_OF(fresh, wrong_pages_are_refused)
 	reader_free(reader);
 }
 
-TEST_OF(fresh, rows_are_written_as_they_are_read)
+TEST_OF(f, rows_are_written_as_they_are_read)
 {
 	static const struct made_row rows[] = {
 		{.start = 1, .offset = UINT64_MAX, .pixels = {3, 4, FOREIGN_GRAY}},

@@ -9,28 +9,16 @@ extern const struct foreign_format zip_format;
 
 /* --- fixture ---------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+static void set_up(struct scan *scan)
 {
-	struct scan *scan = calloc(1, sizeof(*scan));
-
-	assert_non_null(scan);
 	scan->format = &zip_format;
-	*state = scan;
-	return 0;
 }
 
-static int tear_down(void **state)
-{
-	scan_release(*state);
-	free(*state);
-	return 0;
-}
-
-FIXTURE(fresh, set_up, tear_down);
+FIXTURE(scan, struct scan, set_up, scan_release);
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-TEST_OF(fresh, stored_entries_are_where_their_headers_end)
+TEST_OF(scan, stored_entries_are_where_their_headers_end)
 {
 	struct zip_written entries[] = {
 		{.name = "d/", .text = "", .mode = S_IFDIR | 0750},
@@ -42,7 +30,6 @@ TEST_OF(fresh, stored_entries_are_where_their_headers_end)
 	static const char lines[] =
 		"folder d 750\nfile d/x.jpg: photo\nlink l -> d/x.jpg\n"
 		"file empty: \nnote left out: 1 named pipes, such as 'pipe'\n";
-	struct scan *scan = *state;
 
 	zip_write(&scan->bytes, entries, 5, "");
 	scan_expect(scan, lines);
@@ -54,29 +41,25 @@ TEST_OF(fresh, stored_entries_are_where_their_headers_end)
 	scan_expect(scan, lines);
 }
 
-TEST_OF(fresh, an_empty_zip_is_an_empty_tree)
+TEST_OF(scan, an_empty_zip_is_an_empty_tree)
 {
-	struct scan *scan = *state;
-
 	zip_write(&scan->bytes, NULL, 0, "");
 	scan_expect(scan, "");
 }
 
-TEST_OF(fresh, an_entry_without_a_name_is_left_out)
+TEST_OF(scan, an_entry_without_a_name_is_left_out)
 {
 	struct zip_written entries[] = {{.name = "", .text = "photo"}};
-	struct scan *scan = *state;
 
 	zip_write(&scan->bytes, entries, 1, "");
 	scan_expect(scan, "note left out: 1 members without a name, such as ''\n");
 }
 
-TEST_OF(fresh, what_cannot_be_read_in_place_is_refused)
+TEST_OF(scan, what_cannot_be_read_in_place_is_refused)
 {
 	struct zip_written packed[] = {{.name = "a", .text = "x"},
 				       {.name = "b.jpg", .text = "x", .method = 8}};
 	struct zip_written secret[] = {{.name = "a", .text = "x", .flags = 1}};
-	struct scan *scan = *state;
 
 	zip_write(&scan->bytes, packed, 2, "");
 	scan_expect_failure(scan, -EOPNOTSUPP,
@@ -96,10 +79,9 @@ static void insert(struct buf *zip, const char *text)
 	zip->len += len;
 }
 
-TEST_OF(fresh, what_lies_around_a_zip_is_noted)
+TEST_OF(scan, what_lies_around_a_zip_is_noted)
 {
 	struct zip_written entries[] = {{.name = "x.jpg", .text = "photo"}};
-	struct scan *scan = *state;
 	struct buf *zip = &scan->bytes;
 
 	for (unsigned zip64 = 0; zip64 < 2; zip64++) {
@@ -119,10 +101,9 @@ TEST_OF(fresh, what_lies_around_a_zip_is_noted)
 }
 
 /* The program has moved what the zip says of its places. */
-TEST_OF(fresh, places_that_count_what_lies_in_front_are_right_too)
+TEST_OF(scan, places_that_count_what_lies_in_front_are_right_too)
 {
 	struct zip_written entries[] = {{.name = "x.jpg", .text = "photo"}};
-	struct scan *scan = *state;
 	struct buf *zip = &scan->bytes;
 	uint64_t at = zip_write(zip, entries, 1, "");
 
@@ -132,7 +113,7 @@ TEST_OF(fresh, places_that_count_what_lies_in_front_are_right_too)
 	scan_expect(scan, "file x.jpg: photo\n");
 }
 
-TEST_OF(fresh, names_are_utf8_whatever_they_were)
+TEST_OF(scan, names_are_utf8_whatever_they_were)
 {
 	/* 0x7075, 11 bytes, version 1, CRC-32 of the name, the name in UTF-8. */
 	static const char unicode[] = "\x75\x70\x0c\0\1\xb7\xef\xdc\x83\xe6\x97\xa5.jpg";
@@ -144,7 +125,6 @@ TEST_OF(fresh, names_are_utf8_whatever_they_were)
 		{.name = "2", .text = "5", .extra = unicode, .extra_len = 16},
 		{.name = "unix\x82.jpg", .text = "6", .mode = S_IFREG | 0644},
 	};
-	struct scan *scan = *state;
 
 	zip_write(&scan->bytes, entries, 6, "");
 	scan_expect(scan,
@@ -153,7 +133,7 @@ TEST_OF(fresh, names_are_utf8_whatever_they_were)
 		    "file unix\x82.jpg: 6\n");
 }
 
-TEST_OF(fresh, backslashes_of_windows_lie_between_folders)
+TEST_OF(scan, backslashes_of_windows_lie_between_folders)
 {
 	struct zip_written entries[] = {
 		{.name = "cat\\", .text = ""},
@@ -161,16 +141,14 @@ TEST_OF(fresh, backslashes_of_windows_lie_between_folders)
 		{.name = "dog/a\\b.jpg", .text = "2"},
 		{.name = "unix\\c.jpg", .text = "3", .mode = S_IFREG | 0644},
 	};
-	struct scan *scan = *state;
 
 	zip_write(&scan->bytes, entries, 4, "");
 	scan_expect(scan, "file cat/x.jpg: 1\nfile dog/a\\b.jpg: 2\nfile unix\\c.jpg: 3\n");
 }
 
-TEST_OF(fresh, the_last_entry_of_a_path_counts)
+TEST_OF(scan, the_last_entry_of_a_path_counts)
 {
 	struct zip_written entries[] = {{.name = "x", .text = "old"}, {.name = "x", .text = "new"}};
-	struct scan *scan = *state;
 
 	zip_write(&scan->bytes, entries, 2, "");
 	scan_expect(scan,
@@ -178,22 +156,20 @@ TEST_OF(fresh, the_last_entry_of_a_path_counts)
 		    "such as 'x'\n");
 }
 
-TEST_OF(fresh, folders_and_empty_files_have_nothing_to_unpack)
+TEST_OF(scan, folders_and_empty_files_have_nothing_to_unpack)
 {
 	struct zip_written entries[] = {
 		{.name = "d/", .text = "", .method = 8, .mode = S_IFDIR | 0700},
 		{.name = "d/x", .text = "", .method = 8}};
-	struct scan *scan = *state;
 
 	zip_write(&scan->bytes, entries, 2, "");
 	scan_expect(scan, "folder d 700\nfile d/x: \n");
 }
 
-TEST_OF(fresh, a_zip_that_is_cut_off_is_told)
+TEST_OF(scan, a_zip_that_is_cut_off_is_told)
 {
 	struct zip_written entries[] = {{.name = "a", .text = "text"},
 					{.name = "b", .text = "text", .zip64 = true}};
-	struct scan *scan = *state;
 
 	zip_write(&scan->bytes, entries, 2, "");
 	scan_expect_no_beginning(scan, 0);
@@ -203,10 +179,9 @@ TEST_OF(fresh, a_zip_that_is_cut_off_is_told)
 	scan_expect_no_beginning(scan, 0);
 }
 
-TEST_OF(fresh, the_two_headers_of_an_entry_must_agree)
+TEST_OF(scan, the_two_headers_of_an_entry_must_agree)
 {
 	struct zip_written entries[] = {{.name = "name", .text = "text"}};
-	struct scan *scan = *state;
 
 	zip_write(&scan->bytes, entries, 1, "");
 	scan->bytes.data[30] = 'g';
@@ -220,10 +195,9 @@ TEST_OF(fresh, the_two_headers_of_an_entry_must_agree)
 			    "entry 0 ('name'): not in front of the central directory");
 }
 
-TEST_OF(fresh, wild_numbers_are_refused)
+TEST_OF(scan, wild_numbers_are_refused)
 {
 	struct zip_written entries[] = {{.name = "name", .text = "text"}};
-	struct scan *scan = *state;
 	struct buf *zip = &scan->bytes;
 	uint64_t at = zip_write(zip, entries, 1, "");
 
@@ -256,10 +230,9 @@ TEST_OF(fresh, wild_numbers_are_refused)
 }
 
 /* Java and macOS wrote the lower 16 bits of the count. */
-TEST_OF(fresh, over_65535_entries_need_no_zip64)
+TEST_OF(scan, over_65535_entries_need_no_zip64)
 {
 	struct zip_written entry = {.name = "same", .text = ""};
-	struct scan *scan = *state;
 	struct buf *zip = &scan->bytes;
 	uint64_t at;
 	size_t lines = 0;
@@ -276,10 +249,9 @@ TEST_OF(fresh, over_65535_entries_need_no_zip64)
 	assert_non_null(strstr(scan->seen.data, "of which the last member counts: 65537"));
 }
 
-TEST_OF(fresh, entries_that_the_end_does_not_count_are_not_dropped)
+TEST_OF(scan, entries_that_the_end_does_not_count_are_not_dropped)
 {
 	struct zip_written entries[] = {{.name = "a", .text = "x"}, {.name = "b", .text = "y"}};
-	struct scan *scan = *state;
 	struct buf *zip = &scan->bytes;
 
 	zip_write(zip, entries, 2, "");
@@ -290,11 +262,10 @@ TEST_OF(fresh, entries_that_the_end_does_not_count_are_not_dropped)
 	scan_expect_failure(scan, -EBADMSG, "its end counts 65538 entries, its directory has 2");
 }
 
-TEST_OF(fresh, damage_anywhere_is_survived)
+TEST_OF(scan, damage_anywhere_is_survived)
 {
 	struct zip_written entries[] = {{.name = "a", .text = "x"},
 					{.name = "l", .text = "a", .mode = S_IFLNK | 0777}};
-	struct scan *scan = *state;
 
 	zip_write(&scan->bytes, entries, 2, "");
 	scan_maul(scan);

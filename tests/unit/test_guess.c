@@ -144,7 +144,7 @@ static uint32_t enough(double tried, double n)
 	return (uint32_t)d;
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE_BY(fresh, struct world, setup, teardown);
 
 /* Of few files more must be seen than of many. */
 TEST_OF(fresh, it_is_sure_as_soon_as_chance_is_out_of_the_question)

@@ -73,122 +73,114 @@ static void search(struct idle_work *work, uint64_t ns)
 	assert_false(idle);
 }
 
-static int setup_for(int count, void **state)
+static void setup(struct idle_work *work)
 {
-	static struct idle_work work;
-
-	processors = count;
+	processors = 1;
 	now = SECOND;
 	slept = wanted = 0;
 	step = MS;
 	over = UINT64_MAX;
-	idle_work_init(&work, IDLE_WORK_SAVED);
-	*state = &work;
-	return 0;
+	idle_work_init(work, IDLE_WORK_SAVED);
 }
 
-static int setup(void **state)
+static void teardown(struct idle_work *work)
 {
-	return setup_for(1, state);
+	(void)work;
 }
 
-static int setup_large(void **state)
-{
-	return setup_for(8, state);
-}
+FIXTURE(work, struct idle_work, setup, teardown);
 
-FIXTURE(mount, setup, NULL);
-FIXTURE(on_eight_processors, setup_large, NULL);
-
-TEST_OF(mount, a_search_has_the_normal_priority_for_a_fifth_of_a_second)
+TEST_OF(work, a_search_has_the_normal_priority_for_a_fifth_of_a_second)
 {
-	search(*state, 190 * MS);
+	search(work, 190 * MS);
 	assert_false(was_idle);
-	search(*state, 30 * MS);
+	search(work, 30 * MS);
 	assert_true(was_idle);
 }
 
-TEST_OF(mount, what_others_leave_is_taken)
+TEST_OF(work, what_others_leave_is_taken)
 {
-	search(*state, 100 * SECOND);
+	search(work, 100 * SECOND);
 	assert_true(was_idle);
 	assert_int_equal(slept, 0);
 }
 
-TEST_OF(mount, where_others_want_all_it_takes_a_hundredth)
+TEST_OF(work, where_others_want_all_it_takes_a_hundredth)
 {
 	wanted = 50; /* a group has its share */
 	over = 1000 * SECOND;
-	search(*state, 1000 * SECOND);
+	search(work, 1000 * SECOND);
 	assert_in_range(used, 9 * SECOND, 10 * SECOND + 300 * MS);
 }
 
 /* As with seeds that are tried in hundreds of ways. */
-TEST_OF(mount, long_steps_take_no_more)
+TEST_OF(work, long_steps_take_no_more)
 {
 	wanted = 60;
 	step = 100 * MS;
 	over = 1000 * SECOND;
-	search(*state, 1000 * SECOND);
+	search(work, 1000 * SECOND);
 	assert_in_range(used, 4 * SECOND, 10 * SECOND + 300 * MS);
 }
 
-TEST_OF(on_eight_processors, where_others_want_all_it_takes_a_hundredth_of_each)
+TEST_OF(work, where_others_want_all_it_takes_a_hundredth_of_each)
 {
+	processors = 8;
+	idle_work_init(work, IDLE_WORK_SAVED);
 	wanted = 50;
 	over = 100 * SECOND;
-	search(*state, 1000 * SECOND);
+	search(work, 1000 * SECOND);
 	assert_in_range(used, 7 * SECOND, 8 * SECOND + 300 * MS);
 }
 
-TEST_OF(mount, where_others_want_a_little_it_goes_on_most_of_the_time)
+TEST_OF(work, where_others_want_a_little_it_goes_on_most_of_the_time)
 {
 	wanted = 1;
 	over = 100 * SECOND;
-	search(*state, 100 * SECOND);
+	search(work, 100 * SECOND);
 	assert_true(used > 90 * SECOND);
 }
 
-TEST_OF(mount, a_search_that_never_gets_a_processor_sleeps)
+TEST_OF(work, a_search_that_never_gets_a_processor_sleeps)
 {
 	uint64_t began = now;
 
 	wanted = 100;
 	over = now + 100 * SECOND;
-	search(*state, 100 * SECOND);
+	search(work, 100 * SECOND);
 	assert_true(slept > 95 * SECOND);
 	assert_true(now - began < 103 * SECOND);
 }
 
-TEST_OF(mount, many_short_searches_have_as_little_as_a_long_one)
+TEST_OF(work, many_short_searches_have_as_little_as_a_long_one)
 {
 	uint64_t all = 0;
 
 	wanted = 50;
 	for (over = 100 * SECOND; !is_over(NULL); all += used)
-		search(*state, 7 * MS);
+		search(work, 7 * MS);
 	assert_true(all < SECOND + 300 * MS);
 }
 
-TEST_OF(mount, what_was_saved_meanwhile_is_for_the_next_search)
+TEST_OF(work, what_was_saved_meanwhile_is_for_the_next_search)
 {
-	search(*state, 500 * MS);
+	search(work, 500 * MS);
 	now += 10 * SECOND;
-	search(*state, 90 * MS);
+	search(work, 90 * MS);
 	assert_false(was_idle);
-	search(*state, 30 * MS);
+	search(work, 30 * MS);
 	assert_true(was_idle);
 	now += 1000 * SECOND;
-	search(*state, 190 * MS);
+	search(work, 190 * MS);
 	assert_false(was_idle);
-	search(*state, 30 * MS);
+	search(work, 30 * MS);
 	assert_true(was_idle);
 }
 
-TEST_OF(mount, a_search_that_sleeps_ends_at_once)
+TEST_OF(work, a_search_that_sleeps_ends_at_once)
 {
 	wanted = 100;
 	over = now + 300 * MS;
-	search(*state, 100 * SECOND);
+	search(work, 100 * SECOND);
 	assert_true(now < over + 25 * MS);
 }

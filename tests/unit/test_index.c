@@ -26,12 +26,10 @@ static void build_tree(struct fixture *f)
 #define EXPECT_ALL_REFUSED(f, cases) \
 	expect_all_refused(f, build_tree, cases, sizeof(cases) / sizeof(*(cases)))
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 
-TEST_OF(fresh, the_tree_of_these_tests_is_as_drawn)
+TEST_OF(f, the_tree_of_these_tests_is_as_drawn)
 {
-	struct fixture *f = *state;
-
 	build_tree(f);
 	open_pack(f);
 	assert_int_equal(find(f, "a"), 1);
@@ -40,7 +38,7 @@ TEST_OF(fresh, the_tree_of_these_tests_is_as_drawn)
 	assert_int_equal(dataset_entries(f->dataset), 8);
 }
 
-TEST_OF(fresh, other_versions_and_features_are_named)
+TEST_OF(f, other_versions_and_features_are_named)
 {
 	static const struct damaged cases[] = {
 		{"super.version", 2, -EPROTONOSUPPORT,
@@ -50,7 +48,6 @@ TEST_OF(fresh, other_versions_and_features_are_named)
 		{"super.incompat", 0x14, -EPROTONOSUPPORT,
 		 "the pack uses feature bits 0x14 that this foldfs does not know"},
 	};
-	struct fixture *f = *state;
 
 	EXPECT_ALL_REFUSED(f, cases);
 	build_tree(f);
@@ -58,7 +55,7 @@ TEST_OF(fresh, other_versions_and_features_are_named)
 	open_pack(f);
 }
 
-TEST_OF(fresh, a_damaged_superblock_is_refused)
+TEST_OF(f, a_damaged_superblock_is_refused)
 {
 	static const struct damaged cases[] = {
 		{"super.magic", 0, -EBADMSG, "damaged superblock: bad magic"},
@@ -83,7 +80,6 @@ TEST_OF(fresh, a_damaged_superblock_is_refused)
 		{"super.names.bytes", 1ull << 62, -EBADMSG,
 		 "damaged index: section names is missing or cut"},
 	};
-	struct fixture *f = *state;
 
 	EXPECT_ALL_REFUSED(f, cases);
 	build_tree(f);
@@ -91,20 +87,16 @@ TEST_OF(fresh, a_damaged_superblock_is_refused)
 	expect_refused(f, -EBADMSG, "damaged superblock: checksum mismatch");
 }
 
-TEST_OF(fresh, a_width_that_no_number_has_is_refused)
+TEST_OF(f, a_width_that_no_number_has_is_refused)
 {
-	struct fixture *f = *state;
-
 	build_tree(f);
 	damage(f, "super.size.width", 3);
 	damage(f, "super.size.bytes", 8 * 3);
 	expect_refused(f, -EBADMSG, "damaged superblock: section size has a wrong shape");
 }
 
-TEST_OF(fresh, a_wrong_section_offset_is_found_anew_by_its_key)
+TEST_OF(f, a_wrong_section_offset_is_found_anew_by_its_key)
 {
-	struct fixture *f = *state;
-
 	build_tree(f);
 	damage(f, "super.start.offset", UINT64_MAX);
 	open_pack(f);
@@ -113,10 +105,8 @@ TEST_OF(fresh, a_wrong_section_offset_is_found_anew_by_its_key)
 	expect_file(f, "a/x", 100);
 }
 
-TEST_OF(fresh, sections_of_a_later_version_are_passed_over)
+TEST_OF(f, sections_of_a_later_version_are_passed_over)
 {
-	struct fixture *f = *state;
-
 	build_tree(f);
 	damage(f, "super.section_count", 16);
 	open_pack(f);
@@ -124,7 +114,7 @@ TEST_OF(fresh, sections_of_a_later_version_are_passed_over)
 	expect_faults(f, "");
 }
 
-TEST_OF(fresh, names_that_lead_astray_are_refused)
+TEST_OF(f, names_that_lead_astray_are_refused)
 {
 	static const struct damaged cases[] = {
 		{"names[1]", '/', -EBADMSG, "damaged index: a name holds a slash or NUL"},
@@ -136,15 +126,12 @@ TEST_OF(fresh, names_that_lead_astray_are_refused)
 		{"name-end[2]", 5, -EBADMSG, "damaged index: entry 3"},
 		{"name-end[7]", 8, -EBADMSG, "damaged index: entry 7"},
 	};
-	struct fixture *f = *state;
 
 	EXPECT_ALL_REFUSED(f, cases);
 }
 
-TEST_OF(fresh, of_names_that_begin_with_a_dot_two_are_refused)
+TEST_OF(f, of_names_that_begin_with_a_dot_two_are_refused)
 {
-	struct fixture *f = *state;
-
 	start(f);
 	add_file(f, BUILDER_ROOT, ".a", 1);
 	add_file(f, BUILDER_ROOT, "..a", 2);
@@ -160,7 +147,7 @@ TEST_OF(fresh, of_names_that_begin_with_a_dot_two_are_refused)
 	expect_refused(f, -EBADMSG, "damaged index: entry 1");
 }
 
-TEST_OF(fresh, trees_that_are_no_trees_are_refused)
+TEST_OF(f, trees_that_are_no_trees_are_refused)
 {
 	static const struct damaged cases[] = {
 		{"parent[0]", 1, -EBADMSG, "damaged index: entry 0"},
@@ -182,15 +169,12 @@ TEST_OF(fresh, trees_that_are_no_trees_are_refused)
 		{"size[0]", 8, -EBADMSG, "damaged index: entry 0"},
 		{"size[1]", 1, -EBADMSG, "damaged index: entry 7"},
 	};
-	struct fixture *f = *state;
 
 	EXPECT_ALL_REFUSED(f, cases);
 }
 
-TEST_OF(fresh, directories_that_share_children_are_refused)
+TEST_OF(f, directories_that_share_children_are_refused)
 {
-	struct fixture *f = *state;
-
 	build_tree(f);
 	damage(f, "start[5]", 6);
 	damage(f, "size[5]", 1);
@@ -220,7 +204,7 @@ static int check_chain(uint32_t length, struct err *err)
 }
 
 /* To list 150,000 of them would be to write 22 GB. */
-TEST_OF(fresh, a_tree_that_is_too_deep_is_refused)
+TEST_OF(f, a_tree_that_is_too_deep_is_refused)
 {
 	struct err err = {0};
 
@@ -229,7 +213,7 @@ TEST_OF(fresh, a_tree_that_is_too_deep_is_refused)
 	assert_string_equal(err.text, "damaged index: entry 4098");
 }
 
-TEST_OF(fresh, places_outside_the_pack_are_refused)
+TEST_OF(f, places_outside_the_pack_are_refused)
 {
 	static const struct damaged cases[] = {
 		{"start[2]", 1ull << 40, -EBADMSG, "damaged index: entry 2"},
@@ -246,16 +230,14 @@ TEST_OF(fresh, places_outside_the_pack_are_refused)
 		{"size[7]", 1, -EBADMSG, "damaged index: 2 checksums for 3 extents"},
 		{"size[6]", 0, -EBADMSG, "damaged index: 2 checksums for 1 extents"},
 	};
-	struct fixture *f = *state;
 
 	EXPECT_ALL_REFUSED(f, cases);
 }
 
-TEST_OF(fresh, a_bad_disk_is_noticed_by_checksums)
+TEST_OF(f, a_bad_disk_is_noticed_by_checksums)
 {
 	static const char *const hot[] = {"names", "name-end", "parent",  "kind",
 					  "start", "size",     "targets", "options"};
-	struct fixture *f = *state;
 	char field[32], sentence[80];
 
 	for (size_t i = 0; i < sizeof(hot) / sizeof(*hot); i++) {
@@ -268,9 +250,8 @@ TEST_OF(fresh, a_bad_disk_is_noticed_by_checksums)
 	}
 }
 
-TEST_OF(fresh, damage_to_cold_sections_waits_for_their_use)
+TEST_OF(f, damage_to_cold_sections_waits_for_their_use)
 {
-	struct fixture *f = *state;
 	struct dataset_attr attr;
 	struct dataset_image image;
 	SCOPE(buf_release) struct buf found = BUF_INIT;
@@ -293,9 +274,8 @@ TEST_OF(fresh, damage_to_cold_sections_waits_for_their_use)
 		"foldfs.height: index: damaged index: checksum mismatch in section height\n");
 }
 
-TEST_OF(fresh, a_content_id_that_is_not_that_of_the_files_is_found)
+TEST_OF(f, a_content_id_that_is_not_that_of_the_files_is_found)
 {
-	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf found = BUF_INIT;
 	char id[FORMAT_ID_TEXT];
 
@@ -308,11 +288,10 @@ TEST_OF(fresh, a_content_id_that_is_not_that_of_the_files_is_found)
 	assert_string_equal(found.data, "foldfs: index: its content id is not that of its files\n");
 }
 
-TEST_OF(fresh, counts_that_are_not_those_of_the_entries_are_found)
+TEST_OF(f, counts_that_are_not_those_of_the_entries_are_found)
 {
 	static const char *const counts[] = {"super.files", "super.directories", "super.symlinks",
 					     "super.hardlinks", "super.bytes"};
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		SCOPE(buf_release) struct buf found = BUF_INIT;
@@ -326,9 +305,8 @@ TEST_OF(fresh, counts_that_are_not_those_of_the_entries_are_found)
 	}
 }
 
-TEST_OF(fresh, where_no_content_id_is_recorded_it_is_found_from_the_index)
+TEST_OF(f, where_no_content_id_is_recorded_it_is_found_from_the_index)
 {
-	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf found = BUF_INIT;
 	char id[FORMAT_ID_TEXT];
 
@@ -345,9 +323,8 @@ TEST_OF(fresh, where_no_content_id_is_recorded_it_is_found_from_the_index)
 	assert_int_equal(dataset_content_id(f->dataset, id), -EBADMSG);
 }
 
-TEST_OF(fresh, loading_names_what_is_damaged_and_the_other_parts_are_loaded)
+TEST_OF(f, loading_names_what_is_damaged_and_the_other_parts_are_loaded)
 {
-	struct fixture *f = *state;
 	struct dataset_attr attr;
 	struct err err = {0};
 
@@ -361,10 +338,8 @@ TEST_OF(fresh, loading_names_what_is_damaged_and_the_other_parts_are_loaded)
 	assert_done(dataset_attr(f->dataset, 1, &attr));
 }
 
-TEST_OF(fresh, a_record_at_another_place_is_found_by_checking_the_keys)
+TEST_OF(f, a_record_at_another_place_is_found_by_checking_the_keys)
 {
-	struct fixture *f = *state;
-
 	build_tree(f);
 	open_pack(f);
 	damage(f, "start[2]", dataset_extent(f->dataset, 0).offset + 1);
@@ -433,7 +408,7 @@ static int check_split(enum format_section section, uint64_t row, uint64_t value
 	return index_check(&index, pack_bytes, NULL);
 }
 
-TEST_OF(fresh, parts_outside_the_pack_are_refused)
+TEST_OF(f, parts_outside_the_pack_are_refused)
 {
 	assert_done(check_split(SECTION_KIND, 1, FORMAT_SPLIT));
 	assert_int_equal(check_split(SECTION_PARTS, 16, 3 * GIB - 4), -EBADMSG);
@@ -457,7 +432,7 @@ static void make_several(struct index *index)
 	}
 }
 
-TEST_OF(fresh, split_files_have_their_parts_one_after_the_other)
+TEST_OF(f, split_files_have_their_parts_one_after_the_other)
 {
 	SCOPE(index_release) struct index index, gap;
 	uint64_t number;
@@ -477,7 +452,7 @@ TEST_OF(fresh, split_files_have_their_parts_one_after_the_other)
 	assert_int_equal(index_check(&gap, 3 * GIB, NULL), -EBADMSG);
 }
 
-TEST_OF(fresh, a_file_of_1_gib_is_one_piece)
+TEST_OF(f, a_file_of_1_gib_is_one_piece)
 {
 	for (uint64_t more = 0; more < 2; more++) {
 		SCOPE(index_release) struct index index;
@@ -489,7 +464,7 @@ TEST_OF(fresh, a_file_of_1_gib_is_one_piece)
 	}
 }
 
-TEST_OF(fresh, widths_are_the_narrowest)
+TEST_OF(f, widths_are_the_narrowest)
 {
 	assert_int_equal(index_width(0), 1);
 	assert_int_equal(index_width(255), 1);
@@ -503,9 +478,8 @@ TEST_OF(fresh, widths_are_the_narrowest)
 /* --- files that are no packs --------------------------------------------------------------------
  */
 
-TEST_OF(fresh, a_pack_cut_by_one_byte_is_truncated)
+TEST_OF(f, a_pack_cut_by_one_byte_is_truncated)
 {
-	struct fixture *f = *state;
 	char sentence[80];
 	struct stat st;
 
@@ -518,9 +492,8 @@ TEST_OF(fresh, a_pack_cut_by_one_byte_is_truncated)
 	expect_refused(f, -EBADMSG, sentence);
 }
 
-TEST_OF(fresh, files_that_are_no_lmdb_are_named_so)
+TEST_OF(f, files_that_are_no_lmdb_are_named_so)
 {
-	struct fixture *f = *state;
 	int fd;
 
 	expect_refused(f, -ENOENT, "No such file or directory");
@@ -555,10 +528,8 @@ static void write_lmdb(const char *path, const char *key)
 	mdb_env_close(env);
 }
 
-TEST_OF(fresh, an_lmdb_that_is_no_pack_is_named_so)
+TEST_OF(f, an_lmdb_that_is_no_pack_is_named_so)
 {
-	struct fixture *f = *state;
-
 	write_lmdb(f->path, "");
 	expect_refused(f, -ENOMSG, "an LMDB file, but not a foldfs pack");
 	write_lmdb(f->path, "n01440764/x.JPEG");
@@ -570,10 +541,9 @@ TEST_OF(fresh, an_lmdb_that_is_no_pack_is_named_so)
 
 /* A file "a" of 700 slashes becomes, by its node's key length, the key "a/////...": longer than
  * any path may be as a key, and it begins like one. */
-TEST_OF(fresh, a_key_longer_than_lmdb_allows_is_no_path)
+TEST_OF(f, a_key_longer_than_lmdb_allows_is_no_path)
 {
 	static char bytes[64 * KIB];
-	struct fixture *f = *state;
 	char slashes[700], *node;
 	ssize_t size;
 	int fd;

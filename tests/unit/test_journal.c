@@ -26,11 +26,8 @@ struct fixture {
 	struct journal_params params;
 };
 
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
 	strcpy(f->dir, "/tmp/test_journal.XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	snprintf(f->path, sizeof(f->path), "%s/journal", f->dir);
@@ -41,21 +38,15 @@ static int setup(void **state)
 					    .pack = f->pack,
 					    .run = run,
 					    .options = "order=path\nresize=256\n"};
-	*state = f;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	journal_free(f->journal);
 	close(f->pack);
 	unlink(f->path);
 	unlink(f->pack_path);
 	rmdir(f->dir);
-	free(f);
-	return 0;
 }
 
 /* --- words --------------------------------------------------------------------------------- */
@@ -198,13 +189,12 @@ static void expect_up_to(struct fixture *f, unsigned last)
 	assert_int_equal(journal_next(f->journal, &record), 1);
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(f, struct fixture, setup, teardown);
 
 /* --- tests --------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, records_come_back_in_their_order)
+TEST_OF(f, records_come_back_in_their_order)
 {
-	struct fixture *f = *state;
 	off_t ends[3];
 
 	write_three(f, ends);
@@ -213,10 +203,8 @@ TEST_OF(fresh, records_come_back_in_their_order)
 	assert_string_equal(journal_options(f->journal), f->params.options);
 }
 
-TEST_OF(fresh, a_file_is_made_with_the_first_checkpoint)
+TEST_OF(f, a_file_is_made_with_the_first_checkpoint)
 {
-	struct fixture *f = *state;
-
 	begin(f);
 	add(f, 1);
 	assert_int_equal(length(f), -1);
@@ -227,9 +215,8 @@ TEST_OF(fresh, a_file_is_made_with_the_first_checkpoint)
 	assert_true(length(f) > 0);
 }
 
-TEST_OF(fresh, only_its_own_file_is_removed)
+TEST_OF(f, only_its_own_file_is_removed)
 {
-	struct fixture *f = *state;
 	char next[sizeof(f->path) + 8];
 
 	begin(f);
@@ -246,10 +233,8 @@ TEST_OF(fresh, only_its_own_file_is_removed)
 	end(f);
 }
 
-TEST_OF(fresh, a_checkpoint_that_is_under_way_is_waited_for)
+TEST_OF(f, a_checkpoint_that_is_under_way_is_waited_for)
 {
-	struct fixture *f = *state;
-
 	begin(f);
 	for (unsigned i = 1; i <= 10; i++) {
 		add(f, i);
@@ -293,9 +278,8 @@ static bool memory_can_forget(const struct fixture *f)
 	return pages_in_memory(f, PACK) == 0;
 }
 
-TEST_OF(fresh, what_is_on_the_disk_leaves_the_page_cache_unless_it_is_wanted_again)
+TEST_OF(f, what_is_on_the_disk_leaves_the_page_cache_unless_it_is_wanted_again)
 {
-	struct fixture *f = *state;
 	struct journal_checkpoint checkpoint = {.store = {.bytes = PACK / 2, .revisited = true}};
 
 	if (!memory_can_forget(f))
@@ -312,9 +296,8 @@ TEST_OF(fresh, what_is_on_the_disk_leaves_the_page_cache_unless_it_is_wanted_aga
 	assert_true(pages_in_memory(f, PACK) > 0);
 }
 
-TEST_OF(fresh, the_image_may_come_after_the_file)
+TEST_OF(f, the_image_may_come_after_the_file)
 {
-	struct fixture *f = *state;
 	const struct dataset_image image = {.kind = IMAGE_BMP, .width = 640, .height = 480};
 	struct journal_record record;
 
@@ -332,9 +315,8 @@ TEST_OF(fresh, the_image_may_come_after_the_file)
 }
 
 /* As it is left by a kill, or by a disk that lost the end. */
-TEST_OF(fresh, a_torn_end_does_not_count)
+TEST_OF(f, a_torn_end_does_not_count)
 {
-	struct fixture *f = *state;
 	off_t ends[3];
 
 	write_three(f, ends);
@@ -356,9 +338,8 @@ static void flip(struct fixture *f, off_t at)
 	assert_done(io_pwrite_full(fd, &byte, 1, (uint64_t)at));
 }
 
-TEST_OF(fresh, what_lies_behind_a_wrong_byte_does_not_count)
+TEST_OF(f, what_lies_behind_a_wrong_byte_does_not_count)
 {
-	struct fixture *f = *state;
 	off_t ends[3];
 
 	write_three(f, ends);
@@ -391,9 +372,8 @@ static void forge(struct fixture *f, const off_t ends[3], size_t at, uint8_t val
 	assert_done(io_pwrite_full(fd, &checksum, sizeof(checksum), (uint64_t)ends[1] + len));
 }
 
-TEST_OF(fresh, a_flag_that_is_neither_yes_nor_no_does_not_count)
+TEST_OF(f, a_flag_that_is_neither_yes_nor_no_does_not_count)
 {
-	struct fixture *f = *state;
 	off_t ends[3];
 
 	write_three(f, ends);
@@ -401,9 +381,8 @@ TEST_OF(fresh, a_flag_that_is_neither_yes_nor_no_does_not_count)
 	expect_up_to(f, 20);
 }
 
-TEST_OF(fresh, a_record_that_runs_out_of_its_block_is_damage)
+TEST_OF(f, a_record_that_runs_out_of_its_block_is_damage)
 {
-	struct fixture *f = *state;
 	struct journal_record last;
 	uint64_t checksums[8];
 	char note[16];
@@ -422,9 +401,8 @@ TEST_OF(fresh, a_record_that_runs_out_of_its_block_is_damage)
 	assert_int_equal(journal_next(f->journal, &last), -EBADMSG);
 }
 
-TEST_OF(fresh, zeros_at_the_end_do_not_count)
+TEST_OF(f, zeros_at_the_end_do_not_count)
 {
-	struct fixture *f = *state;
 	off_t ends[3];
 
 	write_three(f, ends);
@@ -432,9 +410,8 @@ TEST_OF(fresh, zeros_at_the_end_do_not_count)
 	expect_up_to(f, 30);
 }
 
-TEST_OF(fresh, going_on_writes_over_a_torn_end)
+TEST_OF(f, going_on_writes_over_a_torn_end)
 {
-	struct fixture *f = *state;
 	off_t ends[3];
 
 	write_three(f, ends);
@@ -447,9 +424,8 @@ TEST_OF(fresh, going_on_writes_over_a_torn_end)
 }
 
 /* Blocks of another run, left behind what counts, do not follow from what is before them. */
-TEST_OF(fresh, blocks_of_another_run_do_not_count)
+TEST_OF(f, blocks_of_another_run_do_not_count)
 {
-	struct fixture *f = *state;
 	SCOPE_FREE char *old = NULL;
 	SCOPE_CLOSE int fd = -1;
 	off_t ends[3], mine;
@@ -472,9 +448,8 @@ TEST_OF(fresh, blocks_of_another_run_do_not_count)
 	expect_up_to(f, 11);
 }
 
-TEST_OF(fresh, another_version_is_told)
+TEST_OF(f, another_version_is_told)
 {
-	struct fixture *f = *state;
 	struct journal_params params = {.path = f->path, .pack = f->pack};
 	struct err err = {0};
 	off_t ends[3];
@@ -485,9 +460,8 @@ TEST_OF(fresh, another_version_is_told)
 	assert_string_equal(err.text, "was begun by another version of foldpack");
 }
 
-TEST_OF(fresh, after_a_failure_there_are_no_more_checkpoints)
+TEST_OF(f, after_a_failure_there_are_no_more_checkpoints)
 {
-	struct fixture *f = *state;
 	struct journal_checkpoint checkpoint = checkpoint_of(2);
 
 	begin(f);
@@ -502,9 +476,8 @@ TEST_OF(fresh, after_a_failure_there_are_no_more_checkpoints)
 	expect_last(f, 1);
 }
 
-TEST_OF(fresh, no_room_for_the_journal_is_told)
+TEST_OF(f, no_room_for_the_journal_is_told)
 {
-	struct fixture *f = *state;
 	struct rlimit old, low;
 
 	signal(SIGXFSZ, SIG_IGN);

@@ -8,11 +8,8 @@ extern const struct foreign_format lsun_format, basicsr_format, paths_format, cr
 #define JPEG "\xff\xd8\xff one"
 #define PNG  "\x89PNG two"
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
-
-TEST_OF(fresh, test_the_class_of_lsun_is_the_folder)
+TEST_OF(f, test_the_class_of_lsun_is_the_folder)
 {
-	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {
 		{"0a1b", JPEG, 0}, {"ffff", "RIFF....WEBP", 0}, {0}};
 
@@ -33,9 +30,8 @@ TEST_OF(fresh, test_the_class_of_lsun_is_the_folder)
 	assert_string_equal(fixture_file(f, 0), "other/0a1b.JPEG " JPEG);
 }
 
-TEST_OF(fresh, test_basicsr_is_known_by_its_list)
+TEST_OF(f, test_basicsr_is_known_by_its_list)
 {
-	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"a/0001.x4", PNG, 0}, {"baboon", PNG, 0}, {0}};
 
 	fixture_lmdb(f, "set.lmdb", 0, records);
@@ -49,9 +45,8 @@ TEST_OF(fresh, test_basicsr_is_known_by_its_list)
 	assert_string_equal(fixture_file(f, 1), "baboon.png " PNG);
 }
 
-TEST_OF(fresh, test_keys_that_are_paths)
+TEST_OF(f, test_keys_that_are_paths)
 {
-	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"__len__", "3", 0},
 						 {"a/b.jpg", JPEG, 0},
 						 {"a/c.json", "{}", 0},
@@ -71,9 +66,8 @@ TEST_OF(fresh, test_keys_that_are_paths)
 	assert_string_equal(fixture_note(f, 0), "1 records with keys as __len__ are left out");
 }
 
-TEST_OF(fresh, test_keys_that_are_no_paths_are_refused)
+TEST_OF(f, test_keys_that_are_no_paths_are_refused)
 {
-	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"a.jpg", JPEG, 0}, {"b/../c.jpg", JPEG, 0}, {0}};
 	const struct fixture_record first[] = {{"../c.jpg", JPEG, 0}, {0}};
 	const struct fixture_record text[] = {{"a.jpg", "text", 0}, {0}};
@@ -88,9 +82,8 @@ TEST_OF(fresh, test_keys_that_are_no_paths_are_refused)
 	assert_int_equal(fixture_probe(f, &paths_format, "text/data.mdb"), 0);
 }
 
-TEST_OF(fresh, test_texts_of_crnn_become_a_table)
+TEST_OF(f, test_texts_of_crnn_become_a_table)
 {
-	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"image-000000001", JPEG, 0},
 						 {"image-000000002", PNG, 0},
 						 {"label-000000001",
@@ -116,9 +109,8 @@ TEST_OF(fresh, test_texts_of_crnn_become_a_table)
 			    "1 records with other keys, as lexicons, are left out");
 }
 
-TEST_OF(fresh, test_what_lacks_its_other_half_is_told)
+TEST_OF(f, test_what_lacks_its_other_half_is_told)
 {
-	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"image-000000002", JPEG, 0},
 						 {"image-000000003", JPEG, 0},
 						 {"image-000000005", JPEG, 0},
@@ -136,9 +128,8 @@ TEST_OF(fresh, test_what_lacks_its_other_half_is_told)
 			 strlen(fixture_note(f, 0)) + strlen(fixture_note(f, 1)) + 2);
 }
 
-TEST_OF(fresh, test_a_count_of_crnn_is_compared)
+TEST_OF(f, test_a_count_of_crnn_is_compared)
 {
-	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {{"image-000000001", JPEG, 0},
 						 {"label-000000001", "one", 0},
 						 {"num-samples", "2", 0},
@@ -149,9 +140,8 @@ TEST_OF(fresh, test_a_count_of_crnn_is_compared)
 	assert_string_equal(fixture_note(f, 0), "1 images, where num-samples says 2");
 }
 
-TEST_OF(fresh, test_refusals_of_crnn)
+TEST_OF(f, test_refusals_of_crnn)
 {
-	struct foreign_fixture *f = *state;
 	static char text[5000];
 	const struct fixture_record wild[] = {
 		{"image-000000001", JPEG, 0}, {"label-000000001", text, sizeof(text)}, {0}};
@@ -190,9 +180,8 @@ static void say_meta(struct foreign_fixture *f, const char *name, const char *fi
 	fixture_write(f, name, pickle.data, pickle.len);
 }
 
-TEST_OF(fresh, test_pixels_have_their_shape_beside_them)
+TEST_OF(f, test_pixels_have_their_shape_beside_them)
 {
-	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {
 		{"a.jpg", "bgrBGR", 0}, {"b.png", "123456", 0}, {0}};
 	const struct made_row *pictures;
@@ -214,9 +203,8 @@ TEST_OF(fresh, test_pixels_have_their_shape_beside_them)
 	assert_int_equal(f->tree.notes.len, 0);
 }
 
-TEST_OF(fresh, test_pixels_that_are_not_named_are_counted)
+TEST_OF(f, test_pixels_that_are_not_named_are_counted)
 {
-	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {
 		{"a.jpg", "bgrBGR", 0}, {"b.png", "123456", 0}, {"c.png", "123456", 0}, {0}};
 
@@ -235,9 +223,8 @@ static void refuses_meta(struct foreign_fixture *f, const char *first, const cha
 	assert_string_equal(f->err.text, why);
 }
 
-TEST_OF(fresh, test_refusals_of_pixels)
+TEST_OF(f, test_refusals_of_pixels)
 {
-	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {
 		{"a.jpg", "bgrBGR", 0}, {"b.png", "123456", 0}, {0}};
 	const struct fixture_record other[] = {{"a.jpg", "bgrBGR", 0}, {0}};

@@ -187,12 +187,10 @@ static void a_tree(struct fixture *f)
 	     "train/a/empty.jpg! val/a/8.jpeg top.jpg");
 }
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 
-TEST_OF(fresh, programs_list_a_tree_in_their_orders)
+TEST_OF(f, programs_list_a_tree_in_their_orders)
 {
-	struct fixture *f = *state;
-
 	a_tree(f);
 	expect(f, "train/b/sub/1.jpg",
 	       (struct expected[]){{"train as ImageFolder",
@@ -230,10 +228,9 @@ TEST_OF(fresh, programs_list_a_tree_in_their_orders)
 				   {NULL, NULL}});
 }
 
-TEST_OF(fresh, folders_are_the_classes_of_what_lies_below)
+TEST_OF(f, folders_are_the_classes_of_what_lies_below)
 {
 	SCOPE(found_release) struct found found;
-	struct fixture *f = *state;
 
 	a_tree(f);
 	look(f, "train/b/sub/1.jpg", &found);
@@ -244,9 +241,8 @@ TEST_OF(fresh, folders_are_the_classes_of_what_lies_below)
 			assert_int_equal(found.classes[i], 2);
 }
 
-TEST_OF(fresh, ImageFolder_comes_before_what_is_less_likely)
+TEST_OF(f, ImageFolder_comes_before_what_is_less_likely)
 {
-	struct fixture *f = *state;
 	SCOPE(found_release) struct found found;
 
 	make(f,
@@ -257,9 +253,8 @@ TEST_OF(fresh, ImageFolder_comes_before_what_is_less_likely)
 	assert_string_equal(found.names[1], "train as timm's folder");
 }
 
-TEST_OF(fresh, what_is_equal_is_told_once)
+TEST_OF(f, what_is_equal_is_told_once)
 {
-	struct fixture *f = *state;
 	SCOPE(found_release) struct found found;
 
 	make(f, "a/1.jpg a/2.jpg b/3.jpg b/4.jpg");
@@ -269,9 +264,8 @@ TEST_OF(fresh, what_is_equal_is_told_once)
 	assert_string_equal(found.lists[1].data, "a/1.jpg a/2.jpg b/3.jpg b/4.jpg");
 }
 
-TEST_OF(fresh, one_file_is_no_list)
+TEST_OF(f, one_file_is_no_list)
 {
-	struct fixture *f = *state;
 	SCOPE(found_release) struct found found;
 
 	make(f, "a/1.jpg a/b/2.gif");
@@ -280,20 +274,16 @@ TEST_OF(fresh, one_file_is_no_list)
 		assert_non_null(strchr(found.lists[i].data, ' '));
 }
 
-TEST_OF(fresh, other_suffixes_make_a_DatasetFolder)
+TEST_OF(f, other_suffixes_make_a_DatasetFolder)
 {
-	struct fixture *f = *state;
-
 	make(f, "x/a/1.npy x/a/2.jpg x/b/3.NPY x/b/deep/4.npy");
 	expect_list(f, "x/a/1.npy", "x as DatasetFolder of *.npy",
 		    "x/a/1.npy x/b/3.NPY x/b/deep/4.npy");
 }
 
 /* os.path.splitext() sees no suffix in ".jpg", str.endswith() does. */
-TEST_OF(fresh, a_name_of_a_suffix_only_is_an_image_for_torchvision)
+TEST_OF(f, a_name_of_a_suffix_only_is_an_image_for_torchvision)
 {
-	struct fixture *f = *state;
-
 	make(f, "t/a/.jpg t/a/1.jpg t/a/..png t/b/2.jpg");
 	expect(f, "t/a/1.jpg",
 	       (struct expected[]){{"t as ImageFolder", "t/a/..png t/a/.jpg t/a/1.jpg t/b/2.jpg"},
@@ -302,10 +292,8 @@ TEST_OF(fresh, a_name_of_a_suffix_only_is_an_image_for_torchvision)
 }
 
 /* 1 and 01, B and b are equal: what is below sorts as if they were one. The order is timm's. */
-TEST_OF(fresh, natural_order_is_that_of_whole_paths)
+TEST_OF(f, natural_order_is_that_of_whole_paths)
 {
-	struct fixture *f = *state;
-
 	make(f,
 	     "t/B/2.jpg t/b/1.jpg t/b/10.jpg t/b/9.jpg t/a01/y.jpg t/a1/x.jpg t/a1/Y.jpg "
 	     "t/b-1.jpg t/c12d3.jpg t/c12d.jpg t/c.jpg");
@@ -315,10 +303,8 @@ TEST_OF(fresh, natural_order_is_that_of_whole_paths)
 }
 
 /* Bytes that are not UTF-8 are U+DC80..U+DCFF in Python, before U+E000 (EE 80 80). */
-TEST_OF(fresh, bytes_that_are_no_text_sort_as_Python_has_them)
+TEST_OF(f, bytes_that_are_no_text_sort_as_Python_has_them)
 {
-	struct fixture *f = *state;
-
 	make(f,
 	     "t/a/\xee\x80\x80.jpg t/a/\xff.jpg t/a/\xe2\x82.jpg t/a/\xe2\x82\xac.jpg t/a/z.jpg "
 	     "t/\xc3\xa9/1.jpg t/\xff/2.jpg t/\xf0\x9f\x98\x80/3.jpg t/\xef\xbf\xae/4.jpg");
@@ -330,10 +316,8 @@ TEST_OF(fresh, bytes_that_are_no_text_sort_as_Python_has_them)
 
 /* --- links ----------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, links_to_files_and_directories_are_followed)
+TEST_OF(f, links_to_files_and_directories_are_followed)
 {
-	struct fixture *f = *state;
-
 	make(f,
 	     "all/1.jpg all/2.jpg all/3.jpg few/a/x.jpg>../../all/3.jpg few/a/y.jpg>x.jpg "
 	     "few/a/0.jpg few/b>../all");
@@ -345,9 +329,8 @@ TEST_OF(fresh, links_to_files_and_directories_are_followed)
 		       {NULL, NULL}});
 }
 
-TEST_OF(fresh, hard_links_count_as_their_file)
+TEST_OF(f, hard_links_count_as_their_file)
 {
-	struct fixture *f = *state;
 	uint32_t a, b, file;
 
 	start(f);
@@ -361,9 +344,8 @@ TEST_OF(fresh, hard_links_count_as_their_file)
 	expect_list(f, "b/9.jpg", ". as ImageFolder", "a/1.jpg b/0.jpg a/1.jpg");
 }
 
-TEST_OF(fresh, aliases_count_as_files_of_their_own)
+TEST_OF(f, aliases_count_as_files_of_their_own)
 {
-	struct fixture *f = *state;
 	uint32_t a, b, file;
 
 	start(f);
@@ -378,27 +360,22 @@ TEST_OF(fresh, aliases_count_as_files_of_their_own)
 }
 
 /* It may be a file, and it takes an index; so does an empty one. */
-TEST_OF(fresh, what_has_no_bytes_here_keeps_its_place)
+TEST_OF(f, what_has_no_bytes_here_keeps_its_place)
 {
-	struct fixture *f = *state;
-
 	make(f, "a/1.jpg>/elsewhere/1.jpg a/2.jpg a/3.jpg! a/4.jpg>../../up.jpg a/5.jpg a/6>gone");
 	expect_list(f, "a/2.jpg", "images in a, sorted", "- a/2.jpg - - a/5.jpg");
 }
 
-TEST_OF(fresh, links_that_lead_back_up_end)
+TEST_OF(f, links_that_lead_back_up_end)
 {
-	struct fixture *f = *state;
-
 	make(f, "t/a/1.jpg t/a/2.jpg t/a/up>.. t/b/x>y t/b/y>x t/b/3.jpg");
 	expect_list(f, "t/a/1.jpg", "paths of images below t, sorted",
 		    "t/a/1.jpg t/a/2.jpg t/b/3.jpg");
 }
 
 /* Each link doubles the way: without a common count it would take 2^40 steps. */
-TEST_OF(fresh, links_that_double_end)
+TEST_OF(f, links_that_double_end)
 {
-	struct fixture *f = *state;
 	struct made made = {0};
 	char path[32], target[32];
 
@@ -419,10 +396,8 @@ TEST_OF(fresh, links_that_double_end)
 
 /* --- texts ----------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, lines_that_are_paths)
+TEST_OF(f, lines_that_are_paths)
 {
-	struct fixture *f = *state;
-
 	make_with(f, "coco/images/train/1.jpg coco/images/train/2.jpg coco/images/val/3.jpg",
 		  "coco/train.txt",
 		  "./images/train/2.jpg\n./images/val/3.jpg\r\n\n./images/train/1.jpg");
@@ -436,10 +411,8 @@ TEST_OF(fresh, lines_that_are_paths)
 }
 
 /* Darknet's lists are absolute, of another machine perhaps. */
-TEST_OF(fresh, lines_that_are_paths_from_elsewhere)
+TEST_OF(f, lines_that_are_paths_from_elsewhere)
 {
-	struct fixture *f = *state;
-
 	make_with(f, "images/a/1.jpg images/b/2.jpg images/a/3.jpg", "lists/train.txt",
 		  "/home/me/data/images/b/2.jpg\n/home/me/data/images/a/3.jpg\n"
 		  "/home/me/data/images/a/1.jpg\n/home/other/images/a/1.jpg\n");
@@ -450,10 +423,8 @@ TEST_OF(fresh, lines_that_are_paths_from_elsewhere)
 		       {NULL, NULL}});
 }
 
-TEST_OF(fresh, lines_that_are_stems)
+TEST_OF(f, lines_that_are_stems)
 {
-	struct fixture *f = *state;
-
 	make_with(
 		f,
 		"VOC/JPEGImages/2007_01.jpg VOC/JPEGImages/2007_02.jpg VOC/JPEGImages/2007_03.jpg "
@@ -469,10 +440,8 @@ TEST_OF(fresh, lines_that_are_stems)
 				   {NULL, NULL}});
 }
 
-TEST_OF(fresh, ImageNet_lists_have_folders_and_stems)
+TEST_OF(f, ImageNet_lists_have_folders_and_stems)
 {
-	struct fixture *f = *state;
-
 	make_with(f,
 		  "I/Data/train/n01/n01_2.JPEG I/Data/train/n01/n01_10.JPEG "
 		  "I/Data/train/n02/n02_1.JPEG",
@@ -482,10 +451,8 @@ TEST_OF(fresh, ImageNet_lists_have_folders_and_stems)
 		    "I/Data/train/n01/n01_2.JPEG");
 }
 
-TEST_OF(fresh, columns_of_csv)
+TEST_OF(f, columns_of_csv)
 {
-	struct fixture *f = *state;
-
 	make_with(f, "train/7.png train/1.png train/2.png train/9.png", "train.csv",
 		  "id,label\n7,1\n1,2\n2,9\n9,7\n");
 	expect(f, "train/2.png",
@@ -493,10 +460,8 @@ TEST_OF(fresh, columns_of_csv)
 				   {NULL, NULL}});
 }
 
-TEST_OF(fresh, columns_may_be_empty_or_quoted)
+TEST_OF(f, columns_may_be_empty_or_quoted)
 {
-	struct fixture *f = *state;
-
 	make_with(f, "i/a.jpg i/b,2.jpg i/c.jpg", "list.csv",
 		  "n,,file,class\n0,,\"c.jpg\",\"x, y\"\n1,,\"b,2.jpg\",x\n2,,a.jpg,\n");
 	expect_list(f, "i/a.jpg", "list.csv", "i/c.jpg i/b,2.jpg i/a.jpg");
@@ -505,10 +470,8 @@ TEST_OF(fresh, columns_may_be_empty_or_quoted)
 	expect_list(f, "i/a.jpg", "list.lst", "i/c.jpg i/a.jpg i/b.jpg");
 }
 
-TEST_OF(fresh, several_lines_of_one_file)
+TEST_OF(f, several_lines_of_one_file)
 {
-	struct fixture *f = *state;
-
 	make_with(f, "i/a.jpg i/b.jpg i/c.jpg", "boxes.csv",
 		  "image,x\nc.jpg,1\nc.jpg,2\na.jpg,3\nc.jpg,4\nb.jpg,5\n");
 	expect(f, "i/a.jpg",
@@ -519,10 +482,9 @@ TEST_OF(fresh, several_lines_of_one_file)
 }
 
 /* A text of 64 MiB would be half a gigabyte of lines. */
-TEST_OF(fresh, millions_of_lines_of_few_files_are_no_list)
+TEST_OF(f, millions_of_lines_of_few_files_are_no_list)
 {
 	const size_t lines = ((size_t)4 << 20) + 1;
-	struct fixture *f = *state;
 	struct found found;
 	char *text = malloc(2 * lines + 1);
 
@@ -538,10 +500,8 @@ TEST_OF(fresh, millions_of_lines_of_few_files_are_no_list)
 	free(text);
 }
 
-TEST_OF(fresh, values_of_JSON)
+TEST_OF(f, values_of_JSON)
 {
-	struct fixture *f = *state;
-
 	make_with(f, "val/1.jpg val/2.jpg val/3.jpg", "annotations/instances_val.json",
 		  "{\"info\": {\"url\": \"x\"}, \"images\": [{\"license\": 4, \"file_name\": "
 		  "\"2.jpg\", \"coco_url\": \"http://c.org/val/2.jpg\"}, {\"file_name\" "
@@ -552,10 +512,8 @@ TEST_OF(fresh, values_of_JSON)
 }
 
 /* Food-101's train.json: an object of arrays. */
-TEST_OF(fresh, strings_in_arrays_of_JSON)
+TEST_OF(f, strings_in_arrays_of_JSON)
 {
-	struct fixture *f = *state;
-
 	make_with(f, "images/pie/10.jpg images/pie/9.jpg images/tea/8.jpg", "meta/train.json",
 		  "{\"tea\": [\"tea/8\"], \"pie\": [\"pie/9\", \"pie/10\"]}");
 	expect_list(f, "images/tea/8.jpg", "meta/train.json",
@@ -563,10 +521,8 @@ TEST_OF(fresh, strings_in_arrays_of_JSON)
 }
 
 /* A label file per image is no list, even where a class is named like a file. */
-TEST_OF(fresh, texts_about_something_else_say_nothing)
+TEST_OF(f, texts_about_something_else_say_nothing)
 {
-	struct fixture *f = *state;
-
 	make_with(f, "images/0.jpg images/1.jpg images/2.jpg", "labels/5.txt",
 		  "1 0.5 0.5 0.1 0.1\n7 0.2 0.2 0.1 0.1\n8 0.2 0.2 0.1 0.1\n0 0.1 0.1 0.1 0.1\n"
 		  "9 0 0 0 0\n");
@@ -574,9 +530,8 @@ TEST_OF(fresh, texts_about_something_else_say_nothing)
 }
 
 /* Labels of a file each, in folders that are not too large. */
-TEST_OF(fresh, of_many_texts_the_largest_are_read)
+TEST_OF(f, of_many_texts_the_largest_are_read)
 {
-	struct fixture *f = *state;
 	struct made made = {0};
 	char path[32];
 
@@ -593,9 +548,8 @@ TEST_OF(fresh, of_many_texts_the_largest_are_read)
 	expect_no_list(f, "i/b.jpg", "i/c.jpg i/b.jpg");
 }
 
-TEST_OF(fresh, a_text_whose_bytes_are_stored_for_another_one_is_read)
+TEST_OF(f, a_text_whose_bytes_are_stored_for_another_one_is_read)
 {
-	struct fixture *f = *state;
 	struct made made = {0};
 	uint32_t text;
 
@@ -607,9 +561,8 @@ TEST_OF(fresh, a_text_whose_bytes_are_stored_for_another_one_is_read)
 	expect_list(f, "i/a.jpg", "list.txt", "i/c.jpg i/a.jpg i/b.jpg");
 }
 
-TEST_OF(fresh, a_damaged_text_is_passed_over)
+TEST_OF(f, a_damaged_text_is_passed_over)
 {
-	struct fixture *f = *state;
 	struct dataset_extent extent;
 	int fd;
 
@@ -626,9 +579,8 @@ TEST_OF(fresh, a_damaged_text_is_passed_over)
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, the_caller_can_stop)
+TEST_OF(f, the_caller_can_stop)
 {
-	struct fixture *f = *state;
 	SCOPE(found_release) struct found found = {.f = f, .answer = -EINTR};
 
 	a_tree(f);
@@ -639,10 +591,9 @@ TEST_OF(fresh, the_caller_can_stop)
 	assert_int_equal(found.count, 1);
 }
 
-TEST_OF(fresh, no_text_is_read_once_it_is_over)
+TEST_OF(f, no_text_is_read_once_it_is_over)
 {
 	static const atomic_bool over = true;
-	struct fixture *f = *state;
 	SCOPE(found_release) struct found found = {.f = f};
 
 	a_tree(f);
@@ -662,9 +613,8 @@ static void many_lists(struct fixture *f)
 	     "a/b/c/d/e/f/17.png a/b/c/d/e/f/18.jpg");
 }
 
-TEST_OF(fresh, no_more_lists_than_promised)
+TEST_OF(f, no_more_lists_than_promised)
 {
-	struct fixture *f = *state;
 	SCOPE(found_release) struct found found;
 
 	many_lists(f);
@@ -674,9 +624,8 @@ TEST_OF(fresh, no_more_lists_than_promised)
 }
 
 /* Those that are likeliest are there. */
-TEST_OF(fresh, no_more_files_in_lists_than_wanted)
+TEST_OF(f, no_more_files_in_lists_than_wanted)
 {
-	struct fixture *f = *state;
 	SCOPE(found_release) struct found all, found = {.f = f};
 	uint64_t files = 0;
 

@@ -49,29 +49,12 @@ static void capture_end(struct capture *capture)
 	close(capture->reader);
 }
 
-static int captured_setup(void **state)
-{
-	static struct capture capture;
-
-	capture_begin(&capture);
-	*state = &capture;
-	return 0;
-}
-
-static int captured_teardown(void **state)
-{
-	capture_end(*state);
-	return 0;
-}
-
-FIXTURE(captured, captured_setup, captured_teardown);
+FIXTURE(capture, struct capture, capture_begin, capture_end);
 
 /* --- log ------------------------------------------------------------------------------ */
 
-TEST_OF(captured, a_line_is_the_name_and_the_text_in_one_write)
+TEST_OF(capture, a_line_is_the_name_and_the_text_in_one_write)
 {
-	struct capture *capture = *state;
-
 	log_init("foldpack", LOG_LEVEL_NORMAL);
 	log_error("%s: %d files", "a/b", 7);
 	log_notice("two");
@@ -80,7 +63,7 @@ TEST_OF(captured, a_line_is_the_name_and_the_text_in_one_write)
 	assert_null(capture_next(capture));
 }
 
-TEST_OF(captured, each_level_shows_what_it_should)
+TEST_OF(capture, each_level_shows_what_it_should)
 {
 	static const struct {
 		enum log_level level;
@@ -90,7 +73,6 @@ TEST_OF(captured, each_level_shows_what_it_should)
 		{LOG_LEVEL_NORMAL, {"t: error\n", "t: notice\n"}},
 		{LOG_LEVEL_VERBOSE, {"t: error\n", "t: notice\n", "t: detail\n"}},
 	};
-	struct capture *capture = *state;
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		log_init("t", table[i].level);
@@ -103,10 +85,8 @@ TEST_OF(captured, each_level_shows_what_it_should)
 	}
 }
 
-TEST_OF(captured, control_characters_are_shown_in_octal)
+TEST_OF(capture, control_characters_are_shown_in_octal)
 {
-	struct capture *capture = *state;
-
 	log_init("t", LOG_LEVEL_NORMAL);
 	log_error("a\nb\r\t\x1b[31m\x7f\x01 caf\xc3\xa9 \xff\x80 \xc2\x9b[2J\xc2\xa0");
 	assert_string_equal(capture_next(capture),
@@ -114,10 +94,8 @@ TEST_OF(captured, control_characters_are_shown_in_octal)
 			    "caf\xc3\xa9 \\377\\200 \\302\\233[2J\xc2\xa0\n");
 }
 
-TEST_OF(captured, errno_is_kept_and_may_be_named)
+TEST_OF(capture, errno_is_kept_and_may_be_named)
 {
-	struct capture *capture = *state;
-
 	log_init("t", LOG_LEVEL_NORMAL);
 	errno = ENOSPC;
 	log_error("m.lmdb: %m");
@@ -130,10 +108,9 @@ TEST_OF(captured, errno_is_kept_and_may_be_named)
 }
 
 /* A path may be longer than what the kernel takes in one call. */
-TEST_OF(captured, a_line_too_long_keeps_its_beginning_and_its_end)
+TEST_OF(capture, a_line_too_long_keeps_its_beginning_and_its_end)
 {
 	static char text[20000];
-	struct capture *capture = *state;
 	const char *line;
 
 	log_init("t", LOG_LEVEL_NORMAL);
@@ -153,10 +130,9 @@ TEST_OF(captured, a_line_too_long_keeps_its_beginning_and_its_end)
 	assert_string_equal(line + strlen(line) - 15, "xx: is damaged\n");
 }
 
-TEST_OF(captured, a_long_path_and_its_reason_are_whole)
+TEST_OF(capture, a_long_path_and_its_reason_are_whole)
 {
 	static char path[4096];
-	struct capture *capture = *state;
 	const char *line;
 
 	log_init("t", LOG_LEVEL_NORMAL);
@@ -229,10 +205,8 @@ TEST(nobody_is_waited_for_who_does_not_read)
 }
 
 /* Last, for there is no way back; whether a syslog listens is not this test's matter. */
-TEST_OF(captured, a_daemon_leaves_standard_error_alone)
+TEST_OF(capture, a_daemon_leaves_standard_error_alone)
 {
-	struct capture *capture = *state;
-
 	log_init("foldfs-test", LOG_LEVEL_NORMAL);
 	log_to_syslog();
 	errno = EINTR;

@@ -18,15 +18,10 @@ struct union_fixture {
 	enum merge_duplicates duplicates;
 };
 
-static int setup(void **state)
+static void setup(struct union_fixture *u)
 {
-	struct union_fixture *u = calloc(1, sizeof(*u));
-
-	assert_non_null(u);
 	strcpy(u->f.dir, "/tmp/test_pack.XXXXXX");
 	assert_non_null(mkdtemp(u->f.dir));
-	*state = u;
-	return 0;
 }
 
 static void close_packs(struct union_fixture *u)
@@ -38,12 +33,10 @@ static void close_packs(struct union_fixture *u)
 	u->count = 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct union_fixture *u)
 {
-	struct union_fixture *u = *state;
-
 	close_packs(u);
-	return fixture_teardown(state);
+	fixture_teardown(&u->f);
 }
 
 /* --- packs in words --------------------------------------------------------------------------
@@ -292,14 +285,12 @@ static void expect_paths(struct union_fixture *u, const char *paths)
 	assert_string_equal(have.data ? have.data : "", paths);
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(u, struct union_fixture, setup, teardown);
 
 /* --- one tree --------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, packs_are_the_tree_that_one_pack_of_their_files_would_be)
+TEST_OF(u, packs_are_the_tree_that_one_pack_of_their_files_would_be)
 {
-	struct union_fixture *u = *state;
-
 	pack(u, "b/x 100\nb/deep/z 5\nroot 7\nempty/\nlast 0\n");
 	pack(u, "a/x 200\nb/y 3000000\nb/deep/a 5\nb.txt 9\n");
 	pack(u, "a/w 1\nc/l -> ../a/x\nb/deep/m 50000\nA 2\n");
@@ -312,9 +303,8 @@ TEST_OF(fresh, packs_are_the_tree_that_one_pack_of_their_files_would_be)
 		     "b/deep/z c/l");
 }
 
-TEST_OF(fresh, one_pack_is_itself)
+TEST_OF(u, one_pack_is_itself)
 {
-	struct union_fixture *u = *state;
 	static const char text[] = "a/x 100\na/h => a/x\na/s == a/x\nb/l -> x\nc/d/e/f 5\n";
 
 	pack(u, text);
@@ -322,10 +312,8 @@ TEST_OF(fresh, one_pack_is_itself)
 	expect_tree(u, text);
 }
 
-TEST_OF(fresh, links_and_aliases_stay_within_their_packs)
+TEST_OF(u, links_and_aliases_stay_within_their_packs)
 {
-	struct union_fixture *u = *state;
-
 	pack(u, "a/x 100\nz/h => a/x\nb/s == a/x\n");
 	pack(u, "a/y 300\na/b => a/y\nc/s == a/y\nc/t => c/s\n");
 	merge(u);
@@ -334,10 +322,8 @@ TEST_OF(fresh, links_and_aliases_stay_within_their_packs)
 		    "c/t => c/s\n");
 }
 
-TEST_OF(fresh, a_pack_may_go_below_a_folder)
+TEST_OF(u, a_pack_may_go_below_a_folder)
 {
-	struct union_fixture *u = *state;
-
 	pack_below(u, "train", "cat/x 5\n");
 	pack_below(u, "sets/val", "cat/x 6\ndog/y 7\n");
 	pack(u, "train/dog/z 8\nREADME 9\n");
@@ -347,9 +333,8 @@ TEST_OF(fresh, a_pack_may_go_below_a_folder)
 		    "README 9\n");
 }
 
-TEST_OF(fresh, many_packs_share_a_folder)
+TEST_OF(u, many_packs_share_a_folder)
 {
-	struct union_fixture *u = *state;
 	SCOPE(buf_release) struct buf all = BUF_INIT;
 
 	for (unsigned i = 0; i < PACKS_MOST; i++) {
@@ -379,9 +364,8 @@ TEST_OF(fresh, many_packs_share_a_folder)
 	}
 }
 
-TEST_OF(fresh, a_pack_that_was_rewritten_is_read_at_its_new_offsets)
+TEST_OF(u, a_pack_that_was_rewritten_is_read_at_its_new_offsets)
 {
-	struct union_fixture *u = *state;
 	char command[400];
 
 	if (system("command -v mdb_copy >/dev/null") != 0)
@@ -397,20 +381,16 @@ TEST_OF(fresh, a_pack_that_was_rewritten_is_read_at_its_new_offsets)
 
 /* --- the same path twice ---------------------------------------------------------------------- */
 
-TEST_OF(fresh, equal_files_are_one)
+TEST_OF(u, equal_files_are_one)
 {
-	struct union_fixture *u = *state;
-
 	pack(u, "a/x 100\na/l -> x\nLICENSE 3000000\nempty 0\n");
 	pack(u, "b/x 200\na/l -> x\nLICENSE 3000000\nempty 0\n");
 	merge(u);
 	expect_tree(u, "a/x 100\na/l -> x\nLICENSE 3000000\nb/x 200\nempty 0\n");
 }
 
-TEST_OF(fresh, other_files_of_one_path_are_refused)
+TEST_OF(u, other_files_of_one_path_are_refused)
 {
-	struct union_fixture *u = *state;
-
 	pack(u, "a/x 100\n");
 	pack(u, "a/y 100\n");
 	pack(u, "a/x 100 other\n");
@@ -423,10 +403,8 @@ TEST_OF(fresh, other_files_of_one_path_are_refused)
 			"'--duplicates=first' or 'last' says which one counts");
 }
 
-TEST_OF(fresh, other_links_of_one_path_are_refused)
+TEST_OF(u, other_links_of_one_path_are_refused)
 {
-	struct union_fixture *u = *state;
-
 	pack(u, "a/l -> x\n");
 	pack(u, "a/l -> y\n");
 	expect_no_merge(u, -EEXIST,
@@ -439,10 +417,8 @@ TEST_OF(fresh, other_links_of_one_path_are_refused)
 			"which one counts");
 }
 
-TEST_OF(fresh, the_first_or_the_last_file_counts_if_so_told)
+TEST_OF(u, the_first_or_the_last_file_counts_if_so_told)
 {
-	struct union_fixture *u = *state;
-
 	pack(u, "a/x 100\na/y 1\n");
 	pack(u, "a/x 200\n");
 	pack(u, "a/x 300\na/z 2\n");
@@ -454,20 +430,16 @@ TEST_OF(fresh, the_first_or_the_last_file_counts_if_so_told)
 	expect_tree(u, "a/x 300\na/y 1\na/z 2\n");
 }
 
-TEST_OF(fresh, a_file_and_a_folder_are_refused_whatever_counts)
+TEST_OF(u, a_file_and_a_folder_are_refused_whatever_counts)
 {
-	struct union_fixture *u = *state;
-
 	u->duplicates = MERGE_LAST;
 	pack(u, "a/x 100\n");
 	pack(u, "a 5\n");
 	expect_no_merge(u, -EEXIST, "'a' is a folder and a file in A and in B");
 }
 
-TEST_OF(fresh, the_same_pack_twice_is_refused)
+TEST_OF(u, the_same_pack_twice_is_refused)
 {
-	struct union_fixture *u = *state;
-
 	pack(u, "a/x 100\n");
 	pack(u, "a/y 100\n");
 	pack(u, "a/x 100\n");
@@ -477,10 +449,8 @@ TEST_OF(fresh, the_same_pack_twice_is_refused)
 	expect_tree(u, "a/x 100\na/y 100\ncopy/a/x 100\n");
 }
 
-TEST_OF(fresh, packs_without_files_are_no_copies_of_each_other)
+TEST_OF(u, packs_without_files_are_no_copies_of_each_other)
 {
-	struct union_fixture *u = *state;
-
 	pack(u, "a/\n");
 	pack(u, "a/x 1\n");
 	pack(u, "a/\n");
@@ -489,10 +459,8 @@ TEST_OF(fresh, packs_without_files_are_no_copies_of_each_other)
 }
 
 /* The files of the second pack are left out, what refers to them is not. */
-TEST_OF(fresh, what_refers_to_a_file_that_is_left_out_takes_its_place)
+TEST_OF(u, what_refers_to_a_file_that_is_left_out_takes_its_place)
 {
-	struct union_fixture *u = *state;
-
 	u->duplicates = MERGE_FIRST;
 	pack(u, "x 100\ny 200\nz 300\n");
 	pack(u,
@@ -507,9 +475,8 @@ TEST_OF(fresh, what_refers_to_a_file_that_is_left_out_takes_its_place)
 
 /* --- folders, ids, changes, damage ------------------------------------------------------------ */
 
-TEST_OF(fresh, folders_have_the_mode_of_the_first_pack)
+TEST_OF(u, folders_have_the_mode_of_the_first_pack)
 {
-	struct union_fixture *u = *state;
 	struct dataset_attr attr;
 
 	pack(u, "a/x 1\n");
@@ -526,9 +493,8 @@ TEST_OF(fresh, folders_have_the_mode_of_the_first_pack)
 	assert_int_equal(attr.mode, 0750);
 }
 
-TEST_OF(fresh, the_id_follows_from_the_packs_and_from_what_was_asked_of_them)
+TEST_OF(u, the_id_follows_from_the_packs_and_from_what_was_asked_of_them)
 {
-	struct union_fixture *u = *state;
 	char ids[5][33];
 
 	pack(u, "a/x 1\n");
@@ -559,9 +525,8 @@ TEST_OF(fresh, the_id_follows_from_the_packs_and_from_what_was_asked_of_them)
 	}
 }
 
-TEST_OF(fresh, only_the_files_of_a_pack_that_was_written_to_are_stale)
+TEST_OF(u, only_the_files_of_a_pack_that_was_written_to_are_stale)
 {
-	struct union_fixture *u = *state;
 	uint64_t x, y;
 
 	pack(u, "x 1\n");
@@ -579,10 +544,8 @@ TEST_OF(fresh, only_the_files_of_a_pack_that_was_written_to_are_stale)
 	expect_file(&u->f, "x", 1);
 }
 
-TEST_OF(fresh, damage_is_said_to_be_of_its_pack)
+TEST_OF(u, damage_is_said_to_be_of_its_pack)
 {
-	struct union_fixture *u = *state;
-
 	pack(u, "x 1\nboth 1\n");
 	pack(u, "y 1\nboth 1\n");
 	strcpy(u->f.path, u->paths[1]);
@@ -613,9 +576,8 @@ static ssize_t note_get(struct reader *reader, void *buf, size_t len, uint64_t o
 }
 
 /* Of packs on a server each would be a round trip. */
-TEST_OF(fresh, a_section_of_all_packs_is_asked_for_at_once)
+TEST_OF(u, a_section_of_all_packs_is_asked_for_at_once)
 {
-	struct union_fixture *u = *state;
 	struct reader_ops noting;
 
 	for (unsigned i = 0; i < PACKS_MOST; i++) {
@@ -659,10 +621,8 @@ static void expect_selected(struct union_fixture *u, const char *a, const char *
 	expect_paths(u, paths);
 }
 
-TEST_OF(fresh, folders_are_selected_with_all_that_is_in_them)
+TEST_OF(u, folders_are_selected_with_all_that_is_in_them)
 {
-	struct union_fixture *u = *state;
-
 	pack_classes(u);
 	expect_selected(u, "train/cat", NULL,
 			"train train/cat train/cat/1.jpg train/cat/2.png train/cat/3.jpg");
@@ -672,10 +632,8 @@ TEST_OF(fresh, folders_are_selected_with_all_that_is_in_them)
 	expect_selected(u, "train/empty", "/README", "README train train/empty");
 }
 
-TEST_OF(fresh, files_are_selected_by_paths_and_by_patterns)
+TEST_OF(u, files_are_selected_by_paths_and_by_patterns)
 {
-	struct union_fixture *u = *state;
-
 	pack_classes(u);
 	expect_selected(u, "train/dog/1.jpg", "8.jpg",
 			"train val train/dog train/dog/1.jpg val/dog val/dog/8.jpg");
@@ -686,18 +644,14 @@ TEST_OF(fresh, files_are_selected_by_paths_and_by_patterns)
 			"train train/dog train/fox train/dog/1.jpg train/fox/1.jpg");
 }
 
-TEST_OF(fresh, a_name_with_special_characters_is_found_as_it_is_written)
+TEST_OF(u, a_name_with_special_characters_is_found_as_it_is_written)
 {
-	struct union_fixture *u = *state;
-
 	pack(u, "a/x[1].jpg 5\na/x1.jpg 6\n");
 	expect_selected(u, "a/x[1].jpg", NULL, "a a/x1.jpg a/x[1].jpg");
 }
 
-TEST_OF(fresh, what_is_selected_has_its_bytes_and_links)
+TEST_OF(u, what_is_selected_has_its_bytes_and_links)
 {
-	struct union_fixture *u = *state;
-
 	pack(u, "a/x 100\nb/h => a/x\nb/i => a/x\n");
 	pack(u, "b/y 3000000\na/s -> x\n");
 	u->select[0] = "b";
@@ -705,10 +659,8 @@ TEST_OF(fresh, what_is_selected_has_its_bytes_and_links)
 	expect_tree(u, "b/h 100 x\nb/i => b/h\nb/y 3000000\n");
 }
 
-TEST_OF(fresh, what_matches_nothing_is_refused)
+TEST_OF(u, what_matches_nothing_is_refused)
 {
-	struct union_fixture *u = *state;
-
 	pack_classes(u);
 	u->select[0] = "train/cat";
 	u->select[1] = "train/cow";
@@ -718,10 +670,8 @@ TEST_OF(fresh, what_matches_nothing_is_refused)
 			"'--select': nothing matches 'train/cow', and nothing matches 1 more");
 }
 
-TEST_OF(fresh, a_pattern_within_another_ones_folder_is_used)
+TEST_OF(u, a_pattern_within_another_ones_folder_is_used)
 {
-	struct union_fixture *u = *state;
-
 	pack_classes(u);
 	expect_selected(u, "train/dog", "train/dog/*.jpg", "train train/dog train/dog/1.jpg");
 }

@@ -52,10 +52,8 @@ static int read_listed(void *context, const char *name, struct buf *ret, struct 
 	return err_set(err, -ENOENT, "%s: no such list", name);
 }
 
-static int setup(void **state)
+static void setup(struct place *p)
 {
-	struct place *p = calloc(1, sizeof(*p));
-
 	strcpy(p->dir, "/tmp/test_names.XXXXXX");
 	assert_non_null(mkdtemp(p->dir));
 	p->before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -67,14 +65,10 @@ static int setup(void **state)
 		(void)file;
 	}
 	p->names.read = read_listed;
-	*state = p;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct place *p)
 {
-	struct place *p = *state;
-
 	names_release(&p->names);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		unlink(files[i]);
@@ -82,8 +76,6 @@ static int teardown(void **state)
 	assert_int_equal(fchdir(p->before), 0);
 	close(p->before);
 	assert_int_equal(rmdir(p->dir), 0);
-	free(p);
-	return 0;
 }
 
 static void add(struct place *p, const char *word)
@@ -115,74 +107,74 @@ static void expect_refused(struct place *p, const char *word, int error, const c
 	assert_string_equal(p->err.text, sentence);
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(p, struct place, setup, teardown);
 
-TEST_OF(fresh, a_name_is_itself)
+TEST_OF(p, a_name_is_itself)
 {
-	expect(*state, "data.lmdb", "data.lmdb");
-	expect(*state, "/abs/data.lmdb", "/abs/data.lmdb");
-	expect(*state, "s3://bucket/key.lmdb", "s3://bucket/key.lmdb");
-	expect(*state, "@", "@");
-	expect(*state, "a{b", "a{b");
-	expect(*state, "a{b}c", "a{b}c");
-	expect(*state, "https://host/what?*[x]", "https://host/what?*[x]");
+	expect(p, "data.lmdb", "data.lmdb");
+	expect(p, "/abs/data.lmdb", "/abs/data.lmdb");
+	expect(p, "s3://bucket/key.lmdb", "s3://bucket/key.lmdb");
+	expect(p, "@", "@");
+	expect(p, "a{b", "a{b");
+	expect(p, "a{b}c", "a{b}c");
+	expect(p, "https://host/what?*[x]", "https://host/what?*[x]");
 }
 
-TEST_OF(fresh, braces_are_expanded_as_by_the_shell)
+TEST_OF(p, braces_are_expanded_as_by_the_shell)
 {
-	expect(*state, "x-{008..011}-of-100.lmdb",
+	expect(p, "x-{008..011}-of-100.lmdb",
 	       "x-008-of-100.lmdb x-009-of-100.lmdb x-010-of-100.lmdb x-011-of-100.lmdb");
-	expect(*state, "{9..11}", "9 10 11");
-	expect(*state, "{train,val}.lmdb", "train.lmdb val.lmdb");
-	expect(*state, "s3://b/{a,b}-{0..1}.lmdb",
+	expect(p, "{9..11}", "9 10 11");
+	expect(p, "{train,val}.lmdb", "train.lmdb val.lmdb");
+	expect(p, "s3://b/{a,b}-{0..1}.lmdb",
 	       "s3://b/a-0.lmdb s3://b/a-1.lmdb s3://b/b-0.lmdb s3://b/b-1.lmdb");
-	expect(*state, "{x}{1..2}", "{x}1 {x}2");
-	expect(*state, "x{,-new}.lmdb", "x.lmdb x-new.lmdb");
+	expect(p, "{x}{1..2}", "{x}1 {x}2");
+	expect(p, "x{,-new}.lmdb", "x.lmdb x-new.lmdb");
 }
 
-TEST_OF(fresh, globs_find_files_in_order)
+TEST_OF(p, globs_find_files_in_order)
 {
-	expect(*state, "a-*.lmdb", "a-1.lmdb a-2.lmdb");
-	expect_refused(*state, "c-*.lmdb", -ENOENT, "'c-*.lmdb' matches no file");
+	expect(p, "a-*.lmdb", "a-1.lmdb a-2.lmdb");
+	expect_refused(p, "c-*.lmdb", -ENOENT, "'c-*.lmdb' matches no file");
 }
 
-TEST_OF(fresh, a_file_that_exists_is_no_pattern)
+TEST_OF(p, a_file_that_exists_is_no_pattern)
 {
-	expect(*state, "b{1,2}.lmdb", "b{1,2}.lmdb");
-	expect(*state, "x/=y", "x/=y");
+	expect(p, "b{1,2}.lmdb", "b{1,2}.lmdb");
+	expect(p, "x/=y", "x/=y");
 }
 
-TEST_OF(fresh, packs_go_below_folders)
+TEST_OF(p, packs_go_below_folders)
 {
-	expect(*state, "train/=a.lmdb", "train:a.lmdb");
-	expect(*state, "sets/train/=a-*.lmdb", "sets/train:a-1.lmdb sets/train:a-2.lmdb");
-	expect(*state, "a/=b//c/=s3://b/k", "a/b/c:s3://b/k");
-	expect_refused(*state, "../=a.lmdb", -EINVAL, "'../=': no name for a folder");
-	expect_refused(*state, "a/./b/=a.lmdb", -EINVAL, "'a/./b/=': no name for a folder");
+	expect(p, "train/=a.lmdb", "train:a.lmdb");
+	expect(p, "sets/train/=a-*.lmdb", "sets/train:a-1.lmdb sets/train:a-2.lmdb");
+	expect(p, "a/=b//c/=s3://b/k", "a/b/c:s3://b/k");
+	expect_refused(p, "../=a.lmdb", -EINVAL, "'../=': no name for a folder");
+	expect_refused(p, "a/./b/=a.lmdb", -EINVAL, "'a/./b/=': no name for a folder");
 }
 
-TEST_OF(fresh, lists_name_packs_from_their_own_folder_on)
+TEST_OF(p, lists_name_packs_from_their_own_folder_on)
 {
-	expect(*state, "@list", "a.lmdb b.lmdb val:c.lmdb");
-	expect(*state, "all/=@list", "all:a.lmdb all:b.lmdb all/val:c.lmdb");
-	expect(*state, "@/sets/list", "/sets/a-0.lmdb /sets/a-1.lmdb /abs.lmdb http://host/z.lmdb");
-	expect(*state, "@https://host/sets/list", "https://host/sets/a.lmdb");
-	expect_refused(*state, "@missing", -ENOENT, "missing: no such list");
-	expect_refused(*state, "@nested", -EINVAL, "'@list': a list in a list");
-	expect_refused(*state, "@empty", -ENOENT, "'@empty': names no pack");
+	expect(p, "@list", "a.lmdb b.lmdb val:c.lmdb");
+	expect(p, "all/=@list", "all:a.lmdb all:b.lmdb all/val:c.lmdb");
+	expect(p, "@/sets/list", "/sets/a-0.lmdb /sets/a-1.lmdb /abs.lmdb http://host/z.lmdb");
+	expect(p, "@https://host/sets/list", "https://host/sets/a.lmdb");
+	expect_refused(p, "@missing", -ENOENT, "missing: no such list");
+	expect_refused(p, "@nested", -EINVAL, "'@list': a list in a list");
+	expect_refused(p, "@empty", -ENOENT, "'@empty': names no pack");
 }
 
-TEST_OF(fresh, lists_on_a_server_name_what_is_there)
+TEST_OF(p, lists_on_a_server_name_what_is_there)
 {
-	expect(*state, "@https://u:p@host/sets/own",
+	expect(p, "@https://u:p@host/sets/own",
 	       "https://u:p@host/sets/../a.lmdb val:https://u:p@host/sets/b.lmdb?x "
 	       "https://u:p@host/c HTTPS://U:P@HOST");
-	expect(*state, "@https://host/query?a/b", "https://host/a.lmdb");
-	expect(*state, "@https://host", "https://host/evil/a.lmdb");
-	expect(*state, "@s3://bucket/list", "s3://bucket/a?b.lmdb s3://other/c");
+	expect(p, "@https://host/query?a/b", "https://host/a.lmdb");
+	expect(p, "@https://host", "https://host/evil/a.lmdb");
+	expect(p, "@s3://bucket/list", "s3://bucket/a?b.lmdb s3://other/c");
 }
 
-TEST_OF(fresh, a_list_on_a_server_names_nothing_else)
+TEST_OF(p, a_list_on_a_server_names_nothing_else)
 {
 	static const char *const lines[] = {"/etc/x",
 					    "/etc/{x,y}",
@@ -195,7 +187,6 @@ TEST_OF(fresh, a_list_on_a_server_names_nothing_else)
 					    "a/=/etc/x",
 					    "{s3://a/b,/etc/x}",
 					    "x://{https://host/a,b}"};
-	struct place *p = *state;
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		served = lines[i];
@@ -207,20 +198,19 @@ TEST_OF(fresh, a_list_on_a_server_names_nothing_else)
 }
 
 /* "b{1,2}.lmdb" and "x/=y" are files here. */
-TEST_OF(fresh, a_server_does_not_learn_which_files_exist)
+TEST_OF(p, a_server_does_not_learn_which_files_exist)
 {
 	served = "b{1,2}.lmdb";
-	expect(*state, "@https://h/served", "https://h/b1.lmdb https://h/b2.lmdb");
+	expect(p, "@https://h/served", "https://h/b1.lmdb https://h/b2.lmdb");
 	served = "x/=y";
-	expect(*state, "@https://h/served", "x:https://h/y");
+	expect(p, "@https://h/served", "x:https://h/y");
 	served = "~/a*";
-	expect(*state, "@https://h/served", "https://h/~/a*");
+	expect(p, "@https://h/served", "https://h/~/a*");
 }
 
-TEST_OF(fresh, what_a_list_names_on_another_server_is_apart)
+TEST_OF(p, what_a_list_names_on_another_server_is_apart)
 {
 	static const bool apart[] = {true, true, true, true, false, true};
-	struct place *p = *state;
 
 	add(p, "@https://host/sets/others");
 	assert_int_equal(p->names.count, 6);
@@ -234,17 +224,17 @@ TEST_OF(fresh, what_a_list_names_on_another_server_is_apart)
 		assert_false(p->names.all[i].apart);
 }
 
-TEST_OF(fresh, messages_have_no_secrets)
+TEST_OF(p, messages_have_no_secrets)
 {
 	served = "# nothing";
-	expect_refused(*state, "@https://u:p@h/served?sig=1", -ENOENT,
+	expect_refused(p, "@https://u:p@h/served?sig=1", -ENOENT,
 		       "'@https://h/served': names no pack");
-	expect_refused(*state, "https://u:p@h/{5..3}?sig=1", -EINVAL,
+	expect_refused(p, "https://u:p@h/{5..3}?sig=1", -EINVAL,
 		       "'https://h/{5..3}': a range goes up, by less than 100000");
 }
 
 /* Each pair of braces would hold a copy of the word: a list may come from a server. */
-TEST_OF(fresh, absurd_words_are_refused)
+TEST_OF(p, absurd_words_are_refused)
 {
 	SCOPE_FREE char *word = calloc(1, 100001);
 	char sentence[128];
@@ -252,18 +242,17 @@ TEST_OF(fresh, absurd_words_are_refused)
 	for (size_t i = 0; i < 100000; i += 5)
 		memcpy(word + i, "{a,a}", 5);
 	snprintf(sentence, sizeof(sentence), "'%.40s...': a word of over 16 KiB", word);
-	expect_refused(*state, word, -EINVAL, sentence);
+	expect_refused(p, word, -EINVAL, sentence);
 	word[16380] = '\0';
-	expect_refused(*state, word, -E2BIG, "more than 100000 packs");
+	expect_refused(p, word, -E2BIG, "more than 100000 packs");
 }
 
-TEST_OF(fresh, absurd_ranges_are_refused)
+TEST_OF(p, absurd_ranges_are_refused)
 {
-	expect_refused(*state, "x-{5..3}", -EINVAL,
-		       "'x-{5..3}': a range goes up, by less than 100000");
-	expect_refused(*state, "x-{0..99999999}", -EINVAL,
+	expect_refused(p, "x-{5..3}", -EINVAL, "'x-{5..3}': a range goes up, by less than 100000");
+	expect_refused(p, "x-{0..99999999}", -EINVAL,
 		       "'x-{0..99999999}': a range goes up, by less than 100000");
-	expect_refused(*state, "{1..9999}{1..9999}", -E2BIG, "more than 100000 packs");
+	expect_refused(p, "{1..9999}{1..9999}", -E2BIG, "more than 100000 packs");
 }
 
 /* --- sets ------------------------------------------------------------------------------------- */
@@ -275,10 +264,8 @@ static void expect_missing(struct place *p, const char *sentence)
 	assert_string_equal(p->err.text, sentence);
 }
 
-TEST_OF(fresh, whole_sets_and_other_names_are_complete)
+TEST_OF(p, whole_sets_and_other_names_are_complete)
 {
-	struct place *p = *state;
-
 	add(p, "x-{00000..00002}-of-00003.lmdb");
 	add(p, "http://me:secret@host/y-0-of-2.lmdb?sig=1");
 	add(p, "http://me:secret@host/y-1-of-2.lmdb?sig=2");
@@ -288,10 +275,8 @@ TEST_OF(fresh, whole_sets_and_other_names_are_complete)
 	assert_int_equal(names_check_sets(&p->names, &p->err), 0);
 }
 
-TEST_OF(fresh, what_a_set_lacks_is_named)
+TEST_OF(p, what_a_set_lacks_is_named)
 {
-	struct place *p = *state;
-
 	add(p, "/data/x-{00000..00002}-of-00004.lmdb");
 	expect_missing(p, "x-00003-of-00004.lmdb is missing of a set of 4");
 	add(p, "/data/x-00003-of-00004.lmdb");
@@ -302,18 +287,14 @@ TEST_OF(fresh, what_a_set_lacks_is_named)
 }
 
 /* Each set was compared with all names: this took over a minute. */
-TEST_OF(fresh, many_sets_are_checked_at_once)
+TEST_OF(p, many_sets_are_checked_at_once)
 {
-	struct place *p = *state;
-
 	add(p, "{10000..59999}/x-0-of-1");
 	assert_int_equal(names_check_sets(&p->names, &p->err), 0);
 }
 
-TEST_OF(fresh, sets_of_other_folders_are_others)
+TEST_OF(p, sets_of_other_folders_are_others)
 {
-	struct place *p = *state;
-
 	add(p, "a/x-0-of-2.lmdb");
 	add(p, "b/x-1-of-2.lmdb");
 	expect_missing(p, "x-1-of-2.lmdb is missing of a set of 2");

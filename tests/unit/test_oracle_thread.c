@@ -73,9 +73,8 @@ static void tell(void *context, const char *sentence)
 }
 
 /* Files of a device that readers have to wait for, and a pool that holds an eighth of them. */
-static struct world *begin(void **state, unsigned cpus)
+static void begin(struct world *w, unsigned cpus)
 {
-	struct world *w = *state;
 	struct cache_params params;
 
 	lay_even(w, FILES, BYTES);
@@ -86,7 +85,6 @@ static struct world *begin(void **state, unsigned cpus)
 	params.source.locked = tell;
 	locked = 0;
 	start_with(w, &params);
-	return w;
 }
 
 static void read_as(struct world *w, uint32_t reader, uint64_t extent)
@@ -148,14 +146,14 @@ static void wait_there(struct world *w, uint64_t extent, unsigned *late)
 
 /* --- an epoch -------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, an_order_is_found_and_what_comes_is_there)
+TEST_OF(w, an_order_is_found_and_what_comes_is_there)
 {
-	struct world *w = begin(state, 2);
 	struct cache_stats before, after;
 	uint32_t reader, file, read;
 	struct loader loader;
 	unsigned late = 0;
 
+	begin(w, 2);
 	load(&loader, drawn(SEED));
 	read = read_some(w, &loader, 64);
 	assert_true(wait_until(w, locked == 1));
@@ -183,15 +181,14 @@ TEST_OF(fresh, an_order_is_found_and_what_comes_is_there)
 }
 
 /* Who waits for a time of day waits an hour longer then. */
-TEST_OF(fresh, the_time_of_day_does_not_count)
+TEST_OF(w, the_time_of_day_does_not_count)
 {
 	const struct timespec while_ns = {.tv_nsec = 1000000};
 	time_t until = time(NULL) + PATIENCE;
 	struct loader loader;
-	struct world *w;
 
 	set_back = 3600;
-	w = begin(state, 2);
+	begin(w, 2);
 	load(&loader, drawn(SEED));
 	read_some(w, &loader, 64);
 	while (!locked && time(NULL) < until)
@@ -234,11 +231,11 @@ static void *job_thread(void *arg)
 	return NULL;
 }
 
-TEST_OF(fresh, two_jobs_read_as_they_like_meanwhile)
+TEST_OF(w, two_jobs_read_as_they_like_meanwhile)
 {
-	struct world *w = begin(state, 2);
 	struct job *jobs = calloc(2, sizeof(*jobs));
 
+	begin(w, 2);
 	assert_non_null(jobs);
 	for (uint32_t j = 0; j < 2; j++) {
 		struct job *job = &jobs[j];
@@ -262,12 +259,12 @@ TEST_OF(fresh, two_jobs_read_as_they_like_meanwhile)
 /* --- stopping -------------------------------------------------------------------------------- */
 
 /* At whatever it is: the order is one for which all seeds would have to be tried. */
-TEST_OF(fresh, what_is_thought_about_ends_when_the_cache_stops)
+TEST_OF(w, what_is_thought_about_ends_when_the_cache_stops)
 {
-	struct world *w = begin(state, 2);
 	struct loader loader;
 	time_t began;
 
+	begin(w, 2);
 	assert_string_equal(stats_of(w).oracle.why, "idle");
 	load(&loader, LARGE);
 	assert_int_equal(read_some(w, &loader, 200), 200);
@@ -283,14 +280,14 @@ static void *stop_thread(void *arg)
 	return NULL;
 }
 
-TEST_OF(fresh, who_waits_for_a_thought_to_end_sleeps)
+TEST_OF(w, who_waits_for_a_thought_to_end_sleeps)
 {
 	const struct timespec while_ns = {.tv_nsec = 300000000};
-	struct world *w = begin(state, 2);
 	struct loader loader;
 	unsigned long looked;
 	pthread_t id;
 
+	begin(w, 2);
 	held = true;
 	load(&loader, drawn(SEED));
 	read_some(w, &loader, 64);
@@ -307,9 +304,8 @@ TEST_OF(fresh, who_waits_for_a_thought_to_end_sleeps)
 	assert_true(looked < 1000);
 }
 
-TEST_OF(fresh, a_cache_that_was_never_started_can_be_freed)
+TEST_OF(w, a_cache_that_was_never_started_can_be_freed)
 {
-	struct world *w = *state;
 	struct cache_params params;
 
 	lay_even(w, 16, BYTES);
@@ -324,12 +320,12 @@ TEST_OF(fresh, a_cache_that_was_never_started_can_be_freed)
 /* --- orders that are given ------------------------------------------------------------------- */
 
 /* No list has it, and no seed makes it; nothing may be guessed either. */
-TEST_OF(fresh, a_given_order_is_read_ahead)
+TEST_OF(w, a_given_order_is_read_ahead)
 {
-	struct world *w = begin(state, 0);
 	struct cache_stats stats;
 	unsigned late = 0;
 
+	begin(w, 0);
 	assert_string_equal(stats_of(w).oracle.state, "off");
 	assert_string_equal(stats_of(w).oracle.why, "");
 	for (uint32_t i = 0; i < FILES; i++)
@@ -351,11 +347,11 @@ TEST_OF(fresh, a_given_order_is_read_ahead)
 	assert_int_equal(locked, 0);
 }
 
-TEST_OF(fresh, without_processors_nothing_is_guessed)
+TEST_OF(w, without_processors_nothing_is_guessed)
 {
-	struct world *w = begin(state, 0);
 	struct loader loader;
 
+	begin(w, 0);
 	load(&loader, drawn(SEED));
 	read_some(w, &loader, 200);
 	assert_string_equal(stats_of(w).oracle.state, "off");

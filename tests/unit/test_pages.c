@@ -40,27 +40,19 @@ static ssize_t source_get(struct reader *reader, void *buf, size_t len, uint64_t
 
 static const struct reader_ops source_ops = {.get = source_get};
 
-static int source_setup(void **state)
+static void source_setup(struct source *source)
 {
-	struct source *source = calloc(1, sizeof(*source));
-
 	source->reader.ops = &source_ops;
 	source->held = source->damaged = UINT64_MAX;
 	pthread_mutex_init(&source->lock, NULL);
 	pthread_cond_init(&source->changed, NULL);
-	*state = source;
 	source->pages = (struct pages)PAGES_INIT;
-	return 0;
 }
 
-static int source_teardown(void **state)
+static void source_teardown(struct source *source)
 {
-	struct source *source = *state;
-
 	pages_drop(&source->pages, &source->reader);
 	assert_null(source->pages.first);
-	free(source);
-	return 0;
 }
 
 static int read_page(struct source *source, uint64_t number)
@@ -93,11 +85,10 @@ static void await_held(struct source *source)
 		pthread_cond_wait(&source->changed, &source->lock);
 }
 
-FIXTURE(fresh, source_setup, source_teardown);
+FIXTURE(source, struct source, source_setup, source_teardown);
 
-TEST_OF(fresh, those_who_want_another_page_do_not_wait)
+TEST_OF(source, those_who_want_another_page_do_not_wait)
 {
-	struct source *source = *state;
 	pthread_t thread;
 
 	hold(source, 3);
@@ -108,9 +99,8 @@ TEST_OF(fresh, those_who_want_another_page_do_not_wait)
 	pthread_join(thread, NULL);
 }
 
-TEST_OF(fresh, a_page_is_read_once_for_all_who_want_it)
+TEST_OF(source, a_page_is_read_once_for_all_who_want_it)
 {
-	struct source *source = *state;
 	pthread_t threads[4];
 
 	hold(source, 3);
@@ -127,9 +117,8 @@ TEST_OF(fresh, a_page_is_read_once_for_all_who_want_it)
 	assert_int_equal(source->reads, 2);
 }
 
-TEST_OF(fresh, a_page_forgotten_in_use_is_read_anew)
+TEST_OF(source, a_page_forgotten_in_use_is_read_anew)
 {
-	struct source *source = *state;
 	pthread_t thread;
 
 	hold(source, 3);
@@ -142,10 +131,8 @@ TEST_OF(fresh, a_page_forgotten_in_use_is_read_anew)
 	assert_int_equal(source->reads, 2);
 }
 
-TEST_OF(fresh, a_damaged_page_fails_until_it_is_mended)
+TEST_OF(source, a_damaged_page_fails_until_it_is_mended)
 {
-	struct source *source = *state;
-
 	source->damaged = 3 * PACKED;
 	assert_int_equal(read_page(source, 3), -EIO);
 	assert_int_equal(read_page(source, 4), 0);
@@ -155,10 +142,8 @@ TEST_OF(fresh, a_damaged_page_fails_until_it_is_mended)
 }
 
 /* A small one counts as 1 MiB. */
-TEST_OF(fresh, the_last_used_are_kept)
+TEST_OF(source, the_last_used_are_kept)
 {
-	struct source *source = *state;
-
 	for (uint64_t i = 0; i < 128; i++)
 		assert_int_equal(read_page(source, i), 0);
 	assert_int_equal(read_page(source, 0), 0);
@@ -178,9 +163,8 @@ static int read_of(struct source *file, struct pages *pages, uint64_t number)
 	return pages_read(pages, &file->reader, &page, number * PACKED, 3, bytes, 2);
 }
 
-TEST_OF(fresh, all_files_together_keep_as_much_as_one)
+TEST_WITH(source, one, all_files_together_keep_as_much_as_one)
 {
-	struct source *one = *state;
 	struct source other = *one;
 
 	for (uint64_t i = 0; i < 128; i++)
@@ -195,10 +179,9 @@ TEST_OF(fresh, all_files_together_keep_as_much_as_one)
 }
 
 /* As a hostile table may have them. */
-TEST_OF(fresh, pages_at_one_place_are_not_taken_for_each_other)
+TEST_OF(source, pages_at_one_place_are_not_taken_for_each_other)
 {
 	static const struct page wider = {7, UNPACKED + 100, CODEC_SNAPPY};
-	struct source *source = *state;
 	uint8_t bytes[100];
 
 	assert_int_equal(read_page(source, 3), 0);

@@ -13,23 +13,16 @@ struct fixture {
 	struct err err;
 };
 
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
-	static struct fixture f;
-
-	f = (struct fixture){0};
-	*state = &f;
-	return pickle_new(&f.pickle);
+	assert_int_equal(pickle_new(&f->pickle), 0);
 }
 
-static int teardown(void **state)
+static void teardown(struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	if (f->bytes.reader)
 		foreign_bytes_release(&f->bytes);
 	pickle_free(f->pickle);
-	return 0;
 }
 
 static int read_bytes(struct fixture *f, const void *data, size_t len)
@@ -77,12 +70,10 @@ static void assert_number(const struct pickle_value *value, int64_t expected)
 /* pickle.dumps((b"image", 300), 3) */
 #define PAIR "\x80\3C\5imageq\0M\x2c\1\x86q\1."
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(f, struct fixture, setup, teardown);
 
-TEST_OF(fresh, test_pair)
+TEST_OF(f, test_pair)
 {
-	struct fixture *f = *state;
-
 	reads(f, PAIR);
 	assert_int_equal(f->value->kind, PICKLE_TUPLE);
 	assert_int_equal(f->value->count, 2);
@@ -91,19 +82,15 @@ TEST_OF(fresh, test_pair)
 	assert_null(pickle_at(f->value, 2));
 }
 
-TEST_OF(fresh, test_frames_and_memo_of_protocol_4)
+TEST_OF(f, test_frames_and_memo_of_protocol_4)
 {
-	struct fixture *f = *state;
-
 	reads(f, "\x80\4\x95\13\0\0\0\0\0\0\0C\5image\x94K\7\x86\x94.");
 	assert_place(pickle_at(f->value, 0), 13, 5);
 	assert_number(pickle_at(f->value, 1), 7);
 }
 
-TEST_OF(fresh, test_numbers)
+TEST_OF(f, test_numbers)
 {
-	struct fixture *f = *state;
-
 	reads(f,
 	      "\x80\2(K\xffM\xff\xffJ\xff\xff\xff\xff\x8a\0\x8a\1\xfe\x8a\x08\0\0\0\0\0\0\0\x80"
 	      "I-12\nI01\nL99L\nt.");
@@ -118,10 +105,8 @@ TEST_OF(fresh, test_numbers)
 	assert_number(pickle_at(f->value, 8), 99);
 }
 
-TEST_OF(fresh, test_dict_of_lists)
+TEST_OF(f, test_dict_of_lists)
 {
-	struct fixture *f = *state;
-
 	reads(f,
 	      "\x80\3}q\0(X\4\0\0\0nameq\1X\2\0\0\0ab"
 	      "X\4\0\0\0keysq\2]q\3(h\1h\2eX\1\0\0\0fG\x3f\xf8\0\0\0\0\0\0X\1\0\0\0nNu.");
@@ -140,10 +125,8 @@ TEST_OF(fresh, test_dict_of_lists)
 	"\x89\x88\x87R(K\3X\1\0\0\0<NNNJ\xff\xff\xff\xff" \
 	"J\xff\xff\xff\xffK\0tb"
 
-TEST_OF(fresh, test_number_of_numpy)
+TEST_OF(f, test_number_of_numpy)
 {
-	struct fixture *f = *state;
-
 	reads(f, "\x80\3cnumpy.core.multiarray\nscalar\n" DTYPE("i8") "C\x08\xfd\xff\xff\xff\xff"
 		 "\xff\xff\xff\x86R.");
 	assert_string_equal(pickle_callee(f->value), "scalar");
@@ -157,9 +140,8 @@ TEST_OF(fresh, test_number_of_numpy)
 	assert_number(f->value, -3);
 }
 
-TEST_OF(fresh, test_number_of_numpy_of_the_wrong_size_is_none)
+TEST_OF(f, test_number_of_numpy_of_the_wrong_size_is_none)
 {
-	struct fixture *f = *state;
 	int64_t number;
 
 	reads(f, "\x80\3cnumpy.core.multiarray\nscalar\n" DTYPE("i8") "C\1\xfd\x86R.");
@@ -168,9 +150,8 @@ TEST_OF(fresh, test_number_of_numpy_of_the_wrong_size_is_none)
 	assert_false(pickle_number(f->value, &number));
 }
 
-TEST_OF(fresh, test_tensor_of_torch)
+TEST_OF(f, test_tensor_of_torch)
 {
-	struct fixture *f = *state;
 	const struct pickle_value *storage;
 
 	reads(f,
@@ -185,17 +166,14 @@ TEST_OF(fresh, test_tensor_of_torch)
 	assert_int_equal(pickle_at(f->value->call.arguments, 5)->kind, PICKLE_DICT);
 }
 
-TEST_OF(fresh, test_a_list_may_have_itself)
+TEST_OF(f, test_a_list_may_have_itself)
 {
-	struct fixture *f = *state;
-
 	reads(f, "\x80\3]q\0h\0a.");
 	assert_ptr_equal(pickle_at(f->value, 0), f->value);
 }
 
-TEST_OF(fresh, test_long_payloads_are_not_read)
+TEST_OF(f, test_long_payloads_are_not_read)
 {
-	struct fixture *f = *state;
 	SCOPE_FREE char *data = calloc(1, 1 << 20);
 
 	assert_non_null(data);
@@ -209,10 +187,8 @@ TEST_OF(fresh, test_long_payloads_are_not_read)
 
 /* --- what is refused --------------------------------------------------------------------- */
 
-TEST_OF(fresh, test_nothing_is_executed)
+TEST_OF(f, test_nothing_is_executed)
 {
-	struct fixture *f = *state;
-
 	refuses(f, "\x80\3cposix\nsystem\nX\2\0\0\0ls\x85R.", -EOPNOTSUPP,
 		"a pickle that needs posix.system, which is not called");
 	refuses(f,
@@ -224,10 +200,8 @@ TEST_OF(fresh, test_nothing_is_executed)
 	refuses(f, "\x80\3(ios\nsystem\n.", -EOPNOTSUPP, "a pickle with the opcode INST");
 }
 
-TEST_OF(fresh, test_other_values_are_refused)
+TEST_OF(f, test_other_values_are_refused)
 {
-	struct fixture *f = *state;
-
 	refuses(f, "\x80\3\x8a\x09.........", -EOPNOTSUPP,
 		"a pickle with a number of more than 64 bits");
 	refuses(f, "V\\u20ac\n.", -EOPNOTSUPP,
@@ -235,10 +209,8 @@ TEST_OF(fresh, test_other_values_are_refused)
 	refuses(f, "\x80\3\xff.", -EBADMSG, "a pickle with the byte 0xff for an opcode");
 }
 
-TEST_OF(fresh, test_damage_is_named)
+TEST_OF(f, test_damage_is_named)
 {
-	struct fixture *f = *state;
-
 	refuses(f, "", -EBADMSG, "a pickle that is cut off");
 	refuses(f, "\x80\3B\xff\xff\xff\x7fx.", -EBADMSG, "a pickle that is cut off");
 	refuses(f, "\x80\3\x8e\xff\xff\xff\xff\xff\xff\xff\xff.", -EBADMSG,
@@ -268,9 +240,8 @@ TEST_OF(fresh, test_damage_is_named)
 		"a pickle whose opcode INT has a line that is cut off, or too long");
 }
 
-TEST_OF(fresh, test_numbers_as_lines_take_no_memory)
+TEST_OF(f, test_numbers_as_lines_take_no_memory)
 {
-	struct fixture *f = *state;
 	char data[30003] = "N";
 
 	for (size_t i = 1; i < sizeof(data) - 2; i += 3)
@@ -281,13 +252,12 @@ TEST_OF(fresh, test_numbers_as_lines_take_no_memory)
 }
 
 /* A pickle that is cut off anywhere, and one with any byte changed, is read or refused. */
-TEST_OF(fresh, test_no_byte_is_trusted)
+TEST_OF(f, test_no_byte_is_trusted)
 {
 	static const char good[] =
 		"\x80\4\x95\13\0\0\0\0\0\0\0C\5image\x94K\7\x86\x94}(X\1\0\0\0"
 		"ah\0u]q\0(N\x88Laaa\x86"
 		"e\x87.";
-	struct fixture *f = *state;
 	char data[sizeof(good) - 1];
 
 	for (size_t len = 0; len < sizeof(data); len++)

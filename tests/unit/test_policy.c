@@ -99,16 +99,16 @@ static double lru_theory(double f)
 	return f + (1 - f) * log(1 - f);
 }
 
-FIXTURE(fresh, order, NULL);
+FIXTURE_BY(order, uint32_t, order, NULL);
 
-TEST_OF(fresh, shuffled_epochs_hit_what_theory_says)
+TEST_OF(order, shuffled_epochs_hit_what_theory_says)
 {
 	for (uint32_t percent = 10; percent <= 90; percent += 10) {
 		uint32_t room = EXTENTS / 100 * percent;
 		double f = percent / 100.0;
-		double of_lru = hit_rate(POLICY_LRU, room, *state);
-		double of_pin = hit_rate(POLICY_PIN, room, *state);
-		double of_auto = hit_rate(POLICY_AUTO, room, *state);
+		double of_lru = hit_rate(POLICY_LRU, room, order);
+		double of_pin = hit_rate(POLICY_PIN, room, order);
+		double of_auto = hit_rate(POLICY_AUTO, room, order);
 
 		print_message("room for %u %%: lru hits %.2f %%, theory %.2f %%; pin %.2f %%\n",
 			      percent, 100 * of_lru, 100 * lru_theory(f), 100 * of_pin);
@@ -119,41 +119,39 @@ TEST_OF(fresh, shuffled_epochs_hit_what_theory_says)
 }
 
 /* The C that it holds when an epoch begins, but for one if the epoch begins with a miss. */
-TEST_OF(fresh, pin_loses_one_hit_in_an_epoch_at_most)
+TEST_OF(order, pin_loses_one_hit_in_an_epoch_at_most)
 {
 	static const uint32_t rooms[] = {2, 10, EXTENTS / 2, EXTENTS - 1, EXTENTS};
 
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
 		struct pool *pool = pool_of(POLICY_PIN, rooms[i]);
 
-		assert_int_equal(use_all(pool, *state), 0);
+		assert_int_equal(use_all(pool, order), 0);
 		for (int epoch = 1; epoch < EPOCHS; epoch++) {
-			shuffle(*state, EXTENTS);
-			assert_in_range(use_all(pool, *state), rooms[i] - 1, rooms[i]);
+			shuffle(order, EXTENTS);
+			assert_in_range(use_all(pool, order), rooms[i] - 1, rooms[i]);
 		}
 		pool_free(pool);
 	}
 }
 
-TEST_OF(fresh, a_loop_one_too_long_for_lru_is_no_trouble_for_pin)
+TEST_OF(order, a_loop_one_too_long_for_lru_is_no_trouble_for_pin)
 {
 	struct pool *pool = pool_of(POLICY_LRU, EXTENTS - 1);
 
 	for (int epoch = 0; epoch < EPOCHS; epoch++)
-		assert_int_equal(use_all(pool, *state), 0);
+		assert_int_equal(use_all(pool, order), 0);
 	pool_free(pool);
 	pool = pool_of(POLICY_PIN, EXTENTS - 1);
-	use_all(pool, *state);
+	use_all(pool, order);
 	for (int epoch = 1; epoch < EPOCHS; epoch++)
-		assert_in_range(use_all(pool, *state), EXTENTS - 2, EXTENTS - 1);
+		assert_in_range(use_all(pool, order), EXTENTS - 2, EXTENTS - 1);
 	pool_free(pool);
 }
 
 /* Wherever in an epoch the windows of the rule begin, and however long the epochs are. */
-TEST_OF(fresh, shuffled_epochs_of_any_length_keep_pin)
+TEST_OF(order, shuffled_epochs_of_any_length_keep_pin)
 {
-	uint32_t *order = *state; /* 0 .. count - 1 stay within */
-
 	for (uint32_t count = EXTENTS / 10; count <= EXTENTS; count += EXTENTS / 10)
 		for (uint32_t offset = 0; offset < EXTENTS; offset += EXTENTS / 4) {
 			struct pool *pool = pool_of(POLICY_AUTO, count / 2);

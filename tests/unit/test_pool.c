@@ -100,11 +100,10 @@ TEST(a_budget_below_two_extents_is_refused)
 	assert_null(pool);
 }
 
-FIXTURE(with_lru, lru, teardown);
+FIXTURE_BY(pool, struct pool, lru, teardown);
 
-TEST_OF(with_lru, extents_are_found_by_number_in_any_state)
+TEST_OF(pool, extents_are_found_by_number_in_any_state)
 {
-	struct pool *pool = *state;
 	struct pool_extent *extent;
 
 	assert_null(pool_find(pool, 7));
@@ -119,10 +118,8 @@ TEST_OF(with_lru, extents_are_found_by_number_in_any_state)
 	assert_null(pool_find(pool, 7 + 4)); /* the same bucket */
 }
 
-TEST_OF(with_lru, the_least_recently_used_leaves_first)
+TEST_OF(pool, the_least_recently_used_leaves_first)
 {
-	struct pool *pool = *state;
-
 	for (uint64_t i = 0; i < 4; i++)
 		keep(pool, i, FOUR, POOL_USED);
 	touch(pool, 0);
@@ -136,9 +133,8 @@ TEST_OF(with_lru, the_least_recently_used_leaves_first)
 	assert_int_equal(pool_stats(pool).evictions, 3);
 }
 
-TEST_OF(with_lru, pins_hold)
+TEST_OF(pool, pins_hold)
 {
-	struct pool *pool = *state;
 	struct pool_extent *pinned = keep(pool, 0, FOUR, POOL_USED);
 
 	pool_pin(pool, pinned);
@@ -158,9 +154,8 @@ TEST_OF(with_lru, pins_hold)
 	assert_null(pool_find(pool, 0));
 }
 
-TEST_OF(with_lru, where_all_is_pinned_there_is_no_room)
+TEST_OF(pool, where_all_is_pinned_there_is_no_room)
 {
-	struct pool *pool = *state;
 	struct pool_extent *extents[4], *none = NULL;
 
 	for (uint64_t i = 0; i < 4; i++)
@@ -176,9 +171,8 @@ TEST_OF(with_lru, where_all_is_pinned_there_is_no_room)
 	assert_null(pool_find(pool, 0));
 }
 
-TEST_OF(with_lru, room_is_what_is_free_or_on_offer)
+TEST_OF(pool, room_is_what_is_free_or_on_offer)
 {
-	struct pool *pool = *state;
 	struct pool_extent *extent;
 
 	assert_true(pool_has_room(pool, SLOTS));
@@ -194,13 +188,12 @@ TEST_OF(with_lru, room_is_what_is_free_or_on_offer)
 	assert_false(pool_has_room(pool, SLOTS));
 }
 
-FIXTURE(with_pins, pin, teardown);
+FIXTURE_BY(pins, struct pool, pin, teardown);
 
 /* --- who keeps what was served --------------------------------------------------------------- */
 
-TEST_OF(with_pins, what_the_kernel_keeps_is_used_again_before_the_pool_grows)
+TEST_WITH(pins, pool, what_the_kernel_keeps_is_used_again_before_the_pool_grows)
 {
-	struct pool *pool = *state;
 	struct iovec before[IOV_ROOM], after[IOV_ROOM];
 
 	keep(pool, 0, FOUR, POOL_USED);
@@ -218,19 +211,15 @@ TEST_OF(with_pins, what_the_kernel_keeps_is_used_again_before_the_pool_grows)
 	assert_int_equal(pool_stats(pool).evictions, 0); /* the kernel has it: no loss */
 }
 
-TEST_OF(with_pins, an_endless_scan_that_the_kernel_keeps_needs_little_memory)
+TEST_WITH(pins, pool, an_endless_scan_that_the_kernel_keeps_needs_little_memory)
 {
-	struct pool *pool = *state;
-
 	for (uint64_t i = 0; i < 100; i++)
 		keep(pool, i, 1 + (uint32_t)(i % 4) * SLOT_BYTES, POOL_GIVEN);
 	assert_true(pool_stats(pool).held <= 2 * FOUR);
 }
 
-TEST_OF(with_pins, where_the_pool_keeps_it_grows_before_anything_leaves)
+TEST_WITH(pins, pool, where_the_pool_keeps_it_grows_before_anything_leaves)
 {
-	struct pool *pool = *state;
-
 	for (uint64_t i = 0; i < 4; i++)
 		keep(pool, i, FOUR, POOL_SPENT);
 	for (uint64_t i = 0; i < 4; i++)
@@ -242,10 +231,8 @@ TEST_OF(with_pins, where_the_pool_keeps_it_grows_before_anything_leaves)
 	assert_int_equal(pool_stats(pool).evictions, 1);
 }
 
-TEST_OF(with_pins, what_the_kernel_keeps_leaves_before_what_the_pool_keeps)
+TEST_WITH(pins, pool, what_the_kernel_keeps_leaves_before_what_the_pool_keeps)
 {
-	struct pool *pool = *state;
-
 	keep(pool, 0, FOUR, POOL_SPENT);
 	keep(pool, 1, FOUR, POOL_GIVEN);
 	keep(pool, 2, FOUR, POOL_SPENT); /* over what 1 had */
@@ -259,9 +246,8 @@ TEST_OF(with_pins, what_the_kernel_keeps_leaves_before_what_the_pool_keeps)
 }
 
 /* Whoever asks for it nevertheless, the kernel has let go of it. */
-TEST_OF(with_pins, what_was_given_and_is_asked_for_again_is_used)
+TEST_WITH(pins, pool, what_was_given_and_is_asked_for_again_is_used)
 {
-	struct pool *pool = *state;
 	struct pool_extent *given = keep(pool, 0, FOUR, POOL_GIVEN);
 
 	assert_int_equal(pool_room_for_once(pool), BUDGET);
@@ -275,10 +261,8 @@ TEST_OF(with_pins, what_was_given_and_is_asked_for_again_is_used)
 	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
 }
 
-TEST_OF(with_pins, what_is_still_wanted_leaves_last)
+TEST_WITH(pins, pool, what_is_still_wanted_leaves_last)
 {
-	struct pool *pool = *state;
-
 	keep(pool, 0, FOUR, POOL_AHEAD);
 	keep(pool, 1, FOUR, POOL_USED);
 	keep(pool, 2, FOUR, POOL_SPENT);
@@ -292,10 +276,8 @@ TEST_OF(with_pins, what_is_still_wanted_leaves_last)
 }
 
 /* The oldest is needed soonest. */
-TEST_OF(with_pins, of_what_was_read_ahead_the_latest_leaves_first)
+TEST_WITH(pins, pool, of_what_was_read_ahead_the_latest_leaves_first)
 {
-	struct pool *pool = *state;
-
 	for (uint64_t i = 0; i < 2; i++)
 		keep(pool, i, FOUR, POOL_DUE);
 	for (uint64_t i = 2; i < 4; i++)
@@ -306,11 +288,10 @@ TEST_OF(with_pins, of_what_was_read_ahead_the_latest_leaves_first)
 	}
 	assert_non_null(pool_find(pool, 0));
 }
-TEST_AGAIN(with_lru, of_what_was_read_ahead_the_latest_leaves_first);
+TEST_AGAIN(pool, of_what_was_read_ahead_the_latest_leaves_first);
 
-TEST_OF(with_pins, what_is_hoped_for_gives_way_to_what_is_known_to_come)
+TEST_WITH(pins, pool, what_is_hoped_for_gives_way_to_what_is_known_to_come)
 {
-	struct pool *pool = *state;
 	struct pool_extent *extent = NULL;
 
 	for (uint64_t i = 0; i < 4; i++)
@@ -327,9 +308,8 @@ TEST_OF(with_pins, what_is_hoped_for_gives_way_to_what_is_known_to_come)
 	assert_int_equal(pool_stats(pool).ahead, 3 * FOUR);
 }
 
-TEST_OF(with_pins, a_spent_one_that_is_read_again_does_not_leave)
+TEST_WITH(pins, pool, a_spent_one_that_is_read_again_does_not_leave)
 {
-	struct pool *pool = *state;
 	struct pool_extent *spent = keep(pool, 0, FOUR, POOL_SPENT);
 
 	pool_pin(pool, spent);
@@ -341,9 +321,8 @@ TEST_OF(with_pins, a_spent_one_that_is_read_again_does_not_leave)
 
 /* --- room for what everything is read once for ----------------------------------------------- */
 
-TEST_OF(with_pins, room_for_once_is_all_but_what_this_epoch_may_still_want)
+TEST_WITH(pins, pool, room_for_once_is_all_but_what_this_epoch_may_still_want)
 {
-	struct pool *pool = *state;
 	struct pool_extent *filling;
 
 	assert_int_equal(pool_room_for_once(pool), BUDGET);
@@ -362,9 +341,8 @@ TEST_OF(with_pins, room_for_once_is_all_but_what_this_epoch_may_still_want)
 	assert_int_equal(pool_room_for_once(pool), 11 * SLOT_BYTES);
 }
 
-TEST_OF(with_pins, what_is_asked_for_anew_is_wanted_again)
+TEST_WITH(pins, pool, what_is_asked_for_anew_is_wanted_again)
 {
-	struct pool *pool = *state;
 	struct pool_extent *extent = keep(pool, 0, FOUR, POOL_SPENT);
 
 	assert_true(pool_serve(extent, 0, FOUR));
@@ -379,9 +357,9 @@ TEST_OF(with_pins, what_is_asked_for_anew_is_wanted_again)
 }
 
 /* Readers of the same beginning have not seen the end. */
-TEST_OF(with_pins, only_ranges_make_a_whole)
+TEST_WITH(pins, pool, only_ranges_make_a_whole)
 {
-	struct pool_extent *extent = add(*state, 0, 5 * CACHE_PAGE + 7);
+	struct pool_extent *extent = add(pool, 0, 5 * CACHE_PAGE + 7);
 
 	for (int reader = 0; reader < 3; reader++)
 		assert_false(pool_serve(extent, 0, 4 * CACHE_PAGE));
@@ -391,9 +369,8 @@ TEST_OF(with_pins, only_ranges_make_a_whole)
 	assert_true(pool_serve(extent, 0, 1));
 }
 
-TEST_OF(with_pins, a_new_epoch_may_want_all_that_the_last_one_was_done_with)
+TEST_WITH(pins, pool, a_new_epoch_may_want_all_that_the_last_one_was_done_with)
 {
-	struct pool *pool = *state;
 	struct pool_extent *extent = keep(pool, 0, FOUR, POOL_SPENT);
 
 	keep(pool, 1, FOUR, POOL_SPENT);
@@ -412,9 +389,8 @@ TEST_OF(with_pins, a_new_epoch_may_want_all_that_the_last_one_was_done_with)
 	assert_int_equal(pool_room_for_once(pool), 0);
 }
 
-TEST_OF(with_pins, one_that_two_read_is_passed_when_both_let_go)
+TEST_WITH(pins, pool, one_that_two_read_is_passed_when_both_let_go)
 {
-	struct pool *pool = *state;
 	struct pool_extent *extent = keep(pool, 0, FOUR, POOL_USED);
 
 	pool_pin(pool, extent);
@@ -439,10 +415,8 @@ static void limit(struct pool *pool, uint64_t bytes)
 	pool_limited(pool, leaving);
 }
 
-TEST_OF(with_lru, a_lower_limit_gives_memory_back_and_is_kept)
+TEST_OF(pool, a_lower_limit_gives_memory_back_and_is_kept)
 {
-	struct pool *pool = *state;
-
 	for (uint64_t i = 0; i < 4; i++)
 		keep(pool, i, FOUR, POOL_USED);
 	assert_int_equal(pool_stats(pool).held, BUDGET);
@@ -462,9 +436,8 @@ TEST_OF(with_lru, a_lower_limit_gives_memory_back_and_is_kept)
 	assert_int_equal(pool_stats(pool).budget, BUDGET);
 }
 
-TEST_OF(with_lru, a_lower_limit_takes_what_is_free_first)
+TEST_OF(pool, a_lower_limit_takes_what_is_free_first)
 {
-	struct pool *pool = *state;
 	struct pool_extent *failed = add(pool, 9, 2 * FOUR);
 
 	keep(pool, 0, 2 * FOUR, POOL_USED);
@@ -476,10 +449,8 @@ TEST_OF(with_lru, a_lower_limit_takes_what_is_free_first)
 	assert_non_null(pool_find(pool, 0));
 }
 
-TEST_OF(with_pins, a_limit_that_is_raised_again_lets_the_pool_grow)
+TEST_WITH(pins, pool, a_limit_that_is_raised_again_lets_the_pool_grow)
 {
-	struct pool *pool = *state;
-
 	for (uint64_t i = 0; i < 4; i++)
 		keep(pool, i, FOUR, POOL_SPENT);
 	limit(pool, FOUR);
@@ -495,9 +466,8 @@ TEST_OF(with_pins, a_limit_that_is_raised_again_lets_the_pool_grow)
 		assert_non_null(pool_find(pool, i));
 }
 
-TEST_OF(with_lru, a_limit_waits_for_what_is_pinned)
+TEST_OF(pool, a_limit_waits_for_what_is_pinned)
 {
-	struct pool *pool = *state;
 	struct pool_extent *pinned = add(pool, 0, 2 * FOUR), *none = NULL;
 
 	pool_filled(pinned);
@@ -519,9 +489,8 @@ TEST_OF(with_lru, a_limit_waits_for_what_is_pinned)
 
 /* --- failures -------------------------------------------------------------------------------- */
 
-TEST_OF(with_lru, a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin)
+TEST_OF(pool, a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin)
 {
-	struct pool *pool = *state;
 	struct pool_extent *failed = add(pool, 5, FOUR), *again;
 
 	pool_pin(pool, failed);
@@ -541,9 +510,8 @@ TEST_OF(with_lru, a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin)
 	assert_int_equal(pool_stats(pool).evictions, 0);
 }
 
-TEST_OF(with_lru, pieces_that_are_neighbours_are_joined)
+TEST_OF(pool, pieces_that_are_neighbours_are_joined)
 {
-	struct pool *pool = *state;
 	struct pool_extent *extent = add(pool, 0, 3 * SLOT_BYTES + 10);
 	struct iovec iov[IOV_ROOM];
 
@@ -555,9 +523,8 @@ TEST_OF(with_lru, pieces_that_are_neighbours_are_joined)
 }
 
 /* Fills the holes that every second of sixteen extents leaves. */
-TEST_OF(with_lru, pieces_that_lie_apart_stay_apart)
+TEST_OF(pool, pieces_that_lie_apart_stay_apart)
 {
-	struct pool *pool = *state;
 	struct pool_extent *extents[SLOTS], *extent;
 	struct iovec iov[IOV_ROOM];
 
@@ -576,9 +543,8 @@ TEST_OF(with_lru, pieces_that_lie_apart_stay_apart)
 	assert_int_equal(pool_iov(pool, extent, SLOT_BYTES + 5, SLOT_BYTES - 5, iov), 1);
 }
 
-TEST_OF(with_lru, an_extent_begins_with_the_page_of_the_file_that_it_begins_in)
+TEST_OF(pool, an_extent_begins_with_the_page_of_the_file_that_it_begins_in)
 {
-	struct pool *pool = *state;
 	struct pool_extent *extent;
 	struct iovec pages[IOV_ROOM], bytes[IOV_ROOM];
 
@@ -594,10 +560,9 @@ TEST_OF(with_lru, an_extent_begins_with_the_page_of_the_file_that_it_begins_in)
 	assert_ptr_equal(bytes[0].iov_base, (char *)pages[0].iov_base + 1004);
 }
 
-TEST_OF(with_lru, what_lies_before_an_extent_takes_memory_too)
+TEST_OF(pool, what_lies_before_an_extent_takes_memory_too)
 {
 	const uint64_t offsets[] = {0, 1, CACHE_PAGE - 1, CACHE_PAGE, 3 * CACHE_PAGE + 1};
-	struct pool *pool = *state;
 
 	for (uint64_t i = 0; i < 5; i++) {
 		const struct extent place = {.number = i, .offset = offsets[i], .size = SLOT_BYTES};
@@ -620,9 +585,8 @@ static uint32_t bytes_of(const struct iovec *iov, int count)
 }
 
 /* All pages of the extent, scattered over slots, and its bytes within them. */
-TEST_OF(with_lru, pages_and_bytes_are_the_same_memory)
+TEST_OF(pool, pages_and_bytes_are_the_same_memory)
 {
-	struct pool *pool = *state;
 	struct pool_extent *holes[SLOTS], *extent;
 	struct iovec pages[IOV_ROOM], bytes[IOV_ROOM];
 	const uint32_t size = 4 * SLOT_BYTES - 100;
@@ -648,10 +612,8 @@ TEST_OF(with_lru, pages_and_bytes_are_the_same_memory)
 	assert_int_equal(bytes[4].iov_len, 100);
 }
 
-TEST_OF(with_pins, what_was_read_ahead_in_vain_is_counted)
+TEST_WITH(pins, pool, what_was_read_ahead_in_vain_is_counted)
 {
-	struct pool *pool = *state;
-
 	keep(pool, 0, FOUR - 1, POOL_AHEAD);
 	keep(pool, 1, FOUR, POOL_GIVEN);
 	keep(pool, 2, 2 * FOUR, POOL_USED);
@@ -660,9 +622,8 @@ TEST_OF(with_pins, what_was_read_ahead_in_vain_is_counted)
 	assert_int_equal(pool_stats(pool).evictions, 2); /* what the kernel keeps is no loss */
 }
 
-TEST_OF(with_pins, what_was_read_ahead_and_is_given_up_makes_room)
+TEST_WITH(pins, pool, what_was_read_ahead_and_is_given_up_makes_room)
 {
-	struct pool *pool = *state;
 	struct pool_extent *filling;
 
 	keep(pool, 0, FOUR, POOL_DUE);
@@ -677,9 +638,8 @@ TEST_OF(with_pins, what_was_read_ahead_and_is_given_up_makes_room)
 	pool_unpin(pool, filling);
 }
 
-TEST_OF(with_lru, what_was_read_ahead_and_failed_is_wasted_too)
+TEST_OF(pool, what_was_read_ahead_and_failed_is_wasted_too)
 {
-	struct pool *pool = *state;
 	struct pool_extent *extent;
 
 	assert_int_equal(add_at(pool, 0, 0, 1000, POOL_AHEAD, &extent), 0);
@@ -692,9 +652,8 @@ TEST_OF(with_lru, what_was_read_ahead_and_failed_is_wasted_too)
 	assert_int_equal(pool_stats(pool).wasted, 1000);
 }
 
-TEST_OF(with_lru, what_is_ahead_is_counted_in_memory_until_somebody_asks)
+TEST_OF(pool, what_is_ahead_is_counted_in_memory_until_somebody_asks)
 {
-	struct pool *pool = *state;
 	struct pool_extent *asked, *failed, *evicted;
 
 	asked = add_ahead(pool, 0, 1, POOL_AHEAD);
@@ -713,10 +672,8 @@ TEST_OF(with_lru, what_is_ahead_is_counted_in_memory_until_somebody_asks)
 	assert_int_equal(pool_stats(pool).ahead, 0);
 }
 
-TEST_OF(with_lru, used_is_what_extents_hold)
+TEST_OF(pool, used_is_what_extents_hold)
 {
-	struct pool *pool = *state;
-
 	assert_int_equal(pool_stats(pool).budget, BUDGET);
 	assert_int_equal(pool_stats(pool).used, 0);
 	keep(pool, 0, 1, POOL_USED);
@@ -862,9 +819,9 @@ static void assert_sums(const struct life *life)
 	}
 }
 
-TEST_OF(with_lru, the_books_are_right_all_through_a_long_life)
+TEST_OF(pool, the_books_are_right_all_through_a_long_life)
 {
-	struct life life = {.pool = *state, .limit = BUDGET};
+	struct life life = {.pool = pool, .limit = BUDGET};
 
 	srandom(2);
 	for (int round = 0; round < 30000; round++) {
@@ -887,11 +844,11 @@ TEST_OF(with_lru, the_books_are_right_all_through_a_long_life)
 	assert_int_equal(pool_stats(life.pool).held, 0);
 	assert_int_equal(pool_stats(life.pool).ahead, 0);
 }
-TEST_AGAIN(with_pins, the_books_are_right_all_through_a_long_life);
+TEST_AGAIN(pins, the_books_are_right_all_through_a_long_life);
 
-TEST_OF(with_lru, no_limit_is_exceeded_while_nothing_is_pinned)
+TEST_OF(pool, no_limit_is_exceeded_while_nothing_is_pinned)
 {
-	struct life life = {.pool = *state, .limit = BUDGET};
+	struct life life = {.pool = pool, .limit = BUDGET};
 
 	srandom(3);
 	for (int round = 0; round < 20000; round++) {
@@ -903,13 +860,11 @@ TEST_OF(with_lru, no_limit_is_exceeded_while_nothing_is_pinned)
 		assert_true(pool_stats(life.pool).held <= life.limit);
 	}
 }
-TEST_AGAIN(with_pins, no_limit_is_exceeded_while_nothing_is_pinned);
+TEST_AGAIN(pins, no_limit_is_exceeded_while_nothing_is_pinned);
 
 /* A job that was read ahead for has ended; others miss twice as much as there is memory. */
-TEST_OF(with_pins, what_was_read_ahead_for_nobody_makes_room)
+TEST_WITH(pins, pool, what_was_read_ahead_for_nobody_makes_room)
 {
-	struct pool *pool = *state;
-
 	for (uint64_t i = 0; i < 3; i++)
 		keep(pool, i, FOUR, POOL_AHEAD);
 	for (uint64_t i = 0; i < 8; i++)
@@ -922,10 +877,8 @@ TEST_OF(with_pins, what_was_read_ahead_for_nobody_makes_room)
 	assert_int_equal(pool_stats(pool).wasted, 3 * FOUR);
 }
 
-TEST_OF(with_pins, what_is_asked_for_now_and_then_is_not_given_up)
+TEST_WITH(pins, pool, what_is_asked_for_now_and_then_is_not_given_up)
 {
-	struct pool *pool = *state;
-
 	for (uint64_t i = 0; i < 3; i++)
 		keep(pool, i, FOUR, POOL_AHEAD);
 	for (uint64_t i = 0; i < 12; i++) {

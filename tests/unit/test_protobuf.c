@@ -13,11 +13,8 @@ static struct protobuf open_message(struct foreign_fixture *f, const void *bytes
 #define OPEN(f, ...) \
 	open_message(f, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
-
-TEST_OF(fresh, test_every_type_of_field_is_read)
+TEST_OF(f, test_every_type_of_field_is_read)
 {
-	struct foreign_fixture *f = *state;
 	struct protobuf message =
 		OPEN(f, 0x08, 0xac, 0x02,	   /* 1: 300 */
 		     0x12, 0x03, 'a', 'b', 'c',	   /* 2: "abc" */
@@ -53,10 +50,8 @@ static void refuses(struct foreign_fixture *f, struct protobuf message, const ch
 	assert_string_equal(f->err.text, why);
 }
 
-TEST_OF(fresh, test_refusals_say_what_and_where)
+TEST_OF(f, test_refusals_say_what_and_where)
 {
-	struct foreign_fixture *f = *state;
-
 	refuses(f, OPEN(f, 0x80), "a number that does not end at byte 0 of a message of 1");
 	refuses(f, OPEN(f, 0x08), "a number that does not end at byte 0 of a message of 1");
 	refuses(f, OPEN(f, 0x00, 0x00),
@@ -79,9 +74,8 @@ TEST_OF(fresh, test_refusals_say_what_and_where)
 		"a field without a valid number at byte 0 of a message of 6");
 }
 
-TEST_OF(fresh, test_a_message_does_not_see_behind_its_end)
+TEST_OF(f, test_a_message_does_not_see_behind_its_end)
 {
-	struct foreign_fixture *f = *state;
 	struct protobuf message = OPEN(f, 0x0a, 0x02, 0x08, 0x96, 0x01, 0x00), inner;
 	struct protobuf_field field;
 
@@ -90,9 +84,8 @@ TEST_OF(fresh, test_a_message_does_not_see_behind_its_end)
 	refuses(f, inner, "a number that does not end at byte 0 of a message of 2");
 }
 
-TEST_OF(fresh, test_packed_numbers)
+TEST_OF(f, test_packed_numbers)
 {
-	struct foreign_fixture *f = *state;
 	struct protobuf packed = OPEN(f, 0x01, 0xac, 0x02, 0x80);
 	uint64_t value;
 

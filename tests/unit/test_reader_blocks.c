@@ -66,30 +66,22 @@ static void close_disk(struct disk *disk)
 	free(disk);
 }
 
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
 	strcpy(f->dir, "/var/tmp/test_reader_blocks.XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	f->disk = open_disk(f);
 	f->memory = aligned_alloc(PAGE, PAGES * PAGE);
 	noticed = 0;
 	open_reader(f);
-	*state = f;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	reader_free(f->reader);
 	close_disk(f->disk);
 	scratch_remove(f->dir);
 	free(f->memory);
-	free(f);
-	return 0;
 }
 
 static void open_again(struct fixture *f)
@@ -216,14 +208,12 @@ static void expect_far(struct fixture *f, unsigned asked, uint64_t bytes)
 	assert_int_equal(far_take_asked(f->far), asked);
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(f, struct fixture, setup, teardown);
 
 /* --- what is fetched -------------------------------------------------------------------------- */
 
-TEST_OF(fresh, what_was_read_once_comes_from_the_disk)
+TEST_OF(f, what_was_read_once_comes_from_the_disk)
 {
-	struct fixture *f = *state;
-
 	for (enum way way = 0; way < WAYS; way++) {
 		uint64_t offset = 30 * (way + 1) * PAGE;
 
@@ -238,9 +228,8 @@ TEST_OF(fresh, what_was_read_once_comes_from_the_disk)
 	assert_true(stats_of(f).cached >= WAYS * 20 * PAGE);
 }
 
-TEST_OF(fresh, what_was_announced_is_not_asked_for_twice)
+TEST_OF(f, what_was_announced_is_not_asked_for_twice)
 {
-	struct fixture *f = *state;
 	char memory[PAGE];
 
 	reader_will_get(f->reader, 7 * PAGE + 100, PAGE);
@@ -252,19 +241,16 @@ TEST_OF(fresh, what_was_announced_is_not_asked_for_twice)
 	expect_far(f, 0, 0);
 }
 
-TEST_OF(fresh, also_in_the_next_mount)
+TEST_OF(f, also_in_the_next_mount)
 {
-	struct fixture *f = *state;
-
 	read_right(f, READ, 8 * PAGE, 20 * PAGE);
 	open_again(f);
 	read_right(f, READ, 8 * PAGE, 20 * PAGE);
 	expect_far(f, 0, 0);
 }
 
-TEST_OF(fresh, the_end_of_the_file_is_kept_too)
+TEST_OF(f, the_end_of_the_file_is_kept_too)
 {
-	struct fixture *f = *state;
 	uint64_t last = (PAGES - 3) * (uint64_t)PAGE;
 
 	for (enum way way = 0; way < WAYS; way++) {
@@ -276,10 +262,8 @@ TEST_OF(fresh, the_end_of_the_file_is_kept_too)
 }
 
 /* What lies in between, and is not a page's worth, is fetched with its pages. */
-TEST_OF(fresh, bytes_anywhere_in_their_pages_are_kept)
+TEST_OF(f, bytes_anywhere_in_their_pages_are_kept)
 {
-	struct fixture *f = *state;
-
 	read_right(f, GET, 5 * PAGE + 100, 3 * PAGE);
 	expect_far(f, 1, 4 * PAGE);
 	read_right(f, GET, 6 * PAGE - 7, 9);
@@ -306,10 +290,8 @@ static void read_over_gaps(struct fixture *f, enum way way, uint64_t offset, uin
 	reader_blocks_drain(f->reader);
 }
 
-TEST_OF(fresh, what_nobody_wanted_in_between_is_kept_as_well)
+TEST_OF(f, what_nobody_wanted_in_between_is_kept_as_well)
 {
-	struct fixture *f = *state;
-
 	for (enum way way = READ; way <= SUBMIT; way++) {
 		uint64_t start = 200 * way * PAGE;
 
@@ -324,9 +306,8 @@ TEST_OF(fresh, what_nobody_wanted_in_between_is_kept_as_well)
 	assert_int_equal(stats_of(f).damaged, 0);
 }
 
-TEST_OF(fresh, after_an_error_nothing_in_between_is_kept)
+TEST_OF(f, after_an_error_nothing_in_between_is_kept)
 {
-	struct fixture *f = *state;
 	struct iovec iov[] = {{f->memory, PAGE}, {NULL, PAGE}, {f->memory + PAGE, PAGE}};
 
 	for (enum way way = READ; way <= SUBMIT; way++) {
@@ -343,10 +324,8 @@ TEST_OF(fresh, after_an_error_nothing_in_between_is_kept)
 	expect_far(f, 1, 3 * PAGE);
 }
 
-TEST_OF(fresh, only_what_is_missing_is_fetched)
+TEST_OF(f, only_what_is_missing_is_fetched)
 {
-	struct fixture *f = *state;
-
 	for (enum way way = READ; way <= SUBMIT; way++) {
 		uint64_t start = 200 * way * PAGE;
 
@@ -360,10 +339,8 @@ TEST_OF(fresh, only_what_is_missing_is_fetched)
 	}
 }
 
-TEST_OF(fresh, a_short_part_that_is_there_does_not_divide_a_request)
+TEST_OF(f, a_short_part_that_is_there_does_not_divide_a_request)
 {
-	struct fixture *f = *state;
-
 	for (enum way way = READ; way <= SUBMIT; way++) {
 		uint64_t start = 200 * way * PAGE;
 
@@ -376,10 +353,8 @@ TEST_OF(fresh, a_short_part_that_is_there_does_not_divide_a_request)
 	}
 }
 
-TEST_OF(fresh, as_many_parts_as_there_may_be_are_read_right)
+TEST_OF(f, as_many_parts_as_there_may_be_are_read_right)
 {
-	struct fixture *f = *state;
-
 	for (enum way way = READ; way <= SUBMIT; way++) {
 		for (uint64_t at = 0; at < PAGES - 16; at += 12) {
 			assert_int_equal(read_in(f, READ, at * PAGE, 8 * PAGE), 0);
@@ -412,10 +387,8 @@ static void damage_copy(const struct fixture *f, uint64_t page)
 	closedir(dir);
 }
 
-TEST_OF(fresh, what_does_not_fit_is_fetched_again)
+TEST_OF(f, what_does_not_fit_is_fetched_again)
 {
-	struct fixture *f = *state;
-
 	for (enum way way = 0; way < WAYS; way++) {
 		read_right(f, READ, 10 * PAGE, 30 * PAGE);
 		far_take_asked(f->far);
@@ -431,9 +404,8 @@ TEST_OF(fresh, what_does_not_fit_is_fetched_again)
 	}
 }
 
-TEST_OF(fresh, what_has_no_checksum_is_read_from_the_origin)
+TEST_OF(f, what_has_no_checksum_is_read_from_the_origin)
 {
-	struct fixture *f = *state;
 	char page[PAGE];
 
 	read_right(f, READ, 0, 4 * PAGE);
@@ -443,9 +415,8 @@ TEST_OF(fresh, what_has_no_checksum_is_read_from_the_origin)
 	assert_memory_equal(page, f->far->image + PAGE, PAGE);
 }
 
-TEST_OF(fresh, another_pack_has_another_copy)
+TEST_OF(f, another_pack_has_another_copy)
 {
-	struct fixture *f = *state;
 	const struct reader_blocks_params params = {.disk = f->disk, .name = NAME};
 
 	read_right(f, READ, 10 * PAGE, PAGE);
@@ -460,10 +431,8 @@ TEST_OF(fresh, another_pack_has_another_copy)
 
 /* --- faults ----------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, an_error_of_the_far_reader_is_one_and_nothing_is_kept)
+TEST_OF(f, an_error_of_the_far_reader_is_one_and_nothing_is_kept)
 {
-	struct fixture *f = *state;
-
 	for (enum way way = 0; way < WAYS; way++) {
 		f->far->error = -ETIMEDOUT;
 		assert_int_equal(read_in(f, way, 10 * PAGE, 3 * PAGE), -ETIMEDOUT);
@@ -474,9 +443,8 @@ TEST_OF(fresh, an_error_of_the_far_reader_is_one_and_nothing_is_kept)
 	assert_int_equal(stats_of(f).far_bytes, 3 * PAGE);
 }
 
-TEST_OF(fresh, without_a_copy_all_is_read_from_far)
+TEST_OF(f, without_a_copy_all_is_read_from_far)
 {
-	struct fixture *f = *state;
 	const struct reader_blocks_params params = {
 		.disk = f->disk, .name = NAME, .notice = on_notice};
 	char folder[200];
@@ -496,9 +464,8 @@ TEST_OF(fresh, without_a_copy_all_is_read_from_far)
 	assert_false(reader_bad(f->reader, 0, PAGE));
 }
 
-TEST_OF(fresh, a_bound_is_kept)
+TEST_OF(f, a_bound_is_kept)
 {
-	struct fixture *f = *state;
 	struct disk disk;
 	const struct reader_blocks_params params = {.notice = on_notice, .name = NAME};
 	struct reader_blocks_params bounded = params;
@@ -520,10 +487,8 @@ TEST_OF(fresh, a_bound_is_kept)
 	open_reader(f);
 }
 
-TEST_OF(fresh, threads_begin_again_after_a_rest)
+TEST_OF(f, threads_begin_again_after_a_rest)
 {
-	struct fixture *f = *state;
-
 	for (unsigned i = 0; i < 3; i++) {
 		read_right(f, READ, i * 20 * PAGE, 3 * PAGE);
 		reader_rest(f->reader);
@@ -558,10 +523,8 @@ static void await_filler(struct fixture *f, enum block_filler_state state)
 	}
 }
 
-TEST_OF(fresh, who_reads_a_part_has_the_rest_fetched)
+TEST_OF(f, who_reads_a_part_has_the_rest_fetched)
 {
-	struct fixture *f = *state;
-
 	for (unsigned waits = 0; waits < 2; waits++) {
 		open_again(f); /* does not fill */
 		assert_true(reader_bad(f->reader, 0, SIZE));
@@ -583,10 +546,8 @@ TEST_OF(fresh, who_reads_a_part_has_the_rest_fetched)
 	}
 }
 
-TEST_OF(fresh, a_complete_copy_is_as_good_as_a_file)
+TEST_OF(f, a_complete_copy_is_as_good_as_a_file)
 {
-	struct fixture *f = *state;
-
 	assert_true(reader_hints(f->reader).far);
 	assert_true(reader_blocks_fill(f->reader));
 	await_filler(f, FILLER_COMPLETE);
@@ -602,9 +563,8 @@ TEST_OF(fresh, a_complete_copy_is_as_good_as_a_file)
 	expect_far(f, 1, PAGE);
 }
 
-TEST_OF(fresh, without_room_for_all_nothing_is_fetched_ahead)
+TEST_OF(f, without_room_for_all_nothing_is_fetched_ahead)
 {
-	struct fixture *f = *state;
 	struct disk disk;
 
 	reader_free(f->reader);
@@ -618,10 +578,8 @@ TEST_OF(fresh, without_room_for_all_nothing_is_fetched_ahead)
 	open_reader(f);
 }
 
-TEST_OF(fresh, a_copy_that_was_damaged_becomes_complete_again)
+TEST_OF(f, a_copy_that_was_damaged_becomes_complete_again)
 {
-	struct fixture *f = *state;
-
 	reader_free(f->reader);
 	open_filling(f, f->disk, false);
 	assert_true(reader_blocks_fill(f->reader));
@@ -637,9 +595,8 @@ TEST_OF(fresh, a_copy_that_was_damaged_becomes_complete_again)
 }
 
 /* Whoever asks for the whole, it counts for its parts. */
-TEST_OF(fresh, parts_are_ahead_as_long_as_their_request_is)
+TEST_OF(f, parts_are_ahead_as_long_as_their_request_is)
 {
-	struct fixture *f = *state;
 	struct iovec iov = {f->memory, 100 * PAGE};
 	struct answer answer = {.lock = PTHREAD_MUTEX_INITIALIZER,
 				.come = PTHREAD_COND_INITIALIZER};
@@ -661,10 +618,8 @@ TEST_OF(fresh, parts_are_ahead_as_long_as_their_request_is)
 }
 
 /* Nobody waits for the copy; and it gets only what was right. */
-TEST_OF(fresh, what_is_submitted_is_written_once_it_is_settled_and_right)
+TEST_OF(f, what_is_submitted_is_written_once_it_is_settled_and_right)
 {
-	struct fixture *f = *state;
-
 	for (int right = 0; right < 2; right++) {
 		uint64_t cached = stats_of(f).cached;
 		struct iovec iov[3] = {{f->memory, 10 * PAGE},
@@ -692,10 +647,8 @@ TEST_OF(fresh, what_is_submitted_is_written_once_it_is_settled_and_right)
 	}
 }
 
-TEST_OF(fresh, what_came_of_a_read_that_failed_elsewhere_is_kept)
+TEST_OF(f, what_came_of_a_read_that_failed_elsewhere_is_kept)
 {
-	struct fixture *f = *state;
-
 	read_right(f, READ, 40 * PAGE, 20 * PAGE);
 	reader_blocks_drain(f->reader);
 	f->far->bad = 70 * PAGE;
@@ -710,9 +663,8 @@ TEST_OF(fresh, what_came_of_a_read_that_failed_elsewhere_is_kept)
 
 /* As of two mounts: each page is fetched once in all, and who comes second goes on after the first.
  */
-TEST_OF(fresh, one_of_two_fills)
+TEST_OF(f, one_of_two_fills)
 {
-	struct fixture *f = *state;
 	struct fixture other = *f;
 
 	open_reader(&other);
@@ -731,10 +683,8 @@ TEST_OF(fresh, one_of_two_fills)
 	reader_free(other.reader);
 }
 
-TEST_OF(fresh, what_could_not_be_fetched_is_tried_again)
+TEST_OF(f, what_could_not_be_fetched_is_tried_again)
 {
-	struct fixture *f = *state;
-
 	f->far->error = -ETIMEDOUT;
 	assert_true(reader_blocks_fill(f->reader));
 	await_filler(f, FILLER_FAILED);
@@ -785,9 +735,8 @@ static void close_mount(struct fixture *other)
 	free(other->memory);
 }
 
-TEST_OF(fresh, what_one_mount_fetches_no_other_does)
+TEST_OF(f, what_one_mount_fetches_no_other_does)
 {
-	struct fixture *f = *state;
 	struct fixture other = other_mount(f);
 	struct begun one, two;
 
@@ -803,9 +752,8 @@ TEST_OF(fresh, what_one_mount_fetches_no_other_does)
 	close_mount(&other);
 }
 
-TEST_OF(fresh, a_reader_that_was_cancelled_waits_again_once_it_is_prepared)
+TEST_OF(f, a_reader_that_was_cancelled_waits_again_once_it_is_prepared)
 {
-	struct fixture *f = *state;
 	struct fixture other = other_mount(f);
 	struct begun one, two;
 
@@ -821,9 +769,8 @@ TEST_OF(fresh, a_reader_that_was_cancelled_waits_again_once_it_is_prepared)
 	close_mount(&other);
 }
 
-TEST_OF(fresh, what_is_fetched_ahead_holds_up_nobody)
+TEST_OF(f, what_is_fetched_ahead_holds_up_nobody)
 {
-	struct fixture *f = *state;
 	struct fixture other = other_mount(f);
 	struct begun one, two;
 
@@ -839,9 +786,8 @@ TEST_OF(fresh, what_is_fetched_ahead_holds_up_nobody)
 	close_mount(&other);
 }
 
-TEST_OF(fresh, a_mount_that_hangs_holds_up_no_other_for_long)
+TEST_OF(f, a_mount_that_hangs_holds_up_no_other_for_long)
 {
-	struct fixture *f = *state;
 	struct fixture other = other_mount(f);
 	struct begun begun;
 
@@ -855,9 +801,8 @@ TEST_OF(fresh, a_mount_that_hangs_holds_up_no_other_for_long)
 	close_mount(&other);
 }
 
-TEST_OF(fresh, what_could_not_be_fetched_others_fetch)
+TEST_OF(f, what_could_not_be_fetched_others_fetch)
 {
-	struct fixture *f = *state;
 	struct fixture other = other_mount(f);
 	struct begun one, two;
 
@@ -872,9 +817,8 @@ TEST_OF(fresh, what_could_not_be_fetched_others_fetch)
 	close_mount(&other);
 }
 
-TEST_OF(fresh, the_filler_passes_over_what_readers_fetch)
+TEST_OF(f, the_filler_passes_over_what_readers_fetch)
 {
-	struct fixture *f = *state;
 	struct fixture other = other_mount(f);
 	struct begun begun;
 
@@ -921,9 +865,9 @@ static void open_copies(const struct fixture *f, struct fixture all[COPIES])
 }
 
 /* Each far reader of this test has one itself. */
-TEST_OF(fresh, many_copies_have_no_more_threads_than_one)
+TEST_OF(f, many_copies_have_no_more_threads_than_one)
 {
-	struct fixture *f = *state, all[COPIES];
+	struct fixture all[COPIES];
 	unsigned before = count_threads();
 
 	open_copies(f, all);
@@ -942,9 +886,9 @@ TEST_OF(fresh, many_copies_have_no_more_threads_than_one)
 	assert_int_equal(count_threads(), before);
 }
 
-TEST_OF(fresh, a_copy_that_cannot_be_fetched_holds_up_no_other)
+TEST_OF(f, a_copy_that_cannot_be_fetched_holds_up_no_other)
 {
-	struct fixture *f = *state, all[COPIES];
+	struct fixture all[COPIES];
 
 	open_copies(f, all);
 	far_hold(all[1].far, true);
@@ -988,9 +932,8 @@ static void *read_for_a_while(void *arg)
 	return NULL;
 }
 
-TEST_OF(fresh, readers_of_two_mounts_share_a_copy)
+TEST_OF(f, readers_of_two_mounts_share_a_copy)
 {
-	struct fixture *f = *state;
 	struct fixture other = *f;
 	pthread_t threads[2 * READERS];
 

@@ -130,12 +130,10 @@ static bool is_direct(const struct reader *reader)
 	return reader_hints(reader).direct;
 }
 
-static struct fixture *file_in(const char *dir, enum reader_io io)
+static void setup_in(const char *dir, enum reader_io io, struct fixture *f)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
 	char path[64];
 
-	assert_non_null(f);
 	orders = (struct orders){0};
 	srandom(4);
 	for (size_t i = 0; i < FILE_BYTES; i++)
@@ -151,33 +149,26 @@ static struct fixture *file_in(const char *dir, enum reader_io io)
 	assert_non_null(f->memory);
 	memset(f->memory, 0, PAGES * PAGE);
 	f->reader = reader_of(f->fd, io);
-	return f;
 }
 
-static int automatic(void **state)
+static void setup(struct fixture *f)
 {
-	*state = file_in("/var/tmp", READER_AUTO);
-	return 0;
+	setup_in("/var/tmp", READER_AUTO, f);
 }
 
-static int buffered(void **state)
+static void setup_buffered(struct fixture *f)
 {
-	*state = file_in("/var/tmp", READER_BUFFERED);
-	return 0;
+	setup_in("/var/tmp", READER_BUFFERED, f);
 }
 
-static int teardown(void **state)
+static void teardown(struct fixture *f)
 {
-	struct fixture *f = *state;
-
-	if (!f)
-		return 0;
+	if (!f->reader)
+		return;
 	orders = (struct orders){0};
 	reader_free(f->reader);
 	close(f->fd);
 	free(f->memory);
-	free(f);
-	return 0;
 }
 
 static void need_direct(const struct fixture *f)
@@ -240,13 +231,12 @@ static void have_it_cold(const struct fixture *f)
 	posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
 }
 
-FIXTURE(reads_directly, automatic, teardown);
+FIXTURE(f, struct fixture, setup, teardown);
 
 /* --- reading, direct or not ------------------------------------------------------------------ */
 
-TEST_OF(reads_directly, scattered_pieces_are_filled_in_order)
+TEST_OF(f, scattered_pieces_are_filled_in_order)
 {
-	struct fixture *f = *state;
 	char *at = f->memory;
 	struct iovec iov[] = {{at + 30 * PAGE, PAGE}, {at, 20 * PAGE}, {at + 50 * PAGE, PAGE}};
 
@@ -258,13 +248,12 @@ TEST_OF(reads_directly, scattered_pieces_are_filled_in_order)
 	assert_int_equal(f->reader->bytes, 22 * PAGE);
 	assert_int_equal(f->reader->errors, 0);
 }
-FIXTURE(reads_buffered, buffered, teardown);
+FIXTURE(buffered, struct fixture, setup_buffered, teardown);
 
-TEST_AGAIN(reads_buffered, scattered_pieces_are_filled_in_order);
+TEST_AGAIN(buffered, scattered_pieces_are_filled_in_order);
 
-TEST_OF(reads_directly, a_gap_that_is_too_long_for_its_memory_is_refused)
+TEST_OF(f, a_gap_that_is_too_long_for_its_memory_is_refused)
 {
-	struct fixture *f = *state;
 	struct iovec iov[] = {{f->memory, PAGE}, {NULL, 2 * PAGE}, {f->memory + PAGE, PAGE}};
 	struct iovec bad = {NULL, READER_GAP_MAX + PAGE};
 
@@ -274,22 +263,19 @@ TEST_OF(reads_directly, a_gap_that_is_too_long_for_its_memory_is_refused)
 	assert_int_equal(reader_read(f->reader, &bad, 1, 0, PAGE), -EINVAL);
 	assert_true(reader_read_now(f->reader, &bad, 1, 0, PAGE) < 0);
 }
-TEST_AGAIN(reads_buffered, a_gap_that_is_too_long_for_its_memory_is_refused);
+TEST_AGAIN(buffered, a_gap_that_is_too_long_for_its_memory_is_refused);
 
-TEST_OF(reads_directly, reading_nothing_is_fine)
+TEST_OF(f, reading_nothing_is_fine)
 {
-	struct fixture *f = *state;
-
 	assert_int_equal(reader_read(f->reader, NULL, 0, 0, 0), 0);
 	assert_int_equal(f->reader->reads, 0);
 	assert_int_equal(orders.calls, 0);
 }
-TEST_AGAIN(reads_buffered, reading_nothing_is_fine);
+TEST_AGAIN(buffered, reading_nothing_is_fine);
 
 /* The last page is asked for as a whole, and comes as far as there is any. */
-TEST_OF(reads_directly, the_last_byte_is_there_and_the_next_is_not)
+TEST_OF(f, the_last_byte_is_there_and_the_next_is_not)
 {
-	struct fixture *f = *state;
 	bool direct = is_direct(f->reader);
 
 	assert_int_equal(read_pages(f, PAGES - 3, 3, 2 * PAGE + 1000), 0);
@@ -302,11 +288,10 @@ TEST_OF(reads_directly, the_last_byte_is_there_and_the_next_is_not)
 	assert_int_equal(read_all(f), 0);
 	assert_all_is_right(f);
 }
-TEST_AGAIN(reads_buffered, the_last_byte_is_there_and_the_next_is_not);
+TEST_AGAIN(buffered, the_last_byte_is_there_and_the_next_is_not);
 
-TEST_OF(reads_directly, a_read_that_comes_in_parts_goes_on)
+TEST_OF(f, a_read_that_comes_in_parts_goes_on)
 {
-	struct fixture *f = *state;
 	struct iovec iov[] = {{f->memory, 5 * PAGE}, {f->memory + 5 * PAGE, 70 * PAGE}};
 
 	orders.most = 8 * PAGE;
@@ -315,24 +300,20 @@ TEST_OF(reads_directly, a_read_that_comes_in_parts_goes_on)
 	assert_int_equal(f->reader->reads, 10);
 	assert_int_equal(f->reader->bytes, FILE_BYTES);
 }
-TEST_AGAIN(reads_buffered, a_read_that_comes_in_parts_goes_on);
+TEST_AGAIN(buffered, a_read_that_comes_in_parts_goes_on);
 
-TEST_OF(reads_directly, a_read_that_is_interrupted_goes_on)
+TEST_OF(f, a_read_that_is_interrupted_goes_on)
 {
-	struct fixture *f = *state;
-
 	orders = (struct orders){.most = 8 * PAGE, .fail = 2, .error = EINTR};
 	assert_int_equal(read_all(f), 0);
 	assert_all_is_right(f);
 	assert_int_equal(f->reader->reads, 10);
 	assert_int_equal(f->reader->errors, 0);
 }
-TEST_AGAIN(reads_buffered, a_read_that_is_interrupted_goes_on);
+TEST_AGAIN(buffered, a_read_that_is_interrupted_goes_on);
 
-TEST_OF(reads_directly, an_error_is_passed_on_and_counted_once)
+TEST_OF(f, an_error_is_passed_on_and_counted_once)
 {
-	struct fixture *f = *state;
-
 	orders = (struct orders){.most = 8 * PAGE, .fail = 2, .error = EIO};
 	assert_int_equal(read_all(f), -EIO);
 	assert_int_equal(f->reader->errors, 1);
@@ -341,12 +322,10 @@ TEST_OF(reads_directly, an_error_is_passed_on_and_counted_once)
 	assert_int_equal(read_all(f), 0); /* the next one tries again */
 	assert_all_is_right(f);
 }
-TEST_AGAIN(reads_buffered, an_error_is_passed_on_and_counted_once);
+TEST_AGAIN(buffered, an_error_is_passed_on_and_counted_once);
 
-TEST_OF(reads_directly, a_file_that_has_no_name_any_more_is_read_all_the_same)
+TEST_OF(f, a_file_that_has_no_name_any_more_is_read_all_the_same)
 {
-	struct fixture *f = *state; /* as they all are */
-
 	assert_int_equal(read_all(f), 0);
 	assert_all_is_right(f);
 }
@@ -372,10 +351,9 @@ static void *read_often(void *arg)
 	return NULL;
 }
 
-TEST_OF(reads_directly, many_threads_may_read_at_once)
+TEST_OF(f, many_threads_may_read_at_once)
 {
 	enum { THREADS = 4 };
-	struct fixture *f = *state;
 	struct thread threads[THREADS];
 	pthread_t ids[THREADS];
 
@@ -390,14 +368,12 @@ TEST_OF(reads_directly, many_threads_may_read_at_once)
 	assert_int_equal(f->reader->reads, THREADS * 100);
 	assert_int_equal(f->reader->bytes, THREADS * 100 * 2 * PAGE);
 }
-TEST_AGAIN(reads_buffered, many_threads_may_read_at_once);
+TEST_AGAIN(buffered, many_threads_may_read_at_once);
 
 /* --- who holds a copy ------------------------------------------------------------------------ */
 
-TEST_OF(reads_directly, a_direct_read_leaves_no_copy_with_the_kernel)
+TEST_OF(f, a_direct_read_leaves_no_copy_with_the_kernel)
 {
-	struct fixture *f = *state;
-
 	need_direct(f);
 	assert_int_equal(cached(f), 0);
 	assert_int_equal(read_all(f), 0);
@@ -405,20 +381,16 @@ TEST_OF(reads_directly, a_direct_read_leaves_no_copy_with_the_kernel)
 	assert_int_equal(cached(f), 0);
 }
 
-TEST_OF(reads_buffered, who_wants_buffered_reads_has_the_kernel_keep_what_was_read)
+TEST_WITH(buffered, f, who_wants_buffered_reads_has_the_kernel_keep_what_was_read)
 {
-	struct fixture *f = *state;
-
 	assert_false(is_direct(f->reader));
 	assert_int_equal(read_pages(f, 10, 20, 20 * PAGE), 0);
 	assert_true(cached(f) >= 20);
 }
 
 /* One read may be refused for what it is. */
-TEST_OF(reads_directly, a_direct_read_that_is_refused_is_done_buffered_and_the_next_is_direct)
+TEST_OF(f, a_direct_read_that_is_refused_is_done_buffered_and_the_next_is_direct)
 {
-	struct fixture *f = *state;
-
 	need_direct(f);
 	orders = (struct orders){.fail = 1, .error = EINVAL};
 	assert_int_equal(read_all(f), 0);
@@ -434,10 +406,8 @@ TEST_OF(reads_directly, a_direct_read_that_is_refused_is_done_buffered_and_the_n
 }
 
 /* Many of them, but others between. */
-TEST_OF(reads_directly, refusals_now_and_then_leave_direct_reads_on)
+TEST_OF(f, refusals_now_and_then_leave_direct_reads_on)
 {
-	struct fixture *f = *state;
-
 	need_direct(f);
 	for (int i = 0; i < 100; i++) {
 		orders = (struct orders){.fail = 1, .error = EINVAL};
@@ -457,10 +427,8 @@ static void refuse_direct(struct fixture *f)
 }
 
 /* As some filesystems do though they say otherwise. */
-TEST_OF(reads_directly, where_all_direct_reads_are_refused_none_is_tried_any_more)
+TEST_OF(f, where_all_direct_reads_are_refused_none_is_tried_any_more)
 {
-	struct fixture *f = *state;
-
 	need_direct(f);
 	refuse_direct(f);
 	assert_int_equal(read_all(f), 0);
@@ -469,9 +437,8 @@ TEST_OF(reads_directly, where_all_direct_reads_are_refused_none_is_tried_any_mor
 	assert_int_equal(f->reader->errors, 0);
 }
 
-TEST_OF(reads_directly, a_direct_read_that_is_refused_half_way_is_right_all_the_same)
+TEST_OF(f, a_direct_read_that_is_refused_half_way_is_right_all_the_same)
 {
-	struct fixture *f = *state;
 	struct iovec iov[] = {{f->memory, 5 * PAGE}, {f->memory + 5 * PAGE, 70 * PAGE}};
 
 	need_direct(f);
@@ -480,9 +447,8 @@ TEST_OF(reads_directly, a_direct_read_that_is_refused_half_way_is_right_all_the_
 	assert_all_is_right(f);
 }
 
-TEST_OF(reads_directly, memory_that_is_not_aligned_is_filled_all_the_same)
+TEST_OF(f, memory_that_is_not_aligned_is_filled_all_the_same)
 {
-	struct fixture *f = *state;
 	struct iovec iov = {f->memory + 1, PAGE};
 
 	need_direct(f);
@@ -490,10 +456,8 @@ TEST_OF(reads_directly, memory_that_is_not_aligned_is_filled_all_the_same)
 	assert_memory_equal(f->memory + 1, f->content + PAGE, PAGE);
 }
 
-TEST_OF(reads_directly, what_the_pool_has_the_kernel_is_told_to_drop)
+TEST_OF(f, what_the_pool_has_the_kernel_is_told_to_drop)
 {
-	struct fixture *f = *state;
-
 	need_direct(f);
 	refuse_direct(f);
 	assert_int_equal(read_all(f), 0);
@@ -502,10 +466,8 @@ TEST_OF(reads_directly, what_the_pool_has_the_kernel_is_told_to_drop)
 }
 
 /* An extent ends within a page, which is read as a whole. */
-TEST_OF(reads_directly, the_page_that_an_extent_ends_in_is_dropped_too)
+TEST_OF(f, the_page_that_an_extent_ends_in_is_dropped_too)
 {
-	struct fixture *f = *state;
-
 	need_direct(f);
 	refuse_direct(f);
 	for (uint64_t page = 0; page < 60; page += 10)
@@ -522,23 +484,25 @@ static bool is_tmpfs(const char *path)
 	return statfs(path, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
 }
 
-static void need_tmpfs(void)
+static void need_tmpfs(const struct fixture *f)
 {
-	if (is_tmpfs("/dev/shm"))
+	if (f->reader)
 		return;
 	print_message("no tmpfs at /dev/shm\n");
 	skip();
 }
 
-FIXTURE(closed_after, NULL, teardown);
-
-TEST_OF(closed_after, a_file_in_memory_never_waits_and_counts_its_errors_once)
+static void setup_in_memory(struct fixture *f)
 {
-	struct fixture *f;
+	if (is_tmpfs("/dev/shm"))
+		setup_in("/dev/shm", READER_AUTO, f);
+}
 
-	*state = NULL;
-	need_tmpfs();
-	*state = f = file_in("/dev/shm", READER_AUTO);
+FIXTURE(in_memory, struct fixture, setup_in_memory, teardown);
+
+TEST_WITH(in_memory, f, a_file_in_memory_never_waits_and_counts_its_errors_once)
+{
+	need_tmpfs(f);
 	assert_false(is_direct(f->reader));
 	assert_int_equal(read_pages_now(f, 0, PAGES, FILE_BYTES), 0);
 	assert_all_is_right(f);
@@ -548,20 +512,14 @@ TEST_OF(closed_after, a_file_in_memory_never_waits_and_counts_its_errors_once)
 	assert_int_equal(f->reader->errors, 1);
 }
 
-TEST_OF(closed_after, direct_reads_that_cannot_be_had_are_refused_at_the_start)
+TEST_WITH(in_memory, f, direct_reads_that_cannot_be_had_are_refused_at_the_start)
 {
-	struct fixture *f;
-
-	*state = NULL;
-	need_tmpfs();
-	*state = f = file_in("/dev/shm", READER_AUTO);
+	need_tmpfs(f);
 	assert_int_equal(reader_prepare(f->reader, READER_DIRECT), -EOPNOTSUPP);
 }
 
-TEST_OF(reads_directly, direct_reads_that_can_be_had_are_had)
+TEST_OF(f, direct_reads_that_can_be_had_are_had)
 {
-	struct fixture *f = *state;
-
 	need_direct(f);
 	assert_int_equal(reader_prepare(f->reader, READER_DIRECT), 0);
 	assert_true(is_direct(f->reader));
@@ -576,9 +534,8 @@ static unsigned open_descriptors(void)
 	return count;
 }
 
-TEST_OF(reads_directly, a_reader_closes_what_it_opened_and_nothing_else)
+TEST_OF(f, a_reader_closes_what_it_opened_and_nothing_else)
 {
-	struct fixture *f = *state;
 	unsigned before = open_descriptors();
 	struct reader *reader;
 
@@ -642,10 +599,8 @@ TEST(a_pipe_is_no_file_and_says_so)
 
 /* --- single bytes, and which file it is ------------------------------------------------------- */
 
-TEST_OF(reads_buffered, any_bytes_can_be_had_up_to_the_end)
+TEST_WITH(buffered, f, any_bytes_can_be_had_up_to_the_end)
 {
-	struct fixture *f = *state;
-
 	assert_int_equal(reader_get(f->reader, f->memory, 5000, 777), 5000);
 	assert_memory_equal(f->memory, f->content + 777, 5000);
 	assert_int_equal(reader_get(f->reader, f->memory, 5000, FILE_BYTES - 9), 9);
@@ -655,9 +610,8 @@ TEST_OF(reads_buffered, any_bytes_can_be_had_up_to_the_end)
 	assert_int_equal(f->reader->bytes, 0); /* not what is counted */
 }
 
-TEST_OF(reads_buffered, a_file_that_changes_is_another_one)
+TEST_WITH(buffered, f, a_file_that_changes_is_another_one)
 {
-	struct fixture *f = *state;
 	struct reader_identity before, now;
 	struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
 
@@ -679,9 +633,8 @@ TEST_OF(reads_buffered, a_file_that_changes_is_another_one)
 
 /* --- reads that need not wait ---------------------------------------------------------------- */
 
-TEST_OF(reads_directly, what_the_kernel_has_need_not_be_waited_for)
+TEST_OF(f, what_the_kernel_has_need_not_be_waited_for)
 {
-	struct fixture *f = *state;
 	int r;
 
 	have_it_cached(f);
@@ -692,12 +645,11 @@ TEST_OF(reads_directly, what_the_kernel_has_need_not_be_waited_for)
 		assert_all_is_right(f);
 	assert_int_equal(f->reader->errors, 0);
 }
-TEST_AGAIN(reads_buffered, what_the_kernel_has_need_not_be_waited_for);
+TEST_AGAIN(buffered, what_the_kernel_has_need_not_be_waited_for);
 
 /* As on machines of 64 KiB: sixteen of a file's pieces are one page. */
-TEST_OF(reads_directly, what_the_kernel_has_is_counted_in_its_own_pages)
+TEST_OF(f, what_the_kernel_has_is_counted_in_its_own_pages)
 {
-	struct fixture *f = *state;
 	int r;
 
 	need_direct(f);
@@ -713,10 +665,8 @@ TEST_OF(reads_directly, what_the_kernel_has_is_counted_in_its_own_pages)
 }
 
 /* All of it cold, or the second half. */
-TEST_OF(reads_directly, what_the_kernel_has_not_is_refused_or_right_and_counts_no_error)
+TEST_OF(f, what_the_kernel_has_not_is_refused_or_right_and_counts_no_error)
 {
-	struct fixture *f = *state;
-
 	for (int i = 0; i < 20; i++) {
 		uint64_t bytes = f->reader->bytes;
 		int r;
@@ -733,13 +683,11 @@ TEST_OF(reads_directly, what_the_kernel_has_not_is_refused_or_right_and_counts_n
 	}
 	assert_int_equal(f->reader->errors, 0);
 }
-TEST_AGAIN(reads_buffered, what_the_kernel_has_not_is_refused_or_right_and_counts_no_error);
+TEST_AGAIN(buffered, what_the_kernel_has_not_is_refused_or_right_and_counts_no_error);
 
 /* Which would have the kernel read it, and keep a copy. */
-TEST_OF(reads_directly, where_reads_are_direct_the_kernel_is_not_asked_for_what_it_has_not)
+TEST_OF(f, where_reads_are_direct_the_kernel_is_not_asked_for_what_it_has_not)
 {
-	struct fixture *f = *state;
-
 	need_direct(f);
 	have_it_cold(f);
 	for (int i = 0; i < 10; i++)
@@ -748,20 +696,16 @@ TEST_OF(reads_directly, where_reads_are_direct_the_kernel_is_not_asked_for_what_
 	assert_int_equal(cached(f), 0);
 }
 
-TEST_OF(reads_directly, the_end_of_the_file_is_left_to_the_read_that_waits)
+TEST_OF(f, the_end_of_the_file_is_left_to_the_read_that_waits)
 {
-	struct fixture *f = *state;
-
 	have_it_cached(f);
 	assert_int_equal(read_pages_now(f, PAGES - 1, 1, 1001), -EAGAIN);
 	assert_int_equal(f->reader->errors, 0);
 }
-TEST_AGAIN(reads_buffered, the_end_of_the_file_is_left_to_the_read_that_waits);
+TEST_AGAIN(buffered, the_end_of_the_file_is_left_to_the_read_that_waits);
 
-TEST_OF(reads_buffered, where_no_read_can_do_without_waiting_none_is_tried_again)
+TEST_WITH(buffered, f, where_no_read_can_do_without_waiting_none_is_tried_again)
 {
-	struct fixture *f = *state;
-
 	orders.no_nowait = true;
 	assert_int_equal(read_pages_now(f, 0, 1, PAGE), -EAGAIN);
 	assert_int_equal(orders.calls, 1);
@@ -801,10 +745,8 @@ static bool becomes_direct(struct reader *reader, char *memory, bool direct)
 	return false;
 }
 
-TEST_OF(reads_directly, who_is_alone_does_not_take_itself_for_another)
+TEST_OF(f, who_is_alone_does_not_take_itself_for_another)
 {
-	struct fixture *f = *state;
-
 	need_direct(f);
 	for (int i = 0; i < 3; i++) {
 		/* The first read looks. */
@@ -814,9 +756,8 @@ TEST_OF(reads_directly, who_is_alone_does_not_take_itself_for_another)
 	}
 }
 
-TEST_OF(reads_directly, two_mounts_of_one_file_share_the_kernels_copy)
+TEST_OF(f, two_mounts_of_one_file_share_the_kernels_copy)
 {
-	struct fixture *f = *state;
 	SCOPE_CLOSE int fd = open_again(f);
 	struct reader *other;
 
@@ -832,9 +773,8 @@ TEST_OF(reads_directly, two_mounts_of_one_file_share_the_kernels_copy)
 	reader_free(other);
 }
 
-TEST_OF(reads_directly, who_is_alone_again_reads_directly_again)
+TEST_OF(f, who_is_alone_again_reads_directly_again)
 {
-	struct fixture *f = *state;
 	SCOPE_CLOSE int fd = open_again(f);
 	struct reader *other;
 
@@ -848,9 +788,8 @@ TEST_OF(reads_directly, who_is_alone_again_reads_directly_again)
 	assert_int_equal(cached(f), 0);
 }
 
-TEST_OF(reads_directly, a_mount_that_died_is_no_longer_there)
+TEST_OF(f, a_mount_that_died_is_no_longer_there)
 {
-	struct fixture *f = *state;
 	struct reader *other;
 	int fd = open_again(f);
 
@@ -862,9 +801,8 @@ TEST_OF(reads_directly, a_mount_that_died_is_no_longer_there)
 	reader_free(other);
 }
 
-TEST_OF(reads_directly, who_only_reads_the_file_is_no_mount)
+TEST_OF(f, who_only_reads_the_file_is_no_mount)
 {
-	struct fixture *f = *state;
 	SCOPE_CLOSE int fd = open_again(f);
 
 	need_direct(f);

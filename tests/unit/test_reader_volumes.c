@@ -27,10 +27,8 @@ static char byte_of(unsigned volume, size_t at)
 	return (char)(volume * 50 + at % 47);
 }
 
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
 	for (unsigned i = 0; i < COUNT; i++) {
 		f->fds[i] = memfd_create("volume", MFD_CLOEXEC);
 		for (size_t at = 0; at < sizes[i]; at++) {
@@ -42,21 +40,15 @@ static int setup(void **state)
 	}
 	assert_int_equal(reader_volumes_new(f->files, COUNT, &f->all), 0);
 	assert_int_equal(reader_prepare(f->all, READER_AUTO), 0);
-	*state = f;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	reader_free(f->all);
 	for (unsigned i = 0; i < COUNT; i++) {
 		reader_free(f->files[i]);
 		close(f->fds[i]);
 	}
-	free(f);
-	return 0;
 }
 
 static void expect_bytes(const char *data, unsigned volume, size_t from, size_t len)
@@ -65,11 +57,10 @@ static void expect_bytes(const char *data, unsigned volume, size_t from, size_t 
 		assert_int_equal(data[i], byte_of(volume, from + i));
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(f, struct fixture, setup, teardown);
 
-TEST_OF(fresh, each_volume_has_its_bytes_from_its_start_on)
+TEST_OF(f, each_volume_has_its_bytes_from_its_start_on)
 {
-	struct fixture *f = *state;
 	char buf[4 * PAGE];
 
 	for (unsigned i = 0; i < COUNT; i++) {
@@ -86,9 +77,8 @@ TEST_OF(fresh, each_volume_has_its_bytes_from_its_start_on)
 	}
 }
 
-TEST_OF(fresh, pages_are_read_of_the_volume_that_has_them)
+TEST_OF(f, pages_are_read_of_the_volume_that_has_them)
 {
-	struct fixture *f = *state;
 	SCOPE_FREE char *buf = aligned_alloc(PAGE, 2 * PAGE);
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -105,9 +95,8 @@ TEST_OF(fresh, pages_are_read_of_the_volume_that_has_them)
 	}
 }
 
-TEST_OF(fresh, no_read_leads_from_one_volume_into_the_next)
+TEST_OF(f, no_read_leads_from_one_volume_into_the_next)
 {
-	struct fixture *f = *state;
 	SCOPE_FREE char *buf = aligned_alloc(PAGE, 2 * PAGE);
 	struct iovec iov = {buf, 2 * PAGE};
 	uint64_t last = reader_volumes_start(f->all, 0) + 3 * PAGE;
@@ -121,9 +110,8 @@ TEST_OF(fresh, no_read_leads_from_one_volume_into_the_next)
 			    16 * COST_GAP_MAX);
 }
 
-TEST_OF(fresh, the_identity_changes_with_that_of_any_volume)
+TEST_OF(f, the_identity_changes_with_that_of_any_volume)
 {
-	struct fixture *f = *state;
 	struct reader_identity before, now;
 
 	for (unsigned i = 0; i < COUNT; i++) {
@@ -143,9 +131,8 @@ TEST_OF(fresh, the_identity_changes_with_that_of_any_volume)
 	assert_int_equal(now.size, reader_volumes_start(f->all, COUNT - 1) + sizes[COUNT - 1] - 1);
 }
 
-TEST_OF(fresh, reads_of_all_volumes_are_counted)
+TEST_OF(f, reads_of_all_volumes_are_counted)
 {
-	struct fixture *f = *state;
 	SCOPE_FREE char *buf = aligned_alloc(PAGE, PAGE);
 	struct reader_counts counts;
 
@@ -217,9 +204,8 @@ static void note_done(void *arg, int error)
 	*(int *)arg = error;
 }
 
-TEST_OF(fresh, a_far_volume_gets_requests_and_a_near_one_is_read)
+TEST_OF(f, a_far_volume_gets_requests_and_a_near_one_is_read)
 {
-	struct fixture *f = *state;
 	struct far far = {.reader.ops = &far_ops, .file = f->files[0]};
 	struct reader *mixed[2] = {&far.reader, f->files[1]};
 	SCOPE(reader_release) struct reader *all = NULL;
@@ -256,9 +242,8 @@ TEST_OF(fresh, a_far_volume_gets_requests_and_a_near_one_is_read)
 	assert_true(far.cancelled);
 }
 
-TEST_OF(fresh, damage_is_told_to_the_volume_that_keeps_a_copy)
+TEST_OF(f, damage_is_told_to_the_volume_that_keeps_a_copy)
 {
-	struct fixture *f = *state;
 	struct far far = {.reader.ops = &far_ops, .file = f->files[0]};
 	struct reader *mixed[2] = {f->files[1], &far.reader};
 	SCOPE(reader_release) struct reader *all = NULL;
@@ -269,9 +254,8 @@ TEST_OF(fresh, damage_is_told_to_the_volume_that_keeps_a_copy)
 	assert_int_equal(far.bad, 2 * PAGE);
 }
 
-TEST_OF(fresh, all_is_direct_if_each_is_and_errors_of_each_count)
+TEST_OF(f, all_is_direct_if_each_is_and_errors_of_each_count)
 {
-	struct fixture *f = *state;
 	struct far a = {.reader = {&far_ops, .errors = 1}, .file = f->files[0], .direct = true};
 	struct far b = {.reader = {&far_ops, .errors = 2}, .file = f->files[1], .direct = true};
 	struct reader *both[2] = {&a.reader, &b.reader};

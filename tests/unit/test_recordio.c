@@ -56,11 +56,8 @@ static void refuses(struct foreign_fixture *f, const struct buf *file, const cha
 	assert_string_equal(f->err.text, why);
 }
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
-
-TEST_OF(fresh, test_images_get_their_class_by_label)
+TEST_OF(f, test_images_get_their_class_by_label)
 {
-	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
 
 	put_image(&file, 0, 7, 3, "\xff\xd8\xff one");
@@ -78,9 +75,8 @@ TEST_OF(fresh, test_images_get_their_class_by_label)
 			    "1 records have a label that is no number of a class");
 }
 
-TEST_OF(fresh, test_the_list_beside_it_has_paths)
+TEST_OF(f, test_the_list_beside_it_has_paths)
 {
-	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
 
 	put_image(&file, 0, 1, 9, "nine");
@@ -97,9 +93,8 @@ TEST_OF(fresh, test_the_list_beside_it_has_paths)
 	assert_string_equal(fixture_file(f, 3), "0004/train-00000003.bin five");
 }
 
-TEST_OF(fresh, test_what_has_no_image_or_is_in_parts_is_left_out)
+TEST_OF(f, test_what_has_no_image_or_is_in_parts_is_left_out)
 {
-	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
 
 	put_image(&file, 2, 1, 0, "");
@@ -114,9 +109,8 @@ TEST_OF(fresh, test_what_has_no_image_or_is_in_parts_is_left_out)
 	assert_string_equal(fixture_note(f, 1), "1 records without an image are left out");
 }
 
-TEST_OF(fresh, test_refusals_name_the_record)
+TEST_OF(f, test_refusals_name_the_record)
 {
-	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
 	size_t first;
 
@@ -143,9 +137,8 @@ TEST_OF(fresh, test_refusals_name_the_record)
 	refuses(f, &file, "record 1: truncated: 8 bytes at 36, of 42 bytes in all");
 }
 
-TEST_OF(fresh, test_damage_anywhere_is_survived)
+TEST_OF(f, test_damage_anywhere_is_survived)
 {
-	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
 
 	put_image(&file, 0, 1, 1, "one");

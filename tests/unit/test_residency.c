@@ -18,25 +18,16 @@ struct world {
 	uint64_t clock, used[FILES]; /* when; 0: it does not have it */
 };
 
-static int setup(void **state)
+static void setup(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
-
-	assert_non_null(w);
 	w->room = FILES;
 	assert_int_equal(residency_new(FILES, ROOM * PAGES, PAGE, &w->residency), 0);
 	srandom(1);
-	*state = w;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct world *w)
 {
-	struct world *w = *state;
-
 	residency_free(w->residency);
-	free(w);
-	return 0;
 }
 
 static void forget(struct world *w, unsigned file)
@@ -103,11 +94,10 @@ static uint64_t files_in_share(const struct world *w)
 	return residency_bytes(w->residency) / PAGES;
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(w, struct world, setup, teardown);
 
-TEST_OF(fresh, what_came_first_stays)
+TEST_OF(w, what_came_first_stays)
 {
-	struct world *w = *state;
 	unsigned missing = 0;
 
 	for (unsigned round = 0; round < 2; round++)
@@ -120,20 +110,16 @@ TEST_OF(fresh, what_came_first_stays)
 	assert_true(missing <= 2 * PROBES);
 }
 
-TEST_OF(fresh, every_epoch_finds_all_of_the_share_but_the_probes)
+TEST_OF(w, every_epoch_finds_all_of_the_share_but_the_probes)
 {
-	struct world *w = *state;
-
 	assert_int_equal(epoch(w), 0);
 	for (unsigned i = 0; i < 3; i++)
 		assert_in_range(epoch(w), ROOM - PROBES, ROOM);
 }
 
 /* Left alone, such a kernel with room for f = 1/4 would find f + (1 - f) ln (1 - f): 1 in 30. */
-TEST_OF(fresh, the_share_of_a_kernel_with_less_room_is_what_it_can_keep)
+TEST_OF(w, the_share_of_a_kernel_with_less_room_is_what_it_can_keep)
 {
-	struct world *w = *state;
-
 	w->room = ROOM / 2;
 	for (unsigned i = 0; i < 3; i++)
 		epoch(w);
@@ -145,10 +131,8 @@ TEST_OF(fresh, the_share_of_a_kernel_with_less_room_is_what_it_can_keep)
 	}
 }
 
-TEST_OF(fresh, after_a_moment_of_need_the_share_comes_back)
+TEST_OF(w, after_a_moment_of_need_the_share_comes_back)
 {
-	struct world *w = *state;
-
 	epoch(w);
 	for (unsigned file = 0; file < FILES; file++)
 		forget(w, file);
@@ -159,10 +143,8 @@ TEST_OF(fresh, after_a_moment_of_need_the_share_comes_back)
 	assert_true(epoch(w) >= ROOM * 9 / 10);
 }
 
-TEST_OF(fresh, a_stray_loss_costs_as_much)
+TEST_OF(w, a_stray_loss_costs_as_much)
 {
-	struct world *w = *state;
-
 	epoch(w);
 	for (unsigned file = 0; file < FILES; file += 100)
 		forget(w, file);
@@ -173,10 +155,8 @@ TEST_OF(fresh, a_stray_loss_costs_as_much)
 
 /* A job ends; the next one reads other files, of which the kernel is to keep some as well. */
 /* A probe that is used early in one epoch and late in the next is asked for as well. */
-TEST_OF(fresh, a_share_that_is_in_use_stays_whatever_the_kernel_drops)
+TEST_OF(w, a_share_that_is_in_use_stays_whatever_the_kernel_drops)
 {
-	struct world *w = *state;
-
 	for (unsigned i = 0; i < 20; i++) {
 		epoch(w);
 		for (unsigned file = 0; i < 10 && file < FILES; file++)
@@ -187,9 +167,8 @@ TEST_OF(fresh, a_share_that_is_in_use_stays_whatever_the_kernel_drops)
 	assert_in_range(epoch(w), ROOM - PROBES, ROOM);
 }
 
-TEST_OF(fresh, a_share_that_nobody_asks_for_begins_anew)
+TEST_OF(w, a_share_that_nobody_asks_for_begins_anew)
 {
-	struct world *w = *state;
 	unsigned hits = 0;
 
 	for (unsigned round = 0; round < 2; round++)
@@ -223,10 +202,8 @@ TEST(a_share_of_nothing_stays_nothing)
 	residency_free(residency);
 }
 
-TEST_OF(fresh, what_was_served_in_full_is_kept_until_it_is_released)
+TEST_OF(w, what_was_served_in_full_is_kept_until_it_is_released)
 {
-	struct world *w = *state;
-
 	assert_null(residency_kept(w->residency));
 	assert_true(residency_take(w->residency, 9, SIZE));
 	assert_false(residency_is_kept(w->residency, 9));
@@ -239,9 +216,8 @@ TEST_OF(fresh, what_was_served_in_full_is_kept_until_it_is_released)
 	assert_false(residency_is_kept(w->residency, 9));
 }
 
-TEST_OF(fresh, probes_go_round_the_share)
+TEST_OF(w, probes_go_round_the_share)
 {
-	struct world *w = *state;
 	uint64_t probe, probes = 0;
 
 	for (unsigned file = 0; file < ROOM; file++)
@@ -282,10 +258,8 @@ TEST(a_kernel_that_keeps_all_keeps_it_without_a_note)
 	residency_free(residency);
 }
 
-TEST_OF(fresh, what_was_used_last_is_kept_when_told_and_then_a_new_share)
+TEST_OF(w, what_was_used_last_is_kept_when_told_and_then_a_new_share)
 {
-	struct world *w = *state;
-
 	epoch(w);
 	assert_false(residency_is_recent(w->residency));
 	residency_recent(w->residency, true);

@@ -288,29 +288,25 @@ static void remove_remains(struct fixture *f)
 }
 
 /* In memory where there is enough: these tests write gigabytes, and sync. */
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
 	struct statvfs room;
-	struct fixture *f;
-	int r = fixture_setup(state);
 
-	f = *state;
+	fixture_setup(f);
 	if (statvfs("/dev/shm", &room) < 0 || room.f_bavail * room.f_frsize < 4 * GIB)
-		return r;
+		return;
 	rmdir(f->dir);
 	strcpy(f->dir, "/dev/shm/test_pack.XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	snprintf(f->path, sizeof(f->path), "%s/data.lmdb", f->dir);
-	return r;
 }
 
-FIXTURE(fresh, setup, fixture_teardown);
+FIXTURE(f, struct fixture, setup, fixture_teardown);
 
 /* A commit comes with the first file that its batch has no room for. Some runs end while it
  * is on its way to the disk, some when it is there. */
-TEST_OF(fresh, a_run_that_ends_around_any_commit_is_gone_on_with)
+TEST_OF(f, a_run_that_ends_around_any_commit_is_gone_on_with)
 {
-	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
 	unsigned commits[16], count = find_commits(f, commits);
 
@@ -352,9 +348,8 @@ static int die_at_size(struct fixture *f, uint64_t bytes)
 	return status;
 }
 
-TEST_OF(fresh, a_run_that_is_killed_within_a_commit_is_gone_on_with)
+TEST_OF(f, a_run_that_is_killed_within_a_commit_is_gone_on_with)
 {
-	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
 	unsigned kills = 0;
 
@@ -370,9 +365,8 @@ TEST_OF(fresh, a_run_that_is_killed_within_a_commit_is_gone_on_with)
 	}
 }
 
-TEST_OF(fresh, a_run_that_is_killed_at_any_time_is_gone_on_with)
+TEST_OF(f, a_run_that_is_killed_at_any_time_is_gone_on_with)
 {
-	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
 
 	for (unsigned kill_after = 3000, kills = 0; kills < 12 && !is_there(f, ""); kills++) {
@@ -432,9 +426,8 @@ static void mix(const char *older, const char *newer, unsigned one_in)
 }
 
 /* The journal promises the tree of its last checkpoint while two more commits are written. */
-TEST_OF(fresh, whatever_two_later_commits_brought_to_the_disk_is_undone)
+TEST_OF(f, whatever_two_later_commits_brought_to_the_disk_is_undone)
 {
-	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
 	unsigned commits[16], count = find_commits(f, commits);
 	char partial[96], journal[96], older[96], newer[96], promise[96];
@@ -470,9 +463,8 @@ static void expect_change(struct fixture *f, struct build build, const char *sen
 	assert_true(is_there(f, ".partial.journal"));
 }
 
-TEST_OF(fresh, a_changed_source_is_told_and_nothing_is_lost)
+TEST_OF(f, a_changed_source_is_told_and_nothing_is_lost)
 {
-	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
 	struct build build = whole;
 
@@ -495,9 +487,8 @@ TEST_OF(fresh, a_changed_source_is_told_and_nothing_is_lost)
 	assert_true(expect_whole(f, want) > 100);
 }
 
-TEST_OF(fresh, files_that_are_gone_at_the_end_are_told)
+TEST_OF(f, files_that_are_gone_at_the_end_are_told)
 {
-	struct fixture *f = *state;
 	uint32_t dir, id;
 
 	run_up_to(f, 500);
@@ -542,9 +533,8 @@ static void expect_free_pages_empty(struct fixture *f)
 }
 
 /* Of what was lost in the interruption nothing is left in the file, in free pages neither. */
-TEST_OF(fresh, a_change_behind_the_mark_is_packed_as_if_it_had_always_been)
+TEST_OF(f, a_change_behind_the_mark_is_packed_as_if_it_had_always_been)
 {
-	struct fixture *f = *state;
 	struct build build = whole;
 	unsigned commits[16];
 	XXH128_hash_t hash;
@@ -570,7 +560,7 @@ TEST_OF(fresh, a_change_behind_the_mark_is_packed_as_if_it_had_always_been)
 
 /* --- what there is to know ----------------------------------------------------------------- */
 
-TEST_OF(fresh, other_options_are_named)
+TEST_OF(f, other_options_are_named)
 {
 	static const struct {
 		const char *then, *now, *sentence;
@@ -580,7 +570,6 @@ TEST_OF(fresh, other_options_are_named)
 		{"a=1\n", "a=1\nresize=256\n", "out 'resize=256'"},
 		{NULL, "resize=256\n", "out 'resize=256'"},
 	};
-	struct fixture *f = *state;
 	char sentence[120];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -602,9 +591,8 @@ TEST_OF(fresh, other_options_are_named)
 	}
 }
 
-TEST_OF(fresh, an_interrupted_pack_is_not_begun_again_unasked)
+TEST_OF(f, an_interrupted_pack_is_not_begun_again_unasked)
 {
-	struct fixture *f = *state;
 	struct builder_params params = {.path = f->path};
 	struct builder_kept kept;
 	char sentence[200];
@@ -628,9 +616,8 @@ TEST_OF(fresh, an_interrupted_pack_is_not_begun_again_unasked)
 	assert_false(is_there(f, ".partial"));
 }
 
-TEST_OF(fresh, with_nothing_to_go_on_with_a_pack_is_begun)
+TEST_OF(f, with_nothing_to_go_on_with_a_pack_is_begun)
 {
-	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
 	char path[96];
 
@@ -644,9 +631,8 @@ TEST_OF(fresh, with_nothing_to_go_on_with_a_pack_is_begun)
 	assert_int_equal(expect_whole(f, want), 0);
 }
 
-TEST_OF(fresh, the_journal_of_another_run_is_not_believed)
+TEST_OF(f, the_journal_of_another_run_is_not_believed)
 {
-	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
 	char journal[96], kept[96];
 
@@ -668,10 +654,8 @@ static void expect_unfinished(struct fixture *f)
 	expect_refused(&partial, -EINPROGRESS, "an unfinished pack");
 }
 
-TEST_OF(fresh, an_unfinished_pack_says_what_it_is)
+TEST_OF(f, an_unfinished_pack_says_what_it_is)
 {
-	struct fixture *f = *state;
-
 	assert_done(build_new(f, &whole, false));
 	expect_unfinished(f);
 	let_go(f);
@@ -684,9 +668,8 @@ TEST_OF(fresh, an_unfinished_pack_says_what_it_is)
 }
 
 /* The builder makes it read-only right before it takes its name. */
-TEST_OF(fresh, a_pack_that_only_wants_its_name_is_gone_on_with)
+TEST_OF(f, a_pack_that_only_wants_its_name_is_gone_on_with)
 {
-	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
 	struct build build = whole;
 	struct stat st;
@@ -716,9 +699,8 @@ static int open_as_nobody(struct fixture *f)
 	return build_new(f, &whole, true) < 0 || !builder_kept(f->builder, &kept);
 }
 
-TEST_OF(fresh, a_partial_file_that_was_made_read_only_is_opened)
+TEST_OF(f, a_partial_file_that_was_made_read_only_is_opened)
 {
-	struct fixture *f = *state;
 	char partial[96];
 	int status;
 	pid_t child;
@@ -757,9 +739,8 @@ static int pack_on_tmpfs(struct fixture *f, uint64_t size)
 	return r < 0 || rounds < 5 ? 1 : 0;
 }
 
-TEST_OF(fresh, a_full_disk_is_gone_on_with_when_there_is_room)
+TEST_OF(f, a_full_disk_is_gone_on_with_when_there_is_room)
 {
-	struct fixture *f = *state;
 	XXH128_hash_t want = want_hash(f);
 	int status;
 	pid_t child = fork();
@@ -826,9 +807,8 @@ static int build_big(struct fixture *f, struct big big)
 	return builder_finish(f->builder, 0, &f->summary, &f->err);
 }
 
-TEST_OF(fresh, a_file_in_parts_is_gone_on_with)
+TEST_OF(f, a_file_in_parts_is_gone_on_with)
 {
-	struct fixture *f = *state;
 	const struct big good = {.differs_at = UINT64_MAX};
 	struct big other = good;
 	XXH128_hash_t want;
@@ -868,9 +848,8 @@ TEST_OF(fresh, a_file_in_parts_is_gone_on_with)
 }
 
 /* Its parts are in older batches when the last one cannot be read, before or after going on. */
-TEST_OF(fresh, a_file_in_parts_that_fails_is_taken_out_whenever)
+TEST_OF(f, a_file_in_parts_that_fails_is_taken_out_whenever)
 {
-	struct fixture *f = *state;
 	struct big big = {.differs_at = UINT64_MAX, .fails_at = GIB};
 	struct builder_kept kept;
 	uint32_t id;

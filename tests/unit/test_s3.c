@@ -127,7 +127,7 @@ static void is_at(const struct remote_settings *settings, const char *url)
 	auth->ops->free(auth);
 }
 
-FIXTURE(fresh, clear, NULL);
+FIXTURE_BY(fresh, void, clear, NULL);
 
 TEST_OF(fresh, options_count_more_than_the_environment_and_that_more_than_the_profile)
 {

@@ -16,24 +16,16 @@ struct fixture {
 	struct err err;
 };
 
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
-	*state = f;
-	return pickle_new(&f->pickle);
+	assert_int_equal(pickle_new(&f->pickle), 0);
 }
 
-static int teardown(void **state)
+static void teardown(struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	if (f->bytes.reader)
 		foreign_bytes_release(&f->bytes);
 	pickle_free(f->pickle);
-	free(f);
-	return 0;
 }
 
 static void must_lie_within(const struct fixture *f, size_t len)
@@ -88,9 +80,9 @@ static void load(struct fixture *f, const char *text)
 	"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85" \
 	"C\1b\x87R"
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(f, struct fixture, setup, teardown);
 
-TEST_OF(fresh, test_pickles)
+TEST_OF(f, test_pickles)
 {
 	static const char pair[] = "\x80\3C\5image\x8a\1\7\x86.", plain[] = "\x80\3C\5image.";
 	static const char array[] = "\x80\3](" ARRAY "(K\1K\5\x85" U1
@@ -99,7 +91,6 @@ TEST_OF(fresh, test_pickles)
 	static const char buffer[] =
 		"\x80\4](cnumpy.core.numeric\n_frombuffer\n(C\5image" U1 "K\5\x85X\1\0\0\0CtRK\7e.";
 	static const char python2[] = "\x80\2U\5imageq\1K\7\x86q\2.";
-	struct fixture *f = *state;
 
 	assert_sample(f, pair, sizeof(pair) - 1, 7);
 	assert_sample(f, python2, sizeof(python2) - 1, 7);
@@ -109,10 +100,8 @@ TEST_OF(fresh, test_pickles)
 	assert_sample(f, buffer, sizeof(buffer) - 1, 7);
 }
 
-TEST_OF(fresh, test_pickles_of_something_else)
+TEST_OF(f, test_pickles_of_something_else)
 {
-	struct fixture *f = *state;
-
 	refuses(f, "\x80\3K\1C\1x\x86.", -EOPNOTSUPP, "a number, where an image is expected");
 	refuses(f, "\x80\3C\1xK\1K\1\x87.", -EOPNOTSUPP, "more than an image and its label");
 	refuses(f, "\x80\3C\1x\x8c\1aK\1\x87.", -EOPNOTSUPP, "more than an image and its label");
@@ -156,10 +145,8 @@ static void assert_texts(struct fixture *f, const char *class, const char *path)
 	"\x89\x88\x87R(K\3X\1\0\0\0<NNNJ\xff\xff\xff\xff"                \
 	"J\xff\xff\xff\xffK\0tb\x89" bytes "tb"
 
-TEST_OF(fresh, test_pickles_as_loaders_collate_them)
+TEST_OF(f, test_pickles_as_loaders_collate_them)
 {
-	struct fixture *f = *state;
-
 	assert_pickle(f, "\x80\4C\5image\x85K\7\x86.", 7);
 	assert_pickle(f,
 		      "\x80\4](C\5imageK\7\x86"
@@ -172,10 +159,8 @@ TEST_OF(fresh, test_pickles_as_loaders_collate_them)
 	assert_pickle(f, "(U\5imageI7\nt.", 7);
 }
 
-TEST_OF(fresh, test_pickles_with_texts)
+TEST_OF(f, test_pickles_with_texts)
 {
-	struct fixture *f = *state;
-
 	assert_pickle(f,
 		      "\x80\4C\5image\x8c\1"
 		      "7\x86.",
@@ -190,10 +175,8 @@ TEST_OF(fresh, test_pickles_with_texts)
 	assert_texts(f, "jpg", "");
 }
 
-TEST_OF(fresh, test_pickles_of_dicts)
+TEST_OF(f, test_pickles_of_dicts)
 {
-	struct fixture *f = *state;
-
 	assert_pickle(f, "\x80\4}(\x8c\5labelK\7\x8c\3imgC\5imageu.", 7);
 	assert_false(f->sample.others);
 	assert_pickle(f,
@@ -210,7 +193,7 @@ TEST_OF(fresh, test_pickles_of_dicts)
 	"\xc4\2nd\xc3\xc4\4type\xa3|u1\xc4\4kind\xc4\0\xc4\5shape\x91\5\xc4\4" \
 	"data"
 
-TEST_OF(fresh, test_msgpack)
+TEST_OF(f, test_msgpack)
 {
 	static const char array[] = "\x92\x85" ND "\xc4\5image\xcd\1\0";
 	static const char raw[] =
@@ -223,7 +206,6 @@ TEST_OF(fresh, test_msgpack)
 	static const char one[] =
 		"\x92\xc4\5image\x84\xc4\2nd\xc3\xc4\4type\xa3<i4\xc4\5shape\x91\1\xc4\4"
 		"data\xc4\4\7\0\0\0";
-	struct fixture *f = *state;
 
 	assert_sample(f, number, sizeof(number) - 1, 7);
 	assert_sample(f, one, sizeof(one) - 1, 7);
@@ -234,10 +216,8 @@ TEST_OF(fresh, test_msgpack)
 		assert_true(read_bytes(f, array, len) < 0);
 }
 
-TEST_OF(fresh, test_msgpack_of_something_else)
+TEST_OF(f, test_msgpack_of_something_else)
 {
-	struct fixture *f = *state;
-
 	refuses(f, "\x92\xc1\7", -EOPNOTSUPP, "msgpack with the type 0xc1");
 	refuses(f, "\x92\xca\0\0\0\0", -EOPNOTSUPP, "msgpack with the type 0xca");
 	refuses(f, "\x92\xc4\1x\xcf\xff\xff\xff\xff\xff\xff\xff\xff", -EOPNOTSUPP,
@@ -262,10 +242,8 @@ static const char *const arrays[] = {arrow_array_0_9_0,	 arrow_array_0_10_0, arr
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-TEST_OF(fresh, test_arrow_of_all_eras)
+TEST_OF(f, test_arrow_of_all_eras)
 {
-	struct fixture *f = *state;
-
 	for (size_t i = 0; i < COUNT(pairs); i++) {
 		load(f, pairs[i]);
 		assert_sample(f, f->data, f->len, 7);
@@ -286,19 +264,17 @@ static void cut_off(struct fixture *f, const char *text)
 		assert_true(read_bytes(f, f->data, len) < 0);
 }
 
-TEST_OF(fresh, test_arrow_that_is_cut_off)
+TEST_OF(f, test_arrow_that_is_cut_off)
 {
 	for (size_t i = 0; i < COUNT(pairs); i++)
-		cut_off(*state, pairs[i]);
+		cut_off(f, pairs[i]);
 	for (size_t i = 0; i < COUNT(arrays); i++)
-		cut_off(*state, arrays[i]);
+		cut_off(f, arrays[i]);
 }
 
 /* These end with the array, and bytes that were not counted are before it. */
-TEST_OF(fresh, test_arrays_of_0_10_that_are_cut_off)
+TEST_OF(f, test_arrays_of_0_10_that_are_cut_off)
 {
-	struct fixture *f = *state;
-
 	load(f, arrow_array_0_10_0);
 	for (size_t len = f->len - 5; len < f->len; len++)
 		assert_int_equal(read_bytes(f, f->data, len), -EBADMSG);
@@ -320,17 +296,15 @@ static void change_bytes(struct fixture *f, const char *text)
 	}
 }
 
-TEST_OF(fresh, test_no_byte_of_arrow_is_trusted)
+TEST_OF(f, test_no_byte_of_arrow_is_trusted)
 {
-	change_bytes(*state, arrow_pair_0_12_1);
-	change_bytes(*state, arrow_array_0_10_0);
-	change_bytes(*state, arrow_array_10_0_1);
+	change_bytes(f, arrow_pair_0_12_1);
+	change_bytes(f, arrow_array_0_10_0);
+	change_bytes(f, arrow_array_10_0_1);
 }
 
-TEST_OF(fresh, test_other_arrow)
+TEST_OF(f, test_other_arrow)
 {
-	struct fixture *f = *state;
-
 	load(f, arrow_pair_10_0_1);
 	f->data[0] = 1;
 	assert_int_equal(read_bytes(f, f->data, f->len), -EOPNOTSUPP);
@@ -345,7 +319,7 @@ TEST_OF(fresh, test_other_arrow)
 
 /* --- pixels ------------------------------------------------------------------------------ */
 
-TEST_OF(fresh, test_arrays_that_are_pixels)
+TEST_OF(f, test_arrays_that_are_pixels)
 {
 	struct foreign_pixels pixels;
 	struct sample sample = {.dimensions = 3, .shape = {4, 6, 3}};

@@ -392,7 +392,7 @@ static int read_a_file(void)
 	return open("/proc/self/mountinfo", O_RDONLY);
 }
 
-FIXTURE(fresh, begin_files, end_files);
+FIXTURE_BY(fresh, void, begin_files, end_files);
 
 TEST_OF(fresh, nothing_is_written_but_in_the_folder)
 {

@@ -26,29 +26,20 @@ struct fixture {
 	const char *unwanted; /* a path; NULL: all are wanted */
 };
 
-static int set_up(void **state)
+static void set_up(struct fixture *f)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
 	strcpy(f->path, "/tmp/foldfs-scan-XXXXXX");
 	assert_non_null(mkdtemp(f->path));
 	f->root = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(f->root >= 0);
-	*state = f;
-	return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	close(f->root);
 	builder_free(f->builder);
 	buf_release(&f->said);
 	scratch_remove(f->path);
-	free(f);
-	return 0;
 }
 
 static void make_directory(struct fixture *f, const char *path)
@@ -134,24 +125,20 @@ static uint32_t find(struct fixture *f, const char *name)
 	return 0;
 }
 
-FIXTURE(fresh, set_up, tear_down);
+FIXTURE(f, struct fixture, set_up, tear_down);
 
 /* --- tests -------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, an_empty_folder_is_its_root_alone)
+TEST_OF(f, an_empty_folder_is_its_root_alone)
 {
-	struct fixture *f = *state;
-
 	assert_int_equal(scan(f), 0);
 	assert_int_equal(f->counts.entries, 1);
 	assert_int_equal(builder_kind(f->builder, BUILDER_ROOT), FORMAT_DIRECTORY);
 	assert_int_equal(f->counts.files, 0);
 }
 
-TEST_OF(fresh, entries_come_in_the_order_of_their_keys)
+TEST_OF(f, entries_come_in_the_order_of_their_keys)
 {
-	struct fixture *f = *state;
-
 	make_directory(f, "a");
 	make_file(f, "a/z", 1);
 	make_file(f, "a-b", 1);
@@ -166,9 +153,8 @@ TEST_OF(fresh, entries_come_in_the_order_of_their_keys)
 	expect_paths(f, ".hidden\nB\na-b\na.txt\na\na/z\na0\nab\nab/c\n\xff\n");
 }
 
-TEST_OF(fresh, the_order_does_not_depend_on_the_order_of_creation)
+TEST_OF(f, the_order_does_not_depend_on_the_order_of_creation)
 {
-	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf expected = BUF_INIT;
 	char name[16];
 
@@ -181,9 +167,8 @@ TEST_OF(fresh, the_order_does_not_depend_on_the_order_of_creation)
 	expect_paths(f, expected.data);
 }
 
-TEST_OF(fresh, sizes_modes_and_times_are_kept)
+TEST_OF(f, sizes_modes_and_times_are_kept)
 {
-	struct fixture *f = *state;
 	const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = -86400, .tv_nsec = 999999999}};
 	struct builder_entry entry;
 
@@ -200,9 +185,8 @@ TEST_OF(fresh, sizes_modes_and_times_are_kept)
 	assert_int_equal(f->counts.bytes, 4712);
 }
 
-TEST_OF(fresh, links_are_noted_and_not_followed)
+TEST_OF(f, links_are_noted_and_not_followed)
 {
-	struct fixture *f = *state;
 	struct builder_entry entry;
 
 	make_directory(f, "d");
@@ -218,9 +202,8 @@ TEST_OF(fresh, links_are_noted_and_not_followed)
 	assert_memory_equal(entry.target, "nowhere", 7);
 }
 
-TEST_OF(fresh, a_second_name_is_a_hard_link_to_the_first_in_order)
+TEST_OF(f, a_second_name_is_a_hard_link_to_the_first_in_order)
 {
-	struct fixture *f = *state;
 	struct builder_entry entry;
 
 	make_directory(f, "d");
@@ -239,25 +222,21 @@ TEST_OF(fresh, a_second_name_is_a_hard_link_to_the_first_in_order)
 	assert_int_equal(f->counts.bytes, 5);
 }
 
-TEST_OF(fresh, a_file_with_another_name_outside_is_just_a_file)
+TEST_OF(f, a_file_with_another_name_outside_is_just_a_file)
 {
-	struct fixture *f = *state;
-	struct fixture *other;
-	void *other_state;
+	struct fixture other = {0};
 
-	set_up(&other_state);
-	other = other_state;
+	set_up(&other);
 	make_file(f, "x", 5);
-	assert_int_equal(linkat(f->root, "x", other->root, "x", 0), 0);
+	assert_int_equal(linkat(f->root, "x", other.root, "x", 0), 0);
 	assert_int_equal(scan(f), 0);
 	assert_int_equal(builder_kind(f->builder, find(f, "x")), FORMAT_FILE);
-	tear_down(&other_state);
+	tear_down(&other);
 }
 
 /* More than the table of inodes starts with, so that it grows. */
-TEST_OF(fresh, a_thousand_hard_links_all_find_their_file)
+TEST_OF(f, a_thousand_hard_links_all_find_their_file)
 {
-	struct fixture *f = *state;
 	char first[16], second[16];
 
 	for (unsigned i = 0; i < 1000; i++) {
@@ -274,9 +253,8 @@ TEST_OF(fresh, a_thousand_hard_links_all_find_their_file)
 	}
 }
 
-TEST_OF(fresh, pipes_and_sockets_are_told_and_left_out)
+TEST_OF(f, pipes_and_sockets_are_told_and_left_out)
 {
-	struct fixture *f = *state;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	SCOPE_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
@@ -290,9 +268,8 @@ TEST_OF(fresh, pipes_and_sockets_are_told_and_left_out)
 	assert_non_null(strstr(f->said.data, "socket: a socket\n"));
 }
 
-TEST_OF(fresh, paths_may_be_longer_than_the_kernel_takes)
+TEST_OF(f, paths_may_be_longer_than_the_kernel_takes)
 {
-	struct fixture *f = *state;
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	char name[201];
 	int fd = dup(f->root), below;
@@ -320,10 +297,8 @@ TEST_OF(fresh, paths_may_be_longer_than_the_kernel_takes)
 	close(fd);
 }
 
-TEST_OF(fresh, a_scan_that_is_told_to_stop_does)
+TEST_OF(f, a_scan_that_is_told_to_stop_does)
 {
-	struct fixture *f = *state;
-
 	make_directory(f, "a");
 	make_directory(f, "b");
 	f->stop_at = 2;
@@ -331,10 +306,8 @@ TEST_OF(fresh, a_scan_that_is_told_to_stop_does)
 }
 
 /* Root may read everything: as somebody else. */
-TEST_OF(fresh, a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan)
+TEST_OF(f, a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan)
 {
-	struct fixture *f = *state;
-
 	assert_int_equal(fchmod(f->root, 0755), 0);
 	make_directory(f, "d");
 	make_file(f, "d/x", 1);
@@ -352,10 +325,8 @@ TEST_OF(fresh, a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan)
 	assert_int_equal(fchmodat(f->root, "d", 0755, 0), 0);
 }
 
-TEST_OF(fresh, what_is_not_wanted_is_no_entry)
+TEST_OF(f, what_is_not_wanted_is_no_entry)
 {
-	struct fixture *f = *state;
-
 	make_directory(f, "d");
 	make_file(f, "d/x", 1);
 	make_file(f, "e", 1);
@@ -366,10 +337,8 @@ TEST_OF(fresh, what_is_not_wanted_is_no_entry)
 
 /* Its inode may be far away from those that are wanted. In a directory that may be listed, but
  * not searched, a look would fail. */
-TEST_OF(fresh, what_is_not_wanted_is_not_looked_at)
+TEST_OF(f, what_is_not_wanted_is_not_looked_at)
 {
-	struct fixture *f = *state;
-
 	assert_int_equal(fchmod(f->root, 0755), 0);
 	make_directory(f, "d");
 	make_file(f, "d/x", 1);
@@ -425,9 +394,8 @@ static void expect_same(struct fixture *f, const struct builder *other)
 }
 
 /* What is found, and what is said of it. */
-TEST_OF(fresh, many_threads_find_what_one_does)
+TEST_OF(f, many_threads_find_what_one_does)
 {
-	struct fixture *f = *state;
 	struct builder *alone;
 	SCOPE(buf_release) struct buf said = BUF_INIT;
 
@@ -447,10 +415,8 @@ TEST_OF(fresh, many_threads_find_what_one_does)
 	builder_free(alone);
 }
 
-TEST_OF(fresh, bad_names_are_told_in_order)
+TEST_OF(f, bad_names_are_told_in_order)
 {
-	struct fixture *f = *state;
-
 	assert_int_equal(mkfifoat(f->root, "c", 0644), 0);
 	assert_int_equal(mkfifoat(f->root, "a", 0644), 0);
 	assert_int_equal(mkfifoat(f->root, "b", 0644), 0);

@@ -73,13 +73,12 @@ static void expect_one(struct fixture *f, const struct looked *looked, enum anom
 	assert_int_equal(anomaly_entries(&looked->anomalies.lists[kind])[0], find(f, path));
 }
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 
-TEST_OF(fresh, a_size_that_was_not_known_is_looked_for)
+TEST_OF(f, a_size_that_was_not_known_is_looked_for)
 {
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	add_tiff(f, &made, "cat/a.tif");
@@ -89,11 +88,10 @@ TEST_OF(fresh, a_size_that_was_not_known_is_looked_for)
 	assert_int_equal(looked.statistics->sides.height.max, 60);
 }
 
-TEST_OF(fresh, sizes_are_measured_and_what_is_far_from_them_is_noted)
+TEST_OF(f, sizes_are_measured_and_what_is_far_from_them_is_noted)
 {
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	for (unsigned i = 0; i < 9; i++) {
@@ -121,11 +119,10 @@ TEST_OF(fresh, sizes_are_measured_and_what_is_far_from_them_is_noted)
 	assert_int_equal(looked.statistics->images[2], 0);
 }
 
-TEST_OF(fresh, bytes_have_their_quantiles)
+TEST_OF(f, bytes_have_their_quantiles)
 {
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 	char path[32];
 
 	start(f);
@@ -141,11 +138,10 @@ TEST_OF(fresh, bytes_have_their_quantiles)
 	assert_int_equal(looked.statistics->bytes.range.max, 1200);
 }
 
-TEST_OF(fresh, what_is_no_image_is_an_anomaly_by_its_name_only)
+TEST_OF(f, what_is_no_image_is_an_anomaly_by_its_name_only)
 {
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	add_path(f, &made, "cat/text.jpg", 10);
@@ -163,12 +159,11 @@ TEST_OF(fresh, what_is_no_image_is_an_anomaly_by_its_name_only)
 	assert_int_equal(looked.statistics->bytes.count, 3);
 }
 
-TEST_OF(fresh, labels_that_a_split_lacks_and_empty_classes_are_noted)
+TEST_OF(f, labels_that_a_split_lacks_and_empty_classes_are_noted)
 {
 	const struct anomaly_list *missing;
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	add_image(f, &made, "train/cat/1.jpg", 50, 50);
@@ -183,11 +178,10 @@ TEST_OF(fresh, labels_that_a_split_lacks_and_empty_classes_are_noted)
 	expect_one(f, &looked, ANOMALY_EMPTY_CLASS, "val/fox");
 }
 
-TEST_OF(fresh, where_nothing_is_an_image_no_class_is_empty)
+TEST_OF(f, where_nothing_is_an_image_no_class_is_empty)
 {
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	add_path(f, &made, "cat/1.npy", 10);
@@ -198,11 +192,10 @@ TEST_OF(fresh, where_nothing_is_an_image_no_class_is_empty)
 }
 
 /* As no packer writes it, but a damaged index may say it. */
-TEST_OF(fresh, an_image_without_a_height_has_no_size)
+TEST_OF(f, an_image_without_a_height_has_no_size)
 {
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 
 	start(f);
 	add_image(f, &made, "cat/flat.jpg", 500, 0);
@@ -212,7 +205,7 @@ TEST_OF(fresh, an_image_without_a_height_has_no_size)
 	assert_int_equal(looked.statistics->sides.count, 0);
 }
 
-TEST_OF(fresh, links_that_lead_nowhere_are_noted)
+TEST_OF(f, links_that_lead_nowhere_are_noted)
 {
 	static const struct {
 		const char *target;
@@ -230,7 +223,6 @@ TEST_OF(fresh, links_that_lead_nowhere_are_noted)
 	};
 	SCOPE(release_looked) struct looked looked = {0};
 	struct made made = {0};
-	struct fixture *f = *state;
 	const char *name;
 	char path[32];
 	uint32_t cat;

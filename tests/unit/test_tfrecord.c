@@ -130,11 +130,8 @@ static void put_tfds(struct buf *file, int64_t label, const char *name, const ch
 	put_example(file, &features);
 }
 
-FIXTURE(fresh, fixture_setup, fixture_teardown);
-
-TEST_OF(fresh, test_slim_has_classes_and_names)
+TEST_OF(f, test_slim_has_classes_and_names)
 {
-	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
 
 	put_slim(&file, "n01440764", "n01440764_10026.JPEG", "\xff\xd8\xff one");
@@ -145,9 +142,8 @@ TEST_OF(fresh, test_slim_has_classes_and_names)
 	assert_int_equal(fixture_probe(f, &tfrecord_format, "train-00003.tfrecord"), 1);
 }
 
-TEST_OF(fresh, test_labels_of_slim_count_from_one)
+TEST_OF(f, test_labels_of_slim_count_from_one)
 {
-	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
 	char classes[160];
 
@@ -161,9 +157,8 @@ TEST_OF(fresh, test_labels_of_slim_count_from_one)
 	assert_string_equal(fixture_file(f, 1), "0001_one/b.JPEG two");
 }
 
-TEST_OF(fresh, test_names_are_made_up_with_the_name_of_the_shard)
+TEST_OF(f, test_names_are_made_up_with_the_name_of_the_shard)
 {
-	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
 	SCOPE(buf_release) struct buf features = BUF_INIT;
 
@@ -181,9 +176,8 @@ TEST_OF(fresh, test_names_are_made_up_with_the_name_of_the_shard)
 	assert_string_equal(fixture_file(f, 2), "images/bytes-00000002.gif GIF8 three");
 }
 
-TEST_OF(fresh, test_fields_that_the_user_names)
+TEST_OF(f, test_fields_that_the_user_names)
 {
-	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
 	SCOPE(buf_release) struct buf features = BUF_INIT;
 
@@ -200,9 +194,8 @@ TEST_OF(fresh, test_fields_that_the_user_names)
 	assert_string_equal(fixture_file(f, 0), "dog/d.jpg image");
 }
 
-TEST_OF(fresh, test_records_without_an_image)
+TEST_OF(f, test_records_without_an_image)
 {
-	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
 	SCOPE(buf_release) struct buf features = BUF_INIT;
 
@@ -218,9 +211,8 @@ TEST_OF(fresh, test_records_without_an_image)
 	assert_string_equal(fixture_note(f, 0), "1 records without an image are left out");
 }
 
-TEST_OF(fresh, test_refusals_name_the_record)
+TEST_OF(f, test_refusals_name_the_record)
 {
-	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
 	SCOPE(buf_release) struct buf features = BUF_INIT;
 	size_t first;
@@ -252,9 +244,8 @@ TEST_OF(fresh, test_refusals_name_the_record)
 	refuses(f, &file, -EBADMSG, "record 1: no Example: a feature that is no list");
 }
 
-TEST_OF(fresh, test_compressed_ones_are_refused_by_name)
+TEST_OF(f, test_compressed_ones_are_refused_by_name)
 {
-	struct foreign_fixture *f = *state;
 	const struct buf file = {.data = (char[]){"\x1f\x8b\x08 of gzip, any"}, .len = 16};
 
 	refuses(f, &file, -EOPNOTSUPP,
@@ -266,9 +257,8 @@ TEST_OF(fresh, test_compressed_ones_are_refused_by_name)
 	assert_int_equal(fixture_probe(f, &tfrecord_format, "short"), 0);
 }
 
-TEST_OF(fresh, test_damage_anywhere_is_survived)
+TEST_OF(f, test_damage_anywhere_is_survived)
 {
-	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
 
 	put_slim(&file, "n01", "a.jpg", "one");
@@ -277,9 +267,8 @@ TEST_OF(fresh, test_damage_anywhere_is_survived)
 }
 
 /* Examples whose frames hold, so that what is damaged is seen. */
-TEST_OF(fresh, test_damaged_examples_are_survived)
+TEST_OF(f, test_damaged_examples_are_survived)
 {
-	struct foreign_fixture *f = *state;
 	SCOPE(buf_release) struct buf whole = BUF_INIT;
 	SCOPE(buf_release) struct buf file = BUF_INIT;
 	size_t len;

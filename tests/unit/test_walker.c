@@ -44,17 +44,12 @@ int posix_fadvise(int fd, off_t offset, off_t len, int advice)
 	return 0;
 }
 
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
 	strcpy(f->dir, "/tmp/test_walker.XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	snprintf(f->path, sizeof(f->path), "%s/data.lmdb", f->dir);
 	f->fd = -1;
-	*state = f;
-	return 0;
 }
 
 static void close_file(struct fixture *f)
@@ -65,10 +60,8 @@ static void close_file(struct fixture *f)
 		close(f->fd);
 }
 
-static int teardown(void **state)
+static void teardown(struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	if (f->txn)
 		mdb_txn_abort(f->txn);
 	if (f->env)
@@ -76,8 +69,6 @@ static int teardown(void **state)
 	close_file(f);
 	unlink(f->path);
 	rmdir(f->dir);
-	free(f);
-	return 0;
 }
 
 static void begin(struct fixture *f)
@@ -255,20 +246,17 @@ static void assert_same_as_liblmdb(struct fixture *f)
 	walker_free(walker);
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(f, struct fixture, setup, teardown);
 
-TEST_OF(fresh, an_lmdb_without_records_is_empty)
+TEST_OF(f, an_lmdb_without_records_is_empty)
 {
-	struct fixture *f = *state;
-
 	begin(f);
 	commit(f);
 	assert_same_as_liblmdb(f);
 }
 
-TEST_OF(fresh, an_lmdb_emptied_again_is_empty)
+TEST_OF(f, an_lmdb_emptied_again_is_empty)
 {
-	struct fixture *f = *state;
 	char key[32];
 
 	put_numbered(f, 0, 500, 100);
@@ -280,19 +268,18 @@ TEST_OF(fresh, an_lmdb_emptied_again_is_empty)
 	assert_int_equal(root_of(f), UINT64_MAX);
 }
 
-TEST_OF(fresh, one_record)
+TEST_OF(f, one_record)
 {
-	put_numbered(*state, 0, 1, 10);
-	assert_same_as_liblmdb(*state);
+	put_numbered(f, 0, 1, 10);
+	assert_same_as_liblmdb(f);
 }
 
-TEST_OF(fresh, values_of_all_sizes)
+TEST_OF(f, values_of_all_sizes)
 {
 	static const size_t sizes[] = {0,    1,	   10,	  2000,	  2020,	  2021,	  2022,
 				       2023, 2024, 2025,  2026,	  2027,	  2028,	  2030,
 				       2048, 2049, 4079,  4080,	  4081,	  8175,	  8176,
 				       8177, 9000, 65536, 110000, 112640, 3000000};
-	struct fixture *f = *state;
 	char key[32];
 
 	begin(f);
@@ -302,10 +289,9 @@ TEST_OF(fresh, values_of_all_sizes)
 	assert_same_as_liblmdb(f);
 }
 
-TEST_OF(fresh, trees_of_one_to_three_levels)
+TEST_OF(f, trees_of_one_to_three_levels)
 {
 	static const unsigned counts[] = {10, 400, 5000};
-	struct fixture *f = *state;
 	unsigned from = 0;
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -316,9 +302,8 @@ TEST_OF(fresh, trees_of_one_to_three_levels)
 	}
 }
 
-TEST_OF(fresh, keys_of_511_bytes_and_of_one)
+TEST_OF(f, keys_of_511_bytes_and_of_one)
 {
-	struct fixture *f = *state;
 	uint8_t key[511];
 
 	begin(f);
@@ -336,9 +321,8 @@ TEST_OF(fresh, keys_of_511_bytes_and_of_one)
 	assert_true(depth_of(f) >= 3);
 }
 
-TEST_OF(fresh, keys_that_begin_with_nul_come_first)
+TEST_OF(f, keys_that_begin_with_nul_come_first)
 {
-	struct fixture *f = *state;
 	struct walker *walker;
 	struct walker_record record;
 
@@ -358,9 +342,8 @@ TEST_OF(fresh, keys_that_begin_with_nul_come_first)
 }
 
 /* A mount wants its superblock alone: other leaves would only be in its way. */
-TEST_OF(fresh, leaves_are_asked_for_when_a_walk_goes_on)
+TEST_OF(f, leaves_are_asked_for_when_a_walk_goes_on)
 {
-	struct fixture *f = *state;
 	struct walker_record record;
 	struct walker *walker;
 	char key[32];
@@ -379,9 +362,8 @@ TEST_OF(fresh, leaves_are_asked_for_when_a_walk_goes_on)
 	walker_free(walker);
 }
 
-TEST_OF(fresh, many_commits_and_deletes)
+TEST_OF(f, many_commits_and_deletes)
 {
-	struct fixture *f = *state;
 	char key[32];
 
 	for (unsigned round = 0; round < 12; round++) {
@@ -398,9 +380,8 @@ TEST_OF(fresh, many_commits_and_deletes)
 
 /* --- finding ------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, before_the_first_call_a_walk_is_at_its_end)
+TEST_OF(f, before_the_first_call_a_walk_is_at_its_end)
 {
-	struct fixture *f = *state;
 	struct walker *walker;
 	struct walker_record record;
 
@@ -432,10 +413,9 @@ static void assert_same_from(struct fixture *f, struct walker *walker, const cha
 	mdb_cursor_close(cursor);
 }
 
-TEST_OF(fresh, a_seek_finds_what_liblmdb_finds)
+TEST_OF(f, a_seek_finds_what_liblmdb_finds)
 {
 	static const unsigned counts[] = {1, 10, 400, 5000};
-	struct fixture *f = *state;
 	unsigned from = 0;
 
 	for (unsigned i = 0; i < 4; from = counts[i++]) {
@@ -460,9 +440,8 @@ TEST_OF(fresh, a_seek_finds_what_liblmdb_finds)
 	}
 }
 
-TEST_OF(fresh, a_seek_finds_nothing_where_there_is_nothing)
+TEST_OF(f, a_seek_finds_nothing_where_there_is_nothing)
 {
-	struct fixture *f = *state;
 	struct walker_record record;
 	struct walker *walker;
 
@@ -618,10 +597,9 @@ static int try_walk(struct fixture *f)
 
 /* --- damaged meta pages -------------------------------------------------------------------- */
 
-TEST_OF(fresh, files_that_are_no_lmdb_are_refused)
+TEST_OF(f, files_that_are_no_lmdb_are_refused)
 {
 	static const char text[] = "class,count\nn01440764,1300\n";
-	struct fixture *f = *state;
 	uint8_t *zeros = calloc(1, 1 << 20);
 
 	assert_non_null(zeros);
@@ -637,9 +615,8 @@ TEST_OF(fresh, files_that_are_no_lmdb_are_refused)
 	free(zeros);
 }
 
-TEST_OF(fresh, a_descriptor_that_cannot_be_read_tells_why)
+TEST_OF(f, a_descriptor_that_cannot_be_read_tells_why)
 {
-	struct fixture *f = *state;
 	struct walker *walker;
 
 	f->fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -648,26 +625,24 @@ TEST_OF(fresh, a_descriptor_that_cannot_be_read_tells_why)
 	assert_text(f, "page 0: Is a directory");
 }
 
-TEST_OF(fresh, another_magic_is_no_lmdb_file)
+TEST_OF(f, another_magic_is_no_lmdb_file)
 {
-	put_twice(*state, 10, 10);
-	damage(*state, 0, "magic", 0xBEEFC0DF);
-	assert_int_equal(try_open(*state), -EINVAL);
-	assert_text(*state, "not an LMDB file");
+	put_twice(f, 10, 10);
+	damage(f, 0, "magic", 0xBEEFC0DF);
+	assert_int_equal(try_open(f), -EINVAL);
+	assert_text(f, "not an LMDB file");
 }
 
-TEST_OF(fresh, another_version_is_named)
+TEST_OF(f, another_version_is_named)
 {
-	put_twice(*state, 10, 10);
-	damage(*state, 0, "version", 999);
-	assert_int_equal(try_open(*state), -EPROTONOSUPPORT);
-	assert_text(*state, "LMDB data format 999, only 1 is supported");
+	put_twice(f, 10, 10);
+	damage(f, 0, "version", 999);
+	assert_int_equal(try_open(f), -EPROTONOSUPPORT);
+	assert_text(f, "LMDB data format 999, only 1 is supported");
 }
 
-TEST_OF(fresh, another_byte_order_or_word_size_is_named)
+TEST_OF(f, another_byte_order_or_word_size_is_named)
 {
-	struct fixture *f = *state;
-
 	put_twice(f, 10, 10);
 	damage(f, 0, "magic", 0xDEC0EFBE);
 	assert_int_equal(try_open(f), -EPROTONOSUPPORT);
@@ -678,38 +653,36 @@ TEST_OF(fresh, another_byte_order_or_word_size_is_named)
 	assert_text(f, "an LMDB file of a machine of another byte order or word size");
 }
 
-TEST_OF(fresh, databases_with_duplicates_are_not_supported)
+TEST_OF(f, databases_with_duplicates_are_not_supported)
 {
-	put_twice(*state, 10, 10);
-	damage_metas(*state, "main.flags", MDB_DUPSORT);
-	assert_int_equal(try_open(*state), -EPROTONOSUPPORT);
-	assert_text(*state, "database flags 0x4, only plain keys with one value each are read");
+	put_twice(f, 10, 10);
+	damage_metas(f, "main.flags", MDB_DUPSORT);
+	assert_int_equal(try_open(f), -EPROTONOSUPPORT);
+	assert_text(f, "database flags 0x4, only plain keys with one value each are read");
 }
 
-TEST_OF(fresh, a_bad_page_size_is_damage)
+TEST_OF(f, a_bad_page_size_is_damage)
 {
 	static const unsigned sizes[] = {0, 1, 2048, 4095, 12288, 131072, 0xffffffff};
 
-	put_twice(*state, 10, 10);
+	put_twice(f, 10, 10);
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		damage(*state, 0, "page size", sizes[i]);
-		assert_open_damaged(*state, "page 0: page size %u", sizes[i]);
+		damage(f, 0, "page size", sizes[i]);
+		assert_open_damaged(f, "page 0: page size %u", sizes[i]);
 	}
 }
 
-TEST_OF(fresh, a_bad_depth_is_damage)
+TEST_OF(f, a_bad_depth_is_damage)
 {
-	put_twice(*state, 10, 10);
-	damage_metas(*state, "depth", 0);
-	assert_open_damaged(*state, "page 0: depth 0 not within 1 to 32");
-	damage_metas(*state, "depth", 33);
-	assert_open_damaged(*state, "page 0: depth 33 not within 1 to 32");
+	put_twice(f, 10, 10);
+	damage_metas(f, "depth", 0);
+	assert_open_damaged(f, "page 0: depth 0 not within 1 to 32");
+	damage_metas(f, "depth", 33);
+	assert_open_damaged(f, "page 0: depth 33 not within 1 to 32");
 }
 
-TEST_OF(fresh, a_bad_root_is_damage)
+TEST_OF(f, a_bad_root_is_damage)
 {
-	struct fixture *f = *state;
-
 	put_twice(f, 10, 10);
 	damage_metas(f, "last page", 3);
 	damage_metas(f, "root", 4);
@@ -723,37 +696,37 @@ TEST_OF(fresh, a_bad_root_is_damage)
 	assert_open_damaged(f, "page 0: depth 1 and 10 entries without root");
 }
 
-TEST_OF(fresh, a_bad_last_page_is_damage)
+TEST_OF(f, a_bad_last_page_is_damage)
 {
-	put_twice(*state, 10, 10);
-	damage_metas(*state, "last page", 0);
-	assert_open_damaged(*state, "page 0: last page 0");
-	damage_metas(*state, "last page", UINT64_MAX);
-	assert_open_damaged(*state, "page 0: last page 18446744073709551615");
-	damage_metas(*state, "last page", (uint64_t)1 << 46);
-	assert_open_damaged(*state, "truncated: %" PRIu64 " bytes, 288230376151715840 expected",
-			    file_size(*state));
+	put_twice(f, 10, 10);
+	damage_metas(f, "last page", 0);
+	assert_open_damaged(f, "page 0: last page 0");
+	damage_metas(f, "last page", UINT64_MAX);
+	assert_open_damaged(f, "page 0: last page 18446744073709551615");
+	damage_metas(f, "last page", (uint64_t)1 << 46);
+	assert_open_damaged(f, "truncated: %" PRIu64 " bytes, 288230376151715840 expected",
+			    file_size(f));
 }
 
-TEST_OF(fresh, counts_that_cannot_be_are_damage)
+TEST_OF(f, counts_that_cannot_be_are_damage)
 {
-	put_twice(*state, 10, 10);
-	damage_metas(*state, "last page", 3);
-	damage_metas(*state, "leaf pages", 1);
-	damage_metas(*state, "entries", 341);
-	assert_open_damaged(*state, "page 0: 341 entries in 1 leaf pages");
-	damage_metas(*state, "overflow pages", 4);
-	assert_open_damaged(*state, "page 0: more pages in the database than in the file");
+	put_twice(f, 10, 10);
+	damage_metas(f, "last page", 3);
+	damage_metas(f, "leaf pages", 1);
+	damage_metas(f, "entries", 341);
+	assert_open_damaged(f, "page 0: 341 entries in 1 leaf pages");
+	damage_metas(f, "overflow pages", 4);
+	assert_open_damaged(f, "page 0: more pages in the database than in the file");
 }
 
-TEST_OF(fresh, a_wrong_meta_header_is_damage)
+TEST_OF(f, a_wrong_meta_header_is_damage)
 {
-	put_twice(*state, 10, 10);
-	damage_metas(*state, "pgno", 7);
-	assert_open_damaged(*state, "page 0: says it is page 7");
-	damage_metas(*state, "pgno", 0);
-	damage_metas(*state, "flags", 2);
-	assert_open_damaged(*state, "page 0: flags 0x2, a meta page expected");
+	put_twice(f, 10, 10);
+	damage_metas(f, "pgno", 7);
+	assert_open_damaged(f, "page 0: says it is page 7");
+	damage_metas(f, "pgno", 0);
+	damage_metas(f, "flags", 2);
+	assert_open_damaged(f, "page 0: flags 0x2, a meta page expected");
 }
 
 static uint64_t records_of(struct fixture *f)
@@ -771,10 +744,9 @@ static uint64_t records_of(struct fixture *f)
 }
 
 /* Transaction N writes meta page N % 2: an even number of commits leaves the newest on page 0. */
-TEST_OF(fresh, a_bad_second_meta_page_does_not_stop_the_first)
+TEST_OF(f, a_bad_second_meta_page_does_not_stop_the_first)
 {
 	static const char *const names[] = {"magic", "version", "page size", "root", "depth"};
-	struct fixture *f = *state;
 
 	put_twice(f, 10, 10);
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -784,10 +756,8 @@ TEST_OF(fresh, a_bad_second_meta_page_does_not_stop_the_first)
 	}
 }
 
-TEST_OF(fresh, a_torn_newest_meta_page_leaves_the_snapshot_before)
+TEST_OF(f, a_torn_newest_meta_page_leaves_the_snapshot_before)
 {
-	struct fixture *f = *state;
-
 	put_twice(f, 10, 10);
 	put_numbered(f, 10, 20, 10);
 	assert_int_equal(info_of(f).txnid, 3);
@@ -797,20 +767,16 @@ TEST_OF(fresh, a_torn_newest_meta_page_leaves_the_snapshot_before)
 	assert_int_equal(records_of(f), 10);
 }
 
-TEST_OF(fresh, a_torn_first_meta_page_leaves_the_second)
+TEST_OF(f, a_torn_first_meta_page_leaves_the_second)
 {
-	struct fixture *f = *state;
-
 	put_twice(f, 10, 10);
 	damage(f, 0, "depth", 99);
 	assert_int_equal(info_of(f).txnid, 1);
 	assert_int_equal(records_of(f), 9);
 }
 
-TEST_OF(fresh, the_state_before_the_first_commit_does_not_stand_in)
+TEST_OF(f, the_state_before_the_first_commit_does_not_stand_in)
 {
-	struct fixture *f = *state;
-
 	put_numbered(f, 0, 10, 10);
 	assert_int_equal(info_of(f).txnid, 1);
 	damage(f, 1, "version", 2);
@@ -823,10 +789,8 @@ TEST_OF(fresh, the_state_before_the_first_commit_does_not_stand_in)
 	assert_int_equal(try_open(f), -EPROTONOSUPPORT);
 }
 
-TEST_OF(fresh, a_new_lmdb_with_a_bad_first_meta_page_is_damage)
+TEST_OF(f, a_new_lmdb_with_a_bad_first_meta_page_is_damage)
 {
-	struct fixture *f = *state;
-
 	begin(f);
 	assert_int_equal(info_of(f).txnid, 0);
 	damage(f, 0, "depth", 1);
@@ -842,9 +806,8 @@ static uint64_t cut_last_byte(struct fixture *f)
 	return size;
 }
 
-TEST_OF(fresh, a_file_short_by_one_byte_is_truncated)
+TEST_OF(f, a_file_short_by_one_byte_is_truncated)
 {
-	struct fixture *f = *state;
 	uint64_t size;
 
 	put_twice(f, 100, 5000);
@@ -853,9 +816,8 @@ TEST_OF(fresh, a_file_short_by_one_byte_is_truncated)
 			    size);
 }
 
-TEST_OF(fresh, a_record_behind_the_end_of_the_file_is_truncated)
+TEST_OF(f, a_record_behind_the_end_of_the_file_is_truncated)
 {
-	struct fixture *f = *state;
 	uint64_t size;
 
 	put_twice(f, 1, 5000);
@@ -875,10 +837,8 @@ static void commit_of(struct fixture *f, const char *first, const char *second, 
 
 /* The last transaction makes pages at the end and frees them. liblmdb counts, but does not write
  * them. */
-TEST_OF(fresh, a_file_that_lacks_free_pages_is_whole)
+TEST_OF(f, a_file_that_lacks_free_pages_is_whole)
 {
-	struct fixture *f = *state;
-
 	commit_of(f, "a", "b", 50000);
 	begin(f);
 	del(f, "a", 1);
@@ -893,10 +853,8 @@ TEST_OF(fresh, a_file_that_lacks_free_pages_is_whole)
 	assert_same_as_liblmdb(f);
 }
 
-TEST_OF(fresh, a_file_cut_within_its_meta_pages_is_truncated)
+TEST_OF(f, a_file_cut_within_its_meta_pages_is_truncated)
 {
-	struct fixture *f = *state;
-
 	put_twice(f, 100, 5000);
 	assert_done(truncate(f->path, 4200));
 	assert_open_damaged(f, "truncated: 4200 bytes, 8192 expected");
@@ -904,9 +862,8 @@ TEST_OF(fresh, a_file_cut_within_its_meta_pages_is_truncated)
 	assert_open_damaged(f, "truncated: 100 bytes, 8192 expected");
 }
 
-TEST_OF(fresh, a_file_that_shrinks_under_the_walk_is_damage)
+TEST_OF(f, a_file_that_shrinks_under_the_walk_is_damage)
 {
-	struct fixture *f = *state;
 	struct walker *walker;
 	struct walker_record record;
 
@@ -920,9 +877,8 @@ TEST_OF(fresh, a_file_that_shrinks_under_the_walk_is_damage)
 
 /* --- damaged pages and nodes --------------------------------------------------------------- */
 
-TEST_OF(fresh, a_page_with_the_number_of_another_is_damage)
+TEST_OF(f, a_page_with_the_number_of_another_is_damage)
 {
-	struct fixture *f = *state;
 	uint64_t root;
 
 	put_twice(f, 1000, 100);
@@ -931,9 +887,8 @@ TEST_OF(fresh, a_page_with_the_number_of_another_is_damage)
 	assert_walk_damaged(f, "page %" PRIu64 ": says it is page 2", root);
 }
 
-TEST_OF(fresh, a_page_of_another_type_is_damage)
+TEST_OF(f, a_page_of_another_type_is_damage)
 {
-	struct fixture *f = *state;
 	uint64_t root, leaf;
 
 	put_twice(f, 1000, 100);
@@ -945,9 +900,8 @@ TEST_OF(fresh, a_page_of_another_type_is_damage)
 	assert_walk_damaged(f, "page %" PRIu64 ": flags 0x2, a branch page expected", root);
 }
 
-TEST_OF(fresh, a_depth_that_lies_is_damage)
+TEST_OF(f, a_depth_that_lies_is_damage)
 {
-	struct fixture *f = *state;
 	uint64_t root;
 
 	put_twice(f, 1000, 100);
@@ -959,9 +913,8 @@ TEST_OF(fresh, a_depth_that_lies_is_damage)
 	assert_non_null(strstr(f->err.text, "flags 0x2, a branch page expected"));
 }
 
-TEST_OF(fresh, bad_bounds_of_a_page_are_damage)
+TEST_OF(f, bad_bounds_of_a_page_are_damage)
 {
-	struct fixture *f = *state;
 	uint64_t root;
 
 	put_twice(f, 10, 10);
@@ -979,19 +932,16 @@ TEST_OF(fresh, bad_bounds_of_a_page_are_damage)
 	assert_walk_damaged(f, "page %" PRIu64 ": lower 35", root);
 }
 
-TEST_OF(fresh, a_page_that_hides_nodes_is_damage)
+TEST_OF(f, a_page_that_hides_nodes_is_damage)
 {
-	struct fixture *f = *state;
-
 	put_twice(f, 10, 10);
 	damage(f, root_of(f), "lower", 34);
 	assert_walk_damaged(f, "9 entries, 10 expected by the meta page");
 }
 
-TEST_OF(fresh, a_node_out_of_the_page_is_damage)
+TEST_OF(f, a_node_out_of_the_page_is_damage)
 {
 	static const unsigned offsets[] = {0, 17, 3999, 4090, 4096, 65535};
-	struct fixture *f = *state;
 	uint64_t root;
 
 	put_twice(f, 10, 10);
@@ -1002,9 +952,8 @@ TEST_OF(fresh, a_node_out_of_the_page_is_damage)
 	}
 }
 
-TEST_OF(fresh, a_key_out_of_the_page_is_damage)
+TEST_OF(f, a_key_out_of_the_page_is_damage)
 {
-	struct fixture *f = *state;
 	uint64_t root;
 
 	put_twice(f, 10, 10);
@@ -1014,9 +963,8 @@ TEST_OF(fresh, a_key_out_of_the_page_is_damage)
 			    root);
 }
 
-TEST_OF(fresh, keys_out_of_order_are_damage)
+TEST_OF(f, keys_out_of_order_are_damage)
 {
-	struct fixture *f = *state;
 	uint64_t root, first;
 
 	put_twice(f, 10, 10);
@@ -1029,9 +977,8 @@ TEST_OF(fresh, keys_out_of_order_are_damage)
 	assert_walk_damaged(f, "page %" PRIu64 ": node 0: key not in order", root);
 }
 
-TEST_OF(fresh, a_value_out_of_the_page_is_damage)
+TEST_OF(f, a_value_out_of_the_page_is_damage)
 {
-	struct fixture *f = *state;
 	uint64_t root;
 
 	put_twice(f, 10, 10);
@@ -1042,9 +989,8 @@ TEST_OF(fresh, a_value_out_of_the_page_is_damage)
 		root);
 }
 
-TEST_OF(fresh, sub_databases_are_refused)
+TEST_OF(f, sub_databases_are_refused)
 {
-	struct fixture *f = *state;
 	MDB_dbi other;
 	uint64_t root;
 
@@ -1056,9 +1002,8 @@ TEST_OF(fresh, sub_databases_are_refused)
 	assert_walk_damaged(f, "page %" PRIu64 ": node 10 is a sub-database", root);
 }
 
-TEST_OF(fresh, unknown_nodes_are_refused)
+TEST_OF(f, unknown_nodes_are_refused)
 {
-	struct fixture *f = *state;
 	uint64_t root;
 
 	put_twice(f, 10, 10);
@@ -1070,9 +1015,8 @@ TEST_OF(fresh, unknown_nodes_are_refused)
 }
 
 /* Otherwise a file of some MB would say that it has as many values of some MB as it has keys. */
-TEST_OF(fresh, values_that_share_pages_are_refused)
+TEST_OF(f, values_that_share_pages_are_refused)
 {
-	struct fixture *f = *state;
 	uint64_t root, big, last;
 
 	put_twice(f, 20, 20000);
@@ -1093,9 +1037,8 @@ static void damage_child(struct fixture *f, uint64_t page, unsigned node, uint64
 	poke(f, node_place(f, page, node), 6, child);
 }
 
-TEST_OF(fresh, a_child_out_of_the_file_is_damage)
+TEST_OF(f, a_child_out_of_the_file_is_damage)
 {
-	struct fixture *f = *state;
 	struct walker_info info;
 
 	put_twice(f, 1000, 100);
@@ -1112,9 +1055,8 @@ TEST_OF(fresh, a_child_out_of_the_file_is_damage)
 	assert_int_equal(try_walk(f), -EBADMSG);
 }
 
-TEST_OF(fresh, a_branch_that_is_its_own_child_is_damage)
+TEST_OF(f, a_branch_that_is_its_own_child_is_damage)
 {
-	struct fixture *f = *state;
 	uint64_t root;
 
 	put_twice(f, 5000, 300);
@@ -1125,9 +1067,8 @@ TEST_OF(fresh, a_branch_that_is_its_own_child_is_damage)
 	assert_non_null(strstr(f->err.text, ": flags 0x1, a leaf page expected"));
 }
 
-TEST_OF(fresh, a_page_visited_twice_is_damage)
+TEST_OF(f, a_page_visited_twice_is_damage)
 {
-	struct fixture *f = *state;
 	uint64_t root, branch, leaf;
 
 	put_twice(f, 5000, 300);
@@ -1140,9 +1081,8 @@ TEST_OF(fresh, a_page_visited_twice_is_damage)
 	assert_walk_damaged(f, "page %" PRIu64 ": node 0: key not in order", leaf);
 }
 
-TEST_OF(fresh, a_big_value_out_of_the_file_is_damage)
+TEST_OF(f, a_big_value_out_of_the_file_is_damage)
 {
-	struct fixture *f = *state;
 	struct walker_info info;
 	uint64_t place, page;
 
@@ -1170,9 +1110,8 @@ TEST_OF(fresh, a_big_value_out_of_the_file_is_damage)
 			    info.root, page, info.last_page);
 }
 
-TEST_OF(fresh, a_big_value_without_room_for_its_page_is_damage)
+TEST_OF(f, a_big_value_without_room_for_its_page_is_damage)
 {
-	struct fixture *f = *state;
 	uint64_t root;
 
 	put_twice(f, 1, 50000);
@@ -1234,10 +1173,8 @@ static void make_file(struct fixture *f, uint32_t size)
 	free(file);
 }
 
-TEST_OF(fresh, pages_of_4_to_64_kib_are_read)
+TEST_OF(f, pages_of_4_to_64_kib_are_read)
 {
-	struct fixture *f = *state;
-
 	for (uint32_t size = 4096; size <= 65536; size *= 2) {
 		struct walker_record record;
 		struct walker *walker;

@@ -50,7 +50,7 @@ static uint32_t file_of(uint32_t i)
 	return (uint32_t)((uint64_t)i * 7919 % FILES);
 }
 
-FIXTURE(begun, setup, teardown);
+FIXTURE_BY(begun, struct watch, setup, teardown);
 
 TEST_OF(begun, a_file_that_is_opened_and_read_is_one_turn)
 {

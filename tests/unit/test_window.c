@@ -100,25 +100,16 @@ struct world {
 	struct window window;
 };
 
-static int setup(void **state)
+static void setup(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
-
-	assert_non_null(w);
 	w->fake = (struct fake){.reader.ops = &fake_ops, .far = true};
 	assert_int_equal(window_init(&w->window, &w->fake.reader), 0);
-	*state = w;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct world *w)
 {
-	struct world *w = *state;
-
 	window_release(&w->window);
 	buf_release(&w->fake.asked);
-	free(w);
-	return 0;
 }
 
 static void get(struct world *w, uint64_t offset, size_t len)
@@ -134,14 +125,12 @@ static void get(struct world *w, uint64_t offset, size_t len)
 	assert_int_equal(bytes[len - 1], byte_at(offset + len - 1));
 }
 
-FIXTURE(fresh, setup, teardown);
+FIXTURE(w, struct world, setup, teardown);
 
 /* --- a stream --------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, test_records_one_after_the_other_are_streamed)
+TEST_OF(w, test_records_one_after_the_other_are_streamed)
 {
-	struct world *w = *state;
-
 	for (uint64_t at = 0; at + 600 < SIZE; at += 100 * KIB)
 		get(w, at, 600);
 	assert_true(w->fake.waits < 5);
@@ -149,10 +138,8 @@ TEST_OF(fresh, test_records_one_after_the_other_are_streamed)
 	assert_int_equal(asked_count(&w->fake), 0);
 }
 
-TEST_OF(fresh, test_what_is_wanted_as_a_whole_is_streamed_at_once)
+TEST_OF(w, test_what_is_wanted_as_a_whole_is_streamed_at_once)
 {
-	struct world *w = *state;
-
 	window_stream(&w->window, &w->fake.reader);
 	for (uint64_t at = 0; at + 600 < SIZE; at += 100 * KIB)
 		get(w, at, 600);
@@ -160,27 +147,22 @@ TEST_OF(fresh, test_what_is_wanted_as_a_whole_is_streamed_at_once)
 	assert_int_equal(w->fake.bytes, SIZE);
 }
 
-TEST_OF(fresh, test_a_record_may_lie_in_many_windows)
+TEST_OF(w, test_a_record_may_lie_in_many_windows)
 {
-	struct world *w = *state;
-
 	for (uint64_t at = 0; at + 12 * MIB < SIZE; at += 5 * MIB)
 		get(w, at, 12 * MIB);
 	assert_true(w->fake.bytes <= SIZE + 16 * MIB);
 }
 
-TEST_OF(fresh, test_windows_that_are_jumped_over_are_dropped)
+TEST_OF(w, test_windows_that_are_jumped_over_are_dropped)
 {
-	struct world *w = *state;
-
 	for (uint64_t at = 0; at + 600 < SIZE; at += at < 20 * MIB ? 100 * KIB : 7 * MIB)
 		get(w, at, 600);
 	assert_int_equal(asked_count(&w->fake), 0);
 }
 
-TEST_OF(fresh, test_a_jump_ends_a_stream)
+TEST_OF(w, test_a_jump_ends_a_stream)
 {
-	struct world *w = *state;
 	uint64_t before;
 
 	for (uint64_t at = 0; at < 20 * MIB; at += 100 * KIB)
@@ -191,19 +173,15 @@ TEST_OF(fresh, test_a_jump_ends_a_stream)
 	assert_true(w->fake.bytes - before <= 64 * KIB);
 }
 
-TEST_OF(fresh, test_a_few_bytes_far_apart_bring_little)
+TEST_OF(w, test_a_few_bytes_far_apart_bring_little)
 {
-	struct world *w = *state;
-
 	for (uint64_t at = 0; at < SIZE; at += 8 * MIB)
 		get(w, at, 600);
 	assert_true(w->fake.bytes <= 10 * 64 * KIB);
 }
 
-TEST_OF(fresh, test_a_stream_may_be_left_for_what_was_announced)
+TEST_OF(w, test_a_stream_may_be_left_for_what_was_announced)
 {
-	struct world *w = *state;
-
 	for (uint64_t at = 0; at < 60 * MIB; at += 100 * KIB) {
 		get(w, at, 600);
 		if (at / (100 * KIB) % 20 != 19)
@@ -214,9 +192,8 @@ TEST_OF(fresh, test_a_stream_may_be_left_for_what_was_announced)
 	}
 }
 
-TEST_OF(fresh, test_any_order_gives_the_right_bytes)
+TEST_OF(w, test_any_order_gives_the_right_bytes)
 {
-	struct world *w = *state;
 	uint64_t random = 7;
 
 	for (unsigned i = 0; i < 3000; i++) {
@@ -240,10 +217,8 @@ static void announce(struct world *w, uint64_t every, size_t len)
 		window_will_get(&w->window, at, len);
 }
 
-TEST_OF(fresh, test_what_was_announced_is_all_that_is_read)
+TEST_OF(w, test_what_was_announced_is_all_that_is_read)
 {
-	struct world *w = *state;
-
 	announce(w, 100 * KIB, 500);
 	for (uint64_t at = 0; at + 500 < SIZE; at += 100 * KIB)
 		get(w, at + 100, 400);
@@ -252,10 +227,8 @@ TEST_OF(fresh, test_what_was_announced_is_all_that_is_read)
 	assert_int_equal(asked_count(&w->fake), 0);
 }
 
-TEST_OF(fresh, test_pieces_close_together_are_one)
+TEST_OF(w, test_pieces_close_together_are_one)
 {
-	struct world *w = *state;
-
 	announce(w, 4 * KIB, 500);
 	assert_true(asked_count(&w->fake) < SIZE / MIB + 2);
 	for (uint64_t at = 0; at + 500 < SIZE; at += 4 * KIB)
@@ -263,9 +236,8 @@ TEST_OF(fresh, test_pieces_close_together_are_one)
 	assert_int_equal(asked_count(&w->fake), 0);
 }
 
-TEST_OF(fresh, test_the_piece_before_is_still_there)
+TEST_OF(w, test_the_piece_before_is_still_there)
 {
-	struct world *w = *state;
 	uint64_t before;
 
 	announce(w, 100 * KIB, 500);
@@ -277,10 +249,8 @@ TEST_OF(fresh, test_the_piece_before_is_still_there)
 	assert_int_equal(w->fake.waits, before);
 }
 
-TEST_OF(fresh, test_pieces_that_are_not_used_are_dropped)
+TEST_OF(w, test_pieces_that_are_not_used_are_dropped)
 {
-	struct world *w = *state;
-
 	announce(w, 100 * KIB, 500);
 	for (uint64_t at = 0; at + 500 < SIZE; at += 1000 * KIB)
 		get(w, at, 500);
@@ -288,10 +258,8 @@ TEST_OF(fresh, test_pieces_that_are_not_used_are_dropped)
 }
 
 /* A format that was guessed wrong is streamed, rather than a round trip for each record. */
-TEST_OF(fresh, test_announcing_the_wrong_bytes_ends_it)
+TEST_OF(w, test_announcing_the_wrong_bytes_ends_it)
 {
-	struct world *w = *state;
-
 	announce(w, 100 * KIB, 500);
 	for (uint64_t at = 0; at + KIB < SIZE; at += 100 * KIB)
 		get(w, at + 600, 200);
@@ -301,10 +269,8 @@ TEST_OF(fresh, test_announcing_the_wrong_bytes_ends_it)
 
 /* --- what is near ----------------------------------------------------------------------------- */
 
-TEST_OF(fresh, test_near_nothing_is_streamed)
+TEST_OF(w, test_near_nothing_is_streamed)
 {
-	struct world *w = *state;
-
 	w->window.far = false;
 	for (uint64_t at = 0; at + 600 < SIZE; at += 100 * KIB)
 		get(w, at, 600);

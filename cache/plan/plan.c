@@ -1,5 +1,6 @@
 #include "cache/plan/plan.h"
 #include "cache/plan/plan_order.h"
+#include "cache/plan/plan_preload.h"
 #include "cache/plan/plan_scan.h"
 #include "cache/plan/plan_sweep.h"
 #include <errno.h>
@@ -8,17 +9,12 @@
 struct plan {
 	struct plan_view view;
 	struct plan_view others; /* for scan and sweep: what `order` has is left to it */
-	bool quiet;		 /* nothing is read ahead */
+	bool quiet;		 /* nothing is read ahead, but by a preload */
 	struct plan_order order;
 	struct plan_scan scan;
 	struct plan_sweep sweep;
+	struct plan_preload preload;
 };
-
-/* A preload reads everything, also what comes in a known order. */
-static const struct plan_view *view_of_sweep(const struct plan *plan)
-{
-	return plan->sweep.preload ? &plan->view : &plan->others;
-}
 
 static bool is_ordered(const void *order, const struct plan_view *view, uint64_t extent)
 {
@@ -79,48 +75,51 @@ static void hold_scan(struct plan_scan *scan)
 
 void plan_demand(struct plan *plan, uint64_t extent)
 {
+	uint64_t epoch = plan->sweep.epoch;
 	bool ordered = plan_order_demand(&plan->order, &plan->view, extent);
 	bool scan = plan_scan_demand(&plan->scan, &plan->view, extent);
 
-	if (ordered)
+	if (ordered) {
 		hold_scan(&plan->scan);
-	if (ordered && !plan->sweep.preload)
 		plan_sweep_count(&plan->sweep, &plan->view, extent);
-	else
+	} else {
 		plan_sweep_demand(&plan->sweep, &plan->view, extent, scan);
+	}
+	if (plan->sweep.epoch != epoch)
+		plan_preload_epoch(&plan->preload, &plan->view);
 }
 
 void plan_preload(struct plan *plan)
 {
-	plan_sweep_preload(&plan->sweep);
+	plan_preload_begin(&plan->preload);
 }
 
-/* A preload was asked for by itself, and reads everything once. */
-static bool is_quiet(const struct plan *plan)
-{
-	return plan->quiet && !plan->sweep.preload;
-}
-
+/* A preload was asked for by itself. */
 bool plan_wants(const struct plan *plan, const struct prefetch_budget *budget)
 {
-	return !is_quiet(plan) &&
-	       (plan_order_wants(&plan->order, budget) || plan_scan_wants(&plan->scan) ||
-		plan_sweep_wants(&plan->sweep, budget));
+	return plan_preload_wants(&plan->preload, &plan->view, budget) ||
+	       (!plan->quiet &&
+		(plan_order_wants(&plan->order, budget) || plan_scan_wants(&plan->scan) ||
+		 plan_sweep_wants(&plan->sweep, budget)));
 }
 
 bool plan_next(struct plan *plan, const struct prefetch_budget *budget, struct plan_run *ret)
 {
-	return !is_quiet(plan) && (plan_order_next(&plan->order, &plan->view, budget, ret) ||
-				   plan_scan_next(&plan->scan, &plan->others, budget, ret) ||
-				   plan_sweep_next(&plan->sweep, view_of_sweep(plan), budget, ret));
+	if (!plan->quiet && (plan_order_next(&plan->order, &plan->view, budget, ret) ||
+			     plan_scan_next(&plan->scan, &plan->others, budget, ret)))
+		return true;
+	return plan_preload_next(&plan->preload, &plan->view, budget, ret) ||
+	       (!plan->quiet && plan_sweep_next(&plan->sweep, &plan->others, budget, ret));
 }
 
 bool plan_around(struct plan *plan, const struct prefetch_budget *budget, uint64_t extent,
 		 struct plan_run *ret)
 {
-	return !is_quiet(plan) &&
-	       (plan_order_around(&plan->order, &plan->view, budget, extent, ret) ||
-		plan_sweep_around(&plan->sweep, view_of_sweep(plan), budget, extent, ret));
+	if (!plan->quiet && plan_order_around(&plan->order, &plan->view, budget, extent, ret))
+		return true;
+	return plan_preload_around(&plan->preload, &plan->view, budget, extent, ret) ||
+	       (!plan->quiet &&
+		plan_sweep_around(&plan->sweep, &plan->others, budget, extent, ret));
 }
 
 void plan_commit(struct plan *plan, const struct plan_run *run, unsigned accepted)
@@ -135,12 +134,15 @@ void plan_commit(struct plan *plan, const struct plan_run *run, unsigned accepte
 	case PLAN_SWEEP:
 		plan_sweep_commit(&plan->sweep, &plan->view, run, accepted);
 		break;
+	case PLAN_PRELOAD:
+		plan_preload_commit(&plan->preload, &plan->view, run, accepted);
+		break;
 	}
 }
 
 uint64_t plan_preloaded(const struct plan *plan)
 {
-	return plan->sweep.preload ? plan->sweep.bytes + plan->sweep.ahead : 0;
+	return plan->preload.bytes;
 }
 
 uint64_t plan_epoch(const struct plan *plan)

@@ -4,6 +4,7 @@
  *	a read may start -> plan_next: the next run, by the most certain forecast that has one:
  *		order	files will be asked for in a known order (plan_order.h)
  *		scan	somebody asks for one extent after the other (plan_scan.h)
+ *		preload	everything is to be read (plan_preload.h)
  *		sweep	everything will be asked for, in an unknown order (plan_sweep.h)
  *	-> plan_commit: this much of the run is being read
  *
@@ -65,7 +66,7 @@ struct prefetch_budget {
 	bool no_sweep;	/* but a preload: what is wanted comes as soon without */
 };
 
-enum plan_forecast { PLAN_ORDER, PLAN_SCAN, PLAN_SWEEP };
+enum plan_forecast { PLAN_ORDER, PLAN_SCAN, PLAN_SWEEP, PLAN_PRELOAD };
 
 #define PLAN_NONE UINT64_MAX
 
@@ -114,7 +115,7 @@ bool plan_around(struct plan *plan, const struct prefetch_budget *budget, uint64
  * run may have been shortened before, at both ends. */
 void plan_commit(struct plan *plan, const struct plan_run *run, unsigned accepted);
 
-/* Bytes that the preload, if one is under way, has planned, and those that were asked for. */
+/* Bytes that the preload, if one is under way, has read or need not. */
 uint64_t plan_preloaded(const struct plan *plan);
 
 /* How many epochs the readers have ended. */

@@ -23,11 +23,7 @@
  * If the pool is what remembers (epochs), an epoch ends when demands for what was asked for before
  * outnumber the others by REPEATS. The next one is read ahead as well if this one asked for nearly
  * all of its blocks: a sampler that draws with replacement ends its "epochs" halfway, and gets no
- * sweep.
- *
- * A preload reads each extent once, however many epochs the readers go through meanwhile. If memory
- * does not suffice, it goes on for the rest of that epoch as readers free some. In the next epoch
- * they want that again, and the preload is over. */
+ * sweep. */
 #include "cache/plan/plan_sweep.h"
 #include "base/bits.h"
 #include "cache/plan/elevator.h"
@@ -93,8 +89,6 @@ static bool promises(struct plan_sweep *sweep, const struct plan_view *view, uin
 {
 	uint64_t asked = block_at(sweep, number)->asked;
 
-	if (sweep->preload)
-		return true;
 	return sweep->shared ? asked * 5 >= block_size(view, number) * 4 : asked > 0;
 }
 
@@ -157,62 +151,19 @@ static bool epoch_was_whole(const struct plan_sweep *sweep, const struct plan_vi
 	return distinct * 10 >= touched * 9;
 }
 
-/* Or the readers' next epoch wants it again. */
-static bool all_asked_is_there(const struct plan_sweep *sweep, const struct plan_view *view)
+void plan_sweep_restart(struct plan_sweep *sweep)
 {
-	for (uint64_t number = 0; number < sweep->block_count; number += sample_step(sweep)) {
-		uint64_t first = number * PLAN_BLOCK, end = first + block_size(view, number);
-
-		for (uint64_t i = first; i < end; i++)
-			if (bit_get(sweep->asked, i) && !plan_have(view, i) &&
-			    !plan_is_kept(view, i))
-				return false;
-	}
-	return true;
-}
-
-static bool preload_goes_on(struct plan_sweep *sweep, const struct plan_view *view)
-{
-	uint64_t number = 0;
-
-	if (!sweep->preload || sweep->full)
-		return false;
-	while (number < sweep->block_count && all_is_known(sweep, view, number))
-		number++;
-	return number < sweep->block_count && all_asked_is_there(sweep, view);
-}
-
-/* What was asked for need not be preloaded either. */
-static void keep_planned(struct plan_sweep *sweep)
-{
-	for (uint64_t number = 0; number < sweep->block_count; number++) {
-		struct plan_block *block = block_at(sweep, number);
-
-		block->planned = (uint16_t)(block->planned + block->epoch);
-		block->epoch = block->asked = 0;
-		for (uint64_t i = number * (PLAN_BLOCK / 8), n = 0; n < PLAN_BLOCK / 8; i++, n++)
-			sweep->planned[i] |= sweep->asked[i];
-	}
-	sweep->ahead += sweep->bytes;
-}
-
-static void forget_planned(struct plan_sweep *sweep)
-{
-	memset(sweep->blocks, 0, sweep->block_count * sizeof(*sweep->blocks));
 	sweep->generation++;
-	sweep->cursor = sweep->ahead = 0;
-	sweep->preload = sweep->exhausted = sweep->full = false;
+	sweep->cursor = sweep->scattered = sweep->bytes = sweep->ahead = 0;
+	sweep->exhausted = false;
 }
 
 static void next_epoch(struct plan_sweep *sweep, const struct plan_view *view)
 {
 	sweep->armed = epoch_was_whole(sweep, view);
-	if (preload_goes_on(sweep, view))
-		keep_planned(sweep);
-	else
-		forget_planned(sweep);
+	memset(sweep->blocks, 0, sweep->block_count * sizeof(*sweep->blocks));
 	memset(sweep->asked, 0, sweep->block_count * (PLAN_BLOCK / 8));
-	sweep->scattered = sweep->bytes = 0;
+	plan_sweep_restart(sweep);
 	sweep->repeats = 0;
 	sweep->epoch++;
 }
@@ -263,21 +214,6 @@ void plan_sweep_demand(struct plan_sweep *sweep, const struct plan_view *view, u
 	sweep->scattered += !scan;
 	if (!promised && promises(sweep, view, number))
 		sweep->exhausted = false;
-}
-
-void plan_sweep_restart(struct plan_sweep *sweep)
-{
-	if (sweep->preload)
-		return;
-	sweep->generation++;
-	sweep->cursor = sweep->scattered = sweep->bytes = sweep->ahead = 0;
-	sweep->exhausted = false;
-}
-
-void plan_sweep_preload(struct plan_sweep *sweep)
-{
-	sweep->preload = true;
-	sweep->exhausted = sweep->full = false;
 }
 
 /* --- runs ------------------------------------------------------------------------------------ */
@@ -335,7 +271,7 @@ static struct elevator elevator_of(struct plan_sweep *sweep, const struct plan_v
 
 static uint64_t credit(const struct plan_sweep *sweep)
 {
-	if (sweep->preload || sweep->shared)
+	if (sweep->shared)
 		return UINT64_MAX;
 	if (!sweep->armed || sweep->scattered < CONFIRM || sweep->ahead >= CREDIT * sweep->bytes)
 		return 0;
@@ -345,8 +281,8 @@ static uint64_t credit(const struct plan_sweep *sweep)
 /* Less than the room for a long run is no room: it would be filled by many short ones. */
 bool plan_sweep_wants(const struct plan_sweep *sweep, const struct prefetch_budget *budget)
 {
-	return !sweep->exhausted && (sweep->preload || !budget->no_sweep) &&
-	       budget->sweep >= budget->run && credit(sweep) >= budget->run;
+	return !sweep->exhausted && !budget->no_sweep && budget->sweep >= budget->run &&
+	       credit(sweep) >= budget->run;
 }
 
 bool plan_sweep_around(struct plan_sweep *sweep, const struct plan_view *view,
@@ -364,7 +300,6 @@ bool plan_sweep_next(struct plan_sweep *sweep, const struct plan_view *view,
 	const struct elevator elevator = elevator_of(sweep, view);
 	uint64_t at;
 
-	sweep->full |= budget->sweep < budget->run;
 	if (!plan_sweep_wants(sweep, budget))
 		return false;
 	at = next_wanted(sweep, view, sweep->cursor);

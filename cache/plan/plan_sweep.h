@@ -15,7 +15,7 @@ struct plan_block {
 
 struct plan_sweep {
 	struct plan_block *blocks;
-	/* A bit for each extent, in this epoch; planned by a preload: in all that it lasts. */
+	/* A bit for each extent, in this epoch. */
 	uint8_t *asked, *planned;
 	uint64_t block_count;
 	uint32_t generation; /* restarts: what is of another one does not count */
@@ -26,9 +26,7 @@ struct plan_sweep {
 	unsigned repeats;    /* demands for what was asked for before, less those that were not */
 	bool shared, epochs; /* of the parameters */
 	bool armed;	     /* the epoch before asked for everything, or there was none */
-	bool preload;
-	bool exhausted; /* nothing is left in the blocks that promise something */
-	bool full;	/* there was no room for a run: a preload has read what fits */
+	bool exhausted;	     /* nothing is left in the blocks that promise something */
 	uint64_t epoch;
 };
 
@@ -42,9 +40,8 @@ void plan_sweep_demand(struct plan_sweep *sweep, const struct plan_view *view, u
 /* A demand whose order is known says nothing about what lies around; it counts for the epoch.
  * Returns whether it is the first one of this extent in it. */
 bool plan_sweep_count(struct plan_sweep *sweep, const struct plan_view *view, uint64_t extent);
-/* Demands from now on count, those before do not; but to a preload all do. Takes no time. */
+/* Demands from now on count, those before do not. Takes no time. */
 void plan_sweep_restart(struct plan_sweep *sweep);
-void plan_sweep_preload(struct plan_sweep *sweep);
 bool plan_sweep_wants(const struct plan_sweep *sweep, const struct prefetch_budget *budget);
 bool plan_sweep_next(struct plan_sweep *sweep, const struct plan_view *view,
 		     const struct prefetch_budget *budget, struct plan_run *ret);

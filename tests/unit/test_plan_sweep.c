@@ -1,6 +1,7 @@
 /* Everything sweep, on simulated epochs: cache/plan/plan_sweep.h. A device brings `ratio` bytes
  * read ahead for each byte that is asked for. */
 #define TEST_MAIN
+#include "cache/plan/plan_preload.h"
 #include "cache/plan/plan_sweep.h"
 #include "tests/unit/plan_world.h"
 #include "tests/unit/test.h"
@@ -13,6 +14,7 @@
 struct sim {
 	struct world *world;
 	struct plan_sweep sweep;
+	struct plan_preload preload; /* in place of it */
 	double ratio;
 	double owed;	 /* bytes that the device could have brought meanwhile */
 	uint64_t memory; /* for what is ahead */
@@ -74,7 +76,7 @@ static void check_run(const struct sim *sim, const struct plan_run *run)
 
 	for (unsigned i = 0; i < run->count; i++) {
 		assert_int_equal(w->asked[run->extents[i]], 0);
-		assert_true(sim->sweep.preload || asked_in_block(w, run->extents[i]) > 0);
+		assert_true(sim->preload.active || asked_in_block(w, run->extents[i]) > 0);
 	}
 }
 
@@ -93,7 +95,26 @@ static bool is_wanted(const struct sim *sim)
 {
 	struct prefetch_budget budget = budget_now(sim);
 
-	return plan_sweep_wants(&sim->sweep, &budget);
+	return sim->preload.active ? plan_preload_wants(&sim->preload, &sim->world->view, &budget)
+				   : plan_sweep_wants(&sim->sweep, &budget);
+}
+
+static bool next_run(struct sim *sim, const struct prefetch_budget *budget, struct plan_run *ret)
+{
+	const struct plan_view *view = &sim->world->view;
+
+	return sim->preload.active ? plan_preload_next(&sim->preload, view, budget, ret)
+				   : plan_sweep_next(&sim->sweep, view, budget, ret);
+}
+
+static void commit(struct sim *sim, const struct plan_run *run)
+{
+	const struct plan_view *view = &sim->world->view;
+
+	if (sim->preload.active)
+		plan_preload_commit(&sim->preload, view, run, run->count);
+	else
+		plan_sweep_commit(&sim->sweep, view, run, run->count);
 }
 
 /* False where there is nothing to read. */
@@ -103,9 +124,9 @@ static bool read_run(struct sim *sim)
 	struct prefetch_budget budget = budget_now(sim);
 	struct plan_run run;
 
-	if (!plan_sweep_next(&sim->sweep, &w->view, &budget, &run))
+	if (!next_run(sim, &budget, &run))
 		return false;
-	plan_sweep_commit(&sim->sweep, &w->view, &run, run.count);
+	commit(sim, &run);
 	world_run(w, &run, budget.sweep);
 	check_run(sim, &run);
 	sim->owed -= (double)run.bytes;
@@ -125,9 +146,12 @@ static void ask(struct sim *sim, uint64_t extent, bool scan)
 	uint64_t epoch = sim->sweep.epoch;
 
 	plan_sweep_demand(&sim->sweep, &w->view, extent, scan);
+	if (sim->sweep.epoch != epoch)
+		plan_preload_epoch(&sim->preload, &w->view);
 	if (sim->sweep.epoch != epoch && !sim->holds)
 		forget_pool(w);
 	world_ask(w, extent);
+	w->served[extent] = true;
 	if (sim->forgets)
 		w->pooled[extent] = false;
 }
@@ -442,7 +466,7 @@ TEST(runs_are_as_long_as_is_wanted_now)
 		struct sim *sim = sim_of(photos(PHOTOS));
 
 		sim->world->budget.run = lengths[i];
-		plan_sweep_preload(&sim->sweep);
+		plan_preload_begin(&sim->preload);
 		sim->owed = 2 * FAST;
 		read_runs(sim);
 		assert_true(sim->world->bytes / sim->world->runs > lengths[i] * 15 / 16);
@@ -456,7 +480,7 @@ TEST(what_comes_at_once_is_read_ahead_for_a_preload_only)
 	sim->world->budget.no_sweep = true;
 	shuffle_over(sim, 0, 1000);
 	assert_int_equal(sim->world->runs, 0);
-	plan_sweep_preload(&sim->sweep);
+	plan_preload_begin(&sim->preload);
 	sim->owed = 3 * FAST;
 	read_runs(sim);
 	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PHOTOS - 1000);
@@ -487,9 +511,11 @@ static bool miss(struct sim *sim, uint64_t extent)
 	struct plan_run run;
 
 	ask(sim, extent, false);
-	if (!plan_sweep_around(&sim->sweep, &w->view, &w->budget, extent, &run))
+	if (sim->preload.active
+		    ? !plan_preload_around(&sim->preload, &w->view, &w->budget, extent, &run)
+		    : !plan_sweep_around(&sim->sweep, &w->view, &w->budget, extent, &run))
 		return false;
-	plan_sweep_commit(&sim->sweep, &w->view, &run, run.count);
+	commit(sim, &run);
 	note_around(sim, &run, extent);
 	return true;
 }
@@ -507,7 +533,7 @@ static uint64_t runs_of_the_sweep(void)
 {
 	struct sim *sim = sim_of_a_seek_bound_device();
 
-	plan_sweep_preload(&sim->sweep);
+	plan_preload_begin(&sim->preload);
 	sim->owed = 3 * FAST;
 	read_runs(sim);
 	return sim->world->runs;
@@ -595,7 +621,7 @@ TEST(nothing_comes_with_a_record_that_there_is_no_room_for)
 
 	w->budget.run = 256 * KIB;
 	w->budget.sweep = 512 * KIB;
-	plan_sweep_preload(&sim->sweep);
+	plan_preload_begin(&sim->preload);
 	assert_false(miss(sim, 50));
 	assert_int_equal(sim->sweep.ahead, 0);
 	assert_int_equal(sim->sweep.bytes, w->sizes[50]);
@@ -606,7 +632,7 @@ TEST(an_extent_that_is_longer_than_a_run_comes_alone)
 	struct sim *sim = sim_of(world_of(100, 1 << 20, 1 << 20));
 
 	sim->world->budget.run = 256 * KIB;
-	plan_sweep_preload(&sim->sweep);
+	plan_preload_begin(&sim->preload);
 	sim->owed = FAST;
 	read_runs(sim);
 	assert_int_equal(sim->world->runs, 100);
@@ -616,7 +642,7 @@ TEST(tiny_files_are_bounded_by_number)
 {
 	struct sim *sim = sim_of(world_of(PHOTOS, 100, 100));
 
-	plan_sweep_preload(&sim->sweep);
+	plan_preload_begin(&sim->preload);
 	sim->owed = FAST;
 	read_runs(sim);
 	assert_int_equal(sim->world->most_extents, PLAN_RUN_EXTENTS);
@@ -697,7 +723,7 @@ TEST(packs_of_next_to_nothing_are_fine)
 			shuffle_over(sim, 0, extents);
 		assert_int_equal(sim->world->runs, 0);
 		sim = sim_of(photos(extents));
-		plan_sweep_preload(&sim->sweep);
+		plan_preload_begin(&sim->preload);
 		sim->owed = FAST;
 		read_runs(sim);
 		assert_int_equal(planned_in(sim->world, 0, extents), extents);
@@ -712,7 +738,7 @@ TEST(preload_reads_everything_in_order)
 	struct world *w = sim->world;
 	uint64_t next = 0;
 
-	plan_sweep_preload(&sim->sweep);
+	plan_preload_begin(&sim->preload);
 	while (read_run(sim))
 		for (unsigned i = 0; i < w->last.count; i++)
 			assert_int_equal(w->last.extents[i], next++);
@@ -728,7 +754,7 @@ TEST(preload_stops_where_memory_ends_and_goes_on_when_there_is_more)
 	struct world *w = sim->world;
 
 	sim->memory = 100 * MIB;
-	plan_sweep_preload(&sim->sweep);
+	plan_preload_begin(&sim->preload);
 	while (read_run(sim))
 		;
 	assert_in_range(w->bytes, 99 * MIB, 100 * MIB);
@@ -743,7 +769,7 @@ TEST(preload_helps_whoever_asked_before_it)
 
 	shuffle_over(sim, 0, 100);
 	assert_int_equal(sim->world->runs, 0);
-	plan_sweep_preload(&sim->sweep);
+	plan_preload_begin(&sim->preload);
 	while (read_run(sim))
 		;
 	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PHOTOS - 100);
@@ -1001,13 +1027,13 @@ TEST(what_was_preloaded_is_not_preloaded_for_the_next_epoch)
 {
 	struct sim *sim = epochs_of(photos(PHOTOS));
 
-	plan_sweep_preload(&sim->sweep);
+	plan_preload_begin(&sim->preload);
 	while (read_run(sim))
 		;
 	shuffle_over(sim, 0, PHOTOS);
 	shuffle_over(sim, 0, PHOTOS / 100);
 	assert_int_equal(sim->sweep.epoch, 1);
-	assert_false(sim->sweep.preload);
+	assert_false(sim->preload.active);
 	assert_int_equal(planned_in(sim->world, PHOTOS / 2, PHOTOS), 0);
 }
 
@@ -1019,7 +1045,7 @@ static struct sim *preload_beside_readers(void)
 	sim->forgets = false;
 	sim->holds = true;
 	sim->ratio = 0.5;
-	plan_sweep_preload(&sim->sweep);
+	plan_preload_begin(&sim->preload);
 	return sim;
 }
 
@@ -1033,7 +1059,7 @@ static void loop_over_each_20th(struct sim *sim)
 
 static uint64_t preloaded(const struct sim *sim)
 {
-	return sim->sweep.bytes + sim->sweep.ahead;
+	return sim->preload.bytes;
 }
 
 TEST(an_unfinished_preload_goes_on_in_the_next_epochs)
@@ -1044,8 +1070,7 @@ TEST(an_unfinished_preload_goes_on_in_the_next_epochs)
 
 	while (preloaded(sim) < total_bytes(w)) {
 		loop_over_each_20th(sim);
-		plan_sweep_restart(&sim->sweep); /* some order is known meanwhile */
-		assert_true(sim->sweep.preload);
+		assert_true(sim->preload.active);
 		assert_true(preloaded(sim) > before);
 		before = preloaded(sim);
 	}
@@ -1054,7 +1079,7 @@ TEST(an_unfinished_preload_goes_on_in_the_next_epochs)
 	for (uint64_t e = 0; e < PHOTOS; e++)
 		assert_true(w->pooled[e]);
 	loop_over_each_20th(sim);
-	assert_false(sim->sweep.preload);
+	assert_false(sim->preload.active);
 }
 
 /* What readers are done with must not make room for what nobody asks for, epoch by epoch. */
@@ -1062,7 +1087,7 @@ TEST(files_of_leaf_pages_are_preloaded_in_long_runs)
 {
 	struct sim *sim = sim_of(leaf_pages(20000));
 
-	plan_sweep_preload(&sim->sweep);
+	plan_preload_begin(&sim->preload);
 	while (read_run(sim))
 		;
 	assert_int_equal(planned_in(sim->world, 0, 20000), 20000);
@@ -1079,7 +1104,7 @@ TEST(a_preload_that_filled_the_memory_ends_with_the_epoch)
 	sim->memory = NO_END;
 	while (sim->sweep.epoch == 0)
 		loop_over_each_20th(sim);
-	assert_false(sim->sweep.preload);
+	assert_false(sim->preload.active);
 	assert_true(planned_in(sim->world, 0, PHOTOS) < PHOTOS / 2);
 }
 
@@ -1089,13 +1114,13 @@ TEST(an_epoch_over_all_is_the_end_of_a_preload)
 	struct sim *sim = epochs_of(photos(PHOTOS));
 
 	sim->ratio = 0;
-	plan_sweep_preload(&sim->sweep);
+	plan_preload_begin(&sim->preload);
 	shuffle_over(sim, 0, PHOTOS);
-	assert_true(sim->sweep.preload);
+	assert_true(sim->preload.active);
 	sim->ratio = 1;
 	shuffle_over(sim, 0, PHOTOS);
 	assert_int_equal(sim->sweep.epoch, 1);
-	assert_false(sim->sweep.preload);
+	assert_false(sim->preload.active);
 	assert_near((double)sim->world->hits / PHOTOS, hits_of_epoch(1), 0.03);
 }
 

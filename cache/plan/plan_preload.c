@@ -1,0 +1,108 @@
+/* One pass over the pack, by number, through however many epochs readers go meanwhile. What they
+ * were served is left out. If memory does not suffice, the pass goes on for the rest of that epoch
+ * as readers free some. In the next one they want that again, and the preload is over. */
+#include "cache/plan/plan_preload.h"
+#include "base/math.h"
+#include "cache/plan/elevator.h"
+
+#define SAMPLE 65536 /* extents that are looked at where all would take long */
+
+void plan_preload_begin(struct plan_preload *preload)
+{
+	*preload = (struct plan_preload){.active = true};
+}
+
+/* Or the readers' next epoch wants it again. */
+static bool all_served_is_there(const struct plan_view *view)
+{
+	for (uint64_t at = 0; at < view->extents; at += view->extents / SAMPLE + 1)
+		if (view->served(view->context, at) && !view->have(view->context, at) &&
+		    !plan_is_kept(view, at))
+			return false;
+	return true;
+}
+
+void plan_preload_epoch(struct plan_preload *preload, const struct plan_view *view)
+{
+	if (preload->full || preload->cursor == view->extents || !all_served_is_there(view))
+		*preload = (struct plan_preload){0};
+}
+
+static bool is_wanted(const struct plan_view *view, uint64_t extent)
+{
+	return !view->have(view->context, extent) && !view->served(view->context, extent);
+}
+
+static uint64_t next_wanted(void *preload, const struct plan_view *view, uint64_t at)
+{
+	at = max(at, ((const struct plan_preload *)preload)->cursor);
+	while (at < view->extents && !is_wanted(view, at))
+		at++;
+	return at < view->extents ? at : PLAN_NONE;
+}
+
+/* A run has no more than this. */
+static uint64_t wanted_before(void *preload, const struct plan_view *view, uint64_t until)
+{
+	uint64_t least = max(((const struct plan_preload *)preload)->cursor,
+			     sub_sat(until, PLAN_RUN_EXTENTS));
+
+	while (until > least)
+		if (is_wanted(view, --until))
+			return until;
+	return PLAN_NONE;
+}
+
+static struct elevator elevator_of(struct plan_preload *preload, const struct plan_view *view)
+{
+	return (struct elevator){
+		.view = view,
+		.forecast = PLAN_PRELOAD,
+		.wanted = preload,
+		.next = next_wanted,
+		.before = wanted_before,
+	};
+}
+
+static void pass(struct plan_preload *preload, const struct plan_view *view, uint64_t end)
+{
+	while (preload->cursor < end)
+		preload->bytes += plan_size(view, preload->cursor++);
+}
+
+/* Less than the room for a long run is no room: it would be filled by many short ones. */
+bool plan_preload_wants(const struct plan_preload *preload, const struct plan_view *view,
+			const struct prefetch_budget *budget)
+{
+	return preload->active && preload->cursor < view->extents && budget->sweep >= budget->run;
+}
+
+bool plan_preload_next(struct plan_preload *preload, const struct plan_view *view,
+		       const struct prefetch_budget *budget, struct plan_run *ret)
+{
+	const struct elevator elevator = elevator_of(preload, view);
+
+	preload->full |= budget->sweep < budget->run;
+	if (!plan_preload_wants(preload, view, budget))
+		return false;
+	pass(preload, view, min(next_wanted(preload, view, 0), view->extents));
+	return preload->cursor < view->extents &&
+	       elevator_from(&elevator, budget, budget->sweep, preload->cursor, ret);
+}
+
+bool plan_preload_around(struct plan_preload *preload, const struct plan_view *view,
+			 const struct prefetch_budget *budget, uint64_t extent,
+			 struct plan_run *ret)
+{
+	const struct elevator elevator = elevator_of(preload, view);
+
+	return plan_preload_wants(preload, view, budget) &&
+	       elevator_around(&elevator, budget, budget->sweep, extent, ret);
+}
+
+void plan_preload_commit(struct plan_preload *preload, const struct plan_view *view,
+			 const struct plan_run *run, unsigned accepted)
+{
+	if (accepted && run->wanted == PLAN_NONE)
+		pass(preload, view, run->extents[accepted - 1] + 1);
+}

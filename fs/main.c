@@ -151,10 +151,17 @@ static void pass_on(const struct program *program, const siginfo_t *info)
 		kill(program->command.pid, info->si_signo);
 }
 
+/* The seconds after which it is to be called again. */
+static uint64_t watch_storage(struct program *program)
+{
+	return stall_watch(&program->stall, mount_cache(program->mount),
+			   program->settings.io_timeout, mount_label(program->mount)->path);
+}
+
 /* For how long nothing has to be done without a signal: an idle mount is seldom woken. */
 static uint64_t seconds_to_rest(struct program *program)
 {
-	uint64_t rest = stall_watch(&program->stall, program->mount);
+	uint64_t rest = watch_storage(program);
 	uint64_t timeout = program->settings.timeout;
 
 	if (program->grace.until)
@@ -262,8 +269,7 @@ static void wait_for_others(struct program *program)
 
 	while (!mountpoint_close(&program->mountpoint)) {
 		if (clock_ns() >= watch)
-			watch = clock_ns() +
-				stall_watch(&program->stall, program->mount) * CLOCK_SECOND;
+			watch = clock_ns() + watch_storage(program) * CLOCK_SECOND;
 		if (!said)
 			log_notice("%s: another foldfs runs a command over this mount: waiting",
 				   program->mountpoint.path);

@@ -1,7 +1,7 @@
 #include "fs/stall.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "fs/mount.h"
+#include "cache/cache.h"
 #include <inttypes.h>
 
 enum stall_news stall_look(struct stall *stall, uint64_t oldest_ms, bool given_up)
@@ -22,14 +22,12 @@ unsigned stall_wait(const struct stall *stall, bool reads_wait, uint64_t limit)
 	return limit && limit < STALL_REST ? (unsigned)limit : STALL_REST;
 }
 
-unsigned stall_watch(struct stall *stall, struct mount *mount)
+unsigned stall_watch(struct stall *stall, struct cache *cache, uint64_t limit, const char *path)
 {
-	uint64_t limit = mount_settings(mount)->io_timeout;
-	unsigned given_up = limit ? cache_give_up(mount_cache(mount), limit * CLOCK_SECOND) : 0;
-	const char *path = mount_label(mount)->path;
+	unsigned given_up = limit ? cache_give_up(cache, limit * CLOCK_SECOND) : 0;
 	struct cache_stats stats;
 
-	cache_stats(mount_cache(mount), &stats);
+	cache_stats(cache, &stats);
 	switch (stall_look(stall, stats.oldest_wait_ms, given_up)) {
 	case STALL_NO_NEWS:
 		break;

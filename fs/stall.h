@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct mount;
+struct cache;
 
 #define STALL_MS   30000
 #define STALL_CALM 30
@@ -28,5 +28,6 @@ enum stall_news stall_look(struct stall *stall, uint64_t oldest_ms, bool given_u
  * given up; 0: they are not. Pure. */
 unsigned stall_wait(const struct stall *stall, bool reads_wait, uint64_t limit);
 
-/* To be called by one thread. Returns the seconds after which it must be called again. */
-unsigned stall_watch(struct stall *stall, struct mount *mount);
+/* To be called by one thread. Returns the seconds after which it must be called again. `path`: of
+ * the mount, for the log. */
+unsigned stall_watch(struct stall *stall, struct cache *cache, uint64_t limit, const char *path);

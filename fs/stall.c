@@ -1,7 +1,7 @@
 #include "fs/stall.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "cache/cache.h"
+#include "fs/mount.h"
 #include <inttypes.h>
 
 enum stall_news stall_look(struct stall *stall, uint64_t oldest_ms, bool given_up)

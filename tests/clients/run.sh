@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/foldfs/clients
 wheels=https://download.pytorch.org/whl/cpu
-wanted='timm accelerate lightning transformers moto[server]'
+wanted='timm accelerate lightning transformers datasets nbclient ipykernel moto[server]'
 
 say() {
     printf 'clients: %s\n' "$*" >&2

@@ -23,6 +23,8 @@ HERE = Path(__file__).resolve().parent
 SCRIPTS = HERE / "python_scripts"
 FOLDSTAT = BUILD / "foldstat"
 
+pytest_plugins = ["cloud", "hub", "recipes"]
+
 pytestmark = pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK),
                                 reason="no /dev/fuse for this user")
 
@@ -372,28 +374,58 @@ def skip_without_torch():
         pytest.importorskip(name, reason=f"no {name} for this Python")
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_workers_of_a_loader_read_two_epochs(images, environment, start, place):
+@pytest.fixture
+def everywhere(images, cloud, google, hub, place, environment):
+    """A pack on a disk and on servers of each kind: keywords of mounted(). Each has a way of its
+    own to say who asks."""
+    pack = images[1].read_bytes()
+    web = server.Server(images[1].parent, place / "web",
+                        tls=server.make_certificate(place, "IP:127.0.0.1"))
+    keys, _ = cloud.session()
+    cloud.objects["/photos/i.lmdb"] = google.objects["/photos/i.lmdb"] = pack
+    hub.add("ORG/in1k", **{"i.lmdb": pack})
+    hub.token = "hf_secret"
+    environment.update(
+        keys.environment(), AWS_ENDPOINT_URL=cloud.url, AWS_REGION="eu-west-9", HF_ENDPOINT=hub.url,
+        HF_TOKEN=hub.token, GCE_METADATA_HOST=google.url.split("//")[1], HOME=str(place))
+    web.start()
+    yield [{"pack": str(images[1])},
+           {"pack": web.url(images[1].name), "ca_file": str(place / "ca.crt")},
+           {"pack": "s3://photos/i.lmdb"}, {"pack": "hf://datasets/ORG/in1k/i.lmdb"},
+           {"pack": "gs://photos/i.lmdb", "endpoint": google.url}]
+    web.stop()
+
+
+@needs("openssl")
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
+def test_workers_of_a_loader_read_two_epochs(everywhere, images, environment, start, place):
     skip_without_torch()
-    done = run(sys.executable, SCRIPTS / "epochs.py", images[1], f"{start}:2", env=environment,
-               cwd=place)
+    done = run(sys.executable, SCRIPTS / "epochs.py", f"{start}:2", *map(json.dumps, everywhere),
+               env=environment, cwd=place)
     first, both = map(json.loads, done.out.splitlines())
-    assert both == [list(range(65))] * 2
+    assert both == [list(range(65 * len(everywhere)))] * 2
     assert first["stats"]["pack"]["files"] == 64 and first["stats"]["requests"]["open"] > 0
-    assert not os.path.exists(first["path"])
+    assert not any(map(os.path.exists, first["mounts"]))
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
 def test_a_killed_job_and_its_workers_take_the_mount_with_them(images, begin, start):
     skip_without_torch()
-    process = begin(SCRIPTS / "epochs.py", images[1], f"{start}:2", "pause")
-    path = Path(json.loads(line_of(process))["path"])
+    process = begin(SCRIPTS / "epochs.py", f"{start}:2", "--pause",
+                    json.dumps({"pack": str(images[1])}))
+    path = Path(json.loads(line_of(process))["mounts"][0])
     server = foldfs_of(process.pid)
     process.kill()
     process.wait(PATIENCE)  # until then, foldfs is its child
     assert foldfs.wait_for(server) is not None
     assert not foldfs.is_mounted(path)
     path.rmdir()
+
+
+def test_a_dataset_of_ones_own_has_its_mount_in_spawned_workers(kitchen):
+    """As doc/recipes.md has it; the other recipes are run by `make check-clients`."""
+    skip_without_torch()
+    assert kitchen.cook("A dataset of your own") == [[kitchen.images]] * 2
 
 
 # --- orders -------------------------------------------------------------------------------

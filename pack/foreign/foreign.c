@@ -83,6 +83,11 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 	}
 	if (r == 0 && tree->rows.len == 0 && !(tree->source->settings->watch && format->archive))
 		r = err_set(err, -ENOENT, "no image in it (%s)", format->name);
+	if (r == 0 && tree->classed)
+		r = foreign_tree_note_count(tree, tree->unlabelled,
+					    "%" PRIu64
+					    " images have no label, and are in images, which is "
+					    "one more class to ImageFolder");
 	if (r == 0)
 		r = foreign_tree_note_count(tree, tree->odd,
 					    "%" PRIu64

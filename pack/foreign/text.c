@@ -37,6 +37,13 @@ bool foreign_text_is_junk(struct foreign_text name, bool folder)
 	       foreign_text_is(name, "@eaDir") || foreign_text_is(name, "lost+found");
 }
 
+void foreign_text_flatten(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '/' || text[i] == '\0')
+			text[i] = '_';
+}
+
 bool foreign_text_ends(struct foreign_text text, const char *end)
 {
 	size_t len = strlen(end);

@@ -24,6 +24,9 @@ struct foreign_text foreign_text_after(struct foreign_text text, char mark);
  * behind, and nobody means as a class or an image: hidden folders, such as .ipynb_checkpoints,
  * those of macOS, NAS and filesystems; AppleDouble files (._x.jpg). */
 bool foreign_text_is_junk(struct foreign_text name, bool folder);
+/* Makes the name of a class one folder: a slash would make two, and NUL none. */
+void foreign_text_flatten(char *text, size_t len);
+
 bool foreign_text_ends(struct foreign_text text, const char *end);
 
 /* Reads the decimal digits that it begins with. Returns how many there are; a number of more than

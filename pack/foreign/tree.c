@@ -70,6 +70,7 @@ int foreign_tree_init(struct foreign_tree *tree, struct foreign_source *source, 
 
 	*tree = (struct foreign_tree){.source = source, .most_label = -1};
 	r = read_list(source, source->settings->classes, &tree->classes, err);
+	foreign_text_flatten(tree->classes.text.data, tree->classes.text.len);
 	if (r == 0)
 		r = note_uncounted(tree, &tree->classes);
 	if (r == 0)

@@ -6,7 +6,7 @@
  *	                  record, the suffix by the first bytes
  *	0007_CLASS/NAME   both, where names sort otherwise than labels: so that the number that
  *	                  ImageFolder gives to a folder is its label
- *	images/...        neither class nor label
+ *	images/...        neither class nor label; a line says how many, where others have one
  *
  * --classes FILE gives labels their names, and --names FILE records theirs, with their class where
  * one has a slash. A set of several files keeps its records apart: foreign_tree_prefix().
@@ -46,7 +46,8 @@ struct foreign_file {
 
 	struct foreign_text path;  /* as "a/b.jpg"; then the next four do not count */
 	struct foreign_text above; /* of the class, as "train/" */
-	struct foreign_text class; /* a folder, or several, as "train/cat" */
+	struct foreign_text class; /* a folder; a slash in it becomes _ */
+	bool class_is_path;	   /* or several, as "train/cat" */
 	int64_t label;		   /* from 0 on; below 0: none */
 	struct foreign_text name;  /* in the folder of the class; without a known suffix, if it has
 				      none: see `plain` */

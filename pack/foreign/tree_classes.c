@@ -59,18 +59,6 @@ void tree_choose_folders(struct foreign_tree *tree)
 	tree->width = width_of((int64_t)class_count(tree) - 1);
 }
 
-/* A class is one folder: a slash in its name would make two. */
-static int add_name(struct buf *text, struct foreign_text name)
-{
-	size_t begin = text->len;
-	int r = buf_add(text, name.data, name.len);
-
-	for (size_t i = begin; r == 0 && i < text->len; i++)
-		if (text->data[i] == '/' || text->data[i] == '\0')
-			text->data[i] = '_';
-	return r;
-}
-
 int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *names, size_t count)
 {
 	struct tree_list *list = &tree->classes;
@@ -85,10 +73,11 @@ int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *n
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		const struct foreign_text item = {list->text.data + list->text.len, names[i].len};
 
-		r = add_name(&list->text, names[i]);
+		r = buf_add(&list->text, names[i].data, names[i].len);
 		if (r == 0)
 			r = buf_add(&list->items, &item, sizeof(item));
 	}
+	foreign_text_flatten(list->text.data, list->text.len);
 	tree_choose_folders(tree);
 	return r;
 }

@@ -59,7 +59,9 @@ struct foreign_tree {
 	bool numbered;		   /* the folder of a class has its label in front */
 	int width;		   /* digits of labels */
 	int64_t most_label;	   /* of all files; -1: none has one */
-	uint64_t odd;		   /* files with labels below -1 */
+	uint64_t classed;	   /* files with a class or a label */
+	uint64_t unlabelled;	   /* files with neither */
+	uint64_t odd;		   /* of these: with labels below -1 */
 	uint64_t say_next;	   /* nanoseconds: when to say how far it is; 0: not begun */
 	uint64_t sniffed;	   /* files that were looked at for their suffix */
 	const char *suffix;	   /* that all of these had; NULL: more than one */

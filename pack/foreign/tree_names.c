@@ -93,10 +93,15 @@ static int put_in_front(struct buf *paths, size_t begin, const struct buf *text)
 static int add_class_name(struct foreign_tree *tree, const struct foreign_file *file,
 			  struct foreign_text name, struct err *err)
 {
+	SCOPE(buf_release) struct buf flat = BUF_INIT;
 	struct err why = {0};
 	size_t begin = tree->paths.len;
-	int r = add_path(tree, file, name, &why);
+	int r = buf_add(&flat, name.data, name.len);
 
+	if (r == 0 && !file->class_is_path)
+		foreign_text_flatten(flat.data, flat.len);
+	if (r == 0)
+		r = add_path(tree, file, (struct foreign_text){flat.data, flat.len}, &why);
 	if (r != -EBADMSG && (r < 0 || tree->paths.len > begin))
 		return r;
 	return err_set(err, -EOPNOTSUPP,
@@ -148,6 +153,10 @@ static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 
 	if (r < 0)
 		return r;
+	if (file->label >= 0 || name.data)
+		tree->classed++;
+	else
+		tree->unlabelled++;
 	tree->odd += file->label < -1 && file->label != FOREIGN_NO_LABEL;
 	if (file->label < 0)
 		return name.data ? add_class_name(tree, file, name, err)

@@ -2,6 +2,7 @@
 
 import errno
 import itertools
+import json
 import os
 import time
 
@@ -122,7 +123,7 @@ def test_what_is_not_read_is_named(tmp_path):
         assert "copy it again" not in said
 
 
-def write_columns(path, nodes, columns):
+def write_columns(path, nodes, columns, pairs=(), top=None):
     """Columns are (name, type, values), of one row group; those at the top are optional."""
     pages, chunks = bytearray(b"PAR1"), []
     for name, kind, values in columns:
@@ -130,8 +131,9 @@ def write_columns(path, nodes, columns):
         chunks.append(parquet.chunk(kind, [name], NONE, len(values), len(pages), len(content)))
         pages += content
     rows = len(columns[0][2])
-    return parquet.finish(path, bytes(pages), [parquet.node(b"schema", None, len(columns)), *nodes],
-                          [parquet.row_group(chunks, rows)], rows)
+    return parquet.finish(
+        path, bytes(pages), [parquet.node(b"schema", None, top or len(columns)), *nodes],
+        [parquet.row_group(chunks, rows)], rows, pairs)
 
 
 IMAGES = b"image", parquet.BYTES, [b"\xff\xd8\xff1", b"\xff\xd8\xff2"]
@@ -148,6 +150,42 @@ def test_labels_that_are_texts_are_classes(tmp_path):
                          [IMAGE, parquet.node(b"label", parquet.BYTES, None, parquet.UTF8)],
                          [IMAGES, (b"label", parquet.BYTES, [b"cat", b"dog"])])
     assert listed(file) == (["cat/a-00000000.JPEG", "dog/a-00000001.JPEG"], "")
+
+
+def about(features):
+    text = json.dumps({"info": {"features": features}}).encode()
+    return [parquet.record((1, parquet.BINARY, b"huggingface"), (2, parquet.BINARY, text))]
+
+
+CATS = {"names": ["cat", "ant"], "_type": "ClassLabel"}
+
+
+@pytest.mark.parametrize("features", [
+    {"breed": CATS}, {"breed": CATS, "age": {"dtype": "int64"}}, {"a.b": {}, "breed": CATS}])
+def test_the_one_column_with_names_of_classes_has_the_labels(tmp_path, features):
+    names = ["breed", *(["age"] if "age" in features else [])]
+    file = write_columns(tmp_path / "a.parquet", [
+        IMAGE, *(parquet.node(name.encode(), 2) for name in names)],
+        [IMAGES, *((name.encode(), 2, [1, 0]) for name in names)], about(features))
+    assert listed(file) == (["0000_cat/a-00000001.JPEG", "0001_ant/a-00000000.JPEG"], "")
+
+
+def test_labels_beside_the_image_in_a_struct_are_found(tmp_path):
+    data = parquet.node(b"data", None, 2, repetition=0)
+    file = write_columns(
+        tmp_path / "a.parquet", [data, IMAGE, parquet.node(b"label", 2)],
+        [IMAGES, (b"label", 2, [1, 0])],
+        about({"data": {"image": {"_type": "Image"}, "label": CATS}}), top=1)
+    assert listed(file, "--image-key=data.image") == (
+        ["0000_cat/a-00000001.JPEG", "0001_ant/a-00000000.JPEG"], "")
+
+
+def test_columns_that_may_have_the_labels_are_named(tmp_path):
+    file = write_columns(tmp_path / "a.parquet", [
+        IMAGE, parquet.node(b"target", 2), parquet.node(b"score", 5)],
+        [IMAGES, (b"target", 2, [1, 0]), (b"score", 5, [1, 2])])
+    assert ("no column 'label', so that all images are in images: --label-key names another of: "
+            "target\n") in listed(file)[1]
 
 
 def test_a_column_of_labels_that_has_none_is_noted(tmp_path):

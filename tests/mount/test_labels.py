@@ -299,6 +299,53 @@ def test_a_slash_in_the_name_of_a_class_makes_no_folder(place):
     assert tree(path) == ["cd_dvd", "mac_cheese"]
 
 
+@pytest.mark.parametrize("write", [
+    lambda place: parquet.write(place / "x.parquet", [(JPEG, None, 0), (JPEG, None, 1)]),
+    lambda place: tfrecord.write(place / "x.tfrecord", [
+        {"image": JPEG, "label": name} for name in ("cd/dvd", "cd/rom")]),
+    lambda place: shard(place / "x.tar", [(JPEG, "cd/dvd"), (JPEG, "cd/rom")]),
+    lambda place: make_lmdb(place / "x.lmdb", [
+        (b"%d" % i, pickle.dumps((JPEG, name), 4)) for i, name in enumerate(("cd/dvd", "cd/rom"))
+    ], subdir=False)], ids=["list", "tfrecord", "webdataset", "pickle"])
+def test_a_class_is_one_folder_also_where_a_list_or_records_name_it(place, write):
+    path = write(place)
+    options = listed(place, ["cd/dvd", "cd/rom"]) if path.suffix == ".parquet" else []
+    assert tree(path, *options) == ["cd_dvd", "cd_rom"]
+
+
+def test_images_without_a_label_among_others_are_said(place, mount):
+    path = tfrecord.write(place / "x.tfrecord", [
+        {"image": JPEG, "label": 3}, {"image": JPEG}, {"image": JPEG, "label": -1}])
+    assert ("x.tfrecord: 2 images have no label, and are in images, which is one more class to "
+            "ImageFolder") in mount(path).said
+
+
+def test_a_label_of_tfrecord_that_is_a_text_is_the_class_and_no_mask_is(place):
+    path = tfrecord.write(place / "x.tfrecord", [
+        {"image": JPEG, "label": b"cat"}, {"image": JPEG, "label": b"\x89PNG\r\n\x1a\n"},
+        {"image": JPEG, "label": b"x" * 256}, {"image": JPEG, "label": 1.0}])
+    said = run(FOLDPACK, "create", path, place / "p.pack").err
+    assert "3 records have a label that is neither an integer nor a name" in said
+    assert tree(path) == ["cat", "images"]
+
+
+def test_all_labels_of_a_record_but_the_first_are_counted(place):
+    path = tfrecord.write(place / "x.tfrecord", [
+        {"image": JPEG, "label": [0, 1]}, {"image": JPEG, "label": [1]}])
+    said = run(FOLDPACK, "list", path)
+    assert {line.split("/")[0] for line in said.out.splitlines()} == {"0000", "0001"}
+    assert "1 records have several labels, of which the first counts" in said.err
+
+
+def test_fields_that_may_be_the_label_are_named(place):
+    path = tfrecord.write(place / "x.tfrecord", [
+        {"image": JPEG, "filename": "a.jpg", "breed": 3, "boxes": [1, 2]}])
+    assert ("no record has a label as image/class/label or label, so that all images are in "
+            "images: --label-key names another of: breed, boxes") in run(
+                FOLDPACK, "list", path).err
+    assert tree(path, "--label-key=breed") == ["0003"]
+
+
 def test_a_name_that_is_too_long_with_its_label_is_refused(place):
     long = "z" * 253
     path, _ = write_parquet(place, images([0, 1]), [long, "ant"])

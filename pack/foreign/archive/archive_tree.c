@@ -352,6 +352,7 @@ static void take_label(struct foreign_file *file, const struct archive_member *m
 	file->path = (struct foreign_text){0};
 	file->label = member->label;
 	file->class = member->class;
+	file->class_is_path = true;
 }
 
 /* Adds it in the place that is free for it: that of its own path, also if it has a label. */

@@ -109,6 +109,8 @@ static void set_class(struct webdataset *w, struct foreign_file *file)
 	if (w->class.len || w->label != FOREIGN_NO_LABEL)
 		return;
 	w->left_out[NO_CLASS]++;
+	file->class = (struct foreign_text){"images", 6};
+	file->class_is_path = true;
 	if (!slash)
 		return;
 	file->class = (struct foreign_text){w->key.data, (size_t)(slash - w->key.data)};

@@ -209,6 +209,7 @@ static void name_file(const struct walker_record *record, struct foreign_file *f
 	struct foreign_text path = listed(record);
 
 	file->name = foreign_text_after(path, '/');
+	file->class_is_path = true;
 	if (path.len > file->name.len + 1)
 		file->class = (struct foreign_text){path.data, path.len - file->name.len - 1};
 }

@@ -12,6 +12,7 @@
 #define NAME  300
 #define ROWS  65536 /* with images, which are looked for before their names */
 #define LOOKS 256   /* for the path that belongs to bytes: each goes through all columns */
+#define TOLD  8	    /* columns that may be of labels */
 
 enum { IMAGE, LABEL, PATH, COLUMNS };
 
@@ -138,18 +139,79 @@ static int name_classes(struct scan *scan, struct err *err)
 					    BUF_COUNT(&names, struct foreign_text));
 }
 
-static int find_label(struct scan *scan, struct err *err)
+/* A usual name, at the top or beside the image. */
+static int find_usual(const struct scan *scan, const char *image)
 {
-	const char *const usual[] = {"label", "labels", "fine_label"};
+	static const char *const usual[] = {"label", "labels", "fine_label"};
+	const char *dot = strrchr(image, '.');
+	int found = -1;
+
+	for (unsigned i = 0; i < 6 && found < 0; i++) {
+		char name[NAME];
+
+		snprintf(name, NAME, "%.*s%s", i < 3 || !dot ? 0 : (int)(dot + 1 - image), image,
+			 usual[i % 3]);
+		found = find_leaf(scan, name, "");
+	}
+	for (unsigned i = 0; i < 3 && found < 0; i++)
+		found = find_leaf(scan, usual[i], ".list.element");
+	return found;
+}
+
+/* The one column of which the file has names of classes. */
+static int find_named(const struct scan *scan)
+{
+	const struct parquet_leaf *leaves = parquet_leaves(&scan->footer);
+	int found = -1;
+
+	for (unsigned i = 0; i < min(parquet_leaf_count(&scan->footer), LOOKS); i++) {
+		SCOPE(buf_release) struct buf text = BUF_INIT;
+		SCOPE(buf_release) struct buf names = BUF_INIT;
+
+		if (!is_label(&leaves[i]) || leaves[i].type == PARQUET_BYTES ||
+		    parquet_names(scan->footer.huggingface, leaves[i].name, &text, &names, NULL) <
+			    0 ||
+		    names.len == 0)
+			continue;
+		if (found >= 0)
+			return -1;
+		found = (int)i;
+	}
+	return found;
+}
+
+/* Names the columns that labels may be in. */
+static int lack_label(const struct scan *scan)
+{
+	SCOPE(buf_release) struct buf names = BUF_INIT;
+	const struct parquet_leaf *leaves = parquet_leaves(&scan->footer);
+	unsigned told = 0;
+	int r = 0;
+
+	for (unsigned i = 0; i < parquet_leaf_count(&scan->footer) && told < TOLD && r == 0; i++)
+		if (is_label(&leaves[i]) && (leaves[i].type != PARQUET_BYTES || leaves[i].text) &&
+		    (int)i != scan->leaf[PATH])
+			r = buf_addf(&names, "%s%s", told++ ? ", " : "", leaves[i].name);
+	return r < 0 || told == 0
+		       ? r
+		       : foreign_tree_note(scan->tree,
+					   "no column 'label', so that all images are in images: "
+					   "--label-key names another of: %s",
+					   names.data);
+}
+
+static int find_label(struct scan *scan, const char *image, struct err *err)
+{
 	const char *key = scan->source->settings->label_key;
 
-	scan->leaf[LABEL] = key ? find_leaf(scan, key, "") : -1;
+	scan->leaf[LABEL] = key ? find_leaf(scan, key, "") : find_usual(scan, image);
 	if (key && scan->leaf[LABEL] < 0)
 		return err_set(err, -EINVAL, "--label-key: no column '%s'", key);
-	for (unsigned i = 0; i < 6 && scan->leaf[LABEL] < 0; i++)
-		scan->leaf[LABEL] = find_leaf(scan, usual[i % 3], i < 3 ? "" : ".list.element");
-	return scan->leaf[LABEL] < 0 || scan->source->settings->classes ? 0
-									: name_classes(scan, err);
+	if (scan->leaf[LABEL] < 0)
+		scan->leaf[LABEL] = find_named(scan);
+	if (scan->leaf[LABEL] < 0)
+		return lack_label(scan);
+	return scan->source->settings->classes ? 0 : name_classes(scan, err);
 }
 
 /* `image`: the name of the column that is wanted, and of the one that is found. */
@@ -191,7 +253,7 @@ static int find_columns(struct scan *scan, struct err *err)
 					      : find_leaf(scan, image, ".path");
 	if (settings->name_key && scan->leaf[PATH] < 0)
 		return err_set(err, -EINVAL, "--name-key: no column '%s'", settings->name_key);
-	r = find_label(scan, err);
+	r = find_label(scan, image, err);
 	if (r == 0)
 		r = check_label(scan, err);
 	for (unsigned i = 0; r == 0 && i < COLUMNS; i++)

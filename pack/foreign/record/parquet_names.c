@@ -1,7 +1,10 @@
 #include "pack/foreign/record/parquet_names.h"
 #include "base/utf8.h"
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
+
+#define NAME 256 /* of a column */
 
 struct cursor {
 	const char *at, *end;
@@ -149,6 +152,24 @@ static bool enter(struct cursor *c, const char *key, struct buf *text)
 	return false;
 }
 
+/* Of a field of a field the path has dots, as the name of a field may. */
+static bool enter_path(struct cursor *c, const char *path, struct buf *text)
+{
+	for (const char *dot; (dot = strchr(path, '.')) != NULL; path = dot + 1) {
+		struct cursor whole = *c;
+		char first[NAME];
+
+		if (enter(&whole, path, text)) {
+			*c = whole;
+			return true;
+		}
+		snprintf(first, NAME, "%.*s", (int)(dot - path), path);
+		if (!enter(c, first, text))
+			return false;
+	}
+	return enter(c, path, text);
+}
+
 int parquet_names(struct foreign_text json, const char *label, struct buf *text, struct buf *ret,
 		  struct err *err)
 {
@@ -157,7 +178,7 @@ int parquet_names(struct foreign_text json, const char *label, struct buf *text,
 			  : 0; /* so that names stay where they are */
 
 	if (r < 0 || !json.data || !enter(&c, "info", text) || !enter(&c, "features", text) ||
-	    !enter(&c, label, text) || !enter(&c, "names", text) || peek(&c) != '[')
+	    !enter_path(&c, label, text) || !enter(&c, "names", text) || peek(&c) != '[')
 		return r;
 	c.at++;
 	while (r == 0 && peek(&c) == '"') {

@@ -205,6 +205,7 @@ static void take_path(struct scan *scan, uint64_t id, struct foreign_file *file)
 		return;
 	file->name = foreign_text_after(path, '/');
 	file->class = (struct foreign_text){path.data, path.len - file->name.len - 1};
+	file->class_is_path = true;
 }
 
 /* Where the label is, and where the image begins. */

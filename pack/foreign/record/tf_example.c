@@ -1,10 +1,12 @@
 #include "pack/foreign/record/tf_example.h"
 #include "base/math.h"
+#include "base/utf8.h"
 #include "pack/foreign/encoding/protobuf.h"
 #include <inttypes.h>
 #include <string.h>
 
 #define KEY_MAX	  256  /* bytes of keys that are compared */
+#define NAME_MAX  255  /* of a label that may be a class */
 #define TEXT_MAX  4096 /* bytes of names */
 #define KEYS_TOLD 12
 
@@ -29,6 +31,7 @@ struct tf_value {
 	enum { TF_NONE, TF_BYTES, TF_FLOAT, TF_INTEGER } kind; /* TF_NONE: the list is empty */
 	uint64_t offset, size;				       /* of bytes, in the source */
 	int64_t integer;
+	bool has_more; /* of these */
 };
 
 /* Values are read as they come: going back to them would read the file twice. */
@@ -61,15 +64,18 @@ static int first_integer(struct protobuf list, struct tf_value *ret, struct err 
 {
 	struct protobuf_field field = {0};
 	int r = protobuf_next(&list, &field, err);
+	bool has_more = list.at < list.end;
 
 	if (r == 0 && field.type == PROTOBUF_BYTES) {
 		struct protobuf packed = protobuf_in(&list, &field);
 
 		r = protobuf_varint(&packed, &field.value, err);
+		has_more |= packed.at < packed.end;
 	}
 	if (r != 0)
 		return r;
-	*ret = (struct tf_value){.kind = TF_INTEGER, .integer = (int64_t)field.value};
+	*ret = (struct tf_value){
+		.kind = TF_INTEGER, .integer = (int64_t)field.value, .has_more = has_more};
 	return 0;
 }
 
@@ -79,8 +85,10 @@ static int first_bytes(struct protobuf list, struct tf_value *ret, struct err *e
 	int r = find_field(list, 1, &field, err);
 
 	if (r == 0)
-		*ret = (struct tf_value){
-			.kind = TF_BYTES, .offset = field.offset, .size = field.size};
+		*ret = (struct tf_value){.kind = TF_BYTES,
+					 .offset = field.offset,
+					 .size = field.size,
+					 .has_more = field.offset + field.size < list.end};
 	return r;
 }
 
@@ -167,20 +175,31 @@ static size_t rank_of(const struct foreign_settings *settings, struct foreign_te
 	return NONE;
 }
 
+/* A label may be a mask. */
+static bool can_be_name(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (utf8_is_control(text, len, i))
+			return false;
+	return true;
+}
+
 static int read_text(struct parse *parse, enum role role, struct err *err)
 {
 	const struct tf_value *value = &parse->values[role];
+	bool is_guessed = role == LABEL && parse->ranks[role] != NAMED;
 	const uint8_t *text;
 	int r;
 
 	parse->texts[role].len = 0;
-	if (role == IMAGE || value->kind != TF_BYTES ||
-	    (role == LABEL && parse->ranks[role] != NAMED))
+	if (role == IMAGE || value->kind != TF_BYTES || (is_guessed && value->size > NAME_MAX))
 		return 0;
 	if (value->size > TEXT_MAX)
 		return err_set(err, -EBADMSG, "a name of %" PRIu64 " bytes", value->size);
 	r = foreign_get(parse->source, value->offset, (size_t)value->size, &text, err);
-	return r < 0 ? r : buf_add(&parse->texts[role], text, (size_t)value->size);
+	if (r < 0 || (is_guessed && !can_be_name((const char *)text, (size_t)value->size)))
+		return r;
+	return buf_add(&parse->texts[role], text, (size_t)value->size);
 }
 
 static int take_entry(struct parse *parse, const struct protobuf_field *key,
@@ -275,6 +294,11 @@ int tf_example_read(struct tf_example *example, struct foreign_source *source, u
 	example->size = image->size;
 	example->label = label_of(&parse, example);
 	example->class = class_of(&parse);
+	example->is_odd = example->label == FOREIGN_NO_LABEL && !example->class.data &&
+			  parse.values[LABEL].kind != TF_INTEGER &&
+			  parse.values[LABEL].kind != TF_NONE;
+	example->more_labels = parse.values[LABEL].has_more;
+	example->more_images = image->has_more;
 	example->name = text_of(&parse, NAME);
 	return 0;
 }
@@ -291,16 +315,21 @@ int tf_example_keys(struct foreign_source *source, uint64_t offset, uint64_t siz
 	struct protobuf_field key;
 	struct protobuf map, feature;
 	const uint8_t *text;
+	enum role role;
 	int r = tf_map_open(source, offset, size, &map, err);
 
 	for (int i = 0; r == 0 && i < KEYS_TOLD; i++) {
+		struct foreign_text name;
+
 		r = tf_map_next(&map, &key, &feature, err);
 		if (r == 0)
 			r = foreign_get(source, key.offset, (size_t)min(key.size, KEY_MAX), &text,
 					err);
-		if (r == 0)
-			r = buf_addf(ret, "%s%.*s", i ? ", " : "", (int)min(key.size, KEY_MAX),
-				     (const char *)text);
+		if (r != 0)
+			break;
+		name = (struct foreign_text){(const char *)text, (size_t)min(key.size, KEY_MAX)};
+		if (rank_of(source->settings, name, &role) == NONE)
+			r = buf_addf(ret, "%s%.*s", ret->len ? ", " : "", (int)name.len, name.data);
 	}
 	return r < 0 ? r : 0;
 }

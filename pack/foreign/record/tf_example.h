@@ -8,6 +8,8 @@
 struct tf_example {
 	bool from_zero; /* set by the caller: a label beside a class counts from 0, not from 1 */
 	bool is_zero;	/* the label is 0, beside a text alone: then the file's count from 0 */
+	bool is_odd;	/* there is a label that is neither a number nor a name */
+	bool more_labels, more_images;	 /* behind the first */
 	uint64_t offset, size;		 /* of the image; size 0: there is none */
 	int64_t label;			 /* from 0 on, or FOREIGN_NO_LABEL */
 	struct foreign_text class, name; /* data NULL: there is none */
@@ -20,12 +22,12 @@ struct tf_example {
  * image/encoded, image/class/label, image/filename (TF-Slim), image, label, file_name (TFDS) and a
  * few more. Of a class the synset counts, else its text; a label beside these counts from 1 on, as
  * in build_imagenet_data.py, unless one is 0. A label that is bytes is a class where the user named
- * its key. Returns 0; -EBADMSG (no Example, or damaged); -EOPNOTSUPP (an image of numbers);
- * -ENOMEM; or the error of the read. */
+ * its key, or where they can be a name, not a mask. Returns 0; -EBADMSG (no Example, or damaged);
+ * -EOPNOTSUPP (an image of numbers); -ENOMEM; or the error of the read. */
 int tf_example_read(struct tf_example *example, struct foreign_source *source, uint64_t offset,
 		    uint64_t size, struct err *err);
 void tf_example_release(struct tf_example *example);
 
-/* Appends the keys of its first fields, for a message. As above. */
+/* Appends the keys of its first fields that have no other use, for a message. As above. */
 int tf_example_keys(struct foreign_source *source, uint64_t offset, uint64_t size, struct buf *ret,
 		    struct err *err);

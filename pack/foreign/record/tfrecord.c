@@ -21,8 +21,9 @@ struct scan {
 	struct foreign_source *source;
 	struct foreign_tree *tree;
 	struct tf_example example;
-	uint64_t number; /* of the record */
-	uint64_t images;
+	uint64_t number;	  /* of the record */
+	uint64_t images, classed; /* of these: with a label or a class */
+	uint64_t odd_labels, more_labels, more_images;
 };
 
 static void scan_release(struct scan *scan)
@@ -97,6 +98,10 @@ static int add(struct scan *scan, struct err *err)
 	if (scan->source->settings->classes && example->label != FOREIGN_NO_LABEL)
 		file.class = (struct foreign_text){0};
 	scan->images++;
+	scan->classed += example->label != FOREIGN_NO_LABEL || example->class.data;
+	scan->odd_labels += example->is_odd;
+	scan->more_labels += example->more_labels;
+	scan->more_images += example->more_images;
 	return foreign_add(scan->tree, &file, err);
 }
 
@@ -129,27 +134,63 @@ static int take_as_counted(struct scan *scan, struct err *err)
 	if (r != FROM_ZERO)
 		return r;
 	scan->example.from_zero = true;
-	scan->number = scan->images = 0;
+	scan->number = scan->images = scan->classed = 0;
+	scan->odd_labels = scan->more_labels = scan->more_images = 0;
 	r = foreign_tree_restart(scan->tree, err);
 	if (r == 0)
 		r = foreign_tree_prefix(scan->tree);
 	return r < 0 ? r : take_all(scan, err);
 }
 
-/* Says which fields there are, where no record has the one of the image. */
+/* Names the fields of the first record. */
+static int get_keys(struct foreign_source *source, struct buf *ret, struct err *err)
+{
+	uint64_t len;
+	int r = get_frame(source, 0, &len, err);
+
+	return r < 0 ? r : tf_example_keys(source, HEAD, len, ret, err);
+}
+
 static int lack_image(struct foreign_source *source, struct err *err)
 {
 	SCOPE(buf_release) struct buf keys = BUF_INIT;
 	const char *key = source->settings->image_key;
-	uint64_t len;
-	int r = get_frame(source, 0, &len, err);
+	int r = get_keys(source, &keys, err);
 
-	if (r == 0)
-		r = tf_example_keys(source, HEAD, len, &keys, err);
 	return r < 0 ? r
 		     : err_set(err, -EOPNOTSUPP,
 			       "no record has an image as %s; --image-key names another of: %s",
 			       key ? key : TF_IMAGE_KEYS, keys.len ? keys.data : "none");
+}
+
+static int lack_label(struct scan *scan, struct err *err)
+{
+	SCOPE(buf_release) struct buf keys = BUF_INIT;
+	const char *key = scan->source->settings->label_key;
+	int r = get_keys(scan->source, &keys, err);
+
+	return r < 0 || keys.len == 0
+		       ? r
+		       : foreign_tree_note(scan->tree,
+					   "no record has a label as %s, so that all images are in "
+					   "images: --label-key names another of: %s",
+					   key ? key : "image/class/label or label", keys.data);
+}
+
+static int note_counts(struct scan *scan, struct err *err)
+{
+	static const char *const texts[] = {
+		"%" PRIu64 " records without an image are left out",
+		"%" PRIu64
+		" records have a label that is neither an integer nor a name, which is "
+		"taken as none",
+		"%" PRIu64 " records have several labels, of which the first counts",
+		"%" PRIu64 " records have several images, of which the first is shown"};
+	const uint64_t counts[] = {scan->number - scan->images, scan->odd_labels, scan->more_labels,
+				   scan->more_images};
+	int r = scan->classed || scan->odd_labels ? 0 : lack_label(scan, err);
+
+	return r < 0 ? r : foreign_tree_note_counts(scan->tree, counts, texts, 4);
 }
 
 static int tfrecord_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
@@ -167,9 +208,7 @@ static int tfrecord_scan(struct foreign_source *source, struct foreign_tree *tre
 		r = take_as_counted(&scan, err);
 	if (r == 0 && scan.images == 0)
 		r = lack_image(source, err);
-	return r < 0 ? r
-		     : foreign_tree_note_count(tree, scan.number - scan.images,
-					       "%" PRIu64 " records without an image are left out");
+	return r < 0 ? r : note_counts(&scan, err);
 }
 
 const struct foreign_format tfrecord_format = {

@@ -292,7 +292,8 @@ TEST_OF(f, paths_are_no_longer_than_the_system_takes)
 TEST_OF(f, paths_take_memory_in_proportion_to_the_file)
 {
 	char class[4000];
-	struct foreign_file file = {.class = {class, sizeof(class)}, .label = FOREIGN_NO_LABEL};
+	struct foreign_file file = {
+		.class = {class, sizeof(class)}, .class_is_path = true, .label = FOREIGN_NO_LABEL};
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(class); i++)

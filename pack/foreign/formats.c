@@ -2,9 +2,7 @@
 
 extern const struct foreign_format recordio_format;
 extern const struct foreign_format tfrecord_format;
-extern const struct foreign_format compressed_format;
-extern const struct foreign_format pointer_format;
-extern const struct foreign_format torch_format;
+extern const struct foreign_format known_format;
 extern const struct foreign_format zip_format;
 extern const struct foreign_format tar_format;
 extern const struct foreign_format ffcv_format;
@@ -24,9 +22,7 @@ extern const struct foreign_format paths_format;
 const struct foreign_format *const foreign_formats[] = {
 	&tfrecord_format,
 	&recordio_format,
-	&compressed_format,
-	&pointer_format,
-	&torch_format,
+	&known_format,
 	&zip_format,
 	&tar_format,
 	&ffcv_format,

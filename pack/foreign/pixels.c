@@ -95,8 +95,7 @@ static int read_samples(struct reader *source, const struct foreign_pixels *pixe
 		r = read_planes(source, pixels, offset, first, count, whole);
 	if (r < 0)
 		return r;
-	if (layout != FOREIGN_PLANAR_RGB)
-		swap_red_and_blue(whole, count);
+	swap_red_and_blue(whole, count);
 	memcpy(out, whole + (from - 3 * first), len);
 	return 0;
 }

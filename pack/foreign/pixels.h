@@ -9,8 +9,7 @@ enum foreign_layout {
 	FOREIGN_RGB,	    /* height x width x 3 */
 	FOREIGN_BGR,	    /* the same in OpenCV's order */
 	FOREIGN_GRAY,	    /* height x width */
-	FOREIGN_PLANAR_RGB, /* 3 x height x width */
-	FOREIGN_PLANAR_BGR,
+	FOREIGN_PLANAR_BGR, /* 3 x height x width */
 };
 
 struct foreign_pixels {

@@ -4,7 +4,7 @@
 #include "base/notices.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/foreign/compressed.h"
+#include "pack/foreign/known.h"
 #include "pack/xxh3.h"
 #include <inttypes.h>
 #include <stdio.h>

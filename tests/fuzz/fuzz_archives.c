@@ -1,4 +1,4 @@
-/* Whatever the bytes: a tar, a zip, a .beton or a .pth becomes a tree, or is refused with a
+/* Whatever the bytes: a tar, a zip or a .beton becomes a tree, or is refused with a
  * sentence; and each file that is told lies within the bytes. The first byte says which it is, and
  * is not part of it. Headers of a tar get a right checksum first, as else nearly every mutation
  * would end there.
@@ -12,7 +12,6 @@
 
 extern const struct foreign_format tar_format;
 extern const struct foreign_format zip_format;
-extern const struct foreign_format torch_format;
 extern const struct foreign_format ffcv_format;
 
 static const struct {
@@ -20,10 +19,10 @@ static const struct {
 	int layout;
 	bool unpacks; /* as foldpack create has it */
 } kinds[] = {
-	{&tar_format, FOREIGN_TREE, false},   {&tar_format, FOREIGN_CLASSES, false},
-	{&zip_format, FOREIGN_TREE, false},   {&ffcv_format, FOREIGN_TREE, false},
-	{&torch_format, FOREIGN_TREE, false}, {&tar_format, FOREIGN_AUTO, false},
-	{&zip_format, FOREIGN_TREE, true},    {&tar_format, FOREIGN_TREE, true},
+	{&tar_format, FOREIGN_TREE, false}, {&tar_format, FOREIGN_CLASSES, false},
+	{&zip_format, FOREIGN_TREE, false}, {&ffcv_format, FOREIGN_TREE, false},
+	{&tar_format, FOREIGN_AUTO, false}, {&zip_format, FOREIGN_TREE, true},
+	{&tar_format, FOREIGN_TREE, true},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))

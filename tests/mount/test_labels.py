@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import tarfile
+import zipfile
 
 import pytest
 
@@ -148,10 +149,16 @@ def write_hdf5(place, samples, names):
     return place / "x.h5", listed(place, names)
 
 
+def write_torch(place, samples, names):
+    with zipfile.ZipFile(place / "x.pth", "w") as out:
+        out.writestr("x/data.pkl", pickle.dumps(list(samples), 4))
+    return place / "x.pth", listed(place, names)
+
+
 MOUNTED = [write_parquet, write_parquet_listed, write_slim, write_tfds, write_recordio,
            write_recordio_paths, write_folder2lmdb, write_caffe, write_caffe_paths, write_ffcv,
            write_webdataset]
-CREATED = [write_compressed, write_zarr, write_hdf5]
+CREATED = [write_compressed, write_zarr, write_hdf5, write_torch]
 OWN_NAMES = [write_parquet, write_slim, write_recordio_paths, write_caffe_paths]
 
 # labels that have images, and the names of all

@@ -471,7 +471,7 @@ static size_t make_picture(enum foreign_layout layout, uint64_t offset, uint8_t 
 		for (unsigned c = 0; c < channels; c++) {
 			bool bgr = layout == FOREIGN_BGR || layout == FOREIGN_PLANAR_BGR;
 			unsigned from = bgr ? 2 - c : c;
-			bool planar = layout >= FOREIGN_PLANAR_RGB;
+			bool planar = layout == FOREIGN_PLANAR_BGR;
 
 			out[n++] = sample(offset + (planar ? from * WIDTH * HEIGHT + i
 							   : i * channels + from));

@@ -2,7 +2,7 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/archive/tar_members.h"
-#include "pack/foreign/compressed.h"
+#include "pack/foreign/known.h"
 #include "pack/format.h"
 #include <inttypes.h>
 #include <string.h>
@@ -143,7 +143,7 @@ static bool is_packed(struct tar_tree *t, const struct archive_member *member)
 	size_t len;
 
 	return watch && watch->unpack &&
-	       foreign_peek(t->source, member->offset, COMPRESSION_HEAD, &head, &len) == 0 &&
+	       foreign_peek(t->source, member->offset, KNOWN_HEAD, &head, &len) == 0 &&
 	       compression_of(head, min(len, member->size));
 }
 

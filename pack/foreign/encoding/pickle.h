@@ -30,10 +30,9 @@ enum pickle_kind {
 	PICKLE_BYTES, /* bytes, bytearray, str of Python 2 */
 	PICKLE_LIST,
 	PICKLE_TUPLE,
-	PICKLE_DICT,	   /* items: key, value, key, value, ...; also an OrderedDict */
-	PICKLE_GLOBAL,	   /* a function or class, by its name */
-	PICKLE_CALL,	   /* of such a one */
-	PICKLE_PERSISTENT, /* a reference that only the writer understands: item 0 says which */
+	PICKLE_DICT,   /* items: key, value, key, value, ...; also an OrderedDict */
+	PICKLE_GLOBAL, /* a function or class, by its name */
+	PICKLE_CALL,   /* of such a one */
 };
 
 struct pickle_value;
@@ -45,7 +44,7 @@ struct pickle_item {
 
 struct pickle_value {
 	enum pickle_kind kind;
-	uint32_t count; /* items of a list, tuple, dict or persistent */
+	uint32_t count; /* items of a list, tuple or dict */
 	union {
 		int64_t number; /* int, bool */
 		double real;
@@ -81,7 +80,7 @@ static inline void pickle_release(struct pickle **pickle)
 int pickle_read(struct pickle *pickle, struct foreign_source *source, uint64_t offset, uint64_t len,
 		const struct pickle_value **ret, struct err *err);
 
-/* Item i of a list, tuple, dict or persistent; NULL: it is none, or has no such item. */
+/* Item i of a list, tuple or dict; NULL: it is none, or has no such item. */
 const struct pickle_value *pickle_at(const struct pickle_value *value, uint32_t i);
 /* What a dict has for this text; NULL: nothing, or it is no dict. */
 const struct pickle_value *pickle_get(const struct pickle_value *dict, const char *key);
@@ -102,9 +101,3 @@ struct pickle_array {
 
 /* Whether it is one. */
 bool pickle_array(const struct pickle_value *value, struct pickle_array *ret);
-
-/* What a dict has for what users call an image, its label or the name of its file; or, if it is not
- * NULL, for the key that was asked for. NULL: nothing, or it is no dict. */
-enum pickle_usual { PICKLE_IMAGE, PICKLE_LABEL, PICKLE_NAME };
-const struct pickle_value *pickle_get_usual(const struct pickle_value *dict,
-					    enum pickle_usual usual, const char *asked);

@@ -129,12 +129,42 @@ int pickle_run_add(struct pickle *pickle, unsigned kind, struct err *err)
 
 /* --- calls, which are not made ---------------------------------------------------------------- */
 
+/* The functions and classes that writers of datasets name. */
+static const char *const known[][2] = {
+	{"numpy", "ndarray"},
+	{"numpy", "dtype"},
+	{"numpy.core.multiarray", "_reconstruct"},
+	{"numpy._core.multiarray", "_reconstruct"},
+	{"numpy.core.multiarray", "scalar"},
+	{"numpy._core.multiarray", "scalar"},
+	{"numpy.core.numeric", "_frombuffer"},
+	{"numpy._core.numeric", "_frombuffer"},
+	{"_codecs", "encode"},
+	{"builtins", "bytearray"},
+	{"builtins", "bytes"},
+	{"__builtin__", "bytearray"},
+	{"__builtin__", "bytes"},
+	{"collections", "OrderedDict"},
+	{"torch", "Size"},
+	{"torch._utils", "_rebuild_tensor_v2"},
+	{"torch.storage", "_load_from_bytes"},
+};
+
+static bool is_known(const char *module, const char *name)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		if (strcmp(module, known[i][0]) == 0 && strcmp(name, known[i][1]) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int push_global(struct pickle *pickle, const char *module, const char *name, struct err *err)
 {
 	struct pickle_value *value;
 	int r;
 
-	if (!pickle_is_known(module, name))
+	if (!is_known(module, name))
 		return err_set(err, -EOPNOTSUPP,
 			       "a pickle that needs %.80s.%.80s, which is not called", module,
 			       name);
@@ -201,7 +231,7 @@ int pickle_run_reduce(struct pickle *pickle, unsigned argument, struct err *err)
 {
 	static const struct pickle_value empty = {.kind = PICKLE_DICT};
 	struct pickle_value *arguments, *function, *call;
-	const struct pickle_value *known;
+	const struct pickle_value *result;
 	int r = pickle_pop(pickle, &arguments, err);
 
 	(void)argument;
@@ -214,9 +244,9 @@ int pickle_run_reduce(struct pickle *pickle, unsigned argument, struct err *err)
 	r = pickle_make(pickle, PICKLE_CALL, &call, err);
 	if (r < 0)
 		return r;
-	known = outcome(function, arguments, &empty);
-	if (known) {
-		*call = *known;
+	result = outcome(function, arguments, &empty);
+	if (result) {
+		*call = *result;
 	} else {
 		call->call.function = function;
 		call->call.arguments = arguments;
@@ -239,14 +269,4 @@ int pickle_run_build(struct pickle *pickle, unsigned argument, struct err *err)
 		return pickle_damaged(pickle, "finds no object", err);
 	call->call.state = state;
 	return 0;
-}
-
-int pickle_run_persistent(struct pickle *pickle, unsigned argument, struct err *err)
-{
-	int r = pickle_has(pickle, 1, err);
-
-	(void)argument;
-	if (r < 0)
-		return r;
-	return collect(pickle, PICKLE_PERSISTENT, pickle->stack.count - 1, false, err);
 }

@@ -50,6 +50,3 @@ int pickle_make(struct pickle *pickle, enum pickle_kind kind, struct pickle_valu
 /* Moves the values from `first` on to the end of a list, and takes the mark before them away. */
 int pickle_move(struct pickle *pickle, struct pickle_value *list, uint32_t first, bool marked,
 		struct err *err);
-
-/* Whether it is one of the functions and classes that writers of datasets name. */
-bool pickle_is_known(const char *module, const char *name);

@@ -30,4 +30,3 @@ extern pickle_run pickle_run_global;
 extern pickle_run pickle_run_stack_global;
 extern pickle_run pickle_run_reduce;
 extern pickle_run pickle_run_build;
-extern pickle_run pickle_run_persistent;

@@ -5,7 +5,7 @@
 static bool has_items(const struct pickle_value *value)
 {
 	return value && (value->kind == PICKLE_LIST || value->kind == PICKLE_TUPLE ||
-			 value->kind == PICKLE_DICT || value->kind == PICKLE_PERSISTENT);
+			 value->kind == PICKLE_DICT);
 }
 
 const struct pickle_value *pickle_at(const struct pickle_value *value, uint32_t i)
@@ -50,25 +50,6 @@ bool pickle_is(const struct pickle_value *value, const char *text)
 const char *pickle_callee(const struct pickle_value *value)
 {
 	return value && value->kind == PICKLE_CALL ? value->call.function->global.name : NULL;
-}
-
-const struct pickle_value *pickle_get_usual(const struct pickle_value *dict,
-					    enum pickle_usual usual, const char *asked)
-{
-	static const char *const keys[][11] = {
-		[PICKLE_IMAGE] = {"images", "image", "data", "img", "x", "jpg", "jpeg", "png",
-				  "bytes", "image_bytes"},
-		[PICKLE_LABEL] = {"labels", "label", "targets", "target", "y", "cls", "class"},
-		[PICKLE_NAME] = {"path", "filename", "file_name", "name", "fname", "image_path",
-				 "img_path", "img_name"},
-	};
-	const struct pickle_value *found = NULL;
-
-	if (asked)
-		return pickle_get(dict, asked);
-	for (const char *const *key = keys[usual]; !found && *key; key++)
-		found = pickle_get(dict, *key);
-	return found;
 }
 
 /* --- numpy ------------------------------------------------------------------------------------ */

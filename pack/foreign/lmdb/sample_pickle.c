@@ -120,6 +120,29 @@ static int add_items(struct reading *reading, const struct pickle_value *list, u
 	return r;
 }
 
+enum usual { USUAL_IMAGE, USUAL_LABEL, USUAL_NAME };
+
+/* What a dict has for the key that was asked for, or for what users call an image, its label or the
+ * name of its file. */
+static const struct pickle_value *find_usual(const struct pickle_value *dict, enum usual usual,
+					     const char *asked)
+{
+	static const char *const keys[][11] = {
+		[USUAL_IMAGE] = {"images", "image", "data", "img", "x", "jpg", "jpeg", "png",
+				 "bytes", "image_bytes"},
+		[USUAL_LABEL] = {"labels", "label", "targets", "target", "y", "cls", "class"},
+		[USUAL_NAME] = {"path", "filename", "file_name", "name", "fname", "image_path",
+				"img_path", "img_name"},
+	};
+	const struct pickle_value *found = NULL;
+
+	if (asked)
+		return pickle_get(dict, asked);
+	for (const char *const *key = keys[usual]; !found && *key; key++)
+		found = pickle_get(dict, *key);
+	return found;
+}
+
 /* The image first, as everywhere. */
 static int add_dict(struct reading *reading, const struct pickle_value *dict, unsigned depth,
 		    struct err *err)
@@ -129,13 +152,13 @@ static int add_dict(struct reading *reading, const struct pickle_value *dict, un
 	uint32_t found = 0;
 	int r = 0;
 
-	for (enum pickle_usual usual = PICKLE_IMAGE; r == 0 && usual <= PICKLE_NAME; usual++) {
-		const struct pickle_value *value = pickle_get_usual(dict, usual, asked[usual]);
+	for (enum usual usual = USUAL_IMAGE; r == 0 && usual <= USUAL_NAME; usual++) {
+		const struct pickle_value *value = find_usual(dict, usual, asked[usual]);
 
 		found += value != NULL;
 		if (value)
 			r = add_value(reading, value, depth, err);
-		else if (usual == PICKLE_IMAGE && depth == 1)
+		else if (usual == USUAL_IMAGE && depth == 1)
 			return err_set(err, -EOPNOTSUPP,
 				       "a dict without '%s': --image-key names the image",
 				       asked[usual] ? asked[usual] : "image");

@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/environment.h"
+#include "pack/foreign/known.h"
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/decompressed.h"
 #include "pack/tool/image/image.h"
@@ -76,7 +77,7 @@ static int open_by_script(struct create *create, struct decompressed *d, const c
 	struct foreign_settings *foreign = &create->options.common.foreign;
 	SCOPE(script_release) struct script script = SCRIPT_INIT;
 	int layout = foreign->layout;
-	int r = script_begin(&script, name, create->source, err);
+	int r = script_begin(&script, name, create->source, foreign, err);
 
 	if (r < 0)
 		return cmd_status(create->source, r, err);
@@ -92,21 +93,15 @@ static int open_by_script(struct create *create, struct decompressed *d, const c
 	return r == -ENOMSG ? r : cmd_status(create->source, r, err);
 }
 
-static bool is_hdf5(int fd)
-{
-	static const char magic[] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
-	char head[sizeof(magic)];
-
-	return pread(fd, head, sizeof(head), 0) == sizeof(head) &&
-	       memcmp(head, magic, sizeof(head)) == 0;
-}
-
 static int open_file(struct create *create, struct decompressed *d)
 {
+	bool named = create->options.common.foreign.schema;
+	char head[KNOWN_HEAD];
+	ssize_t n = named ? 0 : pread(create->root, head, sizeof(head), 0);
+	const char *script = n > 0 ? script_of(head, (size_t)n) : NULL;
 	struct err err = {0};
 
-	return is_hdf5(create->root) ? open_by_script(create, d, "hdf5", &err)
-				     : open_container(create);
+	return script ? open_by_script(create, d, script, &err) : open_container(create);
 }
 
 /* Opens what is not a path: several packs, tars or files of other formats, or a URL. */

@@ -1,5 +1,5 @@
-/* Opens SOURCE as what it is: a folder, an HDF5 file, or anything that a mount could read, also
- * from a pipe. */
+/* Opens SOURCE as what it is: a folder, a file that a script reads, or anything that a mount could
+ * read, also from a pipe. */
 #pragma once
 
 #include "pack/tool/create/create.h"

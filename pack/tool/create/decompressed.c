@@ -4,7 +4,7 @@
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/foreign/compressed.h"
+#include "pack/foreign/known.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/unpack.h"
 #include <fcntl.h>
@@ -78,7 +78,7 @@ int decompressed_part(const char *pack, const struct foreign_compressed *from,
 
 static bool begins_compressed(struct reader *reader)
 {
-	char head[COMPRESSION_HEAD];
+	char head[KNOWN_HEAD];
 	ssize_t n = reader_get(reader, head, sizeof(head), 0);
 
 	return n > 0 && compression_of(head, (size_t)n);

@@ -48,11 +48,21 @@ static const char *python(void)
 
 /* --- running it ------------------------------------------------------------------------------- */
 
-static int spawn(struct script *script, const char *path, const char *source, int tar)
+static int spawn(struct script *script, const char *path, const char *source,
+		 const struct foreign_settings *settings, int tar)
 {
 	/* Names are UTF-8 in any locale. What Python warns of is nothing to the user. */
-	const char *const argv[] = {python(), "-B", "-X",   "utf8", "-W",
-				    "ignore", path, source, NULL};
+	const char *const argv[] = {python(),
+				    "-B",
+				    "-X",
+				    "utf8",
+				    "-W",
+				    "ignore",
+				    path,
+				    source,
+				    settings->image_key ? settings->image_key : "",
+				    settings->label_key ? settings->label_key : "",
+				    NULL};
 	posix_spawn_file_actions_t files;
 	int r;
 
@@ -66,7 +76,8 @@ static int spawn(struct script *script, const char *path, const char *source, in
 	return -r;
 }
 
-int script_begin(struct script *script, const char *name, const char *source, struct err *err)
+int script_begin(struct script *script, const char *name, const char *source,
+		 const struct foreign_settings *settings, struct err *err)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	SCOPE_CLOSE int tar = -1;
@@ -80,7 +91,7 @@ int script_begin(struct script *script, const char *name, const char *source, st
 		return -errno;
 	script->tar = ends[0];
 	tar = ends[1];
-	r = spawn(script, path.data, source, tar);
+	r = spawn(script, path.data, source, settings, tar);
 	if (r < 0)
 		script->process = 0;
 	return r < 0 ? err_set(err, r,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "pack/foreign/foreign.h"
 #include <sys/types.h>
 
 struct script {
@@ -18,9 +19,10 @@ struct script {
 	}
 
 /* Begins to read `source` by the script `name`, as "hdf5", in the python3 that FOLDFS_PYTHON names,
- * or the one in PATH. Returns 0, or -errno; err says the way out where that or the script is not
- * there. */
-int script_begin(struct script *script, const char *name, const char *source, struct err *err);
+ * or the one in PATH. It is told the keys of image and label in the settings. Returns 0, or -errno;
+ * err says the way out where that or the script is not there. */
+int script_begin(struct script *script, const char *name, const char *source,
+		 const struct foreign_settings *settings, struct err *err);
 
 /* Once the tar was read: awaits the end of the script. Prints what it said, as notices about
  * `source`. Returns 0; or why it failed, in its own words: -EBADMSG (the source is damaged, or the

@@ -1,0 +1,137 @@
+/* What is no dataset as it lies is known, so that the way out can be told: what is compressed as a
+ * whole, what a script reads, and the text that a checkout without its large files has in the place
+ * of each. */
+#include "pack/foreign/known.h"
+#include "base/le.h"
+#include "pack/foreign/format.h"
+#include <string.h>
+
+#define ZIP_HEADER 30 /* bytes of a local header, which the name follows */
+
+/* What a file begins with. */
+struct magic {
+	const char *bytes, *name, *way_out;
+};
+
+static const struct magic *find_magic(const struct magic *magics, const void *head, size_t len)
+{
+	for (; magics->bytes; magics++) {
+		size_t size = strlen(magics->bytes);
+
+		if (len >= size && memcmp(head, magics->bytes, size) == 0)
+			return magics;
+	}
+	return NULL;
+}
+
+const char *compression_of(const void *head, size_t len)
+{
+	static const struct magic magics[] = {
+		{"\x1f\x8b", "gzip", NULL},	   {"\x28\xb5\x2f\xfd", "zstd", NULL},
+		{"\xfd\x37zXZ", "xz", NULL},	   {"BZh", "bzip2", NULL},
+		{"\x04\x22\x4d\x18", "lz4", NULL}, {NULL, NULL, NULL}};
+	const struct magic *found = find_magic(magics, head, len);
+
+	return found ? found->name : NULL;
+}
+
+size_t compression_stem(const char *path)
+{
+	static const char *const suffixes[] = {".gz", ".zst", ".xz", ".bz2", ".lz4", NULL};
+	const char *dot = strrchr(path, '.');
+
+	for (const char *const *suffix = suffixes; dot && *suffix; suffix++)
+		if (strcasecmp(dot, *suffix) == 0)
+			return (size_t)(dot - path);
+	return strlen(path);
+}
+
+/* torch.save() writes a zip, first NAME/data.pkl; before 1.6, a pickle of a number. */
+static bool is_torch(const uint8_t *head, size_t len)
+{
+	struct foreign_text name = {(const char *)head + ZIP_HEADER, 0};
+
+	if (len < ZIP_HEADER || memcmp(head, "PK\3\4", 4) != 0)
+		return false;
+	name.len = le_get16(head + 26);
+	return name.len <= len - ZIP_HEADER && foreign_text_ends(name, "/data.pkl");
+}
+
+const char *script_of(const void *head, size_t len)
+{
+	static const struct magic magics[] = {
+		{"\x89HDF\r\n\x1a\n", "hdf5", NULL},
+		{"\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19", "torch", NULL},
+		{NULL, NULL, NULL}};
+	const struct magic *found = find_magic(magics, head, len);
+
+	if (found)
+		return found->name;
+	return is_torch(head, len) ? "torch" : NULL;
+}
+
+/* --- the way out ------------------------------------------------------------------------------ */
+
+static int tell_compressed(const struct foreign_source *source, const char *name, struct err *err)
+{
+	if (source->decompressed)
+		return err_set(err, -EOPNOTSUPP, "compressed twice, then with %s: decompress it",
+			       name);
+	return err_set(err, -EOPNOTSUPP,
+		       "compressed with %s, so that there is nothing to read in place: decompress "
+		       "it, or let 'foldpack create' make a pack of it",
+		       name);
+}
+
+/* 0: it is none of these; or an error, which err says the way out of. */
+static int tell(struct foreign_source *source, struct err *err)
+{
+	static const struct magic pointers[] = {
+		{"version https://git-lfs.github.com/spec/", "Git LFS", "git lfs pull"},
+		{"version https://hawser.github.com/spec/", "Git LFS", "git lfs pull"},
+		{"/annex/objects/", "git-annex", "git annex get"},
+		{NULL, NULL, NULL}};
+	const struct magic *pointer;
+	const uint8_t *head = NULL;
+	const char *name;
+	size_t len;
+	int r = foreign_peek(source, 0, KNOWN_HEAD, &head, &len);
+
+	if (r < 0)
+		return r;
+	pointer = find_magic(pointers, head, len);
+	if (pointer)
+		return err_set(err, -EOPNOTSUPP,
+			       "a pointer of %s, not the file itself: '%s' in its folder fetches "
+			       "that",
+			       pointer->name, pointer->way_out);
+	name = compression_of(head, len);
+	if (name)
+		return tell_compressed(source, name, err);
+	name = script_of(head, len);
+	return name ? err_set(err, -EOPNOTSUPP,
+			      "%s, which is not read in place: 'foldpack create FILE PACK' makes a "
+			      "pack of one on this machine",
+			      strcmp(name, "hdf5") == 0 ? "an HDF5 file" : "a .pth of torch.save()")
+		    : 0;
+}
+
+static int probe_known(struct foreign_source *source)
+{
+	int r = tell(source, NULL);
+
+	return r == -EOPNOTSUPP ? 1 : r;
+}
+
+static int scan_known(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
+{
+	int r = tell(source, err);
+
+	(void)tree;
+	return r ? r : -EINVAL;
+}
+
+const struct foreign_format known_format = {
+	.probe = probe_known,
+	.scan = scan_known,
+};

@@ -1,0 +1,17 @@
+/* Files that are known by their first bytes, though they have nothing to be read in place: what is
+ * compressed as a whole, and what a script of Python reads for foldpack create. Pure. */
+#pragma once
+
+#include <stddef.h>
+
+#define KNOWN_HEAD 512 /* bytes that are looked at */
+
+/* "gzip", "zstd", "xz", "bzip2", "lz4", or NULL. */
+const char *compression_of(const void *head, size_t len);
+
+/* The length of a path without the suffix that says so, as ".gz"; of all of it where it has none.
+ */
+size_t compression_stem(const char *path);
+
+/* The script that reads it, as in python/foldfs/sources/: "hdf5", "torch", or NULL. */
+const char *script_of(const void *head, size_t len);

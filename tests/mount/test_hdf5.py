@@ -291,11 +291,28 @@ def test_rows_of_one_name_in_one_folder_are_refused(source, place, labels):
     assert "x.h5: images, row 2: another image is '" in said and "b.jpg', too" in said
 
 
-def test_arrays_that_share_their_names_are_refused(source, place):
-    for name in ("images", "masks"):
-        add_rows(source, images(2), name)
-    source["names"] = ["a.jpg", "b.jpg"]
-    assert "masks, row 0: another image is 'a.jpg', too" in refused(source, place)
+@pytest.mark.parametrize("labels", [True, False])
+def test_arrays_beside_each_other_have_folders_of_their_own(source, place, labels):
+    """Masks are no images of the class, whatever they are called."""
+    add_rows(source, [JPEG + b"1", JPEG + b"2"])
+    add_rows(source, [PNG + b"3", PNG + b"4"], "masks")
+    source["names"] = ["a", "b"]
+    if labels:
+        source["labels"] = [1, 0]
+    assert packed(source, place) == {
+        ("images/0001/a.jpg" if labels else "images/a.jpg"): JPEG + b"1",
+        ("images/0000/b.jpg" if labels else "images/b.jpg"): JPEG + b"2",
+        ("masks/0001/a.png" if labels else "masks/a.png"): PNG + b"3",
+        ("masks/0000/b.png" if labels else "masks/b.png"): PNG + b"4"}
+
+
+def test_arrays_that_are_not_taken_are_counted(source, place):
+    add_rows(source, [JPEG, JPEG], "train_images")
+    source["train_labels"], source["boxes"] = [1, 0], np.zeros((2, 4))
+    source.close()
+    said = run(FOLDPACK, "create", "--check=off", place / "x.h5", place / "x.lmdb").err
+    assert ("left out 2 arrays, which hold neither images nor something for each of them by a "
+            "usual name: 'boxes' and others\n") in said
 
 
 def test_labels_of_over_18_digits_are_refused(source, place):

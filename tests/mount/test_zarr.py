@@ -124,6 +124,17 @@ def test_labels_that_zarr_left_out_are_its_fill_value(source):
     assert [path[:4] for path in found] == ["0001"] * 5 + ["0007"] * 4
 
 
+@pytest.mark.parametrize("fill, folder", [(7.0, "0007"), (None, "images"), (1.5, None),
+                                          ("NaN", None), (float("inf"), None)])
+def test_a_fill_value_that_is_no_integer_is_no_label(source, fill, folder):
+    zarr.images(source / "images", "2", files(9))
+    zarr.labels(source / "labels", "2", [1] * 9, lacking={1}, fill=fill)
+    if folder:
+        assert {path.split("/")[0] for path in packed(source)} == {"0001", folder}
+    else:
+        assert "labels: lacks labels, and its fill value, " in create(source, status=3).err
+
+
 def test_names_of_classes(source):
     zarr.images(source / "images", "2", files(2))
     zarr.labels(source / "labels", "2", [1, 0])

@@ -3,14 +3,17 @@ standard. Three layouts are common, and a file may mix them:
 
 CLASS/NAME      a dataset is a file: bytes in one dimension, or one opaque value
 images, labels  each row of an array of arrays of bytes is a file. Beside it, `labels` has their
-                classes, and `names` their names
+                classes, and `names` their names. Where a group has several such arrays, as images
+                and masks, each has a folder of its own
 
 Bytes are taken for a file if they begin as an image does."""
 
 import os
 import sys
+from collections import Counter
 
-from images import DAMAGED, LABELS, NAMED, Refused, labels_of, main, need, say, suffix, text
+from images import (DAMAGED, LABELS, NAMED, Refused, labels_of, main, many, need, say, suffix,
+                    text)
 
 NAMES = ("names", "filenames", "file_names", "paths")
 HEAD = 256  # bytes by which an image is known
@@ -24,7 +27,7 @@ def look_through(h5py, group, path, above):
     for name in sorted(group):
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
             continue
-        found, below = group[name], f"{path}/{name}" if path else name
+        found, below = group[name], joined(path, name)
         if isinstance(found, h5py.Dataset):
             yield below, found, group
         elif isinstance(found, h5py.Group):
@@ -37,6 +40,10 @@ def look_through(h5py, group, path, above):
 
 
 look_through.groups = 0
+
+
+def joined(above, name):
+    return f"{above}/{name}" if above else name
 
 
 def has_rows(h5py, dataset):
@@ -59,12 +66,13 @@ def read(path, dataset, where, what=""):
         raise Refused(f"{path}{what}: cannot be read: {error}", DAMAGED)
 
 
-def beside(h5py, group, path, names, count, take):
+def beside(h5py, group, path, names, count, take, used):
     """What take() makes of the first of these arrays that has something for each row."""
     for name in names:
         found = group.get(name)
         if not isinstance(found, h5py.Dataset) or found.shape is None:
             continue
+        used.add(joined(path.rpartition("/")[0], name))
         taken = take(found, count)
         if taken is not None:
             return taken
@@ -88,16 +96,18 @@ def with_suffix(name, data):
     return name if name.lower().endswith(NAMED) else name + (suffix(data[:HEAD]) or ".bin")
 
 
-def write_rows(h5py, tar, path, dataset, group, status):
+def write_rows(h5py, tar, path, dataset, group, alone, status, used):
     count, above = dataset.shape[0], path.rpartition("/")[0]
     if count > status.st_size:  # each has at least one byte
         raise Refused(f"{path}: more rows than the file can have")
-    labels = beside(h5py, group, path, LABELS, count, take_labels)
-    names = beside(h5py, group, path, NAMES, count, take_names)
+    labels = beside(h5py, group, path, LABELS, count, take_labels, used)
+    names = beside(h5py, group, path, NAMES, count, take_names, used)
     for row in range(count):
         data = read(path, dataset, row, f", row {row}")
         name = names[row] if names else ""
-        folder = above if labels or name else f"{above}/images".lstrip("/")
+        folder = above if alone else path
+        if alone and not labels and not name:
+            folder = joined(above, "images")
         tar.add(f"{path}, row {row}", folder, with_suffix(name or f"{row:08}", data), data,
                 status.st_mtime_ns, label=labels[row] if labels else None)
 
@@ -113,7 +123,8 @@ def write_file(tar, path, dataset, status):
 def write(source, tar):
     h5py = need("h5py", "HDF5")
     status = os.stat(source)
-    pixels = images = 0
+    files = pixels = 0
+    rows, others, used = [], [], set()
     try:
         file = h5py.File(os.fsencode(source), "r")
     except OSError as error:
@@ -122,16 +133,24 @@ def write(source, tar):
     for path, dataset, group in look_through(h5py, file, "", {root}):
         shape = dataset.shape
         if has_rows(h5py, dataset) and shape[0] and suffix(read(path, dataset, 0)[:HEAD]):
-            write_rows(h5py, tar, path, dataset, group, status)
+            rows.append((path, dataset, group))
         elif is_bytes(dataset) and suffix(read(path, dataset, slice(HEAD) if shape else ())[:HEAD]):
             write_file(tar, path, dataset, status)
+            files += 1
         else:
+            others.append(path)
             pixels += shape is not None and len(shape) >= 3
-            continue
-        images += 1
-    if not images:
+    if not files and not rows:
         raise Refused("holds arrays of pixels, not files of images" if pixels else
                       "holds no files of images in a layout known here")
+    groups = Counter(path.rpartition("/")[0] for path, _, _ in rows)
+    for path, dataset, group in rows:
+        alone = groups[path.rpartition("/")[0]] == 1
+        write_rows(h5py, tar, path, dataset, group, alone, status, used)
+    left = [path for path in others if path not in used]
+    if left:
+        say(f"left out {len(left)} arrays, which hold neither images nor something for each of "
+            f"them by a usual name: {many(left)}")
 
 
 if __name__ == "__main__":

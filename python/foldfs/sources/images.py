@@ -38,6 +38,10 @@ def say(text):
     print(" ".join(str(text).split("\n")), file=sys.stderr)
 
 
+def many(names):
+    return f"'{names[0]}'{' and others' if len(names) > 1 else ''}"
+
+
 def need(module, what):
     """The module; `what` it reads."""
     try:

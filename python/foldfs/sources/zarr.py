@@ -17,7 +17,7 @@ import stat
 import struct
 import sys
 
-from images import DAMAGED, LABELS, OTHER, Refused, main, need, say, suffix
+from images import DAMAGED, LABELS, OTHER, Refused, main, many, need, say, suffix
 
 FIELDS = {".zarray": ("shape", "chunks", "dtype"),
           "zarr.json": ("shape", "chunk_shape", "data_type"),
@@ -72,7 +72,7 @@ class Array:
             self.shape, self.chunk, self.along = (
                 values[::-1] for values in (self.shape, self.chunk, self.along))
         self.take_type(str(meta.get(data_type)))
-        self.fill = meta.get("fill_value") or 0
+        self.fill = meta.get("fill_value", 0)
         self.take_codecs(meta)
 
     def take_type(self, text):
@@ -294,6 +294,16 @@ def read_labels(array, number):
         raise Refused(f"{array.place(key)}: {error}", DAMAGED)
 
 
+def fill_label(array):
+    """Of a chunk that was left out. Without a fill value there is no label."""
+    fill = -1 if array.fill is None else array.fill
+    if isinstance(fill, float) and fill.is_integer():
+        fill = int(fill)
+    if not isinstance(fill, int):
+        raise Refused(f"{array.path}: lacks labels, and its fill value, {fill!r}, is none", DAMAGED)
+    return fill
+
+
 def label_of(array, row, read):
     """`read` has the labels of the last chunk, by its number."""
     number, at = divmod(row, array.chunk[0])
@@ -301,7 +311,7 @@ def label_of(array, row, read):
         read.clear()
         read[number] = read_labels(array, number)
     if read[number] is None:
-        return array.fill
+        return fill_label(array)
     if at >= len(read[number]):
         raise Refused(f"{array.path}: has no label {row}", DAMAGED)
     return read[number][at]
@@ -331,10 +341,6 @@ def write_images(images, tar):
         tar.add(place, folder, f"{number:08}{end.replace('.jpg', '.JPEG')}", data,
                 status.st_mtime_ns, status.st_mode & 0o777,
                 label_of(images.labels, row, read) if images.labels else None)
-
-
-def many(names):
-    return f"'{names[0]}'{' and others' if len(names) > 1 else ''}"
 
 
 def write(source, tar):

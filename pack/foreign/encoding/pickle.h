@@ -47,7 +47,6 @@ struct pickle_value {
 	uint32_t count; /* items of a list, tuple or dict */
 	union {
 		int64_t number; /* int, bool */
-		double real;
 		struct {
 			const char *data;      /* NULL: too long to be read */
 			uint64_t offset, size; /* in the file */
@@ -56,7 +55,7 @@ struct pickle_value {
 			struct pickle_item *first, *last;
 		} items;
 		struct {
-			const char *module, *name;
+			const char *name; /* without its module */
 		} global;
 		struct {
 			const struct pickle_value *function, *arguments,

@@ -79,7 +79,7 @@ static int collect(struct numbered *numbered, struct err *err)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-/* With a label the path is a name in the class, as in torch_pth.c. */
+/* With a label the path is a name in the class */
 static void take_texts(struct numbered *numbered, const struct sample *sample,
 		       struct foreign_file *file)
 {

@@ -10,11 +10,11 @@
  *	   memory is the likeliest to be in the processor's caches;
  *	2. memory that was never used, up to the limit;
  *	3. of what was served, by the policy (policy.h);
- *	4. of what was read ahead, the latest first, as the oldest is needed soonest: before what is
- *	   being read, where that was used since.
+ *	4. of what was read ahead, the latest first, as the oldest is needed soonest. It goes before
+ *	   3. where somebody still reads what would leave, and has used it since.
  *
- * What was read ahead is kept until it is asked for, or given up when twice what the pool holds was
- * missed meanwhile.
+ * What was read ahead stays until it is asked for. It is given up where readers miss twice what the
+ * pool holds, and ask for none of it.
  *
  * Pure bookkeeping over memory: no threads, no I/O. The caller locks. */
 #pragma once

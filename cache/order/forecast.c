@@ -1,11 +1,18 @@
-/* A place is done when its file has come, is hidden, or was passed: readers went past it, and have
- * its file from elsewhere or never ask for it.
+/* Places of the order, where readers are:
  *
- *	done ... done  run  gap  run  gap  run | reach |
- *	             ^ front               edge ^
+ *	done ... done  row  gap  row  gap  row |<---- reach ---->|       row
+ *	             ^ front               edge ^   begin next            ^ a jump
+ *
+ * A place is done when its file has come, is hidden, was pushed, or was passed: readers went past
+ * it, and have its file from elsewhere or never ask for it. Passed are
+ *
+ *	a hole	a single place that is left out, once LONG_ROW after it have come
+ *	a gap	the first one, and what lies APART reaches before the edge, when readers are stuck:
+ *		much was foreseen since the front moved
+ *	the beginning, before the first row that readers had when the order was found
  *
  * Foreseen is what lies between front and edge + reach, where reach is a batch (the longest way
- * from one run to the next) for each run and one more, as all workers may begin batches at once. A
+ * from one row to the next) for each row and one more, as all workers may begin batches at once. A
  * demand that has nothing to do with the order falls in there with a probability of
  *
  *	c = (edge + reach - front) / count
@@ -21,20 +28,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOLES	  16   /* places among which single ones may be left out */
-#define GONE_ON	  8    /* places in a row after these that show that it is so */
-#define MET	  16   /* unforeseen places that are remembered */
-#define RUN	  4    /* places in a row that show a batch, */
-#define RANKS	  8    /* or as many of one rank, in a world of this size at most; */
-#define ROW	  8    /* of a rank before others, where chance gives more */
-#define REACH_MIN 64   /* places */
-#define BATCH_MAX 4096 /* places: the largest batch */
-#define JUDGED	  64   /* of the last demands */
-#define GAPS	  64   /* that are read side by side, at most */
-#define STUCK_MIN 1024 /* foreseen demands after which the first gap is given up, plus */
-#define APART	  4    /* times the reach: batches that each worker may have been given */
+/* A row of places shows a reader: by chance, one of many that read on side by side comes to a place
+ * after another, hardly to ROW of them. LONG_ROW is for places of which chance gives more. */
+#define ROW	 4
+#define LONG_ROW (2 * ROW)
+#define RANKS	 8	   /* or a row of one rank's places, in a world of this size at most */
+#define HOLES	 (4 * ROW) /* places before a row among which single ones may be left out */
+#define MET	 (4 * ROW) /* unforeseen places that are remembered: a row of one reader of four */
 
-/* Places that are not done, between two runs or after the last one. */
+#define BATCH_MIN 64			      /* places: reach is not less, */
+#define BATCH_MAX 4096			      /* and no batch is larger */
+#define APART	  4			      /* batches that each worker may have been given */
+#define STUCK	  (APART * APART * BATCH_MIN) /* foreseen demands without that the front moves */
+
+#define JUDGED 64 /* of the last demands: a bit each */
+#define GAPS   64 /* that are read side by side, at most */
+
+/* Places that are not done, between two rows or after the last one. */
 struct gap {
 	uint32_t next, end;
 };
@@ -44,13 +54,13 @@ struct forecast {
 	uint32_t count;
 	uint8_t *done;	 /* a bit for each place, */
 	uint8_t *hidden; /* of these: nobody will be seen asking for it; */
-	uint8_t *given;	 /* of those done: pushed, and not asked for yet; */
-	uint8_t *ahead;	 /* of those given: not passed by a reader yet */
+	uint8_t *pushed; /* of those done: pushed, and not asked for yet; */
+	uint8_t *coming; /* of those pushed: not passed by a reader yet */
 	uint32_t done_count, hidden_count;
 	uint32_t begin;	      /* the first place that is followed */
 	uint32_t front, edge; /* the first place not done; the last one reached, plus 1 */
 	uint32_t reach;
-	uint32_t ahead_count;
+	uint32_t coming_count;
 	uint32_t met[MET]; /* the last unforeseen places */
 	unsigned met_next;
 	uint32_t stuck;	   /* foreseen demands since the front moved */
@@ -87,8 +97,8 @@ static int make_sets(struct forecast *forecast)
 	if (!forecast->done)
 		return -ENOMEM;
 	forecast->hidden = forecast->done + bytes;
-	forecast->given = forecast->hidden + bytes;
-	forecast->ahead = forecast->given + bytes;
+	forecast->pushed = forecast->hidden + bytes;
+	forecast->coming = forecast->pushed + bytes;
 	return 0;
 }
 
@@ -122,7 +132,7 @@ int forecast_new(uint32_t *files, uint32_t count, const uint8_t *hidden, struct 
 	if (!forecast)
 		return -ENOMEM;
 	forecast->count = count;
-	forecast->reach = REACH_MIN;
+	forecast->reach = BATCH_MIN;
 	if (make_sets(forecast) < 0 || order_list_new(NULL, files, count, &forecast->order) < 0) {
 		forecast_free(forecast);
 		return -ENOMEM;
@@ -199,17 +209,17 @@ static bool is_in_row(const struct forecast *forecast, uint32_t place, uint32_t 
 
 	for (; end < forecast->count && row < least && is_done(forecast, end); end += apart)
 		row += !is_hidden(forecast, end);
-	return row == least || (first < apart && (apart == 1 || row >= RUN));
+	return row == least || (first < apart && (apart == 1 || row >= ROW));
 }
 
-/* Whether a place is somebody else's: the readers' own are in runs, or the first ones. A rank that
+/* Whether a place is somebody else's: the readers' own are in rows, or the first ones. A rank that
  * is ahead of others has one place in each few. */
 static bool stands_alone(const struct forecast *forecast, uint32_t place)
 {
-	if (is_in_row(forecast, place, 1, RUN))
+	if (is_in_row(forecast, place, 1, ROW))
 		return false;
 	for (uint32_t apart = 2; apart <= RANKS; apart++)
-		if (is_in_row(forecast, place, apart, ROW))
+		if (is_in_row(forecast, place, apart, LONG_ROW))
 			return false;
 	return true;
 }
@@ -257,7 +267,7 @@ static void find_cluster(const uint32_t *places, unsigned count, unsigned *ret_f
 
 static unsigned find_gaps(const struct forecast *forecast, struct gap *ret);
 
-/* From one run to the next it is `way` places: a batch. Much shorter gaps are holes. */
+/* From one row to the next it is `way` places: a batch. Much shorter gaps are holes. */
 static void widen_reach(struct forecast *forecast, uint32_t way)
 {
 	struct gap gaps[GAPS];
@@ -335,7 +345,7 @@ void forecast_continue(struct forecast *forecast, const struct forecast *before)
 {
 	uint64_t reach = (uint64_t)before->reach * forecast->count / before->count;
 
-	forecast->reach = (uint32_t)max(reach, REACH_MIN);
+	forecast->reach = (uint32_t)max(reach, BATCH_MIN);
 }
 
 /* --- demands --------------------------------------------------------------------------------- */
@@ -346,7 +356,7 @@ static void skip_holes(struct forecast *forecast, uint32_t place)
 {
 	uint32_t end = place, begin, came = 0, hidden = 0;
 
-	while (end > 0 && place - end < GONE_ON)
+	while (end > 0 && place - end < LONG_ROW)
 		if (!is_done(forecast, --end))
 			return;
 	begin = end < HOLES ? 0 : end - HOLES;
@@ -371,26 +381,26 @@ static void skip_gaps(struct forecast *forecast)
 		forecast->front + APART * forecast->reach < forecast->edge))
 		set_done(forecast, forecast->front++);
 	for (uint32_t i = 0; i < forecast->front / 8; i++) {
-		forecast->ahead_count -= (uint32_t)__builtin_popcount(forecast->ahead[i]);
-		forecast->ahead[i] = 0;
+		forecast->coming_count -= (uint32_t)__builtin_popcount(forecast->coming[i]);
+		forecast->coming[i] = 0;
 	}
 }
 
-/* Whether this is the last place of RUN in a row that have come. */
-static bool ends_run(const struct forecast *forecast, uint32_t place)
+/* Whether this is the last place of ROW in a row that have come. */
+static bool ends_row(const struct forecast *forecast, uint32_t place)
 {
 	uint32_t first;
 
 	for (uint32_t apart = 1; apart <= RANKS; apart++)
-		if (row_until(forecast, place, apart, RUN, &first) == RUN)
+		if (row_until(forecast, place, apart, ROW, &first) == ROW)
 			return true;
 	return false;
 }
 
-/* A place after the edge begins a run only when some more have come. */
+/* A place after the edge begins a row only when some more have come. */
 static void move_edge(struct forecast *forecast, uint32_t place)
 {
-	if (place > forecast->edge && ends_run(forecast, place)) {
+	if (place > forecast->edge && ends_row(forecast, place)) {
 		widen_reach(forecast, place - forecast->edge);
 		forecast->edge = place + 1;
 	}
@@ -404,12 +414,12 @@ static void go_on(struct forecast *forecast, uint32_t place)
 	if (place > forecast->reach)
 		skip_holes(forecast, place - forecast->reach);
 	move_edge(forecast, place);
-	if (++forecast->stuck > STUCK_MIN + APART * forecast->reach)
+	if (++forecast->stuck > STUCK + APART * forecast->reach)
 		skip_gaps(forecast);
 	advance(forecast);
 }
 
-/* A reader that asks for RUN places in a row, farther on than any batch reached, goes on there:
+/* A reader that asks for ROW places in a row, farther on than any batch reached, goes on there:
  * what lies between is another node's. Trackers see a file when it is opened and when it is read:
  * that is one place. */
 static void jump(struct forecast *forecast, uint32_t place)
@@ -419,12 +429,12 @@ static void jump(struct forecast *forecast, uint32_t place)
 	for (unsigned i = 0; i < MET; i++) {
 		if (forecast->met[i] == place)
 			return;
-		before += forecast->met[i] < place && place - forecast->met[i] < RUN;
+		before += forecast->met[i] < place && place - forecast->met[i] < ROW;
 	}
 	forecast->met[forecast->met_next++ % MET] = place;
-	if (before < RUN - 1 || place < forecast->edge + RUN)
+	if (before < ROW - 1 || place < forecast->edge + ROW)
 		return;
-	for (uint32_t i = 0; i < RUN; i++)
+	for (uint32_t i = 0; i < ROW; i++)
 		set_done(forecast, place - i);
 	move_edge(forecast, place);
 }
@@ -447,18 +457,18 @@ bool forecast_foresees(const struct forecast *forecast, uint64_t file)
 	uint32_t place = forecast_place(forecast, file);
 
 	return place != ORDER_NONE && is_near(forecast, place) &&
-	       (!is_done(forecast, place) || bit_get(forecast->given, place));
+	       (!is_done(forecast, place) || bit_get(forecast->pushed, place));
 }
 
 /* A reader that asks for a place has passed those pushed just before it, whether it asked for them
  * or not. */
 static void come_by(struct forecast *forecast, uint32_t place)
 {
-	bit_clear(forecast->given, place);
+	bit_clear(forecast->pushed, place);
 	do {
-		forecast->ahead_count -= bit_get(forecast->ahead, place);
-		bit_clear(forecast->ahead, place);
-	} while (place > 0 && bit_get(forecast->ahead, --place));
+		forecast->coming_count -= bit_get(forecast->coming, place);
+		bit_clear(forecast->coming, place);
+	} while (place > 0 && bit_get(forecast->coming, --place));
 }
 
 /* The place of a file that was asked for, or ORDER_NONE where that says nothing: the file came
@@ -503,17 +513,17 @@ void forecast_went_on(struct forecast *forecast, uint64_t file)
 
 bool forecast_may_push(const struct forecast *forecast)
 {
-	return forecast->ahead_count < FORECAST_PUSH;
+	return forecast->coming_count < FORECAST_PUSH;
 }
 
 void forecast_push(struct forecast *forecast, uint64_t file)
 {
 	uint32_t place = forecast_place(forecast, file);
 
-	if (place == ORDER_NONE || bit_set(forecast->ahead, place))
+	if (place == ORDER_NONE || bit_set(forecast->coming, place))
 		return;
-	forecast->ahead_count++;
-	bit_set(forecast->given, place);
+	forecast->coming_count++;
+	bit_set(forecast->pushed, place);
 	go_on(forecast, place);
 }
 

@@ -4,9 +4,9 @@
  *	                                -> elsewhere: noise, or another order
  *	coming   -> the next files, in the order in which they will be wanted
  *
- * DataLoader's workers read batches side by side: what is being read is some runs of places that
+ * DataLoader's workers read batches side by side: what is being read is some rows of places that
  * grow at their ends, with gaps between that shrink. First comes the first place of each gap, then
- * the second of each, and so on; after the last run comes a gap without an end.
+ * the second of each, and so on; after the last row comes a gap without an end.
  *
  * Files that are not in the order say nothing about it: masks, labels, other jobs. A file far
  * before or after the readers does. The forecast is lost when hardly any of the last files of its
@@ -34,8 +34,8 @@ int forecast_copy(const struct forecast *forecast, struct forecast **ret);
  * they are at the beginning. */
 void forecast_start(struct forecast *forecast, const uint32_t *seen, unsigned count);
 
-/* Whether a file has come that readers may have asked for in the last `turns` turns; and the
- * probability that this is so of a file of its own that somebody else asks for. */
+/* Whether a file is one that its readers may have come to in the last `turns` turns. And how
+ * probable that is of any file of the order. */
 bool forecast_came(const struct forecast *forecast, uint64_t file, uint64_t turns);
 double forecast_came_chance(const struct forecast *forecast, uint64_t turns);
 

@@ -54,8 +54,8 @@ enum guess_effort {
 	GUESS_MODELS = 4, /* what scripts draw that make a well-known model first: 1.5 s at most */
 	GUESS_MORE = 8,	  /* small seeds in any world size, but of unlikely
 			   * lists: a second or two */
-	GUESS_ALL = 16,	  /* all seeds: some ten seconds of all processors for each list; of
-			   * unlikely lists what is more, at last */
+	GUESS_ALL = 16,	  /* all seeds: a minute of a processor for each likely list. Then of
+			   * unlikely lists: small seeds, and all */
 };
 
 /* Whether an order was found, which is then in *ret. */

@@ -14,9 +14,9 @@
 #define RANKS_MOST  256 /* and up to here with seeds below RANKS_SEEDS: seed + epoch */
 #define RANKS_SEEDS 512
 
-/* Gives the sampler, whose seed was found, the world that readers show and those of its ranks that
- * are here; leaves it as it is if they show none, or its own. False: too early to tell, as other
- * ranks may begin; or the sampler has fewer files than they read. */
+/* The seed of the sampler is right; its world and ranks become those that the readers show, if they
+ * show any. False: the sampler must not be used yet. Other ranks may still begin, or it has fewer
+ * files than the readers read. */
 bool ranks_find(const struct candidate *candidate, struct sampler *sampler);
 
 /* Which ranks have begun, as far as the set of files tells: bit i stands for rank part.first + i.

@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <sched.h>
 
-#define PART	100	 /* of the processors' time is saved */
-#define LOOK_NS 10000000 /* between two looks at what was used */
-#define STEP_NS 20000000 /* of sleep, between two looks at whether it is over */
+#define PART	   100	    /* of the processors' time is saved */
+#define MEASURE_NS 10000000 /* between two measurements of what was used */
+#define STEP_NS	   20000000 /* of sleep, until it is asked again whether it is over */
 
 static uint64_t processor_ns(void)
 {
@@ -19,7 +19,7 @@ static uint64_t processor_ns(void)
 static void pass(struct idle_work *work, bool counts)
 {
 	uint64_t now = clock_ns(), used = processor_ns();
-	int64_t passed = (int64_t)(now - work->looked), ran = (int64_t)(used - work->used);
+	int64_t passed = (int64_t)(now - work->measured), ran = (int64_t)(used - work->used);
 	int64_t taken = work->idle ? passed - ran : ran;
 
 	work->saved += passed * work->processors / PART - (counts ? taken : 0);
@@ -27,7 +27,7 @@ static void pass(struct idle_work *work, bool counts)
 		work->saved = IDLE_WORK_SAVED;
 	if (work->saved < -IDLE_WORK_SAVED)
 		work->saved = -IDLE_WORK_SAVED;
-	work->looked = now;
+	work->measured = now;
 	work->used = used;
 }
 
@@ -42,7 +42,7 @@ static int processors(void)
 void idle_work_init(struct idle_work *work, int64_t saved)
 {
 	*work = (struct idle_work){
-		.processors = processors(), .saved = saved, .looked = clock_ns()};
+		.processors = processors(), .saved = saved, .measured = clock_ns()};
 }
 
 static void set_idle(struct idle_work *work, bool idle)
@@ -78,12 +78,12 @@ static void sleep_it_off(struct idle_work *work, bool (*over)(void *context), vo
 
 void idle_work_give(struct idle_work *work, bool (*over)(void *context), void *context)
 {
-	if (work->saved >= 0 && clock_ns() - work->looked < LOOK_NS)
+	if (work->saved >= 0 && clock_ns() - work->measured < MEASURE_NS)
 		return;
 	pass(work, true);
 	if (!work->idle && work->saved <= 0) {
 		set_idle(work, true);
-		work->saved = 0; /* it may have gone on until this look */
+		work->saved = 0; /* it may have gone on until now */
 	}
 	sleep_it_off(work, over, context);
 }

@@ -26,11 +26,11 @@
 
 /* Of searches that follow one another, each on a thread of its own. */
 struct idle_work {
-	int processors;	 /* that this process may run on */
-	int64_t saved;	 /* ns; below 0: it is to sleep */
-	uint64_t looked; /* ns: that was true then, */
-	uint64_t used;	 /* and its thread had used so much of a processor */
-	bool idle;	 /* that thread has idle priority */
+	int processors;	   /* that this process may run on */
+	int64_t saved;	   /* ns; below 0: it is to sleep */
+	uint64_t measured; /* ns: that was true then, */
+	uint64_t used;	   /* and its thread had used so much of a processor */
+	bool idle;	   /* that thread has idle priority */
 };
 
 /* With so much that is saved. */

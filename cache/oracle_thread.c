@@ -5,7 +5,7 @@
 #include "cache/seed_search.h"
 #include <stdio.h>
 
-#define TICK_NS	    50000000u /* between two looks at what was seen */
+#define TICK_NS	    50000000u /* between two times that it takes what was seen */
 #define ASLEEP	    40	      /* ticks without a turn, after which it sleeps */
 #define ABANDONED   600	      /* the same, after which a search ends: half a minute */
 #define WINDOW	    8	      /* ticks over which pace and misses are averaged */
@@ -76,7 +76,7 @@ struct oracle_feed *oracle_thread_feed(struct oracle_thread *thread)
 /* --- queries --------------------------------------------------------------------------------- */
 
 /* By a thread of its own. */
-struct run {
+struct errand {
 	struct oracle_thread *thread;
 	struct query *query;
 	bool searches; /* else it only makes what is known, perhaps beside a search */
@@ -125,8 +125,8 @@ static uint64_t kind(void *context, uint64_t file)
 
 static void *query_thread(void *context)
 {
-	struct run *run = context;
-	struct oracle_thread *thread = run->thread;
+	struct errand *errand = context;
+	struct oracle_thread *thread = errand->thread;
 	const struct oracle_hooks hooks = {
 		.search = {.context = thread, .search = run_search, .over = gives_way_or_is_over},
 		.context = thread,
@@ -134,29 +134,28 @@ static void *query_thread(void *context)
 		.kind = kind,
 	};
 
-	if (run->searches)
+	if (errand->searches)
 		idle_work_begin(&thread->work);
-	oracle_run(run->query, &hooks);
-	if (run->searches)
+	oracle_run(errand->query, &hooks);
+	if (errand->searches)
 		idle_work_end(&thread->work);
-	atomic_store(&run->done, true);
+	atomic_store(&errand->done, true);
 	SCOPE_LOCK(&thread->cache->lock);
 	pthread_cond_signal(&thread->feed.wake);
 	return NULL;
 }
 
 /* What is to end gets a processor, if this process may do that (idle_work.h). */
-static void hurry(struct run *run, pthread_t id)
+static void hurry(struct errand *errand, pthread_t id)
 {
 	const struct sched_param none = {0};
 
 	pthread_setschedparam(id, SCHED_OTHER, &none);
-	seed_search_hurry(&run->thread->search);
+	seed_search_hurry(&errand->thread->search);
 }
 
 /* --- how the readers go on ------------------------------------------------------------------- */
 
-/* Looks at how the readers go on. */
 static void tick(struct oracle_thread *thread, uint64_t misses)
 {
 	uint64_t turns = oracle_turns(thread->feed.oracle);
@@ -228,17 +227,17 @@ static bool nobody_waits(struct oracle_thread *thread)
 
 static void make_next(struct oracle_thread *thread);
 
-static void wait_for_query(struct oracle_thread *thread, struct run *run, pthread_t id)
+static void wait_for_query(struct oracle_thread *thread, struct errand *errand, pthread_t id)
 {
-	while (!atomic_load(&run->done)) {
+	while (!atomic_load(&errand->done)) {
 		wait_tick(thread);
 		make_next(thread);
 		if (nobody_waits(thread))
 			atomic_store(&thread->over, true);
 		if (query_is_over(thread))
-			hurry(run, id);
+			hurry(errand, id);
 	}
-	hurry(run, id);
+	hurry(errand, id);
 	pthread_join(id, NULL);
 }
 
@@ -259,16 +258,16 @@ static bool take_back(struct oracle_thread *thread, struct query *query, uint64_
 static bool run_query(struct oracle_thread *thread, struct query *query, bool searches,
 		      char sentence[ORACLE_SENTENCE])
 {
-	struct run run = {.thread = thread, .query = query, .searches = searches};
+	struct errand errand = {.thread = thread, .query = query, .searches = searches};
 	uint64_t began = clock_ns();
 	bool made = false;
 	pthread_t id;
 
 	while (!atomic_load(&thread->stopping) &&
-	       !(made = pthread_create(&id, NULL, query_thread, &run) == 0))
+	       !(made = pthread_create(&id, NULL, query_thread, &errand) == 0))
 		wait_tick(thread);
 	if (made)
-		wait_for_query(thread, &run, id);
+		wait_for_query(thread, &errand, id);
 	return take_back(thread, query, clock_ns() - began, sentence);
 }
 

@@ -1,6 +1,6 @@
 #include "cache/policy.h"
 
-#define JUDGED	     64	  /* extents kept, at least: by fewer, chance would judge */
+#define JUDGED	     64	  /* extents, at least: by fewer, chance would judge */
 #define PROVEN	     4	  /* windows in a row that pin stands, which forget that it failed */
 #define PATIENCE     4	  /* windows of lru until pin is tried again, at first, */
 #define PATIENCE_MAX 1024 /* and at most */
@@ -20,14 +20,14 @@ void policy_asked(struct policy *policy)
 
 void policy_evicted(struct policy *policy)
 {
-	policy->kept -= policy->kept > policy->asked;
+	policy->served -= policy->served > policy->asked;
 }
 
 /* Returns whether lru is to take over. */
 static bool pin_fails(struct policy *policy)
 {
-	if (policy->kept < JUDGED || policy->asked * 2 >= policy->kept) {
-		policy->passed += policy->kept >= JUDGED;
+	if (policy->served < JUDGED || policy->asked * 2 >= policy->served) {
+		policy->passed += policy->served >= JUDGED;
 		if (policy->passed == PROVEN)
 			policy->patience = PATIENCE;
 		return false;
@@ -45,6 +45,6 @@ void policy_used(struct policy *policy, uint64_t served)
 		return;
 	policy->lru = policy->lru ? --policy->rest > 0 : pin_fails(policy);
 	policy->uses = policy->asked = 0;
-	policy->kept = served;
+	policy->served = served;
 	policy->window++;
 }

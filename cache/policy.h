@@ -35,7 +35,7 @@ struct policy {
 	bool automatic;
 	uint64_t length; /* of a window, in uses */
 	uint64_t uses;	 /* in this window */
-	uint64_t kept;	 /* extents there when it began, and not evicted since, */
+	uint64_t served; /* extents there when it began, and not evicted since, */
 	uint64_t asked;	 /* and of these asked for since */
 	uint32_t rest;	 /* windows of lru that are left; of the next time */
 	uint32_t patience;

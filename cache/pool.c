@@ -11,7 +11,7 @@ struct pool {
 	struct slots slots;
 	/* What is on offer: given, latest first; used or spent, as the policy has it; and by use,
 	 * latest first. */
-	struct pool_link given, kept, ahead[2];
+	struct pool_link given, used, ahead[2];
 	struct policy policy;
 	uint64_t evictions, wasted; /* see struct pool_stats */
 	uint64_t clock;		    /* offers */
@@ -89,7 +89,7 @@ int pool_new(const struct pool_params *params, struct pool **ret)
 		return -ENOMEM;
 	policy_init(&pool->policy, params->policy, params->extents);
 	ring_init(&pool->given);
-	ring_init(&pool->kept);
+	ring_init(&pool->used);
 	ring_init(&pool->ahead[POOL_AHEAD]);
 	ring_init(&pool->ahead[POOL_DUE]);
 	if (slots_init(&pool->slots, params->budget) < 0)
@@ -176,9 +176,9 @@ static void offer(struct pool *pool, struct pool_extent *extent)
 	else if (pool_is_ahead(extent->use))
 		ring_push_front(&pool->ahead[extent->use], &extent->link);
 	else if (extent->use == POOL_SPENT && !pool->policy.lru)
-		ring_push_front(&pool->kept, &extent->link);
+		ring_push_front(&pool->used, &extent->link);
 	else
-		ring_push_back(&pool->kept, &extent->link);
+		ring_push_back(&pool->used, &extent->link);
 	count_offered(pool, extent);
 }
 
@@ -327,13 +327,13 @@ static bool is_later_than_ahead(const struct pool *pool, const struct pool_exten
 
 static struct pool_extent *find_victim(const struct pool *pool, enum pool_use use)
 {
-	struct pool_extent *given = ring_front(&pool->given), *kept = ring_front(&pool->kept);
+	struct pool_extent *given = ring_front(&pool->given), *used = ring_front(&pool->used);
 
-	if (given || !kept)
+	if (given || !used)
 		return given ? given : latest_ahead(pool);
-	if (pool_is_ahead(use) || (kept->use == POOL_SPENT && !pool->policy.lru) ||
-	    !is_later_than_ahead(pool, kept))
-		return kept;
+	if (pool_is_ahead(use) || (used->use == POOL_SPENT && !pool->policy.lru) ||
+	    !is_later_than_ahead(pool, used))
+		return used;
 	return latest_ahead(pool);
 }
 

@@ -18,7 +18,7 @@
 #define STEP   64
 #define PROBES 8    /* of which half must be asked for, */
 #define EPOCH  1024 /* in at least as many uses */
-#define LOOK   8192 /* bytes of the set that one call looks through */
+#define HAND   8192 /* bytes that the hand moves on in one call, at most */
 
 struct residency {
 	uint64_t page, most;
@@ -145,7 +145,7 @@ static void end_probe(struct residency *residency)
 /* The next extent of the share from the hand on, in a part of the set. */
 static bool find_probe(struct residency *residency, uint64_t *ret)
 {
-	for (uint64_t i = 0; i < LOOK && i < residency->set_bytes; i++) {
+	for (uint64_t i = 0; i < HAND && i < residency->set_bytes; i++) {
 		uint64_t at = residency->hand++ % residency->set_bytes;
 
 		if (residency->in[at]) {

@@ -132,13 +132,13 @@ void work_arrived(struct work *work, struct work_item *item)
 
 void work_look(struct work *work)
 {
-	bool known;
+	bool was;
 
 	pthread_mutex_lock(&work->workers.lock);
-	known = work->look;
+	was = work->look;
 	work->look = true;
 	pthread_mutex_unlock(&work->workers.lock);
-	if (!known)
+	if (!was)
 		pthread_cond_signal(&work->workers.changed);
 }
 

@@ -3,21 +3,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define LOOK	1024 /* places before the first look; each later one waits for half as many more */
-#define PERIODS 4    /* equal ones that a look needs */
+#define FIRST	1024 /* places before the first comparison; each later one waits for half more */
+#define PERIODS 4    /* equal ones that are needed */
 #define MOST	(1u << 17) /* places without a period, after which all are read here */
 
-/* A run of `run` places begins at each multiple of `length`, plus `at`. */
+/* A share of `share` places begins at each multiple of `length`, plus `at`. */
 struct period {
-	uint32_t length, run, at;
+	uint32_t length, share, at;
 };
 
 struct batches {
-	uint32_t n, from, top; /* the places looked at: from the first, to the last one seen */
-	uint32_t count, look;  /* places seen, and how many there will be at the next look */
+	uint32_t n, from, top; /* the places compared: from the first, to the last one seen */
+	uint32_t count, next;  /* places seen, and how many there will be at the next comparison */
 	uint8_t *seen;	       /* a bit for each place */
-	struct period last;    /* that of the last look; length 0: none */
-	bool known;	       /* the look before had the same */
+	struct period last;    /* that was found last; length 0: none */
+	bool agrees;	       /* the comparison before had found the same */
 };
 
 int batches_new(uint32_t n, uint32_t from, struct batches **ret)
@@ -26,7 +26,7 @@ int batches_new(uint32_t n, uint32_t from, struct batches **ret)
 
 	if (!batches)
 		return -ENOMEM;
-	*batches = (struct batches){.n = n, .from = from, .top = from, .look = LOOK};
+	*batches = (struct batches){.n = n, .from = from, .top = from, .next = FIRST};
 	batches->seen = calloc(1, n / 8 + 1);
 	if (!batches->seen) {
 		free(batches);
@@ -44,16 +44,16 @@ void batches_free(struct batches *batches)
 	free(batches);
 }
 
-/* Whether all whole runs between `from` and `to` have one length and one distance, in *ret, and the
- * last one is not longer ago than that. *ret_count: the periods found. */
+/* Whether all whole shares between `from` and `to` have one length and one distance, in *ret, and
+ * the last one is not longer ago than that. *ret_count: the periods found. */
 static bool find_period(const struct batches *batches, uint32_t to, struct period *ret,
 			unsigned *ret_count)
 {
-	uint32_t begun = 0; /* the last run; 0: none yet */
+	uint32_t begun = 0; /* the last share; 0: none yet */
 
 	for (uint32_t place = batches->from + 1; place < to; place++) {
 		bool is = bit_get(batches->seen, place);
-		uint32_t *length = is ? &ret->length : &ret->run;
+		uint32_t *length = is ? &ret->length : &ret->share;
 
 		if (is == bit_get(batches->seen, place - 1))
 			continue;
@@ -70,33 +70,33 @@ static bool find_period(const struct batches *batches, uint32_t to, struct perio
 	return *ret_count == 0 || to - begun <= ret->length;
 }
 
-/* The next look begins after an irregular place: a file that nobody asked for. */
-static void look_back(struct batches *batches)
+/* The next comparison begins after an irregular place: a file that nobody asked for. */
+static void compare(struct batches *batches)
 {
 	uint32_t to = batches->from + (batches->top - batches->from) / 2;
 	struct period found = {0}, last = batches->last;
 	unsigned count = 0;
 
-	batches->look += batches->look / 2;
+	batches->next += batches->next / 2;
 	if (!find_period(batches, to, &found, &count)) {
 		batches->from = to;
 		batches->last = (struct period){0};
 	} else if (count >= PERIODS) {
 		batches->last = found;
-		batches->known =
-			found.length == last.length && found.run == last.run && found.at == last.at;
+		batches->agrees = found.length == last.length && found.share == last.share &&
+				  found.at == last.at;
 	}
 }
 
 void batches_saw(struct batches *batches, uint32_t place)
 {
-	if (batches->known || batches->count == MOST || place < batches->from ||
+	if (batches->agrees || batches->count == MOST || place < batches->from ||
 	    bit_set(batches->seen, place))
 		return;
 	if (place > batches->top)
 		batches->top = place;
-	if (++batches->count == batches->look)
-		look_back(batches);
+	if (++batches->count == batches->next)
+		compare(batches);
 }
 
 static uint32_t common_divisor(uint32_t a, uint32_t b)
@@ -110,17 +110,17 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
 	return a;
 }
 
-/* The period is cut into the longest equal pieces of which the run is a whole number. */
-bool batches_known(const struct batches *batches, struct sampler_part *ret)
+/* The period is cut into the longest equal pieces of which the share is a whole number. */
+bool batches_part(const struct batches *batches, struct sampler_part *ret)
 {
 	const struct period *last = &batches->last;
-	uint32_t unit = common_divisor(common_divisor(last->length, last->run), last->at);
+	uint32_t unit = common_divisor(common_divisor(last->length, last->share), last->at);
 
-	if (!batches->known || last->run / unit >= SAMPLER_RANKS)
+	if (!batches->agrees || last->share / unit >= SAMPLER_RANKS)
 		return false;
 	*ret = (struct sampler_part){.world = last->length / unit,
 				     .unit = unit,
 				     .first = last->at / unit,
-				     .ranks = ((uint64_t)1 << last->run / unit) - 1};
+				     .ranks = ((uint64_t)1 << last->share / unit) - 1};
 	return true;
 }

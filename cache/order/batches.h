@@ -2,13 +2,13 @@
  *
  * Accelerate deals the batches of one sampler to its ranks in turn, or a share of each batch
  * (BatchSamplerShard of src/accelerate/data_loader.py). Where other nodes have ranks too, this node
- * reads a run of places in every period, and nobody here asks for those between:
+ * reads its share of every period, and nobody here asks for those between:
  *
  *	####........####........####........
- *	|run|                  | period    |
+ *	|share|                | period    |
  *
- * For a while, a batch that a slow worker has not finished looks the same. So a look takes only the
- * older half of what was seen, and a period counts when two looks in a row agree.
+ * For a while, a batch that a slow worker has not finished looks the same. So only the older
+ * half of what was seen is compared, and a period counts when two comparisons in a row agree.
  *
  * Pure; not for several threads at once. */
 #pragma once
@@ -26,4 +26,4 @@ void batches_saw(struct batches *batches, uint32_t place);
 
 /* Whether only a part of each period is read here: *ret is then that part. Ranks of this node that
  * follow one another count as one. */
-bool batches_known(const struct batches *batches, struct sampler_part *ret);
+bool batches_part(const struct batches *batches, struct sampler_part *ret);

@@ -130,7 +130,7 @@ unsigned candidate_depth(const struct candidate *candidate, double tried)
 {
 	double n = candidate->list->count - candidate->hidden_count, seen = candidate->count / n;
 	double chance = tried * candidate->seen.first_count / n;
-	unsigned most = candidate->longest < WATCH_RUN ? candidate->longest : WATCH_RUN;
+	unsigned most = candidate->longest < WATCH_BEGINNING ? candidate->longest : WATCH_BEGINNING;
 
 	for (unsigned depth = 1; depth <= most; depth++) {
 		if (chance < GUESS_ODDS && depth > 1)

@@ -111,7 +111,7 @@ static bool is_clearly_more(unsigned a, unsigned b)
 	return a > b + b / CLEAR;
 }
 
-static bool is_known(const struct observations *observations, const struct order_list *list)
+static bool is_of_known(const struct observations *observations, const struct order_list *list)
 {
 	for (unsigned i = 0; i < observations->known_count; i++)
 		if (observations->known[i].list == list)
@@ -126,8 +126,8 @@ static bool is_likelier_list(const struct observations *observations, const stru
 
 	if (is_clearly_more(seen_of_a, seen_of_b) || is_clearly_more(seen_of_b, seen_of_a))
 		return seen_of_a > seen_of_b;
-	if (is_known(observations, a) != is_known(observations, b))
-		return is_known(observations, a);
+	if (is_of_known(observations, a) != is_of_known(observations, b))
+		return is_of_known(observations, a);
 	return is_clearly_more(b->count, a->count);
 }
 
@@ -176,13 +176,13 @@ static void move_unlikely(struct observations *observations)
 
 void choose_lists(struct observations *observations)
 {
-	unsigned kept = 0;
+	unsigned count = 0;
 
 	for (unsigned i = 0; i < observations->list_count; i++)
 		if (has_share_of(observations, observations->lists[i]) &&
 		    !is_too_long(observations, observations->lists[i]))
-			swap(observations, i, kept++);
-	observations->list_count = kept;
+			swap(observations, i, count++);
+	observations->list_count = count;
 	sort_lists(observations);
 	move_unlikely(observations);
 }

@@ -213,7 +213,7 @@ static bool is_in_row(const struct forecast *forecast, uint32_t place, uint32_t 
 }
 
 /* Whether a place is somebody else's: the readers' own are in rows, or the first ones. A rank that
- * is ahead of others has one place in each few. */
+ * reads before others has one place in each few. */
 static bool stands_alone(const struct forecast *forecast, uint32_t place)
 {
 	if (is_in_row(forecast, place, 1, ROW))
@@ -228,7 +228,7 @@ static bool stands_alone(const struct forecast *forecast, uint32_t place)
 static unsigned places_seen(struct forecast *forecast, const uint32_t *seen, unsigned count,
 			    uint32_t *ret)
 {
-	unsigned found = 0, kept = 0;
+	unsigned found = 0, own = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t place = forecast_place(forecast, seen[i]);
@@ -240,11 +240,11 @@ static unsigned places_seen(struct forecast *forecast, const uint32_t *seen, uns
 	}
 	for (unsigned i = 0; i < found; i++)
 		if (!stands_alone(forecast, ret[i]))
-			ret[kept++] = ret[i];
+			ret[own++] = ret[i];
 	memcpy(forecast->done, forecast->hidden, forecast->count / 8 + 1);
 	forecast->done_count = forecast->hidden_count;
-	qsort(ret, kept, sizeof(*ret), search_compare32);
-	return kept;
+	qsort(ret, own, sizeof(*ret), search_compare32);
+	return own;
 }
 
 /* The longest part of `places` without a gap of more than a batch. */

@@ -258,7 +258,7 @@ static void search_conventions(struct conventions *all)
 		return;
 	if (seeds_search_these(seeds, all->seeds, all->count, &found, 1)) {
 		all->seed = found.seed;
-		sampler_each_known(is_convention, all);
+		sampler_each_convention(is_convention, all);
 	}
 	seeds_free(seeds);
 }
@@ -273,7 +273,7 @@ static bool try_conventions(const struct candidate *candidate, struct sampler *r
 	all.seeds = malloc(CONVENTIONS * sizeof(*all.seeds));
 	if (!all.seeds)
 		return false;
-	sampler_each_known(take_convention, &all);
+	sampler_each_convention(take_convention, &all);
 	if (!all.found)
 		search_conventions(&all);
 	free(all.seeds);
@@ -562,8 +562,9 @@ bool guess_is_scan(const struct observations *observations)
 /* How many of its first files were seen. */
 static unsigned count_seen(const struct candidate *candidate, const struct sampler *sampler)
 {
-	uint32_t begin[WATCH_RUN];
-	unsigned count = sampler_begin(sampler, candidate->list->count, begin, WATCH_RUN), seen = 0;
+	uint32_t begin[WATCH_BEGINNING];
+	unsigned count = sampler_begin(sampler, candidate->list->count, begin, WATCH_BEGINNING),
+		 seen = 0;
 
 	for (unsigned i = 0; i < count; i++)
 		seen += seeds_seen_has(&candidate->seen, begin[i]);
@@ -589,7 +590,7 @@ unsigned guess_goes_along(const struct observations *observations,
 
 uint32_t *hypothesis_files(const struct hypothesis *hypothesis, uint32_t *ret_count)
 {
-	uint32_t n = hypothesis->list->count, count, kept = 0;
+	uint32_t n = hypothesis->list->count, count, stored = 0;
 	uint32_t *files = malloc((n + 1) * sizeof(*files));
 
 	if (!files)
@@ -599,8 +600,8 @@ uint32_t *hypothesis_files(const struct hypothesis *hypothesis, uint32_t *ret_co
 		uint32_t file = hypothesis->list->files[files[i]];
 
 		if (file != ORDER_NONE)
-			files[kept++] = file;
+			files[stored++] = file;
 	}
-	*ret_count = kept;
+	*ret_count = stored;
 	return files;
 }

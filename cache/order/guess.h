@@ -66,7 +66,7 @@ bool guess(const struct observations *observations, unsigned efforts,
 bool guess_is_scan(const struct observations *observations);
 
 /* Whether readers go through another list in the same order: masks beside images. Returns how many
- * of its first WATCH_RUN files were seen; 0: it may be chance. */
+ * of its first WATCH_BEGINNING files were seen; 0: it may be chance. */
 unsigned guess_goes_along(const struct observations *observations,
 			  const struct hypothesis *hypothesis, const struct order_list *list);
 

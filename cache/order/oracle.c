@@ -206,15 +206,15 @@ static bool list_in_use(const struct oracle *oracle, const struct order_list *li
 
 void oracle_drop_lists(struct oracle *oracle)
 {
-	unsigned kept = 0;
+	unsigned count = 0;
 
 	for (unsigned i = 0; i < oracle->list_count; i++) {
 		if (list_in_use(oracle, oracle->lists[i]))
-			oracle->lists[kept++] = oracle->lists[i];
+			oracle->lists[count++] = oracle->lists[i];
 		else
 			order_list_free(oracle->lists[i]);
 	}
-	oracle->list_count = kept;
+	oracle->list_count = count;
 }
 
 /* --- what was asked for ---------------------------------------------------------------------- */
@@ -327,7 +327,7 @@ static bool is_superseded(const struct oracle *oracle, const struct track *track
 }
 
 /* Returns whether the tracks are others now. */
-static bool look_after(struct oracle *oracle, unsigned at)
+static bool tend(struct oracle *oracle, unsigned at)
 {
 	struct track *track = &oracle->tracks[at];
 
@@ -349,10 +349,10 @@ static bool look_after(struct oracle *oracle, unsigned at)
 	return false;
 }
 
-static void look_after_tracks(struct oracle *oracle)
+static void tend_tracks(struct oracle *oracle)
 {
 	for (unsigned i = 0; i < oracle->count;)
-		i = look_after(oracle, i) ? 0 : i + 1;
+		i = tend(oracle, i) ? 0 : i + 1;
 }
 
 void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
@@ -360,7 +360,7 @@ void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
 	if (!watch_turn(oracle->watch, reader, file))
 		return;
 	note(oracle, file);
-	look_after_tracks(oracle);
+	tend_tracks(oracle);
 }
 
 void oracle_pushed(struct oracle *oracle, uint32_t file)

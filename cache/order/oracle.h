@@ -7,7 +7,7 @@
  *
  * A hypothesis is a sampler over a list of files; a track is one that is followed. Several are
  * followed at a time: training and validation, ranks, jobs. Two epochs show how a sampler goes on;
- * from then on the next forecast is made ahead of time.
+ * from then on the next forecast is made in time.
  *
  * Pure: no threads, no clock. The caller locks, except for oracle_run(), which takes as long as a
  * search. */

@@ -30,7 +30,7 @@ static bool wants_next(struct oracle *oracle, struct track *track, struct hypoth
 static bool wants_part(struct oracle *oracle, struct track *track, struct hypothesis *ret)
 {
 	(void)oracle;
-	return track->batches && batches_known(track->batches, &ret->sampler.part);
+	return track->batches && batches_part(track->batches, &ret->sampler.part);
 }
 
 /* A seed that took a search came from some generator: which one says what the next seed is. */

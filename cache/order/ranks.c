@@ -156,7 +156,7 @@ bool ranks_find(const struct candidate *candidate, struct sampler *sampler)
 	step = common_step(&walk);
 	if (step == 0) /* workers begin batches as ranks do */
 		return sampler_world(sampler) == 1 || has_numbers(&walk) ||
-		       candidate->longest >= WATCH_RUN;
+		       candidate->longest >= WATCH_BEGINNING;
 	count_by_rank(&walk, step);
 	dealt.part = ranks_part(&walk, step);
 	if (sampler_world(&dealt) == sampler_world(sampler))
@@ -164,7 +164,7 @@ bool ranks_find(const struct candidate *candidate, struct sampler *sampler)
 	if (!candidate_fits(candidate, &dealt, RANKS_SEEN))
 		return step >= sampler_world(sampler);
 	*sampler = dealt;
-	return have_come_far(&walk, step) || candidate->longest >= WATCH_RUN;
+	return have_come_far(&walk, step) || candidate->longest >= WATCH_BEGINNING;
 }
 
 uint64_t ranks_begun(const struct candidate *candidate, const struct sampler *sampler)

@@ -66,7 +66,7 @@ unsigned sampler_begin(const struct sampler *sampler, uint32_t n, uint32_t *ret,
 /* Calls `try` with some 300,000 conventional seeds and skips, the likeliest first, until it returns
  * true. Parts are the caller's to try, and so are the seeds 0, 1, 2, ... without a skip. */
 typedef bool sampler_try_fn(void *arg, const struct sampler *sampler);
-void sampler_each_known(sampler_try_fn *try, void *arg);
+void sampler_each_convention(sampler_try_fn *try, void *arg);
 
 /* Whether rule and step say which epoch follows. */
 bool sampler_next_is_known(const struct sampler *sampler);

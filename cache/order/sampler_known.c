@@ -124,7 +124,7 @@ static const struct {
 	{try_words, rare, COUNT(rare), PLAIN_ROOTS},
 };
 
-void sampler_each_known(sampler_try_fn *try, void *arg)
+void sampler_each_convention(sampler_try_fn *try, void *arg)
 {
 	const struct caller caller = {.try = try, .arg = arg};
 

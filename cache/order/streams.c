@@ -8,7 +8,7 @@
 
 #define GROUPS	(SAMPLER_ROOTS / MT19937_LANES)
 #define ROWS	4096 /* outputs of eight generators that are tried together: 1 ms */
-#define SKIPPED 2048 /* blocks, at most, between two looks at hooks->over */
+#define SKIPPED 2048 /* blocks, at most, until hooks->over is asked again */
 
 /* The usual comes first: the weights of nine models in ten end before NEAR. */
 #define NEAR	     ((uint64_t)96000000)
@@ -195,7 +195,7 @@ static uint32_t untemper(uint32_t tempered)
 }
 
 /* The first output of all is not the second of a pair. */
-static unsigned look_at_block(const struct walk *walk, uint64_t begin,
+static unsigned compare_block(const struct walk *walk, uint64_t begin,
 			      const struct sampler *sampler, struct sampler *ret, unsigned most)
 {
 	unsigned count = 0;
@@ -223,7 +223,7 @@ unsigned streams_origins(const struct sampler *sampler, uint64_t outputs,
 			if (block % SKIPPED == 0 && hooks->over(hooks->context))
 				return count;
 			if (mt19937_eight_hit(&walk.eight))
-				count += look_at_block(&walk, begin, sampler, ret + count,
+				count += compare_block(&walk, begin, sampler, ret + count,
 						       most - count);
 		}
 	}

@@ -35,7 +35,7 @@ struct reader {
 	uint32_t id;
 	uint32_t held[HELD];
 	unsigned held_next;
-	uint32_t run;	   /* accesses since it began */
+	uint32_t asked;	   /* accesses since it began */
 	double trust;	   /* log2 of the odds that it follows a forecast */
 	double own;	   /* the share of its files that this forecast foresaw */
 	uint64_t forecast; /* the one that it follows, or followed last */
@@ -168,19 +168,19 @@ bool watch_turn(struct watch *watch, uint32_t id, uint32_t file)
 
 static void add_to_beginning(struct watch *watch, struct reader *reader, uint32_t file)
 {
-	if (reader->run == 0)
+	if (reader->asked == 0)
 		reader->began = watch->turns;
-	if (reader->run < (reader->id ? WATCH_RUN : WATCH_RUN_MANY))
+	if (reader->asked < (reader->id ? WATCH_BEGINNING : WATCH_BEGINNING_MANY))
 		watch->log[watch->logged++ % WATCH_LOG] = (struct entry){
 			.turn = watch->turns,
-			.access = {.reader = reader->id, .file = file, .nth = reader->run},
+			.access = {.reader = reader->id, .file = file, .nth = reader->asked},
 		};
-	reader->run++;
+	reader->asked++;
 }
 
 static void forget_beginning(struct reader *reader)
 {
-	reader->run = reader->fresh = reader->strays = reader->again = 0;
+	reader->asked = reader->fresh = reader->strays = reader->again = 0;
 }
 
 /* The files that it asked for again are how its new epoch begins. */
@@ -301,7 +301,7 @@ bool watch_note(struct watch *watch, uint64_t forecast, double chance)
 	if (note_again(watch, reader, file))
 		return false;
 	if (reader->epoch != watch->epoch)
-		reader->run = 0;
+		reader->asked = 0;
 	reader->epoch = watch->epoch;
 	add_to_beginning(watch, reader, file);
 	return false;
@@ -311,9 +311,10 @@ bool watch_note(struct watch *watch, uint64_t forecast, double chance)
 
 static bool is_member(const struct watch_group *group, const struct reader *reader)
 {
-	uint32_t least = group->longest < WATCH_RUN ? group->longest / 4 : WATCH_RUN / 4;
+	uint32_t least =
+		group->longest < WATCH_BEGINNING ? group->longest / 4 : WATCH_BEGINNING / 4;
 
-	return reader->turned >= group->youngest && reader->run >= least && reader->run > 0;
+	return reader->turned >= group->youngest && reader->asked >= least && reader->asked > 0;
 }
 
 /* The turn with which the last of all readers began, those included that follow a forecast now:
@@ -324,7 +325,7 @@ static uint64_t last_began(const struct watch *watch)
 
 	for (const struct reader *reader = watch->readers; reader < watch->readers + watch->used;
 	     reader++)
-		if ((reader->run >= LEAST || reader->trust >= TRUSTED) && reader->began > began)
+		if ((reader->asked >= LEAST || reader->trust >= TRUSTED) && reader->began > began)
 			began = reader->began;
 	return began;
 }
@@ -335,13 +336,14 @@ static void measure_group(const struct watch *watch, struct watch_group *group)
 	group->began = watch->turns + 1;
 	for (const struct reader *reader = watch->readers; reader < watch->readers + watch->used;
 	     reader++) {
-		uint32_t run =
-			reader->id ? reader->run : reader->run / (WATCH_RUN_MANY / WATCH_RUN);
+		uint32_t asked = reader->id
+					 ? reader->asked
+					 : reader->asked / (WATCH_BEGINNING_MANY / WATCH_BEGINNING);
 
 		if (!is_member(group, reader))
 			continue;
-		if (run < group->shortest)
-			group->shortest = run;
+		if (asked < group->shortest)
+			group->shortest = asked;
 		if (reader->began < group->began)
 			group->began = reader->began;
 	}
@@ -354,13 +356,13 @@ struct watch_group watch_group(const struct watch *watch)
 
 	for (const struct reader *reader = watch->readers; reader < watch->readers + watch->used;
 	     reader++)
-		if (reader->run >= LEAST && reader->turned >= last &&
+		if (reader->asked >= LEAST && reader->turned >= last &&
 		    reader->began > group.youngest)
 			group.youngest = reader->began;
 	for (const struct reader *reader = watch->readers; reader < watch->readers + watch->used;
 	     reader++)
-		if (reader->turned >= group.youngest && reader->run > group.longest)
-			group.longest = reader->run;
+		if (reader->turned >= group.youngest && reader->asked > group.longest)
+			group.longest = reader->asked;
 	measure_group(watch, &group);
 	return group;
 }
@@ -408,7 +410,7 @@ void watch_explain(struct watch *watch, uint64_t since, uint64_t forecast, doubl
 {
 	for (struct reader *reader = watch->readers; reader < watch->readers + watch->used;
 	     reader++) {
-		if (reader->run == 0 || reader->began < since ||
+		if (reader->asked == 0 || reader->began < since ||
 		    !has_share(watch, reader, chance, has, context))
 			continue;
 		reader->trust = TRUST_MOST;
@@ -437,7 +439,7 @@ unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret)
 
 uint64_t watch_stage(const struct watch_group *group, uint32_t beginning)
 {
-	static const uint8_t from[] = {2, 4, 6, 8, 16, 32, WATCH_RUN};
+	static const uint8_t from[] = {2, 4, 6, 8, 16, 32, WATCH_BEGINNING};
 	unsigned stage = 0;
 
 	while (stage < sizeof(from) && beginning >= from[stage])

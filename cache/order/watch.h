@@ -7,19 +7,19 @@
  * beginning is what it asked for first: at all, or after the last file that a forecast foresaw, or
  * after it began to ask for everything again.
  *
- *	new -> beginning (run 0, 1, ... WATCH_RUN) -> follows a forecast -> beginning ...
+ *	new -> beginning (accesses 0, 1, ... WATCH_BEGINNING) -> follows a forecast -> beginning ...
  *
- * Bounded: the last WATCH_LOG accesses of beginnings, WATCH_RUN of each reader; nothing is
+ * Bounded: the last WATCH_LOG accesses of beginnings, WATCH_BEGINNING of each reader; nothing is
  * allocated after watch_new(). Pure; not for several threads at once. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WATCH_LOG      16384
-#define WATCH_RUN      64  /* accesses that are a beginning */
-#define WATCH_RUN_MANY 512 /* the same of reader 0 */
-#define WATCH_RECENT   1024
+#define WATCH_LOG	     16384
+#define WATCH_BEGINNING	     64	 /* accesses that are a beginning */
+#define WATCH_BEGINNING_MANY 512 /* the same of reader 0 */
+#define WATCH_RECENT	     1024
 
 struct watch;
 
@@ -66,8 +66,8 @@ struct watch_group watch_group(const struct watch *watch);
 unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret);
 
 /* Changes when a beginning of the group says more than before: `youngest` << 3, and up to 7 as it
- * has 2, 4, 6, 8, 16, 32 or WATCH_RUN accesses. 0: there is no group. Where storage is far, each
- * access takes a round trip until the order is known: hence 6. */
+ * has 2, 4, 6, 8, 16, 32 or WATCH_BEGINNING accesses. 0: there is no group. Where storage is far,
+ * each access takes a round trip until the order is known: hence 6. */
 uint64_t watch_stage(const struct watch_group *group, uint32_t beginning);
 
 /* The last files that were asked for, by any reader, from that turn on, in order of time. `ret` has

@@ -52,7 +52,7 @@ static uint32_t read_all(const struct node *node, uint32_t workers, uint32_t fro
 			seen++;
 			batches_saw(batches, place);
 		}
-		if (batches_known(batches, ret))
+		if (batches_part(batches, ret))
 			known = seen;
 	}
 	batches_free(batches);
@@ -125,7 +125,7 @@ TEST(what_was_asked_for_before_is_no_rhythm)
 	for (uint32_t place = 101; place < MOST; place++)
 		if (place > 200 || place % 2)
 			batches_saw(batches, place);
-	assert_false(batches_known(batches, &part));
+	assert_false(batches_part(batches, &part));
 	batches_free(batches);
 }
 
@@ -139,7 +139,7 @@ TEST(what_nobody_asked_for_delays_it)
 	for (uint32_t place = 640; place < MOST; place++)
 		if (place / 32 % 4 == 3 && place != 1000 && place != 2017)
 			batches_saw(batches, place);
-	assert_true(batches_known(batches, &part));
+	assert_true(batches_part(batches, &part));
 	assert_int_equal(part.world, 4);
 	assert_int_equal(part.unit, 32);
 	assert_int_equal(part.first, 3);

@@ -106,7 +106,7 @@ static void see(struct world *world, uint32_t reader, uint32_t base, const uint3
 static void see_anew(struct world *world, uint32_t count)
 {
 	world->observations.count = 0;
-	world->observations.shortest = WATCH_RUN;
+	world->observations.shortest = WATCH_BEGINNING;
 	see(world, 7, BASE, order, count);
 }
 
@@ -150,7 +150,7 @@ FIXTURE_BY(fresh, struct world, setup, teardown);
 TEST_OF(fresh, it_is_sure_as_soon_as_chance_is_out_of_the_question)
 {
 	const uint32_t counts[] = {100, 1000, 50000};
-	uint32_t before = WATCH_RUN;
+	uint32_t before = WATCH_BEGINNING;
 
 	for (unsigned i = 0; i < 3; i++) {
 		struct world *world = *state;

@@ -230,7 +230,7 @@ TEST(seeds_of_a_seeded_default_generator_are_known)
 {
 	struct sampler sampler = {0};
 
-	sampler_each_known(first_is, &sampler);
+	sampler_each_convention(first_is, &sampler);
 	assert_int_equal(sampler.rule, SAMPLER_WORDS);
 	assert_int_equal(sampler.root, 42);
 	assert_int_equal(sampler.word, 3);
@@ -348,7 +348,7 @@ TEST(ultralytics_is_known)
 	static const uint32_t golden[] = {0xe043b0df, 0x2df01e57, 0xf1ddf3f7};
 	struct sampler sampler = {0}, last;
 
-	sampler_each_known(is_ultralytics, &sampler);
+	sampler_each_convention(is_ultralytics, &sampler);
 	check_epochs(sampler, SAMPLER_STREAM, golden, 3);
 	last = (struct sampler){.seed = ULTRALYTICS, .skip = 2 + 4 * (N - 1)};
 	assert_int_equal(hash_of(&last), golden[2]);
@@ -379,7 +379,7 @@ static bool is_known(uint32_t seed, uint64_t skip)
 {
 	struct wanted wanted = {.sampler = {.seed = seed, .skip = skip}};
 
-	sampler_each_known(count_wanted, &wanted);
+	sampler_each_convention(count_wanted, &wanted);
 	assert_in_range(wanted.tries, 250000, 500000); /* 2 s at 4 us each */
 	return wanted.found > 0;
 }
@@ -413,7 +413,7 @@ TEST(trying_ends_when_told)
 {
 	unsigned tries = 0;
 
-	sampler_each_known(stop_at_ten, &tries);
+	sampler_each_convention(stop_at_ten, &tries);
 	assert_int_equal(tries, 10);
 }
 

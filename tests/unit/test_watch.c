@@ -96,7 +96,7 @@ TEST_OF(begun, no_more_than_a_beginning_is_kept)
 
 	for (uint32_t i = 0; i < 1000; i++)
 		ask(watch, 10, file_of(i), false);
-	assert_int_equal(watch_beginnings(watch, seen), WATCH_RUN);
+	assert_int_equal(watch_beginnings(watch, seen), WATCH_BEGINNING);
 	assert_int_equal(seen[0].file, file_of(0));
 }
 
@@ -283,7 +283,7 @@ TEST_OF(begun, who_asks_for_all_anew_begins_anew)
 	for (uint32_t epoch = 0; epoch < 3; epoch++)
 		for (uint32_t i = 0; i < 500; i++)
 			ask(watch, 10, file_of((i * 7 + epoch * 31) % 500), false);
-	assert_int_equal(watch_beginnings(watch, seen), WATCH_RUN);
+	assert_int_equal(watch_beginnings(watch, seen), WATCH_BEGINNING);
 	assert_int_equal(seen[0].file, file_of(62));
 }
 
@@ -327,8 +327,8 @@ TEST_OF(begun, mosaics_do_not_begin_anew)
 			ask(watch, 10 + i % 2, file_of(random_below(&random, 4000)), false);
 		ask(watch, 10 + i % 2, file_of(i), false);
 	}
-	assert_int_equal(watch_beginnings(watch, seen), 2 * WATCH_RUN);
-	for (uint32_t i = 0; i < 2 * WATCH_RUN / 4; i++)
+	assert_int_equal(watch_beginnings(watch, seen), 2 * WATCH_BEGINNING);
+	for (uint32_t i = 0; i < 2 * WATCH_BEGINNING / 4; i++)
 		assert_int_equal(seen[4 * i + 3].file, file_of(i));
 }
 
@@ -342,9 +342,9 @@ TEST_OF(begun, a_job_over_the_same_files_does_not_begin_anew)
 		if (i >= 1500)
 			ask(watch, 20, file_of(i * 11 % 4000), false);
 	}
-	assert_int_equal(watch_beginnings(watch, seen), 2 * WATCH_RUN);
+	assert_int_equal(watch_beginnings(watch, seen), 2 * WATCH_BEGINNING);
 	assert_int_equal(seen[0].file, file_of(0));
-	assert_int_equal(seen[WATCH_RUN].file, file_of(1500 * 11 % 4000));
+	assert_int_equal(seen[WATCH_BEGINNING].file, file_of(1500 * 11 % 4000));
 }
 
 TEST_OF(begun, short_lived_readers_in_between_do_not_count)
@@ -357,7 +357,7 @@ TEST_OF(begun, short_lived_readers_in_between_do_not_count)
 		ask(watch, 1000 + i, file_of(5000 + i), false);
 	}
 	count = watch_beginnings(watch, seen);
-	assert_true(count >= 2 * WATCH_RUN);
+	assert_true(count >= 2 * WATCH_BEGINNING);
 	for (unsigned i = 0; i < count; i++)
 		assert_true(seen[i].reader < 100);
 }

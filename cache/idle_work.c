@@ -16,7 +16,7 @@ static uint64_t processor_ns(void)
 }
 
 /* `counts`: what its thread used or waited for meanwhile. */
-static void pass(struct idle_work *work, bool counts)
+static void account(struct idle_work *work, bool counts)
 {
 	uint64_t now = clock_ns(), used = processor_ns();
 	int64_t passed = (int64_t)(now - work->measured), ran = (int64_t)(used - work->used);
@@ -56,13 +56,13 @@ static void set_idle(struct idle_work *work, bool idle)
 
 void idle_work_begin(struct idle_work *work)
 {
-	pass(work, false);
+	account(work, false);
 	set_idle(work, work->saved <= 0);
 }
 
 void idle_work_end(struct idle_work *work)
 {
-	pass(work, true);
+	account(work, true);
 	set_idle(work, false);
 }
 
@@ -72,7 +72,7 @@ static void sleep_it_off(struct idle_work *work, bool (*over)(void *context), vo
 
 	while (work->saved < 0 && !over(context)) {
 		nanosleep(&step, NULL);
-		pass(work, false);
+		account(work, false);
 	}
 }
 
@@ -80,7 +80,7 @@ void idle_work_give(struct idle_work *work, bool (*over)(void *context), void *c
 {
 	if (work->saved >= 0 && clock_ns() - work->measured < MEASURE_NS)
 		return;
-	pass(work, true);
+	account(work, true);
 	if (!work->idle && work->saved <= 0) {
 		set_idle(work, true);
 		work->saved = 0; /* it may have gone on until now */

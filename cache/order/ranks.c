@@ -5,7 +5,7 @@
 #define LATER 7 /* steps of each rank here, after which no other one will begin */
 
 /* What readers do at the head of the permutation. */
-struct walk {
+struct trail {
 	const struct watch_access *seen;
 	unsigned count;
 	uint32_t places[WATCH_LOG]; /* AWAY: beyond the head; ORDER_NONE: of another list */
@@ -38,63 +38,63 @@ static void find_places(const struct candidate *candidate, const struct sampler 
 	}
 }
 
-static uint32_t step_to(const struct walk *walk, unsigned at)
+static uint32_t step_to(const struct trail *trail, unsigned at)
 {
-	uint32_t reader = walk->seen[at].reader, place = walk->places[at];
+	uint32_t reader = trail->seen[at].reader, place = trail->places[at];
 	unsigned i = at;
 
 	if (place == ORDER_NONE || reader == 0)
 		return 0;
 	while (i-- > 0)
-		if (walk->seen[i].reader == reader && walk->places[i] != ORDER_NONE)
+		if (trail->seen[i].reader == reader && trail->places[i] != ORDER_NONE)
 			break;
-	if (i >= at || walk->places[i] == AWAY)
+	if (i >= at || trail->places[i] == AWAY)
 		return 0;
-	return place < AWAY && place > walk->places[i] ? place - walk->places[i] : AWAY;
+	return place < AWAY && place > trail->places[i] ? place - trail->places[i] : AWAY;
 }
 
 /* The step of most; of equals the least, as batches of two have as many longer ones. 0: none. */
-static uint32_t common_step(struct walk *walk)
+static uint32_t common_step(struct trail *trail)
 {
 	unsigned all = 0;
 	uint32_t step = 0;
 
-	for (unsigned i = 0; i < walk->count; i++) {
-		walk->steps[i] = step_to(walk, i);
-		walk->votes[walk->steps[i]]++;
-		all += walk->steps[i] > 0;
+	for (unsigned i = 0; i < trail->count; i++) {
+		trail->steps[i] = step_to(trail, i);
+		trail->votes[trail->steps[i]]++;
+		all += trail->steps[i] > 0;
 	}
-	walk->votes[0] = 0;
+	trail->votes[0] = 0;
 	for (uint32_t i = 1; i < AWAY; i++)
-		if (walk->votes[i] > walk->votes[step])
+		if (trail->votes[i] > trail->votes[step])
 			step = i;
-	return walk->votes[step] * AGREE >= all ? step : 0;
+	return trail->votes[step] * AGREE >= all ? step : 0;
 }
 
-static void count_by_rank(struct walk *walk, uint32_t step)
+static void count_by_rank(struct trail *trail, uint32_t step)
 {
-	for (unsigned i = 0; i < walk->count; i++)
-		if (walk->places[i] < SAMPLER_HEAD) {
-			walk->files[walk->places[i] % step]++;
-			walk->taken[walk->places[i] % step] += walk->steps[i] == step;
+	for (unsigned i = 0; i < trail->count; i++)
+		if (trail->places[i] < SAMPLER_HEAD) {
+			trail->files[trail->places[i] % step]++;
+			trail->taken[trail->places[i] % step] += trail->steps[i] == step;
 		}
 }
 
-static bool is_here(const struct walk *walk, uint32_t rank)
+static bool is_here(const struct trail *trail, uint32_t rank)
 {
-	return walk->taken[rank] + 1 >= RANKS_SEEN;
+	return trail->taken[rank] + 1 >= RANKS_SEEN;
 }
 
 /* Rank r of `world` is ranks r, r + world, ... of `step`. It cannot be one rank if some of these
  * read and others read nothing. */
-static bool may_be_world(const struct walk *walk, uint32_t step, uint32_t world)
+static bool may_be_world(const struct trail *trail, uint32_t step, uint32_t world)
 {
 	for (uint32_t rank = 0; rank < world; rank++) {
 		bool here = false, absent = false;
 
 		for (uint32_t i = rank; i < step; i += world) {
-			here |= is_here(walk, i);
-			absent |= walk->files[i] == 0;
+			here |= is_here(trail, i);
+			absent |= trail->files[i] == 0;
 		}
 		if (here && absent)
 			return false;
@@ -102,69 +102,69 @@ static bool may_be_world(const struct walk *walk, uint32_t step, uint32_t world)
 	return step % world == 0;
 }
 
-static bool has_rank(const struct walk *walk, uint32_t step, uint32_t world, uint32_t rank)
+static bool has_rank(const struct trail *trail, uint32_t step, uint32_t world, uint32_t rank)
 {
 	for (uint32_t i = rank % world; i < step; i += world)
-		if (is_here(walk, i))
+		if (is_here(trail, i))
 			return true;
 	return false;
 }
 
 /* The smallest world that may be; its ranks from the first one of those that follow one another. */
-static struct sampler_part ranks_part(const struct walk *walk, uint32_t step)
+static struct sampler_part ranks_part(const struct trail *trail, uint32_t step)
 {
 	struct sampler_part part = {.world = 1, .unit = 1};
 
-	while (!may_be_world(walk, step, part.world))
+	while (!may_be_world(trail, step, part.world))
 		part.world++;
 	while (part.first + 1 < part.world &&
-	       (!has_rank(walk, step, part.world, part.first) ||
-		has_rank(walk, step, part.world, part.first + part.world - 1)))
+	       (!has_rank(trail, step, part.world, part.first) ||
+		has_rank(trail, step, part.world, part.first + part.world - 1)))
 		part.first++;
 	for (uint32_t i = 0; i < part.world && i < SAMPLER_RANKS; i++)
-		part.ranks |= (uint64_t)has_rank(walk, step, part.world, part.first + i) << i;
+		part.ranks |= (uint64_t)has_rank(trail, step, part.world, part.first + i) << i;
 	return part;
 }
 
 /* Whether the ranks here have come so far that others would have begun. */
-static bool have_come_far(const struct walk *walk, uint32_t step)
+static bool have_come_far(const struct trail *trail, uint32_t step)
 {
 	for (uint32_t rank = 0; rank < step; rank++)
-		if (is_here(walk, rank) && walk->taken[rank] < LATER)
+		if (is_here(trail, rank) && trail->taken[rank] < LATER)
 			return false;
 	return true;
 }
 
-static bool has_numbers(const struct walk *walk)
+static bool has_numbers(const struct trail *trail)
 {
-	for (unsigned i = 0; i < walk->count; i++)
-		if (walk->seen[i].reader)
+	for (unsigned i = 0; i < trail->count; i++)
+		if (trail->seen[i].reader)
 			return true;
 	return false;
 }
 
 bool ranks_find(const struct candidate *candidate, struct sampler *sampler)
 {
-	struct walk walk = {.seen = candidate->observations->seen,
-			    .count = candidate->observations->count};
+	struct trail trail = {.seen = candidate->observations->seen,
+			      .count = candidate->observations->count};
 	struct sampler dealt = *sampler;
 	uint32_t step;
 
 	if (sampler->part.world > 1 && sampler->part.unit > 1)
 		return true;
-	find_places(candidate, sampler, walk.places);
-	step = common_step(&walk);
+	find_places(candidate, sampler, trail.places);
+	step = common_step(&trail);
 	if (step == 0) /* workers begin batches as ranks do */
-		return sampler_world(sampler) == 1 || has_numbers(&walk) ||
+		return sampler_world(sampler) == 1 || has_numbers(&trail) ||
 		       candidate->longest >= WATCH_BEGINNING;
-	count_by_rank(&walk, step);
-	dealt.part = ranks_part(&walk, step);
+	count_by_rank(&trail, step);
+	dealt.part = ranks_part(&trail, step);
 	if (sampler_world(&dealt) == sampler_world(sampler))
 		return true;
 	if (!candidate_fits(candidate, &dealt, RANKS_SEEN))
 		return step >= sampler_world(sampler);
 	*sampler = dealt;
-	return have_come_far(&walk, step) || candidate->longest >= WATCH_BEGINNING;
+	return have_come_far(&trail, step) || candidate->longest >= WATCH_BEGINNING;
 }
 
 uint64_t ranks_begun(const struct candidate *candidate, const struct sampler *sampler)

@@ -28,8 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A row of places shows a reader: by chance, one of many that read on side by side comes to a place
- * after another, hardly to ROW of them. LONG_ROW is for places of which chance gives more. */
+/* Places side by side may come by chance: others ask for files of the order, and so do workers who
+ * are elsewhere in it. ROW of them show a reader; LONG_ROW do, where chance gives more. */
 #define ROW	 4
 #define LONG_ROW (2 * ROW)
 #define RANKS	 8	   /* or a row of one rank's places, in a world of this size at most */

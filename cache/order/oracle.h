@@ -45,14 +45,15 @@ void oracle_pushed(struct oracle *oracle, uint32_t file);
 
 /* From a question to what follows from it:
  *
- *	oracle_ask ------> oracle_run ------> oracle_answer
- *	                                        an order is found: a track follows it
- *	  what readers follow                   nothing is found:  oracle_state.why
- *	  a track's next epoch                  the track goes on with it
- *	  the part that is read here            the same
- *	  what its seed was drawn from          the next epochs that may be
- *	     ^                 |
- *	     +-- asked anew -- over: nobody waits for what it finds (oracle_is_over())
+ *	oracle_ask                      oracle_run        oracle_answer
+ *
+ *	what do readers follow?         an order          a track follows it
+ *	                                nothing           oracle_state.why
+ *	what is a track's next epoch?   a forecast        the track goes on with it
+ *	which part of it is read here?  a forecast        the track goes on with it
+ *	where was its seed drawn?       generators        epochs that may be next
+ *	     ^                              |
+ *	     +-------- asked anew ------- over: nobody waits for what it finds (oracle_is_over())
  */
 struct query;
 

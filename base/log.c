@@ -197,7 +197,7 @@ void log_notice(const char *format, ...)
 {
 	va_list args;
 
-	if (state.level < LOG_LEVEL_NORMAL)
+	if (state.level < LOG_LEVEL_WARNINGS)
 		return;
 	va_start(args, format);
 	log_line(LOG_NOTICE, format, args);

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-enum log_level { LOG_LEVEL_QUIET, LOG_LEVEL_NORMAL, LOG_LEVEL_VERBOSE };
+enum log_level { LOG_LEVEL_QUIET, LOG_LEVEL_WARNINGS, LOG_LEVEL_NORMAL, LOG_LEVEL_VERBOSE };
 
 void log_init(const char *program, enum log_level level);
 void log_to_syslog(void); /* from now on; for a daemon that has detached */
@@ -32,7 +32,7 @@ void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same; its value is `code`, so that `return log_fail(EXIT_FAILED, "...", ...)` is the whole
  * error path. */
 #define log_fail(code, ...) (log_error(__VA_ARGS__), (code))
-/* Shown unless -q: the line that says what was decided. */
+/* Shown unless it is for warnings only: what was done or decided. */
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Shown unless the level is LOG_LEVEL_QUIET: warnings. */
 void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));

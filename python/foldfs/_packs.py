@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _DONE, _DAMAGED, _SKIPPED = 0, 3, 4  # see foldpack(1), EXIT STATUS
 _SUMS = "files", "bytes_in", "bytes_out", "skipped", "kept", "left", "deduped", "seconds"
-_SUMMARY = re.compile(r"foldpack: .*: [\d,]+ files?, .* in \d+\.\d s")
-_LINE = re.compile(r"(?!foldpack: )[a-z ]+: ([\d,]+)(?: of ([\d,]+))? files?, ")
 
 
 def pack(source: Path, pack: Path, *, progress: Progress | bool | None = None,
@@ -36,7 +34,7 @@ def pack(source: Path, pack: Path, *, progress: Progress | bool | None = None,
 
     The keywords are the options of `foldpack create`, with _ for -: resize=256, check="decode",
     on_bad="skip", dedup=True, shard_size="1G", exclude=["*.txt"], force=True. `progress` is called
-    every five seconds, and at the end, with the numbers of files that are done and that there are
+    every second, and at the end, with the numbers of files that are done and that there are
     (None where that is not known); True shows tqdm's bar, where tqdm is installed, or lines.
 
     Returns info(pack), and with it how many inputs were `skipped` or `kept` though bad, how many
@@ -103,26 +101,23 @@ def extract(pack: Path, folder: Path, *paths: str, jobs: int | None = None,
 
 
 def _follow(name: str, arguments: Sequence[Path], show: Progress | None, also: int = _DONE) -> str:
-    """Runs a command of foldpack, and passes on what it says, but for progress, the summary, and
-    the last line of a failure, which is why. `also` is no failure. Returns its output."""
-    if show:
-        arguments = ["--progress", *arguments]
+    """Runs a command of foldpack, and passes on what it says, but for the last line of a failure,
+    which is why. `also` is no failure. Returns its output."""
     with tempfile.TemporaryFile() as output, subprocess.Popen(
-            [command("foldpack"), name, *arguments], stdout=output, stderr=subprocess.PIPE,
-            env=environment()) as process:
+            [command("foldpack"), name, "--progress-json", *arguments], stdout=output,
+            stderr=subprocess.PIPE, env=environment()) as process:
         try:
             last = ""
             for raw in process.stderr or ():
                 line = os.fsdecode(raw).rstrip("\n")
-                done = _LINE.match(line)
-                if done and show:
-                    count, total = (int((number or "0").replace(",", ""))
-                                    for number in done.groups())
-                    show(count, total or None)
+                if line.startswith("{"):
+                    if show:
+                        at = json.loads(line)
+                        show(at["files"], at["files_total"] or None)
                     continue
                 if last:
                     print(last, file=sys.stderr)
-                last = "" if _SUMMARY.match(line) else line
+                last = line
             status = process.wait()
         except BaseException:
             process.terminate()

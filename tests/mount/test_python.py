@@ -652,6 +652,19 @@ foldfs.extract("t.lmdb", "again", "dog")
     assert (place / "again/dog/1.jpg").read_bytes() == (tree / "dog/1.jpg").read_bytes()
 
 
+def test_a_warning_is_passed_on_whatever_its_file_is_called(python, place):
+    """Also where that reads like a summary, or like progress."""
+    for name in ("a: 3 files, b in 1.0 s", "packing: 3 files, {"):
+        (place / "tree" / name).mkdir(parents=True)
+        (place / "tree" / name / "x.jpg").write_bytes(b"no picture")
+    (place / "tree/text").write_text("good")
+    done = python("""
+foldfs.pack("tree", "t.lmdb", check="header", on_bad="skip", progress=lambda *at: print(at))
+foldfs.verify("t.lmdb", progress=lambda *at: print(at))
+""")
+    assert done.err.count("x.jpg: ") == 2 and done.out == "(1, 1)\n" * 2
+
+
 def test_shards_and_parts_are_packs_too(python, place):
     image_tree(place)
     done = python("""
@@ -697,7 +710,7 @@ print(json.dumps({name: sorted(getattr(_types, name).__annotations__) for name i
     shared = options_of("foldpack") - talk
     assert keywords["ReadOptions"] == shared
     assert keywords["PackOptions"] - shared == options_of("foldpack", "create") - talk - {
-        "verbose", "json", "progress", "dry_run"}
+        "verbose", "json", "progress", "progress_json", "dry_run"}
     assert keywords["MountOptions"] == options_of("foldfs") - talk - {"mkdir"}
 
 

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The line that is drawn when `files` and `bytes` were done in these seconds; "": none. */
-static void expect_after(struct progress progress, double seconds, uint64_t files, uint64_t bytes,
-			 const char *want)
+/* What standard error gets when `files` and `bytes` were done in these seconds, or at the end. */
+static void expect(struct progress progress, double seconds, uint64_t files, uint64_t bytes,
+		   bool ends, const char *want)
 {
 	int before = dup(STDERR_FILENO), pipes[2];
 	char line[256] = "";
@@ -18,6 +18,8 @@ static void expect_after(struct progress progress, double seconds, uint64_t file
 	dup2(pipes[1], STDERR_FILENO);
 	progress.began = progress.last = progress_now() - seconds;
 	progress_add(&progress, files, bytes);
+	if (ends)
+		progress_end(&progress);
 	dup2(before, STDERR_FILENO);
 	close(before);
 	close(pipes[1]);
@@ -25,6 +27,12 @@ static void expect_after(struct progress progress, double seconds, uint64_t file
 	close(pipes[0]);
 	assert_true(n >= 0);
 	assert_string_equal(line, want);
+}
+
+static void expect_after(struct progress progress, double seconds, uint64_t files, uint64_t bytes,
+			 const char *want)
+{
+	expect(progress, seconds, files, bytes, false, want);
 }
 
 static void expect_line(struct progress progress, uint64_t files, uint64_t bytes, const char *want)
@@ -59,6 +67,18 @@ TEST(a_log_gets_a_line_a_minute_unless_more_or_none_is_asked_for)
 	expect_after(begun_in_a_log(PROGRESS_ALWAYS), 6, 60, 0,
 		     "packing: 60 files, 0 bytes, 0 MB/s\n");
 	expect_after(begun_in_a_log(PROGRESS_NEVER), 1000, 60, 0, "");
+}
+
+TEST(a_program_gets_an_object_a_second_and_one_at_the_end)
+{
+	const struct progress progress = begun_in_a_log(PROGRESS_JSON);
+	static const char want[] =
+		"{\"doing\": \"packing\", \"files\": 2, \"files_total\": 0, "
+		"\"bytes\": 60, \"bytes_total\": 0}\n";
+
+	expect_after(progress, 0.5, 2, 60, "");
+	expect_after(progress, 1.5, 2, 60, want);
+	expect(progress, 0.5, 2, 60, true, want);
 }
 
 TEST(totals_say_how_long_it_will_take)

@@ -58,9 +58,10 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 		err_set(&err, 0, "unexpected argument '%s'", parsed.args[line->most]);
 		return cmd_usage_error(line->command, err.text);
 	}
-	log_init("foldpack", line->common->quiet     ? LOG_LEVEL_QUIET
-			     : line->common->verbose ? LOG_LEVEL_VERBOSE
-						     : LOG_LEVEL_NORMAL);
+	log_init("foldpack", line->common->quiet	   ? LOG_LEVEL_QUIET
+			     : line->common->verbose	   ? LOG_LEVEL_VERBOSE
+			     : line->common->progress_json ? LOG_LEVEL_WARNINGS
+							   : LOG_LEVEL_NORMAL);
 	line->common->remote.first_url = name_first_url(parsed.args, (size_t)parsed.nargs);
 	*ret_args = parsed.args;
 	return CMD_RUN;
@@ -236,9 +237,11 @@ int cmd_print_json(const struct json *json, const struct buf *text)
 	return r;
 }
 
-enum progress_want cmd_progress(const struct cmd_common *common, bool asked)
+enum progress_want cmd_progress(const struct cmd_common *common)
 {
-	if (asked)
+	if (common->progress_json)
+		return PROGRESS_JSON;
+	if (common->progress)
 		return PROGRESS_ALWAYS;
 	return common->quiet ? PROGRESS_NEVER : PROGRESS_AUTO;
 }

@@ -27,7 +27,8 @@ int cmd_report(int argc, char **argv);
 /* The settings of every sub-command have these as their member `common`. */
 struct cmd_common {
 	bool quiet, verbose;
-	bool makes_packs; /* that it could is no way out */
+	bool progress, progress_json; /* of commands that show it */
+	bool makes_packs;	      /* that it could is no way out */
 	struct remote_settings remote;
 	struct remote engine; /* of all URLs that the command reads */
 	struct foreign_settings foreign;
@@ -46,10 +47,12 @@ struct cmd_common {
 /* Where help has the options of these that are no command's own. */
 #define CMD_ELSEWHERE "For packs on servers and files of other formats: foldpack --help."
 
-/* For commands that show progress. Their settings also have `progress`. */
-#define CMD_PROGRESS_OPTION(type)               \
-	OPT_FLAG(0, "progress", type, progress, \
-		 "show progress every five seconds, where standard error is no terminal")
+/* For commands that show progress. */
+#define CMD_PROGRESS_OPTIONS(type)                                                         \
+	OPT_FLAG(0, "progress", type, common.progress,                                     \
+		 "show progress every five seconds, where standard error is no terminal"), \
+		OPT_FLAG(0, "progress-json", type, common.progress_json,                   \
+			 "for programs: show it as JSON every second, and no summary")
 
 struct cmd_line {
 	const struct opt_command *command;
@@ -112,7 +115,7 @@ int cmd_print_json(const struct json *json, const struct buf *text);
 
 /* How a command shows progress: seldom in a log, not at all with -q, and often where it was asked
  * for. */
-enum progress_want cmd_progress(const struct cmd_common *common, bool asked);
+enum progress_want cmd_progress(const struct cmd_common *common);
 
 static inline void cmd_close(struct dataset **dataset)
 {

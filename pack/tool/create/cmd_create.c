@@ -214,7 +214,7 @@ static void begin_progress(struct create *create, const char *verb)
 {
 	const struct create_options *options = &create->options;
 
-	progress_begin(&create->progress, verb, cmd_progress(&options->common, options->progress));
+	progress_begin(&create->progress, verb, cmd_progress(&options->common));
 }
 
 /* Looks at all of a folder. */
@@ -227,8 +227,10 @@ static int look_at_folder(struct create *create)
 	r = create_open_folder(create, &params);
 	if (r < 0)
 		return r;
+	progress_clear(&create->progress);
 	log_detail("%s: %lu entries, %lu bytes, found in %.2f s", create->source,
-		   create->import->entries, create->import->bytes, progress_end(&create->progress));
+		   create->import->entries, create->import->bytes,
+		   progress_now() - create->progress.began);
 	if (create->annotations_refused && !create->slice.slices)
 		r = create_find_annotations(create, create->builder, create->import->entries);
 	return r < 0 ? r : create_name_links(create);
@@ -248,7 +250,7 @@ static int look_at_dataset(struct create *create)
 		return r;
 	begin_progress(create, "looking");
 	r = import_packs_new(&params, &create->import, &err);
-	progress_end(&create->progress);
+	progress_clear(&create->progress);
 	if (r < 0 && err.text[0])
 		return create_fail(create, r, &err);
 	return r;

@@ -24,7 +24,7 @@ enum on_bad { ON_BAD_FAIL, ON_BAD_SKIP, ON_BAD_KEEP };
 
 struct create_options {
 	struct cmd_common common;
-	bool force, resume, dry_run, json, progress;
+	bool force, resume, dry_run, json;
 	bool anyway; /* go on although something speaks against it */
 	int on_bad;
 	int check;  /* enum check_level; -1: what is right for a folder of anything */

@@ -62,7 +62,7 @@ static const struct opt table[] = {
 	OPT_GROUP("messages and speed"),
 	OPT_FLAG(0, "json", struct create_options, json,
 		 "write the summary to standard output, as JSON"),
-	CMD_PROGRESS_OPTION(struct create_options),
+	CMD_PROGRESS_OPTIONS(struct create_options),
 	OPT_NUMBER('j', "jobs", "N", struct create_options, jobs,
 		   "read and look at N files at once (default: one a processor, at least 16)"),
 	CMD_PACK_OPTIONS(struct create_options),

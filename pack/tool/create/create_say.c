@@ -339,25 +339,25 @@ static void print_summary(const struct create *create, const struct builder_summ
 {
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], pack[SIZE_TEXT];
 
-	log_notice("%s: %s, %s, packed into %s in %.1f s (%.0f MB/s), id %s", create->pack,
-		   count_noun(summary->files, "file", files), size_format(summary->bytes, bytes),
-		   size_format(summary->pack_bytes, pack), seconds,
-		   (double)(summary->bytes - create->counts.bytes_before) * 1e-6 / seconds,
-		   summary->id);
+	log_info("%s: %s, %s, packed into %s in %.1f s (%.0f MB/s), id %s", create->pack,
+		 count_noun(summary->files, "file", files), size_format(summary->bytes, bytes),
+		 size_format(summary->pack_bytes, pack), seconds,
+		 (double)(summary->bytes - create->counts.bytes_before) * 1e-6 / seconds,
+		 summary->id);
 	if (summary->files == 0 && summary->symlinks > 0)
 		log_notice(
 			"%s: no file, only symbolic links (%s); --dereference packs what they "
 			"lead to",
 			create->pack, count_format(summary->symlinks, files));
 	if (summary->aliases)
-		log_notice("%s: %s %s the bytes of others, which saves %s", create->pack,
-			   count_noun(summary->aliases, "file", files),
-			   summary->aliases == 1 ? "has" : "have",
-			   size_format(summary->alias_bytes, bytes));
+		log_info("%s: %s %s the bytes of others, which saves %s", create->pack,
+			 count_noun(summary->aliases, "file", files),
+			 summary->aliases == 1 ? "has" : "have",
+			 size_format(summary->alias_bytes, bytes));
 	if (create->counts.made)
-		log_notice("%s: %s changed; the files had %s before", create->pack,
-			   count_noun(create->counts.made, "image", files),
-			   size_format(create->counts.bytes_in, bytes));
+		log_info("%s: %s changed; the files had %s before", create->pack,
+			 count_noun(create->counts.made, "image", files),
+			 size_format(create->counts.bytes_in, bytes));
 	create_say_left(create);
 	if (create->counts.kept)
 		log_notice("%s: %s of them bad, and packed anyway", create->pack,

@@ -67,8 +67,7 @@ static int cut_folder(struct create *create)
 	if (r < 0)
 		return r;
 	cut.seed = XXH3_64bits(text.data, text.len);
-	progress_begin(&create->progress, "looking",
-		       cmd_progress(&options->common, options->progress));
+	progress_begin(&create->progress, "looking", cmd_progress(&options->common));
 	create->held = &create->slice.scanned;
 	r = slices_new(&params.scan, params.order, &cut, &create->slice.slices, &err);
 	create->held = NULL;

@@ -19,7 +19,7 @@ struct settings {
 	const char *root, *order;
 	uint64_t shards, shard_size;
 	int keys;
-	bool force, skip_others, progress;
+	bool force, skip_others;
 	uint64_t jobs;
 };
 
@@ -49,7 +49,7 @@ static const struct opt options[] = {
 	OPT_CHOICE(0, "keys", key_names, struct settings, keys,
 		   "what samples of webdataset are called: their paths (default), or numbers"),
 	OPT_FLAG(0, "force", struct settings, force, "replace files that exist"),
-	CMD_PROGRESS_OPTION(struct settings),
+	CMD_PROGRESS_OPTIONS(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
 		   "read with N threads (default: one a processor, at least 8)"),
 	CMD_PACK_OPTIONS(struct settings),
@@ -318,10 +318,10 @@ static int conclude_export(struct export *export, double seconds)
 		return log_fail(EXIT_FAILED, "%s; nothing was left behind%s", err_text(&err, r),
 				export->settings.force ? ", and what was to be replaced may be gone"
 						       : "");
-	log_notice("%s: %s, %s, %s in %.1f s", export->target,
-		   count_noun(export->progress.files, "sample", files),
-		   count_noun(export->samples.class_count, "label", classes),
-		   size_format(export->progress.bytes, bytes), seconds);
+	log_info("%s: %s, %s, %s in %.1f s", export->target,
+		 count_noun(export->progress.files, "sample", files),
+		 count_noun(export->samples.class_count, "label", classes),
+		 size_format(export->progress.bytes, bytes), seconds);
 	if (export->samples.unlabelled)
 		log_notice("%s: classes without a label in %s have those that follow: %s",
 			   export->target, export->pack,
@@ -334,8 +334,7 @@ static int conclude_export(struct export *export, double seconds)
 
 static void begin_progress(struct export *export)
 {
-	progress_begin(&export->progress, "exporting",
-		       cmd_progress(&export->settings.common, export->settings.progress));
+	progress_begin(&export->progress, "exporting", cmd_progress(&export->settings.common));
 	export->progress.files_total = export->samples.count;
 	for (uint64_t i = 0; i < export->samples.count; i++) {
 		export->progress.bytes_total +=

@@ -11,7 +11,7 @@
 
 struct settings {
 	struct cmd_common common;
-	bool attributes, json, progress;
+	bool attributes, json;
 	uint64_t jobs;
 };
 
@@ -19,7 +19,7 @@ static const struct opt options[] = {
 	OPT_FLAG('a', "attributes", struct settings, attributes,
 		 "compare modes and times of files and directories, too"),
 	OPT_FLAG(0, "json", struct settings, json, "write one JSON object with all that was found"),
-	CMD_PROGRESS_OPTION(struct settings),
+	CMD_PROGRESS_OPTIONS(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
 		   "read and compare with N threads (default: one a processor, at least 8)"),
 	CMD_PACK_OPTIONS(struct settings),
@@ -221,11 +221,11 @@ static int conclude_diff(struct diff *diff)
 				diff->damaged == 1 ? "is" : "are");
 	if (diff->differences > 0)
 		say_options(diff);
-	log_notice("%s: %s, %s, compared with %s in %.1f s: %s", diff->folder,
-		   count_noun(diff->progress.files, "file", files),
-		   size_format(diff->progress.bytes, bytes), diff->pack, seconds,
-		   diff->differences ? count_noun(diff->differences, "difference", count)
-				     : "no difference");
+	log_info("%s: %s, %s, compared with %s in %.1f s: %s", diff->folder,
+		 count_noun(diff->progress.files, "file", files),
+		 size_format(diff->progress.bytes, bytes), diff->pack, seconds,
+		 diff->differences ? count_noun(diff->differences, "difference", count)
+				   : "no difference");
 	return diff->differences + diff->unreadable > 0 ? -ECANCELED : 0;
 }
 
@@ -241,8 +241,7 @@ static int run_diff(struct diff *diff)
 	int r;
 
 	diff->began = progress_now();
-	progress_begin(&diff->progress, "looking",
-		       cmd_progress(&diff->settings.common, diff->settings.progress));
+	progress_begin(&diff->progress, "looking", cmd_progress(&diff->settings.common));
 	if (diff->settings.json)
 		diff_json_begin(diff);
 	r = compare(&params);

@@ -13,12 +13,11 @@
 
 struct settings {
 	struct cmd_common common;
-	bool progress;
 	uint64_t jobs;
 };
 
 static const struct opt options[] = {
-	CMD_PROGRESS_OPTION(struct settings),
+	CMD_PROGRESS_OPTIONS(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
 		   "make files with N threads (default: one a processor, at least 8)"),
 	CMD_PACK_OPTIONS(struct settings),
@@ -136,8 +135,8 @@ static int conclude_extract(struct extract *extract)
 				extract->damaged == 1 ? "is" : "are");
 	if (extract->exist + extract->failed > 0)
 		return EXIT_FAILED;
-	log_notice("%s: %s, %s in %.1f s", extract->dest, count_noun(done, "file", files),
-		   size_format(size, bytes), seconds);
+	log_info("%s: %s, %s in %.1f s", extract->dest, count_noun(done, "file", files),
+		 size_format(size, bytes), seconds);
 	return EXIT_DONE;
 }
 
@@ -153,8 +152,7 @@ static int run_extract(struct extract *extract)
 					      .context = extract};
 	int r;
 
-	progress_begin(&extract->progress, "extracting",
-		       cmd_progress(&extract->settings.common, extract->settings.progress));
+	progress_begin(&extract->progress, "extracting", cmd_progress(&extract->settings.common));
 	if (!extract->subtree.marks) {
 		extract->progress.files_total = dataset_info(extract->dataset)->super->files;
 		extract->progress.bytes_total = dataset_info(extract->dataset)->super->bytes;

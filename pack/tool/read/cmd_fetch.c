@@ -22,7 +22,6 @@
 
 struct settings {
 	struct cmd_common common;
-	bool progress;
 	const char *cache_dir;
 	uint64_t jobs;
 };
@@ -32,7 +31,7 @@ static const struct opt options[] = {
 		   "the disk cache, as foldfs has it"),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
 		   "check with N threads (default: one a processor, at least 8)"),
-	CMD_PROGRESS_OPTION(struct settings),
+	CMD_PROGRESS_OPTIONS(struct settings),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };
@@ -318,8 +317,8 @@ static int conclude_fetch(struct fetch *fetch, int r)
 	char size[SIZE_TEXT];
 
 	if (r == 0)
-		log_notice("%s: %s in the disk cache, all good, after %.1f s", fetch->pack,
-			   size_format(dataset_info(fetch->dataset)->pack_bytes, size), seconds);
+		log_info("%s: %s in the disk cache, all good, after %.1f s", fetch->pack,
+			 size_format(dataset_info(fetch->dataset)->pack_bytes, size), seconds);
 	if (r == -EINTR) {
 		reader_cancel(fetch->reader);
 		say_interrupted(fetch);
@@ -331,8 +330,7 @@ static int fetch_pack(struct fetch *fetch)
 {
 	int r;
 
-	progress_begin(&fetch->progress, "fetching",
-		       cmd_progress(&fetch->settings->common, fetch->settings->progress));
+	progress_begin(&fetch->progress, "fetching", cmd_progress(&fetch->settings->common));
 	r = open_all(fetch);
 	return r < 0 ? r : conclude_fetch(fetch, fetch_and_check(fetch));
 }

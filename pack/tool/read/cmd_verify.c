@@ -12,14 +12,14 @@
 
 struct settings {
 	struct cmd_common common;
-	bool json, progress;
+	bool json;
 	uint64_t jobs;
 };
 
 static const struct opt options[] = {
 	OPT_FLAG(0, "json", struct settings, json,
 		 "write one JSON object for each PACK, with all that was found"),
-	CMD_PROGRESS_OPTION(struct settings),
+	CMD_PROGRESS_OPTIONS(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
 		   "read and check with N threads (default: one a processor, at least 8)"),
 	CMD_PACK_OPTIONS(struct settings),
@@ -339,12 +339,11 @@ static int conclude_verify(struct verify *verify)
 	r = say_faults(verify);
 	if (r < 0)
 		return r;
-	log_notice("%s: %s, %s, checked in %.1f s: %s", verify->pack,
-		   count_noun(super->files, "file", files), size_format(super->bytes, bytes),
-		   seconds,
-		   all_checked(verify->dataset)
-			   ? "all good"
-			   : "all can be read; the format has no checksums to compare with");
+	log_info("%s: %s, %s, checked in %.1f s: %s", verify->pack,
+		 count_noun(super->files, "file", files), size_format(super->bytes, bytes), seconds,
+		 all_checked(verify->dataset)
+			 ? "all good"
+			 : "all can be read; the format has no checksums to compare with");
 	return 0;
 }
 
@@ -388,8 +387,7 @@ static int verify_pack(const struct settings *settings, char *name)
 
 	if (r < 0)
 		return (int)exit_status_of(r);
-	progress_begin(&verify.progress, "checking",
-		       cmd_progress(&settings->common, settings->progress));
+	progress_begin(&verify.progress, "checking", cmd_progress(&settings->common));
 	verify.progress.files_total = dataset_info(verify.dataset)->super->files;
 	verify.progress.bytes_total = dataset_info(verify.dataset)->super->bytes;
 	return (int)exit_status_of(run_verify(&verify));

@@ -41,7 +41,6 @@ struct settings {
 	struct cmd_common common;
 	const char *output;
 	uint64_t samples;
-	bool progress;
 };
 
 static const struct opt options[] = {
@@ -49,7 +48,7 @@ static const struct opt options[] = {
 		   "where to write the page; - is standard output"),
 	OPT_NUMBER(0, "samples", "N", struct settings, samples,
 		   "pictures of each class (default: 6; 0: none)"),
-	CMD_PROGRESS_OPTION(struct settings),
+	CMD_PROGRESS_OPTIONS(struct settings),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };
@@ -287,7 +286,7 @@ static int write_report(struct dataset *dataset, const char *pack, const struct 
 	struct progress progress;
 	int r;
 
-	progress_begin(&progress, "reading", cmd_progress(&settings->common, settings->progress));
+	progress_begin(&progress, "reading", cmd_progress(&settings->common));
 	r = make_page(dataset, pack, settings->samples, &progress, &page, ret_unread);
 	progress_end(&progress);
 	if (r < 0 && r != -EINTR)

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/size.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #define TERMINAL_PERIOD 0.1
 #define LOG_PERIOD	60.0
 #define ASKED_PERIOD	5.0
+#define JSON_PERIOD	1.0
 #define ERASE_LINE	"\r\033[K"
 
 double progress_now(void)
@@ -18,14 +20,16 @@ double progress_now(void)
 
 void progress_begin(struct progress *progress, const char *verb, enum progress_want want)
 {
-	bool terminal = isatty(STDERR_FILENO);
+	bool json = want == PROGRESS_JSON, terminal = !json && isatty(STDERR_FILENO);
 	double now = progress_now();
 
 	*progress = (struct progress){
 		.verb = verb,
 		.shown = want != PROGRESS_NEVER,
 		.terminal = terminal,
+		.json = json,
 		.period = terminal		    ? TERMINAL_PERIOD
+			  : json		    ? JSON_PERIOD
 			  : want == PROGRESS_ALWAYS ? ASKED_PERIOD
 						    : LOG_PERIOD,
 		.began = now,
@@ -74,7 +78,16 @@ static void format_left(const struct progress *progress, double elapsed, char *o
 		snprintf(out, len, ", %.0f %%, %lu:%02lu left", share, seconds / 60, seconds % 60);
 }
 
-static void draw(struct progress *progress, double now)
+static void write_json(const struct progress *progress)
+{
+	fprintf(stderr,
+		"{\"doing\": \"%s\", \"files\": %" PRIu64 ", \"files_total\": %" PRIu64
+		", \"bytes\": %" PRIu64 ", \"bytes_total\": %" PRIu64 "}\n",
+		progress->verb, progress->files, progress->files_total, progress->bytes,
+		progress->bytes_total);
+}
+
+static void write_line(struct progress *progress, double now)
 {
 	char files[2 * SIZE_TEXT + 16], bytes[SIZE_TEXT], left[2 * SIZE_TEXT];
 	double elapsed = now - progress->began;
@@ -84,6 +97,14 @@ static void draw(struct progress *progress, double now)
 	fprintf(stderr, "%s%s: %s, %s, %.0f MB/s%s%s", progress->terminal ? ERASE_LINE : "",
 		progress->verb, files, size_format(progress->bytes, bytes),
 		(double)progress->bytes * 1e-6 / elapsed, left, progress->terminal ? "" : "\n");
+}
+
+static void draw(struct progress *progress, double now)
+{
+	if (progress->json)
+		write_json(progress);
+	else
+		write_line(progress, now);
 	fflush(stderr);
 	progress->drawn = progress->terminal;
 	progress->last = now;
@@ -112,6 +133,8 @@ void progress_clear(struct progress *progress)
 double progress_end(struct progress *progress)
 {
 	progress_clear(progress);
+	if (progress->shown && progress->json)
+		draw(progress, progress_now());
 	progress->shown = false;
 	return progress_now() - progress->began;
 }

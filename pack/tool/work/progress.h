@@ -5,6 +5,7 @@
  *
  * On a terminal the line is drawn over itself at most ten times a second. Elsewhere, as in the log
  * of a job, it is a new line at most once a minute, or every five seconds where it was asked for.
+ * For programs, it is a JSON object every second, and one at the end: no message begins with {.
  * Call progress_clear() before any message. */
 #pragma once
 
@@ -15,6 +16,7 @@ struct progress {
 	const char *verb; /* "packing" */
 	bool shown;
 	bool terminal;
+	bool json;
 	bool drawn;    /* the line is on the screen */
 	double period; /* seconds between lines, at least */
 	uint64_t files, bytes;
@@ -22,7 +24,7 @@ struct progress {
 	double began, last;		   /* seconds, as progress_now() */
 };
 
-enum progress_want { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
+enum progress_want { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER, PROGRESS_JSON };
 
 /* Totals may be set later in the fields. */
 void progress_begin(struct progress *progress, const char *verb, enum progress_want want);

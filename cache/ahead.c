@@ -2,6 +2,7 @@
 #include "base/math.h"
 #include "cache/cache_internal.h"
 #include "cache/fill.h"
+#include "cache/plan/plan_order.h"
 #include <string.h>
 
 #define PACE_NS	     100000000ull	  /* over which the readers' pace is taken */
@@ -35,6 +36,13 @@ static bool served(void *context, uint64_t number)
 	return served_has(&cache->served, number);
 }
 
+static void passed(void *context, uint64_t number)
+{
+	const struct cache *cache = context;
+
+	pool_give_up(cache->pool, number);
+}
+
 static void resolve(void *context, uint64_t number, struct extent *ret)
 {
 	*ret = cache_extent(context, number);
@@ -52,6 +60,7 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 				.have = have,
 				.served = served,
 				.kept = kept,
+				.passed = passed,
 			},
 		/* One stream must not fill the pool with what is only hoped for. */
 		.readahead = min(params->readahead, params->budget / 8),
@@ -160,7 +169,8 @@ static uint64_t room_for_order(const struct cache *cache, const struct pool_stat
  * be for the ranks of other machines. */
 static bool is_order_expected(const struct cache *cache)
 {
-	return cache->served.misses < FIRST_FILES || cache->ahead.trackers.count > 0;
+	return cache->served.misses < FIRST_FILES ||
+	       plan_known_orders(cache->ahead.plan)->count > 0;
 }
 
 /* The sweep over everything leaves an eighth to the other forecasts. Where storage is far, each
@@ -222,17 +232,6 @@ static bool may_read_ahead(struct cache *cache)
 	return may;
 }
 
-/* Readers went past this file. */
-static bool give_up(void *context, uint32_t file)
-{
-	struct cache *cache = context;
-	uint64_t end = cache_extent(cache, file).file_end;
-
-	for (uint64_t extent = file; extent < end; extent++)
-		pool_give_up(cache->pool, extent);
-	return true;
-}
-
 bool ahead_demand(struct cache *cache, const struct extent *extents, unsigned count)
 {
 	struct prefetch_budget now;
@@ -241,7 +240,6 @@ bool ahead_demand(struct cache *cache, const struct extent *extents, unsigned co
 		count_pace(&cache->ahead.pace, extents[i].size);
 		plan_demand(cache->ahead.plan, extents[i].number);
 	}
-	trackers_passed(&cache->ahead.trackers, give_up, cache);
 	pool_epoch(cache->pool, (uint32_t)plan_epoch(cache->ahead.plan));
 	if (cache->ahead.running && !cache->far)
 		return false;

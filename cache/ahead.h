@@ -4,7 +4,6 @@
 #include "cache/cache.h"
 #include "cache/plan/cost.h"
 #include "cache/plan/flight.h"
-#include "cache/trackers.h"
 #include <stdatomic.h>
 
 struct fill;
@@ -18,7 +17,6 @@ struct pace {
 
 struct ahead {
 	struct plan *plan;
-	struct trackers trackers; /* of known orders, which the plan follows */
 	struct pace pace;
 	struct cost cost;      /* of storage that is near, */
 	struct flight flight;  /* and far */

@@ -2,16 +2,17 @@
 #include "base/clock.h"
 #include "base/math.h"
 #include "cache/cache_internal.h"
+#include "cache/plan/plan_order.h"
 #include <string.h>
 
 #define LATE	    4096   /* files, by which it is judged how readers are seen */
-#define CATCH_UP    32	   /* events that a tracker may lack when it is installed */
+#define CATCH_UP    32	   /* events that a forecast may lack when it is given */
 #define BATCH	    256	   /* events that are taken over at once */
 #define HIDDEN_STEP 65536u /* bytes of a set that are copied at once */
 
 /* --- what the planner is given --------------------------------------------------------------- */
 
-/* Tells a tracker what was seen since the oracle's was where it is, until hardly anything is left.
+/* Tells a copy what was seen since the oracle's was where it is, until hardly anything is left.
  * Returns with the cache's lock held. */
 static void catch_up(struct oracle_feed *feed, struct forecast *forecast, uint64_t from)
 {
@@ -37,8 +38,8 @@ static void catch_up(struct oracle_feed *feed, struct forecast *forecast, uint64
 	}
 }
 
-/* The planner's tracker is made and caught up without the cache's lock, and only installed under
- * it. The feed's lock is held, here and below. */
+/* The planner's copy is made and caught up without the cache's lock, and only given under it. The
+ * feed's lock is held, here and below. */
 static void follow(void *context, const struct forecast *forecast)
 {
 	struct oracle_feed *feed = context;
@@ -48,10 +49,8 @@ static void follow(void *context, const struct forecast *forecast)
 	if (forecast_copy(forecast, &copy) < 0)
 		return;
 	catch_up(feed, copy, feed->taken);
-	if (cache->ahead.trackers.count < TRACKERS && plan_follow(cache->ahead.plan, copy) == 0) {
-		trackers_add(&cache->ahead.trackers, forecast, copy);
+	if (plan_follow(cache->ahead.plan, forecast, copy) == 0)
 		copy = NULL;
-	}
 	pthread_mutex_unlock(&cache->lock);
 	forecast_free(copy);
 }
@@ -62,9 +61,7 @@ static void leave(void *context, const struct forecast *forecast)
 	struct forecast *copy;
 
 	pthread_mutex_lock(&cache->lock);
-	copy = trackers_remove(&cache->ahead.trackers, forecast);
-	if (copy)
-		plan_leave(cache->ahead.plan, copy);
+	copy = plan_leave(cache->ahead.plan, forecast);
 	pthread_mutex_unlock(&cache->lock);
 	forecast_free(copy);
 }
@@ -147,13 +144,13 @@ void feed_saw(struct oracle_feed *feed, uint32_t reader, uint64_t file, bool ope
 		feed->opened /= 2;
 		feed->begun /= 2;
 	}
-	trackers_saw(&feed->cache->ahead.trackers, file);
+	plan_order_saw(plan_known_orders(feed->cache->ahead.plan), file);
 	note_event(feed, reader, file, opened ? SEEN_OPENED : SEEN_ASKED);
 }
 
 void feed_pushed(struct oracle_feed *feed, uint64_t file)
 {
-	trackers_pushed(&feed->cache->ahead.trackers, file);
+	plan_order_pushed(plan_known_orders(feed->cache->ahead.plan), file);
 	note_event(feed, 0, file, SEEN_PUSHED);
 }
 

@@ -1,12 +1,12 @@
 /* Between the threads that serve and the oracle (order/oracle.h), which has a lock of its own:
  *
- *	feed_saw, feed_pushed  -> trackers: the planner knows at once where the readers are
+ *	feed_saw, feed_pushed  -> the planner knows at once where the readers are
  *	(the cache's lock)     -> a ring (seen.h)
  *
  *	feed_listen            the ring -> oracle_saw -> an order is followed: a copy of its
- *	(the feed's lock)      tracker takes what is in the ring, and the planner gets the copy
+ *	(the feed's lock)      forecast takes what is in the ring, and the planner gets the copy
  *
- * The feed's lock is taken before the cache's, under which trackers are only installed and removed.
+ * The feed's lock is taken before the cache's, under which forecasts are only given and taken back.
  */
 #pragma once
 

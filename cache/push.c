@@ -1,6 +1,7 @@
 #include "cache/cache_internal.h"
 #include "cache/oracle_feed.h"
 #include "cache/oracle_thread.h"
+#include "cache/plan/plan_order.h"
 
 #define PUSH_ASKED 8
 #define PUSH_LOOK  64 /* files to come that are looked at */
@@ -16,7 +17,7 @@ static void wake(struct cache *cache)
 
 void push_wake(struct cache *cache)
 {
-	if (!cache->push.waits || !trackers_may_push(&cache->ahead.trackers))
+	if (!cache->push.waits || !plan_order_may_push(plan_known_orders(cache->ahead.plan)))
 		return;
 	if (cache->push.skip)
 		cache->push.skip--;
@@ -65,7 +66,7 @@ static struct pool_extent *find(struct cache *cache)
 {
 	struct candidate candidate = {.cache = cache};
 
-	trackers_to_push(&cache->ahead.trackers, look, &candidate);
+	plan_order_to_push(plan_known_orders(cache->ahead.plan), look, &candidate);
 	return candidate.found;
 }
 

@@ -420,7 +420,7 @@ static void go_on(struct forecast *forecast, uint32_t place)
 }
 
 /* A reader that asks for ROW places in a row, farther on than any batch reached, goes on there:
- * what lies between is another node's. Trackers see a file when it is opened and when it is read:
+ * what lies between is another node's. A file is seen when it is opened and when it is read:
  * that is one place. */
 static void jump(struct forecast *forecast, uint32_t place)
 {

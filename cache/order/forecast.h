@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define FORECASTS 8 /* followed at once: jobs, ranks, training and validation */
+
 struct forecast;
 
 /* `files` by first extents, in order, each once; taken over, and freed with the forecast, from
@@ -26,7 +28,7 @@ struct forecast;
  * anything. */
 int forecast_new(uint32_t *files, uint32_t count, const uint8_t *hidden, struct forecast **ret);
 void forecast_free(struct forecast *forecast); /* NULL is fine */
-/* A tracker of the same readers over the same order, which is shared. Returns 0 or -ENOMEM. */
+/* Of the same readers over the same order, which is shared. Returns 0 or -ENOMEM. */
 int forecast_copy(const struct forecast *forecast, struct forecast **ret);
 
 /* Finds where the readers are from what they asked for since they began, or last, in order of time;

@@ -63,7 +63,7 @@ static void make_track_room(struct oracle *oracle)
 {
 	unsigned oldest = 0;
 
-	if (oracle->count < ORACLE_TRACKS)
+	if (oracle->count < FORECASTS)
 		return;
 	for (unsigned i = 1; i < oracle->count; i++)
 		if (oracle->tracks[i].fed < oracle->tracks[oldest].fed)

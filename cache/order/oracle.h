@@ -16,8 +16,6 @@
 #include "cache/order/forecast.h"
 #include "cache/order/guess.h"
 
-#define ORACLE_TRACKS 8
-
 struct oracle;
 
 /* The reader-ahead. Functions that may change which forecasts are followed call it; a forecast

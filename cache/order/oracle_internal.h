@@ -12,7 +12,7 @@
 #define ORIGIN_SEARCHES 4 /* for one track, unless one came to its end */
 
 /* Those of tracks and known epochs, and those of the last group of readers. */
-#define ORACLE_LISTS (ORACLE_TRACKS + GUESS_KNOWN + GUESS_LISTS + 1)
+#define ORACLE_LISTS (FORECASTS + GUESS_KNOWN + GUESS_LISTS + 1)
 
 /* An order in use. began -> fed ... -> ended (a few files may still come) -> freed once the next
  * epoch is under way; or lost, and freed at once. */
@@ -46,7 +46,7 @@ struct oracle {
 	struct oracle_ops ops;
 	struct watch *watch;
 	uint64_t files;
-	struct track tracks[ORACLE_TRACKS];
+	struct track tracks[FORECASTS];
 	unsigned count;
 	uint64_t ids;
 	struct order_list *lists[ORACLE_LISTS]; /* the latest last */
@@ -67,7 +67,7 @@ struct oracle {
 	uint64_t locks, unlocks;
 };
 
-/* Takes over the forecast; if there are ORACLE_TRACKS already, frees the one that was fed longest
+/* Takes over the forecast; if there are FORECASTS already, frees the one that was fed longest
  * ago. */
 void oracle_begin(struct oracle *oracle, const struct hypothesis *hypothesis,
 		  struct forecast *forecast);

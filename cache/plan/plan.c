@@ -52,19 +52,27 @@ void plan_free(struct plan *plan)
 }
 
 /* What the sweep expects follows from the same demands, without their order. */
-int plan_follow(struct plan *plan, const struct forecast *forecast)
+int plan_follow(struct plan *plan, const void *id, struct forecast *forecast)
 {
-	int r = plan_order_follow(&plan->order, forecast);
+	int r = plan_order_follow(&plan->order, id, forecast);
 
 	if (r == 0)
 		plan_sweep_restart(&plan->sweep);
 	return r;
 }
 
-void plan_leave(struct plan *plan, const struct forecast *forecast)
+struct forecast *plan_leave(struct plan *plan, const void *id)
 {
-	plan_order_leave(&plan->order, forecast);
-	plan_sweep_restart(&plan->sweep);
+	struct forecast *forecast = plan_order_leave(&plan->order, id);
+
+	if (forecast)
+		plan_sweep_restart(&plan->sweep);
+	return forecast;
+}
+
+struct plan_order *plan_known_orders(struct plan *plan)
+{
+	return &plan->order;
 }
 
 /* What comes in a known order is read ahead by no scan. */

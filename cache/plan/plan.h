@@ -29,6 +29,8 @@ struct plan_view {
 	bool (*served)(void *context, uint64_t number); /* in full, at least once */
 	/* The page cache should have it, so that nobody asks for it. NULL: it keeps nothing. */
 	bool (*kept)(void *context, uint64_t number);
+	/* Readers of a known order went past it, and no other has it: it will not be asked for. */
+	void (*passed)(void *context, uint64_t number);
 	/* The planner's: another forecast brings these itself. NULL: none does. */
 	bool (*left)(const void *to, const struct plan_view *view, uint64_t number);
 	const void *left_to;
@@ -89,12 +91,15 @@ void plan_free(struct plan *plan); /* NULL is fine */
 struct forecast; /* order/forecast.h */
 
 /* From now on the files of the forecast come in its order; no other forecast but a preload reads
- * them ahead. Returns 0, -ENOMEM, or -ENOSPC (too many are followed). It stays the caller's. */
-int plan_follow(struct plan *plan, const struct forecast *forecast);
-/* Before the forecast is freed. One that is not followed is fine. */
-void plan_leave(struct plan *plan, const struct forecast *forecast);
+ * them ahead. `id` names it. Takes it over, or returns -ENOMEM or -ENOSPC (FORECASTS are followed).
+ */
+int plan_follow(struct plan *plan, const void *id, struct forecast *forecast);
+/* Gives it back. NULL: there is none of that id. */
+struct forecast *plan_leave(struct plan *plan, const void *id);
+/* Those that are followed, which want to know of each file that is opened or asked for. */
+struct plan_order *plan_known_orders(struct plan *plan);
 
-/* An extent was asked for, and the forecasts that are followed have seen it. */
+/* An extent was asked for; plan_order_saw() was told. */
 void plan_demand(struct plan *plan, uint64_t extent);
 
 /* Everything is to be read, whatever readers do. */

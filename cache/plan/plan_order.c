@@ -41,10 +41,9 @@
  * rewritten, offsets may jump, which costs requests. A file that was read ahead and left the pool
  * unread is read ahead once more, and then not again, or a bad file would be the next one forever.
  */
-#include "cache/plan/plan_order.h"
 #include "base/math.h"
 #include "cache/plan/elevator.h"
-#include "cache/plan/plan_set.h"
+#include "cache/plan/plan_order_internal.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -58,38 +57,6 @@
 #define PERIOD 32   /* demands between two such checks, and looks at what was passed */
 #define RECENT 256  /* files that show whether the page cache still has what it was given */
 #define PLENTY (UINT64_MAX / 4)
-
-enum mark {
-	PLANNED = 1, /* was handed out, */
-	TWICE = 2,   /* and again */
-	AHEAD = 4,   /* counted in `ahead` */
-	ASKED = 8,   /* by a file's first extent: a reader asked for it */
-	TAKEN = 16,  /* a reader of this forecast asked for the extent: no more in this epoch, even
-		      * if it was not foreseen then, and is still expected */
-};
-
-struct plan_followed {
-	const struct forecast *forecast;
-	uint8_t *marks; /* of each extent */
-	struct plan_set window;
-	uint64_t listed;	/* memory of the window, bytes */
-	uint64_t ahead;		/* memory of what was handed out, and not asked for or passed yet */
-	uint32_t passed_place;	/* of the order: nothing before it is ahead */
-	uint32_t place;		/* the same: files before it were looked at */
-	bool sweeping;		/* the window is being read, */
-	uint64_t cursor;	/* at this extent */
-	uint64_t goal;		/* W, while it doubles */
-	uint64_t begun;		/* bytes listed when the sweep began */
-	uint64_t taken, missed; /* bytes that readers took in this sweep, and that were not there */
-	uint64_t per_sweep;	/* P */
-	uint64_t mean;		/* s */
-	double scatter;		/* D s, bytes squared; 0: not known yet */
-	bool hungry;		/* a file that is needed soon is missing */
-	uint32_t demands;	/* files, modulo 2^32 */
-	uint32_t position;	/* of the forecast, at the last demand */
-	uint32_t passed;	/* recent files, */
-	uint32_t lost;		/* of which these were asked for though the page cache had them */
-};
 
 void plan_order_init(struct plan_order *order, const struct plan_params *params)
 {
@@ -105,21 +72,28 @@ static void followed_free(struct plan_followed *f)
 
 void plan_order_release(struct plan_order *order)
 {
-	while (order->count)
-		followed_free(order->followed[--order->count]);
+	while (order->count) {
+		struct plan_followed *f = order->followed[--order->count];
+
+		forecast_free(f->forecast);
+		followed_free(f);
+	}
 }
 
-static struct plan_followed *followed_new(const struct plan_order *order,
-					  const struct forecast *forecast)
+static struct plan_followed *followed_new(const struct plan_order *order, const void *id,
+					  struct forecast *forecast)
 {
 	struct plan_followed *f = calloc(1, sizeof(*f));
+	uint32_t file;
 
 	if (!f)
 		return NULL;
+	f->id = id;
 	f->forecast = forecast;
 	f->goal = START;
 	f->hungry = true;
 	f->position = forecast_position(forecast);
+	f->front = f->passed_place = forecast_next(forecast, 0, &file);
 	f->marks = calloc(1, order->extents + 1);
 	if (f->marks && plan_set_init(&f->window, order->extents) == 0)
 		return f;
@@ -127,29 +101,32 @@ static struct plan_followed *followed_new(const struct plan_order *order,
 	return NULL;
 }
 
-int plan_order_follow(struct plan_order *order, const struct forecast *forecast)
+int plan_order_follow(struct plan_order *order, const void *id, struct forecast *forecast)
 {
 	struct plan_followed *f;
 
-	if (order->count == PLAN_FORECASTS)
+	if (order->count == FORECASTS)
 		return -ENOSPC;
-	f = followed_new(order, forecast);
+	f = followed_new(order, id, forecast);
 	if (!f)
 		return -ENOMEM;
 	order->followed[order->count++] = f;
 	return 0;
 }
 
-void plan_order_leave(struct plan_order *order, const struct forecast *forecast)
+struct forecast *plan_order_leave(struct plan_order *order, const void *id)
 {
+	struct forecast *forecast;
 	unsigned at = 0;
 
-	while (at < order->count && order->followed[at]->forecast != forecast)
+	while (at < order->count && order->followed[at]->id != id)
 		at++;
 	if (at == order->count)
-		return;
+		return NULL;
+	forecast = order->followed[at]->forecast;
 	followed_free(order->followed[at]);
 	order->followed[at] = order->followed[--order->count];
+	return forecast;
 }
 
 /* Some of the last files of an epoch may never be asked for. */
@@ -157,7 +134,7 @@ static bool is_active(const struct plan_followed *f)
 {
 	bool found_all = f->place == forecast_count(f->forecast) && !f->listed && !f->hungry;
 
-	return !forecast_lost(f->forecast) && !(found_all && forecast_ended(f->forecast));
+	return !(found_all && forecast_ended(f->forecast));
 }
 
 static unsigned count_active(const struct plan_order *order, uint64_t file)
@@ -310,19 +287,43 @@ static void end_ahead(struct plan_followed *f, const struct plan_view *view, uin
 	f->ahead -= plan_memory(view, extent);
 }
 
-/* Readers that leave out files, or parts of them, would seem to have more and more ahead. */
-static void leave_passed(struct plan_followed *f, const struct plan_view *view)
+static bool has_another(const struct plan_order *order, const struct plan_followed *than,
+			uint64_t file)
 {
-	uint32_t file;
+	for (unsigned i = 0; i < order->count; i++)
+		if (order->followed[i] != than && forecast_has(order->followed[i]->forecast, file))
+			return true;
+	return false;
+}
 
-	for (unsigned left = LOOK; left && forecast_passed(f->forecast, f->passed_place, &file);
-	     left--, f->passed_place++)
-		for (uint64_t extent = file; extent < plan_extent(view, file).file_end; extent++)
-			end_ahead(f, view, extent);
+static void leave_file(const struct plan_order *order, struct plan_followed *f,
+		       const struct plan_view *view, uint64_t file)
+{
+	bool wanted = has_another(order, f, file);
+
+	for (uint64_t extent = file; extent < plan_extent(view, file).file_end; extent++) {
+		end_ahead(f, view, extent);
+		if (!wanted)
+			view->passed(view->context, extent);
+	}
+}
+
+/* Readers that leave out files, or parts of them, would seem to have more and more ahead. What they
+ * had passed at the last look counts: a file that was opened is asked for a moment later. */
+static void leave_passed(const struct plan_order *order, struct plan_followed *f,
+			 const struct plan_view *view)
+{
+	uint32_t until = f->front, file;
+
+	f->front = forecast_next(f->forecast, 0, &file);
+	for (unsigned left = LOOK; left && f->passed_place < until; left--, f->passed_place++)
+		if (forecast_passed(f->forecast, f->passed_place, &file))
+			leave_file(order, f, view, file);
 }
 
 /* Once a file, however many reads it takes. */
-static void ask_file(struct plan_followed *f, const struct plan_view *view, uint64_t file)
+static void ask_file(const struct plan_order *order, struct plan_followed *f,
+		     const struct plan_view *view, uint64_t file)
 {
 	if (f->marks[file] & ASKED)
 		return;
@@ -330,7 +331,7 @@ static void ask_file(struct plan_followed *f, const struct plan_view *view, uint
 	note_page_cache(f, plan_is_kept(view, file));
 	if (++f->demands % PERIOD)
 		return;
-	leave_passed(f, view);
+	leave_passed(order, f, view);
 	check_soon(f, view);
 }
 
@@ -366,7 +367,7 @@ bool plan_order_demand(struct plan_order *order, const struct plan_view *view, u
 			continue;
 		ask_extent(f, view, extent, active <= 1);
 		if (extent == file)
-			ask_file(f, view, file);
+			ask_file(order, f, view, file);
 	}
 	return active > 0;
 }
@@ -561,11 +562,8 @@ static bool next_of(const struct plan_order *order, struct plan_followed *f,
 		    struct plan_run *ret)
 {
 	const struct elevator elevator = elevator_of(f, view);
-	uint64_t extent;
+	uint64_t extent = next_in_sweep(order, f, view, budget);
 
-	if (forecast_lost(f->forecast))
-		return false;
-	extent = next_in_sweep(order, f, view, budget);
 	return extent != PLAN_SET_NONE && has_room(order, f, budget) &&
 	       elevator_from(&elevator, budget, budget->order, extent, ret);
 }
@@ -591,7 +589,7 @@ bool plan_order_wants(const struct plan_order *order, const struct prefetch_budg
 		const struct plan_followed *f = order->followed[i];
 		bool left = f->listed || f->place < forecast_count(f->forecast);
 
-		if (f->sweeping ? has_room(order, f, budget) && !forecast_lost(f->forecast)
+		if (f->sweeping ? has_room(order, f, budget)
 				: left && new_window(order, f, budget) > 0)
 			return true;
 	}
@@ -605,8 +603,7 @@ bool plan_order_around(struct plan_order *order, const struct plan_view *view,
 		struct plan_followed *f = order->followed[i];
 		const struct elevator elevator = elevator_of(f, view);
 
-		if (f->listed && !forecast_lost(f->forecast) &&
-		    elevator_around(&elevator, budget, budget->order, extent, ret)) {
+		if (f->listed && elevator_around(&elevator, budget, budget->order, extent, ret)) {
 			ret->follower = i;
 			return true;
 		}

@@ -5,30 +5,37 @@
 #include "cache/order/forecast.h"
 #include "cache/plan/plan.h"
 
-#define PLAN_FORECASTS 8 /* followed at once: jobs, ranks, training and validation */
-
 struct plan_followed; /* what was planned of one forecast */
 
 struct plan_order {
-	struct plan_followed *followed[PLAN_FORECASTS];
+	struct plan_followed *followed[FORECASTS];
 	unsigned count;
 	unsigned turn; /* the one to ask first for a run */
 	uint64_t extents;
+	uint64_t seen; /* files */
 };
 
 void plan_order_init(struct plan_order *order, const struct plan_params *params);
 void plan_order_release(struct plan_order *order);
 
-/* Follows a forecast from now on: 0, -ENOMEM, or -ENOSPC. It stays the caller's. */
-int plan_order_follow(struct plan_order *order, const struct forecast *forecast);
-/* Forgets a forecast, and what was to be read of it. One that is not followed is fine. */
-void plan_order_leave(struct plan_order *order, const struct forecast *forecast);
+/* As plan_follow() and plan_leave(). */
+int plan_order_follow(struct plan_order *order, const void *id, struct forecast *forecast);
+struct forecast *plan_order_leave(struct plan_order *order, const void *id);
 
-/* Whether a forecast that is neither ended nor lost has the file of this extent: then no other
+/* A file was opened, or asked for. */
+void plan_order_saw(struct plan_order *order, uint64_t file);
+/* It was pushed (forecast.h). */
+void plan_order_pushed(struct plan_order *order, uint64_t file);
+/* Whether there may be a file to push now; calls `take` with each that comes next and may be
+ * pushed, soonest first, of all orders, until it returns false. */
+bool plan_order_may_push(const struct plan_order *order);
+void plan_order_to_push(const struct plan_order *order, forecast_take_fn *take, void *arg);
+
+/* Whether a forecast that has not ended has the file of this extent: then no other
  * forecast reads it ahead. */
 bool plan_order_has(const struct plan_order *order, const struct plan_view *view, uint64_t extent);
 
-/* An extent was asked for, and its forecast has seen it. Returns plan_order_has(). */
+/* An extent was asked for, after plan_order_saw(). Returns plan_order_has(). */
 bool plan_order_demand(struct plan_order *order, const struct plan_view *view, uint64_t extent);
 bool plan_order_wants(const struct plan_order *order, const struct prefetch_budget *budget);
 bool plan_order_next(struct plan_order *order, const struct plan_view *view,

@@ -11,7 +11,7 @@
 #include "base/scope.h"
 #include "cache/cache_internal.h"
 #include "cache/fill.h"
-#include "cache/order/forecast.h"
+#include "cache/plan/plan_order.h"
 #include "cache/residency.h"
 #include "tests/unit/far_link.h"
 #include <errno.h>
@@ -39,7 +39,6 @@ struct sim {
 	struct far_link link;
 	uint32_t *order; /* that this node reads */
 	uint32_t count, next;
-	struct forecast *known; /* NULL: the planner does not know it */
 	struct worker workers[WORKERS];
 	struct worker *ready, **last;
 	uint32_t served;
@@ -137,8 +136,7 @@ static void ask(struct sim *sim, struct worker *worker)
 		extent = add_wanted(sim, number);
 	pool_pin(sim->cache->pool, extent);
 	served_asked(sim->cache, extent, true);
-	if (sim->known)
-		forecast_saw(sim->known, number);
+	plan_order_saw(plan_known_orders(sim->cache->ahead.plan), number);
 	if (ahead_demand(sim->cache, &extent->is, 1))
 		look(sim);
 	if (extent->state == POOL_READY) {
@@ -250,12 +248,13 @@ static uint32_t *shuffled_part(uint32_t files, unsigned ranks, uint32_t *ret_cou
 static void know(struct sim *sim)
 {
 	uint32_t *copy = malloc(sim->count * sizeof(*copy));
+	struct forecast *known;
 
 	if (!copy)
 		abort();
 	memcpy(copy, sim->order, sim->count * sizeof(*copy));
-	if (forecast_new(copy, sim->count, NULL, &sim->known) < 0 ||
-	    plan_follow(sim->cache->ahead.plan, sim->known) < 0)
+	if (forecast_new(copy, sim->count, NULL, &known) < 0 ||
+	    plan_follow(sim->cache->ahead.plan, sim, known) < 0)
 		abort();
 }
 
@@ -290,7 +289,6 @@ static void fly(const struct flight_case *c)
 	while (link_next(&sim.link, INFINITY, &left))
 		free(left.arg);
 	cache_free(sim.cache);
-	forecast_free(sim.known);
 	free(sim.order);
 }
 

@@ -16,7 +16,7 @@
 struct world {
 	struct oracle *oracle;
 	unsigned followed;
-	const struct forecast *forecasts[ORACLE_TRACKS + 1];
+	const struct forecast *forecasts[FORECASTS + 1];
 	uint32_t list[N];
 	bool pushed[FILES];
 	unsigned pushes;
@@ -43,7 +43,7 @@ static inline void follow(void *context, const struct forecast *forecast)
 {
 	struct world *world = context;
 
-	assert_true(world->followed < ORACLE_TRACKS);
+	assert_true(world->followed < FORECASTS);
 	world->forecasts[world->followed++] = forecast;
 }
 

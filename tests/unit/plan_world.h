@@ -27,6 +27,7 @@ struct world {
 	uint64_t ahead;			     /* bytes planned and not asked for until now */
 	uint64_t most_extents, most_span;    /* of one run */
 	uint64_t looks;			     /* how often the planner asked about an extent */
+	uint64_t passed;		     /* extents that readers went past */
 	struct plan_run last;
 };
 
@@ -59,6 +60,14 @@ static inline bool world_served(void *context, uint64_t number)
 	return w->served[number];
 }
 
+static inline void world_passed(void *context, uint64_t number)
+{
+	struct world *w = context;
+
+	assert_true(number < w->view.extents);
+	w->passed++;
+}
+
 /* `extents` of a size between the two, one after the other, and room for all. */
 static inline struct world *world_of(uint64_t extents, uint32_t smallest, uint32_t largest)
 {
@@ -72,7 +81,8 @@ static inline struct world *world_of(uint64_t extents, uint32_t smallest, uint32
 				    .context = &w,
 				    .resolve = world_resolve,
 				    .have = world_have,
-				    .served = world_served};
+				    .served = world_served,
+				    .passed = world_passed};
 	w.budget = (struct prefetch_budget){
 		.run = MIB, .gap = 128 * KIB, .scan = NO_END, .sweep = NO_END, .order = NO_END};
 	for (uint64_t i = 0; i < extents; i++) {

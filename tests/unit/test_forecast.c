@@ -476,6 +476,37 @@ TEST(an_epoch_of_more_ranks_reaches_as_much_further)
 	forecast_free(all);
 }
 
+TEST(a_copy_is_where_its_origin_was_and_goes_its_own_way)
+{
+	struct forecast *origin = forecast_of(order, N), *copy;
+
+	for (uint32_t i = 0; i < 100; i++)
+		forecast_saw(origin, order[i]);
+	assert_int_equal(forecast_copy(origin, &copy), 0);
+	assert_int_equal(forecast_position(copy), 100);
+	for (uint32_t i = 100; i < 200; i++)
+		forecast_went_on(copy, order[i]);
+	assert_int_equal(forecast_position(copy), 200);
+	assert_int_equal(forecast_position(origin), 100);
+	forecast_free(origin); /* the order is the copy's, too */
+	assert_int_equal(coming(copy, 1)->files[0], order[200]);
+	forecast_free(copy);
+}
+
+TEST(who_leaves_it_to_others_never_loses_a_forecast)
+{
+	struct forecast *judged = forecast_of(order, N), *followed = forecast_of(order, N);
+
+	for (unsigned i = 0; i < 200; i++) {
+		forecast_saw(judged, other[i]);
+		forecast_went_on(followed, other[i]);
+	}
+	assert_true(forecast_lost(judged));
+	assert_false(forecast_lost(followed));
+	forecast_free(judged);
+	forecast_free(followed);
+}
+
 int main(void)
 {
 	return test_run(setup, NULL);

@@ -2,6 +2,7 @@
 #define TEST_MAIN
 #include "cache/order/forecast.h"
 #include "cache/plan/plan.h"
+#include "cache/plan/plan_order.h"
 #include "tests/unit/plan_world.h"
 #include "tests/unit/test.h"
 
@@ -12,7 +13,7 @@ struct reading {
 	struct world *world;
 	struct plan *plan;
 	bool kernel;		   /* it keeps what was served, else the pool has forgotten it */
-	struct forecast *forecast; /* NULL: none is followed */
+	struct forecast *forecast; /* the plan's */
 };
 
 static struct reading reading;
@@ -22,7 +23,6 @@ static struct reading *read_with(struct world *world, struct plan_params params)
 	params.view = world->view;
 	params.view.kept = params.epochs ? NULL : world_served;
 	plan_free(reading.plan);
-	forecast_free(reading.forecast);
 	reading = (struct reading){.world = world, .kernel = !params.epochs};
 	assert_int_equal(plan_new(&params, &reading.plan), 0);
 	return &reading;
@@ -38,7 +38,6 @@ static int release(void **state)
 	(void)state;
 	plan_free(reading.plan);
 	plan_free(NULL);
-	forecast_free(reading.forecast);
 	return 0;
 }
 
@@ -64,8 +63,7 @@ static void demand(struct reading *r, uint64_t extent)
 {
 	uint64_t epoch = plan_epoch(r->plan);
 
-	if (r->forecast)
-		forecast_saw(r->forecast, extent);
+	plan_order_saw(plan_known_orders(r->plan), extent);
 	plan_demand(r->plan, extent);
 	if (plan_epoch(r->plan) != epoch)
 		forget_pool(r->world);
@@ -198,8 +196,14 @@ static void follow(struct reading *r, const uint32_t *files, uint32_t count)
 	assert_non_null(copy);
 	memcpy(copy, files, count * sizeof(*copy));
 	assert_int_equal(forecast_new(copy, count, NULL, &r->forecast), 0);
-	assert_int_equal(plan_follow(r->plan, r->forecast), 0);
+	assert_int_equal(plan_follow(r->plan, r, r->forecast), 0);
 	r->world->budget.gap = 32 * KIB; /* requests are cheap */
+}
+
+static void leave(struct reading *r)
+{
+	assert_ptr_equal(plan_leave(r->plan, r), r->forecast);
+	forecast_free(r->forecast);
 }
 
 TEST(an_order_that_is_known_goes_first)
@@ -290,11 +294,10 @@ TEST(where_an_order_proves_wrong_everything_is_streamed_again)
 		wrong[i] = i < 1000 ? order[i] : order[20999 - i];
 	r->world->budget.pace = 10 * MIB;
 	follow(r, wrong, 20000);
-	for (uint32_t i = 0; i < 5000 && !forecast_lost(r->forecast); i++)
+	for (uint32_t i = 0; i < 2000; i++)
 		demand(r, order[i]);
-	assert_true(forecast_lost(r->forecast));
-	plan_leave(r->plan, r->forecast);
-	plan_leave(r->plan, r->forecast);
+	leave(r);
+	assert_null(plan_leave(r->plan, r));
 	for (uint32_t i = 2000; i < 3000; i++)
 		demand(r, order[i]);
 	assert_true(planned_in(r->world, 0, 20000) > 19000 - 3000);
@@ -327,9 +330,7 @@ TEST(each_epoch_of_a_known_order_is_counted)
 			demand(r, order[i]);
 		assert_int_equal(plan_epoch(r->plan), epoch);
 		assert_true(r->world->hits > 4800);
-		plan_leave(r->plan, r->forecast);
-		forecast_free(r->forecast);
-		r->forecast = NULL;
+		leave(r);
 	}
 }
 
@@ -372,9 +373,7 @@ TEST(what_the_pool_refused_of_a_known_order_is_planned_again)
 		read_with_a_reluctant_pool(r);
 		assert_int_equal(planned_in(r->world, 0, 5000), 5000);
 		assert_nothing_planned_twice(r->world);
-		plan_leave(r->plan, r->forecast);
-		forecast_free(r->forecast);
-		r->forecast = NULL;
+		leave(r);
 	}
 }
 

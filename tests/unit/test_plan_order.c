@@ -24,8 +24,6 @@ struct reader {
 struct sim {
 	struct world *world;
 	struct plan_order order;
-	struct forecast *forecasts[PLAN_FORECASTS];
-	unsigned count;
 	uint64_t memory; /* of the pool */
 	uint64_t held;	 /* bytes of it: what is there or on its way, and was not used */
 	/* The epoch under way: */
@@ -51,9 +49,6 @@ static struct sim sim;
 static void release_sim(void)
 {
 	plan_order_release(&sim.order);
-	for (unsigned i = 0; i < sim.count; i++)
-		forecast_free(sim.forecasts[i]);
-	sim.count = 0;
 }
 
 static struct sim *sim_with(struct world *world, bool epochs)
@@ -89,7 +84,7 @@ static void make_throughput_bound(struct sim *s)
 	s->world->budget.gap = 32 * KIB;
 }
 
-/* Files first..first + count in a random order; the caller frees the forecast by release_sim(). */
+/* The forecast is the order's, and its own id. */
 static struct forecast *follow(struct sim *s, const uint32_t *files, uint32_t count)
 {
 	uint32_t *copy = malloc(count * sizeof(*copy));
@@ -98,8 +93,7 @@ static struct forecast *follow(struct sim *s, const uint32_t *files, uint32_t co
 	assert_non_null(copy);
 	memcpy(copy, files, count * sizeof(*copy));
 	assert_int_equal(forecast_new(copy, count, NULL, &forecast), 0);
-	assert_int_equal(plan_order_follow(&s->order, forecast), 0);
-	s->forecasts[s->count++] = forecast;
+	assert_int_equal(plan_order_follow(&s->order, forecast, forecast), 0);
 	return forecast;
 }
 
@@ -154,8 +148,7 @@ static void read_all(struct sim *s)
 /* Somebody asks for a file that is then used at once. */
 static void tell_demand(struct sim *s, uint32_t extent)
 {
-	for (unsigned i = 0; i < s->count; i++)
-		forecast_saw(s->forecasts[i], extent);
+	plan_order_saw(&s->order, extent);
 	plan_order_demand(&s->order, &s->world->view, extent);
 }
 
@@ -817,7 +810,7 @@ TEST(a_page_cache_that_dropped_little_has_little_read)
 		for (int read = 0; read < 8 && i % 8 == 0; read++)
 			demand(s, order[i]);
 		if (i % 8)
-			forecast_saw(s->forecasts[0], order[i]); /* it was opened */
+			plan_order_saw(&s->order, order[i]); /* it was opened */
 		read_all(s);
 	}
 	assert_int_equal(s->world->runs, 0);
@@ -1070,8 +1063,9 @@ TEST(a_forecast_that_is_left_is_not_read_any_more)
 		assert_true(next_run(s, &run));
 	before = planned_in(s->world, 0, 10000);
 	assert_true(before > 0);
-	plan_order_leave(&s->order, first);
-	plan_order_leave(&s->order, first);
+	assert_ptr_equal(plan_order_leave(&s->order, first), first);
+	assert_null(plan_order_leave(&s->order, first));
+	forecast_free(first);
 	assert_false(plan_order_has(&s->order, &s->world->view, 0));
 	read_all(s);
 	assert_int_equal(planned_in(s->world, 0, 10000), before);
@@ -1081,32 +1075,74 @@ TEST(a_forecast_that_is_left_is_not_read_any_more)
 TEST(a_limited_number_of_forecasts_is_followed)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
+	struct forecast *forecast;
 
-	for (uint32_t i = 0; i < PLAN_FORECASTS; i++)
-		follow(s, shuffled_from(i * 1000, 1000), 1000);
-	assert_int_equal(plan_order_follow(&s->order, s->forecasts[0]), -ENOSPC);
-	plan_order_leave(&s->order, s->forecasts[3]);
-	assert_int_equal(plan_order_follow(&s->order, s->forecasts[3]), 0);
+	for (uint32_t i = 0; i < FORECASTS; i++)
+		forecast = follow(s, shuffled_from(i * 1000, 1000), 1000);
+	assert_int_equal(plan_order_follow(&s->order, s, forecast), -ENOSPC);
+	assert_ptr_equal(plan_order_leave(&s->order, forecast), forecast);
+	assert_int_equal(plan_order_follow(&s->order, s, forecast), 0);
 	read_all(s);
-	assert_int_equal(planned_in(s->world, 0, PHOTOS), PLAN_FORECASTS * 1000);
+	assert_int_equal(planned_in(s->world, 0, PHOTOS), FORECASTS * 1000);
 }
 
-TEST(a_forecast_that_is_lost_has_nothing_read)
+/* --- where readers are ----------------------------------------------------------------------- */
+
+/* Readers that leave out each tenth. */
+TEST(what_was_passed_some_demands_ago_is_told_once)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
-	struct forecast *forecast = follow(s, order, PHOTOS);
-	struct plan_run run;
 
-	make_seek_bound(s);
-	while (s->world->bytes < 200 * MIB)
-		assert_true(next_run(s, &run));
-	for (uint32_t i = 0; i < 1000 && !forecast_lost(forecast); i++)
-		demand(s, order[PHOTOS - 1 - 7 * i]);
-	assert_true(forecast_lost(forecast));
-	assert_false(next_run(s, &run));
-	assert_false(plan_order_wants(&s->order, &s->world->budget));
-	assert_false(plan_order_demand(&s->order, &s->world->view, order[5]));
+	follow(s, order, PHOTOS);
+	for (uint32_t i = 0; i < 2000; i++) {
+		if (i % 10)
+			demand(s, order[i]);
+		assert_true(s->world->passed <= i);
+	}
+	assert_in_range(s->world->passed, 1200, 1990);
+}
+
+TEST(what_another_order_has_too_is_not_told)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	follow(s, order, PHOTOS);
+	follow(s, order, PHOTOS);
+	for (uint32_t i = 0; i < 2000; i++)
+		demand(s, order[i]);
+	assert_int_equal(s->world->passed, 0);
+}
+
+static bool first_of(void *arg, uint32_t file)
+{
+	*(uint32_t *)arg = file;
+	return false;
+}
+
+TEST(of_two_orders_the_one_that_is_read_goes_on)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+	struct forecast *a = follow(s, order, PHOTOS), *b;
+	uint32_t i = 0, next;
+
+	for (; i < 100; i++)
+		plan_order_saw(&s->order, order[i]);
+	b = follow(s, order, PHOTOS);
+	for (; i < 200; i++)
+		plan_order_saw(&s->order, order[i]);
+	assert_int_equal(forecast_position(a), 200);
+	assert_int_equal(forecast_position(b), 0);
+	assert_true(plan_order_may_push(&s->order));
+	plan_order_to_push(&s->order, first_of, &next);
+	assert_int_equal(next, order[200]);
+	plan_order_pushed(&s->order, order[200]);
+	plan_order_to_push(&s->order, first_of, &next);
+	assert_int_equal(next, order[201]);
+	forecast_free(plan_order_leave(&s->order, a));
+	assert_false(plan_order_may_push(&s->order)); /* nobody has begun with b */
 }
 
 /* --- what it costs --------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/opt.h"
-#include "pack/foreign/foreign.h"
+#include "pack/foreign/settings.h"
 #include "remote/settings.h"
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,6 @@
 #include "base/date.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
-#include "pack/dataset_open.h"
 #include "pack/keys.h"
 #include "pack/xxh3.h"
 

@@ -1,9 +1,12 @@
-/* What dataset.c (opening and reading) and dataset_keys.c (verifying the keys) share. */
+/* What the files of a dataset share: dataset_open.c (opening), dataset.c (reading), dataset_packs.c
+ * (reading several), dataset_keys.c (verifying the keys), and dataset_merge.c, which is above them.
+ */
 #pragma once
 
 #include "base/reader.h"
 #include "pack/dataset.h"
 #include "pack/index.h"
+#include "pack/merge.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -36,8 +39,25 @@ void dataset_will_load(struct dataset *dataset, enum format_section section);
 /* Loads a section unless it is there. 0, -EBADMSG, -EIO or -ENOMEM. */
 int dataset_need_section(struct dataset *dataset, enum format_section section, struct err *err);
 
-/* For a merged dataset (dataset_merge.c): makes a section from those of its packs, and finds the
- * pack of an extent. */
+/* Drops a section: it will be loaded again when it is needed. */
+void dataset_forget_section(struct dataset *dataset, enum format_section section);
+
+/* --- of several packs: dataset_packs.c --- */
+
+/* What a merged dataset keeps of its packs. */
+struct dataset_packs {
+	struct merge merge; /* its index is the dataset's */
+	unsigned count;
+	struct {
+		struct dataset *dataset;
+		char *name;
+	} all[];
+};
+
+/* As dataset_need_section() of the dataset of all, and of one of them, whose name err begins with.
+ */
 int dataset_gather_section(struct dataset *dataset, enum format_section section, struct err *err);
+int dataset_need_of_pack(const struct dataset_packs *packs, unsigned i, enum format_section section,
+			 struct err *err);
 struct dataset *dataset_pack_at(const struct dataset *dataset, uint64_t extent);
 void dataset_packs_free(struct dataset_packs *packs); /* NULL is fine */

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pack/dataset.h"
-#include "pack/foreign/foreign.h"
+#include "pack/foreign/settings.h"
 
 /* The index's rows of SECTION_CHECKSUMS: 0 where there is none yet, and where the XXH3-64 is 0. */
 struct foreign_sums {

@@ -11,9 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-const char *const foreign_layout_names[] = {"auto", "tree", "classes", NULL};
-const char *const foreign_folders_names[] = {"auto", "names", "numbers", NULL};
-
 /* --- which format ----------------------------------------------------------------------------- */
 
 static void list_formats(struct buf *ret)

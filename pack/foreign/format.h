@@ -11,7 +11,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "pack/foreign/foreign.h"
+#include "pack/foreign/settings.h"
 #include "pack/foreign/source.h"
 #include "pack/foreign/tree.h"
 #include <stdbool.h>

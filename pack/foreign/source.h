@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/reader.h"
-#include "pack/foreign/foreign.h"
+#include "pack/foreign/settings.h"
 #include "pack/foreign/window.h"
 #include "pack/walker.h"
 

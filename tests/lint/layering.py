@@ -28,7 +28,7 @@ TOOL = ["base/*", "remote/settings.h", "remote/remote.h", "pack/dataset.h", "pac
 
 # What an adapter of another format is given.
 FOREIGN = ["base/*", "pack/format.h", "pack/image_kind.h", *(
-    "pack/foreign/%s.h" % name for name in ("foreign", "format", "source", "text", "tree"))]
+    "pack/foreign/%s.h" % name for name in ("format", "settings", "source", "text", "tree"))]
 
 MAY_INCLUDE = {
     "base": [],
@@ -66,7 +66,7 @@ MAY_INCLUDE = {
 # What only the cache wants to know is asked where the dataset is turned into its source.
 JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h"],
          "fs/mount_internal.h": ["pack/labels.h", "pack/foreign/foreign.h"],
-         "fs/options.h": ["pack/foreign/foreign.h"],
+         "fs/options.h": ["pack/foreign/settings.h"],
          "pack/tool/cli/cmd.h": ["pack/foreign/foreign.h"],
          "fs/disk_cache.c": ["remote/reader_blocks.h"],
          "fs/tree.h": ["pack/dataset.h"],
@@ -76,14 +76,14 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h"],
          "fs/mount.c": ["remote/open.h"],
          "fs/life/mountpoint.c": ["pack/format.h"],
          "pack/tool/read/cmd_fetch.c": ["remote/open.h", "remote/reader_blocks.h"],
-         "pack/tool/create/create_flaws.h": ["pack/foreign/foreign.h"],
+         "pack/tool/create/create_flaws.h": ["pack/foreign/settings.h"],
          "pack/tool/create/create_source.c": ["pack/environment.h", "pack/foreign/known.h"],
          "pack/tool/create/decompressed.c": ["pack/foreign/known.h"],
-         "pack/tool/create/decompressed.h": ["pack/foreign/foreign.h"],
-         "pack/tool/create/script.h": ["pack/foreign/foreign.h"],
+         "pack/tool/create/decompressed.h": ["pack/foreign/settings.h"],
+         "pack/tool/create/script.h": ["pack/foreign/settings.h"],
          "pack/tool/create/junk.c": ["pack/foreign/text.h"],
          "pack/tool/import/unpack.c": ["pack/foreign/window.h"],
-         "pack/tool/import/unpack.h": ["pack/foreign/foreign.h"],
+         "pack/tool/import/unpack.h": ["pack/foreign/settings.h"],
          "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h",
                                  "pack/tool/import/unpack.h"]}
 

@@ -2,7 +2,7 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/foreign/foreign.h"
+#include "pack/foreign/settings.h"
 #include "pack/format.h"
 #include <inttypes.h>
 #include <string.h>

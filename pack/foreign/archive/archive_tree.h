@@ -19,7 +19,7 @@
 
 #include "base/buf.h"
 #include "pack/foreign/archive/archive_places.h"
-#include "pack/foreign/foreign.h"
+#include "pack/foreign/settings.h"
 #include "pack/foreign/tree.h"
 
 enum archive_kind {

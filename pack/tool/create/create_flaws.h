@@ -2,7 +2,7 @@
  * begun. Also where a pipe broke off. */
 #pragma once
 
-#include "pack/foreign/foreign.h"
+#include "pack/foreign/settings.h"
 #include "pack/tool/create/create.h"
 #include <pthread.h>
 

@@ -3,7 +3,7 @@
  * container is opened from an unnamed file beside the pack, which has all of it, unpacked. */
 #pragma once
 
-#include "pack/foreign/foreign.h"
+#include "pack/foreign/settings.h"
 #include "pack/tool/create/script.h"
 
 /* All of it stays the caller's. */

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "pack/foreign/foreign.h"
+#include "pack/foreign/settings.h"
 #include <sys/types.h>
 
 struct script {

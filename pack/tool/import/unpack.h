@@ -5,7 +5,7 @@
  * 100 archives in which one bit was flipped. Any thread. */
 #pragma once
 
-#include "pack/foreign/foreign.h"
+#include "pack/foreign/settings.h"
 
 /* "libarchive 3.6.2" */
 const char *unpack_library(void);

@@ -1,0 +1,116 @@
+/* How files of other formats are to be read, and who is asked or told meanwhile. */
+#pragma once
+
+#include "base/err.h"
+#include "base/opt.h"
+#include "pack/foreign/pages_shared.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum foreign_layout_of_tar { FOREIGN_AUTO, FOREIGN_TREE, FOREIGN_CLASSES };
+/* What the folder of a class is called, where its label is known: by its name, or by its label and
+ * name. AUTO: by both only where names are sorted otherwise than labels, or one is that of two. */
+enum foreign_folders { FOREIGN_FOLDERS_AUTO, FOREIGN_FOLDERS_NAMES, FOREIGN_FOLDERS_NUMBERS };
+
+struct labels;
+struct notices;
+
+/* Who makes checksums. Any thread. */
+struct foreign_checking {
+	/* Announces how many bytes will be read. Returns 0, or -errno, which becomes the result. */
+	int (*begin)(void *context, uint64_t bytes);
+	void (*add)(void *context, uint64_t bytes);
+	bool (*stops)(void *context);
+	void *context;
+};
+
+enum foreign_flaw {
+	FOREIGN_BAD,	  /* no tree can hold it */
+	FOREIGN_SPECIAL,  /* a device or its like: `what` says which */
+	FOREIGN_UNWANTED, /* the settings leave it out, although its path does not say so */
+};
+
+/* Bytes of a file that are compressed. */
+struct foreign_compressed {
+	struct reader *reader;
+	uint64_t offset, len;
+	unsigned method; /* that a zip says; 0: what their first bytes say, and no more counts */
+	bool ends;	 /* lzma, with a mark at its end */
+	uint64_t size;	 /* when unpacked */
+	uint32_t crc;	 /* the same */
+};
+
+/* Is told of what an archive has that its tree has not. Any thread. */
+struct foreign_watch {
+	/* A member that is left out. Returns 0, or what the scan is to return. */
+	int (*left_out)(void *context, const char *path, const char *what, enum foreign_flaw flaw);
+	/* Called from time to time; the same. */
+	int (*tick)(void *context);
+	/* The archive is damaged, or cut off. Returns 0 to go on with what came before, or `error`.
+	 */
+	int (*broken)(void *context, int error, const struct err *err);
+	/* Unpacks bytes to the end of a file of its own: *spool, which it makes if that is NULL.
+	 * Returns 0, and where they lie in it; -EBADMSG (damaged); -EOPNOTSUPP (another
+	 * compression); or another failure. NULL: that cannot be done. */
+	int (*unpack)(void *context, const struct foreign_compressed *from, struct reader **spool,
+		      uint64_t *ret_start, uint64_t *ret_len, struct err *err);
+	void *context;
+	atomic_bool archive; /* set: there is one */
+};
+
+struct foreign_settings {
+	const char *schema;  /* name of a format; NULL: the first that recognises it */
+	const char *classes; /* file of class names, a line a label; NULL: none */
+	const char *names;   /* file of file names, a line a record; NULL: none */
+	int layout;	     /* of a tar: enum foreign_layout_of_tar */
+	unsigned strip;	     /* leading folders to cut off paths in archives */
+	int class_folders;   /* enum foreign_folders */
+	bool empty_classes;  /* labels without an image have a folder, too */
+	const char *image_key, *label_key, *name_key; /* fields of a record; NULL: the usual ones */
+
+	/* Opens a further file by its name or URL. Returns 0, or 1: the file was decompressed, so
+	 * that no index of it is kept, and its name loses the suffix of the compression; or -errno.
+	 * Called by several threads at once. */
+	int (*open)(void *context, const char *name, struct reader **ret, struct err *err);
+	void *context;
+	/* Unpacked pages of all files that are opened with it; for foreign_open(). */
+	struct pages *pages;
+	/* Tells the user one line; NULL: nobody listens. */
+	void (*notice)(const char *line);
+	/* Takes what is to be said once of all files that are opened; NULL: it is told at once. */
+	struct notices *notices;
+	/* Adds checksums to an index that lacks some, by reading all of the file; NULL: does not.
+	 * */
+	const struct foreign_checking *checking;
+	/* NULL: what is left out of an archive is counted, and noted. With it, an archive is looked
+	 * through each time, and no index of it is kept. */
+	struct foreign_watch *watch;
+};
+
+extern const char *const foreign_layout_names[];  /* by enum foreign_layout_of_tar */
+extern const char *const foreign_folders_names[]; /* by enum foreign_folders */
+
+/* Rows for a table of options whose settings have these as `member`. */
+#define FOREIGN_OPTIONS(type, member)                                                             \
+	OPT_SHARED("files of other formats"),                                                     \
+		OPT_STRING(0, "schema", "NAME", type, member.schema,                              \
+			   "format of a file that is no pack: see foldpack-formats(7)"),          \
+		OPT_STRING(0, "classes", "FILE", type, member.classes,                            \
+			   "names of the classes, one a line"),                                   \
+		OPT_CHOICE(0, "class-folders", foreign_folders_names, type, member.class_folders, \
+			   "what folders of classes are called: by their names, or by "           \
+			   "labels and names (default: where ImageFolder would else "             \
+			   "give other numbers)"),                                                \
+		OPT_FLAG(0, "empty-classes", type, member.empty_classes,                          \
+			 "make folders of classes without an image"),                             \
+		OPT_STRING(0, "names", "FILE", type, member.names,                                \
+			   "names of the files, one a line"),                                     \
+		OPT_CHOICE(0, "layout", foreign_layout_names, type, member.layout,                \
+			   "what a tar becomes: the tree of its members, or the "                 \
+			   "classes of its samples"),                                             \
+		OPT_STRING(0, "image-key", "NAME", type, member.image_key,                        \
+			   "field of a record that has the image"),                               \
+		OPT_STRING(0, "label-key", "NAME", type, member.label_key,                        \
+			   "field that has the label"),                                           \
+		OPT_STRING(0, "name-key", "NAME", type, member.name_key,                          \
+			   "field that has the name of the file")

@@ -1,4 +1,5 @@
 /* What is compressed, good and damaged: pack/tool/import/unpack.h. libarchive compresses it. */
+#include "base/buf.h"
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/import/unpack.h"

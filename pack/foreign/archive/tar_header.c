@@ -5,8 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SECOND	     INT64_C(1000000000)
-#define LABEL_DIGITS 18 /* that surely fit in 63 bits */
+#define SECOND INT64_C(1000000000)
 
 enum { NAME = 0, MODE = 100, SIZE = 124, MTIME = 136, SUM = 148, TYPE = 156, TARGET = 157 };
 enum { MAGIC = 257, PREFIX = 345 };
@@ -174,19 +173,9 @@ static int take_text(struct buf *to, struct foreign_text value)
 
 static int take_label(struct tar_extra *extra, struct foreign_text value, struct err *err)
 {
-	bool negative = value.len && *value.data == '-';
-	uint64_t label;
-	size_t digits;
-
 	extra->labelled = value.len > 0;
-	if (!extra->labelled)
-		return 0;
-	value.data += negative;
-	value.len -= negative;
-	digits = take_number(&value, &label);
-	if (digits == 0 || digits > LABEL_DIGITS || value.len)
+	if (extra->labelled && !foreign_text_label(value, &extra->label))
 		return err_set(err, -EBADMSG, "its pax header has a label that is no number");
-	extra->label = negative ? -(int64_t)label : (int64_t)label;
 	return 0;
 }
 

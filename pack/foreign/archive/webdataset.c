@@ -2,13 +2,14 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/foreign/archive/tar_members.h"
+#include "pack/foreign/archive/tar_tree.h"
 #include "pack/image_kind.h"
 #include <inttypes.h>
 #include <string.h>
 
-#define CLASS_MOST   (4 * KIB) /* bytes of a .cls member */
-#define LOOKED_AT    100       /* members, for the first sample */
-#define LABEL_DIGITS 18	       /* that surely fit in 63 bits */
+#define CLASS_MOST (4 * KIB) /* bytes of a .cls member */
+#define LOOKED_AT  100	     /* members, for the first sample */
 
 /* A member's path: KEY.SUFFIX */
 struct key {
@@ -23,10 +24,24 @@ struct sample_image {
 };
 
 enum left_out { OTHER_MEMBERS, UNFIT_MEMBERS, META_MEMBERS, NO_CLASS, CAME_AGAIN, LEFT_OUT };
-_Static_assert(LEFT_OUT == WEBDATASET_REASONS, "a count for each");
 
-void webdataset_release(struct webdataset *w)
+struct webdataset {
+	struct foreign_source *source;
+	struct foreign_tree *tree;
+	struct archive_places places; /* of the members that became images */
+	uint64_t left_out[LEFT_OUT];
+
+	/* The sample in hand: */
+	struct buf key;
+	struct buf images; /* struct sample_image */
+	struct buf names;  /* of them: KEY.SUFFIX */
+	struct buf class;  /* a name */
+	int64_t label;	   /* FOREIGN_NO_LABEL: none */
+};
+
+static void webdataset_release(struct webdataset *w)
 {
+	archive_places_release(&w->places);
 	buf_release(&w->key);
 	buf_release(&w->images);
 	buf_release(&w->names);
@@ -124,15 +139,15 @@ static int replace_image(struct webdataset *w, struct foreign_text path)
 					    .kind = PLACE_FILE};
 	const struct archive_place *before;
 
-	before = archive_place_of(w->places, path);
+	before = archive_place_of(&w->places, path);
 	if (before) {
 		foreign_tree_drop(w->tree, before->row);
 		w->left_out[CAME_AGAIN]++;
 	}
-	return archive_places_set(w->places, path, place);
+	return archive_places_set(&w->places, path, place);
 }
 
-int webdataset_end(struct webdataset *w, struct err *err)
+static int end_sample(struct webdataset *w, struct err *err)
 {
 	const struct sample_image *images = BUF_ITEMS(&w->images, const struct sample_image);
 	int r = 0;
@@ -178,16 +193,13 @@ static int read_sample_class(struct webdataset *w, const struct archive_member *
 {
 	struct foreign_text text = {.len = (size_t)min(member->size, CLASS_MOST + 1)};
 	const uint8_t *bytes;
-	struct foreign_text number;
-	uint64_t label;
-	size_t digits;
 	int r;
 
 	if (w->class.len || w->label != FOREIGN_NO_LABEL)
 		return bad_sample(member, "the sample has a class already", err);
 	if (text.len > CLASS_MOST)
 		return bad_sample(member, "too long for a class", err);
-	r = w->read(w->context, member, text.len, &bytes, err);
+	r = foreign_get(w->source, member->offset, text.len, &bytes, err);
 	if (r < 0)
 		return r;
 	text.data = (const char *)bytes;
@@ -199,19 +211,10 @@ static int read_sample_class(struct webdataset *w, const struct archive_member *
 	}
 	if (text.len == 0)
 		return bad_sample(member, "no class in it", err);
-	number = text;
-	if (*number.data == '-' || *number.data == '+') {
-		number.data++;
-		number.len--;
-	}
-	digits = foreign_text_number(number, &label);
-	if (digits == 0 || digits < number.len || digits > LABEL_DIGITS)
-		return buf_add(&w->class, text.data, text.len);
-	w->label = *text.data == '-' ? -(int64_t)label : (int64_t)label;
-	return 0;
+	return foreign_text_label(text, &w->label) ? 0 : buf_add(&w->class, text.data, text.len);
 }
 
-int webdataset_take(struct webdataset *w, const struct archive_member *member, struct err *err)
+static int take_member(struct webdataset *w, const struct archive_member *member, struct err *err)
 {
 	struct key key;
 	int r = 0;
@@ -219,22 +222,22 @@ int webdataset_take(struct webdataset *w, const struct archive_member *member, s
 	if (!is_of_sample(member, &key, w->left_out))
 		return 0;
 	if (w->key.len && !same_key(&w->key, key.key))
-		return WEBDATASET_NEXT;
-	if (!w->key.len)
+		r = end_sample(w, err);
+	if (r == 0 && !w->key.len)
 		r = buf_add(&w->key, key.key.data, key.key.len);
-	if (r == 0 && image_is_named(key.suffix.data, key.suffix.len)) {
-		r = add_sample_image(w, member, &key);
-		return r < 0 ? r : WEBDATASET_IMAGE;
-	}
-	if (r == 0 && is_suffix(key.suffix, "cls"))
+	if (r < 0)
+		return r;
+	if (image_is_named(key.suffix.data, key.suffix.len))
+		return add_sample_image(w, member, &key);
+	if (is_suffix(key.suffix, "cls"))
 		return read_sample_class(w, member, err);
 	w->left_out[OTHER_MEMBERS]++;
-	return r;
+	return 0;
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-int webdataset_note(const struct webdataset *w)
+static int note_left_out(const struct webdataset *w)
 {
 	static const char *const what[LEFT_OUT] = {
 		[OTHER_MEMBERS] = "left out, as neither image nor class: %" PRIu64 " members",
@@ -247,20 +250,49 @@ int webdataset_note(const struct webdataset *w)
 	return foreign_tree_note_counts(w->tree, w->left_out, what, LEFT_OUT);
 }
 
-int webdataset_look(struct webdataset *w, const struct archive_member *member)
+int webdataset_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
 {
+	SCOPE(tar_members_release)
+	struct tar_members members = {.source = source, .end = source->size};
+	SCOPE(webdataset_release)
+	struct webdataset w = {.source = source, .tree = tree, .label = FOREIGN_NO_LABEL};
+	struct archive_member member;
+	int r;
+
+	while ((r = tar_members_next(&members, &member, err)) == 0) {
+		r = take_member(&w, &member, err);
+		if (r < 0)
+			return r;
+	}
+	if (r < 0)
+		r = archive_broken(source->settings, r, err);
+	if (r >= 0)
+		r = end_sample(&w, err);
+	if (r == 0)
+		r = note_left_out(&w);
+	return r < 0 ? r : tar_note_behind(tree, members.behind);
+}
+
+int webdataset_has_classes(struct foreign_source *source, struct err *err)
+{
+	SCOPE(tar_members_release)
+	struct tar_members members = {.source = source, .end = source->size};
+	SCOPE(buf_release) struct buf first = BUF_INIT; /* the key of the first sample */
+	uint64_t ignored[LEFT_OUT] = {0};
+	struct archive_member member;
 	struct key key;
 	int r = 0;
 
-	if (w->looked++ == LOOKED_AT)
-		return WEBDATASET_NO_CLASS;
-	if (!is_of_sample(member, &key, w->left_out))
-		return 0;
-	if (w->key.len && !same_key(&w->key, key.key))
-		return WEBDATASET_NO_CLASS;
-	if (is_suffix(key.suffix, "cls"))
-		return WEBDATASET_CLASS;
-	if (!w->key.len)
-		r = buf_add(&w->key, key.key.data, key.key.len);
-	return r;
+	for (unsigned i = 0; r == 0 && i < LOOKED_AT; i++) {
+		r = tar_members_next(&members, &member, err);
+		if (r != 0 || !is_of_sample(&member, &key, ignored))
+			continue;
+		if (first.len && !same_key(&first, key.key))
+			return 0;
+		if (is_suffix(key.suffix, "cls"))
+			return 1;
+		if (!first.len)
+			r = buf_add(&first, key.key.data, key.key.len);
+	}
+	return r < 0 && r != -EBADMSG ? r : 0;
 }

@@ -5,111 +5,12 @@
 #include "pack/foreign/encoding/protobuf.h"
 #include "pack/foreign/format.h"
 #include "pack/foreign/source.h"
-#include "pack/format.h"
 #include <inttypes.h>
 #include <string.h>
 
 #define HEAD  256 /* bytes of a Datum in front of the data, at most, */
 #define TAIL  64  /* and what is behind it */
-#define AHEAD 512
-
-/* --- records ----------------------------------------------------------------------------------
- *
- * In the order of their keys. The scan reads the beginning and the end of each value, where a label
- * is. From far, these are asked for ahead: the walk is some records in front of the reader.
- * Elsewhere it is a plain walk. */
-
-struct records {
-	struct foreign_source *source;
-	struct buf ring; /* struct record_kept */
-	struct buf key;	 /* of the one that was taken last */
-	uint64_t taken, walked;
-	int end; /* of the walk: 1, or -errno; 0: it goes on */
-	struct err why;
-};
-
-struct record_kept {
-	uint64_t offset, size;
-	size_t key_len;
-	uint8_t key[FORMAT_KEY_MAX];
-};
-
-static void records_release(struct records *records)
-{
-	buf_release(&records->ring);
-	buf_release(&records->key);
-}
-
-static int walk_one(struct records *records, struct walker_record *ret, struct err *err)
-{
-	struct walker *walker = records->source->walker;
-
-	return records->walked ? walker_next(walker, ret, err) : walker_first(walker, ret, err);
-}
-
-static struct record_kept *kept_at(const struct records *records, uint64_t number)
-{
-	return BUF_ITEMS(&records->ring, struct record_kept) + number % AHEAD;
-}
-
-static int keep(struct records *records, const struct walker_record *record)
-{
-	struct record_kept *kept = kept_at(records, records->walked);
-	uint64_t tail = min(record->size, TAIL);
-
-	if (record->key_len > sizeof(kept->key))
-		return err_set(&records->why, -EBADMSG, "a key of %zu bytes", record->key_len);
-	kept->offset = record->offset;
-	kept->size = record->size;
-	kept->key_len = record->key_len;
-	memcpy(kept->key, record->key, record->key_len);
-	foreign_will_get(records->source, record->offset, (size_t)min(record->size, HEAD));
-	foreign_will_get(records->source, record->offset + record->size - tail, (size_t)tail);
-	return 0;
-}
-
-static void walk_ahead(struct records *records)
-{
-	while (records->end == 0 && records->walked < records->taken + AHEAD) {
-		struct walker_record record;
-
-		records->end = walk_one(records, &record, &records->why);
-		if (records->end == 0)
-			records->end = keep(records, &record);
-		records->walked += records->end == 0;
-	}
-}
-
-static int take_kept(struct records *records, struct walker_record *ret)
-{
-	const struct record_kept *kept = kept_at(records, records->taken++);
-
-	records->key.len = 0;
-	if (buf_add(&records->key, kept->key, kept->key_len) < 0)
-		return -ENOMEM;
-	*ret = (struct walker_record){.key = (const uint8_t *)records->key.data,
-				      .key_len = kept->key_len,
-				      .offset = kept->offset,
-				      .size = kept->size};
-	return 0;
-}
-
-static int records_next(struct records *records, struct walker_record *ret, struct err *err)
-{
-	int r;
-
-	if (!records->source->window.far) {
-		r = walk_one(records, ret, err);
-		records->walked += r == 0;
-		return r;
-	}
-	if (!records->ring.data && buf_reserve(&records->ring, AHEAD * sizeof(struct record_kept)))
-		return -ENOMEM;
-	walk_ahead(records);
-	if (records->taken < records->walked)
-		return take_kept(records, ret);
-	return records->end < 0 ? err_set(err, records->end, "%s", records->why.text) : 1;
-}
+#define AHEAD 512 /* records of which these are asked for from far */
 
 /* --- a Datum ---------------------------------------------------------------------------------- */
 
@@ -281,18 +182,81 @@ static int add(struct foreign_source *source, struct foreign_tree *tree,
 	return foreign_add(tree, &file, err);
 }
 
+/* --- records ----------------------------------------------------------------------------------
+ *
+ * In the order of their keys. */
+
+struct record_kept {
+	uint64_t offset, size;
+	size_t key, key_len; /* in the keys */
+};
+
+/* The scan reads the beginning and the end of each value, where a label is. From far the walk is
+ * done first, so that these can be asked for ahead. */
+struct kept {
+	struct buf records; /* struct record_kept */
+	struct buf keys;
+};
+
+static void kept_release(struct kept *kept)
+{
+	buf_release(&kept->records);
+	buf_release(&kept->keys);
+}
+
+static int keep(struct kept *kept, const struct walker_record *record)
+{
+	const struct record_kept one = {.offset = record->offset,
+					.size = record->size,
+					.key = kept->keys.len,
+					.key_len = record->key_len};
+	int r = buf_add(&kept->keys, record->key, record->key_len);
+
+	return r < 0 ? r : buf_add(&kept->records, &one, sizeof(one));
+}
+
+static void ask_for(struct foreign_source *source, const struct record_kept *record)
+{
+	uint64_t tail = min(record->size, TAIL);
+
+	foreign_will_get(source, record->offset, (size_t)min(record->size, HEAD));
+	foreign_will_get(source, record->offset + record->size - tail, (size_t)tail);
+}
+
+static int add_kept(struct foreign_source *source, struct foreign_tree *tree,
+		    const struct kept *kept, struct err *err)
+{
+	const struct record_kept *records = BUF_ITEMS(&kept->records, const struct record_kept);
+	size_t count = BUF_COUNT(&kept->records, *records), asked = 0;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		const struct walker_record record = {.key = (const uint8_t *)kept->keys.data +
+							    records[i].key,
+						     .key_len = records[i].key_len,
+						     .offset = records[i].offset,
+						     .size = records[i].size};
+
+		for (; asked < count && asked < i + AHEAD; asked++)
+			ask_for(source, &records[asked]);
+		r = add(source, tree, &record, i, err);
+	}
+	return r;
+}
+
 static int caffe_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
 {
-	SCOPE(records_release) struct records records = {.source = source};
+	SCOPE(kept_release) struct kept kept = {0};
+	bool far = source->window.far;
 	struct walker_record record;
-	int r;
+	int r = walker_first(source->walker, &record, err);
 
-	for (uint64_t walked = 0; (r = records_next(&records, &record, err)) == 0; walked++) {
-		r = add(source, tree, &record, walked, err);
-		if (r < 0)
-			return r;
+	for (uint64_t walked = 0; r == 0; walked++) {
+		r = far ? keep(&kept, &record) : add(source, tree, &record, walked, err);
+		if (r == 0)
+			r = walker_next(source->walker, &record, err);
 	}
-	return r < 0 ? r : 0;
+	return r < 0 ? r : add_kept(source, tree, &kept, err);
 }
 
 const struct foreign_format caffe_format = {

@@ -107,10 +107,15 @@ int credentials_of_token(const struct credentials_ask *ask, struct credentials *
 		r = token_find(&server, ask->settings, &token, err);
 	if (r < 0)
 		return r;
+	if (!token.text && token.of_other)
+		return err_set(err, 1, "%s is for another server", token.of_other);
 	if (!token.text)
-		return err_set(err, 1,
-			       token.of_other ? "%s is for another server" : "%s is not set",
-			       token.of_other ? token.of_other : "FOLDFS_TOKEN");
+		return err_set(err, 1, "FOLDFS_TOKEN is not set%s",
+			       environment_get("GOOGLE_APPLICATION_CREDENTIALS")
+				       ? " (and GOOGLE_APPLICATION_CREDENTIALS not read: 'gcloud "
+					 "auth application-default print-access-token' prints a "
+					 "token of it)"
+				       : "");
 	ret->token = steal_ptr(&token.text);
 	return 0;
 }

@@ -79,10 +79,12 @@ int curl_load(struct curl *ret, struct err *err)
 
 void curl_trust(const struct curl *curl, CURL *easy, const struct remote_settings *settings)
 {
-	const char *file = remote_ca_file(settings);
+	const char *file = remote_ca_file(settings), *folder = remote_ca_folder(settings);
 
 	if (file)
 		curl->easy_setopt(easy, CURLOPT_CAINFO, file);
+	if (folder)
+		curl->easy_setopt(easy, CURLOPT_CAPATH, folder);
 }
 
 #endif

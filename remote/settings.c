@@ -25,19 +25,26 @@ static const char *ca_file_here(void)
 	return NULL;
 }
 
+/* What is named for foldfs and curl, and not for all that OpenSSL serves. */
+static const char *named_file(const struct remote_settings *settings)
+{
+	const char *file = settings->ca_file;
+
+	file = file ? file : environment_get("AWS_CA_BUNDLE");
+	return file ? file : environment_get("CURL_CA_BUNDLE");
+}
+
 const char *remote_ca_file(const struct remote_settings *settings)
 {
-	static const char *const names[] = {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"};
+	const char *file = named_file(settings);
 
-	if (settings->ca_file)
-		return settings->ca_file;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *file = environment_get(names[i]);
+	file = file ? file : environment_get("SSL_CERT_FILE");
+	return file ? file : ca_file_here();
+}
 
-		if (file)
-			return file;
-	}
-	return ca_file_here();
+const char *remote_ca_folder(const struct remote_settings *settings)
+{
+	return named_file(settings) ? NULL : environment_get("SSL_CERT_DIR");
 }
 
 const char *remote_google(const struct remote_settings *settings)

@@ -56,6 +56,10 @@ const char *remote_google(const struct remote_settings *settings);
  * SSL_CERT_FILE names. NULL: the system's, which libcurl knows. */
 const char *remote_ca_file(const struct remote_settings *settings);
 
+/* The folder of certificates beside SSL_CERT_FILE or the system's, that SSL_CERT_DIR names; NULL:
+ * none, also where --ca-file or what comes before these names a file. */
+const char *remote_ca_folder(const struct remote_settings *settings);
+
 /* Whether libcurl may open the files that it reads by their names: the certificates, and ~/.netrc.
  * Returns 0, or -ESPIPE (one is a named pipe) with a sentence that names it. */
 int remote_check_files(const struct remote_settings *settings, struct err *err);

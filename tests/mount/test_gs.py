@@ -127,6 +127,13 @@ def test_public_objects_need_nothing(store, mount):
     assert set(store.sent) == {None}
 
 
+def test_a_refusal_says_that_files_of_accounts_are_not_read(store, monkeypatch):
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/account.json")
+    assert ("FOLDFS_TOKEN is not set (and GOOGLE_APPLICATION_CREDENTIALS not read: 'gcloud auth "
+            "application-default print-access-token' prints a token of it)") in info(
+                store, status=1)
+
+
 def test_a_refusal_says_where_credentials_were_looked_for(store, place):
     assert info(store, status=1) == (
         f"foldpack: {PACK}: access denied (403); no credentials: AWS_ACCESS_KEY_ID is not set, no "

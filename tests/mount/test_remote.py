@@ -501,7 +501,7 @@ def test_what_is_no_url_is_said(url):
 
 
 @foldfs.needs("openssl")
-def test_a_certificate_that_is_not_trusted_is_said(data, serve, place, mount):
+def test_a_certificate_that_is_not_trusted_is_said(data, serve, place, mount, monkeypatch):
     made = run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
                "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
                "-keyout", place / "key.pem", "-out", place / "cert.pem", status=None)
@@ -512,6 +512,13 @@ def test_a_certificate_that_is_not_trusted_is_said(data, serve, place, mount):
     server = serve(tls=both)
     assert "--ca-file" in info(server, status=1).err
     same(data, mount(server.url("x.lmdb"), f"--ca-file={place}/cert.pem"))
+    (place / "trusted").mkdir()
+    (place / "cert.pem").rename(place / "trusted/cert.pem")
+    run("openssl", "rehash", place / "trusted")
+    for name in ("AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(place / "trusted"))
+    assert info(server)
 
 
 @foldfs.needs("openssl")

@@ -98,3 +98,16 @@ TEST(certificates_come_from_the_option_then_from_the_environment)
 	assert_string_equal(remote_ca_file(&unset), "b");
 	assert_string_equal(remote_ca_file(&set), "a");
 }
+
+TEST(a_folder_of_certificates_is_beside_those_of_the_system)
+{
+	const struct remote_settings set = {.ca_file = "a"}, unset = {0};
+
+	unsetenv("AWS_CA_BUNDLE");
+	unsetenv("CURL_CA_BUNDLE");
+	setenv("SSL_CERT_DIR", "d", 1);
+	assert_string_equal(remote_ca_folder(&unset), "d");
+	assert_null(remote_ca_folder(&set));
+	setenv("CURL_CA_BUNDLE", "b", 1);
+	assert_null(remote_ca_folder(&unset));
+}

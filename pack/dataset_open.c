@@ -264,7 +264,6 @@ const char *dataset_way_out(int error)
 {
 	switch (error) {
 	case -ENOMSG:
-	case -EINVAL:
 	case -EISDIR:
 		return "; 'foldpack create' makes packs";
 	case -EINPROGRESS:

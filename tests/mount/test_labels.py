@@ -493,6 +493,13 @@ def test_a_notice_comes_once_for_a_set_of_files(place, mount):
         f"foldfs: {place}/x-00.tar and 11 more: left out, as neither image nor class: 24 members"]
 
 
+def test_where_a_list_is_too_short_nothing_else_is_advised(place):
+    path, _ = write_tfds(place, images([0, 1]), None)
+    options = listed(place, ["cat"])
+    assert run(FOLDPACK, "list", *options, path, status=None).err == (
+        f"foldpack: {path}: record 1: its label is 1, and {place}/names.txt ends with label 0\n")
+
+
 def test_lines_of_a_list_of_classes_that_do_not_count_are_said(place):
     path, _ = write_tfds(place, images([0, 1]), None)
     (place / "list").write_text("cat\n\ndog\n")

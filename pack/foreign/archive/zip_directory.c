@@ -313,7 +313,8 @@ int zip_check_stored(const struct zip_directory *zip, size_t i, struct err *err)
 	if (entry->kind == ARCHIVE_FOLDER || entry->size == 0)
 		return 0;
 	if (entry->encrypted)
-		return zip_fault(i, zip_name(zip, entry), -EOPNOTSUPP, "encrypted", err);
+		return zip_fault(i, zip_name(zip, entry), -EOPNOTSUPP,
+				 "encrypted: unpack the zip and pack the folder", err);
 	if (entry->method != ZIP_STORED)
 		return zip_fault(i, zip_name(zip, entry), -EOPNOTSUPP,
 				 "compressed, so that there is nothing to read in place: 'zip -0' "

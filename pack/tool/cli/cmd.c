@@ -85,6 +85,10 @@ int cmd_check_local(const char *output)
 	SCOPE_FREE char *shown = output && strstr(output, "://") ? name_shown(output) : NULL;
 	bool s3 = shown && strncmp(shown, "s3://", 5) == 0;
 
+	if (output && strcmp(output, "-") == 0)
+		return log_fail(EXIT_USAGE,
+				"-: nothing of this goes to standard output: name a "
+				"file or folder, which may be ./-");
 	if (!shown)
 		return EXIT_DONE;
 	return log_fail(EXIT_USAGE,

@@ -349,7 +349,7 @@ int cmd_report(int argc, char **argv)
 		return r;
 	if (!settings.output || args[1])
 		return refuse_words(&settings, args[1]);
-	r = cmd_check_local(settings.output);
+	r = strcmp(settings.output, "-") ? cmd_check_local(settings.output) : EXIT_DONE;
 	if (r == EXIT_DONE)
 		r = cmd_open(args[0], &settings.common, &dataset);
 	if (r == EXIT_DONE)

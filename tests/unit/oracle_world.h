@@ -32,10 +32,11 @@ struct world {
 	double least;	  /* for lists of so many files */
 	uint64_t searched;
 	unsigned long_searches;
-	bool models;	  /* they are tried too, */
-	uint32_t classes; /* with as many */
-	unsigned looks;	  /* at whether to stop */
-	bool gives_up;	  /* as soon as it thinks hard */
+	bool models;	   /* they are tried too, */
+	uint32_t classes;  /* with as many */
+	unsigned looks;	   /* at whether to stop */
+	bool gives_up;	   /* once it thinks hard, */
+	unsigned patience; /* and has looked so often since */
 	char sentence[ORACLE_SENTENCE];
 };
 
@@ -117,7 +118,7 @@ static inline bool is_over(void *context)
 	struct world *world = context;
 
 	world->looks++;
-	return world->gives_up && world->long_searches > 0;
+	return world->gives_up && world->long_searches > 0 && world->looks > world->patience;
 }
 
 static inline unsigned search(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
@@ -126,9 +127,11 @@ static inline unsigned search(void *context, const struct seeds *seeds, uint64_t
 	struct world *world = context;
 	unsigned count = 0;
 
-	world->long_searches += to == SEEDS_ALL;
-	if (to == SEEDS_ALL) /* the others were tried before */
-		from = GUESS_SMALL;
+	if (to == SEEDS_ALL) {
+		world->long_searches++;
+		world->looks = 0;
+		from = GUESS_SMALL; /* the others were tried before */
+	}
 	for (; from < to && from < world->most && count == 0 && !is_over(context);
 	     from += SEEDS_STEP) {
 		count = seeds_search(seeds, (uint32_t)from, ret, most);

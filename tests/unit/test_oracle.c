@@ -280,6 +280,38 @@ TEST_OF(fresh, a_seed_after_a_model_for_these_classes_is_found)
 	assert_int_equal(state_of(world).seed, seed);
 }
 
+/* Its seed takes a search of all, and then it is looked for among the outputs of usual generators,
+ * but for most of these, to save the time. */
+TEST_OF(fresh, a_job_with_a_model_of_its_own_is_known_from_its_second_epoch_on)
+{
+	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
+	struct world *world = *state;
+	unsigned long_searches;
+	struct mt19937 root;
+	uint32_t seed;
+
+	mt19937_init(&root, 42);
+	mt19937_skip(&root, 600000);
+	do
+		seed = mt19937_next(&root);
+	while (seed < GUESS_SMALL || seed >= LARGE);
+	permutation_of(seed, order, N);
+	world->most = LARGE;
+	world->gives_up = true;
+	world->patience = 30;
+	read_epoch(world, order, N, &epoch);
+	assert_int_equal(state_of(world).seed, seed);
+	world->gives_up = false;
+	long_searches = world->long_searches;
+	mt19937_skip(&root, 3);
+	seed = mt19937_next(&root);
+	permutation_of(seed, order, N);
+	epoch.first_reader = 200;
+	read_epoch(world, order, N, &epoch);
+	assert_int_equal(state_of(world).seed, seed);
+	assert_int_equal(world->long_searches, long_searches);
+}
+
 /* drop_last: what an epoch leaves out may be among the first files of the next one. */
 TEST_OF(fresh, what_an_epoch_left_out_is_where_it_should_be_in_the_next)
 {

@@ -28,9 +28,9 @@ struct ahead {
 /* Returns 0 or -ENOMEM. */
 int ahead_new(struct cache *cache, const struct cache_params *params);
 
-/* Tells the planner that these were asked for. Returns whether there may be something to
- * find now; while a fill is read, its end is time enough to look, and where none may run, that of
- * what it is held back for. Lock held. */
+/* Tells the planner that these were asked for. Returns whether ahead_find() may find something now:
+ * not while a fill is read, whose end looks, nor where none may run (ahead_released()). Lock held.
+ */
 bool ahead_demand(struct cache *cache, const struct extent *extents, unsigned count);
 
 /* On a seek-bound device, what will be wanted around the one extent of a fill comes with it.

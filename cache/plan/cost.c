@@ -429,7 +429,8 @@ static void count_alone(struct cost *cost, uint64_t bytes, uint64_t begin, uint6
 	end_round(cost);
 }
 
-/* A read ahead in a round without: left from before the round, or of a scan or a known order. */
+/* A read ahead in a round that has none of the sweep: it began before the round, or is a scan's or
+ * a known order's. */
 static void count_beside(struct cost *cost, double bytes, uint64_t begin)
 {
 	if (begin >= cost->since)

@@ -27,7 +27,21 @@ struct cost_busy {
 	uint64_t gap_begin, gap_end; /* the last time without any */
 };
 
-/* To be embedded; the fields are cost.c's. */
+/* To be embedded; the fields are cost.c's.
+ *
+ * The depth is found in rounds. One at `depth` and one at depth + direction are a vote:
+ *
+ *	                       steady, and rested
+ *	      at `depth` -----------------------------> at depth + direction: `probing`
+ *	       ^  ^   | unsteady, or `rest`: another one      |
+ *	       |  +---+                                       | better, or not
+ *	       |                                              v
+ *	       +--------------------------------------------votes
+ *	            ACCEPT, or good while `starting`: depth += direction, no rest
+ *	            REJECT: direction turns; `patience`, the next rest, doubles
+ *
+ * The first direction is from depth 2 to 0, where wanted reads alone keep the device busy. Depth 0
+ * becomes 1 at once where that is in vain, and when nobody waits for a read any more. */
 struct cost {
 	uint64_t ratio; /* a / b, bytes */
 	uint64_t run;

@@ -93,7 +93,7 @@ static struct plan_followed *followed_new(const struct plan_order *order, const 
 	f->goal = START;
 	f->hungry = true;
 	f->position = forecast_position(forecast);
-	f->front = f->passed_place = forecast_next(forecast, 0, &file);
+	f->front = f->passed = forecast_next(forecast, 0, &file);
 	f->marks = calloc(1, order->extents + 1);
 	if (f->marks && plan_set_init(&f->window, order->extents) == 0)
 		return f;
@@ -157,7 +157,7 @@ bool plan_order_has(const struct plan_order *order, const struct plan_view *view
 /* Nearly all that the page cache should have is asked for. */
 static bool page_cache_let_go(const struct plan_followed *f)
 {
-	return f->lost >= RECENT / 16 && f->lost >= f->passed / 4 * 3;
+	return f->dropped >= RECENT / 16 && f->dropped >= f->recent / 4 * 3;
 }
 
 static bool is_missing(const struct plan_followed *f, const struct plan_view *view, uint64_t extent)
@@ -268,12 +268,12 @@ static void note_page_cache(struct plan_followed *f, bool kept)
 	uint32_t position = forecast_position(f->forecast);
 	bool before = page_cache_let_go(f);
 
-	f->passed += position - f->position;
-	f->lost += kept;
+	f->recent += position - f->position;
+	f->dropped += kept;
 	f->position = position;
-	if (f->passed >= RECENT) {
-		f->lost = (uint32_t)((uint64_t)f->lost * (RECENT / 2) / f->passed);
-		f->passed = RECENT / 2;
+	if (f->recent >= RECENT) {
+		f->dropped = (uint32_t)((uint64_t)f->dropped * (RECENT / 2) / f->recent);
+		f->recent = RECENT / 2;
 	}
 	if (page_cache_let_go(f) && !before)
 		f->place = 0;
@@ -316,8 +316,8 @@ static void leave_passed(const struct plan_order *order, struct plan_followed *f
 	uint32_t until = f->front, file;
 
 	f->front = forecast_next(f->forecast, 0, &file);
-	for (unsigned left = LOOK; left && f->passed_place < until; left--, f->passed_place++)
-		if (forecast_passed(f->forecast, f->passed_place, &file))
+	for (unsigned left = LOOK; left && f->passed < until; left--, f->passed++)
+		if (forecast_passed(f->forecast, f->passed, &file))
 			leave_file(order, f, view, file);
 }
 

@@ -9,8 +9,8 @@ enum mark {
 	TWICE = 2,   /* and again */
 	AHEAD = 4,   /* counted in `ahead` */
 	ASKED = 8,   /* by a file's first extent: a reader asked for it */
-	TAKEN = 16,  /* a reader of this forecast asked for the extent: no more in this epoch, even
-		      * if it was not foreseen then, and is still expected */
+	TAKEN = 16,  /* a reader of this forecast asked for the extent: it is not read ahead again,
+		      * even where the forecast did not foresee that, and still expects it */
 };
 
 /* What was planned of one forecast. */
@@ -23,9 +23,9 @@ struct plan_followed {
 	struct plan_set window;
 	uint64_t listed;	/* memory of the window, bytes */
 	uint64_t ahead;		/* memory of what was handed out, and not asked for or passed yet */
-	uint32_t passed_place;	/* of the order: nothing before it is ahead, */
-	uint32_t front;		/* nor will be before this, which readers had passed */
-	uint32_t place;		/* the same: files before it were looked at */
+	uint32_t place;		/* of the order: files before it were looked at; */
+	uint32_t passed;	/* these are not ahead any more: readers went past them; */
+	uint32_t front;		/* and past these, at the last look */
 	bool sweeping;		/* the window is being read, */
 	uint64_t cursor;	/* at this extent */
 	uint64_t goal;		/* W, while it doubles */
@@ -37,6 +37,6 @@ struct plan_followed {
 	bool hungry;		/* a file that is needed soon is missing */
 	uint32_t demands;	/* files, modulo 2^32 */
 	uint32_t position;	/* of the forecast, at the last demand */
-	uint32_t passed;	/* recent files, */
-	uint32_t lost;		/* of which these were asked for though the page cache had them */
+	uint32_t recent;	/* files, */
+	uint32_t dropped;	/* of which these were asked for though the page cache had them */
 };

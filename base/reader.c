@@ -3,6 +3,8 @@
 #include "base/size.h"
 #include <string.h>
 
+#define WHOLE_STEP (64 * MIB) /* some parts of a far file, which are asked for together */
+
 int reader_read_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
 		    uint64_t needed)
 {
@@ -26,21 +28,24 @@ int reader_get_full(struct reader *reader, void *buf, size_t len, uint64_t offse
 
 int reader_get_all(struct reader *reader, uint64_t most, struct buf *ret)
 {
+	size_t len = READER_WHOLE_HEAD;
 	uint64_t done = 0;
 	ssize_t n;
 
-	do {
-		if (done > most)
-			return -EFBIG;
-		if (buf_reserve(ret, MIB) < 0)
+	for (;;) {
+		if (buf_reserve(ret, len) < 0)
 			return -ENOMEM;
-		n = reader_get(reader, ret->data + ret->len, MIB, done);
+		n = reader_get(reader, ret->data + ret->len, len, done);
 		if (n < 0)
 			return (int)n;
 		ret->len += (size_t)n;
 		done += (uint64_t)n;
-	} while (n == (ssize_t)MIB);
-	return 0;
+		if (done > most)
+			return -EFBIG;
+		if ((size_t)n < len)
+			return 0;
+		len = WHOLE_STEP;
+	}
 }
 
 int reader_prepare(struct reader *reader, enum reader_io io)

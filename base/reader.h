@@ -36,6 +36,13 @@
 
 struct reader;
 
+/* How a file is opened: flags. */
+#define READER_APART 1u /* a server has named it: no password of the user goes there */
+#define READER_WHOLE 2u /* all of it is read, once, from its beginning on */
+
+/* Bytes of a file on a server that come with opening it, if it is to be read whole. */
+#define READER_WHOLE_HEAD ((size_t)8 << 20)
+
 enum reader_io { READER_AUTO, READER_DIRECT, READER_BUFFERED };
 
 /* Which file it is, and in which state. */

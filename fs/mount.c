@@ -24,11 +24,11 @@
 
 /* Opens a pack where it is. If the disk cache has a complete copy and the server cannot be reached,
  * `copy` is used instead. Returns 0, 1 (the copy is used) or -errno. */
-static int open_or_copy(struct mount *mount, const char *name, bool apart, struct reader **copy,
+static int open_or_copy(struct mount *mount, const char *name, unsigned how, struct reader **copy,
 			struct reader **ret, struct err *err)
 {
 	SCOPE_FREE char *shown = name_shown(name);
-	int r = reader_open(name, apart, *copy ? &mount->remote_copied : &mount->remote,
+	int r = reader_open(name, how, *copy ? &mount->remote_copied : &mount->remote,
 			    &mount->engine, ret, err);
 
 	if (r == 0 && !name_is_url(name))
@@ -42,13 +42,18 @@ static int open_or_copy(struct mount *mount, const char *name, bool apart, struc
 	return 1;
 }
 
-static int open_any(struct mount *mount, const char *name, bool apart, struct reader **ret,
-		    struct err *err)
+/* What is read whole is read once: no copy of it is kept. */
+static int open_reader(void *context, const char *name, unsigned how, struct reader **ret,
+		       struct err *err)
 {
+	struct mount *mount = context;
 	SCOPE(reader_release) struct reader *copy = NULL;
 	SCOPE_FREE char *cached = NULL; /* the name by which a copy is remembered */
-	int r = name_absolute(name, &cached, err);
+	int r;
 
+	if (how & READER_WHOLE)
+		return reader_open(name, how, &mount->remote, &mount->engine, ret, err);
+	r = name_absolute(name, &cached, err);
 	if (r < 0)
 		return r;
 	if (name_is_url(name))
@@ -57,20 +62,10 @@ static int open_any(struct mount *mount, const char *name, bool apart, struct re
 		atomic_store(&mount->programs, true);
 	if (mount->disk)
 		disk_cache_find(mount->disk, cached, &copy);
-	r = open_or_copy(mount, name, apart, &copy, ret, err);
+	r = open_or_copy(mount, name, how, &copy, ret, err);
 	if (r == 0 && mount->disk)
 		return disk_cache_add(mount->disk, cached, *ret, ret);
 	return r < 0 ? r : 0;
-}
-
-static int open_reader(void *context, const char *name, struct reader **ret, struct err *err)
-{
-	return open_any(context, name, false, ret, err);
-}
-
-static int open_apart(void *context, const char *name, struct reader **ret, struct err *err)
-{
-	return open_any(context, name, true, ret, err);
 }
 
 static int open_pack(void *context, const struct name *name, struct dataset **ret, struct err *err)
@@ -78,16 +73,8 @@ static int open_pack(void *context, const struct name *name, struct dataset **re
 	struct mount *mount = context;
 	struct foreign_settings foreign = mount->foreign;
 
-	if (name->apart)
-		foreign.open = open_apart;
+	foreign.how = name->apart ? READER_APART : 0;
 	return foreign_open(name->name, &foreign, ret, err);
-}
-
-static int open_list(void *context, const char *name, struct reader **ret, struct err *err)
-{
-	struct mount *mount = context;
-
-	return reader_open(name, false, &mount->remote, &mount->engine, ret, err);
 }
 
 static int list_names(void *context, const char *name, struct buf *ret, struct err *err)
@@ -103,7 +90,7 @@ static int open_dataset(struct mount *mount, struct err *err)
 	const struct packs_params params = {.words = (const char *const *)settings->packs,
 					    .count = settings->pack_count,
 					    .open = open_pack,
-					    .open_list = open_list,
+					    .open_list = open_reader,
 					    .list = list_names,
 					    .context = mount,
 					    .duplicates = settings->duplicates,

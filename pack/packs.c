@@ -53,7 +53,8 @@ static int read_list(void *context, const char *name, struct buf *ret, struct er
 	SCOPE(reader_release) struct reader *reader = NULL;
 	SCOPE_FREE char *shown = name_shown(name);
 	struct err reason = {0};
-	int r = shown ? params->open_list(params->context, name, &reader, &reason) : -ENOMEM;
+	int r = shown ? params->open_list(params->context, name, READER_WHOLE, &reader, &reason)
+		      : -ENOMEM;
 
 	if (r == 0)
 		r = reader_get_all(reader, LIST_MOST, ret);

@@ -10,9 +10,10 @@ struct packs_params {
 	const char *const *words; /* pack/names.h */
 	size_t count;
 	/* Open a pack and a list by name. Several packs may be opened at the same time, in threads
-	 * that end before packs_open() returns. */
+	 * that end before packs_open() returns. `how`: flags of base/reader.h. */
 	int (*open)(void *context, const struct name *name, struct dataset **ret, struct err *err);
-	int (*open_list)(void *context, const char *name, struct reader **ret, struct err *err);
+	int (*open_list)(void *context, const char *name, unsigned how, struct reader **ret,
+			 struct err *err);
 	/* pack/names.h; may be NULL. */
 	int (*list)(void *context, const char *name, struct buf *ret, struct err *err);
 	void *context;

@@ -15,7 +15,7 @@
 #include "remote/object_auth.h"
 #include "remote/settings.h"
 
-/* `apart`: see reader_open(). Returns 0, -EINVAL (not a URL of http or https), -ENOMEM, or why
+/* `apart`: as READER_APART. Returns 0, -EINVAL (not a URL of http or https), -ENOMEM, or why
  * there is no token. */
 int bearer_new(const char *url, bool apart, const struct remote_settings *settings,
 	       struct object_auth **ret, struct err *err);

@@ -22,11 +22,12 @@ int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_bod
 	return say_none(err);
 }
 
-int reader_remote_open(const char *shown, struct object_auth *auth,
+int reader_remote_open(const char *shown, struct object_auth *auth, unsigned how,
 		       const struct remote_settings *settings, struct remote *remote,
 		       struct reader **ret, struct err *err)
 {
 	(void)shown;
+	(void)how;
 	(void)settings;
 	(void)remote;
 	(void)ret;

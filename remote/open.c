@@ -127,7 +127,7 @@ static int open_auth(const char *name, bool apart, const struct remote_settings 
 	return r < 0 ? r : bearer_new(url, apart, settings, ret, err);
 }
 
-int reader_open(const char *name, bool apart, const struct remote_settings *settings,
+int reader_open(const char *name, unsigned how, const struct remote_settings *settings,
 		struct remote *remote, struct reader **ret, struct err *err)
 {
 	SCOPE_FREE char *shown = NULL;
@@ -139,8 +139,8 @@ int reader_open(const char *name, bool apart, const struct remote_settings *sett
 	shown = name_shown(name);
 	if (!shown)
 		return -ENOMEM;
-	r = open_auth(name, apart, settings, remote, &auth, err);
+	r = open_auth(name, how & READER_APART, settings, remote, &auth, err);
 	/* -EINVAL says that a file is no pack. */
 	return r < 0 ? (r == -EINVAL ? -ENOENT : r)
-		     : reader_remote_open(shown, auth, settings, remote, ret, err);
+		     : reader_remote_open(shown, auth, how, settings, remote, ret, err);
 }

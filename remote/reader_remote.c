@@ -518,21 +518,23 @@ static void keep_end(struct reader_remote *remote, struct end *end, bool suffix)
 }
 
 /* Some servers do not know suffix ranges, so only a failure at the beginning counts. */
-static int get_ends(struct reader_remote *remote, struct err *err)
+static int get_ends(struct reader_remote *remote, bool whole, struct err *err)
 {
 	struct pending pending SCOPE(pending_release);
-	struct end head = {.pending = &pending, .kept = kept_new(0, REMOTE_HEAD)};
-	struct end tail = {.pending = &pending, .kept = kept_new(0, REMOTE_TAIL)};
+	struct end head = {.pending = &pending,
+			   .kept = kept_new(0, whole ? READER_WHOLE_HEAD : REMOTE_HEAD)};
+	struct end tail = {.pending = &pending, .kept = whole ? NULL : kept_new(0, REMOTE_TAIL)};
 
 	pending_init(&pending);
-	if (!head.kept || !tail.kept) {
+	if (!head.kept || (!whole && !tail.kept)) {
 		kept_free(head.kept);
 		kept_free(tail.kept);
 		return -ENOMEM;
 	}
-	pending_add(&pending, 2);
+	pending_add(&pending, whole ? 1 : 2);
 	ask_for_end(remote, &head, false);
-	ask_for_end(remote, &tail, true);
+	if (tail.kept)
+		ask_for_end(remote, &tail, true);
 	pending_wait(&pending);
 	if (head.result < 0)
 		object_why(remote->object, err);
@@ -541,7 +543,7 @@ static int get_ends(struct reader_remote *remote, struct err *err)
 	return head.result < 0 ? (int)head.result : 0;
 }
 
-int reader_remote_open(const char *shown, struct object_auth *auth,
+int reader_remote_open(const char *shown, struct object_auth *auth, unsigned how,
 		       const struct remote_settings *settings, struct remote *engine,
 		       struct reader **ret, struct err *err)
 {
@@ -562,12 +564,13 @@ int reader_remote_open(const char *shown, struct object_auth *auth,
 		free(remote);
 		return r;
 	}
-	r = get_ends(remote, &why);
+	r = get_ends(remote, how & READER_WHOLE, &why);
 	if (r < 0) {
 		remote_free(&remote->reader);
 		return err_set(err, r, "%s", err_text(&why, r));
 	}
-	list_ends(remote);
+	if (!(how & READER_WHOLE))
+		list_ends(remote);
 	*ret = &remote->reader;
 	return 0;
 }

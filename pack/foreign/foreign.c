@@ -375,13 +375,13 @@ int foreign_open(const char *name, const struct foreign_settings *settings, stru
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct reader *reader;
-	int r = settings->open(settings->context, name, &reader, err);
+	int r = settings->open(settings->context, name, settings->how, &reader, err);
 
 	if (r >= 0)
 		return open_any(reader, name, r > 0, settings, ret, err);
 	if (r != -EISDIR || buf_addf(&path, "%s/data.mdb", name) < 0)
 		return r;
-	if (settings->open(settings->context, path.data, &reader, NULL) < 0)
+	if (settings->open(settings->context, path.data, settings->how, &reader, NULL) < 0)
 		return r;
 	r = open_any(reader, path.data, false, settings, ret, err);
 	if (r == 0)

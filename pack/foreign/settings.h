@@ -68,11 +68,13 @@ struct foreign_settings {
 	bool empty_classes;  /* labels without an image have a folder, too */
 	const char *image_key, *label_key, *name_key; /* fields of a record; NULL: the usual ones */
 
-	/* Opens a further file by its name or URL. Returns 0, or 1: the file was decompressed, so
-	 * that no index of it is kept, and its name loses the suffix of the compression; or -errno.
-	 * Called by several threads at once. */
-	int (*open)(void *context, const char *name, struct reader **ret, struct err *err);
+	/* Opens a further file by its name or URL; `how`: flags of base/reader.h. Returns 0, or 1:
+	 * the file was decompressed, so that no index of it is kept, and its name loses the suffix
+	 * of the compression; or -errno. Called by several threads at once. */
+	int (*open)(void *context, const char *name, unsigned how, struct reader **ret,
+		    struct err *err);
 	void *context;
+	unsigned how; /* with which flags a file, and what lies beside it, is opened */
 	/* Unpacked pages of all files that are opened with it; for foreign_open(). */
 	struct pages *pages;
 	/* Tells the user one line; NULL: nobody listens. */

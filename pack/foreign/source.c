@@ -162,7 +162,8 @@ int foreign_read_named(struct foreign_source *source, const char *name, struct b
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	SCOPE_FREE char *shown = name_shown(name);
 	struct err reason = {0};
-	int r = settings->open(settings->context, name, &reader, &reason);
+	int r = settings->open(settings->context, name, settings->how | READER_WHOLE, &reader,
+			       &reason);
 
 	if (r >= 0)
 		r = reader_get_all(reader, TEXT_MOST, &text);
@@ -230,7 +231,8 @@ int foreign_open_beside(struct foreign_source *source, const char *end, struct r
 	if (r == 0)
 		r = name_beside(source, end, &name);
 	if (r == 0)
-		r = source->settings->open(source->settings->context, name.data, ret, NULL);
+		r = source->settings->open(source->settings->context, name.data,
+					   source->settings->how, ret, NULL);
 	return r < 0 ? err_set(err, r, "%s: %s", shown, strerror(-r)) : 0;
 }
 

@@ -321,7 +321,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(r == 0 || err.text[0]);
 	if (r < 0)
 		return 0;
-	r = reader_remote_open("x", auth, &settings, &engine, &reader, &err);
+	r = reader_remote_open("x", auth, 0, &settings, &engine, &reader, &err);
 	must(r == 0 || err.text[0]);
 	if (r == 0)
 		use(reader);

@@ -105,13 +105,15 @@ static size_t make_lmdb(struct bytes records, uint8_t *ret)
 /* --- scanning --------------------------------------------------------------------------------- */
 
 /* What lies beside it, whatever its name. */
-static int open_beside(void *context, const char *name, struct reader **ret, struct err *err)
+static int open_beside(void *context, const char *name, unsigned how, struct reader **ret,
+		       struct err *err)
 {
 	const struct bytes *bytes = context;
 	SCOPE_CLOSE int fd = memfd_create("beside", MFD_CLOEXEC);
 	char path[32];
 
 	(void)name;
+	(void)how;
 	(void)err;
 	if (fd < 0 || io_pwrite_full(fd, bytes->data, bytes->len, 0) < 0)
 		abort();

@@ -26,9 +26,11 @@ struct fixture {
 	struct err err;
 };
 
-static int open_file(void *context, const char *name, struct reader **ret, struct err *err)
+static int open_file(void *context, const char *name, unsigned how, struct reader **ret,
+		     struct err *err)
 {
 	(void)context;
+	(void)how;
 	(void)err;
 	return reader_file_open(name, ret);
 }

@@ -24,7 +24,7 @@ static struct reader *open_it(struct http_server *server, const struct remote_se
 	int r;
 
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u/x", server->port);
-	r = reader_open(url, false, settings, &engine, &reader, &err);
+	r = reader_open(url, 0, settings, &engine, &reader, &err);
 	if (r < 0)
 		fail_msg("%s", err.text);
 	return reader;
@@ -645,7 +645,7 @@ static struct reader *open_renewed(struct http_server *server, struct renewed *r
 
 	*auth = (struct object_auth){.ops = &ops, .refresh = &renewed->refresh};
 	if (asprintf(&auth->url, "http://127.0.0.1:%u/x", server->port) < 0 ||
-	    reader_remote_open("x", auth, &patient, &engine, &reader, &err) < 0)
+	    reader_remote_open("x", auth, 0, &patient, &engine, &reader, &err) < 0)
 		abort();
 	return reader;
 }

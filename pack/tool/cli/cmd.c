@@ -20,11 +20,12 @@ int cmd_usage_error(const struct opt_command *command, const char *text)
 	return log_fail(EXIT_USAGE, "%s; see '%s --help'", text, command->name);
 }
 
-static int open_reader(void *context, const char *name, struct reader **ret, struct err *err)
+static int open_reader(void *context, const char *name, unsigned how, struct reader **ret,
+		       struct err *err)
 {
 	struct cmd_common *common = context;
 
-	return reader_open(name, false, &common->remote, &common->engine, ret, err);
+	return reader_open(name, how, &common->remote, &common->engine, ret, err);
 }
 
 int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_args)
@@ -104,21 +105,11 @@ int cmd_status(const char *path, int error, const struct err *err)
 	return (int)exit_status_of(error);
 }
 
-static int open_apart(void *context, const char *name, struct reader **ret, struct err *err)
-{
-	struct cmd_common *common = context;
-
-	return reader_open(name, true, &common->remote, &common->engine, ret, err);
-}
-
 static int open_any(void *common, const struct name *name, struct dataset **ret, struct err *err)
 {
 	struct foreign_settings foreign = ((const struct cmd_common *)common)->foreign;
 
-	if (name->apart) {
-		foreign.open = open_apart;
-		foreign.context = common;
-	}
+	foreign.how = name->apart ? READER_APART : 0;
 	return foreign_open(name->name, &foreign, ret, err);
 }
 

@@ -161,7 +161,8 @@ static int open_spooled(struct decompressed *d, const char *name, struct reader 
 
 /* --- any -------------------------------------------------------------------------------------- */
 
-static int open_decompressed(void *context, const char *name, struct reader **ret, struct err *err)
+static int open_decompressed(void *context, const char *name, unsigned how, struct reader **ret,
+			     struct err *err)
 {
 	struct decompressed *d = context;
 	SCOPE(reader_release) struct reader *reader = NULL;
@@ -172,7 +173,7 @@ static int open_decompressed(void *context, const char *name, struct reader **re
 		d->stream = -1;
 		return r;
 	}
-	r = d->before.open(d->before.context, name, &reader, err);
+	r = d->before.open(d->before.context, name, how, &reader, err);
 	if (r < 0)
 		return r;
 	if (begins_compressed(reader_origin(reader)))

@@ -52,7 +52,7 @@ struct fetch {
 	struct settings *settings;
 	struct disk *disk;
 	char *pack;	       /* its name: without secrets once it is open */
-	bool apart;	       /* see struct name */
+	unsigned how;	       /* it is opened */
 	struct reader *reader; /* the copy's, which is the dataset's */
 	struct dataset *dataset;
 	struct progress progress;
@@ -121,7 +121,8 @@ static void say_interrupted(const struct fetch *fetch)
 
 /* The first file that is opened is the pack, or what is read in its place. The others are small:
  * names of classes. */
-static int open_copied(void *context, const char *name, struct reader **ret, struct err *err)
+static int open_copied(void *context, const char *name, unsigned how, struct reader **ret,
+		       struct err *err)
 {
 	struct fetch *fetch = context;
 	struct cmd_common *common = &fetch->settings->common;
@@ -131,10 +132,10 @@ static int open_copied(void *context, const char *name, struct reader **ret, str
 	int r;
 
 	if (fetch->reader)
-		return reader_open(name, fetch->apart, &common->remote, &common->engine, ret, err);
+		return reader_open(name, how, &common->remote, &common->engine, ret, err);
 	r = name_absolute(name, &absolute, err);
 	if (r == 0)
-		r = reader_open(name, fetch->apart, &common->remote, &common->engine, &far, err);
+		r = reader_open(name, how, &common->remote, &common->engine, &far, err);
 	if (r < 0)
 		return r;
 	params.name = absolute;
@@ -153,6 +154,7 @@ static int open_pack(struct fetch *fetch, struct err *err)
 
 	foreign.open = open_copied;
 	foreign.context = fetch;
+	foreign.how = fetch->how;
 	foreign.checking = &checking;
 	interrupt_let(); /* until there is something to say */
 	r = foreign_open(fetch->pack, &foreign, &fetch->dataset, err);
@@ -351,7 +353,7 @@ static int fetch_packs(struct settings *settings, struct disk *disk, const struc
 		fetch->settings = settings;
 		fetch->disk = disk;
 		fetch->pack = names->all[opened].name;
-		fetch->apart = names->all[opened++].apart;
+		fetch->how = names->all[opened++].apart ? READER_APART : 0;
 		pthread_mutex_init(&fetch->lock, NULL);
 		r = fetch_pack(fetch);
 	}

@@ -3,7 +3,8 @@
 #include "base/size.h"
 #include <string.h>
 
-#define WHOLE_STEP (64 * MIB) /* some parts of a far file, which are asked for together */
+#define WHOLE_HEAD (8 * MIB)  /* of a far file, that comes with opening it */
+#define WHOLE_STEP (64 * MIB) /* some parts of it, which are asked for together */
 
 int reader_read_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
 		    uint64_t needed)
@@ -28,7 +29,7 @@ int reader_get_full(struct reader *reader, void *buf, size_t len, uint64_t offse
 
 int reader_get_all(struct reader *reader, uint64_t most, struct buf *ret)
 {
-	size_t len = READER_WHOLE_HEAD;
+	size_t len = WHOLE_HEAD;
 	uint64_t done = 0;
 	ssize_t n;
 

@@ -30,18 +30,14 @@
 
 #define READER_PAGE 4096u /* reader_read() begins and ends at multiples of it */
 
+/* How, as flags: a server has named it, so it gets no password; all of it is read, in one go. */
+enum reader_how { READER_APART = 1, READER_WHOLE = 2 };
+
 /* Bytes that nobody wants, but that are cheaper to read than to leave out, are a gap: a piece of at
  * most READER_GAP_MAX bytes whose iov_base is NULL. */
 #define READER_GAP_MAX ((size_t)2 << 20)
 
 struct reader;
-
-/* How a file is opened: flags. */
-#define READER_APART 1u /* a server has named it: no password of the user goes there */
-#define READER_WHOLE 2u /* all of it is read, once, from its beginning on */
-
-/* Bytes of a file on a server that come with opening it, if it is to be read whole. */
-#define READER_WHOLE_HEAD ((size_t)8 << 20)
 
 enum reader_io { READER_AUTO, READER_DIRECT, READER_BUFFERED };
 

@@ -143,7 +143,7 @@ _foldpack() {
     case ${COMP_WORDS[1]}-$(_foldfs_place 2 "$help") in
     diff-0 | extract-1) _foldfs_files d ;;
     create-0 | create-1 | list-0 | info-0 | verify-* | cat-0 | diff-1 | extract-0 | export-0 | \
-        export-1 | fetch-* | report-0)
+        export-1 | fetch-* | index-* | report-0)
         _foldfs_files f
         ;;
     list-1 | cat-1 | extract-*) _foldpack_paths "$1" ;;

@@ -134,7 +134,7 @@ for command in (__foldpack_commands | cut -f 1)
     switch $command
         case create diff export
             complete -c foldpack -n "__foldpack_at $command 0 1" -F
-        case verify fetch
+        case verify fetch index
             complete -c foldpack -n "__fish_seen_subcommand_from $command" -F
         case '*'
             complete -c foldpack -n "__foldpack_at $command 0" -F

@@ -33,6 +33,11 @@ int disk_cache_folder(const struct disk_cache *disk)
 	return block_store_folder(disk->disk.store);
 }
 
+const char *disk_cache_indexes(const struct disk_cache *disk)
+{
+	return block_store_indexes(disk->disk.store);
+}
+
 void disk_cache_free(struct disk_cache *disk)
 {
 	if (!disk)

@@ -12,6 +12,8 @@ struct disk_cache;
 int disk_cache_open(const char *spec, struct disk_cache **ret, struct err *err);
 /* The folder that it writes to: a descriptor of the cache's. */
 int disk_cache_folder(const struct disk_cache *disk);
+/* As block_store_indexes(). */
+const char *disk_cache_indexes(const struct disk_cache *disk);
 void disk_cache_free(struct disk_cache *disk); /* after its readers; NULL is fine */
 
 /* Ends its threads, as before a fork, once all that was read is written. All readers must rest. */

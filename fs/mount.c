@@ -105,6 +105,7 @@ static int open_dataset(struct mount *mount, struct err *err)
 	mount->foreign.open = open_reader;
 	mount->foreign.context = mount;
 	mount->foreign.pages = &mount->pages;
+	mount->foreign.index_folder = mount->disk ? disk_cache_indexes(mount->disk) : NULL;
 	mount->foreign.notice = settings->remote.notice;
 	mount->remote = settings->remote;
 	mount->remote.first_url = name_first_url(settings->packs, settings->pack_count);

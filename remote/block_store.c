@@ -27,7 +27,9 @@
 
 struct block_store {
 	char *path;
-	int fd; /* of the folder with the copies */
+	int fd;		  /* of the folder with the copies */
+	int index;	  /* of that with index files; below 0: there is none */
+	char indexes[32]; /* its path */
 	bool shared;
 	bool alone; /* the group would share it, but another user owns it */
 	uint64_t most;
@@ -121,6 +123,19 @@ static int parse_spec(struct block_store *store, const char *spec, struct err *e
 	return 0;
 }
 
+/* Opens a folder of the store, and creates it if it is missing. Returns a descriptor or -errno. */
+static int enter(const struct block_store *store, const char *name)
+{
+	mode_t mode = store->shared ? 02770 : 0700;
+	SCOPE_CLOSE int fd = -1;
+	bool made = mkdirat(store->fd, name, mode) == 0;
+
+	if (!made && errno != EEXIST)
+		return -errno;
+	fd = openat(store->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 || (made && io_set_mode(fd, mode) < 0) ? -errno : steal_fd(&fd);
+}
+
 int block_store_open(const char *spec, struct block_store **ret, struct err *err)
 {
 	struct block_store *store = calloc(1, sizeof(*store));
@@ -128,7 +143,7 @@ int block_store_open(const char *spec, struct block_store **ret, struct err *err
 
 	if (!store)
 		return -ENOMEM;
-	store->fd = -1;
+	store->fd = store->index = -1;
 	pthread_mutex_init(&store->lock, NULL);
 	pthread_cond_init(&store->left, NULL);
 	r = parse_spec(store, spec, err);
@@ -140,6 +155,8 @@ int block_store_open(const char *spec, struct block_store **ret, struct err *err
 		block_store_free(store);
 		return r;
 	}
+	store->index = enter(store, "index");
+	snprintf(store->indexes, sizeof(store->indexes), "/proc/self/fd/%d", store->index);
 	*ret = store;
 	return 0;
 }
@@ -147,6 +164,11 @@ int block_store_open(const char *spec, struct block_store **ret, struct err *err
 int block_store_folder(const struct block_store *store)
 {
 	return store->fd;
+}
+
+const char *block_store_indexes(const struct block_store *store)
+{
+	return store->index < 0 ? NULL : store->indexes;
 }
 
 void block_store_notice(struct block_store *store, void (*notice)(const char *line))
@@ -167,6 +189,7 @@ void block_store_free(struct block_store *store)
 	if (!store)
 		return;
 	scope_close(&store->fd);
+	scope_close(&store->index);
 	pthread_cond_destroy(&store->left);
 	pthread_mutex_destroy(&store->lock);
 	free(store->path);
@@ -245,19 +268,6 @@ static void store_unlock(struct block_store **store)
 	struct block_store *locked __attribute__((cleanup(store_unlock))) = store_lock(store)
 
 /* --- copies ----------------------------------------------------------------------------------- */
-
-/* Opens a folder of the store, and creates it if it is missing. Returns a descriptor or -errno. */
-static int enter(const struct block_store *store, const char *name)
-{
-	mode_t mode = store->shared ? 02770 : 0700;
-	SCOPE_CLOSE int fd = -1;
-	bool made = mkdirat(store->fd, name, mode) == 0;
-
-	if (!made && errno != EEXIST)
-		return -errno;
-	fd = openat(store->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 || (made && io_set_mode(fd, mode) < 0) ? -errno : steal_fd(&fd);
-}
 
 int block_store_blocks(struct block_store *store, const char *key, uint64_t size,
 		       struct blocks **ret)

@@ -2,16 +2,18 @@
  *
  *	DIR/uid-N/KEY/data, map		a copy of a pack (blocks.h); KEY: its 32 digits
  *	DIR/uid-N/names/HASH -> KEY	what was read under a name last
+ *	DIR/uid-N/index/		index files of what is no pack: pack/foreign/index_place.h
  *
  * Each user has a private folder in DIR. If DIR belongs to root or to this user, is writable for
  * its group but not for others, and has the set-group-ID bit, the group shares it: there is no
  * uid-N, and the group may read and write everything. Whoever may write there is trusted, because
  * checksums are not signatures.
  *
- * A copy stays as long as a process has it open. To make room, the others are removed, the one
- * opened longest ago first. A lock on the folder keeps a copy from being removed while it is
- * opened. Another process may hold it for ever; then the functions fail with -EBUSY, or there is no
- * room, after some seconds, and at once for a while.
+ * What is in index/ stays, and does not count for SIZE. A copy stays as long as a process has it
+ * open. To make room, the others are removed, the one opened longest ago first. A lock on the
+ * folder keeps a copy from being removed while it is opened. Another process may hold it for ever;
+ * then the functions fail with -EBUSY, or there is no room, after some seconds, and at once for a
+ * while.
  *
  * Threads: any number at once. */
 #pragma once
@@ -29,6 +31,9 @@ struct block_store;
 int block_store_open(const char *spec, struct block_store **ret, struct err *err);
 /* The folder with the copies: a descriptor of the store's. */
 int block_store_folder(const struct block_store *store);
+/* The path of index/, for this process, which lives as long as the store; NULL: it cannot be made.
+ */
+const char *block_store_indexes(const struct block_store *store);
 /* Where lines go, nowhere at first: that another process keeps the lock for long, or that the
  * folder is not shared though it looks so. */
 void block_store_notice(struct block_store *store, void (*notice)(const char *line));

@@ -22,7 +22,7 @@ int name_absolute(const char *name, char **ret, struct err *err);
 int name_list(const char *name, const struct remote_settings *settings, struct remote *remote,
 	      struct buf *ret, struct err *err);
 
-/* `how`: flags of base/reader.h. Settings and `remote` must outlive the reader. Returns 0 or -errno;
- * the sentence in err does not contain the name. */
+/* `how`: flags of base/reader.h. Settings and `remote` must outlive the reader. Returns 0 or
+ * -errno; the sentence in err does not contain the name. */
 int reader_open(const char *name, unsigned how, const struct remote_settings *settings,
 		struct remote *remote, struct reader **ret, struct err *err);

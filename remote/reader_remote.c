@@ -522,7 +522,7 @@ static int get_ends(struct reader_remote *remote, bool whole, struct err *err)
 {
 	struct pending pending SCOPE(pending_release);
 	struct end head = {.pending = &pending,
-			   .kept = kept_new(0, whole ? READER_WHOLE_HEAD : REMOTE_HEAD)};
+			   .kept = kept_new(0, whole ? REMOTE_PART : REMOTE_HEAD)};
 	struct end tail = {.pending = &pending, .kept = whole ? NULL : kept_new(0, REMOTE_TAIL)};
 
 	pending_init(&pending);

@@ -4,8 +4,8 @@
  * and the index are, and keeps both until reader_prepare(), but of all packs of a mount only
  * REMOTE_ENDS bytes: of those opened last. So a pack is open after one round trip, or after two if
  * the index is longer than REMOTE_TAIL. Of what is read whole only the beginning is asked for,
- * READER_WHOLE_HEAD bytes: one round trip, and one more for what is longer. reader_will_get() begins to read; the bytes are kept until
- * reader_get() has taken the last of them. */
+ * REMOTE_PART bytes: one round trip, and one more for what is longer. reader_will_get()
+ * begins to read; the bytes are kept until reader_get() has taken the last of them. */
 #pragma once
 
 #include "base/err.h"

@@ -7,9 +7,11 @@
 #include "pack/foreign/checksums.h"
 #include "pack/foreign/formats.h"
 #include "pack/foreign/index_file.h"
+#include "pack/foreign/index_published.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* --- which format ----------------------------------------------------------------------------- */
 
@@ -387,4 +389,29 @@ int foreign_open(const char *name, const struct foreign_settings *settings, stru
 	if (r == 0)
 		say_beside(name, settings);
 	return r;
+}
+
+int foreign_publish(const char *name, const struct foreign_settings *settings, const char *path,
+		    struct err *err)
+{
+	SCOPE(dataset_readers_release) struct dataset_readers readers = {0};
+	struct foreign_settings own = *settings;
+	struct dataset *dataset;
+	struct err why = {0};
+	struct stat st;
+	int r;
+
+	own.unpublished = true;
+	r = foreign_open(name, &own, &dataset, err);
+	if (r < 0)
+		return r;
+	dataset_close_index(dataset, &readers);
+	if (readers.index == readers.data) {
+		readers.index = NULL;
+		return err_set(err, -EEXIST, "a pack, which has its index in it");
+	}
+	/* An index has names of files. */
+	r = index_published_write(readers.index, path,
+				  stat(name, &st) == 0 ? st.st_mode & 0666 : 0644, &why);
+	return r < 0 ? err_set(err, r, "%s: %s", path, err_text(&why, r)) : 0;
 }

@@ -6,10 +6,10 @@
  * made_encode() writes it.
  *
  * It is kept beside the container, as .NAME.foldfs-index, which no glob finds, or, where that
- * folder cannot be written to, below $XDG_CACHE_HOME/foldfs/index (~/.cache); where neither can, it
- * is in memory. So it is where nothing tells whether the container is still the same (in_memory:
- * pack/foreign/source.h). It appears under its name when it is whole. One of a container that has
- * changed, or of other settings, is made anew.
+ * folder cannot be written to, in the disk cache and below $XDG_CACHE_HOME/foldfs/index (~/.cache);
+ * where neither can, it is in memory. So it is where nothing tells whether the container is still
+ * the same (in_memory: pack/foreign/source.h). It appears under its name when it is whole. One of a
+ * container that has changed, or of other settings, is made anew.
  *
  * What it belongs to stands in the section of options, as "name=value\n" lines:
  *
@@ -31,9 +31,8 @@
 #define INDEX_SUMS_NONE "\nchecksums=none\n"
 #define INDEX_SUMS_FULL "\nchecksums=full\n" /* as long */
 
-/* Opens the index that belongs to the container: 0, or -ENOENT where there is none that does. It
- * must be root's, the caller's, or of the owner of the container; beside the container, anybody's,
- * but in a folder with the sticky bit only of the owner of the folder, too. */
+/* Opens the index that belongs to the container, our own or else a publisher's: 0, or -ENOENT where
+ * there is none that does. */
 int index_file_find(const struct foreign_tree *tree, const struct index_key *key,
 		    struct reader **ret);
 

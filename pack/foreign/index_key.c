@@ -35,14 +35,17 @@ const char *index_container(const struct foreign_tree *tree)
 	return name_scheme(source->path) ? source->shown : source->path;
 }
 
-/* The last two parts of a path: some formats take names of classes from them. */
-static const char *last_two(const char *path)
+/* What formats take names from: that of the file; and of its folder, where all files of that kind
+ * have one name. */
+static const char *named_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	while (slash && slash > path && slash[-1] != '/')
+	if (!slash || strcmp(slash, "/data.mdb") != 0)
+		return slash ? slash + 1 : path;
+	while (slash > path && slash[-1] != '/')
 		slash--;
-	return slash ? slash : path;
+	return slash;
 }
 
 static uint64_t hash_settings(const struct foreign_tree *tree)
@@ -53,7 +56,7 @@ static uint64_t hash_settings(const struct foreign_tree *tree)
 	XXH3_state_t state;
 
 	XXH3_64bits_reset(&state);
-	hash_text(&state, last_two(index_container(tree)));
+	hash_text(&state, named_part(index_container(tree)));
 	hash_text(&state, settings->schema);
 	hash_text(&state, settings->image_key);
 	hash_text(&state, settings->label_key);
@@ -67,13 +70,22 @@ static uint64_t hash_settings(const struct foreign_tree *tree)
 	return XXH3_64bits_digest(&state);
 }
 
+static void put_key(const struct foreign_tree *tree, uint64_t size, uint64_t written, uint64_t ends,
+		    const char *object, char *ret, size_t room)
+{
+	snprintf(ret, room,
+		 "container=%" PRIu64 " %" PRIu64 " %016" PRIx64 "\nscans=%d\nsettings=%016" PRIx64
+		 "\n%s",
+		 size, written, ends, SCANS, hash_settings(tree), object);
+}
+
 int index_key_make(const struct foreign_tree *tree, struct index_key *ret)
 {
 	struct reader *reader = tree->source->reader;
 	const char *name = index_container(tree);
 	struct reader_identity identity;
-	char object[32] = "";
 	XXH3_state_t state;
+	uint64_t ends;
 	int r = reader_identity(reader, &identity);
 
 	/* `written` of a URL says nothing, and that of a copy is not the server's. */
@@ -86,16 +98,17 @@ int index_key_make(const struct foreign_tree *tree, struct index_key *ret)
 		r = hash_range(reader, identity.size - HASHED, &state);
 	if (r < 0)
 		return r;
+	ends = XXH3_64bits_digest(&state);
+	*ret = (struct index_key){0};
 	/* Last, since a lone copy has none: then any index of these bytes is taken. */
 	if (identity.object)
-		snprintf(object, sizeof(object), "object=%016" PRIx64 "\n", identity.object);
-	snprintf(ret->text, sizeof(ret->text),
-		 "container=%" PRIu64 " %" PRIu64 " %016" PRIx64 "\nscans=%d\nsettings=%016" PRIx64
-		 "\n%s",
-		 identity.size, identity.written, XXH3_64bits_digest(&state), SCANS,
-		 hash_settings(tree), object);
+		snprintf(ret->object, sizeof(ret->object), "object=%016" PRIx64 "\n",
+			 identity.object);
+	put_key(tree, identity.size, 0, ends, "", ret->published, sizeof(ret->published));
+	put_key(tree, identity.size, identity.written, ends, ret->object, ret->text,
+		sizeof(ret->text));
 	snprintf(ret->copy, sizeof(ret->copy),
 		 "foreign %" PRIu64 " %016" PRIx64 " %016" PRIx64 " %016" PRIx64, identity.written,
-		 XXH3_64bits_digest(&state), XXH3_64bits(name, strlen(name)), identity.object);
+		 ends, XXH3_64bits(name, strlen(name)), identity.object);
 	return 0;
 }

@@ -1,16 +1,16 @@
 #include "pack/foreign/index_place.h"
 #include "base/io.h"
 #include "base/name.h"
+#include "base/reader_file.h"
 #include "base/scope.h"
 #include "pack/foreign/index_key.h"
 #include "pack/xxh3.h"
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-
-#define SUFFIX ".foldfs-index"
 
 static int name_beside(const struct foreign_tree *tree, struct buf *ret)
 {
@@ -20,24 +20,70 @@ static int name_beside(const struct foreign_tree *tree, struct buf *ret)
 
 	if (name_scheme(path) > 0)
 		return -ENOENT;
-	return buf_addf(ret, "%.*s.%s" SUFFIX, folder, path, path + folder);
+	return buf_addf(ret, "%.*s.%s" INDEX_SUFFIX, folder, path, path + folder);
+}
+
+static int add_hash(const struct foreign_tree *tree, struct buf *ret)
+{
+	const char *name = index_container(tree);
+
+	return buf_addf(ret, "/%016" PRIx64 INDEX_SUFFIX, XXH3_64bits(name, strlen(name)));
+}
+
+static int name_in_disk_cache(const struct foreign_tree *tree, struct buf *ret)
+{
+	const char *folder = tree->source->settings->index_folder;
+	int r = folder ? buf_adds(ret, folder) : -ENOENT;
+
+	return r < 0 ? r : add_hash(tree, ret);
 }
 
 static int name_cached(const struct foreign_tree *tree, struct buf *ret)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	const char *name = index_container(tree);
 	bool set = cache && *cache == '/';
+	int r;
 
 	if (!set && (!home || *home != '/'))
 		return -ENOENT;
-	return buf_addf(ret, "%s%s/foldfs/index/%016" PRIx64 SUFFIX, set ? cache : home,
-			set ? "" : "/.cache", XXH3_64bits(name, strlen(name)));
+	r = buf_addf(ret, "%s%s/foldfs/index", set ? cache : home, set ? "" : "/.cache");
+	return r < 0 ? r : add_hash(tree, ret);
+}
+
+static int name_published(const struct foreign_tree *tree, struct buf *ret)
+{
+	return buf_addf(ret, "%s" INDEX_SUFFIX "%s", tree->source->path, tree->source->query);
 }
 
 int index_place_name(const struct foreign_tree *tree, enum index_place place, struct buf *ret)
 {
-	return place == INDEX_BESIDE ? name_beside(tree, ret) : name_cached(tree, ret);
+	static int (*const names[])(const struct foreign_tree *,
+				    struct buf *) = {[INDEX_BESIDE] = name_beside,
+						     [INDEX_IN_DISK_CACHE] = name_in_disk_cache,
+						     [INDEX_CACHED] = name_cached,
+						     [INDEX_PUBLISHED] = name_published};
+
+	return names[place](tree, ret);
+}
+
+/* In a folder as /tmp nobody else can replace the container, but anybody can lay an index beside
+ * it. Elsewhere, whoever can do the one can do the other. $XDG_CACHE_HOME may be such a folder, in
+ * which somebody else has made those below it. */
+bool index_place_is_trusted(const struct foreign_tree *tree, enum index_place place,
+			    const char *name, struct reader *index)
+{
+	SCOPE_FREE char *copy = strdup(name);
+	struct stat above, own, container;
+
+	if (place == INDEX_IN_DISK_CACHE)
+		return true;
+	if (!copy || fstat(reader_file_fd(index), &own) < 0)
+		return false;
+	if (own.st_uid == 0 || own.st_uid == geteuid() ||
+	    (stat(tree->source->path, &container) == 0 && own.st_uid == container.st_uid))
+		return true;
+	return place != INDEX_CACHED && stat(dirname(copy), &above) == 0 &&
+	       (!(above.st_mode & S_ISVTX) || own.st_uid == above.st_uid);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -57,11 +103,13 @@ static int make_folders(const char *path)
 	return 0;
 }
 
-/* An index has names of files: only those who may read the container may read it. */
-static mode_t mode_of(const struct foreign_tree *tree)
+/* An index has names of files: only those who may read the container may read it; or its copy. */
+static mode_t mode_of(const struct foreign_tree *tree, enum index_place place)
 {
 	struct stat st;
 
+	if (place == INDEX_IN_DISK_CACHE)
+		return 0660;
 	return stat(tree->source->path, &st) == 0 ? st.st_mode & 0666 : 0600;
 }
 
@@ -118,6 +166,13 @@ static int write_file(const char *name, mode_t mode, bool unnamed, const struct 
 }
 
 /* Not all filesystems have unnamed files. */
+static int write_named(const char *name, mode_t mode, const struct iovec *parts, int count)
+{
+	int fd = write_file(name, mode, true, parts, count);
+
+	return fd < 0 ? write_file(name, mode, false, parts, count) : fd;
+}
+
 static int write_in_place(const struct foreign_tree *tree, enum index_place place,
 			  const struct iovec *parts, int count)
 {
@@ -128,25 +183,50 @@ static int write_in_place(const struct foreign_tree *tree, enum index_place plac
 		r = make_folders(name.data);
 	if (r < 0)
 		return r;
-	r = write_file(name.data, mode_of(tree), true, parts, count);
-	return r < 0 ? write_file(name.data, mode_of(tree), false, parts, count) : r;
+	return write_named(name.data, mode_of(tree, place), parts, count);
 }
 
+int index_place_put(const char *path, mode_t mode, const struct iovec *parts, int count)
+{
+	SCOPE_CLOSE int fd = write_named(path, mode, parts, count);
+
+	return fd < 0 ? fd : 0;
+}
+
+/* Commands without the disk cache find the one in the folder of the user. */
 int index_place_write(const struct foreign_tree *tree, const struct iovec *parts, int count)
 {
-	int r = -ENOENT;
+	SCOPE_CLOSE int in_disk_cache = -ENOENT;
+	int r;
 
 	if (tree->source->in_memory)
+		return -ENOENT;
+	r = write_in_place(tree, INDEX_BESIDE, parts, count);
+	if (r >= 0)
 		return r;
-	for (unsigned place = 0; r < 0 && place < INDEX_PLACES; place++)
-		r = write_in_place(tree, place, parts, count);
-	return r;
+	in_disk_cache = write_in_place(tree, INDEX_IN_DISK_CACHE, parts, count);
+	r = write_in_place(tree, INDEX_CACHED, parts, count);
+	return r < 0 && in_disk_cache >= 0 ? steal_fd(&in_disk_cache) : r;
 }
 
-int index_memory_write(const struct iovec *parts, int count)
+static int write_in_memory(const struct iovec *parts, int count)
 {
 	SCOPE_CLOSE int fd = memfd_create("foldfs-index", MFD_CLOEXEC);
 	int r = fd < 0 ? -errno : put_parts(fd, parts, count);
 
 	return r < 0 ? r : steal_fd(&fd);
+}
+
+int index_place_keep(const struct foreign_tree *tree, const struct iovec *parts, int count,
+		     struct reader **ret)
+{
+	SCOPE_CLOSE int fd = index_place_write(tree, parts, count);
+	char opened[64];
+
+	if (fd < 0)
+		fd = write_in_memory(parts, count);
+	if (fd < 0)
+		return fd;
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
+	return reader_file_open(opened, ret);
 }

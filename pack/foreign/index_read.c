@@ -2,11 +2,10 @@
 #include "base/scope.h"
 #include "pack/foreign/index_file.h"
 #include "pack/foreign/index_place.h"
+#include "pack/foreign/index_published.h"
 #include "pack/xxh3.h"
 #include <inttypes.h>
-#include <libgen.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static int read_super(struct reader *reader, struct format_super *ret)
 {
@@ -53,39 +52,34 @@ static bool belongs(const struct foreign_tree *tree, struct reader *reader,
 	       (foreign_is_lone(tree->source) || foreign_beside_is(tree->source, options.data));
 }
 
-/* In a folder as /tmp nobody else can replace the container, but anybody can lay an index beside
- * it. Elsewhere, whoever can do the one can do the other. $XDG_CACHE_HOME may be such a folder, in
- * which somebody else has made those below it. */
-static bool is_trusted(const struct foreign_tree *tree, enum index_place place, const char *name,
-		       struct reader *index)
-{
-	SCOPE_FREE char *copy = strdup(name);
-	struct stat above, own, container;
-
-	if (!copy || fstat(reader_file_fd(index), &own) < 0)
-		return false;
-	if (own.st_uid == 0 || own.st_uid == geteuid() ||
-	    (stat(tree->source->path, &container) == 0 && own.st_uid == container.st_uid))
-		return true;
-	return place == INDEX_BESIDE && stat(dirname(copy), &above) == 0 &&
-	       (!(above.st_mode & S_ISVTX) || own.st_uid == above.st_uid);
-}
-
-int index_file_find(const struct foreign_tree *tree, const struct index_key *key,
+static int find_own(const struct foreign_tree *tree, const struct index_key *key,
 		    struct reader **ret)
 {
-	for (unsigned place = 0; !tree->source->in_memory && place < INDEX_PLACES; place++) {
+	for (unsigned place = 0; place < INDEX_PLACES; place++) {
 		SCOPE(buf_release) struct buf name = BUF_INIT;
 		SCOPE(reader_release) struct reader *reader = NULL;
 
 		if (index_place_name(tree, place, &name) == 0 &&
 		    reader_file_open(name.data, &reader) == 0 &&
-		    is_trusted(tree, place, name.data, reader) && belongs(tree, reader, key)) {
+		    index_place_is_trusted(tree, place, name.data, reader) &&
+		    belongs(tree, reader, key)) {
 			*ret = steal_ptr(&reader);
 			return 0;
 		}
 	}
 	return -ENOENT;
+}
+
+int index_file_find(const struct foreign_tree *tree, const struct index_key *key,
+		    struct reader **ret)
+{
+	const struct foreign_source *source = tree->source;
+	int r = source->in_memory ? -ENOENT : find_own(tree, key, ret);
+
+	return r == 0 || source->in_memory || source->settings->unpublished ||
+			       foreign_is_lone(source)
+		       ? r
+		       : index_published_take(tree, key, ret);
 }
 
 /* --- what is beside the sections -------------------------------------------------------------- */

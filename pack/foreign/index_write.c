@@ -1,8 +1,8 @@
-#include "base/reader_file.h"
 #include "base/reader_volumes.h"
 #include "base/scope.h"
 #include "pack/foreign/index_file.h"
 #include "pack/foreign/index_place.h"
+#include "pack/foreign/index_whole.h"
 #include "pack/xxh3.h"
 #include <inttypes.h>
 #include <string.h>
@@ -71,18 +71,6 @@ static int make_options(struct writing *w, const struct index_key *key, const ch
 	return r < 0 ? r : labels_write(&w->labels, &w->options);
 }
 
-static void make_id(const struct format_super *super, uint8_t id[static FORMAT_ID_BYTES])
-{
-	XXH128_canonical_t made;
-	XXH3_state_t state;
-
-	XXH3_128bits_reset(&state);
-	for (unsigned i = 0; i < SECTION_COUNT; i++)
-		XXH3_128bits_update(&state, &super->sections[i].checksum, sizeof(uint64_t));
-	XXH128_canonicalFromHash(&made, XXH3_128bits_digest(&state));
-	memcpy(id, made.digest, FORMAT_ID_BYTES);
-}
-
 static void make_super(struct writing *w)
 {
 	uint64_t offset = INDEX_TEXT + w->tree->text.len + w->rows.len;
@@ -101,7 +89,7 @@ static void make_super(struct writing *w)
 			.checksum = XXH3_64bits(section->data, section->bytes)};
 		offset += section->bytes;
 	}
-	make_id(&w->super, w->super.id);
+	index_make_id(&w->super);
 }
 
 /* The options are a section like any other. */
@@ -116,30 +104,18 @@ static int take_options(struct writing *w)
 	return 0;
 }
 
-static int open_again(int fd, struct reader **ret)
-{
-	char name[64];
-
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	return reader_file_open(name, ret);
-}
-
 static int put_all(const struct writing *w, struct reader **ret)
 {
 	const struct buf *text = &w->tree->text;
 	uint8_t super[FORMAT_SUPER_BYTES];
 	struct iovec parts[3 + SECTION_COUNT] = {
 		{super, sizeof(super)}, {text->data, text->len}, {w->rows.data, w->rows.len}};
-	SCOPE_CLOSE int fd = -1;
 
 	for (unsigned i = 0; i < SECTION_COUNT; i++)
 		parts[3 + i] =
 			(struct iovec){w->index.sections[i].data, w->index.sections[i].bytes};
 	format_super_encode(&w->super, super);
-	fd = index_place_write(w->tree, parts, 3 + SECTION_COUNT);
-	if (fd < 0)
-		fd = index_memory_write(parts, 3 + SECTION_COUNT);
-	return fd < 0 ? fd : open_again(fd, ret);
+	return index_place_keep(w->tree, parts, 3 + SECTION_COUNT, ret);
 }
 
 int index_file_write(struct foreign_tree *tree, const struct index_key *key, const char *format,
@@ -162,82 +138,46 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 
 /* --- with checksums --------------------------------------------------------------------------- */
 
-/* An index that is there, as a whole. */
-struct old_index {
-	struct buf bytes;
-	struct format_super super;
-};
-
-static int read_old(struct reader *reader, struct old_index *ret)
+static int put_sums(struct index_whole *whole, const uint64_t *rows, uint64_t count)
 {
-	int r = reader_get_all(reader, SIZE_MAX / 2, &ret->bytes);
+	const struct format_section_ref *ref = &whole->super.sections[SECTION_CHECKSUMS];
+	char *sums = index_whole_section(whole, SECTION_CHECKSUMS);
 
-	return r < 0 ? r
-		     : format_super_decode((const uint8_t *)ret->bytes.data, ret->bytes.len,
-					   &ret->super, NULL);
-}
-
-/* Where a section lies; NULL: it does not. */
-static char *section_in(struct old_index *old, enum format_section section)
-{
-	const struct format_section_ref *ref = &old->super.sections[section];
-
-	return ref->offset <= old->bytes.len && ref->bytes <= old->bytes.len - ref->offset
-		       ? old->bytes.data + ref->offset
-		       : NULL;
-}
-
-static void hash_section(struct old_index *old, enum format_section section)
-{
-	struct format_section_ref *ref = &old->super.sections[section];
-
-	ref->checksum = XXH3_64bits(old->bytes.data + ref->offset, ref->bytes);
-}
-
-static int put_sums(struct old_index *old, const uint64_t *rows, uint64_t count)
-{
-	const struct format_section_ref *ref = &old->super.sections[SECTION_CHECKSUMS];
-	char *sums = section_in(old, SECTION_CHECKSUMS);
-
-	if (!sums || ref->count != count || ref->width != 8 || ref->bytes != 8 * count)
+	if (ref->count != count || ref->width != 8 || ref->bytes != 8 * count)
 		return -EBADMSG;
 	for (uint64_t i = 0; i < count; i++)
 		le_put64((uint8_t *)sums + 8 * i, rows[i]);
-	hash_section(old, SECTION_CHECKSUMS);
+	index_whole_changed(whole, SECTION_CHECKSUMS);
 	return 0;
 }
 
-static int put_full(struct old_index *old)
+static int put_full(struct index_whole *whole)
 {
-	const struct format_section_ref *ref = &old->super.sections[SECTION_OPTIONS];
-	char *options = section_in(old, SECTION_OPTIONS), *line;
+	char *options = index_whole_section(whole, SECTION_OPTIONS);
+	char *line = memmem(options, whole->super.sections[SECTION_OPTIONS].bytes, INDEX_SUMS_NONE,
+			    strlen(INDEX_SUMS_NONE));
 
-	if (!options || XXH3_64bits(options, ref->bytes) != ref->checksum)
-		return -EBADMSG;
-	line = memmem(options, ref->bytes, INDEX_SUMS_NONE, strlen(INDEX_SUMS_NONE));
 	if (!line)
 		return -EBADMSG;
 	memcpy(line, INDEX_SUMS_FULL, strlen(INDEX_SUMS_FULL));
-	hash_section(old, SECTION_OPTIONS);
+	index_whole_changed(whole, SECTION_OPTIONS);
 	return 0;
 }
 
 int index_file_add_sums(struct foreign_tree *tree, struct reader *reader, const uint64_t *rows,
 			uint64_t count, bool full)
 {
-	struct old_index old = {0};
+	SCOPE(index_whole_release) struct index_whole whole = {0};
 	SCOPE_CLOSE int fd = -1;
-	int r = read_old(reader, &old);
+	int r = index_whole_read(reader, SIZE_MAX / 2, &whole);
 
 	if (r == 0)
-		r = put_sums(&old, rows, count);
+		r = put_sums(&whole, rows, count);
 	if (r == 0 && full)
-		r = put_full(&old);
-	if (r == 0) {
-		make_id(&old.super, old.super.id);
-		format_super_encode(&old.super, (uint8_t *)old.bytes.data);
-		fd = index_place_write(tree, &(struct iovec){old.bytes.data, old.bytes.len}, 1);
-	}
-	buf_release(&old.bytes);
-	return r < 0 ? r : fd < 0 ? fd : 0;
+		r = put_full(&whole);
+	if (r < 0)
+		return r;
+	index_whole_seal(&whole);
+	fd = index_place_write(tree, &(struct iovec){whole.bytes.data, whole.bytes.len}, 1);
+	return fd < 0 ? fd : 0;
 }

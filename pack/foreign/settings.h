@@ -84,6 +84,9 @@ struct foreign_settings {
 	/* Adds checksums to an index that lacks some, by reading all of the file; NULL: does not.
 	 * */
 	const struct foreign_checking *checking;
+	/* Folder for indexes that cannot lie beside their files; NULL: there is only the user's. */
+	const char *index_folder;
+	bool unpublished; /* an index that a publisher has laid beside the file does not count */
 	/* NULL: what is left out of an archive is counted, and noted. With it, an archive is looked
 	 * through each time, and no index of it is kept. */
 	struct foreign_watch *watch;

@@ -180,7 +180,7 @@ def check_kills(bulk, place, rounds, times):
             (data,) = cache.rglob("data")
             assert data.read_bytes() == bulk[1].read_bytes()
             assert sorted(os.listdir(data.parent)) == ["data", "map"]
-            assert sorted(os.listdir(cache)) == sorted([data.parent.name, "names"])
+            assert sorted(os.listdir(cache)) == sorted([data.parent.name, "index", "names"])
             assert len(os.listdir(cache / "names")) == 1
             shutil.rmtree(data.parent)
     finally:

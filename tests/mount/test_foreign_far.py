@@ -110,6 +110,10 @@ def copies(cache):
     return sorted(cache.rglob("data"))
 
 
+def indexes_in(cache):
+    return sorted(cache.glob("uid-*/index/*"))
+
+
 def flip(path, at):
     """As a disk does it: the time of the last write stays, and so does a server's ETag."""
     before = path.stat()
@@ -199,8 +203,11 @@ def shards(web):
 def test_shards_on_a_server_are_one_tree(shards, shown, cache, indexes, cached):
     options = [f"--cache-dir={cache}"] if cached else []
     assert shown(shards, *options)[0] == FILES
-    assert len(list(indexes.iterdir())) == 4
+    assert len(list(indexes.iterdir())) == 4 and len(indexes_in(cache)) == 4 * cached
+    if cached:
+        shutil.rmtree(indexes)
     assert shown(shards, *options)[0] == FILES
+    assert indexes.exists() != cached  # neither is made anew
     # Without checksums nothing is kept.
     assert copies(cache) == []
 
@@ -264,7 +271,7 @@ def test_checksums_are_those_of_the_server_and_not_of_a_torn_copy(container, web
     url = web.url(container.name)
     fetch(cache, url)
     (copy,) = copies(cache)
-    for path in indexes.iterdir():
+    for path in *indexes.iterdir(), *indexes_in(cache):
         path.unlink()
     damage(copy)
     assert "all good" in fetch(cache, url).err
@@ -313,7 +320,7 @@ def test_without_its_index_a_copy_is_not_mounted_alone(container, web, point, ca
     """It would be scanned, and nobody would see what is damaged in it."""
     url = web.url(container.name)
     fetch(cache, url)
-    for path in indexes.iterdir():
+    for path in *indexes.iterdir(), *indexes_in(cache):
         path.unlink()
     web.stop()
     said = run(FOLDFS, f"--cache-dir={cache}", "--retry=0", url, point, status=1).err
@@ -455,8 +462,9 @@ def test_a_token_is_not_told_and_may_change(container, web, cache, shown, indexe
         said = fetch(cache, url)
         assert "secret" not in said.out + said.err
         assert shown(url, f"--cache-dir={cache}")[0] == FILES
-    (index,) = indexes.iterdir()
-    assert b"secret" not in index.read_bytes() and "secret" not in index.name
+    for index in *indexes.iterdir(), *indexes_in(cache):
+        assert b"secret" not in index.read_bytes() and "secret" not in index.name
+    assert len(list(indexes.iterdir())) == len(indexes_in(cache)) == 1
     assert len(copies(cache)) == 1
     web.forget()
     assert shown(f"{web.url(container.name)}?token=third")[0] == FILES

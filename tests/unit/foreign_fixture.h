@@ -32,10 +32,11 @@ struct foreign_fixture {
 	char line[512];
 };
 
-static inline int fixture_open(void *context, const char *name, struct reader **ret,
+static inline int fixture_open(void *context, const char *name, unsigned how, struct reader **ret,
 			       struct err *err)
 {
 	(void)context;
+	(void)how;
 	(void)err;
 	return reader_file_open(name, ret);
 }

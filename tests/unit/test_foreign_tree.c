@@ -4,6 +4,8 @@
 #include "base/scope.h"
 #include "pack/dataset_open.h"
 #include "pack/foreign/index_file.h"
+#include "pack/foreign/index_published.h"
+#include "pack/foreign/index_whole.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/test.h"
 #include <fcntl.h>
@@ -450,6 +452,91 @@ TEST_OF(f, a_damaged_index_is_none)
 		}
 		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
 	}
+}
+
+/* --- an index that a publisher has laid beside the file --------------------------------------- */
+
+static void publish(struct fixture *f, char name[static 128])
+{
+	SCOPE(reader_release) struct reader *index = NULL;
+	const uint64_t sum = 5;
+	struct index_key key;
+	char own[128];
+
+	add_path(f, 0, "a", 0, 10);
+	dataset_free(open_dataset(f));
+	assert_int_equal(index_key_make(&f->tree, &key), 0);
+	assert_int_equal(index_file_find(&f->tree, &key, &index), 0);
+	assert_int_equal(index_file_add_sums(&f->tree, index, &sum, 1, true), 0);
+	reader_free(steal_ptr(&index));
+	assert_int_equal(index_file_find(&f->tree, &key, &index), 0);
+	snprintf(name, 128, "%s.foldfs-index", f->path);
+	assert_int_equal(index_published_write(index, name, 0644, NULL), 0);
+	snprintf(own, sizeof(own), "%s/.x.data.foldfs-index", f->dir);
+	assert_int_equal(unlink(own), 0);
+}
+
+static int find_published(struct fixture *f)
+{
+	SCOPE(reader_release) struct reader *index = NULL;
+	struct index_key key;
+
+	assert_int_equal(index_key_make(&f->tree, &key), 0);
+	return index_published_take(&f->tree, &key, &index);
+}
+
+/* As somebody writes it who makes all checksums right. */
+static void forge(const char *name, const char *options, bool no_sums)
+{
+	SCOPE(reader_release) struct reader *reader = NULL;
+	SCOPE(index_whole_release) struct index_whole whole = {0};
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+
+	assert_int_equal(reader_file_open(name, &reader), 0);
+	assert_int_equal(index_whole_read(reader, SIZE, &whole), 0);
+	assert_int_equal(index_whole_options(&whole, &text), 0);
+	text.len--;
+	assert_int_equal(buf_adds(&text, options), 0);
+	assert_int_equal(index_whole_put_options(&whole, &text), 0);
+	if (no_sums)
+		memset(index_whole_section(&whole, SECTION_CHECKSUMS), 0, 8);
+	index_whole_changed(&whole, SECTION_CHECKSUMS);
+	index_whole_seal(&whole);
+	assert_int_equal(unlink(name), 0);
+	write_file(name, whole.bytes.data, whole.bytes.len);
+}
+
+TEST_OF(f, a_published_index_is_known_by_the_bytes_of_the_file)
+{
+	const struct timespec times[2] = {{.tv_sec = 5}, {.tv_sec = 5}};
+	char name[128];
+
+	publish(f, name);
+	assert_int_equal(utimensat(AT_FDCWD, f->path, times, 0), 0);
+	assert_int_equal(find_published(f), 0);
+	f->settings.class_folders = FOREIGN_FOLDERS_NUMBERS;
+	assert_int_equal(find_published(f), -ENOENT);
+}
+
+TEST_OF(f, a_published_index_leads_to_no_other_file_or_unchecked_byte)
+{
+	static const char *const lines[] = {"beside=/../../x 0\n", "beside=/a/b 0\n",
+					    "beside=/../x.data 0\n", "beside=x?y 0\n",
+					    "beside=/missing 1\n"};
+	char name[128];
+
+	publish(f, name);
+	forge(name, "beside=/missing 0\n", false);
+	assert_int_equal(find_published(f), 0);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		forge(name, lines[i], false);
+		assert_int_equal(find_published(f), -ENOENT);
+		assert_int_equal(unlink(name), 0);
+		assert_int_equal(foreign_tree_restart(&f->tree, NULL), 0);
+		publish(f, name);
+	}
+	forge(name, "", true);
+	assert_int_equal(find_published(f), -ENOENT);
 }
 
 /* --- pixels ----------------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@ int cmd_diff(int argc, char **argv);
 int cmd_extract(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_fetch(int argc, char **argv);
+int cmd_index(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 
 /* The settings of every sub-command have these as their member `common`. */

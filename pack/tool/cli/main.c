@@ -24,6 +24,7 @@ static const struct command {
 	{"extract", cmd_extract, "[options] PACK DEST [PATH..]", "make a folder again"},
 	{"export", cmd_export, "[options] PACK TARGET", "write another format"},
 	{"fetch", cmd_fetch, "[options] PACK..", "fill the disk cache of foldfs"},
+	{"index", cmd_index, "[options] FILE..", "make the index to publish with a file"},
 	{"report", cmd_report, "[options] PACK -o FILE", "write a page to look at a dataset"},
 };
 

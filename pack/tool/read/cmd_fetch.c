@@ -155,6 +155,7 @@ static int open_pack(struct fetch *fetch, struct err *err)
 	foreign.open = open_copied;
 	foreign.context = fetch;
 	foreign.how = fetch->how;
+	foreign.index_folder = block_store_indexes(fetch->disk->store);
 	foreign.checking = &checking;
 	interrupt_let(); /* until there is something to say */
 	r = foreign_open(fetch->pack, &foreign, &fetch->dataset, err);

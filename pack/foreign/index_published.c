@@ -1,0 +1,191 @@
+#include "pack/foreign/index_published.h"
+#include "base/le.h"
+#include "base/math.h"
+#include "base/reader_file.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/foreign/index_file.h"
+#include "pack/foreign/index_place.h"
+#include "pack/foreign/index_whole.h"
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FAR_LEAST   (4 * MIB)  /* the scan of a smaller far file takes no more requests than this */
+#define BYTES_LEAST (64 * MIB) /* an index has at most this, or a quarter of the file, up to: */
+#define BYTES_MOST  (2048 * MIB)
+#define BESIDE_MOST 8 /* files whose state it may depend on: each may be a request */
+#define CONTAINER   "container=%" SCNu64 " %" SCNu64 " %16[0-9a-f]\n%n"
+
+/* --- whether it belongs to the file ----------------------------------------------------------- */
+
+/* Only files that lie in the same folder. */
+static bool names_beside(const char *options)
+{
+	static const char line[] = "\nbeside=", letters[] =
+							"abcdefghijklmnopqrstuvwxyz"
+							"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+							"0123456789_-.";
+	unsigned count = 0;
+
+	for (const char *at = options; (at = strstr(at, line)); count++) {
+		at += strlen(line);
+		at += *at == '/';
+		if (count == BESIDE_MOST || at[strspn(at, letters)] != ' ')
+			return false;
+	}
+	return true;
+}
+
+/* Where the lines of the key end; NULL: it is another. */
+static const char *match_key(const struct index_key *key, const char *options)
+{
+	const char *rest = options + strlen(key->published), *end;
+
+	if (strncmp(options, key->published, strlen(key->published)) != 0)
+		return NULL;
+	if (strncmp(rest, "object=", strlen("object=")) != 0)
+		return rest;
+	if (key->object[0] && strncmp(rest, key->object, strlen(key->object)) != 0)
+		return NULL;
+	end = strchr(rest, '\n');
+	return end ? end + 1 : NULL;
+}
+
+static const char *match(const struct foreign_tree *tree, const struct index_key *key,
+			 const char *options)
+{
+	return strstr(options, INDEX_SUMS_FULL) && names_beside(options) &&
+			       foreign_beside_is(tree->source, options)
+		       ? match_key(key, options)
+		       : NULL;
+}
+
+/* --- taking ----------------------------------------------------------------------------------- */
+
+/* 0 would be no checksum: FORMAT_UNCHECKED. */
+static bool has_all_sums(struct index_whole *whole)
+{
+	const struct format_section_ref *ref = &whole->super.sections[SECTION_CHECKSUMS];
+	const char *sums = index_whole_section(whole, SECTION_CHECKSUMS);
+
+	for (uint64_t at = 0; at + 8 <= ref->bytes; at += 8)
+		if (le_get64((const uint8_t *)sums + at) == 0)
+			return false;
+	return true;
+}
+
+static int take(const struct foreign_tree *tree, const struct index_key *key,
+		struct index_whole *whole, struct reader **ret)
+{
+	SCOPE(buf_release) struct buf options = BUF_INIT, own = BUF_INIT;
+	const char *rest;
+	int r = index_whole_options(whole, &options);
+
+	if (r < 0)
+		return r;
+	if (!has_all_sums(whole))
+		return -EBADMSG;
+	rest = match(tree, key, options.data);
+	if (!rest)
+		return -ESTALE;
+	r = buf_adds(&own, key->text);
+	if (r == 0)
+		r = buf_add(&own, rest, (size_t)(options.data + options.len - 1 - rest));
+	if (r == 0)
+		r = index_whole_put_options(whole, &own);
+	if (r < 0)
+		return r;
+	index_whole_seal(whole);
+	return index_place_keep(tree, &(struct iovec){whole->bytes.data, whole->bytes.len}, 1, ret);
+}
+
+static int open_published(const struct foreign_tree *tree, struct reader **ret)
+{
+	const struct foreign_settings *settings = tree->source->settings;
+	SCOPE(reader_release) struct reader *reader = NULL;
+	SCOPE(buf_release) struct buf name = BUF_INIT;
+	bool far = tree->source->window.far;
+	int r = far && tree->source->size < FAR_LEAST
+			? -ENOENT
+			: index_place_name(tree, INDEX_PUBLISHED, &name);
+
+	if (r == 0)
+		r = settings->open(settings->context, name.data, settings->how | READER_WHOLE,
+				   &reader, NULL);
+	if (r == 0 && !far && !index_place_is_trusted(tree, INDEX_PUBLISHED, name.data, reader))
+		r = -ENOENT;
+	if (r == 0)
+		*ret = steal_ptr(&reader);
+	return r;
+}
+
+int index_published_take(const struct foreign_tree *tree, const struct index_key *key,
+			 struct reader **ret)
+{
+	const struct foreign_source *source = tree->source;
+	uint64_t most = min(max(source->size / 4, BYTES_LEAST), BYTES_MOST);
+	SCOPE(index_whole_release) struct index_whole whole = {0};
+	SCOPE(reader_release) struct reader *reader = NULL;
+	int r;
+
+	if (open_published(tree, &reader) != 0)
+		return -ENOENT;
+	r = index_whole_read(reader, most, &whole);
+	if (r == 0)
+		r = take(tree, key, &whole, ret);
+	if (r == 0)
+		return 0;
+	foreign_say(source->settings, source->shown,
+		    r == -ESTALE ? "the index that lies beside it is not used: it is of another "
+				   "file, or was made with other options"
+				 : "the index that lies beside it is not used: it is damaged, or "
+				   "of another release");
+	return -ENOENT;
+}
+
+/* --- publishing ------------------------------------------------------------------------------- */
+
+/* Whether nothing is there, or an index, of any release. After a loss of power one may be empty. */
+static bool may_replace(const char *path)
+{
+	SCOPE(reader_release) struct reader *reader = NULL;
+	uint8_t super[FORMAT_SUPER_BYTES];
+	struct format_super decoded;
+	struct stat st;
+	int r;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT;
+	if (!S_ISREG(st.st_mode) || reader_file_open(path, &reader) < 0)
+		return false;
+	r = reader_get_full(reader, super, sizeof(super), 0);
+	if (r == 0)
+		r = format_super_decode(super, sizeof(super), &decoded, NULL);
+	return r == 0 || r == -EPROTONOSUPPORT || st.st_size == 0;
+}
+
+int index_published_write(struct reader *index, const char *path, mode_t mode, struct err *err)
+{
+	SCOPE(index_whole_release) struct index_whole whole = {0};
+	SCOPE(buf_release) struct buf options = BUF_INIT, own = BUF_INIT;
+	uint64_t size, written;
+	char hash[17];
+	int end = 0, r = index_whole_read(index, SIZE_MAX / 2, &whole);
+
+	if (r == 0)
+		r = index_whole_options(&whole, &options);
+	if (r < 0)
+		return r;
+	if (sscanf(options.data, CONTAINER, &size, &written, hash, &end) != 3 || !end)
+		return -EBADMSG;
+	r = buf_addf(&own, "container=%" PRIu64 " 0 %s\n%s", size, hash, options.data + end);
+	if (r == 0)
+		r = index_whole_put_options(&whole, &own);
+	if (r < 0)
+		return r;
+	index_whole_seal(&whole);
+	if (!may_replace(path))
+		return err_set(err, -EEXIST, "is there, and is no index; nothing was written");
+	return index_place_put(path, mode, &(struct iovec){whole.bytes.data, whole.bytes.len}, 1);
+}

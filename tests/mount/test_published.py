@@ -1,0 +1,308 @@
+"""The index that a publisher lays beside a file of another format: what foldpack index writes, how
+few requests a mount takes with it, and that nothing in it can show wrong bytes."""
+
+import io
+import os
+import shutil
+import tarfile
+import zipfile
+
+import pytest
+
+import foldfs
+import foreign
+import server
+import trees
+from foldfs import FOLDPACK, run
+from formats import parquet, tfrecord
+
+COUNT = 90
+
+
+def photo(number, size=60_000):
+    return b"\xff\xd8\xff\xe0" + trees.noise(number, size)
+
+
+FILES = {f"{number % 5}/{number:04}.jpg": photo(number) for number in range(COUNT)}
+
+
+@pytest.fixture(autouse=True)
+def own(place, monkeypatch):
+    """The folder of indexes of our own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache-home"))
+    return place / "cache-home/foldfs/index"
+
+
+@pytest.fixture
+def web(place):
+    folder = place / "served"
+    folder.mkdir()
+    web = server.Server(folder, place / "nginx").start()
+    yield web
+    web.stop()
+
+
+def write_tar(path, files):
+    with tarfile.open(path, "w") as tar:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+
+
+def write_zip(path, files):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+
+
+def write_parquet(path, files):
+    samples = [(data, name.partition("/")[2].encode(), int(name[0]))
+               for name, data in files.items()]
+    parquet.write(path, samples, ["0", "1", "2", "3", "4"], (parquet.SNAPPY,) * 3, group=20)
+
+
+def write_tfrecord(path, files):
+    tfrecord.write(path, [{"image/encoded": data, "image/class/label": int(name[0]),
+                           "image/filename": name.partition("/")[2]}
+                          for name, data in files.items()], checked=False)
+
+
+WRITERS = {"tar": write_tar, "zip": write_zip, "parquet": write_parquet,
+           "tfrecord": write_tfrecord}
+
+
+@pytest.fixture(params=sorted(WRITERS))
+def container(request, place):
+    """In the folder where it was made."""
+    (place / "made").mkdir()
+    path = place / "made" / f"files.{request.param}"
+    WRITERS[request.param](path, FILES)
+    return path
+
+
+@pytest.fixture
+def tar(place):
+    (place / "made").mkdir()
+    write_tar(place / "made/files.tar", FILES)
+    return place / "made/files.tar"
+
+
+def index(*words, status=0):
+    return run(FOLDPACK, "index", *words, status=status)
+
+
+def index_of(path):
+    return path.with_name(path.name + ".foldfs-index")
+
+
+def publish(web, *paths):
+    """As by an upload: the time is another."""
+    for path in paths:
+        (web.folder / path.name).write_bytes(path.read_bytes())
+        os.utime(web.folder / path.name, (1, 1_000_000_000))
+
+
+def names(web):
+    return [uri.partition("?")[0].rpartition("/")[2] for _, uri, *_ in web.asked()]
+
+
+@pytest.fixture
+def shown(point):
+    """What a mount shows."""
+    def show(*words):
+        with foldfs.mounted(words[0], point, *words[1:]) as mounted:
+            return foreign.shown(mounted)
+    return show
+
+
+# --- what it saves --------------------------------------------------------------------------------
+
+
+def test_a_published_file_is_open_after_three_requests(container, web, own, shown):
+    files = shown(container)
+    index(container)
+    publish(web, container, index_of(container))
+    url = web.url(container.name)
+    for again in range(2):
+        web.forget()
+        assert len(run(FOLDPACK, "list", url).out.split()) == len(files) >= COUNT
+        # Its beginning and its end; and the index, unless there is one of our own.
+        assert sorted(names(web)) == [container.name] * 2 + [index_of(container).name] * (not again)
+    assert len(list(own.iterdir())) == 1
+    assert shown(url) == files
+    assert "all good" in run(FOLDPACK, "verify", url).err
+
+
+def test_a_copy_on_this_machine_is_not_looked_through(container, place, shown):
+    files = shown(container)
+    index(container)
+    (place / "copy").mkdir()
+    for path in container, index_of(container):
+        shutil.copy(path, place / "copy")
+    copy = place / "copy" / container.name
+    assert "all good" in run(FOLDPACK, "verify", copy).err  # which none of ours would be
+    assert shown(copy) == files
+
+
+def test_a_missing_index_costs_one_request(tar, web):
+    publish(web, tar)
+    run(FOLDPACK, "list", web.url(tar.name))
+    assert names(web).count(index_of(tar).name) == 1
+    web.forget()
+    run(FOLDPACK, "list", web.url(tar.name))
+    assert names(web) == [tar.name] * 2
+
+
+def test_of_a_small_file_none_is_asked_for(web):
+    write_tar(web.folder / "small.tar", dict(list(FILES.items())[:20]))
+    run(FOLDPACK, "list", web.url("small.tar"))
+    assert set(names(web)) == {"small.tar"}
+
+
+def test_each_shard_has_its_own(place, web, shown):
+    (place / "made").mkdir()
+    for number in range(3):
+        write_tar(place / f"made/x-{number}.tar",
+                  {name: photo(i, 160_000) for i, name in list(enumerate(FILES))[number::3]})
+    shards = [place / f"made/x-{number}.tar" for number in range(3)]
+    said = index(place / "made/x-{0..2}.tar").err
+    assert said.count("written") == 3
+    publish(web, *shards, *map(index_of, shards))
+    assert run(FOLDPACK, "list", web.url("x-{0..2}.tar")).out.split() == sorted(FILES)
+    assert sorted(names(web)) == sorted(path.name for path in [*shards, *shards,
+                                                                *map(index_of, shards)])
+    # One that is missing is made.
+    index_of(web.folder / "x-1.tar").unlink()
+    shutil.rmtree(place / "cache-home")
+    assert len(shown(web.url("x-{0..2}.tar"))) == COUNT
+
+
+def test_what_was_read_stays_in_the_disk_cache(tar, web, place, point):
+    """Since its checksums tell what is damaged there."""
+    index(tar)
+    publish(web, tar, index_of(tar))
+    cache, url = place / "disk", web.url(tar.name)
+    with foldfs.mounted(url, point, f"--cache-dir={cache}") as mounted:
+        assert foreign.shown(mounted) == FILES
+    assert len(list(cache.glob("uid-*/index/*"))) == 1
+    run(FOLDPACK, "fetch", f"--cache-dir={cache}", url)
+    web.stop()
+    with foldfs.mounted(url, point, f"--cache-dir={cache}", "--retry=0") as mounted:
+        assert foreign.shown(mounted) == FILES
+
+
+# --- what does not belong to the file -------------------------------------------------------------
+
+NOT_USED = "files.tar: the index that lies beside it is not used: "
+
+
+def test_an_index_of_another_file_or_for_other_options_is_said_and_not_used(tar, web, shown):
+    index(tar)
+    publish(web, index_of(tar))
+    write_tar(web.folder / tar.name, FILES | {"9/last.jpg": photo(1000, 61_000)})
+    url = web.url(tar.name)
+    said = run(FOLDPACK, "list", url)
+    assert said.out.count("\n") == COUNT + 1
+    assert said.err.count(NOT_USED + "it is of another file, or was made with other") == 1
+    assert run(FOLDPACK, "list", url).err == ""
+    publish(web, tar)
+    (tar.parent / "names").write_text("".join(f"{number}\n" for number in range(5)))
+    said = run(FOLDPACK, "list", f"--classes={tar.parent / 'names'}", url)
+    assert said.err.count(NOT_USED) == 1 and said.out.count("\n") == COUNT
+
+
+CHANGED = FILES | {"1/0041.jpg": photo(2000)}
+
+
+def test_bytes_of_another_file_with_the_same_ends_are_not_served(tar, web, point):
+    """Only checksums tell, where the server has no more than a size to compare."""
+    index(tar)
+    write_tar(tar, CHANGED)
+    publish(web, tar, index_of(tar))
+    with foldfs.mounted(web.url(tar.name), point, "--retry=0") as mounted:
+        for name, data in CHANGED.items():
+            if name != "1/0041.jpg":
+                assert (mounted.path / name).read_bytes() == data
+        with pytest.raises(OSError):
+            (mounted.path / "1/0041.jpg").read_bytes()
+        assert "checksum" in str(mounted.stats()["log"])
+
+
+def test_an_index_of_a_url_belongs_to_the_object_there(tar, web, place, shown):
+    publish(web, tar)
+    index("-o", place, web.url(tar.name))
+    publish(web, index_of(place / tar.name))
+    write_tar(web.folder / tar.name, CHANGED)
+    shutil.rmtree(place / "cache-home")
+    assert NOT_USED in run(FOLDPACK, "list", web.url(tar.name)).err
+    assert shown(web.url(tar.name)) == CHANGED
+
+
+def test_a_damaged_index_is_said_and_not_used(tar, web, place):
+    index(tar)
+    publish(web, tar)
+    good = index_of(tar).read_bytes()
+    broken = [good[:-1], b"", b"<html>", good[:4000]]
+    for at in (3, 40, 4096, 4096 + 700, len(good) // 2, len(good) - 30, len(good) - 400):
+        broken.append(good[:at] + bytes([good[at] ^ 1]) + good[at + 1:])
+    for data in broken:
+        index_of(web.folder / tar.name).write_bytes(data)
+        shutil.rmtree(place / "cache-home", ignore_errors=True)
+        said = run(FOLDPACK, "list", web.url(tar.name))
+        assert said.out.split() == sorted(FILES)
+        assert NOT_USED + "it is damaged" in said.err or not data
+
+
+def test_a_server_that_answers_all_names_does_no_harm(tar, web, shown):
+    web.restart(access='if ngx.var.uri:find("foldfs%-index") then ngx.status = 200; '
+                       'ngx.say("hello"); return ngx.exit(200) end')
+    publish(web, tar)
+    assert run(FOLDPACK, "list", web.url(tar.name)).out.split() == sorted(FILES)
+    assert names(web).count(index_of(tar).name) == 1
+
+
+# --- foldpack index -------------------------------------------------------------------------------
+
+
+def test_only_an_index_is_replaced(tar, place):
+    index(tar)
+    first = index_of(tar).read_bytes()
+    index(tar)
+    assert index_of(tar).read_bytes() == first
+    for other in b"a text", tar.read_bytes():
+        index_of(tar).write_bytes(other)
+        assert "is there, and is no index; nothing was written" in index(tar, status=1).err
+        assert index_of(tar).read_bytes() == other
+    index_of(tar).unlink()
+    index_of(tar).symlink_to(place / "elsewhere")
+    assert "is no index" in index(tar, status=1).err
+    assert not (place / "elsewhere").exists()
+
+
+def test_it_goes_where_the_output_says(tar, web, place):
+    publish(web, tar)
+    (place / "out").mkdir()
+    assert "'--output' names a file or folder" in index(web.url(tar.name), status=1).err
+    index("-o", place / "out", web.url(tar.name) + "?token=secret")
+    index("--output", place / "one", tar)
+    assert (place / "out" / index_of(tar).name).exists() and (place / "one").exists()
+    assert "a folder for several files" in index("-o", place / "one", tar, tar, status=2).err
+    assert "a URL" in index("-o", "s3://b/k", tar, status=2).err
+
+
+def test_what_has_no_index_of_its_own_is_refused(small, place):
+    assert "a pack, which has its index in it" in index(small[1], status=1).err
+    (place / "text").write_text("no container")
+    assert "nor of another format" in index(place / "text", status=1).err
+    assert sorted(place.glob("*foldfs-index")) == []
+
+
+def test_it_is_made_of_the_file_and_of_no_older_index(tar):
+    """One with the same ends lies there already."""
+    index(tar)
+    old = index_of(tar).read_bytes()
+    write_tar(tar, CHANGED)
+    index(tar)
+    assert index_of(tar).read_bytes() != old
+    assert "all good" in run(FOLDPACK, "verify", tar).err

@@ -2,7 +2,6 @@
 #include "base/scope.h"
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -95,6 +94,16 @@ static void add_to(struct notice *notice, const char *subject, const char *text)
 		return;
 	free(notice->subject);
 	notice->subject = first;
+}
+
+bool notices_first(struct notices *notices)
+{
+	bool first;
+
+	SCOPE_LOCK(&notices->lock);
+	first = !notices->said;
+	notices->said = true;
+	return first;
 }
 
 void notices_add(struct notices *notices, const char *subject, const char *text)

@@ -11,12 +11,14 @@
 
 #include "base/buf.h"
 #include <pthread.h>
+#include <stdbool.h>
 
 #define NOTICES_MOST 16 /* lines; more are counted */
 
 struct notices {
 	pthread_mutex_t lock;
 	struct buf all; /* struct notice; protected by lock */
+	bool said;	/* protected by lock: see notices_first() */
 };
 
 #define NOTICES_INIT ((struct notices){.lock = PTHREAD_MUTEX_INITIALIZER})
@@ -25,6 +27,9 @@ void notices_release(struct notices *notices);
 
 /* Both are copied. Without memory the notice is lost. */
 void notices_add(struct notices *notices, const char *subject, const char *text);
+
+/* Whether nobody has asked before: for what is said at once of one file, and is true of others. */
+bool notices_first(struct notices *notices);
 
 /* Says all of them, sorted by the first subject of each, and forgets them. */
 void notices_say(struct notices *notices, void (*say)(const char *line));

@@ -1,17 +1,22 @@
 #include "pack/foreign/foreign.h"
 #include "base/buf.h"
+#include "base/notices.h"
 #include "base/reader_volumes.h"
 #include "base/scope.h"
+#include "base/size.h"
 #include "pack/dataset_open.h"
 #include "pack/environment.h"
 #include "pack/foreign/checksums.h"
 #include "pack/foreign/formats.h"
 #include "pack/foreign/index_file.h"
+#include "pack/foreign/index_place.h"
 #include "pack/foreign/index_published.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define SAY_READS (256 * MIB) /* of a far file */
 
 /* --- which format ----------------------------------------------------------------------------- */
 
@@ -66,6 +71,38 @@ static int find_format(struct foreign_source *source, const struct foreign_forma
 
 /* --- the index -------------------------------------------------------------------------------- */
 
+/* Whether an index of a far file is kept. */
+static bool has_place(const struct foreign_tree *tree)
+{
+	SCOPE(buf_release) struct buf name = BUF_INIT;
+
+	return index_place_name(tree, INDEX_IN_DISK_CACHE, &name) == 0 ||
+	       index_place_name(tree, INDEX_CACHED, &name) == 0;
+}
+
+/* What a scan costs that may keep a user waiting, and what would spare it. Whoever reads all of the
+ * file anyway needs not know. */
+static void say_reads(const struct foreign_tree *tree, const struct foreign_format *format)
+{
+	const struct foreign_source *source = tree->source;
+	const struct foreign_settings *settings = source->settings;
+	SCOPE(buf_release) struct buf line = BUF_INIT;
+	char size[SIZE_TEXT];
+
+	if (!format->streamed || !source->window.far || source->size < SAY_READS ||
+	    settings->watch || settings->checking || !settings->notice ||
+	    (settings->notices && !notices_first(settings->notices)))
+		return;
+	if (buf_addf(&line,
+		     "%s: to find its images, up to %s are read %s, and as much of each such file; "
+		     "an index beside it, by 'foldpack index', spares that",
+		     source->shown, size_format(source->size, size),
+		     source->in_memory ? "each time"
+		     : has_place(tree) ? "once"
+				       : "each time, unless '--cache-dir' keeps an index") == 0)
+		settings->notice(line.data);
+}
+
 static int make_index(struct foreign_tree *tree, const struct index_key *key, struct reader **ret,
 		      struct err *err)
 {
@@ -77,6 +114,7 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 	if (r >= 0 && format->lmdb && !tree->source->walker)
 		r = err_set(err, -EINVAL, "not an LMDB file, as those of %s are", format->name);
 	if (r >= 0) {
+		say_reads(tree, format);
 		r = foreign_check_named(tree->source, format->scan(tree->source, tree, err), err);
 		r = foreign_check_unchanged(tree->source, r, err);
 	}

@@ -192,6 +192,39 @@ def test_what_was_read_stays_in_the_disk_cache(tar, web, place, point):
         assert foreign.shown(mounted) == FILES
 
 
+# --- what it would save ---------------------------------------------------------------------------
+
+
+def write_sparse(path, size):
+    """A tar of two members, of which a scan reads the headers."""
+    with open(path, "wb") as file:
+        for name in "a.jpg", "b.jpg":
+            member = tarfile.TarInfo(name)
+            member.size = size // 1024 * 512
+            file.write(member.tobuf())
+            file.seek(member.size, os.SEEK_CUR)
+        file.truncate(file.tell() + 1024)
+
+
+def test_what_is_read_to_find_images_is_said_before_and_once(web, place, monkeypatch):
+    for number in range(3):
+        write_sparse(web.folder / f"x-{number}.tar", 300 << 20)
+    write_tar(web.folder / "small.tar", FILES)
+    said = run(FOLDPACK, "list", web.url("x-{0..2}.tar"), "--schema=tar", status=1).err
+    assert said.count("to find its images") == 1
+    said = run(FOLDPACK, "list", web.url("x-0.tar")).err
+    assert "x-0.tar: to find its images, up to 300 MiB are read once, and as much" in said
+    assert run(FOLDPACK, "list", web.url("x-0.tar")).err == ""
+    assert run(FOLDPACK, "list", web.url("small.tar")).err == ""
+    assert run(FOLDPACK, "list", web.folder / "x-0.tar").err == ""
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME", raising=False)
+    assert "read each time, unless '--cache-dir' keeps" in run(FOLDPACK, "list",
+                                                               web.url("x-1.tar")).err
+    web.restart(headers='ngx.header["ETag"] = nil; ngx.header["Last-Modified"] = nil')
+    assert "read each time, and as" in run(FOLDPACK, "list", web.url("x-1.tar")).err
+
+
 # --- what does not belong to the file -------------------------------------------------------------
 
 NOT_USED = "files.tar: the index that lies beside it is not used: "

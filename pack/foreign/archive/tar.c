@@ -35,6 +35,7 @@ static int scan_tar(struct foreign_source *source, struct foreign_tree *tree, st
 const struct foreign_format tar_format = {
 	.name = "tar",
 	.archive = true,
+	.streamed = true,
 	.probe = probe_tar,
 	.scan = scan_tar,
 };

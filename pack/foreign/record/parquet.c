@@ -452,6 +452,7 @@ static int parquet_scan(struct foreign_source *source, struct foreign_tree *tree
 
 const struct foreign_format parquet_format = {
 	.name = "parquet",
+	.streamed = true,
 	.probe = parquet_footer_probe,
 	.scan = parquet_scan,
 };

@@ -306,6 +306,7 @@ static int recordio_scan(struct foreign_source *source, struct foreign_tree *tre
 
 const struct foreign_format recordio_format = {
 	.name = "recordio",
+	.streamed = true,
 	.probe = recordio_frame_probe,
 	.scan = recordio_scan,
 };

@@ -213,6 +213,7 @@ static int tfrecord_scan(struct foreign_source *source, struct foreign_tree *tre
 
 const struct foreign_format tfrecord_format = {
 	.name = "tfrecord",
+	.streamed = true,
 	.probe = tfrecord_probe,
 	.scan = tfrecord_scan,
 };

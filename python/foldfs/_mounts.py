@@ -124,7 +124,7 @@ class mounted(_Folder):
         return self.__copy__()
 
     def __repr__(self) -> str:
-        packs = ", ".join(map(repr, self._packs))
+        packs = ", ".join(map(_shown, self._packs))
         state = "on" if self._end.alive else "closed, was on"
         return f"<foldfs.mounted {packs} {state} {self.path!r}>"
 
@@ -140,6 +140,14 @@ def stats(path: Path) -> Stats:
     members: Stats = json.loads(text)
     return members
 
+
+
+def _shown(pack: str) -> str:
+    """Without what is secret in a URL: user, password and query."""
+    import re
+
+    return re.sub(r"(?i)(https?://)(?:[^/?#]*@)?([^?#]*?)[?#].*(?=['\"])|(?<=://)[^/?#]*@",
+                  r"\1\2", repr(pack))
 
 
 def _private_folder() -> str:

@@ -225,6 +225,34 @@ def test_what_is_read_to_find_images_is_said_before_and_once(web, place, monkeyp
     assert "read each time, and as" in run(FOLDPACK, "list", web.url("x-1.tar")).err
 
 
+# --- a signature in the query ---------------------------------------------------------------------
+
+
+def test_a_signature_goes_with_each_request_and_is_shown_nowhere(place, web, point):
+    """As in the SAS URLs of Azure, which are for a container: a token of all that lies there."""
+    web.restart(access='if ngx.var.arg_sig ~= "sesame%3D" then return ngx.exit(403) end')
+    (place / "made").mkdir()
+    for number in range(2):
+        write_tar(place / f"made/x-{number}.tar",
+                  {name: photo(i, 120_000) for i, name in list(enumerate(FILES))[number::2]})
+    index(place / "made/x-{0..1}.tar")
+    publish(web, *(place / "made").iterdir())
+    url, cache = web.url("x-{0..1}.tar") + "?sv=2022-11-02&sp=r&sig=sesame%3D", place / "disk"
+    with foldfs.mounted(url, point, "-v", f"--cache-dir={cache}") as mounted:
+        assert len(foreign.shown(mounted)) == COUNT
+        words = open(f"/proc/{mounted.daemon}/cmdline", encoding="utf-8").read()
+        shown = str(mounted.stats()) + words + str(foldfs.mount_lines(mounted.path))
+    said = run(FOLDPACK, "fetch", "-v", f"--cache-dir={cache}", url)
+    shown += said.out + said.err
+    said = run(FOLDPACK, "list", url.replace("sig=", "sig=sesame"), status=1).err
+    assert "refuses it (403): a link may have expired" in said
+    shown += said
+    assert "sesame" not in shown + " ".join(os.fspath(path) for path in place.rglob("*"))
+    asked = [uri for status, uri, *_ in web.asked() if status == "206"]
+    assert all(uri.endswith("?sv=2022-11-02&sp=r&sig=sesame%3D") for uri in asked)
+    assert sum("foldfs-index" in uri for uri in asked) == 2
+
+
 # --- what does not belong to the file -------------------------------------------------------------
 
 NOT_USED = "files.tar: the index that lies beside it is not used: "

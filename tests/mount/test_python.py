@@ -200,6 +200,15 @@ print(repr(mount).replace(mount.path, "PATH"))
                                      f"<foldfs.mounted {packs} closed, was on 'PATH'>"]
 
 
+def test_it_shows_no_secret_of_a_url(python):
+    done = python("""
+from foldfs._mounts import _shown
+for pack in "https://u:p@h/a?sig=1", "val/=HTTP://u:p@h/x", "s3://b/k?y", "a/b?c":
+    print(_shown(pack))
+""")
+    assert done.out.split() == ["'https://h/a'", "'val/=HTTP://h/x'", "'s3://b/k?y'", "'a/b?c'"]
+
+
 @pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "raise ValueError"])
 def test_the_interpreter_s_end_unmounts(small, python, end):
     python(f"foldfs.mounted(sys.argv[1]); keep = foldfs.mounted(sys.argv[1])\n{end}", small[1],

@@ -154,20 +154,14 @@ static int load_index(struct mount *mount, struct err *err)
 	return 0;
 }
 
-/* A caller that made the mount itself may have left default_permissions out. This makes no
- * difference if a umask lets everybody read. */
-static bool choose_checks(const struct settings *settings)
-{
-	bool open_to_all = settings->umask != UINT64_MAX && !(settings->umask & 0555);
-
-	return settings_are_handed_over(settings) && !open_to_all;
-}
-
 static void set_tree(struct mount *mount)
 {
 	const struct settings *settings = mount->settings;
+	bool open_to_all = settings->umask != UINT64_MAX && !(settings->umask & 0555);
 
-	mount->checks_modes = choose_checks(settings);
+	/* A caller that made the mount itself may have left default_permissions out. This makes no
+	 * difference if a umask lets everybody read. */
+	mount->checks_modes = settings_are_handed_over(settings) && !open_to_all;
 	mount->tree = (struct tree){
 		.dataset = mount->dataset,
 		.uid = settings->uid == UINT64_MAX ? getuid() : (uid_t)settings->uid,

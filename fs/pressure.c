@@ -46,18 +46,6 @@ static uint64_t line_at(const struct pressure_view *view, uint64_t left)
 	return sub_sat(view->used + view->available, left) / GRAIN * GRAIN;
 }
 
-static uint64_t shrink_to(const struct pressure_state *state, uint64_t limit, uint64_t line)
-{
-	return min(max(line, state->least), limit);
-}
-
-static uint64_t grow_towards(const struct pressure_state *state, uint64_t limit, uint64_t line)
-{
-	uint64_t next = limit + max(state->budget / 8, GRAIN);
-
-	return min(min(next, line), state->budget);
-}
-
 uint64_t pressure_limit(struct pressure_state *state, const struct pressure_view *view,
 			unsigned ticks)
 {
@@ -66,13 +54,13 @@ uint64_t pressure_limit(struct pressure_state *state, const struct pressure_view
 
 	if (view->limit >= state->budget || view->limit >= regrow) {
 		state->calm = 0;
-		return shrink_to(state, view->limit, shrink);
+		return min(max(shrink, state->least), view->limit);
 	}
 	state->calm += ticks;
 	if (state->calm < CALM_TICKS)
 		return view->limit;
 	state->calm = 0;
-	return grow_towards(state, view->limit, regrow);
+	return min(min(view->limit + max(state->budget / 8, GRAIN), regrow), state->budget);
 }
 
 /* All others together are taken to need a second for 3R: the next look comes before less than R is

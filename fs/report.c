@@ -167,13 +167,6 @@ static void report_line(void *context, const char *line)
 	json_string(context, NULL, line);
 }
 
-static void report_log(struct json *json)
-{
-	json_array(json, "log");
-	log_kept(report_line, json);
-	json_end(json);
-}
-
 int mount_report(struct mount *mount, bool owner, struct buf *buf)
 {
 	struct json json = json_begin(buf);
@@ -200,8 +193,11 @@ int mount_report(struct mount *mount, bool owner, struct buf *buf)
 	json_bool(&json, "leaving", atomic_load(&mount->leaving));
 	json_string(&json, "cache_mode", mount_keeper(mount));
 	json_string(&json, "io", stats.direct ? "direct" : "buffered");
-	if (owner)
-		report_log(&json);
+	if (owner) {
+		json_array(&json, "log");
+		log_kept(report_line, &json);
+		json_end(&json);
+	}
 	json_end(&json);
 	return json_finish(&json);
 }

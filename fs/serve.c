@@ -14,15 +14,9 @@ struct server {
 	struct busy_poll poll;
 };
 
-static bool request_waits(const struct server *server)
-{
-	struct pollfd ready = {.fd = fuse_session_fd(server->fuse), .events = POLLIN};
-
-	return poll(&ready, 1, 0) != 0;
-}
-
 static void busy_poll(struct server *server)
 {
+	struct pollfd ready = {.fd = fuse_session_fd(server->fuse), .events = POLLIN};
 	uint64_t until;
 	bool found;
 
@@ -30,7 +24,7 @@ static void busy_poll(struct server *server)
 		return;
 	until = clock_ns() + BUSY_POLL_NS;
 	do
-		found = request_waits(server);
+		found = poll(&ready, 1, 0) != 0;
 	while (!found && clock_ns() < until);
 	busy_poll_end(&server->poll, found);
 }

@@ -94,11 +94,6 @@ static mode_t mode_for(const struct stat *st, fuse_req_t req)
 	return member ? group : all;
 }
 
-static int allows(const struct stat *st, int access, fuse_req_t req)
-{
-	return (mode_for(st, req) & (mode_t)access) == (mode_t)access ? 0 : -EACCES;
-}
-
 /* A file's first name may be outside of what the mount shows. */
 int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t req)
 {
@@ -110,8 +105,8 @@ int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t 
 		struct stat st;
 
 		r = tree_stat(tree, entry, &st);
-		if (r == 0)
-			r = allows(&st, access, req);
+		if (r == 0 && (mode_for(&st, req) & (mode_t)access) != (mode_t)access)
+			r = -EACCES;
 		if (r < 0 || entry == tree->root || entry == DATASET_ROOT)
 			return r;
 		entry = dataset_entry(tree->dataset, entry).parent;

@@ -26,16 +26,6 @@ static int make_packs(struct dataset *dataset, const struct dataset_merge_params
 	return 0;
 }
 
-/* On failure the datasets stay the caller's. */
-static void give_back(struct dataset *dataset)
-{
-	struct dataset_packs *packs = dataset->packs;
-
-	for (unsigned i = 0; packs && i < packs->count; i++)
-		packs->all[i].dataset = NULL;
-	dataset_free(dataset);
-}
-
 static int compare_packs(const struct dataset_pack *a, const struct dataset_pack *b)
 {
 	int order = strcmp(dataset_info(a->dataset)->id, dataset_info(b->dataset)->id);
@@ -273,9 +263,12 @@ int dataset_merge(const struct dataset_merge_params *params, struct dataset **re
 	r = make_packs(dataset, params);
 	if (r == 0)
 		r = merge_all(dataset, params, err);
-	if (r < 0)
-		give_back(dataset);
-	else
+	if (r == 0) {
 		*ret = dataset;
+		return 0;
+	}
+	for (unsigned i = 0; dataset->packs && i < dataset->packs->count; i++)
+		dataset->packs->all[i].dataset = NULL; /* they stay the caller's */
+	dataset_free(dataset);
 	return r;
 }

@@ -62,13 +62,6 @@ static bool may_be_moved(int error)
 	       error == -EPROTONOSUPPORT || error == -ENODATA;
 }
 
-static void forget_index(struct dataset *dataset)
-{
-	index_release(&dataset->index);
-	for (unsigned i = 0; i < SECTION_COUNT; i++)
-		atomic_store(&dataset->loaded[i], false);
-}
-
 static int load_by_walk(struct dataset *dataset, struct walker *walker, struct err *err)
 {
 	bool moved = false;
@@ -92,7 +85,9 @@ static int load_index(struct dataset *dataset, struct walker *walker, struct err
 	if (reader_hints(dataset->reader).far)
 		r = load_without_walk(dataset, walker_info(walker), &first);
 	if (may_be_moved(r)) {
-		forget_index(dataset);
+		index_release(&dataset->index);
+		for (unsigned i = 0; i < SECTION_COUNT; i++)
+			atomic_store(&dataset->loaded[i], false);
 		r = load_by_walk(dataset, walker, err);
 	} else if (first.text[0]) {
 		err_set(err, r, "%s", first.text);

@@ -77,14 +77,6 @@ const char *index_name(const struct index *index, uint32_t entry, size_t *ret_le
 	return (const char *)index->sections[SECTION_NAMES].data + start;
 }
 
-static int compare_name(const struct index *index, uint32_t entry, const char *name, size_t len)
-{
-	size_t other_len;
-	const char *other = index_name(index, entry, &other_len);
-
-	return bytes_compare(other, other_len, name, len);
-}
-
 int index_lookup(const struct index *index, uint32_t directory, const char *name, size_t len,
 		 uint32_t *ret)
 {
@@ -96,7 +88,9 @@ int index_lookup(const struct index *index, uint32_t directory, const char *name
 	high = low + (uint32_t)index_get(index, SECTION_SIZE, directory);
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		int order = compare_name(index, middle, name, len);
+		size_t other_len;
+		const char *other = index_name(index, middle, &other_len);
+		int order = bytes_compare(other, other_len, name, len);
 
 		if (order == 0) {
 			*ret = middle;

@@ -25,11 +25,6 @@ static int compare_hashed(const void *a, const void *b)
 	return memcmp(a, b, sizeof(((struct hashed *)0)->hash) - 1);
 }
 
-static bool is_hashed(const struct index *index, uint32_t entry, size_t path_len)
-{
-	return path_len > FORMAT_KEY_MAX || index_kind(index, entry) == FORMAT_SPLIT;
-}
-
 static int resolver_hash_all(struct resolver *resolver)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
@@ -42,7 +37,7 @@ static int resolver_hash_all(struct resolver *resolver)
 		r = index_path(resolver->index, e, &path);
 		if (r < 0)
 			return r;
-		if (!is_hashed(resolver->index, e, path.len))
+		if (path.len <= FORMAT_KEY_MAX && index_kind(resolver->index, e) != FORMAT_SPLIT)
 			continue;
 		format_path_hash(path.data, path.len, one.hash);
 		one.entry = e;

@@ -75,17 +75,7 @@ unsigned merge_pack_of(const struct merge *merge, uint32_t origin, uint32_t *ret
 	return (unsigned)pack;
 }
 
-static const struct part *part_at(const struct merging *m, size_t i)
-{
-	return (const struct part *)m->parts.data + i;
-}
-
 /* --- the children of one part ----------------------------------------------------------------- */
-
-static size_t component_len(const char *path)
-{
-	return (size_t)(strchrnul(path, '/') - path);
-}
 
 static struct cursor cursor_begin(const struct merging *m, const struct part *part)
 {
@@ -106,7 +96,7 @@ static bool cursor_look(const struct merging *m, struct cursor *cursor)
 		return false;
 	if (*cursor->part.below) {
 		cursor->name = cursor->part.below;
-		cursor->len = component_len(cursor->name);
+		cursor->len = strcspn(cursor->name, "/");
 	} else {
 		cursor->name =
 			index_name(index_of(m, cursor->part.pack), cursor->next, &cursor->len);
@@ -172,7 +162,8 @@ static void heap_fill(struct merging *m, const struct folder *folder)
 {
 	m->heaped = 0;
 	for (size_t i = 0; i < folder->count; i++) {
-		struct cursor cursor = cursor_begin(m, part_at(m, folder->first + i));
+		struct cursor cursor = cursor_begin(m, BUF_ITEMS(&m->parts, const struct part) +
+							       folder->first + i);
 
 		if (cursor_look(m, &cursor))
 			m->heap[m->heaped++] = cursor;

@@ -54,14 +54,6 @@ static void replace_missing(struct making *m, enum format_kind kind)
 	}
 }
 
-static void settle_links(struct making *m)
-{
-	for (uint32_t i = 0; i < m->rows->count; i++)
-		m->at[m->rows->rows[i].origin] = i + 1;
-	replace_missing(m, FORMAT_HARDLINK);
-	replace_missing(m, FORMAT_ALIAS);
-}
-
 /* --- sections --------------------------------------------------------------------------------- */
 
 static void count_children(struct merge_rows *rows)
@@ -122,7 +114,10 @@ int merge_index(struct merge *merge, const struct merge_params *params, struct m
 	merge->origins = calloc(rows->count, sizeof(*merge->origins));
 	if (!at || !merge->origins)
 		return -ENOMEM;
-	settle_links(&m);
+	for (uint32_t i = 0; i < rows->count; i++)
+		at[rows->rows[i].origin] = i + 1;
+	replace_missing(&m, FORMAT_HARDLINK);
+	replace_missing(&m, FORMAT_ALIAS);
 	count_children(rows);
 	for (uint32_t i = 0; i < rows->count; i++)
 		merge->origins[i] = rows->rows[i].origin;

@@ -23,11 +23,6 @@ struct select {
 	struct buf path; /* of the current entry, with a slash before it */
 };
 
-static bool is_glob(const char *pattern)
-{
-	return strpbrk(pattern, "*?[\\") != NULL;
-}
-
 /* A folder may be written with a slash at its end. */
 static size_t literal_len(const char *pattern)
 {
@@ -51,16 +46,6 @@ static uint64_t literal_hash(const char *pattern)
 	return XXH3_64bits_digest(&state);
 }
 
-static void sort_patterns(struct select *select)
-{
-	for (size_t i = 0; i < select->count; i++) {
-		select->literals[i] = (struct literal){literal_hash(select->patterns[i]), i};
-		if (is_glob(select->patterns[i]))
-			select->globs[select->glob_count++] = i;
-	}
-	qsort(select->literals, select->count, sizeof(*select->literals), search_compare64);
-}
-
 int select_new(const char *const *patterns, size_t count, struct select **ret)
 {
 	struct select *select = calloc(1, sizeof(*select));
@@ -76,7 +61,12 @@ int select_new(const char *const *patterns, size_t count, struct select **ret)
 		select_free(select);
 		return -ENOMEM;
 	}
-	sort_patterns(select);
+	for (size_t i = 0; i < count; i++) {
+		select->literals[i] = (struct literal){literal_hash(select->patterns[i]), i};
+		if (strpbrk(select->patterns[i], "*?[\\"))
+			select->globs[select->glob_count++] = i;
+	}
+	qsort(select->literals, count, sizeof(*select->literals), search_compare64);
 	*ret = select;
 	return 0;
 }

@@ -325,14 +325,6 @@ static void begin_pass(struct block_filler *filler)
 		fetch_missing(filler);
 }
 
-static void end_requests(struct block_filler *filler, int error)
-{
-	enum block_filler_state state = finish_pass(filler, error);
-
-	SCOPE_LOCK(&filler->params.fillers->workers.lock);
-	end_pass(filler, state);
-}
-
 static bool may_step(const struct block_filler *filler, uint64_t now)
 {
 	if (filler->stopping)
@@ -362,16 +354,19 @@ static struct block_filler *next_filler(const struct block_fillers *all, uint64_
 /* Called with the lock held. */
 static void work_on(struct block_fillers *all, struct block_filler *filler)
 {
+	enum block_filler_state state = filler->state;
 	enum step step = filler->step;
 	int error = filler->error;
 
 	filler->busy = true;
 	pthread_mutex_unlock(&all->workers.lock);
 	if (step == STEP_FINISH)
-		end_requests(filler, error);
+		state = finish_pass(filler, error);
 	else
 		begin_pass(filler);
 	pthread_mutex_lock(&all->workers.lock);
+	if (step == STEP_FINISH)
+		end_pass(filler, state);
 	filler->busy = false;
 	pthread_cond_broadcast(&all->workers.changed);
 }

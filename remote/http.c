@@ -82,16 +82,6 @@ static struct http_host *host_of(struct http *http, const char *url)
 	return host ? host : add_host(http, name);
 }
 
-static void free_hosts(struct http *http)
-{
-	struct http_host *host;
-
-	while ((host = http->hosts)) {
-		http->hosts = host->next;
-		http_host_free(host);
-	}
-}
-
 /* --- what libcurl wants to hear of ------------------------------------------------------------ */
 
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *known)
@@ -376,14 +366,6 @@ static int wait_ms(const struct http *http)
 	return next <= now ? 0 : (int)((next - now) / 1000000 + 1);
 }
 
-static void begin_transfers(struct http *http)
-{
-	struct http_transfer *transfer;
-
-	while ((transfer = next_transfer(http)))
-		begin_transfer(http, transfer);
-}
-
 static void handle_events(struct http *http, int ms)
 {
 	struct epoll_event events[EVENTS];
@@ -412,11 +394,13 @@ static void handle_events(struct http *http, int ms)
 static void *http_thread(void *context)
 {
 	struct http *http = context;
+	struct http_transfer *transfer;
 
 	while (!is_stopping(http)) {
 		cancel_if_asked(http);
 		end_pauses(http);
-		begin_transfers(http);
+		while ((transfer = next_transfer(http)))
+			begin_transfer(http, transfer);
 		handle_events(http, wait_ms(http));
 		end_finished(http);
 	}
@@ -524,10 +508,15 @@ int http_new(const struct remote_settings *settings, struct http **ret, struct e
 
 void http_free(struct http *http)
 {
+	struct http_host *host;
+
 	if (!http)
 		return;
 	http_rest(http);
-	free_hosts(http);
+	while ((host = http->hosts)) {
+		http->hosts = host->next;
+		http_host_free(host);
+	}
 	pthread_cond_destroy(&http->finished);
 	pthread_mutex_destroy(&http->lock);
 	free(http);

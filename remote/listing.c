@@ -25,20 +25,13 @@ int listing_take(struct listing *listing, const char *path)
 	return listing_add(listing, path, listing->found);
 }
 
-static void pause_before(int attempt)
-{
-	struct timespec pause = {.tv_sec = attempt / 2, .tv_nsec = attempt % 2 * 500000000L};
-
-	nanosleep(&pause, NULL);
-}
-
 int listing_ask(const struct fetch *request, credentials_fetch_fn *fetch_from, unsigned *ret_status,
 		struct buf *ret, struct err *err)
 {
 	int r = 0;
 
 	for (int i = 0; i < TRIES; i++) {
-		pause_before(i);
+		nanosleep(&(struct timespec){i / 2, i % 2 * 500000000L}, NULL);
 		r = fetch_from(request, ret_status, ret, err);
 		if (r != -EIO && r != -ETIMEDOUT &&
 		    (r < 0 || (*ret_status != 429 && *ret_status < 500)))

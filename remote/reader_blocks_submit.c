@@ -167,13 +167,6 @@ static void send_leg(struct reader_blocks *copy, struct leg *leg)
 		wait_for_others(leg);
 }
 
-static void send_legs(struct flight *flight, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		send_leg(flight->copy, &flight->legs[i]);
-	flight_end(flight, 0);
-}
-
 static int submit_parts(struct reader_blocks *copy, struct reader_request *request)
 {
 	struct part parts[PARTS_MOST];
@@ -194,7 +187,9 @@ static int submit_parts(struct reader_blocks *copy, struct reader_request *reque
 	flight->count = count;
 	atomic_init(&flight->left, count + 1);
 	plan_legs(flight, parts, count);
-	send_legs(flight, count);
+	for (unsigned i = 0; i < count; i++)
+		send_leg(copy, &flight->legs[i]);
+	flight_end(flight, 0);
 	return 0;
 }
 

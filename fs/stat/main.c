@@ -195,12 +195,6 @@ static int give_order(const char *file, const char *mountpoint)
 	return EXIT_DONE;
 }
 
-static int show_version(void)
-{
-	printf("foldstat %s\njson-c %s\n", FOLDFS_VERSION, json_c_version());
-	return EXIT_DONE;
-}
-
 int main(int argc, char **argv)
 {
 	struct settings settings = {0};
@@ -219,8 +213,10 @@ int main(int argc, char **argv)
 		opt_help(&command, stdout);
 		return exit_finish(EXIT_DONE);
 	}
-	if (parsed.want == OPT_VERSION)
-		return exit_finish(show_version());
+	if (parsed.want == OPT_VERSION) {
+		printf("foldstat %s\njson-c %s\n", FOLDFS_VERSION, json_c_version());
+		return exit_finish(EXIT_DONE);
+	}
 	if (parse_args(&parsed, &settings, &watch, &err) < 0)
 		return usage_error(err.text);
 	if (settings.order)

@@ -27,14 +27,9 @@ void page_release(struct page *page)
 	page->cells = NULL;
 }
 
-static bool is_on_page(const struct page *page, int row, int column)
-{
-	return row >= 0 && row < page->rows && column >= 0 && column < page->columns;
-}
-
 void page_set(struct page *page, int row, int column, enum page_style style, wchar_t character)
 {
-	if (is_on_page(page, row, column))
+	if (row >= 0 && row < page->rows && column >= 0 && column < page->columns)
 		page->cells[row * page->columns + column] = (struct page_cell){character, style};
 }
 

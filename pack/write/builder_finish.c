@@ -221,13 +221,6 @@ static int take_name(struct builder *builder, struct err *err)
 	return 0;
 }
 
-static int finish_file(struct builder *builder, struct err *err)
-{
-	if (fchmod(builder->fd, builder->mode) < 0 || fsync(builder->fd) < 0)
-		return -errno;
-	return take_name(builder, err);
-}
-
 static void summarise_aliases(const struct builder *builder, struct builder_summary *summary)
 {
 	for (uint32_t id = 1; id < builder_count(builder); id++) {
@@ -270,8 +263,10 @@ int builder_finish(struct builder *builder, uint64_t left_out, struct builder_su
 		r = close_store(builder);
 	if (r == 0)
 		r = write_offsets(builder, &index, &super, err);
+	if (r == 0 && (fchmod(builder->fd, builder->mode) < 0 || fsync(builder->fd) < 0))
+		r = -errno;
 	if (r == 0)
-		r = finish_file(builder, err);
+		r = take_name(builder, err);
 	if (r < 0)
 		return r;
 	summarise(builder, &super, &summary);

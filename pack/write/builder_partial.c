@@ -234,16 +234,6 @@ static int judge_partial(struct builder *builder, const struct builder_params *p
 	return check_options(builder, err);
 }
 
-static int resume_partial(struct builder *builder, uint64_t batch)
-{
-	int r;
-
-	journal_last(builder->journal, &builder->now);
-	builder->resuming = true;
-	r = store_new(builder->partial, batch, &builder->store);
-	return r < 0 ? r : store_restore(builder->store, &builder->now.store);
-}
-
 /* --- beginning ------------------------------------------------------------------------------- */
 
 static int put_super(struct builder *builder, const uint8_t run[FORMAT_RUN_BYTES])
@@ -322,7 +312,12 @@ int builder_partial_open(struct builder *builder, const struct builder_params *p
 		r = judge_partial(builder, params, err);
 	if (r == -ENODATA)
 		return begin_partial(builder, params->batch, err);
-	return r < 0 ? r : resume_partial(builder, params->batch);
+	if (r < 0)
+		return r;
+	journal_last(builder->journal, &builder->now);
+	builder->resuming = true;
+	r = store_new(builder->partial, params->batch, &builder->store);
+	return r < 0 ? r : store_restore(builder->store, &builder->now.store);
 }
 
 /* --- or only asked about --------------------------------------------------------------------- */

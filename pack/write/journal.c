@@ -200,19 +200,15 @@ static int write_block(struct journal *journal)
 	return 0;
 }
 
-/* So the next batch reuses these pages of memory, and other programs keep what they have in the
- * page cache. */
-static void forget_records(int fd, uint64_t bytes)
-{
-	posix_fadvise(fd, 0, (off_t)bytes, POSIX_FADV_DONTNEED);
-}
-
 static int make_durable(struct journal *journal)
 {
 	int r = fdatasync(journal->pack) < 0 ? -errno : 0;
 
 	if (r == 0 && !journal->checkpoint.store.revisited)
-		forget_records(journal->pack, journal->checkpoint.store.bytes);
+		/* So the next batch reuses these pages of memory, and other programs keep what they
+		 * have in the page cache. */
+		posix_fadvise(journal->pack, 0, (off_t)journal->checkpoint.store.bytes,
+			      POSIX_FADV_DONTNEED);
 	if (r == 0 && journal->fd < 0)
 		r = create_file(journal);
 	return r < 0 ? r : write_block(journal);
@@ -229,16 +225,6 @@ static void *write_checkpoint(void *context)
 		journal->durable = journal->checkpoint;
 	}
 	return NULL;
-}
-
-static int start_thread(struct journal *journal)
-{
-	int r = thread_without_signals(&journal->thread, write_checkpoint, journal);
-
-	journal->working = r == 0;
-	if (r < 0)
-		atomic_store(&journal->error, r);
-	return r;
 }
 
 /* --- the caller's side --------------------------------------------------------------------- */
@@ -268,7 +254,11 @@ int journal_commit(struct journal *journal, const struct journal_checkpoint *che
 	journal->records = spare;
 	journal->records.len = journal->last = 0;
 	journal->checkpoint = *checkpoint;
-	return start_thread(journal);
+	r = thread_without_signals(&journal->thread, write_checkpoint, journal);
+	journal->working = r == 0;
+	if (r < 0)
+		atomic_store(&journal->error, r);
+	return r;
 }
 
 int journal_last(struct journal *journal, struct journal_checkpoint *ret)

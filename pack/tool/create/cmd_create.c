@@ -154,21 +154,18 @@ static int empty_bad_list(const struct create *create)
 	return log_fail(CREATE_REPORTED, "%s: %s", create->options.bad_list, strerror(errno));
 }
 
-/* It must be on the disk before a pack is that does not say what was left out. A pipe is on none.
- */
-static bool write_out(FILE *list)
-{
-	return fflush(list) == 0 && !ferror(list) &&
-	       (fdatasync(fileno(list)) == 0 || errno == EINVAL);
-}
-
-/* Closes the list, and prints an error if it was not written completely. */
+/* Closes the list, and prints an error if it was not written completely. It must be on the disk
+ * before a pack is that does not say what was left out. A pipe is on none. */
 static int close_bad_list(struct create *create)
 {
 	FILE *list = steal_ptr(&create->bad_list);
-	bool written = !list || write_out(list);
+	bool written;
 
-	if (!list || (fclose(list) == 0 && written))
+	if (!list)
+		return 0;
+	written = fflush(list) == 0 && !ferror(list) &&
+		  (fdatasync(fileno(list)) == 0 || errno == EINVAL);
+	if (fclose(list) == 0 && written)
 		return 0;
 	return log_fail(CREATE_REPORTED, "%s: cannot be written", create->options.bad_list);
 }
@@ -256,13 +253,6 @@ static int look_at_dataset(struct create *create)
 	return r;
 }
 
-static int look_at_source(struct create *create)
-{
-	if (create->dataset)
-		return look_at_dataset(create);
-	return look_at_folder(create);
-}
-
 static int store_all(struct create *create)
 {
 	int r;
@@ -305,21 +295,12 @@ static int pack_source(struct create *create)
 	if (r == 0)
 		r = open_builder(create);
 	if (r == 0)
-		r = look_at_source(create);
+		r = create->dataset ? look_at_dataset(create) : look_at_folder(create);
 	if (r == 0)
 		r = store_all(create);
 	if (r == 0)
 		r = close_bad_list(create);
 	return r < 0 ? r : create_finish(create);
-}
-
-static int run_create(struct create *create)
-{
-	int r = create->options.dry_run ? dry_run(create) : pack_source(create);
-
-	if (r < 0 && r != CREATE_REFUSED && r != -EINTR)
-		create_fail(create, r, NULL);
-	return r;
 }
 
 /* Ends a run early, and returns whether --resume can continue it. After a change of the source it
@@ -387,22 +368,15 @@ static int create_pack(struct create *create)
 
 	if (is_finished(create))
 		return say_finished(create);
-	r = run_create(create);
+	r = create->options.dry_run ? dry_run(create) : pack_source(create);
 	if (r == 0)
 		return status_of_done(create);
 	if (r == -EINTR)
 		return interrupted(create);
+	if (r != CREATE_REFUSED)
+		create_fail(create, r, NULL);
 	leave_create(create);
 	return status_of(r);
-}
-
-static int pack_slice(struct create *create, uint32_t slice)
-{
-	SCOPE_FREE char *names = NULL;
-	SCOPE(create_release) struct create one = {.root = -1};
-	int r = create_slice(create, slice, &one, &names);
-
-	return r < 0 ? status_of(create_fail(create, r, NULL)) : create_pack(&one);
 }
 
 /* Each pack stands alone: --resume goes on with the one that was interrupted, and leaves those
@@ -417,8 +391,12 @@ static int create_packs(struct create *create)
 	if (r < 0)
 		return status_of(create_fail(create, r, NULL));
 	for (create_slices(create, &slice, &end); slice < end; slice++) {
-		int ended = pack_slice(create, slice);
+		SCOPE_FREE char *names = NULL;
+		SCOPE(create_release) struct create one = {.root = -1};
+		int ended;
 
+		r = create_slice(create, slice, &one, &names);
+		ended = r < 0 ? status_of(create_fail(create, r, NULL)) : create_pack(&one);
 		if (ended != EXIT_DONE)
 			status = ended;
 		if (ended != EXIT_DONE && ended != EXIT_SKIPPED)

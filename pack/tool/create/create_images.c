@@ -28,15 +28,6 @@ static bool may_touch(const struct create *create, const char *path)
 	return globs->count == 0 || filter_matches(globs, path);
 }
 
-/* An image that cannot be transformed is damaged, or too large to decode. */
-static void found_bad(struct item *item, int error, const struct err *err)
-{
-	const char *damage = error == -EFBIG ? DAMAGE_TOO_LARGE : DAMAGE_CORRUPT;
-
-	item->is_bad = true;
-	check_found(&item->finding, damage, false, "%s", err_text(err, error));
-}
-
 void create_inspect(struct item *item, const void *data, size_t len)
 {
 	if (len > 0)
@@ -99,8 +90,11 @@ static void transform_item(const struct create *create, struct item *item)
 		create_leave(item, err.text[0] ? err.text : why_left(item->image.kind));
 	else if (r == -ENOMEM)
 		item->error = r;
-	else
-		found_bad(item, r, &err);
+	else {
+		item->is_bad = true;
+		check_found(&item->finding, r == -EFBIG ? DAMAGE_TOO_LARGE : DAMAGE_CORRUPT, false,
+			    "%s", err_text(&err, r));
+	}
 }
 
 void create_shape(const struct create *create, struct item *item)

@@ -39,14 +39,6 @@ static const char *way_out(const struct create *create, int error)
 	}
 }
 
-static int fail_pack(struct create *create, int error, const struct err *err)
-{
-	progress_clear(&create->progress);
-	create->stale |= error == -ESTALE;
-	return log_fail(CREATE_REPORTED, "%s: %s%s", create->pack, err_text(err, error),
-			way_out(create, error));
-}
-
 /* A partial file that cannot be resumed is removed first, so that the message counts its space as
  * free. The builder stays: threads that read ahead still ask it for names. */
 static int fail_full(struct create *create)
@@ -99,8 +91,12 @@ int create_fail(struct create *create, int error, const struct err *err)
 {
 	if (error == CREATE_REPORTED || error == CREATE_DAMAGED)
 		return error;
-	return error == -ENOSPC && create->builder ? fail_full(create)
-						   : fail_pack(create, error, err);
+	if (error == -ENOSPC && create->builder)
+		return fail_full(create);
+	progress_clear(&create->progress);
+	create->stale |= error == -ESTALE;
+	return log_fail(CREATE_REPORTED, "%s: %s%s", create->pack, err_text(err, error),
+			way_out(create, error));
 }
 
 /* --- the place of the pack ---------------------------------------------------------------- */

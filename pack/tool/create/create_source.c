@@ -104,13 +104,6 @@ static int open_file(struct create *create, struct decompressed *d)
 	return script ? open_by_script(create, d, script, &err) : open_container(create);
 }
 
-/* Opens what is not a path: several packs, tars or files of other formats, or a URL. */
-static int open_words(struct create *create)
-{
-	create->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return cmd_open(create->source, &create->options.common, &create->dataset);
-}
-
 static bool has_key(const char *json, const char *key)
 {
 	bool found = false;
@@ -207,8 +200,11 @@ static int open_any_source(struct create *create, struct decompressed *d)
 
 	create->root = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
 				: open(source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (create->root < 0 && errno == ENOENT)
-		return open_words(create);
+	if (create->root < 0 && errno == ENOENT) {
+		/* Several packs, tars or files of other formats, or a URL. */
+		create->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		return cmd_open(create->source, &create->options.common, &create->dataset);
+	}
 	if (create->root < 0 || fstat(create->root, &st) < 0)
 		return log_fail(EXIT_FAILED, "%s: %s", source, strerror(errno));
 	if (standard)

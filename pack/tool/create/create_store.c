@@ -88,12 +88,6 @@ enum note_flags {
 	NOTE_NAMED = 16, /* it has no header of an image, and that was all right */
 };
 
-static int add_left(struct buf *note, const char *left)
-{
-	note->data[0] |= NOTE_LEFT;
-	return buf_addf(note, "%c%s", '\0', left);
-}
-
 static int add_reason(struct buf *note, const char *damage, const char *reason)
 {
 	note->data[0] |= NOTE_BAD;
@@ -123,7 +117,10 @@ static int make_note(const struct create *create, const struct item *item, struc
 		r = buf_add(note, &item->hash, sizeof(item->hash));
 	if (r == 0)
 		r = note_damage(item, note);
-	return r == 0 && item->left ? add_left(note, item->left) : r;
+	if (r < 0 || !item->left)
+		return r;
+	note->data[0] |= NOTE_LEFT;
+	return buf_addf(note, "%c%s", '\0', item->left);
 }
 
 /* Before a file is stored or dropped. */

@@ -26,12 +26,6 @@ static const char *webdataset_refuses(const struct samples *samples,
 
 /* --- keys ------------------------------------------------------------------------------- */
 
-static int number_key(uint64_t number, struct buf *key)
-{
-	key->len = 0;
-	return buf_addf(key, "%08" PRIu64, number);
-}
-
 static int find_key(const struct export_source *source, uint64_t number, struct buf *key)
 {
 	uint32_t entry = source->samples->list[number].entry;
@@ -39,8 +33,10 @@ static int find_key(const struct export_source *source, uint64_t number, struct 
 	size_t stem;
 	int r;
 
-	if (source->numbered)
-		return number_key(number, key);
+	if (source->numbered) {
+		key->len = 0;
+		return buf_addf(key, "%08" PRIu64, number);
+	}
 	r = samples_path(source->samples, entry, key);
 	if (r < 0)
 		return r;

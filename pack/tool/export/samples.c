@@ -311,11 +311,6 @@ int samples_new(const struct dataset *dataset, uint32_t root,
 
 /* --- order ------------------------------------------------------------------------------ */
 
-static uint64_t sample_place(const struct dataset *dataset, uint32_t number)
-{
-	return dataset_extent(dataset, dataset_first_extent(dataset, number)).offset;
-}
-
 /* An empty file has no place, and stays after the one before it. */
 static int rank(const struct samples *samples, uint64_t i, enum sample_order order, uint64_t seed,
 		struct buf *path, struct ranked *ranked)
@@ -325,10 +320,12 @@ static int rank(const struct samples *samples, uint64_t i, enum sample_order ord
 
 	ranked[i] = (struct ranked){.number = i};
 	if (order == SAMPLES_PACK) {
-		ranked[i].rank = dataset_entry(samples->dataset, entry).size
-					 ? sample_place(samples->dataset, entry)
-				 : i ? ranked[i - 1].rank
-				     : 0;
+		uint64_t first = dataset_first_extent(samples->dataset, entry);
+
+		if (dataset_entry(samples->dataset, entry).size)
+			ranked[i].rank = dataset_extent(samples->dataset, first).offset;
+		else if (i)
+			ranked[i].rank = ranked[i - 1].rank;
 		return 0;
 	}
 	path->len = 0;

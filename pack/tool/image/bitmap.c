@@ -53,12 +53,6 @@ static void bmp_headers(const struct pixels *pixels, size_t offset, size_t len, 
 	le_put32(image + 32, pixels->channels == 1 ? COLOURS : 0);
 }
 
-static void bmp_palette(uint8_t *to)
-{
-	for (int grey = 0; grey < COLOURS; grey++, to += 4)
-		le_put32(to, (uint32_t)grey * 0x010101);
-}
-
 static void bmp_row(const struct pixels *pixels, const uint8_t *from, uint8_t *to)
 {
 	size_t stride = pixels_stride(pixels);
@@ -87,8 +81,8 @@ int bitmap_bmp(const struct pixels *pixels, struct buf *out)
 		return r;
 	to = (uint8_t *)out->data + out->len;
 	bmp_headers(pixels, offset, len, to);
-	if (palette)
-		bmp_palette(to + FILE_HEADER + IMAGE_HEADER);
+	for (uint32_t grey = 0; palette && grey < COLOURS; grey++)
+		le_put32(to + FILE_HEADER + IMAGE_HEADER + 4 * grey, grey * 0x010101);
 	to += offset;
 	for (uint32_t y = pixels->height; y-- > 0; to += bmp_stride(pixels))
 		bmp_row(pixels, pixels_row(pixels, y), to);

@@ -381,11 +381,6 @@ static int (*const checks[IMAGE_KINDS])(enum check_level level, const struct byt
 
 /* --- what is no image ----------------------------------------------------------------- */
 
-static bool all_zero(const struct bytes *file)
-{
-	return file->data[0] == 0 && memcmp(file->data, file->data + 1, file->len - 1) == 0;
-}
-
 /* What real folders have under the names of images. */
 static const char *look_of(const struct bytes *file)
 {
@@ -410,7 +405,7 @@ static const char *look_of(const struct bytes *file)
 		{0, 6, "\x93NUMPY", "a NumPy array"},
 	};
 
-	if (all_zero(file))
+	if (file->data[0] == 0 && memcmp(file->data, file->data + 1, file->len - 1) == 0)
 		return "nothing but zeros";
 	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++)
 		if (bytes_are(file, looks[i].at, looks[i].bytes, looks[i].len))

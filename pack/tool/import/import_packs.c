@@ -21,11 +21,6 @@ static struct import_packs *packs_of(struct import *import)
 	return (struct import_packs *)(void *)import;
 }
 
-static const struct ranked *place_at(const struct import_packs *packs, size_t i)
-{
-	return BUF_ITEMS(&packs->places, const struct ranked) + i;
-}
-
 /* --- entries ---------------------------------------------------------------------------------- */
 
 static int add_entry(struct import_packs *packs, uint32_t e, struct builder_entry *to,
@@ -179,7 +174,7 @@ static int packs_next(struct import *import, struct item *item, struct err *err)
 	(void)err;
 	if (packs->next == BUF_COUNT(&packs->places, struct ranked))
 		return 1;
-	e = (uint32_t)place_at(packs, packs->next)->number;
+	e = (uint32_t)BUF_ITEMS(&packs->places, const struct ranked)[packs->next].number;
 	r = dataset_attr(packs->params.dataset, e, &attr);
 	item->path.len = 0;
 	if (r == 0)

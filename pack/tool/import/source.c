@@ -37,13 +37,6 @@ void source_close(struct source *source)
 	source->fd = -1;
 }
 
-static int check_unchanged(struct source *source)
-{
-	int r = io_unchanged(source->fd, &source->expected);
-
-	return r < 0 ? source_fail(source, r) : 0;
-}
-
 static int read_piece(struct source *source, void *buf, size_t len)
 {
 	ssize_t n;
@@ -69,9 +62,10 @@ int source_read(void *context, void *buf, size_t len)
 		piece = len < READ_PIECE ? len : READ_PIECE;
 		r = read_piece(source, at, piece);
 	}
-	if (r == 0 && source->done == (uint64_t)source->expected.st_size)
-		r = check_unchanged(source);
-	return r;
+	if (r < 0 || source->done != (uint64_t)source->expected.st_size)
+		return r;
+	r = io_unchanged(source->fd, &source->expected);
+	return r < 0 ? source_fail(source, r) : 0;
 }
 
 const char *source_error_text(int error)

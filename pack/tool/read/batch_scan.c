@@ -168,12 +168,6 @@ static int batch_reader_init(struct batch_reader *reader, struct dataset *datase
 	return 0;
 }
 
-static void batch_reader_release(struct batch_reader *reader)
-{
-	free(reader->memory);
-	reader->memory = NULL;
-}
-
 /* Reads whole pages; from the page cache if that has all of them. The pack may end within the last
  * page. */
 void batch_reader_read(struct batch_reader *reader, const struct batch *batch)
@@ -259,7 +253,7 @@ struct batch_scan {
 static void scan_release(struct batch_scan *scan)
 {
 	for (unsigned i = 0; i < scan->jobs; i++)
-		batch_reader_release(&scan->readers[i]);
+		free(scan->readers[i].memory);
 	free(scan->readers);
 	free(scan->items);
 	free(scan->notes);

@@ -291,15 +291,6 @@ static int compare_entry(struct compare *compare, uint32_t number)
 	return r;
 }
 
-static int compare_trees(struct compare *compare)
-{
-	int r = 0;
-
-	for (uint32_t number = 0; r == 0 && number < compare->entries; number++)
-		r = compare_entry(compare, number);
-	return r;
-}
-
 /* --- the bytes: those of the dataset by batches, in its order, those of the folder by file --- */
 
 /* What became of a file, or of a piece of a long one. */
@@ -503,7 +494,7 @@ int compare(const struct compare_params *params)
 	r = compare.in_scan ? compare_scan(&compare) : -ENOMEM;
 	if (r == 0)
 		r = pair_entries(&compare);
-	if (r == 0)
-		r = compare_trees(&compare);
+	for (uint32_t number = 0; r == 0 && number < compare.entries; number++)
+		r = compare_entry(&compare, number);
 	return r < 0 ? r : compare_bytes(&compare);
 }

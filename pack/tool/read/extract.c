@@ -258,14 +258,6 @@ static int end_large(struct extractor *extractor, struct large *large)
 		       : conclude_file(extractor, ended.entry, directory, ended.fd, ended.error);
 }
 
-static void extract_drop_larges(struct extractor *extractor)
-{
-	while (extractor->larges) {
-		extractor->larges->error = -ECANCELED;
-		end_large(extractor, extractor->larges);
-	}
-}
-
 static int extract_file_done(struct extractor *extractor, uint32_t number, int error,
 			     uint64_t bytes)
 {
@@ -332,7 +324,10 @@ static int extract_files(struct extractor *extractor, uint32_t *files, size_t co
 
 static void extractor_release(struct extractor *extractor)
 {
-	extract_drop_larges(extractor);
+	while (extractor->larges) {
+		extractor->larges->error = -ECANCELED;
+		end_large(extractor, extractor->larges);
+	}
 	for (unsigned i = 0; extractor->workers && i < extractor->params->jobs; i++)
 		dirstack_free(extractor->workers[i]);
 	free(extractor->workers);

@@ -21,15 +21,6 @@ static void mark_way(const struct dataset *dataset, uint8_t *marks, uint32_t ent
 	}
 }
 
-/* A directory comes before its children, so one pass reaches everything below. */
-static void mark_below(const struct dataset *dataset, uint8_t *marks)
-{
-	for (uint32_t entry = 1; entry < dataset_entries(dataset); entry++) {
-		if (marks[dataset_entry(dataset, entry).parent] == SUBTREE_INSIDE)
-			marks[entry] = SUBTREE_INSIDE;
-	}
-}
-
 int subtree_new(const char *pack, const struct dataset *dataset, char **paths, struct subtree *ret)
 {
 	SCOPE_FREE uint8_t *marks = NULL;
@@ -49,7 +40,10 @@ int subtree_new(const char *pack, const struct dataset *dataset, char **paths, s
 			return r;
 		mark_way(dataset, marks, entry);
 	}
-	mark_below(dataset, marks);
+	/* A directory comes before its children, so one pass reaches everything below. */
+	for (entry = 1; entry < dataset_entries(dataset); entry++)
+		if (marks[dataset_entry(dataset, entry).parent] == SUBTREE_INSIDE)
+			marks[entry] = SUBTREE_INSIDE;
 	ret->marks = steal_ptr(&marks);
 	return EXIT_DONE;
 }

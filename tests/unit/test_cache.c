@@ -932,7 +932,7 @@ TEST_OF(w, a_starving_crowd_gets_its_bytes)
 	lay_large_files(w, 48 * MIB);
 	w->slow = true;
 	start(w, 0, 4);
-	sum = crowd(w, 160, false);
+	sum = crowd(w, 80, false);
 	assert_sums(w, &sum);
 	assert_int_equal(sum.served, sum.asked);
 	assert_true(stats_of(w).evictions > 0 || stats_of(w).device_bytes > w->bytes);
@@ -945,7 +945,7 @@ TEST_OF(w, a_crowd_with_the_file_in_memory_gets_its_bytes)
 
 	lay_mixed(w, 24 * MIB);
 	start(w, MIB, 4);
-	sum = crowd(w, 1000, false);
+	sum = crowd(w, 400, false);
 	assert_sums(w, &sum);
 	assert_int_equal(sum.served, sum.asked);
 }
@@ -957,10 +957,10 @@ TEST_OF(w, a_crowd_that_changes_its_mind_gets_the_rest)
 	lay_large_files(w, 24 * MIB);
 	w->slow = true;
 	start(w, MIB, 4);
-	sum = crowd(w, 160, true);
+	sum = crowd(w, 80, true);
 	assert_sums(w, &sum);
 	assert_true(sum.taken_back > 0);
-	assert_int_equal(w->answers, READERS * (160 / SLOWER) - sum.taken_back);
+	assert_int_equal(w->answers, READERS * (80 / SLOWER) - sum.taken_back);
 }
 TEST_AGAIN(far, a_crowd_that_changes_its_mind_gets_the_rest);
 
@@ -973,7 +973,7 @@ TEST_OF(w, a_crowd_on_a_damaged_file_gets_what_is_right)
 		w->bad[e] = true;
 	w->slow = true;
 	start(w, MIB, 4);
-	sum = crowd(w, 600, true);
+	sum = crowd(w, 300, true);
 	assert_sums(w, &sum);
 	for (uint64_t e = 0; e < w->extents; e++)
 		assert_true(e % 5 == 0 || w->failed[e] == 0);
@@ -998,7 +998,7 @@ static void crowd_within(struct world *w, uint64_t budget, uint64_t limit)
 	start_with(w, &params);
 	cache_limit(w->cache, limit);
 	assert_int_equal(stats_of(w).limit, limit);
-	sum = crowd(w, 160, false);
+	sum = crowd(w, 80, false);
 	assert_sums(w, &sum);
 	assert_true(w->most_used > limit / 4 * 3);
 	assert_true(w->most_used <= limit);
@@ -1051,7 +1051,7 @@ TEST_OF(w, the_limit_may_change_while_a_crowd_reads)
 	params.budget = 4 * CACHE_BUDGET_MIN;
 	start_with(w, &params);
 	assert_int_equal(pthread_create(&id, NULL, limit_thread, &limiter), 0);
-	sum = crowd(w, 600, true);
+	sum = crowd(w, 300, true);
 	limiter.stop = true;
 	pthread_join(id, NULL);
 	assert_sums(w, &sum);

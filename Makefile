@@ -251,7 +251,7 @@ check:
 # One after the other: tests are not to compete with compilers, nor with each other.
 run-check: all
 	@$(MAKE) lint
-	@$(MAKE) check-unit
+	@$(MAKE) check-unit units='$(unsanitized)'
 	+@$(call sanitized,thread) check-unit
 	+@$(call sanitized,address$(comma)undefined) check-unit
 	+@$(call sanitized,address$(comma)undefined) check-mount MARKED='not slow and not plain'
@@ -268,6 +268,7 @@ soak:
 soaked := $(addprefix $(B)/unit/test_,oracle resume)
 run-soak: all $(soaked)
 	$(Q)ORACLE_EPOCHS=$(EPOCHS) FOLDFS_TEST_BIG=1 sh tests/unit/run.sh $(soaked)
+	@$(MAKE) check-unit
 	+@$(call sanitized,address$(comma)undefined) check-unit unsanitized=
 	@$(MAKE) check-mount MARKED='slow or not plain'
 	@$(MAKE) soak-readers
@@ -285,9 +286,10 @@ soak-readers: all
 threaded := $(addprefix $(B)/unit/test_,ahead batch_scan block_writer cache far fill histogram \
 		   inval journal open oracle_thread pages parallel_for pipeline pressure reader_blocks \
 		   reader_file reader_remote s3 scan work workers)
-# Left out under AddressSanitizer, but for `make soak`: what only computes, for long, and going on
-# with packs, which the mount tests look at with the tool itself.
-unsanitized := $(addprefix $(B)/unit/test_,cost oracle permutation resume seeds)
+# With the plain build in `make check`, and others with AddressSanitizer: what only computes, for
+# long, going on with packs, which the mount tests look at with the tool itself, and a limit of
+# memory. `make soak` has all with both.
+unsanitized := $(addprefix $(B)/unit/test_,cost io oracle permutation resume seeds)
 # These begin none themselves: the journal has one behind their packs, and test_journal is looked at
 # in their place; stall.c asks a cache, but not in its test.
 packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet damage dataset \
@@ -300,7 +302,8 @@ check-unit: $(checked) $(if $(SANITIZE),$(B)/canary,$(call objects,$(wildcard te
 	$(Q)$(if $(SANITIZE),sh tests/unit/canary.sh $(B)/canary $(SANITIZE))
 	$(Q)sh tests/unit/run.sh $(foreach u,$(long),$(filter $u,$(checked))) \
 		$(filter-out $(long),$(checked))
-	$(Q)$(if $(SANITIZE),,sh tests/unit/threads.sh "$(threaded) $(packers)" $(units))
+	$(Q)$(if $(filter thread,$(SANITIZE)),,sh tests/unit/threads.sh \
+		"$(threaded) $(packers)" $(checked))
 
 $(B)/canary: $(B)/tests/unit/canary.o
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lpthread

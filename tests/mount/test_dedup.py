@@ -270,7 +270,6 @@ class TwinData(oracle.Data):
         foldfs.pack(folder, self.pack, "--dedup", "--force")
 
 
-@pytest.mark.alone
 @oracle.needs_torch
 def test_the_oracle_knows_which_of_the_copies_comes_next(session_dir, mount, start):
     data = TwinData(session_dir / "twin-dataset", 2000, 100)

@@ -17,7 +17,7 @@ import oracle
 from foldfs import is_root, needs, run
 from oracle import Epoch, QUICK, Counted, follow, hold_unlocked, oracle_of, wait_for
 
-pytestmark = [oracle.needs_torch, pytest.mark.plain, pytest.mark.alone]
+pytestmark = [oracle.needs_torch, pytest.mark.plain]
 FILES = 4000
 FOLDSTAT = foldfs.BUILD / "foldstat"
 

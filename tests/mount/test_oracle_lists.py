@@ -9,7 +9,7 @@ import pytest
 import oracle
 from oracle import Epoch, follow
 
-pytestmark = [oracle.needs_torch, pytest.mark.plain, pytest.mark.alone]
+pytestmark = [oracle.needs_torch, pytest.mark.plain]
 FILES, LISTED = 4000, 3000
 
 

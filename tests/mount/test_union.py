@@ -20,8 +20,7 @@ SHARDS = 3
 
 def write_tree(root, files):
     for name, data in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(data)
+        trees.write(root / name, data)
     return root
 
 
@@ -307,7 +306,6 @@ def data(session_dir):
 
 @oracle.needs_torch
 @pytest.mark.plain
-@pytest.mark.alone
 def test_the_order_of_training_is_found_in_eight_packs(data, mounted, start):
     job = start(mounted / "train", "--workers=2", "--batch-size=16", "--seed=42", "--epochs=2")
     for _ in range(2):

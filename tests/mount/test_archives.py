@@ -11,6 +11,9 @@ from foldfs import FOLDPACK, find_program, mounted, run
 from server import Server
 
 DOORS = ["mounted", "far", "create FILE", "create -"]
+# One reader is behind all doors; these come also through those that bring it bytes in other ways.
+ODDEST = ["what comes again", "links to folders", "sparse 0.1", "damaged inside", "bytes in front",
+          "info-zip, stored"]
 
 
 def needs_of(name):
@@ -75,13 +78,17 @@ def expect_the_same(kinds, name, door, place, point):
         assert found_times == wanted_times
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("name", archives.TARS)
+def come_through_doors(kinds):
+    return pytest.mark.parametrize("name, door", [
+        (name, door) for name in kinds for door in DOORS
+        if door in ("mounted", "create FILE") or name in ODDEST])
+
+
+@come_through_doors(archives.TARS)
 def test_a_tar_is_what_tar_leaves(name, door, place, point):
     expect_the_same(archives.TARS, name, door, place, point)
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("name", archives.ZIPS)
+@come_through_doors(archives.ZIPS)
 def test_a_zip_is_what_unzip_leaves(name, door, place, point):
     expect_the_same(archives.ZIPS, name, door, place, point)

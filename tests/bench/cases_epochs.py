@@ -8,7 +8,6 @@ import dataclasses
 import subprocess
 import sys
 
-import trees
 from cases_cold import network
 from cases_loader import load_libraries
 from profiles import Group

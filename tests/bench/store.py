@@ -9,7 +9,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import urllib.request
 
 MODULES = ("ndk_http_module", "ngx_http_lua_module")
 CONFIGURATION = """\

@@ -3,7 +3,6 @@ sessions that end (instance metadata, STS, the endpoint of containers), as Amazo
 and one of Google's kind, with HMAC keys and tokens, as it documents its XML API and its metadata
 server. Neither is the real one."""
 
-import http.server
 import json
 import re
 import threading
@@ -12,6 +11,7 @@ import urllib.parse
 
 import pytest
 
+import answers
 import sigv4
 
 REGION = "eu-west-9"
@@ -112,40 +112,26 @@ class Google(Cloud):
             raise Refused(403, "SignatureDoesNotMatch")
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    cloud = None
-
-    def log_message(self, *_):
-        pass
-
-    def answer(self, status, body, **headers):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
+class Handler(answers.Handler):
     def json_session(self):
-        keys, until = self.cloud.session()
+        keys, until = self.given.session()
         self.answer(200, json.dumps({
             "Code": "Success", "AccessKeyId": keys.access, "SecretAccessKey": keys.secret,
             "Token": keys.token, "Expiration": until}).encode())
 
     def metadata(self):
         role = "/latest/meta-data/iam/security-credentials/"
-        if self.cloud.down:
-            self.cloud.failed += 1
-            self.answer(503, b"")
+        if self.given.down:
+            self.given.failed += 1
+            self.answer(503)
         elif self.headers["X-aws-ec2-metadata-token"] != "metadata-token==":
-            self.answer(401, b"")
+            self.answer(401)
         elif self.path == role:
             self.answer(200, b"trainer\n")
         elif self.path == role + "trainer":
             self.json_session()
         else:
-            self.answer(404, b"")
+            self.answer(404)
 
     def do_PUT(self):
         ttl = self.headers["X-aws-ec2-metadata-token-ttl-seconds"]
@@ -155,7 +141,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         form = dict(urllib.parse.parse_qsl(
             self.rfile.read(int(self.headers["Content-Length"])).decode()))
-        keys, until = self.cloud.session()
+        keys, until = self.given.session()
         right = (form["Action"], form["RoleArn"], form["WebIdentityToken"]) == (
             "AssumeRoleWithWebIdentity", Cloud.ROLE, Cloud.IDENTITY)
         self.answer(*((200, STS.format(*keys, until).encode()) if right else
@@ -166,67 +152,51 @@ class Handler(http.server.BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         query = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
         try:
-            self.cloud.check("GET", path, self.headers, query)
+            self.given.check("GET", path, self.headers, query)
         except Refused as refused:
             self.answer(refused.status, refused.body)
             return
-        keys = sorted(urllib.parse.unquote(name[len(path):]) for name in self.cloud.objects
+        keys = sorted(urllib.parse.unquote(name[len(path):]) for name in self.given.objects
                       if name.startswith(path))
         keys = [key for key in keys if key.startswith(query["prefix"])]
         at = int(query.get("continuation-token", "at 0")[3:])
         more = f"<NextContinuationToken>at {at + 2}</NextContinuationToken>"
         items = "".join(f"<Contents><Key>{urllib.parse.quote_plus(key)}</Key></Contents>"
                         for key in keys[at:at + 2])
-        self.cloud.pages += 1
+        self.given.pages += 1
         self.answer(200, f"<ListBucketResult><Prefix/>{more if at + 2 < len(keys) else ''}{items}"
                          "</ListBucketResult>".encode())
 
     def object(self):
         try:
-            self.cloud.check("GET", self.path, self.headers, {})
-            if self.path not in self.cloud.objects:
+            self.given.check("GET", self.path, self.headers, {})
+            if self.path not in self.given.objects:
                 raise Refused(404, "NoSuchKey")
         except Refused as refused:
-            self.cloud.refused += 1
+            self.given.refused += 1
             self.answer(refused.status, refused.body)
             return
-        data = self.cloud.objects[self.path]
-        first, last = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers["Range"]).groups()
-        first, last = ((int(first), int(last or len(data) - 1)) if first else
-                       (max(0, len(data) - int(last)), len(data) - 1))
-        part = data[first:last + 1]
-        self.answer(206, part, ETag='"1"',
-                    Content_Range=f"bytes {first}-{first + len(part) - 1}/{len(data)}")
+        self.answer_range(self.given.objects[self.path])
 
     def do_GET(self):
         if self.path.startswith("/latest/"):
             self.metadata()
         elif self.path == Google.TOKEN:
-            right = self.headers["Metadata-Flavor"] == "Google" and not self.cloud.down
-            self.cloud.failed += not right
-            self.answer(*((200, json.dumps(self.cloud.token()).encode()) if right else (403, b"")))
+            right = self.headers["Metadata-Flavor"] == "Google" and not self.given.down
+            self.given.failed += not right
+            self.answer(*((200, json.dumps(self.given.token()).encode()) if right else (403, b"")))
         elif self.path == "/container":
-            right = self.headers["Authorization"] == Cloud.IDENTITY and not self.cloud.down
-            self.json_session() if right else self.answer(500, b"")
+            right = self.headers["Authorization"] == Cloud.IDENTITY and not self.given.down
+            self.json_session() if right else self.answer(500)
         elif "list-type=2" in self.path:
             self.listing()
         else:
             self.object()
 
 
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-
 def serve(cloud):
-    server = Server(("127.0.0.1", 0), type("CloudHandler", (Handler,), {"cloud": cloud}))
-    cloud.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield cloud
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with answers.serve(Handler, cloud) as cloud.url:
+        yield cloud
 
 
 @pytest.fixture

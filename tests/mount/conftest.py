@@ -99,6 +99,23 @@ def point(place):
 
 
 @pytest.fixture
+def home(place, monkeypatch):
+    """A home of the test's own. No settings of whoever runs the tests count: no keys, no proxy."""
+    for name in list(os.environ):
+        if (name.startswith(("AWS_", "FOLDFS_TOKEN", "HF_", "XDG_")) or
+                name.lower().endswith("_proxy")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(place))
+    return place
+
+
+@pytest.fixture
+def src(tmp_path):
+    (tmp_path / "src").mkdir()
+    return tmp_path / "src"
+
+
+@pytest.fixture
 def mount(point):
     """mount(pack, *options, at=point, uid=None): a Mount, which ends with the test."""
     with contextlib.ExitStack() as stack:

@@ -129,7 +129,6 @@ def jpeg_garbled():
     data = encode("JPEG")
     start = scan(data)
     middle = (start + len(data)) // 2
-    rows = b"\n".join(bytes(data).split(b"\n"))
     return [
         Case("a hole of zeros.jpg", put(data, middle, bytes(500)), "corrupt", decode=True),
         Case("a part is missing.jpg", data[:middle] + data[middle + 700:], "corrupt", decode=True),

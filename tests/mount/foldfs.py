@@ -173,6 +173,19 @@ def detach(path):
     subprocess.run([*command, path], check=False)
 
 
+@contextlib.contextmanager
+def small_filesystem(path, megabytes):
+    """A tmpfs."""
+    path.mkdir()
+    options = f"size={megabytes}m"
+    if run("mount", "-t", "tmpfs", "-o", options, "none", path, status=None).returncode:
+        pytest.skip("no tmpfs may be mounted here")
+    try:
+        yield path
+    finally:
+        detach(path)
+
+
 # --- processes ----------------------------------------------------------------------------
 
 

@@ -2,13 +2,13 @@
 served. A file is redirected to a store of another server by a signed link, without the token. It is
 not the real one."""
 
-import http.server
 import json
 import re
-import threading
 import urllib.parse
 
 import pytest
+
+import answers
 
 
 class Hub:
@@ -27,21 +27,7 @@ class Hub:
         self.files.update({(repository, revision, path): data for path, data in files.items()})
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    hub = None
-
-    def log_message(self, *_):
-        pass
-
-    def answer(self, status, body=b"", **headers):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
+class Handler(answers.Handler):
     def resolve(self, path):
         """The key of a file."""
         found = re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
@@ -50,7 +36,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def entries(self, repository, revision, folder):
         """Of a folder and those below it, in the order of their paths."""
         inside = folder + "/" if folder else ""
-        files = {path: data for (name, at, path), data in self.hub.files.items()
+        files = {path: data for (name, at, path), data in self.given.files.items()
                  if (name, at) == (repository, revision) and path.startswith(inside)}
         folders = {path[:i] for path in files for i in range(len(inside), len(path))
                    if path[i] == "/"}
@@ -67,67 +53,48 @@ class Handler(http.server.BaseHTTPRequestHandler):
         at = int(query.get("cursor", ["0"])[0])
         repository, revision, folder = (urllib.parse.unquote(part or "") for part in found.groups())
         entries = self.entries(repository, revision, folder)
-        self.hub.listed.append(folder)
-        if self.hub.busy:
-            self.hub.busy -= 1
+        self.given.listed.append(folder)
+        if self.given.busy:
+            self.given.busy -= 1
             self.answer(503)
         elif query["recursive"] != ["true"] or not entries:
             self.answer(404, X_Error_Code="RepoNotFound")
         else:
             more = {}
-            if at + self.hub.page < len(entries):
-                more["Link"] = (f'<{self.hub.elsewhere or self.hub.url}{path}?recursive=true&'
-                                f'cursor={at + self.hub.page}>; rel="next"')
-            page = json.dumps(entries[at:at + self.hub.page], ensure_ascii=False)
+            if at + self.given.page < len(entries):
+                more["Link"] = (f'<{self.given.elsewhere or self.given.url}{path}?recursive=true&'
+                                f'cursor={at + self.given.page}>; rel="next"')
+            page = json.dumps(entries[at:at + self.given.page], ensure_ascii=False)
             self.answer(200, page.encode(), **more)
 
     def do_GET(self):
-        self.hub.sent.append(self.headers["Authorization"])
+        self.given.sent.append(self.headers["Authorization"])
         path = self.path.partition("?")[0]
         key = self.resolve(path)
-        if self.hub.token and self.headers["Authorization"] != f"Bearer {self.hub.token}":
+        if self.given.token and self.headers["Authorization"] != f"Bearer {self.given.token}":
             self.answer(401, X_Error_Code="RepoNotFound")
         elif path.startswith("/api/"):
             self.tree()
-        elif key not in self.hub.files:
+        elif key not in self.given.files:
             self.answer(404, X_Error_Code="EntryNotFound")
         else:
-            self.answer(302, Location=f"{self.hub.store}{path}?X-Amz-Signature=5e5a3e")
+            self.answer(302, Location=f"{self.given.store}{path}?X-Amz-Signature=5e5a3e")
 
 
 class Store(Handler):
     """Where the files are."""
 
     def do_GET(self):
-        self.hub.sent_to_store.append(self.headers["Authorization"])
+        self.given.sent_to_store.append(self.headers["Authorization"])
         path, _, query = self.path.partition("?")
         if query != "X-Amz-Signature=5e5a3e":
             self.answer(403)
             return
-        data = self.hub.files[self.resolve(path)]
-        first, last = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers["Range"]).groups()
-        first, last = ((int(first), int(last or len(data) - 1)) if first else
-                       (max(0, len(data) - int(last)), len(data) - 1))
-        part = data[first:last + 1]
-        self.answer(206, part, ETag='"1"',
-                    Content_Range=f"bytes {first}-{first + len(part) - 1}/{len(data)}")
-
-
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
+        self.answer_range(self.given.files[self.resolve(path)])
 
 
 @pytest.fixture
 def hub():
     hub = Hub()
-    servers = [Server(("127.0.0.1", 0), type("HubHandler", (handler,), {"hub": hub}))
-               for handler in (Handler, Store)]
-    hub.url, hub.store = (f"http://127.0.0.1:{server.server_port}" for server in servers)
-    threads = [threading.Thread(target=server.serve_forever) for server in servers]
-    for thread in threads:
-        thread.start()
-    yield hub
-    for server, thread in zip(servers, threads):
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answers.serve(Handler, hub) as hub.url, answers.serve(Store, hub) as hub.store:
+        yield hub

@@ -11,7 +11,7 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDFS, MIB, NOBODY, is_root, wait_until
+from foldfs import NOBODY, is_root, wait_until
 
 GROUP = 4242
 MEMBER = ["setpriv", f"--reuid={NOBODY}", f"--regid={GROUP}", "--clear-groups"]

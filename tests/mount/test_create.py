@@ -11,12 +11,6 @@ from trees import noise, write
 
 
 @pytest.fixture
-def src(tmp_path):
-    (tmp_path / "src").mkdir()
-    return tmp_path / "src"
-
-
-@pytest.fixture
 def pack(tmp_path):
     return tmp_path / "x.lmdb"
 
@@ -24,7 +18,6 @@ def pack(tmp_path):
 def fill(src, *paths):
     """Files whose bytes tell them apart."""
     for path in paths:
-        (src / path).parent.mkdir(parents=True, exist_ok=True)
         write(src / path, noise(path, 3000))
 
 

@@ -51,7 +51,6 @@ def test_a_pack_of_a_pack_is_the_same(place, make):
 def test_what_is_not_wanted_leaves_no_folder(place):
     source = place / "source"
     for name in ("a/x.jpg", "a/b/y.txt", "c/z.txt"):
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
         trees.write(source / name, name.encode())
     first = pack(source, place / "first.lmdb")
     second = place / "second.lmdb"
@@ -96,7 +95,6 @@ def environment(place, *beside):
     folder.mkdir()
     pack(place / "old", folder / "data.mdb")
     for name in beside:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         trees.write(folder / name, b"beside")
     return folder
 

@@ -1,7 +1,6 @@
 """foldpack export: what comes out is read by the formats' own readers: py-lmdb and pickle, an
 independent reader of TFRecord, tarfile. No mount needed, but for a pack behind a gate."""
 
-import collections
 import io
 import os
 import pickle
@@ -12,7 +11,6 @@ import struct
 import subprocess
 import tarfile
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -38,7 +36,6 @@ def make_tree(root):
     paths = [f"a/{size:07}.jpg" for size in SIZES] + NESTED + NAMES
     for number, path in enumerate([*paths, *(f"many{i:03}/x.jpg" for i in range(300))]):
         size = SIZES[number] if number < len(SIZES) else 100 + number
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
         trees.write(root / path, trees.noise(number, size))
     (root / "a-b").mkdir()  # a class without images has its number
     with open(os.fsencode(root) + b"/c/\xff\xfe.jpg", "wb") as file:
@@ -322,8 +319,7 @@ def test_orders(tree, out, place):
 def mixed(place):
     root = place / "mixed"
     for path in ("a/1.jpg", "a/labels.json", "b/2.jpg", "README", "b/deep/3.jpg"):
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_bytes(path.encode())
+        trees.write(root / path, path.encode())
     (root / "b/empty").mkdir()
     os.symlink("1.jpg", root / "a/link.jpg")
     return foldfs.pack(root, place / "mixed.lmdb")
@@ -378,8 +374,7 @@ def test_a_folder_within_a_class_that_a_line_cannot_hold_is_refused(place, out):
 
 def test_splits_are_exported_one_at_a_time(place, out):
     for path in ("train/a/1.jpg", "train/b/2.jpg", "val/a/3.jpg"):
-        (place / "src" / path).parent.mkdir(parents=True, exist_ok=True)
-        (place / "src" / path).write_bytes(path.encode())
+        trees.write(place / "src" / path, path.encode())
     pack = foldfs.pack(place / "src", place / "pack")
     said = export(pack, out / "x", "lmdb", status=1).err
     assert "holds splits, not classes; choose one, by --root=train" in said
@@ -564,9 +559,8 @@ def again(place, out):
     packs = []
     for version in range(2):
         for number in range(6):
-            path = place / f"src{version}/class{version}/{number}.jpg"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(trees.noise(10 * version + number, 500))
+            trees.write(place / f"src{version}/class{version}/{number}.jpg",
+                        trees.noise(10 * version + number, 500))
         packs.append(foldfs.pack(place / f"src{version}", place / f"pack{version}"))
 
     def make(kind, change):

@@ -10,44 +10,18 @@ import socket
 import stat
 import subprocess
 import tarfile
-import time
 from pathlib import Path
 
 import pytest
 
+import foldfs
+from foldfs import (BUILD, FOLDPACK, NOBODY, PHOTOS, as_user, has_photos, is_root,
+                    small_filesystem)
+from trees import HOSTILE_NAMES, write
+
 lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("FOLDFS_BUILD", ROOT / "build"))
-PHOTOS = Path(os.environ.get("FOLDFS_PHOTOS", ROOT / "../shared/data/photos"))
-FOLDPACK = BUILD / "foldpack"
-
-NOBODY = 65534
-is_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-
-HOSTILE_NAMES = [
-    b"with space",
-    b"new\nline",
-    b"quote'\"quote",
-    b"\xff\xfe not UTF-8",
-    b"\x01\x1b[31m control",
-    b"-rf",
-    b"*?[glob]$(echo)`id`\\",
-    b"%s%n%d",
-    b"\xe2\x82\xac",
-    b"...",
-    b"n" * 255,
-]
-
-
 # --- fixtures ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-def src(tmp_path):
-    path = tmp_path / "src"
-    path.mkdir()
-    return path
 
 
 @pytest.fixture
@@ -73,19 +47,7 @@ def run(*args, status=0, **options):
 
 def run_as_nobody(*args, **options):
     """As a user who is not root and owns nothing."""
-    command = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
-    done = subprocess.run(
-        [*command, FOLDPACK, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
-    )
-    done.err = done.stderr.decode()
-    return done
-
-
-def write(path, data=b"x"):
-    path = Path(os.fsdecode(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
+    return foldfs.run(*as_user(NOBODY), FOLDPACK, *args, status=None, **options)
 
 
 def open_to_nobody(tmp_path):
@@ -299,9 +261,8 @@ def test_an_empty_folder_is_a_pack_too(src, pack, tmp_path):
     assert json.loads(run("info", "--json", pack).stdout)["files"] == 0
 
 
+@has_photos
 def test_the_photos_survive(pack, tmp_path):
-    if not PHOTOS.is_dir():
-        pytest.skip(f"no photos in {PHOTOS}")
     summary = json.loads(run("create", "--json", PHOTOS, pack).stdout)
     assert summary["files"] == sum(len(files) for _, _, files in os.walk(PHOTOS))
     assert summary["bytes_out"] <= 1.03 * summary["bytes_in"]
@@ -378,7 +339,7 @@ def test_progress_is_shown_when_asked_for(src, pack):
 
 
 def test_special_files_are_left_out_and_said(src, pack):
-    write(src / "a")
+    write(src / "a", b"x")
     os.mkfifo(src / "pipe")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.fspath(src / "socket"))
@@ -391,8 +352,8 @@ def test_special_files_are_left_out_and_said(src, pack):
 
 @is_root
 def test_an_unreadable_file_ends_it_unless_told_to_skip(src, pack, tmp_path):
-    write(src / "a")
-    write(src / "d/secret").chmod(0)
+    write(src / "a", b"x")
+    write(src / "d/secret", b"x").chmod(0)
     open_to_nobody(tmp_path)
     done = run_as_nobody("create", src, pack)
     assert done.returncode == 1
@@ -407,8 +368,8 @@ def test_an_unreadable_file_ends_it_unless_told_to_skip(src, pack, tmp_path):
 
 @is_root
 def test_an_unreadable_directory_ends_it_unless_told_to_skip(src, pack, tmp_path):
-    write(src / "a")
-    write(src / "d/x")
+    write(src / "a", b"x")
+    write(src / "d/x", b"x")
     (src / "d").chmod(0)
     open_to_nobody(tmp_path)
     done = run_as_nobody("create", src, pack)
@@ -512,7 +473,7 @@ def test_a_file_that_changes_while_it_is_packed_is_refused(src, pack, change):
 
 
 def test_a_file_that_vanishes_is_left_out_when_told_to_skip(src, pack):
-    victim = write(src / "victim")
+    victim = write(src / "victim", b"x")
     write(src / "z", b"last")
     paused = Paused(src, pack, "--on-bad=skip")
     victim.unlink()
@@ -525,7 +486,7 @@ def test_a_file_that_vanishes_is_left_out_when_told_to_skip(src, pack):
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_leaves_nothing_behind(src, pack, name):
-    write(src / "z")
+    write(src / "z", b"x")
     paused = Paused(src, pack)
     paused.process.send_signal(getattr(signal, name))
     status, err = paused.go_on()
@@ -538,7 +499,7 @@ def test_a_signal_leaves_nothing_behind(src, pack, name):
 
 
 def test_an_existing_pack_is_replaced_only_by_force(src, pack):
-    write(src / "a")
+    write(src / "a", b"x")
     pack.write_bytes(b"precious")
     done = run("create", src, pack, status=1)
     assert f"{pack}: exists; --force replaces it" in done.err
@@ -641,7 +602,7 @@ def test_names_on_a_terminal_are_shown_and_elsewhere_exact(src, pack):
 
 
 def test_a_pipeline_is_read_as_a_tar(src, pack):
-    write(src / "a/x.jpg")
+    write(src / "a/x.jpg", b"x")
     with subprocess.Popen(["tar", "-C", src, "-c", "a"], stdout=subprocess.PIPE) as tar:
         run("create", f"/dev/fd/{tar.stdout.fileno()}", pack, pass_fds=[tar.stdout.fileno()])
     assert listed(pack) == [b"a/x.jpg"]
@@ -650,7 +611,7 @@ def test_a_pipeline_is_read_as_a_tar(src, pack):
 
 
 def test_a_named_pipe_that_a_shell_has_opened_is_read(src, pack, tmp_path):
-    write(src / "a/x.jpg")
+    write(src / "a/x.jpg", b"x")
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["tar", "-C", src, "-cf", tmp_path / "pipe", "a"]):
         words = "sh", "-c", '"$0" create /dev/fd/3 "$1" 3<"$2"', FOLDPACK, pack, tmp_path / "pipe"
@@ -720,7 +681,7 @@ def test_a_pack_inside_its_source_is_refused(src, tmp_path):
 
 
 def test_a_pack_beside_its_source_is_fine(src):
-    write(src / "a")
+    write(src / "a", b"x")
     run("create", src, f"{src}.lmdb")
     run("create", ".", "../b.lmdb", cwd=src)
     assert listed(src.parent / "b.lmdb") == [b"a"]
@@ -729,7 +690,7 @@ def test_a_pack_beside_its_source_is_fine(src):
 def test_a_source_that_is_none_is_said(src, pack, tmp_path):
     done = run("create", tmp_path / "nowhere", pack, status=1)
     assert f"{tmp_path}/nowhere: No such file or directory" in done.err
-    done = run("create", write(tmp_path / "file"), pack, status=1)
+    done = run("create", write(tmp_path / "file", b"x"), pack, status=1)
     assert f"{tmp_path}/file: not a tar" in done.err
     nothing_left(pack)
 
@@ -748,23 +709,11 @@ def test_a_pack_in_a_folder_that_is_not_writable_is_said(src, pack, tmp_path):
     assert f"{pack}: cannot create" in done.err and "Permission denied" in done.err
 
 
-@contextlib.contextmanager
-def small_filesystem(path, size):
-    path.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", path])
-    if made.returncode != 0:
-        pytest.skip("no tmpfs may be mounted here")
-    try:
-        yield path
-    finally:
-        subprocess.run(["umount", "-l", path], check=True)
-
-
 @is_root
 def test_a_full_disk_is_said_with_what_is_free_and_needed(src, tmp_path):
     for number in range(40):
         write(src / str(number), os.urandom(1 << 20))
-    with small_filesystem(tmp_path / "small", "16m") as small:
+    with small_filesystem(tmp_path / "small", 16) as small:
         done = run("create", "--anyway", src, small / "x.lmdb", status=1)
         assert "the disk is full: 16 MiB free, about 40.2 MiB needed" in done.err
         assert os.listdir(small) == []
@@ -774,7 +723,7 @@ def test_a_full_disk_is_said_with_what_is_free_and_needed(src, tmp_path):
 def test_what_cannot_fit_is_not_begun(src, tmp_path):
     for number in range(40):
         write(src / str(number), os.urandom(1 << 20))
-    with small_filesystem(tmp_path / "small", "16m") as small:
+    with small_filesystem(tmp_path / "small", 16) as small:
         done = run("create", src, small / "x.lmdb", status=1)
         assert (f"{small}/x.lmdb: about 40.2 MiB needed, only 16 MiB free; make room, choose "
                 "another place for PACK, or use --anyway" in done.err)
@@ -788,7 +737,7 @@ def test_a_full_disk_is_said_where_nobody_knows_what_is_needed(src, tmp_path):
     for number in range(20):
         write(src / str(number), os.urandom(1 << 20))
     subprocess.run(["tar", "-cf", tmp_path / "x.tar", "-C", src, "."], check=True)
-    with small_filesystem(tmp_path / "small", "16m") as small:
+    with small_filesystem(tmp_path / "small", 16) as small:
         for words, said in (([tmp_path / "x.tar"], "about 20.1 MiB needed, only 16 MiB free"),
                             (["--optimize", src],
                              "the disk is full: 16 MiB free; choose another place")):
@@ -869,7 +818,7 @@ def test_list_shows_every_path_byte_by_byte(hard_tree, pack):
 
 def test_list_limits_itself_to_a_path(src, pack):
     for path in ("a/b/c", "a/d", "ab/e"):
-        write(src / path)
+        write(src / path, b"x")
     run("create", src, pack)
     assert listed(pack, "a") == [b"a/d", b"a/b/c"]
     assert listed(pack, "/a/b//") == [b"a/b/c"]
@@ -942,8 +891,8 @@ def test_info_counts_splits_classes_and_images(src, pack):
 
 
 def test_info_of_plain_classes_has_no_splits(src, pack):
-    write(src / "cat/1")
-    write(src / "dog/1")
+    write(src / "cat/1", b"x")
+    write(src / "dog/1", b"x")
     (src / "hamster").mkdir()
     run("create", src, pack)
     info = json.loads(run("info", "--json", pack).stdout)
@@ -1114,8 +1063,8 @@ def modes_below(folder):
 
 
 def test_what_is_extracted_is_as_private_as_the_umask_asks(src, pack, tmp_path):
-    write(src / "d/e/file").chmod(0o666)
-    write(src / "d/secret").chmod(0o604)
+    write(src / "d/e/file", b"x").chmod(0o666)
+    write(src / "d/secret", b"x").chmod(0o604)
     (src / "d").chmod(0o777)
     (src / "d/e").chmod(0o777)
     run("create", src, pack)
@@ -1146,7 +1095,7 @@ def test_what_create_makes_is_as_private_as_the_umask_asks(src, tmp_path):
 
 
 def test_extract_makes_no_file_setuid(src, pack, tmp_path):
-    write(src / "tool").chmod(0o6755)
+    write(src / "tool", b"x").chmod(0o6755)
     run("create", src, pack)
     run("extract", pack, tmp_path / "again")
     assert stat.S_IMODE((tmp_path / "again/tool").stat().st_mode) == 0o755
@@ -1157,7 +1106,7 @@ def test_extract_says_a_full_disk_and_stops(src, pack, tmp_path):
     for number in range(40):
         write(src / str(number), os.urandom(1 << 20))
     run("create", src, pack)
-    with small_filesystem(tmp_path / "small", "16m") as small:
+    with small_filesystem(tmp_path / "small", 16) as small:
         done = run("extract", pack, small / "again", status=1)
         assert done.err.count("No space left on device") == 1
         for name in os.listdir(small / "again"):

@@ -155,8 +155,7 @@ def test_what_a_tar_has_and_a_folder_of_images_has_not_is_told(place, mount):
 def test_what_programs_leave_in_folders_is_shown_and_said(place, mount, kind):
     paths = [".ipynb_checkpoints/a.jpg", "__MACOSX/._b.jpg", "c/._d.jpg", "c/d.jpg", "c/._notes"]
     for path in paths:
-        (place / "x" / path).parent.mkdir(parents=True, exist_ok=True)
-        (place / "x" / path).write_bytes(b"x")
+        trees.write(place / "x" / path, b"x")
     if kind == "tar":
         run("tar", "-cf", place / "x.tar", "-C", place / "x", *paths)
     else:

@@ -14,16 +14,11 @@ import pytest
 import limits
 import pictures
 from foldfs import FOLDPACK, MIB, run
-from trees import noise
+from trees import noise, write
 
 TEXT = noise("text", 3000)
 COUNTS = ("files", "bytes_in", "bytes_out", "skipped", "kept", "left", "deduped", "id")
 REPORTS = ("images changed", "left as", "have the bytes of others", "packed anyway", "left out")
-
-
-def write(path, data):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
 
 
 @pytest.fixture(scope="module")

@@ -16,12 +16,8 @@ PACK = f"hf://datasets/{DATASET}/data/a b.lmdb"
 
 
 @pytest.fixture(autouse=True)
-def datasets(hub, small, place, monkeypatch):
-    """The server, with a pack in it. No settings of whoever runs the tests count."""
-    for name in list(os.environ):
-        if name.startswith(("FOLDFS_TOKEN", "HF_", "XDG_")) or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(place))
+def datasets(hub, small, home, monkeypatch):
+    """The server, with a pack in it."""
     monkeypatch.setenv("HF_ENDPOINT", hub.url + "/")
     hub.pack = small[1].read_bytes()
     hub.add(DATASET, **{"data/a b.lmdb": hub.pack})

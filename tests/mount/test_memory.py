@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import foldfs
 import trees
 from foldfs import MIB, PATIENCE, is_root, libc, run
 from formats import parquet

@@ -17,6 +17,7 @@ import pytest
 import foldfs
 import pictures
 import server
+import trees
 from foldfs import BUILD, FOLDFS, NOBODY, PATIENCE, ROOT, as_user, is_root, needs, run
 
 HERE = Path(__file__).resolve().parent
@@ -637,8 +638,7 @@ def image_tree(place):
     jpegs = [pictures.jpeg(pictures.noise((40 + more, 30))) for more in range(2)]
     for name, content in {"cat/1.jpg": jpegs[0], "dog/1.jpg": jpegs[1],
                           "dog/bad.jpg": b"\xff\xd8\xff\xe0cut off"}.items():
-        (place / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / "tree" / name).write_bytes(content)
+        trees.write(place / "tree" / name, content)
     return place / "tree"
 
 

@@ -8,7 +8,6 @@ import os
 import random
 import re
 import shutil
-import subprocess
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
@@ -173,11 +172,9 @@ def test_what_is_trained_and_tested_on_is_found(page):
 def test_a_leak_is_one_whatever_lies_beside_the_splits(place, stray):
     root = place / "folder"
     for number, path in enumerate(["train/a/1.jpg", "train/b/1.jpg", "val/b/1.jpg"]):
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
         write(root / path, picture(number))
     (root / "val" / "a").mkdir()
     os.link(root / "train/a/1.jpg", root / "val/a/copy.jpg")
-    (root / stray).parent.mkdir(parents=True, exist_ok=True)
     write(root / stray, b"something else")
     page = Page(pack(root, place / "stray.lmdb", "--check=off"))
     assert page.paths("copies-in-splits") == [["train/a/1.jpg", "val/a/copy.jpg"]]

@@ -19,8 +19,9 @@ import pytest
 import foldfs
 import limits
 import pictures
-from foldfs import FOLDFS, FOLDPACK, MIB, PATIENCE, is_root, needs, run, wait_until
-from trees import noise
+from foldfs import (FOLDFS, FOLDPACK, MIB, PATIENCE, is_root, needs, run, small_filesystem,
+                    wait_until)
+from trees import noise, write
 
 pytestmark = pytest.mark.plain
 
@@ -28,12 +29,6 @@ ROOM = 3 << 30  # what the tests here may take at one time
 
 NEITHER_BEGUN = "an interrupted run has left its work in"
 GOES_ON = re.compile(r"resuming after ([\d,]+) files, (\d.*)")
-
-
-def write(path, data=b""):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
 
 
 # --- a source of five batches, and its pack -----------------------------------------------
@@ -235,23 +230,11 @@ def test_with_quiet_an_interruption_says_no_more_than_that(src, pack):
 # --- no room ------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def tmpfs(folder, megabytes):
-    folder.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", folder])
-    if made.returncode != 0:
-        pytest.skip("no tmpfs may be mounted here")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
-
-
 @is_root
 @pytest.mark.parametrize("megabytes", [
     71, 281, *(pytest.param(size, marks=pytest.mark.slow) for size in (135, 200))])
 def test_a_full_disk_is_gone_on_with_when_there_is_room(src, want, place, megabytes):
-    with tmpfs(place / "small", megabytes) as small:
+    with small_filesystem(place / "small", megabytes) as small:
         done = create(src, small / "x.lmdb", "--anyway", status=1)
         assert f"{small}/x.lmdb: the disk is full" in done.err
         assert "more needed; make room" in done.err
@@ -264,7 +247,7 @@ def test_a_full_disk_is_gone_on_with_when_there_is_room(src, want, place, megaby
 
 @is_root
 def test_a_disk_without_room_for_one_batch_has_nothing_left(src, want, place):
-    with tmpfs(place / "small", 40) as small:
+    with small_filesystem(place / "small", 40) as small:
         done = create(src, small / "x.lmdb", "--resume", status=1)
         assert "the disk is full: 40 MiB free" in done.err
         assert os.listdir(small) == []
@@ -285,7 +268,7 @@ def test_threads_that_still_read_when_the_disk_is_full_come_to_no_harm(place):
     reader, writer = os.pipe()
     room = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
     os.write(writer, b"x" * room)
-    with tmpfs(place / "small", 40) as small, open(reader, "rb") as said:
+    with small_filesystem(place / "small", 40) as small, open(reader, "rb") as said:
         process = subprocess.Popen([FOLDPACK, "create", "-qj1", "--check=decode", "--anyway",
                                     place / "src", small / "x.lmdb"], stderr=writer)
         os.close(writer)

@@ -16,20 +16,12 @@ pytest_plugins = ["cloud", "rgw"]
 
 BUCKET, KEY = "photos", "small.lmdb"
 PACK = f"s3://{BUCKET}/{KEY}"
-SERVICES = ("AWS_EC2_METADATA_SERVICE_ENDPOINT", "AWS_ENDPOINT_URL_STS",
-            "AWS_CONTAINER_CREDENTIALS_FULL_URI")
 
 
 @pytest.fixture(autouse=True)
-def home(place, monkeypatch):
-    """No settings of whoever runs the tests count."""
-    for name in list(os.environ):
-        if name.startswith("AWS_") or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(place))
+def settings(home, monkeypatch):
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    (place / ".aws").mkdir()
-    return place
+    (home / ".aws").mkdir()
 
 
 def set_environment(monkeypatch, keys, endpoint):

@@ -30,12 +30,6 @@ WHEN = 1_600_000_000
 
 
 @pytest.fixture
-def src(tmp_path):
-    (tmp_path / "src").mkdir()
-    return tmp_path / "src"
-
-
-@pytest.fixture
 def pack(tmp_path):
     return tmp_path / "x.lmdb"
 
@@ -356,7 +350,6 @@ def test_a_file_of_nothing_but_holes_is_bad(pack, tmp_path):
 ])
 def test_filters_want_the_same_of_a_tar_as_of_the_folder(options, src, pack, tmp_path):
     for path in ("a/x.JPEG", "a/x.txt", "b/c/y.txt", "b/z.JPEG", "d/only.txt"):
-        (src / path).parent.mkdir(parents=True, exist_ok=True)
         write(src / path, path.encode())
     (src / "empty").mkdir()
     folder = create(src, tmp_path / "folder.lmdb", *options)

@@ -6,7 +6,6 @@ import json
 import os
 import statistics
 import struct
-import subprocess
 import zlib
 
 import pytest
@@ -20,6 +19,7 @@ from PIL import Image, ImageCms, ImageOps
 
 from foldfs import BUILD, FOLDPACK, PHOTOS, has_photos, memory_of, run
 from pictures import drafted, jpeg, noise, opened, png, psnr, resized, same, smaller
+from trees import write
 
 # As PIL calls them.
 SAMPLINGS = {"4:4:4": 0, "4:2:2": 1, "4:2:0": 2, "4:1:1": "4:1:1"}
@@ -41,9 +41,7 @@ PICTURES = {
 
 def write_all(folder, pictures):
     for name, data in pictures.items():
-        path = folder / f"{name.replace(':', '')}.jpg"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        write(folder / f"{name.replace(':', '')}.jpg", data)
     return folder
 
 
@@ -494,8 +492,7 @@ def check_photos(tmp_path, step):
     before = dict(list(photos().items())[::step])
     source = tmp_path / "source"
     for name, data in before.items():
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        (source / name).write_bytes(data)
+        write(source / name, data)
     made = {}
     for kind, options in {"jpeg": ["--resize=256", "--quality=90"],
                           "ppm": ["--resize=256", "--store=ppm"],

@@ -33,8 +33,7 @@ def make_list(request, place):
 @pytest.fixture
 def source(place):
     for name in ("a/1.jpg", "a/2.jpg", "b/#3.jpg"):
-        (place / "source" / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / "source" / name).write_bytes(JPEG + name.encode())
+        trees.write(place / "source" / name, JPEG + name.encode())
     return place / "source"
 
 

@@ -38,9 +38,12 @@ def noise(seed, size):
 
 
 def write(path, data=b"", mode=0o644):
+    """With the folders on the way there; returns the path."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:
         file.write(data)
     os.chmod(path, mode)
+    return path
 
 
 def packed(source, make):

@@ -221,21 +221,6 @@ int foreign_read_beside(struct foreign_source *source, const char *end, struct b
 	return note_beside(source, end, hash) < 0 ? -ENOMEM : r;
 }
 
-int foreign_open_beside(struct foreign_source *source, const char *end, struct reader **ret,
-			struct err *err)
-{
-	SCOPE(buf_release) struct buf name = BUF_INIT, text = BUF_INIT;
-	const char *shown = end + (*end == '/');
-	int r = foreign_read_beside(source, end, &text, NULL);
-
-	if (r == 0)
-		r = name_beside(source, end, &name);
-	if (r == 0)
-		r = source->settings->open(source->settings->context, name.data,
-					   source->settings->how, ret, NULL);
-	return r < 0 ? err_set(err, r, "%s: %s", shown, strerror(-r)) : 0;
-}
-
 bool foreign_beside_is(struct foreign_source *source, const char *lines)
 {
 	bool same = true;

@@ -39,6 +39,12 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 			struct err *err);
 void foreign_source_release(struct foreign_source *source);
 
+/* One of bytes in memory, which stay the caller's; it is not released. */
+static inline struct foreign_source foreign_source_of(const struct buf *bytes)
+{
+	return (struct foreign_source){.size = bytes->len, .window.bytes = *bytes};
+}
+
 /* What to say of a walk, or a scan, that failed: -EOPNOTSUPP where it came upon a database in the
  * LMDB; otherwise `result`. */
 int foreign_check_named(const struct foreign_source *source, int result, struct err *err);
@@ -82,7 +88,3 @@ int foreign_read_beside(struct foreign_source *source, const char *end, struct b
 			struct err *err);
 /* Whether the files beside the source are as they were when these lines were written. */
 bool foreign_beside_is(struct foreign_source *source, const char *lines);
-
-/* The same as a reader. */
-int foreign_open_beside(struct foreign_source *source, const char *end, struct reader **ret,
-			struct err *err);

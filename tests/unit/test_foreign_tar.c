@@ -746,7 +746,7 @@ static void expect_time(const char *value, enum tar_said said, int64_t time)
 	snprintf(record, sizeof(record), "%zu mtime=%s\n", strlen(value) + (strlen(value) ? 10 : 9),
 		 value);
 	assert_done(tar_extra_read(&extra, record, strlen(record), NULL));
-	assert_int_equal(extra.has_mtime, said);
+	assert_int_equal(extra.said[TAR_MTIME], said);
 	assert_int_equal(extra.mtime, time);
 }
 

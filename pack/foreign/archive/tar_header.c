@@ -158,7 +158,7 @@ static int take_pax_text(struct buf *to, enum tar_said *said, struct foreign_tex
 
 static int take_pax_size(struct tar_extra *extra, struct foreign_text value, struct err *err)
 {
-	extra->has_size = value.len ? TAR_SAID : TAR_TAKEN_BACK;
+	extra->said[TAR_SIZE] = value.len ? TAR_SAID : TAR_TAKEN_BACK;
 	if (value.len &&
 	    (!take_number(&value, &extra->size) || value.len || extra->size > INT64_MAX))
 		return err_set(err, -EBADMSG, "its pax header has a size that is no number");
@@ -184,16 +184,16 @@ static int take_pax_record(struct tar_extra *extra, struct foreign_text key,
 			   struct foreign_text value, struct err *err)
 {
 	if (foreign_text_is(key, "path"))
-		return take_pax_text(&extra->path, &extra->has_path, value, err);
+		return take_pax_text(&extra->path, &extra->said[TAR_PATH], value, err);
 	if (foreign_text_is(key, "linkpath"))
-		return take_pax_text(&extra->target, &extra->has_target, value, err);
+		return take_pax_text(&extra->target, &extra->said[TAR_TARGET], value, err);
 	if (foreign_text_is(key, "size"))
 		return take_pax_size(extra, value, err);
 	if (foreign_text_is(key, "mtime")) {
 		if (value.len == 0)
-			extra->has_mtime = TAR_TAKEN_BACK;
+			extra->said[TAR_MTIME] = TAR_TAKEN_BACK;
 		else if (read_time(value, &extra->mtime))
-			extra->has_mtime = TAR_SAID;
+			extra->said[TAR_MTIME] = TAR_SAID;
 	}
 	if (foreign_text_is(key, "FOLDFS.label"))
 		return take_label(extra, value, err);

@@ -28,6 +28,7 @@ struct tar_header {
 /* What pax says of one thing. TAR_TAKEN_BACK: the header counts, whatever was said of all members.
  */
 enum tar_said { TAR_NOT_SAID, TAR_SAID, TAR_TAKEN_BACK };
+enum tar_field { TAR_PATH, TAR_TARGET, TAR_SIZE, TAR_MTIME, TAR_FIELDS };
 
 /* What extended headers say of a member. All zero: nothing. */
 struct tar_extra {
@@ -38,7 +39,7 @@ struct tar_extra {
 	bool labelled;	  /* if there is one */
 	uint64_t size;
 	int64_t mtime; /* nanoseconds */
-	enum tar_said has_path, has_target, has_size, has_mtime;
+	enum tar_said said[TAR_FIELDS];
 	struct tar_holes holes;
 };
 

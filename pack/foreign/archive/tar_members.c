@@ -101,9 +101,11 @@ static int take_extended(struct tar_members *m, const struct tar_header *header,
 	if (r < 0)
 		return r == -EBADMSG ? tar_damaged(m, err_text(err, r), err) : r;
 	if (header->type == 'L')
-		return take_long(&m->next.path, &m->next.has_path, text, (size_t)header->size);
+		return take_long(&m->next.path, &m->next.said[TAR_PATH], text,
+				 (size_t)header->size);
 	if (header->type == 'K')
-		return take_long(&m->next.target, &m->next.has_target, text, (size_t)header->size);
+		return take_long(&m->next.target, &m->next.said[TAR_TARGET], text,
+				 (size_t)header->size);
 	r = tar_extra_read(header->type == 'g' ? &m->all : &m->next, (const char *)text,
 			   (size_t)header->size, err);
 	return r == -EBADMSG ? tar_damaged(m, err_text(err, r), err) : r;
@@ -144,55 +146,31 @@ static enum archive_kind tar_kind_of(const struct tar_members *m, char type)
 	}
 }
 
-static int read_text(struct buf *to, const struct buf *next, enum tar_said next_said,
-		     const struct buf *all, enum tar_said all_said)
+/* Who says it: the header in front of the member, or that of all; NULL: neither. */
+static const struct tar_extra *who_says(const struct tar_members *m, enum tar_field field)
 {
-	const struct buf *from = next_said == TAR_SAID ? next : all;
-	bool said = next_said == TAR_SAID || (next_said == TAR_NOT_SAID && all_said == TAR_SAID);
+	const struct tar_extra *who = m->next.said[field] == TAR_NOT_SAID ? &m->all : &m->next;
 
-	to->len = 0;
-	return said ? buf_add(to, from->data, from->len) : 1;
+	return who->said[field] == TAR_SAID ? who : NULL;
 }
 
 static int read_texts(struct tar_members *m, const uint8_t *block)
 {
-	const struct tar_extra *next = &m->next, *all = &m->all;
-	int r = read_text(&m->path, &next->path, next->has_path, &all->path, all->has_path);
+	const struct tar_extra *path = who_says(m, TAR_PATH), *target = who_says(m, TAR_TARGET);
+	const struct buf *sparse = &m->next.holes.path;
+	int r;
 
-	if (next->holes.path.len) {
-		m->path.len = 0;
-		r = buf_add(&m->path, next->holes.path.data, next->holes.path.len);
-	}
-	if (r == 1)
+	m->path.len = m->target.len = 0;
+	if (sparse->len)
+		r = buf_add(&m->path, sparse->data, sparse->len);
+	else if (path)
+		r = buf_add(&m->path, path->path.data, path->path.len);
+	else
 		r = tar_header_path(block, &m->path);
 	if (r < 0)
 		return r;
-	m->class.len = m->bad.len = 0;
-	r = buf_add(&m->class, next->class.data, next->class.len);
-	if (r == 0)
-		r = buf_add(&m->bad, next->bad.data, next->bad.len);
-	if (r < 0)
-		return r;
-	r = read_text(&m->target, &next->target, next->has_target, &all->target, all->has_target);
-	return r == 1 ? tar_header_target(block, &m->target) : r;
-}
-
-static int64_t mtime_of(const struct tar_members *m, const struct tar_header *header)
-{
-	if (m->next.has_mtime == TAR_SAID)
-		return m->next.mtime;
-	if (m->next.has_mtime == TAR_NOT_SAID && m->all.has_mtime == TAR_SAID)
-		return m->all.mtime;
-	return date_of((struct timespec){.tv_sec = header->mtime});
-}
-
-static uint64_t size_of(const struct tar_members *m, const struct tar_header *header)
-{
-	if (m->next.has_size == TAR_SAID)
-		return m->next.size;
-	if (m->next.has_size == TAR_NOT_SAID && m->all.has_size == TAR_SAID)
-		return m->all.size;
-	return header->size;
+	return target ? buf_add(&m->target, target->target.data, target->target.len)
+		      : tar_header_target(block, &m->target);
 }
 
 /* Folders and symbolic links have no bytes, whatever their size says: it may be that of the file
@@ -306,21 +284,24 @@ static int read_holes(struct tar_members *m, struct archive_member *ret, struct 
 static int read_member(struct tar_members *m, const struct tar_header *header,
 		       struct archive_member *ret, struct err *err)
 {
+	const struct tar_extra *mtime = who_says(m, TAR_MTIME), *size = who_says(m, TAR_SIZE);
+	const struct tar_extra *own = &m->next;
 	bool extended = is_extended(header->type);
 	int bytes = has_bytes(m, header->type), r = 0;
 
-	*ret = (struct archive_member){.number = m->number,
-				       .kind = tar_kind_of(m, header->type),
-				       .path = {m->path.data, m->path.len},
-				       .target = {m->target.data, m->target.len},
-				       .label = m->next.label,
-				       .labelled = m->next.labelled,
-				       .class = {m->class.len ? m->class.data : NULL, m->class.len},
-				       .bad = {m->bad.data, m->bad.len},
-				       .mode = header->mode,
-				       .mtime = mtime_of(m, header),
-				       .offset = m->at + TAR_BLOCK,
-				       .size = extended ? header->size : size_of(m, header)};
+	*ret = (struct archive_member){
+		.number = m->number,
+		.kind = tar_kind_of(m, header->type),
+		.path = {m->path.data, m->path.len},
+		.target = {m->target.data, m->target.len},
+		.label = own->label,
+		.labelled = own->labelled,
+		.class = {own->class.len ? own->class.data : NULL, own->class.len},
+		.bad = {own->bad.data, own->bad.len},
+		.mode = header->mode,
+		.mtime = mtime ? mtime->mtime : date_of((struct timespec){.tv_sec = header->mtime}),
+		.offset = m->at + TAR_BLOCK,
+		.size = size && !extended ? size->size : header->size};
 	if (bytes <= 0)
 		ret->size = 0;
 	if (bytes < 0)
@@ -341,6 +322,7 @@ static bool is_remark(char type)
 
 int tar_members_next(struct tar_members *m, struct archive_member *ret, struct err *err)
 {
+	tar_extra_release(&m->next);
 	for (;;) {
 		uint8_t block[TAR_BLOCK];
 		struct tar_header header;
@@ -371,11 +353,11 @@ int tar_members_next(struct tar_members *m, struct archive_member *ret, struct e
 			return r;
 		if (is_extended(header.type))
 			continue;
+		if (!is_remark(header.type)) {
+			m->number++;
+			return 0;
+		}
 		tar_extra_release(&m->next);
-		if (is_remark(header.type))
-			continue;
-		m->number++;
-		return 0;
 	}
 }
 
@@ -383,8 +365,6 @@ void tar_members_release(struct tar_members *m)
 {
 	buf_release(&m->path);
 	buf_release(&m->target);
-	buf_release(&m->class);
-	buf_release(&m->bad);
 	buf_release(&m->pieces);
 	tar_extra_release(&m->all);
 	tar_extra_release(&m->next);

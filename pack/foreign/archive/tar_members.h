@@ -15,9 +15,9 @@ struct tar_members {
 	uint64_t end;	 /* of the bytes that the tar may have, at most that of the source */
 	uint64_t number; /* of the next member, extended headers not counted */
 	uint64_t behind; /* bytes after the end that are no tar */
-	struct buf path, target, class, bad;
+	struct buf path, target;
 	struct buf pieces;	    /* struct foreign_piece: of the current member */
-	struct tar_extra all, next; /* what pax says of the members to come, and of the next one */
+	struct tar_extra all, next; /* what pax says of the members to come, and of this one */
 };
 
 void tar_members_release(struct tar_members *members);

@@ -14,8 +14,8 @@
 #define KEY_MAX	  512 /* bytes; LMDB has none of more than 511 */
 
 struct meta {
-	struct reader *reader;
-	struct foreign_source source;
+	struct buf text;
+	struct foreign_source source; /* of the text */
 	struct pickle *pickle;
 	const struct pickle_value *keys, *shapes; /* lists; NULL: it has none */
 };
@@ -23,9 +23,7 @@ struct meta {
 static void meta_release(struct meta *meta)
 {
 	pickle_free(meta->pickle);
-	if (meta->reader)
-		foreign_source_release(&meta->source);
-	reader_free(meta->reader);
+	buf_release(&meta->text);
 }
 
 static const struct pickle_value *list_of(const struct pickle_value *dict, const char *key)
@@ -39,16 +37,14 @@ static const struct pickle_value *list_of(const struct pickle_value *dict, const
 static int meta_read(struct meta *meta, struct foreign_source *source, struct err *err)
 {
 	const struct pickle_value *root;
-	int r = foreign_open_beside(source, "/meta_info.pkl", &meta->reader, err);
+	int r = foreign_read_beside(source, "/meta_info.pkl", &meta->text, NULL);
 
 	if (r < 0)
-		return r;
-	r = foreign_source_init(&meta->source, meta->reader, "meta_info.pkl", false,
-				source->settings, err);
+		return err_set(err, r, "meta_info.pkl: %s", strerror(-r));
+	meta->source = foreign_source_of(&meta->text);
+	r = pickle_new(&meta->pickle);
 	if (r == 0)
-		r = pickle_new(&meta->pickle);
-	if (r == 0)
-		r = pickle_read(meta->pickle, &meta->source, 0, meta->source.size, &root, err);
+		r = pickle_read(meta->pickle, &meta->source, 0, meta->text.len, &root, err);
 	if (r)
 		return err_set(err, r, "meta_info.pkl: %s", err_text(err, r));
 	meta->keys = list_of(root, "keys");

@@ -356,7 +356,10 @@ int opt_parse(const struct opt_command *command, void *settings, int argc, char 
 	while (r == 0 && p.want == OPT_RUN && p.next < argc && !command_words) {
 		char *word = argv[p.next++];
 
-		if (ended || !is_option(word)) {
+		if (!*word) {
+			r = err_set(err, -EINVAL,
+				    "an argument is empty, as of a variable that is not set");
+		} else if (ended || !is_option(word)) {
 			name_take_file(word);
 			argv[p.kept++] = word;
 		} else if (strcmp(word, "--") != 0) {

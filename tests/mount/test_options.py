@@ -748,6 +748,12 @@ def test_wrong_numbers_of_arguments_are_refused(small, point):
         refused(2, *words)
 
 
+def test_an_empty_argument_is_not_the_working_folder(small, point):
+    done = run(FOLDFS, small[1], "", cwd=point, status=2)
+    assert "an argument is empty, as of a variable that is not set" in done.err
+    assert not foldfs.is_mounted(point)
+
+
 def test_swapped_arguments_are_named(small, place, point):
     assert "PACK comes first" in refused(2, point, small[1])
     assert "PACK comes first" in refused(2, small[0], small[1])

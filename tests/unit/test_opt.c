@@ -210,12 +210,23 @@ TEST(arguments_and_options_mix)
 {
 	struct line line;
 
-	assert_parses(&line, &plain, LINE("a", "-q", "-", "--jobs", "4", "", "-l", "b"));
-	assert_int_equal(line.result.nargs, 4);
-	assert_list(line.result.args, LIST("a", "-", "", "b"));
+	assert_parses(&line, &plain, LINE("a", "-q", "-", "--jobs", "4", "-l", "b"));
+	assert_int_equal(line.result.nargs, 3);
+	assert_list(line.result.args, LIST("a", "-", "b"));
 	assert_int_equal(line.settings.jobs, 4);
 	assert_ptr_equal(line.result.args, line.argv + 1);
 	assert_string_equal(line.argv[0], "prog");
+}
+
+TEST(an_empty_argument_is_refused)
+{
+	static const char said[] = "an argument is empty, as of a variable that is not set";
+	struct line line;
+
+	assert_refused(&plain, LINE("a", ""), said);
+	assert_refused(&plain, LINE("--", "", "a"), said);
+	assert_parses(&line, &mount, LINE("pack", "dir", "--", "cmd", ""));
+	assert_list(line.result.command, LIST("cmd", ""));
 }
 
 TEST(two_dashes_end_the_options)

@@ -113,7 +113,7 @@ licenses := $(if $(STATIC),$(B)/licenses)
 # Of tests/portability.sh.
 systems  := bullseye focal aarch64 kernel
 
-.PHONY: all static check-static check-old $(addprefix check-,$(systems))
+.PHONY: all static check-static check-wheel check-old $(addprefix check-,$(systems))
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 all: $(programs) $(sources) $$(completions)
@@ -139,6 +139,11 @@ pytest_static = $(Q)FOLDFS_BUILD=$(abspath build-static) $(PYTEST) -m '$(1) and 
 check-static: wheel
 	$(call pytest_static,not alone,-n $(shell nproc))
 	$(call pytest_static,alone)
+
+# In bare roots of other systems, which are made first: see the test.
+check-wheel: wheel
+	$(Q)FOLDFS_BUILD=$(abspath build-static) PYTHONPATH=tests/mount $(PYTEST) -vv -p conftest \
+		--rootdir=tests/wheel tests/wheel
 
 # With other systems, which are made first: see the script.
 check-old: check-bullseye check-focal
@@ -429,7 +434,7 @@ clean:
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
-	@echo "goals: all static wheel check soak check-static check-clients"
+	@echo "goals: all static wheel check soak check-static check-wheel check-clients"
 	@echo "       check-bullseye check-focal check-old (both) check-aarch64 check-kernel"
 	@echo "       demo bench lint analyze map fuzz install uninstall dist deb rpm reproducible clean"
 	@echo "       check-unit, check-mount [TESTS='-k NAME']"

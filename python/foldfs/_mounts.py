@@ -141,7 +141,6 @@ def stats(path: Path) -> Stats:
     return members
 
 
-
 def _shown(pack: str) -> str:
     """Without what is secret in a URL: user, password and query."""
     import re

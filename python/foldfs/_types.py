@@ -159,14 +159,22 @@ class Verified(TypedDict):
     seconds: float
 
 
-class Stats(TypedDict, total=False):
+class _Seldom(TypedDict, total=False):
+    """For whoever mounted it, and for packs on servers."""
+
+    subdir: str
+    options: List[str]
+    log: List[str]
+    far: Dict[str, Any]
+    disk_cache: Dict[str, Any]
+
+
+class Stats(_Seldom):
     """Of a mount since it was made: foldstat(1), JSON. Times are in microseconds or, where a name
     ends so, in seconds (_s); sizes in bytes."""
 
     version: str
     id: str
-    subdir: str
-    options: List[str]
     uptime_s: float
     pack: Dict[str, Any]
     labels: Dict[str, Any]
@@ -178,7 +186,6 @@ class Stats(TypedDict, total=False):
     preloaded: int
     wait: Dict[str, Any]
     amplification: Union[float, None]
-    far: Dict[str, Any]  # of packs on servers
     oracle: Dict[str, Any]
     bad_files: int
     damaged_files: int
@@ -186,4 +193,3 @@ class Stats(TypedDict, total=False):
     leaving: bool
     cache_mode: str
     io: str
-    log: List[Any]

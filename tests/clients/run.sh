@@ -46,4 +46,4 @@ fi
 
 # The fixtures are those of the mount tests.
 PYTHONPATH=tests/mount exec "$python" -B -m pytest -q -p no:cacheprovider -p conftest \
-    tests/clients "$@"
+    --rootdir=tests/clients tests/clients "$@"

@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 SCRIPTS = HERE / "python_scripts"
 FOLDSTAT = BUILD / "foldstat"
 
-pytest_plugins = ["cloud", "hub", "recipes"]
+pytest_plugins = ["everywhere", "recipes"]
 
 pytestmark = pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK),
                                 reason="no /dev/fuse for this user")
@@ -384,36 +384,15 @@ def skip_without_torch():
         pytest.importorskip(name, reason=f"no {name} for this Python")
 
 
-@pytest.fixture
-def everywhere(images, cloud, google, hub, place, environment):
-    """A pack on a disk and on servers of each kind: keywords of mounted(). Each has a way of its
-    own to say who asks."""
-    pack = images[1].read_bytes()
-    web = server.Server(images[1].parent, place / "web",
-                        tls=server.make_certificate(place, "IP:127.0.0.1"))
-    keys, _ = cloud.session()
-    cloud.objects["/photos/i.lmdb"] = google.objects["/photos/i.lmdb"] = pack
-    hub.add("ORG/in1k", **{"i.lmdb": pack})
-    hub.token = "hf_secret"
-    environment.update(
-        keys.environment(), AWS_ENDPOINT_URL=cloud.url, AWS_REGION="eu-west-9", HF_ENDPOINT=hub.url,
-        HF_TOKEN=hub.token, GCE_METADATA_HOST=google.url.split("//")[1], HOME=str(place))
-    web.start()
-    yield [{"pack": str(images[1])},
-           {"pack": web.url(images[1].name), "ca_file": str(place / "ca.crt")},
-           {"pack": "s3://photos/i.lmdb"}, {"pack": "hf://datasets/ORG/in1k/i.lmdb"},
-           {"pack": "gs://photos/i.lmdb", "endpoint": google.url}]
-    web.stop()
-
-
 @needs("openssl")
 @pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
 def test_workers_of_a_loader_read_two_epochs(everywhere, images, environment, start, place):
     skip_without_torch()
-    done = run(sys.executable, SCRIPTS / "epochs.py", f"{start}:2", *map(json.dumps, everywhere),
-               env=environment, cwd=place)
+    mounts = everywhere.mounts.values()
+    done = run(sys.executable, SCRIPTS / "epochs.py", f"{start}:2", *map(json.dumps, mounts),
+               env={**environment, **everywhere.environment, "HOME": str(place)}, cwd=place)
     first, both = map(json.loads, done.out.splitlines())
-    assert both == [list(range(65 * len(everywhere)))] * 2
+    assert both == [list(range(65 * len(mounts)))] * 2
     assert first["stats"]["pack"]["files"] == 64 and first["stats"]["requests"]["open"] > 0
     assert not any(map(os.path.exists, first["mounts"]))
 
@@ -733,20 +712,22 @@ with foldfs.mounted(sys.argv[1], pool=32 << 20, oracle=False, preload=True, noex
                                 "select=file", "select=folder"]
 
 
-def test_what_is_returned_has_the_members_that_its_type_names(small, python):
-    done = python("""
-from foldfs import _types
-def unknown(value, kind):
-    names = set()
-    for base in [kind, *kind.__orig_bases__] if hasattr(kind, "__orig_bases__") else [kind]:
-        names |= set(getattr(base, "__annotations__", ()))
-    return sorted(set(value) - names)
-with foldfs.mounted(sys.argv[1]) as path:
-    print(unknown(foldfs.stats(path), foldfs.Stats))
-print(unknown(foldfs.info(sys.argv[1]), foldfs.PackInfo))
-print(unknown(foldfs.verify(sys.argv[1])[0], foldfs.Verified))
-""", small[1])
-    assert done.out == "[]\n" * 3
+def test_what_is_returned_has_the_members_that_its_type_names(small, python, place):
+    far = server.Server(small[1].parent, place / "server").start()
+    try:
+        done = python("""
+def check(value, kind):
+    print(*sorted(set(kind.__required_keys__) - set(value)),
+          *sorted(set(value) - set(kind.__annotations__)), "none")
+for pack, cache in ((sys.argv[1], None), (sys.argv[2], "cache")):
+    with foldfs.mounted(pack, cache_dir=cache) as path:
+        check(foldfs.stats(path), foldfs.Stats)
+check(foldfs.info(sys.argv[1]), foldfs.PackInfo)
+check(foldfs.verify(sys.argv[1])[0], foldfs.Verified)
+""", small[1], far.url(small[1].name))
+    finally:
+        far.stop()
+    assert done.out == "none\n" * 4
 
 
 def test_a_loader_tells_its_order_before_each_epoch(small, python):

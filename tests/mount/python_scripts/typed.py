@@ -36,4 +36,4 @@ def main(folder: "os.PathLike[str]") -> int:
     except foldfs.Error as error:
         return error.status
     return made["files"] + there["files"] + checked[0]["files"] + len(batches) + len(
-        stats["log"]) + len(foldfs.__version__)
+        stats["options"] if "options" in stats else stats["wait"]) + len(foldfs.__version__)

@@ -261,7 +261,7 @@ static void wait_for_end(struct program *program)
 }
 
 /* Waits for other jobs that use the mount for their commands. */
-static void wait_for_others(struct program *program)
+static void wait_for_other_jobs(struct program *program)
 {
 	const struct timespec look = {.tv_nsec = 100000000};
 	uint64_t watch = 0;
@@ -325,7 +325,7 @@ static void leave_mount(struct program *program)
 	bool removed;
 
 	if (program->settings.command)
-		wait_for_others(program);
+		wait_for_other_jobs(program);
 	removed = remove_mount(program);
 	if (program->settings.command) {
 		if (!removed || !wait_for_leftovers(program))
@@ -342,9 +342,10 @@ static void leave_mount(struct program *program)
 	}
 }
 
-/* A daemon that is killed for lack of memory takes the mount from all who use it. So half of the
- * memory is taken off what it has, when the kernel looks for a process to kill; if that is allowed,
- * and nobody has asked for something else. COMMAND is not meant, and was forked before. */
+/* A daemon that is killed for lack of memory takes the mount from all who use it. So the kernel is
+ * to count half of the memory less for it when it looks for a process to kill. That takes a
+ * privilege, and what somebody has set stays. COMMAND was forked before, and is counted as usual.
+ */
 static void avoid_oom_killer(void)
 {
 	SCOPE_CLOSE int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
@@ -520,7 +521,7 @@ static int mount_and_serve(struct program *program, struct err *err)
 	return r < 0 ? refuse_fork(r, err) : serve_mount(program, err);
 }
 
-static int start(struct program *program)
+static int start_mount(struct program *program)
 {
 	struct settings *settings = &program->settings;
 	struct err err = {0};
@@ -596,7 +597,7 @@ int main(int argc, char **argv)
 	log_init("foldfs", program.settings.verbose ? LOG_LEVEL_VERBOSE : LOG_LEVEL_NORMAL);
 	if (program.settings.log && open_log(program.settings.log) < 0)
 		return EXIT_FAILED;
-	status = start(&program);
+	status = start_mount(&program);
 	if (!clean_up(&program))
 		(void)steal_ptr(&words);
 	return status;

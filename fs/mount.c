@@ -43,8 +43,8 @@ static int open_or_copy(struct mount *mount, const char *name, unsigned how, str
 }
 
 /* What is read whole is read once: no copy of it is kept. */
-static int open_reader(void *context, const char *name, unsigned how, struct reader **ret,
-		       struct err *err)
+static int open_cached_pack(void *context, const char *name, unsigned how, struct reader **ret,
+			    struct err *err)
 {
 	struct mount *mount = context;
 	SCOPE(reader_release) struct reader *copy = NULL;
@@ -68,7 +68,8 @@ static int open_reader(void *context, const char *name, unsigned how, struct rea
 	return r < 0 ? r : 0;
 }
 
-static int open_pack(void *context, const struct name *name, struct dataset **ret, struct err *err)
+static int open_mounted(void *context, const struct name *name, struct dataset **ret,
+			struct err *err)
 {
 	struct mount *mount = context;
 	struct foreign_settings foreign = mount->foreign;
@@ -77,7 +78,7 @@ static int open_pack(void *context, const struct name *name, struct dataset **re
 	return foreign_open(name->name, &foreign, ret, err);
 }
 
-static int list_names(void *context, const char *name, struct buf *ret, struct err *err)
+static int list_mounted(void *context, const char *name, struct buf *ret, struct err *err)
 {
 	struct mount *mount = context;
 
@@ -89,9 +90,9 @@ static int open_dataset(struct mount *mount, struct err *err)
 	const struct settings *settings = mount->settings;
 	const struct packs_params params = {.words = (const char *const *)settings->packs,
 					    .count = settings->pack_count,
-					    .open = open_pack,
-					    .open_list = open_reader,
-					    .list = list_names,
+					    .open = open_mounted,
+					    .open_list = open_cached_pack,
+					    .list = list_mounted,
 					    .context = mount,
 					    .duplicates = settings->duplicates,
 					    .missing_ok = settings->missing,
@@ -102,7 +103,7 @@ static int open_dataset(struct mount *mount, struct err *err)
 	int r;
 
 	mount->foreign = settings->foreign;
-	mount->foreign.open = open_reader;
+	mount->foreign.open = open_cached_pack;
 	mount->foreign.context = mount;
 	mount->foreign.pages = &mount->pages;
 	mount->foreign.index_folder = mount->disk ? disk_cache_indexes(mount->disk) : NULL;
@@ -137,7 +138,7 @@ static int look_at_labels(struct mount *mount)
 /* Loads what the first file needs. At this point no signal and no process depends on it, even if
  * the storage hangs. Of damage in it, only what concerns all files is said: the rest is reported
  * when a file meets it. */
-static int load_index(struct mount *mount, struct err *err)
+static int load_first(struct mount *mount, struct err *err)
 {
 	bool checked = mount->settings->verify == 0;
 	struct err why = {0};
@@ -170,7 +171,7 @@ static void set_tree(struct mount *mount)
 	};
 }
 
-static int find_root(struct mount *mount, struct err *err)
+static int find_subdir(struct mount *mount, struct err *err)
 {
 	const char *subdir = mount->settings->subdir;
 	int r;
@@ -308,12 +309,12 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 	if (r == 0)
 		r = open_dataset(mount, err);
 	if (r == 0)
-		r = load_index(mount, err);
+		r = load_first(mount, err);
 	if (r == 0)
 		r = look_at_labels(mount);
 	if (r == 0) {
 		set_tree(mount);
-		r = find_root(mount, err);
+		r = find_subdir(mount, err);
 	}
 	if (r == 0)
 		r = dataset_path(mount->dataset, mount->tree.root, &mount->folder);

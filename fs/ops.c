@@ -179,8 +179,8 @@ static size_t add_plus(fuse_req_t req, char *buf, size_t room, uint64_t place,
 
 /* Not by fuse_add_direntry(): it needs each name NUL-ended and a stat of each, and a listing of
  * 1,281,167 names took a tenth longer with it. */
-static size_t add_plain(fuse_req_t req, char *buf, size_t room, uint64_t place,
-			const struct dataset_child *child)
+static size_t add_dirent(fuse_req_t req, char *buf, size_t room, uint64_t place,
+			 const struct dataset_child *child)
 {
 	struct fuse_dirent record = {
 		.ino = tree_ino(tree_of(req), child->inode),
@@ -226,7 +226,7 @@ static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset
 {
 	(void)file;
 	mount_count(mount_of(req), REQUEST_READDIR);
-	reply_listing(req, ino, size, offset, add_plain);
+	reply_listing(req, ino, size, offset, add_dirent);
 }
 
 static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
@@ -288,7 +288,7 @@ static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 }
 
 /* The error of the storage goes to the log; readers get EIO. */
-static void read_done(void *arg, int error, const struct iovec *iov, int count)
+static void reply_read(void *arg, int error, const struct iovec *iov, int count)
 {
 	fuse_req_t req = arg;
 
@@ -336,7 +336,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 			   .from = (uint32_t)(from % FORMAT_EXTENT),
 			   .size = (uint32_t)min(size, e.size - from),
 			   .reader = (uint32_t)fuse_req_ctx(req)->pid,
-			   .done = read_done,
+			   .done = reply_read,
 			   .gone = read_gone,
 			   .arg = req,
 		   });

@@ -174,7 +174,8 @@ void order_upload_free(struct order_upload *upload)
 }
 
 /* Called with the lock held. The last batch, or a failure, ends the order. */
-static int take_text(struct order_upload *upload, const struct order_batch *batch, struct err *err)
+static int take_batch_text(struct order_upload *upload, const struct order_batch *batch,
+			   struct err *err)
 {
 	bool last = batch->flags & ORDER_LAST;
 	struct order *order = &upload->order;
@@ -201,7 +202,7 @@ int order_upload_take(struct order_upload *upload, uint32_t sender, struct order
 	}
 	if (!upload->open || upload->sender != sender)
 		return -EBUSY;
-	r = take_text(upload, batch, &refusal);
+	r = take_batch_text(upload, batch, &refusal);
 	batch->files = order_count(&upload->order);
 	batch->len = (uint32_t)strlen(refusal.text);
 	memcpy(batch->text, refusal.text, batch->len);

@@ -69,7 +69,7 @@ static bool first_failure(struct mount *mount, uint32_t entry)
 }
 
 /* The name of the pack, for messages. */
-static const char *pack_of(const struct mount *mount, uint64_t extent)
+static const char *pack_name_of(const struct mount *mount, uint64_t extent)
 {
 	const char *name = dataset_pack_name(mount->dataset, extent);
 
@@ -82,7 +82,7 @@ static void log_failure(const struct mount *mount, uint64_t extent, int error)
 	struct dataset_extent x = dataset_extent(mount->dataset, extent);
 
 	if (dataset_path(mount->dataset, x.entry, &path) == 0)
-		log_error("%s: '%s' at %llu: %s", pack_of(mount, extent), path.data,
+		log_error("%s: '%s' at %llu: %s", pack_name_of(mount, extent), path.data,
 			  (unsigned long long)x.from,
 			  error == -EBADMSG   ? "checksum mismatch"
 			  : error == -ENODATA ? "the pack is truncated"
@@ -125,7 +125,7 @@ static void source_failed(void *context, uint64_t extent, int error)
 			log_error(
 				"%s: was written to while mounted; reads fail until it is "
 				"mounted again",
-				pack_of(mount, extent));
+				pack_name_of(mount, extent));
 	} else if (is_worth_naming(mount, bad)) {
 		log_failure(mount, extent, error);
 	}

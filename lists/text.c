@@ -112,8 +112,9 @@ static bool match(const struct list_text *t, struct lists_word word, struct name
 	return true;
 }
 
-/* A name is better than a stem, which may be just a number. A path is better than a URL, or a line,
- * that ends in it. More of the path is better than less. And identifiers come before labels. */
+/* What is compared first decides: a name is better than a stem, which may be just a number; a path
+ * is better than a URL or a line that ends in it; a longer part of the path is better than a
+ * shorter one; the first column is better than the next, as identifiers come before labels. */
 static bool better_reading(const struct name_reading *a, const struct name_reading *b)
 {
 	if (!b->found || a->stem != b->stem)

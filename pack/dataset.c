@@ -144,7 +144,7 @@ static int check_content_id(struct dataset *dataset, dataset_fault_fn *found, vo
 			      context);
 }
 
-static int check_counts(const struct dataset *dataset, dataset_fault_fn *found, void *context)
+static int check_super_counts(const struct dataset *dataset, dataset_fault_fn *found, void *context)
 {
 	const struct format_super *super = &dataset->super;
 	struct format_super counted = {0};
@@ -175,7 +175,7 @@ int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, voi
 					   err_text(&err, r), found, context);
 	}
 	if (r == 0)
-		r = check_counts(dataset, found, context);
+		r = check_super_counts(dataset, found, context);
 	return r == 0 ? check_content_id(dataset, found, context) : r;
 }
 

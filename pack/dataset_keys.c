@@ -68,8 +68,8 @@ static int check_link(const struct checking *checking, const struct walker_recor
 	return 0;
 }
 
-static int check_file(const struct checking *checking, const struct walker_record *record,
-		      const struct keys_row *row)
+static int check_record_place(const struct checking *checking, const struct walker_record *record,
+			      const struct keys_row *row)
 {
 	if (record->size != row->size)
 		return fault_in(checking, row->entry, "wrong-size",
@@ -94,7 +94,7 @@ static int check_record(void *context, const struct walker_record *record,
 		bit_set(checking->entries_seen, row->entry);
 	if (row->link)
 		return check_link(checking, record, row->entry);
-	return check_file(checking, record, row);
+	return check_record_place(checking, record, row);
 }
 
 static int check_parts_seen(const struct checking *checking, uint32_t entry)

@@ -211,7 +211,7 @@ static int make_options(struct dataset *dataset)
 	return 0;
 }
 
-static int describe(struct dataset *dataset, const struct dataset_merge_params *params)
+static int describe_merged(struct dataset *dataset, const struct dataset_merge_params *params)
 {
 	struct dataset_info *info = &dataset->info;
 
@@ -231,8 +231,8 @@ static int describe(struct dataset *dataset, const struct dataset_merge_params *
 	return 0;
 }
 
-static int merge_all(struct dataset *dataset, const struct dataset_merge_params *params,
-		     struct err *err)
+static int merge_datasets(struct dataset *dataset, const struct dataset_merge_params *params,
+			  struct err *err)
 {
 	SCOPE(select_release) struct select *select = NULL;
 	int r = check_ids(params, err);
@@ -247,7 +247,7 @@ static int merge_all(struct dataset *dataset, const struct dataset_merge_params 
 		return r;
 	dataset->index = dataset->packs->merge.index;
 	dataset->packs->merge.index = (struct index){0};
-	r = describe(dataset, params);
+	r = describe_merged(dataset, params);
 	for (unsigned i = 0; i < params->count; i++)
 		drop_hot_sections(params->packs[i].dataset);
 	return r;
@@ -262,7 +262,7 @@ int dataset_merge(const struct dataset_merge_params *params, struct dataset **re
 		return -ENOMEM;
 	r = make_packs(dataset, params);
 	if (r == 0)
-		r = merge_all(dataset, params, err);
+		r = merge_datasets(dataset, params, err);
 	if (r == 0) {
 		*ret = dataset;
 		return 0;

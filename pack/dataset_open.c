@@ -31,7 +31,7 @@ static int load_hot(struct dataset *dataset, struct err *err)
 	return index_check(&dataset->index, dataset->info.pack_bytes, err);
 }
 
-static int check_counts(const struct dataset *dataset, struct err *err)
+static int check_checksum_count(const struct dataset *dataset, struct err *err)
 {
 	uint64_t checksums = dataset->super.sections[SECTION_CHECKSUMS].count;
 
@@ -76,7 +76,7 @@ static int load_by_walk(struct dataset *dataset, struct walker *walker, struct e
 	return load_hot(dataset, err);
 }
 
-static int load_index(struct dataset *dataset, struct walker *walker, struct err *err)
+static int load_pack_index(struct dataset *dataset, struct walker *walker, struct err *err)
 {
 	struct err first = {0};
 	int r = -EBADMSG;
@@ -93,7 +93,7 @@ static int load_index(struct dataset *dataset, struct walker *walker, struct err
 		err_set(err, r, "%s", first.text);
 	}
 	if (r == 0)
-		r = check_counts(dataset, err);
+		r = check_checksum_count(dataset, err);
 	if (r == 0 && dataset->info.relocated)
 		r = index_locate(&dataset->index, walker, err);
 	if (r == 0 || r == -EBADMSG)
@@ -135,7 +135,7 @@ void dataset_fill_info(struct dataset *dataset)
 	split_labels(info);
 }
 
-static int open_pack(struct dataset *dataset, struct err *err)
+static int load_pack(struct dataset *dataset, struct err *err)
 {
 	SCOPE(walker_release) struct walker *walker = NULL;
 	int r = reader_identity(dataset->reader, &dataset->seen);
@@ -145,7 +145,7 @@ static int open_pack(struct dataset *dataset, struct err *err)
 	atomic_store(&dataset->seen_stamp, stamp_of(&dataset->seen));
 	dataset->info.pack_bytes = dataset->seen.size;
 	r = walker_new(dataset->reader, &walker, err);
-	return r < 0 ? r : load_index(dataset, walker, err);
+	return r < 0 ? r : load_pack_index(dataset, walker, err);
 }
 
 struct dataset *dataset_new(struct reader *reader)
@@ -176,7 +176,7 @@ int dataset_try_reader(struct reader *reader, struct dataset **ret, struct err *
 {
 	struct dataset *dataset = dataset_new(reader);
 
-	return dataset ? finish_open(dataset, open_pack(dataset, err), ret) : -ENOMEM;
+	return dataset ? finish_open(dataset, load_pack(dataset, err), ret) : -ENOMEM;
 }
 
 /* --- an index that is a file of its own ------------------------------------------------------- */
@@ -197,7 +197,7 @@ static int load_own_index(struct dataset *dataset, struct err *err)
 		r = index_check_shape(&dataset->super, err);
 	if (r == 0)
 		r = load_hot(dataset, err);
-	return r < 0 ? r : check_counts(dataset, err);
+	return r < 0 ? r : check_checksum_count(dataset, err);
 }
 
 int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, struct err *err)

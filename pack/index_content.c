@@ -39,7 +39,7 @@ static int begin_with_parent(struct content_pass *pass, uint32_t entry)
 	return r;
 }
 
-static int add_number(struct buf *to, uint64_t number)
+static int add_u64(struct buf *to, uint64_t number)
 {
 	uint8_t bytes[8];
 
@@ -53,7 +53,7 @@ static int add_file(struct content_pass *pass, uint32_t entry)
 	const uint8_t *sums = index->sections[SECTION_CHECKSUMS].data;
 	uint64_t size = index_get(index, SECTION_SIZE, index_inode(index, entry));
 	uint64_t first = pass->extent;
-	int r = add_number(&pass->entry, size);
+	int r = add_u64(&pass->entry, size);
 
 	if (index_kind(index, entry) == FORMAT_HARDLINK)
 		first = index_first_extent(index, index_inode(index, entry));
@@ -62,7 +62,7 @@ static int add_file(struct content_pass *pass, uint32_t entry)
 	return r < 0 ? r : buf_add(&pass->entry, sums + 8 * first, 8 * format_extents(size));
 }
 
-static int add_target(struct content_pass *pass, uint32_t entry)
+static int add_link_text(struct content_pass *pass, uint32_t entry)
 {
 	const struct index *index = pass->index;
 	const uint8_t *target = index->sections[SECTION_TARGETS].data;
@@ -77,13 +77,13 @@ static int add_content(struct content_pass *pass, uint32_t entry)
 	case FORMAT_DIRECTORY:
 		return 0;
 	case FORMAT_SYMLINK:
-		return add_target(pass, entry);
+		return add_link_text(pass, entry);
 	default:
 		return add_file(pass, entry);
 	}
 }
 
-static int add_entry(struct content_pass *pass, uint32_t entry)
+static int digest_entry(struct content_pass *pass, uint32_t entry)
 {
 	const struct index *index = pass->index;
 	enum format_kind kind = index_kind(index, entry);
@@ -118,7 +118,7 @@ int index_content_id(const struct index *index, uint8_t ret[static FORMAT_ID_BYT
 	int r = 0;
 
 	for (uint32_t e = 0; r == 0 && e < index->entries; e++)
-		r = add_entry(&pass, e);
+		r = digest_entry(&pass, e);
 	buf_release(&pass.entry);
 	if (r < 0)
 		return r;

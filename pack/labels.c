@@ -128,7 +128,7 @@ int labels_write(struct labels *labels, struct buf *ret)
 	return r == 0 && labels_count(labels) ? buf_adds(ret, "\n") : r;
 }
 
-static int add_plain(struct buf *to, const char *text, size_t len)
+static int add_unescaped(struct buf *to, const char *text, size_t len)
 {
 	int r = 0;
 
@@ -144,8 +144,8 @@ static int add_plain(struct buf *to, const char *text, size_t len)
 }
 
 /* "LABEL:FOLDER"; what is none is not taken. */
-static int take_item(struct labels *labels, const char *item, size_t len, const char *below,
-		     struct buf *folder)
+static int take_label_item(struct labels *labels, const char *item, size_t len, const char *below,
+			   struct buf *folder)
 {
 	const char *colon = memchr(item, ':', len);
 	char number[DIGITS_MOST + 1], *end;
@@ -158,7 +158,7 @@ static int take_item(struct labels *labels, const char *item, size_t len, const 
 	label = strtoll(number, &end, 10);
 	if (*end)
 		return 0;
-	r = add_plain(folder, colon + 1, len - (size_t)(colon + 1 - item));
+	r = add_unescaped(folder, colon + 1, len - (size_t)(colon + 1 - item));
 	return r < 0 ? r : add_joined(labels, label, below, folder->data, folder->len);
 }
 
@@ -171,7 +171,7 @@ int labels_read(struct labels *labels, const char *text, size_t len, const char 
 		const char *next = memmem(text, len, "//", 2);
 		size_t item = next ? (size_t)(next - text) : len;
 
-		r = take_item(labels, text, item, below, &folder);
+		r = take_label_item(labels, text, item, below, &folder);
 		item += next ? 2 : 0;
 		text += item;
 		len -= item;

@@ -124,7 +124,7 @@ static uint32_t origin_of(const struct merging *m, const struct part *part)
 	return (uint32_t)m->merge->firsts[part->pack] + part->entry;
 }
 
-static enum format_kind kind_of(const struct merging *m, const struct part *part)
+static enum format_kind merged_kind(const struct merging *m, const struct part *part)
 {
 	return *part->below ? FORMAT_DIRECTORY : index_kind(index_of(m, part->pack), part->entry);
 }
@@ -198,7 +198,7 @@ static void note_conflict(struct merging *m, uint32_t row, const struct part *an
 	m->conflict.folder = folder;
 }
 
-static bool same_target(const struct index *a, uint32_t x, const struct index *b, uint32_t y)
+static bool same_link_text(const struct index *a, uint32_t x, const struct index *b, uint32_t y)
 {
 	uint64_t len = index_get(a, SECTION_SIZE, x);
 
@@ -232,7 +232,7 @@ static int same_file(struct merging *m, uint32_t origin, const struct part *anot
 	x = index_inode(a, x);
 	y = index_inode(b, y);
 	if (!format_is_file(index_kind(a, x)) || !format_is_file(index_kind(b, y)))
-		return index_kind(a, x) == index_kind(b, y) && same_target(a, x, b, y);
+		return index_kind(a, x) == index_kind(b, y) && same_link_text(a, x, b, y);
 	if (index_get(a, SECTION_SIZE, x) != index_get(b, SECTION_SIZE, y))
 		return 0;
 	r = params->load_checksums(params->context, pack, m->err);
@@ -251,7 +251,7 @@ static int settle_files(struct merging *m, uint32_t number, const struct part *a
 		return 0;
 	case MERGE_LAST:
 		row->origin = row->place = origin_of(m, another);
-		row->kind = (uint8_t)kind_of(m, another);
+		row->kind = (uint8_t)merged_kind(m, another);
 		return 0;
 	case MERGE_REFUSE:
 		break;
@@ -264,7 +264,7 @@ static int settle_files(struct merging *m, uint32_t number, const struct part *a
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static int add_part(struct merging *m, const struct part *part)
+static int add_merge_part(struct merging *m, const struct part *part)
 {
 	return buf_add(&m->parts, part, sizeof(*part));
 }
@@ -281,10 +281,10 @@ static int add_row(struct merging *m, const struct cursor *top, uint32_t parent)
 						  .origin = origin_of(m, &part),
 						  .place = origin_of(m, &part),
 						  .parent = parent,
-						  .kind = (uint8_t)kind_of(m, &part)};
+						  .kind = (uint8_t)merged_kind(m, &part)};
 	if (m->rows.rows[number].kind != FORMAT_DIRECTORY)
 		return 0;
-	if (add_part(m, &part) < 0)
+	if (add_merge_part(m, &part) < 0)
 		return -ENOMEM;
 	return buf_add(&m->folders, &folder, sizeof(folder));
 }
@@ -294,7 +294,7 @@ static int join_row(struct merging *m, const struct cursor *top)
 {
 	const struct part part = child_of(top);
 	uint32_t number = m->rows.count - 1;
-	bool folder = kind_of(m, &part) == FORMAT_DIRECTORY;
+	bool folder = merged_kind(m, &part) == FORMAT_DIRECTORY;
 
 	if (folder != (m->rows.rows[number].kind == FORMAT_DIRECTORY)) {
 		note_conflict(m, number, &part, true);
@@ -303,7 +303,7 @@ static int join_row(struct merging *m, const struct cursor *top)
 	if (!folder)
 		return settle_files(m, number, &part);
 	((struct folder *)(m->folders.data + m->folders.len))[-1].count++;
-	return add_part(m, &part);
+	return add_merge_part(m, &part);
 }
 
 /* Turns the folders that a block has put on the stack around, so that the first is on top. */
@@ -351,12 +351,12 @@ static int add_root(struct merging *m)
 	for (unsigned i = 0; r == 0 && i < m->params->count; i++) {
 		const struct part part = {.pack = i, .below = m->params->packs[i].below};
 
-		r = add_part(m, &part);
+		r = add_merge_part(m, &part);
 	}
 	return r < 0 ? r : buf_add(&m->folders, &root, sizeof(root));
 }
 
-static int merge_all(struct merging *m)
+static int merge_folders(struct merging *m)
 {
 	int r = add_root(m);
 
@@ -485,7 +485,7 @@ static uint32_t components(const char *path)
 }
 
 /* Numbers the origins, and makes room for the largest possible number of rows. */
-static int make_room(struct merging *m)
+static int reserve_rows(struct merging *m)
 {
 	const struct merge_params *params = m->params;
 	uint64_t entries = 0, rows = 1;
@@ -513,10 +513,10 @@ int merge_init(struct merge *ret, const struct merge_params *params, struct err 
 	struct merge merge = {0};
 	SCOPE(merging_release)
 	struct merging m = {.params = params, .merge = &merge, .err = err};
-	int r = make_room(&m);
+	int r = reserve_rows(&m);
 
 	if (r == 0)
-		r = merge_all(&m);
+		r = merge_folders(&m);
 	if (r == 0)
 		r = refuse_conflicts(&m);
 	if (r == 0 && params->select)

@@ -66,7 +66,7 @@ static void count_children(struct merge_rows *rows)
 	}
 }
 
-static struct index_row row_of(const void *context, uint32_t number)
+static struct index_row merge_row_of(const void *context, uint32_t number)
 {
 	const struct making *m = context;
 	const struct merge_row *row = &m->rows->rows[number];
@@ -108,7 +108,7 @@ int merge_index(struct merge *merge, const struct merge_params *params, struct m
 {
 	SCOPE_FREE uint32_t *at = calloc(rows->origins, sizeof(*at));
 	struct making m = {.merge = merge, .params = params, .rows = rows, .at = at};
-	const struct index_rows all = {.count = rows->count, .row = row_of, .context = &m};
+	const struct index_rows all = {.count = rows->count, .row = merge_row_of, .context = &m};
 	int r;
 
 	merge->origins = calloc(rows->count, sizeof(*merge->origins));

@@ -35,7 +35,7 @@ static bool is_there(const char *name, const struct word_at *at)
 	return !by_server(at) && !is_url(name) && access(name, F_OK) == 0;
 }
 
-static int refuse(const char *word, int error, const char *why, struct err *err)
+static int refuse_word(const char *word, int error, const char *why, struct err *err)
 {
 	SCOPE_FREE char *shown = name_shown(word);
 
@@ -60,17 +60,18 @@ static bool same_server(const char *a, const char *b)
 	return same_scheme(a, b) && strncasecmp(a, b, len) == 0 && strchr("/?#", b[len]);
 }
 
-static int add_name(struct names *names, const char *name, const struct word_at *at,
-		    struct err *err)
+static int add_found(struct names *names, const char *name, const struct word_at *at,
+		     struct err *err)
 {
 	struct name *all = names->all;
 	struct name added;
 
 	if (by_server(at) && !same_scheme(name, at->list))
-		return refuse(name, -EACCES,
-			      "a list on a server names packs by paths relative to it, or by URLs "
-			      "of its own scheme",
-			      err);
+		return refuse_word(
+			name, -EACCES,
+			"a list on a server names packs by paths relative to it, or by URLs "
+			"of its own scheme",
+			err);
 	if (names->count == NAMES_MOST)
 		return err_set(err, -E2BIG, "more than %d packs", NAMES_MOST);
 	/* Room doubles: it is a power of two. */
@@ -97,9 +98,9 @@ static int add_url(struct names *names, const char *url, const struct word_at *a
 	int r = names->list && !by_server(at) ? names->list(names->context, url, &found, err) : 1;
 
 	if (r == 1)
-		return add_name(names, url, at, err);
+		return add_found(names, url, at, err);
 	for (size_t done = 0; r == 0 && done < found.len; done += strlen(found.data + done) + 1)
-		r = add_name(names, found.data + done, at, err);
+		r = add_found(names, found.data + done, at, err);
 	return r;
 }
 
@@ -112,7 +113,7 @@ static int add_glob(struct names *names, const char *pattern, const struct word_
 	if (is_url(pattern))
 		return add_url(names, pattern, at, err);
 	if (by_server(at) || !strpbrk(pattern, "*?[") || is_there(pattern, at))
-		return add_name(names, pattern, at, err);
+		return add_found(names, pattern, at, err);
 	switch (glob(pattern, 0, NULL, &found)) {
 	case 0:
 		r = 0;
@@ -124,7 +125,7 @@ static int add_glob(struct names *names, const char *pattern, const struct word_
 		r = err_set(err, -ENOENT, "'%s' matches no file", pattern);
 	}
 	for (size_t i = 0; r == 0 && i < found.gl_pathc; i++)
-		r = add_name(names, found.gl_pathv[i], at, err);
+		r = add_found(names, found.gl_pathv[i], at, err);
 	globfree(&found);
 	return r;
 }
@@ -181,7 +182,7 @@ static int add_range(struct names *names, const char *word, const char *open, co
 
 	if (!parse_range(open, close, &first, &last, &digits) || last < first ||
 	    last - first >= NAMES_MOST)
-		return refuse(word, -EINVAL, "a range goes up, by less than 100000", err);
+		return refuse_word(word, -EINVAL, "a range goes up, by less than 100000", err);
 	for (uint64_t i = first; r == 0 && i <= last; i++) {
 		char text[32];
 		int len = snprintf(text, sizeof(text), "%0*llu", digits, (unsigned long long)i);
@@ -211,7 +212,7 @@ static int add_braces(struct names *names, const char *word, const struct word_a
 		      struct err *err)
 {
 	if (is_there(word, at))
-		return add_name(names, word, at, err);
+		return add_found(names, word, at, err);
 	for (const char *open = strchr(word, '{'); open; open = strchr(open + 1, '{')) {
 		const char *close = open + strcspn(open, "}");
 		uint64_t first, last;
@@ -277,15 +278,15 @@ static int add_list(struct names *names, const char *word, const struct word_at 
 	if (!folder)
 		return -ENOMEM;
 	if (!names->read || at->list)
-		return refuse(word, -EINVAL, "a list in a list", err);
+		return refuse_word(word, -EINVAL, "a list in a list", err);
 	r = names->read(names->context, word + 1, &text, err);
 	if (r < 0)
 		return r;
 	if (lines_begin(text.data, text.len, &lines, &reason) < 0)
-		return refuse(word, -EINVAL, reason.text, err);
+		return refuse_word(word, -EINVAL, reason.text, err);
 	r = add_items(names, &lines, &inside, err);
 	if (r == 0 && names->count == before)
-		r = refuse(word, -ENOENT, "names no pack", err);
+		r = refuse_word(word, -ENOENT, "names no pack", err);
 	return r;
 }
 

@@ -23,9 +23,10 @@ struct opening {
 	struct buf select; /* of const char *: the patterns */
 	struct buf *lists; /* the texts of patterns that were in files */
 	pthread_mutex_t lock;
-	size_t failed;	 /* the first pack that could not be opened; protected by lock, as are */
-	int error;	 /* why, */
-	struct err *err; /* and this, while packs are opened */
+	/* While packs are opened, protected by lock: */
+	size_t failed;	 /* the first pack that could not be opened, */
+	int error;	 /* the reason, */
+	struct err *err; /* and what is said of it */
 };
 
 static void opening_release(struct opening *o)
@@ -47,7 +48,7 @@ static void opening_release(struct opening *o)
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-static int read_list(void *context, const char *name, struct buf *ret, struct err *err)
+static int read_pack_list(void *context, const char *name, struct buf *ret, struct err *err)
 {
 	const struct packs_params *params = context;
 	SCOPE(reader_release) struct reader *reader = NULL;
@@ -63,7 +64,7 @@ static int read_list(void *context, const char *name, struct buf *ret, struct er
 	return r < 0 ? err_set(err, r, "%s: %s", shown ? shown : "", err_text(&reason, r)) : 0;
 }
 
-static int list_names(void *context, const char *name, struct buf *ret, struct err *err)
+static int list_packs(void *context, const char *name, struct buf *ret, struct err *err)
 {
 	const struct packs_params *params = context;
 
@@ -106,7 +107,7 @@ static int read_select(struct opening *o)
 			r = add_pattern(o, params->select[i]);
 			continue;
 		}
-		r = read_list((void *)params, params->select[i] + 1, &o->lists[i], o->err);
+		r = read_pack_list((void *)params, params->select[i] + 1, &o->lists[i], o->err);
 		if (r == 0)
 			r = add_patterns(o, params->select[i] + 1, &o->lists[i]);
 	}
@@ -134,8 +135,8 @@ int packs_names(const struct packs_params *params, struct names *ret, struct err
 {
 	int r = 0;
 
-	ret->read = read_list;
-	ret->list = list_names;
+	ret->read = read_pack_list;
+	ret->list = list_packs;
 	ret->context = (void *)params;
 	for (size_t i = 0; r == 0 && i < params->count; i++)
 		r = names_add(ret, params->words[i], err);
@@ -159,7 +160,7 @@ static int open_one(const struct opening *o, size_t i, struct err *err)
 }
 
 /* Packs after one that failed are no longer wanted. */
-static bool is_wanted(struct opening *o, size_t i)
+static bool is_pack_wanted(struct opening *o, size_t i)
 {
 	SCOPE_LOCK(&o->lock);
 	return i < o->failed;
@@ -169,7 +170,7 @@ static void open_next(void *opening, size_t i)
 {
 	struct opening *o = opening;
 	struct err err = {0};
-	int r = is_wanted(o, i) ? open_one(o, i, &err) : 0;
+	int r = is_pack_wanted(o, i) ? open_one(o, i, &err) : 0;
 
 	SCOPE_LOCK(&o->lock);
 	if (r == 0 || i >= o->failed)
@@ -178,7 +179,7 @@ static void open_next(void *opening, size_t i)
 	o->error = err_set(o->err, r, "%s", err.text);
 }
 
-static int open_all(struct opening *o)
+static int open_packs(struct opening *o)
 {
 	const struct parallel_for loop = {.threads = OPEN_AT_ONCE,
 					  .patience_ns = OPEN_PATIENCE_NS,
@@ -279,7 +280,7 @@ int packs_open(const struct packs_params *params, struct dataset **ret,
 	if (r == 0)
 		r = read_select(&o);
 	if (r == 0)
-		r = open_all(&o);
+		r = open_packs(&o);
 	if (r == 0 && wants_all(params, &o.names))
 		r = check_shards(&o);
 	if (r == 0)

@@ -13,7 +13,7 @@ void shard_write(const struct shard *shard, char ret[SHARD_TEXT])
 		 shard->number, shard->of, shard->before, shard->after);
 }
 
-static bool parse(const char *line, size_t len, struct shard *ret)
+static bool parse_shard(const char *line, size_t len, struct shard *ret)
 {
 	char text[SHARD_TEXT];
 
@@ -34,7 +34,7 @@ void shard_read(const char *options, size_t len, struct shard *ret)
 
 		next = line + length + 1;
 		if (length > name && length < SHARD_TEXT && memcmp(line, SHARD_NAME, name) == 0 &&
-		    parse(line + name, length - name, ret))
+		    parse_shard(line + name, length - name, ret))
 			return;
 	}
 	*ret = (struct shard){0};

@@ -77,7 +77,7 @@ static int meta_read(struct reader *reader, uint64_t number, uint64_t offset,
 	return 0;
 }
 
-static int truncated(uint64_t bytes, uint64_t expected, struct err *err)
+static int truncated_pack(uint64_t bytes, uint64_t expected, struct err *err)
 {
 	return err_set(err, -EBADMSG, "truncated: %" PRIu64 " bytes, %" PRIu64 " expected", bytes,
 		       expected);
@@ -92,7 +92,7 @@ static int page_size_take(const uint8_t meta[META_BYTES], uint64_t bytes, uint32
 	if (size < 4096 || size > 65536 || (size & (size - 1)) != 0)
 		return DAMAGED(err, (uint64_t)0, "page size %u", size);
 	if (bytes < 2 * (uint64_t)size)
-		return truncated(bytes, 2 * (uint64_t)size, err);
+		return truncated_pack(bytes, 2 * (uint64_t)size, err);
 	*ret = size;
 	return 0;
 }
@@ -260,7 +260,7 @@ static int end_check(const struct walker *walker, uint64_t end, struct err *err)
 
 	if (end <= walker->bytes / info->page_size)
 		return 0;
-	return truncated(walker->bytes, (info->last_page + 1) * info->page_size, err);
+	return truncated_pack(walker->bytes, (info->last_page + 1) * info->page_size, err);
 }
 
 int walker_check_end(const struct walker *walker, struct err *err)

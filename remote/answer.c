@@ -14,7 +14,7 @@ static void skip_space(const char **at)
 		++*at;
 }
 
-static bool take(const char **at, char c)
+static bool take_character(const char **at, char c)
 {
 	skip_space(at);
 	if (**at != c)
@@ -71,7 +71,7 @@ static int take_string(const char **at, char **ret)
 			r = escape(at, out);
 	}
 	*out = '\0';
-	if (r == 0 && !take(at, '"'))
+	if (r == 0 && !take_character(at, '"'))
 		r = -EINVAL;
 	if (r == 0)
 		*ret = steal_ptr(&text);
@@ -102,13 +102,13 @@ static int take_word(const char **at, struct member *ret)
 
 static int take_member(const char **at, struct member *ret)
 {
-	int r = take(at, '"') ? take_string(at, &ret->name) : -EINVAL;
+	int r = take_character(at, '"') ? take_string(at, &ret->name) : -EINVAL;
 
-	if (r == 0 && !take(at, ':'))
+	if (r == 0 && !take_character(at, ':'))
 		r = -EINVAL;
 	if (r)
 		return r;
-	return take(at, '"') ? take_string(at, &ret->text) : take_word(at, ret);
+	return take_character(at, '"') ? take_string(at, &ret->text) : take_word(at, ret);
 }
 
 /* After the opening quote. */
@@ -117,7 +117,7 @@ static int skip_string(const char **at)
 	for (; **at && **at != '"'; ++*at)
 		if (**at == '\\' && *++*at == '\0')
 			return -EINVAL;
-	return take(at, '"') ? 0 : -EINVAL;
+	return take_character(at, '"') ? 0 : -EINVAL;
 }
 
 /* An object or an array, from its bracket on. */
@@ -141,23 +141,23 @@ static int skip_nested(const char **at)
 
 static int take_any_member(const char **at, struct member *ret)
 {
-	int r = take(at, '"') ? take_string(at, &ret->name) : -EINVAL;
+	int r = take_character(at, '"') ? take_string(at, &ret->name) : -EINVAL;
 
-	if (r == 0 && !take(at, ':'))
+	if (r == 0 && !take_character(at, ':'))
 		r = -EINVAL;
 	if (r)
 		return r;
 	skip_space(at);
 	if (**at == '{' || **at == '[')
 		return skip_nested(at);
-	return take(at, '"') ? take_string(at, &ret->text) : take_word(at, ret);
+	return take_character(at, '"') ? take_string(at, &ret->text) : take_word(at, ret);
 }
 
 static int take_object(const char **at, const char *const *names, char **ret, size_t count)
 {
-	if (!take(at, '{'))
+	if (!take_character(at, '{'))
 		return -EINVAL;
-	if (take(at, '}'))
+	if (take_character(at, '}'))
 		return 0;
 	do {
 		struct member member SCOPE(member_release) = {0};
@@ -168,17 +168,17 @@ static int take_object(const char **at, const char *const *names, char **ret, si
 		for (size_t i = 0; i < count; i++)
 			if (!ret[i] && strcmp(member.name, names[i]) == 0)
 				ret[i] = steal_ptr(&member.text);
-	} while (take(at, ','));
-	return take(at, '}') ? 0 : -EINVAL;
+	} while (take_character(at, ','));
+	return take_character(at, '}') ? 0 : -EINVAL;
 }
 
 int answer_json_next(const char **at, const char *const *names, char **ret, size_t count)
 {
-	bool first = take(at, '[');
+	bool first = take_character(at, '[');
 
-	if (take(at, ']'))
+	if (take_character(at, ']'))
 		return 1;
-	if (!first && !take(at, ','))
+	if (!first && !take_character(at, ','))
 		return -EINVAL;
 	return take_object(at, names, ret, count);
 }
@@ -191,9 +191,9 @@ static bool is_number(const struct member *member)
 /* Finds a member that is a number, or a string. Returns as answer_json(). */
 static int find_member(const char *text, const char *name, bool number, struct member *ret)
 {
-	if (!take(&text, '{'))
+	if (!take_character(&text, '{'))
 		return -EINVAL;
-	if (take(&text, '}'))
+	if (take_character(&text, '}'))
 		return 1;
 	do {
 		struct member member SCOPE(member_release) = {0};
@@ -206,8 +206,8 @@ static int find_member(const char *text, const char *name, bool number, struct m
 			member = (struct member){0};
 			return 0;
 		}
-	} while (take(&text, ','));
-	return take(&text, '}') ? 1 : -EINVAL;
+	} while (take_character(&text, ','));
+	return take_character(&text, '}') ? 1 : -EINVAL;
 }
 
 int answer_json(const char *text, const char *name, char **ret)

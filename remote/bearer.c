@@ -27,7 +27,8 @@ static int bearer_sign(struct object_auth *auth, const struct object_request *re
 	return token ? token_add(token, add, context) : 0;
 }
 
-static int say_refused(const struct bearer *bearer, int error, unsigned status, struct err *err)
+static int say_bearer_refused(const struct bearer *bearer, int error, unsigned status,
+			      struct err *err)
 {
 	if (bearer->token.text)
 		return err_set(err, error, "the server refuses the token (%u): it may have ended",
@@ -67,7 +68,7 @@ static int bearer_refused(struct object_auth *auth, const struct object_answer *
 	if (token->file && before && token_read(token, err) == 0 &&
 	    strcmp(before, token->text) != 0)
 		return 0;
-	return say_refused(bearer, error, answer->status, err);
+	return say_bearer_refused(bearer, error, answer->status, err);
 }
 
 static void bearer_free(struct object_auth *auth)

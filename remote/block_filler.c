@@ -291,8 +291,9 @@ static void forget_filler(struct block_filler *filler)
 	filler->step = STEP_NONE;
 }
 
-/* Whoever finds damage starts the filler after it was noted: either this sees that the copy is not
- * complete any more, or that one sees that the filler has ended. Called with the lock held. */
+/* A reader that finds damage first notes it, then starts the filler. So no damage is lost: either
+ * it is noted before this looks, or the reader finds that the filler has ended. Called with the
+ * lock held. */
 static void end_pass(struct block_filler *filler, enum block_filler_state state)
 {
 	filler->state = state;

@@ -1,6 +1,6 @@
 #include "remote/block_parts.h"
 
-static void add_part(struct part *parts, unsigned *count, struct part next)
+static void append_part(struct part *parts, unsigned *count, struct part next)
 {
 	struct part *last = *count ? &parts[*count - 1] : NULL;
 
@@ -35,7 +35,7 @@ unsigned parts_divide(const struct blocks *blocks, uint64_t begin, uint64_t end,
 		struct part part = {.begin = begin, .end = end};
 
 		part.near = blocks_look(blocks, begin, end, &part.end);
-		add_part(ret, &count, part);
+		append_part(ret, &count, part);
 		join_over_gap(ret, &count);
 		begin = part.end;
 	}

@@ -452,7 +452,7 @@ static uint64_t used_by_unused(const struct block_store *store, const struct can
 }
 
 /* `all`: less than wanted is of no use. */
-static uint64_t make_room(struct block_store *store, uint64_t wanted, bool all)
+static uint64_t evict_copies(struct block_store *store, uint64_t wanted, bool all)
 {
 	SCOPE(buf_release) struct buf copies = BUF_INIT;
 	SCOPE_STORE(store);
@@ -473,12 +473,12 @@ static uint64_t make_room(struct block_store *store, uint64_t wanted, bool all)
 
 uint64_t block_store_room(struct block_store *store, uint64_t wanted)
 {
-	return make_room(store, wanted, false);
+	return evict_copies(store, wanted, false);
 }
 
 bool block_store_has_room(struct block_store *store, uint64_t bytes)
 {
-	return make_room(store, bytes, true) >= bytes;
+	return evict_copies(store, bytes, true) >= bytes;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

@@ -38,7 +38,7 @@ static uint64_t pages_up(uint64_t bytes)
 
 /* In a shared folder, others can lay anything under these names: also what they could not write to
  * themselves, as a link. */
-static bool is_plain(int fd)
+static bool is_plain_file(int fd)
 {
 	struct stat st;
 
@@ -49,14 +49,14 @@ static int open_plain(int folder, const char *name, int flags)
 {
 	SCOPE_CLOSE int fd = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-	if (fd >= 0 && is_plain(fd))
+	if (fd >= 0 && is_plain_file(fd))
 		return steal_fd(&fd);
 	if (fd >= 0)
 		errno = EPERM;
 	return -1;
 }
 
-static int open_file(int folder, const char *name, mode_t mode)
+static int open_block_file(int folder, const char *name, mode_t mode)
 {
 	int fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 
@@ -81,7 +81,7 @@ static uint64_t file_size(int fd)
 	return fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-static bool read_header(int map, struct header *ret)
+static bool read_blocks_header(int map, struct header *ret)
 {
 	return io_pread_full(map, ret, sizeof(*ret), 0) == 0 &&
 	       memcmp(ret->magic, MAGIC, sizeof(MAGIC)) == 0;
@@ -91,7 +91,7 @@ static bool is_whole(struct blocks *blocks)
 {
 	struct header header;
 
-	if (!read_header(blocks->map, &header) || header.size != blocks->size ||
+	if (!read_blocks_header(blocks->map, &header) || header.size != blocks->size ||
 	    file_size(blocks->buffered_fd) != blocks->size ||
 	    file_size(blocks->map) != MAP_OFFSET + pages_up(blocks->size))
 		return false;
@@ -124,12 +124,12 @@ static int take_lock(struct blocks *blocks)
 	return r == 0 && flock(fd, LOCK_SH) < 0 ? -errno : r;
 }
 
-static int open_all(struct blocks *blocks, int folder, mode_t mode)
+static int open_blocks(struct blocks *blocks, int folder, mode_t mode)
 {
-	blocks->buffered_fd = open_file(folder, "data", mode);
+	blocks->buffered_fd = open_block_file(folder, "data", mode);
 	if (blocks->buffered_fd < 0)
 		return -errno;
-	blocks->map = open_file(folder, "map", mode);
+	blocks->map = open_block_file(folder, "map", mode);
 	if (blocks->map < 0)
 		return -errno;
 	blocks->fd = open_again(blocks->buffered_fd, O_WRONLY | O_DIRECT);
@@ -146,7 +146,7 @@ int blocks_open(int folder, uint64_t size, mode_t mode, struct blocks **ret)
 		return -ENOMEM;
 	blocks->size = size;
 	blocks->fd = blocks->buffered_fd = blocks->map = -1;
-	r = open_all(blocks, folder, mode);
+	r = open_blocks(blocks, folder, mode);
 	if (r == 0)
 		r = reader_file_borrow(blocks->buffered_fd, &blocks->reader);
 	if (r < 0) {
@@ -177,7 +177,7 @@ int blocks_open_complete(int folder, struct reader **ret)
 	char path[64];
 	int r;
 
-	if (data < 0 || !read_header(map, &header) || header.complete != 1)
+	if (data < 0 || !read_blocks_header(map, &header) || header.complete != 1)
 		return -ENOENT;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", data);
 	r = reader_file_open(path, &reader);
@@ -295,7 +295,8 @@ bool blocks_see_complete(struct blocks *blocks)
 {
 	struct header header;
 
-	atomic_store(&blocks->complete, read_header(blocks->map, &header) && header.complete == 1);
+	atomic_store(&blocks->complete,
+		     read_blocks_header(blocks->map, &header) && header.complete == 1);
 	return blocks_complete(blocks);
 }
 

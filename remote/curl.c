@@ -56,7 +56,7 @@ static int find_functions(struct curl *ret, struct err *err)
 #endif
 
 /* Needed once a process. Before libcurl 7.84, two threads must not call it at the same time. */
-static CURLcode begin(const struct curl *curl)
+static CURLcode begin_curl(const struct curl *curl)
 {
 	static pthread_mutex_t curl_beginning = PTHREAD_MUTEX_INITIALIZER;
 
@@ -71,7 +71,7 @@ int curl_load(struct curl *ret, struct err *err)
 
 	if (r < 0)
 		return r;
-	if (begin(&curl) != CURLE_OK)
+	if (begin_curl(&curl) != CURLE_OK)
 		return err_set(err, -ENOSYS, "libcurl cannot begin");
 	*ret = curl;
 	return 0;

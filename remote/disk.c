@@ -3,7 +3,7 @@
 
 #define READS 8 /* pieces of 110 KB and more: as many are under way on a disk */
 
-static int make_parts(struct disk *disk, void (*notice)(const char *line))
+static int make_disk_parts(struct disk *disk, void (*notice)(const char *line))
 {
 	int r = block_writer_new(disk->store, notice, &disk->writer);
 
@@ -22,7 +22,7 @@ int disk_open(const char *spec, void (*notice)(const char *line), struct disk *r
 	if (r < 0)
 		return r;
 	block_store_notice(disk.store, notice);
-	r = make_parts(&disk, notice);
+	r = make_disk_parts(&disk, notice);
 	if (r < 0)
 		disk_release(&disk);
 	else

@@ -79,7 +79,7 @@ static int look_whether_to_stop(void *context, curl_off_t to_get, curl_off_t got
 	return stops && atomic_load(stops);
 }
 
-static void set_up(struct fetching *fetching, const struct fetch *request)
+static void set_up_fetch(struct fetching *fetching, const struct fetch *request)
 {
 	__typeof__(fetching->curl.easy_setopt) set = fetching->curl.easy_setopt;
 	CURL *easy = fetching->easy;
@@ -134,7 +134,7 @@ int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_bod
 	if (!fetching.easy || add_headers(&fetching, request->headers) < 0 ||
 	    buf_reserve(&fetching.body, FETCH_BYTES + 1) < 0)
 		return -ENOMEM;
-	set_up(&fetching, request);
+	set_up_fetch(&fetching, request);
 	code = fetching.curl.easy_perform(fetching.easy);
 	if (code == CURLE_OK && buf_adds(&fetching.body, "") < 0)
 		return -ENOMEM;

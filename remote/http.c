@@ -420,7 +420,7 @@ static void close_all(struct http *http)
 	http->epoll = http->wake = -1;
 }
 
-static int open_all(struct http *http)
+static int begin_http(struct http *http)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
@@ -442,7 +442,7 @@ static int open_all(struct http *http)
 
 static int http_begin(struct http *http)
 {
-	int r = open_all(http);
+	int r = begin_http(http);
 
 	http->timer = 0;
 	http->most = min(HTTP_MOST_IN_ALL, limits_spare_files());

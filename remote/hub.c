@@ -71,7 +71,7 @@ static size_t revision_len(const char *text)
 	return strcspn(text, "/");
 }
 
-static int refuse(struct err *err)
+static int refuse_name(struct err *err)
 {
 	return err_set(err, -EINVAL,
 		       "no file of a dataset on the Hub: hf://datasets/OWNER/NAME/PATH or "
@@ -92,7 +92,7 @@ int hub_parse(const char *name, struct hub_name *ret, struct err *err)
 	const char *path;
 
 	if (strncasecmp(name, DATASETS, strlen(DATASETS)) != 0)
-		return refuse(err);
+		return refuse_name(err);
 	parts.repository = name + strlen(DATASETS);
 	parts.owned = repository_len(parts.repository);
 	path = parts.repository + parts.owned;
@@ -102,7 +102,7 @@ int hub_parse(const char *name, struct hub_name *ret, struct err *err)
 		path = parts.revision + parts.revised;
 	}
 	if (parts.owned == 0 || parts.revised == 0)
-		return refuse(err);
+		return refuse_name(err);
 	parts.len = (int)(path - name);
 	parts.path = path + (*path == '/');
 	*ret = parts;
@@ -129,7 +129,7 @@ int hub_url(const char *name, char **ret, struct err *err)
 	int r = hub_parse(name, &parts, err);
 
 	if (r == 0 && !parts.path[0])
-		r = refuse(err);
+		r = refuse_name(err);
 	if (r == 0)
 		r = hub_add(&parts, "/datasets/", "/resolve/", &url);
 	if (r == 0)

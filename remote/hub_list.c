@@ -33,7 +33,7 @@ struct hub_listing {
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Shards of TFRecord have numbers behind the suffix. */
-static enum kind kind_of(const char *path)
+static enum kind hub_kind(const char *path)
 {
 	size_t len = strlen(path);
 
@@ -46,9 +46,9 @@ static enum kind kind_of(const char *path)
 	return strstr(path, ".tfrecord-") ? TFRECORD : OTHER;
 }
 
-static int take_file(struct hub_listing *listing, const char *path)
+static int take_hub_file(struct hub_listing *listing, const char *path)
 {
-	enum kind kind = kind_of(path);
+	enum kind kind = hub_kind(path);
 
 	if (*listing->files.pattern)
 		return listing_take(&listing->files, path);
@@ -66,7 +66,7 @@ static int take_page(struct hub_listing *listing, const char *text)
 
 		r = answer_json_next(&text, names, texts, 2);
 		if (r == 0 && texts[0] && texts[1] && strcmp(texts[0], "file") == 0)
-			r = take_file(listing, texts[1]);
+			r = take_hub_file(listing, texts[1]);
 		free(texts[0]);
 		free(texts[1]);
 		if (r)

@@ -76,7 +76,7 @@ static int parse_line(struct ini *ini, char *line, struct ini_entry *at)
 	return 0;
 }
 
-static int parse(struct ini *ini)
+static int parse_ini(struct ini *ini)
 {
 	struct ini_entry at = {0};
 	char *line, *rest = ini->text.data;
@@ -89,7 +89,7 @@ static int parse(struct ini *ini)
 
 /* Bytes that may be in the file, at least one; FILE_MAX + 1: too many. A pipe, and a file of /proc,
  * does not say. No more than that is reserved: secret_buf_release() overwrites all of it. */
-static size_t size_of(int fd)
+static size_t file_room(int fd)
 {
 	struct stat st;
 
@@ -107,7 +107,7 @@ static int load(const char *path, struct buf *text, struct err *err)
 
 	if (fd < 0)
 		return fd == -ENOENT || fd == -ENOTDIR ? buf_adds(text, "") : fd;
-	size = size_of(fd);
+	size = file_room(fd);
 	if (buf_reserve(text, size + 1) < 0)
 		return -ENOMEM;
 	n = io_read(fd, text->data, size);
@@ -127,7 +127,7 @@ int ini_open(const char *path, struct ini **ret, struct err *err)
 	int r = ini ? load(path, &ini->text, &reason) : -ENOMEM;
 
 	if (r == 0)
-		r = parse(ini);
+		r = parse_ini(ini);
 	if (r < 0) {
 		ini_free(ini);
 		return err_set(err, r, "%s: %s", path, err_text(&reason, r));

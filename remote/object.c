@@ -71,14 +71,14 @@ static struct object_read *read_of(struct http_transfer *transfer)
 	return (struct object_read *)transfer;
 }
 
-static bool is_open(const struct object *object)
+static bool is_object_open(const struct object *object)
 {
 	return atomic_load(&object->size) != UINT64_MAX;
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-static int add_line(const struct http_message *message, const char *name, const char *value)
+static int add_request_line(const struct http_message *message, const char *name, const char *value)
 {
 	char line[HEADER];
 
@@ -89,9 +89,9 @@ static int add_line(const struct http_message *message, const char *name, const 
 static int add_condition(const struct object *object, const struct http_message *message)
 {
 	if (retry_etag_is_strong(object->etag))
-		return add_line(message, "If-Match", object->etag);
+		return add_request_line(message, "If-Match", object->etag);
 	if (object->modified[0])
-		return add_line(message, "If-Unmodified-Since", object->modified);
+		return add_request_line(message, "If-Unmodified-Since", object->modified);
 	return 0;
 }
 
@@ -168,7 +168,7 @@ static int read_prepare(struct http_transfer *transfer, struct http_message *ret
 /* The first range that arrives says which object it is. */
 static void identify(struct object *object, const char *headers, uint64_t size)
 {
-	if (is_open(object))
+	if (is_object_open(object))
 		return;
 	header_find(headers, "ETag", object->etag, TAG);
 	header_find(headers, "Last-Modified", object->modified, TAG);
@@ -213,7 +213,7 @@ static bool is_complete(const struct object_read *read)
 
 /* Whether all came before the connection broke, as without the last chunk, or the end of TLS. There
  * is no rest to ask for. */
-static bool has_all(const struct object_read *read, const struct http_outcome *outcome)
+static bool has_come_whole(const struct object_read *read, const struct http_outcome *outcome)
 {
 	bool broke = outcome->end == HTTP_BROKEN || outcome->end == HTTP_CUT ||
 		     outcome->end == HTTP_STALLED;
@@ -222,7 +222,7 @@ static bool has_all(const struct object_read *read, const struct http_outcome *o
 }
 
 /* An empty object has no ranges, so some servers send all of it. */
-static bool is_empty(const struct object_answer *answer)
+static bool is_empty_object(const struct object_answer *answer)
 {
 	char value[TAG];
 
@@ -235,17 +235,17 @@ static bool is_empty(const struct object_answer *answer)
 static const struct retry_rule *rule_of(const struct object_read *read,
 					const struct http_outcome *outcome)
 {
-	bool open = is_open(read->object);
+	bool open = is_object_open(read->object);
 
 	if (atomic_load(&read->object->stale) || read->error == -ESTALE)
 		return &replaced;
 	if (outcome->end == HTTP_IMPOSSIBLE && read->why.text[0])
 		return open ? &not_signed : &never_signed;
-	if (outcome->end != HTTP_ANSWERED && !has_all(read, outcome))
+	if (outcome->end != HTTP_ANSWERED && !has_come_whole(read, outcome))
 		return retry_rule_of_end(outcome->end);
 	if (read->transfer.got > read->expected)
 		return retry_rule_of_end(HTTP_TOO_LONG);
-	if (!open && is_empty(&outcome->answer))
+	if (!open && is_empty_object(&outcome->answer))
 		return &empty;
 	if (outcome->answer.status != 206)
 		return retry_rule_of_status(outcome->answer.status);
@@ -283,7 +283,7 @@ static uint64_t patience(const struct object *object)
 }
 
 /* Tells the user, once for each outage of a server. */
-static void note_failure(struct object *object, const char *why)
+static void note_read_failure(struct object *object, const char *why)
 {
 	uint64_t now = clock_ns();
 
@@ -318,7 +318,7 @@ static void note_end(struct object *object, const struct err *why, int error)
 	pthread_mutex_lock(&object->lock);
 	object->why = *why;
 	pthread_mutex_unlock(&object->lock);
-	if (object->said || error == -ESTALE || error == -ECANCELED || !is_open(object) ||
+	if (object->said || error == -ESTALE || error == -ECANCELED || !is_object_open(object) ||
 	    (object->given_up && now - object->given_up < AGAIN_NS) || !http_speak(object->client))
 		return;
 	object->said = true;
@@ -340,14 +340,14 @@ static struct http_verdict end_read(struct object_read *read, int64_t result)
 	return (struct http_verdict){0};
 }
 
-static struct http_verdict take(struct object_read *read)
+static struct http_verdict end_well(struct object_read *read)
 {
 	read->object->arrived = true;
 	note_success(read->object);
 	return end_read(read, (int64_t)read->transfer.got);
 }
 
-static struct http_verdict fail(struct object_read *read, int error)
+static struct http_verdict fail_read(struct object_read *read, int error)
 {
 	struct object *object = read->object;
 
@@ -390,13 +390,13 @@ static struct http_verdict ask_again(struct object_read *read, const struct http
 	struct object *object = read->object;
 	uint64_t now = clock_ns(), most = patience(object), waited;
 
-	note_failure(object, read->why.text);
+	note_read_failure(object, read->why.text);
 	note_attempt(read, now);
 	if (atomic_load(&object->cancelled))
-		return fail(read, -ECANCELED);
+		return fail_read(read, -ECANCELED);
 	waited = (now - read->failed) / CLOCK_SECOND;
 	if (waited >= most)
-		return fail(read, rule->error);
+		return fail_read(read, rule->error);
 	return (struct http_verdict){.again = true,
 				     .overloaded = rule->overloaded,
 				     .pause_ns =
@@ -408,8 +408,8 @@ static struct http_verdict ask_again(struct object_read *read, const struct http
 static struct http_verdict ask_briefly(struct object_read *read, const struct http_outcome *outcome,
 				       const struct retry_rule *rule)
 {
-	if (!is_open(read->object) || read->brief++ == RETRY_BRIEF)
-		return fail(read, rule->error);
+	if (!is_object_open(read->object) || read->brief++ == RETRY_BRIEF)
+		return fail_read(read, rule->error);
 	return ask_again(read, outcome, rule);
 }
 
@@ -419,15 +419,16 @@ static void forget_redirect(struct object *object)
 	object->redirect = NULL;
 }
 
-static struct http_verdict refused(struct object_read *read, const struct http_outcome *outcome,
-				   const struct retry_rule *rule)
+static struct http_verdict take_auth_refusal(struct object_read *read,
+					     const struct http_outcome *outcome,
+					     const struct retry_rule *rule)
 {
 	struct object_auth *auth = read->object->auth;
 	struct err why = {0};
 	int r;
 
 	if (read->refusals++ == OBJECT_REFUSALS)
-		return fail(read, rule->error);
+		return fail_read(read, rule->error);
 	if (read->redirected) {
 		forget_redirect(read->object);
 		return ask_at_once();
@@ -437,7 +438,7 @@ static struct http_verdict refused(struct object_read *read, const struct http_o
 		return ask_at_once();
 	if (why.text[0])
 		read->why = why;
-	return fail(read, r);
+	return fail_read(read, r);
 }
 
 static bool may_go(const struct object_read *read, const char *to)
@@ -456,25 +457,25 @@ static struct http_verdict go_elsewhere(struct object_read *read,
 	char *to;
 
 	if (!object->auth->follows)
-		return refused(read, outcome, rule);
+		return take_auth_refusal(read, outcome, rule);
 	if (!outcome->redirect || read->hops++ == HOPS)
-		return fail(read, rule->error);
+		return fail_read(read, rule->error);
 	if (!may_go(read, outcome->redirect)) {
 		err_set(&read->why, 0,
 			"it redirects to another kind of server: only https is followed, and http "
 			"from http");
-		return fail(read, -EPROTO);
+		return fail_read(read, -EPROTO);
 	}
 	to = strdup(outcome->redirect);
 	if (!to)
-		return fail(read, -ENOMEM);
+		return fail_read(read, -ENOMEM);
 	forget_redirect(object);
 	object->redirect = to;
 	return ask_at_once();
 }
 
-static void explain(struct object_read *read, const struct http_outcome *outcome,
-		    const struct retry_rule *rule)
+static void explain_failure(struct object_read *read, const struct http_outcome *outcome,
+			    const struct retry_rule *rule)
 {
 	const char *elsewhere = read->object->auth->elsewhere;
 
@@ -497,14 +498,14 @@ static struct http_verdict read_finished(struct http_transfer *transfer,
 
 	if (outcome->answer.status)
 		histogram_add(&read->object->first_byte, outcome->first_byte_us);
-	explain(read, outcome, rule);
+	explain_failure(read, outcome, rule);
 	if (rule == retry_rule_of_end(HTTP_TOO_LONG))
 		transfer->got = 0; /* none of it can be trusted */
 	if (read->redirected && outcome->end != HTTP_ANSWERED && outcome->end != HTTP_CANCELLED)
 		forget_redirect(read->object);
 	switch (rule->action) {
 	case RETRY_TAKE:
-		return take(read);
+		return end_well(read);
 	case RETRY_AGAIN:
 		return ask_again(read, outcome, rule);
 	case RETRY_BRIEFLY:
@@ -512,9 +513,9 @@ static struct http_verdict read_finished(struct http_transfer *transfer,
 	case RETRY_ELSEWHERE:
 		return go_elsewhere(read, outcome, rule);
 	case RETRY_REFUSED:
-		return refused(read, outcome, rule);
+		return take_auth_refusal(read, outcome, rule);
 	default:
-		return fail(read, rule->error);
+		return fail_read(read, rule->error);
 	}
 }
 
@@ -544,7 +545,7 @@ void object_get(struct object *object, const struct iovec *iov, int count,
 	http_submit(object->client, &read->transfer);
 }
 
-static int join(struct object *object, struct remote *remote, struct err *err)
+static int join_engine(struct object *object, struct remote *remote, struct err *err)
 {
 	struct http *http;
 	int r = remote_join(remote, object->settings, &http, err);
@@ -573,7 +574,7 @@ int object_new(const char *shown, struct object_auth *auth, const struct remote_
 		object->random = clock_ns();
 	object->random |= 1;
 	object->shown = strdup(shown);
-	r = object->shown ? join(object, remote, err) : -ENOMEM;
+	r = object->shown ? join_engine(object, remote, err) : -ENOMEM;
 	if (r < 0) {
 		object_free(object);
 		return r;
@@ -621,7 +622,7 @@ uint64_t object_number(const struct object *object)
 {
 	const char *tag;
 
-	if (!is_open(object))
+	if (!is_object_open(object))
 		return 0;
 	tag = retry_etag_is_strong(object->etag) ? object->etag : object->modified;
 	return tag[0] ? XXH3_64bits(tag, strlen(tag)) : 0;

@@ -25,17 +25,17 @@ static void *refresh_thread(void *context)
 	return NULL;
 }
 
-static void join(struct object_refresh *refresh)
+static void join_refresh(struct object_refresh *refresh)
 {
 	pthread_join(refresh->thread, NULL);
 	refresh->running = refresh->ended = false;
 }
 
 /* Under the lock. */
-static void start(struct object_refresh *refresh)
+static void start_refresh(struct object_refresh *refresh)
 {
 	if (refresh->running && refresh->ended)
-		join(refresh);
+		join_refresh(refresh);
 	if (refresh->running || clock_ns() < refresh->next)
 		return;
 	refresh->error = thread_without_signals(&refresh->thread, refresh_thread, refresh);
@@ -49,7 +49,7 @@ int object_refresh_look(struct object_refresh *refresh, struct err *err)
 	if (state == AUTH_READY)
 		return 0;
 	SCOPE_LOCK(&refresh->lock);
-	start(refresh);
+	start_refresh(refresh);
 	if (state == AUTH_AGES)
 		return 0;
 	if (refresh->running || refresh->error == 0)
@@ -63,7 +63,7 @@ void object_refresh_rest(struct object_refresh *refresh)
 	if (!refresh->running)
 		return;
 	atomic_store(&refresh->stops, true);
-	join(refresh);
+	join_refresh(refresh);
 	atomic_store(&refresh->stops, false);
 	refresh->next = 0;
 }

@@ -102,7 +102,7 @@ int name_list(const char *name, const struct remote_settings *settings, struct r
 	return hub_list(name, settings, fetch, ret, err);
 }
 
-static int open_file(const char *path, struct reader **ret, struct err *err)
+static int open_local_file(const char *path, struct reader **ret, struct err *err)
 {
 	int r = reader_file_open(path, ret);
 
@@ -135,7 +135,7 @@ int reader_open(const char *name, unsigned how, const struct remote_settings *se
 	int r;
 
 	if (!name_is_url(name))
-		return open_file(name, ret, err);
+		return open_local_file(name, ret, err);
 	shown = name_shown(name);
 	if (!shown)
 		return -ENOMEM;

@@ -22,7 +22,7 @@ static void take_added(struct polls *polls)
 	}
 }
 
-static void ask_all(struct polls *polls)
+static void ask_waits(struct polls *polls)
 {
 	const struct timespec nap = {.tv_nsec = NAP_NS};
 	struct poll_wait **at = &polls->waiting;
@@ -47,7 +47,7 @@ static bool polls_step(void *context)
 	if (!polls->waiting)
 		return false;
 	pthread_mutex_unlock(&polls->workers.lock);
-	ask_all(polls);
+	ask_waits(polls);
 	pthread_mutex_lock(&polls->workers.lock);
 	return true;
 }

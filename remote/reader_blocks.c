@@ -25,7 +25,7 @@ static void count_bytes(_Atomic uint64_t *counter, uint64_t bytes)
 
 /* --- who fetches a part ----------------------------------------------------------------------- */
 
-static bool has_all(const struct reader_blocks *copy, uint64_t offset, uint64_t end)
+static bool has_all_pages(const struct reader_blocks *copy, uint64_t offset, uint64_t end)
 {
 	uint64_t until;
 
@@ -37,7 +37,7 @@ enum claim copy_claim(struct reader_blocks *copy, const struct part *part, bool 
 {
 	uint64_t end;
 	bool taken = block_claims_take(copy->claims, ahead, part->begin, part->end, &end);
-	bool near = has_all(copy, part->begin, part->end);
+	bool near = has_all_pages(copy, part->begin, part->end);
 
 	if (taken && !near && end == part->end)
 		return CLAIM_TAKEN;
@@ -91,7 +91,7 @@ static bool has_gaps(const struct iovec *iov, int count)
 	return has;
 }
 
-static struct block_piece *take_piece(struct reader_blocks *copy, const struct part *part)
+static struct block_piece *take_copy_piece(struct reader_blocks *copy, const struct part *part)
 {
 	return block_writer_take(&copy->target, part_bytes(copy->blocks, part), part->begin, false);
 }
@@ -99,7 +99,7 @@ static struct block_piece *take_piece(struct reader_blocks *copy, const struct p
 struct block_piece *copy_fill_gaps(struct reader_blocks *copy, const struct part *part,
 				   struct iovec *iov, int count)
 {
-	struct block_piece *piece = has_gaps(iov, count) ? take_piece(copy, part) : NULL;
+	struct block_piece *piece = has_gaps(iov, count) ? take_copy_piece(copy, part) : NULL;
 	char *at = piece ? piece->memory : NULL;
 
 	for (int i = 0; piece && i < count; at += iov[i++].iov_len)
@@ -127,7 +127,7 @@ void copy_keep(struct reader_blocks *copy, const struct part *part, bool ahead,
 	       struct block_piece *piece, const struct iovec *iov, int count, int error)
 {
 	if (!piece && !error && !has_gaps(iov, count))
-		piece = take_piece(copy, part);
+		piece = take_copy_piece(copy, part);
 	if (piece) {
 		piece->claims = copy->claims;
 		piece->ahead = ahead;
@@ -182,8 +182,8 @@ static int read_far(struct reader_blocks *copy, const struct part *part, struct 
 }
 
 /* If the disk fails, the far reader is read. */
-static int read_part(struct reader_blocks *copy, const struct part *part, struct iovec *iov,
-		     int count)
+static int read_copy_part(struct reader_blocks *copy, const struct part *part, struct iovec *iov,
+			  int count)
 {
 	bool near = part->near || await_part(copy, part);
 	SCOPE_FREE struct iovec *scratch = near ? copy_pieces(iov, count) : NULL;
@@ -193,8 +193,8 @@ static int read_part(struct reader_blocks *copy, const struct part *part, struct
 	return read_far(copy, part, iov, count);
 }
 
-static int read_parts(struct reader_blocks *copy, const struct iovec *iov, int count,
-		      uint64_t offset, uint64_t end)
+static int read_copy_parts(struct reader_blocks *copy, const struct iovec *iov, int count,
+			   uint64_t offset, uint64_t end)
 {
 	SCOPE_FREE struct iovec *pieces = calloc((size_t)count, sizeof(*pieces));
 	struct part parts[PARTS_MOST];
@@ -202,8 +202,8 @@ static int read_parts(struct reader_blocks *copy, const struct iovec *iov, int c
 	int r = pieces ? 0 : -ENOMEM;
 
 	for (unsigned i = 0; r == 0 && i < number; i++)
-		r = read_part(copy, &parts[i], pieces,
-			      part_pieces(&parts[i], iov, count, offset, pieces));
+		r = read_copy_part(copy, &parts[i], pieces,
+				   part_pieces(&parts[i], iov, count, offset, pieces));
 	return r;
 }
 
@@ -216,7 +216,7 @@ static int copy_read(struct reader *reader, struct iovec *iov, int count, uint64
 		return reader_read(copy->far, iov, count, offset, needed);
 	if (offset + needed > blocks_size(copy->blocks))
 		return -ENODATA;
-	return read_parts(copy, iov, count, offset, pages_end(offset + needed));
+	return read_copy_parts(copy, iov, count, offset, pages_end(offset + needed));
 }
 
 static int copy_read_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
@@ -230,7 +230,7 @@ static int copy_read_now(struct reader *reader, struct iovec *iov, int count, ui
 	if (copy->far_waits && !blocks_complete(copy->blocks))
 		return -EAGAIN;
 	if (offset + needed > blocks_size(copy->blocks) ||
-	    !has_all(copy, offset, pages_end(offset + needed)))
+	    !has_all_pages(copy, offset, pages_end(offset + needed)))
 		return -EAGAIN;
 	r = reader_read_now(copy->near, iov, count, offset, needed);
 	if (r == 0)
@@ -245,7 +245,7 @@ static ssize_t get_far(struct reader_blocks *copy, void *buf, size_t len, uint64
 {
 	uint64_t begin = offset - offset % READER_PAGE;
 	struct part part = {.begin = begin, .end = pages_end(offset + len)};
-	struct block_piece *piece = take_piece(copy, &part);
+	struct block_piece *piece = take_copy_piece(copy, &part);
 	int r;
 
 	if (!piece)
@@ -274,7 +274,7 @@ static ssize_t copy_get(struct reader *reader, void *buf, size_t len, uint64_t o
 
 	if (!may_keep(copy, offset, len))
 		return reader_get(copy->far, buf, len, offset);
-	if (has_all(copy, offset - offset % READER_PAGE, pages_end(offset + len)))
+	if (has_all_pages(copy, offset - offset % READER_PAGE, pages_end(offset + len)))
 		n = reader_get(copy->near, buf, len, offset);
 	if (n != (ssize_t)len)
 		return get_far(copy, buf, len, offset);
@@ -290,7 +290,7 @@ static void copy_will_get(struct reader *reader, uint64_t offset, size_t len)
 
 	if (!may_keep(copy, offset, len))
 		reader_will_get(copy->far, offset, len);
-	else if (has_all(copy, begin, end))
+	else if (has_all_pages(copy, begin, end))
 		reader_will_get(copy->near, offset, len);
 	else
 		reader_will_get(copy->far, begin, end - begin);
@@ -322,7 +322,7 @@ static void close_copy(struct reader_blocks *copy)
 	copy->filler = NULL;
 }
 
-static int make_parts(struct reader_blocks *copy)
+static int make_copy_parts(struct reader_blocks *copy)
 {
 	struct block_filler_params params = {.fillers = copy->disk->fillers,
 					     .far = copy->far,
@@ -343,7 +343,7 @@ static int open_copy(struct reader_blocks *copy, const char *key, uint64_t size)
 		return r;
 	copy->near = blocks_reader(copy->blocks);
 	copy->target = (struct block_target){.writer = copy->disk->writer, .blocks = copy->blocks};
-	r = limits_is_spare(blocks_map(copy->blocks)) ? -EMFILE : make_parts(copy);
+	r = limits_is_spare(blocks_map(copy->blocks)) ? -EMFILE : make_copy_parts(copy);
 	if (r < 0)
 		close_copy(copy);
 	return r;

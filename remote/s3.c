@@ -31,7 +31,7 @@ static struct s3_auth *s3_of(struct object_auth *auth)
 
 /* --- place ---------------------------------------------------------------------------------- */
 
-static int copy(const char *text, char **ret)
+static int copy_text(const char *text, char **ret)
 {
 	*ret = text ? strdup(text) : NULL;
 	return text && !*ret ? -ENOMEM : 0;
@@ -69,28 +69,28 @@ static int find_amazon(struct s3_auth *s3, struct err *err)
 	int r = profile_open(s3->settings->profile, &profile, err);
 
 	if (r == 0)
-		r = copy(endpoint_of(s3->settings, profile), &s3->endpoint);
+		r = copy_text(endpoint_of(s3->settings, profile), &s3->endpoint);
 	if (r == 0)
-		r = copy(region_of(s3->settings, profile), &s3->asked_region);
+		r = copy_text(region_of(s3->settings, profile), &s3->asked_region);
 	return r;
 }
 
 static int find_google(struct s3_auth *s3)
 {
-	int r = copy(remote_google(s3->settings), &s3->endpoint);
+	int r = copy_text(remote_google(s3->settings), &s3->endpoint);
 
-	return r < 0 ? r : copy(s3->settings->region, &s3->asked_region);
+	return r < 0 ? r : copy_text(s3->settings->region, &s3->asked_region);
 }
 
 static int find_place(struct s3_auth *s3, const char *name, struct err *err)
 {
 	const char *usual = s3->google ? "auto" : "us-east-1";
-	int r = copy(name, &s3->name);
+	int r = copy_text(name, &s3->name);
 
 	if (r == 0)
 		r = s3->google ? find_google(s3) : find_amazon(s3, err);
 	if (r == 0)
-		r = copy(s3->asked_region ? s3->asked_region : usual, &s3->region);
+		r = copy_text(s3->asked_region ? s3->asked_region : usual, &s3->region);
 	return r < 0 ? r : s3_url(name, s3->endpoint, s3->region, &s3->auth.url, err);
 }
 
@@ -112,7 +112,8 @@ static int move(struct s3_auth *s3, const char *region, struct err *err)
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-static int add_line(object_header_fn *add, void *context, const char *name, const char *value)
+static int add_signed_line(object_header_fn *add, void *context, const char *name,
+			   const char *value)
 {
 	SCOPE(secret_buf_release) struct buf line = BUF_INIT;
 	int r = buf_addf(&line, "%s: %s", name, value);
@@ -148,10 +149,10 @@ static int sign_with(const struct s3_auth *s3, const struct object_request *requ
 		headers[to_sign.count++] =
 			(struct sign_header){"x-amz-security-token", keys->token};
 	for (size_t i = 1; r == 0 && i < to_sign.count; i++)
-		r = add_line(add, context, headers[i].name, headers[i].value);
+		r = add_signed_line(add, context, headers[i].name, headers[i].value);
 	if (r == 0)
 		r = sign_authorization(&to_sign, &key, &authorization);
-	return r < 0 ? r : add_line(add, context, "Authorization", authorization.data);
+	return r < 0 ? r : add_signed_line(add, context, "Authorization", authorization.data);
 }
 
 static int s3_auth_sign(struct object_auth *auth, const struct object_request *request,

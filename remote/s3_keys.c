@@ -48,7 +48,7 @@ static int check(const struct s3_keys *keys, const struct credentials *found, in
 	return 0;
 }
 
-static void take(struct s3_keys *keys, struct credentials *found, int64_t now)
+static void keep_found(struct s3_keys *keys, struct credentials *found, int64_t now)
 {
 	int64_t life = found->expires - now;
 
@@ -77,7 +77,7 @@ static int keys_refresh(struct object_refresh *refresh, struct err *err)
 	if (r == 0)
 		r = check(keys, &found, now, &reason);
 	if (r == 0)
-		take(keys, &found, now);
+		keep_found(keys, &found, now);
 	else
 		keys->renew = now + RENEW_AGAIN;
 	return r < 0 ? err_set(err, r, "%s", err_text(&reason, r)) : 0;

@@ -54,13 +54,13 @@ bool s3_is_pattern(const char *name)
 	return strpbrk(key_of(name), LISTING_WILD);
 }
 
-static int value_of(char c)
+static int hex_value(char c)
 {
 	return isdigit((unsigned char)c) ? c - '0' : (c | 32) - 'a' + 10;
 }
 
 /* In place: keys come as in a form. */
-static void decode(char *text)
+static void decode_key(char *text)
 {
 	char *to = text;
 
@@ -68,14 +68,14 @@ static void decode(char *text)
 		*to = *text == '+' ? ' ' : *text;
 		if (*text == '%' && isxdigit((unsigned char)text[1]) &&
 		    isxdigit((unsigned char)text[2]) && (text[1] != '0' || text[2] != '0')) {
-			*to = (char)(value_of(text[1]) * 16 + value_of(text[2]));
+			*to = (char)(hex_value(text[1]) * 16 + hex_value(text[2]));
 			text += 2;
 		}
 	}
 	*to = '\0';
 }
 
-static int take_page(struct listing *keys, const char *body)
+static int take_listed_keys(struct listing *keys, const char *body)
 {
 	int r = 0;
 
@@ -84,7 +84,7 @@ static int take_page(struct listing *keys, const char *body)
 
 		r = answer_xml(at, "Key", &key);
 		if (r == 0) {
-			decode(key);
+			decode_key(key);
 			r = listing_take(keys, key);
 		}
 	}
@@ -93,7 +93,7 @@ static int take_page(struct listing *keys, const char *body)
 
 /* --- pages ------------------------------------------------------------------------------------ */
 
-static int add_header(void *context, const char *line)
+static int add_signed_header(void *context, const char *line)
 {
 	struct s3_listing *listing = context;
 	char *copy = listing->count < HEADERS ? strdup(line) : NULL;
@@ -145,11 +145,11 @@ static int prepare(struct s3_listing *listing, const char *query, struct buf *ur
 	return listing->auth->ops->sign(
 		listing->auth,
 		&(struct object_request){.host = parts.host, .path = parts.path, .query = query},
-		add_header, listing);
+		add_signed_header, listing);
 }
 
-static int refused(struct s3_listing *listing, unsigned status, const struct buf *headers,
-		   const struct buf *body, struct err *err)
+static int take_refusal(struct s3_listing *listing, unsigned status, const struct buf *headers,
+			const struct buf *body, struct err *err)
 {
 	const struct object_answer answer = {.status = status,
 					     .headers = headers->data ? headers->data : "",
@@ -193,13 +193,13 @@ static int get_page(struct s3_listing *listing, const char *token,
 		if (r == 0)
 			r = listing_ask(&request, fetch_from, &status, ret, err);
 		if (r == 0 && status != 200)
-			r = refused(listing, status, &headers, ret, err);
+			r = take_refusal(listing, status, &headers, ret, err);
 	}
 	return r;
 }
 
-static int get_pages(struct s3_listing *listing, const struct remote_settings *settings,
-		     credentials_fetch_fn *fetch_from, struct err *err)
+static int list_bucket(struct s3_listing *listing, const struct remote_settings *settings,
+		       credentials_fetch_fn *fetch_from, struct err *err)
 {
 	SCOPE_FREE char *token = NULL;
 	int r = 0;
@@ -213,7 +213,7 @@ static int get_pages(struct s3_listing *listing, const struct remote_settings *s
 		if (r == 0 && !strstr(body.data, "<ListBucketResult"))
 			r = err_set(err, -EPROTO, "the answer is no listing of a bucket");
 		if (r == 0)
-			r = take_page(&listing->keys, body.data);
+			r = take_listed_keys(&listing->keys, body.data);
 		if (r < 0)
 			return r;
 		free(token);
@@ -243,7 +243,7 @@ int s3_list(const char *name, const struct remote_settings *settings,
 	}
 	r = s3_auth_new(any, settings, fetch_from, remote, &listing.auth, &reason);
 	if (r == 0)
-		r = get_pages(&listing, settings, fetch_from, &reason);
+		r = list_bucket(&listing, settings, fetch_from, &reason);
 	if (r < 0)
 		return err_set(err, r, "%s: %s", name, err_text(&reason, r));
 	return ret->len ? 0 : err_set(err, -ENOENT, "'%s' matches no object", name);

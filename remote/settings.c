@@ -53,7 +53,7 @@ const char *remote_google(const struct remote_settings *settings)
 }
 
 /* Whatever else is wrong with a file, libcurl says. */
-static int check_file(const char *path, struct err *err)
+static int check_option_file(const char *path, struct err *err)
 {
 	struct err reason = {0};
 	SCOPE_CLOSE int fd = io_open_given(path, &reason);
@@ -65,9 +65,9 @@ int remote_check_files(const struct remote_settings *settings, struct err *err)
 {
 	const char *certificates = remote_ca_file(settings), *home = environment_get("HOME");
 	SCOPE_FREE char *netrc = NULL;
-	int r = certificates ? check_file(certificates, err) : 0;
+	int r = certificates ? check_option_file(certificates, err) : 0;
 
 	if (r < 0 || !home)
 		return r;
-	return asprintf(&netrc, "%s/.netrc", home) < 0 ? -ENOMEM : check_file(netrc, err);
+	return asprintf(&netrc, "%s/.netrc", home) < 0 ? -ENOMEM : check_option_file(netrc, err);
 }

@@ -88,8 +88,8 @@ static int take_login(struct token *ret, struct err *err)
 	return r < 0 ? r : 0;
 }
 
-static int take(const char *text, const char *file, const struct place *place, struct token *ret,
-		struct err *err)
+static int take_token(const char *text, const char *file, const struct place *place,
+		      struct token *ret, struct err *err)
 {
 	int r;
 
@@ -115,7 +115,7 @@ static int find(const struct url *server, const struct remote_settings *settings
 			ret->of_other = text ? place->variable : place->file_variable;
 			continue;
 		}
-		return take(text, file, place, ret, err);
+		return take_token(text, file, place, ret, err);
 	}
 	ret->of_hub = hub_is_at(server);
 	return ret->of_hub ? take_login(ret, err) : 0;

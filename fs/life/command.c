@@ -23,8 +23,8 @@ static void set_signals(const sigset_t *defaults)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static _Noreturn void run_command(int gate, char *const argv[], const sigset_t *defaults,
-				  const struct rlimit *files)
+static _Noreturn void exec_command(int gate, char *const argv[], const sigset_t *defaults,
+				   const struct rlimit *files)
 {
 	char go;
 
@@ -46,7 +46,7 @@ int command_fork(struct command *command, char *const argv[], const sigset_t *si
 	if (pid < 0)
 		return pid;
 	if (pid == 0)
-		run_command(gate, argv, signals, files);
+		exec_command(gate, argv, signals, files);
 	*command = (struct command){.pid = pid, .gate = gate};
 	return 0;
 }

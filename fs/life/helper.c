@@ -50,7 +50,7 @@ static bool is_harmful(const char *text, size_t len, size_t at)
 	       (utf8_is_control(text, len, at) || (at + 1 == len && text[at] == '\xc2'));
 }
 
-static void take_text(struct passing *passing)
+static void take_said(struct passing *passing)
 {
 	char raw[sizeof(passing->text)];
 	ssize_t n = read(SAID, raw, sizeof(raw));
@@ -84,7 +84,7 @@ static void await_task(struct passing *passing)
 		if (fds[1].revents && passing->len)
 			put_text(passing, !(fds[1].revents & POLLOUT));
 		else if (fds[1].revents)
-			take_text(passing);
+			take_said(passing);
 	} while (!fds[0].revents);
 }
 
@@ -95,7 +95,7 @@ static void pass_rest(struct passing *passing)
 
 	put_text(passing, false);
 	while (passing->open && passing->len == 0 && poll(&more, 1, 0) > 0) {
-		take_text(passing);
+		take_said(passing);
 		put_text(passing, false);
 	}
 }

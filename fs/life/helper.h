@@ -15,8 +15,8 @@ struct helper {
 
 #define HELPER_KEPT 5 /* the number that the descriptor has in the helper that it keeps */
 
-/* Does a task in the helper. Returns 0 or -errno, or becomes another program with the helper's last
- * task, which is done if that exits with 0. */
+/* Does a task in the helper. Returns 0 or -errno. For its last task, the helper may become another
+ * program instead, whose exit status 0 says that the task is done. */
 typedef int helper_fn(void *context, char task);
 
 /* Forks, so that no thread may run. The helper sees `context` as it is now, and keeps the

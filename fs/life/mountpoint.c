@@ -69,7 +69,7 @@ const char *mountpoint_fstype(dev_t device, char buf[static 64])
 }
 
 /* Its last part: "." of "/". */
-static const char *name_of(const char *path)
+static const char *name_in_folder(const char *path)
 {
 	const char *name = strrchr(path, '/') + 1;
 
@@ -96,12 +96,12 @@ static int unmount_device(const char *path, dev_t device, int flags)
 	int r = above;
 
 	if (r >= 0 && device)
-		r = statx_file(above, name_of(path), &found);
+		r = statx_file(above, name_in_folder(path), &found);
 	if (r < 0)
 		return r;
 	if (device && found.device != device)
 		return -EBUSY;
-	snprintf(opened, sizeof(opened), "/proc/self/fd/%d/%s", above, name_of(path));
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d/%s", above, name_in_folder(path));
 	return umount2(opened, flags | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
 }
 
@@ -122,7 +122,7 @@ static int unmount(const char *path, dev_t device, bool lazy)
 	return how == 0 ? 0 : -EPERM;
 }
 
-static bool is_ours(const struct mountinfo *line)
+static bool is_our_mount(const struct mountinfo *line)
 {
 	return mountinfo_is_foldfs_of(line, getuid());
 }
@@ -132,10 +132,10 @@ static bool is_dead(int error)
 	return error == ENOTCONN || error == ECONNABORTED;
 }
 
-static int open_folder(struct mountpoint *mountpoint)
+static int open_mountpoint(struct mountpoint *mountpoint)
 {
 	scope_close(&mountpoint->folder);
-	mountpoint->folder = openat(mountpoint->above, name_of(mountpoint->path),
+	mountpoint->folder = openat(mountpoint->above, name_in_folder(mountpoint->path),
 				    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return mountpoint->folder < 0 ? -errno : 0;
 }
@@ -147,7 +147,7 @@ static int check_empty(struct mountpoint *mountpoint, struct err *err)
 	const struct dirent *entry;
 	bool empty = true;
 
-	if (open_folder(mountpoint) == 0)
+	if (open_mountpoint(mountpoint) == 0)
 		fd = openat(mountpoint->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir)
@@ -193,7 +193,7 @@ static int look_above(struct mountpoint *mountpoint, const char *path)
 	if (len < 0 || len == sizeof(above))
 		mountpoint->path = steal_ptr(&absolute);
 	else if (asprintf(&mountpoint->path, "%.*s/%s", len > 1 ? (int)len : 0, above,
-			  name_of(absolute)) < 0)
+			  name_in_folder(absolute)) < 0)
 		mountpoint->path = NULL;
 	return mountpoint->path ? 0 : -ENOMEM;
 }
@@ -202,7 +202,7 @@ static int check_folder(const struct mountpoint *mountpoint, const char *path, s
 {
 	struct stat st;
 
-	if (mountpoint->path ? fstatat(mountpoint->above, name_of(mountpoint->path), &st,
+	if (mountpoint->path ? fstatat(mountpoint->above, name_in_folder(mountpoint->path), &st,
 				       AT_SYMLINK_NOFOLLOW) == 0
 			     : stat(path, &st) == 0)
 		return S_ISDIR(st.st_mode) ? 0 : err_set(err, -ENOTDIR, "not a folder");
@@ -228,7 +228,7 @@ static void remove_dead(const char *path)
 {
 	struct mountinfo line;
 
-	while (find_mount(path, 0, &line) > 0 && is_ours(&line) && has_no_daemon(path)) {
+	while (find_mount(path, 0, &line) > 0 && is_our_mount(&line) && has_no_daemon(path)) {
 		if (unmount(path, line.device, true) < 0)
 			return;
 		log_notice("%s: the daemon that served it had died; its mount was removed", path);
@@ -289,7 +289,7 @@ static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct 
 		return err_set(err, r, "the table of mounts cannot be read: %s", strerror(-r));
 	if (r == 0)
 		return check_empty(mountpoint, err);
-	if (is_ours(&line) && strcmp(line.source, pack) == 0) {
+	if (is_our_mount(&line) && strcmp(line.source, pack) == 0) {
 		mountpoint->already_mounted = !stats_say_leaving(mountpoint->path) ||
 					      unmount(mountpoint->path, line.device, true) < 0;
 		return mountpoint->already_mounted ? 0 : check_mounts(mountpoint, pack, err);
@@ -345,10 +345,10 @@ static void note_created(struct mountpoint *mountpoint)
 {
 	struct statfs fs;
 
-	mountpoint->created =
-		open_folder(mountpoint) == 0 && fstatfs(mountpoint->folder, &fs) == 0 &&
-		!fstype_is_remote(&fs) &&
-		statx_file(mountpoint->above, name_of(mountpoint->path), &mountpoint->made) == 0;
+	mountpoint->created = open_mountpoint(mountpoint) == 0 &&
+			      fstatfs(mountpoint->folder, &fs) == 0 && !fstype_is_remote(&fs) &&
+			      statx_file(mountpoint->above, name_in_folder(mountpoint->path),
+					 &mountpoint->made) == 0;
 }
 
 int mountpoint_create(struct mountpoint *mountpoint, struct err *err)
@@ -357,7 +357,7 @@ int mountpoint_create(struct mountpoint *mountpoint, struct err *err)
 
 	if (!mountpoint->path)
 		return err_set(err, -ENOENT, "cannot be created: %s", strerror(ENOENT));
-	if (mkdirat(mountpoint->above, name_of(mountpoint->path), 0755) == 0)
+	if (mkdirat(mountpoint->above, name_in_folder(mountpoint->path), 0755) == 0)
 		note_created(mountpoint);
 	else if (errno != EEXIST)
 		return err_set(err, -errno, "cannot be created: %s", strerror(errno));
@@ -373,7 +373,7 @@ int mountpoint_reopen(struct mountpoint *mountpoint, struct err *err)
 
 	scope_close(&mountpoint->above);
 	mountpoint->above = open_above(mountpoint->path);
-	r = mountpoint->above < 0 ? mountpoint->above : open_folder(mountpoint);
+	r = mountpoint->above < 0 ? mountpoint->above : open_mountpoint(mountpoint);
 	if (r == 0 && (fstat(before, &then) < 0 || fstat(mountpoint->folder, &now) < 0 ||
 		       then.st_dev != now.st_dev || then.st_ino != now.st_ino))
 		r = -ESTALE;
@@ -470,7 +470,7 @@ static int abort_connection(const struct mountpoint *mountpoint)
 /* Another folder may be there by now, and those above may have other names. */
 static int remove_created(const struct mountpoint *mountpoint)
 {
-	const char *name = name_of(mountpoint->path);
+	const char *name = name_in_folder(mountpoint->path);
 	struct statx_file found;
 	int r = statx_file(mountpoint->above, name, &found);
 
@@ -503,9 +503,9 @@ static int act_on(struct mountpoint *mountpoint, enum task task)
 	}
 }
 
-/* In the helper. Where it may start no process to unmount, it becomes that process: this is the
- * last that it is needed for, unless a folder is to be removed. */
-static int help(void *context, char task)
+/* In the helper. If no process can be started that unmounts, the helper becomes that process, as
+ * this is its last task, unless a folder is to be removed. */
+static int help_mountpoint(void *context, char task)
 {
 	struct mountpoint *mountpoint = context;
 	const char *const argv[] = FUSERMOUNT(mountpoint->path, true);
@@ -542,7 +542,7 @@ void mountpoint_mounted(struct mountpoint *mountpoint)
 	struct statx_file root;
 
 	if (!mountpoint->handed_over &&
-	    statx_file(mountpoint->above, name_of(mountpoint->path), &root) == 0)
+	    statx_file(mountpoint->above, name_in_folder(mountpoint->path), &root) == 0)
 		mountpoint->device = root.device;
 	/* Open, they would keep the filesystem that they are on, if that is unmounted first. */
 	close_folder(mountpoint);
@@ -569,7 +569,8 @@ int mountpoint_delegate(struct mountpoint *mountpoint, int said)
 	int r = 0;
 
 	if (!mountpoint->handed_over)
-		r = helper_start(help, mountpoint, said, mountpoint->above, &mountpoint->helper);
+		r = helper_start(help_mountpoint, mountpoint, said, mountpoint->above,
+				 &mountpoint->helper);
 	if (r == 0)
 		close_above(mountpoint);
 	return r;

@@ -74,10 +74,11 @@ enum mountpoint_view {
 };
 enum mountpoint_view mountpoint_view(const struct mountpoint *mountpoint);
 
-/* Once the connection is closed: whether its mount is still there, as after an abort. If not, the
- * kernel may have given its device number to another mount at the same path, which must not be
- * unmounted; that one answers, as does the folder where the table of mounts cannot be read. Holds
- * others off until mountpoint_unmount() or _release(). */
+/* Whether the mount is still there although its connection is closed, as after an abort. If it is
+ * gone, another mount may be at the same path, even with the same device number, and must not be
+ * unmounted: that one answers when it is looked at, and a dead one does not. So does the folder
+ * below, where the table of mounts cannot be read. Others wait until mountpoint_unmount() or
+ * _release(). */
 bool mountpoint_is_left(struct mountpoint *mountpoint);
 
 /* Detaches the mount at once; does nothing if it is gone. Open files stay open, and the session

@@ -37,8 +37,8 @@ static int answer_once(int fd, asker_question *question, void *context)
 	return send(fd, packet.data, packet.len, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* It has no output: where the daemon stops with the question in hand, not even SIGKILL ends this
- * process, and whoever reads what foldstat prints must not wait for it. */
+/* Standard output is closed in it: if the daemon stops in the middle of a question, not even
+ * SIGKILL ends this process, and a pipe that it holds open would never end for its reader. */
 _Noreturn static void answer_all(int fd, asker_question *question, void *context)
 {
 	char asked;

@@ -34,8 +34,8 @@ static double share_or_nan(double part, double rest)
 	return part + rest > 0 ? part / (part + rest) : (double)NAN;
 }
 
-/* Waits are counted when they end. Of those that last, the first is known: what it has waited is
- * added, and taken off again once it is counted. */
+/* A wait is counted when it ends. The longest of those that go on is known: its time so far is
+ * added, and subtracted again in the period in which it is counted. */
 static double waiting_between(const struct snapshot *before, const struct snapshot *after)
 {
 	const char *total = "/wait/total_us", *oldest = "/wait/oldest_ms";

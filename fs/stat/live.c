@@ -71,7 +71,7 @@ static int add_mount(struct live *live, const char *path)
 }
 
 /* The one that is shown stays, unless it is this. */
-static void remove_mount(struct live *live, size_t i)
+static void drop_mount(struct live *live, size_t i)
 {
 	snprintf(live->notice, sizeof(live->notice), "%s: unmounted", live->mounts[i]->seen.path);
 	watched_free(live->mounts[i]);
@@ -98,7 +98,7 @@ static int find_mounts(struct live *live)
 
 	for (size_t i = live->count; i-- > 0 && count >= 0;)
 		if (!mounts_names(paths, count, live->mounts[i]->seen.path))
-			remove_mount(live, i);
+			drop_mount(live, i);
 	for (int i = 0; i < count; i++) {
 		if (r == 0 && !is_watched(live, paths[i]) && live->count < LIVE_MOUNTS)
 			r = add_mount(live, paths[i]);
@@ -153,7 +153,7 @@ static int take_answer(struct live *live, size_t i, struct err *err)
 		return err_set(err, r, "%s",
 			       w->seen.history.kept ? "unmounted meanwhile" : err_text(&reason, r));
 	if (r < 0 && mounts_is_gone(r)) {
-		remove_mount(live, i);
+		drop_mount(live, i);
 		return live->count ? 0 : say_none_left(live, err);
 	}
 	snprintf(w->seen.trouble.text, sizeof(w->seen.trouble.text), "%s",
@@ -233,7 +233,7 @@ static void take_signal(struct live *live)
 
 /* --- the loop ------------------------------------------------------------------------------ */
 
-static int draw(struct live *live)
+static int draw_view(struct live *live)
 {
 	const struct view_mount *mounts[LIVE_MOUNTS];
 	SCOPE(page_release) struct page page = {0};
@@ -290,11 +290,11 @@ static int live_step(struct live *live, struct err *err)
 		take_signal(live);
 	take_keys(live, polled[1].revents);
 	r = live->ended ? 0 : tick(live, err);
-	return r < 0 || live->ended ? r : draw(live);
+	return r < 0 || live->ended ? r : draw_view(live);
 }
 
 /* What is no mount is refused while there is no screen. */
-static int begin(struct live *live, struct err *err)
+static int begin_view(struct live *live, struct err *err)
 {
 	struct pollfd first[2];
 	int r = live->params->path ? add_mount(live, live->params->path) : find_mounts(live);
@@ -319,7 +319,7 @@ static int run_screen(struct live *live, struct err *err)
 	if (!live->screen)
 		return -ENOTTY;
 	live->next = live_now() + fmin(live->params->interval, 1);
-	r = draw(live);
+	r = draw_view(live);
 	while (r == 0 && !live->ended)
 		r = live_step(live, err);
 	screen_free(live->screen);
@@ -337,7 +337,7 @@ int live_run(const struct live_params *params, struct err *err)
 	if (signal_fd < 0)
 		return -errno;
 	live.signals = signal_fd;
-	r = begin(&live, err);
+	r = begin_view(&live, err);
 	if (r == 0)
 		r = run_screen(&live, err);
 	while (live.count)

@@ -78,7 +78,7 @@ static int parse_interval(const char *text, double *ret, struct err *err)
 	return 0;
 }
 
-static int parse_count(const char *text, uint64_t *ret, struct err *err)
+static int parse_times(const char *text, uint64_t *ret, struct err *err)
 {
 	bool digits = *text && !text[strspn(text, "0123456789")];
 	uint64_t value = digits && strlen(text) < 19 ? strtoull(text, NULL, 10) : 0;
@@ -126,7 +126,7 @@ static int parse_args(const struct opt_result *parsed, const struct settings *se
 	if (parsed->nargs > 1)
 		r = parse_interval(parsed->args[1], &watch->interval, err);
 	if (r == 0 && parsed->nargs > 2)
-		r = parse_count(parsed->args[2], &watch->count, err);
+		r = parse_times(parsed->args[2], &watch->count, err);
 	return r;
 }
 

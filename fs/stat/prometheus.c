@@ -19,7 +19,7 @@ struct asked {
 };
 
 /* All are asked before any is waited for. */
-static int ask_all(struct asked *asked, int count)
+static int ask_each(struct asked *asked, int count)
 {
 	for (int i = 0; i < count; i++) {
 		asked[i].asker = asker_of_stats(asked[i].path);
@@ -44,7 +44,7 @@ static int take_by(uint64_t deadline, struct asked *asked, struct snapshot *ret)
 	return r < 0 ? r : snapshot_parse(json.data, json.len, 0, ret, &asked->err);
 }
 
-static void take_all(struct asked *asked, struct exposed_mount *mounts, int count)
+static void take_answers(struct asked *asked, struct exposed_mount *mounts, int count)
 {
 	uint64_t deadline = clock_ns() + PATIENCE_S * CLOCK_SECOND;
 
@@ -74,11 +74,11 @@ static int print_all(const char *path, struct asked *asked, int count, struct er
 {
 	SCOPE_FREE struct exposed_mount *mounts = calloc((size_t)count + 1, sizeof(*mounts));
 	SCOPE(buf_release) struct buf text = BUF_INIT;
-	int r = mounts ? ask_all(asked, count) : -ENOMEM;
+	int r = mounts ? ask_each(asked, count) : -ENOMEM;
 
 	if (r < 0)
 		return r;
-	take_all(asked, mounts, count);
+	take_answers(asked, mounts, count);
 	if (path && asked[0].error < 0 && asked[0].error != -ETIMEDOUT)
 		return err_set(err, asked[0].error, "%s", err_text(&asked[0].err, asked[0].error));
 	r = exposition_add(mounts, (size_t)count, &text);

@@ -154,7 +154,7 @@ static const struct builder_node *holder_node(const struct builder_tree *tree,
 					  : node;
 }
 
-static struct index_row row_of(const void *context, uint32_t entry)
+static struct index_row builder_row_of(const void *context, uint32_t entry)
 {
 	const struct builder_tree *tree = context;
 	const struct builder *builder = tree->builder;
@@ -184,7 +184,8 @@ static struct index_row row_of(const void *context, uint32_t entry)
 void builder_fill_section(const struct builder_tree *tree, const struct format_section_ref *ref,
 			  enum format_section section, void *out)
 {
-	const struct index_rows rows = {.count = tree->entries, .row = row_of, .context = tree};
+	const struct index_rows rows = {
+		.count = tree->entries, .row = builder_row_of, .context = tree};
 	struct index index = {0};
 
 	index.sections[section] = (struct index_section){.data = out, .width = ref->width};
@@ -250,7 +251,8 @@ static int checksum_section(const struct builder_tree *tree, struct format_secti
 int builder_describe(const struct builder_tree *tree, struct format_super *super,
 		     uint64_t *ret_checksum)
 {
-	const struct index_rows rows = {.count = tree->entries, .row = row_of, .context = tree};
+	const struct index_rows rows = {
+		.count = tree->entries, .row = builder_row_of, .context = tree};
 	XXH128_canonical_t id;
 	XXH3_state_t digest;
 	uint64_t checksum = 0;

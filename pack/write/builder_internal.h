@@ -37,9 +37,10 @@ _Static_assert(sizeof(struct builder_node) == 48 && IMAGE_KINDS <= 16, "");
 struct builder {
 	char *path, *partial, *journal_path, *options;
 	bool replace;
-	bool ours, spoiled; /* builder_free() removes the partial file: if it is no use; anyway */
-	mode_t mode;	    /* of the pack */
-	int fd;		    /* of the partial file, locked */
+	bool ours;    /* builder_free() removes the partial file, unless a run can go on with it */
+	bool spoiled; /* no run can */
+	mode_t mode;  /* of the pack */
+	int fd;	      /* of the partial file, locked */
 	struct store *store;
 	struct journal *journal;
 	struct journal_checkpoint now; /* of the next commit, but for `store` */

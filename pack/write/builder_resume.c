@@ -110,8 +110,8 @@ static int take_alias(struct builder *builder, uint32_t id, uint64_t to)
 	return r == 0 && !same ? -ESTALE : r;
 }
 
-static int take_file(struct builder *builder, uint32_t id, const struct journal_record *record,
-		     uint64_t first)
+static int take_past_file(struct builder *builder, uint32_t id, const struct journal_record *record,
+			  uint64_t first)
 {
 	struct builder_node *node = builder_node(builder, id);
 
@@ -172,7 +172,7 @@ int builder_resumed(struct builder *builder, uint32_t id, uint64_t fingerprint,
 	if (r == 1)
 		return 0;
 	builder->parts = 0;
-	r = take_file(builder, id, &record, first);
+	r = take_past_file(builder, id, &record, first);
 	if (r < 0)
 		return r == -ESTALE ? shifted(builder, id, err) : r;
 	*ret = (struct builder_past){.dropped = record.kind == JOURNAL_DROPPED,

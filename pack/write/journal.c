@@ -145,7 +145,7 @@ static int add_checksum(struct buf *piece, uint64_t *chain)
 	return buf_add(piece, chain, sizeof(*chain));
 }
 
-static int add_header(const struct journal *journal, struct buf *out, uint64_t *chain)
+static int begin_journal(const struct journal *journal, struct buf *out, uint64_t *chain)
 {
 	struct journal_header header = {.magic = JOURNAL_MAGIC,
 					.version = JOURNAL_VERSION,
@@ -162,7 +162,7 @@ static int add_header(const struct journal *journal, struct buf *out, uint64_t *
 static int create_file(struct journal *journal)
 {
 	SCOPE(buf_release) struct buf header = BUF_INIT;
-	int r = add_header(journal, &header, &journal->end.chain);
+	int r = begin_journal(journal, &header, &journal->end.chain);
 
 	if (r < 0)
 		return r;
@@ -300,7 +300,7 @@ static bool checksum_holds(const struct buf *piece, uint64_t *chain)
 }
 
 /* 0, or -ENODATA where there is no whole header. */
-static int read_header(struct journal *journal, struct err *err)
+static int read_journal_header(struct journal *journal, struct err *err)
 {
 	struct buf *buf = &journal->block;
 	struct journal_header header;
@@ -327,7 +327,7 @@ static int read_header(struct journal *journal, struct err *err)
 }
 
 /* What no program of ours wrote, though its checksum is right, is taken for none. */
-static bool is_ours(const struct journal_block *block)
+static bool is_by_us(const struct journal_block *block)
 {
 	const struct store_state *store = &block->checkpoint.store;
 	const uint8_t *flag = (const void *)&store->revisited;
@@ -355,7 +355,7 @@ static int load_block(struct journal *journal)
 		       sizeof(struct journal_block) + records + CHECKSUM_BYTES, buf);
 	if (r < 0)
 		return r;
-	if (!checksum_holds(buf, &journal->next.chain) || !is_ours((const void *)buf->data))
+	if (!checksum_holds(buf, &journal->next.chain) || !is_by_us((const void *)buf->data))
 		return -ENODATA;
 	journal->next.at += buf->len;
 	journal->record = sizeof(struct journal_block);
@@ -395,7 +395,7 @@ int journal_open(const struct journal_params *params, struct journal **ret, stru
 				    : err_set(err, -errno, "cannot open '%s': %s", params->path,
 					      strerror(errno));
 	if (r == 0)
-		r = read_header(journal, err);
+		r = read_journal_header(journal, err);
 	if (r == 0)
 		r = read_blocks(journal);
 	if (r < 0) {

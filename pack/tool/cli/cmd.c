@@ -113,7 +113,7 @@ static int open_any(void *common, const struct name *name, struct dataset **ret,
 	return foreign_open(name->name, &foreign, ret, err);
 }
 
-static int list_names(void *context, const char *name, struct buf *ret, struct err *err)
+static int list_named(void *context, const char *name, struct buf *ret, struct err *err)
 {
 	struct cmd_common *common = context;
 
@@ -136,7 +136,7 @@ static struct packs_params params_of(const char *const *words, size_t count,
 				     .count = count,
 				     .open = open_any,
 				     .open_list = open_reader,
-				     .list = list_names,
+				     .list = list_named,
 				     .context = (void *)common,
 				     .alone_ok = true,
 				     .makes_packs = common->makes_packs};

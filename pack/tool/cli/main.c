@@ -83,7 +83,7 @@ static bool is_option(const char *word, const char *letter, const char *name)
 }
 
 /* `help` and `help COMMAND`. */
-static int help(int argc, char **argv)
+static int show_help(int argc, char **argv)
 {
 	char option[] = "--help", *command[] = {argv[argc - 1], option, NULL};
 
@@ -113,9 +113,9 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (is_option(argv[1], "-h", "--help"))
-		return help(1, argv + 1);
+		return show_help(1, argv + 1);
 	if (strcmp(argv[1], "help") == 0)
-		return help(argc - 1, argv + 1);
+		return show_help(argc - 1, argv + 1);
 	if (is_option(argv[1], "-V", "--version")) {
 		cmd_version();
 		return exit_finish(EXIT_DONE);

@@ -335,7 +335,7 @@ static void keep_memory(void)
 	mallopt(M_TRIM_THRESHOLD, (int)(256 * MIB));
 }
 
-static int status_of(int error)
+static int exit_status_of_create(int error)
 {
 	switch (error) {
 	case CREATE_REFUSED:
@@ -376,7 +376,7 @@ static int create_pack(struct create *create)
 	if (r != CREATE_REFUSED)
 		create_fail(create, r, NULL);
 	leave_create(create);
-	return status_of(r);
+	return exit_status_of_create(r);
 }
 
 /* Each pack stands alone: --resume goes on with the one that was interrupted, and leaves those
@@ -389,14 +389,15 @@ static int create_packs(struct create *create)
 	if (r == -EINTR)
 		return interrupted(create);
 	if (r < 0)
-		return status_of(create_fail(create, r, NULL));
+		return exit_status_of_create(create_fail(create, r, NULL));
 	for (create_slices(create, &slice, &end); slice < end; slice++) {
 		SCOPE_FREE char *names = NULL;
 		SCOPE(create_release) struct create one = {.root = -1};
 		int ended;
 
 		r = create_slice(create, slice, &one, &names);
-		ended = r < 0 ? status_of(create_fail(create, r, NULL)) : create_pack(&one);
+		ended = r < 0 ? exit_status_of_create(create_fail(create, r, NULL))
+			      : create_pack(&one);
 		if (ended != EXIT_DONE)
 			status = ended;
 		if (ended != EXIT_DONE && ended != EXIT_SKIPPED)

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-static void check_item(const struct create *create, struct item *item)
+static void check_bytes_of(const struct create *create, struct item *item)
 {
 	enum check_level level =
 		create_is_lenient(create) ? CHECK_HEADER : (enum check_level)create->options.check;
@@ -101,7 +101,7 @@ void create_shape(const struct create *create, struct item *item)
 {
 	bool damaged;
 
-	check_item(create, item);
+	check_bytes_of(create, item);
 	damaged = item->error || (item->is_bad && !item->finding.usable);
 	if (create->transforms && damaged && !item->error)
 		create_leave(item, "damaged");

@@ -72,7 +72,7 @@ void create_list_held(struct create *create, struct buf *held)
 #define REFUSED_NAMED 20
 
 /* Adds "SOURCE/path: text" to what is printed at the end. 0 or -ENOMEM. */
-static int refuse(struct create *create, const char *path, const char *text)
+static int refuse_bad_input(struct create *create, const char *path, const char *text)
 {
 	if (++create->counts.refused > REFUSED_NAMED)
 		return 0;
@@ -105,7 +105,7 @@ int create_unreadable(void *context, const char *path, const char *reason)
 	if (create_list_bad(create, path, DAMAGE_UNREADABLE, reason) < 0)
 		return -ENOMEM;
 	if (create->counts.refused)
-		return refuse(create, path, reason);
+		return refuse_bad_input(create, path, reason);
 	if (create->options.on_bad != ON_BAD_SKIP) {
 		create_say_of(create, log_error, path, "%s; --on-bad=skip leaves such files out",
 			      reason);
@@ -173,7 +173,7 @@ int create_found(struct create *create, const char *path, const struct check_fin
 	}
 	switch (create->options.on_bad) {
 	case ON_BAD_FAIL:
-		return refuse(create, path, text) < 0 ? -ENOMEM : 1;
+		return refuse_bad_input(create, path, text) < 0 ? -ENOMEM : 1;
 	case ON_BAD_KEEP:
 		create_say_of(create, log_notice, path, "%s; packed anyway", text);
 		create->counts.kept++;

@@ -169,19 +169,19 @@ static int add_texts(struct buf *text, const char *name, const struct opt_list *
 	return r;
 }
 
-static int add_number(struct buf *text, const char *name, uint64_t value)
+static int add_option_number(struct buf *text, const char *name, uint64_t value)
 {
 	return value ? buf_addf(text, "%s=%lu\n", name, value) : 0;
 }
 
 static int add_transform(struct buf *text, const struct create_options *options)
 {
-	int r = add_number(text, "resize", options->resize);
+	int r = add_option_number(text, "resize", options->resize);
 
 	if (r == 0)
-		r = add_number(text, "max-side", options->max_side);
+		r = add_option_number(text, "max-side", options->max_side);
 	if (r == 0)
-		r = add_number(text, "quality", options->quality);
+		r = add_option_number(text, "quality", options->quality);
 	if (r == 0 && options->store >= 0)
 		r = add_option(text, "store", store_names[options->store]);
 	if (r == 0 && options->optimize)
@@ -208,7 +208,7 @@ int create_options_text(const struct create_options *options, struct buf *text)
 	if (r == 0 && layout != FOREIGN_AUTO)
 		r = add_option(text, "layout", foreign_layout_names[layout]);
 	if (r == 0)
-		r = add_number(text, "strip-components", options->strip);
+		r = add_option_number(text, "strip-components", options->strip);
 	if (r == 0 && options->dedup)
 		r = add_option(text, "dedup", "yes");
 	if (r == 0 && options->check >= 0)

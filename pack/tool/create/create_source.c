@@ -93,7 +93,7 @@ static int open_by_script(struct create *create, struct decompressed *d, const c
 	return r == -ENOMSG ? r : cmd_status(create->source, r, err);
 }
 
-static int open_file(struct create *create, struct decompressed *d)
+static int open_source_file(struct create *create, struct decompressed *d)
 {
 	bool named = create->options.common.foreign.schema;
 	char head[KNOWN_HEAD];
@@ -155,7 +155,7 @@ static bool is_zarr(const struct create *create)
 }
 
 /* A folder is packed as it is, unless zarr or N5 wrote images into it. */
-static int open_folder(struct create *create, struct decompressed *d)
+static int open_source_folder(struct create *create, struct decompressed *d)
 {
 	struct err err = {0};
 	int r;
@@ -210,8 +210,8 @@ static int open_any_source(struct create *create, struct decompressed *d)
 	if (standard)
 		return open_stream(create, d);
 	if (S_ISDIR(st.st_mode))
-		return open_folder(create, d);
-	return S_ISREG(st.st_mode) ? open_file(create, d) : open_special(create, d);
+		return open_source_folder(create, d);
+	return S_ISREG(st.st_mode) ? open_source_file(create, d) : open_special(create, d);
 }
 
 int create_open_source(struct create *create)

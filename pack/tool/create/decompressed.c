@@ -22,7 +22,7 @@ static int fail_unpacked(const char *pack, int error, const struct err *why, str
 		       strerror(-error));
 }
 
-static uint64_t size_of(struct reader *reader)
+static uint64_t spool_size(struct reader *reader)
 {
 	struct reader_identity identity = {0};
 
@@ -62,7 +62,7 @@ int decompressed_part(const char *pack, const struct foreign_compressed *from,
 		      struct err *err)
 {
 	int r = *spool ? 0 : open_spool(pack, spool);
-	uint64_t before = r < 0 ? 0 : size_of(*spool);
+	uint64_t before = r < 0 ? 0 : spool_size(*spool);
 	struct err why = {0};
 
 	if (r == 0)
@@ -70,7 +70,7 @@ int decompressed_part(const char *pack, const struct foreign_compressed *from,
 	if (r < 0)
 		return fail_unpacked(pack, r, &why, err);
 	*ret_start = before;
-	*ret_len = size_of(*spool) - before;
+	*ret_len = spool_size(*spool) - before;
 	return 0;
 }
 
@@ -146,15 +146,15 @@ static int open_spooled(struct decompressed *d, const char *name, struct reader 
 	if (d->script && (r == 0 || r == -EBADMSG)) {
 		ended = script_end(d->script, name, &d->err);
 		r = ended < 0 ? ended : r;
-	} else if (r == -EBADMSG && size_of(spool) > 0) {
+	} else if (r == -EBADMSG && spool_size(spool) > 0) {
 		d->error = r;
 		r = 0;
 	}
 	if (r < 0)
 		return fail_unpacked(d->pack, r, &d->err, err);
-	if (size_of(spool) == 0)
+	if (spool_size(spool) == 0)
 		return fail_empty(err);
-	say_spooled(d, name, size_of(spool));
+	say_spooled(d, name, spool_size(spool));
 	*ret = steal_ptr(&spool);
 	return 1;
 }

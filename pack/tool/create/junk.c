@@ -3,7 +3,7 @@
 #include "pack/foreign/text.h"
 #include <string.h>
 
-static bool is_ours(struct foreign_text name)
+static bool is_our_remnant(struct foreign_text name)
 {
 	return foreign_text_ends(name, ".partial.journal") ||
 	       (foreign_text_ends(name, ".foldfs-index") && name.data[0] == '.');
@@ -22,7 +22,7 @@ struct junk junk_find(const struct builder *builder, uint64_t entries)
 			continue;
 		builder_name(builder, id, name);
 		text = (struct foreign_text){name, strlen(name)};
-		if (!folder && is_ours(text) && junk.ours++ == 0)
+		if (!folder && is_our_remnant(text) && junk.ours++ == 0)
 			junk.first_ours = id;
 		if (!foreign_text_is_junk(text, folder))
 			continue;

@@ -48,8 +48,8 @@ static const char *python(void)
 
 /* --- running it ------------------------------------------------------------------------------- */
 
-static int spawn(struct script *script, const char *path, const char *source,
-		 const struct foreign_settings *settings, int tar)
+static int spawn_script(struct script *script, const char *path, const char *source,
+			const struct foreign_settings *settings, int tar)
 {
 	/* Names are UTF-8 in any locale. What Python warns of is nothing to the user. */
 	const char *const argv[] = {python(),
@@ -91,7 +91,7 @@ int script_begin(struct script *script, const char *name, const char *source,
 		return -errno;
 	script->tar = ends[0];
 	tar = ends[1];
-	r = spawn(script, path.data, source, settings, tar);
+	r = spawn_script(script, path.data, source, settings, tar);
 	if (r < 0)
 		script->process = 0;
 	return r < 0 ? err_set(err, r,
@@ -126,7 +126,7 @@ static void say_lines(char *said, const char *source)
 			log_notice("%s: %s", source, line);
 }
 
-static int fail(int status, const char *said, struct err *err)
+static int fail_script(int status, const char *said, struct err *err)
 {
 	const char *line = strrchr(said, '\n');
 
@@ -155,7 +155,7 @@ int script_end(struct script *script, const char *source, struct err *err)
 	script->process = 0;
 	r = read_said(script, &said);
 	if (r == 0 && status != 0)
-		r = fail(status, said.data, err);
+		r = fail_script(status, said.data, err);
 	else if (r == 0)
 		say_lines(said.data, source);
 	return r;

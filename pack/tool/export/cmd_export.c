@@ -94,7 +94,7 @@ static void export_release(struct export *export)
 
 /* --- the words -------------------------------------------------------------------------- */
 
-static int refuse_words(const char *text)
+static int refuse_options(const char *text)
 {
 	return cmd_usage_error(&command, text);
 }
@@ -113,11 +113,11 @@ static int read_order(struct export *export)
 	}
 	seed = text + strlen(shuffle);
 	if (strncmp(text, shuffle, strlen(shuffle)) != 0 || *seed < '0' || *seed > '9')
-		return refuse_words("'--order': not one of path, pack, shuffle:SEED");
+		return refuse_options("'--order': not one of path, pack, shuffle:SEED");
 	errno = 0;
 	export->seed = strtoull(seed, &end, 10);
 	export->order = SAMPLES_SHUFFLE;
-	return errno || *end ? refuse_words("'--order': the seed is not a number") : EXIT_DONE;
+	return errno || *end ? refuse_options("'--order': the seed is not a number") : EXIT_DONE;
 }
 
 static int check_words(struct export *export)
@@ -126,13 +126,14 @@ static int check_words(struct export *export)
 	bool sharded = settings->shards || settings->shard_size;
 
 	if (settings->format < 0)
-		return refuse_words("which format? '--format=lmdb|tfrecord|webdataset' is missing");
+		return refuse_options(
+			"which format? '--format=lmdb|tfrecord|webdataset' is missing");
 	if (settings->format == FORMAT_LMDB && sharded)
-		return refuse_words("'--shards' and '--shard-size' do not go with --format=lmdb");
+		return refuse_options("'--shards' and '--shard-size' do not go with --format=lmdb");
 	if (settings->shards && settings->shard_size)
-		return refuse_words("'--shards' and '--shard-size' exclude each other");
+		return refuse_options("'--shards' and '--shard-size' exclude each other");
 	if (settings->keys == KEYS_NUMBER && settings->format != FORMAT_WEBDATASET)
-		return refuse_words("'--keys' goes with --format=webdataset only");
+		return refuse_options("'--keys' goes with --format=webdataset only");
 	if (settings->shard_size == 0)
 		settings->shard_size = SHARD_SIZE;
 	return read_order(export);
@@ -332,7 +333,7 @@ static int conclude_export(struct export *export, double seconds)
 	return export->samples.other_count ? EXIT_SKIPPED : EXIT_DONE;
 }
 
-static void begin_progress(struct export *export)
+static void begin_export_progress(struct export *export)
 {
 	progress_begin(&export->progress, "exporting", cmd_progress(&export->settings.common));
 	export->progress.files_total = export->samples.count;
@@ -348,7 +349,7 @@ static int write_export(struct export *export, const struct export_params *param
 	double seconds;
 	int r;
 
-	begin_progress(export);
+	begin_export_progress(export);
 	r = export_run(params, &export->plan, &export->outputs, &err);
 	seconds = progress_end(&export->progress);
 	if (r == 0)

@@ -37,7 +37,7 @@ static uint64_t sample_size(const struct export_source *source, uint64_t number)
 	return dataset_entry(source->dataset, source->samples->list[number].entry).size;
 }
 
-static int cut_by_size(const struct export_params *params, struct shard_plan *plan)
+static int cut_shards(const struct export_params *params, struct shard_plan *plan)
 {
 	SCOPE(buf_release) struct buf head = BUF_INIT, tail = BUF_INIT;
 	const struct export_source *source = params->source;
@@ -55,12 +55,12 @@ static int cut_by_size(const struct export_params *params, struct shard_plan *pl
 	return r;
 }
 
-static int cut(const struct export_params *params, struct shard_plan *plan, struct err *err)
+static int cut_shard(const struct export_params *params, struct shard_plan *plan, struct err *err)
 {
 	uint64_t count = params->source->samples->count;
 
 	if (params->shards == 0)
-		return cut_by_size(params, plan);
+		return cut_shards(params, plan);
 	if (params->shards > count)
 		return err_set(err, -EINVAL,
 			       "%" PRIu64 " shards are too many for %" PRIu64 " samples",
@@ -102,7 +102,7 @@ int export_plan(const struct export_params *params, struct shard_plan *plan,
 	if (!format->name) {
 		r = add_side_file(params->target, "", outputs);
 	} else {
-		r = cut(params, plan, err);
+		r = cut_shard(params, plan, err);
 		if (r == 0)
 			r = add_names(params, plan, format->name, outputs);
 		if (r == 0 && format->list_name)
@@ -117,8 +117,8 @@ int export_plan(const struct export_params *params, struct shard_plan *plan,
 
 /* --- in any thread ---------------------------------------------------------------------- */
 
-static int read_sample(const struct export_source *source, uint64_t number, uint8_t *data,
-		       uint64_t size)
+static int read_sample_bytes(const struct export_source *source, uint64_t number, uint8_t *data,
+			     uint64_t size)
 {
 	ssize_t n =
 		dataset_read(source->dataset, source->samples->list[number].entry, data, size, 0);
@@ -141,7 +141,7 @@ static int make_record(const struct export_params *params, struct record *record
 	if (!record->data)
 		return -ENOMEM;
 	memcpy(record->data, head.data, head.len);
-	r = read_sample(params->source, record->number, record->data + head.len, size);
+	r = read_sample_bytes(params->source, record->number, record->data + head.len, size);
 	if (tail.len)
 		memcpy(record->data + head.len + size, tail.data, tail.len);
 	if (r == 0 && params->format->seal)
@@ -198,7 +198,7 @@ static int put_sample(struct exporter *exporter, struct record *record)
 	return r;
 }
 
-static void fill_pipeline(struct exporter *exporter, struct pipeline *pipeline)
+static void put_samples(struct exporter *exporter, struct pipeline *pipeline)
 {
 	const struct export_source *source = exporter->params->source;
 	struct record *record;
@@ -226,7 +226,7 @@ static int export_samples(struct exporter *exporter)
 	if (r < 0)
 		return r;
 	do {
-		fill_pipeline(exporter, pipeline);
+		put_samples(exporter, pipeline);
 		record = pipeline_take(pipeline);
 		if (!record)
 			break;

@@ -73,7 +73,7 @@ static void add_text(struct encoder *to, const char *name, const char *data, siz
 	encoder_add(to, data, len);
 }
 
-static void add_number(struct encoder *to, const char *name, uint64_t value)
+static void add_int64(struct encoder *to, const char *name, uint64_t value)
 {
 	begin_feature(to, name, 3, varint_len(value));
 	add_varint(to, value);
@@ -115,8 +115,8 @@ static int add_fields(const struct export_source *source, uint64_t number, struc
 	if (r < 0)
 		return r;
 	/* TF-Slim keeps 0 for the background: what is in no class. */
-	add_number(before, "image/class/label",
-		   (uint64_t)(samples_label(source->samples, number) + 1));
+	add_int64(before, "image/class/label",
+		  (uint64_t)(samples_label(source->samples, number) + 1));
 	add_text(before, "image/class/synset", class.name, class.name_len);
 	add_text(before, "image/class/text", class.name, class.name_len);
 	begin_feature(before, "image/encoded", 1, file.size);

@@ -119,8 +119,8 @@ static int add_cls(struct ustar_member member, const struct buf *key, int64_t la
 	return r < 0 ? r : ustar_pad(text.len, to);
 }
 
-static int add_image(struct ustar_member member, const struct buf *key,
-		     const struct dataset_entry *file, struct buf *head, struct buf *tail)
+static int add_image_member(struct ustar_member member, const struct buf *key,
+			    const struct dataset_entry *file, struct buf *head, struct buf *tail)
 {
 	SCOPE(buf_release) struct buf name = BUF_INIT;
 	const char *suffix = suffix_of(file);
@@ -163,7 +163,7 @@ static int webdataset_frame(const struct export_source *source, uint64_t number,
 	if (!image_is_first(&file))
 		r = add_cls(member, &key, samples_label(source->samples, number), head);
 	if (r == 0)
-		r = add_image(member, &key, &file, head, tail);
+		r = add_image_member(member, &key, &file, head, tail);
 	if (r == 0 && image_is_first(&file))
 		r = add_cls(member, &key, samples_label(source->samples, number), tail);
 	return r;

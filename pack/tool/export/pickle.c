@@ -66,7 +66,7 @@ static void add_bytes_opcode(struct encoder *to, uint64_t size)
 }
 
 /* What comes after the bytes, their MEMOIZE left out. */
-static void add_label(struct encoder *to, uint32_t label)
+static void add_pickled_label(struct encoder *to, uint32_t label)
 {
 	add_int(to, label);
 	encoder_byte(to, TUPLE2);
@@ -85,7 +85,7 @@ int pickle_sample(uint64_t size, int32_t label, struct buf *head, struct buf *ta
 	struct encoder before = {.to = head}, after = {.to = tail}, last = {.to = &rest};
 	uint64_t first = opcode_len(size) + size + 1;
 
-	add_label(&last, (uint32_t)label);
+	add_pickled_label(&last, (uint32_t)label);
 	encoder_add(&before, protocol, sizeof(protocol));
 	if (size >= FRAME_FULL)
 		add_frame(&after, 1 + rest.len);

@@ -144,7 +144,7 @@ static int list_samples(struct collector *collector)
 	return 0;
 }
 
-static int find_root(struct samples *samples)
+static int alloc_classes(struct samples *samples)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct dataset_entry root;
@@ -164,7 +164,7 @@ static int collect(struct collector *collector)
 {
 	struct samples *samples = collector->samples;
 	uint32_t entries = dataset_entries(samples->dataset);
-	int r = find_root(samples);
+	int r = alloc_classes(samples);
 
 	collector->marks = calloc(entries, sizeof(*collector->marks));
 	if (!collector->marks)
@@ -218,7 +218,7 @@ static bool has_no_label(const struct samples *samples, uint32_t class)
 	return folder.name_len == strlen("images") && !memcmp(folder.name, "images", 6);
 }
 
-static int find_labels(struct samples *samples, struct err *err)
+static int label_classes(struct samples *samples, struct err *err)
 {
 	int64_t next = 0;
 	uint32_t taken;
@@ -301,7 +301,7 @@ int samples_new(const struct dataset *dataset, uint32_t root,
 	int r = collect(&collector);
 
 	if (r == 0)
-		r = find_labels(&samples, err);
+		r = label_classes(&samples, err);
 	if (r < 0)
 		return r;
 	*ret = samples;

@@ -119,7 +119,7 @@ static const struct {
 	[ANNOTATIONS_YOLO] = {".txt", "YOLO labels", is_yolo},
 };
 
-static enum annotations_kind kind_of(const char *path)
+static enum annotations_kind annotations_kind_of(const char *path)
 {
 	const char *dot = strrchr(path, '.');
 
@@ -131,13 +131,13 @@ static enum annotations_kind kind_of(const char *path)
 
 bool annotations_may_be(const char *path)
 {
-	return kind_of(path) != ANNOTATIONS_NONE;
+	return annotations_kind_of(path) != ANNOTATIONS_NONE;
 }
 
 enum annotations_kind annotations_look(const char *path, const uint8_t *head, size_t len)
 {
 	const struct text text = {.at = (const char *)head, .end = (const char *)head + len};
-	enum annotations_kind kind = kind_of(path);
+	enum annotations_kind kind = annotations_kind_of(path);
 
 	if (kind == ANNOTATIONS_NONE || len == 0)
 		return ANNOTATIONS_NONE;

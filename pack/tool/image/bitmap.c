@@ -110,7 +110,7 @@ static bool pnm_is_space(uint8_t c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static size_t skip_space(const uint8_t *data, size_t len, size_t at)
+static size_t skip_ppm_space(const uint8_t *data, size_t len, size_t at)
 {
 	while (at < len && (pnm_is_space(data[at]) || data[at] == '#')) {
 		if (data[at] == '#')
@@ -125,7 +125,7 @@ static size_t skip_space(const uint8_t *data, size_t len, size_t at)
 /* The next number, after white space and comments: not 0, and it ends before `len`. */
 static int next_number(const uint8_t *data, size_t len, size_t *at, uint32_t *ret)
 {
-	size_t first = skip_space(data, len, *at), i;
+	size_t first = skip_ppm_space(data, len, *at), i;
 	uint32_t number = 0;
 
 	if (first == *at && first < len)

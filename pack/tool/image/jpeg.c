@@ -260,7 +260,7 @@ static enum jpeg_colour colour_of(const struct jpeg_decompress_struct *jpeg)
 	}
 }
 
-static bool is_kept(const struct jpeg_marker_struct *segment)
+static bool is_kept_segment(const struct jpeg_marker_struct *segment)
 {
 	if (segment->marker == PROFILE)
 		return metadata_is_profile(segment->data, segment->data_length) &&
@@ -288,7 +288,7 @@ static int look_at_segments(const struct jpeg_reader *reader, struct jpeg_head *
 		if (segment->marker == EXIF_XMP && head->orientation == 1)
 			head->orientation =
 				metadata_orientation(segment->data, segment->data_length);
-		if (is_kept(segment))
+		if (is_kept_segment(segment))
 			r = keep_segment(&head->segments, segment);
 	}
 	return r;
@@ -363,8 +363,8 @@ static int decode_trapped(struct jpeg_reader *reader, const uint8_t *data, size_
 	return 0;
 }
 
-static int decode(const uint8_t *data, size_t len, uint32_t shrink, bool leniently,
-		  struct pixels *ret, struct err *err)
+static int decode_jpeg(const uint8_t *data, size_t len, uint32_t shrink, bool leniently,
+		       struct pixels *ret, struct err *err)
 {
 	SCOPE(jpeg_reader_release) struct jpeg_reader reader = {0};
 	SCOPE(pixels_release) struct pixels pixels = {0};
@@ -384,10 +384,11 @@ static int decode(const uint8_t *data, size_t len, uint32_t shrink, bool lenient
 int jpeg_decode(const uint8_t *data, size_t len, uint32_t shrink, struct pixels *ret,
 		struct err *err)
 {
-	int r = decode(data, len, shrink, false, ret, err);
+	int r = decode_jpeg(data, len, shrink, false, ret, err);
 
-	return r == -EBADMSG && is_usable(data, len) ? decode(data, len, shrink, true, ret, err)
-						     : r;
+	return r == -EBADMSG && is_usable(data, len)
+		       ? decode_jpeg(data, len, shrink, true, ret, err)
+		       : r;
 }
 
 /* --- encoding ---------------------------------------------------------------------------- */
@@ -569,8 +570,8 @@ static int write_coefficients(struct optimizer *optimizer)
 	return 0;
 }
 
-static int optimize(const uint8_t *data, size_t len, bool leniently, struct buf *out,
-		    struct err *err)
+static int optimize_jpeg(const uint8_t *data, size_t len, bool leniently, struct buf *out,
+			 struct err *err)
 {
 	SCOPE(optimizer_release) struct optimizer optimizer = {.writer.out = out};
 	int r;
@@ -589,7 +590,7 @@ static int optimize(const uint8_t *data, size_t len, bool leniently, struct buf 
 
 int jpeg_optimize(const uint8_t *data, size_t len, struct buf *out, struct err *err)
 {
-	int r = optimize(data, len, false, out, err);
+	int r = optimize_jpeg(data, len, false, out, err);
 
-	return r == -EBADMSG && is_usable(data, len) ? optimize(data, len, true, out, err) : r;
+	return r == -EBADMSG && is_usable(data, len) ? optimize_jpeg(data, len, true, out, err) : r;
 }

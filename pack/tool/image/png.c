@@ -20,7 +20,7 @@ const char *png_library(void)
 
 /* --- in front of the pixels ----------------------------------------------------------------- */
 
-static bool is_kept(const uint8_t *type)
+static bool is_kept_chunk(const uint8_t *type)
 {
 	static const char kept[] = "gAMAcHRMsRGBiCCPcICPeXIfpHYs";
 
@@ -30,14 +30,14 @@ static bool is_kept(const uint8_t *type)
 	return false;
 }
 
-static int look_at_chunk(struct png_head *head, const uint8_t *chunk, uint32_t size)
+static int look_at_png_chunk(struct png_head *head, const uint8_t *chunk, uint32_t size)
 {
 	head->moving |= memcmp(chunk + 4, "acTL", 4) == 0;
 	if (memcmp(chunk + 4, "eXIf", 4) == 0) {
 		head->exif = chunk + 8;
 		head->exif_len = size;
 	}
-	return is_kept(chunk + 4) ? buf_add(&head->chunks, chunk, 12 + (size_t)size) : 0;
+	return is_kept_chunk(chunk + 4) ? buf_add(&head->chunks, chunk, 12 + (size_t)size) : 0;
 }
 
 static int read_chunks(const struct bytes *file, struct png_head *head)
@@ -54,7 +54,7 @@ static int read_chunks(const struct bytes *file, struct png_head *head)
 			return 0;
 		if (!bytes_have(file, at, 12 + (uint64_t)size))
 			return -EBADMSG;
-		r = look_at_chunk(head, file->data + at, size);
+		r = look_at_png_chunk(head, file->data + at, size);
 	}
 	return r;
 }
@@ -179,7 +179,7 @@ static int take_profile(struct decoder *decoder)
 }
 
 /* Reads up to the pixels, and sets how they are to come. */
-static void begin(struct decoder *decoder)
+static void begin_png(struct decoder *decoder)
 {
 	png_structp png = decoder->png;
 	struct png_image *image = &decoder->image;
@@ -217,7 +217,7 @@ static int read_pixels(struct decoder *decoder)
 	return r;
 }
 
-static int decode(struct decoder *decoder, const struct trap *trap)
+static int decode_png(struct decoder *decoder, const struct trap *trap)
 {
 	int r;
 
@@ -225,7 +225,7 @@ static int decode(struct decoder *decoder, const struct trap *trap)
 		return trap->code;
 	limit(decoder->png);
 	png_set_read_fn(decoder->png, decoder, read_bytes);
-	begin(decoder);
+	begin_png(decoder);
 	r = take_profile(decoder);
 	if (r == 0)
 		r = read_pixels(decoder);
@@ -244,7 +244,7 @@ int png_decode(const uint8_t *data, size_t len, struct png_image *ret, struct er
 		png_create_read_struct(PNG_LIBPNG_VER_STRING, &trap, trap_error, ignore_warning);
 	if (decoder.png)
 		decoder.info = png_create_info_struct(decoder.png);
-	r = decoder.info ? decode(&decoder, &trap) : -ENOMEM;
+	r = decoder.info ? decode_png(&decoder, &trap) : -ENOMEM;
 	if (r < 0)
 		return r;
 	*ret = decoder.image;
@@ -261,13 +261,13 @@ struct encoder {
 	const struct buf *chunks; /* NULL: they are written */
 };
 
-static void encoder_release(struct encoder *encoder)
+static void png_encoder_release(struct encoder *encoder)
 {
 	if (encoder->png)
 		png_destroy_write_struct(&encoder->png, &encoder->info);
 }
 
-static void add(png_structp png, struct buf *out, const void *bytes, size_t len)
+static void append_bytes(png_structp png, struct buf *out, const void *bytes, size_t len)
 {
 	if (buf_add(out, bytes, len) < 0)
 		png_error(png, "out of memory");
@@ -278,9 +278,9 @@ static void write_bytes(png_structp png, png_bytep bytes, size_t len)
 {
 	struct encoder *encoder = png_get_io_ptr(png);
 
-	add(png, encoder->out, bytes, len);
+	append_bytes(png, encoder->out, bytes, len);
 	if (encoder->out->len == HEADER_END && encoder->chunks) {
-		add(png, encoder->out, encoder->chunks->data, encoder->chunks->len);
+		append_bytes(png, encoder->out, encoder->chunks->data, encoder->chunks->len);
 		encoder->chunks = NULL;
 	}
 }
@@ -302,7 +302,8 @@ static void set_palette(struct encoder *encoder, const struct png_image *image)
 		png_set_tRNS(encoder->png, encoder->info, image->clear, image->clear_len, NULL);
 }
 
-static int encode(struct encoder *encoder, const struct png_image *image, const struct trap *trap)
+static int encode_png(struct encoder *encoder, const struct png_image *image,
+		      const struct trap *trap)
 {
 	png_structp png = encoder->png;
 
@@ -326,7 +327,7 @@ static int encode(struct encoder *encoder, const struct png_image *image, const 
 int png_encode(const struct png_image *image, const struct buf *chunks, struct buf *out,
 	       struct err *err)
 {
-	SCOPE(encoder_release)
+	SCOPE(png_encoder_release)
 	struct encoder encoder = {.out = out, .chunks = chunks->len ? chunks : NULL};
 	struct trap trap = {.err = err, .code = -EINVAL};
 
@@ -334,5 +335,5 @@ int png_encode(const struct png_image *image, const struct buf *chunks, struct b
 		png_create_write_struct(PNG_LIBPNG_VER_STRING, &trap, trap_error, ignore_warning);
 	if (encoder.png)
 		encoder.info = png_create_info_struct(encoder.png);
-	return encoder.info ? encode(&encoder, image, &trap) : -ENOMEM;
+	return encoder.info ? encode_png(&encoder, image, &trap) : -ENOMEM;
 }

@@ -109,7 +109,7 @@ static struct tiff_values find_values(const struct tiff *tiff, uint64_t director
 	return (struct tiff_values){0};
 }
 
-static uint64_t value_of(const struct tiff *tiff, const struct tiff_values *values, uint64_t i)
+static uint64_t field_value(const struct tiff *tiff, const struct tiff_values *values, uint64_t i)
 {
 	uint64_t at = values->at + i * values->size;
 
@@ -120,12 +120,12 @@ uint64_t tiff_number(const struct tiff *tiff, uint64_t directory, uint32_t tag)
 {
 	struct tiff_values values = find_values(tiff, directory, tag);
 
-	return values.count ? value_of(tiff, &values, 0) : 0;
+	return values.count ? field_value(tiff, &values, 0) : 0;
 }
 
 /* --- the check ---------------------------------------------------------------------------- */
 
-static bool is_whole(const struct tiff *tiff, const struct tiff_values *values)
+static bool is_whole_tiff(const struct tiff *tiff, const struct tiff_values *values)
 {
 	return values->count <= tiff->file.len &&
 	       bytes_have(&tiff->file, values->at, values->count * values->size);
@@ -171,11 +171,11 @@ static int check_parts(const struct tiff *tiff, const struct tiff_strips *strips
 		       const struct tiff_values *from, const struct tiff_values *bytes,
 		       struct check_finding *ret)
 {
-	if (!is_whole(tiff, from) || !is_whole(tiff, bytes))
+	if (!is_whole_tiff(tiff, from) || !is_whole_tiff(tiff, bytes))
 		return check_found(ret, DAMAGE_TRUNCATED, false, "TIFF: ends in its directory");
 	for (uint64_t i = 0; i < from->count; i++) {
-		uint64_t at = value_of(tiff, from, i);
-		uint64_t need = i < bytes->count ? value_of(tiff, bytes, i) : 1;
+		uint64_t at = field_value(tiff, from, i);
+		uint64_t need = i < bytes->count ? field_value(tiff, bytes, i) : 1;
 
 		need = strip_bytes(strips, i, need);
 		if (!bytes_have(&tiff->file, at, need))
@@ -187,7 +187,7 @@ static int check_parts(const struct tiff *tiff, const struct tiff_strips *strips
 	return 0;
 }
 
-static int check_pixels(const struct tiff *tiff, uint64_t directory, struct check_finding *ret)
+static int check_strips(const struct tiff *tiff, uint64_t directory, struct check_finding *ret)
 {
 	static const uint32_t tags[][2] = {{TIFF_TILES, TIFF_TILE_BYTES},
 					   {TIFF_STRIPS, TIFF_STRIP_BYTES},
@@ -224,5 +224,5 @@ int check_tiff(enum check_level level, const struct bytes *file, struct check_fi
 	    !bytes_have(file, directory, count_size(&tiff) + count * field_size(&tiff)))
 		return check_found(ret, DAMAGE_TRUNCATED, false,
 				   "TIFF: ends in front of its directory");
-	return check_pixels(&tiff, directory, ret);
+	return check_strips(&tiff, directory, ret);
 }

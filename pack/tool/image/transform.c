@@ -178,7 +178,7 @@ static int accept_smaller(const struct job *job, const struct buf *out)
 	return out->len < job->len ? 0 : 1;
 }
 
-static int optimize(const struct job *job, struct buf *out, struct err *err)
+static int optimize_image(const struct job *job, struct buf *out, struct err *err)
 {
 	int r;
 
@@ -216,7 +216,7 @@ static int work_on_jpeg(const struct job *job, struct buf *out, struct err *err)
 		if (r <= 0)
 			return r;
 	}
-	r = optimize(job, out, err);
+	r = optimize_image(job, out, err);
 	if (r == 1 && transform_decodes(job->how))
 		err_set(err, 1, "%s", not_decoded(job));
 	return r;

@@ -103,7 +103,7 @@ struct encoder {
 	struct buf bytes;
 };
 
-static void encoder_release(struct encoder *encoder)
+static void webp_encoder_release(struct encoder *encoder)
 {
 	WebPPictureFree(&encoder->picture);
 	buf_release(&encoder->bytes);
@@ -114,8 +114,8 @@ static int take_bytes(const uint8_t *data, size_t len, const WebPPicture *pictur
 	return buf_add(picture->custom_ptr, data, len) == 0;
 }
 
-static int encode(struct encoder *encoder, const struct pixels *pixels, bool lossless,
-		  uint32_t quality, struct err *err)
+static int encode_webp(struct encoder *encoder, const struct pixels *pixels, bool lossless,
+		       uint32_t quality, struct err *err)
 {
 	WebPPicture *picture = &encoder->picture;
 	WebPConfig config;
@@ -199,8 +199,8 @@ static int add_extended(struct buf *out, const struct buf *made, const struct pi
 int webp_encode(const struct pixels *pixels, const struct webp_head *head, uint32_t quality,
 		struct buf *out, struct err *err)
 {
-	SCOPE(encoder_release) struct encoder encoder = {0};
-	int r = encode(&encoder, pixels, head->lossless, quality, err);
+	SCOPE(webp_encoder_release) struct encoder encoder = {0};
+	int r = encode_webp(&encoder, pixels, head->lossless, quality, err);
 
 	if (r < 0)
 		return r;

@@ -26,7 +26,7 @@ static const struct level *level_at(const struct dirstack *stack, size_t depth)
 	return BUF_ITEMS(&stack->levels, const struct level) + depth - 1;
 }
 
-static int add_level(struct dirstack *stack, uint32_t directory, int fd)
+static int push_level(struct dirstack *stack, uint32_t directory, int fd)
 {
 	const struct level level = {.directory = directory, .fd = fd};
 
@@ -55,7 +55,7 @@ int dirstack_new(const struct dirstack_tree *tree, int root, struct dirstack **r
 {
 	struct dirstack *stack = calloc(1, sizeof(*stack));
 
-	if (!stack || add_level(stack, 0, root) < 0) {
+	if (!stack || push_level(stack, 0, root) < 0) {
 		free(stack);
 		return -ENOMEM;
 	}
@@ -92,7 +92,7 @@ static int stack_push(struct dirstack *stack, uint32_t directory)
 		    O_RDONLY | O_DIRECTORY | O_CLOEXEC | (stack->tree.follow ? 0 : O_NOFOLLOW));
 	if (fd < 0)
 		return -errno;
-	r = add_level(stack, directory, fd);
+	r = push_level(stack, directory, fd);
 	if (r < 0)
 		close(fd);
 	return r;

@@ -23,8 +23,8 @@ static struct import_packs *packs_of(struct import *import)
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
-static int add_entry(struct import_packs *packs, uint32_t e, struct builder_entry *to,
-		     struct err *err)
+static int append_packed(struct import_packs *packs, uint32_t e, struct builder_entry *to,
+			 struct err *err)
 {
 	struct dataset *dataset = packs->params.dataset;
 	struct dataset_entry entry;
@@ -53,7 +53,7 @@ static int add_folders(struct import_packs *packs, uint32_t e, struct err *err)
 	if (packs->ids[entry.parent] != NOT_ADDED)
 		return 0;
 	r = add_folders(packs, entry.parent, err);
-	return r < 0 ? r : add_entry(packs, entry.parent, &folder, err);
+	return r < 0 ? r : append_packed(packs, entry.parent, &folder, err);
 }
 
 static int note_file(struct import_packs *packs, uint32_t e, uint64_t size)
@@ -70,8 +70,8 @@ static int note_file(struct import_packs *packs, uint32_t e, uint64_t size)
 }
 
 /* Fills in what the builder needs to know of an entry; 1: it is not added. */
-static int describe(struct import_packs *packs, uint32_t e, const struct dataset_entry *entry,
-		    const char *path, struct builder_entry *ret)
+static int describe_entry(struct import_packs *packs, uint32_t e, const struct dataset_entry *entry,
+			  const char *path, struct builder_entry *ret)
 {
 	const struct import_watch *watch = packs->params.watch;
 	size_t len;
@@ -93,8 +93,8 @@ static int describe(struct import_packs *packs, uint32_t e, const struct dataset
 	return 1;
 }
 
-static bool is_wanted(const struct import_packs *packs, const struct dataset_entry *entry,
-		      const char *path)
+static bool is_entry_wanted(const struct import_packs *packs, const struct dataset_entry *entry,
+			    const char *path)
 {
 	if (entry->kind != FORMAT_DIRECTORY)
 		return filter_wants_file(packs->params.filter, path);
@@ -109,14 +109,14 @@ static int take_entry(struct import_packs *packs, uint32_t e, struct buf *path, 
 
 	path->len = 0;
 	r = dataset_path(packs->params.dataset, e, path);
-	if (r < 0 || !is_wanted(packs, &entry, path->data))
+	if (r < 0 || !is_entry_wanted(packs, &entry, path->data))
 		return r;
-	r = describe(packs, e, &entry, path->data, &to);
+	r = describe_entry(packs, e, &entry, path->data, &to);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	r = add_folders(packs, e, err);
 	if (r == 0)
-		r = add_entry(packs, e, &to, err);
+		r = append_packed(packs, e, &to, err);
 	return r == 0 && to.kind == FORMAT_FILE ? note_file(packs, e, entry.size) : r;
 }
 
@@ -136,7 +136,7 @@ static int take_entries(struct import_packs *packs, bool links, struct err *err)
 	return r;
 }
 
-static int take_all(struct import_packs *packs, struct err *err)
+static int list_places(struct import_packs *packs, struct err *err)
 {
 	struct dataset *dataset = packs->params.dataset;
 	uint32_t entries = dataset_entries(dataset);
@@ -260,7 +260,7 @@ int import_packs_new(const struct import_packs_params *params, struct import **r
 		return -ENOMEM;
 	packs->import.ops = &packs_ops;
 	packs->params = *params;
-	r = take_all(packs, err);
+	r = list_places(packs, err);
 	if (r < 0) {
 		packs_free(&packs->import);
 		return r;

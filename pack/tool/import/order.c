@@ -88,7 +88,7 @@ static int take_line(struct ranking *ranking, const char *text, size_t len, uint
 	return 0;
 }
 
-static int read_list(struct ranking *ranking, struct err *err)
+static int read_order_list(struct ranking *ranking, struct err *err)
 {
 	const char *name = ranking->order->file;
 	struct err reason = {0};
@@ -138,7 +138,7 @@ static int rank_by_lines(struct ranking *ranking, struct err *err)
 					    entry);
 	}
 	if (r == 0)
-		r = read_list(ranking, err);
+		r = read_order_list(ranking, err);
 	for (uint32_t entry = 1; r == 0 && entry < ranking->entries; entry++) {
 		uint32_t file = builder_file(builder, entry);
 

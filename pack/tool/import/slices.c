@@ -58,7 +58,7 @@ const struct builder *slices_entries(const struct slices *slices, uint64_t *ret_
 	return slices->entries;
 }
 
-static uint64_t size_of(const struct slices *slices, uint32_t id)
+static uint64_t slice_file_size(const struct slices *slices, uint32_t id)
 {
 	return builder_entry(slices->entries, id).size;
 }
@@ -77,9 +77,9 @@ static void cut_into_parts(struct slices *slices, uint32_t parts)
 	uint64_t total = 0, before = 0;
 
 	for (uint64_t i = 0; i < slices->file_count; i++)
-		total += pages_of(size_of(slices, slices->files[i]));
+		total += pages_of(slice_file_size(slices, slices->files[i]));
 	for (uint64_t i = 0; i < slices->file_count; i++) {
-		uint64_t pages = pages_of(size_of(slices, slices->files[i]));
+		uint64_t pages = pages_of(slice_file_size(slices, slices->files[i]));
 
 		slices->of[slices->files[i]] =
 			(uint32_t)((__uint128_t)(2 * before + pages) * parts / (2 * total));
@@ -91,14 +91,14 @@ static void cut_into_parts(struct slices *slices, uint32_t parts)
 /* The most that a file takes in a pack: its pages, and its path in a key and in the index. */
 static uint64_t cost_of(const struct slices *slices, uint32_t id, struct buf *path, int *error)
 {
-	uint64_t size = size_of(slices, id);
+	uint64_t size = slice_file_size(slices, id);
 
 	*error = builder_path(slices->entries, id, path);
 	return pages_of(size) * PAGE + NODE_BYTES + 2 * path->len + 8 * format_extents(size) +
 	       NODE_BYTES * format_parts(size);
 }
 
-static int cut_by_size(struct slices *slices, uint64_t most, struct err *err)
+static int cut_slices(struct slices *slices, uint64_t most, struct err *err)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	uint64_t taken = PACK_BYTES;
@@ -144,7 +144,7 @@ static void place_links(struct slices *slices)
 	}
 }
 
-static int add_up(struct slices *slices, uint64_t hash)
+static int add_up_costs(struct slices *slices, uint64_t hash)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	uint32_t slice = 0;
@@ -156,7 +156,7 @@ static int add_up(struct slices *slices, uint64_t hash)
 	slices->hashes[0] = hash;
 	for (uint64_t i = 0; i < slices->file_count; i++) {
 		uint32_t id = slices->files[i];
-		uint64_t size = size_of(slices, id);
+		uint64_t size = slice_file_size(slices, id);
 		int r = builder_path(slices->entries, id, &path);
 
 		if (r < 0)
@@ -171,7 +171,7 @@ static int add_up(struct slices *slices, uint64_t hash)
 	return 0;
 }
 
-static int cut(struct slices *slices, const struct slices_cut *how, struct err *err)
+static int cut_slice(struct slices *slices, const struct slices_cut *how, struct err *err)
 {
 	int r = 0;
 
@@ -181,11 +181,11 @@ static int cut(struct slices *slices, const struct slices_cut *how, struct err *
 	if (how->parts)
 		cut_into_parts(slices, how->parts);
 	else
-		r = cut_by_size(slices, how->size, err);
+		r = cut_slices(slices, how->size, err);
 	if (r < 0)
 		return r;
 	place_links(slices);
-	return add_up(slices, how->seed);
+	return add_up_costs(slices, how->seed);
 }
 
 int slices_new(const struct scan_params *params, const struct order *order,
@@ -203,7 +203,7 @@ int slices_new(const struct scan_params *params, const struct order *order,
 		r = order_files(order, scan.filter, scan.builder, &slices->counts, &slices->files,
 				&slices->file_count, err);
 	if (r == 0)
-		r = cut(slices, how, err);
+		r = cut_slice(slices, how, err);
 	if (r < 0)
 		slices_free(slices);
 	else
@@ -263,7 +263,7 @@ static int copy_files(const struct slices *slices, uint32_t slice, const uint32_
 		if (slices->of[id] != slice)
 			continue;
 		files[counts->files++] = copies[id];
-		counts->bytes += size_of(slices, id);
+		counts->bytes += slice_file_size(slices, id);
 	}
 	*ret = steal_ptr(&files);
 	return 0;

@@ -74,7 +74,7 @@ static ssize_t read_stream(struct unpack *u)
 	return (ssize_t)len;
 }
 
-static ssize_t read_part(struct unpack *u)
+static ssize_t read_packed(struct unpack *u)
 {
 	size_t want = (size_t)min(u->end - u->at, BLOCK), skip;
 	int r = want ? window_fill(&u->window, u->at, want) : 0;
@@ -95,7 +95,7 @@ static ssize_t fill_input(struct unpack *u)
 
 	if (u->z.avail_in > 0)
 		return u->z.avail_in;
-	n = u->stream >= 0 ? read_stream(u) : read_part(u);
+	n = u->stream >= 0 ? read_stream(u) : read_packed(u);
 	if (n > 0)
 		u->z.avail_in = (uInt)n;
 	return n;

@@ -72,7 +72,7 @@ static uint64_t place_of_piece(const struct batch_list *batches, uint32_t entry)
 
 /* Takes the next piece of a file of `size` bytes. The parts of split files are a multiple of
  * batches. */
-static void take_piece(struct batch_list *batches, uint64_t size, struct batch *batch)
+static void take_batch_piece(struct batch_list *batches, uint64_t size, struct batch *batch)
 {
 	uint64_t left = size - batches->from;
 
@@ -108,7 +108,7 @@ static bool reach(struct batch *batch, uint64_t offset, uint64_t size)
 	return true;
 }
 
-static bool join(const struct batch_list *batches, struct batch *batch)
+static bool join_batch(const struct batch_list *batches, struct batch *batch)
 {
 	uint32_t entry = batch->files[batch->count];
 	uint64_t size = size_of(batches->dataset, entry);
@@ -132,9 +132,10 @@ bool batch_list_next(struct batch_list *batches, struct batch *ret)
 	size = size_of(batches->dataset, *batch.files);
 	if (size > BATCH_BYTES) {
 		batch.count = 1;
-		take_piece(batches, size, &batch);
+		take_batch_piece(batches, size, &batch);
 	} else {
-		while (batch.count < left && batch.count < BATCH_FILES && join(batches, &batch))
+		while (batch.count < left && batch.count < BATCH_FILES &&
+		       join_batch(batches, &batch))
 			;
 		batches->next += batch.count;
 	}

@@ -23,8 +23,8 @@ static const struct opt_command command = {
 };
 
 /* Whether there are bytes to write; says why not. */
-static int check_kind(const char *pack, const struct dataset *dataset, uint32_t number,
-		      const char *path)
+static int check_is_file(const char *pack, const struct dataset *dataset, uint32_t number,
+			 const char *path)
 {
 	const struct dataset_entry entry = dataset_entry(dataset, number);
 	const char *target;
@@ -42,7 +42,7 @@ static int check_kind(const char *pack, const struct dataset *dataset, uint32_t 
 }
 
 /* An extent at a time, so that only checked bytes are written. */
-static int copy(const char *pack, struct dataset *dataset, uint32_t number, const char *path)
+static int copy_file(const char *pack, struct dataset *dataset, uint32_t number, const char *path)
 {
 	SCOPE_FREE char *buf = malloc(FORMAT_EXTENT);
 	struct dataset_entry entry;
@@ -85,8 +85,8 @@ int cmd_cat(int argc, char **argv)
 	if (r == EXIT_DONE)
 		r = cmd_find(args[0], dataset, args[1], &number);
 	if (r == EXIT_DONE)
-		r = check_kind(args[0], dataset, number, args[1]);
+		r = check_is_file(args[0], dataset, number, args[1]);
 	if (r == EXIT_DONE)
 		r = cmd_load(args[0], dataset, DATASET_CHECKSUMS);
-	return r == EXIT_DONE ? copy(args[0], dataset, number, args[1]) : r;
+	return r == EXIT_DONE ? copy_file(args[0], dataset, number, args[1]) : r;
 }

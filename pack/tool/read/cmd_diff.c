@@ -137,7 +137,7 @@ static void print_difference(const struct diff *diff, const struct compare_findi
 }
 
 /* Reports what cannot be compared. Bytes of the pack that cannot be read may be intact. */
-static int say_failed(struct diff *diff, const struct compare_finding *finding)
+static int say_uncompared(struct diff *diff, const struct compare_finding *finding)
 {
 	bool of_pack = finding->difference == COMPARE_DAMAGED;
 	bool damaged = of_pack && finding->error == -EBADMSG;
@@ -161,7 +161,7 @@ static int diff_found(void *context, const struct compare_finding *finding)
 	if (failed || !diff->settings.json)
 		progress_clear(&diff->progress);
 	if (failed)
-		return say_failed(diff, finding);
+		return say_uncompared(diff, finding);
 	diff->differences++;
 	if (diff->settings.json)
 		diff_json_add(&diff->json, finding);
@@ -252,7 +252,7 @@ static int run_diff(struct diff *diff)
 	return r < 0 ? r : conclude_diff(diff);
 }
 
-static int open_folder(struct diff *diff)
+static int open_compared_folder(struct diff *diff)
 {
 	diff->root = open(diff->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (diff->root >= 0)
@@ -273,7 +273,7 @@ int cmd_diff(int argc, char **argv)
 		return r;
 	diff.folder = args[0];
 	diff.pack = args[1];
-	r = open_folder(&diff);
+	r = open_compared_folder(&diff);
 	if (r == EXIT_DONE)
 		r = cmd_open(diff.pack, &diff.settings.common, &diff.dataset);
 	if (r == EXIT_DONE && diff.settings.attributes)

@@ -145,7 +145,7 @@ static int open_copied(void *context, const char *name, unsigned how, struct rea
 	return r;
 }
 
-static int open_pack(struct fetch *fetch, struct err *err)
+static int open_fetched(struct fetch *fetch, struct err *err)
 {
 	const struct foreign_checking checking = {
 		.begin = begin_sums, .add = add_sums, .stops = sums_stop, .context = fetch};
@@ -164,10 +164,10 @@ static int open_pack(struct fetch *fetch, struct err *err)
 	return r;
 }
 
-static int open_all(struct fetch *fetch)
+static int open_to_fetch(struct fetch *fetch)
 {
 	struct err err = {0};
-	int r = open_pack(fetch, &err);
+	int r = open_fetched(fetch, &err);
 
 	if (r == 0)
 		r = dataset_load(fetch->dataset, DATASET_CHECKSUMS, &err);
@@ -334,7 +334,7 @@ static int fetch_pack(struct fetch *fetch)
 	int r;
 
 	progress_begin(&fetch->progress, "fetching", cmd_progress(&fetch->settings->common));
-	r = open_all(fetch);
+	r = open_to_fetch(fetch);
 	return r < 0 ? r : conclude_fetch(fetch, fetch_and_check(fetch));
 }
 
@@ -364,7 +364,7 @@ static int fetch_packs(struct settings *settings, struct disk *disk, const struc
 	return r;
 }
 
-static int run_fetch(struct settings *settings, const struct names *names)
+static int fetch_named(struct settings *settings, const struct names *names)
 {
 	struct disk disk;
 	struct err err = {0};
@@ -390,5 +390,5 @@ int cmd_fetch(int argc, char **argv)
 	if (!settings.cache_dir)
 		return cmd_usage_error(&command, "'--cache-dir' is needed");
 	r = cmd_names(args, &settings.common, &names);
-	return r == EXIT_DONE ? run_fetch(&settings, &names) : r;
+	return r == EXIT_DONE ? fetch_named(&settings, &names) : r;
 }

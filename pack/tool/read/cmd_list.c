@@ -139,19 +139,19 @@ static int add_details(struct list *list, uint32_t number, const struct dataset_
 			facts.checksum);
 }
 
-static int add_name(struct list *list, const char *name, size_t len)
+static int add_shown(struct list *list, const char *name, size_t len)
 {
 	return list->terminal ? utf8_add_shown(&list->line, name, len)
 			      : buf_add(&list->line, name, len);
 }
 
-static int add_target(struct list *list, uint32_t number)
+static int add_arrow(struct list *list, uint32_t number)
 {
 	size_t len;
 	const char *target = dataset_target(list->dataset, number, &len);
 	int r = buf_add(&list->line, " -> ", 4);
 
-	return r < 0 ? r : add_name(list, target, len);
+	return r < 0 ? r : add_shown(list, target, len);
 }
 
 static int list_plain(struct list *list, uint32_t number, const struct dataset_entry *entry)
@@ -159,11 +159,11 @@ static int list_plain(struct list *list, uint32_t number, const struct dataset_e
 	int r = list->settings.detailed ? add_details(list, number, entry) : 0;
 
 	if (r == 0)
-		r = add_name(list, list->path.data, list->path.len);
+		r = add_shown(list, list->path.data, list->path.len);
 	if (r == 0 && entry->kind == FORMAT_DIRECTORY)
 		r = buf_add(&list->line, "/", 1);
 	if (r == 0 && entry->kind == FORMAT_SYMLINK && list->settings.detailed)
-		r = add_target(list, number);
+		r = add_arrow(list, number);
 	return r < 0 ? r : buf_add(&list->line, list->settings.nul ? "" : "\n", 1);
 }
 

@@ -146,7 +146,7 @@ struct damage_note {
 	} bad[EXTENTS_MOST];
 };
 
-static void check_extent(struct batch_reader *reader, uint64_t number, struct damage_note *note)
+static void note_extent(struct batch_reader *reader, uint64_t number, struct damage_note *note)
 {
 	struct dataset_extent extent;
 	char *data;
@@ -169,7 +169,7 @@ static void check_batch(void *context, unsigned worker, const struct batch *batc
 	for (uint32_t i = 0; i < batch->count; i++) {
 		extents = batch_extents(reader->dataset, batch, i);
 		for (uint64_t number = 0; number < extents.count; number++)
-			check_extent(reader, extents.first + number, note);
+			note_extent(reader, extents.first + number, note);
 	}
 }
 

@@ -227,7 +227,7 @@ static int compare_attributes(struct compare *compare, uint32_t number, uint32_t
 	return r;
 }
 
-static bool same_target(const struct compare *compare, uint32_t number, uint32_t entry)
+static bool same_packed_target(const struct compare *compare, uint32_t number, uint32_t entry)
 {
 	size_t len;
 	const char *target = dataset_target(compare->dataset, entry, &len);
@@ -249,7 +249,7 @@ static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry
 				      FINDING(COMPARE_KIND, .folder = kind_text(kind),
 					      .pack = kind_text(compared_kind(packed.kind))));
 	if (kind == FORMAT_SYMLINK)
-		return same_target(compare, number, entry)
+		return same_packed_target(compare, number, entry)
 			       ? 0
 			       : report_scanned(compare, number, FINDING(COMPARE_TARGET));
 	if (kind == FORMAT_FILE && compare_data(compare, number).size != packed.size)
@@ -430,7 +430,7 @@ static int compare_batch_done(void *context, const struct batch *batch, void *po
 }
 
 /* Whether the bytes of a file must be compared. */
-static bool is_open(const struct compare *compare, uint32_t entry, uint64_t *ret_size)
+static bool is_undecided(const struct compare *compare, uint32_t entry, uint64_t *ret_size)
 {
 	uint32_t number = compare->in_scan[entry];
 	struct dataset_entry packed;
@@ -453,7 +453,7 @@ static int list_open(const struct compare *compare, struct buf *files, uint64_t 
 	int r = 0;
 
 	for (uint32_t e = 0; r == 0 && e < dataset_entries(compare->dataset); e++) {
-		if (!is_open(compare, e, &size))
+		if (!is_undecided(compare, e, &size))
 			continue;
 		bytes += size;
 		r = buf_add(files, &e, sizeof(e));

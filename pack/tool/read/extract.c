@@ -175,8 +175,8 @@ static int make_file(struct extractor *extractor, struct dirstack *directories,
 	return conclude_file(extractor, batch->files[i], directory, fd, r);
 }
 
-static int write_piece(const struct large *large, struct batch_reader *reader,
-		       const struct batch *batch)
+static int write_file_piece(const struct large *large, struct batch_reader *reader,
+			    const struct batch *batch)
 {
 	char *data;
 	int r;
@@ -195,7 +195,7 @@ static void extract_batch(void *context, unsigned worker, const struct batch *ba
 	struct extract_note *note = pointer;
 
 	if (batch->piece && !note->skip)
-		*note->errors = write_piece(note->large, reader, batch);
+		*note->errors = write_file_piece(note->large, reader, batch);
 	for (uint32_t i = 0; !batch->piece && i < batch->count; i++)
 		note->errors[i] =
 			make_file(extractor, extractor->workers[worker], reader, batch, i, note);
@@ -203,7 +203,7 @@ static void extract_batch(void *context, unsigned worker, const struct batch *ba
 
 /* --- in the caller's thread --------------------------------------------------------------- */
 
-static int begin_large(struct extractor *extractor, uint32_t entry)
+static int begin_large_file(struct extractor *extractor, uint32_t entry)
 {
 	struct large *large = calloc(1, sizeof(*large));
 	int directory;
@@ -233,7 +233,7 @@ static int begin_batch(void *context, const struct batch *batch, void *pointer)
 	if (!batch->piece)
 		return 0;
 	if (batch->from == 0)
-		r = begin_large(extractor, *batch->files);
+		r = begin_large_file(extractor, *batch->files);
 	if (r < 0)
 		return r;
 	/* The pieces of a file come one after the other. */

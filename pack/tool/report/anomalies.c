@@ -69,8 +69,8 @@ int anomalies_path(struct dataset *dataset, const struct classes *classes, uint3
 	return r;
 }
 
-static int add_item(struct dataset *dataset, const struct classes *classes, uint32_t number,
-		    struct json *json)
+static int add_example(struct dataset *dataset, const struct classes *classes, uint32_t number,
+		       struct json *json)
 {
 	int r;
 
@@ -102,7 +102,7 @@ int anomalies_json(const struct anomalies *anomalies, struct dataset *dataset,
 		json_u64(json, "count", list->count);
 		json_array(json, "items");
 		for (uint64_t i = 0; r == 0 && i < list->count && i < ANOMALIES_LISTED; i++)
-			r = add_item(dataset, classes, entries[i], json);
+			r = add_example(dataset, classes, entries[i], json);
 		json_end(json);
 		json_end(json);
 	}

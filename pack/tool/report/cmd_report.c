@@ -160,7 +160,7 @@ static int add_data(struct dataset *dataset, const char *name, const struct repo
 }
 
 /* Only "<" could end a script element. JSON has it only in strings, where it may be escaped. */
-static int add_escaped(struct buf *page, const struct buf *data)
+static int add_html(struct buf *page, const struct buf *data)
 {
 	const char *at = data->data, *end = at + data->len;
 	int r = 0;
@@ -246,7 +246,7 @@ static int write_output(const char *path, const struct buf *page)
 
 /* --- the command ------------------------------------------------------------------------ */
 
-static const char *name_of(const char *pack)
+static const char *shown_name(const char *pack)
 {
 	const char *slash = strrchr(pack, '/');
 
@@ -265,11 +265,11 @@ static int make_page(struct dataset *dataset, const char *pack, uint64_t samples
 				progress, &report);
 
 	if (r == 0)
-		r = add_data(dataset, name_of(pack), &report, &json);
+		r = add_data(dataset, shown_name(pack), &report, &json);
 	if (r == 0)
 		r = buf_add(page, report_page, (size_t)(place - report_page));
 	if (r == 0)
-		r = add_escaped(page, &data);
+		r = add_html(page, &data);
 	if (r == 0)
 		r = buf_add(page, rest, (size_t)(report_page_end - rest));
 	if (r == 0 && report.anomalies.lists[ANOMALY_DAMAGED].count)

@@ -19,7 +19,7 @@ void contact_sheet_release(struct contact_sheet *sheet)
 
 /* --- which ------------------------------------------------------------------------------ */
 
-static int compare_ranks(const void *a, const void *b, void *images)
+static int compare_picked(const void *a, const void *b, void *images)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	const uint32_t *counts = images;
@@ -45,7 +45,7 @@ static int choose_labels(uint32_t *images, uint32_t labels, uint32_t samples, ui
 			ranked[sheet->labels++] = label;
 		all += images[label] < samples ? images[label] : samples;
 	}
-	qsort_r(ranked, sheet->labels, sizeof(*ranked), compare_ranks, images);
+	qsort_r(ranked, sheet->labels, sizeof(*ranked), compare_picked, images);
 	sheet->labels_shown =
 		all <= CONTACT_SHEET_MOST || sheet->labels <= room ? sheet->labels : room;
 	for (uint32_t i = 0; i < sheet->labels_shown; i++) {
@@ -149,7 +149,7 @@ static void release_reading(struct reading *reading)
 	buf_release(&reading->bytes);
 }
 
-static int explain(struct reading *reading, const char *why)
+static int explain_sheet(struct reading *reading, const char *why)
 {
 	return reading->picture ? buf_adds(&reading->picture->text, why) : 0;
 }
@@ -188,7 +188,7 @@ static int make_picture(struct reading *reading, const char *why, bool *ret_brok
 	if (r == -ENOMEM)
 		return r;
 	if (r != 0)
-		return explain(reading, why ? why : err_text(&err, r));
+		return explain_sheet(reading, why ? why : err_text(&err, r));
 	picture->width = thumbnail.width;
 	picture->height = thumbnail.height;
 	picture->shown = true;
@@ -197,7 +197,7 @@ static int make_picture(struct reading *reading, const char *why, bool *ret_brok
 }
 
 /* What the index has shown is not noted again. */
-static void note_broken(struct reading *reading, bool truncated)
+static void note_undecoded(struct reading *reading, bool truncated)
 {
 	struct dataset_image image;
 
@@ -232,7 +232,7 @@ static int check_and_show(struct reading *reading)
 			    strcmp(finding.damage, DAMAGE_NO_EOI) == 0;
 	}
 	if (broken)
-		note_broken(reading, truncated);
+		note_undecoded(reading, truncated);
 	return r;
 }
 
@@ -242,7 +242,7 @@ static int read_image(struct reading *reading)
 	ssize_t n;
 
 	if (size == 0 || size > READ_MOST)
-		return explain(reading, size ? "too large" : "empty");
+		return explain_sheet(reading, size ? "too large" : "empty");
 	reading->bytes.len = 0;
 	if (buf_reserve(&reading->bytes, size) < 0)
 		return -ENOMEM;
@@ -251,7 +251,8 @@ static int read_image(struct reading *reading)
 		return -ENOMEM;
 	if (n < 0) {
 		anomalies_note_unread(reading->anomalies, (int)n, reading->number);
-		return explain(reading, n == -EBADMSG ? "damaged in the pack" : strerror((int)-n));
+		return explain_sheet(reading,
+				     n == -EBADMSG ? "damaged in the pack" : strerror((int)-n));
 	}
 	reading->bytes.len = (size_t)n;
 	return check_and_show(reading);

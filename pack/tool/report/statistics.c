@@ -99,8 +99,8 @@ static int image_of(struct measuring *measuring, uint32_t number, const struct d
 	return inspect_again(measuring, number, ret);
 }
 
-static void add_image(struct measuring *measuring, uint32_t number,
-		      const struct dataset_entry *entry, const struct dataset_image *image)
+static void count_image(struct measuring *measuring, uint32_t number,
+			const struct dataset_entry *entry, const struct dataset_image *image)
 {
 	struct statistics *statistics = measuring->statistics;
 	enum anomaly anomaly = anomaly_of_file(entry, image);
@@ -131,7 +131,7 @@ static int visit_entry(struct measuring *measuring, uint32_t number)
 	} else if (format_is_file(entry.kind) || entry.kind == FORMAT_HARDLINK) {
 		r = image_of(measuring, number, &entry, &image);
 		if (r == 0 && anomaly_is_image(&entry, &image))
-			add_image(measuring, number, &entry, &image);
+			count_image(measuring, number, &entry, &image);
 	}
 	return r;
 }

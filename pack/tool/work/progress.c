@@ -99,7 +99,7 @@ static void write_line(struct progress *progress, double now)
 		(double)progress->bytes * 1e-6 / elapsed, left, progress->terminal ? "" : "\n");
 }
 
-static void draw(struct progress *progress, double now)
+static void draw_line(struct progress *progress, double now)
 {
 	if (progress->json)
 		write_json(progress);
@@ -120,7 +120,7 @@ void progress_add(struct progress *progress, uint64_t files, uint64_t bytes)
 		return;
 	now = progress_now();
 	if (now - progress->last >= progress->period)
-		draw(progress, now);
+		draw_line(progress, now);
 }
 
 void progress_clear(struct progress *progress)
@@ -134,7 +134,7 @@ double progress_end(struct progress *progress)
 {
 	progress_clear(progress);
 	if (progress->shown && progress->json)
-		draw(progress, progress_now());
+		draw_line(progress, progress_now());
 	progress->shown = false;
 	return progress_now() - progress->began;
 }

@@ -17,23 +17,16 @@ struct world {
 	unsigned count;
 };
 
-static int setup(void **state)
+static void setup(struct world *world)
 {
-	struct world *world = calloc(1, sizeof(*world));
-
+	(void)world;
 	srandom(1);
-	*state = world;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct world *world)
 {
-	struct world *world = *state;
-
 	for (unsigned i = 0; i < world->count; i++)
 		order_list_free(world->lists[i]);
-	free(world);
-	return 0;
 }
 
 /* Files first..first + count, in their order or in another one. */
@@ -70,11 +63,10 @@ static void assert_chosen(struct world *world, const struct order_list *first, u
 	assert_ptr_equal(world->observations.lists[0], first);
 }
 
-FIXTURE_BY(fresh, struct world, setup, teardown);
+FIXTURE(world, struct world, setup, teardown);
 
-TEST_OF(fresh, a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less)
+TEST_OF(world, a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less)
 {
-	struct world *world = *state;
 	const struct order_list *train;
 
 	add_list(world, 0, CLASS, 1);
@@ -86,9 +78,8 @@ TEST_OF(fresh, a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less)
 	assert_ptr_equal(world->observations.lists[2], world->lists[1]); /* not lost */
 }
 
-TEST_OF(fresh, who_reads_one_class_reads_no_more)
+TEST_OF(world, who_reads_one_class_reads_no_more)
 {
-	struct world *world = *state;
 	const struct order_list *class;
 
 	add_list(world, 0, TRAIN, 1);
@@ -97,9 +88,8 @@ TEST_OF(fresh, who_reads_one_class_reads_no_more)
 	assert_chosen(world, class, 1);
 }
 
-TEST_OF(fresh, of_few_files_nothing_is_known_but_what_is_likelier)
+TEST_OF(world, of_few_files_nothing_is_known_but_what_is_likelier)
 {
-	struct world *world = *state;
 	const struct order_list *all = add_list(world, 0, FILES, 1);
 	const struct order_list *train = add_list(world, 0, TRAIN, 1);
 
@@ -108,10 +98,8 @@ TEST_OF(fresh, of_few_files_nothing_is_known_but_what_is_likelier)
 	assert_ptr_equal(world->observations.lists[1], all);
 }
 
-TEST_OF(fresh, lists_of_the_same_files_keep_their_order)
+TEST_OF(world, lists_of_the_same_files_keep_their_order)
 {
-	struct world *world = *state;
-
 	for (uint32_t step = 1; step < 10; step += 2)
 		add_list(world, 0, TRAIN - step / 5, step);
 	see(world, 0, TRAIN - 1, 64); /* not the last, which some do not have */
@@ -121,9 +109,8 @@ TEST_OF(fresh, lists_of_the_same_files_keep_their_order)
 		assert_ptr_equal(world->observations.lists[i], world->lists[i]);
 }
 
-TEST_OF(fresh, masks_and_images_both_count)
+TEST_OF(world, masks_and_images_both_count)
 {
-	struct world *world = *state;
 	const struct order_list *images, *masks;
 
 	add_list(world, 0, FILES, 1);
@@ -139,9 +126,8 @@ TEST_OF(fresh, masks_and_images_both_count)
 		    world->observations.lists[2] == masks);
 }
 
-TEST_OF(fresh, a_list_of_which_hardly_anything_was_seen_does_not_count)
+TEST_OF(world, a_list_of_which_hardly_anything_was_seen_does_not_count)
 {
-	struct world *world = *state;
 	const struct order_list *train = add_list(world, 0, TRAIN, 1);
 
 	add_list(world, TRAIN, VAL, 1);
@@ -151,9 +137,8 @@ TEST_OF(fresh, a_list_of_which_hardly_anything_was_seen_does_not_count)
 	assert_chosen(world, train, 1);
 }
 
-TEST_OF(fresh, a_list_is_unlikely_if_another_one_has_that_and_more)
+TEST_OF(world, a_list_is_unlikely_if_another_one_has_that_and_more)
 {
-	struct world *world = *state;
 	const struct order_list *train, *masks, *suffix;
 
 	suffix = add_list(world, 0, TRAIN - CLASS / 2, 1);
@@ -167,9 +152,8 @@ TEST_OF(fresh, a_list_is_unlikely_if_another_one_has_that_and_more)
 	assert_ptr_equal(world->observations.lists[2], suffix);
 }
 
-TEST_OF(fresh, of_two_alike_the_one_that_was_followed_before_comes_first)
+TEST_OF(world, of_two_alike_the_one_that_was_followed_before_comes_first)
 {
-	struct world *world = *state;
 	const struct order_list *second;
 
 	add_list(world, 0, TRAIN, 1);

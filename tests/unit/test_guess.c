@@ -27,20 +27,15 @@ struct world {
 
 static uint32_t order[MOST];
 
-static int setup(void **state)
+static void setup(struct world *world)
 {
-	*state = calloc(1, sizeof(struct world));
-	return *state ? 0 : -1;
+	*world = (struct world){0};
 }
 
-static int teardown(void **state)
+static void teardown(struct world *world)
 {
-	struct world *world = *state;
-
 	for (unsigned i = 0; i < world->list_count; i++)
 		order_list_free(world->lists[i]);
-	free(world);
-	return 0;
 }
 
 /* --- its surroundings ------------------------------------------------------------------------ */
@@ -144,16 +139,15 @@ static uint32_t enough(double tried, double n)
 	return (uint32_t)d;
 }
 
-FIXTURE_BY(fresh, struct world, setup, teardown);
+FIXTURE(world, struct world, setup, teardown);
 
 /* Of few files more must be seen than of many. */
-TEST_OF(fresh, it_is_sure_as_soon_as_chance_is_out_of_the_question)
+TEST_OF(world, it_is_sure_as_soon_as_chance_is_out_of_the_question)
 {
 	const uint32_t counts[] = {100, 1000, 50000};
 	uint32_t before = WATCH_BEGINNING;
 
 	for (unsigned i = 0; i < 3; i++) {
-		struct world *world = *state;
 		uint32_t n = counts[i], sure = enough((double)GUESS_FEW * 2, n);
 		struct hypothesis found;
 
@@ -168,16 +162,15 @@ TEST_OF(fresh, it_is_sure_as_soon_as_chance_is_out_of_the_question)
 		assert_ptr_equal(found.list, world->lists[0]);
 		assert_true(sure < before);
 		before = sure;
-		teardown(state);
-		setup(state);
+		teardown(world);
+		setup(world);
 	}
 }
 
 /* Eight workers with four files each have 32, but it is not known that four of one were not all of
  * them at the beginning of batches; eight of each are more than enough. */
-TEST_OF(fresh, the_longest_beginning_must_be_deep_enough)
+TEST_OF(world, the_longest_beginning_must_be_deep_enough)
 {
-	struct world *world = *state;
 	struct hypothesis found;
 
 	world->near = SMALL;
@@ -193,9 +186,8 @@ TEST_OF(fresh, the_longest_beginning_must_be_deep_enough)
 }
 
 /* The first files of a program may have been a look at the data. */
-TEST_OF(fresh, a_look_at_the_data_first_is_no_hindrance)
+TEST_OF(world, a_look_at_the_data_first_is_no_hindrance)
 {
-	struct world *world = *state;
 	struct hypothesis found;
 
 	world->near = SMALL;
@@ -209,9 +201,8 @@ TEST_OF(fresh, a_look_at_the_data_first_is_no_hindrance)
 	assert_int_equal(found.sampler.seed, SMALL);
 }
 
-TEST_OF(fresh, a_scan_is_not_searched_for)
+TEST_OF(world, a_scan_is_not_searched_for)
 {
-	struct world *world = *state;
 	struct hypothesis found;
 
 	world->near = SMALL;
@@ -229,10 +220,8 @@ TEST_OF(fresh, a_scan_is_not_searched_for)
 }
 
 /* Of a class of 100 files, more than half were seen. */
-TEST_OF(fresh, a_scan_of_a_small_list_is_one_too)
+TEST_OF(world, a_scan_of_a_small_list_is_one_too)
 {
-	struct world *world = *state;
-
 	world->near = SMALL;
 	add_list(world, BASE, 100);
 	for (uint32_t i = 0; i < SEEN; i++)
@@ -247,9 +236,8 @@ TEST_OF(fresh, a_scan_of_a_small_list_is_one_too)
 /* --- which way ------------------------------------------------------------------------------- */
 
 /* A generator that DataLoader took its base_seed from first. */
-TEST_OF(fresh, an_order_after_two_outputs_is_found)
+TEST_OF(world, an_order_after_two_outputs_is_found)
 {
-	struct world *world = *state;
 	struct hypothesis found;
 	struct mt19937 mt;
 
@@ -289,7 +277,7 @@ static void assert_ranks(const struct sampler_part *part, uint32_t world, uint32
 	assert_int_equal(__builtin_popcountll(part->ranks), ranks);
 }
 
-TEST_OF(fresh, the_ranks_of_this_node_are_found)
+TEST_OF(world, the_ranks_of_this_node_are_found)
 {
 	static const struct {
 		uint32_t world, first, ranks;
@@ -300,7 +288,6 @@ TEST_OF(fresh, the_ranks_of_this_node_are_found)
 		const struct sampler sampler = {
 			.seed = SMALL,
 			.part = {.world = cases[i].world, .unit = 1, .first = cases[i].first}};
-		struct world *world = *state;
 		struct hypothesis found;
 
 		world->near = SMALL;
@@ -309,15 +296,14 @@ TEST_OF(fresh, the_ranks_of_this_node_are_found)
 		assert_true(find(world, &found));
 		assert_int_equal(found.sampler.seed, SMALL);
 		assert_ranks(&found.sampler.part, cases[i].world, cases[i].first, cases[i].ranks);
-		teardown(state);
-		setup(state);
+		teardown(world);
+		setup(world);
 	}
 }
 
-TEST_OF(fresh, a_rank_that_begins_later_is_found_by_the_others)
+TEST_OF(world, a_rank_that_begins_later_is_found_by_the_others)
 {
 	const struct sampler sampler = {.seed = LARGE, .part = {.world = 8, .unit = 1, .first = 6}};
-	struct world *world = *state;
 	struct hypothesis found;
 
 	know(world, add_list(world, BASE, MOST), LARGE, 0);
@@ -331,7 +317,7 @@ TEST_OF(fresh, a_rank_that_begins_later_is_found_by_the_others)
 }
 
 /* More than the search knows: of a seed that epochs count from. */
-TEST_OF(fresh, a_lone_rank_of_many_is_found)
+TEST_OF(world, a_lone_rank_of_many_is_found)
 {
 	static const struct {
 		uint32_t world, rank;
@@ -341,7 +327,6 @@ TEST_OF(fresh, a_lone_rank_of_many_is_found)
 		const struct sampler sampler = {
 			.seed = 90,
 			.part = {.world = cases[i].world, .unit = 1, .first = cases[i].rank}};
-		struct world *world = *state;
 		struct hypothesis found;
 
 		world->near = SMALL;
@@ -350,16 +335,15 @@ TEST_OF(fresh, a_lone_rank_of_many_is_found)
 		assert_true(find(world, &found));
 		assert_int_equal(found.sampler.seed, 90);
 		assert_ranks(&found.sampler.part, cases[i].world, cases[i].rank, 1);
-		teardown(state);
-		setup(state);
+		teardown(world);
+		setup(world);
 	}
 }
 
 /* All ranks are here: a permutation as any other, the simplest explanation. */
-TEST_OF(fresh, all_ranks_are_the_whole_permutation)
+TEST_OF(world, all_ranks_are_the_whole_permutation)
 {
 	const struct sampler sampler = {.seed = SMALL, .part = {.world = 2, .unit = 1}};
-	struct world *world = *state;
 	struct hypothesis found;
 
 	world->near = SMALL;
@@ -384,7 +368,7 @@ static void see_slow(struct world *world, const struct sampler *sampler, const u
 	}
 }
 
-TEST_OF(fresh, ranks_that_have_hardly_begun_are_not_left_out)
+TEST_OF(world, ranks_that_have_hardly_begun_are_not_left_out)
 {
 	static const struct {
 		uint32_t world, ranks, seen[8], found;
@@ -398,7 +382,6 @@ TEST_OF(fresh, ranks_that_have_hardly_begun_are_not_left_out)
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct sampler sampler = {.seed = SMALL,
 						.part = {.world = cases[i].world, .unit = 1}};
-		struct world *world = *state;
 		struct hypothesis found;
 
 		world->near = SMALL;
@@ -407,8 +390,8 @@ TEST_OF(fresh, ranks_that_have_hardly_begun_are_not_left_out)
 		assert_int_equal(find(world, &found), cases[i].found > 0);
 		if (cases[i].found)
 			assert_int_equal(sampler_world(&found.sampler), cases[i].found);
-		teardown(state);
-		setup(state);
+		teardown(world);
+		setup(world);
 	}
 }
 
@@ -426,7 +409,7 @@ static void see_workers(struct world *world, const struct sampler *sampler, uint
 	}
 }
 
-TEST_OF(fresh, workers_are_not_taken_for_ranks)
+TEST_OF(world, workers_are_not_taken_for_ranks)
 {
 	static const struct {
 		uint32_t workers, batch, world, first;
@@ -438,7 +421,6 @@ TEST_OF(fresh, workers_are_not_taken_for_ranks)
 							 .unit = 1,
 							 .first = cases[i].first,
 							 .ranks = 1}};
-		struct world *world = *state;
 		struct hypothesis found;
 
 		world->near = SMALL;
@@ -449,15 +431,14 @@ TEST_OF(fresh, workers_are_not_taken_for_ranks)
 		assert_int_equal(sampler_world(&found.sampler), cases[i].world);
 		if (cases[i].world > 1)
 			assert_ranks(&found.sampler.part, cases[i].world, cases[i].first, 1);
-		teardown(state);
-		setup(state);
+		teardown(world);
+		setup(world);
 	}
 }
 
 /* torch.manual_seed(42), of which DataLoader draws the seed of its sampler. */
-TEST_OF(fresh, a_convention_is_found_without_a_search)
+TEST_OF(world, a_convention_is_found_without_a_search)
 {
-	struct world *world = *state;
 	struct hypothesis found;
 	struct mt19937 mt;
 
@@ -475,9 +456,8 @@ TEST_OF(fresh, a_convention_is_found_without_a_search)
 /* --- what is known --------------------------------------------------------------------------- */
 
 /* No search would have found it. */
-TEST_OF(fresh, what_follows_a_known_pass_is_tried_first)
+TEST_OF(world, what_follows_a_known_pass_is_tried_first)
 {
-	struct world *world = *state;
 	const struct order_list *list = add_list(world, BASE, 5000);
 	struct hypothesis found;
 
@@ -509,20 +489,19 @@ static struct sampler find_behind(struct world *world, const struct sampler *kno
 }
 
 /* A close_mosaic of Ultralytics, after many epochs that are alike. */
-TEST_OF(fresh, a_stream_that_goes_on_otherwise_for_once_is_followed)
+TEST_OF(world, a_stream_that_goes_on_otherwise_for_once_is_followed)
 {
 	const struct sampler known = {
 		.rule = SAMPLER_STREAM, .seed = LARGE, .skip = 2, .step = 2 * 4999};
 	const struct sampler next = {.seed = LARGE, .skip = 2 + 3 * 4999 + 2};
 
-	assert_int_equal(find_behind(*state, &known, &next).skip, next.skip);
+	assert_int_equal(find_behind(world, &known, &next).skip, next.skip);
 }
 
 /* A search that costs much, in a list that is not the loader's, would be in vain, and may never end
  * where others want the processors. */
-TEST_OF(fresh, what_costs_little_is_tried_with_all_lists_first)
+TEST_OF(world, what_costs_little_is_tried_with_all_lists_first)
 {
-	struct world *world = *state;
 	struct hypothesis found;
 
 	add_list(world, BASE - 1, 5000);
@@ -535,29 +514,28 @@ TEST_OF(fresh, what_costs_little_is_tried_with_all_lists_first)
 }
 
 /* A loader for validation drew a seed of its own before, and now does not. */
-TEST_OF(fresh, a_seed_that_is_drawn_earlier_than_before_is_found)
+TEST_OF(world, a_seed_that_is_drawn_earlier_than_before_is_found)
 {
 	const struct sampler known = {
 		.rule = SAMPLER_WORDS, .seed = word_of(42, 7), .root = 42, .word = 7, .step = 4};
 	const struct sampler next = {.seed = word_of(42, 9)};
-	struct sampler found = find_behind(*state, &known, &next);
+	struct sampler found = find_behind(world, &known, &next);
 
 	assert_int_equal(found.word, 9);
 	assert_int_equal(found.step, 2);
 }
 
-TEST_OF(fresh, a_sampler_that_is_set_to_its_epoch_late_is_followed)
+TEST_OF(world, a_sampler_that_is_set_to_its_epoch_late_is_followed)
 {
 	const struct sampler known = {.rule = SAMPLER_SAME, .seed = LARGE};
 	const struct sampler next = {.seed = LARGE + 1};
 
-	assert_int_equal(find_behind(*state, &known, &next).rule, SAMPLER_RESEED);
+	assert_int_equal(find_behind(world, &known, &next).rule, SAMPLER_RESEED);
 }
 
 /* A run that is resumed from before the epoch that was last begun. */
-TEST_OF(fresh, an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same)
+TEST_OF(world, an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same)
 {
-	struct world *world = *state;
 	struct sampler later = {.rule = SAMPLER_RESEED, .seed = LARGE + 1};
 	struct sampler known = {.rule = SAMPLER_RESEED, .seed = LARGE};
 	struct hypothesis found;
@@ -573,9 +551,8 @@ TEST_OF(fresh, an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same)
 }
 
 /* Each takes up to seconds. */
-TEST_OF(fresh, trying_what_is_known_ends_when_told)
+TEST_OF(world, trying_what_is_known_ends_when_told)
 {
-	struct world *world = *state;
 	const struct order_list *list = add_list(world, BASE, 5000);
 	struct hypothesis found;
 
@@ -589,10 +566,9 @@ TEST_OF(fresh, trying_what_is_known_ends_when_told)
 }
 
 /* After many outputs, each takes long. */
-TEST_OF(fresh, only_the_latest_epoch_of_a_generator_is_followed)
+TEST_OF(world, only_the_latest_epoch_of_a_generator_is_followed)
 {
 	struct sampler sampler = {.rule = SAMPLER_STREAM, .seed = LARGE, .step = 2 * 4999 + 2};
-	struct world *world = *state;
 	struct hypothesis found;
 
 	add_list(world, BASE, 5000);
@@ -607,9 +583,8 @@ TEST_OF(fresh, only_the_latest_epoch_of_a_generator_is_followed)
 	assert_int_equal(found.sampler.skip, 2);
 }
 
-TEST_OF(fresh, a_run_that_begins_anew_is_recognised)
+TEST_OF(world, a_run_that_begins_anew_is_recognised)
 {
-	struct world *world = *state;
 	const struct order_list *list = add_list(world, BASE, 5000);
 	struct hypothesis found;
 
@@ -623,9 +598,8 @@ TEST_OF(fresh, a_run_that_begins_anew_is_recognised)
 }
 
 /* One pass needs less observations than millions of seeds, but some. */
-TEST_OF(fresh, a_known_pass_is_not_believed_without_evidence)
+TEST_OF(world, a_known_pass_is_not_believed_without_evidence)
 {
-	struct world *world = *state;
 	const struct order_list *list = add_list(world, BASE, 5000);
 	struct hypothesis found;
 
@@ -640,9 +614,8 @@ TEST_OF(fresh, a_known_pass_is_not_believed_without_evidence)
 	assert_false(find(world, &found));
 }
 
-TEST_OF(fresh, masks_are_read_as_the_images_are)
+TEST_OF(world, masks_are_read_as_the_images_are)
 {
-	struct world *world = *state;
 	const struct order_list *images = add_list(world, BASE, 5000);
 	const struct order_list *masks = add_list(world, BASE + 5000, 5000);
 	const struct hypothesis hypothesis = {.list = images, .sampler = {.seed = LARGE}};
@@ -657,9 +630,8 @@ TEST_OF(fresh, masks_are_read_as_the_images_are)
 
 /* --- what is worth it ------------------------------------------------------------------------ */
 
-TEST_OF(fresh, all_seeds_are_tried_only_where_it_pays)
+TEST_OF(world, all_seeds_are_tried_only_where_it_pays)
 {
-	struct world *world = *state;
 	struct hypothesis found;
 
 	world->near = LARGE;
@@ -679,9 +651,8 @@ TEST_OF(fresh, all_seeds_are_tried_only_where_it_pays)
 }
 
 /* Who has the first files of the order may be the one that has come less far. */
-TEST_OF(fresh, all_seeds_are_tried_when_all_readers_have_begun)
+TEST_OF(world, all_seeds_are_tried_when_all_readers_have_begun)
 {
-	struct world *world = *state;
 	struct hypothesis found;
 
 	world->near = LARGE;
@@ -699,9 +670,8 @@ TEST_OF(fresh, all_seeds_are_tried_when_all_readers_have_begun)
 }
 
 /* The second list is the right one. */
-TEST_OF(fresh, of_several_lists_the_right_one_is_found)
+TEST_OF(world, of_several_lists_the_right_one_is_found)
 {
-	struct world *world = *state;
 	const struct order_list *right;
 	struct hypothesis found;
 
@@ -715,9 +685,8 @@ TEST_OF(fresh, of_several_lists_the_right_one_is_found)
 	assert_int_equal(world->all, 0);
 }
 
-TEST_OF(fresh, nothing_is_tried_when_nobody_wants_to_know)
+TEST_OF(world, nothing_is_tried_when_nobody_wants_to_know)
 {
-	struct world *world = *state;
 	struct hypothesis found;
 
 	world->near = SMALL;
@@ -731,7 +700,7 @@ TEST_OF(fresh, nothing_is_tried_when_nobody_wants_to_know)
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, empty_files_are_left_out_of_a_course)
+TEST_OF(world, empty_files_are_left_out_of_a_course)
 {
 	const uint32_t files[] = {9, ORDER_NONE, 7, 5, ORDER_NONE, 3};
 	struct hypothesis hypothesis = {.sampler = {.seed = 11}};
@@ -751,9 +720,8 @@ TEST_OF(fresh, empty_files_are_left_out_of_a_course)
 	order_list_free(list);
 }
 
-TEST_OF(fresh, of_an_unlikely_list_small_seeds_are_tried_after_all_of_a_likely_one)
+TEST_OF(world, of_an_unlikely_list_small_seeds_are_tried_after_all_of_a_likely_one)
 {
-	struct world *world = *state;
 	const struct order_list *list;
 	struct hypothesis found;
 

@@ -50,12 +50,10 @@ static uint32_t file_of(uint32_t i)
 	return (uint32_t)((uint64_t)i * 7919 % FILES);
 }
 
-FIXTURE_BY(begun, struct watch, setup, teardown);
+FIXTURE_BY(watch, struct watch, setup, teardown);
 
-TEST_OF(begun, a_file_that_is_opened_and_read_is_one_turn)
+TEST_OF(watch, a_file_that_is_opened_and_read_is_one_turn)
 {
-	struct watch *watch = *state;
-
 	assert_true(watch_turn(watch, 5, 1));
 	watch_note(watch, 0, 0);
 	assert_false(watch_turn(watch, 5, 1));
@@ -64,19 +62,16 @@ TEST_OF(begun, a_file_that_is_opened_and_read_is_one_turn)
 	assert_int_equal(watch_turns(watch), 3);
 }
 
-TEST_OF(begun, many_under_one_id_are_told_apart_by_what_they_hold)
+TEST_OF(watch, many_under_one_id_are_told_apart_by_what_they_hold)
 {
-	struct watch *watch = *state;
-
 	for (uint32_t file = 0; file < 8; file++)
 		assert_true(watch_turn(watch, 0, file));
 	for (uint32_t file = 0; file < 8; file++)
 		assert_false(watch_turn(watch, 0, file));
 }
 
-TEST_OF(begun, workers_begin_side_by_side)
+TEST_OF(watch, workers_begin_side_by_side)
 {
-	struct watch *watch = *state;
 	unsigned count;
 
 	for (uint32_t i = 0; i < 80; i++)
@@ -90,19 +85,16 @@ TEST_OF(begun, workers_begin_side_by_side)
 	}
 }
 
-TEST_OF(begun, no_more_than_a_beginning_is_kept)
+TEST_OF(watch, no_more_than_a_beginning_is_kept)
 {
-	struct watch *watch = *state;
-
 	for (uint32_t i = 0; i < 1000; i++)
 		ask(watch, 10, file_of(i), false);
 	assert_int_equal(watch_beginnings(watch, seen), WATCH_BEGINNING);
 	assert_int_equal(seen[0].file, file_of(0));
 }
 
-TEST_OF(begun, the_stage_changes_as_the_beginning_grows)
+TEST_OF(watch, the_stage_changes_as_the_beginning_grows)
 {
-	struct watch *watch = *state;
 	uint64_t last = stage_of(watch);
 	unsigned changes = 0;
 
@@ -115,10 +107,8 @@ TEST_OF(begun, the_stage_changes_as_the_beginning_grows)
 	assert_int_equal(changes, 6); /* 4, 6, 8, 16, 32, 64 */
 }
 
-TEST_OF(begun, the_shortest_beginning_says_when_all_have_come_so_far)
+TEST_OF(watch, the_shortest_beginning_says_when_all_have_come_so_far)
 {
-	struct watch *watch = *state;
-
 	for (uint32_t i = 0; i < 40; i++) {
 		ask(watch, 10, file_of(2 * i), false);
 		if (i % 2)
@@ -132,19 +122,15 @@ TEST_OF(begun, the_shortest_beginning_says_when_all_have_come_so_far)
 	assert_int_equal(stage_of_all(watch), stage_of(watch));
 }
 
-TEST_OF(begun, many_under_one_id_have_a_part_of_its_beginning_each)
+TEST_OF(watch, many_under_one_id_have_a_part_of_its_beginning_each)
 {
-	struct watch *watch = *state;
-
 	for (uint32_t i = 0; i < 8 * 20; i++)
 		ask(watch, 0, file_of(i), false);
 	assert_int_equal(watch_group(watch).shortest, 20);
 }
 
-TEST_OF(begun, what_is_foreseen_is_no_beginning)
+TEST_OF(watch, what_is_foreseen_is_no_beginning)
 {
-	struct watch *watch = *state;
-
 	for (uint32_t i = 0; i < 100; i++)
 		ask(watch, 10, file_of(i), i % 3 == 0);
 	assert_int_equal(watch_beginnings(watch, seen), 0);
@@ -165,9 +151,8 @@ static bool is_fourth(const void *context, uint32_t file)
 	return false;
 }
 
-TEST_OF(begun, who_is_known_to_go_by_a_forecast_has_no_beginning)
+TEST_OF(watch, who_is_known_to_go_by_a_forecast_has_no_beginning)
 {
-	struct watch *watch = *state;
 	uint32_t files[FILES];
 
 	for (uint32_t i = 0; i < FILES; i++)
@@ -189,10 +174,9 @@ TEST_OF(begun, who_is_known_to_go_by_a_forecast_has_no_beginning)
 }
 
 /* Of another job, which is somewhere near. */
-TEST_OF(begun, what_a_forecast_foresees_by_chance_does_not_end_a_beginning)
+TEST_OF(watch, what_a_forecast_foresees_by_chance_does_not_end_a_beginning)
 {
 	const double chances[] = {0.2, 0.1, 0.05, 0.01};
-	struct watch *watch = *state;
 
 	srandom(1);
 	for (uint32_t i = 0; i < FILES; i++) {
@@ -204,10 +188,9 @@ TEST_OF(begun, what_a_forecast_foresees_by_chance_does_not_end_a_beginning)
 	}
 }
 
-TEST_OF(begun, mosaics_go_by_a_forecast_that_foresees_one_of_four)
+TEST_OF(watch, mosaics_go_by_a_forecast_that_foresees_one_of_four)
 {
 	const double chances[] = {0.05, 0.01, 0.001};
-	struct watch *watch = *state;
 
 	for (uint32_t i = 0; i < 3000; i++) {
 		bool own = i % 4 == 0, goes;
@@ -219,10 +202,8 @@ TEST_OF(begun, mosaics_go_by_a_forecast_that_foresees_one_of_four)
 }
 
 /* And then asks for one of the files that its last epoch left out. */
-TEST_OF(begun, who_has_always_gone_by_a_forecast_and_does_not_begins_anew)
+TEST_OF(watch, who_has_always_gone_by_a_forecast_and_does_not_begins_anew)
 {
-	struct watch *watch = *state;
-
 	for (uint32_t i = 0; i < 1000; i++)
 		ask(watch, 10, file_of(i), true);
 	for (uint32_t i = 0; i < 3; i++)
@@ -234,10 +215,8 @@ TEST_OF(begun, who_has_always_gone_by_a_forecast_and_does_not_begins_anew)
 }
 
 /* As where the next epoch was foretold wrongly: its order foresees this file by chance. */
-TEST_OF(begun, one_file_of_another_forecast_does_not_end_a_beginning)
+TEST_OF(watch, one_file_of_another_forecast_does_not_end_a_beginning)
 {
-	struct watch *watch = *state;
-
 	for (uint32_t i = 0; i < 256; i++)
 		ask(watch, 1, file_of(i), true);
 	assert_true(watch_turn(watch, 1, file_of(256)));
@@ -248,10 +227,8 @@ TEST_OF(begun, one_file_of_another_forecast_does_not_end_a_beginning)
 	assert_int_equal(seen[0].file, file_of(256));
 }
 
-TEST_OF(begun, who_goes_on_with_the_next_forecast_is_known_by_two_files)
+TEST_OF(watch, who_goes_on_with_the_next_forecast_is_known_by_two_files)
 {
-	struct watch *watch = *state;
-
 	for (uint32_t i = 0; i < 256; i++)
 		ask(watch, 1, file_of(i), true);
 	assert_true(watch_turn(watch, 1, file_of(256)));
@@ -262,10 +239,8 @@ TEST_OF(begun, who_goes_on_with_the_next_forecast_is_known_by_two_files)
 	assert_int_equal(watch_group(watch).longest, 0);
 }
 
-TEST_OF(begun, workers_of_the_epoch_before_do_not_count)
+TEST_OF(watch, workers_of_the_epoch_before_do_not_count)
 {
-	struct watch *watch = *state;
-
 	for (uint32_t i = 0; i < 100; i++)
 		ask(watch, 10 + i % 2, file_of(i), false);
 	for (uint32_t i = 0; i < 40; i++)
@@ -276,10 +251,8 @@ TEST_OF(begun, workers_of_the_epoch_before_do_not_count)
 }
 
 /* persistent_workers, or none: the same reader goes on from epoch to epoch. */
-TEST_OF(begun, who_asks_for_all_anew_begins_anew)
+TEST_OF(watch, who_asks_for_all_anew_begins_anew)
 {
-	struct watch *watch = *state;
-
 	for (uint32_t epoch = 0; epoch < 3; epoch++)
 		for (uint32_t i = 0; i < 500; i++)
 			ask(watch, 10, file_of((i * 7 + epoch * 31) % 500), false);
@@ -295,9 +268,8 @@ static uint32_t random_below(uint32_t *state, uint32_t n)
 
 /* One whom a forecast followed until it ended has nothing fresh; another one shows that all begin
  * anew. */
-TEST_OF(begun, who_has_begun_anew_does_not_do_so_again)
+TEST_OF(watch, who_has_begun_anew_does_not_do_so_again)
 {
-	struct watch *watch = *state;
 	unsigned count, of_first = 0;
 
 	for (uint32_t i = 0; i < 200; i++) {
@@ -317,9 +289,8 @@ TEST_OF(begun, who_has_begun_anew_does_not_do_so_again)
 }
 
 /* With each sample three of all the others, of which ever more were asked for before. */
-TEST_OF(begun, mosaics_do_not_begin_anew)
+TEST_OF(watch, mosaics_do_not_begin_anew)
 {
-	struct watch *watch = *state;
 	uint32_t random = 1;
 
 	for (uint32_t i = 0; i < 4000; i++) {
@@ -333,10 +304,8 @@ TEST_OF(begun, mosaics_do_not_begin_anew)
 }
 
 /* One that comes late finds half of its files asked for by the first. */
-TEST_OF(begun, a_job_over_the_same_files_does_not_begin_anew)
+TEST_OF(watch, a_job_over_the_same_files_does_not_begin_anew)
 {
-	struct watch *watch = *state;
-
 	for (uint32_t i = 0; i < 4000; i++) {
 		ask(watch, 10, file_of(i * 7 % 4000), false);
 		if (i >= 1500)
@@ -347,9 +316,8 @@ TEST_OF(begun, a_job_over_the_same_files_does_not_begin_anew)
 	assert_int_equal(seen[WATCH_BEGINNING].file, file_of(1500 * 11 % 4000));
 }
 
-TEST_OF(begun, short_lived_readers_in_between_do_not_count)
+TEST_OF(watch, short_lived_readers_in_between_do_not_count)
 {
-	struct watch *watch = *state;
 	unsigned count;
 
 	for (uint32_t i = 0; i < 200; i++) {
@@ -362,10 +330,8 @@ TEST_OF(begun, short_lived_readers_in_between_do_not_count)
 		assert_true(seen[i].reader < 100);
 }
 
-TEST_OF(begun, any_number_of_readers_is_survived)
+TEST_OF(watch, any_number_of_readers_is_survived)
 {
-	struct watch *watch = *state;
-
 	for (uint32_t i = 0; i < 3 * WATCH_LOG; i++)
 		for (uint32_t file = 0; file < 5; file++)
 			ask(watch, i + 1, file_of(i * 5 + file), false);
@@ -374,10 +340,9 @@ TEST_OF(begun, any_number_of_readers_is_survived)
 }
 
 /* Eight ranks with 64 workers each, and what reads beside them. */
-TEST_OF(begun, many_that_live_are_all_known_beside_others_that_end)
+TEST_OF(watch, many_that_live_are_all_known_beside_others_that_end)
 {
 	enum { LIVING = 520 };
-	struct watch *watch = *state;
 
 	for (uint32_t i = 0; i < 20; i++)
 		for (uint32_t reader = 1; reader <= LIVING; reader++) {
@@ -390,9 +355,8 @@ TEST_OF(begun, many_that_live_are_all_known_beside_others_that_end)
 	assert_true(watch_beginnings(watch, seen) >= LIVING * 20);
 }
 
-TEST_OF(begun, what_came_last_is_told_in_order)
+TEST_OF(watch, what_came_last_is_told_in_order)
 {
-	struct watch *watch = *state;
 	uint32_t recent[WATCH_RECENT];
 
 	for (uint32_t i = 0; i < 3000; i++)

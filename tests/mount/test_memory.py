@@ -6,13 +6,12 @@ import ctypes
 import mmap
 import os
 import random
-import time
 from pathlib import Path
 
 import pytest
 
 import trees
-from foldfs import MIB, PATIENCE, is_root, libc, run
+from foldfs import MIB, PATIENCE, is_root, libc, run, wait_until
 from formats import parquet
 
 pytestmark = pytest.mark.alone
@@ -86,14 +85,6 @@ def copies(mounted, files):
     """Files of which the kernel has pages, and bytes of those."""
     pages = [resident(os.path.join(os.fsencode(mounted), path)) for path in files]
     return sum(count > 0 for count in pages), sum(pages) * mmap.PAGESIZE
-
-
-def wait_for_drops(true):
-    """Drops come behind the readers, when a thread gets to it."""
-    deadline = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < deadline
-        os.sched_yield()
 
 
 def memory_of(pid, field):
@@ -181,7 +172,7 @@ def test_the_kernel_s_copy_is_dropped_behind_the_readers(large, mount, size):
         count, kept = copies(mounted, files)
         return count <= LAG_FILES and kept <= LAG
 
-    wait_for_drops(is_bounded)
+    wait_until(is_bounded)
     assert mounted.requests()["notify"] >= FILES - LAG_FILES
 
 
@@ -202,7 +193,7 @@ def test_a_mapping_survives_the_drop_of_its_pages(large, mount):
         want = (source / first).read_bytes()
         assert mapping[:] == want
         read_all(mounted, others)
-        wait_for_drops(lambda: resident(mounted / first) == 0)
+        wait_until(lambda: resident(mounted / first) == 0)
         assert mapping[:] == want
 
 
@@ -236,7 +227,7 @@ def little_memory(place, pytestconfig):
 def test_kernel_and_pool_share_what_does_not_fit(large, mount, little_memory):
     source = large[0]
     mounted, files = read_once(large, mount, "policy=pin")
-    wait_for_drops(lambda: copies(mounted, files)[1] <= little_memory + MIB + LAG)
+    wait_until(lambda: copies(mounted, files)[1] <= little_memory + MIB + LAG)
     first = mounted.stats()
     assert first["cache_mode"] == "shared"
     assert little_memory - MIB < first["pool"]["page_cache"] <= little_memory + MIB
@@ -287,5 +278,5 @@ def test_whose_last_use_counts_the_kernel_keeps_it(large, mount, little_memory):
 @is_root
 def test_the_pool_s_data_stays_the_pool_s(large, mount, little_memory):
     mounted, files = read_once(large, mount, "cache=pool,policy=pin")
-    wait_for_drops(lambda: copies(mounted, files)[1] <= LAG)
+    wait_until(lambda: copies(mounted, files)[1] <= LAG)
     assert mounted.stats()["cache_mode"] == "pool" and mounted.stats()["pool"]["page_cache"] == 0

@@ -12,7 +12,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -352,20 +351,13 @@ def test_two_mounts_of_a_pack_have_the_device_read_it_once(bulk, mount, place):
     assert second < size / 10
 
 
-def wait_for_preload(mounted, size):
-    deadline = time.monotonic() + PATIENCE
-    while (done := mounted.stats()["preloaded"]) < size:
-        assert time.monotonic() < deadline, f"{done} of {size} bytes preloaded"
-        os.sched_yield()
-    return done
-
-
 @pytest.mark.parametrize("options", [["--cache=kernel"], ["--cache=pool"], ["--readahead=0"]])
 def test_preload_reads_the_pack_before_anybody_asks(bulk, mount, options):
     source, pack = bulk
     mounted = mount(pack, "--preload", "--pool=128M", *options)
     size = mounted.stats()["pack"]["bytes"]
-    assert wait_for_preload(mounted, size) == size
+    foldfs.wait_until(lambda: mounted.stats()["preloaded"] >= size)
+    assert mounted.stats()["preloaded"] == size
     assert mounted.requests()["read"] == 0
     assert trees.content(mounted) == trees.content(source)
     # Nothing is read a second time, whether it had arrived or was still on its way.
@@ -374,7 +366,7 @@ def test_preload_reads_the_pack_before_anybody_asks(bulk, mount, options):
 
 def test_preload_stops_where_the_pool_is_full(bulk, mount):
     mounted = mount(bulk[1], "--preload", "--cache=pool", "--pool=32M")
-    wait_for_preload(mounted, 16 * MIB)
+    foldfs.wait_until(lambda: mounted.stats()["preloaded"] >= 16 * MIB)
     trees.content(mounted)
     pool = mounted.stats()["pool"]
     assert pool["used"] <= pool["limit"] == pool["budget"] == 32 * MIB

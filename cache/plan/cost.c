@@ -9,9 +9,8 @@
  *	r = b + a * z		with r = busy time a byte, z = reads a byte
  *
  * A line through the last windows gives a and b; older windows count less. It is fitted by least
- * squares with a prior (a ridge): the assumed a / b weighs as much as windows whose z differ by
- * noise / spread, so windows that scatter, as under a limit that lets bursts through, convince more
- * slowly. The assumed value follows what was found, so that it is not forgotten while all reads are
+ * squares with a prior (a ridge): the assumed a / b weighs as much as one window whose z is half as
+ * large again as the mean. It follows what was found, which is not forgotten while all reads are
  * alike. A device has a smaller a while it works on several reads at once, and should: a is that of
  * the last ten windows or so.
  *
@@ -50,9 +49,7 @@
 #define KEEP		0.9
 #define ASSUMED_WINDOWS 16
 #define SLOW_NS		10.0 /* a byte, 100 MB/s: what takes longer is taken for requests at first */
-#define NOISE_START	(1.0 / 16) /* variance of r around the line, as a share of r */
-#define NOISE_MIN	(1.0 / 128)
-#define SPREAD		(1.0 / 8) /* variance of a * z around the assumed one, as a share of r */
+#define DOUBT		(1.0 / 4) /* sum of squares of deviations of z that weighs as much */
 #define OUTLIER		1.2	  /* times what was expected: a window counts for no more */
 #define RUN_RATIOS	16
 #define EXPERIENCED	16 /* windows */
@@ -98,7 +95,6 @@ void cost_init(struct cost *cost)
 	*cost = (struct cost){.ratio = COST_GAP_START,
 			      .run = COST_RUN_START,
 			      .assumed = COST_GAP_START,
-			      .noise = NOISE_START,
 			      .wanted = COST_GAP_START,
 			      .depth = 2,
 			      .direction = -2,
@@ -112,9 +108,8 @@ void cost_init(struct cost *cost)
 static double request_share(const struct cost *cost)
 {
 	double assumed = cost->assumed * cost->z / (1 + cost->assumed * cost->z);
-	double doubt = (cost->noise > NOISE_MIN ? cost->noise : NOISE_MIN) / SPREAD;
 	double zz = cost->zz / (cost->z * cost->z), zr = cost->zr / (cost->z * cost->r);
-	double share = (zr + doubt * assumed) / (zz + doubt);
+	double share = (zr + DOUBT * assumed) / (zz + DOUBT);
 
 	return share < 0 ? 0 : share > 1 ? 1 : share;
 }
@@ -142,13 +137,6 @@ static double without_outlier(const struct cost *cost, double z, double r)
 	return r < most ? r : most;
 }
 
-static void learn_noise(struct cost *cost, double z, double r)
-{
-	double residue = (r - line_at(cost, z)) / cost->r;
-
-	cost->noise += (1 - KEEP) * (residue * residue - cost->noise);
-}
-
 /* Reads that are alike do not tell requests from bytes. Where they take longer than the bytes do on
  * any usual device, requests are dear: a hard disk is known by its first reads. */
 static void assume(struct cost *cost, double z, double r)
@@ -164,12 +152,10 @@ static void learn(struct cost *cost, double z, double r)
 {
 	double dz, dr;
 
-	if (cost->windows) {
+	if (cost->windows)
 		r = without_outlier(cost, z, r);
-		learn_noise(cost, z, r);
-	} else {
+	else
 		assume(cost, z, r);
-	}
 	dz = z - cost->z;
 	dr = r - cost->r;
 	cost->weight = KEEP * cost->weight + 1;

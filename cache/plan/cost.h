@@ -51,9 +51,9 @@ struct cost {
 	/* Of the window under way. */
 	struct cost_busy busy;
 	uint64_t reads, bytes, ns;
-	/* z is reads a byte, r ns a byte: their decayed means, the decayed sums of products around
-	 * them, and the variance of r around the line, as a share of it. */
-	double weight, z, r, zz, zr, noise;
+	/* z is reads a byte, r ns a byte: their decayed means, and the decayed sums of products
+	 * around them. */
+	double weight, z, r, zz, zr;
 	double assumed; /* a / b, while windows do not differ */
 	double wanted;	/* bytes of a wanted record, decayed mean */
 

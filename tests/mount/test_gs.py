@@ -1,6 +1,8 @@
 """Packs in Google Cloud Storage, as a server of the tests has it (cloud.py): HMAC keys, tokens."""
 
+import io
 import os
+import tarfile
 
 import pytest
 
@@ -200,3 +202,19 @@ def test_a_pattern_that_matches_nothing_is_an_error(shards, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "guessed")
     assert "the bucket is not listed, which takes the permission to list it: the secret key" in run(
         FOLDPACK, "list", f"--endpoint={shards.url}", name, status=1).err
+
+
+def test_the_index_beside_a_file_is_found(store, place, monkeypatch):
+    """By its key, which may have any characters."""
+    set_keys(monkeypatch, store.KEYS)
+    names = ["a #x.tar", "a #x.tar.foldfs-index"]
+    with tarfile.open(place / names[0], "w") as tar:
+        member = tarfile.TarInfo("a.jpg")
+        member.size = 5 << 20
+        tar.addfile(member, io.BytesIO(b"\xff\xd8\xff" + bytes(member.size)))
+    run(FOLDPACK, "index", place / names[0])
+    for name in names:
+        path = name.replace(" ", "%20").replace("#", "%23")
+        store.objects[f"/{BUCKET}/{path}"] = (place / name).read_bytes()
+    said = run(FOLDPACK, "verify", f"--endpoint={store.url}", f"gs://{BUCKET}/{names[0]}").err
+    assert "all good" in said

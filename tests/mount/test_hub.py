@@ -35,6 +35,17 @@ def test_a_pack_of_a_public_dataset_is_mounted(datasets, mount):
     assert set(datasets.sent) == {None}
 
 
+def test_the_index_beside_a_file_is_found(datasets, place):
+    names = ["x.tar", "x.tar.foldfs-index"]
+    with tarfile.open(place / names[0], "w") as tar:
+        member = tarfile.TarInfo("a.jpg")
+        member.size = 5 << 20
+        tar.addfile(member, io.BytesIO(b"\xff\xd8\xff" + bytes(member.size)))
+    run(FOLDPACK, "index", place / names[0])
+    datasets.add(DATASET, **{name: (place / name).read_bytes() for name in names})
+    assert "all good" in run(FOLDPACK, "verify", f"hf://datasets/{DATASET}/x.tar").err
+
+
 @pytest.mark.parametrize("revision", ["v1.0", "refs/convert/parquet", "refs/pr/7", "a/b"])
 def test_a_revision_is_named(datasets, revision):
     datasets.add(DATASET, revision, **{"x.lmdb": datasets.pack})

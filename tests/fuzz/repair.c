@@ -78,15 +78,20 @@ static void repair_pages(uint8_t *data, size_t size)
 	}
 }
 
-void repair_pack(uint8_t *data, size_t size)
+void repair_index(uint8_t *data, size_t size)
 {
 	uint8_t *super = find_super(data, size);
 
-	repair_pages(data, size);
 	if (!super)
 		return;
 	repair_sections(data, size, super);
 	repair_super(super);
+}
+
+void repair_pack(uint8_t *data, size_t size)
+{
+	repair_pages(data, size);
+	repair_index(data, size);
 }
 
 /* --- the mutator ------------------------------------------------------------------------------ */

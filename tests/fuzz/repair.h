@@ -14,6 +14,9 @@ void repair_super(uint8_t *super);
 /* The page numbers of an LMDB. If it is a pack, the checksums of its sections and superblock. */
 void repair_pack(uint8_t *data, size_t size);
 
+/* The same of an index that is a file of its own. */
+void repair_index(uint8_t *data, size_t size);
+
 /* LLVMFuzzerCustomMutator() of packs and other LMDBs. Most of their bytes are contents and gaps, so
  * that the change mostly goes into a page's header and its offsets, into a node, a section or the
  * superblock. One time in eight the damage is not repaired. */

@@ -427,6 +427,16 @@ def journals():
             yield b"\0" + struct.pack("<8sII", b"foldjrn\n", version, options) + bytes(80)
 
 
+def published(foldpack):
+    """As fuzz_published.c has them: the length of a tar, the tar, its index."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.tar"
+        for data in tar(tarfile.USTAR_FORMAT), made(archives.TARS["hard links"]):
+            path.write_bytes(data)
+            subprocess.run([foldpack, "index", "-q", path], check=True)
+            yield struct.pack("<H", len(data)) + data + Path(f"{path}.foldfs-index").read_bytes()
+
+
 def all_seeds(foldpack):
     made_packs = list(packs(foldpack))
     start = made_packs[1].index(b"foldfs\r\n")
@@ -446,6 +456,7 @@ def all_seeds(foldpack):
         b"b/1.jpg 0\nb/2.jpg 1\nb/x 1\n", b"1 /data/b/1.jpg\n2 /data/b/2.jpg\n", b"x\n1\n2\n",
         b'{"images": [{"file_name": "1.jpg"}, {"file_name": "a b.jpg"}, {"file_name": "x"}]}')]
     yield "journal", journals()
+    yield "published", published(foldpack)
     for make in answers, blocks, credentials, options, requests:
         yield make.__name__, make()
 

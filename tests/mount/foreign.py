@@ -1,6 +1,9 @@
 """What the tests of foreign formats share: LMDBs of given records, and what a mount shows."""
 
+import io
 import os
+import tarfile
+import zipfile
 
 import trees
 
@@ -13,6 +16,20 @@ def make_lmdb(path, records, subdir=True):
             for key, value in records:
                 txn.put(key, value)
     return path
+
+
+def write_tar(path, files):
+    with tarfile.open(path, "w") as tar:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+
+
+def write_zip(path, files):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
 
 
 def shown(mount):

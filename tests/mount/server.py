@@ -139,3 +139,13 @@ class Server:
 
     def forget(self):
         os.truncate(self.place / "access.log", 0)
+
+
+@pytest.fixture
+def web(place):
+    """One that serves a folder of the test's own."""
+    folder = place / "served"
+    folder.mkdir()
+    web = Server(folder, place / "nginx").start()
+    yield web
+    web.stop()

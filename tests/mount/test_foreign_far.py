@@ -3,23 +3,22 @@ fetching them into the disk cache, which gives them checksums."""
 
 import gzip
 import importlib
-import io
 import os
 import pickle
 import shutil
 import signal
 import subprocess
-import tarfile
 import zipfile
 
 import pytest
 
 import foldfs
 import foreign
-import server
 import trees
 from foldfs import FOLDFS, FOLDPACK, MIB, run, wait_until
 from formats import parquet
+
+pytest_plugins = ["server"]
 
 
 def photo(number, size=100_000):
@@ -41,29 +40,6 @@ def cache(place):
     return place / "disk"
 
 
-@pytest.fixture
-def web(place):
-    folder = place / "served"
-    folder.mkdir()
-    web = server.Server(folder, place / "nginx").start()
-    yield web
-    web.stop()
-
-
-def write_tar(path, files):
-    with tarfile.open(path, "w") as tar:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
-
-
-def write_zip(path, files):
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-
-
 def write_lmdb(path, files):
     foreign.make_lmdb(path, [(name.encode(), data) for name, data in files.items()], subdir=False)
 
@@ -79,7 +55,8 @@ def write_parquet(path, files, codec=parquet.NONE):
     parquet.write(path, samples, ["0", "1", "2", "3", "4"], (codec,) * 3, group=20)
 
 
-WRITERS = {"tar": write_tar, "zip": write_zip, "lmdb": write_lmdb, "parquet": write_parquet}
+WRITERS = {"tar": foreign.write_tar, "zip": foreign.write_zip, "lmdb": write_lmdb,
+           "parquet": write_parquet}
 
 
 def sent(web):
@@ -163,7 +140,7 @@ def test_of_records_with_labels_both_ends_are_asked_for(web, kind):
 
 def test_a_tar_is_asked_for_once_in_large_pieces(web):
     path = web.folder / "large.tar"
-    write_tar(path, {f"{number:04}.jpg": photo(number, 300_000) for number in range(200)})
+    foreign.write_tar(path, {f"{number:04}.jpg": photo(number, 300_000) for number in range(200)})
     assert run(FOLDPACK, "list", web.url(path.name)).out.count("\n") == 200
     assert sent(web) < path.stat().st_size + 8 * MIB
     assert len(web.asked()) < 40
@@ -195,7 +172,8 @@ def test_an_lmdb_of_three_levels_is_walked_from_far(web):
 def shards(web):
     """The URL of four."""
     for shard in range(4):
-        write_tar(web.folder / f"train-{shard:06}.tar", dict(list(FILES.items())[shard::4]))
+        foreign.write_tar(web.folder / f"train-{shard:06}.tar",
+                          dict(list(FILES.items())[shard::4]))
     return web.url("train-{000000..000003}.tar")
 
 
@@ -349,7 +327,7 @@ def test_what_lies_beside_a_copy_is_not_looked_at_once_it_was_read(place, shown,
 def test_an_interrupted_fetch_goes_on(web, cache, shown):
     path = web.folder / "files.tar"
     files = {f"{number:04}.jpg": photo(number, 700_000) for number in range(100)}
-    write_tar(path, files)
+    foreign.write_tar(path, files)
     url = web.url(path.name)
     run(FOLDPACK, "list", url)
     web.restart(directives="limit_rate 4m;")
@@ -387,7 +365,7 @@ HIDE = {"ETag": 'ngx.header["Last-Modified"] = nil', "Last-Modified": 'ngx.heade
 def replace(path, files):
     """By a tar of the same size, with the same ends, of a later time."""
     before = path.stat()
-    write_tar(path, files)
+    foreign.write_tar(path, files)
     os.utime(path, (before.st_atime, before.st_mtime + 100))
     assert path.stat().st_size == before.st_size
 
@@ -396,7 +374,7 @@ def replace(path, files):
 def tar(request, web):
     """On a server that tells one object from another by this alone."""
     web.restart(headers=HIDE[request.param])
-    write_tar(web.folder / "files.tar", FILES)
+    foreign.write_tar(web.folder / "files.tar", FILES)
     return web.folder / "files.tar"
 
 
@@ -441,7 +419,7 @@ def test_only_the_shard_that_was_replaced_is_read_again(shards, web, shown, cach
 
 def test_nothing_is_kept_of_what_the_server_does_not_tell_apart(web, shown, cache, indexes):
     web.restart(headers=HIDE["neither"])
-    write_tar(web.folder / "files.tar", FILES)
+    foreign.write_tar(web.folder / "files.tar", FILES)
     url = web.url("files.tar")
     assert shown(url, f"--cache-dir={cache}")[0] == FILES
     assert "neither a strong ETag nor" in fetch(cache, url, status=1).err
@@ -474,7 +452,7 @@ def test_a_token_is_not_told_and_may_change(container, web, cache, shown, indexe
 @pytest.mark.parametrize("suffix", ["tgz", "zip"])
 def test_what_is_compressed_is_packed_from_its_url(suffix, web, place):
     plain, source, pack = place / "x.tar", web.folder / f"x.{suffix}", place / "x.lmdb"
-    write_tar(plain, FILES)
+    foreign.write_tar(plain, FILES)
     if suffix == "zip":
         with zipfile.ZipFile(source, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, data in FILES.items():

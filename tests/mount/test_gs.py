@@ -1,11 +1,10 @@
 """Packs in Google Cloud Storage, as a server of the tests has it (cloud.py): HMAC keys, tokens."""
 
-import io
 import os
-import tarfile
 
 import pytest
 
+import foreign
 from foldfs import FOLDFS, FOLDPACK, run
 from server import free_port
 from trees import content
@@ -208,10 +207,7 @@ def test_the_index_beside_a_file_is_found(store, place, monkeypatch):
     """By its key, which may have any characters."""
     set_keys(monkeypatch, store.KEYS)
     names = ["a #x.tar", "a #x.tar.foldfs-index"]
-    with tarfile.open(place / names[0], "w") as tar:
-        member = tarfile.TarInfo("a.jpg")
-        member.size = 5 << 20
-        tar.addfile(member, io.BytesIO(b"\xff\xd8\xff" + bytes(member.size)))
+    foreign.write_tar(place / names[0], {"a.jpg": b"\xff\xd8\xff" + bytes(5 << 20)})
     run(FOLDPACK, "index", place / names[0])
     for name in names:
         path = name.replace(" ", "%20").replace("#", "%23")

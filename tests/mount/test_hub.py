@@ -6,6 +6,7 @@ import tarfile
 
 import pytest
 
+import foreign
 from foldfs import FOLDFS, FOLDPACK, run
 from trees import content
 
@@ -37,10 +38,7 @@ def test_a_pack_of_a_public_dataset_is_mounted(datasets, mount):
 
 def test_the_index_beside_a_file_is_found(datasets, place):
     names = ["x.tar", "x.tar.foldfs-index"]
-    with tarfile.open(place / names[0], "w") as tar:
-        member = tarfile.TarInfo("a.jpg")
-        member.size = 5 << 20
-        tar.addfile(member, io.BytesIO(b"\xff\xd8\xff" + bytes(member.size)))
+    foreign.write_tar(place / names[0], {"a.jpg": b"\xff\xd8\xff" + bytes(5 << 20)})
     run(FOLDPACK, "index", place / names[0])
     datasets.add(DATASET, **{name: (place / name).read_bytes() for name in names})
     assert "all good" in run(FOLDPACK, "verify", f"hf://datasets/{DATASET}/x.tar").err

@@ -1,20 +1,19 @@
 """The index that a publisher lays beside a file of another format: what foldpack index writes, how
 few requests a mount takes with it, and that nothing in it can show wrong bytes."""
 
-import io
 import os
 import shutil
 import tarfile
-import zipfile
 
 import pytest
 
 import foldfs
 import foreign
-import server
 import trees
 from foldfs import FOLDPACK, run
 from formats import parquet, tfrecord
+
+pytest_plugins = ["server"]
 
 COUNT = 90
 
@@ -33,29 +32,6 @@ def own(place, monkeypatch):
     return place / "cache-home/foldfs/index"
 
 
-@pytest.fixture
-def web(place):
-    folder = place / "served"
-    folder.mkdir()
-    web = server.Server(folder, place / "nginx").start()
-    yield web
-    web.stop()
-
-
-def write_tar(path, files):
-    with tarfile.open(path, "w") as tar:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
-
-
-def write_zip(path, files):
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-
-
 def write_parquet(path, files):
     samples = [(data, name.partition("/")[2].encode(), int(name[0]))
                for name, data in files.items()]
@@ -68,7 +44,7 @@ def write_tfrecord(path, files):
                           for name, data in files.items()], checked=False)
 
 
-WRITERS = {"tar": write_tar, "zip": write_zip, "parquet": write_parquet,
+WRITERS = {"tar": foreign.write_tar, "zip": foreign.write_zip, "parquet": write_parquet,
            "tfrecord": write_tfrecord}
 
 
@@ -84,7 +60,7 @@ def container(request, place):
 @pytest.fixture
 def tar(place):
     (place / "made").mkdir()
-    write_tar(place / "made/files.tar", FILES)
+    foreign.write_tar(place / "made/files.tar", FILES)
     return place / "made/files.tar"
 
 
@@ -155,7 +131,7 @@ def test_a_missing_index_costs_one_request(tar, web):
 
 
 def test_of_a_small_file_none_is_asked_for(web):
-    write_tar(web.folder / "small.tar", dict(list(FILES.items())[:20]))
+    foreign.write_tar(web.folder / "small.tar", dict(list(FILES.items())[:20]))
     run(FOLDPACK, "list", web.url("small.tar"))
     assert set(names(web)) == {"small.tar"}
 
@@ -163,7 +139,7 @@ def test_of_a_small_file_none_is_asked_for(web):
 def test_each_shard_has_its_own(place, web, shown):
     (place / "made").mkdir()
     for number in range(3):
-        write_tar(place / f"made/x-{number}.tar",
+        foreign.write_tar(place / f"made/x-{number}.tar",
                   {name: photo(i, 160_000) for i, name in list(enumerate(FILES))[number::3]})
     shards = [place / f"made/x-{number}.tar" for number in range(3)]
     said = index(place / "made/x-{0..2}.tar").err
@@ -209,7 +185,7 @@ def write_sparse(path, size):
 def test_what_is_read_to_find_images_is_said_before_and_once(web, place, monkeypatch):
     for number in range(3):
         write_sparse(web.folder / f"x-{number}.tar", 300 << 20)
-    write_tar(web.folder / "small.tar", FILES)
+    foreign.write_tar(web.folder / "small.tar", FILES)
     said = run(FOLDPACK, "list", web.url("x-{0..2}.tar"), "--schema=tar", status=1).err
     assert said.count("to find its images") == 1
     said = run(FOLDPACK, "list", web.url("x-0.tar")).err
@@ -233,7 +209,7 @@ def test_a_signature_goes_with_each_request_and_is_shown_nowhere(place, web, poi
     web.restart(access='if ngx.var.arg_sig ~= "sesame%3D" then return ngx.exit(403) end')
     (place / "made").mkdir()
     for number in range(2):
-        write_tar(place / f"made/x-{number}.tar",
+        foreign.write_tar(place / f"made/x-{number}.tar",
                   {name: photo(i, 120_000) for i, name in list(enumerate(FILES))[number::2]})
     index(place / "made/x-{0..1}.tar")
     publish(web, *(place / "made").iterdir())
@@ -261,7 +237,7 @@ NOT_USED = "files.tar: the index that lies beside it is not used: "
 def test_an_index_of_another_file_or_for_other_options_is_said_and_not_used(tar, web, shown):
     index(tar)
     publish(web, index_of(tar))
-    write_tar(web.folder / tar.name, FILES | {"9/last.jpg": photo(1000, 61_000)})
+    foreign.write_tar(web.folder / tar.name, FILES | {"9/last.jpg": photo(1000, 61_000)})
     url = web.url(tar.name)
     said = run(FOLDPACK, "list", url)
     assert said.out.count("\n") == COUNT + 1
@@ -279,7 +255,7 @@ CHANGED = FILES | {"1/0041.jpg": photo(2000)}
 def test_bytes_of_another_file_with_the_same_ends_are_not_served(tar, web, point):
     """Only checksums tell, where the server has no more than a size to compare."""
     index(tar)
-    write_tar(tar, CHANGED)
+    foreign.write_tar(tar, CHANGED)
     publish(web, tar, index_of(tar))
     with foldfs.mounted(web.url(tar.name), point, "--retry=0") as mounted:
         for name, data in CHANGED.items():
@@ -294,7 +270,7 @@ def test_an_index_of_a_url_belongs_to_the_object_there(tar, web, place, shown):
     publish(web, tar)
     index("-o", place, web.url(tar.name))
     publish(web, index_of(place / tar.name))
-    write_tar(web.folder / tar.name, CHANGED)
+    foreign.write_tar(web.folder / tar.name, CHANGED)
     shutil.rmtree(place / "cache-home")
     assert NOT_USED in run(FOLDPACK, "list", web.url(tar.name)).err
     assert shown(web.url(tar.name)) == CHANGED
@@ -363,7 +339,7 @@ def test_it_is_made_of_the_file_and_of_no_older_index(tar):
     """One with the same ends lies there already."""
     index(tar)
     old = index_of(tar).read_bytes()
-    write_tar(tar, CHANGED)
+    foreign.write_tar(tar, CHANGED)
     index(tar)
     assert index_of(tar).read_bytes() != old
     assert "all good" in run(FOLDPACK, "verify", tar).err

@@ -125,7 +125,7 @@ class Unpickler(pickle.Unpickler):
 
     def persistent_load(self, reference):
         _, name, key, *_ = reference
-        return STORAGES.get(name, name), *self.storages.get(key, (None, 0, 0))
+        return (STORAGES.get(name, name), *self.storages.get(key, (None, 0, 0)))
 
 
 def load(file):

@@ -389,7 +389,7 @@ static int open_any(struct reader *reader, const char *path, bool decompressed,
 	r = open_foreign(&readers, path, decompressed, settings, ret, &why);
 	/* If no format recognises an LMDB, the message is that of a pack. */
 	if (r == -ENOMSG && !why.text[0])
-		return no_pack == -EINVAL ? err_set(err, no_pack, FOREIGN_UNKNOWN) : no_pack;
+		return no_pack == -EINVAL ? err_set(err, -ENOMSG, FOREIGN_UNKNOWN) : no_pack;
 	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
 }
 

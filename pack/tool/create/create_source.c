@@ -60,7 +60,7 @@ static int open_container(struct create *create)
 
 	if (r == -EINTR && interrupt_pending())
 		return EXIT_FAILED;
-	if (r != -EINVAL || strcmp(err.text, FOREIGN_UNKNOWN) != 0)
+	if (r != -ENOMSG || strcmp(err.text, FOREIGN_UNKNOWN) != 0)
 		return cmd_status(create->source, r, &err);
 	return log_fail(EXIT_FAILED,
 			"%s: not a tar, plain or compressed by gzip, bzip2, xz, zstd or lz4; "

@@ -1,5 +1,6 @@
 #include "pack/foreign/foreign.h"
 #include "base/buf.h"
+#include "base/name.h"
 #include "base/notices.h"
 #include "base/reader_volumes.h"
 #include "base/scope.h"
@@ -375,6 +376,25 @@ static bool is_no_pack(int error)
 	return error == -EINVAL || error == -ENOMSG;
 }
 
+/* Of a pack: options that its user gave in vain. Who watches makes a pack, also of empty classes.
+ */
+static void say_in_vain(const char *path, const struct foreign_settings *settings)
+{
+	SCOPE_FREE char *shown = name_shown(path);
+
+	if (!shown)
+		return;
+	if (settings->classes || settings->names || settings->class_folders || settings->layout ||
+	    settings->image_key || settings->label_key || settings->name_key)
+		foreign_say(settings, shown,
+			    "a pack, whose classes and names stay: --classes and the other options "
+			    "for files of other formats change nothing");
+	else if (settings->empty_classes && !settings->watch)
+		foreign_say(settings, shown,
+			    "a pack, whose folders stay: 'foldpack create --empty-classes' makes "
+			    "one that has those of empty classes, too");
+}
+
 static int open_any(struct reader *reader, const char *path, bool decompressed,
 		    const struct foreign_settings *settings, struct dataset **ret, struct err *err)
 {
@@ -382,8 +402,10 @@ static int open_any(struct reader *reader, const char *path, bool decompressed,
 	struct err why = {0};
 	int r = -ENOMSG, no_pack = settings->schema ? r : dataset_try_reader(reader, ret, err);
 
-	if (no_pack == 0)
+	if (no_pack == 0) {
 		readers.below[0] = NULL;
+		say_in_vain(path, settings);
+	}
 	if (!is_no_pack(no_pack))
 		return no_pack;
 	r = open_foreign(&readers, path, decompressed, settings, ret, &why);

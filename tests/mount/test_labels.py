@@ -492,6 +492,19 @@ def test_a_notice_comes_once_for_a_set_of_files(place, mount):
         f"foldfs: {place}/x-00.tar and 11 more: left out, as neither image nor class: 24 members"]
 
 
+def test_options_that_do_nothing_to_a_pack_are_said(place, mount):
+    path, _ = write_tfds(place, images([0, 2]), None)
+    run(FOLDPACK, "create", path, place / "p.pack")
+    stay = "p.pack: a pack, whose classes and names stay: --classes and the other options"
+    for option in *listed(place, ["cat", "dog", "eel"]), "--class-folders=names", "--label-key=x":
+        assert run(FOLDPACK, "list", option, place / "p.pack").err.count(stay) == 1, option
+    assert "p.pack: a pack, whose folders stay: 'foldpack create --empty-classes'" in mount(
+        place / "p.pack", "--empty-classes").said
+    for source in path, place / "p.pack":
+        assert "stay" not in run(FOLDPACK, "create", "--force", "--empty-classes", source,
+                                 place / "q.pack").err
+
+
 def test_where_a_list_is_too_short_nothing_else_is_advised(place):
     path, _ = write_tfds(place, images([0, 1]), None)
     options = listed(place, ["cat"])

@@ -44,7 +44,7 @@ enum reader_io { READER_AUTO, READER_DIRECT, READER_BUFFERED };
 /* Which file it is, and in which state. */
 struct reader_identity {
 	uint64_t size;	  /* bytes */
-	uint64_t written; /* changes when the file is written to */
+	uint64_t written; /* when the file was last, ns; changes when it is. 0: not known */
 	uint64_t touched; /* changes then too, and when only its name or mode changes */
 	uint64_t object;  /* which of the objects that were at a URL; 0: not known, or no URL */
 };

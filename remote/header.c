@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
@@ -92,4 +93,12 @@ bool content_range_parse(const char *value, struct content_range *ret)
 		return false;
 	*ret = range;
 	return true;
+}
+
+uint64_t header_time(const char *date)
+{
+	struct tm tm = {0};
+	time_t time = strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &tm) ? timegm(&tm) : 0;
+
+	return time > 0 ? (uint64_t)time : 0;
 }

@@ -11,6 +11,9 @@
  * not fit. */
 bool header_find(const char *headers, const char *name, char *buf, size_t size);
 
+/* The date of a header, in seconds since 1970; 0: it is none. */
+uint64_t header_time(const char *date);
+
 /* What "bytes 0-65535/1234567" says. */
 struct content_range {
 	bool none;	      /* "bytes *", then the total: the range begins beyond the end */

@@ -357,11 +357,6 @@ static struct http_verdict fail_read(struct object_read *read, int error)
 	return end_read(read, error);
 }
 
-static struct http_verdict ask_at_once(void)
-{
-	return (struct http_verdict){.again = true};
-}
-
 static uint64_t next_random(struct object *object)
 {
 	/* xorshift64 */
@@ -431,11 +426,11 @@ static struct http_verdict take_auth_refusal(struct object_read *read,
 		return fail_read(read, rule->error);
 	if (read->redirected) {
 		forget_redirect(read->object);
-		return ask_at_once();
+		return (struct http_verdict){.again = true};
 	}
 	r = auth->ops->refused(auth, &outcome->answer, &why);
 	if (r == 0)
-		return ask_at_once();
+		return (struct http_verdict){.again = true};
 	if (why.text[0])
 		read->why = why;
 	return fail_read(read, r);
@@ -471,7 +466,7 @@ static struct http_verdict go_elsewhere(struct object_read *read,
 		return fail_read(read, -ENOMEM);
 	forget_redirect(object);
 	object->redirect = to;
-	return ask_at_once();
+	return (struct http_verdict){.again = true};
 }
 
 static void explain_failure(struct object_read *read, const struct http_outcome *outcome,
@@ -626,6 +621,11 @@ uint64_t object_number(const struct object *object)
 		return 0;
 	tag = retry_etag_is_strong(object->etag) ? object->etag : object->modified;
 	return tag[0] ? XXH3_64bits(tag, strlen(tag)) : 0;
+}
+
+uint64_t object_written(const struct object *object)
+{
+	return is_object_open(object) ? header_time(object->modified) * CLOCK_SECOND : 0;
 }
 
 bool object_is_stale(const struct object *object)

@@ -50,6 +50,8 @@ bool object_is_stale(const struct object *object);
 /* Another object at the same URL has another number, in any process. Known as the size is; 0: the
  * server gives neither a strong ETag nor Last-Modified. */
 uint64_t object_number(const struct object *object);
+/* When it was modified last, in nanoseconds since 1970; 0: not known. */
+uint64_t object_written(const struct object *object);
 
 /* The last reason why a range could not be read. */
 void object_why(struct object *object, struct err *ret);

@@ -429,7 +429,7 @@ static int remote_identity(struct reader *reader, struct reader_identity *ret)
 	bool stale = object_is_stale(object);
 
 	*ret = (struct reader_identity){.size = object_size(object),
-					.written = stale,
+					.written = object_written(object) + stale,
 					.touched = stale,
 					.object = object_number(object)};
 	return 0;

@@ -61,13 +61,11 @@ void s3_refusal_release(struct s3_refusal *refusal)
 static bool clock_behind(const struct object_answer *answer, long long *ret)
 {
 	char date[64];
-	struct tm tm = {0};
+	uint64_t there =
+		header_find(answer->headers, "Date", date, sizeof(date)) ? header_time(date) : 0;
 
-	if (!header_find(answer->headers, "Date", date, sizeof(date)) ||
-	    !strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &tm))
-		return false;
-	*ret = (long long)(timegm(&tm) - time(NULL));
-	return true;
+	*ret = (long long)there - time(NULL);
+	return there > 0;
 }
 
 static int say_skew(const struct s3_refusal *refusal, struct err *err)

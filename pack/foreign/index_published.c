@@ -15,6 +15,7 @@
 #define BYTES_LEAST (64 * MIB) /* an index has at most this, or a quarter of the file, up to: */
 #define BYTES_MOST  (2048 * MIB)
 #define BESIDE_MOST 8 /* files whose state it may depend on: each may be a request */
+#define NOT_USED    "the index that lies beside it is not used: "
 #define CONTAINER   "container=%" SCNu64 " %" SCNu64 " %16[0-9a-f]\n%n"
 
 /* --- whether it belongs to the file ----------------------------------------------------------- */
@@ -75,7 +76,7 @@ static bool has_all_sums(struct index_whole *whole)
 	return true;
 }
 
-static int take(const struct foreign_tree *tree, const struct index_key *key,
+static int take(const struct foreign_tree *tree, const struct index_key *key, bool older,
 		struct index_whole *whole, struct reader **ret)
 {
 	SCOPE(buf_release) struct buf options = BUF_INIT, own = BUF_INIT;
@@ -87,8 +88,8 @@ static int take(const struct foreign_tree *tree, const struct index_key *key,
 	if (!has_all_sums(whole))
 		return -EBADMSG;
 	rest = match(tree, key, options.data);
-	if (!rest)
-		return -ESTALE;
+	if (!rest || older)
+		return rest ? -ETIME : -ESTALE;
 	r = buf_adds(&own, key->text);
 	if (r == 0)
 		r = buf_add(&own, rest, (size_t)(options.data + options.len - 1 - rest));
@@ -98,6 +99,15 @@ static int take(const struct foreign_tree *tree, const struct index_key *key,
 		return r;
 	index_whole_seal(whole);
 	return index_place_keep(tree, &(struct iovec){whole->bytes.data, whole->bytes.len}, 1, ret);
+}
+
+/* Checksums do not tell that names have changed, and labels with them. */
+static bool is_older(struct reader *index, const struct foreign_source *source)
+{
+	struct reader_identity identity;
+
+	return reader_identity(index, &identity) == 0 && identity.written > 0 &&
+	       identity.written < source->opened.written;
 }
 
 static int open_published(const struct foreign_tree *tree, struct reader **ret)
@@ -133,14 +143,15 @@ int index_published_take(const struct foreign_tree *tree, const struct index_key
 		return -ENOENT;
 	r = index_whole_read(reader, most, &whole);
 	if (r == 0)
-		r = take(tree, key, &whole, ret);
+		r = take(tree, key, is_older(reader, source), &whole, ret);
 	if (r == 0)
 		return 0;
 	foreign_say(source->settings, source->shown,
-		    r == -ESTALE ? "the index that lies beside it is not used: it is of another "
-				   "file, or was made with other options"
-				 : "the index that lies beside it is not used: it is damaged, or "
-				   "of another release");
+		    r == -ETIME	   ? NOT_USED "it is older than the file"
+		    : r == -ESTALE ? NOT_USED
+			    "it is of another file, or was made with other "
+			    "options"
+				   : NOT_USED "it is damaged, or of another release");
 	return -ENOENT;
 }
 

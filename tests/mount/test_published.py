@@ -266,6 +266,19 @@ def test_bytes_of_another_file_with_the_same_ends_are_not_served(tar, web, point
         assert "checksum" in str(mounted.stats()["log"])
 
 
+def test_an_index_that_is_older_than_the_file_is_not_used(tar, web, shown):
+    """Two images with each other's labels give a file of the same size and ends."""
+    index(tar)
+    publish(web, index_of(tar))
+    swapped = {**FILES, "1/0041.jpg": FILES["2/0042.jpg"], "2/0042.jpg": FILES["1/0041.jpg"]}
+    foreign.write_tar(web.folder / tar.name, swapped)
+    said = run(FOLDPACK, "list", web.url(tar.name)).err
+    assert said.count(NOT_USED + "it is older than the file") == 1
+    assert shown(web.url(tar.name)) == swapped
+    foreign.write_tar(tar, swapped)
+    assert shown(tar) == swapped
+
+
 def test_an_index_of_a_url_belongs_to_the_object_there(tar, web, place, shown):
     publish(web, tar)
     index("-o", place, web.url(tar.name))

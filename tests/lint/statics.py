@@ -15,7 +15,6 @@ import source
 ALLOWED = {
     "base/log.c": ["state"],           # one standard error a process
     "base/reader_file.c": ["gaps"],    # 2 MiB a process, and not for each of a thousand packs
-    "fs/session.c": ["mount_log"],     # libfuse's log function has no context
     "remote/curl.c": ["curl_beginning"],  # libcurl begins once a process
     "pack/tool/work/interrupt.c": ["pending"],  # a signal handler has none either
 }

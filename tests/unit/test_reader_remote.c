@@ -16,7 +16,8 @@
 static const struct remote_settings patient = {.retry = 60};
 static struct remote engine = REMOTE_INIT;
 
-static struct reader *open_it(struct http_server *server, const struct remote_settings *settings)
+static struct reader *open_how(struct http_server *server, unsigned how,
+			       const struct remote_settings *settings)
 {
 	struct reader *reader = NULL;
 	struct err err = {0};
@@ -24,10 +25,15 @@ static struct reader *open_it(struct http_server *server, const struct remote_se
 	int r;
 
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u/x", server->port);
-	r = reader_open(url, 0, settings, &engine, &reader, &err);
+	r = reader_open(url, how, settings, &engine, &reader, &err);
 	if (r < 0)
 		fail_msg("%s", err.text);
 	return reader;
+}
+
+static struct reader *open_it(struct http_server *server, const struct remote_settings *settings)
+{
+	return open_how(server, 0, settings);
 }
 
 static void assert_bytes(const unsigned char *data, size_t len, uint64_t offset)
@@ -78,6 +84,31 @@ TEST(all_of_an_object_comes_in_parts)
 	assert_int_equal(server->requests, 2 + 3);
 	reader_free(reader);
 	server_stop(server);
+}
+
+static void expect_whole(uint64_t size, unsigned requests)
+{
+	struct http_server *server = server_new(size);
+	struct reader *reader;
+	SCOPE(buf_release) struct buf all = BUF_INIT;
+
+	server_start(server);
+	reader = open_how(server, READER_WHOLE, &patient);
+	assert_int_equal(reader_get_all(reader, SIZE, &all), 0);
+	assert_int_equal(all.len, size);
+	assert_bytes((const unsigned char *)all.data, all.len, 0);
+	assert_int_equal(server->requests, requests);
+	all.len = 0;
+	assert_int_equal(reader_get_all(reader, size - 1, &all), -EFBIG);
+	reader_free(reader);
+	server_stop(server);
+}
+
+TEST(an_object_that_is_read_whole_is_one_request_or_comes_in_parts)
+{
+	expect_whole(1000, 1);
+	expect_whole(REMOTE_PART, 1);
+	expect_whole(SIZE, 1 + 2);
 }
 
 TEST(nothing_is_behind_the_end)

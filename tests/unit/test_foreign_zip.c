@@ -66,7 +66,8 @@ TEST_OF(scan, what_cannot_be_read_in_place_is_refused)
 			    "entry 1 ('b.jpg'): compressed, so that there is nothing to read in "
 			    "place: 'zip -0' stores, and 'foldpack create' makes a pack of it");
 	zip_write(&scan->bytes, secret, 1, "");
-	scan_expect_failure(scan, -EOPNOTSUPP, "entry 0 ('a'): encrypted");
+	scan_expect_failure(scan, -EOPNOTSUPP,
+			    "entry 0 ('a'): encrypted: unpack the zip and pack the folder");
 }
 
 static void insert(struct buf *zip, const char *text)

@@ -6,12 +6,17 @@ struct block {
 	uint64_t bytes, number;
 };
 
+/* The last extent may end behind the block: a block is so much shorter than a read. */
+#define TAIL 16
+
 static struct block block_of(const struct elevator *e, const struct prefetch_budget *budget,
 			     uint64_t extent)
 {
+	uint64_t bytes = budget->run - budget->run / TAIL;
+
 	return (struct block){.elevator = e,
-			      .bytes = budget->run,
-			      .number = plan_extent(e->view, extent).offset / budget->run};
+			      .bytes = bytes,
+			      .number = plan_extent(e->view, extent).offset / bytes};
 }
 
 static bool is_in(const struct block *block, uint64_t extent)

@@ -1,7 +1,7 @@
 /* From the extents that a forecast wants to runs, each of which one read brings: as an elevator
  * stops for calls on its way.
  *
- *	|     block     |     block     |     block     |	of the pack, budget->run bytes each
+ *	|     block     |     block     |     block     |	nearly budget->run bytes each
  *	   w ww   w             w          w w      ww w	wanted
  *	   [------]             []         [-]      [----]	runs
  *

@@ -401,7 +401,7 @@ def test_workers_of_a_loader_read_two_epochs(everywhere, images, environment, st
 def test_a_killed_job_and_its_workers_take_the_mount_with_them(images, begin, start):
     skip_without_torch()
     process = begin(SCRIPTS / "epochs.py", f"{start}:2", "--pause",
-                    json.dumps({"pack": str(images[1])}))
+                    json.dumps({"pack": str(images[1])}), start_new_session=True)
     path = Path(json.loads(line_of(process))["mounts"][0])
     server = foldfs_of(process.pid)
     process.kill()
@@ -409,6 +409,8 @@ def test_a_killed_job_and_its_workers_take_the_mount_with_them(images, begin, st
     assert foldfs.wait_for(server) is not None
     assert not foldfs.is_mounted(path)
     path.rmdir()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # a forkserver stays, with its workers
 
 
 def test_a_dataset_of_ones_own_has_its_mount_in_spawned_workers(kitchen):

@@ -17,6 +17,7 @@
  *	scans         number of the adapters' state: SCANS of index_key.c
  *	settings      a hash of what was asked for, with the text of --classes and --names
  *	object        of a URL: a hash of its strong ETag, or else of Last-Modified
+ *	published     of one that a publisher made: pack/foreign/index_published.h
  *	format        name of the adapter
  *	beside        end of the name of a file beside it that was read, and a hash of its bytes
  *	extra         bytes of the text, rows of the table, and a hash of both

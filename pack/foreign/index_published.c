@@ -16,6 +16,7 @@
 #define BYTES_MOST  (2048 * MIB)
 #define BESIDE_MOST 8 /* files whose state it may depend on: each may be a request */
 #define NOT_USED    "the index that lies beside it is not used: "
+#define TAKEN	    "published=%" PRIu64 " %" PRIu64 "\n"
 #define CONTAINER   "container=%" SCNu64 " %" SCNu64 " %16[0-9a-f]\n%n"
 
 /* --- whether it belongs to the file ----------------------------------------------------------- */
@@ -32,34 +33,49 @@ static bool names_beside(const char *options)
 	for (const char *at = options; (at = strstr(at, line)); count++) {
 		at += strlen(line);
 		at += *at == '/';
-		if (count == BESIDE_MOST || at[strspn(at, letters)] != ' ')
+		if (count == BESIDE_MOST || at[strspn(at, letters)] != ' ' ||
+		    at[strspn(at, ".")] == ' ')
 			return false;
 	}
 	return true;
 }
 
-/* Where the lines of the key end; NULL: it is another. */
-static const char *match_key(const struct index_key *key, const char *options)
+/* Skips the line `object`. Where the index was made of a URL, it says what it was made of. */
+static int match_object(const struct index_key *key, bool older, const char **at)
 {
-	const char *rest = options + strlen(key->published), *end;
+	const char *end;
 
-	if (strncmp(options, key->published, strlen(key->published)) != 0)
-		return NULL;
-	if (strncmp(rest, "object=", strlen("object=")) != 0)
-		return rest;
-	if (key->object[0] && strncmp(rest, key->object, strlen(key->object)) != 0)
-		return NULL;
-	end = strchr(rest, '\n');
-	return end ? end + 1 : NULL;
+	if (strncmp(*at, "object=", strlen("object=")) != 0)
+		return older ? -ETIME : 0;
+	if (key->object[0] ? strncmp(*at, key->object, strlen(key->object)) != 0 : older)
+		return -ESTALE;
+	end = strchr(*at, '\n');
+	*at = end ? end + 1 : *at;
+	return end ? 0 : -EBADMSG;
 }
 
-static const char *match(const struct foreign_tree *tree, const struct index_key *key,
-			 const char *options)
+/* Returns 0, with the lines behind those of the key; -EPROTONOSUPPORT (of other adapters), -ESTALE
+ * (of another file), -ETIME (older than the file) or -EBADMSG. */
+static int match(const struct foreign_tree *tree, const struct index_key *key, bool older,
+		 const char *options, const char **ret)
 {
-	return strstr(options, INDEX_SUMS_FULL) && names_beside(options) &&
-			       foreign_beside_is(tree->source, options)
-		       ? match_key(key, options)
-		       : NULL;
+	const char *scans = strstr(key->published, "\nscans=");
+	size_t container = (size_t)(scans + strlen("\nscans=") - key->published);
+	size_t release = container + strcspn(key->published + container, "\n") + 1;
+	int r;
+
+	if (strncmp(options, key->published, container) == 0 &&
+	    strncmp(options, key->published, release) != 0)
+		return -EPROTONOSUPPORT;
+	if (strncmp(options, key->published, strlen(key->published)) != 0)
+		return -ESTALE;
+	*ret = options + strlen(key->published);
+	r = match_object(key, older, ret);
+	if (r == 0 && !strstr(options, INDEX_SUMS_FULL))
+		r = -EBADMSG;
+	if (r == 0 && (!names_beside(options) || !foreign_beside_is(tree->source, options)))
+		r = -ESTALE;
+	return r;
 }
 
 /* --- taking ----------------------------------------------------------------------------------- */
@@ -77,20 +93,16 @@ static bool has_all_sums(struct index_whole *whole)
 }
 
 static int take(const struct foreign_tree *tree, const struct index_key *key, bool older,
-		struct index_whole *whole, struct reader **ret)
+		const struct reader_identity *state, struct index_whole *whole, struct reader **ret)
 {
 	SCOPE(buf_release) struct buf options = BUF_INIT, own = BUF_INIT;
 	const char *rest;
 	int r = index_whole_options(whole, &options);
 
-	if (r < 0)
-		return r;
-	if (!has_all_sums(whole))
-		return -EBADMSG;
-	rest = match(tree, key, options.data);
-	if (!rest || older)
-		return rest ? -ETIME : -ESTALE;
-	r = buf_adds(&own, key->text);
+	if (r == 0)
+		r = has_all_sums(whole) ? match(tree, key, older, options.data, &rest) : -EBADMSG;
+	if (r == 0)
+		r = buf_addf(&own, "%s" TAKEN, key->text, state->size, state->written);
 	if (r == 0)
 		r = buf_add(&own, rest, (size_t)(options.data + options.len - 1 - rest));
 	if (r == 0)
@@ -102,12 +114,11 @@ static int take(const struct foreign_tree *tree, const struct index_key *key, bo
 }
 
 /* Checksums do not tell that names have changed, and labels with them. */
-static bool is_older(struct reader *index, const struct foreign_source *source)
+static bool is_older(const struct reader_identity *index, const struct foreign_source *source,
+		     bool changed)
 {
-	struct reader_identity identity;
-
-	return reader_identity(index, &identity) == 0 && identity.written > 0 &&
-	       identity.written < source->opened.written;
+	return (changed && !source->window.far) ||
+	       (index->written > 0 && index->written < source->opened.written);
 }
 
 static int open_published(const struct foreign_tree *tree, struct reader **ret)
@@ -130,29 +141,51 @@ static int open_published(const struct foreign_tree *tree, struct reader **ret)
 	return r;
 }
 
-int index_published_take(const struct foreign_tree *tree, const struct index_key *key,
+static const char *why_not(int error)
+{
+	return error == -ETIME	  ? NOT_USED "it is older than the file"
+	       : error == -ESTALE ? NOT_USED "it is of another file, or was made with other options"
+				  : NOT_USED "it is damaged, or of another release";
+}
+
+int index_published_take(const struct foreign_tree *tree, const struct index_key *key, bool changed,
 			 struct reader **ret)
 {
 	const struct foreign_source *source = tree->source;
 	uint64_t most = min(max(source->size / 4, BYTES_LEAST), BYTES_MOST);
 	SCOPE(index_whole_release) struct index_whole whole = {0};
 	SCOPE(reader_release) struct reader *reader = NULL;
+	struct reader_identity state;
 	int r;
 
 	if (open_published(tree, &reader) != 0)
 		return -ENOENT;
-	r = index_whole_read(reader, most, &whole);
+	r = reader_identity(reader, &state);
 	if (r == 0)
-		r = take(tree, key, is_older(reader, source), &whole, ret);
+		r = index_whole_read(reader, most, &whole);
+	if (r == 0)
+		r = take(tree, key, is_older(&state, source, changed), &state, &whole, ret);
 	if (r == 0)
 		return 0;
-	foreign_say(source->settings, source->shown,
-		    r == -ETIME	   ? NOT_USED "it is older than the file"
-		    : r == -ESTALE ? NOT_USED
-			    "it is of another file, or was made with other "
-			    "options"
-				   : NOT_USED "it is damaged, or of another release");
+	foreign_say(source->settings, source->shown, why_not(r));
 	return -ENOENT;
+}
+
+bool index_published_counts(const struct foreign_tree *tree, const char *options)
+{
+	const char *line = strstr(options, "\npublished=");
+	SCOPE(reader_release) struct reader *reader = NULL;
+	struct reader_identity now;
+	char state[64];
+
+	if (!line || tree->source->settings->unpublished)
+		return !line;
+	if (tree->source->window.far || foreign_is_lone(tree->source))
+		return true;
+	if (open_published(tree, &reader) != 0 || reader_identity(reader, &now) < 0)
+		return false;
+	snprintf(state, sizeof(state), TAKEN, now.size, now.written);
+	return strncmp(line + 1, state, strlen(state)) == 0;
 }
 
 /* --- publishing ------------------------------------------------------------------------------- */

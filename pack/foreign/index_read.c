@@ -42,30 +42,35 @@ static int read_options(struct reader *reader, struct buf *ret)
 	return r < 0 ? r : buf_add(ret, "", 1);
 }
 
-static bool belongs(const struct foreign_tree *tree, struct reader *reader,
-		    const struct index_key *key)
+static bool belongs(const struct foreign_tree *tree, const struct index_key *key,
+		    const char *options)
 {
-	SCOPE(buf_release) struct buf options = BUF_INIT;
-
-	return read_options(reader, &options) == 0 &&
-	       strncmp(options.data, key->text, strlen(key->text)) == 0 &&
-	       (foreign_is_lone(tree->source) || foreign_beside_is(tree->source, options.data));
+	return strncmp(options, key->text, strlen(key->text)) == 0 &&
+	       index_published_counts(tree, options) &&
+	       (foreign_is_lone(tree->source) || foreign_beside_is(tree->source, options));
 }
 
+/* `ret_changed`: one is of the file as it was before. */
 static int find_own(const struct foreign_tree *tree, const struct index_key *key,
-		    struct reader **ret)
+		    struct reader **ret, bool *ret_changed)
 {
+	size_t container = strcspn(key->text, "\n");
+
+	*ret_changed = false;
 	for (unsigned place = 0; place < INDEX_PLACES; place++) {
-		SCOPE(buf_release) struct buf name = BUF_INIT;
+		SCOPE(buf_release) struct buf name = BUF_INIT, options = BUF_INIT;
 		SCOPE(reader_release) struct reader *reader = NULL;
 
-		if (index_place_name(tree, place, &name) == 0 &&
-		    reader_file_open(name.data, &reader) == 0 &&
-		    index_place_is_trusted(tree, place, name.data, reader) &&
-		    belongs(tree, reader, key)) {
+		if (index_place_name(tree, place, &name) < 0 ||
+		    reader_file_open(name.data, &reader) < 0 ||
+		    !index_place_is_trusted(tree, place, name.data, reader) ||
+		    read_options(reader, &options) != 0)
+			continue;
+		if (belongs(tree, key, options.data)) {
 			*ret = steal_ptr(&reader);
 			return 0;
 		}
+		*ret_changed |= strncmp(options.data, key->text, container) != 0;
 	}
 	return -ENOENT;
 }
@@ -74,12 +79,13 @@ int index_file_find(const struct foreign_tree *tree, const struct index_key *key
 		    struct reader **ret)
 {
 	const struct foreign_source *source = tree->source;
-	int r = source->in_memory ? -ENOENT : find_own(tree, key, ret);
+	bool changed = false;
+	int r = source->in_memory ? -ENOENT : find_own(tree, key, ret, &changed);
 
 	return r == 0 || source->in_memory || source->settings->unpublished ||
 			       foreign_is_lone(source)
 		       ? r
-		       : index_published_take(tree, key, ret);
+		       : index_published_take(tree, key, changed, ret);
 }
 
 /* --- what is beside the sections -------------------------------------------------------------- */

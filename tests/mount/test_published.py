@@ -279,6 +279,33 @@ def test_an_index_that_is_older_than_the_file_is_not_used(tar, web, shown):
     assert shown(tar) == swapped
 
 
+def test_a_taken_index_is_not_published_again(tar, place, shown):
+    """What a publisher's index says of another file must not become that of this one."""
+    index(tar)
+    swapped = {**FILES, "1/0041.jpg": FILES["2/0042.jpg"], "2/0042.jpg": FILES["1/0041.jpg"]}
+    (place / "copy").mkdir()
+    copy = place / "copy" / tar.name
+    foreign.write_tar(copy, swapped)
+    os.utime(copy, (1, 1_000_000_000))
+    shutil.copy(index_of(tar), copy.parent)
+    run(FOLDPACK, "list", copy)
+    index_of(copy).rename(place / "gone")
+    assert shown(copy) == swapped
+    (place / "gone").rename(index_of(copy))
+    run(FOLDPACK, "list", copy)
+    index(copy)
+    assert shown(copy) == swapped
+
+
+def test_an_index_of_a_file_that_was_replaced_here_is_not_used(tar, shown):
+    index(tar)
+    swapped = {**FILES, "1/0041.jpg": FILES["2/0042.jpg"], "2/0042.jpg": FILES["1/0041.jpg"]}
+    foreign.write_tar(tar, swapped)
+    os.utime(tar, (1, 1_000_000_000))
+    assert NOT_USED in run(FOLDPACK, "list", tar).err
+    assert shown(tar) == swapped
+
+
 def test_an_index_of_a_url_belongs_to_the_object_there(tar, web, place, shown):
     publish(web, tar)
     index("-o", place, web.url(tar.name))
@@ -287,6 +314,16 @@ def test_an_index_of_a_url_belongs_to_the_object_there(tar, web, place, shown):
     shutil.rmtree(place / "cache-home")
     assert NOT_USED in run(FOLDPACK, "list", web.url(tar.name)).err
     assert shown(web.url(tar.name)) == CHANGED
+
+
+def test_an_index_of_a_url_may_be_older_than_the_object(tar, web, place):
+    publish(web, tar)
+    index("-o", place, web.url(tar.name))
+    shutil.copy(place / index_of(tar).name, web.folder)
+    os.utime(web.folder / index_of(tar).name, (1, 900_000_000))
+    shutil.rmtree(place / "cache-home")
+    said = run(FOLDPACK, "list", web.url(tar.name))
+    assert said.out.split() == sorted(FILES) and said.err == ""
 
 
 def test_a_damaged_index_is_said_and_not_used(tar, web, place):

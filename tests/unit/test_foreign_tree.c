@@ -482,7 +482,7 @@ static int find_published(struct fixture *f)
 	struct index_key key;
 
 	assert_int_equal(index_key_make(&f->tree, &key), 0);
-	return index_published_take(&f->tree, &key, &index);
+	return index_published_take(&f->tree, &key, false, &index);
 }
 
 /* As somebody writes it who makes all checksums right. */
@@ -520,9 +520,9 @@ TEST_OF(f, a_published_index_is_known_by_the_bytes_of_the_file)
 
 TEST_OF(f, a_published_index_leads_to_no_other_file_or_unchecked_byte)
 {
-	static const char *const lines[] = {"beside=/../../x 0\n", "beside=/a/b 0\n",
-					    "beside=/../x.data 0\n", "beside=x?y 0\n",
-					    "beside=/missing 1\n"};
+	static const char *const lines[] = {
+		"beside=/../../x 0\n", "beside=/a/b 0\n", "beside=/../x.data 0\n", "beside=/.. 0\n",
+		"beside=/. 0\n",       "beside=x?y 0\n",  "beside=/missing 1\n"};
 	char name[128];
 
 	publish(f, name);

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import resource
 import struct
 import subprocess
 import sys
@@ -10,8 +11,9 @@ import zipfile
 import pytest
 
 import foldfs
+import limits
 import trees
-from foldfs import FOLDFS, FOLDPACK, run
+from foldfs import FOLDFS, FOLDPACK, NOBODY, as_user, run
 
 # Torch takes seconds to begin: one process writes all files, of the forms that people use.
 WRITER = """
@@ -192,6 +194,13 @@ def write(path, saved):
 ], ids=["list", "dict", "columns", "pixels", "label"])
 def test_lists_dicts_and_columns(saved, wanted, place):
     assert packed(write(place / "x.pth", saved), place, "--check=off") == wanted
+
+
+def test_a_limit_of_memory_that_a_user_cannot_raise_is_kept(place):
+    path = write(place / "x.pth", items(image(5)))
+    place.chmod(0o777)
+    run(*as_user(NOBODY), FOLDPACK, "create", "-q", "--check=off", path, place / "x.lmdb",
+        preexec_fn=limits.limit(resource.RLIMIT_AS, 32 << 30))
 
 
 @pytest.mark.parametrize("saved, status, reason", [

@@ -128,6 +128,12 @@ class Unpickler(pickle.Unpickler):
         return (STORAGES.get(name, name), *self.storages.get(key, (None, 0, 0)))
 
 
+def limit_memory(most):
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    least = min(limit for limit in (most, soft, hard) if limit != resource.RLIM_INFINITY)
+    resource.setrlimit(resource.RLIMIT_AS, (least, hard))
+
+
 def load(file):
     if file.read(2) != b"PK":
         raise Refused("a .pth of torch before 1.6: load it and save it with a newer one")
@@ -147,7 +153,7 @@ def load(file):
     if not root:
         raise Refused("no data.pkl in it", DAMAGED)
     _, begin, size = places[root]
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY + 3 * size, resource.RLIM_INFINITY))
+    limit_memory(MEMORY + 3 * size)
     file.seek(begin)
     above = root.replace(".pkl", "/")
     return Unpickler(file, {name[len(above):]: place for name, place in places.items()

@@ -191,7 +191,9 @@ def write(path, saved):
       b"P5\n2 2\n255\nrgrg"}),
     (items(image(5) + tensor("Short", "1", [1], [1], 0) + b"\x86"),
      {f"{ord('r') << 8 | ord('-'):04}/00000000.bin": b"PHOTO"}),
-], ids=["list", "dict", "columns", "pixels", "label"])
+    (items(image(5) + b"\x88\x86", image(2) + b"\x89\x86"),
+     {"0001/00000000.bin": b"PHOTO", "0000/00000001.bin": b"PH"}),
+], ids=["list", "dict", "columns", "pixels", "label", "bool"])
 def test_lists_dicts_and_columns(saved, wanted, place):
     assert packed(write(place / "x.pth", saved), place, "--check=off") == wanted
 

@@ -99,7 +99,7 @@ class Tar:
         elif label is not None:
             if abs(label) >= 10**LABEL_DIGITS:
                 raise Refused(f"{what}: its label {label} has over {LABEL_DIGITS} digits")
-            info.pax_headers["FOLDFS.label"] = str(label)
+            info.pax_headers["FOLDFS.label"] = str(int(label))
             if above:
                 info.pax_headers["FOLDFS.class"] = above
             above = ""

@@ -168,6 +168,16 @@ def items(*values):
     return b"](" + b"".join(values) + b"e"
 
 
+def scalar(kind, data):
+    return (b"cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(" + text(kind) + b"K\0K\1tR(K\3" +
+            text("<") + b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tbC" +
+            bytes([len(data)]) + data + b"tR")
+
+
+def sample(*more):
+    return b"}(" + text("image") + image(5) + text("label") + b"K\7" + b"".join(more) + b"u"
+
+
 def write(path, saved):
     with zipfile.ZipFile(path, "w") as out:
         out.writestr("x/data.pkl", b"\x80\4" + saved + b".")
@@ -193,7 +203,12 @@ def write(path, saved):
      {f"{ord('r') << 8 | ord('-'):04}/00000000.bin": b"PHOTO"}),
     (items(image(5) + b"\x88\x86", image(2) + b"\x89\x86"),
      {"0001/00000000.bin": b"PHOTO", "0000/00000001.bin": b"PH"}),
-], ids=["list", "dict", "columns", "pixels", "label", "bool"])
+    (items(image(5) + scalar("i2", b"\5\1") + b"\x86"), {"0261/00000000.bin": b"PHOTO"}),
+    (items(sample(text("score"), scalar("f8", bytes(8)))), {"0007/00000000.bin": b"PHOTO"}),
+    (items(sample(text("mask"), b"c__builtin__\nbytes\n)R")), {"0007/00000000.bin": b"PHOTO"}),
+    (items(sample(text("tags"), b"c__builtin__\nset\n](" + text("a") + b"e\x85R")),
+     {"0007/00000000.bin": b"PHOTO"}),
+], ids=["list", "dict", "columns", "pixels", "label", "bool", "scalar", "float", "empty", "set"])
 def test_lists_dicts_and_columns(saved, wanted, place):
     assert packed(write(place / "x.pth", saved), place, "--check=off") == wanted
 

@@ -97,15 +97,20 @@ def array(data, kind, shape, order):
     return made
 
 
-def encode(text, *_):
+def encode(text=b"", *_):
     return text.encode("latin1") if isinstance(text, str) else text
+
+
+def scalar(kind, data):
+    """A number; or its type, of one that can be no label."""
+    return label_of(array(data, kind, (), "C")) if kind.name in TYPES else kind
 
 
 CALLS = {"collections.OrderedDict": dict, "torch.Size": tuple,
          "torch._utils._rebuild_tensor_v2": Tensor, "numpy.ndarray": Array, "numpy.dtype": Type,
          "_reconstruct": Array, "_frombuffer": array,
-         "scalar": lambda kind, data: label_of(array(data, kind, (), "C")),
-         "encode": encode, "bytes": encode, "bytearray": encode}
+         "scalar": scalar, "encode": encode, "bytes": encode, "bytearray": encode, "set": set,
+         "frozenset": frozenset}
 MODULES = ("numpy.core.multiarray", "numpy._core.multiarray", "numpy.core.numeric",
            "numpy._core.numeric", "_codecs", "builtins", "__builtin__")
 

@@ -178,12 +178,12 @@ def sample(*more):
     return b"}(" + text("image") + image(5) + text("label") + b"K\7" + b"".join(more) + b"u"
 
 
-def write(path, saved):
+def write(path, saved, root="x"):
     with zipfile.ZipFile(path, "w") as out:
-        out.writestr("x/data.pkl", b"\x80\4" + saved + b".")
-        out.writestr("x/version", "3\n")
-        out.writestr("x/data/0", b"-PHOTO")
-        out.writestr("x/data/1", b"-rgbRG")
+        out.writestr(f"{root}/data.pkl", b"\x80\4" + saved + b".")
+        out.writestr(f"{root}/version", "3\n")
+        out.writestr(f"{root}/data/0", b"-PHOTO")
+        out.writestr(f"{root}/data/1", b"-rgbRG")
     return path
 
 
@@ -218,6 +218,11 @@ def test_a_limit_of_memory_that_a_user_cannot_raise_is_kept(place):
     place.chmod(0o777)
     run(*as_user(NOBODY), FOLDPACK, "create", "-q", "--check=off", path, place / "x.lmdb",
         preexec_fn=limits.limit(resource.RLIMIT_AS, 32 << 30))
+
+
+def test_its_folder_may_have_the_name_of_a_pickle(place):
+    path = write(place / "x.pth", items(image(5)), "train.pkl")
+    assert packed(path, place, "--check=off") == {"images/00000000.bin": b"PHOTO"}
 
 
 @pytest.mark.parametrize("saved, status, reason", [

@@ -160,7 +160,7 @@ def load(file):
     _, begin, size = places[root]
     limit_memory(MEMORY + 3 * size)
     file.seek(begin)
-    above = root.replace(".pkl", "/")
+    above = root[:-len(".pkl")] + "/"
     return Unpickler(file, {name[len(above):]: place for name, place in places.items()
                             if name.startswith(above)}).load()
 

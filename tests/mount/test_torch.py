@@ -86,8 +86,8 @@ def packed(source, place, *options):
             for path in trees.files(os.fsencode(place / "out"))}
 
 
-def refused(source, place, status=1):
-    said = run(FOLDPACK, "create", source, place / "x.lmdb", status=status).err
+def refused(source, place, status=1, options=()):
+    said = run(FOLDPACK, "create", *options, source, place / "x.lmdb", status=status).err
     assert not (place / "x.lmdb").exists()
     return said
 
@@ -223,6 +223,12 @@ def test_a_limit_of_memory_that_a_user_cannot_raise_is_kept(place):
 def test_its_folder_may_have_the_name_of_a_pickle(place):
     path = write(place / "x.pth", items(image(5)), "train.pkl")
     assert packed(path, place, "--check=off") == {"images/00000000.bin": b"PHOTO"}
+
+
+def test_a_label_that_no_sample_has_is_refused(place):
+    path = write(place / "x.pth", items(sample(), sample()))
+    said = refused(path, place, 1, ["--check=off", "--label-key=breed"])
+    assert "x.pth: --label-key: no sample has 'breed'" in said
 
 
 @pytest.mark.parametrize("saved, status, reason", [

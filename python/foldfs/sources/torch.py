@@ -286,9 +286,11 @@ def write(source, tar):
     status, asked = os.stat(source), (sys.argv[2:] + ["", ""])[:2]
     with open(source, "rb") as file:
         count, pairs = rows(load(file), asked)
+        labels = 0
         room = ROOM + ROOM_FACTOR * status.st_size - count * ROW
         for record, (key, value) in enumerate(pairs):
             image, label = read_sample(record, value, asked)
+            labels += label is not None
             room -= len(image)
             if room < 0:
                 raise Refused("repeats its images so often that they take over "
@@ -296,6 +298,8 @@ def write(source, tar):
             folder = "images" if label is None and not isinstance(key, str) else ""
             tar.add(f"record {record}", folder, name_of(record, key, image), image,
                     status.st_mtime_ns, label=label)
+    if asked[1] and not labels:
+        raise Refused(f"--label-key: no sample has '{asked[1]}'")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,13 @@ size_t name_query(const char *name)
 	return name_scheme(name) && !is_key ? strcspn(name, "?#") : strlen(name);
 }
 
+bool name_is_index(const char *name)
+{
+	size_t len = strlen(name), end = strlen(NAME_INDEX);
+
+	return len > end && strcmp(name + len - end, NAME_INDEX) == 0;
+}
+
 char *name_of_word(char *word)
 {
 	char *below = name_scheme(word) ? NULL : strstr(word, "/=");

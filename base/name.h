@@ -11,6 +11,10 @@ bool name_has_scheme(const char *name, const char *scheme);
  * of s3:// and gs://, and the paths of hf://, have any characters. */
 size_t name_query(const char *name);
 
+/* Whether it is that of an index file, which patterns leave out: it is found with its file. */
+#define NAME_INDEX ".foldfs-index"
+bool name_is_index(const char *name);
+
 /* The name in a word: in NAME/=name and @name where it begins, otherwise the word itself. */
 char *name_of_word(char *word);
 /* Makes a URL of a file on this machine, file:///PATH or file://localhost/PATH, the path that it

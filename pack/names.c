@@ -108,24 +108,19 @@ static int add_glob(struct names *names, const char *pattern, const struct word_
 		    struct err *err)
 {
 	glob_t found = {0};
+	size_t before = names->count;
 	int r;
 
 	if (is_url(pattern))
 		return add_url(names, pattern, at, err);
 	if (by_server(at) || !strpbrk(pattern, "*?[") || is_there(pattern, at))
 		return add_found(names, pattern, at, err);
-	switch (glob(pattern, 0, NULL, &found)) {
-	case 0:
-		r = 0;
-		break;
-	case GLOB_NOSPACE:
-		r = -ENOMEM;
-		break;
-	default:
-		r = err_set(err, -ENOENT, "'%s' matches no file", pattern);
-	}
+	r = glob(pattern, 0, NULL, &found) == GLOB_NOSPACE ? -ENOMEM : 0;
 	for (size_t i = 0; r == 0 && i < found.gl_pathc; i++)
-		r = add_found(names, found.gl_pathv[i], at, err);
+		if (!name_is_index(found.gl_pathv[i]))
+			r = add_found(names, found.gl_pathv[i], at, err);
+	if (r == 0 && names->count == before)
+		r = err_set(err, -ENOENT, "'%s' matches no file", pattern);
 	globfree(&found);
 	return r;
 }

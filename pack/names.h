@@ -8,6 +8,8 @@
  *
  *	s3://b/x-*.lmdb             those that the server lists: also gs:// and hf://
  *
+ * No pattern names an index file (base/name.h).
+ *
  * A path that exists always names itself, whatever its characters.
  *
  * A list on a server names what is on servers, by relative paths or by URLs of its own scheme. What

@@ -1,4 +1,5 @@
 #include "remote/hub_list.h"
+#include "base/name.h"
 #include "base/scope.h"
 #include "remote/answer.h"
 #include "remote/encode.h"
@@ -37,6 +38,8 @@ static enum kind hub_kind(const char *path)
 {
 	size_t len = strlen(path);
 
+	if (name_is_index(path))
+		return OTHER;
 	for (enum kind i = 0; i < OTHER; i++) {
 		size_t end = strlen(kinds[i].suffix);
 

@@ -1,4 +1,5 @@
 #include "remote/listing.h"
+#include "base/name.h"
 #include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
@@ -18,7 +19,7 @@ int listing_take(struct listing *listing, const char *path)
 	if (!listing->exact && strcmp(path, listing->pattern) == 0) {
 		listing->exact = true;
 		listing->found->len = 0;
-	} else if (listing->exact ||
+	} else if (listing->exact || name_is_index(path) ||
 		   fnmatch(listing->pattern, path, FNM_PATHNAME | FNM_PERIOD) != 0) {
 		return 0;
 	}

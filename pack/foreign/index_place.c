@@ -20,14 +20,14 @@ static int name_beside(const struct foreign_tree *tree, struct buf *ret)
 
 	if (name_scheme(path) > 0)
 		return -ENOENT;
-	return buf_addf(ret, "%.*s.%s" INDEX_SUFFIX, folder, path, path + folder);
+	return buf_addf(ret, "%.*s.%s" NAME_INDEX, folder, path, path + folder);
 }
 
 static int add_hash(const struct foreign_tree *tree, struct buf *ret)
 {
 	const char *name = index_container(tree);
 
-	return buf_addf(ret, "/%016" PRIx64 INDEX_SUFFIX, XXH3_64bits(name, strlen(name)));
+	return buf_addf(ret, "/%016" PRIx64 NAME_INDEX, XXH3_64bits(name, strlen(name)));
 }
 
 static int name_in_disk_cache(const struct foreign_tree *tree, struct buf *ret)
@@ -52,7 +52,7 @@ static int name_cached(const struct foreign_tree *tree, struct buf *ret)
 
 static int name_published(const struct foreign_tree *tree, struct buf *ret)
 {
-	return buf_addf(ret, "%s" INDEX_SUFFIX "%s", tree->source->path, tree->source->query);
+	return buf_addf(ret, "%s" NAME_INDEX "%s", tree->source->path, tree->source->query);
 }
 
 int index_place_name(const struct foreign_tree *tree, enum index_place place, struct buf *ret)

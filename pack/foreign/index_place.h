@@ -4,8 +4,6 @@
 
 #include "pack/foreign/tree_internal.h"
 
-#define INDEX_SUFFIX ".foldfs-index"
-
 enum index_place {
 	INDEX_BESIDE,
 	INDEX_IN_DISK_CACHE,

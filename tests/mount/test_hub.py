@@ -182,6 +182,14 @@ def test_a_file_that_has_the_name_of_a_pattern_is_that_file(shards, mount):
     assert files_in(mount("hf://datasets/ORG/tars/data/train-[1].tar")) == names(3)
 
 
+@pytest.mark.parametrize("pattern", ["", "/x*"])
+def test_an_index_beside_a_file_is_no_file_of_a_pattern(datasets, place, pattern):
+    foreign.write_tar(place / "x", {"a.jpg": b"\xff\xd8\xff"})
+    files = {"x.tfrecord-1-of-1.foldfs-index": b"", "x.tar": (place / "x").read_bytes()}
+    datasets.add("ORG/indexed", **files)
+    assert run(FOLDPACK, "list", f"hf://datasets/ORG/indexed{pattern}").out == "a.jpg\n"
+
+
 def test_a_pattern_that_matches_nothing_is_an_error(shards):
     for name in ("hf://datasets/ORG/tars/data/test-*.tar", "hf://datasets/ORG/tars/train-*"):
         assert run(FOLDPACK, "list", name, status=1).err == (

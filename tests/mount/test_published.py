@@ -393,3 +393,9 @@ def test_it_is_made_of_the_file_and_of_no_older_index(tar):
     index(tar)
     assert index_of(tar).read_bytes() != old
     assert "all good" in run(FOLDPACK, "verify", tar).err
+
+
+def test_no_pattern_names_an_index(tar):
+    index(tar)
+    assert run(FOLDPACK, "list", tar.with_name("files*")).out.split() == sorted(FILES)
+    assert "matches no file" in run(FOLDPACK, "list", tar.with_name("*x"), status=1).err

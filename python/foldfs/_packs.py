@@ -34,8 +34,9 @@ def pack(source: Path, pack: Path, *, progress: Progress | bool | None = None,
 
     The keywords are the options of `foldpack create`, with _ for -: resize=256, check="decode",
     on_bad="skip", dedup=True, shard_size="1G", exclude=["*.txt"], force=True. `progress` is called
-    every second, and at the end, with the numbers of files that are done and that there are
-    (None where that is not known); True shows tqdm's bar, where tqdm is installed, or lines.
+    every second, and at the end of each pack, with the numbers of files that are done and that
+    there are (None where that is not known); True shows tqdm's bar, where tqdm is installed, or
+    lines.
 
     Returns info(pack), and with it how many inputs were `skipped` or `kept` though bad, how many
     images were `left` as they were, `bytes_in`, `bytes_out` and `seconds`; shards count as one.
@@ -46,8 +47,6 @@ def pack(source: Path, pack: Path, *, progress: Progress | bool | None = None,
         text = _follow("create", ["--json", *words(options), "--", source, pack], show)
         made: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines()]
         sums = {name: sum(one[name] for one in made) for name in _SUMS}
-        if show:
-            show(sums["files"], sums["files"])
     there: Any = {**info(_made(pack, len(made), options)), **sums}
     whole: PackInfo = there
     return whole

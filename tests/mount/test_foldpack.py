@@ -335,6 +335,13 @@ def test_progress_is_shown_when_asked_for(src, pack):
     assert b"2,001 files" in last
 
 
+def test_progress_for_programs_ends_with_an_object(src, pack):
+    write(src / "a", b"123")
+    said = run("create", "--progress-json", src, pack).err.splitlines()
+    assert json.loads(said[-1]) == {"doing": "packing", "files": 1, "files_total": 1, "bytes": 3,
+                                    "bytes_total": 3}
+
+
 # --- create: what cannot be packed ------------------------------------------------------
 
 

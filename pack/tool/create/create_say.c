@@ -378,7 +378,7 @@ int create_finish(struct create *create)
 		r = builder_finish(create->builder, create->counts.skipped, &summary, &err);
 	if (r < 0)
 		return create_fail(create, r, &err);
-	progress_clear(&create->progress);
+	progress_end(&create->progress);
 	seconds = progress_now() - create->began;
 	create_say_labels(create);
 	print_summary(create, &summary, seconds);

@@ -225,6 +225,13 @@ def test_its_folder_may_have_the_name_of_a_pickle(place):
     assert packed(path, place, "--check=off") == {"images/00000000.bin": b"PHOTO"}
 
 
+def test_classes_that_would_be_one_folder_are_refused(place):
+    path = write(place / "x.pth", items(image(5) + text("x/y") + b"\x86",
+                                        image(2) + text("x_y") + b"\x86"))
+    said = refused(path, place, 1, ["--check=off"])
+    assert "record 1: the classes 'x/y' and 'x_y' would be one folder" in said
+
+
 def test_a_label_that_no_sample_has_is_refused(place):
     path = write(place / "x.pth", items(sample(), sample()))
     said = refused(path, place, 1, ["--check=off", "--label-key=breed"])

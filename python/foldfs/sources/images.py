@@ -86,6 +86,7 @@ class Tar:
         self.tar = tarfile.open(fileobj=sys.stdout.buffer, mode="w|", bufsize=1 << 20,
                                 format=tarfile.PAX_FORMAT, encoding="utf-8")
         self.added = set()
+        self.classes = {}  # the label of each folder
 
     def add(self, what, folder, name, data, mtime_ns, mode=0o644, label=None):
         """`what` is the image in the source. The label, or the name of a class, is that of a folder
@@ -95,7 +96,7 @@ class Tar:
         info.pax_headers["mtime"] = "-" * (mtime_ns < 0) + "%d.%09d" % divmod(abs(mtime_ns), 10**9)
         above, _, base = name.rpartition("/")
         if isinstance(label, str):
-            above = above or label.replace("/", "_") or "images"
+            above = above or self.folder_of(what, label)
         elif label is not None:
             if abs(label) >= 10**LABEL_DIGITS:
                 raise Refused(f"{what}: its label {label} has over {LABEL_DIGITS} digits")
@@ -112,6 +113,13 @@ class Tar:
         self.added.add(path)
         self.tar.addfile(info, io.BytesIO(data))
         self.tar.members.clear()
+
+    def folder_of(self, what, label):
+        folder = label.replace("/", "_") or "images"
+        other = self.classes.setdefault(folder, label)
+        if other != label:
+            raise Refused(f"{what}: the classes '{other}' and '{label}' would be one folder")
+        return folder
 
     def bad(self, path, why):
         """A part of the source that cannot be taken."""

@@ -30,8 +30,8 @@
 
 #define READER_PAGE 4096u /* reader_read() begins and ends at multiples of it */
 
-/* How, as flags: a server has named it, so it gets no password; all of it is read, in one go. */
-enum reader_how { READER_APART = 1, READER_WHOLE = 2 };
+/* As flags: a server has named it: no password; all is read in one go; nothing is asked again. */
+enum reader_how { READER_APART = 1, READER_WHOLE = 2, READER_ONCE = 4 };
 
 /* Bytes that nobody wants, but that are cheaper to read than to leave out, are a gap: a piece of at
  * most READER_GAP_MAX bytes whose iov_base is NULL. */

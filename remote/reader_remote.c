@@ -34,6 +34,7 @@ struct kept {
 struct reader_remote {
 	struct reader reader;
 	struct object *object;
+	struct remote_settings once; /* those of a reader that asks for nothing again */
 	struct remote *engine;
 	pthread_mutex_t lock;
 	struct kept *kept; /* protected by lock */
@@ -558,6 +559,11 @@ int reader_remote_open(const char *shown, struct object_auth *auth, unsigned how
 	remote->reader.ops = &remote_ops;
 	remote->engine = engine;
 	pthread_mutex_init(&remote->lock, NULL);
+	if (how & READER_ONCE) {
+		remote->once = *settings;
+		remote->once.retry = 0;
+		settings = &remote->once;
+	}
 	r = object_new(shown, auth, settings, engine, &remote->object, err);
 	if (r < 0) {
 		pthread_mutex_destroy(&remote->lock);

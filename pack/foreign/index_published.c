@@ -132,8 +132,8 @@ static int open_published(const struct foreign_tree *tree, struct reader **ret)
 			: index_place_name(tree, INDEX_PUBLISHED, &name);
 
 	if (r == 0)
-		r = settings->open(settings->context, name.data, settings->how | READER_WHOLE,
-				   &reader, NULL);
+		r = settings->open(settings->context, name.data,
+				   settings->how | READER_WHOLE | READER_ONCE, &reader, NULL);
 	if (r == 0 && !far && !index_place_is_trusted(tree, INDEX_PUBLISHED, name.data, reader))
 		r = -ENOENT;
 	if (r == 0)

@@ -349,6 +349,15 @@ def test_a_server_that_answers_all_names_does_no_harm(tar, web, shown):
     assert names(web).count(index_of(tar).name) == 1
 
 
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_server_that_fails_for_the_index_is_asked_once(tar, web, status):
+    web.restart(access='if ngx.var.uri:find("foldfs%-index") then '
+                       f'return ngx.exit({status}) end')
+    publish(web, tar)
+    assert run(FOLDPACK, "list", web.url(tar.name)).out.split() == sorted(FILES)
+    assert names(web).count(index_of(tar).name) == 1
+
+
 # --- foldpack index -------------------------------------------------------------------------------
 
 

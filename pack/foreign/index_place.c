@@ -12,11 +12,18 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+/* The length of what is in front of the last part of a path. */
+static int folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (int)(slash + 1 - path) : 0;
+}
+
 static int name_beside(const struct foreign_tree *tree, struct buf *ret)
 {
 	const char *path = tree->source->path;
-	const char *slash = strrchr(path, '/');
-	int folder = slash ? (int)(slash + 1 - path) : 0;
+	int folder = folder_of(path);
 
 	if (name_scheme(path) > 0)
 		return -ENOENT;
@@ -124,13 +131,11 @@ static int put_parts(int fd, const struct iovec *parts, int count)
 
 static int open_unnamed(const char *name, mode_t mode)
 {
-	SCOPE_FREE char *folder = strdup(name);
-	char *slash = folder ? strrchr(folder, '/') : NULL;
+	SCOPE_FREE char *folder = strndup(name, (size_t)folder_of(name));
 
-	if (!slash)
+	if (!folder)
 		return -1;
-	slash[1] = '\0';
-	return open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+	return open(*folder ? folder : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
 }
 
 static int link_file(int fd, const char *name)
@@ -147,7 +152,11 @@ static int write_file(const char *name, mode_t mode, bool unnamed, const struct 
 {
 	SCOPE(buf_release) struct buf temporary = BUF_INIT;
 	SCOPE_CLOSE int fd = -1;
-	int r = buf_addf(&temporary, "%s.%d", name, (int)gettid());
+	int folder = folder_of(name), r;
+	bool named = !unnamed;
+
+	r = buf_addf(&temporary, "%.*s%s%s.%d", folder, name, name[folder] == '.' ? "" : ".",
+		     name + folder, (int)gettid());
 
 	if (r < 0)
 		return r;
@@ -156,11 +165,13 @@ static int write_file(const char *name, mode_t mode, bool unnamed, const struct 
 	if (fd < 0)
 		return -errno;
 	r = put_parts(fd, parts, count);
-	if (r == 0 && unnamed)
+	if (r == 0 && unnamed) {
 		r = link_file(fd, temporary.data);
+		named = r == 0;
+	}
 	if (r == 0 && rename(temporary.data, name) < 0)
 		r = -errno;
-	if (r < 0 && !unnamed)
+	if (r < 0 && named)
 		unlink(temporary.data);
 	return r < 0 ? r : steal_fd(&fd);
 }

@@ -250,6 +250,7 @@ def test_an_index_that_another_user_laid_in_a_cache_is_not_read(owner, known, pl
 
     make("dog", "cat")
     run(FOLDPACK, "list", place / "x.tar")
+    assert [path.name for path in place.glob(".x*")] == [".x.tar.foldfs-index"]
     [index] = (cache / "foldfs/index").iterdir()
     os.chown(index, owner, owner)
     os.chown(index.parent, NOBODY, NOBODY)

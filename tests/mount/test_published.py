@@ -387,6 +387,15 @@ def test_it_goes_where_the_output_says(tar, web, place):
     assert "a URL" in index("-o", "s3://b/k", tar, status=2).err
 
 
+def test_two_files_of_one_name_are_refused(tar, place):
+    for folder in "other", "out":
+        (place / folder).mkdir()
+    shutil.copy(tar, place / "other")
+    said = index("-o", f"{place}/out/", tar, place / "other" / tar.name, status=1).err
+    assert said == f"foldpack: {place}/out/{index_of(tar).name} would be that of two files\n"
+    assert list((place / "out").iterdir()) == []
+
+
 def test_what_has_no_index_of_its_own_is_refused(small, place):
     assert "a pack, which has its index in it" in index(small[1], status=1).err
     (place / "text").write_text("no container")

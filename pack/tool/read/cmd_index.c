@@ -109,7 +109,8 @@ static int find_output(const struct settings *settings, const char *file, char *
 	slash = strrchr(shown, '/');
 	if (output && !is_folder(output))
 		*ret = strdup(output);
-	else if (asprintf(ret, "%s%s%s.foldfs-index", output ? output : "", output ? "/" : "",
+	else if (asprintf(ret, "%s%s%s" NAME_INDEX, output ? output : "",
+			  !output || output[strlen(output) - 1] == '/' ? "" : "/",
 			  output ? slash + 1 : shown) < 0)
 		*ret = NULL;
 	return *ret ? 0 : -ENOMEM;
@@ -139,11 +140,46 @@ static int index_file(struct indexing *indexing, const char *name, bool apart, s
 	return r;
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* No two files become one. */
+static int check_outputs(const struct settings *settings, const struct names *names,
+			 struct err *err)
+{
+	char **outputs = calloc(names->count + 1, sizeof(*outputs));
+	int r = outputs ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < names->count; i++) {
+		SCOPE_FREE char *file = NULL;
+
+		r = find_file(names->all[i].name, &file, err);
+		if (r == 0)
+			r = find_output(settings, file, &outputs[i], err);
+	}
+	if (r == 0)
+		qsort(outputs, names->count, sizeof(*outputs), compare_texts);
+	for (size_t i = 1; r == 0 && i < names->count; i++)
+		if (strcmp(outputs[i - 1], outputs[i]) == 0)
+			r = err_set(err, -EEXIST, "%s would be that of two files", outputs[i]);
+	for (size_t i = 0; outputs && i < names->count; i++)
+		free(outputs[i]);
+	free(outputs);
+	return r;
+}
+
 static int index_files(struct settings *settings, const struct names *names)
 {
 	struct indexing indexing = {.settings = settings, .lock = PTHREAD_MUTEX_INITIALIZER};
-	int r = 0;
+	struct err reason = {0};
+	int r = settings->output ? check_outputs(settings, names, &reason) : 0;
 
+	if (r < 0) {
+		log_error("%s", err_text(&reason, r));
+		return (int)exit_status_of(r);
+	}
 	progress_begin(&indexing.progress, "reading", cmd_progress(&settings->common));
 	for (size_t i = 0; r == 0 && i < names->count; i++) {
 		char *name = names->all[i].name;

@@ -7,7 +7,8 @@
  *
  * A run reads through gaps of up to budget->gap. It has extents that begin in one block, so that
  * one that is read before its turn, around an extent that somebody waits for, leaves no pieces to
- * be read by themselves. The last one may end in the next block. */
+ * be read by themselves. The last one may end in the next block. Where so many bytes have more than
+ * PLAN_RUN_EXTENTS extents, blocks are of as many instead. */
 #pragma once
 
 #include "cache/plan/plan_run.h"
@@ -19,7 +20,7 @@ struct elevator {
 	void *wanted; /* the forecast's, for: */
 	/* The first extent at or after `from` that is wanted, or PLAN_NONE. */
 	uint64_t (*next)(void *wanted, const struct plan_view *view, uint64_t from);
-	/* The last one before `until`, or PLAN_NONE. Those of a block, at least, are found. */
+	/* The last one before `until`, or PLAN_NONE; PLAN_RUN_EXTENTS are looked at, or more. */
 	uint64_t (*before)(void *wanted, const struct plan_view *view, uint64_t until);
 	/* One is being read, and is not wanted any more. */
 	void (*plan)(void *wanted, const struct plan_view *view, uint64_t extent);

@@ -650,6 +650,26 @@ TEST(tiny_files_are_bounded_by_number)
 	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PHOTOS);
 }
 
+/* In a run's bytes lie thousands of them. */
+TEST(around_a_tiny_file_few_others_are_looked_at)
+{
+	struct sim *sim = sim_of(world_of(PHOTOS, 50, 50));
+	const uint32_t *order = shuffled(PHOTOS);
+	struct world *w = sim->world;
+
+	for (uint32_t i = 0; i < PHOTOS; i++) {
+		uint64_t before = w->looks;
+
+		if (w->pooled[order[i]])
+			ask(sim, order[i], false);
+		else
+			miss(sim, order[i]);
+		assert_true(w->looks - before <= 4 * PLAN_RUN_EXTENTS);
+	}
+	assert_nothing_planned_twice(w);
+	assert_true(w->runs <= PHOTOS / PLAN_RUN_EXTENTS + 1);
+}
+
 /* Hundredths of the pack lie in the file in any order. */
 static void scatter(struct world *w)
 {

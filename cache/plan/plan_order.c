@@ -54,7 +54,8 @@
 #define SAMPLE 16   /* files that show D s */
 #define LOOK   4096 /* files that are looked at in one call: 0.3 ms */
 #define SOON   64   /* the next files: a missing one shows that files were evicted */
-#define PERIOD 32   /* demands between two such checks, and looks at what was passed */
+#define PERIOD 32   /* demands between two such checks */
+#define BEHIND 256  /* files seen between two looks at what was passed */
 #define RECENT 256  /* files that show whether the page cache still has what it was given */
 #define PLENTY (UINT64_MAX / 4)
 
@@ -309,7 +310,7 @@ static void leave_file(const struct plan_order *order, struct plan_followed *f,
 }
 
 /* Readers that leave out files, or parts of them, would seem to have more and more ahead. What they
- * had passed at the last look counts: a file that was opened is asked for a moment later. */
+ * had passed at the last look counts: a file that is open may not have been asked for yet. */
 static void leave_passed(const struct plan_order *order, struct plan_followed *f,
 			 const struct plan_view *view)
 {
@@ -321,18 +322,24 @@ static void leave_passed(const struct plan_order *order, struct plan_followed *f
 			leave_file(order, f, view, file);
 }
 
+static void look_behind(struct plan_order *order, const struct plan_view *view)
+{
+	if (order->seen - order->looked < BEHIND)
+		return;
+	order->looked = order->seen;
+	for (unsigned i = 0; i < order->count; i++)
+		leave_passed(order, order->followed[i], view);
+}
+
 /* Once a file, however many reads it takes. */
-static void ask_file(const struct plan_order *order, struct plan_followed *f,
-		     const struct plan_view *view, uint64_t file)
+static void ask_file(struct plan_followed *f, const struct plan_view *view, uint64_t file)
 {
 	if (f->marks[file] & ASKED)
 		return;
 	f->marks[file] |= ASKED;
 	note_page_cache(f, plan_is_kept(view, file));
-	if (++f->demands % PERIOD)
-		return;
-	leave_passed(order, f, view);
-	check_soon(f, view);
+	if (++f->demands % PERIOD == 0)
+		check_soon(f, view);
 }
 
 static void ask_extent(struct plan_followed *f, const struct plan_view *view, uint64_t extent,
@@ -367,8 +374,9 @@ bool plan_order_demand(struct plan_order *order, const struct plan_view *view, u
 			continue;
 		ask_extent(f, view, extent, active <= 1);
 		if (extent == file)
-			ask_file(order, f, view, file);
+			ask_file(f, view, file);
 	}
+	look_behind(order, view);
 	return active > 0;
 }
 

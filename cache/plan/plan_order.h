@@ -12,7 +12,8 @@ struct plan_order {
 	unsigned count;
 	unsigned turn; /* the one to ask first for a run */
 	uint64_t extents;
-	uint64_t seen; /* files */
+	uint64_t seen;	 /* files, each as often as it was opened or asked for; */
+	uint64_t looked; /* of these, at the last look at what was passed */
 };
 
 void plan_order_init(struct plan_order *order, const struct plan_params *params);

@@ -1103,6 +1103,23 @@ TEST(what_was_passed_some_demands_ago_is_told_once)
 	assert_in_range(s->world->passed, 1200, 1990);
 }
 
+/* As io_uring's readers do: a batch is opened, and then read. */
+TEST(what_is_open_and_not_read_yet_is_not_told)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	follow(s, order, PHOTOS);
+	for (uint32_t at = 0; at < 128 * 50; at++) {
+		if (at % 128 == 0)
+			for (uint32_t i = 0; i < 128; i++)
+				plan_order_saw(&s->order, order[at + i]);
+		demand(s, order[at]);
+		assert_true(s->world->passed <= at + 1);
+	}
+	assert_true(s->world->passed >= 128 * 46);
+}
+
 TEST(what_another_order_has_too_is_not_told)
 {
 	struct sim *s = sim_of(photos(PHOTOS));

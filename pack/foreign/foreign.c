@@ -219,13 +219,14 @@ static void drop_index(struct dataset_readers *readers)
 
 /* Keeps what was made, so that the next time continues from there. */
 static int write_sums(struct foreign_tree *tree, const struct dataset_readers *readers,
-		      const struct foreign_sums *sums, int made, struct err *err)
+		      const struct foreign_sums *sums, int made, struct reader **ret,
+		      struct err *err)
 {
 	int r = 0;
 
 	if (made == 0 || sums->made)
 		r = index_file_add_sums(tree, readers->index, sums->rows, sums->count,
-					sums->complete);
+					sums->complete, ret);
 	if (made < 0)
 		return made;
 	return r < 0 && r != -EBADMSG
@@ -233,11 +234,13 @@ static int write_sums(struct foreign_tree *tree, const struct dataset_readers *r
 		       : r;
 }
 
-/* Leaves the readers as they were before the index was found. */
+/* Leaves the readers as they were before the index was found, but for one that is to be published.
+ */
 static int make_sums(struct dataset_readers *readers, struct foreign_tree *tree,
 		     const struct index_key *key, struct err *err)
 {
 	SCOPE(foreign_sums_release) struct foreign_sums sums = {0};
+	struct reader *index = NULL;
 	struct dataset *dataset;
 	int r = open_readers(readers, key, true, tree->source->settings->pages, &dataset, err);
 
@@ -245,9 +248,10 @@ static int make_sums(struct dataset_readers *readers, struct foreign_tree *tree,
 		r = foreign_sums_make(dataset, tree->source->settings->checking, tree->source->kept,
 				      &sums, err);
 		dataset_close_index(dataset, readers);
-		r = write_sums(tree, readers, &sums, r, err);
+		r = write_sums(tree, readers, &sums, r, &index, err);
 	}
 	drop_index(readers);
+	readers->index = index;
 	return r;
 }
 
@@ -257,11 +261,11 @@ static int make_sums(struct dataset_readers *readers, struct foreign_tree *tree,
 static int open_found(struct dataset_readers *readers, struct foreign_tree *tree,
 		      const struct index_key *key, struct dataset **ret, struct err *err)
 {
-	int r = index_file_find(tree, key, &readers->index);
+	int r = readers->index ? 0 : index_file_find(tree, key, &readers->index);
 
 	if (r == 0 && tree->source->settings->checking && !is_full(readers)) {
 		r = make_sums(readers, tree, key, err);
-		if (r == 0)
+		if (r == 0 && !readers->index)
 			r = index_file_find(tree, key, &readers->index);
 	}
 	if (r == 0 && foreign_is_lone(tree->source) && !is_full(readers))
@@ -329,7 +333,8 @@ static int open_by_index(struct dataset_readers *readers, struct foreign_tree *t
 		return r < 0 ? r
 			     : open_readers(readers, &key, false, tree->source->settings->pages,
 					    ret, err);
-	drop_index(readers);
+	if (!tree->source->settings->unpublished)
+		drop_index(readers);
 	r = open_found(readers, tree, &key, ret, err);
 	return r == -ENOENT ? err_set(err, r, "its index cannot be written") : r;
 }

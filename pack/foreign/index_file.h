@@ -41,10 +41,11 @@ int index_file_find(const struct foreign_tree *tree, const struct index_key *key
 int index_file_write(struct foreign_tree *tree, const struct index_key *key, const char *format,
 		     struct reader **ret, struct err *err);
 
-/* Writes it again with these rows of checksums. `full`: none is missing. Returns 0, -EBADMSG (the
+/* Writes it again with these rows of checksums. `full`: none is missing. One that is to be
+ * published may be in memory alone, and is opened; otherwise *ret is NULL. Returns 0, -EBADMSG (the
  * old index is damaged), or -errno. */
 int index_file_add_sums(struct foreign_tree *tree, struct reader *reader, const uint64_t *rows,
-			uint64_t count, bool full);
+			uint64_t count, bool full, struct reader **ret);
 
 /* What is in the file beside the sections. */
 struct index_extra {

@@ -165,10 +165,11 @@ static int put_full(struct index_whole *whole)
 }
 
 int index_file_add_sums(struct foreign_tree *tree, struct reader *reader, const uint64_t *rows,
-			uint64_t count, bool full)
+			uint64_t count, bool full, struct reader **ret)
 {
 	SCOPE(index_whole_release) struct index_whole whole = {0};
 	SCOPE_CLOSE int fd = -1;
+	struct iovec all;
 	int r = index_whole_read(reader, SIZE_MAX / 2, &whole);
 
 	if (r == 0)
@@ -178,6 +179,10 @@ int index_file_add_sums(struct foreign_tree *tree, struct reader *reader, const 
 	if (r < 0)
 		return r;
 	index_whole_seal(&whole);
-	fd = index_place_write(tree, &(struct iovec){whole.bytes.data, whole.bytes.len}, 1);
+	all = (struct iovec){whole.bytes.data, whole.bytes.len};
+	if (tree->source->settings->unpublished)
+		return index_place_keep(tree, &all, 1, ret);
+	*ret = NULL;
+	fd = index_place_write(tree, &all, 1);
 	return fd < 0 ? fd : 0;
 }

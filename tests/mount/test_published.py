@@ -387,6 +387,18 @@ def test_it_goes_where_the_output_says(tar, web, place):
     assert "a URL" in index("-o", "s3://b/k", tar, status=2).err
 
 
+def test_none_of_our_own_need_be_kept(tar, web, place, monkeypatch, shown):
+    index(tar)
+    first = shown(tar)
+    publish(web, tar)
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME", raising=False)
+    index("-o", place, web.url(tar.name))
+    publish(web, index_of(place / tar.name))
+    assert "all good" in run(FOLDPACK, "verify", web.url(tar.name)).err
+    assert shown(web.url(tar.name)) == first
+
+
 def test_two_files_of_one_name_are_refused(tar, place):
     for folder in "other", "out":
         (place / folder).mkdir()

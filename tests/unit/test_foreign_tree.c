@@ -459,6 +459,7 @@ TEST_OF(f, a_damaged_index_is_none)
 static void publish(struct fixture *f, char name[static 128])
 {
 	SCOPE(reader_release) struct reader *index = NULL;
+	struct reader *none;
 	const uint64_t sum = 5;
 	struct index_key key;
 	char own[128];
@@ -467,7 +468,7 @@ static void publish(struct fixture *f, char name[static 128])
 	dataset_free(open_dataset(f));
 	assert_int_equal(index_key_make(&f->tree, &key), 0);
 	assert_int_equal(index_file_find(&f->tree, &key, &index), 0);
-	assert_int_equal(index_file_add_sums(&f->tree, index, &sum, 1, true), 0);
+	assert_int_equal(index_file_add_sums(&f->tree, index, &sum, 1, true, &none), 0);
 	reader_free(steal_ptr(&index));
 	assert_int_equal(index_file_find(&f->tree, &key, &index), 0);
 	snprintf(name, 128, "%s.foldfs-index", f->path);

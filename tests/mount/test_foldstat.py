@@ -727,7 +727,7 @@ def test_output_that_cannot_be_written_is_a_failure(mounted):
         (["/m", "1", "2", "3"], "unexpected argument '3'"),
         (["/m", "0"], "INTERVAL '0' is not a number of seconds, from 0.01 to 86400"),
         (["/m", "x"], "INTERVAL 'x' is not"),
-        (["/m", ""], "INTERVAL '' is not"),
+        (["/m", ""], "an argument is empty"),
         (["/m", "."], "INTERVAL '.' is not"),
         (["/m", "1s"], "INTERVAL '1s' is not"),
         (["/m", "nan"], "INTERVAL 'nan' is not"),

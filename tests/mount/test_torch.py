@@ -213,6 +213,7 @@ def test_lists_dicts_and_columns(saved, wanted, place):
     assert packed(write(place / "x.pth", saved), place, "--check=off") == wanted
 
 
+@pytest.mark.plain  # a sanitizer reserves more
 def test_a_limit_of_memory_that_a_user_cannot_raise_is_kept(place):
     path = write(place / "x.pth", items(image(5)))
     place.chmod(0o777)

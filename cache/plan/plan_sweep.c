@@ -114,6 +114,21 @@ static void mark_planned(struct plan_sweep *sweep, const struct plan_view *view,
 	sweep->ahead += plan_size(view, extent);
 }
 
+/* Of a block that promises something, up to `end`: the first extent that is wanted, or `end`. What
+ * the pool has counts as planned. */
+static uint64_t next_in_block(struct plan_sweep *sweep, const struct plan_view *view, uint64_t at,
+			      uint64_t end)
+{
+	for (; at < end; at++) {
+		if (known(sweep, at))
+			continue;
+		if (!plan_have(view, at))
+			break;
+		mark_planned(sweep, view, at);
+	}
+	return at;
+}
+
 /* --- epochs ---------------------------------------------------------------------------------- */
 
 /* Nobody asks for these, as the page cache has them. */
@@ -199,7 +214,8 @@ bool plan_sweep_count(struct plan_sweep *sweep, const struct plan_view *view, ui
 void plan_sweep_demand(struct plan_sweep *sweep, const struct plan_view *view, uint64_t extent,
 		       bool scan)
 {
-	uint64_t number = extent / PLAN_BLOCK;
+	uint64_t number = extent / PLAN_BLOCK, first = number * PLAN_BLOCK;
+	uint64_t end = first + block_size(view, number);
 	struct plan_block *block;
 	bool promised;
 
@@ -212,30 +228,26 @@ void plan_sweep_demand(struct plan_sweep *sweep, const struct plan_view *view, u
 	block->asked++;
 	sweep->bytes += plan_size(view, extent);
 	sweep->scattered += !scan;
-	if (!promised && promises(sweep, view, number))
-		sweep->exhausted = false;
+	if (sweep->exhausted && !promised && promises(sweep, view, number))
+		sweep->exhausted = next_in_block(sweep, view, first, end) == end;
 }
 
 /* --- runs ------------------------------------------------------------------------------------ */
 
-/* What the pool has counts as planned. */
 static uint64_t next_wanted(void *wanted, const struct plan_view *view, uint64_t at)
 {
 	struct plan_sweep *sweep = wanted;
 
 	while (at < view->extents) {
 		uint64_t number = at / PLAN_BLOCK;
+		uint64_t end = number * PLAN_BLOCK + block_size(view, number);
 
-		if (all_is_known(sweep, view, number) || !promises(sweep, view, number)) {
-			at = (number + 1) * PLAN_BLOCK;
-			continue;
-		}
-		if (!known(sweep, at)) {
-			if (!plan_have(view, at))
-				return at;
-			mark_planned(sweep, view, at);
-		}
-		at++;
+		if (all_is_known(sweep, view, number) || !promises(sweep, view, number))
+			at = end;
+		else
+			at = next_in_block(sweep, view, at, end);
+		if (at < end)
+			return at;
 	}
 	return PLAN_NONE;
 }

@@ -714,6 +714,25 @@ TEST(when_all_is_planned_nothing_is_looked_at)
 	assert_int_equal(w->looks, 0);
 }
 
+/* As after a preload. */
+TEST(a_new_block_that_is_in_memory_starts_no_look_through_the_pack)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+	struct world *w = sim->world;
+
+	memset(w->pooled, true, sizeof(w->pooled));
+	for (uint64_t e = 0; e < 20; e++)
+		demand(sim, e);
+	assert_false(is_wanted(sim));
+	ask(sim, 5 * PLAN_BLOCK, false);
+	assert_false(is_wanted(sim));
+	w->pooled[7 * PLAN_BLOCK + 9] = false;
+	ask(sim, 7 * PLAN_BLOCK, false);
+	assert_true(is_wanted(sim));
+	assert_true(read_run(sim));
+	assert_int_equal(w->last.extents[0], 7 * PLAN_BLOCK + 9);
+}
+
 TEST(an_epoch_looks_at_each_extent_about_once)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));

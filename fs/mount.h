@@ -3,8 +3,8 @@
  *	request -> ops.c: decode -> tree: dataset -> reply
  *	                         -> bytes: cache -> (source.c) dataset -> reply
  *
- * mount_new -> mount_start -> (requests) -> mount_stop -> mount_free. One thread makes these calls;
- * any thread the others. What is returned by pointer lives as long as the mount. */
+ * mount_new -> mount_start -> (requests) -> mount_stop -> mount_free. These calls come one at a
+ * time; any thread makes the others. What is returned by pointer lives as long as the mount. */
 #pragma once
 
 #include "cache/cache.h"

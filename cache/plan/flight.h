@@ -13,7 +13,7 @@
 #define FLIGHT_MIN   8u
 #define FLIGHT_START 32u
 #define FLIGHT_MAX   384u
-#define FLIGHT_RUN   ((uint64_t)4 << 20) /* of a read, at most: latency is little of it then */
+#define FLIGHT_RUN   ((uint64_t)4 << 20) /* of a read, about at most: latency is little then */
 
 /* Of a read; zero: not known yet. */
 struct flight_mean {

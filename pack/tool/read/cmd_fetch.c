@@ -56,16 +56,14 @@ struct fetch {
 	struct reader *reader; /* the copy's, which is the dataset's */
 	struct dataset *dataset;
 	struct progress progress;
-	pthread_mutex_t lock; /* of progress, while threads check */
-	atomic_int error;     /* why an extent is not what it should be: damage only if all are */
-	bool refused;	      /* an error was printed why it cannot be opened */
+	atomic_int error; /* why an extent is not what it should be: damage only if all are */
+	bool refused;	  /* an error was printed why it cannot be opened */
 };
 
 static void fetch_release(struct fetch *fetch)
 {
 	progress_clear(&fetch->progress);
 	dataset_free(fetch->dataset);
-	pthread_mutex_destroy(&fetch->lock);
 }
 
 /* --- checksums of a file that has none -------------------------------------------------------- */
@@ -101,14 +99,7 @@ static void add_sums(void *context, uint64_t bytes)
 {
 	struct fetch *fetch = context;
 
-	SCOPE_LOCK(&fetch->lock);
 	progress_add(&fetch->progress, 0, bytes);
-}
-
-static bool sums_stop(void *context)
-{
-	(void)context;
-	return interrupt_pending() != 0;
 }
 
 static void say_interrupted(const struct fetch *fetch)
@@ -148,7 +139,7 @@ static int open_copied(void *context, const char *name, unsigned how, struct rea
 static int open_fetched(struct fetch *fetch, struct err *err)
 {
 	const struct foreign_checking checking = {
-		.begin = begin_sums, .add = add_sums, .stops = sums_stop, .context = fetch};
+		.begin = begin_sums, .add = add_sums, .stops = interrupt_came, .context = fetch};
 	struct foreign_settings foreign = fetch->settings->common.foreign;
 	int r;
 
@@ -260,7 +251,6 @@ static void check_extent(void *context, size_t number)
 		n = dataset_read(fetch->dataset, extent.entry, buf, extent.size, extent.from);
 	if (n != extent.size)
 		note_bad(fetch, n < 0 ? (int)n : -EBADMSG);
-	SCOPE_LOCK(&fetch->lock);
 	progress_add(&fetch->progress, 0, extent.size);
 }
 
@@ -355,7 +345,6 @@ static int fetch_packs(struct settings *settings, struct disk *disk, const struc
 		fetch->disk = disk;
 		fetch->pack = names->all[opened].name;
 		fetch->how = names->all[opened++].apart ? READER_APART : 0;
-		pthread_mutex_init(&fetch->lock, NULL);
 		r = fetch_pack(fetch);
 	}
 	while (opened > 0)

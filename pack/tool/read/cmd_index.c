@@ -39,7 +39,6 @@ static const struct opt_command command = {
 struct indexing {
 	struct settings *settings;
 	struct progress progress;
-	pthread_mutex_t lock; /* of progress */
 };
 
 /* --- while it is read ------------------------------------------------------------------------- */
@@ -57,14 +56,7 @@ static void add_sums(void *context, uint64_t bytes)
 {
 	struct indexing *indexing = context;
 
-	SCOPE_LOCK(&indexing->lock);
 	progress_add(&indexing->progress, 0, bytes);
-}
-
-static bool sums_stop(void *context)
-{
-	(void)context;
-	return interrupt_pending() != 0;
 }
 
 /* --- where it goes ---------------------------------------------------------------------------- */
@@ -121,7 +113,7 @@ static int find_output(const struct settings *settings, const char *file, char *
 static int index_file(struct indexing *indexing, const char *name, bool apart, struct err *err)
 {
 	const struct foreign_checking checking = {
-		.begin = begin_sums, .add = add_sums, .stops = sums_stop, .context = indexing};
+		.begin = begin_sums, .add = add_sums, .stops = interrupt_came, .context = indexing};
 	struct foreign_settings foreign = indexing->settings->common.foreign;
 	SCOPE_FREE char *file = NULL, *output = NULL;
 	int r = find_file(name, &file, err);
@@ -172,7 +164,7 @@ static int check_outputs(const struct settings *settings, const struct names *na
 
 static int index_files(struct settings *settings, const struct names *names)
 {
-	struct indexing indexing = {.settings = settings, .lock = PTHREAD_MUTEX_INITIALIZER};
+	struct indexing indexing = {.settings = settings};
 	struct err reason = {0};
 	int r = settings->output ? check_outputs(settings, names, &reason) : 0;
 

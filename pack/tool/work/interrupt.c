@@ -40,6 +40,12 @@ int interrupt_pending(void)
 	return atomic_load_explicit(&pending, memory_order_relaxed);
 }
 
+bool interrupt_came(void *unused)
+{
+	(void)unused;
+	return interrupt_pending() != 0;
+}
+
 int interrupt_die(void)
 {
 	int caught = interrupt_pending();

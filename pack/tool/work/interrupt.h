@@ -6,6 +6,8 @@
  * only static variables: this is the only one. */
 #pragma once
 
+#include <stdbool.h>
+
 /* From now on the signals only set the flag; those that are ignored stay ignored. */
 void interrupt_catch(void);
 
@@ -14,6 +16,8 @@ void interrupt_let(void);
 
 /* The signal that came, or 0. Thread-safe. */
 int interrupt_pending(void);
+/* Whether one came, for callbacks. Thread-safe. */
+bool interrupt_came(void *unused);
 
 /* Ends the process by that signal. Returns (the status 1) only if there was none. */
 int interrupt_die(void);

@@ -1,6 +1,7 @@
 #include "pack/tool/work/progress.h"
 
 #include "base/clock.h"
+#include "base/scope.h"
 #include "base/size.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,6 +35,7 @@ void progress_begin(struct progress *progress, const char *verb, enum progress_w
 						    : LOG_PERIOD,
 		.began = now,
 		.last = now,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 }
 
@@ -114,6 +116,7 @@ void progress_add(struct progress *progress, uint64_t files, uint64_t bytes)
 {
 	double now;
 
+	SCOPE_LOCK(&progress->lock);
 	progress->files += files;
 	progress->bytes += bytes;
 	if (!progress->shown)

@@ -9,6 +9,7 @@
  * Call progress_clear() before any message. */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct progress {
 	uint64_t files, bytes;
 	uint64_t files_total, bytes_total; /* 0: not known */
 	double began, last;		   /* seconds, as progress_now() */
+	pthread_mutex_t lock;		   /* held by progress_add() */
 };
 
 enum progress_want { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER, PROGRESS_JSON };
@@ -31,6 +33,7 @@ void progress_begin(struct progress *progress, const char *verb, enum progress_w
 /* Goes on with another step, counted from 0 to these totals. */
 void progress_again(struct progress *progress, const char *verb, uint64_t files_total,
 		    uint64_t bytes_total);
+/* By any of several threads. */
 void progress_add(struct progress *progress, uint64_t files, uint64_t bytes);
 void progress_clear(struct progress *progress);
 /* Clears the line. Returns the seconds since progress_begin(). */

@@ -46,11 +46,12 @@ char *name_of_word(char *word)
 	return word + (*word == '@');
 }
 
-/* The byte that %XX is; below 0: there is none, or it ends the text. */
-static int decoded(const char *text)
+int name_percent_byte(const char *text)
 {
-	char digits[3] = {text[1], text[1] ? text[2] : '\0', '\0'};
+	char digits[3] = "";
 
+	if (*text == '%' && text[1])
+		memcpy(digits, text + 1, 2);
 	if (!isxdigit((unsigned char)digits[0]) || !isxdigit((unsigned char)digits[1]))
 		return -1;
 	return (int)strtoul(digits, NULL, 16) ?: -1;
@@ -71,7 +72,7 @@ static char *find_path(char *name)
 	    (len && (len != strlen("localhost") || strncasecmp(host, "localhost", len) != 0)))
 		return NULL;
 	for (const char *at = path; (at = strchr(at, '%')); at++)
-		if (decoded(at) < 0)
+		if (name_percent_byte(at) < 0)
 			return NULL;
 	return path;
 }
@@ -81,7 +82,7 @@ void name_take_file(char *word)
 	char *to = name_of_word(word), *from = find_path(to);
 
 	for (; from && *from; from++) {
-		*to++ = (char)(*from == '%' ? decoded(from) : *from);
+		*to++ = (char)(*from == '%' ? name_percent_byte(from) : *from);
 		from += *from == '%' ? 2 : 0;
 	}
 	if (from)

@@ -17,6 +17,9 @@ bool name_is_index(const char *name);
 
 /* The name in a word: in NAME/=name and @name where it begins, otherwise the word itself. */
 char *name_of_word(char *word);
+/* The byte that the %XX at the beginning of `text` is. Below 0: there is none, or it is 0, which
+ * ends a text. */
+int name_percent_byte(const char *text);
 /* Makes a URL of a file on this machine, file:///PATH or file://localhost/PATH, the path that it
  * means, in place, where it is the name in a word; any other word stays as it is. */
 void name_take_file(char *word);

@@ -54,21 +54,17 @@ bool s3_is_pattern(const char *name)
 	return strpbrk(key_of(name), LISTING_WILD);
 }
 
-static int hex_value(char c)
-{
-	return isdigit((unsigned char)c) ? c - '0' : (c | 32) - 'a' + 10;
-}
-
 /* In place: keys come as in a form. */
 static void decode_key(char *text)
 {
 	char *to = text;
 
 	for (; *text; text++, to++) {
+		int byte = name_percent_byte(text);
+
 		*to = *text == '+' ? ' ' : *text;
-		if (*text == '%' && isxdigit((unsigned char)text[1]) &&
-		    isxdigit((unsigned char)text[2]) && (text[1] != '0' || text[2] != '0')) {
-			*to = (char)(hex_value(text[1]) * 16 + hex_value(text[2]));
+		if (byte >= 0) {
+			*to = (char)byte;
 			text += 2;
 		}
 	}

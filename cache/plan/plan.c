@@ -123,8 +123,10 @@ bool plan_next(struct plan *plan, const struct prefetch_budget *budget, struct p
 bool plan_around(struct plan *plan, const struct prefetch_budget *budget, uint64_t extent,
 		 struct plan_run *ret)
 {
-	return !plan->quiet &&
-	       (plan_order_around(&plan->order, &plan->view, budget, extent, ret) ||
+	if (!plan->quiet && plan_order_around(&plan->order, &plan->view, budget, extent, ret))
+		return true;
+	return plan_preload_around(&plan->preload, &plan->view, budget, extent, ret) ||
+	       (!plan->quiet &&
 		plan_sweep_around(&plan->sweep, &plan->others, budget, extent, ret));
 }
 

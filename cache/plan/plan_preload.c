@@ -41,6 +41,18 @@ static uint64_t next_wanted(void *preload, const struct plan_view *view, uint64_
 	return at < view->extents ? at : PLAN_NONE;
 }
 
+/* A run has no more than this. */
+static uint64_t wanted_before(void *preload, const struct plan_view *view, uint64_t until)
+{
+	uint64_t least = max(((const struct plan_preload *)preload)->cursor,
+			     sub_sat(until, PLAN_RUN_EXTENTS));
+
+	while (until > least)
+		if (is_wanted(view, --until))
+			return until;
+	return PLAN_NONE;
+}
+
 static struct elevator elevator_of(struct plan_preload *preload, const struct plan_view *view)
 {
 	return (struct elevator){
@@ -48,6 +60,7 @@ static struct elevator elevator_of(struct plan_preload *preload, const struct pl
 		.forecast = PLAN_PRELOAD,
 		.wanted = preload,
 		.next = next_wanted,
+		.before = wanted_before,
 	};
 }
 
@@ -77,9 +90,19 @@ bool plan_preload_next(struct plan_preload *preload, const struct plan_view *vie
 	       elevator_from(&elevator, budget, budget->sweep, preload->cursor, ret);
 }
 
+bool plan_preload_around(struct plan_preload *preload, const struct plan_view *view,
+			 const struct prefetch_budget *budget, uint64_t extent,
+			 struct plan_run *ret)
+{
+	const struct elevator elevator = elevator_of(preload, view);
+
+	return plan_preload_wants(preload, view, budget) &&
+	       elevator_around(&elevator, budget, budget->sweep, extent, ret);
+}
+
 void plan_preload_commit(struct plan_preload *preload, const struct plan_view *view,
 			 const struct plan_run *run, unsigned accepted)
 {
-	if (accepted)
+	if (accepted && run->wanted == PLAN_NONE)
 		pass(preload, view, run->extents[accepted - 1] + 1);
 }

@@ -17,6 +17,10 @@ bool plan_preload_wants(const struct plan_preload *preload, const struct plan_vi
 			const struct prefetch_budget *budget);
 bool plan_preload_next(struct plan_preload *preload, const struct plan_view *view,
 		       const struct prefetch_budget *budget, struct plan_run *ret);
-/* The first `accepted` extents of a run found by this are being read. */
+/* The run around an extent that was asked for and must be read. False: nothing comes with it. */
+bool plan_preload_around(struct plan_preload *preload, const struct plan_view *view,
+			 const struct prefetch_budget *budget, uint64_t extent,
+			 struct plan_run *ret);
+/* The first `accepted` extents of a run found by these two are being read. */
 void plan_preload_commit(struct plan_preload *preload, const struct plan_view *view,
 			 const struct plan_run *run, unsigned accepted);

@@ -432,6 +432,25 @@ TEST(preload_reads_even_where_nothing_else_is_read_ahead)
 	assert_int_equal(r->world->hits, 5000);
 }
 
+/* A request costs as much as what lies there. */
+TEST(beside_preload_what_is_asked_for_brings_what_lies_around_it)
+{
+	for (uint64_t readahead = 0; readahead <= READAHEAD; readahead += READAHEAD) {
+		struct reading *r =
+			read_with(photos(5000), (struct plan_params){.readahead = readahead});
+		struct plan_run run, next;
+
+		r->world->budget.gap = MIB;
+		plan_preload(r->plan);
+		plan_demand(r->plan, 3000);
+		assert_true(plan_around(r->plan, &r->world->budget, 3000, &run));
+		assert_true(run.extents[0] < 3000 && run.extents[run.count - 1] > 3000);
+		plan_commit(r->plan, &run, run.count);
+		assert_true(plan_next(r->plan, &r->world->budget, &next));
+		assert_int_equal(next.extents[0], 0);
+	}
+}
+
 /* One sweep was asked for, and nothing else. */
 TEST(after_preload_no_readahead_means_none_again)
 {

@@ -49,6 +49,7 @@ def pictures():
     yield damage.encode("WEBP", clear, exif=exif, icc_profile=b"profile")
     yield damage.encode("WEBP", clear, lossless=True)
     yield damage.encode("WEBP", image, save_all=True, append_images=[clear])
+    yield b"RIFF\x1a\0\0\0WEBPV\0\0\x9d\1\x2a" + b"\1\x38\x30\x31" + bytes(14)  # no chunk
     data = damage.encode("JPEG", image)
     yield data[:20] + bytes(50) + data[20:]
     yield data[:-2] + bytes(50) + data[-2:]

@@ -274,10 +274,13 @@ static int job_init_jpeg(struct job *job, struct err *err)
 	return 0;
 }
 
-static int job_init_picture(struct job *job, struct err *err)
+/* libwebp takes a frame without a chunk around it as well, of which nobody else knows the size. */
+static int job_init_picture(struct job *job, const struct dataset_image *image, struct err *err)
 {
 	int r = picture_read(job->kind, job->data, job->len, &job->picture, err);
 
+	if (r == 0 && image->width == 0)
+		return err_set(err, -EBADMSG, "no sound header");
 	if (r == 0 && job->picture.moving)
 		return err_set(err, 1, "%s that moves", format_image_name(job->kind));
 	job->from_width = job->picture.width;
@@ -297,7 +300,7 @@ static int job_init(struct job *job, const uint8_t *data, size_t len, struct err
 	if (job->kind == IMAGE_JPEG)
 		r = job_init_jpeg(job, err);
 	else if (job->kind == IMAGE_PNG || job->kind == IMAGE_WEBP)
-		r = job_init_picture(job, err);
+		r = job_init_picture(job, &image, err);
 	else
 		r = 1;
 	job->width = job->from_width;

@@ -228,6 +228,17 @@ def zip_by_python(path, method=zipfile.ZIP_DEFLATED):
     return path
 
 
+def zip_with_vast_dictionary(path):
+    """The size of the dictionary is in front of the bytes: behind the header, the name and the
+    version of the SDK."""
+    zip_by_python(path, zipfile.ZIP_LZMA)
+    data = bytearray(path.read_bytes())
+    at = 30 + len("c/plain.jpg") + 4
+    data[at + 1:at + 5] = (3 << 30).to_bytes(4, "little")
+    path.write_bytes(data)
+    return path
+
+
 def zip_by_info(path, *options):
     root = path.with_name("made.src")
     (root / "class/empty").mkdir(parents=True)
@@ -254,6 +265,7 @@ ZIPS = {
     "deflated": zip_by_python,
     "bzip2": lambda path: zip_by_python(path, zipfile.ZIP_BZIP2),
     "lzma": lambda path: zip_by_python(path, zipfile.ZIP_LZMA),
+    "lzma, a vast dictionary": zip_with_vast_dictionary,
     "info-zip": zip_by_info,
     "info-zip, stored": lambda path: zip_by_info(path, "-0"),
     "bytes behind the end": lambda path: zip_of(path, Entry(b"c/a.jpg", PHOTO), end=b"\r\n"),
@@ -283,7 +295,7 @@ ZIPS = {
 }
 
 # unzip says of these that it lacks the method, or takes their names for those of another code page.
-BY_PYTHON = {"bzip2", "lzma", "names in CP437"}
+BY_PYTHON = {"bzip2", "lzma", "lzma, a vast dictionary", "names in CP437"}
 
 
 # --- what is left -----------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import re
+import resource
 import stat
 import subprocess
 import tarfile
@@ -11,6 +12,8 @@ import zipfile
 
 import pytest
 
+import archives
+import limits
 import trees
 from formats import tfrecord
 from foldfs import FOLDPACK, MIB, is_root, mounted, needs, run
@@ -268,6 +271,12 @@ def test_other_methods_of_zip_are_read(method, place):
             out.writestr(f"c{n}/x.jpg", trees.noise(n, 1000) * 20)
     found, _ = content(place / "x.zip", place)
     assert len(found) == 10
+
+
+@pytest.mark.plain
+def test_a_dictionary_of_lzma_takes_no_more_than_the_bytes_need(place):
+    create(archives.ZIPS["lzma, a vast dictionary"](place / "x.zip"), place / "x.lmdb",
+           preexec_fn=limits.limit(resource.RLIMIT_AS, 2 << 30))
 
 
 def test_a_tar_in_a_zip_stays_a_file(place):

@@ -20,6 +20,7 @@
 
 #define WINDOW_OF_GZIP (MAX_WBITS + 16) /* tells zlib that it is gzip, not zlib */
 #define LZMA_HEAD      13
+#define LZMA_RATIO     8192 /* at the most: 273 bytes for 14 bits of log2(2048 / 2017) each, 7087 */
 
 /* Of a zip. */
 enum { METHOD_DEFLATE = 8, METHOD_BZIP2 = 12, METHOD_LZMA = 14, METHOD_ZSTD = 93, METHOD_XZ = 95 };
@@ -291,6 +292,14 @@ static int begin_found(struct unpack *u)
 	return r < 0 ? r : begin_archive(u, 0);
 }
 
+/* liblzma sets aside all of the dictionary, of which no more is used than there are bytes. */
+static void bound_dictionary(struct unpack *u, uint64_t size)
+{
+	uint64_t most = min(size, (u->end - u->at) * LZMA_RATIO);
+
+	le_put32(u->lzma + 1, (uint32_t)min(le_get32(u->lzma + 1), most));
+}
+
 /* A .lzma says the size; of the header in a zip it has the last five bytes. */
 static int begin_lzma(struct unpack *u, const struct foreign_compressed *from)
 {
@@ -301,6 +310,7 @@ static int begin_lzma(struct unpack *u, const struct foreign_compressed *from)
 		return err_set(u->err, -EBADMSG, "truncated");
 	r = reader_get_full(from->reader, head, sizeof(head), u->at);
 	memcpy(u->lzma, head + 4, 5);
+	bound_dictionary(u, from->size);
 	le_put64(u->lzma + 5, from->ends ? UINT64_MAX : from->size);
 	u->at += sizeof(head);
 	u->z.next_in = u->lzma;

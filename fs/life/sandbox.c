@@ -207,6 +207,8 @@ static const uint32_t programs_calls[] = {
 	SYS_pidfd_send_signal,
 	SYS_setpriority,
 	SYS_ioprio_set,
+	SYS_sched_setparam,
+	SYS_sched_setscheduler,
 	SYS_sched_setattr,
 	SYS_sched_setaffinity,
 	/* connections of others */
@@ -320,6 +322,13 @@ static unsigned begin_if(struct program_text *text, uint16_t test, uint32_t valu
 	return text->len;
 }
 
+/* The same where it is one of two. */
+static unsigned begin_either(struct program_text *text, uint32_t one, uint32_t other)
+{
+	add(text, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, one, 1, 0));
+	return begin_if(text, BPF_JEQ, other);
+}
+
 static void end_if(struct program_text *text, unsigned at)
 {
 	text->code[at - 1].jf = (uint8_t)(text->len - at);
@@ -352,7 +361,7 @@ static void refuse_all(struct program_text *text, const uint32_t *calls, size_t 
 static void refuse_sockets(struct program_text *text, const struct sandbox *sandbox)
 {
 	size_t count = sandbox->network ? COUNT(sockets) : 1;
-	unsigned at = begin_if(text, BPF_JEQ, SYS_socket);
+	unsigned at = begin_either(text, SYS_socket, SYS_socketpair);
 
 	for (size_t i = 0; i < count; i++) {
 		unsigned family, type;
@@ -484,6 +493,8 @@ static void add_calls(struct program_text *text, const struct sandbox *sandbox)
 		refuse_all(text, programs_calls, COUNT(programs_calls), EPERM);
 		refuse_times(text, sandbox);
 	}
+	if (!sandbox->network)
+		refuse(text, SYS_bind, EPERM);
 	if (makes_nothing(sandbox))
 		refuse_all(text, folder_calls, COUNT(folder_calls), EACCES);
 	refuse_set_ids(text, sandbox);

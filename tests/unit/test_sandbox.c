@@ -141,6 +141,10 @@ TEST(calls_that_no_daemon_needs_fail)
 		{SYS_umount2, {(long)"/proc"}, EPERM},
 		{SYS_pivot_root, {(long)"/", (long)"/"}, EPERM},
 		{SYS_chroot, {(long)"/"}, EPERM},
+		{SYS_fsopen, {(long)"tmpfs"}, EPERM},
+		{SYS_fspick, {AT_FDCWD, (long)"/"}, EPERM},
+		{SYS_open_tree, {AT_FDCWD, (long)"/", 1 /* OPEN_TREE_CLONE */}, EPERM},
+		{SYS_move_mount, {AT_FDCWD, (long)"/", AT_FDCWD, (long)"/"}, EPERM},
 		/* the machine */
 		{SYS_sethostname, {(long)"x", 1}, EPERM},
 		{SYS_reboot, {0}, EPERM},
@@ -184,6 +188,24 @@ TEST(no_process_is_traced)
 	TRY_ALL(&with_programs, attacks);
 }
 
+static char of_parent[64];
+
+static int open_of_parent(void)
+{
+	return open(of_parent, O_RDONLY);
+}
+
+TEST(no_process_is_read_by_files_of_proc)
+{
+	static const char *const names[] = {"mem", "environ", "fd/2", "cwd", "maps"};
+
+	need(SANDBOX_LANDLOCK);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(of_parent, sizeof(of_parent), "/proc/%d/%s", (int)getpid(), names[i]);
+		assert_int_equal(try_in(&local, open_of_parent), EACCES);
+	}
+}
+
 #ifdef __x86_64__
 static int call_of_32_bits(void)
 {
@@ -218,6 +240,8 @@ TEST(only_this_process_and_its_command_get_signals)
 		{SYS_pidfd_send_signal, {0}, EPERM},
 		{SYS_setpriority, {0}, EPERM},
 		{SYS_ioprio_set, {0}, EPERM},
+		{SYS_sched_setscheduler, {getpid()}, EPERM},
+		{SYS_sched_setparam, {getpid()}, EPERM},
 		{SYS_sched_setaffinity, {getpid()}, EPERM},
 		{SYS_sched_setattr, {getpid()}, EPERM},
 	};
@@ -283,6 +307,7 @@ TEST(only_packs_on_servers_need_the_network)
 		{SYS_socket, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC}, WORKS},
 	};
 	struct attack refused[sizeof(needed) / sizeof(needed[0])];
+	const struct attack names[] = {{SYS_bind, {0}, EPERM}};
 
 	need(SANDBOX_SECCOMP);
 	TRY_ALL(&far, needed);
@@ -291,10 +316,12 @@ TEST(only_packs_on_servers_need_the_network)
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		refused[i].error = EPERM;
 	TRY_ALL(&local, refused);
+	TRY_ALL(&local, names);
 }
 
 TEST(other_sockets_fail_everywhere)
 {
+	static int pair[2];
 	const struct attack attacks[] = {
 		{SYS_socket, {AF_UNIX, SOCK_SEQPACKET}, EPERM},
 		{SYS_socket, {AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK}, EPERM},
@@ -310,11 +337,19 @@ TEST(other_sockets_fail_everywhere)
 		{SYS_socket, {40 /* AF_VSOCK */, SOCK_STREAM}, EPERM},
 	};
 	const struct attack services[] = {{SYS_listen, {0}, EPERM}, {SYS_accept4, {0}, EPERM}};
+	const struct attack pairs[] = {
+		{SYS_socketpair, {AF_UNIX, SOCK_SEQPACKET, 0, (long)pair}, EPERM},
+		{SYS_socketpair, {30 /* AF_TIPC */, SOCK_DGRAM, 0, (long)pair}, EPERM},
+		{SYS_socketpair, {AF_UNIX, SOCK_DGRAM, 0, (long)pair}, WORKS},
+	};
 
 	need(SANDBOX_SECCOMP);
 	TRY_ALL(&local, attacks);
 	TRY_ALL(&far, attacks);
 	TRY_ALL(&with_programs, attacks);
+	TRY_ALL(&local, pairs);
+	TRY_ALL(&far, pairs);
+	TRY_ALL(&with_programs, pairs);
 	TRY_ALL(&local, services);
 	TRY_ALL(&far, services);
 }
@@ -337,6 +372,17 @@ static int has_privileges(void)
 TEST(no_capability_is_left)
 {
 	assert_int_equal(try_in(&local, has_privileges), EPERM);
+}
+
+static int run_without_capabilities(void)
+{
+	return execl("/bin/sh", "sh", "-c", "! grep -q '^Cap[PE].*:.*[1-9a-f]' /proc/self/status",
+		     NULL);
+}
+
+TEST(programs_of_root_have_none_either)
+{
+	assert_int_equal(try_in(&with_programs, run_without_capabilities), WORKS);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */

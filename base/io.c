@@ -201,8 +201,24 @@ void io_fill_standard(void)
 			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+static bool is_any(int fd)
+{
+	(void)fd;
+	return true;
+}
+
+static bool is_inherited(int fd)
+{
+	return !(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+}
+
+static bool is_inherited_terminal(int fd)
+{
+	return is_inherited(fd) && isatty(fd);
+}
+
 /* The kernel lists descriptors in their order, so that closing one passes over no other. */
-static void close_listed(int least, bool inherited)
+static void close_listed(int least, bool (*which)(int fd))
 {
 	SCOPE_DIR DIR *listing = opendir("/proc/self/fd");
 	const struct dirent *entry;
@@ -210,8 +226,7 @@ static void close_listed(int least, bool inherited)
 	while (listing && (entry = readdir(listing))) {
 		int fd = (int)strtol(entry->d_name, NULL, 10); /* "." is 0 */
 
-		if (fd >= least && fd != dirfd(listing) &&
-		    !(inherited && fcntl(fd, F_GETFD) & FD_CLOEXEC))
+		if (fd >= least && fd != dirfd(listing) && which(fd))
 			close(fd);
 	}
 }
@@ -252,10 +267,15 @@ bool io_is_named(int fd, const char *path)
 void io_close_from(int least)
 {
 	if (syscall(SYS_close_range, least, ~0U, 0) < 0)
-		close_listed(least, false);
+		close_listed(least, is_any);
 }
 
 void io_close_inherited(int least)
 {
-	close_listed(least, true);
+	close_listed(least, is_inherited);
+}
+
+void io_close_inherited_terminals(int least)
+{
+	close_listed(least, is_inherited_terminal);
 }

@@ -77,3 +77,4 @@ void io_close_from(int least);
 /* Closes those from `least` on that are not closed by exec(): what the program was started with,
  * such as the lock of a script. Needs /proc. */
 void io_close_inherited(int least);
+void io_close_inherited_terminals(int least); /* those of them */

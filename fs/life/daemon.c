@@ -94,6 +94,7 @@ void daemon_hush(int said)
 	dup2(null, STDOUT_FILENO);
 	if (said >= 0)
 		dup2(said, STDERR_FILENO);
+	io_close_inherited_terminals(STDERR_FILENO + 1);
 }
 
 void daemon_detach(const struct daemon *daemon)

@@ -138,9 +138,10 @@ def terminal_of(pid):
 
 
 def on_terminal(leads, *words):
-    """A leader of its session, as under ssh or in a container; or a job of a shell."""
-    return Terminal(*([] if leads else ["sh", "-c", '"$@"; exit $?', "sh"]), *words, rows=40,
-                    columns=300)
+    """A leader of its session, as under ssh or in a container; or a job of a shell. The terminal
+    has one more descriptor, as scripts keep one."""
+    script = '{} "$@" 7<>/dev/tty; exit $?'.format("exec" if leads else "")
+    return Terminal("sh", "-c", script, "sh", *words, rows=40, columns=300)
 
 
 def has_left_terminal(pid):

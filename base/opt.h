@@ -33,17 +33,18 @@
 
 enum opt_kind {
 	OPT_KIND_END,
-	OPT_KIND_GROUP,	 /* no option: the heading of those that follow, in help */
-	OPT_KIND_SHARED, /* the same, of options that several commands have */
-	OPT_KIND_FLAG,	 /* bool */
-	OPT_KIND_CLEAR,	 /* bool: sets it to false */
-	OPT_KIND_NONE,	 /* no field: is taken, with or without a value, and changes nothing */
-	OPT_KIND_SIZE,	 /* uint64_t, bytes: size_parse() */
-	OPT_KIND_NUMBER, /* uint64_t */
-	OPT_KIND_OCTAL,	 /* uint64_t, as 022 */
-	OPT_KIND_STRING, /* const char * */
-	OPT_KIND_CHOICE, /* int: the index in choices */
-	OPT_KIND_LIST,	 /* struct opt_list: may be given several times */
+	OPT_KIND_GROUP,	  /* no option: the heading of those that follow, in help */
+	OPT_KIND_SHARED,  /* the same, of options that several commands have */
+	OPT_KIND_FLAG,	  /* bool */
+	OPT_KIND_CLEAR,	  /* bool: sets it to false */
+	OPT_KIND_NONE,	  /* no field: is taken, with or without a value, and changes nothing */
+	OPT_KIND_REFUSED, /* no field: `help` says why, and the way out */
+	OPT_KIND_SIZE,	  /* uint64_t, bytes: size_parse() */
+	OPT_KIND_NUMBER,  /* uint64_t */
+	OPT_KIND_OCTAL,	  /* uint64_t, as 022 */
+	OPT_KIND_STRING,  /* const char * */
+	OPT_KIND_CHOICE,  /* int: the index in choices */
+	OPT_KIND_LIST,	  /* struct opt_list: may be given several times */
 };
 
 #define OPT_LIST_MAX 64

@@ -158,6 +158,8 @@ static int set_row(const struct parser *p, const struct opt *row, const struct g
 
 	if (row->kind == OPT_KIND_NONE)
 		return 0;
+	if (row->kind == OPT_KIND_REFUSED)
+		return refuse_option(p, given, row->help);
 	if (given->value)
 		name_take_file(given->value);
 	if (!takes_value(row) && given->value)
@@ -262,6 +264,13 @@ static char *cut_mount_word(char **rest)
 	return word;
 }
 
+/* "ro=recursive": for mounts below it, of which a new one has none. */
+static bool is_scope(const char *value)
+{
+	return strcmp(value, "recursive") == 0 || strcmp(value, "vfs") == 0 ||
+	       strcmp(value, "fs") == 0;
+}
+
 static int parse_mount_word(const struct parser *p, char *word)
 {
 	struct given given = given_split("-o ", word);
@@ -269,6 +278,8 @@ static int parse_mount_word(const struct parser *p, char *word)
 
 	if (!*word || strncmp(word, "x-", 2) == 0 || strncmp(word, "X-", 2) == 0)
 		return 0;
+	if (row && !takes_value(row) && given.value && is_scope(given.value))
+		given.value = NULL;
 	return row ? set_row(p, row, &given) : refuse_unknown(p, &given);
 }
 

@@ -92,6 +92,11 @@ static const struct opt options[] = {
 	{                                             \
 		.kind = OPT_KIND_NONE, .name = (word) \
 	}
+#define REFUSED(word, why)                                              \
+	{                                                               \
+		.kind = OPT_KIND_REFUSED, .name = (word), .help = (why) \
+	}
+#define FOR_MOUNTS	   "is for mounts that are there: mount(8) does that without foldfs"
 #define CLEAR(word, field) OPT_ROW(OPT_KIND_CLEAR, 0, word, NULL, struct settings, field, NULL)
 #define FLAG(word, field)  OPT_FLAG(0, word, struct settings, field, NULL)
 #define TEXT(word, field)  OPT_STRING(0, word, "TEXT", struct settings, field, NULL)
@@ -106,12 +111,33 @@ static const struct opt mount_words[] = {
 	FLAG("dev", dev),
 	CLEAR("nodev", dev),
 	CLEAR("exec", noexec),
-	FLAG("remount", remount),
-	FLAG("bind", binds),
-	FLAG("rbind", binds),
-	FLAG("move", binds),
-	FLAG("nosymfollow", nosymfollow),
-	CLEAR("symfollow", nosymfollow),
+	REFUSED("remount", "a mount keeps its options; unmount it, and mount it with others"),
+	REFUSED("bind", FOR_MOUNTS),
+	REFUSED("rbind", FOR_MOUNTS),
+	REFUSED("move", FOR_MOUNTS),
+	REFUSED("shared", FOR_MOUNTS),
+	REFUSED("rshared", FOR_MOUNTS),
+	REFUSED("slave", FOR_MOUNTS),
+	REFUSED("rslave", FOR_MOUNTS),
+	REFUSED("private", FOR_MOUNTS),
+	REFUSED("rprivate", FOR_MOUNTS),
+	REFUSED("unbindable", FOR_MOUNTS),
+	REFUSED("runbindable", FOR_MOUNTS),
+	REFUSED("nosymfollow",
+		"libfuse cannot do that; as root, 'mount -o "
+		"remount,bind,ro,nosuid,nodev,nosymfollow MOUNTPOINT' can, once it is mounted"),
+	REFUSED("allow_root",
+		"who lets root in lets all others in, too, by allow_other; or read "
+		"as the user who mounts"),
+	REFUSED("fsname",
+		"a mount has the name of its pack, which tells it from others; leave "
+		"this out"),
+	REFUSED("subtype", "is foldfs, always; leave this out"),
+	REFUSED("max_read", "foldfs and the kernel agree on that; leave this out"),
+	REFUSED("auto_unmount",
+		"a mount whose daemon was killed stays until fusermount3 -u, or the "
+		"next one there; leave this out"),
+	NONE("symfollow"),
 	TEXT("context", context),
 	TEXT("fscontext", fscontext),
 	TEXT("defcontext", defcontext),
@@ -271,19 +297,6 @@ static int check_settings(const struct settings *settings, struct err *err)
 {
 	if (settings->command && !settings->command[0])
 		return err_set(err, -EINVAL, "no COMMAND after '--'");
-	if (settings->remount)
-		return err_set(err, -EINVAL,
-			       "'-o remount': a mount keeps its options; unmount it, and mount it "
-			       "with others");
-	if (settings->binds)
-		return err_set(err, -EINVAL,
-			       "'-o bind', 'rbind' and 'move' are for mounts that are there: "
-			       "mount(8) does that without foldfs");
-	if (settings->nosymfollow)
-		return err_set(err, -EINVAL,
-			       "'-o nosymfollow': libfuse cannot do that; as root, 'mount -o "
-			       "remount,bind,ro,nosuid,nodev,nosymfollow MOUNTPOINT' can, once it "
-			       "is mounted");
 	if (settings->pool && settings->pool < 8 * MIB)
 		return err_set(err, -EINVAL, "'--pool': at least 8M");
 	if (settings->threads > 64)

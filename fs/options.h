@@ -15,8 +15,7 @@ struct settings {
 
 	bool foreground, debug, quiet, verbose, mkdir;
 	bool allow_other, noexec;
-	bool rw, suid, dev;		  /* asked for, but no mount of foldfs is any of them */
-	bool remount, binds, nosymfollow; /* what foldfs cannot do */
+	bool rw, suid, dev; /* asked for, but no mount of foldfs is any of them */
 	const char *context, *fscontext, *defcontext, *rootcontext; /* for SELinux; NULL: none */
 	int sandbox;						    /* 0: on, 1: off */
 	uint64_t pool;	    /* bytes; 0: a part of the available memory */

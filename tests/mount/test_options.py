@@ -660,7 +660,8 @@ WORDS = """async atime auto comment=x context context=x defaults dev diratime di
 
 
 @pytest.mark.parametrize("options", [
-    ",".join(word for word in WORDS if "context" not in word), "noatime,nodiratime", "defaults"])
+    ",".join(word for word in WORDS if "context" not in word), "noatime,nodiratime", "defaults",
+    "ro=recursive,noexec=vfs,nosuid=fs"])
 def test_words_that_all_filesystems_take_are_taken(small, mount, options):
     mounted = mount(small[1], "-o", options)
     [line] = foldfs.mount_lines(mounted)
@@ -688,7 +689,11 @@ def test_what_a_mount_cannot_be_is_said(small, mount, options, said):
 @pytest.mark.parametrize("options, said", [("remount,ro", "unmount it, and mount it"),
                                            ("bind", "mount(8) does that"),
                                            ("rbind", "mount(8)"), ("move", "mount(8)"),
-                                           ("nosymfollow", "once it is mounted")])
+                                           ("nosymfollow", "once it is mounted"),
+                                           ("rshared", "mount(8)"), ("allow_root", "allow_other"),
+                                           ("fsname=x", "leave this out"),
+                                           ("max_read=4096", "leave this out"),
+                                           ("auto_unmount", "stays until")])
 def test_what_foldfs_cannot_do_is_refused(small, point, options, said):
     assert said in refused(2, "-o", options, small[1], point)
 

@@ -194,6 +194,18 @@ TEST_OF(f, test_fields_that_the_user_names)
 	assert_string_equal(fixture_file(f, 0), "dog/d.jpg image");
 }
 
+TEST_OF(f, test_a_label_in_digits_is_a_number)
+{
+	SCOPE(buf_release) struct buf file = BUF_INIT;
+	SCOPE(buf_release) struct buf features = BUF_INIT;
+
+	put_text(&features, "image/encoded", "image");
+	put_text(&features, "label", "7");
+	put_example(&file, &features);
+	assert_done(scan(f, &file));
+	assert_string_equal(fixture_file(f, 0), "0007/train-00003-00000000.bin image");
+}
+
 TEST_OF(f, test_records_without_an_image)
 {
 	SCOPE(buf_release) struct buf file = BUF_INIT;

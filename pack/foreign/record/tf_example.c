@@ -184,6 +184,19 @@ static bool can_be_name(const char *text, size_t len)
 	return true;
 }
 
+/* A label may be written as a text: "7" is 7, as in a WebDataset. */
+static void take_number(struct parse *parse, enum role role)
+{
+	struct tf_value *value = &parse->values[role];
+	struct buf *text = &parse->texts[role];
+
+	if (role != LABEL ||
+	    !foreign_text_label((struct foreign_text){text->data, text->len}, &value->integer))
+		return;
+	value->kind = TF_INTEGER;
+	text->len = 0;
+}
+
 static int read_text(struct parse *parse, enum role role, struct err *err)
 {
 	const struct tf_value *value = &parse->values[role];
@@ -199,7 +212,10 @@ static int read_text(struct parse *parse, enum role role, struct err *err)
 	r = foreign_get(parse->source, value->offset, (size_t)value->size, &text, err);
 	if (r < 0 || (is_guessed && !can_be_name((const char *)text, (size_t)value->size)))
 		return r;
-	return buf_add(&parse->texts[role], text, (size_t)value->size);
+	r = buf_add(&parse->texts[role], text, (size_t)value->size);
+	if (r == 0)
+		take_number(parse, role);
+	return r;
 }
 
 static int take_entry(struct parse *parse, const struct protobuf_field *key,

@@ -184,6 +184,7 @@ def write(path, saved, root="x"):
         out.writestr(f"{root}/version", "3\n")
         out.writestr(f"{root}/data/0", b"-PHOTO")
         out.writestr(f"{root}/data/1", b"-rgbRG")
+        out.writestr(f"{root}/data/2", b"\0")
     return path
 
 
@@ -204,11 +205,15 @@ def write(path, saved, root="x"):
     (items(image(5) + b"\x88\x86", image(2) + b"\x89\x86"),
      {"0001/00000000.bin": b"PHOTO", "0000/00000001.bin": b"PH"}),
     (items(image(5) + scalar("i2", b"\5\1") + b"\x86"), {"0261/00000000.bin": b"PHOTO"}),
+    (items(image(5) + scalar("b1", b"\1") + b"\x86",
+           image(2) + tensor("Bool", "2", [], [], 0) + b"\x86"),
+     {"0001/00000000.bin": b"PHOTO", "0000/00000001.bin": b"PH"}),
     (items(sample(text("score"), scalar("f8", bytes(8)))), {"0007/00000000.bin": b"PHOTO"}),
     (items(sample(text("mask"), b"c__builtin__\nbytes\n)R")), {"0007/00000000.bin": b"PHOTO"}),
     (items(sample(text("tags"), b"c__builtin__\nset\n](" + text("a") + b"e\x85R")),
      {"0007/00000000.bin": b"PHOTO"}),
-], ids=["list", "dict", "columns", "pixels", "label", "bool", "scalar", "float", "empty", "set"])
+], ids=["list", "dict", "columns", "pixels", "label", "bool", "scalar", "bools", "float", "empty",
+        "set"])
 def test_lists_dicts_and_columns(saved, wanted, place):
     assert packed(write(place / "x.pth", saved), place, "--check=off") == wanted
 
@@ -237,6 +242,13 @@ def test_a_label_that_no_sample_has_is_refused(place):
     path = write(place / "x.pth", items(sample(), sample()))
     said = refused(path, place, 1, ["--check=off", "--label-key=breed"])
     assert "x.pth: --label-key: no sample has 'breed'" in said
+
+
+@pytest.mark.parametrize("option", ["--image-key", "--label-key"])
+def test_a_key_of_samples_that_have_none_is_refused(option, place):
+    path = write(place / "x.pth", items(image(5) + b"K\7\x86"))
+    said = refused(path, place, 1, ["--check=off", f"{option}=kind"])
+    assert f"record 0: {option}: a sample that is no dict has no 'kind'" in said
 
 
 @pytest.mark.parametrize("saved, status, reason", [

@@ -28,8 +28,9 @@ from images import DAMAGED, LABELS, Refused, main, suffix
 IMAGES = ("images", "image", "data", "img", "x", "jpg", "jpeg", "png", "bytes", "image_bytes")
 LABEL_KEYS = (*LABELS, "cls", "class")
 STORAGES = {"ByteStorage": "B", "CharStorage": "b", "ShortStorage": "h", "IntStorage": "i",
-            "LongStorage": "q"}
-TYPES = {"u1": "B", "i1": "b", "u2": "H", "i2": "h", "u4": "I", "i4": "i", "u8": "Q", "i8": "q"}
+            "LongStorage": "q", "BoolStorage": "?"}
+TYPES = {"u1": "B", "i1": "b", "u2": "H", "i2": "h", "u4": "I", "i4": "i", "u8": "Q", "i8": "q",
+         "b1": "?"}
 SIDE_MOST = 65535
 HEAD = 16  # bytes by which an image is known
 MEMORY = 4 << 30  # and 3 times the pickle
@@ -215,7 +216,7 @@ def label_of(value):
     if isinstance(value, Tensor):
         if any(size != 1 for size in value.shape):
             raise Refused("a label that is a tensor of several numbers")
-        return value.read()[0]
+        return int(value.read()[0])
     if not isinstance(value, (int, str)):
         raise Refused("a label that is neither a number nor text")
     return value
@@ -227,6 +228,9 @@ def usual(values, keys, asked):
 
 def sample(value, asked):
     """[image], or [image, label]."""
+    if any(asked) and not isinstance(value, dict):
+        option = "--image-key" if asked[0] else "--label-key"
+        raise Refused(f"{option}: a sample that is no dict has no '{asked[0] or asked[1]}'")
     if isinstance(value, dict):
         image, label = usual(value, IMAGES, asked[0]), usual(value, LABEL_KEYS, asked[1])
         return [image] if label is None else [image, label]
@@ -247,14 +251,15 @@ def is_pair(root):
 
 
 def rows(root, asked):
-    """How many, and each as (name or None, sample)."""
+    """How many, each as (name or None, sample), and the keys that are asked for in samples."""
     images, labels = root, None
     if is_pair(root):
         images, labels = root
     elif isinstance(root, dict):
         images, labels = usual(root, IMAGES, asked[0]), usual(root, LABEL_KEYS, asked[1])
         if not is_column(images):
-            return len(root), root.items()
+            return len(root), root.items(), asked
+        asked = "", ""
     elif not is_column(root):
         raise Refused("an object that is neither a list nor a dict of images")
     count = len(images)
@@ -263,7 +268,7 @@ def rows(root, asked):
             raise Refused(f"{count} images and {len(labels) if is_column(labels) else 0} labels",
                           DAMAGED)
         images = zip(images, labels)
-    return count, zip(itertools.repeat(None), images)
+    return count, zip(itertools.repeat(None), images), asked
 
 
 def read_sample(record, value, asked):
@@ -285,11 +290,11 @@ def name_of(record, key, image):
 def write(source, tar):
     status, asked = os.stat(source), (sys.argv[2:] + ["", ""])[:2]
     with open(source, "rb") as file:
-        count, pairs = rows(load(file), asked)
+        count, pairs, keys = rows(load(file), asked)
         labels = 0
         room = ROOM + ROOM_FACTOR * status.st_size - count * ROW
         for record, (key, value) in enumerate(pairs):
-            image, label = read_sample(record, value, asked)
+            image, label = read_sample(record, value, keys)
             labels += label is not None
             room -= len(image)
             if room < 0:

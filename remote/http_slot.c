@@ -148,7 +148,9 @@ static enum http_end end_of_connection(const struct http_slot *slot)
 	long status = 0;
 
 	slot->curl->easy_getinfo(slot->easy, CURLINFO_HTTP_CONNECTCODE, &status);
-	return status == 401 || status == 403 || status == 407 ? HTTP_NO_PROXY : HTTP_BROKEN;
+	if (status == 401 || status == 403 || status == 407)
+		return HTTP_NO_PROXY;
+	return status == 400 || status == 405 || status == 501 ? HTTP_NO_TUNNEL : HTTP_BROKEN;
 }
 
 /* A single line of over 100 KiB has the same code. */

@@ -56,6 +56,9 @@ static const struct retry_rule ends[HTTP_ENDS] = {
 	[HTTP_NO_NAME] = {RETRY_AGAIN, false, -EIO, "the address of the server is not found"},
 	[HTTP_NO_CONNECTION] = {RETRY_AGAIN, false, -EIO, "the server does not answer"},
 	[HTTP_NO_PROXY] = {RETRY_NEVER, false, -EACCES, NO_PROXY},
+	[HTTP_NO_TUNNEL] = {RETRY_NEVER, false, -EPROTO,
+			    "the proxy that https_proxy names connects nobody with a server of "
+			    "https"},
 	[HTTP_NO_TLS] = {RETRY_AGAIN, false, -EIO, "no secure connection"},
 	[HTTP_OLD_TLS] = {RETRY_NEVER, false, -EPROTO,
 			  "the server has only versions of TLS that are no longer safe"},

@@ -552,6 +552,15 @@ def test_a_proxy_that_wants_a_password_is_said(sender):
         assert "http://USER:PASSWORD@HOST" in run(FOLDPACK, "info", url, env=env, status=1).err
 
 
+@pytest.mark.parametrize("status", [400, 405, 501])
+def test_a_proxy_that_only_fetches_is_said(sender, status):
+    """As nginx, which has no CONNECT."""
+    proxy = sender(lambda: [b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status])
+    err = run(FOLDPACK, "info", "https://192.0.2.1/x", env={**os.environ, "https_proxy": proxy.url},
+              status=1).err
+    assert "the proxy that https_proxy names connects nobody" in err
+
+
 @pytest.mark.parametrize("status, said", [(402, "(402)"), (405, "(405)"), (451, "(451)"),
                                           (300, "(300)")])
 def test_other_statuses_are_named(serve, status, said):

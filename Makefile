@@ -114,6 +114,7 @@ licenses := $(if $(STATIC),$(B)/licenses)
 systems  := bullseye focal aarch64 kernel
 
 .PHONY: all static check-static check-wheel check-old $(addprefix check-,$(systems))
+.PHONY: check-cluster run-check-cluster
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 all: $(programs) $(sources) $$(completions)
@@ -144,6 +145,15 @@ check-static: wheel
 check-wheel: wheel
 	$(Q)FOLDFS_BUILD=$(abspath build-static) PYTHONPATH=tests/mount $(PYTEST) -vv -p conftest \
 		--rootdir=tests/wheel tests/wheel
+
+# Eight nodes, a proxy and a store, each in a network of its own: seen with `-s`.
+check-cluster:
+	$(call deps,cluster)
+	@$(MAKE) $(jobs) run-check-cluster
+
+run-check-cluster: all
+	$(Q)FOLDFS_BUILD=$(abspath $(B)) PYTHONPATH=tests/mount $(PYTEST) -s -p conftest \
+		--rootdir=tests/cluster tests/cluster $(TESTS)
 
 # With other systems, which are made first: see the script.
 check-old: check-bullseye check-focal
@@ -436,6 +446,7 @@ help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 	@echo "goals: all static wheel check soak check-static check-wheel check-clients"
 	@echo "       check-bullseye check-focal check-old (both) check-aarch64 check-kernel"
+	@echo "       check-cluster"
 	@echo "       demo bench lint analyze map fuzz install uninstall dist deb rpm reproducible clean"
 	@echo "       check-unit, check-mount [TESTS='-k NAME']"
 	@echo "       soak [EPOCHS=N] [SOAK_MINUTES=N], soak-readers [SOAK_MINUTES=N]"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh [build|static|check|demo|bench|analyze]: whether all is there for that purpose.
+# deps.sh [build|static|check|cluster|demo|bench|analyze]: whether all is there for that purpose.
 #
 # Silent when nothing is missing. With DEPS=yes in the environment, what is missing is installed.
 # Otherwise it is named, with the command that installs it, and the status is 1.
@@ -19,18 +19,20 @@ check="$demo libcmocka-dev clang clang-format lmdb-utils mandoc python3-pytest p
     python3-pyte python3-lmdb python3-opencv python3-h5py python3-numcodecs libsnappy1v5 rsync
     acl attr tar findutils util-linux nginx-light libnginx-mod-http-lua python3-venv strace zip
     zsh fish"
+cluster="python3 python3-pytest nginx-light libnginx-mod-http-lua iproute2 openssl"
 analyze='clang-tidy cppcheck'
 bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb python3-matplotlib"
 
 case $purpose in
 build) packages="$build" ;;
 check) packages="$build $check" ;;
+cluster) packages="$build $cluster" ;;
 static) packages="$build $static" ;;
 demo) packages="$build $demo" ;;
 analyze) packages="$build $analyze" ;;
 bench) packages="$build $bench" ;;
 *)
-    echo "usage: deps.sh [build|static|check|demo|bench|analyze]" >&2
+    echo "usage: deps.sh [build|static|check|cluster|demo|bench|analyze]" >&2
     exit 2
     ;;
 esac
@@ -63,7 +65,7 @@ libraries() {
 }
 
 modules() {
-    case $purpose in build | static | analyze) return ;; esac
+    case $purpose in build | static | analyze | cluster) return ;; esac
     echo torch torchvision PIL numpy
     [ "$purpose" != check ] || echo pytest xdist pyte lmdb cv2
     [ "$purpose" != bench ] || echo matplotlib

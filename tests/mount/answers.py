@@ -3,6 +3,7 @@
 import contextlib
 import http.server
 import re
+import ssl
 import threading
 
 
@@ -38,12 +39,16 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def serve(handler, given):
-    """The URL of a server, which ends with the block."""
-    server = Server(("127.0.0.1", 0), type(handler.__name__, (handler,), {"given": given}))
+def serve(handler, given, address=("127.0.0.1", 0), tls=None):
+    """The URL of a server, which ends with the block. `tls` is its certificate and key."""
+    server = Server(address, type(handler.__name__, (handler,), {"given": given}))
+    if tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tls)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
+    yield f"http{'s' if tls else ''}://{address[0]}:{server.server_port}"
     server.shutdown()
     thread.join()
     server.server_close()

@@ -33,7 +33,7 @@ http {{
     uwsgi_temp_path {place}/t4; scgi_temp_path {place}/t5;
     keepalive_requests 1000000; output_buffers 2 16k; lua_shared_dict counts 1m;
     server {{
-        listen 127.0.0.1:{port};{tls}
+        listen {host}:{port};{tls}
         set $n 0;
         location / {{
             root {folder}; {directives}
@@ -89,16 +89,18 @@ def make_certificate(place, name, *options):
 class Server:
     """Serves `folder`; `place` is its own."""
 
-    def __init__(self, folder, place, access="", headers="", body="", directives="", tls=None):
-        self.folder, self.place, self.port, self.process = folder, place, free_port(), None
-        self.tls = tls
+    def __init__(self, folder, place, access="", headers="", body="", directives="", tls=None,
+                 address=None):
+        self.folder, self.place, self.process, self.tls = folder, place, None, tls
+        self.host, self.port = address or ("127.0.0.1", free_port())
         self.place.mkdir(exist_ok=True)
         self.set_faults(access, headers, body, directives)
 
     def set_faults(self, access="", headers="", body="", directives=""):
         tls = f" ssl_certificate {self.tls}; ssl_certificate_key {self.tls};" if self.tls else ""
         text = CONFIG.format(modules=module_lines(), place=self.place, folder=self.folder,
-                             port=f"{self.port}{' ssl' if self.tls else ''}", tls=tls,
+                             host=self.host, tls=tls,
+                             port=f"{self.port}{' ssl' if self.tls else ''}",
                              access=access, headers=headers, body=body, directives=directives)
         (self.place / "nginx.conf").write_text(text)
 
@@ -111,7 +113,7 @@ class Server:
             assert self.process.poll() is None, (self.place / "error.log").read_text()
             assert time.monotonic() < end
             with contextlib.suppress(OSError), \
-                    socket.create_connection(("127.0.0.1", self.port), 1):
+                    socket.create_connection((self.host, self.port), 1):
                 return self
             time.sleep(0.01)
 
@@ -128,7 +130,7 @@ class Server:
         return self.start()
 
     def url(self, path):
-        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}/{path}"
+        return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}/{path}"
 
     def asked(self):
         """What was asked: (status, path, range, if_match, authorization) of each request that has

@@ -258,7 +258,7 @@ jobs = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .PHONY: check run-check soak run-soak soak-readers check-unit check-mount check-clients
 .PHONY: run-check-clients lint analyze run-analyze map demo run-demo bench run-bench fuzz run-fuzz
-.PHONY: help
+.PHONY: check-doctor help
 check:
 	$(call deps,check)
 	@$(MAKE) $(jobs) run-check
@@ -373,6 +373,10 @@ run-bench: all $(bench_programs)
 	$(Q)PYTHON=$(PYTHON) $(PYTHON) -B tests/bench/bench.py --build $(B) \
 		--report bench-report $(SECTIONS)
 
+# Twelve folders and devices, and what foldfs-doctor says of each: as root, nothing beside it.
+check-doctor: $(B)/bench/netfs
+	$(Q)$(PYTHON) -B tests/bench/check_doctor.py --build $(B)
+
 # One target for each parser, for FUZZ_SECONDS or FUZZ_RUNS each: tests/fuzz/run.py. A find becomes
 # a named test.
 FUZZ_SECONDS ?= 60
@@ -444,7 +448,7 @@ clean:
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
-	@echo "goals: all static wheel check soak check-static check-wheel check-clients"
+	@echo "goals: all static wheel check soak check-static check-wheel check-clients check-doctor"
 	@echo "       check-bullseye check-focal check-old (both) check-aarch64 check-kernel"
 	@echo "       check-cluster"
 	@echo "       demo bench lint analyze map fuzz install uninstall dist deb rpm reproducible clean"

@@ -51,6 +51,12 @@ Root-Is-Purelib: false
 {tags}"""
 
 
+ENTRY_POINTS = """\
+[console_scripts]
+foldfs-doctor = foldfs.doctor:main
+"""
+
+
 def platforms(programs):
     """Static programs need no C library: all systems for which pip has a name."""
     with open(programs / "foldfs", "rb") as program:
@@ -80,6 +86,7 @@ def metadata(version, programs):
     yield f"{info}/METADATA", METADATA.format(
         version=version, expression=expression, files=files, description=description()).encode()
     yield f"{info}/WHEEL", WHEEL.format(version=version, tags=tags).encode()
+    yield f"{info}/entry_points.txt", ENTRY_POINTS.encode()
     for name, text in texts.items():
         yield f"{info}/licenses/{name}", text
 

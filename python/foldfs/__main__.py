@@ -1,4 +1,4 @@
-"""python -m foldfs COMMAND ...: runs foldpack, foldfs or foldstat."""
+"""python -m foldfs COMMAND ...: runs foldpack, foldfs or foldstat; or doctor: doc/doctor.md."""
 
 import os
 import sys
@@ -14,5 +14,10 @@ if __name__ == "__main__":
         except Error as error:
             sys.exit(f"foldfs: {error}")
         os.execve(program, sys.argv[1:], environment())
-    print(f"usage: python -m foldfs {'|'.join(NAMES)} ...", file=sys.stderr)
+    if sys.argv[1:2] == ["doctor"]:
+        from .doctor import main
+
+        main(sys.argv[2:])
+        sys.exit()
+    print(f"usage: python -m foldfs {'|'.join(NAMES)}|doctor ...", file=sys.stderr)
     sys.exit(2)

@@ -109,6 +109,7 @@ def test_pip_installs_commands_pages_and_the_module(wheel, small, place):
     for name in NAMES:
         assert run(place / "env/bin" / name, "--version").out.startswith(name)
         assert (place / "env/share/bash-completion/completions" / name).is_file()
+    assert "usage: foldfs-doctor" in run(place / "env/bin/foldfs-doctor", "--help").out
     pages = sorted(page.name for page in (place / "env/share/man").rglob("*.[1-8]"))
     assert pages == PAGES
     program = """import foldfs, sys

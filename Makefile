@@ -363,7 +363,7 @@ demo:
 	@$(MAKE) run-demo
 
 run-demo: all
-	$(Q)DATA="$(DATA)" BUILD=$(B) PYTHON=$(PYTHON) sh tests/demo/demo.sh
+	$(Q)BUILD=$(B) PYTHON=$(PYTHON) $(PYTHON) -B tests/demo/demo.py "$(DATA)"
 
 bench:
 	$(call deps,bench)

@@ -51,7 +51,7 @@ static int name_cached(const struct foreign_tree *tree, struct buf *ret)
 	bool set = cache && *cache == '/';
 	int r;
 
-	if (!set && (!home || *home != '/'))
+	if (!set && (!home || *home != '/' || access(home, F_OK) < 0))
 		return -ENOENT;
 	r = buf_addf(ret, "%s%s/foldfs/index", set ? cache : home, set ? "" : "/.cache");
 	return r < 0 ? r : add_hash(tree, ret);

@@ -148,7 +148,7 @@ def test_a_damaged_index_is_made_anew(container, index, shown):
 @is_root
 def test_the_index_goes_to_the_cache_where_it_cannot_lie_beside(container, index, session_dir,
                                                                 monkeypatch):
-    """And into memory, where that cannot be written to either."""
+    """And into memory, where that cannot be written to either, or there is no home."""
     cache = session_dir / "home of an index"
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     run("mount", "--bind", container.parent, container.parent)
@@ -159,6 +159,10 @@ def test_the_index_goes_to_the_cache_where_it_cannot_lie_beside(container, index
         assert len(list((cache / "foldfs/index").iterdir())) == 1
         monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
         assert run(FOLDPACK, "list", container).out.count("\n") == len(FILES)
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setenv("HOME", str(session_dir / "no home"))
+        assert run(FOLDPACK, "list", container).out.count("\n") == len(FILES)
+        assert not (session_dir / "no home").exists()
     finally:
         run("umount", "-l", container.parent)
 

@@ -99,6 +99,7 @@ static int add_url(struct names *names, const char *url, const struct word_at *a
 
 	if (r == 1)
 		return add_found(names, url, at, err);
+	names->patterns = true;
 	for (size_t done = 0; r == 0 && done < found.len; done += strlen(found.data + done) + 1)
 		r = add_found(names, found.data + done, at, err);
 	return r;
@@ -115,6 +116,7 @@ static int add_glob(struct names *names, const char *pattern, const struct word_
 		return add_url(names, pattern, at, err);
 	if (by_server(at) || !strpbrk(pattern, "*?[") || is_there(pattern, at))
 		return add_found(names, pattern, at, err);
+	names->patterns = true;
 	r = glob(pattern, 0, NULL, &found) == GLOB_NOSPACE ? -ENOMEM : 0;
 	for (size_t i = 0; r == 0 && i < found.gl_pathc; i++)
 		if (!name_is_index(found.gl_pathv[i]))

@@ -28,6 +28,7 @@ struct names {
 		bool apart;  /* a server's list named it, on another server: no secrets go there */
 	} * all;
 	size_t count;
+	bool patterns; /* a word named whatever packs there were */
 
 	/* Appends the text of a list; NULL: there are none. 0 or -errno. err has a sentence. */
 	int (*read)(void *context, const char *name, struct buf *ret, struct err *err);

@@ -121,7 +121,9 @@ static int read_select(struct opening *o)
 /* Whether sets must be complete. */
 static bool wants_all(const struct packs_params *params, const struct names *names)
 {
-	return !params->missing_ok && !(params->alone_ok && names->count == 1);
+	bool alone = names->count == 1 && !names->patterns;
+
+	return !params->missing_ok && !(params->alone_ok && alone);
 }
 
 static int hint(const struct packs_params *params, int error, struct err *err)

@@ -19,7 +19,7 @@ struct packs_params {
 	void *context;
 	int duplicates;		  /* enum merge_duplicates */
 	bool missing_ok;	  /* a set need not be complete */
-	bool alone_ok;		  /* one pack of a set may be the only one */
+	bool alone_ok;		  /* one pack of a set may be named alone */
 	bool makes_packs;	  /* the caller does: that is no way out then */
 	const char *missing_hint; /* ends the message about missing packs of a set; or NULL */
 	/* Patterns, and @FILE with a pattern on each line: see pack/select.h. */

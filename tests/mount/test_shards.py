@@ -216,6 +216,10 @@ def test_a_shard_that_is_lost_is_told_by_names_or_by_what_they_hold(eight, place
         os.link(pack, place / pack.name)
     for command in "list", "info", "verify":
         assert lost in run(FOLDPACK, command, f"{place}/x-*.lmdb", status=1).err
+    (place / "one").mkdir()
+    os.link(eight[0], place / "one" / eight[0].name)
+    run(FOLDPACK, "list", place / "one" / eight[0].name)
+    assert "are missing of a set of 8" in run(FOLDPACK, "list", f"{place}/one/*.lmdb", status=1).err
     for number, pack in enumerate(others):
         (place / pack.name).rename(place / f"{number}.lmdb")
     assert f"{place}/4.lmdb: shard 5 of 8 is not here" in \

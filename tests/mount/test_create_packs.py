@@ -5,8 +5,11 @@ import os
 import pytest
 
 import foldfs
+import pictures
 import trees
 from foldfs import pack, run
+
+pytest_plugins = ["server"]
 
 
 def split(place, count, make):
@@ -82,6 +85,41 @@ def test_the_source_is_not_replaced(place):
     done = run(foldfs.FOLDPACK, "create", "--force", first, first, status=None)
     assert done.returncode == 1 and "its own source" in done.err
     run(foldfs.FOLDPACK, "verify", first)
+
+
+# --- the order of reading ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def shuffled(place, web):
+    """Three packs that each have files of all classes, at random places: the order of the tree is
+    that of no pack, and goes from one to the other with each file."""
+    for number in range(3):
+        for file in range(40):
+            picture = pictures.jpeg(pictures.noise((40 + file, 50), seed=number * 100 + file))
+            trees.write(place / f"of{number}/class{file % 4}/{file}-{number}.jpg",
+                        picture + trees.noise(file, 90_000))
+        pack(place / f"of{number}", web.folder / f"x-{number}.lmdb", f"--order=shuffle:{number}")
+    return web
+
+
+@pytest.mark.parametrize("option", ["--resize=20", "--include=class2/*", "--include=*7-*"])
+def test_packs_are_read_from_front_to_back(shuffled, place, option):
+    run(foldfs.FOLDPACK, "create", "-j1", option, shuffled.url("x-{0..2}.lmdb"),
+        place / "merged.lmdb")
+    asked = [(path, int(range.split("=")[1].split("-")[0]))
+             for _, path, range, _, _ in shuffled.asked() if range.split("=")[1][0] != "-"]
+    opening = max(number for number, (_, at) in enumerate(asked) if at == 0) + 1
+    assert len(asked) > opening + 3
+    assert asked[opening:] == sorted(asked[opening:])
+
+
+def test_of_a_mount_it_is_said_that_its_packs_are_the_better_source(shuffled, place, mount):
+    mounted = mount(f"{shuffled.folder}/x-*.lmdb")
+    done = run(foldfs.FOLDPACK, "create", mounted / "class1", place / "merged.lmdb")
+    assert f"class1: in a mount of {shuffled.folder}/x-0.lmdb and 2 more; " in done.err
+    assert listed(place / "merged.lmdb") == {
+        f"{file}-{number}.jpg" for file in range(1, 40, 4) for number in range(3)}
 
 
 # --- an LMDB environment --------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/mountinfo.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/environment.h"
@@ -154,6 +155,24 @@ static bool is_zarr(const struct create *create)
 	return found;
 }
 
+/* Through a mount, its packs are read in the order of the tree. */
+static void advise_of_mount(const struct create *create, dev_t device)
+{
+	SCOPE_FILE FILE *table = fopen("/proc/self/mountinfo", "re");
+	SCOPE_FREE char *line = NULL;
+	struct mountinfo mount;
+	size_t room = 0;
+
+	while (table && mountinfo_next(table, &line, &room, &mount) == 0)
+		if (mount.device == device && mountinfo_is_foldfs(&mount)) {
+			log_notice(
+				"%s: in a mount of %s; packing that itself reads it from front "
+				"to back, and keeps its order",
+				create->source, mount.source);
+			return;
+		}
+}
+
 /* A folder is packed as it is, unless zarr or N5 wrote images into it. */
 static int open_source_folder(struct create *create, struct decompressed *d)
 {
@@ -209,8 +228,10 @@ static int open_any_source(struct create *create, struct decompressed *d)
 		return log_fail(EXIT_FAILED, "%s: %s", source, strerror(errno));
 	if (standard)
 		return open_stream(create, d);
-	if (S_ISDIR(st.st_mode))
+	if (S_ISDIR(st.st_mode)) {
+		advise_of_mount(create, st.st_dev);
 		return open_source_folder(create, d);
+	}
 	return S_ISREG(st.st_mode) ? open_source_file(create, d) : open_special(create, d);
 }
 

@@ -677,3 +677,14 @@ def test_folders_that_no_one_means_as_classes_are_packed_and_said(src, pack, tmp
         run(FOLDPACK, "diff", src, pack)
     out = create(source, pack, "--force", "--exclude=.*", "--exclude=__MACOSX")
     assert "though loaders" not in out.err and listed(pack) == ["c/b.jpg"]
+
+
+def test_of_a_folder_of_containers_it_is_said_how_the_images_in_them_are_packed(src, pack):
+    for name in ("a-0.tar", "a-1.tar", "README.md"):
+        write(src / name, b"x")
+    said = create(src, pack).err
+    assert ("a-0.tar: packed as the file that it is (2 containers of that kind); as SOURCE, such a "
+            "file, or several by a pattern, is packed as the images in it\n") in said
+    for name in ("b.jpg", "c.jpg"):
+        write(src / name, b"x")
+    assert "containers of that kind" not in create(src, pack, "--force").err

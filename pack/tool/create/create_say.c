@@ -275,12 +275,28 @@ static int say_ours(struct create *create, const struct junk *junk)
 	return r;
 }
 
+static int say_containers(struct create *create, const struct junk *junk)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	char files[SIZE_TEXT];
+	int r = builder_path(create->builder, junk->first_container, &path);
+
+	if (r == 0)
+		create_say_of(create, log_notice, path.data,
+			      "packed as the file that it is (%s of that kind); as SOURCE, such a "
+			      "file, or several by a pattern, is packed as the images in it",
+			      count_noun(junk->containers, "container", files));
+	return r;
+}
+
 /* They are packed: what is in the source is in the pack, and --exclude leaves it out. */
 static int name_junk(struct create *create)
 {
 	const struct junk junk = junk_find(create->builder, create->import->entries);
 	int r = junk.folders + junk.files ? say_junk(create, &junk) : 0;
 
+	if (r == 0 && junk.containers > junk.others)
+		r = say_containers(create, &junk);
 	return r == 0 && junk.ours ? say_ours(create, &junk) : r;
 }
 

@@ -9,6 +9,26 @@ static bool is_our_remnant(struct foreign_text name)
 	       (foreign_text_ends(name, ".foldfs-index") && name.data[0] == '.');
 }
 
+static bool is_container(struct foreign_text name)
+{
+	static const char *const ends[] = {
+		".tar",	 ".tar.gz", ".tgz",	".tar.zst",  ".tar.xz", ".tar.bz2",   ".zip",
+		".lmdb", ".mdb",    ".parquet", ".tfrecord", ".rec",	".tfrecords", ".beton"};
+	bool found = false;
+
+	for (size_t i = 0; !found && i < sizeof(ends) / sizeof(*ends); i++)
+		found = foreign_text_ends(name, ends[i]);
+	return found;
+}
+
+static void count_container(struct junk *junk, uint32_t id, struct foreign_text name)
+{
+	if (!is_container(name))
+		junk->others++;
+	else if (junk->containers++ == 0)
+		junk->first_container = id;
+}
+
 struct junk junk_find(const struct builder *builder, uint64_t entries)
 {
 	struct junk junk = {0};
@@ -24,6 +44,8 @@ struct junk junk_find(const struct builder *builder, uint64_t entries)
 		text = (struct foreign_text){name, strlen(name)};
 		if (!folder && is_our_remnant(text) && junk.ours++ == 0)
 			junk.first_ours = id;
+		if (format_is_file(builder_kind(builder, id)))
+			count_container(&junk, id, text);
 		if (!foreign_text_is_junk(text, folder))
 			continue;
 		if (junk.folders + junk.files == 0)

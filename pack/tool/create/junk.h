@@ -1,5 +1,6 @@
 /* What nobody means to pack: as a class or an image (foreign_text_is_junk()), or at all, as it is
- * what foldfs keeps beside containers and unfinished packs. */
+ * what foldfs keeps beside containers and unfinished packs; or as one file, as it has the images in
+ * it. */
 #pragma once
 
 #include "pack/write/builder.h"
@@ -9,6 +10,8 @@ struct junk {
 	uint32_t first; /* entry of one; only if there is any */
 	uint64_t ours;	/* files of foldfs: index files and journals */
 	uint32_t first_ours;
+	uint64_t containers, others; /* files that have the name of one; all others */
+	uint32_t first_container;
 };
 
 /* Looks through entries 1 to `entries` - 1. */

@@ -5,15 +5,17 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 import foldfs
 from foldfs import FOLDFS, FOLDPACK, run
-from trees import content
+from trees import content, noise, write
 
 pytest_plugins = ["cloud", "rgw"]
 
+HERE = Path(__file__).resolve().parent
 BUCKET, KEY = "photos", "small.lmdb"
 PACK = f"s3://{BUCKET}/{KEY}"
 
@@ -140,6 +142,41 @@ ASCII = "".join(map(chr, range(1, 128)))
 def test_a_key_is_any_text(signed, small, key):
     signed.store.put(BUCKET, key, small[1].read_bytes())
     assert run(FOLDPACK, "info", "--json", f"s3://{BUCKET}/{key}").out
+
+
+PUT = """
+import os, sys
+import sigv4
+path, endpoint, bucket, access, secret = sys.argv[1:]
+with open(path, "rb") as pack:
+    sigv4.Store(endpoint, sigv4.Keys(access, secret)).put(
+        bucket, "set/" + os.path.basename(path), pack.read())
+os.unlink(path)
+"""
+
+
+@pytest.mark.alone
+def test_shards_go_to_a_bucket_as_they_are_made(signed, place, point):
+    """The server refuses one of them at first: what it has is no set, until all are there."""
+    for number in range(4):
+        write(place / f"folder/class{number % 2}/{number}.bin", noise(number, 700_000))
+    (place / "put.py").write_text(PUT)
+    there = f"s3://{BUCKET}/set/x-*.lmdb"
+
+    def create(*options, refuses="none", status=0):
+        secret = f"$(case {{}} in *-{refuses}-*) echo wrong;; *) echo {signed.KEYS.secret};; esac)"
+        put = f"PYTHONPATH={HERE} {sys.executable} {place}/put.py {{}} {signed.endpoint} " \
+            f"{BUCKET} {signed.KEYS.access} {secret}"
+        return run(FOLDPACK, "create", "--shard-size=1M", f"--shard-done={put}", *options,
+                   place / "folder", place / "x.lmdb", status=status)
+
+    assert "x-00002-of-00004.lmdb: not taken" in \
+        create("--retry=0", refuses="00002", status=1).err
+    for command in (FOLDPACK, "info", there), (FOLDFS, there, point):
+        assert "are missing of a set of 4" in failed(*command)
+    create("--resume")
+    assert sorted(os.path.basename(path) for path in place.glob("x*")) == ["x.lmdb.taken"]
+    run(FOLDPACK, "diff", place / "folder", there)
 
 
 # --- sessions ------------------------------------------------------------------------------------

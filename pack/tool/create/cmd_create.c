@@ -6,6 +6,7 @@
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/create_source.h"
+#include "pack/tool/create/handover.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/import_packs.h"
 #include "pack/tool/work/interrupt.h"
@@ -317,8 +318,10 @@ static bool leave_create(struct create *create)
 static int interrupted(struct create *create)
 {
 	const char *pack = create->pack;
-	bool kept = leave_create(create);
+	struct handover *handover = create->slice.handover;
+	bool kept = leave_create(create) || handover;
 
+	handover_end(handover, false);
 	log_error("%s: interrupted%s", pack, kept ? "" : "; nothing was left behind");
 	return interrupt_die();
 }
@@ -379,30 +382,63 @@ static int create_pack(struct create *create)
 	return exit_status_of_create(r);
 }
 
+static bool is_done(int status)
+{
+	return status == EXIT_DONE || status == EXIT_SKIPPED;
+}
+
+/* Makes the pack of a slice, and hands it over. Returns an exit status. */
+static int create_shard(struct create *create, uint32_t slice)
+{
+	struct handover *handover = create->slice.handover;
+	const struct shard shard = slices_shard(create->slice.slices, slice);
+	SCOPE_FREE char *names = NULL;
+	SCOPE(create_release) struct create one = {.root = -1};
+	int status, r = create_slice(create, slice, &one, &names);
+
+	if (r == 0 && handover)
+		r = handover_was_taken(handover, names, &shard, &status);
+	if (r == 1)
+		return status;
+	if (r == 0) {
+		status = create_pack(&one);
+		if (handover && is_done(status))
+			r = handover_begin(handover, names, &shard, status);
+	}
+	if (r == -EINTR)
+		return interrupted(create);
+	return r < 0 ? exit_status_of_create(create_fail(create, r, NULL)) : status;
+}
+
 /* Each pack stands alone: --resume goes on with the one that was interrupted, and leaves those
  * before it as they are. */
-static int create_packs(struct create *create)
+static int create_all_shards(struct create *create)
 {
 	uint32_t slice, end;
-	int status = EXIT_DONE, r = create_cut(create);
+	int status = EXIT_DONE, last = EXIT_DONE, r = create_cut(create);
 
 	if (r == -EINTR)
 		return interrupted(create);
 	if (r < 0)
 		return exit_status_of_create(create_fail(create, r, NULL));
-	for (create_slices(create, &slice, &end); slice < end; slice++) {
-		SCOPE_FREE char *names = NULL;
-		SCOPE(create_release) struct create one = {.root = -1};
-		int ended;
-
-		r = create_slice(create, slice, &one, &names);
-		ended = r < 0 ? exit_status_of_create(create_fail(create, r, NULL))
-			      : create_pack(&one);
-		if (ended != EXIT_DONE)
-			status = ended;
-		if (ended != EXIT_DONE && ended != EXIT_SKIPPED)
-			break;
+	for (create_slices(create, &slice, &end); slice < end && is_done(last); slice++) {
+		last = create_shard(create, slice);
+		if (last != EXIT_DONE)
+			status = last;
 	}
+	r = handover_end(create->slice.handover, is_done(last));
+	if (r == -EINTR)
+		return interrupted(create);
+	return r < 0 ? EXIT_FAILED : status;
+}
+
+static int create_packs(struct create *create)
+{
+	int r = handover_new(create, &create->slice.handover);
+	int status = r < 0 ? exit_status_of_create(create_fail(create, r, NULL))
+			   : create_all_shards(create);
+
+	handover_free(create->slice.handover);
 	return status;
 }
 

@@ -3,6 +3,7 @@
  *	cmd_create.c		calls the others in order
  *	create_options.c	the command line
  *	create_slices.c		several packs of one folder
+ *	handover.c		gives them to a command
  *	create_store.c		brings files from an importer through the pipeline into a builder
  *	create_sample.c		estimates the result from some of the files
  *	create_images.c		checks and transforms their bytes

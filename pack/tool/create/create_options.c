@@ -55,6 +55,9 @@ static const struct opt table[] = {
 		 "pack although there is too little room, or boxes no longer fit resized images"),
 	OPT_SIZE(0, "shard-size", "SIZE", struct create_options, cut.size,
 		 "make packs PACK-00000-of-00015 and so on, of at most SIZE"),
+	OPT_STRING(0, "shard-done", "COMMAND", struct create_options, cut.done,
+		   "run COMMAND for each of these once it is finished, with its path for {}, while "
+		   "the next is packed"),
 	OPT_STRING(
 		0, "part", "K/N", struct create_options, cut.part,
 		"pack only the K-th of N parts, counted from 0, into PACK-K-of-N: a part on each "

@@ -47,6 +47,10 @@ int create_take_slices(struct create *create)
 		return create_usage_error(
 			"'--dry-run' says what one pack would be: leave out "
 			"'--part' and '--shard-size'");
+	if (cut->done && !cut->size)
+		return create_usage_error("'--shard-done' goes with '--shard-size' only");
+	if (cut->done && !strstr(cut->done, "{}"))
+		return create_usage_error("'--shard-done': no {}, where the path of a pack goes");
 	if (!text)
 		return EXIT_DONE;
 	if (!parse_count(&text, SLICES_MOST, &cut->first) || *text++ != '/' ||
@@ -103,14 +107,19 @@ static int add_name(struct buf *names, const char *path, uint32_t slice, uint32_
 			count, path + before, '\0');
 }
 
-/* The bytes that later packs of this run will take; none if only a part is packed. */
+/* The bytes that later packs of this run will take; none if only a part is packed. Where packs are
+ * handed over, the one before gives its room back. */
 static uint64_t later_bytes(const struct create *create, uint32_t slice)
 {
+	const struct slice_options *cut = &create->options.cut;
+	uint32_t count = slices_count(create->slice.slices);
 	uint64_t bytes = 0;
 
-	if (create->options.cut.many)
+	if (cut->many)
 		return 0;
-	for (uint32_t i = slice + 1; i < slices_count(create->slice.slices); i++)
+	if (cut->done)
+		count = slice == 0 && count > 1 ? 2 : 0;
+	for (uint32_t i = slice + 1; i < count; i++)
 		bytes += slices_bytes(create->slice.slices, i);
 	return bytes;
 }
@@ -153,6 +162,7 @@ int create_slice(struct create *create, uint32_t slice, struct create *one, char
 			       .slice = {.slices = create->slice.slices,
 					 .number = slice,
 					 .later = later_bytes(create, slice),
+					 .handover = create->slice.handover,
 					 .scanned = create->slice.scanned},
 			       .counts = create->counts};
 	create->slice.scanned = BUF_INIT;

@@ -10,6 +10,7 @@ struct create;
 /* The command line. */
 struct slice_options {
 	uint64_t size;	       /* most of one pack; 0: any */
+	const char *done;      /* the command that each pack is handed to; NULL: none */
 	const char *part;      /* "K/N"; NULL: the whole */
 	uint32_t first, many;  /* parsed `part`; many is 0: the whole */
 	char text[SHARD_TEXT]; /* pack/shard.h, of one pack; "": the whole */
@@ -17,11 +18,12 @@ struct slice_options {
 
 /* What one run knows. */
 struct slice_run {
-	struct slices *slices; /* NULL: all of SOURCE goes into one pack */
-	bool owned;	       /* this run frees them */
-	uint32_t number;       /* of the slice that is packed */
-	uint64_t later;	       /* bytes of files that later packs get */
-	struct buf scanned;    /* lines of the bad list, from the scan before the first pack */
+	struct slices *slices;	   /* NULL: all of SOURCE goes into one pack */
+	bool owned;		   /* this run frees them */
+	uint32_t number;	   /* of the slice that is packed */
+	uint64_t later;		   /* bytes of files that later packs get */
+	struct handover *handover; /* of all packs of the run; NULL: they stay */
+	struct buf scanned;	   /* lines of the bad list, from the scan before the first pack */
 };
 
 void slice_run_release(struct slice_run *run);

@@ -93,7 +93,7 @@ static bool same_place(const char *a, const char *b)
 
 bool target_is_of(const char *path, const char *pack)
 {
-	static const char *const suffixes[] = {"", ".partial", ".partial.journal"};
+	static const char *const suffixes[] = {"", ".partial", ".partial.journal", ".taken"};
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
 		SCOPE_FREE char *written = NULL;

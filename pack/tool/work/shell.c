@@ -1,0 +1,108 @@
+#include "pack/tool/work/shell.h"
+
+#include "base/math.h"
+#include "base/scope.h"
+#include "pack/tool/work/interrupt.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define PERIOD_MS 100 /* between two looks at whether it has ended, or is to end */
+
+/* As from a shell: no signal is blocked, and those that foldpack ignores for itself do as ever. A
+ * session of its own has no terminal to ask for a password, and is what signals are passed to. */
+static int set_process(posix_spawnattr_t *process)
+{
+	sigset_t none, defaults;
+
+	sigemptyset(&none);
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGPIPE);
+	sigaddset(&defaults, SIGXFSZ);
+	posix_spawnattr_setsigmask(process, &none);
+	posix_spawnattr_setsigdefault(process, &defaults);
+	return posix_spawnattr_setflags(process, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
+							 POSIX_SPAWN_SETSIGDEF);
+}
+
+static int spawn_shell(const char *command, const char *argument, int lock, int output, pid_t *ret)
+{
+	const char *const argv[] = {"sh", "-c", command, "sh", argument, NULL};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t process;
+	int r;
+
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
+	posix_spawn_file_actions_adddup2(&files, lock, STDERR_FILENO + 1);
+	posix_spawnattr_init(&process);
+	r = set_process(&process);
+	if (r == 0)
+		r = posix_spawn(ret, "/bin/sh", &files, &process, (char *const *)argv, environ);
+	posix_spawnattr_destroy(&process);
+	posix_spawn_file_actions_destroy(&files);
+	return -r;
+}
+
+/* `len` is less than SHELL_SAID. */
+static void keep(char said[SHELL_SAID], const char *text, size_t len)
+{
+	size_t kept = strlen(said), over = sub_sat(kept + len, SHELL_SAID - 1);
+
+	memmove(said, said + over, kept - over);
+	memcpy(said + kept - over, text, len);
+	said[kept - over + len] = '\0';
+}
+
+/* Takes what there is to be read; false: there will be no more. */
+static bool drain(int output, char said[SHELL_SAID])
+{
+	char text[SHELL_SAID - 1];
+	ssize_t n;
+
+	while ((n = read(output, text, sizeof(text))) > 0)
+		keep(said, text, (size_t)n);
+	return n < 0 && errno == EAGAIN;
+}
+
+static int await(pid_t process, int output, char said[SHELL_SAID])
+{
+	struct pollfd more = {.fd = output, .events = POLLIN};
+	bool told = false;
+	int status;
+
+	for (;;) {
+		pid_t ended = waitpid(process, &status, WNOHANG);
+
+		if (more.fd >= 0 && !drain(output, said))
+			more.fd = -1;
+		if (ended)
+			return ended < 0 ? -errno : status;
+		if (interrupt_pending() && !told)
+			told = kill(-process, interrupt_pending()) == 0;
+		poll(&more, 1, PERIOD_MS);
+	}
+}
+
+int shell_run(const char *command, const char *argument, int lock, char ret_said[SHELL_SAID])
+{
+	SCOPE_CLOSE int output = -1, input = -1;
+	pid_t process;
+	int ends[2], r;
+
+	ret_said[0] = '\0';
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	output = ends[0];
+	input = ends[1];
+	if (fcntl(output, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	r = spawn_shell(command, argument, lock, input, &process);
+	close(steal_fd(&input));
+	return r < 0 ? r : await(process, output, ret_said);
+}

@@ -1,0 +1,334 @@
+"""Packs of a set that are handed to a command as they are finished (--shard-done): what it gets,
+what happens when it fails, and how a run that was ended goes on."""
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDFS, FOLDPACK, is_root, run, small_filesystem, wait_until
+
+SHARDS = 4
+
+
+@pytest.fixture
+def folder(place):
+    """Of which each file becomes a shard of 1 MiB."""
+    for number in range(SHARDS):
+        trees.write(place / "folder" / f"class{number % 2}" / f"{number}.bin",
+                    trees.noise(number, 700_000))
+    return place / "folder"
+
+
+class Taker:
+    """A command that moves what it gets into the folder `there`, and notes the name."""
+
+    def __init__(self, place):
+        self.there, self.log = place / "there", place / "log"
+        self.there.mkdir()
+        self.log.touch()
+        self.move = f"echo {{}} >>{self.log} && mv {{}} {self.there}/"
+
+    def given(self):
+        """The numbers of the shards that it was given, each time."""
+        return [int(Path(line).name.split("-")[1]) for line in self.log.read_text().splitlines()]
+
+    def holds(self, folder):
+        """The set, as `there` has it, is the folder."""
+        run(FOLDPACK, "diff", folder, f"{self.there}/x-*.lmdb")
+
+    def lacks(self, point):
+        """It is not taken for a whole, whatever opens it."""
+        for command in (FOLDFS, f"{self.there}/x-*.lmdb", point), \
+                (FOLDPACK, "info", f"{self.there}/x-*.lmdb"):
+            assert "are missing of a set of 4" in run(*command, status=1).err
+
+
+@pytest.fixture
+def taker(place):
+    return Taker(place)
+
+
+@pytest.fixture
+def work(place):
+    """Where the packs are made: a name that a shell would take apart."""
+    path = place / "a  b'c\"d $(touch e) *"
+    path.mkdir()
+    return path
+
+
+def words(folder, pack, command, *options):
+    return [FOLDPACK, "create", "--shard-size=1M", f"--shard-done={command}", *options, folder,
+            pack]
+
+
+def create(folder, pack, command, *options, status=0):
+    return run(*words(folder, pack, command, *options), status=status)
+
+
+def lines_of(done, start):
+    return [line for line in done.err.splitlines() if line.startswith(f"foldpack: {start}")]
+
+
+# --- what it gets -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("braces", ["{}", '"{}"', "'{}'"])
+def test_each_shard_is_handed_over_once_and_together_they_are_the_folder(folder, taker, work,
+                                                                         braces):
+    done = create(folder, work / "x.lmdb", taker.move.replace("{}", braces))
+    assert taker.given() == list(range(SHARDS))
+    assert os.listdir(work) == ["x.lmdb.taken"]
+    assert len(lines_of(done, str(work.resolve()))) == 2 * SHARDS  # packed, taken
+    taker.holds(folder)
+
+
+def test_a_name_that_begins_with_a_dash_is_no_option(folder, taker, work, monkeypatch):
+    monkeypatch.chdir(work)
+    run(FOLDPACK, "create", "-q", "--shard-size=1M", f"--shard-done={taker.move}", "--", folder,
+        "-x.lmdb")
+    assert len(list(taker.there.iterdir())) == SHARDS
+
+
+def test_the_next_is_packed_meanwhile_and_no_third_one_begun(folder, taker, work, place):
+    """The first command waits for the second pack, and the others look at what there is."""
+    look = f"ls {shlex.quote(str(work))} | grep -c 'x-.*lmdb$' >>{place}/counts"
+    wait = f"case {{}} in *-00000-of-*) until [ -e {shlex.quote(str(work))}/x-00001-of-00004.lmdb" \
+        " ]; do sleep 0.05; done; esac"
+    create(folder, work / "x.lmdb", f"{wait}; {look}; {taker.move}")
+    counts = [int(line) for line in (place / "counts").read_text().split()]
+    assert len(counts) == SHARDS and counts[0] == 2 and max(counts) == 2
+    taker.holds(folder)
+
+
+@is_root
+def test_two_shards_of_room_are_enough(folder, taker, place):
+    for number in range(SHARDS, 40):
+        trees.write(folder / f"{number}.bin", trees.noise(number, 700_000))
+    with small_filesystem(place / "small", 9) as small:
+        def done(*options, status=0):
+            return run(FOLDPACK, "create", "--shard-size=4M", *options, folder, small / "x.lmdb",
+                       status=status)
+
+        assert "MiB needed, only 8.98 MiB free" in done(status=1).err
+        done(f"--shard-done={taker.move}")
+        assert [path.name for path in small.iterdir()] == ["x.lmdb.taken"]
+    assert len(taker.given()) == 8
+    taker.holds(folder)
+
+
+def test_what_the_command_leaves_stays(folder, taker, work):
+    create(folder, work / "x.lmdb", f"cp {{}} {taker.there}/")
+    assert len(list(work.glob("x-*-of-00004.lmdb"))) == SHARDS
+    taker.holds(folder)
+    create(folder, work / "x.lmdb", "false {}", "--resume")
+
+
+def test_its_output_is_shown_when_it_fails_and_never_mixes(folder, taker, work):
+    say = "echo '{\"a\": 1}'; echo said >&2; "
+    done = create(folder, work / "x.lmdb", say + taker.move, "--json", "--progress-json")
+    assert [json.loads(line)["files"] for line in done.out.splitlines()] == [1] * SHARDS
+    assert "said" not in done.err
+    assert all(json.loads(line)["doing"] for line in done.err.splitlines() if line[0] == "{")
+    done = create(folder, work / "y.lmdb", say + "exit 9 {}", "--retry=0", "--json", status=1)
+    assert len(done.out.splitlines()) == 2
+    first = f"{work.resolve()}/y-00000-of-00004.lmdb: "
+    assert lines_of(done, first)[-3:] == [f"foldpack: {first}{line}" for line in (
+        '{"a": 1}', "said",
+        "not taken: the command of --shard-done ended with status 9; --resume goes on with it")]
+    assert "said" in create(folder, work / "z.lmdb", say + taker.move, "-v").err
+
+
+# --- failures -----------------------------------------------------------------------------------
+
+
+def test_a_command_that_fails_stops_the_run_and_resume_goes_on_there(folder, taker, work, point):
+    fails = f"case {{}} in *-00001-of-*) exit 1; esac; {taker.move}"
+    done = create(folder, work / "x.lmdb", fails, "--retry=0", status=1)
+    assert "x-00001-of-00004.lmdb: not taken" in done.err
+    assert taker.given() == [0]
+    assert sorted(path.name for path in work.iterdir()) == [
+        "x-00001-of-00004.lmdb", "x-00002-of-00004.lmdb", "x.lmdb.taken"]
+    taker.lacks(point)
+    done = create(folder, work / "x.lmdb", taker.move, "--resume")
+    assert "x-00000-of-00004.lmdb: taken already" in done.err
+    assert "x-00001-of-00004.lmdb: finished already" in done.err
+    assert taker.given() == list(range(SHARDS))
+    taker.holds(folder)
+    assert create(folder, work / "x.lmdb", taker.move, "--resume", "-q").err == ""
+    assert taker.given() == list(range(SHARDS))
+
+
+def test_a_command_that_fails_once_is_repeated(folder, taker, work, place):
+    once = f"[ -e {place}/failed ] || {{ echo no; >{place}/failed; exit 1; }}; {taker.move}"
+    done = create(folder, work / "x.lmdb", once)
+    assert [line.split(".lmdb: ")[1] for line in lines_of(done, work.resolve())[1:3]] == [
+        "no", "the command of --shard-done ended with status 1; it is repeated for up to 600 s"]
+    taker.holds(folder)
+
+
+def test_a_command_that_fails_for_longer_is_given_up(folder, work, place):
+    create(folder, work / "x.lmdb", f"echo {{}} >>{place}/tries; exit 1", "--retry=1", status=1)
+    assert len((place / "tries").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("command", ["no-such-program {}", "/dev/null {}"])
+def test_a_program_that_is_not_there_is_not_waited_for(folder, work, command):
+    done = create(folder, work / "x.lmdb", command, status=1)
+    assert "ended with status 12" in done.err and "it is repeated" not in done.err
+
+
+def test_a_pack_that_fails_ends_the_repeats_of_the_one_before(folder, taker, work):
+    """Its command would be repeated for an hour."""
+    trees.write(folder / "class0" / "2.jpg", b"no image")
+    done = create(folder, work / "x.lmdb", "exit 1 {}", "--retry=3600", "--check=header", status=1)
+    assert "2.jpg" in done.err and "not taken" in done.err
+
+
+def test_inputs_that_were_left_out_of_what_was_taken_are_remembered(folder, taker, work):
+    trees.write(folder / "class0" / "0.jpg", b"no image")
+    fails = f"case {{}} in *-00002-of-*) exit 1; esac; {taker.move}"
+    options = "--check=header", "--on-bad=skip"
+    create(folder, work / "x.lmdb", fails, "--retry=0", *options, status=1)
+    create(folder, work / "x.lmdb", taker.move, "--resume", *options, status=4)
+    create(folder, work / "x.lmdb", taker.move, "--resume", *options, status=4)
+
+
+# --- signals and kills ----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def held(folder, pack, place, *options):
+    """A run whose command waits, and the process that waits."""
+    command = f": {{}}; echo $$ >{place}/new; mv {place}/new {place}/pid; exec sleep 1000"
+    process = subprocess.Popen([str(word) for word in words(folder, pack, command, *options)],
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: (place / "pid").exists())
+        yield process, int((place / "pid").read_text())
+    finally:
+        process.kill()
+        process.wait()
+
+
+def is_alive(pid):
+    return Path(f"/proc/{pid}").exists() and \
+        Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+@pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_both(folder, taker, work, place, name):
+    with held(folder, work / "x.lmdb", place) as (process, command):
+        process.send_signal(name)
+        err = process.communicate(timeout=foldfs.PATIENCE)[1]
+        assert process.returncode == -name, err
+        assert not is_alive(command)
+    assert "x-00000-of-00004.lmdb: not taken; --resume goes on with it" in err
+    assert err.strip().endswith(": interrupted")
+    create(folder, work / "x.lmdb", taker.move, "--resume")
+    assert taker.given() == list(range(SHARDS))
+    taker.holds(folder)
+
+
+def test_a_run_that_was_killed_hands_over_again(folder, taker, work, place):
+    """Once the command that it began is over, which may take the pack still."""
+    with held(folder, work / "x.lmdb", place) as (process, command):
+        process.kill()
+        process.wait()
+        assert "or a command that one began does so still" in \
+            create(folder, work / "x.lmdb", taker.move, "--resume", status=1).err
+        os.kill(command, signal.SIGKILL)
+        wait_until(lambda: not is_alive(command))
+    create(folder, work / "x.lmdb", taker.move, "--resume")
+    assert taker.given() == list(range(SHARDS))
+    taker.holds(folder)
+
+
+def test_two_runs_do_not_hand_over_the_same(folder, taker, work, place):
+    with held(folder, work / "x.lmdb", place):
+        assert "x.lmdb.taken: another foldpack hands over packs of this set" in \
+            create(folder, work / "x.lmdb", taker.move, "--resume", status=1).err
+    assert taker.given() == []
+
+
+@foldfs.kills(2)
+def test_a_run_that_is_killed_at_any_moment_is_gone_on_with(folder, taker, work, kills):
+    moments = foldfs.chance()
+    killed = 0
+    while killed < kills:
+        done = run("timeout", "-s", "KILL", f"{moments.uniform(0.01, 0.4)}",
+                   *words(folder, work / "x.lmdb", taker.move, "--resume", "-q"), status=None)
+        killed += done.returncode != 0
+        resume = words(folder, work / "x.lmdb", taker.move, "--resume")
+        wait_until(lambda: "does so still" not in run(*resume, status=None).err)
+        run(*resume)
+        taker.holds(folder)
+        (work / "x.lmdb.taken").unlink()
+        for path in taker.there.iterdir():
+            path.unlink()
+
+
+# --- the list -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def begun(folder, taker, work):
+    """A set of which one shard was taken."""
+    fails = f"case {{}} in *-00001-of-*) exit 1; esac; {taker.move}"
+    create(folder, work / "x.lmdb", fails, "--retry=0", status=1)
+    return work / "x.lmdb"
+
+
+def test_another_run_is_told_of_what_was_taken(folder, taker, begun):
+    assert "x.lmdb.taken: packs of this set were handed over before; --resume goes on behind " \
+        "them, --force starts again" in create(folder, begun, taker.move, status=1).err
+    create(folder, begun, taker.move, "--force")
+    assert taker.given() == [0, *range(SHARDS)]
+    taker.holds(folder)
+
+
+def test_what_was_taken_of_another_state_of_the_folder_is_refused(folder, taker, begun):
+    trees.write(folder / "class0" / "0.bin", trees.noise(9, 600_000))
+    assert "x-00000-of-00004.lmdb: taken already, but made with other options, or of the" \
+        in create(folder, begun, taker.move, "--resume", status=1).err
+
+
+def test_a_list_that_was_cut_off_loses_its_last_line(folder, taker, begun):
+    create(folder, begun, taker.move, "--resume")
+    taken = Path(f"{begun}.taken")
+    text = taken.read_bytes()
+    taken.write_bytes(text[:-10])
+    create(folder, begun, taker.move, "--resume")
+    assert taker.given() == [*range(SHARDS), SHARDS - 1]
+    assert taken.read_bytes() == text
+
+
+@pytest.mark.parametrize("text", ["mine", "mine\n" * 100])
+def test_a_file_of_somebody_is_no_list(folder, taker, work, text):
+    taken = work / "x.lmdb.taken"
+    taken.write_text(text)
+    assert "exists, and is not a list of packs that were taken" in \
+        create(folder, work / "x.lmdb", taker.move, "--force", status=1).err
+    assert taken.read_text() == text and os.listdir(work) == ["x.lmdb.taken"]
+
+
+def test_a_run_that_hands_over_nothing_leaves_no_list(folder, work):
+    trees.write(folder / "class0" / "0.jpg", b"no image")
+    create(folder, work / "x.lmdb", "true {}", "--check=header", "--include=*.jpg", status=1)
+    assert os.listdir(work) == []
+
+
+@pytest.mark.parametrize("options, said", [
+    (["--shard-done=true {}"], "'--shard-done' goes with '--shard-size' only"),
+    (["--shard-done=true {}", "--part=0/2"], "'--shard-done' goes with '--shard-size' only"),
+    (["--shard-done=true", "--shard-size=1M"], "no {}, where the path of a pack goes"),
+])
+def test_what_makes_no_sense_is_refused(folder, place, options, said):
+    assert said in run(FOLDPACK, "create", *options, folder, place / "x.lmdb", status=2).err

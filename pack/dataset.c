@@ -190,6 +190,8 @@ void dataset_free(struct dataset *dataset)
 		reader_free(dataset->below[i]);
 	index_release(&dataset->index);
 	dataset_packs_free(dataset->packs);
+	dataset_free(dataset->base);
+	free(dataset->name);
 	pthread_mutex_destroy(&dataset->lock);
 	free(dataset);
 }
@@ -305,6 +307,11 @@ int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image 
 bool dataset_is_unchecked(const struct dataset *dataset)
 {
 	return dataset->super.incompat & FORMAT_UNCHECKED;
+}
+
+bool dataset_is_delta(const struct dataset *dataset)
+{
+	return dataset->super.incompat & FORMAT_DELTA;
 }
 
 int dataset_content_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT])

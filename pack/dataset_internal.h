@@ -1,6 +1,6 @@
 /* What the files of a dataset share: dataset_open.c (opening), dataset.c (reading), dataset_packs.c
- * (reading several), dataset_keys.c (verifying the keys), and dataset_merge.c, which is above them.
- */
+ * (reading several), dataset_keys.c (verifying the keys), and dataset_merge.c and delta.c, which
+ * are above them. */
 #pragma once
 
 #include "base/reader.h"
@@ -26,6 +26,8 @@ struct dataset {
 	atomic_bool stale;		   /* the pack was written to; never cleared */
 
 	struct dataset_packs *packs; /* that it was merged from; NULL: it is one pack */
+	struct dataset *base; /* of a delta: volume 0 of `reader`; its own file is volume 1 */
+	char *name;	      /* of its file, where there are several; else NULL */
 };
 
 /* A dataset with nothing in it. It owns the reader, unless memory is short: then it is NULL. */
@@ -48,10 +50,7 @@ void dataset_forget_section(struct dataset *dataset, enum format_section section
 struct dataset_packs {
 	struct merge merge; /* its index is the dataset's */
 	unsigned count;
-	struct {
-		struct dataset *dataset;
-		char *name;
-	} all[];
+	struct dataset *all[];
 };
 
 /* As dataset_need_section() of the dataset of all, and of one of them, whose name err begins with.
@@ -59,5 +58,8 @@ struct dataset_packs {
 int dataset_gather_section(struct dataset *dataset, enum format_section section, struct err *err);
 int dataset_need_of_pack(const struct dataset_packs *packs, unsigned i, enum format_section section,
 			 struct err *err);
-struct dataset *dataset_pack_at(const struct dataset *dataset, uint64_t extent);
+/* The dataset of the file that an extent is in: one of its packs, its base or itself. */
+struct dataset *dataset_file_of(struct dataset *dataset, uint64_t extent);
+/* Gives it a copy of the name. 0 or -ENOMEM. */
+int dataset_set_name(struct dataset *dataset, const char *name);
 void dataset_packs_free(struct dataset_packs *packs); /* NULL is fine */

@@ -121,12 +121,9 @@ static int check_missing(const struct checking *checking)
 	int r = 0;
 
 	for (uint32_t e = 0; r == 0 && e < index->entries; e++) {
-		enum format_kind kind = index_kind(index, e);
-
-		if (kind == FORMAT_SPLIT)
+		if (index_kind(index, e) == FORMAT_SPLIT)
 			r = check_parts_seen(checking, e);
-		else if ((format_is_file(kind) || kind == FORMAT_HARDLINK) &&
-			 !bit_get(checking->entries_seen, e))
+		else if (keys_has_record(index, e) && !bit_get(checking->entries_seen, e))
 			r = fault_in(checking, e, "no-record", "has no record");
 	}
 	return r;

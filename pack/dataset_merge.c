@@ -16,12 +16,11 @@ static int make_packs(struct dataset *dataset, const struct dataset_merge_params
 	if (!made)
 		return -ENOMEM;
 	for (; made->count < params->count; made->count++) {
-		char *name = strdup(params->packs[made->count].name);
+		const struct dataset_pack *pack = &params->packs[made->count];
 
-		if (!name)
+		if (dataset_set_name(pack->dataset, pack->name) < 0)
 			return -ENOMEM;
-		made->all[made->count].name = name;
-		made->all[made->count].dataset = params->packs[made->count].dataset;
+		made->all[made->count] = pack->dataset;
 	}
 	return 0;
 }
@@ -70,7 +69,7 @@ static int join_readers(struct dataset *dataset)
 	if (!readers)
 		return -ENOMEM;
 	for (unsigned i = 0; i < packs->count; i++)
-		readers[i] = packs->all[i].dataset->reader;
+		readers[i] = packs->all[i]->reader;
 	r = reader_volumes_new(readers, packs->count, &dataset->reader);
 	dataset->index_reader = dataset->reader;
 	return r;
@@ -97,9 +96,9 @@ static int merge_indexes(struct dataset *dataset, const struct dataset_merge_par
 	if (!merged)
 		return -ENOMEM;
 	for (unsigned i = 0; i < params->count; i++)
-		merged[i] = (struct merge_pack){.index = &packs->all[i].dataset->index,
+		merged[i] = (struct merge_pack){.index = &packs->all[i]->index,
 						.start = reader_volumes_start(dataset->reader, i),
-						.name = packs->all[i].name,
+						.name = packs->all[i]->name,
 						.below = params->packs[i].below};
 	return merge_init(&dataset->packs->merge, &merge, err);
 }
@@ -147,7 +146,7 @@ static void make_id(const struct dataset_merge_params *params, uint8_t id[16])
 static bool is_common(const struct dataset_packs *packs, const char *line, size_t len)
 {
 	for (unsigned i = 1; i < packs->count; i++) {
-		const struct dataset_info *info = dataset_info(packs->all[i].dataset);
+		const struct dataset_info *info = dataset_info(packs->all[i]);
 		const char *at = info->options, *end = at + info->options_len, *next;
 		bool found = false;
 
@@ -191,7 +190,7 @@ static int gather_labels(struct dataset *dataset, const struct dataset_merge_par
 /* The options that all packs were made with. */
 static int make_options(struct dataset *dataset)
 {
-	const struct dataset_info *first = dataset_info(dataset->packs->all[0].dataset);
+	const struct dataset_info *first = dataset_info(dataset->packs->all[0]);
 	struct index_section *made = &dataset->index.sections[SECTION_OPTIONS];
 	const char *at = first->options, *end = at + first->options_len;
 
@@ -268,7 +267,7 @@ int dataset_merge(const struct dataset_merge_params *params, struct dataset **re
 		return 0;
 	}
 	for (unsigned i = 0; dataset->packs && i < dataset->packs->count; i++)
-		dataset->packs->all[i].dataset = NULL; /* they stay the caller's */
+		dataset->packs->all[i] = NULL; /* they stay the caller's */
 	dataset_free(dataset);
 	return r;
 }

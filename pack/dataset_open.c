@@ -42,6 +42,16 @@ static int check_checksum_count(const struct dataset *dataset, struct err *err)
 	return 0;
 }
 
+/* Without its bit, a delta would be taken for a pack. */
+static int check_kinds(const struct dataset *dataset, struct err *err)
+{
+	const struct index_section *kinds = &dataset->index.sections[SECTION_KIND];
+
+	if (dataset_is_delta(dataset) || !memchr(kinds->data, FORMAT_BASE, kinds->bytes))
+		return 0;
+	return err_set(err, -EBADMSG, "damaged index: the bytes of files are not in it");
+}
+
 /* On far storage each page of a walk is a round trip. A superblock that names this state of the
  * LMDB knows where the sections are, and their checksums prove it. Returns -EBADMSG where that does
  * not work. */
@@ -94,6 +104,8 @@ static int load_pack_index(struct dataset *dataset, struct walker *walker, struc
 	}
 	if (r == 0)
 		r = check_checksum_count(dataset, err);
+	if (r == 0)
+		r = check_kinds(dataset, err);
 	if (r == 0 && dataset->info.relocated)
 		r = index_locate(&dataset->index, walker, err);
 	if (r == 0 || r == -EBADMSG)
@@ -197,7 +209,9 @@ static int load_own_index(struct dataset *dataset, struct err *err)
 		r = index_check_shape(&dataset->super, err);
 	if (r == 0)
 		r = load_hot(dataset, err);
-	return r < 0 ? r : check_checksum_count(dataset, err);
+	if (r == 0)
+		r = check_checksum_count(dataset, err);
+	return r < 0 ? r : check_kinds(dataset, err);
 }
 
 int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, struct err *err)
@@ -272,6 +286,12 @@ const char *dataset_way_out(int error)
 	}
 }
 
+/* Of its own file: a delta reads its base as well. */
+static struct reader *file_reader(const struct dataset *dataset)
+{
+	return dataset->base ? dataset->index_reader : dataset->reader;
+}
+
 enum state { STATE_SAME, STATE_OTHER, STATE_UNKNOWN };
 
 /* Whether the LMDB is still in the state in which it was opened. Unknown: storage fails. */
@@ -281,9 +301,9 @@ static enum state look_at_state(const struct dataset *dataset)
 	SCOPE(walker_release) struct walker *walker = NULL;
 	int r;
 
-	if (dataset->index_reader != dataset->reader)
+	if (dataset->index_reader != file_reader(dataset))
 		return STATE_SAME;
-	r = walker_new(dataset->reader, &walker, NULL);
+	r = walker_new(file_reader(dataset), &walker, NULL);
 	if (r == 0)
 		r = walker_check_end(walker, NULL);
 	if (r == -EBADMSG || r == -EINVAL || r == -EPROTONOSUPPORT)
@@ -316,12 +336,11 @@ int dataset_unchanged(struct dataset *dataset, uint64_t extent)
 {
 	struct reader_identity now;
 
-	if (dataset->packs)
-		dataset = dataset_pack_at(dataset, extent);
+	dataset = dataset_file_of(dataset, extent);
 	if (atomic_load_explicit(&dataset->stale, memory_order_relaxed))
 		return -ESTALE;
 	/* If storage fails, so does the read that follows; and that may be repeated. */
-	if (reader_identity(dataset->reader, &now) < 0)
+	if (reader_identity(file_reader(dataset), &now) < 0)
 		return 0;
 	if (stamp_of(&now) == atomic_load_explicit(&dataset->seen_stamp, memory_order_relaxed))
 		return 0;

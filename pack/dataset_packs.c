@@ -3,36 +3,47 @@
 #include "base/reader_volumes.h"
 #include "pack/dataset_internal.h"
 #include <stdlib.h>
+#include <string.h>
 
 void dataset_packs_free(struct dataset_packs *packs)
 {
 	if (!packs)
 		return;
-	for (unsigned i = 0; i < packs->count; i++) {
-		dataset_free(packs->all[i].dataset);
-		free(packs->all[i].name);
-	}
+	for (unsigned i = 0; i < packs->count; i++)
+		dataset_free(packs->all[i]);
 	merge_release(&packs->merge);
 	free(packs);
 }
 
-/* --- the pack of an extent -------------------------------------------------------------------- */
+/* --- the file of an extent -------------------------------------------------------------------- */
 
-static unsigned pack_of(const struct dataset *dataset, uint64_t extent)
+int dataset_set_name(struct dataset *dataset, const char *name)
 {
-	if (extent >= dataset->index.extents)
-		return 0;
-	return reader_volumes_find(dataset->reader, dataset_extent(dataset, extent).offset);
+	free(dataset->name);
+	dataset->name = strdup(name);
+	return dataset->name ? 0 : -ENOMEM;
 }
 
-struct dataset *dataset_pack_at(const struct dataset *dataset, uint64_t extent)
+/* Several packs may be the base of a delta, and a delta one of several packs. */
+struct dataset *dataset_file_of(struct dataset *dataset, uint64_t extent)
 {
-	return dataset->packs->all[pack_of(dataset, extent)].dataset;
+	uint64_t offset =
+		extent < dataset->index.extents ? dataset_extent(dataset, extent).offset : 0;
+
+	while (dataset->packs || dataset->base) {
+		unsigned volume = reader_volumes_find(dataset->reader, offset);
+
+		if (dataset->base && volume)
+			break;
+		offset -= reader_volumes_start(dataset->reader, volume);
+		dataset = dataset->base ? dataset->base : dataset->packs->all[volume];
+	}
+	return dataset;
 }
 
 const char *dataset_pack_name(const struct dataset *dataset, uint64_t extent)
 {
-	return dataset->packs ? dataset->packs->all[pack_of(dataset, extent)].name : NULL;
+	return dataset_file_of((struct dataset *)dataset, extent)->name;
 }
 
 /* --- sections that are loaded later ----------------------------------------------------------- */
@@ -53,8 +64,8 @@ static int alloc_column(const struct dataset *dataset, enum format_section secti
 	uint32_t width = 1;
 
 	for (unsigned i = 0; i < packs->count; i++)
-		if (packs->all[i].dataset->index.sections[section].width > width)
-			width = packs->all[i].dataset->index.sections[section].width;
+		if (packs->all[i]->index.sections[section].width > width)
+			width = packs->all[i]->index.sections[section].width;
 	return index_section_alloc(ret, rows, width);
 }
 
@@ -67,7 +78,7 @@ static void gather_column(struct dataset *dataset, enum format_section section)
 		unsigned pack = merge_pack_of(&packs->merge, packs->merge.origins[e], &entry);
 
 		index_put(&dataset->index, section, e,
-			  index_get(&packs->all[pack].dataset->index, section, entry));
+			  index_get(&packs->all[pack]->index, section, entry));
 	}
 }
 
@@ -79,7 +90,7 @@ static void gather_checksums(struct dataset *dataset)
 	for (uint32_t e = 0; e < dataset->index.entries; e++) {
 		uint32_t entry;
 		unsigned pack = merge_pack_of(&packs->merge, packs->merge.origins[e], &entry);
-		const struct index *index = &packs->all[pack].dataset->index;
+		const struct index *index = &packs->all[pack]->index;
 		uint64_t first, count = format_extents(index_get(index, SECTION_SIZE, entry));
 
 		if (!format_is_file(index_kind(&dataset->index, e)) || count == 0)
@@ -95,9 +106,9 @@ int dataset_need_of_pack(const struct dataset_packs *packs, unsigned i, enum for
 			 struct err *err)
 {
 	struct err reason = {0};
-	int r = dataset_need_section(packs->all[i].dataset, section, &reason);
+	int r = dataset_need_section(packs->all[i], section, &reason);
 
-	return r < 0 ? err_set(err, r, "%s: %s", packs->all[i].name, err_text(&reason, r)) : 0;
+	return r < 0 ? err_set(err, r, "%s: %s", packs->all[i]->name, err_text(&reason, r)) : 0;
 }
 
 int dataset_gather_section(struct dataset *dataset, enum format_section section, struct err *err)
@@ -106,7 +117,7 @@ int dataset_gather_section(struct dataset *dataset, enum format_section section,
 	int r = 0;
 
 	for (unsigned i = 0; i < packs->count; i++)
-		dataset_will_load(packs->all[i].dataset, section);
+		dataset_will_load(packs->all[i], section);
 	for (unsigned i = 0; r == 0 && i < packs->count; i++)
 		r = dataset_need_of_pack(packs, i, section, err);
 	if (r == 0)
@@ -116,6 +127,6 @@ int dataset_gather_section(struct dataset *dataset, enum format_section section,
 	else if (r == 0)
 		gather_column(dataset, section);
 	for (unsigned i = 0; i < packs->count; i++)
-		dataset_forget_section(packs->all[i].dataset, section);
+		dataset_forget_section(packs->all[i], section);
 	return r;
 }

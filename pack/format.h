@@ -34,7 +34,8 @@
 #define FORMAT_CONTENT_ID     ((uint64_t)1) /* compat: there is a content id */
 #define FORMAT_ALIASES	      ((uint64_t)1) /* incompat: there are entries of FORMAT_ALIAS */
 #define FORMAT_UNCHECKED      ((uint64_t)2) /* incompat: a checksum of 0 is none; never in a pack */
-#define FORMAT_INCOMPAT_KNOWN (FORMAT_ALIASES | FORMAT_UNCHECKED)
+#define FORMAT_DELTA	      ((uint64_t)4) /* incompat: the rest of it is in its base: pack/delta.h */
+#define FORMAT_INCOMPAT_KNOWN (FORMAT_ALIASES | FORMAT_UNCHECKED | FORMAT_DELTA)
 
 /* What an entry of the index is. On disk: never renumber. */
 enum format_kind {
@@ -45,6 +46,8 @@ enum format_kind {
 	FORMAT_SPLIT = 5,     /* start: its first row in the section parts; size: bytes */
 	FORMAT_ALIAS = 6,     /* a file that shares the bytes of another one. start: that
 				 FILE or SPLIT; size: bytes */
+	FORMAT_BASE = 7,      /* a file of a delta whose bytes are in its base. start: the entry of
+				 the base that has them; size: bytes */
 };
 
 /* The sections of the index. A blob is bytes; a column has one little-endian integer of
@@ -152,7 +155,8 @@ bool format_name_valid(const char *name, size_t len);
 /* Whether it is a regular file; hard links are further names of one. */
 static inline bool format_is_file(enum format_kind kind)
 {
-	return kind == FORMAT_FILE || kind == FORMAT_SPLIT || kind == FORMAT_ALIAS;
+	return kind == FORMAT_FILE || kind == FORMAT_SPLIT || kind == FORMAT_ALIAS ||
+	       kind == FORMAT_BASE;
 }
 
 /* How many extents a file of `size` bytes has; an empty file has none. */

@@ -135,8 +135,13 @@ static bool hardlink_right(const struct index *index, uint64_t target, uint64_t 
 	       format_is_file(index_kind(index, (uint32_t)target));
 }
 
-/* An alias of an alias could lead in a circle. Many aliases of a large file could have more extents
- * than 64 bits can count. */
+/* Of files whose bytes are elsewhere: those could be more than 64 bits can count. */
+static bool count_extents(struct check_pass *pass, uint64_t size)
+{
+	return !__builtin_add_overflow(pass->extents, format_extents(size), &pass->extents);
+}
+
+/* An alias of an alias could lead in a circle. */
 static bool alias_right(struct check_pass *pass, uint64_t target, uint64_t size)
 {
 	const struct index *index = pass->index;
@@ -146,8 +151,7 @@ static bool alias_right(struct check_pass *pass, uint64_t target, uint64_t size)
 		return false;
 	kind = index_kind(index, (uint32_t)target);
 	return (kind == FORMAT_FILE || kind == FORMAT_SPLIT) &&
-	       index_get(index, SECTION_SIZE, target) == size &&
-	       !__builtin_add_overflow(pass->extents, format_extents(size), &pass->extents);
+	       index_get(index, SECTION_SIZE, target) == size && count_extents(pass, size);
 }
 
 /* The parts of all split files come in the order of the entries. */
@@ -194,6 +198,8 @@ static bool place_right(struct check_pass *pass, uint32_t entry)
 		return split_right(pass, start, size);
 	case FORMAT_ALIAS:
 		return alias_right(pass, start, size);
+	case FORMAT_BASE:
+		return start <= UINT32_MAX && count_extents(pass, size);
 	}
 	return false;
 }

@@ -112,12 +112,25 @@ static int resolve_path(struct resolver *resolver, const char *path, size_t len,
 	return r;
 }
 
+bool keys_has_record(const struct index *index, uint32_t entry)
+{
+	switch (index_kind(index, entry)) {
+	case FORMAT_FILE:
+	case FORMAT_ALIAS:
+		return true;
+	case FORMAT_HARDLINK:
+		return index_kind(index, index_inode(index, entry)) != FORMAT_BASE;
+	default:
+		return false;
+	}
+}
+
 /* The row of a record that holds a whole file or a reference. */
 static int file_row(const struct index *index, uint32_t entry, struct keys_row *ret)
 {
 	enum format_kind kind = index_kind(index, entry);
 
-	if (kind != FORMAT_FILE && kind != FORMAT_HARDLINK && kind != FORMAT_ALIAS)
+	if (!keys_has_record(index, entry))
 		return -ENOENT;
 	*ret = (struct keys_row){.section = SECTION_START,
 				 .row = entry,

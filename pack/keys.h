@@ -24,6 +24,10 @@ typedef int keys_visit_fn(void *context, const struct walker_record *record,
 int keys_walk(const struct index *index, struct walker *walker, keys_visit_fn *visit, void *context,
 	      struct err *err);
 
+/* Whether an entry has a record under its path: a file that is not split, or a link to one whose
+ * bytes are not in the base of a delta. */
+bool keys_has_record(const struct index *index, uint32_t entry);
+
 /* Sets the offsets of all files and parts from the keys, after index_forget_offsets(). Returns 0,
  * -ENOMEM, -EBADMSG (records are missing, or one has the wrong size; err names the first paths). */
 int index_locate(struct index *index, struct walker *walker, struct err *err);

@@ -99,6 +99,8 @@ static struct index_row merge_row_of(const void *context, uint32_t number)
 	case FORMAT_ALIAS:
 		ret.start = m->at[refers_to(m, row->place)] - 1;
 		break;
+	case FORMAT_BASE: /* a delta is on its base before it is merged */
+		break;
 	}
 	return ret;
 }

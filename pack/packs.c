@@ -5,7 +5,9 @@
 #include "base/reader.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/dataset_internal.h"
 #include "pack/dataset_merge.h"
+#include "pack/delta.h"
 #include "pack/shard.h"
 #include <pthread.h>
 #include <string.h>
@@ -18,10 +20,10 @@
 struct opening {
 	const struct packs_params *params;
 	struct names names;
-	struct dataset_pack *packs;
-	char **shown;	   /* the names of the packs, for messages */
-	struct buf select; /* of const char *: the patterns */
-	struct buf *lists; /* the texts of patterns that were in files */
+	struct dataset_pack *packs; /* a base that has its delta on it leaves its place empty */
+	char **shown;		    /* the names of the packs, for messages */
+	struct buf select;	    /* of const char *: the patterns */
+	struct buf *lists;	    /* the texts of patterns that were in files */
 	pthread_mutex_t lock;
 	/* While packs are opened, protected by lock: */
 	size_t failed;	 /* the first pack that could not be opened, */
@@ -219,6 +221,100 @@ static int check_shards(const struct opening *o)
 	return hint(o->params, r, o->err);
 }
 
+/* --- deltas ----------------------------------------------------------------------------------- */
+
+/* The packs before a delta that go into the same folder; returns how many. */
+static unsigned list_base(const struct opening *o, size_t delta, struct dataset_pack *ret)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < delta; i++) {
+		if (!o->packs[i].dataset || strcmp(o->packs[i].below, o->packs[delta].below) != 0)
+			continue;
+		ret[count] = o->packs[i];
+		ret[count++].below = "";
+	}
+	return count;
+}
+
+static int refuse_delta(const struct opening *o, size_t delta, int error, const struct err *why)
+{
+	const char *name = o->shown[delta];
+
+	if (error != -ENOENT)
+		return err_set(o->err, error, "%s: %s%s", name, err_text(why, error),
+			       dataset_way_out(error));
+	return err_set(o->err, -ENOENT,
+		       "%s: %s; name right before it, oldest first, the packs that it was made "
+		       "since: 'foldpack info' shows the content id of each",
+		       name, why->text);
+}
+
+static int refuse_lone(const struct opening *o, size_t delta)
+{
+	char since[FORMAT_ID_TEXT];
+	struct err why = {0};
+	int r = delta_since(o->packs[delta].dataset, since, &why);
+
+	if (r == 0)
+		r = err_set(&why, -ENOENT, "a delta since the content id %s, without that", since);
+	return refuse_delta(o, delta, r, &why);
+}
+
+/* Its base is one dataset from now on, which the caller owns. */
+static int take_base(struct opening *o, size_t delta, struct dataset **ret)
+{
+	SCOPE_FREE struct dataset_pack *packs = calloc(delta + 1, sizeof(*packs));
+	struct dataset_merge_params params = {
+		.packs = packs, .duplicates = (enum merge_duplicates)o->params->duplicates};
+	int r;
+
+	if (!packs)
+		return -ENOMEM;
+	params.count = list_base(o, delta, packs);
+	if (params.count == 0)
+		return refuse_lone(o, delta);
+	if (params.count > 1)
+		r = dataset_merge(&params, ret, o->err);
+	else
+		r = dataset_set_name(*ret = packs[0].dataset, packs[0].name);
+	for (size_t i = 0; r == 0 && i < delta; i++)
+		if (strcmp(o->packs[i].below, o->packs[delta].below) == 0)
+			o->packs[i].dataset = NULL;
+	return r;
+}
+
+static int apply_delta(struct opening *o, size_t delta)
+{
+	struct dataset *dataset = o->packs[delta].dataset, *base = NULL;
+	struct err why = {0};
+	int r = take_base(o, delta, &base);
+
+	if (r < 0)
+		return r;
+	r = dataset_set_name(dataset, o->shown[delta]);
+	if (r == 0)
+		r = delta_apply(dataset, base, &why);
+	if (r == 0)
+		return 0;
+	dataset_free(base);
+	return refuse_delta(o, delta, r, &why);
+}
+
+static int apply_deltas(struct opening *o)
+{
+	int r = 0;
+
+	if (o->params->delta_ok && o->names.count == 1)
+		return 0;
+	for (size_t i = 0; r == 0 && i < o->names.count; i++)
+		if (dataset_is_delta(o->packs[i].dataset))
+			r = apply_delta(o, i);
+	return r;
+}
+
+/* --- all as one ------------------------------------------------------------------------------- */
+
 /* Takes `first`. */
 static char *name_all(const struct opening *o, char *first)
 {
@@ -251,14 +347,18 @@ void packs_label_release(struct packs_label *label)
 
 static int merge_opened(struct opening *o, struct dataset **ret)
 {
-	const struct dataset_merge_params params = {
-		.packs = o->packs,
-		.count = (unsigned)o->names.count,
-		.duplicates = (enum merge_duplicates)o->params->duplicates,
-		.select = BUF_ITEMS(&o->select, const char *const),
-		.select_count = BUF_COUNT(&o->select, const char *)};
+	struct dataset_merge_params params = {.packs = o->packs,
+					      .duplicates =
+						      (enum merge_duplicates)o->params->duplicates,
+					      .select = BUF_ITEMS(&o->select, const char *const),
+					      .select_count = BUF_COUNT(&o->select, const char *)};
 	int r = 0;
 
+	for (size_t i = 0; i < o->names.count; i++)
+		if (o->packs[i].dataset)
+			o->packs[params.count++] = o->packs[i];
+	for (size_t i = params.count; i < o->names.count; i++)
+		o->packs[i].dataset = NULL;
 	if (params.count > 1 || params.select_count || *params.packs[0].below)
 		r = dataset_merge(&params, ret, o->err);
 	else
@@ -285,6 +385,8 @@ int packs_open(const struct packs_params *params, struct dataset **ret,
 		r = open_packs(&o);
 	if (r == 0 && wants_all(params, &o.names))
 		r = check_shards(&o);
+	if (r == 0)
+		r = apply_deltas(&o);
 	if (r == 0)
 		r = make_label(&o, &label);
 	if (r == 0)

@@ -17,10 +17,11 @@ struct packs_params {
 	/* pack/names.h; may be NULL. */
 	int (*list)(void *context, const char *name, struct buf *ret, struct err *err);
 	void *context;
-	int duplicates;		  /* enum merge_duplicates */
-	bool missing_ok;	  /* a set need not be complete */
-	bool alone_ok;		  /* one pack of a set may be named alone */
-	bool makes_packs;	  /* the caller does: that is no way out then */
+	int duplicates;	  /* enum merge_duplicates */
+	bool missing_ok;  /* a set need not be complete */
+	bool alone_ok;	  /* one pack of a set may be named alone */
+	bool makes_packs; /* the caller does: that is no way out then */
+	bool delta_ok;	  /* a single delta may be without its base: only its index is read */
 	const char *missing_hint; /* ends the message about missing packs of a set; or NULL */
 	/* Patterns, and @FILE with a pattern on each line: see pack/select.h. */
 	const char *const *select;
@@ -40,8 +41,9 @@ void packs_label_release(struct packs_label *label);
  * released in any case. */
 int packs_names(const struct packs_params *params, struct names *ret, struct err *err);
 
-/* Opens the packs. A single pack is opened as it is; several, or a selection, are merged. Returns
- * 0, or as dataset_open(), dataset_merge() and names_add(). err has a sentence that begins with the
- * name. */
+/* Opens the packs. A delta (pack/delta.h) is put on the packs before it that go into the same
+ * folder. A single pack is opened as it is; several, or a selection, are merged. Returns 0, or as
+ * dataset_open(), delta_apply(), dataset_merge() and names_add(). err has a sentence that begins
+ * with the name. */
 int packs_open(const struct packs_params *params, struct dataset **ret,
 	       struct packs_label *ret_label, struct err *err);

@@ -19,6 +19,7 @@ void builder_free(struct builder *builder)
 	buf_release(&builder->names);
 	buf_release(&builder->targets);
 	buf_release(&builder->checksums);
+	buf_release(&builder->based);
 	free(builder);
 }
 
@@ -27,6 +28,7 @@ static int copy_params(struct builder *builder, const struct builder_params *par
 	builder->path = strdup(params->path);
 	builder->options = strdup(params->options ? params->options : "");
 	builder->replace = params->replace;
+	builder->base = params->base;
 	if (!builder->path || !builder->options ||
 	    asprintf(&builder->partial, "%s.partial", params->path) < 0 ||
 	    asprintf(&builder->journal_path, "%s.journal", builder->partial) < 0)
@@ -363,4 +365,15 @@ int builder_alias(struct builder *builder, uint32_t id, uint32_t to, struct err 
 	else
 		*node = before;
 	return r == -EEXIST ? err_set(err, r, "two entries have this path") : r;
+}
+
+int builder_refer(struct builder *builder, uint32_t id, uint32_t entry, bool read, struct err *err)
+{
+	int r = read ? check_turn(builder, builder_node(builder, id), err) : 0;
+
+	if (r == 0)
+		r = builder_make_based(builder, id, entry);
+	if (r == 0 && read)
+		builder_record_file(builder, id);
+	return r;
 }

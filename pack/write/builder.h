@@ -1,7 +1,7 @@
 /* The write face of a pack: entries and bytes go in, one finished file comes out.
  *
  *	builder_new -> builder_add (each entry) -> builder_store (the bytes of each file), or
- *	                                           builder_alias (equal bytes, once)
+ *	                  builder_alias (equal bytes, once), or builder_refer (what the base has)
  *	            -> builder_finish -> builder_free
  *
  * The pack is written beside its place, as PATH.partial, and gets its name by an atomic rename in
@@ -31,11 +31,12 @@
 struct builder;
 
 struct builder_params {
-	const char *path;    /* of the finished pack */
-	bool replace;	     /* an existing PATH is replaced; else -EEXIST at once */
-	bool resume;	     /* resume what an interrupted run left, if anything */
-	const char *options; /* "name=value\n" lines, kept in the pack; NULL: none */
-	uint64_t batch;	     /* bytes of a batch; 0: 64 MiB. Only tests set it */
+	const char *path;     /* of the finished pack */
+	bool replace;	      /* an existing PATH is replaced; else -EEXIST at once */
+	bool resume;	      /* resume what an interrupted run left, if anything */
+	const char *options;  /* "name=value\n" lines, kept in the pack; NULL: none */
+	uint64_t batch;	      /* bytes of a batch; 0: 64 MiB. Only tests set it */
+	struct dataset *base; /* a delta of it (pack/delta.h); the caller's. NULL: none */
 };
 
 struct builder_entry {
@@ -61,7 +62,7 @@ struct builder_source {
 
 /* What the journal knows of a file that an interrupted run stored or left out. */
 struct builder_past {
-	bool dropped, stored; /* neither: an alias of another file */
+	bool dropped, stored; /* neither: it has the bytes of another file */
 	const char *note;     /* of builder_mark(), not NUL-ended; lives until the next call */
 	size_t note_len;
 };
@@ -73,9 +74,9 @@ struct builder_kept {
 };
 
 struct builder_summary {
-	uint64_t files, directories, symlinks, hardlinks;
-	uint64_t bytes;		       /* of the files */
+	uint64_t files, directories, symlinks, hardlinks, bytes; /* bytes of the files */
 	uint64_t aliases, alias_bytes; /* aliases among these files, and their bytes */
+	uint64_t based, based_bytes;   /* the same of those whose bytes are in the base */
 	uint64_t pack_bytes;	       /* size of the pack */
 	char id[FORMAT_ID_TEXT], content_id[FORMAT_ID_TEXT];
 };
@@ -102,7 +103,6 @@ void builder_spoil(struct builder *builder);
 /* Whether the pack could be resumed if the run ended now, and from where. Right after builder_new()
  * that is what an earlier run left. Waits for the batch that is being synced. */
 bool builder_kept(struct builder *builder, struct builder_kept *ret);
-
 /* Removes the journal that a run killed right after its rename left beside the finished pack. */
 void builder_tidy(const char *path);
 
@@ -143,6 +143,9 @@ int builder_same(const struct builder *builder, uint32_t id, const void *data, u
  * and what is known of them as an image. Only a reference is written. Returns 0; -EINVAL (`to` is
  * an alias, or not stored yet); or as builder_store(). */
 int builder_alias(struct builder *builder, uint32_t id, uint32_t to, struct err *err);
+/* The same for an entry of the base. A resumed run knows it of files that were `read`, and says it
+ * again of others, before it asks builder_resumed(). As builder_store(), or dataset_load(). */
+int builder_refer(struct builder *builder, uint32_t id, uint32_t entry, bool read, struct err *err);
 
 /* Sets what was found out about an image; without this it is IMAGE_UNKNOWN. Call it before
  * builder_store() or right after it. */
@@ -150,7 +153,7 @@ void builder_image(struct builder *builder, uint32_t id, const struct dataset_im
 
 /* An entry without its name, as it was added; until it is stored or dropped. */
 struct builder_entry builder_entry(const struct builder *builder, uint32_t id);
-/* The kind of an entry (a file may have become FORMAT_SPLIT or FORMAT_ALIAS); its directory; and
+/* The kind of an entry (a file may have become FORMAT_SPLIT, _ALIAS or _BASE); its directory; and
  * its file, which for a hard link is another entry. */
 enum format_kind builder_kind(const struct builder *builder, uint32_t id);
 uint32_t builder_parent(const struct builder *builder, uint32_t id);

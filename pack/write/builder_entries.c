@@ -163,6 +163,43 @@ void builder_make_alias(struct builder *builder, uint32_t id, uint32_t to)
 	node->height = holder->height;
 }
 
+int builder_make_based(struct builder *builder, uint32_t id, uint32_t entry)
+{
+	struct builder_node *node = builder_node(builder, id);
+	struct dataset_image image;
+	const size_t first = builder->based.len;
+	uint64_t number = entry, extent;
+	struct dataset_entry file;
+	int r;
+
+	if (!builder->base || entry >= dataset_entries(builder->base))
+		return -EINVAL;
+	file = dataset_entry(builder->base, entry);
+	if (!format_is_file(file.kind))
+		return -EINVAL;
+	extent = dataset_first_extent(builder->base, entry);
+	r = buf_add(&builder->based, &number, sizeof(number));
+	for (uint64_t i = 0; r == 0 && i < format_extents(file.size); i++) {
+		r = dataset_checksum(builder->base, extent + i, &number);
+		if (r == 0)
+			r = buf_add(&builder->based, &number, sizeof(number));
+	}
+	if (r == 0)
+		r = dataset_image(builder->base, entry, &image);
+	if (r < 0) {
+		builder->based.len = first;
+		return r;
+	}
+	node->kind = FORMAT_BASE;
+	node->state = NODE_DONE;
+	node->start = first / sizeof(number);
+	node->size = file.size;
+	node->image = image.kind & 15;
+	node->width = image.width;
+	node->height = image.height;
+	return 0;
+}
+
 /* Never another reference: a reader by keys follows at most one. */
 static uint32_t holder_id(const struct builder *builder, uint32_t id)
 {

@@ -12,7 +12,7 @@
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/keys.h"
-#include "pack/write/builder_internal.h"
+#include "pack/write/builder_index.h"
 #include "pack/xxh3.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,7 +25,8 @@ static int put_links(struct builder *builder)
 	for (uint32_t id = 1; id < builder_count(builder) && r >= 0; id++) {
 		const struct builder_node *node = builder_node(builder, id);
 
-		if (node->kind == FORMAT_HARDLINK && node->state == NODE_DONE)
+		if (node->kind == FORMAT_HARDLINK && node->state == NODE_DONE &&
+		    builder_node(builder, (uint32_t)node->start)->kind != FORMAT_BASE)
 			r = builder_put_reference(builder, id, true);
 	}
 	return r < 0 ? r : 0;
@@ -75,6 +76,7 @@ static void release_entries(struct builder *builder)
 	buf_release(&builder->names);
 	buf_release(&builder->targets);
 	buf_release(&builder->checksums);
+	buf_release(&builder->based);
 }
 
 static int put_all(struct builder *builder, struct format_super *super, struct err *err)
@@ -157,6 +159,7 @@ static int locate_records(const struct builder *builder, struct index *index,
 	if (r < 0)
 		return r;
 	index_count(index, super);
+	super->incompat |= builder->base ? FORMAT_DELTA : 0;
 	super->version = FORMAT_VERSION;
 	super->lmdb = index_lmdb_state(walker_info(walker));
 	return 0;
@@ -221,7 +224,7 @@ static int take_name(struct builder *builder, struct err *err)
 	return 0;
 }
 
-static void summarise_aliases(const struct builder *builder, struct builder_summary *summary)
+static void summarise_shared(const struct builder *builder, struct builder_summary *summary)
 {
 	for (uint32_t id = 1; id < builder_count(builder); id++) {
 		const struct builder_node *node = builder_node(builder, id);
@@ -229,6 +232,9 @@ static void summarise_aliases(const struct builder *builder, struct builder_summ
 		if (node->kind == FORMAT_ALIAS) {
 			summary->aliases++;
 			summary->alias_bytes += node->size;
+		} else if (node->kind == FORMAT_BASE) {
+			summary->based++;
+			summary->based_bytes += node->size;
 		}
 	}
 }
@@ -257,7 +263,7 @@ int builder_finish(struct builder *builder, uint64_t left_out, struct builder_su
 	struct format_super super = {.left_out = left_out};
 	int r;
 
-	summarise_aliases(builder, &summary);
+	summarise_shared(builder, &summary);
 	r = put_all(builder, &super, err);
 	if (r == 0)
 		r = close_store(builder);

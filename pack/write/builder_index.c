@@ -5,10 +5,10 @@
  * The children of each directory are consecutive and sorted by name. The blocks come in the order
  * in which os.walk(topdown, sorted) visits them. So a lookup is a binary search in a block, a
  * listing is a range, and files lie in the order in which scans read them. */
+#include "pack/write/builder_index.h"
 #include "base/bytes.h"
 #include "base/scope.h"
 #include "pack/index_rows.h"
-#include "pack/write/builder_internal.h"
 #include "pack/xxh3.h"
 
 void builder_tree_release(struct builder_tree *tree)
@@ -176,6 +176,8 @@ static struct index_row builder_row_of(const void *context, uint32_t entry)
 		row.start = node->start;
 	else if (row.kind == FORMAT_HARDLINK || row.kind == FORMAT_ALIAS)
 		row.start = tree->entry[node->start];
+	else if (row.kind == FORMAT_BASE)
+		row.start = builder_based(builder, node);
 	else if (row.kind == FORMAT_SYMLINK)
 		row.target = builder->targets.data + node->start;
 	return row;
@@ -199,11 +201,14 @@ void builder_fill_section(const struct builder_tree *tree, const struct format_s
 
 /* --- checksums -------------------------------------------------------------------------------- */
 
-/* An alias counts as the kind that it would be with bytes of its own. */
+/* Files count as the kind that they would be with bytes of their own. */
 static void digest_kinds(const struct builder_tree *tree, XXH3_state_t *state)
 {
 	for (uint32_t e = 0; e < tree->entries; e++) {
-		uint8_t kind = holder_node(tree, builder_tree_node(tree, e))->kind;
+		const struct builder_node *node = holder_node(tree, builder_tree_node(tree, e));
+		uint8_t kind = node->kind != FORMAT_BASE  ? node->kind
+			       : format_parts(node->size) ? FORMAT_SPLIT
+							  : FORMAT_FILE;
 
 		XXH3_128bits_update(state, &kind, 1);
 	}

@@ -20,6 +20,7 @@ struct builder_node {
 	uint64_t name;	/* offset in names */
 	uint64_t start; /* file: the checksum of its one extent, or its first row in checksums;
 			   symlink: offset in targets; hard link, alias: the id of its file;
+			   base: its first row in based;
 			   directory: where its children begin, once builder_tree_init() knows */
 	uint64_t size;	/* bytes, as the source says until it is stored; directory: children, as
 			   `start` */
@@ -58,6 +59,8 @@ struct builder {
 	struct buf targets;   /* of symbolic links */
 	struct buf checksums; /* uint64_t, in the order of storing; files of one extent have none
 				 here */
+	struct dataset *base;
+	struct buf based; /* uint64_t, of each FORMAT_BASE: its entry there, its checksums */
 };
 
 static inline struct builder_node *builder_node(const struct builder *builder, uint32_t id)
@@ -80,10 +83,18 @@ static inline uint64_t builder_checksum_count(const struct builder *builder)
 	return BUF_COUNT(&builder->checksums, uint64_t);
 }
 
-/* The checksums of the extents of a stored file with bytes of its own. */
+/* What a file has of the base: its entry there. */
+static inline uint64_t builder_based(const struct builder *builder, const struct builder_node *node)
+{
+	return BUF_ITEMS(&builder->based, const uint64_t)[node->start];
+}
+
+/* The checksums of the extents of a file with bytes of its own, or in the base. */
 static inline const uint64_t *builder_file_checksums(const struct builder *builder,
 						     const struct builder_node *node)
 {
+	if (node->kind == FORMAT_BASE)
+		return BUF_ITEMS(&builder->based, const uint64_t) + node->start + 1;
 	return format_extents(node->size) == 1 ? &node->start
 					       : builder_checksums(builder) + node->start;
 }
@@ -95,6 +106,9 @@ void builder_set_stored(struct builder *builder, struct builder_node *node, uint
 			uint64_t size);
 /* Gives a file the bytes of another one; in memory only. */
 void builder_make_alias(struct builder *builder, uint32_t id, uint32_t to);
+/* Gives a file the bytes of an entry of the base; in memory only. 0, -ENOMEM, -EINVAL (no file), or
+ * as dataset_load(). */
+int builder_make_based(struct builder *builder, uint32_t id, uint32_t entry);
 /* Whether a file is stored with bytes of its own. */
 bool builder_is_stored(const struct builder *builder, uint32_t id);
 
@@ -140,36 +154,6 @@ void builder_record(struct builder *builder, enum journal_kind kind, uint64_t si
 void builder_record_file(struct builder *builder, uint32_t id);
 /* 0; -ESTALE where the journal has files that builder_resumed() was never asked for. */
 int builder_resumed_all(struct builder *builder, struct err *err);
-
-/* --- builder_index.c --- */
-
-/* Which entry of the index each node becomes. */
-struct builder_tree {
-	struct builder *builder; /* borrowed */
-	uint32_t entries;	 /* with the root */
-	uint32_t *order;	 /* by entry: the node */
-	uint32_t *entry;	 /* by node: the entry */
-};
-
-/* Returns 0, -ENOMEM, -EINVAL (a file without bytes, a link to one that was left out) or -EEXIST
- * (two entries of one name). */
-int builder_tree_init(struct builder_tree *tree, struct builder *builder, struct err *err);
-void builder_tree_release(struct builder_tree *tree);
-
-static inline const struct builder_node *builder_tree_node(const struct builder_tree *tree,
-							   uint32_t entry)
-{
-	return builder_node(tree->builder, tree->order[entry]);
-}
-
-/* Fills in the id and everything about the sections except their offsets. *ret_checksum covers
- * everything that the records of the finish are made from. 0 or -ENOMEM. */
-int builder_describe(const struct builder_tree *tree, struct format_super *super,
-		     uint64_t *ret_checksum);
-/* Writes the bytes of a section. The offsets of files and parts are zero until index_locate() finds
- * them in the finished LMDB. */
-void builder_fill_section(const struct builder_tree *tree, const struct format_section_ref *ref,
-			  enum format_section section, void *out);
 
 /* --- builder.c --- */
 

@@ -31,7 +31,9 @@ static enum journal_kind record_kind(const struct builder_node *node)
 {
 	if (node->state != NODE_DONE)
 		return JOURNAL_DROPPED;
-	return node->kind == FORMAT_ALIAS ? JOURNAL_ALIAS : JOURNAL_STORED;
+	return node->kind == FORMAT_ALIAS  ? JOURNAL_ALIAS
+	       : node->kind == FORMAT_BASE ? JOURNAL_BASE
+					   : JOURNAL_STORED;
 }
 
 /* The records of parts have the checksums of parts; the record of its holder has those of an alias.
@@ -42,7 +44,9 @@ void builder_record_file(struct builder *builder, uint32_t id)
 	struct journal_record file = {
 		.kind = record_kind(node),
 		.fingerprint = builder->fingerprint,
-		.size = node->kind == FORMAT_ALIAS ? node->start : node->size,
+		.size = node->kind == FORMAT_ALIAS  ? node->start
+			: node->kind == FORMAT_BASE ? builder_based(builder, node)
+						    : node->size,
 		.image.kind = (enum format_image)node->image,
 		.image.width = node->width,
 		.image.height = node->height,
@@ -117,6 +121,10 @@ static int take_past_file(struct builder *builder, uint32_t id, const struct jou
 
 	if (record->kind == JOURNAL_ALIAS)
 		return take_alias(builder, id, record->size);
+	if (record->kind == JOURNAL_BASE)
+		return record->size <= UINT32_MAX
+			       ? builder_make_based(builder, id, (uint32_t)record->size)
+			       : -EBADMSG;
 	if (record->kind == JOURNAL_DROPPED) {
 		builder_set_dropped(node);
 		return 0;

@@ -442,7 +442,7 @@ static int get_record(struct journal *journal, struct journal_record *ret)
 		return -EBADMSG;
 	len = sizeof(*head) + head->checksum_count * sizeof(*ret->checksums) +
 	      journal_padded(head->note_len);
-	if (len > left || head->kind < JOURNAL_STORED || head->kind > JOURNAL_ALIAS)
+	if (len > left || head->kind < JOURNAL_STORED || head->kind > JOURNAL_BASE)
 		return -EBADMSG;
 	*ret = (struct journal_record){
 		.kind = (enum journal_kind)head->kind,

@@ -61,6 +61,7 @@ enum journal_kind {
 	JOURNAL_PART,	    /* the next part of the file that is being stored, with its checksums */
 	JOURNAL_UNDONE,	    /* its parts have been removed again */
 	JOURNAL_ALIAS,	    /* a file shares the bytes of another; size: the id of that one */
+	JOURNAL_BASE,	    /* its bytes are in the base; size: the entry that has them */
 };
 
 struct journal_record {

@@ -305,9 +305,9 @@ TEST_OF(f, aliases_that_lead_astray_are_refused)
 TEST_OF(f, a_pack_with_aliases_is_refused_by_who_does_not_know_them)
 {
 	build(f);
-	damage(f, "super.incompat", FORMAT_ALIASES | 4);
+	damage(f, "super.incompat", FORMAT_ALIASES | 8);
 	expect_refused(f, -EPROTONOSUPPORT,
-		       "the pack uses feature bits 0x4 that this foldfs does not know");
+		       "the pack uses feature bits 0x8 that this foldfs does not know");
 }
 
 TEST_OF(f, damage_to_shared_bytes_is_damage_to_each_of_the_files)

@@ -45,8 +45,8 @@ TEST_OF(f, other_versions_and_features_are_named)
 		 "pack format version 2; this foldfs reads version 1"},
 		{"super.version", 0, -EPROTONOSUPPORT,
 		 "pack format version 0; this foldfs reads version 1"},
-		{"super.incompat", 0x14, -EPROTONOSUPPORT,
-		 "the pack uses feature bits 0x14 that this foldfs does not know"},
+		{"super.incompat", 0x18, -EPROTONOSUPPORT,
+		 "the pack uses feature bits 0x18 that this foldfs does not know"},
 	};
 
 	EXPECT_ALL_REFUSED(f, cases);

@@ -588,7 +588,7 @@ TEST_OF(u, a_section_of_all_packs_is_asked_for_at_once)
 	}
 	merge(u);
 	for (unsigned i = 0; i < PACKS_MOST; i++) {
-		struct reader *reader = dataset_reader(dataset_pack_at(u->f.dataset, i));
+		struct reader *reader = dataset_reader(dataset_file_of(u->f.dataset, i));
 
 		true_ops = reader->ops;
 		noting = *reader->ops;

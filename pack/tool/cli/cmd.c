@@ -139,13 +139,18 @@ static struct packs_params params_of(const char *const *words, size_t count,
 				     .list = list_named,
 				     .context = (void *)common,
 				     .alone_ok = true,
-				     .makes_packs = common->makes_packs};
+				     .makes_packs = common->makes_packs,
+				     .delta_ok = common->delta_ok};
 }
 
 int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret)
 {
-	const char *words[] = {word};
-	const struct packs_params params = params_of(words, 1, common);
+	return cmd_open_all(&word, 1, common, ret);
+}
+
+int cmd_open_all(char **words, size_t count, const struct cmd_common *common, struct dataset **ret)
+{
+	const struct packs_params params = params_of((const char *const *)words, count, common);
 	SCOPE(packs_label_release) struct packs_label label = {0};
 	SCOPE(notices_release) struct notices notices = NOTICES_INIT;
 	struct foreign_settings *foreign = &((struct cmd_common *)params.context)->foreign;
@@ -157,7 +162,8 @@ int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret)
 	foreign->notices = NULL;
 	if (r == 0)
 		notices_say(&notices, foreign->notice);
-	name_hide_secrets(word);
+	for (size_t i = 0; i < count; i++)
+		name_hide_secrets(words[i]);
 	return cmd_status(NULL, r, &err);
 }
 

@@ -30,6 +30,7 @@ struct cmd_common {
 	bool quiet, verbose;
 	bool progress, progress_json; /* of commands that show it */
 	bool makes_packs;	      /* that it could is no way out */
+	bool delta_ok;		      /* the index of a delta is enough: pack/packs.h */
 	struct remote_settings remote;
 	struct remote engine; /* of all URLs that the command reads */
 	struct foreign_settings foreign;
@@ -95,6 +96,8 @@ int cmd_open_pack(char *name, const struct cmd_common *common, struct dataset **
 /* Opens what a word names: a pack, or several packs as one; hides secrets as well. Returns
  * EXIT_DONE, or the status to end with after an error was printed. */
 int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret);
+/* The same of several words. */
+int cmd_open_all(char **words, size_t count, const struct cmd_common *common, struct dataset **ret);
 /* Says, after the name, which labels of a dataset are not what ImageFolder gives. */
 void cmd_say_labels(const char *name, const struct dataset *dataset);
 /* The packs that words name; the list ends with NULL. Same rules. Must be released in any case. */

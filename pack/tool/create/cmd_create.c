@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/create_inputs.h"
+#include "pack/tool/create/create_since.h"
 #include "pack/tool/create/create_source.h"
 #include "pack/tool/create/handover.h"
 #include "pack/tool/create/target.h"
@@ -28,6 +29,7 @@ static void create_release(struct create *create)
 	builder_free(create->builder);
 	labels_release(&create->labels);
 	dataset_free(create->dataset);
+	create_since_close(create);
 	create_flaws_free(create);
 	scope_close(&create->root);
 	if (create->bad_list)
@@ -49,6 +51,8 @@ static int check_kind(const struct create *create, bool standard)
 			"lead to");
 	if (!folder && create_is_cut(create))
 		return create_usage_error("'--shard-size' and '--part' are for folders only");
+	if (!folder && options->since.count)
+		return create_usage_error("'--since' is for folders only");
 	if (!create_is_archive(create) && options->strip)
 		return create_usage_error("'--strip-components' is for tars and zips only");
 	if (options->strip && options->common.foreign.layout == FOREIGN_CLASSES)
@@ -83,7 +87,9 @@ static int open_input(struct create *create)
 	int r = standard && isatty(STDIN_FILENO) ? check_kind(create, standard)
 						 : create_open_source(create);
 
-	return r == EXIT_DONE ? check_kind(create, standard) : r;
+	if (r == EXIT_DONE)
+		r = check_kind(create, standard);
+	return r == EXIT_DONE ? create_since_open(create) : r;
 }
 
 static bool is_damage(const char *word)
@@ -189,7 +195,8 @@ static int open_builder(struct create *create)
 	const struct builder_params params = {.path = create->pack,
 					      .replace = create->options.force,
 					      .resume = create->options.resume,
-					      .options = text.data};
+					      .options = text.data,
+					      .base = create_base(create)};
 
 	if (r == 0)
 		r = target_check(create->pack, create->root, &err);
@@ -258,8 +265,8 @@ static int store_all(struct create *create)
 {
 	int r;
 
-	/* This is not known for a tar, nor if images are changed. */
-	if (create->import->entries > 0 && !create->transforms)
+	/* This is not known for a tar, nor if images are changed, nor what the base has. */
+	if (create->import->entries > 0 && !create->transforms && !create->since)
 		create->need = target_estimate(create->import->bytes + create->slice.later,
 					       create->import->entries);
 	r = create_check_space(create);
@@ -446,14 +453,17 @@ int cmd_create(int argc, char **argv)
 {
 	SCOPE(create_release)
 	struct create create = {.root = -1, .options = create_options_default()};
-	const struct cmd_line line = CMD_LINE(&create_command, &create.options, 2, 2);
+	const struct cmd_line line = CMD_LINE(&create_command, &create.options, 2, -1);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
 
 	if (r != CMD_RUN)
 		return r;
+	while (args[create.source_count + 1])
+		create.source_count++;
+	create.sources = args;
 	create.source = args[0];
-	create.pack = args[1];
+	create.pack = args[create.source_count];
 	create.watch = create_watch(&create);
 	create.options.common.makes_packs = true;
 	r = create_options_take(&create);

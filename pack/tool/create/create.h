@@ -4,6 +4,7 @@
  *	create_options.c	the command line
  *	create_slices.c		several packs of one folder
  *	handover.c		gives them to a command
+ *	create_since.c		what an older pack has of it
  *	create_store.c		brings files from an importer through the pipeline into a builder
  *	create_sample.c		estimates the result from some of the files
  *	create_images.c		checks and transforms their bytes
@@ -37,6 +38,9 @@ struct create_options {
 	struct opt_list touch; /* images whose paths match one of these are changed; none: all */
 	const char *order_text, *bad_list;
 	struct slice_options cut;
+	struct opt_list since; /* the base; none: the pack is no delta */
+	bool since_checksum;
+	char since_id[FORMAT_ID_TEXT]; /* the content id of the base */
 	struct filter filter;
 	struct order order; /* parsed order_text */
 };
@@ -56,10 +60,13 @@ struct create_counts {
 
 struct create {
 	struct create_options options;
-	char *source, *pack;	    /* as the user wrote them */
+	char *source, *pack; /* as the user wrote them; of several sources the first, */
+	char **sources;	     /* and all of them */
+	size_t source_count;
 	int root;		    /* the source, open */
 	struct create_flaws *flaws; /* of an archive */
 	struct dataset *dataset;    /* the source is a pack, several, or of another format */
+	struct create_since *since; /* NULL: the pack is no delta */
 	struct transform how;
 	bool transforms;	  /* images are changed */
 	bool annotations_refused; /* SOURCE must not have annotations of places in images */

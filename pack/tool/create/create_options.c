@@ -22,6 +22,11 @@ static const struct opt table[] = {
 	OPT_STRING(0, "order", "path|shuffle:SEED|list:FILE", struct create_options, order_text,
 		   "the order of the files in PACK"),
 	OPT_FLAG(0, "dedup", struct create_options, dedup, "store the bytes of equal files once"),
+	OPT_LIST(0, "since", "OLD", struct create_options, since,
+		 "pack only what is new since OLD, which may be several packs or a URL: both "
+		 "together are the folder as it is now"),
+	OPT_FLAG(0, "since-checksum", struct create_options, since_checksum,
+		 "compare files with OLD by their bytes, not by size and time"),
 	OPT_FLAG('n', "dry-run", struct create_options, dry_run,
 		 "pack nothing; estimate the result from a sample of the files"),
 	OPT_GROUP("damaged images"),
@@ -74,13 +79,15 @@ static const struct opt table[] = {
 
 const struct opt_command create_command = {
 	.name = "foldpack create",
-	.synopsis = "[options] SOURCE PACK",
+	.synopsis = "[options] SOURCE.. PACK",
 	.summary =
 		"Packs SOURCE, a folder or a file of a format in foldpack-formats(7), into the\n"
-		"file PACK. SOURCE - is a tar on standard input.",
+		"file PACK. SOURCE - is a tar on standard input. Several packs, among them what\n"
+		"changed since, become one.",
 	.examples =
 		"foldpack create train/ train.lmdb\n"
-		"foldpack create --resize=256 train.tar train.lmdb",
+		"foldpack create --resize=256 train.tar train.lmdb\n"
+		"foldpack create --since=train.lmdb train/ changed.lmdb",
 	.table = table,
 	.elsewhere = CMD_ELSEWHERE,
 };
@@ -133,6 +140,23 @@ static int take_transform(struct create *create)
 	return EXIT_DONE;
 }
 
+static int take_since(const struct create *create)
+{
+	const struct create_options *options = &create->options;
+
+	if (options->since_checksum && !options->since.count)
+		return create_usage_error("'--since-checksum' without '--since'");
+	if (options->since.count && create->transforms)
+		return create_usage_error(
+			"'--since' compares files with those of the folder, and these options "
+			"change them: pack the folder again");
+	if (options->since.count && (create_is_cut(create) || options->dry_run))
+		return create_usage_error(
+			"'--since' makes one pack: leave out '--shard-size', '--part' and "
+			"'--dry-run'");
+	return EXIT_DONE;
+}
+
 int create_options_take(struct create *create)
 {
 	struct create_options *options = &create->options;
@@ -144,7 +168,9 @@ int create_options_take(struct create *create)
 		return create_usage_error(err.text);
 	if (create_take_slices(create) != EXIT_DONE)
 		return EXIT_USAGE;
-	return take_transform(create);
+	if (take_transform(create) != EXIT_DONE)
+		return EXIT_USAGE;
+	return take_since(create);
 }
 
 /* --- what is kept ------------------------------------------------------------------------- */
@@ -206,6 +232,8 @@ int create_options_text(const struct create_options *options, struct buf *text)
 		r = add_option(text, "order", "list");
 	if (r == 0 && *options->cut.text)
 		r = add_option(text, "shard", options->cut.text);
+	if (r == 0 && *options->since_id)
+		r = add_option(text, "since", options->since_id);
 	if (r == 0 && options->dereference)
 		r = add_option(text, "dereference", "yes");
 	if (r == 0 && layout != FOREIGN_AUTO)

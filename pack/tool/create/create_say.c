@@ -330,6 +330,8 @@ static int print_summary_json(const struct create *create, const struct builder_
 	json_u64(&json, "kept", create->counts.kept);
 	json_u64(&json, "left", create_left_images(create));
 	json_u64(&json, "deduped", summary->aliases);
+	if (create->since)
+		json_u64(&json, "based", summary->based);
 	json_double(&json, "seconds", seconds);
 	json_string(&json, "id", summary->id);
 	json_string(&json, "content_id", summary->content_id);
@@ -354,8 +356,14 @@ static void print_summary(const struct create *create, const struct builder_summ
 	log_info("%s: %s, %s, packed into %s in %.1f s (%.0f MB/s), id %s", create->pack,
 		 count_noun(summary->files, "file", files), size_format(summary->bytes, bytes),
 		 size_format(summary->pack_bytes, pack), seconds,
-		 (double)(summary->bytes - create->counts.bytes_before) * 1e-6 / seconds,
+		 (double)sub_sat(summary->bytes - summary->based_bytes,
+				 create->counts.bytes_before) *
+			 1e-6 / seconds,
 		 summary->id);
+	if (create->since)
+		log_info("%s: %s, %s, of these are in %s", create->pack,
+			 count_noun(summary->based, "file", files),
+			 size_format(summary->based_bytes, bytes), create->options.since.items[0]);
 	if (summary->files == 0 && summary->symlinks > 0)
 		log_notice(
 			"%s: no file, only symbolic links (%s); --dereference packs what they "
@@ -492,8 +500,11 @@ int create_say_finished(struct create *create)
 	SCOPE(cmd_close) struct dataset *dataset = NULL;
 	struct builder_summary summary = {0};
 	const struct dataset_info *info;
-	int r = cmd_open(create->pack, &create->options.common, &dataset);
+	struct cmd_common common = create->options.common;
+	int r;
 
+	common.delta_ok = true;
+	r = cmd_open(create->pack, &common, &dataset);
 	if (r == EXIT_DONE)
 		r = check_same(create, dataset);
 	if (r != EXIT_DONE)

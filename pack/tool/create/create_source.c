@@ -61,6 +61,10 @@ static int open_container(struct create *create)
 
 	if (r == -EINTR && interrupt_pending())
 		return EXIT_FAILED;
+	if (r == 0 && dataset_is_delta(create->dataset)) {
+		dataset_free(steal_ptr(&create->dataset));
+		return cmd_open(create->source, &create->options.common, &create->dataset);
+	}
 	if (r != -ENOMSG || strcmp(err.text, FOREIGN_UNKNOWN) != 0)
 		return cmd_status(create->source, r, &err);
 	return log_fail(EXIT_FAILED,
@@ -217,6 +221,11 @@ static int open_any_source(struct create *create, struct decompressed *d)
 	bool standard = strcmp(source, "-") == 0;
 	struct stat st;
 
+	if (create->source_count > 1) {
+		create->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		return cmd_open_all(create->sources, create->source_count, &create->options.common,
+				    &create->dataset);
+	}
 	create->root = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
 				: open(source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (create->root < 0 && errno == ENOENT) {

@@ -11,6 +11,7 @@
 #include "pack/tool/create/create.h"
 #include "pack/tool/create/create_images.h"
 #include "pack/tool/create/create_inputs.h"
+#include "pack/tool/create/create_since.h"
 #include "pack/tool/image/annotations.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/import/source.h"
@@ -215,6 +216,7 @@ static void free_item(struct item *item)
 	buf_release(&item->path);
 	buf_release(&item->bytes);
 	buf_release(&item->listed);
+	buf_release(&item->sums);
 	free(item->left);
 	free(item);
 }
@@ -256,6 +258,7 @@ static void read_and_shape(void *context, unsigned worker, void *pointer)
 		create_shape(create, item);
 	if (is_deduped(create, item))
 		item->hash = entry_table_hash(item->bytes.data, item->bytes.len);
+	create_sum(create, item);
 }
 
 /* --- in ----------------------------------------------------------------------------------- */
@@ -291,6 +294,8 @@ static int ask_next(struct store_run *run)
 		struct item *item = calloc(1, sizeof(*item));
 		int r = item ? ask_import(run, item) : -ENOMEM;
 
+		if (r == 0)
+			r = create_take_unread(run->create, item);
 		if (r == 0 && run->create->builder)
 			r = is_resumed(run->create, item);
 		if (r == 0) {
@@ -448,7 +453,15 @@ static int give_up(struct create *create, const struct item *item)
 		       : create_unreadable(create, item->path.data, source_error_text(item->error));
 }
 
-/* Stores a file that has been read, or is large. */
+static int store_new(struct create *create, struct item *item, struct err *err)
+{
+	if (item_is_large(item))
+		return store_large(create, item, err);
+	return is_deduped(create, item) ? store_once(create, item, err)
+					: store_memory(create, item, err);
+}
+
+/* Stores a file that has been read, or is large, unless the base has it. */
 static int store_bytes(struct create *create, struct item *item)
 {
 	struct err err = {0};
@@ -456,11 +469,9 @@ static int store_bytes(struct create *create, struct item *item)
 
 	if (r < 0)
 		return r;
-	if (item_is_large(item))
-		r = store_large(create, item, &err);
-	else
-		r = is_deduped(create, item) ? store_once(create, item, &err)
-					     : store_memory(create, item, &err);
+	r = create_take_read(create, item, &err);
+	if (r == 0 && !item->error)
+		r = store_new(create, item, &err);
 	if (r < 0)
 		return create_fail(create, r, &err);
 	if (item->error)

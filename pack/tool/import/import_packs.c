@@ -10,6 +10,7 @@ struct import_packs {
 	struct import import; /* first */
 	struct import_packs_params params;
 	uint32_t *ids;	   /* of each entry in the builder, or NOT_ADDED */
+	uint32_t *order;   /* the entries as they are added */
 	struct buf places; /* struct ranked: the offset and entry of each file that was added */
 	size_t next;	   /* of them */
 	uint64_t large;	   /* bytes of the large file that were read */
@@ -61,9 +62,10 @@ static int note_file(struct import_packs *packs, uint32_t e, uint64_t size)
 	struct dataset *dataset = packs->params.dataset;
 	struct ranked place = {.number = e};
 
-	if (size) {
+	if (dataset_is_delta(dataset))
+		place.rank = packs->import.files;
+	else if (size)
 		place.rank = dataset_extent(dataset, dataset_first_extent(dataset, e)).offset;
-	}
 	packs->import.files++;
 	packs->import.bytes += size;
 	return buf_add(&packs->places, &place, sizeof(place));
@@ -127,13 +129,67 @@ static int take_entries(struct import_packs *packs, bool links, struct err *err)
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r = 0;
 
-	for (uint32_t e = 1; r == 0 && e < dataset_entries(packs->params.dataset); e++) {
+	for (uint32_t i = 1; r == 0 && i < dataset_entries(packs->params.dataset); i++) {
+		uint32_t e = packs->order[i];
+
 		if ((dataset_entry(packs->params.dataset, e).kind == FORMAT_HARDLINK) == links)
 			r = take_entry(packs, e, &path, err);
-		if (r == 0 && e % 4096 == 0)
-			r = watch->tick(watch->context, e);
+		if (r == 0 && i % 4096 == 0)
+			r = watch->tick(watch->context, i);
 	}
 	return r;
+}
+
+/* The character at `i` of a name that ends in '/' if it is a folder's, as in scan.c. */
+static int path_char(const struct dataset_child *child, size_t i)
+{
+	if (i < child->name_len)
+		return (unsigned char)child->name[i];
+	return i == child->name_len && child->kind == FORMAT_DIRECTORY ? '/' : 0;
+}
+
+static int compare_paths(const void *one, const void *two, void *dataset)
+{
+	const struct dataset_child a = dataset_child(dataset, *(const uint32_t *)one);
+	const struct dataset_child b = dataset_child(dataset, *(const uint32_t *)two);
+	size_t i = 0;
+
+	while (i < a.name_len && i < b.name_len && a.name[i] == b.name[i])
+		i++;
+	return path_char(&a, i) - path_char(&b, i);
+}
+
+/* In the order of a scan, with a stack of entries whose turn is still to come. */
+static int order_by_path(struct import_packs *packs)
+{
+	struct dataset *dataset = packs->params.dataset;
+	SCOPE_FREE uint32_t *stack = malloc(dataset_entries(dataset) * sizeof(*stack));
+	uint32_t depth = 0, count = 0;
+
+	if (!stack)
+		return -ENOMEM;
+	stack[depth++] = DATASET_ROOT;
+	while (depth) {
+		uint32_t e = packs->order[count++] = stack[--depth];
+		const struct dataset_entry entry = dataset_entry(dataset, e);
+		uint32_t *block = packs->order + count;
+
+		for (uint32_t i = 0; i < entry.children; i++)
+			block[i] = entry.first_child + i;
+		qsort_r(block, entry.children, sizeof(*block), compare_paths, dataset);
+		for (uint32_t i = entry.children; i-- > 0;)
+			stack[depth++] = block[i];
+	}
+	return 0;
+}
+
+static int order_entries(struct import_packs *packs)
+{
+	if (dataset_is_delta(packs->params.dataset))
+		return order_by_path(packs);
+	for (uint32_t e = 0; e < dataset_entries(packs->params.dataset); e++)
+		packs->order[e] = e;
+	return 0;
 }
 
 static int list_places(struct import_packs *packs, struct err *err)
@@ -144,7 +200,8 @@ static int list_places(struct import_packs *packs, struct err *err)
 	int r = dataset_load(dataset, DATASET_ATTRS | DATASET_CHECKSUMS, err);
 
 	packs->ids = malloc(entries * sizeof(*packs->ids));
-	if (!packs->ids)
+	packs->order = malloc(entries * sizeof(*packs->order));
+	if (!packs->ids || !packs->order || order_entries(packs) < 0)
 		return -ENOMEM;
 	memset(packs->ids, 0xff, entries * sizeof(*packs->ids));
 	packs->ids[DATASET_ROOT] = BUILDER_ROOT;
@@ -240,6 +297,7 @@ static void packs_free(struct import *import)
 	struct import_packs *packs = packs_of(import);
 
 	free(packs->ids);
+	free(packs->order);
 	buf_release(&packs->places);
 	free(packs);
 }

@@ -1,5 +1,6 @@
 /* A dataset as the source of a pack: packs, and files of other formats. Files are stored in the
- * order in which their bytes lie in the source, so it is read from front to back. */
+ * order in which their bytes lie in the source, so it is read from front to back. Those of a delta
+ * are stored in the order of a folder, so that the pack is that of the folder. */
 #pragma once
 
 #include "pack/tool/import/filter.h"

@@ -24,6 +24,7 @@ struct item {
 	uint64_t fingerprint; /* of the source file: path, size, time, mode */
 	struct buf bytes;     /* as they will be stored; empty for a large one */
 	uint32_t hash;	      /* of the bytes, if dedup is on and pays */
+	struct buf sums;      /* uint64_t, of its extents, if they are compared with a base */
 	int error;	      /* the source could not be read: -errno */
 	struct dataset_image image;
 	bool is_made;			   /* the bytes are not those of the source */

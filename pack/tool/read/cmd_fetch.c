@@ -246,6 +246,8 @@ static void check_extent(void *context, size_t number)
 	if (interrupt_pending())
 		return;
 	extent = dataset_extent(fetch->dataset, number);
+	if (dataset_child(fetch->dataset, extent.entry).kind == FORMAT_BASE) /* in another pack */
+		return;
 	buf = malloc(extent.size);
 	if (buf)
 		n = dataset_read(fetch->dataset, extent.entry, buf, extent.size, extent.from);

@@ -62,6 +62,10 @@ static void print_aliases(const struct summary *summary)
 		printf("%-14s %s, %s, with bytes that are stored for others\n", "deduplicated",
 		       count_noun(summary->aliases, "file", count),
 		       size_format(summary->alias_bytes, bytes));
+	if (summary->based)
+		printf("%-14s %s, %s, of what is here are in the packs that it was made since\n",
+		       "delta", count_noun(summary->based, "file", count),
+		       size_format(summary->based_bytes, bytes));
 }
 
 /* ", 732 to 1,300 a class (median 1,300), imbalance 1.78" */
@@ -240,6 +244,7 @@ int cmd_info(int argc, char **argv)
 
 	if (r != CMD_RUN)
 		return r;
+	settings.common.delta_ok = true;
 	r = cmd_open(args[0], &settings.common, &dataset);
 	if (r == EXIT_DONE)
 		r = cmd_load(args[0], dataset, needed_parts(dataset));

@@ -203,14 +203,16 @@ static int verify_batch_done(void *context, const struct batch *batch, void *poi
 	return r;
 }
 
-/* Lists each file once, without hard links. If shared bytes are damaged, all files that share them
- * are named. */
+/* Lists each file once, without hard links, and those of a delta whose bytes are in its base. If
+ * shared bytes are damaged, all files that share them are named. */
 static int list_files(const struct dataset *dataset, struct buf *files)
 {
 	int r = 0;
 
 	for (uint32_t e = 0; r == 0 && e < dataset_entries(dataset); e++) {
-		if (format_is_file(dataset_child(dataset, e).kind))
+		enum format_kind kind = dataset_child(dataset, e).kind;
+
+		if (format_is_file(kind) && kind != FORMAT_BASE)
 			r = buf_add(files, &e, sizeof(e));
 	}
 	return r;

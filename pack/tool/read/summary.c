@@ -124,6 +124,9 @@ static int measure_files(struct dataset *dataset, struct summary *summary)
 		if (entry.kind == FORMAT_ALIAS) {
 			summary->aliases++;
 			summary->alias_bytes += entry.size;
+		} else if (entry.kind == FORMAT_BASE) {
+			summary->based++;
+			summary->based_bytes += entry.size;
 		}
 		r = dataset_image(dataset, number, &image);
 		if (r < 0)
@@ -149,10 +152,12 @@ static double measure_fragmentation(const struct dataset *dataset)
 {
 	uint64_t files = 0, jumps = 0, end = 0;
 	struct dataset_extent extent;
+	enum format_kind kind;
 
 	for (uint64_t number = 0; number < dataset_extents(dataset); number++) {
 		extent = dataset_extent(dataset, number);
-		if (dataset_entry(dataset, extent.entry).kind == FORMAT_ALIAS)
+		kind = dataset_child(dataset, extent.entry).kind;
+		if (kind == FORMAT_ALIAS || kind == FORMAT_BASE)
 			continue;
 		if (extent.from == 0 && files++ > 0)
 			jumps += extent.offset + STRAIGHT < end || extent.offset > end + STRAIGHT;
@@ -275,6 +280,10 @@ void summary_json(const struct dataset_info *info, const struct summary *summary
 	add_super(json, info, summary);
 	json_u64(json, "deduped", summary->aliases);
 	json_u64(json, "deduped_bytes", summary->alias_bytes);
+	if (summary->based) {
+		json_u64(json, "based", summary->based);
+		json_u64(json, "based_bytes", summary->based_bytes);
+	}
 	add_splits(json, summary);
 	add_images(json, summary);
 	json_bytes(json, "options", info->options, info->options_len);

@@ -16,6 +16,7 @@ struct summary {
 	struct summary_images images[IMAGE_KINDS]; /* IMAGE_UNKNOWN: everything else */
 	uint64_t not_resized; /* images that are larger than the pack's options asked for */
 	uint64_t aliases, alias_bytes; /* files that share the bytes of others */
+	uint64_t based, based_bytes;   /* files of a delta whose bytes are in its base */
 	/* The share of files that do not follow the one before: their bytes do not begin within a
 	 * MiB of the end of the previous file, in index order. Only files with bytes of their own
 	 * count. (Small values fill their page from its end, so a file may begin a little before

@@ -1,0 +1,265 @@
+#include "pack/tool/create/create_since.h"
+#include "base/log.h"
+#include "base/math.h"
+#include "base/scope.h"
+#include "base/search.h"
+#include "pack/tool/work/ranked.h"
+#include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+struct create_since {
+	struct dataset *base;
+	struct buf sums; /* struct ranked: the first checksum and the entry of each file, for
+			    --dedup */
+};
+
+struct dataset *create_base(const struct create *create)
+{
+	return create->since ? create->since->base : NULL;
+}
+
+void create_since_close(struct create *create)
+{
+	struct create_since *since = create->since;
+
+	if (!since)
+		return;
+	dataset_free(since->base);
+	buf_release(&since->sums);
+	free(since);
+	create->since = NULL;
+}
+
+/* --- the base --------------------------------------------------------------------------------- */
+
+/* Files that a transform made are not those of the folder, whatever their sizes and times. */
+static int check_untouched(const char *name, const struct dataset_info *info)
+{
+	static const char *const made[] = {
+		"resize=", "max-side=", "quality=", "store=", "optimize=", "transform="};
+	const char *end = info->options + info->options_len, *next;
+
+	for (const char *line = info->options; line < end; line = next) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+
+		next = newline ? newline + 1 : end;
+		for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++)
+			if (strncmp(line, made[i], strlen(made[i])) == 0)
+				return log_fail(EXIT_FAILED,
+						"%s: made with %.*s, so its files are not those of "
+						"the folder; pack the folder again",
+						name, (int)(next - line - (newline != NULL)), line);
+	}
+	return EXIT_DONE;
+}
+
+/* A delta in place of its base would be good for nothing. */
+static int check_place(const struct create *create)
+{
+	char *words[OPT_LIST_MAX + 1] = {NULL};
+	SCOPE(names_release) struct names names = {0};
+	struct stat pack, base;
+	int r;
+
+	memcpy(words, create->options.since.items, create->options.since.count * sizeof(*words));
+	r = cmd_names(words, &create->options.common, &names);
+
+	if (r != EXIT_DONE || stat(create->pack, &pack) < 0)
+		return r;
+	for (size_t i = 0; i < names.count; i++)
+		if (stat(names.all[i].name, &base) == 0 && base.st_dev == pack.st_dev &&
+		    base.st_ino == pack.st_ino)
+			return log_fail(EXIT_FAILED,
+					"%s: is what '--since' names, and a delta needs that; "
+					"choose another name",
+					create->pack);
+	return EXIT_DONE;
+}
+
+static int add_sum(struct create_since *since, uint32_t entry)
+{
+	const struct dataset_entry file = dataset_entry(since->base, entry);
+	struct ranked sum = {.number = entry};
+	int r = 0;
+
+	if (!format_is_file(file.kind) || file.size == 0)
+		return 0;
+	r = dataset_checksum(since->base, dataset_first_extent(since->base, entry), &sum.rank);
+	return r < 0 ? r : buf_add(&since->sums, &sum, sizeof(sum));
+}
+
+static int load_base(struct create *create, struct err *err)
+{
+	struct create_since *since = create->since;
+	char id[FORMAT_ID_TEXT];
+	int r = dataset_load(since->base, DATASET_ATTRS | DATASET_IMAGES | DATASET_CHECKSUMS, err);
+
+	if (r == 0)
+		r = dataset_content_id(since->base, id);
+	if (r == -ENODATA)
+		return err_set(err, -EINVAL, "no pack: there is nothing to compare with");
+	for (uint32_t e = 0; r == 0 && create->options.dedup && e < dataset_entries(since->base);
+	     e++)
+		r = add_sum(since, e);
+	buf_sort(&since->sums, sizeof(struct ranked), compare_ranked);
+	if (r == 0)
+		memcpy(create->options.since_id, id, sizeof(id));
+	return r;
+}
+
+int create_since_open(struct create *create)
+{
+	struct opt_list *words = &create->options.since;
+	char *name = (char *)words->items[0];
+	struct err err = {0};
+	int r;
+
+	if (words->count == 0)
+		return EXIT_DONE;
+	create->since = calloc(1, sizeof(*create->since));
+	if (!create->since)
+		return cmd_status(name, -ENOMEM, NULL);
+	r = check_place(create);
+	if (r == EXIT_DONE)
+		r = cmd_open_all((char **)words->items, words->count, &create->options.common,
+				 &create->since->base);
+	if (r == EXIT_DONE)
+		r = check_untouched(name, dataset_info(create->since->base));
+	return r == EXIT_DONE ? cmd_status(name, load_base(create, &err), &err) : r;
+}
+
+/* --- a file ----------------------------------------------------------------------------------- */
+
+static int find_at_path(const struct create *create, const struct item *item, uint32_t *ret)
+{
+	struct dataset *base = create->since->base;
+	int r = dataset_find(base, item->path.data, item->path.len, ret);
+
+	if (r < 0)
+		return -ENOENT;
+	*ret = dataset_entry(base, *ret).inode;
+	return format_is_file(dataset_entry(base, *ret).kind) &&
+			       dataset_entry(base, *ret).size == item->size
+		       ? 0
+		       : -ENOENT;
+}
+
+static void count_based(struct create *create, const struct item *item)
+{
+	create->counts.bytes_in += item->size;
+	progress_add(&create->progress, 1, item->size);
+}
+
+int create_take_unread(struct create *create, const struct item *item)
+{
+	struct dataset_attr attr;
+	struct timespec mtime;
+	uint32_t entry;
+	int r;
+
+	if (!create->since || create->options.since_checksum ||
+	    find_at_path(create, item, &entry) < 0)
+		return 0;
+	mtime = builder_entry(create->builder, item->id).mtime;
+	r = dataset_attr(create->since->base, entry, &attr);
+	if (r < 0 || attr.mtime.tv_sec != mtime.tv_sec || attr.mtime.tv_nsec != mtime.tv_nsec)
+		return r;
+	r = builder_refer(create->builder, item->id, entry, false, NULL);
+	if (r == 0)
+		count_based(create, item);
+	return r < 0 ? r : 1;
+}
+
+static bool compares(const struct create *create)
+{
+	return create->since && (create->options.since_checksum || create->options.dedup);
+}
+
+static int sum_extent(struct item *item, const void *data, size_t len)
+{
+	uint64_t sum = XXH3_64bits(data, len);
+
+	return buf_add(&item->sums, &sum, sizeof(sum));
+}
+
+void create_sum(const struct create *create, struct item *item)
+{
+	if (!compares(create) || item->error)
+		return;
+	for (size_t at = 0; item->error == 0 && at < item->bytes.len; at += FORMAT_EXTENT)
+		item->error = sum_extent(item, item->bytes.data + at,
+					 min(item->bytes.len - at, (size_t)FORMAT_EXTENT));
+}
+
+/* An error of the source itself is left in item->error. */
+static int sum_large(struct create *create, struct item *item)
+{
+	struct import *import = create->import;
+	SCOPE_FREE char *piece = malloc(FORMAT_EXTENT);
+	struct builder_source from;
+	int r = piece ? 0 : -ENOMEM;
+
+	if (r < 0 || import->ops->open(import, item, &from) < 0)
+		return r;
+	for (uint64_t at = 0; r == 0 && at < item->size; at += FORMAT_EXTENT) {
+		size_t len = (size_t)min(item->size - at, (uint64_t)FORMAT_EXTENT);
+
+		r = from.read(from.context, piece, len);
+		if (r == 0)
+			r = sum_extent(item, piece, len);
+	}
+	if (import->ops->close)
+		import->ops->close(import, item);
+	return item->error ? 0 : r;
+}
+
+static bool has_sums(struct dataset *base, uint32_t entry, const struct item *item)
+{
+	const uint64_t *sums = BUF_ITEMS(&item->sums, const uint64_t);
+	uint64_t first = dataset_first_extent(base, entry), sum;
+	bool same = dataset_entry(base, entry).size == item->size;
+
+	for (uint64_t i = 0; same && i < format_extents(item->size); i++)
+		same = dataset_checksum(base, first + i, &sum) == 0 && sum == sums[i];
+	return same;
+}
+
+/* The first entry of the base with these bytes. */
+static bool find_anywhere(const struct create *create, const struct item *item, uint32_t *ret)
+{
+	const struct create_since *since = create->since;
+	const struct ranked *all = BUF_ITEMS(&since->sums, const struct ranked);
+	size_t count = BUF_COUNT(&since->sums, *all), at;
+
+	if (count == 0 || item->size == 0)
+		return false;
+	at = search_last(all, count, sizeof(*all), *BUF_ITEMS(&item->sums, const uint64_t));
+	while (at > 0 && all[at - 1].rank == all[at].rank)
+		at--;
+	for (uint64_t rank = all[at].rank; at < count && all[at].rank == rank; at++) {
+		*ret = (uint32_t)all[at].number;
+		if (has_sums(since->base, *ret, item))
+			return true;
+	}
+	return false;
+}
+
+int create_take_read(struct create *create, struct item *item, struct err *err)
+{
+	uint32_t entry;
+	int r = 0;
+
+	if (!compares(create))
+		return 0;
+	if (item_is_large(item))
+		r = sum_large(create, item);
+	if (r < 0 || item->error)
+		return r;
+	if ((find_at_path(create, item, &entry) < 0 ||
+	     !has_sums(create->since->base, entry, item)) &&
+	    (!create->options.dedup || !find_anywhere(create, item, &entry)))
+		return 0;
+	r = builder_refer(create->builder, item->id, entry, true, err);
+	return r < 0 ? r : 1;
+}

@@ -15,7 +15,7 @@ def path_of(name):
 
 
 def is_there(file, test):
-    pattern = rf"^(def |static void |TEST\(|TEST_OF\(\w+, ){re.escape(test)}[()]"
+    pattern = rf"^(def |static void |TEST(?:_OF|_WITH)?\((?:\w+, )*){re.escape(test)}[()]"
     path = source.ROOT / path_of(file)
     return path.exists() and re.search(pattern, path.read_text(), re.MULTILINE)
 

@@ -87,9 +87,8 @@ static inline bool foreseen(const struct world *world, uint32_t file)
 	return false;
 }
 
-static inline int setup(void **state)
+static inline void begin(struct world *world)
 {
-	struct world *world = calloc(1, sizeof(*world));
 	const struct oracle_ops ops = {
 		.context = world, .follow = follow, .leave = leave, .hidden = hidden};
 
@@ -97,18 +96,19 @@ static inline int setup(void **state)
 	for (uint32_t i = 0; i < N; i++)
 		world->list[i] = BASE + i;
 	world->most = 1 << 16;
-	*state = world;
-	return 0;
 }
 
-static inline int teardown(void **state)
+static inline void end(struct world *world)
 {
-	struct world *world = *state;
-
 	oracle_free(world->oracle);
 	assert_int_equal(world->followed, 0);
-	free(world);
-	return 0;
+}
+
+static inline void renew(struct world *world)
+{
+	end(world);
+	*world = (struct world){0};
+	begin(world);
 }
 
 /* --- the oracle's surroundings --------------------------------------------------------------- */
@@ -302,4 +302,4 @@ static inline uint32_t read_epoch(struct world *world, const uint32_t *order, ui
 	return missed;
 }
 
-FIXTURE_BY(fresh, struct world, setup, teardown);
+FIXTURE(world, struct world, begin, end);

@@ -61,18 +61,17 @@ static inline void test_add(const char *name, CMUnitTestFunction function,
 	FIXTURE_BY(fixture, type, test_setup_##fixture, test_teardown_##fixture)
 
 /* A test of a fixture, which it has as `given`. */
-#define TEST_WITH(fixture, given, name)                                      \
-	static void name(test_type_##fixture *given, void **state);          \
-	static void test_run_##name(void **state)                            \
-	{                                                                    \
-		name(*state, state);                                         \
-	}                                                                    \
-	__attribute__((constructor)) static void test_add_##name(void)       \
-	{                                                                    \
-		test_add(#name, test_run_##name, &test_fixture_##fixture);   \
-	}                                                                    \
-	static void name(__attribute__((unused)) test_type_##fixture *given, \
-			 __attribute__((unused)) void **state)
+#define TEST_WITH(fixture, given, name)                                    \
+	static void name(test_type_##fixture *given);                      \
+	static void test_run_##name(void **state)                          \
+	{                                                                  \
+		name(*state);                                              \
+	}                                                                  \
+	__attribute__((constructor)) static void test_add_##name(void)     \
+	{                                                                  \
+		test_add(#name, test_run_##name, &test_fixture_##fixture); \
+	}                                                                  \
+	static void name(__attribute__((unused)) test_type_##fixture *given)
 
 /* Once more, with another fixture. */
 #define TEST_AGAIN(fixture, name)                                                            \

@@ -162,7 +162,6 @@ TEST_OF(fresh, a_profile_has_static_keys)
 
 TEST_OF(fresh, a_profile_of_the_command_line_counts_more_than_the_environment)
 {
-	(void)state;
 	setenv("AWS_ACCESS_KEY_ID", "AK", 1);
 	setenv("AWS_SECRET_ACCESS_KEY", "SK", 1);
 	write_text(".aws/credentials", "[other]\naws_access_key_id=OK\naws_secret_access_key=OS\n");

@@ -89,7 +89,6 @@ TEST(a_line_that_memory_has_no_room_for_is_no_end)
 	size_t room = 0, len;
 	int r;
 
-	(void)state;
 	assert_non_null(file);
 	assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
 	low = (struct rlimit){.rlim_cur = 64 * MIB, .rlim_max = old.rlim_max};

@@ -10,7 +10,7 @@
 
 static uint32_t order[N], other[N];
 
-TEST_OF(fresh, whatever_the_workers_and_batches_the_order_is_found)
+TEST_OF(world, whatever_the_workers_and_batches_the_order_is_found)
 {
 	const uint32_t workers[] = {0, 1, 2, 4, 8}, batches[] = {1, 32, 256};
 
@@ -18,7 +18,6 @@ TEST_OF(fresh, whatever_the_workers_and_batches_the_order_is_found)
 		for (unsigned b = 0; b < 3; b++) {
 			struct epoch epoch = {
 				.workers = workers[w], .batch = batches[b], .first_reader = 100};
-			struct world *world = *state;
 			uint32_t seed = 1000 + w * 10 + b;
 
 			permutation_of(seed, order, N);
@@ -26,47 +25,44 @@ TEST_OF(fresh, whatever_the_workers_and_batches_the_order_is_found)
 			assert_true(epoch.locked > 0);
 			assert_true(epoch.locked <= 64 * (workers[w] + 1));
 			assert_int_equal(state_of(world).seed, seed);
-			teardown(state);
-			setup(state);
+			renew(world);
 		}
 }
 
-TEST_OF(fresh, readers_of_another_namespace_are_one)
+TEST_OF(world, readers_of_another_namespace_are_one)
 {
 	struct epoch epoch = {.workers = 8, .batch = 32, .first_reader = 0};
 
 	permutation_of(77, order, N);
-	read_epoch(*state, order, N, &epoch);
+	read_epoch(world, order, N, &epoch);
 	assert_in_range(epoch.locked, 1, 64);
-	assert_int_equal(state_of(*state).seed, 77);
-	assert_int_equal(state_of(*state).tracks, 1);
-	assert_int_equal(state_of(*state).files, N);
+	assert_int_equal(state_of(world).seed, 77);
+	assert_int_equal(state_of(world).tracks, 1);
+	assert_int_equal(state_of(world).files, N);
 }
 
 /* From the second epoch on it is known that seeds rise by one: the third is foreseen from its first
  * file on. */
-TEST_OF(fresh, epochs_that_follow_one_another_are_foreseen)
+TEST_OF(world, epochs_that_follow_one_another_are_foreseen)
 {
 	for (uint32_t at = 0; at < 4; at++) {
 		struct epoch epoch = {.workers = 4, .batch = 32, .first_reader = 100 + 10 * at};
 		uint32_t missed;
 
 		permutation_of(5 + at, order, N);
-		missed = read_epoch(*state, order, N, &epoch);
-		assert_int_equal(state_of(*state).seed, 5 + at);
-		assert_int_equal(state_of(*state).epoch, at);
+		missed = read_epoch(world, order, N, &epoch);
+		assert_int_equal(state_of(world).seed, 5 + at);
+		assert_int_equal(state_of(world).epoch, at);
 		if (at >= 2)
 			assert_true(missed < 400);
 	}
-	assert_int_equal(state_of(*state).unlocks, 0);
+	assert_int_equal(state_of(world).unlocks, 0);
 }
 
 /* The kernel keeps a share of what the first epoch read, and nobody is seen asking for it. */
-TEST_OF(fresh, epochs_of_which_a_part_is_not_seen_are_foreseen)
+TEST_OF(world, epochs_of_which_a_part_is_not_seen_are_foreseen)
 {
 	for (uint32_t share = 20; share <= 80; share += 20) {
-		struct world *world = *state;
-
 		for (uint32_t at = 0; at < 4; at++) {
 			struct epoch epoch = {
 				.workers = 2, .batch = 32, .first_reader = 100 + 10 * at};
@@ -80,15 +76,13 @@ TEST_OF(fresh, epochs_of_which_a_part_is_not_seen_are_foreseen)
 			hide(world, share);
 		}
 		assert_int_equal(state_of(world).unlocks, 0);
-		teardown(state);
-		setup(state);
+		renew(world);
 	}
 }
 
 /* Those that a search found, of workers that nobody draws seeds for but torch. */
-TEST_OF(fresh, a_seed_that_is_drawn_next_is_known_by_what_is_seen)
+TEST_OF(world, a_seed_that_is_drawn_next_is_known_by_what_is_seen)
 {
-	struct world *world = *state;
 	struct mt19937 root;
 
 	mt19937_init(&root, 42);
@@ -148,14 +142,14 @@ static void read_shorter_steps(struct world *world, bool third_missed)
 	}
 }
 
-TEST_OF(fresh, a_step_that_becomes_shorter_is_found)
+TEST_OF(world, a_step_that_becomes_shorter_is_found)
 {
-	read_shorter_steps(*state, false);
+	read_shorter_steps(world, false);
 }
 
-TEST_OF(fresh, an_epoch_that_was_foretold_is_not_shown_while_another_is_read)
+TEST_OF(world, an_epoch_that_was_foretold_is_not_shown_while_another_is_read)
 {
-	read_shorter_steps(*state, true);
+	read_shorter_steps(world, true);
 }
 
 static void shuffle_otherwise(uint32_t seed)
@@ -175,10 +169,9 @@ static void shuffle_otherwise(uint32_t seed)
 /* Whoever reads everything ahead once no order is followed waits no longer than for the first files
  * of an epoch: after one whose order was known, and after one that was foretold and did not come.
  */
-TEST_OF(fresh, an_order_that_has_ended_is_left_soon_in_epochs_that_are_not_known)
+TEST_OF(world, an_order_that_has_ended_is_left_soon_in_epochs_that_are_not_known)
 {
 	for (uint32_t at = 0; at < 6; at++) {
-		struct world *world = *state;
 		struct epoch epoch = {.workers = 4, .batch = 16, .first_reader = 100 + 10 * at};
 		bool is_known = at < 2 || at == 4;
 
@@ -212,48 +205,44 @@ static void check_epochs(struct world *world, uint32_t (*seed_of)(uint32_t epoch
 	}
 }
 
-TEST_OF(fresh, the_epoch_is_right_after_others_whose_order_was_missed)
+TEST_OF(world, the_epoch_is_right_after_others_whose_order_was_missed)
 {
 	const uint32_t missed[] = {1 << 1, 1 << 1 | 1 << 2, 1 << 2,	    1 << 1 | 1 << 4,
 				   1 << 0, 1 << 0 | 1 << 1, 1 << 0 | 1 << 2};
 
 	for (unsigned i = 0; i < sizeof(missed) / sizeof(*missed); i++)
 		for (unsigned j = 0; j < 2; j++) {
-			check_epochs(*state, j ? draw_four : add_one, missed[i], 0);
-			teardown(state);
-			setup(state);
+			check_epochs(world, j ? draw_four : add_one, missed[i], 0);
+			renew(world);
 		}
 }
 
-TEST_OF(fresh, what_mosaics_read_beside_an_epoch_is_no_epoch)
+TEST_OF(world, what_mosaics_read_beside_an_epoch_is_no_epoch)
 {
-	check_epochs(*state, draw_four, 0, 3);
+	check_epochs(world, draw_four, 0, 3);
 }
 
-TEST_OF(fresh, persistent_workers_are_followed_from_epoch_to_epoch)
+TEST_OF(world, persistent_workers_are_followed_from_epoch_to_epoch)
 {
 	for (uint32_t at = 0; at < 3; at++) {
 		struct epoch epoch = {.workers = 3, .batch = 16, .first_reader = 100};
 
 		permutation_of(900 + at, order, N);
-		read_epoch(*state, order, N, &epoch);
-		assert_int_equal(state_of(*state).seed, 900 + at);
+		read_epoch(world, order, N, &epoch);
+		assert_int_equal(state_of(world).seed, 900 + at);
 	}
 }
 
-TEST_OF(fresh, a_large_seed_is_found_where_it_pays_to_search)
+TEST_OF(world, a_large_seed_is_found_where_it_pays_to_search)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .in_memory = true};
-	struct world *world = *state;
 
 	permutation_of(LARGE, order, N);
 	world->most = LARGE + 1;
 	read_epoch(world, order, N, &epoch);
 	assert_int_equal(epoch.locked, 0);
 	assert_int_equal(world->searched, 0);
-	teardown(state);
-	setup(state);
-	world = *state;
+	renew(world);
 	world->most = LARGE + 1;
 	epoch.in_memory = false;
 	read_epoch(world, order, N, &epoch);
@@ -262,10 +251,9 @@ TEST_OF(fresh, a_large_seed_is_found_where_it_pays_to_search)
 }
 
 /* resnet18(num_classes=37): lists are made long before models are tried. */
-TEST_OF(fresh, a_seed_after_a_model_for_these_classes_is_found)
+TEST_OF(world, a_seed_after_a_model_for_these_classes_is_found)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .in_memory = true};
-	struct world *world = *state;
 	struct mt19937 mt;
 	uint32_t seed;
 
@@ -282,10 +270,9 @@ TEST_OF(fresh, a_seed_after_a_model_for_these_classes_is_found)
 
 /* Its seed takes a search of all, and then it is looked for among the outputs of usual generators,
  * but for most of these, to save the time. */
-TEST_OF(fresh, a_job_with_a_model_of_its_own_is_known_from_its_second_epoch_on)
+TEST_OF(world, a_job_with_a_model_of_its_own_is_known_from_its_second_epoch_on)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
-	struct world *world = *state;
 	unsigned long_searches;
 	struct mt19937 root;
 	uint32_t seed;
@@ -313,11 +300,10 @@ TEST_OF(fresh, a_job_with_a_model_of_its_own_is_known_from_its_second_epoch_on)
 }
 
 /* drop_last: what an epoch leaves out may be among the first files of the next one. */
-TEST_OF(fresh, what_an_epoch_left_out_is_where_it_should_be_in_the_next)
+TEST_OF(world, what_an_epoch_left_out_is_where_it_should_be_in_the_next)
 {
 	const uint32_t count = N - N / 100;
 	struct epoch epoch = {.workers = 0, .batch = 99, .first_reader = 100}, second = epoch;
-	struct world *world = *state;
 	uint32_t seed = 1100000, place = 0;
 
 	permutation_of(1, order, N);
@@ -335,10 +321,9 @@ TEST_OF(fresh, what_an_epoch_left_out_is_where_it_should_be_in_the_next)
 }
 
 /* With the 16th file and with the 64th. */
-TEST_OF(fresh, of_the_same_readers_it_thinks_hard_twice)
+TEST_OF(world, of_the_same_readers_it_thinks_hard_twice)
 {
 	struct epoch epoch = {.workers = 0, .batch = 32, .first_reader = 100};
-	struct world *world = *state;
 
 	permutation_of(LARGE, order, N);
 	read_epoch(world, order, N, &epoch);
@@ -347,10 +332,8 @@ TEST_OF(fresh, of_the_same_readers_it_thinks_hard_twice)
 }
 
 /* They read fast when they begin, and then at the pace of a training. */
-TEST_OF(fresh, a_search_that_would_take_too_long_is_made_when_readers_are_slower)
+TEST_OF(world, a_search_that_would_take_too_long_is_made_when_readers_are_slower)
 {
-	struct world *world = *state;
-
 	permutation_of(LARGE, order, N);
 	world->most = LARGE + 1;
 	for (uint32_t i = 0; i < 64; i++)
@@ -374,10 +357,8 @@ static void begin_searched(struct world *world)
 }
 
 /* Not only, at once, one that is longer. */
-TEST_OF(fresh, the_likeliest_list_is_searched_when_readers_are_slower)
+TEST_OF(world, the_likeliest_list_is_searched_when_readers_are_slower)
 {
-	struct world *world = *state;
-
 	world->wider = true;
 	world->least = N + N / 20;
 	begin_searched(world);
@@ -388,9 +369,8 @@ TEST_OF(fresh, the_likeliest_list_is_searched_when_readers_are_slower)
 }
 
 /* Readers paused for so long that nobody wanted to know any more. */
-TEST_OF(fresh, a_search_that_was_given_up_is_made_again)
+TEST_OF(world, a_search_that_was_given_up_is_made_again)
 {
-	struct world *world = *state;
 	bool found = false;
 
 	world->gives_up = true;
@@ -404,9 +384,8 @@ TEST_OF(fresh, a_search_that_was_given_up_is_made_again)
 }
 
 /* A search that is always given up is not made for ever, */
-TEST_OF(fresh, a_search_is_given_up_twice_for_the_same_readers)
+TEST_OF(world, a_search_is_given_up_twice_for_the_same_readers)
 {
-	struct world *world = *state;
 	bool found = false;
 
 	world->gives_up = true;
@@ -418,10 +397,9 @@ TEST_OF(fresh, a_search_is_given_up_twice_for_the_same_readers)
 }
 
 /* but one that ended as more was seen does not count. */
-TEST_OF(fresh, a_search_that_ended_as_more_was_seen_is_made_again)
+TEST_OF(world, a_search_that_ended_as_more_was_seen_is_made_again)
 {
 	const struct effort effort = {.guess = true, .hard = true};
-	struct world *world = *state;
 	const struct oracle_hooks hooks = hooks_of(world);
 	struct query *query;
 	bool found = false;
@@ -444,10 +422,8 @@ TEST_OF(fresh, a_search_that_ended_as_more_was_seen_is_made_again)
 
 /* --- why there is no order ------------------------------------------------------------------- */
 
-TEST_OF(fresh, it_says_why_while_a_search_would_not_pay_or_finds_nothing)
+TEST_OF(world, it_says_why_while_a_search_would_not_pay_or_finds_nothing)
 {
-	struct world *world = *state;
-
 	permutation_of(LARGE, order, N);
 	assert_int_equal(state_of(world).why, ORACLE_IDLE);
 	for (uint32_t i = 0; i < 64; i++) {
@@ -466,10 +442,8 @@ TEST_OF(fresh, it_says_why_while_a_search_would_not_pay_or_finds_nothing)
 	assert_int_equal(state_of(world).why, ORACLE_UNKNOWN);
 }
 
-TEST_OF(fresh, it_says_that_files_are_read_as_they_lie)
+TEST_OF(world, it_says_that_files_are_read_as_they_lie)
 {
-	struct world *world = *state;
-
 	for (uint32_t i = 0; i < 64; i++) {
 		oracle_saw(world->oracle, 100, BASE + i);
 		assert_false(think(world, true));
@@ -477,21 +451,20 @@ TEST_OF(fresh, it_says_that_files_are_read_as_they_lie)
 	assert_int_equal(state_of(world).why, ORACLE_PATH_ORDER);
 }
 
-TEST_OF(fresh, masks_beside_images_are_foreseen_with_them)
+TEST_OF(world, masks_beside_images_are_foreseen_with_them)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .masks = true};
 
 	permutation_of(12, order, N);
-	read_epoch(*state, order, N, &epoch);
+	read_epoch(world, order, N, &epoch);
 	assert_true(epoch.locked > 0);
-	assert_int_equal(state_of(*state).tracks, 2);
+	assert_int_equal(state_of(world).tracks, 2);
 }
 
 /* Beside those that lie in the same directory. */
-TEST_OF(fresh, masks_are_foreseen_however_many_lists_there_are)
+TEST_OF(world, masks_are_foreseen_however_many_lists_there_are)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .masks = true};
-	struct world *world = *state;
 
 	world->near = GUESS_LISTS - 2;
 	permutation_of(12, order, N);
@@ -500,11 +473,10 @@ TEST_OF(fresh, masks_are_foreseen_however_many_lists_there_are)
 	assert_int_equal(state_of(world).tracks, 2);
 }
 
-TEST_OF(fresh, masks_are_foreseen_by_the_right_one_of_their_lists)
+TEST_OF(world, masks_are_foreseen_by_the_right_one_of_their_lists)
 {
 	struct epoch epoch = {
 		.workers = 2, .batch = 32, .first_reader = 100, .masks = true, .slowly = true};
-	struct world *world = *state;
 
 	world->alike = true;
 	permutation_of(12, order, N);
@@ -513,11 +485,10 @@ TEST_OF(fresh, masks_are_foreseen_by_the_right_one_of_their_lists)
 }
 
 /* A script reads some texts, or all of them, and then the images that they name. */
-TEST_OF(fresh, an_index_that_is_read_first_does_not_stand_for_the_images)
+TEST_OF(world, an_index_that_is_read_first_does_not_stand_for_the_images)
 {
 	for (uint32_t texts = 1; texts < 10; texts++) {
 		struct epoch epoch = {.workers = 0, .batch = 32, .first_reader = 100};
-		struct world *world = *state;
 
 		world->loose = true;
 		for (uint32_t text = 0; text < texts; text++) {
@@ -530,15 +501,13 @@ TEST_OF(fresh, an_index_that_is_read_first_does_not_stand_for_the_images)
 		assert_int_equal(state_of(world).seed, 11);
 		assert_string_equal(state_of(world).list, "images");
 		assert_in_range(world->asked, 1, 3);
-		teardown(state);
-		setup(state);
+		renew(world);
 	}
 }
 
 /* One image of ten has none, so that their list is not shuffled as that of the images is. */
-TEST_OF(fresh, labels_before_images_do_not_stand_for_them)
+TEST_OF(world, labels_before_images_do_not_stand_for_them)
 {
-	struct world *world = *state;
 	bool found = false;
 
 	world->loose = true;
@@ -556,9 +525,8 @@ TEST_OF(fresh, labels_before_images_do_not_stand_for_them)
 }
 
 /* Other kinds of files, and as many as images: each is asked about once. */
-TEST_OF(fresh, of_the_same_readers_lists_are_asked_for_once_a_kind)
+TEST_OF(world, of_the_same_readers_lists_are_asked_for_once_a_kind)
 {
-	struct world *world = *state;
 	uint32_t random = 3;
 
 	world->loose = true;
@@ -570,23 +538,22 @@ TEST_OF(fresh, of_the_same_readers_lists_are_asked_for_once_a_kind)
 	assert_int_equal(world->asked, 2);
 }
 
-TEST_OF(fresh, mosaics_are_found_and_stay)
+TEST_OF(world, mosaics_are_found_and_stay)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .mosaic = 3};
 
 	permutation_of(12, order, N);
-	read_epoch(*state, order, N, &epoch);
+	read_epoch(world, order, N, &epoch);
 	assert_true(epoch.locked > 0);
-	assert_int_equal(state_of(*state).seed, 12);
-	assert_int_equal(state_of(*state).files, N);
-	assert_int_equal(state_of(*state).unlocks, 0);
+	assert_int_equal(state_of(world).seed, 12);
+	assert_int_equal(state_of(world).files, N);
+	assert_int_equal(state_of(world).unlocks, 0);
 }
 
 /* A search that takes longer than readers need for 2,000 files. */
-TEST_OF(fresh, readers_of_an_order_that_is_found_late_follow_it)
+TEST_OF(world, readers_of_an_order_that_is_found_late_follow_it)
 {
 	const struct effort effort = {.guess = true, .models = true};
-	struct world *world = *state;
 	struct oracle_hooks hooks = hooks_of(world);
 	struct query *query;
 
@@ -609,10 +576,9 @@ TEST_OF(fresh, readers_of_an_order_that_is_found_late_follow_it)
 }
 
 /* A worker of the same loader may open its first file while the search for the order still runs. */
-TEST_OF(fresh, a_reader_that_begins_during_a_query_follows_the_order_too)
+TEST_OF(world, a_reader_that_begins_during_a_query_follows_the_order_too)
 {
 	const struct effort effort = {.guess = true, .models = true};
-	struct world *world = *state;
 	struct oracle_hooks hooks = hooks_of(world);
 	struct query *query;
 
@@ -629,10 +595,9 @@ TEST_OF(fresh, a_reader_that_begins_during_a_query_follows_the_order_too)
 }
 
 /* Its files alone say nothing. */
-TEST_OF(fresh, the_first_reader_is_waited_for_though_another_has_read_more)
+TEST_OF(world, the_first_reader_is_waited_for_though_another_has_read_more)
 {
 	const struct effort effort = {.guess = true, .models = true, .hard = true};
-	struct world *world = *state;
 	uint32_t first = 0;
 
 	world->models = true;
@@ -651,10 +616,9 @@ TEST_OF(fresh, the_first_reader_is_waited_for_though_another_has_read_more)
 }
 
 /* find -exec cat {} +, faster than the scans are recognized. */
-TEST_OF(fresh, files_that_several_programs_read_in_a_row_are_no_epoch)
+TEST_OF(world, files_that_several_programs_read_in_a_row_are_no_epoch)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
-	struct world *world = *state;
 
 	for (uint32_t file = 0; file < N; file++)
 		oracle_saw(world->oracle, 20 + file / 500, BASE + file);
@@ -665,10 +629,9 @@ TEST_OF(fresh, files_that_several_programs_read_in_a_row_are_no_epoch)
 }
 
 /* A search after few files takes as long as one after many, and says less. */
-TEST_OF(fresh, a_hard_search_of_few_files_is_given_up_when_there_are_more)
+TEST_OF(world, a_hard_search_of_few_files_is_given_up_when_there_are_more)
 {
 	const struct effort effort = {.guess = true, .hard = true};
-	struct world *world = *state;
 	struct query *query;
 	uint32_t at = 0;
 
@@ -695,10 +658,9 @@ TEST_OF(fresh, a_hard_search_of_few_files_is_given_up_when_there_are_more)
 }
 
 /* Models are searched when all readers have shown enough, and then to the end. */
-TEST_OF(fresh, only_other_readers_end_a_search_of_models)
+TEST_OF(world, only_other_readers_end_a_search_of_models)
 {
 	const struct effort effort = {.guess = true, .models = true, .hard = true};
-	struct world *world = *state;
 	struct query *query;
 	uint32_t at = 0, third = 200;
 
@@ -728,10 +690,9 @@ TEST_OF(fresh, only_other_readers_end_a_search_of_models)
 	oracle_answer(world->oracle, query, world->sentence);
 }
 
-TEST_OF(fresh, a_known_order_goes_on_beside_a_search_for_other_readers)
+TEST_OF(world, a_known_order_goes_on_beside_a_search_for_other_readers)
 {
 	const struct effort effort = {.guess = true, .hard = true};
-	struct world *world = *state;
 	struct query *search, *next;
 	uint32_t at = 0;
 
@@ -761,25 +722,24 @@ TEST_OF(fresh, a_known_order_goes_on_beside_a_search_for_other_readers)
 	oracle_answer(world->oracle, search, world->sentence);
 }
 
-TEST_OF(fresh, a_job_that_begins_anew_is_followed_anew)
+TEST_OF(world, a_job_that_begins_anew_is_followed_anew)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
 
 	permutation_of(12, order, N);
-	read_epoch(*state, order, N / 3, &epoch);
-	assert_int_equal(state_of(*state).seed, 12);
+	read_epoch(world, order, N / 3, &epoch);
+	assert_int_equal(state_of(world).seed, 12);
 	permutation_of(31, order, N);
 	epoch.first_reader = 200;
-	read_epoch(*state, order, N, &epoch);
+	read_epoch(world, order, N, &epoch);
 	assert_true(epoch.locked > 0);
-	assert_int_equal(state_of(*state).seed, 31);
-	assert_int_equal(state_of(*state).tracks, 1);
+	assert_int_equal(state_of(world).seed, 31);
+	assert_int_equal(state_of(world).tracks, 1);
 }
 
 /* Each takes turns of its own. */
-TEST_OF(fresh, two_jobs_are_followed_side_by_side)
+TEST_OF(world, two_jobs_are_followed_side_by_side)
 {
-	struct world *world = *state;
 	struct loader one, two;
 	uint32_t reader = 0, index = 0;
 
@@ -801,10 +761,9 @@ TEST_OF(fresh, two_jobs_are_followed_side_by_side)
 }
 
 /* Each reads a folder of its own, one after the other, for weeks. */
-TEST_OF(fresh, however_many_jobs_came_before_the_next_order_is_found)
+TEST_OF(world, however_many_jobs_came_before_the_next_order_is_found)
 {
 	enum { EACH = 150, JOBS = FILES / EACH };
-	struct world *world = *state;
 
 	world->folders = EACH;
 	for (uint32_t job = 0; job < JOBS; job++) {
@@ -848,9 +807,8 @@ static void ask_at_random(struct world *world, uint32_t *random)
 }
 
 /* Seven of eight files are pushed to it, so that others ask for far more. */
-TEST_OF(fresh, a_job_is_followed_whatever_others_read_until_it_ends)
+TEST_OF(world, a_job_is_followed_whatever_others_read_until_it_ends)
 {
-	struct world *world = *state;
 	struct loader loader;
 	uint32_t reader = 0, index = 0, random = 1;
 
@@ -887,7 +845,7 @@ static uint32_t below(uint64_t *random, uint32_t n)
 
 /* As numpy shuffles, with replacement, a random half, the files of a scan: none are torch's, and
  * nothing is found that would be taken for it. */
-TEST_OF(fresh, orders_that_are_not_torchs_are_not_found)
+TEST_OF(world, orders_that_are_not_torchs_are_not_found)
 {
 	enum { FROM_EACH = 300 };
 	const char *many = getenv("ORACLE_EPOCHS");
@@ -918,17 +876,16 @@ TEST_OF(fresh, orders_that_are_not_torchs_are_not_found)
 		if (at % 4 == 3)
 			for (uint32_t i = 0; i < count; i++)
 				order[i] = i;
-		read_epoch(*state, order, count, &epoch);
+		read_epoch(world, order, count, &epoch);
 		assert_int_equal(epoch.locked, 0);
 	}
-	assert_int_equal(state_of(*state).tracks, 0);
+	assert_int_equal(state_of(world).tracks, 0);
 }
 
 /* --- given orders ---------------------------------------------------------------------------- */
 
-TEST_OF(fresh, a_given_order_is_followed_epoch_by_epoch)
+TEST_OF(world, a_given_order_is_followed_epoch_by_epoch)
 {
-	struct world *world = *state;
 	uint32_t given[2 * N];
 
 	permutation_of(4000000000u, order, N);
@@ -975,7 +932,7 @@ static uint32_t read_given(struct world *world, const uint32_t *files, uint32_t 
 	return missed;
 }
 
-TEST_OF(fresh, files_of_a_given_order_may_come_again)
+TEST_OF(world, files_of_a_given_order_may_come_again)
 {
 	const uint32_t workers[] = {1, 4, 8}, batches[] = {1, 32};
 	uint32_t drawn[4 * N], repeated[3 * N];
@@ -989,18 +946,16 @@ TEST_OF(fresh, files_of_a_given_order_may_come_again)
 	for (unsigned i = 0; i < 6; i++) {
 		uint32_t w = workers[i / 2], batch = batches[i % 2];
 
-		assert_true(read_given(*state, drawn, 4 * N, w, batch) < N / 10);
-		assert_true(read_given(*state, repeated, 3 * N, w, batch) < N / 100);
-		teardown(state);
-		setup(state);
+		assert_true(read_given(world, drawn, 4 * N, w, batch) < N / 10);
+		assert_true(read_given(world, repeated, 3 * N, w, batch) < N / 100);
+		renew(world);
 	}
 }
 
 /* There was no memory, or no thread. */
-TEST_OF(fresh, an_epoch_that_could_not_be_prepared_is_not_left_out)
+TEST_OF(world, an_epoch_that_could_not_be_prepared_is_not_left_out)
 {
 	const struct effort effort = {.guess = true, .hard = true};
-	struct world *world = *state;
 	struct query *failed = NULL;
 	uint32_t given[3 * N];
 

@@ -7,10 +7,8 @@
 
 static uint32_t order[N];
 
-TEST_OF(fresh, an_epoch_stays_foreseen_while_the_one_before_it_ends)
+TEST_OF(world, an_epoch_stays_foreseen_while_the_one_before_it_ends)
 {
-	struct world *world = *state;
-
 	for (uint32_t at = 0; at < 4; at++) {
 		struct epoch epoch = {.workers = 8, .batch = 256, .first_reader = 100 + 10 * at};
 

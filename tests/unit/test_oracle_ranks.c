@@ -25,20 +25,19 @@ static struct oracle_state read_ranks(struct world *world, struct sampler_part p
 	return found;
 }
 
-TEST_OF(fresh, ranks_of_a_world_are_found)
+TEST_OF(world, ranks_of_a_world_are_found)
 {
 	const struct sampler_part part = {.world = 8, .first = 2};
 	struct epoch epoch = {.workers = 2, .batch = 1, .first_reader = 100};
 
-	assert_non_null(strstr(read_ranks(*state, part, 2, &epoch).sampler, "8"));
+	assert_non_null(strstr(read_ranks(world, part, 2, &epoch).sampler, "8"));
 }
 
 /* Before the models that scripts make: these take seconds, and look each millisecond or two. */
-TEST_OF(fresh, ranks_are_found_before_models_are_tried)
+TEST_OF(world, ranks_are_found_before_models_are_tried)
 {
 	const struct sampler_part part = {.world = 8, .first = 2};
 	struct epoch epoch = {.workers = 2, .batch = 1, .first_reader = 100, .slowly = true};
-	struct world *world = *state;
 
 	world->models = true;
 	read_ranks(world, part, 2, &epoch);
@@ -46,16 +45,16 @@ TEST_OF(fresh, ranks_are_found_before_models_are_tried)
 }
 
 /* The first of two machines with eight: they begin as the whole does. */
-TEST_OF(fresh, half_of_the_ranks_are_not_all)
+TEST_OF(world, half_of_the_ranks_are_not_all)
 {
 	const struct sampler_part part = {.world = 16};
 	struct epoch epoch = {.workers = 8, .batch = 1, .first_reader = 100};
 
-	assert_non_null(strstr(read_ranks(*state, part, 8, &epoch).sampler, "0 to 7 of 16"));
+	assert_non_null(strstr(read_ranks(world, part, 8, &epoch).sampler, "0 to 7 of 16"));
 }
 
 /* By a convention, or by a search; and whichever batches of it turn out to be read. */
-TEST_OF(fresh, the_whole_is_one_order_however_it_was_found)
+TEST_OF(world, the_whole_is_one_order_however_it_was_found)
 {
 	const struct hypothesis searched = {.sampler = {.seed = 3}};
 	struct hypothesis hypothesis = searched;
@@ -69,7 +68,7 @@ TEST_OF(fresh, the_whole_is_one_order_however_it_was_found)
 }
 
 /* Accelerate on several nodes: seeds that rise, as with the Trainer, or one generator. */
-TEST_OF(fresh, batches_of_a_node_are_learned_and_kept)
+TEST_OF(world, batches_of_a_node_are_learned_and_kept)
 {
 	static const struct {
 		struct sampler_part part;
@@ -89,7 +88,6 @@ TEST_OF(fresh, batches_of_a_node_are_learned_and_kept)
 			.part = nodes[i].part,
 			.step = nodes[i].rule == SAMPLER_STREAM ? 2 * (N - 1) : 0,
 		};
-		struct world *world = *state;
 
 		for (uint32_t at = 0; at < 4; at++) {
 			struct epoch epoch = {.workers = workers,
@@ -108,16 +106,14 @@ TEST_OF(fresh, batches_of_a_node_are_learned_and_kept)
 			assert_int_equal(sampler_next(&sampler, N, &sampler), 1);
 		}
 		assert_int_equal(state_of(world).unlocks, 0);
-		teardown(state);
-		setup(state);
+		renew(world);
 	}
 }
 
 /* One of them began earlier, and ends so; the next epochs they begin together, and are one order.
  * Of epochs by seeds that follow one another. */
-TEST_OF(fresh, ranks_that_are_apart_are_followed_to_the_end)
+TEST_OF(world, ranks_that_are_apart_are_followed_to_the_end)
 {
-	struct world *world = *state;
 	uint32_t missed = 0;
 
 	for (uint32_t epoch = 0; epoch < 3; epoch++) {
@@ -161,9 +157,8 @@ static struct track *follow_rank(struct world *world, const struct order_list *l
 }
 
 /* By the first that asks; and where the next epoch deals places anew, to the ranks of that one. */
-TEST_OF(fresh, a_rank_goes_on_with_one_other)
+TEST_OF(world, a_rank_goes_on_with_one_other)
 {
-	struct world *world = *state;
 	struct order_list *list;
 	struct track *tracks[3];
 	struct sampler next;
@@ -286,13 +281,11 @@ static void think_slowly(struct world *world, struct node *node, uint32_t turn)
 }
 
 /* What is missed comes before they are found, one after the other. */
-TEST_OF(fresh, ranks_are_followed_however_they_begin)
+TEST_OF(world, ranks_are_followed_however_they_begin)
 {
 	static struct node node;
 
 	for (uint32_t number = 0; number < 24; number++) {
-		struct world *world = *state;
-
 		make_node(&node, number);
 		for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
 			permutation_of(number + epoch, order, N);
@@ -306,7 +299,6 @@ TEST_OF(fresh, ranks_are_followed_however_they_begin)
 		assert_in_range(node.missed, 1, EPOCHS * node.ranks * (BEGUN + 2 * node.latency));
 		for (uint32_t turn = node.due; node.query; turn = node.due)
 			think_slowly(world, &node, turn);
-		teardown(state);
-		setup(state);
+		renew(world);
 	}
 }

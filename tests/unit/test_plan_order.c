@@ -335,6 +335,43 @@ static void assert_all_was_read_once(const struct sim *s)
 	assert_int_equal(wasted(s->world), 0);
 }
 
+/* Photos, and an order of theirs; on a hard disk, on an SSD, or under a kernel that keeps them. */
+static const uint32_t *order;
+
+static int begin(void **state, bool epochs, void (*make)(struct sim *s))
+{
+	*state = sim_with(photos(PHOTOS), epochs);
+	order = shuffled(PHOTOS);
+	if (make)
+		make(*state);
+	return 0;
+}
+
+static int on_a_device(void **state)
+{
+	return begin(state, true, NULL);
+}
+
+static int on_a_disk(void **state)
+{
+	return begin(state, true, make_seek_bound);
+}
+
+static int on_an_ssd(void **state)
+{
+	return begin(state, true, make_throughput_bound);
+}
+
+static int in_the_page_cache(void **state)
+{
+	return begin(state, false, NULL);
+}
+
+FIXTURE_BY(photos, struct sim, on_a_device, NULL);
+FIXTURE_BY(disk, struct sim, on_a_disk, NULL);
+FIXTURE_BY(ssd, struct sim, on_an_ssd, NULL);
+FIXTURE_BY(cached, struct sim, in_the_page_cache, NULL);
+
 /* --- throughput-bound ------------------------------------------------------- */
 
 TEST(each_file_is_there_before_it_is_asked_for)
@@ -343,8 +380,8 @@ TEST(each_file_is_there_before_it_is_asked_for)
 
 	for (unsigned i = 0; i < 3; i++) {
 		struct sim *s = sim_of(photos(PHOTOS));
-		const uint32_t *order = shuffled(PHOTOS);
 
+		order = shuffled(PHOTOS);
 		make_throughput_bound(s);
 		s->memory = total_bytes(s->world) / 2;
 		s->think = readers[i] * 200e-6;
@@ -357,17 +394,14 @@ TEST(each_file_is_there_before_it_is_asked_for)
 }
 
 /* No two files that are needed at about the same time lie near enough for one run. */
-TEST(an_ssd_is_read_in_the_order_of_need)
+TEST_WITH(ssd, s, an_ssd_is_read_in_the_order_of_need)
 {
 	enum { SLICE = 8 }; /* runs, and then some */
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
 	uint32_t place[PHOTOS], far = 0;
 	struct plan_run run;
 
 	for (uint32_t i = 0; i < PHOTOS; i++)
 		place[order[i]] = i;
-	make_throughput_bound(s);
 	follow(s, order, PHOTOS);
 	for (uint32_t files = 0; files < PHOTOS / 2; files += run.count) {
 		assert_true(next_run(s, &run));
@@ -378,22 +412,15 @@ TEST(an_ssd_is_read_in_the_order_of_need)
 	assert_true(far <= 8 * MIB / (100 * KIB) + SLICE);
 }
 
-/* An SSD that is to be 40 MiB ahead of the readers. */
-static struct sim *sim_at_pace(const uint32_t *order)
+static void follow_at_pace(struct sim *s)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-
-	make_throughput_bound(s);
 	follow(s, order, PHOTOS);
 	s->world->budget.pace = 40 * MIB;
-	return s;
 }
 
-TEST(an_ssd_reads_no_more_than_the_pace)
+TEST_WITH(ssd, s, an_ssd_reads_no_more_than_the_pace)
 {
-	const uint32_t *order = shuffled(PHOTOS);
-	struct sim *s = sim_at_pace(order);
-
+	follow_at_pace(s);
 	for (uint32_t i = 0; i < 2000; i++) {
 		read_all(s);
 		assert_in_range(s->held, 40 * MIB - LARGEST, 44 * MIB);
@@ -408,23 +435,18 @@ TEST(an_ssd_reads_no_more_than_the_pace)
 TEST(a_hard_disk_reads_files_of_leaf_pages_in_long_runs)
 {
 	struct sim *s = sim_of(leaf_pages(20000));
-	const uint32_t *order = shuffled(20000);
-	struct plan_run run;
 
 	make_seek_bound(s);
-	follow(s, order, 20000);
-	while (next_run(s, &run))
-		;
+	follow(s, shuffled(20000), 20000);
+	read_all(s);
 	assert_int_equal(planned_in(s->world, 0, 20000), 20000);
 	assert_true(s->world->runs < 20000 / PLAN_RUN_EXTENTS * 2);
 }
 
 /* What they pass is no more ahead of them than what they read. */
-TEST(readers_may_leave_out_a_tenth)
+TEST_WITH(ssd, s, readers_may_leave_out_a_tenth)
 {
-	const uint32_t *order = shuffled(PHOTOS);
-	struct sim *s = sim_at_pace(order);
-
+	follow_at_pace(s);
 	for (uint32_t i = 0; i < PHOTOS; i++) {
 		read_all(s);
 		if (i % 10)
@@ -437,11 +459,9 @@ TEST(readers_may_leave_out_a_tenth)
 /* An object store: a request takes 30 ms, and any number may be under way, up to 400 here. Files
  * come at the rate of the link while the planner keeps enough of them under way, and as far ahead
  * of the readers as their pace. */
-TEST(an_object_store_has_hundreds_of_ranges_under_way)
+TEST_WITH(photos, s, an_object_store_has_hundreds_of_ranges_under_way)
 {
 	enum { PARALLEL = 400 };
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
 	uint32_t asked = 0, most = 0;
 	struct plan_run run;
 
@@ -469,8 +489,7 @@ TEST(an_object_store_has_hundreds_of_ranges_under_way)
 /* Seconds of an epoch on a hard disk, with a pool for a part of the data. */
 static double seek_bound_epoch(struct sim *s, double part, unsigned readers)
 {
-	const uint32_t *order = shuffled(PHOTOS);
-
+	order = shuffled(PHOTOS);
 	make_seek_bound(s);
 	s->memory = (uint64_t)((double)total_bytes(s->world) * part);
 	s->think = readers * 200e-6;
@@ -535,12 +554,8 @@ TEST(memory_for_a_tenth_is_better_than_none)
 
 /* Readers that need 60 s, and memory for a quarter: what they have used makes room for what comes
  * next while the sweep goes on. */
-TEST(sweeps_never_end)
+TEST_WITH(disk, s, sweeps_never_end)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
-
-	make_seek_bound(s);
 	s->memory = total_bytes(s->world) / 4;
 	s->think = 4 * 3e-3;
 	follow(s, order, PHOTOS);
@@ -560,12 +575,8 @@ TEST(if_all_fits_a_hard_disk_takes_one_sweep)
 
 /* Readers that need as long as four sweeps, each with half of the memory, hardly ever wait: the
  * other half is always there. */
-TEST(slow_readers_do_not_wait_for_a_hard_disk)
+TEST_WITH(disk, s, slow_readers_do_not_wait_for_a_hard_disk)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
-
-	make_seek_bound(s);
 	s->memory = total_bytes(s->world) / 2;
 	s->think = 4 * one_by_one(s) / PHOTOS; /* four readers: as slow as reading one by one */
 	follow(s, order, PHOTOS);
@@ -577,13 +588,10 @@ TEST(slow_readers_do_not_wait_for_a_hard_disk)
 }
 
 /* Windows are small at first, so the first files come soon. */
-TEST(the_first_files_come_soon)
+TEST_WITH(disk, s, the_first_files_come_soon)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
 	struct plan_run run;
 
-	make_seek_bound(s);
 	follow(s, order, PHOTOS);
 	while (s->world->bytes < 7 * MIB)
 		assert_true(next_run(s, &run));
@@ -594,15 +602,13 @@ TEST(the_first_files_come_soon)
 		assert_false(s->world->pooled[order[i]]);
 }
 
-TEST(after_the_first_window_what_fits_is_read_in_one_sweep)
+TEST_WITH(disk, s, after_the_first_window_what_fits_is_read_in_one_sweep)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
 	struct plan_run run;
 	unsigned files = 0;
 
-	make_seek_bound(s);
 	s->world->budget.gap = 512 * KIB;
-	follow(s, shuffled(PHOTOS), PHOTOS);
+	follow(s, order, PHOTOS);
 	while (s->world->bytes < 9 * MIB)
 		assert_true(next_run(s, &run));
 	for (unsigned i = 0; i < 100; i++) {
@@ -613,13 +619,10 @@ TEST(after_the_first_window_what_fits_is_read_in_one_sweep)
 }
 
 /* Memory that comes back file by file is not filled by a read for each. */
-TEST(a_window_waits_until_there_is_room_for_it)
+TEST_WITH(disk, s, a_window_waits_until_there_is_room_for_it)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
 	uint64_t bytes, runs = 0;
 
-	make_seek_bound(s);
 	s->memory = total_bytes(s->world) / 2;
 	follow(s, order, PHOTOS);
 	read_all(s);
@@ -634,15 +637,12 @@ TEST(a_window_waits_until_there_is_room_for_it)
 	assert_true(runs <= 8);
 }
 
-TEST(a_reader_that_waits_gets_the_run_around_its_file)
+TEST_WITH(disk, s, a_reader_that_waits_gets_the_run_around_its_file)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
 	struct prefetch_budget budget;
 	struct plan_run run;
 	uint32_t at = 0;
 
-	make_seek_bound(s);
 	follow(s, order, PHOTOS);
 	while (s->world->bytes < 200 * MIB) /* the large window is being read */
 		assert_true(next_run(s, &run));
@@ -661,14 +661,11 @@ TEST(a_reader_that_waits_gets_the_run_around_its_file)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
 
-TEST(a_file_that_does_not_fit_brings_nothing_with_it)
+TEST_WITH(disk, s, a_file_that_does_not_fit_brings_nothing_with_it)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
 	struct plan_run run;
 	uint32_t at = 0;
 
-	make_seek_bound(s);
 	follow(s, order, PHOTOS);
 	while (s->world->bytes < 200 * MIB)
 		assert_true(next_run(s, &run));
@@ -681,29 +678,18 @@ TEST(a_file_that_does_not_fit_brings_nothing_with_it)
 
 /* --- what is read, and what is not ----------------------------------------------------------- */
 
-TEST(nothing_of_other_files_is_read)
+TEST_WITH(disk, s, nothing_of_other_files_is_read)
 {
-	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
-		struct sim *s = sim_of(photos(PHOTOS));
-		const uint32_t *order = shuffled_from(5000, 10000);
-
-		if (seek_bound)
-			make_seek_bound(s);
-		else
-			make_throughput_bound(s);
-		follow(s, order, 10000);
-		read_all(s);
-		assert_int_equal(planned_in(s->world, 5000, 15000), 10000);
-		assert_int_equal(planned_in(s->world, 0, PHOTOS), 10000);
-	}
+	follow(s, shuffled_from(5000, 10000), 10000);
+	read_all(s);
+	assert_int_equal(planned_in(s->world, 5000, 15000), 10000);
+	assert_int_equal(planned_in(s->world, 0, PHOTOS), 10000);
 }
 
-TEST(what_is_there_is_not_read)
-{
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
+TEST_AGAIN(ssd, nothing_of_other_files_is_read);
 
-	make_seek_bound(s);
+TEST_WITH(disk, s, what_is_there_is_not_read)
+{
 	for (uint32_t i = 0; i < PHOTOS; i += 3)
 		s->world->pooled[i] = true; /* world_run() asserts it is left alone */
 	follow(s, order, PHOTOS);
@@ -712,13 +698,10 @@ TEST(what_is_there_is_not_read)
 }
 
 /* Other jobs use what lies in the pool, and it is evicted. */
-TEST(what_is_there_now_may_be_gone_when_it_comes)
+TEST_WITH(ssd, s, what_is_there_now_may_be_gone_when_it_comes)
 {
 	enum { FILES = 2000, HAVE = FILES / 2, GONE = FILES / 4 };
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
 
-	make_throughput_bound(s);
 	s->world->budget.pace = 20 * MIB;
 	follow(s, order, PHOTOS);
 	for (uint32_t i = HAVE; i < FILES; i++)
@@ -732,13 +715,10 @@ TEST(what_is_there_now_may_be_gone_when_it_comes)
 	assert_int_equal(s->world->hits, FILES);
 }
 
-TEST(what_was_asked_for_meanwhile_is_left_out)
+TEST_WITH(disk, s, what_was_asked_for_meanwhile_is_left_out)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
 	struct plan_run run;
 
-	make_seek_bound(s);
 	follow(s, order, PHOTOS);
 	while (s->world->bytes < 200 * MIB)
 		assert_true(next_run(s, &run));
@@ -755,25 +735,22 @@ TEST(what_was_asked_for_meanwhile_is_left_out)
 TEST(what_was_asked_for_unforeseen_is_not_read)
 {
 	struct sim *s = sim_of(photos(2000));
-	const uint32_t *order = shuffled(2000);
-	const struct forecast *forecast = follow(s, order, 2000);
-	uint32_t early = order[1500];
+	const uint32_t *files = shuffled(2000);
+	const struct forecast *forecast = follow(s, files, 2000);
+	uint32_t early = files[1500];
 
 	make_throughput_bound(s);
 	demand(s, early);
 	for (uint32_t i = 0; i < 1490; i++)
-		demand(s, order[i]);
+		demand(s, files[i]);
 	assert_true(forecast_foresees(forecast, early));
 	read_all(s);
 	assert_false(s->world->pooled[early]);
-	assert_true(s->world->pooled[order[1501]]);
+	assert_true(s->world->pooled[files[1501]]);
 }
 
-TEST(what_the_page_cache_has_is_not_read)
+TEST_WITH(cached, s, what_the_page_cache_has_is_not_read)
 {
-	struct sim *s = sim_with(photos(PHOTOS), false);
-	const uint32_t *order = shuffled(PHOTOS);
-
 	for (uint32_t i = 0; i < PHOTOS; i += 2)
 		s->world->served[i] = true;
 	follow(s, order, PHOTOS);
@@ -783,11 +760,8 @@ TEST(what_the_page_cache_has_is_not_read)
 }
 
 /* Readers ask again for all that they were served before: the page cache has dropped it. */
-TEST(what_the_page_cache_dropped_is_read)
+TEST_WITH(cached, s, what_the_page_cache_dropped_is_read)
 {
-	struct sim *s = sim_with(photos(PHOTOS), false);
-	const uint32_t *order = shuffled(PHOTOS);
-
 	memset(s->world->served, true, sizeof(s->world->served));
 	follow(s, order, PHOTOS);
 	read_all(s);
@@ -799,11 +773,8 @@ TEST(what_the_page_cache_dropped_is_read)
 }
 
 /* One in eight is read, in eight pieces; the page cache has the others. */
-TEST(a_page_cache_that_dropped_little_has_little_read)
+TEST_WITH(cached, s, a_page_cache_that_dropped_little_has_little_read)
 {
-	struct sim *s = sim_with(photos(PHOTOS), false);
-	const uint32_t *order = shuffled(PHOTOS);
-
 	memset(s->world->served, true, sizeof(s->world->served));
 	follow(s, order, PHOTOS);
 	for (uint32_t i = 0; i < 8000; i++) {
@@ -817,37 +788,28 @@ TEST(a_page_cache_that_dropped_little_has_little_read)
 }
 
 /* A file that cannot be read would be the next one for ever. */
-TEST(what_fails_is_read_twice_and_no_more)
+TEST_WITH(disk, s, what_fails_is_read_twice_and_no_more)
 {
 	const uint32_t bad = 4711;
+	struct plan_run run;
 
-	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
-		struct sim *s = sim_of(photos(PHOTOS));
-		const uint32_t *order = shuffled(PHOTOS);
-		struct plan_run run;
-
-		if (seek_bound)
-			make_seek_bound(s);
-		else
-			make_throughput_bound(s);
-		follow(s, order, PHOTOS);
+	follow(s, order, PHOTOS);
+	while (next_run(s, &run))
+		s->world->pooled[bad] = false;
+	assert_in_range(s->world->planned[bad], 1, 2);
+	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
+	for (uint32_t i = 0; order[i] != bad; i++) {
+		demand(s, order[i]);
 		while (next_run(s, &run))
 			s->world->pooled[bad] = false;
-		assert_in_range(s->world->planned[bad], 1, 2);
-		assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
-		for (uint32_t i = 0; order[i] != bad; i++) {
-			demand(s, order[i]);
-			while (next_run(s, &run))
-				s->world->pooled[bad] = false;
-		}
-		assert_int_equal(s->world->planned[bad], 2);
 	}
+	assert_int_equal(s->world->planned[bad], 2);
 }
 
-TEST(a_pool_that_loses_everything_ends_too)
+TEST_AGAIN(ssd, what_fails_is_read_twice_and_no_more);
+
+TEST_WITH(photos, s, a_pool_that_loses_everything_ends_too)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
 	struct plan_run run;
 	uint32_t i = 0;
 
@@ -862,12 +824,8 @@ TEST(a_pool_that_loses_everything_ends_too)
 }
 
 /* What was read ahead and left the pool is read again before its readers come. */
-TEST(what_was_evicted_is_read_again)
+TEST_WITH(ssd, s, what_was_evicted_is_read_again)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
-
-	make_throughput_bound(s);
 	follow(s, order, PHOTOS);
 	read_all(s);
 	for (uint32_t i = 1000; i < 2000; i++)
@@ -881,35 +839,27 @@ TEST(what_was_evicted_is_read_again)
 }
 
 /* The device did not keep up, and nearly all of the epoch is over. */
-TEST(the_last_files_of_an_epoch_are_read_too)
+TEST_WITH(disk, s, the_last_files_of_an_epoch_are_read_too)
 {
-	const uint32_t *order = shuffled(PHOTOS);
 	const uint32_t last = PHOTOS - PHOTOS / 200;
 
-	for (unsigned seek_bound = 0; seek_bound < 2; seek_bound++) {
-		struct sim *s = sim_of(photos(PHOTOS));
-
-		(seek_bound ? make_seek_bound : make_throughput_bound)(s);
-		follow(s, order, PHOTOS);
-		for (uint32_t i = 0; i < last; i++)
-			demand(s, order[i]);
-		assert_int_equal(s->world->bytes, 0);
-		for (uint32_t i = last; i < PHOTOS; i++) {
-			read_all(s);
-			assert_true(s->world->pooled[order[i]]);
-			demand(s, order[i]);
-		}
-		assert_false(plan_order_wants(&s->order, &s->world->budget));
+	follow(s, order, PHOTOS);
+	for (uint32_t i = 0; i < last; i++)
+		demand(s, order[i]);
+	assert_int_equal(s->world->bytes, 0);
+	for (uint32_t i = last; i < PHOTOS; i++) {
+		read_all(s);
+		assert_true(s->world->pooled[order[i]]);
+		demand(s, order[i]);
 	}
+	assert_false(plan_order_wants(&s->order, &s->world->budget));
 }
 
-/* Other files are listed, and were to be read before it. */
-TEST(what_was_evicted_goes_first)
-{
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
+TEST_AGAIN(ssd, the_last_files_of_an_epoch_are_read_too);
 
-	make_throughput_bound(s);
+/* Other files are listed, and were to be read before it. */
+TEST_WITH(ssd, s, what_was_evicted_goes_first)
+{
 	s->world->budget.pace = 100 * MIB;
 	follow(s, order, PHOTOS);
 	read_all(s);
@@ -932,29 +882,21 @@ static void resolve_eight(void *context, uint64_t number, struct extent *ret)
 	ret->file_end = ret->file + 8;
 }
 
-TEST(a_file_is_read_with_all_of_its_extents)
+TEST_WITH(disk, s, a_file_is_read_with_all_of_its_extents)
 {
-	struct world *w = photos(16000);
-	struct sim *s;
-	uint32_t order[1000];
+	struct world *w = s->world;
+	uint32_t files[1000];
 
-	memcpy(order, shuffled(1000), sizeof(order));
 	w->view.resolve = resolve_eight;
 	for (uint32_t i = 0; i < 1000; i++)
-		order[i] *= 16; /* every other file */
-	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
-		forget_pool(w);
-		s = sim_of(w);
-		if (seek_bound)
-			make_seek_bound(s);
-		else
-			make_throughput_bound(s);
-		follow(s, order, 1000);
-		read_all(s);
-		for (uint64_t e = 0; e < 16000; e++)
-			assert_int_equal(w->planned[e], e / 8 % 2 == 0);
-	}
+		files[i] = 16 * i; /* every other file */
+	follow(s, files, 1000);
+	read_all(s);
+	for (uint64_t e = 0; e < 16000; e++)
+		assert_int_equal(w->planned[e], e / 8 % 2 == 0);
 }
+
+TEST_AGAIN(ssd, a_file_is_read_with_all_of_its_extents);
 
 TEST(any_extent_of_a_file_belongs_to_the_forecast)
 {
@@ -972,73 +914,60 @@ TEST(any_extent_of_a_file_belongs_to_the_forecast)
 
 /* --- several forecasts ----------------------------------------------------------------------- */
 
-TEST(two_forecasts_share_the_room)
+TEST_WITH(disk, s, two_forecasts_share_the_room)
 {
-	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
-		struct sim *s = sim_of(photos(PHOTOS));
-		uint64_t one, two;
+	uint64_t one, two;
 
-		if (seek_bound)
-			make_seek_bound(s);
-		else
-			make_throughput_bound(s);
-		s->memory = 400 * MIB;
-		follow(s, shuffled_from(0, 10000), 10000);
-		follow(s, shuffled_from(10000, 10000), 10000);
-		read_all(s);
-		one = planned_in(s->world, 0, 10000);
-		two = planned_in(s->world, 10000, PHOTOS);
-		assert_true(s->held > 350 * MIB);
-		assert_in_range(one, two * 3 / 4, two * 4 / 3);
-	}
+	s->memory = 400 * MIB;
+	follow(s, shuffled_from(0, 10000), 10000);
+	follow(s, shuffled_from(10000, 10000), 10000);
+	read_all(s);
+	one = planned_in(s->world, 0, 10000);
+	two = planned_in(s->world, 10000, PHOTOS);
+	assert_true(s->held > 350 * MIB);
+	assert_in_range(one, two * 3 / 4, two * 4 / 3);
 }
+
+TEST_AGAIN(ssd, two_forecasts_share_the_room);
 
 /* The first one has all the memory; what its readers free goes to the other. */
-TEST(a_late_comer_gets_its_share)
+TEST_WITH(disk, s, a_late_comer_gets_its_share)
 {
-	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
-		struct sim *s = sim_of(photos(PHOTOS));
-		uint32_t order[10000];
-		uint64_t before;
+	uint32_t first[10000];
+	uint64_t before, bytes, freed;
 
-		if (seek_bound)
-			make_seek_bound(s);
-		else
-			make_throughput_bound(s);
-		memcpy(order, shuffled(10000), sizeof(order));
-		s->memory = 400 * MIB;
-		follow(s, order, 10000);
+	memcpy(first, shuffled(10000), sizeof(first));
+	s->memory = 400 * MIB;
+	follow(s, first, 10000);
+	read_all(s);
+	before = planned_in(s->world, 0, 10000);
+	bytes = s->world->bytes;
+	assert_true(s->held > 350 * MIB);
+	follow(s, shuffled_from(10000, 10000), 10000);
+	for (uint32_t i = 0; i < before / 3; i++) {
+		demand(s, first[i]);
 		read_all(s);
-		before = planned_in(s->world, 0, 10000);
-		assert_true(s->held > 350 * MIB);
-		follow(s, shuffled_from(10000, 10000), 10000);
-		for (uint32_t i = 0; i < before / 3; i++) {
-			demand(s, order[i]);
-			read_all(s);
-		}
-		assert_int_equal(planned_in(s->world, 0, 10000), before);
-		assert_in_range(planned_in(s->world, 10000, PHOTOS), before / 5, before / 3);
 	}
+	assert_int_equal(planned_in(s->world, 0, 10000), before);
+	freed = s->world->asked_bytes;
+	assert_in_range(s->world->bytes - bytes, freed * 3 / 5, s->memory - bytes + freed);
 }
 
-TEST(two_jobs_with_the_same_files_read_them_once)
-{
-	struct sim *s = sim_of(photos(PHOTOS));
+TEST_AGAIN(ssd, a_late_comer_gets_its_share);
 
-	follow(s, shuffled(PHOTOS), PHOTOS);
+TEST_WITH(photos, s, two_jobs_with_the_same_files_read_them_once)
+{
+	follow(s, order, PHOTOS);
 	follow(s, shuffled(PHOTOS), PHOTOS);
 	read_all(s);
 	assert_nothing_planned_twice(s->world);
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
 
-TEST(what_one_job_had_is_read_for_the_other)
+TEST_WITH(ssd, s, what_one_job_had_is_read_for_the_other)
 {
-	struct sim *s = sim_of(photos(2000));
-	uint32_t order[2000], other[2000];
+	uint32_t other[2000];
 
-	make_throughput_bound(s);
-	memcpy(order, shuffled(2000), sizeof(order));
 	for (uint32_t i = 0; i < 2000; i++)
 		other[i] = order[1999 - i];
 	follow(s, order, 2000);
@@ -1089,11 +1018,8 @@ TEST(a_limited_number_of_forecasts_is_followed)
 /* --- where readers are ----------------------------------------------------------------------- */
 
 /* Readers that leave out each tenth. */
-TEST(what_was_passed_some_demands_ago_is_told_once)
+TEST_WITH(photos, s, what_was_passed_some_demands_ago_is_told_once)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
-
 	follow(s, order, PHOTOS);
 	for (uint32_t i = 0; i < 2000; i++) {
 		if (i % 10)
@@ -1104,11 +1030,8 @@ TEST(what_was_passed_some_demands_ago_is_told_once)
 }
 
 /* As io_uring's readers do: a batch is opened, and then read. */
-TEST(what_is_open_and_not_read_yet_is_not_told)
+TEST_WITH(photos, s, what_is_open_and_not_read_yet_is_not_told)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
-
 	follow(s, order, PHOTOS);
 	for (uint32_t at = 0; at < 128 * 50; at++) {
 		if (at % 128 == 0)
@@ -1120,11 +1043,8 @@ TEST(what_is_open_and_not_read_yet_is_not_told)
 	assert_true(s->world->passed >= 128 * 46);
 }
 
-TEST(what_another_order_has_too_is_not_told)
+TEST_WITH(photos, s, what_another_order_has_too_is_not_told)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
-
 	follow(s, order, PHOTOS);
 	follow(s, order, PHOTOS);
 	for (uint32_t i = 0; i < 2000; i++)
@@ -1138,10 +1058,8 @@ static bool first_of(void *arg, uint32_t file)
 	return false;
 }
 
-TEST(of_two_orders_the_one_that_is_read_goes_on)
+TEST_WITH(photos, s, of_two_orders_the_one_that_is_read_goes_on)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
 	struct forecast *a = follow(s, order, PHOTOS), *b;
 	uint32_t i = 0, next;
 
@@ -1175,11 +1093,8 @@ TEST(without_room_nothing_is_looked_at)
 	assert_int_equal(s->world->looks, 0);
 }
 
-TEST(if_all_is_there_little_is_looked_at)
+TEST_WITH(photos, s, if_all_is_there_little_is_looked_at)
 {
-	struct sim *s = sim_of(photos(PHOTOS));
-	const uint32_t *order = shuffled(PHOTOS);
-
 	memset(s->world->pooled, true, sizeof(s->world->pooled));
 	follow(s, order, PHOTOS);
 	for (uint32_t i = 0; i < PHOTOS; i++) {

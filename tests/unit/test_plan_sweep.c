@@ -53,6 +53,28 @@ static struct sim *epochs_of(struct world *world)
 	return sim;
 }
 
+static int read_once(void **state)
+{
+	*state = sim_of(photos(PHOTOS));
+	return 0;
+}
+
+static int read_in_epochs(void **state)
+{
+	*state = epochs_of(photos(PHOTOS));
+	return 0;
+}
+
+static int read_by_many(void **state)
+{
+	*state = shared_sim_of(photos(PHOTOS));
+	return 0;
+}
+
+FIXTURE_BY(photos, struct sim, read_once, NULL);
+FIXTURE_BY(epochs, struct sim, read_in_epochs, NULL);
+FIXTURE_BY(shared, struct sim, read_by_many, NULL);
+
 static uint64_t block_end(const struct world *w, uint64_t extent)
 {
 	uint64_t end = (extent / PLAN_BLOCK + 1) * PLAN_BLOCK;
@@ -221,10 +243,9 @@ TEST(a_shuffled_epoch_reads_each_file_once_and_hits_what_theory_says)
 	}
 }
 
-TEST(the_share_of_hits_grows_through_the_epoch)
+TEST_WITH(photos, sim, the_share_of_hits_grows_through_the_epoch)
 {
 	enum { PARTS = 10, PART = PHOTOS / PARTS };
-	struct sim *sim = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
 	sim->ratio = 0.5;
@@ -238,20 +259,16 @@ TEST(the_share_of_hits_grows_through_the_epoch)
 	}
 }
 
-TEST(a_fast_device_leaves_hardly_a_miss)
+TEST_WITH(photos, sim, a_fast_device_leaves_hardly_a_miss)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
-
 	shuffle_over(sim, 0, PHOTOS);
 	assert_all_was_read_once(sim);
 	assert_true(PHOTOS - sim->world->hits < demands_that_find(sim->world, PLAN_BLOCK));
 	assert_true(sim->world->bytes / sim->world->runs > sim->world->budget.run * 8 / 10);
 }
 
-TEST(a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost)
+TEST_WITH(photos, sim, a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
-
 	sim->forgets = true;
 	sim->memory = total_bytes(sim->world) / 20; /* asserted by world_run() */
 	shuffle_over(sim, 0, PHOTOS);
@@ -260,9 +277,8 @@ TEST(a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost)
 	assert_true(sim->world->hits > PHOTOS / 20);
 }
 
-TEST(what_the_pool_has_is_not_read)
+TEST_WITH(photos, sim, what_the_pool_has_is_not_read)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
 	struct world *w = sim->world;
 
 	for (uint64_t e = 0; e < PHOTOS; e += 3)
@@ -275,9 +291,8 @@ TEST(what_the_pool_has_is_not_read)
 }
 
 /* A device that is not waited for would have each room of one file filled at once. */
-TEST(room_is_filled_by_long_runs)
+TEST_WITH(photos, sim, room_is_filled_by_long_runs)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
 	sim->forgets = true;
@@ -288,9 +303,8 @@ TEST(room_is_filled_by_long_runs)
 }
 
 /* A pool that lets go of everything at once: what was read in vain is not read in vain again. */
-TEST(what_was_let_go_of_is_not_read_ahead_twice)
+TEST_WITH(photos, sim, what_was_let_go_of_is_not_read_ahead_twice)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
 	for (uint32_t i = 0; i < PHOTOS / 10; i++) {
@@ -303,28 +317,22 @@ TEST(what_was_let_go_of_is_not_read_ahead_twice)
 
 /* --- what is no epoch ------------------------------------------------------------------------ */
 
-TEST(who_asks_for_two_files_has_nothing_read)
+TEST_WITH(photos, sim, who_asks_for_two_files_has_nothing_read)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
-
 	demand(sim, 500);
 	demand(sim, 9000);
 	assert_int_equal(sim->world->runs, 0);
 }
 
-TEST(asking_for_the_same_file_again_and_again_proves_nothing)
+TEST_WITH(photos, sim, asking_for_the_same_file_again_and_again_proves_nothing)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
-
 	for (int i = 0; i < 1000; i++)
 		demand(sim, 500 + (uint64_t)(i % 2) * 9000);
 	assert_int_equal(sim->world->runs, 0);
 }
 
-TEST(a_scan_is_left_to_the_scan)
+TEST_WITH(photos, sim, a_scan_is_left_to_the_scan)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
-
 	sim->owed = 1;
 	for (uint64_t e = 0; e < PHOTOS / 2; e++) {
 		ask(sim, e, true);
@@ -385,19 +393,17 @@ TEST(a_tenth_of_the_classes_reads_not_much_of_the_others)
 	assert_true(wasted(w) < w->asked_bytes / 4);
 }
 
-TEST(an_epoch_over_train_reads_nothing_of_val)
+TEST_WITH(photos, sim, an_epoch_over_train_reads_nothing_of_val)
 {
 	enum { TRAIN = 18000 };
-	struct sim *sim = sim_of(photos(PHOTOS));
 
 	shuffle_over(sim, 0, TRAIN);
 	assert_int_equal(planned_in(sim->world, block_end(sim->world, TRAIN), PHOTOS), 0);
 	assert_true(sim->world->hits > TRAIN * 9 / 10);
 }
 
-TEST(a_block_that_is_found_after_the_sweep_is_read_too)
+TEST_WITH(photos, sim, a_block_that_is_found_after_the_sweep_is_read_too)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
 	struct world *w = sim->world;
 
 	for (uint64_t e = 0; e < 100; e++)
@@ -408,9 +414,8 @@ TEST(a_block_that_is_found_after_the_sweep_is_read_too)
 	assert_int_equal(planned_in(w, 0, PLAN_BLOCK), PLAN_BLOCK - 1);
 }
 
-TEST(the_pass_goes_on_before_it_turns_back)
+TEST_WITH(photos, sim, the_pass_goes_on_before_it_turns_back)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
 	struct world *w = sim->world;
 	uint64_t last;
 
@@ -474,10 +479,8 @@ TEST(runs_are_as_long_as_is_wanted_now)
 	}
 }
 
-TEST(what_comes_at_once_is_read_ahead_for_a_preload_only)
+TEST_WITH(photos, sim, what_comes_at_once_is_read_ahead_for_a_preload_only)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
-
 	sim->world->budget.no_sweep = true;
 	shuffle_over(sim, 0, 1000);
 	assert_int_equal(sim->world->runs, 0);
@@ -592,10 +595,8 @@ TEST(nothing_comes_with_a_record_before_the_epoch_is_known)
 	assert_true(miss(sim, 16 * 997));
 }
 
-TEST(on_shared_storage_nothing_comes_with_a_record_of_a_block_asked_of_a_little)
+TEST_WITH(shared, sim, on_shared_storage_nothing_comes_with_a_record_of_a_block_asked_of_a_little)
 {
-	struct sim *sim = shared_sim_of(photos(PHOTOS));
-
 	for (uint32_t i = 0; i < 100; i++)
 		assert_false(miss(sim, i * 197));
 }
@@ -684,10 +685,8 @@ static void scatter(struct world *w)
 }
 
 /* world_run() asserts that no run goes backwards. */
-TEST(a_pack_whose_offsets_jump_is_read_all_the_same)
+TEST_WITH(photos, sim, a_pack_whose_offsets_jump_is_read_all_the_same)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
-
 	scatter(sim->world);
 	shuffle_over(sim, 0, PHOTOS);
 	assert_all_was_read_once(sim);
@@ -696,9 +695,8 @@ TEST(a_pack_whose_offsets_jump_is_read_all_the_same)
 
 /* --- what it costs to know that there is nothing --------------------------------------------- */
 
-TEST(when_all_is_planned_nothing_is_looked_at)
+TEST_WITH(photos, sim, when_all_is_planned_nothing_is_looked_at)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 	struct world *w = sim->world;
 	uint32_t i = 0;
@@ -715,9 +713,8 @@ TEST(when_all_is_planned_nothing_is_looked_at)
 }
 
 /* As after a preload. */
-TEST(a_new_block_that_is_in_memory_starts_no_look_through_the_pack)
+TEST_WITH(photos, sim, a_new_block_that_is_in_memory_starts_no_look_through_the_pack)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
 	struct world *w = sim->world;
 
 	memset(w->pooled, true, sizeof(w->pooled));
@@ -733,19 +730,15 @@ TEST(a_new_block_that_is_in_memory_starts_no_look_through_the_pack)
 	assert_int_equal(w->last.extents[0], 7 * PLAN_BLOCK + 9);
 }
 
-TEST(an_epoch_looks_at_each_extent_about_once)
+TEST_WITH(photos, sim, an_epoch_looks_at_each_extent_about_once)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
-
 	sim->ratio = 1;
 	shuffle_over(sim, 0, PHOTOS);
 	assert_true(sim->world->looks <= PHOTOS + 2 * sim->world->runs + PHOTOS / 10);
 }
 
-TEST(where_there_is_no_room_little_is_looked_at)
+TEST_WITH(photos, sim, where_there_is_no_room_little_is_looked_at)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
-
 	sim->world->budget.sweep = 1; /* not enough for any */
 	shuffle_over(sim, 0, PHOTOS);
 	assert_int_equal(sim->world->runs, 0);
@@ -772,9 +765,8 @@ TEST(packs_of_next_to_nothing_are_fine)
 
 /* --- preload --------------------------------------------------------------------------------- */
 
-TEST(preload_reads_everything_in_order)
+TEST_WITH(photos, sim, preload_reads_everything_in_order)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
 	struct world *w = sim->world;
 	uint64_t next = 0;
 
@@ -788,9 +780,8 @@ TEST(preload_reads_everything_in_order)
 	assert_int_equal(w->hits, PHOTOS);
 }
 
-TEST(preload_stops_where_memory_ends_and_goes_on_when_there_is_more)
+TEST_WITH(photos, sim, preload_stops_where_memory_ends_and_goes_on_when_there_is_more)
 {
-	struct sim *sim = sim_of(photos(PHOTOS));
 	struct world *w = sim->world;
 
 	sim->memory = 100 * MIB;
@@ -803,10 +794,8 @@ TEST(preload_stops_where_memory_ends_and_goes_on_when_there_is_more)
 	assert_true(w->bytes > 200 * MIB);
 }
 
-TEST(preload_helps_whoever_asked_before_it)
+TEST_WITH(shared, sim, preload_helps_whoever_asked_before_it)
 {
-	struct sim *sim = shared_sim_of(photos(PHOTOS));
-
 	shuffle_over(sim, 0, 100);
 	assert_int_equal(sim->world->runs, 0);
 	plan_preload_begin(&sim->preload);
@@ -865,9 +854,8 @@ TEST(the_last_fifth_of_a_whole_epoch_is_read_ahead)
 	assert_in_range(sim->world->hits, PHOTOS * 15 / 100, PHOTOS / 5);
 }
 
-TEST(a_block_is_finished_when_four_fifths_were_asked_for)
+TEST_WITH(shared, sim, a_block_is_finished_when_four_fifths_were_asked_for)
 {
-	struct sim *sim = shared_sim_of(photos(PHOTOS));
 	uint64_t e = 0;
 
 	while (e * 5 < PLAN_BLOCK * 4) {
@@ -881,9 +869,8 @@ TEST(a_block_is_finished_when_four_fifths_were_asked_for)
 
 /* --- epochs ---------------------------------------------------------------------------------- */
 
-TEST(the_next_epoch_is_known_soon_and_streams_like_the_first)
+TEST_WITH(epochs, sim, the_next_epoch_is_known_soon_and_streams_like_the_first)
 {
-	struct sim *sim = epochs_of(photos(PHOTOS));
 	const uint32_t *order;
 
 	sim->ratio = 1;
@@ -927,7 +914,6 @@ TEST(epochs_of_which_the_kernel_keeps_a_part_stream_too)
 		struct sim *sim = sim_with(photos(PHOTOS), &params);
 		struct world *w = sim->world;
 
-		(void)state;
 		memset(is_kept, 0, sizeof(is_kept));
 		sim->ratio = 1;
 		shuffle_over(sim, 0, PHOTOS);
@@ -1004,9 +990,8 @@ TEST(where_the_kernel_keeps_all_there_is_one_epoch)
 }
 
 /* Of N draws some N / e files are never drawn: what is read ahead is wasted at last. */
-TEST(who_draws_with_replacement_is_left_alone_after_one_epoch)
+TEST_WITH(epochs, sim, who_draws_with_replacement_is_left_alone_after_one_epoch)
 {
-	struct sim *sim = epochs_of(photos(PHOTOS));
 	uint64_t bytes;
 
 	while (sim->sweep.epoch == 0)
@@ -1023,10 +1008,8 @@ TEST(who_draws_with_replacement_is_left_alone_after_one_epoch)
 	assert_true(sim->sweep.epoch > 2);
 }
 
-TEST(a_whole_epoch_after_a_broken_one_makes_the_next_one_stream)
+TEST_WITH(epochs, sim, a_whole_epoch_after_a_broken_one_makes_the_next_one_stream)
 {
-	struct sim *sim = epochs_of(photos(PHOTOS));
-
 	shuffle_over(sim, 0, PHOTOS);
 	for (uint32_t i = 0; i < 2 * PHOTOS; i++) /* some epochs of draws with replacement */
 		demand(sim, (uint64_t)random() % PHOTOS);
@@ -1035,9 +1018,8 @@ TEST(a_whole_epoch_after_a_broken_one_makes_the_next_one_stream)
 	assert_true(sim->world->hits > PHOTOS * 9 / 10);
 }
 
-TEST(a_file_that_is_read_now_and_then_ends_no_epoch)
+TEST_WITH(epochs, sim, a_file_that_is_read_now_and_then_ends_no_epoch)
 {
-	struct sim *sim = epochs_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
 	for (uint32_t i = 0; i < PHOTOS; i++) {
@@ -1048,10 +1030,9 @@ TEST(a_file_that_is_read_now_and_then_ends_no_epoch)
 	assert_int_equal(sim->sweep.epoch, 0);
 }
 
-TEST(validation_in_between_belongs_to_the_epoch)
+TEST_WITH(epochs, sim, validation_in_between_belongs_to_the_epoch)
 {
 	enum { TRAIN = 18000, ROUNDS = 4 };
-	struct sim *sim = epochs_of(photos(PHOTOS));
 
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		shuffle_over(sim, 0, TRAIN);
@@ -1063,10 +1044,8 @@ TEST(validation_in_between_belongs_to_the_epoch)
 	assert_true(sim->world->hits > TRAIN * 9 / 10);
 }
 
-TEST(what_was_preloaded_is_not_preloaded_for_the_next_epoch)
+TEST_WITH(epochs, sim, what_was_preloaded_is_not_preloaded_for_the_next_epoch)
 {
-	struct sim *sim = epochs_of(photos(PHOTOS));
-
 	plan_preload_begin(&sim->preload);
 	while (read_run(sim))
 		;
@@ -1149,10 +1128,8 @@ TEST(a_preload_that_filled_the_memory_ends_with_the_epoch)
 }
 
 /* Readers who leave the device no time for a preload have done its work by their epoch's end. */
-TEST(an_epoch_over_all_is_the_end_of_a_preload)
+TEST_WITH(epochs, sim, an_epoch_over_all_is_the_end_of_a_preload)
 {
-	struct sim *sim = epochs_of(photos(PHOTOS));
-
 	sim->ratio = 0;
 	plan_preload_begin(&sim->preload);
 	shuffle_over(sim, 0, PHOTOS);

@@ -12,7 +12,7 @@ missing=$(sed -n 's/^\.Xr \(fold[a-z-]*\) \([1-8]\).*/\1.\2/p' ./*.[1-8] | sort 
     done)
 [ -z "$missing" ] || { printf '%s\n' "$missing" && status=1; }
 unsaid=$(cd .. && grep -rhoE '"(AWS|CURL|FOLDFS|HF|NO|SSL|XDG)_[A-Z0-9_]+"' --include='*.c' \
-    base cache fs pack remote | tr -d '"' | sort -u |
+    base cache fs lists pack remote | tr -d '"' | sort -u |
     while read -r variable; do
         grep -qw "$variable" man/*.[1-8] || echo "$variable is read and in no page"
     done)

@@ -10,6 +10,9 @@ build=${1:?usage: run.sh BUILD FLAG...}
 shift
 here=tests/lint
 failed=0
+names=
+said=$(mktemp -d) || exit 1
+trap 'rm -rf "$said"' EXIT
 export PYTHONDONTWRITEBYTECODE=1
 
 # report NAME STATUS OUTPUT: a check's status 77 is "cannot be told here", as everywhere.
@@ -25,12 +28,12 @@ report() {
     esac
 }
 
-# check NAME COMMAND..
+# check NAME COMMAND..: all begin at once, and are reported in turn.
 check() {
-    name=$1
+    names="$names $1"
+    at=$said/$1
     shift
-    output=$("$@" 2>&1)
-    report "$name" $? "$output"
+    { "$@" >"$at" 2>&1; echo $? >"$at.status"; } &
 }
 
 check layering "$here/layering.py" "$build"
@@ -47,4 +50,8 @@ check promises "$here/promises.py"
 check shell "$here/shell.sh"
 check man "$here/man.sh"
 check options "$here/options.py" "$build"
+wait
+for name in $names; do
+    report "$name" "$(cat "$said/$name.status")" "$(cat "$said/$name")"
+done
 exit $failed

@@ -5,7 +5,7 @@ threaded=$1
 shift
 for program in "$@"; do
     case " $threaded " in *" $program "*) listed=0 ;; *) listed=1 ;; esac
-    nm -u "$program" | grep -q pthread_create
+    nm -uD "$program" | grep -q pthread_create
     if [ $? -ne $listed ]; then
         echo "$program: whether it begins threads is not what the Makefile's \`threaded' says" >&2
         exit 1

@@ -36,8 +36,10 @@ def pytest_configure(config):
 
 def remove(folder):
     """Also what its owner may not write to."""
-    subprocess.run(["chmod", "-R", "u+rwX", folder], check=False)
     shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        subprocess.run(["chmod", "-R", "u+rwX", folder], check=False)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

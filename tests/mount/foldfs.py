@@ -227,11 +227,13 @@ def wait_for(pid, seconds=PATIENCE):
 
 
 def wait_until(true):
-    """For what nobody tells. Who asks leaves the processor to those who are asked."""
-    deadline = time.monotonic() + PATIENCE
+    """For what nobody tells. Who asks leaves the processor to those who are asked, and asks less
+    often the longer it takes."""
+    began = time.monotonic()
     while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
+        waited = time.monotonic() - began
+        assert waited < PATIENCE
+        time.sleep(0.002 + waited / 20)
 
 
 def wait_for_line(pipe, pattern):

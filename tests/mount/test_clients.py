@@ -361,7 +361,7 @@ def skip_without(*modules):
 
 
 @pytest.mark.parametrize("workers", [
-    ("fork:0", "fork:8", "spawn:2"),
+    ("fork:0", "fork:8", "spawn:1"),
     pytest.param(("fork:2", "spawn:8"), marks=pytest.mark.slow),
 ])
 def test_imagefolder_cannot_tell_the_mount_from_the_source(images, mount, workers):

@@ -199,7 +199,7 @@ def test_a_second_signal_does_not_wait_for_open_files(small, mount):
 
 
 def read_until(path, stop, done):
-    while not stop.is_set():
+    while not stop.wait(0.01):
         done.append(path.read_bytes())
 
 

@@ -26,6 +26,7 @@ import cases_epochs
 import cases_far
 import cases_foreign
 import cases_gain
+import cases_gpu
 import cases_loader
 import cases_memory
 import cases_open
@@ -52,6 +53,7 @@ SECTIONS = {
     "search": cases_oracle.oracle, "pack": cases_pack.pack, "shards": cases_shards.shards,
     "remote": cases_remote.remote, "disk-cache": cases_remote.disk_cache,
     "open": cases_open.opening, "foreign": cases_foreign.foreign, "flights": cases_far.flights,
+    "gpu": cases_gpu.gpu,
     **CACHED,
 }
 FAILURES = (Failed, MountError, OSError, RuntimeError, subprocess.SubprocessError)

@@ -83,8 +83,12 @@ def conclude(measured, workers=None, wanted=None):
     mount = Ratio(decode, both).at_least(1)
     smaller = {many: Ratio(rate, both).at_least(1) for many, rate in
                rates.get("resized", {}).items()}
-    words = [because(found, measured, workers, wanted, reading), what_of_mount(mount, found)]
-    words += [what_of_resize(measured, workers, many, bound) for many, bound in smaller.items()]
+    words = [because(found, measured, workers, wanted, reading)]
+    if found == "nothing":
+        words.append("Neither a mount nor smaller images would make it faster.")
+    else:
+        words.append(what_of_mount(mount, found))
+        words += [what_of_resize(measured, workers, *bound) for bound in smaller.items()]
     words += [inodes(measured), *opening(measured), memory(measured), cold(measured)]
     result.update(reading=reading, mount=[mount.low, mount.high],
                   resize=next(([bound.low, bound.high] for bound in smaller.values()), None))

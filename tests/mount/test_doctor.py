@@ -96,6 +96,12 @@ def test_a_ratio_below_one_is_no_gain():
     assert low == 1 and high < 1.1
 
 
+def test_what_the_model_does_not_wait_for_need_not_be_faster():
+    said = "\n".join(verdict.conclude(NVME, None, 500)["words"])
+    assert "at least 630 images/s come, and 500 are wanted" in said
+    assert "Neither a mount nor smaller images" in said and "At most" not in said
+
+
 def test_neither_is_named_alone_where_both_are_as_slow():
     assert "Neither is clearly slower" in words(measured((355, 690), (350, 685), (180, 350)))
     assert "Neither" not in words(NVME)

@@ -96,17 +96,15 @@ class mounted(_Folder):
 
     def __init__(self, pack: Path | Sequence[Path], *, at: Path | None = None,
                  options: Sequence[str] = (), **keywords: Unpack[MountOptions]) -> None:
-        options = [*words(keywords), *options]
-        packs = [pack] if isinstance(pack, (str, os.PathLike)) else pack
-        self._packs = [os.fspath(one) for one in packs]
+        more = [options] if isinstance(options, str) else options
+        packs = [pack] if isinstance(pack, (str, bytes, os.PathLike)) else pack
+        self._packs = [os.fsdecode(one) for one in packs]
+        path = _private_folder() if at is None else os.path.abspath(os.fsdecode(at))
         with contextlib.ExitStack() as undo:
             if at is None:
-                path = _private_folder()
                 undo.callback(_remove, path)
-            else:
-                path = os.path.abspath(at)
-                options = ["--mkdir", *options]
-            process, relay = _mount("-q", *options, *self._packs, path)
+            process, relay = _mount("-q", "--mkdir", *words(keywords), *more,
+                                    *map(_argument, self._packs), path)
             undo.pop_all()
         super().__init__(path)
         self._end = weakref.finalize(self, _unmount, process, relay, os.getpid(), path, at is None)
@@ -149,12 +147,19 @@ def _shown(pack: str) -> str:
                   r"\1\2", repr(pack))
 
 
+def _argument(pack: str) -> str:
+    """Its name may begin as an option does."""
+    return os.path.join(".", pack) if pack.startswith("-") else pack
+
+
 def _private_folder() -> str:
+    """A name that nobody can guess: foldfs makes the folder, and removes it even where this
+    process is killed."""
     import tempfile
 
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    return tempfile.mkdtemp(prefix="foldfs-",
-                            dir=runtime if os.access(runtime, os.W_OK | os.X_OK) else None)
+    return os.path.join(runtime if os.access(runtime, os.W_OK | os.X_OK) else tempfile.gettempdir(),
+                        "foldfs-" + os.urandom(8).hex())
 
 
 def _mount(*words: str) -> tuple[Process, Process]:

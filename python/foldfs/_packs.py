@@ -56,7 +56,7 @@ def _made(pack: Path, count: int, options: PackOptions) -> Path:
     """The name of a part, or the pattern of shards."""
     import glob
 
-    stem, suffix = os.path.splitext(os.fspath(pack))
+    stem, suffix = os.path.splitext(os.fsdecode(pack))
     part = options.get("part")
     if part:
         number, of = map(int, part.split("/"))

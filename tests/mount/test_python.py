@@ -119,6 +119,17 @@ def test_without_a_runtime_folder_it_is_one_that_nobody_else_enters(small, pytho
     assert not Path(done.out.strip()).exists()
 
 
+@pytest.mark.parametrize("name", ["-x.lmdb", b"\xff.lmdb", "\udcff.lmdb"])
+@pytest.mark.parametrize("several", [False, True])
+def test_a_pack_may_have_any_name(small, python, place, name, several):
+    os.link(small[1], os.path.join(os.fsencode(place), os.fsencode(name)))
+    done = python(f"""
+with foldfs.mounted({[name] if several else name!r}, at=b"at", options="-v") as path:
+    print(path, open(path + "/file").read(), end="")
+""")
+    assert done.out == f"{place}/at content\n"
+
+
 def test_an_exception_passes_and_unmounts(small, python):
     done = python("""
 try:
@@ -284,8 +295,7 @@ def test_a_killed_process_takes_its_mount_with_it(small, begin, runtime):
     process.kill()
     process.wait(PATIENCE)  # until then, foldfs is its child
     assert foldfs.wait_for(server) is not None
-    assert not foldfs.is_mounted(path)
-    path.rmdir()  # the one thing that is left
+    assert not foldfs.is_mounted(path) and not path.exists()
 
 
 @pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
@@ -407,8 +417,7 @@ def test_a_killed_job_and_its_workers_take_the_mount_with_them(images, begin, st
     process.kill()
     process.wait(PATIENCE)  # until then, foldfs is its child
     assert foldfs.wait_for(server) is not None
-    assert not foldfs.is_mounted(path)
-    path.rmdir()
+    assert not foldfs.is_mounted(path) and not path.exists()
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)  # a forkserver stays, with its workers
 
@@ -661,7 +670,7 @@ def test_shards_and_parts_are_packs_too(python, place):
 foldfs.pack("tree", "[s].lmdb", exclude=["dog"], check="off")
 made = foldfs.pack("tree", "[s].lmdb", shard_size=1 << 20, check="off")
 print(made["files"], made["path"])
-print(foldfs.pack("tree", "p.lmdb", part="1/2", check="off")["path"])
+print(foldfs.pack(b"tree", b"p.lmdb", part="1/2", check="off")["path"])
 """)
     shards, part = done.out.splitlines()
     assert shards.startswith("3 [[]s]-*-of-0000") and part == "p-00001-of-00002.lmdb"

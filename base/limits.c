@@ -1,14 +1,19 @@
 #include "base/limits.h"
+#include "base/io.h"
+#include "base/scope.h"
 #include "base/size.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/resource.h>
 
-#define MAIN_STACK   (256 * KIB) /* twice what the deepest call takes */
-#define THREAD_STACK MIB	 /* of threads: libraries run there, too */
-#define SPARE	     4		 /* one in so many files */
+#define MAIN_STACK    (256 * KIB) /* twice what the deepest call takes */
+#define THREAD_STACK  MIB	  /* of threads: libraries run there, too */
+#define SPARE	      4		  /* one in so many files */
+#define OOM_SCORE_ADJ "-500"
 
 static int check_main_stack(struct err *err)
 {
@@ -68,4 +73,13 @@ uint64_t limits_spare_files(void)
 bool limits_is_spare(int fd)
 {
 	return (uint64_t)fd >= limits_spare_files() * (SPARE - 1);
+}
+
+void limits_avoid_oom_killer(void)
+{
+	SCOPE_CLOSE int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	char now[8] = "";
+
+	if (fd >= 0 && read(fd, now, sizeof(now) - 1) > 0 && strcmp(now, "0\n") == 0)
+		io_write_full(fd, OOM_SCORE_ADJ, strlen(OOM_SCORE_ADJ));
 }

@@ -3,6 +3,8 @@
  * none. */
 #pragma once
 
+#include <linux/audit.h>
+#include <linux/seccomp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -26,6 +28,9 @@
 #ifndef SYS_openat2
 #define SYS_openat2 437
 #endif
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd 438
 #endif
@@ -48,7 +53,14 @@
 #endif
 #ifndef SYS_setxattrat
 #define SYS_setxattrat	  463
+#define SYS_getxattrat	  464
+#define SYS_listxattrat	  465
 #define SYS_removexattrat 466
+#endif
+#ifndef SYS_open_tree
+#define SYS_open_tree  428
+#define SYS_move_mount 429
+#define SYS_fsopen     430
 #endif
 #ifndef SYS_file_setattr
 #define SYS_file_setattr 469
@@ -83,4 +95,65 @@ struct landlock_path_beneath_attr {
 	uint64_t allowed_access;
 	int32_t parent_fd;
 } __attribute__((packed));
+#endif
+
+/* The architecture of this program, as seccomp names it; undefined: without filters. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if defined(__x86_64__)
+#define AUDIT_ARCH_NATIVE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define AUDIT_ARCH_NATIVE AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define AUDIT_ARCH_NATIVE AUDIT_ARCH_RISCV64
+#elif defined(__powerpc64__)
+#define AUDIT_ARCH_NATIVE AUDIT_ARCH_PPC64LE
+#endif
+#endif
+#define X32_CALLS 0x40000000 /* x86-64: a bit of the numbers of its other calls */
+
+#ifndef SECCOMP_RET_USER_NOTIF /* Linux 5.0 */
+#define SECCOMP_RET_USER_NOTIF		 0x7fc00000U
+#define SECCOMP_FILTER_FLAG_NEW_LISTENER (1UL << 3)
+struct seccomp_notif {
+	uint64_t id;
+	uint32_t pid;
+	uint32_t flags;
+	struct seccomp_data data;
+};
+struct seccomp_notif_resp {
+	uint64_t id;
+	int64_t val;
+	int32_t error;
+	uint32_t flags;
+};
+#define SECCOMP_IOC_MAGIC	 '!'
+#define SECCOMP_IOCTL_NOTIF_RECV _IOWR(SECCOMP_IOC_MAGIC, 0, struct seccomp_notif)
+#define SECCOMP_IOCTL_NOTIF_SEND _IOWR(SECCOMP_IOC_MAGIC, 1, struct seccomp_notif_resp)
+#endif
+#ifndef SECCOMP_USER_NOTIF_FLAG_CONTINUE /* 5.5 */
+#define SECCOMP_USER_NOTIF_FLAG_CONTINUE (1UL << 0)
+#endif
+#ifndef SECCOMP_IOCTL_NOTIF_ADDFD /* 5.9 */
+struct seccomp_notif_addfd {
+	uint64_t id;
+	uint32_t flags, srcfd, newfd, newfd_flags;
+};
+#define SECCOMP_IOCTL_NOTIF_ADDFD _IOW(SECCOMP_IOC_MAGIC, 3, struct seccomp_notif_addfd)
+#endif
+#ifndef SECCOMP_ADDFD_FLAG_SEND /* 5.14 */
+#define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
+#endif
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV /* 5.19 */
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* 6.6 */
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS	   _IOW(SECCOMP_IOC_MAGIC, 4, uint64_t)
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#endif
+#ifdef SECCOMP_IOCTL_NOTIF_ID_VALID /* with the wrong direction before 5.9 */
+#undef SECCOMP_IOCTL_NOTIF_ID_VALID
+#endif
+#define SECCOMP_IOCTL_NOTIF_ID_VALID _IOW(SECCOMP_IOC_MAGIC, 2, uint64_t)
+#ifndef MFD_NOEXEC_SEAL /* 6.3 */
+#define MFD_NOEXEC_SEAL 0x0008U
 #endif

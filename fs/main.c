@@ -20,6 +20,7 @@
 #include "fs/life/daemon.h"
 #include "fs/life/mountpoint.h"
 #include "fs/life/namespace.h"
+#include "fs/nofuse/nofuse.h"
 #include "fs/session.h"
 #include "fs/stall.h"
 #include "fs/version.h"
@@ -32,14 +33,14 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define LEFTOVERS     5 /* seconds that processes may use the mount after COMMAND has ended */
-#define OOM_SCORE_ADJ "-500"
-#define QUIET	      (2 * CLOCK_SECOND) /* without a request: the mount is not used */
+#define LEFTOVERS 5 /* seconds that processes may use the mount after COMMAND has ended */
+#define QUIET	  (2 * CLOCK_SECOND) /* without a request: the mount is not used */
 
 struct program {
 	struct settings settings;
 	struct mount *mount;
 	struct session *session;
+	struct nofuse *nofuse; /* in place of the session and a mount; NULL: none */
 	struct mountpoint mountpoint;
 	struct daemon daemon;
 	struct rlimit files; /* as COMMAND gets it */
@@ -126,12 +127,18 @@ static int check_timeout(const struct program *program, struct err *err)
 
 /* --- until the end --------------------------------------------------------------------------- */
 
+/* Without a mount, children of COMMAND become this process's, which may have programs of its own
+ * for credentials. */
 static void reap_command(struct program *program)
 {
+	bool all = program->nofuse && !mount_needs(program->mount).programs;
+	pid_t command = program->command.pid, pid;
 	int how;
 
-	if (!program->command.pid ||
-	    waitpid(program->command.pid, &how, WNOHANG) != program->command.pid)
+	do
+		pid = command ? waitpid(all ? -1 : command, &how, WNOHANG) : 0;
+	while (pid > 0 && pid != command);
+	if (pid <= 0)
 		return;
 	program->command.pid = 0;
 	program->status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
@@ -238,7 +245,7 @@ static void wait_for_end(struct program *program)
 	bool with_command = program->command.pid > 0;
 	siginfo_t info;
 
-	while (!with_command || program->command.pid) {
+	while ((!with_command || program->command.pid) && !nofuse_is_alone(program->nofuse)) {
 		switch (next_signal(program, &info)) {
 		case 0:
 			if (with_command)
@@ -342,29 +349,16 @@ static void leave_mount(struct program *program)
 	}
 }
 
-/* A daemon that is killed for lack of memory takes the mount from all who use it. So the kernel is
- * to count half of the memory less for it when it looks for a process to kill. That takes a
- * privilege, and what somebody has set stays. COMMAND was forked before, and is counted as usual.
- */
-static void avoid_oom_killer(void)
-{
-	SCOPE_CLOSE int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
-	char now[8] = "";
-
-	if (fd >= 0 && read(fd, now, sizeof(now) - 1) > 0 && strcmp(now, "0\n") == 0)
-		io_write_full(fd, OOM_SCORE_ADJ, strlen(OOM_SCORE_ADJ));
-}
-
 static int refuse_fork(int error, struct err *err)
 {
 	return err_set(err, error, "cannot start a process: %s; allow more tasks ('ulimit -u')",
 		       strerror(-error));
 }
 
-static int fork_command(struct program *program, struct err *err)
+static int fork_command(struct program *program, command_fn *first, struct err *err)
 {
 	int r = command_fork(&program->command, program->settings.command, &program->signals,
-			     &program->files);
+			     &program->files, first);
 
 	return r < 0 ? refuse_fork(r, err) : 0;
 }
@@ -375,6 +369,7 @@ static void enter_sandbox(const struct program *program)
 	unsigned held;
 
 	needs.command = program->command.pid;
+	needs.job = program->nofuse != NULL;
 	held = sandbox_enter(&needs);
 
 	log_detail("sandbox: no new privileges%s%s",
@@ -417,11 +412,11 @@ static int delegate(struct program *program)
 /* What COMMAND keeps. */
 static int leave_privileges(struct program *program, struct err *err)
 {
-	int r = program->settings.command ? fork_command(program, err) : 0;
+	int r = program->settings.command ? fork_command(program, NULL, err) : 0;
 
 	if (r < 0)
 		return r;
-	avoid_oom_killer();
+	limits_avoid_oom_killer();
 	r = delegate(program);
 	if (r < 0)
 		return refuse_fork(r, err);
@@ -483,7 +478,7 @@ static int use_mount(struct program *program, struct err *err)
 	announce_shared(program->mount, program->mountpoint.path);
 	if (!settings->command)
 		return 0;
-	r = fork_command(program, err);
+	r = fork_command(program, NULL, err);
 	if (r < 0)
 		return r;
 	command_begin(&program->command);
@@ -521,6 +516,57 @@ static int mount_and_serve(struct program *program, struct err *err)
 	return r < 0 ? refuse_fork(r, err) : serve_mount(program, err);
 }
 
+static int serve_job(struct program *program, struct err *err)
+{
+	struct nofuse *nofuse = program->nofuse;
+	int r = fork_command(program, nofuse_join, err);
+
+	if (r < 0)
+		return r;
+	r = nofuse_attach(nofuse, program->command.gate, err);
+	limits_avoid_oom_killer();
+	log_without_waiting();
+	if (r == 0 && program->settings.sandbox == 0)
+		enter_sandbox(program);
+	if (r == 0)
+		r = nofuse_serve(nofuse, err);
+	if (r < 0) {
+		command_cancel(&program->command);
+		nofuse_end(nofuse, &program->signals);
+		return r;
+	}
+	announce(program->mount, &program->mountpoint);
+	command_begin(&program->command);
+	mount_fill(program->mount);
+	wait_for_end(program);
+	nofuse_end(nofuse, &program->signals);
+	return 0;
+}
+
+static int run_without_fuse(struct program *program, struct err *err)
+{
+	int r = nofuse_new(program->mount, &program->nofuse, err);
+
+	block_signals(program);
+	if (r < 0)
+		return r;
+	program->mountpoint.path = strdup(nofuse_path(program->nofuse));
+	if (!program->mountpoint.path)
+		return -ENOMEM;
+	r = nofuse_guard(program->nofuse, &program->signals);
+	return r < 0 ? refuse_fork(r, err) : serve_job(program, err);
+}
+
+static int mount_at_point(struct program *program, struct err *err)
+{
+	int r = look_at_mountpoint(program, err);
+
+	if (r < 0)
+		return r;
+	return program->mountpoint.already_mounted ? use_mount(program, err)
+						   : mount_and_serve(program, err);
+}
+
 static int start_mount(struct program *program)
 {
 	struct settings *settings = &program->settings;
@@ -532,10 +578,7 @@ static int start_mount(struct program *program)
 	r = mount_new(settings, &program->mount, &err);
 	if (r < 0)
 		return complain(NULL, &err, r);
-	r = look_at_mountpoint(program, &err);
-	if (r == 0)
-		r = program->mountpoint.already_mounted ? use_mount(program, &err)
-							: mount_and_serve(program, &err);
+	r = settings->no_fuse ? run_without_fuse(program, &err) : mount_at_point(program, &err);
 	if (r < 0)
 		program->status = complain(settings->mountpoint, &err, r);
 	daemon_tell(&program->daemon, program->status);
@@ -549,6 +592,7 @@ static bool clean_up(struct program *program)
 	bool ended = !program->session || session_join(program->session, 0);
 
 	if (ended) {
+		nofuse_free(program->nofuse);
 		session_free(program->session);
 		mount_free(program->mount);
 	}

@@ -227,7 +227,7 @@ static uint64_t choose_residency(const struct mount *mount)
 	uint64_t names = dataset_info(mount->dataset)->super->files * KERNEL_NAME_BYTES;
 	uint64_t taken = mount->memory.budget + names + mount->memory.available / MEMORY_PARTS;
 
-	if (settings->cache == SETTING_CACHE_POOL)
+	if (settings->cache == SETTING_CACHE_POOL || settings->no_fuse)
 		return 0;
 	if (settings->cache == SETTING_CACHE_KERNEL || settings->policy == SETTING_POLICY_LRU ||
 	    kernel_needs(mount) <= mount->memory.available / 5 * 4)

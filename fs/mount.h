@@ -14,6 +14,7 @@
 #include "pack/packs.h"
 
 struct mount;
+struct fuse_session;
 
 /* Opens the pack and makes the cache. Starts no threads. Returns 0 or -errno with a sentence that
  * names the path at fault. */
@@ -21,7 +22,8 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 void mount_free(struct mount *mount); /* stopped, or never started; NULL is fine */
 
 /* Starts what runs beside the requests: reading ahead, what tells the kernel, the watch over
- * memory. Returns 0 or -errno, and is to be stopped in both cases. */
+ * memory. `fuse`: NULL with settings.no_fuse. Returns 0 or -errno, and is to be stopped in both
+ * cases. */
 int mount_start(struct mount *mount, struct fuse_session *fuse);
 void mount_stop(struct mount *mount);
 /* Begins to fetch what the disk cache lacks of the packs, as far as the settings want it. */

@@ -1,6 +1,7 @@
 /* What runs beside the requests of a mount. */
 #include "base/math.h"
 #include "base/size.h"
+#include "fs/fuse.h"
 #include "fs/inval.h"
 #include "fs/mount_internal.h"
 #include "fs/notify_store.h"
@@ -30,6 +31,8 @@ int mount_make_notes(struct mount *mount, struct err *err)
 	char count[SIZE_TEXT];
 	int r = 0;
 
+	if (mount->settings->no_fuse)
+		return 0;
 	if (mount->memory.residency != RESIDENCY_ALL)
 		r = inval_new(dataset_extents(mount->dataset), lag, inval_extent, mount,
 			      &mount->inval);

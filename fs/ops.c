@@ -47,9 +47,12 @@ static void reply_error(fuse_req_t req, int error)
 static int check_access(fuse_req_t req, fuse_ino_t ino, int access)
 {
 	const struct tree *tree = tree_of(req);
+	const struct fuse_ctx *from = fuse_req_ctx(req);
+	struct tree_user user = {
+		.pid = from->pid, .known = true, .uid = from->uid, .gid = from->gid};
 
 	return mount_checks_modes(mount_of(req))
-		       ? tree_access(tree, tree_entry(tree, ino), access, req)
+		       ? tree_access(tree, tree_entry(tree, ino), access, &user)
 		       : 0;
 }
 
@@ -133,26 +136,6 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 
 /* --- listings -------------------------------------------------------------------------------- */
 
-/* Places of a listing: 0 is ".", 1 is "..", then come the children. False after the last one. */
-static bool listing_child(const struct tree *tree, uint32_t directory, uint64_t place,
-			  struct dataset_child *ret)
-{
-	const struct dataset_entry d = dataset_entry(tree->dataset, directory);
-
-	if (place >= (uint64_t)d.children + 2)
-		return false;
-	if (place < 2)
-		*ret = (struct dataset_child){
-			.kind = FORMAT_DIRECTORY,
-			.inode = place == 0 || directory == tree->root ? directory : d.parent,
-			.name = "..",
-			.name_len = place + 1,
-		};
-	else
-		*ret = dataset_child(tree->dataset, d.first_child + (uint32_t)(place - 2));
-	return true;
-}
-
 /* With attributes, so that the kernel knows the files; but not the folder itself and its parent. */
 static size_t add_plus(fuse_req_t req, char *buf, size_t room, uint64_t place,
 		       const struct dataset_child *child)
@@ -212,7 +195,7 @@ static void reply_listing(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off
 
 	if (size > sizeof(buf))
 		size = sizeof(buf);
-	for (; listing_child(tree, tree_entry(tree, ino), place, &child); place++) {
+	for (; tree_child(tree, tree_entry(tree, ino), place, &child); place++) {
 		len = add(req, buf + used, size - used, place, &child);
 		if (len == 0)
 			break;

@@ -65,6 +65,9 @@ static const struct opt options[] = {
 	OPT_FLAG('q', "quiet", struct settings, quiet, "do not say what was mounted, and how"),
 	OPT_FLAG('v', "verbose", struct settings, verbose, "say more"),
 	OPT_STRING(0, "log", "FILE", struct settings, log, "append messages to FILE, too"),
+	OPT_FLAG(0, "no-fuse", struct settings, no_fuse,
+		 "do without a mount and /dev/fuse: only COMMAND, and what it starts, see the "
+		 "files"),
 	OPT_FLAG(0, "mkdir", struct settings, mkdir,
 		 "create MOUNTPOINT where it is missing, and remove it again at unmount"),
 	OPT_NUMBER(0, "uid", "N", struct settings, uid,
@@ -193,7 +196,9 @@ static const struct settings defaults = {.readahead = 8 * MIB,
 
 static const struct opt_command command = {
 	.name = "foldfs",
-	.synopsis = "[options] PACK.. MOUNTPOINT\n[options] PACK.. MOUNTPOINT -- COMMAND [ARG..]",
+	.synopsis =
+		"[options] PACK.. MOUNTPOINT\n[options] PACK.. MOUNTPOINT -- COMMAND [ARG..]\n"
+		"--no-fuse [options] PACK.. DIR -- COMMAND [ARG..]",
 	.summary = "Mounts a pack as the folder that it was made from; several, as one folder.",
 	.examples =
 		"foldfs train.lmdb mnt\n"
@@ -293,6 +298,37 @@ static int check_order(const struct settings *settings, struct err *err)
 	return 0;
 }
 
+/* What is of a mount only. */
+static int check_no_fuse(const struct settings *settings, struct err *err)
+{
+	const struct {
+		bool given;
+		const char *name;
+	} others[] = {{settings->allow_other, "allow_other"},
+		      {settings->debug, "debug"},
+		      {settings->timeout, "timeout"},
+		      {settings->cache == SETTING_CACHE_KERNEL, "cache=kernel"},
+		      {settings->context || settings->fscontext || settings->defcontext ||
+			       settings->rootcontext,
+		       "context"}};
+
+	if (!settings->no_fuse)
+		return 0;
+	if (!settings->command)
+		return err_set(
+			err, -EINVAL,
+			"'--no-fuse' needs a COMMAND after '--': nobody else sees the files");
+	if (settings_are_handed_over(settings))
+		return err_set(err, -EINVAL, "'--no-fuse' needs a folder, not a mount");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (others[i].given)
+			return err_set(err, -EINVAL,
+				       "'--no-fuse' and '-o %s' do not go together: that is for "
+				       "mounts",
+				       others[i].name);
+	return 0;
+}
+
 static int check_settings(const struct settings *settings, struct err *err)
 {
 	if (settings->command && !settings->command[0])
@@ -326,7 +362,7 @@ static int check_settings(const struct settings *settings, struct err *err)
 	    settings->io_timeout > INT32_MAX)
 		return err_set(err, -EINVAL,
 			       "'--timeout', '--grace' and '--io-timeout': at most %d", INT32_MAX);
-	return 0;
+	return check_no_fuse(settings, err);
 }
 
 int settings_parse(struct settings *settings, int argc, char **argv, enum opt_want *ret_want,

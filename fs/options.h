@@ -15,6 +15,7 @@ struct settings {
 
 	bool foreground, debug, quiet, verbose, mkdir;
 	bool allow_other, noexec;
+	bool no_fuse;	    /* no mount: the calls of COMMAND are answered (fs/nofuse/nofuse.h) */
 	bool rw, suid, dev; /* asked for, but no mount of foldfs is any of them */
 	const char *context, *fscontext, *defcontext, *rootcontext; /* for SELinux; NULL: none */
 	int sandbox;						    /* 0: on, 1: off */

@@ -218,7 +218,8 @@ static int explain_refusal(const struct session *session, const char *path, stru
 	if (access("/dev/fuse", F_OK) < 0)
 		return err_set(err, -ENODEV,
 			       "/dev/fuse is missing: load the kernel module with 'modprobe fuse', "
-			       "or give the container the device (--device /dev/fuse)");
+			       "or give the container the device (--device /dev/fuse), or do "
+			       "without: 'foldfs --no-fuse PACK DIR -- COMMAND'");
 	if (access("/dev/fuse", R_OK | W_OK) < 0)
 		return err_set(err, -EACCES,
 			       "/dev/fuse cannot be opened (%s): ask for mode 0666, as is usual, "

@@ -162,6 +162,8 @@ static void source_locked(void *context, const char *sentence)
 
 struct cache_source mount_source(struct mount *mount)
 {
+	bool kept = !mount->settings->no_fuse; /* by the kernel */
+
 	return (struct cache_source){
 		.reader = dataset_reader(mount->dataset),
 		.extents = dataset_extents(mount->dataset),
@@ -169,11 +171,11 @@ struct cache_source mount_source(struct mount *mount)
 		.resolve = source_resolve,
 		.check = mount->settings->verify == 0 ? source_check : NULL,
 		.unchanged = source_unchanged,
-		.drop = mount->memory.residency != RESIDENCY_ALL ? source_drop : NULL,
+		.drop = kept && mount->memory.residency != RESIDENCY_ALL ? source_drop : NULL,
 		.failed = source_failed,
 		.kind = source_kind,
 		.lists = source_lists,
-		.may_push = source_may_push,
+		.may_push = kept ? source_may_push : NULL,
 		.locked = source_locked,
 	};
 }

@@ -1,10 +1,13 @@
 #include "fs/tree.h"
+#include "base/scope.h"
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define BLOCK_BYTES 131072 /* Python before 3.14 reads blocks of this: most photos in one READ */
-#define GROUPS_MAX  256	   /* of a process that are looked at */
+#define GROUPS_LINE 4096   /* bytes of the list of a process's groups that are looked at */
 
 static mode_t mode_of(const struct tree *tree, mode_t type, mode_t packed)
 {
@@ -61,51 +64,116 @@ int tree_find(const struct tree *tree, const char *path, size_t len, uint32_t *r
 	return 0;
 }
 
+bool tree_child(const struct tree *tree, uint32_t folder, uint64_t place, struct dataset_child *ret)
+{
+	const struct dataset_entry d = dataset_entry(tree->dataset, folder);
+
+	if (place >= (uint64_t)d.children + 2)
+		return false;
+	if (place < 2)
+		*ret = (struct dataset_child){
+			.kind = FORMAT_DIRECTORY,
+			.inode = place == 0 || folder == tree->root ? folder : d.parent,
+			.name = "..",
+			.name_len = place + 1,
+		};
+	else
+		*ret = dataset_child(tree->dataset, d.first_child + (uint32_t)(place - 2));
+	return true;
+}
+
 /* --- permissions ----------------------------------------------------------------------------- */
 
-/* Returns 1, 0, or -errno if that cannot be known, as where /proc hides processes. */
-static int in_group(gid_t gid, fuse_req_t req)
+/* Finds the rest of a line of /proc/PID/status. NULL: there is none, as where /proc hides
+ * processes. */
+static char *read_status(pid_t pid, const char *name, char *line, size_t room)
 {
-	gid_t groups[GROUPS_MAX];
-	int count;
+	SCOPE_FILE FILE *file = NULL;
+	char path[64];
 
-	if (fuse_req_ctx(req)->gid == gid)
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, (int)room, file))
+		if (strncmp(line, name, strlen(name)) == 0)
+			return line + strlen(name);
+	return NULL;
+}
+
+/* The fourth number is the one that counts for files. */
+static bool know(struct tree_user *user)
+{
+	char line[GROUPS_LINE];
+	const char *uid, *gid;
+
+	if (user->known)
+		return true;
+	uid = read_status(user->pid, "Uid:", line, sizeof(line));
+	if (!uid || sscanf(uid, "%*u %*u %*u %u", &user->uid) != 1)
+		return false;
+	gid = read_status(user->pid, "Gid:", line, sizeof(line));
+	user->known = gid && sscanf(gid, "%*u %*u %*u %u", &user->gid) == 1;
+	return user->known;
+}
+
+/* Returns 1, 0, or -errno if that cannot be known. */
+static int in_group(gid_t gid, const struct tree_user *user)
+{
+	char line[GROUPS_LINE], *rest, *end;
+
+	if (user->gid == gid)
 		return 1;
-	count = fuse_req_getgroups(req, GROUPS_MAX, groups);
-	for (int i = 0; i < count && i < GROUPS_MAX; i++)
-		if (groups[i] == gid)
+	rest = read_status(user->pid, "Groups:", line, sizeof(line));
+	if (!rest || !strchr(rest, '\n'))
+		return -ESRCH;
+	for (;; rest = end) {
+		unsigned long group = strtoul(rest, &end, 10);
+
+		if (end == rest)
+			return 0;
+		if (group == gid)
 			return 1;
-	return count > GROUPS_MAX ? -ERANGE : count < 0 ? count : 0;
+	}
 }
 
 /* What the group may, what all others may, or if it is not known which of them it is, both. */
-static mode_t mode_for(const struct stat *st, fuse_req_t req)
+static mode_t mode_for(const struct stat *st, const struct tree_user *user)
 {
 	mode_t all = st->st_mode, group = all >> 3;
 	int member;
 
-	if (fuse_req_ctx(req)->uid == st->st_uid)
+	if (user->uid == st->st_uid)
 		return all >> 6;
 	if (((group ^ all) & 07) == 0)
 		return all;
-	member = in_group(st->st_gid, req);
+	member = in_group(st->st_gid, user);
 	if (member < 0)
 		return group & all;
 	return member ? group : all;
 }
 
-/* A file's first name may be outside of what the mount shows. */
-int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t req)
+/* Who asks counts only where not all have the same rights. Root may all but execute what nobody
+ * may. */
+static bool may(const struct stat *st, mode_t access, struct tree_user *user)
 {
-	int r = 0;
+	mode_t mode = st->st_mode, all = mode & mode >> 3 & mode >> 6;
 
-	if (fuse_req_ctx(req)->uid == 0)
-		return 0;
+	if ((all & access) == access)
+		return true;
+	if (!know(user))
+		return false;
+	if (user->uid == 0)
+		return !(access & X_OK) || S_ISDIR(mode) || mode & 0111;
+	return (mode_for(st, user) & access) == access;
+}
+
+/* A file's first name may be outside of what the mount shows. */
+int tree_access(const struct tree *tree, uint32_t entry, int access, struct tree_user *user)
+{
 	for (;;) {
 		struct stat st;
+		int r = tree_stat(tree, entry, &st);
 
-		r = tree_stat(tree, entry, &st);
-		if (r == 0 && (mode_for(&st, req) & (mode_t)access) != (mode_t)access)
+		if (r == 0 && !may(&st, (mode_t)access, user))
 			r = -EACCES;
 		if (r < 0 || entry == tree->root || entry == DATASET_ROOT)
 			return r;

@@ -5,9 +5,10 @@
  * reused, so that forgetting an inode costs nothing. Plain data; all calls are thread-safe. */
 #pragma once
 
-#include "fs/fuse.h"
 #include "pack/dataset.h"
 #include <sys/stat.h>
+
+#define TREE_ROOT_INO 1
 
 struct tree {
 	struct dataset *dataset; /* borrowed */
@@ -24,20 +25,32 @@ int tree_stat(const struct tree *tree, uint32_t entry, struct stat *ret);
  * -ENOENT or -ENOTDIR. */
 int tree_find(const struct tree *tree, const char *path, size_t len, uint32_t *ret);
 
-/* Whether the sender of a request has `access` (R_OK, X_OK) to an entry, and may search the folders
- * above it: the check that the kernel makes with default_permissions, but that a file with several
- * names is looked for by the first one. Returns 0 or -errno. */
-int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t req);
+/* Who asks. */
+struct tree_user {
+	pid_t pid;
+	bool known; /* uid and gid are; otherwise they are looked up when they are needed */
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Whether a user has `access` (R_OK, X_OK) to an entry, and may search the folders above it: the
+ * check that the kernel makes with default_permissions, but that a file with several names is
+ * looked for by the first one. Returns 0 or -errno. */
+int tree_access(const struct tree *tree, uint32_t entry, int access, struct tree_user *user);
+
+/* Places of a listing: 0 is ".", 1 is "..", then come the children. False after the last one. */
+bool tree_child(const struct tree *tree, uint32_t folder, uint64_t place,
+		struct dataset_child *ret);
 
 /* The entry of an inode number, and the inode number of an entry that stands for an inode. */
-static inline uint32_t tree_entry(const struct tree *tree, fuse_ino_t ino)
+static inline uint32_t tree_entry(const struct tree *tree, uint64_t ino)
 {
-	return ino == FUSE_ROOT_ID ? tree->root : (uint32_t)(ino - 1);
+	return ino == TREE_ROOT_INO ? tree->root : (uint32_t)(ino - 1);
 }
 
-static inline fuse_ino_t tree_ino(const struct tree *tree, uint32_t inode)
+static inline uint64_t tree_ino(const struct tree *tree, uint32_t inode)
 {
-	return inode == tree->root ? FUSE_ROOT_ID : (fuse_ino_t)inode + 1;
+	return inode == tree->root ? TREE_ROOT_INO : (uint64_t)inode + 1;
 }
 
 /* The file type of an entry, as in st_mode. */

@@ -3,6 +3,7 @@
 #include "base/statx.h"
 #include "fs/fuse.h"
 #include "fs/life/sandbox.h"
+#include "fs/nofuse/probe.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -44,14 +45,17 @@ static bool find_seccomp(void)
 	return sandbox_available() & SANDBOX_SECCOMP;
 }
 
+static bool find_listener(void)
+{
+	return probe_listener(NULL) == 0;
+}
+
 static const struct kernel_feature {
 	const char *name;
 	bool (*found)(void);
-} kernel_features[] = {{"/dev/fuse", find_device},
-		       {"statx", find_statx},
-		       {"cachestat", find_cachestat},
-		       {"Landlock", find_landlock},
-		       {"seccomp", find_seccomp}};
+} kernel_features[] = {{"/dev/fuse", find_device},    {"statx", find_statx},
+		       {"cachestat", find_cachestat}, {"Landlock", find_landlock},
+		       {"seccomp", find_seccomp},     {"seccomp listeners", find_listener}};
 
 static void print_features(const char *title, bool found)
 {

@@ -24,10 +24,12 @@ static void set_signals(const sigset_t *defaults)
 }
 
 static _Noreturn void exec_command(int gate, char *const argv[], const sigset_t *defaults,
-				   const struct rlimit *files)
+				   const struct rlimit *files, command_fn *first)
 {
 	char go;
 
+	if (first)
+		first(gate);
 	if (io_read(gate, &go, 1) != 1)
 		_exit(EXIT_FAILURE);
 	set_signals(defaults);
@@ -38,7 +40,7 @@ static _Noreturn void exec_command(int gate, char *const argv[], const sigset_t 
 }
 
 int command_fork(struct command *command, char *const argv[], const sigset_t *signals,
-		 const struct rlimit *files)
+		 const struct rlimit *files, command_fn *first)
 {
 	int gate;
 	pid_t pid = fork_with_socket(SOCK_STREAM, &gate);
@@ -46,7 +48,7 @@ int command_fork(struct command *command, char *const argv[], const sigset_t *si
 	if (pid < 0)
 		return pid;
 	if (pid == 0)
-		exec_command(gate, argv, signals, files);
+		exec_command(gate, argv, signals, files, first);
 	*command = (struct command){.pid = pid, .gate = gate};
 	return 0;
 }

@@ -49,30 +49,39 @@ static bool leads_terminal(void)
 	return fd >= 0 && getsid(0) == getpid();
 }
 
-/* Ends as the child has. As the first process of a container, it gets children of others, too. */
-static void end_with(pid_t child)
+/* Whether the child has ended. The first process of a container gets children of others, too. */
+static bool has_ended(pid_t child, int *ret_how)
 {
 	pid_t pid;
-	int how;
 
-	while ((pid = waitpid(-1, &how, WNOHANG)) > 0)
-		if (pid == child)
-			_exit(WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how));
+	do
+		pid = waitpid(-1, ret_how, WNOHANG);
+	while (pid > 0 && pid != child);
+	return pid == child;
 }
 
 /* The terminal sends its signals to the child, too, except SIGHUP. */
-static _Noreturn void lead(pid_t child, const sigset_t *signals)
+int daemon_lead(pid_t child, const sigset_t *signals)
 {
 	siginfo_t info;
+	int how;
 
-	io_close_from(STDERR_FILENO + 1);
-	for (;;) {
-		end_with(child);
+	while (!has_ended(child, &how)) {
 		if (sigwaitinfo(signals, &info) < 0 || info.si_signo == SIGCHLD ||
 		    (info.si_code == SI_KERNEL && info.si_signo != SIGHUP))
 			continue;
 		kill(child, info.si_signo);
 	}
+	return how;
+}
+
+static _Noreturn void lead(pid_t child, const sigset_t *signals)
+{
+	int how;
+
+	io_close_from(STDERR_FILENO + 1);
+	how = daemon_lead(child, signals);
+	_exit(WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how));
 }
 
 int daemon_stay(const sigset_t *signals)

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/types.h>
 
 struct daemon {
 	int parent; /* a socket; -1: foreground, nobody waits */
@@ -30,6 +31,9 @@ struct daemon {
 int daemon_fork(struct daemon *daemon);
 /* `signals` are blocked, and those that the child awaits. Returns as daemon_fork(). */
 int daemon_stay(const sigset_t *signals);
+/* Passes signals on to a child until it ends. They are blocked, SIGCHLD among them. Returns how it
+ * ended, as wait(2) says it. */
+int daemon_lead(pid_t child, const sigset_t *signals);
 /* `said`: what takes the place of stderr; -1: stderr stays as it is. */
 void daemon_hush(int said);
 void daemon_detach(const struct daemon *daemon);

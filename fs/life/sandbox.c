@@ -4,7 +4,6 @@
 #include <asm/termbits.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
@@ -47,9 +46,23 @@ static void keep_capabilities(uint64_t keep)
 	syscall(SYS_capset, &header, data);
 }
 
+/* A process of a job can be read by one that has all its capabilities, or this one. */
+static bool may_trace(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	return syscall(SYS_capget, &header, data) == 0 && data[0].effective >> CAP_SYS_PTRACE & 1;
+}
+
 static uint64_t needed_capabilities(const struct sandbox *sandbox)
 {
-	return (sandbox->opens ? UINT64_C(1) << CAP_DAC_READ_SEARCH : 0) |
+	if (sandbox->job && !may_trace())
+		return UINT64_MAX;
+	return (sandbox->job ? UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_DAC_READ_SEARCH |
+				       UINT64_C(1) << CAP_KILL
+			     : 0) |
+	       (sandbox->opens ? UINT64_C(1) << CAP_DAC_READ_SEARCH : 0) |
 	       (sandbox->folder >= 0 ? UINT64_C(1) << CAP_DAC_OVERRIDE : 0);
 }
 
@@ -90,21 +103,8 @@ static bool restrict_writes(int folder)
 
 /* --- seccomp --------------------------------------------------------------------------------- */
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#if defined(__x86_64__)
-#define NATIVE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define NATIVE AUDIT_ARCH_AARCH64
-#elif defined(__riscv) && __riscv_xlen == 64
-#define NATIVE AUDIT_ARCH_RISCV64
-#elif defined(__powerpc64__)
-#define NATIVE AUDIT_ARCH_PPC64LE
-#endif
-#endif
+#ifdef AUDIT_ARCH_NATIVE
 
-#ifdef NATIVE
-
-#define X32 0x40000000 /* x86-64: a bit of the numbers of its other calls */
 #define NAMESPACES                                                                                 \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | \
 	 CLONE_NEWCGROUP)
@@ -120,8 +120,6 @@ static bool restrict_writes(int folder)
 /* What needs a capability fails without being listed. */
 static const uint32_t refused_calls[] = {
 	/* other processes, and memory and queues that they share */
-	SYS_process_vm_readv,
-	SYS_process_vm_writev,
 	SYS_process_madvise,
 	SYS_process_mrelease,
 	SYS_pidfd_getfd,
@@ -172,6 +170,19 @@ static const uint32_t refused_calls[] = {
 #ifdef __x86_64__
 	SYS_modify_ldt,
 #endif
+};
+
+/* What the calls of a job are answered by. */
+static const uint32_t job_calls[] = {
+	SYS_process_vm_readv,
+	SYS_process_vm_writev,
+};
+
+static const uint32_t job_ioctls[] = {
+	(uint32_t)SECCOMP_IOCTL_NOTIF_RECV,
+	(uint32_t)SECCOMP_IOCTL_NOTIF_SEND,
+	(uint32_t)SECCOMP_IOCTL_NOTIF_ID_VALID,
+	(uint32_t)SECCOMP_IOCTL_NOTIF_ADDFD,
 };
 
 /* What programs may need, but no daemon. */
@@ -387,6 +398,8 @@ static void refuse_ioctls(struct program_text *text, const struct sandbox *sandb
 	add_load(text, LOW(1));
 	for (size_t i = 0; i < COUNT(asking_ioctls); i++)
 		return_if(text, BPF_JEQ, asking_ioctls[i], SECCOMP_RET_ALLOW);
+	for (size_t i = 0; sandbox->job && i < COUNT(job_ioctls); i++)
+		return_if(text, BPF_JEQ, job_ioctls[i], SECCOMP_RET_ALLOW);
 	if (!sandbox->programs)
 		add_return(text, REFUSE(ENOTTY));
 	add_mask(text, 0xff00);
@@ -401,7 +414,8 @@ static void refuse_processes(struct program_text *text, const struct sandbox *sa
 	for (size_t i = 0; i < COUNT(process_calls); i++) {
 		unsigned at;
 
-		if (sandbox->programs && !process_calls[i].always)
+		if ((sandbox->programs && !process_calls[i].always) ||
+		    (sandbox->job && process_calls[i].command))
 			continue;
 		at = begin_if(text, BPF_JEQ, process_calls[i].call);
 		add_load(text, LOW(0));
@@ -485,6 +499,8 @@ static void refuse_owners(struct program_text *text)
 static void add_calls(struct program_text *text, const struct sandbox *sandbox)
 {
 	refuse_all(text, refused_calls, COUNT(refused_calls), EPERM);
+	if (!sandbox->job)
+		refuse_all(text, job_calls, COUNT(job_calls), EPERM);
 	refuse(text, SYS_clone3, ENOSYS);
 	refuse(text, SYS_openat2, ENOSYS);
 	if (!SANITIZED)
@@ -509,10 +525,10 @@ static void add_calls(struct program_text *text, const struct sandbox *sandbox)
 static void add_architecture(struct program_text *text)
 {
 	add_load(text, offsetof(struct seccomp_data, arch));
-	add(text, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0));
+	add(text, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_NATIVE, 1, 0));
 	add_return(text, REFUSE(EPERM));
 	add_load(text, offsetof(struct seccomp_data, nr));
-	return_if(text, BPF_JGE, X32, REFUSE(ENOSYS));
+	return_if(text, BPF_JGE, X32_CALLS, REFUSE(ENOSYS));
 }
 
 /* Before Linux 5.11, the kernel runs the filter for each call. */
@@ -597,7 +613,7 @@ unsigned sandbox_enter(const struct sandbox *sandbox)
 	set_umask(sandbox->folder);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	keep_capabilities(needed_capabilities(sandbox));
-	if (!sandbox->programs && !SANITIZED && restrict_writes(sandbox->folder))
+	if (!sandbox->programs && !sandbox->job && !SANITIZED && restrict_writes(sandbox->folder))
 		held |= SANDBOX_LANDLOCK;
 	if (refuse_calls(sandbox))
 		held |= SANDBOX_SECCOMP;

@@ -14,6 +14,10 @@
  * libc and libcurl, which take up new calls. Of sockets and ioctl(2), it has a list of what is
  * allowed.
  *
+ * Where foldfs answers the calls of a job (fs/nofuse/nofuse.h), it reads and writes the memory of
+ * the job's processes, and ends them: it keeps the capabilities that the job has, without which it
+ * may not do that, and there is no Landlock, which forbids it.
+ *
  * What the daemon may no longer do, a helper does that was forked before (fs/life/helper.h). */
 #pragma once
 
@@ -27,6 +31,7 @@ struct sandbox {
 	bool opens;    /* files are opened later: packs on other machines again, credentials */
 	int folder;    /* of the disk cache; -1: none */
 	pid_t command; /* that gets signals from this process; 0: none */
+	bool job;      /* the calls of a job are answered */
 };
 
 /* Parts that the kernel may lack. */

@@ -30,15 +30,6 @@ enum foreign_flaw {
 	FOREIGN_UNWANTED, /* the settings leave it out, although its path does not say so */
 };
 
-/* The methods of a zip that foldpack create unpacks. */
-enum foreign_method {
-	FOREIGN_DEFLATE = 8,
-	FOREIGN_BZIP2 = 12,
-	FOREIGN_LZMA = 14,
-	FOREIGN_ZSTD = 93,
-	FOREIGN_XZ = 95,
-};
-
 /* Bytes of a file that are compressed. */
 struct foreign_compressed {
 	struct reader *reader;

@@ -1,19 +1,21 @@
-"""python -m foldfs COMMAND ...: runs foldpack, foldfs or foldstat; or doctor: doc/doctor.md."""
+"""python -m foldfs COMMAND ...: runs foldpack, foldfs or foldstat; or doctor: doc/doctor.md.
+`run` is foldfs, too."""
 
 import os
 import sys
 
 from ._commands import Error, command, environment
 
-NAMES = ("foldpack", "foldfs", "foldstat")
+NAMES = {"foldpack": "foldpack", "foldfs": "foldfs", "foldstat": "foldstat", "run": "foldfs"}
 
 if __name__ == "__main__":
     if sys.argv[1:] and sys.argv[1] in NAMES:
         try:
-            program = command(sys.argv[1])
+            name = NAMES[sys.argv[1]]
+            program = command(name)
         except Error as error:
             sys.exit(f"foldfs: {error}")
-        os.execve(program, sys.argv[1:], environment())
+        os.execve(program, [name, *sys.argv[2:]], environment())
     if sys.argv[1:2] == ["doctor"]:
         from .doctor import main
 

@@ -13,13 +13,14 @@ from graphlib import CycleError, TopologicalSorter
 import source
 
 # The first pattern that a path matches names its room.
-ROOMS = [(room + "/*", room) for room in (
+ROOMS = [*((f"fs/{name}.c", "fs/main") for name in ("main", "version")), *(
+    (room + "/*", room) for room in (
     "pack/tool/cli", "pack/tool/create", "pack/tool/export", "pack/tool/import",
     "pack/tool/image", "pack/tool/read", "pack/tool/report", "pack/tool/work", "pack/write",
     "pack/foreign/archive", "pack/foreign/encoding", "pack/foreign/lmdb", "pack/foreign/record",
     "pack/foreign", "pack",
-    "cache/plan", "cache/order", "cache", "fs/life", "fs/stat", "fs", "lists", "remote",
-    "base")]
+    "cache/plan", "cache/order", "cache", "fs/life", "fs/nofuse", "fs/stat", "fs", "lists",
+    "remote", "base"))]
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
 TOOL = ["base/*", "remote/settings.h", "remote/remote.h", "pack/dataset.h", "pack/labels.h",
@@ -59,6 +60,8 @@ MAY_INCLUDE = {
     "lists": ["base/*", "pack/dataset.h"],
     "fs": ["base/*", "remote/settings.h", "remote/remote.h", "fs/life/*"],
     "fs/life": ["base/*"],
+    "fs/nofuse": ["base/*", "fs/life/*", "fs/mount.h", "fs/tree.h"],
+    "fs/main": ["base/*", "fs/*", "fs/life/*", "fs/nofuse/*"],
     "fs/stat": ["base/*", "fs/order_ioctl.h"],
 }
 

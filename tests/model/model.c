@@ -9,6 +9,7 @@
  *	-o THREAD  do those of this thread only, as it would beside the others
  *	-k N,N..   only these operations, counted from 0
  *	-u UID     do them as this user and group
+ *	-p         of foldfs --no-fuse: see differences.c
  *	-v         say each operation
  *
  * At the end a line for each operation: its name, how often it was done, and how often it
@@ -44,7 +45,7 @@ struct run {
 	unsigned threads;
 	int only;
 	long user;
-	bool speaks;
+	bool speaks, no_fuse;
 	const char *roots[SIDES];
 	struct path_list paths;
 	struct operation table[OPERATIONS_MAX];
@@ -140,15 +141,17 @@ static void operate(struct thread *thread, uint32_t number)
 	count->succeeded += thread->outcomes[1].error == 0;
 	count->erofs += thread->outcomes[1].error == EROFS;
 	if (!same(&thread->outcomes[0], &thread->outcomes[1]) &&
-	    !difference_allowed(operation->name, &thread->outcomes[0], &thread->outcomes[1]))
+	    !difference_allowed(operation->name, &thread->outcomes[0], &thread->outcomes[1],
+				thread->run->no_fuse))
 		show_difference(thread, number, operation->name, args.path);
 }
 
 /* --- threads -------------------------------------------------------------------------------- */
 
-static void side_begin(struct side *side, const char *root, bool speaks)
+static void side_begin(struct side *side, const char *root, bool speaks, bool no_fuse)
 {
 	side->speaks = speaks;
+	side->no_fuse = no_fuse;
 	side->root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	side->sink = memfd_create("sink", MFD_CLOEXEC);
 	for (unsigned i = 0; i < MODEL_SLOTS; i++)
@@ -173,7 +176,7 @@ static void thread_begin(struct thread *thread, struct run *run, unsigned number
 	thread->number = number;
 	thread->random = draw(&seed);
 	for (unsigned i = 0; i < SIDES; i++) {
-		side_begin(&thread->sides[i], run->roots[i], run->speaks && i == 0);
+		side_begin(&thread->sides[i], run->roots[i], run->speaks && i == 0, run->no_fuse);
 		thread->outcomes[i].bytes = aligned_alloc(4096, MODEL_BYTES);
 		if (!thread->outcomes[i].bytes)
 			errx(EXIT_USAGE, "out of memory");
@@ -265,7 +268,7 @@ static void parse(int argc, char **argv, struct run *run)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "s:n:t:o:k:u:v")) != -1) {
+	while ((option = getopt(argc, argv, "s:n:t:o:k:u:pv")) != -1) {
 		unsigned long long value = optarg ? strtoull(optarg, NULL, 10) : 0;
 
 		if (option == 's')
@@ -280,6 +283,8 @@ static void parse(int argc, char **argv, struct run *run)
 			run->kept = parse_kept(optarg);
 		else if (option == 'u')
 			run->user = (long)value;
+		else if (option == 'p')
+			run->no_fuse = true;
 		else if (option == 'v')
 			run->speaks = true;
 		else

@@ -23,6 +23,7 @@ struct side {
 	int slots[MODEL_SLOTS]; /* -1: nothing is open */
 	int sink;		/* a file in memory, for what is copied out */
 	bool speaks;		/* says what it does, for the report of a difference */
+	bool no_fuse;		/* of foldfs --no-fuse: opens nothing by O_PATH */
 };
 
 struct args {
@@ -73,4 +74,4 @@ void slot_put(struct side *side, unsigned slot, int fd);
 
 /* Whether the two sides may differ so. */
 bool difference_allowed(const char *operation, const struct outcome *plain,
-			const struct outcome *mount);
+			const struct outcome *mount, bool no_fuse);

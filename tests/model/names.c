@@ -119,6 +119,8 @@ static void open_operation(struct side *side, const struct args *args, struct ou
 	int flags = open_flags(args) | O_CLOEXEC | O_NONBLOCK, fd;
 	struct stat st;
 
+	if (side->no_fuse)
+		flags &= ~O_PATH;
 	tell(side, "slot %u: open '%s' flags 0x%x", args->slot, args->path, flags);
 	fd = openat(side->root, args->path, flags, 0600);
 	if (!outcome_of(ret, fd))

@@ -287,20 +287,6 @@ def test_a_tar_in_a_zip_stays_a_file(place):
     assert set(found) == {b"x.tar"}
 
 
-def test_a_compression_that_nobody_reads_is_said_at_once(place):
-    """Deflate64: what lists or mounts a zip does not send to create, which would send on."""
-    with zipfile.ZipFile(place / "x.zip", "w", zipfile.ZIP_DEFLATED) as made:
-        made.writestr("photo.jpg", bytes(1000))
-    data = bytearray((place / "x.zip").read_bytes())
-    for method in (8, data.index(b"PK\1\2") + 10):
-        data[method] = 9
-    (place / "x.zip").write_bytes(data)
-    for command in ("list", place / "x.zip"), ("create", place / "x.zip", place / "x.lmdb"):
-        assert run(FOLDPACK, *command, status=1).err.endswith(
-            "('photo.jpg'): compressed by a method that is not read: unpack the zip and pack the "
-            "folder\n")
-
-
 @needs("zip")
 @pytest.mark.parametrize("level", ["-0", "-6"])
 def test_an_encrypted_zip_is_refused_by_name(level, place):

@@ -122,8 +122,8 @@ def plain_tree(folder, make):
 class Model:
     """Runs of the model on one tree and one mount."""
 
-    def __init__(self, plain, mounted, seed, *options):
-        self.command = [MODEL, "-s", seed, "-t", THREADS, *options]
+    def __init__(self, plain, mounted, seed, *options, before=()):
+        self.command = [*before, MODEL, "-s", seed, "-t", THREADS, *options]
         self.roots = [plain, mounted]
         self.paths = b"".join(path + b"\0" for path in [b".", *trees.paths(plain)])
         self.counts = {}
@@ -204,6 +204,27 @@ def test_a_mount_answers_as_a_read_only_folder_does(seed, user, place, point):
     counts = hold(seed, place, point, OPERATIONS, options=("-u", user))
     refused = {name for name in CHANGES if counts[name][2]}
     assert refused == set(CHANGES) if user == 0 else refused
+
+
+def hold_without_fuse(seed, place, point, operations):
+    chance = random.Random(seed)
+    folder = place / str(seed)
+    folder.mkdir()
+    with plain_tree(folder / "plain", lambda root: make_tree(chance, root)) as plain:
+        words = [*mount_options(chance), "--cache=pool"]
+        before = [foldfs.FOLDFS, "--no-fuse", "-q", *words, packed(chance, plain, folder), point,
+                  "--"]
+        print(f"MODEL_SEED={seed}", words)
+        model = Model(plain, point, seed, "-p", before=before)
+        model.hold(operations)
+    shutil.rmtree(folder)
+    return model.counts
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_job_without_fuse_gets_the_same_answers(seed, place, point):
+    counts = hold_without_fuse(seed, place, point, OPERATIONS)
+    assert {name for name in CHANGES if counts[name][2]} == set(CHANGES)
 
 
 @pytest.mark.slow

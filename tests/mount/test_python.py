@@ -761,6 +761,9 @@ def test_the_module_runs_the_commands(small, python, environment):
     run = subprocess.run([sys.executable, "-m", "foldfs", "foldpack", "list", small[1]],
                          env=environment, capture_output=True, text=True)
     assert "file\n" in run.stdout
+    run = subprocess.run([sys.executable, "-m", "foldfs", "run", "--no-fuse", small[1], "/dev/fd/0",
+                          "--", "true"], env=environment, capture_output=True, text=True)
+    assert run.returncode == 2 and "'--no-fuse' needs a folder" in run.stderr
     run = subprocess.run([sys.executable, "-m", "foldfs"], env=environment, capture_output=True,
                          text=True)
     assert run.returncode == 2 and "foldpack|foldfs|foldstat" in run.stderr

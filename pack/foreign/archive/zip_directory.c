@@ -306,12 +306,6 @@ int zip_directory_read(struct foreign_source *source, struct zip_directory *ret,
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-static bool is_unpacked(unsigned method)
-{
-	return method == FOREIGN_DEFLATE || method == FOREIGN_BZIP2 || method == FOREIGN_LZMA ||
-	       method == FOREIGN_ZSTD || method == FOREIGN_XZ;
-}
-
 int zip_check_stored(const struct zip_directory *zip, size_t i, struct err *err)
 {
 	const struct zip_entry *entry = zip_entry_at(zip, i);
@@ -321,11 +315,6 @@ int zip_check_stored(const struct zip_directory *zip, size_t i, struct err *err)
 	if (entry->encrypted)
 		return zip_fault(i, zip_name(zip, entry), -EOPNOTSUPP,
 				 "encrypted: unpack the zip and pack the folder", err);
-	if (entry->method != ZIP_STORED && !is_unpacked(entry->method))
-		return zip_fault(i, zip_name(zip, entry), -EOPNOTSUPP,
-				 "compressed by a method that is not read: unpack the zip and pack "
-				 "the folder",
-				 err);
 	if (entry->method != ZIP_STORED)
 		return zip_fault(i, zip_name(zip, entry), -EOPNOTSUPP,
 				 "compressed, so that there is nothing to read in place: 'zip -0' "

@@ -22,6 +22,9 @@
 #define LZMA_HEAD      13
 #define LZMA_RATIO     8192 /* at the most: 273 bytes for 14 bits of log2(2048 / 2017) each, 7087 */
 
+/* Of a zip. */
+enum { METHOD_DEFLATE = 8, METHOD_BZIP2 = 12, METHOD_LZMA = 14, METHOD_ZSTD = 93, METHOD_XZ = 95 };
+
 enum state {
 	PLAIN,	  /* no gzip */
 	BETWEEN,  /* members of gzip */
@@ -321,20 +324,21 @@ static int begin_part(struct unpack *u, const struct foreign_compressed *from)
 	switch (from->method) {
 	case 0:
 		return begin_found(u);
-	case FOREIGN_DEFLATE:
+	case METHOD_DEFLATE:
 		return begin_inflate(u, -MAX_WBITS, DEFLATED);
-	case FOREIGN_LZMA:
+	case METHOD_LZMA:
 		return begin_lzma(u, from);
-	case FOREIGN_BZIP2:
+	case METHOD_BZIP2:
 		return begin_archive(u, ARCHIVE_FILTER_BZIP2);
-	case FOREIGN_XZ:
+	case METHOD_XZ:
 		return begin_archive(u, ARCHIVE_FILTER_XZ);
-	case FOREIGN_ZSTD:
+	case METHOD_ZSTD:
 		return begin_archive(u, ARCHIVE_FILTER_ZSTD);
 	default:
 		return err_set(u->err, -EOPNOTSUPP,
-			       "compressed by a method that is not read: unpack the zip and pack "
-			       "the folder");
+			       "compressed by method %u, which is not read: unpack the zip and "
+			       "pack the folder",
+			       from->method);
 	}
 }
 

@@ -1,0 +1,569 @@
+#include "fs/nofuse/calls.h"
+#include "base/buf.h"
+#include "base/math.h"
+#include "base/scope.h"
+#include "fs/life/stats.h"
+#include "fs/nofuse/call.h"
+#include "fs/nofuse/job.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+
+/* No inode of a filesystem has this bit; an entry keeps its number. */
+#define INODES	     (UINT64_C(1) << 48)
+#define GIVEN	     (INT64_MAX - 1) /* a descriptor was the answer */
+#define LISTING_MAX  65536	     /* bytes of a listing at once */
+#define STATFS_MAGIC 0x65735546	     /* as of a mount by FUSE */
+#define STATFS_VALID 0x0020	     /* the flags are */
+#define STATS_GROWTH 64		/* bytes that the stats may grow between two calls of getxattr(2) */
+#define NULL_PATH    0x40000000 /* fixed: NULL means the descriptor */
+#define UNNAMED	     (O_TMPFILE & ~O_DIRECTORY)
+
+uint64_t call_argument(const struct call *call, int index)
+{
+	return call->asked->notif.data.args[index];
+}
+
+uint64_t call_rest(const struct call *call, int index)
+{
+	return call_argument(call, call->row->rest + index);
+}
+
+/* --- what a path means ----------------------------------------------------------------------- */
+
+static int check_access(const struct answers *answers, const struct call *call, uint32_t entry,
+			int access)
+{
+	struct tree_user user = {.pid = call->pid};
+	int r = tree_access(answers->tree, entry, access, &user);
+
+	return r == 0 || r == -EACCES ? r : -EIO;
+}
+
+/* Whether the folders on the way may be searched. */
+static int check_above(const struct answers *answers, const struct call *call,
+		       const struct resolved *to)
+{
+	uint32_t entry = to->entry;
+
+	if (to->error == 0 && to->last == RESOLVED_NAME && entry != answers->tree->root)
+		entry = dataset_entry(answers->tree->dataset, entry).parent;
+	return to->error && !to->above ? 0 : check_access(answers, call, entry, X_OK);
+}
+
+/* Returns 0, PASS, or -errno. */
+int64_t call_find_path(const struct answers *answers, const struct call *call, int fd, int path,
+		       enum follow follow, struct resolved *ret)
+{
+	int from = fd == NO ? AT_FDCWD : (int)call_argument(call, fd), r = 0;
+	char text[PATH_MAX] = "";
+
+	if (path != NO && call_argument(call, path))
+		r = job_read_text(call->pid, call_argument(call, path), text, sizeof(text));
+	if (r == -ERANGE)
+		return ret->error = -ENAMETOOLONG;
+	if (r < 0)
+		return PASS;
+	if (*text)
+		*ret = resolve(&answers->resolver, call->pid, from, text, follow);
+	else if (path == NO || call->empty ||
+		 (call->row->fixed & NULL_PATH && !call_argument(call, path)))
+		*ret = resolve_open(&answers->resolver, call->pid, from);
+	else
+		ret->error = -ENOENT; /* as the kernel will say */
+	if (!ret->inside)
+		return PASS;
+	if (*text)
+		r = check_above(answers, call, ret);
+	if (r < 0) {
+		ret->above = false;
+		ret->error = r;
+	}
+	return ret->error;
+}
+
+int64_t call_find(const struct answers *answers, struct call *call, enum follow follow)
+{
+	return call_find_path(answers, call, call->row->fd, call->row->path, follow, &call->to);
+}
+
+int64_t call_find_at(const struct answers *answers, struct call *call)
+{
+	return call_find(answers, call,
+			 call->flags & AT_SYMLINK_NOFOLLOW ? FOLLOW_SLASH : FOLLOW_ALWAYS);
+}
+
+static struct dataset_entry entry_of(const struct answers *answers, const struct call *call)
+{
+	return dataset_entry(answers->tree->dataset, call->to.entry);
+}
+
+bool call_is_folder(const struct answers *answers, const struct call *call)
+{
+	return entry_of(answers, call).kind == FORMAT_DIRECTORY;
+}
+
+/* The caller may have gone, and its number been given to another process. */
+static int64_t give_bytes(const struct answers *answers, const struct call *call, uint64_t address,
+			  const void *bytes, size_t len, int64_t result)
+{
+	int r = listener_waits(&answers->listener, call->asked)
+			? job_write(call->pid, address, bytes, len)
+			: -EINTR;
+
+	return r < 0 ? -EFAULT : result;
+}
+
+/* --- opening --------------------------------------------------------------------------------- */
+
+static int64_t give_fd(const struct answers *answers, const struct call *call, int fd)
+{
+	int r = listener_give(&answers->listener, call->asked, fd, call->flags & O_CLOEXEC);
+
+	return r < 0 ? r : GIVEN;
+}
+
+static int64_t open_folder(const struct answers *answers, const struct call *call)
+{
+	int flags = (int)call->flags;
+	SCOPE_CLOSE int fd = -1;
+	int64_t r;
+
+	if (flags & O_PATH)
+		return PASS;
+	if (flags & (O_CREAT | O_TRUNC) || ((flags & O_ACCMODE) != O_RDONLY && !(flags & UNNAMED)))
+		return -EISDIR;
+	if (flags & UNNAMED)
+		return -EROFS;
+	r = check_access(answers, call, call->to.entry, R_OK);
+	if (r < 0)
+		return r;
+	fd = skeleton_open(answers->skeleton, call->to.entry, flags);
+	if (fd < 0)
+		return fd;
+	/* The job may list it as soon as it has it. */
+	r = cursors_keep(answers->cursors, call->to.entry, fd);
+	return r < 0 ? r : give_fd(answers, call, fd);
+}
+
+/* The order of the checks is the kernel's. */
+static int64_t open_file(const struct answers *answers, const struct call *call)
+{
+	int flags = (int)call->flags;
+	SCOPE_CLOSE int fd = -1;
+	int r = 0;
+
+	if (flags & O_DIRECTORY)
+		return -ENOTDIR;
+	if (!(flags & O_PATH) && (flags & O_ACCMODE || flags & O_TRUNC))
+		return -EROFS;
+	if (!(flags & O_PATH))
+		r = check_access(answers, call, call->to.entry, R_OK);
+	if (r < 0)
+		return r;
+	/* What is opened by O_PATH cannot be given away. O_ACCMODE neither reads nor writes, too.
+	 */
+	fd = store_open(answers->store, entry_of(answers, call).inode, (uint32_t)call->pid,
+			flags & O_PATH ? O_ACCMODE
+				       : flags & (O_APPEND | O_NONBLOCK | O_SYNC | O_DSYNC));
+	return fd < 0 ? fd : give_fd(answers, call, fd);
+}
+
+/* What the kernel finds wrong with the flags before it looks at the path. */
+static bool is_wrong(int flags)
+{
+	if (flags & O_PATH)
+		return false;
+	if (flags & UNNAMED)
+		return (flags & O_TMPFILE) != O_TMPFILE || flags & O_CREAT ||
+		       (flags & O_ACCMODE) == O_RDONLY;
+	return (flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY);
+}
+
+static int64_t answer_open(const struct answers *answers, struct call *call)
+{
+	int flags = (int)call->flags;
+	bool only = !(flags & O_PATH) && (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+	int64_t r =
+		call_find(answers, call, flags & O_NOFOLLOW || only ? FOLLOW_SLASH : FOLLOW_ALWAYS);
+
+	if (r == PASS)
+		return PASS;
+	if (is_wrong(flags))
+		return -EINVAL;
+	if (!(flags & O_PATH) && flags & O_CREAT) {
+		if (r == -ENOENT && call->to.above)
+			return call->to.slash ? -EISDIR : -EROFS;
+		if (call->to.slash && (r == 0 || r == -ENOTDIR))
+			return -EISDIR;
+		if (r == 0 && only)
+			return -EEXIST;
+	}
+	if (r < 0)
+		return r;
+	mount_count(answers->mount, REQUEST_OPEN);
+	switch (entry_of(answers, call).kind) {
+	case FORMAT_DIRECTORY:
+		return open_folder(answers, call);
+	case FORMAT_SYMLINK:
+		return flags & O_DIRECTORY ? -ENOTDIR : flags & O_PATH ? PASS : -ELOOP;
+	default:
+		return open_file(answers, call);
+	}
+}
+
+/* Of struct open_how only the flags count: where it keeps a path within a folder, the kernel does
+ * so for what is not of the pack. */
+static int64_t answer_open_how(const struct answers *answers, struct call *call)
+{
+	uint64_t flags;
+
+	if (job_read(call->pid, call_rest(call, 0), &flags, sizeof(flags)) < 0)
+		return PASS;
+	call->flags = flags;
+	return answer_open(answers, call);
+}
+
+/* --- attributes ------------------------------------------------------------------------------ */
+
+static int stat_entry(const struct answers *answers, uint32_t entry, struct stat *ret)
+{
+	int r = tree_stat(answers->tree, entry, ret);
+
+	ret->st_ino |= INODES;
+	ret->st_dev = answers->skeleton->device;
+	return r < 0 ? -EIO : 0;
+}
+
+static int64_t find_stat(const struct answers *answers, struct call *call, struct stat *ret)
+{
+	int64_t r = call_find_at(answers, call);
+
+	mount_count(answers->mount, REQUEST_GETATTR);
+	return r ? r : stat_entry(answers, call->to.entry, ret);
+}
+
+static int64_t answer_stat(const struct answers *answers, struct call *call)
+{
+	struct stat st = {0};
+	int64_t r;
+
+	if (call->flags & ~(uint64_t)(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT))
+		return PASS;
+	r = find_stat(answers, call, &st);
+	return r ? r : give_bytes(answers, call, call_rest(call, 0), &st, sizeof(st), 0);
+}
+
+static struct statx_timestamp timestamp(struct timespec time)
+{
+	return (struct statx_timestamp){.tv_sec = time.tv_sec, .tv_nsec = (uint32_t)time.tv_nsec};
+}
+
+/* The mask comes before the structure. */
+static int64_t answer_statx(const struct answers *answers, struct call *call)
+{
+	struct stat st = {0};
+	struct statx stx;
+	int64_t r;
+
+	if (call->flags & ~(uint64_t)(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT |
+				      AT_STATX_SYNC_TYPE) ||
+	    (call->flags & AT_STATX_SYNC_TYPE) == AT_STATX_SYNC_TYPE)
+		return PASS;
+	r = find_stat(answers, call, &st);
+	if (r)
+		return r;
+	stx = (struct statx){
+		.stx_mask = STATX_BASIC_STATS,
+		.stx_blksize = (uint32_t)st.st_blksize,
+		.stx_nlink = (uint32_t)st.st_nlink,
+		.stx_uid = st.st_uid,
+		.stx_gid = st.st_gid,
+		.stx_mode = (uint16_t)st.st_mode,
+		.stx_ino = st.st_ino,
+		.stx_size = (uint64_t)st.st_size,
+		.stx_blocks = (uint64_t)st.st_blocks,
+		.stx_atime = timestamp(st.st_atim),
+		.stx_ctime = timestamp(st.st_ctim),
+		.stx_mtime = timestamp(st.st_mtim),
+		.stx_dev_major = major(st.st_dev),
+		.stx_dev_minor = minor(st.st_dev),
+	};
+	return give_bytes(answers, call, call_rest(call, 1), &stx, sizeof(stx), 0);
+}
+
+static int64_t answer_access(const struct answers *answers, struct call *call)
+{
+	int mode = (int)call_rest(call, 0);
+	int64_t r = call_find_at(answers, call);
+
+	if (r || mode == F_OK)
+		return r;
+	if (mode & ~(R_OK | W_OK | X_OK))
+		return PASS;
+	return mode & W_OK ? -EROFS : check_access(answers, call, call->to.entry, mode);
+}
+
+static int64_t give_link(const struct answers *answers, const struct call *call, const char *text,
+			 size_t len)
+{
+	int room = (int)call_rest(call, 1);
+
+	if (room <= 0)
+		return -EINVAL;
+	len = min(len, (size_t)room);
+	return give_bytes(answers, call, call_rest(call, 0), text, len, (int64_t)len);
+}
+
+/* The name of an open file, as /proc would say it of one in a mount. */
+static int64_t give_path(const struct answers *answers, const struct call *call)
+{
+	SCOPE(buf_release) struct buf root = BUF_INIT, path = BUF_INIT, all = BUF_INIT;
+	int r = dataset_path(answers->tree->dataset, answers->tree->root, &root);
+
+	if (r == 0)
+		r = dataset_path(answers->tree->dataset, call->to.entry, &path);
+	if (r == 0)
+		r = buf_addf(&all, "%s%s%s", answers->skeleton->path,
+			     path.data[root.len] == '/' ? "" : "/", path.data + root.len);
+	return r < 0 ? r : give_link(answers, call, all.data, all.len);
+}
+
+static int64_t answer_readlink(const struct answers *answers, struct call *call)
+{
+	int64_t r = call_find(answers, call, FOLLOW_SLASH);
+	const char *target;
+	size_t len;
+
+	if (call->to.by_link)
+		return give_path(answers, call);
+	if (r)
+		return r;
+	if (entry_of(answers, call).kind != FORMAT_SYMLINK)
+		return -EINVAL;
+	target = dataset_target(answers->tree->dataset, call->to.entry, &len);
+	return give_link(answers, call, target, len);
+}
+
+static int64_t answer_statfs(const struct answers *answers, struct call *call)
+{
+	const struct dataset_info *info = dataset_info(answers->tree->dataset);
+	int64_t r = call_find(answers, call, FOLLOW_ALWAYS);
+	const struct statfs fs = {
+		.f_type = STATFS_MAGIC,
+		.f_bsize = 4096,
+		.f_frsize = 4096,
+		.f_blocks = (info->super->bytes + 4095) / 4096,
+		.f_files = info->super->entries,
+		.f_namelen = FORMAT_NAME_MAX,
+		.f_flags = STATFS_VALID | ST_RDONLY | ST_NOSUID | ST_NODEV,
+	};
+
+	return r ? r : give_bytes(answers, call, call_rest(call, 0), &fs, sizeof(fs), 0);
+}
+
+/* --- extended attributes --------------------------------------------------------------------- */
+
+/* The job is its owner's. */
+static int64_t give_stats(const struct answers *answers, const struct call *call)
+{
+	SCOPE(buf_release) struct buf json = BUF_INIT;
+	int r = mount_report(answers->mount, true, &json);
+	uint64_t room = call_rest(call, 2);
+
+	if (r < 0)
+		return r;
+	if (room == 0)
+		return (int64_t)json.len + STATS_GROWTH;
+	return room < json.len ? -ERANGE
+			       : give_bytes(answers, call, call_rest(call, 1), json.data, json.len,
+					    (int64_t)json.len);
+}
+
+static int64_t answer_getxattr(const struct answers *answers, struct call *call)
+{
+	char name[XATTR_NAME_MAX + 1];
+	int64_t r = call_find_at(answers, call);
+
+	if (r)
+		return r;
+	mount_count(answers->mount, REQUEST_GETXATTR);
+	if (job_read_text(call->pid, call_rest(call, 0), name, sizeof(name)) < 0)
+		return -EFAULT;
+	if (call->to.entry == answers->tree->root && strcmp(name, STATS_NAME) == 0)
+		return give_stats(answers, call);
+	return strncmp(name, "system.", 7) == 0 ? -EOPNOTSUPP : -ENODATA;
+}
+
+static int64_t answer_listxattr(const struct answers *answers, struct call *call)
+{
+	mount_count(answers->mount, REQUEST_LISTXATTR);
+	return call_find_at(answers, call);
+}
+
+/* --- listings -------------------------------------------------------------------------------- */
+
+struct listing {
+	const struct tree *tree;
+	uint32_t folder;
+	size_t room, used;
+	bool more; /* than fits */
+	_Alignas(struct dirent) char bytes[LISTING_MAX];
+};
+
+/* As the kernel has it: struct linux_dirent64. */
+static bool add_record(void *context, uint64_t place)
+{
+	struct listing *listing = context;
+	struct dataset_child child;
+	struct dirent *record = (void *)(listing->bytes + listing->used);
+	size_t head = offsetof(struct dirent, d_name), len;
+
+	if (!tree_child(listing->tree, listing->folder, place, &child))
+		return false;
+	len = (head + child.name_len + 1 + 7) & ~(size_t)7;
+	listing->more = listing->used + len > listing->room;
+	if (listing->more)
+		return false;
+	memset(record, 0, len);
+	record->d_ino = INODES | tree_ino(listing->tree, child.inode);
+	record->d_off = (off_t)place + 1;
+	record->d_reclen = (unsigned short)len;
+	record->d_type = (unsigned char)IFTODT(tree_type(child.kind));
+	memcpy(listing->bytes + listing->used + head, child.name, child.name_len);
+	listing->used += len;
+	return true;
+}
+
+static int64_t answer_getdents(const struct answers *answers, struct call *call)
+{
+	struct listing listing;
+	int64_t r = call_find(answers, call, FOLLOW_ALWAYS);
+
+	if (r || !call_is_folder(answers, call))
+		return r ? r : PASS;
+	mount_count(answers->mount, REQUEST_READDIR);
+	listing.tree = answers->tree;
+	listing.folder = call->to.entry;
+	listing.room = min((size_t)(unsigned)call_rest(call, 1), sizeof(listing.bytes));
+	listing.used = 0;
+	listing.more = false;
+	r = cursors_list(answers->cursors, call->to.entry, call->pid, (int)call_argument(call, 0),
+			 add_record, &listing);
+	if (r < 0)
+		return r;
+	if (listing.used == 0)
+		return listing.more ? -EINVAL : 0;
+	return give_bytes(answers, call, call_rest(call, 0), listing.bytes, listing.used,
+			  (int64_t)listing.used);
+}
+
+/* --- the table ------------------------------------------------------------------------------- */
+
+#define NOFOLLOW AT_SYMLINK_NOFOLLOW
+
+static const struct row table[] = {
+	/* number, answer, fd, path, flags, rest, fixed */
+	{SYS_openat, answer_open, 0, 1, 2, NO, 0},
+	{SYS_newfstatat, answer_stat, 0, 1, 3, 2, 0},
+	{SYS_fstat, answer_stat, 0, NO, NO, 1, 0},
+	{SYS_statx, answer_statx, 0, 1, 2, 3, 0},
+	{SYS_getdents64, answer_getdents, 0, NO, NO, 1, 0},
+	{SYS_openat2, answer_open_how, 0, 1, NO, 2, 0},
+	{SYS_faccessat, answer_access, 0, 1, NO, 2, 0},
+	{SYS_faccessat2, answer_access, 0, 1, 3, 2, 0},
+	{SYS_readlinkat, answer_readlink, 0, 1, NO, 2, 0},
+	{SYS_statfs, answer_statfs, NO, 0, NO, 1, 0},
+	{SYS_fstatfs, answer_statfs, 0, NO, NO, 1, 0},
+	{SYS_getxattr, answer_getxattr, NO, 0, NO, 1, 0},
+	{SYS_lgetxattr, answer_getxattr, NO, 0, NO, 1, NOFOLLOW},
+	{SYS_fgetxattr, answer_getxattr, 0, NO, NO, 1, 0},
+	{SYS_listxattr, answer_listxattr, NO, 0, NO, 1, 0},
+	{SYS_llistxattr, answer_listxattr, NO, 0, NO, 1, NOFOLLOW},
+	{SYS_flistxattr, answer_listxattr, 0, NO, NO, 1, 0},
+	{SYS_execve, refuse_execution, NO, 0, NO, NO, 0},
+	{SYS_execveat, refuse_execution, 0, 1, 4, NO, 0},
+	{SYS_chdir, enter_folder, NO, 0, NO, NO, 0},
+	{SYS_inotify_add_watch, refuse_watch, NO, 1, NO, NO, 0},
+	{SYS_name_to_handle_at, refuse_watch, 0, 1, NO, NO, 0},
+	{SYS_mkdirat, refuse_making, 0, 1, NO, NO, true},
+	{SYS_mknodat, refuse_making, 0, 1, NO, NO, false},
+	{SYS_symlinkat, refuse_making, 1, 2, NO, NO, false},
+	{SYS_linkat, refuse_link, 0, 1, 4, NO, 0},
+	{SYS_renameat2, refuse_rename, 0, 1, NO, NO, 0},
+	{SYS_unlinkat, refuse_removal, 0, 1, 2, NO, 0},
+	{SYS_truncate, refuse_truncate, NO, 0, NO, 1, 0},
+	{SYS_fchmod, refuse_change, 0, NO, NO, NO, 0},
+	{SYS_fchmodat, refuse_change, 0, 1, NO, NO, 0},
+	{SYS_fchmodat2, refuse_change, 0, 1, 3, NO, 0},
+	{SYS_fchown, refuse_change, 0, NO, NO, NO, 0},
+	{SYS_fchownat, refuse_change, 0, 1, 4, NO, 0},
+	{SYS_utimensat, refuse_change, 0, 1, 3, NO, NULL_PATH},
+	{SYS_setxattr, refuse_change, NO, 0, NO, NO, 0},
+	{SYS_lsetxattr, refuse_change, NO, 0, NO, NO, NOFOLLOW},
+	{SYS_fsetxattr, refuse_change, 0, NO, NO, NO, 0},
+	{SYS_removexattr, refuse_change, NO, 0, NO, NO, 0},
+	{SYS_lremovexattr, refuse_change, NO, 0, NO, NO, NOFOLLOW},
+	{SYS_fremovexattr, refuse_change, 0, NO, NO, NO, 0},
+#ifdef SYS_renameat
+	{SYS_renameat, refuse_rename, 0, 1, NO, NO, 0},
+#endif
+#ifdef SYS_open
+	{SYS_open, answer_open, NO, 0, 1, NO, 0},
+	{SYS_getdents, refuse_old_listing, 0, NO, NO, NO, 0},
+	{SYS_creat, answer_open, NO, 0, NO, NO, O_CREAT | O_WRONLY | O_TRUNC},
+	{SYS_stat, answer_stat, NO, 0, NO, 1, 0},
+	{SYS_lstat, answer_stat, NO, 0, NO, 1, NOFOLLOW},
+	{SYS_access, answer_access, NO, 0, NO, 1, 0},
+	{SYS_readlink, answer_readlink, NO, 0, NO, 1, 0},
+	{SYS_mkdir, refuse_making, NO, 0, NO, NO, true},
+	{SYS_mknod, refuse_making, NO, 0, NO, NO, false},
+	{SYS_symlink, refuse_making, NO, 1, NO, NO, false},
+	{SYS_link, refuse_link, NO, 0, NO, NO, 0},
+	{SYS_rename, refuse_rename, NO, 0, NO, NO, 0},
+	{SYS_unlink, refuse_removal, NO, 0, NO, NO, 0},
+	{SYS_rmdir, refuse_removal, NO, 0, NO, NO, AT_REMOVEDIR},
+	{SYS_chmod, refuse_change, NO, 0, NO, NO, 0},
+	{SYS_chown, refuse_change, NO, 0, NO, NO, 0},
+	{SYS_lchown, refuse_change, NO, 0, NO, NO, NOFOLLOW},
+	{SYS_utime, refuse_change, NO, 0, NO, NO, 0},
+	{SYS_utimes, refuse_change, NO, 0, NO, NO, 0},
+	{SYS_futimesat, refuse_change, 0, 1, NO, NO, NULL_PATH},
+#endif
+};
+
+#define ROWS (sizeof(table) / sizeof(table[0]))
+
+size_t calls_listed(uint32_t ret[static CALLS_MAX])
+{
+	_Static_assert(ROWS <= CALLS_MAX, "the table has grown");
+	for (size_t i = 0; i < ROWS; i++)
+		ret[i] = table[i].number;
+	return ROWS;
+}
+
+void calls_answer(const struct answers *answers, const struct asked *asked)
+{
+	const struct seccomp_data *data = &asked->notif.data;
+	const struct row *row = table;
+	struct call call = {.asked = asked, .pid = (pid_t)asked->notif.pid};
+	int64_t r;
+
+	while (row < table + ROWS - 1 && row->number != (uint32_t)data->nr)
+		row++;
+	call.row = row;
+	call.flags = (uint32_t)(row->fixed & ~NULL_PATH);
+	if (row->flags != NO)
+		call.flags |= (uint32_t)data->args[row->flags];
+	call.empty = call.flags & AT_EMPTY_PATH && row->answer != answer_open;
+	r = row->answer(answers, &call);
+	if (r == PASS)
+		listener_pass(&answers->listener, asked);
+	else if (r != GIVEN)
+		listener_answer(&answers->listener, asked, r);
+}

@@ -1,0 +1,285 @@
+#include "fs/nofuse/nofuse.h"
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/math.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "fs/life/daemon.h"
+#include "fs/nofuse/calls.h"
+#include "fs/nofuse/probe.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#define THREADS	    16 /* that answer; those that wait for storage answer nobody else */
+#define THREADS_MAX 64
+#define LEFTOVERS   5 /* seconds for processes that COMMAND leaves behind */
+#define CURSORS_MAX 1024
+#define FILES_MAX   8192
+#define STORE_LEAST (32 * MIB)
+#define STOP	    SIGURG    /* interrupts a thread that waits for a call */
+#define TICK	    100000000 /* ns */
+
+struct nofuse {
+	struct mount *mount;
+	struct skeleton skeleton;
+	struct answers answers;
+	pid_t guard;
+	pthread_t threads[THREADS_MAX];
+	unsigned started;
+	atomic_bool stopping;
+	bool serving;
+};
+
+/* Copies that are kept count beside the pool; so do those that the job holds open. */
+static struct store_limits choose_limits(const struct mount *mount)
+{
+	struct mount_memory memory = mount_memory(mount);
+
+	return (struct store_limits){.bytes = max(memory.budget / 4, STORE_LEAST),
+				     .files = clamp(limits_spare_files() * 2, 16, FILES_MAX),
+				     .largest = max(memory.available / 4, STORE_LEAST)};
+}
+
+int nofuse_new(struct mount *mount, struct nofuse **ret, struct err *err)
+{
+	const struct settings *settings = mount_settings(mount);
+	const struct store_limits limits = choose_limits(mount);
+	struct nofuse *nofuse = calloc(1, sizeof(*nofuse));
+	struct answers *answers;
+	int r;
+
+	if (!nofuse)
+		return -ENOMEM;
+	*ret = nofuse;
+	answers = &nofuse->answers;
+	nofuse->mount = mount;
+	nofuse->skeleton = SKELETON_NONE;
+	answers->listener = LISTENER_NONE;
+	r = probe_listener(err);
+	if (r == 0)
+		r = skeleton_make(mount_tree(mount), settings->mountpoint, settings->mkdir,
+				  &nofuse->skeleton, err);
+	if (r < 0)
+		return r;
+	answers->mount = mount;
+	answers->tree = mount_tree(mount);
+	answers->skeleton = &nofuse->skeleton;
+	resolver_init(&answers->resolver, answers->tree, nofuse->skeleton.path);
+	answers->store = store_new(mount, &answers->resolver, &limits);
+	answers->cursors = cursors_new((unsigned)clamp(limits_spare_files() / 2, 8, CURSORS_MAX));
+	return answers->store && answers->cursors ? 0 : -ENOMEM;
+}
+
+/* What was made is removed where no server has been started, which could not. */
+void nofuse_free(struct nofuse *nofuse)
+{
+	if (!nofuse)
+		return;
+	if (!nofuse->guard)
+		skeleton_remove(&nofuse->skeleton);
+	store_free(nofuse->answers.store);
+	cursors_free(nofuse->answers.cursors);
+	scope_close(&nofuse->answers.listener.fd);
+	skeleton_release(&nofuse->skeleton);
+	free(nofuse);
+}
+
+const char *nofuse_path(const struct nofuse *nofuse)
+{
+	return nofuse->skeleton.path;
+}
+
+/* --- processes ------------------------------------------------------------------------------- */
+
+static pid_t parent_of(const char *pid)
+{
+	SCOPE_FILE FILE *file = NULL;
+	char path[64], line[512], *end;
+	int parent;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+	file = fopen(path, "re");
+	if (!file || !fgets(line, sizeof(line), file))
+		return 0;
+	end = strrchr(line, ')'); /* of the name, which may have anything in it */
+	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+static void kill_children(void)
+{
+	SCOPE_DIR DIR *dir = opendir("/proc");
+	const struct dirent *entry;
+	pid_t own = getpid();
+
+	while (dir && (entry = readdir(dir)))
+		if (*entry->d_name >= '1' && *entry->d_name <= '9' &&
+		    parent_of(entry->d_name) == own)
+			kill((pid_t)strtol(entry->d_name, NULL, 10), SIGKILL);
+}
+
+/* Whether there is none left; takes those that have ended. */
+static bool reap(void)
+{
+	pid_t pid;
+
+	do
+		pid = waitpid(-1, NULL, WNOHANG);
+	while (pid > 0);
+	return pid < 0;
+}
+
+/* Children of a process that ends become this one's: so all of them come to an end. */
+static void end_children(void)
+{
+	while (!reap()) {
+		kill_children();
+		waitpid(-1, NULL, 0);
+	}
+}
+
+static _Noreturn void guard(struct nofuse *nofuse, pid_t server, const sigset_t *signals)
+{
+	int how = daemon_lead(server, signals);
+
+	end_children();
+	skeleton_remove(&nofuse->skeleton);
+	if (WIFEXITED(how))
+		_exit(WEXITSTATUS(how));
+	log_error(
+		"%s: the process that answers for it was killed by signal %d, and the command "
+		"with it",
+		nofuse->skeleton.path, WTERMSIG(how));
+	_exit(EXIT_FAILED);
+}
+
+int nofuse_guard(struct nofuse *nofuse, const sigset_t *signals)
+{
+	pid_t own = getpid(), pid;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid > 0)
+		guard(nofuse, pid, signals);
+	nofuse->guard = own;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	prctl(PR_SET_PDEATHSIG, NOFUSE_ALONE);
+	if (nofuse_is_alone(nofuse))
+		_exit(EXIT_FAILED);
+	return 0;
+}
+
+bool nofuse_is_alone(const struct nofuse *nofuse)
+{
+	return nofuse && getppid() != nofuse->guard;
+}
+
+/* Before anybody answers; nothing here may need an answer. */
+void nofuse_join(int gate)
+{
+	uint32_t calls[CALLS_MAX];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (listener_install(calls, calls_listed(calls), gate) < 0)
+		_exit(EXIT_FAILURE);
+}
+
+int nofuse_attach(struct nofuse *nofuse, int gate, struct err *err)
+{
+	int r = listener_receive(gate, &nofuse->answers.listener);
+
+	return r < 0 ? err_set(err, r, "cannot listen to the calls of the command: %s",
+			       strerror(-r))
+		     : 0;
+}
+
+/* --- answering ------------------------------------------------------------------------------- */
+
+static void *answer_calls(void *arg)
+{
+	struct nofuse *nofuse = arg;
+	struct asked asked;
+
+	while (!atomic_load(&nofuse->stopping)) {
+		int r = listener_take(&nofuse->answers.listener, &asked);
+
+		if (r == 0)
+			calls_answer(&nofuse->answers, &asked);
+		else if (r != -EINTR)
+			break;
+	}
+	return NULL;
+}
+
+static void on_stop(int number)
+{
+	(void)number;
+}
+
+int nofuse_serve(struct nofuse *nofuse, struct err *err)
+{
+	const struct sigaction interrupt = {.sa_handler = on_stop};
+	uint64_t wanted = mount_settings(nofuse->mount)->threads;
+	int r = mount_start(nofuse->mount, NULL);
+
+	nofuse->serving = true;
+	sigaction(STOP, &interrupt, NULL);
+	wanted = wanted ? wanted : THREADS;
+	while (r == 0 && nofuse->started < wanted) {
+		r = -pthread_create(&nofuse->threads[nofuse->started], NULL, answer_calls, nofuse);
+		nofuse->started += r == 0;
+	}
+	return r < 0 && nofuse->started == 0 ? err_set(err, r, "%s", err_text(NULL, r)) : 0;
+}
+
+/* Those that began to wait just after they were interrupted are interrupted again. */
+static void stop_threads(struct nofuse *nofuse)
+{
+	const struct timespec tick = {.tv_nsec = TICK / 100};
+
+	atomic_store(&nofuse->stopping, true);
+	while (nofuse->started) {
+		pthread_t thread = nofuse->threads[nofuse->started - 1];
+
+		pthread_kill(thread, STOP);
+		cache_give_up(mount_cache(nofuse->mount), 0);
+		if (pthread_tryjoin_np(thread, NULL) == 0)
+			nofuse->started--;
+		else
+			nanosleep(&tick, NULL);
+	}
+}
+
+static void wait_for_leftovers(const struct nofuse *nofuse, const sigset_t *signals)
+{
+	const struct timespec tick = {.tv_nsec = TICK};
+	uint64_t until = clock_ns() + LEFTOVERS * CLOCK_SECOND;
+	bool said = false;
+
+	while (!reap() && !nofuse_is_alone(nofuse)) {
+		int signo = sigtimedwait(signals, NULL, &tick);
+
+		if (clock_ns() >= until || (signo > 0 && signo != SIGCHLD))
+			break;
+		if (!said)
+			log_notice("%s: processes that COMMAND left behind have %d s to end",
+				   nofuse->skeleton.path, LEFTOVERS);
+		said = true;
+	}
+}
+
+void nofuse_end(struct nofuse *nofuse, const sigset_t *signals)
+{
+	wait_for_leftovers(nofuse, signals);
+	end_children();
+	stop_threads(nofuse);
+	if (nofuse->serving)
+		mount_stop(nofuse->mount);
+	nofuse->serving = false;
+}

@@ -1,0 +1,32 @@
+/* The folders and links of a pack, made in a real folder, without the files: what the kernel finds
+ * its way by. Processes outside of the job see empty folders, never wrong bytes.
+ *
+ * Several jobs may show the same pack in one folder: the last that ends removes what was made. One
+ * that was killed leaves folders, which the next one takes over. */
+#pragma once
+
+#include "base/err.h"
+#include "fs/tree.h"
+
+struct skeleton {
+	const struct tree *tree; /* borrowed */
+	char *path;		 /* absolute, without links */
+	int folder;		 /* open, and locked for others to see that it is in use; -1 */
+	dev_t device;
+	bool created; /* the folder itself */
+	bool made;    /* what is in it may be removed */
+};
+
+#define SKELETON_NONE ((struct skeleton){.folder = -1})
+
+/* Makes it, in `path`, which must hold nothing but a skeleton of the same pack; `create`: which may
+ * be missing. *ret is SKELETON_NONE before, and to be released whatever is returned. 0 or -errno
+ * with the way out. */
+int skeleton_make(const struct tree *tree, const char *path, bool create, struct skeleton *ret,
+		  struct err *err);
+/* Removes what was made, unless another job uses it. */
+void skeleton_remove(struct skeleton *skeleton);
+void skeleton_release(struct skeleton *skeleton);
+
+/* Opens a folder of it. Returns a descriptor or -errno. */
+int skeleton_open(const struct skeleton *skeleton, uint32_t entry, int flags);

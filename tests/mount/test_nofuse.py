@@ -1,0 +1,589 @@
+"""A folder without a mount: what a command sees whose system calls foldfs answers (--no-fuse)."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+import foldfs
+import trees
+from groups import memory_group
+from foldfs import (
+    FOLDFS, MIB, PATIENCE, SOMEBODY, as_user, find_program, is_root, needs, run, wait_until)
+
+HERE = Path(__file__).resolve().parent
+WORDS = ["--no-fuse", "-q"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def listeners():
+    """Skips where the kernel cannot do it, as an older one."""
+    if "seccomp listeners" in run(FOLDFS, "--version").out.partition("lacks")[2]:
+        pytest.skip("no seccomp listeners here")
+
+
+def job(pack, folder, *command, options=(), before=(), **how):
+    """What a command says, for which the pack is in the folder."""
+    return run(*before, FOLDFS, *WORDS, *options, pack, folder, "--", *command, **how)
+
+
+def in_job(pack, folder, script, *words, **how):
+    """The same of a script of Python, which knows the modules of the tests."""
+    how.setdefault("env", {**os.environ, "PYTHONPATH": str(HERE)})
+    return job(pack, folder, sys.executable, "-B", "-c", script, folder, *words, **how)
+
+
+CONTENT = "import sys, trees; sys.stdout.write(repr(trees.content(sys.argv[1])))"
+
+
+def content(pack, folder, **how):
+    return eval(in_job(pack, folder, CONTENT, **how).out)
+
+
+# --- what is seen -----------------------------------------------------------------------------
+
+
+def test_a_job_sees_what_was_packed_and_others_see_empty_folders(hostile, point):
+    source, pack = hostile
+    assert content(pack, point) == trees.content(source)
+    assert os.listdir(point) == []
+
+
+def test_others_see_folders_only(small, point):
+    with subprocess.Popen([FOLDFS, *WORDS, small[1], point, "--", "sh", "-c",
+                           "echo began; read end; true"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as command:
+        assert command.stdout.readline() == b"began\n"
+        assert list(trees.paths(point)) == [b"folder"]
+        command.stdin.close()
+        assert command.wait(PATIENCE) == 0
+    assert os.listdir(point) == []
+
+
+TOOLS = {
+    "find": "find . ! -type d -printf '%p %y %m %n %s %T@ %U %l\\n' | sort",
+    "find folders": "find . -type d -printf '%p %m %T@ %n %U\\n' | sort",
+    "ls": "ls -lR --time-style=full-iso | grep -v ^d | grep -v ^total | tr -s ' '",
+    "cat": "find . -type f -print0 | sort -z | xargs -0 cat | sha1sum",
+    "sha1sum": "find . -type f -exec sha1sum {} + | sort",
+    "tar": "tar -c --sort=name --numeric-owner . | sha1sum",
+    "cp": "cp -a . $OUT/cp && cd $OUT/cp && find . -printf '%p %y %m %n %T@ %l\\n' | sort && "
+          "find . -type f -exec sha1sum {} + | sort",
+    "cp of links": "cp -rL names $OUT/followed && find $OUT/followed -type f | wc -l",
+    "du": "find . -type f -print0 | sort -z | xargs -0 du -b",
+    "realpath": "realpath --relative-to=. sizes/* links/[tud]*; realpath sizes/4096 | sed s,$PWD,,",
+    "dd": "dd if=sizes/4097 bs=1000 skip=2 count=1 2>/dev/null | sha1sum",
+    "head and tail": "head -c 100 sizes/131073 | sha1sum; tail -c 100 sizes/131073 | sha1sum",
+    "cmp": "cmp sizes/4096 sizes/4097; echo $?",
+    "diff": "diff -r sizes $OUT/../source/sizes && echo same",
+    "stat": "stat -c '%n %F %a %h %Y' sizes/* links/* .",
+    "test": "for f in sizes/0 empty links/*; do test -w $f; test -x $f; echo $f $?; done",
+    "grep": "grep -rc hidden . | sort",
+    "readlink": "readlink links/*; readlink -f links/[tuld]* | sed s,$PWD,,",
+    "changes": "export LC_ALL=C; touch new; mkdir new; rm sizes/0; mv sizes/0 sizes/1; rmdir empty;"
+               " chmod 600 sizes/0; ln sizes/0 new; ln -s a new; cp sizes/0 new; truncate -s 0 "
+               "sizes/0; echo x >sizes/0; echo x >>new",
+    "descriptors": "exec 3<sizes/4097; cat /proc/self/fd/3 | sha1sum; cat <&3 | sha1sum; "
+                   "stat -L -c %s /dev/fd/3; readlink /proc/self/fd/3 | sed s,$PWD,,",
+    "relative": "cd deep && find . | sort && cd .. && cat deep/../sizes/../sizes/513 | sha1sum",
+    "shell": "for f in */*; do echo \"$f\"; done; [ -d empty ] && [ ! -e missing ] && echo yes",
+    "perl": "perl -e 'opendir(D, \"sizes\"); print sort map { \"$_ \" . -s \"sizes/$_\" } "
+            "grep { !/^\\./ } readdir(D)'",
+    "rsync": "rsync -a --no-owner . $OUT/rsync && cd $OUT/rsync && "
+             "find . ! -type d -printf '%p %s %T@\\n' | sort",
+}
+
+
+def said_in(folder, script, out, *before):
+    """What a shell says that works in a folder."""
+    out.mkdir()
+    environment = {**os.environ, "OUT": str(out), "TZ": "UTC"}
+    return run(*before, "bash", "-c", f"cd -- '{folder}' && {script}", status=None,
+               env=environment, stdin=subprocess.DEVNULL)
+
+
+@is_root
+@pytest.mark.parametrize("tool", TOOLS)
+def test_tools_see_what_they_see_in_the_source(tool, hostile, place, point, plain_hostile):
+    """The source is read-only, so that what would change something fails alike."""
+    script = TOOLS[tool]
+    (place / "a").mkdir()
+    (place / "b").mkdir()
+    for folder in "ab":
+        (place / folder / "source").symlink_to(plain_hostile)
+    plain = said_in(plain_hostile, script, place / "a/out")
+    without = said_in(point, script, place / "b/out", FOLDFS, *WORDS, hostile[1], point, "--")
+    assert without.stdout.replace(os.fsencode(place / "b"), b"").replace(
+        os.fsencode(point), os.fsencode(plain_hostile)) == \
+        plain.stdout.replace(os.fsencode(place / "a"), b"")
+    assert without.stderr == plain.stderr
+    assert without.returncode == plain.returncode
+    assert plain.stdout or plain.stderr
+
+
+@pytest.fixture(scope="module")
+def plain_hostile(hostile, session_dir):
+    from test_model import plain_tree
+
+    def make(root):
+        run("cp", "-a", f"{hostile[0]}/.", root)
+        root.chmod(0o755)
+
+    with plain_tree(session_dir / "plain-hostile", make) as folder:
+        yield folder
+
+
+SHAPES = """
+import glob, mmap, os, pathlib, sys
+top, link = sys.argv[1:]
+def same(name, got, want):
+    assert got == want, f"{name}: {got!r} is not {want!r}"
+want = open(top + "/large", "rb").read()
+same("link to the folder", open(link + "/large", "rb").read(), want)
+same("link to a file", open(link + " to file").read(), "content\\n")
+same("samefile", os.path.samefile(link + "/file", top + "/file"), True)
+same("realpath", os.path.realpath(link + "/folder/../file"), os.path.join(top, "file"))
+fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
+same("dir_fd", os.stat("file", dir_fd=fd), os.stat(top + "/file"))
+same("listdir of a descriptor", sorted(os.listdir(fd)), ["file", "folder", "large", "program"])
+os.chdir(top + "/folder")
+same("working folder", os.getcwd(), top + "/folder")
+same("beside it", open("../file").read(), "content\\n")
+os.fchdir(fd)
+same("fchdir", open("folder/other").read(), "other content\\n")
+same("walk", sorted(f for _, _, files in os.walk(".") for f in files),
+     ["file", "large", "other", "program"])
+same("fwalk", sum(len(files) for _, _, files, _ in os.fwalk(".")), 4)
+same("glob", sorted(glob.glob("**/o*", recursive=True)), ["folder/other"])
+same("rglob", [str(p) for p in pathlib.Path(top).rglob("oth*")], [top + "/folder/other"])
+with open("large", "rb") as file:
+    same("mmap", mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)[:], want)
+    same("fstat", os.fstat(file.fileno()), os.stat("large"))
+    same("by descriptor", open(f"/dev/fd/{file.fileno()}", "rb").read(), want)
+    same("its name", os.readlink(f"/proc/self/fd/{file.fileno()}"), top + "/large")
+    again = os.dup(file.fileno())
+    file.seek(5)
+    same("a shared offset", os.read(again, 3), want[5:8])
+one, two = open("file"), open("file")
+one.read()
+same("an offset of its own", two.read(), "content\\n")
+path = os.open("file", os.O_PATH)
+same("O_PATH", os.stat(path), os.stat("file"))
+pid = os.fork()
+if pid == 0:
+    os._exit(open(top + "/file").read() != "content\\n")
+same("fork", os.waitpid(pid, 0)[1], 0)
+left, right = os.pipe()
+half = os.open(top, os.O_RDONLY)
+names = os.scandir(half)
+first = next(names).name
+same("the rest", sorted([first, *(e.name for e in names)]), ["file", "folder", "large", "program"])
+same("again", len(os.listdir(half)), 4)
+for name, refused in {"program": 13, "missing": 2, "file/x": 20}.items():
+    try:
+        os.execv(os.path.join(top, name), ["x"])
+    except OSError as error:
+        same(name, error.errno, refused)
+same("device", os.stat(top).st_dev, os.stat("file").st_dev)
+same("inodes", len({e.inode() for e in os.scandir(top)}), 4)
+same("of listings", {e.inode() for e in os.scandir(top)},
+     {os.lstat(e.path).st_ino for e in os.scandir(top)})
+print("all")
+"""
+
+
+def test_files_are_reached_in_all_ways(small, place, point):
+    (place / "link").symlink_to(point)
+    (place / "link to file").symlink_to(point / "file")
+    assert in_job(small[1], point, SHAPES, place / "link").out == "all\n"
+
+
+def test_a_program_in_it_is_not_executed(small, point):
+    done = job(small[1], point, point / "program", status=126)
+    assert "Permission denied" in done.err
+    assert job(small[1], point, "sh", point / "program").out == "ran\n"
+
+
+def test_calls_that_would_pass_by_are_refused(small, point):
+    script = ("import ctypes, os; libc = ctypes.CDLL(None, use_errno=True); "
+              "print([(libc.syscall(n, 1, 0), ctypes.get_errno()) for n in (425,)], "
+              "(libc.chroot(b'/'), ctypes.get_errno()))")
+    assert in_job(small[1], point, script).out == "[(-1, 38)] (-1, 1)\n"
+
+
+def test_a_subfolder_and_a_selection(small, place, point):
+    assert job(small[1], point, "ls", point, options=["--subdir=folder"]).out == "other\n"
+    assert job(small[1], point, "ls", point, options=["--select=f*"]).out == "file\nfolder\n"
+
+
+@is_root
+def test_modes_hold_for_other_users(place, point):
+    source = place / "source"
+    source.mkdir()
+    trees.write(source / "secret/file", b"text")
+    trees.write(source / "own", b"text", 0o600)
+    (source / "secret").chmod(0o700)
+    pack = foldfs.pack(source, place / "pack.lmdb")
+    other = " ".join(as_user(SOMEBODY))
+    done = job(pack, point, "sh", "-c", f"cat {point}/own; {other} cat {point}/own {point}/secret/"
+               "file", status=1)
+    assert done.out == "text" and done.err.count("Permission denied") == 2
+
+
+# --- bytes ------------------------------------------------------------------------------------
+
+
+def test_damage_is_an_error_and_is_named(small, place, point):
+    pack = place / "damaged.lmdb"
+    data = bytearray(small[1].read_bytes())
+    data[data.index(trees.noise(1, 2 * MIB)[MIB:MIB + 64])] ^= 1
+    pack.write_bytes(data)
+    done = job(pack, point, "sh", "-c", f"cat {point}/large; cat {point}/file", status=0)
+    assert done.out == "content\n"
+    assert "Input/output error" in done.err and "'large' at 1048576: checksum mismatch" in done.err
+
+
+def test_the_cache_is_that_of_a_mount(images, point):
+    """Stats and messages are there, and a warm file comes without a read of the device."""
+    script = """
+import json, os, sys, trees
+top = sys.argv[1]
+for _ in range(2):
+    trees.content(top)
+print(os.getxattr(top, "user.foldfs.stats").decode())
+"""
+    stats = json.loads(in_job(images[1], point, script).out)
+    assert stats["requests"]["open"] >= 128 and stats["served_bytes"] > 0
+    assert stats["device"]["errors"] == 0 and stats["cache_mode"] == "pool"
+    assert stats["wait"]["parked"] == 0
+
+
+def test_foldstat_works_in_the_job(images, point):
+    done = job(images[1], point, "sh", "-c", f"cat {point}/*/* >/dev/null; "
+               f"{foldfs.BUILD}/foldstat {point}")
+    assert "65 files" in done.out or "64 files" in done.out, done.out
+
+
+HOLD = """
+import os, sys
+top, count = sys.argv[1], 0
+for number in range(96):
+    path = f"{top}/class{number % 8}/{number:03}"
+    for _ in range(3):
+        count += len(open(path, "rb").read())
+ppid = os.getppid()
+held = sum(os.stat(f"/proc/{ppid}/fd/{fd}").st_size for fd in os.listdir(f"/proc/{ppid}/fd")
+           if "memfd:foldfs-" in os.readlink(f"/proc/{ppid}/fd/{fd}"))
+print(count, held)
+"""
+
+
+@is_root
+def test_copies_are_bounded(bulk, point):
+    """48 MiB are read, and of their copies 32 MiB are kept at most."""
+    done = in_job(bulk[1], point, HOLD, options=["--pool=8M", "--sandbox=off"])
+    count, held = map(int, done.out.split())
+    assert count == 3 * sum(path.stat().st_size for path in bulk[0].rglob("*") if path.is_file())
+    assert 0 < held <= 32 * MIB
+
+
+@is_root
+def test_a_file_that_would_fill_the_memory_is_refused(place, point):
+    source = place / "source"
+    source.mkdir()
+    trees.write(source / "small", b"text\n")
+    os.truncate(trees.write(source / "huge"), 60 * MIB)
+    pack = foldfs.pack(source, place / "pack.lmdb")
+    with memory_group() as (group, limit):
+        (group / limit).write_text(str(150 * MIB))
+        before = ["sh", "-c", f"echo $$ >{group}/cgroup.procs && exec \"$@\"", "sh"]
+        done = job(pack, point, "sh", "-c", f"cat {point}/huge >/dev/null; cat {point}/huge; "
+                   f"cat {point}/small", before=before)
+    assert done.out == "text\n" and done.err.count("File too large") == 2
+    assert done.err.count("'huge' has 60 MiB, and '--no-fuse' opens files of up to") == 1
+
+
+def test_few_descriptors_are_enough(bulk, point):
+    script = f"ulimit -n 64; exec {' '.join(map(str, [FOLDFS, *WORDS, bulk[1], point]))} -- " \
+             f"sh -c 'cat {point}/*/* | sha1sum; ls -R {point} | wc -l'"
+    many = job(bulk[1], point, "sh", "-c", f"cat {point}/*/* | sha1sum; ls -R {point} | wc -l").out
+    assert run("sh", "-c", script).out == many
+
+
+# --- clients ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("modes", [
+    ("fork:0", "fork:2"),
+    pytest.param(("spawn:2", "forkserver:2"), marks=pytest.mark.slow),
+])
+def test_imagefolder_cannot_tell_it_from_the_source(images, point, modes):
+    for module in ("torch", "torchvision"):
+        pytest.importorskip(module, reason=f"no {module} for this Python")
+    found = json.loads(job(images[1], point, sys.executable, HERE / "imagefolder.py", images[0],
+                           point, *modes).out)
+    assert found.pop("samples") == 65
+    assert all(verdict == "same" for verdict in found.values()), found
+
+
+THREADS = """
+import os, sys, threading, zlib
+top, wrong = sys.argv[1], []
+sums = {os.path.join(top, path): value for path, value in eval(sys.stdin.read()).items()}
+def read(number):
+    paths = sorted(sums)
+    for path in paths[number:] + paths[:number]:
+        if zlib.crc32(open(path, "rb").read()) != sums[path] or path not in {
+                os.path.join(os.path.dirname(path), name)
+                for name in os.listdir(os.path.dirname(path))}:
+            wrong.append(path)
+threads = [threading.Thread(target=read, args=(7 * n,)) for n in range(8)]
+pids = [os.fork() for _ in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+if 0 in pids: os._exit(len(wrong))
+print(wrong, [os.waitpid(pid, 0)[1] for pid in pids])
+"""
+
+
+def sums_of(folder):
+    import zlib
+    return {path.relative_to(folder).as_posix(): zlib.crc32(path.read_bytes())
+            for path in folder.rglob("*") if path.is_file()}
+
+
+def test_threads_and_processes_read_at_once(bulk, point):
+    done = run(FOLDFS, *WORDS, "--pool=8M", bulk[1], point, "--", sys.executable, "-c", THREADS,
+               point, stdin=None, input=repr(sums_of(bulk[0])).encode())
+    assert done.out == "[] [0, 0]\n"
+
+
+# --- where it runs ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(place):
+    """A folder of a user's own."""
+    (place / "own").mkdir()
+    os.chown(place / "own", SOMEBODY, SOMEBODY)
+    return place / "own"
+
+
+@is_root
+@needs("setpriv")
+@pytest.mark.parametrize("space", [[], ["unshare", "--user"]], ids=["as is", "user namespace"])
+def test_a_user_without_capabilities(space, small, own):
+    source, pack = small
+    assert content(pack, own, before=[*as_user(SOMEBODY), *space]) == trees.content(source)
+
+
+@is_root
+@needs("setpriv")
+def test_what_containers_refuse_is_not_needed(small, own):
+    """All calls since Linux 5.1, among them pidfd_getfd, which Docker's profile refuses."""
+    words = as_user(SOMEBODY)
+    before = [sys.executable, HERE / "older_kernel.py", "nowait", find_program(words[0]),
+              *words[1:]]
+    assert content(small[1], own, before=before) == trees.content(small[0])
+
+
+def refused(status, *words):
+    done = run(FOLDFS, *words, status=status)
+    assert done.err.startswith("foldfs: ") and done.err.count("\n") == 1, done.err
+    return done.err
+
+
+def test_what_is_of_mounts_is_refused(small, point):
+    assert "needs a COMMAND" in refused(2, "--no-fuse", small[1], point)
+    for option in ("--allow_other", "-d", "--timeout=3", "--cache=kernel"):
+        assert "do not go together" in refused(2, "--no-fuse", option, small[1], point, "--",
+                                               "true")
+    assert "needs a folder" in refused(2, "--no-fuse", small[1], "/dev/fd/7", "--", "true")
+
+
+def test_only_one_listens(small, place, point):
+    (place / "second").mkdir()
+    done = job(small[1], point, FOLDFS, *WORDS, small[1], place / "second", "--", "true", status=1)
+    assert "another program listens" in done.err and "foldpack extract" in done.err
+
+
+def test_without_listeners_the_way_out_is_said(small, point, place):
+    """As with a kernel before seccomp."""
+    done = job(small[1], point, "true", status=1,
+               before=[sys.executable, HERE / "older_kernel.py", "seccomp"])
+    assert "no seccomp listeners" in done.err and "foldpack extract" in done.err
+    assert os.listdir(point) == []
+
+
+def test_a_missing_device_names_it(small, point):
+    if os.path.exists("/dev/fuse"):
+        pytest.skip("/dev/fuse is there")
+    assert "foldfs --no-fuse PACK DIR -- COMMAND" in refused(1, small[1], point)
+
+
+def test_only_a_folder_without_files_is_taken(small, place, point):
+    trees.write(point / "folder/file")
+    assert "not empty: 'file' in it would be hidden" in refused(
+        1, *WORDS, small[1], point, "--", "true")
+    assert (point / "folder/file").exists()
+    os.unlink(point / "folder/file")  # as a killed foldfs leaves it
+    assert job(small[1], point, "cat", point / "folder/other").out == "other content\n"
+    assert "is missing; '--mkdir' creates it" in refused(
+        1, *WORDS, small[1], place / "new", "--", "true")
+    assert job(small[1], place / "new", "cat", place / "new/file", options=["--mkdir"]).out
+    assert not (place / "new").exists()
+
+
+def test_two_jobs_share_a_folder(small, point):
+    with subprocess.Popen([FOLDFS, *WORDS, small[1], point, "--", "sh", "-c",
+                           f"echo began; read end; cat {point}/folder/other"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        assert first.stdout.readline() == b"began\n"
+        assert job(small[1], point, "cat", point / "folder/other").out == "other content\n"
+        first.stdin.close()
+        assert first.stdout.read() == b"other content\n"
+        assert first.wait(PATIENCE) == 0
+    assert os.listdir(point) == []
+
+
+# --- lifetime ---------------------------------------------------------------------------------
+
+
+def test_the_status_is_the_command_s(small, point):
+    assert job(small[1], point, "sh", "-c", "exit 7", status=7).err == ""
+    job(small[1], point, "sh", "-c", "kill -TERM $$", status=128 + signal.SIGTERM)
+    assert "No such file" in job(small[1], point, "no such program", status=127).err
+
+
+class Job:
+    """A job that reads files again and again in several processes, all of which bear a mark."""
+
+    def __init__(self, pack, folder, sums):
+        self.mark = f"FOLDFS_TEST_JOB={uuid.uuid4()}"
+        name, value = self.mark.split("=")
+        self.process = subprocess.Popen(
+            [FOLDFS, *WORDS, pack, folder, "--", sys.executable, "-c", WORKERS, folder,
+             repr(sums)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, name: value})
+        self.said = b""
+
+    def wait_until_it_reads(self):
+        assert self.process.stdout.readline() == b"reads\n"
+
+    def processes(self):
+        """{pid: command line}."""
+        found = {}
+        for entry in os.listdir("/proc"):
+            with contextlib.suppress(OSError):
+                if entry.isdigit() and \
+                        self.mark.encode() in Path(f"/proc/{entry}/environ").read_bytes():
+                    found[int(entry)] = Path(f"/proc/{entry}/cmdline").read_bytes()
+        return found
+
+    def end(self):
+        """The status; nothing of the job is left, and no worker has read other bytes."""
+        try:
+            status = self.process.wait(PATIENCE)
+            wait_until(lambda: not self.processes())
+        finally:
+            for pid in self.processes():
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+        said = self.process.stdout.read()
+        assert b"wrong" not in said, said
+        self.process.stdout.close()
+        self.said = self.process.stderr.read()
+        self.process.stderr.close()
+        return status
+
+
+WORKERS = """
+import os, random, sys, zlib
+top, sums = sys.argv[1], eval(sys.argv[2])
+parent = os.getpid()
+for _ in range(3):
+    if os.fork() == 0:
+        if os.fork():
+            os._exit(0)  # a process that the command does not know
+        os.setsid()
+        break
+if os.getpid() == parent:
+    print("reads", flush=True)
+while True:
+    for path in random.sample(sorted(sums), len(sums)):
+        try:
+            with open(os.path.join(top, path), "rb") as file:
+                data = file.read()
+        except OSError:
+            os._exit(9)
+        if zlib.crc32(data) != sums[path]:
+            print("wrong", path, flush=True)
+"""
+
+
+def pids_of(job):
+    """(guard, server, command, another)."""
+    guard = job.process.pid
+    [server] = foldfs.children(guard)
+    below = foldfs.children(server)
+    command = next(pid for pid, words in below.items() if b"import os" in words[2])
+    return guard, server, command
+
+
+@foldfs.kills(1)
+@pytest.mark.parametrize("whom", ["guard", "server", "command", "worker"])
+def test_a_kill_ends_all_of_the_job(whom, bulk, place, kills):
+    chance, sums = foldfs.chance(), sums_of(bulk[0])
+    for number in range(kills):
+        folder = place / str(number)
+        folder.mkdir()
+        running = Job(bulk[1], folder, sums)
+        running.wait_until_it_reads()
+        guard, server, command = pids_of(running)
+        time.sleep(chance.uniform(0, 0.2))
+        others = set(running.processes()) - {guard, server, command}
+        victim = {"guard": guard, "server": server, "command": command,
+                  "worker": min(others)}[whom]
+        os.kill(victim, signal.SIGKILL)
+        if whom == "worker":
+            os.kill(guard, signal.SIGTERM)
+        status = running.end()
+        assert status == {"guard": -signal.SIGKILL, "server": 1, "command": 128 + signal.SIGKILL,
+                          "worker": 128 + signal.SIGTERM}[whom]
+        if whom == "server":
+            assert b"was killed by signal 9, and the command with it" in running.said
+        if whom != "guard":
+            assert os.listdir(folder) == []
+
+
+def test_signals_are_passed_on(small, point):
+    script = "trap 'echo got it; exit 5' USR2; echo began; while :; do sleep 0.05; done"
+    with subprocess.Popen([FOLDFS, *WORDS, small[1], point, "--", "sh", "-c", script],
+                          stdout=subprocess.PIPE) as command:
+        assert command.stdout.readline() == b"began\n"
+        command.send_signal(signal.SIGUSR2)
+        assert command.stdout.read() == b"got it\n"
+        assert command.wait(PATIENCE) == 5
+
+
+def test_what_the_command_leaves_behind_is_ended(small, point):
+    done = job(small[1], point, "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!")
+    assert "left behind" in done.err
+    assert not os.path.exists(f"/proc/{done.out.strip()}")
+
+
+@is_root
+def test_the_server_is_in_a_sandbox(small, point):
+    """It keeps what the memory of the job takes, and no more."""
+    script = ("import os; print(open(f'/proc/{os.getppid()}/status').read())")
+    from test_sandbox import privileges
+    no_new, capabilities, seccomp = privileges(in_job(small[1], point, script).out)
+    assert (no_new, seccomp) == (1, 2)
+    assert capabilities == 1 << 2 | 1 << 5 | 1 << 19  # DAC_READ_SEARCH, KILL, SYS_PTRACE

@@ -1,0 +1,255 @@
+/* What the paths of a job name: fs/nofuse/resolve.h, on a real skeleton. The job is this process.
+ */
+#include "fs/nofuse/resolve.h"
+#include "fs/nofuse/skeleton.h"
+#include "tests/unit/pack_fixture.h"
+#include <sys/mman.h>
+
+struct world {
+	struct fixture pack;
+	struct tree tree;
+	struct skeleton skeleton;
+	struct resolver resolver;
+	char folder[96], outside[96];
+};
+
+static void make_pack(struct fixture *f)
+{
+	uint32_t a, b;
+
+	start(f);
+	a = add_dir(f, BUILDER_ROOT, "a");
+	b = add_dir(f, a, "b");
+	add_file(f, b, "file", 10);
+	add_file(f, a, "..odd", 1);
+	add_symlink(f, BUILDER_ROOT, "dir", "a");
+	add_symlink(f, BUILDER_ROOT, "to-file", "a/b/file");
+	add_symlink(f, a, "chain", "../to-file");
+	add_symlink(f, BUILDER_ROOT, "out", "/proc/meminfo");
+	add_symlink(f, BUILDER_ROOT, "nowhere", "missing");
+	add_symlink(f, BUILDER_ROOT, "loop", "loop");
+	finish_and_open(f);
+}
+
+static void link_in(const struct world *w, const char *name, const char *target)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", w->outside, name);
+	assert_done(symlink(target, path));
+}
+
+static void world_setup(struct world *w)
+{
+	char target[256];
+
+	fixture_setup(&w->pack);
+	make_pack(&w->pack);
+	w->tree = (struct tree){.dataset = w->pack.dataset, .uid = getuid(), .umask = UINT64_MAX};
+	w->skeleton = SKELETON_NONE;
+	snprintf(w->folder, sizeof(w->folder), "%s/shown", w->pack.dir);
+	snprintf(w->outside, sizeof(w->outside), "%s/outside", w->pack.dir);
+	assert_done(mkdir(w->outside, 0755));
+	assert_done(skeleton_make(&w->tree, w->folder, true, &w->skeleton, NULL));
+	resolver_init(&w->resolver, &w->tree, w->skeleton.path);
+	link_in(w, "to-shown", w->folder);
+	snprintf(target, sizeof(target), "%s/a/b/file", w->folder);
+	link_in(w, "to-file", target);
+	link_in(w, "twice", "to-file");
+	link_in(w, "relative", "../shown/a");
+	link_in(w, "fds", "/proc/self/fd");
+}
+
+static void world_teardown(struct world *w)
+{
+	assert_done(chdir("/"));
+	skeleton_remove(&w->skeleton);
+	assert_int_equal(access(w->folder, F_OK), -1);
+	skeleton_release(&w->skeleton);
+	fixture_teardown(&w->pack);
+}
+
+FIXTURE(world, struct world, world_setup, world_teardown);
+
+#define ELSEWHERE 1
+
+/* What a path names: an entry, an error, or ELSEWHERE. */
+struct expected {
+	const char *path;
+	int error;
+	const char *entry;
+	bool stays; /* the last link is not followed */
+};
+
+static void expect(const struct world *w, int fd, const char *path, const struct expected *e)
+{
+	struct resolved found =
+		resolve(&w->resolver, getpid(), fd, path, e->stays ? FOLLOW_SLASH : FOLLOW_ALWAYS);
+	SCOPE(buf_release) struct buf name = BUF_INIT;
+
+	if (e->error == ELSEWHERE) {
+		if (found.inside)
+			fail_msg("'%s' is not elsewhere", path);
+		return;
+	}
+	if (!found.inside || found.error != e->error)
+		fail_msg("'%s': inside %d, error %d, not %d", path, found.inside, found.error,
+			 e->error);
+	if (e->error)
+		return;
+	assert_done(dataset_path(w->tree.dataset, found.entry, &name));
+	assert_string_equal(name.data, e->entry);
+}
+
+static void expect_all(const struct world *w, const char *before, int fd,
+		       const struct expected *all, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s%s", before, all[i].path);
+		expect(w, fd, path, &all[i]);
+	}
+}
+
+#define EXPECT_ALL(w, before, fd, all) \
+	expect_all(w, before, fd, all, sizeof(all) / sizeof((all)[0]))
+
+static const struct expected in_folder[] = {
+	{"/a/b/file", 0, "a/b/file", false},
+	{"/a//b/./file", 0, "a/b/file", false},
+	{"/a/b/../b/file", 0, "a/b/file", false},
+	{"/dir/b/../../a/b/file", 0, "a/b/file", false},
+	{"/a/..odd", 0, "a/..odd", false},
+	{"/a/b", 0, "a/b", false},
+	{"/a/b/", 0, "a/b", false},
+	{"/a/b/.", 0, "a/b", false},
+	{"/a/b/..", 0, "a", false},
+	{"/a/b/../..", 0, "", false},
+	{"/a/b/../../..", ELSEWHERE, NULL, false},
+	{"/dir", 0, "a", false},
+	{"/dir", 0, "dir", true},
+	{"/dir/", 0, "a", true},
+	{"/to-file", 0, "a/b/file", false},
+	{"/to-file", 0, "to-file", true},
+	{"/dir/chain", 0, "a/b/file", false},
+	{"/out", ELSEWHERE, NULL, false},
+	{"/out", 0, "out", true},
+	{"/loop", -ELOOP, NULL, false},
+	{"/loop", 0, "loop", true},
+	{"/nowhere", -ENOENT, NULL, false},
+	{"/missing", -ENOENT, NULL, false},
+	{"/missing/more", -ENOENT, NULL, false},
+	{"/missing/..", -ENOENT, NULL, false},
+	{"/a/b/file/", -ENOTDIR, NULL, false},
+	{"/a/b/file/.", -ENOTDIR, NULL, false},
+	{"/a/b/file/more", -ENOTDIR, NULL, false},
+	{"/a/b/file/more/yet", -ENOTDIR, NULL, false},
+	{"/to-file/more", -ENOTDIR, NULL, false},
+};
+
+TEST_WITH(world, w, absolute_paths)
+{
+	EXPECT_ALL(w, w->folder, AT_FDCWD, in_folder);
+}
+
+TEST_WITH(world, w, paths_from_a_descriptor_and_the_working_folder)
+{
+	char above[128];
+	SCOPE_CLOSE int fd = open(w->outside, O_PATH | O_DIRECTORY);
+
+	EXPECT_ALL(w, "../shown", fd, in_folder);
+	EXPECT_ALL(w, "to-shown", fd, in_folder);
+	snprintf(above, sizeof(above), "/proc/self/fd/%d/../shown", fd);
+	EXPECT_ALL(w, above, AT_FDCWD, in_folder);
+	assert_done(chdir(w->outside));
+	EXPECT_ALL(w, "../shown", AT_FDCWD, in_folder);
+	EXPECT_ALL(w, "/proc/self/cwd/../shown", AT_FDCWD, in_folder);
+	assert_done(chdir(w->folder));
+	EXPECT_ALL(w, ".", AT_FDCWD, in_folder);
+	expect(w, AT_FDCWD, "to-file", &(struct expected){.entry = "a/b/file"});
+}
+
+TEST_WITH(world, w, paths_that_begin_outside)
+{
+	static const struct expected outside[] = {
+		{"/to-file", 0, "a/b/file", false},
+		{"/to-file", ELSEWHERE, NULL, true},
+		{"/twice", 0, "a/b/file", false},
+		{"/relative/b/file", 0, "a/b/file", false},
+		{"/to-shown", 0, "", false},
+		{"/to-shown/a/missing", -ENOENT, NULL, false},
+		{"/to-file/x", -ENOTDIR, NULL, false},
+		{"/missing", ELSEWHERE, NULL, false},
+		{"/missing/x", ELSEWHERE, NULL, false},
+	};
+
+	EXPECT_ALL(w, w->outside, AT_FDCWD, outside);
+	expect(w, AT_FDCWD, "/", &(struct expected){.error = ELSEWHERE});
+	expect(w, AT_FDCWD, "/proc/self/status", &(struct expected){.error = ELSEWHERE});
+	expect(w, 999, "a", &(struct expected){.error = ELSEWHERE});
+}
+
+TEST_WITH(world, w, a_name_that_is_missing_knows_its_folder)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/a/new/", w->folder);
+	assert_true(resolve(&w->resolver, getpid(), AT_FDCWD, path, FOLLOW_ALWAYS).above);
+	assert_true(resolve(&w->resolver, getpid(), AT_FDCWD, path, FOLLOW_ALWAYS).slash);
+	snprintf(path, sizeof(path), "%s/new/too", w->folder);
+	assert_false(resolve(&w->resolver, getpid(), AT_FDCWD, path, FOLLOW_ALWAYS).above);
+}
+
+TEST_WITH(world, w, open_files_are_known_by_their_names)
+{
+	uint32_t entry = find(&w->pack, "a/b/file");
+	const struct expected file = {.entry = "a/b/file"}, other = {.error = ELSEWHERE};
+	char name[64], path[256];
+	SCOPE_CLOSE int fd = -1, stranger = memfd_create("foldfs-5", MFD_CLOEXEC);
+	struct resolved found;
+
+	resolver_name(&w->resolver, entry, name);
+	fd = memfd_create(name, MFD_CLOEXEC);
+	found = resolve_open(&w->resolver, getpid(), fd);
+	assert_true(found.inside && found.error == 0 && found.entry == entry);
+	assert_false(resolve_open(&w->resolver, getpid(), stranger).inside);
+	for (int way = 0; way < 4; way++) {
+		const char *const ways[] = {"/proc/self/fd", "/dev/fd", "/proc/thread-self/fd",
+					    "fds"};
+
+		snprintf(path, sizeof(path), "%s%s%s/%d", way == 3 ? w->outside : "",
+			 way == 3 ? "/" : "", ways[way], fd);
+		expect(w, AT_FDCWD, path, &file);
+		found = resolve(&w->resolver, getpid(), AT_FDCWD, path, FOLLOW_SLASH);
+		assert_true(found.by_link && !found.inside && found.entry == entry);
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", stranger);
+	expect(w, AT_FDCWD, path, &other);
+}
+
+TEST_WITH(world, w, a_folder_with_anything_else_in_it_is_not_taken)
+{
+	struct skeleton again = SKELETON_NONE;
+	struct err err = {0};
+	char path[256];
+	int fd;
+
+	assert_done(skeleton_make(&w->tree, w->folder, false, &again, &err));
+	skeleton_release(&again);
+	snprintf(path, sizeof(path), "%s/a/b/file", w->folder);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	close(fd);
+	assert_int_equal(skeleton_make(&w->tree, w->folder, false, &again, &err), -ENOTEMPTY);
+	assert_string_equal(err.text,
+			    "not empty: 'file' in it would be hidden; use an empty folder");
+	skeleton_remove(&again);
+	skeleton_release(&again);
+	assert_done(unlink(path));
+	snprintf(path, sizeof(path), "%s/dir", w->folder);
+	assert_done(unlink(path));
+	assert_done(symlink("another", path));
+	assert_int_equal(skeleton_make(&w->tree, w->folder, false, &again, &err), -ENOTEMPTY);
+	skeleton_release(&again);
+	assert_done(access(w->folder, F_OK));
+}

@@ -4,8 +4,8 @@
  * A pack is taken once the command has ended with status 0. Then it stands in the list PACK.taken,
  * by what it holds of the folder (pack/shard.h), and a run that resumes does not make it again. A
  * run that was killed in between hands it over again, once its command has ended: until then that
- * has the lock of the list. A command that fails is repeated, with pauses, for as many seconds since
- * it failed first as --retry says.
+ * has the lock of the list. A command that fails is repeated, with pauses, for as many seconds
+ * since it failed first as --retry says.
  *
  * One thread calls this; another one, of its own, runs the command. */
 #pragma once

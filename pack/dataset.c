@@ -314,6 +314,11 @@ bool dataset_is_delta(const struct dataset *dataset)
 	return dataset->super.incompat & FORMAT_DELTA;
 }
 
+bool dataset_lacks_base(const struct dataset *dataset)
+{
+	return dataset_is_delta(dataset) && !dataset->base;
+}
+
 int dataset_content_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT])
 {
 	uint8_t id[FORMAT_ID_BYTES];

@@ -126,6 +126,7 @@ int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image 
 
 bool dataset_is_unchecked(const struct dataset *dataset); /* some files may have no checksum */
 bool dataset_is_delta(const struct dataset *dataset);	  /* pack/delta.h */
+bool dataset_lacks_base(const struct dataset *dataset);	  /* a delta that is not on its base */
 
 /* The content id. A pack that was made before packs recorded it gets it from the index. As
  * dataset_load(); -ENODATA where files have no checksums. */

@@ -308,7 +308,7 @@ static int apply_deltas(struct opening *o)
 	if (o->params->delta_ok && o->names.count == 1)
 		return 0;
 	for (size_t i = 0; r == 0 && i < o->names.count; i++)
-		if (dataset_is_delta(o->packs[i].dataset))
+		if (dataset_lacks_base(o->packs[i].dataset))
 			r = apply_delta(o, i);
 	return r;
 }

@@ -248,6 +248,28 @@ def test_the_order_of_a_loader_is_that_of_a_fresh_pack(images, place, point):
     assert seen[0] == seen[1]
 
 
+def test_diff_says_what_a_delta_changes(changed, place):
+    source, old = changed
+    delta(old, source, place / "delta.lmdb", "--dedup")
+    done = run(FOLDPACK, "diff", "-q", old, place / "delta.lmdb", status=1)
+    new = f"{place}/delta.lmdb"
+    assert done.out.splitlines() == [
+        f"Files {old}/a/1 and {new}/a/1 differ", f"Files {old}/a-b/1 and {new}/a-b/1 differ",
+        f"File {old}/a-b/2 is a regular file while file {new}/a-b/2 is a directory",
+        f"Only in {old}/b/deep/er: 3.jpg", f"Files {old}/b/linked and {new}/b/linked differ",
+        f"Only in {old}: empty", f"File {old}/gone is a directory while file {new}/gone is a "
+        "regular file", f"Symbolic links {old}/link and {new}/link differ",
+        f"Only in {new}: linked now", f"Only in {new}: new", f"Only in {new}: renamed.jpg"]
+    said = json.loads(run(FOLDPACK, "diff", "--json", "--attributes", old, new, status=1).out)
+    assert {"path": "a/3.jpg", "difference": "mode"} in said["differences"]
+    assert {"path": "empty", "difference": "only-in-old"} in said["differences"]
+    together = word([old, new], place)
+    assert run(FOLDPACK, "diff", "-q", old, together, status=1).out.count("\n") == 11
+    run(FOLDPACK, "diff", "-q", together, foldfs.pack(source, place / "fresh.lmdb"))
+    run("tar", "-cf", place / "x.tar", "-C", source, ".")
+    assert "without checksums" in run(FOLDPACK, "diff", old, place / "x.tar", status=1).err
+
+
 # --- refused --------------------------------------------------------------------------------------
 
 

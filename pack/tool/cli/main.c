@@ -20,7 +20,7 @@ static const struct command {
 	{"info", cmd_info, "[options] PACK", "show what is in a pack, as a whole"},
 	{"verify", cmd_verify, "[options] PACK..", "compare every byte with its checksum"},
 	{"cat", cmd_cat, "[options] PACK PATH", "write one file to standard output"},
-	{"diff", cmd_diff, "[options] DIR PACK", "compare a folder and a pack"},
+	{"diff", cmd_diff, "[options] DIR|OLD PACK", "compare a folder, or a pack, and a pack"},
 	{"extract", cmd_extract, "[options] PACK DEST [PATH..]", "make a folder again"},
 	{"export", cmd_export, "[options] PACK TARGET", "write another format"},
 	{"fetch", cmd_fetch, "[options] PACK..", "fill the disk cache of foldfs"},

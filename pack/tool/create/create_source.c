@@ -61,7 +61,7 @@ static int open_container(struct create *create)
 
 	if (r == -EINTR && interrupt_pending())
 		return EXIT_FAILED;
-	if (r == 0 && dataset_is_delta(create->dataset)) {
+	if (r == 0 && dataset_lacks_base(create->dataset)) {
 		dataset_free(steal_ptr(&create->dataset));
 		return cmd_open(create->source, &create->options.common, &create->dataset);
 	}

@@ -5,9 +5,10 @@
 #include "base/size.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/read/batch_scan.h"
-#include "pack/tool/read/compare.h"
+#include "pack/tool/read/compare_packs.h"
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct settings {
 	struct cmd_common common;
@@ -28,19 +29,21 @@ static const struct opt options[] = {
 
 static const struct opt_command command = {
 	.name = "foldpack diff",
-	.synopsis = "[options] DIR PACK",
+	.synopsis = "[options] DIR|OLD PACK",
 	.summary =
-		"Compares the tree and the bytes of the folder DIR with those in PACK. Exit\n"
-		"status 0 if they are the same, 1 if not, 3 if PACK is damaged.",
+		"Compares the tree and the bytes of the folder DIR with those in PACK; or says\n"
+		"what has become of the pack OLD in PACK, from their indexes. Exit status 0 if\n"
+		"they are the same, 1 if not, 3 if PACK is damaged.",
 	.table = options,
 	.elsewhere = CMD_ELSEWHERE,
 };
 
 struct diff {
 	struct settings settings;
-	const char *folder;
+	char *folder; /* or the pack before */
 	char *pack;
 	struct dataset *dataset;
+	struct dataset *before; /* NULL: a folder is compared */
 	int root;
 	struct progress progress;
 	struct buf found; /* JSON, where it was asked for */
@@ -53,6 +56,7 @@ static void diff_release(struct diff *diff)
 {
 	progress_clear(&diff->progress);
 	dataset_free(diff->dataset);
+	dataset_free(diff->before);
 	buf_release(&diff->found);
 	scope_close(&diff->root);
 }
@@ -62,22 +66,26 @@ static void diff_release(struct diff *diff)
 static const struct {
 	const char *word;    /* in JSON */
 	const char *subject; /* of the sentence that says it */
+	const char *packs;   /* the word between two packs, if that is another one */
 } differences[] = {
-	[COMPARE_ONLY_IN_FOLDER] = {"only-in-folder", NULL},
-	[COMPARE_ONLY_IN_PACK] = {"only-in-pack", NULL},
-	[COMPARE_KIND] = {"kind", NULL},
-	[COMPARE_BYTES] = {"bytes", "Files"},
-	[COMPARE_TARGET] = {"target", "Symbolic links"},
-	[COMPARE_MODE] = {"mode", "Modes of"},
-	[COMPARE_TIME] = {"time", "Times of"},
+	[COMPARE_ONLY_IN_FOLDER] = {"only-in-folder", NULL, "only-in-old"},
+	[COMPARE_ONLY_IN_PACK] = {"only-in-pack", NULL, NULL},
+	[COMPARE_KIND] = {"kind", NULL, NULL},
+	[COMPARE_BYTES] = {"bytes", "Files", NULL},
+	[COMPARE_TARGET] = {"target", "Symbolic links", NULL},
+	[COMPARE_MODE] = {"mode", "Modes of", NULL},
+	[COMPARE_TIME] = {"time", "Times of", NULL},
 };
 
-static void diff_json_add(struct json *json, const struct compare_finding *finding)
+static void diff_json_add(struct diff *diff, const struct compare_finding *finding)
 {
-	json_object(json, NULL);
-	json_bytes(json, "path", finding->path, finding->len);
-	json_string(json, "difference", differences[finding->difference].word);
-	json_end(json);
+	const char *word = differences[finding->difference].word;
+	const char *packs = differences[finding->difference].packs;
+
+	json_object(&diff->json, NULL);
+	json_bytes(&diff->json, "path", finding->path, finding->len);
+	json_string(&diff->json, "difference", diff->before && packs ? packs : word);
+	json_end(&diff->json);
 }
 
 /* "TOP/path", and TOP for the root. */
@@ -164,7 +172,7 @@ static int diff_found(void *context, const struct compare_finding *finding)
 		return say_uncompared(diff, finding);
 	diff->differences++;
 	if (diff->settings.json)
-		diff_json_add(&diff->json, finding);
+		diff_json_add(diff, finding);
 	else
 		print_difference(diff, finding);
 	return 0;
@@ -198,7 +206,8 @@ static void say_options(const struct diff *diff)
 	const struct dataset_info *info = dataset_info(diff->dataset);
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 
-	if (info->options_len == 0 || buf_add(&text, info->options, info->options_len) < 0)
+	if (info->options_len == 0 || dataset_is_delta(diff->dataset) ||
+	    buf_add(&text, info->options, info->options_len) < 0)
 		return;
 	for (size_t i = 0; i < text.len; i++)
 		if (text.data[i] == '\n')
@@ -219,7 +228,7 @@ static int conclude_diff(struct diff *diff)
 		return log_fail(-EBADMSG, "%s: %s %s damaged; 'foldpack verify' says more",
 				diff->pack, count_noun(diff->damaged, "file", count),
 				diff->damaged == 1 ? "is" : "are");
-	if (diff->differences > 0)
+	if (diff->differences > 0 && !diff->before)
 		say_options(diff);
 	log_info("%s: %s, %s, compared with %s in %.1f s: %s", diff->folder,
 		 count_noun(diff->progress.files, "file", files),
@@ -227,6 +236,19 @@ static int conclude_diff(struct diff *diff)
 		 diff->differences ? count_noun(diff->differences, "difference", count)
 				   : "no difference");
 	return diff->differences + diff->unreadable > 0 ? -ECANCELED : 0;
+}
+
+static int compare_both(struct diff *diff)
+{
+	const struct compare_packs_params params = {.before = diff->before,
+						    .after = diff->dataset,
+						    .attributes = diff->settings.attributes,
+						    .found = diff_found,
+						    .context = diff};
+	const struct format_super *super = dataset_info(diff->dataset)->super;
+
+	progress_add(&diff->progress, super->files, super->bytes);
+	return compare_packs(&params);
 }
 
 static int run_diff(struct diff *diff)
@@ -244,7 +266,7 @@ static int run_diff(struct diff *diff)
 	progress_begin(&diff->progress, "looking", cmd_progress(&diff->settings.common));
 	if (diff->settings.json)
 		diff_json_begin(diff);
-	r = compare(&params);
+	r = diff->before ? compare_both(diff) : compare(&params);
 	progress_end(&diff->progress);
 	/* Damaged parts of the index were reported when they were loaded. */
 	if (r < 0 && r != -EBADMSG)
@@ -254,12 +276,72 @@ static int run_diff(struct diff *diff)
 
 static int open_compared_folder(struct diff *diff)
 {
+	struct stat st;
+
 	diff->root = open(diff->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (diff->root >= 0)
-		return EXIT_DONE;
-	return log_fail(EXIT_FAILED, "%s: %s", diff->folder,
-			errno == ENOTDIR ? "not a folder; the folder comes first, then the pack"
-					 : strerror(errno));
+	if (diff->root >= 0 || (errno != ENOTDIR && errno != ENOENT))
+		return diff->root >= 0
+			       ? EXIT_DONE
+			       : log_fail(EXIT_FAILED, "%s: %s", diff->folder, strerror(errno));
+	return stat(diff->pack, &st) == 0 && S_ISDIR(st.st_mode)
+		       ? log_fail(EXIT_FAILED,
+				  "%s: not a folder; the folder comes first, then the pack",
+				  diff->folder)
+		       : EXIT_DONE;
+}
+
+/* A delta is compared with the packs that it was made since, if these are what is named before. */
+static int open_after(struct diff *diff, const char *before)
+{
+	SCOPE_FREE char *old = strdup(before), *pack = strdup(diff->pack);
+	char *words[] = {old, pack};
+	struct cmd_common common = diff->settings.common;
+	int r;
+
+	common.delta_ok = true;
+	r = old && pack ? cmd_open(diff->pack, &common, &diff->dataset)
+			: cmd_status(diff->pack, -ENOMEM, NULL);
+	if (r != EXIT_DONE || !dataset_lacks_base(diff->dataset))
+		return r;
+	dataset_free(steal_ptr(&diff->dataset));
+	return cmd_open_all(words, 2, &diff->settings.common, &diff->dataset);
+}
+
+static int load_compared(struct diff *diff, const char *name, struct dataset *dataset)
+{
+	unsigned attributes = diff->settings.attributes ? DATASET_ATTRS : 0;
+
+	if (dataset_is_unchecked(dataset))
+		return log_fail(EXIT_FAILED,
+				"%s: of another format, without checksums to compare; 'foldpack "
+				"create' makes a pack of it",
+				name);
+	return cmd_load(name, dataset, DATASET_CHECKSUMS | attributes);
+}
+
+static int open_compared_packs(struct diff *diff)
+{
+	SCOPE_FREE char *before = strdup(diff->folder);
+	int r = before ? cmd_open(diff->folder, &diff->settings.common, &diff->before)
+		       : cmd_status(diff->folder, -ENOMEM, NULL);
+
+	if (r == EXIT_DONE)
+		r = open_after(diff, before);
+	if (r == EXIT_DONE)
+		r = load_compared(diff, diff->folder, diff->before);
+	return r == EXIT_DONE ? load_compared(diff, diff->pack, diff->dataset) : r;
+}
+
+static int open_compared(struct diff *diff)
+{
+	int r = open_compared_folder(diff);
+
+	if (r != EXIT_DONE || diff->root < 0)
+		return r == EXIT_DONE ? open_compared_packs(diff) : r;
+	r = cmd_open(diff->pack, &diff->settings.common, &diff->dataset);
+	return r == EXIT_DONE && diff->settings.attributes
+		       ? cmd_load(diff->pack, diff->dataset, DATASET_ATTRS)
+		       : r;
 }
 
 int cmd_diff(int argc, char **argv)
@@ -273,10 +355,6 @@ int cmd_diff(int argc, char **argv)
 		return r;
 	diff.folder = args[0];
 	diff.pack = args[1];
-	r = open_compared_folder(&diff);
-	if (r == EXIT_DONE)
-		r = cmd_open(diff.pack, &diff.settings.common, &diff.dataset);
-	if (r == EXIT_DONE && diff.settings.attributes)
-		r = cmd_load(diff.pack, diff.dataset, DATASET_ATTRS);
+	r = open_compared(&diff);
 	return r == EXIT_DONE ? exit_finish((int)exit_status_of(run_diff(&diff))) : r;
 }

@@ -54,14 +54,13 @@ static struct builder_entry compare_data(const struct compare *compare, uint32_t
 	return builder_entry(compare->scan, builder_file(compare->scan, number));
 }
 
-/* A file is a file, however its bytes are stored. */
-static enum format_kind compared_kind(unsigned kind)
+enum format_kind compare_kind(unsigned kind)
 {
 	return kind == FORMAT_DIRECTORY || kind == FORMAT_SYMLINK ? (enum format_kind)kind
 								  : FORMAT_FILE;
 }
 
-static const char *kind_text(enum format_kind kind)
+const char *compare_kind_text(enum format_kind kind)
 {
 	switch (kind) {
 	case FORMAT_DIRECTORY:
@@ -134,7 +133,7 @@ static void compare_special(void *context, const char *path, const char *what)
 	if (mark_unseen(compare, path, &entry)) {
 		child = dataset_child(compare->dataset, entry);
 		finding.difference = COMPARE_KIND;
-		finding.pack = kind_text(compared_kind(child.kind));
+		finding.pack = compare_kind_text(compare_kind(child.kind));
 	}
 	if (compare->error == 0)
 		compare->error = report_finding(compare, path, finding);
@@ -240,14 +239,15 @@ static bool same_packed_target(const struct compare *compare, uint32_t number, u
  */
 static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry)
 {
-	enum format_kind kind = compared_kind(builder_kind(compare->scan, number));
+	enum format_kind kind = compare_kind(builder_kind(compare->scan, number));
 	const struct dataset_entry packed = dataset_entry(compare->dataset, entry);
 	int r = 0;
 
-	if (kind != compared_kind(packed.kind))
-		return report_scanned(compare, number,
-				      FINDING(COMPARE_KIND, .folder = kind_text(kind),
-					      .pack = kind_text(compared_kind(packed.kind))));
+	if (kind != compare_kind(packed.kind))
+		return report_scanned(
+			compare, number,
+			FINDING(COMPARE_KIND, .folder = compare_kind_text(kind),
+				.pack = compare_kind_text(compare_kind(packed.kind))));
 	if (kind == FORMAT_SYMLINK)
 		return same_packed_target(compare, number, entry)
 			       ? 0
@@ -436,10 +436,10 @@ static bool is_undecided(const struct compare *compare, uint32_t entry, uint64_t
 	struct dataset_entry packed;
 
 	if (number == COMPARE_NONE || number == COMPARE_UNSEEN ||
-	    compared_kind(builder_kind(compare->scan, number)) != FORMAT_FILE)
+	    compare_kind(builder_kind(compare->scan, number)) != FORMAT_FILE)
 		return false;
 	packed = dataset_entry(compare->dataset, entry);
-	if (compared_kind(packed.kind) != FORMAT_FILE ||
+	if (compare_kind(packed.kind) != FORMAT_FILE ||
 	    compare_data(compare, number).size != packed.size)
 		return false;
 	*ret_size = packed.size;

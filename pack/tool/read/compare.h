@@ -45,5 +45,10 @@ struct compare_params {
 	void *context;
 };
 
+/* FORMAT_DIRECTORY, _SYMLINK or _FILE: a file is a file, however its bytes are stored. */
+enum format_kind compare_kind(unsigned kind);
+/* "a directory" and so on. */
+const char *compare_kind_text(enum format_kind kind);
+
 /* 0 (whatever was found), -ENOMEM, -EAGAIN (no thread could be made), or what found() returned. */
 int compare(const struct compare_params *params);

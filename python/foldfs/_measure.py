@@ -19,7 +19,6 @@ from torch.utils.data import DataLoader, Dataset, get_worker_info
 from torchvision import transforms
 from torchvision.datasets.folder import IMG_EXTENSIONS
 
-ROUNDS = 3
 LISTING, LISTING_MOST, LOADING = 0.2, 0.5, 0.15  # of the time
 LEAST_LISTING = 10  # seconds, however short the time
 KEPT_BYTES, KEPT = 256 << 20, 1000  # images in memory, at most
@@ -93,6 +92,26 @@ def memory_available():
     return min(found)
 
 
+class Processors:
+    """Whose time they had since this was made."""
+
+    def __init__(self):
+        self.began = self.times()
+
+    @staticmethod
+    def times():
+        """(all, idle, ours) in ticks, of those that this process may use."""
+        mine = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+        lines = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
+        ticks = [list(map(int, words[1:9])) for words in lines if words[0] in mine]
+        ours = sum(os.times()[:4]) * os.sysconf("SC_CLK_TCK")
+        return sum(map(sum, ticks)), sum(cpu[3] + cpu[4] for cpu in ticks), ours
+
+    def of_others(self):
+        every, idle, ours = (now - then for now, then in zip(self.times(), self.began))
+        return min(max((every - idle - ours) / max(every, 1), 0), 1)
+
+
 # --- images --------------------------------------------------------------------------------------
 
 TRANSFORM = transforms.Compose([
@@ -114,6 +133,32 @@ def smaller(data, pixels):
     image.resize([round(side * scale) for side in image.size], Image.BILINEAR) \
         .save(out, "JPEG", quality=QUALITY)
     return out.getvalue()
+
+
+def shrunk(images, pixels, seconds):
+    """(the first images, made smaller, how many times fewer bytes these have), for so long."""
+    made, before, until = [], 0, time.monotonic() + seconds
+    for data in images[:SMALLER]:
+        with contextlib.suppress(UNREADABLE):
+            made.append(smaller(data, pixels))
+            before += len(data)
+        if made and time.monotonic() > until:
+            break
+    if not made:
+        raise OSError("no image in it can be read and decoded")
+    return made, before / sum(map(len, made))
+
+
+def seconds_to_decode(images):
+    """Of one, from a few."""
+    began, done = time.monotonic(), 0
+    for data in images[:8]:
+        with contextlib.suppress(UNREADABLE):
+            decode(data)
+        done += 1
+        if time.monotonic() > began + BATCH_SECONDS:
+            break
+    return (time.monotonic() - began) / done
 
 
 class Images(Dataset):
@@ -239,35 +284,18 @@ class Doctor:
                 most -= len(data)
             if most < 0 or time.monotonic() > until:
                 break
-        size = mean(map(len, blobs)) if blobs else 0
-        blobs = [data for data in blobs if self.decodable(data)]
-        if not blobs:
-            raise OSError("no image in it can be read and decoded")
-        sources = {"read": paths, "both": paths, "decode": blobs,
-                   "resized": [smaller(data, pixels) for data in blobs[:SMALLER]]}
-        self.sources.update(sources)
+        resized, fewer = shrunk(blobs, pixels, seconds / 3)
+        self.sources.update(read=paths, both=paths, decode=blobs, resized=resized)
         for kind in ("decode", "resized"):
-            self.turns[kind] = Turns(len(sources[kind]))
+            self.turns[kind] = Turns(len(self.sources[kind]))
         self.set_batches(mean(map(sum, times)))
-        fewer = mean(map(len, blobs[:SMALLER])) / mean(map(len, sources["resized"]))
         first, again, _ = (1e6 * median(column) for column in zip(*times))
-        return {"bytes": size, "open_us": [first, again], "resize": [pixels, fewer]}
-
-    def decodable(self, data):
-        try:
-            Image.open(io.BytesIO(data)).load()
-            return True
-        except UNREADABLE:
-            return False
+        return {"bytes": mean(map(len, blobs)), "open_us": [first, again],
+                "resize": [pixels, fewer]}
 
     def set_batches(self, read_s):
         """Of a tenth of a second, so that a run has several of each worker."""
-        decode_s = {}
-        for kind in ("decode", "resized"):
-            began = time.monotonic()
-            for data in self.sources[kind][:8]:
-                decode(data)
-            decode_s[kind] = (time.monotonic() - began) / len(self.sources[kind][:8])
+        decode_s = {kind: seconds_to_decode(self.sources[kind]) for kind in ("decode", "resized")}
         for kind, seconds in {"read": read_s, "both": read_s + decode_s["decode"],
                               **decode_s}.items():
             self.batches[kind] = min(max(int(BATCH_SECONDS / seconds), 1), BATCH_MOST)
@@ -293,11 +321,13 @@ class Doctor:
             self.open_shares.setdefault(workers, []).append(open_share(rows))
 
     def runs(self, levels, many):
-        """Three rounds, each in another order than the one before."""
-        plan = [(kind, workers) for workers in levels for kind in ("read", "decode", "both")]
-        plan.append(("resized", many))
-        plan = [*plan, *reversed(plan), *plan]
+        """Three rounds, each in another order than the one before; two where time is over then."""
+        one = [(kind, workers) for workers in levels for kind in ("read", "decode", "both")]
+        one.append(("resized", many))
+        plan = [*one, *reversed(one), *one]
         for done, (kind, workers) in enumerate(plan):
+            if done == 2 * len(one) and not self.left():
+                break
             self.say(kind, workers, self.left())
             seconds = self.left() / (len(plan) - done) - self.overhead
             self.run(kind, workers, max(seconds, SHORTEST))
@@ -315,7 +345,7 @@ def levels_of(processors, asked):
 def measure(folder, seconds, workers, pixels, drop_caches, fewest, say):
     """`measured` of _verdict.py. Of fewer than `fewest` files, only what the listing says.
     `say(kind, workers, seconds left)` is called before each run."""
-    doctor = Doctor(seconds, drop_caches, say)
+    doctor, work = Doctor(seconds, drop_caches, say), Processors()
     processors = len(os.sched_getaffinity(0))
     say("list", 1, seconds)
     paths, folders, listed_s, complete = images_in(
@@ -330,4 +360,4 @@ def measure(folder, seconds, workers, pixels, drop_caches, fewest, say):
     doctor.runs(levels_of(processors, workers), workers or processors)
     warm = mean(doctor.warm) if doctor.warm else None
     return {**measured, "rates": doctor.rates, "open_share": doctor.open_shares, "warm": warm,
-            "bad": doctor.bad}
+            "bad": doctor.bad, "others": work.of_others()}

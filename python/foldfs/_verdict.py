@@ -10,6 +10,7 @@
     open_us     [the first time, again], medians
     warm        part of the bytes that was in memory in spite of all, None: nobody knows
     resize      [pixels, how many times fewer bytes]
+    others      part of the processors' time that other programs had meanwhile
     bad         files that could not be read or decoded
 """
 
@@ -20,6 +21,7 @@ from statistics import median
 FEWEST = 2000  # files: fewer are read in less time than workers take to start
 CLEAR = 1.1
 SMALLER = 1.1  # times fewer bytes: less is not worth a word
+BUSY = 0.1  # of the processors
 SOME = 0.02  # of the bytes in memory: a run that is not cold
 
 
@@ -92,7 +94,7 @@ def conclude(measured, workers=None, wanted=None):
     words += [inodes(measured), *opening(measured), memory(measured), cold(measured)]
     result.update(reading=reading, mount=[mount.low, mount.high],
                   resize=next(([bound.low, bound.high] for bound in smaller.values()), None))
-    return {**result, "words": [*words, *bad(measured)]}
+    return {**result, "words": [*words, *bad(measured), *busy(measured)]}
 
 
 # --- in words ------------------------------------------------------------------------------------
@@ -204,6 +206,12 @@ def cold(measured):
         return (f"{percent(warm, warm)} of the bytes were in memory in spite of all: cold, "
                 "reading is slower than here.")
     return "All reading was cold: the kernel had nothing of the files in memory."
+
+
+def busy(measured):
+    if measured["others"] > BUSY:
+        yield (f"Other programs had {100 * measured['others']:.0f} % of the processors meanwhile: "
+               "all of this is beside them.")
 
 
 def bad(measured):

@@ -762,3 +762,18 @@ def test_help_and_version_go_to_standard_output():
         assert option in done.out
     done = run(FOLDSTAT, "--version")
     assert done.err == "" and re.fullmatch(r"foldstat [\d.]+\njson-c [\d.]+\n", done.out)
+
+
+def names_of(value):
+    for name, member in value.items():
+        yield name
+        if isinstance(member, dict):
+            yield from names_of(member)
+
+
+def test_the_pages_tell_all_that_the_attribute_has(mounted):
+    pages = "".join((foldfs.ROOT / "man" / name).read_text()
+                    for name in ("foldstat.1", "foldfs-oracle.7"))
+    stats = json.loads(os.getxattr(mounted.path, "user.foldfs.stats"))
+    missing = {name for name in names_of(stats) if not re.search(rf"\b{name}\b", pages)}
+    assert not missing, sorted(missing)

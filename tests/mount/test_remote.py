@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -962,3 +963,8 @@ def test_a_server_that_lies_is_never_believed(data, serve, mount, lie):
     assert "EIO" in epoch(data, mounted, pattern="c0/*").keys() <= {"right", "EIO"}
     server.restart()
     assert epoch(data, mounted, seed=3) == ALL_RIGHT
+
+
+def test_the_page_says_how_many_ranges_are_asked_for_at_a_time():
+    most = re.search(r"HTTP_MOST\s+(\d+)", (foldfs.ROOT / "remote/http.h").read_text())[1]
+    assert f"at most {most} ranges at a time" in (foldfs.ROOT / "man/foldfs-remote.7").read_text()

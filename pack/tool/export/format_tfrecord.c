@@ -81,11 +81,12 @@ static void add_int64(struct encoder *to, const char *name, uint64_t value)
 
 /* --- the fields ------------------------------------------------------------------------- */
 
-static const char *const kinds[IMAGE_KINDS] = {
+static const char *const kinds[] = {
 	[IMAGE_JPEG] = "JPEG", [IMAGE_PNG] = "PNG",   [IMAGE_GIF] = "GIF",
 	[IMAGE_WEBP] = "WEBP", [IMAGE_BMP] = "BMP",   [IMAGE_TIFF] = "TIFF",
 	[IMAGE_PNM] = "PNM",   [IMAGE_AVIF] = "AVIF", [IMAGE_JXL] = "JXL",
 };
+_Static_assert(sizeof(kinds) / sizeof(*kinds) == IMAGE_KINDS, "each kind has a name");
 
 /* The kind by content, or by name if the content says nothing. */
 static int find_kind(const struct export_source *source, uint32_t entry,

@@ -131,6 +131,12 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 					    "%" PRIu64
 					    " records have a label below -1, which is "
 					    "taken as none");
+	if (r == 0 && tree->merged)
+		r = foreign_tree_note(tree,
+				      "%" PRIu64
+				      " images are in the folder of another class, as "
+				      "classes %s are one: a slash becomes _",
+				      tree->merged, tree->merged_as);
 	if (r == 0)
 		r = index_file_write(tree, key, format->name, ret, err);
 	if (r == 0)

@@ -90,6 +90,9 @@ void foreign_tree_release(struct foreign_tree *tree)
 	buf_release(&tree->classes.items);
 	buf_release(&tree->names.text);
 	buf_release(&tree->names.items);
+	buf_release(&tree->spelled);
+	path_table_release(&tree->folders);
+	free(tree->merged_as);
 	free(tree->prefix);
 	reader_free(tree->unpacked);
 }

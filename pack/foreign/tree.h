@@ -46,7 +46,8 @@ struct foreign_file {
 
 	struct foreign_text path;  /* as "a/b.jpg"; then the next four do not count */
 	struct foreign_text above; /* of the class, as "train/" */
-	struct foreign_text class; /* a folder; a slash in it becomes _ */
+	struct foreign_text class; /* a folder; a slash in it becomes _: classes that
+				      are one folder then are noted */
 	bool class_is_path;	   /* or several, as "train/cat" */
 	int64_t label;		   /* from 0 on; below 0: none */
 	struct foreign_text name;  /* in the folder of the class; without a known suffix, if it has

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "pack/foreign/made.h"
+#include "pack/foreign/path_table.h"
 #include "pack/foreign/tree.h"
 #include "pack/index.h"
 #include "pack/labels.h"
@@ -62,6 +63,10 @@ struct foreign_tree {
 	uint64_t classed;	   /* files with a class or a label */
 	uint64_t unlabelled;	   /* files with neither */
 	uint64_t odd;		   /* of these: with labels below -1 */
+	struct path_table folders; /* of classes without a label: where their names begin */
+	struct buf spelled;	   /* in this, each ended by NUL, as the record has it */
+	uint64_t merged;	   /* files in a folder that had another name before, */
+	char *merged_as;	   /* such as these */
 	uint64_t say_next;	   /* nanoseconds: when to say how far it is; 0: not begun */
 	uint64_t sniffed;	   /* files that were looked at for their suffix */
 	const char *suffix;	   /* that all of these had; NULL: more than one */

@@ -111,6 +111,38 @@ static int add_class_name(struct foreign_tree *tree, const struct foreign_file *
 		       file->record, (int)min(name.len, (size_t)80), name.data);
 }
 
+static int note_merged(struct foreign_tree *tree, const char *before, struct foreign_text name)
+{
+	if (tree->merged++ == 0 && asprintf(&tree->merged_as, "'%.80s' and '%.*s'", before,
+					    (int)min(name.len, (size_t)80), name.data) < 0)
+		tree->merged_as = NULL;
+	return tree->merged_as ? 0 : -ENOMEM;
+}
+
+/* A class without a label. The folder, which begins at `path`, may be that of another: of x/y, and
+ * of x_y. */
+static int add_unlabelled(struct foreign_tree *tree, const struct foreign_file *file, size_t path,
+			  struct err *err)
+{
+	struct foreign_text name = file->class;
+	int r = add_class_name(tree, file, name, err);
+	const struct foreign_text folder = {tree->paths.data + path, tree->paths.len - path};
+	const struct path_place *known = r == 0 ? path_table_find(&tree->folders, folder) : NULL;
+	const struct path_place first = {.kind = PLACE_FOLDER, .row = (uint32_t)tree->spelled.len};
+	const char *before = known ? tree->spelled.data + known->row : NULL;
+
+	if (r < 0 || file->class_is_path)
+		return r;
+	if (before && strncmp(before, name.data, name.len) == 0 && !before[name.len])
+		return 0;
+	if (before)
+		return note_merged(tree, before, name);
+	r = path_table_set(&tree->folders, folder, first);
+	if (r == 0)
+		r = buf_add(&tree->spelled, name.data, name.len);
+	return r == 0 ? buf_add(&tree->spelled, "", 1) : r;
+}
+
 /* A class whose label is known: its name, its label, or both. The path begins at `path`. */
 static int add_labelled(struct foreign_tree *tree, const struct foreign_file *file,
 			struct foreign_text name, size_t path, struct tree_row *row,
@@ -159,7 +191,7 @@ static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 		tree->unlabelled++;
 	tree->odd += file->label < -1 && file->label != FOREIGN_NO_LABEL;
 	if (file->label < 0)
-		return name.data ? add_class_name(tree, file, name, err)
+		return name.data ? add_unlabelled(tree, file, path, err)
 				 : buf_adds(&tree->paths, "images");
 	if (!name.data)
 		name = tree_item(&tree->classes, (uint64_t)file->label);

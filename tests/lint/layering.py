@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     "pack/foreign/encoding": FOREIGN,
     "pack/foreign/lmdb": [*FOREIGN, "pack/foreign/encoding/*"],
     "pack/foreign/archive": [*FOREIGN, "pack/xxh3.h", "pack/foreign/known.h",
-                             "pack/foreign/encoding/*"],
+                             "pack/foreign/path_table.h", "pack/foreign/encoding/*"],
     "pack/foreign/record": [*FOREIGN, "pack/foreign/codec.h", "pack/foreign/encoding/*"],
     "pack/tool/work": ["base/*"],
     "pack/tool/image": ["base/*", "pack/dataset.h", "pack/format.h", "pack/image_kind.h"],

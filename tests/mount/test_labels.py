@@ -326,6 +326,15 @@ def test_images_without_a_label_among_others_are_said(place, mount):
             "ImageFolder") in mount(path).said
 
 
+def test_classes_that_become_one_folder_are_said(place):
+    path = tfrecord.write(place / "x.tfrecord", [
+        {"image": JPEG, "label": label} for label in (b"x/y", b"x_y", b"x/y", b"a/b", b"x_y")])
+    said = run(FOLDPACK, "list", path)
+    assert {line.split("/")[0] for line in said.out.splitlines()} == {"a_b", "x_y"}
+    assert ("2 images are in the folder of another class, as classes 'x/y' and 'x_y' are one: a "
+            "slash becomes _") in said.err
+
+
 def test_a_label_of_tfrecord_that_is_a_text_is_the_class_and_no_mask_is(place):
     path = tfrecord.write(place / "x.tfrecord", [
         {"image": JPEG, "label": b"cat"}, {"image": JPEG, "label": b"\x89PNG\r\n\x1a\n"},

@@ -71,14 +71,14 @@ static struct foreign_text text_of(const struct buf *buf)
 	return (struct foreign_text){buf->data, buf->len};
 }
 
-static struct archive_place *place_at(const struct archive_tree *a, struct foreign_text path)
+static struct path_place *place_at(const struct archive_tree *a, struct foreign_text path)
 {
-	return archive_place_of(&a->places, path);
+	return path_table_find(&a->places, path);
 }
 
 void archive_tree_release(struct archive_tree *a)
 {
-	archive_places_release(&a->places);
+	path_table_release(&a->places);
 	buf_release(&a->path);
 	buf_release(&a->target);
 	for (unsigned i = 0; i < REASONS; i++)
@@ -208,7 +208,7 @@ static struct foreign_text above(const struct buf *path)
 
 static void fill_above(struct archive_tree *a, const struct buf *path)
 {
-	struct archive_place *place = place_at(a, above(path));
+	struct path_place *place = place_at(a, above(path));
 
 	if (place)
 		place->filled = true;
@@ -230,10 +230,10 @@ static int make_folder(struct archive_tree *a, const struct way *way)
 					  .directory = true,
 					  .mtime = way->make->mtime};
 	bool rowless = a->settings->names != NULL;
-	const struct archive_place place = {.row = (uint32_t)foreign_tree_count(a->tree),
-					    .kind = PLACE_FOLDER,
-					    .rowless = rowless};
-	int r = archive_places_set(&a->places, file.path, place);
+	const struct path_place place = {.row = (uint32_t)foreign_tree_count(a->tree),
+					 .kind = PLACE_FOLDER,
+					 .rowless = rowless};
+	int r = path_table_set(&a->places, file.path, place);
 
 	if (r < 0)
 		return r;
@@ -248,12 +248,12 @@ static int go_along(struct archive_tree *a, struct way *way, struct foreign_text
 		    unsigned strip);
 
 /* Goes where the symbolic link leads that the path ends with. */
-static int follow(struct archive_tree *a, struct way *way, const struct archive_place *link);
+static int follow(struct archive_tree *a, struct way *way, const struct path_place *link);
 
 /* Goes into what the path ends with, which is to be a folder. */
 static int go_into(struct archive_tree *a, struct way *way)
 {
-	const struct archive_place *place = place_at(a, text_of(way->path));
+	const struct path_place *place = place_at(a, text_of(way->path));
 
 	if (!place)
 		return way->make ? make_folder(a, way) : NO_FILE;
@@ -262,7 +262,7 @@ static int go_into(struct archive_tree *a, struct way *way)
 	return place->kind == PLACE_FOLDER ? 0 : BELOW_FILE;
 }
 
-static int follow(struct archive_tree *a, struct way *way, const struct archive_place *link)
+static int follow(struct archive_tree *a, struct way *way, const struct path_place *link)
 {
 	struct foreign_text target = foreign_tree_target(a->tree, link->row);
 	const struct archive_member *make = way->make;
@@ -359,13 +359,13 @@ static void take_label(struct foreign_file *file, const struct archive_member *m
 static int add_file(struct archive_tree *a, const struct foreign_file *file, enum place_kind kind,
 		    struct err *err)
 {
-	const struct archive_place place = {.row = (uint32_t)foreign_tree_count(a->tree),
-					    .kind = (uint8_t)kind,
-					    .labelled = !file->path.data};
+	const struct path_place place = {.row = (uint32_t)foreign_tree_count(a->tree),
+					 .kind = (uint8_t)kind,
+					 .labelled = !file->path.data};
 	int r = foreign_add(a->tree, file, err);
 
 	if (r == 0)
-		r = archive_places_set(&a->places, text_of(&a->path), place);
+		r = path_table_set(&a->places, text_of(&a->path), place);
 	if (r == 0)
 		fill_above(a, &a->path);
 	a->labelled |= place.labelled;
@@ -375,7 +375,7 @@ static int add_file(struct archive_tree *a, const struct foreign_file *file, enu
 /* Makes room for a member. 0, a reason, or a failure. */
 static int make_room(struct archive_tree *a)
 {
-	const struct archive_place *place = place_at(a, text_of(&a->path));
+	const struct path_place *place = place_at(a, text_of(&a->path));
 
 	if (!place)
 		return 0;
@@ -391,7 +391,7 @@ static int add_second_name(struct archive_tree *a, const struct archive_member *
 			   struct err *err)
 {
 	struct foreign_file file = file_of(a, member);
-	const struct archive_place *of;
+	const struct path_place *of;
 	uint32_t row;
 	int r = find_way(a, &a->target, member->target, NULL, err);
 
@@ -421,7 +421,7 @@ static int add_second_name(struct archive_tree *a, const struct archive_member *
 
 static int add_folder(struct archive_tree *a, const struct archive_member *member, struct err *err)
 {
-	const struct archive_place *place = place_at(a, text_of(&a->path));
+	const struct path_place *place = place_at(a, text_of(&a->path));
 	const struct foreign_file file = file_of(a, member);
 	int r;
 
@@ -442,7 +442,7 @@ static int add_root(struct archive_tree *a, const struct archive_member *member,
 					  .directory = true,
 					  .mode = member->mode,
 					  .mtime = member->mtime};
-	const struct archive_place *place = place_at(a, file.path);
+	const struct path_place *place = place_at(a, file.path);
 
 	if (member->kind != ARCHIVE_FOLDER || member->path.len == 0)
 		return NO_NAME;
@@ -502,11 +502,11 @@ int archive_add(struct archive_tree *a, const struct archive_member *member, str
 /* --- at the end ------------------------------------------------------------------------------- */
 
 /* Whether a link names a file that its label has moved. Links on the way are not followed. */
-static int count_if_moved(struct archive_tree *a, const struct archive_place *link)
+static int count_if_moved(struct archive_tree *a, const struct path_place *link)
 {
 	struct foreign_text path = foreign_tree_path(a->tree, link->row), part;
 	struct foreign_text rest = foreign_tree_target(a->tree, link->row);
-	const struct archive_place *place;
+	const struct path_place *place;
 	int r = 0;
 
 	a->target.len = 0;

@@ -18,7 +18,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "pack/foreign/archive/archive_places.h"
+#include "pack/foreign/path_table.h"
 #include "pack/foreign/settings.h"
 #include "pack/foreign/tree.h"
 
@@ -70,7 +70,7 @@ struct archive_tree {
 	const struct foreign_settings *settings;
 	bool passes_dots; /* it is a zip */
 	bool labelled;	  /* a file in it */
-	struct archive_places places;
+	struct path_table places;
 	struct buf path, target; /* of the member in hand */
 	struct archive_count counts[ARCHIVE_REASONS];
 };

@@ -28,7 +28,7 @@ enum left_out { OTHER_MEMBERS, UNFIT_MEMBERS, META_MEMBERS, NO_CLASS, CAME_AGAIN
 struct webdataset {
 	struct foreign_source *source;
 	struct foreign_tree *tree;
-	struct archive_places places; /* of the members that became images */
+	struct path_table places; /* of the members that became images */
 	uint64_t left_out[LEFT_OUT];
 
 	/* The sample in hand: */
@@ -41,7 +41,7 @@ struct webdataset {
 
 static void webdataset_release(struct webdataset *w)
 {
-	archive_places_release(&w->places);
+	path_table_release(&w->places);
 	buf_release(&w->key);
 	buf_release(&w->images);
 	buf_release(&w->names);
@@ -135,16 +135,16 @@ static void set_class(struct webdataset *w, struct foreign_file *file)
 
 static int replace_image(struct webdataset *w, struct foreign_text path)
 {
-	const struct archive_place place = {.row = (uint32_t)foreign_tree_count(w->tree),
-					    .kind = PLACE_FILE};
-	const struct archive_place *before;
+	const struct path_place place = {.row = (uint32_t)foreign_tree_count(w->tree),
+					 .kind = PLACE_FILE};
+	const struct path_place *before;
 
-	before = archive_place_of(&w->places, path);
+	before = path_table_find(&w->places, path);
 	if (before) {
 		foreign_tree_drop(w->tree, before->row);
 		w->left_out[CAME_AGAIN]++;
 	}
-	return archive_places_set(&w->places, path, place);
+	return path_table_set(&w->places, path, place);
 }
 
 static int end_sample(struct webdataset *w, struct err *err)

@@ -1,18 +1,18 @@
-#include "pack/foreign/archive/archive_places.h"
+#include "pack/foreign/path_table.h"
 #include "pack/xxh3.h"
 #include <errno.h>
 #include <stdlib.h>
 
 #define ROOM_AT_FIRST 64
 
-void archive_places_release(struct archive_places *places)
+void path_table_release(struct path_table *places)
 {
 	free(places->slots);
-	*places = (struct archive_places){0};
+	*places = (struct path_table){0};
 }
 
 /* The slot that has the hash, or the free one that it would get. */
-static struct archive_place *place_slot(const struct archive_places *places, uint64_t hash)
+static struct path_place *place_slot(const struct path_table *places, uint64_t hash)
 {
 	size_t at = hash & (places->room - 1);
 
@@ -26,18 +26,17 @@ static uint64_t hash_of(struct foreign_text path)
 	return XXH3_64bits(path.len ? path.data : "", path.len);
 }
 
-struct archive_place *archive_place_of(const struct archive_places *places,
-				       struct foreign_text path)
+struct path_place *path_table_find(const struct path_table *places, struct foreign_text path)
 {
-	struct archive_place *place = places->room ? place_slot(places, hash_of(path)) : NULL;
+	struct path_place *place = places->room ? place_slot(places, hash_of(path)) : NULL;
 
 	return place && place->kind ? place : NULL;
 }
 
-static int places_grow(struct archive_places *places)
+static int places_grow(struct path_table *places)
 {
-	struct archive_places more = {.count = places->count,
-				      .room = places->room ? 2 * places->room : ROOM_AT_FIRST};
+	struct path_table more = {.count = places->count,
+				  .room = places->room ? 2 * places->room : ROOM_AT_FIRST};
 
 	more.slots = calloc(more.room, sizeof(*more.slots));
 	if (!more.slots)
@@ -50,10 +49,9 @@ static int places_grow(struct archive_places *places)
 	return 0;
 }
 
-int archive_places_set(struct archive_places *places, struct foreign_text path,
-		       struct archive_place place)
+int path_table_set(struct path_table *places, struct foreign_text path, struct path_place place)
 {
-	struct archive_place *slot;
+	struct path_place *slot;
 
 	if (places->count >= places->room / 4 * 3 && places_grow(places) < 0)
 		return -ENOMEM;

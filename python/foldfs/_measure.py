@@ -266,7 +266,7 @@ class Doctor:
         self.drop_caches, self.say = drop_caches, say
         self.sources, self.turns, self.batches = {}, {}, {}
         self.overhead = 0.2  # seconds that the last run took beside its own
-        self.rates, self.open_shares, self.warm, self.bad = {}, {}, [], 0
+        self.rates, self.open_shares, self.warm, self.bad = {}, {}, [], []
 
     def left(self):
         return max(self.until - time.monotonic(), 0)
@@ -314,9 +314,10 @@ class Doctor:
                             multiprocessing_context="fork")
         rows = rows_of(loader, workers)
         self.overhead = time.monotonic() - began - seconds
-        self.bad += sum(row[BAD] > 0 for row in rows)
         self.rates.setdefault(kind, {}).setdefault(workers, []).append(rate_of(rows))
         self.warm += [row[WARM] for row in rows if row[WARM] != UNKNOWN]
+        if kind == "both":
+            self.bad += [row[BAD] for row in rows]
         if kind == "read":
             self.open_shares.setdefault(workers, []).append(open_share(rows))
 
@@ -360,4 +361,4 @@ def measure(folder, seconds, workers, pixels, drop_caches, fewest, say):
     doctor.runs(levels_of(processors, workers), workers or processors)
     warm = mean(doctor.warm) if doctor.warm else None
     return {**measured, "rates": doctor.rates, "open_share": doctor.open_shares, "warm": warm,
-            "bad": doctor.bad, "others": work.of_others()}
+            "bad": mean(doctor.bad), "others": work.of_others()}

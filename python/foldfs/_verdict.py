@@ -11,7 +11,7 @@
     warm        part of the bytes that was in memory in spite of all, None: nobody knows
     resize      [pixels, how many times fewer bytes]
     others      part of the processors' time that other programs had meanwhile
-    bad         files that could not be read or decoded
+    bad         part of the images that could not be read or decoded
 """
 
 from __future__ import annotations
@@ -216,5 +216,4 @@ def busy(measured):
 
 def bad(measured):
     if measured["bad"]:
-        yield (f"{count(measured['bad'], 'image')} could not be read or decoded, and "
-               f"{'was' if measured['bad'] == 1 else 'were'} passed over.")
+        yield f"{100 * measured['bad']:.2g} % of the images could not be read or decoded."

@@ -60,7 +60,7 @@ def progress(kind, workers, left):
         print(f"\r\033[Kfoldfs-doctor: {what}; {left:.0f} s left", end="", file=sys.stderr,
               flush=True)
     elif kind == "list":
-        print(f"foldfs-doctor: takes {left:.0f} s", file=sys.stderr, flush=True)
+        print(f"foldfs-doctor: takes up to {left:.0f} s", file=sys.stderr, flush=True)
 
 
 def table(rates):

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -128,6 +129,8 @@ def rate_of(loader, seconds=0, group=None):
                 group.enter()
             epoch = epochs.read_epoch(loader(), seconds)
             os.write(theirs, json.dumps(epoch["files"] / epoch["seconds"]).encode())
+        except Exception:
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.close(theirs)

@@ -14,6 +14,7 @@ import pytest
 
 import foldfs
 import trees
+from fields import Fields
 from foldfs import FOLDFS, FOLDPACK, MIB, run
 from server import web  # noqa: F401
 from test_shards import shards
@@ -162,6 +163,25 @@ def test_by_checksum_only_bytes_count(changed, place):
     said = delta(old, source, place / "delta.lmdb", "--since-checksum")
     assert said["based"] == 10
     are_the_folder(source, [old, place / "delta.lmdb"], place)
+
+
+@pytest.mark.slow
+def test_files_over_1_gib_of_the_base(place):
+    source = place / "source"
+    trees.write(source / "middle", trees.noise(1, 70 * MIB))
+    with open(trees.write(source / "large"), "wb") as file:
+        for part in range(18):
+            file.seek(64 * MIB * part)
+            file.write(trees.noise(part, MIB))
+        file.truncate(64 * 18 * MIB + 5)
+    old = foldfs.pack(source, place / "old.lmdb")
+    trees.write(source / "new", b"new")
+    delta(old, source, place / "first.lmdb")
+    (source / "large").rename(source / "renamed")
+    (source / "middle").rename(source / "also renamed")
+    said = delta([old, place / "first.lmdb"], source, place / "second.lmdb", "--dedup")
+    assert said["based"] == 3
+    are_the_folder(source, [old, place / "first.lmdb", place / "second.lmdb"], place)
 
 
 # --- bases ----------------------------------------------------------------------------------------
@@ -318,6 +338,34 @@ def test_what_a_delta_cannot_be_made_of_is_refused(changed, images, place):
     assert not pack.exists()
     run("tar", "-cf", place / "x.tar", "-C", source, ".")
     assert "no pack" in refused(*create, f"--since={place}/x.tar", source, pack)
+
+
+def test_damage_of_a_delta_is_found(changed, place, point):
+    source, old = changed
+    delta(old, source, place / "delta.lmdb")
+    kinds = Fields(place / "delta.lmdb")
+    based = next(e for e in range(50) if kinds[f"kind[{e}]"] == 7)
+    for field, value, status, text in (
+            (f"start[{based}]", 1 << 20, 3, f"damaged index: entry {based} is not in the base"),
+            (f"start[{based}]", 0, 3, f"damaged index: entry {based} is not in the base"),
+            (f"start[{based}]", 1 << 40, 3, f"damaged index: entry {based}"),
+            ("super.incompat", 0, 3, "damaged index: the bytes of files are not in it"),
+            ("options[0]", 0x53, 3, "damaged index: a delta that does not name its base"),
+            ("options[6]", 0x67, 1, "a delta since the content id g")):
+        copy = place / "copy.lmdb"
+        copy.write_bytes((place / "delta.lmdb").read_bytes())
+        Fields(copy, sealed=True)[field] = value
+        assert text in refused(FOLDFS, old, copy, point, status=status)
+    copy.write_bytes((place / "delta.lmdb").read_bytes())
+    at = copy.read_bytes().index(trees.noise("changed", 3000))
+    with open(copy, "r+b") as file:
+        file.seek(at)
+        file.write(b"\0\0\0\0")
+    assert "a-b/1: checksum" in run(FOLDPACK, "verify", copy, status=3).out
+    with foldfs.mounted(copy, point, old) as mounted:
+        with pytest.raises(OSError, match="Input/output error"):
+            (mounted.path / "a-b/1").read_bytes()
+        assert (mounted.path / "large").read_bytes() == (source / "large").read_bytes()
 
 
 # --- random changes -------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ BUILD = Path(os.environ.get("FOLDFS_BUILD", ROOT / "build"))
 FOLDPACK = BUILD / "foldpack"
 MIB, GIB = 1 << 20, 1 << 30
 
-DIRECTORY, FILE, SYMLINK, HARDLINK, SPLIT, ALIAS = 1, 2, 3, 4, 5, 6
+DIRECTORY, FILE, SYMLINK, HARDLINK, SPLIT, ALIAS, OF_BASE = 1, 2, 3, 4, 5, 6, 7
 SECTIONS = [b"names", b"name-end", b"parent", b"kind", b"start", b"size", b"parts", b"targets",
             b"sums", b"mode", b"mtime", b"image", b"width", b"height", b"options"]
 IN_ID = [b"names", b"name-end", b"parent", b"kind", b"size", b"targets", b"sums", b"mode",
@@ -50,8 +50,8 @@ def xxh128(data):
 class Reader:
     """The records by LMDB, the tree by the index, as the page says."""
 
-    def __init__(self, path):
-        self.file = open(path, "rb")
+    def __init__(self, path, base=None):
+        self.file, self.base = open(path, "rb"), base
         self.env = lmdb.open(os.fspath(path), subdir=False, readonly=True, lock=False)
         self.txn = self.env.begin(buffers=True)
         self.top = bytes(self.txn.get(b"\0foldfs"))
@@ -70,7 +70,7 @@ class Reader:
         for entry in range(1, self.entries):
             parent = self.paths[self.column[b"parent"][entry]]
             self.paths.append(parent + b"/" + self.names[entry] if parent else self.names[entry])
-        assert self.incompat == (ALIAS in self.column[b"kind"])
+        assert self.incompat == (ALIAS in self.column[b"kind"]) + 4 * bool(base)
         extents = [-(-self.size(e) // MIB) if self.is_file(e) else 0 for e in range(self.entries)]
         self.first_extent = [sum(extents[:e]) for e in range(self.entries)]
 
@@ -83,7 +83,7 @@ class Reader:
         return self.column[b"kind"][entry]
 
     def is_file(self, entry):
-        return self.kind(entry) in (FILE, SPLIT, ALIAS)
+        return self.kind(entry) in (FILE, SPLIT, ALIAS, OF_BASE)
 
     def start(self, entry):
         return self.column[b"start"][entry]
@@ -113,6 +113,9 @@ class Reader:
 
     def pieces(self, entry):
         """The bytes of a file, part after part, from LMDB and by offset alike."""
+        if self.kind(self.holder(entry)) == OF_BASE:
+            yield from self.base.pieces(self.start(self.holder(entry)))
+            return
         for key, offset, size in self.places(self.holder(entry)):
             value = bytes(self.txn.get(key))
             self.file.seek(offset)
@@ -280,6 +283,7 @@ def test_the_id_is_the_digest_that_the_page_defines(reader, pack):
              if reader.kind(e) == HARDLINK]
     content = reader.raw | {b"kind": bytes(reader.kind(reader.holder(e))
                                            if reader.kind(e) == ALIAS else reader.kind(e)
+                                           if reader.kind(e) != OF_BASE else FILE
                                            for e in range(reader.entries))}
     digest = xxh128(b"".join([content[name] for name in IN_ID] + links))
     assert reader.id.hex().encode() == digest
@@ -332,6 +336,28 @@ def test_offsets_are_void_when_another_tool_has_moved_the_pages(pack, reader, tm
     assert moved.offsets_are_void()
     photo = moved.paths.index(b"b/photo.JPEG")
     assert xxh64(b"".join(moved.pieces(photo))) == moved.column[b"sums"][moved.first_extent[photo]]
+
+
+def test_a_delta_names_the_entries_of_its_base_that_have_the_bytes(source, tmp_path):
+    (source / "gone").write_bytes(b"gone")
+    (source / "top").rename(tmp_path / "top")
+    base = Reader(make(source, tmp_path, "--dedup").rename(tmp_path / "base.lmdb"))
+    (source / "gone").unlink()
+    (tmp_path / "top").rename(source / "top")
+    (source / "b/small.txt").write_bytes(b"changed")
+    pack = make(source, tmp_path, f"--since={tmp_path}/base.lmdb", "--dedup")
+    reader = Reader(pack, base)
+    assert b"since=%s\n" % base.top[4072:4088].hex().encode() in reader.raw[b"options"]
+    stored = {p for e, p in enumerate(reader.paths) if reader.kind(e) in (FILE, SPLIT, ALIAS)}
+    assert stored == {b"top", b"b/small.txt"}
+    keys = {bytes(key) for key in reader.txn.cursor().iternext(values=False)}
+    assert {key for key in keys if key[:1] != b"\0"} == stored
+    test_paths_kinds_modes_and_times_are_those_of_the_source(source, reader)
+    test_bytes_and_sizes_are_those_of_the_source(source, reader)
+    test_counts_of_the_superblock_are_those_of_the_index(reader)
+    test_each_extent_has_its_checksum_in_entry_order(reader)
+    test_the_id_is_the_digest_that_the_page_defines(reader, pack)
+    test_the_content_id_is_the_sum_that_the_page_defines(reader, pack)
 
 
 @pytest.mark.slow

@@ -57,11 +57,13 @@ void outage_free(struct outage *outage)
 }
 
 /* What a server, or the way to it, causes: it fails over, was restarted or has evicted this client,
- * or the filesystem was mounted again. */
+ * the filesystem was mounted again, or the key of the user has expired. A server of NFS that
+ * exports nothing for a moment denies access to open files, too. */
 static bool may_pass(int error)
 {
-	static const int passing[] = {EIO,	 ESTALE,       ETIMEDOUT, ENOTCONN, ECONNABORTED,
-				      EHOSTDOWN, EHOSTUNREACH, ESHUTDOWN, EREMOTEIO};
+	static const int passing[] = {EIO,	    ESTALE,    ETIMEDOUT,    ENOTCONN,
+				      ECONNABORTED, EHOSTDOWN, EHOSTUNREACH, ESHUTDOWN,
+				      EREMOTEIO,    EACCES,    EKEYEXPIRED};
 
 	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
 		if (error == -passing[i])

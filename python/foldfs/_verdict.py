@@ -89,7 +89,7 @@ def conclude(measured, workers=None, wanted=None):
     if found == "nothing":
         words.append("Neither a mount nor smaller images would make it faster.")
     else:
-        words.append(what_of_mount(mount, found))
+        words += [what_of_mount(mount, found), *what_came(measured, found)]
         words += [what_of_resize(measured, workers, *bound) for bound in smaller.items()]
     words += [inodes(measured), *opening(measured), memory(measured), cold(measured)]
     result.update(reading=reading, mount=[mount.low, mount.high],
@@ -156,6 +156,16 @@ def what_of_mount(mount, found):
     also = ", with as many workers as now" if found == "too few workers" else ""
     return (f"A mount makes reading faster, not decoding. At most it brings {mount} times the "
             f"images{also}; what it does bring was not measured.")
+
+
+def what_came(measured, found):
+    """Whether requests or bytes are what is slow, the user may know: the limit of a volume."""
+    if found in ("storage", "metadata"):
+        most = max(max(rounds) for rounds in measured["rates"]["read"].values())
+        yield (f"At most {size(most * measured['bytes'])}/s came from this storage, of {most:,.0f} "
+               "files. If it gives no more bytes, as a volume or a network card with such a limit, "
+               "a mount gets no more; if requests are what is slow, a mount sends fewer, larger "
+               "ones.")
 
 
 def what_of_resize(measured, workers, many, bound):

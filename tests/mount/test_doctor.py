@@ -85,6 +85,8 @@ def test_what_a_mount_can_bring_is_bounded_by_decoding():
     assert found["mount"] == pytest.approx([355 * 0.97 / (58 * 1.03), 355 * 1.03 / (58 * 0.97)])
     assert found["resize"][0] > 20
     assert "At most it brings 5.76 to 6.50 times the images" in words(DISK)
+    assert "At most 6.66 MB/s came from this storage, of 63 files." in words(DISK)
+    assert "came from this storage" not in words(NVME)
     assert "A mount cannot make this faster" in words({**NVME, "rates": {
         **NVME["rates"], "both": NVME["rates"]["decode"]}})
 

@@ -28,6 +28,7 @@ struct call {
 	uint64_t flags;
 	bool empty; /* an empty path means the descriptor */
 	struct resolved to;
+	struct opener opener;
 };
 
 uint64_t call_argument(const struct call *call, int index);

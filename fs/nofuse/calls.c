@@ -152,7 +152,7 @@ static int64_t open_folder(const struct answers *answers, const struct call *cal
 }
 
 /* The order of the checks is the kernel's. */
-static int64_t open_file(const struct answers *answers, const struct call *call)
+static int64_t open_file(const struct answers *answers, struct call *call)
 {
 	int flags = (int)call->flags;
 	SCOPE_CLOSE int fd = -1;
@@ -168,9 +168,10 @@ static int64_t open_file(const struct answers *answers, const struct call *call)
 		return r;
 	/* What is opened by O_PATH cannot be given away. O_ACCMODE neither reads nor writes, too.
 	 */
-	fd = store_open(answers->store, entry_of(answers, call).inode, (uint32_t)call->pid,
+	fd = store_open(answers->store, entry_of(answers, call).inode,
 			flags & O_PATH ? O_ACCMODE
-				       : flags & (O_APPEND | O_NONBLOCK | O_SYNC | O_DSYNC));
+				       : flags & (O_APPEND | O_NONBLOCK | O_SYNC | O_DSYNC),
+			&call->opener);
 	return fd < 0 ? fd : give_fd(answers, call, fd);
 }
 
@@ -547,11 +548,14 @@ size_t calls_listed(uint32_t ret[static CALLS_MAX])
 	return ROWS;
 }
 
-void calls_answer(const struct answers *answers, const struct asked *asked)
+void calls_answer(const struct answers *answers, const struct asked *asked,
+		  void (*waits)(void *context), void *context)
 {
 	const struct seccomp_data *data = &asked->notif.data;
 	const struct row *row = table;
-	struct call call = {.asked = asked, .pid = (pid_t)asked->notif.pid};
+	struct call call = {.asked = asked,
+			    .pid = (pid_t)asked->notif.pid,
+			    .opener = {asked->notif.pid, waits, context}};
 	int64_t r;
 
 	while (row < table + ROWS - 1 && row->number != (uint32_t)data->nr)

@@ -24,5 +24,7 @@ struct answers {
 #define CALLS_MAX 100
 size_t calls_listed(uint32_t ret[static CALLS_MAX]);
 
-/* Answers a call, or passes it on; what is read may take a while. Any thread. */
-void calls_answer(const struct answers *answers, const struct asked *asked);
+/* Answers a call, or passes it on. Any thread; `waits` is called, at most once, before what takes
+ * long. */
+void calls_answer(const struct answers *answers, const struct asked *asked,
+		  void (*waits)(void *context), void *context);

@@ -15,8 +15,11 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#define THREADS	    16 /* that answer; those that wait for storage answer nobody else */
+#define THREADS	    32 /* that answer; those that wait for storage answer nobody else */
 #define THREADS_MAX 64
+/* Each call wakes all threads that wait for one: with 16, a call cost three times the processor
+ * time that it did with one. A second one answers where a path leads to storage that hangs. */
+#define TAKERS	    2
 #define LEFTOVERS   5 /* seconds for processes that COMMAND leaves behind */
 #define CURSORS_MAX 1024
 #define FILES_MAX   8192
@@ -31,8 +34,11 @@ struct nofuse {
 	pid_t guard;
 	pthread_t threads[THREADS_MAX];
 	unsigned started;
-	atomic_bool stopping;
 	bool serving;
+	atomic_bool stopping;
+	pthread_mutex_t lock;
+	pthread_cond_t turn; /* a taker leaves, or all are to end */
+	unsigned takers; /* threads that wait for calls, or answer one soon; protected by lock */
 };
 
 /* Copies that are kept count beside the pool; so do those that the job holds open. */
@@ -58,6 +64,8 @@ int nofuse_new(struct mount *mount, struct nofuse **ret, struct err *err)
 	*ret = nofuse;
 	answers = &nofuse->answers;
 	nofuse->mount = mount;
+	pthread_mutex_init(&nofuse->lock, NULL);
+	pthread_cond_init(&nofuse->turn, NULL);
 	nofuse->skeleton = SKELETON_NONE;
 	answers->listener = LISTENER_NONE;
 	r = probe_listener(err);
@@ -69,7 +77,7 @@ int nofuse_new(struct mount *mount, struct nofuse **ret, struct err *err)
 	answers->mount = mount;
 	answers->tree = mount_tree(mount);
 	answers->skeleton = &nofuse->skeleton;
-	resolver_init(&answers->resolver, answers->tree, nofuse->skeleton.path);
+	resolver_init(&answers->resolver, &nofuse->skeleton);
 	answers->store = store_new(mount, &answers->resolver, &limits);
 	answers->cursors = cursors_new((unsigned)clamp(limits_spare_files() / 2, 8, CURSORS_MAX));
 	return answers->store && answers->cursors ? 0 : -ENOMEM;
@@ -86,6 +94,8 @@ void nofuse_free(struct nofuse *nofuse)
 	cursors_free(nofuse->answers.cursors);
 	scope_close(&nofuse->answers.listener.fd);
 	skeleton_release(&nofuse->skeleton);
+	pthread_cond_destroy(&nofuse->turn);
+	pthread_mutex_destroy(&nofuse->lock);
 	free(nofuse);
 }
 
@@ -201,19 +211,52 @@ int nofuse_attach(struct nofuse *nofuse, int gate, struct err *err)
 
 /* --- answering ------------------------------------------------------------------------------- */
 
+/* A thread, and whether it is a taker. */
+struct answerer {
+	struct nofuse *nofuse;
+	bool takes;
+};
+
+/* It is going to wait: another one takes calls meanwhile. */
+static void leave_takers(void *context)
+{
+	struct answerer *answerer = context;
+	struct nofuse *nofuse = answerer->nofuse;
+
+	SCOPE_LOCK(&nofuse->lock);
+	nofuse->takers--;
+	answerer->takes = false;
+	pthread_cond_signal(&nofuse->turn);
+}
+
+/* Waits until there are too few. False: all are to end. */
+static bool join_takers(struct answerer *answerer)
+{
+	struct nofuse *nofuse = answerer->nofuse;
+
+	SCOPE_LOCK(&nofuse->lock);
+	while (nofuse->takers >= TAKERS && !atomic_load(&nofuse->stopping))
+		pthread_cond_wait(&nofuse->turn, &nofuse->lock);
+	nofuse->takers++;
+	answerer->takes = true;
+	return !atomic_load(&nofuse->stopping);
+}
+
 static void *answer_calls(void *arg)
 {
-	struct nofuse *nofuse = arg;
+	struct answerer answerer = {.nofuse = arg};
+	const struct answers *answers = &answerer.nofuse->answers;
 	struct asked asked;
 
-	while (!atomic_load(&nofuse->stopping)) {
-		int r = listener_take(&nofuse->answers.listener, &asked);
+	while (join_takers(&answerer))
+		while (answerer.takes && !atomic_load(&answerer.nofuse->stopping)) {
+			int r = listener_take(&answers->listener, &asked);
 
-		if (r == 0)
-			calls_answer(&nofuse->answers, &asked);
-		else if (r != -EINTR)
-			break;
-	}
+			if (r == 0)
+				calls_answer(answers, &asked, leave_takers, &answerer);
+			else if (r != -EINTR)
+				return NULL;
+		}
 	return NULL;
 }
 
@@ -243,7 +286,10 @@ static void stop_threads(struct nofuse *nofuse)
 {
 	const struct timespec tick = {.tv_nsec = TICK / 100};
 
+	pthread_mutex_lock(&nofuse->lock);
 	atomic_store(&nofuse->stopping, true);
+	pthread_cond_broadcast(&nofuse->turn);
+	pthread_mutex_unlock(&nofuse->lock);
 	while (nofuse->started) {
 		pthread_t thread = nofuse->threads[nofuse->started - 1];
 

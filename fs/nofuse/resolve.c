@@ -17,12 +17,15 @@ struct walk {
 
 static const struct resolved elsewhere = {0};
 
-void resolver_init(struct resolver *resolver, const struct tree *tree, const char *folder)
+void resolver_init(struct resolver *resolver, const struct skeleton *skeleton)
 {
 	uint64_t random = 0;
 
 	(void)!getrandom(&random, sizeof(random), 0);
-	*resolver = (struct resolver){.tree = tree, .folder = folder, .folder_len = strlen(folder)};
+	*resolver = (struct resolver){.skeleton = skeleton,
+				      .tree = skeleton->tree,
+				      .folder = skeleton->path,
+				      .folder_len = strlen(skeleton->path)};
 	snprintf(resolver->mark, sizeof(resolver->mark), "foldfs-%016llx-",
 		 (unsigned long long)random);
 }
@@ -327,19 +330,44 @@ static const char *name_process(pid_t pid, const char *path, char room[static PA
 	return path;
 }
 
-struct resolved resolve(const struct resolver *resolver, pid_t pid, int fd, const char *path,
-			enum follow follow)
+/* What is there, and is neither a link nor a folder of the skeleton: most paths that are not of the
+ * pack. */
+static bool is_other(const struct resolver *resolver, const char *path)
+{
+	struct stat st;
+
+	if (fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+		return false;
+	return S_ISDIR(st.st_mode) ? !skeleton_may_have(resolver->skeleton, &st)
+				   : !S_ISLNK(st.st_mode);
+}
+
+static struct resolved resolve_absolute(const struct resolver *resolver, pid_t pid,
+					const char *path, enum follow follow)
 {
 	struct walk walk = {.resolver = resolver, .pid = pid};
 	char room[PATH_MAX];
 	struct resolved ret;
+
+	if (is_plain(resolver, path, follow, &ret))
+		return ret;
+	path = name_process(pid, path, room);
+	return is_other(resolver, path) ? elsewhere : walk_path(&walk, AT_FDCWD, path, follow);
+}
+
+struct resolved resolve(const struct resolver *resolver, pid_t pid, int fd, const char *path,
+			enum follow follow)
+{
+	struct walk walk = {.resolver = resolver, .pid = pid};
+	char base[JOB_NAME], whole[PATH_MAX];
 	SCOPE_CLOSE int from = -1;
 
 	if (*path == '/')
-		return is_plain(resolver, path, follow, &ret)
-			       ? ret
-			       : walk_path(&walk, AT_FDCWD, name_process(pid, path, room), follow);
-	job_name(pid, fd, room);
-	from = open(room, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		return resolve_absolute(resolver, pid, path, follow);
+	job_name(pid, fd, base);
+	if (snprintf(whole, sizeof(whole), "%s/%s", base, path) < PATH_MAX &&
+	    is_other(resolver, whole))
+		return elsewhere;
+	from = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return from < 0 ? elsewhere : walk_path(&walk, from, path, follow);
 }

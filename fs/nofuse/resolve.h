@@ -11,14 +11,15 @@
  * of its entry in its name. All calls are thread-safe. */
 #pragma once
 
-#include "fs/tree.h"
+#include "fs/nofuse/skeleton.h"
 #include <limits.h>
 
 #define RESOLVE_MARK 32 /* bytes of what the names of files in memory begin with */
 
 struct resolver {
+	const struct skeleton *skeleton;
 	const struct tree *tree;
-	const char *folder; /* the path of the skeleton, without links */
+	const char *folder; /* of both: what they have for short */
 	size_t folder_len;
 	char mark[RESOLVE_MARK]; /* no other run of foldfs has it */
 };
@@ -34,8 +35,8 @@ struct resolved {
 	bool slash;						  /* the path ends with one */
 };
 
-/* Makes a mark. `folder` is borrowed. */
-void resolver_init(struct resolver *resolver, const struct tree *tree, const char *folder);
+/* Makes a mark. The skeleton is borrowed. */
+void resolver_init(struct resolver *resolver, const struct skeleton *skeleton);
 
 /* Whether the link that a path ends with is followed: not where the name itself is meant, to be
  * made or removed; where a slash is behind it; or always. */

@@ -4,11 +4,15 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/vfs.h>
+
+#define OVERLAYFS_MAGIC 0x794c7630
 
 /* A path below the folder, which grows and shrinks on the way through the tree. */
 struct place {
 	const struct skeleton *skeleton;
 	struct err *err;
+	struct buf *numbers;
 	size_t len;
 	char path[PATH_MAX];
 };
@@ -183,10 +187,55 @@ static int open_own(struct skeleton *skeleton, const char *path, bool create, st
 	return 0;
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+	ino_t x = *(const ino_t *)a, y = *(const ino_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int note_number(const struct skeleton *skeleton, const char *path, struct buf *numbers)
+{
+	struct stat st;
+
+	if (fstatat(skeleton->folder, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return buf_add(numbers, &st.st_ino, sizeof(st.st_ino));
+}
+
+static int note_child(struct place *place, uint32_t entry, const struct dataset_child *child)
+{
+	(void)entry;
+	return child->kind == FORMAT_DIRECTORY
+		       ? note_number(place->skeleton, place->path, place->numbers)
+		       : 0;
+}
+
+/* On overlayfs, a folder may have another number each time that it is looked up. */
+static int note_numbers(struct place *place, struct skeleton *skeleton)
+{
+	struct statfs fs;
+	int r = note_number(skeleton, ".", &skeleton->numbers);
+
+	if (r == 0)
+		r = visit(place, skeleton->tree->root, note_child, NULL);
+	buf_sort(&skeleton->numbers, sizeof(ino_t), compare_numbers);
+	skeleton->numbered =
+		r == 0 && fstatfs(skeleton->folder, &fs) == 0 && fs.f_type != OVERLAYFS_MAGIC;
+	return r;
+}
+
+bool skeleton_may_have(const struct skeleton *skeleton, const struct stat *st)
+{
+	return st->st_dev == skeleton->device &&
+	       (!skeleton->numbered ||
+		buf_find(&skeleton->numbers, &st->st_ino, sizeof(ino_t), compare_numbers));
+}
+
 int skeleton_make(const struct tree *tree, const char *path, bool create, struct skeleton *ret,
 		  struct err *err)
 {
-	struct place place = {.skeleton = ret, .err = err};
+	struct place place = {.skeleton = ret, .err = err, .numbers = &ret->numbers};
 	int r;
 
 	ret->tree = tree;
@@ -196,7 +245,9 @@ int skeleton_make(const struct tree *tree, const char *path, bool create, struct
 	if (r == 0)
 		r = visit(&place, tree->root, check_child, NULL);
 	ret->made = r == 0;
-	return r == 0 ? visit(&place, tree->root, make_child, NULL) : r;
+	if (r == 0)
+		r = visit(&place, tree->root, make_child, NULL);
+	return r == 0 ? note_numbers(&place, ret) : r;
 }
 
 /* The lock is of all processes that this one has forked, which have ended. */
@@ -216,6 +267,7 @@ void skeleton_release(struct skeleton *skeleton)
 {
 	scope_close(&skeleton->folder);
 	free(skeleton->path);
+	buf_release(&skeleton->numbers);
 	*skeleton = SKELETON_NONE;
 }
 

@@ -13,8 +13,10 @@ struct skeleton {
 	char *path;		 /* absolute, without links */
 	int folder;		 /* open, and locked for others to see that it is in use; -1 */
 	dev_t device;
-	bool created; /* the folder itself */
-	bool made;    /* what is in it may be removed */
+	bool created;  /* the folder itself */
+	bool made;     /* what is in it may be removed */
+	bool numbered; /* its folders keep their inode numbers, which are: */
+	struct buf numbers;
 };
 
 #define SKELETON_NONE ((struct skeleton){.folder = -1})
@@ -24,6 +26,8 @@ struct skeleton {
  * with the way out. */
 int skeleton_make(const struct tree *tree, const char *path, bool create, struct skeleton *ret,
 		  struct err *err);
+/* Whether a folder, as stat(2) has it, may be one of them. */
+bool skeleton_may_have(const struct skeleton *skeleton, const struct stat *st);
 /* Removes what was made, unless another job uses it. */
 void skeleton_remove(struct skeleton *skeleton);
 void skeleton_release(struct skeleton *skeleton);

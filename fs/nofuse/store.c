@@ -157,6 +157,13 @@ static int write_all(int fd, const struct iovec *iov, int count, off_t at)
 	return 0;
 }
 
+static void begin_waiting(struct opener *opener)
+{
+	if (opener->waits)
+		opener->waits(opener->context);
+	opener->waits = NULL;
+}
+
 static void take_piece(void *arg, int error, const struct iovec *iov, int count)
 {
 	struct piece *piece = arg;
@@ -168,22 +175,25 @@ static void take_piece(void *arg, int error, const struct iovec *iov, int count)
 }
 
 static int copy_piece(struct store *store, struct piece *piece, uint64_t extent, uint32_t size,
-		      uint32_t reader)
+		      struct opener *opener)
 {
 	mount_count(store->mount, REQUEST_READ);
 	piece->done = false;
 	cache_read(mount_cache(store->mount), &(struct cache_request){.extent = extent,
 								      .size = size,
-								      .reader = reader,
+								      .reader = opener->reader,
 								      .done = take_piece,
 								      .arg = piece});
 	SCOPE_LOCK(&piece->lock);
+	if (!piece->done)
+		begin_waiting(opener);
 	while (!piece->done)
 		pthread_cond_wait(&piece->turn, &piece->lock);
 	return piece->error;
 }
 
-static int copy_bytes(struct store *store, uint32_t entry, uint64_t size, uint32_t reader, int fd)
+static int copy_bytes(struct store *store, uint32_t entry, uint64_t size, struct opener *opener,
+		      int fd)
 {
 	const struct tree *tree = mount_tree(store->mount);
 	struct piece piece = {
@@ -191,10 +201,12 @@ static int copy_bytes(struct store *store, uint32_t entry, uint64_t size, uint32
 	uint64_t extent = dataset_first_extent(tree->dataset, entry);
 	int r = 0;
 
+	if (size > PIECE)
+		begin_waiting(opener);
 	for (uint64_t at = 0; r == 0 && at < size; at += PIECE) {
 		piece.at = (off_t)at;
 		r = copy_piece(store, &piece, extent + at / CACHE_EXTENT_MAX,
-			       (uint32_t)min(PIECE, size - at), reader);
+			       (uint32_t)min(PIECE, size - at), opener);
 	}
 	return r == 0 || r == -ENOMEM ? r : -EIO;
 }
@@ -211,7 +223,7 @@ static int create_memory(const char *name)
 }
 
 /* Returns the descriptor of a complete copy, or -errno. */
-static int make_copy(struct store *store, uint32_t entry, uint64_t size, uint32_t reader)
+static int make_copy(struct store *store, uint32_t entry, uint64_t size, struct opener *opener)
 {
 	char name[64];
 	SCOPE_CLOSE int fd = -1;
@@ -221,7 +233,7 @@ static int make_copy(struct store *store, uint32_t entry, uint64_t size, uint32_
 	fd = create_memory(name);
 	if (fd < 0)
 		return fd;
-	r = size ? copy_bytes(store, entry, size, reader, fd) : 0;
+	r = size ? copy_bytes(store, entry, size, opener, fd) : 0;
 	if (r == 0 &&
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		r = -errno;
@@ -258,7 +270,7 @@ static int reopen(int fd, int flags)
 }
 
 /* Lock held, which it drops while it copies. */
-static int add_copy(struct store *store, uint32_t entry, uint64_t size, uint32_t reader)
+static int add_copy(struct store *store, uint32_t entry, uint64_t size, struct opener *opener)
 {
 	struct item *item = malloc(sizeof(*item));
 	int fd;
@@ -268,7 +280,7 @@ static int add_copy(struct store *store, uint32_t entry, uint64_t size, uint32_t
 	*item = (struct item){.entry = entry, .size = size, .fd = -1};
 	*find(store, entry) = item;
 	pthread_mutex_unlock(&store->lock);
-	fd = make_copy(store, entry, size, reader);
+	fd = make_copy(store, entry, size, opener);
 	pthread_mutex_lock(&store->lock);
 	pthread_cond_broadcast(&store->changed);
 	if (fd < 0) {
@@ -282,7 +294,8 @@ static int add_copy(struct store *store, uint32_t entry, uint64_t size, uint32_t
 	return 0;
 }
 
-static int open_copy(struct store *store, uint32_t entry, uint64_t size, uint32_t reader, int flags)
+static int open_copy(struct store *store, uint32_t entry, uint64_t size, struct opener *opener,
+		     int flags)
 {
 	SCOPE_LOCK(&store->lock);
 	struct item *item;
@@ -290,10 +303,12 @@ static int open_copy(struct store *store, uint32_t entry, uint64_t size, uint32_
 	while (!(item = *find(store, entry)) || item->fd < 0) {
 		int r = 0;
 
-		if (item)
+		if (item) {
+			begin_waiting(opener);
 			pthread_cond_wait(&store->changed, &store->lock);
-		else
-			r = add_copy(store, entry, size, reader);
+		} else {
+			r = add_copy(store, entry, size, opener);
+		}
 		if (r < 0)
 			return r;
 	}
@@ -302,7 +317,7 @@ static int open_copy(struct store *store, uint32_t entry, uint64_t size, uint32_
 	return reopen(item->fd, flags);
 }
 
-int store_open(struct store *store, uint32_t entry, uint32_t reader, int flags)
+int store_open(struct store *store, uint32_t entry, int flags, struct opener *opener)
 {
 	const struct tree *tree = mount_tree(store->mount);
 	uint64_t size = dataset_entry(tree->dataset, entry).size;
@@ -312,8 +327,8 @@ int store_open(struct store *store, uint32_t entry, uint32_t reader, int flags)
 		return refuse_large(store, entry, size);
 	if (size)
 		cache_opened(mount_cache(store->mount), dataset_first_extent(tree->dataset, entry),
-			     reader);
-	fd = open_copy(store, entry, size, reader, flags);
+			     opener->reader);
+	fd = open_copy(store, entry, size, opener, flags);
 	drop_surplus(store);
 	return fd;
 }

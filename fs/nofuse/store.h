@@ -13,6 +13,13 @@ struct store_limits {
 	uint64_t largest;      /* file that can be opened, bytes */
 };
 
+/* Who opens a file, and is told once before that waits for storage, or takes long. */
+struct opener {
+	uint32_t reader;
+	void (*waits)(void *context);
+	void *context;
+};
+
 struct store;
 
 /* The mount and the resolver, which names the files, are borrowed. NULL: no memory. */
@@ -20,6 +27,6 @@ struct store *store_new(struct mount *mount, const struct resolver *resolver,
 			const struct store_limits *limits);
 void store_free(struct store *store); /* NULL is fine */
 
-/* Opens a file for a reader, with flags of open(2) that only read. Returns a descriptor, -EFBIG, or
- * what a read of the mount would fail with. May wait for storage. */
-int store_open(struct store *store, uint32_t entry, uint32_t reader, int flags);
+/* Opens a file with flags of open(2) that only read. Returns a descriptor, -EFBIG, or what a read
+ * of the mount would fail with. */
+int store_open(struct store *store, uint32_t entry, int flags, struct opener *opener);

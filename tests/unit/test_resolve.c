@@ -51,7 +51,7 @@ static void world_setup(struct world *w)
 	snprintf(w->outside, sizeof(w->outside), "%s/outside", w->pack.dir);
 	assert_done(mkdir(w->outside, 0755));
 	assert_done(skeleton_make(&w->tree, w->folder, true, &w->skeleton, NULL));
-	resolver_init(&w->resolver, &w->tree, w->skeleton.path);
+	resolver_init(&w->resolver, &w->skeleton);
 	link_in(w, "to-shown", w->folder);
 	snprintf(target, sizeof(target), "%s/a/b/file", w->folder);
 	link_in(w, "to-file", target);

@@ -1,7 +1,8 @@
 """Programs that are refused memory, threads, processes and descriptors: at the n-th request for
 them, and at all from the n-th on. For each n, the program does what it should, or says why not and
-leaves nothing. What is refused is what its own objects ask for (tests/faults/refuse.c): libraries
-get all. `make check` tries every 40th n or fewer, `make soak` all."""
+leaves nothing but what --resume goes on with. What is refused is what its own objects ask for
+(tests/faults/refuse.c): libraries get all. `make check` tries every 40th n or fewer, `make soak`
+all."""
 
 import filecmp
 import os
@@ -82,8 +83,9 @@ def files(folder):
 
 
 def run_command(words, tree, out, **options):
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir()
+    if "--resume" not in words:
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
     names = {"SOURCE": tree[0], "PACK": tree[1], "OUT": out}
     words = [re.sub("|".join(names), lambda name: os.fspath(names[name[0]]), word)
              for word in words.split()]
@@ -111,6 +113,11 @@ def test_a_command_is_right_or_says_why_not(tree, place, words, every, step):
             continue
         assert done.returncode == 1, f"{where(place)}: {done.returncode}\n{done.err}"
         assert done.err.startswith("foldpack: ") and WHY.search(done.err), where(place) + done.err
+        if "--resume continues after" in done.err:
+            again = run_command(f"{words} --resume", tree, out)
+            assert again.returncode == want.returncode, where(place) + again.err
+            assert files(out) == made, where(place)
+            continue
         assert left.items() <= made.items(), where(place)
 
 

@@ -115,7 +115,7 @@ sources   := $(patsubst python/foldfs/%,$(B)/%,$(wildcard python/foldfs/sources/
 # Whoever hands on static programs hands on libraries.
 licenses := $(if $(STATIC),$(B)/licenses)
 # Of tests/portability.sh.
-systems  := bullseye focal aarch64 kernel
+systems  := bullseye focal aarch64 kernel nfs
 
 .PHONY: all static check-static check-wheel check-old $(addprefix check-,$(systems))
 .PHONY: check-cluster run-check-cluster
@@ -453,7 +453,7 @@ clean:
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 	@echo "goals: all static wheel check soak check-static check-wheel check-clients check-doctor"
-	@echo "       check-bullseye check-focal check-old (both) check-aarch64 check-kernel"
+	@echo "       check-bullseye check-focal check-old (both) check-aarch64 check-kernel check-nfs"
 	@echo "       check-cluster"
 	@echo "       demo bench lint analyze map fuzz install uninstall dist deb rpm reproducible clean"
 	@echo "       check-unit, check-mount [TESTS='-k NAME']"

@@ -7,11 +7,13 @@
 #   focal     Ubuntu 20.04: gcc 8, libfuse 3.9, json-c 0.13, API 8 of libjpeg, headers of Linux 5.4;
 #             the same tests. Its xxHash is older than 0.8, and Debian 11's is taken
 #   aarch64   cross-compiled, static programs and their wheel, too; unit tests by qemu
+#   nfs       Debian 12's kernel as a server of NFS and its own client, by qemu-system-x86:
+#             tests/nfs with static programs; TESTS says which, as -k does
 #   kernel    Linux 4.18 of Ubuntu 18.04, by qemu-system-x86: tests/guest.sh with static programs,
 #             and busybox-static of this system
 set -eu
 
-system=${1:?"usage: portability.sh bullseye|focal|aarch64|kernel [FOLDER]"}
+system=${1:?"usage: portability.sh bullseye|focal|aarch64|kernel|nfs [FOLDER]"}
 root=${2:-/var/tmp/foldfs-$system}
 debian=http://deb.debian.org/debian
 ubuntu=http://archive.ubuntu.com/ubuntu
@@ -127,17 +129,70 @@ test_kernel() {
     (cd "$root/guest" && find . | busybox cpio -o -H newc | gzip -1) >"$root/guest.gz"
     truncate -s 0 "$root/disk"
     truncate -s 1G "$root/disk"
-    qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 1G -nodefaults -nographic -serial stdio \
-        -no-reboot -kernel "$root/image/boot/vmlinuz-$version-generic" -initrd "$root/guest.gz" \
-        -append 'console=ttyS0 quiet panic=-1 no_timer_check' \
-        -drive "file=$root/disk,format=raw,if=ide,cache=unsafe" | tee "$root/log"
-    grep -q 'guest: all good' "$root/log"
+    boot "$root/image/boot/vmlinuz-$version-generic" "$root/guest.gz" "$root/disk" ide
+}
+
+# The console says how it ended.
+boot() { # KERNEL INITRD DISK INTERFACE
+    qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 2G -nodefaults -nographic -serial stdio \
+        -no-reboot -kernel "$1" -initrd "$2" -append 'console=ttyS0 quiet panic=-1 no_timer_check' \
+        -drive "file=$3,format=raw,if=$4,cache=unsafe" | tee "$3.log"
+    grep -q 'guest: all good' "$3.log"
+}
+
+make_nfs() {
+    make_root bookworm $debian main 'nfs-kernel-server kmod iproute2 fuse3 acl attr python3-pytest
+        busybox-static'
+    # Without its scripts, which would make an initrd of their own.
+    # shellcheck disable=SC2016  # expanded by that shell
+    chroot "$root" sh -ec 'cd /root
+        apt-get -q download "$(apt-cache depends linux-image-amd64 | sed -n "s/.*Depends: //p")"
+        dpkg-deb --fsys-tarfile linux-image-*.deb | tar -x --keep-directory-symlink -C /
+        depmod "$(basename /lib/modules/*)"'
+}
+
+prepare_nfs() {
+    :
+}
+
+# The first steps of a kernel whose disk is a module.
+make_initrd() { # VERSION
+    rm -rf "$root.initrd"
+    mkdir -p "$root.initrd/bin" "$root.initrd/dev" "$root.initrd/new"
+    cp "$root/bin/busybox" "$root.initrd/bin/"
+    chroot "$root" modprobe -a -D -S "$1" virtio_pci virtio_blk ext4 crc32c_generic |
+        awk '$1 == "insmod" && !seen[$2]++ { print substr($2, 2) }' >"$root.initrd/modules"
+    tar -C "$root" -c -T "$root.initrd/modules" --transform='s,^.*/,,' | tar -C "$root.initrd" -x
+    cat >"$root.initrd/init" <<'END'
+#!/bin/busybox sh
+while read -r module; do
+    /bin/busybox insmod "/${module##*/}"
+done </modules
+/bin/busybox mount -t devtmpfs dev /dev
+/bin/busybox mount -t ext4 /dev/vda /new
+exec /bin/busybox switch_root /new /src/tests/nfs/guest.sh
+END
+    chmod +x "$root.initrd/init"
+    (cd "$root.initrd" && find . | busybox cpio -o -H newc | gzip -1) >"$root.initrd.gz"
+}
+
+test_nfs() {
+    make static
+    rm -rf "$root/src"
+    mkdir -p "$root/src"
+    cp -r Makefile python tests man doc build-static "$root/src/"
+    echo "${TESTS:-}" >"$root/src/TESTS"
+    kernel=$(basename "$root"/lib/modules/*)
+    make_initrd "$kernel"
+    rm -f "$root.disk"
+    mke2fs -q -t ext4 -d "$root" "$root.disk" 3G
+    boot "$root/boot/vmlinuz-$kernel" "$root.initrd.gz" "$root.disk" virtio
 }
 
 case $system in
-bullseye | focal | aarch64 | kernel) ;;
+bullseye | focal | aarch64 | kernel | nfs) ;;
 *)
-    echo "portability.sh: neither bullseye, focal, aarch64 nor kernel: $system" >&2
+    echo "portability.sh: neither bullseye, focal, aarch64, kernel nor nfs: $system" >&2
     exit 2
     ;;
 esac

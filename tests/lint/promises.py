@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """promises.py: each promise of the pages below names its tests, and they exist. A name is
-`file::test` of tests/mount/, or `tests/unit/file.c::test`; after the first, the test will do."""
+`file::test` of tests/mount/ or tests/nfs/, or `tests/unit/file.c::test`; after the first, the test
+will do."""
 
 import re
 import sys
@@ -11,7 +12,8 @@ PAGES = "doc/faults.md", "doc/security.md"
 
 
 def path_of(name):
-    return name if name.endswith(".c") else f"tests/mount/{name}.py"
+    folder = "nfs" if name == "test_nfs" else "mount"
+    return name if name.endswith(".c") else f"tests/{folder}/{name}.py"
 
 
 def is_there(file, test):

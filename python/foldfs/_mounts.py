@@ -95,7 +95,11 @@ class mounted(_Folder):
     """
 
     def __init__(self, pack: Path | Sequence[Path], *, at: Path | None = None,
-                 options: Sequence[str] = (), **keywords: Unpack[MountOptions]) -> None:
+                 options: Sequence[str] = (), fuse: bool = True,
+                 **keywords: Unpack[MountOptions]) -> None:
+        if not fuse:
+            raise Error("a process that runs already cannot get a folder without FUSE: start it by "
+                        "'python -m foldfs run --no-fuse PACK DIR -- COMMAND'")
         more = [options] if isinstance(options, str) else options
         packs = [pack] if isinstance(pack, (str, bytes, os.PathLike)) else pack
         self._packs = [os.fsdecode(one) for one in packs]

@@ -794,3 +794,13 @@ def test_importing_takes_less_than_20_ms(environment):
     environment["PYTHONPYCACHEPREFIX"] = environment["XDG_RUNTIME_DIR"] + "/../cache"
     times = [float(run(sys.executable, "-c", program, env=environment).out) for _ in range(5)]
     assert min(times) < 0.02
+
+
+def test_a_process_that_runs_gets_no_folder_without_fuse(small, python):
+    done = python("""
+try:
+    foldfs.mounted(sys.argv[1], fuse=False)
+except foldfs.Error as error:
+    print(error)
+""", small[1])
+    assert "start it by 'python -m foldfs run --no-fuse" in done.out

@@ -223,16 +223,28 @@ static int check_shards(const struct opening *o)
 
 /* --- deltas ----------------------------------------------------------------------------------- */
 
-/* The packs before a delta that go into the same folder; returns how many. */
+/* Where a pack is in a folder, "" being the folder itself; NULL: elsewhere. */
+static const char *place_in(const char *folder, const char *below)
+{
+	size_t len = strlen(folder);
+
+	if (len == 0 || strcmp(folder, below) == 0)
+		return below + len;
+	return strncmp(folder, below, len) == 0 && below[len] == '/' ? below + len + 1 : NULL;
+}
+
+/* The packs before a delta that go into its folder or below it; returns how many. */
 static unsigned list_base(const struct opening *o, size_t delta, struct dataset_pack *ret)
 {
 	unsigned count = 0;
 
 	for (size_t i = 0; i < delta; i++) {
-		if (!o->packs[i].dataset || strcmp(o->packs[i].below, o->packs[delta].below) != 0)
+		const char *place = place_in(o->packs[delta].below, o->packs[i].below);
+
+		if (!o->packs[i].dataset || !place)
 			continue;
 		ret[count] = o->packs[i];
-		ret[count++].below = "";
+		ret[count++].below = place;
 	}
 	return count;
 }
@@ -274,12 +286,12 @@ static int take_base(struct opening *o, size_t delta, struct dataset **ret)
 	params.count = list_base(o, delta, packs);
 	if (params.count == 0)
 		return refuse_lone(o, delta);
-	if (params.count > 1)
+	if (params.count > 1 || *packs[0].below)
 		r = dataset_merge(&params, ret, o->err);
 	else
 		r = dataset_set_name(*ret = packs[0].dataset, packs[0].name);
 	for (size_t i = 0; r == 0 && i < delta; i++)
-		if (strcmp(o->packs[i].below, o->packs[delta].below) == 0)
+		if (place_in(o->packs[delta].below, o->packs[i].below))
 			o->packs[i].dataset = NULL;
 	return r;
 }

@@ -41,9 +41,9 @@ void packs_label_release(struct packs_label *label);
  * released in any case. */
 int packs_names(const struct packs_params *params, struct names *ret, struct err *err);
 
-/* Opens the packs. A delta (pack/delta.h) is put on the packs before it that go into the same
- * folder. A single pack is opened as it is; several, or a selection, are merged. Returns 0, or as
- * dataset_open(), delta_apply(), dataset_merge() and names_add(). err has a sentence that begins
+/* Opens the packs. A delta (pack/delta.h) is put on the packs before it that go into its folder,
+ * or below it. A single pack is opened as it is; several, or a selection, are merged. Returns 0, or
+ * as dataset_open(), delta_apply(), dataset_merge() and names_add(). err has a sentence that begins
  * with the name. */
 int packs_open(const struct packs_params *params, struct dataset **ret,
 	       struct packs_label *ret_label, struct err *err);

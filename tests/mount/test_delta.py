@@ -229,6 +229,22 @@ def test_in_a_folder_of_the_mount_and_of_some_files(changed, small, place, point
         assert not (mounted.path / "large").exists()
 
 
+@pytest.mark.parametrize("folders", [["train"], ["train", "val"]])
+def test_since_packs_that_go_into_folders(place, point, folders):
+    source, packs = place / "source", []
+    for folder in folders:
+        trees.write(source / folder / "a/1", trees.noise(folder, 3000))
+        packs.append(f"{folder}/={foldfs.pack(source / folder, place / f'{folder}.lmdb')}")
+        trees.write(source / folder / "a/new", b"new")
+    changed = place / "delta.lmdb"
+    assert delta(packs, source, changed)["based"] == len(folders)
+    with foldfs.mounted(changed, point, *packs) as mounted:
+        assert state(mounted) == state(source)
+    run(FOLDPACK, "create", "-q", *packs, changed, place / "folded.lmdb")
+    fresh = foldfs.pack(source, place / "fresh.lmdb")
+    assert (place / "folded.lmdb").read_bytes() == fresh.read_bytes()
+
+
 @foldfs.needs("mdb_copy")
 def test_pages_that_another_tool_moved(changed, place):
     source, old = changed

@@ -51,7 +51,7 @@ static int check_access(fuse_req_t req, fuse_ino_t ino, int access)
 	struct tree_user user = {
 		.pid = from->pid, .known = true, .uid = from->uid, .gid = from->gid};
 
-	return mount_checks_modes(mount_of(req))
+	return mount_checks_modes(mount_of(req)) && from->uid != 0
 		       ? tree_access(tree, tree_entry(tree, ino), access, &user)
 		       : 0;
 }

@@ -23,6 +23,7 @@
 #define STATS_GROWTH 64		/* bytes that the stats may grow between two calls of getxattr(2) */
 #define NULL_PATH    0x40000000 /* fixed: NULL means the descriptor */
 #define UNNAMED	     (O_TMPFILE & ~O_DIRECTORY)
+#define RESOLVE_END  0x40 /* above the flags of openat2(2) that keep a path within a folder */
 
 uint64_t call_argument(const struct call *call, int index)
 {
@@ -218,16 +219,24 @@ static int64_t answer_open(const struct answers *answers, struct call *call)
 	}
 }
 
-/* Of struct open_how only the flags count: where it keeps a path within a folder, the kernel does
- * so for what is not of the pack. */
+/* Where a path is to stay within a folder, the kernel sees to it for what is not of the pack; for
+ * what is, programs have another way. What the kernel does not know it refuses itself. */
 static int64_t answer_open_how(const struct answers *answers, struct call *call)
 {
-	uint64_t flags;
+	struct {
+		uint64_t flags, mode, resolve;
+	} how; /* struct open_how */
+	int64_t r;
 
-	if (job_read(call->pid, call_rest(call, 0), &flags, sizeof(flags)) < 0)
+	if (call_rest(call, 1) < sizeof(how) ||
+	    job_read(call->pid, call_rest(call, 0), &how, sizeof(how)) < 0 ||
+	    how.flags > UINT32_MAX || how.resolve >= RESOLVE_END)
 		return PASS;
-	call->flags = flags;
-	return answer_open(answers, call);
+	call->flags = how.flags;
+	if (how.resolve == 0)
+		return answer_open(answers, call);
+	r = call_find(answers, call, FOLLOW_ALWAYS);
+	return r == PASS ? PASS : -ENOSYS;
 }
 
 /* --- attributes ------------------------------------------------------------------------------ */

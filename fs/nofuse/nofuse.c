@@ -15,7 +15,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#define THREADS	    32 /* that answer; those that wait for storage answer nobody else */
+#define STACK	    (2 * MIB) /* of each, whatever `ulimit -s` says: a path may lead over 40 links */
+#define THREADS	    32	      /* that answer; those that wait for storage answer nobody else */
 #define THREADS_MAX 64
 /* Each call wakes all threads that wait for one: with 16, a call cost three times the processor
  * time that it did with one. A second one answers where a path leads to storage that hangs. */
@@ -270,14 +271,19 @@ int nofuse_serve(struct nofuse *nofuse, struct err *err)
 	const struct sigaction interrupt = {.sa_handler = on_stop};
 	uint64_t wanted = mount_settings(nofuse->mount)->threads;
 	int r = mount_start(nofuse->mount, NULL);
+	pthread_attr_t attributes;
 
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK);
 	nofuse->serving = true;
 	sigaction(STOP, &interrupt, NULL);
 	wanted = wanted ? wanted : THREADS;
 	while (r == 0 && nofuse->started < wanted) {
-		r = -pthread_create(&nofuse->threads[nofuse->started], NULL, answer_calls, nofuse);
+		r = -pthread_create(&nofuse->threads[nofuse->started], &attributes, answer_calls,
+				    nofuse);
 		nofuse->started += r == 0;
 	}
+	pthread_attr_destroy(&attributes);
 	return r < 0 && nofuse->started == 0 ? err_set(err, r, "%s", err_text(NULL, r)) : 0;
 }
 

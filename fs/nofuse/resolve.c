@@ -1,6 +1,7 @@
 #include "fs/nofuse/resolve.h"
 #include "base/scope.h"
 #include "fs/nofuse/job.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -258,18 +259,42 @@ static struct resolved in_other(struct walk *walk, int folder, const char *path,
 		       : elsewhere;
 }
 
-/* The kernel does not find the folder above: it may be a file of the pack, or missing in it. */
-static struct resolved not_found(struct walk *walk, int from, const char *path,
-				 const struct split *split)
+static bool is_short_of(int error)
 {
-	char above[PATH_MAX];
-	struct resolved ret;
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
+}
 
-	if (split->begin == 0)
-		return elsewhere;
-	snprintf(above, sizeof(above), "%.*s", (int)split->begin, path);
-	above[strlen(above) - 1] = '\0';
-	ret = walk_path(walk, from, *above ? above : "/", FOLLOW_ALWAYS);
+static struct resolved unknown(int error)
+{
+	return is_short_of(error) ? (struct resolved){.inside = true, .error = error} : elsewhere;
+}
+
+/* The kernel may not find the folder above: it is a file of the pack, or missing, in it or not. */
+static struct resolved walk_path(struct walk *walk, int from, const char *path, enum follow follow)
+{
+	char text[PATH_MAX], found[PATH_MAX];
+	struct split split;
+	struct resolved ret;
+	SCOPE_CLOSE int folder = -1;
+	bool missing = false;
+
+	snprintf(text, sizeof(text), "%s", path);
+	split_path(text, &split);
+	while ((folder = open_own_folder(walk, from, split.above, found)) == -ENOENT ||
+	       folder == -ENOTDIR) {
+		if (split.begin == 0)
+			return elsewhere;
+		text[split.begin == 1 ? 1 : split.begin - 1] = '\0';
+		split_path(text, &split);
+		missing = true;
+		follow = FOLLOW_ALWAYS;
+	}
+	if (folder < 0)
+		return unknown(folder);
+	ret = below(walk->resolver, found) ? in_pack(walk, folder, found, &split, follow)
+					   : in_other(walk, folder, found, &split, follow);
+	if (!missing)
+		return ret;
 	ret.above = false;
 	if (ret.inside && ret.error == 0)
 		ret.error = dataset_entry(walk->resolver->tree->dataset, ret.entry).kind ==
@@ -277,22 +302,6 @@ static struct resolved not_found(struct walk *walk, int from, const char *path,
 				    ? -ENOENT
 				    : -ENOTDIR;
 	return ret;
-}
-
-static struct resolved walk_path(struct walk *walk, int from, const char *path, enum follow follow)
-{
-	char found[PATH_MAX];
-	struct split split;
-	SCOPE_CLOSE int folder = -1;
-
-	split_path(path, &split);
-	folder = open_own_folder(walk, from, split.above, found);
-	if (folder == -ENOENT || folder == -ENOTDIR)
-		return not_found(walk, from, path, &split);
-	if (folder < 0)
-		return elsewhere;
-	return below(walk->resolver, found) ? in_pack(walk, folder, found, &split, follow)
-					    : in_other(walk, folder, found, &split, follow);
 }
 
 /* An absolute path that leads through folders of the pack only, without "..": most paths. */
@@ -369,5 +378,5 @@ struct resolved resolve(const struct resolver *resolver, pid_t pid, int fd, cons
 	    is_other(resolver, whole))
 		return elsewhere;
 	from = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return from < 0 ? elsewhere : walk_path(&walk, from, path, follow);
+	return from < 0 ? unknown(-errno) : walk_path(&walk, from, path, follow);
 }

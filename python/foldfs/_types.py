@@ -66,6 +66,8 @@ class PackOptions(ReadOptions, total=False):
     force: bool
     resume: bool
     anyway: bool
+    since: Words
+    since_checksum: bool
     shard_size: Size
     part: str
     jobs: int

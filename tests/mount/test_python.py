@@ -709,8 +709,8 @@ print(json.dumps({name: sorted(getattr(_types, name).__annotations__) for name i
     shared = options_of("foldpack") - talk
     assert keywords["ReadOptions"] == shared
     assert keywords["PackOptions"] - shared == options_of("foldpack", "create") - talk - {
-        "verbose", "json", "progress", "progress_json", "dry_run"}
-    assert keywords["MountOptions"] == options_of("foldfs") - talk - {"mkdir"}
+        "verbose", "json", "progress", "progress_json", "dry_run", "shard_done"}
+    assert keywords["MountOptions"] == options_of("foldfs") - talk - {"mkdir", "no_fuse"}
 
 
 def test_keywords_are_options_of_the_mount(small, python):

@@ -190,6 +190,19 @@ TEST_WITH(world, w, paths_that_begin_outside)
 	expect(w, 999, "a", &(struct expected){.error = ELSEWHERE});
 }
 
+TEST_WITH(world, w, a_path_of_a_thousand_names_that_are_missing)
+{
+	char path[PATH_MAX];
+	size_t len = (size_t)snprintf(path, sizeof(path), "%s", w->folder);
+
+	while (len < sizeof(path) - 3) {
+		memcpy(path + len, "/x", 3);
+		len += 2;
+	}
+	expect(w, AT_FDCWD, path, &(struct expected){.error = -ENOENT});
+	expect(w, AT_FDCWD, path + strlen(w->folder), &(struct expected){.error = ELSEWHERE});
+}
+
 TEST_WITH(world, w, a_name_that_is_missing_knows_its_folder)
 {
 	char path[256];

@@ -260,32 +260,17 @@ static int say_junk(struct create *create, const struct junk *junk)
 	return r;
 }
 
-static int say_ours(struct create *create, const struct junk *junk)
+/* Of files of a kind: how the first was packed, how many there are, and the way out. */
+static int say_kind(struct create *create, uint32_t first, const char *how, uint64_t count,
+		    const char *noun, const char *way_out)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	char files[SIZE_TEXT];
-	int r = builder_path(create->builder, junk->first_ours, &path);
+	int r = builder_path(create->builder, first, &path);
 
 	if (r == 0)
-		create_say_of(create, log_notice, path.data,
-			      "packed, though foldfs keeps it beside a container or an unfinished "
-			      "pack (%s of that kind); '--exclude=*.foldfs-index' and "
-			      "'--exclude=*.partial*' leave them out",
-			      count_noun(junk->ours, "file", files));
-	return r;
-}
-
-static int say_containers(struct create *create, const struct junk *junk)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	char files[SIZE_TEXT];
-	int r = builder_path(create->builder, junk->first_container, &path);
-
-	if (r == 0)
-		create_say_of(create, log_notice, path.data,
-			      "packed as the file that it is (%s of that kind); as SOURCE, such a "
-			      "file, or several by a pattern, is packed as the images in it",
-			      count_noun(junk->containers, "container", files));
+		create_say_of(create, log_notice, path.data, "packed%s (%s of that kind); %s", how,
+			      count_noun(count, noun, files), way_out);
 	return r;
 }
 
@@ -296,8 +281,17 @@ static int name_junk(struct create *create)
 	int r = junk.folders + junk.files ? say_junk(create, &junk) : 0;
 
 	if (r == 0 && junk.containers > junk.others)
-		r = say_containers(create, &junk);
-	return r == 0 && junk.ours ? say_ours(create, &junk) : r;
+		r = say_kind(create, junk.first_container, " as the file that it is",
+			     junk.containers, "container",
+			     "as SOURCE, such a file, or several by a pattern, is packed as the "
+			     "images in it");
+	if (r == 0 && junk.ours)
+		r = say_kind(
+			create, junk.first_ours,
+			", though foldfs keeps it beside a container or an unfinished pack",
+			junk.ours, "file",
+			"'--exclude=*.foldfs-index' and '--exclude=*.partial*' leave them out");
+	return r;
 }
 
 int create_name_rest(struct create *create)

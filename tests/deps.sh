@@ -21,7 +21,7 @@ check="$demo libcmocka-dev clang clang-format lmdb-utils mandoc python3-pytest p
     zsh fish"
 cluster="python3 python3-pytest nginx-light libnginx-mod-http-lua iproute2 openssl"
 analyze='clang-tidy cppcheck'
-bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb python3-matplotlib"
+bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb"
 
 case $purpose in
 build) packages="$build" ;;
@@ -68,7 +68,6 @@ modules() {
     case $purpose in build | static | analyze | cluster) return ;; esac
     echo torch torchvision PIL numpy
     [ "$purpose" != check ] || echo pytest xdist pyte lmdb cv2
-    [ "$purpose" != bench ] || echo matplotlib
 }
 
 # On a system without apt: what cannot be found, in the words of its own author.

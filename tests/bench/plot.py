@@ -9,19 +9,16 @@ import csv
 import os
 import sys
 
-import matplotlib
-
-matplotlib.use("svg")
-matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text
-import matplotlib.pyplot as plt  # noqa: E402  after the choice of backend
+from charts import Bars, Curve, Curves, Row, chart
+from report import FILES_READ, OURS
 
 # What is cached: (measure's section begins with, measure, title)
 PANELS = (
-    ("First touch", "files read", "first touch\nfiles/s, more is better"),
-    ("Steady", "files read", "read before\nfiles/s, more is better"),
-    ("Warm", "files read", "warm, against loose files\nfiles/s, more is better"),
-    ("A tree", "find, second time", "find, a second time\ns, less is better"),
-    ("Packing", "command", "packing\ns, less is better"),
+    ("First touch", FILES_READ, "first touch, files/s"),
+    ("Steady", FILES_READ, "read before, files/s"),
+    ("Warm", FILES_READ, "warm, files/s"),
+    ("A tree", "find, second time", "find, a second time, s"),
+    ("Packing", "command", "packing, s"),
 )
 # A first epoch: the case that stands for each kind of device, and what that is
 COLD = (
@@ -33,12 +30,6 @@ COLD = (
     ("sata, 4 threads, memory for 57% of the data, epochs 2 to 3",
      "SSD, memory for 57 % of the data"),
 )
-PANELS_A_ROW = 3
-LEAST_BARS = 4  # that there is room for, so that two are not thick ones
-OURS, OTHERS = "#2a6f97", "#b8c4cc"
-OTHER_LINES = ("#c1666b", "#d4a24c", "#7a9e7e", "#8d7b9d", "#6b7a8f")
-BETTER = {"files/s": "more is better", "s": "less is better", "MB": "less is better",
-          "x": "less is better"}
 ORACLE = "oracle"  # not a device, but curves before and after something became known
 SMOOTH = 40  # of a curve's length: over how much of it a rate is averaged
 COSTS = ("read in the last quarter", "read from the device", "requests to the device",
@@ -50,44 +41,15 @@ def read_csv(path):
         return list(csv.DictReader(file))
 
 
-def plain(axes):
-    axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def bars(axes, rows, title):
-    rows = sorted(rows, key=lambda row: row["system"] != "foldfs")
-    medians = [float(row["median"]) for row in rows]
-    below = [m - float(row["min"]) for m, row in zip(medians, rows)]
-    above = [float(row["max"]) - m for m, row in zip(medians, rows)]
-    axes.barh([row["system"] for row in rows], medians, height=0.6, xerr=[below, above],
-              ecolor="#555555", capsize=3,
-              color=[OURS if row["system"] == "foldfs" else OTHERS for row in rows])
-    axes.set_ylim(max(len(rows), LEAST_BARS) - 0.5, -0.5)
-    axes.set_title(title, fontsize=9)
-    axes.xaxis.set_major_locator(plt.MaxNLocator(4))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.3g}" if value < 100
-                                   else f"{value:,.0f}")
-    plain(axes)
+def bars(title, rows):
+    return Bars(title, [Row(row["system"], float(row["median"]), float(row["min"]),
+                            float(row["max"]), row["system"] == OURS)
+                        for row in sorted(rows, key=lambda row: row["system"] != OURS)])
 
 
 def curve_of(row):
     """By each tenth of a second, from 0 on."""
     return [0, *map(int, row["by each tenth of a second"].split())]
-
-
-def lines(axes, rows, title, curve=curve_of):
-    """The last round of each system."""
-    others = iter(OTHER_LINES)
-    for row in rows:
-        points = curve(row)
-        axes.plot([step / 10 for step in range(len(points))], points, label=row["system"],
-                  linewidth=1.6, color=OURS if row["system"] == "foldfs"
-                  else next(others, OTHERS))
-    axes.set_title(title, fontsize=9)
-    axes.set_xlabel("s", fontsize=8)
-    axes.legend(fontsize=7, frameon=False)
-    plain(axes)
 
 
 def rate_of(row):
@@ -98,79 +60,76 @@ def rate_of(row):
             for step, count in enumerate(counts)]
 
 
-def rates(axes, rows, title):
+def curves(title, rows, values=curve_of):
+    """The last round of each system."""
+    return Curves(title, [Curve(row["system"],
+                                [(step / 10, value) for step, value in enumerate(values(row))],
+                                row["system"] == OURS) for row in rows])
+
+
+def rates(title, rows):
     """A line where the order was known."""
-    for known in filter(None, (row["order known after s"] for row in rows)):
-        axes.axvline(float(known), color="#555555", linestyle="--", linewidth=1,
-                     label=f"order known, {float(known):.1f} s")
-    lines(axes, rows, title, rate_of)
+    panel = curves(title, rows, rate_of)
+    known = [float(row["order known after s"]) for row in rows if row["order known after s"]]
+    panel.marks = tuple((at, f"order known, {at:.1f} s") for at in known)
+    return panel
 
 
-def picture(out, panels):
-    """panels: (function to draw it, rows, title) each."""
-    if not panels:
-        return
-    width = min(len(panels), PANELS_A_ROW)
-    height = -(-len(panels) // width)
-    figure, grid = plt.subplots(height, width, figsize=(4.2 * width, 2.8 * height),
-                                squeeze=False)
-    for axes in grid.flat[len(panels):]:
-        axes.remove()
-    for axes, (draw, rows, title) in zip(grid.flat, panels):
-        draw(axes, rows, title)
-    figure.tight_layout()
-    figure.savefig(out, metadata={"Date": None})
-    plt.close(figure)
+def grouped(rows, *names):
+    """(those values, its rows) of each group with the same values."""
+    found = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return found.items()
 
 
-def profile_panels(profile, rows, curves):
+def profile_panels(profile, rows, progress):
     if profile == ORACLE:
-        yield from oracle_panels(curves)
+        for (section, measure), found in grouped(progress, "section", "measure"):
+            yield rates(f"{section}: {measure}, a second", found)
         return
-    for section in dict.fromkeys(row["section"] for row in curves
-                                 if row["profile"] == profile):
-        yield (lines, [row for row in curves if row["section"] == section],
-               f"{section}\nfiles read by then")
-    cases = dict.fromkeys((row["section"], row["measure"], row["unit"]) for row in rows
-                          if row["profile"] == profile and row["measure"] not in COSTS)
-    for section, measure, unit in cases:
-        found = [row for row in rows if (row["section"], row["measure"]) == (section, measure)]
-        if len(found) > 1:
-            yield bars, found, f"{section}\n{measure}: {unit}, {BETTER.get(unit, '')}"
+    for (section,), found in grouped(progress, "section"):
+        yield curves(f"{section}: files read by then", found)
+    for (section, measure, unit), found in grouped(rows, "section", "measure", "unit"):
+        if measure not in COSTS and len(found) > 1:
+            yield bars(f"{section}: {measure}, {unit}", found)
 
 
-def oracle_panels(curves):
-    for section, measure in dict.fromkeys((row["section"], row["measure"]) for row in curves
-                                          if row["profile"] == ORACLE):
-        yield (rates, [row for row in curves
-                       if (row["section"], row["measure"]) == (section, measure)],
-               f"{section.replace(', memory', chr(10) + 'memory')}\n{measure}, a second")
+def chosen(rows, choices):
+    """Bars of (whether a row belongs to it, title) each."""
+    for belongs, title in choices:
+        found = [row for row in rows if belongs(row)]
+        if found:
+            yield bars(title, found)
 
 
 def cold_panels(rows):
-    for section, title in COLD:
-        found = [row for row in rows if row["section"] == section
-                 and row["measure"] == "files read"]
-        if found:
-            yield bars, found, f"{title}\nfiles/s, more is better"
+    return chosen(rows, [(lambda row, section=section: (row["section"], row["measure"]) ==
+                          (section, FILES_READ), f"{title}: files/s") for section, title in COLD])
 
 
 def cached_panels(rows):
-    for section, measure, title in PANELS:
-        found = [row for row in rows if row["section"].startswith(section)
-                 and row["measure"] == measure]
-        if found:
-            yield bars, found, title
+    return chosen(rows, [(lambda row, section=section, measure=measure:
+                          row["section"].startswith(section) and row["measure"] == measure, title)
+                         for section, measure, title in PANELS])
+
+
+def picture(path, panels):
+    panels = list(panels)
+    if panels:
+        with open(path, "w") as file:
+            file.write(chart(os.path.basename(path), panels))
 
 
 def main(directory):
     rows = read_csv(os.path.join(directory, "report.csv"))
-    curves = read_csv(os.path.join(directory, "progress.csv"))
-    for profile in dict.fromkeys(row["profile"] for row in rows if row["profile"]):
-        picture(os.path.join(directory, f"{profile}.svg"),
-                list(profile_panels(profile, rows, curves)))
-    picture(os.path.join(directory, "cold.svg"), list(cold_panels(rows)))
-    picture(os.path.join(directory, "cached.svg"), list(cached_panels(rows)))
+    progress = read_csv(os.path.join(directory, "progress.csv"))
+    for (profile,), found in grouped(rows, "profile"):
+        if profile:
+            picture(os.path.join(directory, f"{profile}.svg"), profile_panels(
+                profile, found, [row for row in progress if row["profile"] == profile]))
+    picture(os.path.join(directory, "cold.svg"), cold_panels(rows))
+    picture(os.path.join(directory, "cached.svg"), cached_panels(rows))
 
 
 if __name__ == "__main__":

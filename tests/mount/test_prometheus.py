@@ -97,11 +97,16 @@ def test_promtool_finds_no_fault(mounted):
 # --- examples -------------------------------------------------------------------------------
 
 
-def test_the_dashboard_shows_metrics_that_there_are(mounted):
+def test_the_dashboard_shows_metrics_that_there_are_and_says_what_they_mean(mounted):
     dashboard = json.loads((EXAMPLES / "grafana-dashboard.json").read_text())
-    shown = set(re.findall(r"foldfs_\w+", json.dumps(dashboard)))
     printed = {name for name, _ in samples(run(FOLDSTAT, "--prometheus", mounted).out)}
-    assert shown and shown <= printed
+    queries = [dashboard["templating"]["list"][1]["query"]["query"],
+               *(target["expr"] for panel in dashboard["panels"] for target in panel["targets"])]
+    for query in queries:
+        shown = set(re.findall(r"foldfs_\w+", query))
+        assert shown and shown <= printed, query
+    for panel in dashboard["panels"]:
+        assert re.search(r"\w{3}.*[.]$", panel["description"]), panel["title"]
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
 
 

@@ -221,7 +221,7 @@ $(B)/unit/test_inval: $(call objects,fs/inval.c)
 $(B)/unit/test_busy_poll: $(call objects,fs/busy_poll.c)
 $(B)/unit/test_stall: $(call objects,fs/stall.c)
 $(B)/unit/test_resolve: $(call objects,$(addprefix fs/nofuse/,job.c resolve.c skeleton.c) fs/tree.c)
-$(B)/unit/test_sandbox: $(call objects,fs/life/sandbox.c fs/life/helper.c)
+$(B)/unit/test_sandbox: $(call objects,$(addprefix fs/life/,sandbox.c filter.c helper.c))
 $(B)/unit/%: $(B)/tests/unit/%.o $(libs)
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		$(filter %.a,$^) $(call pkg,--libs cmocka) $(tool_libs)

@@ -97,7 +97,7 @@ struct landlock_path_beneath_attr {
 } __attribute__((packed));
 #endif
 
-/* The architecture of this program, as seccomp names it; undefined: without filters. */
+/* The architecture of this program, as seccomp names it; 0: without filters. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #if defined(__x86_64__)
 #define AUDIT_ARCH_NATIVE AUDIT_ARCH_X86_64
@@ -108,6 +108,9 @@ struct landlock_path_beneath_attr {
 #elif defined(__powerpc64__)
 #define AUDIT_ARCH_NATIVE AUDIT_ARCH_PPC64LE
 #endif
+#endif
+#ifndef AUDIT_ARCH_NATIVE
+#define AUDIT_ARCH_NATIVE 0
 #endif
 #define X32_CALLS 0x40000000 /* x86-64: a bit of the numbers of its other calls */
 

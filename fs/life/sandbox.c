@@ -1,6 +1,7 @@
 #include "fs/life/sandbox.h"
 #include "base/scope.h"
 #include "base/uapi.h"
+#include "fs/life/filter.h"
 #include <asm/termbits.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -103,19 +104,14 @@ static bool restrict_writes(int folder)
 
 /* --- seccomp --------------------------------------------------------------------------------- */
 
-#ifdef AUDIT_ARCH_NATIVE
-
 #define NAMESPACES                                                                                 \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | \
 	 CLONE_NEWCGROUP)
 #define SOCKET_TYPES 0xf /* the other bits of a type are flags */
 #define UNNAMED	     (O_TMPFILE & ~O_DIRECTORY)
 #define SET_IDS	     (S_ISUID | S_ISGID)
-#define PROGRAM_MAX  600
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define LOW(n)	     offsetof(struct seccomp_data, args[n])
-#define HIGH(n)	     (LOW(n) + 4)
 
 /* What needs a capability fails without being listed. */
 static const uint32_t refused_calls[] = {
@@ -301,115 +297,49 @@ static bool makes_nothing(const struct sandbox *sandbox)
 	return sandbox->folder < 0 && !sandbox->programs && !SANITIZED;
 }
 
-struct program_text {
-	struct sock_filter code[PROGRAM_MAX];
-	unsigned short len;
-};
-
-static void add(struct program_text *text, struct sock_filter instruction)
-{
-	text->code[text->len++] = instruction;
-}
-
-static void add_load(struct program_text *text, size_t offset)
-{
-	add(text, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
-}
-
-static void add_mask(struct program_text *text, uint32_t bits)
-{
-	add(text, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, bits));
-}
-
-static void add_return(struct program_text *text, uint32_t verdict)
-{
-	add(text, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
-}
-
-/* A test; what follows up to end_if() is passed over if it fails. Returns its place. */
-static unsigned begin_if(struct program_text *text, uint16_t test, uint32_t value)
-{
-	add(text, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 0, 0));
-	return text->len;
-}
-
-/* The same where it is one of two. */
-static unsigned begin_either(struct program_text *text, uint32_t one, uint32_t other)
-{
-	add(text, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, one, 1, 0));
-	return begin_if(text, BPF_JEQ, other);
-}
-
-static void end_if(struct program_text *text, unsigned at)
-{
-	text->code[at - 1].jf = (uint8_t)(text->len - at);
-}
-
-static void return_if(struct program_text *text, uint16_t test, uint32_t value, uint32_t verdict)
-{
-	unsigned at = begin_if(text, test, value);
-
-	add_return(text, verdict);
-	end_if(text, at);
-}
-
-#define REFUSE(error) (SECCOMP_RET_ERRNO | (error))
-
-static void refuse(struct program_text *text, uint32_t call, uint32_t error)
-{
-	return_if(text, BPF_JEQ, call, REFUSE(error));
-}
-
-static void refuse_all(struct program_text *text, const uint32_t *calls, size_t count,
-		       uint32_t error)
-{
-	for (size_t i = 0; i < count; i++)
-		refuse(text, calls[i], error);
-}
-
 /* Services that take local streams, such as systemd's, would act for the daemon outside of the
- * sandbox. Only the low word of an argument that is an int counts, for the kernel too. */
-static void refuse_sockets(struct program_text *text, const struct sandbox *sandbox)
+ * sandbox. */
+static void refuse_sockets(struct filter *filter, const struct sandbox *sandbox)
 {
 	size_t count = sandbox->network ? COUNT(sockets) : 1;
-	unsigned at = begin_either(text, SYS_socket, SYS_socketpair);
+	unsigned at = filter_if_either(filter, SYS_socket, SYS_socketpair);
 
 	for (size_t i = 0; i < count; i++) {
 		unsigned family, type;
 
-		add_load(text, LOW(0));
-		family = begin_if(text, BPF_JEQ, sockets[i].family);
-		add_load(text, LOW(1));
-		add_mask(text, SOCKET_TYPES);
-		type = begin_if(text, BPF_JEQ, sockets[i].type);
-		add_load(text, LOW(2));
-		return_if(text, BPF_JEQ, sockets[i].protocol, SECCOMP_RET_ALLOW);
-		end_if(text, type);
-		end_if(text, family);
+		filter_load(filter, FILTER_LOW(0));
+		family = filter_if(filter, BPF_JEQ, sockets[i].family);
+		filter_load(filter, FILTER_LOW(1));
+		filter_mask(filter, SOCKET_TYPES);
+		type = filter_if(filter, BPF_JEQ, sockets[i].type);
+		filter_load(filter, FILTER_LOW(2));
+		filter_return_if(filter, BPF_JEQ, sockets[i].protocol, SECCOMP_RET_ALLOW);
+		filter_end_if(filter, type);
+		filter_end_if(filter, family);
 	}
-	add_return(text, REFUSE(EPERM));
-	end_if(text, at);
+	filter_return(filter, FILTER_REFUSE(EPERM));
+	filter_end_if(filter, at);
 }
 
-static void refuse_ioctls(struct program_text *text, const struct sandbox *sandbox)
+static void refuse_ioctls(struct filter *filter, const struct sandbox *sandbox)
 {
-	unsigned at = begin_if(text, BPF_JEQ, SYS_ioctl);
+	unsigned at = filter_if(filter, BPF_JEQ, SYS_ioctl);
 
-	add_load(text, LOW(1));
+	filter_load(filter, FILTER_LOW(1));
 	for (size_t i = 0; i < COUNT(asking_ioctls); i++)
-		return_if(text, BPF_JEQ, asking_ioctls[i], SECCOMP_RET_ALLOW);
+		filter_return_if(filter, BPF_JEQ, asking_ioctls[i], SECCOMP_RET_ALLOW);
 	for (size_t i = 0; sandbox->job && i < COUNT(job_ioctls); i++)
-		return_if(text, BPF_JEQ, job_ioctls[i], SECCOMP_RET_ALLOW);
+		filter_return_if(filter, BPF_JEQ, job_ioctls[i], SECCOMP_RET_ALLOW);
 	if (!sandbox->programs)
-		add_return(text, REFUSE(ENOTTY));
-	add_mask(text, 0xff00);
+		filter_return(filter, FILTER_REFUSE(ENOTTY));
+	filter_mask(filter, 0xff00);
 	for (size_t i = 0; i < COUNT(terminal_kinds); i++)
-		return_if(text, BPF_JEQ, terminal_kinds[i] << 8, REFUSE(ENOTTY));
-	add_return(text, SECCOMP_RET_ALLOW);
-	end_if(text, at);
+		filter_return_if(filter, BPF_JEQ, terminal_kinds[i] << 8, FILTER_REFUSE(ENOTTY));
+	filter_return(filter, SECCOMP_RET_ALLOW);
+	filter_end_if(filter, at);
 }
 
-static void refuse_processes(struct program_text *text, const struct sandbox *sandbox)
+static void refuse_processes(struct filter *filter, const struct sandbox *sandbox)
 {
 	for (size_t i = 0; i < COUNT(process_calls); i++) {
 		unsigned at;
@@ -417,165 +347,137 @@ static void refuse_processes(struct program_text *text, const struct sandbox *sa
 		if ((sandbox->programs && !process_calls[i].always) ||
 		    (sandbox->job && process_calls[i].command))
 			continue;
-		at = begin_if(text, BPF_JEQ, process_calls[i].call);
-		add_load(text, LOW(0));
-		return_if(text, BPF_JEQ, (uint32_t)getpid(), SECCOMP_RET_ALLOW);
+		at = filter_if(filter, BPF_JEQ, process_calls[i].call);
+		filter_load(filter, FILTER_LOW(0));
+		filter_return_if(filter, BPF_JEQ, (uint32_t)getpid(), SECCOMP_RET_ALLOW);
 		if (process_calls[i].zero)
-			return_if(text, BPF_JEQ, 0, SECCOMP_RET_ALLOW);
+			filter_return_if(filter, BPF_JEQ, 0, SECCOMP_RET_ALLOW);
 		if (process_calls[i].command && sandbox->command > 0)
-			return_if(text, BPF_JEQ, (uint32_t)sandbox->command, SECCOMP_RET_ALLOW);
-		add_return(text, REFUSE(EPERM));
-		end_if(text, at);
+			filter_return_if(filter, BPF_JEQ, (uint32_t)sandbox->command,
+					 SECCOMP_RET_ALLOW);
+		filter_return(filter, FILTER_REFUSE(EPERM));
+		filter_end_if(filter, at);
 	}
 }
 
 /* Others would get the rights of this user by a program with such a mode. */
-static void refuse_set_ids(struct program_text *text, const struct sandbox *sandbox)
+static void refuse_set_ids(struct filter *filter, const struct sandbox *sandbox)
 {
 	for (size_t i = 0; i < COUNT(mode_calls); i++) {
 		unsigned flags = mode_calls[i].flags, makes = 0;
-		unsigned at = begin_if(text, BPF_JEQ, mode_calls[i].call);
+		unsigned at = filter_if(filter, BPF_JEQ, mode_calls[i].call);
 
 		if (flags) {
-			add_load(text, LOW(flags));
+			filter_load(filter, FILTER_LOW(flags));
 			if (makes_nothing(sandbox))
-				return_if(text, BPF_JSET, O_CREAT | O_TRUNC | UNNAMED,
-					  REFUSE(EACCES));
-			makes = begin_if(text, BPF_JSET, O_CREAT | UNNAMED);
+				filter_return_if(filter, BPF_JSET, O_CREAT | O_TRUNC | UNNAMED,
+						 FILTER_REFUSE(EACCES));
+			makes = filter_if(filter, BPF_JSET, O_CREAT | UNNAMED);
 		}
-		add_load(text, LOW(mode_calls[i].mode));
-		return_if(text, BPF_JSET, SET_IDS, REFUSE(EPERM));
+		filter_load(filter, FILTER_LOW(mode_calls[i].mode));
+		filter_return_if(filter, BPF_JSET, SET_IDS, FILTER_REFUSE(EPERM));
 		if (flags)
-			end_if(text, makes);
-		add_return(text, SECCOMP_RET_ALLOW);
-		end_if(text, at);
+			filter_end_if(filter, makes);
+		filter_return(filter, SECCOMP_RET_ALLOW);
+		filter_end_if(filter, at);
 	}
 }
 
 /* The disk cache notes by the time of a folder that it was used now. */
-static void refuse_times(struct program_text *text, const struct sandbox *sandbox)
+static void refuse_times(struct filter *filter, const struct sandbox *sandbox)
 {
-	const size_t null[] = {LOW(1), HIGH(1), LOW(2), HIGH(2)}; /* path and times */
-	unsigned at = begin_if(text, BPF_JEQ, SYS_utimensat);
+	const size_t null[] = {FILTER_LOW(1), FILTER_HIGH(1), FILTER_LOW(2),
+			       FILTER_HIGH(2)}; /* path and times */
+	unsigned at = filter_if(filter, BPF_JEQ, SYS_utimensat);
 
 	if (sandbox->folder >= 0) {
 		unsigned ifs[COUNT(null)];
 
 		for (size_t i = 0; i < COUNT(null); i++) {
-			add_load(text, null[i]);
-			ifs[i] = begin_if(text, BPF_JEQ, 0);
+			filter_load(filter, null[i]);
+			ifs[i] = filter_if(filter, BPF_JEQ, 0);
 		}
-		add_return(text, SECCOMP_RET_ALLOW);
+		filter_return(filter, SECCOMP_RET_ALLOW);
 		for (size_t i = 0; i < COUNT(null); i++)
-			end_if(text, ifs[i]);
+			filter_end_if(filter, ifs[i]);
 	}
-	add_return(text, REFUSE(EPERM));
-	end_if(text, at);
+	filter_return(filter, FILTER_REFUSE(EPERM));
+	filter_end_if(filter, at);
 }
 
-static void refuse_namespaces(struct program_text *text)
+static void refuse_namespaces(struct filter *filter)
 {
-	unsigned at = begin_if(text, BPF_JEQ, SYS_clone);
+	unsigned at = filter_if(filter, BPF_JEQ, SYS_clone);
 
-	add_load(text, LOW(0));
-	return_if(text, BPF_JSET, NAMESPACES, REFUSE(EPERM));
-	add_return(text, SECCOMP_RET_ALLOW);
-	end_if(text, at);
+	filter_load(filter, FILTER_LOW(0));
+	filter_return_if(filter, BPF_JSET, NAMESPACES, FILTER_REFUSE(EPERM));
+	filter_return(filter, SECCOMP_RET_ALLOW);
+	filter_end_if(filter, at);
 }
 
 /* Whoever owns a descriptor gets signals for what happens to it. */
-static void refuse_owners(struct program_text *text)
+static void refuse_owners(struct filter *filter)
 {
-	unsigned at = begin_if(text, BPF_JEQ, SYS_fcntl);
+	unsigned at = filter_if(filter, BPF_JEQ, SYS_fcntl);
 
-	add_load(text, LOW(1));
-	return_if(text, BPF_JEQ, F_SETOWN, REFUSE(EPERM));
-	return_if(text, BPF_JEQ, F_SETOWN_EX, REFUSE(EPERM));
-	add_return(text, SECCOMP_RET_ALLOW);
-	end_if(text, at);
+	filter_load(filter, FILTER_LOW(1));
+	filter_return_if(filter, BPF_JEQ, F_SETOWN, FILTER_REFUSE(EPERM));
+	filter_return_if(filter, BPF_JEQ, F_SETOWN_EX, FILTER_REFUSE(EPERM));
+	filter_return(filter, SECCOMP_RET_ALLOW);
+	filter_end_if(filter, at);
 }
 
 /* What clone3() and openat2() are asked for is out of a filter's sight; libc then does without. */
-static void add_calls(struct program_text *text, const struct sandbox *sandbox)
+static void add_calls(struct filter *filter, const struct sandbox *sandbox)
 {
-	refuse_all(text, refused_calls, COUNT(refused_calls), EPERM);
+	FILTER_CALLS(filter, refused_calls, FILTER_REFUSE(EPERM));
 	if (!sandbox->job)
-		refuse_all(text, job_calls, COUNT(job_calls), EPERM);
-	refuse(text, SYS_clone3, ENOSYS);
-	refuse(text, SYS_openat2, ENOSYS);
+		FILTER_CALLS(filter, job_calls, FILTER_REFUSE(EPERM));
+	filter_return_if(filter, BPF_JEQ, SYS_clone3, FILTER_REFUSE(ENOSYS));
+	filter_return_if(filter, BPF_JEQ, SYS_openat2, FILTER_REFUSE(ENOSYS));
 	if (!SANITIZED)
-		refuse(text, SYS_ptrace, EPERM);
+		filter_return_if(filter, BPF_JEQ, SYS_ptrace, FILTER_REFUSE(EPERM));
 	if (!sandbox->programs) {
-		refuse_all(text, programs_calls, COUNT(programs_calls), EPERM);
-		refuse_times(text, sandbox);
+		FILTER_CALLS(filter, programs_calls, FILTER_REFUSE(EPERM));
+		refuse_times(filter, sandbox);
 	}
 	if (!sandbox->network)
-		refuse(text, SYS_bind, EPERM);
+		filter_return_if(filter, BPF_JEQ, SYS_bind, FILTER_REFUSE(EPERM));
 	if (makes_nothing(sandbox))
-		refuse_all(text, folder_calls, COUNT(folder_calls), EACCES);
-	refuse_set_ids(text, sandbox);
-	refuse_namespaces(text);
-	refuse_owners(text);
-	refuse_processes(text, sandbox);
-	refuse_sockets(text, sandbox);
-	refuse_ioctls(text, sandbox);
-}
-
-/* Calls of another architecture, such as 32-bit ones, have other numbers. */
-static void add_architecture(struct program_text *text)
-{
-	add_load(text, offsetof(struct seccomp_data, arch));
-	add(text, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_NATIVE, 1, 0));
-	add_return(text, REFUSE(EPERM));
-	add_load(text, offsetof(struct seccomp_data, nr));
-	return_if(text, BPF_JGE, X32_CALLS, REFUSE(ENOSYS));
+		FILTER_CALLS(filter, folder_calls, FILTER_REFUSE(EACCES));
+	refuse_set_ids(filter, sandbox);
+	refuse_namespaces(filter);
+	refuse_owners(filter);
+	refuse_processes(filter, sandbox);
+	refuse_sockets(filter, sandbox);
+	refuse_ioctls(filter, sandbox);
 }
 
 /* Before Linux 5.11, the kernel runs the filter for each call. */
-static void add_usual_calls(struct program_text *text)
+static void add_usual_calls(struct filter *filter)
 {
 	const uint32_t usual[] = {SYS_read, SYS_writev, SYS_preadv2, SYS_futex};
 
 	for (size_t i = 0; i < COUNT(usual); i++)
-		return_if(text, BPF_JEQ, usual[i], SECCOMP_RET_ALLOW);
+		filter_return_if(filter, BPF_JEQ, usual[i], SECCOMP_RET_ALLOW);
 }
 
-/* SPEC_ALLOW: before Linux 5.16, a filter slowed the whole process down otherwise. */
 static bool refuse_calls(const struct sandbox *sandbox)
 {
-	struct program_text text = {0};
-	struct sock_fprog program = {.filter = text.code};
+	struct filter filter;
 
-	add_architecture(&text);
-	add_usual_calls(&text);
-	add_calls(&text, sandbox);
-	add_return(&text, SECCOMP_RET_ALLOW);
-	program.len = text.len;
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
-		       &program) == 0;
+	filter_begin(&filter, FILTER_REFUSE(EPERM));
+	add_usual_calls(&filter);
+	add_calls(&filter, sandbox);
+	return filter_install(&filter, 0) == 0;
 }
 
 static bool has_seccomp(void)
 {
 	const uint32_t action = SECCOMP_RET_ERRNO;
 
-	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+	return AUDIT_ARCH_NATIVE && syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
-
-#else
-
-static bool has_seccomp(void)
-{
-	return false;
-}
-
-static bool refuse_calls(const struct sandbox *sandbox)
-{
-	(void)sandbox;
-	return false;
-}
-
-#endif
 
 /* --------------------------------------------------------------------------------------------- */
 

@@ -1,17 +1,10 @@
 #include "fs/nofuse/listener.h"
-#include "base/io.h"
+#include "fs/life/filter.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <stddef.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
-#define FILTER_MAX    512
-#define REFUSE(error) (SECCOMP_RET_ERRNO | (error))
 
 /* What opens and lists without calls that a filter sees, or by structures of new calls, which no
  * library needs. */
@@ -25,78 +18,22 @@ static const uint32_t refused_calls[] = {
 	SYS_chroot, SYS_pivot_root, SYS_mount, SYS_open_tree, SYS_move_mount, SYS_fsopen, SYS_setns,
 };
 
-struct text {
-	struct sock_filter code[FILTER_MAX];
-	unsigned short len;
-};
-
-static void add(struct text *text, uint16_t code, uint32_t value, uint8_t skip)
-{
-	text->code[text->len++] = (struct sock_filter){.code = code, .jf = skip, .k = value};
-}
-
-static void add_calls(struct text *text, const uint32_t *calls, size_t count, uint32_t verdict)
-{
-	for (size_t i = 0; i < count; i++) {
-		add(text, BPF_JMP | BPF_JEQ | BPF_K, calls[i], 1);
-		add(text, BPF_RET | BPF_K, verdict, 0);
-	}
-}
-
-#ifdef AUDIT_ARCH_NATIVE
-
-/* Programs of another architecture, as 32-bit ones, have other numbers: they are left alone. */
-static void add_architecture(struct text *text)
-{
-	add(text, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0);
-	text->code[text->len++] =
-		(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_NATIVE, 1, 0);
-	add(text, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0);
-	add(text, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0);
-	add(text, BPF_JMP | BPF_JGE | BPF_K, X32_CALLS, 1);
-	add(text, BPF_RET | BPF_K, REFUSE(ENOSYS), 0);
-}
-
-static int install(struct sock_fprog *program, unsigned long flags)
-{
-	int fd = (int)syscall(
-		SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-		flags | SECCOMP_FILTER_FLAG_SPEC_ALLOW | SECCOMP_FILTER_FLAG_NEW_LISTENER, program);
-
-	return fd < 0 ? -errno : fd;
-}
-
+/* Programs of another architecture, as 32-bit ones, are left alone. */
 static int add_filter(const uint32_t *calls, size_t count, struct listener *ret)
 {
-	struct text text = {0};
-	struct sock_fprog program = {.filter = text.code};
+	struct filter filter;
 
-	add_architecture(&text);
-	add_calls(&text, unknown_calls, COUNT(unknown_calls), REFUSE(ENOSYS));
-	add_calls(&text, refused_calls, COUNT(refused_calls), REFUSE(EPERM));
-	add_calls(&text, calls, count, SECCOMP_RET_USER_NOTIF);
-	add(&text, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0);
-	program.len = text.len;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return -errno;
-	ret->fd = install(&program, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+	filter_begin(&filter, SECCOMP_RET_ALLOW);
+	FILTER_CALLS(&filter, unknown_calls, FILTER_REFUSE(ENOSYS));
+	FILTER_CALLS(&filter, refused_calls, FILTER_REFUSE(EPERM));
+	filter_calls(&filter, calls, count, SECCOMP_RET_USER_NOTIF);
+	ret->fd = filter_install(&filter, SECCOMP_FILTER_FLAG_NEW_LISTENER |
+						  SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 	ret->killable = ret->fd != -EINVAL;
 	if (!ret->killable)
-		ret->fd = install(&program, 0);
+		ret->fd = filter_install(&filter, SECCOMP_FILTER_FLAG_NEW_LISTENER);
 	return ret->fd < 0 ? ret->fd : 0;
 }
-
-#else
-
-static int add_filter(const uint32_t *calls, size_t count, struct listener *ret)
-{
-	(void)calls;
-	(void)count;
-	(void)ret;
-	return -EOPNOTSUPP;
-}
-
-#endif
 
 /* --- from one process to another ------------------------------------------------------------- */
 

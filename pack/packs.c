@@ -19,7 +19,7 @@
 
 struct opening {
 	const struct packs_params *params;
-	struct names names;
+	const struct names *names;
 	struct dataset_pack *packs; /* a base that has its delta on it leaves its place empty */
 	char **shown;		    /* the names of the packs, for messages */
 	struct buf select;	    /* of const char *: the patterns */
@@ -33,7 +33,7 @@ struct opening {
 
 static void opening_release(struct opening *o)
 {
-	for (size_t i = 0; i < o->names.count; i++) {
+	for (size_t i = 0; i < o->names->count; i++) {
 		if (o->packs)
 			dataset_free(o->packs[i].dataset);
 		if (o->shown)
@@ -45,7 +45,6 @@ static void opening_release(struct opening *o)
 	free(o->shown);
 	free(o->lists);
 	buf_release(&o->select);
-	names_release(&o->names);
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
@@ -153,11 +152,11 @@ static int open_one(const struct opening *o, size_t i, struct err *err)
 	struct err reason = {0};
 	int r;
 
-	o->shown[i] = name_shown(o->names.all[i].name);
+	o->shown[i] = name_shown(o->names->all[i].name);
 	if (!o->shown[i])
 		return -ENOMEM;
-	o->packs[i] = (struct dataset_pack){.name = o->shown[i], .below = o->names.all[i].below};
-	r = params->open(params->context, &o->names.all[i], &o->packs[i].dataset, &reason);
+	o->packs[i] = (struct dataset_pack){.name = o->shown[i], .below = o->names->all[i].below};
+	r = params->open(params->context, &o->names->all[i], &o->packs[i].dataset, &reason);
 	return r < 0 ? err_set(err, r, "%s: %s%s", o->shown[i], err_text(&reason, r),
 			       params->makes_packs ? "" : dataset_way_out(r))
 		     : 0;
@@ -190,31 +189,31 @@ static int open_packs(struct opening *o)
 					  .work = open_next,
 					  .context = o};
 
-	o->packs = calloc(o->names.count, sizeof(*o->packs));
-	o->shown = calloc(o->names.count, sizeof(*o->shown));
+	o->packs = calloc(o->names->count, sizeof(*o->packs));
+	o->shown = calloc(o->names->count, sizeof(*o->shown));
 	if (!o->packs || !o->shown)
 		return -ENOMEM;
-	parallel_for_run(&loop, o->names.count);
+	parallel_for_run(&loop, o->names->count);
 	return o->error;
 }
 
 /* Checks what the names cannot tell. */
 static int check_shards(const struct opening *o)
 {
-	SCOPE_FREE struct shard *shards = calloc(o->names.count, sizeof(*shards));
+	SCOPE_FREE struct shard *shards = calloc(o->names->count, sizeof(*shards));
 	int r = 0;
 
 	if (!shards)
 		return -ENOMEM;
-	for (size_t i = 0; i < o->names.count; i++) {
+	for (size_t i = 0; i < o->names->count; i++) {
 		const struct dataset_info *info = dataset_info(o->packs[i].dataset);
 
 		shard_read(info->options, info->options_len, &shards[i]);
 	}
-	for (size_t i = 0; r == 0 && i < o->names.count; i++) {
+	for (size_t i = 0; r == 0 && i < o->names->count; i++) {
 		struct err reason = {0};
 
-		r = shards_check(shards, o->names.count, i, &reason);
+		r = shards_check(shards, o->names->count, i, &reason);
 		if (r < 0)
 			err_set(o->err, r, "%s: %s", o->shown[i], reason.text);
 	}
@@ -317,9 +316,9 @@ static int apply_deltas(struct opening *o)
 {
 	int r = 0;
 
-	if (o->params->delta_ok && o->names.count == 1)
+	if (o->params->delta_ok && o->names->count == 1)
 		return 0;
-	for (size_t i = 0; r == 0 && i < o->names.count; i++)
+	for (size_t i = 0; r == 0 && i < o->names->count; i++)
 		if (dataset_lacks_base(o->packs[i].dataset))
 			r = apply_delta(o, i);
 	return r;
@@ -333,14 +332,14 @@ static char *name_all(const struct opening *o, char *first)
 	SCOPE_FREE char *name = first;
 	char *all;
 
-	if (!name || o->names.count == 1)
+	if (!name || o->names->count == 1)
 		return steal_ptr(&name);
-	return asprintf(&all, "%s and %zu more", name, o->names.count - 1) < 0 ? NULL : all;
+	return asprintf(&all, "%s and %zu more", name, o->names->count - 1) < 0 ? NULL : all;
 }
 
 static int make_label(const struct opening *o, struct packs_label *ret)
 {
-	const char *first = o->names.all[0].name;
+	const char *first = o->names->all[0].name;
 	char *path = realpath(first, NULL);
 	struct stat st;
 
@@ -366,10 +365,10 @@ static int merge_opened(struct opening *o, struct dataset **ret)
 					      .select_count = BUF_COUNT(&o->select, const char *)};
 	int r = 0;
 
-	for (size_t i = 0; i < o->names.count; i++)
+	for (size_t i = 0; i < o->names->count; i++)
 		if (o->packs[i].dataset)
 			o->packs[params.count++] = o->packs[i];
-	for (size_t i = params.count; i < o->names.count; i++)
+	for (size_t i = params.count; i < o->names->count; i++)
 		o->packs[i].dataset = NULL;
 	if (params.count > 1 || params.select_count || *params.packs[0].below)
 		r = dataset_merge(&params, ret, o->err);
@@ -380,22 +379,21 @@ static int merge_opened(struct opening *o, struct dataset **ret)
 	return r;
 }
 
-int packs_open(const struct packs_params *params, struct dataset **ret,
-	       struct packs_label *ret_label, struct err *err)
+int packs_open_names(const struct packs_params *params, const struct names *names,
+		     struct dataset **ret, struct packs_label *ret_label, struct err *err)
 {
 	SCOPE(opening_release)
 	struct opening o = {.params = params,
+			    .names = names,
 			    .lock = PTHREAD_MUTEX_INITIALIZER,
 			    .failed = SIZE_MAX,
 			    .err = err};
 	struct packs_label label = {0};
-	int r = packs_names(params, &o.names, err);
+	int r = read_select(&o);
 
 	if (r == 0)
-		r = read_select(&o);
-	if (r == 0)
 		r = open_packs(&o);
-	if (r == 0 && wants_all(params, &o.names))
+	if (r == 0 && wants_all(params, names))
 		r = check_shards(&o);
 	if (r == 0)
 		r = apply_deltas(&o);
@@ -408,4 +406,13 @@ int packs_open(const struct packs_params *params, struct dataset **ret,
 	else
 		*ret_label = label;
 	return r;
+}
+
+int packs_open(const struct packs_params *params, struct dataset **ret,
+	       struct packs_label *ret_label, struct err *err)
+{
+	SCOPE(names_release) struct names names = {0};
+	int r = packs_names(params, &names, err);
+
+	return r < 0 ? r : packs_open_names(params, &names, ret, ret_label, err);
 }

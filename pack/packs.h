@@ -47,3 +47,6 @@ int packs_names(const struct packs_params *params, struct names *ret, struct err
  * with the name. */
 int packs_open(const struct packs_params *params, struct dataset **ret,
 	       struct packs_label *ret_label, struct err *err);
+/* The same of what packs_names() gave, or some of it. */
+int packs_open_names(const struct packs_params *params, const struct names *names,
+		     struct dataset **ret, struct packs_label *ret_label, struct err *err);

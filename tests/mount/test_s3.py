@@ -264,6 +264,13 @@ def test_a_pattern_names_objects_of_a_bucket(data, monkeypatch, mount):
     assert data.pages == 1
 
 
+def test_a_base_that_a_pattern_names_is_listed_once(data, monkeypatch, place):
+    set_metadata(data, monkeypatch)
+    run(FOLDPACK, "create", "-q", f"--since=s3://{BUCKET}/sm*.lmdb", data.folder,
+        place / "delta.lmdb")
+    assert data.pages == 1
+
+
 def test_a_session_is_renewed_before_it_ends(data, mount, monkeypatch):
     data.life = 6  # so short a one is renewed after half of its life
     set_metadata(data, monkeypatch)

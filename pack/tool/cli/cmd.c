@@ -150,7 +150,15 @@ int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret)
 
 int cmd_open_all(char **words, size_t count, const struct cmd_common *common, struct dataset **ret)
 {
-	const struct packs_params params = params_of((const char *const *)words, count, common);
+	SCOPE(names_release) struct names names = {0};
+	int r = cmd_names(words, count, common, &names);
+
+	return r == EXIT_DONE ? cmd_open_names(&names, common, ret) : r;
+}
+
+int cmd_open_names(const struct names *names, const struct cmd_common *common, struct dataset **ret)
+{
+	const struct packs_params params = params_of(NULL, 0, common);
 	SCOPE(packs_label_release) struct packs_label label = {0};
 	SCOPE(notices_release) struct notices notices = NOTICES_INIT;
 	struct foreign_settings *foreign = &((struct cmd_common *)params.context)->foreign;
@@ -158,12 +166,10 @@ int cmd_open_all(char **words, size_t count, const struct cmd_common *common, st
 	int r;
 
 	foreign->notices = &notices;
-	r = packs_open(&params, ret, &label, &err);
+	r = packs_open_names(&params, names, ret, &label, &err);
 	foreign->notices = NULL;
 	if (r == 0)
 		notices_say(&notices, foreign->notice);
-	for (size_t i = 0; i < count; i++)
-		name_hide_secrets(words[i]);
 	return cmd_status(NULL, r, &err);
 }
 
@@ -177,16 +183,22 @@ void cmd_say_labels(const char *name, const struct dataset *dataset)
 		log_notice("%s: %s", name, text.data);
 }
 
-int cmd_names(char **words, const struct cmd_common *common, struct names *ret)
+size_t cmd_count(char *const *words)
 {
-	struct packs_params params = params_of((const char *const *)words, 0, common);
-	struct err err = {0};
-	int r;
+	size_t count = 0;
 
-	while (words[params.count])
-		params.count++;
-	r = packs_names(&params, ret, &err);
-	for (size_t i = 0; i < params.count; i++)
+	while (words[count])
+		count++;
+	return count;
+}
+
+int cmd_names(char **words, size_t count, const struct cmd_common *common, struct names *ret)
+{
+	const struct packs_params params = params_of((const char *const *)words, count, common);
+	struct err err = {0};
+	int r = packs_names(&params, ret, &err);
+
+	for (size_t i = 0; i < count; i++)
 		name_hide_secrets(words[i]);
 	return cmd_status(NULL, r, &err);
 }

@@ -100,8 +100,13 @@ int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret);
 int cmd_open_all(char **words, size_t count, const struct cmd_common *common, struct dataset **ret);
 /* Says, after the name, which labels of a dataset are not what ImageFolder gives. */
 void cmd_say_labels(const char *name, const struct dataset *dataset);
-/* The packs that words name; the list ends with NULL. Same rules. Must be released in any case. */
-int cmd_names(char **words, const struct cmd_common *common, struct names *ret);
+/* How many words there are before a NULL. */
+size_t cmd_count(char *const *words);
+/* The packs that words name. Same rules. Must be released in any case. */
+int cmd_names(char **words, size_t count, const struct cmd_common *common, struct names *ret);
+/* cmd_open_all() of what cmd_names() gave, or some of it. */
+int cmd_open_names(const struct names *names, const struct cmd_common *common,
+		   struct dataset **ret);
 
 /* Loads parts of the index, see dataset_load(); same rules. */
 int cmd_load(const char *path, struct dataset *dataset, unsigned parts);

@@ -55,20 +55,14 @@ static int check_untouched(const char *name, const struct dataset_info *info)
 }
 
 /* A delta in place of its base would be good for nothing. */
-static int check_place(const struct create *create)
+static int check_place(const struct create *create, const struct names *base_names)
 {
-	char *words[OPT_LIST_MAX + 1] = {NULL};
-	SCOPE(names_release) struct names names = {0};
 	struct stat pack, base;
-	int r;
 
-	memcpy(words, create->options.since.items, create->options.since.count * sizeof(*words));
-	r = cmd_names(words, &create->options.common, &names);
-
-	if (r != EXIT_DONE || stat(create->pack, &pack) < 0)
-		return r;
-	for (size_t i = 0; i < names.count; i++)
-		if (stat(names.all[i].name, &base) == 0 && base.st_dev == pack.st_dev &&
+	if (stat(create->pack, &pack) < 0)
+		return EXIT_DONE;
+	for (size_t i = 0; i < base_names->count; i++)
+		if (stat(base_names->all[i].name, &base) == 0 && base.st_dev == pack.st_dev &&
 		    base.st_ino == pack.st_ino)
 			return log_fail(EXIT_FAILED,
 					"%s: is what '--since' names, and a delta needs that; "
@@ -112,6 +106,7 @@ int create_since_open(struct create *create)
 {
 	struct opt_list *words = &create->options.since;
 	char *name = (char *)words->items[0];
+	SCOPE(names_release) struct names names = {0};
 	struct err err = {0};
 	int r;
 
@@ -120,10 +115,11 @@ int create_since_open(struct create *create)
 	create->since = calloc(1, sizeof(*create->since));
 	if (!create->since)
 		return cmd_status(name, -ENOMEM, NULL);
-	r = check_place(create);
+	r = cmd_names((char **)words->items, words->count, &create->options.common, &names);
 	if (r == EXIT_DONE)
-		r = cmd_open_all((char **)words->items, words->count, &create->options.common,
-				 &create->since->base);
+		r = check_place(create, &names);
+	if (r == EXIT_DONE)
+		r = cmd_open_names(&names, &create->options.common, &create->since->base);
 	if (r == EXIT_DONE)
 		r = check_untouched(name, dataset_info(create->since->base));
 	return r == EXIT_DONE ? cmd_status(name, load_base(create, &err), &err) : r;

@@ -380,6 +380,6 @@ int cmd_fetch(int argc, char **argv)
 		return r;
 	if (!settings.cache_dir)
 		return cmd_usage_error(&command, "'--cache-dir' is needed");
-	r = cmd_names(args, &settings.common, &names);
+	r = cmd_names(args, cmd_count(args), &settings.common, &names);
 	return r == EXIT_DONE ? fetch_named(&settings, &names) : r;
 }

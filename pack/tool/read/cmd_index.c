@@ -200,7 +200,7 @@ int cmd_index(int argc, char **argv)
 		return r;
 	r = cmd_check_local(settings.output);
 	if (r == EXIT_DONE)
-		r = cmd_names(args, &settings.common, &names);
+		r = cmd_names(args, cmd_count(args), &settings.common, &names);
 	if (r == EXIT_DONE && names.count > 1 && settings.output && !is_folder(settings.output))
 		return cmd_usage_error(&command, "'--output' names a folder for several files");
 	return r == EXIT_DONE ? index_files(&settings, &names) : r;

@@ -406,7 +406,7 @@ int cmd_verify(int argc, char **argv)
 
 	if (r != CMD_RUN)
 		return r;
-	r = cmd_names(args, &settings.common, &names);
+	r = cmd_names(args, cmd_count(args), &settings.common, &names);
 	if (r != EXIT_DONE)
 		return exit_finish(r);
 	for (size_t i = 0; i < names.count; i++) {

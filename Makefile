@@ -313,7 +313,7 @@ unsanitized := $(addprefix $(B)/unit/test_,cost io oracle permutation resume see
 # These begin none themselves: the journal has one behind their packs, and test_journal is looked at
 # in their place; stall.c asks a cache, but not in its test.
 packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet damage dataset \
-		   duplicates entry_table index lists merge resolve resume stall statistics)
+		   delta duplicates entry_table index lists merge resolve resume stall statistics)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder seeds resume alias fill)

@@ -337,6 +337,23 @@ int dataset_content_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT])
 	return r;
 }
 
+int dataset_whole_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT])
+{
+	uint8_t id[FORMAT_ID_BYTES];
+	int r = 0;
+
+	if (dataset_is_unchecked(dataset))
+		return -ENODATA;
+	memcpy(id, dataset->super.id, sizeof(id));
+	if (dataset->packs)
+		r = dataset_load(dataset, DATASET_ATTRS | DATASET_CHECKSUMS, NULL);
+	if (r == 0 && dataset->packs)
+		index_id(&dataset->index, id);
+	if (r == 0)
+		format_id_text(id, ret);
+	return r;
+}
+
 const char *dataset_target(const struct dataset *dataset, uint32_t entry, size_t *ret_len)
 {
 	const struct index *index = &dataset->index;

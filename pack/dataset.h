@@ -131,6 +131,8 @@ bool dataset_lacks_base(const struct dataset *dataset);	  /* a delta that is not
 /* The content id. A pack that was made before packs recorded it gets it from the index. As
  * dataset_load(); -ENODATA where files have no checksums. */
 int dataset_content_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT]);
+/* The id that one pack of all of it has: its own, unless it was merged. Same rules. */
+int dataset_whole_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT]);
 
 /* The target of a symbolic link (not NUL-ended); entry is one. */
 const char *dataset_target(const struct dataset *dataset, uint32_t entry, size_t *ret_len);

@@ -2,156 +2,149 @@
 #include "base/reader_volumes.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
+#include <stdio.h>
 #include <string.h>
 
 #define ID_DIGITS (FORMAT_ID_TEXT - 1)
 
-int delta_since(const struct dataset *delta, char ret[static FORMAT_ID_TEXT], struct err *err)
+/* --- its name --------------------------------------------------------------------------------- */
+
+static const char base_line[] = "base=", set_line[] = "base-set=";
+
+int delta_name_base(struct dataset *base, char ret[static DELTA_LINES])
+{
+	char id[FORMAT_ID_TEXT];
+	int r = dataset_whole_id(base, id), len;
+
+	if (r < 0)
+		return r;
+	len = snprintf(ret, DELTA_LINES, "%s%s\n", base_line, id);
+	if (base->packs)
+		snprintf(ret + len, DELTA_LINES - (size_t)len, "%s%s\n", set_line,
+			 dataset_info(base)->id);
+	return 0;
+}
+
+static bool find_id(const struct dataset *delta, const char *name, char ret[static FORMAT_ID_TEXT])
 {
 	const struct dataset_info *info = dataset_info(delta);
-	const size_t name = strlen(DELTA_SINCE);
+	const size_t len = strlen(name);
 	const char *end = info->options + info->options_len, *next;
 
 	for (const char *line = info->options; line < end; line = next) {
 		const char *newline = memchr(line, '\n', (size_t)(end - line));
 
 		next = newline ? newline + 1 : end;
-		if (!newline || (size_t)(newline - line) != name + ID_DIGITS ||
-		    memcmp(line, DELTA_SINCE, name) != 0)
+		if (!newline || (size_t)(newline - line) != len + ID_DIGITS ||
+		    memcmp(line, name, len) != 0)
 			continue;
-		memcpy(ret, line + name, ID_DIGITS);
+		memcpy(ret, line + len, ID_DIGITS);
 		ret[ID_DIGITS] = '\0';
-		return 0;
+		return true;
 	}
+	return false;
+}
+
+int delta_since(const struct dataset *delta, char ret[static FORMAT_ID_TEXT], struct err *err)
+{
+	if (find_id(delta, set_line, ret) || find_id(delta, base_line, ret))
+		return 0;
 	return err_set(err, -EBADMSG, "damaged index: a delta that does not name its base");
 }
 
-/* --- the right base --------------------------------------------------------------------------- */
-
-/* The ids of packs without a common path add up to that of all together. That spares loading the
- * checksums of a set of shards. */
-static bool add_up(const struct dataset *base, const char *since)
+/* What is not the base as it was named may still be the same as one pack. */
+static int compare_whole(const struct dataset *delta, struct dataset *base, const char *since,
+			 struct err *err)
 {
-	__uint128_t sum = 0;
-	char text[FORMAT_ID_TEXT];
-	uint8_t id[FORMAT_ID_BYTES];
+	const char *have = dataset_info(base)->id;
+	char wanted[FORMAT_ID_TEXT], whole[FORMAT_ID_TEXT];
+	int r = dataset_whole_id(base, whole);
 
-	if (!base->packs)
-		return false;
-	for (unsigned i = 0; i < base->packs->count; i++) {
-		const struct format_super *super = dataset_info(base->packs->all[i])->super;
-		__uint128_t one = 0;
-
-		for (unsigned byte = 0; byte < FORMAT_ID_BYTES; byte++)
-			one = one << 8 | super->content_id[byte];
-		sum += one;
-	}
-	for (unsigned byte = FORMAT_ID_BYTES; byte-- > 0; sum >>= 8)
-		id[byte] = (uint8_t)sum;
-	format_id_text(id, text);
-	return strcmp(text, since) == 0;
-}
-
-static int check_base(const struct dataset *delta, struct dataset *base, struct err *err)
-{
-	char since[FORMAT_ID_TEXT], have[FORMAT_ID_TEXT];
-	int r = delta_since(delta, since, err);
-
-	if (r < 0 || add_up(base, since))
-		return r;
-	r = dataset_content_id(base, have);
 	if (r == -ENODATA)
 		return err_set(err, -ENOENT,
-			       "a delta since the content id %s, not of a file of "
-			       "another format",
-			       since);
-	if (r == 0 && strcmp(since, have) != 0)
-		return err_set(err, -ENOENT,
-			       "a delta since the content id %s, but before it comes %s", since,
-			       have);
-	return r;
+			       "a delta since the id %s, not of a file of another format", since);
+	if (r < 0 || (find_id(delta, base_line, wanted) && strcmp(wanted, whole) == 0))
+		return r;
+	return err_set(err, -ENOENT, "a delta since the id %s, but before it comes %s", since,
+		       have);
+}
+
+int delta_fits(const struct dataset *delta, struct dataset *base, struct err *err)
+{
+	char since[FORMAT_ID_TEXT];
+	int r = delta_since(delta, since, err);
+
+	if (r < 0 || strcmp(since, dataset_info(base)->id) == 0)
+		return r;
+	return compare_whole(delta, base, since, err);
 }
 
 /* --- where the bytes are ---------------------------------------------------------------------- */
 
-/* The parts of all files over 1 GiB, the base's too. */
-struct placing {
-	struct index *index;
-	const struct index *base;
-	struct index_section parts;
-	uint64_t start, next; /* of the delta's own file; the row of `parts` to fill */
-};
-
-static void place_parts(struct placing *p, uint32_t entry, const struct index *from, uint64_t first,
-			uint64_t start)
+/* The file of the base that has the bytes of an entry: 0 or -EBADMSG. */
+static int find_in_base(const struct index *index, uint32_t entry, const struct index *base,
+			uint32_t *ret, struct err *err)
 {
-	uint64_t count = format_parts(index_get(p->index, SECTION_SIZE, entry));
+	const uint64_t named = index_get(index, SECTION_START, entry);
+	uint32_t holder = named < base->entries ? index_holder(base, (uint32_t)named) : 0;
 
-	index_put(p->index, SECTION_START, entry, p->next);
-	for (uint64_t i = 0; i < count; i++)
-		le_put64(p->parts.data + 8 * p->next++,
-			 start + index_get(from, SECTION_PARTS, first + i));
-}
-
-static int place_in_base(struct placing *p, uint32_t entry, struct err *err)
-{
-	const uint64_t named = index_get(p->index, SECTION_START, entry);
-	uint32_t holder = named < p->base->entries ? index_holder(p->base, (uint32_t)named) : 0;
-	enum format_kind kind = index_kind(p->base, holder);
-
-	if ((kind != FORMAT_FILE && kind != FORMAT_SPLIT) ||
-	    index_get(p->base, SECTION_SIZE, holder) != index_get(p->index, SECTION_SIZE, entry))
+	if (!format_is_file(index_kind(base, holder)) ||
+	    index_get(base, SECTION_SIZE, holder) != index_get(index, SECTION_SIZE, entry))
 		return err_set(err, -EBADMSG, "damaged index: entry %u is not in the base", entry);
-	p->index->sections[SECTION_KIND].data[entry] = (uint8_t)kind;
-	if (kind == FORMAT_SPLIT)
-		place_parts(p, entry, p->base, index_get(p->base, SECTION_START, holder), 0);
-	else
-		index_put(p->index, SECTION_START, entry,
-			  index_get(p->base, SECTION_START, holder));
+	*ret = holder;
 	return 0;
 }
 
-static int place_entry(struct placing *p, uint32_t entry, struct err *err)
+/* The parts of the base come first, and those of the delta after them. So no size that the delta
+ * says asks for memory. */
+static int join_parts(struct index *index, const struct index *base, uint64_t start)
 {
-	uint64_t start = index_get(p->index, SECTION_START, entry);
-
-	switch (index_kind(p->index, entry)) {
-	case FORMAT_BASE:
-		return place_in_base(p, entry, err);
-	case FORMAT_FILE:
-		index_put(p->index, SECTION_START, entry, p->start + start);
-		return 0;
-	case FORMAT_SPLIT:
-		place_parts(p, entry, p->index, start, p->start);
-		return 0;
-	default:
-		return 0;
-	}
-}
-
-static uint64_t count_parts(const struct index *index)
-{
-	uint64_t parts = 0;
-
-	for (uint32_t e = 0; e < index->entries; e++)
-		if (index_kind(index, e) == FORMAT_SPLIT || index_kind(index, e) == FORMAT_BASE)
-			parts += format_parts(index_get(index, SECTION_SIZE, e));
-	return parts;
-}
-
-/* `start`: of the delta's own file among the bytes of both. */
-static int place_all(struct dataset *delta, const struct dataset *base, uint64_t start,
-		     struct err *err)
-{
-	struct placing p = {.index = &delta->index, .base = &base->index, .start = start};
-	int r = index_section_alloc(&p.parts, count_parts(p.index), 8);
+	const struct index_section *own = &index->sections[SECTION_PARTS];
+	const struct index_section *before = &base->sections[SECTION_PARTS];
+	struct index_section parts;
+	int r = index_section_alloc(&parts, before->count + own->count, 8);
 
 	if (r < 0)
 		return r;
-	for (uint32_t e = 0; r == 0 && e < p.index->entries; e++)
-		r = place_entry(&p, e, err);
-	free(p.index->sections[SECTION_PARTS].data);
-	p.index->sections[SECTION_PARTS] = p.parts;
+	if (before->bytes)
+		memcpy(parts.data, before->data, before->bytes);
+	for (uint64_t i = 0; i < own->count; i++)
+		le_put64(parts.data + before->bytes + 8 * i,
+			 start + index_get(index, SECTION_PARTS, i));
+	free(own->data);
+	index->sections[SECTION_PARTS] = parts;
+	return 0;
+}
+
+static int place_in_base(struct index *index, uint32_t entry, const struct index *base,
+			 struct err *err)
+{
+	uint32_t holder;
+	int r = find_in_base(index, entry, base, &holder, err);
+
+	if (r < 0)
+		return r;
+	index->sections[SECTION_KIND].data[entry] = (uint8_t)index_kind(base, holder);
+	index_put(index, SECTION_START, entry, index_get(base, SECTION_START, holder));
+	return 0;
+}
+
+/* `start`: of the delta's own file among the bytes of both. */
+static int place_all(struct index *index, const struct index *base, uint64_t start, struct err *err)
+{
+	const uint64_t rows = base->sections[SECTION_PARTS].count;
+	int r = join_parts(index, base, start);
+
+	for (uint32_t e = 0; r == 0 && e < index->entries; e++) {
+		enum format_kind kind = index_kind(index, e);
+		uint64_t own = index_get(index, SECTION_START, e);
+
+		if (kind == FORMAT_BASE)
+			r = place_in_base(index, e, base, err);
+		else if (kind == FORMAT_FILE || kind == FORMAT_SPLIT)
+			index_put(index, SECTION_START, e,
+				  own + (kind == FORMAT_FILE ? start : rows));
+	}
 	return r;
 }
 
@@ -169,13 +162,13 @@ int delta_apply(struct dataset *delta, struct dataset *base, struct err *err)
 {
 	struct reader *const both[] = {base->reader, delta->reader};
 	struct reader *reader = NULL;
-	int r = check_base(delta, base, err);
+	int r = delta_fits(delta, base, err);
 
 	if (r == 0)
 		r = reader_volumes_new(both, 2, &reader);
 	if (r < 0)
 		return r;
-	r = place_all(delta, base, reader_volumes_start(reader, 1), err);
+	r = place_all(&delta->index, &base->index, reader_volumes_start(reader, 1), err);
 	if (r < 0) {
 		reader_free(reader);
 		return r;
@@ -186,4 +179,48 @@ int delta_apply(struct dataset *delta, struct dataset *base, struct err *err)
 	delta->info.relocated |= base->info.relocated;
 	keep_bytes_only(base);
 	return 0;
+}
+
+/* --- its checksums ---------------------------------------------------------------------------- */
+
+static int say_wrong(struct dataset *delta, uint32_t entry, const char *text,
+		     dataset_fault_fn *found, void *context)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct dataset_fault fault = {.damage = "wrong-base", .text = text, .entry = entry};
+	int r = dataset_path(delta, entry, &path);
+
+	fault.path = path.data;
+	fault.len = path.len;
+	return r < 0 ? r : found(context, &fault);
+}
+
+static bool same_sums(const struct index *index, uint32_t entry, const struct index *base,
+		      uint32_t holder)
+{
+	uint64_t own = index_first_extent(index, entry), other = index_first_extent(base, holder);
+
+	return memcmp(index->sections[SECTION_CHECKSUMS].data + 8 * own,
+		      base->sections[SECTION_CHECKSUMS].data + 8 * other,
+		      8 * format_extents(index_get(index, SECTION_SIZE, entry))) == 0;
+}
+
+int delta_check(struct dataset *delta, struct dataset *base, dataset_fault_fn *found, void *context)
+{
+	const struct index *index = &delta->index;
+	int r = dataset_load(delta, DATASET_CHECKSUMS, NULL);
+
+	if (r == 0)
+		r = dataset_load(base, DATASET_CHECKSUMS, NULL);
+	for (uint32_t e = 0; r == 0 && e < index->entries; e++) {
+		uint32_t holder;
+
+		if (index_kind(index, e) != FORMAT_BASE)
+			continue;
+		if (find_in_base(index, e, &base->index, &holder, NULL) < 0)
+			r = say_wrong(delta, e, "its base has no such file", found, context);
+		else if (!same_sums(index, e, &base->index, holder))
+			r = say_wrong(delta, e, "its base has other bytes for it", found, context);
+	}
+	return r;
 }

@@ -97,6 +97,19 @@ void index_count(const struct index *index, struct format_super *super);
 /* The content id, from the hot sections and SECTION_CHECKSUMS, after index_check(). 0 or -ENOMEM.
  */
 int index_content_id(const struct index *index, uint8_t ret[static FORMAT_ID_BYTES]);
+/* The id: the digest of these sections and, for each hard link, its start as 8 bytes. In KIND files
+ * count as index_id_kind(). Of the index of one pack or of several, from the hot sections,
+ * SECTION_CHECKSUMS, SECTION_MODE and SECTION_MTIME. */
+extern const bool index_id_sections[SECTION_COUNT];
+void index_id(const struct index *index, uint8_t ret[static FORMAT_ID_BYTES]);
+
+/* As what it would be with bytes of its own. */
+static inline enum format_kind index_id_kind(enum format_kind kind, uint64_t size)
+{
+	if (!format_is_file(kind))
+		return kind;
+	return format_parts(size) ? FORMAT_SPLIT : FORMAT_FILE;
+}
 
 static inline enum format_kind index_kind(const struct index *index, uint32_t entry)
 {

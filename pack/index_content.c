@@ -1,3 +1,10 @@
+/* What the content of an index is known by. */
+#include "base/scope.h"
+#include "pack/index.h"
+#include "pack/xxh3.h"
+
+/* --- the content id --------------------------------------------------------------------------- */
+
 /* The content id is a sum, modulo 2^128, of one XXH3-128 for each entry, of
  *
  *	path | NUL | kind | a file: size and the checksums of its extents; a symbolic link: target
@@ -8,10 +15,6 @@
  *
  * It does not count how a file is stored, nor whether it shares its bytes with another one (hard
  * link, alias): a copy of a tree may differ there. */
-#include "base/scope.h"
-#include "pack/index.h"
-#include "pack/xxh3.h"
-
 struct content_pass {
 	const struct index *index;
 	XXH128_hash_t sum;
@@ -125,4 +128,55 @@ int index_content_id(const struct index *index, uint8_t ret[static FORMAT_ID_BYT
 	XXH128_canonicalFromHash(&id, pass.sum);
 	memcpy(ret, id.digest, FORMAT_ID_BYTES);
 	return 0;
+}
+
+/* --- the id ----------------------------------------------------------------------------------- */
+
+/* It covers what is in the tree, not where it lies. Of all offsets and references, only the targets
+ * of hard links count. */
+const bool index_id_sections[SECTION_COUNT] = {
+	[SECTION_NAMES] = true, [SECTION_NAME_END] = true, [SECTION_PARENT] = true,
+	[SECTION_KIND] = true,	[SECTION_SIZE] = true,	   [SECTION_TARGETS] = true,
+	[SECTION_MODE] = true,	[SECTION_MTIME] = true,	   [SECTION_CHECKSUMS] = true,
+};
+
+static void digest_kinds(const struct index *index, XXH3_state_t *state)
+{
+	for (uint32_t e = 0; e < index->entries; e++) {
+		uint8_t kind = (uint8_t)index_id_kind(index_kind(index, e),
+						      index_get(index, SECTION_SIZE, e));
+
+		XXH3_128bits_update(state, &kind, 1);
+	}
+}
+
+static void digest_links(const struct index *index, XXH3_state_t *state)
+{
+	for (uint32_t e = 0; index->link_count && e < index->entries; e++) {
+		uint8_t link[8];
+
+		if (index_kind(index, e) != FORMAT_HARDLINK)
+			continue;
+		le_put64(link, index_inode(index, e));
+		XXH3_128bits_update(state, link, sizeof(link));
+	}
+}
+
+void index_id(const struct index *index, uint8_t ret[static FORMAT_ID_BYTES])
+{
+	XXH128_canonical_t id;
+	XXH3_state_t state;
+
+	XXH3_128bits_reset(&state);
+	for (unsigned i = 0; i < SECTION_COUNT; i++) {
+		const struct index_section *section = &index->sections[i];
+
+		if (i == SECTION_KIND)
+			digest_kinds(index, &state);
+		else if (index_id_sections[i])
+			XXH3_128bits_update(&state, section->data, section->bytes);
+	}
+	digest_links(index, &state);
+	XXH128_canonicalFromHash(&id, XXH3_128bits_digest(&state));
+	memcpy(ret, id.digest, FORMAT_ID_BYTES);
 }

@@ -257,7 +257,7 @@ static int refuse_delta(const struct opening *o, size_t delta, int error, const 
 			       dataset_way_out(error));
 	return err_set(o->err, -ENOENT,
 		       "%s: %s; name right before it, oldest first, the packs that it was made "
-		       "since: 'foldpack info' shows the content id of each",
+		       "since: 'foldpack info' shows the id of each",
 		       name, why->text);
 }
 
@@ -268,7 +268,7 @@ static int refuse_lone(const struct opening *o, size_t delta)
 	int r = delta_since(o->packs[delta].dataset, since, &why);
 
 	if (r == 0)
-		r = err_set(&why, -ENOENT, "a delta since the content id %s, without that", since);
+		r = err_set(&why, -ENOENT, "a delta since the id %s, without that", since);
 	return refuse_delta(o, delta, r, &why);
 }
 

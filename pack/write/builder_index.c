@@ -201,14 +201,11 @@ void builder_fill_section(const struct builder_tree *tree, const struct format_s
 
 /* --- checksums -------------------------------------------------------------------------------- */
 
-/* Files count as the kind that they would be with bytes of their own. */
 static void digest_kinds(const struct builder_tree *tree, XXH3_state_t *state)
 {
 	for (uint32_t e = 0; e < tree->entries; e++) {
-		const struct builder_node *node = holder_node(tree, builder_tree_node(tree, e));
-		uint8_t kind = node->kind != FORMAT_BASE  ? node->kind
-			       : format_parts(node->size) ? FORMAT_SPLIT
-							  : FORMAT_FILE;
+		const struct builder_node *node = builder_tree_node(tree, e);
+		uint8_t kind = (uint8_t)index_id_kind((enum format_kind)node->kind, node->size);
 
 		XXH3_128bits_update(state, &kind, 1);
 	}
@@ -227,14 +224,6 @@ static void digest_links(const struct builder_tree *tree, XXH3_state_t *state)
 	}
 }
 
-/* The id covers what is in the tree, not where it lies. Of all offsets and references, only the
- * targets of hard links count. */
-static const bool is_content[SECTION_COUNT] = {
-	[SECTION_NAMES] = true, [SECTION_NAME_END] = true, [SECTION_PARENT] = true,
-	[SECTION_SIZE] = true,	[SECTION_TARGETS] = true,  [SECTION_CHECKSUMS] = true,
-	[SECTION_MODE] = true,	[SECTION_MTIME] = true,
-};
-
 /* The checksum of one section, alone and after those before it. */
 static int checksum_section(const struct builder_tree *tree, struct format_section_ref *ref,
 			    enum format_section section, XXH3_state_t *digest, uint64_t *checksum)
@@ -248,7 +237,7 @@ static int checksum_section(const struct builder_tree *tree, struct format_secti
 	*checksum = XXH3_64bits_withSeed(data, ref->bytes, *checksum);
 	if (section == SECTION_KIND)
 		digest_kinds(tree, digest);
-	else if (is_content[section])
+	else if (index_id_sections[section])
 		XXH3_128bits_update(digest, data, ref->bytes);
 	return 0;
 }

@@ -199,9 +199,11 @@ def test_a_chain_of_deltas(place):
         packs.append(place / f"{number}.lmdb")
         delta(packs[:-1], source, packs[-1])
     are_the_folder(source, packs, place)
+    run(FOLDPACK, "create", "-q", *packs[:-1], place / "before.lmdb")
+    are_the_folder(source, [place / "before.lmdb", packs[-1]], place)
 
 
-def test_a_delta_of_a_set_of_shards_fits_one_pack_of_the_same_too(place):
+def test_a_delta_of_a_set_of_shards_fits_whatever_makes_the_same_tree(place):
     source = place / "source"
     trees.write(source / "empty/x")
     (source / "empty/x").unlink()
@@ -209,12 +211,13 @@ def test_a_delta_of_a_set_of_shards_fits_one_pack_of_the_same_too(place):
         trees.write(source / f"{number % 4}" / f"{number}.jpg", trees.noise(number, 90_000))
     before = foldfs.pack(source, place / "one.lmdb")
     three = shards(source, place / "set.lmdb", "2M")
-    assert len(three) > 1
+    more = shards(source, place / "cut.lmdb", "1M")
+    assert len(more) > len(three) > 1
     (source / "1/1.jpg").unlink()
     trees.write(source / "4/new.jpg", b"new")
     delta(f"{place}/set-*.lmdb", source, place / "delta.lmdb")
-    are_the_folder(source, [*three, place / "delta.lmdb"], place)
-    are_the_folder(source, [before, place / "delta.lmdb"], place)
+    for base in three, three[::-1], [before], more:
+        are_the_folder(source, [*base, place / "delta.lmdb"], place)
 
 
 def test_in_a_folder_of_the_mount_and_of_some_files(changed, small, place, point):
@@ -349,9 +352,9 @@ def test_without_its_base_or_out_of_order_a_delta_is_refused(changed, small, pla
     delta(old, source, first)
     trees.write(source / "newer", b"newer")
     delta([old, first], source, second)
-    ids = {pack: info(pack)["content_id"] for pack in (old, first, small[1])}
+    ids = {pack: info(pack)["id"] for pack in (old, first, second, small[1])}
     way_out = ("; name right before it, oldest first, the packs that it was made since: 'foldpack "
-               "info' shows the content id of each\n")
+               "info' shows the id of each\n")
     for words, name, since, instead in (
             ([first], first, old, ", without that"),
             ([small[1], first], first, old, f", but before it comes {ids[small[1]]}"),
@@ -359,13 +362,72 @@ def test_without_its_base_or_out_of_order_a_delta_is_refused(changed, small, pla
             ([old, second], second, first, f", but before it comes {ids[old]}"),
             ([old, second, first], second, first, f", but before it comes {ids[old]}")):
         said = refused(FOLDFS, *words, point)
-        assert said == (f"foldfs: {name}: a delta since the content id {ids[since]}{instead}"
+        assert said == (f"foldfs: {name}: a delta since the id {ids[since]}{instead}"
                         f"{way_out}")
     for command in (["create", first, place / "no.lmdb"], ["list", first], ["report", first, "-o",
                     place / "no.html"], ["extract", first, place / "no"], ["cat", first, "newer"],
                     ["export", "--format=webdataset", first, place / "no"]):
-        assert "a delta since the content id" in refused(FOLDPACK, *command)
+        assert "a delta since the id" in refused(FOLDPACK, *command)
     assert info(first)["based"] == 9
+
+
+@pytest.mark.parametrize("edits", ["modes", "times", "links"])
+def test_out_of_order_is_refused_whatever_was_changed(place, point, edits):
+    source = place / "source"
+    for name in "abcd":
+        touch(trees.write(source / name, b"the same"))
+    packs = [foldfs.pack(source, place / "0.lmdb")]
+    for number in 1, 2, 3:
+        if edits == "modes":
+            os.chmod(source / "a", 0o600 + number)
+        elif edits == "times":
+            touch(source / "a", number)
+        else:
+            (source / "abcd"[number]).unlink()
+            os.link(source / "a", source / "abcd"[number])
+        packs.append(place / f"{number}.lmdb")
+        delta(packs[:-1], source, packs[-1])
+    are_the_folder(source, packs, place)
+    for words in ((0, 2), (0, 1, 3), (0, 2, 1, 3), (0, 1, 2, 1), (0, 1, 3, 2)):
+        said = refused(FOLDFS, *[packs[number] for number in words], point)
+        assert "a delta since the id" in said and "but before it comes" in said
+
+
+def test_a_delta_is_compared_with_the_base_that_is_named_before_it(changed, small, place):
+    source, old = changed
+    first, second = place / "first.lmdb", place / "second.lmdb"
+    delta(old, source, first)
+    trees.write(source / "newer", b"newer")
+    delta([old, first], source, second)
+    alone = run(FOLDPACK, "verify", second).err
+    assert alone.endswith(": all good; name its base before it to compare both\n")
+    for words in [old, first, second], [old, small[1], first, small[1], second]:
+        assert run(FOLDPACK, "verify", *words).err.count(": all good, with its base\n") == 2
+    said = run(FOLDPACK, "verify", "-q", small[1], second, status=1).err
+    assert said == (f"foldpack: {second}: a delta since the id {info(first)['id']}, but before it "
+                    f"comes {info(small[1])['id']}\n")
+    os.chmod(old, 0o644)
+    Fields(old, sealed=True)["sums[0]"] = 7  # it says that it is the right one
+    done = run(FOLDPACK, "verify", "--json", old, first, status=3)
+    assert json.loads(done.out.splitlines()[1])["bad"] == [
+        {"path": "large", "damage": "wrong-base", "text": "its base has other bytes for it"}]
+
+
+def test_a_set_is_compared_with_its_delta(place):
+    source = place / "source"
+    for number in range(40):
+        trees.write(source / f"{number}.jpg", trees.noise(number, 90_000))
+    shards(source, place / "set.lmdb", "2M")
+    trees.write(source / "new.jpg", b"new")
+    delta(f"{place}/set-*.lmdb", source, place / "delta.lmdb")
+    done = run(FOLDPACK, "verify", f"{place}/set-*.lmdb", place / "delta.lmdb")
+    assert done.err.endswith("all good, with its base\n")
+    trees.write(source / "new.jpg", b"changed")
+    other = foldfs.pack(source, place / "other.lmdb")
+    trees.write(source / "new.jpg", b"changed once more")
+    another = foldfs.pack(source, place / "another.lmdb")
+    done = run(FOLDPACK, "verify", other, another, place / "delta.lmdb", status=1)
+    assert "delta.lmdb: a delta, and what is named before it makes no base\n" in done.err
 
 
 def test_what_a_delta_cannot_be_made_of_is_refused(changed, images, place):
@@ -395,7 +457,7 @@ def test_damage_of_a_delta_is_found(changed, place, point):
             (f"start[{based}]", 1 << 40, 3, f"damaged index: entry {based}"),
             ("super.incompat", 0, 3, "damaged index: the bytes of files are not in it"),
             ("options[0]", 0x53, 3, "damaged index: a delta that does not name its base"),
-            ("options[6]", 0x67, 1, "a delta since the content id g")):
+            ("options[5]", 0x67, 1, "a delta since the id g")):
         copy = place / "copy.lmdb"
         copy.write_bytes((place / "delta.lmdb").read_bytes())
         Fields(copy, sealed=True)[field] = value

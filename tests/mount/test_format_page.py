@@ -347,7 +347,7 @@ def test_a_delta_names_the_entries_of_its_base_that_have_the_bytes(source, tmp_p
     (source / "b/small.txt").write_bytes(b"changed")
     pack = make(source, tmp_path, f"--since={tmp_path}/base.lmdb", "--dedup")
     reader = Reader(pack, base)
-    assert b"since=%s\n" % base.top[4072:4088].hex().encode() in reader.raw[b"options"]
+    assert b"base=%s\n" % base.top[80:96].hex().encode() in reader.raw[b"options"]
     stored = {p for e, p in enumerate(reader.paths) if reader.kind(e) in (FILE, SPLIT, ALIAS)}
     assert stored == {b"top", b"b/small.txt"}
     keys = {bytes(key) for key in reader.txn.cursor().iternext(values=False)}

@@ -12,6 +12,7 @@
  *	create_say.c		failures, the summary */
 #pragma once
 
+#include "pack/delta.h"
 #include "pack/labels.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/create/create_slices.h"
@@ -40,7 +41,7 @@ struct create_options {
 	struct slice_options cut;
 	struct opt_list since; /* the base; none: the pack is no delta */
 	bool since_checksum;
-	char since_id[FORMAT_ID_TEXT]; /* the content id of the base */
+	char base_lines[DELTA_LINES]; /* the options that name the base */
 	struct filter filter;
 	struct order order; /* parsed order_text */
 };

@@ -232,8 +232,8 @@ int create_options_text(const struct create_options *options, struct buf *text)
 		r = add_option(text, "order", "list");
 	if (r == 0 && *options->cut.text)
 		r = add_option(text, "shard", options->cut.text);
-	if (r == 0 && *options->since_id)
-		r = add_option(text, "since", options->since_id);
+	if (r == 0)
+		r = buf_adds(text, options->base_lines);
 	if (r == 0 && options->dereference)
 		r = add_option(text, "dereference", "yes");
 	if (r == 0 && layout != FOREIGN_AUTO)

@@ -86,19 +86,16 @@ static int add_sum(struct create_since *since, uint32_t entry)
 static int load_base(struct create *create, struct err *err)
 {
 	struct create_since *since = create->since;
-	char id[FORMAT_ID_TEXT];
+	struct create_options *options = &create->options;
 	int r = dataset_load(since->base, DATASET_ATTRS | DATASET_IMAGES | DATASET_CHECKSUMS, err);
 
 	if (r == 0)
-		r = dataset_content_id(since->base, id);
+		r = delta_name_base(since->base, options->base_lines);
 	if (r == -ENODATA)
 		return err_set(err, -EINVAL, "no pack: there is nothing to compare with");
-	for (uint32_t e = 0; r == 0 && create->options.dedup && e < dataset_entries(since->base);
-	     e++)
+	for (uint32_t e = 0; r == 0 && options->dedup && e < dataset_entries(since->base); e++)
 		r = add_sum(since, e);
 	buf_sort(&since->sums, sizeof(struct ranked), compare_ranked);
-	if (r == 0)
-		memcpy(create->options.since_id, id, sizeof(id));
 	return r;
 }
 

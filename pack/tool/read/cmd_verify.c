@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/delta.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/read/batch_scan.h"
 #include "pack/tool/work/progress.h"
@@ -31,8 +32,9 @@ static const struct opt_command command = {
 	.synopsis = "[options] PACK..",
 	.summary =
 		"Reads all of each PACK, compares it with its checksums and its index, and\n"
-		"names each path that is damaged, with the class of damage. Exit status 3 if\n"
-		"there is one, 1 if some cannot be read.",
+		"names each path that is damaged, with the class of damage. A delta is compared\n"
+		"with its base, if that comes before it. Exit status 3 if there is damage, 1 if\n"
+		"some cannot be read.",
 	.table = options,
 	.elsewhere = CMD_ELSEWHERE,
 };
@@ -50,10 +52,21 @@ struct tally {
 	uint64_t paths;	  /* files and keys */
 };
 
+/* Packs that were named before. */
+struct before {
+	const struct names *names;
+	size_t count;
+	struct seen {
+		char id[FORMAT_ID_TEXT]; /* "": it could not be opened */
+		bool delta;
+	} * all;
+};
+
 struct verify {
 	struct settings settings;
 	char *pack;
 	struct dataset *dataset;
+	struct dataset *base; /* of a delta; NULL: it was not named */
 	struct progress progress;
 	struct buf found; /* JSON, where it was asked for */
 	struct json json;
@@ -66,6 +79,7 @@ static void verify_release(struct verify *verify)
 {
 	progress_clear(&verify->progress);
 	dataset_free(verify->dataset);
+	dataset_free(verify->base);
 	buf_release(&verify->found);
 	free(verify->damaged.entries);
 	free(verify->unreadable.entries);
@@ -260,10 +274,12 @@ static int verify_all(struct verify *verify)
 	verify->checksums = dataset_load(verify->dataset, DATASET_CHECKSUMS, NULL);
 	if (verify->checksums == 0)
 		r = check_bytes(verify);
+	if (r == 0 && verify->checksums == 0 && verify->base)
+		r = delta_check(verify->dataset, verify->base, say_fault, verify);
 	return r < 0 || dataset_is_unchecked(verify->dataset) ? r : check_keys(verify);
 }
 
-/* --- the command ------------------------------------------------------------------------ */
+/* --- the result ------------------------------------------------------------------------- */
 
 static void verify_json_begin(struct verify *verify)
 {
@@ -341,11 +357,14 @@ static int conclude_verify(struct verify *verify)
 	r = say_faults(verify);
 	if (r < 0)
 		return r;
-	log_info("%s: %s, %s, checked in %.1f s: %s", verify->pack,
+	log_info("%s: %s, %s, checked in %.1f s: %s%s", verify->pack,
 		 count_noun(super->files, "file", files), size_format(super->bytes, bytes), seconds,
 		 all_checked(verify->dataset)
 			 ? "all good"
-			 : "all can be read; the format has no checksums to compare with");
+			 : "all can be read; the format has no checksums to compare with",
+		 !dataset_is_delta(verify->dataset) ? ""
+		 : verify->base			    ? ", with its base"
+						    : "; name its base before it to compare both");
 	return 0;
 }
 
@@ -382,25 +401,96 @@ static int verify_open(struct verify *verify)
 	return r;
 }
 
-static int verify_pack(const struct settings *settings, char *name)
+/* --- the base of a delta ----------------------------------------------------------------- */
+
+/* One pack, or the delta before it: either has all checksums. */
+static int open_one_base(struct verify *verify, const struct before *before, const char *since,
+			 struct err *err)
 {
-	SCOPE(verify_release) struct verify verify = {.settings = *settings, .pack = name};
-	int r = verify_open(&verify);
+	for (size_t i = before->count; i-- > 0;)
+		if (strcmp(before->all[i].id, since) == 0)
+			return cmd_open_pack(before->names->all[i].name, &verify->settings.common,
+					     &verify->base, err);
+	return 0;
+}
+
+/* All that are no deltas, as one. */
+static int open_set_base(struct verify *verify, const struct before *before, struct err *err)
+{
+	SCOPE_FREE struct name *all = calloc(before->count + 1, sizeof(*all));
+	struct names set = {.all = all};
+
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; i < before->count; i++)
+		if (*before->all[i].id && !before->all[i].delta)
+			all[set.count++] = before->names->all[i];
+	if (set.count == 0 || cmd_open_names(&set, &verify->settings.common, &verify->base) == 0)
+		return 0;
+	return err_set(err, -ENOENT, "a delta, and what is named before it makes no base");
+}
+
+static int load_sums(struct dataset *base, struct err *err)
+{
+	struct err reason = {0};
+	int r = dataset_load(base, DATASET_CHECKSUMS, &reason);
+
+	return r < 0 ? err_set(err, r, "its base: %s", err_text(&reason, r)) : 0;
+}
+
+/* There is none if the delta is named alone, or first. An exit status. */
+static int verify_open_base(struct verify *verify, const struct before *before)
+{
+	char since[FORMAT_ID_TEXT];
+	struct err err = {0};
+	int r = delta_since(verify->dataset, since, &err);
+
+	if (r == 0)
+		r = open_one_base(verify, before, since, &err);
+	if (r == 0 && !verify->base)
+		r = open_set_base(verify, before, &err);
+	if (r == 0 && verify->base)
+		r = delta_fits(verify->dataset, verify->base, &err);
+	if (r == 0 && verify->base)
+		r = load_sums(verify->base, &err);
+	if (r < 0)
+		dataset_free(steal_ptr(&verify->base));
+	return cmd_status(verify->pack, r, &err);
+}
+
+/* --- the command ------------------------------------------------------------------------ */
+
+/* The next one. */
+static int verify_pack(const struct settings *settings, struct before *before)
+{
+	struct seen *seen = &before->all[before->count];
+	SCOPE(verify_release)
+	struct verify verify = {.settings = *settings,
+				.pack = before->names->all[before->count].name};
+	int r = verify_open(&verify), status = EXIT_DONE;
 
 	if (r < 0)
 		return (int)exit_status_of(r);
+	*seen = (struct seen){.delta = dataset_is_delta(verify.dataset)};
+	memcpy(seen->id, dataset_info(verify.dataset)->id, sizeof(seen->id));
+	if (seen->delta)
+		status = verify_open_base(&verify, before);
 	progress_begin(&verify.progress, "checking", cmd_progress(&settings->common));
 	verify.progress.files_total = dataset_info(verify.dataset)->super->files;
 	verify.progress.bytes_total = dataset_info(verify.dataset)->super->bytes;
-	return (int)exit_status_of(run_verify(&verify));
+	r = run_verify(&verify);
+	return r < 0 ? (int)exit_status_of(r) : status;
 }
 
-/* Checks each pack by itself. Damage counts more than a pack that could not be read. */
+/* Checks each pack by itself, and a delta against its base. Damage counts more than a pack that
+ * could not be read. */
 int cmd_verify(int argc, char **argv)
 {
 	SCOPE(names_release) struct names names = {0};
+	SCOPE_FREE struct seen *all = NULL;
 	struct settings settings = {0};
 	const struct cmd_line line = CMD_LINE(&command, &settings, 1, -1);
+	struct before before = {.names = &names};
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
 
@@ -409,8 +499,11 @@ int cmd_verify(int argc, char **argv)
 	r = cmd_names(args, cmd_count(args), &settings.common, &names);
 	if (r != EXIT_DONE)
 		return exit_finish(r);
-	for (size_t i = 0; i < names.count; i++) {
-		int status = verify_pack(&settings, names.all[i].name);
+	before.all = all = calloc(names.count, sizeof(*all));
+	if (!all)
+		return cmd_status(NULL, -ENOMEM, NULL);
+	for (; before.count < names.count; before.count++) {
+		int status = verify_pack(&settings, &before);
 
 		r = status == EXIT_DAMAGED || r == EXIT_DONE ? status : r;
 	}

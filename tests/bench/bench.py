@@ -27,7 +27,6 @@ import cases_far
 import cases_foreign
 import cases_gain
 import cases_gpu
-import cases_loader
 import cases_memory
 import cases_open
 import cases_oracle
@@ -49,13 +48,14 @@ SECTIONS = {
     "nvme": cases_cold.nvme, "sata": cases_cold.sata, "gp3": cases_cold.gp3,
     "hdd": cases_cold.hdd, "net": cases_cold.net, "memory": cases_memory.memory,
     "jobs": cases_memory.jobs, "subset": cases_memory.subset, "many": cases_memory.many,
-    "gain": cases_gain.gain, "loader": cases_loader.loader, "oracle": cases_epochs.oracle,
+    "front": cases_epochs.front, "gain": cases_gain.gain, "oracle": cases_epochs.oracle,
     "search": cases_oracle.oracle, "pack": cases_pack.pack, "shards": cases_shards.shards,
     "remote": cases_remote.remote, "disk-cache": cases_remote.disk_cache,
     "open": cases_open.opening, "foreign": cases_foreign.foreign, "flights": cases_far.flights,
     "gpu": cases_gpu.gpu,
     **CACHED,
 }
+FIVE = {*CACHED, "front"}
 FAILURES = (Failed, MountError, OSError, RuntimeError, subprocess.SubprocessError)
 
 
@@ -64,12 +64,12 @@ def arguments():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="where the programs are (build)")
     parser.add_argument("--report", default="bench-report", help="where results go")
-    parser.add_argument("--rounds", type=int, help="of each measurement (3, of what is "
-                        "cached 5; QUICK: 1)")
+    parser.add_argument("--rounds", type=int, help="of each measurement (3; 5 of 'front' and "
+                        "what is cached; QUICK: 1)")
     parser.add_argument("--against", metavar="NAME=BUILD", action="append", default=[],
                         help="measure foldfs of another build, too, where only it changed")
     parser.add_argument("--only", default="", metavar="TEXT",
-                        help="of 'oracle', only rows whose titles contain TEXT")
+                        help="of 'front', 'gain' and 'oracle', only rows whose titles contain TEXT")
     parser.add_argument("-o", dest="options", default="", help="mount options for foldfs")
     parser.add_argument("sections", metavar="SECTION", nargs="*",
                         help=f"of {', '.join(SECTIONS)} (all)")
@@ -110,7 +110,7 @@ def main():
     for name in args.sections or SECTIONS:
         print(f"bench: {name}", file=sys.stderr)
         began = time.monotonic()
-        bench.rounds = args.rounds or (1 if quick else 5 if name in CACHED else 3)
+        bench.rounds = args.rounds or (1 if quick else 5 if name in FIVE else 3)
         try:
             measures += SECTIONS[name](bench)
         except FAILURES as error:

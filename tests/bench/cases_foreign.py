@@ -8,7 +8,6 @@ import time
 import machine
 import trees
 from cases_cold import seconds_for_peers
-from cases_loader import WORKERS, load_libraries
 from harness import Failed
 from mounts import Mount
 from profiles import Group
@@ -17,11 +16,15 @@ from report import OURS, Measure, Target
 READER = "py-lmdb and pickle"
 LEAVES = "reading the leaf pages alone"
 DEVICES = ("nvme", "sata", "gp3", "hdd")
-RECORDS = 1281167
+RECORDS, WORKERS = 1281167, 2
 
 
 def index_of(path):
     return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.foldfs-index")
+
+
+def title(device):
+    return f"{device}, a file of folder2lmdb, DataLoader, {WORKERS} workers"
 
 
 class Folder2lmdb:
@@ -46,14 +49,16 @@ def cold(bench, container, profile):
 
 def rate_of(bench, container, profile, system, number):
     cold(bench, container, profile)
-    load_libraries(bench)
-    command = ["raw", "--workers", WORKERS, "--seed", number]
+    bench.load_libraries()
+    options = ["--workers", WORKERS, "--seed", number]
     with Group(profile=profile, memory=None, path=container.path) as group:
         if system == READER:
-            return bench.script("loader.py", container.path, *command, "--seconds",
-                                seconds_for_peers(bench), group=group)["files_per_s"]
-        with Mount([bench.foldfs], container.path, group) as mount:
-            return bench.script("loader.py", mount.path, *command, group=group)["files_per_s"]
+            found = bench.epochs(container.path, *options, "--seconds", seconds_for_peers(bench),
+                                 group=group)
+        else:
+            with Mount([bench.foldfs], container.path, group) as mount:
+                found = bench.epochs(mount.path, *options, group=group)
+    return found[0]["files_per_s"]
 
 
 def reading(bench):
@@ -61,8 +66,7 @@ def reading(bench):
     with Mount([bench.foldfs], container.path):
         pass  # makes the index
     for profile in DEVICES:
-        rate = Measure(f"{profile}, a file of folder2lmdb, DataLoader, {WORKERS} workers",
-                       "bytes only", "files/s", (Target(5, READER),), profile)
+        rate = Measure(title(profile), "bytes only", "files/s", (Target(5, READER),), profile)
         for number, system in bench.turns((OURS, READER)):
             rate.add(system, rate_of(bench, container, profile, system, number))
         yield rate

@@ -14,7 +14,6 @@ import threading
 import time
 
 from cases_cold import rate_from, seconds_for_peers
-from cases_loader import load_libraries
 from harness import Failed
 from peers import FOLDFS, LOOSE_FILES, Scene, Stream
 from profiles import Group
@@ -87,7 +86,7 @@ def is_known(stats):
 
 @dataclasses.dataclass
 class Epoch:
-    """What a reader of `--progress` printed, and what was seen of it meanwhile."""
+    """What a reader printed, and what was seen of it meanwhile."""
     result: dict
     seen: list
     end: dict = None  # the stats
@@ -119,10 +118,12 @@ class Epoch:
 
 
 def watched(bench, command, group, mount=None):
-    """A command with `--progress`, seen from outside meanwhile."""
+    """A command that says how many files it read by each tenth of a second, seen from outside
+    meanwhile; of several epochs, the last."""
     process = bench.start(*command, group=group)
     with Watch(group, mount) as watch:
         result = bench.finish(process)
+    result = result[-1] if isinstance(result, list) else result
     return Epoch(result, watch.seen, bench.stats(mount) if mount else None)
 
 
@@ -190,13 +191,12 @@ def wasted(then, end):
 def load(bench, tree, peer, *options):
     """One epoch of torch's own loader, in less memory than data."""
     bench.make_cold(tree, "hdd")
-    load_libraries(bench)
+    bench.load_libraries()
     memory = int(MEMORY_SHARE * tree.bytes)
     pool = f"cache=pool,pool={int(POOL_SHARE * memory)}"
     with Group(profile="hdd", memory=memory + PROGRAM_BYTES, path=tree.pack) as group, \
             peer.opened(Scene(bench, tree, group, options=pool)) as (root, mount):
-        command = bench.scripted("loader.py", root, "raw", "--workers", WORKERS, "--progress",
-                                 *options)
+        command = bench.scripted("epochs.py", root, "--workers", WORKERS, *options)
         return watched(bench, command, group, mount)
 
 

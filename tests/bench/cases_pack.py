@@ -241,8 +241,8 @@ def rates(bench, part, packs):
                 for words, least in TRANSFORMS.items()}
     for number, words in bench.turns(packs):
         with bench.mount(OURS, packs[words]) as mount:
-            rate = bench.script("loader.py", mount.path, "crop", "--workers", WORKERS,
-                                "--epochs", 2, "--seed", number)["files_per_s"]
+            rate = bench.epochs(mount.path, "--crop", "--workers", WORKERS, "--epochs", 2,
+                                "--seed", number)[-1]["files_per_s"]
         if words:
             measures[words].add(OURS, rate)
         for measure in () if words else measures.values():

@@ -9,7 +9,6 @@ import time
 
 import machine
 import store
-from cases_loader import load_libraries
 from harness import Failed
 from mounts import Mount
 from report import OURS, Measure, Target
@@ -19,18 +18,22 @@ WORKERS = 8
 MEMORY = 0.1  # of the data
 GETS, OFF, CURL, LOCAL = "a GET a file", "oracle=off", "curl, same ranges", \
     "foldfs, the pack on the disk"
+STORE = f"store {DELAY_MS} ms, {RATE_MB} MB/s a connection, memory {MEMORY:.0%}"
+KNOWN = f"{STORE}, seed 42"
+WITH_CACHE = f"{STORE}, {OFF}, a disk cache that holds all"
+AGAIN = "epoch from the disk cache, nothing in memory"
 PARALLEL, CURLS, TOGETHER = 128, 4, 250
 
 
 class Epoch:
-    def __init__(self, files, seconds, first, requests=0, sent=0):
-        self.rate, self.first = files / seconds, first
+    def __init__(self, rate, first, requests=0, sent=0):
+        self.rate, self.first = rate, first
         self.requests, self.sent = requests, sent
 
 
 def read(bench, root, *options):
-    epochs = bench.script("epochs.py", root, "--workers", WORKERS, "--seed", 42, *options)
-    return [Epoch(e["files"], e["seconds"], e["first"]) for e in epochs]
+    epoch, = bench.epochs(root, "--workers", WORKERS, "--seed", 42, *options)
+    return Epoch(epoch["files_per_s"], epoch["first"])
 
 
 def counted(far, epoch):
@@ -47,7 +50,7 @@ def url_of(far, tree):
 def mounted(bench, pack, tree, *options, reader=()):
     command = [bench.foldfs, f"--pool={int(MEMORY * tree.bytes)}", *options]
     with Mount(command, pack) as mount:
-        epoch = read(bench, mount.path, *reader)[0]
+        epoch = read(bench, mount.path, *reader)
         bench.said = bench.stats(mount)
     return epoch
 
@@ -58,7 +61,7 @@ def from_store(bench, far, tree, *options, reader=()):
 
 
 def gets(bench, far, tree):
-    return read(bench, tree.list, "--store", f"{far.url}/{os.path.basename(tree.root)}")[0]
+    return read(bench, tree.list, "--store", f"{far.url}/{os.path.basename(tree.root)}")
 
 
 def curl(bench, far, tree, ranges):
@@ -75,18 +78,17 @@ def curl(bench, far, tree, ranges):
                        f"--parallel-immediate --parallel-max {PARALLEL // CURLS} -K",
                        shell=True, check=True, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)
-        return Epoch(tree.files, time.monotonic() - began, 0)
+        return Epoch(tree.files / (time.monotonic() - began), 0)
 
 
 def known(bench, far, tree):
-    title = f"store {DELAY_MS} ms, {RATE_MB} MB/s a connection, memory {MEMORY:.0%}, seed 42"
-    rate = Measure(title, "epoch", "files/s",
+    rate = Measure(KNOWN, "epoch", "files/s",
                    (Target(8, GETS), Target(5, OFF), Target(0.8, CURL)), "remote")
-    first = Measure(title, "first file to first batch", "s",
+    first = Measure(KNOWN, "first file to first batch", "s",
                     (Target(0.5, at_least=False, text="at most 0.5 s"),), "remote")
-    sent = Measure(title, "bytes", "x the data",
+    sent = Measure(KNOWN, "bytes", "x the data",
                    (Target(1.1, at_least=False, text="at most 1.1 x"),), "remote")
-    asked = Measure(title, "requests", "requests", (), "remote")
+    asked = Measure(KNOWN, "requests", "requests", (), "remote")
     ranges = None
     for _, system in bench.turns((OURS, OFF, GETS)):
         epoch = gets(bench, far, tree) if system == GETS else \
@@ -104,7 +106,7 @@ def known(bench, far, tree):
 
 def rank(bench, far, tree):
     """A node of two: of the files of its rank alone."""
-    title = f"store {DELAY_MS} ms, {RATE_MB} MB/s a connection, memory {MEMORY:.0%}, rank 0 of 2"
+    title = f"{STORE}, rank 0 of 2"
     rate = Measure(title, "epoch", "files/s", (), "remote")
     sent = Measure(title, "bytes", "x the data",
                    (Target(0.55, at_least=False, text="at most 0.55 x"),), "remote")
@@ -116,11 +118,8 @@ def rank(bench, far, tree):
 
 
 def unknown(bench, far, tree):
-    title = f"store {DELAY_MS} ms, {RATE_MB} MB/s a connection, memory {MEMORY:.0%}, " \
-        "oracle=off, a disk cache that holds all"
-    first = Measure(title, "first epoch", "files/s", (Target(3, GETS),), "remote")
-    again = Measure(title, "epoch from the disk cache, nothing in memory", "files/s",
-                    (Target(0.9, LOCAL),), "remote")
+    first = Measure(WITH_CACHE, "first epoch", "files/s", (Target(3, GETS),), "remote")
+    again = Measure(WITH_CACHE, AGAIN, "files/s", (Target(0.9, LOCAL),), "remote")
     for _, system in bench.turns((OURS, LOCAL, GETS)):
         if system == GETS:
             first.add(GETS, gets(bench, far, tree).rate)
@@ -149,7 +148,7 @@ def with_store(bench, measure):
     if reason:
         raise Failed(reason)
     tree = bench.photos()
-    load_libraries(bench)
+    bench.load_libraries()
     store_into_memory(tree)
     with store.Store(bench.kept, DELAY_MS, RATE_MB) as far:
         yield from measure(bench, far, tree)

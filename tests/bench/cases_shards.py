@@ -5,12 +5,12 @@ import copy
 import glob
 
 import trees
-from cases_epochs import Row, cold
+from cases_epochs import DRAWN, Row, cold
 from report import OURS, Measure, Target
 
 ONE = "one pack"
 SHARDS = 8
-ROWS = (Row("nvme", quick=True), Row("nvme", seed="none"), Row("nvme", side=256),
+ROWS = (Row("nvme", quick=True), Row("nvme", seed=DRAWN), Row("nvme", side=256),
         Row("nvme", memory=0.57, epochs=2), Row("gp3"))
 TARGETS = (Target(0.97, ONE),)
 
@@ -30,7 +30,7 @@ def cut(tree):
 
 
 def measure(bench, row):
-    tree = bench.small_photos(row.side) if row.side else bench.photos()
+    tree = row.tree(bench)
     shards = cut(tree)
     section = f"{SHARDS} shards, {row.title()}"
     rates = [Measure(section, f"epoch {epoch}", "files/s", TARGETS, row.device)
@@ -42,12 +42,12 @@ def measure(bench, row):
     for _, system in bench.turns((OURS, ONE)):
         with cold(bench, row, seen) as (_, group), \
                 bench.mount(OURS, shards if system == OURS else tree, group) as mount:
-            epochs = bench.script("epochs.py", mount.path, "--workers", row.workers, "--epochs",
-                                  row.epochs, "--seed", row.seed, group=group)
+            epochs = bench.epochs(mount.path, "--workers", row.workers, "--epochs", row.epochs,
+                                  "--seed", row.seed, group=group)
         usable.add(system, 1e3 * mount.ready_s)
         first.add(system, epochs[0]["first"])
         for rate, epoch in zip(rates, epochs):
-            rate.add(system, epoch["files"] / epoch["seconds"])
+            rate.add(system, epoch["files_per_s"])
     return [*rates, first, usable]
 
 

@@ -137,6 +137,14 @@ class Bench:
     def script(self, name, *arguments, group=None):
         return self.json(*self.scripted(name, *arguments), group=group)
 
+    def epochs(self, root, *options, group=None):
+        """What epochs.py says of each epoch of a DataLoader over `root`."""
+        return self.script("epochs.py", root, *options, group=group)
+
+    def load_libraries(self):
+        """Python's modules are not what is measured."""
+        self.seconds(trees.PYTHON, "-c", "import torchvision.datasets, PIL.JpegImagePlugin")
+
     def seconds(self, *command):
         """How long a command takes whose output nobody wants."""
         began = time.monotonic()

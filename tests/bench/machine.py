@@ -80,6 +80,7 @@ def describe(directory, foldfs):
         ("kernel", platform.release()),
         ("storage", device_of(directory)),
         ("foldfs", (output(foldfs, "--version").splitlines() or ["?"])[0]),
+        ("commit", output("git", "-C", os.path.dirname(foldfs), "describe", "--always", "--dirty")),
         ("peers", ", ".join(f"{name} {package(name)}" for name in packages)),
         ("idle pages", idle_page_eviction()),
         ("load at start", f"{os.getloadavg()[0]:.2f}"),

@@ -128,7 +128,7 @@ def rate_of(loader, seconds=0, group=None):
             if group:
                 group.enter()
             epoch = epochs.read_epoch(loader(), seconds)
-            os.write(theirs, json.dumps(epoch["files"] / epoch["seconds"]).encode())
+            os.write(theirs, json.dumps(epoch["files_per_s"]).encode())
         except Exception:
             traceback.print_exc()
         finally:

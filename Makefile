@@ -263,7 +263,7 @@ jobs = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .PHONY: check run-check soak run-soak soak-readers check-unit check-mount check-clients
 .PHONY: run-check-clients lint analyze run-analyze map demo run-demo bench run-bench fuzz run-fuzz
-.PHONY: check-doctor help
+.PHONY: check-doctor figures pictures help
 check:
 	$(call deps,check)
 	@$(MAKE) $(jobs) run-check
@@ -377,6 +377,13 @@ run-bench: all $(bench_programs)
 	$(Q)PYTHON=$(PYTHON) $(PYTHON) -B tests/bench/bench.py --build $(B) \
 		--report bench-report $(SECTIONS)
 
+# Of README and doc/measured.md, of doc/results.csv, into which REPORT=bench-report/report.csv goes.
+figures:
+	$(Q)$(PYTHON) -B tests/bench/figures.py $(REPORT)
+
+pictures: all
+	$(Q)BUILD=$(B) PYTHON=$(PYTHON) $(PYTHON) -B tests/demo/pictures.py
+
 # Twelve folders and devices, and what foldfs-doctor says of each: as root, nothing beside it.
 check-doctor: $(B)/bench/netfs
 	$(Q)$(PYTHON) -B tests/bench/check_doctor.py --build $(B)
@@ -455,7 +462,8 @@ help:
 	@echo "goals: all static wheel check soak check-static check-wheel check-clients check-doctor"
 	@echo "       check-bullseye check-focal check-old (both) check-aarch64 check-kernel check-nfs"
 	@echo "       check-cluster"
-	@echo "       demo bench lint analyze map fuzz install uninstall dist deb rpm reproducible clean"
+	@echo "       demo pictures bench figures lint analyze map fuzz"
+	@echo "       install uninstall dist deb rpm reproducible clean"
 	@echo "       check-unit, check-mount [TESTS='-k NAME']"
 	@echo "       soak [EPOCHS=N] [SOAK_MINUTES=N], soak-readers [SOAK_MINUTES=N]"
 	@echo "       fuzz [FUZZ_SECONDS=N] [FUZZ_RUNS=N] [TARGETS='NAME NAME']"

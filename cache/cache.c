@@ -133,13 +133,6 @@ void cache_limit(struct cache *cache, uint64_t bytes)
 		nanosleep(&rest, NULL);
 }
 
-void cache_opened(struct cache *cache, uint64_t extent, uint32_t reader)
-{
-	SCOPE_LOCK(&cache->lock);
-	if (cache->oracle)
-		feed_saw(oracle_thread_feed(cache->oracle), reader, extent, true);
-}
-
 int cache_order(struct cache *cache, const uint32_t *files, uint32_t count)
 {
 	if (!cache->oracle)

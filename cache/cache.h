@@ -140,9 +140,6 @@ void cache_free(struct cache *cache); /* stopped, or never started; NULL is fine
 
 void cache_read(struct cache *cache, const struct cache_request *request);
 
-/* Somebody opened the file that begins with this extent, and may have read nothing of it yet. */
-void cache_opened(struct cache *cache, uint64_t extent, uint32_t reader);
-
 /* Files will be read in this order, by first extents; a file that comes again begins another epoch.
  * Takes the place of an order given before; count 0: none. Goes with the oracle off, and before
  * cache_start. Returns 0, -EINVAL (readahead is 0) or -ENOMEM. */
@@ -156,10 +153,14 @@ struct cache_push {
 	int count;
 	struct iovec iov[CACHE_PUSH_PIECES];
 	struct pool_extent *pinned;
+	bool opened; /* its reader has shown itself */
 };
 
 /* Waits until there is one. False: the cache stops, or nothing is pushed. For one thread. */
 bool cache_push_next(struct cache *cache, struct cache_push *ret);
+/* Somebody opened the file that begins with this extent, and may have read nothing of it yet. True:
+ * it is in memory, and nobody has asked for it. With ret NULL nothing is to be given. */
+bool cache_opened(struct cache *cache, uint64_t extent, uint32_t reader, struct cache_push *ret);
 /* `taken`: the kernel has it now. */
 void cache_push_done(struct cache *cache, const struct cache_push *push, bool taken);
 

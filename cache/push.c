@@ -48,14 +48,19 @@ static bool is_whole(const struct pool_extent *extent)
 	return extent->is.file_end == extent->is.number + 1;
 }
 
+static bool is_pushable(const struct pool_extent *extent)
+{
+	return extent && extent->state == POOL_READY && pool_is_ahead(extent->use) &&
+	       is_whole(extent);
+}
+
 static bool look(void *arg, uint32_t file)
 {
 	struct candidate *candidate = arg;
 	const struct cache *cache = candidate->cache;
 	struct pool_extent *extent = pool_find(cache->pool, file);
 
-	if (extent && extent->state == POOL_READY && pool_is_ahead(extent->use) &&
-	    !is_left_out(file) && is_whole(extent) &&
+	if (is_pushable(extent) && !is_left_out(file) &&
 	    cache->source.may_push(cache->source.context, file))
 		candidate->found = extent;
 	return !candidate->found && ++candidate->looked_at < PUSH_LOOK;
@@ -89,6 +94,15 @@ static bool may_push(const struct cache *cache)
 	return cache->oracle && cache->source.may_push && !cache->far;
 }
 
+static void take(struct cache *cache, struct pool_extent *extent, struct cache_push *ret)
+{
+	pool_pin(cache->pool, extent);
+	ret->extent = extent->is.number;
+	ret->size = extent->is.size;
+	ret->count = pool_iov(cache->pool, extent, 0, extent->is.size, ret->iov);
+	ret->pinned = extent;
+}
+
 bool cache_push_next(struct cache *cache, struct cache_push *ret)
 {
 	struct pool_extent *extent = NULL;
@@ -101,18 +115,33 @@ bool cache_push_next(struct cache *cache, struct cache_push *ret)
 	if (!extent)
 		return false;
 	cache->push.vain = 0;
-	pool_pin(cache->pool, extent);
-	ret->extent = extent->is.number;
-	ret->size = extent->is.size;
-	ret->count = pool_iov(cache->pool, extent, 0, extent->is.size, ret->iov);
-	ret->pinned = extent;
+	take(cache, extent, ret);
+	ret->opened = false;
+	return true;
+}
+
+bool cache_opened(struct cache *cache, uint64_t file, uint32_t reader, struct cache_push *ret)
+{
+	struct pool_extent *extent;
+
+	SCOPE_LOCK(&cache->lock);
+	if (cache->oracle)
+		feed_saw(oracle_thread_feed(cache->oracle), reader, file, true);
+	extent = pool_find(cache->pool, file);
+	if (!ret || !is_pushable(extent))
+		return false;
+	take(cache, extent, ret);
+	ret->opened = true;
 	return true;
 }
 
 /* The kernel has what nobody had to ask for: as if it had been asked for and served. */
-static bool count_pushed(struct cache *cache, struct pool_extent *extent, struct drops *drops)
+static bool count_pushed(struct cache *cache, const struct cache_push *push, struct drops *drops)
 {
-	feed_pushed(oracle_thread_feed(cache->oracle), extent->is.number);
+	struct pool_extent *extent = push->pinned;
+
+	if (!push->opened)
+		feed_pushed(oracle_thread_feed(cache->oracle), extent->is.number);
 	served_asked(cache, extent, true);
 	served_range(cache, extent, 0, extent->is.size, drops);
 	atomic_fetch_add_explicit(&cache->served.bytes, extent->is.size, memory_order_relaxed);
@@ -125,7 +154,7 @@ void cache_push_done(struct cache *cache, const struct cache_push *push, bool ta
 	bool look;
 
 	pthread_mutex_lock(&cache->lock);
-	look = taken && count_pushed(cache, push->pinned, &drops);
+	look = taken && count_pushed(cache, push, &drops);
 	pool_unpin(cache->pool, push->pinned);
 	pthread_mutex_unlock(&cache->lock);
 	drops_send(cache, &drops);

@@ -1,9 +1,11 @@
-/* What comes next in a known order goes to the kernel before its reader asks: the reader finds it
- * in the page cache, and no request is sent.
+/* What comes next in a known order goes to the kernel before its reader asks, and what was read
+ * ahead when it is opened: the reader finds it in the page cache, and no request is sent.
  *
  *	read ahead, demand foreseen -> push_wake -> cache_push_next -> the kernel -> cache_push_done
+ *	read ahead, opened                       -> cache_opened    -> the kernel -> cache_push_done
  *
- * One file in PUSH_ASKED is left out, so that its reader asks for it, and shows where it is. */
+ * Of the former one file in PUSH_ASKED is left out, so that its reader asks for it, and shows where
+ * it is. */
 #pragma once
 
 #include "cache/cache.h"

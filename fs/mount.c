@@ -390,6 +390,11 @@ struct order_upload *mount_upload(const struct mount *mount)
 	return mount->upload;
 }
 
+atomic_uint *mount_serving(struct mount *mount)
+{
+	return &mount->serving;
+}
+
 struct notify_store *mount_store(const struct mount *mount)
 {
 	return mount->store;

@@ -34,6 +34,7 @@ const struct packs_label *mount_label(const struct mount *mount);
 const struct tree *mount_tree(const struct mount *mount); /* what it shows of the dataset */
 struct cache *mount_cache(const struct mount *mount);
 struct order_upload *mount_upload(const struct mount *mount);
+atomic_uint *mount_serving(struct mount *mount);	     /* threads that answer the kernel */
 struct notify_store *mount_store(const struct mount *mount); /* NULL: nothing is read ahead */
 
 struct mount_memory {

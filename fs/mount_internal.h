@@ -29,6 +29,7 @@ struct mount {
 	struct mount_memory memory;
 	struct inval *inval;	    /* NULL if the kernel keeps everything */
 	struct notify_store *store; /* NULL if nothing is read ahead */
+	atomic_uint serving;	    /* threads that answer the kernel */
 	struct pressure *pressure;
 	struct fuse_session *fuse; /* once it is started */
 	bool opens_files, opens_folders;

@@ -9,14 +9,16 @@ struct notify_store {
 	const struct tree *tree;
 	struct cache *cache;
 	_Atomic uint64_t *sent;
+	const atomic_uint *serving;
+	atomic_uint storing; /* of the threads that serve */
 	int fd;
 	pthread_t thread;
 	bool started;
 	_Atomic uint8_t known[]; /* a bit for each entry */
 };
 
-int notify_store_new(const struct tree *tree, struct cache *cache, _Atomic uint64_t *sent,
-		     struct notify_store **ret)
+int notify_store_new(const struct tree *tree, struct cache *cache, const atomic_uint *serving,
+		     _Atomic uint64_t *sent, struct notify_store **ret)
 {
 	struct notify_store *store =
 		calloc(1, sizeof(*store) + dataset_entries(tree->dataset) / 8 + 1);
@@ -25,6 +27,7 @@ int notify_store_new(const struct tree *tree, struct cache *cache, _Atomic uint6
 		return -ENOMEM;
 	store->tree = tree;
 	store->cache = cache;
+	store->serving = serving;
 	store->sent = sent;
 	*ret = store;
 	return 0;
@@ -56,9 +59,10 @@ bool notify_store_may(const struct notify_store *store, uint32_t inode)
 }
 
 /* Sends the message of fuse_lowlevel_notify_store(), without copying the bytes as that does. */
-static bool send_store(int fd, uint64_t ino, struct cache_push *push)
+static bool send_store(struct notify_store *store, uint32_t inode, struct cache_push *push)
 {
-	struct fuse_notify_store_out out = {.nodeid = ino, .size = push->size};
+	struct fuse_notify_store_out out = {.nodeid = tree_ino(store->tree, inode),
+					    .size = push->size};
 	struct fuse_out_header header = {.len = (uint32_t)(sizeof(header) + sizeof(out)) +
 						push->size,
 					 .error = FUSE_NOTIFY_STORE};
@@ -66,7 +70,24 @@ static bool send_store(int fd, uint64_t ino, struct cache_push *push)
 
 	for (int i = 0; i < push->count; i++)
 		iov[2 + i] = push->iov[i];
-	return writev(fd, iov, 2 + push->count) > 0;
+	if (writev(store->fd, iov, 2 + push->count) <= 0)
+		return false;
+	++*store->sent;
+	return true;
+}
+
+void notify_store_opened(struct notify_store *store, uint32_t inode, uint32_t reader)
+{
+	struct cache_push push;
+	bool taken;
+
+	if (!store || !cache_opened(store->cache, dataset_first_extent(store->tree->dataset, inode),
+				    reader, &push))
+		return;
+	taken = atomic_fetch_add(&store->storing, 1) + 1 < atomic_load(store->serving) &&
+		send_store(store, inode, &push);
+	atomic_fetch_sub(&store->storing, 1);
+	cache_push_done(store->cache, &push, taken);
 }
 
 static void *store_thread(void *arg)
@@ -75,14 +96,11 @@ static void *store_thread(void *arg)
 	struct cache_push next;
 
 	while (cache_push_next(store->cache, &next)) {
-		const struct dataset_extent x = dataset_extent(store->tree->dataset, next.extent);
-		bool taken;
+		uint32_t inode = dataset_extent(store->tree->dataset, next.extent).entry;
+		bool taken = send_store(store, inode, &next);
 
-		taken = send_store(store->fd, tree_ino(store->tree, x.entry), &next);
-		if (taken)
-			++*store->sent;
-		else
-			notify_store_known(store, x.entry, false);
+		if (!taken)
+			notify_store_known(store, inode, false);
 		cache_push_done(store->cache, &next, taken);
 	}
 	return NULL;

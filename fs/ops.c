@@ -334,15 +334,14 @@ static bool asks_for_terminal(unsigned command)
 }
 
 /* Python before 3.14 asks whether each file that it opens is a terminal. If the kernel has the file
- * cached, this is the only request. */
+ * cached, or takes it now, this is the only request. */
 static void note_opening(fuse_req_t req, uint32_t entry)
 {
 	struct mount *mount = mount_of(req);
 	const struct dataset_entry e = dataset_entry(tree_of(req)->dataset, entry);
 
 	if (tree_type(e.kind) == S_IFREG && e.size > 0)
-		cache_opened(mount_cache(mount), dataset_first_extent(tree_of(req)->dataset, entry),
-			     (uint32_t)fuse_req_ctx(req)->pid);
+		notify_store_opened(mount_store(mount), entry, (uint32_t)fuse_req_ctx(req)->pid);
 }
 
 /* Root, or the user who mounted, which is whom the daemon runs as. The owner of the files may be

@@ -12,6 +12,7 @@
 struct server {
 	struct fuse_session *fuse;
 	struct busy_poll poll;
+	atomic_uint *serving;
 };
 
 static void busy_poll(struct server *server)
@@ -42,6 +43,7 @@ static void *serve_thread(void *arg)
 	struct server *server = arg;
 	struct fuse_buf buf = {0};
 
+	atomic_fetch_add(server->serving, 1);
 	while (!fuse_session_exited(server->fuse)) {
 		int r;
 
@@ -56,13 +58,14 @@ static void *serve_thread(void *arg)
 		note_reader(server, &buf);
 		fuse_session_process_buf(server->fuse, &buf);
 	}
+	atomic_fetch_sub(server->serving, 1);
 	free(buf.mem);
 	return NULL;
 }
 
-void serve(struct fuse_session *fuse, unsigned threads)
+void serve(struct fuse_session *fuse, unsigned threads, atomic_uint *serving)
 {
-	struct server server = {.fuse = fuse};
+	struct server server = {.fuse = fuse, .serving = serving};
 	pthread_t *ids = calloc(threads, sizeof(*ids));
 	unsigned started = 0;
 

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "fs/fuse.h"
+#include <stdatomic.h>
 
 /* Serves until the connection ends, with `threads` threads, of which the caller's is one; with
- * fewer if no more can be made. */
-void serve(struct fuse_session *fuse, unsigned threads);
+ * fewer if no more can be made. `serving`: how many do. */
+void serve(struct fuse_session *fuse, unsigned threads, atomic_uint *serving);

@@ -310,7 +310,8 @@ static void *session_thread(void *arg)
 {
 	struct session *session = arg;
 
-	serve(session->fuse, thread_count(mount_settings(session->mount)));
+	serve(session->fuse, thread_count(mount_settings(session->mount)),
+	      mount_serving(session->mount));
 	set_state(session, &session->closed);
 	kill(getpid(), SESSION_ENDED);
 	mount_stop(session->mount);

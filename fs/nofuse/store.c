@@ -327,7 +327,7 @@ int store_open(struct store *store, uint32_t entry, int flags, struct opener *op
 		return refuse_large(store, entry, size);
 	if (size)
 		cache_opened(mount_cache(store->mount), dataset_first_extent(tree->dataset, entry),
-			     opener->reader);
+			     opener->reader, NULL);
 	fd = open_copy(store, entry, size, opener, flags);
 	drop_surplus(store);
 	return fd;

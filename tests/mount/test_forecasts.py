@@ -1,6 +1,7 @@
 """What is read ahead of readers whose order nobody knows: nothing after a few files, nothing with
 readahead=0, and on shared storage the rest of a part of the pack of which most was asked for."""
 
+import concurrent.futures
 import random
 import shutil
 import time
@@ -74,6 +75,60 @@ def test_readahead_0_reads_nothing_ahead(mount, clips):
             name = f"clip{clip:03}/{frame:03}.jpg"
             assert (mounted / name).read_bytes() == (source / name).read_bytes()
     assert prefetch(mounted)["issued"] == 0
+
+
+# --- files that are opened, as Python does it, and are there ---------------------------------
+
+
+def read_clips(mounted, source):
+    """In the order of the pack; returns how many files there were."""
+    for clip in range(CLIPS):
+        for frame in range(FRAMES):
+            name = f"clip{clip:03}/{frame:03}.jpg"
+            with open(mounted / name, "rb") as file:
+                file.isatty()  # Python before 3.14 asks by itself
+                assert file.read() == (source / name).read_bytes()
+    return CLIPS * FRAMES
+
+
+def given(mounted):
+    """(READs, files that the kernel was given before it asked)"""
+    requests = mounted.requests()
+    return requests["read"], requests["notify"]
+
+
+def test_a_file_that_was_read_ahead_is_given_to_the_kernel_as_it_is_opened(mount, clips):
+    source, pack = clips
+    mounted = mount(pack, "-o", "oracle=off")
+    files = read_clips(mounted, source)
+    reads, notes = given(mounted)
+    assert reads + notes == files and reads < files / 4
+    assert mounted.stats()["served_bytes"] == files * FRAME
+    read_clips(mounted, source)
+    assert given(mounted) == (reads, notes)
+
+
+def test_a_file_that_is_opened_and_not_there_is_read(mount, clips):
+    source, pack = clips
+    mounted = mount(pack, "-o", "readahead=0")
+    files = read_clips(mounted, source)
+    assert given(mounted) == (files, 0)
+
+
+def test_the_only_thread_that_answers_the_kernel_never_waits_for_it(mount, clips):
+    source, pack = clips
+    mounted = mount(pack, "-o", "threads=1,oracle=off")
+    files = read_clips(mounted, source)
+    assert given(mounted) == (files, 0)
+
+
+def test_many_readers_that_open_the_same_files_at_once_get_them(mount, clips):
+    source, pack = clips
+    mounted = mount(pack, "-o", "threads=2,oracle=off,pool=8M")
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        for read in [threads.submit(read_clips, mounted, source) for _ in range(8)]:
+            read.result(PATIENCE)
+    assert given(mounted)[1] > 0
 
 
 # --- storage of others --------------------------------------------------------------------

@@ -222,7 +222,7 @@ static void *job_thread(void *arg)
 
 		job->call = (struct call){.world = w, .extent = file, .size = w->sizes[file]};
 		w->asked[file] = true;
-		cache_opened(w->cache, file, job->first_reader + reader);
+		cache_opened(w->cache, file, job->first_reader + reader, NULL);
 		cache_read(w->cache, &request);
 		if (!wait_done(&job->call))
 			return job;

@@ -437,6 +437,11 @@ void mount_count(struct mount *mount, enum request request)
 	mount->requests[request]++;
 }
 
+void mount_count_file(struct mount *mount)
+{
+	mount->served_files++;
+}
+
 uint64_t mount_uses(const struct mount *mount)
 {
 	uint64_t uses = 0;

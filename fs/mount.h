@@ -74,6 +74,8 @@ enum request {
 };
 
 void mount_count(struct mount *mount, enum request request);
+/* A file begins to be read. */
+void mount_count_file(struct mount *mount);
 /* How often the kernel has asked for anything. Reading the stats does not count, nor does what it
  * does by itself. */
 uint64_t mount_uses(const struct mount *mount);

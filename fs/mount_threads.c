@@ -38,7 +38,8 @@ int mount_make_notes(struct mount *mount, struct err *err)
 			      &mount->inval);
 	if (r == 0 && mount->settings->readahead)
 		r = notify_store_new(&mount->tree, mount->cache, &mount->serving,
-				     &mount->requests[REQUEST_NOTIFY], &mount->store);
+				     &mount->requests[REQUEST_NOTIFY], &mount->served_files,
+				     &mount->store);
 	return r < 0 ? err_set(err, r,
 			       "cannot note what the kernel holds of %s files and folders: %s; a "
 			       "smaller '--pool' leaves memory for that",

@@ -8,7 +8,7 @@
 struct notify_store {
 	const struct tree *tree;
 	struct cache *cache;
-	_Atomic uint64_t *sent;
+	_Atomic uint64_t *sent, *files;
 	const atomic_uint *serving;
 	atomic_uint storing; /* of the threads that serve */
 	int fd;
@@ -18,7 +18,7 @@ struct notify_store {
 };
 
 int notify_store_new(const struct tree *tree, struct cache *cache, const atomic_uint *serving,
-		     _Atomic uint64_t *sent, struct notify_store **ret)
+		     _Atomic uint64_t *sent, _Atomic uint64_t *files, struct notify_store **ret)
 {
 	struct notify_store *store =
 		calloc(1, sizeof(*store) + dataset_entries(tree->dataset) / 8 + 1);
@@ -29,6 +29,7 @@ int notify_store_new(const struct tree *tree, struct cache *cache, const atomic_
 	store->cache = cache;
 	store->serving = serving;
 	store->sent = sent;
+	store->files = files;
 	*ret = store;
 	return 0;
 }
@@ -73,6 +74,7 @@ static bool send_store(struct notify_store *store, uint32_t inode, struct cache_
 	if (writev(store->fd, iov, 2 + push->count) <= 0)
 		return false;
 	++*store->sent;
+	++*store->files;
 	return true;
 }
 

@@ -19,10 +19,10 @@
 
 struct notify_store;
 
-/* Borrows its arguments: `serving`, how many threads answer the kernel; `sent` counts messages.
- * Returns 0 or -ENOMEM. */
+/* Borrows its arguments: `serving`, how many threads answer the kernel; `sent` counts messages,
+ * `files` those that they brought. Returns 0 or -ENOMEM. */
 int notify_store_new(const struct tree *tree, struct cache *cache, const atomic_uint *serving,
-		     _Atomic uint64_t *sent, struct notify_store **ret);
+		     _Atomic uint64_t *sent, _Atomic uint64_t *files, struct notify_store **ret);
 void notify_store_free(struct notify_store *store); /* stopped, or never started; NULL is fine */
 /* Borrows `fd`, the connection's. Returns 0 or -errno. */
 int notify_store_start(struct notify_store *store, int fd);

@@ -311,6 +311,8 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		fuse_reply_buf(req, NULL, 0);
 		return;
 	}
+	if (from == 0)
+		mount_count_file(mount);
 	fuse_req_interrupt_func(req, read_interrupted, mount);
 	cache_read(mount_cache(mount),
 		   &(struct cache_request){

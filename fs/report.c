@@ -182,6 +182,7 @@ int mount_report(struct mount *mount, bool owner, struct buf *buf)
 	report_pack(&json, mount);
 	report_labels(&json, mount, owner);
 	report_requests(&json, mount);
+	json_u64(&json, "served_files", mount->served_files);
 	report_cache(&json, &stats);
 	if (mount->disk)
 		disk_cache_report(mount->disk, &json);

@@ -201,6 +201,7 @@ static int copy_bytes(struct store *store, uint32_t entry, uint64_t size, struct
 	uint64_t extent = dataset_first_extent(tree->dataset, entry);
 	int r = 0;
 
+	mount_count_file(store->mount);
 	if (size > PIECE)
 		begin_waiting(opener);
 	for (uint64_t at = 0; r == 0 && at < size; at += PIECE) {

@@ -53,6 +53,8 @@ static double value_between(const struct snapshot *before, const struct snapshot
 	double seconds = after->at - before->at;
 
 	switch (series) {
+	case SERIES_FILES:
+		return snapshot_share((double)snapshot_files(before, after), seconds);
 	case SERIES_SERVED:
 		return snapshot_share(GROWN("/served_bytes"), seconds);
 	case SERIES_DEVICE:
@@ -61,8 +63,6 @@ static double value_between(const struct snapshot *before, const struct snapshot
 		return share_or_nan(GROWN("/pool/hits"), GROWN("/pool/misses"));
 	case SERIES_WAITING:
 		return waiting_between(before, after);
-	case SERIES_AHEAD:
-		return share_or_nan(GROWN("/prefetch/used"), GROWN("/prefetch/wasted"));
 	default:
 		return NAN;
 	}

@@ -9,11 +9,11 @@
 #define HISTORY_RECENT	5
 
 enum series {
+	SERIES_FILES,	/* a second */
 	SERIES_SERVED,	/* bytes a second */
 	SERIES_DEVICE,	/* bytes a second */
 	SERIES_MEMORY,	/* share of the reads that found their data in the pool */
 	SERIES_WAITING, /* share of the time; over 1: of several reads */
-	SERIES_AHEAD,	/* share of the bytes read ahead that was of use */
 	SERIES_COUNT
 };
 

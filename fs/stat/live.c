@@ -29,6 +29,7 @@ struct live {
 	int signals; /* signalfd(2) */
 	double next; /* when mounts are asked again */
 	bool paused, help, ended;
+	bool chosen; /* the mount that is shown: it does not change by itself any more */
 	char notice[128];
 };
 
@@ -190,6 +191,7 @@ static void take_key(struct live *live, int key)
 {
 	bool helped = live->help;
 
+	live->chosen = true;
 	live->help = false;
 	*live->notice = '\0';
 	if (key == 'q' || key == 'Q')
@@ -233,6 +235,19 @@ static void take_signal(struct live *live)
 
 /* --- the loop ------------------------------------------------------------------------------ */
 
+/* The busiest, until it is known of each what it does now. */
+static void choose_mount(struct live *live, struct view *view)
+{
+	live->shown = view->shown = view_busiest(view);
+	live->chosen = true;
+	for (size_t i = 0; i < view->count; i++) {
+		const struct view_mount *mount = view->mounts[i];
+
+		live->chosen = live->chosen && (mount->history.count || *mount->trouble.text ||
+						view_is_silent(view, mount));
+	}
+}
+
 static int draw_view(struct live *live)
 {
 	const struct view_mount *mounts[LIVE_MOUNTS];
@@ -250,6 +265,8 @@ static int draw_view(struct live *live)
 
 	for (size_t i = 0; i < live->count; i++)
 		mounts[i] = &live->mounts[i]->seen;
+	if (!live->chosen)
+		choose_mount(live, &view);
 	screen_size(live->screen, &rows, &columns);
 	r = page_init(&page, rows, columns, strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
 	if (r == 0)

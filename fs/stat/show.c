@@ -83,20 +83,21 @@ static int block_requests(const struct snapshot *s)
 {
 	struct json_object *requests = snapshot_member(s, "/requests", json_type_object);
 	SCOPE(buf_release) struct buf text = BUF_INIT;
-	int r = 0;
+	int r = buf_adds(&text, "of the kernel:");
 
 	if (!requests)
-		return 0;
+		return r;
 	json_object_object_foreach(requests, name, count)
 	{
 		uint64_t sent = snapshot_number(count);
 
 		if (sent && r == 0 && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz")])
-			r = buf_addf(&text, "%s%s %s", text.len ? "   " : "", name,
+			r = buf_addf(&text, "   %s %s", name,
 				     count_format(sent, (char[SIZE_TEXT]){0}));
 	}
 	label("requests");
-	put_lines(text.len ? text.data : "", "   ");
+	if (r == 0)
+		put_lines(text.data, "   ");
 	return r;
 }
 
@@ -105,8 +106,8 @@ static void block_bytes(const struct snapshot *s)
 	double amplification = snapshot_real(s, "/amplification");
 
 	label("served");
-	puts(SIZE(s, "/served_bytes"));
-	label("device");
+	printf("%s, %s\n", COUNT_NOUN(s, "/served_files", "file"), SIZE(s, "/served_bytes"));
+	label("storage");
 	printf("%s in %s %s read%s", SIZE(s, "/device/bytes"), COUNT(s, "/device/reads"),
 	       snapshot_text(s, "/io"), snapshot_count(s, "/device/reads") == 1 ? "" : "s");
 	if (snapshot_count(s, "/device/errors"))
@@ -114,7 +115,7 @@ static void block_bytes(const struct snapshot *s)
 	putchar('\n');
 	if (amplification > 0) {
 		label("");
-		printf("%.2f times the distinct bytes served\n", amplification);
+		printf("%.2f times what was served, counting each file once\n", amplification);
 	}
 }
 
@@ -126,7 +127,7 @@ static void block_cache(const struct snapshot *s)
 	if (snapshot_says(s, "/cache_mode", "shared")) {
 		printf("the pool and the kernel keep what was read, policy %s\n", policy);
 		label("");
-		printf("the kernel: %s of %s\n", SIZE(s, "/pool/page_cache"),
+		printf("the kernel has %s, at most %s\n", SIZE(s, "/pool/page_cache"),
 		       SIZE(s, "/pool/page_cache_limit"));
 	} else if (snapshot_says(s, "/cache_mode", "pool")) {
 		printf("the pool keeps what was read, policy %s\n", policy);
@@ -146,14 +147,16 @@ static void block_disk(const struct snapshot *s)
 	label("disk cache");
 	if (snapshot_count(s, "/disk_cache/size"))
 		printf("%s of %s, ", SIZE(s, "/disk_cache/cached"), SIZE(s, "/disk_cache/size"));
-	fputs(snapshot_text(s, "/disk_cache/state"), stdout);
-	if (asked > 0)
-		printf("; %.1f %% of what was read", 100 * near / asked);
-	putchar('\n');
-	if (!snapshot_count(s, "/disk_cache/damaged"))
-		return;
-	label("");
-	printf("%s and fetched again\n", COUNT_NOUN(s, "/disk_cache/damaged", "damaged range"));
+	puts(verdict_disk_text(s));
+	if (asked > 0) {
+		label("");
+		printf("%.1f %% of all bytes came from it\n", 100 * near / asked);
+	}
+	if (snapshot_count(s, "/disk_cache/damaged")) {
+		label("");
+		printf("%s, fetched again\n",
+		       COUNT_NOUN(s, "/disk_cache/damaged", "damaged piece"));
+	}
 }
 
 static void block_pool(const struct snapshot *s)
@@ -164,10 +167,12 @@ static void block_pool(const struct snapshot *s)
 	label("pool");
 	printf("%s of %s", SIZE(s, "/pool/used"), SIZE(s, "/pool/budget"));
 	if (asked > 0)
-		printf("; %.1f %% hits", 100 * hits / asked);
-	if (snapshot_count(s, "/pool/evictions"))
-		printf(", %s evictions", COUNT(s, "/pool/evictions"));
+		printf("; %.1f %% of reads found their data there", 100 * hits / asked);
 	putchar('\n');
+	if (snapshot_count(s, "/pool/evictions")) {
+		label("");
+		printf("%s left it to make room\n", COUNT_NOUN(s, "/pool/evictions", "piece"));
+	}
 	if (snapshot_is_shrunk(s)) {
 		label("");
 		printf("shrunk to %s: memory is short\n", SIZE(s, "/pool/limit"));
@@ -200,7 +205,7 @@ static void block_waits(const struct snapshot *s)
 
 	label("waits");
 	if (snapshot_count(s, "/wait/reads"))
-		printf("%s; half of them up to %s, 99 %% up to %s\n",
+		printf("%s waited: half of them %s at most, 99 %% %s at most\n",
 		       COUNT_NOUN(s, "/wait/reads", "read"),
 		       latency_format(snapshot_count(s, "/wait/p50_us"), p50),
 		       latency_format(snapshot_count(s, "/wait/p99_us"), p99));
@@ -211,17 +216,17 @@ static void block_waits(const struct snapshot *s)
 /* If the pack is far. The price is about what the large clouds charge for a GET. */
 static void block_server(const struct snapshot *s)
 {
+	double price = (double)snapshot_count(s, "/far/requests") * REQUEST_PRICE;
 	char p50[SIZE_TEXT], p99[SIZE_TEXT];
 
 	if (!snapshot_count(s, "/far/requests"))
 		return;
 	label("server");
-	printf("%s in %s ($%.2g at $0.40 a million), %s under way\n", SIZE(s, "/far/bytes"),
-	       COUNT_NOUN(s, "/far/requests", "request"),
-	       (double)snapshot_count(s, "/far/requests") * REQUEST_PRICE,
-	       COUNT(s, "/far/under_way"));
+	printf("%s in %s (", SIZE(s, "/far/bytes"), COUNT_NOUN(s, "/far/requests", "request"));
+	printf(price < 0.01 ? "under $0.01" : "$%.2f", price);
+	printf(" at $0.40 a million), %s under way\n", COUNT(s, "/far/under_way"));
 	label("");
-	printf("half of them answered within %s, 99 %% within %s",
+	printf("half of them were answered within %s, 99 %% within %s",
 	       latency_format(snapshot_count(s, "/far/first_byte_p50_us"), p50),
 	       latency_format(snapshot_count(s, "/far/first_byte_p99_us"), p99));
 	if (snapshot_count(s, "/far/retries"))
@@ -231,7 +236,7 @@ static void block_server(const struct snapshot *s)
 	if (!snapshot_count(s, "/far/ahead_us"))
 		return;
 	label("");
-	printf("%s of %s reads ahead under way, each %s in %s\n", COUNT(s, "/far/ahead"),
+	printf("reading ahead: %s of %s under way, each brings %s in %s\n", COUNT(s, "/far/ahead"),
 	       COUNT(s, "/far/ahead_most"), SIZE(s, "/far/ahead_bytes"),
 	       latency_format(snapshot_count(s, "/far/ahead_us"), p50));
 }
@@ -294,8 +299,8 @@ int show_block(const struct snapshot *now)
 
 void show_header(void)
 {
-	puts("--------- requests/s ---------  ---- MB/s -----  pool  reads\n"
-	     "   read  lookup getattr  other   served  device  hit%  wait%  verdict");
+	puts("         ---- requests/s ----   ---- MB/s -----  pool  reads\n"
+	     "files/s   read  lookup  other   served  storage  hit%  wait%  verdict");
 }
 
 /* Small numbers get a decimal: one read in two seconds is not 0. */
@@ -307,7 +312,7 @@ static void put_number(int width, double value)
 /* All requests but those with a column, and those of foldstat itself. */
 static uint64_t other_requests(const struct snapshot *s)
 {
-	static const char *const shown[] = {"read", "lookup", "getattr", "getxattr"};
+	static const char *const shown[] = {"read", "lookup", "getxattr"};
 	struct json_object *requests = snapshot_member(s, "/requests", json_type_object);
 	uint64_t sum = 0;
 
@@ -352,12 +357,12 @@ void show_row(const struct snapshot *before, const struct snapshot *after)
 	double seconds = after->at - before->at;
 	double served = (double)snapshot_grown(before, after, "/served_bytes") / 1e6;
 
+	put_number(7, (double)snapshot_files(before, after) / seconds);
 	put_number(7, (double)snapshot_grown(before, after, "/requests/read") / seconds);
 	put_number(8, (double)snapshot_grown(before, after, "/requests/lookup") / seconds);
-	put_number(8, (double)snapshot_grown(before, after, "/requests/getattr") / seconds);
 	put_number(7, (double)(other_requests(after) - other_requests(before)) / seconds);
 	put_number(9, served / seconds);
-	put_number(8, verdict.device_rate / 1e6);
+	put_number(9, verdict.device_rate / 1e6);
 	put_hits(before, after);
 	put_number(7, 100 * verdict.waiting);
 	printf("  %s\n", verdict_word(&verdict));

@@ -1,5 +1,6 @@
 #include "fs/stat/snapshot.h"
 #include "base/buf.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "base/utf8.h"
@@ -136,6 +137,12 @@ uint64_t snapshot_grown(const struct snapshot *before, const struct snapshot *af
 			const char *member)
 {
 	return snapshot_count(after, member) - snapshot_count(before, member);
+}
+
+uint64_t snapshot_files(const struct snapshot *before, const struct snapshot *after)
+{
+	return max(snapshot_grown(before, after, "/served_files"),
+		   snapshot_grown(before, after, "/requests/ioctl"));
 }
 
 bool snapshot_says(const struct snapshot *s, const char *member, const char *text)

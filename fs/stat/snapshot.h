@@ -52,6 +52,10 @@ uint64_t snapshot_number(struct json_object *number);
 uint64_t snapshot_grown(const struct snapshot *before, const struct snapshot *after,
 			const char *member);
 
+/* Files that readers have begun to read in between; also what the kernel had, where Python before
+ * 3.14 reads: it sends an ioctl for each file that it opens. */
+uint64_t snapshot_files(const struct snapshot *before, const struct snapshot *after);
+
 /* Whether a text is this one. */
 bool snapshot_says(const struct snapshot *s, const char *member, const char *text);
 

@@ -11,15 +11,17 @@
 static enum verdict_kind verdict_kind_of(const struct snapshot *before,
 					 const struct snapshot *after, double waiting)
 {
+	const char *served = "/served_bytes";
+
 	if (snapshot_count(after, "/wait/oldest_ms") >= HANGS_MS)
 		return VERDICT_HANGS;
-	if (snapshot_count(after, "/requests/read") == 0)
+	if (snapshot_count(after, "/requests/read") == 0 && snapshot_count(after, served) == 0)
 		return VERDICT_NOTHING;
-	/* A wait that ended now may belong to a read that came before. */
-	if (waiting == 0 && snapshot_grown(before, after, "/requests/read") == 0)
-		/* Python before 3.14 sends an ioctl for each file that it opens. */
-		return snapshot_grown(before, after, "/requests/ioctl") ? VERDICT_KERNEL
-									: VERDICT_SILENT;
+	/* A wait that ended now may belong to a read that came before. What comes by a push is
+	 * not asked for. */
+	if (waiting == 0 && snapshot_grown(before, after, "/requests/read") == 0 &&
+	    snapshot_grown(before, after, served) == 0)
+		return snapshot_files(before, after) ? VERDICT_KERNEL : VERDICT_SILENT;
 	if (waiting < FREE_BELOW)
 		return VERDICT_FREE;
 	return waiting < LIMIT_ABOVE ? VERDICT_SLOWED : VERDICT_LIMIT;
@@ -83,7 +85,7 @@ static const struct {
 	const char *word, *sentence;
 } limits[] = {
 	[LIMIT_DISK] = {"disk is the limit", "the disk is the limit"},
-	[LIMIT_LINK] = {"link is the limit", "the link is the limit"},
+	[LIMIT_LINK] = {"network limits", "the network is the limit"},
 	[LIMIT_LATENCY] = {"latency limits", "the server's latency is the limit"},
 	[LIMIT_MEMORY] = {"memory limits", "memory is the limit"},
 	[LIMIT_SERVER] = {"server overloaded", "the server is overloaded"},
@@ -136,11 +138,9 @@ static int add_sentence(const struct verdict *verdict, struct buf *buf)
 	case VERDICT_NOTHING:
 		return buf_adds(buf, "nothing was read yet\n");
 	case VERDICT_KERNEL:
-		return buf_adds(buf, "served by the kernel's cache\n");
+		return buf_adds(buf, "from the kernel's cache: all; storage is not the limit\n");
 	case VERDICT_SILENT:
-		return buf_adds(buf,
-				"served by the kernel's cache, or nothing was read: no read "
-				"came here\n");
+		return buf_adds(buf, "nothing is read, or the kernel's cache has it all\n");
 	case VERDICT_FREE:
 		return buf_addf(buf, "%s: storage is not the limit\n",
 				waiting_text(verdict, waiting));
@@ -193,15 +193,16 @@ static int add_known(const struct snapshot *s, struct buf *buf)
 	int r = buf_adds(buf, snapshot_text(s, "/oracle/sampler"));
 
 	if (r == 0 && *list)
-		r = buf_addf(buf, " over %s, seed %" PRIu64, list,
-			     snapshot_count(s, "/oracle/seed"));
+		r = buf_addf(buf, " over %s", list);
 	if (r == 0 && snapshot_count(s, "/oracle/files"))
-		r = buf_addf(buf, ", epoch %" PRIu64 ", at %s of %s",
+		r = buf_addf(buf, "; epoch %" PRIu64 ": %s of %s files read",
 			     snapshot_count(s, "/oracle/epoch"),
 			     count_format(snapshot_count(s, "/oracle/position"), position),
 			     count_format(snapshot_count(s, "/oracle/files"), files));
+	if (r == 0 && *list)
+		r = buf_addf(buf, "; its seed %" PRIu64, snapshot_count(s, "/oracle/seed"));
 	if (r == 0 && search > 0)
-		r = buf_addf(buf, "; found in %.*f s", search < 9.95, search);
+		r = buf_addf(buf, " was found in %.*f s", search < 9.95, search);
 	return r;
 }
 
@@ -213,16 +214,18 @@ static int add_why(const struct snapshot *s, struct buf *buf)
 	} sentences[] = {
 		{"idle", "nothing was read yet"},
 		{"too few files read", "not known yet: too few files were read"},
-		{"path order", "read in path order"},
-		{"list too short", "not a usual seed; the epoch ends before a search of all would"},
-		{"not a known order", "searched, not found: read in one sweep"},
+		{"path order", "one file after the other, by name: there is nothing to find"},
+		{"list too short",
+		 "not recognised: no usual seed fits, and a search of all would take longer than "
+		 "the epoch"},
+		{"not a known order",
+		 "not recognised: no shuffle that foldfs knows; all is read ahead in one pass"},
 	};
 
 	if (snapshot_says(s, "/oracle/why", "search would not pay"))
 		return buf_addf(buf,
-				"not a usual seed; a search of all takes %" PRIu64
-				" s of a processor and would not pay: everything came in time "
-				"without",
+				"not recognised; not needed: everything came in time (a search of "
+				"all seeds would take %" PRIu64 " s of a processor)",
 				snapshot_count(s, "/oracle/full_search_s"));
 	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++)
 		if (snapshot_says(s, "/oracle/why", sentences[i].why))
@@ -238,7 +241,7 @@ static int add_order(const struct snapshot *s, struct buf *buf)
 	if (strcmp(state, "locked") == 0)
 		return add_known(s, buf);
 	if (strcmp(state, "searching") == 0)
-		return buf_addf(buf, "searching, %" PRIu64 " %%",
+		return buf_addf(buf, "searching: %" PRIu64 " %% of all seeds were tried",
 				snapshot_count(s, "/oracle/search_part"));
 	if (strcmp(state, "none") == 0 || strcmp(state, "watching") == 0)
 		return add_why(s, buf);
@@ -252,6 +255,27 @@ int verdict_order_text(const struct snapshot *s, struct buf *buf)
 
 	if (r < 0 || !dropped)
 		return r;
-	return buf_addf(buf, "%s%" PRIu64 " reads came too fast to be noted", buf->len ? "; " : "",
-			dropped);
+	return buf_addf(buf, "%s%" PRIu64 " reads came too fast to be looked at",
+			buf->len ? "; " : "", dropped);
+}
+
+const char *verdict_disk_text(const struct snapshot *s)
+{
+	static const struct {
+		const char *state, *sentence;
+	} sentences[] = {
+		{"growing", "grows as files are read"},
+		{"filling", "the rest is being fetched"},
+		{"complete", "complete"},
+		{"full", "full: what is new is not kept"},
+		{"failed", "not written to any more: the disk was full, or failed"},
+		{"off", "could not be opened: all comes from the server"},
+		{"alone", "read alone: the server cannot be reached"},
+	};
+	const char *state = snapshot_text(s, "/disk_cache/state");
+
+	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++)
+		if (strcmp(state, sentences[i].state) == 0)
+			return sentences[i].sentence;
+	return state;
 }

@@ -54,3 +54,6 @@ int verdict_text(const struct verdict *verdict, const char *pack, struct buf *bu
 /* What is known of the readers' order, without a newline; nothing if no order is looked for and
  * none was given. Returns 0 or -ENOMEM. */
 int verdict_order_text(const struct snapshot *s, struct buf *buf);
+
+/* What the copy on the disk is and does; "" if there is none. */
+const char *verdict_disk_text(const struct snapshot *s);

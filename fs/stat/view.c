@@ -52,7 +52,7 @@ static void draw_title(const struct view *view, struct drawing *d)
 	d->row = 1;
 }
 
-static bool is_silent(const struct view *view, const struct view_mount *mount)
+bool view_is_silent(const struct view *view, const struct view_mount *mount)
 {
 	return mount->asked_at > 0 && view->now - mount->asked_at >= VIEW_SILENT_S;
 }
@@ -63,12 +63,27 @@ static const char *tab_word(const struct view *view, const struct view_mount *mo
 
 	if (*mount->trouble.text)
 		return "not there";
-	if (is_silent(view, mount))
+	if (view_is_silent(view, mount))
 		return "does not answer";
 	if (!mount->history.kept)
 		return "";
 	verdict = verdict_of(history_before(&mount->history), history_now(&mount->history));
 	return verdict_word(&verdict);
+}
+
+static double files_a_second(const struct view_mount *mount)
+{
+	return mount->history.kept ? history_value(&mount->history, SERIES_FILES) : 0;
+}
+
+size_t view_busiest(const struct view *view)
+{
+	size_t busiest = view->shown;
+
+	for (size_t i = 0; i < view->count; i++)
+		if (files_a_second(view->mounts[i]) > files_a_second(view->mounts[busiest]))
+			busiest = i;
+	return busiest;
 }
 
 /* A row for each of several mounts, or for those around the one that is shown. */
@@ -78,13 +93,12 @@ static void draw_tabs(const struct view *view, struct drawing *d)
 
 	for (size_t i = first; i < view->count && i < first + TABS_MAX && view->count > 1; i++) {
 		const struct view_mount *mount = view->mounts[i];
-		const struct history *history = &mount->history;
 		enum page_style style = i == view->shown ? PAGE_TITLE : PAGE_PLAIN;
-		double rate = history->kept ? history_value(history, SERIES_SERVED) / 1e6 : 0;
+		double rate = files_a_second(mount);
 
 		page_put(d->page, d->row, 0, style, i == view->shown ? ">" : " ");
-		page_putf(d->page, d->row, 2, style, "%8.*f MB/s  %-17s  %s", rate < 99.95, rate,
-			  tab_word(view, mount), mount->path);
+		page_putf(d->page, d->row, 2, style, "%6.*f files/s %-17s %s",
+			  rate > 0 && rate < 99.95, rate, tab_word(view, mount), mount->path);
 		d->row++;
 	}
 }
@@ -133,7 +147,7 @@ static int draw_verdict(const struct view *view, struct drawing *d)
 	d->row++;
 	if (*d->mount->trouble.text) {
 		d->row = page_wrap(d->page, d->row, 0, 3, PAGE_BAD, d->mount->trouble.text);
-	} else if (is_silent(view, d->mount)) {
+	} else if (view_is_silent(view, d->mount)) {
 		page_putf(d->page, d->row++, 0, PAGE_BAD, "foldfs does not answer: asked %s ago",
 			  duration_format((uint64_t)(view->now - d->mount->asked_at), since));
 	} else if (!d->now) {
@@ -154,12 +168,19 @@ static const struct {
 	const char *unit;
 	enum page_style style;
 } graphs[SERIES_COUNT] = {
-	[SERIES_SERVED] = {"served", 0, 1e-6, "MB/s", PAGE_GOOD},
-	[SERIES_DEVICE] = {"device", 0, 1e-6, "MB/s", PAGE_PLAIN},
-	[SERIES_MEMORY] = {"from memory", 1, 100, "%", PAGE_GOOD},
-	[SERIES_WAITING] = {"waiting", 1, 100, "%", PAGE_WARN},
-	[SERIES_AHEAD] = {"ahead, used", 1, 100, "%", PAGE_PLAIN},
+	[SERIES_FILES] = {"files/s", 0, 1, "", PAGE_GOOD},
+	[SERIES_SERVED] = {"served", 0, 1e-6, " MB/s", PAGE_GOOD},
+	[SERIES_DEVICE] = {"storage", 0, 1e-6, " MB/s", PAGE_PLAIN},
+	[SERIES_MEMORY] = {"from memory", 1, 100, " %", PAGE_GOOD},
+	[SERIES_WAITING] = {"waiting", 1, 100, " %", PAGE_WARN},
 };
+
+/* Whether readers read, and the kernel has all of it: what is served says nothing then. */
+static bool all_is_cached(const struct view_mount *mount)
+{
+	return verdict_of(history_before(&mount->history), history_now(&mount->history)).kind ==
+	       VERDICT_KERNEL;
+}
 
 /* The label, the figure of now and, at the end, what the highest of the time was. */
 static void put_figures(const struct drawing *d, enum series series, int row, double highest)
@@ -168,13 +189,15 @@ static void put_figures(const struct drawing *d, enum series series, int row, do
 	char text[SIZE_TEXT] = "-";
 
 	page_put(d->page, row, 0, PAGE_DIM, graphs[series].label);
-	if (!isnan(value))
-		snprintf(text, sizeof(text), "%.*f %s", value > 0 && value < 99.95, value,
+	if (series == SERIES_SERVED && all_is_cached(d->mount))
+		snprintf(text, sizeof(text), "all cached");
+	else if (!isnan(value))
+		snprintf(text, sizeof(text), "%.*f%s", value > 0 && value < 99.95, value,
 			 graphs[series].unit);
 	page_putf(d->page, row, LABEL_END, PAGE_TITLE, "%*s", FIGURE_END - LABEL_END, text);
 	highest *= graphs[series].factor;
 	if (highest > 0)
-		page_putf(d->page, row, d->page->columns - HIGHEST + 1, PAGE_DIM, "%6.*f %s",
+		page_putf(d->page, row, d->page->columns - HIGHEST + 1, PAGE_DIM, "%6.*f%s",
 			  highest < 99.95, highest, graphs[series].unit);
 }
 
@@ -218,13 +241,14 @@ static void draw_waits(struct drawing *d)
 
 	put_label(d, "waits");
 	column = page_putf(d->page, d->row, LABEL_END, style, "%s now",
-			   COUNT(d->now, "/wait/parked"));
+			   parked ? COUNT(d->now, "/wait/parked") : "none");
 	if (parked)
 		column = page_putf(
 			d->page, d->row, column, style, ", the first for %s",
 			latency_format(snapshot_count(d->now, "/wait/oldest_ms") * 1000, oldest));
 	if (snapshot_count(d->now, "/wait/reads"))
-		page_putf(d->page, d->row, column, PAGE_PLAIN, "; half up to %s, 99 %% up to %s",
+		page_putf(d->page, d->row, column, PAGE_PLAIN,
+			  "; so far half up to %s, 99 %% up to %s",
 			  latency_format(snapshot_count(d->now, "/wait/p50_us"), p50),
 			  latency_format(snapshot_count(d->now, "/wait/p99_us"), p99));
 	d->row++;
@@ -265,7 +289,7 @@ static void draw_epoch(struct drawing *d)
 
 	if (!snapshot_says(d->now, "/oracle/state", "locked") || files == 0) {
 		put_label(d, label);
-		page_put(d->page, d->row++, LABEL_END, PAGE_PLAIN, "unknown, as the order is");
+		page_put(d->page, d->row++, LABEL_END, PAGE_PLAIN, "shown once the order is known");
 		return;
 	}
 	snprintf(label, sizeof(label), "epoch %" PRIu64, snapshot_count(d->now, "/oracle/epoch"));
@@ -297,6 +321,8 @@ static void draw_memory(struct drawing *d)
 		draw_used(d, "page cache", "/pool/page_cache", "/pool/page_cache_limit");
 	if (snapshot_count(d->now, "/disk_cache/size"))
 		draw_used(d, "disk cache", "/disk_cache/cached", "/disk_cache/size");
+	if (snapshot_member(d->now, "/disk_cache", json_type_object))
+		page_put(d->page, d->row++, LABEL_END, PAGE_PLAIN, verdict_disk_text(d->now));
 	if (snapshot_count(d->now, "/preloaded"))
 		draw_used(d, "preload", "/preloaded", "/pack/bytes");
 }
@@ -304,7 +330,8 @@ static void draw_memory(struct drawing *d)
 static void draw_ahead(struct drawing *d)
 {
 	put_label(d, "read ahead");
-	page_putf(d->page, d->row++, LABEL_END, PAGE_PLAIN, "%s: %s used, %s wasted",
+	page_putf(d->page, d->row++, LABEL_END, PAGE_PLAIN,
+		  snapshot_count(d->now, "/prefetch/issued") ? "%s: %s used, %s wasted" : "nothing",
 		  SIZE(d->now, "/prefetch/issued"), SIZE(d->now, "/prefetch/used"),
 		  SIZE(d->now, "/prefetch/wasted"));
 }
@@ -358,11 +385,12 @@ static int draw_mount(const struct view *view, struct drawing *d)
 static void draw_help(struct drawing *d)
 {
 	static const char *const lines[] = {
-		"served       what the kernel was given, in bytes a second",
-		"device       what was read of the pack",
-		"from memory  reads that found their data in the pool",
+		"files/s      that readers began to read",
+		"served       what readers were given, in bytes a second; 'all cached': the",
+		"             kernel has it all, and does not ask",
+		"storage      what was read of the disk, or from the server",
+		"from memory  reads that found their data in the pool, foldfs's own memory",
 		"waiting      how long reads waited for storage; over 100 %: several at a time",
-		"ahead, used  bytes read ahead that a reader asked for; the others were wasted",
 		"",
 		"n, Tab, right, down   the next mount",
 		"N, left, up           the mount before",

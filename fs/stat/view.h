@@ -22,6 +22,12 @@ struct view {
 	bool paused, help;
 };
 
+/* Whether a mount takes too long to say its stats. */
+bool view_is_silent(const struct view *view, const struct view_mount *mount);
+
+/* The index of the mount of which most files are read now; the one that is shown before others. */
+size_t view_busiest(const struct view *view);
+
 /* Draws on a blank page. The rows at the bottom are cut if there is too little room. Returns 0 or
  * -ENOMEM. */
 int view_draw(const struct view *view, struct page *page);

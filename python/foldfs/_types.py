@@ -181,6 +181,7 @@ class Stats(_Seldom):
     pack: Dict[str, Any]
     labels: Dict[str, Any]
     requests: Dict[str, int]
+    served_files: int
     served_bytes: int
     device: Dict[str, int]
     pool: Dict[str, Any]

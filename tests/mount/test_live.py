@@ -59,8 +59,8 @@ def test_it_shows_what_a_reader_reads(bulk, mount):
         text = view.wait_for(lambda text: re.search(r"served +[1-9][\d.]* MB/s .*[▁-█]", text))
         assert str(mounted.path) in text.splitlines()[0]
         assert os.fspath(bulk[1]) in text
-        for label in ("device", "from memory", "waiting", "waits", "order", "epoch", "pool",
-                      "read ahead", "bad files"):
+        for label in ("storage", "files/s", "from memory", "waiting", "waits", "order", "epoch",
+                      "pool", "read ahead", "bad files"):
             assert f"\n{label} " in text, label
         view.press(b"q")
         assert view.end() == 0
@@ -166,6 +166,17 @@ def test_all_mounts_of_a_user_are_shown_as_they_come_and_go(of_sync):
         foldfs.unmount(two.path, SYNC)
         assert two.wait() == 0
         view.wait_for(lambda text: "/two: unmounted" in text and "of 2" not in text)
+        view.press(b"q")
+        assert view.end() == 0
+
+
+@is_root
+def test_it_begins_with_the_mount_that_is_read(of_sync):
+    of_sync("one")
+    run(*as_user(SYNC), "cat", of_sync("two") / "file")
+    of_sync("three")
+    with live_of_sync() as view:
+        view.wait_for(lambda text: "2 of 3" in text and text.splitlines()[0].find("/two") > 0)
         view.press(b"q")
         assert view.end() == 0
 

@@ -189,7 +189,7 @@ def test_it_says_why_no_order_is_known(mounted, data):
     for path in sorted(data.paths)[:1000]:
         (mounted / path).read_bytes()
     wait_for(mounted, lambda said: said["why"] == "path order")
-    assert order() == "read in path order"
+    assert order() == "one file after the other, by name: there is nothing to find"
 
 
 def test_the_oracle_is_off_where_it_is_not_wanted(mount, data, start):

@@ -248,8 +248,8 @@ TEST(test_of_a_server_it_says_what_limits)
 		unsigned refused, ahead;
 		const char *order, *full, *word, *text;
 	} cases[] = {
-		{0, 30, "none", "true", "link is the limit",
-		 "the link is the limit: 0.0 MB/s from the server, readers waited 90 % of the "
+		{0, 30, "none", "true", "network limits",
+		 "the network is the limit: 0.0 MB/s from the server, readers waited 90 % of the "
 		 "time\n"
 		 "their order was not recognised: 'foldstat --order' can give it\n"},
 		{0, 8, "watching", "true", "latency limits",
@@ -294,8 +294,24 @@ TEST(test_nothing_read_is_told_from_nothing_read_here)
 
 	assert_said(&nothing, "nothing read yet", "nothing was read yet\n");
 	assert_said(&silent, "cached, or idle",
-		    "served by the kernel's cache, or nothing was read: no read came here\n");
-	assert_said(&kernel, "kernel's cache", "served by the kernel's cache\n");
+		    "nothing is read, or the kernel's cache has it all\n");
+	assert_said(&kernel, "kernel's cache",
+		    "from the kernel's cache: all; storage is not the limit\n");
+}
+
+/* A file that goes to the kernel as it is opened is not read by a request. */
+TEST(test_what_is_pushed_is_no_silence_and_not_cached)
+{
+	static const char stats[] =
+		"{'requests': {'read': 0, 'ioctl': %d}, 'served_bytes': %d, 'wait': {}}";
+	SCOPE(snapshot_release) struct snapshot first = snapshot_of(5, stats, 3, 3000);
+	SCOPE(snapshot_release) struct snapshot later = snapshot_of(15, stats, 9, 9000);
+	struct snapshot start = {0};
+	struct verdict verdict = verdict_of(&start, &first);
+
+	assert_int_equal(verdict.kind, VERDICT_FREE);
+	verdict = verdict_of(&first, &later);
+	assert_int_equal(verdict.kind, VERDICT_FREE);
 }
 
 TEST(test_storage_that_does_not_answer_is_no_silence)
@@ -321,7 +337,7 @@ TEST(test_a_pack_that_was_written_to_is_named_alone)
 	assert_said(&verdict, "pack has changed",
 		    "the pack was written to while mounted: reads fail until\n"
 		    "'/p.lmdb' is mounted again\n"
-		    "served by the kernel's cache, or nothing was read: no read came here\n");
+		    "nothing is read, or the kernel's cache has it all\n");
 }
 
 TEST(test_a_wait_that_ends_late_still_counts)
@@ -410,30 +426,31 @@ static void assert_order(const char *oracle, const char *expected)
 TEST(test_an_order_is_told_in_words)
 {
 	assert_order(DISTRIBUTED "'search_s': 0.4",
-		     "DistributedSampler over train as ImageFolder, seed 0, epoch 3, at "
-		     "12,400 of 1,281,167; found in 0.4 s");
+		     "DistributedSampler over train as ImageFolder; epoch 3: 12,400 of 1,281,167 "
+		     "files read; its seed 0 was found in 0.4 s");
 	assert_order(DISTRIBUTED "'search_s': 21.34, 'seed': 4294967295",
-		     "DistributedSampler over train as ImageFolder, seed 4294967295, epoch 3, "
-		     "at 12,400 of 1,281,167; found in 21 s");
+		     "DistributedSampler over train as ImageFolder; epoch 3: 12,400 of 1,281,167 "
+		     "files read; its seed 4294967295 was found in 21 s");
 	assert_order(DISTRIBUTED "'search_s': 0, 'seed': 4294967295",
-		     "DistributedSampler over train as ImageFolder, seed 4294967295, epoch 3, "
-		     "at 12,400 of 1,281,167");
+		     "DistributedSampler over train as ImageFolder; epoch 3: 12,400 of 1,281,167 "
+		     "files read; its seed 4294967295");
 }
 
 TEST(test_an_order_that_was_given_has_no_seed_and_was_not_searched_for)
 {
 	assert_order("'state': 'locked', 'sampler': 'given', 'search_s': 21, 'seed': 7, 'files': 3",
-		     "given, epoch 0, at 0 of 3");
+		     "given; epoch 0: 0 of 3 files read");
 }
 
 TEST(test_without_an_order_it_says_what_is_done_about_it)
 {
 	assert_order("'state': 'off', 'sampler': 'of before', 'search_s': 1", "");
 	assert_order("'state': 'watching', 'sampler': 'of before'", "not known yet");
-	assert_order("'state': 'searching', 'search_part': 40", "searching, 40 %");
+	assert_order("'state': 'searching', 'search_part': 40",
+		     "searching: 40 % of all seeds were tried");
 	assert_order("'state': 'none', 'sampler': 'of before'", "not recognised");
 	assert_order("'state': 'none', 'dropped': 3",
-		     "not recognised; 3 reads came too fast to be noted");
+		     "not recognised; 3 reads came too fast to be looked at");
 }
 
 TEST(test_without_an_order_it_says_why)
@@ -443,12 +460,15 @@ TEST(test_without_an_order_it_says_why)
 	} cases[] = {
 		{"idle", "nothing was read yet"},
 		{"too few files read", "not known yet: too few files were read"},
-		{"path order", "read in path order"},
+		{"path order", "one file after the other, by name: there is nothing to find"},
 		{"search would not pay",
-		 "not a usual seed; a search of all takes 107 s of a processor and would not pay: "
-		 "everything came in time without"},
-		{"list too short", "not a usual seed; the epoch ends before a search of all would"},
-		{"not a known order", "searched, not found: read in one sweep"},
+		 "not recognised; not needed: everything came in time (a search of all seeds would "
+		 "take 107 s of a processor)"},
+		{"list too short",
+		 "not recognised: no usual seed fits, and a search of all would take longer than "
+		 "the epoch"},
+		{"not a known order",
+		 "not recognised: no shuffle that foldfs knows; all is read ahead in one pass"},
 		{"of a newer release", "not known yet"},
 	};
 
@@ -461,6 +481,34 @@ TEST(test_without_an_order_it_says_why)
 				     cases[i].why) > 0);
 		assert_order(oracle, cases[i].said);
 	}
+}
+
+/* All that it can be: disk_cache.c. */
+TEST(test_each_state_of_a_disk_cache_has_its_sentence)
+{
+	static const char *const states[] = {"growing", "filling", "full",
+					     "failed",	"off",	   "alone"};
+	SCOPE(snapshot_release) struct snapshot none = snapshot_of(0, "{}");
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		SCOPE(snapshot_release)
+		struct snapshot s = snapshot_of(0, "{'disk_cache': {'state': '%s'}}", states[i]);
+
+		assert_true(strlen(verdict_disk_text(&s)) > strlen(states[i]));
+	}
+	assert_string_equal(verdict_disk_text(&none), "");
+}
+
+TEST(test_files_are_those_that_were_served_or_opened)
+{
+	static const char stats[] = "{'served_files': %d, 'requests': {'ioctl': %d}}";
+	SCOPE(snapshot_release) struct snapshot first = snapshot_of(0, stats, 10, 10);
+	SCOPE(snapshot_release) struct snapshot opened = snapshot_of(0, stats, 12, 40);
+	SCOPE(snapshot_release) struct snapshot served = snapshot_of(0, stats, 40, 12);
+
+	assert_int_equal(snapshot_files(&first, &opened), 30);
+	assert_int_equal(snapshot_files(&first, &served), 30);
+	assert_int_equal(snapshot_files(&first, &first), 0);
 }
 
 /* --- mounts ----------------------------------------------------------------------------- */

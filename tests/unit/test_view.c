@@ -142,14 +142,15 @@ TEST(test_a_bar_is_never_longer_than_its_width)
 struct moment { /* of a mount */
 	double at;
 	uint64_t asked, uptime, served, hits, misses, waited_us, epoch, position, oldest_ms;
+	uint64_t opens; /* of files that the kernel has; over 0: it asks for nothing */
 };
 
 static void add_moment(struct history *history, const struct moment *m)
 {
 	static const char format[] =
 		"{'id': 'x', 'uptime_s': %lu, 'pack': {'path': '/data/p.lmdb', 'files': 10000,"
-		" 'bytes': 1000000000}, 'requests': {'read': %lu, 'getxattr': %lu},"
-		" 'served_bytes': %lu, 'device': {'bytes': 0},"
+		" 'bytes': 1000000000}, 'requests': {'read': %lu, 'getxattr': %lu, 'ioctl': %lu},"
+		" 'served_files': %lu, 'served_bytes': %lu, 'device': {'bytes': 0},"
 		" 'pool': {'limit': 1073741824, 'budget': 1073741824, 'used': 536870912,"
 		" 'hits': %lu, 'misses': %lu}, 'wait': {'total_us': %lu, 'parked': %d,"
 		" 'oldest_ms': %lu, 'reads': 1, 'p50_us': 100, 'p99_us': 2000},"
@@ -160,9 +161,9 @@ static void add_moment(struct history *history, const struct moment *m)
 	SCOPE_FREE char *json = NULL;
 	SCOPE(snapshot_release) struct snapshot s = {0};
 
-	assert_true(asprintf(&json, format, m->uptime, m->asked, m->asked, m->served, m->hits,
-			     m->misses, m->waited_us, m->oldest_ms > 0, m->oldest_ms, m->epoch,
-			     m->position) > 0);
+	assert_true(asprintf(&json, format, m->uptime, m->opens ? 1 : m->asked, m->asked, m->opens,
+			     m->position, m->served, m->hits, m->misses, m->waited_us,
+			     m->oldest_ms > 0, m->oldest_ms, m->epoch, m->position) > 0);
 	assert_int_equal(snapshot_parse(json, strlen(json), m->at, &s, NULL), 0);
 	history_add(history, &s);
 }
@@ -199,11 +200,11 @@ TEST(test_figures_of_now_are_of_the_last_few_intervals)
 {
 	SCOPE(history_release) struct history history = {.interval = 1};
 
-	add_seconds(&history, 0, 20, 1000, 0);
+	add_seconds(&history, 0, 20, 1000, 30);
 	assert_true(history_value(&history, SERIES_SERVED) == 1000);
+	assert_true(history_value(&history, SERIES_FILES) == 30);
 	assert_true(history_value(&history, SERIES_MEMORY) == 0.75);
 	assert_true(history_value(&history, SERIES_WAITING) == 0);
-	assert_true(isnan(history_value(&history, SERIES_AHEAD)));
 	assert_true(history_now(&history)->at - history_before(&history)->at == HISTORY_RECENT - 1);
 }
 
@@ -231,7 +232,7 @@ TEST(test_columns_are_means_of_equal_times)
 	add_seconds(&history, 12, 600, 1000, 0); /* more than are kept */
 	assert_true(history_columns(&history, SERIES_SERVED, 60, values) > 0);
 	assert_false(isnan(values[1]) || isnan(values[59]));
-	assert_true(history_columns(&history, SERIES_AHEAD, 60, values) == 0);
+	assert_true(history_columns(&history, SERIES_WAITING, 60, values) == 0);
 }
 
 TEST(test_time_left_is_at_the_pace_of_the_epoch)
@@ -330,14 +331,15 @@ TEST(test_what_matters_is_on_80_by_24)
 		"10,000 files, 954 MiB, mounted 1 min 29 s ago",
 		"readers never waited: storage is not the limit",
 		"the last 5 min",
+		"files/s              100",
 		"served",
 		"100 MB/s",
-		"device",
+		"storage",
 		"from memory       75.0 %",
 		"waiting",
-		"ahead, used",
 		"half up to 100 us, 99 % up to 2 ms",
-		"RandomSampler over train, seed 42, epoch 2",
+		"RandomSampler over train; epoch 2: 2,900 of 10,000 files read",
+		"seed 42",
 		"29 %, 1 min 11 s left",
 		"512 MiB of 1 GiB",
 		"page cache",
@@ -436,11 +438,64 @@ TEST(test_several_mounts_have_a_row_each)
 	view.shown = 1;
 	view.notice = "/mnt/c: unmounted";
 	page = drawn(&view, 24, 80);
-	assert_row(&page, 1, "       2.0 MB/s  not the storage    /mnt/a");
-	assert_row(&page, 2, ">      0.0 MB/s  does not answer    /mnt/b");
+	assert_row(&page, 1, "     100 files/s not the storage   /mnt/a");
+	assert_row(&page, 2, ">      0 files/s does not answer   /mnt/b");
 	assert_true(shows(&page, "2 of 2"));
 	assert_row(&page, 23, "q quit  p pause  n next mount  h help  /mnt/c: unmounted");
 	history_release(&a.history);
+}
+
+TEST(test_what_the_kernel_has_is_not_called_nothing)
+{
+	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
+	const struct view_mount *mounts[] = {&mount};
+	struct view view = view_of(mounts, 1);
+	SCOPE(page_release) struct page page = {0};
+
+	for (unsigned i = 0; i < 10; i++)
+		add_moment(&mount.history, &(struct moment){.at = 1000 + i,
+							    .asked = i + 1,
+							    .uptime = 60 + i,
+							    .opens = 5000 + 800 * i});
+	page = drawn(&view, 24, 80);
+	assert_true(shows(&page, "from the kernel's cache: all; storage is not the limit"));
+	assert_true(shows(&page, "files/s              800"));
+	assert_true(shows(&page, "served        all cached"));
+	history_release(&mount.history);
+}
+
+TEST(test_the_busiest_mount_is_the_one_that_reads_most_files_now)
+{
+	struct view_mount idle = {.path = "/mnt/a", .history = {.interval = 1}};
+	struct view_mount busy = {.path = "/mnt/b", .history = {.interval = 1}};
+	struct view_mount unknown = {.path = "/mnt/c", .history = {.interval = 1}};
+	const struct view_mount *mounts[] = {&idle, &unknown, &busy};
+	struct view view = view_of(mounts, 3);
+
+	view.shown = 1;
+	assert_int_equal(view_busiest(&view), 1);
+	add_seconds(&idle.history, 0, 10, 100000000, 3);
+	add_seconds(&busy.history, 0, 10, 1000, 100);
+	assert_int_equal(view_busiest(&view), 2);
+	history_release(&idle.history);
+	history_release(&busy.history);
+}
+
+TEST(test_what_a_disk_cache_does_is_told_in_words)
+{
+	static const char stats[] =
+		"{'requests': {'read': 1}, 'disk_cache': {'state': 'off', 'size': 0}}";
+	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
+	const struct view_mount *mounts[] = {&mount};
+	struct view view = view_of(mounts, 1);
+	SCOPE(snapshot_release) struct snapshot s = {0};
+	SCOPE(page_release) struct page page = {0};
+
+	assert_int_equal(snapshot_parse(stats, strlen(stats), 1000, &s, NULL), 0);
+	history_add(&mount.history, &s);
+	page = drawn(&view, 24, 80);
+	assert_true(shows(&page, "could not be opened: all comes from the server"));
+	history_release(&mount.history);
 }
 
 TEST(test_help_and_pause_are_shown)

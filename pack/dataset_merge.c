@@ -41,19 +41,23 @@ static int compare_places(const void *left, const void *right)
 	return order ? order : (*a > *b) - (*a < *b);
 }
 
-/* A pack without files, such as one node of many may make, repeats nothing. */
-static int check_ids(const struct dataset_merge_params *params, struct err *err)
+static bool repeats(const struct dataset *dataset)
 {
-	SCOPE_FREE const struct dataset_pack **sorted = calloc(params->count, sizeof(*sorted));
-	size_t count = 0;
+	return dataset_info(dataset)->super->files && !dataset_lacks_base(dataset);
+}
+
+int dataset_merge_check(const struct dataset_pack *packs, unsigned count, struct err *err)
+{
+	SCOPE_FREE const struct dataset_pack **sorted = calloc(count, sizeof(*sorted));
+	size_t some = 0;
 
 	if (!sorted)
 		return -ENOMEM;
-	for (unsigned i = 0; i < params->count; i++)
-		if (dataset_info(params->packs[i].dataset)->super->files)
-			sorted[count++] = &params->packs[i];
-	qsort(sorted, count, sizeof(*sorted), compare_places);
-	for (size_t i = 1; i < count; i++)
+	for (unsigned i = 0; i < count; i++)
+		if (repeats(packs[i].dataset))
+			sorted[some++] = &packs[i];
+	qsort(sorted, some, sizeof(*sorted), compare_places);
+	for (size_t i = 1; i < some; i++)
 		if (compare_packs(sorted[i - 1], sorted[i]) == 0)
 			return err_set(err, -EEXIST, "%s and %s are the same pack: leave one out",
 				       sorted[i - 1]->name, sorted[i]->name);
@@ -234,7 +238,7 @@ static int merge_datasets(struct dataset *dataset, const struct dataset_merge_pa
 			  struct err *err)
 {
 	SCOPE(select_release) struct select *select = NULL;
-	int r = check_ids(params, err);
+	int r = dataset_merge_check(params->packs, params->count, err);
 
 	if (r == 0)
 		r = join_readers(dataset);

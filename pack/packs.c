@@ -312,12 +312,14 @@ static int apply_delta(struct opening *o, size_t delta)
 	return refuse_delta(o, delta, r, &why);
 }
 
+/* What is in a base is not seen beside what comes after its delta. */
 static int apply_deltas(struct opening *o)
 {
-	int r = 0;
+	int r;
 
 	if (o->params->delta_ok && o->names->count == 1)
 		return 0;
+	r = dataset_merge_check(o->packs, (unsigned)o->names->count, o->err);
 	for (size_t i = 0; r == 0 && i < o->names->count; i++)
 		if (dataset_lacks_base(o->packs[i].dataset))
 			r = apply_delta(o, i);

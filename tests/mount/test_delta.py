@@ -364,6 +364,8 @@ def test_without_its_base_or_out_of_order_a_delta_is_refused(changed, small, pla
         said = refused(FOLDFS, *words, point)
         assert said == (f"foldfs: {name}: a delta since the id {ids[since]}{instead}"
                         f"{way_out}")
+    assert refused(FOLDFS, old, first, old, point) == (
+        f"foldfs: {old} and {old} are the same pack: leave one out\n")
     for command in (["create", first, place / "no.lmdb"], ["list", first], ["report", first, "-o",
                     place / "no.html"], ["extract", first, place / "no"], ["cat", first, "newer"],
                     ["export", "--format=webdataset", first, place / "no"]):

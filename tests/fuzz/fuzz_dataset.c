@@ -8,53 +8,11 @@
 #include "pack/dataset_open.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/repair.h"
+#include "tests/fuzz/use.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <xxhash.h>
-
-#define ENTRIES_MAX 2000
-
-static void use_file(struct dataset *dataset, uint32_t entry, const struct dataset_entry *e)
-{
-	uint64_t first = dataset_first_extent(dataset, entry);
-	struct dataset_extent x;
-	uint8_t bytes[512];
-
-	if (e->size > 0) {
-		x = dataset_extent(dataset, first);
-		must(x.entry == e->inode && x.from == 0);
-		x = dataset_extent(dataset, first + format_extents(e->size) - 1);
-		must(x.entry == e->inode && x.from + x.size == e->size);
-	}
-	(void)dataset_read(dataset, entry, bytes, sizeof(bytes), 0);
-	(void)dataset_read(dataset, entry, bytes, sizeof(bytes), e->size / 2);
-}
-
-static void use_entry(struct dataset *dataset, uint32_t entry)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	struct dataset_entry e = dataset_entry(dataset, entry);
-	struct dataset_attr attr;
-	struct dataset_image image;
-	uint32_t found;
-	size_t len;
-
-	(void)dataset_attr(dataset, entry, &attr);
-	(void)dataset_image(dataset, entry, &image);
-	must(dataset_path(dataset, entry, &path) == 0);
-	(void)dataset_find(dataset, path.data, path.len, &found);
-	(void)dataset_suffix(dataset, entry);
-	if (e.kind == FORMAT_DIRECTORY) {
-		must(e.first_child + (uint64_t)e.children <= dataset_entries(dataset));
-	} else if (e.kind == FORMAT_SYMLINK) {
-		const char *target = dataset_target(dataset, entry, &len);
-
-		(void)XXH3_64bits(target, len);
-	} else {
-		use_file(dataset, entry, &e);
-	}
-}
 
 static int count_fault(void *context, const struct dataset_fault *fault)
 {
@@ -82,8 +40,7 @@ static void use(struct dataset *dataset)
 	uint64_t faults = 0;
 
 	(void)dataset_content_id(dataset, id);
-	for (uint32_t e = 0; e < dataset_entries(dataset) && e < ENTRIES_MAX; e++)
-		use_entry(dataset, e);
+	use_entries(dataset);
 	(void)dataset_check_sections(dataset, count_fault, &faults);
 	(void)dataset_check_keys(dataset, count_fault, &faults, &err);
 	must(dataset_info(dataset)->super && dataset_reader(dataset));
@@ -91,8 +48,8 @@ static void use(struct dataset *dataset)
 		return;
 	must(dataset_unchanged(dataset, 0) == 0);
 	for (uint64_t n = 1; n < 3; n++)
-		(void)lists_find(dataset, dataset_extents(dataset) / 3 * n, ENTRIES_MAX, &not_over,
-				 look, dataset);
+		(void)lists_find(dataset, dataset_extents(dataset) / 3 * n, USE_ENTRIES_MAX,
+				 &not_over, look, dataset);
 }
 
 /* Only its name or its mode, and then all of it. */

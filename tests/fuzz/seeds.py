@@ -104,6 +104,35 @@ def packs(foldpack):
         yield Path(folder, "moved").read_bytes()
 
 
+def deltas(foldpack):
+    """As fuzz_delta.c has them: how, the length of the delta, the delta, its base."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, base, delta = (Path(folder) / name for name in ("root/x", "base", "delta"))
+        for number in range(4):
+            (source / f"{number}").mkdir(parents=True)
+            (source / f"{number}/a.jpg").write_bytes(bytes([number]) * 700)
+            (source / f"{number}/link").symlink_to("a.jpg")
+        (source / "0/hard").hardlink_to(source / "0/a.jpg")
+        (source / "1/copy.jpg").write_bytes((source / "1/a.jpg").read_bytes())
+        (source / "none").touch()
+        subprocess.run([foldpack, "create", "-q", "--dedup", source, base], check=True)
+
+        def made(how, since, root):
+            subprocess.run([foldpack, "create", "-q", "--force", "--dedup", f"--since={since}",
+                            root, delta], check=True)
+            data = delta.read_bytes()
+            return struct.pack("<BH", how, len(data)) + data + base.read_bytes()
+
+        yield made(2, base, source)
+        yield made(1, f"x/={base}", source.parent)
+        (source / "2/a.jpg").write_bytes(b"changed")
+        (source / "new").write_bytes(b"new")
+        (source / "1/copy.jpg").rename(source / "renamed.jpg")
+        (source / "3/a.jpg").unlink()
+        yield made(0, base, source)
+        yield made(1, f"x/={base}", source.parent)
+
+
 def trees():
     """LMDBs that are no packs: of one leaf, and of three levels."""
     for count, size in (3, 5), (70, 500):
@@ -442,6 +471,7 @@ def all_seeds(foldpack):
     made_packs = list(packs(foldpack))
     start = made_packs[1].index(b"foldfs\r\n")
     yield "dataset", made_packs
+    yield "delta", deltas(foldpack)
     yield "walker", [*made_packs, *trees()]
     yield "format", [made_packs[1][start:start + 4096], b"\0foldfs.parts", b"a/b.jpg" * 80]
     kinds = ((0, 1, 4, 6), tars()), ((2, 5), zips()), ((3,), [beton()])

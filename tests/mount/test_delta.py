@@ -333,6 +333,13 @@ def test_diff_says_what_a_delta_changes(changed, place):
     together = word([old, new], place)
     assert run(FOLDPACK, "diff", "-q", old, together, status=1).out.count("\n") == 11
     run(FOLDPACK, "diff", "-q", together, foldfs.pack(source, place / "fresh.lmdb"))
+    run(FOLDPACK, "diff", "-q", place / "delta.lmdb", place / "fresh.lmdb")
+    trees.write(source / "newer", b"newer")
+    delta([old, place / "delta.lmdb"], source, place / "second.lmdb")
+    for words, count in ((old, place / "second.lmdb"), 12), ((new, place / "second.lmdb"), 1), \
+            ((place / "second.lmdb", old), 12):
+        assert run(FOLDPACK, "diff", "-q", *words, status=1).out.count("\n") == count
+    assert "a delta since the id" in run(FOLDPACK, "diff", source, new, status=1).err
     run("tar", "-cf", place / "x.tar", "-C", source, ".")
     assert "without checksums" in run(FOLDPACK, "diff", old, place / "x.tar", status=1).err
 

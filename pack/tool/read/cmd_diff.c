@@ -290,23 +290,6 @@ static int open_compared_folder(struct diff *diff)
 		       : EXIT_DONE;
 }
 
-/* A delta is compared with the packs that it was made since, if these are what is named before. */
-static int open_after(struct diff *diff, const char *before)
-{
-	SCOPE_FREE char *old = strdup(before), *pack = strdup(diff->pack);
-	char *words[] = {old, pack};
-	struct cmd_common common = diff->settings.common;
-	int r;
-
-	common.delta_ok = true;
-	r = old && pack ? cmd_open(diff->pack, &common, &diff->dataset)
-			: cmd_status(diff->pack, -ENOMEM, NULL);
-	if (r != EXIT_DONE || !dataset_lacks_base(diff->dataset))
-		return r;
-	dataset_free(steal_ptr(&diff->dataset));
-	return cmd_open_all(words, 2, &diff->settings.common, &diff->dataset);
-}
-
 static int load_compared(struct diff *diff, const char *name, struct dataset *dataset)
 {
 	unsigned attributes = diff->settings.attributes ? DATASET_ATTRS : 0;
@@ -319,14 +302,16 @@ static int load_compared(struct diff *diff, const char *name, struct dataset *da
 	return cmd_load(name, dataset, DATASET_CHECKSUMS | attributes);
 }
 
+/* A delta needs no base: its index has all that is compared. */
 static int open_compared_packs(struct diff *diff)
 {
-	SCOPE_FREE char *before = strdup(diff->folder);
-	int r = before ? cmd_open(diff->folder, &diff->settings.common, &diff->before)
-		       : cmd_status(diff->folder, -ENOMEM, NULL);
+	struct cmd_common common = diff->settings.common;
+	int r;
 
+	common.delta_ok = true;
+	r = cmd_open(diff->folder, &common, &diff->before);
 	if (r == EXIT_DONE)
-		r = open_after(diff, before);
+		r = cmd_open(diff->pack, &common, &diff->dataset);
 	if (r == EXIT_DONE)
 		r = load_compared(diff, diff->folder, diff->before);
 	return r == EXIT_DONE ? load_compared(diff, diff->pack, diff->dataset) : r;

@@ -1,5 +1,6 @@
 /* Checks once everything that a hostile or damaged index could say, so that all other code may
  * trust its numbers. */
+#include "base/bytes.h"
 #include "base/scope.h"
 #include "base/search.h"
 #include "pack/index.h"
@@ -129,6 +130,19 @@ static bool parent_right(struct check_pass *pass, uint32_t entry)
 	return entry >= pass->first && entry < pass->last;
 }
 
+/* Siblings are sorted by name, and have each name once: lookups and merges go by that. */
+static bool order_right(const struct check_pass *pass, uint32_t entry)
+{
+	size_t len, before_len;
+	const char *name, *before;
+
+	if (entry <= pass->first)
+		return true;
+	before = index_name(pass->index, entry - 1, &before_len);
+	name = index_name(pass->index, entry, &len);
+	return bytes_compare(before, before_len, name, len) < 0;
+}
+
 static bool hardlink_right(const struct index *index, uint64_t target, uint64_t size)
 {
 	return target < index->entries && size == 0 &&
@@ -210,7 +224,8 @@ static int check_entries(struct index *index, struct check_pass *pass, struct er
 	for (uint32_t e = 0; e < index->entries; e++) {
 		if ((e & ((1u << INDEX_BASE_SHIFT) - 1)) == 0)
 			index->extent_base[e >> INDEX_BASE_SHIFT] = pass->extents;
-		if (!name_right(pass, e) || !place_right(pass, e) || !parent_right(pass, e))
+		if (!name_right(pass, e) || !place_right(pass, e) || !parent_right(pass, e) ||
+		    !order_right(pass, e))
 			return err_set(err, -EBADMSG, "damaged index: entry %u", e);
 	}
 	/* Each entry is in the range of its parent. If the ranges together hold no more than all

@@ -1,5 +1,6 @@
 #include "base/limits.h"
 #include "base/io.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include <errno.h>
@@ -73,6 +74,13 @@ uint64_t limits_spare_files(void)
 bool limits_is_spare(int fd)
 {
 	return (uint64_t)fd >= limits_spare_files() * (SPARE - 1);
+}
+
+uint64_t limits_files_left(void)
+{
+	SCOPE_CLOSE int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	return next < 0 ? 0 : sub_sat(limits_spare_files() * SPARE, (uint64_t)next);
 }
 
 void limits_avoid_oom_killer(void)

@@ -20,6 +20,8 @@ void limits_give_back(const struct rlimit *files);
  * limits_spare_files(): how many are in that quarter; _is_spare(): whether a descriptor is. */
 uint64_t limits_spare_files(void);
 bool limits_is_spare(int fd);
+/* How many may still be opened: those that are open have the lowest numbers. */
+uint64_t limits_files_left(void);
 
 /* For a process that takes what it serves from all who use it, should it be killed for lack of
  * memory: the kernel is to count half of the memory less for it when it looks for a process to

@@ -38,6 +38,9 @@ uint64_t call_rest(const struct call *call, int index);
 /* What the path in these arguments names. Returns 0, PASS, or -errno: also in *ret. */
 int64_t call_find_path(const struct answers *answers, const struct call *call, int fd, int path,
 		       enum follow follow, struct resolved *ret);
+/* The same of a path that was read, and is not empty. */
+int64_t call_find_text(const struct answers *answers, const struct call *call, int from,
+		       const char *text, enum follow follow, struct resolved *ret);
 /* What the first path names, as call->to. */
 int64_t call_find(const struct answers *answers, struct call *call, enum follow follow);
 /* The same, by AT_SYMLINK_NOFOLLOW of the flags. */
@@ -46,5 +49,5 @@ bool call_is_folder(const struct answers *answers, const struct call *call);
 
 /* Calls that would change something, execute or watch it: the errors that a read-only mount gives,
  * or others where it could do it. */
-call_fn refuse_change, refuse_truncate, refuse_making, refuse_removal, refuse_rename, refuse_link,
-	refuse_execution, refuse_old_listing, refuse_watch, enter_folder;
+call_fn refuse_change, refuse_truncate, refuse_making, refuse_socket, refuse_removal, refuse_rename,
+	refuse_link, refuse_execution, refuse_old_listing, refuse_watch, enter_folder;

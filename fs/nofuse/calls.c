@@ -1,5 +1,6 @@
 #include "fs/nofuse/calls.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/math.h"
 #include "base/scope.h"
 #include "fs/life/stats.h"
@@ -21,6 +22,7 @@
 #define STATFS_MAGIC 0x65735546	     /* as of a mount by FUSE */
 #define STATFS_VALID 0x0020	     /* the flags are */
 #define STATS_GROWTH 64		/* bytes that the stats may grow between two calls of getxattr(2) */
+#define TRIES	     100	/* in a second */
 #define NULL_PATH    0x40000000 /* fixed: NULL means the descriptor */
 #define UNNAMED	     (O_TMPFILE & ~O_DIRECTORY)
 #define RESOLVE_END  0x40 /* above the flags of openat2(2) that keep a path within a folder */
@@ -46,15 +48,21 @@ static int check_access(const struct answers *answers, const struct call *call, 
 	return r == 0 || r == -EACCES ? r : -EIO;
 }
 
-/* Whether the folders on the way may be searched. */
-static int check_above(const struct answers *answers, const struct call *call,
-		       const struct resolved *to)
+int64_t call_find_text(const struct answers *answers, const struct call *call, int from,
+		       const char *text, enum follow follow, struct resolved *ret)
 {
-	uint32_t entry = to->entry;
+	int r = 0;
 
-	if (to->error == 0 && to->last == RESOLVED_NAME && entry != answers->tree->root)
-		entry = dataset_entry(answers->tree->dataset, entry).parent;
-	return to->error && !to->above ? 0 : check_access(answers, call, entry, X_OK);
+	*ret = resolve(&answers->resolver, call->pid, from, text, follow);
+	if (!ret->inside)
+		return PASS;
+	if (ret->searched && (!ret->error || ret->above))
+		r = check_access(answers, call, ret->folder, X_OK);
+	if (r < 0) {
+		ret->above = false;
+		ret->error = r;
+	}
+	return ret->error;
 }
 
 /* Returns 0, PASS, or -errno. */
@@ -71,21 +79,13 @@ int64_t call_find_path(const struct answers *answers, const struct call *call, i
 	if (r < 0)
 		return PASS;
 	if (*text)
-		*ret = resolve(&answers->resolver, call->pid, from, text, follow);
-	else if (path == NO || call->empty ||
-		 (call->row->fixed & NULL_PATH && !call_argument(call, path)))
+		return call_find_text(answers, call, from, text, follow, ret);
+	if (path == NO || call->empty ||
+	    (call->row->fixed & NULL_PATH && !call_argument(call, path)))
 		*ret = resolve_open(&answers->resolver, call->pid, from);
 	else
 		ret->error = -ENOENT; /* as the kernel will say */
-	if (!ret->inside)
-		return PASS;
-	if (*text)
-		r = check_above(answers, call, ret);
-	if (r < 0) {
-		ret->above = false;
-		ret->error = r;
-	}
-	return ret->error;
+	return ret->inside ? ret->error : PASS;
 }
 
 int64_t call_find(const struct answers *answers, struct call *call, enum follow follow)
@@ -122,17 +122,21 @@ static int64_t give_bytes(const struct answers *answers, const struct call *call
 
 /* --- opening --------------------------------------------------------------------------------- */
 
+/* If it fails, it is the job that is short of descriptors. */
 static int64_t give_fd(const struct answers *answers, const struct call *call, int fd)
 {
 	int r = listener_give(&answers->listener, call->asked, fd, call->flags & O_CLOEXEC);
 
-	return r < 0 ? r : GIVEN;
+	if (r < 0)
+		listener_answer(&answers->listener, call->asked, r);
+	return GIVEN;
 }
 
-static int64_t open_folder(const struct answers *answers, const struct call *call)
+static int64_t open_folder(const struct answers *answers, struct call *call)
 {
 	int flags = (int)call->flags;
 	SCOPE_CLOSE int fd = -1;
+	uint64_t mark = 0;
 	int64_t r;
 
 	if (flags & O_PATH)
@@ -144,12 +148,12 @@ static int64_t open_folder(const struct answers *answers, const struct call *cal
 	r = check_access(answers, call, call->to.entry, R_OK);
 	if (r < 0)
 		return r;
-	fd = skeleton_open(answers->skeleton, call->to.entry, flags);
+	fd = cursors_open(answers->cursors, call->to.entry, flags, &call->opener, &mark);
 	if (fd < 0)
 		return fd;
-	/* The job may list it as soon as it has it. */
-	r = cursors_keep(answers->cursors, call->to.entry, fd);
-	return r < 0 ? r : give_fd(answers, call, fd);
+	r = give_fd(answers, call, fd);
+	cursors_given(answers->cursors, mark);
+	return r;
 }
 
 /* The order of the checks is the kernel's. */
@@ -241,12 +245,18 @@ static int64_t answer_open_how(const struct answers *answers, struct call *call)
 
 /* --- attributes ------------------------------------------------------------------------------ */
 
-static int stat_entry(const struct answers *answers, uint32_t entry, struct stat *ret)
+static int stat_entry(const struct answers *answers, const struct call *call, struct stat *ret)
 {
-	int r = tree_stat(answers->tree, entry, ret);
+	char space[JOB_NAME];
+	int r = tree_stat(answers->tree, call->to.entry, ret);
 
 	ret->st_ino |= INODES;
 	ret->st_dev = answers->skeleton->device;
+	job_space(call->pid, space);
+	if (strcmp(space, answers->space) != 0) {
+		ret->st_uid = job_id(call->pid, "uid_map", ret->st_uid);
+		ret->st_gid = job_id(call->pid, "gid_map", ret->st_gid);
+	}
 	return r < 0 ? -EIO : 0;
 }
 
@@ -255,7 +265,7 @@ static int64_t find_stat(const struct answers *answers, struct call *call, struc
 	int64_t r = call_find_at(answers, call);
 
 	mount_count(answers->mount, REQUEST_GETATTR);
-	return r ? r : stat_entry(answers, call->to.entry, ret);
+	return r ? r : stat_entry(answers, call, ret);
 }
 
 static int64_t answer_stat(const struct answers *answers, struct call *call)
@@ -334,13 +344,16 @@ static int64_t give_link(const struct answers *answers, const struct call *call,
 static int64_t give_path(const struct answers *answers, const struct call *call)
 {
 	SCOPE(buf_release) struct buf root = BUF_INIT, path = BUF_INIT, all = BUF_INIT;
-	int r = dataset_path(answers->tree->dataset, answers->tree->root, &root);
+	char top[PATH_MAX];
+	int r = getcwd(top, sizeof(top))
+			? dataset_path(answers->tree->dataset, answers->tree->root, &root)
+			: -errno;
 
 	if (r == 0)
 		r = dataset_path(answers->tree->dataset, call->to.entry, &path);
 	if (r == 0)
-		r = buf_addf(&all, "%s%s%s", answers->skeleton->path,
-			     path.data[root.len] == '/' ? "" : "/", path.data + root.len);
+		r = buf_addf(&all, "%s%s%s", top, path.data[root.len] == '/' ? "" : "/",
+			     path.data + root.len);
 	return r < 0 ? r : give_link(answers, call, all.data, all.len);
 }
 
@@ -463,8 +476,8 @@ static int64_t answer_getdents(const struct answers *answers, struct call *call)
 	listing.room = min((size_t)(unsigned)call_rest(call, 1), sizeof(listing.bytes));
 	listing.used = 0;
 	listing.more = false;
-	r = cursors_list(answers->cursors, call->to.entry, call->pid, (int)call_argument(call, 0),
-			 add_record, &listing);
+	r = cursors_list(answers->cursors, call->pid, (int)call_argument(call, 0), add_record,
+			 &listing);
 	if (r < 0)
 		return r;
 	if (listing.used == 0)
@@ -504,6 +517,7 @@ static const struct row table[] = {
 	{SYS_mkdirat, refuse_making, 0, 1, NO, NO, true},
 	{SYS_mknodat, refuse_making, 0, 1, NO, NO, false},
 	{SYS_symlinkat, refuse_making, 1, 2, NO, NO, false},
+	{SYS_bind, refuse_socket, NO, NO, NO, 1, 0},
 	{SYS_linkat, refuse_link, 0, 1, 4, NO, 0},
 	{SYS_renameat2, refuse_rename, 0, 1, NO, NO, 0},
 	{SYS_unlinkat, refuse_removal, 0, 1, 2, NO, 0},
@@ -557,6 +571,20 @@ size_t calls_listed(uint32_t ret[static CALLS_MAX])
 	return ROWS;
 }
 
+/* Other threads soon close what they have open. */
+static int64_t answer_patiently(const struct answers *answers, struct call *call)
+{
+	const struct timespec tick = {.tv_nsec = CLOCK_SECOND / TRIES};
+	int64_t r = call->row->answer(answers, call);
+
+	for (int tries = TRIES; r == -EMFILE && tries > 0; tries--) {
+		opener_waits(&call->opener);
+		nanosleep(&tick, NULL);
+		r = call->row->answer(answers, call);
+	}
+	return r;
+}
+
 void calls_answer(const struct answers *answers, const struct asked *asked,
 		  void (*waits)(void *context), void *context)
 {
@@ -574,7 +602,7 @@ void calls_answer(const struct answers *answers, const struct asked *asked,
 	if (row->flags != NO)
 		call.flags |= (uint32_t)data->args[row->flags];
 	call.empty = call.flags & AT_EMPTY_PATH && row->answer != answer_open;
-	r = row->answer(answers, &call);
+	r = answer_patiently(answers, &call);
 	if (r == PASS)
 		listener_pass(&answers->listener, asked);
 	else if (r != GIVEN)

@@ -18,6 +18,7 @@ struct answers {
 	struct store *store;
 	struct cursors *cursors;
 	struct listener listener;
+	char space[JOB_NAME]; /* the user namespace of this process */
 };
 
 /* The numbers of the calls that are answered. Returns how many; `most` is enough. */

@@ -1,31 +1,45 @@
 #include "fs/nofuse/cursors.h"
+#include "base/clock.h"
 #include "base/scope.h"
-#include "fs/nofuse/job.h"
 #include <fcntl.h>
 
+#define PATIENCE CLOCK_SECOND	      /* without one that is closed */
+#define TICK	 (CLOCK_SECOND / 100) /* between two looks at the processes */
+
 struct cursor {
-	int fd; /* 0: none */
-	uint32_t entry;
-	uint64_t used; /* when, counted in uses */
+	int fd;	       /* 0: none */
+	bool in_hand;  /* the job does not have it yet */
+	bool in_use;   /* as far as the processes have been looked at */
+	uint64_t mark; /* its place in the table, and how many were opened before */
 };
 
 struct cursors {
+	const struct skeleton *skeleton;
+	unsigned most;
 	pthread_mutex_t lock;
 	/* What follows is protected by lock: */
-	uint64_t uses;
-	unsigned most;
+	uint64_t opened;
+	uint64_t looked; /* at the processes: when */
 	struct cursor kept[];
 };
 
-struct cursors *cursors_new(unsigned most)
+struct cursors *cursors_new(const struct skeleton *skeleton, unsigned most)
 {
 	struct cursors *cursors = calloc(1, sizeof(*cursors) + most * sizeof(cursors->kept[0]));
 
 	if (!cursors)
 		return NULL;
+	cursors->skeleton = skeleton;
 	cursors->most = most;
 	pthread_mutex_init(&cursors->lock, NULL);
 	return cursors;
+}
+
+static void drop(struct cursor *cursor)
+{
+	if (cursor->fd)
+		close(cursor->fd);
+	*cursor = (struct cursor){0};
 }
 
 void cursors_free(struct cursors *cursors)
@@ -33,75 +47,180 @@ void cursors_free(struct cursors *cursors)
 	if (!cursors)
 		return;
 	for (unsigned i = 0; i < cursors->most; i++)
-		if (cursors->kept[i].fd)
-			close(cursors->kept[i].fd);
+		drop(&cursors->kept[i]);
 	pthread_mutex_destroy(&cursors->lock);
 	free(cursors);
 }
 
-int cursors_keep(struct cursors *cursors, uint32_t entry, int fd)
+/* --- the table: lock held -------------------------------------------------------------------- */
+
+static struct cursor *find(struct cursors *cursors, uint64_t mark)
 {
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	struct cursor *cursor = &cursors->kept[mark % cursors->most];
 
-	if (copy < 0)
-		return -errno;
-	SCOPE_LOCK(&cursors->lock);
-	struct cursor *oldest = &cursors->kept[0];
-
-	for (unsigned i = 1; i < cursors->most; i++)
-		if (cursors->kept[i].used < oldest->used)
-			oldest = &cursors->kept[i];
-	if (oldest->fd)
-		close(oldest->fd);
-	*oldest = (struct cursor){.fd = copy, .entry = entry, .used = ++cursors->uses};
-	return 0;
+	return cursor->fd && cursor->mark == mark ? cursor : NULL;
 }
 
-/* Whether it is the description that the job means: then the job's moves with it. */
-static bool is_same(const struct cursor *cursor, pid_t pid, int fd)
+/* 1, 0, or -errno. */
+static int is_of_job(pid_t pid)
 {
-	off_t place = lseek(cursor->fd, 0, SEEK_CUR);
-	bool same;
-
-	if (place < 0 || job_position(pid, fd) != place)
-		return false;
-	(void)lseek(cursor->fd, place + 1, SEEK_SET);
-	same = job_position(pid, fd) == place + 1;
-	(void)lseek(cursor->fd, place, SEEK_SET);
-	return same;
+	while (pid > 1 && pid != getpid())
+		pid = job_parent(pid);
+	return job_is_short(pid) ? pid : pid == getpid();
 }
 
-/* The newest ones first: most that are not in use any more are older. Lock held. */
-static struct cursor *find(struct cursors *cursors, uint32_t entry, pid_t pid, int fd)
+/* What a process has open is in use. 0 or -errno: that could not be seen. */
+static int look_at(struct cursors *cursors, pid_t pid)
 {
-	uint64_t before = UINT64_MAX;
+	char path[64];
+	SCOPE_DIR DIR *dir = NULL;
+	const struct dirent *entry;
+	int r = 0;
 
-	for (;;) {
-		struct cursor *newest = NULL;
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	if (!dir)
+		return job_is_short(-errno) ? -errno : 0;
+	while (!job_is_short(r) && (entry = readdir(dir))) {
+		uint64_t mark;
+		struct cursor *cursor;
 
-		for (unsigned i = 0; i < cursors->most; i++) {
-			struct cursor *c = &cursors->kept[i];
-
-			if (c->fd && c->entry == entry && c->used < before &&
-			    (!newest || c->used > newest->used))
-				newest = c;
-		}
-		if (!newest || is_same(newest, pid, fd))
-			return newest;
-		before = newest->used;
+		r = job_read_mark(pid, (int)strtol(entry->d_name, NULL, 10), &mark);
+		cursor = r < 0 ? NULL : find(cursors, mark);
+		if (cursor)
+			cursor->in_use = true;
 	}
+	return job_is_short(r) ? r : 0;
 }
 
-int cursors_list(struct cursors *cursors, uint32_t entry, pid_t pid, int fd, cursors_add_fn *add,
-		 void *context)
+static int look_at_all(struct cursors *cursors)
+{
+	SCOPE_DIR DIR *dir = opendir("/proc");
+	const struct dirent *entry;
+	int r = dir ? 0 : -errno;
+
+	while (r >= 0 && (entry = readdir(dir))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		r = pid > 1 && pid != getpid() ? is_of_job(pid) : 0;
+		if (r > 0)
+			r = look_at(cursors, pid);
+	}
+	return r;
+}
+
+/* Drops what no process of the job has open: nobody is told when a description is closed. */
+static void drop_closed(struct cursors *cursors)
+{
+	if (clock_ns() - cursors->looked < TICK)
+		return;
+	for (unsigned i = 0; i < cursors->most; i++)
+		cursors->kept[i].in_use = cursors->kept[i].in_hand;
+	if (look_at_all(cursors) == 0)
+		for (unsigned i = 0; i < cursors->most; i++)
+			if (!cursors->kept[i].in_use)
+				drop(&cursors->kept[i]);
+	cursors->looked = clock_ns();
+}
+
+static struct cursor *find_free(struct cursors *cursors)
+{
+	for (unsigned i = 0; i < cursors->most; i++)
+		if (!cursors->kept[i].fd)
+			return &cursors->kept[i];
+	return NULL;
+}
+
+static struct cursor *make_free(struct cursors *cursors)
+{
+	struct cursor *cursor = find_free(cursors);
+
+	if (cursor)
+		return cursor;
+	drop_closed(cursors);
+	return find_free(cursors);
+}
+
+/* Lock held, which it drops while it waits. NULL: none is closed. */
+static struct cursor *wait_for_free(struct cursors *cursors, struct opener *opener)
+{
+	const struct timespec tick = {.tv_nsec = TICK};
+	uint64_t opened = 0, since = 0;
+	struct cursor *cursor;
+
+	while (!(cursor = make_free(cursors))) {
+		uint64_t now = clock_ns();
+
+		if (opened != cursors->opened)
+			since = now;
+		opened = cursors->opened;
+		if (now - since >= PATIENCE)
+			return NULL;
+		pthread_mutex_unlock(&cursors->lock);
+		opener_waits(opener);
+		nanosleep(&tick, NULL);
+		pthread_mutex_lock(&cursors->lock);
+	}
+	return cursor;
+}
+
+/* --- opening --------------------------------------------------------------------------------- */
+
+static int open_marked(const struct skeleton *skeleton, uint32_t entry, int flags, uint64_t mark,
+		       int *ret_copy)
+{
+	SCOPE_CLOSE int fd = skeleton_open(skeleton, entry, flags);
+	int r = fd < 0 ? fd : job_mark(fd, mark);
+
+	if (r < 0)
+		return r;
+	r = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (r < 0)
+		return -errno;
+	*ret_copy = r;
+	return steal_fd(&fd);
+}
+
+int cursors_open(struct cursors *cursors, uint32_t entry, int flags, struct opener *opener,
+		 uint64_t *ret_mark)
 {
 	SCOPE_LOCK(&cursors->lock);
-	struct cursor *cursor = find(cursors, entry, pid, fd);
-	off_t place;
+	struct cursor *cursor = wait_for_free(cursors, opener); /* holds no descriptor */
+	int fd;
 
 	if (!cursor)
+		return -ENFILE;
+	*ret_mark = ++cursors->opened * cursors->most + (uint64_t)(cursor - cursors->kept);
+	fd = open_marked(cursors->skeleton, entry, flags, *ret_mark, &cursor->fd);
+	if (fd < 0)
+		return fd;
+	cursor->in_hand = true;
+	cursor->mark = *ret_mark;
+	return fd;
+}
+
+void cursors_given(struct cursors *cursors, uint64_t mark)
+{
+	SCOPE_LOCK(&cursors->lock);
+	struct cursor *cursor = find(cursors, mark);
+
+	if (cursor)
+		cursor->in_hand = false;
+}
+
+int cursors_list(struct cursors *cursors, pid_t pid, int fd, cursors_add_fn *add, void *context)
+{
+	SCOPE_LOCK(&cursors->lock);
+	struct cursor *cursor;
+	uint64_t mark;
+	off_t place;
+	int r = job_read_mark(pid, fd, &mark);
+
+	if (job_is_short(r))
+		return r;
+	cursor = r < 0 ? NULL : find(cursors, mark);
+	if (!cursor)
 		return -EBADF;
-	cursor->used = ++cursors->uses;
 	place = lseek(cursor->fd, 0, SEEK_CUR);
 	while (add(context, (uint64_t)place))
 		place++;

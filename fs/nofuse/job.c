@@ -2,12 +2,20 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include <fcntl.h>
-#include <stdbool.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 
-#define PIECE 4096 /* memory is mapped by so much, or by a multiple */
+#define PIECE	    4096  /* memory is mapped by so much, or by a multiple */
+#define OVERFLOW_ID 65534 /* what the kernel calls those that a namespace has not */
+
+void opener_waits(struct opener *opener)
+{
+	if (opener->waits)
+		opener->waits(opener->context);
+	opener->waits = NULL;
+}
 
 static struct iovec remote(uint64_t address, size_t len)
 {
@@ -69,20 +77,86 @@ int job_link(pid_t pid, int fd, char ret[static PATH_MAX])
 	return 0;
 }
 
-int64_t job_position(pid_t pid, int fd)
+/* Reads the beginning of a file of /proc as a text. 0 or -errno. */
+static int read_proc(pid_t pid, const char *name, char *ret, size_t room)
 {
 	SCOPE_CLOSE int file = -1;
-	char name[JOB_NAME], text[64];
-	long long position;
+	char path[JOB_NAME];
 	ssize_t len;
 
-	snprintf(name, sizeof(name), "/proc/%d/fdinfo/%d", pid, fd);
-	file = open(name, O_RDONLY | O_CLOEXEC);
-	if (file < 0)
-		return -errno;
-	len = read(file, text, sizeof(text) - 1);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	len = file < 0 ? -1 : read(file, ret, room - 1);
 	if (len < 0)
 		return -errno;
-	text[len] = '\0';
-	return sscanf(text, "pos: %lld", &position) == 1 ? position : -EPROTO;
+	ret[len] = '\0';
+	return 0;
+}
+
+/* A lock is of the description, and fdinfo shows it. Nobody can write to a folder, so no lock of
+ * another is in its way. */
+int job_mark(int fd, uint64_t mark)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_start = (off_t)mark, .l_len = 1};
+
+	return fcntl(fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
+}
+
+int job_read_mark(pid_t pid, int fd, uint64_t *ret)
+{
+	char name[32], text[512];
+	const char *lock;
+	int r;
+
+	snprintf(name, sizeof(name), "fdinfo/%d", fd);
+	r = read_proc(pid, name, text, sizeof(text));
+	if (r < 0)
+		return r;
+	lock = strstr(text, "OFDLCK");
+	return lock && sscanf(lock, "%*s %*s %*s %*s %*s %" SCNu64, ret) == 1 ? 0 : -EBADF;
+}
+
+/* The name, which comes second, may have anything in it. */
+pid_t job_parent(pid_t pid)
+{
+	char text[512], *end;
+	pid_t parent;
+	int r = read_proc(pid, "stat", text, sizeof(text));
+
+	if (r < 0)
+		return r;
+	end = strrchr(text, ')');
+	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : -EPROTO;
+}
+
+bool job_is_short(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
+}
+
+void job_space(pid_t pid, char ret[static JOB_NAME])
+{
+	char name[JOB_NAME];
+	ssize_t len;
+
+	snprintf(name, sizeof(name), "/proc/%d/ns/user", pid);
+	len = readlink(name, ret, JOB_NAME - 1);
+	ret[len < 0 ? 0 : len] = '\0';
+}
+
+/* A line is: the first one there, the first one here, how many. */
+uint32_t job_id(pid_t pid, const char *map, uint32_t id)
+{
+	char text[4096], *line = text;
+	uint32_t there, here, count;
+	int len = 0;
+
+	if (read_proc(pid, map, text, sizeof(text)) < 0)
+		return id;
+	for (; sscanf(line, "%" SCNu32 " %" SCNu32 " %" SCNu32 "%n", &there, &here, &count, &len) ==
+	       3;
+	     line += len)
+		if (id >= here && id - here < count)
+			return there + (id - here);
+	return OVERFLOW_ID;
 }

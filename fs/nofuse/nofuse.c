@@ -8,6 +8,7 @@
 #include "base/size.h"
 #include "fs/life/daemon.h"
 #include "fs/nofuse/calls.h"
+#include "fs/nofuse/job.h"
 #include "fs/nofuse/probe.h"
 #include <signal.h>
 #include <stdio.h>
@@ -16,14 +17,14 @@
 #include <sys/wait.h>
 
 #define STACK	    (2 * MIB) /* of each, whatever `ulimit -s` says: a path may lead over 40 links */
-#define THREADS	    32	      /* that answer; those that wait for storage answer nobody else */
-#define THREADS_MAX 64
+#define THREADS_MAX 64	      /* that answer; those that wait answer nobody else */
 /* Each call wakes all threads that wait for one: with 16, a call cost three times the processor
  * time that it did with one. A second one answers where a path leads to storage that hangs. */
 #define TAKERS	    2
 #define LEFTOVERS   5 /* seconds for processes that COMMAND leaves behind */
-#define CURSORS_MAX 1024
+#define CURSORS_MAX 4096
 #define FILES_MAX   8192
+#define IN_HAND	    16 /* descriptors for looks at paths and processes */
 #define STORE_LEAST (32 * MIB)
 #define STOP	    SIGURG    /* interrupts a thread that waits for a call */
 #define TICK	    100000000 /* ns */
@@ -42,21 +43,25 @@ struct nofuse {
 	unsigned takers; /* threads that wait for calls, or answer one soon; protected by lock */
 };
 
-/* Copies that are kept count beside the pool; so do those that the job holds open. */
-static struct store_limits choose_limits(const struct mount *mount)
+/* Copies that are kept count beside the pool; so do those that the job holds open. Of the
+ * descriptors that are left, half are for folders that the job has open, a quarter for copies, an
+ * eighth for those that are made, and the rest for the mount and for threads. */
+static struct store_limits choose_limits(const struct mount *mount, uint64_t left)
 {
 	struct mount_memory memory = mount_memory(mount);
 
 	return (struct store_limits){.bytes = max(memory.budget / 4, STORE_LEAST),
-				     .files = clamp(limits_spare_files() * 2, 16, FILES_MAX),
+				     .files = clamp(left / 4, 4, FILES_MAX),
+				     .making = clamp(left / 8, 2, THREADS_MAX),
 				     .largest = max(memory.available / 4, STORE_LEAST)};
 }
 
 int nofuse_new(struct mount *mount, struct nofuse **ret, struct err *err)
 {
 	const struct settings *settings = mount_settings(mount);
-	const struct store_limits limits = choose_limits(mount);
 	struct nofuse *nofuse = calloc(1, sizeof(*nofuse));
+	uint64_t left = sub_sat(limits_files_left(), IN_HAND);
+	struct store_limits limits = choose_limits(mount, left);
 	struct answers *answers;
 	int r;
 
@@ -79,8 +84,10 @@ int nofuse_new(struct mount *mount, struct nofuse **ret, struct err *err)
 	answers->tree = mount_tree(mount);
 	answers->skeleton = &nofuse->skeleton;
 	resolver_init(&answers->resolver, &nofuse->skeleton);
+	job_space(getpid(), answers->space);
 	answers->store = store_new(mount, &answers->resolver, &limits);
-	answers->cursors = cursors_new((unsigned)clamp(limits_spare_files() / 2, 8, CURSORS_MAX));
+	answers->cursors =
+		cursors_new(&nofuse->skeleton, (unsigned)clamp(left / 2, 8, CURSORS_MAX));
 	return answers->store && answers->cursors ? 0 : -ENOMEM;
 }
 
@@ -107,20 +114,6 @@ const char *nofuse_path(const struct nofuse *nofuse)
 
 /* --- processes ------------------------------------------------------------------------------- */
 
-static pid_t parent_of(const char *pid)
-{
-	SCOPE_FILE FILE *file = NULL;
-	char path[64], line[512], *end;
-	int parent;
-
-	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
-	file = fopen(path, "re");
-	if (!file || !fgets(line, sizeof(line), file))
-		return 0;
-	end = strrchr(line, ')'); /* of the name, which may have anything in it */
-	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
-}
-
 static void kill_children(void)
 {
 	SCOPE_DIR DIR *dir = opendir("/proc");
@@ -128,8 +121,7 @@ static void kill_children(void)
 	pid_t own = getpid();
 
 	while (dir && (entry = readdir(dir)))
-		if (*entry->d_name >= '1' && *entry->d_name <= '9' &&
-		    parent_of(entry->d_name) == own)
+		if (job_parent((pid_t)strtol(entry->d_name, NULL, 10)) == own)
 			kill((pid_t)strtol(entry->d_name, NULL, 10), SIGKILL);
 }
 
@@ -205,9 +197,10 @@ int nofuse_attach(struct nofuse *nofuse, int gate, struct err *err)
 {
 	int r = listener_receive(gate, &nofuse->answers.listener);
 
-	return r < 0 ? err_set(err, r, "cannot listen to the calls of the command: %s",
-			       strerror(-r))
-		     : 0;
+	if (r < 0)
+		return err_set(err, r, "cannot listen to the calls of the command: %s",
+			       strerror(-r));
+	return fchdir(nofuse->skeleton.folder) < 0 ? -errno : 0; /* see resolve.h */
 }
 
 /* --- answering ------------------------------------------------------------------------------- */
@@ -277,7 +270,7 @@ int nofuse_serve(struct nofuse *nofuse, struct err *err)
 	pthread_attr_setstacksize(&attributes, STACK);
 	nofuse->serving = true;
 	sigaction(STOP, &interrupt, NULL);
-	wanted = wanted ? wanted : THREADS;
+	wanted = wanted ? wanted : THREADS_MAX;
 	while (r == 0 && nofuse->started < wanted) {
 		r = -pthread_create(&nofuse->threads[nofuse->started], &attributes, answer_calls,
 				    nofuse);

@@ -1,5 +1,10 @@
+#include "base/math.h"
 #include "fs/nofuse/call.h"
+#include "fs/nofuse/job.h"
 #include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 /* Would change what a path names. */
 int64_t refuse_change(const struct answers *answers, struct call *call)
@@ -26,25 +31,44 @@ static int64_t wrong_above(int64_t r, const struct resolved *to)
 	return to->above ? 0 : r;
 }
 
-/* A name is to be made: the second path of calls that have two. */
-static int64_t refuse_new(const struct answers *answers, const struct call *call, int fd, int path,
-			  bool folder)
+/* A name is to be made, and was looked for. */
+static int64_t refuse_new(int64_t r, const struct resolved *to, bool folder)
 {
-	struct resolved to = {0};
-	int64_t r = call_find_path(answers, call, fd, path, FOLLOW_NEVER, &to);
-
 	if (r == PASS)
-		return to.error ? to.error : PASS;
-	if (wrong_above(r, &to) || r == -ENAMETOOLONG)
+		return to->error ? to->error : PASS;
+	if (wrong_above(r, to) || r == -ENAMETOOLONG)
 		return r;
 	if (r == -ENOENT)
-		return to.slash && !folder ? -ENOENT : -EROFS;
+		return to->slash && !folder ? -ENOENT : -EROFS;
 	return -EEXIST;
 }
 
 int64_t refuse_making(const struct answers *answers, struct call *call)
 {
-	return refuse_new(answers, call, call->row->fd, call->row->path, call->row->fixed);
+	return refuse_new(call_find(answers, call, FOLLOW_NEVER), &call->to, call->row->fixed);
+}
+
+/* A local socket makes its name. */
+int64_t refuse_socket(const struct answers *answers, struct call *call)
+{
+	struct sockaddr_un name = {0};
+	char path[sizeof(name.sun_path) + 1] = "";
+	size_t len = min((uint32_t)call_rest(call, 1), sizeof(name));
+	int64_t r;
+
+	if (job_read(call->pid, call_rest(call, 0), &name, len) < 0 || name.sun_family != AF_UNIX ||
+	    !*name.sun_path)
+		return PASS;
+	memcpy(path, name.sun_path, sizeof(name.sun_path));
+	r = refuse_new(call_find_text(answers, call, AT_FDCWD, path, FOLLOW_NEVER, &call->to),
+		       &call->to, false);
+	return r == -EEXIST ? -EADDRINUSE : r;
+}
+
+/* The folder of the pack itself, by its name in the folder that it is in. */
+static bool is_top(const struct resolved *to)
+{
+	return to->inside && !to->error && !to->searched;
 }
 
 /* The kernel finds that nothing may be written before it looks for the name. */
@@ -55,6 +79,8 @@ int64_t refuse_removal(const struct answers *answers, struct call *call)
 
 	if (wrong_above(r, &call->to))
 		return r;
+	if (is_top(&call->to))
+		return folder ? -EBUSY : -EISDIR;
 	if (call->to.last == RESOLVED_NAME)
 		return -EROFS;
 	return !folder ? -EISDIR : call->to.last == RESOLVED_DOT ? -EINVAL : -ENOTEMPTY;
@@ -73,6 +99,8 @@ int64_t refuse_rename(const struct answers *answers, struct call *call)
 		return call->to.error;
 	if (wrong_above(to.error, &to))
 		return to.error;
+	if (is_top(&call->to) || is_top(&to))
+		return -EBUSY;
 	if (first == PASS || second == PASS)
 		return -EXDEV;
 	if (call->to.last != RESOLVED_NAME)
@@ -85,13 +113,15 @@ int64_t refuse_rename(const struct answers *answers, struct call *call)
 int64_t refuse_link(const struct answers *answers, struct call *call)
 {
 	bool at = call->row->fd != NO;
+	struct resolved to = {0};
 	int64_t r = call_find(answers, call,
 			      call->flags & AT_SYMLINK_FOLLOW ? FOLLOW_ALWAYS : FOLLOW_SLASH);
 	int64_t second;
 
 	if (call->to.error)
 		return r;
-	second = refuse_new(answers, call, at ? 2 : NO, at ? 3 : 1, false);
+	second = call_find_path(answers, call, at ? 2 : NO, at ? 3 : 1, FOLLOW_NEVER, &to);
+	second = refuse_new(second, &to, false);
 	return second == PASS && r == 0 ? -EXDEV : second;
 }
 

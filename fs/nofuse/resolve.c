@@ -1,32 +1,46 @@
 #include "fs/nofuse/resolve.h"
 #include "base/scope.h"
 #include "fs/nofuse/job.h"
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/vfs.h>
 
 #define LINKS_MAX 40 /* as the kernel has it */
+#define PROC_ROOT 1  /* the inode of /proc itself */
+#define FOLDER	  (O_PATH | O_DIRECTORY | O_CLOEXEC)
 
-/* One path on its way to an entry. */
+/* One path on its way: where it is, and what is still to go. */
 struct walk {
 	const struct resolver *resolver;
 	pid_t pid;
-	unsigned links; /* that were followed */
+	enum follow follow;
+	unsigned links;	  /* that were followed */
+	const char *top;  /* where the folder of the pack is: it may have moved */
+	bool inside;	  /* then `entry` is where; else `at` */
+	uint32_t entry;	  /* a folder */
+	int at;		  /* a folder that is open */
+	const char *rest; /* what is still to go */
+	char *room;	  /* two of PATH_MAX, for paths that links become part of */
+	struct resolved ret;
 };
 
 static const struct resolved elsewhere = {0};
+
+/* The next name of the rest. */
+struct part {
+	const char *name;
+	size_t len;
+	bool last, slash; /* which is behind the last one */
+};
 
 void resolver_init(struct resolver *resolver, const struct skeleton *skeleton)
 {
 	uint64_t random = 0;
 
 	(void)!getrandom(&random, sizeof(random), 0);
-	*resolver = (struct resolver){.skeleton = skeleton,
-				      .tree = skeleton->tree,
-				      .folder = skeleton->path,
-				      .folder_len = strlen(skeleton->path)};
+	*resolver = (struct resolver){.skeleton = skeleton, .tree = skeleton->tree};
 	snprintf(resolver->mark, sizeof(resolver->mark), "foldfs-%016llx-",
 		 (unsigned long long)random);
 }
@@ -36,17 +50,46 @@ void resolver_name(const struct resolver *resolver, uint32_t entry, char ret[sta
 	snprintf(ret, 64, "%s%u", resolver->mark, entry);
 }
 
-/* --- what the kernel says -------------------------------------------------------------------- */
+/* --- the end of the way: these return false, as there is nothing to go ----------------------- */
 
-/* The path below the folder, "" for the folder itself; NULL: it is not there. */
-static const char *below(const struct resolver *resolver, const char *path)
+/* The kernel knows. */
+static bool pass(struct walk *walk)
 {
-	if (strncmp(path, resolver->folder, resolver->folder_len) != 0)
-		return NULL;
-	path += resolver->folder_len;
-	return *path == '/' || *path == '\0' ? path : NULL;
+	walk->ret.inside = false;
+	return false;
 }
 
+static bool end(struct walk *walk, int error)
+{
+	walk->ret.inside = true;
+	walk->ret.entry = walk->entry;
+	walk->ret.error = error;
+	return false;
+}
+
+/* What cannot be looked at is not of the pack, unless it is foldfs that is short of something. */
+static bool fail(struct walk *walk)
+{
+	int error = -errno;
+
+	return job_is_short(error) ? end(walk, error) : pass(walk);
+}
+
+/* At a folder. */
+static bool arrive(struct walk *walk, const struct part *part)
+{
+	return !part->last || (walk->inside ? end(walk, 0) : pass(walk));
+}
+
+static bool follows(const struct walk *walk, const struct part *part)
+{
+	return !part->last || walk->follow == FOLLOW_ALWAYS ||
+	       (walk->follow == FOLLOW_SLASH && part->slash);
+}
+
+/* --- into the pack, and out of it ------------------------------------------------------------ */
+
+/* Whether a file in memory is one of the pack. */
 static bool is_marked(const struct resolver *resolver, const char *link, uint32_t *ret)
 {
 	static const char memory[] = "/memfd:";
@@ -59,10 +102,20 @@ static bool is_marked(const struct resolver *resolver, const char *link, uint32_
 	       *ret < dataset_entries(resolver->tree->dataset);
 }
 
-/* An absolute path without links, of something that is there. */
-static struct resolved known(const struct resolver *resolver, const char *path)
+/* What of a path is below the folder of the pack, "" for that itself; NULL: it is not there. */
+static const char *below(const char *top, const char *path)
 {
-	const char *rest = below(resolver, path);
+	size_t len = strlen(top);
+
+	return len && strncmp(path, top, len) == 0 && (path[len] == '/' || path[len] == '\0')
+		       ? path + len
+		       : NULL;
+}
+
+/* What the kernel calls by this path. */
+static struct resolved known(const struct resolver *resolver, const char *top, const char *path)
+{
+	const char *rest = below(top, path);
 	struct resolved ret = {.inside = rest != NULL};
 
 	if (rest)
@@ -70,313 +123,328 @@ static struct resolved known(const struct resolver *resolver, const char *path)
 	return ret;
 }
 
-struct resolved resolve_open(const struct resolver *resolver, pid_t pid, int fd)
+/* What a descriptor with this link is. */
+static struct resolved find_open(const struct resolver *resolver, const char *top, const char *link)
 {
 	struct resolved ret = {.inside = true};
-	char link[PATH_MAX];
 
-	if (job_link(pid, fd, link) < 0)
-		return elsewhere;
-	return is_marked(resolver, link, &ret.entry) ? ret : known(resolver, link);
+	return is_marked(resolver, link, &ret.entry) ? ret : known(resolver, top, link);
 }
 
-/* Opens a folder for a look at where it is. -errno. */
-static int open_folder(int from, const char *path, char ret_path[static PATH_MAX])
+static void find_top(char ret[static PATH_MAX])
 {
-	int fd = openat(from, path, O_PATH | O_DIRECTORY | O_CLOEXEC), r;
-
-	if (fd < 0)
-		return -errno;
-	r = job_link(getpid(), fd, ret_path);
-	if (r == 0)
-		return fd;
-	close(fd);
-	return r;
+	if (!getcwd(ret, PATH_MAX))
+		*ret = '\0';
 }
 
-/* The process itself is another one for foldfs, whose /proc/self is its own. */
-static int open_own_folder(const struct walk *walk, int from, const char *path,
-			   char ret_path[static PATH_MAX])
+static void leave(struct walk *walk, int at)
 {
-	char own[32], other[PATH_MAX];
-	int len = snprintf(own, sizeof(own), "/proc/%d", getpid());
-	int fd = open_folder(from, path, ret_path);
+	scope_close(&walk->at);
+	walk->at = at;
+	walk->inside = false;
+}
 
-	if (fd < 0 || strncmp(ret_path, own, (size_t)len) != 0 ||
-	    (ret_path[len] != '/' && ret_path[len] != '\0'))
-		return fd;
-	close(fd);
-	if (snprintf(other, sizeof(other), "/proc/%d%s", walk->pid, ret_path + len) >= PATH_MAX)
-		return -ENAMETOOLONG;
-	return open_folder(AT_FDCWD, other, ret_path);
+static void enter(struct walk *walk, uint32_t entry)
+{
+	leave(walk, -1);
+	walk->inside = true;
+	walk->entry = entry;
+}
+
+/* To a folder that is open, or could not be opened; wherever it is. */
+static bool jump(struct walk *walk, int at, const struct part *part)
+{
+	char path[PATH_MAX];
+	struct resolved there;
+
+	if (at < 0)
+		return fail(walk);
+	leave(walk, at);
+	if (job_link(getpid(), at, path) < 0)
+		return fail(walk);
+	there = known(walk->resolver, walk->top, path);
+	if (there.inside)
+		enter(walk, there.entry);
+	return there.error ? end(walk, there.error) : arrive(walk, part);
+}
+
+/* --- names ----------------------------------------------------------------------------------- */
+
+static bool take_part(struct walk *walk, struct part *ret)
+{
+	const char *name = walk->rest + strspn(walk->rest, "/");
+	size_t len = strcspn(name, "/");
+	const char *next = name + len + strspn(name + len, "/");
+
+	walk->rest = name + len;
+	*ret = (struct part){name, len, *next == '\0', next > name + len};
+	return len > 0;
+}
+
+static bool is_dots(const struct part *part)
+{
+	return part->len && part->len <= 2 && memcmp(part->name, "..", part->len) == 0;
+}
+
+/* The rest is to begin with what a link says. */
+static bool follow_link(struct walk *walk, const char *target, size_t len)
+{
+	size_t left = strlen(walk->rest) + 1;
+	int root = -1;
+
+	if (++walk->links > LINKS_MAX)
+		return walk->inside ? end(walk, -ELOOP) : pass(walk);
+	if (len + left > 2 * PATH_MAX)
+		return pass(walk);
+	memmove(walk->room + len, walk->rest, left);
+	memcpy(walk->room, target, len);
+	walk->rest = walk->room;
+	if (*target != '/')
+		return true;
+	root = open("/", FOLDER);
+	if (root < 0)
+		return fail(walk);
+	leave(walk, root);
+	return true;
+}
+
+static bool step_inside(struct walk *walk, const struct part *part)
+{
+	const struct tree *tree = walk->resolver->tree;
+	uint32_t folder = walk->entry;
+	struct dataset_entry e;
+	int r;
+
+	walk->ret.searched = true;
+	walk->ret.folder = folder;
+	if (is_dots(part) && part->len == 2 && folder == tree->root)
+		return jump(walk, openat(walk->resolver->skeleton->folder, "..", FOLDER), part);
+	if (is_dots(part)) {
+		if (part->len == 2)
+			walk->entry = dataset_entry(tree->dataset, folder).parent;
+		return arrive(walk, part);
+	}
+	r = part->len > FORMAT_NAME_MAX
+		    ? -ENAMETOOLONG
+		    : dataset_lookup(tree->dataset, folder, part->name, part->len, &walk->entry);
+	walk->ret.above = r < 0 && r != -ENOTDIR && part->last;
+	if (r < 0)
+		return end(walk, r);
+	e = dataset_entry(tree->dataset, walk->entry);
+	if (e.kind == FORMAT_SYMLINK && follows(walk, part)) {
+		size_t len;
+		const char *target = dataset_target(tree->dataset, walk->entry, &len);
+
+		walk->entry = folder;
+		return follow_link(walk, target, len);
+	}
+	if (e.kind != FORMAT_DIRECTORY &&
+	    (!part->last || (part->slash && walk->follow != FOLLOW_NEVER)))
+		return end(walk, -ENOTDIR);
+	return arrive(walk, part);
+}
+
+/* A link of /proc that is more than its text. */
+static bool step_through(struct walk *walk, const char *name, const char *target,
+			 const struct part *part)
+{
+	if (is_marked(walk->resolver, target, &walk->entry)) {
+		if (follows(walk, part))
+			return end(walk, part->last && !part->slash ? 0 : -ENOTDIR);
+		walk->ret.by_link = true;
+		walk->ret.entry = walk->entry;
+		return pass(walk);
+	}
+	return follows(walk, part) ? jump(walk, openat(walk->at, name, FOLDER), part) : pass(walk);
+}
+
+static bool is_in_proc(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+static bool is_proc(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_ino == PROC_ROOT;
+}
+
+/* For foldfs, /proc/self is another one. */
+static bool step_link(struct walk *walk, int link, const char *name, const struct part *part)
+{
+	char target[PATH_MAX];
+	ssize_t len = readlinkat(link, "", target, sizeof(target) - 1);
+	bool in_proc = is_in_proc(link);
+
+	if (len <= 0)
+		return pass(walk);
+	target[len] = '\0';
+	if (in_proc && !is_proc(walk->at))
+		return step_through(walk, name, target, part);
+	if (!follows(walk, part))
+		return pass(walk);
+	if (in_proc && (strcmp(name, "self") == 0 || strcmp(name, "thread-self") == 0))
+		len = snprintf(target, sizeof(target), "%d", walk->pid);
+	return follow_link(walk, target, (size_t)len);
+}
+
+static bool is_top(const struct walk *walk, const struct stat *st)
+{
+	return st->st_ino == walk->resolver->skeleton->inode &&
+	       st->st_dev == walk->resolver->skeleton->device;
+}
+
+static bool step_outside(struct walk *walk, const struct part *part)
+{
+	char name[NAME_MAX + 1];
+	SCOPE_CLOSE int fd = -1;
+	struct stat st;
+
+	if (part->len > NAME_MAX)
+		return pass(walk);
+	memcpy(name, part->name, part->len);
+	name[part->len] = '\0';
+	fd = openat(walk->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return fail(walk);
+	if (S_ISLNK(st.st_mode))
+		return step_link(walk, fd, name, part);
+	if (!S_ISDIR(st.st_mode))
+		return pass(walk);
+	walk->ret.searched = false;
+	if (is_top(walk, &st))
+		enter(walk, walk->resolver->tree->root);
+	else
+		leave(walk, steal_fd(&fd));
+	return arrive(walk, part);
+}
+
+static struct resolved go(struct walk *walk)
+{
+	struct part part;
+	bool more;
+
+	do {
+		if (!take_part(walk, &part))
+			more = arrive(walk, &part);
+		else
+			more = walk->inside ? step_inside(walk, &part) : step_outside(walk, &part);
+	} while (more);
+	if (is_dots(&part))
+		walk->ret.last = part.len == 2 ? RESOLVED_DOTS : RESOLVED_DOT;
+	scope_close(&walk->at);
+	return walk->ret;
 }
 
 /* --- paths ----------------------------------------------------------------------------------- */
 
-struct split {
-	char above[PATH_MAX]; /* a path, never empty */
-	const char *name;     /* NULL: `above` is all of it */
-	size_t name_len;
-	size_t begin; /* where the last part begins, and ends */
-	size_t end;
-	struct resolved ret; /* `last` and `slash` */
-};
-
-static bool is_dots(const char *name, size_t len)
+/* What is there, and is neither a link nor a folder of the pack: most paths that are not of it. */
+static bool is_other(const struct walk *walk, const char *path)
 {
-	return len <= 2 && memcmp(name, "..", len) == 0;
-}
-
-static void take_above(struct split *split, const char *path, size_t len)
-{
-	while (len > 1 && path[len - 1] == '/')
-		len--;
-	snprintf(split->above, sizeof(split->above), "%.*s", len ? (int)len : 1, len ? path : ".");
-}
-
-/* "a/b/c/" is c in a/b; what ends with "." or ".." is a folder that the kernel finds. */
-static void split_path(const char *path, struct split *ret)
-{
-	size_t len = strlen(path), begin;
-
-	*ret = (struct split){.ret = {.slash = len > 0 && path[len - 1] == '/'}};
-	while (len > 0 && path[len - 1] == '/')
-		len--;
-	for (begin = len; begin > 0 && path[begin - 1] != '/';)
-		begin--;
-	ret->begin = begin;
-	ret->end = len;
-	if (is_dots(path + begin, len - begin)) {
-		ret->ret.last = len - begin == 2 ? RESOLVED_DOTS : RESOLVED_DOT;
-		take_above(ret, path, len ? len : strlen(path));
-		return;
-	}
-	take_above(ret, path, begin);
-	ret->name = path + begin;
-	ret->name_len = len - begin;
-}
-
-static struct resolved walk_path(struct walk *walk, int from, const char *path, enum follow follow);
-
-/* What a link of the folder `from` leads to. */
-static struct resolved follow_link(struct walk *walk, int from, const char *target, size_t len,
-				   const struct split *split)
-{
-	char path[PATH_MAX];
-	struct resolved ret = {.inside = true, .error = -ELOOP};
-
-	if (++walk->links > LINKS_MAX)
-		return ret;
-	if (snprintf(path, sizeof(path), "%.*s%s", (int)len, target, split->ret.slash ? "/" : "") >=
-	    PATH_MAX)
-		return elsewhere;
-	ret = walk_path(walk, from, path, FOLLOW_ALWAYS);
-	ret.last = split->ret.last;
-	return ret;
-}
-
-static bool follows(const struct resolved *resolved, enum follow follow)
-{
-	return follow == FOLLOW_ALWAYS || (follow == FOLLOW_SLASH && resolved->slash);
-}
-
-/* A name in a folder of the pack. */
-static struct resolved in_pack(struct walk *walk, int folder, const char *path,
-			       const struct split *split, enum follow follow)
-{
-	const struct tree *tree = walk->resolver->tree;
-	struct resolved ret = split->ret, above = known(walk->resolver, path);
-	struct dataset_entry e;
-
-	ret.inside = true;
-	ret.entry = above.entry;
-	ret.error = above.error;
-	if (ret.error || !split->name)
-		return ret;
-	ret.error = split->name_len > FORMAT_NAME_MAX
-			    ? -ENAMETOOLONG
-			    : dataset_lookup(tree->dataset, above.entry, split->name,
-					     split->name_len, &ret.entry);
-	ret.above = ret.error != 0;
-	if (ret.error)
-		return ret;
-	e = dataset_entry(tree->dataset, ret.entry);
-	if (e.kind == FORMAT_SYMLINK && follows(&ret, follow)) {
-		size_t len;
-		const char *target = dataset_target(tree->dataset, ret.entry, &len);
-
-		return follow_link(walk, folder, target, len, split);
-	}
-	if (ret.slash && follow != FOLLOW_NEVER && e.kind != FORMAT_DIRECTORY)
-		ret.error = -ENOTDIR;
-	return ret;
-}
-
-/* Whether a name in another folder is that of the folder of the pack. */
-static bool is_root(const struct resolver *resolver, const char *path, const struct split *split)
-{
-	const char *own = resolver->folder;
-	size_t len = strcmp(path, "/") == 0 ? 0 : strlen(path);
-
-	return split->name && len + 1 + split->name_len == resolver->folder_len &&
-	       memcmp(own, path, len) == 0 && own[len] == '/' &&
-	       memcmp(own + len + 1, split->name, split->name_len) == 0;
-}
-
-/* A name in another folder. The links of /proc are more than their text, which counts only where
- * it says that they lead to the pack. */
-static struct resolved in_other(struct walk *walk, int folder, const char *path,
-				const struct split *split, enum follow follow)
-{
-	bool magic = strncmp(path, "/proc/", 6) == 0;
-	char name[NAME_MAX + 1], target[PATH_MAX];
-	struct resolved ret = split->ret;
-	ssize_t len;
-
-	if (is_root(walk->resolver, path, split)) {
-		ret.inside = true;
-		ret.entry = walk->resolver->tree->root;
-		return ret;
-	}
-	if (!split->name || split->name_len > NAME_MAX || !(follows(&ret, follow) || magic))
-		return elsewhere;
-	memcpy(name, split->name, split->name_len);
-	name[split->name_len] = '\0';
-	len = readlinkat(folder, name, target, sizeof(target) - 1);
-	if (len <= 0)
-		return elsewhere;
-	target[len] = '\0';
-	if (!magic)
-		return follow_link(walk, folder, target, (size_t)len, split);
-	if (is_marked(walk->resolver, target, &ret.entry)) {
-		ret.inside = follows(&ret, follow);
-		ret.by_link = !ret.inside;
-		ret.error = ret.slash ? -ENOTDIR : 0;
-		return ret;
-	}
-	return follows(&ret, follow) && below(walk->resolver, target)
-		       ? known(walk->resolver, target)
-		       : elsewhere;
-}
-
-static bool is_short_of(int error)
-{
-	return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
-}
-
-static struct resolved unknown(int error)
-{
-	return is_short_of(error) ? (struct resolved){.inside = true, .error = error} : elsewhere;
-}
-
-/* The kernel may not find the folder above: it is a file of the pack, or missing, in it or not. */
-static struct resolved walk_path(struct walk *walk, int from, const char *path, enum follow follow)
-{
-	char text[PATH_MAX], found[PATH_MAX];
-	struct split split;
-	struct resolved ret;
-	SCOPE_CLOSE int folder = -1;
-	bool missing = false;
-
-	snprintf(text, sizeof(text), "%s", path);
-	split_path(text, &split);
-	while ((folder = open_own_folder(walk, from, split.above, found)) == -ENOENT ||
-	       folder == -ENOTDIR) {
-		if (split.begin == 0)
-			return elsewhere;
-		text[split.begin == 1 ? 1 : split.begin - 1] = '\0';
-		split_path(text, &split);
-		missing = true;
-		follow = FOLLOW_ALWAYS;
-	}
-	if (folder < 0)
-		return unknown(folder);
-	ret = below(walk->resolver, found) ? in_pack(walk, folder, found, &split, follow)
-					   : in_other(walk, folder, found, &split, follow);
-	if (!missing)
-		return ret;
-	ret.above = false;
-	if (ret.inside && ret.error == 0)
-		ret.error = dataset_entry(walk->resolver->tree->dataset, ret.entry).kind ==
-					    FORMAT_DIRECTORY
-				    ? -ENOENT
-				    : -ENOTDIR;
-	return ret;
-}
-
-/* An absolute path that leads through folders of the pack only, without "..": most paths. */
-static bool is_plain(const struct resolver *resolver, const char *path, enum follow follow,
-		     struct resolved *ret)
-{
-	const char *rest = below(resolver, path);
-	size_t len = rest ? strlen(rest) : 0;
-
-	if (!rest || strstr(rest, "/..") || (len > 0 && rest[len - 1] == '/') ||
-	    (len > 1 && strcmp(rest + len - 2, "/.") == 0))
-		return false;
-	*ret = (struct resolved){.inside = true};
-	if (tree_find(resolver->tree, rest, len, &ret->entry) < 0)
-		return false;
-	return follow != FOLLOW_ALWAYS ||
-	       dataset_entry(resolver->tree->dataset, ret->entry).kind != FORMAT_SYMLINK;
-}
-
-/* /proc/self is found here, where a link of it would lead astray. */
-static const char *name_process(pid_t pid, const char *path, char room[static PATH_MAX])
-{
-	static const struct {
-		const char *name, *rest;
-	} names[] = {{"/proc/self", ""}, {"/proc/thread-self", ""}, {"/dev/fd", "/fd"}};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		size_t len = strlen(names[i].name);
-
-		if (strncmp(path, names[i].name, len) == 0 && path[len] == '/' &&
-		    snprintf(room, PATH_MAX, "/proc/%d%s%s", pid, names[i].rest, path + len) <
-			    PATH_MAX)
-			return room;
-	}
-	return path;
-}
-
-/* What is there, and is neither a link nor a folder of the skeleton: most paths that are not of the
- * pack. */
-static bool is_other(const struct resolver *resolver, const char *path)
-{
+	SCOPE_CLOSE int fd = -1;
+	char found[PATH_MAX];
 	struct stat st;
 
 	if (fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
 		return false;
-	return S_ISDIR(st.st_mode) ? !skeleton_may_have(resolver->skeleton, &st)
-				   : !S_ISLNK(st.st_mode);
+	if (!S_ISDIR(st.st_mode) || !skeleton_may_have(walk->resolver->skeleton, &st))
+		return !S_ISLNK(st.st_mode);
+	fd = open(path, FOLDER | O_NOFOLLOW);
+	return fd >= 0 && job_link(getpid(), fd, found) == 0 && !below(walk->top, found);
 }
 
-static struct resolved resolve_absolute(const struct resolver *resolver, pid_t pid,
-					const char *path, enum follow follow)
+/* Goes to the last name at once, where no link is before it, as in most paths: then the kernel
+ * calls the folder above by what the path says. `base`: the folder where a relative path begins. */
+static void go_straight(struct walk *walk, const char *base)
 {
-	struct walk walk = {.resolver = resolver, .pid = pid};
-	char room[PATH_MAX];
-	struct resolved ret;
+	const char *slash = strrchr(walk->rest, '/');
+	char said[2 * PATH_MAX], found[PATH_MAX];
+	SCOPE_CLOSE int fd = -1;
+	int len;
 
-	if (is_plain(resolver, path, follow, &ret))
-		return ret;
-	path = name_process(pid, path, room);
-	return is_other(resolver, path) ? elsewhere : walk_path(&walk, AT_FDCWD, path, follow);
+	if (!slash || slash == walk->rest || !slash[1])
+		return;
+	len = snprintf(said, sizeof(said), "%s%s", base, strcmp(base, "/") && *base ? "/" : "");
+	snprintf(said + len, sizeof(said) - (size_t)len, "%.*s", (int)(slash - walk->rest),
+		 walk->rest);
+	fd = openat(walk->at, said + len, FOLDER);
+	if (fd < 0 || job_link(getpid(), fd, found) < 0 || strcmp(found, said) != 0 ||
+	    below(walk->top, found))
+		return;
+	leave(walk, steal_fd(&fd));
+	walk->rest = slash;
+}
+
+static struct resolved resolve_absolute(struct walk *walk)
+{
+	const char *rest = below(walk->top, walk->rest);
+
+	if (rest) {
+		enter(walk, walk->resolver->tree->root);
+		walk->rest = rest;
+		return go(walk);
+	}
+	if (is_other(walk, walk->rest))
+		return elsewhere;
+	go_straight(walk, "");
+	if (walk->at < 0)
+		leave(walk, open("/", FOLDER));
+	return go(walk);
+}
+
+static struct resolved resolve_relative(struct walk *walk, int fd)
+{
+	char base[JOB_NAME], path[JOB_NAME + PATH_MAX], link[PATH_MAX];
+	struct resolved from;
+
+	if (job_link(walk->pid, fd, link) < 0)
+		return elsewhere;
+	from = find_open(walk->resolver, walk->top, link);
+	if (from.inside && !from.error &&
+	    dataset_entry(walk->resolver->tree->dataset, from.entry).kind != FORMAT_DIRECTORY)
+		from.error = -ENOTDIR;
+	if (from.error)
+		return from;
+	if (from.inside) {
+		enter(walk, from.entry);
+		return go(walk);
+	}
+	job_name(walk->pid, fd, base);
+	snprintf(path, sizeof(path), "%s/%s", base, walk->rest);
+	if (is_other(walk, path))
+		return elsewhere;
+	leave(walk, open(base, FOLDER));
+	go_straight(walk, link);
+	return go(walk);
 }
 
 struct resolved resolve(const struct resolver *resolver, pid_t pid, int fd, const char *path,
 			enum follow follow)
 {
-	struct walk walk = {.resolver = resolver, .pid = pid};
-	char base[JOB_NAME], whole[PATH_MAX];
-	SCOPE_CLOSE int from = -1;
+	char top[PATH_MAX], room[2 * PATH_MAX];
+	size_t len = strlen(path);
+	struct walk walk = {.resolver = resolver,
+			    .pid = pid,
+			    .follow = follow,
+			    .top = top,
+			    .at = -1,
+			    .rest = path,
+			    .room = room,
+			    .ret.slash = len && path[len - 1] == '/'};
 
-	if (*path == '/')
-		return resolve_absolute(resolver, pid, path, follow);
-	job_name(pid, fd, base);
-	if (snprintf(whole, sizeof(whole), "%s/%s", base, path) < PATH_MAX &&
-	    is_other(resolver, whole))
+	find_top(top);
+	return *path == '/' ? resolve_absolute(&walk) : resolve_relative(&walk, fd);
+}
+
+struct resolved resolve_open(const struct resolver *resolver, pid_t pid, int fd)
+{
+	char top[PATH_MAX], link[PATH_MAX];
+
+	if (job_link(pid, fd, link) < 0)
 		return elsewhere;
-	from = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return from < 0 ? unknown(-errno) : walk_path(&walk, from, path, follow);
+	find_top(top);
+	return find_open(resolver, top, link);
 }

@@ -1,26 +1,25 @@
-/* Which entry of a pack a path of a job names, if any. The folder stands on the disk as a skeleton
- * of folders and links (skeleton.h), so the kernel itself follows what leads there, however: by
- * relative paths, descriptors, "..", and links from anywhere. Only the last name is looked up in
- * the pack:
+/* Which entry of a pack a path of a job names, if any. It goes name by name, as the kernel does: in
+ * the pack by its index alone, elsewhere by looking, so that what is reached counts, and not how it
+ * was written. It gets into the pack
  *
- *	path -> the folder above, which the kernel finds -> below the skeleton?  -> its entry, name
- *	                                                 -> a link elsewhere?    -> again
- *	                                                 -> else the path is not of the pack
+ *	by the folder that shows it, wherever that is now    by its inode
+ *	from a descriptor or the working folder in it        by their links in /proc
+ *	by /proc/self, /dev/fd and links to these            as the job's, which foldfs is not
  *
- * An open file of the pack has no path of its own: it is a file in memory, which bears the number
- * of its entry in its name. All calls are thread-safe. */
+ * and out of it by ".." and links. An open file of the pack has no path of its own: it is a file in
+ * memory, which bears the number of its entry in its name.
+ *
+ * The folder is the working folder of this process: the kernel then says at once where it is, and
+ * by /proc/self/cwd no path is led astray. All calls are thread-safe. */
 #pragma once
 
 #include "fs/nofuse/skeleton.h"
-#include <limits.h>
 
 #define RESOLVE_MARK 32 /* bytes of what the names of files in memory begin with */
 
 struct resolver {
 	const struct skeleton *skeleton;
 	const struct tree *tree;
-	const char *folder; /* of both: what they have for short */
-	size_t folder_len;
 	char mark[RESOLVE_MARK]; /* no other run of foldfs has it */
 };
 
@@ -28,9 +27,11 @@ struct resolved {
 	/* Whether it is of the pack. If not, the kernel knows what the path means, but for an open
 	 * file of the pack that is named by its link in /proc, which is not followed. */
 	bool inside, by_link;
-	int error;	/* inside: 0, or why there is no entry, -ENOENT, -ENOTDIR and so on */
-	uint32_t entry; /* inside without error, or by_link; `above`: that folder */
-	bool above;	/* error: only the last name is wrong, in a folder of the pack */
+	int error;	 /* inside: 0, or why there is no entry, -ENOENT, -ENOTDIR and so on */
+	uint32_t entry;	 /* inside without error, or by_link */
+	bool above;	 /* error: only the last name is wrong, in a folder of the pack */
+	bool searched;	 /* inside: in a folder of the pack, which is: */
+	uint32_t folder; /* that of the last name */
 	enum { RESOLVED_NAME, RESOLVED_DOT, RESOLVED_DOTS } last; /* a name, ".", or ".." */
 	bool slash;						  /* the path ends with one */
 };

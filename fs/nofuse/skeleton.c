@@ -10,9 +10,8 @@
 
 /* A path below the folder, which grows and shrinks on the way through the tree. */
 struct place {
-	const struct skeleton *skeleton;
+	struct skeleton *skeleton;
 	struct err *err;
-	struct buf *numbers;
 	size_t len;
 	char path[PATH_MAX];
 };
@@ -120,6 +119,27 @@ static int check_child(struct place *place, uint32_t entry, const struct dataset
 
 /* --- making and removing --------------------------------------------------------------------- */
 
+static void note_number(struct skeleton *skeleton, const struct stat *st)
+{
+	skeleton->numbers[st->st_ino % SKELETON_NUMBERS / 8] |=
+		(unsigned char)(1 << st->st_ino % 8);
+}
+
+bool skeleton_may_have(const struct skeleton *skeleton, const struct stat *st)
+{
+	return st->st_dev == skeleton->device &&
+	       skeleton->numbers[st->st_ino % SKELETON_NUMBERS / 8] >> st->st_ino % 8 & 1;
+}
+
+/* On overlayfs, a folder may have another number each time that it is looked up. */
+static void note_all_numbers(struct skeleton *skeleton)
+{
+	struct statfs fs;
+
+	if (fstatfs(skeleton->folder, &fs) < 0 || fs.f_type == OVERLAYFS_MAGIC)
+		memset(skeleton->numbers, 0xff, sizeof(skeleton->numbers));
+}
+
 /* Whoever made it must be able to remove it. */
 static int make_folder(struct place *place, uint32_t entry)
 {
@@ -129,8 +149,10 @@ static int make_folder(struct place *place, uint32_t entry)
 	if (r < 0)
 		return r;
 	if ((mkdirat(place->skeleton->folder, place->path, 0700) < 0 && errno != EEXIST) ||
-	    fchmodat(place->skeleton->folder, place->path, (st.st_mode & 0777) | 0700, 0) < 0)
+	    fchmodat(place->skeleton->folder, place->path, (st.st_mode & 0777) | 0700, 0) < 0 ||
+	    fstatat(place->skeleton->folder, place->path, &st, 0) < 0)
 		return -errno;
+	note_number(place->skeleton, &st);
 	return 0;
 }
 
@@ -183,59 +205,17 @@ static int open_own(struct skeleton *skeleton, const char *path, bool create, st
 	if (skeleton->folder < 0 || fstat(skeleton->folder, &st) < 0)
 		return err_set(err, -errno, "%s", strerror(errno));
 	skeleton->device = st.st_dev;
+	skeleton->inode = st.st_ino;
+	note_number(skeleton, &st);
+	note_all_numbers(skeleton);
 	(void)flock(skeleton->folder, LOCK_SH);
 	return 0;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-	ino_t x = *(const ino_t *)a, y = *(const ino_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static int note_number(const struct skeleton *skeleton, const char *path, struct buf *numbers)
-{
-	struct stat st;
-
-	if (fstatat(skeleton->folder, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	return buf_add(numbers, &st.st_ino, sizeof(st.st_ino));
-}
-
-static int note_child(struct place *place, uint32_t entry, const struct dataset_child *child)
-{
-	(void)entry;
-	return child->kind == FORMAT_DIRECTORY
-		       ? note_number(place->skeleton, place->path, place->numbers)
-		       : 0;
-}
-
-/* On overlayfs, a folder may have another number each time that it is looked up. */
-static int note_numbers(struct place *place, struct skeleton *skeleton)
-{
-	struct statfs fs;
-	int r = note_number(skeleton, ".", &skeleton->numbers);
-
-	if (r == 0)
-		r = visit(place, skeleton->tree->root, note_child, NULL);
-	buf_sort(&skeleton->numbers, sizeof(ino_t), compare_numbers);
-	skeleton->numbered =
-		r == 0 && fstatfs(skeleton->folder, &fs) == 0 && fs.f_type != OVERLAYFS_MAGIC;
-	return r;
-}
-
-bool skeleton_may_have(const struct skeleton *skeleton, const struct stat *st)
-{
-	return st->st_dev == skeleton->device &&
-	       (!skeleton->numbered ||
-		buf_find(&skeleton->numbers, &st->st_ino, sizeof(ino_t), compare_numbers));
 }
 
 int skeleton_make(const struct tree *tree, const char *path, bool create, struct skeleton *ret,
 		  struct err *err)
 {
-	struct place place = {.skeleton = ret, .err = err, .numbers = &ret->numbers};
+	struct place place = {.skeleton = ret, .err = err};
 	int r;
 
 	ret->tree = tree;
@@ -247,7 +227,7 @@ int skeleton_make(const struct tree *tree, const char *path, bool create, struct
 	ret->made = r == 0;
 	if (r == 0)
 		r = visit(&place, tree->root, make_child, NULL);
-	return r == 0 ? note_numbers(&place, ret) : r;
+	return r;
 }
 
 /* The lock is of all processes that this one has forked, which have ended. */
@@ -267,7 +247,6 @@ void skeleton_release(struct skeleton *skeleton)
 {
 	scope_close(&skeleton->folder);
 	free(skeleton->path);
-	buf_release(&skeleton->numbers);
 	*skeleton = SKELETON_NONE;
 }
 

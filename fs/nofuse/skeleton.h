@@ -8,15 +8,18 @@
 #include "base/err.h"
 #include "fs/tree.h"
 
+#define SKELETON_NUMBERS 65536
+
 struct skeleton {
 	const struct tree *tree; /* borrowed */
 	char *path;		 /* absolute, without links */
 	int folder;		 /* open, and locked for others to see that it is in use; -1 */
 	dev_t device;
-	bool created;  /* the folder itself */
-	bool made;     /* what is in it may be removed */
-	bool numbered; /* its folders keep their inode numbers, which are: */
-	struct buf numbers;
+	ino_t inode;
+	bool created; /* the folder itself */
+	bool made;    /* what is in it may be removed */
+	/* Of the remainders of its folders' inode numbers, a bit each. */
+	unsigned char numbers[SKELETON_NUMBERS / 8];
 };
 
 #define SKELETON_NONE ((struct skeleton){.folder = -1})

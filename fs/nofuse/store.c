@@ -30,7 +30,7 @@ struct store {
 	/* What follows is protected by lock: */
 	struct item *buckets[BUCKETS];
 	struct item ring; /* newer: the oldest copy; older: the newest */
-	uint64_t bytes, files;
+	uint64_t bytes, files, making;
 	bool said; /* that a file is too large */
 };
 
@@ -157,13 +157,6 @@ static int write_all(int fd, const struct iovec *iov, int count, off_t at)
 	return 0;
 }
 
-static void begin_waiting(struct opener *opener)
-{
-	if (opener->waits)
-		opener->waits(opener->context);
-	opener->waits = NULL;
-}
-
 static void take_piece(void *arg, int error, const struct iovec *iov, int count)
 {
 	struct piece *piece = arg;
@@ -186,7 +179,7 @@ static int copy_piece(struct store *store, struct piece *piece, uint64_t extent,
 								      .arg = piece});
 	SCOPE_LOCK(&piece->lock);
 	if (!piece->done)
-		begin_waiting(opener);
+		opener_waits(opener);
 	while (!piece->done)
 		pthread_cond_wait(&piece->turn, &piece->lock);
 	return piece->error;
@@ -203,7 +196,7 @@ static int copy_bytes(struct store *store, uint32_t entry, uint64_t size, struct
 
 	mount_count_file(store->mount);
 	if (size > PIECE)
-		begin_waiting(opener);
+		opener_waits(opener);
 	for (uint64_t at = 0; r == 0 && at < size; at += PIECE) {
 		piece.at = (off_t)at;
 		r = copy_piece(store, &piece, extent + at / CACHE_EXTENT_MAX,
@@ -280,9 +273,11 @@ static int add_copy(struct store *store, uint32_t entry, uint64_t size, struct o
 		return -ENOMEM;
 	*item = (struct item){.entry = entry, .size = size, .fd = -1};
 	*find(store, entry) = item;
+	store->making++;
 	pthread_mutex_unlock(&store->lock);
 	fd = make_copy(store, entry, size, opener);
 	pthread_mutex_lock(&store->lock);
+	store->making--;
 	pthread_cond_broadcast(&store->changed);
 	if (fd < 0) {
 		forget(store, item);
@@ -304,8 +299,8 @@ static int open_copy(struct store *store, uint32_t entry, uint64_t size, struct 
 	while (!(item = *find(store, entry)) || item->fd < 0) {
 		int r = 0;
 
-		if (item) {
-			begin_waiting(opener);
+		if (item || store->making >= store->limits.making) {
+			opener_waits(opener);
 			pthread_cond_wait(&store->changed, &store->lock);
 		} else {
 			r = add_copy(store, entry, size, opener);

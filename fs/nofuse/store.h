@@ -6,18 +6,13 @@
 #pragma once
 
 #include "fs/mount.h"
+#include "fs/nofuse/job.h"
 #include "fs/nofuse/resolve.h"
 
 struct store_limits {
 	uint64_t bytes, files; /* of copies that are kept */
+	uint64_t making;       /* files that are copied at once */
 	uint64_t largest;      /* file that can be opened, bytes */
-};
-
-/* Who opens a file, and is told once before that waits for storage, or takes long. */
-struct opener {
-	uint32_t reader;
-	void (*waits)(void *context);
-	void *context;
 };
 
 struct store;

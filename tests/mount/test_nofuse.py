@@ -205,6 +205,81 @@ def test_files_are_reached_in_all_ways(small, place, point):
     assert in_job(small[1], point, SHAPES, place / "link").out == "all\n"
 
 
+PROCESS = """
+import os, sys
+top = sys.argv[1]
+os.chdir(top)
+fd = os.open("folder", os.O_RDONLY)
+file = os.open("file", os.O_RDONLY)
+root = os.open("/", os.O_RDONLY)
+for own in ("/proc/self", "/proc//self", "/proc/./self", "/proc/../proc/self", "/proc/thread-self",
+            f"/proc/{os.getpid()}", "/proc/self/../self"):
+    for path, size in {f"{own}/cwd/file": 8, f"{own}/fd/{fd}/other": 14, f"{own}/fd/{file}": 8,
+                       f"{own}/cwd/folder/../file": 8, f"{own}/fd/{fd}/../folder/other": 14,
+                       f"{own}/root/{top}/file": 8, f"{own}/fd/../cwd/file": 8}.items():
+        for how in (path, path.lstrip("/")):
+            found = os.open(how, os.O_RDONLY, dir_fd=root)
+            assert len(os.read(found, 99)) == size == os.stat(how, dir_fd=root).st_size, how
+            os.close(found)
+for path in (f"/dev/fd/{fd}/other", f"/dev/fd/./{fd}/other", f"/dev//fd/{fd}/../folder/other"):
+    assert open(path).read() == "other content\\n", path
+os.symlink("/proc/self/cwd", sys.argv[2])
+assert open(sys.argv[2] + "/folder/other").read() == "other content\\n"
+assert f"Pid:\\t{os.getpid()}\\n" in open("/proc//self/status").read()
+print("all")
+"""
+
+
+def test_proc_self_is_the_job_s_however_it_is_written(small, place, point):
+    assert in_job(small[1], point, PROCESS, place / "link").out == "all\n"
+
+
+RENAMES = """
+import errno, os, socket, sys
+top, above = sys.argv[1], os.path.dirname(sys.argv[1])
+def refused(call, *words):
+    try:
+        call(*words)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+print(refused(os.rename, top, above + "/moved"), refused(os.rename, above, top + "/in"),
+      refused(os.rmdir, top + "/../mnt"), refused(os.unlink, top))
+there = os.open(top, os.O_RDONLY)
+os.chdir(top + "/folder")
+os.rename(above, above + "-2")
+assert refused(os.stat, top + "/file") == "ENOENT"
+for path in (above + "-2/mnt/file", "../file", "/proc/self/cwd/../file", f"/dev/fd/{there}/file"):
+    assert open(path).read() == "content\\n", path
+assert os.getcwd() == above + "-2/mnt/folder"
+with open("../file") as file:
+    assert os.readlink(f"/proc/self/fd/{file.fileno()}") == above + "-2/mnt/file"
+os.mkdir(above)
+os.mkdir(top)
+open(top + "/file", "w").write("another one")
+assert open(top + "/file").read() == "another one"
+os.unlink(top + "/file")
+os.rmdir(top)
+os.rmdir(above)
+os.rename(above + "-2", above)
+print(open(top + "/file").read(), end="")
+for name, kind in {"new": socket.SOCK_STREAM, "file": socket.SOCK_DGRAM, "folder/../new": 1,
+                   "missing/new": 1, "new/": 1}.items():
+    print(refused(socket.socket(socket.AF_UNIX, kind).bind, top + "/" + name), end=" ")
+os.chdir(top)
+print(refused(socket.socket(socket.AF_UNIX).bind, "new"))
+socket.socket(socket.AF_UNIX).bind("\\0foldfs-test")
+socket.socket(socket.AF_UNIX).bind(above + "/socket")
+"""
+
+
+def test_the_folder_stays_where_it_is_and_may_move_with_those_above(small, place):
+    (place / "above/mnt").mkdir(parents=True)
+    assert in_job(small[1], place / "above/mnt", RENAMES).out == \
+        "EBUSY EXDEV EBUSY EISDIR\ncontent\nEROFS EADDRINUSE EROFS ENOENT ENOENT EROFS\n"
+    assert sorted(os.listdir(place / "above")) == ["mnt", "socket"]
+    assert os.listdir(place / "above/mnt") == []
+
+
 def test_a_program_in_it_is_not_executed(small, point):
     done = job(small[1], point, point / "program", status=126)
     assert "Permission denied" in done.err
@@ -279,8 +354,9 @@ for number in range(96):
     for _ in range(3):
         count += len(open(path, "rb").read())
 ppid = os.getppid()
-held = sum(os.stat(f"/proc/{ppid}/fd/{fd}").st_size for fd in os.listdir(f"/proc/{ppid}/fd")
-           if "memfd:foldfs-" in os.readlink(f"/proc/{ppid}/fd/{fd}"))
+links = [f"/proc/{ppid}/fd/{fd}" for fd in os.listdir(f"/proc/{ppid}/fd")]
+held = sum(os.stat(link).st_size for link in links
+           if os.readlink(link).startswith(top) and os.path.isfile(link))
 print(count, held)
 """
 
@@ -315,6 +391,92 @@ def test_few_descriptors_are_enough(bulk, point):
              f"sh -c 'cat {point}/*/* | sha1sum; ls -R {point} | wc -l'"
     many = job(bulk[1], point, "sh", "-c", f"cat {point}/*/* | sha1sum; ls -R {point} | wc -l").out
     assert run("sh", "-c", script).out == many
+
+
+LISTINGS = """
+import errno, os, sys
+top = sys.argv[1]
+want = sorted(os.listdir(top))
+half = os.scandir(top)
+names = [next(half).name]
+again = os.open(top, os.O_RDONLY)
+for _ in range(300):
+    assert sorted(os.listdir(top)) == want
+assert sorted(names + [entry.name for entry in half]) == want
+assert sorted(os.listdir(again)) == want
+held = []
+try:
+    while True:
+        held.append(os.open(top, os.O_RDONLY))
+except OSError as error:
+    print(errno.errorcode[error.errno])
+for fd in held:
+    os.close(fd)
+print(sorted(os.listdir(again)) == want)
+"""
+
+
+def test_folders_are_listed_while_many_others_are(small, point):
+    limit = ["sh", "-c", 'ulimit -n 100; exec "$@"', "sh"]
+    assert in_job(small[1], point, LISTINGS, before=limit).out == "ENFILE\nTrue\n"
+
+
+WORKERS_64 = """
+import os, sys, zlib
+top, sums = sys.argv[1], eval(sys.stdin.read())
+for number in range(64):
+    if os.fork() == 0:
+        for folder, _, files in os.walk(top):
+            for name in files:
+                path = os.path.join(folder, name)
+                if zlib.crc32(open(path, "rb").read()) != sums.pop(os.path.relpath(path, top)):
+                    os._exit(1)
+        os._exit(len(sums) > 0)
+print({os.wait()[1] for _ in range(64)})
+"""
+
+
+@pytest.mark.parametrize("files", [40, 128])
+def test_many_workers_with_few_descriptors(images, point, files):
+    limit = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"]
+    assert in_job(images[1], point, WORKERS_64, before=limit, stdin=None,
+                  input=repr(sums_of(images[0])).encode()).out == "{0}\n"
+
+
+REWINDS = """
+import os, sys, threading
+top, wrong, done = sys.argv[1], [], []
+def begin():
+    fd = os.open(top, os.O_RDONLY)
+    entries = os.scandir(fd)
+    next(entries)
+    return fd, entries
+def list_on():
+    while not done:
+        fd, entries = begin()
+        list(entries)
+        os.close(fd)
+others = [threading.Thread(target=list_on) for _ in range(2)]
+for other in others: other.start()
+for _ in range(1000):
+    fd, _entries = begin()
+    os.lseek(fd, 0, os.SEEK_SET)
+    wrong += [fd] if os.lseek(fd, 0, os.SEEK_CUR) or len(os.listdir(fd)) != 4 else []
+    _entries.close()
+    os.close(fd)
+done.append(True)
+for other in others: other.join()
+print(wrong)
+"""
+
+
+def test_a_rewind_is_not_lost_beside_others_at_the_same_place(small, point):
+    assert in_job(small[1], point, REWINDS).out == "[]\n"
+
+
+def test_a_small_stack_is_enough(small, point):
+    limit = ["sh", "-c", 'ulimit -s 512; exec "$@"', "sh"]
+    assert content(small[1], point, before=limit) == trees.content(small[0])
 
 
 # --- clients ----------------------------------------------------------------------------------
@@ -382,6 +544,16 @@ def own(place):
 def test_a_user_without_capabilities(space, small, own):
     source, pack = small
     assert content(pack, own, before=[*as_user(SOMEBODY), *space]) == trees.content(source)
+
+
+@is_root
+@needs("setpriv")
+def test_owners_are_called_as_the_namespace_of_who_asks_does(small, own):
+    """A job's own one, where its user is root."""
+    done = job(small[1], own, "sh", "-c", f"stat -c '%u %g' {own}/file; "
+               f"unshare --user --map-root-user stat -c '%u %g' {own}/file {own}/folder",
+               before=as_user(SOMEBODY))
+    assert done.out == f"{SOMEBODY} {SOMEBODY}\n0 0\n0 0\n"
 
 
 @is_root
@@ -460,6 +632,10 @@ def test_the_status_is_the_command_s(small, point):
     assert job(small[1], point, "sh", "-c", "exit 7", status=7).err == ""
     job(small[1], point, "sh", "-c", "kill -TERM $$", status=128 + signal.SIGTERM)
     assert "No such file" in job(small[1], point, "no such program", status=127).err
+
+
+def test_the_command_begins_where_foldfs_does(small, place, point):
+    assert job(small[1], point, "pwd", cwd=place).out == f"{place}\n"
 
 
 class Job:

@@ -3,6 +3,8 @@
 #include "fs/nofuse/resolve.h"
 #include "fs/nofuse/skeleton.h"
 #include "tests/unit/pack_fixture.h"
+#include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 struct world {
@@ -71,6 +73,36 @@ static void world_teardown(struct world *w)
 
 FIXTURE(world, struct world, world_setup, world_teardown);
 
+/* The job is the main thread; a thread with a working folder of its own is the server. */
+struct question {
+	const struct world *w;
+	int fd;
+	const char *path;
+	enum follow follow;
+	struct resolved ret;
+};
+
+static void *answer(void *context)
+{
+	struct question *q = context;
+
+	unshare(CLONE_FS);
+	if (fchdir(q->w->skeleton.folder) == 0)
+		q->ret = q->path ? resolve(&q->w->resolver, getpid(), q->fd, q->path, q->follow)
+				 : resolve_open(&q->w->resolver, getpid(), q->fd);
+	return NULL;
+}
+
+static struct resolved ask(const struct world *w, int fd, const char *path, enum follow follow)
+{
+	struct question q = {.w = w, .fd = fd, .path = path, .follow = follow};
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, answer, &q), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	return q.ret;
+}
+
 #define ELSEWHERE 1
 
 /* What a path names: an entry, an error, or ELSEWHERE. */
@@ -83,8 +115,7 @@ struct expected {
 
 static void expect(const struct world *w, int fd, const char *path, const struct expected *e)
 {
-	struct resolved found =
-		resolve(&w->resolver, getpid(), fd, path, e->stays ? FOLLOW_SLASH : FOLLOW_ALWAYS);
+	struct resolved found = ask(w, fd, path, e->stays ? FOLLOW_SLASH : FOLLOW_ALWAYS);
 	SCOPE(buf_release) struct buf name = BUF_INIT;
 
 	if (e->error == ELSEWHERE) {
@@ -208,10 +239,10 @@ TEST_WITH(world, w, a_name_that_is_missing_knows_its_folder)
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s/a/new/", w->folder);
-	assert_true(resolve(&w->resolver, getpid(), AT_FDCWD, path, FOLLOW_ALWAYS).above);
-	assert_true(resolve(&w->resolver, getpid(), AT_FDCWD, path, FOLLOW_ALWAYS).slash);
+	assert_true(ask(w, AT_FDCWD, path, FOLLOW_ALWAYS).above);
+	assert_true(ask(w, AT_FDCWD, path, FOLLOW_ALWAYS).slash);
 	snprintf(path, sizeof(path), "%s/new/too", w->folder);
-	assert_false(resolve(&w->resolver, getpid(), AT_FDCWD, path, FOLLOW_ALWAYS).above);
+	assert_false(ask(w, AT_FDCWD, path, FOLLOW_ALWAYS).above);
 }
 
 TEST_WITH(world, w, open_files_are_known_by_their_names)
@@ -224,9 +255,9 @@ TEST_WITH(world, w, open_files_are_known_by_their_names)
 
 	resolver_name(&w->resolver, entry, name);
 	fd = memfd_create(name, MFD_CLOEXEC);
-	found = resolve_open(&w->resolver, getpid(), fd);
+	found = ask(w, fd, NULL, FOLLOW_ALWAYS);
 	assert_true(found.inside && found.error == 0 && found.entry == entry);
-	assert_false(resolve_open(&w->resolver, getpid(), stranger).inside);
+	assert_false(ask(w, stranger, NULL, FOLLOW_ALWAYS).inside);
 	for (int way = 0; way < 4; way++) {
 		const char *const ways[] = {"/proc/self/fd", "/dev/fd", "/proc/thread-self/fd",
 					    "fds"};
@@ -234,7 +265,7 @@ TEST_WITH(world, w, open_files_are_known_by_their_names)
 		snprintf(path, sizeof(path), "%s%s%s/%d", way == 3 ? w->outside : "",
 			 way == 3 ? "/" : "", ways[way], fd);
 		expect(w, AT_FDCWD, path, &file);
-		found = resolve(&w->resolver, getpid(), AT_FDCWD, path, FOLLOW_SLASH);
+		found = ask(w, AT_FDCWD, path, FOLLOW_SLASH);
 		assert_true(found.by_link && !found.inside && found.entry == entry);
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", stranger);

@@ -309,6 +309,11 @@ bool dataset_is_unchecked(const struct dataset *dataset)
 	return dataset->super.incompat & FORMAT_UNCHECKED;
 }
 
+uint64_t dataset_left_out(const struct dataset *dataset)
+{
+	return dataset_is_unchecked(dataset) ? dataset->super.left_out : 0;
+}
+
 bool dataset_is_delta(const struct dataset *dataset)
 {
 	return dataset->super.incompat & FORMAT_DELTA;

@@ -125,6 +125,7 @@ int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *r
 int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret);
 
 bool dataset_is_unchecked(const struct dataset *dataset); /* some files may have no checksum */
+uint64_t dataset_left_out(const struct dataset *dataset); /* of other formats: lacking inputs */
 bool dataset_is_delta(const struct dataset *dataset);	  /* pack/delta.h */
 bool dataset_lacks_base(const struct dataset *dataset);	  /* a delta that is not on its base */
 

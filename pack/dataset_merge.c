@@ -227,6 +227,7 @@ static int describe_merged(struct dataset *dataset, const struct dataset_merge_p
 		info->pack_bytes += one->pack_bytes;
 		info->relocated |= one->relocated;
 		dataset->super.incompat |= one->super->incompat & FORMAT_UNCHECKED;
+		dataset->super.left_out += dataset_left_out(params->packs[i].dataset);
 	}
 	if (make_options(dataset) < 0 || gather_labels(dataset, params) < 0)
 		return -ENOMEM;

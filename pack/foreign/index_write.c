@@ -77,6 +77,7 @@ static void make_super(struct writing *w)
 
 	w->super.version = FORMAT_VERSION;
 	w->super.incompat = FORMAT_UNCHECKED;
+	w->super.left_out = w->tree->lacks;
 	index_count(&w->index, &w->super);
 	for (unsigned i = 0; i < SECTION_COUNT; i++) {
 		const struct index_section *section = &w->index.sections[i];

@@ -403,6 +403,11 @@ int foreign_tree_note_counts(struct foreign_tree *tree, const uint64_t *counts,
 	return r;
 }
 
+void foreign_tree_lacks(struct foreign_tree *tree, uint64_t count)
+{
+	tree->lacks += count;
+}
+
 void foreign_tree_say_notes(const struct foreign_tree *tree)
 {
 	const char *note = tree->notes.data, *end = note + tree->notes.len;

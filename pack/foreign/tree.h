@@ -117,4 +117,6 @@ int foreign_tree_note_count(struct foreign_tree *tree, uint64_t count, const cha
 /* The same for several counts, each with its format. */
 int foreign_tree_note_counts(struct foreign_tree *tree, const uint64_t *counts,
 			     const char *const *formats, size_t count);
+/* Counts inputs that a folder would have, and the tree has not. */
+void foreign_tree_lacks(struct foreign_tree *tree, uint64_t count);
 void foreign_tree_say_notes(const struct foreign_tree *tree);

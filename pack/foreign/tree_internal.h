@@ -67,6 +67,7 @@ struct foreign_tree {
 	struct buf spelled;	   /* in this, each ended by NUL, as the record has it */
 	uint64_t merged;	   /* files in a folder that had another name before, */
 	char *merged_as;	   /* such as these */
+	uint64_t lacks;		   /* inputs that are left out */
 	uint64_t say_next;	   /* nanoseconds: when to say how far it is; 0: not begun */
 	uint64_t sniffed;	   /* files that were looked at for their suffix */
 	const char *suffix;	   /* that all of these had; NULL: more than one */

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import re
 import stat
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import zipfile
 
 import pytest
 
+import archives
 import trees
 from foldfs import FOLDFS, FOLDPACK, MIB, NOBODY, PHOTOS, has_photos, is_root, needs, run
 from formats import ffcv
@@ -149,6 +151,27 @@ def test_what_a_tar_has_and_a_folder_of_images_has_not_is_told(place, mount):
     assert (mounted / "file").stat().st_nlink == 2
     assert (mounted / "sparse").read_bytes() == (root / "sparse").read_bytes()
     assert "left out: 1 named pipes, such as './pipe'" in mounted.said
+
+
+def test_all_that_copy_what_is_left_out_of_end_with_4(place):
+    """Also by the index of a scan that has said what."""
+    for name in "ab":
+        archives.tar(place / f"{name}.tar", (f"{name}/1.jpg", archives.PHOTO),
+                     ("pipe", tarfile.FIFOTYPE, ""), ("../up", b"up"))
+    path = place / "a.tar"
+    said = [run(FOLDPACK, "extract", path, place / f"out{n}", status=4).err for n in range(2)]
+    assert ["left out: 1 named pipes" in text for text in said] == [True, False]
+    for text in said:
+        assert text.splitlines()[-1] == f"foldpack: {path}: 2 of its members left out"
+    both = f"{place}/{{a,b}}.tar"
+    assert "4 of its members left out" in run(FOLDPACK, "extract", both, place / "2", status=4).err
+    run(FOLDPACK, "export", "-q", "--format=lmdb", path, place / "x", status=4)
+    run(FOLDPACK, "extract", path, place / "part", "a")
+    run(FOLDPACK, "export", "-q", "--format=lmdb", "--root=/", path, place / "y")
+    assert re.search("^left out +2$", run(FOLDPACK, "info", path).out, re.M)
+    run(FOLDPACK, "verify", path)
+    run(FOLDPACK, "create", "-q", "--on-bad=skip", path, place / "a.lmdb", status=4)
+    run(FOLDPACK, "extract", place / "a.lmdb", place / "of the pack")
 
 
 @pytest.mark.parametrize("kind", ["tar", "zip"])

@@ -8,7 +8,7 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDFS, run
+from foldfs import FOLDFS, FOLDPACK, run
 from foreign import same_imagefolder, shown
 from formats import recordio, tfrecord
 
@@ -157,6 +157,8 @@ def test_recordio_in_parts(place, mount):
     assert shown(mounted) == {"0000/train-00000001.JPEG": values[0],
                               "0000/train-00000002.bin": b"." + values[1]}
     assert "1 records in several parts are left out" in mounted.said
+    run(FOLDPACK, "create", path, place / "x.lmdb", status=4)
+    run(FOLDPACK, "extract", path, place / "out", status=4)
 
 
 @pytest.mark.parametrize("tail, why", [

@@ -40,8 +40,8 @@ static const struct {
 	[ARCHIVE_PART] = {"a part of a file in another volume",
 			  "left out: %" PRIu64 " parts of files in other volumes"},
 	[WITH_DOTS] = {"a path with '..'", "left out: %" PRIu64 " members with '..' in their path"},
-	[TOO_LONG] = {"a name over 255 bytes, or a path over 4095",
-		      "left out: %" PRIu64 " members with names or paths that are too long"},
+	[TOO_LONG] = {"a name over 255 bytes or with a NUL, or a path over 4095",
+		      "left out: %" PRIu64 " members with names or paths that no file can have"},
 	[NO_NAME] = {"no name", "left out: %" PRIu64 " members without a name"},
 	[STRIPPED] = {"--strip-components leaves nothing of its path",
 		      "left out: %" PRIu64 " members without so many folders"},
@@ -543,6 +543,8 @@ int archive_note(struct archive_tree *a)
 
 		if (!a->counts[i].count)
 			continue;
+		if (words[i].one || i == BAD)
+			foreign_tree_lacks(a->tree, a->counts[i].count);
 		r = buf_addf(&line, words[i].many, a->counts[i].count);
 		if (r == 0)
 			r = foreign_tree_note(a->tree, "%s, such as '%.400s%s", line.data,

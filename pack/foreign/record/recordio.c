@@ -301,6 +301,7 @@ static int recordio_scan(struct foreign_source *source, struct foreign_tree *tre
 		r = recordio_list_read(&scan.list, source, err);
 	if (r == 0)
 		r = take_all(&scan, err);
+	foreign_tree_lacks(tree, scan.told[PARTS]);
 	return r < 0 ? r : foreign_tree_note_counts(tree, scan.told, told_text, TOLD);
 }
 

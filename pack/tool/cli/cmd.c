@@ -4,6 +4,7 @@
 #include "base/name.h"
 #include "base/notices.h"
 #include "base/scope.h"
+#include "base/size.h"
 #include "base/utf8.h"
 #include "pack/labels.h"
 #include "pack/tool/image/jpeg.h"
@@ -171,6 +172,17 @@ int cmd_open_names(const struct names *names, const struct cmd_common *common, s
 	if (r == 0)
 		notices_say(&notices, foreign->notice);
 	return cmd_status(NULL, r, &err);
+}
+
+int cmd_copied(const char *name, const struct dataset *dataset)
+{
+	char count[SIZE_TEXT];
+
+	if (dataset_left_out(dataset) == 0)
+		return EXIT_DONE;
+	log_notice("%s: %s of its members left out", name,
+		   count_format(dataset_left_out(dataset), count));
+	return EXIT_SKIPPED;
 }
 
 void cmd_say_labels(const char *name, const struct dataset *dataset)

@@ -98,6 +98,9 @@ int cmd_open_pack(char *name, const struct cmd_common *common, struct dataset **
 int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret);
 /* The same of several words. */
 int cmd_open_all(char **words, size_t count, const struct cmd_common *common, struct dataset **ret);
+/* Once all of a dataset is copied: EXIT_DONE, or EXIT_SKIPPED, and it says so, where a file of
+ * another format has what no tree can hold. */
+int cmd_copied(const char *name, const struct dataset *dataset);
 /* Says, after the name, which labels of a dataset are not what ImageFolder gives. */
 void cmd_say_labels(const char *name, const struct dataset *dataset);
 /* How many words there are before a NULL. */

@@ -250,6 +250,7 @@ static int look_at_dataset(struct create *create)
 	struct err err = {0};
 	int r;
 
+	create->counts.skipped += dataset_left_out(create->dataset);
 	r = create_tell_flaws(create);
 	if (r < 0)
 		return r;

@@ -330,7 +330,8 @@ static int conclude_export(struct export *export, double seconds)
 	if (export->samples.other_count)
 		log_notice("%s: %s left out", export->target,
 			   count_format(export->samples.other_count, files));
-	return export->samples.other_count ? EXIT_SKIPPED : EXIT_DONE;
+	r = export->settings.root ? EXIT_DONE : cmd_copied(export->pack, export->dataset);
+	return export->samples.other_count ? EXIT_SKIPPED : r;
 }
 
 static void begin_export_progress(struct export *export)

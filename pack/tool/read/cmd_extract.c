@@ -137,7 +137,7 @@ static int conclude_extract(struct extract *extract)
 		return EXIT_FAILED;
 	log_info("%s: %s, %s in %.1f s", extract->dest, count_noun(done, "file", files),
 		 size_format(size, bytes), seconds);
-	return EXIT_DONE;
+	return extract->subtree.marks ? EXIT_DONE : cmd_copied(extract->pack, extract->dataset);
 }
 
 static int run_extract(struct extract *extract)

@@ -73,14 +73,25 @@ def run(name: str, *words: Path, stdin: bytes = b"") -> bytes:
 
 def words(keywords: Mapping[str, object]) -> Iterator[str]:
     """Options of a command: pool="8G" is --pool=8G, preload=True --preload, oracle=False
-    --oracle=off, and a list is an option for each."""
+    --oracle=off, and several values are an option for each."""
+    from collections.abc import Iterable
+
     for name, value in keywords.items():
         option = "--" + (name if name in _UNDERSCORE else name.replace("_", "-"))
         if isinstance(value, bool) and name in _ON_OFF:
             yield f"{option}={'on' if value else 'off'}"
         elif value is True:
             yield option
-        elif isinstance(value, (list, tuple)):
-            yield from (f"{option}={one}" for one in value)
-        elif value is not None and value is not False:
-            yield f"{option}={value}"
+        elif value is None or value is False:
+            continue
+        elif isinstance(value, Iterable) and not isinstance(value, (str, bytes, os.PathLike)):
+            yield from (f"{option}={_text(one)}" for one in value)
+        elif name == "umask" and not isinstance(value, str):
+            raise Error("umask: its octal digits as text, '077': of a number, nobody sees whether "
+                        "it was octal", 2)
+        else:
+            yield f"{option}={_text(value)}"
+
+
+def _text(value: object) -> str:
+    return os.fsdecode(value) if isinstance(value, (bytes, os.PathLike)) else str(value)

@@ -723,6 +723,33 @@ with foldfs.mounted(sys.argv[1], pool=32 << 20, oracle=False, preload=True, noex
                                 "select=file", "select=folder"]
 
 
+def test_values_of_keywords_are_what_they_say(small, python):
+    done = python("""
+class Somewhere:
+    def __fspath__(self):
+        return "file"
+for select in (Somewhere(), b"file", [Somewhere(), b"file"], {"file"}, iter(["file"])):
+    with foldfs.mounted(sys.argv[1], select=select) as path:
+        print(*os.listdir(path))
+""" + message("foldfs.mounted(sys.argv[1], umask=0o077)"), small[1])
+    *listed, said = done.out.splitlines()
+    assert listed == 5 * ["file"]
+    assert said.startswith("2 umask: its octal digits as text, '077'")
+
+
+def test_what_makes_no_pack_is_refused(small, python, place):
+    for word in "dry_run", "shard_done":
+        done = python(message(f"foldfs.pack(sys.argv[1], sys.argv[2], {word}='x')"), small[0],
+                      place / "x.lmdb")
+        assert done.out.startswith(f"1 {word}: there is no pack to be looked at")
+
+
+def test_an_empty_path_is_not_the_working_folder(small, python):
+    done = python(message("foldfs.mounted(sys.argv[1], at='')"), small[1])
+    assert done.out == \
+        "2 an argument is empty, as of a variable that is not set; see foldfs --help\n"
+
+
 def test_what_is_returned_has_the_members_that_its_type_names(small, python, place):
     far = server.Server(small[1].parent, place / "server").start()
     try:

@@ -34,6 +34,24 @@ static int cannot_create(const struct builder *builder, int error, struct err *e
 	return err_set(err, error, "cannot create '%s': %s", builder->partial, strerror(-error));
 }
 
+static int refuse_other(const char *path, struct err *err)
+{
+	return err_set(err, -EEXIST,
+		       "'%s' is in the way, and not what foldpack left; move it, or choose another "
+		       "name",
+		       path);
+}
+
+/* What is no file, such as a link or a named pipe, is somebody's. */
+static int check_is_file(const struct builder *builder, struct err *err)
+{
+	struct stat st;
+
+	return lstat(builder->partial, &st) == 0 && !S_ISREG(st.st_mode)
+		       ? refuse_other(builder->partial, err)
+		       : 0;
+}
+
 /* A run that was killed right before its rename has made the file read-only. */
 static int open_writable(const char *path)
 {
@@ -79,9 +97,11 @@ static mode_t mode_of_pack(int fd)
 
 static int open_locked(struct builder *builder, struct err *err)
 {
-	SCOPE_CLOSE int fd = open_writable(builder->partial);
-	int r = fd < 0 ? cannot_create(builder, fd, err) : lock_partial(builder, fd, err);
+	int r = check_is_file(builder, err);
+	SCOPE_CLOSE int fd = r < 0 ? -1 : open_writable(builder->partial);
 
+	if (r == 0)
+		r = fd < 0 ? cannot_create(builder, fd, err) : lock_partial(builder, fd, err);
 	if (r < 0)
 		return r;
 	/* Between open and flock, another run may have finished: then the file is a pack. */
@@ -169,14 +189,6 @@ static bool is_of_a_run(int fd)
 	if (r == 0)
 		r = index_read_super(reader, walker, &super, NULL);
 	return r == -EINPROGRESS || has_mark(fd);
-}
-
-static int refuse_other(const char *path, struct err *err)
-{
-	return err_set(err, -EEXIST,
-		       "'%s' is in the way, and not what foldpack left; move it, or choose another "
-		       "name",
-		       path);
 }
 
 /* Finds the first line that `a` has and `b` has not; false: there is none. */
@@ -350,8 +362,11 @@ static int open_to_check(const char *path)
 int builder_partial_check(struct builder *builder, const struct builder_params *params,
 			  struct err *err)
 {
-	int fd = open_to_check(builder->partial), r;
+	int r = check_is_file(builder, err), fd;
 
+	if (r < 0)
+		return r;
+	fd = open_to_check(builder->partial);
 	if (fd == -ENOENT)
 		return check_directory(builder, err);
 	if (fd < 0)

@@ -330,6 +330,7 @@ def test_a_run_that_hands_over_nothing_leaves_no_list(folder, work):
     (["--shard-done=true {}"], "'--shard-done' goes with '--shard-size' only"),
     (["--shard-done=true {}", "--part=0/2"], "'--shard-done' goes with '--shard-size' only"),
     (["--shard-done=true", "--shard-size=1M"], "no {}, where the path of a pack goes"),
+    (["--shard-done=echo '{}' \\' && sh -c 'cp {} /x'", "--shard-size=1M"], "within quotes"),
 ])
 def test_what_makes_no_sense_is_refused(folder, place, options, said):
     assert said in run(FOLDPACK, "create", *options, folder, place / "x.lmdb", status=2).err

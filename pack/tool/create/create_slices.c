@@ -34,6 +34,24 @@ static bool parse_count(const char **text, uint32_t most, uint32_t *ret)
 	return *text > start && value <= most;
 }
 
+/* Whether {} is between single quotes with other text, where the shell leaves "$1" as it is. */
+static bool is_quoted(const char *command)
+{
+	bool single = false, twice = false;
+
+	for (const char *at = command; *at; at++) {
+		if (*at == '\\' && !single && at[1])
+			at++;
+		else if (*at == '"' && !single)
+			twice = !twice;
+		else if (*at == '\'' && !twice)
+			single = !single;
+		else if (single && strncmp(at, "{}", 2) == 0 && (at[-1] != '\'' || at[2] != '\''))
+			return true;
+	}
+	return false;
+}
+
 int create_take_slices(struct create *create)
 {
 	struct slice_options *cut = &create->options.cut;
@@ -51,6 +69,10 @@ int create_take_slices(struct create *create)
 		return create_usage_error("'--shard-done' goes with '--shard-size' only");
 	if (cut->done && !strstr(cut->done, "{}"))
 		return create_usage_error("'--shard-done': no {}, where the path of a pack goes");
+	if (cut->done && is_quoted(cut->done))
+		return create_usage_error(
+			"'--shard-done': {} is within quotes, where it is no path: "
+			"sh -c '... \"$1\" ...' sh {}");
 	if (!text)
 		return EXIT_DONE;
 	if (!parse_count(&text, SLICES_MOST, &cut->first) || *text++ != '/' ||

@@ -6,7 +6,8 @@
 #include "pack/foreign/format.h"
 #include <string.h>
 
-#define ZIP_HEADER 30 /* bytes of a local header, which the name follows */
+#define ZIP_HEADER   30 /* bytes of a local header, which the name follows */
+#define SKIPPED_HEAD 8
 
 /* What a file begins with. */
 struct magic {
@@ -32,7 +33,16 @@ const char *compression_of(const void *head, size_t len)
 		{"\x04\x22\x4d\x18", "lz4", NULL}, {NULL, NULL, NULL}};
 	const struct magic *found = find_magic(magics, head, len);
 
+	if (!found && compression_skips(head, len))
+		return "zstd";
 	return found ? found->name : NULL;
+}
+
+uint64_t compression_skips(const void *head, size_t len)
+{
+	if (len < SKIPPED_HEAD || le_get32(head) >> 4 != 0x184d2a5)
+		return 0;
+	return SKIPPED_HEAD + (uint64_t)le_get32((const uint8_t *)head + 4);
 }
 
 size_t compression_stem(const char *path)

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define KNOWN_HEAD 512 /* bytes that are looked at */
 
 /* "gzip", "zstd", "xz", "bzip2", "lz4", or NULL. */
 const char *compression_of(const void *head, size_t len);
+/* Of zstd and lz4: the bytes of a frame that holds nothing, which pzstd writes first; or 0. */
+uint64_t compression_skips(const void *head, size_t len);
 
 /* The length of a path without the suffix that says so, as ".gz"; of all of it where it has none.
  */

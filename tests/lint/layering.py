@@ -86,7 +86,7 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h"],
          "pack/tool/create/decompressed.h": ["pack/foreign/settings.h"],
          "pack/tool/create/script.h": ["pack/foreign/settings.h"],
          "pack/tool/create/junk.c": ["pack/foreign/text.h"],
-         "pack/tool/import/unpack.c": ["pack/foreign/window.h"],
+         "pack/tool/import/unpack.c": ["pack/foreign/known.h", "pack/foreign/window.h"],
          "pack/tool/import/unpack.h": ["pack/foreign/settings.h"],
          "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h",
                                  "pack/tool/import/unpack.h"]}

@@ -282,6 +282,8 @@ ZIPS = {
     "the Unicode path field": lambda path: zip_of(
         path, Entry(b"_.jpg", PHOTO, extra=unicode_path(b"_.jpg", "日本.jpg")),
         Entry(b"b.jpg", b"b" * 99, 8, extra=unicode_path(b"_.jpg", "of another.jpg"))),
+    "extra fields that overrun": lambda path: zip_of(
+        path, Entry(b"a", PHOTO, extra=b"UT\xff\xff\1"), Entry(b"b", b"b", extra=b"\0")),
     "names in UTF-8 that do not say so": lambda path: zip_of(
         path, Entry("é.jpg".encode(), PHOTO, host=3, mode=REG),
         Entry("ü.jpg".encode(), b"u" * 99, 8, host=3, mode=REG)),

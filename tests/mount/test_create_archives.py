@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import stat
+import struct
 import subprocess
 import tarfile
 import zipfile
@@ -375,6 +376,36 @@ def test_a_compressed_pack_is_one(place):
     create(root, place / "x.lmdb")
     found, _ = content(compressed(place / "x.lmdb", "zst"), place)
     assert found == trees.content(root)
+
+
+@pytest.mark.parametrize("suffix", ["zst", "lz4"])
+def test_frames_that_hold_nothing_are_passed_over(suffix, place):
+    """pzstd writes one in front of each other."""
+    plain = make_records(place / "x.tfrecord", 0)
+    expected, _ = content(plain, place)
+    source = compressed(plain, suffix)
+    empty = b"\x5a\x2a\x4d\x18\4\0\0\0....", b"\x50\x2a\x4d\x18" + struct.pack("<I", 300_000)
+    source.write_bytes(empty[0] + empty[1] + bytes(300_000) + empty[0] + source.read_bytes())
+    assert content(source, place)[0] == expected
+    (place / "x.tfrecord.zst").write_bytes(empty[0])
+    assert "empty" in create(place / "x.tfrecord.zst", place / "x.lmdb", status=1).err
+
+
+@needs("zstd")
+def test_a_window_that_is_too_large_is_no_damage(place):
+    plain = make_records(place / "x.tfrecord", 0)
+    with open(place / "x.tfrecord.zst", "wb") as to:
+        subprocess.run(["zstd", "-qc", "--long=28"], input=plain.read_bytes(), stdout=to,
+                       check=True)
+    said = create(place / "x.tfrecord.zst", place / "x.lmdb", status=1).err
+    assert "a window of over 128 MiB: pipe what 'zstd -dc --long=31' writes" in said
+
+
+def test_methods_of_zip_that_are_not_read_are_named(place):
+    for method, name in (9, "Deflate64, method 9"), (98, "PPMd, method 98"):
+        archives.zip_of(place / "x.zip", archives.Entry(b"x", b"text", method))
+        assert f"compressed by {name}, which is not read" in \
+            create(place / "x.zip", place / "x.lmdb", status=1).err
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut"])

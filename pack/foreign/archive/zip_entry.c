@@ -59,8 +59,8 @@ static bool read_extra(const uint8_t *p, size_t len, struct zip_entry *entry,
 		uint16_t kind = le_get16(p), bytes = le_get16(p + 2);
 		const uint8_t *at = p + 4, *stop = at + bytes;
 
-		if (stop > end)
-			return false;
+		if (stop > end) /* unzip passes over it, too */
+			return true;
 		if (kind == EXTRA_ZIP64 && (!take_zip64(&entry->size, &at, stop) ||
 					    !take_zip64(&entry->packed, &at, stop) ||
 					    !take_zip64(&entry->header, &at, stop)))

@@ -6,6 +6,7 @@
 #include "base/le.h"
 #include "base/math.h"
 #include "base/scope.h"
+#include "pack/foreign/known.h"
 #include "pack/foreign/window.h"
 #include "pack/tool/work/interrupt.h"
 #include <archive.h>
@@ -23,7 +24,15 @@
 #define LZMA_RATIO     8192 /* at the most: 273 bytes for 14 bits of log2(2048 / 2017) each, 7087 */
 
 /* Of a zip. */
-enum { METHOD_DEFLATE = 8, METHOD_BZIP2 = 12, METHOD_LZMA = 14, METHOD_ZSTD = 93, METHOD_XZ = 95 };
+enum {
+	METHOD_DEFLATE = 8,
+	METHOD_DEFLATE64 = 9, /* as Windows writes what is over 2 GiB */
+	METHOD_BZIP2 = 12,
+	METHOD_LZMA = 14,
+	METHOD_ZSTD = 93,
+	METHOD_XZ = 95,
+	METHOD_PPMD = 98
+};
 
 enum state {
 	PLAIN,	  /* no gzip */
@@ -213,6 +222,10 @@ static int archive_fail(const struct unpack *u)
 			       why);
 	if (!why || !*why)
 		return err_set(u->err, -EBADMSG, "truncated");
+	if (strstr(why, "too much memory"))
+		return err_set(u->err, -EOPNOTSUPP,
+			       "zstd compressed it with a window of over 128 MiB: pipe what 'zstd "
+			       "-dc --long=31' writes into 'foldpack create - PACK'");
 	return err_set(u->err, -EBADMSG, "%c%s", capital ? tolower(why[0]) : why[0], why + 1);
 }
 
@@ -279,11 +292,30 @@ static ssize_t next_of_archive(struct unpack *u, const void **ret)
 
 /* --- what there is ---------------------------------------------------------------------------- */
 
+/* To libarchive, what begins with such frames is not compressed. Returns as fill_input(). */
+static ssize_t pass_skipped(struct unpack *u)
+{
+	ssize_t n = fill_input(u);
+	uint64_t rest = n > 0 ? compression_skips(u->z.next_in, (size_t)n) : 0;
+
+	while (n > 0 && rest > 0) {
+		uInt some = (uInt)min(rest, u->z.avail_in);
+
+		u->z.next_in += some;
+		u->z.avail_in -= some;
+		rest -= some;
+		n = fill_input(u);
+		if (rest == 0 && n > 0)
+			rest = compression_skips(u->z.next_in, (size_t)n);
+	}
+	return n;
+}
+
 /* What the first bytes say. */
 static int begin_found(struct unpack *u)
 {
 	static const uint8_t gzip[] = {0x1f, 0x8b, Z_DEFLATED};
-	ssize_t n = fill_input(u);
+	ssize_t n = pass_skipped(u);
 	int r = n < 0 ? (int)n : 0;
 
 	u->most = UINT64_MAX;
@@ -336,8 +368,11 @@ static int begin_part(struct unpack *u, const struct foreign_compressed *from)
 		return begin_archive(u, ARCHIVE_FILTER_ZSTD);
 	default:
 		return err_set(u->err, -EOPNOTSUPP,
-			       "compressed by method %u, which is not read: unpack the zip and "
+			       "compressed by %s, method %u, which is not read: unpack the zip and "
 			       "pack the folder",
+			       from->method == METHOD_DEFLATE64 ? "Deflate64"
+			       : from->method == METHOD_PPMD	? "PPMd"
+								: "another program",
 			       from->method);
 	}
 }

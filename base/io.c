@@ -256,6 +256,18 @@ int io_set_mode(int fd, mode_t mode)
 	return fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
+bool io_is_text(const char *path)
+{
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+	char head[512];
+	ssize_t n = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)
+			    ? io_pread(fd, head, sizeof(head), 0)
+			    : 0;
+
+	return n <= 0 || !memchr(head, '\0', (size_t)n);
+}
+
 bool io_is_named(int fd, const char *path)
 {
 	struct stat here, there;

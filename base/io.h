@@ -64,6 +64,9 @@ int io_unchanged(int fd, const struct stat *before);
  * call where it has. Returns 0 or -errno. */
 int io_set_mode(int fd, mode_t mode);
 
+/* False for a file that begins as no text does: with a zero byte in its first 512. */
+bool io_is_text(const char *path);
+
 /* Whether a path is still a name of the file that is open. Links are not followed. */
 bool io_is_named(int fd, const char *path);
 

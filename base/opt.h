@@ -44,7 +44,7 @@ enum opt_kind {
 	OPT_KIND_OCTAL,	  /* uint64_t, as 022 */
 	OPT_KIND_STRING,  /* const char * */
 	OPT_KIND_CHOICE,  /* int: the index in choices */
-	OPT_KIND_LIST,	  /* struct opt_list: may be given several times */
+	OPT_KIND_LIST,	  /* struct opt_list: may be given several times; no item is empty */
 };
 
 #define OPT_LIST_MAX 64

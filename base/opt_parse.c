@@ -142,6 +142,8 @@ static int add_list_item(const struct parser *p, const struct given *given, stru
 {
 	if (list->count == OPT_LIST_MAX)
 		return refuse_option(p, given, "given too often");
+	if (!*given->value)
+		return refuse_option(p, given, "is empty, as of a variable that is not set");
 	list->items[list->count++] = given->value;
 	return 0;
 }

@@ -68,9 +68,11 @@ static int complain(const char *path, const struct err *err, int error)
 
 static int open_log(const char *path)
 {
-	int fd =
-		open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+	int fd;
 
+	if (!io_is_text(path)) /* a pack, where a word slipped */
+		return log_fail(-EEXIST, "%s: no text that '--log' could append to", path);
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
 	if (fd < 0)
 		return log_fail(-errno, "%s: %m", path);
 	log_to_file(fd);

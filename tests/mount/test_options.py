@@ -751,6 +751,23 @@ def test_an_empty_argument_is_not_the_working_folder(small, point):
     assert not foldfs.is_mounted(point)
 
 
+def test_an_empty_pattern_is_refused(small, place, point):
+    assert "'--select': is empty" in refused(2, "--select=", small[1], point)
+    for option in "--include=", "--exclude=", "--since=":
+        done = run(foldfs.FOLDPACK, "create", option, small[0], place / "x.lmdb", status=2)
+        assert f"'{option[:-1]}': is empty, as of a variable that is not set" in done.err
+
+
+def test_a_log_is_appended_to_a_text_only(small, place, point, mount):
+    pack = place / "x.lmdb"
+    pack.write_bytes(small[1].read_bytes())
+    assert "no text that '--log' could append to" in refused(1, f"--log={pack}", pack, point)
+    assert pack.read_bytes() == small[1].read_bytes()
+    (place / "log").write_text("mine\n")
+    mount(pack, f"--log={place}/log").close()
+    assert (place / "log").read_text().startswith("mine\n2")
+
+
 def test_swapped_arguments_are_named(small, place, point):
     assert "PACK comes first" in refused(2, point, small[1])
     assert "PACK comes first" in refused(2, small[0], small[1])

@@ -2,11 +2,12 @@
 #include "base/bytes.h"
 #include "base/math.h"
 #include "base/scope.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #define LINE	    "labels="
-#define DIGITS_MOST 18 /* that surely fit in 63 bits */
+#define DIGITS_MOST 19 /* of INT64_MAX */
 
 void labels_release(struct labels *labels)
 {
@@ -155,8 +156,9 @@ static int take_label_item(struct labels *labels, const char *item, size_t len, 
 	if (!colon || *item < '0' || *item > '9' || colon - item > DIGITS_MOST)
 		return 0;
 	snprintf(number, sizeof(number), "%.*s", (int)(colon - item), item);
+	errno = 0;
 	label = strtoll(number, &end, 10);
-	if (*end)
+	if (*end || errno)
 		return 0;
 	r = add_unescaped(folder, colon + 1, len - (size_t)(colon + 1 - item));
 	return r < 0 ? r : add_joined(labels, label, below, folder->data, folder->len);

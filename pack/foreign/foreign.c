@@ -395,8 +395,7 @@ static void say_in_vain(const char *path, const struct foreign_settings *setting
 
 	if (!shown)
 		return;
-	if (settings->classes || settings->names || settings->class_folders || settings->layout ||
-	    settings->image_key || settings->label_key || settings->name_key)
+	if (foreign_asked(settings))
 		foreign_say(settings, shown,
 			    "a pack, whose classes and names stay: --classes and the other options "
 			    "for files of other formats change nothing");

@@ -95,6 +95,14 @@ struct foreign_settings {
 extern const char *const foreign_layout_names[];  /* by enum foreign_layout_of_tar */
 extern const char *const foreign_folders_names[]; /* by enum foreign_folders */
 
+/* Whether any of the options below was given, but --empty-classes. */
+static inline bool foreign_asked(const struct foreign_settings *settings)
+{
+	return settings->schema || settings->classes || settings->names ||
+	       settings->class_folders || settings->layout || settings->image_key ||
+	       settings->label_key || settings->name_key;
+}
+
 /* Rows for a table of options whose settings have these as `member`. */
 #define FOREIGN_OPTIONS(type, member)                                                             \
 	OPT_SHARED("files of other formats"),                                                     \

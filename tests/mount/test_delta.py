@@ -17,6 +17,7 @@ import oracle
 import trees
 from fields import Fields
 from foldfs import FOLDFS, FOLDPACK, MIB, run
+from formats import tfrecord
 from oracle import Epoch, follow
 from server import web  # noqa: F401
 from test_shards import shards
@@ -437,6 +438,18 @@ def test_a_set_is_compared_with_its_delta(place):
     another = foldfs.pack(source, place / "another.lmdb")
     done = run(FOLDPACK, "verify", other, another, place / "delta.lmdb", status=1)
     assert "delta.lmdb: a delta, and what is named before it makes no base\n" in done.err
+
+
+def test_labels_that_a_folder_does_not_have_are_said_to_be_gone(place):
+    for labels, gone in ((0, 2), True), ((0, 1), False):
+        source = tfrecord.write(place / "x.tfrecord", [
+            {"image": b"\xff\xd8\xff" + trees.noise(label, 99), "label": label}
+            for label in labels])
+        run(FOLDPACK, "create", "-q", "--force", source, place / "old.lmdb")
+        run(FOLDPACK, "extract", "-q", place / "old.lmdb", place / f"{gone}")
+        said = run(FOLDPACK, "create", "--force", f"--since={place}/old.lmdb", place / f"{gone}",
+                   place / "new.lmdb").err
+        assert ("has labels that are not the numbers of ImageFolder" in said) == gone
 
 
 def test_what_a_delta_cannot_be_made_of_is_refused(changed, images, place):

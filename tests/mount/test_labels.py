@@ -514,6 +514,22 @@ def test_options_that_do_nothing_to_a_pack_are_said(place, mount):
                                  place / "q.pack").err
 
 
+def test_options_that_do_nothing_to_a_folder_are_said(place):
+    trees.write(place / "src/c/x.jpg", JPEG)
+    for option in "--classes=nowhere", "--schema=tfrecord", "--empty-classes":
+        said = run(FOLDPACK, "create", "--force", option, place / "src", place / "x.pack").err
+        assert "src: a folder, which stays as it is: --classes and the other options" in said
+    assert "stays" not in run(FOLDPACK, "create", "--force", place / "src", place / "x.pack").err
+
+
+@pytest.mark.parametrize("label", [1 << 62, (1 << 63) - 1])
+def test_the_greatest_labels_are_compared_too(place, label):
+    path, _ = write_tfds(place, images([0, label]), None)
+    said = run(FOLDPACK, "create", path, place / "x.pack").err
+    assert f"'{label}' is 1 there, and its label is {label}" in said
+    assert said.count("ImageFolder") == 1
+
+
 def test_where_a_list_is_too_short_nothing_else_is_advised(place):
     path, _ = write_tfds(place, images([0, 1]), None)
     options = listed(place, ["cat"])

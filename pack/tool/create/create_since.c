@@ -3,6 +3,7 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/search.h"
+#include "pack/labels.h"
 #include "pack/tool/work/ranked.h"
 #include <string.h>
 #include <sys/stat.h>
@@ -99,6 +100,18 @@ static int load_base(struct create *create, struct err *err)
 	return r;
 }
 
+/* A folder has no labels but those that ImageFolder gives. */
+static void say_lost_labels(const char *name, const struct dataset *base)
+{
+	struct labels_report report;
+
+	if (labels_compare(base, &report) == 0 && (report.moved || report.absent))
+		log_notice(
+			"%s: has labels that are not the numbers of ImageFolder, and the folder "
+			"has none: with this delta they are gone",
+			name);
+}
+
 int create_since_open(struct create *create)
 {
 	struct opt_list *words = &create->options.since;
@@ -119,6 +132,8 @@ int create_since_open(struct create *create)
 		r = cmd_open_names(&names, &create->options.common, &create->since->base);
 	if (r == EXIT_DONE)
 		r = check_untouched(name, dataset_info(create->since->base));
+	if (r == EXIT_DONE)
+		say_lost_labels(name, create->since->base);
 	return r == EXIT_DONE ? cmd_status(name, load_base(create, &err), &err) : r;
 }
 

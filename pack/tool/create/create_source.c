@@ -171,7 +171,7 @@ static void advise_of_mount(const struct create *create, dev_t device)
 		if (mount.device == device && mountinfo_is_foldfs(&mount)) {
 			log_notice(
 				"%s: in a mount of %s; packing that itself reads it from front "
-				"to back, and keeps its order",
+				"to back, and keeps its order and labels",
 				create->source, mount.source);
 			return;
 		}
@@ -180,13 +180,20 @@ static void advise_of_mount(const struct create *create, dev_t device)
 /* A folder is packed as it is, unless zarr or N5 wrote images into it. */
 static int open_source_folder(struct create *create, struct decompressed *d)
 {
+	const struct foreign_settings *foreign = &create->options.common.foreign;
 	struct err err = {0};
 	int r;
 
 	if (is_environment(create))
 		return cmd_open(create->source, &create->options.common, &create->dataset);
-	if (!is_zarr(create))
+	if (!is_zarr(create)) {
+		if (foreign_asked(foreign) || foreign->empty_classes)
+			log_notice(
+				"%s: a folder, which stays as it is: --classes and the other "
+				"options for files of other formats change nothing",
+				create->source);
 		return EXIT_DONE;
+	}
 	r = open_by_script(create, d, "zarr", &err);
 	if (r != -ENOMSG)
 		return r;

@@ -63,6 +63,11 @@ int s3_url(const char *name, const char *endpoint, const char *region, char **re
 	bool in_host = !endpoint && fits_host(bucket, len);
 	int r;
 
+	if (memchr(bucket, '@', len))
+		return err_set(err, -EINVAL,
+			       "no user and no password go in front of the bucket: "
+			       "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or '--profile', have "
+			       "the keys");
 	if (!consists_of(bucket, len, "-._:"))
 		return err_set(err, -EINVAL, "'%.*s' is not the name of a bucket", (int)len,
 			       bucket);

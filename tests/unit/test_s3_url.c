@@ -76,7 +76,9 @@ TEST(what_names_no_object_is_refused)
 {
 	is_refused("s3://", NULL, "r", "'' is not the name of a bucket");
 	is_refused("s3:///key", NULL, "r", "'' is not the name of a bucket");
-	is_refused("s3://a@b/key", NULL, "r", "'a@b' is not the name of a bucket");
+	is_refused("s3://key:secret@b/key", NULL, "r",
+		   "no user and no password go in front of the bucket: AWS_ACCESS_KEY_ID and "
+		   "AWS_SECRET_ACCESS_KEY, or '--profile', have the keys");
 	is_refused("s3://bucket", NULL, "r", "no object is named: s3://BUCKET/KEY");
 	is_refused("s3://bucket/", NULL, "r", "no object is named: s3://BUCKET/KEY");
 }

@@ -116,8 +116,7 @@ int dataset_path(const struct dataset *dataset, uint32_t entry, struct buf *path
  * for dataset_check(), dataset_checksum() and dataset_read(). */
 enum dataset_part { DATASET_ATTRS = 1, DATASET_IMAGES = 2, DATASET_CHECKSUMS = 4 };
 
-/* Loads parts in advance, with a sentence in err. 0, -EBADMSG, -EIO or -ENOMEM. Afterwards those
- * calls cannot fail for lack of these parts. */
+/* Loads parts in advance, so that those calls cannot fail. 0, -EBADMSG, -EIO or -ENOMEM. */
 int dataset_load(struct dataset *dataset, unsigned parts, struct err *err);
 /* Mode, link count and time; kind and size. 0, or as dataset_load(). */
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret);

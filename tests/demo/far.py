@@ -37,9 +37,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def send(self, file, body):
         status = os.fstat(file.fileno())
         first, last = 0, status.st_size - 1
-        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        if asked:
+        asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        if asked and asked[1]:
             first, last = int(asked[1]), min(int(asked[2] or last), last)
+        elif asked:
+            first = max(last + 1 - int(asked[2]), 0)
         self.send_response(206 if asked else 200)
         if asked:
             self.send_header("Content-Range", f"bytes {first}-{last}/{status.st_size}")

@@ -32,7 +32,7 @@ def results(place):
 
 def test_a_ratio_is_that_of_medians_and_goes_from_lowest_to_highest(results):
     line = "106 KB, 2 workers, seed drawn"
-    assert list(figures.summary(results)) == ["- NVMe, as it is: **0.50 x**, rounds 0.36 to 0.75"]
+    assert list(figures.summary(results)) == ["- NVMe, as it is: **0.50 x** (0.36 to 0.75)"]
     assert list(figures.table(results, figures.FRONT))[2:] == [
         "| **NVMe, as it is** | | | | |",
         f"| {line} | 100 (90 to 120) | 200 (160 to 250) | 0.50 (0.36 to 0.75) "

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from xml.sax.saxutils import escape
 
-from report import number
+from report import number, times
 
 WIDTH, MARGIN, GAP = 700, 16, 28
 LINE, BAR, CAP = 22, 12, 4  # of a row: its height, that of its bar, half that of a whisker's end
@@ -129,7 +129,7 @@ class Ratios:
         return [tick for tick in TICKS if first <= tick <= last]
 
     def draw(self, drawing, x, y, width):
-        figures = [f"{number(row.median)} x" for row in self.rows()]
+        figures = [f"{times(row.median)} x" for row in self.rows()]
         begin, end = columns_of(self.rows(), figures, width)
         ticks = self.ticks()
         reach = math.log(ticks[-1] / ticks[0])

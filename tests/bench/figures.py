@@ -20,7 +20,7 @@ import cases_foreign
 import cases_gain
 import cases_remote
 from charts import Ratios, Row, chart
-from report import FILES_READ, LOOSE, OURS, number
+from report import FILES_READ, LOOSE, OURS, between, number, times
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS, CHART = "doc/results.csv", "doc/gain.svg"
@@ -147,14 +147,6 @@ def ratio_of(ours, other):
     """(of the medians, lowest / highest, highest / lowest) of the rounds"""
     return (ours.median / other.median, min(ours.values) / max(other.values),
             max(ours.values) / min(other.values))
-
-
-def times(ratio):
-    return f"{ratio:.2f}" if ratio < 2 else f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
-
-
-def between(low, high):
-    return " to ".join(dict.fromkeys((times(low), times(high))))
 
 
 def grouped(results, lines, others=None):

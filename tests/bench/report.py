@@ -69,6 +69,14 @@ def number(value):
     return f"{value:,.0f}"
 
 
+def times(ratio):
+    return f"{ratio:.2f}" if ratio < 2 else f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
+
+
+def between(low, high):
+    return " to ".join(dict.fromkeys((times(low), times(high))))
+
+
 def of_unit(measure, system):
     return f"{number(measure.median(system))} {measure.unit}"
 

@@ -28,6 +28,7 @@ import epochs
 from far import AWAY_S, Far
 from mounts import Mount, MountError
 from profiles import Group, Unavailable
+from report import between
 from torch.utils.data import DataLoader
 from torchvision.datasets import DatasetFolder
 
@@ -159,8 +160,7 @@ def spread(rates):
 def verdict(ours, others):
     """How many times as fast, or that rounds do not tell."""
     if min(ours) > max(others) or max(ours) < min(others):
-        low, high = min(ours) / max(others), max(ours) / min(others)
-        return f"{low:.2f} to {high:.2f} x" if high < 10 else f"{low:.0f} to {high:.0f} x"
+        return f"{between(min(ours) / max(others), max(ours) / min(others))} x"
     return "same"
 
 

@@ -65,7 +65,7 @@ def test_ratios_begin_at_a_line_at_one():
     (left, to_one), (from_one, right) = bars(svg)
     assert to_one == pytest.approx(one, abs=0.1) and from_one == pytest.approx(one, abs=0.1)
     assert one - left == pytest.approx(right - one, abs=0.1)  # a half is as far as twice
-    assert {"0.5 x", "2 x", "1: loose files", "NVMe", "network"} <= set(words(svg))
+    assert {"0.50 x", "2.0 x", "1: loose files", "NVMe", "network"} <= set(words(svg))
 
 
 def test_curves_have_their_names_and_what_happened_meanwhile():

@@ -4,32 +4,74 @@
 struct block {
 	uint64_t number;
 	bool by_count; /* else by bytes */
+	bool seeks;    /* a request costs as much as this extent, which is in it: */
+	uint64_t offset;
 };
 
 /* The last extent may end behind the block: a block is so much shorter than a read. */
 #define TAIL 16
+
+/* What lies so far apart may be in two files, where order by number is not order by offset. */
+#define ELSEWHERE ((uint64_t)1 << 29)
+/* So many that lie elsewhere are passed over in a row; but few where a large pack may be all that
+ * there is. */
+#define PASSED 4096
+#define FEW    4
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return max(a, b) - min(a, b);
+}
 
 static struct block block_of(const struct plan_view *view, const struct prefetch_budget *budget,
 			     uint64_t extent)
 {
 	uint64_t bytes = budget->run - budget->run / TAIL, number = extent / PLAN_RUN_EXTENTS;
 	uint64_t first = number * PLAN_RUN_EXTENTS, last = first + PLAN_RUN_EXTENTS - 1;
+	const struct extent at = plan_extent(view, extent);
+	struct block block = {.offset = at.offset, .seeks = budget->gap >= at.size};
 
-	if (last < view->extents &&
-	    sub_sat(plan_extent(view, last).offset, plan_extent(view, first).offset) < bytes)
-		return (struct block){.number = number, .by_count = true};
-	return (struct block){.number = plan_extent(view, extent).offset / bytes};
+	block.by_count = last < view->extents && apart(plan_extent(view, last).offset,
+						       plan_extent(view, first).offset) < bytes;
+	block.number = block.by_count ? number : at.offset / bytes;
+	return block;
 }
 
-static bool is_in(const struct elevator *e, const struct prefetch_budget *budget,
-		  const struct block *block, uint64_t extent)
+static bool is_elsewhere(const struct block *block, uint64_t offset, bool up, unsigned *passed)
 {
-	struct block its;
+	*passed += (offset > block->offset) == up ? PASSED / FEW : 1;
+	return block->seeks && *passed <= PASSED && apart(offset, block->offset) > ELSEWHERE;
+}
 
-	if (extent == PLAN_NONE)
-		return false;
-	its = block_of(e->view, budget, extent);
-	return its.number == block->number && its.by_count == block->by_count;
+/* From a wanted extent, up or down, to one of the block; PLAN_NONE: there is none. */
+static uint64_t find_in(const struct elevator *e, const struct prefetch_budget *budget,
+			const struct block *block, uint64_t extent, bool up)
+{
+	unsigned passed = 0;
+
+	while (extent != PLAN_NONE) {
+		const struct block its = block_of(e->view, budget, extent);
+
+		if (its.number == block->number && its.by_count == block->by_count)
+			break;
+		if (!is_elsewhere(block, its.offset, up, &passed))
+			return PLAN_NONE;
+		extent = up ? e->next(e->wanted, e->view, extent + 1)
+			    : e->before(e->wanted, e->view, extent);
+	}
+	return extent;
+}
+
+static uint64_t next_in(const struct elevator *e, const struct prefetch_budget *budget,
+			const struct block *block, uint64_t from)
+{
+	return find_in(e, budget, block, e->next(e->wanted, e->view, from), true);
+}
+
+static uint64_t before_in(const struct elevator *e, const struct prefetch_budget *budget,
+			  const struct block *block, uint64_t until)
+{
+	return find_in(e, budget, block, e->before(e->wanted, e->view, until), false);
 }
 
 bool elevator_from(const struct elevator *e, const struct prefetch_budget *budget, uint64_t room,
@@ -38,8 +80,8 @@ bool elevator_from(const struct elevator *e, const struct prefetch_budget *budge
 	struct plan_run_builder builder = plan_run_begin(e->view, budget, e->forecast, room, ret);
 	const struct block block = block_of(e->view, budget, extent);
 
-	while (is_in(e, budget, &block, extent) && plan_run_add(&builder, extent))
-		extent = e->next(e->wanted, e->view, extent + 1);
+	while (extent != PLAN_NONE && plan_run_add(&builder, extent))
+		extent = next_in(e, budget, &block, extent + 1);
 	return ret->count > 0;
 }
 
@@ -51,8 +93,8 @@ static uint64_t first_of(const struct elevator *e, const struct prefetch_budget 
 
 	do {
 		first = before;
-		before = e->before(e->wanted, e->view, first);
-	} while (is_in(e, budget, block, before));
+		before = before_in(e, budget, block, first);
+	} while (before != PLAN_NONE);
 	return first;
 }
 
@@ -64,7 +106,7 @@ bool elevator_around(const struct elevator *e, const struct prefetch_budget *bud
 	uint64_t at = first_of(e, budget, &block, extent);
 
 	/* What does not fit divides the block: the part with the extent counts. */
-	while (is_in(e, budget, &block, at)) {
+	while (at != PLAN_NONE) {
 		uint64_t next;
 
 		if (!plan_run_add(&builder, at)) {
@@ -74,19 +116,33 @@ bool elevator_around(const struct elevator *e, const struct prefetch_budget *bud
 			if (!plan_run_add(&builder, at) && at == extent)
 				break;
 		}
-		next = e->next(e->wanted, e->view, at + 1);
+		next = next_in(e, budget, &block, at + 1);
 		at = at < extent && next > extent ? extent : next;
 	}
 	ret->wanted = extent;
 	return ret->count > 1;
 }
 
+uint64_t elevator_end(const struct elevator *e, const struct plan_run *run, unsigned accepted)
+{
+	uint64_t end = run->extents[0] + 1;
+
+	for (unsigned i = 1; i < accepted; i++) {
+		uint64_t passed = end < run->extents[i] ? e->next(e->wanted, e->view, end) : end;
+
+		if (passed < run->extents[i])
+			return passed;
+		end = run->extents[i] + 1;
+	}
+	return end;
+}
+
 void elevator_commit(const struct elevator *e, const struct plan_run *run, unsigned accepted,
 		     uint64_t *cursor)
 {
+	if (accepted && run->wanted == PLAN_NONE)
+		*cursor = elevator_end(e, run, accepted);
 	for (unsigned i = 0; i < accepted; i++)
 		if (run->extents[i] != run->wanted)
 			e->plan(e->wanted, e->view, run->extents[i]);
-	if (accepted && run->wanted == PLAN_NONE)
-		*cursor = run->extents[accepted - 1] + 1;
 }

@@ -8,7 +8,10 @@
  * A run reads through gaps of up to budget->gap. It has extents that begin in one block, so that
  * one that is read before its turn, around an extent that somebody waits for, leaves no pieces to
  * be read by themselves. The last one may end in the next block. Where so many bytes have more than
- * PLAN_RUN_EXTENTS extents, blocks are of as many instead. */
+ * PLAN_RUN_EXTENTS extents, blocks are of as many instead.
+ *
+ * What is wanted in between but lies in another file, as that of a delta does, is passed over: it
+ * is read with what lies beside it there. */
 #pragma once
 
 #include "cache/plan/plan_run.h"
@@ -33,7 +36,11 @@ bool elevator_from(const struct elevator *elevator, const struct prefetch_budget
 /* The run around an extent that was asked for and must be read. False: nothing comes with it. */
 bool elevator_around(const struct elevator *elevator, const struct prefetch_budget *budget,
 		     uint64_t room, uint64_t extent, struct plan_run *ret);
+/* Behind the first `accepted` extents of a run; or where it has passed over one for the first time.
+ */
+uint64_t elevator_end(const struct elevator *elevator, const struct plan_run *run,
+		      unsigned accepted);
 /* The first `accepted` extents of such a run are being read. A run that is nobody's moves *cursor
- * behind them. */
+ * to its end. */
 void elevator_commit(const struct elevator *elevator, const struct plan_run *run, unsigned accepted,
 		     uint64_t *cursor);

@@ -37,10 +37,10 @@
  * that is needed soon is missing. Forecasts share memory equally: one that has more than its share
  * reads nothing until its readers have used some.
  *
- * Two approximations. Order by number stands for order by offset: in a pack that other tools have
- * rewritten, offsets may jump, which costs requests. A file that was read ahead and left the pool
- * unread is read ahead once more, and then not again, or a bad file would be the next one forever.
- */
+ * Two approximations. Order by number stands for order by offset within a file: in a pack that
+ * other tools have rewritten, offsets may jump, which costs requests. A file that was read ahead
+ * and left the pool unread is read ahead once more, and then not again, or a bad file would be the
+ * next one forever. */
 #include "base/math.h"
 #include "cache/plan/elevator.h"
 #include "cache/plan/plan_order_internal.h"

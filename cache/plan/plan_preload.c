@@ -103,6 +103,8 @@ bool plan_preload_around(struct plan_preload *preload, const struct plan_view *v
 void plan_preload_commit(struct plan_preload *preload, const struct plan_view *view,
 			 const struct plan_run *run, unsigned accepted)
 {
+	const struct elevator elevator = elevator_of(preload, view);
+
 	if (accepted && run->wanted == PLAN_NONE)
-		pass(preload, view, run->extents[accepted - 1] + 1);
+		pass(preload, view, elevator_end(&elevator, run, accepted));
 }

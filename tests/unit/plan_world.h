@@ -143,6 +143,19 @@ static inline uint64_t end_of(const struct world *w, uint64_t extent)
 	return w->offsets[extent] + w->sizes[extent];
 }
 
+/* A pack, and a delta of every so manieth file, which lies behind it. */
+static inline struct world *changed_photos(uint64_t extents, uint64_t every)
+{
+	struct world *w = photos(extents);
+	uint64_t at = end_of(w, extents - 1) + 2048 * MIB;
+
+	for (uint64_t e = every / 2; e < extents; e += every) {
+		w->offsets[e] = at;
+		at += w->sizes[e];
+	}
+	return w;
+}
+
 /* The offsets of a run's first `count` extents. */
 static inline void span_of_first(const struct world *w, const struct plan_run *run, unsigned count,
 				 uint64_t *begin, uint64_t *end)

@@ -1140,3 +1140,21 @@ int main(void)
 {
 	return test_run(NULL, release);
 }
+
+/* One of 20 had divided so many reads that there were twice as many, one of 10 three times. */
+TEST(a_delta_does_not_divide_the_reads_of_its_base)
+{
+	const uint32_t every[] = {100, 20, 10};
+	uint64_t fresh;
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct sim *s = sim_of(photos(PHOTOS));
+
+		seek_bound_epoch(s, 0.5, 4);
+		fresh = s->requests;
+		s = sim_of(changed_photos(PHOTOS, every[i]));
+		seek_bound_epoch(s, 0.5, 4);
+		assert_all_was_read_once(s);
+		assert_true(s->requests < fresh * 5 / 4);
+	}
+}

@@ -479,6 +479,19 @@ TEST(runs_are_as_long_as_is_wanted_now)
 	}
 }
 
+TEST(a_preload_reads_the_files_of_a_delta_together)
+{
+	struct sim *sim = sim_of(changed_photos(PHOTOS, 20));
+
+	sim->world->budget.gap = LARGEST;
+	plan_preload_begin(&sim->preload);
+	sim->owed = 3 * FAST;
+	read_runs(sim);
+	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PHOTOS);
+	assert_nothing_planned_twice(sim->world);
+	assert_true(sim->world->bytes / sim->world->runs > MIB * 3 / 4);
+}
+
 TEST_WITH(photos, sim, what_comes_at_once_is_read_ahead_for_a_preload_only)
 {
 	sim->world->budget.no_sweep = true;

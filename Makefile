@@ -195,8 +195,9 @@ $(B)/completion/table: completion/table.sh $(programs)
 $(completions): $(B)/completion/%: completion/% $(B)/completion/table
 	$(call say,MAKE,$@)sed -e '/^@TABLE@$$/{r $(B)/completion/table' -e 'd}' $< >$@
 
-# page.c includes it.
+# They include these.
 $(B)/pack/tool/report/cmd_report.o: pack/tool/report/page.html
+$(B)/pack/tool/report/synsets.o: pack/tool/report/synsets.txt
 # Loops over all pixels: vectors halve the time.
 $(B)/pack/tool/image/resize.o: override CFLAGS += $(if $(DEBUG),,-O3)
 # What searches for orders, sanitized or not.

@@ -1,5 +1,6 @@
 /* Which pictures are on a contact sheet, and how: pack/tool/report/contact_sheet.h. The files that
  * are packed here are named like images, and are none. */
+#include "base/bits.h"
 #include "pack/tool/report/contact_sheet.h"
 #include "pack_fixture.h"
 #include "tests/unit/test.h"
@@ -10,6 +11,7 @@ struct shown {
 	struct statistics *statistics;
 	struct contact_sheet_source source;
 	struct contact_sheet sheet;
+	uint8_t copies[512]; /* a bit for each entry */
 	uint64_t check_all, done, bytes;
 };
 
@@ -55,6 +57,7 @@ static void choose_in(struct fixture *f, uint32_t samples, struct shown *shown)
 	shown->source = (struct contact_sheet_source){.dataset = f->dataset,
 						      .summary = &shown->summary,
 						      .statistics = shown->statistics,
+						      .copies = shown->copies,
 						      .check_all = shown->check_all,
 						      .done = count,
 						      .context = shown};
@@ -111,6 +114,30 @@ TEST_OF(f, the_splits_of_a_label_are_shown_together)
 	expect_pictures(f, &shown.sheet,
 			(const char *[]){"train/cat/000.jpg", "train/cat/001.jpg",
 					 "val/cat/000.jpg", "train/dog/000.jpg", NULL});
+}
+
+TEST_OF(f, copies_are_passed_over)
+{
+	SCOPE(release) struct shown shown = {.check_all = GIB};
+	struct made made = {0};
+
+	start(f);
+	add_class(f, &made, "cat", 10);
+	add_class(f, &made, "dog", 2);
+	finish(f);
+	open_pack(f);
+	for (unsigned i = 0; i < 10; i++)
+		if (i != 2 && i != 6) {
+			char path[32];
+
+			snprintf(path, sizeof(path), "cat/%03u.jpg", i);
+			bit_set(shown.copies, find(f, path));
+		}
+	choose_in(f, 4, &shown);
+	expect_pictures(
+		f, &shown.sheet,
+		(const char *[]){"cat/002.jpg", "cat/006.jpg", "dog/000.jpg", "dog/001.jpg", NULL});
+	assert_int_equal(shown.sheet.read_count, 12);
 }
 
 TEST_OF(f, one_picture_is_the_first_and_none_is_none)

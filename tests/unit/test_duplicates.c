@@ -1,4 +1,5 @@
 /* Which images have the same bytes: pack/tool/report/duplicates.h. */
+#include "base/bits.h"
 #include "pack/tool/report/duplicates.h"
 #include "pack_fixture.h"
 #include "tests/unit/test.h"
@@ -74,6 +75,30 @@ TEST_OF(f, copies_are_found_and_the_worst_come_first)
 	assert_int_equal(duplicates.totals[DUPLICATE_SPLITS].files, 3);
 	assert_int_equal(duplicates.totals[DUPLICATE_SPLITS].bytes, 800);
 	assert_int_equal(duplicates.totals[DUPLICATE_CLASS].bytes, 200);
+}
+
+TEST_OF(f, of_the_same_label_all_but_the_first_are_marked)
+{
+	SCOPE(classes_release) struct classes classes = {0};
+	SCOPE(duplicates_release) struct duplicates duplicates = {0};
+	static const char *const marked[] = {"train/cat/3", "val/cat/5"};
+	struct made made = {0};
+	uint8_t copies[8] = {0};
+
+	start(f);
+	add_content(f, &made, "train/cat/2", "twice", 200);
+	add_content(f, &made, "train/cat/3", "twice", 200);
+	add_content(f, &made, "train/cat/4", "leaked", 300);
+	add_content(f, &made, "train/dog/4", "leaked", 300);
+	add_content(f, &made, "val/cat/5", "leaked", 300);
+	find_all(f, &classes, &duplicates);
+	assert_done(duplicates_mark(&duplicates, &classes, copies));
+	for (size_t i = 0; i < 2; i++) {
+		assert_true(bit_get(copies, find(f, marked[i])));
+		bit_clear(copies, find(f, marked[i]));
+	}
+	for (size_t i = 0; i < sizeof(copies); i++)
+		assert_int_equal(copies[i], 0);
 }
 
 TEST_OF(f, same_bytes_of_another_length_are_no_copy)

@@ -5,28 +5,6 @@
 #include "pack/tool/image/image.h"
 #include <string.h>
 
-/* Words of the page's script. Those of check.h have the same meaning here. */
-static const char *const names[ANOMALY_KINDS] = {
-	[ANOMALY_DAMAGED] = "damaged",
-	[ANOMALY_UNREADABLE] = DAMAGE_UNREADABLE,
-	[ANOMALY_TRUNCATED] = "truncated",
-	[ANOMALY_CORRUPT] = "corrupt",
-	[ANOMALY_EMPTY] = "empty",
-	[ANOMALY_NOT_IMAGE] = "not-an-image",
-	[ANOMALY_NO_SIZE] = "no-size",
-	[ANOMALY_LINK_LEAVES] = "link-leaves",
-	[ANOMALY_LINK_DANGLES] = "link-dangles",
-	[ANOMALY_EMPTY_CLASS] = "empty-class",
-	[ANOMALY_MISSING_LABEL] = "missing-class",
-	[ANOMALY_IMBALANCE] = "imbalance",
-	[ANOMALY_NOT_TAKEN] = "not-taken",
-	[ANOMALY_MISNAMED] = "wrong-extension",
-	[ANOMALY_TINY] = "tiny",
-	[ANOMALY_HUGE] = "huge",
-	[ANOMALY_WIDE] = "wide",
-	[ANOMALY_HIGH] = "high",
-};
-
 int anomalies_init(struct anomalies *anomalies, uint32_t entries)
 {
 	*anomalies = (struct anomalies){.unread = calloc(entries / 8 + (size_t)1, 1)};
@@ -86,26 +64,14 @@ static int add_example(struct dataset *dataset, const struct classes *classes, u
 	return r;
 }
 
-int anomalies_json(const struct anomalies *anomalies, struct dataset *dataset,
-		   const struct classes *classes, struct json *json)
+int anomalies_items_json(const struct anomalies *anomalies, enum anomaly kind,
+			 struct dataset *dataset, const struct classes *classes, struct json *json)
 {
-	int r = anomalies->error;
+	const struct anomaly_list *list = &anomalies->lists[kind];
+	int r = 0;
 
-	for (unsigned kind = 0; r == 0 && kind < ANOMALY_KINDS; kind++) {
-		const struct anomaly_list *list = &anomalies->lists[kind];
-		const uint32_t *entries = anomaly_entries(list);
-
-		if (list->count == 0)
-			continue;
-		json_object(json, NULL);
-		json_string(json, "kind", names[kind]);
-		json_u64(json, "count", list->count);
-		json_array(json, "items");
-		for (uint64_t i = 0; r == 0 && i < list->count && i < ANOMALIES_LISTED; i++)
-			r = add_example(dataset, classes, entries[i], json);
-		json_end(json);
-		json_end(json);
-	}
+	for (uint64_t i = 0; r == 0 && i < list->count && i < ANOMALIES_LISTED; i++)
+		r = add_example(dataset, classes, anomaly_entries(list)[i], json);
 	return r;
 }
 

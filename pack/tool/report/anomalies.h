@@ -1,7 +1,7 @@
 /* What is worth a look in a dataset of images, except copies (duplicates.h): a list of entries for
- * each kind of anomaly.
+ * each kind of anomaly. findings.h tells of both.
  *
- *	anomalies_init -> anomalies_note ... -> anomalies_json -> anomalies_release */
+ *	anomalies_init -> anomalies_note ... -> anomalies_items_json -> anomalies_release */
 #pragma once
 
 #include "base/json.h"
@@ -45,7 +45,7 @@ static inline const uint32_t *anomaly_entries(const struct anomaly_list *list)
 struct anomalies {
 	struct anomaly_list lists[ANOMALY_KINDS];
 	uint8_t *unread; /* a bit for each entry: the first two kinds are noted once a file */
-	int error;	 /* -ENOMEM of a note; anomalies_json() returns it */
+	int error;	 /* -ENOMEM of a note */
 };
 
 int anomalies_init(struct anomalies *anomalies, uint32_t entries); /* 0 or -ENOMEM */
@@ -55,10 +55,10 @@ void anomalies_note(struct anomalies *anomalies, enum anomaly kind, uint32_t ent
 /* Notes a file that reading failed for: DAMAGED by -EBADMSG, else UNREADABLE. */
 void anomalies_note_unread(struct anomalies *anomalies, int error, uint32_t entry);
 
-/* Adds an object for each kind that was found to the open array: {"kind", "count", "items"}. An
- * item is an array: the number of the entry's class + 1, or 0; its path; the target of a link. */
-int anomalies_json(const struct anomalies *anomalies, struct dataset *dataset,
-		   const struct classes *classes, struct json *json);
+/* Adds an array for each entry that has a list, up to ANOMALIES_LISTED, to the open one: the number
+ * of the entry's class + 1, or 0; its path; the target of a link. 0 or -ENOMEM. */
+int anomalies_items_json(const struct anomalies *anomalies, enum anomaly kind,
+			 struct dataset *dataset, const struct classes *classes, struct json *json);
 
 /* Adds the class of an entry and its path to the open array. 0 or -ENOMEM. */
 int anomalies_path(struct dataset *dataset, const struct classes *classes, uint32_t entry,

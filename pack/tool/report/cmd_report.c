@@ -5,18 +5,21 @@
  *
  *	{"name", "version",
  *	 "info":     what foldpack info --json -v says, without the path,
+ *	 "synsets":  {id: name} of classes that are called by ids of WordNet,
  *	 "images":   statistics_json(),
- *	 "findings": anomalies_json(), then duplicates_json(),
+ *	 "findings": findings_json(),
  *	 "sheet":    contact_sheet_json()}
  *
- * It needs no network, and is always the same for the same pack. */
+ * and, for browsers that run no script, findings_html(). It needs no network, and is always the
+ * same for the same pack. */
 #include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/report/contact_sheet.h"
-#include "pack/tool/report/duplicates.h"
+#include "pack/tool/report/findings.h"
+#include "pack/tool/report/synsets.h"
 #include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
 #include <string.h>
@@ -26,7 +29,8 @@
 #define REPORT_BEGINS "<!DOCTYPE html>\n<!-- a report of foldpack -->\n"
 
 #define SAMPLES	  6
-#define DATA	  "{DATA}"  /* where the JSON belongs in page.html */
+#define PLAIN	  "{PLAIN}" /* where in page.html the findings belong, */
+#define DATA	  "{DATA}"  /* and the JSON behind them */
 #define CHECK_ALL (1 * GIB) /* of images take seconds to read, even from a hard disk */
 
 /* page.html; a NUL is at report_page_end. */
@@ -72,6 +76,7 @@ struct report {
 	struct anomalies anomalies;
 	struct statistics *statistics;
 	struct duplicates duplicates;
+	uint8_t *copies; /* duplicates_mark() */
 	struct contact_sheet sheet;
 	struct contact_sheet_source source;
 };
@@ -82,6 +87,7 @@ static void release_report(struct report *report)
 	anomalies_release(&report->anomalies);
 	statistics_free(report->statistics);
 	duplicates_release(&report->duplicates);
+	free(report->copies);
 	contact_sheet_release(&report->sheet);
 }
 
@@ -94,12 +100,19 @@ static int picture_done(void *context, uint64_t bytes)
 /* Without checksums, duplicates cannot be found. */
 static int find_duplicates(struct dataset *dataset, struct report *report)
 {
+	const struct classes *classes = &report->summary.classes;
+	int r;
+
+	report->copies = calloc(dataset_entries(dataset) / 8 + (size_t)1, 1);
+	if (!report->copies)
+		return -ENOMEM;
 	if (dataset_is_unchecked(dataset)) {
 		log_notice("the format has no checksums: duplicates are not looked for");
 		return 0;
 	}
-	return duplicates_new(dataset, &report->summary.classes, report->statistics->entries,
-			      report->statistics->image_count, &report->duplicates);
+	r = duplicates_new(dataset, classes, report->statistics->entries,
+			   report->statistics->image_count, &report->duplicates);
+	return r < 0 ? r : duplicates_mark(&report->duplicates, classes, report->copies);
 }
 
 static int measure_dataset(struct dataset *dataset, uint32_t samples, struct progress *progress,
@@ -120,6 +133,7 @@ static int measure_dataset(struct dataset *dataset, uint32_t samples, struct pro
 	*source = (struct contact_sheet_source){.dataset = dataset,
 						.summary = &report->summary,
 						.statistics = report->statistics,
+						.copies = report->copies,
 						.check_all = CHECK_ALL,
 						.done = picture_done,
 						.context = progress};
@@ -131,10 +145,33 @@ static int measure_dataset(struct dataset *dataset, uint32_t samples, struct pro
 	return contact_sheet_read(&report->sheet, source, &report->anomalies);
 }
 
+static struct findings findings_of(struct dataset *dataset, const struct report *report)
+{
+	return (struct findings){&report->anomalies, &report->duplicates, dataset,
+				 &report->summary.classes};
+}
+
+static void add_synsets(const struct classes *classes, struct json *json)
+{
+	json_object(json, "synsets");
+	for (uint32_t i = 0; i < classes->label_count; i++) {
+		const struct class_label *label = &classes->labels[i];
+		size_t len;
+		const char *name = synset_name(label->name, label->name_len, &len);
+		char id[16];
+
+		if (!name)
+			continue;
+		snprintf(id, sizeof(id), "%.*s", (int)label->name_len, label->name);
+		json_bytes(json, id, name, len);
+	}
+	json_end(json);
+}
+
 static int add_data(struct dataset *dataset, const char *name, const struct report *report,
 		    struct json *json)
 {
-	const struct classes *classes = &report->summary.classes;
+	const struct findings findings = findings_of(dataset, report);
 	int r;
 
 	json_object(json, NULL);
@@ -143,13 +180,12 @@ static int add_data(struct dataset *dataset, const char *name, const struct repo
 	json_object(json, "info");
 	summary_json(dataset_info(dataset), &report->summary, true, json);
 	json_end(json);
+	add_synsets(findings.classes, json);
 	json_object(json, "images");
 	statistics_json(report->statistics, json);
 	json_end(json);
 	json_array(json, "findings");
-	r = anomalies_json(&report->anomalies, dataset, classes, json);
-	if (r == 0)
-		r = duplicates_json(&report->duplicates, dataset, classes, json);
+	r = findings_json(&findings, json);
 	json_end(json);
 	json_object(json, "sheet");
 	if (r == 0)
@@ -173,6 +209,36 @@ static int add_html(struct buf *page, const struct buf *data)
 			r = buf_adds(page, "\\u003c");
 		at = found ? found + 1 : end;
 	}
+	return r;
+}
+
+/* What a browser shows that runs no script: the name, what is in it, what is worth a look. */
+static int add_plain(struct dataset *dataset, const char *name, const struct report *report,
+		     struct buf *page)
+{
+	const struct findings findings = findings_of(dataset, report);
+	const struct dataset_info *info = dataset_info(dataset);
+	char files[SIZE_TEXT], bytes[SIZE_TEXT], images[SIZE_TEXT];
+	int r = buf_adds(page, "<h1>");
+
+	if (r == 0)
+		r = findings_add_name(page, name, strlen(name));
+	if (r == 0)
+		r = buf_addf(page, "</h1>\n<p>%s, %s; %s in %u classes</p>\n",
+			     count_noun(info->super->files + info->super->hardlinks, "file", files),
+			     size_format(info->super->bytes, bytes),
+			     count_noun(report->statistics->image_count, "image", images),
+			     findings.classes->label_count);
+	return r < 0 ? r : findings_html(&findings, page);
+}
+
+/* Adds page.html up to `mark`, from *at, which then is behind that; NULL: its rest. */
+static int add_page(struct buf *page, const char **at, const char *mark)
+{
+	const char *end = mark ? strstr(*at, mark) : report_page_end;
+	int r = buf_add(page, *at, (size_t)(end - *at));
+
+	*at = end + (mark ? strlen(mark) : 0);
 	return r;
 }
 
@@ -259,19 +325,22 @@ static int make_page(struct dataset *dataset, const char *pack, uint64_t samples
 	SCOPE(release_report) struct report report = {0};
 	SCOPE(buf_release) struct buf data = BUF_INIT;
 	struct json json = json_begin(&data);
-	const char *place = strstr(report_page, DATA);
-	const char *rest = place + strlen(DATA);
+	const char *at = report_page;
 	int r = measure_dataset(dataset, samples > UINT32_MAX ? UINT32_MAX : (uint32_t)samples,
 				progress, &report);
 
 	if (r == 0)
 		r = add_data(dataset, shown_name(pack), &report, &json);
 	if (r == 0)
-		r = buf_add(page, report_page, (size_t)(place - report_page));
+		r = add_page(page, &at, PLAIN);
+	if (r == 0)
+		r = add_plain(dataset, shown_name(pack), &report, page);
+	if (r == 0)
+		r = add_page(page, &at, DATA);
 	if (r == 0)
 		r = add_html(page, &data);
 	if (r == 0)
-		r = buf_add(page, rest, (size_t)(report_page_end - rest));
+		r = add_page(page, &at, NULL);
 	if (r == 0 && report.anomalies.lists[ANOMALY_DAMAGED].count)
 		*ret_unread = -EBADMSG;
 	else if (r == 0 && report.anomalies.lists[ANOMALY_UNREADABLE].count)

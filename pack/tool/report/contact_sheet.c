@@ -1,5 +1,7 @@
 #include "pack/tool/report/contact_sheet.h"
 
+#include "base/bits.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/image/check.h"
@@ -29,10 +31,29 @@ static int compare_picked(const void *a, const void *b, void *images)
 	return (x > y) - (x < y);
 }
 
+/* How many images of each label have no copy before them. */
+static int count_distinct(const struct contact_sheet_source *source, uint32_t labels,
+			  uint32_t **ret)
+{
+	const struct statistics *statistics = source->statistics;
+	uint32_t *distinct = calloc(labels, sizeof(*distinct));
+
+	if (!distinct)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < statistics->image_count; i++) {
+		uint32_t entry = statistics->entries[i];
+
+		distinct[statistics_label(&source->summary->classes, entry)] +=
+			!bit_get(source->copies, entry);
+	}
+	*ret = distinct;
+	return 0;
+}
+
 /* Sets in `wanted` how many pictures each label gets. All labels get some; or, if there is no room
  * for all, as many labels as fit, at equal steps of their ranks. */
-static int choose_labels(uint32_t *images, uint32_t labels, uint32_t samples, uint32_t *wanted,
-			 struct contact_sheet *sheet)
+static int choose_labels(uint32_t *images, const uint32_t *distinct, uint32_t labels,
+			 uint32_t samples, uint32_t *wanted, struct contact_sheet *sheet)
 {
 	SCOPE_FREE uint32_t *ranked = calloc(labels, sizeof(*ranked));
 	uint32_t room = samples < CONTACT_SHEET_MOST ? CONTACT_SHEET_MOST / samples : 1;
@@ -43,7 +64,7 @@ static int choose_labels(uint32_t *images, uint32_t labels, uint32_t samples, ui
 	for (uint32_t label = 0; label < labels; label++) {
 		if (images[label])
 			ranked[sheet->labels++] = label;
-		all += images[label] < samples ? images[label] : samples;
+		all += min(distinct[label], samples);
 	}
 	qsort_r(ranked, sheet->labels, sizeof(*ranked), compare_picked, images);
 	sheet->labels_shown =
@@ -52,7 +73,7 @@ static int choose_labels(uint32_t *images, uint32_t labels, uint32_t samples, ui
 		uint64_t steps = sheet->labels_shown > 1 ? sheet->labels_shown - 1 : 1;
 		uint32_t label = ranked[(uint64_t)i * (sheet->labels - 1) / steps];
 
-		wanted[label] = images[label] < samples ? images[label] : samples;
+		wanted[label] = (uint32_t)min(distinct[label], samples);
 		sheet->count += wanted[label];
 	}
 	return 0;
@@ -76,10 +97,10 @@ static int sort_images(const struct contact_sheet_source *source, uint32_t label
 	return 0;
 }
 
-/* Takes the first image of a label, the last, and `wanted` - 2 at equal steps between. `reads` has
- * all images at first; those that are not read are removed. */
-static void choose_pictures(const struct contact_sheet_source *source, const uint32_t *wanted,
-			    uint32_t labels, struct contact_sheet *sheet)
+/* Takes the first image of a label, the last, and `wanted` - 2 at equal steps between, of those
+ * that are no copies. `reads` has all images at first; those that are not read are removed. */
+static void choose_pictures(const struct contact_sheet_source *source, const uint32_t *distinct,
+			    const uint32_t *wanted, uint32_t labels, struct contact_sheet *sheet)
 {
 	const uint32_t *images = source->statistics->images, *next = sheet->reads;
 	bool whole = source->statistics->image_bytes <= source->check_all;
@@ -87,12 +108,14 @@ static void choose_pictures(const struct contact_sheet_source *source, const uin
 	struct dataset_entry entry;
 
 	for (uint32_t label = 0; label < labels; label++) {
-		uint64_t taken = 0, steps = wanted[label] > 1 ? wanted[label] - 1 : 1;
+		uint64_t taken = 0, passed = 0, steps = wanted[label] > 1 ? wanted[label] - 1 : 1;
 
 		for (uint32_t i = 0; i < images[label]; i++, next++) {
-			bool take =
-				taken < wanted[label] && i == taken * (images[label] - 1) / steps;
+			bool copy = bit_get(source->copies, *next);
+			bool take = !copy && taken < wanted[label] &&
+				    passed == taken * (distinct[label] - 1) / steps;
 
+			passed += !copy;
 			if (take)
 				*picture++ = (struct contact_sheet_picture){.label = label,
 									    .entry = *next};
@@ -111,11 +134,12 @@ int contact_sheet_new(const struct contact_sheet_source *source, uint32_t sample
 {
 	SCOPE(contact_sheet_release) struct contact_sheet sheet = {0};
 	uint32_t labels = source->summary->classes.label_count + 1;
-	SCOPE_FREE uint32_t *wanted = calloc(labels, sizeof(*wanted));
-	int r = wanted ? 0 : -ENOMEM;
+	SCOPE_FREE uint32_t *wanted = calloc(labels, sizeof(*wanted)), *distinct = NULL;
+	int r = wanted ? count_distinct(source, labels, &distinct) : -ENOMEM;
 
 	if (r == 0 && samples)
-		r = choose_labels(source->statistics->images, labels, samples, wanted, &sheet);
+		r = choose_labels(source->statistics->images, distinct, labels, samples, wanted,
+				  &sheet);
 	if (r < 0)
 		return r;
 	sheet.pictures = calloc(sheet.count + (size_t)1, sizeof(*sheet.pictures));
@@ -125,7 +149,7 @@ int contact_sheet_new(const struct contact_sheet_source *source, uint32_t sample
 	r = sort_images(source, labels, sheet.reads);
 	if (r < 0)
 		return r;
-	choose_pictures(source, wanted, labels, &sheet);
+	choose_pictures(source, distinct, wanted, labels, &sheet);
 	*ret = sheet;
 	sheet = (struct contact_sheet){0};
 	return 0;

@@ -2,9 +2,10 @@
  *
  *	contact_sheet_new -> contact_sheet_read -> contact_sheet_json -> contact_sheet_release
  *
- * The pictures of a label are evenly spaced over all its images, in all splits. If there would be
- * more than CONTACT_SHEET_MOST pictures, only some labels are shown, evenly spaced from the one
- * with the most images to the one with the fewest. This keeps a page below some ten MB.
+ * The pictures of a label are evenly spaced over all its images, in all splits, less copies: no two
+ * are the same. If there would be more than CONTACT_SHEET_MOST pictures, only some labels are
+ * shown, evenly spaced from the one with the most images to the one with the fewest. This keeps a
+ * page below some ten MB.
  *
  * If all images together have at most `check_all` bytes, all of them are read and checked;
  * otherwise only those that are shown. */
@@ -34,6 +35,7 @@ struct contact_sheet_source {
 	struct dataset *dataset;
 	const struct summary *summary;
 	const struct statistics *statistics;
+	const uint8_t *copies; /* duplicates_mark() */
 	uint64_t check_all;
 	/* After each image, with its bytes: 0 to go on, or -errno, which becomes the result. */
 	int (*done)(void *context, uint64_t bytes);

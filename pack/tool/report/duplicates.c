@@ -1,8 +1,9 @@
 #include "pack/tool/report/duplicates.h"
 
+#include "base/bits.h"
 #include "base/scope.h"
 #include "pack/tool/read/summary.h"
-#include "pack/tool/report/anomalies.h"
+#include "pack/tool/report/statistics.h"
 
 void duplicates_release(struct duplicates *duplicates)
 {
@@ -151,6 +152,29 @@ int duplicates_new(struct dataset *dataset, const struct classes *classes, const
 	return 0;
 }
 
+/* Labels are met group by group: `met` has the last group that each was met in, + 1. */
+int duplicates_mark(const struct duplicates *duplicates, const struct classes *classes,
+		    uint8_t *copies)
+{
+	SCOPE_FREE uint32_t *met = calloc(classes->label_count + (size_t)1, sizeof(*met));
+
+	if (!met)
+		return -ENOMEM;
+	for (uint32_t g = 0; g < duplicates->group_count; g++) {
+		const struct duplicate_group *group = &duplicates->groups[g];
+
+		for (uint32_t i = 0; i < group->count; i++) {
+			uint32_t entry = duplicates->files[group->first + i].entry;
+			uint32_t label = statistics_label(classes, entry);
+
+			if (met[label] == g + 1)
+				bit_set(copies, entry);
+			met[label] = g + 1;
+		}
+	}
+	return 0;
+}
+
 /* --- JSON ------------------------------------------------------------------------------- */
 
 static int add_group_json(const struct duplicates *duplicates, const struct duplicate_group *group,
@@ -168,33 +192,15 @@ static int add_group_json(const struct duplicates *duplicates, const struct dupl
 	return r;
 }
 
-int duplicates_json(const struct duplicates *duplicates, struct dataset *dataset,
-		    const struct classes *classes, struct json *json)
+int duplicates_items_json(const struct duplicates *duplicates, enum duplicate_reach reach,
+			  struct dataset *dataset, const struct classes *classes, struct json *json)
 {
-	static const char *const names[DUPLICATE_REACHES] = {
-		[DUPLICATE_CLASS] = "copies-in-class",
-		[DUPLICATE_CLASSES] = "copies-in-classes",
-		[DUPLICATE_SPLITS] = "copies-in-splits"};
+	uint64_t listed = 0;
 	int r = 0;
 
-	for (unsigned reach = 0; r == 0 && reach < DUPLICATE_REACHES; reach++) {
-		const struct duplicate_total *total = &duplicates->totals[reach];
-		uint64_t listed = 0;
-
-		if (total->groups == 0)
-			continue;
-		json_object(json, NULL);
-		json_string(json, "kind", names[reach]);
-		json_u64(json, "count", total->groups);
-		json_u64(json, "files", total->files);
-		json_u64(json, "bytes", total->bytes);
-		json_array(json, "items");
-		for (uint64_t i = 0; r == 0 && i < duplicates->group_count; i++)
-			if (duplicates->groups[i].reach == reach && listed++ < DUPLICATES_LISTED)
-				r = add_group_json(duplicates, &duplicates->groups[i], dataset,
-						   classes, json);
-		json_end(json);
-		json_end(json);
-	}
+	for (uint64_t i = 0; r == 0 && i < duplicates->group_count; i++)
+		if (duplicates->groups[i].reach == reach && listed++ < DUPLICATES_LISTED)
+			r = add_group_json(duplicates, &duplicates->groups[i], dataset, classes,
+					   json);
 	return r;
 }

@@ -47,9 +47,13 @@ int duplicates_new(struct dataset *dataset, const struct classes *classes, const
 		   uint32_t count, struct duplicates *ret);
 void duplicates_release(struct duplicates *duplicates);
 
-/* Adds an object for each reach that has copies to the open array: {"kind", "count" (of groups),
- * "files", "bytes", "items"}. An item is an array: the number of the class of a copy + 1, or 0,
- * then its path, and so on. If some copies are not named, their number comes last. The first
- * DUPLICATES_LISTED groups of a reach have an item. 0 or -ENOMEM. */
-int duplicates_json(const struct duplicates *duplicates, struct dataset *dataset,
-		    const struct classes *classes, struct json *json);
+/* Sets the bits of entries that are copies of an earlier one under the same label. 0 or -ENOMEM. */
+int duplicates_mark(const struct duplicates *duplicates, const struct classes *classes,
+		    uint8_t *copies);
+
+/* Adds an array for each of the first DUPLICATES_LISTED groups of a reach to the open one: the
+ * number of the class of a copy + 1, or 0, then its path, and so on. If some copies are not named,
+ * their number comes last. 0 or -ENOMEM. */
+int duplicates_items_json(const struct duplicates *duplicates, enum duplicate_reach reach,
+			  struct dataset *dataset, const struct classes *classes,
+			  struct json *json);

@@ -118,7 +118,7 @@ licenses := $(if $(STATIC),$(B)/licenses)
 systems  := bullseye focal aarch64 kernel nfs
 
 .PHONY: all static check-static check-wheel check-old $(addprefix check-,$(systems))
-.PHONY: check-cluster run-check-cluster
+.PHONY: check-cluster run-check-cluster check-containers run-check-containers
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 all: $(programs) $(sources) $$(completions)
@@ -158,6 +158,14 @@ check-cluster:
 run-check-cluster: all
 	$(Q)FOLDFS_BUILD=$(abspath $(B)) PYTHONPATH=tests/mount $(PYTEST) -s -p conftest \
 		--rootdir=tests/cluster tests/cluster $(TESTS)
+
+# Docker, containerd and Podman, which are unpacked first: see the script.
+check-containers:
+	$(call deps,check)
+	@$(MAKE) $(jobs) run-check-containers
+
+run-check-containers: all
+	$(Q)FOLDFS_BUILD=$(abspath $(B)) PYTHON=$(PYTHON) sh tests/containers/run.sh $(TESTS)
 
 # With other systems, which are made first: see the script.
 check-old: check-bullseye check-focal
@@ -462,7 +470,7 @@ help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 	@echo "goals: all static wheel check soak check-static check-wheel check-clients check-doctor"
 	@echo "       check-bullseye check-focal check-old (both) check-aarch64 check-kernel check-nfs"
-	@echo "       check-cluster"
+	@echo "       check-cluster check-containers"
 	@echo "       demo pictures bench figures lint analyze map fuzz"
 	@echo "       install uninstall dist deb rpm reproducible clean"
 	@echo "       check-unit, check-mount [TESTS='-k NAME']"

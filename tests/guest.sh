@@ -1,9 +1,24 @@
 #!/bin/sh
-# guest.sh: the first process of a virtual machine with an old kernel (portability.sh kernel).
-# Static programs pack a folder, mount the pack in several ways, and what is seen is compared. The
-# console says how it ended.
+# guest.sh: the first process of a virtual machine with another kernel (portability.sh kernel).
+# Static programs pack a folder, mount the pack in several ways, or have it without a mount, and
+# what is seen is compared. The console says how it ended.
+#
+# guest.sh content FOLDER: everything about a tree that a pack keeps.
 set -eu
 export PATH=/bin
+
+content() {
+    cd "$1"
+    find . ! -type l -exec stat -c '%n %a %Y %F' {} + | sort
+    find . -type l -exec stat -c '%N' {} + | sort
+    find . -type f -exec sha1sum {} + | sort
+    cd /
+}
+
+if [ "${1:-}" = content ]; then
+    content "$2"
+    exit
+fi
 /bin/busybox --install -s /bin
 
 end() {
@@ -21,11 +36,16 @@ say() {
 make_disk() {
     mkdir -p /dev /proc /tmp /disk /etc
     mount -t devtmpfs dev /dev || :
+    [ ! -e /fuse.ko ] || insmod /fuse.ko
     chmod 666 /dev/fuse /dev/null
     mount -t proc proc /proc
     mount -t tmpfs tmp /tmp
-    mke2fs -F /dev/sda >/dev/null
-    mount -t ext4 /dev/sda /disk
+    if [ -e /dev/sda ]; then
+        mke2fs -F /dev/sda >/dev/null
+        mount -t ext4 /dev/sda /disk
+    else # Debian's drivers are modules
+        mount -t tmpfs disk /disk
+    fi
     chmod 1777 /disk
     echo 'root:x:0:0::/:/bin/sh' >/etc/passwd
     echo 'nobody:x:65534:65534::/:/bin/sh' >>/etc/passwd
@@ -58,15 +78,6 @@ stir() {
     done
 }
 
-# Everything about a tree that a pack keeps.
-content() {
-    cd "$1"
-    find . ! -type l -exec stat -c '%n %a %Y %F' {} + | sort
-    find . -type l -exec stat -c '%N' {} + | sort
-    find . -type f -exec sha1sum {} + | sort
-    cd /
-}
-
 compare() {
     content "$1" >/tmp/seen
     cmp /tmp/want /tmp/seen
@@ -80,6 +91,22 @@ mounted() { # OPTION ...
     compare /disk/mnt
     foldstat /disk/mnt >/tmp/stats
     umount /disk/mnt
+}
+
+without_mount() { # USER
+    say "without a mount, for $1"
+    su "$1" -c 'foldfs --no-fuse -q /disk/pack /disk/mnt -- sh /init content /disk/mnt' >/tmp/seen
+    cmp /tmp/want /tmp/seen
+}
+
+# In one sentence, with the way out.
+refused_without_mount() { # WHY
+    if su nobody -c 'foldfs --no-fuse -q /disk/pack /disk/mnt -- true' 2>/tmp/said; then
+        return 1
+    fi
+    say "without a mount: $(cat /tmp/said)"
+    grep -q "$1.*foldpack extract" /tmp/said
+    [ "$(wc -l </tmp/said)" = 1 ]
 }
 
 make_disk
@@ -97,7 +124,7 @@ foldpack extract -q /disk/pack /disk/out
 compare /disk/out
 mounted
 mounted --cache=pool
-mounted --cache=pool --io=direct
+[ ! -e /dev/sda ] || mounted --cache=pool --io=direct
 mounted --sandbox=off
 say 'mounts for a command, and for one of a user'
 sums='cd /disk/mnt && find . -type f -exec sha1sum {} + | sort'
@@ -106,3 +133,19 @@ foldfs /disk/pack /disk/mnt -- sh -c "$sums" >/tmp/seen
 cmp /tmp/sums /tmp/seen
 su nobody -c "foldfs /disk/pack /disk/mnt -- sh -c '$sums'" >/tmp/seen
 cmp /tmp/sums /tmp/seen
+yama=/proc/sys/kernel/yama/ptrace_scope
+case $(uname -r) in
+4.* | 5.[0-9].* | 5.1[0-3].*)
+    refused_without_mount 'older than Linux 5.14'
+    ;;
+*)
+    without_mount root
+    without_mount nobody
+    if [ -e $yama ]; then
+        echo 1 >$yama
+        without_mount nobody
+        echo 2 >$yama
+        refused_without_mount 'ptrace_scope of 1 or 0'
+    fi
+    ;;
+esac

@@ -9,8 +9,9 @@
 #   aarch64   cross-compiled, static programs and their wheel, too; unit tests by qemu
 #   nfs       Debian 12's kernel as a server of NFS and its own client, by qemu-system-x86:
 #             tests/nfs with static programs; TESTS says which, as -k does
-#   kernel    Linux 4.18 of Ubuntu 18.04, by qemu-system-x86: tests/guest.sh with static programs,
-#             and busybox-static of this system
+#   kernel    Linux 4.18 of Ubuntu 18.04, and those of Debian 11, 12 and its backports, by
+#             qemu-system-x86: tests/guest.sh with static programs, and busybox-static of this
+#             system; KERNELS says which
 set -eu
 
 system=${1:?"usage: portability.sh bullseye|focal|aarch64|kernel|nfs [FOLDER]"}
@@ -111,25 +112,63 @@ test_aarch64() {
         for unit in $units; do qemu-aarch64-static \$unit || echo failed: \$unit; done"
 }
 
+KERNELS=${KERNELS:-ubuntu bullseye bookworm bookworm-backports}
+
 make_kernel() {
     mkdir -p "$root"
+}
+
+# The kernel of a suite of Debian, and FUSE where that is a module, without touching this system's
+# lists.
+fetch_debian() { # SUITE FOLDER
+    mkdir -p "$2/apt/lists/partial" "$2/apt/cache/archives/partial"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $debian $1 main" \
+        >"$2/apt/list"
+    from="-qq -o Dir::Etc::SourceList=$2/apt/list -o Dir::Etc::SourceParts=/dev/null
+        -o Dir::State::Lists=$2/apt/lists -o Dir::Cache=$2/apt/cache"
+    # shellcheck disable=SC2086  # words
+    (cd "$2" && apt-get $from update &&
+        apt-get $from download "$(apt-cache $from depends linux-image-amd64 |
+            sed -n 's/.*Depends: //p')")
+    dpkg-deb --fsys-tarfile "$2"/*.deb |
+        tar -x -C "$2" --wildcards './boot/vmlinuz-*' '*/fs/fuse/*'
+    find "$2" -name 'fuse.ko*' -exec mv {} "$2" \;
+    [ ! -e "$2/fuse.ko.xz" ] || xz -d "$2/fuse.ko.xz"
+}
+
+fetch_ubuntu() { # FOLDER
     image=linux-image-unsigned-$version-generic_$version.26~18.04.1_amd64.deb
-    wget -q -O "$root/image.deb" $ubuntu/pool/main/l/linux-hwe/$image
-    dpkg-deb -x "$root/image.deb" "$root/image"
+    wget -q -O "$1/image.deb" $ubuntu/pool/main/l/linux-hwe/$image
+    dpkg-deb -x "$1/image.deb" "$1"
+}
+
+fetch_kernel() { # NAME FOLDER
+    rm -rf "$2"
+    mkdir -p "$2"
+    if [ "$1" = ubuntu ]; then fetch_ubuntu "$2"; else fetch_debian "$1" "$2"; fi
+    touch "$2/made"
+}
+
+# FUSE may be a module.
+make_guest() { # FOLDER
+    rm -rf "$1/guest"
+    mkdir -p "$1/guest/bin" "$1/guest/proc"
+    cp build-static/foldfs build-static/foldpack build-static/foldstat /bin/busybox "$1/guest/bin/"
+    ln -s busybox "$1/guest/bin/sh"
+    cp tests/guest.sh "$1/guest/init"
+    [ ! -e "$1/fuse.ko" ] || cp "$1/fuse.ko" "$1/guest/"
+    (cd "$1/guest" && find . | busybox cpio -o -H newc | gzip -1) >"$1/guest.gz"
 }
 
 test_kernel() {
     make static
-    rm -rf "$root/guest"
-    mkdir -p "$root/guest/bin" "$root/guest/proc"
-    cp build-static/foldfs build-static/foldpack build-static/foldstat /bin/busybox \
-        "$root/guest/bin/"
-    ln -s busybox "$root/guest/bin/sh"
-    cp tests/guest.sh "$root/guest/init"
-    (cd "$root/guest" && find . | busybox cpio -o -H newc | gzip -1) >"$root/guest.gz"
-    truncate -s 0 "$root/disk"
-    truncate -s 1G "$root/disk"
-    boot "$root/image/boot/vmlinuz-$version-generic" "$root/guest.gz" "$root/disk" ide
+    for kernel in $KERNELS; do
+        [ -e "$root/$kernel/made" ] || fetch_kernel "$kernel" "$root/$kernel"
+        make_guest "$root/$kernel"
+        truncate -s 0 "$root/$kernel/disk"
+        truncate -s 1G "$root/$kernel/disk"
+        boot "$root/$kernel"/boot/vmlinuz-* "$root/$kernel/guest.gz" "$root/$kernel/disk" ide
+    done
 }
 
 # The console says how it ended.

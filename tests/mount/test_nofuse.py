@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -12,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+import container
 import foldfs
 import trees
 from groups import memory_group
 from foldfs import (
-    FOLDFS, MIB, PATIENCE, SOMEBODY, as_user, find_program, is_root, needs, run, wait_until)
+    FOLDFS, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, find_program, is_root, needs, run, wait_until)
 
 HERE = Path(__file__).resolve().parent
 WORDS = ["--no-fuse", "-q"]
@@ -482,17 +484,22 @@ def test_a_small_stack_is_enough(small, point):
 # --- clients ----------------------------------------------------------------------------------
 
 
+def hold_imagefolder(images, point, *modes, **how):
+    """Against the source."""
+    for module in ("torch", "torchvision"):
+        pytest.importorskip(module, reason=f"no {module} for this Python")
+    found = json.loads(job(images[1], point, sys.executable, HERE / "imagefolder.py", images[0],
+                           point, *modes, **how).out)
+    assert found.pop("samples") == 65
+    assert all(verdict == "same" for verdict in found.values()), found
+
+
 @pytest.mark.parametrize("modes", [
     ("fork:0", "fork:2"),
     pytest.param(("spawn:2", "forkserver:2"), marks=pytest.mark.slow),
 ])
 def test_imagefolder_cannot_tell_it_from_the_source(images, point, modes):
-    for module in ("torch", "torchvision"):
-        pytest.importorskip(module, reason=f"no {module} for this Python")
-    found = json.loads(job(images[1], point, sys.executable, HERE / "imagefolder.py", images[0],
-                           point, *modes).out)
-    assert found.pop("samples") == 65
-    assert all(verdict == "same" for verdict in found.values()), found
+    hold_imagefolder(images, point, *modes)
 
 
 THREADS = """
@@ -564,6 +571,67 @@ def test_what_containers_refuse_is_not_needed(small, own):
     before = [sys.executable, HERE / "older_kernel.py", "nowait", find_program(words[0]),
               *words[1:]]
     assert content(small[1], own, before=before) == trees.content(small[0])
+
+
+def in_container(options=(), uid=0, capabilities=container.DEFAULT, privileges=()):
+    """What stands before a command that runs there: see container.py and setpriv(1)."""
+    if platform.machine() != "x86_64":
+        pytest.skip("the profile has the numbers of x86-64")
+    bounds = ",".join(["-all", *(f"+{name}" for name in capabilities)])
+    return [*container.SPACES, sys.executable, HERE / "container.py", *options, *as_user(uid),
+            *privileges, "--inh-caps=-all", f"--bounding-set={bounds}"]
+
+
+@pytest.fixture(params=["docker", "docker, no new privileges", "docker, a user", "restricted pod"])
+def contained(request, point):
+    uid = {"docker, a user": SOMEBODY, "restricted pod": NOBODY}.get(request.param, 0)
+    os.chown(point, uid, uid)
+    if request.param == "restricted pod":
+        return in_container([f"--read-only={point.parent.parent}"], uid, [], ["--no-new-privs"])
+    return in_container([], uid, privileges=["--no-new-privs"] * ("no new" in request.param))
+
+
+@is_root
+@needs("setpriv", "unshare")
+def test_a_container_sees_what_was_packed(contained, images, point):
+    source, pack = images
+    assert content(pack, point, before=contained) == trees.content(source)
+
+
+@is_root
+@needs("setpriv", "unshare")
+def test_a_container_that_mounts_nothing_is_told_the_way_out(contained, small, point):
+    assert "foldfs --no-fuse PACK DIR -- COMMAND" in run(*contained, FOLDFS, small[1], point,
+                                                         status=1).err
+    run(*contained, "unshare", "--user", "true", status=1)
+
+
+@is_root
+@needs("setpriv", "unshare")
+def test_a_container_that_hides_memory_is_told_the_way_out(small, point):
+    done = job(small[1], point, "true", before=in_container(["--docker-20"]), status=1)
+    assert "ask for process_vm_readv" in done.err and "foldpack extract" in done.err
+
+
+@is_root
+@needs("setpriv", "unshare")
+@pytest.mark.slow
+def test_imagefolder_cannot_tell_a_container_from_the_source(contained, images, point):
+    hold_imagefolder(images, point, "fork:2", "spawn:2", before=contained)
+
+
+@is_root
+@needs("unshare")
+def test_the_first_process_of_a_container_passes_signals_on(small, point):
+    """As `docker stop` sends them: the kernel keeps from that process what it does not handle."""
+    script = "trap 'echo got it; exit 5' TERM; echo began; while :; do sleep 0.05; done"
+    with subprocess.Popen([*container.SPACES, FOLDFS, *WORDS, small[1], point, "--", "sh", "-c",
+                           script], stdout=subprocess.PIPE) as outside:
+        assert outside.stdout.readline() == b"began\n"
+        [first] = foldfs.children(outside.pid)
+        os.kill(first, signal.SIGTERM)
+        assert outside.stdout.read() == b"got it\n"
+        assert outside.wait(PATIENCE) == 5
 
 
 def refused(status, *words):
@@ -653,6 +721,14 @@ class Job:
     def wait_until_it_reads(self):
         assert self.process.stdout.readline() == b"reads\n"
 
+    def wait_for_a_pass_after(self, when):
+        """One of its processes begins after that, and reads all files."""
+        for line in self.process.stdout:
+            self.said += line
+            if float(line.split()[-1]) > when:
+                return
+        raise AssertionError(self.process.wait())
+
     def processes(self):
         """{pid: command line}."""
         found = {}
@@ -672,16 +748,16 @@ class Job:
             for pid in self.processes():
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-        said = self.process.stdout.read()
-        assert b"wrong" not in said, said
+        self.said += self.process.stdout.read()
+        assert b"wrong" not in self.said, self.said
         self.process.stdout.close()
-        self.said = self.process.stderr.read()
+        self.errors = self.process.stderr.read()
         self.process.stderr.close()
         return status
 
 
 WORKERS = """
-import os, random, sys, zlib
+import os, random, sys, time, zlib
 top, sums = sys.argv[1], eval(sys.argv[2])
 parent = os.getpid()
 for _ in range(3):
@@ -693,6 +769,7 @@ for _ in range(3):
 if os.getpid() == parent:
     print("reads", flush=True)
 while True:
+    began = time.monotonic()
     for path in random.sample(sorted(sums), len(sums)):
         try:
             with open(os.path.join(top, path), "rb") as file:
@@ -701,42 +778,50 @@ while True:
             os._exit(9)
         if zlib.crc32(data) != sums[path]:
             print("wrong", path, flush=True)
+    print("passed", began, flush=True)
 """
 
 
-def pids_of(job):
-    """(guard, server, command, another)."""
-    guard = job.process.pid
-    [server] = foldfs.children(guard)
-    below = foldfs.children(server)
-    command = next(pid for pid, words in below.items() if b"import os" in words[2])
-    return guard, server, command
-
-
-@foldfs.kills(1)
-@pytest.mark.parametrize("whom", ["guard", "server", "command", "worker"])
-def test_a_kill_ends_all_of_the_job(whom, bulk, place, kills):
+def running_jobs(bulk, place, count):
+    """Jobs, each at a random moment, with its folder and some of its processes."""
     chance, sums = foldfs.chance(), sums_of(bulk[0])
-    for number in range(kills):
+    for number in range(count):
         folder = place / str(number)
         folder.mkdir()
         running = Job(bulk[1], folder, sums)
         running.wait_until_it_reads()
-        guard, server, command = pids_of(running)
+        guard = running.process.pid
+        [server] = foldfs.children(guard)
+        command = next(pid for pid, words in foldfs.children(server).items()
+                       if b"import os" in words[2])
         time.sleep(chance.uniform(0, 0.2))
-        others = set(running.processes()) - {guard, server, command}
-        victim = {"guard": guard, "server": server, "command": command,
-                  "worker": min(others)}[whom]
-        os.kill(victim, signal.SIGKILL)
-        if whom == "worker":
-            os.kill(guard, signal.SIGTERM)
-        status = running.end()
-        assert status == {"guard": -signal.SIGKILL, "server": 1, "command": 128 + signal.SIGKILL,
-                          "worker": 128 + signal.SIGTERM}[whom]
+        wait_until(lambda: len(running.processes()) > 3)
+        workers = set(running.processes()) - {guard, server, command}
+        yield running, folder, {"guard": guard, "server": server, "command": command,
+                                "worker": chance.choice(sorted(workers))}
+
+
+@foldfs.kills(1)
+@pytest.mark.parametrize("whom, status", [
+    ("guard", -signal.SIGKILL), ("server", 1), ("command", 128 + signal.SIGKILL)])
+def test_a_kill_ends_all_of_the_job(whom, status, bulk, place, kills):
+    for running, folder, pids in running_jobs(bulk, place, kills):
+        os.kill(pids[whom], signal.SIGKILL)
+        assert running.end() == status
         if whom == "server":
-            assert b"was killed by signal 9, and the command with it" in running.said
+            assert b"was killed by signal 9, and the command with it" in running.errors
         if whom != "guard":
             assert os.listdir(folder) == []
+
+
+@foldfs.kills(1)
+def test_a_killed_worker_ends_nobody_else(bulk, place, kills):
+    for running, folder, pids in running_jobs(bulk, place, kills):
+        os.kill(pids["worker"], signal.SIGKILL)
+        running.wait_for_a_pass_after(time.monotonic())
+        os.kill(pids["guard"], signal.SIGTERM)
+        assert running.end() == 128 + signal.SIGTERM
+        assert os.listdir(folder) == []
 
 
 def test_signals_are_passed_on(small, point):

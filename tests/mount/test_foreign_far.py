@@ -459,6 +459,7 @@ def test_what_is_compressed_is_packed_from_its_url(suffix, web, place):
                 archive.writestr(name, data)
     else:
         source.write_bytes(gzip.compress(plain.read_bytes()))
-    run(FOLDPACK, "create", "--check=off", web.url(source.name), pack)
+    url = f"{web.url(source.name)}?token=secret"
+    assert "secret" not in run(FOLDPACK, "create", "-v", "--check=off", url, pack).err
     run(FOLDPACK, "extract", pack, place / "out")
     assert {path: (place / "out" / path).read_bytes() for path in FILES} == FILES

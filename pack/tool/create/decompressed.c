@@ -1,6 +1,7 @@
 #include "pack/tool/create/decompressed.h"
 
 #include "base/log.h"
+#include "base/name.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "base/size.h"
@@ -86,9 +87,10 @@ static bool begins_compressed(struct reader *reader)
 
 static void say_size(const struct decompressed *d, const char *name, uint64_t size)
 {
+	SCOPE_FREE char *shown = name_shown(name);
 	char text[SIZE_TEXT];
 
-	log_detail("%s: decompressed, %s beside %s for as long as this runs", name,
+	log_detail("%s: decompressed, %s beside %s for as long as this runs", shown ? shown : "",
 		   size_format(size, text), d->pack);
 }
 

@@ -203,6 +203,18 @@ def test_a_column_of_labels_that_has_none_is_noted(tmp_path):
         assert f"--label-key: the column '{name}' has {what}" in said
 
 
+def test_paths_that_are_no_texts_name_nothing(tmp_path):
+    """As pandas writes a column of None."""
+    file = write_columns(
+        tmp_path / "a.parquet", [parquet.node(b"image", None, 2, repetition=0),
+                                 parquet.node(b"bytes", parquet.BYTES), parquet.node(b"path", 1)],
+        [(b"bytes", *IMAGES[1:]), (b"path", 1, [None, None])], top=1)
+    paths, said = listed(file)
+    assert paths == [f"images/a-0000000{n}.JPEG" for n in range(2)]
+    assert "the column 'image.path' has integers, and no names\n" in said
+    assert "--name-key names another" in listed(file, "--name-key=image.path", status=1)
+
+
 def test_columns_that_are_no_images_are_said_by_name(tmp_path):
     texts = write_columns(tmp_path / "a.parquet",
                           [parquet.node(b"image", parquet.BYTES, None, parquet.UTF8)],

@@ -115,13 +115,19 @@ static int check_label(struct scan *scan, struct err *err)
 				 leaf->name, words_of(leaf));
 }
 
-static int check_bytes(const struct scan *scan, unsigned column, struct err *err)
+static int check_bytes(struct scan *scan, unsigned column, struct err *err)
 {
 	const struct parquet_leaf *leaf = parquet_leaves(&scan->footer) + scan->leaf[column];
 
 	if (scan->leaf[column] < 0 ||
 	    (!leaf->repeated && leaf->type == PARQUET_BYTES && (column != IMAGE || !leaf->text)))
 		return 0;
+	/* pandas writes a column of None as integers. */
+	if (column == PATH && !scan->source->settings->name_key) {
+		scan->leaf[PATH] = -1;
+		return foreign_tree_note(scan->tree, "the column '%s' has %s, and no names",
+					 leaf->name, words_of(leaf));
+	}
 	return err_set(err, -EOPNOTSUPP, "the column '%s' has %s: --%s-key names another",
 		       leaf->name, words_of(leaf), column == IMAGE ? "image" : "name");
 }

@@ -419,9 +419,13 @@ static int open_any(struct reader *reader, const char *path, bool decompressed,
 	if (!is_no_pack(no_pack))
 		return no_pack;
 	r = open_foreign(&readers, path, decompressed, settings, ret, &why);
-	/* If no format recognises an LMDB, the message is that of a pack. */
 	if (r == -ENOMSG && !why.text[0])
-		return no_pack == -EINVAL ? err_set(err, -ENOMSG, FOREIGN_UNKNOWN) : no_pack;
+		return err_set(
+			err, -ENOMSG,
+			no_pack == -EINVAL
+				? FOREIGN_UNKNOWN
+				: "an LMDB file, but not a foldfs pack, nor of another format "
+				  "that is known; '--schema=NAME' says what of one it has not");
 	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
 }
 

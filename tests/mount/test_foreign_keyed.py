@@ -239,7 +239,8 @@ def test_any_lmdb_of_paths_by_name(place, mount):
     files = {"x/notes.txt": b"text", "x/data.npy": b"\x93NUMPY"}
     path = make_lmdb(place / "set", [*[(k.encode(), v) for k, v in files.items()],
                                      (b"__len__", b"2")], subdir=False)
-    assert "an LMDB file, but not a foldfs pack" in refused(path)
+    assert ("an LMDB file, but not a foldfs pack, nor of another format that is known; "
+            "'--schema=NAME' says") in refused(path)
     mounted = mount(path, "--schema=paths")
     assert shown(mounted) == files
     assert "1 records with keys as __len__ are left out" in mounted.said

@@ -26,5 +26,7 @@ const char *err_text(const struct err *err, int code)
 	if (code == -EMFILE)
 		return "Too many open files; allow more ('ulimit -n'), or where this job got its "
 		       "limits";
+	if (code == -ESTALE)
+		return "changed, or was replaced, meanwhile";
 	return strerror(-code);
 }

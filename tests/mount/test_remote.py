@@ -577,6 +577,12 @@ def replace(folder, target):
     os.replace(pack(folder, target.with_name("y.lmdb")), target)
 
 
+def test_files_of_an_object_that_changes_are_said_to_change(serve, place):
+    server = serve(headers="""ngx.header["ETag"] = '"' .. ngx.var.request_id .. '"'""")
+    done = run(FOLDPACK, "extract", server.url("x.lmdb"), place / "out", status=1)
+    assert ": changed, or was replaced, meanwhile\n" in done.err
+
+
 def test_a_replaced_object_is_an_error_until_it_is_mounted_again(data, serve, mount, place):
     served, source = place / "served", place / "source"
     served.mkdir()

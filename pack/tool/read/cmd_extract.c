@@ -81,7 +81,7 @@ static const char *fault_text(int error)
 	case -EEXIST:
 		return "exists; not replaced";
 	default:
-		return strerror(-error);
+		return err_text(NULL, error);
 	}
 }
 

@@ -260,6 +260,17 @@ def test_a_bad_list_replaces_nothing_but_a_bad_list(src, pack, tmp_path, text):
     assert (tmp_path / "bad").read_text() == text and not pack.exists()
 
 
+def test_a_bad_list_in_a_named_pipe_is_refused(src, pack, tmp_path):
+    write(src / "a.jpg", b"")
+    os.mkfifo(tmp_path / "bad")
+    done = run(FOLDPACK, "create", "--on-bad=skip", "--check=header", f"--bad-list={tmp_path}/bad",
+               src, pack, status=1)
+    assert "bad: a named pipe, which may have no reader" in done.err and not pack.exists()
+    done = run("bash", "-c", '"$0" create -q --on-bad=skip --check=header --bad-list=>(cat >&2) '
+               '"$1" "$2"', FOLDPACK, src, pack, status=4)
+    assert done.err.startswith("a.jpg\t")
+
+
 def test_a_bad_list_is_no_part_of_what_is_packed(src, pack, tmp_path):
     fill(src, "a")
     done = create(src, pack, f"--bad-list={src}/bad", status=1)

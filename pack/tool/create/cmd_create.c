@@ -121,11 +121,16 @@ static bool is_bad_list(FILE *list)
 	return found;
 }
 
-static int check_bad_list(FILE *list, struct err *err)
+static int check_bad_list(FILE *list, const char *path, struct err *err)
 {
-	struct stat st;
+	struct stat st = {0};
 
-	if (fstat(fileno(list), &st) < 0 || !S_ISREG(st.st_mode) || is_bad_list(list))
+	fstat(fileno(list), &st);
+	if (S_ISFIFO(st.st_mode) && !io_is_given_pipe(fileno(list), path))
+		return err_set(err, -EINVAL,
+			       "a named pipe, which may have no reader; a file, or >(COMMAND), can "
+			       "be written");
+	if (!S_ISREG(st.st_mode) || is_bad_list(list))
 		return 0;
 	return err_set(
 		err, -EEXIST,
@@ -145,7 +150,7 @@ static int open_bad_list(struct create *create)
 		r = target_writable(path);
 	} else if (path && r == 0) {
 		create->bad_list = fopen(path, "a+e");
-		r = create->bad_list ? check_bad_list(create->bad_list, &err) : -errno;
+		r = create->bad_list ? check_bad_list(create->bad_list, path, &err) : -errno;
 	}
 	return r == 0 ? 0 : log_fail(CREATE_REPORTED, "%s: %s", path, err_text(&err, r));
 }

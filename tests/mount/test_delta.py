@@ -423,6 +423,16 @@ def test_a_delta_is_compared_with_the_base_that_is_named_before_it(changed, smal
         {"path": "large", "damage": "wrong-base", "text": "its base has other bytes for it"}]
 
 
+def test_a_signed_url_is_whole_when_a_base_is_opened_again(changed, place, web):
+    source, old = changed
+    old.rename(web.folder / "old.lmdb")
+    signed = web.url("old.lmdb?signature=7")
+    delta(signed, source, place / "delta.lmdb")
+    done = run(FOLDPACK, "verify", signed, place / "delta.lmdb")
+    assert done.err.endswith(", with its base\n") and "signature" not in done.err
+    assert {path for _, path, *_ in web.asked()} == {"/old.lmdb?signature=7"}
+
+
 def test_a_set_is_compared_with_its_delta(place):
     source = place / "source"
     for number in range(40):

@@ -106,12 +106,18 @@ int cmd_status(const char *path, int error, const struct err *err)
 	return (int)exit_status_of(error);
 }
 
-static int open_any(void *common, const struct name *name, struct dataset **ret, struct err *err)
+int cmd_open_name(const struct name *name, const struct cmd_common *common, struct dataset **ret,
+		  struct err *err)
 {
-	struct foreign_settings foreign = ((const struct cmd_common *)common)->foreign;
+	struct foreign_settings foreign = common->foreign;
 
 	foreign.how = name->apart ? READER_APART : 0;
 	return foreign_open(name->name, &foreign, ret, err);
+}
+
+static int open_any(void *common, const struct name *name, struct dataset **ret, struct err *err)
+{
+	return cmd_open_name(name, common, ret, err);
 }
 
 static int list_named(void *context, const char *name, struct buf *ret, struct err *err)

@@ -93,6 +93,9 @@ void cmd_version(void);
  * Returns 0 or -errno with a sentence in err. */
 int cmd_open_pack(char *name, const struct cmd_common *common, struct dataset **ret,
 		  struct err *err);
+/* The same of one of cmd_names(), which keeps its secrets. */
+int cmd_open_name(const struct name *name, const struct cmd_common *common, struct dataset **ret,
+		  struct err *err);
 /* Opens what a word names: a pack, or several packs as one; hides secrets as well. Returns
  * EXIT_DONE, or the status to end with after an error was printed. */
 int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret);

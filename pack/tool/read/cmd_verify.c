@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/name.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/delta.h"
@@ -64,7 +65,7 @@ struct before {
 
 struct verify {
 	struct settings settings;
-	char *pack;
+	char *pack; /* as it is shown */
 	struct dataset *dataset;
 	struct dataset *base; /* of a delta; NULL: it was not named */
 	struct progress progress;
@@ -80,6 +81,7 @@ static void verify_release(struct verify *verify)
 	progress_clear(&verify->progress);
 	dataset_free(verify->dataset);
 	dataset_free(verify->base);
+	free(verify->pack);
 	buf_release(&verify->found);
 	free(verify->damaged.entries);
 	free(verify->unreadable.entries);
@@ -382,10 +384,10 @@ static int run_verify(struct verify *verify)
 }
 
 /* Opens the pack. If damage prevents that, the pack itself is the only fault. */
-static int verify_open(struct verify *verify)
+static int verify_open(struct verify *verify, const struct name *name)
 {
 	struct err err = {0};
-	int r = cmd_open_pack(verify->pack, &verify->settings.common, &verify->dataset, &err);
+	int r = cmd_open_name(name, &verify->settings.common, &verify->dataset, &err);
 	const struct dataset_fault fault = {
 		.damage = "index", .path = "", .len = 0, .text = err_text(&err, r)};
 
@@ -409,7 +411,7 @@ static int open_one_base(struct verify *verify, const struct before *before, con
 {
 	for (size_t i = before->count; i-- > 0;)
 		if (strcmp(before->all[i].id, since) == 0)
-			return cmd_open_pack(before->names->all[i].name, &verify->settings.common,
+			return cmd_open_name(&before->names->all[i], &verify->settings.common,
 					     &verify->base, err);
 	return 0;
 }
@@ -463,11 +465,11 @@ static int verify_open_base(struct verify *verify, const struct before *before)
 /* The next one. */
 static int verify_pack(const struct settings *settings, struct before *before)
 {
+	const struct name *name = &before->names->all[before->count];
 	struct seen *seen = &before->all[before->count];
 	SCOPE(verify_release)
-	struct verify verify = {.settings = *settings,
-				.pack = before->names->all[before->count].name};
-	int r = verify_open(&verify), status = EXIT_DONE;
+	struct verify verify = {.settings = *settings, .pack = name_shown(name->name)};
+	int r = verify.pack ? verify_open(&verify, name) : -ENOMEM, status = EXIT_DONE;
 
 	if (r < 0)
 		return (int)exit_status_of(r);

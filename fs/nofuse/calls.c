@@ -271,11 +271,8 @@ static int64_t find_stat(const struct answers *answers, struct call *call, struc
 static int64_t answer_stat(const struct answers *answers, struct call *call)
 {
 	struct stat st = {0};
-	int64_t r;
+	int64_t r = find_stat(answers, call, &st);
 
-	if (call->flags & ~(uint64_t)(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT))
-		return PASS;
-	r = find_stat(answers, call, &st);
 	return r ? r : give_bytes(answers, call, call_rest(call, 0), &st, sizeof(st), 0);
 }
 
@@ -291,9 +288,8 @@ static int64_t answer_statx(const struct answers *answers, struct call *call)
 	struct statx stx;
 	int64_t r;
 
-	if (call->flags & ~(uint64_t)(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT |
-				      AT_STATX_SYNC_TYPE) ||
-	    (call->flags & AT_STATX_SYNC_TYPE) == AT_STATX_SYNC_TYPE)
+	if ((call->flags & AT_STATX_SYNC_TYPE) == AT_STATX_SYNC_TYPE ||
+	    (unsigned)call_argument(call, 3) & STATX__RESERVED)
 		return PASS;
 	r = find_stat(answers, call, &st);
 	if (r)
@@ -432,35 +428,45 @@ static int64_t answer_listxattr(const struct answers *answers, struct call *call
 /* --- listings -------------------------------------------------------------------------------- */
 
 struct listing {
-	const struct tree *tree;
-	uint32_t folder;
+	const struct answers *answers;
+	const struct call *call;
 	size_t room, used;
-	bool more; /* than fits */
 	_Alignas(struct dirent) char bytes[LISTING_MAX];
 };
 
-/* As the kernel has it: struct linux_dirent64. */
-static bool add_record(void *context, uint64_t place)
+/* As the kernel has it: struct linux_dirent64. Returns false if it does not fit. */
+static bool add_record(struct listing *listing, const struct dataset_child *child, uint64_t place)
 {
-	struct listing *listing = context;
-	struct dataset_child child;
 	struct dirent *record = (void *)(listing->bytes + listing->used);
-	size_t head = offsetof(struct dirent, d_name), len;
+	size_t head = offsetof(struct dirent, d_name);
+	size_t len = (head + child->name_len + 1 + 7) & ~(size_t)7;
 
-	if (!tree_child(listing->tree, listing->folder, place, &child))
-		return false;
-	len = (head + child.name_len + 1 + 7) & ~(size_t)7;
-	listing->more = listing->used + len > listing->room;
-	if (listing->more)
+	if (listing->used + len > listing->room)
 		return false;
 	memset(record, 0, len);
-	record->d_ino = INODES | tree_ino(listing->tree, child.inode);
+	record->d_ino = INODES | tree_ino(listing->answers->tree, child->inode);
 	record->d_off = (off_t)place + 1;
 	record->d_reclen = (unsigned short)len;
-	record->d_type = (unsigned char)IFTODT(tree_type(child.kind));
-	memcpy(listing->bytes + listing->used + head, child.name, child.name_len);
+	record->d_type = (unsigned char)IFTODT(tree_type(child->kind));
+	memcpy(listing->bytes + listing->used + head, child->name, child->name_len);
 	listing->used += len;
 	return true;
+}
+
+static int64_t give_listing(void *context, uint64_t *place)
+{
+	struct listing *listing = context;
+	const struct call *call = listing->call;
+	struct dataset_child child;
+
+	while (tree_child(listing->answers->tree, call->to.entry, *place, &child) &&
+	       add_record(listing, &child, *place))
+		++*place;
+	if (listing->used == 0)
+		return tree_child(listing->answers->tree, call->to.entry, *place, &child) ? -EINVAL
+											  : 0;
+	return give_bytes(listing->answers, call, call_rest(call, 0), listing->bytes, listing->used,
+			  (int64_t)listing->used);
 }
 
 static int64_t answer_getdents(const struct answers *answers, struct call *call)
@@ -471,93 +477,88 @@ static int64_t answer_getdents(const struct answers *answers, struct call *call)
 	if (r || !call_is_folder(answers, call))
 		return r ? r : PASS;
 	mount_count(answers->mount, REQUEST_READDIR);
-	listing.tree = answers->tree;
-	listing.folder = call->to.entry;
+	listing.answers = answers;
+	listing.call = call;
 	listing.room = min((size_t)(unsigned)call_rest(call, 1), sizeof(listing.bytes));
 	listing.used = 0;
-	listing.more = false;
-	r = cursors_list(answers->cursors, call->pid, (int)call_argument(call, 0), add_record,
-			 &listing);
-	if (r < 0)
-		return r;
-	if (listing.used == 0)
-		return listing.more ? -EINVAL : 0;
-	return give_bytes(answers, call, call_rest(call, 0), listing.bytes, listing.used,
-			  (int64_t)listing.used);
+	return cursors_list(answers->cursors, call->pid, (int)call_argument(call, 0), give_listing,
+			    &listing);
 }
 
 /* --- the table ------------------------------------------------------------------------------- */
 
 #define NOFOLLOW AT_SYMLINK_NOFOLLOW
+#define EITHER	 (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)
+#define STATED	 (EITHER | AT_NO_AUTOMOUNT | AT_STATX_SYNC_TYPE)
 
 static const struct row table[] = {
-	/* number, answer, fd, path, flags, rest, fixed */
-	{SYS_openat, answer_open, 0, 1, 2, NO, 0},
-	{SYS_newfstatat, answer_stat, 0, 1, 3, 2, 0},
-	{SYS_fstat, answer_stat, 0, NO, NO, 1, 0},
-	{SYS_statx, answer_statx, 0, 1, 2, 3, 0},
-	{SYS_getdents64, answer_getdents, 0, NO, NO, 1, 0},
-	{SYS_openat2, answer_open_how, 0, 1, NO, 2, 0},
-	{SYS_faccessat, answer_access, 0, 1, NO, 2, 0},
-	{SYS_faccessat2, answer_access, 0, 1, 3, 2, 0},
-	{SYS_readlinkat, answer_readlink, 0, 1, NO, 2, 0},
-	{SYS_statfs, answer_statfs, NO, 0, NO, 1, 0},
-	{SYS_fstatfs, answer_statfs, 0, NO, NO, 1, 0},
-	{SYS_getxattr, answer_getxattr, NO, 0, NO, 1, 0},
-	{SYS_lgetxattr, answer_getxattr, NO, 0, NO, 1, NOFOLLOW},
-	{SYS_fgetxattr, answer_getxattr, 0, NO, NO, 1, 0},
-	{SYS_listxattr, answer_listxattr, NO, 0, NO, 1, 0},
-	{SYS_llistxattr, answer_listxattr, NO, 0, NO, 1, NOFOLLOW},
-	{SYS_flistxattr, answer_listxattr, 0, NO, NO, 1, 0},
-	{SYS_execve, refuse_execution, NO, 0, NO, NO, 0},
-	{SYS_execveat, refuse_execution, 0, 1, 4, NO, 0},
-	{SYS_chdir, enter_folder, NO, 0, NO, NO, 0},
-	{SYS_inotify_add_watch, refuse_watch, NO, 1, NO, NO, 0},
-	{SYS_name_to_handle_at, refuse_watch, 0, 1, NO, NO, 0},
-	{SYS_mkdirat, refuse_making, 0, 1, NO, NO, true},
-	{SYS_mknodat, refuse_making, 0, 1, NO, NO, false},
-	{SYS_symlinkat, refuse_making, 1, 2, NO, NO, false},
-	{SYS_bind, refuse_socket, NO, NO, NO, 1, 0},
-	{SYS_linkat, refuse_link, 0, 1, 4, NO, 0},
-	{SYS_renameat2, refuse_rename, 0, 1, NO, NO, 0},
-	{SYS_unlinkat, refuse_removal, 0, 1, 2, NO, 0},
-	{SYS_truncate, refuse_truncate, NO, 0, NO, 1, 0},
-	{SYS_fchmod, refuse_change, 0, NO, NO, NO, 0},
-	{SYS_fchmodat, refuse_change, 0, 1, NO, NO, 0},
-	{SYS_fchmodat2, refuse_change, 0, 1, 3, NO, 0},
-	{SYS_fchown, refuse_change, 0, NO, NO, NO, 0},
-	{SYS_fchownat, refuse_change, 0, 1, 4, NO, 0},
-	{SYS_utimensat, refuse_change, 0, 1, 3, NO, NULL_PATH},
-	{SYS_setxattr, refuse_change, NO, 0, NO, NO, 0},
-	{SYS_lsetxattr, refuse_change, NO, 0, NO, NO, NOFOLLOW},
-	{SYS_fsetxattr, refuse_change, 0, NO, NO, NO, 0},
-	{SYS_removexattr, refuse_change, NO, 0, NO, NO, 0},
-	{SYS_lremovexattr, refuse_change, NO, 0, NO, NO, NOFOLLOW},
-	{SYS_fremovexattr, refuse_change, 0, NO, NO, NO, 0},
+	/* number, answer, fd, path, flags, rest, fixed, known */
+	{SYS_openat, answer_open, 0, 1, 2, NO, 0, 0},
+	{SYS_newfstatat, answer_stat, 0, 1, 3, 2, 0, STATED},
+	{SYS_fstat, answer_stat, 0, NO, NO, 1, 0, 0},
+	{SYS_statx, answer_statx, 0, 1, 2, 3, 0, STATED},
+	{SYS_getdents64, answer_getdents, 0, NO, NO, 1, 0, 0},
+	{SYS_openat2, answer_open_how, 0, 1, NO, 2, 0, 0},
+	{SYS_faccessat, answer_access, 0, 1, NO, 2, 0, 0},
+	{SYS_faccessat2, answer_access, 0, 1, 3, 2, 0, EITHER | AT_EACCESS},
+	{SYS_readlinkat, answer_readlink, 0, 1, NO, 2, 0, 0},
+	{SYS_statfs, answer_statfs, NO, 0, NO, 1, 0, 0},
+	{SYS_fstatfs, answer_statfs, 0, NO, NO, 1, 0, 0},
+	{SYS_getxattr, answer_getxattr, NO, 0, NO, 1, 0, 0},
+	{SYS_lgetxattr, answer_getxattr, NO, 0, NO, 1, NOFOLLOW, 0},
+	{SYS_fgetxattr, answer_getxattr, 0, NO, NO, 1, 0, 0},
+	{SYS_listxattr, answer_listxattr, NO, 0, NO, 1, 0, 0},
+	{SYS_llistxattr, answer_listxattr, NO, 0, NO, 1, NOFOLLOW, 0},
+	{SYS_flistxattr, answer_listxattr, 0, NO, NO, 1, 0, 0},
+	{SYS_execve, refuse_execution, NO, 0, NO, NO, 0, 0},
+	{SYS_execveat, refuse_execution, 0, 1, 4, NO, 0, EITHER},
+	{SYS_chdir, enter_folder, NO, 0, NO, NO, 0, 0},
+	{SYS_inotify_add_watch, refuse_watch, NO, 1, NO, NO, 0, 0},
+	{SYS_name_to_handle_at, refuse_watch, 0, 1, NO, NO, 0, 0},
+	{SYS_mkdirat, refuse_making, 0, 1, NO, NO, true, 0},
+	{SYS_mknodat, refuse_making, 0, 1, NO, NO, false, 0},
+	{SYS_symlinkat, refuse_making, 1, 2, NO, NO, false, 0},
+	{SYS_bind, refuse_socket, NO, NO, NO, 1, 0, 0},
+	{SYS_linkat, refuse_link, 0, 1, 4, NO, 0, AT_SYMLINK_FOLLOW | AT_EMPTY_PATH},
+	{SYS_renameat2, refuse_rename, 0, 1, NO, NO, 0, 0},
+	{SYS_unlinkat, refuse_removal, 0, 1, 2, NO, 0, AT_REMOVEDIR},
+	{SYS_truncate, refuse_truncate, NO, 0, NO, 1, 0, 0},
+	{SYS_fchmod, refuse_change, 0, NO, NO, NO, 0, 0},
+	{SYS_fchmodat, refuse_change, 0, 1, NO, NO, 0, 0},
+	{SYS_fchmodat2, refuse_change, 0, 1, 3, NO, 0, EITHER},
+	{SYS_fchown, refuse_change, 0, NO, NO, NO, 0, 0},
+	{SYS_fchownat, refuse_change, 0, 1, 4, NO, 0, EITHER},
+	{SYS_utimensat, refuse_change, 0, 1, 3, NO, NULL_PATH, EITHER},
+	{SYS_setxattr, refuse_change, NO, 0, NO, NO, 0, 0},
+	{SYS_lsetxattr, refuse_change, NO, 0, NO, NO, NOFOLLOW, 0},
+	{SYS_fsetxattr, refuse_change, 0, NO, NO, NO, 0, 0},
+	{SYS_removexattr, refuse_change, NO, 0, NO, NO, 0, 0},
+	{SYS_lremovexattr, refuse_change, NO, 0, NO, NO, NOFOLLOW, 0},
+	{SYS_fremovexattr, refuse_change, 0, NO, NO, NO, 0, 0},
 #ifdef SYS_renameat
-	{SYS_renameat, refuse_rename, 0, 1, NO, NO, 0},
+	{SYS_renameat, refuse_rename, 0, 1, NO, NO, 0, 0},
 #endif
 #ifdef SYS_open
-	{SYS_open, answer_open, NO, 0, 1, NO, 0},
-	{SYS_getdents, refuse_old_listing, 0, NO, NO, NO, 0},
-	{SYS_creat, answer_open, NO, 0, NO, NO, O_CREAT | O_WRONLY | O_TRUNC},
-	{SYS_stat, answer_stat, NO, 0, NO, 1, 0},
-	{SYS_lstat, answer_stat, NO, 0, NO, 1, NOFOLLOW},
-	{SYS_access, answer_access, NO, 0, NO, 1, 0},
-	{SYS_readlink, answer_readlink, NO, 0, NO, 1, 0},
-	{SYS_mkdir, refuse_making, NO, 0, NO, NO, true},
-	{SYS_mknod, refuse_making, NO, 0, NO, NO, false},
-	{SYS_symlink, refuse_making, NO, 1, NO, NO, false},
-	{SYS_link, refuse_link, NO, 0, NO, NO, 0},
-	{SYS_rename, refuse_rename, NO, 0, NO, NO, 0},
-	{SYS_unlink, refuse_removal, NO, 0, NO, NO, 0},
-	{SYS_rmdir, refuse_removal, NO, 0, NO, NO, AT_REMOVEDIR},
-	{SYS_chmod, refuse_change, NO, 0, NO, NO, 0},
-	{SYS_chown, refuse_change, NO, 0, NO, NO, 0},
-	{SYS_lchown, refuse_change, NO, 0, NO, NO, NOFOLLOW},
-	{SYS_utime, refuse_change, NO, 0, NO, NO, 0},
-	{SYS_utimes, refuse_change, NO, 0, NO, NO, 0},
-	{SYS_futimesat, refuse_change, 0, 1, NO, NO, NULL_PATH},
+	{SYS_open, answer_open, NO, 0, 1, NO, 0, 0},
+	{SYS_getdents, refuse_old_listing, 0, NO, NO, NO, 0, 0},
+	{SYS_creat, answer_open, NO, 0, NO, NO, O_CREAT | O_WRONLY | O_TRUNC, 0},
+	{SYS_stat, answer_stat, NO, 0, NO, 1, 0, 0},
+	{SYS_lstat, answer_stat, NO, 0, NO, 1, NOFOLLOW, 0},
+	{SYS_access, answer_access, NO, 0, NO, 1, 0, 0},
+	{SYS_readlink, answer_readlink, NO, 0, NO, 1, 0, 0},
+	{SYS_mkdir, refuse_making, NO, 0, NO, NO, true, 0},
+	{SYS_mknod, refuse_making, NO, 0, NO, NO, false, 0},
+	{SYS_symlink, refuse_making, NO, 1, NO, NO, false, 0},
+	{SYS_link, refuse_link, NO, 0, NO, NO, 0, 0},
+	{SYS_rename, refuse_rename, NO, 0, NO, NO, 0, 0},
+	{SYS_unlink, refuse_removal, NO, 0, NO, NO, 0, 0},
+	{SYS_rmdir, refuse_removal, NO, 0, NO, NO, AT_REMOVEDIR, 0},
+	{SYS_chmod, refuse_change, NO, 0, NO, NO, 0, 0},
+	{SYS_chown, refuse_change, NO, 0, NO, NO, 0, 0},
+	{SYS_lchown, refuse_change, NO, 0, NO, NO, NOFOLLOW, 0},
+	{SYS_utime, refuse_change, NO, 0, NO, NO, 0, 0},
+	{SYS_utimes, refuse_change, NO, 0, NO, NO, 0, 0},
+	{SYS_futimesat, refuse_change, 0, 1, NO, NO, NULL_PATH, 0},
 #endif
 };
 
@@ -602,7 +603,10 @@ void calls_answer(const struct answers *answers, const struct asked *asked,
 	if (row->flags != NO)
 		call.flags |= (uint32_t)data->args[row->flags];
 	call.empty = call.flags & AT_EMPTY_PATH && row->answer != answer_open;
-	r = answer_patiently(answers, &call);
+	if (row->known && call.flags & ~(uint32_t)row->known)
+		r = PASS;
+	else
+		r = answer_patiently(answers, &call);
 	if (r == PASS)
 		listener_pass(&answers->listener, asked);
 	else if (r != GIVEN)

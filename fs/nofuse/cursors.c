@@ -208,21 +208,22 @@ void cursors_given(struct cursors *cursors, uint64_t mark)
 		cursor->in_hand = false;
 }
 
-int cursors_list(struct cursors *cursors, pid_t pid, int fd, cursors_add_fn *add, void *context)
+int64_t cursors_list(struct cursors *cursors, pid_t pid, int fd, cursors_list_fn *list,
+		     void *context)
 {
 	SCOPE_LOCK(&cursors->lock);
 	struct cursor *cursor;
-	uint64_t mark;
-	off_t place;
-	int r = job_read_mark(pid, fd, &mark);
+	uint64_t mark, place;
+	int64_t r = job_read_mark(pid, fd, &mark);
 
-	if (job_is_short(r))
+	if (job_is_short((int)r))
 		return r;
 	cursor = r < 0 ? NULL : find(cursors, mark);
 	if (!cursor)
 		return -EBADF;
-	place = lseek(cursor->fd, 0, SEEK_CUR);
-	while (add(context, (uint64_t)place))
-		place++;
-	return lseek(cursor->fd, place, SEEK_SET) < 0 ? -errno : 0;
+	place = (uint64_t)lseek(cursor->fd, 0, SEEK_CUR);
+	r = list(context, &place);
+	if (r >= 0 && lseek(cursor->fd, (off_t)place, SEEK_SET) < 0)
+		return -errno;
+	return r;
 }

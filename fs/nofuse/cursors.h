@@ -23,9 +23,11 @@ int cursors_open(struct cursors *cursors, uint32_t entry, int flags, struct open
 /* The job has got it, or not: from now on it is kept only while a process of the job has it. */
 void cursors_given(struct cursors *cursors, uint64_t mark);
 
-/* Adds an entry of a listing at a place. Returns false if it does not fit. */
-typedef bool cursors_add_fn(void *context, uint64_t place);
+/* Lists from a place on, and moves it behind what was given. Returns a result, or -errno: the place
+ * stays. */
+typedef int64_t cursors_list_fn(void *context, uint64_t *place);
 
-/* Lists a folder that a job has open: calls `add` for each place from the description's on until it
- * returns false, and leaves the description there. -EBADF: the job's is none that was kept. */
-int cursors_list(struct cursors *cursors, pid_t pid, int fd, cursors_add_fn *add, void *context);
+/* Lists a folder that a job has open from the place of its description on, which moves. Returns
+ * what `list` does; -EBADF: the job's is none that was kept. */
+int64_t cursors_list(struct cursors *cursors, pid_t pid, int fd, cursors_list_fn *list,
+		     void *context);

@@ -472,6 +472,27 @@ print(wrong)
 """
 
 
+CALLS = """
+import ctypes, errno, mmap, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *words):
+    got = libc.syscall(number, *words)
+    return errno.errorcode[ctypes.get_errno()] if got < 0 else got
+memory = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+end = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + mmap.PAGESIZE
+libc.mprotect(ctypes.c_void_p(end), mmap.PAGESIZE, 0)
+getdents, faccessat2 = 217 if os.uname().machine == "x86_64" else 61, 439
+folder = os.open(sys.argv[1], os.O_RDONLY)
+print(call(getdents, folder, ctypes.c_void_p(end - 8), 4096), len(os.listdir(folder)))
+print(call(getdents, folder, ctypes.c_void_p(end - 100), 8), len(os.listdir(folder)))
+print(call(faccessat2, folder, b"file", os.R_OK, 0x8000), call(faccessat2, folder, b"file", 4, 0))
+"""
+
+
+def test_a_call_that_fails_changes_nothing(small, point):
+    assert in_job(small[1], point, CALLS).out == "EFAULT 4\nEINVAL 4\nEINVAL 0\n"
+
+
 def test_a_rewind_is_not_lost_beside_others_at_the_same_place(small, point):
     assert in_job(small[1], point, REWINDS).out == "[]\n"
 

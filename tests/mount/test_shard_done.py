@@ -320,6 +320,15 @@ def test_a_file_of_somebody_is_no_list(folder, taker, work, text):
     assert taken.read_text() == text and os.listdir(work) == ["x.lmdb.taken"]
 
 
+@pytest.mark.parametrize("make", [
+    os.mkfifo, os.mkdir, lambda path: os.symlink("x.lmdb", path)])
+def test_what_is_no_file_is_no_list(folder, taker, work, make):
+    make(work / "x.lmdb.taken")
+    assert "exists, and is not a list of packs that were taken" in \
+        create(folder, work / "x.lmdb", taker.move, "--force", status=1).err
+    assert os.listdir(work) == ["x.lmdb.taken"]
+
+
 def test_a_run_that_hands_over_nothing_leaves_no_list(folder, work):
     trees.write(folder / "class0" / "0.jpg", b"no image")
     create(folder, work / "x.lmdb", "true {}", "--check=header", "--include=*.jpg", status=1)

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define LIST_HEAD   "# packs that --shard-done has taken: --resume does not make them again\n"
@@ -43,6 +44,13 @@ struct handover {
  *
  * After its head a line for each pack: "shard=3-of-15 BEFORE-AFTER STATUS". */
 
+static int refuse_list(struct err *err)
+{
+	return err_set(err, -EEXIST,
+		       "exists, and is not a list of packs that were taken; choose another name "
+		       "for PACK, or remove it");
+}
+
 static int read_list(int list, struct buf *taken, struct err *err)
 {
 	size_t head = strlen(LIST_HEAD);
@@ -55,9 +63,7 @@ static int read_list(int list, struct buf *taken, struct err *err)
 	if (n < 0)
 		return (int)n;
 	if (n > 0 && ((size_t)n < head || memcmp(taken->data, LIST_HEAD, head) != 0))
-		return err_set(err, -EEXIST,
-			       "exists, and is not a list of packs that were taken; choose another "
-			       "name for PACK, or remove it");
+		return refuse_list(err);
 	/* A run may have been killed in the middle of a line. */
 	while (n > 0 && taken->data[n - 1] != '\n')
 		n--;
@@ -80,11 +86,14 @@ static int open_list(struct handover *handover, const struct create_options *opt
 		     struct err *err)
 {
 	const char *name = handover->name.data;
-	SCOPE_CLOSE int list = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+	struct stat st;
+	bool other = lstat(name, &st) == 0 && !S_ISREG(st.st_mode);
+	SCOPE_CLOSE int list =
+		other ? -1 : open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
 	int r;
 
 	if (list < 0)
-		return -errno;
+		return other ? refuse_list(err) : -errno;
 	/* Not all filesystems have locks. */
 	if ((flock(list, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) ||
 	    !io_is_named(list, name))

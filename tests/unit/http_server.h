@@ -37,10 +37,14 @@ enum answer {
 	ANSWER_NEVER
 };
 
+struct http_server;
+
+typedef enum answer answer_fn(struct http_server *server, unsigned request, const char *text);
+
 struct http_server {
-	uint64_t size;	 /* of the object */
-	atomic_int etag; /* its version */
-	enum answer (*answer)(struct http_server *server, unsigned request, const char *text);
+	uint64_t size;	   /* of the object */
+	atomic_int etag;   /* its version */
+	answer_fn *answer; /* NULL: ANSWER_RANGE */
 	atomic_uint requests;
 	atomic_bool stopping;
 	int listening;

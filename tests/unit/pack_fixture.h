@@ -12,6 +12,7 @@
 #include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <lmdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,13 @@
 
 struct fixture {
 	char dir[64];
-	char path[96]; /* of the pack, within dir */
-	struct builder *builder;
+	char path[96];		 /* of the pack, within dir */
+	struct builder *builder; /* begun by the first entry that is added */
+	struct {
+		char path[64];
+		uint32_t id;
+	} folders[64]; /* that add_path() made */
+	unsigned folder_count;
 	struct dataset *dataset;
 	struct builder_summary summary;
 	struct err err;
@@ -95,6 +101,7 @@ static inline void start(struct fixture *f)
 
 	if (r < 0)
 		fail_msg("builder_new: %s", err_text(&f->err, r));
+	f->folder_count = 0;
 }
 
 static inline struct builder_entry entry_of(enum format_kind kind, uint32_t parent,
@@ -111,8 +118,11 @@ static inline struct builder_entry entry_of(enum format_kind kind, uint32_t pare
 static inline uint32_t add(struct fixture *f, const struct builder_entry *entry)
 {
 	uint32_t id = UINT32_MAX;
-	int r = builder_add(f->builder, entry, &id, &f->err);
+	int r;
 
+	if (!f->builder)
+		start(f);
+	r = builder_add(f->builder, entry, &id, &f->err);
 	if (r < 0)
 		fail_msg("builder_add '%.*s': %s", (int)entry->name_len, entry->name,
 			 err_text(&f->err, r));
@@ -190,8 +200,11 @@ static inline uint32_t add_alias(struct fixture *f, uint32_t parent, const char 
 
 static inline void finish(struct fixture *f)
 {
-	int r = builder_finish(f->builder, 0, &f->summary, &f->err);
+	int r;
 
+	if (!f->builder)
+		start(f);
+	r = builder_finish(f->builder, 0, &f->summary, &f->err);
 	if (r < 0)
 		fail_msg("builder_finish: %s", err_text(&f->err, r));
 	builder_free(f->builder);
@@ -200,50 +213,96 @@ static inline void finish(struct fixture *f)
 
 /* --- by their paths ------------------------------------------------------------------------- */
 
-/* The directories of a pack that is being made. */
-struct made {
-	unsigned count;
-	struct {
-		char path[64];
-		uint32_t id;
-	} all[64];
-};
-
 /* The directory of a path, made with those above it where it is missing; *ret_name is what is
  * behind. */
-static inline uint32_t folder_of(struct fixture *f, struct made *made, const char *path,
-				 const char **ret_name)
+static inline uint32_t folder_of(struct fixture *f, const char *path, const char **ret_name)
 {
 	uint32_t parent = BUILDER_ROOT;
 	const char *name = path;
 
+	if (!f->builder)
+		start(f);
 	for (const char *slash; (slash = strchr(name, '/')); name = slash + 1) {
 		char folder[64];
 		unsigned i = 0;
 
 		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
-		while (i < made->count && strcmp(made->all[i].path, folder) != 0)
+		while (i < f->folder_count && strcmp(f->folders[i].path, folder) != 0)
 			i++;
-		if (i == made->count) {
-			assert_true(made->count < sizeof(made->all) / sizeof(*made->all));
-			strcpy(made->all[i].path, folder);
-			made->all[made->count++].id = add_dir(f, parent, folder + (name - path));
+		if (i == f->folder_count) {
+			assert_true(i < sizeof(f->folders) / sizeof(*f->folders));
+			f->folders[i].id = add_dir(f, parent, folder + (name - path));
+			strcpy(f->folders[i].path, folder);
+			f->folder_count++;
 		}
-		parent = made->all[i].id;
+		parent = f->folders[i].id;
 	}
 	*ret_name = name;
 	return parent;
 }
 
-static inline void add_path(struct fixture *f, struct made *made, const char *path, uint64_t size)
+static inline void add_path(struct fixture *f, const char *path, uint64_t size)
 {
 	const char *name;
-	uint32_t parent = folder_of(f, made, path, &name);
+	uint32_t parent = folder_of(f, path, &name);
 
 	add_file(f, parent, name, size);
 }
 
 /* --- reading -------------------------------------------------------------------------------- */
+
+static inline XXH128_hash_t file_hash(const char *path)
+{
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	SCOPE_FREE uint8_t *data = NULL;
+	struct stat st;
+
+	assert_true(fd >= 0);
+	assert_done(fstat(fd, &st));
+	data = malloc((size_t)st.st_size);
+	assert_non_null(data);
+	assert_done(io_pread_full(fd, data, (size_t)st.st_size, 0));
+	return XXH3_128bits(data, (size_t)st.st_size);
+}
+
+/* As an LMDB, of which records are read, or written. */
+struct lmdb {
+	MDB_env *env;
+	MDB_txn *txn;
+	MDB_dbi dbi;
+};
+
+static inline void lmdb_begin(struct lmdb *lmdb, const char *path, bool write)
+{
+	unsigned flags = write ? 0 : MDB_RDONLY;
+
+	assert_true(access(path, F_OK) < 0 || chmod(path, 0644) == 0);
+	assert_done(mdb_env_create(&lmdb->env));
+	assert_done(mdb_env_open(lmdb->env, path, MDB_NOSUBDIR | MDB_NOLOCK | flags, 0644));
+	assert_done(mdb_txn_begin(lmdb->env, NULL, flags, &lmdb->txn));
+	assert_done(mdb_dbi_open(lmdb->txn, NULL, 0, &lmdb->dbi));
+}
+
+static inline void lmdb_end(struct lmdb *lmdb)
+{
+	assert_done(mdb_txn_commit(lmdb->txn));
+	mdb_env_close(lmdb->env);
+}
+
+static inline MDB_val lmdb_text(const char *text, size_t len)
+{
+	return (MDB_val){len, (void *)(uintptr_t)text};
+}
+
+static inline void lmdb_put(const char *path, const char *key, size_t key_len, const char *value)
+{
+	MDB_val k = lmdb_text(key, key_len), v = lmdb_text(value, strlen(value));
+	struct lmdb lmdb;
+
+	lmdb_begin(&lmdb, path, true);
+	assert_done(mdb_put(lmdb.txn, lmdb.dbi, &k, &v, 0));
+	lmdb_end(&lmdb);
+}
 
 static inline void open_pack(struct fixture *f)
 {

@@ -15,7 +15,6 @@ static void build_twins(struct fixture *f, bool aliases)
 	struct builder_entry entry = entry_of(FORMAT_FILE, 0, "copy", 4);
 	uint32_t a, b, first, large, copy;
 
-	start(f);
 	a = add_dir(f, BUILDER_ROOT, "a");
 	b = add_dir(f, BUILDER_ROOT, "b");
 	first = add_file(f, BUILDER_ROOT, "first", FIRST);
@@ -139,7 +138,6 @@ TEST_OF(f, what_is_known_of_an_image_holds_for_its_aliases)
 	struct dataset_image image = {.kind = IMAGE_PNG, .width = 30, .height = 40};
 	uint32_t id;
 
-	start(f);
 	id = add_file(f, BUILDER_ROOT, "x.png", 600);
 	builder_image(f->builder, id, &image);
 	add_alias(f, BUILDER_ROOT, "y.png", id);
@@ -176,30 +174,9 @@ TEST_OF(f, the_tree_and_its_id_are_those_of_a_pack_without_aliases)
 /* --- in the LMDB --------------------------------------------------------------------------------
  */
 
-struct lmdb {
-	MDB_env *env;
-	MDB_txn *txn;
-	MDB_dbi dbi;
-};
-
-static void lmdb_begin(struct lmdb *lmdb, const char *path)
-{
-	assert_done(chmod(path, 0644));
-	assert_done(mdb_env_create(&lmdb->env));
-	assert_done(mdb_env_open(lmdb->env, path, MDB_NOSUBDIR | MDB_NOLOCK, 0644));
-	assert_done(mdb_txn_begin(lmdb->env, NULL, 0, &lmdb->txn));
-	assert_done(mdb_dbi_open(lmdb->txn, NULL, 0, &lmdb->dbi));
-}
-
-static void lmdb_end(struct lmdb *lmdb)
-{
-	assert_done(mdb_txn_commit(lmdb->txn));
-	mdb_env_close(lmdb->env);
-}
-
 static void lmdb_expect(struct lmdb *lmdb, const char *path, const char *want, size_t len)
 {
-	MDB_val key = {strlen(path), (void *)(uintptr_t)path}, value;
+	MDB_val key = lmdb_text(path, strlen(path)), value;
 
 	assert_done(mdb_get(lmdb->txn, lmdb->dbi, &key, &value));
 	assert_int_equal(value.mv_size, len);
@@ -211,7 +188,7 @@ TEST_OF(f, records_name_the_path_that_the_bytes_are_under)
 	struct lmdb lmdb;
 
 	build(f);
-	lmdb_begin(&lmdb, f->path);
+	lmdb_begin(&lmdb, f->path, true);
 	lmdb_expect(&lmdb, "a/copy", "\0foldfs-link\nfirst", 18);
 	lmdb_expect(&lmdb, "b/copy", "\0foldfs-link\nfirst", 18);
 	lmdb_expect(&lmdb, "b/large", "\0foldfs-link\na/large", 20);
@@ -244,7 +221,6 @@ TEST_OF(f, paths_over_511_bytes_may_be_aliases_and_have_them)
 
 	memset(name, 'd', 200);
 	name[200] = '\0';
-	start(f);
 	for (int depth = 0; depth < 3; depth++) {
 		dir = add_dir(f, dir, name);
 		strcat(strcat(path, name), "/");
@@ -266,7 +242,7 @@ TEST_OF(f, a_record_of_another_path_or_none_is_a_fault)
 	struct lmdb lmdb;
 
 	build(f);
-	lmdb_begin(&lmdb, f->path);
+	lmdb_begin(&lmdb, f->path, true);
 	assert_done(mdb_put(lmdb.txn, lmdb.dbi, &a, &wrong, 0));
 	assert_done(mdb_del(lmdb.txn, lmdb.dbi, &b, NULL));
 	lmdb_end(&lmdb);
@@ -356,7 +332,6 @@ TEST_OF(f, stored_bytes_are_compared_committed_or_not)
 	char name[16];
 	uint32_t ids[5], small, none;
 
-	start(f);
 	small = add_file(f, BUILDER_ROOT, "small", 600);
 	none = add_file(f, BUILDER_ROOT, "none", 0);
 	for (unsigned i = 0; i < 5; i++) {
@@ -379,7 +354,6 @@ TEST_OF(f, only_what_was_stored_can_be_shared)
 	uint32_t file, empty, dir, alias;
 	bool unused;
 
-	start(f);
 	dir = add_dir(f, BUILDER_ROOT, "dir");
 	file = add_file(f, BUILDER_ROOT, "file", 600);
 	empty = add_name(f, BUILDER_ROOT, "without its bytes");
@@ -404,7 +378,6 @@ TEST_OF(f, an_alias_of_a_taken_path_is_refused_and_can_be_dropped)
 {
 	uint32_t file, id;
 
-	start(f);
 	file = add_file(f, BUILDER_ROOT, "same", 600);
 	id = add_name(f, BUILDER_ROOT, "same");
 	assert_int_equal(builder_alias(f->builder, id, file, &f->err), -EEXIST);
@@ -423,7 +396,6 @@ static XXH128_hash_t build_many(struct fixture *f)
 	char name[16];
 	int fd;
 
-	start(f);
 	for (unsigned i = 0; i < 500; i++) {
 		snprintf(name, sizeof(name), "%03u", i);
 		ids[i] = add_file(f, BUILDER_ROOT, name, BATCH / 200 + i);

@@ -39,7 +39,6 @@ TEST_OF(f, neighbours_share_a_window_in_the_order_of_entries)
 	struct glass glass = {0};
 	char name[16];
 
-	start(f);
 	for (unsigned i = 0; i < 600; i++) {
 		snprintf(name, sizeof(name), "%03u", i);
 		add_file(f, BUILDER_ROOT, name, i % 50);
@@ -61,7 +60,6 @@ TEST_OF(f, files_come_in_the_order_in_which_they_were_stored)
 	static const char *const names[] = {"d", "b", "a", "e", "c"};
 	uint32_t ids[5];
 
-	start(f);
 	for (unsigned i = 0; i < 5; i++)
 		ids[i] = add_name(f, BUILDER_ROOT, names[i]);
 	for (unsigned i = 0; i < 5; i++)
@@ -78,7 +76,6 @@ TEST_OF(f, a_long_file_is_pieces_and_the_next_begins_anew)
 	struct glass glass = {0};
 	struct batch_extents extents;
 
-	start(f);
 	add_file(f, BUILDER_ROOT, "a", 10 * MIB + 1);
 	add_file(f, BUILDER_ROOT, "b", 100);
 	add_file(f, BUILDER_ROOT, "c", 4 * MIB);
@@ -110,7 +107,6 @@ TEST_OF(f, what_lies_far_between_is_not_read_along)
 	uint64_t bytes = 0;
 	char name[16];
 
-	start(f);
 	for (unsigned i = 0; i < 12; i++) {
 		snprintf(name, sizeof(name), "%02u", i);
 		add_file(f, BUILDER_ROOT, name, 300 * KIB);
@@ -129,7 +125,6 @@ TEST_OF(f, an_empty_pack_has_no_batch)
 {
 	struct glass glass = {0};
 
-	start(f);
 	finish_and_open(f);
 	cut(f, 1, &glass);
 	assert_int_equal(glass.made, 0);
@@ -139,7 +134,6 @@ TEST_OF(f, files_without_bytes_are_a_window_too)
 {
 	struct glass glass = {0};
 
-	start(f);
 	add_file(f, BUILDER_ROOT, "a", 0);
 	add_file(f, BUILDER_ROOT, "b", 0);
 	finish_and_open(f);
@@ -247,7 +241,6 @@ static uint64_t build_mixed(struct fixture *f)
 	uint64_t total = 9 * MIB + 17;
 	char name[16];
 
-	start(f);
 	add_file(f, BUILDER_ROOT, "0 long", total);
 	for (unsigned i = 0; i < 90; i++) {
 		uint64_t size = sizes[i % (sizeof(sizes) / sizeof(*sizes))];
@@ -298,7 +291,6 @@ TEST_OF(f, what_is_cut_off_costs_nothing_else)
 	struct broom broom = {0};
 	uint64_t end = 0;
 
-	start(f);
 	add_file(f, BUILDER_ROOT, "a", 300000);
 	add_file(f, BUILDER_ROOT, "b", 300000);
 	finish_and_open(f);

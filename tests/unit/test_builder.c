@@ -76,20 +76,6 @@ static void restart(struct fixture *f)
 
 /* --- the same file -------------------------------------------------------------------------- */
 
-static XXH128_hash_t file_hash(const char *path)
-{
-	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-	SCOPE_FREE uint8_t *data = NULL;
-	struct stat st;
-
-	assert_true(fd >= 0);
-	assert_done(fstat(fd, &st));
-	data = malloc((size_t)st.st_size);
-	assert_non_null(data);
-	assert_done(io_pread_full(fd, data, (size_t)st.st_size, 0));
-	return XXH3_128bits(data, (size_t)st.st_size);
-}
-
 /* Leaves other bytes on the heap each time. */
 static void dirty_heap(uint8_t byte)
 {
@@ -111,7 +97,6 @@ static XXH128_hash_t build_mixed(struct fixture *f, uint8_t dirt)
 	char name[32];
 
 	dirty_heap(dirt);
-	start(f);
 	dir = add_dir(f, BUILDER_ROOT, "dir");
 	for (unsigned i = 0; i < 1500; i++) {
 		snprintf(name, sizeof(name), "%05u", i);
@@ -234,7 +219,6 @@ TEST_OF(f, the_summary_counts_what_is_in_the_pack)
 	struct stat st;
 	uint32_t id;
 
-	start(f);
 	add_dir(f, BUILDER_ROOT, "d");
 	id = add_file(f, BUILDER_ROOT, "x", 5000);
 	add_file(f, BUILDER_ROOT, "y", 0);
@@ -259,7 +243,6 @@ TEST_OF(f, the_pack_has_no_bit_that_the_umask_of_any_run_takes_away)
 	struct stat st;
 
 	partial_path(f, partial);
-	start(f);
 	finish(f);
 	assert_done(stat(f->path, &st));
 	assert_int_equal(st.st_mode & 07777, 0440);
@@ -270,7 +253,6 @@ TEST_OF(f, the_pack_has_no_bit_that_the_umask_of_any_run_takes_away)
 	builder_free(steal_ptr(&f->builder));
 	assert_done(rename(f->path, partial));
 	umask(077);
-	start(f);
 	finish(f);
 	assert_done(stat(f->path, &st));
 	assert_int_equal(st.st_mode & 07777, 0400);
@@ -284,7 +266,6 @@ TEST_OF(f, a_source_that_fails_leaves_the_builder_usable)
 {
 	uint32_t bad, entry;
 
-	start(f);
 	add_file(f, BUILDER_ROOT, "a", 5000);
 	bad = add_name(f, BUILDER_ROOT, "bad");
 	assert_int_equal(store_bytes(f, bad, "bad", 3 * MIB, 2 * MIB), -EIO);
@@ -307,7 +288,6 @@ TEST_OF(f, a_source_that_fails_last_does_not_truncate_the_pack)
 	char name[16];
 	uint32_t bad;
 
-	start(f);
 	for (unsigned i = 0; i < 5; i++) {
 		snprintf(name, sizeof(name), "%u", i);
 		add_file(f, BUILDER_ROOT, name, BATCH * 5 / 8);
@@ -327,7 +307,6 @@ TEST_OF(f, a_split_file_that_fails_takes_its_parts_along)
 	struct builder_source source = {pattern_read, &pattern, 2 * GIB};
 	uint32_t id;
 
-	start(f);
 	id = add_name(f, BUILDER_ROOT, "big");
 	assert_int_equal(builder_store(f->builder, id, &source, &f->err), -EIO);
 	store(f, id, "big", 5);
@@ -351,7 +330,6 @@ TEST_OF(f, a_split_file_that_changes_takes_its_parts_along)
 	struct builder_source source = {third_read_is_late, &reads, 2 * GIB};
 	uint32_t id;
 
-	start(f);
 	id = add_name(f, BUILDER_ROOT, "big");
 	assert_int_equal(builder_store(f->builder, id, &source, &f->err), -ESTALE);
 	assert_done(builder_drop(f->builder, id));
@@ -364,7 +342,6 @@ TEST_OF(f, a_file_without_its_bytes_stops_the_finish)
 {
 	uint32_t dir;
 
-	start(f);
 	dir = add_dir(f, BUILDER_ROOT, "dir");
 	add_name(f, dir, "forgotten");
 	assert_int_equal(builder_finish(f->builder, 0, &f->summary, &f->err), -EINVAL);
@@ -378,7 +355,6 @@ TEST_OF(f, a_hard_link_to_a_dropped_file_stops_the_finish)
 {
 	uint32_t id;
 
-	start(f);
 	id = add_name(f, BUILDER_ROOT, "a");
 	add_link(f, BUILDER_ROOT, "b", id);
 	builder_drop(f->builder, id);
@@ -391,7 +367,6 @@ TEST_OF(f, a_file_is_known_as_it_was_added_until_it_is_stored)
 	struct builder_entry entry = entry_of(FORMAT_FILE, BUILDER_ROOT, "a", 1), known;
 	uint32_t id;
 
-	start(f);
 	entry.size = 500;
 	entry.mtime = (struct timespec){.tv_sec = -2, .tv_nsec = 7};
 	id = add(f, &entry);
@@ -411,7 +386,6 @@ TEST_OF(f, what_was_added_can_be_asked_for)
 {
 	uint32_t folder, file, link;
 
-	start(f);
 	folder = add_dir(f, BUILDER_ROOT, "d");
 	file = add_name(f, folder, "a");
 	link = add_link(f, BUILDER_ROOT, "b", file);
@@ -428,7 +402,6 @@ TEST_OF(f, a_directory_can_get_other_attributes_and_be_dropped)
 	struct dataset_attr attr;
 	uint32_t kept, dropped, entry;
 
-	start(f);
 	kept = add_dir(f, BUILDER_ROOT, "kept");
 	dropped = add_dir(f, BUILDER_ROOT, "dropped");
 	builder_attr(f->builder, kept, 0711, (struct timespec){.tv_sec = 5, .tv_nsec = 7});
@@ -453,7 +426,6 @@ TEST_OF(f, of_folders_without_files_the_outermost_are_found)
 	uint32_t full, nested, links, dropped;
 	char want[64];
 
-	start(f);
 	full = add_dir(f, BUILDER_ROOT, "full");
 	add_file(f, add_dir(f, full, "sub"), "file", 1);
 	nested = add_dir(f, BUILDER_ROOT, "nested");
@@ -472,7 +444,6 @@ TEST_OF(f, two_files_of_one_path_are_refused_at_once)
 {
 	uint32_t id;
 
-	start(f);
 	add_file(f, BUILDER_ROOT, "same", 5000);
 	id = add_name(f, BUILDER_ROOT, "same");
 	assert_int_equal(store_bytes(f, id, "same", 100, 0), -EEXIST);
@@ -486,7 +457,6 @@ TEST_OF(f, two_entries_of_one_name_are_refused_at_the_end)
 {
 	uint32_t dir;
 
-	start(f);
 	dir = add_dir(f, BUILDER_ROOT, "d");
 	add_dir(f, dir, "same");
 	add_file(f, dir, "same", 5);
@@ -508,7 +478,6 @@ TEST_OF(f, a_folder_that_is_too_deep_is_refused)
 	uint32_t folder = BUILDER_ROOT;
 	struct builder_entry entry;
 
-	start(f);
 	for (int i = 0; i < FORMAT_DEPTH_MAX; i++)
 		folder = add_dir(f, folder, "d");
 	entry = entry_of(FORMAT_DIRECTORY, folder, "d", 1);
@@ -522,7 +491,6 @@ TEST_OF(f, entries_that_no_pack_can_hold_are_refused)
 	struct builder_entry entry;
 	uint32_t file;
 
-	start(f);
 	file = add_file(f, BUILDER_ROOT, "file", 1);
 	entry = entry_of(FORMAT_FILE, BUILDER_ROOT, "a/b", 3);
 	expect_add(f, &entry, -EINVAL, "not a name that a pack can hold");
@@ -587,7 +555,6 @@ TEST_OF(f, a_pack_that_appeared_meanwhile_is_kept_and_the_work_too)
 
 TEST_OF(f, giving_up_leaves_nothing_behind)
 {
-	start(f);
 	add_file(f, BUILDER_ROOT, "x", 100000);
 	expect_names(f, "data.lmdb.partial");
 	builder_free(f->builder);
@@ -600,7 +567,6 @@ TEST_OF(f, what_was_discarded_is_closed_once)
 {
 	int fds[16];
 
-	start(f);
 	add_file(f, BUILDER_ROOT, "x", 100000);
 	builder_discard(f->builder);
 	for (int i = 0; i < 16; i++)
@@ -647,7 +613,6 @@ TEST_OF(f, the_remains_of_a_killed_run_are_written_over)
 	assert_true(WIFSIGNALED(status));
 	partial_path(f, partial);
 	assert_done(access(partial, F_OK));
-	start(f);
 	add_file(f, BUILDER_ROOT, "new", 5);
 	finish_and_open(f);
 	expect_file(f, "new", 5);
@@ -740,7 +705,6 @@ TEST_OF(f, what_is_not_a_run_s_in_place_of_the_partial_file_is_kept)
 	expect_in_the_way(f, partial);
 	expect_text(partial, "precious");
 	assert_done(unlink(partial));
-	start(f);
 	add_file(f, BUILDER_ROOT, "x", 5);
 	finish(f);
 	assert_done(rename(f->path, partial));
@@ -775,7 +739,6 @@ TEST_OF(f, what_a_power_failure_left_of_the_first_batch_is_begun_again)
 
 	partial_path(f, partial);
 	snprintf(kept, sizeof(kept), "%s.kept", f->path);
-	start(f);
 	add_file(f, BUILDER_ROOT, "x", 5);
 	assert_done(link(partial, kept));
 	builder_free(steal_ptr(&f->builder));

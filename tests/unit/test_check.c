@@ -2,11 +2,10 @@
 #include "base/buf.h"
 #include "base/scope.h"
 #include "pack/tool/image/check.h"
+#include "tests/unit/jpeg_fixture.h"
 #include "tests/unit/test.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <jpeglib.h>
 
 #define WIDTH  48
 #define HEIGHT 40
@@ -62,60 +61,11 @@ static void expect_both(const char *damage, const char *name, const void *data, 
 
 /* --- JPEGs ---------------------------------------------------------------------------- */
 
-struct how {
-	int components;
-	bool progressive;
-	bool scan_each; /* a scan for each component */
-	int restart;	/* rows of blocks between restart markers */
-};
-
-static void paint(JSAMPLE *row, unsigned y, int components)
+static struct buf make_jpeg(struct jpeg_recipe recipe)
 {
-	for (unsigned i = 0; i < WIDTH * (unsigned)components; i++)
-		row[i] = (JSAMPLE)(((i * 2654435761u) ^ (y * 40503u)) >> 7);
-}
-
-static void write_rows(struct jpeg_compress_struct *jpeg)
-{
-	JSAMPLE row[WIDTH * 4], *rows = row;
-
-	jpeg_start_compress(jpeg, TRUE);
-	for (unsigned y = 0; y < HEIGHT; y++) {
-		paint(row, y, jpeg->input_components);
-		jpeg_write_scanlines(jpeg, &rows, 1);
-	}
-	jpeg_finish_compress(jpeg);
-}
-
-static struct buf make_jpeg(struct how how)
-{
-	static const J_COLOR_SPACE spaces[] = {[1] = JCS_GRAYSCALE, [3] = JCS_RGB, [4] = JCS_CMYK};
-	static const jpeg_scan_info each[] = {
-		{1, {0}, 0, 63, 0, 0}, {1, {1}, 0, 63, 0, 0}, {1, {2}, 0, 63, 0, 0}};
-	struct jpeg_compress_struct jpeg = {0};
-	struct jpeg_error_mgr errors;
-	SCOPE_FREE unsigned char *data = NULL;
-	unsigned long len = 0;
 	struct buf out = BUF_INIT;
 
-	jpeg.err = jpeg_std_error(&errors);
-	jpeg_create_compress(&jpeg);
-	jpeg_mem_dest(&jpeg, &data, &len);
-	jpeg.image_width = WIDTH;
-	jpeg.image_height = HEIGHT;
-	jpeg.input_components = how.components;
-	jpeg.in_color_space = spaces[how.components];
-	jpeg_set_defaults(&jpeg);
-	jpeg.restart_in_rows = how.restart;
-	if (how.progressive)
-		jpeg_simple_progression(&jpeg);
-	if (how.scan_each) {
-		jpeg.scan_info = each;
-		jpeg.num_scans = 3;
-	}
-	write_rows(&jpeg);
-	jpeg_destroy_compress(&jpeg);
-	assert_int_equal(buf_add(&out, data, len), 0);
+	jpeg_fixture(&recipe, &out);
 	return out;
 }
 
@@ -148,11 +98,12 @@ static void set_size(struct buf *jpeg, unsigned width, unsigned height)
 	memcpy(jpeg->data + frame + 5, size, sizeof(size));
 }
 
-static const struct how hows[] = {{.components = 3},
-				  {.components = 1},
-				  {.components = 3, .progressive = true},
-				  {.components = 3, .scan_each = true},
-				  {.components = 3, .restart = 1}};
+static const struct jpeg_recipe hows[] = {
+	{WIDTH, HEIGHT, JCS_RGB, .plain = true, .quality = 100},
+	{WIDTH, HEIGHT, JCS_GRAYSCALE, .plain = true, .quality = 100},
+	{WIDTH, HEIGHT, JCS_RGB, .progressive = true, .quality = 100},
+	{WIDTH, HEIGHT, JCS_RGB, .plain = true, .quality = 100, .apart = true},
+	{WIDTH, HEIGHT, JCS_RGB, .plain = true, .quality = 100, .restart_rows = 1}};
 
 #define HOWS (sizeof(hows) / sizeof(hows[0]))
 
@@ -203,20 +154,6 @@ TEST(the_sentence_says_where_a_jpeg_ends)
 	assert_string_equal(finding.text, "JPEG: ends in the header");
 	check(CHECK_HEADER, "a.jpg", scans.data, scans.len - 60, &finding);
 	assert_string_equal(finding.text, "JPEG: ends in scan 3");
-}
-
-TEST(some_left_over_bytes_are_usable_many_are_not)
-{
-	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]), more = BUF_INIT;
-
-	buf_add(&more, jpeg.data, jpeg.len - 2);
-	buf_add(&more, "8 bytes!\xff\xd9", 10);
-	expect("good", "usable corrupt", "a.jpg", more.data, more.len);
-	more.len -= 2;
-	for (int i = 0; i < 10; i++)
-		buf_add(&more, "stray", 5);
-	buf_add(&more, "\xff\xd9", 2);
-	expect("good", "corrupt", "a.jpg", more.data, more.len);
 }
 
 /* Puts `count` bytes of `byte` at `at`. */
@@ -276,7 +213,7 @@ TEST(zeros_behind_all_pixels_are_padding)
 
 		expect("good", "usable corrupt", "a.jpg", padded.data, padded.len);
 		/* PIL reads that one, but for several scans. */
-		expect_both(hows[i].progressive || hows[i].scan_each ? "no-eoi" : "usable no-eoi",
+		expect_both(hows[i].progressive || hows[i].apart ? "no-eoi" : "usable no-eoi",
 			    "a.jpg", padded.data, padded.len - 2);
 	}
 }
@@ -376,7 +313,9 @@ TEST(a_name_that_says_another_kind_is_usable)
 
 TEST(of_two_findings_the_graver_is_told)
 {
-	SCOPE(buf_release) struct buf jpeg = make_jpeg((struct how){.components = 4});
+	SCOPE(buf_release)
+	struct buf jpeg = make_jpeg(
+		(struct jpeg_recipe){WIDTH, HEIGHT, JCS_CMYK, .plain = true, .quality = 100});
 
 	expect_both("usable cmyk", "a.jpg", jpeg.data, jpeg.len);
 	expect_both("usable cmyk", "a.png", jpeg.data, jpeg.len);

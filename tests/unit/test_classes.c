@@ -6,17 +6,29 @@
 
 static void make(struct fixture *f, const char *const *paths)
 {
-	struct made made = {0};
-
-	start(f);
 	for (; *paths; paths++)
-		add_path(f, &made, *paths, 10);
+		add_path(f, *paths, 10);
 }
 
-static void classes_of(struct fixture *f, struct classes *ret)
+static struct classes classes;
+
+static void forget_classes(void)
 {
+	classes_release(&classes);
+	classes = (struct classes){0};
+}
+
+static void end_classes(struct fixture *f)
+{
+	forget_classes();
+	fixture_teardown(f);
+}
+
+static void classes_of(struct fixture *f)
+{
+	forget_classes();
 	finish_and_open(f);
-	assert_done(classes_new(f->dataset, ret));
+	assert_done(classes_new(f->dataset, &classes));
 }
 
 static void expect_name(const char *name, size_t len, const char *expected)
@@ -25,15 +37,14 @@ static void expect_name(const char *name, size_t len, const char *expected)
 	assert_memory_equal(name, expected, len);
 }
 
-FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, end_classes);
 
 TEST_OF(f, folders_at_the_top_are_classes)
 {
 	static const char *const paths[] = {"cat/1.jpg", "cat/2.txt", "dog/1.png", "README", NULL};
-	SCOPE(classes_release) struct classes classes = {0};
 
 	make(f, paths);
-	classes_of(f, &classes);
+	classes_of(f);
 	assert_false(classes.split);
 	assert_int_equal(classes.split_count, 1);
 	assert_int_equal(classes.splits[0].files, 3);
@@ -55,10 +66,9 @@ TEST_OF(f, folders_of_nothing_but_folders_are_splits)
 					    "val/c/1.jpg",
 					    "labels.txt",
 					    NULL};
-	SCOPE(classes_release) struct classes classes = {0};
 
 	make(f, paths);
-	classes_of(f, &classes);
+	classes_of(f);
 	assert_true(classes.split);
 	assert_int_equal(classes.split_count, 2);
 	expect_name(classes.splits[1].name, classes.splits[1].name_len, "val");
@@ -81,10 +91,9 @@ TEST_OF(f, stray_files_and_folders_beside_splits_are_no_classes)
 	for (size_t i = 0; i < sizeof(strays) / sizeof(*strays); i++) {
 		const char *const paths[] = {"train/a/1.jpg", "train/b/1.jpg", "val/a/1.jpg",
 					     strays[i], NULL};
-		SCOPE(classes_release) struct classes classes = {0};
 
 		make(f, paths);
-		classes_of(f, &classes);
+		classes_of(f);
 		assert_true(classes.split);
 		assert_int_equal(classes.split_count, 2);
 		expect_name(classes.splits[0].name, classes.splits[0].name_len, "train");
@@ -98,10 +107,9 @@ TEST_OF(f, folders_with_images_of_their_own_are_classes)
 {
 	static const char *const paths[] = {"test/a/1.jpg", "test/1.jpg", "valley/a/1.jpg",
 					    "cat/1.jpg", NULL};
-	SCOPE(classes_release) struct classes classes = {0};
 
 	make(f, paths);
-	classes_of(f, &classes);
+	classes_of(f);
 	assert_false(classes.split);
 	assert_int_equal(classes.count, 3);
 	assert_int_equal(classes.list[1].files, 2);
@@ -111,10 +119,9 @@ TEST_OF(f, a_label_is_what_is_called_alike_in_all_splits)
 {
 	static const char *const paths[] = {"train/a/1.jpg", "train/ab/1.jpg", "val/ab/1.jpg",
 					    "val/ab/2.jpg",  "val/b/1.jpg",    NULL};
-	SCOPE(classes_release) struct classes classes = {0};
 
 	make(f, paths);
-	classes_of(f, &classes);
+	classes_of(f);
 	assert_int_equal(classes.label_count, 3);
 	expect_name(classes.labels[1].name, classes.labels[1].name_len, "ab");
 	assert_int_equal(classes.labels[1].count, 2);
@@ -126,16 +133,14 @@ TEST_OF(f, a_label_is_what_is_called_alike_in_all_splits)
 TEST_OF(f, everything_below_counts_and_links_are_files)
 {
 	static const char *const paths[] = {"cat/deep/er/1.jpg", NULL};
-	SCOPE(classes_release) struct classes classes = {0};
-	struct made made = {0};
 	const char *name;
 	uint32_t cat;
 
 	make(f, paths);
-	cat = folder_of(f, &made, "dog/", &name);
+	cat = folder_of(f, "dog/", &name);
 	add_symlink(f, cat, "link.jpg", "../cat/deep/er/1.jpg");
 	add_link(f, cat, "same.jpg", add_file(f, cat, "first.jpg", 1000));
-	classes_of(f, &classes);
+	classes_of(f);
 	assert_int_equal(classes.list[0].files, 1);
 	assert_int_equal(classes.list[1].files, 3);
 	assert_int_equal(classes.list[1].samples, 3);
@@ -145,12 +150,11 @@ TEST_OF(f, everything_below_counts_and_links_are_files)
 TEST_OF(f, imbalance_is_that_of_the_classes_with_files)
 {
 	static const char *const paths[] = {"a/1", "b/1", "b/2", "c/1", "c/2", "c/3", "c/4", NULL};
-	SCOPE(classes_release) struct classes classes = {0};
 	struct class_sizes sizes;
 
 	make(f, paths);
 	add_dir(f, BUILDER_ROOT, "nothing");
-	classes_of(f, &classes);
+	classes_of(f);
 	assert_done(classes_sizes(&classes, &classes.splits[0], &sizes));
 	assert_int_equal(sizes.filled, 3);
 	assert_int_equal(sizes.empty, 1);
@@ -162,11 +166,9 @@ TEST_OF(f, imbalance_is_that_of_the_classes_with_files)
 
 TEST_OF(f, an_empty_dataset_has_no_class)
 {
-	SCOPE(classes_release) struct classes classes = {0};
 	struct class_sizes sizes;
 
-	start(f);
-	classes_of(f, &classes);
+	classes_of(f);
 	assert_int_equal(classes.count, 0);
 	assert_int_equal(classes.label_count, 0);
 	assert_done(classes_sizes(&classes, &classes.splits[0], &sizes));

@@ -23,13 +23,13 @@ static void release(struct shown *shown)
 	contact_sheet_release(&shown->sheet);
 }
 
-static void add_class(struct fixture *f, struct made *made, const char *name, unsigned images)
+static void add_class(struct fixture *f, const char *name, unsigned images)
 {
 	char path[64];
 
 	for (unsigned i = 0; i < images; i++) {
 		snprintf(path, sizeof(path), "%s/%03u.jpg", name, i);
-		add_path(f, made, path, 10 + i);
+		add_path(f, path, 10 + i);
 	}
 }
 
@@ -89,11 +89,9 @@ FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 TEST_OF(f, pictures_are_spaced_from_the_first_to_the_last)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
-	struct made made = {0};
 
-	start(f);
-	add_class(f, &made, "cat", 10);
-	add_class(f, &made, "dog", 2);
+	add_class(f, "cat", 10);
+	add_class(f, "dog", 2);
 	choose(f, 3, &shown);
 	expect_pictures(f, &shown.sheet,
 			(const char *[]){"cat/000.jpg", "cat/004.jpg", "cat/009.jpg", "dog/000.jpg",
@@ -103,12 +101,10 @@ TEST_OF(f, pictures_are_spaced_from_the_first_to_the_last)
 TEST_OF(f, the_splits_of_a_label_are_shown_together)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
-	struct made made = {0};
 
-	start(f);
-	add_class(f, &made, "train/cat", 2);
-	add_class(f, &made, "train/dog", 1);
-	add_class(f, &made, "val/cat", 1);
+	add_class(f, "train/cat", 2);
+	add_class(f, "train/dog", 1);
+	add_class(f, "val/cat", 1);
 	choose(f, 6, &shown);
 	assert_done(show(&shown));
 	expect_pictures(f, &shown.sheet,
@@ -119,11 +115,9 @@ TEST_OF(f, the_splits_of_a_label_are_shown_together)
 TEST_OF(f, copies_are_passed_over)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
-	struct made made = {0};
 
-	start(f);
-	add_class(f, &made, "cat", 10);
-	add_class(f, &made, "dog", 2);
+	add_class(f, "cat", 10);
+	add_class(f, "dog", 2);
 	finish(f);
 	open_pack(f);
 	for (unsigned i = 0; i < 10; i++)
@@ -144,10 +138,8 @@ TEST_OF(f, one_picture_is_the_first_and_none_is_none)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 	SCOPE(contact_sheet_release) struct contact_sheet none = {0};
-	struct made made = {0};
 
-	start(f);
-	add_class(f, &made, "cat", 10);
+	add_class(f, "cat", 10);
 	choose(f, 1, &shown);
 	expect_pictures(f, &shown.sheet, (const char *[]){"cat/000.jpg", NULL});
 	assert_done(contact_sheet_new(&shown.source, 0, &none));
@@ -158,7 +150,6 @@ TEST_OF(f, a_flat_folder_is_shown_too)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
 
-	start(f);
 	add_file(f, BUILDER_ROOT, "a.jpg", 10);
 	add_file(f, BUILDER_ROOT, "b.jpg", 10);
 	choose(f, UINT32_MAX, &shown);
@@ -170,13 +161,11 @@ TEST_OF(f, a_flat_folder_is_shown_too)
 TEST_OF(f, where_there_are_too_many_the_largest_and_the_smallest_are_shown)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
-	struct made made = {0};
 	char name[8];
 
-	start(f);
 	for (unsigned i = 0; i < 60; i++) {
 		snprintf(name, sizeof(name), "c%02u", i);
-		add_class(f, &made, name, i + 1);
+		add_class(f, name, i + 1);
 	}
 	choose(f, 40, &shown);
 	assert_int_equal(shown.sheet.labels, 60);
@@ -189,10 +178,8 @@ TEST_OF(f, where_there_are_too_many_the_largest_and_the_smallest_are_shown)
 TEST_OF(f, each_image_is_reported_and_can_end_it)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
-	struct made made = {0};
 
-	start(f);
-	add_class(f, &made, "cat", 3);
+	add_class(f, "cat", 3);
 	choose(f, 2, &shown);
 	assert_done(show(&shown));
 	assert_int_equal(shown.done, 3);
@@ -203,10 +190,7 @@ TEST_OF(f, each_image_is_reported_and_can_end_it)
 
 TEST_OF(f, all_images_are_read_where_they_are_small)
 {
-	struct made made = {0};
-
-	start(f);
-	add_class(f, &made, "cat", 3);
+	add_class(f, "cat", 3);
 	for (uint64_t check_all = 10 + 11 + 12 - 1; check_all <= 10 + 11 + 12; check_all++) {
 		SCOPE(release) struct shown shown = {.check_all = check_all};
 
@@ -221,12 +205,10 @@ TEST_OF(f, all_images_are_read_where_they_are_small)
 TEST_OF(f, a_damaged_picture_is_noted_and_the_others_are_shown)
 {
 	SCOPE(release) struct shown shown = {.check_all = GIB};
-	struct made made = {0};
 	struct dataset_extent extent;
 	int fd;
 
-	start(f);
-	add_class(f, &made, "cat", 3);
+	add_class(f, "cat", 3);
 	choose(f, 3, &shown);
 	extent = dataset_extent(f->dataset, 1);
 	fd = open(f->path, O_WRONLY | O_CLOEXEC);

@@ -61,7 +61,6 @@ static void build_pack(struct fixture *f)
 	char name[LONG_NAME + 1];
 	uint32_t folder, file = 0, deep = BUILDER_ROOT;
 
-	start(f);
 	folder = add_dir(f, BUILDER_ROOT, "folder");
 	for (unsigned i = 0; i < FILES; i++) {
 		snprintf(name, sizeof(name), "file %u", i);

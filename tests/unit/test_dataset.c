@@ -26,7 +26,6 @@ FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 
 TEST_OF(f, files_of_every_size_come_back)
 {
-	start(f);
 	for (size_t i = 0; i < SIZE_COUNT; i++)
 		add_file(f, BUILDER_ROOT, size_name(i), sizes[i]);
 	finish_and_open(f);
@@ -44,7 +43,6 @@ TEST_OF(f, offsets_are_right_whatever_the_order_of_storing)
 	uint32_t ids[COUNT];
 	char name[16];
 
-	start(f);
 	for (unsigned i = 0; i < COUNT; i++) {
 		snprintf(name, sizeof(name), "%04u", i);
 		ids[i] = add_name(f, BUILDER_ROOT, name);
@@ -68,7 +66,6 @@ TEST_OF(f, a_file_of_70_mib_is_one_record_of_many_extents)
 	struct dataset_extent x;
 	uint64_t first;
 
-	start(f);
 	add_file(f, BUILDER_ROOT, "before", 3);
 	add_file(f, BUILDER_ROOT, "movie", 70 * MIB + 1);
 	finish_and_open(f);
@@ -107,7 +104,6 @@ TEST_OF(f, a_file_over_1_gib_is_stored_in_parts)
 		print_message("writes 1.1 GiB: set FOLDFS_TEST_BIG to run it\n");
 		skip();
 	}
-	start(f);
 	id = add_name(f, BUILDER_ROOT, "big");
 	add_file(f, BUILDER_ROOT, "small", 10);
 	assert_done(builder_store(f->builder, id, &source, &f->err));
@@ -199,7 +195,6 @@ TEST_OF(f, links_are_counted_in_whatever_order_they_come)
 	struct dataset_attr a, b;
 	uint32_t to_a, to_b;
 
-	start(f);
 	to_a = add_file(f, BUILDER_ROOT, "a", 1);
 	to_b = add_file(f, BUILDER_ROOT, "b", 1);
 	add_link(f, BUILDER_ROOT, "c", to_b);
@@ -216,7 +211,6 @@ TEST_OF(f, folders_behind_the_255th_entry_keep_their_files)
 {
 	char name[16];
 
-	start(f);
 	for (unsigned i = 0; i < 300; i++) {
 		snprintf(name, sizeof(name), "%u", 100 + i);
 		add_file(f, add_dir(f, BUILDER_ROOT, name), "file", 1);
@@ -234,7 +228,6 @@ TEST_OF(f, paths_over_511_bytes_have_hashed_keys)
 
 	memset(name, 'd', 200);
 	name[200] = '\0';
-	start(f);
 	for (int depth = 0; depth < 6; depth++) {
 		ids[depth] = add_file(f, dir, "leaf", 100 + 3000u * (unsigned)depth);
 		add_link(f, dir, "linked", ids[depth]);
@@ -254,7 +247,6 @@ TEST_OF(f, paths_over_511_bytes_have_hashed_keys)
 
 TEST_OF(f, an_empty_tree_is_a_pack_too)
 {
-	start(f);
 	finish_and_open(f);
 	assert_int_equal(dataset_entries(f->dataset), 1);
 	assert_int_equal(dataset_extents(f->dataset), 0);
@@ -266,7 +258,6 @@ TEST_OF(f, what_is_known_of_images_is_kept)
 	struct dataset_image image = {.kind = IMAGE_JPEG, .width = 500, .height = 70000};
 	uint32_t id;
 
-	start(f);
 	id = add_file(f, BUILDER_ROOT, "x.jpg", 10);
 	builder_image(f->builder, id, &image);
 	add_file(f, BUILDER_ROOT, "y", 10);
@@ -301,7 +292,6 @@ TEST_OF(f, extents_are_numbered_through_in_entry_order)
 	uint64_t next = 0;
 	char name[16];
 
-	start(f);
 	for (unsigned i = 0; i < 300; i++) {
 		snprintf(name, sizeof(name), "%03u", i);
 		if (i % 5 == 4)
@@ -332,7 +322,6 @@ TEST_OF(f, extents_are_checked_in_whatever_pieces)
 	struct iovec iov[3] = {{bytes, 1}, {bytes + 1, 0}, {bytes + 1, 999}};
 	uint64_t extent;
 
-	start(f);
 	add_file(f, BUILDER_ROOT, "x", 1000);
 	finish_and_open(f);
 	extent = dataset_first_extent(f->dataset, find(f, "x"));
@@ -350,7 +339,6 @@ TEST_OF(f, reads_are_cut_at_the_end_of_the_file_only)
 
 	assert_non_null(have);
 	assert_non_null(want);
-	start(f);
 	add_file(f, BUILDER_ROOT, "x", size);
 	finish_and_open(f);
 	entry = find(f, "x");
@@ -371,7 +359,6 @@ TEST_OF(f, a_changed_byte_spoils_its_extent_and_no_other)
 	uint32_t entry;
 	int fd;
 
-	start(f);
 	add_file(f, BUILDER_ROOT, "x", 2 * MIB + 10);
 	finish_and_open(f);
 	entry = find(f, "x");
@@ -394,7 +381,6 @@ TEST_OF(f, an_extent_knows_those_of_its_file)
 	struct dataset_extent x;
 	uint32_t file;
 
-	start(f);
 	add_file(f, BUILDER_ROOT, "0", 10);
 	file = add_file(f, BUILDER_ROOT, "1", 2 * MIB + 1);
 	add_link(f, BUILDER_ROOT, "2", file);
@@ -416,7 +402,6 @@ static uint64_t suffix_of(struct fixture *f, const char *path)
 
 TEST_OF(f, a_suffix_begins_at_the_last_dot)
 {
-	start(f);
 	add_file(f, BUILDER_ROOT, "case.1.jpg", 10);
 	add_file(f, BUILDER_ROOT, "case.1.txt", 10);
 	add_file(f, BUILDER_ROOT, "e.jpg", 10);
@@ -431,31 +416,9 @@ TEST_OF(f, a_suffix_begins_at_the_last_dot)
 
 /* --- other readers and writers of LMDBs ----------------------------------------------------- */
 
-struct lmdb {
-	MDB_env *env;
-	MDB_txn *txn;
-	MDB_dbi dbi;
-};
-
-static void lmdb_begin(struct lmdb *lmdb, const char *path, bool write)
-{
-	unsigned flags = MDB_NOSUBDIR | MDB_NOLOCK;
-
-	assert_done(mdb_env_create(&lmdb->env));
-	assert_done(mdb_env_open(lmdb->env, path, flags | (write ? 0 : MDB_RDONLY), 0644));
-	assert_done(mdb_txn_begin(lmdb->env, NULL, write ? 0 : MDB_RDONLY, &lmdb->txn));
-	assert_done(mdb_dbi_open(lmdb->txn, NULL, 0, &lmdb->dbi));
-}
-
-static void lmdb_end(struct lmdb *lmdb)
-{
-	assert_done(mdb_txn_commit(lmdb->txn));
-	mdb_env_close(lmdb->env);
-}
-
 static void lmdb_expect(struct lmdb *lmdb, const char *path, const char *name, size_t size)
 {
-	MDB_val key = {strlen(path), (void *)(uintptr_t)path}, value;
+	MDB_val key = lmdb_text(path, strlen(path)), value;
 	uint8_t *want = malloc(size + 1);
 
 	assert_done(mdb_get(lmdb->txn, lmdb->dbi, &key, &value));
@@ -469,7 +432,6 @@ static void build_small(struct fixture *f)
 {
 	uint32_t dir, id;
 
-	start(f);
 	dir = add_dir(f, BUILDER_ROOT, "n01440764");
 	id = add_file(f, dir, "x.JPEG", 110 * KIB);
 	add_file(f, dir, "tiny", 12);
@@ -491,7 +453,7 @@ static void expect_small(struct fixture *f)
 TEST_OF(f, any_lmdb_reader_gets_the_original_bytes)
 {
 	struct lmdb lmdb;
-	MDB_val key = {4, (void *)(uintptr_t) "same"}, value;
+	MDB_val key = lmdb_text("same", 4), value;
 
 	build_small(f);
 	lmdb_begin(&lmdb, f->path, false);
@@ -597,7 +559,6 @@ TEST_OF(f, a_pack_dumped_and_loaded_is_read_at_its_new_offsets)
 TEST_OF(f, a_tiny_pack_dumped_and_loaded_is_noticed_all_the_same)
 {
 	need_lmdb_tools();
-	start(f);
 	add_file(f, BUILDER_ROOT, "a", 5);
 	add_file(f, BUILDER_ROOT, "b", 7);
 	finish(f);
@@ -613,7 +574,6 @@ static void build_many(struct fixture *f, unsigned count)
 	char name[220];
 	uint32_t dir = 0;
 
-	start(f);
 	memset(name, 'n', 200);
 	for (unsigned i = 0; i < count; i++) {
 		if (i % 100 == 0) {
@@ -651,7 +611,6 @@ TEST_OF(f, a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets)
 	uint32_t bad;
 
 	need_lmdb_tools();
-	start(f);
 	bad = add_name(f, BUILDER_ROOT, "bad");
 	assert_int_equal(store_bytes(f, bad, "bad", 20 * MIB, 1), -EIO);
 	builder_drop(f->builder, bad);
@@ -678,10 +637,9 @@ TEST_OF(f, a_larger_pack_survives_both_rewritings)
 
 static void lose_record(struct fixture *f, const char *key)
 {
-	MDB_val k = {strlen(key), (void *)(uintptr_t)key};
+	MDB_val k = lmdb_text(key, strlen(key));
 	struct lmdb lmdb;
 
-	assert_done(chmod(f->path, 0644));
 	lmdb_begin(&lmdb, f->path, true);
 	assert_done(mdb_del(lmdb.txn, lmdb.dbi, &k, NULL));
 	lmdb_end(&lmdb);
@@ -698,7 +656,6 @@ TEST_OF(f, of_many_lost_records_the_first_are_named)
 {
 	char name[2] = "a";
 
-	start(f);
 	for (; *name <= 'g'; (*name)++)
 		add_file(f, BUILDER_ROOT, name, *name == 'b' ? 0 : 10);
 	finish(f);
@@ -710,22 +667,10 @@ TEST_OF(f, of_many_lost_records_the_first_are_named)
 	expect_refused(f, -EBADMSG, "5 of 7 files have no record: 'b', 'c', 'd', ...");
 }
 
-static void put_record(struct fixture *f, const char *key, size_t key_len, const char *value)
-{
-	MDB_val k = {key_len, (void *)(uintptr_t)key};
-	MDB_val v = {strlen(value), (void *)(uintptr_t)value};
-	struct lmdb lmdb;
-
-	assert_done(chmod(f->path, 0644));
-	lmdb_begin(&lmdb, f->path, true);
-	assert_done(mdb_put(lmdb.txn, lmdb.dbi, &k, &v, 0));
-	lmdb_end(&lmdb);
-}
-
 TEST_OF(f, a_record_replaced_by_one_of_another_size_is_damage)
 {
 	build_small(f);
-	put_record(f, "n01440764/tiny", 14, "thirteen bytes");
+	lmdb_put(f->path, "n01440764/tiny", 14, "thirteen bytes");
 	expect_refused(f, -EBADMSG, "'n01440764/tiny': 14 bytes stored, 12 in the index");
 }
 
@@ -734,11 +679,11 @@ TEST_OF(f, records_that_others_added_are_reported_not_served)
 	uint32_t entry;
 
 	build_small(f);
-	put_record(f, "n01440764//tiny", 15, "twelve bytes");
-	put_record(f, "/same", 5, "?");
-	put_record(f, "n01440764", 9, "?");
-	put_record(f, "same/x", 6, "?");
-	put_record(f, "same", 4, "another");
+	lmdb_put(f->path, "n01440764//tiny", 15, "twelve bytes");
+	lmdb_put(f->path, "/same", 5, "?");
+	lmdb_put(f->path, "n01440764", 9, "?");
+	lmdb_put(f->path, "same/x", 6, "?");
+	lmdb_put(f->path, "same", 4, "another");
 	open_pack(f);
 	assert_true(dataset_info(f->dataset)->relocated);
 	assert_int_equal(dataset_find(f->dataset, "same/x", 6, &entry), -ENOTDIR);
@@ -755,8 +700,8 @@ TEST_OF(f, records_that_others_added_are_reported_not_served)
 TEST_OF(f, reserved_keys_of_a_later_version_are_ignored)
 {
 	build_small(f);
-	put_record(f, "\0foldfs.later", 13, "a section");
-	put_record(f, "\0later", 6, "something else");
+	lmdb_put(f->path, "\0foldfs.later", 13, "a section");
+	lmdb_put(f->path, "\0later", 6, "something else");
 	open_pack(f);
 	expect_file(f, "n01440764/tiny", 12);
 	expect_faults(f, "");
@@ -774,8 +719,8 @@ TEST_OF(f, checking_keys_stops_when_told)
 	int calls = 0;
 
 	build_small(f);
-	put_record(f, "x", 1, "?");
-	put_record(f, "y", 1, "?");
+	lmdb_put(f->path, "x", 1, "?");
+	lmdb_put(f->path, "y", 1, "?");
 	open_pack(f);
 	assert_int_equal(dataset_check_keys(f->dataset, stop_at_once, &calls, NULL), -ECANCELED);
 	assert_int_equal(calls, 1);
@@ -809,7 +754,7 @@ TEST_OF(f, a_commit_into_the_pack_makes_it_stale_for_good)
 	build_small(f);
 	open_pack(f);
 	assert_done(stat(f->path, &st));
-	put_record(f, "n02", 3, "new");
+	lmdb_put(f->path, "n02", 3, "new");
 	times[0] = st.st_atim;
 	times[1] = st.st_mtim;
 	assert_done(utimensat(AT_FDCWD, f->path, times, 0));
@@ -824,12 +769,12 @@ TEST_OF(f, a_commit_is_noticed_behind_a_forged_mtime)
 	struct stat before, after;
 
 	build_small(f);
-	put_record(f, "n02", 3, "one");
-	put_record(f, "n02", 3, "two");
-	put_record(f, "n02", 3, "one");
+	lmdb_put(f->path, "n02", 3, "one");
+	lmdb_put(f->path, "n02", 3, "two");
+	lmdb_put(f->path, "n02", 3, "one");
 	assert_done(stat(f->path, &before));
 	open_pack(f);
-	put_record(f, "n02", 3, "two");
+	lmdb_put(f->path, "n02", 3, "two");
 	times[0] = before.st_atim;
 	times[1] = before.st_mtim;
 	assert_done(utimensat(AT_FDCWD, f->path, times, 0));

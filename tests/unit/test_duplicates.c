@@ -4,19 +4,30 @@
 #include "pack_fixture.h"
 #include "tests/unit/test.h"
 
+static struct classes classes;
+static struct duplicates duplicates;
+
+static void let_go_of_both(struct fixture *f)
+{
+	duplicates_release(&duplicates);
+	classes_release(&classes);
+	duplicates = (struct duplicates){0};
+	classes = (struct classes){0};
+	fixture_teardown(f);
+}
+
 /* A file whose bytes are those that its content's name stands for. */
-static uint32_t add_content(struct fixture *f, struct made *made, const char *path,
-			    const char *content, uint64_t size)
+static uint32_t add_content(struct fixture *f, const char *path, const char *content, uint64_t size)
 {
 	const char *name;
-	uint32_t parent = folder_of(f, made, path, &name);
+	uint32_t parent = folder_of(f, path, &name);
 	uint32_t id = add_name(f, parent, name);
 
 	store(f, id, content, size);
 	return id;
 }
 
-static void find_all(struct fixture *f, struct classes *classes, struct duplicates *ret)
+static void find_all(struct fixture *f)
 {
 	SCOPE_FREE uint32_t *files = NULL;
 	uint32_t count = 0;
@@ -30,47 +41,40 @@ static void find_all(struct fixture *f, struct classes *classes, struct duplicat
 		if (entry.kind == FORMAT_FILE || entry.kind == FORMAT_HARDLINK)
 			files[count++] = number;
 	}
-	assert_done(classes_new(f->dataset, classes));
-	assert_done(duplicates_new(f->dataset, classes, files, count, ret));
+	assert_done(classes_new(f->dataset, &classes));
+	assert_done(duplicates_new(f->dataset, &classes, files, count, &duplicates));
 }
 
-static void expect_group(struct fixture *f, const struct duplicates *duplicates, uint64_t number,
-			 enum duplicate_reach reach, const char *const *paths)
+static void expect_group(struct fixture *f, uint64_t number, enum duplicate_reach reach,
+			 const char *const *paths)
 {
-	const struct duplicate_group *group = &duplicates->groups[number];
+	const struct duplicate_group *group = &duplicates.groups[number];
 
-	assert_true(number < duplicates->group_count);
+	assert_true(number < duplicates.group_count);
 	assert_int_equal(group->reach, reach);
 	for (uint32_t i = 0; i < group->count; i++)
-		assert_int_equal(duplicates->files[group->first + i].entry, find(f, paths[i]));
+		assert_int_equal(duplicates.files[group->first + i].entry, find(f, paths[i]));
 	assert_null(paths[group->count]);
 }
 
-FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, let_go_of_both);
 
 TEST_OF(f, copies_are_found_and_the_worst_come_first)
 {
-	SCOPE(classes_release) struct classes classes = {0};
-	SCOPE(duplicates_release) struct duplicates duplicates = {0};
-	struct made made = {0};
-
-	start(f);
-	add_content(f, &made, "train/cat/1", "one", 100);
-	add_content(f, &made, "train/cat/2", "redundant", 200);
-	add_content(f, &made, "train/cat/3", "redundant", 200);
-	add_content(f, &made, "train/cat/4", "doubtful", 300);
-	add_content(f, &made, "train/dog/4", "doubtful", 300);
-	add_content(f, &made, "train/dog/5", "leaked", 400);
-	add_content(f, &made, "val/dog/a", "leaked", 400);
-	add_content(f, &made, "val/dog/b", "leaked", 400);
-	find_all(f, &classes, &duplicates);
+	add_content(f, "train/cat/1", "one", 100);
+	add_content(f, "train/cat/2", "redundant", 200);
+	add_content(f, "train/cat/3", "redundant", 200);
+	add_content(f, "train/cat/4", "doubtful", 300);
+	add_content(f, "train/dog/4", "doubtful", 300);
+	add_content(f, "train/dog/5", "leaked", 400);
+	add_content(f, "val/dog/a", "leaked", 400);
+	add_content(f, "val/dog/b", "leaked", 400);
+	find_all(f);
 	assert_int_equal(duplicates.group_count, 3);
-	expect_group(f, &duplicates, 0, DUPLICATE_SPLITS,
+	expect_group(f, 0, DUPLICATE_SPLITS,
 		     (const char *[]){"train/dog/5", "val/dog/a", "val/dog/b", NULL});
-	expect_group(f, &duplicates, 1, DUPLICATE_CLASSES,
-		     (const char *[]){"train/cat/4", "train/dog/4", NULL});
-	expect_group(f, &duplicates, 2, DUPLICATE_CLASS,
-		     (const char *[]){"train/cat/2", "train/cat/3", NULL});
+	expect_group(f, 1, DUPLICATE_CLASSES, (const char *[]){"train/cat/4", "train/dog/4", NULL});
+	expect_group(f, 2, DUPLICATE_CLASS, (const char *[]){"train/cat/2", "train/cat/3", NULL});
 	assert_int_equal(duplicates.totals[DUPLICATE_SPLITS].groups, 1);
 	assert_int_equal(duplicates.totals[DUPLICATE_SPLITS].files, 3);
 	assert_int_equal(duplicates.totals[DUPLICATE_SPLITS].bytes, 800);
@@ -79,19 +83,15 @@ TEST_OF(f, copies_are_found_and_the_worst_come_first)
 
 TEST_OF(f, of_the_same_label_all_but_the_first_are_marked)
 {
-	SCOPE(classes_release) struct classes classes = {0};
-	SCOPE(duplicates_release) struct duplicates duplicates = {0};
 	static const char *const marked[] = {"train/cat/3", "val/cat/5"};
-	struct made made = {0};
 	uint8_t copies[8] = {0};
 
-	start(f);
-	add_content(f, &made, "train/cat/2", "twice", 200);
-	add_content(f, &made, "train/cat/3", "twice", 200);
-	add_content(f, &made, "train/cat/4", "leaked", 300);
-	add_content(f, &made, "train/dog/4", "leaked", 300);
-	add_content(f, &made, "val/cat/5", "leaked", 300);
-	find_all(f, &classes, &duplicates);
+	add_content(f, "train/cat/2", "twice", 200);
+	add_content(f, "train/cat/3", "twice", 200);
+	add_content(f, "train/cat/4", "leaked", 300);
+	add_content(f, "train/dog/4", "leaked", 300);
+	add_content(f, "val/cat/5", "leaked", 300);
+	find_all(f);
 	assert_done(duplicates_mark(&duplicates, &classes, copies));
 	for (size_t i = 0; i < 2; i++) {
 		assert_true(bit_get(copies, find(f, marked[i])));
@@ -103,47 +103,33 @@ TEST_OF(f, of_the_same_label_all_but_the_first_are_marked)
 
 TEST_OF(f, same_bytes_of_another_length_are_no_copy)
 {
-	SCOPE(classes_release) struct classes classes = {0};
-	SCOPE(duplicates_release) struct duplicates duplicates = {0};
-	struct made made = {0};
-
-	start(f);
-	add_content(f, &made, "cat/1", "one", 100);
-	add_content(f, &made, "cat/2", "one", 101);
-	add_content(f, &made, "cat/3", "", 0);
-	add_content(f, &made, "cat/4", "", 0);
-	find_all(f, &classes, &duplicates);
+	add_content(f, "cat/1", "one", 100);
+	add_content(f, "cat/2", "one", 101);
+	add_content(f, "cat/3", "", 0);
+	add_content(f, "cat/4", "", 0);
+	find_all(f);
 	assert_int_equal(duplicates.group_count, 0);
 }
 
 /* Equal in their first MiB, or in all of them. */
 TEST_OF(f, long_files_are_compared_to_their_end)
 {
-	SCOPE(classes_release) struct classes classes = {0};
-	SCOPE(duplicates_release) struct duplicates duplicates = {0};
-	struct made made = {0};
-
-	start(f);
-	add_content(f, &made, "cat/1", "long", 2 * MIB + 7);
-	add_content(f, &made, "cat/2", "long", 2 * MIB + 7);
-	add_content(f, &made, "cat/3", "long", 2 * MIB + 8);
-	find_all(f, &classes, &duplicates);
+	add_content(f, "cat/1", "long", 2 * MIB + 7);
+	add_content(f, "cat/2", "long", 2 * MIB + 7);
+	add_content(f, "cat/3", "long", 2 * MIB + 8);
+	find_all(f);
 	assert_int_equal(duplicates.group_count, 1);
 	assert_int_equal(duplicates.groups[0].count, 2);
 }
 
 TEST_OF(f, a_hard_link_is_a_copy_that_takes_nothing)
 {
-	SCOPE(classes_release) struct classes classes = {0};
-	SCOPE(duplicates_release) struct duplicates duplicates = {0};
-	struct made made = {0};
 	const char *name;
 	uint32_t file;
 
-	start(f);
-	file = add_content(f, &made, "train/cat/1", "one", 100);
-	add_link(f, folder_of(f, &made, "val/cat/", &name), "1", file);
-	find_all(f, &classes, &duplicates);
+	file = add_content(f, "train/cat/1", "one", 100);
+	add_link(f, folder_of(f, "val/cat/", &name), "1", file);
+	find_all(f);
 	assert_int_equal(duplicates.group_count, 1);
 	assert_int_equal(duplicates.groups[0].reach, DUPLICATE_SPLITS);
 	assert_int_equal(duplicates.totals[DUPLICATE_SPLITS].bytes, 0);
@@ -151,24 +137,15 @@ TEST_OF(f, a_hard_link_is_a_copy_that_takes_nothing)
 
 TEST_OF(f, a_file_outside_of_the_classes_contradicts_no_label)
 {
-	SCOPE(classes_release) struct classes classes = {0};
-	SCOPE(duplicates_release) struct duplicates duplicates = {0};
-	struct made made = {0};
-
-	start(f);
-	add_content(f, &made, "cat/1", "one", 100);
-	add_content(f, &made, "preview", "one", 100);
-	find_all(f, &classes, &duplicates);
+	add_content(f, "cat/1", "one", 100);
+	add_content(f, "preview", "one", 100);
+	find_all(f);
 	assert_int_equal(duplicates.group_count, 1);
 	assert_int_equal(duplicates.groups[0].reach, DUPLICATE_CLASS);
 }
 
 TEST_OF(f, no_files_have_no_copies)
 {
-	SCOPE(classes_release) struct classes classes = {0};
-	SCOPE(duplicates_release) struct duplicates duplicates = {0};
-
-	start(f);
-	find_all(f, &classes, &duplicates);
+	find_all(f);
 	assert_int_equal(duplicates.group_count, 0);
 }

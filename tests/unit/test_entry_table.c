@@ -87,7 +87,6 @@ TEST_OF(f, of_files_with_one_hash_that_with_the_bytes_is_found)
 	SCOPE(entry_table_release) struct entry_table table = {0};
 	uint32_t x, y, longer;
 
-	start(f);
 	longer = add_file(f, BUILDER_ROOT, "x longer", LEN + 1);
 	x = add_file(f, BUILDER_ROOT, "x", LEN);
 	y = add_file(f, BUILDER_ROOT, "y", LEN);
@@ -105,7 +104,6 @@ TEST_OF(f, a_failure_to_compare_is_told)
 {
 	SCOPE(entry_table_release) struct entry_table table = {0};
 
-	start(f);
 	assert_done(entry_table_add(&table, 5, add_name(f, BUILDER_ROOT, "without its bytes")));
 	assert_int_equal(seek(f, &table, 5, "x", LEN), -EINVAL);
 }
@@ -136,7 +134,6 @@ TEST_OF(f, every_path_leads_to_its_own_entry)
 	char path[32];
 	uint32_t entry, folder;
 
-	start(f);
 	folder = add_dir(f, BUILDER_ROOT, "d");
 	for (unsigned i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), "d/%u", i);

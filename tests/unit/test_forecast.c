@@ -69,10 +69,22 @@ static int setup(void **state)
 	return 0;
 }
 
-TEST(one_reader_is_followed_file_by_file)
+static int begin_forecast(void **state)
 {
-	struct forecast *forecast = forecast_of(order, N);
+	*state = forecast_of(order, N);
+	return 0;
+}
 
+static int end_forecast(void **state)
+{
+	forecast_free(*state);
+	return 0;
+}
+
+FIXTURE_BY(forecast, struct forecast, begin_forecast, end_forecast);
+
+TEST_OF(forecast, one_reader_is_followed_file_by_file)
+{
 	for (uint32_t i = 0; i < N; i++) {
 		assert_int_equal(coming(forecast, 1)->files[0], order[i]);
 		assert_true(forecast_saw(forecast, order[i]));
@@ -81,7 +93,6 @@ TEST(one_reader_is_followed_file_by_file)
 	assert_int_equal(coming(forecast, 1)->count, 0);
 	assert_true(forecast_ended(forecast));
 	assert_false(forecast_lost(forecast));
-	forecast_free(forecast);
 }
 
 /* What is not foreseen are beginnings of batches, until it is known how long these are. */
@@ -114,9 +125,8 @@ TEST(workers_with_batches_are_followed)
 }
 
 /* Four workers in their first batches: the next of each comes before the one after it. */
-TEST(what_comes_is_told_for_all_workers_side_by_side)
+TEST_OF(forecast, what_comes_is_told_for_all_workers_side_by_side)
 {
-	struct forecast *forecast = forecast_of(order, N);
 	uint32_t seen[40], reader;
 	const struct taken *next;
 	struct loader loader;
@@ -128,14 +138,12 @@ TEST(what_comes_is_told_for_all_workers_side_by_side)
 	next = coming(forecast, 20);
 	for (unsigned i = 0; i < 20; i++)
 		assert_int_equal(next->files[i], order[i % 4 * 32 + 10 + i / 4]);
-	forecast_free(forecast);
 }
 
 /* Whoever reads ahead what is told has each file before it is asked for. */
-TEST(each_file_is_told_before_it_is_asked_for)
+TEST_OF(forecast, each_file_is_told_before_it_is_asked_for)
 {
 	static bool told[N + 10];
-	struct forecast *forecast = forecast_of(order, N);
 	uint32_t seen[256], reader, file, missed = 0;
 	struct loader loader;
 
@@ -153,7 +161,6 @@ TEST(each_file_is_told_before_it_is_asked_for)
 		forecast_saw(forecast, file);
 	}
 	assert_true(missed < N / 200);
-	forecast_free(forecast);
 }
 
 static bool is_told(const struct taken *next, uint32_t file)
@@ -192,9 +199,8 @@ TEST(ranks_that_drift_apart_are_followed)
 }
 
 /* One of three began earlier. */
-TEST(ranks_that_are_apart_have_come_as_far_as_each_is)
+TEST_OF(forecast, ranks_that_are_apart_have_come_as_far_as_each_is)
 {
-	struct forecast *forecast = forecast_of(order, N);
 	uint32_t seen[100];
 
 	for (uint32_t i = 0; i < 60; i++)
@@ -205,50 +211,40 @@ TEST(ranks_that_are_apart_have_come_as_far_as_each_is)
 	assert_int_equal(forecast_position(forecast), 100);
 	assert_false(forecast_foresees(forecast, order[3 * 59]));
 	assert_true(forecast_foresees(forecast, order[3 * 59 - 1]));
-	forecast_free(forecast);
 }
 
-TEST(a_stray_at_the_beginning_is_no_reader_there)
+TEST_OF(forecast, a_stray_at_the_beginning_is_no_reader_there)
 {
-	struct forecast *forecast = forecast_of(order, N);
 	uint32_t seen[101] = {order[5]};
 
 	memcpy(seen + 1, order + 3000, 100 * sizeof(*seen));
 	forecast_start(forecast, seen, 101);
 	assert_true(forecast_foresees(forecast, order[3100]));
 	assert_false(forecast_foresees(forecast, order[1000]));
-	forecast_free(forecast);
 }
 
-TEST(another_order_is_lost)
+TEST_OF(forecast, another_order_is_lost)
 {
-	struct forecast *forecast = forecast_of(order, N);
-
 	for (uint32_t i = 0; i < 200; i++)
 		assert_true(forecast_saw(forecast, order[i]));
 	for (uint32_t i = 0; i < 64; i++)
 		forecast_saw(forecast, other[i]);
 	assert_true(forecast_lost(forecast));
-	forecast_free(forecast);
 }
 
-TEST(files_of_others_say_nothing)
+TEST_OF(forecast, files_of_others_say_nothing)
 {
-	struct forecast *forecast = forecast_of(order, N);
-
 	for (uint32_t i = 0; i < N; i++) {
 		assert_true(forecast_saw(forecast, order[i]));
 		for (uint32_t mask = 0; mask < 5; mask++)
 			assert_false(forecast_saw(forecast, 10 + N + i * 5 + mask));
 		assert_false(forecast_lost(forecast));
 	}
-	forecast_free(forecast);
 }
 
 /* Each sample reads three others of the same files. */
-TEST(mosaics_do_not_end_it)
+TEST_OF(forecast, mosaics_do_not_end_it)
 {
-	struct forecast *forecast = forecast_of(order, N);
 	uint32_t random = 3;
 
 	for (uint32_t i = 0; i < N * 4 / 5; i++) {
@@ -258,7 +254,6 @@ TEST(mosaics_do_not_end_it)
 		assert_false(forecast_lost(forecast));
 		assert_true(forecast_position(forecast) > i);
 	}
-	forecast_free(forecast);
 }
 
 /* One in ten is in the kernel's cache, and is not asked for. */
@@ -316,9 +311,8 @@ TEST(what_came_before_it_was_taken_up_is_passed_over)
 	forecast_free(forecast);
 }
 
-TEST(a_run_that_goes_on_in_the_middle_is_followed_from_there)
+TEST_OF(forecast, a_run_that_goes_on_in_the_middle_is_followed_from_there)
 {
-	struct forecast *forecast = forecast_of(order, N);
 	uint32_t seen[100], reader, file;
 	struct loader loader;
 
@@ -330,15 +324,12 @@ TEST(a_run_that_goes_on_in_the_middle_is_followed_from_there)
 	while (loader_next(&loader, &reader, &file))
 		assert_true(forecast_saw(forecast, file));
 	assert_true(forecast_ended(forecast));
-	forecast_free(forecast);
 }
 
 /* A reader farther on than any batch is believed by four places, each of which is opened and read.
  */
-TEST(three_places_far_ahead_are_no_reader_there_and_four_are)
+TEST_OF(forecast, three_places_far_ahead_are_no_reader_there_and_four_are)
 {
-	struct forecast *forecast = forecast_of(order, N);
-
 	for (unsigned i = 0; i < 3; i++)
 		for (unsigned times = 0; times < 3; times++)
 			forecast_went_on(forecast, order[3000 + i]);
@@ -347,13 +338,11 @@ TEST(three_places_far_ahead_are_no_reader_there_and_four_are)
 	forecast_went_on(forecast, order[3003]);
 	assert_true(forecast_foresees(forecast, order[3004]));
 	assert_int_equal(forecast_edge(forecast), 3004);
-	forecast_free(forecast);
 }
 
 /* The last readers' beginning is in the middle of others' files. */
-TEST(noise_among_what_was_seen_does_not_count)
+TEST_OF(forecast, noise_among_what_was_seen_does_not_count)
 {
-	struct forecast *forecast = forecast_of(order, N);
 	uint32_t seen[192], random = 5;
 
 	for (unsigned i = 0; i < 192; i++)
@@ -364,12 +353,10 @@ TEST(noise_among_what_was_seen_does_not_count)
 	forecast_start(forecast, seen, 192);
 	assert_true(forecast_position(forecast) < 100);
 	assert_true(forecast_saw(forecast, order[64]));
-	forecast_free(forecast);
 }
 
-TEST(an_epoch_that_drops_its_last_batch_ends)
+TEST_OF(forecast, an_epoch_that_drops_its_last_batch_ends)
 {
-	struct forecast *forecast = forecast_of(order, N);
 	uint32_t reader, file, seen[512];
 	struct loader loader;
 
@@ -380,13 +367,11 @@ TEST(an_epoch_that_drops_its_last_batch_ends)
 	while (loader_next(&loader, &reader, &file))
 		forecast_saw(forecast, file);
 	assert_true(forecast_ended(forecast));
-	forecast_free(forecast);
 }
 
 /* One in eight is asked for, the others are pushed, as far as that is allowed. */
-TEST(what_is_pushed_keeps_near_the_readers)
+TEST_OF(forecast, what_is_pushed_keeps_near_the_readers)
 {
-	struct forecast *forecast = forecast_of(order, N);
 	uint32_t pushed = 0;
 
 	for (uint32_t i = 0; i < N; i++) {
@@ -400,12 +385,10 @@ TEST(what_is_pushed_keeps_near_the_readers)
 		assert_false(forecast_lost(forecast));
 	}
 	assert_true(forecast_ended(forecast));
-	forecast_free(forecast);
 }
 
-TEST(pushing_ends_where_nobody_comes)
+TEST_OF(forecast, pushing_ends_where_nobody_comes)
 {
-	struct forecast *forecast = forecast_of(order, N);
 	uint32_t pushed = 0;
 
 	while (forecast_may_push(forecast))
@@ -413,7 +396,6 @@ TEST(pushing_ends_where_nobody_comes)
 	assert_int_equal(pushed, FORECAST_PUSH);
 	assert_true(forecast_saw(forecast, order[5]));
 	assert_int_equal(forecast_position(forecast), FORECAST_PUSH);
-	forecast_free(forecast);
 }
 
 TEST(a_forecast_of_one_file_works)

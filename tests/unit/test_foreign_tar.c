@@ -112,6 +112,12 @@ static void set_up(struct scan *scan)
 
 FIXTURE(scan, struct scan, set_up, scan_release);
 
+static void end_and_expect(struct scan *scan, const char *lines)
+{
+	add_end(&scan->bytes);
+	scan_expect(scan, lines);
+}
+
 /* --- a tree ----------------------------------------------------------------------------------- */
 
 TEST_OF(scan, members_keep_names_bytes_and_attributes)
@@ -125,10 +131,9 @@ TEST_OF(scan, members_keep_names_bytes_and_attributes)
 	add(tar, '1', "d/h", "./d/x");
 	add_file(tar, "/y", "");
 	add_file(tar, "old/", "");
-	add_end(tar);
-	scan_expect(scan,
-		    "folder  711\nfolder d 750\nfile d/x: one\nlink d/l -> ../y\n"
-		    "name 1 d/h: one\nfile y: \nfolder old 644\n");
+	end_and_expect(scan,
+		       "folder  711\nfolder d 750\nfile d/x: one\nlink d/l -> ../y\n"
+		       "name 1 d/h: one\nfile y: \nfolder old 644\n");
 }
 
 TEST_OF(scan, long_names_come_from_gnu_and_from_pax)
@@ -144,10 +149,9 @@ TEST_OF(scan, long_names_come_from_gnu_and_from_pax)
 	add_head(tar, &(struct head){.type = '0', .name = "c"});
 	add_body(tar, "abc", 3);
 	add_file(tar, "d", "no size of pax");
-	add_end(tar);
-	scan_expect(scan,
-		    "link a/long name -> a/long target\nlink b/name -> target\nfile c: abc\n"
-		    "file d: no size of pax\n");
+	end_and_expect(scan,
+		       "link a/long name -> a/long target\nlink b/name -> target\nfile c: abc\n"
+		       "file d: no size of pax\n");
 }
 
 /* The header has the first 100 bytes of a long name, of which the last may be a slash. */
@@ -173,8 +177,7 @@ TEST_OF(scan, the_prefix_of_ustar_is_part_of_the_name)
 	add_file(tar, "name", "x");
 	memcpy(tar->data + 345, "some/folder", 11);
 	sum_block(tar->data);
-	add_end(tar);
-	scan_expect(scan, "file some/folder/name: x\n");
+	end_and_expect(scan, "file some/folder/name: x\n");
 }
 
 TEST_OF(scan, numbers_may_be_binary)
@@ -185,8 +188,7 @@ TEST_OF(scan, numbers_may_be_binary)
 	memcpy(tar->data + 124, "\x80\0\0\0\0\0\0\0\0\0\0\4", 12);
 	memset(tar->data + 136, 0xff, 12);
 	sum_block(tar->data);
-	add_end(tar);
-	scan_expect(scan, "file x: 1234\n");
+	end_and_expect(scan, "file x: 1234\n");
 	memcpy(tar->data + 124, "\x80\0\0\0\x80\0\0\0\0\0\0\4", 12);
 	sum_block(tar->data);
 	scan_expect_failure(scan, -EBADMSG, "member 0 ('x'): its size is no number");
@@ -210,23 +212,22 @@ TEST_OF(scan, what_a_tree_cannot_hold_is_noted)
 	add_file(tar, "a/../x", "outside, perhaps");
 	add(tar, '1', "h", "nowhere");
 	add(tar, '2', "l", "");
-	add_end(tar);
-	scan_expect(scan,
-		    "file x: 1\nnote left out: 2 devices, such as 'tty'\n"
-		    "note left out: 1 named pipes, such as 'pipe'\n"
-		    "note left out: 1 parts of files in other volumes, such as 'rest'\n"
-		    "note left out: 2 members with '..' in their path, such as '../x'\n"
-		    "note left out: 1 members below what is not a folder, such as 'x/y'\n"
-		    "note left out: 1 hard links to files that did not come before, such as 'h'\n"
-		    "note left out: 1 symbolic links to nothing, such as 'l'\n");
+	end_and_expect(
+		scan,
+		"file x: 1\nnote left out: 2 devices, such as 'tty'\n"
+		"note left out: 1 named pipes, such as 'pipe'\n"
+		"note left out: 1 parts of files in other volumes, such as 'rest'\n"
+		"note left out: 2 members with '..' in their path, such as '../x'\n"
+		"note left out: 1 members below what is not a folder, such as 'x/y'\n"
+		"note left out: 1 hard links to files that did not come before, such as 'h'\n"
+		"note left out: 1 symbolic links to nothing, such as 'l'\n");
 }
 
 /* As POSIX has it. */
 TEST_OF(scan, members_of_unknown_types_are_files)
 {
 	add_bytes(&scan->bytes, 'Q', "x", "text", 4);
-	add_end(&scan->bytes);
-	scan_expect(scan, "file x: text\n");
+	end_and_expect(scan, "file x: text\n");
 }
 
 /* --- what comes again ------------------------------------------------------------------------- */
@@ -244,11 +245,10 @@ TEST_OF(scan, the_last_member_of_a_path_counts)
 	add_head(tar, &(struct head){.type = '5', .name = "d", .mode = 0700});
 	add_file(tar, "d/in", "3");
 	add(tar, '1', "x", "x");
-	add_end(tar);
-	scan_expect(scan,
-		    "name 1 h: 1\nfile x: 2\nlink l -> h\nfolder d 700\nfile d/in: 3\n"
-		    "note paths that come again, of which the last member counts: 3, such as "
-		    "'x'\n");
+	end_and_expect(scan,
+		       "name 1 h: 1\nfile x: 2\nlink l -> h\nfolder d 700\nfile d/in: 3\n"
+		       "note paths that come again, of which the last member counts: 3, such as "
+		       "'x'\n");
 }
 
 TEST_OF(scan, a_folder_that_has_files_gives_way_to_nothing)
@@ -261,11 +261,10 @@ TEST_OF(scan, a_folder_that_has_files_gives_way_to_nothing)
 	add_head(tar, &(struct head){.type = '5', .name = "d/", .mode = 0700});
 	add_head(tar, &(struct head){.type = '5', .name = "empty/", .mode = 0700});
 	add_file(tar, "empty", "no folder any more");
-	add_end(tar);
-	scan_expect(scan,
-		    "folder d 700\nfile d/x: 1\nfile empty: no folder any more\n"
-		    "note left out: 2 members in the place of folders that have files, such as "
-		    "'d'\n");
+	end_and_expect(scan,
+		       "folder d 700\nfile d/x: 1\nfile empty: no folder any more\n"
+		       "note left out: 2 members in the place of folders that have files, such as "
+		       "'d'\n");
 }
 
 TEST_OF(scan, members_below_a_link_lie_where_it_leads)
@@ -287,14 +286,13 @@ TEST_OF(scan, members_below_a_link_lie_where_it_leads)
 	add_file(tar, "none/z", "nowhere");
 	add(tar, '5', "cat", NULL);
 	add_file(tar, "cat/z", "a folder now");
-	add_end(tar);
-	scan_expect(scan,
-		    "file real/x: 1\nlink to -> cat\nfile real/y: 2\nname 1 h: 1\n"
-		    "link out -> /real\nlink real/up -> ../real\nlink self -> self\n"
-		    "link none -> nothing\nfolder cat 644\nfile cat/z: a folder now\n"
-		    "note left out: 4 members below what is not a folder, such as 'out/z'\n"
-		    "note paths that come again, of which the last member counts: 1, such as "
-		    "'cat'\n");
+	end_and_expect(scan,
+		       "file real/x: 1\nlink to -> cat\nfile real/y: 2\nname 1 h: 1\n"
+		       "link out -> /real\nlink real/up -> ../real\nlink self -> self\n"
+		       "link none -> nothing\nfolder cat 644\nfile cat/z: a folder now\n"
+		       "note left out: 4 members below what is not a folder, such as 'out/z'\n"
+		       "note paths that come again, of which the last member counts: 1, such as "
+		       "'cat'\n");
 }
 
 /* Of old tars the size is that of the file; pax has its bytes. */
@@ -307,8 +305,8 @@ TEST_OF(scan, a_hard_link_may_have_bytes)
 	add_head(tar, &(struct head){.type = '1', .name = "pax", .target = "x", .size = 4});
 	add_body(tar, "text", 4);
 	add_head(tar, &(struct head){.type = '1', .name = "end", .target = "x", .size = 4});
-	add_end(tar);
-	scan_expect(scan, "file x: text\nname 1 old: text\nname 1 pax: text\nname 1 end: text\n");
+	end_and_expect(scan,
+		       "file x: text\nname 1 old: text\nname 1 pax: text\nname 1 end: text\n");
 }
 
 TEST_OF(scan, leading_folders_may_be_cut_off)
@@ -321,10 +319,9 @@ TEST_OF(scan, leading_folders_may_be_cut_off)
 	add_file(tar, "./set/a/x", "1");
 	add(tar, '1', "set/y", "set/a/x");
 	add_file(tar, "README", "outside");
-	add_end(tar);
-	scan_expect(scan,
-		    "file a/x: 1\nname 1 y: 1\n"
-		    "note left out: 1 members without so many folders, such as 'README'\n");
+	end_and_expect(scan,
+		       "file a/x: 1\nname 1 y: 1\n"
+		       "note left out: 1 members without so many folders, such as 'README'\n");
 }
 
 /* --- holes ------------------------------------------------------------------------------------ */
@@ -332,8 +329,7 @@ TEST_OF(scan, leading_folders_may_be_cut_off)
 static void expect_sparse(struct scan *scan)
 {
 	add_file(&scan->bytes, "z", "behind it");
-	add_end(&scan->bytes);
-	scan_expect(scan, "pixels sparse of 20000 bytes\nfile z: behind it\n");
+	end_and_expect(scan, "pixels sparse of 20000 bytes\nfile z: behind it\n");
 	scan_maul(scan);
 	scan->bytes.len = 0;
 }
@@ -391,8 +387,8 @@ TEST_OF(scan, a_file_of_holes_without_end_is_left_out)
 
 	add_said(tar, 'x', SAID("GNU.sparse.size=1099511627776", "GNU.sparse.map="));
 	add_file(tar, "x", "");
-	add_end(tar);
-	scan_expect(scan, "note left out: 1 sparse files with over 16 GiB of holes, such as 'x'\n");
+	end_and_expect(scan,
+		       "note left out: 1 sparse files with over 16 GiB of holes, such as 'x'\n");
 }
 
 TEST_OF(scan, tars_one_after_the_other_are_one)
@@ -403,8 +399,7 @@ TEST_OF(scan, tars_one_after_the_other_are_one)
 	add_end(tar);
 	add_end(tar);
 	add_file(tar, "b", "2");
-	add_end(tar);
-	scan_expect(scan, "file a: 1\nfile b: 2\n");
+	end_and_expect(scan, "file a: 1\nfile b: 2\n");
 	assert_done(buf_add(tar, "garbage", 7));
 	scan_expect(scan,
 		    "file a: 1\nfile b: 2\n"
@@ -422,10 +417,10 @@ TEST_OF(scan, a_tar_in_a_tar_is_a_folder)
 	add_bytes(tar, '0', "n01440764.tar", inner.data, inner.len);
 	add_bytes(tar, '0', "empty.TAR", inner.data + 3 * RECORD, 2 * RECORD);
 	add_file(tar, "none.tar", "is none");
-	add_end(tar);
-	scan_expect(scan,
-		    "folder n01440764 755\nfile n01440764/x.JPEG: photo\n"
-		    "name 1 n01440764/y.JPEG: photo\nfolder empty 755\nfile none.tar: is none\n");
+	end_and_expect(
+		scan,
+		"folder n01440764 755\nfile n01440764/x.JPEG: photo\n"
+		"name 1 n01440764/y.JPEG: photo\nfolder empty 755\nfile none.tar: is none\n");
 }
 
 TEST_OF(scan, a_damaged_tar_in_a_tar_stays_a_file)
@@ -537,10 +532,9 @@ TEST_OF(scan, a_label_of_pax_makes_a_folder_of_its_class)
 	add_file(tar, "train/4.jpg", "4");
 	add_said(tar, 'x', SAID("FOLDFS.label=7", "FOLDFS.label="));
 	add_file(tar, "train/5.jpg", "5");
-	add_end(tar);
-	scan_expect(scan,
-		    "file train/0007/1.jpg: 1\nfile train/a/cat/2.jpg: 2\n"
-		    "file images/3.jpg: 3\nfile train/4.jpg: 4\nfile train/5.jpg: 5\n");
+	end_and_expect(scan,
+		       "file train/0007/1.jpg: 1\nfile train/a/cat/2.jpg: 2\n"
+		       "file images/3.jpg: 3\nfile train/4.jpg: 4\nfile train/5.jpg: 5\n");
 }
 
 /* Labelled members have a place as others do: by their own path. */
@@ -660,9 +654,8 @@ TEST_OF(scan, samples_become_classes)
 	add_file(tar, "__info__", "not a sample");
 	add_file(tar, "a/x.1.cls", "7\n");
 	add_file(tar, "a/x.jpg", "photo");
-	add_end(tar);
-	scan_expect(scan,
-		    "file __info__: not a sample\nfile a/x.1.cls: 7\n\nfile a/x.jpg: photo\n");
+	end_and_expect(scan,
+		       "file __info__: not a sample\nfile a/x.1.cls: 7\n\nfile a/x.jpg: photo\n");
 	scan->bytes.len = 0;
 	add_file(tar, "__info__", "not a sample");
 	add_file(tar, "a/x.cls", "7\n");
@@ -674,15 +667,14 @@ TEST_OF(scan, samples_become_classes)
 	add_file(tar, "dogs/z.jpg", "no class");
 	add_file(tar, "w.png", "none at all");
 	add_file(tar, "README", "no sample");
-	add_end(tar);
-	scan_expect(scan,
-		    "file 0007/a/x.jpg: photo\nfile 0007/a/x.seg.PNG: mask\n"
-		    "file tabby cat/y.jpeg: another\nfile dogs/z.jpg: no class\n"
-		    "file images/w.png: none at all\n"
-		    "note left out, as neither image nor class: 1 members\n"
-		    "note left out, as of no sample: 1 members\n"
-		    "note left out, as named __NAME__: 1 members\n"
-		    "note without a .cls member: 2 images\n");
+	end_and_expect(scan,
+		       "file 0007/a/x.jpg: photo\nfile 0007/a/x.seg.PNG: mask\n"
+		       "file tabby cat/y.jpeg: another\nfile dogs/z.jpg: no class\n"
+		       "file images/w.png: none at all\n"
+		       "note left out, as neither image nor class: 1 members\n"
+		       "note left out, as of no sample: 1 members\n"
+		       "note left out, as named __NAME__: 1 members\n"
+		       "note without a .cls member: 2 images\n");
 }
 
 TEST_OF(scan, a_layout_may_be_asked_for)
@@ -691,8 +683,7 @@ TEST_OF(scan, a_layout_may_be_asked_for)
 
 	add_file(tar, "x.jpg", "photo");
 	add_file(tar, "x.cls", "3");
-	add_end(tar);
-	scan_expect(scan, "file 0003/x.jpg: photo\n");
+	end_and_expect(scan, "file 0003/x.jpg: photo\n");
 	scan->settings.layout = FOREIGN_TREE;
 	scan_expect(scan, "file x.jpg: photo\nfile x.cls: 3\n");
 	scan->bytes.len = 0;
@@ -784,8 +775,7 @@ TEST_OF(scan, a_mode_or_time_of_a_header_that_is_none_costs_only_itself)
 	memset(scan->bytes.data + 136, 'x', 11);
 	sum_block(scan->bytes.data);
 	add_file(&scan->bytes, "d/x", "text");
-	add_end(&scan->bytes);
-	scan_expect(scan, "file d/x: text\n");
+	end_and_expect(scan, "file d/x: text\n");
 }
 
 TEST_OF(scan, what_pax_says_of_all_members_can_be_taken_back)
@@ -798,7 +788,6 @@ TEST_OF(scan, what_pax_says_of_all_members_can_be_taken_back)
 	add(&scan->bytes, '2', "l", "of the header");
 	add_said(&scan->bytes, 'x', SAID("linkpath="));
 	add(&scan->bytes, '2', "m", "of the header");
-	add_end(&scan->bytes);
-	scan_expect(scan,
-		    "file a: abc\nfile b: text\nlink l -> to here\nlink m -> of the header\n");
+	end_and_expect(scan,
+		       "file a: abc\nfile b: text\nlink l -> to here\nlink m -> of the header\n");
 }

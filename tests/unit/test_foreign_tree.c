@@ -25,6 +25,7 @@ struct fixture {
 	struct foreign_settings settings;
 	struct foreign_source source;
 	struct foreign_tree tree;
+	struct dataset *dataset; /* that open_dataset() made last */
 	struct err err;
 };
 
@@ -82,6 +83,7 @@ static void setup(struct fixture *f)
 
 static void teardown(struct fixture *f)
 {
+	dataset_free(f->dataset);
 	close_source(f);
 	scratch_remove(f->dir);
 }
@@ -117,12 +119,11 @@ static void add_label(struct fixture *f, uint64_t record, int64_t label, uint64_
 }
 
 /* As foreign_open() puts it together. */
-static struct dataset *open_dataset(struct fixture *f)
+static void open_dataset(struct fixture *f)
 {
 	SCOPE(dataset_readers_release) struct dataset_readers readers = {0};
 	struct index_extra extra = {0};
 	struct reader *volumes[TREE_VOLUMES];
-	struct dataset *dataset = NULL;
 	struct index_key key;
 	struct err err = {0};
 	unsigned count = 1;
@@ -143,13 +144,14 @@ static struct dataset *open_dataset(struct fixture *f)
 		volumes[count++] = readers.index;
 	assert_int_equal(reader_volumes_new(volumes, count, &readers.data), 0);
 	index_extra_release(&extra);
-	if (dataset_open_index(&readers, &dataset, &err) < 0)
+	dataset_free(steal_ptr(&f->dataset));
+	if (dataset_open_index(&readers, &f->dataset, &err) < 0)
 		fail_msg("%s", err.text);
-	return dataset;
 }
 
-static void expect_tree(struct dataset *dataset, const char *expected)
+static void expect_tree(struct fixture *f, const char *expected)
 {
+	struct dataset *dataset = f->dataset;
 	SCOPE(buf_release) struct buf all = BUF_INIT;
 
 	for (uint32_t e = 1; e < dataset_entries(dataset); e++) {
@@ -165,14 +167,13 @@ static void expect_tree(struct dataset *dataset, const char *expected)
 	assert_string_equal(all.data, expected);
 }
 
-static void expect_bytes(struct dataset *dataset, const char *path, const void *expected,
-			 size_t len)
+static void expect_bytes(struct fixture *f, const char *path, const void *expected, size_t len)
 {
 	SCOPE_FREE char *bytes = malloc(len + 1);
 	uint32_t entry;
 
-	assert_int_equal(dataset_find(dataset, path, strlen(path), &entry), 0);
-	assert_int_equal(dataset_read(dataset, entry, bytes, len + 1, 0), len);
+	assert_int_equal(dataset_find(f->dataset, path, strlen(path), &entry), 0);
+	assert_int_equal(dataset_read(f->dataset, entry, bytes, len + 1, 0), len);
 	assert_memory_equal(bytes, expected, len);
 }
 
@@ -182,35 +183,28 @@ FIXTURE(f, struct fixture, setup, teardown);
 
 TEST_OF(f, records_without_names_are_numbered)
 {
-	struct dataset *dataset;
-
 	add_label(f, 12, 3, 100);
 	add_label(f, 3, 0, 0);
 	add_label(f, 1, 3, 0);
 	add_label(f, 0, FOREIGN_NO_LABEL, 1000);
-	dataset = open_dataset(f);
-	expect_tree(dataset,
+	open_dataset(f);
+	expect_tree(f,
 		    "0000/\n0003/\nimages/\n0000/00000003.JPEG\n0003/00000001.JPEG\n"
 		    "0003/00000012.png\nimages/00000000.bin\n");
-	expect_bytes(dataset, "0003/00000012.png", PNG, sizeof(PNG));
-	dataset_free(dataset);
+	expect_bytes(f, "0003/00000012.png", PNG, sizeof(PNG));
 }
 
 TEST_OF(f, classes_of_many_digits_sort_as_numbers)
 {
-	struct dataset *dataset;
-
 	add_label(f, 0, 21840, 0);
 	add_label(f, 1, 9, 0);
 	add_path(f, 2, "readme", 0, 5);
-	dataset = open_dataset(f);
-	expect_tree(dataset, "00009/\n21840/\nreadme\n00009/00000001.JPEG\n21840/00000000.JPEG\n");
-	dataset_free(dataset);
+	open_dataset(f);
+	expect_tree(f, "00009/\n21840/\nreadme\n00009/00000001.JPEG\n21840/00000000.JPEG\n");
 }
 
 TEST_OF(f, lists_give_names)
 {
-	struct dataset *dataset;
 	struct foreign_file beyond = {.record = 1, .label = 2, .size = 5};
 	struct err err = {0};
 
@@ -221,9 +215,8 @@ TEST_OF(f, lists_give_names)
 	add_label(f, 0, 1, 0);
 	assert_int_equal(foreign_add(&f->tree, &beyond, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "list ends with label 1"));
-	dataset = open_dataset(f);
-	expect_tree(dataset, "dog/\ndog/00000000.JPEG\n");
-	dataset_free(dataset);
+	open_dataset(f);
+	expect_tree(f, "dog/\ndog/00000000.JPEG\n");
 
 	close_source(f);
 	f->settings.names = f->list;
@@ -232,21 +225,18 @@ TEST_OF(f, lists_give_names)
 	open_source(f);
 	add_label(f, 1, 7, 0);
 	add_label(f, 0, 7, 0);
-	dataset = open_dataset(f);
-	expect_tree(dataset, "0007/\na/\n0007/c.jpg\na/b.jpg\n");
-	dataset_free(dataset);
+	open_dataset(f);
+	expect_tree(f, "0007/\na/\n0007/c.jpg\na/b.jpg\n");
 }
 
 TEST_OF(f, names_without_suffix_get_one)
 {
-	struct dataset *dataset;
 	const struct foreign_file file = {
 		.class = {"k", 1}, .name = {"abc.de", 6}, .plain = true, .size = 30};
 
 	add(f, &file);
-	dataset = open_dataset(f);
-	expect_tree(dataset, "k/\nk/abc.de.JPEG\n");
-	dataset_free(dataset);
+	open_dataset(f);
+	expect_tree(f, "k/\nk/abc.de.JPEG\n");
 }
 
 TEST_OF(f, names_that_lead_outside_are_refused)
@@ -263,9 +253,8 @@ TEST_OF(f, names_that_lead_outside_are_refused)
 	}
 	add_path(f, 0, "/./a//b", 0, 1);
 	add_path(f, 1, "a/c", 0, 1);
-	struct dataset *dataset = open_dataset(f);
-	expect_tree(dataset, "a/\na/b\na/c\n");
-	dataset_free(dataset);
+	open_dataset(f);
+	expect_tree(f, "a/\na/b\na/c\n");
 }
 
 /* --- places ----------------------------------------------------------------------------------- */
@@ -348,7 +337,6 @@ TEST_OF(f, two_files_of_one_path_are_refused)
 /* A slash sorts before what may stand in a name. */
 TEST_OF(f, siblings_are_in_order)
 {
-	struct dataset *dataset;
 	const struct foreign_file folder = {
 		.path = text("a"), .directory = true, .mode = 0700, .mtime = 5};
 	struct dataset_attr attr;
@@ -359,28 +347,23 @@ TEST_OF(f, siblings_are_in_order)
 	add_path(f, 2, "a.c/d/e", 0, 1);
 	add_path(f, 3, "a/b/c", 0, 0);
 	add(f, &folder);
-	dataset = open_dataset(f);
-	expect_tree(dataset, "a/\na-b\na.c/\na/b/\na/z\na/b/c\na.c/d/\na.c/d/e\n");
-	assert_int_equal(dataset_find(dataset, "a", 1, &entry), 0);
-	assert_int_equal(dataset_attr(dataset, entry, &attr), 0);
+	open_dataset(f);
+	expect_tree(f, "a/\na-b\na.c/\na/b/\na/z\na/b/c\na.c/d/\na.c/d/e\n");
+	assert_int_equal(dataset_find(f->dataset, "a", 1, &entry), 0);
+	assert_int_equal(dataset_attr(f->dataset, entry, &attr), 0);
 	assert_int_equal(attr.mode, 0700);
-	dataset_free(dataset);
 }
 
 TEST_OF(f, a_text_may_be_empty)
 {
-	struct dataset *dataset;
-
 	add_path(f, 0, "a", 5, 1000);
 	assert_int_equal(foreign_add_text(&f->tree, "nothing", "", 0, NULL), 0);
-	dataset = open_dataset(f);
-	expect_bytes(dataset, "nothing", "", 0);
-	dataset_free(dataset);
+	open_dataset(f);
+	expect_bytes(f, "nothing", "", 0);
 }
 
 TEST_OF(f, links_and_text_are_files_too)
 {
-	struct dataset *dataset;
 	const struct foreign_file link = {.path = text("c/link"), .target = text("../a")};
 	uint32_t entry;
 	size_t len;
@@ -390,14 +373,13 @@ TEST_OF(f, links_and_text_are_files_too)
 	assert_int_equal(foreign_add_text(&f->tree, "labels.tsv", "x\ty\n", 4, NULL), 0);
 	assert_int_equal(foreign_add_text(&f->tree, "b", "bbb", 3, NULL), 0);
 	assert_int_equal(foreign_add_text(&f->tree, "nothing", "", 0, NULL), 0);
-	dataset = open_dataset(f);
-	expect_tree(dataset, "b\nc/\nlabels.tsv\nnothing\nc/d\nc/link\n");
-	expect_bytes(dataset, "labels.tsv", "x\ty\n", 4);
-	expect_bytes(dataset, "b", "bbb", 3);
-	assert_int_equal(dataset_find(dataset, "c/link", 6, &entry), 0);
-	assert_memory_equal(dataset_target(dataset, entry, &len), "../a", 4);
+	open_dataset(f);
+	expect_tree(f, "b\nc/\nlabels.tsv\nnothing\nc/d\nc/link\n");
+	expect_bytes(f, "labels.tsv", "x\ty\n", 4);
+	expect_bytes(f, "b", "bbb", 3);
+	assert_int_equal(dataset_find(f->dataset, "c/link", 6, &entry), 0);
+	assert_memory_equal(dataset_target(f->dataset, entry, &len), "../a", 4);
 	assert_int_equal(len, 4);
-	dataset_free(dataset);
 }
 
 /* --- the index file --------------------------------------------------------------------------- */
@@ -407,13 +389,11 @@ TEST_OF(f, an_index_belongs_to_the_file_as_it_is)
 	SCOPE(reader_release) struct reader *index = NULL;
 	const struct timespec times[2] = {{.tv_sec = 5}, {.tv_sec = 5}};
 	struct index_key key;
-	struct dataset *dataset;
 
 	add_path(f, 0, "a", 0, 10);
 	assert_int_equal(index_key_make(&f->tree, &key), 0);
 	assert_int_equal(index_file_find(&f->tree, &key, &index), -ENOENT);
-	dataset = open_dataset(f);
-	dataset_free(dataset);
+	open_dataset(f);
 	assert_int_equal(index_file_find(&f->tree, &key, &index), 0);
 	reader_free(steal_ptr(&index));
 	assert_int_equal(utimensat(AT_FDCWD, f->path, times, 0), 0);
@@ -432,7 +412,7 @@ TEST_OF(f, a_damaged_index_is_none)
 	struct stat st;
 
 	add_path(f, 0, "a", 0, 10);
-	dataset_free(open_dataset(f));
+	open_dataset(f);
 	snprintf(name, sizeof(name), "%s/.x.data.foldfs-index", f->dir);
 	fd = open(name, O_RDWR | O_CLOEXEC);
 	assert_int_equal(fstat(fd, &st), 0);
@@ -465,7 +445,7 @@ static void publish(struct fixture *f, char name[static 128])
 	char own[128];
 
 	add_path(f, 0, "a", 0, 10);
-	dataset_free(open_dataset(f));
+	open_dataset(f);
 	assert_int_equal(index_key_make(&f->tree, &key), 0);
 	assert_int_equal(index_file_find(&f->tree, &key, &index), 0);
 	assert_int_equal(index_file_add_sums(&f->tree, index, &sum, 1, true, &none), 0);
@@ -572,7 +552,6 @@ static size_t make_picture(enum foreign_layout layout, uint64_t offset, uint8_t 
 TEST_OF(f, pixels_are_shown_as_images)
 {
 	SCOPE_FREE uint8_t *expected = malloc(SIZE);
-	struct dataset *dataset;
 	char name[32];
 
 	for (unsigned layout = 0; layout <= FOREIGN_PLANAR_BGR; layout++) {
@@ -586,15 +565,14 @@ TEST_OF(f, pixels_are_shown_as_images)
 		add(f, &file);
 	}
 	assert_int_equal(foreign_add_text(&f->tree, "labels.tsv", "x\ty\n", 4, NULL), 0);
-	dataset = open_dataset(f);
+	open_dataset(f);
 	for (unsigned layout = 0; layout <= FOREIGN_PLANAR_BGR; layout++) {
 		size_t len = make_picture(layout, 1000 + 11000 * layout, expected);
 
 		sprintf(name, "0000/0000000%u.%s", layout, layout == FOREIGN_GRAY ? "pgm" : "ppm");
-		expect_bytes(dataset, name, expected, len);
+		expect_bytes(f, name, expected, len);
 	}
-	expect_bytes(dataset, "labels.tsv", "x\ty\n", 4);
-	dataset_free(dataset);
+	expect_bytes(f, "labels.tsv", "x\ty\n", 4);
 }
 
 TEST_OF(f, any_part_of_an_image_can_be_read)

@@ -23,6 +23,7 @@ struct world {
 	uint32_t near;	     /* the seed around which is searched */
 	bool all_seeds, over;
 	unsigned patience; /* so often it goes on; 0: as long as it is not over */
+	struct hypothesis found;
 };
 
 static uint32_t order[MOST];
@@ -62,13 +63,13 @@ static bool is_over(void *context)
 }
 
 /* With more and more effort, as the oracle does. */
-static bool find(struct world *world, struct hypothesis *ret)
+static bool find(struct world *world)
 {
 	const struct search_hooks hooks = {.context = world, .search = search, .over = is_over};
 	unsigned all = world->all_seeds ? GUESS_ALL : 0;
 
 	return guess(&world->observations, GUESS_LIKELY | GUESS_RANKS | GUESS_MORE | all, &hooks,
-		     ret);
+		     &world->found);
 }
 
 /* A list of n files from `base` on. */
@@ -149,17 +150,16 @@ TEST_OF(world, it_is_sure_as_soon_as_chance_is_out_of_the_question)
 
 	for (unsigned i = 0; i < 3; i++) {
 		uint32_t n = counts[i], sure = enough((double)GUESS_FEW * 2, n);
-		struct hypothesis found;
 
 		world->near = SMALL;
 		add_list(world, BASE, n);
 		permutation_of(SMALL, order, n);
 		see_anew(world, sure - 1);
-		assert_false(find(world, &found));
+		assert_false(find(world));
 		see_anew(world, sure);
-		assert_true(find(world, &found));
-		assert_int_equal(found.sampler.seed, SMALL);
-		assert_ptr_equal(found.list, world->lists[0]);
+		assert_true(find(world));
+		assert_int_equal(world->found.sampler.seed, SMALL);
+		assert_ptr_equal(world->found.list, world->lists[0]);
 		assert_true(sure < before);
 		before = sure;
 		teardown(world);
@@ -171,8 +171,6 @@ TEST_OF(world, it_is_sure_as_soon_as_chance_is_out_of_the_question)
  * them at the beginning of batches; eight of each are more than enough. */
 TEST_OF(world, the_longest_beginning_must_be_deep_enough)
 {
-	struct hypothesis found;
-
 	world->near = SMALL;
 	add_list(world, BASE, 5000);
 	permutation_of(SMALL, order, 5000);
@@ -180,16 +178,14 @@ TEST_OF(world, the_longest_beginning_must_be_deep_enough)
 		world->observations.count = 0;
 		for (uint32_t worker = 0; worker < 8; worker++)
 			see(world, 10 + worker, BASE, order + worker * 32, count);
-		assert_int_equal(find(world, &found), count == 8);
+		assert_int_equal(find(world), count == 8);
 	}
-	assert_int_equal(found.sampler.seed, SMALL);
+	assert_int_equal(world->found.sampler.seed, SMALL);
 }
 
 /* The first files of a program may have been a look at the data. */
 TEST_OF(world, a_look_at_the_data_first_is_no_hindrance)
 {
-	struct hypothesis found;
-
 	world->near = SMALL;
 	add_list(world, BASE, 5000);
 	permutation_of(SMALL, order, 5000);
@@ -197,25 +193,23 @@ TEST_OF(world, a_look_at_the_data_first_is_no_hindrance)
 	for (uint32_t i = 0; i < 3; i++)
 		order[i] = i;
 	see_anew(world, SEEN);
-	assert_true(find(world, &found));
-	assert_int_equal(found.sampler.seed, SMALL);
+	assert_true(find(world));
+	assert_int_equal(world->found.sampler.seed, SMALL);
 }
 
 TEST_OF(world, a_scan_is_not_searched_for)
 {
-	struct hypothesis found;
-
 	world->near = SMALL;
 	world->all_seeds = true;
 	add_list(world, BASE, 5000);
 	for (uint32_t i = 0; i < SEEN; i++)
 		order[i] = 1000 + i;
 	see_anew(world, SEEN);
-	assert_false(find(world, &found));
+	assert_false(find(world));
 	assert_int_equal(world->small + world->all, 0);
 	permutation_of(LARGE, order, 5000);
 	see_anew(world, SEEN);
-	assert_false(find(world, &found));
+	assert_false(find(world));
 	assert_true(world->small > 0 && world->all > 0);
 }
 
@@ -238,7 +232,6 @@ TEST_OF(world, a_scan_of_a_small_list_is_one_too)
 /* A generator that DataLoader took its base_seed from first. */
 TEST_OF(world, an_order_after_two_outputs_is_found)
 {
-	struct hypothesis found;
 	struct mt19937 mt;
 
 	world->near = SMALL;
@@ -247,9 +240,9 @@ TEST_OF(world, an_order_after_two_outputs_is_found)
 	mt19937_skip(&mt, 2);
 	permutation_next(&mt, order, 5000);
 	see_anew(world, SEEN);
-	assert_true(find(world, &found));
-	assert_int_equal(found.sampler.seed, SMALL);
-	assert_int_equal(found.sampler.skip, 2);
+	assert_true(find(world));
+	assert_int_equal(world->found.sampler.seed, SMALL);
+	assert_int_equal(world->found.sampler.skip, 2);
 }
 
 /* The reader of each rank is seen. Returns how far they went. */
@@ -288,14 +281,14 @@ TEST_OF(world, the_ranks_of_this_node_are_found)
 		const struct sampler sampler = {
 			.seed = SMALL,
 			.part = {.world = cases[i].world, .unit = 1, .first = cases[i].first}};
-		struct hypothesis found;
 
 		world->near = SMALL;
 		add_list(world, BASE, MOST);
 		see_ranks(world, &sampler, MOST, cases[i].ranks);
-		assert_true(find(world, &found));
-		assert_int_equal(found.sampler.seed, SMALL);
-		assert_ranks(&found.sampler.part, cases[i].world, cases[i].first, cases[i].ranks);
+		assert_true(find(world));
+		assert_int_equal(world->found.sampler.seed, SMALL);
+		assert_ranks(&world->found.sampler.part, cases[i].world, cases[i].first,
+			     cases[i].ranks);
 		teardown(world);
 		setup(world);
 	}
@@ -304,15 +297,14 @@ TEST_OF(world, the_ranks_of_this_node_are_found)
 TEST_OF(world, a_rank_that_begins_later_is_found_by_the_others)
 {
 	const struct sampler sampler = {.seed = LARGE, .part = {.world = 8, .unit = 1, .first = 6}};
-	struct hypothesis found;
 
 	know(world, add_list(world, BASE, MOST), LARGE, 0);
 	world->observations.known[0].sampler.part =
 		(struct sampler_part){.world = 8, .unit = 1, .first = 0, .ranks = 0x3f};
 	see_ranks(world, &sampler, MOST, 2);
-	assert_true(find(world, &found));
-	assert_int_equal(found.sampler.seed, LARGE);
-	assert_ranks(&found.sampler.part, 8, 6, 2);
+	assert_true(find(world));
+	assert_int_equal(world->found.sampler.seed, LARGE);
+	assert_ranks(&world->found.sampler.part, 8, 6, 2);
 	assert_int_equal(world->small, 0);
 }
 
@@ -327,14 +319,13 @@ TEST_OF(world, a_lone_rank_of_many_is_found)
 		const struct sampler sampler = {
 			.seed = 90,
 			.part = {.world = cases[i].world, .unit = 1, .first = cases[i].rank}};
-		struct hypothesis found;
 
 		world->near = SMALL;
 		add_list(world, BASE, MOST);
 		see_ranks(world, &sampler, MOST, 1);
-		assert_true(find(world, &found));
-		assert_int_equal(found.sampler.seed, 90);
-		assert_ranks(&found.sampler.part, cases[i].world, cases[i].rank, 1);
+		assert_true(find(world));
+		assert_int_equal(world->found.sampler.seed, 90);
+		assert_ranks(&world->found.sampler.part, cases[i].world, cases[i].rank, 1);
 		teardown(world);
 		setup(world);
 	}
@@ -344,14 +335,13 @@ TEST_OF(world, a_lone_rank_of_many_is_found)
 TEST_OF(world, all_ranks_are_the_whole_permutation)
 {
 	const struct sampler sampler = {.seed = SMALL, .part = {.world = 2, .unit = 1}};
-	struct hypothesis found;
 
 	world->near = SMALL;
 	add_list(world, BASE, 5000);
 	see_ranks(world, &sampler, 5000, 2);
-	assert_true(find(world, &found));
-	assert_int_equal(found.sampler.seed, SMALL);
-	assert_true(found.sampler.part.world <= 1);
+	assert_true(find(world));
+	assert_int_equal(world->found.sampler.seed, SMALL);
+	assert_true(world->found.sampler.part.world <= 1);
 }
 
 /* Ranks from 0 on, each of which has seen so many. */
@@ -382,14 +372,13 @@ TEST_OF(world, ranks_that_have_hardly_begun_are_not_left_out)
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct sampler sampler = {.seed = SMALL,
 						.part = {.world = cases[i].world, .unit = 1}};
-		struct hypothesis found;
 
 		world->near = SMALL;
 		add_list(world, BASE, MOST);
 		see_slow(world, &sampler, cases[i].seen, cases[i].ranks);
-		assert_int_equal(find(world, &found), cases[i].found > 0);
+		assert_int_equal(find(world), cases[i].found > 0);
 		if (cases[i].found)
-			assert_int_equal(sampler_world(&found.sampler), cases[i].found);
+			assert_int_equal(sampler_world(&world->found.sampler), cases[i].found);
 		teardown(world);
 		setup(world);
 	}
@@ -421,16 +410,15 @@ TEST_OF(world, workers_are_not_taken_for_ranks)
 							 .unit = 1,
 							 .first = cases[i].first,
 							 .ranks = 1}};
-		struct hypothesis found;
 
 		world->near = SMALL;
 		add_list(world, BASE, MOST);
 		see_workers(world, &sampler, cases[i].workers, cases[i].batch);
-		assert_true(find(world, &found));
-		assert_int_equal(found.sampler.seed, SMALL);
-		assert_int_equal(sampler_world(&found.sampler), cases[i].world);
+		assert_true(find(world));
+		assert_int_equal(world->found.sampler.seed, SMALL);
+		assert_int_equal(sampler_world(&world->found.sampler), cases[i].world);
 		if (cases[i].world > 1)
-			assert_ranks(&found.sampler.part, cases[i].world, cases[i].first, 1);
+			assert_ranks(&world->found.sampler.part, cases[i].world, cases[i].first, 1);
 		teardown(world);
 		setup(world);
 	}
@@ -439,7 +427,6 @@ TEST_OF(world, workers_are_not_taken_for_ranks)
 /* torch.manual_seed(42), of which DataLoader draws the seed of its sampler. */
 TEST_OF(world, a_convention_is_found_without_a_search)
 {
-	struct hypothesis found;
 	struct mt19937 mt;
 
 	add_list(world, BASE, 5000);
@@ -447,9 +434,9 @@ TEST_OF(world, a_convention_is_found_without_a_search)
 	mt19937_skip(&mt, 3);
 	permutation_of(mt19937_next(&mt), order, 5000);
 	see_anew(world, SEEN);
-	assert_true(find(world, &found));
-	assert_int_equal(found.sampler.rule, SAMPLER_WORDS);
-	assert_int_equal(found.sampler.root, 42);
+	assert_true(find(world));
+	assert_int_equal(world->found.sampler.rule, SAMPLER_WORDS);
+	assert_int_equal(world->found.sampler.root, 42);
 	assert_int_equal(world->small, 0);
 }
 
@@ -459,33 +446,30 @@ TEST_OF(world, a_convention_is_found_without_a_search)
 TEST_OF(world, what_follows_a_known_pass_is_tried_first)
 {
 	const struct order_list *list = add_list(world, BASE, 5000);
-	struct hypothesis found;
 
 	permutation_of(LARGE + 1, order, 5000);
 	see_anew(world, SEEN);
-	assert_false(find(world, &found));
+	assert_false(find(world));
 	know(world, list, LARGE, 4);
 	world->small = 0;
-	assert_true(find(world, &found));
+	assert_true(find(world));
 	assert_int_equal(world->small, 0);
-	assert_int_equal(found.sampler.seed, LARGE + 1);
-	assert_int_equal(found.sampler.rule, SAMPLER_RESEED);
-	assert_int_equal(found.epoch, 5);
+	assert_int_equal(world->found.sampler.seed, LARGE + 1);
+	assert_int_equal(world->found.sampler.rule, SAMPLER_RESEED);
+	assert_int_equal(world->found.epoch, 5);
 }
 
 /* What is found, without a search, where one epoch is known and readers begin with another. */
 static struct sampler find_behind(struct world *world, const struct sampler *known,
 				  const struct sampler *next)
 {
-	struct hypothesis found;
-
 	add_list(world, BASE, 5000);
 	know_pass(world, known);
 	sampler_order(next, 5000, order);
 	see_anew(world, SEEN);
-	assert_true(find(world, &found));
+	assert_true(find(world));
 	assert_int_equal(world->small, 0);
-	return found.sampler;
+	return world->found.sampler;
 }
 
 /* A close_mosaic of Ultralytics, after many epochs that are alike. */
@@ -502,15 +486,13 @@ TEST_OF(world, a_stream_that_goes_on_otherwise_for_once_is_followed)
  * where others want the processors. */
 TEST_OF(world, what_costs_little_is_tried_with_all_lists_first)
 {
-	struct hypothesis found;
-
 	add_list(world, BASE - 1, 5000);
 	add_list(world, BASE, 5000);
 	permutation_of(word_of(42, 3), order, 5000);
 	see_anew(world, SEEN);
 	world->patience = 3;
-	assert_true(find(world, &found));
-	assert_ptr_equal(found.list, world->lists[1]);
+	assert_true(find(world));
+	assert_ptr_equal(world->found.list, world->lists[1]);
 }
 
 /* A loader for validation drew a seed of its own before, and now does not. */
@@ -538,38 +520,35 @@ TEST_OF(world, an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same)
 {
 	struct sampler later = {.rule = SAMPLER_RESEED, .seed = LARGE + 1};
 	struct sampler known = {.rule = SAMPLER_RESEED, .seed = LARGE};
-	struct hypothesis found;
 
 	add_list(world, BASE, 5000);
 	know_pass(world, &later);
 	know_pass(world, &known);
 	permutation_of(LARGE, order, 5000);
 	see_anew(world, SEEN);
-	assert_true(find(world, &found));
-	assert_int_equal(found.sampler.rule, SAMPLER_RESEED);
-	assert_int_equal(found.sampler.seed, LARGE);
+	assert_true(find(world));
+	assert_int_equal(world->found.sampler.rule, SAMPLER_RESEED);
+	assert_int_equal(world->found.sampler.seed, LARGE);
 }
 
 /* Each takes up to seconds. */
 TEST_OF(world, trying_what_is_known_ends_when_told)
 {
 	const struct order_list *list = add_list(world, BASE, 5000);
-	struct hypothesis found;
 
 	for (uint32_t i = 0; i < 8; i++)
 		know(world, list, LARGE + 10 * i, 0);
 	permutation_of(LARGE + 70, order, 5000);
 	see_anew(world, SEEN);
-	assert_true(find(world, &found));
+	assert_true(find(world));
 	world->patience = 4;
-	assert_false(find(world, &found));
+	assert_false(find(world));
 }
 
 /* After many outputs, each takes long. */
 TEST_OF(world, only_the_latest_epoch_of_a_generator_is_followed)
 {
 	struct sampler sampler = {.rule = SAMPLER_STREAM, .seed = LARGE, .step = 2 * 4999 + 2};
-	struct hypothesis found;
 
 	add_list(world, BASE, 5000);
 	for (uint64_t epoch = 16; epoch-- > 0;) {
@@ -579,21 +558,20 @@ TEST_OF(world, only_the_latest_epoch_of_a_generator_is_followed)
 	sampler_order(&sampler, 5000, order); /* the run begins anew */
 	see_anew(world, SEEN);
 	world->patience = 24;
-	assert_true(find(world, &found));
-	assert_int_equal(found.sampler.skip, 2);
+	assert_true(find(world));
+	assert_int_equal(world->found.sampler.skip, 2);
 }
 
 TEST_OF(world, a_run_that_begins_anew_is_recognised)
 {
 	const struct order_list *list = add_list(world, BASE, 5000);
-	struct hypothesis found;
 
 	know(world, list, 1, 0);
 	know(world, list, LARGE, 4);
 	permutation_of(LARGE, order, 5000);
 	see_anew(world, SEEN);
-	assert_true(find(world, &found));
-	assert_int_equal(found.sampler.seed, LARGE);
+	assert_true(find(world));
+	assert_int_equal(world->found.sampler.seed, LARGE);
 	assert_int_equal(world->small, 0);
 }
 
@@ -601,17 +579,16 @@ TEST_OF(world, a_run_that_begins_anew_is_recognised)
 TEST_OF(world, a_known_pass_is_not_believed_without_evidence)
 {
 	const struct order_list *list = add_list(world, BASE, 5000);
-	struct hypothesis found;
 
 	know(world, list, LARGE, 0);
 	permutation_of(LARGE + 1, order, 5000);
 	see_anew(world, 2);
-	assert_false(find(world, &found));
+	assert_false(find(world));
 	see_anew(world, 8);
-	assert_true(find(world, &found));
+	assert_true(find(world));
 	permutation_of(LARGE + 1000, order, 5000);
 	see_anew(world, SEEN);
-	assert_false(find(world, &found));
+	assert_false(find(world));
 }
 
 TEST_OF(world, masks_are_read_as_the_images_are)
@@ -632,40 +609,36 @@ TEST_OF(world, masks_are_read_as_the_images_are)
 
 TEST_OF(world, all_seeds_are_tried_only_where_it_pays)
 {
-	struct hypothesis found;
-
 	world->near = LARGE;
 	add_list(world, BASE, 5000);
 	permutation_of(LARGE, order, 5000);
 	see_anew(world, SEEN);
-	assert_false(find(world, &found));
+	assert_false(find(world));
 	assert_int_equal(world->all, 0);
 	world->all_seeds = true;
 	world->observations.least = 5001;
-	assert_false(find(world, &found));
+	assert_false(find(world));
 	assert_int_equal(world->all, 0);
 	world->observations.least = 5000;
-	assert_true(find(world, &found));
+	assert_true(find(world));
 	assert_int_equal(world->all, 1);
-	assert_int_equal(found.sampler.seed, LARGE);
+	assert_int_equal(world->found.sampler.seed, LARGE);
 }
 
 /* Who has the first files of the order may be the one that has come less far. */
 TEST_OF(world, all_seeds_are_tried_when_all_readers_have_begun)
 {
-	struct hypothesis found;
-
 	world->near = LARGE;
 	world->all_seeds = true;
 	add_list(world, BASE, 5000);
 	permutation_of(LARGE, order, 5000);
 	see_anew(world, 4);
 	see(world, 8, BASE, order + 100, SEEN);
-	assert_false(find(world, &found));
+	assert_false(find(world));
 	assert_int_equal(world->all, 0);
 	see_anew(world, SEEN);
 	see(world, 8, BASE, order + 100, SEEN);
-	assert_true(find(world, &found));
+	assert_true(find(world));
 	assert_int_equal(world->all, 1);
 }
 
@@ -673,28 +646,25 @@ TEST_OF(world, all_seeds_are_tried_when_all_readers_have_begun)
 TEST_OF(world, of_several_lists_the_right_one_is_found)
 {
 	const struct order_list *right;
-	struct hypothesis found;
 
 	world->near = SMALL;
 	add_list(world, BASE - 1, 5001);
 	right = add_list(world, BASE, 5000);
 	permutation_of(SMALL, order, 5000);
 	see_anew(world, SEEN);
-	assert_true(find(world, &found));
-	assert_ptr_equal(found.list, right);
+	assert_true(find(world));
+	assert_ptr_equal(world->found.list, right);
 	assert_int_equal(world->all, 0);
 }
 
 TEST_OF(world, nothing_is_tried_when_nobody_wants_to_know)
 {
-	struct hypothesis found;
-
 	world->near = SMALL;
 	add_list(world, BASE, 5000);
 	permutation_of(SMALL, order, 5000);
 	see_anew(world, SEEN);
 	world->over = true;
-	assert_false(find(world, &found));
+	assert_false(find(world));
 	assert_int_equal(world->small, 0);
 }
 
@@ -723,7 +693,6 @@ TEST_OF(world, empty_files_are_left_out_of_a_course)
 TEST_OF(world, of_an_unlikely_list_small_seeds_are_tried_after_all_of_a_likely_one)
 {
 	const struct order_list *list;
-	struct hypothesis found;
 
 	world->near = SMALL;
 	add_list(world, BASE + 1000, 5000);
@@ -731,10 +700,10 @@ TEST_OF(world, of_an_unlikely_list_small_seeds_are_tried_after_all_of_a_likely_o
 	world->observations.unlikely = 1;
 	permutation_of(SMALL, order, 5000);
 	see_anew(world, SEEN);
-	assert_false(find(world, &found));
+	assert_false(find(world));
 	assert_int_equal(world->all, 0);
 	world->all_seeds = true;
-	assert_true(find(world, &found));
-	assert_ptr_equal(found.list, list);
+	assert_true(find(world));
+	assert_ptr_equal(world->found.list, list);
 	assert_int_equal(world->all, 2); /* in all of any world, and of ranks */
 }

@@ -2,6 +2,20 @@
 #include "remote/http_host.h"
 #include "tests/unit/test.h"
 
+static int begin(void **state)
+{
+	*state = http_host_new("h");
+	return 0;
+}
+
+static int end(void **state)
+{
+	http_host_free(*state);
+	return 0;
+}
+
+FIXTURE_BY(host, struct http_host, begin, end);
+
 static struct http_transfer *add(struct http_host *host, struct http_transfer *transfer,
 				 const atomic_bool *ahead)
 {
@@ -10,9 +24,8 @@ static struct http_transfer *add(struct http_host *host, struct http_transfer *t
 	return transfer;
 }
 
-TEST(what_somebody_waits_for_comes_first)
+TEST_OF(host, what_somebody_waits_for_comes_first)
 {
-	struct http_host *host = http_host_new("h");
 	struct http_transfer transfers[4];
 	atomic_bool ahead = true, overtaken = true;
 
@@ -29,12 +42,10 @@ TEST(what_somebody_waits_for_comes_first)
 	assert_null(http_host_take(host, false));
 	assert_ptr_equal(http_host_take(host, true), &transfers[0]);
 	assert_null(http_host_take(host, true));
-	http_host_free(host);
 }
 
-TEST(an_eighth_is_kept_for_what_somebody_waits_for)
+TEST_OF(host, an_eighth_is_kept_for_what_somebody_waits_for)
 {
-	struct http_host *host = http_host_new("h");
 	struct http_transfer wanted, later;
 	atomic_bool ahead = true;
 
@@ -48,13 +59,10 @@ TEST(an_eighth_is_kept_for_what_somebody_waits_for)
 	assert_null(http_host_take(host, false));
 	host->under_way = 0;
 	assert_ptr_equal(http_host_take(host, true), &later);
-	http_host_free(host);
 }
 
-TEST(an_overload_halves_the_limit_once_and_answers_raise_it)
+TEST_OF(host, an_overload_halves_the_limit_once_and_answers_raise_it)
 {
-	struct http_host *host = http_host_new("h");
-
 	host->under_way = 100;
 	for (unsigned i = 0; i < 20; i++)
 		http_host_slow_down(host);
@@ -67,7 +75,6 @@ TEST(an_overload_halves_the_limit_once_and_answers_raise_it)
 		http_host_slow_down(host);
 	}
 	assert_int_equal(host->limit, 4);
-	http_host_free(host);
 }
 
 static void round_of(struct http_host *host, unsigned answers, unsigned closed)
@@ -78,10 +85,8 @@ static void round_of(struct http_host *host, unsigned answers, unsigned closed)
 		http_host_closed(host);
 }
 
-TEST(connections_that_are_closed_lower_the_limit)
+TEST_OF(host, connections_that_are_closed_lower_the_limit)
 {
-	struct http_host *host = http_host_new("h");
-
 	host->under_way = HTTP_MOST;
 	round_of(host, 1, HTTP_MOST / 8 - 1);
 	assert_int_equal(host->limit, HTTP_MOST);
@@ -90,25 +95,19 @@ TEST(connections_that_are_closed_lower_the_limit)
 	host->slowed = 0;
 	round_of(host, 20, HTTP_MOST / 16);
 	assert_int_equal(host->limit, HTTP_MOST / 4);
-	http_host_free(host);
 }
 
-TEST(single_connections_that_break_do_not)
+TEST_OF(host, single_connections_that_break_do_not)
 {
-	struct http_host *host = http_host_new("h");
-
 	host->under_way = host->limit = 40;
 	for (unsigned i = 0; i < 1000; i++)
 		round_of(host, 20, 1);
 	assert_true(host->limit > 200);
-	http_host_free(host);
 }
 
 /* After it, the server can take as much as before. */
-TEST(an_outage_halves_the_limit_once)
+TEST_OF(host, an_outage_halves_the_limit_once)
 {
-	struct http_host *host = http_host_new("h");
-
 	host->under_way = HTTP_MOST;
 	round_of(host, 100, 0);
 	for (unsigned i = 0; i < 1000; i++) {
@@ -118,13 +117,11 @@ TEST(an_outage_halves_the_limit_once)
 	assert_int_equal(host->limit, HTTP_MOST / 2);
 	round_of(host, 100, 1);
 	assert_int_equal(host->limit, HTTP_MOST / 2);
-	http_host_free(host);
 }
 
-TEST(one_client_speaks_for_all_of_a_server)
+TEST_OF(host, one_client_speaks_for_all_of_a_server)
 {
 	const struct http_client *one = (void *)"one", *other = (void *)"other";
-	struct http_host *host = http_host_new("h");
 
 	assert_true(http_host_speak(host, one));
 	assert_true(http_host_speak(host, one));
@@ -135,5 +132,4 @@ TEST(one_client_speaks_for_all_of_a_server)
 	assert_true(http_host_speak(host, other));
 	host->spoke -= 61 * UINT64_C(1000000000);
 	assert_true(http_host_speak(host, one));
-	http_host_free(host);
 }

@@ -12,7 +12,6 @@ static void build_tree(struct fixture *f)
 {
 	uint32_t a, b;
 
-	start(f);
 	a = add_dir(f, BUILDER_ROOT, "a");
 	b = add_file(f, BUILDER_ROOT, "b", 5000);
 	add_symlink(f, BUILDER_ROOT, "c", "b");
@@ -135,7 +134,6 @@ TEST_OF(f, names_that_lead_astray_are_refused)
 
 TEST_OF(f, of_names_that_begin_with_a_dot_two_are_refused)
 {
-	start(f);
 	add_file(f, BUILDER_ROOT, ".a", 1);
 	add_file(f, BUILDER_ROOT, "..a", 2);
 	add_file(f, BUILDER_ROOT, "...", 3);
@@ -514,28 +512,14 @@ TEST_OF(f, files_that_are_no_lmdb_are_named_so)
 	expect_refused(f, -EINVAL, "not an LMDB file");
 }
 
-static void write_lmdb(const char *path, const char *key)
-{
-	MDB_val k = {strlen(key), (void *)(uintptr_t)key}, v = {3, (void *)(uintptr_t) "abc"};
-	MDB_env *env;
-	MDB_txn *txn;
-	MDB_dbi dbi;
-
-	assert_done(mdb_env_create(&env));
-	assert_done(mdb_env_open(env, path, MDB_NOSUBDIR | MDB_NOLOCK, 0644));
-	assert_done(mdb_txn_begin(env, NULL, 0, &txn));
-	assert_done(mdb_dbi_open(txn, NULL, 0, &dbi));
-	if (*key)
-		assert_done(mdb_put(txn, dbi, &k, &v, 0));
-	assert_done(mdb_txn_commit(txn));
-	mdb_env_close(env);
-}
-
 TEST_OF(f, an_lmdb_that_is_no_pack_is_named_so)
 {
-	write_lmdb(f->path, "");
+	struct lmdb lmdb;
+
+	lmdb_begin(&lmdb, f->path, true);
+	lmdb_end(&lmdb);
 	expect_refused(f, -ENOMSG, "an LMDB file, but not a foldfs pack");
-	write_lmdb(f->path, "n01440764/x.JPEG");
+	lmdb_put(f->path, "n01440764/x.JPEG", 16, "abc");
 	expect_refused(f, -ENOMSG, "an LMDB file, but not a foldfs pack");
 }
 
@@ -552,7 +536,6 @@ TEST_OF(f, a_key_longer_than_lmdb_allows_is_no_path)
 	int fd;
 
 	memset(slashes, '/', sizeof(slashes));
-	start(f);
 	add_file(f, BUILDER_ROOT, "a", sizeof(slashes));
 	finish(f);
 	assert_done(chmod(f->path, 0644));

@@ -67,6 +67,20 @@ static void kernel_free(struct kernel *k)
 	free(k);
 }
 
+static int begin(void **state)
+{
+	*state = kernel_new(PLENTY);
+	return 0;
+}
+
+static int end(void **state)
+{
+	kernel_free(*state);
+	return 0;
+}
+
+FIXTURE_BY(k, struct kernel, begin, end);
+
 static void set_gate(struct kernel *k, bool shut)
 {
 	SCOPE_LOCK(&k->lock);
@@ -120,24 +134,18 @@ static void assert_oldest_dropped(const struct kernel *k, unsigned from, unsigne
 
 /* --- how far it lags ------------------------------------------------------------------------- */
 
-TEST(test_nothing_is_dropped_while_few_lag_behind)
+TEST_OF(k, test_nothing_is_dropped_while_few_lag_behind)
 {
-	struct kernel *k = kernel_new(PLENTY);
-
 	report(k, 0, INVAL_EXTENTS);
 	assert_int_equal(dropped_in_all(k), 0);
-	kernel_free(k);
 }
 
-TEST(test_one_too_many_drops_a_batch_of_the_oldest)
+TEST_OF(k, test_one_too_many_drops_a_batch_of_the_oldest)
 {
-	struct kernel *k = kernel_new(PLENTY);
-
 	report(k, 0, INVAL_EXTENTS + 1);
 	wait_dropped(k, INVAL_EXTENTS + 1 - LEFT);
 	assert_int_equal(dropped_in_all(k), INVAL_EXTENTS + 1 - LEFT);
 	assert_oldest_dropped(k, 0, INVAL_EXTENTS + 1 - LEFT);
-	kernel_free(k);
 }
 
 TEST(test_bytes_are_bounded_as_well)
@@ -166,23 +174,18 @@ TEST(test_extents_larger_than_the_budget_go_at_once)
 
 /* --- reported again -------------------------------------------------------------------------- */
 
-TEST(test_reported_again_it_is_not_dropped_for_the_older_report)
+TEST_OF(k, test_reported_again_it_is_not_dropped_for_the_older_report)
 {
-	struct kernel *k = kernel_new(PLENTY);
-
 	report(k, 0, INVAL_EXTENTS);
 	inval_add(k->inval, 0, 4096);
 	report(k, INVAL_EXTENTS, 1);
 	wait_dropped(k, INVAL_EXTENTS + 1 - LEFT);
 	assert_int_equal(dropped_in_all(k), INVAL_EXTENTS + 1 - LEFT);
 	assert_oldest_dropped(k, 1, INVAL_EXTENTS + 1 - LEFT);
-	kernel_free(k);
 }
 
-TEST(test_reported_again_it_is_dropped_once_in_the_end)
+TEST_OF(k, test_reported_again_it_is_dropped_once_in_the_end)
 {
-	struct kernel *k = kernel_new(PLENTY);
-
 	for (int i = 0; i < 3; i++)
 		report(k, 0, INVAL_EXTENTS);
 	report(k, INVAL_EXTENTS, 1);
@@ -192,7 +195,6 @@ TEST(test_reported_again_it_is_dropped_once_in_the_end)
 	dropped_in_all(k);
 	for (unsigned i = 0; i < INVAL_EXTENTS; i++)
 		assert_int_equal(k->times[i], 1);
-	kernel_free(k);
 }
 
 TEST(test_one_extent_reported_for_ever_crowds_nobody_out)
@@ -207,10 +209,8 @@ TEST(test_one_extent_reported_for_ever_crowds_nobody_out)
 }
 
 /* A READ is answered between the decision and the inval, and its pages may come after it. */
-TEST(test_reported_while_it_is_dropped_it_is_dropped_again)
+TEST_OF(k, test_reported_while_it_is_dropped_it_is_dropped_again)
 {
-	struct kernel *k = kernel_new(PLENTY);
-
 	k->report_within = 0;
 	report(k, 0, INVAL_EXTENTS + 1);
 	wait_dropped(k, INVAL_EXTENTS + 1 - LEFT);
@@ -218,15 +218,12 @@ TEST(test_reported_while_it_is_dropped_it_is_dropped_again)
 	wait_dropped(k, 2 * INVAL_EXTENTS + 2);
 	dropped_in_all(k);
 	assert_int_equal(k->times[0], 2);
-	kernel_free(k);
 }
 
 /* --- a kernel that is slow ------------------------------------------------------------------- */
 
-TEST(test_threads_held_up_hold_up_no_reporter_and_loses_nothing)
+TEST_OF(k, test_threads_held_up_hold_up_no_reporter_and_loses_nothing)
 {
-	struct kernel *k = kernel_new(PLENTY);
-
 	set_gate(k, true);
 	report(k, 0, INVAL_EXTENTS + 1);
 	wait_at_gate(k);
@@ -236,16 +233,12 @@ TEST(test_threads_held_up_hold_up_no_reporter_and_loses_nothing)
 	wait_dropped(k, EXTENTS - LEFT);
 	assert_int_equal(dropped_in_all(k), EXTENTS - LEFT);
 	assert_oldest_dropped(k, 0, EXTENTS - LEFT);
-	kernel_free(k);
 }
 
-TEST(test_stopping_does_not_wait_for_those_in_line)
+TEST_OF(k, test_stopping_does_not_wait_for_those_in_line)
 {
-	struct kernel *k = kernel_new(PLENTY);
-
 	report(k, 0, INVAL_EXTENTS);
 	assert_int_equal(dropped_in_all(k), 0);
-	kernel_free(k);
 }
 
 TEST(test_it_may_be_freed_without_a_start)
@@ -312,9 +305,8 @@ static void wait_times(struct kernel *k, unsigned extent)
 		wait_for_change(k);
 }
 
-TEST(test_of_many_reporters_no_copy_stays_for_good)
+TEST_OF(k, test_of_many_reporters_no_copy_stays_for_good)
 {
-	struct kernel *k = kernel_new(PLENTY);
 	struct reporter reporters[REPORTERS];
 
 	for (unsigned i = 0; i < REPORTERS; i++) {
@@ -331,5 +323,4 @@ TEST(test_of_many_reporters_no_copy_stays_for_good)
 	wait_times(k, FILLERS);
 	report(k, FILLERS + 2 * INVAL_EXTENTS, 2 * INVAL_EXTENTS);
 	wait_copies(k, 0);
-	kernel_free(k);
 }

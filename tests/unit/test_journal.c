@@ -24,6 +24,7 @@ struct fixture {
 	int pack;
 	struct journal *journal;
 	struct journal_params params;
+	off_t ends[3]; /* of write_three() */
 };
 
 static void setup(struct fixture *f)
@@ -157,8 +158,8 @@ static off_t length(const struct fixture *f)
 	return stat(f->path, &st) == 0 ? st.st_size : -1;
 }
 
-/* Records 1 to 30, a checkpoint after each tenth; returns the lengths behind these. */
-static void write_three(struct fixture *f, off_t ends[3])
+/* Records 1 to 30, a checkpoint after each tenth; notes the lengths behind these. */
+static void write_three(struct fixture *f)
 {
 	begin(f);
 	for (unsigned i = 1; i <= 30; i++) {
@@ -167,7 +168,7 @@ static void write_three(struct fixture *f, off_t ends[3])
 			continue;
 		commit(f, i);
 		assert_done(journal_settle(f->journal));
-		ends[i / 10 - 1] = length(f);
+		f->ends[i / 10 - 1] = length(f);
 	}
 	end(f);
 }
@@ -195,9 +196,7 @@ FIXTURE(f, struct fixture, setup, teardown);
 
 TEST_OF(f, records_come_back_in_their_order)
 {
-	off_t ends[3];
-
-	write_three(f, ends);
+	write_three(f);
 	expect_up_to(f, 30);
 	assert_memory_equal(journal_run(f->journal), run, sizeof(run));
 	assert_string_equal(journal_options(f->journal), f->params.options);
@@ -317,11 +316,9 @@ TEST_OF(f, the_image_may_come_after_the_file)
 /* As it is left by a kill, or by a disk that lost the end. */
 TEST_OF(f, a_torn_end_does_not_count)
 {
-	off_t ends[3];
-
-	write_three(f, ends);
-	for (off_t len = ends[2] - 1; len >= 0; len -= len > 700 ? 97 : 1) {
-		unsigned last = len >= ends[1] ? 20 : len >= ends[0] ? 10 : 0;
+	write_three(f);
+	for (off_t len = f->ends[2] - 1; len >= 0; len -= len > 700 ? 97 : 1) {
+		unsigned last = len >= f->ends[1] ? 20 : len >= f->ends[0] ? 10 : 0;
 
 		assert_done(truncate(f->path, len));
 		expect_up_to(f, last);
@@ -340,15 +337,13 @@ static void flip(struct fixture *f, off_t at)
 
 TEST_OF(f, what_lies_behind_a_wrong_byte_does_not_count)
 {
-	off_t ends[3];
-
-	write_three(f, ends);
-	for (off_t at = 0; at < ends[2]; at += 61) {
+	write_three(f);
+	for (off_t at = 0; at < f->ends[2]; at += 61) {
 		flip(f, at);
 		if (at >= 8 && at < 12)
 			assert_int_equal(reopen(f), -EPROTONOSUPPORT);
 		else
-			expect_up_to(f, at >= ends[1] ? 20 : at >= ends[0] ? 10 : 0);
+			expect_up_to(f, at >= f->ends[1] ? 20 : at >= f->ends[0] ? 10 : 0);
 		flip(f, at);
 	}
 	expect_up_to(f, 30);
@@ -356,28 +351,27 @@ TEST_OF(f, what_lies_behind_a_wrong_byte_does_not_count)
 
 /* A byte of the last block has another value, and the checksum is right: it is no accident, but
  * another program's. */
-static void forge(struct fixture *f, const off_t ends[3], size_t at, uint8_t value)
+static void forge(struct fixture *f, size_t at, uint8_t value)
 {
 	SCOPE_CLOSE int fd = open(f->path, O_RDWR | O_CLOEXEC);
 	uint64_t before, checksum;
 	uint8_t block[8192];
-	size_t len = (size_t)(ends[2] - ends[1]) - sizeof(checksum);
+	size_t len = (size_t)(f->ends[2] - f->ends[1]) - sizeof(checksum);
 
 	assert_true(len <= sizeof(block));
-	assert_done(io_pread_full(fd, &before, sizeof(before), (uint64_t)ends[1] - sizeof(before)));
-	assert_done(io_pread_full(fd, block, len, (uint64_t)ends[1]));
+	assert_done(
+		io_pread_full(fd, &before, sizeof(before), (uint64_t)f->ends[1] - sizeof(before)));
+	assert_done(io_pread_full(fd, block, len, (uint64_t)f->ends[1]));
 	block[at] = value;
 	checksum = journal_checksum(block, len, before);
-	assert_done(io_pwrite_full(fd, block, len, (uint64_t)ends[1]));
-	assert_done(io_pwrite_full(fd, &checksum, sizeof(checksum), (uint64_t)ends[1] + len));
+	assert_done(io_pwrite_full(fd, block, len, (uint64_t)f->ends[1]));
+	assert_done(io_pwrite_full(fd, &checksum, sizeof(checksum), (uint64_t)f->ends[1] + len));
 }
 
 TEST_OF(f, a_flag_that_is_neither_yes_nor_no_does_not_count)
 {
-	off_t ends[3];
-
-	write_three(f, ends);
-	forge(f, ends, offsetof(struct journal_block, checkpoint.store.revisited), 2);
+	write_three(f);
+	forge(f, offsetof(struct journal_block, checkpoint.store.revisited), 2);
 	expect_up_to(f, 20);
 }
 
@@ -386,15 +380,14 @@ TEST_OF(f, a_record_that_runs_out_of_its_block_is_damage)
 	struct journal_record last;
 	uint64_t checksums[8];
 	char note[16];
-	off_t ends[3];
 	size_t at;
 
-	write_three(f, ends);
+	write_three(f);
 	last = record_of(30, checksums, note);
 	assert_in_range(last.note_len, 1, 8);
-	at = (size_t)(ends[2] - ends[1]) - sizeof(uint64_t) - 8 -
+	at = (size_t)(f->ends[2] - f->ends[1]) - sizeof(uint64_t) - 8 -
 	     last.checksum_count * sizeof(uint64_t) - sizeof(struct journal_head);
-	forge(f, ends, at + offsetof(struct journal_head, note_len), (uint8_t)(last.note_len + 8));
+	forge(f, at + offsetof(struct journal_head, note_len), (uint8_t)(last.note_len + 8));
 	assert_done(reopen(f));
 	for (unsigned i = 1; i < 30; i++)
 		expect_record(f, i);
@@ -403,19 +396,15 @@ TEST_OF(f, a_record_that_runs_out_of_its_block_is_damage)
 
 TEST_OF(f, zeros_at_the_end_do_not_count)
 {
-	off_t ends[3];
-
-	write_three(f, ends);
-	assert_done(truncate(f->path, ends[2] + 5000));
+	write_three(f);
+	assert_done(truncate(f->path, f->ends[2] + 5000));
 	expect_up_to(f, 30);
 }
 
 TEST_OF(f, going_on_writes_over_a_torn_end)
 {
-	off_t ends[3];
-
-	write_three(f, ends);
-	assert_done(truncate(f->path, ends[1] + 40));
+	write_three(f);
+	assert_done(truncate(f->path, f->ends[1] + 40));
 	expect_up_to(f, 20);
 	for (unsigned i = 21; i <= 40; i++)
 		add(f, i);
@@ -428,12 +417,12 @@ TEST_OF(f, blocks_of_another_run_do_not_count)
 {
 	SCOPE_FREE char *old = NULL;
 	SCOPE_CLOSE int fd = -1;
-	off_t ends[3], mine;
+	off_t mine;
 
-	write_three(f, ends);
-	old = malloc((size_t)ends[2]);
+	write_three(f);
+	old = malloc((size_t)f->ends[2]);
 	fd = open(f->path, O_RDWR | O_CLOEXEC);
-	assert_done(io_pread_full(fd, old, (size_t)ends[2], 0));
+	assert_done(io_pread_full(fd, old, (size_t)f->ends[2], 0));
 	assert_done(unlink(f->path));
 	begin(f);
 	for (unsigned i = 1; i <= 10; i++)
@@ -444,7 +433,8 @@ TEST_OF(f, blocks_of_another_run_do_not_count)
 	mine = length(f);
 	close(steal_fd(&fd));
 	fd = open(f->path, O_RDWR | O_CLOEXEC);
-	assert_done(io_pwrite_full(fd, old + ends[0], (size_t)(ends[2] - ends[0]), (uint64_t)mine));
+	assert_done(io_pwrite_full(fd, old + f->ends[0], (size_t)(f->ends[2] - f->ends[0]),
+				   (uint64_t)mine));
 	expect_up_to(f, 11);
 }
 
@@ -452,9 +442,8 @@ TEST_OF(f, another_version_is_told)
 {
 	struct journal_params params = {.path = f->path, .pack = f->pack};
 	struct err err = {0};
-	off_t ends[3];
 
-	write_three(f, ends);
+	write_three(f);
 	flip(f, 8);
 	assert_int_equal(journal_open(&params, &f->journal, &err), -EPROTONOSUPPORT);
 	assert_string_equal(err.text, "was begun by another version of foldpack");

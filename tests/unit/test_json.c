@@ -16,6 +16,21 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+static struct buf out;
+
+static void begin(struct json *json)
+{
+	*json = json_begin(&out);
+}
+
+static void end(struct json *json)
+{
+	(void)json;
+	buf_release(&out);
+}
+
+FIXTURE(json, struct json, begin, end);
+
 static void assert_text(const struct json *json, const char *text)
 {
 	assert_int_equal(json_finish(json), 0);
@@ -36,77 +51,62 @@ static void assert_bytes(const char *data, size_t len, const char *text)
 
 /* --- structure ------------------------------------------------------------------------ */
 
-TEST(members_are_separated_by_comma_and_blank)
+TEST_OF(json, members_are_separated_by_comma_and_blank)
 {
-	struct buf buf = BUF_INIT;
-	struct json json = json_begin(&buf);
-
-	json_object(&json, NULL);
-	json_u64(&json, "files", 260);
-	json_bool(&json, "ok", true);
-	json_bool(&json, "bad", false);
-	json_string(&json, "id", "ab");
-	json_end(&json);
-	assert_text(&json, "{\"files\": 260, \"ok\": true, \"bad\": false, \"id\": \"ab\"}");
+	json_object(json, NULL);
+	json_u64(json, "files", 260);
+	json_bool(json, "ok", true);
+	json_bool(json, "bad", false);
+	json_string(json, "id", "ab");
+	json_end(json);
+	assert_text(json, "{\"files\": 260, \"ok\": true, \"bad\": false, \"id\": \"ab\"}");
 }
 
-TEST(levels_nest_and_empty_ones_are_empty)
+TEST_OF(json, levels_nest_and_empty_ones_are_empty)
 {
-	struct buf buf = BUF_INIT;
-	struct json json = json_begin(&buf);
-
-	json_array(&json, NULL);
-	json_object(&json, NULL);
-	json_end(&json);
-	json_array(&json, NULL);
-	json_u64(&json, NULL, 1);
-	json_u64(&json, NULL, 2);
-	json_end(&json);
-	json_object(&json, NULL);
-	json_array(&json, "list");
-	json_end(&json);
-	json_object(&json, "pack");
-	json_i64(&json, "delta", -5);
-	json_end(&json);
-	json_end(&json);
-	json_u64(&json, NULL, 3);
-	json_end(&json);
-	assert_text(&json, "[{}, [1, 2], {\"list\": [], \"pack\": {\"delta\": -5}}, 3]");
+	json_array(json, NULL);
+	json_object(json, NULL);
+	json_end(json);
+	json_array(json, NULL);
+	json_u64(json, NULL, 1);
+	json_u64(json, NULL, 2);
+	json_end(json);
+	json_object(json, NULL);
+	json_array(json, "list");
+	json_end(json);
+	json_object(json, "pack");
+	json_i64(json, "delta", -5);
+	json_end(json);
+	json_end(json);
+	json_u64(json, NULL, 3);
+	json_end(json);
+	assert_text(json, "[{}, [1, 2], {\"list\": [], \"pack\": {\"delta\": -5}}, 3]");
 }
 
-TEST(a_bare_value_stands_at_the_top)
+TEST_OF(json, a_bare_value_stands_at_the_top)
 {
-	struct buf buf = BUF_INIT;
-	struct json json = json_begin(&buf);
-
-	json_u64(&json, NULL, 7);
-	assert_text(&json, "7");
+	json_u64(json, NULL, 7);
+	assert_text(json, "7");
 }
 
-TEST(the_value_goes_behind_what_the_buf_holds)
+TEST_OF(json, the_value_goes_behind_what_the_buf_holds)
 {
-	struct buf buf = BUF_INIT;
-	struct json json = json_begin(&buf);
-
-	assert_int_equal(buf_adds(&buf, "x = "), 0);
-	json_bool(&json, NULL, true);
-	assert_text(&json, "x = true");
+	assert_int_equal(buf_adds(&out, "x = "), 0);
+	json_bool(json, NULL, true);
+	assert_text(json, "x = true");
 }
 
 /* --- numbers -------------------------------------------------------------------------- */
 
-TEST(integers_keep_all_their_digits)
+TEST_OF(json, integers_keep_all_their_digits)
 {
-	struct buf buf = BUF_INIT;
-	struct json json = json_begin(&buf);
-
-	json_array(&json, NULL);
-	json_u64(&json, NULL, 0);
-	json_u64(&json, NULL, UINT64_MAX);
-	json_i64(&json, NULL, INT64_MIN);
-	json_i64(&json, NULL, INT64_MAX);
-	json_end(&json);
-	assert_text(&json,
+	json_array(json, NULL);
+	json_u64(json, NULL, 0);
+	json_u64(json, NULL, UINT64_MAX);
+	json_i64(json, NULL, INT64_MIN);
+	json_i64(json, NULL, INT64_MAX);
+	json_end(json);
+	assert_text(json,
 		    "[0, 18446744073709551615, -9223372036854775808, "
 		    "9223372036854775807]");
 }
@@ -149,15 +149,12 @@ TEST(quotes_backslashes_and_controls_are_escaped)
 	assert_bytes("\n\n", 2, "\"\\n\\n\"");
 }
 
-TEST(keys_are_escaped_like_strings)
+TEST_OF(json, keys_are_escaped_like_strings)
 {
-	struct buf buf = BUF_INIT;
-	struct json json = json_begin(&buf);
-
-	json_object(&json, NULL);
-	json_u64(&json, "a\"\n\xff", 1);
-	json_end(&json);
-	assert_text(&json, "{\"a\\\"\\n\\udcff\": 1}");
+	json_object(json, NULL);
+	json_u64(json, "a\"\n\xff", 1);
+	json_end(json);
+	assert_text(json, "{\"a\\\"\\n\\udcff\": 1}");
 }
 
 /* The first and last character of each row of Unicode's table of well-formed UTF-8. */
@@ -244,22 +241,20 @@ TEST(nothing_behind_the_length_is_read)
 	assert_bytes("\xc3\xa9", 1, "\"\\udcc3\"");
 }
 
-TEST(json_c_reads_back_every_valid_text)
+TEST_OF(json, json_c_reads_back_every_valid_text)
 {
 	static const char text[] =
 		"n01440764/caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \"q\" \\ /"
 		"\1\2\x1f\x7f\b\f\n\r\t\0end";
-	struct buf buf = BUF_INIT;
-	struct json json = json_begin(&buf);
 	struct json_c_object *root, *path, *files;
 
-	json_object(&json, NULL);
-	json_bytes(&json, "path", text, sizeof(text) - 1);
-	json_u64(&json, "files", 1281167);
-	json_end(&json);
-	assert_int_equal(json_finish(&json), 0);
-	assert_int_equal(buf_adds(&buf, ""), 0);
-	root = json_tokener_parse(buf.data);
+	json_object(json, NULL);
+	json_bytes(json, "path", text, sizeof(text) - 1);
+	json_u64(json, "files", 1281167);
+	json_end(json);
+	assert_int_equal(json_finish(json), 0);
+	assert_int_equal(buf_adds(&out, ""), 0);
+	root = json_tokener_parse(out.data);
 	assert_non_null(root);
 	assert_true(json_object_object_get_ex(root, "path", &path));
 	assert_int_equal(json_object_get_string_len(path), sizeof(text) - 1);
@@ -267,43 +262,34 @@ TEST(json_c_reads_back_every_valid_text)
 	assert_true(json_object_object_get_ex(root, "files", &files));
 	assert_int_equal(json_object_get_int64(files), 1281167);
 	json_object_put(root);
-	buf_release(&buf);
 }
 
 /* --- errors --------------------------------------------------------------------------- */
 
-TEST(sixteen_levels_are_the_most)
+TEST_OF(json, sixteen_levels_are_the_most)
 {
-	struct buf buf = BUF_INIT;
-	struct json json = json_begin(&buf);
-
 	for (int i = 0; i < JSON_DEPTH; i++)
-		json_array(&json, NULL);
+		json_array(json, NULL);
 	for (int i = 0; i < JSON_DEPTH; i++)
-		json_end(&json);
-	assert_text(&json, "[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]");
+		json_end(json);
+	assert_text(json, "[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]");
 
-	json = json_begin(&buf);
+	*json = json_begin(&out);
 	for (int i = 0; i <= JSON_DEPTH; i++)
-		json_array(&json, NULL);
+		json_array(json, NULL);
 	for (int i = 0; i <= JSON_DEPTH; i++)
-		json_end(&json);
-	assert_int_equal(json_finish(&json), -E2BIG);
-	buf_release(&buf);
+		json_end(json);
+	assert_int_equal(json_finish(json), -E2BIG);
 }
 
-TEST(levels_left_open_or_closed_twice_are_an_error)
+TEST_OF(json, levels_left_open_or_closed_twice_are_an_error)
 {
-	struct buf buf = BUF_INIT;
-	struct json json = json_begin(&buf);
-
-	json_object(&json, NULL);
-	assert_int_equal(json_finish(&json), -EINVAL);
-	json_end(&json);
-	assert_int_equal(json_finish(&json), 0);
-	json_end(&json);
-	assert_int_equal(json_finish(&json), -EINVAL);
-	buf_release(&buf);
+	json_object(json, NULL);
+	assert_int_equal(json_finish(json), -EINVAL);
+	json_end(json);
+	assert_int_equal(json_finish(json), 0);
+	json_end(json);
+	assert_int_equal(json_finish(json), -EINVAL);
 }
 
 /* A buf that is as long as memory refuses each byte; room for it later must not turn the

@@ -66,8 +66,7 @@ static uint32_t id_of(const struct named_ids *ids, const char *path)
 	return 0;
 }
 
-static uint32_t add_line(struct fixture *f, struct made *made, const struct named_ids *ids,
-			 const char *line)
+static uint32_t add_line(struct fixture *f, const struct named_ids *ids, const char *line)
 {
 	char path[64], how[8], other[64] = "";
 	const char *name;
@@ -75,10 +74,10 @@ static uint32_t add_line(struct fixture *f, struct made *made, const struct name
 	uint64_t size;
 
 	if (sscanf(line, "%63s %7s %63s", path, how, other) < 2) {
-		folder_of(f, made, path, &name);
+		folder_of(f, path, &name);
 		return BUILDER_ROOT;
 	}
-	parent = folder_of(f, made, path, &name);
+	parent = folder_of(f, path, &name);
 	if (strcmp(how, "->") == 0)
 		return add_symlink(f, parent, name, other);
 	if (strcmp(how, "=>") == 0)
@@ -95,7 +94,6 @@ static void add_lines(struct fixture *f, const char *text)
 {
 	SCOPE_FREE char *copy = strdup(text);
 	struct named_ids ids = {0};
-	struct made made = {0};
 	char *rest = copy, *line;
 
 	while ((line = strsep(&rest, "\n"))) {
@@ -103,7 +101,7 @@ static void add_lines(struct fixture *f, const char *text)
 
 		if (!*line)
 			continue;
-		id = add_line(f, &made, &ids, line);
+		id = add_line(f, &ids, line);
 		sscanf(line, "%63s", ids.all[ids.count].path);
 		ids.all[ids.count++].id = id;
 	}
@@ -118,7 +116,6 @@ static void pack_below(struct union_fixture *u, const char *below, const char *t
 	snprintf(u->f.path, sizeof(u->f.path), "%s/%u.lmdb", u->f.dir, i);
 	strcpy(u->paths[i], u->f.path);
 	u->names[i][0] = (char)('A' + i);
-	start(&u->f);
 	add_lines(&u->f, text);
 	finish(&u->f);
 	dataset_free(u->packs[i].dataset);
@@ -262,7 +259,6 @@ static void expect_tree(struct union_fixture *u, const char *text)
 	struct dataset *one = NULL;
 
 	snprintf(u->f.path, sizeof(u->f.path), "%s/one.lmdb", u->f.dir);
-	start(&u->f);
 	add_lines(&u->f, text);
 	finish(&u->f);
 	assert_done(dataset_open(u->f.path, &one, NULL));

@@ -68,6 +68,8 @@ struct line {
 	struct err err;
 };
 
+FIXTURE(line, struct line, (void), (void));
+
 static int parse(struct line *line, const struct opt_command *command, const char *const *words)
 {
 	int argc = 0;
@@ -118,148 +120,126 @@ static void assert_list(char *const *list, const char *const *words)
 
 /* --- GNU rules ------------------------------------------------------------------------ */
 
-TEST(an_empty_line_leaves_the_defaults)
+TEST_OF(line, an_empty_line_leaves_the_defaults)
 {
-	struct line line;
-
-	assert_parses(&line, &plain, LIST("prog"));
-	assert_memory_equal(&line.settings, &defaults, sizeof(defaults));
-	assert_int_equal(line.result.want, OPT_RUN);
-	assert_int_equal(line.result.nargs, 0);
-	assert_null(line.result.args[0]);
-	assert_null(line.result.command);
+	assert_parses(line, &plain, LIST("prog"));
+	assert_memory_equal(&line->settings, &defaults, sizeof(defaults));
+	assert_int_equal(line->result.want, OPT_RUN);
+	assert_int_equal(line->result.nargs, 0);
+	assert_null(line->result.args[0]);
+	assert_null(line->result.command);
 }
 
-TEST(a_value_may_be_joined_or_the_next_word)
+TEST_OF(line, a_value_may_be_joined_or_the_next_word)
 {
 	static const char *const lines[][4] = {
 		{"prog", "--pool=64K"}, {"prog", "--pool", "64K"}, {"prog", "-p64K"},
 		{"prog", "-p", "64K"},	{"prog", "-qp64K"},	   {"prog", "-qp", "64K"},
 	};
-	struct line line;
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_parses(&line, &plain, lines[i]);
-		assert_true(line.settings.pool == 64 * KIB);
-		assert_int_equal(line.result.nargs, 0);
+		assert_parses(line, &plain, lines[i]);
+		assert_true(line->settings.pool == 64 * KIB);
+		assert_int_equal(line->result.nargs, 0);
 	}
 }
 
-TEST(every_kind_sets_its_field)
+TEST_OF(line, every_kind_sets_its_field)
 {
-	struct line line;
-
-	assert_parses(&line, &plain,
+	assert_parses(line, &plain,
 		      LINE("--pool=1G", "-j8", "--umask=077", "--follow", "-f", "--allow_other",
 			   "--sub-dir=a=b", "--io=buffered"));
-	assert_true(line.settings.pool == GIB);
-	assert_int_equal(line.settings.jobs, 8);
-	assert_int_equal(line.settings.mask, 077);
-	assert_true(line.settings.follow && line.settings.foreground && line.settings.others);
-	assert_false(line.settings.quiet);
-	assert_string_equal(line.settings.dir, "a=b");
-	assert_int_equal(line.settings.io, 2);
+	assert_true(line->settings.pool == GIB);
+	assert_int_equal(line->settings.jobs, 8);
+	assert_int_equal(line->settings.mask, 077);
+	assert_true(line->settings.follow && line->settings.foreground && line->settings.others);
+	assert_false(line->settings.quiet);
+	assert_string_equal(line->settings.dir, "a=b");
+	assert_int_equal(line->settings.io, 2);
 }
 
-TEST(flags_are_joined_and_the_last_value_wins)
+TEST_OF(line, flags_are_joined_and_the_last_value_wins)
 {
-	struct line line;
-
-	assert_parses(&line, &plain, LINE("-lqf", "-j1", "--jobs=2", "-j", "3", "-iauto"));
-	assert_true(line.settings.follow && line.settings.quiet && line.settings.foreground);
-	assert_int_equal(line.settings.jobs, 3);
-	assert_int_equal(line.settings.io, 0);
+	assert_parses(line, &plain, LINE("-lqf", "-j1", "--jobs=2", "-j", "3", "-iauto"));
+	assert_true(line->settings.follow && line->settings.quiet && line->settings.foreground);
+	assert_int_equal(line->settings.jobs, 3);
+	assert_int_equal(line->settings.io, 0);
 }
 
-TEST(strings_point_into_argv)
+TEST_OF(line, strings_point_into_argv)
 {
-	struct line line;
-
-	assert_parses(&line, &plain, LINE("--sub-dir=x"));
-	assert_ptr_equal(line.settings.dir, line.text[1] + strlen("--sub-dir="));
-	assert_parses(&line, &mount, LINE("-o", "rw,sub-dir=x\\,y,io=auto"));
-	assert_ptr_equal(line.settings.dir, line.text[2] + strlen("rw,sub-dir="));
-	assert_string_equal(line.settings.dir, "x,y");
+	assert_parses(line, &plain, LINE("--sub-dir=x"));
+	assert_ptr_equal(line->settings.dir, line->text[1] + strlen("--sub-dir="));
+	assert_parses(line, &mount, LINE("-o", "rw,sub-dir=x\\,y,io=auto"));
+	assert_ptr_equal(line->settings.dir, line->text[2] + strlen("rw,sub-dir="));
+	assert_string_equal(line->settings.dir, "x,y");
 }
 
-TEST(an_empty_value_is_a_value)
+TEST_OF(line, an_empty_value_is_a_value)
 {
-	struct line line;
-
-	assert_parses(&line, &plain, LINE("--sub-dir="));
-	assert_string_equal(line.settings.dir, "");
-	assert_parses(&line, &plain, LINE("--sub-dir", ""));
-	assert_string_equal(line.settings.dir, "");
+	assert_parses(line, &plain, LINE("--sub-dir="));
+	assert_string_equal(line->settings.dir, "");
+	assert_parses(line, &plain, LINE("--sub-dir", ""));
+	assert_string_equal(line->settings.dir, "");
 	assert_refused(&plain, LINE("--pool="), "'--pool': '' is not a size");
 	assert_refused(&plain, LINE("--jobs="), "'--jobs': '' is not a number");
 }
 
-TEST(a_value_may_look_like_an_option)
+TEST_OF(line, a_value_may_look_like_an_option)
 {
-	struct line line;
-
-	assert_parses(&line, &plain, LINE("--sub-dir", "--", "--sub-dir", "-q", "x"));
-	assert_string_equal(line.settings.dir, "-q");
-	assert_false(line.settings.quiet);
-	assert_list(line.result.args, LIST("x"));
+	assert_parses(line, &plain, LINE("--sub-dir", "--", "--sub-dir", "-q", "x"));
+	assert_string_equal(line->settings.dir, "-q");
+	assert_false(line->settings.quiet);
+	assert_list(line->result.args, LIST("x"));
 }
 
 /* --- arguments ------------------------------------------------------------------------ */
 
-TEST(arguments_and_options_mix)
+TEST_OF(line, arguments_and_options_mix)
 {
-	struct line line;
-
-	assert_parses(&line, &plain, LINE("a", "-q", "-", "--jobs", "4", "-l", "b"));
-	assert_int_equal(line.result.nargs, 3);
-	assert_list(line.result.args, LIST("a", "-", "b"));
-	assert_int_equal(line.settings.jobs, 4);
-	assert_ptr_equal(line.result.args, line.argv + 1);
-	assert_string_equal(line.argv[0], "prog");
+	assert_parses(line, &plain, LINE("a", "-q", "-", "--jobs", "4", "-l", "b"));
+	assert_int_equal(line->result.nargs, 3);
+	assert_list(line->result.args, LIST("a", "-", "b"));
+	assert_int_equal(line->settings.jobs, 4);
+	assert_ptr_equal(line->result.args, line->argv + 1);
+	assert_string_equal(line->argv[0], "prog");
 }
 
-TEST(an_empty_argument_is_refused)
+TEST_OF(line, an_empty_argument_is_refused)
 {
 	static const char said[] = "an argument is empty, as of a variable that is not set";
-	struct line line;
 
 	assert_refused(&plain, LINE("a", ""), said);
 	assert_refused(&plain, LINE("--", "", "a"), said);
-	assert_parses(&line, &mount, LINE("pack", "dir", "--", "cmd", ""));
-	assert_list(line.result.command, LIST("cmd", ""));
+	assert_parses(line, &mount, LINE("pack", "dir", "--", "cmd", ""));
+	assert_list(line->result.command, LIST("cmd", ""));
 }
 
-TEST(two_dashes_end_the_options)
+TEST_OF(line, two_dashes_end_the_options)
 {
-	struct line line;
-
-	assert_parses(&line, &plain, LINE("a", "--", "-q", "--", "--nope"));
-	assert_list(line.result.args, LIST("a", "-q", "--", "--nope"));
-	assert_int_equal(line.result.nargs, 4);
-	assert_false(line.settings.quiet);
-	assert_null(line.result.command);
+	assert_parses(line, &plain, LINE("a", "--", "-q", "--", "--nope"));
+	assert_list(line->result.args, LIST("a", "-q", "--", "--nope"));
+	assert_int_equal(line->result.nargs, 4);
+	assert_false(line->settings.quiet);
+	assert_null(line->result.command);
 }
 
-TEST(a_command_behind_the_dashes_stays_as_it_is)
+TEST_OF(line, a_command_behind_the_dashes_stays_as_it_is)
 {
-	struct line line;
-
-	assert_parses(&line, &mount,
+	assert_parses(line, &mount,
 		      LINE("pack", "-q", "dir", "--", "cmd", "-q", "--", "--help", "-o", "a,b"));
-	assert_list(line.result.args, LIST("pack", "dir"));
-	assert_int_equal(line.result.nargs, 2);
-	assert_list(line.result.command, LIST("cmd", "-q", "--", "--help", "-o", "a,b"));
-	assert_int_equal(line.result.want, OPT_RUN);
+	assert_list(line->result.args, LIST("pack", "dir"));
+	assert_int_equal(line->result.nargs, 2);
+	assert_list(line->result.command, LIST("cmd", "-q", "--", "--help", "-o", "a,b"));
+	assert_int_equal(line->result.want, OPT_RUN);
 }
 
-TEST(nothing_behind_the_dashes_is_an_empty_command)
+TEST_OF(line, nothing_behind_the_dashes_is_an_empty_command)
 {
-	struct line line;
-
-	assert_parses(&line, &mount, LINE("pack", "dir", "--"));
-	assert_list(line.result.args, LIST("pack", "dir"));
-	assert_non_null(line.result.command);
-	assert_null(line.result.command[0]);
+	assert_parses(line, &mount, LINE("pack", "dir", "--"));
+	assert_list(line->result.args, LIST("pack", "dir"));
+	assert_non_null(line->result.command);
+	assert_null(line->result.command[0]);
 }
 
 /* --- refusals ------------------------------------------------------------------------- */
@@ -280,14 +260,12 @@ TEST(values_of_the_wrong_form_are_refused)
 		       "'--io': 'fast' is not one of auto, direct, buffered");
 }
 
-TEST(the_largest_numbers_are_taken)
+TEST_OF(line, the_largest_numbers_are_taken)
 {
-	struct line line;
-
-	assert_parses(&line, &plain,
+	assert_parses(line, &plain,
 		      LINE("--jobs=18446744073709551615", "--umask=1777777777777777777777"));
-	assert_true(line.settings.jobs == UINT64_MAX);
-	assert_true(line.settings.mask == UINT64_MAX);
+	assert_true(line->settings.jobs == UINT64_MAX);
+	assert_true(line->settings.mask == UINT64_MAX);
 }
 
 TEST(a_value_missing_or_too_many_is_refused)
@@ -372,25 +350,23 @@ TEST(a_very_long_word_is_refused_in_peace)
 
 /* --- help and version ----------------------------------------------------------------- */
 
-TEST(help_and_version_end_the_reading)
+TEST_OF(line, help_and_version_end_the_reading)
 {
-	struct line line;
-
-	assert_parses(&line, &plain, LINE("a", "-q", "--help", "--nope", "b"));
-	assert_int_equal(line.result.want, OPT_HELP);
-	assert_list(line.result.args, LIST("a"));
-	assert_parses(&line, &plain, LINE("--version", "--help"));
-	assert_int_equal(line.result.want, OPT_VERSION);
+	assert_parses(line, &plain, LINE("a", "-q", "--help", "--nope", "b"));
+	assert_int_equal(line->result.want, OPT_HELP);
+	assert_list(line->result.args, LIST("a"));
+	assert_parses(line, &plain, LINE("--version", "--help"));
+	assert_int_equal(line->result.want, OPT_VERSION);
 	assert_refused(&plain, LINE("--nope", "--help"), "unknown option '--nope'");
-	assert_parses(&line, &plain, LINE("a", "-qh", "b"));
-	assert_int_equal(line.result.want, OPT_HELP);
-	assert_parses(&line, &plain, LINE("-V", "--nope"));
-	assert_int_equal(line.result.want, OPT_VERSION);
+	assert_parses(line, &plain, LINE("a", "-qh", "b"));
+	assert_int_equal(line->result.want, OPT_HELP);
+	assert_parses(line, &plain, LINE("-V", "--nope"));
+	assert_int_equal(line->result.want, OPT_VERSION);
 }
 
 /* --- -o ------------------------------------------------------------------------------- */
 
-TEST(mount_words_set_the_same_rows)
+TEST_OF(line, mount_words_set_the_same_rows)
 {
 	static const char *const lines[][4] = {
 		{"prog", "-o", "pool=1G,allow_other,io=buffered,foreground"},
@@ -399,81 +375,68 @@ TEST(mount_words_set_the_same_rows)
 		{"prog", "-o", ",,pool=1G,,allow_other,io=buffered,foreground,"},
 		{"prog", "-o", "pool=2G,allow_other,io=auto,pool=1G,io=buffered,foreground"},
 	};
-	struct line line;
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_parses(&line, &mount, lines[i]);
-		assert_true(line.settings.pool == GIB);
-		assert_true(line.settings.others && line.settings.foreground);
-		assert_int_equal(line.settings.io, 2);
-		assert_int_equal(line.result.nargs, 0);
+		assert_parses(line, &mount, lines[i]);
+		assert_true(line->settings.pool == GIB);
+		assert_true(line->settings.others && line->settings.foreground);
+		assert_int_equal(line->settings.io, 2);
+		assert_int_equal(line->result.nargs, 0);
 	}
 }
 
-TEST(lists_and_long_options_follow_each_other)
+TEST_OF(line, lists_and_long_options_follow_each_other)
 {
-	struct line line;
-
-	assert_parses(&line, &mount, LINE("-o", "jobs=3", "p", "--jobs=4", "d", "-o", "quiet"));
-	assert_int_equal(line.settings.jobs, 4);
-	assert_true(line.settings.quiet);
-	assert_list(line.result.args, LIST("p", "d"));
+	assert_parses(line, &mount, LINE("-o", "jobs=3", "p", "--jobs=4", "d", "-o", "quiet"));
+	assert_int_equal(line->settings.jobs, 4);
+	assert_true(line->settings.quiet);
+	assert_list(line->result.args, LIST("p", "d"));
 }
 
-TEST(dashes_and_underscores_are_the_same_in_mount_names)
+TEST_OF(line, dashes_and_underscores_are_the_same_in_mount_names)
 {
-	struct line line;
-
-	assert_parses(&line, &mount, LINE("-o", "allow-other,sub_dir=x"));
-	assert_true(line.settings.others);
-	assert_string_equal(line.settings.dir, "x");
-	assert_parses(&line, &mount, LINE("--allow-other", "--sub_dir=x"));
-	assert_true(line.settings.others);
-	assert_string_equal(line.settings.dir, "x");
+	assert_parses(line, &mount, LINE("-o", "allow-other,sub_dir=x"));
+	assert_true(line->settings.others);
+	assert_string_equal(line->settings.dir, "x");
+	assert_parses(line, &mount, LINE("--allow-other", "--sub_dir=x"));
+	assert_true(line->settings.others);
+	assert_string_equal(line->settings.dir, "x");
 }
 
-TEST(a_comma_in_a_value_is_escaped)
+TEST_OF(line, a_comma_in_a_value_is_escaped)
 {
-	struct line line;
-
-	assert_parses(&line, &mount, LINE("-o", "sub-dir=\\,a\\,\\,b\\c\\,,quiet"));
-	assert_string_equal(line.settings.dir, ",a,,b\\c,");
-	assert_true(line.settings.quiet);
+	assert_parses(line, &mount, LINE("-o", "sub-dir=\\,a\\,\\,b\\c\\,,quiet"));
+	assert_string_equal(line->settings.dir, ",a,,b\\c,");
+	assert_true(line->settings.quiet);
 }
 
-TEST(words_meant_for_mount_are_passed_over)
+TEST_OF(line, words_meant_for_mount_are_passed_over)
 {
-	struct line line;
-
-	assert_parses(&line, &mount,
+	assert_parses(line, &mount,
 		      LINE("-o", "rw,rw=1,x-systemd.automount,x-what=ever,X-mount.mkdir=1,quiet"));
-	assert_true(line.settings.quiet);
-	assert_parses(&line, &mount, LINE("-o", ""));
+	assert_true(line->settings.quiet);
+	assert_parses(line, &mount, LINE("-o", ""));
 }
 
-TEST(words_of_mount_set_fields_and_clear_them)
+TEST_OF(line, words_of_mount_set_fields_and_clear_them)
 {
-	struct line line;
-
-	assert_parses(&line, &mount, LINE("-o", "quiet,loud"));
-	assert_false(line.settings.quiet);
-	assert_parses(&line, &mount, LINE("-o", "loud,quiet"));
-	assert_true(line.settings.quiet);
+	assert_parses(line, &mount, LINE("-o", "quiet,loud"));
+	assert_false(line->settings.quiet);
+	assert_parses(line, &mount, LINE("-o", "loud,quiet"));
+	assert_true(line->settings.quiet);
 	assert_refused(&mount, LINE("-o", "loud=1"), "'-o loud': takes no value");
 	assert_refused(&mount, LINE("--loud"), "unknown option '--loud'");
 }
 
-TEST(quotes_hide_the_commas_of_a_value)
+TEST_OF(line, quotes_hide_the_commas_of_a_value)
 {
-	struct line line;
-
-	assert_parses(&line, &mount, LINE("-o", "context=\"u:r:t:s0:c1,c2\",quiet"));
-	assert_string_equal(line.settings.dir, "\"u:r:t:s0:c1,c2\"");
-	assert_true(line.settings.quiet);
-	assert_parses(&line, &mount, LINE("-o", "context=a\"b,quiet"));
-	assert_string_equal(line.settings.dir, "a\"b");
-	assert_parses(&line, &mount, LINE("-o", "context=\"open,quiet"));
-	assert_string_equal(line.settings.dir, "\"open,quiet");
+	assert_parses(line, &mount, LINE("-o", "context=\"u:r:t:s0:c1,c2\",quiet"));
+	assert_string_equal(line->settings.dir, "\"u:r:t:s0:c1,c2\"");
+	assert_true(line->settings.quiet);
+	assert_parses(line, &mount, LINE("-o", "context=a\"b,quiet"));
+	assert_string_equal(line->settings.dir, "a\"b");
+	assert_parses(line, &mount, LINE("-o", "context=\"open,quiet"));
+	assert_string_equal(line->settings.dir, "\"open,quiet");
 }
 
 TEST(mount_words_are_refused_by_their_name)
@@ -491,18 +454,17 @@ TEST(mount_words_are_refused_by_their_name)
 		       "'-o io': 'fast' is not one of auto, direct, buffered");
 }
 
-TEST(the_word_help_alone_is_help_where_a_command_says_so)
+TEST_OF(line, the_word_help_alone_is_help_where_a_command_says_so)
 {
 	struct opt_command says = plain;
-	struct line line;
 
-	assert_parses(&line, &plain, LINE("help"));
-	assert_int_equal(line.result.want, OPT_RUN);
+	assert_parses(line, &plain, LINE("help"));
+	assert_int_equal(line->result.want, OPT_RUN);
 	says.help_word = true;
-	assert_parses(&line, &says, LINE("help"));
-	assert_int_equal(line.result.want, OPT_HELP);
-	assert_parses(&line, &says, LINE("help", "dir"));
-	assert_int_equal(line.result.want, OPT_RUN);
+	assert_parses(line, &says, LINE("help"));
+	assert_int_equal(line->result.want, OPT_HELP);
+	assert_parses(line, &says, LINE("help", "dir"));
+	assert_int_equal(line->result.want, OPT_RUN);
 }
 
 TEST(what_is_missing_has_the_name_that_the_synopsis_gives_it)

@@ -51,39 +51,70 @@ static void assert_gets(struct reader *reader, size_t len, uint64_t offset)
 	assert_bytes(data, len, offset);
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+#define MANY 300
+#define READ ((size_t)3 * 4096)
 
-TEST(an_object_is_opened_by_two_requests)
-{
-	struct http_server *server = server_new(SIZE);
+struct many {
+	pthread_mutex_t lock;
+	pthread_cond_t turn;
+	unsigned left; /* protected by lock */
+	int error;     /* protected by lock */
+	struct reader_request requests[MANY];
+	struct iovec iov[MANY][3];
+	unsigned char *memory;
+};
+
+/* A server, and a reader of what it has. */
+struct served {
+	struct http_server *server;
 	struct reader *reader;
-	struct reader_identity identity;
+	struct many many;
+};
 
-	server_start(server);
-	reader = open_it(server, &patient);
-	assert_int_equal(server->requests, 2);
-	assert_int_equal(reader_identity(reader, &identity), 0);
-	assert_int_equal(identity.size, SIZE);
-	/* Its beginning and its end are here. */
-	assert_gets(reader, 152, 4096);
-	assert_gets(reader, 65536, 0);
-	assert_gets(reader, 1048576, SIZE - 1048576);
-	assert_int_equal(server->requests, 2);
-	reader_free(reader);
-	server_stop(server);
+static void set_up(struct served *s)
+{
+	s->server = server_new(SIZE);
 }
 
-TEST(all_of_an_object_comes_in_parts)
+static void tear_down(struct served *s)
 {
-	struct http_server *server = server_new(SIZE);
-	struct reader *reader;
+	reader_free(s->reader);
+	free(s->many.memory);
+	server_stop(s->server);
+}
 
-	server_start(server);
-	reader = open_it(server, &patient);
-	assert_gets(reader, SIZE, 0);
-	assert_int_equal(server->requests, 2 + 3);
-	reader_free(reader);
-	server_stop(server);
+FIXTURE(s, struct served, set_up, tear_down);
+
+/* `answer`: as a server has it. */
+static void serve(struct served *s, answer_fn *answer)
+{
+	s->server->answer = answer;
+	server_start(s->server);
+	s->reader = open_it(s->server, &patient);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+TEST_OF(s, an_object_is_opened_by_two_requests)
+{
+	struct reader_identity identity;
+
+	serve(s, NULL);
+	assert_int_equal(s->server->requests, 2);
+	assert_int_equal(reader_identity(s->reader, &identity), 0);
+	assert_int_equal(identity.size, SIZE);
+	/* Its beginning and its end are here. */
+	assert_gets(s->reader, 152, 4096);
+	assert_gets(s->reader, 65536, 0);
+	assert_gets(s->reader, 1048576, SIZE - 1048576);
+	assert_int_equal(s->server->requests, 2);
+}
+
+TEST_OF(s, all_of_an_object_comes_in_parts)
+{
+	serve(s, NULL);
+	assert_gets(s->reader, SIZE, 0);
+	assert_int_equal(s->server->requests, 2 + 3);
 }
 
 static void expect_whole(uint64_t size, unsigned requests)
@@ -126,41 +157,22 @@ TEST(nothing_is_behind_the_end)
 	server_stop(server);
 }
 
-TEST(what_was_announced_is_asked_for_once)
+TEST_OF(s, what_was_announced_is_asked_for_once)
 {
-	struct http_server *server = server_new(SIZE);
-	struct reader *reader;
-
-	server_start(server);
-	reader = open_it(server, &patient);
-	reader_will_get(reader, 1 << 20, 500000);
-	reader_will_get(reader, 2 << 20, 500000);
-	reader_will_get(reader, 1 << 20, 500000);
-	assert_gets(reader, 400000, 1 << 20);
-	assert_gets(reader, 100000, (1 << 20) + 400000);
-	assert_gets(reader, 500000, 2 << 20);
-	assert_int_equal(server->requests, 2 + 2);
+	serve(s, NULL);
+	reader_will_get(s->reader, 1 << 20, 500000);
+	reader_will_get(s->reader, 2 << 20, 500000);
+	reader_will_get(s->reader, 1 << 20, 500000);
+	assert_gets(s->reader, 400000, 1 << 20);
+	assert_gets(s->reader, 100000, (1 << 20) + 400000);
+	assert_gets(s->reader, 500000, 2 << 20);
+	assert_int_equal(s->server->requests, 2 + 2);
 	/* It is not kept any longer. */
-	assert_gets(reader, 500000, 1 << 20);
-	assert_int_equal(server->requests, 2 + 3);
-	reader_free(reader);
-	server_stop(server);
+	assert_gets(s->reader, 500000, 1 << 20);
+	assert_int_equal(s->server->requests, 2 + 3);
 }
 
 /* --- many at a time --------------------------------------------------------------------------- */
-
-#define MANY 300
-#define READ ((size_t)3 * 4096)
-
-struct many {
-	pthread_mutex_t lock;
-	pthread_cond_t turn;
-	unsigned left; /* protected by lock */
-	int error;     /* protected by lock */
-	struct reader_request requests[MANY];
-	struct iovec iov[MANY][3];
-	unsigned char *memory;
-};
 
 static void many_done(void *arg, int error)
 {
@@ -215,29 +227,23 @@ static void assert_many(const struct many *many)
 				     many_offset(i) + j * 4096);
 }
 
-static void read_many(struct http_server *server)
+static void read_many(struct served *s, answer_fn *answer)
 {
-	struct many many;
-	struct reader *reader;
 	struct reader_stats stats;
 
-	server_start(server);
-	reader = open_it(server, &patient);
-	assert_int_equal(reader_prepare(reader, READER_AUTO), 0);
-	many_submit(&many, reader);
-	assert_int_equal(many_wait(&many), 0);
-	assert_many(&many);
-	assert_true(reader_stats(reader, &stats));
+	serve(s, answer);
+	assert_int_equal(reader_prepare(s->reader, READER_AUTO), 0);
+	many_submit(&s->many, s->reader);
+	assert_int_equal(many_wait(&s->many), 0);
+	assert_many(&s->many);
+	assert_true(reader_stats(s->reader, &stats));
 	assert_true(stats.requests >= MANY + 2);
 	assert_int_equal(stats.under_way, 0);
-	free(many.memory);
-	reader_free(reader);
-	server_stop(server);
 }
 
-TEST(many_are_under_way_and_each_gets_its_bytes)
+TEST_OF(s, many_are_under_way_and_each_gets_its_bytes)
 {
-	read_many(server_new(SIZE));
+	read_many(s, NULL);
 }
 
 static enum answer often_wrong(struct http_server *server, unsigned request, const char *text)
@@ -252,12 +258,9 @@ static enum answer often_wrong(struct http_server *server, unsigned request, con
 				    : ANSWER_RANGE;
 }
 
-TEST(what_goes_wrong_is_asked_for_again)
+TEST_OF(s, what_goes_wrong_is_asked_for_again)
 {
-	struct http_server *server = server_new(SIZE);
-
-	server->answer = often_wrong;
-	read_many(server);
+	read_many(s, often_wrong);
 }
 
 static enum answer too_long_after_two(struct http_server *server, unsigned request,
@@ -299,23 +302,17 @@ static enum answer unended_after_two(struct http_server *server, unsigned reques
 }
 
 /* The rest would be a range of no bytes. */
-TEST(an_answer_that_breaks_after_its_last_byte_is_not_asked_for_again)
+TEST_OF(s, an_answer_that_breaks_after_its_last_byte_is_not_asked_for_again)
 {
-	struct http_server *server = server_new(SIZE);
 	unsigned char data[READER_PAGE];
 	struct iovec iov = {data, sizeof(data)};
-	struct reader *reader;
 
-	server->answer = unended_after_two;
-	server_start(server);
-	reader = open_it(server, &patient);
-	assert_int_equal(reader_prepare(reader, READER_AUTO), 0);
-	assert_int_equal(reader_read(reader, &iov, 1, 5000 * READER_PAGE, sizeof(data)), 0);
+	serve(s, unended_after_two);
+	assert_int_equal(reader_prepare(s->reader, READER_AUTO), 0);
+	assert_int_equal(reader_read(s->reader, &iov, 1, 5000 * READER_PAGE, sizeof(data)), 0);
 	for (uint64_t i = 0; i < sizeof(data); i++)
 		assert_int_equal(data[i], byte_at(5000 * READER_PAGE + i));
-	assert_int_equal(atomic_load(&server->requests), 3);
-	reader_free(reader);
-	server_stop(server);
+	assert_int_equal(atomic_load(&s->server->requests), 3);
 }
 
 #define ROOM 16 /* connections that a server takes */
@@ -337,26 +334,19 @@ static enum answer closed_beyond_its_room(struct http_server *server, unsigned r
 	return room ? ANSWER_RANGE : ANSWER_HANG_UP;
 }
 
-TEST(a_server_that_closes_connections_is_asked_less)
+TEST_OF(s, a_server_that_closes_connections_is_asked_less)
 {
-	struct http_server *server = server_new(SIZE);
-	struct reader *reader;
-	struct many many;
 	unsigned rounds = 0;
 
-	server->answer = closed_beyond_its_room;
-	server_start(server);
-	reader = open_it(server, &patient);
+	serve(s, closed_beyond_its_room);
 	do {
 		atomic_store(&closed, 0);
-		many_submit(&many, reader);
-		assert_int_equal(many_wait(&many), 0);
-		assert_many(&many);
-		free(many.memory);
+		many_submit(&s->many, s->reader);
+		assert_int_equal(many_wait(&s->many), 0);
+		assert_many(&s->many);
+		free(steal_ptr(&s->many.memory));
 		assert_true(++rounds < 50);
 	} while (atomic_load(&closed) > MANY / 10);
-	reader_free(reader);
-	server_stop(server);
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
@@ -368,35 +358,20 @@ static enum answer never_after_two(struct http_server *server, unsigned request,
 	return request < 2 ? ANSWER_RANGE : ANSWER_NEVER;
 }
 
-TEST(a_reader_rests_at_once_whatever_is_under_way)
+TEST_OF(s, a_reader_rests_at_once_whatever_is_under_way)
 {
-	struct http_server *server = server_new(SIZE);
-	struct reader *reader;
-	struct many many;
-
-	server->answer = never_after_two;
-	server_start(server);
-	reader = open_it(server, &patient);
-	many_submit(&many, reader);
-	reader_rest(reader);
-	assert_int_equal(many_wait(&many), -ECANCELED);
-	reader_free(reader);
-	free(many.memory);
-	server_stop(server);
+	serve(s, never_after_two);
+	many_submit(&s->many, s->reader);
+	reader_rest(s->reader);
+	assert_int_equal(many_wait(&s->many), -ECANCELED);
 }
 
-TEST(a_reader_that_rested_reads_again)
+TEST_OF(s, a_reader_that_rested_reads_again)
 {
-	struct http_server *server = server_new(SIZE);
-	struct reader *reader;
-
-	server_start(server);
-	reader = open_it(server, &patient);
-	reader_rest(reader);
-	reader_rest(reader);
-	assert_gets(reader, 100000, 5000000);
-	reader_free(reader);
-	server_stop(server);
+	serve(s, NULL);
+	reader_rest(s->reader);
+	reader_rest(s->reader);
+	assert_gets(s->reader, 100000, 5000000);
 }
 
 static enum answer busy_after_two(struct http_server *server, unsigned request, const char *text)
@@ -406,21 +381,12 @@ static enum answer busy_after_two(struct http_server *server, unsigned request, 
 	return request < 2 ? ANSWER_RANGE : ANSWER_503;
 }
 
-TEST(what_was_cancelled_is_not_asked_for_again)
+TEST_OF(s, what_was_cancelled_is_not_asked_for_again)
 {
-	struct http_server *server = server_new(SIZE);
-	struct reader *reader;
-	struct many many;
-
-	server->answer = busy_after_two;
-	server_start(server);
-	reader = open_it(server, &patient);
-	many_submit(&many, reader);
-	reader_cancel(reader);
-	assert_int_equal(many_wait(&many), -ECANCELED);
-	reader_free(reader);
-	free(many.memory);
-	server_stop(server);
+	serve(s, busy_after_two);
+	many_submit(&s->many, s->reader);
+	reader_cancel(s->reader);
+	assert_int_equal(many_wait(&s->many), -ECANCELED);
 }
 
 /* --- many readers ----------------------------------------------------------------------------- */
@@ -446,16 +412,15 @@ static enum answer once_all_places_are_taken(struct http_server *server, unsigne
 	return ANSWER_RANGE;
 }
 
-TEST(many_readers_ask_no_more_of_a_server_at_once_than_one)
+TEST_OF(s, many_readers_ask_no_more_of_a_server_at_once_than_one)
 {
-	struct http_server *server = server_new(SIZE);
 	struct reader *readers[READERS];
 	struct many many[READERS];
 
-	server->answer = once_all_places_are_taken;
-	server_start(server);
+	s->server->answer = once_all_places_are_taken;
+	server_start(s->server);
 	for (unsigned i = 0; i < READERS; i++)
-		readers[i] = open_it(server, &patient);
+		readers[i] = open_it(s->server, &patient);
 	for (unsigned i = 0; i < READERS; i++)
 		many_submit(&many[i], readers[i]);
 	for (unsigned i = 0; i < READERS; i++) {
@@ -464,8 +429,7 @@ TEST(many_readers_ask_no_more_of_a_server_at_once_than_one)
 		reader_free(readers[i]);
 	}
 	assert_true(crowd >= HTTP_MOST);
-	assert_in_range(server->connected, HTTP_MOST, HTTP_MOST + 2 * READERS);
-	server_stop(server);
+	assert_in_range(s->server->connected, HTTP_MOST, HTTP_MOST + 2 * READERS);
 }
 
 TEST(a_server_that_does_not_answer_holds_up_no_other)
@@ -494,39 +458,32 @@ TEST(a_server_that_does_not_answer_holds_up_no_other)
 	server_stop(alive);
 }
 
-TEST(a_stopped_engine_begins_again)
+TEST_OF(s, a_stopped_engine_begins_again)
 {
-	struct http_server *server = server_new(SIZE);
-	struct reader *reader;
-
-	server_start(server);
-	reader = open_it(server, &patient);
+	serve(s, NULL);
 	remote_stop(&engine);
 	remote_stop(&engine);
-	assert_gets(reader, 100000, 5000000);
-	reader_free(reader);
+	assert_gets(s->reader, 100000, 5000000);
 	remote_stop(&engine);
-	server_stop(server);
 }
 
 #define ENDS 70 /* packs */
 
-TEST(what_many_readers_keep_of_their_ends_is_bounded)
+TEST_OF(s, what_many_readers_keep_of_their_ends_is_bounded)
 {
-	struct http_server *server = server_new(SIZE);
 	struct reader *readers[ENDS];
 	unsigned asked;
 
-	server_start(server);
+	server_start(s->server);
 	for (unsigned i = 0; i < ENDS; i++)
-		readers[i] = open_it(server, &patient);
+		readers[i] = open_it(s->server, &patient);
 	assert_in_range(engine.kept, REMOTE_ENDS - REMOTE_TAIL - REMOTE_HEAD, REMOTE_ENDS);
-	asked = server->requests;
+	asked = s->server->requests;
 	assert_gets(readers[ENDS - 1], 65536, 0);
 	assert_gets(readers[ENDS - 1], 1048576, SIZE - 1048576);
-	assert_int_equal(server->requests, asked);
+	assert_int_equal(s->server->requests, asked);
 	assert_gets(readers[0], 65536, 0);
-	assert_int_equal(server->requests, asked + 1);
+	assert_int_equal(s->server->requests, asked + 1);
 	for (unsigned i = 0; i < ENDS; i += 2)
 		assert_int_equal(reader_prepare(readers[i], READER_AUTO), 0);
 	for (unsigned i = 0; i < ENDS; i++)
@@ -534,29 +491,23 @@ TEST(what_many_readers_keep_of_their_ends_is_bounded)
 	assert_int_equal(engine.kept, 0);
 	assert_int_equal(engine.ends, 0);
 	assert_null(engine.oldest);
-	server_stop(server);
 }
 
 /* --- what changes ----------------------------------------------------------------------------- */
 
-TEST(a_replaced_object_is_stale_for_good)
+TEST_OF(s, a_replaced_object_is_stale_for_good)
 {
-	struct http_server *server = server_new(SIZE);
-	struct reader *reader;
 	struct reader_identity before, after;
 	unsigned char data[10];
 
-	server_start(server);
-	reader = open_it(server, &patient);
-	reader_identity(reader, &before);
-	atomic_store(&server->etag, 2);
-	assert_int_equal(reader_get(reader, data, 10, 5000000), -ESTALE);
-	atomic_store(&server->etag, 1);
-	assert_int_equal(reader_get(reader, data, 10, 5000000), -ESTALE);
-	reader_identity(reader, &after);
+	serve(s, NULL);
+	reader_identity(s->reader, &before);
+	atomic_store(&s->server->etag, 2);
+	assert_int_equal(reader_get(s->reader, data, 10, 5000000), -ESTALE);
+	atomic_store(&s->server->etag, 1);
+	assert_int_equal(reader_get(s->reader, data, 10, 5000000), -ESTALE);
+	reader_identity(s->reader, &after);
 	assert_true(after.written != before.written);
-	reader_free(reader);
-	server_stop(server);
 }
 
 static uint64_t object_at(struct http_server *server)
@@ -569,33 +520,29 @@ static uint64_t object_at(struct http_server *server)
 	return identity.object;
 }
 
-TEST(another_object_has_another_number)
+TEST_OF(s, another_object_has_another_number)
 {
-	struct http_server *server = server_new(SIZE);
 	uint64_t first;
 
-	server_start(server);
-	first = object_at(server);
+	server_start(s->server);
+	first = object_at(s->server);
 	assert_true(first != 0);
-	assert_true(object_at(server) == first);
-	atomic_store(&server->etag, 2);
-	assert_true(object_at(server) != first);
-	server_stop(server);
+	assert_true(object_at(s->server) == first);
+	atomic_store(&s->server->etag, 2);
+	assert_true(object_at(s->server) != first);
 }
 
-TEST(without_patience_an_error_is_final)
+TEST_OF(s, without_patience_an_error_is_final)
 {
 	const struct remote_settings impatient = {.retry = 0};
-	struct http_server *server = server_new(SIZE);
 	struct reader *reader;
 	unsigned char data[10];
 
-	server->answer = busy_after_two;
-	server_start(server);
-	reader = open_it(server, &impatient);
+	s->server->answer = busy_after_two;
+	server_start(s->server);
+	reader = open_it(s->server, &impatient);
 	assert_int_equal(reader_get(reader, data, 10, 5000000), -EIO);
 	reader_free(reader);
-	server_stop(server);
 }
 
 /* --- credentials ------------------------------------------------------------------------------ */
@@ -724,46 +671,40 @@ TEST(packs_that_share_credentials_renew_them_once)
 	server_stop(opening.server);
 }
 
-TEST(credentials_are_renewed_when_they_end)
+TEST_OF(s, credentials_are_renewed_when_they_end)
 {
-	struct http_server *server = server_new(SIZE);
 	struct renewed renewed;
 	struct reader *reader;
 
-	server->answer = wants_a_new_key;
-	server_start(server);
+	s->server->answer = wants_a_new_key;
+	server_start(s->server);
 	renewed_init(&renewed);
-	reader = open_renewed(server, &renewed);
+	reader = open_renewed(s->server, &renewed);
 	assert_int_equal(renewed.key, 1);
 	for (unsigned i = 0; i < 10; i++)
 		assert_gets(reader, 10, 5000000 + i);
 	assert_int_equal(renewed.key, 2);
 	reader_free(reader);
 	object_refresh_release(&renewed.refresh);
-	server_stop(server);
 }
 
-TEST(a_read_that_was_cancelled_does_not_wait_for_credentials)
+TEST_OF(s, a_read_that_was_cancelled_does_not_wait_for_credentials)
 {
-	struct http_server *server = server_new(SIZE);
 	struct renewed renewed;
 	struct reader *reader;
-	struct many many;
 
-	server_start(server);
+	server_start(s->server);
 	renewed_init(&renewed);
-	reader = open_renewed(server, &renewed);
+	reader = open_renewed(s->server, &renewed);
 	atomic_store(&renewed.endless, true);
 	atomic_store(&renewed.wanted, true);
-	many_submit(&many, reader);
+	many_submit(&s->many, reader);
 	while (!atomic_load(&renewed.begun))
 		sched_yield();
 	reader_cancel(reader);
-	assert_int_equal(many_wait(&many), -ECANCELED);
+	assert_int_equal(many_wait(&s->many), -ECANCELED);
 	reader_free(reader);
 	object_refresh_release(&renewed.refresh);
-	free(many.memory);
-	server_stop(server);
 }
 
 static enum answer never(struct http_server *server, unsigned request, const char *text)
@@ -774,9 +715,8 @@ static enum answer never(struct http_server *server, unsigned request, const cha
 	return ANSWER_NEVER;
 }
 
-TEST(a_question_for_credentials_ends_when_nobody_waits)
+TEST_OF(s, a_question_for_credentials_ends_when_nobody_waits)
 {
-	struct http_server *server = server_new(SIZE);
 	const atomic_bool stops = true;
 	struct fetch request = {
 		.method = "GET", .timeout_ms = 60000, .stops = &stops, .settings = &patient};
@@ -785,10 +725,9 @@ TEST(a_question_for_credentials_ends_when_nobody_waits)
 	unsigned status;
 	char url[64];
 
-	server->answer = never;
-	server_start(server);
-	snprintf(url, sizeof(url), "http://127.0.0.1:%u/x", server->port);
+	s->server->answer = never;
+	server_start(s->server);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/x", s->server->port);
 	request.url = url;
 	assert_int_equal(fetch(&request, &status, &body, &err), -ECANCELED);
-	server_stop(server);
 }

@@ -19,7 +19,6 @@ static void make_pack(struct fixture *f)
 {
 	uint32_t a, b;
 
-	start(f);
 	a = add_dir(f, BUILDER_ROOT, "a");
 	b = add_dir(f, a, "b");
 	add_file(f, b, "file", 10);

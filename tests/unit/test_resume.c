@@ -178,20 +178,6 @@ static void let_go(struct fixture *f)
 	f->builder = NULL;
 }
 
-static XXH128_hash_t file_hash(const char *path)
-{
-	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-	SCOPE_FREE uint8_t *data = NULL;
-	struct stat st;
-
-	assert_true(fd >= 0);
-	assert_done(fstat(fd, &st));
-	data = malloc((size_t)st.st_size);
-	assert_non_null(data);
-	assert_done(io_pread_full(fd, data, (size_t)st.st_size, 0));
-	return XXH3_128bits(data, (size_t)st.st_size);
-}
-
 /* Of the pack, had nothing ever happened. It is made once. */
 static XXH128_hash_t want_hash(struct fixture *f)
 {

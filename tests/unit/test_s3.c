@@ -129,6 +129,25 @@ static void is_at(const struct remote_settings *settings, const char *url)
 
 FIXTURE_BY(fresh, void, clear, NULL);
 
+static int open_plain(void **state)
+{
+	static const struct remote_settings settings = {0};
+
+	clear(state);
+	*state = opened(&settings);
+	return 0;
+}
+
+static int close_plain(void **state)
+{
+	struct object_auth *auth = *state;
+
+	auth->ops->free(auth);
+	return 0;
+}
+
+FIXTURE_BY(auth, struct object_auth, open_plain, close_plain);
+
 TEST_OF(fresh, options_count_more_than_the_environment_and_that_more_than_the_profile)
 {
 	const struct remote_settings unset = {0}, profile = {.profile = "p"},
@@ -229,11 +248,8 @@ TEST_OF(fresh,
 	auth->ops->free(auth);
 }
 
-TEST_OF(fresh, credentials_that_will_end_are_renewed_before)
+TEST_OF(auth, credentials_that_will_end_are_renewed_before)
 {
-	const struct remote_settings settings = {0};
-	struct object_auth *auth = opened(&settings);
-
 	set_container();
 	refreshed(auth, 0, "");
 	now += 3299;
@@ -249,14 +265,10 @@ TEST_OF(fresh, credentials_that_will_end_are_renewed_before)
 	assert_int_equal(state_of(auth), AUTH_AGES);
 	now += 100;
 	assert_int_equal(state_of(auth), AUTH_NONE);
-	auth->ops->free(auth);
 }
 
-TEST_OF(fresh, while_a_renewal_fails_what_is_there_is_used)
+TEST_OF(auth, while_a_renewal_fails_what_is_there_is_used)
 {
-	const struct remote_settings settings = {0};
-	struct object_auth *auth = opened(&settings);
-
 	set_container();
 	refreshed(auth, 0, "");
 	now += 3300;
@@ -269,7 +281,6 @@ TEST_OF(fresh, while_a_renewal_fails_what_is_there_is_used)
 	refreshed(auth, -EIO, "the container is not reached");
 	now += 270;
 	assert_int_equal(state_of(auth), AUTH_NONE);
-	auth->ops->free(auth);
 }
 
 TEST_OF(fresh, packs_share_their_keys_but_not_their_regions)
@@ -293,11 +304,8 @@ TEST_OF(fresh, packs_share_their_keys_but_not_their_regions)
 
 #define ENDED "<Error><Code>ExpiredToken</Code><Message>The token has expired</Message></Error>"
 
-TEST_OF(fresh, a_session_that_a_server_ends_is_renewed_at_once)
+TEST_OF(auth, a_session_that_a_server_ends_is_renewed_at_once)
 {
-	const struct remote_settings settings = {0};
-	struct object_auth *auth = opened(&settings);
-
 	set_container();
 	refreshed(auth, 0, "");
 	refused(auth, 400, "", ENDED, 0, "");
@@ -309,14 +317,10 @@ TEST_OF(fresh, a_session_that_a_server_ends_is_renewed_at_once)
 	refused(auth, 400, "", ENDED, 0, "");
 	assert_int_equal(state_of(auth), AUTH_READY);
 	assert_int_equal(asked, 2);
-	auth->ops->free(auth);
 }
 
-TEST_OF(fresh, a_session_that_nobody_renews_is_an_error_until_somebody_does)
+TEST_OF(auth, a_session_that_nobody_renews_is_an_error_until_somebody_does)
 {
-	const struct remote_settings settings = {0};
-	struct object_auth *auth = opened(&settings);
-
 	set_static();
 	setenv("AWS_SESSION_TOKEN", "T", 1);
 	refreshed(auth, 0, "");
@@ -327,12 +331,11 @@ TEST_OF(fresh, a_session_that_nobody_renews_is_an_error_until_somebody_does)
 	setenv("AWS_SESSION_TOKEN", "T2", 1);
 	refreshed(auth, 0, "");
 	assert_int_equal(state_of(auth), AUTH_READY);
-	auth->ops->free(auth);
 }
 
 /* --- refusals -------------------------------------------------------------------------------- */
 
-TEST_OF(fresh, each_refusal_has_its_sentence)
+TEST_OF(auth, each_refusal_has_its_sentence)
 {
 	static const struct {
 		unsigned status;
@@ -354,8 +357,6 @@ TEST_OF(fresh, each_refusal_has_its_sentence)
 		 "the server refuses: 400 InvalidRegionName the words of the server"},
 		{403, "RequestTimeTooSkewed", -EACCES, "this machine's clock is wrong: set it"},
 	};
-	const struct remote_settings settings = {0};
-	struct object_auth *auth = opened(&settings);
 
 	set_static();
 	refreshed(auth, 0, "");
@@ -368,13 +369,10 @@ TEST_OF(fresh, each_refusal_has_its_sentence)
 			 table[i].code);
 		refused(auth, table[i].status, "", body, table[i].error, table[i].why);
 	}
-	auth->ops->free(auth);
 }
 
-TEST_OF(fresh, a_clock_that_is_wrong_is_named_with_the_seconds)
+TEST_OF(auth, a_clock_that_is_wrong_is_named_with_the_seconds)
 {
-	const struct remote_settings settings = {0};
-	struct object_auth *auth = opened(&settings);
 	time_t then = now - 3600;
 	struct object_answer answer = {.status = 403,
 				       .body = "<Error><Code>RequestTimeTooSkewed</Code></Error>"};
@@ -389,7 +387,6 @@ TEST_OF(fresh, a_clock_that_is_wrong_is_named_with_the_seconds)
 	assert_string_equal(err.text,
 			    "this machine's clock is 3600 seconds ahead of the server's: "
 			    "set it (chrony, timedatectl set-ntp true)");
-	auth->ops->free(auth);
 }
 
 int main(void)

@@ -11,7 +11,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TURNED	     "Exif\0\0MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"
-#define UPRIGHT	     "Exif\0\0MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\1\0\0\0\0\0\0"
 #define PROFILE	     "ICC_PROFILE\0\1\1a profile that nobody knows"
 
 static const struct jpeg_recipe colour = {.width = 100, .height = 60, .colour = JCS_RGB};
@@ -123,18 +122,6 @@ TEST(sizes_are_those_of_torchvision)
 	}
 }
 
-TEST(a_large_image_is_made_smaller)
-{
-	const struct transform how = {.resize = 30};
-	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT, from_grey = BUF_INIT;
-
-	jpeg_fixture(&colour, &from);
-	expect_made(&how, &from, &to, MADE(IMAGE_JPEG, 50, 30));
-	jpeg_fixture(&grey, &from_grey);
-	expect_made(&how, &from_grey, &to, MADE(IMAGE_JPEG, 30, 44));
-	assert_int_equal(head_of(&to).colour, JPEG_GREY);
-}
-
 TEST(one_that_is_decoded_at_a_fraction_has_the_size_all_the_same)
 {
 	const struct jpeg_recipe recipe = {.width = 333, .height = 211, .colour = JCS_RGB};
@@ -146,16 +133,6 @@ TEST(one_that_is_decoded_at_a_fraction_has_the_size_all_the_same)
 
 		expect_made(&how, &from, &to, MADE(IMAGE_PNM, 333 * side / 211, side));
 	}
-}
-
-TEST(a_small_image_stays_as_it_is)
-{
-	const struct transform resize = {.resize = 60, .max_side = 100, .quality = 10};
-	SCOPE(buf_release) struct buf from = BUF_INIT;
-
-	jpeg_fixture(&colour, &from);
-	expect_left(&resize, &from, "");
-	expect_left(&(struct transform){.resize = 0}, &from, "");
 }
 
 TEST(thin_images_keep_a_pixel)
@@ -217,66 +194,6 @@ TEST(a_kind_that_libjpeg_does_not_know_stays)
 	expect_left(&how, &from, "libjpeg: Unsupported JPEG data precision 12");
 }
 
-/* --- decoded -------------------------------------------------------------------------- */
-
-TEST(a_ppm_holds_the_pixels)
-{
-	const struct transform how = {.store = STORE_PPM};
-	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
-	SCOPE(pixels_release) struct pixels pixels = {0};
-
-	jpeg_fixture(&colour, &from);
-	expect_made(&how, &from, &to, MADE(IMAGE_PNM, 100, 60));
-	assert_int_equal(jpeg_decode((uint8_t *)from.data, from.len, 1, &pixels, NULL), 0);
-	assert_int_equal(to.len, 14 + 100 * 60 * 3);
-	assert_memory_equal(to.data, "P6\n100 60\n255\n", 14);
-	assert_memory_equal(to.data + 14, pixels.data, 100 * 60 * 3);
-}
-
-TEST(a_grey_one_becomes_a_pgm)
-{
-	const struct transform how = {.store = STORE_PPM};
-	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
-
-	jpeg_fixture(&grey, &from);
-	expect_made(&how, &from, &to, MADE(IMAGE_PNM, 61, 90));
-	assert_memory_equal(to.data, "P5\n61 90\n255\n", 13);
-	assert_int_equal(to.len, 13 + 61 * 90);
-}
-
-TEST(a_bmp_holds_the_pixels_from_below_with_rows_of_whole_words)
-{
-	const struct jpeg_recipe recipe = {.width = 35, .height = 9, .colour = JCS_RGB};
-	const struct transform how = {.store = STORE_BMP};
-	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
-	SCOPE(pixels_release) struct pixels pixels = {0};
-
-	jpeg_fixture(&recipe, &from);
-	expect_made(&how, &from, &to, MADE(IMAGE_BMP, 35, 9));
-	assert_int_equal(jpeg_decode((uint8_t *)from.data, from.len, 1, &pixels, NULL), 0);
-	assert_int_equal(to.len, 54 + 9 * 108);
-	assert_int_equal(le_get32(to.data + 2), to.len);
-	for (uint32_t y = 0; y < 9; y++) {
-		const uint8_t *bgr = (uint8_t *)to.data + 54 + (size_t)(8 - y) * 108;
-		const uint8_t *rgb = pixels_row(&pixels, y);
-
-		for (size_t i = 0; i < 105; i++)
-			assert_int_equal(bgr[i], rgb[i / 3 * 3 + 2 - i % 3]);
-		assert_memory_equal(bgr + 105, "\0\0\0", 3);
-	}
-}
-
-TEST(a_grey_bmp_has_a_palette_of_greys)
-{
-	const struct transform how = {.store = STORE_BMP};
-	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
-
-	jpeg_fixture(&grey, &from);
-	expect_made(&how, &from, &to, MADE(IMAGE_BMP, 61, 90));
-	assert_int_equal(to.len, 54 + 1024 + 90 * 64);
-	assert_memory_equal(to.data + 54 + 4 * 200, "\xc8\xc8\xc8\0", 4);
-}
-
 /* --- beside the pixels ---------------------------------------------------------------- */
 
 static const struct jpeg_recipe turned = {
@@ -310,47 +227,6 @@ TEST(what_exif_turns_stays_a_jpeg)
 		    MADE(IMAGE_JPEG, 50, 30));
 	expect_left(&(struct transform){.store = STORE_PPM}, &from,
 		    "EXIF asks to turn it, which no decoded image could say");
-}
-
-TEST(exif_that_turns_nothing_is_no_hindrance)
-{
-	struct jpeg_recipe recipe = colour;
-	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
-
-	recipe.segments[0] = (struct jpeg_segment)SEGMENT(JPEG_APP0 + 1, UPRIGHT);
-	jpeg_fixture(&recipe, &from);
-	expect_made(&(struct transform){.store = STORE_BMP}, &from, &to, MADE(IMAGE_BMP, 100, 60));
-}
-
-/* --- quality -------------------------------------------------------------------------- */
-
-TEST(store_jpeg_encodes_all_that_gets_smaller)
-{
-	const struct transform rough = {.store = STORE_JPEG, .quality = 50};
-	const struct transform fine = {.store = STORE_JPEG, .quality = 100};
-	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
-
-	jpeg_fixture(&colour, &from);
-	expect_made(&rough, &from, &to, MADE(IMAGE_JPEG, 100, 60));
-	assert_true(to.len < from.len / 2);
-	expect_left(&fine, &from, "");
-}
-
-TEST(quality_is_refused_where_nothing_is_made)
-{
-	struct err err = {0};
-
-	assert_int_equal(transform_check(&(struct transform){.optimize = true}, &err), 0);
-	assert_int_equal(transform_check(&(struct transform){.resize = 2, .quality = 100}, &err),
-			 0);
-	assert_int_equal(transform_check(&(struct transform){.resize = 2, .quality = 101}, &err),
-			 -EINVAL);
-	assert_int_equal(
-		transform_check(&(struct transform){.store = STORE_BMP, .quality = 9}, &err),
-		-EINVAL);
-	assert_string_equal(err.text,
-			    "a quality is for images that are made: with --resize, "
-			    "--max-side or --store=jpeg");
 }
 
 /* --- optimized ------------------------------------------------------------------------ */

@@ -104,7 +104,7 @@ static void ground_start(struct ground *g, unsigned threads)
 
 static void ground_release(struct ground *g)
 {
-	work_free(g->work);
+	work_free(steal_ptr(&g->work));
 	pthread_cond_destroy(&g->changed);
 	pthread_mutex_destroy(&g->lock);
 }
@@ -114,6 +114,14 @@ static void ground_stop(struct ground *g)
 	work_stop(g->work);
 	ground_release(g);
 }
+
+static void ground_end(struct ground *g)
+{
+	if (g->work)
+		ground_stop(g);
+}
+
+FIXTURE(g, struct ground, (void), ground_end);
 
 static void open_gate(struct ground *g, enum kind kind)
 {
@@ -189,225 +197,194 @@ static void hide(struct ground *g, struct job *job, char name)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-TEST(work_that_never_started_can_be_freed)
+TEST_OF(g, work_that_never_started_can_be_freed)
 {
-	struct ground g;
-
-	ground_init(&g, 4);
-	ground_release(&g);
+	ground_init(g, 4);
 	work_free(NULL);
 }
 
-TEST(threads_that_have_nothing_to_do_can_be_stopped)
+TEST_OF(g, threads_that_have_nothing_to_do_can_be_stopped)
 {
-	struct ground g;
-
-	ground_start(&g, 4);
-	ground_stop(&g);
+	ground_start(g, 4);
 }
 
-TEST(what_was_queued_before_the_start_is_done)
+TEST_OF(g, what_was_queued_before_the_start_is_done)
 {
-	struct ground g;
 	struct job job;
 
-	ground_init(&g, 1);
-	open_gates(&g);
-	queue(&g, &job, 'w');
-	assert_int_equal(work_start(g.work), 0);
-	wait_done(&g, 1);
-	ground_stop(&g);
+	ground_init(g, 1);
+	open_gates(g);
+	queue(g, &job, 'w');
+	assert_int_equal(work_start(g->work), 0);
+	wait_done(g, 1);
 }
 
-TEST(what_could_be_found_before_the_start_is_found)
+TEST_OF(g, what_could_be_found_before_the_start_is_found)
 {
-	struct ground g;
 	struct job job;
 
-	ground_init(&g, 1);
-	open_gates(&g);
-	hide(&g, &job, 'f');
-	work_look(g.work);
-	assert_int_equal(work_start(g.work), 0);
-	wait_done(&g, 1);
-	ground_stop(&g);
+	ground_init(g, 1);
+	open_gates(g);
+	hide(g, &job, 'f');
+	work_look(g->work);
+	assert_int_equal(work_start(g->work), 0);
+	wait_done(g, 1);
 }
 
-TEST(what_is_queued_is_done_in_order)
+TEST_OF(g, what_is_queued_is_done_in_order)
 {
-	struct ground g;
 	struct job jobs[5];
 
-	ground_start(&g, 1);
+	ground_start(g, 1);
 	for (unsigned i = 0; i < 5; i++)
-		queue(&g, &jobs[i], (char)('0' + i));
-	open_gates(&g);
-	wait_done(&g, 5);
-	assert_string_equal(g.log, "01234");
-	ground_stop(&g);
+		queue(g, &jobs[i], (char)('0' + i));
+	open_gates(g);
+	wait_done(g, 5);
+	assert_string_equal(g->log, "01234");
 }
 
 /* --- finding --------------------------------------------------------------------------------- */
 
-TEST(nobody_looks_before_being_told_to)
+TEST_OF(g, nobody_looks_before_being_told_to)
 {
-	struct ground g;
 	struct job jobs[10], hidden;
 
-	ground_start(&g, 3);
-	open_gates(&g);
-	hide(&g, &hidden, 'f');
+	ground_start(g, 3);
+	open_gates(g);
+	hide(g, &hidden, 'f');
 	for (unsigned i = 0; i < 10; i++)
-		queue(&g, &jobs[i], 'w');
-	wait_done(&g, 10);
-	work_stop(g.work);
-	assert_int_equal(g.finds, 0);
+		queue(g, &jobs[i], 'w');
+	wait_done(g, 10);
+	work_stop(g->work);
+	assert_int_equal(g->finds, 0);
 	assert_int_equal(hidden.runs, 0);
-	ground_release(&g);
 }
 
-TEST(one_look_finds_all_there_is)
+TEST_OF(g, one_look_finds_all_there_is)
 {
-	struct ground g;
 	struct job jobs[5];
 
-	ground_start(&g, 1);
-	open_gates(&g);
+	ground_start(g, 1);
+	open_gates(g);
 	for (unsigned i = 0; i < 5; i++)
-		hide(&g, &jobs[i], (char)('a' + i));
-	work_look(g.work);
-	wait_done(&g, 5);
-	work_stop(g.work);
-	assert_string_equal(g.log, "abcde");
-	assert_in_range(g.finds, 5, 6); /* the last in vain, or not for the stop */
-	ground_release(&g);
+		hide(g, &jobs[i], (char)('a' + i));
+	work_look(g->work);
+	wait_done(g, 5);
+	work_stop(g->work);
+	assert_string_equal(g->log, "abcde");
+	assert_in_range(g->finds, 5, 6); /* the last in vain, or not for the stop */
 }
 
-TEST(whoever_found_nothing_looks_again_only_when_told)
+TEST_OF(g, whoever_found_nothing_looks_again_only_when_told)
 {
-	struct ground g;
 	struct job jobs[10], hidden;
 	unsigned before;
 
-	ground_start(&g, 1);
-	open_gates(&g);
-	hold_finding(&g, true);
-	work_look(g.work);
-	wait_finding(&g, 1);
-	hold_finding(&g, false);
+	ground_start(g, 1);
+	open_gates(g);
+	hold_finding(g, true);
+	work_look(g->work);
+	wait_finding(g, 1);
+	hold_finding(g, false);
 	for (unsigned i = 0; i < 10; i++)
-		queue(&g, &jobs[i], 'w');
-	wait_done(&g, 10);
-	before = finds(&g);
+		queue(g, &jobs[i], 'w');
+	wait_done(g, 10);
+	before = finds(g);
 	assert_int_equal(before, 1);
-	hide(&g, &hidden, 'f');
-	work_look(g.work);
-	wait_done(&g, 11);
-	ground_stop(&g);
+	hide(g, &hidden, 'f');
+	work_look(g->work);
+	wait_done(g, 11);
 }
 
-TEST(what_may_be_found_later_is_looked_for_then)
+TEST_OF(g, what_may_be_found_later_is_looked_for_then)
 {
-	struct ground g;
 	struct job hidden;
 
-	ground_start(&g, 3);
-	open_gates(&g);
-	hide(&g, &hidden, 'f');
-	g.later = 1000 * 1000;
-	work_look(g.work);
-	wait_done(&g, 1);
-	work_stop(g.work);
-	assert_in_range(g.finds, 2, 4); /* also for what there may be beside and after it */
-	ground_release(&g);
+	ground_start(g, 3);
+	open_gates(g);
+	hide(g, &hidden, 'f');
+	g->later = 1000 * 1000;
+	work_look(g->work);
+	wait_done(g, 1);
+	work_stop(g->work);
+	assert_in_range(g->finds, 2, 4); /* also for what there may be beside and after it */
 }
 
 /* The one that looks must look once more, as it may have looked too early. */
-TEST(a_look_while_somebody_looks_is_not_lost)
+TEST_OF(g, a_look_while_somebody_looks_is_not_lost)
 {
-	struct ground g;
-
-	ground_start(&g, 1);
-	hold_finding(&g, true);
-	work_look(g.work);
-	wait_finding(&g, 1);
-	work_look(g.work);
-	hold_finding(&g, false);
-	wait_finds(&g, 2);
-	work_stop(g.work);
-	assert_int_equal(g.finds, 2);
-	ground_release(&g);
+	ground_start(g, 1);
+	hold_finding(g, true);
+	work_look(g->work);
+	wait_finding(g, 1);
+	work_look(g->work);
+	hold_finding(g, false);
+	wait_finds(g, 2);
+	work_stop(g->work);
+	assert_int_equal(g->finds, 2);
 }
 
-TEST(what_is_wanted_goes_before_what_can_be_found)
+TEST_OF(g, what_is_wanted_goes_before_what_can_be_found)
 {
-	struct ground g;
 	struct job jobs[10];
 
-	ground_start(&g, 1);
-	queue(&g, &jobs[0], '0');
-	wait_running(&g, WANTED, 1); /* holds the only thread */
+	ground_start(g, 1);
+	queue(g, &jobs[0], '0');
+	wait_running(g, WANTED, 1); /* holds the only thread */
 	for (unsigned i = 0; i < 3; i++)
-		hide(&g, &jobs[1 + i], (char)('a' + i));
-	work_look(g.work);
+		hide(g, &jobs[1 + i], (char)('a' + i));
+	work_look(g->work);
 	for (unsigned i = 0; i < 6; i++)
-		queue(&g, &jobs[4 + i], (char)('1' + i));
-	open_gates(&g);
-	wait_done(&g, 10);
-	assert_string_equal(g.log, "0123456abc");
-	ground_stop(&g);
+		queue(g, &jobs[4 + i], (char)('1' + i));
+	open_gates(g);
+	wait_done(g, 10);
+	assert_string_equal(g->log, "0123456abc");
 }
 
-TEST(what_is_wanted_meanwhile_goes_before_the_next_to_be_found)
+TEST_OF(g, what_is_wanted_meanwhile_goes_before_the_next_to_be_found)
 {
-	struct ground g;
 	struct job found[2], wanted;
 
-	ground_start(&g, 1);
-	hide(&g, &found[0], 'a');
-	hide(&g, &found[1], 'b');
-	work_look(g.work);
-	wait_running(&g, FOUND, 1);
-	queue(&g, &wanted, 'w');
-	open_gates(&g);
-	wait_done(&g, 3);
-	assert_string_equal(g.log, "awb");
-	ground_stop(&g);
+	ground_start(g, 1);
+	hide(g, &found[0], 'a');
+	hide(g, &found[1], 'b');
+	work_look(g->work);
+	wait_running(g, FOUND, 1);
+	queue(g, &wanted, 'w');
+	open_gates(g);
+	wait_done(g, 3);
+	assert_string_equal(g->log, "awb");
 }
 
-TEST(one_look_sets_all_threads_to_work)
+TEST_OF(g, one_look_sets_all_threads_to_work)
 {
-	struct ground g;
 	struct job jobs[4];
 
-	ground_start(&g, 4);
+	ground_start(g, 4);
 	for (unsigned i = 0; i < 4; i++)
-		hide(&g, &jobs[i], 'f');
-	work_look(g.work);
-	wait_running(&g, FOUND, 4); /* would hang, if one had to end before the next begins */
-	open_gates(&g);
-	wait_done(&g, 4);
-	ground_stop(&g);
+		hide(g, &jobs[i], 'f');
+	work_look(g->work);
+	wait_running(g, FOUND, 4); /* would hang, if one had to end before the next begins */
+	open_gates(g);
+	wait_done(g, 4);
 }
 
-TEST(what_is_found_leaves_the_other_threads_to_what_is_wanted)
+TEST_OF(g, what_is_found_leaves_the_other_threads_to_what_is_wanted)
 {
-	struct ground g;
 	struct job found[2], wanted[10];
 
-	ground_start(&g, 3);
-	g.depth = 2;
+	ground_start(g, 3);
+	g->depth = 2;
 	for (unsigned i = 0; i < 2; i++)
-		hide(&g, &found[i], 'f');
-	work_look(g.work);
-	wait_running(&g, FOUND, 2);
-	open_gate(&g, WANTED);
+		hide(g, &found[i], 'f');
+	work_look(g->work);
+	wait_running(g, FOUND, 2);
+	open_gate(g, WANTED);
 	for (unsigned i = 0; i < 10; i++)
-		queue(&g, &wanted[i], 'w');
-	wait_done(&g, 10);
-	open_gate(&g, FOUND);
-	wait_done(&g, 12);
-	ground_stop(&g);
+		queue(g, &wanted[i], 'w');
+	wait_done(g, 10);
+	open_gate(g, FOUND);
+	wait_done(g, 12);
 }
 
 /* As many as may run are running; each that ends makes way for another. */
@@ -432,40 +409,36 @@ TEST(what_had_to_wait_for_its_turn_is_not_forgotten)
 
 /* --- stopping -------------------------------------------------------------------------------- */
 
-TEST(stopping_finishes_all_that_is_queued)
+TEST_OF(g, stopping_finishes_all_that_is_queued)
 {
 	static struct job jobs[ITEMS];
-	struct ground g;
 
-	ground_init(&g, 4);
-	open_gates(&g);
+	ground_init(g, 4);
+	open_gates(g);
 	for (unsigned i = 0; i < ITEMS; i++)
-		queue(&g, &jobs[i], 'x');
-	assert_int_equal(work_start(g.work), 0);
-	work_stop(g.work);
-	assert_int_equal(g.done, ITEMS);
+		queue(g, &jobs[i], 'x');
+	assert_int_equal(work_start(g->work), 0);
+	work_stop(g->work);
+	assert_int_equal(g->done, ITEMS);
 	for (unsigned i = 0; i < ITEMS; i++)
 		assert_int_equal(jobs[i].runs, 1);
-	ground_release(&g);
 }
 
 /* As fills do that make room for the starved. */
-TEST(what_jobs_queue_while_stopping_is_done)
+TEST_OF(g, what_jobs_queue_while_stopping_is_done)
 {
 	enum { CHAIN = 500 };
 	static struct job jobs[2 * CHAIN];
-	struct ground g;
 
-	ground_init(&g, 4);
-	open_gates(&g);
+	ground_init(g, 4);
+	open_gates(g);
 	for (unsigned i = 0; i < 2 * CHAIN; i++)
 		jobs[i] = (struct job){.then = i + 2 < 2 * CHAIN ? &jobs[i + 2] : NULL};
-	work_add(g.work, &jobs[0].item);
-	work_add(g.work, &jobs[1].item);
-	assert_int_equal(work_start(g.work), 0);
-	work_stop(g.work);
-	assert_int_equal(g.done, 2 * CHAIN);
-	ground_release(&g);
+	work_add(g->work, &jobs[0].item);
+	work_add(g->work, &jobs[1].item);
+	assert_int_equal(work_start(g->work), 0);
+	work_stop(g->work);
+	assert_int_equal(g->done, 2 * CHAIN);
 }
 
 static void *stop(void *arg)
@@ -501,25 +474,24 @@ TEST(what_is_found_while_stopping_is_run)
 }
 
 /* As reads do that other threads end. */
-TEST(stopping_waits_for_what_is_expected)
+TEST_OF(g, stopping_waits_for_what_is_expected)
 {
 	static struct job expected, then;
 
 	for (int i = 0; i < 200; i++) {
-		struct ground g;
 		pthread_t stopper;
 
-		ground_start(&g, 3);
-		open_gates(&g);
+		ground_start(g, 3);
+		open_gates(g);
 		then = (struct job){.kind = WANTED};
 		expected = (struct job){.kind = WANTED, .then = &then};
-		work_expect(g.work);
-		assert_int_equal(pthread_create(&stopper, NULL, stop, g.work), 0);
-		work_arrived(g.work, &expected.item);
+		work_expect(g->work);
+		assert_int_equal(pthread_create(&stopper, NULL, stop, g->work), 0);
+		work_arrived(g->work, &expected.item);
 		pthread_join(stopper, NULL);
 		assert_int_equal(expected.runs, 1);
 		assert_int_equal(then.runs, 1);
-		ground_release(&g);
+		ground_release(g);
 	}
 }
 
@@ -558,42 +530,38 @@ TEST(nobody_looks_while_stopping)
 /* --- no wakeup is lost ----------------------------------------------------------------------- */
 
 /* All threads asleep, or about to be: each time something to do must wake one. */
-TEST(one_at_a_time_is_never_overslept)
+TEST_OF(g, one_at_a_time_is_never_overslept)
 {
 	enum { ROUNDS = 3000 };
-	struct ground g;
 	struct job job;
 
-	ground_start(&g, 3);
-	open_gates(&g);
+	ground_start(g, 3);
+	open_gates(g);
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		if (i % 2) {
-			hide(&g, &job, 'f');
-			work_look(g.work);
+			hide(g, &job, 'f');
+			work_look(g->work);
 		} else {
-			queue(&g, &job, 'w');
+			queue(g, &job, 'w');
 		}
-		wait_done(&g, i + 1);
+		wait_done(g, i + 1);
 		assert_int_equal(job.runs, 1);
 	}
-	ground_stop(&g);
 }
 
-TEST(one_wanted_and_one_to_be_found_at_a_time_are_never_overslept)
+TEST_OF(g, one_wanted_and_one_to_be_found_at_a_time_are_never_overslept)
 {
 	enum { ROUNDS = 2000 };
-	struct ground g;
 	struct job wanted, found;
 
-	ground_start(&g, 2);
-	open_gates(&g);
+	ground_start(g, 2);
+	open_gates(g);
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		hide(&g, &found, 'f');
-		work_look(g.work);
-		queue(&g, &wanted, 'w');
-		wait_done(&g, 2 * (i + 1));
+		hide(g, &found, 'f');
+		work_look(g->work);
+		queue(g, &wanted, 'w');
+		wait_done(g, 2 * (i + 1));
 	}
-	ground_stop(&g);
 }
 
 enum { PRODUCERS = 8, EACH = 500 };
@@ -618,26 +586,24 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-TEST(every_item_of_many_producers_runs_once)
+TEST_OF(g, every_item_of_many_producers_runs_once)
 {
 	static struct producer producers[PRODUCERS];
 	pthread_t ids[PRODUCERS];
-	struct ground g;
 
-	ground_start(&g, 6);
-	open_gates(&g);
+	ground_start(g, 6);
+	open_gates(g);
 	for (int i = 0; i < PRODUCERS; i++) {
-		producers[i].ground = &g;
+		producers[i].ground = g;
 		assert_int_equal(pthread_create(&ids[i], NULL, produce, &producers[i]), 0);
 	}
 	for (int i = 0; i < PRODUCERS; i++)
 		pthread_join(ids[i], NULL);
-	wait_done(&g, PRODUCERS * EACH); /* without a stop to wake the threads */
-	work_stop(g.work);
+	wait_done(g, PRODUCERS * EACH); /* without a stop to wake the threads */
+	work_stop(g->work);
 	for (int i = 0; i < PRODUCERS; i++)
 		for (unsigned j = 0; j < EACH; j++)
 			assert_int_equal(producers[i].jobs[j].runs, 1);
-	ground_release(&g);
 }
 
 int main(void)

@@ -6,6 +6,14 @@ import tarfile
 import zipfile
 
 import trees
+from foldfs import FOLDFS, run
+
+JPEG = b"\xff\xd8\xff"
+
+
+def jpegs(count):
+    """Values in leaf pages as well as in overflow pages."""
+    return [JPEG + trees.noise(i, (40, 1990, 5000, 70000)[i % 4]) for i in range(count)]
 
 
 def make_lmdb(path, records, subdir=True):
@@ -36,6 +44,11 @@ def shown(mount):
     """path -> bytes of all files."""
     return {path.decode(): (mount.path / path.decode()).read_bytes()
             for path in trees.files(mount.path)}
+
+
+def refused(path, *options):
+    """What is said where it should be mounted."""
+    return run(FOLDFS, *options, path, path.parent, status=None).err
 
 
 def same_imagefolder(mount, source):

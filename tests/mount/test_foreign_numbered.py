@@ -10,6 +10,7 @@ import pytest
 import foldfs
 import trees
 from foldfs import FOLDFS, run
+from foreign import refused, shown
 from formats import arrow, arrow_samples, msgpack
 
 lmdb = pytest.importorskip("lmdb", reason="no py-lmdb for this Python")
@@ -41,15 +42,6 @@ def numbered(path, values, dumps, form="%d"):
 
 def expected(samples, suffix=".JPEG"):
     return {f"{label:04}/{i:08}{suffix}": data for i, (data, label) in enumerate(samples)}
-
-
-def shown(mount):
-    return {path.decode(): (mount.path / path.decode()).read_bytes()
-            for path in trees.files(mount.path)}
-
-
-def refused(path):
-    return run(FOLDFS, path, path.parent, status=None).err
 
 
 # --- what is shown ------------------------------------------------------------------------------
@@ -85,31 +77,30 @@ COLLATED = {
 
 
 @pytest.mark.parametrize("protocol", [3, 4, 5])
-@pytest.mark.parametrize("form", COLLATED)
-def test_forms_of_loaders_without_collate_fn(place, mount, form, protocol):
-    samples = images(13)
-    values = [COLLATED[form](*sample) for sample in samples]
+def test_forms_of_loaders_without_collate_fn(place, mount, protocol):
+    """Each record is of a form of its own."""
+    samples = images(12 * len(COLLATED))
+    values = [form(*sample) for form, sample in zip(12 * list(COLLATED.values()), samples)]
     mounted = mount(numbered(place / "train.lmdb", values, lambda v: pickle.dumps(v, protocol)))
     assert shown(mounted) == expected(samples)
 
 
 @pytest.mark.parametrize("era", ["0.14", "1.0"])
-@pytest.mark.parametrize("width", [1, 4, 8])
-def test_labels_of_arrow_that_are_arrays_of_one(place, mount, width, era):
-    samples = images(13)
+def test_labels_of_arrow_that_are_arrays_of_one(place, mount, era):
+    samples = images(36)
     values = [((data,), arrow.Ndarray(label.to_bytes(width, "little"), (1,), width))
-              for data, label in samples]
+              for width, (data, label) in zip(12 * [1, 4, 8], samples)]
     mounted = mount(numbered(place / "train.lmdb", values, lambda v: arrow.serialize(v, era)))
     assert shown(mounted) == expected(samples)
 
 
-@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint8"])
-def test_labels_that_are_tensors(place, mount, dtype):
+def test_labels_that_are_tensors(place, mount):
     """What torch's default_collate makes of a batch of one."""
     torch = pytest.importorskip("torch")
-    samples = images(13)
-    values = [((data,), torch.tensor([label], dtype=getattr(torch, dtype)))
-              for data, label in samples]
+    types = torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8
+    samples = images(3 * len(types))
+    values = [((data,), torch.tensor([label], dtype=dtype))
+              for dtype, (data, label) in zip(3 * types, samples)]
     mounted = mount(numbered(place / "train.lmdb", values, pickle.dumps))
     assert shown(mounted) == expected(samples)
 
@@ -134,30 +125,33 @@ def array(data):
     return numpy.frombuffer(data, "u1")
 
 
+TENSORPACK = [
+    lambda data, label: pickle.dumps([array(data), label], -1),
+    lambda data, label: pickle.dumps([array(data), numpy.int64(label)], 4),
+    lambda data, label: msgpack.dumps([msgpack.ndarray(data), label]),
+    lambda data, label: msgpack.dumps([msgpack.ndarray(data), label], False),
+    lambda data, label: msgpack.dumps([msgpack.ndarray(data), msgpack.scalar(numpy.int32(label))]),
+    lambda data, label: arrow.serialize([arrow.Ndarray(data), label], "0.14"),
+    lambda data, label: arrow.serialize([arrow.Ndarray(data), label], "1.0"),
+]
+
+
 @pytest.mark.parametrize("form", ["%d", "%08d"])
-@pytest.mark.parametrize("dumps", [
-    pytest.param(lambda s: pickle.dumps([array(s[0]), s[1]], -1), id="pickle"),
-    pytest.param(lambda s: pickle.dumps([array(s[0]), numpy.int64(s[1])], 4), id="pickle4"),
-    pytest.param(lambda s: msgpack.dumps([msgpack.ndarray(s[0]), s[1]]), id="msgpack"),
-    pytest.param(lambda s: msgpack.dumps([msgpack.ndarray(s[0]), s[1]], False), id="msgpack0.5"),
-    pytest.param(lambda s: msgpack.dumps([msgpack.ndarray(s[0]),
-                                          msgpack.scalar(numpy.int32(s[1]))]), id="msgpack-numpy"),
-    pytest.param(lambda s: arrow.serialize([arrow.Ndarray(s[0]), s[1]], "0.14"), id="arrow0.14"),
-    pytest.param(lambda s: arrow.serialize([arrow.Ndarray(s[0]), s[1]], "1.0"), id="arrow1.0"),
-])
-def test_tensorpack(place, mount, dumps, form):
-    found = images()
+def test_tensorpack(place, mount, form):
+    """By any of its serializers, record by record."""
+    found = images(12 * len(TENSORPACK))
     path = place / "train.lmdb"
-    write(path, [((form % i).encode(), dumps(sample)) for i, sample in enumerate(found)],
+    write(path, [((form % i).encode(), dumps(*sample))
+                 for i, (dumps, sample) in enumerate(zip(12 * TENSORPACK, found))],
           [(b"__keys__", b"whatever")])
     assert shown(mount(path)) == expected(found)
 
 
-@pytest.mark.parametrize("value", [
-    pytest.param(value, id="-".join(key)) for key, value in arrow_samples.samples().items()])
-def test_pyarrow_itself(place, mount, value):
-    path = write(place / "train.lmdb", [(b"0", value), (b"1", value)], [(b"__keys__", b"")])
-    assert shown(mount(path)) == expected([(b"image", 7)] * 2, ".bin")
+def test_pyarrow_itself(place, mount):
+    values = arrow_samples.samples().values()
+    path = write(place / "train.lmdb", [(b"%d" % i, value) for i, value in enumerate(values)],
+                 [(b"__keys__", b"")])
+    assert shown(mount(path)) == expected([(b"image", 7)] * len(values), ".bin")
 
 
 @pytest.mark.parametrize("shape, header", [
@@ -224,22 +218,14 @@ class Harmful:
 
 @pytest.mark.parametrize("value, why", [
     (pickle.dumps((Harmful(), 3)), "a pickle that needs posix.system, which is not called"),
-    (pickle.dumps(({1}, 3)), "a pickle with the opcode EMPTY_SET"),
-    (pickle.dumps({"im": b"x"}), "a dict without 'image': --image-key names the image"),
     (pickle.dumps((b"x", 3), 0), "bytes of a pickle below protocol 3"),
-    (pickle.dumps((b"x", 1.5)), "a float, where an image and its label are expected"),
     (pickle.dumps((b"x", b"x" * 99)), "more than an image and its label"),
-    (pickle.dumps((b"x", 1, 2)), "more than an image and its label"),
-    (pickle.dumps((b"x" * 9000, 3))[:-1], "a pickle that is cut off"),
     (pickle.dumps((b"x", 3), 2), "bytes of a pickle below protocol 3"),
     (pickle.dumps([numpy.zeros((2, 2, 2, 2), "u1"), 3]), "an array of 4 dimensions"),
     (pickle.dumps([numpy.zeros(3), 3]), "an array of another type than uint8"),
     (arrow.serialize((b"x" * 9000, 3))[:2000], "Arrow that is cut off"),
     (arrow.serialize([b"x", 1, 2]), "more than an image and its label"),
-    (arrow.serialize(3), "a number, where an image is expected"),
     (msgpack.dumps([{b"nd": False}, 3]), "a dict that is no array of uint8"),
-    (msgpack.dumps([msgpack.ndarray(b"x" * 99), 3])[:40], "msgpack that is cut off"),
-    (b"\xff\xd8\xff an image", "neither a pickle, nor Arrow, nor msgpack"),
 ])
 def test_a_bad_record_is_named(place, value, why):
     records = [(b"%d" % i, pickle.dumps(sample)) for i, sample in enumerate(images(13))]

@@ -2,25 +2,13 @@
 
 import gzip
 import os
-import struct
 
 import pytest
 
 import foldfs
-import trees
-from foldfs import FOLDFS, FOLDPACK, run
-from foreign import same_imagefolder, shown
+from foldfs import FOLDPACK, run
+from foreign import JPEG, jpegs, refused, same_imagefolder, shown
 from formats import recordio, tfrecord
-
-JPEG = b"\xff\xd8\xff"
-
-
-def jpegs(count):
-    return [JPEG + trees.noise(i, (40, 1990, 5000, 70000)[i % 4]) for i in range(count)]
-
-
-def refused(path, *options):
-    return run(FOLDFS, *options, path, path.parent, status=None).err
 
 
 def photos():
@@ -92,19 +80,6 @@ def test_compressed_tfrecords_are_refused(place):
     assert "a compressed TFRecord cannot be read in place: decompress it" in refused(path)
 
 
-def test_a_damaged_tfrecord_names_the_record(place):
-    path = tfrecord.write(place / "x.tfrecord", [{"image": value} for value in jpegs(8)])
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-100])
-    assert "record 7: truncated" in refused(path)
-    at = len(tfrecord.record(tfrecord.example({"image": jpegs(1)[0]})))
-    path.write_bytes(whole[:at + 2] + b"\x01" + whole[at + 3:])
-    assert f"record 1: the checksum of its length, at byte {at}, does not hold" in refused(path)
-    path.write_bytes(tfrecord.record(tfrecord.example({"image": b"x"})) +
-                     tfrecord.record(b"\x0b no Example"))
-    assert "record 1: a group or an unknown type at byte 0" in refused(path)
-
-
 @foldfs.has_photos
 def test_photos_in_shards_of_slim(place, mount):
     found = photos()
@@ -117,14 +92,6 @@ def test_photos_in_shards_of_slim(place, mount):
 
 
 # --- RecordIO -----------------------------------------------------------------------------------
-
-
-def test_recordio_by_label(place, mount):
-    values = jpegs(5)
-    path = recordio.write(place / "train.rec", [
-        (float(i % 2), i, value) for i, value in enumerate(values)])
-    assert shown(mount(path)) == {
-        f"000{i % 2}/train-0000000{i}.JPEG": value for i, value in enumerate(values)}
 
 
 def test_recordio_with_its_list(place, mount):
@@ -159,20 +126,6 @@ def test_recordio_in_parts(place, mount):
     assert "1 records in several parts are left out" in mounted.said
     run(FOLDPACK, "create", path, place / "x.lmdb", status=4)
     run(FOLDPACK, "extract", path, place / "out", status=4)
-
-
-@pytest.mark.parametrize("tail, why", [
-    (b"x" * 40, "no magic number at byte 36"),
-    (recordio.frame(0, b"short"), "5 bytes are no image record"),
-    (recordio.frame(3, b"end"), "part 3 at byte 36 is out of order"),
-    (recordio.frame(1, b"begin"), "its last part is missing"),
-    (recordio.image(0.0, 0, b"x" * 90)[:-30], "truncated: 114 bytes"),
-    (recordio.frame(0, struct.pack("<IfQQ", 9, 0, 0, 0) + b"1234"), "9 labels in 28 bytes"),
-])
-def test_a_damaged_recordio_names_the_record(place, tail, why):
-    path = place / "train.rec"
-    path.write_bytes(recordio.image(0.0, 0, b"1234") + tail)
-    assert f"record 1: {why}" in refused(path)
 
 
 @foldfs.has_photos

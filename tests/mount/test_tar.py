@@ -20,10 +20,8 @@ import pytest
 
 import limits
 import trees
-from foldfs import FOLDPACK, MIB, PHOTOS, find_program, has_photos, run
+from foldfs import FOLDPACK, MIB, PHOTOS, has_photos, run
 from trees import noise, write
-
-COMPRESSORS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "zst": "zstd", "lz4": "lz4"}
 
 # Whole seconds: what all formats of tar(1) hold.
 WHEN = 1_600_000_000
@@ -95,64 +93,12 @@ def expect_folder(pack, folder, tmp_path):
 
 
 def test_a_tar_gives_what_the_folder_gives(hostile, pack, tmp_path):
-    source = tar(hostile[0], tmp_path / "x.tar", "--format=pax")
-    create(source, pack)
+    """And the id, which is a digest of paths, bytes, modes and times."""
+    done = create(tar(hostile[0], tmp_path / "x.tar", "--format=pax"), pack, "--json")
     expect_folder(pack, hostile[0], tmp_path)
     run(FOLDPACK, "verify", pack)
-
-
-def test_a_tar_has_the_id_of_the_folder(hostile, pack, tmp_path):
-    """A digest of paths, bytes, modes and times."""
-    source = tar(hostile[0], tmp_path / "x.tar", "--format=pax")
-    done = create(source, pack, "--json")
     folder = create(hostile[0], tmp_path / "folder.lmdb", "--json")
     assert done.out.split('"id"')[1] == folder.out.split('"id"')[1]
-
-
-@pytest.mark.parametrize("format", ["gnu", "oldgnu", "ustar", "pax"])
-def test_all_formats_of_tar_are_read(format, src, pack, tmp_path):
-    trees.make_small(src)
-    (src / ("d" * 90)).mkdir()
-    write(src / ("d" * 90) / ("n" * 90), b"long")
-    os.symlink("file", src / "link")
-    os.link(src / "large", src / "name")
-    for path in [b".", *trees.paths(src)]:
-        os.utime(os.fsencode(src) + b"/" + path, ns=(0, WHEN * 10**9), follow_symlinks=False)
-    create(tar(src, tmp_path / "x.tar", f"--format={format}"), pack)
-    expect_folder(pack, src, tmp_path)
-
-
-@pytest.mark.parametrize("suffix", COMPRESSORS)
-def test_compressed_tars_are_read(suffix, src, pack, tmp_path):
-    program = COMPRESSORS[suffix]
-    if not find_program(program):
-        pytest.skip(f"not installed: {program}")
-    trees.make_small(src)
-    source = tar(src, tmp_path / f"x.tar.{suffix}", f"--use-compress-program={program}",
-                 "--format=pax")
-    create(source, pack)
-    expect_folder(pack, src, tmp_path)
-
-
-def test_standard_input_is_read_as_a_file_is(src, pack, tmp_path):
-    trees.make_small(src)
-    source = tar(src, tmp_path / "x.tar", "--format=pax")
-    writer = subprocess.Popen(["gzip", "-c", source], stdout=subprocess.PIPE)
-    create("-", pack, stdin=writer.stdout)
-    assert writer.wait() == 0
-    create(source, tmp_path / "file.lmdb")
-    assert pack.read_bytes() == (tmp_path / "file.lmdb").read_bytes()
-
-
-def test_a_named_pipe_is_read_too(src, pack, tmp_path):
-    trees.make_small(src)
-    source = tar(src, tmp_path / "x.tar")
-    os.mkfifo(tmp_path / "pipe")
-    with subprocess.Popen(f"cat {source} > {tmp_path}/pipe", shell=True) as writer, \
-            open(tmp_path / "pipe", "rb") as pipe:
-        create("-", pack, stdin=pipe)
-    assert writer.returncode == 0
-    assert "folder/other" in listed(pack)
 
 
 def test_sparse_files_are_read(src, pack, tmp_path):
@@ -269,15 +215,6 @@ def test_special_files_are_left_out_and_said(pack, tmp_path):
     assert f"{source}/pipe: a named pipe, which a pack cannot hold; left out" in done.err
     assert f"{source}/null: a device, which a pack cannot hold; left out" in done.err
     assert listed(pack) == ["x"]
-
-
-def test_the_last_of_a_path_that_comes_again_counts(pack, tmp_path):
-    """As with tar -x."""
-    source = members(tmp_path / "x.tar", ("x", b"first"), ("y", b"1"), ("x", b"second"))
-    said = create(source, pack).err
-    assert f"{source}: paths that come again, of which the last member counts: 1, such as 'x'" \
-        in said
-    assert cat(pack, "x") == b"second"
 
 
 @pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.SYMTYPE])

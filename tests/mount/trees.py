@@ -174,6 +174,13 @@ def content(root):
     return found
 
 
+def attributes(root):
+    """path -> mode and time in seconds, of all but links."""
+    found = {path: os.lstat(os.path.join(os.fsencode(root), path)) for path in paths(root)}
+    return {path: (status.st_mode, int(status.st_mtime)) for path, status in found.items()
+            if not stat.S_ISLNK(status.st_mode)}
+
+
 def files(root):
     """The regular files below root, relative paths."""
     root = os.fsencode(root)

@@ -247,8 +247,7 @@ static void draw_waits(struct drawing *d)
 			d->page, d->row, column, style, ", the first for %s",
 			latency_format(snapshot_count(d->now, "/wait/oldest_ms") * 1000, oldest));
 	if (snapshot_count(d->now, "/wait/reads"))
-		page_putf(d->page, d->row, column, PAGE_PLAIN,
-			  "; so far half up to %s, 99 %% up to %s",
+		page_putf(d->page, d->row, column, PAGE_PLAIN, "; half up to %s, 99 %% up to %s",
 			  latency_format(snapshot_count(d->now, "/wait/p50_us"), p50),
 			  latency_format(snapshot_count(d->now, "/wait/p99_us"), p99));
 	d->row++;

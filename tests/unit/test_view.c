@@ -393,7 +393,9 @@ TEST(test_storage_that_hangs_is_said_in_red)
 	page = drawn(&view, 24, 80);
 	assert_row(&page, 4, "storage does not answer: 1 read waiting, the first for 12 s");
 	assert_true(page.cells[4 * 80].style == PAGE_BAD);
-	assert_true(shows(&page, "waits       1 now, the first for 12 s"));
+	assert_true(shows(&page,
+			  "waits       1 now, the first for 12 s; half up to 100 us, 99 % up to "
+			  "2 ms"));
 	history_release(&mount.history);
 }
 

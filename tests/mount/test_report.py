@@ -192,8 +192,7 @@ def test_copies_that_are_stored_once_are_found_and_take_nothing(session_dir, dat
                      "--check=off"))
     assert page.paths("copies-in-class") == [["train/cat/04.jpg", "train/cat/again.jpg"]]
     found = page.findings["copies-in-class"]
-    assert found["means"].endswith(
-        "2 files of the same size and checksums; the copies take 0 bytes.")
+    assert found["means"].endswith("2 files of the same size and checksums, stored once.")
 
 
 @pytest.mark.parametrize("kind, name", [
@@ -636,6 +635,7 @@ def test_a_browser_shows_the_figures_and_findings(page, seen):
                                "classes": "5", "splits": "2"}
     shown = {kind: (title, items) for kind, title, items in seen["cards"]}
     assert set(shown) == set(page.findings)
+    assert re.search(r"; the copies take 1\.\d+ KiB\.$", page.findings["copies-in-class"]["means"])
     assert shown["copies-in-splits"] == (
         "2 images are in more than one splitproblem",
         ["train/cat/07.jpg\nval/cat/leaked.jpg", "train/dog/2.jpg\nval/dog/linked.jpg"])

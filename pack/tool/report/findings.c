@@ -104,8 +104,11 @@ static int add_meaning(const struct findings *findings, const struct kind *kind,
 
 	if (r < 0 || !is_copies(kind))
 		return r;
-	return buf_addf(means, " %s of the same size and checksums; the copies take %s.",
-			count_noun(total->files, "file", (char[SIZE_TEXT]){0}),
+	r = buf_addf(means, " %s of the same size and checksums",
+		     count_noun(total->files, "file", (char[SIZE_TEXT]){0}));
+	if (r < 0 || total->bytes == 0)
+		return r < 0 ? r : buf_adds(means, ", stored once.");
+	return buf_addf(means, "; the copies take %s.",
 			size_format(total->bytes, (char[SIZE_TEXT]){0}));
 }
 

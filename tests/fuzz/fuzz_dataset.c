@@ -5,6 +5,7 @@
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "lists/lists.h"
+#include "pack/dataset_internal.h"
 #include "pack/dataset_open.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/repair.h"
@@ -35,12 +36,16 @@ static int look(void *context, const char *name, const uint32_t *files, uint32_t
 static void use(struct dataset *dataset)
 {
 	static const atomic_bool not_over;
+	uint8_t bytes[FORMAT_ID_BYTES];
 	char id[FORMAT_ID_TEXT];
 	struct err err = {{0}};
 	uint64_t faults = 0;
 
 	(void)dataset_content_id(dataset, id);
 	use_entries(dataset);
+	if (dataset_whole_id(dataset, id) == 0 &&
+	    dataset_load(dataset, DATASET_ATTRS | DATASET_CHECKSUMS, NULL) == 0)
+		index_id(&dataset->index, bytes);
 	(void)dataset_check_sections(dataset, count_fault, &faults);
 	(void)dataset_check_keys(dataset, count_fault, &faults, &err);
 	must(dataset_info(dataset)->super && dataset_reader(dataset));

@@ -251,6 +251,19 @@ def wait_for_line(pipe, pattern):
 # --- mounts -------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def stopped(mounted):
+    """Its daemon does not answer meanwhile: none of its threads runs."""
+    os.kill(mounted.daemon, signal.SIGSTOP)
+    try:
+        wait_until(lambda: all(
+            "State:\tT" in (task / "status").read_text()
+            for task in Path(f"/proc/{mounted.daemon}/task").iterdir()))
+        yield
+    finally:
+        os.kill(mounted.daemon, signal.SIGCONT)
+
+
 class Mount:
     """A mounted pack. The daemon's pid is known where the test process started it."""
 

@@ -18,7 +18,9 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run, wait_until
+from foldfs import (
+    MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run, stopped, wait_until,
+)  # fmt: skip
 
 FOLDSTAT = foldfs.BUILD / "foldstat"
 ROW = re.compile(r"( *[0-9.]+){6} +([0-9.]+|-) +[0-9.]+  \S")
@@ -44,9 +46,17 @@ def requests(mount):
     return {name: int(count.replace(",", "")) for name, count in zip(words[::2], words[1::2])}
 
 
+def has_ended(pid):
+    try:
+        return not Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return True
+
+
 @contextlib.contextmanager
 def watching(*args, **options):
-    """foldstat in the background; it ends with the block, whatever happens."""
+    """foldstat in the background; it ends with the block, whatever happens, and what asks for it
+    does, which holds the mount."""
     options.setdefault("stdout", subprocess.PIPE)
     command = [os.fspath(word) for word in (FOLDSTAT, *args)]
     # Unbuffered: select() sees all that has not been taken.
@@ -54,7 +64,11 @@ def watching(*args, **options):
         try:
             yield process
         finally:
+            askers = []
+            with contextlib.suppress(OSError):
+                askers = foldfs.children(process.pid)
             process.kill()
+            wait_until(lambda: all(map(has_ended, askers)))
 
 
 def next_line(process):
@@ -342,26 +356,6 @@ def test_a_signal_stops_it_cleanly(mounted, number):
         process.send_signal(number)
         rest, err = ended(process)
     assert (process.returncode, rest, err) == (0, "nothing was read yet\n", "")
-
-
-@contextlib.contextmanager
-def stopped(mounted):
-    """Its daemon does not answer meanwhile: none of its threads runs."""
-    os.kill(mounted.daemon, signal.SIGSTOP)
-    try:
-        wait_until(lambda: all(
-            "State:\tT" in (task / "status").read_text()
-            for task in Path(f"/proc/{mounted.daemon}/task").iterdir()))
-        yield
-    finally:
-        os.kill(mounted.daemon, signal.SIGCONT)
-
-
-def has_ended(pid):
-    try:
-        return not Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return True
 
 
 @contextlib.contextmanager

@@ -4,13 +4,12 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 
 import pytest
 
 import foldfs
-from foldfs import as_user, needs, run
+from foldfs import as_user, needs, run, stopped
 
 FOLDSTAT = foldfs.BUILD / "foldstat"
 EXAMPLES = foldfs.ROOT / "doc/monitoring"
@@ -72,11 +71,8 @@ def test_labels_hold_any_name(place, small, mount):
 
 
 def test_a_mount_that_does_not_answer_is_down(mounted):
-    os.kill(mounted.daemon, signal.SIGSTOP)
-    try:
+    with stopped(mounted):
         found = samples(run(FOLDSTAT, "--prometheus", mounted).out)
-    finally:
-        os.kill(mounted.daemon, signal.SIGCONT)
     assert found == {("foldfs_up", f'mount="{mounted.path}"'): 0}
 
 

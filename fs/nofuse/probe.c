@@ -55,8 +55,7 @@ static int answer(const struct listener *listener, struct err *err)
 	if (r < 0 || memcmp(path, asked_for, sizeof(path)) != 0)
 		return err_set(err, r < 0 ? r : -EPROTO,
 			       "the memory of a process that this one has started cannot be read "
-			       "(%s): ask for process_vm_readv in the container's seccomp profile, "
-			       "and kernel.yama.ptrace_scope of 1 or 0" INSTEAD,
+			       "(%s): ask for kernel.yama.ptrace_scope of 1 or 0" INSTEAD,
 			       strerror(r < 0 ? -r : EPROTO));
 	r = job_link(pid, AT_FDCWD, link);
 	if (r < 0)

@@ -3,7 +3,7 @@
 #include "base/scope.h"
 #include <fcntl.h>
 
-#define PATIENCE CLOCK_SECOND	      /* without one that is closed */
+#define PATIENCE (10 * CLOCK_SECOND)  /* without one that is closed */
 #define TICK	 (CLOCK_SECOND / 100) /* between two looks at the processes */
 
 struct cursor {

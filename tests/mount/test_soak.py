@@ -14,8 +14,10 @@ import json
 import os
 import random
 import select
+import signal
 import statistics
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -76,6 +78,20 @@ def waiting(pid):
     lines = subprocess.run(["ps", "-o", "pid,stat,wchan:30,args", "--ppid", str(pid), "-p",
                             str(pid)], capture_output=True, text=True, check=False)
     return lines.stdout
+
+
+def heard(pipe, pid):
+    """What a reader says, a dict for each line, up to its end."""
+    said, patience = b"", START + HANG
+    while True:
+        if not select.select([pipe], [], [], patience)[0]:
+            raise Hung(f"not a word for {patience} s:\n{waiting(pid)}")
+        patience = HANG
+        data = os.read(pipe.fileno(), MIB)
+        if not data:
+            return
+        *whole, said = (said + data).split(b"\n")
+        yield from map(json.loads, whole)
 
 
 class Soak:
@@ -166,27 +182,18 @@ class Soak:
 
     # --- loaders ----------------------------------------------------------------------------
 
-    def lines(self, job):
-        """What a loader says, a dict for each batch."""
-        said, patience = b"", START + HANG
-        while not self.ended.is_set():
-            if not select.select([job.process.stdout], [], [], patience)[0]:
-                raise Hung(f"no batch for {patience} s:\n{waiting(job.process.pid)}")
-            patience = HANG
-            data = os.read(job.process.stdout.fileno(), MIB)
-            assert data, f"a loader ended with {job.process.wait()}"
-            *whole, said = (said + data).split(b"\n")
-            yield from map(json.loads, whole)
-
     def load(self, start):
         job = oracle.Job(self.mounted, self.place / "want.json", start,
                          str(WORKERS[start]), str(SEED), script=LOADER)
         try:
-            for batch in self.lines(job):
+            for batch in heard(job.process.stdout, job.process.pid):
                 assert not batch["wrong"], f"wrong bytes: {batch['wrong']}"
                 self.counts["files"] += batch["files"]
                 self.counts["bytes"] += batch["bytes"]
                 self.counts["epochs"] += batch["ended"]
+                if self.ended.is_set():
+                    return
+            raise AssertionError(f"a loader ended with {job.process.wait()}")
         except Hung:
             self.abort()
             raise
@@ -333,3 +340,76 @@ def test_readers_of_all_kinds_find_every_byte(soaked, place, capsys):
     assert descriptors(mounted.daemon) <= before + 2
     if not instrumented:
         assert growth(warm) <= GROWTH
+
+
+# --- without a mount --------------------------------------------------------------------------
+
+FOLDERS = 4096 + 256  # that are remembered at most, and what is open for a moment
+# Sixteen workers, and processes that come and go.
+JOB = """
+"$@" &
+while sleep 1; do
+    tar -c --sort=name --numeric-owner -C "$FOLDER" . | sha256sum >>"$TARS"
+done
+"""
+
+
+def measure(pid):
+    """Bytes, threads, descriptors, and copies of files among these."""
+    links = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            links.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return {"MiB": resident(pid) / MIB, "threads": len(os.listdir(f"/proc/{pid}/task")),
+            "descriptors": len(links), "copies": sum("memfd:foldfs-" in link for link in links)}
+
+
+@pytest.fixture
+def job(place, point):
+    """A job that reads for ever, beside archives of the folder, which are right."""
+    source, pack = trees.packed(place / "source", make_files)
+    want = {os.fsdecode(path): trees.digest(source / os.fsdecode(path))
+            for path in trees.files(source)}
+    (place / "want.json").write_text(json.dumps(want))
+    archive = hashlib.sha256(subprocess.check_output([*TAR, source, "."])).hexdigest()
+    with subprocess.Popen(
+            [foldfs.FOLDFS, "--no-fuse", "-q", f"--pool={POOL}", pack, point, "--", "sh", "-c", JOB,
+             "sh", sys.executable, "-B", LOADER, point, place / "want.json", "fork", "16",
+             str(SEED)], stdout=subprocess.PIPE,
+            env={**os.environ, "FOLDER": str(point), "TARS": str(place / "tars")}) as process:
+        yield process
+        assert set((place / "tars").read_text().splitlines()) == {f"{archive}  -"}
+        process.terminate()
+        assert process.wait(PATIENCE) == 128 + signal.SIGTERM
+    assert os.listdir(point) == []
+
+
+@pytest.mark.slow
+@oracle.needs_torch
+@pytest.mark.skipif(VALGRIND, reason="its processes are not followed")
+def test_sixteen_workers_of_a_job_find_every_byte(job, capsys):
+    counts = {"files": 0, "bytes": 0, "ended": 0}
+    began, sizes = time.monotonic(), []
+    for said in heard(job.stdout, job.pid):
+        assert not said["wrong"]
+        for name in counts:
+            counts[name] += said[name]
+        at = time.monotonic() - began
+        if at > SECONDS and counts["ended"]:
+            break
+        if not sizes or at >= sizes[-1][0] + 1:
+            [server] = foldfs.children(job.pid)
+            sizes.append((at, measure(job.pid), measure(server)))
+    else:
+        raise AssertionError(f"the job ended with {job.wait()}")
+    with capsys.disabled() if MINUTES else contextlib.nullcontext():
+        print(f"\nSOAK_SEED={SEED}:", counts)
+        for at, *both in sizes[::60]:
+            print(f"{at:.0f} s, guard and server:",
+                  *({name: round(size, 1) for name, size in one.items()} for one in both))
+    warm = [size for size in sizes if size[0] >= SECONDS * WARM]
+    for which in 1, 2:
+        if not is_instrumented(server):
+            assert growth([(size[0], size[which]["MiB"] * MIB, 0) for size in warm]) <= GROWTH
+        assert len({size[which]["threads"] for size in warm}) == 1
+        assert max(size[which]["descriptors"] - size[which]["copies"] for size in warm) <= FOLDERS

@@ -35,7 +35,8 @@ static int copy_by_file(pid_t pid, uint64_t address, const struct iovec *here, b
 
 static int copy(pid_t pid, uint64_t address, const struct iovec *here, bool write)
 {
-	const struct iovec there = {(void *)(uintptr_t)address, here->iov_len}; /* NOLINT: not ours */
+	const struct iovec there = {(void *)(uintptr_t)address,
+				    here->iov_len}; /* NOLINT: not ours */
 	ssize_t n = write ? process_vm_writev(pid, here, 1, &there, 1, 0)
 			  : process_vm_readv(pid, here, 1, &there, 1, 0);
 

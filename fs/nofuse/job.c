@@ -35,8 +35,8 @@ static int copy_by_file(pid_t pid, uint64_t address, const struct iovec *here, b
 
 static int copy(pid_t pid, uint64_t address, const struct iovec *here, bool write)
 {
-	const struct iovec there = {(void *)(uintptr_t)address,
-				    here->iov_len}; /* NOLINT: not ours */
+	/* NOLINTNEXTLINE: of another process */
+	const struct iovec there = {(void *)(uintptr_t)address, here->iov_len};
 	ssize_t n = write ? process_vm_writev(pid, here, 1, &there, 1, 0)
 			  : process_vm_readv(pid, here, 1, &there, 1, 0);
 

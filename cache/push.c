@@ -135,17 +135,19 @@ bool cache_opened(struct cache *cache, uint64_t file, uint32_t reader, struct ca
 	return true;
 }
 
-/* The kernel has what nobody had to ask for: as if it had been asked for and served. */
+/* The kernel has what nobody had to ask for: as if it had been asked for, and then served. */
 static bool count_pushed(struct cache *cache, const struct cache_push *push, struct drops *drops)
 {
 	struct pool_extent *extent = push->pinned;
+	bool look;
 
 	if (!push->opened)
 		feed_pushed(oracle_thread_feed(cache->oracle), extent->is.number);
 	served_asked(cache, extent, true);
+	look = ahead_demand(cache, &extent->is, 1);
 	served_range(cache, extent, 0, extent->is.size, drops);
 	atomic_fetch_add_explicit(&cache->served.bytes, extent->is.size, memory_order_relaxed);
-	return ahead_demand(cache, &extent->is, 1);
+	return look;
 }
 
 void cache_push_done(struct cache *cache, const struct cache_push *push, bool taken)

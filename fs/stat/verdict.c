@@ -206,12 +206,23 @@ static int add_known(const struct snapshot *s, struct buf *buf)
 	return r;
 }
 
+struct said {
+	const char *word, *sentence;
+};
+
+/* What a word of the stats means; NULL: it is of another release. */
+static const char *find_sentence(const struct said *said, size_t count, const char *word)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(word, said[i].word) == 0)
+			return said[i].sentence;
+	return NULL;
+}
+
 /* Says why no order is known. An older release gives its state only. */
 static int add_why(const struct snapshot *s, struct buf *buf)
 {
-	static const struct {
-		const char *why, *sentence;
-	} sentences[] = {
+	static const struct said sentences[] = {
 		{"idle", "nothing was read yet"},
 		{"too few files read", "not known yet: too few files were read"},
 		{"path order", "one file after the other, by name: there is nothing to find"},
@@ -221,17 +232,18 @@ static int add_why(const struct snapshot *s, struct buf *buf)
 		{"not a known order",
 		 "not recognised: no shuffle that foldfs knows; all is read ahead in one pass"},
 	};
+	const char *why = snapshot_text(s, "/oracle/why"), *sentence;
 
-	if (snapshot_says(s, "/oracle/why", "search would not pay"))
+	if (strcmp(why, "search would not pay") == 0)
 		return buf_addf(buf,
 				"not recognised; not needed: everything came in time (a search of "
 				"all seeds would take %" PRIu64 " s of a processor)",
 				snapshot_count(s, "/oracle/full_search_s"));
-	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++)
-		if (snapshot_says(s, "/oracle/why", sentences[i].why))
-			return buf_adds(buf, sentences[i].sentence);
-	return buf_adds(buf, snapshot_says(s, "/oracle/state", "none") ? "not recognised"
-								       : "not known yet");
+	sentence = find_sentence(sentences, sizeof(sentences) / sizeof(sentences[0]), why);
+	if (!sentence)
+		sentence = snapshot_says(s, "/oracle/state", "none") ? "not recognised"
+								     : "not known yet";
+	return buf_adds(buf, sentence);
 }
 
 static int add_order(const struct snapshot *s, struct buf *buf)
@@ -261,9 +273,7 @@ int verdict_order_text(const struct snapshot *s, struct buf *buf)
 
 const char *verdict_disk_text(const struct snapshot *s)
 {
-	static const struct {
-		const char *state, *sentence;
-	} sentences[] = {
+	static const struct said sentences[] = {
 		{"growing", "grows as files are read"},
 		{"filling", "the rest is being fetched"},
 		{"complete", "complete"},
@@ -273,9 +283,8 @@ const char *verdict_disk_text(const struct snapshot *s)
 		{"alone", "read alone: the server cannot be reached"},
 	};
 	const char *state = snapshot_text(s, "/disk_cache/state");
+	const char *sentence =
+		find_sentence(sentences, sizeof(sentences) / sizeof(sentences[0]), state);
 
-	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++)
-		if (strcmp(state, sentences[i].state) == 0)
-			return sentences[i].sentence;
-	return state;
+	return sentence ? sentence : state;
 }

@@ -345,18 +345,20 @@ int dataset_content_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT])
 int dataset_whole_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT])
 {
 	uint8_t id[FORMAT_ID_BYTES];
-	int r = 0;
+	int r;
 
 	if (dataset_is_unchecked(dataset))
 		return -ENODATA;
-	memcpy(id, dataset->super.id, sizeof(id));
-	if (dataset->packs)
-		r = dataset_load(dataset, DATASET_ATTRS | DATASET_CHECKSUMS, NULL);
-	if (r == 0 && dataset->packs)
-		index_id(&dataset->index, id);
-	if (r == 0)
-		format_id_text(id, ret);
-	return r;
+	if (!dataset->packs) {
+		format_id_text(dataset->super.id, ret);
+		return 0;
+	}
+	r = dataset_load(dataset, DATASET_ATTRS | DATASET_CHECKSUMS, NULL);
+	if (r < 0)
+		return r;
+	index_id(&dataset->index, id);
+	format_id_text(id, ret);
+	return 0;
 }
 
 const char *dataset_target(const struct dataset *dataset, uint32_t entry, size_t *ret_len)

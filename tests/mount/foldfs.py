@@ -193,7 +193,10 @@ def children(pid):
     """pid -> command line of the children of a process, zombies (no command line) included."""
     found = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
+        numbers = ""
+        with contextlib.suppress(OSError):  # of a thread that has ended, another has them
+            numbers = (task / "children").read_text()
+        for child in numbers.split():
             with contextlib.suppress(OSError):
                 found[int(child)] = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[:-1]
     return found

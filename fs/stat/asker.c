@@ -39,11 +39,13 @@ static int answer_once(int fd, asker_question *question, void *context)
 
 /* Standard output is closed in it: if the daemon stops in the middle of a question, not even
  * SIGKILL ends this process, and a pipe that it holds open would never end for its reader. */
-_Noreturn static void answer_all(int fd, asker_question *question, void *context)
+_Noreturn static void answer_all(pid_t parent, int fd, asker_question *question, void *context)
 {
 	char asked;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent) /* it has ended already */
+		_exit(0);
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
 	close(STDERR_FILENO);
@@ -58,12 +60,13 @@ _Noreturn static void answer_all(int fd, asker_question *question, void *context
 struct asker *asker_new(asker_question *question, void *context)
 {
 	SCOPE_FREE struct asker *asker = calloc(1, sizeof(*asker));
+	pid_t own = getpid();
 
 	if (!asker)
 		return NULL;
 	asker->child = fork_with_socket(SOCK_SEQPACKET, &asker->fd);
 	if (asker->child == 0)
-		answer_all(asker->fd, question, context);
+		answer_all(own, asker->fd, question, context);
 	if (asker->child < 0) {
 		errno = -asker->child;
 		return NULL;

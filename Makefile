@@ -220,7 +220,8 @@ $(B)/%.o: %.c Makefile | $(curl)
 $(B)/tests/unit/%.o: override CFLAGS += $(if $(DEBUG)$(findstring address,$(SANITIZE)),-O0,-O1)
 
 # A unit test may call anything below fs/.
-$(B)/unit/test_stat: $(call objects,fs/stat/snapshot.c fs/stat/verdict.c fs/stat/mounts.c)
+$(B)/unit/test_stat: $(call objects,fs/stat/snapshot.c fs/stat/verdict.c fs/stat/mounts.c \
+		fs/stat/jobs.c)
 $(B)/unit/test_view: $(call objects,$(addprefix fs/stat/,duration.c graph.c history.c page.c \
 		snapshot.c verdict.c view.c))
 $(B)/unit/test_exposition: $(call objects,fs/stat/exposition.c fs/stat/snapshot.c)

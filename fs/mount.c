@@ -385,9 +385,10 @@ struct cache *mount_cache(const struct mount *mount)
 	return mount->cache;
 }
 
-struct order_upload *mount_upload(const struct mount *mount)
+int mount_order(struct mount *mount, uint32_t sender, struct order_batch *batch)
 {
-	return mount->upload;
+	return mount->settings->readahead ? order_upload_take(mount->upload, sender, batch)
+					  : -EOPNOTSUPP;
 }
 
 atomic_uint *mount_serving(struct mount *mount)

@@ -15,6 +15,7 @@
 
 struct mount;
 struct fuse_session;
+struct order_batch;
 
 /* Opens the pack and makes the cache. Starts no threads. Returns 0 or -errno with a sentence that
  * names the path at fault. */
@@ -33,7 +34,6 @@ const struct settings *mount_settings(const struct mount *mount);
 const struct packs_label *mount_label(const struct mount *mount);
 const struct tree *mount_tree(const struct mount *mount); /* what it shows of the dataset */
 struct cache *mount_cache(const struct mount *mount);
-struct order_upload *mount_upload(const struct mount *mount);
 atomic_uint *mount_serving(struct mount *mount);	     /* threads that answer the kernel */
 struct notify_store *mount_store(const struct mount *mount); /* NULL: nothing is read ahead */
 
@@ -44,6 +44,10 @@ struct mount_memory {
 };
 
 struct mount_memory mount_memory(const struct mount *mount);
+
+/* Takes a batch of an order from a process, as order_upload_take(). -EOPNOTSUPP: nothing is read
+ * ahead. */
+int mount_order(struct mount *mount, uint32_t sender, struct order_batch *batch);
 
 /* What it needs in the sandbox. */
 struct sandbox mount_needs(const struct mount *mount);

@@ -4,7 +4,7 @@
 #include "base/uapi.h"
 #include "fs/life/stats.h"
 #include "fs/notify_store.h"
-#include "fs/order.h"
+#include "fs/order_ioctl.h"
 #include "fs/session.h"
 #include <asm/termbits.h>
 #include <dirent.h>
@@ -357,20 +357,16 @@ static bool is_owner(fuse_req_t req)
 
 static void reply_order(fuse_req_t req, const void *in, size_t in_size)
 {
-	struct mount *mount = mount_of(req);
 	struct order_batch batch;
 	int r = 0;
 
 	if (!is_owner(req))
 		r = -EPERM;
-	else if (!mount_settings(mount)->readahead)
-		r = -EOPNOTSUPP;
 	else if (in_size != sizeof(batch))
 		r = -EINVAL;
 	if (r == 0) {
 		memcpy(&batch, in, sizeof(batch));
-		r = order_upload_take(mount_upload(mount), (uint32_t)fuse_req_ctx(req)->pid,
-				      &batch);
+		r = mount_order(mount_of(req), (uint32_t)fuse_req_ctx(req)->pid, &batch);
 	}
 	if (r < 0)
 		reply_error(req, r);

@@ -3,6 +3,7 @@
 #include "base/fstype.h"
 #include "base/log.h"
 #include "base/mountinfo.h"
+#include "base/peer.h"
 #include "base/scope.h"
 #include "base/statx.h"
 #include "fs/life/stats.h"
@@ -244,10 +245,9 @@ static bool wait_for_holder(const struct sockaddr_un *name)
 	SCOPE_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct pollfd hangup = {.fd = fd};
 	struct ucred holder;
-	socklen_t len = sizeof(holder);
 
 	if (fd < 0 || connect(fd, (const struct sockaddr *)name, sizeof(*name)) < 0 ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &holder, &len) < 0 || holder.uid != geteuid())
+	    peer_find(fd, &holder) < 0 || !peer_is(&holder, geteuid()))
 		return false;
 	return poll(&hangup, 1, LOCK_WAIT_MS) > 0;
 }

@@ -437,6 +437,8 @@ static void add_calls(struct filter *filter, const struct sandbox *sandbox)
 	filter_return_if(filter, BPF_JEQ, SYS_openat2, FILTER_REFUSE(ENOSYS));
 	if (!SANITIZED)
 		filter_return_if(filter, BPF_JEQ, SYS_ptrace, FILTER_REFUSE(EPERM));
+	if (sandbox->job) /* of a socket that was made before */
+		filter_return_if(filter, BPF_JEQ, SYS_accept4, SECCOMP_RET_ALLOW);
 	if (!sandbox->programs) {
 		FILTER_CALLS(filter, programs_calls, FILTER_REFUSE(EPERM));
 		refuse_times(filter, sandbox);

@@ -245,12 +245,18 @@ static int64_t answer_open_how(const struct answers *answers, struct call *call)
 
 /* --- attributes ------------------------------------------------------------------------------ */
 
+/* The folder has the number that it has for everybody: by that, foldstat finds the job. */
+static uint64_t number_of(const struct answers *answers, uint64_t ino)
+{
+	return ino == TREE_ROOT_INO ? answers->skeleton->inode : ino | INODES;
+}
+
 static int stat_entry(const struct answers *answers, const struct call *call, struct stat *ret)
 {
 	char space[JOB_NAME];
 	int r = tree_stat(answers->tree, call->to.entry, ret);
 
-	ret->st_ino |= INODES;
+	ret->st_ino = number_of(answers, ret->st_ino);
 	ret->st_dev = answers->skeleton->device;
 	job_space(call->pid, space);
 	if (strcmp(space, answers->space) != 0) {
@@ -444,7 +450,7 @@ static bool add_record(struct listing *listing, const struct dataset_child *chil
 	if (listing->used + len > listing->room)
 		return false;
 	memset(record, 0, len);
-	record->d_ino = INODES | tree_ino(listing->answers->tree, child->inode);
+	record->d_ino = number_of(listing->answers, tree_ino(listing->answers->tree, child->inode));
 	record->d_off = (off_t)place + 1;
 	record->d_reclen = (unsigned short)len;
 	record->d_type = (unsigned char)IFTODT(tree_type(child->kind));

@@ -9,6 +9,7 @@
 #include "fs/life/daemon.h"
 #include "fs/nofuse/calls.h"
 #include "fs/nofuse/job.h"
+#include "fs/nofuse/outside.h"
 #include "fs/nofuse/probe.h"
 #include <signal.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@ struct nofuse {
 	struct mount *mount;
 	struct skeleton skeleton;
 	struct answers answers;
+	struct outside outside;
 	pid_t guard;
 	pthread_t threads[THREADS_MAX];
 	unsigned started;
@@ -73,6 +75,7 @@ int nofuse_new(struct mount *mount, struct nofuse **ret, struct err *err)
 	pthread_mutex_init(&nofuse->lock, NULL);
 	pthread_cond_init(&nofuse->turn, NULL);
 	nofuse->skeleton = SKELETON_NONE;
+	nofuse->outside = OUTSIDE_NONE;
 	answers->listener = LISTENER_NONE;
 	r = probe_listener(err);
 	if (r == 0)
@@ -200,6 +203,10 @@ int nofuse_attach(struct nofuse *nofuse, int gate, struct err *err)
 	if (r < 0)
 		return err_set(err, r, "cannot listen to the calls of the command: %s",
 			       strerror(-r));
+	r = outside_listen(&nofuse->outside, &nofuse->skeleton);
+	if (r < 0)
+		log_notice("%s: foldstat will not find it from outside: %s", nofuse->skeleton.path,
+			   strerror(-r));
 	return fchdir(nofuse->skeleton.folder) < 0 ? -errno : 0; /* see resolve.h */
 }
 
@@ -269,6 +276,8 @@ int nofuse_serve(struct nofuse *nofuse, struct err *err)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK);
 	nofuse->serving = true;
+	if (r == 0)
+		r = outside_serve(&nofuse->outside, nofuse->mount);
 	sigaction(STOP, &interrupt, NULL);
 	wanted = wanted ? wanted : THREADS_MAX;
 	while (r == 0 && nofuse->started < wanted) {
@@ -323,6 +332,7 @@ void nofuse_end(struct nofuse *nofuse, const sigset_t *signals)
 {
 	wait_for_leftovers(nofuse, signals);
 	end_children();
+	outside_end(&nofuse->outside);
 	stop_threads(nofuse);
 	if (nofuse->serving)
 		mount_stop(nofuse->mount);

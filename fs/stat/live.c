@@ -95,7 +95,7 @@ static bool is_watched(const struct live *live, const char *path)
 static int find_mounts(struct live *live)
 {
 	char *paths[LIVE_MOUNTS];
-	int count = mounts_of_user(MOUNTS_TABLE, getuid(), paths, LIVE_MOUNTS), r = 0;
+	int count = mounts_here(paths, LIVE_MOUNTS), r = 0;
 
 	for (size_t i = live->count; i-- > 0 && count >= 0;)
 		if (!mounts_names(paths, count, live->mounts[i]->seen.path))

@@ -1,6 +1,7 @@
 #include "fs/stat/mounts.h"
 #include "base/mountinfo.h"
 #include "base/scope.h"
+#include "fs/stat/jobs.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,7 +10,8 @@
 #define STATS_NAME "user.foldfs.stats"
 /* The kernel's limit for a value (XATTR_SIZE_MAX). With so much room, no value is too large, and
  * one call is enough. */
-#define STATS_MAX 65536
+#define STATS_MAX  65536
+#define JOBS_NAMED 64
 
 int mounts_list(const char *table, dev_t device, struct buf *buf)
 {
@@ -68,6 +70,27 @@ int mounts_of_user(const char *table, uid_t uid, char **ret_paths, int most)
 	return r < 0 ? r : count;
 }
 
+int mounts_here(char **ret_paths, int most)
+{
+	int count = mounts_of_user(MOUNTS_TABLE, getuid(), ret_paths, most);
+
+	return count < 0 ? count : jobs_of_user(getuid(), ret_paths, count, most);
+}
+
+static int list_all(struct buf *buf)
+{
+	char *jobs[JOBS_NAMED];
+	int count = jobs_of_user(getuid(), jobs, 0, JOBS_NAMED);
+	int r = mounts_list(MOUNTS_TABLE, 0, buf);
+
+	for (int i = 0; i < count; i++) {
+		if (r == 0)
+			r = buf_addf(buf, "%s%s", buf->len ? ", " : "", jobs[i]);
+		free(jobs[i]);
+	}
+	return r;
+}
+
 /* Gives the reason, and where foldstat could look instead. */
 static int refuse_path(const char *path, int error, const char *reason, struct err *err)
 {
@@ -77,7 +100,7 @@ static int refuse_path(const char *path, int error, const char *reason, struct e
 	if (stat(path, &st) == 0 && mounts_list(MOUNTS_TABLE, st.st_dev, &mounts) == 0 &&
 	    mounts.len)
 		return err_set(err, error, "%s; its root is %s", reason, mounts.data);
-	if (mounts_list(MOUNTS_TABLE, 0, &mounts) == 0 && mounts.len)
+	if (list_all(&mounts) == 0 && mounts.len)
 		return err_set(err, error, "%s; mounts: %s", reason, mounts.data);
 	return err_set(err, error,
 		       "%s; no pack is mounted here, 'foldfs PACK MOUNTPOINT' mounts one", reason);
@@ -103,7 +126,9 @@ int mounts_explain(const char *path, int error, struct err *err)
 	case -EACCES:
 		return err_set(err, error,
 			       "permission denied; a mount is open to its own user only, unless "
-			       "made with '-o allow_other'");
+			       "made with '-o allow_other', and a job to its user and root");
+	case -ETIMEDOUT:
+		return err_set(err, error, "it does not answer");
 	default:
 		return error;
 	}
@@ -112,13 +137,16 @@ int mounts_explain(const char *path, int error, struct err *err)
 int mounts_ask(const char *path, struct buf *buf, struct err *err)
 {
 	ssize_t len;
-	int r = buf_reserve(buf, STATS_MAX);
+	int error, r = buf_reserve(buf, STATS_MAX);
 
 	if (r < 0)
 		return r;
 	len = getxattr(path, STATS_NAME, buf->data + buf->len, STATS_MAX);
-	if (len < 0)
-		return mounts_explain(path, -errno, err);
-	buf->len += (size_t)len;
-	return 0;
+	if (len >= 0) {
+		buf->len += (size_t)len;
+		return 0;
+	}
+	error = -errno;
+	r = mounts_is_gone(error) ? jobs_ask(path, "?", 1, buf) : -ENOENT;
+	return r == 0 ? 0 : mounts_explain(path, r == -ENOENT ? error : r, err);
 }

@@ -8,7 +8,8 @@
 
 #define MOUNTS_TABLE "/proc/self/mountinfo"
 
-/* Adds the stats of the mount whose root is `path` to buf, as the mount gives them. Holds no
+/* Adds the stats of the mount whose root is `path` to buf, as the mount gives them, or of the job
+ * that sees a pack there without one. Holds no
  * descriptor: watching a mount must not keep it busy. Returns 0 or -errno; err says the way out if
  * there is one, and which mounts there are. */
 int mounts_ask(const char *path, struct buf *buf, struct err *err);
@@ -22,6 +23,8 @@ bool mounts_is_gone(int error);
 /* Finds the mounts of foldfs that a user has made, in a file like /proc/self/mountinfo (proc(5)):
  * at most `most`, each path once. Returns how many, or -errno; each of the paths is to be freed. */
 int mounts_of_user(const char *table, uid_t uid, char **ret_paths, int most);
+/* The same of this user, and the folders of jobs that see a pack without a mount. */
+int mounts_here(char **ret_paths, int most);
 /* Whether one of the paths is this. */
 bool mounts_names(char *const *paths, int count, const char *path);
 

@@ -4,12 +4,13 @@
 #include "base/scope.h"
 #include "fs/order_ioctl.h"
 #include "fs/stat/asker.h"
+#include "fs/stat/jobs.h"
 #include "fs/stat/mounts.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
-static int explain_ioctl(const char *mountpoint, int error, struct err *err)
+static int explain_batch(const char *mountpoint, int error, struct err *err)
 {
 	struct err reason = {0};
 
@@ -35,6 +36,20 @@ struct order {
 	int fd; /* of the file */
 };
 
+/* Gives a batch to the mount, or to a job that sees a pack there without one. */
+static int send_batch(const struct order *order, int mount, struct order_batch *batch)
+{
+	SCOPE(buf_release) struct buf answer = BUF_INIT;
+	int error = ioctl(mount, (libc_ioctl_request)ORDER_IOCTL, batch) < 0 ? -errno : 0, r;
+
+	if (error != -ENOTTY)
+		return error;
+	r = jobs_ask(order->mountpoint, batch, sizeof(*batch), &answer);
+	if (r == 0 && answer.len == sizeof(*batch))
+		memcpy(batch, answer.data, sizeof(*batch));
+	return r == -ENOENT ? error : r;
+}
+
 /* Adds the number of files to buf. */
 static int send_text(void *context, struct buf *buf, struct err *err)
 {
@@ -42,9 +57,10 @@ static int send_text(void *context, struct buf *buf, struct err *err)
 	SCOPE_CLOSE int mount = open(order->mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct order_batch batch = {.flags = ORDER_FIRST};
 	ssize_t len = sizeof(batch.text);
+	int r;
 
 	if (mount < 0)
-		return explain_ioctl(order->mountpoint, -errno, err);
+		return explain_batch(order->mountpoint, -errno, err);
 	while (len == sizeof(batch.text)) {
 		len = io_read(order->fd, batch.text, sizeof(batch.text));
 		if (len < 0)
@@ -52,8 +68,9 @@ static int send_text(void *context, struct buf *buf, struct err *err)
 		batch.len = (uint32_t)len;
 		if (len < (ssize_t)sizeof(batch.text))
 			batch.flags |= ORDER_LAST;
-		if (ioctl(mount, (libc_ioctl_request)ORDER_IOCTL, &batch) < 0)
-			return explain_ioctl(order->mountpoint, -errno, err);
+		r = send_batch(order, mount, &batch);
+		if (r < 0)
+			return explain_batch(order->mountpoint, r, err);
 		if (batch.len)
 			return err_set(err, -EINVAL, "%s: %.*s", order->file, (int)batch.len,
 				       batch.text);

@@ -62,7 +62,7 @@ static int find_paths(const char *path, struct asked *asked)
 
 	paths[0] = path ? strdup(path) : NULL;
 	if (!path)
-		count = mounts_of_user(MOUNTS_TABLE, getuid(), paths, ASKED_MOST);
+		count = mounts_here(paths, ASKED_MOST);
 	else if (!paths[0])
 		return -ENOMEM;
 	for (int i = 0; i < count; i++)

@@ -60,9 +60,9 @@ MAY_INCLUDE = {
     "lists": ["base/*", "pack/dataset.h"],
     "fs": ["base/*", "remote/settings.h", "remote/remote.h", "fs/life/*"],
     "fs/life": ["base/*"],
-    "fs/nofuse": ["base/*", "fs/life/*", "fs/mount.h", "fs/tree.h"],
+    "fs/nofuse": ["base/*", "fs/life/*", "fs/mount.h", "fs/tree.h", "fs/job_socket.h"],
     "fs/main": ["base/*", "fs/*", "fs/life/*", "fs/nofuse/*"],
-    "fs/stat": ["base/*", "fs/order_ioctl.h"],
+    "fs/stat": ["base/*", "fs/order_ioctl.h", "fs/job_socket.h"],
 }
 
 # One header joins the two halves of the mount: who needs both includes it, who needs one says so.

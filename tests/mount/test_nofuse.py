@@ -22,6 +22,7 @@ from foldfs import (
 
 HERE = Path(__file__).resolve().parent
 WORDS = ["--no-fuse", "-q"]
+FOLDSTAT = foldfs.BUILD / "foldstat"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -344,8 +345,132 @@ print(os.getxattr(top, "user.foldfs.stats").decode())
 
 def test_foldstat_works_in_the_job(images, point):
     done = job(images[1], point, "sh", "-c", f"cat {point}/*/* >/dev/null; "
-               f"{foldfs.BUILD}/foldstat {point}")
+               f"{FOLDSTAT} {point}")
     assert "65 files" in done.out or "64 files" in done.out, done.out
+
+
+# --- foldstat outside of the job --------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def running(pack, folder, *options, before=()):
+    """A job that has begun, and has read a file."""
+    words = [*options, pack, folder, "--", "sh", "-c", f"cat {folder}/file && read end; true"]
+    with subprocess.Popen([*before, FOLDFS, *WORDS, *words], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"content\n"
+        yield process
+        process.stdin.close()
+
+
+def asked(folder, *words, before=()):
+    return json.loads(run(*before, FOLDSTAT, *words, "--json", folder).out)
+
+
+def shape(stats):
+    return {name: shape(value) for name, value in stats.items()} if isinstance(stats, dict) else 0
+
+
+def test_others_are_told_what_a_mount_tells(small, place, point, mount):
+    (place / "mount").mkdir()
+    (place / "link").symlink_to(point)
+    with running(small[1], point):
+        stats = asked(point)
+        assert stats["served_files"] == 1
+        assert shape(stats) == shape(mount(small[1], at=place / "mount").stats())
+        assert asked(place / "link")["id"] == stats["id"]
+        lines = run(FOLDSTAT, point, "0.01", "3").out.splitlines()
+        assert "requests/s" in lines[0] and len(lines) > 4
+        assert f'foldfs_up{{mount="{point}"}} 1\n' in run(FOLDSTAT, "--prometheus").out
+        assert str(point) in run(FOLDSTAT, place, status=1).err.partition("; mounts: ")[2]
+    assert "not the root of a foldfs mount" in run(FOLDSTAT, point, status=1).err
+
+
+@is_root
+@needs("setpriv")
+def test_the_live_view_shows_the_job(small, own):
+    from terminal import Terminal
+    with running(small[1], own, before=as_user(SOMEBODY)):
+        with Terminal(*as_user(SOMEBODY), FOLDSTAT, "-w") as view:
+            view.wait_for(lambda text: str(own) in text and str(small[1]) in text)
+            view.press(b"q")
+            assert view.end() == 0
+
+
+def test_an_order_comes_from_outside_and_inside(small, place, point):
+    (place / "order").write_text("file\nlarge\n")
+    give = [FOLDSTAT, f"--order={place}/order", point]
+    with running(small[1], point):
+        assert run(*give).out == "order: given for 2 files\n"
+        (place / "order").write_text("file\nnone\n")
+        assert "line 2: 'none' is not in the pack" in run(*give, status=1).err
+        (place / "order").write_text("file\n" * 20000)
+        assert run(*give).out == "order: given for 20,000 files\n"
+    assert job(small[1], point, *give).out == "order: given for 20,000 files\n"
+    with running(small[1], point, "--readahead=0"):
+        assert "nothing is read ahead there" in run(*give, status=1).err
+
+
+def test_of_two_jobs_the_later_one_tells(small, point):
+    with running(small[1], point, "--pool=9M"), running(small[1], point, "--pool=8M") as later:
+        assert f"pool={8 * MIB}" in asked(point)["options"]
+        later.stdin.close()
+        assert later.wait(PATIENCE) == 0
+        assert f"pool={9 * MIB}" in asked(point)["options"]
+
+
+@is_root
+@needs("setpriv")
+@pytest.mark.parametrize("whose", [0, SOMEBODY])
+def test_other_users_are_told_nothing(whose, small, place, own):
+    (place / "order").write_text("file\n")
+    with running(small[1], own, before=as_user(whose)):
+        for words in ([], [f"--order={place}/order"]):
+            said = run(*as_user(NOBODY), FOLDSTAT, *words, own, status=1)
+            assert "permission denied" in said.err and said.out == ""
+        assert asked(own)["served_files"] == 1  # root
+
+
+STRANGER = """
+import os, socket, sys
+of = os.stat(sys.argv[1])
+names = [f"\\0foldfs job {of.st_dev:x} {of.st_ino:x} {time:x}" for time in (1, (1 << 64) - 1)]
+held = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in names]
+for name, listener in zip(names, held):
+    listener.bind(name.ljust(108, "\\0"))
+    listener.listen(0)
+print("listens", flush=True)
+sys.stdin.read()
+"""
+
+
+@is_root
+@needs("setpriv")
+def test_a_stranger_is_not_believed(small, point):
+    """Who has such a name first, and answers nothing."""
+    with subprocess.Popen([*as_user(SOMEBODY), sys.executable, "-c", STRANGER, point],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as stranger:
+        assert stranger.stdout.readline() == b"listens\n"
+        for said in ("permission denied", "it does not answer"):
+            assert said in run(FOLDSTAT, point, status=1).err
+        with running(small[1], point):
+            assert asked(point)["served_files"] == 1
+        stranger.stdin.close()
+
+
+def test_a_killed_server_answers_no_question(small, point):
+    with running(small[1], point) as process:
+        [server] = foldfs.children(process.pid)
+        os.kill(server, signal.SIGSTOP)
+        with subprocess.Popen([FOLDSTAT, point], stderr=subprocess.PIPE) as asker:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                asker.wait(0.1)
+            os.kill(server, signal.SIGKILL)
+            assert b"not the root of a foldfs mount" in asker.communicate(timeout=PATIENCE)[1]
+            assert asker.returncode == 1
+
+
+# --- bounds -----------------------------------------------------------------------------------
 
 
 HOLD = """

@@ -28,6 +28,7 @@
 
 static const struct sandbox local = {.folder = NO_FOLDER};
 static const struct sandbox far = {.network = true, .folder = NO_FOLDER};
+static const struct sandbox of_job = {.folder = NO_FOLDER, .job = true};
 static const struct sandbox with_programs = {
 	.network = true, .programs = true, .folder = NO_FOLDER};
 
@@ -337,6 +338,8 @@ TEST(other_sockets_fail_everywhere)
 		{SYS_socket, {40 /* AF_VSOCK */, SOCK_STREAM}, EPERM},
 	};
 	const struct attack services[] = {{SYS_listen, {0}, EPERM}, {SYS_accept4, {0}, EPERM}};
+	const struct attack services_of_job[] = {
+		{SYS_listen, {0}, EPERM}, {SYS_bind, {0}, EPERM}, {SYS_accept4, {-1}, EBADF}};
 	const struct attack pairs[] = {
 		{SYS_socketpair, {AF_UNIX, SOCK_SEQPACKET, 0, (long)pair}, EPERM},
 		{SYS_socketpair, {30 /* AF_TIPC */, SOCK_DGRAM, 0, (long)pair}, EPERM},
@@ -347,11 +350,13 @@ TEST(other_sockets_fail_everywhere)
 	TRY_ALL(&local, attacks);
 	TRY_ALL(&far, attacks);
 	TRY_ALL(&with_programs, attacks);
+	TRY_ALL(&of_job, attacks);
 	TRY_ALL(&local, pairs);
 	TRY_ALL(&far, pairs);
 	TRY_ALL(&with_programs, pairs);
 	TRY_ALL(&local, services);
 	TRY_ALL(&far, services);
+	TRY_ALL(&of_job, services_of_job);
 }
 
 /* --- privileges ------------------------------------------------------------------------------- */

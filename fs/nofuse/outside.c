@@ -1,0 +1,94 @@
+#include "fs/nofuse/outside.h"
+#include "base/clock.h"
+#include "base/peer.h"
+#include "base/scope.h"
+#include "fs/job_socket.h"
+#include <string.h>
+#include <sys/uio.h>
+
+#define PATIENCE_S 1 /* with one that asks nothing */
+
+int outside_listen(struct outside *outside, const struct skeleton *skeleton)
+{
+	const struct job_socket job = {skeleton->device, skeleton->inode, clock_ns()};
+	const struct sockaddr_un name = job_socket_name(&job);
+	SCOPE_CLOSE int fd = socket(AF_UNIX, JOB_SOCKET_TYPE | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&name, sizeof(name)) < 0 ||
+	    listen(fd, SOMAXCONN) < 0)
+		return -errno;
+	outside->fd = steal_fd(&fd);
+	return 0;
+}
+
+/* Adds to the answer. What is refused is read, too, but not waited for: were it left unread, its
+ * sender would get an error in place of the answer. */
+static int take_question(const struct outside *outside, int fd, struct buf *answer)
+{
+	const struct timeval patience = {.tv_sec = PATIENCE_S};
+	struct order_batch batch;
+	struct ucred peer;
+	bool refused = peer_find(fd, &peer) < 0 || !peer_is_trusted(&peer);
+	ssize_t len;
+	int r;
+
+	if (refused)
+		shutdown(fd, SHUT_RD);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	len = recv(fd, &batch, sizeof(batch), MSG_TRUNC);
+	if (refused)
+		return -EACCES;
+	if (len == 1)
+		return mount_report(outside->mount, true, answer);
+	r = len == sizeof(batch) ? mount_order(outside->mount, (uint32_t)peer.pid, &batch)
+				 : -EINVAL;
+	return r < 0 ? r : buf_add(answer, &batch, sizeof(batch));
+}
+
+static void answer_one(const struct outside *outside, int fd)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	int error = take_question(outside, fd, &text);
+	struct iovec parts[] = {{&error, sizeof(error)}, {text.data, error < 0 ? 0 : text.len}};
+	const struct msghdr answer = {.msg_iov = parts, .msg_iovlen = 2};
+
+	sendmsg(fd, &answer, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void *answer_all(void *arg)
+{
+	const struct outside *outside = arg;
+	const struct timespec tick = {.tv_nsec = CLOCK_SECOND / 10};
+
+	while (true) {
+		SCOPE_CLOSE int fd = accept4(outside->fd, NULL, NULL, SOCK_CLOEXEC);
+
+		if (fd >= 0)
+			answer_one(outside, fd);
+		else if (errno == EINVAL) /* shut down */
+			return NULL;
+		else
+			nanosleep(&tick, NULL);
+	}
+}
+
+int outside_serve(struct outside *outside, struct mount *mount)
+{
+	int r = 0;
+
+	outside->mount = mount;
+	if (outside->fd >= 0)
+		r = -pthread_create(&outside->thread, NULL, answer_all, outside);
+	outside->serving = outside->fd >= 0 && r == 0;
+	return r;
+}
+
+void outside_end(struct outside *outside)
+{
+	if (outside->serving) {
+		shutdown(outside->fd, SHUT_RDWR);
+		pthread_join(outside->thread, NULL);
+	}
+	scope_close(&outside->fd);
+	*outside = OUTSIDE_NONE;
+}

@@ -138,13 +138,27 @@ static const char *state_of(const struct reader_blocks_stats *sum, size_t count)
 	return sum->filler == FILLER_FILLING ? "filling" : "growing";
 }
 
-static void add_stats(struct reader *reader, struct reader_blocks_stats *sum)
+/* Whether none of the readers before has this copy. */
+static bool is_new_copy(struct buf *copies, uint64_t copy)
+{
+	const uint64_t *all = BUF_ITEMS(copies, const uint64_t);
+
+	for (size_t i = 0; i < BUF_COUNT(copies, uint64_t); i++)
+		if (all[i] == copy)
+			return false;
+	buf_add(copies, &copy, sizeof(copy));
+	return true;
+}
+
+static void add_stats(struct reader *reader, struct reader_blocks_stats *sum, struct buf *copies)
 {
 	struct reader_blocks_stats one;
 
 	reader_blocks_stats(reader, &one);
-	sum->size += one.size;
-	sum->cached += one.cached;
+	if (one.open && is_new_copy(copies, one.copy)) {
+		sum->size += one.size;
+		sum->cached += one.cached;
+	}
 	sum->near_bytes += one.near_bytes;
 	sum->far_bytes += one.far_bytes;
 	sum->damaged += one.damaged;
@@ -160,11 +174,12 @@ static void add_stats(struct reader *reader, struct reader_blocks_stats *sum)
 void disk_cache_report(struct disk_cache *disk, struct json *json)
 {
 	struct reader_blocks_stats sum = {.complete = true};
+	SCOPE(buf_release) struct buf copies = BUF_INIT;
 	size_t count = BUF_COUNT(&disk->readers, struct reader *);
 	struct reader *const *readers = BUF_ITEMS(&disk->readers, struct reader *const);
 
 	for (size_t i = 0; i < count; i++)
-		add_stats(readers[i], &sum);
+		add_stats(readers[i], &sum, &copies);
 	json_object(json, "disk_cache");
 	json_string(json, "state", state_of(&sum, count));
 	json_u64(json, "size", sum.size);

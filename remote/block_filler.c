@@ -299,6 +299,7 @@ static void end_pass(struct block_filler *filler, enum block_filler_state state)
 	filler->state = state;
 	filler->step = STEP_FETCH;
 	filler->due = clock_ns() + AGAIN_NS;
+	blocks_give_up_filling(filler->params.blocks);
 	if (state == FILLER_COMPLETE && blocks_complete(filler->params.blocks))
 		forget_filler(filler);
 }

@@ -2,9 +2,9 @@
  * from the beginning of the pack to its end, if there is room for all of it.
  *
  * Many requests are under way, for all copies together. All come after those that somebody waits
- * for. Of the processes that share a copy, one fills it; when that one ends, another goes on. If
- * the far reader fails, memory is short, or the disk is full, the copy is tried again after a
- * while.
+ * for. Of the processes that share a copy, one fills it; when that one ends, or its pass does,
+ * another may go on. If the far reader fails, memory is short, or the disk is full, the copy is
+ * tried again after a while.
  *
  * block_filler_start() begins the thread, which fills all copies of a disk cache and ends with
  * block_fillers_rest(). Threads: any number may start a filler, or look at it; a filler's other

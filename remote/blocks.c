@@ -291,12 +291,16 @@ bool blocks_complete(const struct blocks *blocks)
 	return atomic_load_explicit(&blocks->complete, memory_order_relaxed);
 }
 
-bool blocks_see_complete(struct blocks *blocks)
+bool blocks_noted_complete(const struct blocks *blocks)
 {
 	struct header header;
 
-	atomic_store(&blocks->complete,
-		     read_blocks_header(blocks->map, &header) && header.complete == 1);
+	return read_blocks_header(blocks->map, &header) && header.complete == 1;
+}
+
+bool blocks_see_complete(struct blocks *blocks)
+{
+	atomic_store(&blocks->complete, blocks_noted_complete(blocks));
 	return blocks_complete(blocks);
 }
 
@@ -317,16 +321,33 @@ int blocks_open_map(const struct blocks *blocks)
 	return fd < 0 ? -errno : fd;
 }
 
-bool blocks_may_fill(struct blocks *blocks)
+static bool lock_filling(struct blocks *blocks, short type)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_len = 1};
 
 	return fcntl(blocks->map, F_OFD_SETLK, &lock) == 0;
+}
+
+bool blocks_may_fill(struct blocks *blocks)
+{
+	return lock_filling(blocks, F_WRLCK);
+}
+
+void blocks_give_up_filling(struct blocks *blocks)
+{
+	lock_filling(blocks, F_UNLCK);
 }
 
 uint64_t blocks_size(const struct blocks *blocks)
 {
 	return blocks->size;
+}
+
+uint64_t blocks_number(const struct blocks *blocks)
+{
+	struct stat st;
+
+	return fstat(blocks->buffered_fd, &st) == 0 ? st.st_ino : 0;
 }
 
 uint64_t blocks_used(const struct blocks *blocks)

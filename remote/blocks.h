@@ -46,9 +46,10 @@ int blocks_write(struct blocks *blocks, const void *buf, size_t len, uint64_t of
  * far as it knew: of several that forget some, one is told so. */
 bool blocks_forget(struct blocks *blocks, uint64_t offset, uint64_t len);
 
-/* Whether all pages are there, as far as this process knows; _see_ looks whether another process
- * has found out. */
+/* Whether all pages are there, as far as this process knows; as far as any that shares the copy
+ * does; _see_ looks for that, and this process knows it then. */
 bool blocks_complete(const struct blocks *blocks);
+bool blocks_noted_complete(const struct blocks *blocks);
 bool blocks_see_complete(struct blocks *blocks);
 void blocks_set_complete(struct blocks *blocks);
 
@@ -57,8 +58,12 @@ int blocks_map(const struct blocks *blocks);
 /* Opens the map again, for locks. Returns a descriptor or -errno. */
 int blocks_open_map(const struct blocks *blocks);
 
-/* Whether this process fills the copy: true for one process at a time. */
+/* Whether this process may fill the copy: true for one process at a time, until it gives that up.
+ */
 bool blocks_may_fill(struct blocks *blocks);
+void blocks_give_up_filling(struct blocks *blocks);
 
 uint64_t blocks_size(const struct blocks *blocks); /* of the pack, bytes */
 uint64_t blocks_used(const struct blocks *blocks); /* on the disk, bytes */
+/* A number that tells it from other copies of the same folder. */
+uint64_t blocks_number(const struct blocks *blocks);

@@ -523,7 +523,9 @@ void reader_blocks_stats(struct reader *reader, struct reader_blocks_stats *ret)
 	ret->open = true;
 	ret->size = blocks_size(copy->blocks);
 	ret->cached = blocks_used(copy->blocks);
-	ret->complete = blocks_complete(copy->blocks);
+	ret->copy = blocks_number(copy->blocks);
+	ret->complete =
+		blocks_complete(copy->blocks) || blocks_noted_complete(copy->blocks);
 	ret->filler = block_filler_look(copy->filler, &ret->error);
 	ret->left_out = writer.left_out;
 	ret->full = writer.full;

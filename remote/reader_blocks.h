@@ -38,12 +38,14 @@ int reader_blocks_new(struct reader *far, const struct reader_blocks_params *par
 		      struct reader **ret);
 
 struct reader_blocks_stats {
+	uint64_t copy;			/* blocks_number(): readers of equal packs share it */
 	uint64_t size, cached;		/* bytes: of the file; that the copy takes on the disk */
 	uint64_t near_bytes, far_bytes; /* bytes read from the copy, and from the far reader */
 	uint64_t damaged;		/* ranges of the copy that did not match their checksum */
 	uint64_t left_out;		/* bytes that were not written to the copy */
-	bool open, complete, full,
-		failed; /* open: there is a copy; full, failed: see block_writer.h */
+	bool open;	   /* there is a copy */
+	bool complete;	   /* as far as any process knows */
+	bool full, failed; /* see block_writer.h */
 	enum block_filler_state filler;
 	int error; /* of block_filler_look() */
 };

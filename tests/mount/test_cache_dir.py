@@ -98,6 +98,21 @@ def test_the_same_pack_elsewhere_shares_the_copy(bulk, cache, place, point):
         assert disk(mounted)["far_bytes"] == 0
 
 
+@pytest.mark.parametrize("how", ["--readahead=0", "--prefetch"])
+def test_equal_packs_in_one_mount_have_one_copy(bulk, cache, place, mount, how):
+    shutil.copy(bulk[1], place / "elsewhere")
+    mounted = mount(f"one/={bulk[1]}", f"other/={place / 'elsewhere'}", option(cache), how)
+    if how != "--prefetch":
+        assert trees.content(mounted / "one") == trees.content(bulk[0])
+    wait_until(is_complete(mounted))
+    assert len(copies(cache)) == 1
+    assert disk(mounted)["size"] == bulk[1].stat().st_size
+    assert disk(mounted)["cached"] <= used(cache)
+    far = disk(mounted)["far_bytes"]
+    assert trees.content(mounted / "other") == trees.content(bulk[0])
+    assert disk(mounted)["far_bytes"] == far
+
+
 # --- damage and accidents -------------------------------------------------------------------
 
 

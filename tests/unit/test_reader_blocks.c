@@ -684,6 +684,35 @@ TEST_OF(f, one_of_two_fills)
 	reader_free(other.reader);
 }
 
+/* Which has read nothing, and so does not fill itself. */
+TEST_OF(f, what_another_mount_has_completed_is_complete)
+{
+	struct fixture other = *f;
+
+	open_reader(&other);
+	assert_true(reader_blocks_fill(other.reader));
+	await_filler(&other, FILLER_COMPLETE);
+	assert_true(stats_of(f).complete);
+	assert_true(reader_bad(other.reader, 5 * PAGE, 1));
+	assert_false(stats_of(f).complete);
+	assert_int_equal(stats_of(f).copy, stats_of(&other).copy);
+	reader_free(other.reader);
+}
+
+/* As of a pack that was replaced at its URL. */
+TEST_OF(f, who_cannot_fill_leaves_it_to_others)
+{
+	struct fixture other = *f;
+
+	open_reader(&other);
+	f->far->error = -ESTALE;
+	assert_true(reader_blocks_fill(f->reader));
+	await_filler(f, FILLER_FAILED);
+	assert_true(reader_blocks_fill(other.reader));
+	await_filler(&other, FILLER_COMPLETE);
+	reader_free(other.reader);
+}
+
 TEST_OF(f, what_could_not_be_fetched_is_tried_again)
 {
 	f->far->error = -ETIMEDOUT;

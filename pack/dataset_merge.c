@@ -239,10 +239,8 @@ static int merge_datasets(struct dataset *dataset, const struct dataset_merge_pa
 			  struct err *err)
 {
 	SCOPE(select_release) struct select *select = NULL;
-	int r = dataset_merge_check(params->packs, params->count, err);
+	int r = join_readers(dataset);
 
-	if (r == 0)
-		r = join_readers(dataset);
 	if (r == 0 && params->select_count)
 		r = select_new(params->select, params->select_count, &select);
 	if (r == 0)

@@ -22,10 +22,10 @@ struct dataset_merge_params {
 	size_t select_count;	   /* 0: everything */
 };
 
-/* Returns -EEXIST with a sentence where two are the same pack in one folder. What repeats nothing
- * may come twice: a pack without files, such as one node of many may make, and a delta that changes
- * nothing. */
+/* Comes before packs are merged, and before deltas hide their bases. Returns -EEXIST with a
+ * sentence where two are the same pack in one folder. What repeats nothing may come twice: a pack
+ * without files, such as one node of many may make, and a delta that changes nothing. */
 int dataset_merge_check(const struct dataset_pack *packs, unsigned count, struct err *err);
-/* The merged dataset owns the datasets, unless it fails. Returns 0, or as merge_init(); -EEXIST
- * also where two packs have the same id. err has a sentence that names the packs. */
+/* The merged dataset owns the datasets, unless it fails. Returns 0, or as merge_init(). err has a
+ * sentence that names the packs. */
 int dataset_merge(const struct dataset_merge_params *params, struct dataset **ret, struct err *err);

@@ -153,7 +153,9 @@ static int try_merge(struct union_fixture *u)
 	u->f.dataset = NULL;
 	open_packs(u);
 	u->f.err.text[0] = '\0';
-	r = dataset_merge(&params, &u->f.dataset, &u->f.err);
+	r = dataset_merge_check(u->packs, u->count, &u->f.err);
+	if (r == 0)
+		r = dataset_merge(&params, &u->f.dataset, &u->f.err);
 	for (unsigned i = 0; r == 0 && i < u->count; i++)
 		u->packs[i].dataset = NULL;
 	return r;

@@ -1,6 +1,5 @@
 #include "remote/answer.h"
 #include "base/scope.h"
-#include "remote/secret.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -59,7 +58,7 @@ static int escape(const char **at, char *ret)
 /* Reads the rest of a string, after its opening quote. */
 static int take_string(const char **at, char **ret)
 {
-	SCOPE(secret_release) char *text = malloc(strlen(*at) + 1); /* a string never gets longer */
+	SCOPE_FREE char *text = malloc(strlen(*at) + 1); /* a string never gets longer */
 	char *out = text;
 	int r = 0;
 
@@ -87,8 +86,8 @@ struct member {
 
 static void member_release(struct member *member)
 {
-	secret_free(member->name);
-	secret_free(member->text);
+	free(member->name);
+	free(member->text);
 }
 
 static int take_word(const char **at, struct member *ret)

@@ -6,7 +6,7 @@
 
 /* The text of a member of a flat JSON object: none of its values is an object or an array. Returns
  * 0, 1 (there is no such member, or it is null), -EINVAL (not such an object) or -ENOMEM. The
- * caller frees the text, with secret_free() if it is a secret. */
+ * caller frees the text. */
 int answer_json(const char *text, const char *name, char **ret);
 
 /* The same for a number, which is whole and not negative; 1 for anything else. */

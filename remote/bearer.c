@@ -1,7 +1,6 @@
 #include "remote/bearer.h"
 #include "base/scope.h"
 #include "remote/retry.h"
-#include "remote/secret.h"
 #include "remote/token.h"
 #include <errno.h>
 #include <string.h>
@@ -19,12 +18,12 @@ static struct bearer *bearer_of(struct object_auth *auth)
 /* --- operations ------------------------------------------------------------------------------- */
 
 static int bearer_sign(struct object_auth *auth, const struct object_request *request,
-		       object_header_fn *add, void *context)
+		       header_add_fn *add, void *context)
 {
 	const char *token = bearer_of(auth)->token.text;
 
 	(void)request;
-	return token ? token_add(token, add, context) : 0;
+	return token ? header_addf(add, context, "Authorization: Bearer %s", token) : 0;
 }
 
 static int say_bearer_refused(const struct bearer *bearer, int error, unsigned status,
@@ -60,7 +59,7 @@ static int bearer_refused(struct object_auth *auth, const struct object_answer *
 {
 	struct bearer *bearer = bearer_of(auth);
 	struct token *token = &bearer->token;
-	SCOPE(secret_release) char *before = token->text ? strdup(token->text) : NULL;
+	SCOPE_FREE char *before = token->text ? strdup(token->text) : NULL;
 	int error = retry_rule_of_status(answer->status)->error;
 
 	if (error != -EACCES)

@@ -3,17 +3,17 @@
 #include "remote/answer.h"
 #include "remote/credentials_place.h"
 #include "remote/environment.h"
-#include "remote/secret.h"
 #include "remote/token.h"
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 void credentials_release(struct credentials *credentials)
 {
-	secret_free(credentials->access);
-	secret_free(credentials->secret);
-	secret_free(credentials->token);
+	free(credentials->access);
+	free(credentials->secret);
+	free(credentials->token);
 	*credentials = (struct credentials){0};
 }
 

@@ -48,5 +48,4 @@ struct credentials_ask {
  * and err says which were asked; or the error of a place that should have had keys. */
 int credentials_find(const struct credentials_ask *ask, struct credentials *ret, struct err *err);
 
-/* Zeroes and frees. */
 void credentials_release(struct credentials *credentials);

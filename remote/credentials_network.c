@@ -1,14 +1,14 @@
-/* The places that are asked over HTTP. Bodies and tokens are zeroed after use. */
+/* The places that are asked over HTTP. */
 #include "base/io.h"
 #include "base/scope.h"
 #include "remote/answer.h"
 #include "remote/credentials_place.h"
 #include "remote/encode.h"
 #include "remote/environment.h"
-#include "remote/secret.h"
 #include "remote/url.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <time.h>
 
 #define TRIES	   2
@@ -33,7 +33,7 @@ static int ask_service(const struct credentials_ask *ask, struct fetch request,
 	request.stops = ask->stops;
 	request.direct |= is_here(request.url);
 	for (int i = 0; i < TRIES; i++) {
-		secret_buf_release(ret);
+		buf_release(ret);
 		r = ask->fetch(&request, ret_status, ret, err);
 		if (r == -ENOMEM || r == -ENOSYS || r == -ECANCELED ||
 		    (r == 0 && *ret_status < 500))
@@ -88,11 +88,8 @@ static int add_sts_url(const struct credentials_ask *ask, struct buf *ret)
 
 static int add_role_body(const char *role, const char *session, const char *token, struct buf *ret)
 {
-	size_t room = 3 * (strlen(role) + strlen(session) + strlen(token)) + 256;
-	int r = buf_reserve(ret, room);
+	int r = buf_adds(ret, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=");
 
-	if (r == 0)
-		r = buf_adds(ret, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=");
 	if (r == 0)
 		r = encode_add(ret, role, "");
 	if (r == 0)
@@ -136,9 +133,9 @@ static int read_role_answer(const char *body, struct credentials *ret, struct er
 int credentials_of_role(const struct credentials_ask *ask, const char *token_file, const char *role,
 			const char *session, struct credentials *ret, struct err *err)
 {
-	SCOPE(secret_buf_release) struct buf token = BUF_INIT;
-	SCOPE(secret_buf_release) struct buf form = BUF_INIT;
-	SCOPE(secret_buf_release) struct buf answer = BUF_INIT;
+	SCOPE(buf_release) struct buf token = BUF_INIT;
+	SCOPE(buf_release) struct buf form = BUF_INIT;
+	SCOPE(buf_release) struct buf answer = BUF_INIT;
 	SCOPE(buf_release) struct buf url = BUF_INIT;
 	static const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded",
 					      NULL};
@@ -200,7 +197,7 @@ static bool may_ask(const char *text)
 /* Appends the header Authorization, if there is a token. */
 static int add_container_token(struct buf *ret, struct err *err)
 {
-	SCOPE(secret_buf_release) struct buf token = BUF_INIT;
+	SCOPE(buf_release) struct buf token = BUF_INIT;
 	const char *file = environment_get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
 	const char *text = environment_get("AWS_CONTAINER_AUTHORIZATION_TOKEN");
 	int r = file ? read_token(file, &token, err) : 0;
@@ -218,8 +215,8 @@ int credentials_of_container(const struct credentials_ask *ask, struct credentia
 {
 	const char *relative = environment_get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
 	const char *full = environment_get("AWS_CONTAINER_CREDENTIALS_FULL_URI");
-	SCOPE(secret_buf_release) struct buf authorization = BUF_INIT;
-	SCOPE(secret_buf_release) struct buf answer = BUF_INIT;
+	SCOPE(buf_release) struct buf authorization = BUF_INIT;
+	SCOPE(buf_release) struct buf answer = BUF_INIT;
 	SCOPE(buf_release) struct buf url = BUF_INIT;
 	const char *headers[2] = {0};
 	unsigned status;
@@ -282,7 +279,7 @@ int credentials_of_google(const struct credentials_ask *ask, struct credentials 
 	static const char path[] = "computeMetadata/v1/instance/service-accounts/default/token";
 	static const char *const headers[] = {"Metadata-Flavor: Google", NULL};
 	const char *host = environment_get("GCE_METADATA_HOST");
-	SCOPE(secret_buf_release) struct buf answer = BUF_INIT;
+	SCOPE(buf_release) struct buf answer = BUF_INIT;
 	SCOPE(buf_release) struct buf url = BUF_INIT;
 	unsigned status;
 	int r;
@@ -346,9 +343,9 @@ int credentials_of_machine(const struct credentials_ask *ask, struct credentials
 			   struct err *err)
 {
 	static const char roles[] = "meta-data/iam/security-credentials/";
-	SCOPE(secret_buf_release) struct buf token = BUF_INIT;
-	SCOPE(secret_buf_release) struct buf header = BUF_INIT;
-	SCOPE(secret_buf_release) struct buf answer = BUF_INIT;
+	SCOPE(buf_release) struct buf token = BUF_INIT;
+	SCOPE(buf_release) struct buf header = BUF_INIT;
+	SCOPE(buf_release) struct buf answer = BUF_INIT;
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r;
 

@@ -2,7 +2,6 @@
 #include "remote/credentials_place.h"
 #include "remote/process.h"
 #include "remote/profile.h"
-#include "remote/secret.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -22,7 +21,7 @@ static int of_process(const struct credentials_ask *ask, const struct profile *p
 		      const char *const argv[], const char *what, struct credentials *ret,
 		      struct err *err)
 {
-	SCOPE(secret_buf_release) struct buf output = BUF_INIT;
+	SCOPE(buf_release) struct buf output = BUF_INIT;
 	struct err reason = {0};
 	int r = process_output(argv, PROCESS_MS, ask->stops, &output);
 

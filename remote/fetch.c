@@ -4,8 +4,8 @@
 
 #include "base/scope.h"
 #include "remote/fetch.h"
-#include "remote/secret.h"
 #include <errno.h>
+#include <string.h>
 
 struct fetching {
 	struct curl curl;
@@ -24,7 +24,7 @@ static void fetching_release(struct fetching *fetching)
 		fetching->curl.easy_cleanup(fetching->easy);
 	if (fetching->headers)
 		fetching->curl.slist_free_all(fetching->headers);
-	secret_buf_release(&fetching->body);
+	buf_release(&fetching->body);
 }
 
 static size_t keep_body(char *data, size_t size, size_t count, void *context)
@@ -130,9 +130,7 @@ int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_bod
 	fetching.most = request->most ? request->most : FETCH_BYTES;
 	fetching.headers_to = request->ret_headers;
 	fetching.easy = fetching.curl.easy_init();
-	/* Reserved at once: growing would leave copies of secrets in memory. */
-	if (!fetching.easy || add_headers(&fetching, request->headers) < 0 ||
-	    buf_reserve(&fetching.body, FETCH_BYTES + 1) < 0)
+	if (!fetching.easy || add_headers(&fetching, request->headers) < 0)
 		return -ENOMEM;
 	set_up_fetch(&fetching, request);
 	code = fetching.curl.easy_perform(fetching.easy);
@@ -142,7 +140,7 @@ int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_bod
 		return fail_fetch(&fetching, code, err);
 	fetching.curl.easy_getinfo(fetching.easy, CURLINFO_RESPONSE_CODE, &status);
 	*ret_status = (unsigned)status;
-	secret_buf_release(ret_body);
+	buf_release(ret_body);
 	*ret_body = fetching.body;
 	fetching.body = BUF_INIT;
 	return 0;

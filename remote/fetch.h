@@ -15,7 +15,7 @@ struct fetch {
 	const char *body;	    /* NULL: none */
 	unsigned timeout_ms;	    /* for the whole request */
 	bool direct;		    /* without a proxy: for metadata services */
-	size_t most;		    /* bytes of the body, if it has no secrets; 0: FETCH_BYTES */
+	size_t most;		    /* bytes of the body; 0: FETCH_BYTES */
 	struct buf
 		*ret_headers; /* gets the lines of the answer's headers; NULL: nobody wants them */
 	const atomic_bool *stops; /* once true, it ends within some seconds; NULL: never */
@@ -24,5 +24,5 @@ struct fetch {
 
 /* Any status is a success. Returns 0, -ENOSYS (no libcurl), -ENOMEM, -EMSGSIZE, -ETIMEDOUT,
  * -ECANCELED or -EIO (the server cannot be reached). The body replaces what ret_body had, and ends
- * with a NUL that len does not count. The caller releases it with secret_buf_release(). */
+ * with a NUL that len does not count. */
 int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_body, struct err *err);

@@ -1,10 +1,27 @@
 #include "remote/header.h"
+#include "base/scope.h"
 #include <ctype.h>
+#include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
 
 /* --- lines ------------------------------------------------------------------------------------ */
+
+int header_addf(header_add_fn *add, void *context, const char *format, ...)
+{
+	SCOPE_FREE char *line = NULL;
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vasprintf(&line, format, args);
+	va_end(args);
+	if (len >= 0)
+		return add(context, line);
+	line = NULL;
+	return -ENOMEM;
+}
 
 static bool is_blank(char c)
 {

@@ -77,7 +77,7 @@ struct http_message {
 	const char *range; /* "0-65535", "-1024" */
 	bool netrc;	   /* user and password may come from ~/.netrc */
 	bool direct;	   /* through no proxy */
-	object_header_fn *add;
+	header_add_fn *add;
 	void *context; /* of add() */
 };
 

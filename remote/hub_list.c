@@ -6,7 +6,6 @@
 #include "remote/header.h"
 #include "remote/hub.h"
 #include "remote/listing.h"
-#include "remote/secret.h"
 #include "remote/token.h"
 #include <errno.h>
 #include <stdio.h>
@@ -192,7 +191,7 @@ static int get_pages(struct hub_listing *listing, const char *first,
 		     struct err *err)
 {
 	struct url server SCOPE(url_release) = {0};
-	SCOPE(secret_release) char *header = NULL;
+	SCOPE_FREE char *header = NULL;
 	SCOPE_FREE char *url = strdup(first);
 	int r = url ? url_parse(url, &server) : -ENOMEM;
 

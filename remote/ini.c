@@ -1,13 +1,12 @@
 #include "remote/ini.h"
+#include "base/buf.h"
 #include "base/io.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "remote/secret.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define FILE_MAX MIB
 
@@ -87,30 +86,16 @@ static int parse_ini(struct ini *ini)
 	return r;
 }
 
-/* Bytes that may be in the file, at least one; FILE_MAX + 1: too many. A pipe, and a file of /proc,
- * does not say. No more than that is reserved: secret_buf_release() overwrites all of it. */
-static size_t file_room(int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-	    (uint64_t)st.st_size <= FILE_MAX)
-		return (size_t)st.st_size;
-	return FILE_MAX + 1;
-}
-
 static int load(const char *path, struct buf *text, struct err *err)
 {
 	SCOPE_CLOSE int fd = io_open_given(path, err);
-	size_t size;
 	ssize_t n;
 
 	if (fd < 0)
 		return fd == -ENOENT || fd == -ENOTDIR ? buf_adds(text, "") : fd;
-	size = file_room(fd);
-	if (buf_reserve(text, size + 1) < 0)
+	if (buf_reserve(text, FILE_MAX + 1) < 0)
 		return -ENOMEM;
-	n = io_read(fd, text->data, size);
+	n = io_read(fd, text->data, FILE_MAX + 1);
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n > FILE_MAX)
@@ -140,7 +125,7 @@ void ini_free(struct ini *ini)
 {
 	if (!ini)
 		return;
-	secret_buf_release(&ini->text);
+	buf_release(&ini->text);
 	buf_release(&ini->entries);
 	free(ini);
 }

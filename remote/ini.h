@@ -6,8 +6,7 @@
  *	  addressing_style = path	profile here / s3.addressing_style
  *
  * A line that begins with # or ; is a comment, and so is what follows a space and one of these. If
- * a name is given twice, the last counts. All other lines are skipped, as these tools do. The text
- * is zeroed when it is freed, since it may hold secrets. */
+ * a name is given twice, the last counts. All other lines are skipped, as these tools do. */
 #pragma once
 
 #include "base/err.h"

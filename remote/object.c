@@ -21,7 +21,6 @@
 #define AGAIN_NS  (60 * CLOCK_SECOND) /* between two lines about reads that were given up */
 #define HOPS	  5		      /* redirects of one request, at most */
 #define TAG	  512		      /* bytes of an ETag, or a date */
-#define HEADER	  (TAG + 64)
 #define RANGE	  64
 
 struct object {
@@ -78,20 +77,13 @@ static bool is_object_open(const struct object *object)
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-static int add_request_line(const struct http_message *message, const char *name, const char *value)
-{
-	char line[HEADER];
-
-	snprintf(line, sizeof(line), "%s: %s", name, value);
-	return message->add(message->context, line);
-}
-
 static int add_condition(const struct object *object, const struct http_message *message)
 {
 	if (retry_etag_is_strong(object->etag))
-		return add_request_line(message, "If-Match", object->etag);
+		return header_addf(message->add, message->context, "If-Match: %s", object->etag);
 	if (object->modified[0])
-		return add_request_line(message, "If-Unmodified-Since", object->modified);
+		return header_addf(message->add, message->context, "If-Unmodified-Since: %s",
+				   object->modified);
 	return 0;
 }
 

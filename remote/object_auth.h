@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "remote/header.h"
 #include "remote/object_refresh.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,9 +25,6 @@ struct object_request {
 	const char *query; /* the same, without '?'; "": none */
 };
 
-/* Adds the header line "Name: value". Returns 0 or -ENOMEM. */
-typedef int object_header_fn(void *context, const char *line);
-
 #define OBJECT_BODY 4096 /* bytes kept of the body of an answer that is not a success */
 
 struct object_answer {
@@ -39,7 +37,7 @@ struct object_answer {
 struct object_auth_ops {
 	/* Adds headers to a request. Returns 0 or -errno. */
 	int (*sign)(struct object_auth *auth, const struct object_request *request,
-		    object_header_fn *add, void *context);
+		    header_add_fn *add, void *context);
 	/* The server of the URL answered 3xx, 400, 401, 403, 404 or 410. Returns 0: the object asks
 	 * again at once, with what url and refresh are now (at most OBJECT_REFUSALS times in a
 	 * row). Or -errno: the reason and the way out are in err, unless retry.h has said all.

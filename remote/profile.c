@@ -2,8 +2,8 @@
 #include "base/scope.h"
 #include "remote/environment.h"
 #include "remote/ini.h"
-#include "remote/secret.h"
 #include <errno.h>
+#include <string.h>
 
 struct profile {
 	char *name, *files;

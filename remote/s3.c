@@ -5,9 +5,8 @@
 #include "remote/profile.h"
 #include "remote/s3_keys.h"
 #include "remote/s3_url.h"
-#include "remote/secret.h"
 #include "remote/sign.h"
-#include "remote/token.h"
+#include <string.h>
 #include <time.h>
 
 #define MOVES 2 /* between regions, at most: an endpoint of one region sends requests back */
@@ -112,18 +111,9 @@ static int move(struct s3_auth *s3, const char *region, struct err *err)
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-static int add_signed_line(object_header_fn *add, void *context, const char *name,
-			   const char *value)
-{
-	SCOPE(secret_buf_release) struct buf line = BUF_INIT;
-	int r = buf_addf(&line, "%s: %s", name, value);
-
-	return r < 0 ? r : add(context, line.data);
-}
-
 /* Adds headers, and signs them and the host. */
 static int sign_with(const struct s3_auth *s3, const struct object_request *request,
-		     object_header_fn *add, void *context)
+		     header_add_fn *add, void *context)
 {
 	const struct credentials *keys = &s3->keys->found;
 	SCOPE(buf_release) struct buf authorization = BUF_INIT;
@@ -149,14 +139,14 @@ static int sign_with(const struct s3_auth *s3, const struct object_request *requ
 		headers[to_sign.count++] =
 			(struct sign_header){"x-amz-security-token", keys->token};
 	for (size_t i = 1; r == 0 && i < to_sign.count; i++)
-		r = add_signed_line(add, context, headers[i].name, headers[i].value);
+		r = header_addf(add, context, "%s: %s", headers[i].name, headers[i].value);
 	if (r == 0)
 		r = sign_authorization(&to_sign, &key, &authorization);
-	return r < 0 ? r : add_signed_line(add, context, "Authorization", authorization.data);
+	return r < 0 ? r : header_addf(add, context, "Authorization: %s", authorization.data);
 }
 
 static int s3_auth_sign(struct object_auth *auth, const struct object_request *request,
-			object_header_fn *add, void *context)
+			header_add_fn *add, void *context)
 {
 	struct s3_auth *s3 = s3_of(auth);
 	SCOPE_LOCK(&s3->keys->lock);
@@ -164,7 +154,8 @@ static int s3_auth_sign(struct object_auth *auth, const struct object_request *r
 	if (s3->keys->state != KEYS_GOOD)
 		return 0;
 	return s3->keys->found.access ? sign_with(s3, request, add, context)
-				      : token_add(s3->keys->found.token, add, context);
+				      : header_addf(add, context, "Authorization: Bearer %s",
+						    s3->keys->found.token);
 }
 
 /* --- refusals ------------------------------------------------------------------------------- */

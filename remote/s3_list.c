@@ -5,7 +5,6 @@
 #include "remote/encode.h"
 #include "remote/listing.h"
 #include "remote/s3.h"
-#include "remote/secret.h"
 #include "remote/url.h"
 #include <ctype.h>
 #include <errno.h>
@@ -28,7 +27,7 @@ struct s3_listing {
 static void listing_drop_headers(struct s3_listing *listing)
 {
 	while (listing->count)
-		secret_free(listing->headers[--listing->count]);
+		free(listing->headers[--listing->count]);
 	memset(listing->headers, 0, sizeof(listing->headers));
 }
 

@@ -7,6 +7,7 @@
  *
  * Everything is hashed as it is put together, so that nothing needs room. */
 #include "remote/sign.h"
+#include "base/scope.h"
 #include <nettle/base16.h>
 #include <nettle/hmac.h>
 #include <nettle/sha2.h>
@@ -58,7 +59,6 @@ static void hmac(size_t key_len, const void *key, const char *text, size_t len,
 	hmac_sha256_set_key(&mac, key_len, key);
 	hmac_sha256_update(&mac, len, (const uint8_t *)text);
 	hmac_sha256_digest(&mac, SHA256_DIGEST_SIZE, ret);
-	explicit_bzero(&mac, sizeof(mac));
 }
 
 /* Replaces the digest by HMAC(digest, text). */
@@ -67,40 +67,25 @@ static void chain(uint8_t digest[static SHA256_DIGEST_SIZE], const char *text)
 	hmac(SHA256_DIGEST_SIZE, digest, text, strlen(text), digest);
 }
 
-static int first_key(const struct sign_key *key, uint8_t ret[static SHA256_DIGEST_SIZE])
-{
-	struct buf first = BUF_INIT;
-	int r = buf_addf(&first, "AWS4%s", key->secret);
-
-	if (r == 0) {
-		hmac(first.len, first.data, key->date, DAY_LEN, ret);
-		explicit_bzero(first.data, first.len);
-	}
-	buf_release(&first);
-	return r;
-}
-
 static int signature(const struct sign_request *request, const struct sign_key *key,
 		     char hex[static HEX_LEN])
 {
+	SCOPE(buf_release) struct buf first = BUF_INIT;
+	SCOPE(buf_release) struct buf text = BUF_INIT;
 	uint8_t digest[SHA256_DIGEST_SIZE];
-	struct buf text = BUF_INIT;
-	int r;
 
 	canonical_hash(request, hex);
-	r = buf_addf(&text, "AWS4-HMAC-SHA256\n%s\n%.*s/%s/%s/aws4_request\n%.*s", key->date,
-		     DAY_LEN, key->date, key->region, key->service, (int)HEX_LEN, hex);
-	if (r == 0)
-		r = first_key(key, digest);
-	if (r == 0) {
-		chain(digest, key->region);
-		chain(digest, key->service);
-		chain(digest, "aws4_request");
-		chain(digest, text.data);
-		base16_encode_update(hex, sizeof(digest), digest);
-	}
-	buf_release(&text);
-	return r;
+	if (buf_addf(&first, "AWS4%s", key->secret) < 0 ||
+	    buf_addf(&text, "AWS4-HMAC-SHA256\n%s\n%.*s/%s/%s/aws4_request\n%.*s", key->date,
+		     DAY_LEN, key->date, key->region, key->service, (int)HEX_LEN, hex) < 0)
+		return -ENOMEM;
+	hmac(first.len, first.data, key->date, DAY_LEN, digest);
+	chain(digest, key->region);
+	chain(digest, key->service);
+	chain(digest, "aws4_request");
+	chain(digest, text.data);
+	base16_encode_update(hex, sizeof(digest), digest);
+	return 0;
 }
 
 int sign_authorization(const struct sign_request *request, const struct sign_key *key,

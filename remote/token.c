@@ -4,7 +4,6 @@
 #include "base/scope.h"
 #include "remote/environment.h"
 #include "remote/hub.h"
-#include "remote/secret.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +50,7 @@ static int set_text(struct token *token, const char *text)
 	copy = *text ? strdup(text) : NULL;
 	if (!copy)
 		return *text ? -ENOMEM : -EINVAL;
-	secret_free(token->text);
+	free(token->text);
 	token->text = copy;
 	return 0;
 }
@@ -61,7 +60,7 @@ int token_read(struct token *token, struct err *err)
 	struct err reason = {0};
 	int r = 0;
 	SCOPE_FILE FILE *file = io_fopen_given(token->file, &r, &reason);
-	SCOPE(secret_release) char *line = NULL;
+	SCOPE_FREE char *line = NULL;
 	size_t room = 0, len;
 
 	if (!file)
@@ -131,20 +130,9 @@ int token_find(const struct url *server, const struct remote_settings *settings,
 	return r;
 }
 
-int token_add(const char *text, object_header_fn *add, void *context)
-{
-	SCOPE(secret_release) char *line = NULL;
-
-	if (asprintf(&line, "Authorization: Bearer %s", text) < 0) {
-		line = NULL;
-		return -ENOMEM;
-	}
-	return add(context, line);
-}
-
 void token_release(struct token *token)
 {
-	secret_free(token->text);
+	free(token->text);
 	free(token->file);
 	*token = (struct token){0};
 }

@@ -19,7 +19,4 @@ int token_find(const struct url *server, const struct remote_settings *settings,
 	       struct err *err);
 /* Reads its file again. On failure it stays as it was. */
 int token_read(struct token *token, struct err *err);
-/* Adds the header that sends a token. Returns 0 or -ENOMEM. */
-int token_add(const char *text, object_header_fn *add, void *context);
-/* Zeroes and frees. */
 void token_release(struct token *token);

@@ -589,7 +589,7 @@ static void renewed_init(struct renewed *renewed)
 }
 
 static int renewed_sign(struct object_auth *auth, const struct object_request *request,
-			object_header_fn *add, void *context)
+			header_add_fn *add, void *context)
 {
 	char line[32];
 

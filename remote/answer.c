@@ -1,9 +1,8 @@
 #include "remote/answer.h"
 #include "base/scope.h"
-#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
+#include <string.h>
 
 /* --- JSON ----------------------------------------------------------------------------------- */
 
@@ -25,19 +24,17 @@ static bool take_character(const char **at, char c)
 /* The character of \uXXXX. Credentials are ASCII; other characters are refused. */
 static int unicode_escape(const char **at, char *ret)
 {
-	unsigned value = 0;
+	char digits[5] = "";
+	unsigned long value;
 
-	for (int i = 0; i < 4; i++, ++*at) {
-		char c = **at;
-
-		if (!isxdigit((unsigned char)c))
-			return -EINVAL;
-		value = value * 16 +
-			(unsigned)(isdigit((unsigned char)c) ? c - '0' : (c | 32) - 'a' + 10);
-	}
+	if (strspn(*at, "0123456789abcdefABCDEF") < 4)
+		return -EINVAL;
+	memcpy(digits, *at, 4);
+	value = strtoul(digits, NULL, 16);
 	if (value == 0 || value > 127)
 		return -EINVAL;
 	*ret = (char)value;
+	*at += 4;
 	return 0;
 }
 
@@ -81,7 +78,7 @@ struct member {
 	char *name;
 	char *text;	  /* NULL: it is not a string */
 	const char *word; /* a number, true, false or null */
-	size_t len;	  /* of the word; 0: it is a string */
+	size_t len;	  /* of the word; 0: there is none */
 };
 
 static void member_release(struct member *member)
@@ -92,22 +89,10 @@ static void member_release(struct member *member)
 
 static int take_word(const char **at, struct member *ret)
 {
-	skip_space(at);
 	ret->word = *at;
 	ret->len = strspn(*at, "+-.0123456789abcdefghijklmnopqrstuvwxyzE");
 	*at += ret->len;
 	return ret->len ? 0 : -EINVAL;
-}
-
-static int take_member(const char **at, struct member *ret)
-{
-	int r = take_character(at, '"') ? take_string(at, &ret->name) : -EINVAL;
-
-	if (r == 0 && !take_character(at, ':'))
-		r = -EINVAL;
-	if (r)
-		return r;
-	return take_character(at, '"') ? take_string(at, &ret->text) : take_word(at, ret);
 }
 
 /* After the opening quote. */
@@ -138,7 +123,7 @@ static int skip_nested(const char **at)
 	return 0;
 }
 
-static int take_any_member(const char **at, struct member *ret)
+static int take_member(const char **at, struct member *ret)
 {
 	int r = take_character(at, '"') ? take_string(at, &ret->name) : -EINVAL;
 
@@ -152,7 +137,19 @@ static int take_any_member(const char **at, struct member *ret)
 	return take_character(at, '"') ? take_string(at, &ret->text) : take_word(at, ret);
 }
 
-static int take_object(const char **at, const char *const *names, char **ret, size_t count)
+/* The first of that name that is a string, or with `numbers` one of digits. */
+static int keep_member(struct member *member, const char *name, bool numbers, char **ret)
+{
+	bool number = member->len && strspn(member->word, "0123456789") >= member->len;
+
+	if (*ret || strcmp(member->name, name) != 0 || (numbers && !number))
+		return 0;
+	*ret = numbers ? strndup(member->word, member->len) : steal_ptr(&member->text);
+	return numbers && !*ret ? -ENOMEM : 0;
+}
+
+static int take_object(const char **at, const char *const *names, bool numbers, char **ret,
+		       size_t count)
 {
 	if (!take_character(at, '{'))
 		return -EINVAL;
@@ -160,13 +157,12 @@ static int take_object(const char **at, const char *const *names, char **ret, si
 		return 0;
 	do {
 		struct member member SCOPE(member_release) = {0};
-		int r = take_any_member(at, &member);
+		int r = take_member(at, &member);
 
+		for (size_t i = 0; r == 0 && i < count; i++)
+			r = keep_member(&member, names[i], numbers, &ret[i]);
 		if (r)
 			return r;
-		for (size_t i = 0; i < count; i++)
-			if (!ret[i] && strcmp(member.name, names[i]) == 0)
-				ret[i] = steal_ptr(&member.text);
 	} while (take_character(at, ','));
 	return take_character(at, '}') ? 0 : -EINVAL;
 }
@@ -179,54 +175,29 @@ int answer_json_next(const char **at, const char *const *names, char **ret, size
 		return 1;
 	if (!first && !take_character(at, ','))
 		return -EINVAL;
-	return take_object(at, names, ret, count);
-}
-
-static bool is_number(const struct member *member)
-{
-	return member->len && strspn(member->word, "0123456789") >= member->len;
-}
-
-/* Finds a member that is a number, or a string. Returns as answer_json(). */
-static int find_member(const char *text, const char *name, bool number, struct member *ret)
-{
-	if (!take_character(&text, '{'))
-		return -EINVAL;
-	if (take_character(&text, '}'))
-		return 1;
-	do {
-		struct member member SCOPE(member_release) = {0};
-		int r = take_member(&text, &member);
-
-		if (r)
-			return r;
-		if (strcmp(member.name, name) == 0 && (number ? is_number(&member) : !member.len)) {
-			*ret = member;
-			member = (struct member){0};
-			return 0;
-		}
-	} while (take_character(&text, ','));
-	return take_character(&text, '}') ? 1 : -EINVAL;
+	return take_object(at, names, false, ret, count);
 }
 
 int answer_json(const char *text, const char *name, char **ret)
 {
-	struct member member SCOPE(member_release) = {0};
-	int r = find_member(text, name, false, &member);
+	SCOPE_FREE char *found = NULL;
+	int r = take_object(&text, &name, false, &found, 1);
 
-	if (r == 0)
-		*ret = steal_ptr(&member.text);
-	return r;
+	if (r < 0 || !found)
+		return r < 0 ? r : 1;
+	*ret = steal_ptr(&found);
+	return 0;
 }
 
 int answer_json_number(const char *text, const char *name, uint64_t *ret)
 {
-	struct member member SCOPE(member_release) = {0};
-	int r = find_member(text, name, true, &member);
+	SCOPE_FREE char *found = NULL;
+	int r = take_object(&text, &name, true, &found, 1);
 
-	if (r == 0)
-		*ret = strtoull(member.word, NULL, 10);
-	return r;
+	if (r < 0 || !found)
+		return r < 0 ? r : 1;
+	*ret = strtoull(found, NULL, 10);
+	return 0;
 }
 
 /* --- XML ------------------------------------------------------------------------------------ */

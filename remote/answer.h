@@ -4,17 +4,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The text of a member of a flat JSON object: none of its values is an object or an array. Returns
- * 0, 1 (there is no such member, or it is null), -EINVAL (not such an object) or -ENOMEM. The
- * caller frees the text. */
+/* The text of a member of a JSON object. Returns 0, 1 (there is no such member, or it is null),
+ * -EINVAL (not an object) or -ENOMEM. The caller frees the text. */
 int answer_json(const char *text, const char *name, char **ret);
 
 /* The same for a number, which is whole and not negative; 1 for anything else. */
 int answer_json_number(const char *text, const char *name, uint64_t *ret);
 
 /* The texts of some members of the next object of an array, which begins at *at: at '[' the first
- * time. Values may be objects and arrays; ret[i] stays NULL if names[i] is no string there. The
- * caller frees them in any case. Returns 0, 1 (there are no more), -EINVAL or -ENOMEM. */
+ * time. ret[i] stays NULL if names[i] is no string there. The caller frees them in any case.
+ * Returns 0, 1 (there are no more), -EINVAL or -ENOMEM. */
 int answer_json_next(const char **at, const char *const *names, char **ret, size_t count);
 
 /* The text between <name> and the next <, with &amp; and other entities replaced. Returns 0, 1

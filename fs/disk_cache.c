@@ -83,7 +83,6 @@ int disk_cache_add(struct disk_cache *disk, const char *name, struct reader *far
 	const struct reader_blocks_params params = {.disk = &disk->disk,
 						    .name = name,
 						    .fill = true,
-						    .notice = log_notice_line,
 						    .freed = unlist_reader,
 						    .context = disk};
 	struct reader *reader;

@@ -16,7 +16,7 @@ static int make_disk_parts(struct disk *disk, void (*notice)(const char *line))
 
 int disk_open(const char *spec, void (*notice)(const char *line), struct disk *ret, struct err *err)
 {
-	struct disk disk = {0};
+	struct disk disk = {.notice = notice};
 	int r = block_store_open(spec, &disk.store, err);
 
 	if (r < 0)

@@ -18,7 +18,8 @@ struct disk {
 	struct block_fillers *fillers;
 	struct jobs *reads;  /* from copies */
 	struct polls *waits; /* for what others fetch */
-	atomic_bool said;    /* that a copy cannot be used */
+	void (*notice)(const char *line);
+	atomic_bool said; /* that a copy cannot be used */
 };
 
 /* `spec`: see block_store_open(). `notice` gets lines for the user; it may be NULL. Returns 0 or

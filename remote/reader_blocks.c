@@ -1,4 +1,3 @@
-#include "base/clock.h"
 #include "base/limits.h"
 #include "base/scope.h"
 #include "remote/reader_blocks_internal.h"
@@ -7,11 +6,6 @@
 #include <xxhash.h>
 
 #define FILL_PART 64 /* with this part of the file read, all of it is worth fetching */
-
-/* How long a read waits for others that fetch the same. Then it fetches too: they may hang. */
-#define PATIENCE_NS	  (CLOCK_SECOND / 5)
-#define PATIENCE_AHEAD_NS (2 * CLOCK_SECOND) /* if nobody waits for the read */
-#define NAP_NS		  1000000
 
 static struct reader_blocks *copy_of(const struct reader *reader)
 {
@@ -23,57 +17,18 @@ static void count_bytes(_Atomic uint64_t *counter, uint64_t bytes)
 	atomic_fetch_add_explicit(counter, bytes, memory_order_relaxed);
 }
 
-/* --- who fetches a part ----------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
-static bool has_all_pages(const struct reader_blocks *copy, uint64_t offset, uint64_t end)
+bool copy_has_pages(const struct reader_blocks *copy, uint64_t offset, uint64_t end)
 {
 	uint64_t until;
 
 	return blocks_look(copy->blocks, offset, end, &until) && until == end;
 }
 
-/* The look comes last: whoever had claimed the part noted it before dropping the claim. */
-enum claim copy_claim(struct reader_blocks *copy, const struct part *part, bool ahead)
-{
-	uint64_t end;
-	bool taken = block_claims_take(copy->claims, ahead, part->begin, part->end, &end);
-	bool near = has_all_pages(copy, part->begin, part->end);
-
-	if (taken && !near && end == part->end)
-		return CLAIM_TAKEN;
-	if (taken)
-		block_claims_drop(copy->claims, ahead, part->begin, end);
-	return near ? CLAIM_NEAR : CLAIM_BUSY;
-}
-
-enum claim copy_claim_again(struct reader_blocks *copy, const struct part *part, bool ahead,
-			    uint64_t since)
-{
-	enum claim claim = copy_claim(copy, part, ahead);
-
-	if (claim == CLAIM_BUSY && (atomic_load(&copy->cancelled) ||
-				    clock_ns() - since > (ahead ? PATIENCE_AHEAD_NS : PATIENCE_NS)))
-		return CLAIM_TAKEN;
-	return claim;
-}
-
-/* Waits for a while for others that fetch the part. Returns whether the copy has it then. */
-static bool await_part(struct reader_blocks *copy, const struct part *part)
-{
-	const struct timespec nap = {.tv_nsec = NAP_NS};
-	uint64_t since = clock_ns();
-	enum claim claim;
-
-	while ((claim = copy_claim_again(copy, part, false, since)) == CLAIM_BUSY)
-		nanosleep(&nap, NULL);
-	return claim == CLAIM_NEAR;
-}
-
-/* --- reading ---------------------------------------------------------------------------------- */
-
 /* A process that has read so much will read everything. What others fetched counts too: they may
  * end. */
-static void count_read(struct reader_blocks *copy, _Atomic uint64_t *counter, uint64_t bytes)
+void copy_count_read(struct reader_blocks *copy, _Atomic uint64_t *counter, uint64_t bytes)
 {
 	uint64_t before = atomic_fetch_add(counter, bytes);
 
@@ -82,141 +37,82 @@ static void count_read(struct reader_blocks *copy, _Atomic uint64_t *counter, ui
 		block_filler_start(copy->filler);
 }
 
-static bool has_gaps(const struct iovec *iov, int count)
-{
-	bool has = false;
-
-	for (int i = 0; i < count; i++)
-		has |= !iov[i].iov_base;
-	return has;
-}
-
-static struct block_piece *take_copy_piece(struct reader_blocks *copy, const struct part *part)
+struct block_piece *copy_take_piece(struct reader_blocks *copy, const struct part *part)
 {
 	return block_writer_take(&copy->target, part_bytes(copy->blocks, part), part->begin, false);
 }
 
-struct block_piece *copy_fill_gaps(struct reader_blocks *copy, const struct part *part,
-				   struct iovec *iov, int count)
-{
-	struct block_piece *piece = has_gaps(iov, count) ? take_copy_piece(copy, part) : NULL;
-	char *at = piece ? piece->memory : NULL;
-
-	for (int i = 0; piece && i < count; at += iov[i++].iov_len)
-		if (!iov[i].iov_base)
-			iov[i].iov_base = at;
-	return piece;
-}
-
-/* Gaps are in the piece already. */
-static void gather(struct block_piece *piece, const struct iovec *iov, int count)
-{
-	size_t done = 0;
-
-	for (int i = 0; i < count && done < piece->len; i++) {
-		size_t left = piece->len - done, n = left < iov[i].iov_len ? left : iov[i].iov_len;
-		char *at = (char *)piece->memory + done;
-
-		if (iov[i].iov_base != at)
-			memcpy(at, iov[i].iov_base, n);
-		done += n;
-	}
-}
-
-void copy_keep(struct reader_blocks *copy, const struct part *part, bool ahead,
-	       struct block_piece *piece, const struct iovec *iov, int count, int error)
-{
-	if (!piece && !error && !has_gaps(iov, count))
-		piece = take_copy_piece(copy, part);
-	if (piece) {
-		piece->claims = copy->claims;
-		piece->ahead = ahead;
-		piece->len = error ? 0 : piece->len;
-		gather(piece, iov, count);
-		block_writer_put(piece);
-	} else {
-		block_claims_drop(copy->claims, ahead, part->begin, part->end);
-	}
-}
-
-void copy_count_far(struct reader_blocks *copy, const struct part *part)
-{
-	count_read(copy, &copy->far_bytes, part_bytes(copy->blocks, part));
-}
-
-int copy_read_near(struct reader_blocks *copy, const struct part *part, struct iovec *iov,
+int copy_read_near(struct reader_blocks *copy, const struct part *part, const struct iovec *iov,
 		   int count)
 {
 	uint64_t bytes = part_bytes(copy->blocks, part);
-	int r = reader_read(copy->near, iov, count, part->begin, bytes);
+	SCOPE_FREE struct iovec *scratch = calloc((size_t)count, sizeof(*scratch));
+	int r;
 
+	if (!scratch)
+		return -ENOMEM;
+	memcpy(scratch, iov, (size_t)count * sizeof(*iov));
+	r = reader_read(copy->near, scratch, count, part->begin, bytes);
 	if (r < 0)
 		blocks_forget(copy->blocks, part->begin, bytes);
 	else
-		count_read(copy, &copy->near_bytes, bytes);
+		copy_count_read(copy, &copy->near_bytes, bytes);
 	return r;
 }
 
-struct iovec *copy_pieces(const struct iovec *iov, int count)
-{
-	struct iovec *copied = calloc((size_t)count, sizeof(*copied));
+/* A request that somebody waits for. */
+struct awaited {
+	pthread_mutex_t lock;
+	pthread_cond_t over;
+	bool is_over;
+	int error;
+};
 
-	if (copied)
-		memcpy(copied, iov, (size_t)count * sizeof(*iov));
-	return copied;
+static void on_over(void *arg, int error)
+{
+	struct awaited *awaited = arg;
+
+	SCOPE_LOCK(&awaited->lock);
+	awaited->is_over = true;
+	awaited->error = error;
+	pthread_cond_signal(&awaited->over);
 }
 
-static int read_far(struct reader_blocks *copy, const struct part *part, struct iovec *iov,
-		    int count)
+static int submit_and_wait(struct reader *reader, const struct iovec *iov, int count,
+			   uint64_t offset, uint64_t needed)
 {
-	struct block_piece *piece = copy_fill_gaps(copy, part, iov, count);
-	SCOPE_FREE struct iovec *scratch = copy_pieces(iov, count);
-	int r = scratch ? reader_read(copy->far, scratch, count, part->begin,
-				      part_bytes(copy->blocks, part))
-			: -ENOMEM;
+	struct awaited awaited = {.lock = PTHREAD_MUTEX_INITIALIZER,
+				  .over = PTHREAD_COND_INITIALIZER};
+	struct reader_request request = {.iov = iov,
+					 .count = count,
+					 .offset = offset,
+					 .needed = needed,
+					 .done = on_over,
+					 .arg = &awaited};
 
-	copy_keep(copy, part, false, piece, iov, count, r);
-	if (r == 0)
-		copy_count_far(copy, part);
-	return r;
+	copy_submit(reader, &request);
+	pthread_mutex_lock(&awaited.lock);
+	while (!awaited.is_over)
+		pthread_cond_wait(&awaited.over, &awaited.lock);
+	pthread_mutex_unlock(&awaited.lock);
+	reader_settle(&request, awaited.error == 0);
+	return awaited.error;
 }
 
-/* If the disk fails, the far reader is read. */
-static int read_copy_part(struct reader_blocks *copy, const struct part *part, struct iovec *iov,
-			  int count)
-{
-	bool near = part->near || await_part(copy, part);
-	SCOPE_FREE struct iovec *scratch = near ? copy_pieces(iov, count) : NULL;
-
-	if (scratch && copy_read_near(copy, part, scratch, count) == 0)
-		return 0;
-	return read_far(copy, part, iov, count);
-}
-
-static int read_copy_parts(struct reader_blocks *copy, const struct iovec *iov, int count,
-			   uint64_t offset, uint64_t end)
-{
-	SCOPE_FREE struct iovec *pieces = calloc((size_t)count, sizeof(*pieces));
-	struct part parts[PARTS_MOST];
-	unsigned number = parts_divide(copy->blocks, offset, end, parts);
-	int r = pieces ? 0 : -ENOMEM;
-
-	for (unsigned i = 0; r == 0 && i < number; i++)
-		r = read_copy_part(copy, &parts[i], pieces,
-				   part_pieces(&parts[i], iov, count, offset, pieces));
-	return r;
-}
-
+/* What the copy has is read in this thread. */
 static int copy_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
 		     uint64_t needed)
 {
 	struct reader_blocks *copy = copy_of(reader);
+	const struct part whole = {.begin = offset, .end = pages_end(offset + needed)};
 
 	if (!copy->blocks)
 		return reader_read(copy->far, iov, count, offset, needed);
-	if (offset + needed > blocks_size(copy->blocks))
-		return -ENODATA;
-	return read_copy_parts(copy, iov, count, offset, pages_end(offset + needed));
+	if (offset + needed <= blocks_size(copy->blocks) &&
+	    copy_has_pages(copy, whole.begin, whole.end) &&
+	    copy_read_near(copy, &whole, iov, count) == 0)
+		return 0;
+	return submit_and_wait(reader, iov, count, offset, needed);
 }
 
 static int copy_read_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
@@ -230,7 +126,7 @@ static int copy_read_now(struct reader *reader, struct iovec *iov, int count, ui
 	if (copy->far_waits && !blocks_complete(copy->blocks))
 		return -EAGAIN;
 	if (offset + needed > blocks_size(copy->blocks) ||
-	    !has_all_pages(copy, offset, pages_end(offset + needed)))
+	    !copy_has_pages(copy, offset, pages_end(offset + needed)))
 		return -EAGAIN;
 	r = reader_read_now(copy->near, iov, count, offset, needed);
 	if (r == 0)
@@ -245,7 +141,7 @@ static ssize_t get_far(struct reader_blocks *copy, void *buf, size_t len, uint64
 {
 	uint64_t begin = offset - offset % READER_PAGE;
 	struct part part = {.begin = begin, .end = pages_end(offset + len)};
-	struct block_piece *piece = take_copy_piece(copy, &part);
+	struct block_piece *piece = copy_take_piece(copy, &part);
 	int r;
 
 	if (!piece)
@@ -274,7 +170,7 @@ static ssize_t copy_get(struct reader *reader, void *buf, size_t len, uint64_t o
 
 	if (!may_keep(copy, offset, len))
 		return reader_get(copy->far, buf, len, offset);
-	if (has_all_pages(copy, offset - offset % READER_PAGE, pages_end(offset + len)))
+	if (copy_has_pages(copy, offset - offset % READER_PAGE, pages_end(offset + len)))
 		n = reader_get(copy->near, buf, len, offset);
 	if (n != (ssize_t)len)
 		return get_far(copy, buf, len, offset);
@@ -290,7 +186,7 @@ static void copy_will_get(struct reader *reader, uint64_t offset, size_t len)
 
 	if (!may_keep(copy, offset, len))
 		reader_will_get(copy->far, offset, len);
-	else if (has_all_pages(copy, begin, end))
+	else if (copy_has_pages(copy, begin, end))
 		reader_will_get(copy->near, offset, len);
 	else
 		reader_will_get(copy->far, begin, end - begin);
@@ -305,8 +201,8 @@ static void no_copy(const struct reader_blocks *copy, int error)
 
 	snprintf(line, sizeof(line), "the disk cache cannot be used, the mount goes on without: %s",
 		 err_text(NULL, error));
-	if (copy->notice && !atomic_exchange(&copy->disk->said, true))
-		copy->notice(line);
+	if (copy->disk->notice && !atomic_exchange(&copy->disk->said, true))
+		copy->disk->notice(line);
 }
 
 static void close_copy(struct reader_blocks *copy)
@@ -499,7 +395,6 @@ int reader_blocks_new(struct reader *far, const struct reader_blocks_params *par
 	copy->far = far;
 	copy->disk = params->disk;
 	copy->name = name;
-	copy->notice = params->notice;
 	copy->freed = params->freed;
 	copy->context = params->context;
 	copy->fill = params->fill;
@@ -524,8 +419,7 @@ void reader_blocks_stats(struct reader *reader, struct reader_blocks_stats *ret)
 	ret->size = blocks_size(copy->blocks);
 	ret->cached = blocks_used(copy->blocks);
 	ret->copy = blocks_number(copy->blocks);
-	ret->complete =
-		blocks_complete(copy->blocks) || blocks_noted_complete(copy->blocks);
+	ret->complete = blocks_complete(copy->blocks) || blocks_noted_complete(copy->blocks);
 	ret->filler = block_filler_look(copy->filler, &ret->error);
 	ret->left_out = writer.left_out;
 	ret->full = writer.full;

@@ -26,8 +26,6 @@ struct reader_blocks_params {
 	struct disk *disk; /* must outlive the reader */
 	const char *name;  /* a path or URL, for block_store_remember(); copied */
 	bool fill;	   /* fetches what is not read, see above */
-	/* Gets a line when the copy cannot be used. May be NULL. */
-	void (*notice)(const char *line);
 	/* Called when the reader is freed. May be NULL. */
 	void (*freed)(void *context, struct reader *reader);
 	void *context; /* of freed() */
@@ -43,9 +41,9 @@ struct reader_blocks_stats {
 	uint64_t near_bytes, far_bytes; /* bytes read from the copy, and from the far reader */
 	uint64_t damaged;		/* ranges of the copy that did not match their checksum */
 	uint64_t left_out;		/* bytes that were not written to the copy */
-	bool open;	   /* there is a copy */
-	bool complete;	   /* as far as any process knows */
-	bool full, failed; /* see block_writer.h */
+	bool open;			/* there is a copy */
+	bool complete;			/* as far as any process knows */
+	bool full, failed;		/* see block_writer.h */
 	enum block_filler_state filler;
 	int error; /* of block_filler_look() */
 };

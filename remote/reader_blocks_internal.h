@@ -9,7 +9,6 @@ struct reader_blocks {
 	struct reader *far;
 	struct disk *disk;
 	char *name;
-	void (*notice)(const char *line);
 	void (*freed)(void *context, struct reader *reader);
 	void *context;	/* of freed() */
 	bool far_waits; /* to be asked for its identity: a file of a server that may be dead */
@@ -27,35 +26,14 @@ struct reader_blocks {
 	atomic_bool cancelled;
 };
 
-/* Reads a part that the copy has; changes iov. After an error, the copy no longer has it. */
-int copy_read_near(struct reader_blocks *copy, const struct part *part, struct iovec *iov,
+bool copy_has_pages(const struct reader_blocks *copy, uint64_t offset, uint64_t end);
+
+/* Reads a part that the copy has. After an error, the copy no longer has it. */
+int copy_read_near(struct reader_blocks *copy, const struct part *part, const struct iovec *iov,
 		   int count);
-
-/* What to do with a part that the copy lacked: claims it if it is to be fetched. */
-enum claim {
-	CLAIM_NEAR,  /* the copy has it now */
-	CLAIM_BUSY,  /* others fetch it */
-	CLAIM_TAKEN, /* fetch it: it is claimed now, or nobody else deserves to be waited for */
-};
-enum claim copy_claim(struct reader_blocks *copy, const struct part *part, bool ahead);
-
-/* The same of a part that others fetch, and that has been waited for since `since`: not CLAIM_BUSY
- * for longer than others deserve, since they may hang. */
-enum claim copy_claim_again(struct reader_blocks *copy, const struct part *part, bool ahead,
-			    uint64_t since);
-
-/* Comes before a part is fetched: gaps in it are kept too. They get memory that will be written;
- * NULL: there is none, or there are no gaps. */
-struct block_piece *copy_fill_gaps(struct reader_blocks *copy, const struct part *part,
-				   struct iovec *iov, int count);
-/* Comes after it: has the part written to the copy unless there is an error or no memory
- * for it, and has the claim dropped, which was `ahead`. */
-void copy_keep(struct reader_blocks *copy, const struct part *part, bool ahead,
-	       struct block_piece *piece, const struct iovec *iov, int count, int error);
-/* Comes after that, if the far reader gave the part, right or not. */
-void copy_count_far(struct reader_blocks *copy, const struct part *part);
-
-/* A copy of the array, since a read changes it; NULL: no memory. */
-struct iovec *copy_pieces(const struct iovec *iov, int count);
+/* Counts what was read, and begins to fill the copy once that is enough. */
+void copy_count_read(struct reader_blocks *copy, _Atomic uint64_t *counter, uint64_t bytes);
+/* Memory for a part that will be written; NULL: there is none. */
+struct block_piece *copy_take_piece(struct reader_blocks *copy, const struct part *part);
 
 void copy_submit(struct reader *reader, struct reader_request *request);

@@ -3,6 +3,11 @@
 #include "base/scope.h"
 #include "remote/reader_blocks_internal.h"
 #include <stddef.h>
+#include <string.h>
+
+/* How long a read waits for others that fetch the same. Then it fetches too: they may hang. */
+#define PATIENCE_NS	  (CLOCK_SECOND / 5)
+#define PATIENCE_AHEAD_NS (2 * CLOCK_SECOND) /* if nobody waits for the read */
 
 struct flight;
 
@@ -13,7 +18,7 @@ struct leg {
 	struct flight *flight;
 	struct part part;
 	struct iovec *pieces;	   /* of the request */
-	struct block_piece *piece; /* see copy_fill_gaps() */
+	struct block_piece *piece; /* see fill_gaps() */
 	struct reader_request request;
 	uint64_t since; /* since when it waits for others, ns */
 	bool ahead;	/* the kind of its claim */
@@ -31,6 +36,66 @@ struct flight {
 	struct iovec pieces[];
 };
 
+/* --- what was fetched goes into the copy ------------------------------------------------------ */
+
+static bool has_gaps(const struct iovec *iov, int count)
+{
+	bool has = false;
+
+	for (int i = 0; i < count; i++)
+		has |= !iov[i].iov_base;
+	return has;
+}
+
+/* Gaps in a part are kept too. They get memory that will be written, if there is any. */
+static void fill_gaps(struct leg *leg)
+{
+	struct iovec *iov = leg->pieces;
+	int count = leg->request.count;
+	char *at;
+
+	if (has_gaps(iov, count))
+		leg->piece = copy_take_piece(leg->flight->copy, &leg->part);
+	at = leg->piece ? leg->piece->memory : NULL;
+	for (int i = 0; leg->piece && i < count; at += iov[i++].iov_len)
+		if (!iov[i].iov_base)
+			iov[i].iov_base = at;
+}
+
+/* Gaps are in the piece already. */
+static void gather(struct block_piece *piece, const struct iovec *iov, int count)
+{
+	size_t done = 0;
+
+	for (int i = 0; i < count && done < piece->len; i++) {
+		size_t left = piece->len - done, n = left < iov[i].iov_len ? left : iov[i].iov_len;
+		char *at = (char *)piece->memory + done;
+
+		if (iov[i].iov_base != at)
+			memcpy(at, iov[i].iov_base, n);
+		done += n;
+	}
+}
+
+/* Has the part written unless there is an error or no memory for it, and the claim dropped. */
+static void keep_leg(struct leg *leg, int error)
+{
+	struct reader_blocks *copy = leg->flight->copy;
+	struct block_piece *piece = leg->piece;
+
+	if (!piece && !error && !has_gaps(leg->pieces, leg->request.count))
+		piece = copy_take_piece(copy, &leg->part);
+	if (!piece) {
+		block_claims_drop(copy->claims, leg->ahead, leg->part.begin, leg->part.end);
+		return;
+	}
+	piece->claims = copy->claims;
+	piece->ahead = leg->ahead;
+	piece->len = error ? 0 : piece->len;
+	gather(piece, leg->pieces, leg->request.count);
+	block_writer_put(piece);
+}
+
 /* The copy is made after the answer. Where a leg failed, nobody has looked at the bytes of the
  * others: they are kept, as those of reader_read() are. */
 static void flight_settle(struct reader_request *request, bool right)
@@ -44,10 +109,10 @@ static void flight_settle(struct reader_request *request, bool right)
 
 		if (!leg->fetched)
 			continue;
-		copy_keep(flight->copy, &leg->part, leg->ahead, leg->piece, leg->pieces,
-			  leg->request.count, error);
+		keep_leg(leg, error);
 		if (!leg->error)
-			copy_count_far(flight->copy, &leg->part);
+			copy_count_read(flight->copy, &flight->copy->far_bytes,
+					part_bytes(flight->copy->blocks, &leg->part));
 	}
 	free(flight);
 }
@@ -76,20 +141,16 @@ static void leg_done(void *arg, int error)
 
 static void fetch_leg(struct leg *leg)
 {
-	struct reader_blocks *copy = leg->flight->copy;
-
-	leg->piece = copy_fill_gaps(copy, &leg->part, leg->pieces, leg->request.count);
-	reader_submit(copy->far, &leg->request);
+	fill_gaps(leg);
+	reader_submit(leg->flight->copy->far, &leg->request);
 }
 
 /* Reads from the copy. */
 static void run_leg(struct job *job)
 {
 	struct leg *leg = (struct leg *)job;
-	struct reader_blocks *copy = leg->flight->copy;
-	SCOPE_FREE struct iovec *scratch = copy_pieces(leg->request.iov, leg->request.count);
 
-	if (scratch && copy_read_near(copy, &leg->part, scratch, leg->request.count) == 0)
+	if (copy_read_near(leg->flight->copy, &leg->part, leg->pieces, leg->request.count) == 0)
 		flight_end(leg->flight, 0);
 	else
 		fetch_leg(leg);
@@ -100,6 +161,30 @@ static void run_fetch(struct job *job)
 	fetch_leg((struct leg *)job);
 }
 
+/* --- who fetches a part ----------------------------------------------------------------------- */
+
+enum claim {
+	CLAIM_NEAR,  /* the copy has it now */
+	CLAIM_BUSY,  /* others fetch it */
+	CLAIM_TAKEN, /* fetch it: it is claimed now, or nobody else deserves to be waited for */
+};
+
+/* The look comes last: whoever had claimed the part noted it before dropping the claim. */
+static enum claim claim_leg(const struct leg *leg)
+{
+	const struct reader_blocks *copy = leg->flight->copy;
+	const struct part *part = &leg->part;
+	uint64_t end;
+	bool taken = block_claims_take(copy->claims, leg->ahead, part->begin, part->end, &end);
+	bool near = copy_has_pages(copy, part->begin, part->end);
+
+	if (taken && !near && end == part->end)
+		return CLAIM_TAKEN;
+	if (taken)
+		block_claims_drop(copy->claims, leg->ahead, part->begin, end);
+	return near ? CLAIM_NEAR : CLAIM_BUSY;
+}
+
 /* What takes longer is for the threads that read from copies. */
 static bool leg_is_over(struct poll_wait *wait)
 {
@@ -108,8 +193,9 @@ static bool leg_is_over(struct poll_wait *wait)
 	enum claim claim;
 
 	leg->ahead = atomic_load(reader_ahead(&leg->request));
-	claim = copy_claim_again(copy, &leg->part, leg->ahead, leg->since);
-	if (claim == CLAIM_BUSY)
+	claim = claim_leg(leg);
+	if (claim == CLAIM_BUSY && !atomic_load(&copy->cancelled) &&
+	    clock_ns() - leg->since <= (leg->ahead ? PATIENCE_AHEAD_NS : PATIENCE_NS))
 		return false;
 	leg->job.run = claim == CLAIM_NEAR ? run_leg : run_fetch;
 	jobs_add(copy->disk->reads, &leg->job);
@@ -158,7 +244,7 @@ static void send_leg(struct reader_blocks *copy, struct leg *leg)
 
 	leg->ahead = atomic_load(reader_ahead(&leg->request));
 	if (!leg->part.near)
-		claim = copy_claim(copy, &leg->part, leg->ahead);
+		claim = claim_leg(leg);
 	if (claim == CLAIM_TAKEN)
 		fetch_leg(leg);
 	else if (claim == CLAIM_NEAR)

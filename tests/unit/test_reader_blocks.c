@@ -34,8 +34,7 @@ static void on_notice(const char *line)
 
 static void open_reader(struct fixture *f)
 {
-	const struct reader_blocks_params params = {
-		.disk = f->disk, .name = NAME, .notice = on_notice};
+	const struct reader_blocks_params params = {.disk = f->disk, .name = NAME};
 
 	f->far = far_new(SIZE, false);
 	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
@@ -445,8 +444,7 @@ TEST_OF(f, an_error_of_the_far_reader_is_one_and_nothing_is_kept)
 
 TEST_OF(f, without_a_copy_all_is_read_from_far)
 {
-	const struct reader_blocks_params params = {
-		.disk = f->disk, .name = NAME, .notice = on_notice};
+	const struct reader_blocks_params params = {.disk = f->disk, .name = NAME};
 	char folder[200];
 
 	reader_free(f->reader);
@@ -467,7 +465,7 @@ TEST_OF(f, without_a_copy_all_is_read_from_far)
 TEST_OF(f, a_bound_is_kept)
 {
 	struct disk disk;
-	const struct reader_blocks_params params = {.notice = on_notice, .name = NAME};
+	const struct reader_blocks_params params = {.name = NAME};
 	struct reader_blocks_params bounded = params;
 
 	reader_free(f->reader);
@@ -504,8 +502,7 @@ TEST_OF(f, threads_begin_again_after_a_rest)
 /* Opened anew, such that what is not read is fetched too. */
 static void open_filling(struct fixture *f, struct disk *disk, bool waits)
 {
-	const struct reader_blocks_params params = {
-		.disk = disk, .name = NAME, .fill = true, .notice = on_notice};
+	const struct reader_blocks_params params = {.disk = disk, .name = NAME, .fill = true};
 
 	f->far = far_new(SIZE, waits);
 	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
@@ -881,8 +878,7 @@ static unsigned count_threads(void)
 
 static void open_copies(const struct fixture *f, struct fixture all[COPIES])
 {
-	const struct reader_blocks_params params = {
-		.disk = f->disk, .name = NAME, .fill = true, .notice = on_notice};
+	const struct reader_blocks_params params = {.disk = f->disk, .name = NAME, .fill = true};
 
 	for (unsigned i = 0; i < COPIES; i++) {
 		all[i] = *f;

@@ -118,7 +118,7 @@ static int open_copied(void *context, const char *name, unsigned how, struct rea
 	struct fetch *fetch = context;
 	struct cmd_common *common = &fetch->settings->common;
 	SCOPE_FREE char *absolute = NULL;
-	struct reader_blocks_params params = {.disk = fetch->disk, .notice = common->remote.notice};
+	struct reader_blocks_params params = {.disk = fetch->disk};
 	struct reader *far;
 	int r;
 

@@ -43,35 +43,26 @@ static bool is_elsewhere(const struct block *block, uint64_t offset, bool up, un
 	return block->seeks && *passed <= PASSED && apart(offset, block->offset) > ELSEWHERE;
 }
 
-/* From a wanted extent, up or down, to one of the block; PLAN_NONE: there is none. */
+/* The first wanted extent of the block from `at` on; or, not `up`, the last one before. PLAN_NONE:
+ * there is none. */
 static uint64_t find_in(const struct elevator *e, const struct prefetch_budget *budget,
-			const struct block *block, uint64_t extent, bool up)
+			const struct block *block, uint64_t at, bool up)
 {
 	unsigned passed = 0;
 
-	while (extent != PLAN_NONE) {
-		const struct block its = block_of(e->view, budget, extent);
+	for (;;) {
+		uint64_t extent = up ? e->next(e->wanted, at) : e->before(e->wanted, at);
+		struct block its;
 
+		if (extent == PLAN_NONE)
+			return PLAN_NONE;
+		its = block_of(e->view, budget, extent);
 		if (its.number == block->number && its.by_count == block->by_count)
-			break;
+			return extent;
 		if (!is_elsewhere(block, its.offset, up, &passed))
 			return PLAN_NONE;
-		extent = up ? e->next(e->wanted, e->view, extent + 1)
-			    : e->before(e->wanted, e->view, extent);
+		at = up ? extent + 1 : extent;
 	}
-	return extent;
-}
-
-static uint64_t next_in(const struct elevator *e, const struct prefetch_budget *budget,
-			const struct block *block, uint64_t from)
-{
-	return find_in(e, budget, block, e->next(e->wanted, e->view, from), true);
-}
-
-static uint64_t before_in(const struct elevator *e, const struct prefetch_budget *budget,
-			  const struct block *block, uint64_t until)
-{
-	return find_in(e, budget, block, e->before(e->wanted, e->view, until), false);
 }
 
 bool elevator_from(const struct elevator *e, const struct prefetch_budget *budget, uint64_t room,
@@ -81,7 +72,7 @@ bool elevator_from(const struct elevator *e, const struct prefetch_budget *budge
 	const struct block block = block_of(e->view, budget, extent);
 
 	while (extent != PLAN_NONE && plan_run_add(&builder, extent))
-		extent = next_in(e, budget, &block, extent + 1);
+		extent = find_in(e, budget, &block, extent + 1, true);
 	return ret->count > 0;
 }
 
@@ -93,7 +84,7 @@ static uint64_t first_of(const struct elevator *e, const struct prefetch_budget 
 
 	do {
 		first = before;
-		before = before_in(e, budget, block, first);
+		before = find_in(e, budget, block, first, false);
 	} while (before != PLAN_NONE);
 	return first;
 }
@@ -116,7 +107,7 @@ bool elevator_around(const struct elevator *e, const struct prefetch_budget *bud
 			if (!plan_run_add(&builder, at) && at == extent)
 				break;
 		}
-		next = next_in(e, budget, &block, at + 1);
+		next = find_in(e, budget, &block, at + 1, true);
 		at = at < extent && next > extent ? extent : next;
 	}
 	ret->wanted = extent;
@@ -128,7 +119,7 @@ uint64_t elevator_end(const struct elevator *e, const struct plan_run *run, unsi
 	uint64_t end = run->extents[0] + 1;
 
 	for (unsigned i = 1; i < accepted; i++) {
-		uint64_t passed = end < run->extents[i] ? e->next(e->wanted, e->view, end) : end;
+		uint64_t passed = end < run->extents[i] ? e->next(e->wanted, end) : end;
 
 		if (passed < run->extents[i])
 			return passed;
@@ -144,5 +135,5 @@ void elevator_commit(const struct elevator *e, const struct plan_run *run, unsig
 		*cursor = elevator_end(e, run, accepted);
 	for (unsigned i = 0; i < accepted; i++)
 		if (run->extents[i] != run->wanted)
-			e->plan(e->wanted, e->view, run->extents[i]);
+			e->plan(e->wanted, run->extents[i]);
 }

@@ -22,11 +22,11 @@ struct elevator {
 	enum plan_forecast forecast;
 	void *wanted; /* the forecast's, for: */
 	/* The first extent at or after `from` that is wanted, or PLAN_NONE. */
-	uint64_t (*next)(void *wanted, const struct plan_view *view, uint64_t from);
+	uint64_t (*next)(void *wanted, uint64_t from);
 	/* The last one before `until`, or PLAN_NONE; PLAN_RUN_EXTENTS are looked at, or more. */
-	uint64_t (*before)(void *wanted, const struct plan_view *view, uint64_t until);
+	uint64_t (*before)(void *wanted, uint64_t until);
 	/* One is being read, and is not wanted any more. */
-	void (*plan)(void *wanted, const struct plan_view *view, uint64_t extent);
+	void (*plan)(void *wanted, uint64_t extent);
 };
 
 /* The run of at most `room` bytes of memory that begins with a wanted extent. False: there is no

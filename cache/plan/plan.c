@@ -16,9 +16,9 @@ struct plan {
 	struct plan_preload preload;
 };
 
-static bool is_ordered(const void *order, const struct plan_view *view, uint64_t extent)
+static bool is_ordered(const void *order, uint64_t extent)
 {
-	return plan_order_has(order, view, extent);
+	return plan_order_has(order, extent);
 }
 
 int plan_new(const struct plan_params *params, struct plan **ret)
@@ -32,9 +32,9 @@ int plan_new(const struct plan_params *params, struct plan **ret)
 	plan->others.left = is_ordered;
 	plan->others.left_to = &plan->order;
 	plan->quiet = params->readahead == 0;
-	plan_order_init(&plan->order, params);
-	plan_scan_init(&plan->scan, params->readahead);
-	if (plan_sweep_init(&plan->sweep, params) < 0) {
+	plan->order.view = plan->preload.view = &plan->view;
+	plan_scan_init(&plan->scan, &plan->others, params->readahead);
+	if (plan_sweep_init(&plan->sweep, &plan->others, params) < 0) {
 		free(plan);
 		return -ENOMEM;
 	}
@@ -75,26 +75,20 @@ struct plan_order *plan_known_orders(struct plan *plan)
 	return &plan->order;
 }
 
-/* What comes in a known order is read ahead by no scan. */
-static void hold_scan(struct plan_scan *scan)
-{
-	scan->streams[scan->last].window = 0;
-}
-
 void plan_demand(struct plan *plan, uint64_t extent)
 {
 	uint64_t epoch = plan->sweep.epoch;
-	bool ordered = plan_order_demand(&plan->order, &plan->view, extent);
-	bool scan = plan_scan_demand(&plan->scan, &plan->view, extent);
+	bool ordered = plan_order_demand(&plan->order, extent);
+	bool scan = plan_scan_demand(&plan->scan, extent);
 
-	if (ordered) {
-		hold_scan(&plan->scan);
-		plan_sweep_count(&plan->sweep, &plan->view, extent);
+	if (ordered) { /* it is read ahead by no scan */
+		plan->scan.streams[plan->scan.last].window = 0;
+		plan_sweep_count(&plan->sweep, extent);
 	} else {
-		plan_sweep_demand(&plan->sweep, &plan->view, extent, scan);
+		plan_sweep_demand(&plan->sweep, extent, scan);
 	}
 	if (plan->sweep.epoch != epoch)
-		plan_preload_epoch(&plan->preload, &plan->view);
+		plan_preload_epoch(&plan->preload);
 }
 
 void plan_preload(struct plan *plan)
@@ -105,7 +99,7 @@ void plan_preload(struct plan *plan)
 /* A preload was asked for by itself. */
 bool plan_wants(const struct plan *plan, const struct prefetch_budget *budget)
 {
-	return plan_preload_wants(&plan->preload, &plan->view, budget) ||
+	return plan_preload_wants(&plan->preload, budget) ||
 	       (!plan->quiet &&
 		(plan_order_wants(&plan->order, budget) || plan_scan_wants(&plan->scan) ||
 		 plan_sweep_wants(&plan->sweep, budget)));
@@ -113,37 +107,36 @@ bool plan_wants(const struct plan *plan, const struct prefetch_budget *budget)
 
 bool plan_next(struct plan *plan, const struct prefetch_budget *budget, struct plan_run *ret)
 {
-	if (!plan->quiet && (plan_order_next(&plan->order, &plan->view, budget, ret) ||
-			     plan_scan_next(&plan->scan, &plan->others, budget, ret)))
+	if (!plan->quiet && (plan_order_next(&plan->order, budget, ret) ||
+			     plan_scan_next(&plan->scan, budget, ret)))
 		return true;
-	return plan_preload_next(&plan->preload, &plan->view, budget, ret) ||
-	       (!plan->quiet && plan_sweep_next(&plan->sweep, &plan->others, budget, ret));
+	return plan_preload_next(&plan->preload, budget, ret) ||
+	       (!plan->quiet && plan_sweep_next(&plan->sweep, budget, ret));
 }
 
 bool plan_around(struct plan *plan, const struct prefetch_budget *budget, uint64_t extent,
 		 struct plan_run *ret)
 {
-	if (!plan->quiet && plan_order_around(&plan->order, &plan->view, budget, extent, ret))
+	if (!plan->quiet && plan_order_around(&plan->order, budget, extent, ret))
 		return true;
-	return plan_preload_around(&plan->preload, &plan->view, budget, extent, ret) ||
-	       (!plan->quiet &&
-		plan_sweep_around(&plan->sweep, &plan->others, budget, extent, ret));
+	return plan_preload_around(&plan->preload, budget, extent, ret) ||
+	       (!plan->quiet && plan_sweep_around(&plan->sweep, budget, extent, ret));
 }
 
 void plan_commit(struct plan *plan, const struct plan_run *run, unsigned accepted)
 {
 	switch (run->forecast) {
 	case PLAN_ORDER:
-		plan_order_commit(&plan->order, &plan->view, run, accepted);
+		plan_order_commit(&plan->order, run, accepted);
 		break;
 	case PLAN_SCAN:
-		plan_scan_commit(&plan->scan, &plan->view, run, accepted);
+		plan_scan_commit(&plan->scan, run, accepted);
 		break;
 	case PLAN_SWEEP:
-		plan_sweep_commit(&plan->sweep, &plan->view, run, accepted);
+		plan_sweep_commit(&plan->sweep, run, accepted);
 		break;
 	case PLAN_PRELOAD:
-		plan_preload_commit(&plan->preload, &plan->view, run, accepted);
+		plan_preload_commit(&plan->preload, run, accepted);
 		break;
 	}
 }

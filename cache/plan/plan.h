@@ -32,7 +32,7 @@ struct plan_view {
 	/* Readers of a known order went past it, and no other has it: it will not be asked for. */
 	void (*passed)(void *context, uint64_t number);
 	/* The planner's: another forecast brings these itself. NULL: none does. */
-	bool (*left)(const void *to, const struct plan_view *view, uint64_t number);
+	bool (*left)(const void *to, uint64_t number);
 	const void *left_to;
 };
 

@@ -41,32 +41,39 @@
  * other tools have rewritten, offsets may jump, which costs requests. A file that was read ahead
  * and left the pool unread is read ahead once more, and then not again, or a bad file would be the
  * next one forever. */
+#include "cache/plan/plan_order.h"
+#include "base/bits.h"
 #include "base/math.h"
 #include "cache/plan/elevator.h"
-#include "cache/plan/plan_order_internal.h"
 #include <errno.h>
 #include <stdlib.h>
 
-#define START  ((uint64_t)8 << 20)
-#define GROWN  4
-#define TOP_UP 8    /* the window is filled up when it could take this part of memory */
-#define MISSED 64   /* nearly all was there if less than this part of it was missing */
-#define SAMPLE 16   /* files that show D s */
-#define LOOK   4096 /* files that are looked at in one call: 0.3 ms */
-#define SOON   64   /* the next files: a missing one shows that files were evicted */
-#define PERIOD 32   /* demands between two such checks */
-#define BEHIND 256  /* files seen between two looks at what was passed */
-#define RECENT 256  /* files that show whether the page cache still has what it was given */
-#define PLENTY (UINT64_MAX / 4)
+#define START	((uint64_t)8 << 20)
+#define GROWN	4
+#define TOP_UP	8    /* the window is filled up when it could take this part of memory */
+#define MISSED	64   /* nearly all was there if less than this part of it was missing */
+#define SAMPLE	16   /* files that show D s */
+#define AT_ONCE 4096 /* files that are looked at in one call: 0.3 ms */
+#define SOON	64   /* the next files: a missing one shows that files were evicted */
+#define PERIOD	32   /* demands between two such checks */
+#define BEHIND	256  /* files seen between two looks at what was passed */
+#define RECENT	256  /* files that show whether the page cache still has what it was given */
+#define SURE	4    /* files, by which readers are known to have begun */
+#define PLENTY	(UINT64_MAX / 4)
 
-void plan_order_init(struct plan_order *order, const struct plan_params *params)
-{
-	*order = (struct plan_order){.extents = params->view.extents};
-}
+/* Of an extent. */
+enum mark {
+	PLANNED = 1, /* was handed out, */
+	TWICE = 2,   /* and again */
+	AHEAD = 4,   /* counted in `ahead` */
+	ASKED = 8,   /* by a file's first extent: a reader asked for it */
+	TAKEN = 16,  /* a reader of this forecast asked for the extent: it is not read ahead again,
+		      * even where the forecast did not foresee that, and still expects it */
+};
 
 static void followed_free(struct plan_followed *f)
 {
-	plan_set_release(&f->window);
+	free(f->window);
 	free(f->marks);
 	free(f);
 }
@@ -81,36 +88,29 @@ void plan_order_release(struct plan_order *order)
 	}
 }
 
-static struct plan_followed *followed_new(const struct plan_order *order, const void *id,
-					  struct forecast *forecast)
+int plan_order_follow(struct plan_order *order, const void *id, struct forecast *forecast)
 {
-	struct plan_followed *f = calloc(1, sizeof(*f));
+	struct plan_followed *f;
 	uint32_t file;
 
+	if (order->count == FORECASTS)
+		return -ENOSPC;
+	f = calloc(1, sizeof(*f));
 	if (!f)
-		return NULL;
+		return -ENOMEM;
+	f->view = order->view;
 	f->id = id;
 	f->forecast = forecast;
 	f->goal = START;
 	f->hungry = true;
 	f->position = forecast_position(forecast);
 	f->front = f->passed = forecast_next(forecast, 0, &file);
-	f->marks = calloc(1, order->extents + 1);
-	if (f->marks && plan_set_init(&f->window, order->extents) == 0)
-		return f;
-	followed_free(f);
-	return NULL;
-}
-
-int plan_order_follow(struct plan_order *order, const void *id, struct forecast *forecast)
-{
-	struct plan_followed *f;
-
-	if (order->count == FORECASTS)
-		return -ENOSPC;
-	f = followed_new(order, id, forecast);
-	if (!f)
+	f->marks = calloc(1, f->view->extents + 1);
+	f->window = calloc(f->view->extents / 64 + 1, 8);
+	if (!f->marks || !f->window) {
+		followed_free(f);
 		return -ENOMEM;
+	}
 	order->followed[order->count++] = f;
 	return 0;
 }
@@ -148,9 +148,60 @@ static unsigned count_active(const struct plan_order *order, uint64_t file)
 	return count;
 }
 
-bool plan_order_has(const struct plan_order *order, const struct plan_view *view, uint64_t extent)
+bool plan_order_has(const struct plan_order *order, uint64_t extent)
 {
-	return order->count > 0 && count_active(order, plan_extent(view, extent).file) > 0;
+	return order->count > 0 && count_active(order, plan_extent(order->view, extent).file) > 0;
+}
+
+/* --- readers --------------------------------------------------------------------------------- */
+
+/* Of several that foresee a file the one that was fed last is told: the others do by chance. What
+ * none foresees may be where readers go on. */
+void plan_order_saw(struct plan_order *order, uint64_t file)
+{
+	struct plan_followed *by = NULL;
+
+	for (unsigned i = 0; i < order->count; i++) {
+		struct plan_followed *f = order->followed[i];
+
+		if (forecast_foresees(f->forecast, file) && (!by || f->fed > by->fed))
+			by = f;
+	}
+	order->seen++;
+	for (unsigned i = 0; i < order->count; i++)
+		if (!by || order->followed[i] == by)
+			forecast_went_on(order->followed[i]->forecast, file);
+	if (by) {
+		by->fed = order->seen;
+		by->fed_by++;
+	}
+}
+
+void plan_order_pushed(struct plan_order *order, uint64_t file)
+{
+	for (unsigned i = 0; i < order->count; i++)
+		if (forecast_foresees(order->followed[i]->forecast, file))
+			forecast_push(order->followed[i]->forecast, file);
+}
+
+static bool may_push(const struct plan_followed *f)
+{
+	return f->fed_by >= SURE && forecast_may_push(f->forecast);
+}
+
+bool plan_order_may_push(const struct plan_order *order)
+{
+	for (unsigned i = 0; i < order->count; i++)
+		if (may_push(order->followed[i]))
+			return true;
+	return false;
+}
+
+void plan_order_to_push(const struct plan_order *order, forecast_take_fn *take, void *arg)
+{
+	for (unsigned i = 0; i < order->count; i++)
+		if (may_push(order->followed[i]))
+			forecast_coming(order->followed[i]->forecast, take, arg);
 }
 
 /* --- the window ------------------------------------------------------------------------------ */
@@ -161,75 +212,75 @@ static bool page_cache_let_go(const struct plan_followed *f)
 	return f->dropped >= RECENT / 16 && f->dropped >= f->recent / 4 * 3;
 }
 
-static bool is_missing(const struct plan_followed *f, const struct plan_view *view, uint64_t extent)
+static bool is_missing(const struct plan_followed *f, uint64_t extent)
 {
-	return !(f->marks[extent] & (TWICE | TAKEN)) && !view->have(view->context, extent) &&
-	       (page_cache_let_go(f) || !plan_is_kept(view, extent));
+	return !(f->marks[extent] & (TWICE | TAKEN)) && !f->view->have(f->view->context, extent) &&
+	       (page_cache_let_go(f) || !plan_is_kept(f->view, extent));
 }
 
-static void unlist(struct plan_followed *f, const struct plan_view *view, uint64_t extent)
+static uint64_t next_listed(const struct plan_followed *f, uint64_t from)
 {
-	if (!plan_set_has(&f->window, extent))
+	return bits_next(f->window, from, f->view->extents);
+}
+
+static void unlist(struct plan_followed *f, uint64_t extent)
+{
+	if (!bit_get(f->window, extent))
 		return;
-	plan_set_remove(&f->window, extent);
-	f->listed -= plan_memory(view, extent);
+	bit_clear(f->window, extent);
+	f->listed -= plan_memory(f->view, extent);
 }
 
-/* What one call has listed. */
-struct listing {
-	uint64_t files, bytes;
-};
-
-static void list_file(struct plan_followed *f, const struct plan_view *view, uint64_t file,
-		      struct listing *listing)
+/* Returns the bytes that were listed. */
+static uint64_t list_file(struct plan_followed *f, uint64_t file)
 {
-	uint64_t end = plan_extent(view, file).file_end, before = listing->bytes;
+	uint64_t end = plan_extent(f->view, file).file_end, bytes = 0;
 
 	for (uint64_t extent = file; extent < end; extent++) {
-		if (plan_set_has(&f->window, extent) || !is_missing(f, view, extent))
+		if (bit_get(f->window, extent) || !is_missing(f, extent))
 			continue;
-		plan_set_add(&f->window, extent);
-		f->listed += plan_memory(view, extent);
-		listing->bytes += plan_size(view, extent);
+		bit_set(f->window, extent);
+		f->listed += plan_memory(f->view, extent);
+		bytes += plan_size(f->view, extent);
 	}
-	listing->files += listing->bytes > before;
+	return bytes;
 }
 
 /* D s, but not of the last few files of an epoch. */
-static void measure(struct plan_followed *f, const struct plan_view *view,
-		    const struct listing *listing)
+static void measure(struct plan_followed *f, uint64_t files, uint64_t bytes)
 {
 	struct extent first, last;
 
-	if (listing->files == 0 || (listing->files < SAMPLE && f->scatter > 0))
+	if (files == 0 || (files < SAMPLE && f->scatter > 0))
 		return;
-	first = plan_extent(view, plan_set_next(&f->window, 0));
-	last = plan_extent(view, plan_set_before(&f->window, view->extents));
-	f->mean = listing->bytes / listing->files + 1;
+	first = plan_extent(f->view, next_listed(f, 0));
+	last = plan_extent(f->view, bits_before(f->window, f->view->extents));
+	f->mean = bytes / files + 1;
 	f->scatter = (double)f->mean * (double)(sub_sat(last.offset, first.offset) + last.size);
 }
 
 /* Fills the window up to `wanted` bytes, or as far as one call may look. */
-static void fill_window(struct plan_followed *f, const struct plan_view *view, uint64_t wanted)
+static void fill_window(struct plan_followed *f, uint64_t wanted)
 {
-	struct listing listing = {0};
+	uint64_t files = 0, bytes = 0, listed;
 	bool empty = f->listed == 0;
 	uint32_t file = 0;
 
-	for (unsigned looked = 0; looked < LOOK && f->listed < wanted; looked++) {
+	for (unsigned looked = 0; looked < AT_ONCE && f->listed < wanted; looked++) {
 		f->place = forecast_next(f->forecast, f->place, &file);
 		if (f->place == forecast_count(f->forecast))
 			break;
-		list_file(f, view, file, &listing);
+		listed = list_file(f, file);
+		files += listed > 0;
+		bytes += listed;
 		f->place++;
 	}
 	if (empty)
-		measure(f, view, &listing);
+		measure(f, files, bytes);
 }
 
 struct soon {
 	const struct plan_followed *f;
-	const struct plan_view *view;
 	unsigned left;	       /* files to look at */
 	bool missing, evicted; /* evicted: missing, though all before `place` were listed */
 };
@@ -237,29 +288,17 @@ struct soon {
 static bool look_at(void *arg, uint32_t file)
 {
 	struct soon *soon = arg;
-	uint64_t end = plan_extent(soon->view, file).file_end;
+	uint64_t end = plan_extent(soon->f->view, file).file_end;
 
 	for (uint64_t extent = file; extent < end && !soon->evicted; extent++) {
-		bool listed = plan_set_has(&soon->f->window, extent);
+		bool listed = bit_get(soon->f->window, extent);
 
-		if (!is_missing(soon->f, soon->view, extent) || (listed && soon->f->sweeping))
+		if (!is_missing(soon->f, extent) || (listed && soon->f->sweeping))
 			continue;
 		soon->missing = true;
 		soon->evicted = !listed;
 	}
 	return !soon->evicted && --soon->left > 0;
-}
-
-/* A file that is needed soon and is neither there nor listed was evicted since it was looked at,
- * and so others may be: all that comes is looked at again. */
-static void check_soon(struct plan_followed *f, const struct plan_view *view)
-{
-	struct soon soon = {.f = f, .view = view, .left = SOON};
-
-	forecast_coming(f->forecast, look_at, &soon);
-	f->hungry = soon.missing;
-	if (soon.evicted)
-		f->place = 0;
 }
 
 /* --- demands --------------------------------------------------------------------------------- */
@@ -280,30 +319,24 @@ static void note_page_cache(struct plan_followed *f, bool kept)
 		f->place = 0;
 }
 
-static void end_ahead(struct plan_followed *f, const struct plan_view *view, uint64_t extent)
+static void end_ahead(struct plan_followed *f, uint64_t extent)
 {
 	if (!(f->marks[extent] & AHEAD))
 		return;
 	f->marks[extent] &= (uint8_t)~AHEAD;
-	f->ahead -= plan_memory(view, extent);
+	f->ahead -= plan_memory(f->view, extent);
 }
 
-static bool has_another(const struct plan_order *order, const struct plan_followed *than,
-			uint64_t file)
+static void leave_file(const struct plan_order *order, struct plan_followed *f, uint64_t file)
 {
+	const struct plan_view *view = f->view;
+	bool wanted = false;
+
 	for (unsigned i = 0; i < order->count; i++)
-		if (order->followed[i] != than && forecast_has(order->followed[i]->forecast, file))
-			return true;
-	return false;
-}
-
-static void leave_file(const struct plan_order *order, struct plan_followed *f,
-		       const struct plan_view *view, uint64_t file)
-{
-	bool wanted = has_another(order, f, file);
-
+		wanted |=
+			order->followed[i] != f && forecast_has(order->followed[i]->forecast, file);
 	for (uint64_t extent = file; extent < plan_extent(view, file).file_end; extent++) {
-		end_ahead(f, view, extent);
+		end_ahead(f, extent);
 		if (!wanted)
 			view->passed(view->context, extent);
 	}
@@ -311,72 +344,74 @@ static void leave_file(const struct plan_order *order, struct plan_followed *f,
 
 /* Readers that leave out files, or parts of them, would seem to have more and more ahead. What they
  * had passed at the last look counts: a file that is open may not have been asked for yet. */
-static void leave_passed(const struct plan_order *order, struct plan_followed *f,
-			 const struct plan_view *view)
-{
-	uint32_t until = f->front, file;
-
-	f->front = forecast_next(f->forecast, 0, &file);
-	for (unsigned left = LOOK; left && f->passed < until; left--, f->passed++)
-		if (forecast_passed(f->forecast, f->passed, &file))
-			leave_file(order, f, view, file);
-}
-
-static void look_behind(struct plan_order *order, const struct plan_view *view)
+static void leave_passed(struct plan_order *order)
 {
 	if (order->seen - order->looked < BEHIND)
 		return;
 	order->looked = order->seen;
-	for (unsigned i = 0; i < order->count; i++)
-		leave_passed(order, order->followed[i], view);
+	for (unsigned i = 0; i < order->count; i++) {
+		struct plan_followed *f = order->followed[i];
+		uint32_t until = f->front, file;
+
+		f->front = forecast_next(f->forecast, 0, &file);
+		for (unsigned left = AT_ONCE; left && f->passed < until; left--, f->passed++)
+			if (forecast_passed(f->forecast, f->passed, &file))
+				leave_file(order, f, file);
+	}
 }
 
-/* Once a file, however many reads it takes. */
-static void ask_file(struct plan_followed *f, const struct plan_view *view, uint64_t file)
+/* Once a file, however many reads it takes. One that is needed soon and is neither there nor listed
+ * was evicted since it was looked at, and so others may be: all that comes is looked at again. */
+static void ask_file(struct plan_followed *f, uint64_t file)
 {
+	struct soon soon = {.f = f, .left = SOON};
+
 	if (f->marks[file] & ASKED)
 		return;
 	f->marks[file] |= ASKED;
-	note_page_cache(f, plan_is_kept(view, file));
-	if (++f->demands % PERIOD == 0)
-		check_soon(f, view);
+	note_page_cache(f, plan_is_kept(f->view, file));
+	if (++f->demands % PERIOD)
+		return;
+	forecast_coming(f->forecast, look_at, &soon);
+	f->hungry = soon.missing;
+	if (soon.evicted)
+		f->place = 0;
 }
 
-static void ask_extent(struct plan_followed *f, const struct plan_view *view, uint64_t extent,
-		       bool by_its_reader)
+static void ask_extent(struct plan_followed *f, uint64_t extent, bool by_its_reader)
 {
-	bool listed = plan_set_has(&f->window, extent);
+	bool listed = bit_get(f->window, extent);
 
 	if (f->sweeping && (listed || f->marks[extent] & AHEAD))
-		f->taken += plan_memory(view, extent);
+		f->taken += plan_memory(f->view, extent);
 	if (f->sweeping && listed)
-		f->missed += plan_memory(view, extent);
-	end_ahead(f, view, extent);
+		f->missed += plan_memory(f->view, extent);
+	end_ahead(f, extent);
 	if (by_its_reader)
 		f->marks[extent] |= TAKEN;
-	unlist(f, view, extent);
+	unlist(f, extent);
 }
 
 /* Where several forecasts have the file, as those of two jobs, each may want it yet. */
-bool plan_order_demand(struct plan_order *order, const struct plan_view *view, uint64_t extent)
+bool plan_order_demand(struct plan_order *order, uint64_t extent)
 {
 	unsigned active;
 	uint64_t file;
 
 	if (order->count == 0)
 		return false;
-	file = plan_extent(view, extent).file;
+	file = plan_extent(order->view, extent).file;
 	active = count_active(order, file);
 	for (unsigned i = 0; i < order->count; i++) {
 		struct plan_followed *f = order->followed[i];
 
 		if (!forecast_has(f->forecast, file))
 			continue;
-		ask_extent(f, view, extent, active <= 1);
+		ask_extent(f, extent, active <= 1);
 		if (extent == file)
-			ask_file(f, view, file);
+			ask_file(f, file);
 	}
-	look_behind(order, view);
+	leave_passed(order);
 	return active > 0;
 }
 
@@ -413,13 +448,6 @@ static bool is_growing(const struct plan_followed *f, const struct prefetch_budg
 	return f->goal < window_that_pays(f, budget) / GROWN;
 }
 
-static bool all_fits(const struct plan_followed *f, uint64_t share)
-{
-	uint64_t left = forecast_count(f->forecast) - forecast_position(f->forecast);
-
-	return left * f->mean <= share;
-}
-
 /* W, less what is in memory already: 0 if no new window is to begin yet. It begins where there is
  * memory for a long run at least, or many short runs would fill it. */
 static uint64_t new_window(const struct plan_order *order, const struct plan_followed *f,
@@ -428,6 +456,7 @@ static uint64_t new_window(const struct plan_order *order, const struct plan_fol
 	uint64_t share = share_of(order, budget);
 	uint64_t room = min(budget->order, sub_sat(share, f->ahead));
 	uint64_t lead = budget->pace ? sub_sat(budget->pace, f->ahead) : UINT64_MAX;
+	uint64_t left = forecast_count(f->forecast) - forecast_position(f->forecast);
 
 	if (!is_active(f) || room < min(budget->run, share / 2))
 		return 0;
@@ -435,21 +464,21 @@ static uint64_t new_window(const struct plan_order *order, const struct plan_fol
 		return min(room, START);
 	if (!is_seek_bound(f, budget, share))
 		return lead || f->hungry ? min(room, min(max(lead, budget->run), START)) : 0;
-	if (is_growing(f, budget) && !all_fits(f, share))
+	if (is_growing(f, budget) && left * f->mean > share)
 		return f->hungry || room >= f->goal ? min(room, f->goal) : 0;
 	return f->hungry || room >= share / 2 ? sub_sat(share + f->per_sweep / 2, f->ahead) : 0;
 }
 
 /* While a window is read: what readers have used makes room for more. */
 static void top_up(const struct plan_order *order, struct plan_followed *f,
-		   const struct plan_view *view, const struct prefetch_budget *budget)
+		   const struct prefetch_budget *budget)
 {
 	uint64_t share = share_of(order, budget);
 	uint64_t window = sub_sat(share + f->per_sweep / 2, f->ahead);
 
 	if (is_active(f) && is_seek_bound(f, budget, share) && !is_growing(f, budget) &&
 	    sub_sat(window, f->listed) >= max(share / TOP_UP, 1))
-		fill_window(f, view, window);
+		fill_window(f, window);
 }
 
 /* For a run: readers, and forecasts that have taken too much, give some back first. */
@@ -476,22 +505,14 @@ static uint64_t taken_in_sweep(const struct plan_followed *f, const struct prefe
 
 /* --- runs ------------------------------------------------------------------------------------ */
 
-static void end_sweep(const struct plan_order *order, struct plan_followed *f,
-		      const struct prefetch_budget *budget)
-{
-	f->per_sweep = taken_in_sweep(f, budget, share_of(order, budget));
-	f->taken = f->missed = f->cursor = 0;
-	f->sweeping = false;
-}
-
 static bool begin_sweep(const struct plan_order *order, struct plan_followed *f,
-			const struct plan_view *view, const struct prefetch_budget *budget)
+			const struct prefetch_budget *budget)
 {
 	uint64_t wanted = new_window(order, f, budget);
 
 	if (wanted == 0)
 		return false;
-	fill_window(f, view, wanted);
+	fill_window(f, wanted);
 	f->hungry = false;
 	f->begun = f->listed;
 	f->sweeping = f->listed > 0;
@@ -501,45 +522,45 @@ static bool begin_sweep(const struct plan_order *order, struct plan_followed *f,
 }
 
 /* The next extent that the sweep comes by, still missing. */
-static uint64_t next_missing(void *followed, const struct plan_view *view, uint64_t from)
+static uint64_t next_missing(void *followed, uint64_t from)
 {
 	struct plan_followed *f = followed;
-	uint64_t extent = plan_set_next(&f->window, from);
+	uint64_t extent = next_listed(f, from);
 
-	while (extent != PLAN_SET_NONE && !is_missing(f, view, extent)) {
-		unlist(f, view, extent);
-		extent = plan_set_next(&f->window, extent + 1);
+	while (extent != PLAN_NONE && !is_missing(f, extent)) {
+		unlist(f, extent);
+		extent = next_listed(f, extent + 1);
 	}
 	return extent;
 }
 
-static uint64_t missing_before(void *followed, const struct plan_view *view, uint64_t until)
+static uint64_t missing_before(void *followed, uint64_t until)
 {
 	struct plan_followed *f = followed;
-	uint64_t extent = plan_set_before(&f->window, until);
+	uint64_t extent = bits_before(f->window, until);
 
-	while (extent != PLAN_SET_NONE && !is_missing(f, view, extent)) {
-		unlist(f, view, extent);
-		extent = plan_set_before(&f->window, extent);
+	while (extent != PLAN_NONE && !is_missing(f, extent)) {
+		unlist(f, extent);
+		extent = bits_before(f->window, extent);
 	}
 	return extent;
 }
 
-static void plan_extent_of(void *followed, const struct plan_view *view, uint64_t extent)
+static void plan_extent_of(void *followed, uint64_t extent)
 {
 	struct plan_followed *f = followed;
 	uint8_t *mark = &f->marks[extent];
 
-	unlist(f, view, extent);
+	unlist(f, extent);
 	if (!(*mark & AHEAD))
-		f->ahead += plan_memory(view, extent);
+		f->ahead += plan_memory(f->view, extent);
 	*mark = (uint8_t)(*mark | AHEAD | (*mark & PLANNED ? TWICE : PLANNED));
 }
 
-static struct elevator elevator_of(struct plan_followed *f, const struct plan_view *view)
+static struct elevator elevator_of(struct plan_followed *f)
 {
 	return (struct elevator){
-		.view = view,
+		.view = f->view,
 		.forecast = PLAN_ORDER,
 		.wanted = f,
 		.next = next_missing,
@@ -550,43 +571,39 @@ static struct elevator elevator_of(struct plan_followed *f, const struct plan_vi
 
 /* The next extent of a sweep, which may begin or end here. */
 static uint64_t next_in_sweep(const struct plan_order *order, struct plan_followed *f,
-			      const struct plan_view *view, const struct prefetch_budget *budget)
+			      const struct prefetch_budget *budget)
 {
-	uint64_t extent = PLAN_SET_NONE;
+	uint64_t extent = PLAN_NONE;
 
 	if (f->sweeping) {
-		top_up(order, f, view, budget);
-		extent = next_missing(f, view, f->cursor);
+		top_up(order, f, budget);
+		extent = next_missing(f, f->cursor);
 	}
-	if (f->sweeping && extent == PLAN_SET_NONE)
-		end_sweep(order, f, budget);
-	if (!f->sweeping && begin_sweep(order, f, view, budget))
-		extent = next_missing(f, view, 0);
+	if (f->sweeping && extent == PLAN_NONE) {
+		f->per_sweep = taken_in_sweep(f, budget, share_of(order, budget));
+		f->taken = f->missed = f->cursor = 0;
+		f->sweeping = false;
+	}
+	if (!f->sweeping && begin_sweep(order, f, budget))
+		extent = next_missing(f, 0);
 	return extent;
 }
 
-static bool next_of(const struct plan_order *order, struct plan_followed *f,
-		    const struct plan_view *view, const struct prefetch_budget *budget,
-		    struct plan_run *ret)
-{
-	const struct elevator elevator = elevator_of(f, view);
-	uint64_t extent = next_in_sweep(order, f, view, budget);
-
-	return extent != PLAN_SET_NONE && has_room(order, f, budget) &&
-	       elevator_from(&elevator, budget, budget->order, extent, ret);
-}
-
-bool plan_order_next(struct plan_order *order, const struct plan_view *view,
-		     const struct prefetch_budget *budget, struct plan_run *ret)
+bool plan_order_next(struct plan_order *order, const struct prefetch_budget *budget,
+		     struct plan_run *ret)
 {
 	for (unsigned i = 0; i < order->count; i++) {
 		unsigned at = (order->turn + i) % order->count;
+		struct plan_followed *f = order->followed[at];
+		const struct elevator elevator = elevator_of(f);
+		uint64_t extent = next_in_sweep(order, f, budget);
 
-		if (next_of(order, order->followed[at], view, budget, ret)) {
-			ret->follower = at;
-			order->turn = at + 1;
-			return true;
-		}
+		if (extent == PLAN_NONE || !has_room(order, f, budget) ||
+		    !elevator_from(&elevator, budget, budget->order, extent, ret))
+			continue;
+		ret->follower = at;
+		order->turn = at + 1;
+		return true;
 	}
 	return false;
 }
@@ -604,12 +621,12 @@ bool plan_order_wants(const struct plan_order *order, const struct prefetch_budg
 	return false;
 }
 
-bool plan_order_around(struct plan_order *order, const struct plan_view *view,
-		       const struct prefetch_budget *budget, uint64_t extent, struct plan_run *ret)
+bool plan_order_around(struct plan_order *order, const struct prefetch_budget *budget,
+		       uint64_t extent, struct plan_run *ret)
 {
 	for (unsigned i = 0; i < order->count; i++) {
 		struct plan_followed *f = order->followed[i];
-		const struct elevator elevator = elevator_of(f, view);
+		const struct elevator elevator = elevator_of(f);
 
 		if (f->listed && elevator_around(&elevator, budget, budget->order, extent, ret)) {
 			ret->follower = i;
@@ -619,11 +636,10 @@ bool plan_order_around(struct plan_order *order, const struct plan_view *view,
 	return false;
 }
 
-void plan_order_commit(struct plan_order *order, const struct plan_view *view,
-		       const struct plan_run *run, unsigned accepted)
+void plan_order_commit(struct plan_order *order, const struct plan_run *run, unsigned accepted)
 {
 	struct plan_followed *f = order->followed[run->follower];
-	const struct elevator elevator = elevator_of(f, view);
+	const struct elevator elevator = elevator_of(f);
 
 	elevator_commit(&elevator, run, accepted, &f->cursor);
 }

@@ -9,7 +9,7 @@
 
 void plan_preload_begin(struct plan_preload *preload)
 {
-	*preload = (struct plan_preload){.active = true};
+	*preload = (struct plan_preload){.view = preload->view, .active = true};
 }
 
 /* Or the readers' next epoch wants it again. */
@@ -22,10 +22,12 @@ static bool all_served_is_there(const struct plan_view *view)
 	return true;
 }
 
-void plan_preload_epoch(struct plan_preload *preload, const struct plan_view *view)
+void plan_preload_epoch(struct plan_preload *preload)
 {
+	const struct plan_view *view = preload->view;
+
 	if (preload->full || preload->cursor == view->extents || !all_served_is_there(view))
-		*preload = (struct plan_preload){0};
+		*preload = (struct plan_preload){.view = view};
 }
 
 static bool is_wanted(const struct plan_view *view, uint64_t extent)
@@ -33,30 +35,33 @@ static bool is_wanted(const struct plan_view *view, uint64_t extent)
 	return !view->have(view->context, extent) && !view->served(view->context, extent);
 }
 
-static uint64_t next_wanted(void *preload, const struct plan_view *view, uint64_t at)
+static uint64_t next_wanted(void *wanted, uint64_t at)
 {
-	at = max(at, ((const struct plan_preload *)preload)->cursor);
-	while (at < view->extents && !is_wanted(view, at))
+	const struct plan_preload *preload = wanted;
+	uint64_t end = preload->view->extents;
+
+	at = max(at, preload->cursor);
+	while (at < end && !is_wanted(preload->view, at))
 		at++;
-	return at < view->extents ? at : PLAN_NONE;
+	return at < end ? at : PLAN_NONE;
 }
 
 /* A run has no more than this. */
-static uint64_t wanted_before(void *preload, const struct plan_view *view, uint64_t until)
+static uint64_t wanted_before(void *wanted, uint64_t until)
 {
-	uint64_t least = max(((const struct plan_preload *)preload)->cursor,
-			     sub_sat(until, PLAN_RUN_EXTENTS));
+	const struct plan_preload *preload = wanted;
+	uint64_t least = max(preload->cursor, sub_sat(until, PLAN_RUN_EXTENTS));
 
 	while (until > least)
-		if (is_wanted(view, --until))
+		if (is_wanted(preload->view, --until))
 			return until;
 	return PLAN_NONE;
 }
 
-static struct elevator elevator_of(struct plan_preload *preload, const struct plan_view *view)
+static struct elevator elevator_of(struct plan_preload *preload)
 {
 	return (struct elevator){
-		.view = view,
+		.view = preload->view,
 		.forecast = PLAN_PRELOAD,
 		.wanted = preload,
 		.next = next_wanted,
@@ -64,47 +69,47 @@ static struct elevator elevator_of(struct plan_preload *preload, const struct pl
 	};
 }
 
-static void pass(struct plan_preload *preload, const struct plan_view *view, uint64_t end)
+static void pass(struct plan_preload *preload, uint64_t end)
 {
 	while (preload->cursor < end)
-		preload->bytes += plan_size(view, preload->cursor++);
+		preload->bytes += plan_size(preload->view, preload->cursor++);
 }
 
 /* Less than the room for a long run is no room: it would be filled by many short ones. */
-bool plan_preload_wants(const struct plan_preload *preload, const struct plan_view *view,
-			const struct prefetch_budget *budget)
+bool plan_preload_wants(const struct plan_preload *preload, const struct prefetch_budget *budget)
 {
-	return preload->active && preload->cursor < view->extents && budget->sweep >= budget->run;
+	return preload->active && preload->cursor < preload->view->extents &&
+	       budget->sweep >= budget->run;
 }
 
-bool plan_preload_next(struct plan_preload *preload, const struct plan_view *view,
-		       const struct prefetch_budget *budget, struct plan_run *ret)
+bool plan_preload_next(struct plan_preload *preload, const struct prefetch_budget *budget,
+		       struct plan_run *ret)
 {
-	const struct elevator elevator = elevator_of(preload, view);
+	const struct elevator elevator = elevator_of(preload);
+	uint64_t extents = preload->view->extents;
 
 	preload->full |= budget->sweep < budget->run;
-	if (!plan_preload_wants(preload, view, budget))
+	if (!plan_preload_wants(preload, budget))
 		return false;
-	pass(preload, view, min(next_wanted(preload, view, 0), view->extents));
-	return preload->cursor < view->extents &&
+	pass(preload, min(next_wanted(preload, 0), extents));
+	return preload->cursor < extents &&
 	       elevator_from(&elevator, budget, budget->sweep, preload->cursor, ret);
 }
 
-bool plan_preload_around(struct plan_preload *preload, const struct plan_view *view,
-			 const struct prefetch_budget *budget, uint64_t extent,
-			 struct plan_run *ret)
+bool plan_preload_around(struct plan_preload *preload, const struct prefetch_budget *budget,
+			 uint64_t extent, struct plan_run *ret)
 {
-	const struct elevator elevator = elevator_of(preload, view);
+	const struct elevator elevator = elevator_of(preload);
 
-	return plan_preload_wants(preload, view, budget) &&
+	return plan_preload_wants(preload, budget) &&
 	       elevator_around(&elevator, budget, budget->sweep, extent, ret);
 }
 
-void plan_preload_commit(struct plan_preload *preload, const struct plan_view *view,
-			 const struct plan_run *run, unsigned accepted)
+void plan_preload_commit(struct plan_preload *preload, const struct plan_run *run,
+			 unsigned accepted)
 {
-	const struct elevator elevator = elevator_of(preload, view);
+	const struct elevator elevator = elevator_of(preload);
 
 	if (accepted && run->wanted == PLAN_NONE)
-		pass(preload, view, elevator_end(&elevator, run, accepted));
+		pass(preload, elevator_end(&elevator, run, accepted));
 }

@@ -27,7 +27,7 @@ static inline uint32_t plan_size(const struct plan_view *view, uint64_t extent)
 static inline bool plan_have(const struct plan_view *view, uint64_t extent)
 {
 	return view->have(view->context, extent) ||
-	       (view->left && view->left(view->left_to, view, extent));
+	       (view->left && view->left(view->left_to, extent));
 }
 
 /* Memory that an extent takes: it is kept with what lies before it in its first page. */

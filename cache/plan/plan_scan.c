@@ -20,66 +20,51 @@
 #define CONFIRM 2
 #define START	((uint64_t)512 << 10)
 
-void plan_scan_init(struct plan_scan *scan, uint64_t readahead)
+void plan_scan_init(struct plan_scan *scan, const struct plan_view *view, uint64_t readahead)
 {
-	*scan = (struct plan_scan){.readahead = readahead};
+	*scan = (struct plan_scan){.view = view, .readahead = readahead};
 	for (size_t i = 0; i < PLAN_STREAMS; i++)
 		scan->streams[i].next = UINT64_MAX;
 }
 
-static struct plan_stream *stream_of(struct plan_scan *scan, uint64_t extent)
+/* The stream that goes on at the extent, or (not *ret_on) the one that has waited longest. */
+static struct plan_stream *find_stream(struct plan_scan *scan, uint64_t extent, bool *ret_on)
 {
+	struct plan_stream *oldest = &scan->streams[0];
+
 	for (size_t i = 0; i < PLAN_STREAMS; i++) {
 		struct plan_stream *s = &scan->streams[i];
 
-		if (extent >= s->next ? extent - s->next <= SKIP : s->next - extent <= BEHIND)
+		*ret_on = extent >= s->next ? extent - s->next <= SKIP : s->next - extent <= BEHIND;
+		if (*ret_on)
 			return s;
+		if (s->used < oldest->used)
+			oldest = s;
 	}
-	return NULL;
-}
-
-static struct plan_stream *longest_waiting_stream(struct plan_scan *scan)
-{
-	struct plan_stream *found = &scan->streams[0];
-
-	for (size_t i = 1; i < PLAN_STREAMS; i++)
-		if (scan->streams[i].used < found->used)
-			found = &scan->streams[i];
-	return found;
-}
-
-static void widen(const struct plan_scan *scan, struct plan_stream *stream)
-{
-	uint64_t wanted = stream->window ? stream->window * 2 : START;
-
-	stream->window = wanted < scan->readahead ? wanted : scan->readahead;
+	return oldest;
 }
 
 /* The reader is at `extent`: what lies before is no longer ahead of it. */
-static void stream_step(struct plan_stream *stream, const struct plan_view *view, uint64_t extent)
+static void stream_step(const struct plan_scan *scan, struct plan_stream *stream, uint64_t extent)
 {
-	for (uint64_t e = stream->next; e <= extent && e < stream->ahead; e++)
-		stream->bytes -= plan_size(view, e);
+	for (uint64_t e = stream->next; e <= extent && e < stream->planned; e++)
+		stream->bytes -= plan_size(scan->view, e);
 	stream->next = extent + 1;
-	if (stream->ahead < stream->next)
-		stream->ahead = stream->next;
-	stream->steps++;
+	stream->planned = max(stream->planned, stream->next);
+	if (++stream->steps >= CONFIRM)
+		stream->window = min(stream->window ? stream->window * 2 : START, scan->readahead);
 }
 
-bool plan_scan_demand(struct plan_scan *scan, const struct plan_view *view, uint64_t extent)
+bool plan_scan_demand(struct plan_scan *scan, uint64_t extent)
 {
-	struct plan_stream *stream = stream_of(scan, extent);
-	bool on = stream != NULL;
+	bool on;
+	struct plan_stream *stream = find_stream(scan, extent, &on);
 
-	if (!on) {
-		stream = longest_waiting_stream(scan);
-		*stream = (struct plan_stream){.next = extent + 1, .ahead = extent + 1};
-	} else if (extent >= stream->next) {
-		stream_step(stream, view, extent);
-		if (stream->steps >= CONFIRM)
-			widen(scan, stream);
-	}
-	stream->again = view->served(view->context, extent);
+	if (!on)
+		*stream = (struct plan_stream){.next = extent + 1, .planned = extent + 1};
+	else if (extent >= stream->next)
+		stream_step(scan, stream, extent);
+	stream->again = scan->view->served(scan->view->context, extent);
 	stream->used = ++scan->clock;
 	scan->last = (unsigned)(stream - scan->streams);
 	return on;
@@ -89,7 +74,7 @@ bool plan_scan_demand(struct plan_scan *scan, const struct plan_view *view, uint
 static bool stream_is_hungry(const struct plan_stream *stream)
 {
 	return stream->window && stream->bytes <= stream->window / 2 &&
-	       stream->ahead - stream->next <= PLAN_AHEAD_EXTENTS / 2;
+	       stream->planned - stream->next <= PLAN_AHEAD_EXTENTS / 2;
 }
 
 bool plan_scan_wants(const struct plan_scan *scan)
@@ -99,8 +84,8 @@ bool plan_scan_wants(const struct plan_scan *scan)
 
 static bool room_ahead(const struct plan_stream *stream, const struct plan_view *view)
 {
-	return stream->ahead < view->extents && stream->bytes < stream->window &&
-	       stream->ahead - stream->next < PLAN_AHEAD_EXTENTS;
+	return stream->planned < view->extents && stream->bytes < stream->window &&
+	       stream->planned - stream->next < PLAN_AHEAD_EXTENTS;
 }
 
 /* In memory, on its way, or in the page cache already. */
@@ -112,8 +97,8 @@ static bool scan_have(const struct plan_stream *stream, const struct plan_view *
 
 static void stream_plan(struct plan_stream *stream, const struct plan_view *view, uint64_t end)
 {
-	while (stream->ahead < end)
-		stream->bytes += plan_size(view, stream->ahead++);
+	while (stream->planned < end)
+		stream->bytes += plan_size(view, stream->planned++);
 }
 
 static bool run_of(struct plan_stream *stream, const struct plan_view *view,
@@ -123,25 +108,26 @@ static bool run_of(struct plan_stream *stream, const struct plan_view *view,
 		plan_run_begin(view, budget, PLAN_SCAN, budget->scan, ret);
 	struct plan_stream after;
 
-	while (room_ahead(stream, view) && scan_have(stream, view, stream->ahead))
-		stream_plan(stream, view, stream->ahead + 1);
+	while (room_ahead(stream, view) && scan_have(stream, view, stream->planned))
+		stream_plan(stream, view, stream->planned + 1);
 	after = *stream;
 	while (room_ahead(&after, view)) {
-		if (!scan_have(stream, view, after.ahead) && !plan_run_add(&builder, after.ahead))
+		if (!scan_have(stream, view, after.planned) &&
+		    !plan_run_add(&builder, after.planned))
 			break;
-		stream_plan(&after, view, after.ahead + 1);
+		stream_plan(&after, view, after.planned + 1);
 	}
 	return ret->count > 0;
 }
 
-bool plan_scan_next(struct plan_scan *scan, const struct plan_view *view,
-		    const struct prefetch_budget *budget, struct plan_run *ret)
+bool plan_scan_next(struct plan_scan *scan, const struct prefetch_budget *budget,
+		    struct plan_run *ret)
 {
 	for (size_t i = 0; i < PLAN_STREAMS; i++) {
 		unsigned at = (unsigned)((scan->turn + i) % PLAN_STREAMS);
 
 		if (stream_is_hungry(&scan->streams[at]) &&
-		    run_of(&scan->streams[at], view, budget, ret)) {
+		    run_of(&scan->streams[at], scan->view, budget, ret)) {
 			ret->follower = at;
 			scan->turn = (at + 1) % PLAN_STREAMS;
 			return true;
@@ -150,9 +136,9 @@ bool plan_scan_next(struct plan_scan *scan, const struct plan_view *view,
 	return false;
 }
 
-void plan_scan_commit(struct plan_scan *scan, const struct plan_view *view,
-		      const struct plan_run *run, unsigned accepted)
+void plan_scan_commit(struct plan_scan *scan, const struct plan_run *run, unsigned accepted)
 {
 	if (accepted)
-		stream_plan(&scan->streams[run->follower], view, run->extents[accepted - 1] + 1);
+		stream_plan(&scan->streams[run->follower], scan->view,
+			    run->extents[accepted - 1] + 1);
 }

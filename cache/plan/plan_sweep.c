@@ -36,12 +36,12 @@
 #define REPEATS 32
 #define SAMPLE	256 /* blocks that are looked at where all would take long, for the cache waits */
 
-int plan_sweep_init(struct plan_sweep *sweep, const struct plan_params *params)
+int plan_sweep_init(struct plan_sweep *sweep, const struct plan_view *view,
+		    const struct plan_params *params)
 {
-	uint64_t extents = params->view.extents;
-
 	*sweep = (struct plan_sweep){
-		.block_count = (extents + PLAN_BLOCK - 1) / PLAN_BLOCK,
+		.view = view,
+		.block_count = (view->extents + PLAN_BLOCK - 1) / PLAN_BLOCK,
 		.shared = params->shared,
 		.epochs = params->epochs,
 		.armed = true,
@@ -77,54 +77,48 @@ static struct plan_block *block_at(struct plan_sweep *sweep, uint64_t number)
 	return block;
 }
 
-static uint64_t block_size(const struct plan_view *view, uint64_t number)
+static uint64_t block_size(const struct plan_sweep *sweep, uint64_t number)
 {
-	uint64_t left = view->extents - number * PLAN_BLOCK;
+	uint64_t left = sweep->view->extents - number * PLAN_BLOCK;
 
 	return left < PLAN_BLOCK ? left : PLAN_BLOCK;
 }
 
 /* Whether all of the block will be wanted. */
-static bool promises(struct plan_sweep *sweep, const struct plan_view *view, uint64_t number)
+static bool promises(struct plan_sweep *sweep, uint64_t number)
 {
 	uint64_t asked = block_at(sweep, number)->asked;
 
-	return sweep->shared ? asked * 5 >= block_size(view, number) * 4 : asked > 0;
+	return sweep->shared ? asked * 5 >= block_size(sweep, number) * 4 : asked > 0;
 }
 
-static bool all_is_known(struct plan_sweep *sweep, const struct plan_view *view, uint64_t number)
-{
-	const struct plan_block *block = block_at(sweep, number);
-
-	return (uint64_t)block->epoch + block->planned == block_size(view, number);
-}
-
-static bool known(struct plan_sweep *sweep, uint64_t extent)
+/* Asked for, or planned. */
+static bool is_settled(struct plan_sweep *sweep, uint64_t extent)
 {
 	block_at(sweep, extent / PLAN_BLOCK);
 	return bit_get(sweep->asked, extent) || bit_get(sweep->planned, extent);
 }
 
-static void mark_planned(struct plan_sweep *sweep, const struct plan_view *view, uint64_t extent)
+static void mark_planned(void *wanted, uint64_t extent)
 {
+	struct plan_sweep *sweep = wanted;
 	struct plan_block *block = block_at(sweep, extent / PLAN_BLOCK);
 
 	bit_set(sweep->planned, extent);
 	block->planned++;
-	sweep->ahead += plan_size(view, extent);
+	sweep->ahead += plan_size(sweep->view, extent);
 }
 
 /* Of a block that promises something, up to `end`: the first extent that is wanted, or `end`. What
  * the pool has counts as planned. */
-static uint64_t next_in_block(struct plan_sweep *sweep, const struct plan_view *view, uint64_t at,
-			      uint64_t end)
+static uint64_t next_in_block(struct plan_sweep *sweep, uint64_t at, uint64_t end)
 {
 	for (; at < end; at++) {
-		if (known(sweep, at))
+		if (is_settled(sweep, at))
 			continue;
-		if (!plan_have(view, at))
+		if (!plan_have(sweep->view, at))
 			break;
-		mark_planned(sweep, view, at);
+		mark_planned(sweep, at);
 	}
 	return at;
 }
@@ -132,36 +126,29 @@ static uint64_t next_in_block(struct plan_sweep *sweep, const struct plan_view *
 /* --- epochs ---------------------------------------------------------------------------------- */
 
 /* Nobody asks for these, as the page cache has them. */
-static uint16_t kept_in(const struct plan_sweep *sweep, const struct plan_view *view,
-			uint64_t number)
+static uint16_t kept_in(const struct plan_sweep *sweep, uint64_t number)
 {
 	uint64_t first = number * PLAN_BLOCK;
 	uint16_t count = 0;
 
-	for (uint64_t at = first; at < first + block_size(view, number); at++)
-		if (!bit_get(sweep->asked, at) && plan_is_kept(view, at))
+	for (uint64_t at = first; at < first + block_size(sweep, number); at++)
+		if (!bit_get(sweep->asked, at) && plan_is_kept(sweep->view, at))
 			count++;
 	return count;
 }
 
-/* From one block of a sample to the next. */
-static uint64_t sample_step(const struct plan_sweep *sweep)
-{
-	return (sweep->block_count + SAMPLE - 1) / SAMPLE;
-}
-
 /* Whether nearly all was asked for in the blocks that were asked of. Of 65,536 extents the share is
  * right within 0.5 %, and what it is held against lies between 0.63 and 1. */
-static bool epoch_was_whole(const struct plan_sweep *sweep, const struct plan_view *view)
+static bool epoch_was_whole(const struct plan_sweep *sweep)
 {
-	uint64_t touched = 0, distinct = 0;
+	uint64_t touched = 0, distinct = 0, step = (sweep->block_count + SAMPLE - 1) / SAMPLE;
 
-	for (uint64_t number = 0; number < sweep->block_count; number += sample_step(sweep)) {
+	for (uint64_t number = 0; number < sweep->block_count; number += step) {
 		if (sweep->blocks[number].epoch == 0)
 			continue;
 		distinct += sweep->blocks[number].epoch;
-		distinct += kept_in(sweep, view, number);
-		touched += block_size(view, number);
+		distinct += kept_in(sweep, number);
+		touched += block_size(sweep, number);
 	}
 	return distinct * 10 >= touched * 9;
 }
@@ -173,9 +160,9 @@ void plan_sweep_restart(struct plan_sweep *sweep)
 	sweep->exhausted = false;
 }
 
-static void next_epoch(struct plan_sweep *sweep, const struct plan_view *view)
+static void next_epoch(struct plan_sweep *sweep)
 {
-	sweep->armed = epoch_was_whole(sweep, view);
+	sweep->armed = epoch_was_whole(sweep);
 	memset(sweep->blocks, 0, sweep->block_count * sizeof(*sweep->blocks));
 	memset(sweep->asked, 0, sweep->block_count * (PLAN_BLOCK / 8));
 	plan_sweep_restart(sweep);
@@ -185,99 +172,94 @@ static void next_epoch(struct plan_sweep *sweep, const struct plan_view *view)
 
 /* --- demands --------------------------------------------------------------------------------- */
 
-static void count_repeat(struct plan_sweep *sweep, const struct plan_view *view, bool repeat)
+static void count_repeat(struct plan_sweep *sweep, bool repeat)
 {
 	if (repeat)
 		sweep->repeats++;
 	else if (sweep->repeats)
 		sweep->repeats--;
 	if (sweep->epochs && sweep->repeats == REPEATS)
-		next_epoch(sweep, view);
+		next_epoch(sweep);
 }
 
-bool plan_sweep_count(struct plan_sweep *sweep, const struct plan_view *view, uint64_t extent)
+bool plan_sweep_count(struct plan_sweep *sweep, uint64_t extent)
 {
 	struct plan_block *block;
 
-	count_repeat(sweep, view, bit_get(sweep->asked, extent));
+	count_repeat(sweep, bit_get(sweep->asked, extent));
 	block = block_at(sweep, extent / PLAN_BLOCK);
 	if (bit_set(sweep->asked, extent))
 		return false;
 	block->epoch++;
 	if (bit_get(sweep->planned, extent)) {
 		block->planned--;
-		sweep->ahead -= plan_size(view, extent);
+		sweep->ahead -= plan_size(sweep->view, extent);
 	}
 	return true;
 }
 
-void plan_sweep_demand(struct plan_sweep *sweep, const struct plan_view *view, uint64_t extent,
-		       bool scan)
+void plan_sweep_demand(struct plan_sweep *sweep, uint64_t extent, bool scan)
 {
 	uint64_t number = extent / PLAN_BLOCK, first = number * PLAN_BLOCK;
-	uint64_t end = first + block_size(view, number);
+	uint64_t end = first + block_size(sweep, number);
 	struct plan_block *block;
 	bool promised;
 
-	if (!plan_sweep_count(sweep, view, extent))
+	if (!plan_sweep_count(sweep, extent))
 		return;
 	block = block_at(sweep, number);
-	promised = promises(sweep, view, number);
+	promised = promises(sweep, number);
 	if (sweep->shared && block->asked == 0)
-		block->asked = kept_in(sweep, view, number);
+		block->asked = kept_in(sweep, number);
 	block->asked++;
-	sweep->bytes += plan_size(view, extent);
+	sweep->bytes += plan_size(sweep->view, extent);
 	sweep->scattered += !scan;
-	if (sweep->exhausted && !promised && promises(sweep, view, number))
-		sweep->exhausted = next_in_block(sweep, view, first, end) == end;
+	if (sweep->exhausted && !promised && promises(sweep, number))
+		sweep->exhausted = next_in_block(sweep, first, end) == end;
 }
 
 /* --- runs ------------------------------------------------------------------------------------ */
 
-static uint64_t next_wanted(void *wanted, const struct plan_view *view, uint64_t at)
+static uint64_t next_wanted(void *wanted, uint64_t at)
 {
 	struct plan_sweep *sweep = wanted;
 
-	while (at < view->extents) {
-		uint64_t number = at / PLAN_BLOCK;
-		uint64_t end = number * PLAN_BLOCK + block_size(view, number);
+	while (at < sweep->view->extents) {
+		uint64_t number = at / PLAN_BLOCK, size = block_size(sweep, number);
+		uint64_t end = number * PLAN_BLOCK + size;
+		const struct plan_block *block = block_at(sweep, number);
 
-		if (all_is_known(sweep, view, number) || !promises(sweep, view, number))
-			at = end;
-		else
-			at = next_in_block(sweep, view, at, end);
-		if (at < end)
-			return at;
+		if ((uint64_t)block->epoch + block->planned < size && promises(sweep, number)) {
+			at = next_in_block(sweep, at, end);
+			if (at < end)
+				return at;
+		}
+		at = end;
 	}
 	return PLAN_NONE;
 }
 
 /* A run has no more than this. */
-static uint64_t wanted_before(void *wanted, const struct plan_view *view, uint64_t until)
+static uint64_t wanted_before(void *wanted, uint64_t until)
 {
 	struct plan_sweep *sweep = wanted;
 
 	for (uint64_t at = until; at > 0 && until - at < PLAN_RUN_EXTENTS;)
-		if (promises(sweep, view, --at / PLAN_BLOCK) && !known(sweep, at) &&
-		    !plan_have(view, at))
+		if (promises(sweep, --at / PLAN_BLOCK) && !is_settled(sweep, at) &&
+		    !plan_have(sweep->view, at))
 			return at;
 	return PLAN_NONE;
 }
 
-static void plan_wanted(void *wanted, const struct plan_view *view, uint64_t extent)
-{
-	mark_planned(wanted, view, extent);
-}
-
-static struct elevator elevator_of(struct plan_sweep *sweep, const struct plan_view *view)
+static struct elevator elevator_of(struct plan_sweep *sweep)
 {
 	return (struct elevator){
-		.view = view,
+		.view = sweep->view,
 		.forecast = PLAN_SWEEP,
 		.wanted = sweep,
 		.next = next_wanted,
 		.before = wanted_before,
-		.plan = plan_wanted,
+		.plan = mark_planned,
 	};
 }
 
@@ -297,26 +279,26 @@ bool plan_sweep_wants(const struct plan_sweep *sweep, const struct prefetch_budg
 	       credit(sweep) >= budget->run;
 }
 
-bool plan_sweep_around(struct plan_sweep *sweep, const struct plan_view *view,
-		       const struct prefetch_budget *budget, uint64_t extent, struct plan_run *ret)
+bool plan_sweep_around(struct plan_sweep *sweep, const struct prefetch_budget *budget,
+		       uint64_t extent, struct plan_run *ret)
 {
-	const struct elevator elevator = elevator_of(sweep, view);
+	const struct elevator elevator = elevator_of(sweep);
 
-	return plan_sweep_wants(sweep, budget) && promises(sweep, view, extent / PLAN_BLOCK) &&
+	return plan_sweep_wants(sweep, budget) && promises(sweep, extent / PLAN_BLOCK) &&
 	       elevator_around(&elevator, budget, budget->sweep, extent, ret);
 }
 
-bool plan_sweep_next(struct plan_sweep *sweep, const struct plan_view *view,
-		     const struct prefetch_budget *budget, struct plan_run *ret)
+bool plan_sweep_next(struct plan_sweep *sweep, const struct prefetch_budget *budget,
+		     struct plan_run *ret)
 {
-	const struct elevator elevator = elevator_of(sweep, view);
+	const struct elevator elevator = elevator_of(sweep);
 	uint64_t at;
 
 	if (!plan_sweep_wants(sweep, budget))
 		return false;
-	at = next_wanted(sweep, view, sweep->cursor);
+	at = next_wanted(sweep, sweep->cursor);
 	if (at == PLAN_NONE)
-		at = next_wanted(sweep, view, 0);
+		at = next_wanted(sweep, 0);
 	sweep->exhausted = at == PLAN_NONE;
 	if (sweep->exhausted)
 		return false;
@@ -324,10 +306,9 @@ bool plan_sweep_next(struct plan_sweep *sweep, const struct plan_view *view,
 	return elevator_from(&elevator, budget, budget->sweep, at, ret);
 }
 
-void plan_sweep_commit(struct plan_sweep *sweep, const struct plan_view *view,
-		       const struct plan_run *run, unsigned accepted)
+void plan_sweep_commit(struct plan_sweep *sweep, const struct plan_run *run, unsigned accepted)
 {
-	const struct elevator elevator = elevator_of(sweep, view);
+	const struct elevator elevator = elevator_of(sweep);
 
 	elevator_commit(&elevator, run, accepted, &sweep->cursor);
 }

@@ -14,6 +14,7 @@ struct plan_block {
 };
 
 struct plan_sweep {
+	const struct plan_view *view;
 	struct plan_block *blocks;
 	/* A bit for each extent, in this epoch. */
 	uint8_t *asked, *planned;
@@ -31,23 +32,22 @@ struct plan_sweep {
 };
 
 /* Returns 0 or -ENOMEM. */
-int plan_sweep_init(struct plan_sweep *sweep, const struct plan_params *params);
+int plan_sweep_init(struct plan_sweep *sweep, const struct plan_view *view,
+		    const struct plan_params *params);
 void plan_sweep_release(struct plan_sweep *sweep);
 
 /* `scan`: the demand went on with a scan. */
-void plan_sweep_demand(struct plan_sweep *sweep, const struct plan_view *view, uint64_t extent,
-		       bool scan);
+void plan_sweep_demand(struct plan_sweep *sweep, uint64_t extent, bool scan);
 /* A demand whose order is known says nothing about what lies around; it counts for the epoch.
  * Returns whether it is the first one of this extent in it. */
-bool plan_sweep_count(struct plan_sweep *sweep, const struct plan_view *view, uint64_t extent);
+bool plan_sweep_count(struct plan_sweep *sweep, uint64_t extent);
 /* Demands from now on count, those before do not. Takes no time. */
 void plan_sweep_restart(struct plan_sweep *sweep);
 bool plan_sweep_wants(const struct plan_sweep *sweep, const struct prefetch_budget *budget);
-bool plan_sweep_next(struct plan_sweep *sweep, const struct plan_view *view,
-		     const struct prefetch_budget *budget, struct plan_run *ret);
+bool plan_sweep_next(struct plan_sweep *sweep, const struct prefetch_budget *budget,
+		     struct plan_run *ret);
 /* The run around an extent that was asked for and must be read. False: nothing comes with it. */
-bool plan_sweep_around(struct plan_sweep *sweep, const struct plan_view *view,
-		       const struct prefetch_budget *budget, uint64_t extent, struct plan_run *ret);
+bool plan_sweep_around(struct plan_sweep *sweep, const struct prefetch_budget *budget,
+		       uint64_t extent, struct plan_run *ret);
 /* The first `accepted` extents of a run found by these two are being read. */
-void plan_sweep_commit(struct plan_sweep *sweep, const struct plan_view *view,
-		       const struct plan_run *run, unsigned accepted);
+void plan_sweep_commit(struct plan_sweep *sweep, const struct plan_run *run, unsigned accepted);

@@ -53,12 +53,10 @@ static void release_sim(void)
 
 static struct sim *sim_with(struct world *world, bool epochs)
 {
-	struct plan_params params = {.view = world->view, .epochs = epochs};
-
-	params.view.kept = world->view.kept = epochs ? NULL : world_served;
+	world->view.kept = epochs ? NULL : world_served;
 	release_sim();
 	sim = (struct sim){.world = world, .memory = NO_END, .forgets = epochs};
-	plan_order_init(&sim.order, &params);
+	sim.order.view = &world->view;
 	return &sim;
 }
 
@@ -123,14 +121,14 @@ static void note_run(struct sim *s, const struct plan_run *run, uint64_t room)
 
 static void commit(struct sim *s, const struct plan_run *run)
 {
-	plan_order_commit(&s->order, &s->world->view, run, run->count);
+	plan_order_commit(&s->order, run, run->count);
 }
 
 static bool next_run(struct sim *s, struct plan_run *ret)
 {
 	struct prefetch_budget budget = budget_now(s);
 
-	if (!plan_order_next(&s->order, &s->world->view, &budget, ret))
+	if (!plan_order_next(&s->order, &budget, ret))
 		return false;
 	commit(s, ret);
 	note_run(s, ret, budget.order);
@@ -149,7 +147,7 @@ static void read_all(struct sim *s)
 static void tell_demand(struct sim *s, uint32_t extent)
 {
 	plan_order_saw(&s->order, extent);
-	plan_order_demand(&s->order, &s->world->view, extent);
+	plan_order_demand(&s->order, extent);
 }
 
 static void use(struct sim *s, uint32_t extent)
@@ -259,7 +257,7 @@ static bool read_wanted(struct sim *s)
 
 		if (file == NOWHERE || s->world->pooled[file])
 			continue;
-		if (plan_order_around(&s->order, &s->world->view, &budget, file, &run))
+		if (plan_order_around(&s->order, &budget, file, &run))
 			commit(s, &run);
 		else
 			run = (struct plan_run){
@@ -650,7 +648,7 @@ TEST_WITH(disk, s, a_reader_that_waits_gets_the_run_around_its_file)
 		demand(s, order[at++]);
 	budget = budget_now(s);
 	tell_demand(s, order[at]);
-	assert_true(plan_order_around(&s->order, &s->world->view, &budget, order[at], &run));
+	assert_true(plan_order_around(&s->order, &budget, order[at], &run));
 	assert_true(run.count > 4);
 	commit(s, &run);
 	note_run(s, &run, NO_END);
@@ -672,8 +670,8 @@ TEST_WITH(disk, s, a_file_that_does_not_fit_brings_nothing_with_it)
 	s->world->budget.order = 150 * KIB;
 	for (; at < PHOTOS; at++)
 		if (!s->world->pooled[order[at]] && s->world->sizes[order[at]] > 150 * KIB)
-			assert_false(plan_order_around(&s->order, &s->world->view,
-						       &s->world->budget, order[at], &run));
+			assert_false(
+				plan_order_around(&s->order, &s->world->budget, order[at], &run));
 }
 
 /* --- what is read, and what is not ----------------------------------------------------------- */
@@ -907,9 +905,9 @@ TEST(any_extent_of_a_file_belongs_to_the_forecast)
 	w->view.resolve = resolve_eight;
 	s = sim_of(w);
 	follow(s, files, 2);
-	assert_true(plan_order_has(&s->order, &w->view, 16));
-	assert_true(plan_order_has(&s->order, &w->view, 55));
-	assert_false(plan_order_has(&s->order, &w->view, 56));
+	assert_true(plan_order_has(&s->order, 16));
+	assert_true(plan_order_has(&s->order, 55));
+	assert_false(plan_order_has(&s->order, 56));
 }
 
 /* --- several forecasts ----------------------------------------------------------------------- */
@@ -995,7 +993,7 @@ TEST(a_forecast_that_is_left_is_not_read_any_more)
 	assert_ptr_equal(plan_order_leave(&s->order, first), first);
 	assert_null(plan_order_leave(&s->order, first));
 	forecast_free(first);
-	assert_false(plan_order_has(&s->order, &s->world->view, 0));
+	assert_false(plan_order_has(&s->order, 0));
 	read_all(s);
 	assert_int_equal(planned_in(s->world, 0, 10000), before);
 	assert_int_equal(planned_in(s->world, 10000, PHOTOS), 10000);

@@ -10,7 +10,7 @@ static struct plan_scan scan_plan;
 /* The planner sees a world from its start. */
 static struct world *watched(struct world *w)
 {
-	plan_scan_init(&scan_plan, READAHEAD);
+	plan_scan_init(&scan_plan, &w->view, READAHEAD);
 	return w;
 }
 
@@ -21,8 +21,8 @@ static void plan_runs(struct world *w)
 	/* Nobody would look for a run where none is wanted. */
 	if (!plan_scan_wants(&scan_plan))
 		return;
-	while (plan_scan_next(&scan_plan, &w->view, &w->budget, &run)) {
-		plan_scan_commit(&scan_plan, &w->view, &run, run.count);
+	while (plan_scan_next(&scan_plan, &w->budget, &run)) {
+		plan_scan_commit(&scan_plan, &run, run.count);
 		world_run(w, &run, w->budget.scan);
 	}
 }
@@ -33,7 +33,7 @@ static bool demand(struct world *w, uint64_t extent)
 	bool on;
 
 	world_ask(w, extent);
-	on = plan_scan_demand(&scan_plan, &w->view, extent);
+	on = plan_scan_demand(&scan_plan, extent);
 	w->served[extent] = true;
 	plan_runs(w);
 	return on;
@@ -103,7 +103,7 @@ TEST(no_readahead_means_none)
 {
 	struct world *w = watched(photos(1000));
 
-	plan_scan_init(&scan_plan, 0);
+	plan_scan_init(&scan_plan, &w->view, 0);
 	scan(w, 0, 1000);
 	assert_int_equal(w->runs, 0);
 }
@@ -112,7 +112,7 @@ TEST(a_small_limit_is_kept)
 {
 	struct world *w = watched(photos(1000));
 
-	plan_scan_init(&scan_plan, 300 * KIB);
+	plan_scan_init(&scan_plan, &w->view, 300 * KIB);
 	for (uint64_t e = 0; e < 1000; e++) {
 		demand(w, e);
 		assert_true(planned_ahead(w, e + 1) <= 500 * KIB);
@@ -181,11 +181,11 @@ static void assert_border_before(struct world *w, uint64_t extent)
 
 	for (uint64_t e = 0; e < w->view.extents; e++) {
 		world_ask(w, e);
-		plan_scan_demand(&scan_plan, &w->view, e);
-		while (plan_scan_next(&scan_plan, &w->view, &w->budget, &run)) {
+		plan_scan_demand(&scan_plan, e);
+		while (plan_scan_next(&scan_plan, &w->budget, &run)) {
 			assert_false(run.extents[0] < extent &&
 				     run.extents[run.count - 1] >= extent);
-			plan_scan_commit(&scan_plan, &w->view, &run, run.count);
+			plan_scan_commit(&scan_plan, &run, run.count);
 			world_run(w, &run, w->budget.scan);
 		}
 	}

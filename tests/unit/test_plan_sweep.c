@@ -27,11 +27,11 @@ static struct sim *sim_with(struct world *world, const struct plan_params *param
 	static struct sim sim;
 	struct plan_params all = *params;
 
-	all.view = world->view;
 	all.readahead = MIB;
 	plan_sweep_release(&sim.sweep);
 	sim = (struct sim){.world = world, .ratio = FAST, .memory = NO_END};
-	assert_int_equal(plan_sweep_init(&sim.sweep, &all), 0);
+	sim.preload.view = &world->view;
+	assert_int_equal(plan_sweep_init(&sim.sweep, &world->view, &all), 0);
 	return &sim;
 }
 
@@ -117,26 +117,22 @@ static bool is_wanted(const struct sim *sim)
 {
 	struct prefetch_budget budget = budget_now(sim);
 
-	return sim->preload.active ? plan_preload_wants(&sim->preload, &sim->world->view, &budget)
+	return sim->preload.active ? plan_preload_wants(&sim->preload, &budget)
 				   : plan_sweep_wants(&sim->sweep, &budget);
 }
 
 static bool next_run(struct sim *sim, const struct prefetch_budget *budget, struct plan_run *ret)
 {
-	const struct plan_view *view = &sim->world->view;
-
-	return sim->preload.active ? plan_preload_next(&sim->preload, view, budget, ret)
-				   : plan_sweep_next(&sim->sweep, view, budget, ret);
+	return sim->preload.active ? plan_preload_next(&sim->preload, budget, ret)
+				   : plan_sweep_next(&sim->sweep, budget, ret);
 }
 
 static void commit(struct sim *sim, const struct plan_run *run)
 {
-	const struct plan_view *view = &sim->world->view;
-
 	if (sim->preload.active)
-		plan_preload_commit(&sim->preload, view, run, run->count);
+		plan_preload_commit(&sim->preload, run, run->count);
 	else
-		plan_sweep_commit(&sim->sweep, view, run, run->count);
+		plan_sweep_commit(&sim->sweep, run, run->count);
 }
 
 /* False where there is nothing to read. */
@@ -167,9 +163,9 @@ static void ask(struct sim *sim, uint64_t extent, bool scan)
 	struct world *w = sim->world;
 	uint64_t epoch = sim->sweep.epoch;
 
-	plan_sweep_demand(&sim->sweep, &w->view, extent, scan);
+	plan_sweep_demand(&sim->sweep, extent, scan);
 	if (sim->sweep.epoch != epoch)
-		plan_preload_epoch(&sim->preload, &w->view);
+		plan_preload_epoch(&sim->preload);
 	if (sim->sweep.epoch != epoch && !sim->holds)
 		forget_pool(w);
 	world_ask(w, extent);
@@ -528,9 +524,8 @@ static bool miss(struct sim *sim, uint64_t extent)
 	struct plan_run run;
 
 	ask(sim, extent, false);
-	if (sim->preload.active
-		    ? !plan_preload_around(&sim->preload, &w->view, &w->budget, extent, &run)
-		    : !plan_sweep_around(&sim->sweep, &w->view, &w->budget, extent, &run))
+	if (sim->preload.active ? !plan_preload_around(&sim->preload, &w->budget, extent, &run)
+				: !plan_sweep_around(&sim->sweep, &w->budget, extent, &run))
 		return false;
 	commit(sim, &run);
 	note_around(sim, &run, extent);
@@ -979,13 +974,13 @@ TEST(the_end_of_a_long_epoch_looks_at_a_sample)
 							    .kept = look_for_odd}};
 		struct plan_sweep sweep;
 
-		assert_int_equal(plan_sweep_init(&sweep, &params), 0);
+		assert_int_equal(plan_sweep_init(&sweep, &params.view, &params), 0);
 		for (uint64_t i = 0; i < extents; i += whole ? 2 : 6)
-			plan_sweep_count(&sweep, &params.view, i);
+			plan_sweep_count(&sweep, i);
 		assert_int_equal(sweep.epoch, 0);
 		counted.looks = 0;
 		for (uint64_t i = 0; sweep.epoch == 0; i += 6)
-			plan_sweep_count(&sweep, &params.view, i);
+			plan_sweep_count(&sweep, i);
 		assert_true(counted.looks <= 65536);
 		assert_int_equal(sweep.armed, whole);
 		plan_sweep_release(&sweep);

@@ -104,7 +104,8 @@ static void mark_planned(void *wanted, uint64_t extent)
 	struct plan_sweep *sweep = wanted;
 	struct plan_block *block = block_at(sweep, extent / PLAN_BLOCK);
 
-	bit_set(sweep->planned, extent);
+	if (bit_set(sweep->planned, extent))
+		return;
 	block->planned++;
 	sweep->ahead += plan_size(sweep->view, extent);
 }

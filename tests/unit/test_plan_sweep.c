@@ -738,6 +738,23 @@ TEST_WITH(photos, sim, a_new_block_that_is_in_memory_starts_no_look_through_the_
 	assert_int_equal(w->last.extents[0], 7 * PLAN_BLOCK + 9);
 }
 
+/* The pool has what a run brings before that counts as planned. */
+TEST_WITH(photos, sim, what_a_run_brings_counts_once)
+{
+	struct prefetch_budget budget = budget_now(sim);
+	struct plan_run run;
+
+	for (uint64_t e = 0; e < 80; e += 4)
+		ask(sim, e, false);
+	budget.gap = MIB; /* over what was asked for */
+	assert_true(next_run(sim, &budget, &run));
+	assert_true(run.count > 3);
+	for (unsigned i = 0; i < run.count; i++)
+		sim->world->pooled[run.extents[i]] = true;
+	commit(sim, &run);
+	assert_int_equal(sim->sweep.ahead, run.bytes);
+}
+
 TEST_WITH(photos, sim, an_epoch_looks_at_each_extent_about_once)
 {
 	sim->ratio = 1;

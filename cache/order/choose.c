@@ -4,26 +4,14 @@
 
 #define CLEAR 16 /* a number is clearly more than another if it is larger by a 16th of that */
 
-unsigned choose_seen(const struct observations *observations, const struct order_list *list)
+/* How much of what was seen is in the list. */
+static unsigned count_seen(const struct observations *observations, const struct order_list *list)
 {
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < observations->count; i++)
 		count += order_list_find(list, observations->seen[i].file) != ORDER_NONE;
 	return count;
-}
-
-static bool has_share_of(const struct observations *observations, const struct order_list *list)
-{
-	return choose_is_share(choose_seen(observations, list), observations->count);
-}
-
-const struct order_list *choose_likeliest(const struct observations *observations)
-{
-	for (unsigned i = 0; i < observations->list_count; i++)
-		if (has_share_of(observations, observations->lists[i]))
-			return observations->lists[i];
-	return NULL;
 }
 
 /* --- kinds ----------------------------------------------------------------------------------- */
@@ -85,7 +73,7 @@ static bool has_all_of(const struct observations *observations, const struct ord
  * that to k of them with a probability of s^k. */
 static bool is_too_long(const struct observations *observations, const struct order_list *list)
 {
-	unsigned seen = choose_seen(observations, list);
+	unsigned seen = count_seen(observations, list);
 
 	for (unsigned i = 0; i < observations->list_count; i++) {
 		const struct order_list *other = observations->lists[i];
@@ -122,7 +110,7 @@ static bool is_of_known(const struct observations *observations, const struct or
 static bool is_likelier_list(const struct observations *observations, const struct order_list *a,
 			     const struct order_list *b)
 {
-	unsigned seen_of_a = choose_seen(observations, a), seen_of_b = choose_seen(observations, b);
+	unsigned seen_of_a = count_seen(observations, a), seen_of_b = count_seen(observations, b);
 
 	if (is_clearly_more(seen_of_a, seen_of_b) || is_clearly_more(seen_of_b, seen_of_a))
 		return seen_of_a > seen_of_b;
@@ -145,12 +133,12 @@ static void sort_lists(struct observations *observations)
 /* Another list has all that was seen of it, and clearly more. */
 static bool is_unlikely(const struct observations *observations, const struct order_list *list)
 {
-	unsigned seen = choose_seen(observations, list);
+	unsigned seen = count_seen(observations, list);
 
 	for (unsigned i = 0; i < observations->list_count; i++) {
 		const struct order_list *other = observations->lists[i];
 
-		if (is_clearly_more(choose_seen(observations, other), seen) &&
+		if (is_clearly_more(count_seen(observations, other), seen) &&
 		    has_all_of(observations, other, list))
 			return true;
 	}
@@ -179,7 +167,8 @@ void choose_lists(struct observations *observations)
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < observations->list_count; i++)
-		if (has_share_of(observations, observations->lists[i]) &&
+		if (choose_is_share(count_seen(observations, observations->lists[i]),
+				    observations->count) &&
 		    !is_too_long(observations, observations->lists[i]))
 			swap(observations, i, count++);
 	observations->list_count = count;

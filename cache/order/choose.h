@@ -16,12 +16,6 @@
  * train/ is read, or the files of one suffix where there are several. */
 void choose_lists(struct observations *observations);
 
-/* The first one that has a share of what was seen, or NULL. */
-const struct order_list *choose_likeliest(const struct observations *observations);
-
-/* How much of what was seen is in the list. */
-unsigned choose_seen(const struct observations *observations, const struct order_list *list);
-
 /* Kinds of files for which lists were made. */
 #define CHOOSE_KINDS 8
 struct choose_kinds {

@@ -48,19 +48,11 @@ static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t
 	return 0;
 }
 
-static void ask_about(struct query *query, const struct oracle_hooks *hooks, unsigned at)
-{
-	choose_note(&query->asked, query->kinds[at]);
-	hooks->lists(hooks->context, query->observations.seen[at].file, add_list, query);
-}
-
 /* For one kind of files that counts. A text that names the images may come first, and its lists say
- * nothing of how these are numbered; but the lists of all files have the images too. Where masks
- * lie beside images, lists are made for the last mask as well. */
+ * nothing of how these are numbered; but the lists of all files have the images too. */
 static void ask_lists(struct query *query, const struct oracle_hooks *hooks)
 {
 	const struct observations *observations = &query->observations;
-	const struct order_list *list;
 	unsigned at;
 
 	for (unsigned i = 0; i < observations->count; i++)
@@ -68,15 +60,8 @@ static void ask_lists(struct query *query, const struct oracle_hooks *hooks)
 	at = choose_file(query->kinds, observations->count, &query->asked);
 	if (at == observations->count)
 		return;
-	ask_about(query, hooks, at);
-	list = choose_likeliest(observations);
-	if (!list || !choose_is_share(observations->count - choose_seen(observations, list),
-				      observations->count))
-		return;
-	for (at = observations->count - 1;
-	     order_list_find(list, observations->seen[at].file) != ORDER_NONE;)
-		at--;
-	ask_about(query, hooks, at);
+	choose_note(&query->asked, query->kinds[at]);
+	hooks->lists(hooks->context, observations->seen[at].file, add_list, query);
 }
 
 /* The files of the likeliest list, if all are read before a search of all seeds ends; else 0. */

@@ -70,27 +70,21 @@ static int gather(const struct cache *cache, const struct fill *fill, unsigned f
 	return count;
 }
 
-/* Copies within one page of the file, which is never divided among slots. */
-static void copy_page(struct cache *cache, const struct pool_extent *from, uint32_t at,
-		      const struct pool_extent *to, uint32_t size)
-{
-	struct iovec source[2], target[2];
-
-	pool_iov_pages(cache->pool, from, at, size, source);
-	pool_iov_pages(cache->pool, to, 0, size, target);
-	memcpy(target[0].iov_base, source[0].iov_base, size);
-}
-
+/* Within one page of the file, which is never divided among slots. */
 static void copy_shared(struct cache *cache, const struct fill *fill, unsigned first, unsigned end)
 {
 	for (unsigned i = first + 1; i < end; i++) {
 		struct span before = span_of(fill->extents[i - 1]);
 		struct span span = span_of(fill->extents[i]);
-		uint32_t shared = overlap(&before, &span);
+		uint32_t at = (uint32_t)(span.begin - before.begin),
+			 shared = overlap(&before, &span);
+		struct iovec source[2], target[2];
 
-		if (shared)
-			copy_page(cache, fill->extents[i - 1],
-				  (uint32_t)(span.begin - before.begin), fill->extents[i], shared);
+		if (!shared)
+			continue;
+		pool_iov_pages(cache->pool, fill->extents[i - 1], at, shared, source);
+		pool_iov_pages(cache->pool, fill->extents[i], 0, shared, target);
+		memcpy(target[0].iov_base, source[0].iov_base, shared);
 	}
 }
 
@@ -291,19 +285,6 @@ bool fill_is_submitted(const struct fill *fill)
 	return fill->cache;
 }
 
-static struct fill *alone(struct cache *cache, struct pool_extent *extent, struct fill *next)
-{
-	struct fill *fill = fill_new(1);
-
-	if (!fill)
-		return NULL;
-	fill->extents[0] = extent;
-	fill->next = next;
-	SCOPE_LOCK(&cache->lock);
-	extent->fill = NULL;
-	return fill;
-}
-
 /* As if somebody waited for each: they were waited for long enough. */
 static struct fill *each_alone(struct cache *cache, struct fill *fill, fill_done_fn *done)
 {
@@ -311,12 +292,17 @@ static struct fill *each_alone(struct cache *cache, struct fill *fill, fill_done
 
 	while (fill->count) {
 		struct pool_extent *last = fill->extents[--fill->count];
-		struct fill *one = alone(cache, last, all);
+		struct fill *one = fill_new(1);
 
-		if (one)
-			all = one;
-		else
+		if (!one) {
 			done(cache, last, -ENOMEM);
+			continue;
+		}
+		one->extents[0] = last;
+		one->next = all;
+		all = one;
+		SCOPE_LOCK(&cache->lock);
+		last->fill = NULL;
 	}
 	return all;
 }
@@ -328,18 +314,13 @@ static void note_flight(struct cache *cache, const struct fill *fill)
 		    cache->ahead.running);
 }
 
-static void pin_all(struct cache *cache, const struct fill *fill)
+/* `pin`: pool_pin() or pool_unpin(). */
+static void pin_all(struct cache *cache, const struct fill *fill,
+		    void (*pin)(struct pool *pool, struct pool_extent *extent))
 {
 	SCOPE_LOCK(&cache->lock);
 	for (unsigned i = 0; i < fill->count; i++)
-		pool_pin(cache->pool, fill->extents[i]);
-}
-
-static void unpin_all(struct cache *cache, const struct fill *fill)
-{
-	SCOPE_LOCK(&cache->lock);
-	for (unsigned i = 0; i < fill->count; i++)
-		pool_unpin(cache->pool, fill->extents[i]);
+		pin(cache->pool, fill->extents[i]);
 }
 
 /* What the reader still does with the bytes comes after the answer: they stay meanwhile. */
@@ -348,22 +329,19 @@ static void deliver_and_settle(struct cache *cache, struct fill *fill, fill_done
 	bool settles = fill->request.settle, right;
 
 	if (settles)
-		pin_all(cache, fill);
+		pin_all(cache, fill, pool_pin);
 	right = deliver(cache, fill, fill->error, done);
 	reader_settle(&fill->request, right);
 	if (settles)
-		unpin_all(cache, fill);
+		pin_all(cache, fill, pool_unpin);
 	fill_free(fill);
-}
-
-static bool is_worth_another(const struct fill *fill)
-{
-	return fill->error && fill->error != -ECANCELED && fill->begin && fill->count > 1;
 }
 
 struct fill *fill_land(struct cache *cache, struct fill *fill, fill_done_fn *done)
 {
-	struct fill *again = is_worth_another(fill) ? each_alone(cache, fill, done) : NULL;
+	bool was_read = fill->begin && fill->error != -ECANCELED;
+	struct fill *again =
+		fill->error && was_read && fill->count > 1 ? each_alone(cache, fill, done) : NULL;
 
 	if (fill->error == 0) {
 		note_flight(cache, fill);

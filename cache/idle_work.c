@@ -66,18 +66,10 @@ void idle_work_end(struct idle_work *work)
 	set_idle(work, false);
 }
 
-static void sleep_it_off(struct idle_work *work, bool (*over)(void *context), void *context)
+void idle_work_give(struct idle_work *work, bool (*over)(void *context), void *context)
 {
 	const struct timespec step = {.tv_nsec = STEP_NS};
 
-	while (work->saved < 0 && !over(context)) {
-		nanosleep(&step, NULL);
-		account(work, false);
-	}
-}
-
-void idle_work_give(struct idle_work *work, bool (*over)(void *context), void *context)
-{
 	if (work->saved >= 0 && clock_ns() - work->measured < MEASURE_NS)
 		return;
 	account(work, true);
@@ -85,5 +77,8 @@ void idle_work_give(struct idle_work *work, bool (*over)(void *context), void *c
 		set_idle(work, true);
 		work->saved = 0; /* it may have gone on until now */
 	}
-	sleep_it_off(work, over, context);
+	while (work->saved < 0 && !over(context)) {
+		nanosleep(&step, NULL);
+		account(work, false);
+	}
 }

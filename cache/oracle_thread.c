@@ -91,8 +91,8 @@ static bool gives_way_or_is_over(void *context)
 	return query_is_over(thread);
 }
 
-static unsigned run_search(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
-			   struct seeds_found *ret, unsigned most)
+static unsigned search_hook(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
+			    struct seeds_found *ret, unsigned most)
 {
 	struct oracle_thread *thread = context;
 	unsigned count;
@@ -128,7 +128,7 @@ static void *query_thread(void *context)
 	struct errand *errand = context;
 	struct oracle_thread *thread = errand->thread;
 	const struct oracle_hooks hooks = {
-		.search = {.context = thread, .search = run_search, .over = gives_way_or_is_over},
+		.search = {.context = thread, .search = search_hook, .over = gives_way_or_is_over},
 		.context = thread,
 		.lists = lists,
 		.kind = kind,
@@ -136,7 +136,7 @@ static void *query_thread(void *context)
 
 	if (errand->searches)
 		idle_work_begin(&thread->work);
-	oracle_run(errand->query, &hooks);
+	oracle_think(errand->query, &hooks);
 	if (errand->searches)
 		idle_work_end(&thread->work);
 	atomic_store(&errand->done, true);
@@ -180,21 +180,18 @@ static void sleep_while_idle(struct oracle_thread *thread)
 	thread->idle_ticks = 0;
 }
 
-/* Waits for events or for the next tick. Returns the misses until then. */
-static uint64_t wait_for_events(struct oracle_thread *thread)
-{
-	const struct timespec until = clock_after(TICK_NS);
-
-	SCOPE_LOCK(&thread->cache->lock);
-	if (thread->feed.seen.end - thread->feed.taken < FEED_WAKE)
-		pthread_cond_timedwait(&thread->feed.wake, &thread->cache->lock, &until);
-	return thread->cache->served.misses;
-}
-
+/* Waits for events or for the next tick. */
 static void wait_tick(struct oracle_thread *thread)
 {
-	uint64_t misses = wait_for_events(thread), now = clock_ns();
+	const struct timespec until = clock_after(TICK_NS);
+	uint64_t misses, now;
 
+	pthread_mutex_lock(&thread->cache->lock);
+	if (thread->feed.seen.end - thread->feed.taken < FEED_WAKE)
+		pthread_cond_timedwait(&thread->feed.wake, &thread->cache->lock, &until);
+	misses = thread->cache->served.misses;
+	pthread_mutex_unlock(&thread->cache->lock);
+	now = clock_ns();
 	feed_listen(&thread->feed);
 	if (now - thread->ticked_ns < TICK_NS)
 		return;
@@ -255,8 +252,8 @@ static bool take_back(struct oracle_thread *thread, struct query *query, uint64_
 	return found;
 }
 
-static bool run_query(struct oracle_thread *thread, struct query *query, bool searches,
-		      char sentence[ORACLE_SENTENCE])
+static bool do_query(struct oracle_thread *thread, struct query *query, bool searches,
+		     char sentence[ORACLE_SENTENCE])
 {
 	struct errand errand = {.thread = thread, .query = query, .searches = searches};
 	uint64_t began = clock_ns();
@@ -271,20 +268,17 @@ static bool run_query(struct oracle_thread *thread, struct query *query, bool se
 	return take_back(thread, query, clock_ns() - began, sentence);
 }
 
-static struct query *ask_for_next(struct oracle_thread *thread)
-{
-	SCOPE_LOCK(&thread->feed.lock);
-	return oracle_ask_next(thread->feed.oracle);
-}
-
 /* The next epoch of a known order, beside another query. */
 static void make_next(struct oracle_thread *thread)
 {
-	struct query *query = ask_for_next(thread);
 	char sentence[ORACLE_SENTENCE];
+	struct query *query;
 
+	pthread_mutex_lock(&thread->feed.lock);
+	query = oracle_ask_next(thread->feed.oracle);
+	pthread_mutex_unlock(&thread->feed.lock);
 	if (query)
-		run_query(thread, query, false, sentence);
+		do_query(thread, query, false, sentence);
 }
 
 static void announce(struct oracle_thread *thread, const char *sentence)
@@ -308,7 +302,7 @@ static struct query *ask(struct oracle_thread *thread)
 	return oracle_ask(thread->feed.oracle, &effort);
 }
 
-static void *run_oracle_thread(void *context)
+static void *oracle_loop(void *context)
 {
 	struct oracle_thread *thread = context;
 
@@ -322,7 +316,7 @@ static void *run_oracle_thread(void *context)
 			continue;
 		}
 		atomic_store(&thread->over, false);
-		if (run_query(thread, query, true, sentence))
+		if (do_query(thread, query, true, sentence))
 			announce(thread, sentence);
 		work_look(thread->cache->work);
 	}
@@ -331,7 +325,7 @@ static void *run_oracle_thread(void *context)
 
 int oracle_thread_start(struct oracle_thread *thread)
 {
-	int r = pthread_create(&thread->id, NULL, run_oracle_thread, thread);
+	int r = pthread_create(&thread->id, NULL, oracle_loop, thread);
 
 	thread->started = r == 0;
 	return -r;

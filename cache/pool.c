@@ -44,11 +44,6 @@ static void ring_push_front(struct pool_link *head, struct pool_link *link)
 	head->next = link;
 }
 
-static void ring_push_back(struct pool_link *head, struct pool_link *link)
-{
-	ring_push_front(head->prev, link);
-}
-
 /* The link is the extent's first member. */
 static struct pool_extent *ring_front(const struct pool_link *head)
 {
@@ -152,20 +147,6 @@ static uint32_t passed_slots(const struct pool *pool, const struct pool_extent *
 	return spent || is_given(extent) ? extent->slot_count : 0;
 }
 
-static void count_offered(struct pool *pool, const struct pool_extent *extent)
-{
-	pool->offered += extent->slot_count;
-	pool->passed += passed_slots(pool, extent);
-	pool->given_slots += is_given(extent) ? extent->slot_count : 0;
-}
-
-static void uncount_offered(struct pool *pool, const struct pool_extent *extent)
-{
-	pool->offered -= extent->slot_count;
-	pool->passed -= passed_slots(pool, extent);
-	pool->given_slots -= is_given(extent) ? extent->slot_count : 0;
-}
-
 static void offer(struct pool *pool, struct pool_extent *extent)
 {
 	if (extent->state != POOL_READY || extent->pins)
@@ -178,8 +159,10 @@ static void offer(struct pool *pool, struct pool_extent *extent)
 	else if (extent->use == POOL_SPENT && !pool->policy.lru)
 		ring_push_front(&pool->used, &extent->link);
 	else
-		ring_push_back(&pool->used, &extent->link);
-	count_offered(pool, extent);
+		ring_push_front(pool->used.prev, &extent->link); /* at the back */
+	pool->offered += extent->slot_count;
+	pool->passed += passed_slots(pool, extent);
+	pool->given_slots += is_given(extent) ? extent->slot_count : 0;
 }
 
 static void take_off_offer(struct pool *pool, struct pool_extent *extent)
@@ -188,16 +171,9 @@ static void take_off_offer(struct pool *pool, struct pool_extent *extent)
 		return;
 	extent->link.prev->next = extent->link.next;
 	extent->link.next->prev = extent->link.prev;
-	uncount_offered(pool, extent);
-}
-
-static void unhash(struct pool *pool, struct pool_extent *extent)
-{
-	struct pool_extent **link = bucket(pool, extent->is.number);
-
-	while (*link != extent)
-		link = &(*link)->hash_next;
-	*link = extent->hash_next;
+	pool->offered -= extent->slot_count;
+	pool->passed -= passed_slots(pool, extent);
+	pool->given_slots -= is_given(extent) ? extent->slot_count : 0;
 }
 
 static void give_back(struct pool *pool, struct pool_extent *extent)
@@ -235,7 +211,11 @@ static bool is_idle(const struct pool *pool, const struct pool_extent *extent)
 /* The extent leaves the table. */
 static void drop(struct pool *pool, struct pool_extent *extent)
 {
-	unhash(pool, extent);
+	struct pool_extent **link = bucket(pool, extent->is.number);
+
+	while (*link != extent)
+		link = &(*link)->hash_next;
+	*link = extent->hash_next;
 	uncount_use(pool, extent);
 	if (pool_is_ahead(extent->use))
 		pool->wasted += extent->is.size;
@@ -266,38 +246,22 @@ void pool_give_up(struct pool *pool, uint64_t number)
 		leave_unread(pool, extent);
 }
 
-/* Enough was missed, and nothing that was read ahead for this use was asked
- * for: its readers are gone, and others need the room. */
-static void give_up_ahead(struct pool *pool, enum pool_use use)
-{
-	struct pool_extent *extent;
-
-	while ((extent = ring_front(&pool->ahead[use])))
-		leave_unread(pool, extent);
-	pool->in_vain[use] = 0;
-}
-
+/* Where enough was missed, and nothing that was read ahead for a use was asked for, its readers are
+ * gone, and others need the room. */
 static void count_missed(struct pool *pool, uint32_t bytes)
 {
+	uint64_t most = VAIN_POOLS * (uint64_t)pool->limit * SLOT_BYTES;
+
 	for (enum pool_use use = POOL_AHEAD; use <= POOL_DUE; use++) {
+		struct pool_extent *extent;
+
 		pool->in_vain[use] += bytes;
-		if (pool->in_vain[use] > VAIN_POOLS * (uint64_t)pool->limit * SLOT_BYTES)
-			give_up_ahead(pool, use);
+		if (pool->in_vain[use] <= most)
+			continue;
+		while ((extent = ring_front(&pool->ahead[use])))
+			leave_unread(pool, extent);
+		pool->in_vain[use] = 0;
 	}
-}
-
-static void evict(struct pool *pool, struct pool_extent *extent)
-{
-	take_off_offer(pool, extent);
-	drop(pool, extent);
-	pool->evictions += extent->use != POOL_GIVEN;
-	give_back(pool, extent);
-}
-
-/* Whether `count` slots can be had without evicting. */
-static bool may_grow(const struct pool *pool, uint32_t count)
-{
-	return slots_in_use(&pool->slots) + count <= pool->limit;
 }
 
 /* What is hoped for gives way to what is known to come or was asked for, and what is known to
@@ -343,11 +307,15 @@ static int make_room(struct pool *pool, uint32_t count, enum pool_use use)
 		struct pool_extent *victim = find_victim(pool, use);
 		bool given = victim && is_given(victim);
 
-		if (may_grow(pool, count) && (!given || slots_used_free(&pool->slots) >= count))
+		if (slots_in_use(&pool->slots) + count <= pool->limit &&
+		    (!given || slots_used_free(&pool->slots) >= count))
 			return 0;
 		if (!victim || !gives_way(victim->use, use))
 			return -ENOBUFS;
-		evict(pool, victim);
+		take_off_offer(pool, victim);
+		drop(pool, victim);
+		pool->evictions += !given;
+		give_back(pool, victim);
 	}
 }
 

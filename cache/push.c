@@ -3,9 +3,9 @@
 #include "cache/oracle_thread.h"
 #include "cache/plan/plan_order.h"
 
-#define PUSH_ASKED 8
-#define PUSH_LOOK  64 /* files to come that are looked at */
-#define PUSH_VAIN  4  /* looks in a row without any: from then on at one wake in 2^PUSH_VAIN */
+#define PUSH_ASKED	8
+#define PUSH_CONSIDERED 64 /* files to come */
+#define PUSH_VAIN	4  /* looks in a row without any: from then on at one wake in 2^PUSH_VAIN */
 
 _Static_assert(CACHE_PUSH_PIECES >= CACHE_EXTENT_MAX / SLOT_BYTES + 2, "as pool_iov() wants");
 
@@ -34,7 +34,7 @@ void push_end(struct cache *cache)
 struct candidate {
 	const struct cache *cache;
 	struct pool_extent *found;
-	unsigned looked_at;
+	unsigned considered;
 };
 
 /* Which ones are left out has nothing to do with their order. */
@@ -43,18 +43,14 @@ static bool is_left_out(uint32_t file)
 	return (file * 2654435761u >> 16) % PUSH_ASKED == 0;
 }
 
-static bool is_whole(const struct pool_extent *extent)
-{
-	return extent->is.file_end == extent->is.number + 1;
-}
-
+/* It is there, all of its file, and nobody has asked for it. */
 static bool is_pushable(const struct pool_extent *extent)
 {
 	return extent && extent->state == POOL_READY && pool_is_ahead(extent->use) &&
-	       is_whole(extent);
+	       extent->is.file_end == extent->is.number + 1;
 }
 
-static bool look(void *arg, uint32_t file)
+static bool consider(void *arg, uint32_t file)
 {
 	struct candidate *candidate = arg;
 	const struct cache *cache = candidate->cache;
@@ -63,7 +59,7 @@ static bool look(void *arg, uint32_t file)
 	if (is_pushable(extent) && !is_left_out(file) &&
 	    cache->source.may_push(cache->source.context, file))
 		candidate->found = extent;
-	return !candidate->found && ++candidate->looked_at < PUSH_LOOK;
+	return !candidate->found && ++candidate->considered < PUSH_CONSIDERED;
 }
 
 /* Lock held. */
@@ -71,7 +67,7 @@ static struct pool_extent *find(struct cache *cache)
 {
 	struct candidate candidate = {.cache = cache};
 
-	plan_order_to_push(plan_known_orders(cache->ahead.plan), look, &candidate);
+	plan_order_to_push(plan_known_orders(cache->ahead.plan), consider, &candidate);
 	return candidate.found;
 }
 

@@ -21,14 +21,6 @@ static void ring_remove(struct waiter *waiter)
 	waiter->next->prev = waiter->prev;
 }
 
-static struct waiter *ring_find(const struct waiter *head, const void *arg)
-{
-	for (struct waiter *w = head->next; w != head; w = w->next)
-		if (w->request.arg == arg)
-			return w;
-	return NULL;
-}
-
 void requests_init(struct requests *requests)
 {
 	requests->parked.prev = requests->parked.next = &requests->parked;
@@ -260,18 +252,6 @@ static bool is_gone(const struct waiter *waiter)
 	return waiter->request.gone && waiter->request.gone(waiter->request.arg);
 }
 
-/* Lock held. */
-static void park(struct waiter *waiter, struct step *step)
-{
-	if (!waiter->since)
-		waiter->since = clock_ns();
-	if (!is_gone(waiter))
-		return;
-	ring_remove(waiter);
-	waiter->cancelled = true;
-	step->error = -EINTR;
-}
-
 /* Lock held. False where there is no room now. */
 static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *ret)
 {
@@ -285,8 +265,15 @@ static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *
 			*at = ahead_widen(cache, *at);
 	}
 	ret->parked = waiter->pending > 0;
-	if (ret->parked && !waiter->cancelled)
-		park(waiter, ret);
+	if (!ret->parked || waiter->cancelled)
+		return true;
+	if (!waiter->since)
+		waiter->since = clock_ns();
+	if (is_gone(waiter)) {
+		ring_remove(waiter);
+		waiter->cancelled = true;
+		ret->error = -EINTR;
+	}
 	return true;
 }
 
@@ -387,7 +374,7 @@ void cache_read(struct cache *cache, const struct cache_request *request)
 	settle(cache);
 }
 
-static void request_run(void *context, struct work_item *item)
+static void request_perform(void *context, struct work_item *item)
 {
 	struct cache *cache = context;
 	/* The item is the fill's first member. */
@@ -425,7 +412,7 @@ static struct work_item *request_find(void *context)
 	return fill ? &fill->item : NULL;
 }
 
-const struct work_ops request_work = {.run = request_run, .find = request_find};
+const struct work_ops request_work = {.perform = request_perform, .find = request_find};
 
 static bool is_awaited(const struct waiter *head, uint64_t number)
 {
@@ -441,6 +428,18 @@ bool cache_may_drop(struct cache *cache, uint64_t number)
 	return !is_awaited(&cache->requests.parked, number) &&
 	       !is_awaited(&cache->requests.starved, number) &&
 	       !residency_has(cache->residency, number);
+}
+
+/* The one of that argument (NULL: any) that waits since then or longer. Lock held. */
+static struct waiter *find_waiting(const struct requests *requests, const void *arg, uint64_t since)
+{
+	const struct waiter *heads[] = {&requests->starved, &requests->parked};
+
+	for (unsigned i = 0; i < 2; i++)
+		for (struct waiter *w = heads[i]->next; w != heads[i]; w = w->next)
+			if ((!arg || w->request.arg == arg) && w->since <= since)
+				return w;
+	return NULL;
 }
 
 /* One that is parked goes when the last of its extents is in. Lock held. */
@@ -459,21 +458,10 @@ bool cache_cancel(struct cache *cache, const void *arg)
 	struct waiter *waiter;
 
 	SCOPE_LOCK(&cache->lock);
-	waiter = ring_find(&cache->requests.starved, arg);
-	if (!waiter)
-		waiter = ring_find(&cache->requests.parked, arg);
+	waiter = find_waiting(&cache->requests, arg, UINT64_MAX);
 	if (waiter)
 		withdraw(cache, waiter);
 	return waiter;
-}
-
-/* Lock held. */
-static struct waiter *ring_overdue(const struct waiter *head, uint64_t since)
-{
-	for (struct waiter *w = head->next; w != head; w = w->next)
-		if (w->since <= since)
-			return w;
-	return NULL;
 }
 
 static bool take_overdue(struct cache *cache, uint64_t since, struct cache_request *ret)
@@ -481,9 +469,7 @@ static bool take_overdue(struct cache *cache, uint64_t since, struct cache_reque
 	struct waiter *waiter;
 
 	SCOPE_LOCK(&cache->lock);
-	waiter = ring_overdue(&cache->requests.starved, since);
-	if (!waiter)
-		waiter = ring_overdue(&cache->requests.parked, since);
+	waiter = find_waiting(&cache->requests, NULL, since);
 	if (!waiter)
 		return false;
 	*ret = waiter->request;

@@ -125,13 +125,6 @@ static void grow(struct residency *residency, uint64_t memory)
 
 /* --- probes ---------------------------------------------------------------------------------- */
 
-static void answer_probe(struct residency *residency, uint64_t extent)
-{
-	for (unsigned i = 0; i < PROBES; i++)
-		if (residency->probes[i] == extent)
-			residency->probes[i] = UINT64_MAX;
-}
-
 /* The probe before in this place has had its time. */
 static void end_probe(struct residency *residency)
 {
@@ -180,7 +173,9 @@ void residency_asked(struct residency *residency, uint64_t extent, uint32_t size
 {
 	if (residency->recent)
 		return;
-	answer_probe(residency, extent);
+	for (unsigned i = 0; i < PROBES; i++)
+		if (residency->probes[i] == extent)
+			residency->probes[i] = UINT64_MAX;
 	if (bit_get(residency->whole, extent))
 		lose(residency, extent, memory_of(residency, size));
 	else if (begins && !bit_get(residency->in, extent))

@@ -10,12 +10,6 @@
 
 #define REGION ((uint32_t)(HUGE_PAGE / SLOT_BYTES)) /* slots of one huge page */
 
-/* Pages of 64 KiB (arm64, POWER) hold four slots each. */
-static uint32_t slots_unit(long page)
-{
-	return (uint32_t)clamp((uint64_t)page / SLOT_BYTES, 1, 64);
-}
-
 int slots_init(struct slots *slots, uint64_t bytes)
 {
 	uint64_t count = bytes / SLOT_BYTES;
@@ -24,7 +18,8 @@ int slots_init(struct slots *slots, uint64_t bytes)
 	if (count == 0 || count > UINT32_MAX)
 		return -ENOMEM;
 	slots->count = (uint32_t)count;
-	slots->unit = slots_unit(sysconf(_SC_PAGESIZE));
+	/* Pages of 64 KiB (arm64, POWER) hold four slots each. */
+	slots->unit = (uint32_t)clamp((uint64_t)sysconf(_SC_PAGESIZE) / SLOT_BYTES, 1, 64);
 	slots->free = malloc(count * sizeof(*slots->free));
 	slots->arena = huge_map((size_t)count * SLOT_BYTES);
 	if (slots->free && slots->arena)

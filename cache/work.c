@@ -16,7 +16,7 @@ struct work {
 };
 
 /* Another thread looks meanwhile, if that is to be done. */
-static void run_first(struct work *work)
+static void perform_first(struct work *work)
 {
 	struct work_item *item = work->first;
 	bool look = work->look;
@@ -27,7 +27,7 @@ static void run_first(struct work *work)
 	pthread_mutex_unlock(&work->workers.lock);
 	if (look)
 		pthread_cond_signal(&work->workers.changed);
-	work->ops->run(work->context, item);
+	work->ops->perform(work->context, item);
 	pthread_mutex_lock(&work->workers.lock);
 }
 
@@ -42,7 +42,7 @@ static void find_unlocked(struct work *work)
 	item = work->ops->find(work->context);
 	if (item) {
 		work_look(work);
-		work->ops->run(work->context, item);
+		work->ops->perform(work->context, item);
 	}
 	pthread_mutex_lock(&work->workers.lock);
 	if (item)
@@ -55,7 +55,7 @@ static bool work_step(void *context)
 	struct workers *workers = &work->workers;
 
 	if (work->first) {
-		run_first(work);
+		perform_first(work);
 		return true;
 	}
 	if (workers->stopping && !work->expected)

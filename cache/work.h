@@ -10,7 +10,7 @@ struct work_item {
 };
 
 struct work_ops {
-	void (*run)(void *context, struct work_item *item);
+	void (*perform)(void *context, struct work_item *item);
 	/* An item that may be run now though nobody asked for it, or NULL; called without locks, in
 	 * any of the threads. */
 	struct work_item *(*find)(void *context);
@@ -22,7 +22,7 @@ struct work;
 int work_new(unsigned threads, const struct work_ops *ops, void *context, struct work **ret);
 /* Returns 0 or -errno; on failure those started are ended again. */
 int work_start(struct work *work);
-/* Queues an item, which is the queue's until `run` gets it. */
+/* Queues an item, which is the queue's until `perform` gets it. */
 void work_add(struct work *work, struct work_item *item);
 /* An item is under way elsewhere, and work_arrived() will queue it: the threads do not end before
  * it has run. */

@@ -3,11 +3,6 @@
 
 #define SCAN_STEPS 8 /* from a file to another, that show a scan */
 
-static void add_seen(struct candidate *candidate, uint32_t index)
-{
-	candidate->count += !bit_set(candidate->set, index);
-}
-
 /* What readers began with; if these are few, what came next as well: a program's first file may
  * have been a look at the data. */
 static void find_firsts(struct candidate *candidate, const struct observations *observations)
@@ -59,7 +54,7 @@ bool candidate_init(struct candidate *candidate, const struct observations *obse
 
 		if (index == ORDER_NONE)
 			continue;
-		add_seen(candidate, index);
+		candidate->count += !bit_set(candidate->set, index);
 		candidate->shortest++;
 		if (access->nth >= candidate->longest)
 			candidate->longest = access->nth + 1;
@@ -140,11 +135,6 @@ unsigned candidate_depth(const struct candidate *candidate, double tried)
 	return 0;
 }
 
-static bool is_hidden_index(const struct candidate *candidate, uint32_t index)
-{
-	return candidate->hidden && bit_get(candidate->hidden, index);
-}
-
 bool candidate_fits(const struct candidate *candidate, const struct sampler *sampler,
 		    unsigned depth)
 {
@@ -153,7 +143,7 @@ bool candidate_fits(const struct candidate *candidate, const struct sampler *sam
 	unsigned count = sampler_begin(sampler, candidate->list->count, begin, most);
 
 	for (unsigned i = 0; i < count && found < depth; i++) {
-		if (is_hidden_index(candidate, begin[i]))
+		if (candidate->hidden && bit_get(candidate->hidden, begin[i]))
 			continue;
 		if (!seeds_seen_has(&candidate->seen, begin[i]) ||
 		    (found == 0 && !seeds_seen_begins(&candidate->seen, begin[i])))

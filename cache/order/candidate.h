@@ -14,10 +14,11 @@
 struct candidate {
 	const struct observations *observations;
 	const struct order_list *list;
-	struct seeds_seen seen; /* its depth is the caller's to set */
-	uint8_t *set;		/* seen.set, owned */
-	uint32_t count;		/* of indices seen */
-	uint8_t *hidden;	/* a bit for each hidden index that was not seen; NULL: none */
+	const struct search_hooks *hooks; /* of what tries orders; set after candidate_init() */
+	struct seeds_seen seen;		  /* its depth is the caller's to set */
+	uint8_t *set;			  /* seen.set, owned */
+	uint32_t count;			  /* of indices seen */
+	uint8_t *hidden; /* a bit for each hidden index that was not seen; NULL: none */
 	uint32_t hidden_count;
 	uint32_t longest;  /* beginning */
 	uint32_t shortest; /* the same of the shortest: files in the list */
@@ -28,6 +29,11 @@ struct candidate {
 bool candidate_init(struct candidate *candidate, const struct observations *observations,
 		    const struct order_list *list);
 void candidate_release(struct candidate *candidate);
+
+static inline bool candidate_is_over(const struct candidate *candidate)
+{
+	return candidate->hooks->over(candidate->hooks->context);
+}
 
 /* Whether readers go through the list in order: each for itself, or so that nearly all that was
  * seen has its neighbour seen. */

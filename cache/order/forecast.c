@@ -439,24 +439,12 @@ static void jump(struct forecast *forecast, uint32_t place)
 	move_edge(forecast, place);
 }
 
-static void judge_demand(struct forecast *forecast, bool foreseen)
-{
-	forecast->foreseen = forecast->foreseen << 1 | foreseen;
-	if (forecast->judged < JUDGED)
-		forecast->judged++;
-}
-
-static bool is_near(const struct forecast *forecast, uint32_t place)
-{
-	return place < forecast->edge + forecast->reach &&
-	       place + 2 * forecast->reach >= forecast->front;
-}
-
 bool forecast_foresees(const struct forecast *forecast, uint64_t file)
 {
 	uint32_t place = forecast_place(forecast, file);
 
-	return place != ORDER_NONE && is_near(forecast, place) &&
+	return place != ORDER_NONE && place < forecast->edge + forecast->reach &&
+	       place + 2 * forecast->reach >= forecast->front &&
 	       (!is_done(forecast, place) || bit_get(forecast->pushed, place));
 }
 
@@ -498,7 +486,8 @@ bool forecast_saw(struct forecast *forecast, uint64_t file)
 
 	if (place == ORDER_NONE)
 		return forecast_has(forecast, file);
-	judge_demand(forecast, foreseen);
+	forecast->foreseen = forecast->foreseen << 1 | foreseen;
+	forecast->judged += forecast->judged < JUDGED;
 	come_to(forecast, place, foreseen);
 	return foreseen;
 }

@@ -20,14 +20,14 @@ static void add_ranks_begun(const struct candidate *candidate, struct sampler *s
 		sampler->part.ranks |= ranks_begun(candidate, sampler);
 }
 
-static bool try_next(const struct candidate *candidate, const struct search_hooks *hooks,
-		     const struct sampler *known, struct sampler *ret)
+static bool try_next(const struct candidate *candidate, const struct sampler *known,
+		     struct sampler *ret)
 {
 	struct sampler next[SAMPLER_NEXT];
 	unsigned count = sampler_next(known, candidate->list->count, next);
 	unsigned depth = candidate_depth(candidate, count * GUESS_KNOWN);
 
-	for (unsigned i = 0; depth && i < count && !hooks->over(hooks->context); i++)
+	for (unsigned i = 0; depth && i < count && !candidate_is_over(candidate); i++)
 		if (candidate_fits(candidate, &next[i], depth)) {
 			*ret = next[i];
 			add_ranks_begun(candidate, ret);
@@ -79,8 +79,8 @@ static void set_epoch(const struct candidate *candidate, const struct hypothesis
 }
 
 /* What follows a known epoch, when some epochs between were missed. */
-static bool try_later(const struct candidate *candidate, const struct search_hooks *hooks,
-		      const struct hypothesis *known, struct sampler *ret)
+static bool try_later(const struct candidate *candidate, const struct hypothesis *known,
+		      struct sampler *ret)
 {
 	uint64_t missed = epochs_missed(candidate, known);
 	struct sampler later = known->sampler, next[SAMPLER_NEXT];
@@ -90,7 +90,7 @@ static bool try_later(const struct candidate *candidate, const struct search_hoo
 		later.rule = SAMPLER_RESEED;
 		for (unsigned i = 0; i < MISSED && !found; i++) {
 			later.seed++;
-			found = try_next(candidate, hooks, &later, ret);
+			found = try_next(candidate, &later, ret);
 		}
 		return found;
 	}
@@ -102,13 +102,13 @@ static bool try_later(const struct candidate *candidate, const struct search_hoo
 		sampler_next(&later, candidate->list->count, next);
 		later = next[0];
 	}
-	return try_next(candidate, hooks, &later, ret);
+	return try_next(candidate, &later, ret);
 }
 
 /* A sampler does not always go on in the same way: a loader for validation draws a seed now and
  * then; set_epoch() is called late, or a loader is made anew. */
-static bool try_otherwise(const struct candidate *candidate, const struct search_hooks *hooks,
-			  const struct hypothesis *known, struct hypothesis *ret)
+static bool try_otherwise(const struct candidate *candidate, const struct hypothesis *known,
+			  struct hypothesis *ret)
 {
 	struct sampler unlearned = known->sampler;
 
@@ -117,7 +117,7 @@ static bool try_otherwise(const struct candidate *candidate, const struct search
 		unlearned.rule = SAMPLER_UNKNOWN;
 	if (known->list != candidate->list ||
 	    (!known->sampler.step && unlearned.rule == known->sampler.rule) ||
-	    !try_next(candidate, hooks, &unlearned, &ret->sampler))
+	    !try_next(candidate, &unlearned, &ret->sampler))
 		return false;
 	set_epoch(candidate, known, ret);
 	return true;
@@ -168,8 +168,8 @@ static bool is_past(const struct observations *observations, unsigned at)
 
 /* What follows a known epoch; that epoch again (a run that is restarted); the same over another
  * list of as many files (masks). */
-static bool try_known_sampler(const struct candidate *candidate, const struct search_hooks *hooks,
-			      unsigned at, struct hypothesis *ret)
+static bool try_known_sampler(const struct candidate *candidate, unsigned at,
+			      struct hypothesis *ret)
 {
 	const struct hypothesis *known = &candidate->observations->known[at];
 	unsigned depth = candidate_depth(candidate, GUESS_KNOWN);
@@ -178,8 +178,8 @@ static bool try_known_sampler(const struct candidate *candidate, const struct se
 		return false;
 	*ret = (struct hypothesis){.list = candidate->list};
 	if (known->list == candidate->list && !is_past(candidate->observations, at) &&
-	    (try_next(candidate, hooks, &known->sampler, &ret->sampler) ||
-	     try_later(candidate, hooks, known, &ret->sampler))) {
+	    (try_next(candidate, &known->sampler, &ret->sampler) ||
+	     try_later(candidate, known, &ret->sampler))) {
 		set_epoch(candidate, known, ret);
 		return true;
 	}
@@ -189,18 +189,17 @@ static bool try_known_sampler(const struct candidate *candidate, const struct se
 }
 
 /* Each may take long, after many outputs of its generator. */
-static bool try_known(const struct candidate *candidate, const struct search_hooks *hooks,
-		      struct hypothesis *ret)
+static bool try_known(const struct candidate *candidate, struct hypothesis *ret)
 {
 	const struct observations *observations = candidate->observations;
 	unsigned count = observations->known_count;
 
-	for (unsigned i = 0; i < count && !hooks->over(hooks->context); i++)
-		if (try_known_sampler(candidate, hooks, i, ret))
+	for (unsigned i = 0; i < count && !candidate_is_over(candidate); i++)
+		if (try_known_sampler(candidate, i, ret))
 			return true;
-	for (unsigned i = 0; i < count && i < LATEST && !hooks->over(hooks->context); i++)
+	for (unsigned i = 0; i < count && i < LATEST && !candidate_is_over(candidate); i++)
 		if (!is_past(observations, i) &&
-		    try_otherwise(candidate, hooks, &observations->known[i], ret))
+		    try_otherwise(candidate, &observations->known[i], ret))
 			return true;
 	*ret = (struct hypothesis){.list = candidate->list};
 	return false;
@@ -345,7 +344,7 @@ static bool take_first(const struct candidate *candidate, const struct ways *way
 
 /* Depth 0: not yet. */
 static bool search_seeds(const struct candidate *candidate, const struct ways *ways, uint64_t seeds,
-			 unsigned depth, const struct search_hooks *hooks, struct hypothesis *ret)
+			 unsigned depth, struct hypothesis *ret)
 {
 	struct seeds_seen seen = candidate->seen;
 	struct seeds_found found[FOUND];
@@ -355,30 +354,27 @@ static bool search_seeds(const struct candidate *candidate, const struct ways *w
 	seen.depth = depth;
 	if (!depth || seeds_new(&seen, ways->ways, ways->count, &work) < 0)
 		return false;
-	count = hooks->search(hooks->context, work, 0, seeds, found, FOUND);
+	count = candidate->hooks->search(candidate->hooks->context, work, 0, seeds, found, FOUND);
 	seeds_free(work);
 	return take_first(candidate, ways, found, count, &ret->sampler);
 }
 
-static bool try_whole_to(const struct candidate *candidate, const struct search_hooks *hooks,
-			 uint64_t seeds, unsigned depth, struct hypothesis *ret)
+static bool try_whole_to(const struct candidate *candidate, uint64_t seeds, unsigned depth,
+			 struct hypothesis *ret)
 {
 	static const struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
 
-	return search_seeds(candidate, &ways, seeds, depth, hooks, ret);
+	return search_seeds(candidate, &ways, seeds, depth, ret);
 }
 
 /* Whole permutations, of a generator that makes nothing else or DataLoader's base_seed before. */
-static bool try_whole(const struct candidate *candidate, const struct search_hooks *hooks,
-		      uint64_t seeds, struct hypothesis *ret)
+static bool try_whole(const struct candidate *candidate, uint64_t seeds, struct hypothesis *ret)
 {
-	return try_whole_to(candidate, hooks, seeds,
-			    candidate_depth(candidate, 2.0 * (double)seeds), ret);
+	return try_whole_to(candidate, seeds, candidate_depth(candidate, 2.0 * (double)seeds), ret);
 }
 
 /* Ranks of small worlds, and batches of nodes, with seeds below `seeds`. */
-static bool try_worlds(const struct candidate *candidate, const struct search_hooks *hooks,
-		       uint64_t seeds, struct hypothesis *ret)
+static bool try_worlds(const struct candidate *candidate, uint64_t seeds, struct hypothesis *ret)
 {
 	unsigned depth =
 		candidate_depth(candidate, (double)GUESS_SMALL * RANKS_WORLD * RANKS_WORLD);
@@ -386,7 +382,7 @@ static bool try_worlds(const struct candidate *candidate, const struct search_ho
 
 	add_worlds(&ways, depth);
 	add_batches(&ways, candidate->list->count, depth);
-	return search_seeds(candidate, &ways, seeds, depth, hooks, ret);
+	return search_seeds(candidate, &ways, seeds, depth, ret);
 }
 
 /* A long search is in vain if the reader that has the first files has not read as far. */
@@ -422,8 +418,7 @@ static bool try_follow(const struct candidate *candidate, const struct seeds *se
 	return false;
 }
 
-static bool try_models(const struct candidate *candidate, const struct search_hooks *hooks,
-		       struct hypothesis *ret)
+static bool try_models(const struct candidate *candidate, struct hypothesis *ret)
 {
 	const struct seeds_way plain = {0, 0, 1};
 	struct seeds_seen seen = candidate->seen;
@@ -435,61 +430,52 @@ static bool try_models(const struct candidate *candidate, const struct search_ho
 	    seeds_new(&seen, &plain, 1, &seeds) < 0)
 		return false;
 	found = try_follow(candidate, seeds, ret) ||
-		streams_search(candidate->list->classes, seeds, hooks, &ret->sampler);
+		streams_search(candidate->list->classes, seeds, candidate->hooks, &ret->sampler);
 	seeds_free(seeds);
 	return found && ranks_find(candidate, &ret->sampler);
 }
 
 /* Rank 0 of each small world. */
-static bool try_all_worlds(const struct candidate *candidate, const struct search_hooks *hooks,
-			   struct hypothesis *ret)
+static bool try_all_worlds(const struct candidate *candidate, struct hypothesis *ret)
 {
 	struct ways ways = {.count = 0};
 	unsigned depth = depth_of_all(candidate);
 
 	for (uint32_t world = 2; world <= RANKS_WORLD && world * depth <= SEEDS_LAST; world++)
 		ways.ways[ways.count++] = (struct seeds_way){0, 0, world};
-	return search_seeds(candidate, &ways, SEEDS_ALL, depth, hooks, ret);
+	return search_seeds(candidate, &ways, SEEDS_ALL, depth, ret);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
 
-static bool try_likely(const struct candidate *candidate, const struct search_hooks *hooks,
-		       struct hypothesis *ret)
+static bool try_likely(const struct candidate *candidate, struct hypothesis *ret)
 {
-	return try_known(candidate, hooks, ret) || try_conventions(candidate, &ret->sampler);
+	return try_known(candidate, ret) || try_conventions(candidate, &ret->sampler);
 }
 
-static bool try_ranks(const struct candidate *candidate, const struct search_hooks *hooks,
-		      struct hypothesis *ret)
+static bool try_ranks(const struct candidate *candidate, struct hypothesis *ret)
 {
-	return try_whole(candidate, hooks, GUESS_FEW, ret) ||
-	       try_worlds(candidate, hooks, GUESS_FEW, ret);
+	return try_whole(candidate, GUESS_FEW, ret) || try_worlds(candidate, GUESS_FEW, ret);
 }
 
-static bool try_more(const struct candidate *candidate, const struct search_hooks *hooks,
-		     struct hypothesis *ret)
+static bool try_more(const struct candidate *candidate, struct hypothesis *ret)
 {
-	return try_whole(candidate, hooks, GUESS_SMALL, ret) ||
-	       try_worlds(candidate, hooks, GUESS_SMALL, ret) ||
-	       ranks_of_many(candidate, hooks, &ret->sampler);
+	return try_whole(candidate, GUESS_SMALL, ret) || try_worlds(candidate, GUESS_SMALL, ret) ||
+	       ranks_of_many(candidate, &ret->sampler);
 }
 
-static bool try_all(const struct candidate *candidate, const struct search_hooks *hooks,
-		    struct hypothesis *ret)
+static bool try_all(const struct candidate *candidate, struct hypothesis *ret)
 {
-	return try_whole_to(candidate, hooks, SEEDS_ALL, depth_of_all(candidate), ret);
+	return try_whole_to(candidate, SEEDS_ALL, depth_of_all(candidate), ret);
 }
 
-static bool try_more_and_all(const struct candidate *candidate, const struct search_hooks *hooks,
-			     struct hypothesis *ret)
+static bool try_more_and_all(const struct candidate *candidate, struct hypothesis *ret)
 {
-	return try_more(candidate, hooks, ret) || try_all(candidate, hooks, ret) ||
-	       try_all_worlds(candidate, hooks, ret);
+	return try_more(candidate, ret) || try_all(candidate, ret) ||
+	       try_all_worlds(candidate, ret);
 }
 
-typedef bool try_fn(const struct candidate *candidate, const struct search_hooks *hooks,
-		    struct hypothesis *ret);
+typedef bool try_fn(const struct candidate *candidate, struct hypothesis *ret);
 
 static bool try_list(const struct observations *observations, const struct order_list *list,
 		     try_fn *try, const struct search_hooks *hooks, struct hypothesis *ret)
@@ -500,7 +486,8 @@ static bool try_list(const struct observations *observations, const struct order
 
 	if (!candidate_init(&candidate, observations, list))
 		return false;
-	found = !candidate_is_scan(&candidate) && try(&candidate, hooks, &hypothesis);
+	candidate.hooks = hooks;
+	found = !candidate_is_scan(&candidate) && try(&candidate, &hypothesis);
 	candidate_release(&candidate);
 	if (found)
 		*ret = hypothesis;

@@ -31,18 +31,15 @@ int oracle_new(uint64_t files, const struct oracle_ops *ops, struct oracle **ret
 
 /* --- tracks ---------------------------------------------------------------------------------- */
 
-static void track_release(struct track *track)
+static void track_end(struct oracle *oracle, unsigned at)
 {
+	struct track *track = &oracle->tracks[at];
+
+	oracle->ops.leave(oracle->ops.context, track->forecast);
 	forecast_free(track->forecast);
 	forecast_free(track->next_forecast);
 	batches_free(track->batches);
-}
-
-static void track_end(struct oracle *oracle, unsigned at)
-{
-	oracle->ops.leave(oracle->ops.context, oracle->tracks[at].forecast);
-	track_release(&oracle->tracks[at]);
-	oracle->tracks[at] = oracle->tracks[--oracle->count];
+	*track = oracle->tracks[--oracle->count];
 }
 
 void oracle_free(struct oracle *oracle)
@@ -116,19 +113,16 @@ bool oracle_follows(const struct oracle *oracle, const struct hypothesis *hypoth
 	return false;
 }
 
-static bool is_same_hypothesis(const struct hypothesis *a, const struct hypothesis *b)
-{
-	return oracle_same_order(a, b) && a->sampler.root == b->sampler.root &&
-	       a->sampler.word == b->sampler.word;
-}
-
 void oracle_remember(struct oracle *oracle, const struct hypothesis *hypothesis)
 {
+	const struct hypothesis *known = oracle->known;
 	unsigned at = 0;
 
 	if (!hypothesis->list)
 		return;
-	while (at < oracle->known_count && !is_same_hypothesis(&oracle->known[at], hypothesis))
+	while (at < oracle->known_count && !(oracle_same_order(&known[at], hypothesis) &&
+					     known[at].sampler.root == hypothesis->sampler.root &&
+					     known[at].sampler.word == hypothesis->sampler.word))
 		at++;
 	if (at == oracle->known_count && oracle->known_count < GUESS_KNOWN)
 		oracle->known_count++;
@@ -151,21 +145,18 @@ bool oracle_has_next(struct oracle *oracle, const struct track *track)
 	return track->next_forecast || track->followed_up || oracle_track(oracle, track->joined);
 }
 
-static bool is_rank_beside(const struct hypothesis *a, const struct hypothesis *b)
-{
-	return a->list && same_permutation(a, b) && sampler_world(&a->sampler) > 1;
-}
-
 void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct sampler *next)
 {
 	uint32_t world = sampler_world(next);
 
+	if (sampler_world(&track->hypothesis.sampler) <= 1)
+		return;
 	for (unsigned i = 0; i < oracle->count; i++) {
 		struct track *other = &oracle->tracks[i];
 		struct sampler beside = other->hypothesis.sampler;
 
 		if (other == track || oracle_has_next(oracle, other) || other->fed_by < SURE ||
-		    !is_rank_beside(&track->hypothesis, &other->hypothesis))
+		    !same_permutation(&track->hypothesis, &other->hypothesis))
 			continue;
 		/* The next epoch may deal its places to the ranks in another order. */
 		beside.part.first +=
@@ -242,13 +233,8 @@ static struct track *find_track(struct oracle *oracle, uint64_t goes_by, uint32_
 	return found;
 }
 
-/* Whether `fed` is the epoch before, whose last files are still being read. */
-static bool is_before(const struct track *fed, const struct track *track)
-{
-	return fed && fed->ended && track->began >= fed->ended;
-}
-
-/* A reader that never followed a forecast says nothing about it. */
+/* A reader that never followed a forecast says nothing about it, nor do the last files of the epoch
+ * before. */
 static void judge_tracks(struct oracle *oracle, uint64_t goes_by, const struct track *fed,
 			 uint32_t file)
 {
@@ -257,7 +243,8 @@ static void judge_tracks(struct oracle *oracle, uint64_t goes_by, const struct t
 
 		if (track == fed)
 			continue;
-		track->passed += forecast_has(track->forecast, file) && !is_before(fed, track);
+		if (!fed || !fed->ended || track->began < fed->ended)
+			track->passed += forecast_has(track->forecast, file);
 		if (!fed && track->id == goes_by)
 			forecast_saw(track->forecast, file);
 	}
@@ -349,18 +336,13 @@ static bool tend(struct oracle *oracle, unsigned at)
 	return false;
 }
 
-static void tend_tracks(struct oracle *oracle)
-{
-	for (unsigned i = 0; i < oracle->count;)
-		i = tend(oracle, i) ? 0 : i + 1;
-}
-
 void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
 {
 	if (!watch_turn(oracle->watch, reader, file))
 		return;
 	note(oracle, file);
-	tend_tracks(oracle);
+	for (unsigned i = 0; i < oracle->count;)
+		i = tend(oracle, i) ? 0 : i + 1;
 }
 
 void oracle_pushed(struct oracle *oracle, uint32_t file)

@@ -25,11 +25,6 @@ static bool is_there(const struct query *query, const uint32_t *files, uint32_t 
 }
 
 /* Once an order was found, only a list as long as its own may go along. */
-static bool is_of_use(const struct query *query, uint32_t count)
-{
-	return query->result_count == 0 || count == query->results[0].hypothesis.list->count;
-}
-
 static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t count,
 		    uint32_t classes)
 {
@@ -37,8 +32,9 @@ static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t
 	struct observations *observations = &query->observations;
 	struct order_list *list;
 
-	if (observations->list_count == GUESS_LISTS || !is_of_use(query, count) ||
-	    is_there(query, files, count))
+	if (query->result_count && count != query->results[0].hypothesis.list->count)
+		return 0;
+	if (observations->list_count == GUESS_LISTS || is_there(query, files, count))
 		return 0;
 	if (order_list_copy(name, files, count, &list) < 0)
 		return -ENOMEM;
@@ -139,7 +135,7 @@ static enum oracle_why why_nothing(const struct query *query)
 	return query->why;
 }
 
-static void run_order(struct query *query, const struct oracle_hooks *hooks)
+static void think_of_order(struct query *query, const struct oracle_hooks *hooks)
 {
 	struct observations *observations = &query->observations;
 	unsigned efforts = query->efforts;
@@ -158,13 +154,6 @@ static void run_order(struct query *query, const struct oracle_hooks *hooks)
 	query->over = hooks->search.over(hooks->search.context);
 }
 
-static void run_origin(struct query *query, const struct search_hooks *search)
-{
-	query->origin_count = streams_origins(&query->results[0].hypothesis.sampler, OUTPUTS,
-					      search, query->origins, ORACLE_ORIGINS);
-	query->over = search->over(search->context);
-}
-
 static void make_forecast(struct result *result, const uint8_t *hidden)
 {
 	if (!result->files)
@@ -174,12 +163,18 @@ static void make_forecast(struct result *result, const uint8_t *hidden)
 		result->files = NULL;
 }
 
-void oracle_run(struct query *query, const struct oracle_hooks *hooks)
+void oracle_think(struct query *query, const struct oracle_hooks *hooks)
 {
+	const struct search_hooks *search = &hooks->search;
+
 	if (query->kind == QUERY_ORDER)
-		run_order(query, hooks);
-	if (query->kind == QUERY_ORIGIN)
-		run_origin(query, &hooks->search);
+		think_of_order(query, hooks);
+	if (query->kind == QUERY_ORIGIN) {
+		query->origin_count =
+			streams_origins(&query->results[0].hypothesis.sampler, OUTPUTS, search,
+					query->origins, ORACLE_ORIGINS);
+		query->over = search->over(search->context);
+	}
 	for (unsigned i = 0; i < query->result_count; i++)
 		make_forecast(&query->results[i], query->observations.hidden);
 }

@@ -214,13 +214,12 @@ static bool try_ranks_of(const struct candidate *candidate, unsigned depth, stru
 	return false;
 }
 
-bool ranks_of_many(const struct candidate *candidate, const struct search_hooks *hooks,
-		   struct sampler *ret)
+bool ranks_of_many(const struct candidate *candidate, struct sampler *ret)
 {
 	unsigned depth = candidate_depth(candidate, (double)RANKS_SEEDS * RANKS_MOST * RANKS_MOST);
 	struct sampler sampler = {.part = {.unit = 1, .ranks = 1}};
 
-	for (; depth && sampler.seed < RANKS_SEEDS && !hooks->over(hooks->context); sampler.seed++)
+	for (; depth && sampler.seed < RANKS_SEEDS && !candidate_is_over(candidate); sampler.seed++)
 		if (try_ranks_of(candidate, depth, &sampler)) {
 			sampler.part.ranks = ranks_begun(candidate, &sampler);
 			*ret = sampler;

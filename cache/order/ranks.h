@@ -24,5 +24,4 @@ bool ranks_find(const struct candidate *candidate, struct sampler *sampler);
 uint64_t ranks_begun(const struct candidate *candidate, const struct sampler *sampler);
 
 /* Looks for a rank of more than RANKS_WORLD. Takes a second at most. */
-bool ranks_of_many(const struct candidate *candidate, const struct search_hooks *hooks,
-		   struct sampler *ret);
+bool ranks_of_many(const struct candidate *candidate, struct sampler *ret);

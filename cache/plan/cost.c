@@ -124,17 +124,12 @@ static uint64_t ratio(const struct cost *cost)
 	return (uint64_t)(share / (1 - share) / cost->z);
 }
 
-/* The r that the line has at z. */
-static double line_at(const struct cost *cost, double z)
-{
-	return cost->r + request_share(cost) * cost->r / cost->z * (z - cost->z);
-}
-
+/* r, or OUTLIER times what the line has at z. */
 static double without_outlier(const struct cost *cost, double z, double r)
 {
-	double most = OUTLIER * line_at(cost, z);
+	double line = cost->r + request_share(cost) * cost->r / cost->z * (z - cost->z);
 
-	return r < most ? r : most;
+	return r < OUTLIER * line ? r : OUTLIER * line;
 }
 
 /* Reads that are alike do not tell requests from bytes. Where they take longer than the bytes do on
@@ -214,12 +209,6 @@ uint64_t cost_run(const struct cost *cost)
 	return cost->run > COST_RUN_MIN ? cost->run / 2 : cost->run * 2;
 }
 
-/* The share of a read's time that is for its bytes. */
-static double yield(const struct cost *cost, double bytes)
-{
-	return bytes / (bytes + (double)cost->ratio);
-}
-
 void cost_wanted(struct cost *cost, uint64_t bytes)
 {
 	cost->wanted += ((double)bytes - cost->wanted) / WINDOW_READS;
@@ -227,7 +216,7 @@ void cost_wanted(struct cost *cost, uint64_t bytes)
 
 bool cost_seek_bound(const struct cost *cost)
 {
-	return yield(cost, cost->wanted) < SEEK_BOUND;
+	return cost->wanted / (cost->wanted + (double)cost->ratio) < SEEK_BOUND;
 }
 
 /* --- depth ---------------------------------------------------------------------------------- */
@@ -297,11 +286,6 @@ static double least_gain(const struct cost *cost)
 	return -cost->base_ahead / (cost->depth == 2 ? 40 : 20);
 }
 
-static bool better(const struct cost *cost, double rate)
-{
-	return rate - cost->base_work >= least_gain(cost);
-}
-
 /* Two rounds at the same depth that differ were too short to judge by. */
 static bool steady(struct cost *cost, double rate)
 {
@@ -358,7 +342,7 @@ static void judge(struct cost *cost)
 	}
 	if (cost->probing) {
 		cost->probing = false;
-		vote(cost, better(cost, rate));
+		vote(cost, rate - cost->base_work >= least_gain(cost));
 		return;
 	}
 	if (steady(cost, rate)) {
@@ -388,14 +372,12 @@ static void begin_round(struct cost *cost)
 	cost->round_reads = cost->round_ns = 0;
 }
 
-static uint64_t least_ns(const struct cost *cost)
-{
-	return cost->depth == 0 || depth_to_try(cost) == 0 ? ROUND_NS_MAX : cost->round_long;
-}
-
 static void end_round(struct cost *cost)
 {
-	if (cost->round_reads < ROUND_READS || cost->round_ns < least_ns(cost))
+	bool alone = cost->depth == 0 || depth_to_try(cost) == 0;
+
+	if (cost->round_reads < ROUND_READS ||
+	    cost->round_ns < (alone ? ROUND_NS_MAX : cost->round_long))
 		return;
 	judge(cost);
 	begin_round(cost);

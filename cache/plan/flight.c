@@ -91,9 +91,9 @@ static void begin_probe(struct flight *flight)
 /* Much more than before: others use less of the link. */
 static void hold(struct flight *flight, double rate)
 {
-	bool known = flight->base > 0, more = known && rate > MORE * flight->base;
+	bool measured = flight->base > 0, more = measured && rate > MORE * flight->base;
 
-	flight->base += (rate - flight->base) / (known ? SMOOTH : 1);
+	flight->base += (rate - flight->base) / (measured ? SMOOTH : 1);
 	if (more && flight->depth < FLIGHT_MAX)
 		climb(flight, rate);
 	else if (flight->rest)
@@ -111,11 +111,6 @@ static void resize(struct flight *flight, double size)
 	flight->probing = false;
 }
 
-static bool is_resized(const struct flight *flight, double size)
-{
-	return flight->size > 0 && (size > RESIZED * flight->size || size * RESIZED < flight->size);
-}
-
 /* On average. */
 static double under_way(const struct flight *flight)
 {
@@ -127,7 +122,7 @@ static void judge(struct flight *flight)
 	double size = (double)flight->bytes / (double)flight->reads;
 	double rate = under_way(flight) * (double)flight->bytes * 1e9 / (double)flight->time;
 
-	if (is_resized(flight, size))
+	if (flight->size > 0 && (size > RESIZED * flight->size || size * RESIZED < flight->size))
 		resize(flight, size);
 	else if (flight->climbing)
 		climb(flight, rate);
@@ -140,18 +135,6 @@ static void judge(struct flight *flight)
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-static bool is_over(const struct flight *flight)
-{
-	return flight->reads >= ROUND_READS && flight->reads >= flight->depth &&
-	       flight->last >= flight->since + ROUND_NS;
-}
-
-static void begin_round(struct flight *flight)
-{
-	flight->since = flight->last;
-	flight->bytes = flight->time = flight->reads = flight->under_way = flight->longest = 0;
-}
-
 static void end_round(struct flight *flight)
 {
 	double longest = (double)flight->longest;
@@ -163,7 +146,8 @@ static void end_round(struct flight *flight)
 					    .ns = flight->time / flight->reads};
 	if (under_way(flight) >= USED * flight->depth)
 		judge(flight);
-	begin_round(flight);
+	flight->since = flight->last;
+	flight->bytes = flight->time = flight->reads = flight->under_way = flight->longest = 0;
 }
 
 void flight_read(struct flight *flight, uint64_t bytes, uint64_t begin, uint64_t end,
@@ -179,7 +163,8 @@ void flight_read(struct flight *flight, uint64_t bytes, uint64_t begin, uint64_t
 	flight->under_way += under_way_now;
 	if (end - begin > flight->longest)
 		flight->longest = end - begin;
-	if (is_over(flight))
+	if (flight->reads >= ROUND_READS && flight->reads >= flight->depth &&
+	    flight->last >= flight->since + ROUND_NS)
 		end_round(flight);
 }
 

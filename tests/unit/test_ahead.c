@@ -278,10 +278,10 @@ TEST_OF(w, no_more_is_read_ahead_at_once_than_the_device_takes)
 		count++;
 	assert_int_equal(count, cost_depth(&w->cache->ahead.cost, 0));
 	for (unsigned i = 0; i < count; i++)
-		request_work.run(w->cache, &fills[i]->item);
+		request_work.perform(w->cache, &fills[i]->item);
 	fills[0] = ahead_find(w->cache);
 	assert_non_null(fills[0]);
-	request_work.run(w->cache, &fills[0]->item);
+	request_work.perform(w->cache, &fills[0]->item);
 	assert_false(w->wrong);
 }
 
@@ -301,11 +301,11 @@ TEST_OF(w, what_was_held_back_is_looked_for_once_it_may_run)
 		count++;
 	assert_true(count > 0);
 	assert_false(ahead_released(w->cache));
-	request_work.run(w->cache, &fills[--count]->item);
+	request_work.perform(w->cache, &fills[--count]->item);
 	assert_true(ahead_released(w->cache));
 	assert_false(ahead_released(w->cache)); /* that was told */
 	while (count)
-		request_work.run(w->cache, &fills[--count]->item);
+		request_work.perform(w->cache, &fills[--count]->item);
 	assert_false(w->wrong);
 }
 

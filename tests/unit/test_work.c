@@ -85,7 +85,7 @@ static struct work_item *job_find(void *context)
 	return &job->item;
 }
 
-static const struct work_ops job_ops = {.run = job_run, .find = job_find};
+static const struct work_ops job_ops = {.perform = job_run, .find = job_find};
 
 static void ground_init(struct ground *g, unsigned threads)
 {

@@ -38,17 +38,13 @@ static int refuse_value(const struct parser *p, const struct given *given, const
 		       given->name, given->value, reason);
 }
 
-/* Whether the option may be that of a command: what it works on has been named. */
-static bool may_be_command(const struct parser *p)
-{
-	return p->command->stop_at_dashes && p->kept > 3;
-}
-
 /* The option is unknown: suggests one that may have been meant. */
 static int refuse_unknown(const struct parser *p, const struct given *given)
 {
 	bool mount = strcmp(given->prefix, "-o ") == 0;
-	const char *command = may_be_command(p) ? "; a COMMAND goes after '--'" : "";
+	/* It may be that of a command: what that works on has been named. */
+	const char *command =
+		p->command->stop_at_dashes && p->kept > 3 ? "; a COMMAND goes after '--'" : "";
 	struct nearest nearest = nearest_begin(given->name, given->len);
 
 	for (const struct opt *row = p->command->table; row->kind != OPT_KIND_END; row++)

@@ -61,12 +61,6 @@ static void map_gaps(void)
 	gaps.memory = huge_map(READER_GAP_MAX);
 }
 
-static int prepare_gaps(void)
-{
-	pthread_once(&gaps.once, map_gaps);
-	return gaps.memory ? 0 : -ENOMEM;
-}
-
 /* Returns 0, or -EINVAL: a gap is longer than the memory for it. */
 static int fill_gaps(struct iovec *iov, int count)
 {
@@ -149,7 +143,8 @@ static int file_prepare(struct reader *reader, enum reader_io io)
 	file->marked = !file->remote && fcntl(file->fd, F_OFD_SETLK, &lock) == 0;
 	/* The caller plans what is read next: no readahead of the kernel. */
 	posix_fadvise(file->fd, 0, 0, POSIX_FADV_RANDOM);
-	return prepare_gaps();
+	pthread_once(&gaps.once, map_gaps);
+	return gaps.memory ? 0 : -ENOMEM;
 }
 
 static void file_free(struct reader *reader)

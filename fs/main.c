@@ -147,16 +147,13 @@ static void reap_command(struct program *program)
 }
 
 /* The terminal sends its signals to the command too, except SIGHUP, which only the leader of the
- * session gets. */
-static bool command_has_got(const siginfo_t *info)
-{
-	return info->si_code == SI_KERNEL && (info->si_signo != SIGHUP || getsid(0) != getpid());
-}
-
-/* SESSION_ENDED from this process is not for the command. */
+ * session gets. SESSION_ENDED from this process is not for the command. */
 static void pass_on(const struct program *program, const siginfo_t *info)
 {
-	if (!command_has_got(info) && info->si_pid != getpid())
+	bool by_terminal =
+		info->si_code == SI_KERNEL && (info->si_signo != SIGHUP || getsid(0) != getpid());
+
+	if (!by_terminal && info->si_pid != getpid())
 		kill(program->command.pid, info->si_signo);
 }
 
@@ -602,14 +599,6 @@ static bool clean_up(struct program *program)
 	return ended;
 }
 
-/* Pages of foreign files are allocated by one thread and freed by another. With an arena for each
- * thread, the process would hold as many times their memory, and fault it in again and again: half
- * as many images a second out of pages of 10 MB. */
-static void use_one_arena(void)
-{
-	mallopt(M_ARENA_MAX, 1);
-}
-
 int main(int argc, char **argv)
 {
 	struct program program = {.daemon = DAEMON_FOREGROUND,
@@ -620,7 +609,10 @@ int main(int argc, char **argv)
 	struct err err = {0};
 	int status;
 
-	use_one_arena();
+	/* Pages of foreign files are allocated by one thread and freed by another. With an arena
+	 * for each thread, the process would hold as many times their memory, and fault it in again
+	 * and again: half as many images a second out of pages of 10 MB. */
+	mallopt(M_ARENA_MAX, 1);
 	io_fill_standard(); /* a mount on one of these would be lost when a daemon closes them */
 	signal(SIGCHLD, SIG_DFL); /* where it is ignored, no child can be waited for */
 	log_init("foldfs", LOG_LEVEL_NORMAL);

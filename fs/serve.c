@@ -30,14 +30,6 @@ static void busy_poll(struct server *server)
 	busy_poll_end(&server->poll, found);
 }
 
-static void note_reader(struct server *server, const struct fuse_buf *buf)
-{
-	const struct fuse_in_header *header = buf->mem;
-
-	if (buf->size >= sizeof(*header))
-		busy_poll_request(&server->poll, header->pid);
-}
-
 static void *serve_thread(void *arg)
 {
 	struct server *server = arg;
@@ -45,6 +37,7 @@ static void *serve_thread(void *arg)
 
 	atomic_fetch_add(server->serving, 1);
 	while (!fuse_session_exited(server->fuse)) {
+		const struct fuse_in_header *header;
 		int r;
 
 		busy_poll(server);
@@ -55,7 +48,9 @@ static void *serve_thread(void *arg)
 			log_error("cannot receive requests: %s", strerror(-r));
 		if (r <= 0)
 			break;
-		note_reader(server, &buf);
+		header = buf.mem;
+		if (buf.size >= sizeof(*header))
+			busy_poll_request(&server->poll, header->pid);
 		fuse_session_process_buf(server->fuse, &buf);
 	}
 	atomic_fetch_sub(server->serving, 1);

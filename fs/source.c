@@ -60,14 +60,6 @@ static bool is_worth_naming(const struct mount *mount, uint64_t bad)
 	return bad <= NAMED_FILES;
 }
 
-/* True the first time for each file. */
-static bool first_failure(struct mount *mount, uint32_t entry)
-{
-	uint8_t bit = (uint8_t)(1 << entry % 8);
-
-	return !(atomic_fetch_or(&mount->bad[entry / 8], bit) & bit);
-}
-
 /* The name of the pack, for messages. */
 static const char *pack_name_of(const struct mount *mount, uint64_t extent)
 {
@@ -111,10 +103,12 @@ static bool checksums_are_lost(struct mount *mount)
 static void source_failed(void *context, uint64_t extent, int error)
 {
 	struct mount *mount = context;
+	uint32_t entry = dataset_extent(mount->dataset, extent).entry;
+	uint8_t bit = (uint8_t)(1 << entry % 8);
 	uint64_t bad;
 
-	if (!first_failure(mount, dataset_extent(mount->dataset, extent).entry))
-		return;
+	if (atomic_fetch_or(&mount->bad[entry / 8], bit) & bit)
+		return; /* not the first time for this file */
 	bad = atomic_fetch_add(&mount->bad_files, 1) + 1;
 	atomic_fetch_add(&mount->damaged_files, error == -EBADMSG || error == -ENODATA);
 	if (error == -EBADMSG && mount->settings->verify == 0 && checksums_are_lost(mount))

@@ -34,11 +34,6 @@ struct list_search {
 	uint32_t text;	     /* the entry of the text being read */
 };
 
-static uint32_t parent_directory(const struct list_search *s, uint32_t number)
-{
-	return dataset_entry(s->dataset, number).parent;
-}
-
 /* --- found --------------------------------------------------------------------------------- */
 
 /* Replaces entries by first extents. Lists are full of neighbours, whose extents follow each other.
@@ -308,7 +303,7 @@ static int find_levels(struct list_search *s, const struct kind *kinds, size_t c
 	int r = 0;
 
 	for (unsigned level = 0; level < LEVELS_MAX && from != 0 && r == 0; level++) {
-		uint32_t directory = parent_directory(s, from);
+		uint32_t directory = dataset_entry(s->dataset, from).parent;
 
 		r = find_trees(s, directory, level, kinds, count);
 		if (r == 0 && texts)

@@ -171,23 +171,17 @@ static const struct history_sample *pace_begin(const struct history *history,
 	return begin;
 }
 
-/* Whether nothing of the epoch was read of late. */
-static bool stands(const struct history *history)
-{
-	const struct snapshot *before = history_before(history), *now = history_now(history);
-
-	return snapshot_grown(before, now, "/oracle/position") == 0;
-}
-
 double history_time_left(const struct history *history)
 {
 	const struct history_sample *last, *begin;
+	uint64_t read; /* of late */
 
 	if (!history->count)
 		return -1;
 	last = sample_of(history, history->count - 1);
 	begin = pace_begin(history, last);
-	if (last->position <= begin->position || last->position > last->files || stands(history))
+	read = snapshot_grown(history_before(history), history_now(history), "/oracle/position");
+	if (last->position <= begin->position || last->position > last->files || !read)
 		return -1;
 	return (double)(last->files - last->position) * (last->at - begin->at) /
 	       (double)(last->position - begin->position);

@@ -54,37 +54,28 @@ static struct flock lock_of(const struct block_claims *claims, short type, bool 
 			      .l_len = (off_t)(last - first + 1)};
 }
 
-/* Whether another has claimed any of these pages, and which. A lock of another program may begin
- * before the bytes for pages, and end with the file, which is length 0. */
-static bool find_other(const struct block_claims *claims, bool ahead, uint64_t offset, uint64_t end,
-		       uint64_t *ret_begin, uint64_t *ret_end)
-{
-	struct flock lock = lock_of(claims, F_WRLCK, ahead, offset, end);
-	uint64_t base = base_of(claims, ahead);
-
-	if (fcntl(claims->fd, F_OFD_GETLK, &lock) < 0 || lock.l_type == F_UNLCK)
-		return false;
-	*ret_begin = sub_sat((uint64_t)lock.l_start, base) * READER_PAGE;
-	*ret_end = end;
-	if (lock.l_len)
-		*ret_end = ((uint64_t)(lock.l_start + lock.l_len) - base) * READER_PAGE;
-	return true;
-}
-
 /* Lowers *end to where another's claim begins. False: it begins at `offset` or before, and *end is
- * where it ends. */
+ * where it ends. A lock of another program may begin before the bytes for pages, and end with the
+ * file, which is length 0. */
 static bool find_free(const struct block_claims *claims, bool ahead, uint64_t offset, uint64_t *end)
 {
-	uint64_t begin, until;
+	uint64_t base = base_of(claims, ahead);
 
-	while (find_other(claims, ahead, offset, *end, &begin, &until)) {
+	for (;;) {
+		struct flock lock = lock_of(claims, F_WRLCK, ahead, offset, *end);
+		uint64_t begin, until = *end;
+
+		if (fcntl(claims->fd, F_OFD_GETLK, &lock) < 0 || lock.l_type == F_UNLCK)
+			return true;
+		begin = sub_sat((uint64_t)lock.l_start, base) * READER_PAGE;
+		if (lock.l_len)
+			until = ((uint64_t)(lock.l_start + lock.l_len) - base) * READER_PAGE;
 		if (begin <= offset) {
-			*end = until < *end ? until : *end;
+			*end = min(until, *end);
 			return false;
 		}
 		*end = begin;
 	}
-	return true;
 }
 
 /* Without locks there are no claims. */

@@ -3,19 +3,11 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "base/workers.h"
 #include "remote/block_parts.h"
 
 #define PIECE	  (4 * MIB) /* of one request; 24 of them bring 880 MB/s at 30 ms and 50 MB/s each */
 #define UNDER_WAY 24
 #define AGAIN_NS  (2 * CLOCK_SECOND) /* between two passes over a copy */
-
-struct block_fillers {
-	struct workers workers;
-	/* Protected by their lock: */
-	struct block_filler *first; /* of those that have something to do */
-	unsigned under_way;	    /* requests of all */
-};
 
 /* What comes next for a copy. */
 enum step {
@@ -164,26 +156,20 @@ static bool find_missing(const struct blocks *blocks, uint64_t at, uint64_t end,
 	return true;
 }
 
-/* The writer gives no memory if it may not write, either: its own stats say that. */
-static void note_no_piece(struct block_filler *filler)
-{
-	struct block_writer_stats stats;
-
-	block_writer_stats(filler->params.target, &stats);
-	if (!stats.full && !stats.failed)
-		note_error(filler, -ENOMEM);
-}
-
-/* Fetches pages that are claimed. */
+/* Fetches pages that are claimed. The writer gives no memory if it may not write, either: its own
+ * stats say that. */
 static bool fetch_claimed(struct block_filler *filler, uint64_t begin, uint64_t end)
 {
 	const struct block_filler_params *params = &filler->params;
 	uint64_t size = blocks_size(params->blocks);
 	struct block_piece *piece =
 		block_writer_take(params->target, min(end, size) - begin, begin, true);
+	struct block_writer_stats stats;
 
 	if (!piece) {
-		note_no_piece(filler);
+		block_writer_stats(params->target, &stats);
+		if (!stats.full && !stats.failed)
+			note_error(filler, -ENOMEM);
 		block_claims_drop(filler->claims, true, begin, end);
 		return false;
 	}
@@ -259,24 +245,18 @@ static enum block_filler_state finish_pass(struct block_filler *filler, int erro
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static bool has_room(const struct block_filler *filler)
-{
-	uint64_t size = blocks_size(filler->params.blocks);
-	uint64_t used = blocks_used(filler->params.blocks);
-
-	return block_store_has_room(filler->params.store, sub_sat(size, used));
-}
-
 /* What is to be said of the copy before a pass. */
 static enum block_filler_state look_at_copy(const struct block_filler *filler)
 {
 	struct blocks *blocks = filler->params.blocks;
+	uint64_t missing = sub_sat(blocks_size(blocks), blocks_used(blocks));
 
 	if (blocks_see_complete(blocks))
 		return FILLER_COMPLETE;
 	if (!blocks_may_fill(blocks))
 		return FILLER_ELSEWHERE;
-	return has_room(filler) ? FILLER_FILLING : FILLER_NO_ROOM;
+	return block_store_has_room(filler->params.store, missing) ? FILLER_FILLING
+								   : FILLER_NO_ROOM;
 }
 
 /* Called with the lock held. */
@@ -387,15 +367,10 @@ static bool fillers_step(void *context)
 
 /* --- beginning and ending --------------------------------------------------------------------- */
 
-int block_fillers_new(struct block_fillers **ret)
+void block_fillers_init(struct block_fillers *all)
 {
-	struct block_fillers *all = calloc(1, sizeof(*all));
-
-	if (!all)
-		return -ENOMEM;
+	*all = (struct block_fillers){0};
 	workers_init(&all->workers, 1, fillers_step, all);
-	*ret = all;
-	return 0;
 }
 
 void block_fillers_rest(struct block_fillers *all)
@@ -403,12 +378,9 @@ void block_fillers_rest(struct block_fillers *all)
 	workers_rest(&all->workers);
 }
 
-void block_fillers_free(struct block_fillers *all)
+void block_fillers_release(struct block_fillers *all)
 {
-	if (!all)
-		return;
 	workers_release(&all->workers);
-	free(all);
 }
 
 void block_filler_start(struct block_filler *filler)

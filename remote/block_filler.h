@@ -11,13 +11,20 @@
  * functions are called alone for it, and those of all when all rest. */
 #pragma once
 
+#include "base/workers.h"
 #include "remote/block_writer.h"
 
-struct block_fillers;
 struct block_filler;
 
-int block_fillers_new(struct block_fillers **ret);
-void block_fillers_free(struct block_fillers *fillers); /* NULL is fine */
+struct block_fillers {
+	struct workers workers;
+	/* Protected by their lock: */
+	struct block_filler *first; /* of those that have something to do */
+	unsigned under_way;	    /* requests of all */
+};
+
+void block_fillers_init(struct block_fillers *fillers);
+void block_fillers_release(struct block_fillers *fillers); /* as block_fillers_rest() first */
 void block_fillers_rest(struct block_fillers *fillers);
 
 struct block_filler_params {

@@ -42,20 +42,9 @@ struct block_store {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static int refuse_filesystem(const struct block_store *store, struct err *err)
-{
-	struct statfs fs;
-
-	if (fstatfs(store->fd, &fs) == 0 && fstype_is_remote(&fs))
-		return err_set(err, -EINVAL,
-			       "%s: on storage that other machines share, or on FUSE; the disk "
-			       "cache must be on a local disk",
-			       store->path);
-	return 0;
-}
-
 static int open_top(struct block_store *store, struct err *err)
 {
+	struct statfs fs;
 	struct stat st;
 
 	/* In a folder with a set group, one that is writable for it would be shared. */
@@ -72,7 +61,12 @@ static int open_top(struct block_store *store, struct err *err)
 		return err_set(err, -errno,
 			       "%s: its group shares it, and this user is not of that group",
 			       store->path);
-	return refuse_filesystem(store, err);
+	if (fstatfs(store->fd, &fs) == 0 && fstype_is_remote(&fs))
+		return err_set(err, -EINVAL,
+			       "%s: on storage that other machines share, or on FUSE; the disk "
+			       "cache must be on a local disk",
+			       store->path);
+	return 0;
 }
 
 static int check_private(const struct block_store *store, const char *name, struct err *err)
@@ -320,30 +314,20 @@ static uint64_t used_by(const struct block_store *store, const char *key)
 	return used;
 }
 
-static uint64_t used_by_all(const struct block_store *store)
-{
-	SCOPE_DIR DIR *dir = list(store->fd, ".");
-	const struct dirent *entry;
-	uint64_t used = 0;
-
-	while (dir && (entry = readdir(dir)))
-		if (is_key(entry->d_name))
-			used += used_by(store, entry->d_name);
-	return used;
-}
-
 /* Bytes; below 0, so many are to be freed before there is any. */
 static int64_t room_now(const struct block_store *store)
 {
+	SCOPE_DIR DIR *dir = store->most ? list(store->fd, ".") : NULL;
+	const struct dirent *entry;
 	struct statvfs fs;
-	int64_t room, bound;
+	int64_t room, bound = store->most ? (int64_t)store->most : INT64_MAX;
 
 	if (fstatvfs(store->fd, &fs) < 0)
 		return 0;
 	room = ((int64_t)fs.f_bavail - (int64_t)(fs.f_blocks / FREE_PART)) * (int64_t)fs.f_frsize;
-	if (!store->most)
-		return room;
-	bound = (int64_t)store->most - (int64_t)used_by_all(store);
+	while (dir && (entry = readdir(dir)))
+		if (is_key(entry->d_name))
+			bound -= (int64_t)used_by(store, entry->d_name);
 	return room < bound ? room : bound;
 }
 

@@ -14,18 +14,15 @@
 struct block_writer {
 	struct block_store *store;
 	void (*notice)(const char *line);
-	struct jobs *jobs;
+	struct jobs jobs;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* what follows, all protected by lock: */
 	uint64_t memory;	/* bytes taken and not written */
 	uint64_t full_until;	/* nanoseconds */
 	bool failed;
-
-	pthread_mutex_t room_lock; /* protects these: */
-	pthread_cond_t settled;	   /* nothing is granted, and nobody asks */
-	bool asks;		   /* a thread asks the store */
-	uint64_t room;		   /* bytes to grant before the store is asked again */
+	bool asks;	  /* a thread asks the store */
+	uint64_t room;	  /* bytes to grant before the store is asked again */
 	uint64_t granted; /* bytes granted and not yet written: the store does not see them */
 };
 
@@ -33,20 +30,13 @@ int block_writer_new(struct block_store *store, void (*notice)(const char *line)
 		     struct block_writer **ret)
 {
 	struct block_writer *writer = calloc(1, sizeof(*writer));
-	int r;
 
 	if (!writer)
 		return -ENOMEM;
-	r = jobs_new(THREADS, &writer->jobs);
-	if (r < 0) {
-		free(writer);
-		return r;
-	}
+	jobs_init(&writer->jobs, THREADS);
 	writer->store = store;
 	writer->notice = notice;
 	pthread_mutex_init(&writer->lock, NULL);
-	pthread_mutex_init(&writer->room_lock, NULL);
-	pthread_cond_init(&writer->settled, NULL);
 	clock_cond_init(&writer->changed);
 	*ret = writer;
 	return 0;
@@ -56,10 +46,8 @@ void block_writer_free(struct block_writer *writer)
 {
 	if (!writer)
 		return;
-	jobs_free(writer->jobs);
+	jobs_release(&writer->jobs);
 	pthread_cond_destroy(&writer->changed);
-	pthread_cond_destroy(&writer->settled);
-	pthread_mutex_destroy(&writer->room_lock);
 	pthread_mutex_destroy(&writer->lock);
 	free(writer);
 }
@@ -107,6 +95,30 @@ static void give_back(struct block_piece *piece)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
+/* Called with the lock held, and without while the store is asked: that takes long. */
+static bool take_room(struct block_writer *writer, size_t len)
+{
+	while (writer->asks || (writer->room < len && writer->granted))
+		pthread_cond_wait(&writer->changed, &writer->lock);
+	if (writer->room < len) {
+		uint64_t room;
+
+		writer->asks = true;
+		pthread_mutex_unlock(&writer->lock);
+		room = block_store_room(writer->store, len > ROOM ? len : ROOM);
+		pthread_mutex_lock(&writer->lock);
+		writer->room = room;
+		writer->asks = false;
+		pthread_cond_broadcast(&writer->changed);
+	}
+	writer->full_until = writer->room < len ? clock_ns() + FULL_NS : 0;
+	if (writer->room < len)
+		return false;
+	writer->room -= len;
+	writer->granted += len;
+	return true;
+}
+
 static void say_failed(const struct block_writer *writer, int error)
 {
 	char line[256];
@@ -119,82 +131,25 @@ static void say_failed(const struct block_writer *writer, int error)
 		writer->notice(line);
 }
 
-/* Called with the lock on the room held, and without while the store is asked: that takes long. */
-static void ask_for_room(struct block_writer *writer, uint64_t wanted)
-{
-	uint64_t room;
-
-	writer->asks = true;
-	pthread_mutex_unlock(&writer->room_lock);
-	room = block_store_room(writer->store, wanted);
-	pthread_mutex_lock(&writer->room_lock);
-	writer->room = room;
-	writer->asks = false;
-	pthread_cond_broadcast(&writer->settled);
-}
-
-static bool take_room(struct block_writer *writer, size_t len)
-{
-	SCOPE_LOCK(&writer->room_lock);
-	while (writer->asks || (writer->room < len && writer->granted))
-		pthread_cond_wait(&writer->settled, &writer->room_lock);
-	if (writer->room < len)
-		ask_for_room(writer, len > ROOM ? len : ROOM);
-	if (writer->room < len)
-		return false;
-	writer->room -= len;
-	writer->granted += len;
-	return true;
-}
-
-static int write_into_room(struct block_writer *writer, const struct block_piece *piece)
-{
-	int r = blocks_write(piece->target->blocks, piece->memory, piece->len, piece->offset);
-
-	SCOPE_LOCK(&writer->room_lock);
-	writer->granted -= piece->len;
-	if (writer->granted == 0)
-		pthread_cond_broadcast(&writer->settled);
-	return r;
-}
-
-static void note_room(struct block_writer *writer, bool room)
-{
-	SCOPE_LOCK(&writer->lock);
-	writer->full_until = room ? 0 : clock_ns() + FULL_NS;
-}
-
-/* Returns true for the first failure only. */
-static bool note_failure(struct block_writer *writer)
-{
-	bool first;
-
-	SCOPE_LOCK(&writer->lock);
-	first = !writer->failed;
-	writer->failed = true;
-	return first;
-}
-
-static bool may_write(struct block_writer *writer)
-{
-	SCOPE_LOCK(&writer->lock);
-	return !is_off(writer);
-}
-
-/* Returns false if the piece was not written. */
+/* Returns false if the piece was not written. Says the first failure only. */
 static bool write_piece(struct block_writer *writer, const struct block_piece *piece)
 {
-	bool room;
+	bool may, first;
 	int r;
 
-	if (!may_write(writer))
+	pthread_mutex_lock(&writer->lock);
+	may = !is_off(writer) && take_room(writer, piece->len);
+	pthread_mutex_unlock(&writer->lock);
+	if (!may)
 		return false;
-	room = take_room(writer, piece->len);
-	note_room(writer, room);
-	if (!room)
-		return false;
-	r = write_into_room(writer, piece);
-	if (r < 0 && note_failure(writer))
+	r = blocks_write(piece->target->blocks, piece->memory, piece->len, piece->offset);
+	pthread_mutex_lock(&writer->lock);
+	writer->granted -= piece->len;
+	first = r < 0 && !writer->failed;
+	writer->failed |= r < 0;
+	pthread_cond_broadcast(&writer->changed);
+	pthread_mutex_unlock(&writer->lock);
+	if (first)
 		say_failed(writer, r);
 	return r == 0;
 }
@@ -249,7 +204,7 @@ void block_writer_put(struct block_piece *piece)
 	pthread_mutex_lock(&target->writer->lock);
 	target->waiting++;
 	pthread_mutex_unlock(&target->writer->lock);
-	jobs_add(target->writer->jobs, &piece->job);
+	jobs_add(&target->writer->jobs, &piece->job);
 }
 
 void block_writer_drain(struct block_target *target)
@@ -261,7 +216,7 @@ void block_writer_drain(struct block_target *target)
 
 void block_writer_rest(struct block_writer *writer)
 {
-	jobs_rest(writer->jobs);
+	jobs_rest(&writer->jobs);
 }
 
 void block_writer_stats(struct block_target *target, struct block_writer_stats *ret)

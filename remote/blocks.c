@@ -38,21 +38,14 @@ static uint64_t pages_up(uint64_t bytes)
 
 /* In a shared folder, others can lay anything under these names: also what they could not write to
  * themselves, as a link. */
-static bool is_plain_file(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1;
-}
-
 static int open_plain(int folder, const char *name, int flags)
 {
 	SCOPE_CLOSE int fd = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
 
-	if (fd >= 0 && is_plain_file(fd))
+	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1))
 		return steal_fd(&fd);
-	if (fd >= 0)
-		errno = EPERM;
+	errno = EPERM;
 	return -1;
 }
 

@@ -15,15 +15,15 @@
 struct disk {
 	struct block_store *store;
 	struct block_writer *writer;
-	struct block_fillers *fillers;
-	struct jobs *reads;  /* from copies */
-	struct polls *waits; /* for what others fetch */
+	struct block_fillers fillers;
+	struct jobs reads;  /* from copies */
+	struct polls waits; /* for what others fetch */
 	void (*notice)(const char *line);
 	atomic_bool said; /* that a copy cannot be used */
 };
 
-/* `spec`: see block_store_open(). `notice` gets lines for the user; it may be NULL. Returns 0 or
- * -errno with a sentence. */
+/* `spec`: see block_store_open(). `notice` gets lines for the user; it may be NULL. The struct
+ * stays where it is. Returns 0 or -errno with a sentence. */
 int disk_open(const char *spec, void (*notice)(const char *line), struct disk *ret,
 	      struct err *err);
 /* After all readers of its copies. A disk that is all zero, or was not opened, is fine. */

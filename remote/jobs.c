@@ -1,11 +1,4 @@
 #include "remote/jobs.h"
-#include "base/scope.h"
-#include "base/workers.h"
-
-struct jobs {
-	struct workers workers;
-	struct job *first, **last; /* protected by the lock of the workers */
-};
 
 /* The first job that somebody waits for; if there is none, the first. Called with the lock held. */
 static struct job *take_job(struct jobs *jobs)
@@ -38,42 +31,33 @@ static bool run_next(void *context)
 	return true;
 }
 
-int jobs_new(unsigned threads, struct jobs **ret)
+void jobs_init(struct jobs *jobs, unsigned threads)
 {
-	struct jobs *jobs = calloc(1, sizeof(*jobs));
-
-	if (!jobs)
-		return -ENOMEM;
 	workers_init(&jobs->workers, threads, run_next, jobs);
+	jobs->first = NULL;
 	jobs->last = &jobs->first;
-	*ret = jobs;
-	return 0;
 }
 
-void jobs_free(struct jobs *jobs)
+void jobs_release(struct jobs *jobs)
 {
-	if (!jobs)
-		return;
 	workers_release(&jobs->workers);
-	free(jobs);
-}
-
-static bool queue_job(struct jobs *jobs, struct job *job)
-{
-	SCOPE_LOCK(&jobs->workers.lock);
-	workers_begin(&jobs->workers);
-	if (!jobs->workers.started)
-		return false;
-	job->next = NULL;
-	*jobs->last = job;
-	jobs->last = &job->next;
-	pthread_cond_signal(&jobs->workers.changed);
-	return true;
 }
 
 void jobs_add(struct jobs *jobs, struct job *job)
 {
-	if (!queue_job(jobs, job))
+	bool started;
+
+	pthread_mutex_lock(&jobs->workers.lock);
+	workers_begin(&jobs->workers);
+	started = jobs->workers.started;
+	if (started) {
+		job->next = NULL;
+		*jobs->last = job;
+		jobs->last = &job->next;
+		pthread_cond_signal(&jobs->workers.changed);
+	}
+	pthread_mutex_unlock(&jobs->workers.lock);
+	if (!started)
 		job->run(job);
 }
 

@@ -3,13 +3,12 @@
  * The threads begin with the first job and end with jobs_rest(). Jobs that somebody waits for come
  * before those that nobody waits for yet.
  *
- * Threads: any number may call jobs_add(), and so may a job. jobs_rest() and jobs_free() are called
- * alone. */
+ * Threads: any number may call jobs_add(), and so may a job. jobs_rest() and jobs_release() are
+ * called alone. */
 #pragma once
 
 #include "base/reader.h"
-
-struct jobs;
+#include "base/workers.h"
 
 /* Belongs to the caller, and must not change until it runs. */
 struct job {
@@ -19,8 +18,13 @@ struct job {
 	struct job *next; /* jobs.c's */
 };
 
-int jobs_new(unsigned threads, struct jobs **ret);
-void jobs_free(struct jobs *jobs); /* as jobs_rest() first; NULL is fine */
+struct jobs {
+	struct workers workers;
+	struct job *first, **last; /* protected by the lock of the workers */
+};
+
+void jobs_init(struct jobs *jobs, unsigned threads);
+void jobs_release(struct jobs *jobs); /* as jobs_rest() first */
 
 /* If no thread can be made, the job runs at once. */
 void jobs_add(struct jobs *jobs, struct job *job);

@@ -1,32 +1,19 @@
 #include "remote/polls.h"
 #include "base/scope.h"
-#include "base/workers.h"
-#include <errno.h>
 
 #define NAP_NS 1000000
 
-struct polls {
-	struct workers workers;
-	struct poll_wait *added;   /* protected by the lock of the workers */
-	struct poll_wait *waiting; /* the thread's own */
-};
-
-static void take_added(struct polls *polls)
-{
-	while (polls->added) {
-		struct poll_wait *wait = polls->added;
-
-		polls->added = wait->next;
-		wait->next = polls->waiting;
-		polls->waiting = wait;
-	}
-}
-
-static void ask_waits(struct polls *polls)
+/* Takes all that wait, asks each, and puts back those whose wait is not over. */
+static bool ask_waits(void *context)
 {
 	const struct timespec nap = {.tv_nsec = NAP_NS};
-	struct poll_wait **at = &polls->waiting;
+	struct polls *polls = context;
+	struct poll_wait *all = polls->first, **at = &all;
 
+	if (!all)
+		return false;
+	polls->first = NULL;
+	pthread_mutex_unlock(&polls->workers.lock);
 	while (*at) {
 		struct poll_wait *wait = *at, *next = wait->next;
 
@@ -35,40 +22,23 @@ static void ask_waits(struct polls *polls)
 		else
 			at = &wait->next;
 	}
-	if (polls->waiting)
+	if (all)
 		nanosleep(&nap, NULL);
-}
-
-static bool polls_step(void *context)
-{
-	struct polls *polls = context;
-
-	take_added(polls);
-	if (!polls->waiting)
-		return false;
-	pthread_mutex_unlock(&polls->workers.lock);
-	ask_waits(polls);
 	pthread_mutex_lock(&polls->workers.lock);
+	*at = polls->first;
+	polls->first = all;
 	return true;
 }
 
-int polls_new(struct polls **ret)
+void polls_init(struct polls *polls)
 {
-	struct polls *polls = calloc(1, sizeof(*polls));
-
-	if (!polls)
-		return -ENOMEM;
-	workers_init(&polls->workers, 1, polls_step, polls);
-	*ret = polls;
-	return 0;
+	workers_init(&polls->workers, 1, ask_waits, polls);
+	polls->first = NULL;
 }
 
-void polls_free(struct polls *polls)
+void polls_release(struct polls *polls)
 {
-	if (!polls)
-		return;
 	workers_release(&polls->workers);
-	free(polls);
 }
 
 int polls_add(struct polls *polls, struct poll_wait *wait)
@@ -79,8 +49,8 @@ int polls_add(struct polls *polls, struct poll_wait *wait)
 	r = workers_begin(&polls->workers);
 	if (r < 0)
 		return r;
-	wait->next = polls->added;
-	polls->added = wait;
+	wait->next = polls->first;
+	polls->first = wait;
 	pthread_cond_signal(&polls->workers.changed);
 	return 0;
 }

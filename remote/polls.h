@@ -3,12 +3,11 @@
  *
  * The thread begins with the first and ends with polls_rest().
  *
- * Threads: any number may call polls_add(). polls_rest() and polls_free() are called alone. */
+ * Threads: any number may call polls_add(). polls_rest() and polls_release() are called
+ * alone. */
 #pragma once
 
-#include <stdbool.h>
-
-struct polls;
+#include "base/workers.h"
 
 /* Belongs to the caller, and must not change until it is over. */
 struct poll_wait {
@@ -18,8 +17,13 @@ struct poll_wait {
 	struct poll_wait *next; /* polls.c's */
 };
 
-int polls_new(struct polls **ret);
-void polls_free(struct polls *polls); /* as polls_rest() first; NULL is fine */
+struct polls {
+	struct workers workers;
+	struct poll_wait *first; /* protected by the lock of the workers */
+};
+
+void polls_init(struct polls *polls);
+void polls_release(struct polls *polls); /* as polls_rest() first */
 
 /* Returns 0 or -errno: there is no thread. */
 int polls_add(struct polls *polls, struct poll_wait *wait);

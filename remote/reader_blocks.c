@@ -195,14 +195,14 @@ static void copy_will_get(struct reader *reader, uint64_t offset, size_t len)
 /* --- which pack it is ------------------------------------------------------------------------- */
 
 /* Once for all copies: the reason is mostly the same. */
-static void no_copy(const struct reader_blocks *copy, int error)
+static void say_no_copy(struct disk *disk, int error)
 {
 	char line[256];
 
 	snprintf(line, sizeof(line), "the disk cache cannot be used, the mount goes on without: %s",
 		 err_text(NULL, error));
-	if (copy->disk->notice && !atomic_exchange(&copy->disk->said, true))
-		copy->disk->notice(line);
+	if (disk->notice && !atomic_exchange(&disk->said, true))
+		disk->notice(line);
 }
 
 static void close_copy(struct reader_blocks *copy)
@@ -218,28 +218,24 @@ static void close_copy(struct reader_blocks *copy)
 	copy->filler = NULL;
 }
 
-static int make_copy_parts(struct reader_blocks *copy)
-{
-	struct block_filler_params params = {.fillers = copy->disk->fillers,
-					     .far = copy->far,
-					     .store = copy->disk->store,
-					     .blocks = copy->blocks,
-					     .target = &copy->target};
-	int r = block_claims_new(copy->blocks, false, &copy->claims);
-
-	copy->target = (struct block_target){.writer = copy->disk->writer, .blocks = copy->blocks};
-	return r < 0 ? r : block_filler_new(&params, &copy->filler);
-}
-
 static int open_copy(struct reader_blocks *copy, const char *key, uint64_t size)
 {
+	struct block_filler_params params = {.fillers = &copy->disk->fillers,
+					     .far = copy->far,
+					     .store = copy->disk->store,
+					     .target = &copy->target};
 	int r = block_store_blocks(copy->disk->store, key, size, &copy->blocks);
 
 	if (r < 0)
 		return r;
 	copy->near = blocks_reader(copy->blocks);
 	copy->target = (struct block_target){.writer = copy->disk->writer, .blocks = copy->blocks};
-	r = limits_is_spare(blocks_map(copy->blocks)) ? -EMFILE : make_copy_parts(copy);
+	params.blocks = copy->blocks;
+	r = limits_is_spare(blocks_map(copy->blocks)) ? -EMFILE : 0;
+	if (r == 0)
+		r = block_claims_new(copy->blocks, false, &copy->claims);
+	if (r == 0)
+		r = block_filler_new(&params, &copy->filler);
 	if (r < 0)
 		close_copy(copy);
 	return r;
@@ -264,7 +260,7 @@ static void copy_known(struct reader *reader, const void *head, size_t len)
 	if (r == 0)
 		r = open_copy(copy, key, identity.size);
 	if (r < 0)
-		no_copy(copy, r);
+		say_no_copy(copy->disk, r);
 	else
 		block_store_remember(copy->disk->store, copy->name, key);
 }

@@ -18,7 +18,7 @@ struct leg {
 	struct flight *flight;
 	struct part part;
 	struct iovec *pieces;	   /* of the request */
-	struct block_piece *piece; /* see fill_gaps() */
+	struct block_piece *piece; /* see fill_leg_gaps() */
 	struct reader_request request;
 	uint64_t since; /* since when it waits for others, ns */
 	bool ahead;	/* the kind of its claim */
@@ -48,7 +48,7 @@ static bool has_gaps(const struct iovec *iov, int count)
 }
 
 /* Gaps in a part are kept too. They get memory that will be written, if there is any. */
-static void fill_gaps(struct leg *leg)
+static void fill_leg_gaps(struct leg *leg)
 {
 	struct iovec *iov = leg->pieces;
 	int count = leg->request.count;
@@ -141,7 +141,7 @@ static void leg_done(void *arg, int error)
 
 static void fetch_leg(struct leg *leg)
 {
-	fill_gaps(leg);
+	fill_leg_gaps(leg);
 	reader_submit(leg->flight->copy->far, &leg->request);
 }
 
@@ -198,16 +198,8 @@ static bool leg_is_over(struct poll_wait *wait)
 	    clock_ns() - leg->since <= (leg->ahead ? PATIENCE_AHEAD_NS : PATIENCE_NS))
 		return false;
 	leg->job.run = claim == CLAIM_NEAR ? run_leg : run_fetch;
-	jobs_add(copy->disk->reads, &leg->job);
+	jobs_add(&copy->disk->reads, &leg->job);
 	return true;
-}
-
-static void wait_for_others(struct leg *leg)
-{
-	leg->since = clock_ns();
-	leg->wait.is_over = leg_is_over;
-	if (polls_add(leg->flight->copy->disk->waits, &leg->wait) < 0)
-		fetch_leg(leg);
 }
 
 /* Makes the legs from the parts. Each takes its pieces from those of the flight. */
@@ -242,15 +234,15 @@ static void send_leg(struct reader_blocks *copy, struct leg *leg)
 {
 	enum claim claim = CLAIM_NEAR;
 
+	leg->since = clock_ns();
+	leg->wait.is_over = leg_is_over;
 	leg->ahead = atomic_load(reader_ahead(&leg->request));
 	if (!leg->part.near)
 		claim = claim_leg(leg);
-	if (claim == CLAIM_TAKEN)
+	if (claim == CLAIM_NEAR)
+		jobs_add(&copy->disk->reads, &leg->job);
+	else if (claim == CLAIM_TAKEN || polls_add(&copy->disk->waits, &leg->wait) < 0)
 		fetch_leg(leg);
-	else if (claim == CLAIM_NEAR)
-		jobs_add(copy->disk->reads, &leg->job);
-	else
-		wait_for_others(leg);
 }
 
 static int submit_parts(struct reader_blocks *copy, struct reader_request *request)

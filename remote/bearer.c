@@ -17,12 +17,12 @@ static struct bearer *bearer_of(struct object_auth *auth)
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-static int bearer_sign(struct object_auth *auth, const struct object_request *request,
-		       header_add_fn *add, void *context)
+static int bearer_sign(struct object_auth *auth, const struct url *url, header_add_fn *add,
+		       void *context)
 {
 	const char *token = bearer_of(auth)->token.text;
 
-	(void)request;
+	(void)url;
 	return token ? header_addf(add, context, "Authorization: Bearer %s", token) : 0;
 }
 

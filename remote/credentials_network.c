@@ -3,7 +3,6 @@
 #include "base/scope.h"
 #include "remote/answer.h"
 #include "remote/credentials_place.h"
-#include "remote/encode.h"
 #include "remote/environment.h"
 #include "remote/url.h"
 #include <errno.h>
@@ -16,13 +15,6 @@
 #define OTHERS_MS  10000
 #define TOKEN_MAX  65536
 
-static bool is_here(const char *text)
-{
-	struct url url SCOPE(url_release) = {0};
-
-	return url_parse(text, &url) == 0 && url_is_here(&url);
-}
-
 /* Any status is an answer. What may be a passing failure is tried twice. */
 static int ask_service(const struct credentials_ask *ask, struct fetch request,
 		       unsigned *ret_status, struct buf *ret, struct err *err)
@@ -31,7 +23,6 @@ static int ask_service(const struct credentials_ask *ask, struct fetch request,
 
 	request.settings = ask->settings;
 	request.stops = ask->stops;
-	request.direct |= is_here(request.url);
 	for (int i = 0; i < TRIES; i++) {
 		buf_release(ret);
 		r = ask->fetch(&request, ret_status, ret, err);
@@ -66,20 +57,13 @@ static int read_token(const char *path, struct buf *ret, struct err *err)
 
 /* --- web identity --------------------------------------------------------------------------- */
 
-static const char *sts_endpoint(void)
+static int add_sts_url(const struct credentials_ask *ask, struct buf *ret)
 {
 	const char *url = environment_get("AWS_ENDPOINT_URL_STS");
 
-	if (environment_is_true("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"))
-		return NULL;
-	return url ? url : environment_get("AWS_ENDPOINT_URL");
-}
-
-static int add_sts_url(const struct credentials_ask *ask, struct buf *ret)
-{
-	const char *url = sts_endpoint();
-
-	if (url)
+	if (!url)
+		url = environment_get("AWS_ENDPOINT_URL");
+	if (url && !environment_is_true("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"))
 		return buf_adds(ret, url);
 	return ask->region ? buf_addf(ret, "https://sts.%s.amazonaws.com%s/", ask->region,
 				      strncmp(ask->region, "cn-", 3) == 0 ? ".cn" : "")
@@ -91,14 +75,14 @@ static int add_role_body(const char *role, const char *session, const char *toke
 	int r = buf_adds(ret, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=");
 
 	if (r == 0)
-		r = encode_add(ret, role, "");
+		r = url_encode(ret, role, "");
 	if (r == 0)
 		r = buf_adds(ret, "&RoleSessionName=");
 	if (r == 0)
-		r = encode_add(ret, session, "");
+		r = url_encode(ret, session, "");
 	if (r == 0)
 		r = buf_adds(ret, "&WebIdentityToken=");
-	return r < 0 ? r : encode_add(ret, token, "");
+	return r < 0 ? r : url_encode(ret, token, "");
 }
 
 static int refused_role(const char *role, unsigned status, const char *body, struct err *err)

@@ -7,16 +7,6 @@
 
 #define PROCESS_MS 60000
 
-static int of_keys(const struct profile *profile, const struct profile_keys *keys,
-		   struct credentials *ret, struct err *err)
-{
-	if (!keys->secret)
-		return err_set(err, -EINVAL,
-			       "profile '%s' has aws_access_key_id, but no aws_secret_access_key",
-			       profile_name(profile));
-	return credentials_copy(keys->access, keys->secret, keys->token, ret);
-}
-
 static int of_process(const struct credentials_ask *ask, const struct profile *profile,
 		      const char *const argv[], const char *what, struct credentials *ret,
 		      struct err *err)
@@ -65,15 +55,19 @@ static int of_profile(const struct credentials_ask *ask, const struct profile *p
 				    "--format",
 				    "process",
 				    NULL};
-	struct profile_keys keys;
+	struct profile_keys keys = {0};
 
 	if (token_file && role && !ask->google)
 		return credentials_of_role(ask, token_file, role,
 					   profile_get(profile, "role_session_name"), ret, err);
 	if (needs_tool(profile) && !ask->google)
 		return of_process(ask, profile, tool, "aws configure export-credentials", ret, err);
-	if (profile_keys(profile, &keys))
-		return of_keys(profile, &keys, ret, err);
+	if (profile_keys(profile, &keys) && !keys.secret)
+		return err_set(err, -EINVAL,
+			       "profile '%s' has aws_access_key_id, but no aws_secret_access_key",
+			       profile_name(profile));
+	if (keys.access)
+		return credentials_copy(keys.access, keys.secret, keys.token, ret);
 	if (command && !ask->google)
 		return of_process(ask, profile, shell, "credential_process", ret, err);
 	return err_set(err, 1, "no keys of profile '%s' in %s", profile_name(profile),

@@ -55,25 +55,30 @@ static int find_functions(struct curl *ret, struct err *err)
 
 #endif
 
-/* Needed once a process. Before libcurl 7.84, two threads must not call it at the same time. */
-static CURLcode begin_curl(const struct curl *curl)
-{
-	static pthread_mutex_t curl_beginning = PTHREAD_MUTEX_INITIALIZER;
-
-	SCOPE_LOCK(&curl_beginning);
-	return curl->global_init(CURL_GLOBAL_DEFAULT);
-}
-
+/* What is needed once a process comes last. Before libcurl 7.84, two threads must not call it at
+ * the same time. */
 int curl_load(struct curl *ret, struct err *err)
 {
+	static pthread_mutex_t curl_beginning = PTHREAD_MUTEX_INITIALIZER;
 	struct curl curl;
 	int r = find_functions(&curl, err);
 
 	if (r < 0)
 		return r;
-	if (begin_curl(&curl) != CURLE_OK)
+	SCOPE_LOCK(&curl_beginning);
+	if (curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_set(err, -ENOSYS, "libcurl cannot begin");
 	*ret = curl;
+	return 0;
+}
+
+int curl_add_header(const struct curl *curl, const char *line, struct curl_slist **headers)
+{
+	struct curl_slist *more = curl->slist_append(*headers, line);
+
+	if (!more)
+		return -ENOMEM;
+	*headers = more;
 	return 0;
 }
 

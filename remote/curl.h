@@ -28,11 +28,11 @@
 #endif
 #define CURL_PROTOCOLS_NUMBER ((CURLoption)(CURLOPTTYPE_LONG + 181)) /* deprecated since 7.85 */
 
-#define CURL_FUNCTIONS(f)                                                                        \
-	f(global_init) f(easy_init) f(easy_cleanup) f(easy_reset) f(easy_setopt) f(easy_perform) \
-		f(easy_getinfo) f(easy_strerror) f(slist_append) f(slist_free_all) f(multi_init) \
-			f(multi_cleanup) f(multi_setopt) f(multi_add_handle)                     \
-				f(multi_remove_handle) f(multi_socket_action) f(multi_info_read)
+#define CURL_FUNCTIONS(f)                                                                          \
+	f(global_init) f(easy_init) f(easy_cleanup) f(easy_setopt) f(easy_perform) f(easy_getinfo) \
+		f(easy_strerror) f(slist_append) f(slist_free_all) f(multi_init) f(multi_cleanup)  \
+			f(multi_setopt) f(multi_add_handle) f(multi_remove_handle)                 \
+				f(multi_socket_action) f(multi_info_read)
 
 #define CURL_MEMBER(name) __typeof__(curl_##name) *name;
 
@@ -43,6 +43,9 @@ struct curl {
 
 /* It stays loaded until the process ends. Returns 0 or -ENOSYS. */
 int curl_load(struct curl *ret, struct err *err);
+
+/* Adds a header line to a list. Returns 0 or -ENOMEM. */
+int curl_add_header(const struct curl *curl, const char *line, struct curl_slist **headers);
 
 /* Says which authorities are trusted. */
 void curl_trust(const struct curl *curl, CURL *easy, const struct remote_settings *settings);

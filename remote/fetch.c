@@ -4,6 +4,7 @@
 
 #include "base/scope.h"
 #include "remote/fetch.h"
+#include "remote/url.h"
 #include <errno.h>
 #include <string.h>
 
@@ -13,8 +14,7 @@ struct fetching {
 	struct curl_slist *headers;
 	struct buf body;
 	int error; /* why the body was not taken */
-	size_t most;
-	struct buf *headers_to;
+	const struct fetch *request;
 	char reason[CURL_ERROR_SIZE];
 };
 
@@ -30,9 +30,10 @@ static void fetching_release(struct fetching *fetching)
 static size_t keep_body(char *data, size_t size, size_t count, void *context)
 {
 	struct fetching *fetching = context;
+	size_t most = fetching->request->most;
 
 	(void)size; /* 1 */
-	if (fetching->body.len + count > fetching->most)
+	if (fetching->body.len + count > (most ? most : FETCH_BYTES))
 		fetching->error = -EMSGSIZE;
 	else
 		fetching->error = buf_add(&fetching->body, data, count);
@@ -42,7 +43,7 @@ static size_t keep_body(char *data, size_t size, size_t count, void *context)
 static size_t keep_header(char *data, size_t size, size_t count, void *context)
 {
 	struct fetching *fetching = context;
-	struct buf *to = fetching->headers_to;
+	struct buf *to = fetching->request->ret_headers;
 
 	(void)size; /* 1 */
 	if (!to)
@@ -53,18 +54,6 @@ static size_t keep_header(char *data, size_t size, size_t count, void *context)
 	if (!fetching->error && buf_add(to, "", 1) == 0)
 		to->len--;
 	return fetching->error ? 0 : count;
-}
-
-static int add_headers(struct fetching *fetching, const char *const *lines)
-{
-	for (; lines && *lines; lines++) {
-		struct curl_slist *more = fetching->curl.slist_append(fetching->headers, *lines);
-
-		if (!more)
-			return -ENOMEM;
-		fetching->headers = more;
-	}
-	return 0;
 }
 
 static int look_whether_to_stop(void *context, curl_off_t to_get, curl_off_t got,
@@ -79,8 +68,16 @@ static int look_whether_to_stop(void *context, curl_off_t to_get, curl_off_t got
 	return stops && atomic_load(stops);
 }
 
-static void set_up_fetch(struct fetching *fetching, const struct fetch *request)
+static bool leads_here(const char *text)
 {
+	struct url url SCOPE(url_release) = {0};
+
+	return url_parse(text, &url) == 0 && url_is_here(&url);
+}
+
+static void set_up_fetch(struct fetching *fetching)
+{
+	const struct fetch *request = fetching->request;
 	__typeof__(fetching->curl.easy_setopt) set = fetching->curl.easy_setopt;
 	CURL *easy = fetching->easy;
 
@@ -99,7 +96,7 @@ static void set_up_fetch(struct fetching *fetching, const struct fetch *request)
 	set(easy, CURLOPT_NOPROGRESS, 0L);
 	if (request->body)
 		set(easy, CURLOPT_POSTFIELDS, request->body);
-	if (request->direct)
+	if (request->direct || leads_here(request->url))
 		set(easy, CURLOPT_NOPROXY, "*");
 	curl_trust(&fetching->curl, easy, request->settings);
 }
@@ -120,19 +117,19 @@ static int fail_fetch(const struct fetching *fetching, CURLcode code, struct err
 
 int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_body, struct err *err)
 {
-	struct fetching fetching SCOPE(fetching_release) = {0};
+	struct fetching fetching SCOPE(fetching_release) = {.request = request};
 	long status = 0;
 	CURLcode code;
 	int r = curl_load(&fetching.curl, err);
 
+	for (const char *const *line = request->headers; r == 0 && line && *line; line++)
+		r = curl_add_header(&fetching.curl, *line, &fetching.headers);
 	if (r < 0)
 		return r;
-	fetching.most = request->most ? request->most : FETCH_BYTES;
-	fetching.headers_to = request->ret_headers;
 	fetching.easy = fetching.curl.easy_init();
-	if (!fetching.easy || add_headers(&fetching, request->headers) < 0)
+	if (!fetching.easy)
 		return -ENOMEM;
-	set_up_fetch(&fetching, request);
+	set_up_fetch(&fetching);
 	code = fetching.curl.easy_perform(fetching.easy);
 	if (code == CURLE_OK && buf_adds(&fetching.body, "") < 0)
 		return -ENOMEM;

@@ -14,8 +14,8 @@ struct fetch {
 	const char *const *headers; /* lines "Name: value", NULL-ended; NULL: none */
 	const char *body;	    /* NULL: none */
 	unsigned timeout_ms;	    /* for the whole request */
-	bool direct;		    /* without a proxy: for metadata services */
-	size_t most;		    /* bytes of the body; 0: FETCH_BYTES */
+	bool direct; /* without a proxy: for metadata services; to this machine always */
+	size_t most; /* bytes of the body; 0: FETCH_BYTES */
 	struct buf
 		*ret_headers; /* gets the lines of the answer's headers; NULL: nobody wants them */
 	const atomic_bool *stops; /* once true, it ends within some seconds; NULL: never */

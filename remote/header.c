@@ -23,29 +23,20 @@ int header_addf(header_add_fn *add, void *context, const char *format, ...)
 	return -ENOMEM;
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 /* The value in a line of `len` bytes, if the line is this header. */
 static bool value_in(const char *line, size_t len, const char *name, const char **ret,
 		     size_t *ret_len)
 {
-	size_t name_len = strlen(name);
+	size_t begin = strlen(name);
 
-	if (len <= name_len || strncasecmp(line, name, name_len) != 0 || line[name_len] != ':')
+	if (len <= begin || strncasecmp(line, name, begin) != 0 || line[begin] != ':')
 		return false;
-	line += name_len + 1;
-	len -= name_len + 1;
-	while (len > 0 && is_blank(line[0])) {
-		line++;
+	begin++;
+	begin += strspn(line + begin, " \t");
+	while (len > begin && strchr(" \t", line[len - 1]))
 		len--;
-	}
-	while (len > 0 && is_blank(line[len - 1]))
-		len--;
-	*ret = line;
-	*ret_len = len;
+	*ret = line + begin;
+	*ret_len = len - begin;
 	return true;
 }
 

@@ -55,18 +55,6 @@ struct http_client {
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
-static struct http_host *add_host(struct http *http, const char *name)
-{
-	struct http_host *host = http_host_new(name);
-
-	if (!host)
-		return NULL;
-	host->next = http->hosts;
-	http->hosts = host;
-	http->host_count++;
-	return host;
-}
-
 /* Called with the lock held. NULL: no memory. */
 static struct http_host *host_of(struct http *http, const char *url)
 {
@@ -79,7 +67,15 @@ static struct http_host *host_of(struct http *http, const char *url)
 		return NULL;
 	while (host && strcasecmp(host->name, name) != 0)
 		host = host->next;
-	return host ? host : add_host(http, name);
+	if (host)
+		return host;
+	host = http_host_new(name);
+	if (host) {
+		host->next = http->hosts;
+		http->hosts = host;
+		http->host_count++;
+	}
+	return host;
 }
 
 /* --- what libcurl wants to hear of ------------------------------------------------------------ */
@@ -120,14 +116,6 @@ static void pause_transfer(struct http *http, struct http_transfer *transfer, ui
 	http_list_add(&http->pausing, transfer);
 }
 
-/* The transfer is its owner's. */
-static void forget_transfer(struct http_client *client)
-{
-	SCOPE_LOCK(&client->http->lock);
-	if (--client->left == 0)
-		pthread_cond_broadcast(&client->http->finished);
-}
-
 static void finish_transfer(struct http *http, struct http_transfer *transfer,
 			    const struct http_outcome *outcome)
 {
@@ -140,15 +128,18 @@ static void finish_transfer(struct http *http, struct http_transfer *transfer,
 		http_host_slow_down(host);
 	} else if (outcome->end == HTTP_ANSWERED) {
 		http_host_speed_up(host);
-	} else if (http_end_is_closing(outcome->end)) {
+	} else if (outcome->end == HTTP_NO_CONNECTION || outcome->end == HTTP_BROKEN ||
+		   outcome->end == HTTP_CUT) {
 		http_host_closed(host);
 	}
-	if (!verdict.again) {
-		forget_transfer(client);
+	if (verdict.again) {
+		atomic_fetch_add_explicit(&client->retries, 1, memory_order_relaxed);
+		pause_transfer(http, transfer, verdict.pause_ns);
 		return;
 	}
-	atomic_fetch_add_explicit(&client->retries, 1, memory_order_relaxed);
-	pause_transfer(http, transfer, verdict.pause_ns);
+	SCOPE_LOCK(&http->lock); /* the transfer is its owner's */
+	if (--client->left == 0)
+		pthread_cond_broadcast(&http->finished);
 }
 
 static void end_early(struct http *http, struct http_transfer *transfer, enum http_end end)
@@ -251,28 +242,21 @@ static struct http_transfer *next_transfer(struct http *http)
 
 /* --- ending ----------------------------------------------------------------------------------- */
 
-static void end_slot(struct http *http, struct http_slot *slot, CURLcode code)
-{
-	struct http_outcome outcome;
-
-	http_slot_outcome(slot, code, &outcome);
-	http->curl.multi_remove_handle(http->multi, slot->easy);
-	count_under_way(http, slot->transfer, UINT64_MAX);
-	finish_transfer(http, slot->transfer, &outcome);
-	http_slots_put(&http->slots, slot);
-}
-
 static void end_finished(struct http *http)
 {
 	CURLMsg *message;
 	int left;
 
 	while ((message = http->curl.multi_info_read(http->multi, &left))) {
-		CURLcode code = message->data.result;
+		struct http_outcome outcome;
 		struct http_slot *slot;
 
 		http->curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&slot);
-		end_slot(http, slot, code);
+		http_slot_outcome(slot, message->data.result, &outcome);
+		http->curl.multi_remove_handle(http->multi, slot->easy);
+		count_under_way(http, slot->transfer, UINT64_MAX);
+		finish_transfer(http, slot->transfer, &outcome);
+		http_slots_put(&http->slots, slot);
 	}
 }
 
@@ -420,7 +404,7 @@ static void close_all(struct http *http)
 	http->epoll = http->wake = -1;
 }
 
-static int begin_http(struct http *http)
+static int http_begin(struct http *http)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
@@ -437,21 +421,9 @@ static int begin_http(struct http *http)
 	http->curl.multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
 	http->curl.multi_setopt(http->multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
 	http->curl.multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)HTTP_MOST);
-	return 0;
-}
-
-static int http_begin(struct http *http)
-{
-	int r = begin_http(http);
-
 	http->timer = 0;
 	http->most = min(HTTP_MOST_IN_ALL, limits_spare_files());
-	if (r == 0)
-		r = thread_without_signals(&http->thread, http_thread, http);
-	if (r < 0)
-		close_all(http);
-	http->running = r == 0;
-	return r;
+	return thread_without_signals(&http->thread, http_thread, http);
 }
 
 static void http_wake(struct http *http)
@@ -515,7 +487,7 @@ void http_free(struct http *http)
 	http_rest(http);
 	while ((host = http->hosts)) {
 		http->hosts = host->next;
-		http_host_free(host);
+		free(host);
 	}
 	pthread_cond_destroy(&http->finished);
 	pthread_mutex_destroy(&http->lock);
@@ -549,26 +521,28 @@ void http_client_free(struct http_client *client)
 	free(client);
 }
 
-static bool accept_transfer(struct http *http, struct http_client *client,
-			    struct http_transfer *transfer)
+void http_submit(struct http_client *client, struct http_transfer *transfer)
 {
-	SCOPE_LOCK(&http->lock);
+	struct http *http = client->http;
+	bool running;
+
+	pthread_mutex_lock(&http->lock);
 	client->left++;
 	transfer->client = client;
 	transfer->host = client->host;
 	transfer->received = &client->bytes;
 	transfer->number = http->submitted++;
-	if (!http->running && http_begin(http) < 0)
-		return false;
-	http_host_add(client->host, transfer);
-	http_wake(http);
-	return true;
-}
-
-void http_submit(struct http_client *client, struct http_transfer *transfer)
-{
-	if (!accept_transfer(client->http, client, transfer))
-		end_early(client->http, transfer, HTTP_CANCELLED);
+	running = http->running || http_begin(http) == 0;
+	http->running = running;
+	if (running) {
+		http_host_add(client->host, transfer);
+		http_wake(http);
+	} else {
+		close_all(http);
+	}
+	pthread_mutex_unlock(&http->lock);
+	if (!running)
+		end_early(http, transfer, HTTP_CANCELLED);
 }
 
 /* Called with the lock held. */

@@ -66,11 +66,6 @@ enum http_end {
 	HTTP_ENDS,
 };
 
-static inline bool http_end_is_closing(enum http_end end)
-{
-	return end == HTTP_NO_CONNECTION || end == HTTP_BROKEN || end == HTTP_CUT;
-}
-
 /* What to send: filled by prepare(). */
 struct http_message {
 	const char *url;

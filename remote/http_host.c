@@ -23,14 +23,6 @@ void http_list_add(struct http_list *list, struct http_transfer *transfer)
 	list->end = &transfer->next;
 }
 
-void http_list_put_back(struct http_list *list, struct http_transfer *transfer)
-{
-	transfer->next = list->first;
-	if (!list->first)
-		list->end = &transfer->next;
-	list->first = transfer;
-}
-
 /* Takes the transfer that *at leads to. */
 static struct http_transfer *take_at(struct http_list *list, struct http_transfer **at)
 {
@@ -61,25 +53,15 @@ void http_list_move(struct http_list *from, struct http_list *to)
 
 struct http_host *http_host_new(const char *name)
 {
-	struct http_host *host = calloc(1, sizeof(*host));
+	struct http_host *host = calloc(1, sizeof(*host) + strlen(name) + 1);
 
 	if (!host)
 		return NULL;
-	host->name = strdup(name);
-	if (!host->name) {
-		free(host);
-		return NULL;
-	}
+	memcpy(host->name, name, strlen(name));
 	host->limit = HTTP_MOST;
 	http_list_init(&host->wanted);
 	http_list_init(&host->ahead);
 	return host;
-}
-
-void http_host_free(struct http_host *host)
-{
-	free(host->name);
-	free(host);
 }
 
 bool http_is_ahead(const struct http_transfer *transfer)
@@ -100,7 +82,12 @@ void http_host_add(struct http_host *host, struct http_transfer *transfer)
 
 void http_host_put_back(struct http_host *host, struct http_transfer *transfer)
 {
-	http_list_put_back(list_of(host, transfer), transfer);
+	struct http_list *list = list_of(host, transfer);
+
+	transfer->next = list->first;
+	if (!list->first)
+		list->end = &transfer->next;
+	list->first = transfer;
 }
 
 /* The first transfer that was ahead when it came, and that somebody waits for now. */

@@ -16,26 +16,23 @@ struct http_list {
 
 void http_list_init(struct http_list *list);
 void http_list_add(struct http_list *list, struct http_transfer *transfer);
-void http_list_put_back(struct http_list *list, struct http_transfer *transfer);
 struct http_transfer *http_list_take(struct http_list *list); /* NULL: it is empty */
 /* What was in `to` must have been taken. */
 void http_list_move(struct http_list *from, struct http_list *to);
 
 struct http_host {
 	struct http_host *next;
-	char *name;			/* with the port, unless it is the usual one */
 	struct http_list wanted, ahead; /* not begun */
 	uint64_t under_way, limit;
 	uint64_t slowed, answers; /* when the limit was last halved; answers since it last grew */
 	uint64_t heard, closed;	  /* answers in this round, and connections that were closed */
 	const struct http_client *speaker; /* who said last what is wrong; NULL: nobody */
 	uint64_t spoke;			   /* when, ns */
+	char name[];			   /* with the port, unless it is the usual one */
 };
 
-/* NULL: no memory. */
+/* For free(3), when no transfers are left. NULL: no memory. */
 struct http_host *http_host_new(const char *name);
-/* No transfers may be left. */
-void http_host_free(struct http_host *host);
 
 /* Whether somebody waits for it now. */
 bool http_is_ahead(const struct http_transfer *transfer);

@@ -315,12 +315,8 @@ void http_slots_free(struct http_slots *slots)
 static int add_header(void *context, const char *line)
 {
 	struct http_slot *slot = context;
-	struct curl_slist *more = slot->curl->slist_append(slot->headers, line);
 
-	if (!more)
-		return -ENOMEM;
-	slot->headers = more;
-	return 0;
+	return curl_add_header(slot->curl, line, &slot->headers);
 }
 
 /* Forgets the last answer, and finds where in iov the body goes on. */

@@ -1,6 +1,5 @@
 #include "remote/hub.h"
 #include "base/scope.h"
-#include "remote/encode.h"
 #include "remote/environment.h"
 #include <ctype.h>
 #include <errno.h>
@@ -78,14 +77,6 @@ static int refuse_name(struct err *err)
 		       "hf://datasets/OWNER/NAME@REVISION/PATH is one");
 }
 
-/* "a/b" becomes "a%2Fb", and "a%2Fb" stays. */
-static int add_revision(struct buf *url, const char *text, size_t len)
-{
-	SCOPE_FREE char *revision = strndup(text, len);
-
-	return revision ? encode_add(url, revision, "%") : -ENOMEM;
-}
-
 int hub_parse(const char *name, struct hub_name *ret, struct err *err)
 {
 	struct hub_name parts = {.revision = "main", .revised = strlen("main")};
@@ -111,15 +102,16 @@ int hub_parse(const char *name, struct hub_name *ret, struct err *err)
 
 int hub_add(const struct hub_name *name, const char *before, const char *between, struct buf *ret)
 {
+	SCOPE_FREE char *revision = strndup(name->revision, name->revised);
 	const char *server = endpoint();
 	size_t end = strlen(server);
-	int r;
 
 	while (end > 0 && server[end - 1] == '/')
 		end--;
-	r = buf_addf(ret, "%.*s%s%.*s%s", (int)end, server, before, (int)name->owned,
-		     name->repository, between);
-	return r < 0 ? r : add_revision(ret, name->revision, name->revised);
+	if (!revision || buf_addf(ret, "%.*s%s%.*s%s", (int)end, server, before, (int)name->owned,
+				  name->repository, between) < 0)
+		return -ENOMEM;
+	return url_encode(ret, revision, "%"); /* "a/b" becomes "a%2Fb", and "a%2Fb" stays */
 }
 
 int hub_url(const char *name, char **ret, struct err *err)
@@ -135,7 +127,7 @@ int hub_url(const char *name, char **ret, struct err *err)
 	if (r == 0)
 		r = buf_adds(&url, "/");
 	if (r == 0)
-		r = encode_add(&url, parts.path, "/");
+		r = url_encode(&url, parts.path, "/");
 	if (r == 0)
 		*ret = steal_ptr(&url.data);
 	return r;

@@ -2,17 +2,15 @@
 #include "base/name.h"
 #include "base/scope.h"
 #include "remote/answer.h"
-#include "remote/encode.h"
+#include "remote/bearer.h"
 #include "remote/header.h"
 #include "remote/hub.h"
 #include "remote/listing.h"
-#include "remote/token.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define TIMEOUT_MS 30000
-#define LINK	   16384
+#define LINK 16384
 
 enum kind { LMDB, TAR, ZIP, TFRECORD, PARQUET, OTHER };
 
@@ -142,42 +140,20 @@ static int say_status(unsigned status, bool has_token, struct err *err)
 		       status / 100 == 3 ? ": it has another name now" : "");
 }
 
-/* Finds the token for a server, and makes it a header; NULL: there is none. */
-static int authorize(const struct url *server, const struct remote_settings *settings,
-		     char **ret_header, struct err *err)
-{
-	struct token token SCOPE(token_release) = {0};
-	char *header = NULL;
-	int r = token_find(server, settings, &token, err);
-
-	if (r == 0 && token.text && asprintf(&header, "Authorization: Bearer %s", token.text) < 0)
-		return -ENOMEM;
-	if (r == 0)
-		*ret_header = header;
-	return r;
-}
-
 /* Takes a page, and replaces its URL by that of the next one. Returns 0, 1 (it was the last) or
  * -errno. */
-static int turn_page(struct hub_listing *listing, const struct fetch *request,
-		     credentials_fetch_fn *fetch_from, char **url, struct err *err)
+static int turn_page(struct hub_listing *listing, char **url, struct err *err)
 {
-	SCOPE(buf_release) struct buf headers = BUF_INIT;
-	SCOPE(buf_release) struct buf body = BUF_INIT;
-	struct fetch page = *request;
-	unsigned status;
+	struct listing_page page SCOPE(listing_page_release) = {0};
 	char *next;
-	int r;
+	int r = listing_ask(&listing->files, *url, &page, err);
 
-	page.url = *url;
-	page.ret_headers = &headers;
-	r = listing_ask(&page, fetch_from, &status, &body, err);
-	if (r == 0 && status != 200)
-		r = say_status(status, page.headers[0] != NULL, err);
-	if (r == 0 && (r = take_page(listing, body.data)) == -EINVAL)
+	if (r == 0 && page.status != 200)
+		r = say_status(page.status, page.authorized, err);
+	if (r == 0 && (r = take_page(listing, page.body.data)) == -EINVAL)
 		r = err_set(err, -EPROTO, "the Hub's listing cannot be read");
 	if (r == 0)
-		r = next_of(headers.data ? headers.data : "", &next, err);
+		r = next_of(page.headers.data ? page.headers.data : "", &next, err);
 	if (r == 0) {
 		free(*url);
 		*url = next;
@@ -186,29 +162,20 @@ static int turn_page(struct hub_listing *listing, const struct fetch *request,
 }
 
 /* Asks for all pages from `first` on, which all are on one server, as the token is. */
-static int get_pages(struct hub_listing *listing, const char *first,
-		     const struct remote_settings *settings, credentials_fetch_fn *fetch_from,
-		     struct err *err)
+static int get_pages(struct hub_listing *listing, const char *first, struct err *err)
 {
 	struct url server SCOPE(url_release) = {0};
-	SCOPE_FREE char *header = NULL;
 	SCOPE_FREE char *url = strdup(first);
 	int r = url ? url_parse(url, &server) : -ENOMEM;
 
 	if (r == -EINVAL)
 		return err_set(err, r, "HF_ENDPOINT is no URL");
 	if (r == 0)
-		r = authorize(&server, settings, &header, err);
+		r = bearer_new(url, false, listing->files.settings, &listing->files.auth, err);
 	for (unsigned pages = 0; r == 0; pages++) {
-		const struct fetch request = {.method = "GET",
-					      .headers = (const char *const[]){header, NULL},
-					      .timeout_ms = TIMEOUT_MS,
-					      .direct = url_is_here(&server),
-					      .most = LISTING_BYTES,
-					      .settings = settings};
 		struct url next SCOPE(url_release) = {0};
 
-		r = turn_page(listing, &request, fetch_from, &url, err);
+		r = turn_page(listing, &url, err);
 		if (r == 0 && (url_parse(url, &next) < 0 || !url_same_server(&server, &next) ||
 			       pages == LISTING_PAGES))
 			r = err_set(err, -EPROTO,
@@ -239,7 +206,7 @@ static int listing_url(const struct hub_name *parts, char **ret)
 	if (r == 0 && *folder)
 		r = buf_adds(&url, "/");
 	if (r == 0)
-		r = encode_add(&url, folder, "/");
+		r = url_encode(&url, folder, "/");
 	if (r == 0)
 		r = buf_adds(&url, "?recursive=true");
 	if (r == 0)
@@ -251,7 +218,8 @@ int hub_list(const char *name, const struct remote_settings *settings,
 	     credentials_fetch_fn *fetch_from, struct buf *ret, struct err *err)
 {
 	struct hub_name parts;
-	struct hub_listing listing = {.files = {.name = name, .found = ret}};
+	struct hub_listing listing = {
+		.files = {.name = name, .found = ret, .settings = settings, .fetch = fetch_from}};
 	SCOPE_FREE char *url = NULL;
 	struct err reason = {0};
 	int r = hub_parse(name, &parts, err);
@@ -262,7 +230,9 @@ int hub_list(const char *name, const struct remote_settings *settings,
 	listing.files.root = parts.len;
 	r = listing_url(&parts, &url);
 	if (r == 0)
-		r = get_pages(&listing, url, settings, fetch_from, &reason);
+		r = get_pages(&listing, url, &reason);
+	if (listing.files.auth)
+		listing.files.auth->ops->free(listing.files.auth);
 	if (r < 0)
 		err_set(err, r, "%s: %s", name, err_text(&reason, r));
 	else if (!*parts.path)

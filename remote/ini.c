@@ -75,17 +75,6 @@ static int parse_line(struct ini *ini, char *line, struct ini_entry *at)
 	return 0;
 }
 
-static int parse_ini(struct ini *ini)
-{
-	struct ini_entry at = {0};
-	char *line, *rest = ini->text.data;
-	int r = 0;
-
-	while (r == 0 && (line = strsep(&rest, "\n")))
-		r = parse_line(ini, line, &at);
-	return r;
-}
-
 static int load(const char *path, struct buf *text, struct err *err)
 {
 	SCOPE_CLOSE int fd = io_open_given(path, err);
@@ -108,11 +97,13 @@ static int load(const char *path, struct buf *text, struct err *err)
 int ini_open(const char *path, struct ini **ret, struct err *err)
 {
 	struct ini *ini = calloc(1, sizeof(*ini));
+	struct ini_entry at = {0};
 	struct err reason = {0};
 	int r = ini ? load(path, &ini->text, &reason) : -ENOMEM;
+	char *line, *rest = r == 0 ? ini->text.data : NULL;
 
-	if (r == 0)
-		r = parse_ini(ini);
+	while (r == 0 && (line = strsep(&rest, "\n")))
+		r = parse_line(ini, line, &at);
 	if (r < 0) {
 		ini_free(ini);
 		return err_set(err, r, "%s: %s", path, err_text(&reason, r));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "remote/credentials.h"
+#include "remote/object_auth.h"
 
 #define LISTING_WILD  "*?["
 #define LISTING_PAGES 1000	/* at most, of 1000 files each */
@@ -13,6 +14,9 @@ struct listing {
 	const char *pattern; /* of what is below; '*' leaves out '/' */
 	struct buf *found;   /* names, NUL-ended */
 	bool exact;	     /* a file has the pattern as its path, and is meant alone */
+	struct object_auth *auth;
+	const struct remote_settings *settings;
+	credentials_fetch_fn *fetch;
 };
 
 /* Adds the name of a file if it matches. Returns 0 or -ENOMEM. */
@@ -20,6 +24,13 @@ int listing_take(struct listing *listing, const char *path);
 /* Adds it to other names in any case. */
 int listing_add(const struct listing *listing, const char *path, struct buf *names);
 
-/* Asks for a page. What may pass is tried again. Returns as fetch(). */
-int listing_ask(const struct fetch *request, credentials_fetch_fn *fetch_from, unsigned *ret_status,
-		struct buf *ret, struct err *err);
+struct listing_page {
+	unsigned status;
+	bool authorized; /* `auth` added headers */
+	struct buf headers, body;
+};
+
+/* Asks for a page, which is empty. What may pass is tried again. Returns as fetch(). */
+int listing_ask(const struct listing *listing, const char *url, struct listing_page *ret,
+		struct err *err);
+void listing_page_release(struct listing_page *page);

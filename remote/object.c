@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 #include <xxhash.h>
 
 #define OUTAGE_NS (2 * CLOCK_SECOND)  /* without a success before the user is told */
@@ -43,7 +42,6 @@ struct object {
 	bool arrived;		/* a range has, as a whole */
 	bool said;		/* the user was told */
 	uint64_t given_up;	/* when the user was last told that a read was, ns; 0: never */
-	uint64_t random;
 };
 
 /* A range that is being read. */
@@ -93,7 +91,6 @@ static int sign(struct object_auth *auth, struct http_message *message)
 {
 	struct url url SCOPE(url_release) = {0};
 	struct url first SCOPE(url_release) = {0};
-	struct object_request request;
 	int r = url_parse(message->url, &url);
 
 	if (r == 0)
@@ -102,8 +99,7 @@ static int sign(struct object_auth *auth, struct http_message *message)
 	if (r < 0 || !url_same_server(&url, &first))
 		return r;
 	message->netrc = auth->netrc;
-	request = (struct object_request){url.host, url.path, url.query};
-	return auth->ops->sign(auth, &request, message->add, message->context);
+	return auth->ops->sign(auth, &url, message->add, message->context);
 }
 
 /* Returns as object_refresh_look(); nobody waits any more for a read that was cancelled. */
@@ -157,16 +153,6 @@ static int read_prepare(struct http_transfer *transfer, struct http_message *ret
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-/* The first range that arrives says which object it is. */
-static void identify(struct object *object, const char *headers, uint64_t size)
-{
-	if (is_object_open(object))
-		return;
-	header_find(headers, "ETag", object->etag, TAG);
-	header_find(headers, "Last-Modified", object->modified, TAG);
-	atomic_store(&object->size, size);
-}
-
 static bool read_accept(struct http_transfer *transfer, unsigned status, const char *headers)
 {
 	struct object_read *read = read_of(transfer);
@@ -184,7 +170,11 @@ static bool read_accept(struct http_transfer *transfer, unsigned status, const c
 	read->error = retry_check_range(headers, &asked, &range, &read->why);
 	if (read->error < 0)
 		return false;
-	identify(object, headers, range.total);
+	if (!is_object_open(object)) { /* the first range that arrives says which object it is */
+		header_find(headers, "ETag", object->etag, TAG);
+		header_find(headers, "Last-Modified", object->modified, TAG);
+		atomic_store(&object->size, range.total);
+	}
 	read->expected = transfer->got + range.last - range.first + 1;
 	return true;
 }
@@ -332,13 +322,6 @@ static struct http_verdict end_read(struct object_read *read, int64_t result)
 	return (struct http_verdict){0};
 }
 
-static struct http_verdict end_well(struct object_read *read)
-{
-	read->object->arrived = true;
-	note_success(read->object);
-	return end_read(read, (int64_t)read->transfer.got);
-}
-
 static struct http_verdict fail_read(struct object_read *read, int error)
 {
 	struct object *object = read->object;
@@ -347,14 +330,6 @@ static struct http_verdict fail_read(struct object_read *read, int error)
 		atomic_store(&object->stale, true);
 	note_end(object, &read->why, error);
 	return end_read(read, error);
-}
-
-static uint64_t next_random(struct object *object)
-{
-	/* xorshift64 */
-	object->random ^= object->random << 13;
-	object->random ^= object->random >> 7;
-	return object->random ^= object->random << 17;
 }
 
 /* Bytes that came are worth the time that they take at HTTP_PACE, so that a server that sends one
@@ -384,20 +359,13 @@ static struct http_verdict ask_again(struct object_read *read, const struct http
 	waited = (now - read->failed) / CLOCK_SECOND;
 	if (waited >= most)
 		return fail_read(read, rule->error);
+	/* The clock is random enough: no two fail in the same nanosecond. */
 	return (struct http_verdict){.again = true,
 				     .overloaded = rule->overloaded,
 				     .pause_ns =
 					     retry_pause(++read->tries, rule->overloaded,
 							 min(outcome->retry_after, most - waited),
-							 next_random(object))};
-}
-
-static struct http_verdict ask_briefly(struct object_read *read, const struct http_outcome *outcome,
-				       const struct retry_rule *rule)
-{
-	if (!is_object_open(read->object) || read->brief++ == RETRY_BRIEF)
-		return fail_read(read, rule->error);
-	return ask_again(read, outcome, rule);
+							 XXH3_64bits(&now, sizeof(now)))};
 }
 
 static void forget_redirect(struct object *object)
@@ -492,11 +460,15 @@ static struct http_verdict read_finished(struct http_transfer *transfer,
 		forget_redirect(read->object);
 	switch (rule->action) {
 	case RETRY_TAKE:
-		return end_well(read);
+		read->object->arrived = true;
+		note_success(read->object);
+		return end_read(read, (int64_t)transfer->got);
+	case RETRY_BRIEFLY:
+		if (!is_object_open(read->object) || read->brief++ == RETRY_BRIEF)
+			return fail_read(read, rule->error);
+		return ask_again(read, outcome, rule);
 	case RETRY_AGAIN:
 		return ask_again(read, outcome, rule);
-	case RETRY_BRIEFLY:
-		return ask_briefly(read, outcome, rule);
 	case RETRY_ELSEWHERE:
 		return go_elsewhere(read, outcome, rule);
 	case RETRY_REFUSED:
@@ -557,9 +529,6 @@ int object_new(const char *shown, struct object_auth *auth, const struct remote_
 	object->settings = settings;
 	atomic_store(&object->size, UINT64_MAX);
 	pthread_mutex_init(&object->lock, NULL);
-	if (getrandom(&object->random, sizeof(object->random), GRND_NONBLOCK) < 0)
-		object->random = clock_ns();
-	object->random |= 1;
 	object->shown = strdup(shown);
 	r = object->shown ? join_engine(object, remote, err) : -ENOMEM;
 	if (r < 0) {
@@ -605,19 +574,18 @@ uint64_t object_size(const struct object *object)
 	return atomic_load(&object->size);
 }
 
-uint64_t object_number(const struct object *object)
+void object_identity(const struct object *object, struct reader_identity *ret)
 {
+	bool stale = object_is_stale(object);
 	const char *tag;
 
+	*ret = (struct reader_identity){
+		.size = object_size(object), .written = stale, .touched = stale};
 	if (!is_object_open(object))
-		return 0;
+		return;
 	tag = retry_etag_is_strong(object->etag) ? object->etag : object->modified;
-	return tag[0] ? XXH3_64bits(tag, strlen(tag)) : 0;
-}
-
-uint64_t object_written(const struct object *object)
-{
-	return is_object_open(object) ? header_time(object->modified) * CLOCK_SECOND : 0;
+	ret->object = tag[0] ? XXH3_64bits(tag, strlen(tag)) : 0;
+	ret->written += header_time(object->modified) * CLOCK_SECOND;
 }
 
 bool object_is_stale(const struct object *object)

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/reader_stats.h"
+#include "base/reader.h"
 #include "remote/object_auth.h"
 #include "remote/remote.h"
 #include "remote/settings.h"
@@ -47,11 +47,9 @@ void object_get(struct object *object, const struct iovec *iov, int count,
 /* Bytes; known once a range has arrived. */
 uint64_t object_size(const struct object *object);
 bool object_is_stale(const struct object *object);
-/* Another object at the same URL has another number, in any process. Known as the size is; 0: the
+/* Known as the size is. Another object at the same URL has another number, in any process; 0: the
  * server gives neither a strong ETag nor Last-Modified. */
-uint64_t object_number(const struct object *object);
-/* When it was modified last, in nanoseconds since 1970; 0: not known. */
-uint64_t object_written(const struct object *object);
+void object_identity(const struct object *object, struct reader_identity *ret);
 
 /* The last reason why a range could not be read. */
 void object_why(struct object *object, struct err *ret);

@@ -13,17 +13,11 @@
 #include "base/err.h"
 #include "remote/header.h"
 #include "remote/object_refresh.h"
+#include "remote/url.h"
 #include <stdbool.h>
 #include <stddef.h>
 
 struct object_auth;
-
-/* A GET that is about to be sent. */
-struct object_request {
-	const char *host;  /* as in the header Host: with the port, unless it is the usual one */
-	const char *path;  /* percent-encoded, as it is sent */
-	const char *query; /* the same, without '?'; "": none */
-};
 
 #define OBJECT_BODY 4096 /* bytes kept of the body of an answer that is not a success */
 
@@ -35,9 +29,9 @@ struct object_answer {
 };
 
 struct object_auth_ops {
-	/* Adds headers to a request. Returns 0 or -errno. */
-	int (*sign)(struct object_auth *auth, const struct object_request *request,
-		    header_add_fn *add, void *context);
+	/* Adds headers to a GET of this URL. Returns 0 or -errno. */
+	int (*sign)(struct object_auth *auth, const struct url *url, header_add_fn *add,
+		    void *context);
 	/* The server of the URL answered 3xx, 400, 401, 403, 404 or 410. Returns 0: the object asks
 	 * again at once, with what url and refresh are now (at most OBJECT_REFUSALS times in a
 	 * row). Or -errno: the reason and the way out are in err, unless retry.h has said all.

@@ -31,17 +31,6 @@ static void join_refresh(struct object_refresh *refresh)
 	refresh->running = refresh->ended = false;
 }
 
-/* Under the lock. */
-static void start_refresh(struct object_refresh *refresh)
-{
-	if (refresh->running && refresh->ended)
-		join_refresh(refresh);
-	if (refresh->running || clock_ns() < refresh->next)
-		return;
-	refresh->error = thread_without_signals(&refresh->thread, refresh_thread, refresh);
-	refresh->running = refresh->error == 0;
-}
-
 int object_refresh_look(struct object_refresh *refresh, struct err *err)
 {
 	enum object_auth_state state = refresh->ops->state(refresh);
@@ -49,7 +38,12 @@ int object_refresh_look(struct object_refresh *refresh, struct err *err)
 	if (state == AUTH_READY)
 		return 0;
 	SCOPE_LOCK(&refresh->lock);
-	start_refresh(refresh);
+	if (refresh->ended)
+		join_refresh(refresh);
+	if (!refresh->running && clock_ns() >= refresh->next) {
+		refresh->error = thread_without_signals(&refresh->thread, refresh_thread, refresh);
+		refresh->running = refresh->error == 0;
+	}
 	if (state == AUTH_AGES)
 		return 0;
 	if (refresh->running || refresh->error == 0)

@@ -83,16 +83,6 @@ static int await_end(pid_t pid, const struct patience *patience)
 	return r;
 }
 
-static int reap(pid_t pid)
-{
-	int status;
-
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -EIO;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
-}
-
 int process_output(const char *const argv[], unsigned timeout_ms, const atomic_bool *stops,
 		   struct buf *ret)
 {
@@ -100,7 +90,7 @@ int process_output(const char *const argv[], unsigned timeout_ms, const atomic_b
 					  .stops = stops};
 	SCOPE_CLOSE int in = -1;
 	SCOPE_CLOSE int out = -1;
-	int r, ended, pipe_fds[2];
+	int r, status = -1, pipe_fds[2];
 	pid_t pid;
 
 	if (buf_reserve(ret, PROCESS_BYTES + 1) < 0)
@@ -118,7 +108,10 @@ int process_output(const char *const argv[], unsigned timeout_ms, const atomic_b
 		r = await_end(pid, &patience);
 	if (r < 0)
 		kill(-pid, SIGKILL);
-	ended = reap(pid);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
 	ret->data[ret->len] = '\0';
-	return r < 0 ? r : ended;
+	if (r < 0)
+		return r;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
 }

@@ -51,19 +51,11 @@ static int open_files(struct profile *profile, struct err *err)
 /* The section of "default" may also be called "profile default". */
 static int find_section(struct profile *profile)
 {
-	profile->section = joined("profile", " ", profile->name);
-	if (!profile->section || ini_get(profile->config, profile->section, NULL) ||
-	    strcmp(profile->name, "default") != 0)
-		return profile->section ? 0 : -ENOMEM;
-	free(profile->section);
-	profile->section = strdup(profile->name);
-	return profile->section ? 0 : -ENOMEM;
-}
+	bool plain = strcmp(profile->name, "default") == 0 &&
+		     !ini_get(profile->config, "profile default", NULL);
 
-static bool exists(const struct profile *profile)
-{
-	return ini_get(profile->credentials, profile->name, NULL) ||
-	       ini_get(profile->config, profile->section, NULL);
+	profile->section = plain ? strdup(profile->name) : joined("profile", " ", profile->name);
+	return profile->section ? 0 : -ENOMEM;
 }
 
 int profile_open(const char *name, struct profile **ret, struct err *err)
@@ -83,7 +75,8 @@ int profile_open(const char *name, struct profile **ret, struct err *err)
 		r = find_section(profile);
 	if (r < 0)
 		return r;
-	if (name && !exists(profile))
+	if (name && !ini_get(profile->credentials, profile->name, NULL) &&
+	    !ini_get(profile->config, profile->section, NULL))
 		return err_set(err, -ENOENT, "there is no profile '%s' in %s", name,
 			       profile->files);
 	*ret = steal_ptr(&profile);

@@ -25,9 +25,11 @@ struct kept {
 	struct pending pending;
 	uint64_t offset;
 	size_t len;
-	unsigned takers; /* protected by the reader's lock: how many copy from it */
-	bool taken;	 /* protected by the reader's lock: freed by the last taker */
-	bool is_end;	 /* the beginning or the end of the object */
+	unsigned takers;  /* protected by the reader's lock: how many copy from it */
+	bool taken;	  /* protected by the reader's lock: freed by the last taker */
+	bool is_end;	  /* the beginning or the end of the object, */
+	struct iovec iov; /* where it comes, and how many bytes came */
+	int64_t result;
 	char data[];
 };
 
@@ -426,13 +428,7 @@ static bool remote_bad(struct reader *reader, uint64_t offset, uint64_t len)
 
 static int remote_identity(struct reader *reader, struct reader_identity *ret)
 {
-	const struct object *object = remote_of(reader)->object;
-	bool stale = object_is_stale(object);
-
-	*ret = (struct reader_identity){.size = object_size(object),
-					.written = object_written(object) + stale,
-					.touched = stale,
-					.object = object_number(object)};
+	object_identity(remote_of(reader)->object, ret);
 	return 0;
 }
 
@@ -480,68 +476,63 @@ static const struct reader_ops remote_ops = {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* The beginning or the end of the object. */
-struct end {
-	struct pending *pending;
-	struct kept *kept;
-	struct iovec iov;
-	int64_t result;
-};
-
 static void end_done(void *arg, int64_t result)
 {
-	struct end *end = arg;
+	struct kept *end = arg;
 
 	end->result = result;
-	pending_end(end->pending, 0);
+	pending_end(&end->pending, 0);
 }
 
-static void ask_for_end(struct reader_remote *remote, struct end *end, bool suffix)
+static void ask_for_end(struct reader_remote *remote, struct kept *end, bool suffix)
 {
-	struct object_range range = {.len = end->kept->len, .suffix = suffix};
+	const struct object_range range = {.len = end->len, .suffix = suffix};
 
-	end->iov = (struct iovec){.iov_base = end->kept->data, .iov_len = end->kept->len};
+	end->is_end = true;
+	end->iov = (struct iovec){.iov_base = end->data, .iov_len = end->len};
+	pending_add(&end->pending, 1);
 	object_get(remote->object, &end->iov, 1, &range, end_done, end);
 }
 
-static void keep_end(struct reader_remote *remote, struct end *end, bool suffix)
+/* Returns how many bytes came, or -errno. NULL is fine: it was not asked for. */
+static int64_t keep_end(struct reader_remote *remote, struct kept *end, bool suffix)
 {
-	uint64_t size = object_size(remote->object);
+	int64_t result = 0;
 
-	if (end->result <= 0) {
-		kept_free(end->kept);
-		return;
+	if (end) {
+		pending_wait(&end->pending);
+		result = end->result;
 	}
-	end->kept->is_end = true;
-	end->kept->len = (size_t)end->result;
-	end->kept->offset = suffix ? size - end->kept->len : 0;
-	keep(remote, end->kept);
+	if (result <= 0) {
+		kept_free(end);
+		return result;
+	}
+	end->len = (size_t)result;
+	end->offset = suffix ? object_size(remote->object) - end->len : 0;
+	keep(remote, end);
+	return result;
 }
 
 /* Some servers do not know suffix ranges, so only a failure at the beginning counts. */
 static int get_ends(struct reader_remote *remote, bool whole, struct err *err)
 {
-	struct pending pending SCOPE(pending_release);
-	struct end head = {.pending = &pending,
-			   .kept = kept_new(0, whole ? REMOTE_PART : REMOTE_HEAD)};
-	struct end tail = {.pending = &pending, .kept = whole ? NULL : kept_new(0, REMOTE_TAIL)};
+	struct kept *head = kept_new(0, whole ? REMOTE_PART : REMOTE_HEAD);
+	struct kept *tail = whole ? NULL : kept_new(0, REMOTE_TAIL);
+	int64_t result;
 
-	pending_init(&pending);
-	if (!head.kept || (!whole && !tail.kept)) {
-		kept_free(head.kept);
-		kept_free(tail.kept);
+	if (!head || (!whole && !tail)) {
+		kept_free(head);
+		kept_free(tail);
 		return -ENOMEM;
 	}
-	pending_add(&pending, whole ? 1 : 2);
-	ask_for_end(remote, &head, false);
-	if (tail.kept)
-		ask_for_end(remote, &tail, true);
-	pending_wait(&pending);
-	if (head.result < 0)
+	ask_for_end(remote, head, false);
+	if (tail)
+		ask_for_end(remote, tail, true);
+	result = keep_end(remote, head, false);
+	if (result < 0)
 		object_why(remote->object, err);
-	keep_end(remote, &head, false);
-	keep_end(remote, &tail, true);
-	return head.result < 0 ? (int)head.result : 0;
+	keep_end(remote, tail, true);
+	return result < 0 ? (int)result : 0;
 }
 
 int reader_remote_open(const char *shown, struct object_auth *auth, unsigned how,

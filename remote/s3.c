@@ -74,20 +74,17 @@ static int find_amazon(struct s3_auth *s3, struct err *err)
 	return r;
 }
 
-static int find_google(struct s3_auth *s3)
-{
-	int r = copy_text(remote_google(s3->settings), &s3->endpoint);
-
-	return r < 0 ? r : copy_text(s3->settings->region, &s3->asked_region);
-}
-
 static int find_place(struct s3_auth *s3, const char *name, struct err *err)
 {
 	const char *usual = s3->google ? "auto" : "us-east-1";
 	int r = copy_text(name, &s3->name);
 
-	if (r == 0)
-		r = s3->google ? find_google(s3) : find_amazon(s3, err);
+	if (r == 0 && !s3->google)
+		r = find_amazon(s3, err);
+	if (r == 0 && s3->google)
+		r = copy_text(remote_google(s3->settings), &s3->endpoint);
+	if (r == 0 && s3->google)
+		r = copy_text(s3->settings->region, &s3->asked_region);
 	if (r == 0)
 		r = copy_text(s3->asked_region ? s3->asked_region : usual, &s3->region);
 	return r < 0 ? r : s3_url(name, s3->endpoint, s3->region, &s3->auth.url, err);
@@ -112,19 +109,19 @@ static int move(struct s3_auth *s3, const char *region, struct err *err)
 /* --- requests ------------------------------------------------------------------------------- */
 
 /* Adds headers, and signs them and the host. */
-static int sign_with(const struct s3_auth *s3, const struct object_request *request,
-		     header_add_fn *add, void *context)
+static int sign_with(const struct s3_auth *s3, const struct url *url, header_add_fn *add,
+		     void *context)
 {
 	const struct credentials *keys = &s3->keys->found;
 	SCOPE(buf_release) struct buf authorization = BUF_INIT;
 	char date[sizeof("20130524T000000Z")];
-	struct sign_header headers[5] = {{"host", request->host},
+	struct sign_header headers[5] = {{"host", url->host},
 					 {"x-amz-content-sha256", SIGN_UNSIGNED_PAYLOAD},
 					 {"x-amz-date", date}};
 	struct sign_key key = {keys->access, keys->secret, date, s3->region, "s3"};
 	struct sign_request to_sign = {.method = "GET",
-				       .path = request->path,
-				       .query = request->query,
+				       .path = url->path,
+				       .query = url->query,
 				       .headers = headers,
 				       .count = 3,
 				       .payload = SIGN_UNSIGNED_PAYLOAD};
@@ -145,15 +142,15 @@ static int sign_with(const struct s3_auth *s3, const struct object_request *requ
 	return r < 0 ? r : header_addf(add, context, "Authorization: %s", authorization.data);
 }
 
-static int s3_auth_sign(struct object_auth *auth, const struct object_request *request,
-			header_add_fn *add, void *context)
+static int s3_auth_sign(struct object_auth *auth, const struct url *url, header_add_fn *add,
+			void *context)
 {
 	struct s3_auth *s3 = s3_of(auth);
 	SCOPE_LOCK(&s3->keys->lock);
 
 	if (s3->keys->state != KEYS_GOOD)
 		return 0;
-	return s3->keys->found.access ? sign_with(s3, request, add, context)
+	return s3->keys->found.access ? sign_with(s3, url, add, context)
 				      : header_addf(add, context, "Authorization: Bearer %s",
 						    s3->keys->found.token);
 }

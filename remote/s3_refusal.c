@@ -12,12 +12,6 @@ static bool is(const struct s3_refusal *refusal, const char *code)
 	return refusal->code && strcmp(refusal->code, code) == 0;
 }
 
-static bool ended(const struct s3_refusal *refusal)
-{
-	return is(refusal, "ExpiredToken") || is(refusal, "ExpiredTokenException") ||
-	       is(refusal, "TokenRefreshRequired");
-}
-
 /* A header or the body names it. */
 static int read_region(const struct object_answer *answer, char **ret)
 {
@@ -34,7 +28,7 @@ static int read_region(const struct object_answer *answer, char **ret)
 
 int s3_refusal_read(const struct object_answer *answer, struct s3_refusal *ret)
 {
-	bool elsewhere;
+	bool elsewhere, ended;
 	int r = answer_xml(answer->body, "Code", &ret->code);
 
 	ret->answer = answer;
@@ -42,11 +36,13 @@ int s3_refusal_read(const struct object_answer *answer, struct s3_refusal *ret)
 		r = answer_xml(answer->body, "Message", &ret->message);
 	elsewhere = answer->status == 301 || answer->status == 307 ||
 		    is(ret, "AuthorizationHeaderMalformed");
+	ended = is(ret, "ExpiredToken") || is(ret, "ExpiredTokenException") ||
+		is(ret, "TokenRefreshRequired");
 	if (r >= 0 && elsewhere)
 		r = read_region(answer, &ret->region);
 	if (r < 0)
 		return r;
-	ret->kind = ret->region ? S3_OTHER_REGION : ended(ret) ? S3_ENDED : S3_OTHER;
+	ret->kind = ret->region ? S3_OTHER_REGION : ended ? S3_ENDED : S3_OTHER;
 	return 0;
 }
 
@@ -57,23 +53,18 @@ void s3_refusal_release(struct s3_refusal *refusal)
 	free(refusal->region);
 }
 
-/* By how many seconds the clock of this machine is behind the server's. */
-static bool clock_behind(const struct object_answer *answer, long long *ret)
-{
-	char date[64];
-	uint64_t there =
-		header_find(answer->headers, "Date", date, sizeof(date)) ? header_time(date) : 0;
-
-	*ret = (long long)there - time(NULL);
-	return there > 0;
-}
-
+/* The date of the answer tells by how many seconds the clock of this machine is wrong. */
 static int say_skew(const struct s3_refusal *refusal, struct err *err)
 {
+	char date[64] = "";
+	uint64_t there = 0;
 	long long behind;
 
-	if (!clock_behind(refusal->answer, &behind))
+	if (header_find(refusal->answer->headers, "Date", date, sizeof(date)))
+		there = header_time(date);
+	if (there == 0)
 		return err_set(err, -EACCES, "this machine's clock is wrong: set it");
+	behind = (long long)there - time(NULL);
 	return err_set(err, -EACCES,
 		       "this machine's clock is %lld seconds %s the server's: set it (chrony, "
 		       "timedatectl set-ntp true)",

@@ -1,7 +1,6 @@
 #include "remote/s3_url.h"
 #include "base/name.h"
 #include "base/scope.h"
-#include "remote/encode.h"
 #include "remote/url.h"
 #include <ctype.h>
 #include <stdbool.h>
@@ -39,17 +38,14 @@ static int add_base(struct buf *url, const char *endpoint, const char *region,
 			len ? "." : "", region, china);
 }
 
-static bool is_endpoint(const char *endpoint)
+static int check_endpoint(const char *endpoint, struct err *err)
 {
 	struct url url SCOPE(url_release) = {0};
+	SCOPE_FREE char *shown = NULL;
 
-	return url_parse(endpoint, &url) == 0 && strncmp(url.scheme, "http", 4) == 0;
-}
-
-static int refuse_endpoint(const char *endpoint, struct err *err)
-{
-	SCOPE_FREE char *shown = name_shown(endpoint);
-
+	if (url_parse(endpoint, &url) == 0 && strncmp(url.scheme, "http", 4) == 0)
+		return 0;
+	shown = name_shown(endpoint);
 	return err_set(err, -EINVAL,
 		       "the endpoint '%s' is not a URL: it begins with https:// or http://",
 		       shown ? shown : "");
@@ -61,7 +57,7 @@ int s3_url(const char *name, const char *endpoint, const char *region, char **re
 	const char *bucket = name + name_scheme(name) + strlen("://");
 	size_t len = strcspn(bucket, "/");
 	bool in_host = !endpoint && fits_host(bucket, len);
-	int r;
+	int r = 0;
 
 	if (memchr(bucket, '@', len))
 		return err_set(err, -EINVAL,
@@ -76,13 +72,14 @@ int s3_url(const char *name, const char *endpoint, const char *region, char **re
 			       (int)(bucket - name), name);
 	if (!consists_of(region, strlen(region), "-"))
 		return err_set(err, -EINVAL, "'%s' is not a region", region);
-	if (endpoint && !is_endpoint(endpoint))
-		return refuse_endpoint(endpoint, err);
-	r = add_base(&url, endpoint, region, bucket, in_host ? len : 0);
+	if (endpoint)
+		r = check_endpoint(endpoint, err);
+	if (r == 0)
+		r = add_base(&url, endpoint, region, bucket, in_host ? len : 0);
 	if (r == 0 && !in_host)
 		r = buf_adds(&url, "/");
 	if (r == 0)
-		r = encode_add(&url, in_host ? bucket + len : bucket, "/");
+		r = url_encode(&url, in_host ? bucket + len : bucket, "/");
 	if (r == 0)
 		*ret = steal_ptr(&url.data);
 	return r;

@@ -54,6 +54,15 @@ static void drop_usual_port(struct url *url)
 		url->host[len - port] = '\0';
 }
 
+static char *add_url_part(char **to, const char *from, size_t len)
+{
+	char *part = memcpy(*to, from, len);
+
+	part[len] = '\0';
+	*to += len + 1;
+	return part;
+}
+
 int url_parse(const char *text, struct url *ret)
 {
 	size_t scheme = name_scheme(text), path, query;
@@ -77,22 +86,10 @@ int url_parse(const char *text, struct url *ret)
 	url.text = to = malloc(strlen(text) + 8);
 	if (!to)
 		return -ENOMEM;
-/* NOLINTBEGIN(bugprone-macro-parentheses): the name of a member. */
-#define PART(name, from, len)                     \
-	do {                                      \
-		url.name = memcpy(to, from, len); \
-		to += len;                        \
-		*to++ = '\0';                     \
-	} while (0)
-	/* NOLINTEND(bugprone-macro-parentheses) */
-	PART(scheme, text, scheme);
-	PART(host, host, (size_t)(end - host));
-	if (path)
-		PART(path, end, path);
-	else
-		PART(path, "/", 1);
-	PART(query, end + path + (query > 0), query);
-#undef PART
+	url.scheme = add_url_part(&to, text, scheme);
+	url.host = add_url_part(&to, host, (size_t)(end - host));
+	url.path = add_url_part(&to, path ? end : "/", path ? path : 1);
+	url.query = add_url_part(&to, end + path + (query > 0), query);
 	for (char *c = url.scheme; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
 	drop_usual_port(&url);
@@ -142,4 +139,23 @@ bool url_is_here(const struct url *url)
 		return false;
 	return strcasecmp(name, "localhost") == 0 || strcmp(name, "[::1]") == 0 ||
 	       (inet_pton(AF_INET, name, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
+}
+
+static bool is_unreserved(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+	       strchr("-._~", c);
+}
+
+int url_encode(struct buf *buf, const char *text, const char *keep)
+{
+	int r = 0;
+
+	for (; r == 0 && *text; text++) {
+		if (is_unreserved(*text) || strchr(keep, *text))
+			r = buf_add(buf, text, 1);
+		else
+			r = buf_addf(buf, "%%%02X", (unsigned char)*text);
+	}
+	return r < 0 ? r : buf_adds(buf, "");
 }

@@ -5,8 +5,8 @@
  * port that is empty or begins with 0, blanks and control characters. */
 #pragma once
 
+#include "base/buf.h"
 #include <stdbool.h>
-#include <stddef.h>
 
 /* All parts are NUL-ended, and live in `text`. */
 struct url {
@@ -30,3 +30,7 @@ bool url_is_at(const struct url *url, const char *host);
 bool url_is_below(const struct url *url, const char *domain);
 /* Whether it leads to this machine itself: localhost, 127.0.0.0/8 or [::1]. */
 bool url_is_here(const struct url *url);
+
+/* Appends the text, percent-encoded as signatures need it: all but A-Z a-z 0-9 - . _ ~ and `keep`,
+ * in upper case. Returns 0 or -ENOMEM. */
+int url_encode(struct buf *buf, const char *text, const char *keep);

@@ -10,7 +10,7 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	http_host_free(*state);
+	free(*state);
 	return 0;
 }
 

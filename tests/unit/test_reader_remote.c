@@ -588,12 +588,12 @@ static void renewed_init(struct renewed *renewed)
 	object_refresh_init(&renewed->refresh, &ops);
 }
 
-static int renewed_sign(struct object_auth *auth, const struct object_request *request,
-			header_add_fn *add, void *context)
+static int renewed_sign(struct object_auth *auth, const struct url *url, header_add_fn *add,
+			void *context)
 {
 	char line[32];
 
-	assert_string_equal(request->path, "/x");
+	assert_string_equal(url->path, "/x");
 	snprintf(line, sizeof(line), "X-Key: %d", atomic_load(&renewed_of(auth->refresh)->key));
 	return add(context, line);
 }

@@ -1,5 +1,6 @@
 /* Requests for objects of S3, and what their refusals lead to: remote/s3.h. */
 #define TEST_MAIN
+#include "base/scope.h"
 #include "remote/s3.h"
 #include "tests/unit/aws_home.h"
 #include "tests/unit/test.h"
@@ -74,11 +75,12 @@ static void refreshed(struct object_auth *auth, int error, const char *why)
 
 static const char *signed_as(struct object_auth *auth)
 {
-	static const struct object_request request = {"host", "/photos/a%20b", ""};
+	struct url url SCOPE(url_release) = {0};
 
 	sent.len = 0;
 	assert_int_equal(buf_adds(&sent, ""), 0);
-	assert_int_equal(auth->ops->sign(auth, &request, add, NULL), 0);
+	assert_int_equal(url_parse("https://host/photos/a%20b", &url), 0);
+	assert_int_equal(auth->ops->sign(auth, &url, add, NULL), 0);
 	return sent.data;
 }
 

@@ -1,7 +1,6 @@
 /* How much of a file is in the page cache. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* How many pages of a range of the file are in the page cache, or -errno: cachestat(2) needs Linux

@@ -1,8 +1,6 @@
 #include "base/notices.h"
 #include "base/scope.h"
-#include <ctype.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define EXAMPLE ", such as "

@@ -1,7 +1,6 @@
 /* Sizes as people write and read them. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define KIB ((uint64_t)1 << 10)

@@ -14,7 +14,6 @@
 #include "base/name.h"
 #include "base/scope.h"
 #include "base/signals.h"
-#include "base/size.h"
 #include "fs/announce.h"
 #include "fs/life/command.h"
 #include "fs/life/daemon.h"

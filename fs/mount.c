@@ -12,7 +12,6 @@
 #include "fs/order.h"
 #include "remote/open.h"
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #define IO_THREADS	  32   /* reads in flight, at most; 16 saturate the devices measured */

@@ -4,7 +4,6 @@
 #include "base/scope.h"
 #include "fs/life/stats.h"
 #include "fs/mount_internal.h"
-#include <limits.h>
 #include <string.h>
 
 static const char *const request_names[REQUEST_COUNT] = {

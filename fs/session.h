@@ -6,7 +6,6 @@
 #pragma once
 
 #include "fs/mount.h"
-#include <pthread.h>
 
 struct session;
 

@@ -1,5 +1,4 @@
 /* What the content of an index is known by. */
-#include "base/scope.h"
 #include "pack/index.h"
 #include "pack/xxh3.h"
 

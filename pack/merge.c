@@ -8,7 +8,6 @@
  *
  * What goes below a folder "a/b" has two parts that are in no pack: one with the only child "a",
  * and one with the only child "b". */
-#include "base/bits.h"
 #include "base/bytes.h"
 #include "base/scope.h"
 #include "base/search.h"

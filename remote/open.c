@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 static bool is_in_bucket(const char *name)

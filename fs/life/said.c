@@ -1,7 +1,6 @@
 #include "fs/life/said.h"
 #include "base/io.h"
 #include "base/scope.h"
-#include "base/uapi.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>

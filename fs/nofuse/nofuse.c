@@ -12,7 +12,6 @@
 #include "fs/nofuse/outside.h"
 #include "fs/nofuse/probe.h"
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

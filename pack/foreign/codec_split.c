@@ -6,7 +6,6 @@
  * page, which has 10 MB, as pyarrow writes 100 photos. */
 #include "base/size.h"
 #include "pack/foreign/codec.h"
-#include <errno.h>
 #include <stdbool.h>
 
 #define FRAGMENT (64 * KIB)

@@ -1,4 +1,3 @@
-#include "base/date.h"
 #include "base/scope.h"
 #include "pack/write/builder_internal.h"
 #include "pack/xxh3.h"

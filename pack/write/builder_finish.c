@@ -14,7 +14,6 @@
 #include "pack/keys.h"
 #include "pack/write/builder_index.h"
 #include "pack/xxh3.h"
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 

@@ -15,7 +15,6 @@
  * thread-safe. Internal to pack/. */
 #pragma once
 
-#include "base/err.h"
 #include "pack/format.h"
 #include <stdbool.h>
 #include <stddef.h>

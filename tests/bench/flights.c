@@ -14,7 +14,6 @@
 #include "cache/plan/plan_order.h"
 #include "cache/residency.h"
 #include "tests/unit/far_link.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/scope.h"
-#include "base/size.h"
 #include "fs/fuse.h"
 
 #include <dirent.h>

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/scope.h"
-#include "base/size.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

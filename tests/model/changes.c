@@ -1,7 +1,6 @@
 /* Operations that would change something. */
 #include "tests/model/model.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 #include "base/scope.h"
 #include "tests/model/model.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>

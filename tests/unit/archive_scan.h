@@ -16,8 +16,6 @@
 #include "pack/foreign/format.h"
 #include "pack/foreign/tree_internal.h"
 #include "tests/unit/test.h"
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 

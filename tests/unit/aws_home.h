@@ -4,7 +4,6 @@
 
 #include "tests/unit/scratch.h"
 #include "tests/unit/test.h"
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include "pack/foreign/tree_internal.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/test.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
 #include <stdio.h>

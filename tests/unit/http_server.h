@@ -2,7 +2,6 @@
  * what the test wants: `answer` is asked for each request, and may do otherwise. */
 #pragma once
 
-#include "base/io.h"
 #include "base/scope.h"
 #include "tests/unit/test.h"
 #include <arpa/inet.h>

@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "tests/unit/test.h"
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

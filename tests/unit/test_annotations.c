@@ -2,7 +2,6 @@
 #include "base/scope.h"
 #include "pack/tool/image/annotations.h"
 #include "tests/unit/test.h"
-#include <stdio.h>
 #include <string.h>
 
 static enum annotations_kind look(const char *path, const char *text)

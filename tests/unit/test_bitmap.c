@@ -3,7 +3,6 @@
 
 #include "base/le.h"
 #include "tests/unit/test.h"
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* Writing to a copy beside those who wait for its bytes: remote/block_writer.h. */
-#include "base/scope.h"
 #include "base/size.h"
 #include "remote/block_writer.h"
 #include "tests/unit/scratch.h"

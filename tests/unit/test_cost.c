@@ -5,7 +5,6 @@
  * way. */
 #include "cache/plan/cost.h"
 #include "tests/unit/test.h"
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "tests/unit/test.h"
 #include <lmdb.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <time.h>
 
 static const uint64_t sizes[] = {

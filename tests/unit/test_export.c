@@ -4,8 +4,6 @@
 #include "pack/tool/export/shard_plan.h"
 #include "pack/tool/export/ustar.h"
 #include "tests/unit/test.h"
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

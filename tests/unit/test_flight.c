@@ -3,7 +3,6 @@
 #include "tests/unit/far_link.h"
 #include "tests/unit/test.h"
 #include <stdint.h>
-#include <stdio.h>
 
 #define GBIT  125e6
 #define PHOTO 110e3

@@ -4,7 +4,6 @@
 #include "tests/unit/test.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define HEADERS                                                                      \
 	"HTTP/1.1 206 Partial Content\r\nETag: \"one\"\r\ncontent-range:bytes 0-1/2" \

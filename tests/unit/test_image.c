@@ -2,7 +2,6 @@
 #include "base/scope.h"
 #include "pack/tool/image/image.h"
 #include "tests/unit/test.h"
-#include <stdio.h>
 #include <string.h>
 
 #define BYTES(text) (const uint8_t *)(text), sizeof(text) - 1

@@ -6,7 +6,6 @@
 #include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

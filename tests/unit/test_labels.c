@@ -3,7 +3,6 @@
 #include "base/scope.h"
 #include "pack/labels.h"
 #include "tests/unit/test.h"
-#include <stdio.h>
 #include <string.h>
 
 static void expect_line(struct labels *labels, const char *expected)

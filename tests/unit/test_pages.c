@@ -1,6 +1,5 @@
 /* Compressed pages, unpacked for several threads: pack/foreign/pages.h. */
 #include "base/scope.h"
-#include "base/size.h"
 #include "pack/foreign/pages.h"
 #include "tests/unit/test.h"
 #include <errno.h>

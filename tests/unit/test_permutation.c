@@ -8,7 +8,6 @@
  */
 #include "cache/order/permutation.h"
 #include "tests/unit/test.h"
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 

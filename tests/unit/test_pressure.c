@@ -5,7 +5,6 @@
 #include "base/size.h"
 #include "fs/pressure.h"
 #include "tests/unit/test.h"
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -2,7 +2,6 @@
 #include "base/scope.h"
 #include "pack/tool/work/progress.h"
 #include "tests/unit/test.h"
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,6 +1,5 @@
 /* A reader that keeps a copy of a far file: remote/reader_blocks.h. */
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/size.h"
 #include "remote/reader_blocks.h"
 #include "tests/unit/far_fixture.h"

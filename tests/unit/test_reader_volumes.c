@@ -1,11 +1,9 @@
 /* Several readers as one: base/reader_volumes.h. */
-#include "base/io.h"
 #include "base/reader_file.h"
 #include "base/reader_volumes.h"
 #include "base/scope.h"
 #include "cache/plan/cost.h"
 #include "tests/unit/test.h"
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -3,7 +3,6 @@
 #include "base/scope.h"
 #include "pack/tool/image/resize.h"
 #include "tests/unit/test.h"
-#include <stdio.h>
 #include <string.h>
 
 static struct pixels image(uint32_t width, uint32_t height, uint32_t channels)

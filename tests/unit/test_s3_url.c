@@ -3,7 +3,6 @@
 #include "tests/unit/test.h"
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

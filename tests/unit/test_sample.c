@@ -1,5 +1,4 @@
 /* Images and labels in Python's encodings: where they are found, and what is refused. */
-#include "base/scope.h"
 #include "pack/foreign/lmdb/sample.h"
 #include "tests/unit/arrow_samples.h"
 #include "tests/unit/foreign_bytes.h"

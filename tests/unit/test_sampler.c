@@ -10,7 +10,6 @@
 #include "cache/order/sampler.h"
 #include "tests/unit/order_hash.h"
 #include "tests/unit/test.h"
-#include <stdlib.h>
 #include <string.h>
 
 #define N	     1003

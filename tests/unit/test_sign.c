@@ -3,7 +3,6 @@
  */
 #include "remote/sign.h"
 #include "tests/unit/test.h"
-#include <stdint.h>
 
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 

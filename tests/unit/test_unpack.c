@@ -8,7 +8,6 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

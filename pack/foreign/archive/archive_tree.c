@@ -1,7 +1,5 @@
 #include "pack/foreign/archive/archive_tree.h"
-#include "base/math.h"
 #include "base/scope.h"
-#include "base/size.h"
 #include "pack/foreign/settings.h"
 #include "pack/format.h"
 #include <inttypes.h>

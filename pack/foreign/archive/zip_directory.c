@@ -2,7 +2,6 @@
 #include "base/le.h"
 #include "base/math.h"
 #include "base/scope.h"
-#include "base/size.h"
 #include "pack/foreign/archive/zip_entry.h"
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "pack/foreign/archive/zip_entry.h"
 #include "base/utf8.h"
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>

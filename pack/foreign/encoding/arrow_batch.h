@@ -4,7 +4,6 @@
 #pragma once
 
 #include "pack/foreign/source.h"
-#include <stdbool.h>
 
 #define ARROW_COLUMNS  32
 #define ARROW_CHILDREN 16

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Reads a little-endian integer of this type, as "i8" or "u1". False: it is another type, or of

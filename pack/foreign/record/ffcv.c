@@ -14,7 +14,6 @@
 #include "base/size.h"
 #include "pack/foreign/format.h"
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { HEADER = 24, FIELD = 1041, NAME_AT = 1, NAME_LEN = 16 };

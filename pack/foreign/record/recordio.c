@@ -15,7 +15,6 @@
 #include "pack/foreign/source.h"
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAGIC	    0xced7230au

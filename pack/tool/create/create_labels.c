@@ -3,7 +3,6 @@
 #include "base/scope.h"
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 /* The folders of the new pack. */
 struct folders {

@@ -1,7 +1,6 @@
 #include "pack/tool/create/create.h"
 
 #include "base/log.h"
-#include "base/scope.h"
 #include <string.h>
 #include <unistd.h>
 

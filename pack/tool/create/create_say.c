@@ -13,8 +13,6 @@
 #include "pack/tool/create/lustre.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/source.h"
-#include "pack/tool/work/interrupt.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

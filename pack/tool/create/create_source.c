@@ -9,9 +9,7 @@
 #include "pack/foreign/known.h"
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/decompressed.h"
-#include "pack/tool/image/image.h"
 #include "pack/tool/work/interrupt.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

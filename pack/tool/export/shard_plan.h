@@ -1,7 +1,6 @@
 /* Where records are cut into shards; known before the first shard is written. Pure. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct shard_plan {

@@ -1,10 +1,8 @@
 #include "pack/tool/image/picture.h"
 
-#include "base/scope.h"
 #include "pack/tool/image/jpeg.h"
 #include "pack/tool/image/metadata.h"
 #include "pack/tool/image/resize.h"
-#include <errno.h>
 #include <string.h>
 
 void picture_release(struct picture *picture)

@@ -19,7 +19,6 @@
 #include "pack/tool/image/resize.h"
 
 #include "base/scope.h"
-#include <stdbool.h>
 #include <string.h>
 
 #define WEIGHT_BITS 22

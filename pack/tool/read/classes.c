@@ -3,7 +3,7 @@
 #include "base/bytes.h"
 #include "base/scope.h"
 #include "base/search.h"
-#include "pack/tool/image/image.h"
+#include "pack/image_kind.h"
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>

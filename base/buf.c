@@ -13,25 +13,30 @@ void buf_release(struct buf *buf)
 	*buf = BUF_INIT;
 }
 
+int buf_error(const struct buf *buf)
+{
+	return buf->failed ? -ENOMEM : 0;
+}
+
 int buf_reserve(struct buf *buf, size_t more)
 {
 	size_t need;
 	size_t room = buf->room ? buf->room : BUF_SMALLEST;
 	char *data;
 
-	if (__builtin_add_overflow(buf->len, more, &need))
-		return -ENOMEM;
-	if (need <= buf->room)
-		return 0;
+	buf->failed |= __builtin_add_overflow(buf->len, more, &need);
+	if (buf->failed || need <= buf->room)
+		return buf_error(buf);
 	/* Doubling keeps many small appends linear. */
 	while (room < need)
 		room = room > SIZE_MAX / 2 ? need : room * 2;
 	data = realloc(buf->data, room);
-	if (!data)
-		return -ENOMEM;
-	buf->data = data;
-	buf->room = room;
-	return 0;
+	buf->failed = !data;
+	if (data) {
+		buf->data = data;
+		buf->room = room;
+	}
+	return buf_error(buf);
 }
 
 int buf_add(struct buf *buf, const void *data, size_t len)
@@ -53,6 +58,19 @@ int buf_adds(struct buf *buf, const char *text)
 	if (r == 0)
 		buf->len--;
 	return r;
+}
+
+int buf_add_escaped(struct buf *buf, const char *text, size_t len, const char *characters)
+{
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+
+		if (c && strchr(characters, c))
+			buf_addf(buf, "\\%c", c == '\t' ? 't' : c == '\n' ? 'n' : c);
+		else
+			buf_add(buf, &c, 1);
+	}
+	return buf_error(buf);
 }
 
 int buf_addf(struct buf *buf, const char *format, ...)

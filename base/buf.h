@@ -1,10 +1,12 @@
 /* A growable run of bytes.
  *
  * `struct buf b = BUF_INIT` (or all zero) is empty and owns nothing; buf_release() frees
- * the bytes and leaves it empty. Appending returns 0 or -ENOMEM and changes nothing on
- * failure. Not thread-safe. */
+ * the bytes and leaves it empty. Appending returns 0 or -ENOMEM. A failure changes nothing, and
+ * stays until buf_release(): who appends one thing after the other looks at what the last one
+ * returned, or asks buf_error(). Not thread-safe. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +14,7 @@ struct buf {
 	char *data; /* len bytes; not NUL-ended unless buf_addf or buf_adds wrote last */
 	size_t len;
 	size_t room;
+	bool failed;
 };
 
 #define BUF_INIT ((struct buf){0})
@@ -23,6 +26,12 @@ int buf_reserve(struct buf *buf, size_t more);
 int buf_add(struct buf *buf, const void *data, size_t len);
 int buf_adds(struct buf *buf, const char *text);
 int buf_addf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* With a backslash in front of each of these characters, among "\t\n\\", and t and n for the first
+ * two. */
+int buf_add_escaped(struct buf *buf, const char *text, size_t len, const char *characters);
+
+/* 0 or -ENOMEM. */
+int buf_error(const struct buf *buf);
 
 /* A buf may hold items of one type, each added as a whole. */
 #define BUF_ITEMS(buf, type) ((type *)(void *)(buf)->data)

@@ -46,10 +46,9 @@ static int check_link(const struct checking *checking, const struct walker_recor
 	const struct dataset *dataset = checking->dataset;
 	SCOPE(buf_release) struct buf want = BUF_INIT, path = BUF_INIT;
 	SCOPE_FREE char *have = NULL;
-	int r = buf_add(&want, FORMAT_LINK_MAGIC, sizeof(FORMAT_LINK_MAGIC) - 1);
+	int r = dataset_path(dataset, index_holder(&dataset->index, entry), &path);
 
-	if (r == 0)
-		r = dataset_path(dataset, index_holder(&dataset->index, entry), &path);
+	buf_add(&want, FORMAT_LINK_MAGIC, sizeof(FORMAT_LINK_MAGIC) - 1);
 	if (r == 0)
 		r = buf_add(&want, path.data, path.len);
 	if (r < 0)

@@ -27,18 +27,17 @@ struct content_pass {
 static int begin_with_parent(struct content_pass *pass, uint32_t entry)
 {
 	uint64_t parent = index_get(pass->index, SECTION_PARENT, entry);
-	int r;
 
 	pass->entry.len = pass->parent_len;
 	if (parent == pass->parent)
 		return 0;
 	pass->entry.len = 0;
-	r = index_path(pass->index, (uint32_t)parent, &pass->entry);
-	if (r == 0 && parent)
-		r = buf_add(&pass->entry, "/", 1);
+	index_path(pass->index, (uint32_t)parent, &pass->entry);
+	if (parent)
+		buf_add(&pass->entry, "/", 1);
 	pass->parent = parent;
 	pass->parent_len = pass->entry.len;
-	return r;
+	return buf_error(&pass->entry);
 }
 
 static int add_u64(struct buf *to, uint64_t number)

@@ -21,10 +21,10 @@ static int add_joined(struct labels *labels, int64_t label, const char *below, c
 		      size_t len)
 {
 	struct label row = {.label = label, .folder = labels->text.len};
-	int r = buf_addf(&labels->text, "%s%s", below, *below && len ? "/" : "");
+	int r;
 
-	if (r == 0)
-		r = buf_add(&labels->text, folder, len);
+	buf_addf(&labels->text, "%s%s", below, *below && len ? "/" : "");
+	r = buf_add(&labels->text, folder, len);
 	row.len = (uint32_t)(labels->text.len - row.folder);
 	return r < 0 ? r : buf_add(&labels->rows, &row, sizeof(row));
 }
@@ -101,47 +101,29 @@ int labels_add_gaps(struct labels *labels,
 	return r;
 }
 
-static int add_escaped(struct buf *to, const char *text, size_t len)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < len; i++) {
-		if (text[i] == '\n' || text[i] == '\\')
-			r = buf_adds(to, text[i] == '\n' ? "\\n" : "\\\\");
-		else
-			r = buf_add(to, text + i, 1);
-	}
-	return r;
-}
-
 int labels_write(struct labels *labels, struct buf *ret)
 {
-	int r = 0;
-
 	labels_sort(labels);
-	for (size_t i = 0; r == 0 && i < labels_count(labels); i++) {
+	for (size_t i = 0; i < labels_count(labels); i++) {
 		const struct label *row = labels_row(labels, i);
 
-		r = buf_addf(ret, "%s%" PRId64 ":", i ? "//" : LINE, row->label);
-		if (r == 0)
-			r = add_escaped(ret, labels_folder(labels, i), row->len);
+		buf_addf(ret, "%s%" PRId64 ":", i ? "//" : LINE, row->label);
+		buf_add_escaped(ret, labels_folder(labels, i), row->len, "\n\\");
 	}
-	return r == 0 && labels_count(labels) ? buf_adds(ret, "\n") : r;
+	return labels_count(labels) ? buf_adds(ret, "\n") : buf_error(ret);
 }
 
 static int add_unescaped(struct buf *to, const char *text, size_t len)
 {
-	int r = 0;
-
 	to->len = 0;
-	for (size_t i = 0; r == 0 && i < len; i++) {
+	for (size_t i = 0; i < len; i++) {
 		bool escaped = text[i] == '\\' && i + 1 < len;
 
 		if (escaped)
 			i++;
-		r = buf_add(to, escaped && text[i] == 'n' ? "\n" : text + i, 1);
+		buf_add(to, escaped && text[i] == 'n' ? "\n" : text + i, 1);
 	}
-	return r;
+	return buf_error(to);
 }
 
 /* "LABEL:FOLDER"; what is none is not taken. */
@@ -304,17 +286,16 @@ int labels_explain(const struct dataset *dataset, const struct labels_report *re
 	ret->len = 0;
 	if (report->moved)
 		r = explain_moved(dataset, report, ret);
-	if (r == 0 && report->absent)
-		r = buf_addf(ret,
-			     "%s%" PRIu64 " of %" PRIu64 " labels, from %" PRIu64
-			     " on, have no image here, as in a part of a set",
-			     report->moved ? "; " : "", report->absent, report->labels,
-			     report->first_absent);
-	if (r == 0 && report->absent && report->absent <= LABELS_EMPTY_MOST)
-		r = buf_adds(ret, "; --empty-classes makes a folder of each");
-	if (r == 0 && report->moved && !report->numbered)
-		r = buf_adds(ret,
-			     "; --class-folders=numbers puts folders in the order of their "
-			     "labels");
-	return r;
+	if (report->absent)
+		buf_addf(ret,
+			 "%s%" PRIu64 " of %" PRIu64 " labels, from %" PRIu64
+			 " on, have no image here, as in a part of a set",
+			 report->moved ? "; " : "", report->absent, report->labels,
+			 report->first_absent);
+	if (report->absent && report->absent <= LABELS_EMPTY_MOST)
+		buf_adds(ret, "; --empty-classes makes a folder of each");
+	if (report->moved && !report->numbered)
+		buf_adds(ret,
+			 "; --class-folders=numbers puts folders in the order of their labels");
+	return r < 0 ? r : buf_error(ret);
 }

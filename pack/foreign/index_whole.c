@@ -42,10 +42,9 @@ void index_whole_changed(struct index_whole *whole, enum format_section section)
 
 int index_whole_options(struct index_whole *whole, struct buf *ret)
 {
-	int r = buf_add(ret, index_whole_section(whole, SECTION_OPTIONS),
-			whole->super.sections[SECTION_OPTIONS].bytes);
-
-	return r < 0 ? r : buf_add(ret, "", 1);
+	buf_add(ret, index_whole_section(whole, SECTION_OPTIONS),
+		whole->super.sections[SECTION_OPTIONS].bytes);
+	return buf_add(ret, "", 1);
 }
 
 int index_whole_put_options(struct index_whole *whole, const struct buf *options)

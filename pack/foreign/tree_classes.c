@@ -73,9 +73,8 @@ int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *n
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		const struct foreign_text item = {list->text.data + list->text.len, names[i].len};
 
-		r = buf_add(&list->text, names[i].data, names[i].len);
-		if (r == 0)
-			r = buf_add(&list->items, &item, sizeof(item));
+		buf_add(&list->text, names[i].data, names[i].len);
+		r = buf_add(&list->items, &item, sizeof(item));
 	}
 	foreign_text_flatten(list->text.data, list->text.len);
 	tree_choose_folders(tree);
@@ -172,17 +171,17 @@ static int rename_row(const struct foreign_tree *tree, struct tree_row *row, str
 	const char *name = path + at + row->number_len;
 	bool named = name < path + row->class_len;
 	size_t number = 0;
-	int r = buf_add(paths, path, at);
+	int r;
 
-	if (r == 0 && row->label >= 0 && (tree->numbered || !named)) {
+	buf_add(paths, path, at);
+	if (row->label >= 0 && (tree->numbered || !named)) {
 		number = paths->len;
-		r = tree_add_number(tree, row->label, paths);
-		if (r == 0 && named)
-			r = buf_adds(paths, "_");
+		tree_add_number(tree, row->label, paths);
+		if (named)
+			buf_adds(paths, "_");
 		number = paths->len - number;
 	}
-	if (r == 0)
-		r = buf_add(paths, name, (size_t)(end - name));
+	r = buf_add(paths, name, (size_t)(end - name));
 	row->class_len = (uint16_t)(row->class_len + number - row->number_len);
 	row->number_len = (uint8_t)number;
 	row->path = begin;
@@ -249,13 +248,13 @@ static int note_class(const struct foreign_tree *tree, int64_t label, struct for
 	struct foreign_text name = tree_item(&tree->classes, (uint64_t)label);
 	bool numbered = tree->numbered || !name.data;
 	SCOPE(buf_release) struct buf folder = BUF_INIT;
-	int r = buf_add(&folder, above.data, above.len);
 
-	if (r == 0 && numbered)
-		r = tree_add_number(tree, label, &folder);
-	if (r == 0 && name.data)
-		r = buf_addf(&folder, "%s%.*s", numbered ? "_" : "", (int)name.len, name.data);
-	return r < 0 ? r : labels_add(ret, label, folder.data, folder.len);
+	buf_add(&folder, above.data, above.len);
+	if (numbered)
+		tree_add_number(tree, label, &folder);
+	if (name.data)
+		buf_addf(&folder, "%s%.*s", numbered ? "_" : "", (int)name.len, name.data);
+	return folder.failed ? -ENOMEM : labels_add(ret, label, folder.data, folder.len);
 }
 
 /* All classes of the list, in each folder that has some of them. */

@@ -62,9 +62,8 @@ static int add_path(struct foreign_tree *tree, const struct foreign_file *file,
 				return fault(file, -EBADMSG,
 					     "its name is not one that a file can have", err);
 			if (tree->paths.len > begin)
-				r = buf_add(&tree->paths, "/", 1);
-			if (r == 0)
-				r = buf_add(&tree->paths, at, len);
+				buf_add(&tree->paths, "/", 1);
+			r = buf_add(&tree->paths, at, len);
 		}
 		at += len + 1;
 	}
@@ -138,9 +137,8 @@ static int add_unlabelled(struct foreign_tree *tree, const struct foreign_file *
 	if (before)
 		return note_merged(tree, before, name);
 	r = path_table_set(&tree->folders, folder, first);
-	if (r == 0)
-		r = buf_add(&tree->spelled, name.data, name.len);
-	return r == 0 ? buf_add(&tree->spelled, "", 1) : r;
+	buf_add(&tree->spelled, name.data, name.len);
+	return r < 0 ? r : buf_add(&tree->spelled, "", 1);
 }
 
 /* A class whose label is known: its name, its label, or both. The path begins at `path`. */

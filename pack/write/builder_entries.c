@@ -218,13 +218,11 @@ int builder_make_reference(const struct builder *builder, uint32_t id, struct fo
 
 	if (r == 0)
 		r = builder_path(builder, holder_id(builder, id), &holder);
-	if (r == 0)
-		r = buf_add(value, FORMAT_LINK_MAGIC, sizeof(FORMAT_LINK_MAGIC) - 1);
-	if (r == 0)
-		r = buf_add(value, holder.data, holder.len);
-	if (r == 0)
-		format_key_path(path.data, path.len, ret_key);
-	return r;
+	if (r < 0)
+		return r;
+	format_key_path(path.data, path.len, ret_key);
+	buf_add(value, FORMAT_LINK_MAGIC, sizeof(FORMAT_LINK_MAGIC) - 1);
+	return buf_add(value, holder.data, holder.len);
 }
 
 /* --- what is known of them -------------------------------------------------------------------- */

@@ -24,7 +24,6 @@ struct journal {
 
 	struct buf records; /* since the last commit */
 	size_t last;	    /* where the last one begins */
-	bool full;	    /* a record is missing: memory was short */
 
 	struct buf block;	   /* being read */
 	size_t record;		   /* the next one in it */
@@ -115,10 +114,6 @@ void journal_add(struct journal *journal, const struct journal_record *record)
 	size_t padding = journal_padded(record->note_len) - record->note_len;
 	struct buf *records = &journal->records;
 
-	if (buf_reserve(records, sizeof(head) + checksums + record->note_len + padding) < 0) {
-		journal->full = true;
-		return;
-	}
 	journal->last = records->len;
 	buf_add(records, &head, sizeof(head));
 	if (checksums)
@@ -153,9 +148,8 @@ static int begin_journal(const struct journal *journal, struct buf *out, uint64_
 	int r;
 
 	memcpy(header.run, journal->run, sizeof(header.run));
-	r = buf_add(out, &header, sizeof(header));
-	if (r == 0)
-		r = buf_add(out, journal->options, header.options_len);
+	buf_add(out, &header, sizeof(header));
+	r = buf_add(out, journal->options, header.options_len);
 	return r < 0 ? r : add_checksum(out, chain);
 }
 
@@ -244,9 +238,11 @@ int journal_status(const struct journal *journal)
 
 int journal_commit(struct journal *journal, const struct journal_checkpoint *checkpoint)
 {
-	int r = journal->full ? -ENOMEM : journal_settle(journal);
+	int r = journal_settle(journal);
 	struct buf spare;
 
+	if (r == 0)
+		r = buf_error(&journal->records);
 	if (r < 0)
 		return r;
 	spare = journal->handed;

@@ -73,6 +73,20 @@ TEST(text_is_nul_ended_and_the_nul_is_not_counted)
 	buf_release(&buf);
 }
 
+TEST(characters_are_escaped_that_would_end_a_line)
+{
+	struct buf buf = BUF_INIT;
+
+	assert_int_equal(buf_add_escaped(&buf, "a\tb\nc\\\0d", 8, "\t\n\\"), 0);
+	assert_int_equal(buf.len, 11);
+	assert_memory_equal(buf.data, "a\\tb\\nc\\\\\0d", 11);
+	buf.len = 0;
+	assert_int_equal(buf_add_escaped(&buf, "a\tb\n", 4, "\n\\"), 0);
+	assert_int_equal(buf.len, 5);
+	assert_memory_equal(buf.data, "a\tb\\n", 5);
+	buf_release(&buf);
+}
+
 TEST(a_format_longer_than_the_room_is_whole)
 {
 	struct buf buf = BUF_INIT;
@@ -111,7 +125,24 @@ TEST(running_out_of_memory_changes_nothing)
 	assert_int_equal(buf_add(&buf, "x", 1), -ENOMEM);
 	assert_int_equal(buf_adds(&buf, ""), -ENOMEM);
 	assert_int_equal(buf_addf(&buf, "%d", 1), -ENOMEM);
+	before.failed = true;
 	assert_memory_equal(&buf, &before, sizeof(buf));
+}
+
+/* So that only the last of several additions needs to be looked at. */
+TEST(after_a_failure_nothing_is_added_until_the_buf_is_released)
+{
+	struct buf buf = BUF_INIT;
+
+	assert_int_equal(buf_adds(&buf, "one"), 0);
+	assert_int_equal(buf_reserve(&buf, SIZE_MAX), -ENOMEM);
+	assert_int_equal(buf_adds(&buf, "two"), -ENOMEM);
+	assert_int_equal(buf_error(&buf), -ENOMEM);
+	assert_string_equal(buf.data, "one");
+	buf_release(&buf);
+	assert_int_equal(buf_adds(&buf, "two"), 0);
+	assert_int_equal(buf_error(&buf), 0);
+	buf_release(&buf);
 }
 
 /* --- io ------------------------------------------------------------------------------- */

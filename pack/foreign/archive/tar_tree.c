@@ -42,37 +42,29 @@ static void tar_tree_release(struct tar_tree *t)
 /* --- members that are held -------------------------------------------------------------------- */
 
 /* Adds a text in the tar's folder. */
-static int hold_text(struct tar_tree *t, bool below, struct foreign_text *text, size_t *ret)
+static void hold_text(struct tar_tree *t, bool below, struct foreign_text *text, size_t *ret)
 {
 	size_t begin = t->held_text.len;
-	int r = below ? buf_add(&t->held_text, t->below.data, t->below.len) : 0;
 
-	if (r == 0)
-		r = buf_add(&t->held_text, text->data, text->len);
+	if (below)
+		buf_add(&t->held_text, t->below.data, t->below.len);
+	buf_add(&t->held_text, text->data, text->len);
 	text->len = t->held_text.len - begin;
 	*ret = begin;
-	return r;
 }
 
 static int hold(struct tar_tree *t, const struct archive_member *member)
 {
 	struct held_member held = {.member = *member, .pieces = t->held_pieces.len};
-	int r;
 
 	held.member.unpacked = t->unpacked;
-	r = hold_text(t, true, &held.member.path, &held.path);
-
-	if (r == 0)
-		r = hold_text(t, member->kind == ARCHIVE_HARDLINK, &held.member.target,
-			      &held.target);
-	if (r == 0)
-		r = hold_text(t, false, &held.member.class, &held.class);
-	if (r == 0)
-		r = hold_text(t, false, &held.member.bad, &held.bad);
-	if (r == 0)
-		r = buf_add(&t->held_pieces, member->pieces,
-			    member->piece_count * sizeof(*member->pieces));
-	return r < 0 ? r : buf_add(&t->held, &held, sizeof(held));
+	hold_text(t, true, &held.member.path, &held.path);
+	hold_text(t, member->kind == ARCHIVE_HARDLINK, &held.member.target, &held.target);
+	hold_text(t, false, &held.member.class, &held.class);
+	hold_text(t, false, &held.member.bad, &held.bad);
+	buf_add(&t->held_pieces, member->pieces, member->piece_count * sizeof(*member->pieces));
+	return t->held_text.failed || t->held_pieces.failed ? -ENOMEM
+							    : buf_add(&t->held, &held, sizeof(held));
 }
 
 static int add_held(struct tar_tree *t, struct err *err)
@@ -209,10 +201,10 @@ static int scan_nested(struct tar_tree *t, const struct archive_member *tar, enu
 {
 	size_t below = t->below.len;
 	bool compressed;
-	int r = buf_add(&t->below, tar->path.data, tar_stem(tar->path, &compressed));
+	int r;
 
-	if (r == 0)
-		r = buf_add(&t->below, "/", 1);
+	buf_add(&t->below, tar->path.data, tar_stem(tar->path, &compressed));
+	r = buf_add(&t->below, "/", 1);
 	if (r == 0)
 		r = hold_folder(t, tar);
 	t->nested++;

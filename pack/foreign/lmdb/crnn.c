@@ -77,13 +77,11 @@ static bool find_image(struct texts *texts, uint32_t number)
 /* A tab or a new line in the text would end it. */
 static int add_line(struct foreign_text path, const uint8_t *text, size_t len, struct buf *lines)
 {
-	int r = buf_add(lines, path.data, path.len);
-
-	if (r == 0)
-		r = buf_add(lines, "\t", 1);
-	for (size_t i = 0; r == 0 && i < len; i++)
-		r = buf_add(lines, text[i] < ' ' ? (const uint8_t *)" " : &text[i], 1);
-	return r < 0 ? r : buf_add(lines, "\n", 1);
+	buf_add(lines, path.data, path.len);
+	buf_add(lines, "\t", 1);
+	for (size_t i = 0; i < len; i++)
+		buf_add(lines, text[i] < ' ' ? (const uint8_t *)" " : &text[i], 1);
+	return buf_add(lines, "\n", 1);
 }
 
 static int add_text(struct foreign_source *source, struct foreign_tree *tree,

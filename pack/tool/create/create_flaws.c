@@ -17,11 +17,11 @@ static int note_flaw(void *context, const char *path, const char *what, enum for
 	struct create_flaws *flaws = ((struct create *)context)->flaws;
 	SCOPE_LOCK(&flaws->lock);
 	struct flaw flaw = {.kind = kind, .path = flaws->texts.len};
-	int r = buf_add(&flaws->texts, path, strlen(path) + 1);
+	int r;
 
+	buf_add(&flaws->texts, path, strlen(path) + 1);
 	flaw.what = flaws->texts.len;
-	if (r == 0)
-		r = buf_add(&flaws->texts, what, strlen(what) + 1);
+	r = buf_add(&flaws->texts, what, strlen(what) + 1);
 	return r < 0 ? r : buf_add(&flaws->all, &flaw, sizeof(flaw));
 }
 

@@ -30,36 +30,19 @@ void create_say_of(struct create *create, void (*log)(const char *format, ...), 
 	va_end(args);
 }
 
-/* Adds a field to a line of the bad list; escapes what would end it. */
-static int add_field(struct buf *line, const char *text)
-{
-	int r = 0;
-
-	for (; r == 0 && *text; text++) {
-		const char *at = strchr("\t\n\\", *text);
-
-		r = at ? buf_addf(line, "\\%c", "tn\\"[at - "\t\n\\"]) : buf_add(line, text, 1);
-	}
-	return r;
-}
-
 int create_list_bad(struct create *create, const char *path, const char *damage, const char *reason)
 {
 	SCOPE(buf_release) struct buf line = BUF_INIT;
 	struct buf *lines = create->held ? create->held : &line;
-	int r;
 
 	if (!create->options.bad_list)
 		return 0;
-	r = add_field(lines, path);
-	if (r == 0)
-		r = buf_addf(lines, "\t%s\t", damage);
-	if (r == 0)
-		r = add_field(lines, reason);
-	if (r == 0)
-		r = buf_add(lines, "\n", 1);
+	buf_add_escaped(lines, path, strlen(path), "\t\n\\");
+	buf_addf(lines, "\t%s\t", damage);
+	buf_add_escaped(lines, reason, strlen(reason), "\t\n\\");
+	buf_add(lines, "\n", 1);
 	create_list_held(create, &line);
-	return r;
+	return buf_error(lines);
 }
 
 void create_list_held(struct create *create, struct buf *held)

@@ -175,73 +175,60 @@ int create_options_take(struct create *create)
 /* --- what is kept ------------------------------------------------------------------------- */
 
 /* No value can contain a line break that would start another option. */
-static int add_option(struct buf *text, const char *name, const char *value)
+static void add_option(struct buf *text, const char *name, const char *value)
 {
-	int r = buf_addf(text, "%s=", name);
-
-	for (; r == 0 && *value; value++) {
-		if (*value == '\n' || *value == '\\')
-			r = buf_adds(text, *value == '\n' ? "\\n" : "\\\\");
-		else
-			r = buf_add(text, value, 1);
-	}
-	return r < 0 ? r : buf_adds(text, "\n");
+	buf_addf(text, "%s=", name);
+	buf_add_escaped(text, value, strlen(value), "\n\\");
+	buf_adds(text, "\n");
 }
 
-static int add_texts(struct buf *text, const char *name, const struct opt_list *values)
+static void add_texts(struct buf *text, const char *name, const struct opt_list *values)
 {
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < values->count; i++)
-		r = add_option(text, name, values->items[i]);
-	return r;
+	for (size_t i = 0; i < values->count; i++)
+		add_option(text, name, values->items[i]);
 }
 
-static int add_option_number(struct buf *text, const char *name, uint64_t value)
+static void add_option_number(struct buf *text, const char *name, uint64_t value)
 {
-	return value ? buf_addf(text, "%s=%lu\n", name, value) : 0;
+	if (value)
+		buf_addf(text, "%s=%lu\n", name, value);
 }
 
-static int add_transform(struct buf *text, const struct create_options *options)
+static void add_transform(struct buf *text, const struct create_options *options)
 {
-	int r = add_option_number(text, "resize", options->resize);
-
-	if (r == 0)
-		r = add_option_number(text, "max-side", options->max_side);
-	if (r == 0)
-		r = add_option_number(text, "quality", options->quality);
-	if (r == 0 && options->store >= 0)
-		r = add_option(text, "store", store_names[options->store]);
-	if (r == 0 && options->optimize)
-		r = add_option(text, "optimize", "yes");
-	return r < 0 ? r : add_texts(text, "transform", &options->touch);
+	add_option_number(text, "resize", options->resize);
+	add_option_number(text, "max-side", options->max_side);
+	add_option_number(text, "quality", options->quality);
+	if (options->store >= 0)
+		add_option(text, "store", store_names[options->store]);
+	if (options->optimize)
+		add_option(text, "optimize", "yes");
+	add_texts(text, "transform", &options->touch);
 }
 
 int create_options_text(const struct create_options *options, struct buf *text)
 {
-	int layout = options->common.foreign.layout, r = buf_adds(text, "");
+	int layout = options->common.foreign.layout;
 
-	if (r == 0)
-		r = add_texts(text, "include", &options->filter.include);
-	if (r == 0)
-		r = add_texts(text, "exclude", &options->filter.exclude);
-	if (r == 0 && options->order.kind == ORDER_SHUFFLE)
-		r = add_option(text, "order", options->order_text);
-	if (r == 0 && options->order.kind == ORDER_LIST)
-		r = add_option(text, "order", "list");
-	if (r == 0 && *options->cut.text)
-		r = add_option(text, "shard", options->cut.text);
-	if (r == 0)
-		r = buf_adds(text, options->base_lines);
-	if (r == 0 && options->dereference)
-		r = add_option(text, "dereference", "yes");
-	if (r == 0 && layout != FOREIGN_AUTO)
-		r = add_option(text, "layout", foreign_layout_names[layout]);
-	if (r == 0)
-		r = add_option_number(text, "strip-components", options->strip);
-	if (r == 0 && options->dedup)
-		r = add_option(text, "dedup", "yes");
-	if (r == 0 && options->check >= 0)
-		r = add_option(text, "check", check_names[options->check]);
-	return r < 0 ? r : add_transform(text, options);
+	buf_adds(text, "");
+	add_texts(text, "include", &options->filter.include);
+	add_texts(text, "exclude", &options->filter.exclude);
+	if (options->order.kind == ORDER_SHUFFLE)
+		add_option(text, "order", options->order_text);
+	if (options->order.kind == ORDER_LIST)
+		add_option(text, "order", "list");
+	if (*options->cut.text)
+		add_option(text, "shard", options->cut.text);
+	buf_adds(text, options->base_lines);
+	if (options->dereference)
+		add_option(text, "dereference", "yes");
+	if (layout != FOREIGN_AUTO)
+		add_option(text, "layout", foreign_layout_names[layout]);
+	add_option_number(text, "strip-components", options->strip);
+	if (options->dedup)
+		add_option(text, "dedup", "yes");
+	if (options->check >= 0)
+		add_option(text, "check", check_names[options->check]);
+	add_transform(text, options);
+	return buf_error(text);
 }

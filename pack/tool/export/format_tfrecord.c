@@ -5,9 +5,9 @@
  *	Features { 1: { 1: name, 2: Feature } ... }
  *	Feature  { 1: { 1: bytes } } or { 3: { 1: packed varints } } */
 #include "base/crc32c.h"
+#include "base/le.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/export/encoder.h"
 #include "pack/tool/export/format.h"
 #include "pack/tool/image/image.h"
 #include <inttypes.h>
@@ -34,11 +34,11 @@ static size_t varint_len(uint64_t value)
 	return len;
 }
 
-static void add_varint(struct encoder *to, uint64_t value)
+static void add_varint(struct buf *to, uint64_t value)
 {
 	for (; value > 0x7f; value >>= 7)
-		encoder_byte(to, (uint8_t)(value | 0x80));
-	encoder_byte(to, (uint8_t)value);
+		buf_add(to, &(uint8_t){(uint8_t)(value | 0x80)}, 1);
+	buf_add(to, &(uint8_t){(uint8_t)value}, 1);
 }
 
 /* The length of a field with `len` bytes: tag, length, bytes. */
@@ -47,33 +47,33 @@ static uint64_t field_len(uint64_t len)
 	return 1 + varint_len(len) + len;
 }
 
-static void begin_field(struct encoder *to, uint8_t number, uint64_t len)
+static void begin_field(struct buf *to, uint8_t number, uint64_t len)
 {
-	encoder_byte(to, (uint8_t)FIELD(number));
+	add_varint(to, FIELD((uint64_t)number));
 	add_varint(to, len);
 }
 
 /* Writes an entry of the map up to its value, which has `len` bytes. `list` is the field of Feature
  * that holds it. */
-static void begin_feature(struct encoder *to, const char *name, uint8_t list, uint64_t len)
+static void begin_feature(struct buf *to, const char *name, uint8_t list, uint64_t len)
 {
 	uint64_t values = field_len(len), feature = field_len(values);
 
 	begin_field(to, 1, field_len(strlen(name)) + field_len(feature));
 	begin_field(to, 1, strlen(name));
-	encoder_add(to, name, strlen(name));
+	buf_add(to, name, strlen(name));
 	begin_field(to, 2, feature);
 	begin_field(to, list, values);
 	begin_field(to, 1, len);
 }
 
-static void add_text(struct encoder *to, const char *name, const char *data, size_t len)
+static void add_text(struct buf *to, const char *name, const char *data, size_t len)
 {
 	begin_feature(to, name, 1, len);
-	encoder_add(to, data, len);
+	buf_add(to, data, len);
 }
 
-static void add_int64(struct encoder *to, const char *name, uint64_t value)
+static void add_int64(struct buf *to, const char *name, uint64_t value)
 {
 	begin_feature(to, name, 3, varint_len(value));
 	add_varint(to, value);
@@ -103,8 +103,8 @@ static int find_kind(const struct export_source *source, uint32_t entry,
 	return 0;
 }
 
-static int add_fields(const struct export_source *source, uint64_t number, struct encoder *before,
-		      struct encoder *after)
+static int add_fields(const struct export_source *source, uint64_t number, struct buf *before,
+		      struct buf *after)
 {
 	const struct sample *sample = &source->samples->list[number];
 	struct dataset_entry file = dataset_entry(source->dataset, sample->entry);
@@ -123,7 +123,7 @@ static int add_fields(const struct export_source *source, uint64_t number, struc
 	begin_feature(before, "image/encoded", 1, file.size);
 	add_text(after, "image/filename", file.name, file.name_len);
 	add_text(after, "image/format", kind, strlen(kind));
-	return before->error ? before->error : after->error;
+	return before->failed ? -ENOMEM : buf_error(after);
 }
 
 /* --- the record ------------------------------------------------------------------------- */
@@ -132,10 +132,9 @@ static int tfrecord_frame(const struct export_source *source, uint64_t number, s
 			  struct buf *tail)
 {
 	SCOPE(buf_release) struct buf fields = BUF_INIT;
-	struct encoder before = {.to = &fields}, after = {.to = tail}, to = {.to = head};
+	uint8_t length[8], crc[4];
 	uint64_t features;
-	uint8_t length[8];
-	int r = add_fields(source, number, &before, &after);
+	int r = add_fields(source, number, &fields, tail);
 
 	if (r < 0)
 		return r;
@@ -143,12 +142,13 @@ static int tfrecord_frame(const struct export_source *source, uint64_t number, s
 		   dataset_entry(source->dataset, source->samples->list[number].entry).size +
 		   tail->len;
 	le_put64(length, field_len(features));
-	encoder_add(&to, length, sizeof(length));
-	encoder_le(&to, crc32c_masked(length, sizeof(length)), 4);
-	begin_field(&to, 1, features);
-	encoder_add(&to, fields.data, fields.len);
-	encoder_le(&after, 0, 4);
-	return to.error ? to.error : after.error;
+	le_put32(crc, crc32c_masked(length, sizeof(length)));
+	buf_add(head, length, sizeof(length));
+	buf_add(head, crc, sizeof(crc));
+	begin_field(head, 1, features);
+	buf_add(head, fields.data, fields.len);
+	buf_add(tail, "\0\0\0", sizeof(crc));
+	return head->failed ? -ENOMEM : buf_error(tail);
 }
 
 static void tfrecord_seal(uint8_t *record, uint64_t len)

@@ -101,22 +101,18 @@ static int webdataset_check(const struct export_source *source, struct err *err)
 
 static int add_cls(struct ustar_member member, const struct buf *key, int64_t label, struct buf *to)
 {
-	SCOPE(buf_release) struct buf name = BUF_INIT, text = BUF_INIT;
-	int r = buf_add(&name, key->data, key->len);
+	SCOPE(buf_release) struct buf name = BUF_INIT;
+	char text[24];
 
-	if (r == 0)
-		r = buf_addf(&name, "." CLS);
-	if (r == 0)
-		r = buf_addf(&text, "%" PRId64, label);
-	if (r < 0)
-		return r;
+	buf_add(&name, key->data, key->len);
+	if (buf_adds(&name, "." CLS) < 0)
+		return -ENOMEM;
 	member.name = name.data;
 	member.name_len = name.len;
-	member.size = text.len;
-	r = ustar_header(&member, to);
-	if (r == 0)
-		r = buf_add(to, text.data, text.len);
-	return r < 0 ? r : ustar_pad(text.len, to);
+	member.size = (uint64_t)snprintf(text, sizeof(text), "%" PRId64, label);
+	ustar_header(&member, to);
+	buf_add(to, text, member.size);
+	return ustar_pad(member.size, to);
 }
 
 static int add_image_member(struct ustar_member member, const struct buf *key,
@@ -124,17 +120,15 @@ static int add_image_member(struct ustar_member member, const struct buf *key,
 {
 	SCOPE(buf_release) struct buf name = BUF_INIT;
 	const char *suffix = suffix_of(file);
-	int r = buf_add(&name, key->data, key->len);
 
-	if (r == 0)
-		r = buf_addf(&name, ".%.*s", (int)(file->name + file->name_len - suffix), suffix);
-	if (r < 0)
-		return r;
+	buf_add(&name, key->data, key->len);
+	if (buf_addf(&name, ".%.*s", (int)(file->name + file->name_len - suffix), suffix) < 0)
+		return -ENOMEM;
 	member.name = name.data;
 	member.name_len = name.len;
 	member.size = file->size;
-	r = ustar_header(&member, head);
-	return r < 0 ? r : ustar_pad(file->size, tail);
+	ustar_header(&member, head);
+	return head->failed ? -ENOMEM : ustar_pad(file->size, tail);
 }
 
 static bool image_is_first(const struct dataset_entry *file)

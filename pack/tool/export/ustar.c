@@ -96,17 +96,15 @@ static void fill_header(struct ustar *header, const struct ustar_member *member,
 /* --- pax -------------------------------------------------------------------------------- */
 
 /* Adds "LENGTH key=value\n", where the length counts its own digits. */
-static int add_pax(struct buf *to, const char *key, const char *value, size_t len)
+static void add_pax(struct buf *to, const char *key, const char *value, size_t len)
 {
 	size_t rest = 1 + strlen(key) + 1 + len + 1, all = rest + 1;
-	int r;
 
 	while ((size_t)snprintf(NULL, 0, "%zu", all) + rest != all)
 		all++;
-	r = buf_addf(to, "%zu %s=", all, key);
-	if (r == 0)
-		r = buf_add(to, value, len);
-	return r < 0 ? r : buf_add(to, "\n", 1);
+	buf_addf(to, "%zu %s=", all, key);
+	buf_add(to, value, len);
+	buf_add(to, "\n", 1);
 }
 
 static bool is_utf8(const char *text, size_t len)
@@ -120,35 +118,32 @@ static bool is_utf8(const char *text, size_t len)
 }
 
 /* A path that is not UTF-8 is marked as bytes. */
-static int add_path(struct buf *to, const struct ustar_member *member)
+static void add_path(struct buf *to, const struct ustar_member *member)
 {
-	int r = 0;
-
 	if (!is_utf8(member->name, member->name_len))
-		r = add_pax(to, "hdrcharset", "BINARY", strlen("BINARY"));
-	return r < 0 ? r : add_pax(to, "path", member->name, member->name_len);
+		add_pax(to, "hdrcharset", "BINARY", strlen("BINARY"));
+	add_pax(to, "path", member->name, member->name_len);
 }
 
-static int add_size(struct buf *to, uint64_t size)
+static void add_size(struct buf *to, uint64_t size)
 {
 	char text[24];
 
-	return add_pax(to, "size", text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, size));
+	add_pax(to, "size", text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, size));
 }
 
-static int add_pax_header(const struct ustar_member *member, const struct buf *values,
-			  struct buf *to)
+static void add_pax_header(const struct ustar_member *member, const struct buf *values,
+			   struct buf *to)
 {
 	struct ustar header = {0};
 	struct ustar_member pax = {.size = values->len, .mode = 0644, .mtime = member->mtime};
-	int r;
 
 	memcpy(header.name, "././@PaxHeader", 14);
 	fill_header(&header, &pax, 'x');
-	r = buf_add(to, &header, sizeof(header));
-	if (r == 0)
-		r = buf_add(to, values->data, values->len);
-	return r < 0 ? r : ustar_pad(values->len, to);
+	buf_add(to, &header, sizeof(header));
+	buf_add(to, values->data, values->len);
+	ustar_pad(values->len, to);
+	to->failed |= values->failed;
 }
 
 int ustar_header(const struct ustar_member *member, struct buf *to)
@@ -156,18 +151,15 @@ int ustar_header(const struct ustar_member *member, struct buf *to)
 	SCOPE(buf_release) struct buf values = BUF_INIT;
 	struct ustar_member fits = *member;
 	struct ustar header = {0};
-	int r = 0;
 
 	if (!put_name(&header, member->name, member->name_len))
-		r = add_path(&values, member);
-	if (r == 0 && member->size > OCTAL_MAX) {
-		r = add_size(&values, member->size);
+		add_path(&values, member);
+	if (member->size > OCTAL_MAX) {
+		add_size(&values, member->size);
 		fits.size = 0;
 	}
-	if (r == 0 && values.len)
-		r = add_pax_header(member, &values, to);
-	if (r < 0)
-		return r;
+	if (values.len || values.failed)
+		add_pax_header(member, &values, to);
 	fill_header(&header, &fits, '0');
 	return buf_add(to, &header, sizeof(header));
 }

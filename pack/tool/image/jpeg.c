@@ -269,13 +269,15 @@ static bool is_kept_segment(const struct jpeg_marker_struct *segment)
 	       metadata_orientation(segment->data, segment->data_length) != 1;
 }
 
-static int keep_segment(struct buf *segments, const struct jpeg_marker_struct *segment)
+static int add_segment(struct buf *segments, int marker, const char *begin, size_t begin_len,
+		       const uint8_t *data, size_t len)
 {
-	unsigned len = segment->data_length + 2; /* a segment's length counts itself */
-	const uint8_t head[] = {0xff, segment->marker, (uint8_t)(len >> 8), (uint8_t)len};
-	int r = buf_add(segments, head, sizeof(head));
+	size_t all = 2 + begin_len + len; /* a segment's length counts itself */
+	const uint8_t head[] = {0xff, (uint8_t)marker, (uint8_t)(all >> 8), (uint8_t)all};
 
-	return r < 0 ? r : buf_add(segments, segment->data, segment->data_length);
+	buf_add(segments, head, sizeof(head));
+	buf_add(segments, begin, begin_len);
+	return buf_add(segments, data, len);
 }
 
 /* The first segment with an orientation decides, since EXIF comes before XMP. */
@@ -289,7 +291,8 @@ static int look_at_segments(const struct jpeg_reader *reader, struct jpeg_head *
 			head->orientation =
 				metadata_orientation(segment->data, segment->data_length);
 		if (is_kept_segment(segment))
-			r = keep_segment(&head->segments, segment);
+			r = add_segment(&head->segments, segment->marker, "", 0, segment->data,
+					segment->data_length);
 	}
 	return r;
 }
@@ -452,18 +455,6 @@ int jpeg_encode(const struct pixels *pixels, uint32_t quality, bool ycck,
 	writer.jpeg.err = jpeg_trap_init(&writer.trap, err);
 	r = encode_trapped(&writer, pixels, quality, ycck, segments);
 	return r == -EBADMSG ? -EINVAL : r; /* pixels are never damaged */
-}
-
-static int add_segment(struct buf *segments, int marker, const char *begin, size_t begin_len,
-		       const uint8_t *data, size_t len)
-{
-	size_t all = 2 + begin_len + len; /* a segment's length counts itself */
-	const uint8_t head[] = {0xff, (uint8_t)marker, (uint8_t)(all >> 8), (uint8_t)all};
-	int r = buf_add(segments, head, sizeof(head));
-
-	if (r == 0)
-		r = buf_add(segments, begin, begin_len);
-	return r < 0 ? r : buf_add(segments, data, len);
 }
 
 /* A profile may take several segments, each with its number and how many there are. */

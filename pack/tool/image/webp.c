@@ -141,20 +141,17 @@ static int encode_webp(struct encoder *encoder, const struct pixels *pixels, boo
 	return err_set(err, -EINVAL, "libwebp: no WebP can hold it (%d)", (int)picture->error_code);
 }
 
-static int add_chunk(struct buf *out, const char *type, const uint8_t *data, size_t len)
+static void add_chunk(struct buf *out, const char *type, const uint8_t *data, size_t len)
 {
 	uint8_t size[4];
-	int r;
 
 	if (!data)
-		return 0;
+		return;
 	le_put32(size, (uint32_t)len);
-	r = buf_add(out, type, 4);
-	if (r == 0)
-		r = buf_add(out, size, 4);
-	if (r == 0)
-		r = buf_add(out, data, len);
-	return r == 0 && len & 1 ? buf_add(out, "", 1) : r;
+	buf_add(out, type, 4);
+	buf_add(out, size, 4);
+	buf_add(out, data, len);
+	buf_add(out, "", len & 1);
 }
 
 static void put24(uint8_t *to, uint32_t value)
@@ -171,7 +168,6 @@ static int add_extended(struct buf *out, const struct buf *made, const struct pi
 	const struct bytes file = {.data = (const uint8_t *)made->data, .len = made->len};
 	size_t picture = RIFF_HEADER;
 	uint8_t extended[10] = {0};
-	int r;
 
 	if (bytes_are(&file, RIFF_HEADER, "VP8X", 4))
 		picture += EXTENDED;
@@ -180,20 +176,15 @@ static int add_extended(struct buf *out, const struct buf *made, const struct pi
 			  (head->xmp ? HAS_XMP : 0) | (pixels->channels == 4 ? HAS_ALPHA : 0));
 	put24(extended + 4, pixels->width - 1);
 	put24(extended + 7, pixels->height - 1);
-	r = buf_add(out, made->data, RIFF_HEADER);
-	if (r == 0)
-		r = add_chunk(out, "VP8X", extended, sizeof(extended));
-	if (r == 0)
-		r = add_chunk(out, "ICCP", head->profile, head->profile_len);
-	if (r == 0)
-		r = buf_add(out, made->data + picture, made->len - picture);
-	if (r == 0)
-		r = add_chunk(out, "EXIF", head->exif, head->exif_len);
-	if (r == 0)
-		r = add_chunk(out, "XMP ", head->xmp, head->xmp_len);
-	if (r == 0)
+	buf_add(out, made->data, RIFF_HEADER);
+	add_chunk(out, "VP8X", extended, sizeof(extended));
+	add_chunk(out, "ICCP", head->profile, head->profile_len);
+	buf_add(out, made->data + picture, made->len - picture);
+	add_chunk(out, "EXIF", head->exif, head->exif_len);
+	add_chunk(out, "XMP ", head->xmp, head->xmp_len);
+	if (!out->failed)
 		le_put32((uint8_t *)out->data + 4, (uint32_t)(out->len - 8));
-	return r;
+	return buf_error(out);
 }
 
 int webp_encode(const struct pixels *pixels, const struct webp_head *head, uint32_t quality,

@@ -139,32 +139,31 @@ static int add_details(struct list *list, uint32_t number, const struct dataset_
 			facts.checksum);
 }
 
-static int add_shown(struct list *list, const char *name, size_t len)
+static void add_shown(struct list *list, const char *name, size_t len)
 {
-	return list->terminal ? utf8_add_shown(&list->line, name, len)
-			      : buf_add(&list->line, name, len);
-}
-
-static int add_arrow(struct list *list, uint32_t number)
-{
-	size_t len;
-	const char *target = dataset_target(list->dataset, number, &len);
-	int r = buf_add(&list->line, " -> ", 4);
-
-	return r < 0 ? r : add_shown(list, target, len);
+	if (list->terminal)
+		utf8_add_shown(&list->line, name, len);
+	else
+		buf_add(&list->line, name, len);
 }
 
 static int list_plain(struct list *list, uint32_t number, const struct dataset_entry *entry)
 {
 	int r = list->settings.detailed ? add_details(list, number, entry) : 0;
+	const char *target;
+	size_t len;
 
-	if (r == 0)
-		r = add_shown(list, list->path.data, list->path.len);
-	if (r == 0 && entry->kind == FORMAT_DIRECTORY)
-		r = buf_add(&list->line, "/", 1);
-	if (r == 0 && entry->kind == FORMAT_SYMLINK && list->settings.detailed)
-		r = add_arrow(list, number);
-	return r < 0 ? r : buf_add(&list->line, list->settings.nul ? "" : "\n", 1);
+	if (r < 0)
+		return r;
+	add_shown(list, list->path.data, list->path.len);
+	if (entry->kind == FORMAT_DIRECTORY)
+		buf_add(&list->line, "/", 1);
+	if (entry->kind == FORMAT_SYMLINK && list->settings.detailed) {
+		target = dataset_target(list->dataset, number, &len);
+		buf_adds(&list->line, " -> ");
+		add_shown(list, target, len);
+	}
+	return buf_add(&list->line, list->settings.nul ? "" : "\n", 1);
 }
 
 static int add_link_fields(struct list *list, struct json *json, uint32_t number,

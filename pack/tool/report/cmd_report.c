@@ -196,50 +196,45 @@ static int add_data(struct dataset *dataset, const char *name, const struct repo
 }
 
 /* Only "<" could end a script element. JSON has it only in strings, where it may be escaped. */
-static int add_html(struct buf *page, const struct buf *data)
+static void add_html(struct buf *page, const struct buf *data)
 {
 	const char *at = data->data, *end = at + data->len;
-	int r = 0;
 
-	while (r == 0 && at < end) {
+	while (at < end) {
 		const char *found = memchr(at, '<', (size_t)(end - at));
 
-		r = buf_add(page, at, (size_t)((found ? found : end) - at));
-		if (r == 0 && found)
-			r = buf_adds(page, "\\u003c");
+		buf_add(page, at, (size_t)((found ? found : end) - at));
+		if (found)
+			buf_adds(page, "\\u003c");
 		at = found ? found + 1 : end;
 	}
-	return r;
 }
 
 /* What a browser shows that runs no script: the name, what is in it, what is worth a look. */
-static int add_plain(struct dataset *dataset, const char *name, const struct report *report,
-		     struct buf *page)
+static void add_plain(struct dataset *dataset, const char *name, const struct report *report,
+		      struct buf *page)
 {
 	const struct findings findings = findings_of(dataset, report);
 	const struct dataset_info *info = dataset_info(dataset);
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], images[SIZE_TEXT];
-	int r = buf_adds(page, "<h1>");
 
-	if (r == 0)
-		r = findings_add_name(page, name, strlen(name));
-	if (r == 0)
-		r = buf_addf(page, "</h1>\n<p>%s, %s; %s in %u classes</p>\n",
-			     count_noun(info->super->files + info->super->hardlinks, "file", files),
-			     size_format(info->super->bytes, bytes),
-			     count_noun(report->statistics->image_count, "image", images),
-			     findings.classes->label_count);
-	return r < 0 ? r : findings_html(&findings, page);
+	buf_adds(page, "<h1>");
+	findings_add_name(page, name, strlen(name));
+	buf_addf(page, "</h1>\n<p>%s, %s; %s in %u classes</p>\n",
+		 count_noun(info->super->files + info->super->hardlinks, "file", files),
+		 size_format(info->super->bytes, bytes),
+		 count_noun(report->statistics->image_count, "image", images),
+		 findings.classes->label_count);
+	findings_html(&findings, page);
 }
 
 /* Adds page.html up to `mark`, from *at, which then is behind that; NULL: its rest. */
-static int add_page(struct buf *page, const char **at, const char *mark)
+static void add_page(struct buf *page, const char **at, const char *mark)
 {
 	const char *end = mark ? strstr(*at, mark) : report_page_end;
-	int r = buf_add(page, *at, (size_t)(end - *at));
 
+	buf_add(page, *at, (size_t)(end - *at));
 	*at = end + (mark ? strlen(mark) : 0);
-	return r;
 }
 
 /* --- the file --------------------------------------------------------------------------- */
@@ -331,16 +326,14 @@ static int make_page(struct dataset *dataset, const char *pack, uint64_t samples
 
 	if (r == 0)
 		r = add_data(dataset, shown_name(pack), &report, &json);
-	if (r == 0)
-		r = add_page(page, &at, PLAIN);
-	if (r == 0)
-		r = add_plain(dataset, shown_name(pack), &report, page);
-	if (r == 0)
-		r = add_page(page, &at, DATA);
-	if (r == 0)
-		r = add_html(page, &data);
-	if (r == 0)
-		r = add_page(page, &at, NULL);
+	if (r < 0)
+		return r;
+	add_page(page, &at, PLAIN);
+	add_plain(dataset, shown_name(pack), &report, page);
+	add_page(page, &at, DATA);
+	add_html(page, &data);
+	add_page(page, &at, NULL);
+	r = buf_error(page);
 	if (r == 0 && report.anomalies.lists[ANOMALY_DAMAGED].count)
 		*ret_unread = -EBADMSG;
 	else if (r == 0 && report.anomalies.lists[ANOMALY_UNREADABLE].count)

@@ -182,21 +182,20 @@ static int add_base64(struct buf *to, const uint8_t *data, size_t len)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	int r = buf_reserve(to, len / 3 * 4 + 4);
 
-	for (size_t i = 0; r == 0 && i < len; i += 3) {
+	for (size_t i = 0; i < len; i += 3) {
 		size_t n = len - i < 3 ? len - i : 3;
 		uint32_t bits = (uint32_t)data[i] << 16;
 
 		bits |= n > 1 ? (uint32_t)data[i + 1] << 8 : 0;
 		bits |= n > 2 ? (uint32_t)data[i + 2] : 0;
-		r = buf_add(to,
-			    (const char[]){digits[bits >> 18], digits[bits >> 12 & 63],
-					   n > 1 ? digits[bits >> 6 & 63] : '=',
-					   n > 2 ? digits[bits & 63] : '='},
-			    4);
+		buf_add(to,
+			(const char[]){digits[bits >> 18], digits[bits >> 12 & 63],
+				       n > 1 ? digits[bits >> 6 & 63] : '=',
+				       n > 2 ? digits[bits & 63] : '='},
+			4);
 	}
-	return r;
+	return buf_error(to);
 }
 
 /* `why`: what is wrong with the image, or NULL. */

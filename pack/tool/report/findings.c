@@ -89,27 +89,28 @@ static uint64_t count_of(const struct findings *findings, const struct kind *kin
 			       : findings->anomalies->lists[kind->anomaly].count;
 }
 
-static int add_title(const struct findings *findings, const struct kind *kind, struct buf *title)
+static void add_title(const struct findings *findings, const struct kind *kind, struct buf *title)
 {
 	uint64_t count = count_of(findings, kind);
 
-	return buf_addf(title, "%s %s", count_format(count, (char[SIZE_TEXT]){0}),
-			count == 1 ? kind->one : kind->many);
+	buf_addf(title, "%s %s", count_format(count, (char[SIZE_TEXT]){0}),
+		 count == 1 ? kind->one : kind->many);
 }
 
-static int add_meaning(const struct findings *findings, const struct kind *kind, struct buf *means)
+static void add_meaning(const struct findings *findings, const struct kind *kind, struct buf *means)
 {
 	const struct duplicate_total *total = &findings->duplicates->totals[kind->reach];
-	int r = buf_adds(means, kind->means);
 
-	if (r < 0 || !is_copies(kind))
-		return r;
-	r = buf_addf(means, " %s of the same size and checksums",
-		     count_noun(total->files, "file", (char[SIZE_TEXT]){0}));
-	if (r < 0 || total->bytes == 0)
-		return r < 0 ? r : buf_adds(means, ", stored once.");
-	return buf_addf(means, "; the copies take %s.",
-			size_format(total->bytes, (char[SIZE_TEXT]){0}));
+	buf_adds(means, kind->means);
+	if (!is_copies(kind))
+		return;
+	buf_addf(means, " %s of the same size and checksums",
+		 count_noun(total->files, "file", (char[SIZE_TEXT]){0}));
+	if (total->bytes)
+		buf_addf(means, "; the copies take %s.",
+			 size_format(total->bytes, (char[SIZE_TEXT]){0}));
+	else
+		buf_adds(means, ", stored once.");
 }
 
 /* --- JSON ------------------------------------------------------------------------------- */
@@ -117,12 +118,12 @@ static int add_meaning(const struct findings *findings, const struct kind *kind,
 static int add_kind(const struct findings *findings, const struct kind *kind, struct json *json)
 {
 	SCOPE(buf_release) struct buf title = BUF_INIT, means = BUF_INIT;
-	int r = add_title(findings, kind, &title);
+	int r;
 
-	if (r == 0)
-		r = add_meaning(findings, kind, &means);
-	if (r < 0)
-		return r;
+	add_title(findings, kind, &title);
+	add_meaning(findings, kind, &means);
+	if (title.failed || means.failed)
+		return -ENOMEM;
 	json_object(json, NULL);
 	json_string(json, "kind", kind->word);
 	json_bool(json, "bad", kind->bad);
@@ -151,12 +152,12 @@ int findings_json(const struct findings *findings, struct json *json)
 
 /* --- HTML ------------------------------------------------------------------------------- */
 
-int findings_add_name(struct buf *html, const char *name, size_t len)
+void findings_add_name(struct buf *html, const char *name, size_t len)
 {
 	SCOPE(buf_release) struct buf shown = BUF_INIT;
-	int r = utf8_add_shown(&shown, name, len);
 
-	for (size_t i = 0; r == 0 && i < shown.len; i++) {
+	html->failed |= utf8_add_shown(&shown, name, len) < 0;
+	for (size_t i = 0; i < shown.len; i++) {
 		char c = shown.data[i];
 		const char *escaped = c == '&'	 ? "&amp;"
 				      : c == '<' ? "&lt;"
@@ -164,95 +165,82 @@ int findings_add_name(struct buf *html, const char *name, size_t len)
 				      : c == '"' ? "&quot;"
 						 : NULL;
 
-		r = escaped ? buf_adds(html, escaped) : buf_add(html, &c, 1);
+		if (escaped)
+			buf_adds(html, escaped);
+		else
+			buf_add(html, &c, 1);
 	}
-	return r;
 }
 
-static int add_path(const struct findings *findings, uint32_t entry, struct buf *html)
+static void add_path(const struct findings *findings, uint32_t entry, struct buf *html)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	int r = dataset_path(findings->dataset, entry, &path);
 
-	if (r == 0)
-		r = buf_adds(html, "<div>");
-	if (r == 0 && path.len)
-		r = findings_add_name(html, path.data, path.len);
-	else if (r == 0)
-		r = buf_adds(html, "all classes");
-	return r < 0 ? r : buf_adds(html, "</div>");
+	html->failed |= dataset_path(findings->dataset, entry, &path) < 0;
+	buf_adds(html, "<div>");
+	if (path.len)
+		findings_add_name(html, path.data, path.len);
+	else
+		buf_adds(html, "all classes");
+	buf_adds(html, "</div>");
 }
 
 /* The group of copies that is the `number`th of this reach. */
-static int add_copies(const struct findings *findings, enum duplicate_reach reach, uint64_t number,
-		      struct buf *html)
+static void add_copies(const struct findings *findings, enum duplicate_reach reach, uint64_t number,
+		       struct buf *html)
 {
 	const struct duplicates *duplicates = findings->duplicates;
 	const struct duplicate_group *group = duplicates->groups;
-	int r = 0;
 
 	while (group->reach != reach || number--)
 		group++;
-	for (uint32_t i = 0; r == 0 && i < min(group->count, DUPLICATES_NAMED); i++)
-		r = add_path(findings, duplicates->files[group->first + i].entry, html);
-	return r;
+	for (uint32_t i = 0; i < min(group->count, DUPLICATES_NAMED); i++)
+		add_path(findings, duplicates->files[group->first + i].entry, html);
 }
 
-static int add_items(const struct findings *findings, const struct kind *kind, struct buf *html)
+static void add_items(const struct findings *findings, const struct kind *kind, struct buf *html)
 {
+	const struct anomaly_list *list = &findings->anomalies->lists[kind->anomaly];
 	uint64_t count = count_of(findings, kind);
-	char more[SIZE_TEXT];
-	int r = buf_adds(html, "<ol class=\"paths\">");
 
-	for (uint64_t i = 0; r == 0 && i < min(count, FINDINGS_SHOWN); i++) {
-		r = buf_adds(html, "<li>");
-		if (r == 0)
-			r = is_copies(kind)
-				    ? add_copies(findings, kind->reach, i, html)
-				    : add_path(findings,
-					       anomaly_entries(&findings->anomalies
-									->lists[kind->anomaly])[i],
-					       html);
-		if (r == 0)
-			r = buf_adds(html, "</li>");
+	buf_adds(html, "<ol class=\"paths\">");
+	for (uint64_t i = 0; i < min(count, FINDINGS_SHOWN); i++) {
+		buf_adds(html, "<li>");
+		if (is_copies(kind))
+			add_copies(findings, kind->reach, i, html);
+		else
+			add_path(findings, anomaly_entries(list)[i], html);
+		buf_adds(html, "</li>");
 	}
-	if (r == 0)
-		r = buf_adds(html, "</ol>");
-	return r < 0 || count <= FINDINGS_SHOWN
-		       ? r
-		       : buf_addf(html, "<p>and %s more</p>",
-				  count_format(count - FINDINGS_SHOWN, more));
+	buf_adds(html, "</ol>");
+	if (count > FINDINGS_SHOWN)
+		buf_addf(html, "<p>and %s more</p>",
+			 count_format(count - FINDINGS_SHOWN, (char[SIZE_TEXT]){0}));
 }
 
-static int add_card(const struct findings *findings, const struct kind *kind, struct buf *html)
+static void add_card(const struct findings *findings, const struct kind *kind, struct buf *html)
 {
-	int r = buf_addf(html, "<article class=\"card%s\"><h3>", kind->bad ? " bad" : "");
-
-	if (r == 0)
-		r = add_title(findings, kind, html);
-	if (r == 0)
-		r = buf_addf(html, "<span>%s</span></h3><p>", kind->bad ? "problem" : "note");
-	if (r == 0)
-		r = add_meaning(findings, kind, html);
-	if (r == 0)
-		r = buf_adds(html, "</p>");
-	if (r == 0)
-		r = add_items(findings, kind, html);
-	return r < 0 ? r : buf_adds(html, "</article>\n");
+	buf_addf(html, "<article class=\"card%s\"><h3>", kind->bad ? " bad" : "");
+	add_title(findings, kind, html);
+	buf_addf(html, "<span>%s</span></h3><p>", kind->bad ? "problem" : "note");
+	add_meaning(findings, kind, html);
+	buf_adds(html, "</p>");
+	add_items(findings, kind, html);
+	buf_adds(html, "</article>\n");
 }
 
-int findings_html(const struct findings *findings, struct buf *html)
+void findings_html(const struct findings *findings, struct buf *html)
 {
 	bool found = false;
-	int r = buf_adds(html, "<h2>Worth a look</h2>\n<div class=\"cards\">\n");
 
-	for (size_t i = 0; r == 0 && i < KINDS; i++) {
+	buf_adds(html, "<h2>Worth a look</h2>\n<div class=\"cards\">\n");
+	for (size_t i = 0; i < KINDS; i++) {
 		if (count_of(findings, &kinds[i]) == 0)
 			continue;
 		found = true;
-		r = add_card(findings, &kinds[i], html);
+		add_card(findings, &kinds[i], html);
 	}
-	if (r == 0 && !found)
-		r = buf_adds(html, "<p class=\"calm\">Nothing found.</p>\n");
-	return r < 0 ? r : buf_adds(html, "</div>\n");
+	if (!found)
+		buf_adds(html, "<p class=\"calm\">Nothing found.</p>\n");
+	buf_adds(html, "</div>\n");
 }

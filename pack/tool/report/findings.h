@@ -17,8 +17,8 @@ struct findings {
  * "count", "items"}: anomalies_items_json(), or duplicates_items_json(). 0 or -ENOMEM. */
 int findings_json(const struct findings *findings, struct json *json);
 
-/* Adds the same as HTML, for browsers that run no script. 0 or -ENOMEM. */
-int findings_html(const struct findings *findings, struct buf *html);
+/* Adds the same as HTML, for browsers that run no script. */
+void findings_html(const struct findings *findings, struct buf *html);
 
-/* Adds a name, which may be any bytes, as text of HTML. 0 or -ENOMEM. */
-int findings_add_name(struct buf *html, const char *name, size_t len);
+/* Adds a name, which may be any bytes, as text of HTML. */
+void findings_add_name(struct buf *html, const char *name, size_t len);

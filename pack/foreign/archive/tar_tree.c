@@ -63,8 +63,9 @@ static int hold(struct tar_tree *t, const struct archive_member *member)
 	hold_text(t, false, &held.member.class, &held.class);
 	hold_text(t, false, &held.member.bad, &held.bad);
 	buf_add(&t->held_pieces, member->pieces, member->piece_count * sizeof(*member->pieces));
-	return t->held_text.failed || t->held_pieces.failed ? -ENOMEM
-							    : buf_add(&t->held, &held, sizeof(held));
+	return t->held_text.failed || t->held_pieces.failed
+		       ? -ENOMEM
+		       : buf_add(&t->held, &held, sizeof(held));
 }
 
 static int add_held(struct tar_tree *t, struct err *err)

@@ -9,6 +9,7 @@
  *	create_sample.c		estimates the result from some of the files
  *	create_images.c		checks and transforms their bytes
  *	create_inputs.c		bad inputs, and what is said of them
+ *	create_rest.c		what may not be meant
  *	create_say.c		failures, the summary */
 #pragma once
 

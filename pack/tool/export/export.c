@@ -22,8 +22,7 @@ struct record {
 
 struct exporter {
 	const struct export_params *params;
-	struct sink_lmdb *lmdb; /* one of these */
-	struct sink_shards *shards;
+	struct sink *sink;
 	struct record *ring;
 	unsigned slots;
 	uint64_t next; /* sample to be put in */
@@ -189,10 +188,7 @@ static int put_sample(struct exporter *exporter, struct record *record)
 
 	if (r < 0)
 		return name_sample(exporter, record->number, r);
-	if (exporter->lmdb)
-		r = sink_lmdb_put(exporter->lmdb, record->data, record->len);
-	else
-		r = sink_shards_put(exporter->shards, record->data, record->len);
+	r = sink_put(exporter->sink, record->data, record->len);
 	if (r == 0)
 		progress_add(exporter->params->progress, 1, size);
 	return r;
@@ -266,8 +262,7 @@ static int write_names(const struct samples *samples, struct outputs *outputs, s
 
 static void exporter_release(struct exporter *exporter)
 {
-	sink_lmdb_free(exporter->lmdb);
-	sink_shards_free(exporter->shards);
+	sink_free(exporter->sink);
 	free(exporter->ring);
 }
 
@@ -278,9 +273,7 @@ static int exporter_prepare(struct exporter *exporter, const struct shard_plan *
 	exporter->ring = calloc(exporter->slots, sizeof(*exporter->ring));
 	if (!exporter->ring)
 		return -ENOMEM;
-	if (exporter->params->format->name)
-		return sink_shards_new(exporter->params->format, plan, outputs, &exporter->shards);
-	return sink_lmdb_new(outputs, 0, &exporter->lmdb);
+	return sink_new(exporter->params->format, plan, outputs, &exporter->sink);
 }
 
 int export_run(const struct export_params *params, const struct shard_plan *plan,
@@ -293,8 +286,8 @@ int export_run(const struct export_params *params, const struct shard_plan *plan
 
 	if (r == 0)
 		r = export_samples(&exporter);
-	if (r == 0 && !named)
-		r = sink_lmdb_end(exporter.lmdb);
+	if (r == 0)
+		r = sink_end(exporter.sink);
 	if (r == 0)
 		r = write_classes(samples, outputs, outputs->count - (named ? 1 : 2));
 	if (r == 0 && !named)

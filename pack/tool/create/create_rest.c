@@ -1,0 +1,338 @@
+/* What is in a pack and may not be meant, and is told: links that lead nowhere, folders that are no
+ * classes, files that are no images. */
+#include "base/log.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/foreign/text.h"
+#include "pack/tool/create/create_flaws.h"
+#include "pack/tool/create/create_inputs.h"
+#include <string.h>
+
+/* --- symbolic links ------------------------------------------------------------------------
+ *
+ * A link is kept as its text, and only the text counts here. A link with an absolute target, or
+ * with more `..` than there are folders above it, leads out of the pack. Following it in a mount
+ * reads the loose file, or nothing on another machine. */
+
+#define LINKS_NAMED 10
+
+struct link {
+	struct buf path, target, to; /* `to`: the path that the target means */
+};
+
+static void link_release(struct link *link)
+{
+	buf_release(&link->path);
+	buf_release(&link->target);
+	buf_release(&link->to);
+}
+
+/* Without its last component. */
+static void go_up(struct buf *path)
+{
+	const char *slash = memrchr(path->data, '/', path->len);
+
+	path->len = slash ? (size_t)(slash - path->data) : 0;
+}
+
+/* 0, -EXDEV (it leads out of the pack) or -ENOMEM. */
+static int resolve_link(struct link *link)
+{
+	const char *target = link->target.data;
+	struct buf *to = &link->to;
+	size_t len;
+
+	to->len = 0;
+	if (*target == '/')
+		return -EXDEV;
+	if (buf_adds(to, link->path.data) < 0)
+		return -ENOMEM;
+	go_up(to);
+	for (; *target; target += len) {
+		target += strspn(target, "/");
+		len = strcspn(target, "/");
+		if (len == 0 || (len == 1 && *target == '.'))
+			continue;
+		if (len != 2 || memcmp(target, "..", 2) != 0)
+			buf_addf(to, "%s%.*s", to->len ? "/" : "", (int)len, target);
+		else if (to->len == 0)
+			return buf_error(to) < 0 ? -ENOMEM : -EXDEV;
+		else
+			go_up(to);
+	}
+	return buf_adds(to, "");
+}
+
+enum { LINK_STAYS, LINK_LEAVES, LINK_DANGLES };
+
+/* Whether an entry is a link that is kept, and leads out of the pack, or to one of those that were
+ * dropped. Or -ENOMEM. */
+static int look_at_link(const struct builder *builder, uint32_t id,
+			const struct entry_table *dropped, struct link *link)
+{
+	struct builder_entry entry;
+	uint32_t file;
+	int r;
+
+	if (builder_kind(builder, id) != FORMAT_SYMLINK || builder_is_dropped(builder, id))
+		return LINK_STAYS;
+	entry = builder_entry(builder, id);
+	link->target.len = 0;
+	r = buf_addf(&link->target, "%.*s", (int)entry.target_len, entry.target);
+	if (r == 0)
+		r = builder_path(builder, id, &link->path);
+	if (r == 0)
+		r = resolve_link(link);
+	if (r == 0)
+		r = entry_table_find_path(dropped, builder, link->to.data, link->to.len, &file);
+	if (r == -ENOENT)
+		return LINK_STAYS;
+	return r == -EXDEV ? LINK_LEAVES : r < 0 ? r : LINK_DANGLES;
+}
+
+int create_name_links(struct create *create)
+{
+	SCOPE(link_release) struct link link = {0};
+	SCOPE(buf_release) struct buf first = BUF_INIT; /* and where it leads */
+	const struct entry_table dropped = {0};
+	const char *source = create->source;
+	size_t len = strlen(source);
+	char count[SIZE_TEXT];
+	uint64_t leaving = 0;
+	int r = 0;
+
+	for (uint32_t id = 1; r >= 0 && id < create->import->entries; id++) {
+		r = look_at_link(create->builder, id, &dropped, &link);
+		if (r == LINK_LEAVES && leaving++ == 0)
+			r = buf_addf(&first, "%s -> %s", link.path.data, link.target.data);
+	}
+	if (r >= 0 && leaving > 0)
+		create_say_of(
+			create, log_notice, "",
+			"%s %s out of it, such as %s%s%s: a job that opens one reads the loose "
+			"file, or nothing on another machine%s",
+			count_noun(leaving, "symbolic link", count),
+			leaving == 1 ? "leads" : "lead", source,
+			len && source[len - 1] == '/' ? "" : "/", first.data,
+			create_is_archive(create) ? ""
+						  : "; --dereference packs what links lead to");
+	return r < 0 ? r : 0;
+}
+
+static int list_dropped(const struct create *create, struct entry_table *dropped)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = 0;
+
+	for (uint32_t id = 1; r == 0 && id < create->import->entries; id++) {
+		if (!builder_is_dropped(create->builder, id))
+			continue;
+		r = builder_path(create->builder, id, &path);
+		if (r == 0)
+			r = entry_table_add(dropped, entry_table_hash(path.data, path.len), id);
+	}
+	return r;
+}
+
+static int name_dangling(struct create *create)
+{
+	SCOPE(entry_table_release) struct entry_table dropped = {0};
+	SCOPE(link_release) struct link link = {0};
+	char count[SIZE_TEXT];
+	int r = 0;
+
+	if (create->counts.skipped == 0)
+		return 0;
+	r = list_dropped(create, &dropped);
+	for (uint32_t id = 1; r >= 0 && id < create->import->entries; id++) {
+		r = look_at_link(create->builder, id, &dropped, &link);
+		if (r == LINK_DANGLES && create->counts.dangling++ < LINKS_NAMED)
+			create_say_of(create, log_notice, link.path.data,
+				      "a link to %s, which was left out", link.to.data);
+	}
+	if (create->counts.dangling > LINKS_NAMED)
+		log_notice("%s: %s links to what was left out in all", create->source,
+			   count_format(create->counts.dangling, count));
+	return r < 0 ? r : 0;
+}
+
+/* --- classes ------------------------------------------------------------------------------- */
+
+/* The only entry of the root, if that is a folder with folders in it; else 0. An entry comes after
+ * the folder that it is in. */
+static uint32_t only_folder(const struct create *create)
+{
+	const struct builder *builder = create->builder;
+	bool has_folders = false;
+	uint32_t found = 0;
+
+	for (uint32_t id = 1; id < create->import->entries; id++) {
+		uint32_t parent = builder_parent(builder, id);
+		bool folder = builder_kind(builder, id) == FORMAT_DIRECTORY;
+
+		has_folders |= found && parent == found && folder;
+		if (parent != BUILDER_ROOT || builder_is_dropped(builder, id))
+			continue;
+		if (found || !folder)
+			return 0;
+		found = id;
+	}
+	return has_folders ? found : 0;
+}
+
+static int name_one_folder(struct create *create)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	uint32_t folder = only_folder(create);
+	int r = folder ? builder_path(create->builder, folder, &path) : 0;
+
+	if (r == 0 && folder)
+		create_say_of(
+			create, log_notice, "",
+			"all of it is in one folder, '%s', which loaders take for the only class; "
+			"--strip-components=1 packs what is in that",
+			path.data);
+	return r;
+}
+
+/* --- classes without files ---------------------------------------------------------------- */
+
+#define EMPTY_NAMED 10
+
+static int on_empty(void *context, uint32_t id)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct create *create = context;
+	int r = builder_path(create->builder, id, &path);
+
+	if (r == 0 && create->counts.empty++ < EMPTY_NAMED)
+		create_say_of(create, log_notice, path.data,
+			      "no file in it; ImageFolder refuses a class without images");
+	return r;
+}
+
+static int name_empty(struct create *create)
+{
+	char count[SIZE_TEXT];
+	int r = builder_find_empty(create->builder, on_empty, create);
+
+	if (create->counts.empty > EMPTY_NAMED)
+		log_notice("%s: %s folders without a file in all", create->source,
+			   count_format(create->counts.empty, count));
+	return r;
+}
+
+/* --- what nobody means to pack ------------------------------------------------------------
+ *
+ * As a class or an image (foreign_text_is_junk()); or at all, as it is what foldfs keeps beside
+ * containers and unfinished packs; or as one file, as it has the images in it. */
+
+struct seen {
+	uint64_t count;
+	uint32_t first; /* if there is any */
+};
+
+static void see(struct seen *seen, uint32_t id, bool is_one)
+{
+	if (is_one && seen->count++ == 0)
+		seen->first = id;
+}
+
+static bool is_our_remnant(struct foreign_text name)
+{
+	return foreign_text_ends(name, ".partial.journal") ||
+	       (foreign_text_ends(name, ".foldfs-index") && name.data[0] == '.');
+}
+
+static bool is_container(struct foreign_text name)
+{
+	static const char *const ends[] = {
+		".tar",	 ".tar.gz", ".tgz",	".tar.zst",  ".tar.xz", ".tar.bz2",   ".zip",
+		".lmdb", ".mdb",    ".parquet", ".tfrecord", ".rec",	".tfrecords", ".beton"};
+	bool found = false;
+
+	for (size_t i = 0; !found && i < sizeof(ends) / sizeof(*ends); i++)
+		found = foreign_text_ends(name, ends[i]);
+	return found;
+}
+
+static int say_junk(struct create *create, const struct seen *junk, uint64_t folders)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	char name[FORMAT_NAME_MAX + 1], some[SIZE_TEXT], files[SIZE_TEXT];
+	int r = builder_path(create->builder, junk->first, &path);
+
+	builder_name(create->builder, junk->first, name);
+	if (r == 0)
+		create_say_of(create, log_notice, path.data,
+			      "packed, though loaders take it for a class or image (%s and %s of "
+			      "that kind); '--exclude=%s' leaves it out",
+			      count_noun(folders, "folder", some),
+			      count_noun(junk->count - folders, "file", files), name);
+	return r;
+}
+
+/* Of files of a kind: how the first was packed, how many there are, and the way out. */
+static int say_kind(struct create *create, const struct seen *seen, const char *how,
+		    const char *noun, const char *way_out)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	char files[SIZE_TEXT];
+	int r = builder_path(create->builder, seen->first, &path);
+
+	if (r == 0)
+		create_say_of(create, log_notice, path.data, "packed%s (%s of that kind); %s", how,
+			      count_noun(seen->count, noun, files), way_out);
+	return r;
+}
+
+/* They are packed: what is in the source is in the pack, and --exclude leaves it out. */
+static int name_junk(struct create *create)
+{
+	const struct builder *builder = create->builder;
+	struct seen junk = {0}, ours = {0}, containers = {0};
+	uint64_t folders = 0, files = 0;
+	int r;
+
+	for (uint32_t id = 1; id < create->import->entries; id++) {
+		bool folder = builder_kind(builder, id) == FORMAT_DIRECTORY;
+		bool file = format_is_file(builder_kind(builder, id));
+		char name[FORMAT_NAME_MAX + 1];
+		struct foreign_text text;
+
+		if (builder_is_dropped(builder, id))
+			continue;
+		builder_name(builder, id, name);
+		text = (struct foreign_text){name, strlen(name)};
+		files += file;
+		folders += folder && foreign_text_is_junk(text, true);
+		see(&junk, id, foreign_text_is_junk(text, folder));
+		see(&ours, id, !folder && is_our_remnant(text));
+		see(&containers, id, file && is_container(text));
+	}
+	r = junk.count ? say_junk(create, &junk, folders) : 0;
+	if (r == 0 && containers.count > files - containers.count)
+		r = say_kind(create, &containers, " as the file that it is", "container",
+			     "as SOURCE, such a file, or several by a pattern, is packed as the "
+			     "images in it");
+	if (r == 0 && ours.count)
+		r = say_kind(
+			create, &ours,
+			", though foldfs keeps it beside a container or an unfinished pack", "file",
+			"'--exclude=*.foldfs-index' and '--exclude=*.partial*' leave them out");
+	return r;
+}
+
+int create_name_rest(struct create *create)
+{
+	int r = name_dangling(create);
+
+	create_say_named(create);
+	if (r == 0)
+		r = name_empty(create);
+	if (r == 0)
+		r = name_junk(create);
+	if (r == 0 && create_is_archive(create))
+		r = create_name_links(create);
+	return r == 0 && create_is_archive(create) ? name_one_folder(create) : r;
+}

@@ -1,16 +1,80 @@
 #include "pack/foreign/codec.h"
 #include "base/le.h"
 #include "base/scope.h"
-#include "pack/foreign/codec_library.h"
 #include <limits.h>
 #include <stdbool.h>
+#include <string.h>
 #include <zlib.h>
 
-static const struct codec_library snappy = {"libsnappy.so.1", "libsnappy1v5", "snappy_uncompress"},
-				  zlib = {"libz.so.1", "zlib1g", "inflate"},
-				  zstd = {"libzstd.so.1", "libzstd1", "ZSTD_decompress"};
+/* --- the libraries -----------------------------------------------------------------------------
+ *
+ * Loaded when they are needed, so that nobody else must have them. A static program cannot load
+ * any, and has those of zlib, zstd and snappy in itself. */
 
-static const struct codec_library *library_of(enum codec codec)
+struct library {
+	const char *file, *package, *function; /* the function is one that it must have */
+};
+
+/* Stores the address of a function at `ret`, which is a pointer to such functions. The library
+ * stays loaded. Returns 0, or -ENOSYS: err says what is missing. */
+#if FOLDFS_STATIC
+
+#include <snappy-c.h>
+#include <zstd.h>
+
+#define LINKED(function)                            \
+	{                                           \
+#function, (void (*)(void))function \
+	}
+
+static const struct linked_function {
+	const char *name;
+	void (*address)(void);
+} linked[] = {LINKED(snappy_uncompress), LINKED(snappy_uncompressed_length),
+	      LINKED(inflateInit2_),	 LINKED(inflate),
+	      LINKED(inflateEnd),	 LINKED(ZSTD_decompress)};
+
+static int find_function(const struct library *library, const char *name, void *ret,
+			 struct err *err)
+{
+	for (size_t i = 0; i < sizeof(linked) / sizeof(linked[0]); i++)
+		if (strcmp(linked[i].name, name) == 0) {
+			memcpy(ret, &linked[i].address, sizeof(linked[i].address));
+			return 0;
+		}
+	return err_set(err, -ENOSYS,
+		       "its compressed bytes need %s, which this static build cannot load: use "
+		       "a foldfs that is built for this system",
+		       library->file);
+}
+
+#else
+
+#include <dlfcn.h>
+
+/* dlopen() counts the users of a library. */
+static int find_function(const struct library *library, const char *name, void *ret,
+			 struct err *err)
+{
+	void *handle = dlopen(library->file, RTLD_NOW | RTLD_NODELETE);
+	void *function = handle ? dlsym(handle, name) : NULL;
+
+	if (handle)
+		dlclose(handle);
+	if (!function)
+		return err_set(err, -ENOSYS, "its compressed bytes need %s: install %s",
+			       library->file, library->package);
+	memcpy(ret, &function, sizeof(function));
+	return 0;
+}
+
+#endif
+
+static const struct library snappy = {"libsnappy.so.1", "libsnappy1v5", "snappy_uncompress"},
+			    zlib = {"libz.so.1", "zlib1g", "inflate"},
+			    zstd = {"libzstd.so.1", "libzstd1", "ZSTD_decompress"};
+
+static const struct library *library_of(enum codec codec)
 {
 	switch (codec) {
 	case CODEC_SNAPPY:
@@ -36,7 +100,7 @@ static const char *name_of(enum codec codec)
 
 int codec_check(enum codec codec, struct err *err)
 {
-	const struct codec_library *library = library_of(codec);
+	const struct library *library = library_of(codec);
 	void (*function)(void);
 
 	if (!library)
@@ -44,7 +108,7 @@ int codec_check(enum codec codec, struct err *err)
 			       "pages compressed by %s, which is not read: snappy, gzip and zstd "
 			       "are",
 			       name_of(codec));
-	return codec_library_find(library, library->function, &function, err);
+	return find_function(library, library->function, &function, err);
 }
 
 /* --- snappy ----------------------------------------------------------------------------------- */
@@ -54,10 +118,10 @@ static int unpack_snappy(const void *packed, size_t len, void *ret, size_t ret_l
 	int (*uncompress)(const char *, size_t, char *, size_t *);
 	int (*length)(const char *, size_t, size_t *);
 	size_t n = 0;
-	int r = codec_library_find(&snappy, "snappy_uncompress", &uncompress, NULL);
+	int r = find_function(&snappy, "snappy_uncompress", &uncompress, NULL);
 
 	if (r == 0)
-		r = codec_library_find(&snappy, "snappy_uncompressed_length", &length, NULL);
+		r = find_function(&snappy, "snappy_uncompressed_length", &length, NULL);
 	if (r != 0)
 		return r;
 	if (length(packed, len, &n) != 0 || n != ret_len)
@@ -92,7 +156,7 @@ static int unpack_piece(const void *packed, size_t len, void *ret, size_t ret_le
 static int unpack_zstd(const void *packed, size_t len, void *ret, size_t ret_len)
 {
 	size_t (*decompress)(void *, size_t, const void *, size_t);
-	int r = codec_library_find(&zstd, "ZSTD_decompress", &decompress, NULL);
+	int r = find_function(&zstd, "ZSTD_decompress", &decompress, NULL);
 
 	if (r < 0)
 		return r;
@@ -110,12 +174,12 @@ static int unpack_gzip(const void *packed, size_t len, void *ret, size_t ret_len
 	int (*init)(z_stream *, int, const char *, int);
 	int (*run)(z_stream *, int);
 	int (*end)(z_stream *);
-	int r = codec_library_find(&zlib, "inflateInit2_", &init, NULL);
+	int r = find_function(&zlib, "inflateInit2_", &init, NULL);
 
 	if (r == 0)
-		r = codec_library_find(&zlib, "inflate", &run, NULL);
+		r = find_function(&zlib, "inflate", &run, NULL);
 	if (r == 0)
-		r = codec_library_find(&zlib, "inflateEnd", &end, NULL);
+		r = find_function(&zlib, "inflateEnd", &end, NULL);
 	if (r != 0)
 		return r;
 	if (init(&z, GZIP_OR_ZLIB, ZLIB_VERSION, sizeof(z)) != Z_OK)

@@ -120,8 +120,8 @@ SYSTEM = {
                  "fs/version.c"],
     "zlib.h": ["pack/tool/import/unpack.c", "pack/tool/image/check.c",
                "pack/foreign/codec*.c"],
-    "zstd.h": ["pack/foreign/codec_library.c"],
-    "snappy*.h": ["pack/foreign/codec_library.c"],
+    "zstd.h": ["pack/foreign/codec.c"],
+    "snappy*.h": ["pack/foreign/codec.c"],
     "xxh_x86dispatch.h": ["pack/xxh3.h"],
 }
 

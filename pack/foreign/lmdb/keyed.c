@@ -1,13 +1,31 @@
-#include "pack/foreign/lmdb/keyed.h"
+/* LMDB files whose keys are names of files, and whose values are these files:
+ *
+ *	lsun	  one environment a category, in a folder as bedroom_train_lmdb, with images by
+ *		  names that say nothing. The class is the folder's name without _train_lmdb,
+ *		  _val_lmdb or _test_lmdb; the test set, test_lmdb, has none.
+ *	basicsr	  keys are paths without suffix, values PNG files. A list lies beside it, as text:
+ *		  "baboon.png (480,500,3) 1", the name, the shape and how hard it was compressed.
+ *	paths	  any LMDB of files by their paths, as mmcv and mmengine read them. Comes after the
+ *		  other formats of LMDB, whose keys may be paths as well. */
 #include "base/math.h"
+#include "base/scope.h"
+#include "pack/foreign/format.h"
 #include "pack/format.h"
 #include "pack/image_kind.h"
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define HEAD	   64 /* bytes that tell what an image is */
 #define SUFFIX_MAX 5  /* "jpeg2" */
+#define LINE_MAX   1024
+
+struct keyed {
+	struct foreign_text class; /* of all files, whose keys are their names; data NULL: the keys
+				      are paths */
+	bool plain; /* no key has a suffix: what looks like one belongs to the name */
+};
 
 /* As in the tree, parts that are empty or "." do not count. */
 static bool is_path(const char *text, size_t len)
@@ -25,7 +43,8 @@ static bool is_path(const char *text, size_t len)
 	return true;
 }
 
-int keyed_probe(struct foreign_source *source)
+/* Whether the first record is a name and an image. 1, 0, or the error of a read. */
+static int keyed_probe(struct foreign_source *source)
 {
 	const struct walker_record *first = &source->first;
 	const uint8_t *head = NULL;
@@ -78,8 +97,9 @@ static int add(struct foreign_tree *tree, const struct walker_record *record, ui
 	return foreign_add(tree, &file, err);
 }
 
-int keyed_scan(struct foreign_source *source, struct foreign_tree *tree, const struct keyed *keyed,
-	       struct err *err)
+/* What has no suffix gets one by content; keys as "__len__" are left out, with a note. */
+static int keyed_scan(struct foreign_source *source, struct foreign_tree *tree,
+		      const struct keyed *keyed, struct err *err)
 {
 	struct walker_record record;
 	uint64_t notes = 0;
@@ -98,3 +118,120 @@ int keyed_scan(struct foreign_source *source, struct foreign_tree *tree, const s
 					       "%" PRIu64
 					       " records with keys as __len__ are left out");
 }
+
+/* --- LSUN ------------------------------------------------------------------------------------- */
+
+/* The folder that the environment is: of "a/church_val_lmdb/data.mdb" and of "a/church_val_lmdb/".
+ */
+static struct foreign_text folder_of(const char *path)
+{
+	struct foreign_text text = {path, strlen(path)};
+
+	foreign_text_cut(&text, "/data.mdb");
+	while (foreign_text_cut(&text, "/"))
+		;
+	return foreign_text_after(text, '/');
+}
+
+/* Whether the folder is named as LSUN's are. */
+static bool category_of(const char *path, struct foreign_text *ret)
+{
+	static const char *const splits[] = {"train", "val", "test"};
+	struct foreign_text name = folder_of(path);
+
+	if (!foreign_text_cut(&name, "_lmdb"))
+		return false;
+	for (size_t i = 0; i < sizeof(splits) / sizeof(*splits); i++) {
+		if (!foreign_text_cut(&name, splits[i]))
+			continue;
+		*ret = foreign_text_cut(&name, "_") ? name : (struct foreign_text){"images", 6};
+		return ret->len > 0 && (ret->data == name.data || name.len == 0);
+	}
+	return false;
+}
+
+static int lsun_probe(struct foreign_source *source)
+{
+	const struct walker_record *first = &source->first;
+	struct foreign_text class;
+
+	if (!first->key || memchr(first->key, '/', first->key_len) ||
+	    !category_of(source->path, &class))
+		return 0;
+	return keyed_probe(source);
+}
+
+static int lsun_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
+{
+	struct keyed keyed = {.plain = true};
+
+	if (!category_of(source->path, &keyed.class))
+		keyed.class = folder_of(source->path);
+	if (keyed.class.len == 0 || keyed.class.data[0] == '.')
+		keyed.class = (struct foreign_text){"images", 6};
+	return keyed_scan(source, tree, &keyed, err);
+}
+
+const struct foreign_format lsun_format = {
+	.name = "lsun",
+	.lmdb = true,
+	.probe = lsun_probe,
+	.scan = lsun_scan,
+};
+
+/* --- BasicSR ---------------------------------------------------------------------------------- */
+
+static bool is_list(const struct buf *text)
+{
+	char line[LINE_MAX];
+	size_t len = text->len < LINE_MAX ? text->len : LINE_MAX - 1;
+	unsigned height, width, channels, level;
+	const char *shape;
+
+	if (len == 0)
+		return false;
+	memcpy(line, text->data, len);
+	line[len] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	shape = strrchr(line, '(');
+	return shape && sscanf(shape, "(%5u,%5u,%2u) %2u", &height, &width, &channels, &level) == 4;
+}
+
+static int basicsr_probe(struct foreign_source *source)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	int r;
+
+	if (!source->first.key)
+		return 0;
+	r = foreign_read_beside(source, "/meta_info.txt", &text, NULL);
+	if (r == -ENOMEM)
+		return r;
+	return r == 0 && is_list(&text) ? keyed_probe(source) : 0;
+}
+
+static int basicsr_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
+{
+	return keyed_scan(source, tree, &(struct keyed){.plain = true}, err);
+}
+
+const struct foreign_format basicsr_format = {
+	.name = "basicsr",
+	.lmdb = true,
+	.probe = basicsr_probe,
+	.scan = basicsr_scan,
+};
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+static int paths_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
+{
+	return keyed_scan(source, tree, &(struct keyed){0}, err);
+}
+
+const struct foreign_format paths_format = {
+	.name = "paths",
+	.lmdb = true,
+	.probe = keyed_probe,
+	.scan = paths_scan,
+};

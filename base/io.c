@@ -1,4 +1,5 @@
 #include "base/io.h"
+#include "base/buf.h"
 #include "base/date.h"
 #include "base/scope.h"
 #include "base/uapi.h"
@@ -183,6 +184,70 @@ int io_rename(const char *from, const char *to, bool replace)
 	if (r < 0 && errno == EINVAL && flags && access(to, F_OK) < 0)
 		r = rename(from, to);
 	return r < 0 ? -errno : 0;
+}
+
+int io_write_parts(int fd, const struct iovec *parts, int count)
+{
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < count; i++)
+		r = io_write_full(fd, parts[i].iov_base, parts[i].iov_len);
+	return r;
+}
+
+static int open_unnamed(const char *path, mode_t mode)
+{
+	SCOPE_FREE char *copy = strdup(path);
+
+	return copy ? open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, mode) : -1;
+}
+
+static int link_file(int fd, const char *path)
+{
+	char opened[64];
+
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, opened, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+/* `unnamed`: the file has no name until it is whole. */
+static int put_file(const char *path, mode_t mode, bool unnamed, const struct iovec *parts,
+		    int count)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	SCOPE(buf_release) struct buf temporary = BUF_INIT;
+	SCOPE_CLOSE int fd = -1;
+	bool named = !unnamed;
+	int r = buf_addf(&temporary, "%.*s%s%s.%d", (int)(name - path), path,
+			 name[0] == '.' ? "" : ".", name, (int)gettid());
+
+	if (r < 0)
+		return r;
+	fd = unnamed ? open_unnamed(path, mode)
+		     : open(temporary.data, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
+	if (fd < 0)
+		return -errno;
+	r = io_write_parts(fd, parts, count);
+	/* Some filesystems report a full disk at close only. */
+	if (r == 0 && close(dup(fd)) < 0)
+		r = -errno;
+	if (r == 0 && unnamed) {
+		r = link_file(fd, temporary.data);
+		named = r == 0;
+	}
+	if (r == 0)
+		r = io_rename(temporary.data, path, true);
+	if (r < 0 && named)
+		unlink(temporary.data);
+	return r < 0 ? r : steal_fd(&fd);
+}
+
+/* Not all filesystems have unnamed files. */
+int io_put(const char *path, mode_t mode, const struct iovec *parts, int count)
+{
+	int fd = put_file(path, mode, true, parts, count);
+
+	return fd < 0 ? put_file(path, mode, false, parts, count) : fd;
 }
 
 mode_t io_umask(void)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 /* Reads up to len bytes at offset; fewer only at the end of the file.
  * Returns the bytes read or -errno. */
@@ -39,6 +40,11 @@ FILE *io_fopen_given(const char *path, int *ret_error, struct err *err);
 /* Write all of it. Return 0 or -errno. */
 int io_write_full(int fd, const void *buf, size_t len);
 int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t offset);
+int io_write_parts(int fd, const struct iovec *parts, int count); /* one after the other */
+
+/* Makes or replaces a file of these parts, which appears under its name when it is whole. Returns a
+ * descriptor of it, or -errno. */
+int io_put(const char *path, mode_t mode, const struct iovec *parts, int count);
 
 /* Writes what fits at once into a pipe, terminal or socket. Another writer of the same pipe may
  * take the room first: then it waits, unless the descriptor does not (O_NONBLOCK). Returns the

@@ -5,7 +5,6 @@
 #include "base/scope.h"
 #include "pack/foreign/index_key.h"
 #include "pack/xxh3.h"
-#include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <string.h>
@@ -120,70 +119,6 @@ static mode_t mode_of(const struct foreign_tree *tree, enum index_place place)
 	return stat(tree->source->path, &st) == 0 ? st.st_mode & 0666 : 0600;
 }
 
-static int put_parts(int fd, const struct iovec *parts, int count)
-{
-	int r = 0;
-
-	for (int i = 0; r == 0 && i < count; i++)
-		r = io_write_full(fd, parts[i].iov_base, parts[i].iov_len);
-	return r;
-}
-
-static int open_unnamed(const char *name, mode_t mode)
-{
-	SCOPE_FREE char *folder = strndup(name, (size_t)folder_of(name));
-
-	if (!folder)
-		return -1;
-	return open(*folder ? folder : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
-}
-
-static int link_file(int fd, const char *name)
-{
-	char opened[64];
-
-	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, opened, AT_FDCWD, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
-}
-
-/* Returns a descriptor. `unnamed`: the file has no name until it is whole. */
-static int write_file(const char *name, mode_t mode, bool unnamed, const struct iovec *parts,
-		      int count)
-{
-	SCOPE(buf_release) struct buf temporary = BUF_INIT;
-	SCOPE_CLOSE int fd = -1;
-	int folder = folder_of(name), r;
-	bool named = !unnamed;
-
-	r = buf_addf(&temporary, "%.*s%s%s.%d", folder, name, name[folder] == '.' ? "" : ".",
-		     name + folder, (int)gettid());
-
-	if (r < 0)
-		return r;
-	fd = unnamed ? open_unnamed(name, mode)
-		     : open(temporary.data, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
-	if (fd < 0)
-		return -errno;
-	r = put_parts(fd, parts, count);
-	if (r == 0 && unnamed) {
-		r = link_file(fd, temporary.data);
-		named = r == 0;
-	}
-	if (r == 0 && rename(temporary.data, name) < 0)
-		r = -errno;
-	if (r < 0 && named)
-		unlink(temporary.data);
-	return r < 0 ? r : steal_fd(&fd);
-}
-
-/* Not all filesystems have unnamed files. */
-static int write_named(const char *name, mode_t mode, const struct iovec *parts, int count)
-{
-	int fd = write_file(name, mode, true, parts, count);
-
-	return fd < 0 ? write_file(name, mode, false, parts, count) : fd;
-}
-
 static int write_in_place(const struct foreign_tree *tree, enum index_place place,
 			  const struct iovec *parts, int count)
 {
@@ -194,14 +129,7 @@ static int write_in_place(const struct foreign_tree *tree, enum index_place plac
 		r = make_folders(name.data);
 	if (r < 0)
 		return r;
-	return write_named(name.data, mode_of(tree, place), parts, count);
-}
-
-int index_place_put(const char *path, mode_t mode, const struct iovec *parts, int count)
-{
-	SCOPE_CLOSE int fd = write_named(path, mode, parts, count);
-
-	return fd < 0 ? fd : 0;
+	return io_put(name.data, mode_of(tree, place), parts, count);
 }
 
 /* Commands without the disk cache find the one in the folder of the user. */
@@ -223,7 +151,7 @@ int index_place_write(const struct foreign_tree *tree, const struct iovec *parts
 static int write_in_memory(const struct iovec *parts, int count)
 {
 	SCOPE_CLOSE int fd = memfd_create("foldfs-index", MFD_CLOEXEC);
-	int r = fd < 0 ? -errno : put_parts(fd, parts, count);
+	int r = fd < 0 ? -errno : io_write_parts(fd, parts, count);
 
 	return r < 0 ? r : steal_fd(&fd);
 }

@@ -26,5 +26,3 @@ int index_place_write(const struct foreign_tree *tree, const struct iovec *parts
 /* The same, or in memory where none does. Returns 0 or -errno. */
 int index_place_keep(const struct foreign_tree *tree, const struct iovec *parts, int count,
 		     struct reader **ret);
-/* The same to a path, with a mode. */
-int index_place_put(const char *path, mode_t mode, const struct iovec *parts, int count);

@@ -1,4 +1,5 @@
 #include "pack/foreign/index_published.h"
+#include "base/io.h"
 #include "base/le.h"
 #include "base/math.h"
 #include "base/reader_file.h"
@@ -213,6 +214,7 @@ int index_published_write(struct reader *index, const char *path, mode_t mode, s
 {
 	SCOPE(index_whole_release) struct index_whole whole = {0};
 	SCOPE(buf_release) struct buf options = BUF_INIT, own = BUF_INIT;
+	SCOPE_CLOSE int fd = -1;
 	uint64_t size, written;
 	char hash[17];
 	int end = 0, r = index_whole_read(index, SIZE_MAX / 2, &whole);
@@ -231,5 +233,6 @@ int index_published_write(struct reader *index, const char *path, mode_t mode, s
 	index_whole_seal(&whole);
 	if (!may_replace(path))
 		return err_set(err, -EEXIST, "is there, and is no index; nothing was written");
-	return index_place_put(path, mode, &(struct iovec){whole.bytes.data, whole.bytes.len}, 1);
+	fd = io_put(path, mode, &(struct iovec){whole.bytes.data, whole.bytes.len}, 1);
+	return fd < 0 ? fd : 0;
 }

@@ -136,6 +136,27 @@ TEST(a_name_that_is_taken_is_replaced_only_if_that_is_said)
 	assert_int_equal(scratch_remove(dir), 0);
 }
 
+TEST(a_file_is_put_whole_and_leaves_nothing_beside_it)
+{
+	char text[] = "new";
+	const struct iovec parts[] = {{text, 2}, {text + 2, 1}};
+	char dir[] = "/tmp/test_io.XXXXXX", path[64];
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/file", dir);
+	write_file(path, "old");
+	for (int count = 1; count <= 2; count++) {
+		SCOPE_CLOSE int fd = io_put(path, 0600, parts, count);
+
+		assert_true(io_is_named(fd, path));
+		assert_file(path, count == 1 ? "ne" : "new");
+	}
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(io_put(dir, 0600, parts, 2), -EISDIR);
+	assert_int_equal(rmdir(dir), 0);
+	assert_int_equal(io_put(path, 0600, parts, 2), -ENOENT);
+}
+
 TEST(what_was_written_to_or_has_another_time_has_changed)
 {
 	const struct timespec other[2] = {{.tv_sec = 1}, {.tv_sec = 1, .tv_nsec = 1}};

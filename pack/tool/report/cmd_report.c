@@ -265,30 +265,12 @@ static int check_output(const char *path, struct err *err)
 	return 0;
 }
 
-static int write_beside(const char *beside, const struct buf *page, const char *path)
-{
-	int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), r;
-
-	if (fd < 0)
-		return -errno;
-	r = io_write_full(fd, page->data, page->len);
-	/* Some filesystems report a full disk at close only. */
-	if (close(fd) < 0 && r == 0)
-		r = -errno;
-	if (r == 0 && rename(beside, path) < 0)
-		r = -errno;
-	if (r < 0)
-		unlink(beside);
-	return r;
-}
-
 /* Readers of the file see the old page or the new one, never a part. */
 static int write_file(const char *path, const struct buf *page)
 {
-	SCOPE(buf_release) struct buf beside = BUF_INIT;
-	int r = buf_addf(&beside, "%s.%d", path, (int)getpid());
+	SCOPE_CLOSE int fd = io_put(path, 0666, &(struct iovec){page->data, page->len}, 1);
 
-	return r < 0 ? r : write_beside(beside.data, page, path);
+	return fd < 0 ? fd : 0;
 }
 
 static int write_output(const char *path, const struct buf *page)

@@ -75,6 +75,45 @@ void reader_submit(struct reader *reader, struct reader_request *request)
 		request->done(request->arg, read_request(reader, request));
 }
 
+struct awaited {
+	pthread_mutex_t lock;
+	pthread_cond_t over;
+	bool is_over;
+	int error;
+};
+
+/* Signals under the lock: the waiter's stack may be gone right after. */
+static void on_over(void *arg, int error)
+{
+	struct awaited *awaited = arg;
+
+	SCOPE_LOCK(&awaited->lock);
+	awaited->is_over = true;
+	awaited->error = error;
+	pthread_cond_signal(&awaited->over);
+}
+
+int reader_submit_and_wait(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
+			   uint64_t needed)
+{
+	struct awaited awaited = {.lock = PTHREAD_MUTEX_INITIALIZER,
+				  .over = PTHREAD_COND_INITIALIZER};
+	struct reader_request request = {.iov = iov,
+					 .count = count,
+					 .offset = offset,
+					 .needed = needed,
+					 .done = on_over,
+					 .arg = &awaited};
+
+	reader_submit(reader, &request);
+	pthread_mutex_lock(&awaited.lock);
+	while (!awaited.is_over)
+		pthread_cond_wait(&awaited.over, &awaited.lock);
+	pthread_mutex_unlock(&awaited.lock);
+	reader_settle(&request, awaited.error == 0);
+	return awaited.error;
+}
+
 void reader_settle(struct reader_request *request, bool right)
 {
 	if (request->settle)

@@ -125,6 +125,9 @@ int reader_read_now(struct reader *reader, struct iovec *iov, int count, uint64_
 /* The same as reader_read() without waiting: `done` gets the result, and reader_settle() is due. A
  * reader that is not far reads at once, in this thread. */
 void reader_submit(struct reader *reader, struct reader_request *request);
+/* A read() for those that submit: submits, waits and settles. */
+int reader_submit_and_wait(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
+			   uint64_t needed);
 
 /* To be called once if `done` finds request->settle set, some time after it, in a thread that may
  * wait: the struct and the bytes are still as they were then. `right`: there was no error, and they
@@ -140,10 +143,8 @@ const atomic_bool *reader_ahead(const struct reader_request *request);
 
 /* Reads up to len bytes; fewer only at the end of the file. Returns their number, or -errno. */
 ssize_t reader_get(struct reader *reader, void *buf, size_t len, uint64_t offset);
-
 /* As reader_get(), but if the file ends early it returns -ENODATA. Returns 0 or -errno. */
 int reader_get_full(struct reader *reader, void *buf, size_t len, uint64_t offset);
-
 /* Appends the whole file. Returns 0, -EFBIG (it has more than `most` bytes) or -errno. */
 int reader_get_all(struct reader *reader, uint64_t most, struct buf *ret);
 
@@ -155,7 +156,6 @@ int reader_identity(struct reader *reader, struct reader_identity *ret); /* 0 or
 bool reader_identity_same(const struct reader_identity *a, const struct reader_identity *b);
 
 struct reader_hints reader_hints(const struct reader *reader);
-
 struct reader_counts reader_counts(const struct reader *reader);
 
 /* The reader of the file itself, if `reader` keeps a copy; otherwise `reader`. */

@@ -23,32 +23,21 @@ int header_addf(header_add_fn *add, void *context, const char *format, ...)
 	return -ENOMEM;
 }
 
-/* The value in a line of `len` bytes, if the line is this header. */
-static bool value_in(const char *line, size_t len, const char *name, const char **ret,
-		     size_t *ret_len)
-{
-	size_t begin = strlen(name);
-
-	if (len <= begin || strncasecmp(line, name, begin) != 0 || line[begin] != ':')
-		return false;
-	begin++;
-	begin += strspn(line + begin, " \t");
-	while (len > begin && strchr(" \t", line[len - 1]))
-		len--;
-	*ret = line + begin;
-	*ret_len = len - begin;
-	return true;
-}
-
 bool header_find(const char *headers, const char *name, char *buf, size_t size)
 {
 	const char *value = NULL;
 	size_t len = 0;
 
 	while (*headers) {
-		size_t line = strcspn(headers, "\r\n");
+		size_t line = strcspn(headers, "\r\n"), at = strlen(name);
 
-		value_in(headers, line, name, &value, &len);
+		if (line > at && strncasecmp(headers, name, at) == 0 && headers[at] == ':') {
+			at += 1 + strspn(headers + at + 1, " \t");
+			value = headers + at;
+			len = line - at;
+			while (len > 0 && strchr(" \t", value[len - 1]))
+				len--;
+		}
 		headers += line + (headers[line] != '\0');
 	}
 	if (!value || len >= size)

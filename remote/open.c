@@ -30,18 +30,6 @@ bool name_needs_programs(const char *name, const struct remote_settings *setting
 	return name_has_scheme(name, "s3") && !settings->anonymous;
 }
 
-static int refuse_scheme(const char *name, size_t len, struct err *err)
-{
-	if (name_has_scheme(name, "file"))
-		return err_set(err, -ENOENT,
-			       "no file of this machine: that is file:///PATH, with %%25 for a "
-			       "percent sign");
-	return err_set(err, -ENOENT,
-		       "%.*s:// is not read: https://, http://, s3://, gs://, hf:// and file:// "
-		       "are",
-		       (int)len, name);
-}
-
 /* https:/host, also where it was taken for a path relative to a list. */
 static const char *find_typo(const char *name)
 {
@@ -72,8 +60,15 @@ static int refuse_absent(const char *name, int error, struct err *err)
 
 	if (error != -ENOENT && error != -ENOTDIR)
 		return error;
+	if (scheme && name_has_scheme(name, "file"))
+		return err_set(err, -ENOENT,
+			       "no file of this machine: that is file:///PATH, with %%25 for a "
+			       "percent sign");
 	if (scheme)
-		return refuse_scheme(name, scheme, err);
+		return err_set(err, -ENOENT,
+			       "%.*s:// is not read: https://, http://, s3://, gs://, hf:// and "
+			       "file:// are",
+			       (int)scheme, name);
 	if (is_annexed(name))
 		return err_set(err, error,
 			       "a link of git-annex, whose file is not here: 'git annex get' in "

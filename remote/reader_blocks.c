@@ -60,45 +60,6 @@ int copy_read_near(struct reader_blocks *copy, const struct part *part, const st
 	return r;
 }
 
-/* A request that somebody waits for. */
-struct awaited {
-	pthread_mutex_t lock;
-	pthread_cond_t over;
-	bool is_over;
-	int error;
-};
-
-static void on_over(void *arg, int error)
-{
-	struct awaited *awaited = arg;
-
-	SCOPE_LOCK(&awaited->lock);
-	awaited->is_over = true;
-	awaited->error = error;
-	pthread_cond_signal(&awaited->over);
-}
-
-static int submit_and_wait(struct reader *reader, const struct iovec *iov, int count,
-			   uint64_t offset, uint64_t needed)
-{
-	struct awaited awaited = {.lock = PTHREAD_MUTEX_INITIALIZER,
-				  .over = PTHREAD_COND_INITIALIZER};
-	struct reader_request request = {.iov = iov,
-					 .count = count,
-					 .offset = offset,
-					 .needed = needed,
-					 .done = on_over,
-					 .arg = &awaited};
-
-	copy_submit(reader, &request);
-	pthread_mutex_lock(&awaited.lock);
-	while (!awaited.is_over)
-		pthread_cond_wait(&awaited.over, &awaited.lock);
-	pthread_mutex_unlock(&awaited.lock);
-	reader_settle(&request, awaited.error == 0);
-	return awaited.error;
-}
-
 /* What the copy has is read in this thread. */
 static int copy_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
 		     uint64_t needed)
@@ -112,7 +73,7 @@ static int copy_read(struct reader *reader, struct iovec *iov, int count, uint64
 	    copy_has_pages(copy, whole.begin, whole.end) &&
 	    copy_read_near(copy, &whole, iov, count) == 0)
 		return 0;
-	return submit_and_wait(reader, iov, count, offset, needed);
+	return reader_submit_and_wait(reader, iov, count, offset, needed);
 }
 
 static int copy_read_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,

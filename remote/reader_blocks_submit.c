@@ -1,4 +1,4 @@
-/* Requests that do not wait: the parts of each are read independently. */
+/* The parts of a request are read independently. */
 #include "base/clock.h"
 #include "base/scope.h"
 #include "remote/reader_blocks_internal.h"

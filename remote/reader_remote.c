@@ -352,28 +352,6 @@ static void remote_cancel(struct reader *reader)
 	object_cancel(remote_of(reader)->object);
 }
 
-static void read_done(void *arg, int error)
-{
-	pending_end(arg, error);
-}
-
-static int remote_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
-		       uint64_t needed)
-{
-	struct pending pending SCOPE(pending_release);
-	struct reader_request request = {.iov = iov,
-					 .count = count,
-					 .offset = offset,
-					 .needed = needed,
-					 .done = read_done,
-					 .arg = &pending};
-
-	pending_init(&pending);
-	pending_add(&pending, 1);
-	remote_submit(reader, &request);
-	return pending_wait(&pending);
-}
-
 static ssize_t remote_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
 {
 	struct reader_remote *remote = remote_of(reader);
@@ -461,7 +439,7 @@ static void remote_free(struct reader *reader)
 
 static const struct reader_ops remote_ops = {
 	.prepare = remote_prepare,
-	.read = remote_read,
+	.read = reader_submit_and_wait,
 	.submit = remote_submit,
 	.cancel = remote_cancel,
 	.get = remote_get,

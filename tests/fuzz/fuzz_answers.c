@@ -237,8 +237,7 @@ static const char *token_file(void)
 	return path;
 }
 
-/* No keys are looked for outside the environment: those files are not there. As many bytes as the
- * longest may have would be reserved for a device, and overwritten. */
+/* No keys are looked for outside the environment: those files are not there. */
 static int new_s3(struct remote_settings *settings, bool has_keys, struct remote *engine,
 		  struct object_auth **ret, struct err *err)
 {

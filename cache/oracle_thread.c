@@ -9,6 +9,7 @@
 #define ASLEEP	    40	      /* ticks without a turn, after which it sleeps */
 #define ABANDONED   600	      /* the same, after which a search ends: half a minute */
 #define WINDOW	    8	      /* ticks over which pace and misses are averaged */
+#define PATIENCE    20	      /* ticks after readers began: what is read sooner needs no search */
 #define MISSING	    50	      /* turns, of which one misses: reading ahead would pay */
 #define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
 
@@ -29,6 +30,7 @@ struct oracle_thread {
 	/* The thread's own: */
 	uint64_t ticked_ns;
 	unsigned idle_ticks;	/* without a turn */
+	unsigned ticks;		/* since readers began, up to PATIENCE */
 	uint64_t turns, misses; /* at the last tick */
 	double pace, missing;	/* turns and misses in a tick, averaged */
 };
@@ -162,6 +164,8 @@ static void tick(struct oracle_thread *thread, uint64_t misses)
 	double weight = 1.0 / WINDOW;
 
 	thread->idle_ticks = turns == thread->turns ? thread->idle_ticks + 1 : 0;
+	if (turns > 0 && thread->ticks < PATIENCE)
+		thread->ticks++;
 	thread->pace += weight * ((double)(turns - thread->turns) - thread->pace);
 	thread->missing += weight * ((double)(misses - thread->misses) - thread->missing);
 	thread->turns = turns;
@@ -177,7 +181,7 @@ static void sleep_while_idle(struct oracle_thread *thread)
 	thread->feed.asleep = thread->feed.seen.end == thread->feed.taken;
 	while (thread->feed.asleep && !atomic_load(&thread->stopping))
 		pthread_cond_wait(&thread->feed.wake, &thread->cache->lock);
-	thread->idle_ticks = 0;
+	thread->idle_ticks = thread->ticks = 0;
 }
 
 /* Waits for events or for the next tick. */
@@ -204,7 +208,7 @@ static void wait_tick(struct oracle_thread *thread)
 static struct effort effort_of(const struct oracle_thread *thread)
 {
 	double seconds = (double)SEEDS_ALL / SEARCH_RATE / (thread->cpus ? thread->cpus : 1);
-	bool hard = thread->missing * MISSING > thread->pace;
+	bool hard = thread->ticks == PATIENCE && thread->missing * MISSING > thread->pace;
 
 	return (struct effort){
 		.guess = thread->cpus > 0,

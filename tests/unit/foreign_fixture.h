@@ -42,8 +42,7 @@ static inline int fixture_open(void *context, const char *name, unsigned how, st
 
 static inline void fixture_setup(struct foreign_fixture *f)
 {
-	strcpy(f->dir, "/tmp/test_foreign.XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
+	scratch_make(f->dir);
 	f->settings.open = fixture_open;
 }
 

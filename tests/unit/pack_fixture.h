@@ -41,8 +41,7 @@ struct fixture {
 
 static inline void fixture_setup(struct fixture *f)
 {
-	strcpy(f->dir, "/tmp/test_pack.XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
+	scratch_make(f->dir);
 	snprintf(f->path, sizeof(f->path), "%s/data.lmdb", f->dir);
 }
 

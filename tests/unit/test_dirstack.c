@@ -40,8 +40,7 @@ struct fixture {
 
 static void setup(struct fixture *f)
 {
-	strcpy(f->dir, "/tmp/test_dirstack.XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
+	scratch_make(f->dir);
 	f->root = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(f->root >= 0);
 }

@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/write/journal.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +30,7 @@ struct fixture {
 
 static void setup(struct fixture *f)
 {
-	strcpy(f->dir, "/tmp/test_journal.XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
+	scratch_make(f->dir);
 	snprintf(f->path, sizeof(f->path), "%s/journal", f->dir);
 	snprintf(f->pack_path, sizeof(f->pack_path), "%s/pack", f->dir);
 	f->pack = open(f->pack_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -20,8 +20,7 @@ struct union_fixture {
 
 static void setup(struct union_fixture *u)
 {
-	strcpy(u->f.dir, "/tmp/test_pack.XXXXXX");
-	assert_non_null(mkdtemp(u->f.dir));
+	scratch_make(u->f.dir);
 }
 
 static void close_packs(struct union_fixture *u)

@@ -28,8 +28,7 @@ struct fixture {
 
 static void set_up(struct fixture *f)
 {
-	strcpy(f->path, "/tmp/foldfs-scan-XXXXXX");
-	assert_non_null(mkdtemp(f->path));
+	scratch_make(f->path);
 	f->root = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(f->root >= 0);
 }

@@ -156,8 +156,9 @@ TARS = {
                                       ("c", tarfile.AREGTYPE, b"text"),
                                       ("d/", tarfile.AREGTYPE, b"")),
     "damaged inside": damaged_inside,
-    "long names": lambda path: tar(path, (f"{'d' * 99}/x.jpg", b"1"),
-                                   ("l", LINK, f"{'d' * 99}/{'e' * 90}/../x.jpg")),
+    **{f"long names, format {format}": lambda path, format=format: tar(
+        path, (f"{'d' * 99}/x.jpg", b"1"), ("l", LINK, f"{'d' * 99}/{'e' * 90}/../x.jpg"),
+        format=format) for format in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)},
     "names of bytes": lambda path: tar(path, ("caf\udce9", b"1"), ("new\nline", b"2"),
                                        ("日本", b"3"), errors="surrogateescape"),
     "incremental": dumped,

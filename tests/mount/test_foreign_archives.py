@@ -89,59 +89,6 @@ def test_tars_of_gnu_tar(format, place, mount):
     assert trees.attributes(mounted) == trees.attributes(root)
 
 
-@needs("tar")
-@pytest.mark.parametrize("format", ["gnu", "posix"])
-@pytest.mark.parametrize("layout", ["tree", "classes"])
-def test_a_path_whose_hundredth_byte_is_a_slash_is_a_file(format, layout, place, mount):
-    """Its header has the first hundred bytes, which look like the name of a folder."""
-    path = f"{49 * 'd'}/{49 * 'e'}/x.jpg"
-    (place / path).parent.mkdir(parents=True)
-    (place / path).write_bytes(b"photo")
-    run("tar", f"--format={format}", "-cf", place / "x.tar", "-C", place, path)
-    mounted = mount(place / "x.tar", f"--layout={layout}")
-    assert (mounted / path).read_bytes() == b"photo"
-
-
-@needs("tar")
-def test_a_second_name_of_a_symbolic_link_is_one_with_its_target(place, mount):
-    """As cp -al makes them: GNU tar writes a hard link, whose file is the link."""
-    root = place / "src"
-    (root / "a").mkdir(parents=True)
-    (root / "b").mkdir()
-    (root / "a/photo.jpg").write_bytes(b"in a")
-    (root / "b/photo.jpg").write_bytes(b"in b")
-    (root / "a/link").symlink_to("photo.jpg")
-    os.link(root / "a/link", root / "b/link", follow_symlinks=False)
-    run("tar", "-C", root, "-cf", place / "x.tar", "a", "b")
-    run(FOLDPACK, "create", "-q", place / "x.tar", place / "x.lmdb")
-    run(FOLDPACK, "extract", "-q", place / "x.lmdb", place / "out")
-    mounted = mount(place / "x.tar")
-    assert "left out" not in mounted.said
-    for tree in (place / "out", mounted):
-        assert os.readlink(tree / "a/link") == os.readlink(tree / "b/link") == "photo.jpg"
-        assert (tree / "b/link").read_bytes() == b"in b"
-
-
-@needs("tar")
-def test_what_a_tar_has_and_a_folder_of_images_has_not_is_told(place, mount):
-    root = place / "src"
-    root.mkdir()
-    (root / "file").write_bytes(b"twice")
-    os.link(root / "file", root / "other name")
-    os.mkfifo(root / "pipe")
-    with open(root / "sparse", "wb") as file:
-        file.truncate(8 * MIB)
-        file.seek(4 * MIB)
-        file.write(b"something")
-    run("tar", "-C", root, "--sparse", "-cf", place / "x.tar", ".")
-    mounted = mount(place / "x.tar")
-    assert sorted(os.listdir(mounted)) == ["file", "other name", "sparse"]
-    assert (mounted / "other name").read_bytes() == b"twice"
-    assert (mounted / "file").stat().st_nlink == 2
-    assert (mounted / "sparse").read_bytes() == (root / "sparse").read_bytes()
-    assert "left out: 1 named pipes, such as './pipe'" in mounted.said
-
-
 def test_all_that_copy_what_is_left_out_of_end_with_4(place):
     """Also by the index of a scan that has said what."""
     for name in "ab":
@@ -258,18 +205,6 @@ def test_a_compressed_tar_is_refused_with_the_way_out(mode, name, place, point):
     assert f"compressed with {name}" in said and "foldpack create" in said
 
 
-def test_the_second_mount_has_the_index_of_the_first(place, point, mount):
-    root = place / "src"
-    root.mkdir()
-    make_tree(root)
-    tar = archive(root, place / "x.tar", tarfile.GNU_FORMAT)
-    again = place / "again"
-    again.mkdir()
-    first = trees.content(mount(tar))
-    assert (place / ".x.tar.foldfs-index").exists()
-    assert trees.content(mount(tar, at=again)) == first
-
-
 # --- shards of WebDataset ---------------------------------------------------------------------
 
 
@@ -360,14 +295,6 @@ def test_a_zip_of_info_zip_with_links_modes_and_times(place, mount):
     mounted = mount(place / "x.zip")
     assert trees.content(mounted) == trees.content(root)
     assert trees.attributes(mounted) == trees.attributes(root)
-
-
-def test_a_zip_that_is_compressed_is_refused_with_the_way_out(place, point):
-    with zipfile.ZipFile(place / "x.zip", "w", zipfile.ZIP_STORED) as file:
-        file.writestr("a.jpg", bytes(1000))
-        file.writestr("b.jpg", bytes(1000), zipfile.ZIP_DEFLATED)
-    said = refusal(place / "x.zip", point)
-    assert "entry 1 ('b.jpg'): compressed" in said and "zip -0" in said
 
 
 def test_a_zip64_from_a_pipe(place, mount):

@@ -101,17 +101,6 @@ def test_a_tar_gives_what_the_folder_gives(hostile, pack, tmp_path):
     assert done.out.split('"id"')[1] == folder.out.split('"id"')[1]
 
 
-def test_sparse_files_are_read(src, pack, tmp_path):
-    with open(src / "sparse", "wb") as file:
-        file.truncate(3 * MIB)
-        file.seek(2 * MIB)
-        file.write(b"not zeros")
-    for format in ("gnu", "pax"):
-        create(tar(src, tmp_path / "x.tar", "--sparse", f"--format={format}"), pack, "--force")
-        assert os.path.getsize(tmp_path / "x.tar") < MIB
-        assert cat(pack, "sparse") == (src / "sparse").read_bytes()
-
-
 def test_the_pack_is_the_same_for_every_number_of_jobs(src, pack, tmp_path):
     for n in range(300):
         (src / f"{n % 7}").mkdir(exist_ok=True)

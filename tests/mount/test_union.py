@@ -169,18 +169,6 @@ def test_equal_files_are_one_without_a_word(place, mount):
     assert "LICENSE" not in mounted.said
 
 
-def test_a_file_and_a_folder_are_refused(place, point):
-    a = pack_of(place, "a.lmdb", {"cat/1": b"1"})
-    b = pack_of(place, "b.lmdb", {"cat": b"2"})
-    assert f"'cat' is a folder and a file in {a} and in {b}" in \
-        refused("--duplicates=first", a, b, point)
-
-
-def test_the_same_pack_twice_is_refused(shards, place, point):
-    copy = shutil.copy(shards[1], place / "copy.lmdb")
-    assert f"{shards[1]} and {copy} are the same pack" in refused(*shards, copy, point)
-
-
 # --- what is selected ---------------------------------------------------------------------------
 
 
@@ -197,11 +185,6 @@ def test_some_classes_and_files_are_selected(shards, place, mount):
 
 def test_a_part_of_one_pack_is_selected(small, mount):
     assert os.listdir(mount(small[1], "--select=folder")) == ["folder"]
-
-
-def test_what_selects_nothing_is_refused(small, point):
-    assert "'--select': nothing matches 'n0144076'" in \
-        refused("--select=n0144076", "--select=folder", small[1], point)
 
 
 # --- what foldpack makes of several packs --------------------------------------------------------

@@ -8,9 +8,8 @@ enum { FIRST = 5000, LARGE = 2 * MIB + 10 };
 
 /*	0 (root)   1 a/   2 b/   3 first: 5000   4 linked: link to b/copy
  *	5 a/copy = first   6 a/large: 2 MiB + 10   7 b/copy = first   8 b/large = a/large   9 b/own
- *
- * With copies that are stored, the same tree. */
-static void build_twins(struct fixture *f, bool aliases)
+ */
+static void build(struct fixture *f)
 {
 	struct builder_entry entry = entry_of(FORMAT_FILE, 0, "copy", 4);
 	uint32_t a, b, first, large, copy;
@@ -23,25 +22,12 @@ static void build_twins(struct fixture *f, bool aliases)
 	entry.mode = 0600;
 	entry.mtime.tv_sec = -7;
 	copy = add(f, &entry);
-	if (aliases)
-		assert_done(builder_alias(f->builder, copy, first, &f->err));
-	else
-		store(f, copy, "first", FIRST);
-	if (aliases) {
-		copy = add_alias(f, b, "copy", first);
-		add_alias(f, b, "large", large);
-	} else {
-		store(f, copy = add_name(f, b, "copy"), "first", FIRST);
-		store(f, add_name(f, b, "large"), "large", LARGE);
-	}
+	assert_done(builder_alias(f->builder, copy, first, &f->err));
+	copy = add_alias(f, b, "copy", first);
+	add_alias(f, b, "large", large);
 	add_file(f, b, "own", 300);
 	add_link(f, BUILDER_ROOT, "linked", copy);
 	finish(f);
-}
-
-static void build(struct fixture *f)
-{
-	build_twins(f, true);
 }
 
 static void build_and_open(struct fixture *f)
@@ -79,26 +65,7 @@ TEST_OF(f, an_alias_has_the_bytes_of_its_file)
 	assert_int_equal(e.holder, find(f, "first"));
 	e = dataset_entry(f->dataset, find(f, "first"));
 	assert_int_equal(e.holder, find(f, "first"));
-}
-
-TEST_OF(f, an_alias_has_a_mode_a_time_and_links_of_its_own)
-{
-	struct dataset_attr attr;
-	struct dataset_entry e;
-
-	build_and_open(f);
-	assert_done(dataset_attr(f->dataset, find(f, "a/copy"), &attr));
-	assert_int_equal(attr.mode, 0600);
-	assert_int_equal(attr.mtime.tv_sec, -7);
-	assert_int_equal(attr.nlink, 1);
-	assert_done(dataset_attr(f->dataset, find(f, "first"), &attr));
-	assert_int_equal(attr.mode, 0644);
-	assert_int_equal(attr.nlink, 1);
-	assert_done(dataset_attr(f->dataset, find(f, "linked"), &attr));
-	assert_int_equal(attr.nlink, 2);
-	e = dataset_entry(f->dataset, find(f, "linked"));
-	assert_int_equal(e.inode, find(f, "b/copy"));
-	assert_int_equal(e.holder, find(f, "first"));
+	assert_int_equal(dataset_info(f->dataset)->super->incompat, FORMAT_ALIASES);
 }
 
 /* Which file was meant is told by the extent; where it lies by its place. */
@@ -149,53 +116,8 @@ TEST_OF(f, what_is_known_of_an_image_holds_for_its_aliases)
 	assert_int_equal(image.height, 40);
 }
 
-TEST_OF(f, the_tree_and_its_id_are_those_of_a_pack_without_aliases)
-{
-	struct builder_summary with, without;
-
-	build_twins(f, true);
-	with = f->summary;
-	open_pack(f);
-	assert_int_equal(dataset_info(f->dataset)->super->incompat, FORMAT_ALIASES);
-	build_twins(f, false);
-	without = f->summary;
-	open_pack(f);
-	assert_int_equal(dataset_info(f->dataset)->super->incompat, 0);
-	assert_string_equal(with.id, without.id);
-	assert_int_equal(with.files, 6);
-	assert_int_equal(without.files, 6);
-	assert_int_equal(with.bytes, without.bytes);
-	assert_int_equal(with.aliases, 3);
-	assert_int_equal(with.alias_bytes, 2 * FIRST + LARGE);
-	assert_int_equal(without.aliases, 0);
-	assert_true(with.pack_bytes + LARGE <= without.pack_bytes);
-}
-
 /* --- in the LMDB --------------------------------------------------------------------------------
  */
-
-static void lmdb_expect(struct lmdb *lmdb, const char *path, const char *want, size_t len)
-{
-	MDB_val key = lmdb_text(path, strlen(path)), value;
-
-	assert_done(mdb_get(lmdb->txn, lmdb->dbi, &key, &value));
-	assert_int_equal(value.mv_size, len);
-	assert_memory_equal(value.mv_data, want, len);
-}
-
-TEST_OF(f, records_name_the_path_that_the_bytes_are_under)
-{
-	struct lmdb lmdb;
-
-	build(f);
-	lmdb_begin(&lmdb, f->path, true);
-	lmdb_expect(&lmdb, "a/copy", "\0foldfs-link\nfirst", 18);
-	lmdb_expect(&lmdb, "b/copy", "\0foldfs-link\nfirst", 18);
-	lmdb_expect(&lmdb, "b/large", "\0foldfs-link\na/large", 20);
-	/* Not the alias: who reads by keys has one step to go. */
-	lmdb_expect(&lmdb, "linked", "\0foldfs-link\nfirst", 18);
-	lmdb_end(&lmdb);
-}
 
 TEST_OF(f, aliases_outlive_other_tools_that_move_the_pages)
 {
@@ -212,27 +134,6 @@ TEST_OF(f, aliases_outlive_other_tools_that_move_the_pages)
 	open_pack(f);
 	assert_true(dataset_info(f->dataset)->relocated);
 	expect_twins(f);
-}
-
-TEST_OF(f, paths_over_511_bytes_may_be_aliases_and_have_them)
-{
-	char name[201], path[1300] = "";
-	uint32_t dir = BUILDER_ROOT, deep;
-
-	memset(name, 'd', 200);
-	name[200] = '\0';
-	for (int depth = 0; depth < 3; depth++) {
-		dir = add_dir(f, dir, name);
-		strcat(strcat(path, name), "/");
-	}
-	deep = add_file(f, dir, "leaf", 5000);
-	add_alias(f, dir, "leaf again", deep);
-	add_alias(f, BUILDER_ROOT, "up", deep);
-	finish_and_open(f);
-	expect_file_of(f, "up", "leaf", 5000);
-	strcat(path, "leaf again");
-	expect_file_of(f, path, "leaf", 5000);
-	expect_faults(f, "");
 }
 
 TEST_OF(f, a_record_of_another_path_or_none_is_a_fault)
@@ -276,40 +177,6 @@ TEST_OF(f, aliases_that_lead_astray_are_refused)
 	};
 
 	expect_all_refused(f, build, cases, sizeof(cases) / sizeof(*cases));
-}
-
-TEST_OF(f, a_pack_with_aliases_is_refused_by_who_does_not_know_them)
-{
-	build(f);
-	damage(f, "super.incompat", FORMAT_ALIASES | 8);
-	expect_refused(f, -EPROTONOSUPPORT,
-		       "the pack uses feature bits 0x8 that this foldfs does not know");
-}
-
-TEST_OF(f, damage_to_shared_bytes_is_damage_to_each_of_the_files)
-{
-	static const char *const paths[] = {"a/large", "b/large"};
-	struct dataset_extent x;
-	uint8_t byte;
-	int fd;
-
-	build_and_open(f);
-	x = dataset_extent(f->dataset, dataset_first_extent(f->dataset, find(f, "b/large")) + 1);
-	assert_done(chmod(f->path, 0644));
-	fd = open(f->path, O_RDWR);
-	assert_true(fd >= 0);
-	assert_done(io_pread_full(fd, &byte, 1, x.offset + 7));
-	byte ^= 1;
-	assert_done(io_pwrite_full(fd, &byte, 1, x.offset + 7));
-	close(fd);
-	open_pack(f);
-	for (unsigned i = 0; i < 2; i++) {
-		uint32_t entry = find(f, paths[i]);
-
-		assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB), -EBADMSG);
-		assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, 2 * MIB), 1);
-	}
-	expect_file_of(f, "a/copy", "first", FIRST);
 }
 
 /* --- building -----------------------------------------------------------------------------------

@@ -173,46 +173,6 @@ TEST_OF(f, the_id_stands_for_the_content_not_for_the_order)
 	assert_string_not_equal(other, forward);
 }
 
-enum other { SAME, OTHER_MODE, OTHER_TIME, OTHER_NAMES, OTHER_KIND, OTHERS };
-
-static void build_other(struct fixture *f, enum other other)
-{
-	struct builder_entry entry = entry_of(FORMAT_DIRECTORY, BUILDER_ROOT, "d", 1);
-	uint32_t dir, one, two;
-
-	restart(f);
-	if (other == OTHER_MODE)
-		entry.mode = 0700;
-	if (other == OTHER_TIME)
-		entry.mtime.tv_sec++;
-	dir = add(f, &entry);
-	one = add_name(f, dir, other == OTHER_NAMES ? "a" : "ab");
-	two = add_name(f, dir, other == OTHER_NAMES ? "bc" : "c");
-	store(f, one, "one", 10);
-	store(f, two, "two", 10);
-	entry = entry_of(FORMAT_DIRECTORY, BUILDER_ROOT, "e", 1);
-	if (other == OTHER_KIND)
-		entry.kind = FORMAT_FILE;
-	one = add(f, &entry);
-	if (other == OTHER_KIND)
-		store(f, one, "e", 0);
-	finish(f);
-}
-
-TEST_OF(f, modes_and_times_change_the_id_names_and_kinds_both_ids)
-{
-	struct builder_summary same;
-
-	build_other(f, SAME);
-	same = f->summary;
-	for (enum other other = SAME; other < OTHERS; other++) {
-		build_other(f, other);
-		assert_true((strcmp(f->summary.id, same.id) == 0) == (other == SAME));
-		assert_true((strcmp(f->summary.content_id, same.content_id) == 0) ==
-			    (other <= OTHER_TIME));
-	}
-}
-
 TEST_OF(f, the_summary_counts_what_is_in_the_pack)
 {
 	struct stat st;
@@ -786,19 +746,6 @@ static int fill_up(struct fixture *f)
 	builder_free(f->builder);
 	f->builder = NULL;
 	return r;
-}
-
-TEST_OF(f, a_limit_on_file_size_is_told_as_such)
-{
-	struct rlimit old, low;
-
-	signal(SIGXFSZ, SIG_IGN);
-	assert_done(getrlimit(RLIMIT_FSIZE, &old));
-	low = (struct rlimit){.rlim_cur = BATCH * 3 / 2 + 1234, .rlim_max = old.rlim_max};
-	assert_done(setrlimit(RLIMIT_FSIZE, &low));
-	assert_int_equal(fill_up(f), -EFBIG);
-	assert_done(setrlimit(RLIMIT_FSIZE, &old));
-	expect_names(f, "data.lmdb.partial data.lmdb.partial.journal");
 }
 
 static int fill_tmpfs(struct fixture *f, const char *options)

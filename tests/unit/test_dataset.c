@@ -127,85 +127,6 @@ TEST_OF(f, a_file_over_1_gib_is_stored_in_parts)
 	expect_faults(f, "");
 }
 
-TEST_OF(f, the_tree_comes_back_with_dirs_links_and_strange_names)
-{
-	uint32_t a, b, file, next;
-	struct dataset_entry e;
-	struct dataset_attr attr;
-	size_t len;
-	char longest[256];
-
-	memset(longest, 'x', 255);
-	longest[255] = '\0';
-	start(f);
-	builder_attr(f->builder, BUILDER_ROOT, 0700,
-		     (struct timespec){.tv_sec = -2, .tv_nsec = 500000000});
-	a = add_dir(f, BUILDER_ROOT, "a");
-	add_dir(f, a, "empty");
-	b = add_dir(f, a, "b \"quoted\"\n\xff");
-	add_dir(f, BUILDER_ROOT, "a-b");
-	file = add_file(f, b, longest, 5000);
-	add_file(f, b, ".hidden", 0);
-	add_link(f, BUILDER_ROOT, "again", file);
-	add_symlink(f, b, "up", "../../again");
-	finish_and_open(f);
-
-	assert_int_equal(dataset_entries(f->dataset), 9);
-	expect_file_of(f, "a/b \"quoted\"\n\xff/.hidden", ".hidden", 0);
-	e = dataset_entry(f->dataset, DATASET_ROOT);
-	assert_int_equal(e.kind, FORMAT_DIRECTORY);
-	assert_int_equal(e.children, 3);
-	assert_int_equal(e.name_len, 0);
-	assert_done(dataset_attr(f->dataset, DATASET_ROOT, &attr));
-	assert_int_equal(attr.mode, 0700);
-	assert_int_equal(attr.nlink, 4);
-	assert_int_equal(attr.mtime.tv_sec, -2);
-	assert_int_equal(attr.mtime.tv_nsec, 500000000);
-	e = dataset_entry(f->dataset, e.first_child);
-	assert_memory_equal(e.name, "a", 1);
-	assert_int_equal(e.children, 2);
-	e = dataset_entry(f->dataset, find(f, "a/empty"));
-	assert_int_equal(e.children, 0);
-	assert_int_equal(e.kind, FORMAT_DIRECTORY);
-
-	e = dataset_entry(f->dataset, find(f, "again"));
-	assert_int_equal(e.kind, FORMAT_HARDLINK);
-	assert_int_equal(e.size, 5000);
-	assert_done(dataset_attr(f->dataset, find(f, "again"), &attr));
-	assert_int_equal(attr.nlink, 2);
-	assert_int_equal(attr.mode, 0644);
-	e = dataset_entry(f->dataset, e.inode);
-	assert_int_equal(e.kind, FORMAT_FILE);
-	assert_int_equal(e.name_len, 255);
-	expect_file_of(f, "again", longest, 5000);
-
-	e = dataset_entry(f->dataset, find(f, "//a//b \"quoted\"\n\xff/up/"));
-	assert_int_equal(e.kind, FORMAT_SYMLINK);
-	assert_int_equal(e.size, 11);
-	assert_memory_equal(dataset_target(f->dataset, find(f, "a/b \"quoted\"\n\xff/up"), &len),
-			    "../../again", 11);
-	assert_int_equal(dataset_find(f->dataset, "a/none", 6, &next), -ENOENT);
-	assert_int_equal(dataset_find(f->dataset, "again/x", 7, &next), -ENOTDIR);
-	expect_faults(f, "");
-}
-
-TEST_OF(f, links_are_counted_in_whatever_order_they_come)
-{
-	struct dataset_attr a, b;
-	uint32_t to_a, to_b;
-
-	to_a = add_file(f, BUILDER_ROOT, "a", 1);
-	to_b = add_file(f, BUILDER_ROOT, "b", 1);
-	add_link(f, BUILDER_ROOT, "c", to_b);
-	add_link(f, BUILDER_ROOT, "d", to_a);
-	add_link(f, BUILDER_ROOT, "e", to_b);
-	finish_and_open(f);
-	assert_done(dataset_attr(f->dataset, find(f, "a"), &a));
-	assert_done(dataset_attr(f->dataset, find(f, "b"), &b));
-	assert_int_equal(a.nlink, 2);
-	assert_int_equal(b.nlink, 3);
-}
-
 TEST_OF(f, folders_behind_the_255th_entry_keep_their_files)
 {
 	char name[16];
@@ -241,14 +162,6 @@ TEST_OF(f, paths_over_511_bytes_have_hashed_keys)
 		expect_file_of(f, path, "leaf", 100 + 3000u * (unsigned)depth);
 		len += (size_t)sprintf(path + len, "%s/", name);
 	}
-	expect_faults(f, "");
-}
-
-TEST_OF(f, an_empty_tree_is_a_pack_too)
-{
-	finish_and_open(f);
-	assert_int_equal(dataset_entries(f->dataset), 1);
-	assert_int_equal(dataset_extents(f->dataset), 0);
 	expect_faults(f, "");
 }
 
@@ -415,18 +328,6 @@ TEST_OF(f, a_suffix_begins_at_the_last_dot)
 
 /* --- other readers and writers of LMDBs ----------------------------------------------------- */
 
-static void lmdb_expect(struct lmdb *lmdb, const char *path, const char *name, size_t size)
-{
-	MDB_val key = lmdb_text(path, strlen(path)), value;
-	uint8_t *want = malloc(size + 1);
-
-	assert_done(mdb_get(lmdb->txn, lmdb->dbi, &key, &value));
-	assert_int_equal(value.mv_size, size);
-	pattern_bytes(pattern_seed(name, strlen(name)), 0, want, size);
-	assert_memory_equal(value.mv_data, want, size);
-	free(want);
-}
-
 static void build_small(struct fixture *f)
 {
 	uint32_t dir, id;
@@ -447,50 +348,6 @@ static void expect_small(struct fixture *f)
 	expect_file(f, "n01440764/none", 0);
 	expect_file_of(f, "same", "x.JPEG", 110 * KIB);
 	expect_faults(f, "");
-}
-
-TEST_OF(f, any_lmdb_reader_gets_the_original_bytes)
-{
-	struct lmdb lmdb;
-	MDB_val key = lmdb_text("same", 4), value;
-
-	build_small(f);
-	lmdb_begin(&lmdb, f->path, false);
-	lmdb_expect(&lmdb, "n01440764/x.JPEG", "x.JPEG", 110 * KIB);
-	lmdb_expect(&lmdb, "n01440764/tiny", "tiny", 12);
-	lmdb_expect(&lmdb, "n01440764/none", "none", 0);
-	assert_done(mdb_get(lmdb.txn, lmdb.dbi, &key, &value));
-	assert_int_equal(value.mv_size, 13 + 16);
-	assert_memory_equal(value.mv_data, "\0foldfs-link\nn01440764/x.JPEG", 13 + 16);
-	lmdb_end(&lmdb);
-}
-
-TEST_OF(f, an_lmdb_cursor_meets_reserved_keys_first_and_then_paths)
-{
-	static const char *const paths[] = {"n01440764/none", "n01440764/tiny", "n01440764/x.JPEG",
-					    "same"};
-	size_t reserved = 0, found = 0;
-	MDB_val key, value;
-	MDB_cursor *cursor;
-	struct lmdb lmdb;
-
-	build_small(f);
-	lmdb_begin(&lmdb, f->path, false);
-	assert_done(mdb_cursor_open(lmdb.txn, lmdb.dbi, &cursor));
-	while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0) {
-		if (*(const char *)key.mv_data == '\0') {
-			assert_int_equal(found, 0);
-			reserved++;
-			continue;
-		}
-		assert_true(found < 4);
-		assert_int_equal(key.mv_size, strlen(paths[found]));
-		assert_memory_equal(key.mv_data, paths[found++], key.mv_size);
-	}
-	assert_int_equal(reserved, 1 + SECTION_COUNT);
-	assert_int_equal(found, 4);
-	mdb_cursor_close(cursor);
-	lmdb_end(&lmdb);
 }
 
 static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -541,15 +398,6 @@ TEST_OF(f, a_pack_compacted_by_mdb_copy_is_read_at_its_new_offsets)
 	need_lmdb_tools();
 	build_small(f);
 	rewrite_with_copy(f);
-	expect_relocated(f);
-	expect_small(f);
-}
-
-TEST_OF(f, a_pack_dumped_and_loaded_is_read_at_its_new_offsets)
-{
-	need_lmdb_tools();
-	build_small(f);
-	rewrite_with_dump_and_load(f);
 	expect_relocated(f);
 	expect_small(f);
 }
@@ -693,17 +541,6 @@ TEST_OF(f, records_that_others_added_are_reported_not_served)
 		      "n01440764//tiny: unknown-record: a record that the index does not know\n"
 		      "same: wrong-link: its record names another file than the index says\n"
 		      "same/x: unknown-record: a record that the index does not know\n");
-}
-
-/* foldfs-format(5): "A reserved key that the reader does not know is ignored". */
-TEST_OF(f, reserved_keys_of_a_later_version_are_ignored)
-{
-	build_small(f);
-	lmdb_put(f->path, "\0foldfs.later", 13, "a section");
-	lmdb_put(f->path, "\0later", 6, "something else");
-	open_pack(f);
-	expect_file(f, "n01440764/tiny", 12);
-	expect_faults(f, "");
 }
 
 static int stop_at_once(void *context, const struct dataset_fault *fault)

@@ -154,22 +154,6 @@ TEST_OF(scan, long_names_come_from_gnu_and_from_pax)
 		       "file d: no size of pax\n");
 }
 
-/* The header has the first 100 bytes of a long name, of which the last may be a slash. */
-TEST_OF(scan, a_long_name_that_is_cut_at_a_slash_is_a_file)
-{
-	struct buf *tar = &scan->bytes;
-	char name[128] = "", expected[256];
-
-	memset(name, 'd', 99);
-	strcpy(name + 99, "/x.jpg");
-	add_bytes(tar, 'L', "././@LongLink", name, strlen(name) + 1);
-	add_file(tar, name, "photo");
-	add_file(tar, "old/", "");
-	add_end(tar);
-	snprintf(expected, sizeof(expected), "file %s: photo\nfolder old 644\n", name);
-	scan_expect(scan, expected);
-}
-
 TEST_OF(scan, the_prefix_of_ustar_is_part_of_the_name)
 {
 	struct buf *tar = &scan->bytes;
@@ -221,13 +205,6 @@ TEST_OF(scan, what_a_tree_cannot_hold_is_noted)
 		"note left out: 1 members below what is not a folder, such as 'x/y'\n"
 		"note left out: 1 hard links to files that did not come before, such as 'h'\n"
 		"note left out: 1 symbolic links to nothing, such as 'l'\n");
-}
-
-/* As POSIX has it. */
-TEST_OF(scan, members_of_unknown_types_are_files)
-{
-	add_bytes(&scan->bytes, 'Q', "x", "text", 4);
-	end_and_expect(scan, "file x: text\n");
 }
 
 /* --- what comes again ------------------------------------------------------------------------- */
@@ -325,49 +302,6 @@ TEST_OF(scan, leading_folders_may_be_cut_off)
 }
 
 /* --- holes ------------------------------------------------------------------------------------ */
-
-static void expect_sparse(struct scan *scan)
-{
-	add_file(&scan->bytes, "z", "behind it");
-	end_and_expect(scan, "pixels sparse of 20000 bytes\nfile z: behind it\n");
-	scan_maul(scan);
-	scan->bytes.len = 0;
-}
-
-TEST_OF(scan, files_with_holes_are_read_in_all_formats)
-{
-	static const char bytes[700] = "bytes";
-	struct buf *tar = &scan->bytes;
-
-	add_head(tar, &(struct head){.type = 'S', .name = "sparse", .size = 700});
-	put_octal(tar->data + 386, 11, 512);
-	put_octal(tar->data + 398, 11, 512);
-	tar->data[482] = 1;
-	put_octal(tar->data + 483, 11, 20000);
-	sum_block(tar->data);
-	add_body(tar, "00000011610", 12);
-	put_octal(tar->data + RECORD, 11, 5000);
-	put_octal(tar->data + RECORD + 12, 11, 188);
-	add_body(tar, bytes, sizeof(bytes));
-	expect_sparse(scan);
-	add_said(tar, 'x',
-		 SAID("GNU.sparse.major=0", "GNU.sparse.minor=1", "GNU.sparse.size=20000",
-		      "GNU.sparse.name=sparse", "GNU.sparse.map=0,5,5000,695"));
-	add_bytes(tar, '0', "GNUSparseFile.1/x", bytes, sizeof(bytes));
-	expect_sparse(scan);
-	add_said(tar, 'x',
-		 SAID("GNU.sparse.size=20000", "GNU.sparse.numblocks=1", "GNU.sparse.offset=5000",
-		      "GNU.sparse.numbytes=700"));
-	add_bytes(tar, '0', "sparse", bytes, sizeof(bytes));
-	expect_sparse(scan);
-	add_said(tar, 'x',
-		 SAID("GNU.sparse.major=1", "GNU.sparse.minor=0", "GNU.sparse.name=sparse",
-		      "GNU.sparse.realsize=20000"));
-	add_head(tar, &(struct head){.type = '0', .name = "GNUSparseFile.1/x", .size = 512 + 700});
-	add_body(tar, "2\n0\n5\n5000\n695\n", 16);
-	add_body(tar, bytes, sizeof(bytes));
-	expect_sparse(scan);
-}
 
 TEST_OF(scan, a_map_of_holes_that_contradicts_itself_is_damage)
 {

@@ -157,16 +157,6 @@ TEST_OF(scan, the_last_entry_of_a_path_counts)
 		    "such as 'x'\n");
 }
 
-TEST_OF(scan, folders_and_empty_files_have_nothing_to_unpack)
-{
-	struct zip_written entries[] = {
-		{.name = "d/", .text = "", .method = 8, .mode = S_IFDIR | 0700},
-		{.name = "d/x", .text = "", .method = 8}};
-
-	zip_write(&scan->bytes, entries, 2, "");
-	scan_expect(scan, "folder d 700\nfile d/x: \n");
-}
-
 TEST_OF(scan, a_zip_that_is_cut_off_is_told)
 {
 	struct zip_written entries[] = {{.name = "a", .text = "text"},

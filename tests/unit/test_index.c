@@ -37,23 +37,6 @@ TEST_OF(f, the_tree_of_these_tests_is_as_drawn)
 	assert_int_equal(dataset_entries(f->dataset), 8);
 }
 
-TEST_OF(f, other_versions_and_features_are_named)
-{
-	static const struct damaged cases[] = {
-		{"super.version", 2, -EPROTONOSUPPORT,
-		 "pack format version 2; this foldfs reads version 1"},
-		{"super.version", 0, -EPROTONOSUPPORT,
-		 "pack format version 0; this foldfs reads version 1"},
-		{"super.incompat", 0x18, -EPROTONOSUPPORT,
-		 "the pack uses feature bits 0x18 that this foldfs does not know"},
-	};
-
-	EXPECT_ALL_REFUSED(f, cases);
-	build_tree(f);
-	damage(f, "super.compat", UINT64_MAX);
-	open_pack(f);
-}
-
 TEST_OF(f, a_damaged_superblock_is_refused)
 {
 	static const struct damaged cases[] = {
@@ -102,15 +85,6 @@ TEST_OF(f, a_wrong_section_offset_is_found_anew_by_its_key)
 	assert_true(dataset_info(f->dataset)->relocated);
 	expect_file(f, "b", 5000);
 	expect_file(f, "a/x", 100);
-}
-
-TEST_OF(f, sections_of_a_later_version_are_passed_over)
-{
-	build_tree(f);
-	damage(f, "super.section_count", 16);
-	open_pack(f);
-	expect_file(f, "a/x", 100);
-	expect_faults(f, "");
 }
 
 TEST_OF(f, names_that_lead_astray_are_refused)
@@ -273,37 +247,6 @@ TEST_OF(f, damage_to_cold_sections_waits_for_their_use)
 		"foldfs.sums: index: damaged index: checksum mismatch in section sums\n"
 		"foldfs.mtime: index: damaged index: checksum mismatch in section mtime\n"
 		"foldfs.height: index: damaged index: checksum mismatch in section height\n");
-}
-
-TEST_OF(f, a_content_id_that_is_not_that_of_the_files_is_found)
-{
-	SCOPE(buf_release) struct buf found = BUF_INIT;
-	char id[FORMAT_ID_TEXT];
-
-	build_tree(f);
-	damage(f, "super.content_id", 0x55);
-	open_pack(f);
-	assert_done(dataset_content_id(f->dataset, id));
-	assert_memory_equal(id, "5500000000000000", 16);
-	assert_done(dataset_check_sections(f->dataset, fault_append, &found));
-	assert_string_equal(found.data, "foldfs: index: its content id is not that of its files\n");
-}
-
-TEST_OF(f, counts_that_are_not_those_of_the_entries_are_found)
-{
-	static const char *const counts[] = {"super.files", "super.directories", "super.symlinks",
-					     "super.hardlinks", "super.bytes"};
-
-	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
-		SCOPE(buf_release) struct buf found = BUF_INIT;
-
-		build_tree(f);
-		damage(f, counts[i], UINT64_MAX);
-		open_pack(f);
-		assert_done(dataset_check_sections(f->dataset, fault_append, &found));
-		assert_string_equal(found.data,
-				    "foldfs: index: its counts are not those of its entries\n");
-	}
 }
 
 TEST_OF(f, where_no_content_id_is_recorded_it_is_found_from_the_index)

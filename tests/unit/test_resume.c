@@ -4,14 +4,9 @@
 #define TEST_MAIN
 #include "pack_fixture.h"
 #include "tests/unit/test.h"
-#include <inttypes.h>
 #include <lmdb.h>
 #include <malloc.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 /* Five batches of files, and one of the index: the target of a symbolic link may be that long in
@@ -273,21 +268,7 @@ static void remove_remains(struct fixture *f)
 	assert_done(unlink(path));
 }
 
-/* In memory where there is enough: these tests write gigabytes, and sync. */
-static void setup(struct fixture *f)
-{
-	struct statvfs room;
-
-	fixture_setup(f);
-	if (statvfs("/dev/shm", &room) < 0 || room.f_bavail * room.f_frsize < 4 * GIB)
-		return;
-	rmdir(f->dir);
-	strcpy(f->dir, "/dev/shm/test_pack.XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
-	snprintf(f->path, sizeof(f->path), "%s/data.lmdb", f->dir);
-}
-
-FIXTURE(f, struct fixture, setup, fixture_teardown);
+FIXTURE(f, struct fixture, fixture_setup, fixture_teardown);
 
 /* A commit comes with the first file that its batch has no room for. Some runs end while it
  * is on its way to the disk, some when it is there. */
@@ -349,31 +330,6 @@ TEST_OF(f, a_run_that_is_killed_within_a_commit_is_gone_on_with)
 		expect_whole(f, want);
 		assert_done(unlink(f->path));
 	}
-}
-
-TEST_OF(f, a_run_that_is_killed_at_any_time_is_gone_on_with)
-{
-	XXH128_hash_t want = want_hash(f);
-
-	for (unsigned kill_after = 3000, kills = 0; kills < 12 && !is_there(f, ""); kills++) {
-		pid_t child = fork();
-		int status;
-
-		assert_true(child >= 0);
-		if (child == 0) {
-			struct build build = whole;
-
-			_exit(build_on(f, &build) < 0 ? 1 : 0);
-		}
-		kill_after = kill_after * 7919 % 199999;
-		usleep((useconds_t)(kill_after * batch / (64 * MIB)));
-		kill(child, SIGKILL);
-		assert_int_equal(waitpid(child, &status, 0), child);
-	}
-	if (is_there(f, ""))
-		assert_true(XXH128_isEqual(file_hash(f->path), want));
-	else
-		expect_whole(f, want);
 }
 
 /* --- power failures ------------------------------------------------------------------------ */
@@ -577,31 +533,6 @@ TEST_OF(f, other_options_are_named)
 	}
 }
 
-TEST_OF(f, an_interrupted_pack_is_not_begun_again_unasked)
-{
-	struct builder_params params = {.path = f->path};
-	struct builder_kept kept;
-	char sentence[200];
-
-	run_up_to(f, 500);
-	snprintf(sentence, sizeof(sentence), "an interrupted run has left its work in '%s.partial'",
-		 f->path);
-	assert_int_equal(build_new(f, &whole, false), -EINPROGRESS);
-	assert_string_equal(f->err.text, sentence);
-	assert_true(is_there(f, ".partial.journal"));
-	assert_done(build_new(f, &whole, true));
-	assert_true(builder_kept(f->builder, &kept));
-	assert_in_range(kept.files, 200, 500);
-	assert_true(kept.bytes > share(60));
-	let_go(f);
-	params.replace = true;
-	assert_done(builder_new(&params, &f->builder, &f->err));
-	assert_false(builder_kept(f->builder, &kept));
-	assert_false(is_there(f, ".partial.journal"));
-	let_go(f);
-	assert_false(is_there(f, ".partial"));
-}
-
 TEST_OF(f, with_nothing_to_go_on_with_a_pack_is_begun)
 {
 	XXH128_hash_t want = want_hash(f);
@@ -630,27 +561,6 @@ TEST_OF(f, the_journal_of_another_run_is_not_believed)
 	run_up_to(f, 900);
 	copy(kept, journal);
 	assert_int_equal(expect_whole(f, want), 0);
-}
-
-static void expect_unfinished(struct fixture *f)
-{
-	struct fixture partial = *f;
-
-	path_with(f, ".partial", partial.path);
-	expect_refused(&partial, -EINPROGRESS, "an unfinished pack");
-}
-
-TEST_OF(f, an_unfinished_pack_says_what_it_is)
-{
-	assert_done(build_new(f, &whole, false));
-	expect_unfinished(f);
-	let_go(f);
-	run_up_to(f, 500);
-	expect_unfinished(f);
-	assert_true(WIFSIGNALED(die_at_size(f, share(280))));
-	expect_unfinished(f);
-	assert_string_equal(dataset_way_out(-EINPROGRESS),
-			    "; 'foldpack create --resume SOURCE PACK' continues it");
 }
 
 /* The builder makes it read-only right before it takes its name. */
@@ -699,49 +609,6 @@ TEST_OF(f, a_partial_file_that_was_made_read_only_is_opened)
 	if (child == 0)
 		_exit(open_as_nobody(f));
 	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-}
-
-/* --- no room ------------------------------------------------------------------------------- */
-
-static int pack_on_tmpfs(struct fixture *f, uint64_t size)
-{
-	char options[32], journal[96];
-	struct build build = whole;
-	int r, rounds = 0;
-
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		return 77;
-	path_with(f, ".partial.journal", journal);
-	do {
-		snprintf(options, sizeof(options), "size=%" PRIu64, size);
-		if (mount("none", f->dir, "tmpfs", rounds ? MS_REMOUNT : 0, options) < 0)
-			return 77;
-		r = build_on(f, &build);
-		let_go(f);
-		size += share(37);
-		rounds++;
-	} while (r == -ENOSPC);
-	return r < 0 || rounds < 5 ? 1 : 0;
-}
-
-TEST_OF(f, a_full_disk_is_gone_on_with_when_there_is_room)
-{
-	XXH128_hash_t want = want_hash(f);
-	int status;
-	pid_t child = fork();
-
-	assert_true(child >= 0);
-	if (child == 0) {
-		int r = pack_on_tmpfs(f, share(70));
-
-		_exit(r ? r : !XXH128_isEqual(file_hash(f->path), want));
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-		print_message("no right to mount a small tmpfs\n");
-		skip();
-	}
 	assert_int_equal(status, 0);
 }
 

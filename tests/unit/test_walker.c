@@ -4,6 +4,7 @@
 #include "base/le.h"
 #include "base/reader_file.h"
 #include "pack/walker.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/test.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -46,8 +47,7 @@ int posix_fadvise(int fd, off_t offset, off_t len, int advice)
 
 static void setup(struct fixture *f)
 {
-	strcpy(f->dir, "/tmp/test_walker.XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
+	scratch_make(f->dir);
 	snprintf(f->path, sizeof(f->path), "%s/data.lmdb", f->dir);
 	f->fd = -1;
 }
@@ -625,22 +625,6 @@ TEST_OF(f, a_descriptor_that_cannot_be_read_tells_why)
 	assert_text(f, "page 0: Is a directory");
 }
 
-TEST_OF(f, another_magic_is_no_lmdb_file)
-{
-	put_twice(f, 10, 10);
-	damage(f, 0, "magic", 0xBEEFC0DF);
-	assert_int_equal(try_open(f), -EINVAL);
-	assert_text(f, "not an LMDB file");
-}
-
-TEST_OF(f, another_version_is_named)
-{
-	put_twice(f, 10, 10);
-	damage(f, 0, "version", 999);
-	assert_int_equal(try_open(f), -EPROTONOSUPPORT);
-	assert_text(f, "LMDB data format 999, only 1 is supported");
-}
-
 TEST_OF(f, another_byte_order_or_word_size_is_named)
 {
 	put_twice(f, 10, 10);
@@ -651,25 +635,6 @@ TEST_OF(f, another_byte_order_or_word_size_is_named)
 	damage(f, 0, "pages", 0xBEEFC0DE); /* where a 32-bit machine has its magic */
 	assert_int_equal(try_open(f), -EPROTONOSUPPORT);
 	assert_text(f, "an LMDB file of a machine of another byte order or word size");
-}
-
-TEST_OF(f, databases_with_duplicates_are_not_supported)
-{
-	put_twice(f, 10, 10);
-	damage_metas(f, "main.flags", MDB_DUPSORT);
-	assert_int_equal(try_open(f), -EPROTONOSUPPORT);
-	assert_text(f, "database flags 0x4, only plain keys with one value each are read");
-}
-
-TEST_OF(f, a_bad_page_size_is_damage)
-{
-	static const unsigned sizes[] = {0, 1, 2048, 4095, 12288, 131072, 0xffffffff};
-
-	put_twice(f, 10, 10);
-	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		damage(f, 0, "page size", sizes[i]);
-		assert_open_damaged(f, "page 0: page size %u", sizes[i]);
-	}
 }
 
 TEST_OF(f, a_bad_depth_is_damage)
@@ -744,18 +709,6 @@ static uint64_t records_of(struct fixture *f)
 }
 
 /* Transaction N writes meta page N % 2: an even number of commits leaves the newest on page 0. */
-TEST_OF(f, a_bad_second_meta_page_does_not_stop_the_first)
-{
-	static const char *const names[] = {"magic", "version", "page size", "root", "depth"};
-
-	put_twice(f, 10, 10);
-	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		damage(f, 1, names[i], 77777);
-		assert_int_equal(info_of(f).txnid, 2);
-		assert_int_equal(records_of(f), 10);
-	}
-}
-
 TEST_OF(f, a_torn_newest_meta_page_leaves_the_snapshot_before)
 {
 	put_twice(f, 10, 10);
@@ -921,19 +874,6 @@ TEST_OF(f, a_wrong_field_of_a_leaf_is_damage)
 	}
 }
 
-TEST_OF(f, a_page_of_another_type_is_damage)
-{
-	uint64_t root, leaf;
-
-	put_twice(f, 1000, 100);
-	root = root_of(f);
-	leaf = child_of(f, root, 0);
-	damage(f, leaf, "flags", 0x22);
-	assert_walk_damaged(f, "page %" PRIu64 ": flags 0x22, a leaf page expected", leaf);
-	damage(f, root, "flags", 2);
-	assert_walk_damaged(f, "page %" PRIu64 ": flags 0x2, a branch page expected", root);
-}
-
 TEST_OF(f, a_depth_that_lies_is_damage)
 {
 	uint64_t root;
@@ -945,13 +885,6 @@ TEST_OF(f, a_depth_that_lies_is_damage)
 	damage_metas(f, "depth", 32);
 	assert_int_equal(try_walk(f), -EBADMSG);
 	assert_non_null(strstr(f->err.text, "flags 0x2, a branch page expected"));
-}
-
-TEST_OF(f, a_page_that_hides_nodes_is_damage)
-{
-	put_twice(f, 10, 10);
-	damage(f, root_of(f), "lower", 34);
-	assert_walk_damaged(f, "9 entries, 10 expected by the meta page");
 }
 
 TEST_OF(f, keys_out_of_order_are_damage)
@@ -966,19 +899,6 @@ TEST_OF(f, keys_out_of_order_are_damage)
 	assert_walk_damaged(f, "page %" PRIu64 ": node 1: key not in order", root);
 	damage_node(f, root, 0, "node.key size", 0);
 	assert_walk_damaged(f, "page %" PRIu64 ": node 0: key not in order", root);
-}
-
-TEST_OF(f, sub_databases_are_refused)
-{
-	MDB_dbi other;
-	uint64_t root;
-
-	put_twice(f, 10, 10);
-	begin(f);
-	assert_done(mdb_dbi_open(f->txn, "zebras", MDB_CREATE, &other));
-	commit(f);
-	root = root_of(f);
-	assert_walk_damaged(f, "page %" PRIu64 ": node 10 is a sub-database", root);
 }
 
 /* Otherwise a file of some MB would say that it has as many values of some MB as it has keys. */
@@ -1002,24 +922,6 @@ static void damage_child(struct fixture *f, uint64_t page, unsigned node, uint64
 {
 	reopen(f);
 	poke(f, node_place(f, page, node), 6, child);
-}
-
-TEST_OF(f, a_child_out_of_the_file_is_damage)
-{
-	struct walker_info info;
-
-	put_twice(f, 1000, 100);
-	info = info_of(f);
-	damage_child(f, info.root, 1, info.last_page + 1);
-	assert_walk_damaged(
-		f, "page %" PRIu64 ": node 1: child %" PRIu64 " not within 2 to last page %" PRIu64,
-		info.root, info.last_page + 1, info.last_page);
-	damage_child(f, info.root, 1, 1);
-	assert_walk_damaged(f,
-			    "page %" PRIu64 ": node 1: child 1 not within 2 to last page %" PRIu64,
-			    info.root, info.last_page);
-	damage_child(f, info.root, 1, ((uint64_t)1 << 48) - 1);
-	assert_int_equal(try_walk(f), -EBADMSG);
 }
 
 TEST_OF(f, a_branch_that_is_its_own_child_is_damage)

@@ -13,10 +13,10 @@
 #include "tests/unit/far_reader.h"
 #include "tests/unit/test.h"
 #include <fcntl.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SLOWER 4
@@ -132,17 +132,16 @@ static inline struct timespec patience(void)
 		met_;                                                                   \
 	})
 
-/* The same for what nobody tells of. */
-#define poll_until(condition)                                   \
-	({                                                      \
-		struct timespec until_ = patience(), now_;      \
-		bool met_;                                      \
-		do {                                            \
-			met_ = (condition);                     \
-			sched_yield();                          \
-			clock_gettime(CLOCK_REALTIME, &now_);   \
-		} while (!met_ && now_.tv_sec < until_.tv_sec); \
-		met_;                                           \
+/* The same for what nobody tells of. Who asks leaves the processor to those who are asked. */
+#define poll_until(condition)                                                  \
+	({                                                                     \
+		struct timespec until_ = patience(), now_ = {0};               \
+		bool met_;                                                     \
+		while (!(met_ = (condition)) && now_.tv_sec < until_.tv_sec) { \
+			usleep(100);                                           \
+			clock_gettime(CLOCK_REALTIME, &now_);                  \
+		}                                                              \
+		met_;                                                          \
 	})
 
 /* --- a file and its extents ------------------------------------------------------------------ */

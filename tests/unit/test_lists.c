@@ -481,7 +481,7 @@ TEST_OF(f, millions_of_lines_of_few_files_are_no_list)
 	char *text = malloc(2 * lines + 1);
 
 	assert_non_null(text);
-	for (size_t most = lines - 1; most <= lines; most++) {
+	for (size_t most = 100000; most <= lines; most += lines - 100000) {
 		for (size_t i = 0; i < most; i++)
 			memcpy(text + 2 * i, "1\n", 3);
 		make_with(f, "i/1.jpg i/2.jpg", "list.txt", text);

@@ -6,7 +6,7 @@
 
 /* --- what it finds --------------------------------------------------------------------------- */
 
-#define LARGE (GUESS_SMALL + 1100000) /* a seed that only a search of all finds */
+#define LARGE (GUESS_SMALL + 100000) /* a seed that only a search of all finds */
 
 static uint32_t order[N], other[N];
 
@@ -277,13 +277,13 @@ TEST_OF(world, a_job_with_a_model_of_its_own_is_known_from_its_second_epoch_on)
 	struct mt19937 root;
 	uint32_t seed;
 
+	world->most = 2 << 20;
 	mt19937_init(&root, 42);
 	mt19937_skip(&root, 600000);
 	do
 		seed = mt19937_next(&root);
-	while (seed < GUESS_SMALL || seed >= LARGE);
+	while (seed < GUESS_SMALL || seed >= world->most);
 	permutation_of(seed, order, N);
-	world->most = LARGE;
 	world->gives_up = true;
 	world->patience = 30;
 	read_epoch(world, order, N, &epoch);
@@ -487,7 +487,7 @@ TEST_OF(world, masks_are_foreseen_by_the_right_one_of_their_lists)
 /* A script reads some texts, or all of them, and then the images that they name. */
 TEST_OF(world, an_index_that_is_read_first_does_not_stand_for_the_images)
 {
-	for (uint32_t texts = 1; texts < 10; texts++) {
+	for (uint32_t texts = 1; texts < 10; texts += 4) {
 		struct epoch epoch = {.workers = 0, .batch = 32, .first_reader = 100};
 
 		world->loose = true;

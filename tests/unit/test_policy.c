@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define EXTENTS 10000u
+#define EXTENTS 4000u
 #define EPOCHS	4
 #define WINDOWS 40 /* of the rule */
 

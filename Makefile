@@ -232,7 +232,12 @@ $(B)/unit/test_busy_poll: $(call objects,fs/busy_poll.c)
 $(B)/unit/test_stall: $(call objects,fs/stall.c)
 $(B)/unit/test_resolve: $(call objects,$(addprefix fs/nofuse/,job.c resolve.c skeleton.c) fs/tree.c)
 $(B)/unit/test_sandbox: $(call objects,$(addprefix fs/life/,sandbox.c filter.c helper.c))
-$(B)/unit/%: $(B)/tests/unit/%.o $(libs)
+# Of the tool, threads need these; with ThreadSanitizer all others would be compiled for nothing.
+$(B)/unit/test_batch_scan: $(call objects,pack/tool/read/batch_scan.c pack/tool/work/pipeline.c)
+$(B)/unit/test_pipeline: $(call objects,pack/tool/work/pipeline.c)
+$(B)/unit/test_scan: $(call objects,$(addprefix pack/tool/import/,scan.c entry_table.c filter.c))
+linked := $(if $(filter thread,$(SANITIZE)),$(filter-out %/libtool.a,$(libs)),$(libs))
+$(B)/unit/%: $(B)/tests/unit/%.o $(linked)
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		$(filter %.a,$^) $(call pkg,--libs cmocka) $(tool_libs)
 
@@ -281,8 +286,9 @@ check:
 # One after the other: tests are not to compete with compilers, nor with each other.
 run-check: all
 	@$(MAKE) lint
-	@$(MAKE) check-unit units='$(unsanitized)'
-	+@$(call sanitized,thread) check-unit
+	@$(MAKE) $(unsanitized)
+	$(Q)sh tests/unit/threads.sh "$(packers)" $(unsanitized)
+	+@$(call sanitized,thread) check-unit beside='$(unsanitized)'
 	+@$(call sanitized,address$(comma)undefined) check-unit
 	+@$(call sanitized,address$(comma)undefined) check-mount MARKED='not slow and not plain'
 	@$(MAKE) check-mount MARKED='not slow and plain'
@@ -316,9 +322,9 @@ soak-readers: all
 threaded := $(addprefix $(B)/unit/test_,ahead batch_scan block_writer cache far fill histogram \
 		   inval journal open oracle_thread pages parallel_for pipeline pressure reader_blocks \
 		   reader_file reader_remote s3 scan work workers)
-# With the plain build in `make check`, and others with AddressSanitizer: what only computes, for
-# long, going on with packs, which the mount tests look at with the tool itself, and a limit of
-# memory. `make soak` has all with both.
+# With the plain build in `make check`, beside those with ThreadSanitizer, and others with
+# AddressSanitizer: what only computes, for long, going on with packs, which the mount tests look at
+# with the tool itself, and a limit of memory. `make soak` has all with both.
 unsanitized := $(addprefix $(B)/unit/test_,cost io oracle permutation resume seeds)
 # These begin none themselves: the journal has one behind their packs, and test_journal is looked at
 # in their place; stall.c asks a cache, but not in its test.
@@ -327,9 +333,10 @@ packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet dama
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder seeds resume alias fill)
+beside   :=
 check-unit: $(checked) $(if $(SANITIZE),$(B)/canary)
 	$(Q)$(if $(SANITIZE),sh tests/unit/canary.sh $(B)/canary $(SANITIZE))
-	$(Q)sh tests/unit/run.sh $(foreach u,$(long),$(filter $u,$(checked))) \
+	$(Q)sh tests/unit/run.sh $(beside) $(foreach u,$(long),$(filter $u,$(checked))) \
 		$(filter-out $(long),$(checked))
 	$(Q)$(if $(filter thread,$(SANITIZE)),,sh tests/unit/threads.sh \
 		"$(threaded) $(packers)" $(checked))

@@ -5,9 +5,11 @@
 set -u
 failed=$FOLDFS_BUILD/failed
 rm -rf "$failed"
+# Each worker of each run reads all tests: compiled ones in a third of the time.
+unset PYTHONDONTWRITEBYTECODE
 
 run() {
-    "${PYTHON:-/usr/bin/python3}" -B -m pytest -q -o cache_dir="$failed" "$@"
+    "${PYTHON:-/usr/bin/python3}" -m pytest -q -o cache_dir="$failed" "$@"
 }
 
 run "$@"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs unit test programs, as many at once as there are processors, each in a directory of its
-# own; shows what failed, and one line for each program that passed. With AGAIN=1, as CI has it, one
-# that failed without a word of a sanitizer is run once more, alone.
+# Runs unit test programs, two for each processor at once since many wait, each in a directory of
+# its own; shows what failed, and one line for each program that passed. With AGAIN=1, as CI has it,
+# one that failed without a word of a sanitizer is run once more, alone.
 set -u
 if [ "$1" = --one ]; then
     touch "$3.failed"
@@ -18,7 +18,7 @@ export MALLOC_PERTURB_
 
 for program in "$@"; do
     printf '%s\n%s\n' "$(realpath "$program")" "$work/$(basename "$program")"
-done | xargs -n 2 -P "$(nproc)" sh "$0" --one
+done | xargs -n 2 -P $(($(nproc) * 2)) sh "$0" --one
 
 for program in "$@"; do
     name=$(basename "$program")

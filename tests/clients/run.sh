@@ -1,6 +1,7 @@
 #!/bin/sh
-# run.sh [PYTEST OPTION..]: the oracle against current releases of torch and of what is built on
-# it, over the programs in FOLDFS_BUILD.
+# run.sh [--no-fuse] [PYTEST OPTION..]: the oracle against current releases of torch and of what is
+# built on it, over the programs in FOLDFS_BUILD. With --no-fuse, the loaders and frameworks of the
+# matrix read without a mount.
 #
 # They are installed by pip into a folder of their own, ${XDG_CACHE_HOME:-~/.cache}/foldfs/clients,
 # once; remove it to have newer ones. FOLDFS_CLIENTS is another interpreter to use, which may lack
@@ -44,6 +45,14 @@ if [ -z "${FOLDFS_CLIENTS:-}" ] && [ ! -e "$venv/installed" ]; then
     install
 fi
 
+tests=tests/clients
+if [ "${1:-}" = --no-fuse ]; then
+    shift
+    set -- -p without_fuse -k 'not without_a_pid' "$@"
+    tests='tests/clients/test_frameworks.py tests/clients/test_matrix.py'
+fi
+
 # The fixtures are those of the mount tests.
-PYTHONPATH=tests/mount exec "$python" -B -m pytest -q -p no:cacheprovider -p conftest \
-    --rootdir=tests/clients tests/clients "$@"
+# shellcheck disable=SC2086  # words
+PYTHONPATH=tests/mount:tests/clients exec "$python" -B -m pytest -q -p no:cacheprovider \
+    -p conftest --rootdir=tests/clients $tests "$@"

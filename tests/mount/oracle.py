@@ -103,9 +103,11 @@ def takes_direct_reads(path):
 class Job:
     """A script under way. Its workers are of its process group, and end with it."""
 
+    begin = staticmethod(subprocess.Popen)
+
     def __init__(self, *words, script=TRAIN, environ=None):
         self.said = b""
-        self.process = subprocess.Popen(
+        self.process = self.begin(
             [sys.executable, "-B", script, *map(os.fspath, words)], bufsize=0,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
             env={**os.environ, "PYTHONPATH": os.fspath(SCRIPTS), "OMP_NUM_THREADS": "1",

@@ -171,7 +171,7 @@ void residency_release(struct residency *residency, uint64_t extent, uint32_t si
 
 void residency_asked(struct residency *residency, uint64_t extent, uint32_t size, bool begins)
 {
-	if (residency->recent)
+	if (residency->recent || residency->most == 0)
 		return;
 	for (unsigned i = 0; i < PROBES; i++)
 		if (residency->probes[i] == extent)
@@ -199,6 +199,14 @@ void residency_served(struct residency *residency, uint64_t extent)
 {
 	if (residency_has(residency, extent))
 		bit_set(residency->whole, extent);
+}
+
+void residency_keep(struct residency *residency, uint64_t extent, bool kept)
+{
+	if (kept)
+		bit_set(residency->whole, extent);
+	else
+		bit_clear(residency->whole, extent);
 }
 
 bool residency_has(const struct residency *residency, uint64_t extent)

@@ -49,6 +49,9 @@ void residency_served(struct residency *residency, uint64_t extent);
 bool residency_probe(struct residency *residency, uint64_t *ret);
 void residency_release(struct residency *residency, uint64_t extent, uint32_t size);
 
+/* With a `most` of 0: somebody else keeps it, or no longer, and says so. */
+void residency_keep(struct residency *residency, uint64_t extent, bool kept);
+
 /* Whether it is noted as in the share; and whether the kernel has all of it, unless it let go. */
 bool residency_has(const struct residency *residency, uint64_t extent);
 bool residency_is_kept(const struct residency *residency, uint64_t extent);

@@ -22,6 +22,15 @@ void served_asked(struct cache *cache, struct pool_extent *extent, bool begins)
 	residency_asked(cache->residency, extent->is.number, extent->is.size, begins);
 }
 
+void cache_kept(struct cache *cache, uint64_t file, bool kept)
+{
+	uint64_t end = cache_extent(cache, file).file_end;
+
+	SCOPE_LOCK(&cache->lock);
+	for (uint64_t extent = file; extent < end; extent++)
+		residency_keep(cache->residency, extent, kept);
+}
+
 void served_range(struct cache *cache, struct pool_extent *extent, uint32_t from, uint32_t size,
 		  struct drops *drops)
 {

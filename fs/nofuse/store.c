@@ -100,6 +100,16 @@ static void forget(struct store *store, struct item *item)
 	free(item);
 }
 
+/* Nobody asks the cache for what is kept here. */
+static void tell_cache(struct store *store, const struct item *item, bool kept)
+{
+	const struct tree *tree = mount_tree(store->mount);
+
+	if (item->size)
+		cache_kept(mount_cache(store->mount),
+			   dataset_first_extent(tree->dataset, item->entry), kept);
+}
+
 /* Takes the oldest copy out, if there are too many. The newest stays. Returns its descriptor or -1.
  */
 static int take_surplus(struct store *store)
@@ -111,6 +121,7 @@ static int take_surplus(struct store *store)
 	if ((store->bytes <= store->limits.bytes && store->files <= store->limits.files) ||
 	    item == store->ring.older)
 		return -1;
+	tell_cache(store, item, false);
 	unlink_copy(item);
 	store->bytes -= item->size;
 	store->files--;
@@ -287,6 +298,7 @@ static int add_copy(struct store *store, uint32_t entry, uint64_t size, struct o
 	link_newest(store, item);
 	store->bytes += size;
 	store->files++;
+	tell_cache(store, item, true);
 	return 0;
 }
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import platform
+import random
 import re
 import signal
 import subprocess
@@ -344,6 +345,32 @@ print(os.getxattr(top, "user.foldfs.stats").decode())
     assert stats["wait"]["parked"] == 0
 
 
+EPOCHS = """
+import json, os, sys
+top, names = sys.argv[1], sys.argv[2:]
+for _ in range(3):
+    for name in names:
+        open(f"{top}/{name}", "rb").read()
+    stats = json.loads(os.getxattr(top, "user.foldfs.stats"))
+    print(stats["device"]["bytes"], stats["prefetch"]["issued"], stats["prefetch"]["wasted"])
+"""
+
+
+def test_what_has_a_copy_is_not_read_ahead_again(place, point):
+    """24 MiB, all of which are kept as copies, and of which the pool holds a third."""
+    source = place / "source"
+    source.mkdir()
+    names = [f"{number:02}" for number in range(48)]
+    for number, name in enumerate(names):
+        trees.write(source / name, trees.noise(number, MIB // 2))
+    random.Random(1).shuffle(names)
+    (place / "order").write_text("\n".join(names))
+    pack = foldfs.pack(source, place / "pack.lmdb")
+    first, *later = in_job(pack, point, EPOCHS, *names, options=[
+        "--pool=8M", f"--order={place / 'order'}"]).out.splitlines()
+    assert later == [first, first] and first.endswith(" 0")
+
+
 def test_foldstat_works_in_the_job(images, point):
     done = job(images[1], point, "sh", "-c", f"cat {point}/*/* >/dev/null; "
                f"{FOLDSTAT} {point}")
@@ -476,16 +503,19 @@ def test_a_killed_server_answers_no_question(small, point):
 
 
 HOLD = """
-import os, sys
+import contextlib, os, sys
 top, count = sys.argv[1], 0
 for number in range(96):
     path = f"{top}/class{number % 8}/{number:03}"
     for _ in range(3):
         count += len(open(path, "rb").read())
 ppid = os.getppid()
-links = [f"/proc/{ppid}/fd/{fd}" for fd in os.listdir(f"/proc/{ppid}/fd")]
-held = sum(os.stat(link).st_size for link in links
-           if os.readlink(link).startswith(top) and os.path.isfile(link))
+held = 0
+for fd in os.listdir(f"/proc/{ppid}/fd"):
+    link = f"/proc/{ppid}/fd/{fd}"
+    with contextlib.suppress(FileNotFoundError):  # it is open for a moment
+        if os.readlink(link).startswith(top) and os.path.isfile(link):
+            held += os.stat(link).st_size
 print(count, held)
 """
 

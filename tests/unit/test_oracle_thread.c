@@ -319,6 +319,13 @@ TEST_OF(w, a_cache_that_was_never_started_can_be_freed)
 
 /* --- orders that are given ------------------------------------------------------------------- */
 
+static void give_order(struct world *w)
+{
+	for (uint32_t i = 0; i < FILES; i++)
+		order[i] = (uint32_t)(i * (uint64_t)1597 % FILES);
+	assert_int_equal(cache_order(w->cache, order, FILES), 0);
+}
+
 /* No list has it, and no seed makes it; nothing may be guessed either. */
 TEST_OF(w, a_given_order_is_read_ahead)
 {
@@ -328,9 +335,7 @@ TEST_OF(w, a_given_order_is_read_ahead)
 	begin(w, 0);
 	assert_string_equal(stats_of(w).oracle.state, "off");
 	assert_string_equal(stats_of(w).oracle.why, "");
-	for (uint32_t i = 0; i < FILES; i++)
-		order[i] = (uint32_t)(i * (uint64_t)1597 % FILES);
-	assert_int_equal(cache_order(w->cache, order, FILES), 0);
+	give_order(w);
 	read_as(w, 5, order[0]);
 	for (uint32_t i = 1; i < 1000; i++) {
 		wait_there(w, order[i], &late);
@@ -345,6 +350,40 @@ TEST_OF(w, a_given_order_is_read_ahead)
 	assert_int_equal(cache_order(w->cache, NULL, 0), 0);
 	assert_string_not_equal(stats_of(w).oracle.state, "locked");
 	assert_int_equal(locked, 0);
+}
+
+TEST_OF(w, what_readers_keep_is_not_read_ahead)
+{
+	begin(w, 0);
+	give_order(w);
+	cache_kept(w->cache, order[40], true);
+	cache_kept(w->cache, order[39], true);
+	cache_kept(w->cache, order[39], false);
+	read_as(w, 5, order[0]);
+	assert_true(poll_until(is_there(w, order[39]) && is_there(w, order[41])));
+	assert_false(is_there(w, order[40]));
+}
+
+/* They open the files. */
+TEST_OF(w, where_readers_keep_all_nothing_is_read_ahead_in_vain)
+{
+	struct cache_stats first, last;
+
+	begin(w, 0);
+	give_order(w);
+	for (uint32_t i = 0; i < FILES; i++) {
+		cache_opened(w->cache, order[i], 5, NULL);
+		read_as(w, 5, order[i]);
+		cache_kept(w->cache, order[i], true);
+	}
+	first = stats_of(w);
+	for (uint32_t i = 0; i < 2 * FILES; i++)
+		cache_opened(w->cache, order[i % FILES], 5, NULL);
+	cache_stop(w->cache);
+	last = stats_of(w);
+	assert_true(first.prefetch_issued > 0);
+	assert_int_equal(last.prefetch_issued, first.prefetch_issued);
+	assert_int_equal(last.prefetch_wasted, first.prefetch_wasted);
 }
 
 TEST_OF(w, without_processors_nothing_is_guessed)

@@ -64,6 +64,16 @@ int tree_find(const struct tree *tree, const char *path, size_t len, uint32_t *r
 	return 0;
 }
 
+int tree_path(const struct tree *tree, uint32_t entry, struct buf *path)
+{
+	SCOPE(buf_release) struct buf root = BUF_INIT, whole = BUF_INIT;
+	int r = dataset_path(tree->dataset, tree->root, &root);
+
+	if (r == 0)
+		r = dataset_path(tree->dataset, entry, &whole);
+	return r < 0 ? r : buf_adds(path, whole.data + root.len + (whole.data[root.len] == '/'));
+}
+
 bool tree_child(const struct tree *tree, uint32_t folder, uint64_t place, struct dataset_child *ret)
 {
 	const struct dataset_entry d = dataset_entry(tree->dataset, folder);

@@ -25,6 +25,10 @@ int tree_stat(const struct tree *tree, uint32_t entry, struct stat *ret);
  * -ENOENT or -ENOTDIR. */
 int tree_find(const struct tree *tree, const char *path, size_t len, uint32_t *ret);
 
+/* Appends the path of an entry below the mount's root, "" of that itself, with a NUL that buf->len
+ * does not count. Returns 0 or -ENOMEM. */
+int tree_path(const struct tree *tree, uint32_t entry, struct buf *path);
+
 /* Who asks. */
 struct tree_user {
 	pid_t pid;

@@ -345,18 +345,13 @@ static int64_t give_link(const struct answers *answers, const struct call *call,
 /* The name of an open file, as /proc would say it of one in a mount. */
 static int64_t give_path(const struct answers *answers, const struct call *call)
 {
-	SCOPE(buf_release) struct buf root = BUF_INIT, path = BUF_INIT, all = BUF_INIT;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
 	char top[PATH_MAX];
-	int r = getcwd(top, sizeof(top))
-			? dataset_path(answers->tree->dataset, answers->tree->root, &root)
-			: -errno;
+	int r = getcwd(top, sizeof(top)) ? buf_addf(&path, "%s/", top) : -errno;
 
 	if (r == 0)
-		r = dataset_path(answers->tree->dataset, call->to.entry, &path);
-	if (r == 0)
-		r = buf_addf(&all, "%s%s%s", top, path.data[root.len] == '/' ? "" : "/",
-			     path.data + root.len);
-	return r < 0 ? r : give_link(answers, call, all.data, all.len);
+		r = tree_path(answers->tree, call->to.entry, &path);
+	return r < 0 ? r : give_link(answers, call, path.data, path.len);
 }
 
 static int64_t answer_readlink(const struct answers *answers, struct call *call)

@@ -8,53 +8,44 @@
 
 #define OVERLAYFS_MAGIC 0x794c7630
 
-/* A path below the folder, which grows and shrinks on the way through the tree. */
-struct place {
-	struct skeleton *skeleton;
-	struct err *err;
-	size_t len;
-	char path[PATH_MAX];
+/* A folder or link that it has below its own folder. */
+struct part {
+	uint32_t entry;
+	enum format_kind kind;
+	const char *path; /* from there */
 };
 
-/* What is done at each folder and link, before or after what is in it. 0; 1: not with what is in
- * it; or -errno. */
-typedef int visit_fn(struct place *place, uint32_t entry, const struct dataset_child *child);
+typedef int part_fn(struct skeleton *skeleton, const struct part *part, struct err *err);
 
-static int enter(struct place *place, const char *name, size_t len)
+static bool is_below(const struct tree *tree, uint32_t entry)
 {
-	if (place->len + len + 2 > sizeof(place->path))
-		return err_set(place->err, -ENAMETOOLONG,
-			       "a path in the pack is too long for folders on a disk");
-	if (place->len)
-		place->path[place->len++] = '/';
-	memcpy(place->path + place->len, name, len);
-	place->len += len;
-	place->path[place->len] = '\0';
-	return 0;
+	while (entry > tree->root)
+		entry = dataset_entry(tree->dataset, entry).parent;
+	return entry == tree->root;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as the tree, FORMAT_DEPTH_MAX at most */
-static int visit(struct place *place, uint32_t folder, visit_fn *before, visit_fn *after)
+/* Calls a function with an entry, if that is a part. */
+static int call_with(struct skeleton *skeleton, uint32_t entry, part_fn *function, struct err *err)
 {
-	const struct tree *tree = place->skeleton->tree;
-	struct dataset_child child;
-	size_t len = place->len;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	enum format_kind kind = dataset_child(skeleton->tree->dataset, entry).kind;
+	int r;
+
+	if ((kind != FORMAT_DIRECTORY && kind != FORMAT_SYMLINK) ||
+	    !is_below(skeleton->tree, entry))
+		return 0;
+	r = tree_path(skeleton->tree, entry, &path);
+	return r < 0 ? r : function(skeleton, &(struct part){entry, kind, path.data}, err);
+}
+
+/* With all parts, folders before what is in them: so their numbers rise. 0 or -errno. */
+static int call_with_all(struct skeleton *skeleton, part_fn *function, struct err *err)
+{
+	uint32_t count = dataset_entries(skeleton->tree->dataset);
 	int r = 0;
 
-	for (uint64_t i = 2; r == 0 && tree_child(tree, folder, i, &child); i++) {
-		if (child.kind != FORMAT_DIRECTORY && child.kind != FORMAT_SYMLINK)
-			continue;
-		r = enter(place, child.name, child.name_len);
-		if (r == 0 && before)
-			r = before(place, child.inode, &child);
-		if (r == 0 && child.kind == FORMAT_DIRECTORY)
-			r = visit(place, child.inode, before, after);
-		if (r >= 0 && after)
-			r = after(place, child.inode, &child);
-		r = r > 0 ? 0 : r;
-		place->len = len;
-		place->path[len] = '\0';
-	}
+	for (uint32_t entry = skeleton->tree->root + 1; r == 0 && entry < count; entry++)
+		r = call_with(skeleton, entry, function, err);
 	return r;
 }
 
@@ -73,48 +64,51 @@ static bool belongs(const struct tree *tree, uint32_t folder, const char *name)
 	return kind == FORMAT_DIRECTORY || kind == FORMAT_SYMLINK;
 }
 
-static int refuse_content(const struct place *place, const char *name)
+static int refuse_content(const char *name, struct err *err)
 {
-	return err_set(place->err, -ENOTEMPTY,
+	return err_set(err, -ENOTEMPTY,
 		       "not empty: '%s' in it would be hidden; use an empty folder", name);
 }
 
 /* Whether a real folder, if there is one, has only what the pack has there. */
-static int check_folder(struct place *place, uint32_t folder)
+static int check_folder(struct skeleton *skeleton, const struct part *part, struct err *err)
 {
 	SCOPE_DIR DIR *dir = NULL;
 	const struct dirent *found;
-	int fd = openat(place->skeleton->folder, place->len ? place->path : ".",
+	int fd = openat(skeleton->folder, part->path,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
-		return errno == ENOENT ? 1 : err_set(place->err, -errno, "%s", strerror(errno));
+		return errno == ENOENT ? 0
+				       : err_set(err, -errno, "cannot read '%s' in it: %s",
+						 part->path, strerror(errno));
 	dir = fdopendir(fd);
 	if (!dir)
 		return -ENOMEM;
 	while ((found = readdir(dir)))
-		if (!belongs(place->skeleton->tree, folder, found->d_name))
-			return refuse_content(place, found->d_name);
+		if (!belongs(skeleton->tree, part->entry, found->d_name))
+			return refuse_content(found->d_name, err);
 	return 0;
 }
 
-static bool is_link_to(const struct place *place, const char *target, size_t len)
+static bool is_link_to(const struct skeleton *skeleton, const char *path, const char *target,
+		       size_t len)
 {
 	char found[PATH_MAX];
-	ssize_t n = readlinkat(place->skeleton->folder, place->path, found, sizeof(found));
+	ssize_t n = readlinkat(skeleton->folder, path, found, sizeof(found));
 
 	return n < 0 ? errno == ENOENT : (size_t)n == len && memcmp(found, target, len) == 0;
 }
 
-static int check_child(struct place *place, uint32_t entry, const struct dataset_child *child)
+static int check_part(struct skeleton *skeleton, const struct part *part, struct err *err)
 {
 	const char *target;
 	size_t len;
 
-	if (child->kind == FORMAT_DIRECTORY)
-		return check_folder(place, entry);
-	target = dataset_target(place->skeleton->tree->dataset, entry, &len);
-	return is_link_to(place, target, len) ? 0 : refuse_content(place, place->path);
+	if (part->kind == FORMAT_DIRECTORY)
+		return check_folder(skeleton, part, err);
+	target = dataset_target(skeleton->tree->dataset, part->entry, &len);
+	return is_link_to(skeleton, part->path, target, len) ? 0 : refuse_content(part->path, err);
 }
 
 /* --- making and removing --------------------------------------------------------------------- */
@@ -141,51 +135,48 @@ static void note_all_numbers(struct skeleton *skeleton)
 }
 
 /* Whoever made it must be able to remove it. */
-static int make_folder(struct place *place, uint32_t entry)
+static int make_folder(struct skeleton *skeleton, const struct part *part)
 {
 	struct stat st;
-	int r = tree_stat(place->skeleton->tree, entry, &st);
+	int r = tree_stat(skeleton->tree, part->entry, &st);
 
 	if (r < 0)
 		return r;
-	if ((mkdirat(place->skeleton->folder, place->path, 0700) < 0 && errno != EEXIST) ||
-	    fchmodat(place->skeleton->folder, place->path, (st.st_mode & 0777) | 0700, 0) < 0 ||
-	    fstatat(place->skeleton->folder, place->path, &st, 0) < 0)
+	if ((mkdirat(skeleton->folder, part->path, 0700) < 0 && errno != EEXIST) ||
+	    fchmodat(skeleton->folder, part->path, (st.st_mode & 0777) | 0700, 0) < 0 ||
+	    fstatat(skeleton->folder, part->path, &st, 0) < 0)
 		return -errno;
-	note_number(place->skeleton, &st);
+	note_number(skeleton, &st);
 	return 0;
 }
 
-static int make_link(struct place *place, uint32_t entry)
+static int make_link(struct skeleton *skeleton, const struct part *part)
 {
-	char target[PATH_MAX];
+	SCOPE(buf_release) struct buf target = BUF_INIT;
 	size_t len;
-	const char *packed = dataset_target(place->skeleton->tree->dataset, entry, &len);
+	const char *packed = dataset_target(skeleton->tree->dataset, part->entry, &len);
 
-	if (len >= sizeof(target))
-		return -ENAMETOOLONG;
-	memcpy(target, packed, len);
-	target[len] = '\0';
-	return symlinkat(target, place->skeleton->folder, place->path) < 0 && errno != EEXIST
-		       ? -errno
-		       : 0;
+	if (buf_addf(&target, "%.*s", (int)len, packed) < 0)
+		return -ENOMEM;
+	return symlinkat(target.data, skeleton->folder, part->path) < 0 && errno != EEXIST ? -errno
+											   : 0;
 }
 
-static int make_child(struct place *place, uint32_t entry, const struct dataset_child *child)
+static int make_part(struct skeleton *skeleton, const struct part *part, struct err *err)
 {
-	int r = child->kind == FORMAT_DIRECTORY ? make_folder(place, entry)
-						: make_link(place, entry);
+	int r = part->kind == FORMAT_DIRECTORY ? make_folder(skeleton, part)
+					       : make_link(skeleton, part);
 
-	return r < 0 ? err_set(place->err, r, "cannot make '%s' in it, which foldfs needs: %s",
-			       place->path, strerror(-r))
+	return r < 0 ? err_set(err, r, "cannot make '%s' in it, which foldfs needs: %s", part->path,
+			       strerror(-r))
 		     : 0;
 }
 
-static int remove_child(struct place *place, uint32_t entry, const struct dataset_child *child)
+static int remove_part(struct skeleton *skeleton, const struct part *part, struct err *err)
 {
-	(void)entry;
-	(void)unlinkat(place->skeleton->folder, place->path,
-		       child->kind == FORMAT_DIRECTORY ? AT_REMOVEDIR : 0);
+	(void)err;
+	(void)unlinkat(skeleton->folder, part->path,
+		       part->kind == FORMAT_DIRECTORY ? AT_REMOVEDIR : 0);
 	return 0;
 }
 
@@ -215,30 +206,27 @@ static int open_own(struct skeleton *skeleton, const char *path, bool create, st
 int skeleton_make(const struct tree *tree, const char *path, bool create, struct skeleton *ret,
 		  struct err *err)
 {
-	struct place place = {.skeleton = ret, .err = err};
 	int r;
 
 	ret->tree = tree;
 	r = open_own(ret, path, create, err);
 	if (r == 0)
-		r = check_folder(&place, tree->root);
+		r = check_folder(ret, &(struct part){tree->root, FORMAT_DIRECTORY, "."}, err);
 	if (r == 0)
-		r = visit(&place, tree->root, check_child, NULL);
+		r = call_with_all(ret, check_part, err);
 	ret->made = r == 0;
-	if (r == 0)
-		r = visit(&place, tree->root, make_child, NULL);
-	return r;
+	return r < 0 ? r : call_with_all(ret, make_part, err);
 }
 
 /* The lock is of all processes that this one has forked, which have ended. */
 void skeleton_remove(struct skeleton *skeleton)
 {
-	struct place place = {.skeleton = skeleton};
-
 	if (skeleton->folder < 0 || flock(skeleton->folder, LOCK_EX | LOCK_NB) < 0)
 		return;
 	if (skeleton->made)
-		visit(&place, skeleton->tree->root, NULL, remove_child);
+		for (uint32_t entry = dataset_entries(skeleton->tree->dataset);
+		     --entry > skeleton->tree->root;)
+			call_with(skeleton, entry, remove_part, NULL);
 	if (skeleton->created)
 		rmdir(skeleton->path);
 }
@@ -252,18 +240,12 @@ void skeleton_release(struct skeleton *skeleton)
 
 int skeleton_open(const struct skeleton *skeleton, uint32_t entry, int flags)
 {
-	const struct tree *tree = skeleton->tree;
-	SCOPE(buf_release) struct buf path = BUF_INIT, root = BUF_INIT;
-	const char *rest;
-	int fd, r = dataset_path(tree->dataset, entry, &path);
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = tree_path(skeleton->tree, entry, &path);
 
-	if (r == 0)
-		r = dataset_path(tree->dataset, tree->root, &root);
 	if (r < 0)
 		return r;
-	rest = path.data + root.len;
-	rest += *rest == '/';
-	fd = openat(skeleton->folder, *rest ? rest : ".",
-		    flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	r = openat(skeleton->folder, path.len ? path.data : ".",
+		   flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return r < 0 ? -errno : r;
 }

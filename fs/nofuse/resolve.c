@@ -350,7 +350,7 @@ static bool is_other(const struct walk *walk, const char *path)
 
 	if (fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
 		return false;
-	if (!S_ISDIR(st.st_mode) || !skeleton_may_have(walk->resolver->skeleton, &st))
+	if (!S_ISDIR(st.st_mode) || st.st_dev != walk->resolver->skeleton->device)
 		return !S_ISLNK(st.st_mode);
 	fd = open(path, FOLDER | O_NOFOLLOW);
 	return fd >= 0 && job_link(getpid(), fd, found) == 0 && !below(walk->top, found);

@@ -4,9 +4,6 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/vfs.h>
-
-#define OVERLAYFS_MAGIC 0x794c7630
 
 /* A folder or link that it has below its own folder. */
 struct part {
@@ -113,27 +110,6 @@ static int check_part(struct skeleton *skeleton, const struct part *part, struct
 
 /* --- making and removing --------------------------------------------------------------------- */
 
-static void note_number(struct skeleton *skeleton, const struct stat *st)
-{
-	skeleton->numbers[st->st_ino % SKELETON_NUMBERS / 8] |=
-		(unsigned char)(1 << st->st_ino % 8);
-}
-
-bool skeleton_may_have(const struct skeleton *skeleton, const struct stat *st)
-{
-	return st->st_dev == skeleton->device &&
-	       skeleton->numbers[st->st_ino % SKELETON_NUMBERS / 8] >> st->st_ino % 8 & 1;
-}
-
-/* On overlayfs, a folder may have another number each time that it is looked up. */
-static void note_all_numbers(struct skeleton *skeleton)
-{
-	struct statfs fs;
-
-	if (fstatfs(skeleton->folder, &fs) < 0 || fs.f_type == OVERLAYFS_MAGIC)
-		memset(skeleton->numbers, 0xff, sizeof(skeleton->numbers));
-}
-
 /* Whoever made it must be able to remove it. */
 static int make_folder(struct skeleton *skeleton, const struct part *part)
 {
@@ -143,10 +119,8 @@ static int make_folder(struct skeleton *skeleton, const struct part *part)
 	if (r < 0)
 		return r;
 	if ((mkdirat(skeleton->folder, part->path, 0700) < 0 && errno != EEXIST) ||
-	    fchmodat(skeleton->folder, part->path, (st.st_mode & 0777) | 0700, 0) < 0 ||
-	    fstatat(skeleton->folder, part->path, &st, 0) < 0)
+	    fchmodat(skeleton->folder, part->path, (st.st_mode & 0777) | 0700, 0) < 0)
 		return -errno;
-	note_number(skeleton, &st);
 	return 0;
 }
 
@@ -197,8 +171,6 @@ static int open_own(struct skeleton *skeleton, const char *path, bool create, st
 		return err_set(err, -errno, "%s", strerror(errno));
 	skeleton->device = st.st_dev;
 	skeleton->inode = st.st_ino;
-	note_number(skeleton, &st);
-	note_all_numbers(skeleton);
 	(void)flock(skeleton->folder, LOCK_SH);
 	return 0;
 }

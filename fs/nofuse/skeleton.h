@@ -8,8 +8,6 @@
 #include "base/err.h"
 #include "fs/tree.h"
 
-#define SKELETON_NUMBERS 65536
-
 struct skeleton {
 	const struct tree *tree; /* borrowed */
 	char *path;		 /* absolute, without links */
@@ -18,8 +16,6 @@ struct skeleton {
 	ino_t inode;
 	bool created; /* the folder itself */
 	bool made;    /* what is in it may be removed */
-	/* Of the remainders of its folders' inode numbers, a bit each. */
-	unsigned char numbers[SKELETON_NUMBERS / 8];
 };
 
 #define SKELETON_NONE ((struct skeleton){.folder = -1})
@@ -29,8 +25,6 @@ struct skeleton {
  * with the way out. */
 int skeleton_make(const struct tree *tree, const char *path, bool create, struct skeleton *ret,
 		  struct err *err);
-/* Whether a folder, as stat(2) has it, may be one of them. */
-bool skeleton_may_have(const struct skeleton *skeleton, const struct stat *st);
 /* Removes what was made, unless another job uses it. */
 void skeleton_remove(struct skeleton *skeleton);
 void skeleton_release(struct skeleton *skeleton);

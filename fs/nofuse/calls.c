@@ -4,7 +4,6 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "fs/life/stats.h"
-#include "fs/nofuse/call.h"
 #include "fs/nofuse/job.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -39,25 +38,24 @@ uint64_t call_rest(const struct call *call, int index)
 
 /* --- what a path means ----------------------------------------------------------------------- */
 
-static int check_access(const struct answers *answers, const struct call *call, uint32_t entry,
-			int access)
+static int check_access(const struct call *call, uint32_t entry, int access)
 {
 	struct tree_user user = {.pid = call->pid};
-	int r = tree_access(answers->tree, entry, access, &user);
+	int r = tree_access(call->answers->tree, entry, access, &user);
 
 	return r == 0 || r == -EACCES ? r : -EIO;
 }
 
-int64_t call_find_text(const struct answers *answers, const struct call *call, int from,
-		       const char *text, enum follow follow, struct resolved *ret)
+int64_t call_find_text(const struct call *call, int from, const char *text, enum follow follow,
+		       struct resolved *ret)
 {
 	int r = 0;
 
-	*ret = resolve(&answers->resolver, call->pid, from, text, follow);
+	*ret = resolve(&call->answers->resolver, call->pid, from, text, follow);
 	if (!ret->inside)
 		return PASS;
 	if (ret->searched && (!ret->error || ret->above))
-		r = check_access(answers, call, ret->folder, X_OK);
+		r = check_access(call, ret->folder, X_OK);
 	if (r < 0) {
 		ret->above = false;
 		ret->error = r;
@@ -66,8 +64,8 @@ int64_t call_find_text(const struct answers *answers, const struct call *call, i
 }
 
 /* Returns 0, PASS, or -errno. */
-int64_t call_find_path(const struct answers *answers, const struct call *call, int fd, int path,
-		       enum follow follow, struct resolved *ret)
+int64_t call_find_path(const struct call *call, int fd, int path, enum follow follow,
+		       struct resolved *ret)
 {
 	int from = fd == NO ? AT_FDCWD : (int)call_argument(call, fd), r = 0;
 	char text[PATH_MAX] = "";
@@ -79,41 +77,40 @@ int64_t call_find_path(const struct answers *answers, const struct call *call, i
 	if (r < 0)
 		return PASS;
 	if (*text)
-		return call_find_text(answers, call, from, text, follow, ret);
+		return call_find_text(call, from, text, follow, ret);
 	if (path == NO || call->empty ||
 	    (call->row->fixed & NULL_PATH && !call_argument(call, path)))
-		*ret = resolve_open(&answers->resolver, call->pid, from);
+		*ret = resolve_open(&call->answers->resolver, call->pid, from);
 	else
 		ret->error = -ENOENT; /* as the kernel will say */
 	return ret->inside ? ret->error : PASS;
 }
 
-int64_t call_find(const struct answers *answers, struct call *call, enum follow follow)
+int64_t call_find(struct call *call, enum follow follow)
 {
-	return call_find_path(answers, call, call->row->fd, call->row->path, follow, &call->to);
+	return call_find_path(call, call->row->fd, call->row->path, follow, &call->to);
 }
 
-int64_t call_find_at(const struct answers *answers, struct call *call)
+int64_t call_find_at(struct call *call)
 {
-	return call_find(answers, call,
-			 call->flags & AT_SYMLINK_NOFOLLOW ? FOLLOW_SLASH : FOLLOW_ALWAYS);
+	return call_find(call, call->flags & AT_SYMLINK_NOFOLLOW ? FOLLOW_SLASH : FOLLOW_ALWAYS);
 }
 
-static struct dataset_entry entry_of(const struct answers *answers, const struct call *call)
+static struct dataset_entry entry_of(const struct call *call)
 {
-	return dataset_entry(answers->tree->dataset, call->to.entry);
+	return dataset_entry(call->answers->tree->dataset, call->to.entry);
 }
 
-bool call_is_folder(const struct answers *answers, const struct call *call)
+bool call_is_folder(const struct call *call)
 {
-	return entry_of(answers, call).kind == FORMAT_DIRECTORY;
+	return entry_of(call).kind == FORMAT_DIRECTORY;
 }
 
 /* The caller may have gone, and its number been given to another process. */
-static int64_t give_bytes(const struct answers *answers, const struct call *call, uint64_t address,
-			  const void *bytes, size_t len, int64_t result)
+static int64_t give_bytes(const struct call *call, uint64_t address, const void *bytes, size_t len,
+			  int64_t result)
 {
-	int r = listener_waits(&answers->listener, call->asked)
+	int r = listener_waits(&call->answers->listener, call->asked)
 			? job_write(call->pid, address, bytes, len)
 			: -EINTR;
 
@@ -123,16 +120,16 @@ static int64_t give_bytes(const struct answers *answers, const struct call *call
 /* --- opening --------------------------------------------------------------------------------- */
 
 /* If it fails, it is the job that is short of descriptors. */
-static int64_t give_fd(const struct answers *answers, const struct call *call, int fd)
+static int64_t give_fd(const struct call *call, int fd)
 {
-	int r = listener_give(&answers->listener, call->asked, fd, call->flags & O_CLOEXEC);
+	int r = listener_give(&call->answers->listener, call->asked, fd, call->flags & O_CLOEXEC);
 
 	if (r < 0)
-		listener_answer(&answers->listener, call->asked, r);
+		listener_answer(&call->answers->listener, call->asked, r);
 	return GIVEN;
 }
 
-static int64_t open_folder(const struct answers *answers, struct call *call)
+static int64_t open_folder(struct call *call)
 {
 	int flags = (int)call->flags;
 	SCOPE_CLOSE int fd = -1;
@@ -145,19 +142,19 @@ static int64_t open_folder(const struct answers *answers, struct call *call)
 		return -EISDIR;
 	if (flags & UNNAMED)
 		return -EROFS;
-	r = check_access(answers, call, call->to.entry, R_OK);
+	r = check_access(call, call->to.entry, R_OK);
 	if (r < 0)
 		return r;
-	fd = cursors_open(answers->cursors, call->to.entry, flags, &call->opener, &mark);
+	fd = cursors_open(call->answers->cursors, call->to.entry, flags, &call->opener, &mark);
 	if (fd < 0)
 		return fd;
-	r = give_fd(answers, call, fd);
-	cursors_given(answers->cursors, mark);
+	r = give_fd(call, fd);
+	cursors_given(call->answers->cursors, mark);
 	return r;
 }
 
 /* The order of the checks is the kernel's. */
-static int64_t open_file(const struct answers *answers, struct call *call)
+static int64_t open_file(struct call *call)
 {
 	int flags = (int)call->flags;
 	SCOPE_CLOSE int fd = -1;
@@ -168,16 +165,16 @@ static int64_t open_file(const struct answers *answers, struct call *call)
 	if (!(flags & O_PATH) && (flags & O_ACCMODE || flags & O_TRUNC))
 		return -EROFS;
 	if (!(flags & O_PATH))
-		r = check_access(answers, call, call->to.entry, R_OK);
+		r = check_access(call, call->to.entry, R_OK);
 	if (r < 0)
 		return r;
 	/* What is opened by O_PATH cannot be given away. O_ACCMODE neither reads nor writes, too.
 	 */
-	fd = store_open(answers->store, entry_of(answers, call).inode,
+	fd = store_open(call->answers->store, entry_of(call).inode,
 			flags & O_PATH ? O_ACCMODE
 				       : flags & (O_APPEND | O_NONBLOCK | O_SYNC | O_DSYNC),
 			&call->opener);
-	return fd < 0 ? fd : give_fd(answers, call, fd);
+	return fd < 0 ? fd : give_fd(call, fd);
 }
 
 /* What the kernel finds wrong with the flags before it looks at the path. */
@@ -191,12 +188,11 @@ static bool is_wrong(int flags)
 	return (flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY);
 }
 
-static int64_t answer_open(const struct answers *answers, struct call *call)
+static int64_t answer_open(struct call *call)
 {
 	int flags = (int)call->flags;
 	bool only = !(flags & O_PATH) && (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
-	int64_t r =
-		call_find(answers, call, flags & O_NOFOLLOW || only ? FOLLOW_SLASH : FOLLOW_ALWAYS);
+	int64_t r = call_find(call, flags & O_NOFOLLOW || only ? FOLLOW_SLASH : FOLLOW_ALWAYS);
 
 	if (r == PASS)
 		return PASS;
@@ -212,20 +208,20 @@ static int64_t answer_open(const struct answers *answers, struct call *call)
 	}
 	if (r < 0)
 		return r;
-	mount_count(answers->mount, REQUEST_OPEN);
-	switch (entry_of(answers, call).kind) {
+	mount_count(call->answers->mount, REQUEST_OPEN);
+	switch (entry_of(call).kind) {
 	case FORMAT_DIRECTORY:
-		return open_folder(answers, call);
+		return open_folder(call);
 	case FORMAT_SYMLINK:
 		return flags & O_DIRECTORY ? -ENOTDIR : flags & O_PATH ? PASS : -ELOOP;
 	default:
-		return open_file(answers, call);
+		return open_file(call);
 	}
 }
 
 /* Where a path is to stay within a folder, the kernel sees to it for what is not of the pack; for
  * what is, programs have another way. What the kernel does not know it refuses itself. */
-static int64_t answer_open_how(const struct answers *answers, struct call *call)
+static int64_t answer_open_how(struct call *call)
 {
 	struct {
 		uint64_t flags, mode, resolve;
@@ -238,48 +234,48 @@ static int64_t answer_open_how(const struct answers *answers, struct call *call)
 		return PASS;
 	call->flags = how.flags;
 	if (how.resolve == 0)
-		return answer_open(answers, call);
-	r = call_find(answers, call, FOLLOW_ALWAYS);
+		return answer_open(call);
+	r = call_find(call, FOLLOW_ALWAYS);
 	return r == PASS ? PASS : -ENOSYS;
 }
 
 /* --- attributes ------------------------------------------------------------------------------ */
 
 /* The folder has the number that it has for everybody: by that, foldstat finds the job. */
-static uint64_t number_of(const struct answers *answers, uint64_t ino)
+static uint64_t number_of(const struct call *call, uint64_t ino)
 {
-	return ino == TREE_ROOT_INO ? answers->skeleton->inode : ino | INODES;
+	return ino == TREE_ROOT_INO ? call->answers->skeleton->inode : ino | INODES;
 }
 
-static int stat_entry(const struct answers *answers, const struct call *call, struct stat *ret)
+static int stat_entry(const struct call *call, struct stat *ret)
 {
 	char space[JOB_NAME];
-	int r = tree_stat(answers->tree, call->to.entry, ret);
+	int r = tree_stat(call->answers->tree, call->to.entry, ret);
 
-	ret->st_ino = number_of(answers, ret->st_ino);
-	ret->st_dev = answers->skeleton->device;
+	ret->st_ino = number_of(call, ret->st_ino);
+	ret->st_dev = call->answers->skeleton->device;
 	job_space(call->pid, space);
-	if (strcmp(space, answers->space) != 0) {
+	if (strcmp(space, call->answers->space) != 0) {
 		ret->st_uid = job_id(call->pid, "uid_map", ret->st_uid);
 		ret->st_gid = job_id(call->pid, "gid_map", ret->st_gid);
 	}
 	return r < 0 ? -EIO : 0;
 }
 
-static int64_t find_stat(const struct answers *answers, struct call *call, struct stat *ret)
+static int64_t find_stat(struct call *call, struct stat *ret)
 {
-	int64_t r = call_find_at(answers, call);
+	int64_t r = call_find_at(call);
 
-	mount_count(answers->mount, REQUEST_GETATTR);
-	return r ? r : stat_entry(answers, call, ret);
+	mount_count(call->answers->mount, REQUEST_GETATTR);
+	return r ? r : stat_entry(call, ret);
 }
 
-static int64_t answer_stat(const struct answers *answers, struct call *call)
+static int64_t answer_stat(struct call *call)
 {
 	struct stat st = {0};
-	int64_t r = find_stat(answers, call, &st);
+	int64_t r = find_stat(call, &st);
 
-	return r ? r : give_bytes(answers, call, call_rest(call, 0), &st, sizeof(st), 0);
+	return r ? r : give_bytes(call, call_rest(call, 0), &st, sizeof(st), 0);
 }
 
 static struct statx_timestamp timestamp(struct timespec time)
@@ -288,7 +284,7 @@ static struct statx_timestamp timestamp(struct timespec time)
 }
 
 /* The mask comes before the structure. */
-static int64_t answer_statx(const struct answers *answers, struct call *call)
+static int64_t answer_statx(struct call *call)
 {
 	struct stat st = {0};
 	struct statx stx;
@@ -297,7 +293,7 @@ static int64_t answer_statx(const struct answers *answers, struct call *call)
 	if ((call->flags & AT_STATX_SYNC_TYPE) == AT_STATX_SYNC_TYPE ||
 	    (unsigned)call_argument(call, 3) & STATX__RESERVED)
 		return PASS;
-	r = find_stat(answers, call, &st);
+	r = find_stat(call, &st);
 	if (r)
 		return r;
 	stx = (struct statx){
@@ -316,64 +312,63 @@ static int64_t answer_statx(const struct answers *answers, struct call *call)
 		.stx_dev_major = major(st.st_dev),
 		.stx_dev_minor = minor(st.st_dev),
 	};
-	return give_bytes(answers, call, call_rest(call, 1), &stx, sizeof(stx), 0);
+	return give_bytes(call, call_rest(call, 1), &stx, sizeof(stx), 0);
 }
 
-static int64_t answer_access(const struct answers *answers, struct call *call)
+static int64_t answer_access(struct call *call)
 {
 	int mode = (int)call_rest(call, 0);
-	int64_t r = call_find_at(answers, call);
+	int64_t r = call_find_at(call);
 
 	if (r || mode == F_OK)
 		return r;
 	if (mode & ~(R_OK | W_OK | X_OK))
 		return PASS;
-	return mode & W_OK ? -EROFS : check_access(answers, call, call->to.entry, mode);
+	return mode & W_OK ? -EROFS : check_access(call, call->to.entry, mode);
 }
 
-static int64_t give_link(const struct answers *answers, const struct call *call, const char *text,
-			 size_t len)
+static int64_t give_link(const struct call *call, const char *text, size_t len)
 {
 	int room = (int)call_rest(call, 1);
 
 	if (room <= 0)
 		return -EINVAL;
 	len = min(len, (size_t)room);
-	return give_bytes(answers, call, call_rest(call, 0), text, len, (int64_t)len);
+	return give_bytes(call, call_rest(call, 0), text, len, (int64_t)len);
 }
 
 /* The name of an open file, as /proc would say it of one in a mount. */
-static int64_t give_path(const struct answers *answers, const struct call *call)
+static int64_t give_path(const struct call *call)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	char top[PATH_MAX];
 	int r = getcwd(top, sizeof(top)) ? buf_addf(&path, "%s/", top) : -errno;
 
 	if (r == 0)
-		r = tree_path(answers->tree, call->to.entry, &path);
-	return r < 0 ? r : give_link(answers, call, path.data, path.len);
+		r = tree_path(call->answers->tree, call->to.entry, &path);
+	return r < 0 ? r : give_link(call, path.data, path.len);
 }
 
-static int64_t answer_readlink(const struct answers *answers, struct call *call)
+static int64_t answer_readlink(struct call *call)
 {
-	int64_t r = call_find(answers, call, FOLLOW_SLASH);
+	int64_t r = call_find(call, FOLLOW_SLASH);
 	const char *target;
 	size_t len;
 
 	if (call->to.by_link)
-		return give_path(answers, call);
+		return give_path(call);
 	if (r)
 		return r;
-	if (entry_of(answers, call).kind != FORMAT_SYMLINK)
+	if (entry_of(call).kind != FORMAT_SYMLINK)
 		return -EINVAL;
-	target = dataset_target(answers->tree->dataset, call->to.entry, &len);
-	return give_link(answers, call, target, len);
+	target = dataset_target(call->answers->tree->dataset, call->to.entry, &len);
+	return give_link(call, target, len);
 }
 
-static int64_t answer_statfs(const struct answers *answers, struct call *call)
+static int64_t answer_statfs(struct call *call)
 {
-	const struct dataset_info *info = dataset_info(answers->tree->dataset);
-	int64_t r = call_find(answers, call, FOLLOW_ALWAYS);
+	const struct dataset_info *info = dataset_info(call->answers->tree->dataset);
+	int64_t r = call_find(call, FOLLOW_ALWAYS);
 	const struct statfs fs = {
 		.f_type = STATFS_MAGIC,
 		.f_bsize = 4096,
@@ -384,16 +379,16 @@ static int64_t answer_statfs(const struct answers *answers, struct call *call)
 		.f_flags = STATFS_VALID | ST_RDONLY | ST_NOSUID | ST_NODEV,
 	};
 
-	return r ? r : give_bytes(answers, call, call_rest(call, 0), &fs, sizeof(fs), 0);
+	return r ? r : give_bytes(call, call_rest(call, 0), &fs, sizeof(fs), 0);
 }
 
 /* --- extended attributes --------------------------------------------------------------------- */
 
 /* The job is its owner's. */
-static int64_t give_stats(const struct answers *answers, const struct call *call)
+static int64_t give_stats(const struct call *call)
 {
 	SCOPE(buf_release) struct buf json = BUF_INIT;
-	int r = mount_report(answers->mount, true, &json);
+	int r = mount_report(call->answers->mount, true, &json);
 	uint64_t room = call_rest(call, 2);
 
 	if (r < 0)
@@ -401,35 +396,34 @@ static int64_t give_stats(const struct answers *answers, const struct call *call
 	if (room == 0)
 		return (int64_t)json.len + STATS_GROWTH;
 	return room < json.len ? -ERANGE
-			       : give_bytes(answers, call, call_rest(call, 1), json.data, json.len,
+			       : give_bytes(call, call_rest(call, 1), json.data, json.len,
 					    (int64_t)json.len);
 }
 
-static int64_t answer_getxattr(const struct answers *answers, struct call *call)
+static int64_t answer_getxattr(struct call *call)
 {
 	char name[XATTR_NAME_MAX + 1];
-	int64_t r = call_find_at(answers, call);
+	int64_t r = call_find_at(call);
 
 	if (r)
 		return r;
-	mount_count(answers->mount, REQUEST_GETXATTR);
+	mount_count(call->answers->mount, REQUEST_GETXATTR);
 	if (job_read_text(call->pid, call_rest(call, 0), name, sizeof(name)) < 0)
 		return -EFAULT;
-	if (call->to.entry == answers->tree->root && strcmp(name, STATS_NAME) == 0)
-		return give_stats(answers, call);
+	if (call->to.entry == call->answers->tree->root && strcmp(name, STATS_NAME) == 0)
+		return give_stats(call);
 	return strncmp(name, "system.", 7) == 0 ? -EOPNOTSUPP : -ENODATA;
 }
 
-static int64_t answer_listxattr(const struct answers *answers, struct call *call)
+static int64_t answer_listxattr(struct call *call)
 {
-	mount_count(answers->mount, REQUEST_LISTXATTR);
-	return call_find_at(answers, call);
+	mount_count(call->answers->mount, REQUEST_LISTXATTR);
+	return call_find_at(call);
 }
 
 /* --- listings -------------------------------------------------------------------------------- */
 
 struct listing {
-	const struct answers *answers;
 	const struct call *call;
 	size_t room, used;
 	_Alignas(struct dirent) char bytes[LISTING_MAX];
@@ -445,7 +439,8 @@ static bool add_record(struct listing *listing, const struct dataset_child *chil
 	if (listing->used + len > listing->room)
 		return false;
 	memset(record, 0, len);
-	record->d_ino = number_of(listing->answers, tree_ino(listing->answers->tree, child->inode));
+	record->d_ino =
+		number_of(listing->call, tree_ino(listing->call->answers->tree, child->inode));
 	record->d_off = (off_t)place + 1;
 	record->d_reclen = (unsigned short)len;
 	record->d_type = (unsigned char)IFTODT(tree_type(child->kind));
@@ -460,30 +455,29 @@ static int64_t give_listing(void *context, uint64_t *place)
 	const struct call *call = listing->call;
 	struct dataset_child child;
 
-	while (tree_child(listing->answers->tree, call->to.entry, *place, &child) &&
+	while (tree_child(call->answers->tree, call->to.entry, *place, &child) &&
 	       add_record(listing, &child, *place))
 		++*place;
 	if (listing->used == 0)
-		return tree_child(listing->answers->tree, call->to.entry, *place, &child) ? -EINVAL
-											  : 0;
-	return give_bytes(listing->answers, call, call_rest(call, 0), listing->bytes, listing->used,
+		return tree_child(call->answers->tree, call->to.entry, *place, &child) ? -EINVAL
+										       : 0;
+	return give_bytes(call, call_rest(call, 0), listing->bytes, listing->used,
 			  (int64_t)listing->used);
 }
 
-static int64_t answer_getdents(const struct answers *answers, struct call *call)
+static int64_t answer_getdents(struct call *call)
 {
 	struct listing listing;
-	int64_t r = call_find(answers, call, FOLLOW_ALWAYS);
+	int64_t r = call_find(call, FOLLOW_ALWAYS);
 
-	if (r || !call_is_folder(answers, call))
+	if (r || !call_is_folder(call))
 		return r ? r : PASS;
-	mount_count(answers->mount, REQUEST_READDIR);
-	listing.answers = answers;
+	mount_count(call->answers->mount, REQUEST_READDIR);
 	listing.call = call;
 	listing.room = min((size_t)(unsigned)call_rest(call, 1), sizeof(listing.bytes));
 	listing.used = 0;
-	return cursors_list(answers->cursors, call->pid, (int)call_argument(call, 0), give_listing,
-			    &listing);
+	return cursors_list(call->answers->cursors, call->pid, (int)call_argument(call, 0),
+			    give_listing, &listing);
 }
 
 /* --- the table ------------------------------------------------------------------------------- */
@@ -574,15 +568,15 @@ size_t calls_listed(uint32_t ret[static CALLS_MAX])
 }
 
 /* Other threads soon close what they have open. */
-static int64_t answer_patiently(const struct answers *answers, struct call *call)
+static int64_t answer_patiently(struct call *call)
 {
 	const struct timespec tick = {.tv_nsec = CLOCK_SECOND / TRIES};
-	int64_t r = call->row->answer(answers, call);
+	int64_t r = call->row->answer(call);
 
 	for (int tries = TRIES; r == -EMFILE && tries > 0; tries--) {
 		opener_waits(&call->opener);
 		nanosleep(&tick, NULL);
-		r = call->row->answer(answers, call);
+		r = call->row->answer(call);
 	}
 	return r;
 }
@@ -592,7 +586,8 @@ void calls_answer(const struct answers *answers, const struct asked *asked,
 {
 	const struct seccomp_data *data = &asked->notif.data;
 	const struct row *row = table;
-	struct call call = {.asked = asked,
+	struct call call = {.answers = answers,
+			    .asked = asked,
 			    .pid = (pid_t)asked->notif.pid,
 			    .opener = {asked->notif.pid, waits, context}};
 	int64_t r;
@@ -607,7 +602,7 @@ void calls_answer(const struct answers *answers, const struct asked *asked,
 	if (row->known && call.flags & ~(uint32_t)row->known)
 		r = PASS;
 	else
-		r = answer_patiently(answers, &call);
+		r = answer_patiently(&call);
 	if (r == PASS)
 		listener_pass(&answers->listener, asked);
 	else if (r != GIVEN)

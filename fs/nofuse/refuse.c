@@ -1,28 +1,60 @@
 #include "base/math.h"
-#include "fs/nofuse/call.h"
+#include "fs/nofuse/calls.h"
 #include "fs/nofuse/job.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* Would change what a path names. */
-int64_t refuse_change(const struct answers *answers, struct call *call)
+static int64_t refuse(struct call *call, int error)
 {
-	int64_t r = call_find_at(answers, call);
+	int64_t r = call_find_at(call);
 
-	return r ? r : -EROFS;
+	return r ? r : error;
 }
 
-int64_t refuse_truncate(const struct answers *answers, struct call *call)
+/* A folder is the kernel's. */
+static int64_t refuse_file(struct call *call, int error)
 {
-	int64_t r = call_find_at(answers, call);
+	int64_t r = call_find_at(call);
+
+	return r ? r : call_is_folder(call) ? PASS : error;
+}
+
+int64_t refuse_change(struct call *call)
+{
+	return refuse(call, -EROFS);
+}
+
+int64_t refuse_execution(struct call *call)
+{
+	return refuse(call, -EACCES);
+}
+
+int64_t refuse_old_listing(struct call *call)
+{
+	return refuse(call, -ENOSYS);
+}
+
+int64_t refuse_watch(struct call *call)
+{
+	return refuse_file(call, -EOPNOTSUPP);
+}
+
+int64_t enter_folder(struct call *call)
+{
+	return refuse_file(call, -ENOTDIR);
+}
+
+int64_t refuse_truncate(struct call *call)
+{
+	int64_t r = call_find_at(call);
 
 	if (r)
 		return r;
 	if ((int64_t)call_rest(call, 0) < 0)
 		return -EINVAL;
-	return call_is_folder(answers, call) ? -EISDIR : -EROFS;
+	return call_is_folder(call) ? -EISDIR : -EROFS;
 }
 
 /* Of a call that would change a folder: what is wrong with the path up to that, or 0. */
@@ -43,13 +75,13 @@ static int64_t refuse_new(int64_t r, const struct resolved *to, bool folder)
 	return -EEXIST;
 }
 
-int64_t refuse_making(const struct answers *answers, struct call *call)
+int64_t refuse_making(struct call *call)
 {
-	return refuse_new(call_find(answers, call, FOLLOW_NEVER), &call->to, call->row->fixed);
+	return refuse_new(call_find(call, FOLLOW_NEVER), &call->to, call->row->fixed);
 }
 
 /* A local socket makes its name. */
-int64_t refuse_socket(const struct answers *answers, struct call *call)
+int64_t refuse_socket(struct call *call)
 {
 	struct sockaddr_un name = {0};
 	char path[sizeof(name.sun_path) + 1] = "";
@@ -60,8 +92,8 @@ int64_t refuse_socket(const struct answers *answers, struct call *call)
 	    !*name.sun_path)
 		return PASS;
 	memcpy(path, name.sun_path, sizeof(name.sun_path));
-	r = refuse_new(call_find_text(answers, call, AT_FDCWD, path, FOLLOW_NEVER, &call->to),
-		       &call->to, false);
+	r = refuse_new(call_find_text(call, AT_FDCWD, path, FOLLOW_NEVER, &call->to), &call->to,
+		       false);
 	return r == -EEXIST ? -EADDRINUSE : r;
 }
 
@@ -72,10 +104,10 @@ static bool is_top(const struct resolved *to)
 }
 
 /* The kernel finds that nothing may be written before it looks for the name. */
-int64_t refuse_removal(const struct answers *answers, struct call *call)
+int64_t refuse_removal(struct call *call)
 {
 	bool folder = call->flags & AT_REMOVEDIR;
-	int64_t r = call_find(answers, call, FOLLOW_NEVER);
+	int64_t r = call_find(call, FOLLOW_NEVER);
 
 	if (wrong_above(r, &call->to))
 		return r;
@@ -86,12 +118,12 @@ int64_t refuse_removal(const struct answers *answers, struct call *call)
 	return !folder ? -EISDIR : call->to.last == RESOLVED_DOT ? -EINVAL : -ENOTEMPTY;
 }
 
-int64_t refuse_rename(const struct answers *answers, struct call *call)
+int64_t refuse_rename(struct call *call)
 {
 	bool at = call->row->fd != NO;
 	struct resolved to = {0};
-	int64_t first = call_find(answers, call, FOLLOW_NEVER);
-	int64_t second = call_find_path(answers, call, at ? 2 : NO, at ? 3 : 1, FOLLOW_NEVER, &to);
+	int64_t first = call_find(call, FOLLOW_NEVER);
+	int64_t second = call_find_path(call, at ? 2 : NO, at ? 3 : 1, FOLLOW_NEVER, &to);
 
 	if (first == PASS && second == PASS)
 		return PASS;
@@ -110,46 +142,16 @@ int64_t refuse_rename(const struct answers *answers, struct call *call)
 	return -EROFS;
 }
 
-int64_t refuse_link(const struct answers *answers, struct call *call)
+int64_t refuse_link(struct call *call)
 {
 	bool at = call->row->fd != NO;
 	struct resolved to = {0};
-	int64_t r = call_find(answers, call,
-			      call->flags & AT_SYMLINK_FOLLOW ? FOLLOW_ALWAYS : FOLLOW_SLASH);
+	int64_t r = call_find(call, call->flags & AT_SYMLINK_FOLLOW ? FOLLOW_ALWAYS : FOLLOW_SLASH);
 	int64_t second;
 
 	if (call->to.error)
 		return r;
-	second = call_find_path(answers, call, at ? 2 : NO, at ? 3 : 1, FOLLOW_NEVER, &to);
+	second = call_find_path(call, at ? 2 : NO, at ? 3 : 1, FOLLOW_NEVER, &to);
 	second = refuse_new(second, &to, false);
 	return second == PASS && r == 0 ? -EXDEV : second;
-}
-
-int64_t refuse_execution(const struct answers *answers, struct call *call)
-{
-	int64_t r = call_find_at(answers, call);
-
-	return r ? r : -EACCES;
-}
-
-/* A folder is the kernel's. */
-int64_t enter_folder(const struct answers *answers, struct call *call)
-{
-	int64_t r = call_find(answers, call, FOLLOW_ALWAYS);
-
-	return r || !call_is_folder(answers, call) ? r ? r : -ENOTDIR : PASS;
-}
-
-int64_t refuse_old_listing(const struct answers *answers, struct call *call)
-{
-	int64_t r = call_find(answers, call, FOLLOW_ALWAYS);
-
-	return r == 0 ? -ENOSYS : r;
-}
-
-int64_t refuse_watch(const struct answers *answers, struct call *call)
-{
-	int64_t r = call_find(answers, call, FOLLOW_ALWAYS);
-
-	return r == 0 && !call_is_folder(answers, call) ? -EOPNOTSUPP : r == 0 ? PASS : r;
 }

@@ -100,6 +100,17 @@ int listener_receive(int socket, struct listener *ret)
 
 /* --- calls ----------------------------------------------------------------------------------- */
 
+/* A process that is stopped or frozen while it waits for the listener's lock has done nothing. */
+static int control(const struct listener *listener, unsigned long request, const void *arg)
+{
+	int r;
+
+	do
+		r = ioctl(listener->fd, request, arg);
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : r;
+}
+
 int listener_take(const struct listener *listener, struct asked *ret)
 {
 	memset(ret, 0, sizeof(*ret));
@@ -110,12 +121,12 @@ int listener_take(const struct listener *listener, struct asked *ret)
 
 bool listener_waits(const struct listener *listener, const struct asked *asked)
 {
-	return ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &asked->notif.id) == 0;
+	return control(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &asked->notif.id) == 0;
 }
 
 static void respond(const struct listener *listener, struct seccomp_notif_resp response)
 {
-	ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_SEND, &response);
+	control(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
 void listener_answer(const struct listener *listener, const struct asked *asked, int64_t result)
@@ -142,10 +153,10 @@ int listener_give(const struct listener *listener, const struct asked *asked, in
 		.flags = listener->killable ? 0 : SECCOMP_ADDFD_FLAG_SEND,
 		.srcfd = (uint32_t)fd,
 		.newfd_flags = cloexec ? O_CLOEXEC : 0};
-	int there = ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_ADDFD, &given);
+	int there = control(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &given);
 
 	if (there < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return there == -ENOENT ? 0 : there;
 	if (listener->killable)
 		listener_answer(listener, asked, there);
 	return 0;

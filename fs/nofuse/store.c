@@ -1,23 +1,23 @@
 #include "fs/nofuse/store.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "base/uapi.h"
 #include <fcntl.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <sys/uio.h>
 
-#define BUCKETS 4096
-#define PIECE	(2 * CACHE_EXTENT_MAX) /* of a request */
+#define PIECE (2 * CACHE_EXTENT_MAX) /* of a request */
 
-/* A copy, or one that is being made. */
-struct item {
-	struct item *next;	    /* of a bucket */
-	struct item *older, *newer; /* of those that are complete */
+/* A place for a copy. */
+struct copy {
 	uint32_t entry;
+	int fd; /* 0: there is none */
+	bool in_making;
 	uint64_t size;
-	int fd; /* -1: not complete */
 };
 
 struct store {
@@ -28,23 +28,22 @@ struct store {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a copy is complete, or could not be made */
 	/* What follows is protected by lock: */
-	struct item *buckets[BUCKETS];
-	struct item ring; /* newer: the oldest copy; older: the newest */
-	uint64_t bytes, files, making;
-	bool said; /* that a file is too large */
+	uint64_t bytes, in_making;
+	uint64_t hand;	      /* the place that is to be given up next */
+	bool said;	      /* that a file is too large */
+	struct copy copies[]; /* limits.files; each entry has one place, which it shares */
 };
 
 struct store *store_new(struct mount *mount, const struct resolver *resolver,
 			const struct store_limits *limits)
 {
-	struct store *store = calloc(1, sizeof(*store));
+	struct store *store = calloc(1, sizeof(*store) + limits->files * sizeof(store->copies[0]));
 
 	if (!store)
 		return NULL;
 	store->mount = mount;
 	store->resolver = resolver;
 	store->limits = *limits;
-	store->ring.older = store->ring.newer = &store->ring;
 	pthread_mutex_init(&store->lock, NULL);
 	pthread_cond_init(&store->changed, NULL);
 	return store;
@@ -54,17 +53,9 @@ void store_free(struct store *store)
 {
 	if (!store)
 		return;
-	for (size_t i = 0; i < BUCKETS; i++) {
-		struct item *item = store->buckets[i];
-
-		while (item) {
-			struct item *next = item->next;
-
-			close(item->fd);
-			free(item);
-			item = next;
-		}
-	}
+	for (uint64_t i = 0; i < store->limits.files; i++)
+		if (store->copies[i].fd)
+			close(store->copies[i].fd);
 	pthread_cond_destroy(&store->changed);
 	pthread_mutex_destroy(&store->lock);
 	free(store);
@@ -72,70 +63,40 @@ void store_free(struct store *store)
 
 /* --- copies that are kept: lock held --------------------------------------------------------- */
 
-static struct item **find(struct store *store, uint32_t entry)
-{
-	struct item **at = &store->buckets[entry % BUCKETS];
-
-	while (*at && (*at)->entry != entry)
-		at = &(*at)->next;
-	return at;
-}
-
-static void link_newest(struct store *store, struct item *item)
-{
-	item->newer = &store->ring;
-	item->older = store->ring.older;
-	item->older->newer = item->newer->older = item;
-}
-
-static void unlink_copy(struct item *item)
-{
-	item->older->newer = item->newer;
-	item->newer->older = item->older;
-}
-
-static void forget(struct store *store, struct item *item)
-{
-	*find(store, item->entry) = item->next;
-	free(item);
-}
-
 /* Nobody asks the cache for what is kept here. */
-static void tell_cache(struct store *store, const struct item *item, bool kept)
+static void tell_cache(struct store *store, const struct copy *copy, bool kept)
 {
 	const struct tree *tree = mount_tree(store->mount);
 
-	if (item->size)
+	if (copy->size)
 		cache_kept(mount_cache(store->mount),
-			   dataset_first_extent(tree->dataset, item->entry), kept);
+			   dataset_first_extent(tree->dataset, copy->entry), kept);
 }
 
-/* Takes the oldest copy out, if there are too many. The newest stays. Returns its descriptor or -1.
- */
-static int take_surplus(struct store *store)
+/* Empties a place. Returns the descriptor that is to be closed without the lock, as a large file
+ * takes a while to go, or -1. */
+static int take_out(struct store *store, struct copy *copy)
 {
-	SCOPE_LOCK(&store->lock);
-	struct item *item = store->ring.newer;
-	int fd = item->fd;
+	int fd = copy->fd;
 
-	if ((store->bytes <= store->limits.bytes && store->files <= store->limits.files) ||
-	    item == store->ring.older)
+	if (!fd)
 		return -1;
-	tell_cache(store, item, false);
-	unlink_copy(item);
-	store->bytes -= item->size;
-	store->files--;
-	forget(store, item);
+	tell_cache(store, copy, false);
+	store->bytes -= copy->size;
+	*copy = (struct copy){0};
 	return fd;
 }
 
-/* A large file takes a while to go, so none goes under the lock. */
-static void drop_surplus(struct store *store)
+/* Of what is too much, the next in turn. */
+static int take_surplus(struct store *store)
 {
-	int fd;
+	int fd = -1;
 
-	while ((fd = take_surplus(store)) >= 0)
-		close(fd);
+	SCOPE_LOCK(&store->lock);
+	for (uint64_t i = 0; i < store->limits.files && fd < 0; i++)
+		if (store->bytes > store->limits.bytes)
+			fd = take_out(store, &store->copies[store->hand++ % store->limits.files]);
+	return fd;
 }
 
 /* --- making a copy --------------------------------------------------------------------------- */
@@ -143,56 +104,37 @@ static void drop_surplus(struct store *store)
 /* A piece on its way into the file in memory. */
 struct piece {
 	int fd;
-	off_t at;
+	uint64_t at;
 	int error;
-	bool done; /* protected by lock */
-	pthread_mutex_t lock;
-	pthread_cond_t turn;
+	sem_t done;
 };
-
-static int write_all(int fd, const struct iovec *iov, int count, off_t at)
-{
-	for (int i = 0; i < count; i++) {
-		size_t done = 0;
-
-		while (done < iov[i].iov_len) {
-			ssize_t n = pwrite(fd, (const char *)iov[i].iov_base + done,
-					   iov[i].iov_len - done, at);
-
-			if (n < 0 && errno != EINTR)
-				return -errno;
-			done += n > 0 ? (size_t)n : 0;
-			at += n > 0 ? n : 0;
-		}
-	}
-	return 0;
-}
 
 static void take_piece(void *arg, int error, const struct iovec *iov, int count)
 {
 	struct piece *piece = arg;
 
-	piece->error = error ? error : write_all(piece->fd, iov, count, piece->at);
-	SCOPE_LOCK(&piece->lock);
-	piece->done = true;
-	pthread_cond_signal(&piece->turn);
+	for (int i = 0; error == 0 && i < count; i++) {
+		error = io_pwrite_full(piece->fd, iov[i].iov_base, iov[i].iov_len, piece->at);
+		piece->at += iov[i].iov_len;
+	}
+	piece->error = error;
+	sem_post(&piece->done);
 }
 
 static int copy_piece(struct store *store, struct piece *piece, uint64_t extent, uint32_t size,
 		      struct opener *opener)
 {
 	mount_count(store->mount, REQUEST_READ);
-	piece->done = false;
 	cache_read(mount_cache(store->mount), &(struct cache_request){.extent = extent,
 								      .size = size,
 								      .reader = opener->reader,
 								      .done = take_piece,
 								      .arg = piece});
-	SCOPE_LOCK(&piece->lock);
-	if (!piece->done)
-		opener_waits(opener);
-	while (!piece->done)
-		pthread_cond_wait(&piece->turn, &piece->lock);
+	if (sem_trywait(&piece->done) == 0)
+		return piece->error;
+	opener_waits(opener);
+	while (sem_wait(&piece->done) < 0)
+		; /* interrupted */
 	return piece->error;
 }
 
@@ -200,19 +142,18 @@ static int copy_bytes(struct store *store, uint32_t entry, uint64_t size, struct
 		      int fd)
 {
 	const struct tree *tree = mount_tree(store->mount);
-	struct piece piece = {
-		.fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .turn = PTHREAD_COND_INITIALIZER};
+	struct piece piece = {.fd = fd};
 	uint64_t extent = dataset_first_extent(tree->dataset, entry);
 	int r = 0;
 
+	sem_init(&piece.done, 0, 0);
 	mount_count_file(store->mount);
 	if (size > PIECE)
 		opener_waits(opener);
-	for (uint64_t at = 0; r == 0 && at < size; at += PIECE) {
-		piece.at = (off_t)at;
-		r = copy_piece(store, &piece, extent + at / CACHE_EXTENT_MAX,
-			       (uint32_t)min(PIECE, size - at), opener);
-	}
+	while (r == 0 && piece.at < size)
+		r = copy_piece(store, &piece, extent + piece.at / CACHE_EXTENT_MAX,
+			       (uint32_t)min(PIECE, size - piece.at), opener);
+	sem_destroy(&piece.done);
 	return r == 0 || r == -ENOMEM ? r : -EIO;
 }
 
@@ -275,30 +216,30 @@ static int reopen(int fd, int flags)
 }
 
 /* Lock held, which it drops while it copies. */
-static int add_copy(struct store *store, uint32_t entry, uint64_t size, struct opener *opener)
+static int add_copy(struct store *store, struct copy *copy, uint32_t entry, uint64_t size,
+		    struct opener *opener)
 {
-	struct item *item = malloc(sizeof(*item));
-	int fd;
+	int fd = take_out(store, copy);
 
-	if (!item)
-		return -ENOMEM;
-	*item = (struct item){.entry = entry, .size = size, .fd = -1};
-	*find(store, entry) = item;
-	store->making++;
+	*copy = (struct copy){.entry = entry, .size = size, .in_making = true};
+	store->bytes += size;
+	store->in_making++;
 	pthread_mutex_unlock(&store->lock);
+	if (fd >= 0)
+		close(fd);
+	while ((fd = take_surplus(store)) >= 0)
+		close(fd);
 	fd = make_copy(store, entry, size, opener);
 	pthread_mutex_lock(&store->lock);
-	store->making--;
+	store->in_making--;
 	pthread_cond_broadcast(&store->changed);
+	copy->in_making = false;
 	if (fd < 0) {
-		forget(store, item);
+		store->bytes -= size;
 		return fd;
 	}
-	item->fd = fd;
-	link_newest(store, item);
-	store->bytes += size;
-	store->files++;
-	tell_cache(store, item, true);
+	copy->fd = fd;
+	tell_cache(store, copy, true);
 	return 0;
 }
 
@@ -306,37 +247,32 @@ static int open_copy(struct store *store, uint32_t entry, uint64_t size, struct 
 		     int flags)
 {
 	SCOPE_LOCK(&store->lock);
-	struct item *item;
+	struct copy *copy = &store->copies[entry % store->limits.files];
 
-	while (!(item = *find(store, entry)) || item->fd < 0) {
+	while (!copy->fd || copy->entry != entry) {
 		int r = 0;
 
-		if (item || store->making >= store->limits.making) {
+		if (copy->in_making || store->in_making >= store->limits.making) {
 			opener_waits(opener);
 			pthread_cond_wait(&store->changed, &store->lock);
 		} else {
-			r = add_copy(store, entry, size, opener);
+			r = add_copy(store, copy, entry, size, opener);
 		}
 		if (r < 0)
 			return r;
 	}
-	unlink_copy(item);
-	link_newest(store, item);
-	return reopen(item->fd, flags);
+	return reopen(copy->fd, flags);
 }
 
 int store_open(struct store *store, uint32_t entry, int flags, struct opener *opener)
 {
 	const struct tree *tree = mount_tree(store->mount);
 	uint64_t size = dataset_entry(tree->dataset, entry).size;
-	int fd;
 
 	if (size > store->limits.largest)
 		return refuse_large(store, entry, size);
 	if (size)
 		cache_opened(mount_cache(store->mount), dataset_first_extent(tree->dataset, entry),
 			     opener->reader, NULL);
-	fd = open_copy(store, entry, size, opener, flags);
-	drop_surplus(store);
-	return fd;
+	return open_copy(store, entry, size, opener, flags);
 }

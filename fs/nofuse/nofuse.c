@@ -11,6 +11,7 @@
 #include "fs/nofuse/job.h"
 #include "fs/nofuse/outside.h"
 #include "fs/nofuse/probe.h"
+#include <semaphore.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -26,8 +27,9 @@
 #define FILES_MAX   8192
 #define IN_HAND	    16 /* descriptors for looks at paths and processes */
 #define STORE_LEAST (32 * MIB)
-#define STOP	    SIGURG    /* interrupts a thread that waits for a call */
-#define TICK	    100000000 /* ns */
+#define STOP	    SIGURG /* interrupts a thread that waits for a call */
+
+static const struct timespec tick = {.tv_nsec = CLOCK_SECOND / 1000};
 
 struct nofuse {
 	struct mount *mount;
@@ -39,9 +41,7 @@ struct nofuse {
 	unsigned started;
 	bool serving;
 	atomic_bool stopping;
-	pthread_mutex_t lock;
-	pthread_cond_t turn; /* a taker leaves, or all are to end */
-	unsigned takers; /* threads that wait for calls, or answer one soon; protected by lock */
+	sem_t turns; /* to wait for calls */
 };
 
 /* Copies that are kept count beside the pool; so do those that the job holds open. Of the
@@ -71,8 +71,7 @@ int nofuse_new(struct mount *mount, struct nofuse **ret, struct err *err)
 	*ret = nofuse;
 	answers = &nofuse->answers;
 	nofuse->mount = mount;
-	pthread_mutex_init(&nofuse->lock, NULL);
-	pthread_cond_init(&nofuse->turn, NULL);
+	sem_init(&nofuse->turns, 0, TAKERS);
 	nofuse->skeleton = SKELETON_NONE;
 	nofuse->outside = OUTSIDE_NONE;
 	answers->listener = LISTENER_NONE;
@@ -104,8 +103,7 @@ void nofuse_free(struct nofuse *nofuse)
 	cursors_free(nofuse->answers.cursors);
 	scope_close(&nofuse->answers.listener.fd);
 	skeleton_release(&nofuse->skeleton);
-	pthread_cond_destroy(&nofuse->turn);
-	pthread_mutex_destroy(&nofuse->lock);
+	sem_destroy(&nofuse->turns);
 	free(nofuse);
 }
 
@@ -120,11 +118,13 @@ static void kill_children(void)
 {
 	SCOPE_DIR DIR *dir = opendir("/proc");
 	const struct dirent *entry;
-	pid_t own = getpid();
 
-	while (dir && (entry = readdir(dir)))
-		if (job_parent((pid_t)strtol(entry->d_name, NULL, 10)) == own)
-			kill((pid_t)strtol(entry->d_name, NULL, 10), SIGKILL);
+	while (dir && (entry = readdir(dir))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (job_parent(pid) == getpid())
+			kill(pid, SIGKILL);
+	}
 }
 
 /* Whether there is none left; takes those that have ended. */
@@ -138,12 +138,13 @@ static bool reap(void)
 	return pid < 0;
 }
 
-/* Children of a process that ends become this one's: so all of them come to an end. */
+/* Children of a process that ends become this one's: so all of them come to an end. One that cannot
+ * be seen now, as descriptors are short, may be later. */
 static void end_children(void)
 {
 	while (!reap()) {
 		kill_children();
-		waitpid(-1, NULL, 0);
+		nanosleep(&tick, NULL);
 	}
 }
 
@@ -211,52 +212,38 @@ int nofuse_attach(struct nofuse *nofuse, int gate, struct err *err)
 
 /* --- answering ------------------------------------------------------------------------------- */
 
-/* A thread, and whether it is a taker. */
 struct answerer {
 	struct nofuse *nofuse;
-	bool takes;
+	bool takes; /* it is its turn */
 };
 
 /* It is going to wait: another one takes calls meanwhile. */
-static void leave_takers(void *context)
+static void give_turn(void *context)
 {
 	struct answerer *answerer = context;
-	struct nofuse *nofuse = answerer->nofuse;
 
-	SCOPE_LOCK(&nofuse->lock);
-	nofuse->takers--;
 	answerer->takes = false;
-	pthread_cond_signal(&nofuse->turn);
-}
-
-/* Waits until there are too few. False: all are to end. */
-static bool join_takers(struct answerer *answerer)
-{
-	struct nofuse *nofuse = answerer->nofuse;
-
-	SCOPE_LOCK(&nofuse->lock);
-	while (nofuse->takers >= TAKERS && !atomic_load(&nofuse->stopping))
-		pthread_cond_wait(&nofuse->turn, &nofuse->lock);
-	nofuse->takers++;
-	answerer->takes = true;
-	return !atomic_load(&nofuse->stopping);
+	sem_post(&answerer->nofuse->turns);
 }
 
 static void *answer_calls(void *arg)
 {
-	struct answerer answerer = {.nofuse = arg};
-	const struct answers *answers = &answerer.nofuse->answers;
+	struct nofuse *nofuse = arg;
+	struct answerer answerer = {.nofuse = nofuse};
 	struct asked asked;
 
-	while (join_takers(&answerer))
-		while (answerer.takes && !atomic_load(&answerer.nofuse->stopping)) {
-			int r = listener_take(&answers->listener, &asked);
+	while (!atomic_load(&nofuse->stopping)) {
+		int r;
 
-			if (r == 0)
-				calls_answer(answers, &asked, leave_takers, &answerer);
-			else if (r != -EINTR)
-				return NULL;
-		}
+		if (!answerer.takes && sem_wait(&nofuse->turns) < 0)
+			continue; /* interrupted */
+		answerer.takes = true;
+		r = listener_take(&nofuse->answers.listener, &asked);
+		if (r == 0)
+			calls_answer(&nofuse->answers, &asked, give_turn, &answerer);
+		else if (r != -EINTR)
+			return NULL;
+	}
 	return NULL;
 }
 
@@ -291,12 +278,7 @@ int nofuse_serve(struct nofuse *nofuse, struct err *err)
 /* Those that began to wait just after they were interrupted are interrupted again. */
 static void stop_threads(struct nofuse *nofuse)
 {
-	const struct timespec tick = {.tv_nsec = TICK / 100};
-
-	pthread_mutex_lock(&nofuse->lock);
 	atomic_store(&nofuse->stopping, true);
-	pthread_cond_broadcast(&nofuse->turn);
-	pthread_mutex_unlock(&nofuse->lock);
 	while (nofuse->started) {
 		pthread_t thread = nofuse->threads[nofuse->started - 1];
 
@@ -311,12 +293,12 @@ static void stop_threads(struct nofuse *nofuse)
 
 static void wait_for_leftovers(const struct nofuse *nofuse, const sigset_t *signals)
 {
-	const struct timespec tick = {.tv_nsec = TICK};
+	const struct timespec look = {.tv_nsec = CLOCK_SECOND / 10};
 	uint64_t until = clock_ns() + LEFTOVERS * CLOCK_SECOND;
 	bool said = false;
 
 	while (!reap() && !nofuse_is_alone(nofuse)) {
-		int signo = sigtimedwait(signals, NULL, &tick);
+		int signo = sigtimedwait(signals, NULL, &look);
 
 		if (clock_ns() >= until || (signo > 0 && signo != SIGCHLD))
 			break;

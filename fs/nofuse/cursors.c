@@ -109,6 +109,14 @@ static int look_at_all(struct cursors *cursors)
 	return r;
 }
 
+static struct cursor *find_free(struct cursors *cursors)
+{
+	for (unsigned i = 0; i < cursors->most; i++)
+		if (!cursors->kept[i].fd)
+			return &cursors->kept[i];
+	return NULL;
+}
+
 /* Drops what no process of the job has open: nobody is told when a description is closed. */
 static void drop_closed(struct cursors *cursors)
 {
@@ -123,24 +131,6 @@ static void drop_closed(struct cursors *cursors)
 	cursors->looked = clock_ns();
 }
 
-static struct cursor *find_free(struct cursors *cursors)
-{
-	for (unsigned i = 0; i < cursors->most; i++)
-		if (!cursors->kept[i].fd)
-			return &cursors->kept[i];
-	return NULL;
-}
-
-static struct cursor *make_free(struct cursors *cursors)
-{
-	struct cursor *cursor = find_free(cursors);
-
-	if (cursor)
-		return cursor;
-	drop_closed(cursors);
-	return find_free(cursors);
-}
-
 /* Lock held, which it drops while it waits. NULL: none is closed. */
 static struct cursor *wait_for_free(struct cursors *cursors, struct opener *opener)
 {
@@ -148,9 +138,12 @@ static struct cursor *wait_for_free(struct cursors *cursors, struct opener *open
 	uint64_t opened = 0, since = 0;
 	struct cursor *cursor;
 
-	while (!(cursor = make_free(cursors))) {
+	while (!(cursor = find_free(cursors))) {
 		uint64_t now = clock_ns();
 
+		drop_closed(cursors);
+		if ((cursor = find_free(cursors)))
+			return cursor;
 		if (opened != cursors->opened)
 			since = now;
 		opened = cursors->opened;

@@ -244,20 +244,6 @@ static bool step_inside(struct walk *walk, const struct part *part)
 	return arrive(walk, part);
 }
 
-/* A link of /proc that is more than its text. */
-static bool step_through(struct walk *walk, const char *name, const char *target,
-			 const struct part *part)
-{
-	if (is_marked(walk->resolver, target, &walk->entry)) {
-		if (follows(walk, part))
-			return end(walk, part->last && !part->slash ? 0 : -ENOTDIR);
-		walk->ret.by_link = true;
-		walk->ret.entry = walk->entry;
-		return pass(walk);
-	}
-	return follows(walk, part) ? jump(walk, openat(walk->at, name, FOLDER), part) : pass(walk);
-}
-
 static bool is_in_proc(int fd)
 {
 	struct statfs fs;
@@ -272,20 +258,32 @@ static bool is_proc(int fd)
 	return fstat(fd, &st) == 0 && st.st_ino == PROC_ROOT;
 }
 
-/* For foldfs, /proc/self is another one. */
+/* At the link of an open file of the pack. */
+static bool end_at_file(struct walk *walk, const struct part *part)
+{
+	if (follows(walk, part))
+		return end(walk, part->last && !part->slash ? 0 : -ENOTDIR);
+	walk->ret.by_link = true;
+	walk->ret.entry = walk->entry;
+	return pass(walk);
+}
+
+/* Some links of /proc are more than their text; and for foldfs, /proc/self is another one. */
 static bool step_link(struct walk *walk, int link, const char *name, const struct part *part)
 {
 	char target[PATH_MAX];
 	ssize_t len = readlinkat(link, "", target, sizeof(target) - 1);
-	bool in_proc = is_in_proc(link);
+	bool in_proc = is_in_proc(link), is_more = in_proc && !is_proc(walk->at);
 
 	if (len <= 0)
 		return pass(walk);
 	target[len] = '\0';
-	if (in_proc && !is_proc(walk->at))
-		return step_through(walk, name, target, part);
+	if (is_more && is_marked(walk->resolver, target, &walk->entry))
+		return end_at_file(walk, part);
 	if (!follows(walk, part))
 		return pass(walk);
+	if (is_more)
+		return jump(walk, openat(walk->at, name, FOLDER), part);
 	if (in_proc && (strcmp(name, "self") == 0 || strcmp(name, "thread-self") == 0))
 		len = snprintf(target, sizeof(target), "%d", walk->pid);
 	return follow_link(walk, target, (size_t)len);

@@ -129,6 +129,16 @@ FILE *io_fopen_given(const char *path, int *ret_error, struct err *err)
 	return NULL;
 }
 
+int io_open_again(int fd, int flags)
+{
+	char path[64];
+	int again;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, flags | O_CLOEXEC);
+	return again < 0 ? -errno : again;
+}
+
 int io_write_full(int fd, const void *buf, size_t len)
 {
 	size_t done = 0;

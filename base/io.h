@@ -37,6 +37,10 @@ int io_open_given(const char *path, struct err *err);
 /* The same as a stream. NULL: *ret_error is set. */
 FILE *io_fopen_given(const char *path, int *ret_error, struct err *err);
 
+/* Opens the file of a descriptor again, whatever its name leads to now. Needs /proc. Returns a
+ * descriptor, which exec() closes, or -errno. */
+int io_open_again(int fd, int flags);
+
 /* Write all of it. Return 0 or -errno. */
 int io_write_full(int fd, const void *buf, size_t len);
 int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t offset);

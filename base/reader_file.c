@@ -76,15 +76,6 @@ static int fill_gaps(struct iovec *iov, int count)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Opens the same file again, even if it has been renamed. */
-static int open_again_direct(int fd)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
-}
-
 /* Asks the filesystem. If it does not answer (before Linux 6.1), tries a read. */
 static bool direct_works(int fd)
 {
@@ -99,9 +90,9 @@ static bool direct_works(int fd)
 /* Returns a descriptor or -errno. Where many files are open, it is done without. */
 static int find_direct(int fd)
 {
-	SCOPE_CLOSE int direct = open_again_direct(fd);
+	SCOPE_CLOSE int direct = io_open_again(fd, O_RDONLY | O_DIRECT);
 
-	if (direct < 0 && errno != EMFILE)
+	if (direct < 0 && direct != -EMFILE)
 		return -EOPNOTSUPP;
 	if (direct < 0 || limits_is_spare(direct))
 		return -EMFILE;
@@ -236,7 +227,7 @@ static void open_again(struct reader_file *file)
 		return;
 	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	dup3(fd, file->fd, O_CLOEXEC);
-	if (file->direct_fd >= 0 && (direct = open_again_direct(fd)) >= 0)
+	if (file->direct_fd >= 0 && (direct = io_open_again(fd, O_RDONLY | O_DIRECT)) >= 0)
 		dup3(direct, file->direct_fd, O_CLOEXEC);
 }
 

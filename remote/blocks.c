@@ -58,15 +58,6 @@ static int open_block_file(int folder, const char *name, mode_t mode)
 	return errno == EEXIST ? open_plain(folder, name, O_RDWR) : -1;
 }
 
-/* The same file, whatever its name leads to now. */
-static int open_again(int fd, int flags)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, flags | O_CLOEXEC);
-}
-
 static uint64_t file_size(int fd)
 {
 	struct stat st;
@@ -125,7 +116,7 @@ static int open_blocks(struct blocks *blocks, int folder, mode_t mode)
 	blocks->map = open_block_file(folder, "map", mode);
 	if (blocks->map < 0)
 		return -errno;
-	blocks->fd = open_again(blocks->buffered_fd, O_WRONLY | O_DIRECT);
+	blocks->fd = io_open_again(blocks->buffered_fd, O_WRONLY | O_DIRECT);
 	atomic_store(&blocks->no_direct, blocks->fd < 0);
 	return take_lock(blocks);
 }
@@ -309,9 +300,7 @@ int blocks_map(const struct blocks *blocks)
 
 int blocks_open_map(const struct blocks *blocks)
 {
-	int fd = open_again(blocks->map, O_RDWR);
-
-	return fd < 0 ? -errno : fd;
+	return io_open_again(blocks->map, O_RDWR);
 }
 
 static bool lock_filling(struct blocks *blocks, short type)

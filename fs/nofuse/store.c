@@ -7,7 +7,6 @@
 #include "base/uapi.h"
 #include <fcntl.h>
 #include <semaphore.h>
-#include <stdio.h>
 #include <sys/uio.h>
 
 #define PIECE (2 * CACHE_EXTENT_MAX) /* of a request */
@@ -204,17 +203,6 @@ static int refuse_large(struct store *store, uint32_t entry, uint64_t size)
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-/* A description of its own, so that nobody shares its offset. */
-static int reopen(int fd, int flags)
-{
-	char name[64];
-	int r;
-
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	r = open(name, flags | O_CLOEXEC);
-	return r < 0 ? -errno : r;
-}
-
 /* Lock held, which it drops while it copies. */
 static int add_copy(struct store *store, struct copy *copy, uint32_t entry, uint64_t size,
 		    struct opener *opener)
@@ -261,7 +249,7 @@ static int open_copy(struct store *store, uint32_t entry, uint64_t size, struct 
 		if (r < 0)
 			return r;
 	}
-	return reopen(copy->fd, flags);
+	return io_open_again(copy->fd, flags); /* so that nobody shares its offset */
 }
 
 int store_open(struct store *store, uint32_t entry, int flags, struct opener *opener)

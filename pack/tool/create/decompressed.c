@@ -1,5 +1,6 @@
 #include "pack/tool/create/decompressed.h"
 
+#include "base/io.h"
 #include "base/log.h"
 #include "base/name.h"
 #include "base/reader_file.h"
@@ -48,13 +49,10 @@ static int open_spool(const char *pack, struct reader **ret)
 static int unpack_into(struct reader *spool, const struct foreign_compressed *from, int stream,
 		       struct err *err)
 {
-	SCOPE_CLOSE int to = -1;
-	char path[64];
+	SCOPE_CLOSE int to = io_open_again(reader_file_fd(spool), O_WRONLY | O_APPEND);
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", reader_file_fd(spool));
-	to = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
 	if (to < 0)
-		return -errno;
+		return to;
 	return from ? unpack(from, to, err) : unpack_stream(stream, to, err);
 }
 

@@ -132,9 +132,9 @@ static int64_t give_fd(const struct call *call, int fd)
 static int64_t open_folder(struct call *call)
 {
 	int flags = (int)call->flags;
-	SCOPE_CLOSE int fd = -1;
-	uint64_t mark = 0;
+	uint64_t mark;
 	int64_t r;
+	int fd;
 
 	if (flags & O_PATH)
 		return PASS;

@@ -159,37 +159,25 @@ static struct cursor *wait_for_free(struct cursors *cursors, struct opener *open
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-static int open_marked(const struct skeleton *skeleton, uint32_t entry, int flags, uint64_t mark,
-		       int *ret_copy)
-{
-	SCOPE_CLOSE int fd = skeleton_open(skeleton, entry, flags);
-	int r = fd < 0 ? fd : job_mark(fd, mark);
-
-	if (r < 0)
-		return r;
-	r = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (r < 0)
-		return -errno;
-	*ret_copy = r;
-	return steal_fd(&fd);
-}
-
 int cursors_open(struct cursors *cursors, uint32_t entry, int flags, struct opener *opener,
 		 uint64_t *ret_mark)
 {
 	SCOPE_LOCK(&cursors->lock);
-	struct cursor *cursor = wait_for_free(cursors, opener); /* holds no descriptor */
-	int fd;
+	struct cursor *cursor = wait_for_free(cursors, opener);
+	uint64_t mark;
+	SCOPE_CLOSE int fd = -1;
+	int r;
 
 	if (!cursor)
 		return -ENFILE;
-	*ret_mark = ++cursors->opened * cursors->most + (uint64_t)(cursor - cursors->kept);
-	fd = open_marked(cursors->skeleton, entry, flags, *ret_mark, &cursor->fd);
-	if (fd < 0)
-		return fd;
-	cursor->in_hand = true;
-	cursor->mark = *ret_mark;
-	return fd;
+	mark = ++cursors->opened * cursors->most + (uint64_t)(cursor - cursors->kept);
+	fd = skeleton_open(cursors->skeleton, entry, flags);
+	r = fd < 0 ? fd : job_mark(fd, mark);
+	if (r < 0)
+		return r;
+	*cursor = (struct cursor){.fd = steal_fd(&fd), .in_hand = true, .mark = mark};
+	*ret_mark = mark;
+	return cursor->fd;
 }
 
 void cursors_given(struct cursors *cursors, uint64_t mark)

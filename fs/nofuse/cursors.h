@@ -15,9 +15,9 @@ struct cursors;
 struct cursors *cursors_new(const struct skeleton *skeleton, unsigned most);
 void cursors_free(struct cursors *cursors); /* NULL is fine */
 
-/* Opens a folder that a job is to get, and keeps a copy of the descriptor; waits where the job has
- * as many open, as long as it closes some. Returns a descriptor, or -errno; -ENFILE: it closes
- * none. */
+/* Opens a folder that a job is to get; waits where the job has as many open, as long as it closes
+ * some. Returns a descriptor, which is kept here, at least until cursors_given(); or -errno;
+ * -ENFILE: it closes none. */
 int cursors_open(struct cursors *cursors, uint32_t entry, int flags, struct opener *opener,
 		 uint64_t *ret_mark);
 /* The job has got it, or not: from now on it is kept only while a process of the job has it. */

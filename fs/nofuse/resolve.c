@@ -7,8 +7,9 @@
 #include <sys/random.h>
 #include <sys/vfs.h>
 
-#define LINKS_MAX 40 /* as the kernel has it */
-#define PROC_ROOT 1  /* the inode of /proc itself */
+#define LINKS_MAX 40	    /* as the kernel has it */
+#define PROC_ROOT 1	    /* the inode of /proc itself */
+#define MEMORY	  "/memfd:" /* what links to files in memory begin with */
 #define FOLDER	  (O_PATH | O_DIRECTORY | O_CLOEXEC)
 
 /* One path on its way: where it is, and what is still to go. */
@@ -41,13 +42,13 @@ void resolver_init(struct resolver *resolver, const struct skeleton *skeleton)
 
 	(void)!getrandom(&random, sizeof(random), 0);
 	*resolver = (struct resolver){.skeleton = skeleton, .tree = skeleton->tree};
-	snprintf(resolver->mark, sizeof(resolver->mark), "foldfs-%016llx-",
+	snprintf(resolver->mark, sizeof(resolver->mark), MEMORY "foldfs-%016llx-",
 		 (unsigned long long)random);
 }
 
 void resolver_name(const struct resolver *resolver, uint32_t entry, char ret[static 64])
 {
-	snprintf(ret, 64, "%s%u", resolver->mark, entry);
+	snprintf(ret, 64, "%s%u", resolver->mark + strlen(MEMORY), entry);
 }
 
 /* --- the end of the way: these return false, as there is nothing to go ----------------------- */
@@ -92,12 +93,8 @@ static bool follows(const struct walk *walk, const struct part *part)
 /* Whether a file in memory is one of the pack. */
 static bool is_marked(const struct resolver *resolver, const char *link, uint32_t *ret)
 {
-	static const char memory[] = "/memfd:";
 	size_t len = strlen(resolver->mark);
 
-	if (strncmp(link, memory, strlen(memory)) != 0)
-		return false;
-	link += strlen(memory);
 	return strncmp(link, resolver->mark, len) == 0 && sscanf(link + len, "%u", ret) == 1 &&
 	       *ret < dataset_entries(resolver->tree->dataset);
 }

@@ -15,7 +15,7 @@
 
 #include "fs/nofuse/skeleton.h"
 
-#define RESOLVE_MARK 32 /* bytes of what the names of files in memory begin with */
+#define RESOLVE_MARK 40 /* bytes of what links to the files in memory begin with */
 
 struct resolver {
 	const struct skeleton *skeleton;

@@ -364,28 +364,6 @@ TEST_OF(w, what_readers_keep_is_not_read_ahead)
 	assert_false(is_there(w, order[40]));
 }
 
-/* They open the files. */
-TEST_OF(w, where_readers_keep_all_nothing_is_read_ahead_in_vain)
-{
-	struct cache_stats first, last;
-
-	begin(w, 0);
-	give_order(w);
-	for (uint32_t i = 0; i < FILES; i++) {
-		cache_opened(w->cache, order[i], 5, NULL);
-		read_as(w, 5, order[i]);
-		cache_kept(w->cache, order[i], true);
-	}
-	first = stats_of(w);
-	for (uint32_t i = 0; i < 2 * FILES; i++)
-		cache_opened(w->cache, order[i % FILES], 5, NULL);
-	cache_stop(w->cache);
-	last = stats_of(w);
-	assert_true(first.prefetch_issued > 0);
-	assert_int_equal(last.prefetch_issued, first.prefetch_issued);
-	assert_int_equal(last.prefetch_wasted, first.prefetch_wasted);
-}
-
 TEST_OF(w, without_processors_nothing_is_guessed)
 {
 	struct loader loader;

@@ -1,4 +1,4 @@
-/* One short HTTP request that waits for its answer: for credentials. */
+/* One short HTTP request that waits for its answer: for credentials, and for listings. */
 #pragma once
 
 #include "base/buf.h"

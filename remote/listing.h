@@ -16,7 +16,7 @@ struct listing {
 	bool exact;	     /* a file has the pattern as its path, and is meant alone */
 	struct object_auth *auth;
 	const struct remote_settings *settings;
-	credentials_fetch_fn *fetch;
+	credentials_fetch_fn *fetch; /* fetch(), except in tests */
 };
 
 /* Adds the name of a file if it matches. Returns 0 or -ENOMEM. */

@@ -88,6 +88,8 @@ static void use_notes(struct blocks *blocks)
 	SCOPE_CLOSE int map = blocks_open_map(blocks);
 
 	must(map >= 0 && blocks_may_fill(blocks));
+	blocks_give_up_filling(blocks);
+	must(blocks_may_fill(blocks) && blocks_number(blocks));
 	blocks_set_complete(blocks);
 	must(blocks_complete(blocks) && blocks_see_complete(blocks));
 }

@@ -333,8 +333,8 @@ packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet dama
 		   delta duplicates entry_table index lists merge resolve resume stall statistics)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
-long     := $(addprefix $(B)/unit/test_,oracle cache ahead reader_remote streams guess oracle_ranks \
-		   reader_blocks dataset builder seeds resume policy alias fill)
+long     := $(addprefix $(B)/unit/test_,oracle cache ahead reader_remote streams guess \
+		   oracle_ranks reader_blocks dataset builder seeds resume policy alias fill)
 beside   :=
 check-unit: $(checked) $(if $(SANITIZE),$(B)/canary)
 	$(Q)$(if $(SANITIZE),sh tests/unit/canary.sh $(B)/canary $(SANITIZE))

@@ -81,8 +81,7 @@ int buf_addf(struct buf *buf, const char *format, ...)
 	va_start(args, format);
 	len = vsnprintf(NULL, 0, format, args);
 	va_end(args);
-	if (len < 0)
-		return -ENOMEM;
+	buf->failed |= len < 0;
 	r = buf_reserve(buf, (size_t)len + 1);
 	if (r < 0)
 		return r;

@@ -145,6 +145,17 @@ TEST(after_a_failure_nothing_is_added_until_the_buf_is_released)
 	buf_release(&buf);
 }
 
+/* No character of the C locale. */
+TEST(what_cannot_be_formatted_is_a_failure_that_stays)
+{
+	struct buf buf = BUF_INIT;
+
+	assert_int_equal(buf_addf(&buf, "%ls", L"\x20ac"), -ENOMEM);
+	assert_int_equal(buf_adds(&buf, "one"), -ENOMEM);
+	assert_int_equal(buf.len, 0);
+	buf_release(&buf);
+}
+
 /* --- io ------------------------------------------------------------------------------- */
 
 /* An unlinked file of this program's own. */

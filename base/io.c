@@ -230,6 +230,7 @@ static int put_file(const char *path, mode_t mode, bool unnamed, const struct io
 	bool named = !unnamed;
 	int r = buf_addf(&temporary, "%.*s%s%s.%d", (int)(name - path), path,
 			 name[0] == '.' ? "" : ".", name, (int)gettid());
+	int again;
 
 	if (r < 0)
 		return r;
@@ -239,7 +240,7 @@ static int put_file(const char *path, mode_t mode, bool unnamed, const struct io
 		return -errno;
 	r = io_write_parts(fd, parts, count);
 	/* Some filesystems report a full disk at close only. */
-	if (r == 0 && close(dup(fd)) < 0)
+	if (r == 0 && ((again = dup(fd)) < 0 || close(again) < 0))
 		r = -errno;
 	if (r == 0 && unnamed) {
 		r = link_file(fd, temporary.data);

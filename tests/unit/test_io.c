@@ -157,6 +157,25 @@ TEST(a_file_is_put_whole_and_leaves_nothing_beside_it)
 	assert_int_equal(io_put(path, 0600, parts, 2), -ENOENT);
 }
 
+TEST(a_file_that_cannot_be_put_for_want_of_descriptors_says_so)
+{
+	char text[] = "new", dir[] = "/tmp/test_io.XXXXXX", path[64];
+	const struct iovec part = {text, 3};
+	struct rlimit before, few;
+	int next = dup(STDIN_FILENO);
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/file", dir);
+	assert_int_equal(close(next), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){.rlim_cur = (rlim_t)next + 1, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	next = io_put(path, 0600, &part, 1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(next, -EMFILE);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 TEST(what_was_written_to_or_has_another_time_has_changed)
 {
 	const struct timespec other[2] = {{.tv_sec = 1}, {.tv_sec = 1, .tv_nsec = 1}};

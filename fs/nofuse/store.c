@@ -23,6 +23,7 @@ struct store {
 	struct mount *mount;
 	const struct resolver *resolver;
 	struct store_limits limits;
+	bool has_room_for_all;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a copy is complete, or could not be made */
@@ -36,6 +37,7 @@ struct store {
 struct store *store_new(struct mount *mount, const struct resolver *resolver,
 			const struct store_limits *limits)
 {
+	const struct dataset *dataset = mount_tree(mount)->dataset;
 	struct store *store = calloc(1, sizeof(*store) + limits->files * sizeof(store->copies[0]));
 
 	if (!store)
@@ -43,6 +45,8 @@ struct store *store_new(struct mount *mount, const struct resolver *resolver,
 	store->mount = mount;
 	store->resolver = resolver;
 	store->limits = *limits;
+	store->has_room_for_all = dataset_entries(dataset) <= limits->files &&
+				  dataset_info(dataset)->super->bytes <= limits->bytes;
 	pthread_mutex_init(&store->lock, NULL);
 	pthread_cond_init(&store->changed, NULL);
 	return store;
@@ -62,12 +66,13 @@ void store_free(struct store *store)
 
 /* --- copies that are kept: lock held --------------------------------------------------------- */
 
-/* Nobody asks the cache for what is kept here. */
+/* Nobody asks the cache for what is kept here. But what leaves before it is opened would not have
+ * been read ahead, so this is said only where all has room. */
 static void tell_cache(struct store *store, const struct copy *copy, bool kept)
 {
 	const struct tree *tree = mount_tree(store->mount);
 
-	if (copy->size)
+	if (copy->size && store->has_room_for_all)
 		cache_kept(mount_cache(store->mount),
 			   dataset_first_extent(tree->dataset, copy->entry), kept);
 }

@@ -47,3 +47,46 @@ static inline uint64_t bits_before(const uint8_t *bits, uint64_t until)
 	}
 	return UINT64_MAX;
 }
+
+/* The same of a large set with few members, in which most words are empty: `words` is the set of
+ * those that are not. */
+static inline void bits_add(uint8_t *bits, uint8_t *words, uint64_t at)
+{
+	bit_set(bits, at);
+	bit_set(words, at / 64);
+}
+
+static inline void bits_remove(uint8_t *bits, uint8_t *words, uint64_t at)
+{
+	bit_clear(bits, at);
+	if (le_get64(bits + at / 64 * 8) == 0)
+		bit_clear(words, at / 64);
+}
+
+static inline uint64_t bits_next_few(const uint8_t *bits, const uint8_t *words, uint64_t from,
+				     uint64_t n)
+{
+	uint64_t word = from / 64;
+	uint64_t found = from < n ? bits_next(bits + word * 8, from % 64, 64) : UINT64_MAX;
+
+	if (found == UINT64_MAX) {
+		word = bits_next(words, word + 1, n / 64 + 1);
+		if (word == UINT64_MAX)
+			return word;
+		found = bits_next(bits + word * 8, 0, 64);
+	}
+	return word * 64 + found;
+}
+
+static inline uint64_t bits_before_few(const uint8_t *bits, const uint8_t *words, uint64_t until)
+{
+	uint64_t word = until / 64, found = bits_before(bits + word * 8, until % 64);
+
+	if (found == UINT64_MAX) {
+		word = bits_before(words, word);
+		if (word == UINT64_MAX)
+			return word;
+		found = bits_before(bits + word * 8, 64);
+	}
+	return word * 64 + found;
+}

@@ -74,6 +74,7 @@ enum mark {
 static void followed_free(struct plan_followed *f)
 {
 	free(f->window);
+	free(f->words);
 	free(f->marks);
 	free(f);
 }
@@ -107,7 +108,8 @@ int plan_order_follow(struct plan_order *order, const void *id, struct forecast 
 	f->front = f->passed = forecast_next(forecast, 0, &file);
 	f->marks = calloc(1, f->view->extents + 1);
 	f->window = calloc(f->view->extents / 64 + 1, 8);
-	if (!f->marks || !f->window) {
+	f->words = calloc(f->view->extents / 4096 + 1, 8);
+	if (!f->marks || !f->window || !f->words) {
 		followed_free(f);
 		return -ENOMEM;
 	}
@@ -220,14 +222,14 @@ static bool is_missing(const struct plan_followed *f, uint64_t extent)
 
 static uint64_t next_listed(const struct plan_followed *f, uint64_t from)
 {
-	return bits_next(f->window, from, f->view->extents);
+	return bits_next_few(f->window, f->words, from, f->view->extents);
 }
 
 static void unlist(struct plan_followed *f, uint64_t extent)
 {
 	if (!bit_get(f->window, extent))
 		return;
-	bit_clear(f->window, extent);
+	bits_remove(f->window, f->words, extent);
 	f->listed -= plan_memory(f->view, extent);
 }
 
@@ -239,7 +241,7 @@ static uint64_t list_file(struct plan_followed *f, uint64_t file)
 	for (uint64_t extent = file; extent < end; extent++) {
 		if (bit_get(f->window, extent) || !is_missing(f, extent))
 			continue;
-		bit_set(f->window, extent);
+		bits_add(f->window, f->words, extent);
 		f->listed += plan_memory(f->view, extent);
 		bytes += plan_size(f->view, extent);
 	}
@@ -254,7 +256,7 @@ static void measure(struct plan_followed *f, uint64_t files, uint64_t bytes)
 	if (files == 0 || (files < SAMPLE && f->scatter > 0))
 		return;
 	first = plan_extent(f->view, next_listed(f, 0));
-	last = plan_extent(f->view, bits_before(f->window, f->view->extents));
+	last = plan_extent(f->view, bits_before_few(f->window, f->words, f->view->extents));
 	f->mean = bytes / files + 1;
 	f->scatter = (double)f->mean * (double)(sub_sat(last.offset, first.offset) + last.size);
 }
@@ -537,11 +539,11 @@ static uint64_t next_missing(void *followed, uint64_t from)
 static uint64_t missing_before(void *followed, uint64_t until)
 {
 	struct plan_followed *f = followed;
-	uint64_t extent = bits_before(f->window, until);
+	uint64_t extent = bits_before_few(f->window, f->words, until);
 
 	while (extent != PLAN_NONE && !is_missing(f, extent)) {
 		unlist(f, extent);
-		extent = bits_before(f->window, extent);
+		extent = bits_before_few(f->window, f->words, extent);
 	}
 	return extent;
 }

@@ -13,7 +13,8 @@ struct plan_followed {
 	uint64_t fed;		/* what was seen until it foresaw something last */
 	uint32_t fed_by;	/* files that it foresaw */
 	uint8_t *marks;		/* of each extent: enum mark */
-	uint8_t *window;	/* a set of extents (base/bits.h) */
+	uint8_t *window;	/* a set of extents (base/bits.h), */
+	uint8_t *words;		/* and one of its words that are not empty */
 	uint64_t listed;	/* memory of the window, bytes */
 	uint64_t ahead;		/* memory of what was handed out, and not asked for or passed yet */
 	uint32_t place;		/* of the order: files before it were looked at; */

@@ -57,6 +57,9 @@
 #define SYS_listxattrat	  465
 #define SYS_removexattrat 466
 #endif
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
 #ifndef SYS_open_tree
 #define SYS_open_tree  428
 #define SYS_move_mount 429

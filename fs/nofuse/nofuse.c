@@ -27,7 +27,7 @@
 #define FILES_MAX   8192
 #define IN_HAND	    16 /* descriptors for looks at paths and processes */
 #define STORE_LEAST (32 * MIB)
-#define STOP	    SIGURG /* interrupts a thread that waits for a call */
+#define STOP	    SIGURG /* interrupts a thread that waits */
 
 static const struct timespec tick = {.tv_nsec = CLOCK_SECOND / 1000};
 
@@ -313,7 +313,7 @@ void nofuse_end(struct nofuse *nofuse, const sigset_t *signals)
 {
 	wait_for_leftovers(nofuse, signals);
 	end_children();
-	outside_end(&nofuse->outside);
+	outside_end(&nofuse->outside, STOP);
 	stop_threads(nofuse);
 	if (nofuse->serving)
 		mount_stop(nofuse->mount);

@@ -3,6 +3,7 @@
 #include "base/peer.h"
 #include "base/scope.h"
 #include "fs/job_socket.h"
+#include <signal.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -12,7 +13,7 @@ int outside_listen(struct outside *outside, const struct skeleton *skeleton)
 {
 	const struct job_socket job = {skeleton->device, skeleton->inode, clock_ns()};
 	const struct sockaddr_un name = job_socket_name(&job);
-	SCOPE_CLOSE int fd = socket(AF_UNIX, JOB_SOCKET_TYPE | SOCK_CLOEXEC, 0);
+	SCOPE_CLOSE int fd = job_socket_open(0);
 
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&name, sizeof(name)) < 0 ||
 	    listen(fd, SOMAXCONN) < 0)
@@ -83,11 +84,17 @@ int outside_serve(struct outside *outside, struct mount *mount)
 	return r;
 }
 
-void outside_end(struct outside *outside)
+/* The thread may be closing a socket that a stranger has sent: that waits for what is at its other
+ * end, but not for longer than until a signal comes. */
+void outside_end(struct outside *outside, int signo)
 {
-	if (outside->serving) {
+	const struct timespec tick = {.tv_nsec = CLOCK_SECOND / 1000};
+
+	if (outside->serving)
 		shutdown(outside->fd, SHUT_RDWR);
-		pthread_join(outside->thread, NULL);
+	while (outside->serving && pthread_tryjoin_np(outside->thread, NULL) != 0) {
+		pthread_kill(outside->thread, signo);
+		nanosleep(&tick, NULL);
 	}
 	scope_close(&outside->fd);
 	*outside = OUTSIDE_NONE;

@@ -17,5 +17,5 @@ struct outside {
 int outside_listen(struct outside *outside, const struct skeleton *skeleton);
 /* Starts the thread that answers. 0 or -errno. */
 int outside_serve(struct outside *outside, struct mount *mount);
-/* Ends both, if they are there. */
-void outside_end(struct outside *outside);
+/* Ends both, if they are there. `signo` interrupts the thread: it has a handler. */
+void outside_end(struct outside *outside, int signo);

@@ -33,7 +33,7 @@ static int next_job(FILE *table, char **line, size_t *room, struct job_socket *r
 static int connect_to(const struct job_socket *job, struct ucred *ret)
 {
 	const struct sockaddr_un name = job_socket_name(job);
-	SCOPE_CLOSE int fd = socket(AF_UNIX, JOB_SOCKET_TYPE | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	SCOPE_CLOSE int fd = job_socket_open(SOCK_NONBLOCK);
 
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&name, sizeof(name)) < 0)
 		return -errno;

@@ -487,6 +487,49 @@ def test_a_stranger_is_not_believed(small, point):
         stranger.stdin.close()
 
 
+SENDER = """
+import os, socket, struct, sys
+of = os.stat(sys.argv[1])
+[begin] = [line.split("@")[1] for line in open("/proc/net/unix")
+           if f"@foldfs job {of.st_dev:x} {of.st_ino:x} " in line]
+listener = socket.create_server(("127.0.0.1", 0))
+slow = socket.create_connection(listener.getsockname())
+other_end, _ = listener.accept()
+slow.setblocking(False)
+try:
+    while slow.send(bytes(65536)):
+        pass
+except BlockingIOError:
+    pass
+slow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 30000))
+way = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+way.connect(("\\0" + begin).ljust(108, "\\0"))
+try:
+    socket.send_fds(way, [b"?"], [slow.fileno()])
+except PermissionError:  # Linux 6.16
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
+slow.close()
+print("sent", flush=True)
+sys.stdin.read()
+"""
+
+
+@is_root
+@needs("setpriv")
+def test_what_a_stranger_sends_keeps_no_job(small, point):
+    """A socket whose data nobody takes: who closes it last waits for that."""
+    with running(small[1], point) as process:
+        [server] = foldfs.children(process.pid)
+        os.kill(server, signal.SIGSTOP)
+        with subprocess.Popen([*as_user(SOMEBODY), sys.executable, "-c", SENDER, point],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as stranger:
+            assert stranger.stdout.readline() == b"sent\n"
+            os.kill(server, signal.SIGCONT)
+            process.stdin.close()
+            assert process.wait(PATIENCE) == 0
+            stranger.stdin.close()
+
+
 def test_a_killed_server_answers_no_question(small, point):
     with running(small[1], point) as process:
         [server] = foldfs.children(process.pid)

@@ -104,17 +104,26 @@ int jobs_ask(const char *path, const void *question, size_t len, struct buf *buf
 	return error;
 }
 
-/* The server works in the folder. False: it is not seen from here. */
-static bool find_folder(pid_t server, const struct job_socket *job, char ret[static PATH_MAX])
+static bool read_link(pid_t process, const char *name, char *ret, size_t size)
 {
-	struct stat folder;
-	char link[32];
+	char link[48];
 	ssize_t len;
 
-	snprintf(link, sizeof(link), "/proc/%d/cwd", server);
-	len = readlink(link, ret, PATH_MAX - 1);
+	snprintf(link, sizeof(link), "/proc/%d/%s", process, name);
+	len = readlink(link, ret, size - 1);
 	ret[len < 0 ? 0 : len] = '\0';
-	return stat(ret, &folder) == 0 && shows(job, &folder);
+	return len > 0;
+}
+
+/* The server works in the folder, whose path is not looked up: it may be on storage that hangs.
+ * False: it is not seen from here. */
+static bool find_folder(pid_t server, char ret[static PATH_MAX])
+{
+	char ours[64], theirs[64];
+
+	return read_link(getpid(), "ns/mnt", ours, sizeof(ours)) &&
+	       read_link(server, "ns/mnt", theirs, sizeof(theirs)) && strcmp(ours, theirs) == 0 &&
+	       read_link(server, "cwd", ret, PATH_MAX);
 }
 
 int jobs_of_user(uid_t uid, char **ret_paths, int count, int most)
@@ -129,7 +138,7 @@ int jobs_of_user(uid_t uid, char **ret_paths, int count, int most)
 		struct ucred peer;
 		SCOPE_CLOSE int fd = connect_to(&job, &peer);
 
-		if (fd < 0 || !peer_is(&peer, uid) || !find_folder(peer.pid, &job, path) ||
+		if (fd < 0 || !peer_is(&peer, uid) || !find_folder(peer.pid, path) ||
 		    mounts_names(ret_paths, count, path))
 			continue;
 		ret_paths[count] = strdup(path);

@@ -280,14 +280,13 @@ static void stop_threads(struct nofuse *nofuse)
 {
 	atomic_store(&nofuse->stopping, true);
 	while (nofuse->started) {
-		pthread_t thread = nofuse->threads[nofuse->started - 1];
-
-		pthread_kill(thread, STOP);
+		for (unsigned i = 0; i < nofuse->started; i++)
+			pthread_kill(nofuse->threads[i], STOP);
 		cache_give_up(mount_cache(nofuse->mount), 0);
-		if (pthread_tryjoin_np(thread, NULL) == 0)
+		nanosleep(&tick, NULL);
+		while (nofuse->started &&
+		       pthread_tryjoin_np(nofuse->threads[nofuse->started - 1], NULL) == 0)
 			nofuse->started--;
-		else
-			nanosleep(&tick, NULL);
 	}
 }
 

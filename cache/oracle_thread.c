@@ -138,7 +138,7 @@ static void *query_thread(void *context)
 
 	if (errand->searches)
 		idle_work_begin(&thread->work);
-	oracle_think(errand->query, &hooks);
+	oracle_run(errand->query, &hooks);
 	if (errand->searches)
 		idle_work_end(&thread->work);
 	atomic_store(&errand->done, true);

@@ -1,7 +1,7 @@
 /* The oracle's thread (order/oracle.h): it takes what was seen, asks the oracle now and then, and
  * runs its queries on a thread of their own.
  *
- *	feed_listen -> oracle_ask -> oracle_think -> oracle_answer -> look for reads
+ *	feed_listen -> oracle_ask -> oracle_run -> oracle_answer -> look for reads
  *
  * What searches take is the rule of idle_work.h. All seeds are tried (seed_search.h) only where it
  * pays: files are missing in memory, and at the readers' pace the epoch lasts longer than the

@@ -9,7 +9,7 @@
  * followed at a time: training and validation, ranks, jobs. Two epochs show how a sampler goes on;
  * from then on the next forecast is made in time.
  *
- * Pure: no threads, no clock. The caller locks, except for oracle_think(), which takes as long as a
+ * Pure: no threads, no clock. The caller locks, except for oracle_run(), which takes as long as a
  * search. */
 #pragma once
 
@@ -43,7 +43,7 @@ void oracle_pushed(struct oracle *oracle, uint32_t file);
 
 /* From a question to what follows from it:
  *
- *	oracle_ask                      oracle_think        oracle_answer
+ *	oracle_ask                      oracle_run        oracle_answer
  *
  *	what do readers follow?         an order          a track follows it
  *	                                nothing           oracle_state.why
@@ -81,7 +81,7 @@ struct oracle_hooks {
 	uint64_t (*kind)(void *context, uint64_t file);
 };
 
-void oracle_think(struct query *query, const struct oracle_hooks *hooks);
+void oracle_run(struct query *query, const struct oracle_hooks *hooks);
 
 /* Whether a query under way is over: other readers have begun, or one belongs to these now that may
  * have the first files, or they have shown enough to begin again. The last counts neither for a

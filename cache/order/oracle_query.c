@@ -163,7 +163,7 @@ static void make_forecast(struct result *result, const uint8_t *hidden)
 		result->files = NULL;
 }
 
-void oracle_think(struct query *query, const struct oracle_hooks *hooks)
+void oracle_run(struct query *query, const struct oracle_hooks *hooks)
 {
 	const struct search_hooks *search = &hooks->search;
 

@@ -218,7 +218,7 @@ static inline bool think_once(struct world *world, bool hard, bool *found)
 
 	if (!query)
 		return false;
-	oracle_think(query, &hooks);
+	oracle_run(query, &hooks);
 	*found |= oracle_answer(world->oracle, query, world->sentence);
 	return true;
 }

@@ -410,7 +410,7 @@ TEST_OF(world, a_search_that_ended_as_more_was_seen_is_made_again)
 		oracle_saw(world->oracle, 100, BASE + order[i]);
 	world->gives_up = true;
 	query = oracle_ask(world->oracle, &effort);
-	oracle_think(query, &hooks);
+	oracle_run(query, &hooks);
 	for (uint32_t i = 16; i < 64; i++)
 		oracle_saw(world->oracle, 100, BASE + order[i]);
 	assert_false(oracle_answer(world->oracle, query, world->sentence));
@@ -564,7 +564,7 @@ TEST_OF(world, readers_of_an_order_that_is_found_late_follow_it)
 	assert_non_null(query);
 	for (uint32_t at = 256; at < 2256; at++)
 		oracle_saw(world->oracle, 5 + at / 32 % 4, BASE + order[at]);
-	oracle_think(query, &hooks);
+	oracle_run(query, &hooks);
 	assert_true(oracle_answer(world->oracle, query, world->sentence));
 	assert_int_equal(state_of(world).seed, 12);
 	world->searched = 0;
@@ -587,7 +587,7 @@ TEST_OF(world, a_reader_that_begins_during_a_query_follows_the_order_too)
 		oracle_saw(world->oracle, 5, BASE + order[at]);
 	query = oracle_ask(world->oracle, &effort);
 	assert_non_null(query);
-	oracle_think(query, &hooks);
+	oracle_run(query, &hooks);
 	for (uint32_t at = 64; at < 112; at++)
 		oracle_saw(world->oracle, 6, BASE + order[at]);
 	assert_true(oracle_answer(world->oracle, query, world->sentence));
@@ -921,7 +921,7 @@ static uint32_t read_given(struct world *world, const uint32_t *files, uint32_t 
 		bool came = false;
 
 		if (query) {
-			oracle_think(query, &hooks);
+			oracle_run(query, &hooks);
 			oracle_answer(world->oracle, query, world->sentence);
 		}
 		for (unsigned i = 0; i < world->followed; i++)

@@ -277,7 +277,7 @@ static void think_slowly(struct world *world, struct node *node, uint32_t turn)
 	node->query = oracle_ask(world->oracle, &effort);
 	node->due = turn + node->latency;
 	if (node->query)
-		oracle_think(node->query, &hooks);
+		oracle_run(node->query, &hooks);
 }
 
 /* What is missed comes before they are found, one after the other. */

@@ -97,9 +97,9 @@ static int take_surplus(struct store *store)
 	int fd = -1;
 
 	SCOPE_LOCK(&store->lock);
-	for (uint64_t i = 0; i < store->limits.files && fd < 0; i++)
-		if (store->bytes > store->limits.bytes)
-			fd = take_out(store, &store->copies[store->hand++ % store->limits.files]);
+	for (uint64_t i = 0;
+	     i < store->limits.files && fd < 0 && store->bytes > store->limits.bytes; i++)
+		fd = take_out(store, &store->copies[store->hand++ % store->limits.files]);
 	return fd;
 }
 

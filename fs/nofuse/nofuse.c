@@ -29,7 +29,7 @@
 #define STORE_LEAST (32 * MIB)
 #define STOP	    SIGURG /* interrupts a thread that waits */
 
-static const struct timespec tick = {.tv_nsec = CLOCK_SECOND / 1000};
+static const struct timespec look = {.tv_nsec = CLOCK_SECOND / 10}; /* for children, so often */
 
 struct nofuse {
 	struct mount *mount;
@@ -139,12 +139,12 @@ static bool reap(void)
 }
 
 /* Children of a process that ends become this one's: so all of them come to an end. One that cannot
- * be seen now, as descriptors are short, may be later. */
-static void end_children(void)
+ * be seen now, as descriptors are short, may be later; one that storage holds may take long. */
+static void end_children(const sigset_t *signals)
 {
 	while (!reap()) {
 		kill_children();
-		nanosleep(&tick, NULL);
+		sigtimedwait(signals, NULL, &look);
 	}
 }
 
@@ -152,7 +152,7 @@ static _Noreturn void guard(struct nofuse *nofuse, pid_t server, const sigset_t 
 {
 	int how = daemon_lead(server, signals);
 
-	end_children();
+	end_children(signals);
 	skeleton_remove(&nofuse->skeleton);
 	if (WIFEXITED(how))
 		_exit(WEXITSTATUS(how));
@@ -278,6 +278,8 @@ int nofuse_serve(struct nofuse *nofuse, struct err *err)
 /* Those that began to wait just after they were interrupted are interrupted again. */
 static void stop_threads(struct nofuse *nofuse)
 {
+	const struct timespec tick = {.tv_nsec = CLOCK_SECOND / 1000};
+
 	atomic_store(&nofuse->stopping, true);
 	while (nofuse->started) {
 		for (unsigned i = 0; i < nofuse->started; i++)
@@ -292,7 +294,6 @@ static void stop_threads(struct nofuse *nofuse)
 
 static void wait_for_leftovers(const struct nofuse *nofuse, const sigset_t *signals)
 {
-	const struct timespec look = {.tv_nsec = CLOCK_SECOND / 10};
 	uint64_t until = clock_ns() + LEFTOVERS * CLOCK_SECOND;
 	bool said = false;
 
@@ -311,7 +312,7 @@ static void wait_for_leftovers(const struct nofuse *nofuse, const sigset_t *sign
 void nofuse_end(struct nofuse *nofuse, const sigset_t *signals)
 {
 	wait_for_leftovers(nofuse, signals);
-	end_children();
+	end_children(signals);
 	outside_end(&nofuse->outside, STOP);
 	stop_threads(nofuse);
 	if (nofuse->serving)

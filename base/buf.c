@@ -1,6 +1,5 @@
 #include "base/buf.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,23 +72,32 @@ int buf_add_escaped(struct buf *buf, const char *text, size_t len, const char *c
 	return buf_error(buf);
 }
 
-int buf_addf(struct buf *buf, const char *format, ...)
+int buf_addv(struct buf *buf, const char *format, va_list args)
 {
-	va_list args;
+	va_list again;
 	int len, r;
 
-	va_start(args, format);
-	len = vsnprintf(NULL, 0, format, args);
-	va_end(args);
+	va_copy(again, args);
+	len = vsnprintf(NULL, 0, format, again);
+	va_end(again);
 	buf->failed |= len < 0;
 	r = buf_reserve(buf, (size_t)len + 1);
 	if (r < 0)
 		return r;
-	va_start(args, format);
 	vsnprintf(buf->data + buf->len, (size_t)len + 1, format, args);
-	va_end(args);
 	buf->len += (size_t)len;
 	return 0;
+}
+
+int buf_addf(struct buf *buf, const char *format, ...)
+{
+	va_list args;
+	int r;
+
+	va_start(args, format);
+	r = buf_addv(buf, format, args);
+	va_end(args);
+	return r;
 }
 
 void buf_sort(struct buf *buf, size_t item_bytes, buf_compare_fn *compare)

@@ -6,12 +6,13 @@
  * returned, or asks buf_error(). Not thread-safe. */
 #pragma once
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct buf {
-	char *data; /* len bytes; not NUL-ended unless buf_addf or buf_adds wrote last */
+	char *data; /* len bytes; not NUL-ended unless buf_addf, buf_addv or buf_adds wrote last */
 	size_t len;
 	size_t room;
 	bool failed;
@@ -26,6 +27,8 @@ int buf_reserve(struct buf *buf, size_t more);
 int buf_add(struct buf *buf, const void *data, size_t len);
 int buf_adds(struct buf *buf, const char *text);
 int buf_addf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int buf_addv(struct buf *buf, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
 /* With a backslash in front of each of these characters, among "\t\n\\", and t and n for the first
  * two. */
 int buf_add_escaped(struct buf *buf, const char *text, size_t len, const char *characters);

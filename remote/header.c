@@ -1,7 +1,7 @@
 #include "remote/header.h"
+#include "base/buf.h"
 #include "base/scope.h"
 #include <ctype.h>
-#include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -10,17 +10,14 @@
 
 int header_addf(header_add_fn *add, void *context, const char *format, ...)
 {
-	SCOPE_FREE char *line = NULL;
+	SCOPE(buf_release) struct buf line = BUF_INIT;
 	va_list args;
-	int len;
+	int r;
 
 	va_start(args, format);
-	len = vasprintf(&line, format, args);
+	r = buf_addv(&line, format, args);
 	va_end(args);
-	if (len >= 0)
-		return add(context, line);
-	line = NULL;
-	return -ENOMEM;
+	return r < 0 ? r : add(context, line.data);
 }
 
 bool header_find(const char *headers, const char *name, char *buf, size_t size)

@@ -378,14 +378,12 @@ int foreign_add_text(struct foreign_tree *tree, const char *path, const void *by
 
 int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
 {
-	SCOPE_FREE char *line = NULL;
 	va_list args;
-	int n;
 
 	va_start(args, format);
-	n = vasprintf(&line, format, args);
+	buf_addv(&tree->notes, format, args);
 	va_end(args);
-	return n < 0 ? -ENOMEM : buf_add(&tree->notes, line, (size_t)n + 1);
+	return buf_add(&tree->notes, "", 1);
 }
 
 int foreign_tree_note_count(struct foreign_tree *tree, uint64_t count, const char *format)

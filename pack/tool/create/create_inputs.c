@@ -18,16 +18,15 @@ static const char *source_slash(const struct create *create, const char *path)
 void create_say_of(struct create *create, void (*log)(const char *format, ...), const char *path,
 		   const char *format, ...)
 {
-	SCOPE_FREE char *text = NULL;
+	SCOPE(buf_release) struct buf text = BUF_INIT;
 	va_list args;
 
-	va_start(args, format);
 	progress_clear(&create->progress);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
-	log("%s%s%s: %s", create->source, source_slash(create, path), path,
-	    text ? text : strerror(ENOMEM));
+	va_start(args, format);
+	buf_addv(&text, format, args);
 	va_end(args);
+	log("%s%s%s: %s", create->source, source_slash(create, path), path,
+	    buf_error(&text) < 0 ? strerror(ENOMEM) : text.data);
 }
 
 int create_list_bad(struct create *create, const char *path, const char *damage, const char *reason)

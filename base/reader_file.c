@@ -478,6 +478,14 @@ int reader_file_open(const char *path, struct reader **ret)
 	return 0;
 }
 
+int reader_file_open_again(int fd, struct reader **ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return reader_file_open(path, ret);
+}
+
 int reader_file_fd(const struct reader *reader)
 {
 	return ((const struct reader_file *)reader)->fd;

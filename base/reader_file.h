@@ -17,6 +17,8 @@
 /* Opens a regular file. Returns 0, -EISDIR, -EINVAL (neither a file nor a directory), -ENOMEM, or
  * the error of open(2). */
 int reader_file_open(const char *path, struct reader **ret);
+/* The same of the file of a descriptor, which stays the caller's: as io_open_again(). */
+int reader_file_open_again(int fd, struct reader **ret);
 
 /* From the next reader_prepare() on, repeats reads that fail for up to `seconds`, if the filesystem
  * is one of other machines. `path` leads to the file, from any folder; a file there of another size

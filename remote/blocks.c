@@ -158,13 +158,11 @@ int blocks_open_complete(int folder, struct reader **ret)
 	SCOPE_CLOSE int data = open_plain(folder, "data", O_RDONLY);
 	SCOPE(reader_release) struct reader *reader = NULL;
 	struct header header;
-	char path[64];
 	int r;
 
 	if (data < 0 || !read_blocks_header(map, &header) || header.complete != 1)
 		return -ENOENT;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", data);
-	r = reader_file_open(path, &reader);
+	r = reader_file_open_again(data, &reader);
 	if (r < 0)
 		return r;
 	if (file_size(reader_file_fd(reader)) != header.size ||

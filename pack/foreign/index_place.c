@@ -160,12 +160,8 @@ int index_place_keep(const struct foreign_tree *tree, const struct iovec *parts,
 		     struct reader **ret)
 {
 	SCOPE_CLOSE int fd = index_place_write(tree, parts, count);
-	char opened[64];
 
 	if (fd < 0)
 		fd = write_in_memory(parts, count);
-	if (fd < 0)
-		return fd;
-	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
-	return reader_file_open(opened, ret);
+	return fd < 0 ? fd : reader_file_open_again(fd, ret);
 }

@@ -10,7 +10,6 @@
 #include "pack/foreign/index_published.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/repair.h"
-#include <stdio.h>
 #include <string.h>
 
 #define NAME	    "/proc/x.tar" /* nothing can be written beside it */
@@ -35,14 +34,12 @@ static int open_part(void *context, const char *name, unsigned how, struct reade
 {
 	const struct part *part = context;
 	SCOPE_CLOSE int fd = -1;
-	char path[32];
 
 	(void)how;
 	(void)err;
 	part += strcmp(name, NAME) != 0;
 	fd = fuzz_file(part->data, part->size);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return reader_file_open(path, ret);
+	return reader_file_open_again(fd, ret);
 }
 
 static void use(struct dataset *dataset)

@@ -9,7 +9,6 @@
 #include "base/scope.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scan.h"
-#include <stdio.h>
 #include <string.h>
 
 #define PAGE 4096
@@ -110,15 +109,13 @@ static int open_beside(void *context, const char *name, unsigned how, struct rea
 {
 	const struct bytes *bytes = context;
 	SCOPE_CLOSE int fd = memfd_create("beside", MFD_CLOEXEC);
-	char path[32];
 
 	(void)name;
 	(void)how;
 	(void)err;
 	if (fd < 0 || io_pwrite_full(fd, bytes->data, bytes->len, 0) < 0)
 		abort();
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return reader_file_open(path, ret);
+	return reader_file_open_again(fd, ret);
 }
 
 /* Divides the bytes. The same ones lie beside other formats. */

@@ -10,7 +10,6 @@
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/unpack.h"
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -39,10 +38,8 @@ static int fail_empty(struct err *err)
 static int open_spool(const char *pack, struct reader **ret)
 {
 	SCOPE_CLOSE int fd = target_unnamed(pack);
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return fd < 0 ? fd : reader_file_open(path, ret);
+	return fd < 0 ? fd : reader_file_open_again(fd, ret);
 }
 
 /* To the end of a spool; `from` NULL: all of a stream. */

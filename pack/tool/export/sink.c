@@ -121,10 +121,13 @@ static int put_in_shard(struct sink *sink, const void *record, size_t len)
 
 int sink_put(struct sink *sink, const void *record, size_t len)
 {
+	uint64_t number = sink->number++;
 	char key[24];
 
-	snprintf(key, sizeof(key), "%" PRIu64, sink->number++);
-	return sink->store ? put_by_key(sink, key, record, len) : put_in_shard(sink, record, len);
+	if (!sink->store)
+		return put_in_shard(sink, record, len);
+	snprintf(key, sizeof(key), "%" PRIu64, number);
+	return put_by_key(sink, key, record, len);
 }
 
 int sink_end(struct sink *sink)

@@ -299,14 +299,16 @@ static int name_junk(struct create *create)
 		bool file = format_is_file(builder_kind(builder, id));
 		char name[FORMAT_NAME_MAX + 1];
 		struct foreign_text text;
+		bool is_junk;
 
 		if (builder_is_dropped(builder, id))
 			continue;
 		builder_name(builder, id, name);
 		text = (struct foreign_text){name, strlen(name)};
+		is_junk = foreign_text_is_junk(text, folder);
 		files += file;
-		folders += folder && foreign_text_is_junk(text, true);
-		see(&junk, id, foreign_text_is_junk(text, folder));
+		folders += folder && is_junk;
+		see(&junk, id, is_junk);
 		see(&ours, id, !folder && is_our_remnant(text));
 		see(&containers, id, file && is_container(text));
 	}

@@ -80,7 +80,7 @@ TEST(a_list_keeps_the_first_entries_and_counts_all)
 	assert_done(anomalies_init(&anomalies, 2 * ANOMALIES_LISTED));
 	for (uint32_t i = 0; i < ANOMALIES_LISTED + 5; i++)
 		anomalies_note(&anomalies, ANOMALY_TINY, i);
-	assert_done(anomalies.error);
+	assert_done(buf_error(&anomalies.lists[ANOMALY_TINY].entries));
 	assert_int_equal(anomalies.lists[ANOMALY_TINY].count, ANOMALIES_LISTED + 5);
 	assert_int_equal(anomaly_entries(&anomalies.lists[ANOMALY_TINY])[ANOMALIES_LISTED - 1],
 			 ANOMALIES_LISTED - 1);

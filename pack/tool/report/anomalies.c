@@ -23,8 +23,8 @@ void anomalies_note(struct anomalies *anomalies, enum anomaly kind, uint32_t ent
 {
 	struct anomaly_list *list = &anomalies->lists[kind];
 
-	if (list->count++ < ANOMALIES_LISTED && anomalies->error == 0)
-		anomalies->error = buf_add(&list->entries, &entry, sizeof(entry));
+	if (list->count++ < ANOMALIES_LISTED)
+		buf_add(&list->entries, &entry, sizeof(entry));
 }
 
 void anomalies_note_unread(struct anomalies *anomalies, int error, uint32_t entry)
@@ -68,7 +68,7 @@ int anomalies_items_json(const struct anomalies *anomalies, enum anomaly kind,
 			 struct dataset *dataset, const struct classes *classes, struct json *json)
 {
 	const struct anomaly_list *list = &anomalies->lists[kind];
-	int r = 0;
+	int r = buf_error(&list->entries);
 
 	for (uint64_t i = 0; r == 0 && i < list->count && i < ANOMALIES_LISTED; i++)
 		r = add_example(dataset, classes, anomaly_entries(list)[i], json);

@@ -45,7 +45,6 @@ static inline const uint32_t *anomaly_entries(const struct anomaly_list *list)
 struct anomalies {
 	struct anomaly_list lists[ANOMALY_KINDS];
 	uint8_t *unread; /* a bit for each entry: the first two kinds are noted once a file */
-	int error;	 /* -ENOMEM of a note */
 };
 
 int anomalies_init(struct anomalies *anomalies, uint32_t entries); /* 0 or -ENOMEM */

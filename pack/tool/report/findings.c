@@ -142,7 +142,7 @@ static int add_kind(const struct findings *findings, const struct kind *kind, st
 
 int findings_json(const struct findings *findings, struct json *json)
 {
-	int r = findings->anomalies->error;
+	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < KINDS; i++)
 		if (count_of(findings, &kinds[i]))

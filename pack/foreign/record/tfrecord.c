@@ -22,6 +22,8 @@
 
 #define TF_IMAGE_KEYS "image/encoded or image" /* where no other is named */
 
+enum role { IMAGE, LABEL, NAME, SYNSET, TEXT, ROLES };
+
 /* Finds the image, and what names it. */
 struct tf_example {
 	bool from_zero; /* set by the caller: a label beside a class counts from 0, not from 1 */
@@ -31,10 +33,8 @@ struct tf_example {
 	uint64_t offset, size;		 /* of the image; size 0: there is none */
 	int64_t label;			 /* from 0 on, or FOREIGN_NO_LABEL */
 	struct foreign_text class, name; /* data NULL: there is none */
-	struct buf texts[5];		 /* what these point to */
+	struct buf texts[ROLES];	 /* what these point to */
 };
-
-enum role { IMAGE, LABEL, NAME, SYNSET, TEXT, ROLES };
 
 /* If a record has two for one role, the first of this list wins. */
 static const struct usual {

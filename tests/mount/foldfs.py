@@ -22,7 +22,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("FOLDFS_BUILD", ROOT / "build")).resolve()
 PHOTOS = Path(os.environ.get("FOLDFS_PHOTOS", ROOT / "../shared/data/photos")).resolve()
-FOLDPACK, FOLDFS = BUILD / "foldpack", BUILD / "foldfs"
+FOLDPACK, FOLDFS, FOLDSTAT = BUILD / "foldpack", BUILD / "foldfs", BUILD / "foldstat"
 os.environ.setdefault("FOLDFS_PYTHON", sys.executable)  # which has the libraries of the tests
 
 STATS = "user.foldfs.stats"

@@ -475,7 +475,7 @@ def test_what_lies_between_the_files_that_are_read_is_right_in_the_copy(server, 
     chosen.shuffle(wanted)
     (point.parent / "order").write_text("\n".join(wanted))
     with foldfs.mounted(server.url(pack.name), point, option(cache)) as mounted:
-        run(foldfs.BUILD / "foldstat", "--order", point.parent / "order", mounted)
+        run(foldfs.FOLDSTAT, "--order", point.parent / "order", mounted)
         with ThreadPoolExecutor(8) as pool:
             read = list(pool.map(lambda name: (mounted.path / name).read_bytes(), wanted))
     assert read == [(source / name).read_bytes() for name in wanted]

@@ -343,7 +343,7 @@ def test_storage_that_hangs_is_not_taken_for_silence(gate, behind):
     with reader(behind / "file") as waiting:
         gate.wait_for_reader()
         wait_until(lambda: behind.stats()["wait"]["oldest_ms"] >= 2000)
-        said = foldfs.run(foldfs.BUILD / "foldstat", behind, "0.1", "2").out
+        said = foldfs.run(foldfs.FOLDSTAT, behind, "0.1", "2").out
         gate.open()
         assert waiting.communicate(timeout=PATIENCE)[0] == b"content\n"
     assert said.splitlines()[-2].endswith("  storage hangs")

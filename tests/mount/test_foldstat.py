@@ -19,10 +19,9 @@ import pytest
 import foldfs
 import trees
 from foldfs import (
-    MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run, stopped, wait_until,
+    FOLDSTAT, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run, stopped, wait_until,
 )  # fmt: skip
 
-FOLDSTAT = foldfs.BUILD / "foldstat"
 ROW = re.compile(r"( *[0-9.]+){6} +([0-9.]+|-) +[0-9.]+  \S")
 
 

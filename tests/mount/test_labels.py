@@ -437,7 +437,7 @@ def test_foldstat_says_what_differs(place, mount):
     mounted = mount(path)
     assert mounted.stats()["labels"].items() >= {
         "known": 3, "without_image": 1, "with_another_number": 1}.items()
-    shown = run(foldfs.BUILD / "foldstat", mounted.path).out
+    shown = run(foldfs.FOLDSTAT, mounted.path).out
     assert "labels      ImageFolder gives 1 of 2 classes another number" in shown
 
 

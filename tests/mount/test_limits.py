@@ -12,7 +12,7 @@ import foldfs
 import limits
 import pictures
 import trees
-from foldfs import BUILD, FOLDFS, FOLDPACK, MIB, NAMELESS, as_user, is_mounted, is_root, run
+from foldfs import FOLDFS, FOLDPACK, FOLDSTAT, MIB, NAMELESS, as_user, is_mounted, is_root, run
 
 KIB = 1 << 10
 
@@ -65,7 +65,7 @@ def test_too_small_a_stack_is_said(small, place, point, mount):
     limited = {"status": 1, "preexec_fn": limits.limit(resource.RLIMIT_STACK, 64 * KIB)}
     mounted = mount(small[1])
     for program, *words in ([FOLDPACK, "create", small[0], place / "new.lmdb"],
-                            [FOLDPACK, "verify", small[1]], [BUILD / "foldstat", mounted],
+                            [FOLDPACK, "verify", small[1]], [FOLDSTAT, mounted],
                             [FOLDFS, small[1], place]):
         assert run(program, *words, **limited).err == f"{program.name}: {said}"
     assert not (place / "new.lmdb").exists() and not is_mounted(place)

@@ -11,10 +11,9 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import as_user, is_root, run
+from foldfs import FOLDSTAT, as_user, is_root, run
 from terminal import Terminal
 
-FOLDSTAT = foldfs.BUILD / "foldstat"
 SYNC = 4  # a user whose mounts are those of these tests alone
 
 

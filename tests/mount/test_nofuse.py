@@ -20,11 +20,11 @@ import foldfs
 import trees
 from groups import memory_group
 from foldfs import (
-    FOLDFS, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, find_program, is_root, needs, run, wait_until)
+    FOLDFS, FOLDSTAT, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, find_program, is_root, needs, run,
+    wait_until)
 
 HERE = Path(__file__).resolve().parent
 WORDS = ["--no-fuse", "-q"]
-FOLDSTAT = foldfs.BUILD / "foldstat"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -391,8 +391,8 @@ def running(pack, folder, *options, before=()):
         process.stdin.close()
 
 
-def asked(folder, *words, before=()):
-    return json.loads(run(*before, FOLDSTAT, *words, "--json", folder).out)
+def asked(folder):
+    return json.loads(run(FOLDSTAT, "--json", folder).out)
 
 
 def shape(stats):

@@ -18,9 +18,8 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDFS, FOLDPACK, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run
-
-FOLDSTAT = foldfs.BUILD / "foldstat"
+from foldfs import (
+    FOLDFS, FOLDPACK, FOLDSTAT, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run)
 
 
 def refused(status, *words):

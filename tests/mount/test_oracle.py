@@ -12,14 +12,12 @@ import time
 
 import pytest
 
-import foldfs
 import oracle
-from foldfs import is_root, needs, run
+from foldfs import FOLDSTAT, is_root, needs, run
 from oracle import Epoch, QUICK, Counted, follow, hold_unlocked, oracle_of, wait_for
 
 pytestmark = [oracle.needs_torch, pytest.mark.plain]
 FILES = 4000
-FOLDSTAT = foldfs.BUILD / "foldstat"
 
 # In its first epoch after torch.manual_seed(), DataLoader(shuffle=True) draws this as the seed of
 # its order: small, so that a search of all seeds, from 0 on, comes to it soon.

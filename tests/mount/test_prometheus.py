@@ -9,9 +9,8 @@ import subprocess
 import pytest
 
 import foldfs
-from foldfs import as_user, needs, run, stopped
+from foldfs import FOLDSTAT, as_user, needs, run, stopped
 
-FOLDSTAT = foldfs.BUILD / "foldstat"
 GAMES = 5  # a user for whom no test mounts anything
 EXAMPLES = foldfs.ROOT / "doc/monitoring"
 COMMENT = re.compile(r"# (HELP [a-z_]+ \S.*\.|TYPE [a-z_]+ (counter|gauge|summary))")

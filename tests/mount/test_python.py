@@ -18,11 +18,10 @@ import foldfs
 import pictures
 import server
 import trees
-from foldfs import BUILD, FOLDFS, NOBODY, PATIENCE, ROOT, as_user, is_root, needs, run
+from foldfs import BUILD, FOLDFS, FOLDSTAT, NOBODY, PATIENCE, ROOT, as_user, is_root, needs, run
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = HERE / "python_scripts"
-FOLDSTAT = BUILD / "foldstat"
 
 pytest_plugins = ["everywhere", "recipes"]
 

@@ -20,11 +20,10 @@ import lmdb
 import pytest
 
 import foldfs
-from foldfs import BUILD, FOLDFS, FOLDPACK, MIB, pack, run
+from foldfs import FOLDFS, FOLDPACK, FOLDSTAT, MIB, pack, run
 from server import Server, make_certificate
 from trees import noise, write
 
-FOLDSTAT = BUILD / "foldstat"
 FAILS_OFTEN = "if n > 3 and n % 7 == 0 then return ngx.exit({}) end"
 
 

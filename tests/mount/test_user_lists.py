@@ -76,7 +76,7 @@ def test_the_order_of_a_pack(place, source, make_list):
 def test_the_order_of_a_mount(place, mount, source, make_list):
     foldfs.pack(source, place / "x.lmdb")
     listed = make_list("b/#3.jpg", "a/2.jpg")
-    assert "2 files" in run(foldfs.BUILD / "foldstat", f"--order={listed}",
+    assert "2 files" in run(foldfs.FOLDSTAT, f"--order={listed}",
                             mount(place / "x.lmdb", f"--order={listed}").path).out
 
 

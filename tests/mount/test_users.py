@@ -91,7 +91,7 @@ def test_others_see_counters_but_no_paths_seeds_and_messages(small, mount):
     assert whole.keys() - seen.keys() == {"subdir", "options", "log"}
     assert whole["oracle"].keys() - seen["oracle"].keys() == {"list", "seed"}
     assert seen["id"] == whole["id"] and seen["requests"]["getxattr"] > 0
-    assert run(*as_user(SOMEBODY), foldfs.BUILD / "foldstat", mounted).out.startswith("pack")
+    assert run(*as_user(SOMEBODY), foldfs.FOLDSTAT, mounted).out.startswith("pack")
 
 
 def test_others_change_nothing(small, mount):

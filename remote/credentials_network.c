@@ -72,17 +72,12 @@ static int add_sts_url(const struct credentials_ask *ask, struct buf *ret)
 
 static int add_role_body(const char *role, const char *session, const char *token, struct buf *ret)
 {
-	int r = buf_adds(ret, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=");
-
-	if (r == 0)
-		r = url_encode(ret, role, "");
-	if (r == 0)
-		r = buf_adds(ret, "&RoleSessionName=");
-	if (r == 0)
-		r = url_encode(ret, session, "");
-	if (r == 0)
-		r = buf_adds(ret, "&WebIdentityToken=");
-	return r < 0 ? r : url_encode(ret, token, "");
+	buf_adds(ret, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=");
+	url_encode(ret, role, "");
+	buf_adds(ret, "&RoleSessionName=");
+	url_encode(ret, session, "");
+	buf_adds(ret, "&WebIdentityToken=");
+	return url_encode(ret, token, "");
 }
 
 static int refused_role(const char *role, unsigned status, const char *body, struct err *err)

@@ -108,9 +108,10 @@ int hub_add(const struct hub_name *name, const char *before, const char *between
 
 	while (end > 0 && server[end - 1] == '/')
 		end--;
-	if (!revision || buf_addf(ret, "%.*s%s%.*s%s", (int)end, server, before, (int)name->owned,
-				  name->repository, between) < 0)
+	if (!revision)
 		return -ENOMEM;
+	buf_addf(ret, "%.*s%s%.*s%s", (int)end, server, before, (int)name->owned, name->repository,
+		 between);
 	return url_encode(ret, revision, "%"); /* "a/b" becomes "a%2Fb", and "a%2Fb" stays */
 }
 
@@ -124,10 +125,10 @@ int hub_url(const char *name, char **ret, struct err *err)
 		r = refuse_name(err);
 	if (r == 0)
 		r = hub_add(&parts, "/datasets/", "/resolve/", &url);
-	if (r == 0)
-		r = buf_adds(&url, "/");
-	if (r == 0)
-		r = url_encode(&url, parts.path, "/");
+	if (r < 0)
+		return r;
+	buf_adds(&url, "/");
+	r = url_encode(&url, parts.path, "/");
 	if (r == 0)
 		*ret = steal_ptr(&url.data);
 	return r;

@@ -203,12 +203,12 @@ static int listing_url(const struct hub_name *parts, char **ret)
 	SCOPE(buf_release) struct buf url = BUF_INIT;
 	int r = folder ? hub_add(parts, "/api/datasets/", "/tree/", &url) : -ENOMEM;
 
-	if (r == 0 && *folder)
-		r = buf_adds(&url, "/");
-	if (r == 0)
-		r = url_encode(&url, folder, "/");
-	if (r == 0)
-		r = buf_adds(&url, "?recursive=true");
+	if (r < 0)
+		return r;
+	if (*folder)
+		buf_adds(&url, "/");
+	url_encode(&url, folder, "/");
+	r = buf_adds(&url, "?recursive=true");
 	if (r == 0)
 		*ret = steal_ptr(&url.data);
 	return r;

@@ -12,9 +12,8 @@
 
 int listing_add(const struct listing *listing, const char *path, struct buf *names)
 {
-	int r = buf_addf(names, "%.*s/%s", listing->root, listing->name, path);
-
-	return r < 0 ? r : buf_add(names, "", 1);
+	buf_addf(names, "%.*s/%s", listing->root, listing->name, path);
+	return buf_add(names, "", 1);
 }
 
 int listing_take(struct listing *listing, const char *path)

@@ -71,15 +71,16 @@ static int take_listed_keys(struct listing *keys, const char *body)
 static int add_query(const char *pattern, const char *token, struct buf *ret)
 {
 	SCOPE_FREE char *prefix = strndup(pattern, strcspn(pattern, LISTING_WILD));
-	int r = prefix ? 0 : -ENOMEM;
 
-	if (r == 0 && token)
-		r = buf_adds(ret, "continuation-token=");
-	if (r == 0 && token)
-		r = url_encode(ret, token, "");
-	if (r == 0)
-		r = buf_addf(ret, "%sencoding-type=url&list-type=2&prefix=", token ? "&" : "");
-	return r < 0 ? r : url_encode(ret, prefix, "");
+	if (!prefix)
+		return -ENOMEM;
+	if (token) {
+		buf_adds(ret, "continuation-token=");
+		url_encode(ret, token, "");
+		buf_adds(ret, "&");
+	}
+	buf_adds(ret, "encoding-type=url&list-type=2&prefix=");
+	return url_encode(ret, prefix, "");
 }
 
 static int wait_for_credentials(struct object_refresh *refresh, struct err *err)

@@ -24,8 +24,8 @@ static bool fits_host(const char *bucket, size_t len)
 }
 
 /* Up to the path. */
-static int add_base(struct buf *url, const char *endpoint, const char *region,
-		    const char *host_bucket, size_t len)
+static void add_base(struct buf *url, const char *endpoint, const char *region,
+		     const char *host_bucket, size_t len)
 {
 	const char *china = strncmp(region, "cn-", 3) == 0 ? ".cn" : "";
 	size_t end = endpoint ? strlen(endpoint) : 0;
@@ -33,9 +33,10 @@ static int add_base(struct buf *url, const char *endpoint, const char *region,
 	while (end > 0 && endpoint[end - 1] == '/')
 		end--;
 	if (endpoint)
-		return buf_add(url, endpoint, end);
-	return buf_addf(url, "https://%.*s%ss3.%s.amazonaws.com%s", (int)len, host_bucket,
-			len ? "." : "", region, china);
+		buf_add(url, endpoint, end);
+	else
+		buf_addf(url, "https://%.*s%ss3.%s.amazonaws.com%s", (int)len, host_bucket,
+			 len ? "." : "", region, china);
 }
 
 static int check_endpoint(const char *endpoint, struct err *err)
@@ -74,12 +75,12 @@ int s3_url(const char *name, const char *endpoint, const char *region, char **re
 		return err_set(err, -EINVAL, "'%s' is not a region", region);
 	if (endpoint)
 		r = check_endpoint(endpoint, err);
-	if (r == 0)
-		r = add_base(&url, endpoint, region, bucket, in_host ? len : 0);
-	if (r == 0 && !in_host)
-		r = buf_adds(&url, "/");
-	if (r == 0)
-		r = url_encode(&url, in_host ? bucket + len : bucket, "/");
+	if (r < 0)
+		return r;
+	add_base(&url, endpoint, region, bucket, in_host ? len : 0);
+	if (!in_host)
+		buf_adds(&url, "/");
+	r = url_encode(&url, in_host ? bucket + len : bucket, "/");
 	if (r == 0)
 		*ret = steal_ptr(&url.data);
 	return r;

@@ -94,12 +94,11 @@ int sign_authorization(const struct sign_request *request, const struct sign_key
 	char hex[HEX_LEN];
 	int r = signature(request, key, hex);
 
-	if (r == 0)
-		r = buf_addf(ret,
-			     "AWS4-HMAC-SHA256 Credential=%s/%.*s/%s/%s/aws4_request,"
-			     "SignedHeaders=",
-			     key->access, DAY_LEN, key->date, key->region, key->service);
-	for (size_t i = 0; r == 0 && i < request->count; i++)
-		r = buf_addf(ret, "%s%s", i ? ";" : "", request->headers[i].name);
-	return r < 0 ? r : buf_addf(ret, ",Signature=%.*s", (int)HEX_LEN, hex);
+	if (r < 0)
+		return r;
+	buf_addf(ret, "AWS4-HMAC-SHA256 Credential=%s/%.*s/%s/%s/aws4_request,SignedHeaders=",
+		 key->access, DAY_LEN, key->date, key->region, key->service);
+	for (size_t i = 0; i < request->count; i++)
+		buf_addf(ret, "%s%s", i ? ";" : "", request->headers[i].name);
+	return buf_addf(ret, ",Signature=%.*s", (int)HEX_LEN, hex);
 }

@@ -149,13 +149,11 @@ static bool is_unreserved(char c)
 
 int url_encode(struct buf *buf, const char *text, const char *keep)
 {
-	int r = 0;
-
-	for (; r == 0 && *text; text++) {
+	for (; *text; text++) {
 		if (is_unreserved(*text) || strchr(keep, *text))
-			r = buf_add(buf, text, 1);
+			buf_add(buf, text, 1);
 		else
-			r = buf_addf(buf, "%%%02X", (unsigned char)*text);
+			buf_addf(buf, "%%%02X", (unsigned char)*text);
 	}
-	return r < 0 ? r : buf_adds(buf, "");
+	return buf_adds(buf, "");
 }

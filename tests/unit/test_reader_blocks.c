@@ -148,20 +148,8 @@ static int scatter(struct fixture *f, uint64_t pages, struct iovec *iov)
 static int run_read(struct fixture *f, enum way way, struct iovec *iov, int count, uint64_t offset,
 		    uint64_t needed)
 {
-	struct answer answer = {.lock = PTHREAD_MUTEX_INITIALIZER,
-				.come = PTHREAD_COND_INITIALIZER};
-	struct reader_request request = {.iov = iov,
-					 .count = count,
-					 .offset = offset,
-					 .needed = needed,
-					 .done = on_done,
-					 .arg = &answer};
-
-	answer.request = &request;
-	if (way == READ)
-		return reader_read(f->reader, iov, count, offset, needed);
-	reader_submit(f->reader, &request);
-	return wait_for(&answer);
+	return way == READ ? reader_read(f->reader, iov, count, offset, needed)
+			   : reader_submit_and_wait(f->reader, iov, count, offset, needed);
 }
 
 static int read_in(struct fixture *f, enum way way, uint64_t offset, uint64_t needed)

@@ -11,6 +11,7 @@
 #include "base/scope.h"
 #include "cache/cache_internal.h"
 #include "tests/unit/far_reader.h"
+#include "tests/unit/patience.h"
 #include "tests/unit/test.h"
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -34,9 +35,6 @@
 #define CALLS 128  /* of a test */
 #define MOST  8192 /* extents */
 #define SURE  12   /* demands in a row that are a scan beyond doubt */
-#ifndef PATIENCE
-#define PATIENCE 60 /* s, until a test fails that would hang */
-#endif
 
 struct world;
 
@@ -110,15 +108,6 @@ static struct {
 /* --- waiting, but not for ever -----------------------------------------------------------------
  */
 
-static inline struct timespec patience(void)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += PATIENCE;
-	return until;
-}
-
 /* Waits until `condition`, under the world's lock. Evaluates to whether it came true. */
 #define wait_until(w, condition)                                                        \
 	({                                                                              \
@@ -130,18 +119,6 @@ static inline struct timespec patience(void)
 			;                                                               \
 		pthread_mutex_unlock(&(w)->lock);                                       \
 		met_;                                                                   \
-	})
-
-/* The same for what nobody tells of. Who asks leaves the processor to those who are asked. */
-#define poll_until(condition)                                                  \
-	({                                                                     \
-		struct timespec until_ = patience(), now_ = {0};               \
-		bool met_;                                                     \
-		while (!(met_ = (condition)) && now_.tv_sec < until_.tv_sec) { \
-			usleep(100);                                           \
-			clock_gettime(CLOCK_REALTIME, &now_);                  \
-		}                                                              \
-		met_;                                                          \
 	})
 
 /* --- a file and its extents ------------------------------------------------------------------ */

@@ -814,8 +814,7 @@ TEST_OF(w, what_stopping_leaves_unread_is_not_told_as_bad)
 	ask_all_of(call, w, next);
 	assert_int_equal(call->done, 0);
 	assert_int_equal(pthread_create(&id, NULL, stop_thread, w->cache), 0);
-	while (!atomic_load(&w->cache->stopping))
-		sched_yield();
+	assert_true(poll_until(w->cache->stopping));
 	set_gate(w, false);
 	pthread_join(id, NULL);
 	assert_refused(call, -ECANCELED);

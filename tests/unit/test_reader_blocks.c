@@ -1,13 +1,12 @@
 /* A reader that keeps a copy of a far file: remote/reader_blocks.h. */
-#include "base/clock.h"
 #include "base/size.h"
 #include "remote/reader_blocks.h"
 #include "tests/unit/far_fixture.h"
+#include "tests/unit/patience.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/test.h"
 #include <dirent.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 
 #define PAGE  READER_PAGE
@@ -499,12 +498,7 @@ static void open_filling(struct fixture *f, struct disk *disk, bool waits)
 
 static void await_filler(struct fixture *f, enum block_filler_state state)
 {
-	uint64_t until = clock_ns() + 60 * CLOCK_SECOND;
-
-	while (stats_of(f).filler != state) {
-		assert_true(clock_ns() < until);
-		sched_yield();
-	}
+	assert_true(poll_until(stats_of(f).filler == state));
 }
 
 TEST_OF(f, who_reads_a_part_has_the_rest_fetched)
@@ -570,11 +564,8 @@ TEST_OF(f, a_copy_that_was_damaged_becomes_complete_again)
 	assert_true(reader_blocks_fill(f->reader));
 	await_filler(f, FILLER_COMPLETE);
 	for (unsigned i = 0; i < 20; i++) {
-		uint64_t until = clock_ns() + 60 * CLOCK_SECOND;
-
 		assert_true(reader_bad(f->reader, i * PAGE, 1));
-		while (!stats_of(f).complete)
-			assert_true(clock_ns() < until);
+		assert_true(poll_until(stats_of(f).complete));
 		read_right(f, i % WAYS, 0, SIZE);
 	}
 }

@@ -7,6 +7,7 @@
 #include "remote/object_refresh.h"
 #include "remote/open.h"
 #include "remote/reader_remote.h"
+#include "tests/unit/patience.h"
 #include "tests/unit/test.h"
 #include <errno.h>
 #include <sched.h>
@@ -699,8 +700,7 @@ TEST_OF(s, a_read_that_was_cancelled_does_not_wait_for_credentials)
 	atomic_store(&renewed.endless, true);
 	atomic_store(&renewed.wanted, true);
 	many_submit(&s->many, reader);
-	while (!atomic_load(&renewed.begun))
-		sched_yield();
+	assert_true(poll_until(atomic_load(&renewed.begun)));
 	reader_cancel(reader);
 	assert_int_equal(many_wait(&s->many), -ECANCELED);
 	reader_free(reader);

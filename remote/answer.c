@@ -52,26 +52,39 @@ static int escape(const char **at, char *ret)
 	return 0;
 }
 
-/* Reads the rest of a string, after its opening quote. */
+/* After the opening quote. */
+static int skip_string(const char **at)
+{
+	for (; **at && **at != '"'; ++*at)
+		if (**at == '\\' && *++*at == '\0')
+			return -EINVAL;
+	return take_character(at, '"') ? 0 : -EINVAL;
+}
+
+/* The same of a string that is wanted. */
 static int take_string(const char **at, char **ret)
 {
-	SCOPE_FREE char *text = malloc(strlen(*at) + 1); /* a string never gets longer */
-	char *out = text;
-	int r = 0;
+	const char *end = *at;
+	SCOPE_FREE char *text = NULL;
+	char *out;
+	int r = skip_string(&end);
 
+	if (r < 0)
+		return r;
+	out = text = malloc((size_t)(end - *at)); /* a string never gets longer */
 	if (!text)
 		return -ENOMEM;
-	for (; r == 0 && **at && **at != '"'; out++) {
+	for (; r == 0 && **at != '"'; out++) {
 		*out = *(*at)++;
 		if (*out == '\\')
 			r = escape(at, out);
 	}
+	if (r < 0)
+		return r;
 	*out = '\0';
-	if (r == 0 && !take_character(at, '"'))
-		r = -EINVAL;
-	if (r == 0)
-		*ret = steal_ptr(&text);
-	return r;
+	*at = end;
+	*ret = steal_ptr(&text);
+	return 0;
 }
 
 struct member {
@@ -93,15 +106,6 @@ static int take_word(const char **at, struct member *ret)
 	ret->len = strspn(*at, "+-.0123456789abcdefghijklmnopqrstuvwxyzE");
 	*at += ret->len;
 	return ret->len ? 0 : -EINVAL;
-}
-
-/* After the opening quote. */
-static int skip_string(const char **at)
-{
-	for (; **at && **at != '"'; ++*at)
-		if (**at == '\\' && *++*at == '\0')
-			return -EINVAL;
-	return take_character(at, '"') ? 0 : -EINVAL;
 }
 
 /* An object or an array, from its bracket on. */

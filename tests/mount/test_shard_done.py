@@ -211,12 +211,16 @@ def held(folder, pack, place, *options):
     command = f": {{}}; echo $$ >{place}/new; mv {place}/new {place}/pid; exec sleep 1000"
     process = subprocess.Popen([str(word) for word in words(folder, pack, command, *options)],
                                stderr=subprocess.PIPE, text=True)
+    waits = 0
     try:
         wait_until(lambda: (place / "pid").exists())
-        yield process, int((place / "pid").read_text())
+        waits = int((place / "pid").read_text())
+        yield process, waits
     finally:
         process.kill()
         process.wait()
+        if waits and is_alive(waits):
+            os.kill(waits, signal.SIGKILL)
 
 
 def is_alive(pid):

@@ -587,7 +587,8 @@ static int start_mount(struct program *program)
  * whether there is none. */
 static bool clean_up(struct program *program)
 {
-	bool ended = !program->session || session_join(program->session, 0);
+	bool ended = nofuse_has_ended(program->nofuse) &&
+		     (!program->session || session_join(program->session, 0));
 
 	if (ended) {
 		nofuse_free(program->nofuse);

@@ -39,3 +39,6 @@ bool nofuse_is_alone(const struct nofuse *nofuse);
 
 /* Ends what COMMAND has left behind, after a while, and what answers. */
 void nofuse_end(struct nofuse *nofuse, const sigset_t *signals);
+/* Whether it did. If not, a thread is where storage hangs: all that it uses stays until exit. NULL:
+ * yes. */
+bool nofuse_has_ended(const struct nofuse *nofuse);

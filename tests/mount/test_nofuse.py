@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 
 import container
 import foldfs
+import gate
 import trees
 from groups import memory_group
 from foldfs import (
@@ -540,6 +542,86 @@ def test_a_killed_server_answers_no_question(small, point):
             os.kill(server, signal.SIGKILL)
             assert b"not the root of a foldfs mount" in asker.communicate(timeout=PATIENCE)[1]
             assert asker.returncode == 1
+
+
+# --- storage that hangs -----------------------------------------------------------------------
+
+
+HELD_UP = """
+import os, sys, threading
+top, hangs = sys.argv[1:]
+print("began", flush=True)
+threads = [threading.Thread(target=os.stat, args=[hangs], daemon=True) for _ in range(16)]
+for thread in threads: thread.start()
+sys.stdin.readline()
+print(open(top + "/file").read(), end="", flush=True)
+if sys.stdin.readline():
+    for thread in threads: thread.join()
+os._exit(0)
+"""
+
+
+@contextlib.contextmanager
+def held_up(pack, folder, hangs):
+    """A job many threads of which look at a path."""
+    words = [*WORDS, pack, folder, "--", sys.executable, "-c", HELD_UP, folder, hangs]
+    with subprocess.Popen([FOLDFS, *words], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"began\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@is_root
+def test_storage_that_hangs_holds_up_nobody_else(small, place, point):
+    """All who look at a path there are kept, by a thread of foldfs each."""
+    with gate.Gate(b"", place / "hangs", remembered=False) as hangs:
+        hangs.shut()
+        with held_up(small[1], point, hangs.path) as process:
+            for _ in range(16):
+                hangs.wait_for_reader()
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"content\n"
+            hangs.open()
+            process.communicate(b"\n", timeout=PATIENCE)
+            assert process.returncode == 0
+
+
+class Stopped(gate.Gate):
+    """A daemon that takes no further request while the gate is shut: even a signal does not end
+    the wait of who asks, but his end does."""
+
+    def reply(self, opcode, node, body):
+        if opcode == gate.GETATTR and self.is_shut():
+            self.waiting.release()
+            self.opened.wait(PATIENCE)
+        return super().reply(opcode, node, body)
+
+
+def has_thread_that_hangs(pid):
+    return any(Path(f"/proc/{pid}/task/{thread}/wchan").read_text() == "request_wait_answer"
+               for thread in os.listdir(f"/proc/{pid}/task"))
+
+
+@is_root
+def test_a_job_that_ends_is_not_kept_by_storage_that_hangs(small, place, point):
+    with Stopped(b"", place / "hangs", remembered=False) as hangs:
+        hangs.gated = ()
+        hangs.shut()
+        first = threading.Thread(target=os.stat, args=[hangs.path])
+        first.start()
+        hangs.wait_for_reader()
+        with held_up(small[1], point, hangs.path) as process:
+            [server] = foldfs.children(process.pid)
+            wait_until(lambda: has_thread_that_hangs(server))
+            process.communicate(b"\n", timeout=PATIENCE)
+            assert process.returncode == 0
+        hangs.open()
+        first.join(PATIENCE)
+    assert os.listdir(point) == []
 
 
 # --- bounds -----------------------------------------------------------------------------------

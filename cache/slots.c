@@ -78,8 +78,7 @@ struct region {
 };
 
 struct slots_leaving {
-	uint32_t warm; /* of those that were chosen; the others were cold already */
-	uint32_t end;  /* of the slots that were looked at */
+	uint32_t end; /* of the slots that were looked at */
 	struct region regions[];
 };
 
@@ -173,7 +172,7 @@ static uint32_t choose_from(struct region *region, uint32_t count, uint32_t unit
 	return chosen;
 }
 
-static uint32_t choose(const struct slots *slots, struct region *regions, uint32_t count)
+static void choose(const struct slots *slots, struct region *regions, uint32_t count)
 {
 	uint32_t total = region_count(slots), chosen = 0;
 
@@ -183,7 +182,6 @@ static uint32_t choose(const struct slots *slots, struct region *regions, uint32
 				chosen += choose_from(&regions[i],
 						      cost == COST_WHOLE ? REGION : count - chosen,
 						      slots->unit);
-	return chosen;
 }
 
 /* Cold slots beside chosen ones go along, in whole pages: the system may have filled the huge page
@@ -281,7 +279,7 @@ struct slots_leaving *slots_choose(struct slots *slots, uint32_t count)
 	if (!leaving)
 		return NULL;
 	map_regions(slots, leaving->regions);
-	leaving->warm = choose(slots, leaving->regions, count);
+	choose(slots, leaving->regions, count);
 	for (uint32_t i = 0; i < regions; i++)
 		join_cold(&leaving->regions[i], slots->unit);
 	leaving->end = slots->touched;
@@ -292,12 +290,12 @@ struct slots_leaving *slots_choose(struct slots *slots, uint32_t count)
 }
 
 /* The cold ones are in the order of the arena, the lowest on top: these are merged in. */
-uint32_t slots_discarded(struct slots *slots, struct slots_leaving *leaving)
+void slots_discarded(struct slots *slots, struct slots_leaving *leaving)
 {
-	uint32_t at = slots->count - slots->cold, to = at - slots->leaving, slot = 0, warm;
+	uint32_t at = slots->count - slots->cold, to = at - slots->leaving, slot = 0;
 
 	if (!leaving)
-		return 0;
+		return;
 	slots->cold += slots->leaving;
 	slots->leaving = 0;
 	for (; to < at; slots->free[to++] = slot++) {
@@ -305,7 +303,5 @@ uint32_t slots_discarded(struct slots *slots, struct slots_leaving *leaving)
 		while (at < slots->count && slots->free[at] < slot)
 			slots->free[to++] = slots->free[at++];
 	}
-	warm = leaving->warm;
 	free(leaving);
-	return warm;
 }

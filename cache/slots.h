@@ -88,5 +88,5 @@ struct slots_leaving;
  * memory to find them with. */
 struct slots_leaving *slots_choose(struct slots *slots, uint32_t count);
 void slots_hand_back(const struct slots *slots, const struct slots_leaving *leaving);
-/* They are cold now. Frees `leaving`, which may be NULL. Returns how many were warm. */
-uint32_t slots_discarded(struct slots *slots, struct slots_leaving *leaving);
+/* They are cold now. Frees `leaving`, which may be NULL. */
+void slots_discarded(struct slots *slots, struct slots_leaving *leaving);

@@ -131,12 +131,15 @@ static uint32_t resident_slots(const struct slots *slots)
 	return count;
 }
 
+/* Returns how many were warm. */
 static uint32_t discard(struct slots *slots, uint32_t count)
 {
+	uint32_t held = slots_held(slots);
 	struct slots_leaving *leaving = slots_choose(slots, count);
 
 	slots_hand_back(slots, leaving);
-	return slots_discarded(slots, leaving);
+	slots_discarded(slots, leaving);
+	return held - slots_held(slots);
 }
 
 static void give_run(struct slots *slots, uint32_t from, uint32_t count)

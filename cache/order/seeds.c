@@ -220,13 +220,6 @@ struct lazy_order {
 	uint32_t elements[PERMUTATION_HEAD];
 };
 
-/* `lazy` stands at the first output. */
-static void lazy_order_begin(struct lazy_order *order, uint32_t n, struct lazy lazy)
-{
-	order->lazy = lazy;
-	permutation_deal_init(&order->deal, n);
-}
-
 static uint32_t element_at(struct lazy_order *order, uint32_t place)
 {
 	for (uint32_t at = order->deal.count; at <= place; at++)
@@ -249,21 +242,6 @@ static bool gives(const struct seeds_seen *seen, const struct seeds_way *way,
 			return false;
 	}
 	return looked_at > 0;
-}
-
-bool seeds_match(const struct seeds *seeds, uint32_t seed, unsigned way)
-{
-	struct lazy lazy = {.word = seed};
-	struct lazy_order order;
-
-	for (uint32_t i = 1; i <= seeds->ways[way].skip; i++)
-		lazy.word = mt19937_grow(lazy.word, i);
-	lazy.number = seeds->ways[way].skip;
-	lazy.next = lazy.near = mt19937_grow(lazy.word, lazy.number + 1);
-	for (uint32_t i = 2; i <= MT19937_NEAR; i++)
-		lazy.near = mt19937_grow(lazy.near, lazy.number + i);
-	lazy_order_begin(&order, seeds->seen.n, lazy);
-	return gives(&seeds->seen, &seeds->ways[way], &order);
 }
 
 /* --- side by side ---------------------------------------------------------------------------- */
@@ -298,7 +276,8 @@ static void try_lane(const struct seeds *seeds, unsigned sieve, const struct lan
 {
 	struct lazy_order order;
 
-	lazy_order_begin(&order, seeds->seen.n, lane_at(lanes, lane, seeds->sieves[sieve].skip));
+	order.lazy = lane_at(lanes, lane, seeds->sieves[sieve].skip);
+	permutation_deal_init(&order.deal, seeds->seen.n);
 	for (unsigned way = 0; way < seeds->way_count; way++) {
 		if (seeds->sieve_of[way] != sieve ||
 		    !gives(&seeds->seen, &seeds->ways[way], &order))

@@ -63,12 +63,9 @@ void seeds_free(struct seeds *seeds); /* NULL is fine */
  * tests and measurements. Returns how wide they are. */
 unsigned seeds_narrow(struct seeds *seeds, unsigned bytes);
 
-/* Whether the seed gives what was seen, in that way. */
-bool seeds_match(const struct seeds *seeds, uint32_t seed, unsigned way);
-
 /* Tries SEEDS_STEP seeds from `from` on. Returns how many match, counted for each way; writes the
  * first `most` of them. Takes 160 KiB of stack. A way that starts at a place s > 0 misses its seed
- * with a probability of s / n, 1/64 at most; seeds_match() never does. */
+ * with a probability of s / n, 1/64 at most. */
 unsigned seeds_search(const struct seeds *seeds, uint32_t from, struct seeds_found *ret,
 		      unsigned most);
 /* The same for seeds that are given. */

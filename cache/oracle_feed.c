@@ -27,10 +27,10 @@ static void catch_up(struct oracle_feed *feed, struct forecast *forecast, uint64
 		if (!few)
 			pthread_mutex_unlock(&cache->lock);
 		for (unsigned i = 0; i < count; i++)
-			if (events[i].kind != SEEN_PUSHED)
-				forecast_went_on(forecast, events[i].file);
-			else if (forecast_foresees(forecast, events[i].file))
+			if (events[i].kind == SEEN_PUSHED)
 				forecast_push(forecast, events[i].file);
+			else
+				forecast_saw(forecast, events[i].file);
 		if (few)
 			return;
 		from += count;
@@ -106,7 +106,6 @@ int feed_init(struct oracle_feed *feed, struct cache *cache, bool watching)
 	if (oracle_new(cache->source.extents, &ops, &feed->oracle) < 0)
 		return -ENOMEM;
 	pthread_mutex_init(&feed->lock, NULL);
-	pthread_mutex_init(&feed->show, NULL);
 	clock_cond_init(&feed->wake);
 	return 0;
 }
@@ -115,7 +114,6 @@ void feed_release(struct oracle_feed *feed)
 {
 	oracle_free(feed->oracle);
 	pthread_cond_destroy(&feed->wake);
-	pthread_mutex_destroy(&feed->show);
 	pthread_mutex_destroy(&feed->lock);
 }
 
@@ -159,7 +157,7 @@ void feed_show(struct oracle_feed *feed)
 	struct oracle_state state;
 
 	oracle_state(feed->oracle, &state);
-	SCOPE_LOCK(&feed->show);
+	SCOPE_LOCK(&feed->cache->lock);
 	feed->shown = state;
 }
 

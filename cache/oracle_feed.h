@@ -26,14 +26,13 @@ struct oracle_feed {
 	bool asleep;		/* until something is seen */
 	unsigned begun, opened; /* files of late that were seen by a READ; and else */
 	pthread_cond_t wake;
+	struct oracle_state shown;
 
 	pthread_mutex_t lock;
 	/* Protected by lock: */
 	struct oracle *oracle;
 	uint64_t taken; /* events that the oracle has */
 
-	pthread_mutex_t show;	   /* taken last */
-	struct oracle_state shown; /* protected by show */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -385,7 +385,6 @@ void oracle_thread_stats(struct oracle_thread *thread, struct cache_oracle *ret)
 {
 	const struct oracle_state *state = &thread->feed.shown;
 
-	SCOPE_LOCK(&thread->feed.show);
 	*ret = (struct cache_oracle){
 		.state = state_of(thread, state),
 		.seed = state->seed,

@@ -470,15 +470,6 @@ static uint32_t telling_place(const struct forecast *forecast, uint64_t file)
 	return place;
 }
 
-static void come_to(struct forecast *forecast, uint32_t place, bool foreseen)
-{
-	come_by(forecast, place);
-	if (!foreseen)
-		jump(forecast, place);
-	else if (!is_done(forecast, place))
-		go_on(forecast, place);
-}
-
 bool forecast_saw(struct forecast *forecast, uint64_t file)
 {
 	uint32_t place = telling_place(forecast, file);
@@ -488,16 +479,12 @@ bool forecast_saw(struct forecast *forecast, uint64_t file)
 		return forecast_has(forecast, file);
 	forecast->foreseen = forecast->foreseen << 1 | foreseen;
 	forecast->judged += forecast->judged < JUDGED;
-	come_to(forecast, place, foreseen);
+	come_by(forecast, place);
+	if (!foreseen)
+		jump(forecast, place);
+	else if (!is_done(forecast, place))
+		go_on(forecast, place);
 	return foreseen;
-}
-
-void forecast_went_on(struct forecast *forecast, uint64_t file)
-{
-	uint32_t place = telling_place(forecast, file);
-
-	if (place != ORDER_NONE)
-		come_to(forecast, place, forecast_foresees(forecast, file));
 }
 
 bool forecast_may_push(const struct forecast *forecast)
@@ -509,7 +496,7 @@ void forecast_push(struct forecast *forecast, uint64_t file)
 {
 	uint32_t place = forecast_place(forecast, file);
 
-	if (place == ORDER_NONE || bit_set(forecast->coming, place))
+	if (!forecast_foresees(forecast, file) || bit_set(forecast->coming, place))
 		return;
 	forecast->coming_count++;
 	bit_set(forecast->pushed, place);

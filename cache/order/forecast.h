@@ -51,12 +51,10 @@ bool forecast_foresees(const struct forecast *forecast, uint64_t file);
 double forecast_chance(const struct forecast *forecast);
 /* A file was asked for. Returns whether it was foreseen, or had come shortly before. */
 bool forecast_saw(struct forecast *forecast, uint64_t file);
-/* The same, but it does not count for forecast_lost(). */
-void forecast_went_on(struct forecast *forecast, uint64_t file);
 
-/* A file was pushed: its readers have it before they ask, and may not ask. It counts as come. No
- * more than FORECAST_PUSH are pushed that readers have not passed: where memory is short, the
- * kernel's copies of more would be dropped before they are read (fs/inval.h). */
+/* A file was pushed: its readers have it before they ask, and may not ask. If it was foreseen, it
+ * counts as come. No more than FORECAST_PUSH are pushed that readers have not passed: where memory
+ * is short, the kernel's copies of more would be dropped before they are read (fs/inval.h). */
 #define FORECAST_PUSH 12
 bool forecast_may_push(const struct forecast *forecast);
 void forecast_push(struct forecast *forecast, uint64_t file);

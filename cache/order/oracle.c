@@ -348,8 +348,7 @@ void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
 void oracle_pushed(struct oracle *oracle, uint32_t file)
 {
 	for (unsigned i = 0; i < oracle->count; i++)
-		if (forecast_foresees(oracle->tracks[i].forecast, file))
-			forecast_push(oracle->tracks[i].forecast, file);
+		forecast_push(oracle->tracks[i].forecast, file);
 }
 
 uint64_t oracle_turns(const struct oracle *oracle)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -220,16 +221,26 @@ static int link_file(int fd, const char *path)
 	return linkat(AT_FDCWD, opened, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
+/* A name beside it that nobody has, not even a process that was killed before it took it away. */
+static int name_beside(const char *path, struct buf *ret)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	uint32_t random;
+
+	if (getrandom(&random, sizeof(random), 0) < 0)
+		return -errno;
+	return buf_addf(ret, "%.*s%s%s.%07x", (int)(name - path), path, name[0] == '.' ? "" : ".",
+			name, random >> 4);
+}
+
 /* `unnamed`: the file has no name until it is whole. */
 static int put_file(const char *path, mode_t mode, bool unnamed, const struct iovec *parts,
 		    int count)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	SCOPE(buf_release) struct buf temporary = BUF_INIT;
 	SCOPE_CLOSE int fd = -1;
 	bool named = !unnamed;
-	int r = buf_addf(&temporary, "%.*s%s%s.%d", (int)(name - path), path,
-			 name[0] == '.' ? "" : ".", name, (int)gettid());
+	int r = name_beside(path, &temporary);
 	int again;
 
 	if (r < 0)

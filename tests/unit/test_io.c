@@ -157,6 +157,23 @@ TEST(a_file_is_put_whole_and_leaves_nothing_beside_it)
 	assert_int_equal(io_put(path, 0600, parts, 2), -ENOENT);
 }
 
+/* What threads before it left, whose numbers come again. */
+TEST(a_file_is_put_whatever_killed_processes_left_beside_it)
+{
+	char text[] = "new", dir[] = "/tmp/test_io.XXXXXX", path[64], left[96];
+	const struct iovec part = {text, 3};
+	SCOPE_CLOSE int fd = -1;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/file", dir);
+	snprintf(left, sizeof(left), "%s/.file.%d", dir, (int)gettid());
+	write_file(left, "half of it");
+	fd = io_put(path, 0600, &part, 1);
+	assert_true(io_is_named(fd, path));
+	assert_file(left, "half of it");
+	assert_int_equal(scratch_remove(dir), 0);
+}
+
 TEST(a_file_that_cannot_be_put_for_want_of_descriptors_says_so)
 {
 	char text[] = "new", dir[] = "/tmp/test_io.XXXXXX", path[64];

@@ -1,10 +1,10 @@
 #include "remote/process.h"
 #include "base/clock.h"
 #include "base/scope.h"
+#include "base/spawn.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -20,31 +20,6 @@ static int patience_left(const struct patience *patience)
 	if (patience->stops && atomic_load(patience->stops))
 		return -ECANCELED;
 	return clock_ns() < patience->deadline ? 0 : -ETIMEDOUT;
-}
-
-/* The program gets a process group of its own, so that it can be killed with its children, and the
- * usual signals, which a daemon blocks or ignores. */
-static int spawn(const char *const argv[], int out, pid_t *ret)
-{
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	int r;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-						      POSIX_SPAWN_SETSIGDEF);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &all);
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
-	r = posix_spawnp(ret, argv[0], &files, &attributes, (char *const *)argv, environ);
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attributes);
-	return -r;
 }
 
 /* Reads until the end. */
@@ -99,7 +74,8 @@ int process_output(const char *const argv[], unsigned timeout_ms, const atomic_b
 		return -errno;
 	in = pipe_fds[0];
 	out = pipe_fds[1];
-	r = spawn(argv, out, &pid);
+	/* A process group of its own is killed with the program's children. */
+	r = spawn_program(argv, &out, 1, POSIX_SPAWN_SETPGROUP, &pid);
 	if (r < 0)
 		return r;
 	close(steal_fd(&out));

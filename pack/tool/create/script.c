@@ -5,10 +5,10 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "base/spawn.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -63,17 +63,9 @@ static int spawn_script(struct script *script, const char *path, const char *sou
 				    settings->image_key ? settings->image_key : "",
 				    settings->label_key ? settings->label_key : "",
 				    NULL};
-	posix_spawn_file_actions_t files;
-	int r;
 
 	unsetenv("PYTHONSAFEPATH"); /* the script loads one that lies beside it */
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&files, tar, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&files, script->said, STDERR_FILENO);
-	r = posix_spawnp(&script->process, argv[0], &files, NULL, (char *const *)argv, environ);
-	posix_spawn_file_actions_destroy(&files);
-	return -r;
+	return spawn_program(argv, (int[]){tar, script->said}, 2, 0, &script->process);
 }
 
 int script_begin(struct script *script, const char *name, const char *source,

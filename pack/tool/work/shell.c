@@ -2,52 +2,15 @@
 
 #include "base/math.h"
 #include "base/scope.h"
+#include "base/spawn.h"
 #include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #define PERIOD_MS 100 /* between two looks at whether it has ended, or is to end */
-
-/* As from a shell: no signal is blocked, and those that foldpack ignores for itself do as ever. A
- * session of its own has no terminal to ask for a password, and is what signals are passed to. */
-static int set_process(posix_spawnattr_t *process)
-{
-	sigset_t none, defaults;
-
-	sigemptyset(&none);
-	sigemptyset(&defaults);
-	sigaddset(&defaults, SIGPIPE);
-	sigaddset(&defaults, SIGXFSZ);
-	posix_spawnattr_setsigmask(process, &none);
-	posix_spawnattr_setsigdefault(process, &defaults);
-	return posix_spawnattr_setflags(process, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
-							 POSIX_SPAWN_SETSIGDEF);
-}
-
-static int spawn_shell(const char *command, const char *argument, int lock, int output, pid_t *ret)
-{
-	const char *const argv[] = {"sh", "-c", command, "sh", argument, NULL};
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t process;
-	int r;
-
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
-	posix_spawn_file_actions_adddup2(&files, lock, STDERR_FILENO + 1);
-	posix_spawnattr_init(&process);
-	r = set_process(&process);
-	if (r == 0)
-		r = posix_spawn(ret, "/bin/sh", &files, &process, (char *const *)argv, environ);
-	posix_spawnattr_destroy(&process);
-	posix_spawn_file_actions_destroy(&files);
-	return -r;
-}
 
 /* `len` is less than SHELL_SAID. */
 static void keep(char said[SHELL_SAID], const char *text, size_t len)
@@ -91,6 +54,7 @@ static int await(pid_t process, int output, char said[SHELL_SAID])
 
 int shell_run(const char *command, const char *argument, int lock, char ret_said[SHELL_SAID])
 {
+	const char *const argv[] = {"/bin/sh", "-c", command, "sh", argument, NULL};
 	SCOPE_CLOSE int output = -1, input = -1;
 	pid_t process;
 	int ends[2], r;
@@ -102,7 +66,9 @@ int shell_run(const char *command, const char *argument, int lock, char ret_said
 	input = ends[1];
 	if (fcntl(output, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
-	r = spawn_shell(command, argument, lock, input, &process);
+	/* A session of its own has no terminal to ask for a password, and is what signals are
+	 * passed to. */
+	r = spawn_program(argv, (int[]){input, input, lock}, 3, POSIX_SPAWN_SETSID, &process);
 	close(steal_fd(&input));
 	return r < 0 ? r : await(process, output, ret_said);
 }

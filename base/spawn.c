@@ -1,0 +1,30 @@
+#include "base/spawn.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+int spawn_program(const char *const argv[], const int *files, size_t count, short flags, pid_t *ret)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, ignored;
+	int r;
+
+	sigemptyset(&none);
+	sigemptyset(&ignored);
+	sigaddset(&ignored, SIGPIPE);
+	sigaddset(&ignored, SIGXFSZ);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes,
+				 flags | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &ignored);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	for (size_t i = 0; i < count; i++)
+		posix_spawn_file_actions_adddup2(&actions, files[i], STDOUT_FILENO + (int)i);
+	r = posix_spawnp(ret, argv[0], &actions, &attributes, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	return -r;
+}

@@ -1,0 +1,11 @@
+/* Starts a program that reads nothing. */
+#pragma once
+
+#include <spawn.h>
+#include <stddef.h>
+
+/* execvp(3) finds it. `files` become its descriptors from 1 on; flags: POSIX_SPAWN_SETPGROUP,
+ * POSIX_SPAWN_SETSID, or 0. No signal is blocked in it, and those that foldfs ignores for itself do
+ * as ever. Returns 0 or -errno. */
+int spawn_program(const char *const argv[], const int *files, size_t count, short flags,
+		  pid_t *ret);

@@ -1,7 +1,6 @@
 #include "base/json.h"
 
 #include "base/utf8.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,15 +11,9 @@ struct json json_begin(struct buf *buf)
 	return (struct json){.buf = buf};
 }
 
-static void put(struct json *json, const char *data, size_t len)
-{
-	if (json->error == 0)
-		json->error = buf_add(json->buf, data, len);
-}
-
 static void put_text(struct json *json, const char *text)
 {
-	put(json, text, strlen(text));
+	buf_add(json->buf, text, strlen(text));
 }
 
 static void put_escape(struct json *json, unsigned code)
@@ -56,12 +49,12 @@ static void put_quoted(struct json *json, const char *data, size_t len)
 			at += n;
 			continue;
 		}
-		put(json, data + from, at - from);
+		buf_add(json->buf, data + from, at - from);
 		put_escape(json, n > 0 ? code : 0xdc00u + (unsigned char)data[at]);
 		from = at += n > 0 ? n : 1;
 	}
 	if (len > 0)
-		put(json, data + from, len - from);
+		buf_add(json->buf, data + from, len - from);
 	put_text(json, "\"");
 }
 
@@ -88,13 +81,8 @@ static void put_value(struct json *json, const char *key, const char *text)
 static void open_nesting(struct json *json, const char *key, const char *open, char close)
 {
 	put_value(json, key, open);
-	if (json->error == 0 && json->depth == JSON_DEPTH)
-		json->error = -E2BIG;
-	if (json->error)
-		return;
 	json->close[json->depth] = close;
-	json->filled[json->depth] = false;
-	json->depth++;
+	json->filled[json->depth++] = false;
 }
 
 void json_object(struct json *json, const char *key)
@@ -109,14 +97,7 @@ void json_array(struct json *json, const char *key)
 
 void json_end(struct json *json)
 {
-	if (json->error)
-		return;
-	if (json->depth == 0) {
-		json->error = -EINVAL;
-		return;
-	}
-	json->depth--;
-	put(json, &json->close[json->depth], 1);
+	buf_add(json->buf, &json->close[--json->depth], 1);
 }
 
 void json_u64(struct json *json, const char *key, uint64_t value)
@@ -157,11 +138,4 @@ void json_bytes(struct json *json, const char *key, const char *data, size_t len
 {
 	write_key(json, key);
 	put_quoted(json, data, len);
-}
-
-int json_finish(const struct json *json)
-{
-	if (json->error)
-		return json->error;
-	return json->depth > 0 ? -EINVAL : 0;
 }

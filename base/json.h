@@ -7,8 +7,8 @@
  *
  * `key` is NULL inside arrays and at the top. File names are bytes. Bytes that are not UTF-8 become
  * lone surrogates U+DC80..U+DCFF, like Python's "surrogateescape", so that
- * os.fsencode(json.loads(...)) returns the same bytes. json_finish() reports -ENOMEM, and -E2BIG
- * for a 17th level. */
+ * os.fsencode(json.loads(...)) returns the same bytes. Each level is closed, and at most JSON_DEPTH
+ * are open; buf_error() says whether memory ran out. */
 #pragma once
 
 #include "base/buf.h"
@@ -19,7 +19,6 @@
 
 struct json {
 	struct buf *buf; /* borrowed */
-	int error;	 /* the first -errno */
 	unsigned depth;
 	char close[JSON_DEPTH];	 /* the bracket that ends each open level */
 	bool filled[JSON_DEPTH]; /* that level has a member */
@@ -35,6 +34,3 @@ void json_double(struct json *json, const char *key, double value); /* 6 digits;
 void json_bool(struct json *json, const char *key, bool value);
 void json_string(struct json *json, const char *key, const char *text);
 void json_bytes(struct json *json, const char *key, const char *data, size_t len);
-
-/* 0, or the first error; -EINVAL if the levels opened and closed do not match. */
-int json_finish(const struct json *json);

@@ -199,7 +199,7 @@ int mount_report(struct mount *mount, bool owner, struct buf *buf)
 		json_end(&json);
 	}
 	json_end(&json);
-	return json_finish(&json);
+	return buf_error(buf);
 }
 
 /* The next string of an array as it is written, with its quotes; NULL after the last. */
@@ -259,7 +259,7 @@ int mount_differs(const struct mount *mount, const char *path, struct buf *ret_o
 	json_object(&json, NULL);
 	report_options(&json, mount);
 	json_end(&json);
-	r = json_finish(&json);
+	r = buf_error(&here);
 	if (r < 0 || !there)
 		return r;
 	there += strlen(says);
@@ -278,7 +278,7 @@ bool mount_is_at(const struct mount *mount, const char *path)
 	json_object(&json, NULL);
 	report_shown(&json, mount, true);
 	json_end(&json);
-	if (json_finish(&json) < 0)
+	if (buf_error(&shown) < 0)
 		return false;
 	len = stats_read(path, &stats);
 	/* Compare without the braces: in a string, all quotes are escaped. */

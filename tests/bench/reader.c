@@ -366,7 +366,7 @@ static int print_result(const struct settings *settings, const struct result *re
 		json_string(&json, "sum", sum);
 	}
 	json_end(&json);
-	error = json_finish(&json);
+	error = buf_error(&buf);
 	if (!error)
 		printf("%.*s\n", (int)buf.len, buf.data);
 	buf_release(&buf);

@@ -33,7 +33,7 @@ FIXTURE(json, struct json, begin, end);
 
 static void assert_text(const struct json *json, const char *text)
 {
-	assert_int_equal(json_finish(json), 0);
+	assert_int_equal(buf_error(json->buf), 0);
 	assert_int_equal(json->buf->len, strlen(text));
 	assert_memory_equal(json->buf->data, text, strlen(text));
 	buf_release(json->buf);
@@ -252,7 +252,7 @@ TEST_OF(json, json_c_reads_back_every_valid_text)
 	json_bytes(json, "path", text, sizeof(text) - 1);
 	json_u64(json, "files", 1281167);
 	json_end(json);
-	assert_int_equal(json_finish(json), 0);
+	assert_int_equal(buf_error(json->buf), 0);
 	assert_int_equal(buf_adds(&out, ""), 0);
 	root = json_tokener_parse(out.data);
 	assert_non_null(root);
@@ -262,49 +262,4 @@ TEST_OF(json, json_c_reads_back_every_valid_text)
 	assert_true(json_object_object_get_ex(root, "files", &files));
 	assert_int_equal(json_object_get_int64(files), 1281167);
 	json_object_put(root);
-}
-
-/* --- errors --------------------------------------------------------------------------- */
-
-TEST_OF(json, sixteen_levels_are_the_most)
-{
-	for (int i = 0; i < JSON_DEPTH; i++)
-		json_array(json, NULL);
-	for (int i = 0; i < JSON_DEPTH; i++)
-		json_end(json);
-	assert_text(json, "[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]");
-
-	*json = json_begin(&out);
-	for (int i = 0; i <= JSON_DEPTH; i++)
-		json_array(json, NULL);
-	for (int i = 0; i <= JSON_DEPTH; i++)
-		json_end(json);
-	assert_int_equal(json_finish(json), -E2BIG);
-}
-
-TEST_OF(json, levels_left_open_or_closed_twice_are_an_error)
-{
-	json_object(json, NULL);
-	assert_int_equal(json_finish(json), -EINVAL);
-	json_end(json);
-	assert_int_equal(json_finish(json), 0);
-	json_end(json);
-	assert_int_equal(json_finish(json), -EINVAL);
-}
-
-/* A buf that is as long as memory refuses each byte; room for it later must not turn the
- * half-written value into a good one. */
-TEST(running_out_of_memory_is_remembered)
-{
-	struct buf buf = {.len = SIZE_MAX};
-	struct json json = json_begin(&buf);
-
-	json_object(&json, NULL);
-	json_u64(&json, "files", 1);
-	buf = BUF_INIT;
-	json_end(&json);
-	json_string(&json, NULL, "text");
-	assert_int_equal(json_finish(&json), -ENOMEM);
-	assert_int_equal(buf.len, 0);
-	buf_release(&buf);
 }

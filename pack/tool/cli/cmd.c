@@ -257,12 +257,12 @@ void cmd_put(const char *name, size_t len)
 		fwrite(name, 1, len, stdout);
 }
 
-int cmd_print_json(const struct json *json, const struct buf *text)
+int cmd_print_json(const struct buf *json)
 {
-	int r = json_finish(json);
+	int r = buf_error(json);
 
 	if (r == 0) {
-		fwrite(text->data, 1, text->len, stdout);
+		fwrite(json->data, 1, json->len, stdout);
 		putchar('\n');
 	}
 	return r;

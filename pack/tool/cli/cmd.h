@@ -125,8 +125,8 @@ void cmd_put_shown(const char *name, size_t len);
 /* The same only where that is a terminal: elsewhere the bytes are kept. */
 void cmd_put(const char *name, size_t len);
 
-/* Writes what `json` has put into text, and a newline, to standard output. As json_finish(). */
-int cmd_print_json(const struct json *json, const struct buf *text);
+/* Writes JSON and a newline to standard output. 0, or -ENOMEM: some of it found no memory. */
+int cmd_print_json(const struct buf *json);
 
 /* How a command shows progress: seldom in a log, not at all with -q, and often where it was asked
  * for. */

@@ -134,7 +134,7 @@ static int print_sample_json(const struct create *create, const struct create_sa
 	json_u64(&json, "looked_at", sample->taken);
 	json_u64(&json, "bad", sample->bad);
 	json_end(&json);
-	return cmd_print_json(&json, &text);
+	return cmd_print_json(&text);
 }
 
 int create_dry_run(struct create *create)

@@ -132,7 +132,7 @@ static int print_summary_json(const struct create *create, const struct builder_
 	json_string(&json, "id", summary->id);
 	json_string(&json, "content_id", summary->content_id);
 	json_end(&json);
-	return cmd_print_json(&json, &text);
+	return cmd_print_json(&text);
 }
 
 static void say_skipped(const struct create *create)

@@ -197,7 +197,7 @@ static int diff_json_end(struct diff *diff, double seconds)
 	json_u64(&diff->json, "damaged", diff->damaged);
 	json_double(&diff->json, "seconds", seconds);
 	json_end(&diff->json);
-	return cmd_print_json(&diff->json, &diff->found);
+	return cmd_print_json(&diff->found);
 }
 
 /* Says once that the options of the pack may explain differences. */

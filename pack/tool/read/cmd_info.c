@@ -207,7 +207,7 @@ static int print_json(const char *path, const struct dataset_info *info,
 	json_bytes(&json, "path", path, strlen(path));
 	summary_json(info, summary, verbose, &json);
 	json_end(&json);
-	return cmd_print_json(&json, &text);
+	return cmd_print_json(&text);
 }
 
 /* --- the command ------------------------------------------------------------------------ */

@@ -213,8 +213,6 @@ static int list_json(struct list *list, uint32_t number, const struct dataset_en
 		json_string(&json, "checksum", facts.checksum);
 	r = add_link_fields(list, &json, number, entry);
 	json_end(&json);
-	if (r == 0)
-		r = json_finish(&json);
 	return r < 0 ? r : buf_add(&list->line, "\n", 1);
 }
 

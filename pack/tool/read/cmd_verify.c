@@ -306,7 +306,7 @@ static int verify_json_end(struct verify *verify, double seconds)
 	json_u64(&verify->json, "unreadable_files", verify->unreadable.paths);
 	json_double(&verify->json, "seconds", seconds);
 	json_end(&verify->json);
-	return cmd_print_json(&verify->json, &verify->found);
+	return cmd_print_json(&verify->found);
 }
 
 /* A file of another format may have checksums in its index. */

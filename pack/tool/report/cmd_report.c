@@ -192,7 +192,7 @@ static int add_data(struct dataset *dataset, const char *name, const struct repo
 		r = contact_sheet_json(&report->sheet, &report->source, json);
 	json_end(json);
 	json_end(json);
-	return r < 0 ? r : json_finish(json);
+	return r < 0 ? r : buf_error(json->buf);
 }
 
 /* Only "<" could end a script element. JSON has it only in strings, where it may be escaped. */

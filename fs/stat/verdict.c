@@ -30,7 +30,9 @@ static enum verdict_kind verdict_kind_of(const struct snapshot *before,
 /* A link is full if nearly as many reads are under way as it takes. */
 static enum limit limit_of(const struct snapshot *before, const struct snapshot *after)
 {
-	if (!snapshot_grown(before, after, "/far/requests"))
+	if (!snapshot_grown(before, after, "/far/requests") ||
+	    snapshot_grown(before, after, "/disk_cache/near_bytes") >
+		    snapshot_grown(before, after, "/disk_cache/far_bytes"))
 		return LIMIT_DISK;
 	if (snapshot_grown(before, after, "/far/refused"))
 		return LIMIT_SERVER;

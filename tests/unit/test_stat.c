@@ -283,6 +283,21 @@ TEST(test_of_a_server_it_says_what_limits)
 	}
 }
 
+/* The server was asked for what opens the pack. */
+TEST(test_of_a_copy_on_the_disk_the_disk_limits)
+{
+	static const char stats[] =
+		"{'requests': {'read': 9}, 'wait': {'total_us': 9000000}, 'far': {'requests': 7},"
+		" 'disk_cache': {'near_bytes': %d, 'far_bytes': 100}}";
+	SCOPE(snapshot_release) struct snapshot copied = snapshot_of(10, stats, 101);
+	SCOPE(snapshot_release) struct snapshot far = snapshot_of(10, stats, 99);
+	struct snapshot before = {0};
+	struct verdict of_copied = verdict_of(&before, &copied), of_far = verdict_of(&before, &far);
+
+	assert_int_equal(of_copied.limit, LIMIT_DISK);
+	assert_int_not_equal(of_far.limit, LIMIT_DISK);
+}
+
 TEST(test_nothing_read_is_told_from_nothing_read_here)
 {
 	SCOPE(snapshot_release)

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "base/reader.h"
+#include "cache/far_stats.h"
 #include "cache/plan/plan.h"
 #include "cache/policy.h"
 #include "cache/residency.h"
@@ -92,13 +93,6 @@ struct cache_request {
 	 * request is parked; then cache_cancel() says so. NULL: somebody does. */
 	bool (*gone)(void *arg);
 	void *arg; /* names the request for cache_cancel */
-};
-
-/* How far storage is read. */
-struct cache_far {
-	uint64_t reads, most; /* ahead of readers, under way; as many as fill the link, it seems */
-	uint64_t read_bytes, read_us; /* of one; 0: not known yet */
-	bool full;		      /* no memory is left for more */
 };
 
 /* What is known of the order in which files are read. From seed to files: of the order that was

@@ -32,7 +32,6 @@ struct oracle_feed {
 	/* Protected by lock: */
 	struct oracle *oracle;
 	uint64_t taken; /* events that the oracle has */
-
 };
 
 /* Returns 0 or -ENOMEM. */

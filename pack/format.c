@@ -48,21 +48,9 @@ static const char *const section_names[SECTION_COUNT] = {
 	[SECTION_WIDTH] = "width", [SECTION_HEIGHT] = "height",	    [SECTION_OPTIONS] = "options",
 };
 
-static const char *const image_names[] = {
-	[IMAGE_UNKNOWN] = "-", [IMAGE_JPEG] = "JPEG",	[IMAGE_PNG] = "PNG",   [IMAGE_GIF] = "GIF",
-	[IMAGE_WEBP] = "WebP", [IMAGE_BMP] = "BMP",	[IMAGE_TIFF] = "TIFF", [IMAGE_PNM] = "PNM",
-	[IMAGE_AVIF] = "AVIF", [IMAGE_JXL] = "JPEG XL",
-};
-_Static_assert(sizeof(image_names) / sizeof(*image_names) == IMAGE_KINDS, "each kind has a name");
-
 const char *format_section_name(enum format_section section)
 {
 	return section_names[section];
-}
-
-const char *format_image_name(unsigned image)
-{
-	return image_names[image < IMAGE_KINDS ? image : IMAGE_UNKNOWN];
 }
 
 /* The u64 fields in the order of the disk. */

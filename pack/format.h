@@ -89,8 +89,6 @@ enum format_image {
 
 /* The section's name, which is its key without "\0foldfs.". */
 const char *format_section_name(enum format_section section);
-/* "JPEG", "PNG", ... and "-" for IMAGE_UNKNOWN and numbers it does not know. */
-const char *format_image_name(unsigned image);
 
 struct format_section_ref {
 	uint64_t offset; /* of its first byte in the pack */

@@ -1,6 +1,20 @@
 #include "pack/image_kind.h"
 #include <string.h>
 
+static const struct image_kind kinds[] = {
+	[IMAGE_UNKNOWN] = {"-", NULL, NULL},
+	[IMAGE_JPEG] = {"JPEG", "JPEG", "image/jpeg"},
+	[IMAGE_PNG] = {"PNG", "PNG", "image/png"},
+	[IMAGE_GIF] = {"GIF", "GIF", "image/gif"},
+	[IMAGE_WEBP] = {"WebP", "WEBP", "image/webp"},
+	[IMAGE_BMP] = {"BMP", "BMP", "image/bmp"},
+	[IMAGE_TIFF] = {"TIFF", "TIFF", NULL},
+	[IMAGE_PNM] = {"PNM", "PNM", NULL},
+	[IMAGE_AVIF] = {"AVIF", "AVIF", "image/avif"},
+	[IMAGE_JXL] = {"JPEG XL", "JXL", NULL},
+};
+_Static_assert(sizeof(kinds) / sizeof(*kinds) == IMAGE_KINDS, "each kind has a row");
+
 const struct image_beginning image_beginnings[] = {
 	{IMAGE_JPEG, 0, 3, "\xff\xd8\xff", ".JPEG"},
 	{IMAGE_PNG, 0, 8, "\x89PNG\r\n\x1a\n", NULL},
@@ -41,6 +55,11 @@ static const struct image_ending {
 	{"avif", IMAGE_AVIF, false},	{"jxl", IMAGE_JXL, false},  {"jp2", IMAGE_UNKNOWN, false},
 	{"heic", IMAGE_UNKNOWN, false},
 };
+
+const struct image_kind *image_kind(unsigned kind)
+{
+	return &kinds[kind < IMAGE_KINDS ? kind : IMAGE_UNKNOWN];
+}
 
 const char *image_suffix(const uint8_t *head, size_t len)
 {

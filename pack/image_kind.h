@@ -1,8 +1,18 @@
-/* Kinds of images: how the names of their files end, and how these begin. What an image is by all
- * of its header says pack/tool/image/image.h. Pure. Internal to pack/. */
+/* Kinds of images: what they are called, how the names of their files end, and how these begin.
+ * What an image is by all of its header says pack/tool/image/image.h. Pure. Internal to pack/. */
 #pragma once
 
 #include "pack/format.h"
+
+/* What a kind is called. */
+struct image_kind {
+	const char *name;    /* "JPEG XL" */
+	const char *feature; /* the image/format of a TFRecord; NULL: IMAGE_UNKNOWN's */
+	const char *mime;    /* NULL: no browser shows it */
+};
+
+/* That of IMAGE_UNKNOWN, "-", for numbers it does not know. */
+const struct image_kind *image_kind(unsigned kind);
 
 struct image_beginning {
 	enum format_image kind;

@@ -1,5 +1,6 @@
 /* The format's numbers: keys, the superblock's bytes, and where files are cut. */
 #include "pack/format_keys.h"
+#include "pack/image_kind.h"
 #include "pack_fixture.h"
 #include "tests/unit/test.h"
 
@@ -186,10 +187,10 @@ TEST(names_that_no_filesystem_gives_are_invalid)
 
 TEST(image_kinds_have_names)
 {
-	assert_string_equal(format_image_name(IMAGE_JPEG), "JPEG");
-	assert_string_equal(format_image_name(IMAGE_UNKNOWN), "-");
-	assert_string_equal(format_image_name(IMAGE_KINDS), "-");
-	assert_string_equal(format_image_name(UINT32_MAX), "-");
+	assert_string_equal(image_kind(IMAGE_JPEG)->name, "JPEG");
+	assert_string_equal(image_kind(IMAGE_UNKNOWN)->name, "-");
+	assert_string_equal(image_kind(IMAGE_KINDS)->name, "-");
+	assert_string_equal(image_kind(UINT32_MAX)->name, "-");
 }
 
 TEST(an_unfinished_superblock_says_so_whatever_its_run)

@@ -1,6 +1,7 @@
 #include "pack/tool/create/create_images.h"
 
 #include "base/scope.h"
+#include "pack/image_kind.h"
 #include "pack/tool/create/create_inputs.h"
 #include "pack/tool/image/annotations.h"
 #include "pack/tool/image/image.h"
@@ -73,7 +74,7 @@ static const char *why_left(enum format_image kind)
 	case IMAGE_UNKNOWN:
 		return "of a kind that is not decoded";
 	default:
-		return format_image_name(kind);
+		return image_kind(kind)->name;
 	}
 }
 

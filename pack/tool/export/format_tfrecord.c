@@ -8,6 +8,7 @@
 #include "base/le.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/image_kind.h"
 #include "pack/tool/export/format.h"
 #include "pack/tool/image/image.h"
 #include <inttypes.h>
@@ -81,13 +82,6 @@ static void add_int64(struct buf *to, const char *name, uint64_t value)
 
 /* --- the fields ------------------------------------------------------------------------- */
 
-static const char *const kinds[] = {
-	[IMAGE_JPEG] = "JPEG", [IMAGE_PNG] = "PNG",   [IMAGE_GIF] = "GIF",
-	[IMAGE_WEBP] = "WEBP", [IMAGE_BMP] = "BMP",   [IMAGE_TIFF] = "TIFF",
-	[IMAGE_PNM] = "PNM",   [IMAGE_AVIF] = "AVIF", [IMAGE_JXL] = "JXL",
-};
-_Static_assert(sizeof(kinds) / sizeof(*kinds) == IMAGE_KINDS, "each kind has a name");
-
 /* The kind by content, or by name if the content says nothing. */
 static int find_kind(const struct export_source *source, uint32_t entry,
 		     const struct dataset_entry *file, const char **ret)
@@ -99,7 +93,7 @@ static int find_kind(const struct export_source *source, uint32_t entry,
 		return r;
 	if (image.kind == IMAGE_UNKNOWN || image.kind >= IMAGE_KINDS)
 		image.kind = image_named(file->name, file->name_len);
-	*ret = kinds[image.kind];
+	*ret = image_kind(image.kind)->feature;
 	return 0;
 }
 

@@ -431,15 +431,15 @@ static int check_other(enum check_level level, enum format_image named, enum for
 			continue;
 		if (file->len < begin->len && memcmp(file->data, begin->bytes, file->len) == 0)
 			return check_found(ret, DAMAGE_TRUNCATED, false, "%s: ends after %zu bytes",
-					   format_image_name(begin->kind), file->len);
+					   image_kind(begin->kind)->name, file->len);
 		if (begin->kind == named && bytes_are(file, 0, begin->bytes, begin->len))
 			return checks[named](level, file, ret);
 	}
 	if (is_jpeg2000(file))
 		return check_found(ret, DAMAGE_EXTENSION, true, "JPEG 2000 in a file named as %s",
-				   format_image_name(named));
+				   image_kind(named)->name);
 	return check_found(ret, DAMAGE_NO_IMAGE, false, "holds %s",
-			   kind ? format_image_name(kind) : look_of(file));
+			   kind ? image_kind(kind)->name : look_of(file));
 }
 
 /* --- all of it ------------------------------------------------------------------------ */
@@ -450,10 +450,10 @@ static int check_name(enum format_image named, const struct dataset_image *image
 {
 	if (image->width == 0)
 		return check_found(ret, DAMAGE_NO_SIZE, false, "%s: its header has no usable size",
-				   format_image_name(image->kind));
+				   image_kind(image->kind)->name);
 	if (named != IMAGE_UNKNOWN && named != image->kind)
 		return check_found(ret, DAMAGE_EXTENSION, true, "%s in a file named as %s",
-				   format_image_name(image->kind), format_image_name(named));
+				   image_kind(image->kind)->name, image_kind(named)->name);
 	return 0;
 }
 
@@ -486,7 +486,7 @@ int check_image(enum check_level level, const char *path, const uint8_t *data, s
 	if (named != IMAGE_UNKNOWN && (uint64_t)image.width * image.height > MAX_PIXELS)
 		return check_found(
 			ret, DAMAGE_TOO_LARGE, false, "%s: %u x %u pixels: PIL takes at most %lu",
-			format_image_name(image.kind), image.width, image.height, MAX_PIXELS);
+			image_kind(image.kind)->name, image.width, image.height, MAX_PIXELS);
 	r = checks[image.kind](level, &file, ret);
 	if (r == 1) /* a text may begin as a GIF does */
 		ret->named_only =

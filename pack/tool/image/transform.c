@@ -2,6 +2,7 @@
 
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/image_kind.h"
 #include "pack/tool/image/bitmap.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/image/jpeg.h"
@@ -240,7 +241,7 @@ static int store_plain(const struct job *job, struct buf *out, struct err *err)
 static int work_on_picture(struct job *job, struct buf *out, struct err *err)
 {
 	struct picture *picture = &job->picture;
-	const char *name = format_image_name(job->kind);
+	const char *name = image_kind(job->kind)->name;
 	int r;
 
 	if (!is_resized(job) && job->how->store == STORE_KEEP)
@@ -282,7 +283,7 @@ static int job_init_picture(struct job *job, const struct dataset_image *image, 
 	if (r == 0 && image->width == 0)
 		return err_set(err, -EBADMSG, "no sound header");
 	if (r == 0 && job->picture.moving)
-		return err_set(err, 1, "%s that moves", format_image_name(job->kind));
+		return err_set(err, 1, "%s that moves", image_kind(job->kind)->name);
 	job->from_width = job->picture.width;
 	job->from_height = job->picture.height;
 	return r;
@@ -351,27 +352,18 @@ void thumbnail_release(struct thumbnail *thumbnail)
 	buf_release(&thumbnail->made);
 }
 
-/* The MIME type of images that browsers show; NULL for others. */
-static const char *type_of(enum format_image kind)
-{
-	static const char *const types[IMAGE_KINDS] = {
-		[IMAGE_JPEG] = "image/jpeg", [IMAGE_PNG] = "image/png",
-		[IMAGE_GIF] = "image/gif",   [IMAGE_WEBP] = "image/webp",
-		[IMAGE_BMP] = "image/bmp",   [IMAGE_AVIF] = "image/avif"};
-
-	return types[kind];
-}
-
 static int embed_unchanged(const uint8_t *data, size_t len, const struct dataset_image *image,
 			   struct thumbnail *ret, struct err *err)
 {
-	if (!type_of(image->kind))
-		return err_set(err, 1, "%s: no browser shows it", format_image_name(image->kind));
+	const struct image_kind *kind = image_kind(image->kind);
+
+	if (!kind->mime)
+		return err_set(err, 1, "%s: no browser shows it", kind->name);
 	if (image->width == 0)
-		return err_set(err, 1, "%s of unknown size", format_image_name(image->kind));
+		return err_set(err, 1, "%s of unknown size", kind->name);
 	if (len > EMBED_BYTES || (uint64_t)image->width * image->height > EMBED_PIXELS)
-		return err_set(err, 1, "%s: too large to embed", format_image_name(image->kind));
-	*ret = (struct thumbnail){.type = type_of(image->kind),
+		return err_set(err, 1, "%s: too large to embed", kind->name);
+	*ret = (struct thumbnail){.type = kind->mime,
 				  .width = image->width,
 				  .height = image->height,
 				  .data = data,
@@ -384,7 +376,7 @@ static void use_made(struct buf *made, struct thumbnail *ret)
 	struct dataset_image image;
 
 	image_inspect((const uint8_t *)made->data, made->len, &image);
-	*ret = (struct thumbnail){.type = type_of(image.kind),
+	*ret = (struct thumbnail){.type = image_kind(image.kind)->mime,
 				  .width = image.width,
 				  .height = image.height,
 				  .data = made->data,

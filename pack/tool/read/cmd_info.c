@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/image_kind.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/read/summary.h"
 #include <string.h>
@@ -130,7 +131,7 @@ static void print_images(const struct summary *summary)
 
 		if (images->count == 0)
 			continue;
-		printf("%-14s %s", kind ? format_image_name(kind) : "other files",
+		printf("%-14s %s", kind ? image_kind(kind)->name : "other files",
 		       count_format(images->count, count));
 		if (images->sized)
 			printf(", width %lu to %lu (median %lu), height %lu to %lu (median %lu)",

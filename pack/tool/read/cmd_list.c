@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/utf8.h"
+#include "pack/image_kind.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/read/subtree.h"
 #include "pack/tool/read/summary.h"
@@ -208,7 +209,7 @@ static int list_json(struct list *list, uint32_t number, const struct dataset_en
 	json_u64(&json, "mtime_nsec", (uint64_t)facts.attr.mtime.tv_nsec);
 	json_u64(&json, "width", facts.image.width);
 	json_u64(&json, "height", facts.image.height);
-	json_string(&json, "kind", format_image_name(facts.image.kind));
+	json_string(&json, "kind", image_kind(facts.image.kind)->name);
 	if (is_file(entry))
 		json_string(&json, "checksum", facts.checksum);
 	r = add_link_fields(list, &json, number, entry);

@@ -2,6 +2,7 @@
 
 #include "base/le.h"
 #include "base/scope.h"
+#include "pack/image_kind.h"
 #include "pack/tool/image/transform.h"
 #include <xxhash.h>
 
@@ -193,7 +194,7 @@ static void add_images(struct json *json, const struct summary *summary)
 
 		if (images->count == 0)
 			continue;
-		json_object(json, format_image_name(kind));
+		json_object(json, image_kind(kind)->name);
 		json_u64(json, "count", images->count);
 		if (images->sized) {
 			range_json(&images->width, "width", json);

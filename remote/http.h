@@ -27,7 +27,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define HTTP_MOST	  384  /* transfers under way to one server */
+#define HTTP_MOST	  384  /* transfers under way to one server: foldfs-remote(7) says so */
 #define HTTP_MOST_IN_ALL  512  /* to all servers; fewer where few files may be open */
 #define HTTP_WANTED_SHARE 8    /* this part of both, an eighth, is for what somebody waits for */
 #define HTTP_PACE	  4096 /* bytes/s: an answer that is slower for 10 seconds has stalled */

@@ -1,5 +1,5 @@
 /* A format that is not ours: how its files are recognised, and where in them the files of the tree
- * lie. An adapter is one file of this folder, with one of these structs, named in formats.h and
+ * lie. An adapter is one file in a folder of this one, with one of these structs, named in
  * formats.c.
  *
  *	probe   a few reads: is it of this format?

@@ -63,13 +63,15 @@ TEST_OF(host, an_eighth_is_kept_for_what_somebody_waits_for)
 
 TEST_OF(host, an_overload_halves_the_limit_once_and_answers_raise_it)
 {
-	host->under_way = 100;
+	const unsigned half = HTTP_MOST / 8;
+
+	host->under_way = (uint64_t)2 * half;
 	for (unsigned i = 0; i < 20; i++)
 		http_host_slow_down(host);
-	assert_int_equal(host->limit, 50);
-	for (unsigned i = 0; i < 50 + 51; i++)
+	assert_int_equal(host->limit, half);
+	for (unsigned i = 0; i < half + half + 1; i++)
 		http_host_speed_up(host);
-	assert_int_equal(host->limit, 52);
+	assert_int_equal(host->limit, half + 2);
 	for (unsigned i = 0; i < 20; i++) {
 		host->slowed = 0;
 		http_host_slow_down(host);
@@ -99,23 +101,23 @@ TEST_OF(host, connections_that_are_closed_lower_the_limit)
 
 TEST_OF(host, single_connections_that_break_do_not)
 {
-	host->under_way = host->limit = 40;
+	host->under_way = host->limit = HTTP_MOST / 2;
 	for (unsigned i = 0; i < 1000; i++)
 		round_of(host, 20, 1);
-	assert_true(host->limit > 200);
+	assert_true(host->limit > HTTP_MOST / 2 + HTTP_MOST / 8);
 }
 
 /* After it, the server can take as much as before. */
 TEST_OF(host, an_outage_halves_the_limit_once)
 {
 	host->under_way = HTTP_MOST;
-	round_of(host, 100, 0);
+	round_of(host, HTTP_MOST / 4, 0);
 	for (unsigned i = 0; i < 1000; i++) {
 		host->slowed = 0;
 		http_host_closed(host);
 	}
 	assert_int_equal(host->limit, HTTP_MOST / 2);
-	round_of(host, 100, 1);
+	round_of(host, HTTP_MOST / 4, 1);
 	assert_int_equal(host->limit, HTTP_MOST / 2);
 }
 

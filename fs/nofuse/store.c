@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #define PIECE (2 * CACHE_EXTENT_MAX) /* of a request */
+#define PART  16		     /* of a larger set so much is kept: see store_new() */
 
 /* A place for a copy. */
 struct copy {
@@ -34,10 +35,14 @@ struct store {
 	struct copy copies[]; /* limits.files; each entry has one place, which it shares */
 };
 
+/* What the planner reads ahead is in vain where a copy is left from the epoch before. Of a set that
+ * has no room, copies are of little use anyway: those of a part p of it meet p^2 / 2 of the opens
+ * of the next epoch, if that is shuffled. */
 struct store *store_new(struct mount *mount, const struct resolver *resolver,
 			const struct store_limits *limits)
 {
 	const struct dataset *dataset = mount_tree(mount)->dataset;
+	uint64_t all = dataset_info(dataset)->super->bytes;
 	struct store *store = calloc(1, sizeof(*store) + limits->files * sizeof(store->copies[0]));
 
 	if (!store)
@@ -45,8 +50,9 @@ struct store *store_new(struct mount *mount, const struct resolver *resolver,
 	store->mount = mount;
 	store->resolver = resolver;
 	store->limits = *limits;
-	store->has_room_for_all = dataset_entries(dataset) <= limits->files &&
-				  dataset_info(dataset)->super->bytes <= limits->bytes;
+	store->has_room_for_all = dataset_entries(dataset) <= limits->files && all <= limits->bytes;
+	if (!store->has_room_for_all)
+		store->limits.bytes = min(limits->bytes, all / PART);
 	pthread_mutex_init(&store->lock, NULL);
 	pthread_cond_init(&store->changed, NULL);
 	return store;

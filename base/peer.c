@@ -1,9 +1,18 @@
 #include "base/peer.h"
 #include "base/scope.h"
+#include "base/uapi.h"
 #include <stdint.h>
 #include <stdio.h>
 
 #define NOBODY 65534
+
+int peer_socket(int flags)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){0}, sizeof(int));
+	return fd;
+}
 
 int peer_find(int socket, struct ucred *ret)
 {

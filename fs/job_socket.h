@@ -9,7 +9,6 @@
  *	refused				-errno, as of the ioctl */
 #pragma once
 
-#include "base/uapi.h"
 #include "fs/order_ioctl.h"
 #include <stdio.h>
 #include <sys/socket.h>
@@ -29,14 +28,4 @@ static inline struct sockaddr_un job_socket_name(const struct job_socket *job)
 	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, JOB_SOCKET_FORMAT, job->device,
 		 job->inode, job->began);
 	return name;
-}
-
-/* Nobody can hand over descriptors by it, where the kernel can see to that (6.16): to close what a
- * stranger sends may take hours (SO_LINGER). Returns a descriptor, or -1 with errno. */
-static inline int job_socket_open(int flags)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
-
-	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){0}, sizeof(int));
-	return fd;
 }

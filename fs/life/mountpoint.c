@@ -242,7 +242,7 @@ static void remove_dead(const char *path)
  * listens, or one of another user, for which this one must not wait. */
 static bool wait_for_holder(const struct sockaddr_un *name)
 {
-	SCOPE_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	SCOPE_CLOSE int fd = peer_socket(SOCK_NONBLOCK);
 	struct pollfd hangup = {.fd = fd};
 	struct ucred holder;
 
@@ -260,7 +260,7 @@ static int lock_path(const char *path)
 	const struct timespec look = {.tv_nsec = LOCK_LOOK_MS * 1000000};
 	uint64_t until = clock_ns() + LOCK_WAIT_MS * (CLOCK_SECOND / 1000);
 	unsigned refused = 0;
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int fd = peer_socket(0);
 	char hash[FORMAT_HASH_DIGITS + 1];
 
 	format_path_hash(path, strlen(path), hash);

@@ -13,7 +13,7 @@ int outside_listen(struct outside *outside, const struct skeleton *skeleton)
 {
 	const struct job_socket job = {skeleton->device, skeleton->inode, clock_ns()};
 	const struct sockaddr_un name = job_socket_name(&job);
-	SCOPE_CLOSE int fd = job_socket_open(0);
+	SCOPE_CLOSE int fd = peer_socket(0);
 
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&name, sizeof(name)) < 0 ||
 	    listen(fd, SOMAXCONN) < 0)

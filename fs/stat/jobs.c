@@ -12,6 +12,7 @@
 
 #define TABLE	   "/proc/net/unix"
 #define ANSWER_MAX 65536
+#define PATIENCE_S 5 /* with one that is stopped */
 
 /* Goes on to the next name of a job. 0, or what io_line() returns at the end. */
 static int next_job(FILE *table, char **line, size_t *room, struct job_socket *ret)
@@ -33,7 +34,7 @@ static int next_job(FILE *table, char **line, size_t *room, struct job_socket *r
 static int connect_to(const struct job_socket *job, struct ucred *ret)
 {
 	const struct sockaddr_un name = job_socket_name(job);
-	SCOPE_CLOSE int fd = job_socket_open(SOCK_NONBLOCK);
+	SCOPE_CLOSE int fd = peer_socket(SOCK_NONBLOCK);
 
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&name, sizeof(name)) < 0)
 		return -errno;
@@ -81,6 +82,7 @@ static int connect_to_latest(const struct stat *folder)
 
 int jobs_ask(const char *path, const void *question, size_t len, struct buf *buf)
 {
+	const struct timeval patience = {.tv_sec = PATIENCE_S};
 	int error = buf_reserve(buf, ANSWER_MAX);
 	SCOPE_CLOSE int fd = -1;
 	struct iovec parts[] = {{&error, sizeof(error)}, {buf->data + buf->len, ANSWER_MAX}};
@@ -94,11 +96,12 @@ int jobs_ask(const char *path, const void *question, size_t len, struct buf *buf
 	fd = connect_to_latest(&folder);
 	if (fd < 0)
 		return fd;
-	fcntl(fd, F_SETFL, 0); /* it waits for the answer, as for a mount's */
+	fcntl(fd, F_SETFL, 0); /* it waits for the answer */
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	send(fd, question, len, MSG_NOSIGNAL);
 	n = readv(fd, parts, 2);
 	if (n < (ssize_t)sizeof(error))
-		return -ENOENT;
+		return n < 0 && errno == EAGAIN ? -ETIMEDOUT : -ENOENT;
 	if (error == 0)
 		buf->len += (size_t)n - sizeof(error);
 	return error;

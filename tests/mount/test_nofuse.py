@@ -643,6 +643,18 @@ def test_a_job_that_ends_is_not_kept_by_storage_that_hangs(small, place, point):
     assert os.listdir(point) == []
 
 
+@pytest.mark.slow
+def test_a_stopped_server_is_said_not_to_answer(small, place, point):
+    (place / "order").write_text("file\n")
+    with running(small[1], point) as process:
+        [server] = foldfs.children(process.pid)
+        os.kill(server, signal.SIGSTOP)
+        for words in ([], [f"--order={place}/order"]):
+            assert "it does not answer" in run(FOLDSTAT, *words, point, status=1).err
+        os.kill(server, signal.SIGCONT)
+        assert asked(point)["served_files"] == 1
+
+
 # --- bounds -----------------------------------------------------------------------------------
 
 

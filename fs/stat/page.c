@@ -1,6 +1,5 @@
 #include "fs/stat/page.h"
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,22 +115,4 @@ int page_wrap(struct page *page, int row, int column, int rows, enum page_style 
 		text += *text == ' ' || *text == '\n';
 	}
 	return row;
-}
-
-int page_text(const struct page *page, int row, struct buf *buf)
-{
-	const struct page_cell *cells = page->cells + row * page->columns;
-	int end = page->columns;
-	int r = buf_adds(buf, "");
-
-	while (end > 0 && cells[end - 1].character == L' ')
-		end--;
-	for (int i = 0; i < end && r == 0; i++) {
-		char bytes[MB_LEN_MAX + 1] = "";
-		mbstate_t state = {0};
-
-		if (cells[i].character && wcrtomb(bytes, cells[i].character, &state) != (size_t)-1)
-			r = buf_adds(buf, bytes);
-	}
-	return r;
 }

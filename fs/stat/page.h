@@ -5,7 +5,6 @@
  * does not fit is cut. */
 #pragma once
 
-#include "base/buf.h"
 #include <stdbool.h>
 #include <wchar.h>
 
@@ -46,6 +45,3 @@ int page_putf(struct page *page, int row, int column, enum page_style style, con
  * row has the whole rest, and is cut. Returns the row after it. */
 int page_wrap(struct page *page, int row, int column, int rows, enum page_style style,
 	      const char *text);
-
-/* Adds a row as text, without blanks at its end. Returns 0 or -ENOMEM. */
-int page_text(const struct page *page, int row, struct buf *buf);

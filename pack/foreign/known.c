@@ -45,17 +45,6 @@ uint64_t compression_skips(const void *head, size_t len)
 	return SKIPPED_HEAD + (uint64_t)le_get32((const uint8_t *)head + 4);
 }
 
-size_t compression_stem(const char *path)
-{
-	static const char *const suffixes[] = {".gz", ".zst", ".xz", ".bz2", ".lz4", NULL};
-	const char *dot = strrchr(path, '.');
-
-	for (const char *const *suffix = suffixes; dot && *suffix; suffix++)
-		if (strcasecmp(dot, *suffix) == 0)
-			return (size_t)(dot - path);
-	return strlen(path);
-}
-
 /* torch.save() writes a zip, first NAME/data.pkl; before 1.6, a pickle of a number. */
 static bool is_torch(const uint8_t *head, size_t len)
 {

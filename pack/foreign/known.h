@@ -12,9 +12,5 @@ const char *compression_of(const void *head, size_t len);
 /* Of zstd and lz4: the bytes of a frame that holds nothing, which pzstd writes first; or 0. */
 uint64_t compression_skips(const void *head, size_t len);
 
-/* The length of a path without the suffix that says so, as ".gz"; of all of it where it has none.
- */
-size_t compression_stem(const char *path);
-
 /* The script that reads it, as in python/foldfs/sources/: "hdf5", "torch", or NULL. */
 const char *script_of(const void *head, size_t len);

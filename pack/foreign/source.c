@@ -4,7 +4,6 @@
 #include "base/notices.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/foreign/known.h"
 #include "pack/xxh3.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,6 +41,17 @@ static char *path_of(const char *name)
 	return path ? path : strndup(name, name_query(name));
 }
 
+/* Of what the file was compressed from. */
+static void cut_suffix(char *path)
+{
+	static const char *const suffixes[] = {".gz", ".zst", ".xz", ".bz2", ".lz4", NULL};
+	char *dot = strrchr(path, '.');
+
+	for (const char *const *suffix = suffixes; dot && *suffix; suffix++)
+		if (strcasecmp(dot, *suffix) == 0)
+			*dot = '\0';
+}
+
 int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *name,
 			bool decompressed, const struct foreign_settings *settings, struct err *err)
 {
@@ -58,7 +68,7 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 	source->size = source->window.size;
 	source->path = path_of(name);
 	if (decompressed && source->path)
-		source->path[compression_stem(source->path)] = '\0';
+		cut_suffix(source->path);
 	source->query = strdup(name + name_query(name));
 	source->shown = name_shown(name);
 	return source->path && source->query && source->shown ? open_walker(source, err) : -ENOMEM;

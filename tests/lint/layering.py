@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""layering.py BUILD: the arrows of HACKING.md, by what includes what and what links what.
+"""layering.py BUILD: the arrows of HACKING.md, by what includes, calls and links what.
 
 A room may include its own headers, and of other rooms those named here. A system header that
 is listed may be included by the files it is listed with, and by no other."""
 
 import fnmatch
+import os
 import re
 import subprocess
 import sys
@@ -13,7 +14,9 @@ from graphlib import CycleError, TopologicalSorter
 import source
 
 # The first pattern that a path matches names its room.
-ROOMS = [*((f"fs/{name}.c", "fs/main") for name in ("main", "version")), *(
+ROOMS = [*((f"fs/{name}.c", "fs/main") for name in ("main", "version")),
+         *((f"pack/foreign/{name}.c", "pack/foreign/open") for name in ("foreign", "formats")),
+         ("pack/tool/cli/main.c", "pack/tool/main"), *(
     (room + "/*", room) for room in (
     "pack/tool/cli", "pack/tool/create", "pack/tool/export", "pack/tool/import",
     "pack/tool/image", "pack/tool/read", "pack/tool/report", "pack/tool/work", "pack/write",
@@ -43,6 +46,8 @@ MAY_INCLUDE = {
     "pack/foreign": ["base/*", *("pack/%s.h" % name for name in (
         "dataset", "dataset_open", "environment", "format", "image_kind", "index", "index_rows",
         "labels", "walker", "xxh3"))],
+    "pack/foreign/open": ["base/*", "pack/dataset_open.h", "pack/environment.h",
+                          "pack/foreign/*.h"],
     "pack/foreign/encoding": FOREIGN,
     "pack/foreign/lmdb": [*FOREIGN, "pack/foreign/encoding/*"],
     "pack/foreign/archive": [*FOREIGN, "pack/xxh3.h", "pack/foreign/known.h",
@@ -53,6 +58,7 @@ MAY_INCLUDE = {
     "pack/tool/import": ["base/*", "pack/shard.h", "pack/write/builder.h", "pack/tool/work/*",
                          "pack/tool/image/*"],
     "pack/tool/cli": TOOL,
+    "pack/tool/main": TOOL,
     "pack/tool/read": [*TOOL, "pack/write/builder.h", "pack/tool/import/*"],
     "pack/tool/create": [*TOOL, "pack/write/builder.h", "pack/tool/import/*"],
     "pack/tool/export": [*TOOL, "pack/write/store.h", "pack/tool/read/*"],
@@ -162,17 +168,32 @@ def includes():
             if fault:
                 yield f"{path}: {fault}"
 
-def circles():
-    """Rooms that include each other, by whatever way."""
-    below = {room: set() for _, room in ROOMS}
-    for file in source.files():
-        room = room_of(str(file))
-        headers = (header for quote, header in INCLUDE.findall(source.text(file)) if quote == '"')
-        below[room].update({room_of(header) for header in headers} - {room, None})
+def included(file):
+    return [header for quote, header in INCLUDE.findall(source.text(file)) if quote == '"']
+
+def named(build):
+    """The files whose functions and objects each file names, also those that a header of
+    another room declares."""
+    objects = {f"{build}/{file.with_suffix('.o')}": str(file) for file in source.files((".c",))}
+    done = subprocess.run(["nm", "-gAP", *filter(os.path.exists, objects)], capture_output=True,
+                          text=True)
+    symbols = [(objects[line[0].rstrip(":")], *line[1:3])
+               for line in map(str.split, done.stdout.splitlines())]
+    owner = {symbol: file for file, symbol, kind in symbols if kind not in "Uw"}
+    for file, symbol, kind in symbols:
+        if kind == "U" and symbol in owner:
+            yield file, owner[symbol]
+
+def circles(what, arrows):
+    """Rooms that reach each other, by whatever way."""
+    below = {}
+    for file, other in arrows:
+        room = room_of(file)
+        below.setdefault(room, set()).update({room_of(other)} - {room, None})
     try:
         TopologicalSorter(below).prepare()
     except CycleError as error:
-        yield "rooms in a circle: " + " <- ".join(error.args[1])
+        yield f"rooms that {what} in a circle: " + " <- ".join(error.args[1])
 
 def words():
     for file in source.files():
@@ -192,4 +213,7 @@ def links(build):
                 yield f"{program}: links {library}"
 
 if __name__ == "__main__":
-    sys.exit(source.report([*includes(), *circles(), *words(), *links(sys.argv[1])]))
+    sys.exit(source.report([
+        *includes(), *words(), *links(sys.argv[1]), *circles("call", named(sys.argv[1])),
+        *circles("include", ((str(file), header) for file in source.files()
+                             for header in included(file)))]))

@@ -292,7 +292,7 @@ run-check: all
 	+@$(call sanitized,thread) check-unit beside='$(unsanitized)'
 	+@$(call sanitized,address$(comma)undefined) check-unit
 	+@$(call sanitized,address$(comma)undefined) check-mount MARKED='not slow and not plain'
-	@$(MAKE) check-mount MARKED='not slow and plain'
+	@$(MAKE) check-mount MARKED='not slow and plain' FILES='$(call marked,plain)'
 
 # What takes long: many epochs of orders that must not be found, batches of packs as large as they
 # are, and the mount tests that check leaves out: those marked slow, and with the plain build those
@@ -346,14 +346,17 @@ check-unit: $(checked) $(if $(SANITIZE),$(B)/canary)
 $(B)/canary: $(B)/tests/unit/canary.o
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lpthread
 
-# Side by side, twice as many as processors since many wait; then what needs the machine for itself.
+# Side by side, three to a processor since many wait; then what needs the machine for itself. Each
+# process reads all FILES, which takes seconds: those without the mark are left out.
 PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
 MARKED = not slow
+FILES = $(wildcard tests/mount/test_*.py)
+marked = $(shell grep -l 'mark\.$(1)' $(FILES))
 tested = $(Q)FOLDFS_BUILD=$(abspath $(B)) PYTHON=$(PYTHON) TESTS='$(TESTS)' sh tests/mount/run.sh \
-	-m '$(1) and ($(MARKED))' $(2) tests/mount $(TESTS)
+	-m '$(1) and ($(MARKED))' $(2) $(TESTS)
 check-mount: all $(B)/model $(refused)
-	$(call tested,not alone,-n $$(($$(nproc) * 2)))
-	$(call tested,alone)
+	$(call tested,not alone,-n $$(($$(nproc) * 3)) $(FILES))
+	$(call tested,alone,$(call marked,alone))
 
 # With what users run today, in an environment outside this tree: some GB to download.
 check-clients:

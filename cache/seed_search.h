@@ -2,7 +2,7 @@
  * are dealt out to them. Each gives way as idle_work.h has it.
  *
  *	query's thread: seed_search() --+-- threads of its own, which end with it
- *	any other: seed_search_hurry(), seed_search_part(), meanwhile
+ *	any other: seed_search_hurry(), `part`, meanwhile
  */
 #pragma once
 

@@ -5,14 +5,22 @@
  * end together, as they do after each change, and whatever began before is left out. Readers that
  * are slower than the link leave fewer reads under way than there may be: such rounds say nothing.
  *
- * The depth doubles while that brings a tenth more. Then it rests, and tries half as many more, or
- * a quarter fewer, now and then: the first stays if it brings a tenth more, the second if it brings
- * as much. Each attempt in vain makes the next come later. More than needed costs little,
- * since reads wait in the network instead of here, and fewer than needed costs bandwidth, so the
- * depth goes up by large steps and comes down by small ones.
+ *	climbing: depth * 2, while that <---+-------------------+
+ *	   |      brings a tenth more       |                   |
+ *	   | less: the depth before         | much more         | up, a tenth more
+ *	   v                                |                   |
+ *	resting, `patience` rounds ---------+---> probing: depth * 1.5, or, `down`, * 0.75
+ *	   ^                                                    |
+ *	   +----------------------------------------------------+
+ *	     down, as much: that depth, patience REST
+ *	     in vain: the depth before, the other way, patience * 2
  *
- * Reads of another size need another depth: for the same bytes a second, n is as (L r + s) / s. It
- * is sought anew from there. L r is assumed: on a link that is full, reads show other values. */
+ * More than needed costs little, since reads wait in the network instead of here, and fewer than
+ * needed costs bandwidth: hence large steps up and small ones down.
+ *
+ * Reads of another size need another depth: for the same bytes a second, n is as (L r + s) / s.
+ * Climbing begins anew from there. L r is assumed: on a link that is full, reads show other values.
+ */
 #define ROUND_NS     50000000
 #define ROUND_READS  16
 #define USED	     (3.0 / 4) /* of the depth, at least, on average */

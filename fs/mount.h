@@ -27,6 +27,10 @@ void mount_free(struct mount *mount); /* stopped, or never started; NULL is fine
  * cases. */
 int mount_start(struct mount *mount, struct fuse_session *fuse);
 void mount_stop(struct mount *mount);
+/* Before that: whoever holds memory beside the pool is told when the pool may use so much of its
+ * budget, without locks, one call at a time, until mount_stop(). */
+typedef void mount_limit_fn(void *context, uint64_t limit, uint64_t budget);
+void mount_on_limit(struct mount *mount, mount_limit_fn *limited, void *context);
 /* Begins to fetch what the disk cache lacks of the packs, as far as the settings want it. */
 void mount_fill(struct mount *mount);
 

@@ -27,6 +27,8 @@ struct mount {
 	struct buf folder; /* the path in the pack of the mount's root */
 	struct order_upload *upload;
 	struct mount_memory memory;
+	mount_limit_fn *limited; /* NULL: nobody holds memory beside the pool */
+	void *limited_context;
 	struct inval *inval;	    /* NULL if the kernel keeps everything */
 	struct notify_store *store; /* NULL if nothing is read ahead */
 	atomic_uint serving;	    /* threads that answer the kernel */

@@ -51,14 +51,24 @@ static void pool_usage(void *context, uint64_t *ret_held, uint64_t *ret_limit)
 {
 	struct cache_stats stats;
 
-	cache_stats(context, &stats);
+	cache_stats(((struct mount *)context)->cache, &stats);
 	*ret_held = stats.held;
 	*ret_limit = stats.limit;
 }
 
 static void set_pool_limit(void *context, uint64_t bytes)
 {
-	cache_limit(context, bytes);
+	struct mount *mount = context;
+
+	cache_limit(mount->cache, bytes);
+	if (mount->limited)
+		mount->limited(mount->limited_context, bytes, mount->memory.budget);
+}
+
+void mount_on_limit(struct mount *mount, mount_limit_fn *limited, void *context)
+{
+	mount->limited = limited;
+	mount->limited_context = context;
 }
 
 int mount_start(struct mount *mount, struct fuse_session *fuse)
@@ -67,7 +77,7 @@ int mount_start(struct mount *mount, struct fuse_session *fuse)
 		.root = "",
 		.tick_ms = PRESSURE_TICK_MS,
 		.least = CACHE_BUDGET_MIN,
-		.ops = {.context = mount->cache, .usage = pool_usage, .set_limit = set_pool_limit}};
+		.ops = {.context = mount, .usage = pool_usage, .set_limit = set_pool_limit}};
 	int r = cache_start(mount->cache);
 
 	mount->fuse = fuse;

@@ -26,7 +26,7 @@
 #define LEFTOVERS   5 /* seconds for processes that COMMAND leaves behind, */
 #define HELD_UP	    1 /* and for threads that are where storage hangs */
 #define CURSORS_MAX 4096
-#define FILES_MAX   8192
+#define FILES_MAX   65536
 #define IN_HAND	    16 /* descriptors for looks at paths and processes */
 #define STORE_LEAST (32 * MIB)
 #define STOP	    SIGURG /* interrupts a thread that waits */
@@ -55,17 +55,27 @@ struct nofuse {
 	atomic_bool taken; /* a call, since somebody looked */
 };
 
-/* Copies that are kept count beside the pool; so do those that the job holds open. Of the
- * descriptors that are left, half are for folders that the job has open, a quarter for copies, an
- * eighth for those that are made, and the rest for the mount and for threads. */
+/* Copies that are kept count beside the pool, and get less as that does; so do those that the job
+ * holds open. Of the descriptors that are left, half are for folders that the job has open, an
+ * eighth for copies that are made, two thirds of the rest for those that are kept, and what is left
+ * for the mount and for threads. */
 static struct store_limits choose_limits(const struct mount *mount, uint64_t left)
 {
 	struct mount_memory memory = mount_memory(mount);
+	uint64_t part = memory.available / 4, folders = clamp(left / 2, 8, CURSORS_MAX);
+	uint64_t making = clamp(left / 8, 2, THREADS_MAX);
+	uint64_t kept = sub_sat(left, folders + making) / 3 * 2;
+	uint64_t bytes = mount_settings(mount)->pool ? memory.budget / 4 : part;
 
-	return (struct store_limits){.bytes = max(memory.budget / 4, STORE_LEAST),
-				     .files = clamp(left / 4, 4, FILES_MAX),
-				     .making = clamp(left / 8, 2, THREADS_MAX),
-				     .largest = max(memory.available / 4, STORE_LEAST)};
+	return (struct store_limits){.bytes = max(bytes, STORE_LEAST),
+				     .files = clamp(kept, 4, FILES_MAX),
+				     .making = making,
+				     .largest = max(part, STORE_LEAST)};
+}
+
+static void limit_copies(void *context, uint64_t limit, uint64_t budget)
+{
+	store_limit(context, limit, budget);
 }
 
 int nofuse_new(struct mount *mount, struct nofuse **ret, struct err *err)
@@ -98,6 +108,7 @@ int nofuse_new(struct mount *mount, struct nofuse **ret, struct err *err)
 	resolver_init(&answers->resolver, &nofuse->skeleton);
 	job_space(getpid(), answers->space);
 	answers->store = store_new(mount, &answers->resolver, &limits);
+	mount_on_limit(mount, limit_copies, answers->store);
 	answers->cursors =
 		cursors_new(&nofuse->skeleton, (unsigned)clamp(left / 2, 8, CURSORS_MAX));
 	return answers->store && answers->cursors ? 0 : -ENOMEM;

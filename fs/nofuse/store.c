@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #define PIECE (2 * CACHE_EXTENT_MAX) /* of a request */
+#define INODE (2 * KIB)		     /* and what else the kernel has for a file, beside its pages */
 #define PART  16		     /* of a larger set so much is kept: see store_new() */
 
 /* A place for a copy. */
@@ -29,11 +30,20 @@ struct store {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a copy is complete, or could not be made */
 	/* What follows is protected by lock: */
-	uint64_t bytes, in_making;
+	uint64_t bytes, most; /* that are kept; and may be */
+	uint64_t in_making;
 	uint64_t hand;	      /* the place that is to be given up next */
 	bool said;	      /* that a file is too large */
 	struct copy copies[]; /* limits.files; each entry has one place, which it shares */
 };
+
+/* Bytes of memory. */
+static uint64_t cost_of(uint64_t size)
+{
+	uint64_t page = (uint64_t)getpagesize();
+
+	return (size + page - 1) / page * page + INODE;
+}
 
 /* What the planner reads ahead is in vain where a copy is left from the epoch before. Of a set that
  * has no room, copies are of little use anyway: those of a part p of it meet p^2 / 2 of the opens
@@ -42,17 +52,20 @@ struct store *store_new(struct mount *mount, const struct resolver *resolver,
 			const struct store_limits *limits)
 {
 	const struct dataset *dataset = mount_tree(mount)->dataset;
-	uint64_t all = dataset_info(dataset)->super->bytes;
-	struct store *store = calloc(1, sizeof(*store) + limits->files * sizeof(store->copies[0]));
+	uint64_t all = dataset_entries(dataset), places = min(limits->files, all);
+	uint64_t bytes = dataset_info(dataset)->super->bytes + all * cost_of(1);
+	struct store *store = calloc(1, sizeof(*store) + places * sizeof(store->copies[0]));
 
 	if (!store)
 		return NULL;
 	store->mount = mount;
 	store->resolver = resolver;
 	store->limits = *limits;
-	store->has_room_for_all = dataset_entries(dataset) <= limits->files && all <= limits->bytes;
+	store->limits.files = places;
+	store->has_room_for_all = places == all && bytes <= limits->bytes;
 	if (!store->has_room_for_all)
-		store->limits.bytes = min(limits->bytes, all / PART);
+		store->limits.bytes = min(limits->bytes, bytes / PART);
+	store->most = store->limits.bytes;
 	pthread_mutex_init(&store->lock, NULL);
 	pthread_cond_init(&store->changed, NULL);
 	return store;
@@ -92,7 +105,7 @@ static int take_out(struct store *store, struct copy *copy)
 	if (!fd)
 		return -1;
 	tell_cache(store, copy, false);
-	store->bytes -= copy->size;
+	store->bytes -= cost_of(copy->size);
 	*copy = (struct copy){0};
 	return fd;
 }
@@ -103,10 +116,25 @@ static int take_surplus(struct store *store)
 	int fd = -1;
 
 	SCOPE_LOCK(&store->lock);
-	for (uint64_t i = 0;
-	     i < store->limits.files && fd < 0 && store->bytes > store->limits.bytes; i++)
+	for (uint64_t i = 0; i < store->limits.files && fd < 0 && store->bytes > store->most; i++)
 		fd = take_out(store, &store->copies[store->hand++ % store->limits.files]);
 	return fd;
+}
+
+static void give_up_surplus(struct store *store)
+{
+	int fd;
+
+	while ((fd = take_surplus(store)) >= 0)
+		close(fd);
+}
+
+void store_limit(struct store *store, uint64_t part, uint64_t whole)
+{
+	pthread_mutex_lock(&store->lock);
+	store->most = (uint64_t)((double)store->limits.bytes / (double)whole * (double)part);
+	pthread_mutex_unlock(&store->lock);
+	give_up_surplus(store);
 }
 
 /* --- making a copy --------------------------------------------------------------------------- */
@@ -221,20 +249,19 @@ static int add_copy(struct store *store, struct copy *copy, uint32_t entry, uint
 	int fd = take_out(store, copy);
 
 	*copy = (struct copy){.entry = entry, .size = size, .in_making = true};
-	store->bytes += size;
+	store->bytes += cost_of(size);
 	store->in_making++;
 	pthread_mutex_unlock(&store->lock);
 	if (fd >= 0)
 		close(fd);
-	while ((fd = take_surplus(store)) >= 0)
-		close(fd);
+	give_up_surplus(store);
 	fd = make_copy(store, entry, size, opener);
 	pthread_mutex_lock(&store->lock);
 	store->in_making--;
 	pthread_cond_broadcast(&store->changed);
 	copy->in_making = false;
 	if (fd < 0) {
-		store->bytes -= size;
+		store->bytes -= cost_of(size);
 		return fd;
 	}
 	copy->fd = fd;

@@ -685,6 +685,41 @@ def test_copies_are_bounded(bulk, point):
     assert 0 < held <= 32 * MIB
 
 
+GIVEN_BACK = """
+import contextlib, os, sys, time
+top, used, count = sys.argv[1], sys.argv[2], 0
+files = [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names]
+def held():
+    total, own = 0, f"/proc/{os.getppid()}/fd"
+    for fd in os.listdir(own):
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(f"{own}/{fd}").startswith(top):
+                total += os.stat(f"{own}/{fd}").st_size
+    return total
+def read():
+    return sum(len(open(path, "rb").read()) for path in files)
+all = read()
+print(all == held(), end=" ")
+memory = []
+for _ in range(22):
+    memory.append(os.urandom(10 << 20))
+    while int(open(used).read()) > 290 << 20:
+        time.sleep(0.01)
+print(held() < all, read() == all)
+"""
+
+
+@is_root
+def test_copies_are_given_back_when_memory_gets_short(bulk, point):
+    """48 MiB have room at first, beside the same in the pool; then COMMAND takes 220 of 320 MiB."""
+    with memory_group() as (group, limit):
+        (group / limit).write_text(str(320 * MIB))
+        used = group / limit.replace("limit", "usage").replace("max", "current")
+        before = ["sh", "-c", f"echo $$ >{group}/cgroup.procs && exec \"$@\"", "sh"]
+        said = in_job(bulk[1], point, GIVEN_BACK, used, options=["--sandbox=off"], before=before)
+    assert said.out == "True True True\n"
+
+
 @is_root
 def test_a_file_that_would_fill_the_memory_is_refused(place, point):
     source = place / "source"

@@ -1,13 +1,12 @@
 #include "pack/tool/create/script.h"
 
-#include "base/buf.h"
+#include "base/beside.h"
 #include "base/exit.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/spawn.h"
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,24 +18,12 @@
 
 /* --- where it is ------------------------------------------------------------------------------ */
 
-/* Beside this program, where that is built, and where it is installed. */
 static int find_script(const char *name, struct buf *ret)
 {
-	static const char *const places[] = {"sources", "../share/foldfs/sources"};
-	char self[PATH_MAX] = "";
-	char *slash;
-	int r = -ENOENT;
+	SCOPE(buf_release) struct buf file = BUF_INIT;
+	int r = buf_addf(&file, "%s.py", name);
 
-	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-		return -errno;
-	slash = strrchr(self, '/');
-	for (size_t i = 0; slash && r == -ENOENT && i < sizeof(places) / sizeof(*places); i++) {
-		ret->len = 0;
-		r = buf_addf(ret, "%.*s%s/%s.py", (int)(slash + 1 - self), self, places[i], name);
-		if (r == 0 && access(ret->data, R_OK) < 0)
-			r = -errno;
-	}
-	return r;
+	return r < 0 ? r : beside_find("sources/", "../share/foldfs/sources/", file.data, ret);
 }
 
 static const char *python(void)

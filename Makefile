@@ -112,6 +112,8 @@ libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/liblists.a $(B)
 
 # What foldpack runs in a python3, from beside it.
 sources   := $(patsubst python/foldfs/%,$(B)/%,$(wildcard python/foldfs/sources/*.py))
+# What processes of a job load: of no C library, and never sanitized.
+preload   := $(B)/foldfs-preload.so
 # Whoever hands on static programs hands on libraries.
 licenses := $(if $(STATIC),$(B)/licenses)
 # Of tests/portability.sh.
@@ -121,10 +123,16 @@ systems  := bullseye focal aarch64 kernel nfs
 .PHONY: check-cluster run-check-cluster check-containers run-check-containers
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
-all: $(programs) $(sources) $$(completions)
+all: $(programs) $(sources) $(preload) $$(completions)
 
 $(sources): $(B)/%: python/foldfs/%
 	$(Q)mkdir -p $(@D) && cp $< $@
+
+$(preload): $(B)/fs/nofuse/preload/object.o
+	$(call say,LINK,$@)$(CC) -shared -nostdlib -Wl,-z,relro,-z,now,-z,noexecstack $(if $(STATIC),-s) \
+		-o $@ $<
+$(B)/fs/nofuse/preload/object.o: override CFLAGS = -std=gnu17 $(WARN) $(if $(WERROR),-Werror) -O2 \
+	-g -fPIC -ffreestanding -fno-stack-protector $(same)
 
 static:
 	$(call deps,static)
@@ -438,6 +446,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call objects,$(filter-out tests/fuzz/fuzz_%,$
 prefix  := $(DESTDIR)$(PREFIX)
 bindir  := $(prefix)/bin
 sourcedir := $(prefix)/share/foldfs/sources
+preloaddir := $(prefix)/lib/foldfs
 mandir  := $(prefix)/share/man
 docdir  := $(prefix)/share/doc/foldfs
 unitdir := $(prefix)/lib/systemd/system
@@ -456,6 +465,7 @@ wheel: static
 install: all $(licenses)
 	install -D -t $(bindir) $(programs)
 	install -D -m 644 -t $(sourcedir) $(sources)
+	install -D -m 644 -t $(preloaddir) $(preload)
 	for n in 1 5 7; do install -D -m 644 -t $(mandir)/man$$n man/*.$$n; done
 	install -D -m 644 -t $(docdir) README.md NEWS LICENSE
 	$(if $(licenses),install -D -m 644 -t $(docdir)/licenses $(licenses)/*)
@@ -472,7 +482,7 @@ uninstall:
 		$(addprefix $(bashdir)/,$(names)) $(names:%=$(fishdir)/%.fish) \
 		$(patsubst packaging/systemd/%,$(unitdir)/%,$(wildcard packaging/systemd/*.service)) \
 		$(foreach n,1 5 7,$(patsubst man/%,$(mandir)/man$(n)/%,$(wildcard man/*.$(n))))
-	rm -rf $(docdir) $(sourcedir:/sources=)
+	rm -rf $(docdir) $(sourcedir:/sources=) $(preloaddir)
 
 include packaging/packages.mk
 

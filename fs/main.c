@@ -356,7 +356,7 @@ static int refuse_fork(int error, struct err *err)
 static int fork_command(struct program *program, command_fn *first, struct err *err)
 {
 	int r = command_fork(&program->command, program->settings.command, &program->signals,
-			     &program->files, first);
+			     &program->files, first, program->nofuse);
 
 	return r < 0 ? refuse_fork(r, err) : 0;
 }

@@ -103,6 +103,8 @@ def files(version, programs):
                (programs / "completion/foldfs.bash").read_bytes())
     for script in (ROOT / "python/foldfs/sources").glob("*.py"):
         yield f"{data}/data/share/foldfs/sources/{script.name}", script.read_bytes()
+    preload = "foldfs-preload.so"
+    yield f"{data}/data/lib/foldfs/{preload}", (programs / preload).read_bytes()
     for page in (ROOT / "man").glob("*.[1-8]"):
         yield f"{data}/data/share/man/man{page.suffix[1:]}/{page.name}", page.read_bytes()
     yield from metadata(version, programs)

@@ -24,12 +24,12 @@ static void set_signals(const sigset_t *defaults)
 }
 
 static _Noreturn void exec_command(int gate, char *const argv[], const sigset_t *defaults,
-				   const struct rlimit *files, command_fn *first)
+				   const struct rlimit *files, command_fn *first, void *context)
 {
 	char go;
 
 	if (first)
-		first(gate);
+		first(gate, context);
 	if (io_read(gate, &go, 1) != 1)
 		_exit(EXIT_FAILURE);
 	set_signals(defaults);
@@ -40,7 +40,7 @@ static _Noreturn void exec_command(int gate, char *const argv[], const sigset_t 
 }
 
 int command_fork(struct command *command, char *const argv[], const sigset_t *signals,
-		 const struct rlimit *files, command_fn *first)
+		 const struct rlimit *files, command_fn *first, void *context)
 {
 	int gate;
 	pid_t pid = fork_with_socket(SOCK_STREAM, &gate);
@@ -48,7 +48,7 @@ int command_fork(struct command *command, char *const argv[], const sigset_t *si
 	if (pid < 0)
 		return pid;
 	if (pid == 0)
-		exec_command(gate, argv, signals, files, first);
+		exec_command(gate, argv, signals, files, first, context);
 	*command = (struct command){.pid = pid, .gate = gate};
 	return 0;
 }

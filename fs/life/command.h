@@ -13,13 +13,13 @@ struct command {
 #define COMMAND_NONE ((struct command){.gate = -1})
 
 /* Called in its process before it waits, with its end of the gate. */
-typedef void command_fn(int gate);
+typedef void command_fn(int gate, void *context);
 
 /* COMMAND gets the default for these signals, and none is blocked; and this limit of open files.
  * `first`: NULL, nothing is called. If it cannot be run, its process says so and ends with the
  * status of the shell: 127 or 126. Returns 0 or -errno. */
 int command_fork(struct command *command, char *const argv[], const sigset_t *signals,
-		 const struct rlimit *files, command_fn *first);
+		 const struct rlimit *files, command_fn *first, void *context);
 void command_begin(struct command *command);
 /* Ends one that has not begun. */
 void command_cancel(struct command *command);

@@ -28,6 +28,13 @@ void filter_mask(struct filter *filter, uint32_t bits)
 	add(filter, BPF_ALU | BPF_AND | BPF_K, bits, 0, 0);
 }
 
+void filter_xor(struct filter *filter, size_t offset)
+{
+	add(filter, BPF_MISC | BPF_TAX, 0, 0, 0);
+	filter_load(filter, offset);
+	add(filter, BPF_ALU | BPF_XOR | BPF_X, 0, 0, 0);
+}
+
 void filter_return(struct filter *filter, uint32_t verdict)
 {
 	add(filter, BPF_RET | BPF_K, verdict, 0, 0);

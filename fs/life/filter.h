@@ -30,6 +30,7 @@ void filter_begin(struct filter *filter, uint32_t foreign);
 
 void filter_load(struct filter *filter, size_t offset); /* of struct seccomp_data */
 void filter_mask(struct filter *filter, uint32_t bits);
+void filter_xor(struct filter *filter, size_t offset); /* with another word of that */
 void filter_return(struct filter *filter, uint32_t verdict);
 
 /* What follows up to filter_end_if() holds if the test (BPF_JEQ, BPF_JGE, BPF_JSET) does. Returns

@@ -18,14 +18,38 @@ static const uint32_t refused_calls[] = {
 	SYS_chroot, SYS_pivot_root, SYS_mount, SYS_open_tree, SYS_move_mount, SYS_fsopen, SYS_setns,
 };
 
+/* Those that may be marked, and have no sixth argument. */
+static const uint32_t marked_calls[] = {SYS_newfstatat, SYS_fstat, SYS_openat2};
+
+/* Lets a call pass if its sixth argument is the mark, but for the place that it is called from. The
+ * kernel remembers which calls a filter always allows, if it looks at their numbers alone: so all
+ * others need not come here. */
+static void pass_marked(struct filter *filter, uint32_t call, uint64_t mark)
+{
+	size_t place = offsetof(struct seccomp_data, instruction_pointer);
+	unsigned is = filter_if(filter, BPF_JEQ, call), low;
+
+	filter_load(filter, place);
+	filter_xor(filter, FILTER_LOW(5));
+	low = filter_if(filter, BPF_JEQ, (uint32_t)mark);
+	filter_load(filter, place + 4);
+	filter_xor(filter, FILTER_HIGH(5));
+	filter_return_if(filter, BPF_JEQ, (uint32_t)(mark >> 32), SECCOMP_RET_ALLOW);
+	filter_end_if(filter, low);
+	filter_return(filter, SECCOMP_RET_USER_NOTIF);
+	filter_end_if(filter, is);
+}
+
 /* Programs of another architecture, as 32-bit ones, are left alone. */
-static int add_filter(const uint32_t *calls, size_t count, struct listener *ret)
+static int add_filter(const uint32_t *calls, size_t count, uint64_t mark, struct listener *ret)
 {
 	struct filter filter;
 
 	filter_begin(&filter, SECCOMP_RET_ALLOW);
 	FILTER_CALLS(&filter, unknown_calls, FILTER_REFUSE(ENOSYS));
 	FILTER_CALLS(&filter, refused_calls, FILTER_REFUSE(EPERM));
+	for (size_t i = 0; mark && i < sizeof(marked_calls) / sizeof(*marked_calls); i++)
+		pass_marked(&filter, marked_calls[i], mark);
 	filter_calls(&filter, calls, count, SECCOMP_RET_USER_NOTIF);
 	ret->fd = filter_install(&filter, SECCOMP_FILTER_FLAG_NEW_LISTENER |
 						  SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
@@ -60,11 +84,11 @@ static void parcel_init(struct parcel *parcel)
 					  .msg_controllen = sizeof(parcel->control)};
 }
 
-int listener_install(const uint32_t *calls, size_t count, int socket)
+int listener_install(const uint32_t *calls, size_t count, uint64_t mark, int socket)
 {
 	struct listener listener = LISTENER_NONE;
 	struct parcel parcel;
-	int r = add_filter(calls, count, &listener);
+	int r = add_filter(calls, count, mark, &listener);
 
 	parcel_init(&parcel);
 	parcel.text.error = r;

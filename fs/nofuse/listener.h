@@ -27,10 +27,10 @@ struct asked {
 };
 
 /* Filters the calls of these numbers, and refuses what would pass by the filter, or change what
- * paths mean. For this process and all that it will start, none of which can gain privileges from
- * then on. The listener goes to the other end of a socket, or what went wrong. Returns 0 or -errno;
- * -EBUSY: another one listens already. */
-int listener_install(const uint32_t *calls, size_t count, int socket);
+ * paths mean. What is marked (preload.h) passes; 0: nothing is. For this process and all that it
+ * will start, none of which can gain privileges from then on. The listener goes to the other end of
+ * a socket, or what went wrong. Returns 0 or -errno; -EBUSY: another one listens already. */
+int listener_install(const uint32_t *calls, size_t count, uint64_t mark, int socket);
 /* Takes it from there. Returns as listener_install(), or -EPIPE: the sender has ended. */
 int listener_receive(int socket, struct listener *ret);
 

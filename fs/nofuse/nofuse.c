@@ -10,6 +10,7 @@
 #include "fs/nofuse/calls.h"
 #include "fs/nofuse/job.h"
 #include "fs/nofuse/outside.h"
+#include "fs/nofuse/preload.h"
 #include "fs/nofuse/probe.h"
 #include <poll.h>
 #include <semaphore.h>
@@ -209,12 +210,13 @@ bool nofuse_is_alone(const struct nofuse *nofuse)
 }
 
 /* Before anybody answers; nothing here may need an answer. */
-void nofuse_join(int gate)
+void nofuse_join(int gate, void *context)
 {
+	const struct nofuse *nofuse = context;
 	uint32_t calls[CALLS_MAX];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (listener_install(calls, calls_listed(calls), gate) < 0)
+	if (listener_install(calls, calls_listed(calls), preload_set(&nofuse->skeleton), gate) < 0)
 		_exit(EXIT_FAILURE);
 }
 

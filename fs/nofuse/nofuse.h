@@ -25,8 +25,8 @@ const char *nofuse_path(const struct nofuse *nofuse); /* absolute */
 /* Goes on as the server, in a new process. The guard never returns: it exits with the status of the
  * server. `signals` are blocked, and those that are passed on. 0 or -errno. */
 int nofuse_guard(struct nofuse *nofuse, const sigset_t *signals);
-/* In the process that becomes COMMAND: a command_fn. */
-void nofuse_join(int gate);
+/* In the process that becomes COMMAND: a command_fn, of a struct nofuse. */
+void nofuse_join(int gate, void *context);
 /* Takes what nofuse_join() sent. As nofuse_new(). */
 int nofuse_attach(struct nofuse *nofuse, int gate, struct err *err);
 /* Starts what answers. As nofuse_new(). */

@@ -19,7 +19,7 @@ static _Noreturn void ask(int socket)
 {
 	const uint32_t call = SYS_openat;
 
-	if (listener_install(&call, 1, socket) < 0)
+	if (listener_install(&call, 1, 0, socket) < 0)
 		_exit(EXIT_FAILURE);
 	_exit(syscall(SYS_openat, AT_FDCWD, asked_for, O_RDONLY) < 0);
 }

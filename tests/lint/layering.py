@@ -22,7 +22,8 @@ ROOMS = [*((f"fs/{name}.c", "fs/main") for name in ("main", "version")),
     "pack/tool/image", "pack/tool/read", "pack/tool/report", "pack/tool/work", "pack/write",
     "pack/foreign/archive", "pack/foreign/encoding", "pack/foreign/lmdb", "pack/foreign/record",
     "pack/foreign", "pack",
-    "cache/plan", "cache/order", "cache", "fs/life", "fs/nofuse", "fs/stat", "fs", "lists",
+    "cache/plan", "cache/order", "cache", "fs/life", "fs/nofuse/preload", "fs/nofuse",
+    "fs/stat", "fs", "lists",
     "remote", "base"))]
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
@@ -67,6 +68,7 @@ MAY_INCLUDE = {
     "fs": ["base/*", "remote/settings.h", "remote/remote.h", "fs/life/*"],
     "fs/life": ["base/*"],
     "fs/nofuse": ["base/*", "fs/life/*", "fs/mount.h", "fs/tree.h", "fs/job_socket.h"],
+    "fs/nofuse/preload": ["fs/nofuse/preload.h"],  # has names of the C library, and calls nobody
     "fs/main": ["base/*", "fs/*", "fs/life/*", "fs/nofuse/*"],
     "fs/stat": ["base/*", "fs/order_ioctl.h", "fs/job_socket.h"],
 }

@@ -93,7 +93,7 @@ def test_uninstall_removes_what_install_made(place):
             "share/doc/foldfs/LICENSE", "share/doc/foldfs/examples/slurm/prolog.sh",
             "share/bash-completion/completions/foldpack", "share/zsh/site-functions/_foldfs",
             "share/fish/vendor_completions.d/foldstat.fish",
-            "lib/systemd/system/foldfs@.service"} <= made
+            "lib/foldfs/foldfs-preload.so", "lib/systemd/system/foldfs@.service"} <= made
     run(*words, "uninstall", env=env)
     assert not [path for path in place.rglob("*") if not path.is_dir()]
 

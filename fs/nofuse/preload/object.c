@@ -1,0 +1,304 @@
+/* What is preloaded into the processes of a job: see preload.h. It needs nothing of a C library but
+ * errno and the environment, so that it serves programs of all of them.
+ *
+ * What is no folder, no link and no file in memory is not of the pack: the folder that shows it has
+ * folders and links only, and its files are in memory. A folder, a link, or nothing, is not of the
+ * pack if the path says so, no link is on the way, and the folder of the pack is where it was. All
+ * else, as each relative path, is asked as ever, and so is what failed.
+ *
+ * A call is marked by a sixth argument, which these calls have not, and which is right at this one
+ * instruction only: what is left of it in a register marks nothing in a signal handler. */
+#include "fs/nofuse/preload.h"
+#include <asm/stat.h>
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* they are the C library's */
+
+#if defined(__x86_64__) || defined(__aarch64__)
+
+#define KIND	 0170000 /* of st_mode */
+#define FOLDER	 0040000
+#define LINK	 0120000
+#define STRAIGHT (0x2 | 0x4) /* openat2(2): RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS */
+#define LEAVES	 (O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_LARGEFILE | O_DIRECTORY | O_NOFOLLOW)
+#define ROOM	 4096 /* PATH_MAX */
+
+extern char **environ __attribute__((weak));
+int *__errno_location(void) __attribute__((weak));
+
+static struct {
+	bool known; /* what follows is: */
+	unsigned long mark, memory, device, inode;
+	char path[ROOM];
+} job;
+
+/* --- calls ----------------------------------------------------------------------------------- */
+
+/* `mark`: or 0. The kernel compares it with where the call returns to. */
+static __attribute__((noinline)) long call(unsigned long mark, long number, long a, const void *b,
+					   const void *c, long d)
+{
+#if defined(__x86_64__)
+	register long r10 __asm__("r10") = d;
+	register unsigned long r9 __asm__("r9") = mark;
+
+	__asm__ volatile(
+		"lea 1f(%%rip), %%rcx\n\t"
+		"xor %%rcx, %%r9\n\t"
+		"syscall\n1:"
+		: "+a"(number), "+r"(r9)
+		: "D"(a), "S"(b), "d"(c), "r"(r10)
+		: "rcx", "r11", "memory");
+	return number;
+#else
+	register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x3 __asm__("x3") = d;
+	register const void *x1 __asm__("x1") = b, *x2 __asm__("x2") = c;
+	register unsigned long x5 __asm__("x5") = mark;
+
+	__asm__ volatile(
+		"adr x9, 1f\n\t"
+		"eor x5, x5, x9\n\t"
+		"svc 0\n1:"
+		: "+r"(x0), "+r"(x5)
+		: "r"(x8), "r"(x1), "r"(x2), "r"(x3)
+		: "x9", "memory");
+	return x0;
+#endif
+}
+
+static int result(long r)
+{
+	if (r >= 0)
+		return (int)r;
+	if (__errno_location)
+		*__errno_location() = (int)-r;
+	return -1;
+}
+
+static void close_it(int fd)
+{
+	call(0, __NR_close, fd, NULL, NULL, 0);
+}
+
+/* --- the job --------------------------------------------------------------------------------- */
+
+static unsigned long take_number(const char **text)
+{
+	unsigned long number = 0;
+
+	for (; **text > ' '; ++*text)
+		number = number * 16 + (unsigned)(**text <= '9' ? **text - '0' : **text - 'a' + 10);
+	*text += **text == ' ';
+	return number;
+}
+
+static void learn(const char *text)
+{
+	size_t i = 0;
+
+	job.mark = take_number(&text);
+	job.memory = take_number(&text);
+	job.device = take_number(&text);
+	job.inode = take_number(&text);
+	for (; text[i] && i < ROOM - 1; i++)
+		job.path[i] = text[i];
+}
+
+/* Threads that look at the same time find the same. */
+static bool can_mark(void)
+{
+	static const char name[] = PRELOAD_VARIABLE "=";
+
+	if (__atomic_load_n(&job.known, __ATOMIC_ACQUIRE))
+		return job.mark;
+	if (!&environ || !environ)
+		return false;
+	for (char **at = environ; *at; at++) {
+		size_t i = 0;
+
+		while (name[i] && (*at)[i] == name[i])
+			i++;
+		if (!name[i])
+			learn(*at + i);
+	}
+	__atomic_store_n(&job.known, true, __ATOMIC_RELEASE);
+	return job.mark;
+}
+
+/* --- what is elsewhere ----------------------------------------------------------------------- */
+
+/* Whether a path says so: it is absolute, has nothing that needs thought, and is not below that of
+ * the folder. */
+static bool is_far(const char *path)
+{
+	size_t same = 0;
+
+	if (!path || *path != '/' || !can_mark())
+		return false;
+	for (const char *at = path; *at; at++)
+		if (*at == '/' &&
+		    (at[1] == '/' || (at[1] == '.' && (!at[2] || at[2] == '/' || at[2] == '.'))))
+			return false;
+	while (job.path[same] && path[same] == job.path[same])
+		same++;
+	return job.path[same] || (path[same] && path[same] != '/');
+}
+
+/* Opens what no link leads to. */
+static int reach(const char *path, int flags)
+{
+	const unsigned long how[3] = {(unsigned)flags, 0, STRAIGHT}; /* struct open_how */
+
+	return (int)call(job.mark, __NR_openat2, AT_FDCWD, path, how, sizeof(how));
+}
+
+static bool stat_open(int fd, struct stat *ret)
+{
+	return call(job.mark, __NR_fstat, fd, ret, NULL, 0) == 0;
+}
+
+/* Whether the folder is where it was. */
+static bool stayed(void)
+{
+	int fd = reach(job.path, O_PATH | O_CLOEXEC);
+	struct stat st;
+	bool is;
+
+	if (fd < 0)
+		return false;
+	is = stat_open(fd, &st) && st.st_dev == job.device && st.st_ino == job.inode;
+	close_it(fd);
+	return is;
+}
+
+/* Not so of all that is elsewhere. A link has not always the device of its folder: overlayfs. */
+static bool is_other(const struct stat *st)
+{
+	unsigned kind = st->st_mode & KIND;
+
+	return kind != LINK && st->st_dev != (kind == FOLDER ? job.device : job.memory);
+}
+
+/* Whether what was said of a path, 0 or -ENOENT, holds on the straight way. */
+static bool is_straight(const char *path, int flags, long said)
+{
+	int fd;
+
+	if (said != 0 && said != -ENOENT)
+		return false;
+	fd = reach(path, O_PATH | O_CLOEXEC | flags);
+	if (fd >= 0)
+		close_it(fd);
+	return (fd < 0 ? fd : 0) == said && stayed();
+}
+
+/* --- what takes the place of the C library's ------------------------------------------------- */
+
+static int open_at(int at, const char *path, int flags, long mode)
+{
+	struct stat st;
+
+	if (!(flags & ~LEAVES) && is_far(path)) {
+		int fd = reach(path, flags);
+
+		if (fd == -EINTR || (fd == -ENOENT && stayed()) ||
+		    (fd >= 0 && stat_open(fd, &st) && (is_other(&st) || stayed())))
+			return result(fd);
+		if (fd >= 0)
+			close_it(fd);
+	}
+	return result(call(0, __NR_openat, at, path, (void *)(long)flags, mode));
+}
+
+#define TAKE_MODE(mode)                        \
+	long mode = 0;                         \
+                                               \
+	if (flags & (O_CREAT | __O_TMPFILE)) { \
+		va_list list;                  \
+                                               \
+		va_start(list, flags);         \
+		mode = va_arg(list, int);      \
+		va_end(list);                  \
+	}
+
+int open(const char *path, int flags, ...)
+{
+	TAKE_MODE(mode)
+	return open_at(AT_FDCWD, path, flags, mode);
+}
+
+int openat(int at, const char *path, int flags, ...)
+{
+	TAKE_MODE(mode)
+	return open_at(at, path, flags, mode);
+}
+
+int fstatat(int at, const char *path, struct stat *st, int flags)
+{
+	if (is_far(path)) {
+		long r = call(job.mark, __NR_newfstatat, at, path, st, flags);
+
+		if ((r == 0 && is_other(st)) ||
+		    is_straight(path, flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0, r))
+			return result(r);
+	}
+	return result(call(0, __NR_newfstatat, at, path, st, flags));
+}
+
+int stat(const char *path, struct stat *st)
+{
+	return fstatat(AT_FDCWD, path, st, 0);
+}
+
+int lstat(const char *path, struct stat *st)
+{
+	return fstatat(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+int fstat(int fd, struct stat *st)
+{
+	if (can_mark() && stat_open(fd, st) && is_other(st))
+		return 0;
+	return result(call(0, __NR_fstat, fd, st, NULL, 0));
+}
+
+/* As programs call them that were built before glibc 2.33. */
+int __xstat(int version, const char *path, struct stat *st)
+{
+	return version & ~1 ? result(-EINVAL) : stat(path, st);
+}
+
+int __lxstat(int version, const char *path, struct stat *st)
+{
+	return version & ~1 ? result(-EINVAL) : lstat(path, st);
+}
+
+int __fxstat(int version, int fd, struct stat *st)
+{
+	return version & ~1 ? result(-EINVAL) : fstat(fd, st);
+}
+
+int __fxstatat(int version, int at, const char *path, struct stat *st, int flags)
+{
+	return version & ~1 ? result(-EINVAL) : fstatat(at, path, st, flags);
+}
+
+#define SAME(name) extern __typeof__(name) name##64 __attribute__((alias(#name)))
+
+SAME(open);
+SAME(openat);
+SAME(stat);
+SAME(lstat);
+SAME(fstat);
+SAME(fstatat);
+SAME(__xstat);
+SAME(__lxstat);
+SAME(__fxstat);
+SAME(__fxstatat);
+
+#endif

@@ -1,0 +1,191 @@
+"""What a job of --no-fuse loads so that it asks foldfs less: it changes nothing else."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from foldfs import FOLDFS, run
+from test_nofuse import job, listeners  # noqa: F401  (a fixture)
+
+OBJECT = Path(FOLDFS).with_name("foldfs-preload.so")
+WITHOUT = ("env", "-u", "LD_PRELOAD")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def accelerated():
+    if os.uname().machine not in ("x86_64", "aarch64"):
+        pytest.skip("calls are not marked on this architecture")
+
+
+def said(pack, folder, script, *words):
+    """What a script says with it, and without it."""
+    command = (sys.executable, "-B", "-c", script, folder, *words)
+    return [job(pack, folder, *before, *command).out for before in ((), WITHOUT)]
+
+
+# How often threads of the server waited: more than once for each call that it was asked.
+ASKED = """
+import glob, os, sys
+def waited():
+    return sum(int(line.split()[1]) for path in glob.glob(f"/proc/{os.getppid()}/task/*/status")
+               for line in open(path) if line.startswith("voluntary"))
+def missing(path):
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        pass
+with open(sys.argv[2]) as file:
+    for call in (lambda: os.stat(sys.argv[2]), lambda: os.lstat(sys.argv[2]),
+                 lambda: os.fstat(file.fileno()), lambda: os.stat(os.path.dirname(sys.argv[2])),
+                 lambda: missing(sys.argv[2] + ".missing"),
+                 lambda: os.close(os.open(sys.argv[2], os.O_RDONLY))):
+        before = waited()
+        for _ in range(2000):
+            call()
+        print(waited() - before >= 1500)
+"""
+
+
+def test_what_is_elsewhere_is_not_asked(small, place, point):
+    (place / "elsewhere").write_text("text")
+    assert said(small[1], point, ASKED, place / "elsewhere") == ["False\n" * 6, "True\n" * 6]
+
+
+RESULTS = """
+import ctypes, os, sys
+top, place = sys.argv[1:]
+libc = ctypes.CDLL(None, use_errno=True)
+def result(call, *words):
+    try:
+        return call(*words)
+    except OSError as error:
+        return error.errno
+def words(st):
+    own = st.st_dev == os.lstat("/proc/self").st_dev  # of this process
+    return st.st_dev, st.st_ino * (not own), st.st_mode, st.st_size
+def opened(path, flags):
+    fd = os.open(path, flags)
+    copy = os.dup(fd)
+    try:
+        return words(os.fstat(copy)), result(os.read, fd, 99)
+    finally:
+        os.close(fd)
+        os.close(copy)
+def old(name, version, *rest):
+    room = ctypes.create_string_buffer(144)
+    r = getattr(libc, name)(version, *rest[:-1], room, *rest[-1:] * (name == "__fxstatat"))
+    return r, ctypes.get_errno() if r else room.raw[:8] + room.raw[16:56]  # without st_ino
+file, folder = os.open(top + "/file", os.O_RDONLY), os.open(top + "/folder", os.O_RDONLY)
+os.chdir(place)
+paths = ["", ".", "file", "missing", "to top/file", "/", "/dev/null", "/dev/full/x", "/usr",
+         "/missing/x", f"/proc/self/fd/{file}", f"/dev/fd/{file}", f"/dev/fd/{folder}/other",
+         f"/proc/self/fd/{folder}", "/proc/self", "/proc/thread-self/cwd/file", place + "x" * 300]
+for at in (top, place, place + "/to top", place + "/own", os.path.dirname(top), place + "//",
+           top + "//", top + "/.", top + "/folder/..", top[:-1], top + "x"):
+    paths += [at, at + "/", *(at + "/" + name for name in (
+        "file", "file/", "file/x", "folder", "folder/", "folder/other", "missing", "missing/x",
+        "to top", "to top/", "to file", "to nothing", "dangling", "loop", "own", "own folder/",
+        "link", "../" + os.path.basename(top) + "/file"))]
+for path in paths:
+    print(path[-40:], result(lambda: words(os.stat(path))), result(lambda: words(os.lstat(path))),
+          result(lambda: words(os.stat(path, dir_fd=folder))),
+          *(result(opened, path, flags) for flags in (
+              os.O_RDONLY, os.O_RDONLY | os.O_DIRECTORY, os.O_RDONLY | os.O_NOFOLLOW, os.O_PATH)),
+          result(lambda: len(os.listdir(path))))
+    name = os.fsencode(path)
+    print(*(old(call, version, *rest) for version in (0, 1, 2) for call, *rest in (
+        ("__xstat", name, 0), ("__lxstat", name, 0), ("__fxstatat", folder, name, 0),
+        ("__fxstatat", folder, name, 0x100))))  # AT_SYMLINK_NOFOLLOW
+for fd in (file, folder, 999, -1):
+    print(result(lambda: words(os.fstat(fd))), old("__fxstat", 1, fd, 0))
+print(libc.open(None, 0), ctypes.get_errno(), libc.openat(-1, b"x", 0), ctypes.get_errno())
+os.umask(0o027)
+for path in (place + "/new", top + "/new", top + "/file"):
+    print(result(lambda: os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o666))),
+          result(lambda: oct(os.stat(path).st_mode)))
+os.unlink(place + "/new")
+"""
+
+
+def test_all_results_are_the_same(small, place, point):
+    made = place / "made"
+    (made / "folder").mkdir(parents=True)
+    (made / "file").write_text("text")
+    for name, target in {
+            "to top": point, "to file": point / "file", "to nothing": point / "missing",
+            "dangling": made / "missing", "loop": made / "loop", "own": made,
+            "own file": made / "file", "own folder": made / "folder"}.items():
+        (made / name).symlink_to(target)
+    one, other = (out.splitlines() for out in said(small[1], point, RESULTS, made))
+    assert [lines for lines in zip(one, other) if lines[0] != lines[1]] == []
+    assert len(one) == len(other) > 200
+    assert one[-3:] == ["None 0o100640", "30 2", "30 0o100644"]
+
+
+MOVED = """
+import os, sys
+top, above = sys.argv[1], os.path.dirname(sys.argv[1])
+def look(path):
+    fd = os.open(path, os.O_RDONLY)
+    assert os.stat(path).st_ino == os.fstat(fd).st_ino == inode and os.listdir(fd) == ["other"]
+    assert open(path + "/other").read() == "other content\\n"
+    assert os.path.isdir(above + "-2") and not os.path.exists(path + "/file")
+inode = os.stat(top + "/folder").st_ino
+os.rename(above, above + "-2")
+look(above + "-2/mnt/folder")
+os.symlink(above + "-2", above)
+look(above + "-2/mnt/folder")
+look(top + "/folder")
+os.unlink(above)
+os.rename(above + "-2", above)
+os.symlink(top, above + "/link")
+os.mkdir(above + "-2")
+look(above + "/link/folder")
+os.rmdir(above + "-2")
+os.unlink(above + "/link")
+print("all")
+"""
+
+
+def test_the_folder_is_found_where_it_is(small, place):
+    (place / "above/mnt").mkdir(parents=True)
+    assert said(small[1], place / "above/mnt", MOVED) == ["all\n"] * 2
+
+
+SIGNAL = """
+import os, signal, sys
+def interrupt(*_):
+    raise TimeoutError
+signal.signal(signal.SIGALRM, interrupt)
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+try:
+    os.open(sys.argv[2], os.O_RDONLY)
+except TimeoutError:
+    print("interrupted")
+"""
+
+
+def test_who_waits_for_a_pipe_can_be_interrupted(small, place, point):
+    os.mkfifo(place / "pipe")
+    assert said(small[1], point, SIGNAL, place / "pipe") == ["interrupted\n"] * 2
+
+
+def test_what_the_user_preloads_stays_before_it(small, place, point):
+    shutil.copy(OBJECT, place / "own.so")
+    env = {**os.environ, "LD_PRELOAD": os.fspath(place / "own.so")}
+    assert job(small[1], point, "printenv", "LD_PRELOAD", env=env).out == \
+        f"{place}/own.so:{OBJECT}\n"
+
+
+def test_it_is_found_where_it_is_installed_and_is_not_needed(small, place, point):
+    (place / "bin").mkdir()
+    program = shutil.copy(FOLDFS, place / "bin")
+    words = (program, "--no-fuse", "-q", small[1], point, "--", "sh", "-c",
+             f"echo $LD_PRELOAD; cat {point}/file")
+    assert run(*words).out == "\ncontent\n"
+    (place / "lib/foldfs").mkdir(parents=True)
+    shutil.copy(OBJECT, place / "lib/foldfs")
+    assert run(*words).out == f"{place}/bin/../lib/foldfs/{OBJECT.name}\ncontent\n"

@@ -45,7 +45,7 @@ with open(sys.argv[2]) as file:
         before = waited()
         for _ in range(2000):
             call()
-        print(waited() - before >= 1500)
+        print(waited() - before >= 1000)
 """
 
 

@@ -11,6 +11,8 @@ fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/foldfs-unit.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
+# Each folder in it has a part of the disk to itself: see spread() of tests/mount/conftest.py.
+chattr +T "$work" 2>/dev/null
 
 # Freed memory is overwritten, so that its use shows.
 MALLOC_PERTURB_=$(($$ % 254 + 1))

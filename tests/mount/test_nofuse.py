@@ -582,8 +582,9 @@ os._exit(0)
 
 @contextlib.contextmanager
 def held_up(pack, folder, hangs):
-    """A job many threads of which look at a path."""
-    words = [*WORDS, pack, folder, "--", sys.executable, "-c", HELD_UP, folder, hangs]
+    """A job many threads of which look at a path, which foldfs is asked for each time."""
+    words = [*WORDS, pack, folder, "--", "env", "-u", "LD_PRELOAD", sys.executable, "-c", HELD_UP,
+             folder, hangs]
     with subprocess.Popen([FOLDFS, *words], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"began\n"

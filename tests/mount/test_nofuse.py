@@ -373,6 +373,7 @@ def test_what_has_a_copy_is_not_read_ahead_again(place, point):
     assert later == [first, first] and first.endswith(" 0")
 
 
+@pytest.mark.alone
 def test_copies_of_the_epoch_before_are_few(place, point):
     """48 MiB, in another order in each epoch: more than is kept. What has a copy by chance when it
     comes again was read ahead in vain."""

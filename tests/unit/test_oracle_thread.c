@@ -20,7 +20,6 @@ static uint32_t order[FILES];
 static atomic_uint locked; /* how often an order was recognised */
 
 static atomic_long set_back; /* seconds, by which the time of day will have been set back */
-static atomic_llong stands;  /* ms: where the clock that goes forward stands; 0: it goes */
 static atomic_ulong looks;   /* at any clock */
 static atomic_bool held;     /* whoever asks for lists has to wait */
 static atomic_bool somebody; /* does */
@@ -32,8 +31,6 @@ int clock_gettime(clockid_t clock, struct timespec *ret)
 
 	looks++;
 	ret->tv_sec += clock == CLOCK_REALTIME ? set_back : 0;
-	if (clock == CLOCK_MONOTONIC && stands)
-		*ret = (struct timespec){stands / 1000, stands % 1000 * 1000000};
 	return r;
 }
 
@@ -198,23 +195,6 @@ TEST_OF(w, the_time_of_day_does_not_count)
 		nanosleep(&while_ns, NULL);
 	set_back = 0;
 	assert_int_equal(locked, 1);
-}
-
-/* Though enough was read, much is missing, and the epoch would last long. */
-TEST_OF(w, in_their_first_second_readers_begin_no_long_search)
-{
-	struct loader loader;
-
-	stands = 1000;
-	begin(w, 2);
-	load(&loader, LARGE);
-	read_some(w, &loader, 1);
-	for (; stands < 1900; stands += 50)
-		usleep(1000);
-	read_some(w, &loader, 199);
-	assert_true(poll_until(strcmp(stats_of(w).oracle.why, "search would not pay") == 0));
-	assert_int_equal(stats_of(w).oracle.searches, 0);
-	stands = 0;
 }
 
 /* Threads that read at the same time, and look at the stats. */

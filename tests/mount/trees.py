@@ -81,6 +81,7 @@ def make_links(root):
                          b"dangling": b"not there", b"absolute": b"/etc/passwd", b"loop": b"loop",
                          b"outside": b"../../../outside", b"bytes": b"\xff\n" * 100}.items():
         os.symlink(target, root + b"/" + name)
+        os.utime(root + b"/" + name, ns=(0, TIMES[b"nanosecond"]), follow_symlinks=False)
     os.link(root + b"/target", root + b"/another name")
     os.link(root + b"/target", root + b"/folder/third name")
     os.link(root + b"/folder/inside", root + b"/a first name")

@@ -129,8 +129,8 @@ $(sources): $(B)/%: python/foldfs/%
 	$(Q)mkdir -p $(@D) && cp $< $@
 
 $(preload): $(B)/fs/nofuse/preload/object.o
-	$(call say,LINK,$@)$(CC) -shared -nostdlib -Wl,-z,relro,-z,now,-z,noexecstack $(if $(STATIC),-s) \
-		-o $@ $<
+	$(call say,LINK,$@)$(CC) -shared -nostdlib -Wl,-Bsymbolic,-z,relro,-z,now,-z,noexecstack \
+		$(if $(STATIC),-s) -o $@ $<
 $(B)/fs/nofuse/preload/object.o: override CFLAGS = -std=gnu17 $(WARN) $(if $(WERROR),-Werror) -O2 \
 	-g -fPIC -ffreestanding -fno-stack-protector $(same)
 

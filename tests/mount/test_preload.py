@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foldfs import FOLDFS, run
+from foldfs import FOLDFS, needs, run
 from test_nofuse import job, listeners  # noqa: F401  (a fixture)
 
 OBJECT = Path(FOLDFS).with_name("foldfs-preload.so")
@@ -178,6 +178,16 @@ def test_what_the_user_preloads_stays_before_it(small, place, point):
     env = {**os.environ, "LD_PRELOAD": os.fspath(place / "own.so")}
     assert job(small[1], point, "printenv", "LD_PRELOAD", env=env).out == \
         f"{place}/own.so:{OBJECT}\n"
+
+
+@needs("cc")
+def test_what_the_user_preloads_is_called_by_programs_only(small, place, point):
+    """As by a C library: there, stat(2) is no fstatat(2) of others."""
+    (place / "own.c").write_text("int fstatat(void) { return -1; }\n")
+    run("cc", "-shared", "-fPIC", "-o", place / "own.so", place / "own.c")
+    seen = job(small[1], point, "env", f"LD_PRELOAD={place}/own.so:{OBJECT}", sys.executable, "-c",
+               "import os; print(os.path.exists('/'))").out
+    assert seen == "True\n"
 
 
 def test_it_is_found_where_it_is_installed_and_is_not_needed(small, place, point):

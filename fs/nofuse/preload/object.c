@@ -1,5 +1,6 @@
 /* What is preloaded into the processes of a job: see preload.h. It needs nothing of a C library but
- * errno and the environment, so that it serves programs of all of them.
+ * errno and the environment, so that it serves programs of all of them. What it calls by a name of
+ * the C library is its own (-Bsymbolic): what the user preloads may lie before it.
  *
  * What is no folder, no link and no file in memory is not of the pack: the folder that shows it has
  * folders and links only, and its files are in memory. A folder, a link, or nothing, is not of the

@@ -268,25 +268,31 @@ int fstat(int fd, struct stat *st)
 	return result(call(0, __NR_fstat, fd, st, NULL, 0));
 }
 
-/* As programs call them that were built before glibc 2.33. */
+/* As programs call them that were built before glibc 2.33, by versions of one struct stat. */
+#if defined(__x86_64__)
+#define NEWEST 1
+#else
+#define NEWEST 0
+#endif
+
 int __xstat(int version, const char *path, struct stat *st)
 {
-	return version & ~1 ? result(-EINVAL) : stat(path, st);
+	return version & ~NEWEST ? result(-EINVAL) : stat(path, st);
 }
 
 int __lxstat(int version, const char *path, struct stat *st)
 {
-	return version & ~1 ? result(-EINVAL) : lstat(path, st);
+	return version & ~NEWEST ? result(-EINVAL) : lstat(path, st);
 }
 
 int __fxstat(int version, int fd, struct stat *st)
 {
-	return version & ~1 ? result(-EINVAL) : fstat(fd, st);
+	return version & ~NEWEST ? result(-EINVAL) : fstat(fd, st);
 }
 
 int __fxstatat(int version, int at, const char *path, struct stat *st, int flags)
 {
-	return version & ~1 ? result(-EINVAL) : fstatat(at, path, st, flags);
+	return version & ~NEWEST ? result(-EINVAL) : fstatat(at, path, st, flags);
 }
 
 #define SAME(name) extern __typeof__(name) name##64 __attribute__((alias(#name)))

@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,4 +44,19 @@ TEST(where_some_users_have_no_number_nobody_may_be_any_of_them)
 	if (nobody_is_believed_in_a_namespace() == 2)
 		skip();
 	assert_int_equal(nobody_is_believed_in_a_namespace(), 0);
+}
+
+TEST(a_socket_that_is_not_made_says_why)
+{
+	struct rlimit before, none;
+	int fd, why;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	fd = peer_socket(0);
+	why = errno;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(fd, -1);
+	assert_int_equal(why, EMFILE);
 }

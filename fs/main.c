@@ -636,7 +636,8 @@ int main(int argc, char **argv)
 	if (program.settings.log && open_log(program.settings.log) < 0)
 		return EXIT_FAILED;
 	status = start_mount(&program);
+	/* What still runs uses what is here, and libraries, up to the end of the process. */
 	if (!clean_up(&program))
-		(void)steal_ptr(&words);
+		_exit(status);
 	return status;
 }

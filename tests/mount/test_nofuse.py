@@ -628,7 +628,6 @@ def has_thread_that_hangs(pid):
 
 
 @is_root
-@pytest.mark.plain  # a sanitizer that looks for leaks waits for all threads
 def test_a_job_that_ends_is_not_kept_by_storage_that_hangs(small, place, point):
     with Stopped(b"", place / "hangs", remembered=False) as hangs:
         hangs.gated = ()

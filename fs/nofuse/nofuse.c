@@ -56,16 +56,20 @@ struct nofuse {
 	atomic_bool taken; /* a call, since somebody looked */
 };
 
+/* Of the descriptors that are left, half are for folders that the job has open. */
+static uint64_t choose_folders(uint64_t left)
+{
+	return clamp(left / 2, 8, CURSORS_MAX);
+}
+
 /* Copies that are kept count beside the pool, and get less as that does; so do those that the job
- * holds open. Of the descriptors that are left, half are for folders that the job has open, an
- * eighth for copies that are made, two thirds of the rest for those that are kept, and what is left
- * for the mount and for threads. */
+ * holds open. An eighth of the descriptors is for copies that are made, two thirds of the rest for
+ * those that are kept, and what is left for the mount and for threads. */
 static struct store_limits choose_limits(const struct mount *mount, uint64_t left)
 {
 	struct mount_memory memory = mount_memory(mount);
-	uint64_t part = memory.available / 4, folders = clamp(left / 2, 8, CURSORS_MAX);
-	uint64_t making = clamp(left / 8, 2, THREADS_MAX);
-	uint64_t kept = sub_sat(left, folders + making) / 3 * 2;
+	uint64_t part = memory.available / 4, making = clamp(left / 8, 2, THREADS_MAX);
+	uint64_t kept = sub_sat(left, choose_folders(left) + making) / 3 * 2;
 	uint64_t bytes = mount_settings(mount)->pool ? memory.budget / 4 : part;
 
 	return (struct store_limits){.bytes = max(bytes, STORE_LEAST),
@@ -110,8 +114,7 @@ int nofuse_new(struct mount *mount, struct nofuse **ret, struct err *err)
 	job_space(getpid(), answers->space);
 	answers->store = store_new(mount, &answers->resolver, &limits);
 	mount_on_limit(mount, limit_copies, answers->store);
-	answers->cursors =
-		cursors_new(&nofuse->skeleton, (unsigned)clamp(left / 2, 8, CURSORS_MAX));
+	answers->cursors = cursors_new(&nofuse->skeleton, (unsigned)choose_folders(left));
 	return answers->store && answers->cursors ? 0 : -ENOMEM;
 }
 

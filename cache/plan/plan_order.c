@@ -67,8 +67,7 @@ enum mark {
 	TWICE = 2,   /* and again */
 	AHEAD = 4,   /* counted in `ahead` */
 	ASKED = 8,   /* by a file's first extent: a reader asked for it */
-	TAKEN = 16,  /* a reader of this forecast asked for the extent: it is not read ahead again,
-		      * even where the forecast did not foresee that, and still expects it */
+	TAKEN = 16,  /* one of this forecast did, foreseen or not: it is not read ahead again */
 };
 
 static void followed_free(struct plan_followed *f)
@@ -81,12 +80,8 @@ static void followed_free(struct plan_followed *f)
 
 void plan_order_release(struct plan_order *order)
 {
-	while (order->count) {
-		struct plan_followed *f = order->followed[--order->count];
-
-		forecast_free(f->forecast);
-		followed_free(f);
-	}
+	while (order->count)
+		forecast_free(plan_order_leave(order, order->followed[0]->id));
 }
 
 int plan_order_follow(struct plan_order *order, const void *id, struct forecast *forecast)
@@ -135,24 +130,19 @@ struct forecast *plan_order_leave(struct plan_order *order, const void *id)
 /* Some of the last files of an epoch may never be asked for. */
 static bool is_active(const struct plan_followed *f)
 {
-	bool found_all = f->place == forecast_count(f->forecast) && !f->listed && !f->hungry;
-
-	return !(found_all && forecast_ended(f->forecast));
-}
-
-static unsigned count_active(const struct plan_order *order, uint64_t file)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < order->count; i++)
-		count += is_active(order->followed[i]) &&
-			 forecast_has(order->followed[i]->forecast, file);
-	return count;
+	return f->place < forecast_count(f->forecast) || f->listed || f->hungry ||
+	       !forecast_ended(f->forecast);
 }
 
 bool plan_order_has(const struct plan_order *order, uint64_t extent)
 {
-	return order->count > 0 && count_active(order, plan_extent(order->view, extent).file) > 0;
+	uint64_t file = order->count ? plan_extent(order->view, extent).file : extent;
+
+	for (unsigned i = 0; i < order->count; i++)
+		if (is_active(order->followed[i]) &&
+		    forecast_has(order->followed[i]->forecast, file))
+			return true;
+	return false;
 }
 
 /* --- readers --------------------------------------------------------------------------------- */
@@ -393,27 +383,29 @@ static void ask_extent(struct plan_followed *f, uint64_t extent, bool by_its_rea
 	unlist(f, extent);
 }
 
-/* Where several forecasts have the file, as those of two jobs, each may want it yet. */
-bool plan_order_demand(struct plan_order *order, uint64_t extent)
+/* Where several forecasts have the file, as those of two jobs, each may want it yet. So may one
+ * that has ended, once: what was opened last is read after that. */
+void plan_order_demand(struct plan_order *order, uint64_t extent)
 {
-	unsigned active;
-	uint64_t file;
+	uint64_t file = order->count ? plan_extent(order->view, extent).file : extent;
+	unsigned want = 0;
 
-	if (order->count == 0)
-		return false;
-	file = plan_extent(order->view, extent).file;
-	active = count_active(order, file);
+	for (unsigned i = 0; i < order->count; i++) {
+		const struct plan_followed *f = order->followed[i];
+
+		want += forecast_has(f->forecast, file) &&
+			(is_active(f) || !(f->marks[extent] & TAKEN));
+	}
 	for (unsigned i = 0; i < order->count; i++) {
 		struct plan_followed *f = order->followed[i];
 
 		if (!forecast_has(f->forecast, file))
 			continue;
-		ask_extent(f, extent, active <= 1);
+		ask_extent(f, extent, want <= 1 || !is_active(f));
 		if (extent == file)
 			ask_file(f, file);
 	}
 	leave_passed(order);
-	return active > 0;
 }
 
 /* --- how much -------------------------------------------------------------------------------- */
@@ -522,29 +514,27 @@ static bool begin_sweep(const struct plan_order *order, struct plan_followed *f,
 	return f->sweeping;
 }
 
-/* The next extent that the sweep comes by, still missing. */
-static uint64_t next_missing(void *followed, uint64_t from)
+/* A sweep does not stop for what has come meanwhile. */
+static uint64_t first_missing(struct plan_followed *f, uint64_t extent, bool back)
 {
-	struct plan_followed *f = followed;
-	uint64_t extent = next_listed(f, from);
-
 	while (extent != PLAN_NONE && !is_missing(f, extent)) {
 		unlist(f, extent);
-		extent = next_listed(f, extent + 1);
+		extent = back ? bits_before_few(f->window, f->words, extent)
+			      : next_listed(f, extent);
 	}
 	return extent;
+}
+
+static uint64_t next_missing(void *followed, uint64_t from)
+{
+	return first_missing(followed, next_listed(followed, from), false);
 }
 
 static uint64_t missing_before(void *followed, uint64_t until)
 {
 	struct plan_followed *f = followed;
-	uint64_t extent = bits_before_few(f->window, f->words, until);
 
-	while (extent != PLAN_NONE && !is_missing(f, extent)) {
-		unlist(f, extent);
-		extent = bits_before_few(f->window, f->words, extent);
-	}
-	return extent;
+	return first_missing(f, bits_before_few(f->window, f->words, until), true);
 }
 
 static void plan_extent_of(void *followed, uint64_t extent)

@@ -977,6 +977,33 @@ TEST_WITH(ssd, s, what_one_job_had_is_read_for_the_other)
 		assert_true(s->world->pooled[order[i]]);
 }
 
+/* They were opened while the first order was the only one, and read when the next one was known. */
+TEST_WITH(ssd, s, the_last_files_of_an_epoch_are_read_for_the_next_one)
+{
+	enum { FILES = 2000, LAST = FILES - 16 };
+	const uint32_t *next;
+	uint32_t first[FILES];
+
+	memcpy(first, order, sizeof(first));
+	follow(s, first, FILES);
+	read_all(s);
+	for (uint32_t i = 0; i < LAST; i++)
+		demand(s, first[i]);
+	for (uint32_t i = LAST; i < FILES; i++)
+		plan_order_saw(&s->order, first[i]);
+	next = shuffled(FILES);
+	follow(s, next, FILES);
+	for (uint32_t i = LAST; i < FILES; i++) {
+		plan_order_demand(&s->order, first[i]);
+		use(s, first[i]);
+	}
+	for (uint32_t i = 0; i < FILES; i++) {
+		read_all(s);
+		assert_true(s->world->pooled[next[i]]);
+		demand(s, next[i]);
+	}
+}
+
 TEST(a_forecast_that_is_left_is_not_read_any_more)
 {
 	struct sim *s = sim_of(photos(PHOTOS));

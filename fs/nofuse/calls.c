@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "fs/life/stats.h"
 #include "fs/nofuse/job.h"
+#include "fs/nofuse/preload.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -106,6 +107,34 @@ bool call_is_folder(const struct call *call)
 	return entry_of(call).kind == FORMAT_DIRECTORY;
 }
 
+/* The folder has the number that it has for everybody: by that, foldstat finds the job. */
+static uint64_t number_of(const struct call *call, uint64_t ino)
+{
+	return ino == TREE_ROOT_INO ? call->answers->skeleton->inode : ino | INODES;
+}
+
+/* As the user namespace of the job has them. */
+static void name_owners(const struct call *call, struct stat *st)
+{
+	char space[JOB_NAME];
+
+	job_space(call->pid, space);
+	if (strcmp(space, call->answers->space) == 0)
+		return;
+	st->st_uid = job_id(call->pid, "uid_map", st->st_uid);
+	st->st_gid = job_id(call->pid, "gid_map", st->st_gid);
+}
+
+static int stat_entry(const struct call *call, struct stat *ret)
+{
+	int r = tree_stat(call->answers->tree, call->to.entry, ret);
+
+	ret->st_ino = number_of(call, ret->st_ino);
+	ret->st_dev = call->answers->skeleton->device;
+	name_owners(call, ret);
+	return r < 0 ? -EIO : 0;
+}
+
 /* The caller may have gone, and its number been given to another process. */
 static int64_t give_bytes(const struct call *call, uint64_t address, const void *bytes, size_t len,
 			  int64_t result)
@@ -153,6 +182,33 @@ static int64_t open_folder(struct call *call)
 	return r;
 }
 
+/* What is not told is asked. The thread must not run meanwhile; and by their owners, the files show
+ * which user namespace sees them. */
+static void tell_stat(const struct call *call, int fd)
+{
+	const struct listener *listener = &call->answers->listener;
+	struct preload_told told;
+	struct stat own, st = {0};
+	uint64_t address;
+
+	_Static_assert(sizeof(st) <= sizeof(told.stat), "there is room");
+	if (!listener->killable ||
+	    !preload_asks(listener->mark, &call->asked->notif.data, &address) ||
+	    fstat(fd, &own) < 0 || stat_entry(call, &st) < 0)
+		return;
+	name_owners(call, &own);
+	if (own.st_uid != st.st_uid || own.st_gid != st.st_gid)
+		return;
+	told = (struct preload_told){.device = own.st_dev,
+				     .inode = own.st_ino,
+				     .seconds = (uint64_t)own.st_ctim.tv_sec,
+				     .nanoseconds = (uint64_t)own.st_ctim.tv_nsec,
+				     .uid = own.st_uid,
+				     .gid = own.st_gid};
+	memcpy(told.stat, &st, sizeof(st));
+	give_bytes(call, address, &told, sizeof(told), 0);
+}
+
 /* The order of the checks is the kernel's. */
 static int64_t open_file(struct call *call)
 {
@@ -174,7 +230,10 @@ static int64_t open_file(struct call *call)
 			flags & O_PATH ? O_ACCMODE
 				       : flags & (O_APPEND | O_NONBLOCK | O_SYNC | O_DSYNC),
 			&call->opener);
-	return fd < 0 ? fd : give_fd(call, fd);
+	if (fd < 0)
+		return fd;
+	tell_stat(call, fd);
+	return give_fd(call, fd);
 }
 
 /* What the kernel finds wrong with the flags before it looks at the path. */
@@ -240,27 +299,6 @@ static int64_t answer_open_how(struct call *call)
 }
 
 /* --- attributes ------------------------------------------------------------------------------ */
-
-/* The folder has the number that it has for everybody: by that, foldstat finds the job. */
-static uint64_t number_of(const struct call *call, uint64_t ino)
-{
-	return ino == TREE_ROOT_INO ? call->answers->skeleton->inode : ino | INODES;
-}
-
-static int stat_entry(const struct call *call, struct stat *ret)
-{
-	char space[JOB_NAME];
-	int r = tree_stat(call->answers->tree, call->to.entry, ret);
-
-	ret->st_ino = number_of(call, ret->st_ino);
-	ret->st_dev = call->answers->skeleton->device;
-	job_space(call->pid, space);
-	if (strcmp(space, call->answers->space) != 0) {
-		ret->st_uid = job_id(call->pid, "uid_map", ret->st_uid);
-		ret->st_gid = job_id(call->pid, "gid_map", ret->st_gid);
-	}
-	return r < 0 ? -EIO : 0;
-}
 
 static int64_t find_stat(struct call *call, struct stat *ret)
 {

@@ -65,6 +65,7 @@ struct parcel {
 	struct {
 		int error;
 		bool killable;
+		uint64_t mark;
 	} text;
 	struct iovec bytes;
 	struct msghdr message;
@@ -93,6 +94,7 @@ int listener_install(const uint32_t *calls, size_t count, uint64_t mark, int soc
 	parcel_init(&parcel);
 	parcel.text.error = r;
 	parcel.text.killable = listener.killable;
+	parcel.text.mark = mark;
 	parcel.control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
 						 .cmsg_level = SOL_SOCKET,
 						 .cmsg_type = SCM_RIGHTS};
@@ -118,7 +120,8 @@ int listener_receive(int socket, struct listener *ret)
 	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&parcel.message)), sizeof(fd));
 	/* The processor that asks is the one that answers, where the kernel can do that (6.6). */
 	ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
-	*ret = (struct listener){.fd = fd, .killable = parcel.text.killable};
+	*ret = (struct listener){
+		.fd = fd, .killable = parcel.text.killable, .mark = parcel.text.mark};
 	return 0;
 }
 

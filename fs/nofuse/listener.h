@@ -9,11 +9,13 @@
 
 #include "base/uapi.h"
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct listener {
 	int fd;
 	bool killable; /* a call that was taken is interrupted by nothing but a kill: Linux 5.19 */
+	uint64_t mark; /* as it was installed with */
 };
 
 #define LISTENER_NONE ((struct listener){.fd = -1})

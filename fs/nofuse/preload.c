@@ -2,10 +2,12 @@
 #include "base/beside.h"
 #include "base/scope.h"
 #include "fs/nofuse/skeleton.h"
+#include <linux/seccomp.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #define UNSAID ": $" /* what a path in LD_PRELOAD cannot have */
 
@@ -49,4 +51,11 @@ uint64_t preload_set(const struct skeleton *skeleton)
 	    setenv(PRELOAD_VARIABLE, said.data, 1) < 0 || add_object() < 0)
 		return 0;
 	return mark;
+}
+
+bool preload_asks(uint64_t mark, const struct seccomp_data *call, uint64_t *address)
+{
+	*address = call->args[4];
+	return mark && call->nr == SYS_openat &&
+	       (call->args[5] ^ call->instruction_pointer) == PRELOAD_TELL(mark);
 }

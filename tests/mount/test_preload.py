@@ -125,6 +125,98 @@ def test_all_results_are_the_same(small, place, point):
     assert one[-3:] == ["None 0o100640", "30 2", "30 0o100644"]
 
 
+OPENED = """
+import json, os, sys
+top = sys.argv[1]
+def asked():
+    return json.loads(os.getxattr(top, "user.foldfs.stats"))["requests"].get("getattr", 0)
+files = {path: os.stat(path) for path in (top + "/file", top + "/folder/other")}
+before = asked()
+for path, st in files.items():
+    with open(path) as file:
+        for fd in (file.fileno(), os.dup(file.fileno())):
+            assert os.fstat(fd) == st
+print(asked() == before)
+fds = [os.open(path, os.O_RDONLY) for path in files] * 2 + [os.open(top, os.O_RDONLY)]
+print([os.fstat(fd) for fd in fds] == [*files.values()] * 2 + [os.stat(top)])
+"""
+
+
+def test_who_opens_a_file_is_told_what_it_is(small, point):
+    """Once, in place of two or three calls of fstat(2) more."""
+    if tuple(map(int, os.uname().release.split(".")[:2])) < (5, 19):
+        pytest.skip("it is told from Linux 5.19 on")
+    assert said(small[1], point, OPENED) == ["True\nTrue\n", "False\nTrue\n"]
+
+
+UNSHARED = """
+import ctypes, os, sys
+fd = os.open(sys.argv[1] + "/file", os.O_RDONLY)
+before = os.fstat(fd).st_uid
+left = ctypes.CDLL(None).unshare(0x10000000) == 0  # CLONE_NEWUSER
+print(left, before, os.fstat(fd).st_uid, os.fstat(fd).st_gid)
+"""
+
+
+def test_another_user_namespace_sees_other_owners(small, point):
+    one, other = said(small[1], point, UNSHARED)
+    assert one == other
+    if one.startswith("False"):
+        pytest.skip("no user namespaces may be made")
+    assert one.split()[2:] == ["65534"] * 2
+
+
+HANDLER = """
+#include <assert.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+#define LOOKS 20000
+static char **files;
+static volatile sig_atomic_t handled;
+static void handle(int number)
+{
+    (void)number;
+    close(open(files[0], O_RDONLY));
+    handled++;
+}
+int main(int argc, char **argv)
+{
+    struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+    struct stat want, st;
+
+    assert(argc == 3);
+    files = argv + 1;
+    assert(stat(files[1], &want) == 0);
+    sigaction(SIGALRM, &action, NULL);
+    for (int i = 0; i < LOOKS; i++) {
+        const struct itimerval soon = {.it_value.tv_usec = i % 97 + 1};
+        int fd;
+
+        setitimer(ITIMER_REAL, &soon, NULL);
+        fd = open(files[1], O_RDONLY);
+        assert(fd >= 0);
+        for (int j = 0; j < 4; j++) {
+            assert(fstat(fd, &st) == 0 && st.st_ino == want.st_ino);
+            assert(st.st_dev == want.st_dev && st.st_size == want.st_size);
+            assert(st.st_mtime == want.st_mtime);
+        }
+        close(fd);
+    }
+    return handled < 10;
+}
+"""
+
+
+@needs("cc")
+def test_a_signal_handler_may_open_files_at_any_time(small, place, point):
+    (place / "handler.c").write_text(HANDLER)
+    run("cc", "-O1", "-o", place / "handler", place / "handler.c")
+    job(small[1], point, place / "handler", point / "file", point / "folder/other")
+
+
 MOVED = """
 import os, sys
 top, above = sys.argv[1], os.path.dirname(sys.argv[1])

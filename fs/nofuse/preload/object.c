@@ -1,6 +1,7 @@
 /* What is preloaded into the processes of a job: see preload.h. It needs nothing of a C library but
- * errno and the environment, so that it serves programs of all of them. What it calls by a name of
- * the C library is its own (-Bsymbolic): what the user preloads may lie before it.
+ * errno, the environment and memory of each thread, so that it serves programs of all of them. What
+ * it calls by a name of the C library is its own (-Bsymbolic): what the user preloads may lie
+ * before it.
  *
  * What is no folder, no link and no file in memory is not of the pack: the folder that shows it has
  * folders and links only, and its files are in memory. A folder, a link, or nothing, is not of the
@@ -40,12 +41,18 @@ static struct {
 
 /* --- calls ----------------------------------------------------------------------------------- */
 
+/* Written while the thread waits for what it opens, and by its signal handlers, which open files,
+ * too. Within one page, so that it is written as a whole. */
+static __thread volatile struct preload_told last
+	__attribute__((tls_model("initial-exec"), aligned(256)));
+
 /* `mark`: or 0. The kernel compares it with where the call returns to. */
 static __attribute__((noinline)) long call(unsigned long mark, long number, long a, const void *b,
 					   const void *c, long d)
 {
 #if defined(__x86_64__)
 	register long r10 __asm__("r10") = d;
+	register volatile void *r8 __asm__("r8") = &last;
 	register unsigned long r9 __asm__("r9") = mark;
 
 	__asm__ volatile(
@@ -53,12 +60,13 @@ static __attribute__((noinline)) long call(unsigned long mark, long number, long
 		"xor %%rcx, %%r9\n\t"
 		"syscall\n1:"
 		: "+a"(number), "+r"(r9)
-		: "D"(a), "S"(b), "d"(c), "r"(r10)
+		: "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
 		: "rcx", "r11", "memory");
 	return number;
 #else
 	register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x3 __asm__("x3") = d;
 	register const void *x1 __asm__("x1") = b, *x2 __asm__("x2") = c;
+	register volatile void *x4 __asm__("x4") = &last;
 	register unsigned long x5 __asm__("x5") = mark;
 
 	__asm__ volatile(
@@ -66,7 +74,7 @@ static __attribute__((noinline)) long call(unsigned long mark, long number, long
 		"eor x5, x5, x9\n\t"
 		"svc 0\n1:"
 		: "+r"(x0), "+r"(x5)
-		: "r"(x8), "r"(x1), "r"(x2), "r"(x3)
+		: "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
 		: "x9", "memory");
 	return x0;
 #endif
@@ -198,6 +206,34 @@ static bool is_straight(const char *path, int flags, long said)
 	return (fd < 0 ? fd : 0) == said && stayed();
 }
 
+/* --- what is of the pack ---------------------------------------------------------------------- */
+
+static bool is_last(const struct stat *st)
+{
+	return st->st_ino == last.inode && st->st_dev == last.device &&
+	       (uint64_t)st->st_ctime == last.seconds &&
+	       (uint64_t)st->st_ctime_nsec == last.nanoseconds && st->st_uid == last.uid &&
+	       st->st_gid == last.gid;
+}
+
+/* What an open file in memory is, if it is the last that the thread was told of. */
+static bool stat_last(struct stat *st)
+{
+	union {
+		uint64_t words[sizeof(struct stat) / sizeof(uint64_t)];
+		struct stat st;
+	} file;
+
+	if (!is_last(st))
+		return false;
+	for (size_t i = 0; i < sizeof(file.words) / sizeof(*file.words); i++)
+		file.words[i] = last.stat[i];
+	if (!is_last(st))
+		return false;
+	*st = file.st;
+	return true;
+}
+
 /* --- what takes the place of the C library's ------------------------------------------------- */
 
 static int open_at(int at, const char *path, int flags, long mode)
@@ -213,7 +249,8 @@ static int open_at(int at, const char *path, int flags, long mode)
 		if (fd >= 0)
 			close_it(fd);
 	}
-	return result(call(0, __NR_openat, at, path, (void *)(long)flags, mode));
+	return result(call(can_mark() ? PRELOAD_TELL(job.mark) : 0, __NR_openat, at, path,
+			   (void *)(long)flags, mode));
 }
 
 #define TAKE_MODE(mode)                        \
@@ -263,7 +300,7 @@ int lstat(const char *path, struct stat *st)
 
 int fstat(int fd, struct stat *st)
 {
-	if (can_mark() && stat_open(fd, st) && is_other(st))
+	if (can_mark() && stat_open(fd, st) && (is_other(st) || stat_last(st)))
 		return 0;
 	return result(call(0, __NR_fstat, fd, st, NULL, 0));
 }

@@ -4,6 +4,7 @@
 # what is seen is compared. The console says how it ended.
 #
 # guest.sh content FOLDER: everything about a tree that a pack keeps.
+# guest.sh short: a job that takes nearly all memory of its group.
 set -eu
 export PATH=/bin
 
@@ -15,10 +16,39 @@ content() {
     cd /
 }
 
-if [ "${1:-}" = content ]; then
+pool() {
+    foldstat --json /disk/mnt | tr -d ' \n' | grep -o '"limit":[0-9]*' | head -n 1 | tr -dc 0-9
+}
+
+read_all() {
+    (cd /disk/mnt && find . -type f -exec sha1sum {} + | sort | cmp /tmp/sums -)
+}
+
+short() {
+    read_all
+    before=$(pool)
+    i=0
+    while [ $i -lt 17 ]; do
+        head -c 10000000 /dev/zero >>/tmp/taken
+        sleep 0.3
+        i=$((i + 1))
+    done
+    after=$(pool)
+    echo "guest: the pool has $before bytes, then $after"
+    read_all
+    [ "$after" -lt "$before" ]
+}
+
+case ${1:-} in
+content)
     content "$2"
     exit
-fi
+    ;;
+short)
+    short
+    exit
+    ;;
+esac
 /bin/busybox --install -s /bin
 
 end() {
@@ -34,11 +64,12 @@ say() {
 }
 
 make_disk() {
-    mkdir -p /dev /proc /tmp /disk /etc
+    mkdir -p /dev /proc /sys /tmp /disk /etc
     mount -t devtmpfs dev /dev || :
     [ ! -e /fuse.ko ] || insmod /fuse.ko
     chmod 666 /dev/fuse /dev/null
     mount -t proc proc /proc
+    mount -t sysfs sys /sys
     mount -t tmpfs tmp /tmp
     if [ -e /dev/sda ]; then
         mke2fs -F /dev/sda >/dev/null
@@ -99,6 +130,24 @@ without_mount() { # USER
     cmp /tmp/want /tmp/seen
 }
 
+groups=/sys/fs/cgroup # of v2
+
+short_of_memory() { # OPTION ...
+    say "memory gets short: $*"
+    mkdir $groups/job
+    echo 250000000 >$groups/job/memory.max
+    (
+        echo 0 >$groups/job/cgroup.procs
+        exec foldfs -q "$@" /disk/pack /disk/mnt -- sh /init short
+    )
+    rm /tmp/taken
+    i=0
+    until rmdir $groups/job || [ $i = 10 ]; do # until the last process has ended
+        sleep 0.1
+        i=$((i + 1))
+    done
+}
+
 # In one sentence, with the way out.
 refused_without_mount() { # WHY
     if su nobody -c 'foldfs --no-fuse -q /disk/pack /disk/mnt -- true' 2>/tmp/said; then
@@ -133,6 +182,9 @@ foldfs /disk/pack /disk/mnt -- sh -c "$sums" >/tmp/seen
 cmp /tmp/sums /tmp/seen
 su nobody -c "foldfs /disk/pack /disk/mnt -- sh -c '$sums'" >/tmp/seen
 cmp /tmp/sums /tmp/seen
+mount -t cgroup2 groups $groups
+echo +memory >$groups/cgroup.subtree_control
+short_of_memory --cache=pool
 yama=/proc/sys/kernel/yama/ptrace_scope
 case $(uname -r) in
 4.* | 5.[0-9].* | 5.1[0-3].*)
@@ -141,6 +193,7 @@ case $(uname -r) in
 *)
     without_mount root
     without_mount nobody
+    short_of_memory --no-fuse
     if [ -e $yama ]; then
         echo 1 >$yama
         without_mount nobody

@@ -161,7 +161,7 @@ bool cache_push_next(struct cache *cache, struct cache_push *ret);
 /* Somebody opened the file that begins with this extent, and may have read nothing of it yet. True:
  * it is in memory, and nobody has asked for it. With ret NULL nothing is to be given. */
 bool cache_opened(struct cache *cache, uint64_t extent, uint32_t reader, struct cache_push *ret);
-/* With a residency of 0: its readers keep the file that begins with this extent, or no longer. */
+/* With a residency of 0: readers keep the file of this extent, so it is of no use here; or not. */
 void cache_kept(struct cache *cache, uint64_t extent, bool kept);
 /* `taken`: the kernel has it now. */
 void cache_push_done(struct cache *cache, const struct cache_push *push, bool taken);

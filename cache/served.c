@@ -27,8 +27,16 @@ void cache_kept(struct cache *cache, uint64_t file, bool kept)
 	uint64_t end = cache_extent(cache, file).file_end;
 
 	SCOPE_LOCK(&cache->lock);
-	for (uint64_t extent = file; extent < end; extent++)
-		residency_keep(cache->residency, extent, kept);
+	for (uint64_t number = file; number < end; number++) {
+		struct pool_extent *extent = kept ? pool_find(cache->pool, number) : NULL;
+
+		residency_keep(cache->residency, number, kept);
+		if (!extent || extent->use != POOL_SPENT)
+			continue;
+		pool_pin(cache->pool, extent);
+		pool_spend(cache->pool, extent, true);
+		pool_unpin(cache->pool, extent);
+	}
 }
 
 void served_range(struct cache *cache, struct pool_extent *extent, uint32_t from, uint32_t size,

@@ -291,6 +291,23 @@ TEST_OF(w, what_the_kernel_is_to_keep_stays_with_it)
 	assert_int_equal(stats_of(w).resident_limit, 2 * 100 * KIB);
 }
 
+/* They keep the first three, and let go of one again. */
+TEST_OF(w, what_readers_keep_takes_no_memory_beside_that)
+{
+	lay_even(w, 6, 100000);
+	start_sharing(w, 0);
+	for (unsigned e = 0; e < 6; e++) {
+		read_whole(w, e);
+		assert_true(poll_until(is_let_go(w, e)));
+		if (e < 3)
+			cache_kept(w->cache, e, true);
+	}
+	cache_kept(w->cache, 2, false);
+	assert_int_equal(stats_of(w).used, slot_bytes(w, 3, 6));
+	read_whole(w, 2);
+	assert_int_equal(stats_of(w).misses, 7);
+}
+
 /* A header is read, then the rest: nothing of it was let go of in between. */
 TEST_OF(w, what_is_read_in_pieces_is_kept_once)
 {

@@ -78,10 +78,9 @@ struct plan_order *plan_known_orders(struct plan *plan)
 void plan_demand(struct plan *plan, uint64_t extent)
 {
 	uint64_t epoch = plan->sweep.epoch;
-	bool ordered = plan_order_has(&plan->order, extent), scan;
+	bool ordered = plan_order_demand(&plan->order, extent);
+	bool scan = plan_scan_demand(&plan->scan, extent);
 
-	plan_order_demand(&plan->order, extent);
-	scan = plan_scan_demand(&plan->scan, extent);
 	if (ordered) { /* it is read ahead by no scan */
 		plan->scan.streams[plan->scan.last].window = 0;
 		plan_sweep_count(&plan->sweep, extent);

@@ -385,16 +385,18 @@ static void ask_extent(struct plan_followed *f, uint64_t extent, bool by_its_rea
 
 /* Where several forecasts have the file, as those of two jobs, each may want it yet. So may one
  * that has ended, once: what was opened last is read after that. */
-void plan_order_demand(struct plan_order *order, uint64_t extent)
+bool plan_order_demand(struct plan_order *order, uint64_t extent)
 {
 	uint64_t file = order->count ? plan_extent(order->view, extent).file : extent;
-	unsigned want = 0;
+	unsigned active = 0, want = 0;
 
 	for (unsigned i = 0; i < order->count; i++) {
 		const struct plan_followed *f = order->followed[i];
 
-		want += forecast_has(f->forecast, file) &&
-			(is_active(f) || !(f->marks[extent] & TAKEN));
+		if (!forecast_has(f->forecast, file))
+			continue;
+		active += is_active(f);
+		want += is_active(f) || !(f->marks[extent] & TAKEN);
 	}
 	for (unsigned i = 0; i < order->count; i++) {
 		struct plan_followed *f = order->followed[i];
@@ -406,6 +408,7 @@ void plan_order_demand(struct plan_order *order, uint64_t extent)
 			ask_file(f, file);
 	}
 	leave_passed(order);
+	return active > 0;
 }
 
 /* --- how much -------------------------------------------------------------------------------- */

@@ -64,8 +64,8 @@ void plan_order_to_push(const struct plan_order *order, forecast_take_fn *take, 
  * forecast reads it ahead. */
 bool plan_order_has(const struct plan_order *order, uint64_t extent);
 
-/* An extent was asked for, after plan_order_saw(). */
-void plan_order_demand(struct plan_order *order, uint64_t extent);
+/* An extent was asked for, after plan_order_saw(). Returns plan_order_has(). */
+bool plan_order_demand(struct plan_order *order, uint64_t extent);
 bool plan_order_wants(const struct plan_order *order, const struct prefetch_budget *budget);
 bool plan_order_next(struct plan_order *order, const struct prefetch_budget *budget,
 		     struct plan_run *ret);

@@ -113,25 +113,19 @@ static uint64_t number_of(const struct call *call, uint64_t ino)
 	return ino == TREE_ROOT_INO ? call->answers->skeleton->inode : ino | INODES;
 }
 
-/* As the user namespace of the job has them. */
-static void name_owners(const struct call *call, struct stat *st)
-{
-	char space[JOB_NAME];
-
-	job_space(call->pid, space);
-	if (strcmp(space, call->answers->space) == 0)
-		return;
-	st->st_uid = job_id(call->pid, "uid_map", st->st_uid);
-	st->st_gid = job_id(call->pid, "gid_map", st->st_gid);
-}
-
+/* The owner is named as the user namespace of the job has it. */
 static int stat_entry(const struct call *call, struct stat *ret)
 {
+	char space[JOB_NAME];
 	int r = tree_stat(call->answers->tree, call->to.entry, ret);
 
 	ret->st_ino = number_of(call, ret->st_ino);
 	ret->st_dev = call->answers->skeleton->device;
-	name_owners(call, ret);
+	job_space(call->pid, space);
+	if (strcmp(space, call->answers->space) != 0) {
+		ret->st_uid = job_id(call->pid, "uid_map", ret->st_uid);
+		ret->st_gid = job_id(call->pid, "gid_map", ret->st_gid);
+	}
 	return r < 0 ? -EIO : 0;
 }
 
@@ -182,11 +176,12 @@ static int64_t open_folder(struct call *call)
 	return r;
 }
 
-/* What is not told is asked. The thread must not run meanwhile; and by their owners, the files show
- * which user namespace sees them. */
+/* What is not told is asked. The thread must not run meanwhile; and by its owner, which is that of
+ * all files, the file in memory shows which user namespace sees it. */
 static void tell_stat(const struct call *call, int fd)
 {
 	const struct listener *listener = &call->answers->listener;
+	const struct tree *tree = call->answers->tree;
 	struct preload_told told;
 	struct stat own, st = {0};
 	uint64_t address;
@@ -194,17 +189,15 @@ static void tell_stat(const struct call *call, int fd)
 	_Static_assert(sizeof(st) <= sizeof(told.stat), "there is room");
 	if (!listener->killable ||
 	    !preload_asks(listener->mark, &call->asked->notif.data, &address) ||
-	    fstat(fd, &own) < 0 || stat_entry(call, &st) < 0)
-		return;
-	name_owners(call, &own);
-	if (own.st_uid != st.st_uid || own.st_gid != st.st_gid)
+	    fstat(fd, &own) < 0 || own.st_uid != tree->uid || own.st_gid != tree->gid ||
+	    stat_entry(call, &st) < 0)
 		return;
 	told = (struct preload_told){.device = own.st_dev,
 				     .inode = own.st_ino,
 				     .seconds = (uint64_t)own.st_ctim.tv_sec,
 				     .nanoseconds = (uint64_t)own.st_ctim.tv_nsec,
-				     .uid = own.st_uid,
-				     .gid = own.st_gid};
+				     .uid = st.st_uid,
+				     .gid = st.st_gid};
 	memcpy(told.stat, &st, sizeof(st));
 	give_bytes(call, address, &told, sizeof(told), 0);
 }

@@ -16,12 +16,14 @@ content() {
     cd /
 }
 
+sums='cd /disk/mnt && find . -type f -exec sha1sum {} + | sort'
+
 pool() {
     foldstat --json /disk/mnt | tr -d ' \n' | grep -o '"limit":[0-9]*' | head -n 1 | tr -dc 0-9
 }
 
 read_all() {
-    (cd /disk/mnt && find . -type f -exec sha1sum {} + | sort | cmp /tmp/sums -)
+    sh -c "$sums" | cmp /tmp/sums -
 }
 
 short() {
@@ -176,7 +178,6 @@ mounted --cache=pool
 [ ! -e /dev/sda ] || mounted --cache=pool --io=direct
 mounted --sandbox=off
 say 'mounts for a command, and for one of a user'
-sums='cd /disk/mnt && find . -type f -exec sha1sum {} + | sort'
 chown nobody /disk/mnt
 foldfs /disk/pack /disk/mnt -- sh -c "$sums" >/tmp/seen
 cmp /tmp/sums /tmp/seen

@@ -128,10 +128,11 @@ all: $(programs) $(sources) $(preload) $$(completions)
 $(sources): $(B)/%: python/foldfs/%
 	$(Q)mkdir -p $(@D) && cp $< $@
 
-$(preload): $(B)/fs/nofuse/preload/object.o
+preload_objects := $(patsubst %.c,$(B)/%.o,$(wildcard fs/nofuse/preload/*.c))
+$(preload): $(preload_objects)
 	$(call say,LINK,$@)$(CC) -shared -nostdlib -Wl,-Bsymbolic,-z,relro,-z,now,-z,noexecstack \
-		$(if $(STATIC),-s) -o $@ $<
-$(B)/fs/nofuse/preload/object.o: override CFLAGS = -std=gnu17 $(WARN) $(if $(WERROR),-Werror) -O2 \
+		$(if $(STATIC),-s) -o $@ $^
+$(preload_objects): override CFLAGS = -std=gnu17 $(WARN) $(if $(WERROR),-Werror) -O2 \
 	-g -fPIC -ffreestanding -fno-stack-protector $(same)
 
 static:

@@ -6,8 +6,8 @@
 #include "fs/life/stats.h"
 #include "fs/nofuse/job.h"
 #include "fs/nofuse/preload.h"
-#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -18,7 +18,6 @@
 /* No inode of a filesystem has this bit; an entry keeps its number. */
 #define INODES	     (UINT64_C(1) << 48)
 #define GIVEN	     (INT64_MAX - 1) /* a descriptor was the answer */
-#define LISTING_MAX  65536	     /* bytes of a listing at once */
 #define STATFS_MAGIC 0x65735546	     /* as of a mount by FUSE */
 #define STATFS_VALID 0x0020	     /* the flags are */
 #define STATS_GROWTH 64		/* bytes that the stats may grow between two calls of getxattr(2) */
@@ -107,8 +106,7 @@ bool call_is_folder(const struct call *call)
 	return entry_of(call).kind == FORMAT_DIRECTORY;
 }
 
-/* The folder has the number that it has for everybody: by that, foldstat finds the job. */
-static uint64_t number_of(const struct call *call, uint64_t ino)
+uint64_t call_number(const struct call *call, uint64_t ino)
 {
 	return ino == TREE_ROOT_INO ? call->answers->skeleton->inode : ino | INODES;
 }
@@ -119,7 +117,7 @@ static int stat_entry(const struct call *call, struct stat *ret)
 	char space[JOB_NAME];
 	int r = tree_stat(call->answers->tree, call->to.entry, ret);
 
-	ret->st_ino = number_of(call, ret->st_ino);
+	ret->st_ino = call_number(call, ret->st_ino);
 	ret->st_dev = call->answers->skeleton->device;
 	job_space(call->pid, space);
 	if (strcmp(space, call->answers->space) != 0) {
@@ -130,8 +128,8 @@ static int stat_entry(const struct call *call, struct stat *ret)
 }
 
 /* The caller may have gone, and its number been given to another process. */
-static int64_t give_bytes(const struct call *call, uint64_t address, const void *bytes, size_t len,
-			  int64_t result)
+int64_t call_give(const struct call *call, uint64_t address, const void *bytes, size_t len,
+		  int64_t result)
 {
 	int r = listener_waits(&call->answers->listener, call->asked)
 			? job_write(call->pid, address, bytes, len)
@@ -199,7 +197,7 @@ static void tell_stat(const struct call *call, int fd)
 				     .uid = st.st_uid,
 				     .gid = st.st_gid};
 	memcpy(told.stat, &st, sizeof(st));
-	give_bytes(call, address, &told, sizeof(told), 0);
+	call_give(call, address, &told, sizeof(told), 0);
 }
 
 /* The order of the checks is the kernel's. */
@@ -306,7 +304,7 @@ static int64_t answer_stat(struct call *call)
 	struct stat st = {0};
 	int64_t r = find_stat(call, &st);
 
-	return r ? r : give_bytes(call, call_rest(call, 0), &st, sizeof(st), 0);
+	return r ? r : call_give(call, call_rest(call, 0), &st, sizeof(st), 0);
 }
 
 static struct statx_timestamp timestamp(struct timespec time)
@@ -343,7 +341,7 @@ static int64_t answer_statx(struct call *call)
 		.stx_dev_major = major(st.st_dev),
 		.stx_dev_minor = minor(st.st_dev),
 	};
-	return give_bytes(call, call_rest(call, 1), &stx, sizeof(stx), 0);
+	return call_give(call, call_rest(call, 1), &stx, sizeof(stx), 0);
 }
 
 static int64_t answer_access(struct call *call)
@@ -365,7 +363,7 @@ static int64_t give_link(const struct call *call, const char *text, size_t len)
 	if (room <= 0)
 		return -EINVAL;
 	len = min(len, (size_t)room);
-	return give_bytes(call, call_rest(call, 0), text, len, (int64_t)len);
+	return call_give(call, call_rest(call, 0), text, len, (int64_t)len);
 }
 
 /* The name of an open file, as /proc would say it of one in a mount. */
@@ -410,7 +408,7 @@ static int64_t answer_statfs(struct call *call)
 		.f_flags = STATFS_VALID | ST_RDONLY | ST_NOSUID | ST_NODEV,
 	};
 
-	return r ? r : give_bytes(call, call_rest(call, 0), &fs, sizeof(fs), 0);
+	return r ? r : call_give(call, call_rest(call, 0), &fs, sizeof(fs), 0);
 }
 
 /* --- extended attributes --------------------------------------------------------------------- */
@@ -427,8 +425,8 @@ static int64_t give_stats(const struct call *call)
 	if (room == 0)
 		return (int64_t)json.len + STATS_GROWTH;
 	return room < json.len ? -ERANGE
-			       : give_bytes(call, call_rest(call, 1), json.data, json.len,
-					    (int64_t)json.len);
+			       : call_give(call, call_rest(call, 1), json.data, json.len,
+					   (int64_t)json.len);
 }
 
 static int64_t answer_getxattr(struct call *call)
@@ -452,63 +450,24 @@ static int64_t answer_listxattr(struct call *call)
 	return call_find_at(call);
 }
 
-/* --- listings -------------------------------------------------------------------------------- */
+/* --- signals --------------------------------------------------------------------------------- */
 
-struct listing {
-	const struct call *call;
-	size_t room, used;
-	_Alignas(struct dirent) char bytes[LISTING_MAX];
-};
-
-/* As the kernel has it: struct linux_dirent64. Returns false if it does not fit. */
-static bool add_record(struct listing *listing, const struct dataset_child *child, uint64_t place)
+/* A call that waits to be taken ends where a signal is handled, and is repeated only with
+ * SA_RESTART: so every handler of a job has that. What the object knows needs it no more
+ * (preload/signals.c); other programs hand over a copy, of their C library's. */
+static int64_t restart_calls(struct call *call)
 {
-	struct dirent *record = (void *)(listing->bytes + listing->used);
-	size_t head = offsetof(struct dirent, d_name);
-	size_t len = (head + child->name_len + 1 + 7) & ~(size_t)7;
+	struct {
+		uint64_t handler, flags;
+	} action; /* how the kernel's struct sigaction begins */
+	uint64_t address = call_rest(call, 0);
 
-	if (listing->used + len > listing->room)
-		return false;
-	memset(record, 0, len);
-	record->d_ino =
-		number_of(listing->call, tree_ino(listing->call->answers->tree, child->inode));
-	record->d_off = (off_t)place + 1;
-	record->d_reclen = (unsigned short)len;
-	record->d_type = (unsigned char)IFTODT(tree_type(child->kind));
-	memcpy(listing->bytes + listing->used + head, child->name, child->name_len);
-	listing->used += len;
-	return true;
-}
-
-static int64_t give_listing(void *context, uint64_t *place)
-{
-	struct listing *listing = context;
-	const struct call *call = listing->call;
-	struct dataset_child child;
-
-	while (tree_child(call->answers->tree, call->to.entry, *place, &child) &&
-	       add_record(listing, &child, *place))
-		++*place;
-	if (listing->used == 0)
-		return tree_child(call->answers->tree, call->to.entry, *place, &child) ? -EINVAL
-										       : 0;
-	return give_bytes(call, call_rest(call, 0), listing->bytes, listing->used,
-			  (int64_t)listing->used);
-}
-
-static int64_t answer_getdents(struct call *call)
-{
-	struct listing listing;
-	int64_t r = call_find(call, FOLLOW_ALWAYS);
-
-	if (r || !call_is_folder(call))
-		return r ? r : PASS;
-	mount_count(call->answers->mount, REQUEST_READDIR);
-	listing.call = call;
-	listing.room = min((size_t)(unsigned)call_rest(call, 1), sizeof(listing.bytes));
-	listing.used = 0;
-	return cursors_list(call->answers->cursors, call->pid, (int)call_argument(call, 0),
-			    give_listing, &listing);
+	if (job_read(call->pid, address, &action, sizeof(action)) < 0 ||
+	    action.handler == (uintptr_t)SIG_DFL || action.handler == (uintptr_t)SIG_IGN ||
+	    action.flags & SA_RESTART)
+		return PASS;
+	action.flags |= SA_RESTART;
+	return call_give(call, address, &action, sizeof(action), PASS);
 }
 
 /* --- the table ------------------------------------------------------------------------------- */
@@ -536,6 +495,7 @@ static const struct row table[] = {
 	{SYS_listxattr, answer_listxattr, NO, 0, NO, 1, 0, 0},
 	{SYS_llistxattr, answer_listxattr, NO, 0, NO, 1, NOFOLLOW, 0},
 	{SYS_flistxattr, answer_listxattr, 0, NO, NO, 1, 0, 0},
+	{SYS_rt_sigaction, restart_calls, NO, NO, NO, 1, 0, 0},
 	{SYS_execve, refuse_execution, NO, 0, NO, NO, 0, 0},
 	{SYS_execveat, refuse_execution, 0, 1, 4, NO, 0, EITHER},
 	{SYS_chdir, enter_folder, NO, 0, NO, NO, 0, 0},

@@ -78,6 +78,15 @@ int64_t call_find(struct call *call, enum follow follow);
 int64_t call_find_at(struct call *call);
 bool call_is_folder(const struct call *call);
 
+/* The number of an inode. The folder has the one that it has for everybody: by that, foldstat finds
+ * the job. */
+uint64_t call_number(const struct call *call, uint64_t ino);
+/* Writes to the memory of who called, and returns `result`; or -EFAULT. */
+int64_t call_give(const struct call *call, uint64_t address, const void *bytes, size_t len,
+		  int64_t result);
+
+call_fn answer_getdents;
+
 /* Calls that would change something, execute or watch it: the errors that a read-only mount gives,
  * or others where it could do it. */
 call_fn refuse_change, refuse_truncate, refuse_making, refuse_socket, refuse_removal, refuse_rename,

@@ -19,16 +19,23 @@ static const uint32_t refused_calls[] = {
 };
 
 /* Those that may be marked, and have no sixth argument. */
-static const uint32_t marked_calls[] = {SYS_newfstatat, SYS_fstat, SYS_openat2};
+static const uint32_t marked_calls[] = {SYS_newfstatat, SYS_fstat, SYS_openat2, SYS_rt_sigaction};
 
-/* Lets a call pass if its sixth argument is the mark, but for the place that it is called from. The
- * kernel remembers which calls a filter always allows, if it looks at their numbers alone: so all
- * others need not come here. */
+/* Lets a call pass if its sixth argument is the mark, but for the place that it is called from, or
+ * if it only asks for a handler. The kernel remembers which calls a filter always allows, if it
+ * looks at their numbers alone: so all others need not come here. */
 static void pass_marked(struct filter *filter, uint32_t call, uint64_t mark)
 {
 	size_t place = offsetof(struct seccomp_data, instruction_pointer);
 	unsigned is = filter_if(filter, BPF_JEQ, call), low;
 
+	if (call == SYS_rt_sigaction) {
+		filter_load(filter, FILTER_LOW(1));
+		low = filter_if(filter, BPF_JEQ, 0);
+		filter_load(filter, FILTER_HIGH(1));
+		filter_return_if(filter, BPF_JEQ, 0, SECCOMP_RET_ALLOW);
+		filter_end_if(filter, low);
+	}
 	filter_load(filter, place);
 	filter_xor(filter, FILTER_LOW(5));
 	low = filter_if(filter, BPF_JEQ, (uint32_t)mark);
@@ -48,7 +55,7 @@ static int add_filter(const uint32_t *calls, size_t count, uint64_t mark, struct
 	filter_begin(&filter, SECCOMP_RET_ALLOW);
 	FILTER_CALLS(&filter, unknown_calls, FILTER_REFUSE(ENOSYS));
 	FILTER_CALLS(&filter, refused_calls, FILTER_REFUSE(EPERM));
-	for (size_t i = 0; mark && i < sizeof(marked_calls) / sizeof(*marked_calls); i++)
+	for (size_t i = 0; i < sizeof(marked_calls) / sizeof(*marked_calls); i++)
 		pass_marked(&filter, marked_calls[i], mark);
 	filter_calls(&filter, calls, count, SECCOMP_RET_USER_NOTIF);
 	ret->fd = filter_install(&filter, SECCOMP_FILTER_FLAG_NEW_LISTENER |

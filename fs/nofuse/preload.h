@@ -1,8 +1,9 @@
 /* What a job loads so that it asks foldfs less: a shared object (preload/object.c), which does
  * calls that surely have nothing to do with the pack by an instruction that the filter lets pass.
  * Of the calls that `import torch` makes, that is most. Who opens a file of the pack by it is told
- * what fstat(2) will say, from Linux 5.19 on. Without it everything is the same, but slower: for
- * static programs, Go, or children with an environment of their own.
+ * what fstat(2) will say, from Linux 5.19 on. And what waits for something else than foldfs ends by
+ * signals as anywhere (preload/signals.c). Without it, calls are slower, and such ones are repeated
+ * instead: in static programs, Go, or children with an environment of their own.
  *
  * This is no border: a job that passes others by the filter sees empty folders. */
 #pragma once

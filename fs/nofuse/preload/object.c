@@ -10,6 +10,7 @@
  *
  * A call is marked by a sixth argument, which these calls have not, and which is right at this one
  * instruction only: what is left of it in a register marks nothing in a signal handler. */
+#include "fs/nofuse/preload/object.h"
 #include "fs/nofuse/preload.h"
 #include <asm/stat.h>
 #include <asm/unistd.h>
@@ -46,8 +47,7 @@ static struct {
 static __thread volatile struct preload_told last
 	__attribute__((tls_model("initial-exec"), aligned(256)));
 
-/* `mark`: or 0. The kernel compares it with where the call returns to. */
-static __attribute__((noinline)) long call(unsigned long mark, long number, long a, const void *b,
+__attribute__((noinline)) long object_call(unsigned long mark, long number, long a, const void *b,
 					   const void *c, long d)
 {
 #if defined(__x86_64__)
@@ -80,7 +80,7 @@ static __attribute__((noinline)) long call(unsigned long mark, long number, long
 #endif
 }
 
-static int result(long r)
+int object_result(long r)
 {
 	if (r >= 0)
 		return (int)r;
@@ -91,7 +91,7 @@ static int result(long r)
 
 static void close_it(int fd)
 {
-	call(0, __NR_close, fd, NULL, NULL, 0);
+	object_call(0, __NR_close, fd, NULL, NULL, 0);
 }
 
 /* --- the job --------------------------------------------------------------------------------- */
@@ -119,14 +119,14 @@ static void learn(const char *text)
 }
 
 /* Threads that look at the same time find the same. */
-static bool can_mark(void)
+unsigned long object_mark(void)
 {
 	static const char name[] = PRELOAD_VARIABLE "=";
 
 	if (__atomic_load_n(&job.known, __ATOMIC_ACQUIRE))
 		return job.mark;
 	if (!&environ || !environ)
-		return false;
+		return 0;
 	for (char **at = environ; *at; at++) {
 		size_t i = 0;
 
@@ -147,7 +147,7 @@ static bool is_far(const char *path)
 {
 	size_t same = 0;
 
-	if (!path || *path != '/' || !can_mark())
+	if (!path || *path != '/' || !object_mark())
 		return false;
 	for (const char *at = path; *at; at++)
 		if (*at == '/' &&
@@ -163,12 +163,12 @@ static int reach(const char *path, int flags)
 {
 	const unsigned long how[3] = {(unsigned)flags, 0, STRAIGHT}; /* struct open_how */
 
-	return (int)call(job.mark, __NR_openat2, AT_FDCWD, path, how, sizeof(how));
+	return (int)object_call(job.mark, __NR_openat2, AT_FDCWD, path, how, sizeof(how));
 }
 
 static bool stat_open(int fd, struct stat *ret)
 {
-	return call(job.mark, __NR_fstat, fd, ret, NULL, 0) == 0;
+	return object_call(job.mark, __NR_fstat, fd, ret, NULL, 0) == 0;
 }
 
 /* Whether the folder is where it was. */
@@ -245,12 +245,12 @@ static int open_at(int at, const char *path, int flags, long mode)
 
 		if (fd == -EINTR || (fd == -ENOENT && stayed()) ||
 		    (fd >= 0 && stat_open(fd, &st) && (is_other(&st) || stayed())))
-			return result(fd);
+			return object_result(fd);
 		if (fd >= 0)
 			close_it(fd);
 	}
-	return result(call(can_mark() ? PRELOAD_TELL(job.mark) : 0, __NR_openat, at, path,
-			   (void *)(long)flags, mode));
+	return object_result(object_call(object_mark() ? PRELOAD_TELL(job.mark) : 0, __NR_openat,
+					 at, path, (void *)(long)flags, mode));
 }
 
 #define TAKE_MODE(mode)                        \
@@ -279,13 +279,13 @@ int openat(int at, const char *path, int flags, ...)
 int fstatat(int at, const char *path, struct stat *st, int flags)
 {
 	if (is_far(path)) {
-		long r = call(job.mark, __NR_newfstatat, at, path, st, flags);
+		long r = object_call(job.mark, __NR_newfstatat, at, path, st, flags);
 
 		if ((r == 0 && is_other(st)) ||
 		    is_straight(path, flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0, r))
-			return result(r);
+			return object_result(r);
 	}
-	return result(call(0, __NR_newfstatat, at, path, st, flags));
+	return object_result(object_call(0, __NR_newfstatat, at, path, st, flags));
 }
 
 int stat(const char *path, struct stat *st)
@@ -300,9 +300,9 @@ int lstat(const char *path, struct stat *st)
 
 int fstat(int fd, struct stat *st)
 {
-	if (can_mark() && stat_open(fd, st) && (is_other(st) || stat_last(st)))
+	if (object_mark() && stat_open(fd, st) && (is_other(st) || stat_last(st)))
 		return 0;
-	return result(call(0, __NR_fstat, fd, st, NULL, 0));
+	return object_result(object_call(0, __NR_fstat, fd, st, NULL, 0));
 }
 
 /* As programs call them that were built before glibc 2.33, by versions of one struct stat. */
@@ -314,22 +314,22 @@ int fstat(int fd, struct stat *st)
 
 int __xstat(int version, const char *path, struct stat *st)
 {
-	return version & ~NEWEST ? result(-EINVAL) : stat(path, st);
+	return version & ~NEWEST ? object_result(-EINVAL) : stat(path, st);
 }
 
 int __lxstat(int version, const char *path, struct stat *st)
 {
-	return version & ~NEWEST ? result(-EINVAL) : lstat(path, st);
+	return version & ~NEWEST ? object_result(-EINVAL) : lstat(path, st);
 }
 
 int __fxstat(int version, int fd, struct stat *st)
 {
-	return version & ~NEWEST ? result(-EINVAL) : fstat(fd, st);
+	return version & ~NEWEST ? object_result(-EINVAL) : fstat(fd, st);
 }
 
 int __fxstatat(int version, int at, const char *path, struct stat *st, int flags)
 {
-	return version & ~NEWEST ? result(-EINVAL) : fstatat(at, path, st, flags);
+	return version & ~NEWEST ? object_result(-EINVAL) : fstatat(at, path, st, flags);
 }
 
 #define SAME(name) extern __typeof__(name) name##64 __attribute__((alias(#name)))

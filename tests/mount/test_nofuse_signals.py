@@ -1,0 +1,197 @@
+"""What signals do to a job of --no-fuse: no call of it that foldfs answers ends by one, and calls
+that wait for something else do, as they do anywhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import trees
+from foldfs import ROOT, needs, run
+from test_nofuse import in_job, job, listeners  # noqa: F401  (a fixture)
+
+PROGRAMS = Path(__file__).with_name("signal_programs")
+WITHOUT = ("env", "-u", "LD_PRELOAD")
+
+
+def compiled(name, place, *words):
+    path = place / name
+    run("cc", "-D_GNU_SOURCE", "-O1", *words, "-o", path, PROGRAMS / f"{name}.c")
+    return path
+
+
+def elsewhere(place):
+    (place / "other/folder").mkdir(parents=True)
+    (place / "other/file").write_text("content")
+    (place / "other/folder/below").write_text("more")
+    return place / "other"
+
+
+# --- calls that foldfs answers ----------------------------------------------------------------
+
+
+def test_the_program_makes_every_call_of_the_table():
+    asked = re.findall(r"^\t{SYS_(\w+), ", (ROOT / "fs/nofuse/calls.c").read_text(), re.M)
+    made = re.findall(r"{CALL\((\w+)\)", (PROGRAMS / "calls.c").read_text())
+    assert len(asked) > 40 and set(asked) == set(made)
+
+
+@needs("cc")
+@pytest.mark.parametrize("seconds", [0.5, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how", ["as it is", "without the object", "static"])
+def test_no_call_ends_by_a_signal(how, seconds, small, place, point):
+    program = compiled("calls", place, *["-static"] * (how == "static"))
+    said = job(small[1], point, *WITHOUT * (how == "without the object"), program, point,
+               elsewhere(place), str(seconds), status=None)
+    assert (said.out, said.returncode) == ("", 0)
+
+
+WALK = """
+import glob, os, signal, sys, time
+number = getattr(signal, sys.argv[2])
+walks, want = int(sys.argv[3]), {}
+signal.signal(number, lambda *_: None)
+if number == signal.SIGALRM:
+    signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+def start_children():
+    '''That end while their parent lists, and tell it otherwise, too.'''
+    for turn in range(6):
+        if os.fork() == 0:
+            time.sleep(turn * 0.0005)
+            os.kill(os.getppid(), number)
+            os._exit(0)
+def listed(top):
+    found = sorted(os.path.join(at, name) for at, _, names in os.walk(top) for name in names)
+    globbed = sorted(name for name in glob.glob(top + "/**", recursive=True)
+                     if not os.path.isdir(name))
+    return found, globbed, [os.path.exists(path) for path in found], [os.stat(path).st_size
+                                                                        for path in found]
+for walk in range(walks):
+    start_children()
+    for top in sys.argv[4:]:
+        seen = listed(top)
+        assert want.setdefault(top, seen) == seen and seen[0]
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            break
+signal.setitimer(signal.ITIMER_REAL, 0)
+print({top: len(seen[0]) for top, seen in want.items()})
+"""
+
+
+@pytest.mark.parametrize("walks", [100, pytest.param(10000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", ["SIGCHLD", "SIGALRM", "SIGUSR1"])
+def test_a_listing_is_whole_whatever_signals_come(number, walks, small, place, point):
+    """As os.walk() passes over a folder that cannot be listed, and glob too."""
+    count = sum(not path.is_dir() for path in small[0].rglob("*"))
+    said = in_job(small[1], point, WALK, number, str(walks), point, elsewhere(place)).out
+    assert eval(said) == {str(point): count, f"{place}/other": 2}
+
+
+SHELL = """
+trap : USR1
+main=$$
+(while kill -USR1 $main 2>/dev/null; do :; done) &
+i=0
+while [ $i -lt 2000 ]; do
+    i=$((i + 1))
+    [ -e "$1" ] && [ -f "$1" ] && [ -d "$2" ] && [ ! -e "$1.missing" ] || echo wrong
+    read -r line <"$1" || echo unread
+done
+kill $!
+echo "$line"
+"""
+PERL = """
+$SIG{USR1} = sub {}; my ($file, $folder) = @ARGV; my $main = $$;
+my $child = fork; if (!$child) { select undef, undef, undef, 0.0005 while kill "USR1", $main; exit }
+for (1 .. 2000) {
+    -e $file && -f $file && -d $folder && !-e "$file.missing" or print "wrong\\n";
+    open my $in, "<", $file or print "unread\\n"; opendir my $dir, $folder or print "unlisted\\n";
+    $line = <$in>; readdir $dir == 0 or 1;
+}
+kill "KILL", $child; print $line;
+"""
+
+
+@pytest.mark.parametrize("words", [
+    pytest.param(("bash", "-c", SHELL, "bash"), marks=needs("bash"), id="bash"),
+    pytest.param(("dash", "-c", SHELL, "dash"), marks=needs("dash"), id="dash"),
+    pytest.param(("perl", "-e", PERL), marks=needs("perl"), id="perl")])
+def test_programs_with_handlers_see_what_is_there(words, small, point):
+    assert job(small[1], point, *words, point / "file", point / "folder").out == "content\n"
+
+
+# --- calls that wait for something else -------------------------------------------------------
+
+
+@needs("cc")
+def test_calls_that_wait_end_by_signals_as_anywhere(small, place, point):
+    program = compiled("slow", place)
+    said = []
+    for begin in (run, lambda *words: job(small[1], point, *words)):
+        (place / str(len(said))).mkdir()
+        said.append(begin(program, place, place / str(len(said))).out)
+    assert said[0] == said[1]
+    assert said[0].count("Interrupted system call") >= 40
+
+
+PROMPT = """
+import os, signal, sys, threading
+def late(*_):
+    raise TimeoutError
+signal.signal(signal.SIGALRM, late)
+for wait in (input, lambda: os.read(end, 1), lambda: os.wait(), lambda: open(sys.argv[2])):
+    end, other = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    try:
+        wait()
+    except TimeoutError:
+        print("late")
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+"""
+
+
+def test_what_waits_too_long_can_be_ended(small, place, point):
+    """As timeouts by SIGALRM do, and a key for SIGINT."""
+    os.mkfifo(place / "pipe")
+    read, write = os.pipe()
+    try:
+        said = in_job(small[1], point, PROMPT, place / "pipe", stdin=read, status=None).out
+    finally:
+        os.close(read)
+        os.close(write)
+    assert said == "late\n" * 4
+
+
+LOADER = """
+import os, signal, sys
+from torch.utils.data import DataLoader, Dataset
+top = sys.argv[1]
+class Files(Dataset):
+    def __len__(self):
+        return 64
+    def __getitem__(self, i):
+        return open(top + "/file").read()
+signal.signal(signal.SIGUSR1, lambda *_: None)
+want = sorted(os.walk(top))
+for epoch in range(3):
+    for batch in DataLoader(Files(), 4, num_workers=2):
+        os.kill(os.getpid(), signal.SIGUSR1)
+        assert batch == ["content\\n"] * 4 and sorted(os.walk(top)) == want
+print(signal.getsignal(signal.SIGCHLD) is not signal.SIG_DFL)
+"""
+
+
+def test_a_loader_of_torch_and_its_handlers_lose_nothing(small, point):
+    pytest.importorskip("torch")
+    assert in_job(small[1], point, LOADER).out == "True\n"

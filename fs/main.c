@@ -128,16 +128,16 @@ static int check_timeout(const struct program *program, struct err *err)
 
 /* --- until the end --------------------------------------------------------------------------- */
 
-/* Without a mount, children of COMMAND become this process's, which may have programs of its own
- * for credentials. */
+/* Without a mount, children of COMMAND become this thread's. Others have programs for credentials,
+ * which they wait for. */
 static void reap_command(struct program *program)
 {
-	bool all = program->nofuse && !mount_needs(program->mount).programs;
 	pid_t command = program->command.pid, pid;
 	int how;
 
 	do
-		pid = command ? waitpid(all ? -1 : command, &how, WNOHANG) : 0;
+		pid = command ? waitpid(program->nofuse ? -1 : command, &how, WNOHANG | __WNOTHREAD)
+			      : 0;
 	while (pid > 0 && pid != command);
 	if (pid <= 0)
 		return;

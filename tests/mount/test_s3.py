@@ -299,6 +299,49 @@ def test_unmounting_does_not_wait_for_a_program_that_has_the_keys(data, mount, m
     assert time.monotonic() - begin < foldfs.PATIENCE / 3
 
 
+ORPHANS = """
+import os, sys, time
+top, server = sys.argv[1], str(os.getppid())
+def zombies():
+    found = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            state, parent = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[:2]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        found += (state, parent) == ("Z", server)
+    return found
+paths = [os.path.join(at, name) for at, _, names in os.walk(top) for name in sorted(names)]
+for number, path in enumerate(paths):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            time.sleep(0.01)
+        os._exit(0)
+    os.wait()
+    open(path, "rb").read()
+    if number == len(paths) // 2:
+        print("half", flush=True)
+        sys.stdin.readline()
+deadline = time.time() + 60
+while zombies() and time.time() < deadline:
+    time.sleep(0.01)
+print(zombies())
+"""
+
+
+def test_orphans_of_a_job_are_collected_beside_programs_that_have_keys(data, point, monkeypatch):
+    if "seccomp listeners" in run(FOLDFS, "--version").out.partition("lacks")[2]:
+        pytest.skip("no seccomp listeners here")
+    set_process(data, monkeypatch)
+    with subprocess.Popen([FOLDFS, "-q", "--no-fuse", "--pool=8M", PACK, point, "--",
+                           sys.executable, "-c", ORPHANS, point], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as job:
+        assert job.stdout.readline() == "half\n"
+        data.end()
+        assert job.communicate("\n", timeout=foldfs.PATIENCE)[0] == "0\n"
+    assert job.returncode == 0 and len(data.sessions) > 1
+
+
 @pytest.mark.slow  # pauses between attempts
 def test_a_renewal_that_fails_is_tried_until_it_works(data, mount, monkeypatch):
     set_metadata(data, monkeypatch)

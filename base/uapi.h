@@ -160,6 +160,9 @@ struct seccomp_notif_addfd {
 #undef SECCOMP_IOCTL_NOTIF_ID_VALID
 #endif
 #define SECCOMP_IOCTL_NOTIF_ID_VALID _IOW(SECCOMP_IOC_MAGIC, 2, uint64_t)
+#ifndef F_SEAL_FUTURE_WRITE /* 5.1 */
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
 #ifndef MFD_NOEXEC_SEAL /* 6.3 */
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif

@@ -218,8 +218,8 @@ static int make_copy(struct store *store, uint32_t entry, uint64_t size, struct 
 	if (fd < 0)
 		return fd;
 	r = size ? copy_bytes(store, entry, size, opener, fd) : 0;
-	if (r == 0 &&
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+	if (r == 0 && fcntl(fd, F_ADD_SEALS,
+			    F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) < 0)
 		r = -errno;
 	return r < 0 ? r : steal_fd(&fd);
 }

@@ -64,7 +64,13 @@ static int answer(const struct listener *listener, struct err *err)
 			       "(%s)" INSTEAD,
 			       strerror(-r));
 	r = listener_give(listener, &asked, null, true);
-	return r < 0 ? err_set(err, r, "the kernel is older than Linux 5.14" INSTEAD) : 0;
+	if (r == -EINVAL || r == -ENOTTY)
+		return err_set(err, r, "the kernel is older than Linux 5.14" INSTEAD);
+	return r < 0 ? err_set(err, r,
+			       "a process that this one has started is given no descriptor: "
+			       "%s" INSTEAD,
+			       strerror(-r))
+		     : 0;
 }
 
 int probe_listener(struct err *err)

@@ -134,7 +134,12 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 	if (r < 0)
 		return r;
 	make_super(&w);
-	return put_all(&w, ret);
+	r = put_all(&w, ret);
+	return r == -EFBIG
+		       ? err_set(err, r,
+				 "its index is larger than 'ulimit -f' allows a file to be, one "
+				 "in memory, too")
+		       : r;
 }
 
 /* --- with checksums --------------------------------------------------------------------------- */

@@ -48,20 +48,33 @@ int limits_begin(struct err *err)
 	return check_main_stack(err);
 }
 
-void limits_raise_files(struct rlimit *ret)
+static struct rlimit get(__rlimit_resource_t resource)
 {
-	struct rlimit files;
+	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-		files = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
-	*ret = files;
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
+	return getrlimit(resource, &limit) < 0 ? (struct rlimit){RLIM_INFINITY, RLIM_INFINITY}
+					       : limit;
 }
 
-void limits_give_back(const struct rlimit *files)
+void limits_raise_files(struct limits *ret)
 {
-	setrlimit(RLIMIT_NOFILE, files);
+	*ret = (struct limits){get(RLIMIT_NOFILE), get(RLIMIT_FSIZE)};
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ret->files.rlim_max, ret->files.rlim_max});
+}
+
+uint64_t limits_raise_size(void)
+{
+	struct rlimit size = get(RLIMIT_FSIZE);
+
+	if (setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}) < 0)
+		setrlimit(RLIMIT_FSIZE, &(struct rlimit){size.rlim_max, size.rlim_max});
+	return get(RLIMIT_FSIZE).rlim_cur;
+}
+
+void limits_give_back(const struct limits *limits)
+{
+	setrlimit(RLIMIT_NOFILE, &limits->files);
+	setrlimit(RLIMIT_FSIZE, &limits->size);
 }
 
 uint64_t limits_spare_files(void)

@@ -11,10 +11,17 @@
  * leaves the main thread too little. */
 int limits_begin(struct err *err);
 
-/* Allows as many open files as it may: trees may be deep, and sets of many packs. For programs that
- * it starts, limits_give_back() restores *ret. */
-void limits_raise_files(struct rlimit *ret);
-void limits_give_back(const struct rlimit *files);
+/* As they were, for programs that it starts. */
+struct limits {
+	struct rlimit files, size;
+};
+
+/* Allows as many open files as it may: trees may be deep, and sets of many packs. */
+void limits_raise_files(struct limits *ret);
+/* Allows files as large as it may, for those in memory, which count too. Returns how large, in
+ * bytes. */
+uint64_t limits_raise_size(void);
+void limits_give_back(const struct limits *limits);
 
 /* The last quarter of the files that may be open is for those that it cannot do without.
  * limits_spare_files(): how many are in that quarter; _is_spare(): whether a descriptor is. */

@@ -60,6 +60,12 @@
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
 #endif
+#ifndef SYS_fspick
+#define SYS_fspick 433
+#endif
+#ifndef SYS_open_tree_attr /* 6.15 */
+#define SYS_open_tree_attr 467
+#endif
 #ifndef SYS_open_tree
 #define SYS_open_tree  428
 #define SYS_move_mount 429
@@ -145,6 +151,7 @@ struct seccomp_notif_addfd {
 	uint32_t flags, srcfd, newfd, newfd_flags;
 };
 #define SECCOMP_IOCTL_NOTIF_ADDFD _IOW(SECCOMP_IOC_MAGIC, 3, struct seccomp_notif_addfd)
+#define SECCOMP_ADDFD_FLAG_SETFD  (1UL << 0)
 #endif
 #ifndef SECCOMP_ADDFD_FLAG_SEND /* 5.14 */
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)

@@ -42,7 +42,7 @@ struct program {
 	struct nofuse *nofuse; /* in place of the session and a mount; NULL: none */
 	struct mountpoint mountpoint;
 	struct daemon daemon;
-	struct rlimit files; /* as COMMAND gets it */
+	struct limits limits; /* as COMMAND gets them */
 	sigset_t signals;
 	struct stall stall;
 	uint64_t seconds; /* of waiting for the end */
@@ -356,7 +356,7 @@ static int refuse_fork(int error, struct err *err)
 static int fork_command(struct program *program, command_fn *first, struct err *err)
 {
 	int r = command_fork(&program->command, program->settings.command, &program->signals,
-			     &program->files, first, program->nofuse);
+			     &program->limits, first, program->nofuse);
 
 	return r < 0 ? refuse_fork(r, err) : 0;
 }
@@ -572,7 +572,7 @@ static int start_mount(struct program *program)
 	int r;
 
 	settings->remote.notice = log_notice_line;
-	limits_raise_files(&program->files);
+	limits_raise_files(&program->limits);
 	r = mount_new(settings, &program->mount, &err);
 	if (r < 0)
 		return complain(NULL, &err, r);

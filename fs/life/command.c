@@ -24,7 +24,7 @@ static void set_signals(const sigset_t *defaults)
 }
 
 static _Noreturn void exec_command(int gate, char *const argv[], const sigset_t *defaults,
-				   const struct rlimit *files, command_fn *first, void *context)
+				   const struct limits *limits, command_fn *first, void *context)
 {
 	char go;
 
@@ -33,14 +33,14 @@ static _Noreturn void exec_command(int gate, char *const argv[], const sigset_t 
 	if (io_read(gate, &go, 1) != 1)
 		_exit(EXIT_FAILURE);
 	set_signals(defaults);
-	limits_give_back(files);
+	limits_give_back(limits);
 	execvp(argv[0], argv);
 	log_error("%s: %s", argv[0], strerror(errno));
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
 int command_fork(struct command *command, char *const argv[], const sigset_t *signals,
-		 const struct rlimit *files, command_fn *first, void *context)
+		 const struct limits *limits, command_fn *first, void *context)
 {
 	int gate;
 	pid_t pid = fork_with_socket(SOCK_STREAM, &gate);
@@ -48,7 +48,7 @@ int command_fork(struct command *command, char *const argv[], const sigset_t *si
 	if (pid < 0)
 		return pid;
 	if (pid == 0)
-		exec_command(gate, argv, signals, files, first, context);
+		exec_command(gate, argv, signals, limits, first, context);
 	*command = (struct command){.pid = pid, .gate = gate};
 	return 0;
 }

@@ -2,8 +2,8 @@
  * enters the sandbox and starts threads, and runs COMMAND once the mount is usable. */
 #pragma once
 
+#include "base/limits.h"
 #include <signal.h>
-#include <sys/resource.h>
 
 struct command {
 	pid_t pid; /* 0: none, or it has ended */
@@ -15,11 +15,11 @@ struct command {
 /* Called in its process before it waits, with its end of the gate. */
 typedef void command_fn(int gate, void *context);
 
-/* COMMAND gets the default for these signals, and none is blocked; and this limit of open files.
+/* COMMAND gets the default for these signals, and none is blocked; and these limits.
  * `first`: NULL, nothing is called. If it cannot be run, its process says so and ends with the
  * status of the shell: 127 or 126. Returns 0 or -errno. */
 int command_fork(struct command *command, char *const argv[], const sigset_t *signals,
-		 const struct rlimit *files, command_fn *first, void *context);
+		 const struct limits *limits, command_fn *first, void *context);
 void command_begin(struct command *command);
 /* Ends one that has not begun. */
 void command_cancel(struct command *command);

@@ -24,6 +24,7 @@
 #define TRIES	     100	/* in a second */
 #define NULL_PATH    0x40000000 /* fixed: NULL means the descriptor */
 #define UNNAMED	     (O_TMPFILE & ~O_DIRECTORY)
+#define IN_ROOT	     0x10 /* RESOLVE_IN_ROOT */
 #define RESOLVE_END  0x40 /* above the flags of openat2(2) that keep a path within a folder */
 
 uint64_t call_argument(const struct call *call, int index)
@@ -75,7 +76,7 @@ int64_t call_find_path(const struct call *call, int fd, int path, enum follow fo
 	if (r == -ERANGE)
 		return ret->error = -ENAMETOOLONG;
 	if (r < 0)
-		return PASS;
+		return ret->error = job_is_short(r) ? r : 0, call_unread(r);
 	if (*text)
 		return call_find_text(call, from, text, follow, ret);
 	if (path == NO || call->empty ||
@@ -127,14 +128,19 @@ static int stat_entry(const struct call *call, struct stat *ret)
 	return r < 0 ? -EIO : 0;
 }
 
-/* The caller may have gone, and its number been given to another process. */
+/* The caller may have gone, and its number been given to another process: of another user, where
+ * root writes. */
 int64_t call_give(const struct call *call, uint64_t address, const void *bytes, size_t len,
 		  int64_t result)
 {
-	int r = listener_waits(&call->answers->listener, call->asked)
-			? job_write(call->pid, address, bytes, len)
-			: -EINTR;
+	SCOPE_CLOSE int memory = call->answers->root ? job_open(call->pid) : -1;
+	int r = -EINTR;
 
+	if (call->answers->root && memory < 0)
+		return call_unread(memory) == PASS ? -EFAULT : memory;
+	if (listener_waits(&call->answers->listener, call->asked))
+		r = memory < 0 ? job_write(call->pid, address, bytes, len)
+			       : job_write_open(memory, address, bytes, len);
 	return r < 0 ? -EFAULT : result;
 }
 
@@ -153,9 +159,8 @@ static int64_t give_fd(const struct call *call, int fd)
 static int64_t open_folder(struct call *call)
 {
 	int flags = (int)call->flags;
-	uint64_t mark;
+	SCOPE_CLOSE int fd = -1;
 	int64_t r;
-	int fd;
 
 	if (flags & O_PATH)
 		return PASS;
@@ -166,12 +171,8 @@ static int64_t open_folder(struct call *call)
 	r = check_access(call, call->to.entry, R_OK);
 	if (r < 0)
 		return r;
-	fd = cursors_open(call->answers->cursors, call->to.entry, flags, &call->opener, &mark);
-	if (fd < 0)
-		return fd;
-	r = give_fd(call, fd);
-	cursors_given(call->answers->cursors, mark);
-	return r;
+	fd = cursors_open(call->answers->cursors, call->to.entry, flags);
+	return fd < 0 ? fd : give_fd(call, fd);
 }
 
 /* What is not told is asked. The thread must not run meanwhile; and by its owner, which is that of
@@ -269,23 +270,40 @@ static int64_t answer_open(struct call *call)
 	}
 }
 
+/* The folder that a path begins at is its root. */
+static int64_t find_in_root(struct call *call)
+{
+	char text[PATH_MAX];
+	const char *path = text;
+	int r = job_read_text(call->pid, call_argument(call, call->row->path), text, sizeof(text));
+
+	if (r < 0)
+		return call_unread(r);
+	path += strspn(path, "/");
+	return call_find_text(call, (int)call_argument(call, call->row->fd), *path ? path : ".",
+			      FOLLOW_ALWAYS, &call->to);
+}
+
 /* Where a path is to stay within a folder, the kernel sees to it for what is not of the pack; for
  * what is, programs have another way. What the kernel does not know it refuses itself. */
 static int64_t answer_open_how(struct call *call)
 {
 	struct {
 		uint64_t flags, mode, resolve;
-	} how; /* struct open_how */
-	int64_t r;
+	} how = {0}; /* struct open_how */
+	int64_t r = 0;
 
-	if (call_rest(call, 1) < sizeof(how) ||
-	    job_read(call->pid, call_rest(call, 0), &how, sizeof(how)) < 0 ||
-	    how.flags > UINT32_MAX || how.resolve >= RESOLVE_END)
+	if (call_rest(call, 1) >= sizeof(how))
+		r = job_read(call->pid, call_rest(call, 0), &how, sizeof(how));
+	if (r < 0)
+		return call_unread((int)r);
+	if (how.flags > UINT32_MAX || how.resolve >= RESOLVE_END ||
+	    (how.mode && !(how.flags & (O_CREAT | UNNAMED))))
 		return PASS;
 	call->flags = how.flags;
 	if (how.resolve == 0)
 		return answer_open(call);
-	r = call_find(call, FOLLOW_ALWAYS);
+	r = how.resolve & IN_ROOT ? find_in_root(call) : call_find(call, FOLLOW_ALWAYS);
 	return r == PASS ? PASS : -ENOSYS;
 }
 
@@ -353,6 +371,8 @@ static int64_t answer_access(struct call *call)
 		return r;
 	if (mode & ~(R_OK | W_OK | X_OK))
 		return PASS;
+	if (mode & X_OK && entry_of(call).kind == FORMAT_FILE)
+		return -EACCES; /* as execve(2) */
 	return mode & W_OK ? -EROFS : check_access(call, call->to.entry, mode);
 }
 
@@ -405,7 +425,8 @@ static int64_t answer_statfs(struct call *call)
 		.f_blocks = (info->super->bytes + 4095) / 4096,
 		.f_files = info->super->entries,
 		.f_namelen = FORMAT_NAME_MAX,
-		.f_flags = STATFS_VALID | ST_RDONLY | ST_NOSUID | ST_NODEV,
+		.f_flags =
+			STATFS_VALID | ST_RDONLY | ST_NOSUID | ST_NODEV | ST_NOEXEC | ST_RELATIME,
 	};
 
 	return r ? r : call_give(call, call_rest(call, 0), &fs, sizeof(fs), 0);
@@ -462,8 +483,11 @@ static int64_t restart_calls(struct call *call)
 	} action; /* how the kernel's struct sigaction begins */
 	uint64_t address = call_rest(call, 0);
 
-	if (job_read(call->pid, address, &action, sizeof(action)) < 0 ||
-	    action.handler == (uintptr_t)SIG_DFL || action.handler == (uintptr_t)SIG_IGN ||
+	int r = job_read(call->pid, address, &action, sizeof(action));
+
+	if (r < 0)
+		return call_unread(r);
+	if (action.handler == (uintptr_t)SIG_DFL || action.handler == (uintptr_t)SIG_IGN ||
 	    action.flags & SA_RESTART)
 		return PASS;
 	action.flags |= SA_RESTART;

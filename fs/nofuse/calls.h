@@ -19,6 +19,7 @@ struct answers {
 	struct cursors *cursors;
 	struct listener listener;
 	char space[JOB_NAME]; /* the user namespace of this process */
+	bool root;	      /* it is root's, who can write to every process */
 };
 
 /* The numbers of the calls that are answered. Returns how many; `most` is enough. */
@@ -61,6 +62,13 @@ struct call {
 	struct resolved to;
 	struct opener opener;
 };
+
+/* What to return where memory of the caller cannot be read: the kernel finds out why, unless it is
+ * foldfs that is short of something. */
+static inline int64_t call_unread(int error)
+{
+	return job_is_short(error) ? error : PASS;
+}
 
 uint64_t call_argument(const struct call *call, int index);
 /* Of those that the row has no place for. */

@@ -1,16 +1,13 @@
 #include "fs/nofuse/cursors.h"
-#include "base/clock.h"
 #include "base/scope.h"
+#include "fs/nofuse/job.h"
 #include <fcntl.h>
-
-#define PATIENCE (10 * CLOCK_SECOND)  /* without one that is closed */
-#define TICK	 (CLOCK_SECOND / 100) /* between two looks at the processes */
+#include <sys/random.h>
 
 struct cursor {
-	int fd;	       /* 0: none */
-	bool in_hand;  /* the job does not have it yet */
-	bool in_use;   /* as far as the processes have been looked at */
-	uint64_t mark; /* its place in the table, and how many were opened before */
+	int fd; /* 0: none */
+	uint32_t entry;
+	uint64_t mark; /* modulo `most`, its place in the table */
 };
 
 struct cursors {
@@ -18,11 +15,11 @@ struct cursors {
 	unsigned most;
 	pthread_mutex_t lock;
 	/* What follows is protected by lock: */
-	uint64_t opened;
-	uint64_t looked; /* at the processes: when */
+	uint64_t next; /* mark */
 	struct cursor kept[];
 };
 
+/* No lock that a job sets by itself is likely to look like a mark. */
 struct cursors *cursors_new(const struct skeleton *skeleton, unsigned most)
 {
 	struct cursors *cursors = calloc(1, sizeof(*cursors) + most * sizeof(cursors->kept[0]));
@@ -32,14 +29,9 @@ struct cursors *cursors_new(const struct skeleton *skeleton, unsigned most)
 	cursors->skeleton = skeleton;
 	cursors->most = most;
 	pthread_mutex_init(&cursors->lock, NULL);
+	(void)!getrandom(&cursors->next, sizeof(cursors->next), 0);
+	cursors->next = cursors->next >> 2 | 1;
 	return cursors;
-}
-
-static void drop(struct cursor *cursor)
-{
-	if (cursor->fd)
-		close(cursor->fd);
-	*cursor = (struct cursor){0};
 }
 
 void cursors_free(struct cursors *cursors)
@@ -47,161 +39,83 @@ void cursors_free(struct cursors *cursors)
 	if (!cursors)
 		return;
 	for (unsigned i = 0; i < cursors->most; i++)
-		drop(&cursors->kept[i]);
+		if (cursors->kept[i].fd)
+			close(cursors->kept[i].fd);
 	pthread_mutex_destroy(&cursors->lock);
 	free(cursors);
 }
 
 /* --- the table: lock held -------------------------------------------------------------------- */
 
-static struct cursor *find(struct cursors *cursors, uint64_t mark)
+static struct cursor *find(struct cursors *cursors, uint64_t mark, uint32_t entry)
 {
 	struct cursor *cursor = &cursors->kept[mark % cursors->most];
 
-	return cursor->fd && cursor->mark == mark ? cursor : NULL;
+	return cursor->fd && cursor->mark == mark && cursor->entry == entry ? cursor : NULL;
 }
 
-/* 1, 0, or -errno. */
-static int is_of_job(pid_t pid)
+/* In the place of the oldest. 0 or -errno. */
+static int add(struct cursors *cursors, uint32_t entry, int flags, struct cursor **ret)
 {
-	while (pid > 1 && pid != getpid())
-		pid = job_parent(pid);
-	return job_is_short(pid) ? pid : pid == getpid();
-}
+	SCOPE_CLOSE int fd = skeleton_open(cursors->skeleton, entry, flags);
+	struct cursor *cursor = &cursors->kept[cursors->next % cursors->most];
+	int r = fd < 0 ? fd : job_mark(fd, cursors->next);
 
-/* What a process has open is in use. 0 or -errno: that could not be seen. */
-static int look_at(struct cursors *cursors, pid_t pid)
-{
-	char path[64];
-	SCOPE_DIR DIR *dir = NULL;
-	const struct dirent *entry;
-	int r = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	dir = opendir(path);
-	if (!dir)
-		return job_is_short(-errno) ? -errno : 0;
-	while (!job_is_short(r) && (entry = readdir(dir))) {
-		uint64_t mark;
-		struct cursor *cursor;
-
-		r = job_read_mark(pid, (int)strtol(entry->d_name, NULL, 10), &mark);
-		cursor = r < 0 ? NULL : find(cursors, mark);
-		if (cursor)
-			cursor->in_use = true;
-	}
-	return job_is_short(r) ? r : 0;
-}
-
-static int look_at_all(struct cursors *cursors)
-{
-	SCOPE_DIR DIR *dir = opendir("/proc");
-	const struct dirent *entry;
-	int r = dir ? 0 : -errno;
-
-	while (r >= 0 && (entry = readdir(dir))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		r = pid > 1 && pid != getpid() ? is_of_job(pid) : 0;
-		if (r > 0)
-			r = look_at(cursors, pid);
-	}
-	return r;
-}
-
-static struct cursor *find_free(struct cursors *cursors)
-{
-	for (unsigned i = 0; i < cursors->most; i++)
-		if (!cursors->kept[i].fd)
-			return &cursors->kept[i];
-	return NULL;
-}
-
-/* Drops what no process of the job has open: nobody is told when a description is closed. */
-static void drop_closed(struct cursors *cursors)
-{
-	if (clock_ns() - cursors->looked < TICK)
-		return;
-	for (unsigned i = 0; i < cursors->most; i++)
-		cursors->kept[i].in_use = cursors->kept[i].in_hand;
-	if (look_at_all(cursors) == 0)
-		for (unsigned i = 0; i < cursors->most; i++)
-			if (!cursors->kept[i].in_use)
-				drop(&cursors->kept[i]);
-	cursors->looked = clock_ns();
-}
-
-/* Lock held, which it drops while it waits. NULL: none is closed. */
-static struct cursor *wait_for_free(struct cursors *cursors, struct opener *opener)
-{
-	const struct timespec tick = {.tv_nsec = TICK};
-	uint64_t opened = 0, since = 0;
-	struct cursor *cursor;
-
-	while (!(cursor = find_free(cursors))) {
-		uint64_t now = clock_ns();
-
-		drop_closed(cursors);
-		if ((cursor = find_free(cursors)))
-			return cursor;
-		if (opened != cursors->opened)
-			since = now;
-		opened = cursors->opened;
-		if (now - since >= PATIENCE)
-			return NULL;
-		pthread_mutex_unlock(&cursors->lock);
-		opener_waits(opener);
-		nanosleep(&tick, NULL);
-		pthread_mutex_lock(&cursors->lock);
-	}
-	return cursor;
-}
-
-/* --- opening --------------------------------------------------------------------------------- */
-
-int cursors_open(struct cursors *cursors, uint32_t entry, int flags, struct opener *opener,
-		 uint64_t *ret_mark)
-{
-	SCOPE_LOCK(&cursors->lock);
-	struct cursor *cursor = wait_for_free(cursors, opener);
-	uint64_t mark;
-	SCOPE_CLOSE int fd = -1;
-	int r;
-
-	if (!cursor)
-		return -ENFILE;
-	mark = ++cursors->opened * cursors->most + (uint64_t)(cursor - cursors->kept);
-	fd = skeleton_open(cursors->skeleton, entry, flags);
-	r = fd < 0 ? fd : job_mark(fd, mark);
 	if (r < 0)
 		return r;
-	*cursor = (struct cursor){.fd = steal_fd(&fd), .in_hand = true, .mark = mark};
-	*ret_mark = mark;
-	return cursor->fd;
+	if (cursor->fd)
+		close(cursor->fd);
+	*cursor = (struct cursor){steal_fd(&fd), entry, cursors->next++};
+	*ret = cursor;
+	return 0;
 }
 
-void cursors_given(struct cursors *cursors, uint64_t mark)
+/* What the caller has open becomes one that is kept. 0 or -errno. */
+static int replace(struct cursors *cursors, const struct listener *listener,
+		   const struct asked *asked, int fd, uint32_t entry, const struct job_place *place,
+		   struct cursor **ret)
+{
+	int r = add(cursors, entry, place->flags & (O_NONBLOCK | O_NOATIME), ret);
+
+	if (r == 0 && lseek((*ret)->fd, place->at, SEEK_SET) < 0)
+		r = -errno;
+	return r < 0 ? r
+		     : listener_replace(listener, asked, (*ret)->fd, fd, place->flags & O_CLOEXEC);
+}
+
+/* --- opening and listing --------------------------------------------------------------------- */
+
+int cursors_open(struct cursors *cursors, uint32_t entry, int flags)
 {
 	SCOPE_LOCK(&cursors->lock);
-	struct cursor *cursor = find(cursors, mark);
+	struct cursor *cursor;
+	int fd, r = add(cursors, entry, flags, &cursor);
 
-	if (cursor)
-		cursor->in_hand = false;
+	if (r < 0)
+		return r;
+	fd = fcntl(cursor->fd, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
 }
 
-int64_t cursors_list(struct cursors *cursors, pid_t pid, int fd, cursors_list_fn *list,
+int64_t cursors_list(struct cursors *cursors, const struct listener *listener,
+		     const struct asked *asked, int fd, uint32_t entry, cursors_list_fn *list,
 		     void *context)
 {
 	SCOPE_LOCK(&cursors->lock);
+	struct job_place found;
 	struct cursor *cursor;
-	uint64_t mark, place;
-	int64_t r = job_read_mark(pid, fd, &mark);
+	uint64_t place;
+	int64_t r = job_read_place((pid_t)asked->notif.pid, fd, &found);
 
-	if (job_is_short((int)r))
+	if (r == 0 && found.flags & O_PATH)
+		r = -EBADF;
+	if (r < 0)
 		return r;
-	cursor = r < 0 ? NULL : find(cursors, mark);
+	cursor = find(cursors, found.mark, entry);
 	if (!cursor)
-		return -EBADF;
+		r = replace(cursors, listener, asked, fd, entry, &found, &cursor);
+	if (r < 0)
+		return r;
 	place = (uint64_t)lseek(cursor->fd, 0, SEEK_CUR);
 	r = list(context, &place);
 	if (r >= 0 && lseek(cursor->fd, (off_t)place, SEEK_SET) < 0)

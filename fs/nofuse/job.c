@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #define PIECE	    4096  /* memory is mapped by so much, or by a multiple */
@@ -17,20 +18,30 @@ void opener_waits(struct opener *opener)
 	opener->waits = NULL;
 }
 
+int job_open(pid_t pid)
+{
+	char name[JOB_NAME];
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/mem", pid);
+	fd = open(name, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int copy_open(int memory, uint64_t address, const struct iovec *here, bool write)
+{
+	ssize_t n = write ? pwrite(memory, here->iov_base, here->iov_len, (off_t)address)
+			  : pread(memory, here->iov_base, here->iov_len, (off_t)address);
+
+	return n < 0 && errno != EIO ? -errno : n < 0 || (size_t)n < here->iov_len ? -EFAULT : 0;
+}
+
 /* Where a container's profile refuses the call that is made for it, as Docker's did before 23.0. */
 static int copy_by_file(pid_t pid, uint64_t address, const struct iovec *here, bool write)
 {
-	SCOPE_CLOSE int mem = -1;
-	char name[JOB_NAME];
-	ssize_t n;
+	SCOPE_CLOSE int memory = job_open(pid);
 
-	snprintf(name, sizeof(name), "/proc/%d/mem", pid);
-	mem = open(name, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-	if (mem < 0)
-		return -errno;
-	n = write ? pwrite(mem, here->iov_base, here->iov_len, (off_t)address)
-		  : pread(mem, here->iov_base, here->iov_len, (off_t)address);
-	return n < 0 && errno != EIO ? -errno : n < 0 || (size_t)n < here->iov_len ? -EFAULT : 0;
+	return memory < 0 ? memory : copy_open(memory, address, here, write);
 }
 
 static int copy(pid_t pid, uint64_t address, const struct iovec *here, bool write)
@@ -53,6 +64,12 @@ int job_read(pid_t pid, uint64_t address, void *ret, size_t len)
 int job_write(pid_t pid, uint64_t address, const void *bytes, size_t len)
 {
 	return copy(pid, address, &(const struct iovec){(void *)(uintptr_t)bytes, len}, true);
+}
+
+int job_write_open(int memory, uint64_t address, const void *bytes, size_t len)
+{
+	return copy_open(memory, address, &(const struct iovec){(void *)(uintptr_t)bytes, len},
+			 true);
 }
 
 /* What follows the text may not be mapped. */
@@ -119,18 +136,26 @@ int job_mark(int fd, uint64_t mark)
 	return fcntl(fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
 }
 
-int job_read_mark(pid_t pid, int fd, uint64_t *ret)
+int job_read_place(pid_t pid, int fd, struct job_place *ret)
 {
 	char name[32], text[512];
+	struct job_place place = {0};
 	const char *lock;
+	unsigned flags;
 	int r;
 
 	snprintf(name, sizeof(name), "fdinfo/%d", fd);
 	r = read_proc(pid, name, text, sizeof(text));
 	if (r < 0)
 		return r;
+	if (sscanf(text, "pos: %jd flags: %o", (intmax_t *)&place.at, &flags) != 2)
+		return -EBADF;
+	place.flags = (int)flags;
 	lock = strstr(text, "OFDLCK");
-	return lock && sscanf(lock, "%*s %*s %*s %*s %*s %" SCNu64, ret) == 1 ? 0 : -EBADF;
+	if (lock && sscanf(lock, "%*s %*s %*s %*s %*s %" SCNu64, &place.mark) != 1)
+		place.mark = 0;
+	*ret = place;
+	return 0;
 }
 
 /* The name, which comes second, may have anything in it. */
@@ -144,6 +169,19 @@ pid_t job_parent(pid_t pid)
 		return r;
 	end = strrchr(text, ')');
 	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : -EPROTO;
+}
+
+/* The kernel takes its time for a status. */
+pid_t job_leader(pid_t thread)
+{
+	SCOPE_CLOSE int process = (int)syscall(SYS_pidfd_open, thread, 0);
+	char text[4096];
+	const char *line = NULL;
+	pid_t leader;
+
+	if (process < 0 && read_proc(thread, "status", text, sizeof(text)) == 0)
+		line = strstr(text, "\nTgid:");
+	return line && sscanf(line, " Tgid: %d", &leader) == 1 ? leader : thread;
 }
 
 bool job_is_short(int error)

@@ -20,6 +20,10 @@ void opener_waits(struct opener *opener);
 /* Read and write all of it. 0 or -errno. */
 int job_read(pid_t pid, uint64_t address, void *ret, size_t len);
 int job_write(pid_t pid, uint64_t address, const void *bytes, size_t len);
+/* The same of the memory that is open, which stays that of this process, whatever its number
+ * becomes. job_open() returns a descriptor or -errno. */
+int job_open(pid_t pid);
+int job_write_open(int memory, uint64_t address, const void *bytes, size_t len);
 /* A text with its NUL. 0, -ERANGE: it is longer, or -errno. */
 int job_read_text(pid_t pid, uint64_t address, char *ret, size_t room);
 
@@ -29,12 +33,22 @@ int job_read_text(pid_t pid, uint64_t address, char *ret, size_t room);
 void job_name(pid_t pid, int fd, char ret[static JOB_NAME]);
 /* What that leads to. 0 or -errno. */
 int job_link(pid_t pid, int fd, char ret[static PATH_MAX]);
-/* What of a description tells it from all others that foldfs has marked: a number from 1 up, which
- * job_read_mark() finds in each process that has it. 0 or -errno; -EBADF: it has none. */
+
+/* Marks a description, so that it is told from all others in each process that has it: by a number
+ * from 1 up, below 2^63. 0 or -errno. */
 int job_mark(int fd, uint64_t mark);
-int job_read_mark(pid_t pid, int fd, uint64_t *ret);
+/* What a descriptor of a folder is. 0 or -errno. */
+struct job_place {
+	uint64_t mark; /* 0: none */
+	off_t at;
+	int flags; /* of open(2) */
+};
+int job_read_place(pid_t pid, int fd, struct job_place *ret);
+
 /* The parent of a process; 0: it has none; or -errno. */
 pid_t job_parent(pid_t pid);
+/* The process of a thread; or, where that cannot be seen, the thread's own number. */
+pid_t job_leader(pid_t thread);
 /* Whether an error says that foldfs is short of something, and nothing of the job. */
 bool job_is_short(int error);
 

@@ -15,15 +15,16 @@ static const uint32_t unknown_calls[] = {
 
 /* Paths are looked up where foldfs is, which must be where the job is. */
 static const uint32_t refused_calls[] = {
-	SYS_chroot, SYS_pivot_root, SYS_mount, SYS_open_tree, SYS_move_mount, SYS_fsopen, SYS_setns,
+	SYS_chroot,	    SYS_pivot_root, SYS_mount,	SYS_umount2, SYS_open_tree,
+	SYS_open_tree_attr, SYS_move_mount, SYS_fsopen, SYS_fspick,  SYS_setns,
 };
 
 /* Those that may be marked, and have no sixth argument. */
 static const uint32_t marked_calls[] = {SYS_newfstatat, SYS_fstat, SYS_openat2, SYS_rt_sigaction};
 
-/* Lets a call pass if its sixth argument is the mark, but for the place that it is called from, or
- * if it only asks for a handler. The kernel remembers which calls a filter always allows, if it
- * looks at their numbers alone: so all others need not come here. */
+/* Lets a call pass if its sixth argument is the mark (0: nothing is), but for the place that it is
+ * called from, or if it only asks for a handler. The kernel remembers which calls a filter always
+ * allows, if it looks at their numbers alone: so all others need not come here. */
 static void pass_marked(struct filter *filter, uint32_t call, uint64_t mark)
 {
 	size_t place = offsetof(struct seccomp_data, instruction_pointer);
@@ -36,13 +37,15 @@ static void pass_marked(struct filter *filter, uint32_t call, uint64_t mark)
 		filter_return_if(filter, BPF_JEQ, 0, SECCOMP_RET_ALLOW);
 		filter_end_if(filter, low);
 	}
-	filter_load(filter, place);
-	filter_xor(filter, FILTER_LOW(5));
-	low = filter_if(filter, BPF_JEQ, (uint32_t)mark);
-	filter_load(filter, place + 4);
-	filter_xor(filter, FILTER_HIGH(5));
-	filter_return_if(filter, BPF_JEQ, (uint32_t)(mark >> 32), SECCOMP_RET_ALLOW);
-	filter_end_if(filter, low);
+	if (mark) {
+		filter_load(filter, place);
+		filter_xor(filter, FILTER_LOW(5));
+		low = filter_if(filter, BPF_JEQ, (uint32_t)mark);
+		filter_load(filter, place + 4);
+		filter_xor(filter, FILTER_HIGH(5));
+		filter_return_if(filter, BPF_JEQ, (uint32_t)(mark >> 32), SECCOMP_RET_ALLOW);
+		filter_end_if(filter, low);
+	}
 	filter_return(filter, SECCOMP_RET_USER_NOTIF);
 	filter_end_if(filter, is);
 }
@@ -194,4 +197,17 @@ int listener_give(const struct listener *listener, const struct asked *asked, in
 	if (listener->killable)
 		listener_answer(listener, asked, there);
 	return 0;
+}
+
+int listener_replace(const struct listener *listener, const struct asked *asked, int fd, int number,
+		     bool cloexec)
+{
+	const struct seccomp_notif_addfd given = {.id = asked->notif.id,
+						  .flags = SECCOMP_ADDFD_FLAG_SETFD,
+						  .srcfd = (uint32_t)fd,
+						  .newfd = (uint32_t)number,
+						  .newfd_flags = cloexec ? O_CLOEXEC : 0};
+	int r = control(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &given);
+
+	return r < 0 && r != -ENOENT ? r : 0;
 }

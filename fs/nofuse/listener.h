@@ -46,3 +46,7 @@ void listener_pass(const struct listener *listener, const struct asked *asked);
 /* Answers with a copy of a descriptor. 0, also where nobody waits any more; or -errno, and the call
  * still waits. */
 int listener_give(const struct listener *listener, const struct asked *asked, int fd, bool cloexec);
+/* Gives the caller a copy in the place of a descriptor that it has. 0, also where nobody waits any
+ * more, or -errno; the call waits on. */
+int listener_replace(const struct listener *listener, const struct asked *asked, int fd, int number,
+		     bool cloexec);

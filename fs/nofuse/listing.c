@@ -58,6 +58,6 @@ int64_t answer_getdents(struct call *call)
 	listing.call = call;
 	listing.room = min((size_t)(unsigned)call_rest(call, 1), sizeof(listing.bytes));
 	listing.used = 0;
-	return cursors_list(call->answers->cursors, call->pid, (int)call_argument(call, 0),
-			    give_listing, &listing);
+	return cursors_list(call->answers->cursors, &call->answers->listener, call->asked,
+			    (int)call_argument(call, 0), call->to.entry, give_listing, &listing);
 }

@@ -14,7 +14,7 @@
 struct seccomp_data;
 
 /* In the environment of the job, in hexadecimal: the mark, the device of files in memory, device
- * and inode of the folder; and its path. */
+ * and inode of the folder, and whether files in it have devices of their own; and its path. */
 #define PRELOAD_VARIABLE "FOLDFS_NO_FUSE"
 
 /* What a thread is told of a file that it opens. */
@@ -31,7 +31,7 @@ struct preload_told {
 struct skeleton;
 
 /* Sets the environment of this process, which becomes the job. Returns the mark; 0: nothing will be
- * marked, as the object was not installed. */
+ * marked, as the object was not installed, or as another mount shows the folder, too. */
 uint64_t preload_set(const struct skeleton *skeleton);
 
 /* Whether a call asks to be told, and where. */

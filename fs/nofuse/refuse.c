@@ -86,10 +86,11 @@ int64_t refuse_socket(struct call *call)
 	struct sockaddr_un name = {0};
 	char path[sizeof(name.sun_path) + 1] = "";
 	size_t len = min((uint32_t)call_rest(call, 1), sizeof(name));
-	int64_t r;
+	int64_t r = job_read(call->pid, call_rest(call, 0), &name, len);
 
-	if (job_read(call->pid, call_rest(call, 0), &name, len) < 0 || name.sun_family != AF_UNIX ||
-	    !*name.sun_path)
+	if (r < 0)
+		return call_unread((int)r);
+	if (name.sun_family != AF_UNIX || !*name.sun_path)
 		return PASS;
 	memcpy(path, name.sun_path, sizeof(name.sun_path));
 	r = refuse_new(call_find_text(call, AT_FDCWD, path, FOLLOW_NEVER, &call->to), &call->to,

@@ -109,23 +109,26 @@ static const char *below(const char *top, const char *path)
 		       : NULL;
 }
 
-/* What the kernel calls by this path. */
-static struct resolved known(const struct resolver *resolver, const char *top, const char *path)
+/* Which folder of the pack a folder is: by its inode, also at another path than that which foldfs
+ * knows. Where a filesystem numbers anew what nobody uses, and for what others have put there, by
+ * the path that the kernel has for it, of that process. */
+static struct resolved known(const struct resolver *resolver, const char *top,
+			     const struct stat *st, pid_t pid, int fd)
 {
-	const char *rest = below(top, path);
-	struct resolved ret = {.inside = rest != NULL};
+	struct resolved ret = {0};
+	char path[PATH_MAX];
+	const char *rest;
 
+	if (!S_ISDIR(st->st_mode) || st->st_dev != resolver->skeleton->device)
+		return ret;
+	ret.inside = skeleton_has(resolver->skeleton, st, &ret.entry);
+	if (ret.inside || job_link(pid, fd, path) < 0)
+		return ret;
+	rest = below(top, path);
+	ret.inside = rest;
 	if (rest)
 		ret.error = tree_find(resolver->tree, rest, strlen(rest), &ret.entry);
 	return ret;
-}
-
-/* What a descriptor with this link is. */
-static struct resolved find_open(const struct resolver *resolver, const char *top, const char *link)
-{
-	struct resolved ret = {.inside = true};
-
-	return is_marked(resolver, link, &ret.entry) ? ret : known(resolver, top, link);
 }
 
 static void find_top(char ret[static PATH_MAX])
@@ -148,21 +151,29 @@ static void enter(struct walk *walk, uint32_t entry)
 	walk->entry = entry;
 }
 
-/* To a folder that is open, or could not be opened; wherever it is. */
+/* To a folder that is open; wherever it is. 0, or why the pack has none where this one is. */
+static int go_to(struct walk *walk, int at)
+{
+	struct resolved there = {0};
+	struct stat st;
+
+	if (fstat(at, &st) == 0)
+		there = known(walk->resolver, walk->top, &st, getpid(), at);
+	leave(walk, at);
+	if (there.inside)
+		enter(walk, there.entry);
+	return there.error;
+}
+
+/* The same, if it could be opened. */
 static bool jump(struct walk *walk, int at, const struct part *part)
 {
-	char path[PATH_MAX];
-	struct resolved there;
+	int r;
 
 	if (at < 0)
 		return fail(walk);
-	leave(walk, at);
-	if (job_link(getpid(), at, path) < 0)
-		return fail(walk);
-	there = known(walk->resolver, walk->top, path);
-	if (there.inside)
-		enter(walk, there.entry);
-	return there.error ? end(walk, there.error) : arrive(walk, part);
+	r = go_to(walk, at);
+	return r ? end(walk, r) : arrive(walk, part);
 }
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -265,6 +276,16 @@ static bool end_at_file(struct walk *walk, const struct part *part)
 	return pass(walk);
 }
 
+/* Whom /proc/self means: a process, whatever its threads have of their own. */
+static int name_self(const struct walk *walk, const char *name, char *ret, size_t room)
+{
+	pid_t leader = job_leader(walk->pid);
+
+	if (strcmp(name, "self") == 0)
+		return snprintf(ret, room, "%d", leader);
+	return snprintf(ret, room, "%d/task/%d", leader, walk->pid);
+}
+
 /* Some links of /proc are more than their text; and for foldfs, /proc/self is another one. */
 static bool step_link(struct walk *walk, int link, const char *name, const struct part *part)
 {
@@ -282,14 +303,8 @@ static bool step_link(struct walk *walk, int link, const char *name, const struc
 	if (is_more)
 		return jump(walk, openat(walk->at, name, FOLDER), part);
 	if (in_proc && (strcmp(name, "self") == 0 || strcmp(name, "thread-self") == 0))
-		len = snprintf(target, sizeof(target), "%d", walk->pid);
+		len = name_self(walk, name, target, sizeof(target));
 	return follow_link(walk, target, (size_t)len);
-}
-
-static bool is_top(const struct walk *walk, const struct stat *st)
-{
-	return st->st_ino == walk->resolver->skeleton->inode &&
-	       st->st_dev == walk->resolver->skeleton->device;
 }
 
 static bool step_outside(struct walk *walk, const struct part *part)
@@ -297,23 +312,29 @@ static bool step_outside(struct walk *walk, const struct part *part)
 	char name[NAME_MAX + 1];
 	SCOPE_CLOSE int fd = -1;
 	struct stat st;
+	uint32_t entry;
 
 	if (part->len > NAME_MAX)
 		return pass(walk);
 	memcpy(name, part->name, part->len);
 	name[part->len] = '\0';
+	if (fstatat(walk->at, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+		return fail(walk);
+	if (!S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode))
+		return pass(walk);
+	walk->ret.searched = false;
+	if (skeleton_has(walk->resolver->skeleton, &st, &entry)) {
+		enter(walk, entry);
+		return arrive(walk, part);
+	}
+	if (part->last && S_ISDIR(st.st_mode))
+		return pass(walk);
 	fd = openat(walk->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return fail(walk);
 	if (S_ISLNK(st.st_mode))
 		return step_link(walk, fd, name, part);
-	if (!S_ISDIR(st.st_mode))
-		return pass(walk);
-	walk->ret.searched = false;
-	if (is_top(walk, &st))
-		enter(walk, walk->resolver->tree->root);
-	else
-		leave(walk, steal_fd(&fd));
+	leave(walk, steal_fd(&fd));
 	return arrive(walk, part);
 }
 
@@ -336,84 +357,76 @@ static struct resolved go(struct walk *walk)
 
 /* --- paths ----------------------------------------------------------------------------------- */
 
-/* What is there, and is neither a link nor a folder of the pack: most paths that are not of it. */
-static bool is_other(const struct walk *walk, const char *path)
+/* Whether a path of the kernel's ends with this one, in which no link is then, or only such ones as
+ * lead foldfs to where they lead the job: not /proc/self. */
+static bool ends_with(const char *path, const char *end)
 {
-	SCOPE_CLOSE int fd = -1;
-	char found[PATH_MAX];
-	struct stat st;
+	size_t len = strlen(path), end_len = strlen(end);
 
-	if (fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
-		return false;
-	if (!S_ISDIR(st.st_mode) || st.st_dev != walk->resolver->skeleton->device)
-		return !S_ISLNK(st.st_mode);
-	fd = open(path, FOLDER | O_NOFOLLOW);
-	return fd >= 0 && job_link(getpid(), fd, found) == 0 && !below(walk->top, found);
+	return end_len <= len && strcmp(path + len - end_len, end) == 0 &&
+	       (*end == '/' || end_len == len || path[len - end_len - 1] == '/');
 }
 
-/* Goes to the last name at once, where no link is before it, as in most paths: then the kernel
- * calls the folder above by what the path says. `base`: the folder where a relative path begins. */
-static void go_straight(struct walk *walk, const char *base)
+/* Goes to the last name at once, where no link is before it, as in most paths. Returns as go_to().
+ */
+static int go_straight(struct walk *walk)
 {
 	const char *slash = strrchr(walk->rest, '/');
-	char said[2 * PATH_MAX], found[PATH_MAX];
+	char above[PATH_MAX], found[PATH_MAX];
 	SCOPE_CLOSE int fd = -1;
-	int len;
 
 	if (!slash || slash == walk->rest || !slash[1])
-		return;
-	len = snprintf(said, sizeof(said), "%s%s", base, strcmp(base, "/") && *base ? "/" : "");
-	snprintf(said + len, sizeof(said) - (size_t)len, "%.*s", (int)(slash - walk->rest),
-		 walk->rest);
-	fd = openat(walk->at, said + len, FOLDER);
-	if (fd < 0 || job_link(getpid(), fd, found) < 0 || strcmp(found, said) != 0 ||
-	    below(walk->top, found))
-		return;
-	leave(walk, steal_fd(&fd));
+		return 0;
+	snprintf(above, sizeof(above), "%.*s", (int)(slash - walk->rest), walk->rest);
+	fd = openat(walk->at, above, FOLDER);
+	if (fd < 0 || job_link(getpid(), fd, found) < 0 || !ends_with(found, above))
+		return 0;
 	walk->rest = slash;
+	return go_to(walk, steal_fd(&fd));
+}
+
+static struct resolved failed(int error)
+{
+	return (struct resolved){.inside = true, .error = error};
 }
 
 static struct resolved resolve_absolute(struct walk *walk)
 {
 	const char *rest = below(walk->top, walk->rest);
+	int r;
 
 	if (rest) {
 		enter(walk, walk->resolver->tree->root);
 		walk->rest = rest;
 		return go(walk);
 	}
-	if (is_other(walk, walk->rest))
-		return elsewhere;
-	go_straight(walk, "");
-	if (walk->at < 0)
+	r = go_straight(walk);
+	if (r)
+		return failed(r);
+	if (!walk->inside && walk->at < 0)
 		leave(walk, open("/", FOLDER));
 	return go(walk);
 }
 
 static struct resolved resolve_relative(struct walk *walk, int fd)
 {
-	char base[JOB_NAME], path[JOB_NAME + PATH_MAX], link[PATH_MAX];
+	char base[JOB_NAME];
 	struct resolved from;
+	int at, r;
 
-	if (job_link(walk->pid, fd, link) < 0)
-		return elsewhere;
-	from = find_open(walk->resolver, walk->top, link);
-	if (from.inside && !from.error &&
-	    dataset_entry(walk->resolver->tree->dataset, from.entry).kind != FORMAT_DIRECTORY)
-		from.error = -ENOTDIR;
-	if (from.error)
-		return from;
-	if (from.inside) {
-		enter(walk, from.entry);
-		return go(walk);
-	}
 	job_name(walk->pid, fd, base);
-	snprintf(path, sizeof(path), "%s/%s", base, walk->rest);
-	if (is_other(walk, path))
-		return elsewhere;
-	leave(walk, open(base, FOLDER));
-	go_straight(walk, link);
-	return go(walk);
+	at = open(base, FOLDER);
+	if (at < 0 && job_is_short(-errno))
+		return failed(-errno);
+	if (at < 0) {
+		from = resolve_open(walk->resolver, walk->pid, fd);
+		from.error = -ENOTDIR;
+		return from;
+	}
+	r = go_to(walk, at);
+	if (r == 0 && !walk->inside)
+		r = go_straight(walk);
+	return r ? failed(r) : go(walk);
 }
 
 struct resolved resolve(const struct resolver *resolver, pid_t pid, int fd, const char *path,
@@ -436,10 +449,17 @@ struct resolved resolve(const struct resolver *resolver, pid_t pid, int fd, cons
 
 struct resolved resolve_open(const struct resolver *resolver, pid_t pid, int fd)
 {
-	char top[PATH_MAX], link[PATH_MAX];
+	char top[PATH_MAX], link[PATH_MAX], name[JOB_NAME];
+	struct resolved ret = {.inside = true};
+	struct stat st;
 
 	if (job_link(pid, fd, link) < 0)
+		*link = '\0';
+	if (is_marked(resolver, link, &ret.entry))
+		return ret;
+	job_name(pid, fd, name);
+	if (fstatat(AT_FDCWD, name, &st, 0) < 0)
 		return elsewhere;
 	find_top(top);
-	return find_open(resolver, top, link);
+	return known(resolver, top, &st, pid, fd);
 }

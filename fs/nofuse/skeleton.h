@@ -1,6 +1,9 @@
 /* The folders and links of a pack, made in a real folder, without the files: what the kernel finds
  * its way by. Processes outside of the job see empty folders, never wrong bytes.
  *
+ * All of it is reached from that folder, which is open, and by no link: whoever may write to it can
+ * put some there. Where that is somebody else, root makes none.
+ *
  * Several jobs may show the same pack in one folder: the last that ends removes what was made. One
  * that was killed leaves folders, which the next one takes over. */
 #pragma once
@@ -14,15 +17,16 @@ struct skeleton {
 	int folder;		 /* open, and locked for others to see that it is in use; -1 */
 	dev_t device;
 	ino_t inode;
-	bool created; /* the folder itself */
-	bool made;    /* what is in it may be removed */
+	bool created;	   /* the folder itself */
+	bool made;	   /* what is in it may be removed */
+	struct buf inodes; /* of the folders in it */
 };
 
 #define SKELETON_NONE ((struct skeleton){.folder = -1})
 
 /* Makes it, in `path`, which must hold nothing but a skeleton of the same pack; `create`: which may
  * be missing. *ret is SKELETON_NONE before, and to be released whatever is returned. 0 or -errno
- * with the way out. */
+ * with the way out; -EPERM also where it would be root's, and others may write to it. */
 int skeleton_make(const struct tree *tree, const char *path, bool create, struct skeleton *ret,
 		  struct err *err);
 /* Removes what was made, unless another job uses it. */
@@ -31,3 +35,6 @@ void skeleton_release(struct skeleton *skeleton);
 
 /* Opens a folder of it. Returns a descriptor or -errno. */
 int skeleton_open(const struct skeleton *skeleton, uint32_t entry, int flags);
+
+/* Whether a folder with these attributes is one of it, by whatever path that was reached. */
+bool skeleton_has(const struct skeleton *skeleton, const struct stat *st, uint32_t *ret);

@@ -227,15 +227,16 @@ static int make_copy(struct store *store, uint32_t entry, uint64_t size, struct 
 static int refuse_large(struct store *store, uint32_t entry, uint64_t size)
 {
 	const struct dataset_entry e = dataset_entry(mount_tree(store->mount)->dataset, entry);
+	uint64_t most = min(store->limits.largest, store->limits.writable);
 	char has[SIZE_TEXT], may[SIZE_TEXT];
 
 	SCOPE_LOCK(&store->lock);
 	if (!store->said)
 		log_error(
-			"'%.*s' has %s, and '--no-fuse' opens files of up to %s, which it "
+			"'%.*s' has %s, and '--no-fuse' opens files of up to %s%s, which it "
 			"copies whole: a mount reads them in parts",
-			(int)e.name_len, e.name, size_format(size, has),
-			size_format(store->limits.largest, may));
+			(int)e.name_len, e.name, size_format(size, has), size_format(most, may),
+			most < store->limits.largest ? ", as 'ulimit -f' says" : "");
 	store->said = true;
 	return -EFBIG;
 }
@@ -295,7 +296,7 @@ int store_open(struct store *store, uint32_t entry, int flags, struct opener *op
 	const struct tree *tree = mount_tree(store->mount);
 	uint64_t size = dataset_entry(tree->dataset, entry).size;
 
-	if (size > store->limits.largest)
+	if (size > min(store->limits.largest, store->limits.writable))
 		return refuse_large(store, entry, size);
 	if (size)
 		cache_opened(mount_cache(store->mount), dataset_first_extent(tree->dataset, entry),

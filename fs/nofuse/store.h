@@ -13,6 +13,7 @@ struct store_limits {
 	uint64_t bytes, files; /* of copies that are kept */
 	uint64_t making;       /* files that are copied at once */
 	uint64_t largest;      /* file that can be opened, bytes */
+	uint64_t writable;     /* the same, as `ulimit -f` has it */
 };
 
 struct store;

@@ -294,5 +294,5 @@ TEST_WITH(world, w, a_folder_with_anything_else_in_it_is_not_taken)
 	assert_done(symlink("another", path));
 	assert_int_equal(skeleton_make(&w->tree, w->folder, false, &again, &err), -ENOTEMPTY);
 	skeleton_release(&again);
-	assert_done(access(w->folder, F_OK));
+	assert_done(unlink(path)); /* what is another's would stay */
 }

@@ -3,10 +3,10 @@
  * it calls by a name of the C library is its own (-Bsymbolic): what the user preloads may lie
  * before it.
  *
- * What is no folder, no link and no file in memory is not of the pack: the folder that shows it has
- * folders and links only, and its files are in memory. A folder, a link, or nothing, is not of the
- * pack if the path says so, no link is on the way, and the folder of the pack is where it was. All
- * else, as each relative path, is asked as ever, and so is what failed.
+ * What is on another device than the folder that shows the pack, and not in memory, is not of it.
+ * What is on that device, or not there, is not of the pack if the path says so, no link is on the
+ * way, and the folder of the pack is where it was. All else, as each relative path, is asked as
+ * ever, and so is what failed.
  *
  * A call is marked by a sixth argument, which these calls have not, and which is right at this one
  * instruction only: what is left of it in a register marks nothing in a signal handler. */
@@ -36,7 +36,7 @@ int *__errno_location(void) __attribute__((weak));
 
 static struct {
 	bool known; /* what follows is: */
-	unsigned long mark, memory, device, inode;
+	unsigned long mark, memory, device, inode, odd;
 	char path[ROOM];
 } job;
 
@@ -114,6 +114,7 @@ static void learn(const char *text)
 	job.memory = take_number(&text);
 	job.device = take_number(&text);
 	job.inode = take_number(&text);
+	job.odd = take_number(&text);
 	for (; text[i] && i < ROOM - 1; i++)
 		job.path[i] = text[i];
 }
@@ -185,8 +186,16 @@ static bool stayed(void)
 	return is;
 }
 
-/* Not so of all that is elsewhere. A link has not always the device of its folder: overlayfs. */
+/* Not so of all that is elsewhere. What is no folder has not always the device of its folder:
+ * overlayfs. */
 static bool is_other(const struct stat *st)
+{
+	return st->st_dev != job.device && st->st_dev != job.memory &&
+	       ((st->st_mode & KIND) == FOLDER || !job.odd);
+}
+
+/* Of what is open: what the pack has is a folder, or a file in memory. */
+static bool is_other_open(const struct stat *st)
 {
 	unsigned kind = st->st_mode & KIND;
 
@@ -244,7 +253,7 @@ static int open_at(int at, const char *path, int flags, long mode)
 		int fd = reach(path, flags);
 
 		if (fd == -EINTR || (fd == -ENOENT && stayed()) ||
-		    (fd >= 0 && stat_open(fd, &st) && (is_other(&st) || stayed())))
+		    (fd >= 0 && stat_open(fd, &st) && (is_other_open(&st) || stayed())))
 			return object_result(fd);
 		if (fd >= 0)
 			close_it(fd);
@@ -300,7 +309,7 @@ int lstat(const char *path, struct stat *st)
 
 int fstat(int fd, struct stat *st)
 {
-	if (object_mark() && stat_open(fd, st) && (is_other(st) || stat_last(st)))
+	if (object_mark() && stat_open(fd, st) && (is_other_open(st) || stat_last(st)))
 		return 0;
 	return object_result(object_call(0, __NR_fstat, fd, st, NULL, 0));
 }

@@ -99,7 +99,7 @@ static int show_help(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	SCOPE_FREE char *words = NULL;
-	struct rlimit files;
+	struct limits limits;
 	struct err err = {0};
 
 	io_fill_standard();
@@ -120,6 +120,6 @@ int main(int argc, char **argv)
 		cmd_version();
 		return exit_finish(EXIT_DONE);
 	}
-	limits_raise_files(&files);
+	limits_raise_files(&limits);
 	return run_command(argc - 1, argv + 1);
 }

@@ -1,0 +1,302 @@
+"""By which ways the files of a job of --no-fuse are reached, whoever else writes to the folder, and
+whatever the job and its threads are short of."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from foldfs import (
+    FOLDFS, FOLDPACK, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run)
+from test_nofuse import WORDS, in_job, job, listeners  # noqa: F401  (a fixture)
+
+WITHOUT = ("env", "-u", "LD_PRELOAD")
+
+
+@pytest.fixture
+def above(place):
+    (place / "above/mnt").mkdir(parents=True)
+    return place / "above"
+
+
+# --- by other mounts, and long ways -----------------------------------------------------------
+
+TWICE = r"""
+cd "$1" && cat mnt/file mnt/folder/other "$1"/mnt/file "$1/mnt/folder/../folder/other"
+cd mnt && cat file folder/other ../mnt/file
+cd folder && cat other ../file && ls .. | wc -l && cd / && cat "$2/other" && cd "$2" && cat other
+[ -e "$1/mnt/file" ] && [ ! -e "$1/mnt/missing" ] && [ ! -e "$2/file" ] && \
+    echo yes
+"""
+
+
+@is_root
+@needs("unshare")
+@pytest.mark.parametrize("how", [(), WITHOUT], ids=["as it is", "without the object"])
+def test_another_mount_of_a_folder_above_shows_it_too(how, small, place, above):
+    (place / "twice").mkdir()
+    (place / "part").mkdir()
+    (above / "mnt/folder").mkdir()
+    mounts = 'mount --make-rprivate / && mount --bind "$1" "$2" && mount --bind "$1/mnt/folder" ' \
+             '"$3" && shift 3 && exec "$@"'
+    said = job(small[1], above / "mnt", *how, "sh", "-c", TWICE, "sh", place / "twice",
+               place / "part", before=["unshare", "-m", "sh", "-c", mounts, "sh", above,
+                                       place / "twice", place / "part"]).out
+    own, other = "content\n", "other content\n"
+    assert said == 2 * (own + other) + own + other + own + other + own + "4\n" + 2 * other + "yes\n"
+
+
+LONG = """
+import os, sys
+for name in sys.argv[1:]:
+    os.chdir(name)
+assert len(open("f").read()) == 4 and os.stat("../" + sys.argv[-1] + "/f").st_size == 4
+assert os.listdir(".") == ["f"] and not os.path.exists("g")
+fd = os.open(".", os.O_RDONLY)
+os.chdir("/")
+print(os.listdir(fd), open("f", opener=lambda p, f: os.open(p, f, dir_fd=fd)).read())
+"""
+
+
+def test_a_working_folder_whose_path_is_too_long_is_no_hindrance(place):
+    names = ["y" * 240, "z" * 240]
+    (place / "src" / names[0] / names[1]).mkdir(parents=True)
+    (place / "src" / names[0] / names[1] / "f").write_text("text")
+    run(FOLDPACK, "create", "-q", place / "src", place / "long.lmdb")
+    top = place
+    for _ in range(15):
+        top = top / ("x" * 245)
+    top.mkdir(parents=True)
+    assert in_job(place / "long.lmdb", top, LONG, *names).out == "['f'] text\n"
+
+
+# --- whoever else writes there ----------------------------------------------------------------
+
+BESIDE = """
+import os, subprocess, sys
+top, link = sys.argv[1:]
+print("begun", flush=True)
+sys.stdin.read()
+os.chdir(top + "/folder")
+fd = os.open(top, os.O_RDONLY)
+for path in ("other", "../folder/other", "./other", top + "/folder/other", link + "/folder/other",
+             "/proc/self/cwd/other", f"/dev/fd/{fd}/folder/other",
+             "/proc/self/cwd/../folder/other"):
+    assert open(path).read() == "other content\\n", path
+    assert os.stat(path).st_size == os.lstat(path).st_size == 14, path
+    assert os.access(path, os.R_OK) and not os.access(path, os.W_OK), path
+for path in ("new", top + "/folder/new", link + "/new", "../new", "/proc/self/cwd/new"):
+    assert not os.path.lexists(path), path
+assert sorted(os.listdir(".")) == ["other"]
+for command in ("cat other", f"cat {link}/folder/other", f"cat {top}/folder/other"):
+    assert subprocess.check_output(command, shell=True) == b"other content\\n", command
+print("all")
+"""
+
+
+@pytest.mark.parametrize("how", [(), WITHOUT], ids=["as it is", "without the object"])
+def test_what_others_put_there_is_not_shown(how, small, place, point):
+    os.symlink(point, place / "link")
+    with subprocess.Popen([FOLDFS, *WORDS, small[1], point, "--", *how, sys.executable, "-c",
+                           BESIDE, point, place / "link"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout.readline() == "begun\n"
+        (point / "folder/other").write_text("of somebody else")
+        (point / "folder/new").write_text("new")
+        (point / "new").write_text("new")
+        assert running.communicate(timeout=PATIENCE)[0] == "all\n"
+    assert (point / "folder/other").read_text() == "of somebody else"
+
+
+SHARED = """
+import ctypes, os, sys
+top, user, links = sys.argv[1], int(sys.argv[2]), eval(sys.argv[3])
+libc = ctypes.CDLL(None)
+os.setgroups([])
+os.setgid(user)
+os.setuid(user)
+fd = libc.inotify_init1(0)
+assert libc.inotify_add_watch(fd, top.encode(), 0x100) >= 0  # IN_CREATE
+print("watches", flush=True)
+os.read(fd, 4096)
+for name, target in links.items():
+    try:
+        os.symlink(target, os.path.join(top, name))
+    except FileExistsError:
+        print("late", flush=True)
+"""
+
+
+def state(folder):
+    return sorted((path.relative_to(folder), path.lstat().st_mode, path.lstat().st_uid,
+                   path.read_bytes() if path.is_file() else b"") for path in folder.rglob("*"))
+
+
+@is_root
+@needs("setpriv")
+@pytest.mark.parametrize("victim", ["file", "folder", "full"])
+def test_links_that_others_put_there_lead_nowhere(victim, place):
+    """Between the look at what is there, and what is made and removed."""
+    (place / "src").mkdir()
+    for i in range(400):
+        (place / f"src/c{i:04}/sub").mkdir(parents=True)
+    os.symlink("somewhere", place / "src/c0399/link")
+    run(FOLDPACK, "create", "-q", place / "src", place / "many.lmdb")
+    victims, top = place / "victims", place / "shared"
+    (victims / "folder").mkdir(parents=True)
+    (victims / "full/sub").mkdir(parents=True)
+    (victims / "full/link").write_text("a file")
+    (victims / "file").write_text("secret")
+    (victims / "file").chmod(0o600)
+    (victims / "folder").chmod(0o700)
+    for path in [victims, *victims.rglob("*")]:
+        os.chown(path, SOMEBODY, SOMEBODY)
+    before = state(victims)
+    top.mkdir()
+    os.chown(top, SOMEBODY, SOMEBODY)
+    top.chmod(0o777)
+    with subprocess.Popen([sys.executable, "-c", SHARED, top, str(NOBODY),
+                           repr({"c0399": str(victims / victim)})], stdout=subprocess.PIPE,
+                          text=True) as evil:
+        assert evil.stdout.readline() == "watches\n"
+        done = job(place / "many.lmdb", top, "true", before=as_user(SOMEBODY), status=None)
+        if evil.communicate(timeout=PATIENCE)[0]:
+            pytest.skip("the link came too late")
+    assert done.returncode == 1 and "c0399" in done.err
+    assert state(victims) == before
+    assert os.readlink(top / "c0399") == str(victims / victim)
+
+
+@is_root
+@pytest.mark.parametrize("owner, mode", [(SOMEBODY, 0o755), (0, 0o777), (0, 0o775), (0, 0o1777)])
+def test_root_makes_nothing_where_others_may_write(owner, mode, small, point):
+    os.chown(point, owner, 0)
+    point.chmod(mode)
+    done = job(small[1], point, "true", status=1)
+    assert "others may write to it" in done.err and "--mkdir" in done.err
+    assert os.listdir(point) == []
+
+
+def test_mkdir_makes_a_folder_of_its_own_and_removes_no_other(small, place):
+    made, moved = place / "made", place / "moved"
+    with subprocess.Popen(["sh", "-c", 'umask 0; exec "$@"', "sh", FOLDFS, *WORDS, "--mkdir",
+                           small[1], made, "--", "sh", "-c", "echo begun; read line; true"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdout.readline() == b"begun\n"
+        assert made.stat().st_mode & 0o777 == 0o755
+        made.rename(moved)
+        made.mkdir()
+        running.communicate(timeout=PATIENCE)
+    assert made.is_dir() and running.returncode == 0
+    made.rmdir()
+    job(small[1], made, "true", options=["--mkdir"])
+    assert not made.exists()
+
+
+# --- threads with something of their own ------------------------------------------------------
+
+OWN = """
+import ctypes, os, sys, threading
+top, libc = sys.argv[1], ctypes.CDLL(None)
+os.chdir(top)
+fd = os.open("folder", os.O_RDONLY)
+def apart():
+    assert libc.unshare(0x200 | 0x400) == 0  # CLONE_FS | CLONE_FILES
+    os.chdir("/")
+    os.dup2(os.open("/", os.O_RDONLY), fd)
+    for path, there in {"/proc/self/cwd/file": True, "/proc/thread-self/cwd/file": False,
+                        f"/dev/fd/{fd}/other": True, f"/proc/self/fd/{fd}/../file": True,
+                        f"/proc/thread-self/fd/{fd}/other": False, "file": False}.items():
+        assert os.path.exists(path) == there, path
+    assert open("/proc/self/cwd/folder/other").read() == "other content\\n"
+    done.append(True)
+done = []
+thread = threading.Thread(target=apart)
+thread.start()
+thread.join()
+print(done, os.listdir(fd))
+"""
+
+
+def test_self_is_the_process_and_not_its_thread(small, point):
+    assert in_job(small[1], point, OWN).out == "[True] ['other']\n"
+
+
+IN_ROOT = """
+import ctypes, errno, os, struct, sys
+top, above = sys.argv[1], os.path.dirname(sys.argv[1])
+libc = ctypes.CDLL(None, use_errno=True)
+def opened(folder, path, resolve, mode=0):
+    how = struct.pack("QQQ", os.O_RDONLY, mode, resolve)
+    fd = libc.syscall(437, os.open(folder, os.O_PATH), path.encode(), how, len(how))
+    return errno.errorcode[ctypes.get_errno()] if fd < 0 else "opened"
+for resolve in (0, 0x4, 0x8, 0x10):  # no links, beneath, in root
+    print(opened(top, "file", resolve), opened(top, "/file", resolve),
+          opened(above, "/mnt/file", resolve), opened(above, "mnt/file", resolve),
+          opened(above, "/other", resolve), opened(above, "other", resolve))
+print(opened(top, "file", 0, 0o644))
+"""
+
+
+def test_paths_that_are_to_stay_in_a_folder_fail_loudly(small, above):
+    """Programs that ask for that have another way where the kernel is too old."""
+    (above / "other").write_text("text")
+    out = in_job(small[1], above / "mnt", IN_ROOT).out.splitlines()
+    assert out[0].split() == ["opened", "ENOENT", "ENOENT", "opened", "ENOENT", "opened"]
+    assert out[1].split() == ["ENOSYS", "ENOENT", "ENOENT", "ENOSYS", "ENOENT", "opened"]
+    assert out[2].split() == ["ENOSYS", "EXDEV", "EXDEV", "ENOSYS", "EXDEV", "opened"]
+    assert out[3].split() == ["ENOSYS", "ENOSYS", "ENOSYS", "ENOSYS", "opened", "opened"]
+    assert out[4:] == ["EINVAL"]
+
+
+# --- limits -----------------------------------------------------------------------------------
+
+FEW = """
+import errno, os, sys, threading
+top, wrong = sys.argv[1], []
+def read():
+    for _ in range(30):
+        for path in ("file", "folder/other", "./folder/../file"):
+            try:
+                os.stat(path)
+                os.close(os.open(path, os.O_RDONLY))
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE):
+                    wrong.append((path, error))
+os.chdir(top)
+threads = [threading.Thread(target=read) for _ in range(24)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(wrong)
+"""
+
+
+@pytest.mark.parametrize("files", [16, 18])
+def test_files_are_never_missing_because_descriptors_are_short(files, small, point):
+    limit = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"]
+    assert in_job(small[1], point, FEW, before=limit).out == "[]\n"
+
+
+def test_a_limit_of_the_size_of_files_is_named(small, place, point):
+    """Files in memory count, too. Root may raise it, and a job keeps its own."""
+    trees = place / "src"
+    trees.mkdir()
+    (trees / "large").write_bytes(b"x" * 1000000)
+    (trees / "small").write_bytes(b"y" * 1000)
+    run(FOLDPACK, "create", "-q", trees, place / "p.lmdb")
+    done = job(place / "p.lmdb", point, "sh", "-c",
+               f"cat {point}/small {point}/large | wc -c; ulimit -f",
+               before=["bash", "-c", 'ulimit -f 100; exec "$@"', "bash"])
+    if done.out.split()[0] == "1001000":
+        assert done.err == ""
+    else:
+        assert done.out.split()[0] == "1000" and "File too large" in done.err
+        assert "'large' has 977 KiB, and '--no-fuse' opens files of up to 100 KiB, as 'ulimit " \
+            "-f' says" in done.err
+    assert done.out.split()[1] == "200"  # of 512 bytes
+    done = job(place / "p.lmdb", point, "sh", "-c", f"cat {point}/large | wc -c",
+               before=["bash", "-c", 'ulimit -S -f 100; exec "$@"', "bash"])
+    assert (done.out, done.err) == ("1000000\n", "")

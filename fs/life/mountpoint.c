@@ -1,15 +1,14 @@
 #include "fs/life/mountpoint.h"
 #include "base/clock.h"
-#include "base/fstype.h"
 #include "base/log.h"
 #include "base/mountinfo.h"
 #include "base/peer.h"
 #include "base/scope.h"
 #include "base/statx.h"
+#include "fs/life/place.h"
 #include "fs/life/stats.h"
 #include "pack/format.h"
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <poll.h>
 #include <spawn.h>
@@ -21,7 +20,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -69,40 +67,21 @@ const char *mountpoint_fstype(dev_t device, char buf[static 64])
 	return buf;
 }
 
-/* Its last part: "." of "/". */
-static const char *name_in_folder(const char *path)
-{
-	const char *name = strrchr(path, '/') + 1;
-
-	return *name ? name : ".";
-}
-
-/* Opens the folder above an absolute path. Returns a descriptor or -errno. */
-static int open_above(const char *path)
-{
-	char above[PATH_MAX];
-	int fd;
-
-	snprintf(above, sizeof(above), "%.*s", (int)(strrchr(path, '/') + 1 - path), path);
-	fd = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 /* Unmounts what is at the path if it is the mount with that device; 0: whatever it is. */
 static int unmount_device(const char *path, dev_t device, int flags)
 {
-	SCOPE_CLOSE int above = open_above(path);
+	SCOPE_CLOSE int above = place_above(path);
 	char opened[NAME_MAX + 64];
 	struct statx_file found;
 	int r = above;
 
 	if (r >= 0 && device)
-		r = statx_file(above, name_in_folder(path), &found);
+		r = statx_file(above, place_name(path), &found);
 	if (r < 0)
 		return r;
 	if (device && found.device != device)
 		return -EBUSY;
-	snprintf(opened, sizeof(opened), "/proc/self/fd/%d/%s", above, name_in_folder(path));
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d/%s", above, place_name(path));
 	return umount2(opened, flags | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
 }
 
@@ -136,9 +115,8 @@ static bool is_dead(int error)
 static int open_mountpoint(struct mountpoint *mountpoint)
 {
 	scope_close(&mountpoint->folder);
-	mountpoint->folder = openat(mountpoint->above, name_in_folder(mountpoint->path),
-				    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return mountpoint->folder < 0 ? -errno : 0;
+	mountpoint->folder = place_open(mountpoint->above, place_name(mountpoint->path), O_PATH);
+	return mountpoint->folder < 0 ? mountpoint->folder : 0;
 }
 
 static int check_empty(struct mountpoint *mountpoint, struct err *err)
@@ -162,48 +140,11 @@ static int check_empty(struct mountpoint *mountpoint, struct err *err)
 			       "folder");
 }
 
-/* The absolute path, even if the folder is missing, or under a dead mount. NULL with errno. */
-static char *absolute_path(const char *path)
-{
-	SCOPE_FREE char *above = strdup(path), *copy = strdup(path), *folder = NULL;
-	char *real = realpath(path, NULL), *ret;
-
-	if (real || (errno != ENOENT && !is_dead(errno)) || !above || !copy)
-		return real;
-	folder = realpath(dirname(above), NULL);
-	if (!folder ||
-	    asprintf(&ret, "%s/%s", strcmp(folder, "/") ? folder : "", basename(copy)) < 0)
-		return NULL;
-	return ret;
-}
-
-/* Makes the path absolute, by the folder above that was opened. */
-static int look_above(struct mountpoint *mountpoint, const char *path)
-{
-	SCOPE_FREE char *absolute = absolute_path(path);
-	char opened[64], above[PATH_MAX];
-	ssize_t len;
-
-	if (!absolute)
-		return -errno;
-	mountpoint->above = open_above(absolute);
-	if (mountpoint->above < 0)
-		return mountpoint->above;
-	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", mountpoint->above);
-	len = readlink(opened, above, sizeof(above));
-	if (len < 0 || len == sizeof(above))
-		mountpoint->path = steal_ptr(&absolute);
-	else if (asprintf(&mountpoint->path, "%.*s/%s", len > 1 ? (int)len : 0, above,
-			  name_in_folder(absolute)) < 0)
-		mountpoint->path = NULL;
-	return mountpoint->path ? 0 : -ENOMEM;
-}
-
 static int check_folder(const struct mountpoint *mountpoint, const char *path, struct err *err)
 {
 	struct stat st;
 
-	if (mountpoint->path ? fstatat(mountpoint->above, name_in_folder(mountpoint->path), &st,
+	if (mountpoint->path ? fstatat(mountpoint->above, place_name(mountpoint->path), &st,
 				       AT_SYMLINK_NOFOLLOW) == 0
 			     : stat(path, &st) == 0)
 		return S_ISDIR(st.st_mode) ? 0 : err_set(err, -ENOTDIR, "not a folder");
@@ -304,7 +245,7 @@ static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct 
 int mountpoint_look(struct mountpoint *mountpoint, const char *path, const char *pack,
 		    struct err *err)
 {
-	int looked = look_above(mountpoint, path), r;
+	int looked = place_find(path, &mountpoint->path, &mountpoint->above), r;
 
 	if (looked == 0) {
 		mountpoint->lock = lock_path(mountpoint->path);
@@ -339,28 +280,16 @@ int mountpoint_take_over(struct mountpoint *mountpoint, const char *path, struct
 	return 0;
 }
 
-/* A folder that other machines see is not removed at the end: they may use it too, and removing it
- * would unmount what they have mounted there. */
-static void note_created(struct mountpoint *mountpoint)
-{
-	struct statfs fs;
-
-	mountpoint->created = open_mountpoint(mountpoint) == 0 &&
-			      fstatfs(mountpoint->folder, &fs) == 0 && !fstype_is_remote(&fs) &&
-			      statx_file(mountpoint->above, name_in_folder(mountpoint->path),
-					 &mountpoint->made) == 0;
-}
-
 int mountpoint_create(struct mountpoint *mountpoint, struct err *err)
 {
 	int r;
 
 	if (!mountpoint->path)
 		return err_set(err, -ENOENT, "cannot be created: %s", strerror(ENOENT));
-	if (mkdirat(mountpoint->above, name_in_folder(mountpoint->path), 0755) == 0)
-		note_created(mountpoint);
-	else if (errno != EEXIST)
-		return err_set(err, -errno, "cannot be created: %s", strerror(errno));
+	r = place_create(mountpoint->above, place_name(mountpoint->path), &mountpoint->created,
+			 &mountpoint->made);
+	if (r < 0)
+		return err_set(err, r, "cannot be created: %s", strerror(-r));
 	r = check_folder(mountpoint, mountpoint->path, err);
 	return r < 0 ? r : check_empty(mountpoint, err);
 }
@@ -372,7 +301,7 @@ int mountpoint_reopen(struct mountpoint *mountpoint, struct err *err)
 	int r;
 
 	scope_close(&mountpoint->above);
-	mountpoint->above = open_above(mountpoint->path);
+	mountpoint->above = place_above(mountpoint->path);
 	r = mountpoint->above < 0 ? mountpoint->above : open_mountpoint(mountpoint);
 	if (r == 0 && (fstat(before, &then) < 0 || fstat(mountpoint->folder, &now) < 0 ||
 		       then.st_dev != now.st_dev || then.st_ino != now.st_ino))
@@ -467,20 +396,6 @@ static int abort_connection(const struct mountpoint *mountpoint)
 	return fd < 0 || write(fd, "1", 1) < 0 ? -errno : 0;
 }
 
-/* Another folder may be there by now, and those above may have other names. */
-static int remove_created(const struct mountpoint *mountpoint)
-{
-	const char *name = name_in_folder(mountpoint->path);
-	struct statx_file found;
-	int r = statx_file(mountpoint->above, name, &found);
-
-	if (r < 0)
-		return r;
-	if (!statx_is_same(&found, &mountpoint->made))
-		return -ESTALE;
-	return unlinkat(mountpoint->above, name, AT_REMOVEDIR) < 0 ? -errno : 0;
-}
-
 static int act_on(struct mountpoint *mountpoint, enum task task)
 {
 	switch (task) {
@@ -497,7 +412,8 @@ static int act_on(struct mountpoint *mountpoint, enum task task)
 	case TASK_ABORT:
 		return abort_connection(mountpoint);
 	case TASK_REMOVE:
-		return remove_created(mountpoint);
+		return place_remove(mountpoint->above, place_name(mountpoint->path),
+				    &mountpoint->made);
 	default:
 		return -EINVAL;
 	}
@@ -542,7 +458,7 @@ void mountpoint_mounted(struct mountpoint *mountpoint)
 	struct statx_file root;
 
 	if (!mountpoint->handed_over &&
-	    statx_file(mountpoint->above, name_in_folder(mountpoint->path), &root) == 0)
+	    statx_file(mountpoint->above, place_name(mountpoint->path), &root) == 0)
 		mountpoint->device = root.device;
 	/* Open, they would keep the filesystem that they are on, if that is unmounted first. */
 	close_folder(mountpoint);

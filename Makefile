@@ -239,7 +239,9 @@ $(B)/unit/test_pressure: $(call objects,fs/pressure.c fs/memory.c)
 $(B)/unit/test_inval: $(call objects,fs/inval.c)
 $(B)/unit/test_busy_poll: $(call objects,fs/busy_poll.c)
 $(B)/unit/test_stall: $(call objects,fs/stall.c)
-$(B)/unit/test_resolve: $(call objects,$(addprefix fs/nofuse/,job.c resolve.c skeleton.c) fs/tree.c)
+$(B)/unit/test_resolve: $(call objects,$(addprefix fs/nofuse/,job.c resolve.c skeleton.c) \
+	fs/life/place.c fs/tree.c)
+$(B)/unit/test_skeleton: $(call objects,fs/nofuse/skeleton.c fs/life/place.c fs/tree.c)
 $(B)/unit/test_listener: $(call objects,fs/nofuse/listener.c fs/life/filter.c)
 $(B)/unit/test_sandbox: $(call objects,$(addprefix fs/life/,sandbox.c filter.c helper.c))
 # Of the tool, threads need these; with ThreadSanitizer all others would be compiled for nothing.

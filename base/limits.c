@@ -77,11 +77,14 @@ void limits_give_back(const struct limits *limits)
 	setrlimit(RLIMIT_FSIZE, &limits->size);
 }
 
+static uint64_t files_allowed(void)
+{
+	return min(get(RLIMIT_NOFILE).rlim_cur, (rlim_t)INT_MAX);
+}
+
 uint64_t limits_spare_files(void)
 {
-	struct rlimit files;
-
-	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? INT_MAX / SPARE : files.rlim_cur / SPARE;
+	return files_allowed() / SPARE;
 }
 
 bool limits_is_spare(int fd)
@@ -93,7 +96,7 @@ uint64_t limits_files_left(void)
 {
 	SCOPE_CLOSE int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	return next < 0 ? 0 : sub_sat(limits_spare_files() * SPARE, (uint64_t)next);
+	return next < 0 ? 0 : sub_sat(files_allowed(), (uint64_t)next);
 }
 
 void limits_avoid_oom_killer(void)

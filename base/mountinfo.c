@@ -38,8 +38,8 @@ static bool parse_mount(char *line, struct mountinfo *ret)
 	char *tail = strstr(line, " - ");
 	unsigned major_number, minor_number;
 
-	if (!tail || sscanf(line, "%*d %*d %u:%u %4095s %4095s", &major_number, &minor_number,
-			    ret->root, ret->path) != 4)
+	if (!tail ||
+	    sscanf(line, "%*d %*d %u:%u %*s %4095s", &major_number, &minor_number, ret->path) != 3)
 		return false;
 	tail += strlen(" - ");
 	if (!take_field(&tail, ret->type, sizeof(ret->type)) ||
@@ -47,7 +47,6 @@ static bool parse_mount(char *line, struct mountinfo *ret)
 	    !take_field(&tail, ret->options, sizeof(ret->options)))
 		return false;
 	ret->device = makedev(major_number, minor_number);
-	mountinfo_unescape(ret->root);
 	mountinfo_unescape(ret->path);
 	mountinfo_unescape(ret->source);
 	return true;

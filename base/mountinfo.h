@@ -8,7 +8,6 @@
 
 struct mountinfo {
 	dev_t device;
-	char root[PATH_MAX]; /* of the filesystem, what is at the path */
 	char path[PATH_MAX], type[64], source[PATH_MAX], options[1024];
 };
 

@@ -16,11 +16,13 @@ int statx_direct_io(int fd, uint32_t *ret_memory, uint32_t *ret_offset);
 struct statx_file {
 	dev_t device;
 	uint64_t inode;
-	int64_t made; /* ns */
+	int64_t made;	/* ns */
+	mode_t type;	/* S_IFDIR and so on */
+	uint64_t mount; /* its number; before Linux 5.8, of no meaning */
 };
 
-/* What is at the path from the folder, as far as the kernel knows it without asking the filesystem.
- * A link is not followed. Returns 0 or -errno. */
+/* What is at the path from the folder ("": itself), as far as the kernel knows it without asking
+ * the filesystem. A link is not followed. Returns 0 or -errno. */
 int statx_file(int folder, const char *path, struct statx_file *ret);
 
 static inline bool statx_is_same(const struct statx_file *a, const struct statx_file *b)

@@ -94,8 +94,8 @@ bool tree_child(const struct tree *tree, uint32_t folder, uint64_t place, struct
 
 /* --- permissions ----------------------------------------------------------------------------- */
 
-/* Finds the rest of a line of /proc/PID/status. NULL: there is none, as where /proc hides
- * processes. */
+/* Finds the rest of a line of /proc/PID/status. NULL with errno: there is none, as where /proc
+ * hides processes. */
 static char *read_status(pid_t pid, const char *name, char *line, size_t room)
 {
 	SCOPE_FILE FILE *file = NULL;
@@ -106,23 +106,24 @@ static char *read_status(pid_t pid, const char *name, char *line, size_t room)
 	while (file && fgets(line, (int)room, file))
 		if (strncmp(line, name, strlen(name)) == 0)
 			return line + strlen(name);
+	if (file)
+		errno = ENODATA;
 	return NULL;
 }
 
-/* The fourth number is the one that counts for files. */
-static bool know(struct tree_user *user)
+/* The fourth number is the one that counts for files. 0 or -errno. */
+static int know(struct tree_user *user)
 {
 	char line[GROUPS_LINE];
-	const char *uid, *gid;
+	const char *uid, *gid = NULL;
 
 	if (user->known)
-		return true;
+		return 0;
 	uid = read_status(user->pid, "Uid:", line, sizeof(line));
-	if (!uid || sscanf(uid, "%*u %*u %*u %u", &user->uid) != 1)
-		return false;
-	gid = read_status(user->pid, "Gid:", line, sizeof(line));
+	if (uid && sscanf(uid, "%*u %*u %*u %u", &user->uid) == 1)
+		gid = read_status(user->pid, "Gid:", line, sizeof(line));
 	user->known = gid && sscanf(gid, "%*u %*u %*u %u", &user->gid) == 1;
-	return user->known;
+	return user->known ? 0 : -errno;
 }
 
 /* Returns 1, 0, or -errno if that cannot be known. */
@@ -134,7 +135,7 @@ static int in_group(gid_t gid, const struct tree_user *user)
 		return 1;
 	rest = read_status(user->pid, "Groups:", line, sizeof(line));
 	if (!rest || !strchr(rest, '\n'))
-		return -ESRCH;
+		return rest ? -ENODATA : -errno;
 	for (;; rest = end) {
 		unsigned long group = strtoul(rest, &end, 10);
 
@@ -144,12 +145,17 @@ static int in_group(gid_t gid, const struct tree_user *user)
 			return 1;
 	}
 }
-
-/* What the group may, what all others may, or if it is not known which of them it is, both. */
-static mode_t mode_for(const struct stat *st, const struct tree_user *user)
+/* Whether an error says that this process is short of something, and nothing of who asks. */
+static bool is_short(int error)
 {
-	mode_t all = st->st_mode, group = all >> 3;
-	int member;
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
+}
+
+/* What the group may, what all others may, or if it is not known which of them it is, both. Returns
+ * bits of a mode, or -errno. */
+static int mode_for(const struct stat *st, const struct tree_user *user)
+{
+	int all = (int)st->st_mode, group = all >> 3, member;
 
 	if (user->uid == st->st_uid)
 		return all >> 6;
@@ -157,23 +163,25 @@ static mode_t mode_for(const struct stat *st, const struct tree_user *user)
 		return all;
 	member = in_group(st->st_gid, user);
 	if (member < 0)
-		return group & all;
+		return is_short(member) ? member : group & all;
 	return member ? group : all;
 }
 
 /* Who asks counts only where not all have the same rights. Root may all but execute what nobody
- * may. */
-static bool may(const struct stat *st, mode_t access, struct tree_user *user)
+ * may. Returns 0, -EACCES, or -errno. */
+static int check_mode(const struct stat *st, int access, struct tree_user *user)
 {
-	mode_t mode = st->st_mode, all = mode & mode >> 3 & mode >> 6;
+	int mode = (int)st->st_mode, all = mode & mode >> 3 & mode >> 6, r;
 
 	if ((all & access) == access)
-		return true;
-	if (!know(user))
-		return false;
+		return 0;
+	r = know(user);
+	if (r < 0)
+		return is_short(r) ? r : -EACCES;
 	if (user->uid == 0)
-		return !(access & X_OK) || S_ISDIR(mode) || mode & 0111;
-	return (mode_for(st, user) & access) == access;
+		return !(access & X_OK) || S_ISDIR(st->st_mode) || mode & 0111 ? 0 : -EACCES;
+	r = mode_for(st, user);
+	return r < 0 ? r : (r & access) == access ? 0 : -EACCES;
 }
 
 /* A file's first name may be outside of what the mount shows. */
@@ -183,8 +191,8 @@ int tree_access(const struct tree *tree, uint32_t entry, int access, struct tree
 		struct stat st;
 		int r = tree_stat(tree, entry, &st);
 
-		if (r == 0 && !may(&st, (mode_t)access, user))
-			r = -EACCES;
+		if (r == 0)
+			r = check_mode(&st, access, user);
 		if (r < 0 || entry == tree->root || entry == DATASET_ROOT)
 			return r;
 		entry = dataset_entry(tree->dataset, entry).parent;

@@ -26,6 +26,8 @@
 #define UNNAMED	     (O_TMPFILE & ~O_DIRECTORY)
 #define IN_ROOT	     0x10 /* RESOLVE_IN_ROOT */
 #define RESOLVE_END  0x40 /* above the flags of openat2(2) that keep a path within a folder */
+#define NO_FLAGS     (~UINT64_C(0x7fffff) | 0x3c) /* of open(2) */
+#define HOW_MAX	     4072			  /* bytes of later releases: up to a page in all */
 
 uint64_t call_argument(const struct call *call, int index)
 {
@@ -44,7 +46,7 @@ static int check_access(const struct call *call, uint32_t entry, int access)
 	struct tree_user user = {.pid = call->pid};
 	int r = tree_access(call->answers->tree, entry, access, &user);
 
-	return r == 0 || r == -EACCES ? r : -EIO;
+	return r == 0 || r == -EACCES || job_is_short(r) ? r : -EIO;
 }
 
 int64_t call_find_text(const struct call *call, int from, const char *text, enum follow follow,
@@ -121,27 +123,27 @@ static int stat_entry(const struct call *call, struct stat *ret)
 	ret->st_ino = call_number(call, ret->st_ino);
 	ret->st_dev = call->answers->skeleton->device;
 	job_space(call->pid, space);
-	if (strcmp(space, call->answers->space) != 0) {
-		ret->st_uid = job_id(call->pid, "uid_map", ret->st_uid);
-		ret->st_gid = job_id(call->pid, "gid_map", ret->st_gid);
-	}
-	return r < 0 ? -EIO : 0;
+	if (r == 0 && strcmp(space, call->answers->space) != 0)
+		r = job_ids(call->pid, &ret->st_uid, &ret->st_gid);
+	return r == 0 || job_is_short(r) ? r : -EIO;
 }
 
 /* The caller may have gone, and its number been given to another process: of another user, where
- * root writes. */
+ * root answers one that has not all its rights. Such a one is written to by what was opened before,
+ * which also writes what may only be read. */
 int64_t call_give(const struct call *call, uint64_t address, const void *bytes, size_t len,
 		  int64_t result)
 {
-	SCOPE_CLOSE int memory = call->answers->root ? job_open(call->pid) : -1;
+	bool lesser = call->answers->root && !job_is_equal(call->pid, call->answers->space);
+	SCOPE_CLOSE int memory = lesser ? job_open(call->pid) : -1;
 	int r = -EINTR;
 
-	if (call->answers->root && memory < 0)
-		return call_unread(memory) == PASS ? -EFAULT : memory;
+	if (lesser && memory < 0)
+		return job_is_short(memory) ? memory : -EFAULT;
 	if (listener_waits(&call->answers->listener, call->asked))
-		r = memory < 0 ? job_write(call->pid, address, bytes, len)
-			       : job_write_open(memory, address, bytes, len);
-	return r < 0 ? -EFAULT : result;
+		r = lesser ? job_write_open(memory, address, bytes, len)
+			   : job_write(call->pid, address, bytes, len);
+	return r < 0 ? job_is_short(r) ? r : -EFAULT : result;
 }
 
 /* --- opening --------------------------------------------------------------------------------- */
@@ -270,40 +272,50 @@ static int64_t answer_open(struct call *call)
 	}
 }
 
-/* The folder that a path begins at is its root. */
-static int64_t find_in_root(struct call *call)
-{
-	char text[PATH_MAX];
-	const char *path = text;
-	int r = job_read_text(call->pid, call_argument(call, call->row->path), text, sizeof(text));
+struct how {
+	uint64_t flags, mode, resolve; /* struct open_how */
+};
 
+/* 0, or PASS: the kernel refuses it, whatever the path is; or another answer. */
+static int64_t read_how(const struct call *call, struct how *ret)
+{
+	uint64_t address = call_rest(call, 0), size = call_rest(call, 1);
+	char more[HOW_MAX] = "";
+	int r;
+
+	if (size < sizeof(*ret) || size > sizeof(*ret) + sizeof(more))
+		return PASS;
+	r = job_read(call->pid, address, ret, sizeof(*ret));
+	if (r == 0)
+		r = job_read(call->pid, address + sizeof(*ret), more, size - sizeof(*ret));
 	if (r < 0)
 		return call_unread(r);
-	path += strspn(path, "/");
-	return call_find_text(call, (int)call_argument(call, call->row->fd), *path ? path : ".",
-			      FOLLOW_ALWAYS, &call->to);
+	if (*more || memcmp(more, more + 1, sizeof(more) - 1) != 0 || ret->flags & NO_FLAGS ||
+	    ret->resolve >= RESOLVE_END || ret->mode & ~UINT64_C(07777) ||
+	    (ret->mode && !(ret->flags & (O_CREAT | UNNAMED))) ||
+	    (ret->flags & O_PATH &&
+	     ret->flags & ~(uint64_t)(O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)))
+		return PASS;
+	return 0;
 }
 
 /* Where a path is to stay within a folder, the kernel sees to it for what is not of the pack; for
- * what is, programs have another way. What the kernel does not know it refuses itself. */
+ * what could be, programs have another way. */
 static int64_t answer_open_how(struct call *call)
 {
-	struct {
-		uint64_t flags, mode, resolve;
-	} how = {0}; /* struct open_how */
-	int64_t r = 0;
+	const struct resolver *resolver = &call->answers->resolver;
+	struct how how;
+	int64_t r = read_how(call, &how);
 
-	if (call_rest(call, 1) >= sizeof(how))
-		r = job_read(call->pid, call_rest(call, 0), &how, sizeof(how));
-	if (r < 0)
-		return call_unread((int)r);
-	if (how.flags > UINT32_MAX || how.resolve >= RESOLVE_END ||
-	    (how.mode && !(how.flags & (O_CREAT | UNNAMED))))
-		return PASS;
+	if (r)
+		return r;
 	call->flags = how.flags;
 	if (how.resolve == 0)
 		return answer_open(call);
-	r = how.resolve & IN_ROOT ? find_in_root(call) : call_find(call, FOLLOW_ALWAYS);
+	if (how.resolve & IN_ROOT)
+		return resolve_is_above(resolver, call->pid, (int)call_argument(call, 0)) ? -ENOSYS
+											  : PASS;
+	r = call_find(call, FOLLOW_ALWAYS);
 	return r == PASS ? PASS : -ENOSYS;
 }
 
@@ -538,7 +550,7 @@ static const struct row table[] = {
 	{SYS_fchmodat2, refuse_change, 0, 1, 3, NO, 0, EITHER},
 	{SYS_fchown, refuse_change, 0, NO, NO, NO, 0, 0},
 	{SYS_fchownat, refuse_change, 0, 1, 4, NO, 0, EITHER},
-	{SYS_utimensat, refuse_change, 0, 1, 3, NO, NULL_PATH, EITHER},
+	{SYS_utimensat, refuse_times, 0, 1, 3, 2, NULL_PATH, EITHER},
 	{SYS_setxattr, refuse_change, NO, 0, NO, NO, 0, 0},
 	{SYS_lsetxattr, refuse_change, NO, 0, NO, NO, NOFOLLOW, 0},
 	{SYS_fsetxattr, refuse_change, 0, NO, NO, NO, 0, 0},
@@ -582,15 +594,19 @@ size_t calls_listed(uint32_t ret[static CALLS_MAX])
 	return ROWS;
 }
 
-/* Other threads soon close what they have open. */
+/* Where descriptors are short, what is only kept is given up; and other threads soon close what
+ * they have open. */
 static int64_t answer_patiently(struct call *call)
 {
 	const struct timespec tick = {.tv_nsec = CLOCK_SECOND / TRIES};
 	int64_t r = call->row->answer(call);
 
-	for (int tries = TRIES; r == -EMFILE && tries > 0; tries--) {
+	for (int tries = TRIES; (r == -EMFILE || r == -ENFILE) && tries > 0; tries--) {
+		bool closed = cursors_give_up(call->answers->cursors);
+
 		opener_waits(&call->opener);
-		nanosleep(&tick, NULL);
+		if (!store_give_up(call->answers->store) && !closed)
+			nanosleep(&tick, NULL);
 		r = call->row->answer(call);
 	}
 	return r;

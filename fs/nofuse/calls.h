@@ -19,7 +19,7 @@ struct answers {
 	struct cursors *cursors;
 	struct listener listener;
 	char space[JOB_NAME]; /* the user namespace of this process */
-	bool root;	      /* it is root's, who can write to every process */
+	bool root;	      /* this process can write to those of others */
 };
 
 /* The numbers of the calls that are answered. Returns how many; `most` is enough. */
@@ -97,5 +97,6 @@ call_fn answer_getdents;
 
 /* Calls that would change something, execute or watch it: the errors that a read-only mount gives,
  * or others where it could do it. */
-call_fn refuse_change, refuse_truncate, refuse_making, refuse_socket, refuse_removal, refuse_rename,
-	refuse_link, refuse_execution, refuse_old_listing, refuse_watch, enter_folder;
+call_fn refuse_change, refuse_times, refuse_truncate, refuse_making, refuse_socket, refuse_removal,
+	refuse_rename, refuse_link, refuse_execution, refuse_old_listing, refuse_watch,
+	enter_folder;

@@ -83,6 +83,22 @@ static int replace(struct cursors *cursors, const struct listener *listener,
 		     : listener_replace(listener, asked, (*ret)->fd, fd, place->flags & O_CLOEXEC);
 }
 
+bool cursors_give_up(struct cursors *cursors)
+{
+	SCOPE_LOCK(&cursors->lock);
+
+	for (unsigned i = 0; i < cursors->most; i++) {
+		struct cursor *oldest = &cursors->kept[(cursors->next + i) % cursors->most];
+
+		if (oldest->fd) {
+			close(oldest->fd);
+			oldest->fd = 0;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* --- opening and listing --------------------------------------------------------------------- */
 
 int cursors_open(struct cursors *cursors, uint32_t entry, int flags)

@@ -23,6 +23,9 @@ void cursors_free(struct cursors *cursors); /* NULL is fine */
  * caller's, or -errno. */
 int cursors_open(struct cursors *cursors, uint32_t entry, int flags);
 
+/* Gives up the oldest that is kept. Returns whether there was one. */
+bool cursors_give_up(struct cursors *cursors);
+
 /* Lists from a place on, and moves it behind what was given. Returns a result, or -errno: the place
  * stays. */
 typedef int64_t cursors_list_fn(void *context, uint64_t *place);

@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -171,17 +172,21 @@ pid_t job_parent(pid_t pid)
 	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : -EPROTO;
 }
 
-/* The kernel takes its time for a status. */
+/* The kernel takes its time for a status: one that can be had for the asking is a process. */
 pid_t job_leader(pid_t thread)
 {
 	SCOPE_CLOSE int process = (int)syscall(SYS_pidfd_open, thread, 0);
 	char text[4096];
-	const char *line = NULL;
+	const char *line;
 	pid_t leader;
+	int r = process < 0 ? read_proc(thread, "status", text, sizeof(text)) : 0;
 
-	if (process < 0 && read_proc(thread, "status", text, sizeof(text)) == 0)
-		line = strstr(text, "\nTgid:");
-	return line && sscanf(line, " Tgid: %d", &leader) == 1 ? leader : thread;
+	if (process >= 0)
+		return thread;
+	if (r < 0)
+		return r;
+	line = strstr(text, "\nTgid:");
+	return line && sscanf(line, " Tgid: %d", &leader) == 1 ? leader : -EPROTO;
 }
 
 bool job_is_short(int error)
@@ -199,19 +204,51 @@ void job_space(pid_t pid, char ret[static JOB_NAME])
 	ret[len < 0 ? 0 : len] = '\0';
 }
 
-/* A line is: the first one there, the first one here, how many. */
-uint32_t job_id(pid_t pid, const char *map, uint32_t id)
+/* A line is: the first one there, the first one here, how many. What cannot be seen stays as it is.
+ */
+static int map_id(pid_t pid, const char *map, uint32_t *id)
 {
 	char text[4096], *line = text;
 	uint32_t there, here, count;
-	int len = 0;
+	int len = 0, r = read_proc(pid, map, text, sizeof(text));
 
-	if (read_proc(pid, map, text, sizeof(text)) < 0)
-		return id;
+	if (r < 0)
+		return job_is_short(r) ? r : 0;
 	for (; sscanf(line, "%" SCNu32 " %" SCNu32 " %" SCNu32 "%n", &there, &here, &count, &len) ==
 	       3;
 	     line += len)
-		if (id >= here && id - here < count)
-			return there + (id - here);
-	return OVERFLOW_ID;
+		if (*id >= here && *id - here < count) {
+			*id = there + (*id - here);
+			return 0;
+		}
+	*id = OVERFLOW_ID;
+	return 0;
+}
+
+int job_ids(pid_t pid, uid_t *uid, gid_t *gid)
+{
+	int r = map_id(pid, "uid_map", uid);
+
+	return r < 0 ? r : map_id(pid, "gid_map", gid);
+}
+
+/* 0: this process. */
+static uint64_t capabilities(pid_t pid)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, pid};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	syscall(SYS_capget, &header, data);
+	return data[0].permitted | (uint64_t)data[1].permitted << 32;
+}
+
+bool job_is_equal(pid_t pid, const char *space)
+{
+	uint64_t own = capabilities(0);
+	char found[JOB_NAME];
+
+	if (!own || own & ~capabilities(pid))
+		return false;
+	job_space(pid, found);
+	return strcmp(found, space) == 0;
 }

@@ -47,12 +47,15 @@ int job_read_place(pid_t pid, int fd, struct job_place *ret);
 
 /* The parent of a process; 0: it has none; or -errno. */
 pid_t job_parent(pid_t pid);
-/* The process of a thread; or, where that cannot be seen, the thread's own number. */
+/* The process of a thread, or -errno. */
 pid_t job_leader(pid_t thread);
 /* Whether an error says that foldfs is short of something, and nothing of the job. */
 bool job_is_short(int error);
 
 /* What names the user namespace of a process; "": that cannot be known. */
 void job_space(pid_t pid, char ret[static JOB_NAME]);
-/* What a process calls a user or group, by the map of its namespace: "uid_map", "gid_map". */
-uint32_t job_id(pid_t pid, const char *map, uint32_t id);
+/* Turns a user and a group into what a process calls them, by the maps of its namespace, where
+ * these can be seen. 0, or -errno: foldfs is short of something. */
+int job_ids(pid_t pid, uid_t *uid, gid_t *gid);
+/* Whether a process, of the user namespace of this name, may do all that this one may. */
+bool job_is_equal(pid_t pid, const char *space);

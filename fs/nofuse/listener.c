@@ -20,7 +20,8 @@ static const uint32_t refused_calls[] = {
 };
 
 /* Those that may be marked, and have no sixth argument. */
-static const uint32_t marked_calls[] = {SYS_newfstatat, SYS_fstat, SYS_openat2, SYS_rt_sigaction};
+static const uint32_t marked_calls[] = {SYS_newfstatat, SYS_fstat, SYS_statx, SYS_openat2,
+					SYS_rt_sigaction};
 
 /* Lets a call pass if its sixth argument is the mark (0: nothing is), but for the place that it is
  * called from, or if it only asks for a handler. The kernel remembers which calls a filter always

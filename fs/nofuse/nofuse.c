@@ -30,6 +30,7 @@
  * 4,096 of one folder, a relative path in it took 65 us instead of 15. */
 #define CURSORS_MAX 256
 #define IN_HAND	    16 /* descriptors for looks at paths and processes */
+#define FILES_LEAST 9  /* of descriptors, with which it serves at all */
 #define STORE_LEAST (32 * MIB)
 #define STOP	    SIGURG /* interrupts a thread that waits */
 
@@ -89,7 +90,7 @@ int nofuse_new(struct mount *mount, struct nofuse **ret, struct err *err)
 {
 	const struct settings *settings = mount_settings(mount);
 	struct nofuse *nofuse = calloc(1, sizeof(*nofuse));
-	uint64_t left = sub_sat(limits_files_left(), IN_HAND);
+	uint64_t files = limits_files_left(), left = sub_sat(files, IN_HAND);
 	struct store_limits limits = choose_limits(mount, left);
 	struct answers *answers;
 	int r;
@@ -103,7 +104,7 @@ int nofuse_new(struct mount *mount, struct nofuse **ret, struct err *err)
 	nofuse->skeleton = SKELETON_NONE;
 	nofuse->outside = OUTSIDE_NONE;
 	answers->listener = LISTENER_NONE;
-	r = probe_listener(err);
+	r = files < FILES_LEAST ? -EMFILE : probe_listener(err);
 	if (r == 0)
 		r = skeleton_make(mount_tree(mount), settings->mountpoint, settings->mkdir,
 				  &nofuse->skeleton, err);
@@ -156,13 +157,13 @@ static void kill_children(void)
 	}
 }
 
-/* Whether there is none left; takes those that have ended. */
+/* Whether there is none left; takes those that have ended. Other threads wait for their own. */
 static bool reap(void)
 {
 	pid_t pid;
 
 	do
-		pid = waitpid(-1, NULL, WNOHANG);
+		pid = waitpid(-1, NULL, WNOHANG | __WNOTHREAD);
 	while (pid > 0);
 	return pid < 0;
 }

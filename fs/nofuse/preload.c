@@ -1,6 +1,5 @@
 #include "fs/nofuse/preload.h"
 #include "base/beside.h"
-#include "base/mountinfo.h"
 #include "base/scope.h"
 #include "fs/nofuse/skeleton.h"
 #include <linux/magic.h>
@@ -42,79 +41,21 @@ static int find_memory(dev_t *ret)
 	return 0;
 }
 
-/* What of a path is below another, with its '/'; NULL: it is not. */
-static const char *below(const char *path, const char *top)
-{
-	size_t len = strcmp(top, "/") == 0 ? 0 : strlen(top);
-
-	return strncmp(path, top, len) == 0 && (path[len] == '/' || !path[len]) ? path + len : NULL;
-}
-
-/* Calls a function with each mount that there is, until it returns true. Returns whether it did. */
-static bool find_mount(bool matches(const struct mountinfo *mount, void *context), void *context)
-{
-	SCOPE_FILE FILE *table = fopen("/proc/self/mountinfo", "re");
-	SCOPE_FREE char *line = NULL;
-	struct mountinfo mount;
-	size_t room = 0;
-
-	while (table && mountinfo_next(table, &line, &room, &mount) == 0)
-		if (matches(&mount, context))
-			return true;
-	return false;
-}
-
-/* Where the folder is. */
-struct place {
-	const struct skeleton *skeleton;
-	struct mountinfo mount;
-	char path[2 * PATH_MAX]; /* in the filesystem */
-};
-
-/* The last line of the longest path. */
-static bool take_mount(const struct mountinfo *mount, void *context)
-{
-	struct place *place = context;
-
-	if (below(place->skeleton->path, mount->path) &&
-	    strlen(mount->path) >= strlen(place->mount.path))
-		place->mount = *mount;
-	return false;
-}
-
-static bool shows(const struct mountinfo *mount, void *context)
-{
-	const struct place *place = context;
-
-	return mount->device == place->mount.device &&
-	       strcmp(mount->path, place->mount.path) != 0 && below(place->path, mount->root);
-}
-
-/* Whether other paths lead there without a link, by another mount of the filesystem. */
-static bool is_seen_twice(const struct skeleton *skeleton)
-{
-	struct place place = {.skeleton = skeleton};
-
-	find_mount(take_mount, &place);
-	snprintf(place.path, sizeof(place.path), "%s%s",
-		 strcmp(place.mount.root, "/") ? place.mount.root : "",
-		 below(skeleton->path, place.mount.path));
-	return find_mount(shows, &place);
-}
-
 uint64_t preload_set(const struct skeleton *skeleton)
 {
 	SCOPE(buf_release) struct buf said = BUF_INIT;
 	uint64_t mark;
+	struct statx_file folder;
 	struct statfs fs;
 	dev_t memory = 0;
 
-	if (add_object() < 0 || is_seen_twice(skeleton) || find_memory(&memory) < 0 ||
-	    fstatfs(skeleton->folder, &fs) < 0 ||
+	if (add_object() < 0 || find_memory(&memory) < 0 || fstatfs(skeleton->folder, &fs) < 0 ||
+	    statx_file(skeleton->folder, "", &folder) < 0 ||
 	    getrandom(&mark, sizeof(mark), 0) != sizeof(mark) ||
-	    buf_addf(&said, "%jx %jx %jx %jx %x %s", (uintmax_t)mark, (uintmax_t)memory,
+	    buf_addf(&said, "%jx %jx %jx %jx %jx %x %s", (uintmax_t)mark, (uintmax_t)memory,
 		     (uintmax_t)skeleton->device, (uintmax_t)skeleton->inode,
-		     fs.f_type == OVERLAYFS_SUPER_MAGIC, skeleton->path) < 0 ||
+		     (uintmax_t)folder.mount, fs.f_type == OVERLAYFS_SUPER_MAGIC,
+		     skeleton->path) < 0 ||
 	    setenv(PRELOAD_VARIABLE, said.data, 1) < 0)
 		return 0;
 	return mark;

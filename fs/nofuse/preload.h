@@ -13,8 +13,9 @@
 
 struct seccomp_data;
 
-/* In the environment of the job, in hexadecimal: the mark, the device of files in memory, device
- * and inode of the folder, and whether files in it have devices of their own; and its path. */
+/* In the environment of the job, in hexadecimal: the mark, the device of files in memory, device,
+ * inode and mount of the folder, and whether files in it have devices of their own; and its path.
+ */
 #define PRELOAD_VARIABLE "FOLDFS_NO_FUSE"
 
 /* What a thread is told of a file that it opens. */

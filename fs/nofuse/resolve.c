@@ -18,7 +18,6 @@ struct walk {
 	pid_t pid;
 	enum follow follow;
 	unsigned links;	  /* that were followed */
-	const char *top;  /* where the folder of the pack is: it may have moved */
 	bool inside;	  /* then `entry` is where; else `at` */
 	uint32_t entry;	  /* a folder */
 	int at;		  /* a folder that is open */
@@ -69,10 +68,8 @@ static bool end(struct walk *walk, int error)
 }
 
 /* What cannot be looked at is not of the pack, unless it is foldfs that is short of something. */
-static bool fail(struct walk *walk)
+static bool fail(struct walk *walk, int error)
 {
-	int error = -errno;
-
 	return job_is_short(error) ? end(walk, error) : pass(walk);
 }
 
@@ -109,32 +106,37 @@ static const char *below(const char *top, const char *path)
 		       : NULL;
 }
 
+/* Where the folder of the pack is: it may have moved. */
+static void find_top(char ret[static PATH_MAX])
+{
+	if (!getcwd(ret, PATH_MAX))
+		*ret = '\0';
+}
+
 /* Which folder of the pack a folder is: by its inode, also at another path than that which foldfs
  * knows. Where a filesystem numbers anew what nobody uses, and for what others have put there, by
  * the path that the kernel has for it, of that process. */
-static struct resolved known(const struct resolver *resolver, const char *top,
-			     const struct stat *st, pid_t pid, int fd)
+static struct resolved known(const struct resolver *resolver, const struct statx_file *file,
+			     pid_t pid, int fd)
 {
 	struct resolved ret = {0};
-	char path[PATH_MAX];
+	char top[PATH_MAX], path[PATH_MAX];
 	const char *rest;
+	int r;
 
-	if (!S_ISDIR(st->st_mode) || st->st_dev != resolver->skeleton->device)
+	if (file->type != S_IFDIR || file->device != resolver->skeleton->device)
 		return ret;
-	ret.inside = skeleton_has(resolver->skeleton, st, &ret.entry);
+	r = skeleton_find(resolver->skeleton, file, &ret.entry);
+	ret.inside = r == 0 || job_is_short(r);
+	ret.error = ret.inside ? r : 0;
 	if (ret.inside || job_link(pid, fd, path) < 0)
 		return ret;
+	find_top(top);
 	rest = below(top, path);
 	ret.inside = rest;
 	if (rest)
 		ret.error = tree_find(resolver->tree, rest, strlen(rest), &ret.entry);
 	return ret;
-}
-
-static void find_top(char ret[static PATH_MAX])
-{
-	if (!getcwd(ret, PATH_MAX))
-		*ret = '\0';
 }
 
 static void leave(struct walk *walk, int at)
@@ -155,10 +157,10 @@ static void enter(struct walk *walk, uint32_t entry)
 static int go_to(struct walk *walk, int at)
 {
 	struct resolved there = {0};
-	struct stat st;
+	struct statx_file file;
 
-	if (fstat(at, &st) == 0)
-		there = known(walk->resolver, walk->top, &st, getpid(), at);
+	if (statx_file(at, "", &file) == 0)
+		there = known(walk->resolver, &file, getpid(), at);
 	leave(walk, at);
 	if (there.inside)
 		enter(walk, there.entry);
@@ -171,7 +173,7 @@ static bool jump(struct walk *walk, int at, const struct part *part)
 	int r;
 
 	if (at < 0)
-		return fail(walk);
+		return fail(walk, -errno);
 	r = go_to(walk, at);
 	return r ? end(walk, r) : arrive(walk, part);
 }
@@ -211,7 +213,7 @@ static bool follow_link(struct walk *walk, const char *target, size_t len)
 		return true;
 	root = open("/", FOLDER);
 	if (root < 0)
-		return fail(walk);
+		return fail(walk, -errno);
 	leave(walk, root);
 	return true;
 }
@@ -276,11 +278,14 @@ static bool end_at_file(struct walk *walk, const struct part *part)
 	return pass(walk);
 }
 
-/* Whom /proc/self means: a process, whatever its threads have of their own. */
+/* Whom /proc/self means: a process, whatever its threads have of their own. The length, or -errno.
+ */
 static int name_self(const struct walk *walk, const char *name, char *ret, size_t room)
 {
 	pid_t leader = job_leader(walk->pid);
 
+	if (leader < 0)
+		return leader;
 	if (strcmp(name, "self") == 0)
 		return snprintf(ret, room, "%d", leader);
 	return snprintf(ret, room, "%d/task/%d", leader, walk->pid);
@@ -293,9 +298,9 @@ static bool step_link(struct walk *walk, int link, const char *name, const struc
 	ssize_t len = readlinkat(link, "", target, sizeof(target) - 1);
 	bool in_proc = is_in_proc(link), is_more = in_proc && !is_proc(walk->at);
 
-	if (len <= 0)
+	if (len <= 0 && !is_more)
 		return pass(walk);
-	target[len] = '\0';
+	target[len < 0 ? 0 : len] = '\0'; /* it may be too long for a text */
 	if (is_more && is_marked(walk->resolver, target, &walk->entry))
 		return end_at_file(walk, part);
 	if (!follows(walk, part))
@@ -304,6 +309,8 @@ static bool step_link(struct walk *walk, int link, const char *name, const struc
 		return jump(walk, openat(walk->at, name, FOLDER), part);
 	if (in_proc && (strcmp(name, "self") == 0 || strcmp(name, "thread-self") == 0))
 		len = name_self(walk, name, target, sizeof(target));
+	if (len < 0)
+		return fail(walk, (int)len);
 	return follow_link(walk, target, (size_t)len);
 }
 
@@ -311,28 +318,33 @@ static bool step_outside(struct walk *walk, const struct part *part)
 {
 	char name[NAME_MAX + 1];
 	SCOPE_CLOSE int fd = -1;
-	struct stat st;
+	struct statx_file file;
 	uint32_t entry;
+	int r;
 
 	if (part->len > NAME_MAX)
 		return pass(walk);
 	memcpy(name, part->name, part->len);
 	name[part->len] = '\0';
-	if (fstatat(walk->at, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
-		return fail(walk);
-	if (!S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode))
+	r = statx_file(walk->at, name, &file);
+	if (r < 0)
+		return fail(walk, r);
+	if (file.type != S_IFLNK && file.type != S_IFDIR)
 		return pass(walk);
 	walk->ret.searched = false;
-	if (skeleton_has(walk->resolver->skeleton, &st, &entry)) {
+	r = skeleton_find(walk->resolver->skeleton, &file, &entry);
+	if (r == 0) {
 		enter(walk, entry);
 		return arrive(walk, part);
 	}
-	if (part->last && S_ISDIR(st.st_mode))
+	if (job_is_short(r))
+		return end(walk, r);
+	if (part->last && file.type == S_IFDIR)
 		return pass(walk);
 	fd = openat(walk->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return fail(walk);
-	if (S_ISLNK(st.st_mode))
+	if (fd < 0)
+		return fail(walk, -errno);
+	if (file.type == S_IFLNK)
 		return step_link(walk, fd, name, part);
 	leave(walk, steal_fd(&fd));
 	return arrive(walk, part);
@@ -392,9 +404,12 @@ static struct resolved failed(int error)
 
 static struct resolved resolve_absolute(struct walk *walk)
 {
-	const char *rest = below(walk->top, walk->rest);
+	char top[PATH_MAX];
+	const char *rest;
 	int r;
 
+	find_top(top);
+	rest = below(top, walk->rest);
 	if (rest) {
 		enter(walk, walk->resolver->tree->root);
 		walk->rest = rest;
@@ -408,12 +423,39 @@ static struct resolved resolve_absolute(struct walk *walk)
 	return go(walk);
 }
 
+/* As statx_file(), of a folder that a job has open, or works in. */
+static int statx_job(pid_t pid, int fd, struct statx_file *ret)
+{
+	char name[JOB_NAME], path[JOB_NAME + 2];
+
+	job_name(pid, fd, name);
+	snprintf(path, sizeof(path), "%s/.", name);
+	return statx_file(AT_FDCWD, path, ret);
+}
+
+/* Which of the pack's that is. */
+static int look_at(const struct resolver *resolver, pid_t pid, int fd, struct resolved *ret)
+{
+	struct statx_file file;
+	int r = statx_job(pid, fd, &file);
+
+	if (r == 0)
+		*ret = known(resolver, &file, pid, fd);
+	return r;
+}
+
 static struct resolved resolve_relative(struct walk *walk, int fd)
 {
 	char base[JOB_NAME];
-	struct resolved from;
-	int at, r;
+	struct resolved from = {0};
+	int at, r = look_at(walk->resolver, walk->pid, fd, &from);
 
+	if (from.error)
+		return from;
+	if (from.inside) {
+		enter(walk, from.entry);
+		return go(walk);
+	}
 	job_name(walk->pid, fd, base);
 	at = open(base, FOLDER);
 	if (at < 0 && job_is_short(-errno))
@@ -423,43 +465,55 @@ static struct resolved resolve_relative(struct walk *walk, int fd)
 		from.error = -ENOTDIR;
 		return from;
 	}
-	r = go_to(walk, at);
-	if (r == 0 && !walk->inside)
-		r = go_straight(walk);
+	leave(walk, at);
+	r = go_straight(walk);
 	return r ? failed(r) : go(walk);
 }
 
 struct resolved resolve(const struct resolver *resolver, pid_t pid, int fd, const char *path,
 			enum follow follow)
 {
-	char top[PATH_MAX], room[2 * PATH_MAX];
+	char room[2 * PATH_MAX];
 	size_t len = strlen(path);
 	struct walk walk = {.resolver = resolver,
 			    .pid = pid,
 			    .follow = follow,
-			    .top = top,
 			    .at = -1,
 			    .rest = path,
 			    .room = room,
 			    .ret.slash = len && path[len - 1] == '/'};
 
-	find_top(top);
 	return *path == '/' ? resolve_absolute(&walk) : resolve_relative(&walk, fd);
 }
 
 struct resolved resolve_open(const struct resolver *resolver, pid_t pid, int fd)
 {
-	char top[PATH_MAX], link[PATH_MAX], name[JOB_NAME];
+	char link[PATH_MAX];
 	struct resolved ret = {.inside = true};
-	struct stat st;
+	int r;
 
-	if (job_link(pid, fd, link) < 0)
-		*link = '\0';
-	if (is_marked(resolver, link, &ret.entry))
+	if (job_link(pid, fd, link) == 0 && is_marked(resolver, link, &ret.entry))
 		return ret;
-	job_name(pid, fd, name);
-	if (fstatat(AT_FDCWD, name, &st, 0) < 0)
-		return elsewhere;
-	find_top(top);
-	return known(resolver, top, &st, pid, fd);
+	r = look_at(resolver, pid, fd, &ret);
+	return r == 0 ? ret : job_is_short(r) ? failed(r) : elsewhere;
+}
+
+bool resolve_is_above(const struct resolver *resolver, pid_t pid, int fd)
+{
+	struct statx_file wanted, here = {0}, below;
+	SCOPE_CLOSE int at = open(".", FOLDER);
+
+	if (statx_job(pid, fd, &wanted) < 0)
+		return false;
+	do {
+		SCOPE_CLOSE int before = at;
+
+		below = here;
+		at = openat(before, "..", FOLDER);
+		if (statx_file(at, "", &here) < 0)
+			return true;
+		if (statx_is_same(&here, &wanted))
+			return true;
+	} while (!statx_is_same(&here, &below));
+	return resolve_open(resolver, pid, fd).inside;
 }

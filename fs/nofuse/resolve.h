@@ -49,5 +49,8 @@ struct resolved resolve(const struct resolver *resolver, pid_t pid, int fd, cons
 /* What a descriptor, or the working folder, is. */
 struct resolved resolve_open(const struct resolver *resolver, pid_t pid, int fd);
 
+/* Whether a descriptor, or the working folder, is one of the pack, or above it. */
+bool resolve_is_above(const struct resolver *resolver, pid_t pid, int fd);
+
 /* The name of the file in memory of an entry. */
 void resolver_name(const struct resolver *resolver, uint32_t entry, char ret[static 64]);

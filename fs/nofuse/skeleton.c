@@ -1,12 +1,13 @@
 #include "fs/nofuse/skeleton.h"
+#include "base/fstype.h"
+#include "base/io.h"
 #include "base/scope.h"
-#include "fs/nofuse/job.h"
+#include "base/search.h"
+#include "fs/life/place.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/file.h>
-
-#define FOLDER (O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* A folder or link that it has below its own folder. */
 struct part {
@@ -18,8 +19,9 @@ struct part {
 };
 
 /* A folder of it, as the filesystem knows it. */
-struct inode {
-	ino_t number;
+struct known {
+	uint64_t inode;
+	int64_t made;
 	uint32_t entry;
 };
 
@@ -29,20 +31,18 @@ typedef int part_fn(struct skeleton *skeleton, const struct part *part, struct e
  * descriptor or -errno. */
 static int open_above(const struct skeleton *skeleton, const char *path, const char **ret_name)
 {
-	SCOPE_CLOSE int at = openat(skeleton->folder, ".", O_PATH | FOLDER);
+	int at = place_open(skeleton->folder, ".", O_PATH);
 	const char *slash;
 
 	for (; at >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
+		SCOPE_CLOSE int before = at;
 		char name[NAME_MAX + 1];
-		int next;
 
 		snprintf(name, sizeof(name), "%.*s", (int)(slash - path), path);
-		next = openat(at, name, O_PATH | FOLDER);
-		close(at);
-		at = next;
+		at = place_open(before, name, O_PATH);
 	}
 	*ret_name = path;
-	return at < 0 ? -errno : steal_fd(&at);
+	return at;
 }
 
 static bool is_below(const struct tree *tree, uint32_t entry)
@@ -112,12 +112,12 @@ static int refuse_unreadable(const struct part *part, int error, struct err *err
 /* Whether a real folder, if there is one, has only what the pack has there. */
 static int check_folder(struct skeleton *skeleton, const struct part *part, struct err *err)
 {
-	int fd = openat(part->above, part->name, O_RDONLY | FOLDER);
+	int fd = place_open(part->above, part->name, O_RDONLY);
 	SCOPE_DIR DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *found;
 
 	if (fd < 0)
-		return errno == ENOENT ? 0 : refuse_unreadable(part, -errno, err);
+		return fd == -ENOENT ? 0 : refuse_unreadable(part, fd, err);
 	if (!dir) {
 		close(fd);
 		return -ENOMEM;
@@ -155,28 +155,50 @@ static int check_part(struct skeleton *skeleton, const struct part *part, struct
 
 /* --- making and removing --------------------------------------------------------------------- */
 
-/* Whoever made it must be able to remove it. */
+static int note_folder(struct skeleton *skeleton, int fd, uint32_t entry)
+{
+	struct statx_file file;
+	int r = statx_file(fd, "", &file);
+
+	return r < 0 ? r
+		     : buf_add(&skeleton->known, &(struct known){file.inode, file.made, entry},
+			       sizeof(struct known));
+}
+
+/* Of another user, it would be his to change. Some filesystems give all that is theirs to one. */
+static bool is_own(const struct skeleton *skeleton, int fd)
+{
+	struct stat top, st;
+
+	return fstat(fd, &st) == 0 &&
+	       (st.st_uid == geteuid() ||
+		(fstat(skeleton->folder, &top) == 0 && st.st_uid == top.st_uid));
+}
+
+/* Whoever made it must be able to remove it, and nobody else may write to it. Where modes cannot be
+ * set, they stay: the job is shown those of the pack. */
 static int make_folder(struct skeleton *skeleton, const struct part *part)
 {
 	SCOPE_CLOSE int fd = -1;
-	struct stat st, found;
-	mode_t mode;
+	struct stat st;
+	bool made;
 	int r = tree_stat(skeleton->tree, part->entry, &st);
 
 	if (r < 0)
 		return r;
-	mode = (st.st_mode & 0777) | 0700;
-	if (mkdirat(part->above, part->name, 0700) < 0 && errno != EEXIST)
+	made = mkdirat(part->above, part->name, 0700) == 0;
+	if (!made && errno != EEXIST)
 		return -errno;
-	fd = openat(part->above, part->name, O_RDONLY | FOLDER);
-	if (fd < 0 || fstat(fd, &found) < 0 ||
-	    ((found.st_mode & 0777) != mode && fchmod(fd, mode) < 0))
-		return -errno;
-	return buf_add(&skeleton->inodes, &(struct inode){found.st_ino, part->entry},
-		       sizeof(struct inode));
+	fd = place_open(part->above, part->name, O_RDONLY);
+	if (fd < 0)
+		return fd;
+	if (!made && !is_own(skeleton, fd))
+		return -EPERM;
+	(void)io_set_mode(fd, (st.st_mode & 0755) | 0700);
+	return note_folder(skeleton, fd, part->entry);
 }
 
-static int make_link(struct skeleton *skeleton, const struct part *part)
+static int make_link(const struct skeleton *skeleton, const struct part *part)
 {
 	SCOPE(buf_release) struct buf target = BUF_INIT;
 	size_t len;
@@ -184,7 +206,9 @@ static int make_link(struct skeleton *skeleton, const struct part *part)
 
 	if (buf_addf(&target, "%.*s", (int)len, packed) < 0)
 		return -ENOMEM;
-	return symlinkat(target.data, part->above, part->name) < 0 && errno != EEXIST ? -errno : 0;
+	if (symlinkat(target.data, part->above, part->name) == 0)
+		return 0;
+	return errno == EEXIST ? check_link(skeleton, part) : -errno;
 }
 
 static int make_part(struct skeleton *skeleton, const struct part *part, struct err *err)
@@ -223,32 +247,27 @@ static int check_owner(const struct stat *st, struct err *err)
 
 static int open_own(struct skeleton *skeleton, const char *path, bool create, struct err *err)
 {
-	char found[PATH_MAX];
+	SCOPE_CLOSE int above = -1;
+	struct statx_file made, file;
 	struct stat st;
-	int r;
+	int r = place_find(path, &skeleton->path, &above);
 
-	if (create && mkdir(path, 0755) == 0)
-		skeleton->created = true;
-	skeleton->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = skeleton->folder < 0 || fstat(skeleton->folder, &st) < 0
-		    ? -errno
-		    : job_link(getpid(), skeleton->folder, found);
-	if (r == -ENOENT)
+	if (r == 0 && create)
+		r = place_create(above, place_name(skeleton->path), &skeleton->created, &made);
+	if (r == 0)
+		r = place_open(above, place_name(skeleton->path), O_RDONLY);
+	if (r == -ENOENT && !create)
 		return err_set(err, r, "is missing; '--mkdir' creates it");
 	if (r < 0)
 		return err_set(err, r, "%s", strerror(-r));
-	skeleton->path = strdup(found);
+	skeleton->folder = r;
+	if (fstat(skeleton->folder, &st) < 0 || statx_file(skeleton->folder, "", &file) < 0)
+		return err_set(err, -errno, "%s", strerror(errno));
+	skeleton->created = skeleton->created && statx_is_same(&file, &made);
 	skeleton->device = st.st_dev;
 	skeleton->inode = st.st_ino;
 	(void)flock(skeleton->folder, LOCK_SH);
-	return skeleton->path ? check_owner(&st, err) : -ENOMEM;
-}
-
-static int compare_inodes(const void *a, const void *b)
-{
-	const struct inode *one = a, *other = b;
-
-	return (one->number > other->number) - (one->number < other->number);
+	return check_owner(&st, err);
 }
 
 int skeleton_make(const struct tree *tree, const char *path, bool create, struct skeleton *ret,
@@ -268,15 +287,15 @@ int skeleton_make(const struct tree *tree, const char *path, bool create, struct
 	if (r == 0)
 		r = call_with_all(ret, make_part, err);
 	if (r == 0)
-		buf_sort(&ret->inodes, sizeof(struct inode), compare_inodes);
+		buf_sort(&ret->known, sizeof(struct known), search_compare64);
 	return r;
 }
 
 /* The folder itself, if it still has its name. */
 static void remove_own(const struct skeleton *skeleton)
 {
-	SCOPE_CLOSE int above = openat(skeleton->folder, "..", O_PATH | FOLDER);
-	const char *name = strrchr(skeleton->path, '/') + 1;
+	SCOPE_CLOSE int above = place_open(skeleton->folder, "..", O_PATH);
+	const char *name = place_name(skeleton->path);
 	struct stat st;
 
 	if (above >= 0 && fstatat(above, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -284,10 +303,18 @@ static void remove_own(const struct skeleton *skeleton)
 		unlinkat(above, name, AT_REMOVEDIR);
 }
 
+static bool is_shared(const struct skeleton *skeleton)
+{
+	struct statfs fs;
+
+	return fstatfs(skeleton->folder, &fs) < 0 || fstype_is_remote(&fs);
+}
+
 /* The lock is of all processes that this one has forked, which have ended. */
 void skeleton_remove(struct skeleton *skeleton)
 {
-	if (skeleton->folder < 0 || flock(skeleton->folder, LOCK_EX | LOCK_NB) < 0)
+	if (skeleton->folder < 0 || is_shared(skeleton) ||
+	    flock(skeleton->folder, LOCK_EX | LOCK_NB) < 0)
 		return;
 	if (skeleton->made)
 		for (uint32_t entry = dataset_entries(skeleton->tree->dataset);
@@ -301,37 +328,57 @@ void skeleton_release(struct skeleton *skeleton)
 {
 	scope_close(&skeleton->folder);
 	free(skeleton->path);
-	buf_release(&skeleton->inodes);
+	buf_release(&skeleton->known);
 	*skeleton = SKELETON_NONE;
 }
 
-int skeleton_open(const struct skeleton *skeleton, uint32_t entry, int flags)
+static int open_folder(const struct skeleton *skeleton, uint32_t entry)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	SCOPE_CLOSE int above = -1;
-	const char *name;
+	const char *name = "";
 	int r = tree_path(skeleton->tree, entry, &path);
 
 	if (r == 0)
 		r = above = open_above(skeleton, path.data, &name);
-	if (r < 0)
-		return r;
-	r = openat(above, *name ? name : ".", flags | FOLDER);
-	return r < 0 ? -errno : r;
+	if (r < 0 || !*name)
+		return r < 0 ? r : steal_fd(&above);
+	return place_open(above, name, O_PATH);
 }
 
-bool skeleton_has(const struct skeleton *skeleton, const struct stat *st, uint32_t *ret)
+/* The job sees the flags as it gave them. */
+int skeleton_open(const struct skeleton *skeleton, uint32_t entry, int flags)
 {
-	const struct inode *found, wanted = {.number = st->st_ino};
+	SCOPE_CLOSE int folder = open_folder(skeleton, entry);
+	int fd = folder < 0 ? folder : openat(folder, ".", flags | O_CLOEXEC);
 
-	if (st->st_dev != skeleton->device)
-		return false;
-	if (st->st_ino == skeleton->inode) {
+	return fd < 0 && folder >= 0 ? -errno : fd;
+}
+
+/* Once a folder is gone, another one soon gets its number. Where nothing says when it was made, it
+ * is looked for. */
+int skeleton_find(const struct skeleton *skeleton, const struct statx_file *folder, uint32_t *ret)
+{
+	SCOPE_CLOSE int fd = -1;
+	const struct known *known;
+	struct statx_file now;
+
+	if (folder->device != skeleton->device || folder->type != S_IFDIR)
+		return -ENOENT;
+	if (folder->inode == skeleton->inode) {
 		*ret = skeleton->tree->root;
-		return true;
+		return 0;
 	}
-	found = buf_find(&skeleton->inodes, &wanted, sizeof(wanted), compare_inodes);
-	if (found)
-		*ret = found->entry;
-	return found;
+	known = buf_find(&skeleton->known, &folder->inode, sizeof(*known), search_compare64);
+	if (!known || (known->made && folder->made && known->made != folder->made))
+		return -ENOENT;
+	if (!known->made || !folder->made) {
+		fd = open_folder(skeleton, known->entry);
+		if (fd < 0)
+			return fd;
+		if (statx_file(fd, "", &now) < 0 || !statx_is_same(&now, folder))
+			return -ENOENT;
+	}
+	*ret = known->entry;
+	return 0;
 }

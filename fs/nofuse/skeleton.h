@@ -4,11 +4,13 @@
  * All of it is reached from that folder, which is open, and by no link: whoever may write to it can
  * put some there. Where that is somebody else, root makes none.
  *
- * Several jobs may show the same pack in one folder: the last that ends removes what was made. One
- * that was killed leaves folders, which the next one takes over. */
+ * Several jobs may show the same pack in one folder: the last that ends removes what was made. On a
+ * filesystem of other machines, whose jobs nobody here knows of, it stays. One that was killed
+ * leaves folders, which the next one takes over. */
 #pragma once
 
 #include "base/err.h"
+#include "base/statx.h"
 #include "fs/tree.h"
 
 struct skeleton {
@@ -17,9 +19,9 @@ struct skeleton {
 	int folder;		 /* open, and locked for others to see that it is in use; -1 */
 	dev_t device;
 	ino_t inode;
-	bool created;	   /* the folder itself */
-	bool made;	   /* what is in it may be removed */
-	struct buf inodes; /* of the folders in it */
+	bool created;	  /* the folder itself, here */
+	bool made;	  /* what is in it may be removed */
+	struct buf known; /* the folders in it, by the numbers of their inodes */
 };
 
 #define SKELETON_NONE ((struct skeleton){.folder = -1})
@@ -36,5 +38,6 @@ void skeleton_release(struct skeleton *skeleton);
 /* Opens a folder of it. Returns a descriptor or -errno. */
 int skeleton_open(const struct skeleton *skeleton, uint32_t entry, int flags);
 
-/* Whether a folder with these attributes is one of it, by whatever path that was reached. */
-bool skeleton_has(const struct skeleton *skeleton, const struct stat *st, uint32_t *ret);
+/* Which entry a real folder is, by whatever path it was reached. 0; -ENOENT: it is none that was
+ * made, or its filesystem has given it another number since; or -errno. */
+int skeleton_find(const struct skeleton *skeleton, const struct statx_file *folder, uint32_t *ret);

@@ -110,23 +110,29 @@ static int take_out(struct store *store, struct copy *copy)
 	return fd;
 }
 
-/* Of what is too much, the next in turn. */
-static int take_surplus(struct store *store)
+/* The next in turn; or, unless it is to be one in any case, of what is too much. */
+static bool give_up(struct store *store, bool any)
 {
 	int fd = -1;
 
-	SCOPE_LOCK(&store->lock);
-	for (uint64_t i = 0; i < store->limits.files && fd < 0 && store->bytes > store->most; i++)
+	pthread_mutex_lock(&store->lock);
+	for (uint64_t i = 0;
+	     i < store->limits.files && fd < 0 && store->bytes > (any ? 0 : store->most); i++)
 		fd = take_out(store, &store->copies[store->hand++ % store->limits.files]);
-	return fd;
+	pthread_mutex_unlock(&store->lock);
+	scope_close(&fd);
+	return fd >= 0;
+}
+
+bool store_give_up(struct store *store)
+{
+	return give_up(store, true);
 }
 
 static void give_up_surplus(struct store *store)
 {
-	int fd;
-
-	while ((fd = take_surplus(store)) >= 0)
-		close(fd);
+	while (give_up(store, false))
+		;
 }
 
 void store_limit(struct store *store, uint64_t part, uint64_t whole)

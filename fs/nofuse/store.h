@@ -26,6 +26,9 @@ void store_free(struct store *store); /* NULL is fine */
 /* From now on so much of the bytes may be kept: `part` of `whole`. What is too much leaves. */
 void store_limit(struct store *store, uint64_t part, uint64_t whole);
 
+/* Gives up a copy that is kept. Returns whether there was one. */
+bool store_give_up(struct store *store);
+
 /* Opens a file with flags of open(2) that only read. Returns a descriptor, -EFBIG, or what a read
  * of the mount would fail with. */
 int store_open(struct store *store, uint32_t entry, int flags, struct opener *opener);

@@ -28,6 +28,7 @@ class Gate:
     def __init__(self, data, folder, remembered=True):
         self.data, self.folder = data, folder
         self.remembered = FOREVER if remembered else 0  # seconds
+        self.named = FOREVER  # seconds that the kernel knows the file by its name
         self.gated = (READ,) if remembered else (READ, GETATTR)
         self.path = folder / "pack.lmdb"
         self.error = 0  # what reads fail with
@@ -99,7 +100,7 @@ class Gate:
         if opcode == LOOKUP:
             if body.rstrip(b"\0") != self.path.name.encode():
                 return errno.ENOENT, b""
-            entry = struct.pack("QQQQII", FILE, 0, FOREVER, self.remembered, 0, 0)
+            entry = struct.pack("QQQQII", FILE, 0, self.named, self.remembered, 0, 0)
             return 0, entry + self.attributes(FILE)
         if opcode == GETATTR:
             return 0, struct.pack("QII", self.remembered, 0, 0) + self.attributes(node)

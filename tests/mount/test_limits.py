@@ -112,6 +112,29 @@ def test_less_than_is_needed_is_said_and_enough_is_enough(src, place, point, wha
     assert 0 in statuses and 1 in statuses
 
 
+@pytest.mark.plain
+@pytest.mark.parametrize("what, least, most", [
+    (resource.RLIMIT_AS, 40 * MIB, 800 * MIB), (resource.RLIMIT_DATA, MIB, 800 * MIB),
+    (resource.RLIMIT_NOFILE, 5, 24), (resource.RLIMIT_MEMLOCK, 0, 16 * KIB)])
+def test_a_job_without_a_mount_reads_all_or_is_told_which_limit_is_in_the_way(
+        src, place, point, what, least, most):
+    if "seccomp listeners" in run(FOLDFS, "--version").out.partition("lacks")[2]:
+        pytest.skip("no seccomp listeners here")
+    pack, said = foldfs.pack(src, place / "x.lmdb"), {0: 0, 1: 0}
+    for step in range(12):
+        limit = limits.limit(what, least + (most - least) * step // 11)
+        done = run(FOLDFS, "--no-fuse", "-q", pack, point, "--", "cat", point / "c/a.jpg",
+                   status=None, preexec_fn=limit)
+        if done.returncode == 0:
+            assert done.stdout == (src / "c/a.jpg").read_bytes()
+        elif done.returncode != 127:  # the libraries of one of both are not loaded
+            assert done.returncode == 1
+            assert re.search(r"memory|temporarily|open files", done.err), done.err
+        said[done.returncode] = said.get(done.returncode, 0) + 1
+        assert os.listdir(point) == []
+    assert said[0] and (said[1] or what == resource.RLIMIT_MEMLOCK)
+
+
 @is_root
 @pytest.mark.plain
 def test_threads_that_may_not_start_are_named_with_the_way_out(src, place):

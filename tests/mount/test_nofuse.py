@@ -604,9 +604,15 @@ def held_up(pack, folder, hangs):
 
 
 @is_root
-def test_storage_that_hangs_holds_up_nobody_else(small, place, point):
-    """All who look at a path there are kept, by a thread of foldfs each."""
+@pytest.mark.parametrize("what", [gate.LOOKUP, gate.GETATTR], ids=["names", "attributes"])
+def test_storage_that_hangs_holds_up_nobody_else(what, small, place, point):
+    """All who look at a path there are kept, by a thread of foldfs each where names are asked
+    for; attributes it does not ask for."""
     with gate.Gate(b"", place / "hangs", remembered=False) as hangs:
+        if what == gate.LOOKUP:
+            hangs.named = 0
+        hangs.gated = (what,)
+        os.stat(hangs.path)
         hangs.shut()
         with held_up(small[1], point, hangs.path) as process:
             for _ in range(16):
@@ -624,7 +630,7 @@ class Stopped(gate.Gate):
     the wait of who asks, but his end does."""
 
     def reply(self, opcode, node, body):
-        if opcode == gate.GETATTR and self.is_shut():
+        if opcode == gate.LOOKUP and self.is_shut():
             self.waiting.release()
             self.opened.wait(PATIENCE)
         return super().reply(opcode, node, body)
@@ -638,7 +644,8 @@ def has_thread_that_hangs(pid):
 @is_root
 def test_a_job_that_ends_is_not_kept_by_storage_that_hangs(small, place, point):
     with Stopped(b"", place / "hangs", remembered=False) as hangs:
-        hangs.gated = ()
+        hangs.gated, hangs.named = (), 0
+        os.stat(hangs.path)  # a name that is there is asked for by each on his own
         hangs.shut()
         first = threading.Thread(target=os.stat, args=[hangs.path])
         first.start()

@@ -49,10 +49,44 @@ def test_another_mount_of_a_folder_above_shows_it_too(how, small, place, above):
     assert said == 2 * (own + other) + own + other + own + other + own + "4\n" + 2 * other + "yes\n"
 
 
+LATER = r"""
+echo begun; read line
+cat "$1/mnt/file" "$2/other" && cd "$1/mnt" && cat folder/other
+python3 -c 'import os, sys
+for path in sys.argv[1:]: print(os.stat(path).st_size, open(path).read(), end="")' \
+    "$1/mnt/file" "$2/other"
+[ ! -e "$1/mnt/missing" ] && [ ! -e "$2/missing" ] && echo yes
+"""
+
+
+@is_root
+@needs("unshare")
+@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("how", [(), WITHOUT], ids=["as it is", "without the object"])
+def test_a_mount_of_a_part_and_one_that_is_made_later_show_it(how, early, small, place, above):
+    for name in ("twice", "part"):
+        (place / name).mkdir()
+    (above / "mnt/folder").mkdir()
+    os.mkfifo(place / "go")
+    script = 'mount --make-rprivate /; cd "$0"; above=$1 twice=$2 part=$3; shift 3; exec 3<>go; ' \
+             'mounts() { mount --bind "$above" "$twice"; ' \
+             'mount --bind "$above/mnt/folder" "$part"; }; ' + "mounts; " * early + \
+             '{ "$@" <go; } | { read line; ' + "mounts; " * (not early) + 'echo >&3; cat; }'
+    said = run("unshare", "-m", "sh", "-c", script, place, above, place / "twice", place / "part",
+               FOLDFS, *WORDS, small[1], above / "mnt", "--", *how, "sh", "-c", LATER, "sh",
+               place / "twice", place / "part").out
+    own, other = "content\n", "other content\n"
+    assert said == own + 2 * other + f"8 {own}14 {other}yes\n"
+
+
 LONG = """
 import os, sys
 for name in sys.argv[1:]:
     os.chdir(name)
+for path in ("/proc/self/cwd/f", "/proc/self/cwd/../" + sys.argv[-1] + "/f"):
+    assert open(path).read() == "text" and os.stat(path).st_size == 4, path
+for at in (os.open(".", os.O_RDONLY), os.open(".", os.O_PATH)):
+    assert open(f"/dev/fd/{at}/f").read() == "text"
 assert len(open("f").read()) == 4 and os.stat("../" + sys.argv[-1] + "/f").st_size == 4
 assert os.listdir(".") == ["f"] and not os.path.exists("g")
 fd = os.open(".", os.O_RDONLY)
@@ -196,6 +230,84 @@ def test_mkdir_makes_a_folder_of_its_own_and_removes_no_other(small, place):
     assert not made.exists()
 
 
+NUMBERS = """
+import os, sys
+top, own = sys.argv[1:]
+inode = os.stat(top + "/folder").st_ino
+print("begun", flush=True)
+sys.stdin.read()
+for number in range(8):
+    path = f"{own}/{number}"
+    os.makedirs(path)
+    open(path + "/other", "w").write("mine")
+    assert os.listdir(path) == ["other"] and open(path + "/other").read() == "mine"
+    os.chdir(path)
+    assert open("other").read() == "mine" and os.listdir(".") == ["other"]
+    os.chdir("/")
+print(open(top + "/folder/other").read(), end="")
+"""
+
+
+@pytest.mark.parametrize("how", [(), WITHOUT], ids=["as it is", "without the object"])
+def test_a_folder_of_the_job_with_the_number_of_one_that_is_gone_is_its_own(how, small, place,
+                                                                            point):
+    """As ext4 gives it at once, to the next folder that is made."""
+    with subprocess.Popen([FOLDFS, *WORDS, small[1], point, "--", *how, sys.executable, "-c",
+                           NUMBERS, point, place / "own"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout.readline() == "begun\n"
+        (point / "folder").rmdir()
+        assert running.communicate(timeout=PATIENCE)[0] == "other content\n"
+
+
+@is_root
+def test_nobody_else_can_write_to_what_root_makes(place, point):
+    """Whatever the modes in the pack are."""
+    (place / "src/open").mkdir(parents=True)
+    (place / "src/open/file").write_text("text")
+    (place / "src/open").chmod(0o777)
+    run(FOLDPACK, "create", "-q", place / "src", place / "open.lmdb")
+    with subprocess.Popen([FOLDFS, *WORDS, place / "open.lmdb", point, "--", "sh", "-c",
+                           f"stat -c %a {point}/open; read line; true"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as running:
+        assert running.stdout.readline() == b"777\n"
+        assert (point / "open").stat().st_mode & 0o777 == 0o755
+        running.communicate(timeout=PATIENCE)
+
+
+CHANGES = """
+import ctypes, mmap, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def refused(call, *words):
+    try:
+        return call(*words) == -1
+    except PermissionError:
+        return True
+link = f"/proc/{sys.argv[1]}/fd/{sys.argv[2]}"
+fd, own = os.open(link, os.O_RDWR), os.open(link, os.O_RDONLY)
+kept = mmap.mmap(fd, 4096, mmap.MAP_SHARED, mmap.PROT_READ)
+print(refused(os.write, fd, b"x"), refused(os.pwrite, fd, b"x", 0), refused(os.ftruncate, fd, 0),
+      refused(os.ftruncate, fd, 1 << 20), refused(os.truncate, link, 0),
+      refused(os.open, link, os.O_WRONLY | os.O_TRUNC),
+      refused(libc.fallocate, fd, 3, ctypes.c_long(0), ctypes.c_long(4096)),  # a hole
+      refused(mmap.mmap, fd, 4096, mmap.MAP_SHARED), refused(libc.fcntl, fd, 1033, 8))
+address = [line.split("-")[0] for line in open("/proc/self/maps") if "memfd:foldfs-" in line]
+print([libc.mprotect(ctypes.c_void_p(int(start, 16)), 4096, 3) for start in address])
+"""
+
+
+def test_nobody_can_change_what_was_copied(small, point):
+    """Not even by a descriptor that may write, as a process outside of the job can have."""
+    script = f"exec 7<{point}/large; echo $$; read line; cat /dev/fd/7 | cmp - {point}/large && " \
+        "echo same"
+    with subprocess.Popen([FOLDFS, *WORDS, small[1], point, "--", "sh", "-c", script],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        pid = running.stdout.readline().strip()
+        assert run(sys.executable, "-c", CHANGES, pid, "7").out == \
+            "True " * 8 + "True\n[-1]\n"
+        assert running.communicate("\n", timeout=PATIENCE)[0] == "same\n"
+
+
 # --- threads with something of their own ------------------------------------------------------
 
 OWN = """
@@ -225,59 +337,104 @@ def test_self_is_the_process_and_not_its_thread(small, point):
     assert in_job(small[1], point, OWN).out == "[True] ['other']\n"
 
 
-IN_ROOT = """
-import ctypes, errno, os, struct, sys
-top, above = sys.argv[1], os.path.dirname(sys.argv[1])
+OPENAT2 = """
+import ctypes, errno, os, struct
 libc = ctypes.CDLL(None, use_errno=True)
-def opened(folder, path, resolve, mode=0):
-    how = struct.pack("QQQ", os.O_RDONLY, mode, resolve)
-    fd = libc.syscall(437, os.open(folder, os.O_PATH), path.encode(), how, len(how))
-    return errno.errorcode[ctypes.get_errno()] if fd < 0 else "opened"
+def opened(folder, path, resolve=0, mode=0, flags=os.O_RDONLY, more=b"", size=None):
+    how = struct.pack("QQQ", flags, mode, resolve) + more
+    at = os.open(folder, os.O_PATH)
+    fd = libc.syscall(437, at, path.encode(), how, len(how) if size is None else size)
+    os.close(at)
+    return errno.errorcode[ctypes.get_errno()] if fd < 0 else os.close(fd) or "opened"
+"""
+KEPT_IN = OPENAT2 + """
+import sys
+top, above = sys.argv[1], os.path.dirname(sys.argv[1])
 for resolve in (0, 0x4, 0x8, 0x10):  # no links, beneath, in root
     print(opened(top, "file", resolve), opened(top, "/file", resolve),
           opened(above, "/mnt/file", resolve), opened(above, "mnt/file", resolve),
           opened(above, "/other", resolve), opened(above, "other", resolve))
-print(opened(top, "file", 0, 0o644))
+for path in ("link", "folder link/file", "../mnt/file", "mnt/../mnt/file", "../../mnt/file"):
+    print(opened(above, path, 0x10))
+print(opened("/", "etc/passwd", 0x10), opened("/usr", "../bin/env", 0x10))
 """
 
 
 def test_paths_that_are_to_stay_in_a_folder_fail_loudly(small, above):
-    """Programs that ask for that have another way where the kernel is too old."""
+    """Programs that ask for that have another way where the kernel is too old. In a root of their
+    own, links and names lead elsewhere: none is looked at below a folder that holds the pack."""
     (above / "other").write_text("text")
-    out = in_job(small[1], above / "mnt", IN_ROOT).out.splitlines()
+    (above / "link").symlink_to("/mnt/file")
+    (above / "folder link").symlink_to("/mnt")
+    out = in_job(small[1], above / "mnt", KEPT_IN).out.splitlines()
     assert out[0].split() == ["opened", "ENOENT", "ENOENT", "opened", "ENOENT", "opened"]
     assert out[1].split() == ["ENOSYS", "ENOENT", "ENOENT", "ENOSYS", "ENOENT", "opened"]
     assert out[2].split() == ["ENOSYS", "EXDEV", "EXDEV", "ENOSYS", "EXDEV", "opened"]
-    assert out[3].split() == ["ENOSYS", "ENOSYS", "ENOSYS", "ENOSYS", "opened", "opened"]
-    assert out[4:] == ["EINVAL"]
+    assert out[3].split() == ["ENOSYS"] * 6
+    assert out[4:] == ["ENOSYS"] * 5 + ["ENOSYS opened"]
+
+
+WRONG = OPENAT2 + """
+import fcntl, sys
+top = sys.argv[1]
+for words in ({"mode": 0o644}, {"flags": 1 << 31}, {"flags": os.O_PATH | os.O_CREAT}, {"size": 16},
+              {"flags": os.O_PATH | os.O_NONBLOCK}, {"more": bytes(8)}, {"more": b"\\1" + bytes(7)},
+              {"flags": os.O_CREAT, "mode": 0o10000}, {"more": bytes(8000)}, {"resolve": 64}):
+    print(opened(top, "file", **words), end=" ")
+libc.mmap.restype = ctypes.c_void_p
+for rights in (0, 1):  # PROT_NONE, PROT_READ
+    room = libc.mmap(None, ctypes.c_size_t(8192), 3, 0x22, -1, ctypes.c_long(0))
+    libc.mprotect(ctypes.c_void_p(room), 8192, rights)
+    print(libc.statfs((top + "/file").encode(), ctypes.c_void_p(room)), ctypes.get_errno(), end=" ")
+for flags in (os.O_RDONLY, os.O_DIRECTORY, os.O_NOFOLLOW | os.O_NONBLOCK):
+    at = os.open(top + "/folder", flags)
+    print(hex(fcntl.fcntl(at, fcntl.F_GETFL)), end=" ")
+omit = struct.pack("qqqq", 0, (1 << 30) - 2, 0, (1 << 30) - 2)
+print([libc.utimensat(-100, (top + name).encode(), omit, 0) for name in ("/file", "/missing")])
+"""
+
+
+def test_arguments_are_judged_as_the_kernel_does(small, point):
+    said = in_job(small[1], point, WRONG).out
+    assert said == run(sys.executable, "-c", WRONG, small[0]).out
+    assert said.count("EINVAL") == 7 and said.count("E2BIG") == 2 and said.count("-1 14") == 2
 
 
 # --- limits -----------------------------------------------------------------------------------
 
 FEW = """
 import errno, os, sys, threading
-top, wrong = sys.argv[1], []
+top, count, wrong = sys.argv[1], int(sys.argv[2]), []
 def read():
     for _ in range(30):
-        for path in ("file", "folder/other", "./folder/../file"):
+        for path in ("secret/other", top + "/secret/other", "./secret/../secret/other"):
             try:
                 os.stat(path)
                 os.close(os.open(path, os.O_RDONLY))
+                os.listdir(os.path.dirname(path))
             except OSError as error:
-                if error.errno not in (errno.EMFILE, errno.ENFILE):
+                if count == 1 or error.errno not in (errno.EMFILE, errno.ENFILE):
                     wrong.append((path, error))
 os.chdir(top)
-threads = [threading.Thread(target=read) for _ in range(24)]
+threads = [threading.Thread(target=read) for _ in range(count)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 print(wrong)
 """
 
 
+@pytest.mark.parametrize("threads", [1, 24])
 @pytest.mark.parametrize("files", [16, 18])
-def test_files_are_never_missing_because_descriptors_are_short(files, small, point):
+def test_files_are_never_missing_because_descriptors_are_short(files, threads, place, point):
+    """Nor is anything of what may be read refused. One thread gets all of it: what is only kept is
+    given up."""
+    trees = place / "src"
+    (trees / "secret").mkdir(parents=True)
+    (trees / "secret/other").write_text("text")
+    (trees / "secret").chmod(0o700)  # so that it counts who asks
+    run(FOLDPACK, "create", "-q", trees, place / "p.lmdb")
     limit = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"]
-    assert in_job(small[1], point, FEW, before=limit).out == "[]\n"
+    assert in_job(place / "p.lmdb", point, FEW, str(threads), before=limit).out == "[]\n"
 
 
 def test_a_limit_of_the_size_of_files_is_named(small, place, point):

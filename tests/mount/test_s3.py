@@ -281,8 +281,10 @@ def test_a_session_is_renewed_before_it_ends(data, mount, monkeypatch):
     assert data.refused == 0
 
 
-def test_unmounting_does_not_wait_for_a_program_that_has_the_keys(data, mount, monkeypatch, place):
-    data.life = 6  # so short a one is renewed after half of its life
+def set_hanging_process(data, monkeypatch, place):
+    """A program that has the keys once, and hangs when it is asked again. Returns a path that is
+    there from then on."""
+    data.life = 6  # so short a session is renewed after half of its life
     set_process(data, monkeypatch)
     config = os.path.join(os.environ["HOME"], ".aws/config")
     with open(config) as file:
@@ -291,6 +293,11 @@ def test_unmounting_does_not_wait_for_a_program_that_has_the_keys(data, mount, m
     with open(config, "w") as file:
         file.write("[default]\ncredential_process = test -e {0} && touch {1} && exec sleep 600; "
                    "touch {0}; {2}\n".format(once, hangs, keys))
+    return hangs
+
+
+def test_unmounting_does_not_wait_for_a_program_that_has_the_keys(data, mount, monkeypatch, place):
+    hangs = set_hanging_process(data, monkeypatch, place)
     mounted = mount(PACK, "--cache=pool", "--pool=8M")  # which reads most of it each time
     while not hangs.exists():
         reads_right(mounted, data, files_of(data)[:20])
@@ -340,6 +347,26 @@ def test_orphans_of_a_job_are_collected_beside_programs_that_have_keys(data, poi
         data.end()
         assert job.communicate("\n", timeout=foldfs.PATIENCE)[0] == "0\n"
     assert job.returncode == 0 and len(data.sessions) > 1
+
+
+UNTIL_IT_HANGS = """
+import os, sys
+top, hangs = sys.argv[1:]
+while not os.path.exists(hangs):
+    for at, _, names in os.walk(top):
+        for name in names:
+            open(os.path.join(at, name), "rb").read()
+"""
+
+
+def test_a_job_leaves_no_program_that_has_keys_behind(data, point, monkeypatch, place):
+    """It is foldfs's, not the job's, and gets no time to end."""
+    if "seccomp listeners" in run(FOLDFS, "--version").out.partition("lacks")[2]:
+        pytest.skip("no seccomp listeners here")
+    hangs = set_hanging_process(data, monkeypatch, place)
+    done = run(FOLDFS, "-q", "--no-fuse", "--pool=8M", PACK, point, "--", sys.executable, "-c",
+               UNTIL_IT_HANGS, point, hangs)
+    assert "left behind" not in done.err
 
 
 @pytest.mark.slow  # pauses between attempts

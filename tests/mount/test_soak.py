@@ -344,7 +344,7 @@ def test_readers_of_all_kinds_find_every_byte(soaked, place, capsys):
 
 # --- without a mount --------------------------------------------------------------------------
 
-FOLDERS = 4096 + 256  # that are remembered at most, and what is open for a moment
+FOLDERS = 256 + 256  # that are kept at most, and what is open for a moment
 # Sixteen workers, and processes that come and go.
 JOB = """
 "$@" &

@@ -3,10 +3,11 @@
  * it calls by a name of the C library is its own (-Bsymbolic): what the user preloads may lie
  * before it.
  *
- * What is on another device than the folder that shows the pack, and not in memory, is not of it.
- * What is on that device, or not there, is not of the pack if the path says so, no link is on the
- * way, and the folder of the pack is where it was. All else, as each relative path, is asked as
- * ever, and so is what failed.
+ * What is on another device than the folder that shows the pack, and not in memory, is not of it;
+ * nor is what is not there, where the folder that it would be in is on another device. What is on
+ * that device is not of the pack if the path says so, no link is on the way, and that leads through
+ * the same mount, in which the folder of the pack is where it was. All else, as each relative path,
+ * is asked as ever, and so is what failed.
  *
  * A call is marked by a sixth argument, which these calls have not, and which is right at this one
  * instruction only: what is left of it in a register marks nothing in a signal handler. */
@@ -16,6 +17,7 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
+#include <linux/stat.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,7 +38,7 @@ int *__errno_location(void) __attribute__((weak));
 
 static struct {
 	bool known; /* what follows is: */
-	unsigned long mark, memory, device, inode, odd;
+	unsigned long mark, memory, device, inode, mount, odd;
 	char path[ROOM];
 } job;
 
@@ -47,12 +49,12 @@ static struct {
 static __thread volatile struct preload_told last
 	__attribute__((tls_model("initial-exec"), aligned(256)));
 
-__attribute__((noinline)) long object_call(unsigned long mark, long number, long a, const void *b,
-					   const void *c, long d)
+static __attribute__((noinline)) long call(unsigned long mark, long number, long a, const void *b,
+					   const void *c, long d, volatile void *e)
 {
 #if defined(__x86_64__)
 	register long r10 __asm__("r10") = d;
-	register volatile void *r8 __asm__("r8") = &last;
+	register volatile void *r8 __asm__("r8") = e;
 	register unsigned long r9 __asm__("r9") = mark;
 
 	__asm__ volatile(
@@ -66,7 +68,7 @@ __attribute__((noinline)) long object_call(unsigned long mark, long number, long
 #else
 	register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x3 __asm__("x3") = d;
 	register const void *x1 __asm__("x1") = b, *x2 __asm__("x2") = c;
-	register volatile void *x4 __asm__("x4") = &last;
+	register volatile void *x4 __asm__("x4") = e;
 	register unsigned long x5 __asm__("x5") = mark;
 
 	__asm__ volatile(
@@ -78,6 +80,11 @@ __attribute__((noinline)) long object_call(unsigned long mark, long number, long
 		: "x9", "memory");
 	return x0;
 #endif
+}
+
+long object_call(unsigned long mark, long number, long a, const void *b, const void *c, long d)
+{
+	return call(mark, number, a, b, c, d, &last);
 }
 
 int object_result(long r)
@@ -114,6 +121,7 @@ static void learn(const char *text)
 	job.memory = take_number(&text);
 	job.device = take_number(&text);
 	job.inode = take_number(&text);
+	job.mount = take_number(&text);
 	job.odd = take_number(&text);
 	for (; text[i] && i < ROOM - 1; i++)
 		job.path[i] = text[i];
@@ -202,17 +210,81 @@ static bool is_other_open(const struct stat *st)
 	return kind != LINK && st->st_dev != (kind == FOLDER ? job.device : job.memory);
 }
 
+/* A folder, link or file that is open. */
+struct place {
+	unsigned kind;
+	bool near; /* on the device of the folder of the pack */
+	bool in_memory, same_mount;
+};
+
+static bool look(int fd, struct place *ret)
+{
+	struct statx st;
+	unsigned long device;
+
+	if (call(job.mark, __NR_statx, fd, "", (const void *)AT_EMPTY_PATH,
+		 STATX_TYPE | STATX_MNT_ID, &st) < 0)
+		return false;
+	device = st.stx_dev_major << 8 | (st.stx_dev_minor & 0xff) |
+		 (st.stx_dev_minor & ~0xffUL) << 12;
+	*ret = (struct place){st.stx_mode & KIND, device == job.device, device == job.memory,
+			      st.stx_mnt_id == job.mount};
+	return true;
+}
+
+/* What is not there would be in a folder, which may not be there, either. */
+static bool is_folder_other(const char *path)
+{
+	char above[ROOM];
+	struct place place;
+	size_t len = 0;
+	int fd;
+
+	for (; path[len] && len < ROOM - 1; len++)
+		above[len] = path[len];
+	do {
+		while (len > 1 && above[len - 1] != '/')
+			len--;
+		len -= len > 1;
+		above[len] = '\0';
+		fd = reach(above, O_PATH | O_CLOEXEC);
+	} while (fd == -ENOENT && len > 1);
+	if (fd < 0)
+		return false;
+	len = look(fd, &place);
+	close_it(fd);
+	return len && (!place.near || (place.same_mount && stayed()));
+}
+
+/* Whether what is open, on the straight way that the path says, is not of the pack. In the mount of
+ * that, its folders and links are seen in one place; files are in memory. */
+static bool is_other_straight(const char *path, int fd)
+{
+	struct place place;
+
+	if (!look(fd, &place) || place.in_memory)
+		return false;
+	if (place.same_mount)
+		return (place.kind != FOLDER && place.kind != LINK) || stayed();
+	if (place.kind == FOLDER || !job.odd)
+		return !place.near;
+	return is_folder_other(path);
+}
+
 /* Whether what was said of a path, 0 or -ENOENT, holds on the straight way. */
 static bool is_straight(const char *path, int flags, long said)
 {
+	bool is;
 	int fd;
 
 	if (said != 0 && said != -ENOENT)
 		return false;
 	fd = reach(path, O_PATH | O_CLOEXEC | flags);
-	if (fd >= 0)
-		close_it(fd);
-	return (fd < 0 ? fd : 0) == said && stayed();
+	if (fd < 0)
+		return fd == said && is_folder_other(path);
+	is = said == 0 && is_other_straight(path, fd);
+	close_it(fd);
+	return is;
 }
 
 /* --- what is of the pack ---------------------------------------------------------------------- */
@@ -247,13 +319,11 @@ static bool stat_last(struct stat *st)
 
 static int open_at(int at, const char *path, int flags, long mode)
 {
-	struct stat st;
-
 	if (!(flags & ~LEAVES) && is_far(path)) {
 		int fd = reach(path, flags);
 
-		if (fd == -EINTR || (fd == -ENOENT && stayed()) ||
-		    (fd >= 0 && stat_open(fd, &st) && (is_other_open(&st) || stayed())))
+		if (fd == -EINTR || (fd == -ENOENT && is_folder_other(path)) ||
+		    (fd >= 0 && is_other_straight(path, fd)))
 			return object_result(fd);
 		if (fd >= 0)
 			close_it(fd);

@@ -1,6 +1,8 @@
 """foldpack create of packs: several become one, some of their files another one."""
 
+import json
 import os
+import shutil
 
 import pytest
 
@@ -59,6 +61,51 @@ def test_what_is_not_wanted_leaves_no_folder(place):
     second = place / "second.lmdb"
     run(foldfs.FOLDPACK, "create", "--include=*.jpg", first, second)
     assert run(foldfs.FOLDPACK, "list", second).out.split() == ["a/x.jpg"]
+
+
+@pytest.fixture
+def linked(place):
+    """A folder whose files have names in raw/ and elsewhere; in the order of a pack, some of raw/
+    come first and some last."""
+    source = place / "linked"
+    for number in range(4):
+        trees.write(source / "raw" / f"{number}.jpg", trees.noise(number, 3000 + number))
+        for folder in ("a", "val/cat", "val/dog"):
+            (source / folder).mkdir(parents=True, exist_ok=True)
+            os.link(source / "raw" / f"{number}.jpg", source / folder / f"{number}.jpg")
+    trees.write(source / "val" / "cat" / "alone.jpg", b"alone")
+    return source
+
+
+def container(kind, folder, place):
+    """The folder as one of these, and its bytes where they come from a pipe."""
+    if kind == "pack":
+        return pack(folder, place / "whole.lmdb"), None
+    if kind == "delta":
+        older = place / "older"
+        shutil.copytree(folder, older)
+        os.unlink(older / "raw" / "0.jpg")
+        old = pack(older, place / "old.lmdb")
+        return f"{{{old},{pack(folder, place / 'new.lmdb', f'--since={old}')}}}", None
+    run("tar", "cf", place / "whole.tar", "-C", folder, "raw", "a", "val")
+    return (place / "whole.tar", None) if kind == "tar" else ("-", place / "whole.tar")
+
+
+@pytest.mark.parametrize("option", ["--include=val/**", "--exclude=raw", "--include=raw/**",
+                                    "--exclude=val/cat/0.jpg"])
+@pytest.mark.parametrize("kind", ["pack", "delta", "tar", "pipe"])
+def test_of_a_file_with_several_names_those_that_are_wanted_stay(linked, place, kind, option):
+    source, piped = container(kind, linked, place)
+    want, got = place / "want.lmdb", place / "got.lmdb"
+    run(foldfs.FOLDPACK, "create", option, linked, want)
+    with open(piped or os.devnull, "rb") as bytes_:
+        run(foldfs.FOLDPACK, "create", option, source, got, stdin=bytes_)
+    assert run(foldfs.FOLDPACK, "list", got).out == run(foldfs.FOLDPACK, "list", want).out
+    run(foldfs.FOLDPACK, "diff", want, got)
+    run(foldfs.FOLDPACK, "verify", got)
+    counts = [json.loads(run(foldfs.FOLDPACK, "info", "--json", one).out) for one in (want, got)]
+    assert counts[0]["hardlinks"] == counts[1]["hardlinks"]
+    assert counts[0]["files"] == counts[1]["files"]
 
 
 def test_a_damaged_file_of_a_pack_is_named(place):

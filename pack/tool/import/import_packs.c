@@ -71,30 +71,6 @@ static int note_file(struct import_packs *packs, uint32_t e, uint64_t size)
 	return buf_add(&packs->places, &place, sizeof(place));
 }
 
-/* Fills in what the builder needs to know of an entry; 1: it is not added. */
-static int describe_entry(struct import_packs *packs, uint32_t e, const struct dataset_entry *entry,
-			  const char *path, struct builder_entry *ret)
-{
-	const struct import_watch *watch = packs->params.watch;
-	size_t len;
-
-	*ret = (struct builder_entry){.kind = entry->kind, .size = entry->size};
-	if (format_is_file(entry->kind))
-		ret->kind = FORMAT_FILE;
-	if (entry->kind == FORMAT_SYMLINK) {
-		ret->target = dataset_target(packs->params.dataset, e, &len);
-		ret->target_len = len;
-	}
-	if (entry->kind != FORMAT_HARDLINK)
-		return 0;
-	ret->link_to = packs->ids[entry->inode];
-	if (ret->link_to != NOT_ADDED)
-		return 0;
-	watch->left_out(watch->context, path,
-			"a hard link to a file that --exclude or --include leaves out");
-	return 1;
-}
-
 static bool is_entry_wanted(const struct import_packs *packs, const struct dataset_entry *entry,
 			    const char *path)
 {
@@ -103,26 +79,62 @@ static bool is_entry_wanted(const struct import_packs *packs, const struct datas
 	return entry->children == 0 && filter_wants(packs->params.filter, path, true);
 }
 
-static int take_entry(struct import_packs *packs, uint32_t e, struct buf *path, struct err *err)
+/* What an entry becomes. Of a file whose own name is not wanted, the first other name that is
+ * becomes the file. 0 or -ENOMEM. */
+static int kind_to_add(const struct import_packs *packs, const struct dataset_entry *entry,
+		       struct buf *path, enum format_kind *ret)
 {
-	struct builder_entry to;
-	struct dataset_entry entry = dataset_entry(packs->params.dataset, e);
 	int r;
 
+	*ret = format_is_file(entry->kind) ? FORMAT_FILE : entry->kind;
+	if (entry->kind != FORMAT_HARDLINK || packs->ids[entry->inode] != NOT_ADDED ||
+	    filter_wants_all(packs->params.filter))
+		return 0;
+	path->len = 0;
+	r = dataset_path(packs->params.dataset, entry->inode, path);
+	if (r == 0 && !filter_wants_file(packs->params.filter, path->data))
+		*ret = FORMAT_FILE;
+	return r;
+}
+
+static int add_entry(struct import_packs *packs, uint32_t e, const struct dataset_entry *entry,
+		     enum format_kind kind, struct err *err)
+{
+	struct builder_entry to = {.kind = kind, .size = entry->size};
+	int r = add_folders(packs, e, err);
+
+	if (kind == FORMAT_SYMLINK)
+		to.target = dataset_target(packs->params.dataset, e, &to.target_len);
+	if (kind == FORMAT_HARDLINK)
+		to.link_to = packs->ids[entry->inode];
+	if (r == 0)
+		r = append_packed(packs, e, &to, err);
+	if (r < 0 || kind != FORMAT_FILE)
+		return r;
+	packs->ids[entry->inode] = packs->ids[e];
+	return note_file(packs, e, entry->size);
+}
+
+/* Hard links come last, since they name files. */
+static int take_entry(struct import_packs *packs, uint32_t e, bool links, struct buf *path,
+		      struct err *err)
+{
+	const struct dataset_entry entry = dataset_entry(packs->params.dataset, e);
+	enum format_kind kind;
+	int r;
+
+	if (links && (entry.kind != FORMAT_HARDLINK || packs->ids[e] != NOT_ADDED))
+		return 0;
 	path->len = 0;
 	r = dataset_path(packs->params.dataset, e, path);
 	if (r < 0 || !is_entry_wanted(packs, &entry, path->data))
 		return r;
-	r = describe_entry(packs, e, &entry, path->data, &to);
-	if (r != 0)
-		return r < 0 ? r : 0;
-	r = add_folders(packs, e, err);
-	if (r == 0)
-		r = append_packed(packs, e, &to, err);
-	return r == 0 && to.kind == FORMAT_FILE ? note_file(packs, e, entry.size) : r;
+	r = kind_to_add(packs, &entry, path, &kind);
+	if (r < 0 || (kind == FORMAT_HARDLINK) != links)
+		return r;
+	return add_entry(packs, e, &entry, kind, err);
 }
 
-/* Hard links come last, since they name files. */
 static int take_entries(struct import_packs *packs, bool links, struct err *err)
 {
 	const struct import_watch *watch = packs->params.watch;
@@ -130,10 +142,7 @@ static int take_entries(struct import_packs *packs, bool links, struct err *err)
 	int r = 0;
 
 	for (uint32_t i = 1; r == 0 && i < dataset_entries(packs->params.dataset); i++) {
-		uint32_t e = packs->order[i];
-
-		if ((dataset_entry(packs->params.dataset, e).kind == FORMAT_HARDLINK) == links)
-			r = take_entry(packs, e, &path, err);
+		r = take_entry(packs, packs->order[i], links, &path, err);
 		if (r == 0 && i % 4096 == 0)
 			r = watch->tick(watch->context, i);
 	}

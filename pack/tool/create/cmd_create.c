@@ -196,7 +196,7 @@ static int open_builder(struct create *create)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct err err = {0};
-	int r = create_options_text(&create->options, &text);
+	int r = create_options_text(create, &text);
 	const struct builder_params params = {.path = create->pack,
 					      .replace = create->options.force,
 					      .resume = create->options.resume,

@@ -10,6 +10,7 @@
  *	create_images.c		checks and transforms their bytes
  *	create_inputs.c		bad inputs, and what is said of them
  *	create_rest.c		what may not be meant
+ *	create_finished.c	whether a finished pack is what was asked for
  *	create_say.c		failures, the summary */
 #pragma once
 
@@ -90,6 +91,7 @@ struct create {
 		uint64_t images;
 	} left[LEFT_REASONS]; /* images that were not transformed, by why */
 	uint64_t need;	      /* bytes that the pack will take, about; 0: not known */
+	uint64_t compared;    /* files that the interrupted run had, compared with the source */
 	bool stale;	      /* the source differs from that of the interrupted run */
 	struct create_counts counts;
 };
@@ -110,7 +112,7 @@ int create_usage_error(const char *text);
 
 /* Sets text to the options that decide what the pack holds, for `info` and for a run that resumes:
  * a line "name=value" each, with \n and \\ for newline and backslash. 0 or -ENOMEM. */
-int create_options_text(const struct create_options *options, struct buf *text);
+int create_options_text(const struct create *create, struct buf *text);
 
 /* --- failures --- */
 
@@ -141,8 +143,15 @@ int create_name_rest(struct create *create);
 /* Gives the pack its name, and prints what is in it: in words, and as JSON on standard output if
  * that was asked for. 0, CREATE_REPORTED or -ENOMEM. */
 int create_finish(struct create *create);
-/* Prints that PACK is finished; or that it was made with other options or of another folder, where
- * some of its files are looked for by size and time. Sets counts.skipped. An exit status. */
+/* The same, of any pack. */
+int create_print_json(const struct create *create, const struct builder_summary *summary,
+		      double seconds);
+/* Prints how many inputs were left out, if any were. */
+void create_say_skipped(const struct create *create);
+/* Prints that PACK is finished; or that it was made with other options or of another source. Of a
+ * folder some files and folders are looked for, by size and time; of anything else all files, by
+ * size, time and checksum, and some of those without a checksum by their bytes. Sets
+ * counts.skipped. An exit status. */
 int create_say_finished(struct create *create);
 /* Prints what an interrupted run left to go on with; false: nothing. */
 bool create_say_kept(struct create *create, const char *words);

@@ -206,8 +206,33 @@ static void add_transform(struct buf *text, const struct create_options *options
 	add_texts(text, "transform", &options->touch);
 }
 
-int create_options_text(const struct create_options *options, struct buf *text)
+static void add_given(struct buf *text, const char *name, const char *value)
 {
+	if (value)
+		add_option(text, name, value);
+}
+
+/* What decides which records of a file of another format become which files. A list of names shows
+ * in their paths. */
+static void add_foreign(struct buf *text, const struct create *create)
+{
+	const struct foreign_settings *foreign = &create->options.common.foreign;
+
+	if (create->dataset && foreign->empty_classes)
+		add_option(text, "empty-classes", "yes");
+	if (!create->dataset || !dataset_is_unchecked(create->dataset))
+		return;
+	add_given(text, "schema", foreign->schema);
+	if (foreign->class_folders != FOREIGN_FOLDERS_AUTO)
+		add_option(text, "class-folders", foreign_folders_names[foreign->class_folders]);
+	add_given(text, "image-key", foreign->image_key);
+	add_given(text, "label-key", foreign->label_key);
+	add_given(text, "name-key", foreign->name_key);
+}
+
+int create_options_text(const struct create *create, struct buf *text)
+{
+	const struct create_options *options = &create->options;
 	int layout = options->common.foreign.layout;
 
 	buf_adds(text, "");
@@ -224,6 +249,7 @@ int create_options_text(const struct create_options *options, struct buf *text)
 		add_option(text, "dereference", "yes");
 	if (layout != FOREIGN_AUTO)
 		add_option(text, "layout", foreign_layout_names[layout]);
+	add_foreign(text, create);
 	add_option_number(text, "strip-components", options->strip);
 	if (options->dedup)
 		add_option(text, "dedup", "yes");

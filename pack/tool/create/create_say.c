@@ -112,8 +112,8 @@ void create_advise(const struct create *create)
 
 /* --- the summary ----------------------------------------------------------------------------- */
 
-static int print_summary_json(const struct create *create, const struct builder_summary *summary,
-			      double seconds)
+int create_print_json(const struct create *create, const struct builder_summary *summary,
+		      double seconds)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct json json = json_begin(&text);
@@ -135,7 +135,7 @@ static int print_summary_json(const struct create *create, const struct builder_
 	return cmd_print_json(&text);
 }
 
-static void say_skipped(const struct create *create)
+void create_say_skipped(const struct create *create)
 {
 	char count[SIZE_TEXT];
 
@@ -178,7 +178,7 @@ static void print_summary(const struct create *create, const struct builder_summ
 	if (create->counts.kept)
 		log_notice("%s: %s of them bad, and packed anyway", create->pack,
 			   count_format(create->counts.kept, files));
-	say_skipped(create);
+	create_say_skipped(create);
 }
 
 int create_finish(struct create *create)
@@ -202,7 +202,7 @@ int create_finish(struct create *create)
 	seconds = progress_now() - create->began;
 	create_say_labels(create);
 	print_summary(create, &summary, seconds);
-	return create->options.json ? print_summary_json(create, &summary, seconds) : 0;
+	return create->options.json ? create_print_json(create, &summary, seconds) : 0;
 }
 
 bool create_say_kept(struct create *create, const char *words)
@@ -216,107 +216,4 @@ bool create_say_kept(struct create *create, const char *words)
 	log_notice("%s: %s %s, %s", create->pack, words, count_noun(kept.files, "file", files),
 		   size_format(kept.bytes, bytes));
 	return true;
-}
-
-#define LOOKED_FOR 1000 /* files of a finished pack, evenly spread */
-
-/* Whether a file in the source is as it is in the pack. If images were changed, the size says
- * nothing. 1, 0 or -errno. */
-static int is_in_source(const struct create *create, struct dataset *dataset, uint32_t number,
-			struct buf *path)
-{
-	struct dataset_entry entry;
-	struct dataset_attr attr;
-	struct stat st;
-	int r = dataset_attr(dataset, number, &attr);
-
-	path->len = 0;
-	if (r == 0)
-		r = dataset_path(dataset, number, path);
-	if (r)
-		return r;
-	entry = dataset_entry(dataset, number);
-	/* What cannot be read proves nothing. */
-	if (fstatat(create->root, path->data, &st, 0) < 0)
-		return errno != ENOENT && errno != ENOTDIR;
-	return S_ISREG(st.st_mode) && st.st_mtim.tv_sec == attr.mtime.tv_sec &&
-	       st.st_mtim.tv_nsec == attr.mtime.tv_nsec &&
-	       (create->transforms || (uint64_t)st.st_size == entry.size);
-}
-
-/* 0, CREATE_REPORTED or -errno. */
-static int check_same_source(const struct create *create, struct dataset *dataset)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	uint32_t entries = dataset_entries(dataset), step = entries / LOOKED_FOR + 1;
-	int r = 1;
-
-	for (uint32_t number = 0; r == 1 && number < entries; number += step) {
-		if (format_is_file(dataset_child(dataset, number).kind))
-			r = is_in_source(create, dataset, number, &path);
-	}
-	if (r != 0)
-		return r < 0 ? r : 0;
-	return log_fail(
-		CREATE_REPORTED,
-		"%s: finished already, but not of %s as it is now: '%s' differs; --force without "
-		"--resume replaces it",
-		create->pack, create->source, path.data);
-}
-
-/* 0, CREATE_REPORTED or -ENOMEM. */
-static int check_same_options(const struct create *create, const struct dataset_info *info)
-{
-	SCOPE(buf_release) struct buf options = BUF_INIT;
-
-	if (create_options_text(&create->options, &options) < 0)
-		return -ENOMEM;
-	if (info->options_len == strlen(options.data) &&
-	    memcmp(info->options, options.data, info->options_len) == 0)
-		return 0;
-	return log_fail(
-		CREATE_REPORTED,
-		"%s: finished already, but made with other options, which 'foldpack info' shows%s; "
-		"--force without --resume replaces it",
-		create->pack, create_is_cut(create) ? ", or of the folder in another state" : "");
-}
-
-static int check_same(const struct create *create, struct dataset *dataset)
-{
-	int r = check_same_options(create, dataset_info(dataset));
-
-	if (r < 0 || create->dataset)
-		return r < 0 ? EXIT_FAILED : EXIT_DONE;
-	r = cmd_load(create->pack, dataset, DATASET_ATTRS);
-	return r != EXIT_DONE ? r : (int)exit_status_of(check_same_source(create, dataset));
-}
-
-int create_say_finished(struct create *create)
-{
-	SCOPE(cmd_close) struct dataset *dataset = NULL;
-	struct builder_summary summary = {0};
-	const struct dataset_info *info;
-	struct cmd_common common = create->options.common;
-	int r;
-
-	common.delta_ok = true;
-	r = cmd_open(create->pack, &common, &dataset);
-	if (r == EXIT_DONE)
-		r = check_same(create, dataset);
-	if (r != EXIT_DONE)
-		return r;
-	info = dataset_info(dataset);
-	summary.files = info->super->files;
-	summary.bytes = create->counts.bytes_in = info->super->bytes;
-	summary.pack_bytes = info->pack_bytes;
-	create->counts.skipped = info->super->left_out;
-	memcpy(summary.id, info->id, sizeof(summary.id));
-	r = dataset_content_id(dataset, summary.content_id);
-	if (r < 0)
-		return cmd_status(create->pack, r, NULL);
-	log_notice("%s: finished already; nothing to resume, id %s", create->pack, summary.id);
-	say_skipped(create);
-	if (create->options.json && print_summary_json(create, &summary, 0) < 0)
-		return EXIT_FAILED;
-	return exit_finish(EXIT_DONE);
 }

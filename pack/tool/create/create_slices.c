@@ -88,7 +88,7 @@ static int cut_folder(struct create *create)
 	struct slices_cut cut = {.size = options->cut.size, .parts = options->cut.many};
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct err err = {0};
-	int r = create_options_text(options, &text);
+	int r = create_options_text(create, &text);
 
 	if (r < 0)
 		return r;

@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
 #include "pack/labels.h"
+#include "pack/options.h"
 #include "pack/xxh3.h"
 
 /* --- merging ---------------------------------------------------------------------------------- */
@@ -147,23 +148,16 @@ static void make_id(const struct dataset_merge_params *params, uint8_t id[16])
 }
 
 /* Whether a line is one of the options of all packs. */
-static bool is_common(const struct dataset_packs *packs, const char *line, size_t len)
+static bool is_common(const struct dataset_packs *packs, const struct option_line *line)
 {
-	for (unsigned i = 1; i < packs->count; i++) {
+	bool common = true;
+
+	for (unsigned i = 0; common && i < packs->count; i++) {
 		const struct dataset_info *info = dataset_info(packs->all[i]);
-		const char *at = info->options, *end = at + info->options_len, *next;
-		bool found = false;
 
-		for (; !found && at < end; at = next) {
-			const char *newline = memchr(at, '\n', (size_t)(end - at));
-
-			next = newline ? newline + 1 : end;
-			found = (size_t)(next - at) == len && memcmp(at, line, len) == 0;
-		}
-		if (!found)
-			return false;
+		common = options_have(info->options, info->options_len, line);
 	}
-	return true;
+	return common;
 }
 
 /* The labels of all packs, each once. */
@@ -191,26 +185,29 @@ static int gather_labels(struct dataset *dataset, const struct dataset_merge_par
 	return 0;
 }
 
-/* The options that all packs were made with. */
+/* The options that all packs were made with, and of each those that changed bytes: so some files of
+ * the whole are not what they were. */
 static int make_options(struct dataset *dataset)
 {
-	const struct dataset_info *first = dataset_info(dataset->packs->all[0]);
-	struct index_section *made = &dataset->index.sections[SECTION_OPTIONS];
-	const char *at = first->options, *end = at + first->options_len;
+	const struct dataset_packs *packs = dataset->packs;
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	struct option_line line;
+	int r = 0;
 
-	if (index_section_alloc(made, first->options_len, 0) < 0)
-		return -ENOMEM;
-	made->bytes = 0;
-	while (at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		size_t len = (size_t)((newline ? newline + 1 : end) - at);
+	for (unsigned i = 0; i < packs->count; i++) {
+		const struct dataset_info *info = dataset_info(packs->all[i]);
+		const char *at = info->options, *end = at + info->options_len;
 
-		if (is_common(dataset->packs, at, len)) {
-			memcpy(made->data + made->bytes, at, len);
-			made->bytes += len;
-		}
-		at += len;
+		while (r == 0 && options_next(&at, end, &line))
+			if (!options_have(text.data, text.len, &line) &&
+			    (option_changes_bytes(&line) || (i == 0 && is_common(packs, &line))))
+				r = buf_addf(&text, "%.*s\n", (int)line.len, line.text);
 	}
+	if (r < 0 ||
+	    index_section_alloc(&dataset->index.sections[SECTION_OPTIONS], text.len, 0) < 0)
+		return -ENOMEM;
+	if (text.len)
+		memcpy(dataset->index.sections[SECTION_OPTIONS].data, text.data, text.len);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "base/reader_volumes.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
+#include "pack/options.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 /* --- its name --------------------------------------------------------------------------------- */
 
-static const char base_line[] = "base=", set_line[] = "base-set=";
+static const char base_line[] = "base", set_line[] = "base-set";
 
 int delta_name_base(struct dataset *base, char ret[static DELTA_LINES])
 {
@@ -18,9 +19,9 @@ int delta_name_base(struct dataset *base, char ret[static DELTA_LINES])
 
 	if (r < 0)
 		return r;
-	len = snprintf(ret, DELTA_LINES, "%s%s\n", base_line, id);
+	len = snprintf(ret, DELTA_LINES, "%s=%s\n", base_line, id);
 	if (base->packs)
-		snprintf(ret + len, DELTA_LINES - (size_t)len, "%s%s\n", set_line,
+		snprintf(ret + len, DELTA_LINES - (size_t)len, "%s=%s\n", set_line,
 			 dataset_info(base)->id);
 	return 0;
 }
@@ -28,17 +29,15 @@ int delta_name_base(struct dataset *base, char ret[static DELTA_LINES])
 static bool find_id(const struct dataset *delta, const char *name, char ret[static FORMAT_ID_TEXT])
 {
 	const struct dataset_info *info = dataset_info(delta);
-	const size_t len = strlen(name);
-	const char *end = info->options + info->options_len, *next;
+	const char *at = info->options, *end = at + info->options_len, *id;
+	struct option_line line;
+	size_t len;
 
-	for (const char *line = info->options; line < end; line = next) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
-
-		next = newline ? newline + 1 : end;
-		if (!newline || (size_t)(newline - line) != len + ID_DIGITS ||
-		    memcmp(line, name, len) != 0)
+	while (options_next(&at, end, &line)) {
+		id = option_value(&line, name, &len);
+		if (!id || len != ID_DIGITS)
 			continue;
-		memcpy(ret, line + len, ID_DIGITS);
+		memcpy(ret, id, ID_DIGITS);
 		ret[ID_DIGITS] = '\0';
 		return true;
 	}

@@ -1,11 +1,10 @@
 #include "pack/shard.h"
+#include "pack/options.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-#define SHARD_NAME "shard="
 
 void shard_write(const struct shard *shard, char ret[SHARD_TEXT])
 {
@@ -25,16 +24,12 @@ static bool parse_shard(const char *line, size_t len, struct shard *ret)
 
 void shard_read(const char *options, size_t len, struct shard *ret)
 {
-	const char *end = options + len, *next;
-	const size_t name = strlen(SHARD_NAME);
+	const char *end = options + len, *value;
+	struct option_line line;
 
-	for (const char *line = options; line < end; line = next) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
-		size_t length = (size_t)((newline ? newline : end) - line);
-
-		next = line + length + 1;
-		if (length > name && length < SHARD_TEXT && memcmp(line, SHARD_NAME, name) == 0 &&
-		    parse_shard(line + name, length - name, ret))
+	for (const char *at = options; options_next(&at, end, &line);) {
+		value = option_value(&line, "shard", &len);
+		if (value && len < SHARD_TEXT && parse_shard(value, len, ret))
 			return;
 	}
 	*ret = (struct shard){0};

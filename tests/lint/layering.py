@@ -28,7 +28,8 @@ ROOMS = [*((f"fs/{name}.c", "fs/main") for name in ("main", "version")),
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
 TOOL = ["base/*", "remote/settings.h", "remote/remote.h", "pack/dataset.h", "pack/delta.h",
-        "pack/labels.h", "pack/packs.h", "pack/shard.h", "pack/format.h", "pack/image_kind.h",
+        "pack/labels.h", "pack/options.h", "pack/packs.h", "pack/shard.h", "pack/format.h",
+        "pack/image_kind.h",
         "pack/tool/work/*", "pack/tool/image/*", "pack/tool/cli/*"]
 
 # What an adapter of another format is given.

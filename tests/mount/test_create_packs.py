@@ -108,6 +108,54 @@ def test_of_a_file_with_several_names_those_that_are_wanted_stay(linked, place, 
     assert counts[0]["files"] == counts[1]["files"]
 
 
+def options_of(packed):
+    return json.loads(run(foldfs.FOLDPACK, "info", "--json", packed).out)["options"].splitlines()
+
+
+@pytest.fixture(scope="module")
+def image_folder(session_dir):
+    folder = session_dir / "two images"
+    for number in range(2):
+        trees.write(folder / "c" / f"{number}.jpg",
+                    pictures.jpeg(pictures.noise((64, 48), seed=number)))
+    return folder
+
+
+@pytest.mark.parametrize("option", ["--resize=16", "--max-side=20", "--store=bmp", "--optimize",
+                                    "--store=jpeg --quality=50", "--resize=16 --transform=0.jpg"])
+def test_a_copy_knows_that_its_files_were_changed(image_folder, place, option):
+    """However often it was copied, and whatever it was put together with."""
+    (place / "more").mkdir()
+    trees.write(place / "more" / "d" / "1.jpg", b"not changed")
+    plain = pack(place / "more", place / "plain.lmdb", "--check=off")
+    made = pack(image_folder, place / "made.lmdb", *option.split())
+    lines = options_of(made)
+    assert lines
+    copies = [place / f"{name}.lmdb" for name in ("copy", "again", "both", "front")]
+    for source, copy in zip([made, copies[0], f"{place}/{{made,plain}}.lmdb",
+                             f"{place}/{{plain,made}}.lmdb"], copies):
+        run(foldfs.FOLDPACK, "create", "--check=off", source, copy)
+    for source in [made, *copies, f"{place}/{{plain,made}}.lmdb"]:
+        assert set(lines) <= set(options_of(source))
+        done = run(foldfs.FOLDPACK, "create", f"--since={source}", image_folder, place / "x.lmdb",
+                   status=1)
+        assert f"made with {lines[0]}, so its files are not those of the folder" in done.err
+
+
+def test_a_copy_knows_what_all_of_its_packs_were_made_with(image_folder, place):
+    """Not what one of them has alone, nor what is of a file and not of what it holds."""
+    for name, options in (("a", ["--exclude=1.jpg", "--dedup", "--order=shuffle:1"]),
+                          ("b", ["--exclude=1.jpg", "--check=header"])):
+        trees.write(place / name / f"{name}.jpg", (image_folder / "c" / "0.jpg").read_bytes())
+        pack(place / name, place / f"{name}.lmdb", *options)
+    both = place / "both.lmdb"
+    run(foldfs.FOLDPACK, "create", "--include=*.jpg", f"{place}/{{a,b}}.lmdb", both)
+    assert options_of(both) == ["include=*.jpg", "exclude=1.jpg"]
+    create = [foldfs.FOLDPACK, "create", "--resume", "--include=*.jpg"]
+    assert "nothing to resume" in run(*create, f"{place}/{{a,b}}.lmdb", both).err
+    assert "other options" in run(*create, place / "b.lmdb", both, status=1).err
+
+
 def test_a_damaged_file_of_a_pack_is_named(place):
     source = place / "source"
     (source / "a").mkdir(parents=True)

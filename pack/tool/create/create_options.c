@@ -1,6 +1,7 @@
 #include "pack/tool/create/create.h"
 
 #include "base/log.h"
+#include "pack/options.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -230,6 +231,18 @@ static void add_foreign(struct buf *text, const struct create *create)
 	add_given(text, "name-key", foreign->name_key);
 }
 
+/* What a copy of a pack knows of how its files became what they are, but for what is said anew. */
+static void add_inherited(struct buf *text, const struct create *create)
+{
+	const struct dataset_info *info = create->dataset ? dataset_info(create->dataset) : NULL;
+	const char *at = info ? info->options : NULL, *end = info ? at + info->options_len : NULL;
+	struct option_line line;
+
+	while (options_next(&at, end, &line))
+		if (option_is_of_content(&line) && !options_have(text->data, text->len, &line))
+			buf_addf(text, "%.*s\n", (int)line.len, line.text);
+}
+
 int create_options_text(const struct create *create, struct buf *text)
 {
 	const struct create_options *options = &create->options;
@@ -256,5 +269,6 @@ int create_options_text(const struct create *create, struct buf *text)
 	if (options->check >= 0)
 		add_option(text, "check", check_names[options->check]);
 	add_transform(text, options);
+	add_inherited(text, create);
 	return buf_error(text);
 }

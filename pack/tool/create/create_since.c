@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "base/search.h"
 #include "pack/labels.h"
+#include "pack/options.h"
 #include "pack/tool/work/ranked.h"
 #include <string.h>
 #include <sys/stat.h>
@@ -37,21 +38,15 @@ void create_since_close(struct create *create)
 /* Files that a transform made are not those of the folder, whatever their sizes and times. */
 static int check_untouched(const char *name, const struct dataset_info *info)
 {
-	static const char *const made[] = {
-		"resize=", "max-side=", "quality=", "store=", "optimize=", "transform="};
-	const char *end = info->options + info->options_len, *next;
+	const char *at = info->options, *end = at + info->options_len;
+	struct option_line line;
 
-	for (const char *line = info->options; line < end; line = next) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
-
-		next = newline ? newline + 1 : end;
-		for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++)
-			if (strncmp(line, made[i], strlen(made[i])) == 0)
-				return log_fail(EXIT_FAILED,
-						"%s: made with %.*s, so its files are not those of "
-						"the folder; pack the folder again",
-						name, (int)(next - line - (newline != NULL)), line);
-	}
+	while (options_next(&at, end, &line))
+		if (option_changes_bytes(&line))
+			return log_fail(EXIT_FAILED,
+					"%s: made with %.*s, so its files are not those of the "
+					"folder; pack the folder again",
+					name, (int)line.len, line.text);
 	return EXIT_DONE;
 }
 

@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/image_kind.h"
+#include "pack/options.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/read/summary.h"
 #include <string.h>
@@ -144,16 +145,14 @@ static void print_images(const struct summary *summary)
 /* Prints "name=value" lines, one below the other. */
 static void print_options(const struct dataset_info *info)
 {
-	const char *at = info->options, *end = at + info->options_len, *line;
+	const char *at = info->options, *end = at + info->options_len;
+	struct option_line line;
 
 	if (at == end)
 		printf("%-14s none that shape the content\n", "options");
-	for (const char *label = "options"; at < end; at = line + 1, label = "") {
-		line = memchr(at, '\n', (size_t)(end - at));
-		if (!line)
-			line = end;
+	for (const char *label = "options"; options_next(&at, end, &line); label = "") {
 		printf("%-14s ", label);
-		cmd_put_shown(at, (size_t)(line - at));
+		cmd_put_shown(line.text, line.len);
 		putchar('\n');
 	}
 }

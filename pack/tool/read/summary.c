@@ -3,7 +3,9 @@
 #include "base/le.h"
 #include "base/scope.h"
 #include "pack/image_kind.h"
+#include "pack/options.h"
 #include "pack/tool/image/transform.h"
+#include <stdio.h>
 #include <xxhash.h>
 
 #define STRAIGHT (1 * MIB) /* a gap up to this needs no seek */
@@ -87,17 +89,17 @@ static int add_image_sides(struct sides *sides, const struct dataset_image *imag
 /* The number in the line "name=number" of the options; 0: there is none. */
 static uint32_t option_number(const struct dataset_info *info, const char *name)
 {
-	const char *at = info->options, *end = at + info->options_len, *line;
-	size_t len = strlen(name);
+	const char *at = info->options, *end = at + info->options_len, *value = NULL;
+	struct option_line line;
+	char number[16];
+	size_t len;
 
-	for (; at < end; at = line + 1) {
-		line = memchr(at, '\n', (size_t)(end - at));
-		if (!line)
-			return 0;
-		if ((size_t)(line - at) > len && memcmp(at, name, len) == 0 && at[len] == '=')
-			return (uint32_t)strtoul(at + len + 1, NULL, 10);
-	}
-	return 0;
+	while (!value && options_next(&at, end, &line))
+		value = option_value(&line, name, &len);
+	if (!value)
+		return 0;
+	snprintf(number, sizeof(number), "%.*s", (int)len, value);
+	return (uint32_t)strtoul(number, NULL, 10);
 }
 
 static bool is_larger(const struct transform *asked, const struct dataset_image *image)

@@ -1,0 +1,25 @@
+/* What a pack was made with: lines "name=value\n", of which the last may lack its newline. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct option_line {
+	const char *text; /* not NUL-ended */
+	size_t len;	  /* without the newline */
+};
+
+/* Takes the next line from *at on; false: there is none. */
+bool options_next(const char **at, const char *end, struct option_line *ret);
+
+/* The value of a line of this name; NULL: the line has another. */
+const char *option_value(const struct option_line *line, const char *name, size_t *ret_len);
+
+/* Whether the lines have this one. */
+bool options_have(const char *options, size_t len, const struct option_line *line);
+
+/* Whether a line says that files of the pack may have other bytes than those it was made from. */
+bool option_changes_bytes(const struct option_line *line);
+/* Whether a line says which files there are or what they hold. The others, as that of the base of a
+ * delta, are of one pack alone. */
+bool option_is_of_content(const struct option_line *line);

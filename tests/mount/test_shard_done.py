@@ -305,6 +305,47 @@ def test_what_was_taken_of_another_state_of_the_folder_is_refused(folder, taker,
         in create(folder, begun, taker.move, "--resume", status=1).err
 
 
+@pytest.mark.parametrize("change", [
+    lambda path: trees.write(path, trees.noise(9, 700_000)),
+    lambda path: os.utime(path, (1, 1)),
+    lambda path: path.chmod(0o600)], ids=["bytes", "time", "mode"])
+def test_what_was_taken_and_has_changed_since_is_made_and_handed_over_again(folder, taker, begun,
+                                                                            change):
+    """Its size is the same, so that the set still fits together."""
+    change(folder / "class0" / "0.bin")
+    done = create(folder, begun, taker.move, "--resume")
+    assert "x-00000-of-00004.lmdb: taken already, but files of it have changed since; made again" \
+        in done.err
+    assert taker.given() == [0, *range(SHARDS)]
+    taker.holds(folder)
+    run(FOLDPACK, "diff", "-a", folder, f"{taker.there}/x-*.lmdb")
+    assert len(lines_of(create(folder, begun, taker.move, "--resume"), begun.parent)) == SHARDS
+    assert taker.given() == [0, *range(SHARDS)]
+
+
+def test_a_link_of_what_was_taken_that_has_changed_since_counts(folder, taker, work):
+    (folder / "class0" / "0.link").symlink_to("0.bin")
+    pack = work / "x.lmdb"
+    create(folder, pack, taker.move)
+    (folder / "class0" / "0.link").unlink()
+    (folder / "class0" / "0.link").symlink_to("2.bin")
+    create(folder, pack, taker.move, "--resume")
+    assert len(taker.given()) == SHARDS + 1
+    taker.holds(folder)
+
+
+def test_a_finished_pack_of_a_set_is_compared_with_all_of_its_files(place):
+    """However many they are."""
+    folder, pack = place / "folder", place / "x.lmdb"
+    for number in range(3000):
+        trees.write(folder / f"{number:04}", b"%d" % number)
+    command = [FOLDPACK, "create", "--resume", "--part=0/2", folder, pack]
+    run(*command)
+    assert "nothing to resume" in run(*command).err
+    os.utime(folder / "1235", (1, 1))
+    assert "'1235' differs" in run(*command, status=1).err
+
+
 def test_a_list_that_was_cut_off_loses_its_last_line(folder, taker, begun):
     create(folder, begun, taker.move, "--resume")
     taken = Path(f"{begun}.taken")

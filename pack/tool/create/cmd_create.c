@@ -404,19 +404,22 @@ static bool is_done(int status)
 static int create_shard(struct create *create, uint32_t slice)
 {
 	struct handover *handover = create->slice.handover;
-	const struct shard shard = slices_shard(create->slice.slices, slice);
+	struct handover_pack pack = {.shard = slices_shard(create->slice.slices, slice)};
 	SCOPE_FREE char *names = NULL;
 	SCOPE(create_release) struct create one = {.root = -1};
 	int status, r = create_slice(create, slice, &one, &names);
 
+	pack.path = names;
 	if (r == 0 && handover)
-		r = handover_was_taken(handover, names, &shard, &status);
+		r = slices_state(create->slice.slices, slice, &pack.state);
+	if (r == 0 && handover)
+		r = handover_was_taken(handover, &pack, &status);
 	if (r == 1)
 		return status;
 	if (r == 0) {
 		status = create_pack(&one);
 		if (handover && is_done(status))
-			r = handover_begin(handover, names, &shard, status);
+			r = handover_begin(handover, &pack, status);
 	}
 	if (r == -EINTR)
 		return interrupted(create);

@@ -79,15 +79,14 @@ static int has_nothing_new(struct finished *finished, uint32_t number)
 	return 1;
 }
 
-/* A folder in which a name came or went has another time. Of a slice, and where inputs were left
- * out, other names say nothing. */
+/* A folder in which a name came or went has another time. Where inputs were left out, other names
+ * say nothing. */
 static int is_folder_in_source(struct finished *finished, uint32_t number, const struct stat *st,
 			       const struct dataset_attr *attr)
 {
 	if (!S_ISDIR(st->st_mode))
 		return 0;
-	if (same_time(st->st_mtim, attr->mtime) || create_is_cut(finished->create) ||
-	    dataset_info(finished->pack)->super->left_out)
+	if (same_time(st->st_mtim, attr->mtime) || dataset_info(finished->pack)->super->left_out)
 		return 1;
 	return has_nothing_new(finished, number);
 }
@@ -112,6 +111,38 @@ static int is_in_folder(struct finished *finished, uint32_t number)
 		return is_folder_in_source(finished, number, &st, &attr);
 	return S_ISREG(st.st_mode) && same_time(st.st_mtim, attr.mtime) &&
 	       (finished->create->transforms || (uint64_t)st.st_size == entry.size);
+}
+
+/* Whether the pack has a file of a scan as that has it. */
+static int is_as_scanned(struct finished *finished, const struct builder *scan, uint32_t id)
+{
+	const struct builder_entry entry = builder_entry(scan, id);
+	struct dataset_attr attr;
+	uint32_t at;
+	int r = builder_path(scan, id, &finished->path);
+
+	if (r < 0)
+		return r;
+	if (dataset_find(finished->pack, finished->path.data, finished->path.len, &at) < 0)
+		return dataset_info(finished->pack)->super->left_out > 0;
+	r = dataset_attr(finished->pack, at, &attr);
+	if (r < 0 || !same_time(entry.mtime, attr.mtime))
+		return r;
+	return finished->create->transforms || entry.size == dataset_entry(finished->pack, at).size;
+}
+
+/* The scan that has cut the folder knows all of its files. */
+static int compare_slice(struct finished *finished)
+{
+	const struct slice_run *slice = &finished->create->slice;
+	uint64_t count;
+	const struct builder *scan = slices_entries(slice->slices, &count);
+	int r = 1;
+
+	for (uint32_t id = 1; r == 1 && id < count; id++)
+		if (slices_has_file(slice->slices, slice->number, id))
+			r = is_as_scanned(finished, scan, id);
+	return r;
 }
 
 static int compare_folder(struct finished *finished)
@@ -240,7 +271,9 @@ static int compare_dataset(struct finished *finished)
 static int check_same_source(const struct create *create, struct dataset *pack)
 {
 	SCOPE(finished_release) struct finished finished = {.create = create, .pack = pack};
-	int r = create->dataset ? compare_dataset(&finished) : compare_folder(&finished);
+	int r = create->dataset	       ? compare_dataset(&finished)
+		: create->slice.slices ? compare_slice(&finished)
+				       : compare_folder(&finished);
 
 	if (r != 0)
 		return r < 0 ? r : 0;

@@ -34,7 +34,7 @@ struct handover {
 	bool runs;
 	pthread_t thread;
 	char *path;
-	struct shard shard;
+	struct handover_pack pack; /* without its path */
 	int status, result;
 	bool listed;	     /* the list has a pack of this run */
 	atomic_bool repeats; /* the caller still has patience */
@@ -42,7 +42,8 @@ struct handover {
 
 /* --- the list ---------------------------------------------------------------------------------
  *
- * After its head a line for each pack: "shard=3-of-15 BEFORE-AFTER STATUS". */
+ * After its head a line for each pack: "shard=3-of-15 BEFORE-AFTER STATE STATUS". Of one that was
+ * taken again, the last counts. */
 
 static int refuse_list(struct err *err)
 {
@@ -122,8 +123,9 @@ static int add_line(struct handover *handover)
 	char text[SHARD_TEXT];
 	int r;
 
-	shard_write(&handover->shard, text);
-	r = buf_addf(&line, "shard=%s %d\n", text, handover->status);
+	shard_write(&handover->pack.shard, text);
+	r = buf_addf(&line, "shard=%s %016" PRIx64 " %d\n", text, handover->pack.state,
+		     handover->status);
 	if (r == 0 && lseek(handover->list, 0, SEEK_END) < 0)
 		r = -errno;
 	if (r == 0)
@@ -144,28 +146,46 @@ static bool is_same(const struct shard *a, const struct shard *b)
 	       a->after == b->after;
 }
 
-int handover_was_taken(const struct handover *handover, const char *path, const struct shard *shard,
+/* Reads a line, which ends in a newline. */
+static bool read_taken(const char *line, size_t len, struct handover_pack *ret, int *ret_status)
+{
+	char text[2 * SHARD_TEXT];
+
+	snprintf(text, sizeof(text), "%.*s", (int)len, line);
+	shard_read(line, len, &ret->shard);
+	return ret->shard.of &&
+	       sscanf(text, "%*s %*s %" SCNx64 " %d", &ret->state, ret_status) == 2;
+}
+
+int handover_was_taken(const struct handover *handover, const struct handover_pack *pack,
 		       int *ret_status)
 {
 	const char *line = handover->taken.data, *end = line + handover->taken.len, *next;
-	struct shard taken;
+	bool taken = false, changed = false;
+	struct handover_pack one;
+	int status;
 
 	for (; line < end; line = next) {
 		next = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1;
-		shard_read(line, (size_t)(next - line), &taken);
-		if (!taken.of || taken.number != shard->number)
+		if (!read_taken(line, (size_t)(next - line), &one, &status) ||
+		    one.shard.number != pack->shard.number)
 			continue;
-		if (!is_same(&taken, shard))
+		if (!is_same(&one.shard, &pack->shard))
 			return log_fail(CREATE_REPORTED,
 					"%s: taken already, but made with other options, or of the "
 					"folder in another state; --force without --resume starts "
 					"again",
-					path);
-		log_info("%s: taken already", path);
-		*ret_status = next[-2] == '0' + EXIT_SKIPPED ? EXIT_SKIPPED : EXIT_DONE;
-		return 1;
+					pack->path);
+		taken = one.state == pack->state;
+		changed = !taken;
+		*ret_status = status;
 	}
-	return 0;
+	if (changed)
+		log_notice("%s: taken already, but files of it have changed since; made again",
+			   pack->path);
+	if (taken)
+		log_info("%s: taken already", pack->path);
+	return taken;
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -335,8 +355,7 @@ void handover_free(struct handover *handover)
 	free(handover);
 }
 
-int handover_begin(struct handover *handover, const char *path, const struct shard *shard,
-		   int status)
+int handover_begin(struct handover *handover, const struct handover_pack *pack, int status)
 {
 	int r = handover_end(handover, true);
 
@@ -344,10 +363,10 @@ int handover_begin(struct handover *handover, const char *path, const struct sha
 		return r;
 	free(handover->path);
 	/* With a path from the root, it matters to no program what the name begins with. */
-	handover->path = realpath(path, NULL);
+	handover->path = realpath(pack->path, NULL);
 	if (!handover->path)
-		return log_fail(CREATE_REPORTED, "%s: %s", path, strerror(errno));
-	handover->shard = *shard;
+		return log_fail(CREATE_REPORTED, "%s: %s", pack->path, strerror(errno));
+	handover->pack = (struct handover_pack){.shard = pack->shard, .state = pack->state};
 	handover->status = status;
 	atomic_store(&handover->repeats, true);
 	r = thread_without_signals(&handover->thread, run_thread, handover);

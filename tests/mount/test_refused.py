@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -19,6 +20,7 @@ import limits
 import pictures
 import trees
 from foldfs import BUILD, is_mounted, run
+from formats import tfrecord
 
 pytestmark = pytest.mark.plain
 
@@ -119,6 +121,26 @@ def test_a_command_is_right_or_says_why_not(tree, place, words, every, step):
             assert files(out) == made, where(place)
             continue
         assert left.items() <= made.items(), where(place)
+
+
+@pytest.mark.parametrize("every", FROM)
+def test_an_export_has_the_labels_of_the_pack_or_says_why_not(place, every):
+    """Not the numbers of ImageFolder, which it gives where there are no labels."""
+    source = tfrecord.write(place / "x.tfrecord", [
+        {"image/encoded": b"\xff\xd8\xff" + bytes([n]), "image/class/label": 10 * n,
+         "image/class/text": f"c{n}"} for n in range(3)])
+    pack, out = foldfs.pack(source, place / "x.lmdb", "--check=off"), place / "out"
+    command = "export --format=webdataset PACK OUT/x"
+    for env in refusals(place, 1, every):
+        done = run_command(command, (source, pack), out, env=env)
+        if done.returncode == 0:
+            assert labels_in(out / "x-000000.tar") == [0, 10, 20], where(place)
+
+
+def labels_in(path):
+    with tarfile.open(path) as tar:
+        return [int(tar.extractfile(member).read()) for member in tar
+                if member.name.endswith(".cls")]
 
 
 @pytest.mark.slow  # each run waits for a disk

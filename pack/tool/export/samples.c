@@ -187,18 +187,20 @@ static int64_t greatest_label(const struct samples *samples)
 	return count ? labels_row(&samples->of_dataset, count - 1)->label : -1;
 }
 
-/* Returns how many classes have a label of the dataset. */
-static uint32_t take_labels(struct samples *samples)
+/* Sets *ret to how many classes have a label of the dataset. 0 or -ENOMEM. */
+static int take_labels(struct samples *samples, uint32_t *ret)
 {
 	const struct labels *labels = &samples->of_dataset;
 	SCOPE_FREE uint32_t *at = calloc(dataset_entries(samples->dataset), sizeof(*at));
 	uint32_t entry, taken = 0;
 
-	for (uint32_t i = 0; at && i < samples->class_count; i++) {
+	if (!at)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < samples->class_count; i++) {
 		at[samples->classes[i]] = i + 1;
 		samples->labels[i] = UNKNOWN;
 	}
-	for (size_t i = 0; at && i < labels_count(labels); i++) {
+	for (size_t i = 0; i < labels_count(labels); i++) {
 		if (dataset_find(samples->dataset, labels_folder(labels, i),
 				 labels_row(labels, i)->len, &entry) < 0 ||
 		    !at[entry] || samples->labels[at[entry] - 1] != UNKNOWN)
@@ -206,7 +208,8 @@ static uint32_t take_labels(struct samples *samples)
 		samples->labels[at[entry] - 1] = labels_row(labels, i)->label;
 		taken++;
 	}
-	return taken;
+	*ret = taken;
+	return 0;
 }
 
 /* Where records without a label are, as pack/foreign/tree.h puts them. */
@@ -221,7 +224,7 @@ static bool has_no_label(const struct samples *samples, uint32_t class)
 static int label_classes(struct samples *samples, struct err *err)
 {
 	int64_t next = 0;
-	uint32_t taken;
+	uint32_t taken = 0;
 	int r = labels_add_dataset(&samples->of_dataset, samples->dataset, "");
 
 	if (r < 0)
@@ -229,7 +232,9 @@ static int label_classes(struct samples *samples, struct err *err)
 	labels_sort(&samples->of_dataset);
 	if (greatest_label(samples) > SAMPLES_LABEL_MOST)
 		return err_set(err, -EOVERFLOW, "labels over %d", SAMPLES_LABEL_MOST);
-	taken = take_labels(samples);
+	r = take_labels(samples, &taken);
+	if (r < 0)
+		return r;
 	if (taken)
 		next = greatest_label(samples) + 1;
 	for (uint32_t i = 0; i < samples->class_count; i++) {

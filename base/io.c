@@ -332,6 +332,16 @@ int io_unchanged(int fd, const struct stat *before)
 	return 0;
 }
 
+int io_check_end(int fd, uint64_t size)
+{
+	char more;
+	ssize_t n = io_pread(fd, &more, 1, size);
+
+	if (n == -ESPIPE)
+		n = io_read(fd, &more, 1);
+	return n > 0 ? -EOVERFLOW : (int)n;
+}
+
 int io_set_mode(int fd, mode_t mode)
 {
 	struct stat st;

@@ -70,6 +70,12 @@ mode_t io_umask(void);
  * also where that was none, as a pipe; -ESTALE (it has changed); or -errno. */
 int io_unchanged(int fd, const struct stat *before);
 
+/* Whether a file has no more bytes than its size says, as those of /proc have, or one that grows.
+ * Its position is at that size, or does not matter. 0, -EOVERFLOW (it has more), or -errno. */
+int io_check_end(int fd, uint64_t size);
+#define IO_HAS_MORE  "has more bytes than its filesystem says; what 'cp' makes of it can be read"
+#define IO_HAS_FEWER "has fewer bytes than its filesystem says"
+
 /* Gives what was just made the mode that it was to get, should the umask have changed that. Only a
  * call where it has. Returns 0 or -errno. */
 int io_set_mode(int fd, mode_t mode);

@@ -1,4 +1,5 @@
 #include "pack/foreign/source.h"
+#include "base/io.h"
 #include "base/math.h"
 #include "base/name.h"
 #include "base/notices.h"
@@ -34,6 +35,16 @@ static int open_walker(struct foreign_source *source, struct err *err)
 		     : 0;
 }
 
+/* What is left out of a file that has more could be whole records. */
+static int check_end(const struct foreign_source *source, struct err *err)
+{
+	char more;
+
+	if (source->window.far || reader_get(source->reader, &more, 1, source->window.size) <= 0)
+		return 0;
+	return err_set(err, -EOVERFLOW, IO_HAS_MORE);
+}
+
 static char *path_of(const char *name)
 {
 	char *path = name_scheme(name) ? NULL : realpath(name, NULL);
@@ -61,6 +72,8 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 	r = reader_identity(reader, &source->opened);
 	if (r == 0)
 		r = window_init(&source->window, reader);
+	if (r == 0)
+		r = check_end(source, err);
 	if (r < 0)
 		return r;
 	source->decompressed = decompressed;

@@ -252,6 +252,16 @@ def test_what_cannot_be_read_is_said_and_not_missed(tree):
     assert f"{src}/b: Permission denied" in done.err
 
 
+def test_a_size_that_is_not_that_of_the_bytes_is_not_believed(place):
+    """The kernel says that files of /proc have no bytes."""
+    folder, packed = "/proc/sys/kernel/random", place / "x.lmdb"
+    for name in os.listdir(folder):
+        write(place / "empty" / name)
+    run(FOLDPACK, "create", place / "empty", packed)
+    done = run(FOLDPACK, "diff", folder, packed, status=1)
+    assert "boot_id: has more bytes than its filesystem says" in done.err
+
+
 def test_a_damaged_pack_is_not_a_difference(tree):
     src, packed = tree
     damage(packed, b"b/c" * 1000)

@@ -479,6 +479,45 @@ def test_a_file_that_changes_while_it_is_packed_is_refused(src, pack, change):
     nothing_left(pack)
 
 
+# Of which the kernel says that they have no bytes, and that they have 4096.
+MORE, FEWER = Path("/proc/sys/kernel/ostype"), Path("/sys/kernel/mm/transparent_hugepage/enabled")
+SAYS = {MORE: "has more bytes than its filesystem says; what 'cp' makes of it can be read",
+        FEWER: "has fewer bytes than its filesystem says"}
+
+
+@pytest.mark.parametrize("way", [[], ["--shard-size=1M"], ["--part=0/1"], ["--dedup"]],
+                         ids=["whole", "shards", "part", "dedup"])
+@pytest.mark.parametrize("victim", SAYS, ids=["more", "fewer"])
+def test_a_size_that_is_not_that_of_the_bytes_is_not_believed(src, pack, tmp_path, victim, way):
+    if not victim.exists() or victim.stat().st_size == len(victim.read_bytes()):
+        pytest.skip(f"{victim}: is not there, or has its size")
+    write(src / "a", b"other")
+    os.symlink(victim, src / "b")
+    done = run("create", *way, "--dereference", src, pack, status=1)
+    assert f"{src}/b: {SAYS[victim]}; --on-bad=skip leaves such files out" in done.err
+    nothing_left(pack)
+    bad = tmp_path / "bad"
+    run("create", *way, "--dereference", "--on-bad=skip", f"--bad-list={bad}", src, pack, status=4)
+    [bad] = tmp_path.glob("bad*")
+    assert bad.read_text() == f"b\tunreadable\t{SAYS[victim]}\n"
+
+
+@pytest.mark.parametrize("way", [[], ["--since-checksum"], ["--dedup"]],
+                         ids=["time", "checksum", "dedup"])
+def test_a_size_is_not_believed_since_an_older_pack_either(src, pack, tmp_path, way):
+    write(src / "a", b"other")
+    old = tmp_path / "old.lmdb"
+    run("create", src, old)
+    os.symlink(MORE, src / "b")
+    done = run("create", "--dereference", f"--since={old}", *way, src, pack, status=1)
+    assert f"{src}/b: {SAYS[MORE]}" in done.err
+
+
+def test_a_container_with_more_bytes_than_its_size_is_refused(pack):
+    for words in ("create", MORE, pack), ("list", MORE), ("verify", MORE):
+        assert f"{MORE}: {SAYS[MORE]}" in run(*words, status=1).err
+
+
 def test_a_file_that_vanishes_is_left_out_when_told_to_skip(src, pack):
     victim = write(src / "victim", b"x")
     write(src / "z", b"last")

@@ -193,6 +193,27 @@ TEST(a_file_that_cannot_be_put_for_want_of_descriptors_says_so)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+TEST(a_file_that_has_more_bytes_than_its_size_does_not_end_there)
+{
+	SCOPE_FILE FILE *file = tmpfile();
+	int ends[2];
+
+	assert_non_null(file);
+	assert_int_equal(io_check_end(fileno(file), 0), 0);
+	assert_int_equal(ftruncate(fileno(file), 2), 0);
+	assert_int_equal(io_check_end(fileno(file), 2), 0);
+	assert_int_equal(io_check_end(fileno(file), 1), -EOVERFLOW);
+	assert_int_equal(io_check_end(fileno(file), 3), 0);
+	/* As a filesystem that cannot go back. */
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], "1", 1), 1);
+	assert_int_equal(io_check_end(ends[0], 0), -EOVERFLOW);
+	close(ends[1]);
+	assert_int_equal(io_check_end(ends[0], 0), 0);
+	close(ends[0]);
+	assert_int_equal(io_check_end(ends[0], 0), -EBADF);
+}
+
 TEST(what_was_written_to_or_has_another_time_has_changed)
 {
 	const struct timespec other[2] = {{.tv_sec = 1}, {.tv_sec = 1, .tv_nsec = 1}};

@@ -267,7 +267,7 @@ static int read_at(const struct import_packs *packs, uint32_t e, void *buf, size
 	if (len && dataset_unchanged(dataset, dataset_first_extent(dataset, e)) == -ESTALE)
 		return -ESTALE;
 	if (n < 0)
-		return (int)n;
+		return n == -ENODATA ? -EBADMSG : (int)n;
 	return (size_t)n < len ? -EIO : 0;
 }
 

@@ -37,6 +37,15 @@ void source_close(struct source *source)
 	source->fd = -1;
 }
 
+/* `error`, or -ESTALE: the file has changed. */
+static int explain_source(struct source *source, int error)
+{
+	int r = io_unchanged(source->fd, &source->expected);
+
+	error = r < 0 ? r : error;
+	return error < 0 ? source_fail(source, error) : 0;
+}
+
 static int read_piece(struct source *source, void *buf, size_t len)
 {
 	ssize_t n;
@@ -47,7 +56,7 @@ static int read_piece(struct source *source, void *buf, size_t len)
 	if (n < 0)
 		return source_fail(source, (int)n);
 	if ((size_t)n < len)
-		return source_fail(source, -ESTALE);
+		return explain_source(source, -ENODATA);
 	source->done += len;
 	return 0;
 }
@@ -64,8 +73,7 @@ int source_read(void *context, void *buf, size_t len)
 	}
 	if (r < 0 || source->done != (uint64_t)source->expected.st_size)
 		return r;
-	r = io_unchanged(source->fd, &source->expected);
-	return r < 0 ? source_fail(source, r) : 0;
+	return explain_source(source, io_check_end(source->fd, source->done));
 }
 
 const char *source_error_text(int error)
@@ -77,6 +85,10 @@ const char *source_error_text(int error)
 		return "vanished while it was being packed";
 	case -EBADMSG:
 		return "damaged in the pack: checksum mismatch";
+	case -EOVERFLOW:
+		return IO_HAS_MORE;
+	case -ENODATA:
+		return IO_HAS_FEWER;
 	default:
 		return strerror(-error);
 	}

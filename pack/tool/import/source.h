@@ -2,7 +2,8 @@
  * open, one fstat and one read a buffer.
  *
  * What is read must be what the scan saw: a file with another size or time is refused with -ESTALE,
- * so that no pack holds half of an old and half of a new file. */
+ * so that no pack holds half of an old and half of a new file; and one that has other bytes than
+ * its size says with -EOVERFLOW (more) or -ENODATA (fewer), so that none holds a part of it. */
 #pragma once
 
 #include "pack/write/builder.h"

@@ -339,8 +339,10 @@ static int open_compared(const struct compare *compare, struct dirstack *directo
 		return -errno;
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != compare_data(compare, number).size)
 		return -ESTALE;
-	*ret_fd = steal_fd(&fd);
-	return 0;
+	r = io_check_end(fd, (uint64_t)st.st_size);
+	if (r == 0)
+		*ret_fd = steal_fd(&fd);
+	return r;
 }
 
 /* The checksum matters only if the bytes differ: then it tells whether the pack is damaged. */
@@ -401,6 +403,8 @@ static const char *failure_text(const struct verdict *verdict)
 		return "damaged in the pack: checksum mismatch";
 	if (verdict->difference == COMPARE_UNREADABLE && verdict->error == -ESTALE)
 		return "changed while it was being compared";
+	if (verdict->difference == COMPARE_UNREADABLE && verdict->error == -EOVERFLOW)
+		return IO_HAS_MORE;
 	return strerror(-verdict->error);
 }
 

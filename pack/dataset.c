@@ -1,6 +1,7 @@
 #include "base/date.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
+#include "pack/image_kind.h"
 #include "pack/keys.h"
 #include "pack/xxh3.h"
 
@@ -301,6 +302,12 @@ int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image 
 		.width = (uint32_t)index_get(index, SECTION_WIDTH, entry),
 		.height = (uint32_t)index_get(index, SECTION_HEIGHT, entry),
 	};
+	if (ret->kind == IMAGE_UNKNOWN && dataset_is_unchecked(dataset)) {
+		size_t len;
+		const char *name = index_name(index, entry, &len);
+
+		ret->kind = image_named(name, len);
+	}
 	return 0;
 }
 

@@ -120,7 +120,7 @@ enum dataset_part { DATASET_ATTRS = 1, DATASET_IMAGES = 2, DATASET_CHECKSUMS = 4
 int dataset_load(struct dataset *dataset, unsigned parts, struct err *err);
 /* Mode, link count and time; kind and size. 0, or as dataset_load(). */
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret);
-/* A kind of a later version is IMAGE_UNKNOWN. As dataset_load(). */
+/* What is in a file of another format is of the kind of its name. As dataset_load(). */
 int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret);
 
 bool dataset_is_unchecked(const struct dataset *dataset); /* some files may have no checksum */

@@ -9,6 +9,7 @@ import os
 import random
 import re
 import shutil
+import tarfile
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,6 +19,8 @@ import pytest
 import limits
 from damage import encode, with_size
 from foldfs import FOLDPACK, PHOTOS, has_photos, is_root, pack, run
+from foreign import write_tar, write_zip
+from formats import recordio, tfrecord
 from gate import Gate
 from trees import noise, write
 
@@ -154,6 +157,76 @@ def test_the_figures_are_those_of_info(page, dataset):
     assert page.data["info"] == info
     assert info["classes"] == 7 and [each["name"] for each in info["splits"]] == ["train", "val"]
     assert page.data["images"]["count"] == 64 and page.data["name"] == dataset.name
+
+
+# --- of other formats --------------------------------------------------------------------------
+
+
+def tar_of(root, target):
+    run("tar", "-cf", target, "--sort=name", "-C", root, *sorted(os.listdir(root)))
+    return target
+
+
+def without_copies(page):
+    """What of a pack needs its checksums, and of a name that is no image's its content."""
+    return {kind: sorted(repr(item) for item in found["items"]
+                         if kind != "not-taken" or not item[1].endswith("no suffix"))
+            for kind, found in page.findings.items() if "copies" not in kind}
+
+
+def test_of_a_tar_the_findings_are_those_of_its_pack(session_dir, dataset, page):
+    tar = tar_of(session_dir / "report", session_dir / "report.tar")
+    found = Page(tar, "--samples", "100")
+    assert without_copies(found) == without_copies(page)
+    assert found.data["images"]["count"] == page.data["images"]["count"] - 1  # no suffix
+    assert found.data["images"]["sides"]["count"] == page.data["images"]["sides"]["count"] - 1
+    assert found.shown().keys() >= page.shown().keys() - {"train/bird/no suffix"}
+
+
+def containers(place):
+    """Of eight good photos, or what is one to all decoders."""
+    photos = [picture(number) for number in range(8)]
+    tfrecord.write(place / "x.tfrecord", [{"image/encoded": data, "image/class/label": number % 2}
+                                          for number, data in enumerate(photos)])
+    recordio.write(place / "x.rec", [(n % 2, n, data) for n, data in enumerate(photos)])
+    write_zip(place / "x.zip", {f"c/{n}.jpg": data for n, data in enumerate(photos)})
+    write_tar(place / "x.tar", {key: value for n, data in enumerate(photos) for key, value in
+                                ((f"{n}.jpg", data), (f"{n}.cls", b"%d" % (n % 2)))})
+    return [place / f"x.{suffix}" for suffix in ("tfrecord", "rec", "zip", "tar")]
+
+
+def test_of_good_photos_in_any_container_nothing_is_found(place):
+    for path in containers(place):
+        page = Page(path, "--samples=8")
+        assert not page.findings, path
+        assert page.data["images"]["sides"]["count"] == 8
+        assert len(page.shown()) == 8
+
+
+def test_photos_in_any_container_are_listed_by_their_names(place):
+    for path in containers(place):
+        info = json.loads(run(FOLDPACK, "info", "--json", path).out)
+        assert info["images"] == {"JPEG": {"count": 8}} and info["other_files"] == 0
+        listed = run(FOLDPACK, "list", "--json", path).out.splitlines()
+        assert {json.loads(line)["kind"] for line in listed} == {"JPEG"}
+
+
+def test_what_was_not_read_is_no_finding(place):
+    """Of a container whose images have over 1 GiB, only those that are shown are read."""
+    tar = place / "x.tar"
+    with tarfile.open(tar, "w", format=tarfile.GNU_FORMAT) as out:
+        for number in range(20):
+            member = tarfile.TarInfo(f"c/{number:02}.jpg")
+            member.size = 60 << 20
+            out.addfile(member, Zeros())
+    page = Page(tar, "--samples=2")
+    assert page.paths("not-an-image") == [["c/00.jpg"], ["c/19.jpg"]]
+    assert page.data["sheet"]["checked"] == 2
+
+
+class Zeros:
+    def read(self, size):
+        return bytes(size)
 
 
 def test_an_item_says_its_class(page):

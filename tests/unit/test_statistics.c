@@ -65,6 +65,7 @@ static void look(struct fixture *f)
 	assert_done(anomalies_init(&looked.anomalies, dataset_entries(f->dataset)));
 	assert_done(
 		statistics_new(f->dataset, &looked.summary, &looked.anomalies, &looked.statistics));
+	assert_done(statistics_measure(looked.statistics, &looked.anomalies));
 }
 
 static void expect_one(struct fixture *f, enum anomaly kind, const char *path)

@@ -142,7 +142,8 @@ static int measure_dataset(struct dataset *dataset, uint32_t samples, struct pro
 		return r;
 	progress->files_total = report->sheet.read_count;
 	progress->bytes_total = report->sheet.read_bytes;
-	return contact_sheet_read(&report->sheet, source, &report->anomalies);
+	r = contact_sheet_read(&report->sheet, source, &report->anomalies);
+	return r < 0 ? r : statistics_measure(report->statistics, &report->anomalies);
 }
 
 static struct findings findings_of(struct dataset *dataset, const struct report *report)

@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/image/check.h"
+#include "pack/tool/image/image.h"
 #include "pack/tool/image/transform.h"
 #include <string.h>
 
@@ -220,13 +221,10 @@ static int make_picture(struct reading *reading, const char *why, bool *ret_brok
 }
 
 /* What the index has shown is not noted again. */
-static void note_undecoded(struct reading *reading, bool truncated)
+static void note_undecoded(struct reading *reading, const struct dataset_image *image,
+			   bool truncated)
 {
-	struct dataset_image image;
-
-	if (dataset_image(reading->source->dataset, reading->entry.inode, &image) < 0)
-		return;
-	switch (anomaly_of_file(&reading->entry, &image)) {
+	switch (anomaly_of_file(&reading->entry, image)) {
 	case ANOMALY_EMPTY:
 	case ANOMALY_NOT_IMAGE:
 	case ANOMALY_NO_SIZE:
@@ -237,12 +235,27 @@ static void note_undecoded(struct reading *reading, bool truncated)
 	}
 }
 
+/* What an image is, by the index or else by its bytes. */
+static int look_at_image(struct reading *reading, struct dataset_image *ret)
+{
+	const struct contact_sheet_source *source = reading->source;
+
+	if (!dataset_is_unchecked(source->dataset))
+		return dataset_image(source->dataset, reading->entry.inode, ret);
+	image_inspect((const uint8_t *)reading->bytes.data, reading->bytes.len, ret);
+	return statistics_add_image(source->statistics, reading->number, &reading->entry, ret,
+				    reading->anomalies);
+}
+
 static int check_and_show(struct reading *reading)
 {
 	struct check_finding finding;
+	struct dataset_image image;
 	bool truncated = false, broken = false;
-	int found, r = 0;
+	int found, r = look_at_image(reading, &image);
 
+	if (r < 0)
+		return r;
 	found = check_image(CHECK_HEADER, reading->path.data, (const uint8_t *)reading->bytes.data,
 			    reading->bytes.len, &finding);
 	if (found < 0)
@@ -255,7 +268,7 @@ static int check_and_show(struct reading *reading)
 			    strcmp(finding.damage, DAMAGE_NO_EOI) == 0;
 	}
 	if (broken)
-		note_undecoded(reading, truncated);
+		note_undecoded(reading, &image, truncated);
 	return r;
 }
 

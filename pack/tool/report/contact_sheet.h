@@ -34,7 +34,7 @@ struct contact_sheet {
 struct contact_sheet_source {
 	struct dataset *dataset;
 	const struct summary *summary;
-	const struct statistics *statistics;
+	struct statistics *statistics;
 	const uint8_t *copies; /* duplicates_mark() */
 	uint64_t check_all;
 	/* After each image, with its bytes: 0 to go on, or -errno, which becomes the result. */
@@ -47,8 +47,8 @@ int contact_sheet_new(const struct contact_sheet_source *source, uint32_t sample
 		      struct contact_sheet *ret);
 void contact_sheet_release(struct contact_sheet *sheet); /* {0} is fine */
 
-/* Reads the images, makes the pictures, and notes what is damaged, truncated or corrupt.
- * 0, -ENOMEM, or what `done` gave. */
+/* Reads the images, makes the pictures, notes what is damaged, truncated or corrupt, and adds those
+ * at which nobody has looked to the statistics. 0, -ENOMEM, or what `done` gave. */
 int contact_sheet_read(struct contact_sheet *sheet, const struct contact_sheet_source *source,
 		       struct anomalies *anomalies);
 

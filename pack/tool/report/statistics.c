@@ -17,6 +17,7 @@ void statistics_free(struct statistics *statistics)
 		return;
 	free(statistics->images);
 	free(statistics->entries);
+	buf_release(&statistics->sized);
 	free(statistics);
 }
 
@@ -38,17 +39,17 @@ struct measuring {
 	const struct classes *classes;
 	struct statistics *statistics;
 	struct anomalies *anomalies;
-	uint8_t *head; /* HEADER_MOST bytes, once they are needed */
-	struct sized {
-		uint32_t width, height, entry;
-	} * sized;
+	uint8_t *head;	 /* HEADER_MOST bytes, once they are needed */
 	uint64_t *bytes; /* of each image that has some */
+};
+
+struct sized {
+	uint32_t width, height, entry;
 };
 
 static void release_measuring(struct measuring *measuring)
 {
 	free(measuring->head);
-	free(measuring->sized);
 	free(measuring->bytes);
 }
 
@@ -94,27 +95,40 @@ static int image_of(struct measuring *measuring, uint32_t number, const struct d
 {
 	int r = dataset_image(measuring->dataset, entry->inode, ret);
 
-	if (r < 0 || ret->kind == IMAGE_UNKNOWN || ret->width || entry->size <= IMAGE_HEAD)
+	if (r < 0 || ret->kind == IMAGE_UNKNOWN || ret->width || entry->size <= IMAGE_HEAD ||
+	    dataset_is_unchecked(measuring->dataset))
 		return r;
 	return inspect_again(measuring, number, ret);
 }
 
-static void count_image(struct measuring *measuring, uint32_t number,
-			const struct dataset_entry *entry, const struct dataset_image *image)
+int statistics_add_image(struct statistics *statistics, uint32_t number,
+			 const struct dataset_entry *entry, const struct dataset_image *image,
+			 struct anomalies *anomalies)
+{
+	enum anomaly anomaly = anomaly_of_file(entry, image);
+	const struct sized sized = {
+		.width = image->width, .height = image->height, .entry = number};
+
+	if (anomaly != ANOMALY_NONE)
+		anomalies_note(anomalies, anomaly, number);
+	if (image->width == 0 || image->height == 0)
+		return 0;
+	return buf_add(&statistics->sized, &sized, sizeof(sized));
+}
+
+static int count_image(struct measuring *measuring, uint32_t number,
+		       const struct dataset_entry *entry, const struct dataset_image *image)
 {
 	struct statistics *statistics = measuring->statistics;
-	enum anomaly anomaly = anomaly_of_file(entry, image);
 
 	statistics->entries[statistics->image_count++] = number;
 	statistics->images[statistics_label(measuring->classes, number)]++;
 	statistics->image_bytes += entry->size;
-	if (anomaly != ANOMALY_NONE)
-		anomalies_note(measuring->anomalies, anomaly, number);
-	if (image->width && image->height)
-		measuring->sized[statistics->sides.count++] = (struct sized){
-			.width = image->width, .height = image->height, .entry = number};
 	if (entry->size)
 		measuring->bytes[statistics->bytes.count++] = entry->size;
+	if (entry->size && dataset_is_unchecked(measuring->dataset))
+		return 0;
+	return statistics_add_image(statistics, number, entry, image, measuring->anomalies);
 }
 
 static int visit_entry(struct measuring *measuring, uint32_t number)
@@ -131,7 +145,7 @@ static int visit_entry(struct measuring *measuring, uint32_t number)
 	} else if (format_is_file(entry.kind) || entry.kind == FORMAT_HARDLINK) {
 		r = image_of(measuring, number, &entry, &image);
 		if (r == 0 && anomaly_is_image(&entry, &image))
-			count_image(measuring, number, &entry, &image);
+			r = count_image(measuring, number, &entry, &image);
 	}
 	return r;
 }
@@ -159,33 +173,35 @@ static void note_extremes(struct anomalies *anomalies, const struct sized *image
 		anomalies_note(anomalies, ANOMALY_HIGH, image->entry);
 }
 
-static int measure_sides(struct measuring *measuring)
+int statistics_measure(struct statistics *statistics, struct anomalies *anomalies)
 {
-	struct statistics *statistics = measuring->statistics;
-	uint64_t count = statistics->sides.count;
+	const struct sized *sized = BUF_ITEMS(&statistics->sized, const struct sized);
+	uint64_t count = BUF_COUNT(&statistics->sized, *sized);
 	SCOPE_FREE uint64_t *values = malloc((count + 1) * sizeof(*values));
 	double median;
 
 	if (!values)
 		return -ENOMEM;
+	statistics->sides.count = count;
 	if (count == 0)
 		return 0;
 	for (uint64_t i = 0; i < count; i++)
-		values[i] = measuring->sized[i].width;
+		values[i] = sized[i].width;
 	statistics->sides.width = range_of(values, count);
 	for (uint64_t i = 0; i < count; i++)
-		values[i] = measuring->sized[i].height;
+		values[i] = sized[i].height;
 	statistics->sides.height = range_of(values, count);
 	median = (double)statistics->sides.width.median * (double)statistics->sides.height.median;
 	for (uint64_t i = 0; i < count; i++) {
-		const struct sized *image = &measuring->sized[i];
+		const struct sized *image = &sized[i];
 		double aspect = 256.0 * image->width / image->height;
 
 		statistics->sides.cells[bin_of(image->height, STATISTICS_SIDE)]
 				       [bin_of(image->width, STATISTICS_SIDE)]++;
 		statistics->sides.aspects[bin_of(aspect, STATISTICS_ASPECT)]++;
-		note_extremes(measuring->anomalies, image, median);
+		note_extremes(anomalies, image, median);
 	}
+	buf_release(&statistics->sized);
 	return 0;
 }
 
@@ -236,14 +252,11 @@ static int measure_images(struct measuring *measuring)
 	statistics->images =
 		calloc(measuring->classes->label_count + (size_t)1, sizeof(*statistics->images));
 	statistics->entries = malloc(entries * sizeof(*statistics->entries));
-	measuring->sized = malloc(entries * sizeof(*measuring->sized));
 	measuring->bytes = malloc(entries * sizeof(*measuring->bytes));
-	if (!statistics->images || !statistics->entries || !measuring->sized || !measuring->bytes)
+	if (!statistics->images || !statistics->entries || !measuring->bytes)
 		return -ENOMEM;
 	for (uint32_t number = 0; r == 0 && number < entries; number++)
 		r = visit_entry(measuring, number);
-	if (r == 0)
-		r = measure_sides(measuring);
 	if (r == 0)
 		measure_bytes(measuring);
 	return r;

@@ -1,6 +1,8 @@
 /* Figures of the images of a dataset, and its anomalies, from the index. The pack is read only for
  * images whose size was not in the bytes that were inspected at packing.
  *
+ *	statistics_new -> statistics_add_image ... -> statistics_measure -> statistics_json
+ *
  * Images are files, and hard links to files, that are images by name or by content. Memory: 30
  * bytes an image while this is made, 4 afterwards. */
 #pragma once
@@ -26,6 +28,7 @@ struct statistics {
 		uint64_t p99;
 		uint64_t bins[STATISTICS_BYTES];
 	} bytes;
+	struct buf sized; /* of the images whose size is known, until it is measured */
 	struct {
 		uint64_t count;					  /* images of a known size */
 		struct range width, height;			  /* pixels */
@@ -39,6 +42,14 @@ struct statistics {
 int statistics_new(struct dataset *dataset, const struct summary *summary,
 		   struct anomalies *anomalies, struct statistics **ret);
 void statistics_free(struct statistics *statistics);
+
+/* What an image is in a file of another format, of which only the name is known before it is read.
+ * Notes its anomaly. 0 or -ENOMEM. */
+int statistics_add_image(struct statistics *statistics, uint32_t number,
+			 const struct dataset_entry *entry, const struct dataset_image *image,
+			 struct anomalies *anomalies);
+/* Measures the sides, once all images that are read were added. 0 or -ENOMEM. */
+int statistics_measure(struct statistics *statistics, struct anomalies *anomalies);
 
 /* The label of an entry's class; the number of labels where it is in no class. */
 uint32_t statistics_label(const struct classes *classes, uint32_t entry);

@@ -15,6 +15,11 @@ int err_set(struct err *err, int code, const char *format, ...)
 	return code;
 }
 
+int err_call(struct err *err, int code, const char *call)
+{
+	return err_set(err, code, "%s: %s", call, strerror(-code));
+}
+
 const char *err_text(const struct err *err, int code)
 {
 	if (err && err->text[0])

@@ -16,6 +16,9 @@ struct err {
 int err_set(struct err *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The same of a call of the system: "fchmod: Operation not permitted". */
+int err_call(struct err *err, int code, const char *call);
+
 /* The reason in err; if there is none, what -EAGAIN, -EMFILE and -ESTALE mean here, else
  * strerror(-code). */
 const char *err_text(const struct err *err, int code);

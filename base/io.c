@@ -15,6 +15,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define AT_POSITION ((off_t)-1) /* reads from the descriptor's position */
@@ -130,6 +131,11 @@ FILE *io_fopen_given(const char *path, int *ret_error, struct err *err)
 	return NULL;
 }
 
+bool io_has_default_acl(int folder)
+{
+	return fgetxattr(folder, "system.posix_acl_default", NULL, 0) > 0;
+}
+
 int io_open_again(int fd, int flags)
 {
 	char path[64];
@@ -186,15 +192,75 @@ void io_sync_directory(const char *path)
 		fsync(fd);
 }
 
+bool io_is_refused(int error)
+{
+	switch (-error) {
+	case EPERM:
+	case EACCES:
+	case ENOSYS:
+	case EOPNOTSUPP:
+	case EINVAL:
+	case ENOTTY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int io_sync(int fd, int (*sync)(int fd))
+{
+	int r = sync(fd) < 0 ? -errno : 0;
+
+	return io_is_refused(r) ? 1 : r;
+}
+
+static bool is_there(int folder, const char *name)
+{
+	struct stat st;
+
+	return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
 /* Not every filesystem knows the flag. */
 int io_rename(const char *from, const char *to, bool replace)
 {
-	unsigned flags = replace ? 0 : RENAME_NOREPLACE;
-	int r = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags);
+	if (!replace) {
+		int r = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
 
-	if (r < 0 && errno == EINVAL && flags && access(to, F_OK) < 0)
-		r = rename(from, to);
-	return r < 0 ? -errno : 0;
+		if (r == 0 || !io_is_refused(-errno))
+			return r < 0 ? -errno : 0;
+		if (is_there(AT_FDCWD, to))
+			return -EEXIST;
+	}
+	return rename(from, to) < 0 ? -errno : 0;
+}
+
+/* Without O_EXCL, what came into the place after the look is no file of ours if it has bytes, or
+ * another name. */
+static int create_shared(int folder, const char *name, int flags, mode_t mode)
+{
+	SCOPE_CLOSE int fd = is_there(folder, name) ? -1 : openat(folder, name, flags, mode);
+	struct stat st;
+
+	if (fd < 0)
+		return is_there(folder, name) ? -EEXIST : -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return !S_ISREG(st.st_mode) || st.st_size || st.st_nlink > 1 ? -EEXIST : steal_fd(&fd);
+}
+
+int io_create(int folder, const char *name, int flags, mode_t mode)
+{
+	int fd, error;
+
+	flags |= O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+	flags |= flags & O_RDWR ? 0 : O_WRONLY;
+	fd = openat(folder, name, flags | O_EXCL, mode);
+	error = -errno;
+	if (fd >= 0 || !io_is_refused(error))
+		return fd < 0 ? error : fd;
+	fd = create_shared(folder, name, flags, mode);
+	return fd < 0 && fd != -EEXIST ? error : fd;
 }
 
 int io_write_parts(int fd, const struct iovec *parts, int count)
@@ -213,12 +279,12 @@ static int open_unnamed(const char *path, mode_t mode)
 	return copy ? open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, mode) : -1;
 }
 
-static int link_file(int fd, const char *path)
+int io_link(int fd, int folder, const char *name)
 {
 	char opened[64];
 
 	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, opened, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+	return linkat(AT_FDCWD, opened, folder, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
 /* A name beside it that nobody has, not even a process that was killed before it took it away. */
@@ -233,6 +299,28 @@ static int name_beside(const char *path, struct buf *ret)
 			name, random >> 4);
 }
 
+/* Some filesystems report a full disk at close only. */
+static int write_whole(int fd, const struct iovec *parts, int count)
+{
+	int again, r = io_write_parts(fd, parts, count);
+
+	if (r < 0)
+		return r;
+	again = dup(fd);
+	return again < 0 || close(again) < 0 ? -errno : 0;
+}
+
+/* Where the filesystem renames nothing. */
+static int put_in_place(const char *path, mode_t mode, const struct iovec *parts, int count)
+{
+	SCOPE_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
+	int r = fd < 0 ? -errno : write_whole(fd, parts, count);
+
+	if (r < 0 && fd >= 0)
+		unlink(path);
+	return r < 0 ? r : steal_fd(&fd);
+}
+
 /* `unnamed`: the file has no name until it is whole. */
 static int put_file(const char *path, mode_t mode, bool unnamed, const struct iovec *parts,
 		    int count)
@@ -241,26 +329,23 @@ static int put_file(const char *path, mode_t mode, bool unnamed, const struct io
 	SCOPE_CLOSE int fd = -1;
 	bool named = !unnamed;
 	int r = name_beside(path, &temporary);
-	int again;
 
 	if (r < 0)
 		return r;
-	fd = unnamed ? open_unnamed(path, mode)
-		     : open(temporary.data, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
+	fd = unnamed ? open_unnamed(path, mode) : io_create(AT_FDCWD, temporary.data, O_RDWR, mode);
 	if (fd < 0)
-		return -errno;
-	r = io_write_parts(fd, parts, count);
-	/* Some filesystems report a full disk at close only. */
-	if (r == 0 && ((again = dup(fd)) < 0 || close(again) < 0))
-		r = -errno;
+		return unnamed ? -errno : fd;
+	r = write_whole(fd, parts, count);
 	if (r == 0 && unnamed) {
-		r = link_file(fd, temporary.data);
+		r = io_link(fd, AT_FDCWD, temporary.data);
 		named = r == 0;
 	}
 	if (r == 0)
 		r = io_rename(temporary.data, path, true);
 	if (r < 0 && named)
 		unlink(temporary.data);
+	if (io_is_refused(r) && named)
+		return put_in_place(path, mode, parts, count);
 	return r < 0 ? r : steal_fd(&fd);
 }
 

@@ -37,6 +37,9 @@ int io_open_given(const char *path, struct err *err);
 /* The same as a stream. NULL: *ret_error is set. */
 FILE *io_fopen_given(const char *path, int *ret_error, struct err *err);
 
+/* Whether a folder hands its access control list down to what is made in it. */
+bool io_has_default_acl(int folder);
+
 /* Opens the file of a descriptor again, whatever its name leads to now. Needs /proc. Returns a
  * descriptor, which exec() closes, or -errno. */
 int io_open_again(int fd, int flags);
@@ -46,8 +49,24 @@ int io_write_full(int fd, const void *buf, size_t len);
 int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t offset);
 int io_write_parts(int fd, const struct iovec *parts, int count); /* one after the other */
 
-/* Makes or replaces a file of these parts, which appears under its name when it is whole. Returns a
- * descriptor of it, or -errno. */
+/* Whether a call failed as a filesystem does not have it, or not for this user: as chmod(2) of one
+ * without modes, or of files that belong to another. */
+bool io_is_refused(int error);
+
+/* Makes a file, to write to, where nothing is; in a folder that is open, or AT_FDCWD. `flags` come
+ * on top, as O_RDWR. Returns a descriptor or -errno. */
+int io_create(int folder, const char *name, int flags, mode_t mode);
+
+/* Gives an open file, which may have none, a name in a folder, where nothing is. Needs /proc. 0 or
+ * -errno. */
+int io_link(int fd, int folder, const char *name);
+
+/* Brings a file to the disk by `sync`, fsync() or fdatasync(). Returns 0; 1: that is refused, so
+ * that the file is there when the filesystem sees fit; or -errno. */
+int io_sync(int fd, int (*sync)(int fd));
+
+/* Makes or replaces a file of these parts, which appears under its name when it is whole, unless
+ * the filesystem renames nothing. Returns a descriptor of it, or -errno. */
 int io_put(const char *path, mode_t mode, const struct iovec *parts, int count);
 
 /* Writes what fits at once into a pipe, terminal or socket. Another writer of the same pipe may

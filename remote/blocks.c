@@ -51,11 +51,14 @@ static int open_plain(int folder, const char *name, int flags)
 
 static int open_block_file(int folder, const char *name, mode_t mode)
 {
-	int fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	int fd = io_create(folder, name, O_RDWR, mode);
 
 	if (fd >= 0)
 		return io_set_mode(fd, mode) == 0 ? fd : (close(fd), -1);
-	return errno == EEXIST ? open_plain(folder, name, O_RDWR) : -1;
+	if (fd == -EEXIST)
+		return open_plain(folder, name, O_RDWR);
+	errno = -fd;
+	return -1;
 }
 
 static uint64_t file_size(int fd)
@@ -95,15 +98,24 @@ static int make_empty(const struct blocks *blocks)
 	return io_pwrite_full(blocks->map, &header, sizeof(header), 0);
 }
 
+/* Returns 0; -EBUSY: others use it; or -errno: there are no locks. */
+static int lock_data(int fd, int how)
+{
+	if (flock(fd, how | LOCK_NB) == 0)
+		return 0;
+	return errno == EWOULDBLOCK ? -EBUSY : -errno;
+}
+
 static int take_lock(struct blocks *blocks)
 {
 	int fd = blocks->buffered_fd;
 	int r;
 
 	if (is_whole(blocks))
-		return flock(fd, LOCK_SH | LOCK_NB) < 0 ? -EBUSY : 0;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return -EBUSY;
+		return lock_data(fd, LOCK_SH);
+	r = lock_data(fd, LOCK_EX);
+	if (r < 0)
+		return r;
 	r = make_empty(blocks);
 	return r == 0 && flock(fd, LOCK_SH) < 0 ? -errno : r;
 }

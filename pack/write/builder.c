@@ -232,10 +232,16 @@ static int check_turn(struct builder *builder, const struct builder_node *node, 
 	int r = journal_status(builder->journal);
 
 	if (r < 0)
-		return r;
+		return builder_explain(
+			builder, builder_failed(builder, r, journal_failed(builder->journal)), err);
 	if (node->kind != FORMAT_FILE || node->state != NODE_EMPTY)
 		return err_set(err, -EINVAL, "not a file that still wants its bytes");
 	return builder_resumed_all(builder, err);
+}
+
+static int path_is_taken(const struct builder *builder, uint32_t id, struct err *err)
+{
+	return builder_fault(builder, id, -EEXIST, "two entries have the path ", "", err);
 }
 
 int builder_store(struct builder *builder, uint32_t id, const struct builder_source *source,
@@ -257,7 +263,8 @@ int builder_store(struct builder *builder, uint32_t id, const struct builder_sou
 	builder->parts = 0;
 	if (r < 0) {
 		builder->checksums.len = first * sizeof(uint64_t);
-		return r == -EEXIST ? err_set(err, r, "two entries have this path") : r;
+		return r == -EEXIST ? path_is_taken(builder, id, err)
+				    : builder_explain(builder, r, err);
 	}
 	builder_set_stored(builder, node, first, source->size);
 	builder->last = id;
@@ -363,7 +370,7 @@ int builder_alias(struct builder *builder, uint32_t id, uint32_t to, struct err 
 		builder_record_file(builder, id);
 	else
 		*node = before;
-	return r == -EEXIST ? err_set(err, r, "two entries have this path") : r;
+	return r == -EEXIST ? path_is_taken(builder, id, err) : builder_explain(builder, r, err);
 }
 
 int builder_refer(struct builder *builder, uint32_t id, uint32_t entry, bool read, struct err *err)

@@ -21,7 +21,6 @@
  * If the source is the same, this gives the file that the first run would have given, bit for bit.
  * Where files that were packed have changed since, their fingerprints show it (-ESTALE). The others
  * are packed as they are now.
- *
  * Not thread-safe: one thread adds and stores. */
 #pragma once
 
@@ -78,6 +77,7 @@ struct builder_summary {
 	uint64_t aliases, alias_bytes; /* aliases among these files, and their bytes */
 	uint64_t based, based_bytes;   /* the same of those whose bytes are in the base */
 	uint64_t pack_bytes;	       /* size of the pack */
+	int no_mode, no_sync;	       /* why the filesystem refused it; 0: it did not */
 	char id[FORMAT_ID_TEXT], content_id[FORMAT_ID_TEXT];
 };
 
@@ -129,7 +129,7 @@ int builder_resumed(struct builder *builder, uint32_t id, uint64_t fingerprint,
 int builder_mark(struct builder *builder, uint64_t fingerprint, const char *note, size_t note_len);
 
 /* Stores the bytes of a file. Fastest when files come sorted by path. Returns 0; what source->read
- * returned (then nothing of the file is kept); -ENOSPC; -EIO; -ENOMEM; -EEXIST (two entries have
+ * returned (then nothing of the file is kept); -ENOSPC; -EIO; -ENOMEM; -EEXIST (another entry has
  * this path); -ESTALE (parts stored before the interruption differ from what is read now). */
 int builder_store(struct builder *builder, uint32_t id, const struct builder_source *source,
 		  struct err *err);

@@ -100,10 +100,12 @@ static int close_store(struct builder *builder)
 {
 	int r = builder_commit(builder);
 
-	if (r == 0)
-		r = journal_settle(builder->journal);
-	if (r == 0)
-		r = store_wipe(builder->store);
+	if (r < 0)
+		return r;
+	r = journal_settle(builder->journal);
+	if (r < 0)
+		return builder_failed(builder, r, journal_failed(builder->journal));
+	r = builder_failed(builder, store_wipe(builder->store), "write");
 	store_free(builder->store);
 	builder->store = NULL;
 	return r;
@@ -203,20 +205,28 @@ static int write_offsets(struct builder *builder, struct index *index, struct fo
 		r = write_section(builder, index, super, SECTION_START);
 	if (r == 0)
 		r = write_section(builder, index, super, SECTION_PARTS);
-	if (r == 0 && fdatasync(builder->fd) < 0)
-		r = -errno;
 	if (r < 0)
 		return r;
+	r = io_sync(builder->fd, fdatasync);
+	if (r < 0)
+		return err_call(err, r, "fdatasync");
 	format_super_encode(super, data);
-	return io_pwrite_full(builder->fd, data, sizeof(data), builder->now.super_offset);
+	r = io_pwrite_full(builder->fd, data, sizeof(data), builder->now.super_offset);
+	return r < 0 ? err_call(err, r, "write") : 0;
 }
 
 static int take_name(struct builder *builder, struct err *err)
 {
 	int r = io_rename(builder->partial, builder->path, builder->replace);
 
+	if (r == -EEXIST)
+		return err_set(err, r, "exists");
+	if (io_is_refused(r))
+		return err_set(err, r,
+			       "rename: %s; '%s' is the whole pack, and can be copied, or mounted",
+			       strerror(-r), builder->partial);
 	if (r < 0)
-		return r == -EEXIST ? err_set(err, r, "exists") : r;
+		return err_call(err, r, "rename");
 	builder->ours = false;
 	io_sync_directory(builder->path);
 	journal_remove(builder->journal);
@@ -254,6 +264,21 @@ static void summarise(const struct builder *builder, const struct format_super *
 	format_id_text(super->content_id, ret->content_id);
 }
 
+static int settle_file(const struct builder *builder, struct builder_summary *summary,
+		       struct err *err)
+{
+	int r = fchmod(builder->fd, builder->mode) < 0 ? -errno : 0;
+
+	if (r < 0 && !io_is_refused(r))
+		return err_call(err, r, "fchmod");
+	summary->no_mode = r;
+	r = io_sync(builder->fd, fsync);
+	if (r < 0)
+		return err_call(err, r, "fsync");
+	summary->no_sync = r ? -errno : 0;
+	return 0;
+}
+
 int builder_finish(struct builder *builder, uint64_t left_out, struct builder_summary *ret,
 		   struct err *err)
 {
@@ -268,12 +293,12 @@ int builder_finish(struct builder *builder, uint64_t left_out, struct builder_su
 		r = close_store(builder);
 	if (r == 0)
 		r = write_offsets(builder, &index, &super, err);
-	if (r == 0 && (fchmod(builder->fd, builder->mode) < 0 || fsync(builder->fd) < 0))
-		r = -errno;
+	if (r == 0)
+		r = settle_file(builder, &summary, err);
 	if (r == 0)
 		r = take_name(builder, err);
 	if (r < 0)
-		return r;
+		return builder_explain(builder, r, err);
 	summarise(builder, &super, &summary);
 	*ret = summary;
 	return 0;

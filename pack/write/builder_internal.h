@@ -54,6 +54,8 @@ struct builder {
 	uint32_t parts; /* of the next file, stored before the interruption */
 	uint64_t puts;	/* records of the finish so far; now.puts: those of an interrupted finish */
 
+	struct err failed; /* which call, where nobody else can say it */
+
 	struct buf nodes;     /* struct builder_node, by id */
 	struct buf names;     /* of the nodes, end to end */
 	struct buf targets;   /* of symbolic links */
@@ -137,6 +139,10 @@ int builder_partial_check(struct builder *builder, const struct builder_params *
 			  struct err *err);
 /* A walker of the partial file as it is now; *ret_reader must outlive it. */
 int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct err *err);
+/* Notes which call has given a negative result. Returns the result. */
+int builder_failed(struct builder *builder, int result, const char *call);
+/* Says that, where there is no sentence yet. Returns the result. */
+int builder_explain(const struct builder *builder, int result, struct err *err);
 /* Commits what was put, and hands it to the journal. */
 int builder_commit(struct builder *builder);
 /* Puts a record, and commits before it if the batch is full. As store_put(). */

@@ -281,8 +281,12 @@ static int locate_super(struct builder *builder, struct err *err)
  * before pages come, so that it cannot claim a file that has only some of the old ones. */
 static int clear_partial(const struct builder *builder, struct err *err)
 {
-	if (!is_empty(builder->fd) && (ftruncate(builder->fd, 0) < 0 || fsync(builder->fd) < 0))
-		return -errno;
+	if (!is_empty(builder->fd)) {
+		if (ftruncate(builder->fd, 0) < 0)
+			return err_call(err, -errno, "ftruncate");
+		if (io_sync(builder->fd, fsync) < 0)
+			return err_call(err, -errno, "fsync");
+	}
 	if (unlink(builder->journal_path) == 0)
 		io_sync_directory(builder->journal_path);
 	else if (errno != ENOENT)
@@ -307,12 +311,13 @@ static int begin_partial(struct builder *builder, uint64_t batch, struct err *er
 		r = journal_new(&params, &builder->journal);
 	if (r == 0)
 		r = store_new(builder->partial, batch, &builder->store);
-	if (r == 0)
-		r = put_super(builder, run);
+	if (r < 0)
+		return r;
+	r = builder_failed(builder, put_super(builder, run), "write");
 	/* Whatever happens from now on, the file says that it is no pack. */
-	if (r == 0 && fdatasync(builder->fd) < 0)
-		r = -errno;
-	return r < 0 ? r : locate_super(builder, err);
+	if (r == 0)
+		r = builder_failed(builder, io_sync(builder->fd, fdatasync), "fdatasync");
+	return r < 0 ? builder_explain(builder, r, err) : locate_super(builder, err);
 }
 
 int builder_partial_open(struct builder *builder, const struct builder_params *params,
@@ -380,14 +385,34 @@ int builder_partial_check(struct builder *builder, const struct builder_params *
 
 /* --- batches --------------------------------------------------------------------------------- */
 
+int builder_failed(struct builder *builder, int result, const char *call)
+{
+	if (result < 0 && result != -ENOMEM && result != -EFBIG)
+		err_set(&builder->failed, result, "%s: %s%s", call, strerror(-result),
+			io_is_refused(result)
+				? "; a pack can be made on another filesystem, and copied"
+				: "");
+	return result;
+}
+
+int builder_explain(const struct builder *builder, int result, struct err *err)
+{
+	if (result < 0 && err && !err->text[0])
+		*err = builder->failed;
+	return result;
+}
+
 int builder_commit(struct builder *builder)
 {
-	int r = store_commit(builder->store);
+	int r = builder_failed(builder, store_commit(builder->store), "write");
 
 	if (r != 0)
 		return r < 0 ? r : 0;
-	r = store_save(builder->store, &builder->now.store);
-	return r < 0 ? r : journal_commit(builder->journal, &builder->now);
+	r = builder_failed(builder, store_save(builder->store, &builder->now.store), "read");
+	if (r < 0)
+		return r;
+	r = journal_commit(builder->journal, &builder->now);
+	return r < 0 ? builder_failed(builder, r, journal_failed(builder->journal)) : 0;
 }
 
 int builder_put(struct builder *builder, const struct format_key *key, uint64_t size,

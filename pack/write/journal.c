@@ -29,7 +29,8 @@ struct journal {
 	size_t record;		   /* the next one in it */
 	struct journal_place next; /* of the block after it */
 
-	atomic_int error; /* of the first checkpoint that failed */
+	atomic_int error; /* of the first checkpoint that failed, */
+	const char *call; /* and at what; set before it */
 	bool working;	  /* the thread has not been joined */
 	pthread_t thread;
 	/* These belong to the thread until it is joined: */
@@ -160,9 +161,12 @@ static int create_file(struct journal *journal)
 
 	if (r < 0)
 		return r;
-	journal->fd = open(journal->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (journal->fd < 0)
-		return -errno;
+	journal->call = "open";
+	r = io_create(AT_FDCWD, journal->path, O_RDWR, 0600);
+	if (r < 0)
+		return r;
+	journal->fd = r;
+	journal->call = "write";
 	r = io_pwrite_full(journal->fd, header.data, header.len, 0);
 	io_sync_directory(journal->path);
 	journal->end.at = header.len;
@@ -184,9 +188,12 @@ static int write_block(struct journal *journal)
 	if (records->len)
 		buf_add(&block, records->data, records->len);
 	add_checksum(&block, &chain);
+	journal->call = "write";
 	r = io_pwrite_full(journal->fd, block.data, block.len, journal->end.at);
-	if (r == 0 && fdatasync(journal->fd) < 0)
-		r = -errno;
+	if (r < 0)
+		return r;
+	journal->call = "fdatasync";
+	r = io_sync(journal->fd, fdatasync);
 	if (r < 0)
 		return r;
 	journal->end.at += block.len;
@@ -194,16 +201,19 @@ static int write_block(struct journal *journal)
 	return 0;
 }
 
+/* What a filesystem does not bring to the disk when it is asked is no less resumed after a kill. */
 static int make_durable(struct journal *journal)
 {
-	int r = fdatasync(journal->pack) < 0 ? -errno : 0;
+	int r;
 
+	journal->call = "fdatasync";
+	r = io_sync(journal->pack, fdatasync);
 	if (r == 0 && !journal->checkpoint.store.revisited)
 		/* So the next batch reuses these pages of memory, and other programs keep what they
 		 * have in the page cache. */
 		posix_fadvise(journal->pack, 0, (off_t)journal->checkpoint.store.bytes,
 			      POSIX_FADV_DONTNEED);
-	if (r == 0 && journal->fd < 0)
+	if (r >= 0 && journal->fd < 0)
 		r = create_file(journal);
 	return r < 0 ? r : write_block(journal);
 }
@@ -234,6 +244,11 @@ int journal_settle(struct journal *journal)
 int journal_status(const struct journal *journal)
 {
 	return atomic_load(&journal->error);
+}
+
+const char *journal_failed(const struct journal *journal)
+{
+	return journal->call;
 }
 
 int journal_commit(struct journal *journal, const struct journal_checkpoint *checkpoint)

@@ -108,6 +108,8 @@ int journal_commit(struct journal *journal, const struct journal_checkpoint *che
 int journal_settle(struct journal *journal);
 /* The same so far, without waiting. */
 int journal_status(const struct journal *journal);
+/* The call that failed, once an error was returned. */
+const char *journal_failed(const struct journal *journal);
 
 /* The last checkpoint that is on the disk, after journal_settle(): 0, or -ENODATA. */
 int journal_last(struct journal *journal, struct journal_checkpoint *ret);

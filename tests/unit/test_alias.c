@@ -248,7 +248,7 @@ TEST_OF(f, an_alias_of_a_taken_path_is_refused_and_can_be_dropped)
 	file = add_file(f, BUILDER_ROOT, "same", 600);
 	id = add_name(f, BUILDER_ROOT, "same");
 	assert_int_equal(builder_alias(f->builder, id, file, &f->err), -EEXIST);
-	assert_string_equal(f->err.text, "two entries have this path");
+	assert_string_equal(f->err.text, "two entries have the path 'same'");
 	builder_drop(f->builder, id);
 	finish_and_open(f);
 	expect_file(f, "same", 600);

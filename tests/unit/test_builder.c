@@ -406,7 +406,7 @@ TEST_OF(f, two_files_of_one_path_are_refused_at_once)
 	add_file(f, BUILDER_ROOT, "same", 5000);
 	id = add_name(f, BUILDER_ROOT, "same");
 	assert_int_equal(store_bytes(f, id, "same", 100, 0), -EEXIST);
-	expect_sentence(f, "two entries have this path");
+	expect_sentence(f, "two entries have the path 'same'");
 	builder_drop(f->builder, id);
 	finish_and_open(f);
 	expect_file(f, "same", 5000);

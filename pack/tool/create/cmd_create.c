@@ -175,8 +175,7 @@ static int close_bad_list(struct create *create)
 
 	if (!list)
 		return 0;
-	written = fflush(list) == 0 && !ferror(list) &&
-		  (fdatasync(fileno(list)) == 0 || errno == EINVAL);
+	written = fflush(list) == 0 && !ferror(list) && io_sync(fileno(list), fdatasync) >= 0;
 	if (fclose(list) == 0 && written)
 		return 0;
 	return log_fail(CREATE_REPORTED, "%s: cannot be written", create->options.bad_list);
@@ -317,11 +316,10 @@ static int pack_source(struct create *create)
 	return r < 0 ? r : create_finish(create);
 }
 
-/* Ends a run early, and returns whether --resume can continue it. After a change of the source it
- * would fail again. */
+/* Ends a run early, and returns whether --resume can continue it. */
 static bool leave_create(struct create *create)
 {
-	bool kept = !create->stale && create_say_kept(create, "--resume continues after");
+	bool kept = !create->vain && create_say_kept(create, "--resume continues after");
 
 	create_release(create);
 	*create = (struct create){.root = -1};

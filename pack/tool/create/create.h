@@ -92,7 +92,7 @@ struct create {
 	} left[LEFT_REASONS]; /* images that were not transformed, by why */
 	uint64_t need;	      /* bytes that the pack will take, about; 0: not known */
 	uint64_t compared;    /* files that the interrupted run had, compared with the source */
-	bool stale;	      /* the source differs from that of the interrupted run */
+	bool vain; /* going on would fail again: SOURCE has changed, or a call is refused */
 	struct create_counts counts;
 };
 

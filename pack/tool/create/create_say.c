@@ -1,4 +1,5 @@
 /* What a run prints: failures and what can be done about them, bad inputs, the summary. */
+#include "base/io.h"
 #include "base/json.h"
 #include "base/libc.h"
 #include "base/log.h"
@@ -90,7 +91,7 @@ int create_fail(struct create *create, int error, const struct err *err)
 	if (error == -ENOSPC && create->builder)
 		return fail_full(create);
 	progress_clear(&create->progress);
-	create->stale |= error == -ESTALE;
+	create->vain |= error == -ESTALE || io_is_refused(error);
 	return log_fail(CREATE_REPORTED, "%s: %s%s", create->pack, err_text(err, error),
 			way_out(create, error));
 }
@@ -135,6 +136,20 @@ int create_print_json(const struct create *create, const struct builder_summary 
 	return cmd_print_json(&text);
 }
 
+/* What is there, but not as it should be. */
+static void say_refused(const struct create *create, const struct builder_summary *summary)
+{
+	if (summary->no_mode)
+		log_notice("%s: its mode could not be set (fchmod: %s)", create->pack,
+			   strerror(-summary->no_mode));
+	if (summary->no_sync)
+		log_notice(
+			"%s: the filesystem brings it to the disk when it sees fit (fsync: %s); "
+			"after a "
+			"loss of power, 'foldpack verify' tells whether it is whole",
+			create->pack, strerror(-summary->no_sync));
+}
+
 void create_say_skipped(const struct create *create)
 {
 	char count[SIZE_TEXT];
@@ -174,6 +189,7 @@ static void print_summary(const struct create *create, const struct builder_summ
 		log_info("%s: %s changed; the files had %s before", create->pack,
 			 count_noun(create->counts.made, "image", files),
 			 size_format(create->counts.bytes_in, bytes));
+	say_refused(create, summary);
 	create_say_left(create);
 	if (create->counts.kept)
 		log_notice("%s: %s of them bad, and packed anyway", create->pack,

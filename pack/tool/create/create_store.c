@@ -196,7 +196,7 @@ static int compare_past(struct create *create, struct item *item, const struct b
 				 &same);
 	if (r < 0 || same)
 		return r;
-	create->stale = true;
+	create->vain = true;
 	create_say_of(create, log_error, item->path.data, "%s",
 		      "is not the file that was packed in this place before the interruption; "
 		      "--force without --resume starts again");

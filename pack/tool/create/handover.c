@@ -130,8 +130,8 @@ static int add_line(struct handover *handover)
 		r = -errno;
 	if (r == 0)
 		r = io_write_full(handover->list, line.data, line.len);
-	if (r == 0 && fdatasync(handover->list) < 0)
-		r = -errno;
+	if (r == 0)
+		r = io_sync(handover->list, fdatasync);
 	if (r < 0)
 		return log_fail(CREATE_REPORTED, "%s: %s", handover->name.data, strerror(-r));
 	if (!handover->listed)

@@ -1,10 +1,13 @@
 #include "pack/tool/create/target.h"
 
+#include "base/io.h"
 #include "base/scope.h"
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -148,18 +151,20 @@ uint64_t target_estimate(uint64_t bytes, uint64_t entries)
 int target_unnamed(const char *path)
 {
 	SCOPE_FREE char *directory = directory_of(path), *name = NULL;
+	uint64_t number;
 	int fd;
 
 	if (!directory)
 		return -ENOMEM;
 	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+	if (fd >= 0 || (errno != EISDIR && !io_is_refused(-errno)))
 		return fd < 0 ? -errno : fd;
-	if (asprintf(&name, "%s/.foldpack-XXXXXX", directory) < 0)
-		return -ENOMEM;
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd < 0)
+	if (getrandom(&number, sizeof(number), 0) < 0)
 		return -errno;
-	unlink(name);
+	if (asprintf(&name, "%s/.foldpack-%016" PRIx64, directory, number) < 0)
+		return -ENOMEM;
+	fd = io_create(AT_FDCWD, name, O_RDWR, 0600);
+	if (fd >= 0)
+		unlink(name);
 	return fd;
 }

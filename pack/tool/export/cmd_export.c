@@ -315,6 +315,12 @@ static int conclude_export(struct export *export, double seconds)
 	struct err err = {0};
 	int r = outputs_finish(&export->outputs, &err);
 
+	if (r < 0 && export->outputs.kept)
+		return log_fail(
+			EXIT_FAILED,
+			"%s; all of it is there, in files whose names end in " OUTPUT_PARTIAL
+			", and can be copied",
+			err_text(&err, r));
 	if (r < 0)
 		return log_fail(EXIT_FAILED, "%s; nothing was left behind%s", err_text(&err, r),
 				export->settings.force ? ", and what was to be replaced may be gone"

@@ -64,9 +64,9 @@ int outputs_create(struct outputs *outputs, size_t number, int *ret_fd)
 
 	if (outputs->replace)
 		unlink(output->partial);
-	fd = open(output->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = io_create(AT_FDCWD, output->partial, O_RDWR, 0666);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	output->made = true;
 	*ret_fd = fd;
 	return 0;
@@ -75,9 +75,11 @@ int outputs_create(struct outputs *outputs, size_t number, int *ret_fd)
 /* Some filesystems report a full disk only here. */
 int outputs_close(int fd)
 {
-	int r = fdatasync(fd) < 0 ? -errno : 0;
+	int r = io_sync(fd, fdatasync);
 
-	return close(fd) < 0 && r == 0 ? -errno : r;
+	if (close(fd) < 0 && r >= 0)
+		return -errno;
+	return r < 0 ? r : 0;
 }
 
 int outputs_write(struct outputs *outputs, size_t number, const struct buf *bytes)
@@ -104,7 +106,7 @@ static int remove_replaced(const struct outputs *outputs, struct err *err)
 	for (size_t i = 0; i < outputs->count; i++) {
 		path = outputs->list[i].path;
 		if (unlink(path) < 0 && errno != ENOENT)
-			return err_set(err, -errno, "%s: %s", path, strerror(errno));
+			return err_set(err, -errno, "%s: unlink: %s", path, strerror(errno));
 		if (i == 0)
 			sync_names(outputs);
 	}
@@ -117,7 +119,15 @@ static int rename_output(struct output *output, struct err *err)
 	int r = io_rename(output->partial, output->path, false);
 
 	output->made = r < 0;
-	return r < 0 ? err_set(err, r, "%s: %s", output->path, strerror(-r)) : 0;
+	return r < 0 ? err_set(err, r, "%s: rename: %s", output->path, strerror(-r)) : 0;
+}
+
+/* They are whole, and may have taken hours. */
+static void keep_partial(struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->count; i++)
+		outputs->list[i].made = false;
+	outputs->kept = true;
 }
 
 /* If one file cannot get its name, those before it lose theirs again. */
@@ -131,6 +141,8 @@ int outputs_finish(struct outputs *outputs, struct err *err)
 			sync_names(outputs);
 		r = rename_output(&outputs->list[--i], err);
 	}
+	if (io_is_refused(r) && i + 1 == outputs->count)
+		keep_partial(outputs);
 	while (r < 0 && ++i < outputs->count)
 		unlink(outputs->list[i].path);
 	if (r == 0)

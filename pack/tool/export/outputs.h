@@ -22,6 +22,7 @@ struct output {
 
 struct outputs {
 	bool replace; /* what exists */
+	bool kept;
 	struct output *list;
 	size_t count;
 };
@@ -44,5 +45,6 @@ int outputs_write(struct outputs *outputs, size_t number, const struct buf *byte
 int outputs_close(int fd);
 
 /* Gives all files their names, after all were made and closed. Returns 0, or -errno with a
- * sentence; what was to be replaced may be gone then. */
+ * sentence; what was to be replaced may be gone then. Where the filesystem refuses to rename, all
+ * of them stay under their other names, and `kept` is set. */
 int outputs_finish(struct outputs *outputs, struct err *err);

@@ -2,9 +2,14 @@
 may have made, or files without a name, as those of buckets, FAT, CIFS, NFS with root_squash and
 mounts of others do. The data is there, and one line says what is not as it should be."""
 
+import contextlib
 import errno
 import json
 import os
+import signal
+import stat
+import struct
+import subprocess
 
 import pytest
 
@@ -133,6 +138,148 @@ def test_what_is_unpacked_first_needs_no_file_without_a_name(folder, place):
         preexec_fn=refuse([], errno.EINVAL, [*EXCLUSIVE, *UNNAMED]))
     assert sorted(os.listdir(place)) == ["x.lmdb", "x.tar.gz"]
     run(FOLDPACK, "diff", folder, place / "x.lmdb")
+
+
+# --- extract ----------------------------------------------------------------------------------
+
+
+def extracted(uid, packed, place, refusal, status):
+    """What is said, and the folder that was made; its bytes are right."""
+    out = place / "out"
+    done = fold(uid, "extract", packed, out, refusal=refusal, status=status, umask=0o022)
+    run(FOLDPACK, "diff", out, packed)
+    return [line.removeprefix(f"foldpack: {out}: ") for line in done.err.splitlines()], out
+
+
+@users
+@errors
+def test_what_is_extracted_has_its_modes_where_nobody_may_change_them(packed, open_place, error,
+                                                                      uid):
+    """But for those that a folder gets once it is complete."""
+    lines, out = extracted(uid, packed, open_place, refuse(MODES, error), 0)
+    assert len(lines) == 1
+    assert stat.S_IMODE((out / "c0" / "2.jpg").stat().st_mode) == 0o755
+    assert stat.S_IMODE((out / "empty").stat().st_mode) == 0o705
+
+
+@errors
+def test_modes_that_cannot_be_set_are_counted(place, error):
+    source = place / "source"
+    trees.write(source / "a" / "x", b"x")
+    trees.write(source / "b" / "y", b"y")
+    (source / "a").chmod(0o555)
+    pack = foldfs.pack(source, place / "x.lmdb")
+    lines, _ = extracted(None, pack, place, refuse(MODES, error), 4)
+    assert f"modes that could not be set: 1 (fchmod: {said(error)})" in lines
+
+
+@users
+@errors
+def test_times_that_cannot_be_set_are_counted(packed, open_place, error, uid):
+    """Of six files, a symbolic link and the root with three folders."""
+    lines, _ = extracted(uid, packed, open_place, refuse(TIMES, error), 4)
+    assert lines == [f"times that could not be set: 11 (utimensat: {said(error)})"] + lines[1:]
+    assert len(lines) == 2
+
+
+@users
+@errors
+def test_a_hard_link_becomes_a_file_where_there_are_none(packed, open_place, error, uid):
+    lines, out = extracted(uid, packed, open_place, refuse(LINKS, error), 4)
+    assert f"hard links that became files of their own: 1 (linkat: {said(error)})" in lines
+    assert (out / "c1" / "linked.jpg").stat().st_nlink == 1
+
+
+@errors
+def test_a_symbolic_link_that_cannot_be_made_is_named(packed, place, error):
+    done = run(FOLDPACK, "extract", packed, place / "out", status=1,
+               preexec_fn=refuse(["symlinkat"], error))
+    assert f"{place}/out/c1/to.jpg: symlinkat: {said(error)}" in done.err
+    done = run(FOLDPACK, "diff", place / "out", packed, status=1)
+    assert done.out == f"Only in {packed}/c1: to.jpg\n"
+
+
+@users
+@errors
+def test_files_are_made_where_they_can_be_neither_exclusive_nor_without_a_name(packed, open_place,
+                                                                              error, uid):
+    refusal = refuse([], error, [*EXCLUSIVE, *UNNAMED])
+    lines, out = extracted(uid, packed, open_place, refusal, 0)
+    assert len(lines) == 1
+    (out / "c0" / "0.jpg").write_bytes(b"mine")
+    done = fold(uid, "extract", packed, out, refusal=refusal, status=1)
+    assert f"{out}/c0/0.jpg: exists; not replaced" in done.err
+    assert (out / "c0" / "0.jpg").read_bytes() == b"mine"
+
+
+ACL = "system.posix_acl_default"
+USER_OBJ, USER, GROUP_OBJ, MASK, OTHER = 1, 2, 4, 16, 32
+ALL, NONE = 7, 0
+
+
+def acl(*entries):
+    """As posix_acl_xattr.h of Linux has it."""
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+def modes_below(folder):
+    return {str(path.relative_to(folder)): stat.S_IMODE(path.lstat().st_mode)
+            for path in folder.rglob("*") if not path.is_symlink()}
+
+
+@pytest.mark.parametrize("group, other", [(ALL, NONE), (NONE, NONE), (ALL, ALL)],
+                         ids=["shared", "private", "open"])
+@pytest.mark.parametrize("unnamed", [True, False], ids=["unnamed", "named"])
+def test_a_default_acl_counts_in_place_of_the_umask(folder, packed, place, group, other, unnamed):
+    """Each entry is as cp(1) makes it, which leaves that to the kernel."""
+    above, none = place / "above", 0xffffffff
+    above.mkdir()
+    try:
+        os.setxattr(above, ACL, acl((USER_OBJ, ALL, none), (USER, ALL, NOBODY),
+                                    (GROUP_OBJ, group, none), (MASK, group, none),
+                                    (OTHER, other, none)))
+    except OSError:
+        pytest.skip("no access control lists here")
+    run("cp", "-r", folder, above / "copied", umask=0o077)
+    run(FOLDPACK, "extract", packed, above / "extracted", umask=0o077,
+        preexec_fn=None if unnamed else refuse([], errno.EOPNOTSUPP, UNNAMED))
+    have, want = modes_below(above / "extracted"), modes_below(above / "copied")
+    assert have == want
+    for path in (above / "extracted").rglob("*"):
+        if not path.is_symlink():
+            copy = above / "copied" / path.relative_to(above / "extracted")
+            assert os.getxattr(path, "system.posix_acl_access") == \
+                os.getxattr(copy, "system.posix_acl_access"), path
+
+
+def test_a_group_that_folders_hand_down_stays(packed, place):
+    (place / "above").mkdir()
+    (place / "above").chmod(0o2775)
+    run(FOLDPACK, "extract", packed, place / "above" / "x")
+    assert (place / "above/x/c0").stat().st_mode & stat.S_ISGID
+    assert stat.S_IMODE((place / "above/x/empty").stat().st_mode) & 0o777 == 0o705
+
+
+@foldfs.kills(3)
+def test_one_that_is_killed_leaves_no_part_of_a_file(place, kills):
+    """Where the filesystem has files without a name."""
+    source = place / "source"
+    for number in range(40):
+        trees.write(source / f"{number}", trees.noise(number, 900_000))
+    trees.write(source / "large", trees.noise("large", 30 << 20))
+    pack = foldfs.pack(source, place / "x.lmdb")
+    whole = {path.name: path.stat().st_size for path in source.iterdir()}
+    moments = foldfs.chance()
+    for number in range(kills):
+        out = place / f"out{number}"
+        process = subprocess.Popen([FOLDPACK, "extract", "-q", pack, out])
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(moments.uniform(0.005, 0.08))
+        process.kill()
+        assert process.wait() in (0, -signal.SIGKILL)
+        for path in out.iterdir() if out.exists() else []:
+            assert path.stat().st_size == whole[path.name], path
+        run("rm", "-rf", out)
 
 
 # --- export, report, index ----------------------------------------------------------------------

@@ -1,4 +1,5 @@
 /* foldpack extract: makes the tree a folder again. */
+#include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
@@ -53,6 +54,7 @@ struct extract {
 	bool said_end;	/* why no others follow */
 	struct progress progress;
 	uint64_t damaged, exist, failed; /* entries; `failed` for any other reason */
+	struct attributes_refused refused[ATTRIBUTES_REFUSALS];
 };
 
 static void extract_release(struct extract *extract)
@@ -85,6 +87,18 @@ static const char *fault_text(int error)
 	}
 }
 
+/* The call that was refused, where that can be told. */
+static const char *fault_call(const struct extract *extract, uint32_t number, int error)
+{
+	enum format_kind kind = dataset_child(extract->dataset, number).kind;
+
+	if (!io_is_refused(error))
+		return "";
+	return kind == FORMAT_SYMLINK	  ? "symlinkat: "
+	       : kind == FORMAT_DIRECTORY ? "mkdirat: "
+					  : "openat: ";
+}
+
 static bool ends_all(int error)
 {
 	return error == -ENOSPC || error == -EDQUOT || error == -ENOMEM;
@@ -105,7 +119,8 @@ static int on_fault(void *context, uint32_t number, int error)
 	if (++*count > SAID_MOST && error != -EBADMSG && !ends_all(error))
 		return 0;
 	progress_clear(&extract->progress);
-	log_error("%s/%s: %s", extract->dest, path.data, fault_text(error));
+	log_error("%s/%s: %s%s", extract->dest, path.data, fault_call(extract, number, error),
+		  fault_text(error));
 	extract->said_end = ends_all(error);
 	return extract->said_end ? error : 0;
 }
@@ -122,11 +137,37 @@ static void say_rest(const struct extract *extract)
 			  count_format(extract->failed - SAID_MOST, text));
 }
 
+/* Returns whether there is any. */
+static bool say_refused(const struct extract *extract)
+{
+	static const char *const lines[ATTRIBUTES_REFUSALS][2] = {
+		[ATTRIBUTES_MODE] = {"modes that could not be set", "fchmod"},
+		[ATTRIBUTES_TIME] = {"times that could not be set", "utimensat"},
+		[ATTRIBUTES_LINK] = {"hard links that became files of their own", "linkat"},
+	};
+	char count[SIZE_TEXT];
+	bool any = false;
+
+	for (unsigned kind = 0; kind < ATTRIBUTES_REFUSALS; kind++) {
+		const struct attributes_refused *refused = &extract->refused[kind];
+
+		if (!refused->count)
+			continue;
+		log_notice("%s: %s: %s (%s: %s)", extract->dest, lines[kind][0],
+			   count_format(refused->count, count), lines[kind][1],
+			   strerror(-refused->error));
+		any = true;
+	}
+	return any;
+}
+
 static int conclude_extract(struct extract *extract)
 {
 	char files[SIZE_TEXT], bytes[SIZE_TEXT];
 	uint64_t done = extract->progress.files, size = extract->progress.bytes;
 	double seconds = progress_end(&extract->progress);
+	bool refused = say_refused(extract);
+	int r;
 
 	if (extract->damaged)
 		return log_fail(EXIT_DAMAGED,
@@ -137,7 +178,8 @@ static int conclude_extract(struct extract *extract)
 		return EXIT_FAILED;
 	log_info("%s: %s, %s in %.1f s", extract->dest, count_noun(done, "file", files),
 		 size_format(size, bytes), seconds);
-	return extract->subtree.marks ? EXIT_DONE : cmd_copied(extract->pack, extract->dataset);
+	r = extract->subtree.marks ? EXIT_DONE : cmd_copied(extract->pack, extract->dataset);
+	return refused ? EXIT_SKIPPED : r;
 }
 
 static int run_extract(struct extract *extract)
@@ -148,6 +190,7 @@ static int run_extract(struct extract *extract)
 					      .finish_root = extract->made_root,
 					      .jobs = batch_scan_jobs(extract->settings.jobs),
 					      .progress = &extract->progress,
+					      .refused = extract->refused,
 					      .fault = on_fault,
 					      .context = extract};
 	int r;

@@ -7,17 +7,26 @@
 #include "pack/tool/read/batch_scan.h"
 #include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+
+/* A file that is being made. */
+struct new_file {
+	int fd;
+	int directory; /* that it is in: its path may lead elsewhere at the end */
+	bool named;    /* otherwise it gets its name when it is whole */
+};
 
 /* A file of many pieces, from before the first is read until the last is written. */
 struct large {
 	struct large *next;
 	uint32_t entry;
-	int fd;
-	int directory; /* that it was created in: its path may lead elsewhere at the end */
-	int error;     /* of making it, or of the first piece that failed */
-	bool reported; /* that it failed */
+	struct new_file file; /* its directory is a descriptor of its own */
+	int error;	      /* of making it, or of the first piece that failed */
+	bool reported;	      /* that it failed */
 };
 
 #define EXTRACT_LOCKS 64u
@@ -25,16 +34,18 @@ struct large {
 struct extractor {
 	const struct extract_params *params;
 	struct dataset *dataset;
-	mode_t mask; /* bits that nothing here gets */
+	struct attributes attributes;
+	bool unnamed; /* files are made without a name */
 	struct dirstack *directories;
 	struct dirstack *first_names; /* for the first name of a hard link */
 	struct dirstack **workers;    /* of each thread that makes files */
-	uint8_t *lost;		      /* a bit for each entry: a directory that is not there */
+	uint8_t *lost;		      /* a bit for each entry: a directory that is not there, */
+	uint8_t *found;		      /* or was there before */
 	uint32_t *made;		      /* the entry under which each inode has been made, or
 					 NOT_MADE; NULL where there are no hard links */
 	struct large *larges;	      /* the long files that are being written */
-	/* Held while a file is created in a directory whose number has this remainder. In the
-	 * kernel, threads that create files in one directory spin until it is their turn: for
+	/* Held while a file gets its name in a directory whose number has this remainder. In the
+	 * kernel, threads that make names in one directory spin until it is their turn: for
 	 * 200,000 tiny files that took as much time as everything else. */
 	pthread_mutex_t creating[EXTRACT_LOCKS];
 	struct buf files, links; /* entries: to be made, and names that become links to these */
@@ -78,60 +89,81 @@ struct extract_note {
 	int errors[BATCH_FILES];
 };
 
-/* Without setuid and setgid: the new owner is the user who extracts. */
-static int set_attributes(const struct extractor *extractor, uint32_t number, int fd)
-{
-	struct dataset_attr attr;
-	int r = dataset_attr(extractor->dataset, number, &attr);
-
-	if (r < 0)
-		return r;
-	if (fchmod(fd, attr.mode & 01777 & ~extractor->mask) < 0 ||
-	    futimens(fd, (struct timespec[2]){attr.mtime, attr.mtime}) < 0)
-		return -errno;
-	return 0;
-}
-
-static int create_in(struct extractor *extractor, int directory, uint32_t parent, const char *name)
+static int create_named(struct extractor *extractor, uint32_t parent, const char *name,
+			const struct dataset_attr *attr, struct new_file *file)
 {
 	SCOPE_LOCK(&extractor->creating[parent % EXTRACT_LOCKS]);
-	return openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	file->named = true;
+	file->fd = io_create(file->directory, name, 0, attributes_mode(attr));
+	return file->fd < 0 ? file->fd : 0;
+}
+
+/* What is there already is found before the bytes are written in vain. A folder that was there may
+ * be on another filesystem, which has no files without a name. */
+static int create_unnamed(const struct extractor *extractor, uint32_t parent, const char *name,
+			  const struct dataset_attr *attr, struct new_file *file)
+{
+	struct stat st;
+
+	if (bit_get(extractor->found, parent) &&
+	    fstatat(file->directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return -EEXIST;
+	file->named = false;
+	file->fd = openat(file->directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC,
+			  attributes_mode(attr));
+	return file->fd < 0 ? -errno : 0;
 }
 
 static int extract_create(struct extractor *extractor, struct dirstack *directories,
-			  uint32_t number, int *ret_directory, int *ret_fd)
+			  uint32_t number, struct new_file *ret)
 {
 	char name[FORMAT_NAME_MAX + 1];
 	const struct dataset_entry entry = dataset_entry(extractor->dataset, number);
-	int directory, fd, r;
+	struct dataset_attr attr;
+	int r = dataset_attr(extractor->dataset, number, &attr);
 
-	r = dirstack_enter(directories, entry.parent, &directory);
+	if (r == 0)
+		r = dirstack_enter(directories, entry.parent, &ret->directory);
 	if (r < 0)
 		return r;
 	extract_name(extractor->dataset, number, name);
-	fd = create_in(extractor, directory, entry.parent, name);
-	if (fd < 0)
-		return -errno;
-	*ret_directory = directory;
-	*ret_fd = fd;
-	return 0;
+	r = extractor->unnamed ? create_unnamed(extractor, entry.parent, name, &attr, ret)
+			       : -EISDIR;
+	return r == -EISDIR || io_is_refused(r)
+		       ? create_named(extractor, entry.parent, name, &attr, ret)
+		       : r;
 }
 
-/* Ends a file that was created: completes it with mode and time, or removes it. */
-static int conclude_file(struct extractor *extractor, uint32_t number, int directory, int fd,
+static int name_file(struct extractor *extractor, uint32_t number, const char *name,
+		     const struct new_file *file)
+{
+	uint32_t parent = dataset_entry(extractor->dataset, number).parent;
+
+	SCOPE_LOCK(&extractor->creating[parent % EXTRACT_LOCKS]);
+	return io_link(file->fd, file->directory, name);
+}
+
+/* Ends a file that was created: completes it with mode, time and name, or removes it. */
+static int conclude_file(struct extractor *extractor, uint32_t number, struct new_file *file,
 			 int error)
 {
 	char name[FORMAT_NAME_MAX + 1];
+	struct dataset_attr attr;
 
-	if (error == 0)
-		error = set_attributes(extractor, number, fd);
-	/* Some filesystems report a full disk only at close. */
-	if (close(fd) < 0 && error == 0)
-		error = -errno;
-	if (error == 0)
-		return 0;
 	extract_name(extractor->dataset, number, name);
-	unlinkat(directory, name, 0);
+	if (error == 0)
+		error = dataset_attr(extractor->dataset, number, &attr);
+	if (error == 0)
+		error = attributes_set(&extractor->attributes, file->directory, file->fd, &attr);
+	if (error == 0 && !file->named) {
+		error = name_file(extractor, number, name, file);
+		file->named = error == 0;
+	}
+	/* Some filesystems report a full disk only at close. */
+	if (close(file->fd) < 0 && error == 0)
+		error = -errno;
+	if (error && file->named)
+		unlinkat(file->directory, name, 0);
 	return error;
 }
 
@@ -158,12 +190,13 @@ static int make_file(struct extractor *extractor, struct dirstack *directories,
 		     struct batch_reader *reader, const struct batch *batch, uint32_t i,
 		     struct extract_note *note)
 {
+	struct new_file file;
 	char *data = NULL;
-	int directory, fd, r;
+	int r;
 
 	if (interrupt_pending())
 		return -EINTR;
-	r = extract_create(extractor, directories, batch->files[i], &directory, &fd);
+	r = extract_create(extractor, directories, batch->files[i], &file);
 	if (r < 0)
 		return r;
 	if (!note->read)
@@ -171,8 +204,9 @@ static int make_file(struct extractor *extractor, struct dirstack *directories,
 	note->read = true;
 	r = get_bytes(reader, batch_extents(reader->dataset, batch, i), &data);
 	if (r == 0)
-		r = io_write_full(fd, data, dataset_entry(reader->dataset, batch->files[i]).size);
-	return conclude_file(extractor, batch->files[i], directory, fd, r);
+		r = io_write_full(file.fd, data,
+				  dataset_entry(reader->dataset, batch->files[i]).size);
+	return conclude_file(extractor, batch->files[i], &file, r);
 }
 
 static int write_file_piece(const struct large *large, struct batch_reader *reader,
@@ -185,7 +219,7 @@ static int write_file_piece(const struct large *large, struct batch_reader *read
 		return -EINTR;
 	batch_reader_read(reader, batch);
 	r = get_bytes(reader, batch_extents(reader->dataset, batch, 0), &data);
-	return r ? r : io_pwrite_full(large->fd, data, batch->bytes, batch->from);
+	return r ? r : io_pwrite_full(large->file.fd, data, batch->bytes, batch->from);
 }
 
 static void extract_batch(void *context, unsigned worker, const struct batch *batch,
@@ -211,15 +245,14 @@ static int begin_large_file(struct extractor *extractor, uint32_t entry)
 	if (!large)
 		return -ENOMEM;
 	*large = (struct large){
-		.next = extractor->larges, .entry = entry, .fd = -1, .directory = -1};
-	large->error =
-		extract_create(extractor, extractor->directories, entry, &directory, &large->fd);
-	if (large->error == 0)
-		large->directory = fcntl(directory, F_DUPFD_CLOEXEC, 0);
-	if (large->error == 0 && large->directory < 0) {
-		large->error = conclude_file(extractor, entry, directory, large->fd, -errno);
-		large->fd = -1;
+		.next = extractor->larges, .entry = entry, .file = {.fd = -1, .directory = -1}};
+	large->error = extract_create(extractor, extractor->directories, entry, &large->file);
+	directory = large->error ? -1 : fcntl(large->file.directory, F_DUPFD_CLOEXEC, 0);
+	if (large->error == 0 && directory < 0) {
+		large->error = conclude_file(extractor, entry, &large->file, -errno);
+		large->file.fd = -1;
 	}
+	large->file.directory = directory;
 	extractor->larges = large;
 	return 0;
 }
@@ -245,17 +278,17 @@ static int begin_batch(void *context, const struct batch *batch, void *pointer)
 /* Ends a long file. Returns its error. */
 static int end_large(struct extractor *extractor, struct large *large)
 {
-	const struct large ended = *large;
-	SCOPE_CLOSE int directory = ended.directory;
+	struct large ended = *large;
 	struct large **link = &extractor->larges;
 
 	while (*link != large)
 		link = &(*link)->next;
 	*link = ended.next;
 	free(large);
-	return ended.fd < 0
-		       ? ended.error
-		       : conclude_file(extractor, ended.entry, directory, ended.fd, ended.error);
+	if (ended.file.fd >= 0)
+		ended.error = conclude_file(extractor, ended.entry, &ended.file, ended.error);
+	scope_close(&ended.file.directory);
+	return ended.error;
 }
 
 static int extract_file_done(struct extractor *extractor, uint32_t number, int error,
@@ -336,6 +369,7 @@ static void extractor_release(struct extractor *extractor)
 	dirstack_free(extractor->directories);
 	dirstack_free(extractor->first_names);
 	free(extractor->lost);
+	free(extractor->found);
 	free(extractor->made);
 	buf_release(&extractor->files);
 	buf_release(&extractor->links);
@@ -355,6 +389,19 @@ static int open_stacks(struct extractor *extractor)
 	return r;
 }
 
+/* Tried out, since a filesystem may have such files and give them no name. */
+static bool has_unnamed_files(int folder)
+{
+	SCOPE_CLOSE int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	char name[64];
+	uint64_t random;
+
+	if (fd < 0 || getrandom(&random, sizeof(random), 0) < 0)
+		return false;
+	snprintf(name, sizeof(name), ".foldpack-%016" PRIx64, random);
+	return io_link(fd, folder, name) == 0 && unlinkat(folder, name, 0) == 0;
+}
+
 static int extractor_prepare(struct extractor *extractor)
 {
 	uint32_t entries = dataset_entries(extractor->dataset);
@@ -363,8 +410,12 @@ static int extractor_prepare(struct extractor *extractor)
 		pthread_mutex_init(&extractor->creating[i], NULL);
 	extractor->workers = calloc(extractor->params->jobs, sizeof(*extractor->workers));
 	extractor->lost = calloc(1, entries / 8 + 1);
-	if (!extractor->workers || !extractor->lost)
+	extractor->found = calloc(1, entries / 8 + 1);
+	if (!extractor->workers || !extractor->lost || !extractor->found)
 		return -ENOMEM;
+	if (!extractor->params->finish_root)
+		bit_set(extractor->found, DATASET_ROOT);
+	extractor->unnamed = has_unnamed_files(extractor->params->root);
 	if (dataset_info(extractor->dataset)->super->hardlinks > 0) {
 		extractor->made = malloc(entries * sizeof(*extractor->made));
 		if (!extractor->made)
@@ -393,23 +444,27 @@ static int make_symlink(struct extractor *extractor, uint32_t number, int direct
 		return -ENOMEM;
 	if (symlinkat(target, directory, name) < 0)
 		return -errno;
-	/* Some filesystems have no times for links. */
-	(void)utimensat(directory, name, (struct timespec[2]){attr.mtime, attr.mtime},
-			AT_SYMLINK_NOFOLLOW);
+	if (utimensat(directory, name, (struct timespec[2]){attr.mtime, attr.mtime},
+		      AT_SYMLINK_NOFOLLOW) < 0)
+		attributes_refuse(&extractor->attributes, ATTRIBUTES_TIME, -errno);
 	return 0;
 }
 
 /* Its own mode comes last, since it may be read-only. */
-static int make_directory(int directory, const char *name)
+static int make_directory(struct extractor *extractor, uint32_t number, int directory,
+			  const char *name)
 {
+	struct dataset_attr attr;
 	struct stat st;
+	int r = dataset_attr(extractor->dataset, number, &attr);
 
-	if (mkdirat(directory, name, 0700) == 0)
-		return 0;
+	if (r < 0 || mkdirat(directory, name, (attr.mode & 0777) | 0700) == 0)
+		return r;
 	if (errno != EEXIST)
 		return -errno;
 	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
+	bit_set(extractor->found, number);
 	return S_ISDIR(st.st_mode) ? 0 : -EEXIST;
 }
 
@@ -424,7 +479,7 @@ static int make_entry(struct extractor *extractor, uint32_t number)
 	r = dirstack_enter(extractor->directories, entry.parent, &directory);
 	if (r < 0)
 		return r;
-	return entry.kind == FORMAT_DIRECTORY ? make_directory(directory, name)
+	return entry.kind == FORMAT_DIRECTORY ? make_directory(extractor, number, directory, name)
 					      : make_symlink(extractor, number, directory, name);
 }
 
@@ -453,12 +508,9 @@ static int finish_directory(struct extractor *extractor, uint32_t number)
 	r = dataset_attr(extractor->dataset, number, &attr);
 	if (r == 0)
 		r = dirstack_enter(extractor->directories, number, &fd);
-	if (r)
-		return r;
-	if (fchmod(fd, attr.mode & ~extractor->mask) < 0 ||
-	    futimens(fd, (struct timespec[2]){attr.mtime, attr.mtime}) < 0)
-		return -errno;
-	return 0;
+	return r < 0 ? r
+		     : attributes_set_folder(&extractor->attributes, fd,
+					     bit_get(extractor->found, number), &attr);
 }
 
 /* --- the tree --------------------------------------------------------------------------- */
@@ -506,14 +558,23 @@ static int make_folders(struct extractor *extractor)
 	return r;
 }
 
-/* If the first name of a file could not be made, this one takes its place. */
+static bool is_link_refused(int error)
+{
+	return io_is_refused(error) || error == -EMLINK || error == -EXDEV;
+}
+
+/* If the first name of a file could not be made, or cannot have another, this one takes its place.
+ */
 static int make_link(struct extractor *extractor, uint32_t number)
 {
 	const struct dataset_entry entry = dataset_entry(extractor->dataset, number);
 	uint32_t *made = &extractor->made[entry.inode];
+	int r = *made == NOT_MADE ? 0 : make_hardlink(extractor, *made, number);
 
-	if (*made != NOT_MADE)
-		return report_failure(extractor, number, make_hardlink(extractor, *made, number));
+	if (*made != NOT_MADE && !is_link_refused(r))
+		return report_failure(extractor, number, r);
+	if (r < 0)
+		attributes_refuse(&extractor->attributes, ATTRIBUTES_LINK, r);
 	*made = number;
 	return extract_files(extractor, &number, 1, 1);
 }
@@ -551,8 +612,9 @@ static int finish_directories(struct extractor *extractor)
 int extract_tree(const struct extract_params *params)
 {
 	SCOPE(extractor_release)
-	struct extractor extractor = {
-		.params = params, .dataset = params->dataset, .mask = io_umask()};
+	struct extractor extractor = {.params = params,
+				      .dataset = params->dataset,
+				      .attributes = {io_umask(), params->refused}};
 	int r = extractor_prepare(&extractor);
 
 	if (r == 0)

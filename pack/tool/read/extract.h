@@ -2,25 +2,29 @@
  *
  * Everything is created by name in the descriptor of its directory, exclusively and never through a
  * link. So nothing outside the given directory is touched, whatever is in the pack and whatever
- * else happens there. Directories that exist are used. Bytes are checked before they are written; a
- * file that fails is removed. Memory does not depend on the size of files.
+ * else happens there. Directories that exist are used. Bytes are checked before they are written.
+ * A file gets its name once it is whole, where the filesystem has files without a name; elsewhere
+ * one that fails is removed. Memory does not depend on the size of files.
  *
  * Directories and symbolic links come first. Then come the files, in the order in which they lie in
  * the pack and by several threads; then the other names of files; and last the modes and times of
- * directories. Modes are those of the pack less the umask. */
+ * directories. Where the filesystem refuses modes, times or hard links, the files are there
+ * without. */
 #pragma once
 
 #include "pack/dataset.h"
+#include "pack/tool/read/attributes.h"
 #include "pack/tool/read/subtree.h"
 #include "pack/tool/work/progress.h"
 
 struct extract_params {
-	struct dataset *dataset;       /* with DATASET_ATTRS and DATASET_CHECKSUMS loaded */
-	const struct subtree *subtree; /* what to make */
-	int root;		       /* the directory, open */
-	bool finish_root;	       /* it gets the root's mode and time */
-	unsigned jobs;		       /* threads; at least 1 */
-	struct progress *progress;     /* begun */
+	struct dataset *dataset;	    /* with DATASET_ATTRS and DATASET_CHECKSUMS loaded */
+	const struct subtree *subtree;	    /* what to make */
+	int root;			    /* the directory, open */
+	bool finish_root;		    /* it gets the root's mode and time */
+	unsigned jobs;			    /* threads; at least 1 */
+	struct progress *progress;	    /* begun */
+	struct attributes_refused *refused; /* of each kind; zero at first */
 	/* An entry could not be made: -errno; -EBADMSG: its bytes are damaged; -EEXIST: its place
 	 * is taken. What is in a directory that could not be made is not reported. Called in the
 	 * caller's thread, in an order that does not depend on the number of threads. Returns 0 to

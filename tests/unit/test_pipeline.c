@@ -177,6 +177,38 @@ TEST(room_ends_with_the_slots_and_with_the_bytes)
 	pipeline_free(pipeline);
 }
 
+/* So that each thread has one, however large they are; but none that must go alone. */
+TEST(a_few_items_go_in_whatever_they_cost)
+{
+	struct ground ground = ground_closed_behind(9);
+	const struct pipeline_params params = {.workers = 3,
+					       .slots = 9,
+					       .bytes = 100,
+					       .least = 3,
+					       .work = work,
+					       .context = &ground};
+	struct item items[9] = {{.number = 0}, {.number = 1}, {.number = 2}};
+	struct pipeline *pipeline;
+
+	assert_int_equal(pipeline_new(&params, &pipeline), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(pipeline_has_room(pipeline, 90));
+		pipeline_put(pipeline, &items[i], 90);
+	}
+	assert_false(pipeline_has_room(pipeline, 1));
+	assert_ptr_equal(pipeline_take(pipeline), &items[0]);
+	assert_true(pipeline_has_room(pipeline, 100));
+	assert_false(pipeline_has_room(pipeline, 101));
+	assert_false(pipeline_has_room(pipeline, UINT64_MAX));
+	while (pipeline_take(pipeline))
+		;
+	pipeline_put(pipeline, &items[3], UINT64_MAX);
+	assert_false(pipeline_has_room(pipeline, 0));
+	assert_ptr_equal(pipeline_take(pipeline), &items[3]);
+	assert_true(pipeline_has_room(pipeline, UINT64_MAX));
+	pipeline_free(pipeline);
+}
+
 TEST(what_is_larger_than_all_the_room_goes_through_alone)
 {
 	struct item items[2] = {{.number = 0}, {.number = 0}};

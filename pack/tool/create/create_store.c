@@ -224,7 +224,8 @@ static int is_resumed(struct create *create, struct item *item)
 
 /* --- a run -------------------------------------------------------------------------------- */
 
-/* Bytes of files in memory: enough to go on reading while a batch is committed. */
+/* Bytes of files in memory: enough to go on reading while a batch is committed; more where each
+ * thread has a larger one. */
 #define INSIDE_BYTES   ITEM_LARGE
 #define INSIDE_RESULTS (256 * MIB) /* of images that are decoded */
 #define INSIDE_ITEMS   1024
@@ -560,6 +561,7 @@ int create_run(struct create *create, int (*use)(struct create *create, struct i
 	const struct pipeline_params params = {.workers = (unsigned)create->options.jobs,
 					       .slots = INSIDE_ITEMS,
 					       .bytes = INSIDE_BYTES,
+					       .least = (unsigned)create->options.jobs,
 					       .work = read_and_shape,
 					       .drop = drop_unstored,
 					       .results = INSIDE_RESULTS,

@@ -151,11 +151,14 @@ void pipeline_free(struct pipeline *pipeline)
 
 bool pipeline_has_room(const struct pipeline *pipeline, uint64_t cost)
 {
-	if (pipeline->put == pipeline->taken)
+	const struct pipeline_params *params = &pipeline->params;
+	uint64_t count = pipeline->put - pipeline->taken;
+	bool few = count < params->least && pipeline->inside <= count * params->bytes;
+
+	if (count == 0)
 		return true;
-	return pipeline->put - pipeline->taken < pipeline->params.slots &&
-	       pipeline->inside <= pipeline->params.bytes &&
-	       cost <= pipeline->params.bytes - pipeline->inside;
+	return count < params->slots && cost <= params->bytes &&
+	       (few || pipeline->inside <= params->bytes - cost);
 }
 
 /* If the threads are faster than the owner, each item would wake one that falls asleep again before

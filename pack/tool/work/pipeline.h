@@ -25,7 +25,8 @@ struct pipeline;
 struct pipeline_params {
 	unsigned workers; /* threads; at least 1 */
 	unsigned slots;	  /* items inside at most; at least 1 */
-	uint64_t bytes;	  /* most that all items inside cost together; one alone may cost more */
+	uint64_t bytes;	  /* most that all items inside cost together; one alone may cost more, */
+	unsigned least;	  /* and so many may together, if none of them does; 0: one */
 	uint64_t results; /* the same for bytes given to pipeline_charge() */
 	/* Called once for each item, in a thread of the pipeline. `worker` is the number of the
 	 * thread, from 0 to workers - 1, so the caller may keep something for each. */

@@ -245,7 +245,10 @@ $(B)/unit/test_skeleton: $(call objects,fs/nofuse/skeleton.c fs/life/place.c fs/
 $(B)/unit/test_listener: $(call objects,fs/nofuse/listener.c fs/life/filter.c)
 $(B)/unit/test_sandbox: $(call objects,$(addprefix fs/life/,sandbox.c filter.c helper.c))
 # Of the tool, threads need these; with ThreadSanitizer all others would be compiled for nothing.
-$(B)/unit/test_batch_scan: $(call objects,pack/tool/read/batch_scan.c pack/tool/work/pipeline.c)
+$(B)/unit/test_batch_scan: $(call objects,pack/tool/read/batch_scan.c \
+		$(addprefix pack/tool/work/,batches.c pipeline.c))
+$(B)/unit/test_batch_ahead: $(call objects,$(addprefix pack/tool/work/,batch_ahead.c batches.c \
+		interrupt.c))
 $(B)/unit/test_pipeline: $(call objects,pack/tool/work/pipeline.c)
 $(B)/unit/test_scan: $(call objects,$(addprefix pack/tool/import/,scan.c entry_table.c filter.c))
 linked := $(if $(filter thread,$(SANITIZE)),$(filter-out %/libtool.a,$(libs)),$(libs))
@@ -331,9 +334,9 @@ soak-readers: all
 		tests/mount/test_soak.py
 
 # What has no threads need not be looked at for races. What computes for long comes first.
-threaded := $(addprefix $(B)/unit/test_,ahead batch_scan block_writer cache far fill histogram \
-		   inval journal open oracle_thread pages parallel_for pipeline pressure reader_blocks \
-		   reader_file reader_remote s3 scan work workers)
+threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan block_writer cache far fill \
+		   histogram inval journal open oracle_thread pages parallel_for pipeline pressure \
+		   reader_blocks reader_file reader_remote s3 scan work workers)
 # With the plain build in `make check`, beside those with ThreadSanitizer, and others with
 # AddressSanitizer: what only computes, for long, going on with packs, which the mount tests look at
 # with the tool itself, and a limit of memory. `make soak` has all with both.

@@ -55,7 +55,7 @@ MAY_INCLUDE = {
     "pack/foreign/archive": [*FOREIGN, "pack/xxh3.h", "pack/foreign/known.h",
                              "pack/foreign/path_table.h", "pack/foreign/encoding/*"],
     "pack/foreign/record": [*FOREIGN, "pack/foreign/codec.h", "pack/foreign/encoding/*"],
-    "pack/tool/work": ["base/*"],
+    "pack/tool/work": ["base/*", "pack/dataset.h", "pack/format.h"],
     "pack/tool/image": ["base/*", "pack/dataset.h", "pack/format.h", "pack/image_kind.h"],
     "pack/tool/import": ["base/*", "pack/shard.h", "pack/write/builder.h", "pack/tool/work/*",
                          "pack/tool/image/*"],

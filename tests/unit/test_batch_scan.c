@@ -1,5 +1,5 @@
-/* All of a pack, or some files of it, by batches and in many threads: pack/tool/read/batch.h,
- * reader.h and scan.h. */
+/* All of a pack, or some files of it, by batches and in many threads: pack/tool/work/batches.h and
+ * pack/tool/read/batch_scan.h. */
 #include "pack/tool/read/batch_scan.h"
 #include "pack_fixture.h"
 #include "tests/unit/test.h"
@@ -26,7 +26,9 @@ static void cut(struct fixture *f, uint32_t divisor, struct glass *glass)
 		if (dataset_child(f->dataset, e).kind == FORMAT_FILE && number++ % divisor == 0)
 			glass->files[glass->count++] = e;
 	}
-	assert_done(batch_list_init(&glass->batches, f->dataset, glass->files, glass->count));
+	assert_done(batch_sort(f->dataset, glass->files, glass->count));
+	glass->batches = (struct batch_list){
+		.dataset = f->dataset, .files = glass->files, .count = glass->count};
 	while (glass->made < WINDOWS_MOST &&
 	       batch_list_next(&glass->batches, &glass->all[glass->made]))
 		glass->made++;

@@ -342,6 +342,8 @@ static int ask_next(struct store_run *run)
 /* Fills the pipeline. */
 static int fill_pipeline(struct store_run *run)
 {
+	struct import *import = run->create->import;
+
 	while (!run->ended) {
 		int r = run->next ? 0 : ask_next(run);
 		struct item *item = run->next;
@@ -349,6 +351,8 @@ static int fill_pipeline(struct store_run *run)
 		if (r < 0 || !item || !pipeline_has_room(run->pipeline, item_cost(item)))
 			return r;
 		run->next = NULL;
+		if (import->ops->begin && !item_is_large(item))
+			import->ops->begin(import, item);
 		pipeline_put(run->pipeline, item, item_cost(item));
 		/* A large file must be read before the importer goes on. */
 		if (item_is_large(item))

@@ -30,6 +30,9 @@ struct import_ops {
 	/* The next file: fills in id, path, size and fingerprint. 0; 1: there is none; what the
 	 * watch returned, -EINTR, -ENOMEM, or what the builder returned (err has its sentence). */
 	int (*next)(struct import *import, struct item *item, struct err *err);
+	/* Says, in the owner's thread, that a file will be read, before the next one is asked for.
+	 * NULL where that is of no use. */
+	void (*begin)(struct import *import, const struct item *item);
 	/* Reads the bytes of a file, in any thread; sets item->error on failure. `worker` as in
 	 * pipeline.h. Not called for large files. NULL: next() has read them. */
 	void (*read)(struct import *import, unsigned worker, struct item *item);

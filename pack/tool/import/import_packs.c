@@ -1,6 +1,7 @@
 #include "pack/tool/import/import_packs.h"
 
 #include "base/scope.h"
+#include "pack/tool/work/batch_ahead.h"
 #include "pack/tool/work/ranked.h"
 #include <string.h>
 
@@ -12,8 +13,10 @@ struct import_packs {
 	uint32_t *ids;	   /* of each entry in the builder, or NOT_ADDED */
 	uint32_t *order;   /* the entries as they are added */
 	struct buf places; /* struct ranked: the offset and entry of each file that was added */
+	uint32_t *files;   /* these entries, once they are in order */
 	size_t next;	   /* of them */
-	uint64_t large;	   /* bytes of the large file that were read */
+	struct batch_ahead *ahead;
+	uint64_t large; /* bytes of the large file that were read */
 	uint32_t large_entry;
 };
 
@@ -201,6 +204,21 @@ static int order_entries(struct import_packs *packs)
 	return 0;
 }
 
+static int sort_files(struct import_packs *packs)
+{
+	const struct ranked *places = BUF_ITEMS(&packs->places, const struct ranked);
+	size_t count = BUF_COUNT(&packs->places, *places);
+
+	buf_sort(&packs->places, sizeof(*places), compare_ranked);
+	packs->files = malloc(count * sizeof(*packs->files) + 1);
+	if (!packs->files)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		packs->files[i] = (uint32_t)places[i].number;
+	buf_release(&packs->places);
+	return batch_ahead_new(packs->params.dataset, packs->files, count, &packs->ahead);
+}
+
 static int list_places(struct import_packs *packs, struct err *err)
 {
 	struct dataset *dataset = packs->params.dataset;
@@ -223,8 +241,7 @@ static int list_places(struct import_packs *packs, struct err *err)
 	}
 	if (r == 0)
 		r = take_entries(packs, true, err);
-	buf_sort(&packs->places, sizeof(struct ranked), compare_ranked);
-	return r;
+	return r < 0 ? r : sort_files(packs);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -238,9 +255,9 @@ static int packs_next(struct import *import, struct item *item, struct err *err)
 	int r;
 
 	(void)err;
-	if (packs->next == BUF_COUNT(&packs->places, struct ranked))
+	if (packs->next == packs->import.files)
 		return 1;
-	e = (uint32_t)BUF_ITEMS(&packs->places, const struct ranked)[packs->next].number;
+	e = packs->files[packs->next];
 	r = dataset_attr(packs->params.dataset, e, &attr);
 	item->path.len = 0;
 	if (r == 0)
@@ -248,9 +265,8 @@ static int packs_next(struct import *import, struct item *item, struct err *err)
 	if (r < 0)
 		return r;
 	entry = dataset_entry(packs->params.dataset, e);
-	packs->next++;
 	item->id = packs->ids[e];
-	item->source = e;
+	item->source = (uint32_t)packs->next++;
 	item->size = entry.size;
 	item->fingerprint = import_fingerprint(&item->path, entry.size, attr.mtime, attr.mode);
 	return 0;
@@ -258,26 +274,30 @@ static int packs_next(struct import *import, struct item *item, struct err *err)
 
 /* The bytes must be of the file in which they were found: containers of other formats have no
  * checksums that show it. */
-static int read_at(const struct import_packs *packs, uint32_t e, void *buf, size_t len,
-		   uint64_t from)
+static int check_unchanged(const struct import_packs *packs, uint32_t e, int result)
 {
 	struct dataset *dataset = packs->params.dataset;
-	ssize_t n = dataset_read(dataset, e, buf, len, from);
 
-	if (len && dataset_unchanged(dataset, dataset_first_extent(dataset, e)) == -ESTALE)
+	if (dataset_entry(dataset, e).size &&
+	    dataset_unchanged(dataset, dataset_first_extent(dataset, e)) == -ESTALE)
 		return -ESTALE;
-	if (n < 0)
-		return n == -ENODATA ? -EBADMSG : (int)n;
-	return (size_t)n < len ? -EIO : 0;
+	return result;
+}
+
+static void packs_begin(struct import *import, const struct item *item)
+{
+	batch_ahead_begin(packs_of(import)->ahead, item->source);
 }
 
 static void packs_read(struct import *import, unsigned worker, struct item *item)
 {
+	const struct import_packs *packs = packs_of(import);
+	int r = buf_reserve(&item->bytes, item->size);
+
 	(void)worker;
-	item->error = buf_reserve(&item->bytes, item->size);
-	if (item->error == 0)
-		item->error =
-			read_at(packs_of(import), item->source, item->bytes.data, item->size, 0);
+	if (r == 0)
+		r = batch_ahead_read(packs->ahead, item->source, item->bytes.data);
+	item->error = check_unchanged(packs, packs->files[item->source], r);
 	if (item->error == 0)
 		item->bytes.len = item->size;
 }
@@ -285,10 +305,11 @@ static void packs_read(struct import *import, unsigned worker, struct item *item
 static int read_large(void *context, void *buf, size_t len)
 {
 	struct import_packs *packs = context;
-	int r = read_at(packs, packs->large_entry, buf, len, packs->large);
+	ssize_t n = dataset_read(packs->params.dataset, packs->large_entry, buf, len, packs->large);
+	int r = n < 0 ? (int)n : (size_t)n < len ? -ENODATA : 0;
 
 	packs->large += len;
-	return r;
+	return check_unchanged(packs, packs->large_entry, r == -ENODATA ? -EBADMSG : r);
 }
 
 static int packs_open_large(struct import *import, struct item *item, struct builder_source *ret)
@@ -296,7 +317,7 @@ static int packs_open_large(struct import *import, struct item *item, struct bui
 	struct import_packs *packs = packs_of(import);
 
 	packs->large = 0;
-	packs->large_entry = item->source;
+	packs->large_entry = packs->files[item->source];
 	*ret = (struct builder_source){.read = read_large, .context = packs, .size = item->size};
 	return 0;
 }
@@ -307,12 +328,15 @@ static void packs_free(struct import *import)
 
 	free(packs->ids);
 	free(packs->order);
+	batch_ahead_free(packs->ahead);
+	free(packs->files);
 	buf_release(&packs->places);
 	free(packs);
 }
 
 static const struct import_ops packs_ops = {
 	.next = packs_next,
+	.begin = packs_begin,
 	.read = packs_read,
 	.open = packs_open_large,
 	.free = packs_free,

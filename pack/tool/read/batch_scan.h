@@ -1,48 +1,11 @@
 /* Reads the files of a pack in many threads, in the order in which their bytes lie there, in
  * batches: neighbours that one read gets, or a piece of one long file.
  *
- * Files are sorted by the 64 KiB block in which they begin, and within a block by entry. That is
- * the order of reading, and as close to the order of paths as it can be. Results come in the order
- * of batches, so what a command prints does not depend on the number of threads. */
+ * Results come in the order of batches, so what a command prints does not depend on the number of
+ * threads. */
 #pragma once
 
-#include "pack/dataset.h"
-
-#define BATCH_BYTES ((size_t)(4 * MIB)) /* enough for the sequential rate of any device */
-#define BATCH_FILES 256u		/* so that tiny files make many batches, too */
-
-struct batch {
-	const uint32_t *files; /* entries; live as long as the batches */
-	uint32_t count;	       /* of files, at least 1; exactly 1 where it is a piece */
-	bool piece; /* a piece of a file that is longer than a batch; otherwise files are whole */
-	bool last;  /* no piece of the file follows; true for whole files */
-	uint64_t from;	/* of a piece: its first byte in the file, a multiple of FORMAT_EXTENT */
-	uint64_t bytes; /* of the piece, or of all files */
-	uint64_t start; /* in the pack */
-	size_t len;	/* bytes that it spans there, with gaps; at most BATCH_BYTES */
-};
-
-struct batch_list {
-	const struct dataset *dataset;
-	const uint32_t *files;
-	size_t count, next;
-	uint64_t from; /* bytes of the next file that earlier batches have */
-};
-
-/* Makes batches of `files`: entries of files or hard links, ascending. They are sorted in place,
- * and borrowed. 0 or -ENOMEM. */
-int batch_list_init(struct batch_list *batches, const struct dataset *dataset, uint32_t *files,
-		    size_t count);
-
-/* Takes the next batch; false: there is none. */
-bool batch_list_next(struct batch_list *batches, struct batch *ret);
-
-/* The numbers of the extents of the i-th file of a batch that lie in the batch. */
-struct batch_extents {
-	uint64_t first, count;
-};
-struct batch_extents batch_extents(const struct dataset *dataset, const struct batch *batch,
-				   uint32_t i);
+#include "pack/tool/work/batches.h"
 
 /* --- the bytes of one batch at a time; one reader for each thread ---------------------------- */
 
@@ -70,7 +33,7 @@ int batch_reader_check(struct batch_reader *reader, uint64_t number, struct data
 
 struct batch_scan_params {
 	struct dataset *dataset;
-	uint32_t *files; /* as batch_list_init() has them */
+	uint32_t *files; /* are sorted: batch_sort() */
 	size_t count;
 	unsigned jobs;	  /* threads; at least 1 */
 	size_t note_size; /* bytes of the result of one batch, a struct of the caller's */

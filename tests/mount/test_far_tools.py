@@ -1,0 +1,136 @@
+"""What the commands of foldpack ask a server for: neighbours come by one request, whichever command
+reads them, and what comes of them is the same as of a file here."""
+
+import filecmp
+import os
+import re
+import signal
+import subprocess
+import threading
+
+import pytest
+
+import answers
+import foldfs
+import pictures
+import trees
+from foldfs import FOLDPACK, PATIENCE, run
+
+pytest_plugins = ["server"]
+
+FILES = 300
+MOST = 14  # requests: two of 256 files each, and what opening takes
+
+COMMANDS = {
+    "verify": ["verify", "PACK"],
+    "extract": ["extract", "PACK", "OUT/x"],
+    "create": ["create", "PACK", "OUT/x.lmdb"],
+    "create-resized": ["create", "--resize=20", "PACK", "OUT/x.lmdb"],
+}
+
+
+@pytest.fixture(autouse=True)
+def indexes(place, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache-home"))
+
+
+@pytest.fixture(scope="module")
+def photos(session_dir):
+    """Of three classes, some 20 KB each."""
+    folder = session_dir / "photos"
+    for number in range(FILES):
+        photo = pictures.jpeg(pictures.noise((48, 40), seed=number))
+        trees.write(folder / f"c{number % 3}" / f"{number:03}.jpg",
+                    photo + trees.noise(number, 18_000))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def packed(photos, session_dir):
+    return foldfs.pack(photos, session_dir / "photos.lmdb")
+
+
+def run_in(out, words, pack, **options):
+    names = {"PACK": os.fspath(pack), "OUT": os.fspath(out)}
+    out.mkdir()
+    return run(FOLDPACK, *(re.sub("PACK|OUT", lambda name: names[name[0]], word)
+                           for word in words), **options)
+
+
+def same(one, other):
+    comparison = filecmp.dircmp(one, other)
+    return not (comparison.left_only or comparison.right_only or comparison.diff_files) and \
+        all(same(one / name, other / name) for name in comparison.common_dirs)
+
+
+@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+def test_neighbours_come_by_one_request(packed, place, web, words):
+    os.link(packed, web.folder / "photos.lmdb")
+    run_in(place / "here", words, packed)
+    run_in(place / "far", words, web.url("photos.lmdb"))
+    assert len(web.asked()) <= MOST
+    assert same(place / "here", place / "far")
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "verify"])
+def test_of_a_tar_as_well(photos, place, web, name):
+    """Which is looked through first, by as few requests."""
+    tar = web.folder / "photos.tar"
+    run("tar", "-cf", tar, "--sort=name", "-C", photos, "c0", "c1", "c2")
+    run_in(place / "here", COMMANDS[name], tar)
+    run_in(place / "far", COMMANDS[name], web.url("photos.tar"))
+    assert len(web.asked()) <= 2 * MOST
+    assert same(place / "here", place / "far")
+
+
+def test_of_a_set_each_pack_is_asked_by_itself(photos, place, web):
+    run(FOLDPACK, "create", "-q", "--shard-size=2M", photos, web.folder / "x.lmdb")
+    shards = sorted(path.name for path in web.folder.iterdir())
+    assert len(shards) == 4
+    run(FOLDPACK, "create", "-q", web.url("x-{00000..00003}-of-00004.lmdb"), place / "x.lmdb")
+    assert len(web.asked()) <= MOST * len(shards)
+    run(FOLDPACK, "diff", photos, place / "x.lmdb")
+
+
+@pytest.mark.parametrize("name", ["create", "extract"])
+def test_a_file_that_is_damaged_there_is_named_alone(packed, place, web, name):
+    data = bytearray(packed.read_bytes())
+    victim = data.find(trees.noise(7, 18_000))
+    data[victim + 100] ^= 1
+    (web.folder / "bad.lmdb").write_bytes(data)
+    words = COMMANDS[name][:1] + ["--on-bad=skip"] * (name == "create") + COMMANDS[name][1:]
+    done = run_in(place / "far", words, web.url("bad.lmdb"), status=4 if name == "create" else 3)
+    assert "c1/007.jpg: damaged in the pack: checksum mismatch" in done.err
+    if name == "create":
+        listed = run(FOLDPACK, "list", place / "far/x.lmdb").out.split()
+        assert len(listed) == FILES - 1 and "c1/007.jpg" not in listed
+
+
+class Hanging(answers.Handler):
+    """Answers what opening asks for, and none that asks for a megabyte."""
+
+    def do_GET(self):
+        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"])
+        data, hangs, ended = self.given
+        if asked and int(asked[2]) - int(asked[1]) > foldfs.MIB:
+            hangs.set()
+            ended.wait(PATIENCE)
+            return
+        self.answer_range(data)
+
+
+@pytest.mark.slow
+def test_a_signal_ends_it_while_the_server_hangs(packed, place):
+    hangs, ended = threading.Event(), threading.Event()
+    with answers.serve(Hanging, (packed.read_bytes(), hangs, ended)) as url:
+        (place / "out").mkdir()
+        words = [re.sub("PACK|OUT", lambda found: {"PACK": f"{url}/x.lmdb",
+                                                   "OUT": f"{place}/out"}[found[0]], word)
+                 for word in COMMANDS["create"]]
+        process = subprocess.Popen([FOLDPACK, *words], stderr=subprocess.PIPE, text=True)
+        assert hangs.wait(PATIENCE)
+        process.send_signal(signal.SIGINT)
+        err = process.communicate(timeout=PATIENCE)[1]
+        ended.set()
+    assert process.returncode == -signal.SIGINT, err
+    assert "interrupted" in err and os.listdir(place / "out") == []

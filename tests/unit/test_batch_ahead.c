@@ -1,0 +1,390 @@
+/* Files that are read in an order that is known before: pack/tool/work/batch_ahead.h. */
+#include "base/clock.h"
+#include "pack/dataset_open.h"
+#include "pack/tool/work/batch_ahead.h"
+#include "pack_fixture.h"
+#include "tests/unit/test.h"
+
+/* A pack on a server, whose requests are counted, and end when the test lets them. */
+struct far {
+	struct reader reader;
+	struct reader *near;
+	bool is_near;
+	atomic_uint reads, under_way, most;
+	uint64_t bad;	    /* reads of this byte fail; 0: none */
+	atomic_ullong flip; /* this byte is damaged once; 0: none */
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool held, cancelled; /* protected by lock */
+};
+
+struct world {
+	struct fixture pack;
+	struct far *far;
+	struct reader *near;
+	uint32_t files[512];
+	size_t count;
+	struct batch_ahead *ahead;
+	char *buf;
+};
+
+static struct far *far_of(struct reader *reader)
+{
+	return (struct far *)(void *)reader;
+}
+
+static int far_prepare(struct reader *reader, enum reader_io io)
+{
+	return reader_prepare(far_of(reader)->near, io);
+}
+
+/* Returns whether it was given up. */
+static bool far_wait(struct far *far)
+{
+	SCOPE_LOCK(&far->lock);
+	if (++far->under_way > far->most)
+		far->most = far->under_way;
+	pthread_cond_broadcast(&far->changed);
+	while (far->held && !far->cancelled)
+		pthread_cond_wait(&far->changed, &far->lock);
+	far->under_way--;
+	return far->cancelled;
+}
+
+static int far_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
+		    uint64_t needed)
+{
+	struct far *far = far_of(reader);
+	char *bytes = iov->iov_base;
+	uint64_t end = offset + iov->iov_len, flip = atomic_load(&far->flip);
+	int r;
+
+	far->reads++;
+	if (far_wait(far))
+		return -ECANCELED;
+	if (far->bad && offset <= far->bad && far->bad < end)
+		return -EIO;
+	r = reader_read(far->near, iov, count, offset, needed);
+	if (flip && offset <= flip && flip < end && atomic_exchange(&far->flip, 0))
+		bytes[flip - offset] ^= 1;
+	return r;
+}
+
+static ssize_t far_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
+{
+	struct far *far = far_of(reader);
+
+	far->reads++;
+	if (far->bad && offset <= far->bad && far->bad < offset + len)
+		return -EIO;
+	return reader_get(far->near, buf, len, offset);
+}
+
+static void far_cancel(struct reader *reader)
+{
+	struct far *far = far_of(reader);
+
+	SCOPE_LOCK(&far->lock);
+	far->cancelled = true;
+	pthread_cond_broadcast(&far->changed);
+}
+
+static int far_identity(struct reader *reader, struct reader_identity *ret)
+{
+	return reader_identity(far_of(reader)->near, ret);
+}
+
+static void far_hints(const struct reader *reader, struct reader_hints *ret)
+{
+	*ret = (struct reader_hints){.far = !((const struct far *)(const void *)reader)->is_near};
+}
+
+static void far_free(struct reader *reader)
+{
+	struct far *far = far_of(reader);
+
+	pthread_cond_destroy(&far->changed);
+	pthread_mutex_destroy(&far->lock);
+	reader_free(far->near);
+	free(far);
+}
+
+static const struct reader_ops far_ops = {.prepare = far_prepare,
+					  .read = far_read,
+					  .get = far_get,
+					  .cancel = far_cancel,
+					  .identity = far_identity,
+					  .hints = far_hints,
+					  .free = far_free};
+
+static void world_setup(struct world *w)
+{
+	fixture_setup(&w->pack);
+	w->buf = malloc(64 * MIB);
+}
+
+static void world_teardown(struct world *w)
+{
+	batch_ahead_free(w->ahead);
+	free(w->buf);
+	fixture_teardown(&w->pack);
+}
+
+FIXTURE(w, struct world, world_setup, world_teardown);
+
+/* "c/000", ... of `size` bytes each. */
+static void add_files(struct world *w, unsigned count, uint64_t size)
+{
+	char path[32];
+
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "c/%03u", i);
+		add_path(&w->pack, path, size);
+	}
+}
+
+/* All files are to be read, in the order of their names. */
+static void open_far(struct world *w)
+{
+	struct fixture *f = &w->pack;
+	struct far *far = calloc(1, sizeof(*far));
+
+	finish(f);
+	assert_non_null(far);
+	far->reader.ops = &far_ops;
+	pthread_mutex_init(&far->lock, NULL);
+	pthread_cond_init(&far->changed, NULL);
+	assert_done(reader_file_open(f->path, &far->near));
+	assert_done(dataset_try_reader(&far->reader, &f->dataset, &f->err));
+	assert_done(dataset_load(f->dataset, DATASET_CHECKSUMS, &f->err));
+	for (uint32_t e = 0; e < dataset_entries(f->dataset); e++)
+		if (format_is_file(dataset_entry(f->dataset, e).kind))
+			w->files[w->count++] = e;
+	far->reads = 0;
+	w->far = far;
+}
+
+static void begin_reading(struct world *w)
+{
+	assert_done(batch_ahead_new(w->pack.dataset, w->files, w->count, &w->ahead));
+}
+
+static uint64_t size_of(const struct world *w, size_t number)
+{
+	return dataset_entry(w->pack.dataset, w->files[number]).size;
+}
+
+/* Its bytes are those of the pack, as it is on this machine. */
+static void expect_right(const struct world *w, size_t number)
+{
+	uint64_t size = size_of(w, number);
+	char *want = malloc(size + 1);
+
+	assert_non_null(want);
+	memset(w->buf, 0, size);
+	assert_done(batch_ahead_read(w->ahead, number, w->buf));
+	assert_done(reader_get_full(
+		w->far->near, want, size,
+		dataset_extent(w->pack.dataset,
+			       dataset_first_extent(w->pack.dataset, w->files[number]))
+			.offset));
+	assert_memory_equal(w->buf, want, size);
+	free(want);
+}
+
+TEST_OF(w, neighbours_come_by_one_request)
+{
+	add_files(w, 40, 3000);
+	open_far(w);
+	begin_reading(w);
+	for (size_t i = 0; i < w->count; i++)
+		batch_ahead_begin(w->ahead, i);
+	for (size_t i = w->count; i-- > 0;)
+		expect_right(w, i);
+	assert_int_equal(w->far->reads, 1);
+}
+
+TEST_OF(w, each_file_is_begun_when_there_is_room_for_it)
+{
+	add_files(w, 300, 100);
+	open_far(w);
+	begin_reading(w);
+	for (size_t i = 0; i < w->count; i++) {
+		batch_ahead_begin(w->ahead, i);
+		expect_right(w, i);
+	}
+	assert_int_equal(w->far->reads, 2); /* as there are 256 files in a batch */
+}
+
+TEST_OF(w, several_requests_are_under_way_before_anybody_reads)
+{
+	add_files(w, 12, MIB);
+	open_far(w);
+	w->far->held = true;
+	begin_reading(w);
+	for (size_t i = 0; i < w->count; i++)
+		batch_ahead_begin(w->ahead, i);
+	pthread_mutex_lock(&w->far->lock);
+	while (w->far->most < 3)
+		pthread_cond_wait(&w->far->changed, &w->far->lock);
+	w->far->held = false;
+	pthread_cond_broadcast(&w->far->changed);
+	pthread_mutex_unlock(&w->far->lock);
+	for (size_t i = 0; i < w->count; i++)
+		expect_right(w, i);
+	assert_in_range(w->far->reads, 3, 5);
+}
+
+TEST_OF(w, a_long_file_comes_in_pieces)
+{
+	add_files(w, 2, 9 * MIB + 5);
+	open_far(w);
+	begin_reading(w);
+	batch_ahead_begin(w->ahead, 0);
+	batch_ahead_begin(w->ahead, 1);
+	expect_right(w, 0);
+	expect_right(w, 1);
+	assert_int_equal(w->far->reads, 6);
+}
+
+TEST_OF(w, files_that_are_passed_over_are_not_waited_for)
+{
+	add_files(w, 40, 3000);
+	open_far(w);
+	begin_reading(w);
+	for (size_t i = 7; i < w->count; i += 3) {
+		batch_ahead_begin(w->ahead, i);
+		expect_right(w, i);
+	}
+	assert_int_equal(w->far->reads, 1);
+	expect_right(w, 3); /* which has not begun */
+}
+
+TEST_OF(w, an_empty_file_needs_no_request)
+{
+	add_files(w, 3, 0);
+	open_far(w);
+	begin_reading(w);
+	for (size_t i = 0; i < w->count; i++) {
+		batch_ahead_begin(w->ahead, i);
+		assert_done(batch_ahead_read(w->ahead, i, w->buf));
+	}
+	assert_int_equal(w->far->reads, 0);
+}
+
+TEST_OF(w, what_is_near_is_read_file_by_file)
+{
+	add_files(w, 10, 3000);
+	open_far(w);
+	w->far->is_near = true;
+	begin_reading(w);
+	for (size_t i = 0; i < w->count; i++)
+		batch_ahead_begin(w->ahead, i);
+	for (size_t i = 0; i < w->count; i++)
+		expect_right(w, i);
+	assert_int_equal(w->far->reads, 10);
+}
+
+TEST_OF(w, a_request_that_fails_is_an_error_of_its_files_alone)
+{
+	add_files(w, 8, MIB);
+	open_far(w);
+	w->far->bad =
+		dataset_extent(w->pack.dataset, dataset_first_extent(w->pack.dataset, w->files[1]))
+			.offset;
+	begin_reading(w);
+	for (size_t i = 0; i < w->count; i++)
+		batch_ahead_begin(w->ahead, i);
+	assert_int_equal(batch_ahead_read(w->ahead, 1, w->buf), -EIO);
+	expect_right(w, 7);
+}
+
+TEST_OF(w, what_does_not_match_its_checksum_is_read_once_more)
+{
+	add_files(w, 4, 3000);
+	open_far(w);
+	w->far->flip =
+		dataset_extent(w->pack.dataset, dataset_first_extent(w->pack.dataset, w->files[2]))
+			.offset;
+	begin_reading(w);
+	for (size_t i = 0; i < w->count; i++)
+		batch_ahead_begin(w->ahead, i);
+	for (size_t i = 0; i < w->count; i++)
+		expect_right(w, i);
+	assert_int_equal(w->far->reads, 2);
+}
+
+static void turn_bit(const struct fixture *f, uint64_t offset)
+{
+	SCOPE_CLOSE int fd = -1;
+	char byte;
+
+	assert_int_equal(chmod(f->path, 0600), 0);
+	fd = open(f->path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_done(io_pread_full(fd, &byte, 1, offset));
+	byte ^= 1;
+	assert_done(io_pwrite_full(fd, &byte, 1, offset));
+}
+
+TEST_OF(w, damage_is_an_error)
+{
+	struct dataset_extent extent;
+
+	add_files(w, 4, 3000);
+	open_far(w);
+	extent =
+		dataset_extent(w->pack.dataset, dataset_first_extent(w->pack.dataset, w->files[2]));
+	turn_bit(&w->pack, extent.offset);
+	begin_reading(w);
+	for (size_t i = 0; i < w->count; i++)
+		batch_ahead_begin(w->ahead, i);
+	expect_right(w, 1);
+	assert_int_equal(batch_ahead_read(w->ahead, 2, w->buf), -EBADMSG);
+}
+
+TEST_OF(w, what_is_under_way_can_be_given_up)
+{
+	add_files(w, 12, MIB);
+	open_far(w);
+	w->far->held = true;
+	begin_reading(w);
+	for (size_t i = 0; i < w->count; i++)
+		batch_ahead_begin(w->ahead, i);
+	pthread_mutex_lock(&w->far->lock);
+	while (w->far->most < 2)
+		pthread_cond_wait(&w->far->changed, &w->far->lock);
+	pthread_mutex_unlock(&w->far->lock);
+	batch_ahead_free(w->ahead);
+	w->ahead = NULL;
+	assert_int_equal(w->far->under_way, 0);
+}
+
+static void *read_some(void *context)
+{
+	struct world *w = context;
+	static atomic_size_t next;
+	char *buf = malloc(4000);
+
+	for (size_t i; (i = next++) < w->count;)
+		assert_done(batch_ahead_read(w->ahead, i, buf));
+	free(buf);
+	return NULL;
+}
+
+TEST_OF(w, many_threads_read)
+{
+	pthread_t threads[8];
+
+	add_files(w, 500, 3000);
+	open_far(w);
+	begin_reading(w);
+	for (size_t i = 0; i < w->count; i++)
+		batch_ahead_begin(w->ahead, i);
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_some, w), 0);
+	for (unsigned i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(w->far->reads, 2);
+}

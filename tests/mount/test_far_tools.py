@@ -26,6 +26,9 @@ COMMANDS = {
     "extract": ["extract", "PACK", "OUT/x"],
     "create": ["create", "PACK", "OUT/x.lmdb"],
     "create-resized": ["create", "--resize=20", "PACK", "OUT/x.lmdb"],
+    "export-lmdb": ["export", "--format=lmdb", "PACK", "OUT/x"],
+    "export-tfrecord": ["export", "--format=tfrecord", "PACK", "OUT/x"],
+    "export-webdataset": ["export", "--format=webdataset", "PACK", "OUT/x"],
 }
 
 
@@ -92,7 +95,17 @@ def test_of_a_set_each_pack_is_asked_by_itself(photos, place, web):
     run(FOLDPACK, "diff", photos, place / "x.lmdb")
 
 
-@pytest.mark.parametrize("name", ["create", "extract"])
+def test_in_another_order_files_are_asked_for_one_by_one(packed, place, web):
+    """But many at once, and nothing is asked for twice."""
+    os.link(packed, web.folder / "photos.lmdb")
+    words = ["export", "--format=webdataset", "--order=shuffle:1", "PACK", "OUT/x"]
+    run_in(place / "here", words, packed)
+    run_in(place / "far", words, web.url("photos.lmdb"))
+    assert len(web.asked()) <= FILES + MOST
+    assert same(place / "here", place / "far")
+
+
+@pytest.mark.parametrize("name", ["create", "export-webdataset", "extract"])
 def test_a_file_that_is_damaged_there_is_named_alone(packed, place, web, name):
     data = bytearray(packed.read_bytes())
     victim = data.find(trees.noise(7, 18_000))
@@ -120,13 +133,14 @@ class Hanging(answers.Handler):
 
 
 @pytest.mark.slow
-def test_a_signal_ends_it_while_the_server_hangs(packed, place):
+@pytest.mark.parametrize("name", ["create", "export-webdataset"])
+def test_a_signal_ends_it_while_the_server_hangs(packed, place, name):
     hangs, ended = threading.Event(), threading.Event()
     with answers.serve(Hanging, (packed.read_bytes(), hangs, ended)) as url:
         (place / "out").mkdir()
         words = [re.sub("PACK|OUT", lambda found: {"PACK": f"{url}/x.lmdb",
                                                    "OUT": f"{place}/out"}[found[0]], word)
-                 for word in COMMANDS["create"]]
+                 for word in COMMANDS[name]]
         process = subprocess.Popen([FOLDPACK, *words], stderr=subprocess.PIPE, text=True)
         assert hangs.wait(PATIENCE)
         process.send_signal(signal.SIGINT)

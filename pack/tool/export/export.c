@@ -4,13 +4,14 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/export/sink.h"
+#include "pack/tool/work/batch_ahead.h"
 #include "pack/tool/work/interrupt.h"
 #include "pack/tool/work/pipeline.h"
 #include <inttypes.h>
 #include <string.h>
 
-#define INSIDE	(64 * MIB) /* bytes of samples at once */
-#define PER_JOB 16	   /* samples at once, for each thread */
+#define INSIDE	     (64 * MIB) /* bytes of samples at once */
+#define INSIDE_COUNT 1024	/* samples at once */
 
 /* A sample on its way. */
 struct record {
@@ -24,7 +25,8 @@ struct exporter {
 	const struct export_params *params;
 	struct sink *sink;
 	struct record *ring;
-	unsigned slots;
+	uint32_t *files; /* of all samples */
+	struct batch_ahead *ahead;
 	uint64_t next; /* sample to be put in */
 	struct err *err;
 };
@@ -116,20 +118,10 @@ int export_plan(const struct export_params *params, struct shard_plan *plan,
 
 /* --- in any thread ---------------------------------------------------------------------- */
 
-static int read_sample_bytes(const struct export_source *source, uint64_t number, uint8_t *data,
-			     uint64_t size)
-{
-	ssize_t n =
-		dataset_read(source->dataset, source->samples->list[number].entry, data, size, 0);
-
-	if (n < 0)
-		return n == -ENODATA ? -EBADMSG : (int)n;
-	return (uint64_t)n == size ? 0 : -EBADMSG;
-}
-
-static int make_record(const struct export_params *params, struct record *record)
+static int make_record(const struct exporter *exporter, struct record *record)
 {
 	SCOPE(buf_release) struct buf head = BUF_INIT, tail = BUF_INIT;
+	const struct export_params *params = exporter->params;
 	uint64_t size = sample_size(params->source, record->number);
 	int r = params->format->frame(params->source, record->number, &head, &tail);
 
@@ -140,7 +132,7 @@ static int make_record(const struct export_params *params, struct record *record
 	if (!record->data)
 		return -ENOMEM;
 	memcpy(record->data, head.data, head.len);
-	r = read_sample_bytes(params->source, record->number, record->data + head.len, size);
+	r = batch_ahead_read(exporter->ahead, record->number, record->data + head.len);
 	if (tail.len)
 		memcpy(record->data + head.len + size, tail.data, tail.len);
 	if (r == 0 && params->format->seal)
@@ -154,7 +146,7 @@ static void export_work(void *context, unsigned worker, void *item)
 	struct record *record = item;
 
 	(void)worker;
-	record->error = interrupt_pending() ? -EINTR : make_record(exporter->params, record);
+	record->error = interrupt_pending() ? -EINTR : make_record(exporter, record);
 }
 
 static void drop_record(void *context, void *item)
@@ -201,8 +193,9 @@ static void put_samples(struct exporter *exporter, struct pipeline *pipeline)
 
 	while (exporter->next < source->samples->count &&
 	       pipeline_has_room(pipeline, sample_size(source, exporter->next))) {
-		record = &exporter->ring[exporter->next % exporter->slots];
+		record = &exporter->ring[exporter->next % INSIDE_COUNT];
 		*record = (struct record){.number = exporter->next++};
+		batch_ahead_begin(exporter->ahead, record->number);
 		pipeline_put(pipeline, record, sample_size(source, record->number));
 	}
 }
@@ -210,7 +203,7 @@ static void put_samples(struct exporter *exporter, struct pipeline *pipeline)
 static int export_samples(struct exporter *exporter)
 {
 	const struct pipeline_params params = {.workers = exporter->params->jobs,
-					       .slots = exporter->slots,
+					       .slots = INSIDE_COUNT,
 					       .bytes = INSIDE,
 					       .work = export_work,
 					       .drop = drop_record,
@@ -263,17 +256,26 @@ static int write_names(const struct samples *samples, struct outputs *outputs, s
 static void exporter_release(struct exporter *exporter)
 {
 	sink_free(exporter->sink);
+	batch_ahead_free(exporter->ahead);
+	free(exporter->files);
 	free(exporter->ring);
 }
 
 static int exporter_prepare(struct exporter *exporter, const struct shard_plan *plan,
 			    struct outputs *outputs)
 {
-	exporter->slots = PER_JOB * exporter->params->jobs;
-	exporter->ring = calloc(exporter->slots, sizeof(*exporter->ring));
-	if (!exporter->ring)
+	const struct export_source *source = exporter->params->source;
+	uint64_t count = source->samples->count;
+	int r;
+
+	exporter->ring = calloc(INSIDE_COUNT, sizeof(*exporter->ring));
+	exporter->files = malloc(count * sizeof(*exporter->files) + 1);
+	if (!exporter->ring || !exporter->files)
 		return -ENOMEM;
-	return sink_new(exporter->params->format, plan, outputs, &exporter->sink);
+	for (uint64_t i = 0; i < count; i++)
+		exporter->files[i] = source->samples->list[i].entry;
+	r = batch_ahead_new(source->dataset, exporter->files, count, &exporter->ahead);
+	return r < 0 ? r : sink_new(exporter->params->format, plan, outputs, &exporter->sink);
 }
 
 int export_run(const struct export_params *params, const struct shard_plan *plan,

@@ -7,6 +7,9 @@
 #include "pack/tool/image/check.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/image/transform.h"
+#include "pack/tool/read/batch_scan.h"
+#include "pack/tool/work/batch_ahead.h"
+#include "pack/tool/work/pipeline.h"
 #include <string.h>
 
 #define READ_MOST (256 * MIB) /* a larger file is not read */
@@ -158,21 +161,28 @@ int contact_sheet_new(const struct contact_sheet_source *source, uint32_t sample
 
 /* --- reading ---------------------------------------------------------------------------- */
 
-/* The current image. */
+#define INSIDE	     (64 * MIB) /* bytes of images at once */
+#define INSIDE_COUNT 256	/* images at once */
+
+/* An image on its way. */
 struct reading {
-	const struct contact_sheet_source *source;
-	struct anomalies *anomalies;
+	size_t number; /* of the reads */
 	struct dataset_entry entry;
-	uint32_t number;
 	struct contact_sheet_picture *picture; /* NULL: it is not shown */
-	struct buf path, bytes;
+	int error;			       /* of memory */
+	int unread;			       /* why its bytes could not be read */
+	bool looked, broken, truncated;
+	struct dataset_image image; /* if it was looked at */
 };
 
-static void release_reading(struct reading *reading)
-{
-	buf_release(&reading->path);
-	buf_release(&reading->bytes);
-}
+struct sheet_reader {
+	const struct contact_sheet *sheet;
+	const struct contact_sheet_source *source;
+	struct anomalies *anomalies;
+	struct batch_ahead *ahead;
+	struct reading *ring;
+	uint32_t next, picture; /* to be put in */
+};
 
 static int explain_sheet(struct reading *reading, const char *why)
 {
@@ -199,16 +209,17 @@ static int add_base64(struct buf *to, const uint8_t *data, size_t len)
 	return buf_error(to);
 }
 
+/* --- in any thread ---------------------------------------------------------------------- */
+
 /* `why`: what is wrong with the image, or NULL. */
-static int make_picture(struct reading *reading, const char *why, bool *ret_broken)
+static int make_picture(struct reading *reading, const struct buf *bytes, const char *why)
 {
 	SCOPE(thumbnail_release) struct thumbnail thumbnail = {0};
 	struct contact_sheet_picture *picture = reading->picture;
 	struct err err = {0};
-	int r = thumbnail_make((const uint8_t *)reading->bytes.data, reading->bytes.len, &thumbnail,
-			       &err);
+	int r = thumbnail_make((const uint8_t *)bytes->data, bytes->len, &thumbnail, &err);
 
-	*ret_broken = r == -EBADMSG;
+	reading->broken = r == -EBADMSG;
 	if (r == -ENOMEM)
 		return r;
 	if (r != 0)
@@ -220,9 +231,62 @@ static int make_picture(struct reading *reading, const char *why, bool *ret_brok
 	return r < 0 ? r : add_base64(&picture->text, thumbnail.data, thumbnail.len);
 }
 
+static int check_and_show(struct reading *reading, const char *path, const struct buf *bytes)
+{
+	struct check_finding finding;
+	const uint8_t *data = (const uint8_t *)bytes->data;
+	int found, r = 0;
+
+	reading->looked = true;
+	image_inspect(data, bytes->len, &reading->image);
+	found = check_image(CHECK_HEADER, path, data, bytes->len, &finding);
+	if (found < 0)
+		return found;
+	if (reading->picture)
+		r = make_picture(reading, bytes, found ? finding.text : NULL);
+	if (found && !finding.usable) {
+		reading->broken = true;
+		reading->truncated = strcmp(finding.damage, DAMAGE_TRUNCATED) == 0 ||
+				     strcmp(finding.damage, DAMAGE_NO_EOI) == 0;
+	}
+	return r;
+}
+
+static int read_image(const struct sheet_reader *reader, struct reading *reading)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT, bytes = BUF_INIT;
+	uint64_t size = reading->entry.size;
+	int r;
+
+	if (size == 0 || size > READ_MOST)
+		return explain_sheet(reading, size ? "too large" : "empty");
+	if (buf_reserve(&bytes, size) < 0 ||
+	    dataset_path(reader->source->dataset, reader->sheet->reads[reading->number], &path) < 0)
+		return -ENOMEM;
+	r = batch_ahead_read(reader->ahead, reading->number, bytes.data);
+	if (r == -ENOMEM || r == -EINTR)
+		return r;
+	if (r < 0) {
+		reading->unread = r;
+		return explain_sheet(reading, r == -EBADMSG ? "damaged in the pack" : strerror(-r));
+	}
+	bytes.len = size;
+	return check_and_show(reading, path.data, &bytes);
+}
+
+static void work_on_image(void *context, unsigned worker, void *item)
+{
+	struct reading *reading = item;
+
+	(void)worker;
+	reading->error = read_image(context, reading);
+}
+
+/* --- in the caller's thread ------------------------------------------------------------- */
+
 /* What the index has shown is not noted again. */
-static void note_undecoded(struct reading *reading, const struct dataset_image *image,
-			   bool truncated)
+static void note_undecoded(const struct sheet_reader *reader, const struct reading *reading,
+			   const struct dataset_image *image)
 {
 	switch (anomaly_of_file(&reading->entry, image)) {
 	case ANOMALY_EMPTY:
@@ -230,91 +294,98 @@ static void note_undecoded(struct reading *reading, const struct dataset_image *
 	case ANOMALY_NO_SIZE:
 		break;
 	default:
-		anomalies_note(reading->anomalies, truncated ? ANOMALY_TRUNCATED : ANOMALY_CORRUPT,
-			       reading->number);
+		anomalies_note(reader->anomalies,
+			       reading->truncated ? ANOMALY_TRUNCATED : ANOMALY_CORRUPT,
+			       reader->sheet->reads[reading->number]);
 	}
 }
 
 /* What an image is, by the index or else by its bytes. */
-static int look_at_image(struct reading *reading, struct dataset_image *ret)
+static int note_image(const struct sheet_reader *reader, const struct reading *reading)
 {
-	const struct contact_sheet_source *source = reading->source;
+	const struct contact_sheet_source *source = reader->source;
+	struct dataset_image image = reading->image;
+	int r;
 
-	if (!dataset_is_unchecked(source->dataset))
-		return dataset_image(source->dataset, reading->entry.inode, ret);
-	image_inspect((const uint8_t *)reading->bytes.data, reading->bytes.len, ret);
-	return statistics_add_image(source->statistics, reading->number, &reading->entry, ret,
-				    reading->anomalies);
-}
-
-static int check_and_show(struct reading *reading)
-{
-	struct check_finding finding;
-	struct dataset_image image;
-	bool truncated = false, broken = false;
-	int found, r = look_at_image(reading, &image);
-
-	if (r < 0)
-		return r;
-	found = check_image(CHECK_HEADER, reading->path.data, (const uint8_t *)reading->bytes.data,
-			    reading->bytes.len, &finding);
-	if (found < 0)
-		return found;
-	if (reading->picture)
-		r = make_picture(reading, found ? finding.text : NULL, &broken);
-	if (found && !finding.usable) {
-		broken = true;
-		truncated = strcmp(finding.damage, DAMAGE_TRUNCATED) == 0 ||
-			    strcmp(finding.damage, DAMAGE_NO_EOI) == 0;
-	}
-	if (broken)
-		note_undecoded(reading, &image, truncated);
+	if (dataset_is_unchecked(source->dataset))
+		r = statistics_add_image(source->statistics, reader->sheet->reads[reading->number],
+					 &reading->entry, &image, reader->anomalies);
+	else
+		r = dataset_image(source->dataset, reading->entry.inode, &image);
+	if (r == 0 && reading->broken)
+		note_undecoded(reader, reading, &image);
 	return r;
 }
 
-static int read_image(struct reading *reading)
+static int image_done(const struct sheet_reader *reader, const struct reading *reading)
 {
-	uint64_t size = reading->entry.size;
-	ssize_t n;
+	int r = reading->error;
 
-	if (size == 0 || size > READ_MOST)
-		return explain_sheet(reading, size ? "too large" : "empty");
-	reading->bytes.len = 0;
-	if (buf_reserve(&reading->bytes, size) < 0)
-		return -ENOMEM;
-	n = dataset_read(reading->source->dataset, reading->number, reading->bytes.data, size, 0);
-	if (n == -ENOMEM)
-		return -ENOMEM;
-	if (n < 0) {
-		anomalies_note_unread(reading->anomalies, (int)n, reading->number);
-		return explain_sheet(reading,
-				     n == -EBADMSG ? "damaged in the pack" : strerror((int)-n));
+	if (r == 0 && reading->unread)
+		anomalies_note_unread(reader->anomalies, reading->unread,
+				      reader->sheet->reads[reading->number]);
+	if (r == 0 && reading->looked)
+		r = note_image(reader, reading);
+	return r < 0 ? r : reader->source->done(reader->source->context, reading->entry.size);
+}
+
+static void put_images(struct sheet_reader *reader, struct pipeline *pipeline)
+{
+	const struct contact_sheet *sheet = reader->sheet;
+
+	while (reader->next < sheet->read_count) {
+		struct reading *reading = &reader->ring[reader->next % INSIDE_COUNT];
+		uint32_t number = sheet->reads[reader->next];
+		struct dataset_entry entry = dataset_entry(reader->source->dataset, number);
+		bool shown = reader->picture < sheet->count &&
+			     sheet->pictures[reader->picture].entry == number;
+
+		if (!pipeline_has_room(pipeline, entry.size))
+			return;
+		*reading = (struct reading){.number = reader->next++, .entry = entry};
+		reading->picture = shown ? &sheet->pictures[reader->picture++] : NULL;
+		batch_ahead_begin(reader->ahead, reading->number);
+		pipeline_put(pipeline, reading, entry.size);
 	}
-	reading->bytes.len = (size_t)n;
-	return check_and_show(reading);
+}
+
+static int read_images(struct sheet_reader *reader)
+{
+	const struct pipeline_params params = {.workers = batch_scan_jobs(0),
+					       .slots = INSIDE_COUNT,
+					       .bytes = INSIDE,
+					       .work = work_on_image,
+					       .context = reader};
+	const struct reading *reading;
+	struct pipeline *pipeline;
+	int r = pipeline_new(&params, &pipeline);
+
+	if (r < 0)
+		return r;
+	do {
+		put_images(reader, pipeline);
+		reading = pipeline_take(pipeline);
+		if (reading)
+			r = image_done(reader, reading);
+	} while (r == 0 && reading);
+	pipeline_free(pipeline);
+	return r;
 }
 
 int contact_sheet_read(struct contact_sheet *sheet, const struct contact_sheet_source *source,
 		       struct anomalies *anomalies)
 {
-	SCOPE(release_reading) struct reading reading = {.source = source, .anomalies = anomalies};
-	uint32_t picture = 0;
-	int r = 0;
+	struct sheet_reader reader = {.sheet = sheet, .source = source, .anomalies = anomalies};
+	SCOPE_FREE struct reading *ring = calloc(INSIDE_COUNT, sizeof(*ring));
+	int r = ring ? batch_ahead_new(source->dataset, sheet->reads, sheet->read_count,
+				       &reader.ahead)
+		     : -ENOMEM;
 
-	for (uint32_t i = 0; r == 0 && i < sheet->read_count; i++) {
-		bool shown =
-			picture < sheet->count && sheet->pictures[picture].entry == sheet->reads[i];
-
-		reading.number = sheet->reads[i];
-		reading.picture = shown ? &sheet->pictures[picture++] : NULL;
-		reading.entry = dataset_entry(source->dataset, reading.number);
-		reading.path.len = 0;
-		r = dataset_path(source->dataset, reading.number, &reading.path);
-		if (r == 0)
-			r = read_image(&reading);
-		if (r == 0)
-			r = source->done(source->context, reading.entry.size);
-	}
+	if (r < 0)
+		return r;
+	reader.ring = ring;
+	r = read_images(&reader);
+	batch_ahead_free(reader.ahead);
 	return r;
 }
 

@@ -309,6 +309,28 @@ static int look_for_archive(struct foreign_source *source, struct err *err)
 	return 0;
 }
 
+/* The copy, if there is one, is the file from then on. */
+static int take_copy(struct dataset_readers *readers, struct foreign_source *source,
+		     struct err *err)
+{
+	const struct foreign_watch *watch = source->settings->watch;
+	const struct foreign_format *format;
+	struct reader *copy;
+	int r;
+
+	if (!watch || !watch->copy || !source->window.far || source->walker)
+		return 0;
+	r = find_format(source, &format, err);
+	if (r < 0 || !format->streamed)
+		return r == -ENOMSG ? 0 : r;
+	r = watch->copy(watch->context, readers->below[0], source->shown, &copy, err);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	reader_free(readers->below[0]);
+	readers->below[0] = copy;
+	return foreign_source_move(source, copy);
+}
+
 /* An index that is damaged is made anew, but not from a copy. */
 static int open_by_index(struct dataset_readers *readers, struct foreign_tree *tree,
 			 struct dataset **ret, struct err *err)
@@ -333,7 +355,9 @@ static int open_by_index(struct dataset_readers *readers, struct foreign_tree *t
 			       "the server does not answer, and the index with the checksums of "
 			       "its copy is not here; 'foldpack fetch' makes it");
 	keep_scan(readers, tree->source, &key);
-	r = make_index(tree, &key, &readers->index, err);
+	r = take_copy(readers, tree->source, err);
+	if (r == 0)
+		r = make_index(tree, &key, &readers->index, err);
 	readers->below[2] = steal_ptr(&tree->unpacked);
 	if (r < 0 || !tree->source->settings->checking)
 		return r < 0 ? r

@@ -87,6 +87,15 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 	return source->path && source->query && source->shown ? open_walker(source, err) : -ENOMEM;
 }
 
+int foreign_source_move(struct foreign_source *source, struct reader *copy)
+{
+	int r = reader_identity(copy, &source->opened);
+
+	source->reader = copy;
+	window_release(&source->window);
+	return r < 0 ? r : window_init(&source->window, copy);
+}
+
 void foreign_source_release(struct foreign_source *source)
 {
 	walker_free(source->walker);

@@ -38,6 +38,8 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 			bool decompressed, const struct foreign_settings *settings,
 			struct err *err);
 void foreign_source_release(struct foreign_source *source);
+/* Goes on with a copy of the file: as foreign_source_init(). */
+int foreign_source_move(struct foreign_source *source, struct reader *copy);
 
 /* One of bytes in memory, which stay the caller's; it is not released. */
 static inline struct foreign_source foreign_source_of(const struct buf *bytes)

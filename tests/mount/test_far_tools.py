@@ -150,3 +150,75 @@ def test_a_signal_ends_it_while_the_server_hangs(packed, place, name):
         ended.set()
     assert process.returncode == -signal.SIGINT, err
     assert "interrupted" in err and os.listdir(place / "out") == []
+
+
+# --- a file that must be read to know what is in it -----------------------------------------------
+
+
+OPENING = 2 * foldfs.MIB
+
+
+def bytes_sent(web):
+    ranges = "".join(asked[2] for asked in web.asked() if asked[0] == "206")
+    return sum(int(last) - int(first or 0) + (first != "")
+               for first, last in re.findall(r"=(\d*)-(\d+)", ranges))
+
+
+def tar_there(web, photos):
+    tar = web.folder / "photos.tar"
+    run("tar", "-cf", tar, "-C", photos, "c0", "c1", "c2")
+    return tar.stat().st_size
+
+
+def test_a_tar_on_a_server_is_read_once(place, web, photos):
+    size = tar_there(web, photos)
+    run(FOLDPACK, "create", "-q", web.url("photos.tar"), place / "x.lmdb")
+    assert bytes_sent(web) <= size + OPENING
+    run(FOLDPACK, "diff", photos, place / "x.lmdb")
+
+
+def test_so_are_records(place, web, packed):
+    run(FOLDPACK, "export", "-q", "--format=tfrecord", packed, web.folder / "x.tfrecord")
+    name = "x.tfrecord-00000-of-00001"
+    run(FOLDPACK, "create", "-q", web.url(name), place / "far.lmdb")
+    assert bytes_sent(web) <= (web.folder / name).stat().st_size + OPENING
+    run(FOLDPACK, "create", "-q", web.folder / name, place / "here.lmdb")
+    assert filecmp.cmp(place / "here.lmdb", place / "far.lmdb", shallow=False)
+
+
+class Refusing(answers.Handler):
+    """What begins behind 4 MiB."""
+
+    def do_GET(self):
+        if re.match(r"bytes=4194304-", self.headers["Range"]):
+            self.send_error(403)
+        else:
+            self.answer_range(self.given)
+
+
+def test_nothing_is_left_of_one_that_the_server_does_not_give(place, web, photos):
+    tar_there(web, photos)
+    (place / "out").mkdir()
+    with answers.serve(Refusing, (web.folder / "photos.tar").read_bytes()) as url:
+        err = run(FOLDPACK, "create", f"{url}/x.tar", place / "out/x.lmdb", status=1).err
+    assert "x.tar: copying it into the folder of " in err and "403" in err
+    assert os.listdir(place / "out") == []
+
+
+def test_where_there_is_no_room_for_both_it_is_read_where_it_is(web, photos, place):
+    size = tar_there(web, photos)
+    with foldfs.small_filesystem(place / "small", 9) as small:
+        run(FOLDPACK, "create", "-q", web.url("photos.tar"), small / "x.lmdb")
+        run(FOLDPACK, "diff", photos, small / "x.lmdb")
+        assert bytes_sent(web) > 1.8 * size
+
+
+def test_what_is_left_out_of_it_is_not_copied(web, place, photos):
+    """Tar headers are far apart where files are large, and only they are read."""
+    big = web.folder / "big"
+    for name in "abc":
+        trees.write(big / name / "x.jpg", trees.noise(ord(name), 5 * foldfs.MIB))
+    run("tar", "-cf", web.folder / "big.tar", "-C", big, "a", "b", "c")
+    run(FOLDPACK, "create", "-q", "--include=b/**", web.url("big.tar"), place / "x.lmdb")
+    assert bytes_sent(web) < 1.5 * 5 * foldfs.MIB
+    assert run(FOLDPACK, "list", place / "x.lmdb").out.split() == ["b/x.jpg"]

@@ -54,6 +54,17 @@ static int unpack_part(void *context, const struct foreign_compressed *from, str
 	return decompressed_part(create->pack, from, spool, ret_start, ret_len, err);
 }
 
+/* What is not wanted need not be read at all, and nobody knows how much room a set needs. */
+static int copy_far(void *context, struct reader *from, const char *name, struct reader **ret,
+		    struct err *err)
+{
+	const struct create *create = context;
+
+	return create->flaws->alone && filter_wants_all(&create->options.filter)
+		       ? decompressed_copy(create->pack, from, name, ret, err)
+		       : 1;
+}
+
 /* --- told ------------------------------------------------------------------------------------- */
 
 static int tell_flaw(struct create *create, const struct flaw *flaw)
@@ -112,6 +123,7 @@ int create_flaws_new(struct create *create)
 	flaws->watch.tick = look_for_signal;
 	flaws->watch.broken = note_broken;
 	flaws->watch.unpack = unpack_part;
+	flaws->watch.copy = copy_far;
 	flaws->watch.context = create;
 	pthread_mutex_init(&flaws->lock, NULL);
 	create->flaws = flaws;

@@ -11,6 +11,7 @@ struct create_flaws {
 	pthread_mutex_t lock;	    /* archives of a set are looked through side by side */
 	struct buf all, texts;	    /* by the lock */
 	bool stream;		    /* the source is a pipe */
+	bool alone;		    /* or one file on a server */
 	int broken;		    /* it has broken off: what came before is packed */
 	struct err why_broken;
 };

@@ -219,6 +219,18 @@ static int open_special(struct create *create, struct decompressed *d)
 						   : open_stream(create, d);
 }
 
+/* Several packs, tars or files of other formats, or a URL. */
+static int open_named(struct create *create)
+{
+	const struct cmd_common *common = &create->options.common;
+	SCOPE(names_release) struct names names = {0};
+	int r = cmd_names(&create->source, 1, common, &names);
+
+	create->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	create->flaws->alone = names.count == 1;
+	return r == EXIT_DONE ? cmd_open_names(&names, common, &create->dataset) : r;
+}
+
 /* `d` gets the pipe, if it is one. */
 static int open_any_source(struct create *create, struct decompressed *d)
 {
@@ -233,11 +245,8 @@ static int open_any_source(struct create *create, struct decompressed *d)
 	}
 	create->root = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
 				: open(source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (create->root < 0 && errno == ENOENT) {
-		/* Several packs, tars or files of other formats, or a URL. */
-		create->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		return cmd_open(create->source, &create->options.common, &create->dataset);
-	}
+	if (create->root < 0 && errno == ENOENT)
+		return open_named(create);
 	if (create->root < 0 || fstat(create->root, &st) < 0)
 		return log_fail(EXIT_FAILED, "%s: %s", source, strerror(errno));
 	if (standard)

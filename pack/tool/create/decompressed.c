@@ -2,14 +2,18 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/math.h"
 #include "base/name.h"
+#include "base/parallel_for.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/foreign/known.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/unpack.h"
+#include "pack/tool/work/interrupt.h"
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,6 +32,15 @@ static uint64_t spool_size(struct reader *reader)
 	struct reader_identity identity = {0};
 
 	return reader_identity(reader, &identity) < 0 ? 0 : identity.size;
+}
+
+static void say_spooled(const char *pack, const char *name, uint64_t size)
+{
+	char text[SIZE_TEXT];
+
+	if (size >= SPOOL_SAID)
+		log_notice("%s: %s are kept in an unnamed file beside %s until that is finished",
+			   name, size_format(size, text), pack);
 }
 
 static int fail_empty(struct err *err)
@@ -67,6 +80,79 @@ int decompressed_part(const char *pack, const struct foreign_compressed *from,
 		return fail_unpacked(pack, r, &why, err);
 	*ret_start = before;
 	*ret_len = spool_size(*spool) - before;
+	return 0;
+}
+
+/* --- a far file ------------------------------------------------------------------------------- */
+
+#define COPY_PIECE   (4 * MIB)
+#define COPY_THREADS 16	      /* requests at once */
+#define COPY_SOON    2000000u /* ns: a round trip */
+
+struct copying {
+	struct reader *from;
+	uint64_t size;
+	int to;
+	atomic_int error; /* the first */
+};
+
+static int copy_piece(const struct copying *copying, uint64_t offset)
+{
+	size_t len = (size_t)min(copying->size - offset, (uint64_t)COPY_PIECE);
+	SCOPE_FREE void *bytes = aligned_alloc(READER_PAGE, COPY_PIECE);
+	struct iovec iov = {.iov_base = bytes,
+			    .iov_len = (len + READER_PAGE - 1) / READER_PAGE * READER_PAGE};
+	int r = bytes ? reader_read(copying->from, &iov, 1, offset, len) : -ENOMEM;
+
+	return r < 0 ? r : io_pwrite_full(copying->to, bytes, len, offset);
+}
+
+static void copy_next(void *context, size_t number)
+{
+	struct copying *copying = context;
+	int none = 0, r;
+
+	if (atomic_load(&copying->error))
+		return;
+	r = interrupt_pending() ? -EINTR : copy_piece(copying, number * COPY_PIECE);
+	atomic_compare_exchange_strong(&copying->error, &none, r);
+}
+
+static int copy_into(struct reader *spool, struct reader *from, uint64_t size)
+{
+	SCOPE_CLOSE int to = io_open_again(reader_file_fd(spool), O_WRONLY);
+	struct copying copying = {.from = from, .size = size, .to = to};
+	const struct parallel_for all = {.threads = COPY_THREADS,
+					 .patience_ns = COPY_SOON,
+					 .work = copy_next,
+					 .context = &copying};
+	int r = to < 0 ? to : reader_prepare(from, READER_AUTO);
+
+	if (r < 0)
+		return r;
+	parallel_for_run(&all, (size_t)((size + COPY_PIECE - 1) / COPY_PIECE));
+	return copying.error;
+}
+
+int decompressed_copy(const char *pack, struct reader *from, const char *name, struct reader **ret,
+		      struct err *err)
+{
+	SCOPE(reader_release) struct reader *spool = NULL;
+	uint64_t size = spool_size(from);
+	int r;
+
+	if (target_free(pack) < target_estimate(2 * size, 0))
+		return 1;
+	r = open_spool(pack, &spool);
+	if (r == 0) {
+		say_spooled(pack, name, size);
+		r = copy_into(spool, from, size);
+	}
+	if (r < 0)
+		return r == -EINTR ? r
+				   : err_set(err, r, "copying it into the folder of %s: %s", pack,
+					     err_text(NULL, r));
+	*ret = steal_ptr(&spool);
 	return 0;
 }
 
@@ -117,15 +203,6 @@ static int open_unpacked(const struct decompressed *d, const char *name, struct 
 
 /* --- a pipe ----------------------------------------------------------------------------------- */
 
-static void say_spooled(const struct decompressed *d, const char *name, uint64_t size)
-{
-	char text[SIZE_TEXT];
-
-	if (size >= SPOOL_SAID)
-		log_notice("%s: %s are kept in an unnamed file beside %s until that is finished",
-			   name, size_format(size, text), d->pack);
-}
-
 /* All of it is kept, so that any part of it can be read. What came before a cut is read, too, so
  * that a run that resumes goes on behind that. */
 static int open_spooled(struct decompressed *d, const char *name, struct reader **ret,
@@ -151,7 +228,7 @@ static int open_spooled(struct decompressed *d, const char *name, struct reader 
 		return fail_unpacked(d->pack, r, &d->err, err);
 	if (spool_size(spool) == 0)
 		return fail_empty(err);
-	say_spooled(d, name, spool_size(spool));
+	say_spooled(d->pack, name, spool_size(spool));
 	*ret = steal_ptr(&spool);
 	return 1;
 }

@@ -22,6 +22,9 @@ void decompressed_begin(struct decompressed *d, const char *pack,
 			struct foreign_settings *settings);
 void decompressed_end(struct decompressed *d);
 
+/* As foreign_watch.copy(), beside the pack, if there is room for both. */
+int decompressed_copy(const char *pack, struct reader *from, const char *name, struct reader **ret,
+		      struct err *err);
 /* As foreign_watch.unpack(), beside the pack. */
 int decompressed_part(const char *pack, const struct foreign_compressed *from,
 		      struct reader **spool, uint64_t *ret_start, uint64_t *ret_len,

@@ -82,14 +82,19 @@ int curl_add_header(const struct curl *curl, const char *line, struct curl_slist
 	return 0;
 }
 
+/* Both are set, as libcurl may have been built with others: these would be trusted beside the
+ * former, and a store of certificates with a folder is read anew for each connection. A proxy that
+ * is spoken to by https is a server, too. */
 void curl_trust(const struct curl *curl, CURL *easy, const struct remote_settings *settings)
 {
-	const char *file = remote_ca_file(settings), *folder = remote_ca_folder(settings);
+	struct remote_trust trust = remote_trust(settings);
 
-	if (file)
-		curl->easy_setopt(easy, CURLOPT_CAINFO, file);
-	if (folder)
-		curl->easy_setopt(easy, CURLOPT_CAPATH, folder);
+	if (!trust.file && !trust.folder)
+		return;
+	curl->easy_setopt(easy, CURLOPT_CAINFO, trust.file);
+	curl->easy_setopt(easy, CURLOPT_CAPATH, trust.folder);
+	curl->easy_setopt(easy, CURLOPT_PROXY_CAINFO, trust.file);
+	curl->easy_setopt(easy, CURLOPT_PROXY_CAPATH, trust.folder);
 }
 
 #endif

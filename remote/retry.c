@@ -82,7 +82,7 @@ static const struct retry_rule ends[HTTP_ENDS] = {
 	[HTTP_REVOKED] = {RETRY_NEVER, false, -EACCES, "the certificate of the server was revoked"},
 	[HTTP_NO_CA_FILE] = {RETRY_NEVER, false, -EACCES,
 			     "the certificates of '--ca-file' (or AWS_CA_BUNDLE, CURL_CA_BUNDLE, "
-			     "SSL_CERT_FILE) cannot be read"},
+			     "REQUESTS_CA_BUNDLE, SSL_CERT_FILE) cannot be read"},
 	[HTTP_STALLED] = {RETRY_AGAIN, false, -EIO,
 			  "nothing, or very little, comes from the server"},
 	[HTTP_BROKEN] = {RETRY_AGAIN, false, -EIO, "the connection broke"},

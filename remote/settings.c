@@ -3,13 +3,11 @@
 #include "base/scope.h"
 #include "remote/environment.h"
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* A libcurl.so knows where its system has the certificates of authorities; a static program may be
- * on any. */
 static const char *ca_file_here(void)
 {
-#if FOLDFS_STATIC
 	static const char *const places[] = {
 		"/etc/ssl/certs/ca-certificates.crt",		     /* Debian */
 		"/etc/pki/tls/certs/ca-bundle.crt",		     /* EL */
@@ -21,30 +19,32 @@ static const char *ca_file_here(void)
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (access(places[i], R_OK) == 0)
 			return places[i];
-#endif
 	return NULL;
 }
 
-/* What is named for foldfs and curl, and not for all that OpenSSL serves. */
-static const char *named_file(const struct remote_settings *settings)
+/* What is named for foldfs, and for what fetches, and not for all that OpenSSL serves. */
+static const char *named_trust(const struct remote_settings *settings)
 {
-	const char *file = settings->ca_file;
+	static const char *const variables[] = {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE",
+						"REQUESTS_CA_BUNDLE"};
+	const char *named = settings->ca_file;
 
-	file = file ? file : environment_get("AWS_CA_BUNDLE");
-	return file ? file : environment_get("CURL_CA_BUNDLE");
+	for (size_t i = 0; !named && i < sizeof(variables) / sizeof(variables[0]); i++)
+		named = environment_get(variables[i]);
+	return named;
 }
 
-const char *remote_ca_file(const struct remote_settings *settings)
+struct remote_trust remote_trust(const struct remote_settings *settings)
 {
-	const char *file = named_file(settings);
+	const char *named = named_trust(settings), *file = environment_get("SSL_CERT_FILE");
+	struct stat st;
 
-	file = file ? file : environment_get("SSL_CERT_FILE");
-	return file ? file : ca_file_here();
-}
-
-const char *remote_ca_folder(const struct remote_settings *settings)
-{
-	return named_file(settings) ? NULL : environment_get("SSL_CERT_DIR");
+	if (named && stat(named, &st) == 0 && S_ISDIR(st.st_mode))
+		return (struct remote_trust){.folder = named};
+	if (named)
+		return (struct remote_trust){.file = named};
+	return (struct remote_trust){.file = file ? file : ca_file_here(),
+				     .folder = environment_get("SSL_CERT_DIR")};
 }
 
 const char *remote_google(const struct remote_settings *settings)
@@ -63,7 +63,7 @@ static int check_option_file(const char *path, struct err *err)
 
 int remote_check_files(const struct remote_settings *settings, struct err *err)
 {
-	const char *certificates = remote_ca_file(settings), *home = environment_get("HOME");
+	const char *certificates = remote_trust(settings).file, *home = environment_get("HOME");
 	SCOPE_FREE char *netrc = NULL;
 	int r = certificates ? check_option_file(certificates, err) : 0;
 

@@ -8,7 +8,7 @@ struct remote_settings {
 	const char *endpoint, *region, *profile; /* of buckets; NULL: see remote/s3.h */
 	bool anonymous;				 /* buckets: requests are not signed */
 	bool requester_pays;   /* S3: this user pays for requests to buckets of others */
-	const char *ca_file;   /* certificates to trust; NULL: see remote_ca_file() */
+	const char *ca_file;   /* certificates to trust; NULL: see remote_trust() */
 	const char *first_url; /* on the command line; NULL: none. FOLDFS_TOKEN is for its server */
 	/* Gets a line for the user, without a full stop: what keeps failing, and when it works
 	 * again. Called by any thread. May be NULL. */
@@ -52,13 +52,16 @@ static inline uint64_t remote_retry(const struct remote_settings *settings, uint
 /* The server of gs://, as a URL. */
 const char *remote_google(const struct remote_settings *settings);
 
-/* The file of certificates: the one that is set, or that AWS_CA_BUNDLE, CURL_CA_BUNDLE or
- * SSL_CERT_FILE names. NULL: the system's, which libcurl knows. */
-const char *remote_ca_file(const struct remote_settings *settings);
+/* The certificates that are trusted, and no others: a file, a folder that 'openssl rehash' has
+ * made, or both. Both NULL: those that libcurl was built with. */
+struct remote_trust {
+	const char *file, *folder;
+};
 
-/* The folder of certificates beside SSL_CERT_FILE or the system's, that SSL_CERT_DIR names; NULL:
- * none, also where --ca-file or what comes before these names a file. */
-const char *remote_ca_folder(const struct remote_settings *settings);
+/* What the settings name; or AWS_CA_BUNDLE, CURL_CA_BUNDLE or REQUESTS_CA_BUNDLE: a file or a
+ * folder. Without these, the file that SSL_CERT_FILE names, or the system's, beside the folder of
+ * SSL_CERT_DIR. */
+struct remote_trust remote_trust(const struct remote_settings *settings);
 
 /* Whether libcurl may open the files that it reads by their names: the certificates, and ~/.netrc.
  * Returns 0, or -ESPIPE (one is a named pipe) with a sentence that names it. */

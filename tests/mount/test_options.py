@@ -37,7 +37,7 @@ PIPE = "a named pipe, whose writer is not waited for; a file, or <(COMMAND), can
 @pytest.fixture
 def fifo(place, monkeypatch):
     monkeypatch.setenv("HOME", str(place))
-    for variable in ("AWS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+    for variable in ("AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"):
         monkeypatch.delenv(variable, raising=False)
     os.mkfifo(place / "fifo")
     return place / "fifo"

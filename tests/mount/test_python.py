@@ -584,7 +584,8 @@ with foldfs.mounted(sys.argv[1]) as path:
     far.start()
     try:
         words = far.url(small[1].name), place / "ca.crt"
-        unset = dict.fromkeys(["AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"], "")
+        unset = dict.fromkeys(["AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
+                               "SSL_CERT_FILE"], "")
         assert python(code, *words, variables=unset).out == "content\n"
         other = {**unset, "SSL_CERT_FILE": str(place / "nothing")}
         assert "cannot be read" in python(code, *words, variables=other, status=1).err

@@ -3,6 +3,7 @@
 import collections
 import concurrent.futures
 import contextlib
+import ctypes
 import errno
 import itertools
 import json
@@ -12,6 +13,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -500,6 +502,19 @@ def test_what_is_no_url_is_said(url):
     assert "no URL" in run(FOLDPACK, "info", url, status=1).err
 
 
+BUNDLES = "AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"
+
+SYSTEM = 'mount --bind "$0" /etc/ssl/certs && exec "$@"'
+
+
+@pytest.fixture
+def no_authorities(monkeypatch):
+    """Nothing is said of authorities."""
+    for name in (*BUNDLES, "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("no_authorities")
 @foldfs.needs("openssl")
 def test_a_certificate_that_is_not_trusted_is_said(data, serve, place, mount, monkeypatch):
     made = run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
@@ -515,8 +530,6 @@ def test_a_certificate_that_is_not_trusted_is_said(data, serve, place, mount, mo
     (place / "trusted").mkdir()
     (place / "cert.pem").rename(place / "trusted/cert.pem")
     run("openssl", "rehash", place / "trusted")
-    for name in ("AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SSL_CERT_DIR", str(place / "trusted"))
     assert info(server)
 
@@ -536,6 +549,57 @@ def test_what_is_wrong_with_a_certificate_is_said(serve, place, name, options, t
     began = time.monotonic()
     err = info(server, *words, status=1 if said else 0).err
     assert (said or "") in err and time.monotonic() - began < 10
+
+
+@pytest.mark.usefixtures("no_authorities")
+@foldfs.is_root
+@foldfs.needs("openssl", "unshare")
+def test_who_names_authorities_trusts_no_others(serve, place):
+    """Nor those that the system trusts, by its file or its folder."""
+    for name in ("of-system", "own", "system"):
+        (place / name).mkdir()
+    server = serve(tls=make_certificate(place / "of-system", "IP:127.0.0.1"))
+    make_certificate(place / "own", "IP:127.0.0.1")
+    shutil.copy(place / "of-system/ca.crt", place / "system/ca-certificates.crt")
+    run("openssl", "rehash", place / "system")
+    info = ["unshare", "--mount", "sh", "-c", SYSTEM, place / "system", FOLDPACK, "info",
+            "--retry=0", server.url("x.lmdb")]
+    if run(*info, status=None).returncode:
+        pytest.skip("this libcurl looks for authorities elsewhere")
+    for name, status in ("own", 1), ("of-system", 0):
+        file = place / name / "ca.crt"
+        said = [run(*info, f"--ca-file={file}", status=status).err]
+        for variable in BUNDLES:
+            said.append(run(*info, env={**os.environ, variable: str(file)}, status=status).err)
+        assert [line for line in said if "is not trusted" in line] == said * status
+
+
+def openings(path, *command):
+    """How often a file is opened while a command runs."""
+    opened, closed = 0x20, 0x10  # IN_OPEN, IN_CLOSE_NOWRITE: in turn, or they would be one
+    events = foldfs.libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    assert foldfs.libc.inotify_add_watch(events, os.fsencode(path), opened | closed) > 0
+    run(*command)
+    masks = struct.iter_unpack("iIII", os.read(events, 1 << 20))
+    os.close(events)
+    return sum(mask == opened for _, mask, _, _ in masks)
+
+
+def libcurl():
+    """Its version, as (7, 88)."""
+    library = ctypes.CDLL("libcurl.so.4")
+    library.curl_version.restype = ctypes.c_char_p
+    return tuple(map(int, re.match(rb"libcurl/(\d+)\.(\d+)", library.curl_version()).groups()))
+
+
+@pytest.mark.usefixtures("no_authorities")
+@foldfs.needs("openssl")
+def test_authorities_are_read_once_and_not_for_each_connection(serve, place):
+    server = serve(tls=make_certificate(place, "IP:127.0.0.1"), access="ngx.sleep(0.2)")
+    if not foldfs.is_static() and libcurl() < (7, 87):
+        pytest.skip("libcurl keeps them from 7.87 on")
+    assert openings(place / "ca.crt", FOLDPACK, "verify", "-q", f"--ca-file={place}/ca.crt",
+                    server.url("x.lmdb")) < 4
 
 
 def test_https_at_a_port_of_http_is_said(serve):

@@ -85,17 +85,31 @@ TEST(ranges_that_cannot_be_are_refused)
 		assert_false(content_range_parse(bad[i], &range));
 }
 
+static void trusts(const struct remote_settings *settings, const char *file, const char *folder)
+{
+	struct remote_trust trust = remote_trust(settings);
+
+	assert_string_equal(trust.file ? trust.file : "none", file);
+	assert_string_equal(trust.folder ? trust.folder : "none", folder);
+}
+
 TEST(certificates_come_from_the_option_then_from_the_environment)
 {
 	const struct remote_settings set = {.ca_file = "a"}, unset = {0};
 
 	unsetenv("AWS_CA_BUNDLE");
+	unsetenv("REQUESTS_CA_BUNDLE");
+	unsetenv("SSL_CERT_DIR");
 	setenv("CURL_CA_BUNDLE", "", 1);
 	setenv("SSL_CERT_FILE", "c", 1);
-	assert_string_equal(remote_ca_file(&unset), "c");
+	trusts(&unset, "c", "none");
+	setenv("REQUESTS_CA_BUNDLE", "r", 1);
+	trusts(&unset, "r", "none");
 	setenv("CURL_CA_BUNDLE", "b", 1);
-	assert_string_equal(remote_ca_file(&unset), "b");
-	assert_string_equal(remote_ca_file(&set), "a");
+	trusts(&unset, "b", "none");
+	setenv("AWS_CA_BUNDLE", "/dev", 1);
+	trusts(&unset, "none", "/dev"); /* as requests takes it */
+	trusts(&set, "a", "none");
 }
 
 TEST(a_folder_of_certificates_is_beside_those_of_the_system)
@@ -104,9 +118,11 @@ TEST(a_folder_of_certificates_is_beside_those_of_the_system)
 
 	unsetenv("AWS_CA_BUNDLE");
 	unsetenv("CURL_CA_BUNDLE");
+	unsetenv("REQUESTS_CA_BUNDLE");
+	setenv("SSL_CERT_FILE", "c", 1);
 	setenv("SSL_CERT_DIR", "d", 1);
-	assert_string_equal(remote_ca_folder(&unset), "d");
-	assert_null(remote_ca_folder(&set));
+	trusts(&unset, "c", "d");
+	trusts(&set, "a", "none");
 	setenv("CURL_CA_BUNDLE", "b", 1);
-	assert_null(remote_ca_folder(&unset));
+	trusts(&unset, "b", "none");
 }

@@ -180,10 +180,24 @@ void reader_rest(struct reader *reader)
 		reader->ops->rest(reader);
 }
 
+int reader_set_place(struct reader *reader, const char *place)
+{
+	char *copy = strdup(place);
+
+	if (!copy)
+		return -ENOMEM;
+	free(reader->place);
+	reader->place = copy;
+	return 0;
+}
+
 void reader_free(struct reader *reader)
 {
+	char *place = reader ? reader->place : NULL;
+
 	if (reader)
 		reader->ops->free(reader);
+	free(place);
 }
 
 void reader_release(struct reader **reader)

@@ -38,7 +38,6 @@ enum reader_how { READER_APART = 1, READER_WHOLE = 2, READER_ONCE = 4 };
 #define READER_GAP_MAX ((size_t)2 << 20)
 
 struct reader;
-
 enum reader_io { READER_AUTO, READER_DIRECT, READER_BUFFERED };
 
 /* Which file it is, and in which state. */
@@ -103,6 +102,7 @@ struct reader_ops {
 /* The beginning of each kind of reader. */
 struct reader {
 	const struct reader_ops *ops;
+	char *place; /* a path, or a URL without secrets: see reader_known(). NULL: not known */
 	_Atomic uint64_t reads, bytes, errors; /* see reader_counts() */
 };
 
@@ -150,7 +150,6 @@ int reader_get_all(struct reader *reader, uint64_t most, struct buf *ret);
 
 /* Says that reader_get() will read these bytes soon. Does not wait. */
 void reader_will_get(struct reader *reader, uint64_t offset, size_t len);
-
 int reader_identity(struct reader *reader, struct reader_identity *ret); /* 0 or -errno */
 /* Whether nothing was written to the file between the two. */
 bool reader_identity_same(const struct reader_identity *a, const struct reader_identity *b);
@@ -161,8 +160,9 @@ struct reader_counts reader_counts(const struct reader *reader);
 /* The reader of the file itself, if `reader` keeps a copy; otherwise `reader`. */
 struct reader *reader_origin(struct reader *reader);
 
-/* Says which file it is. Another file of the same size with the same head has the same bytes
- * everywhere, as far as they have checksums. */
+int reader_set_place(struct reader *reader, const char *place); /* 0 or -ENOMEM */
+/* Says which file it is. Another one at the same place, a path or the URL that is asked first, of
+ * the same size and with the same head, has the same bytes, as far as they have checksums. */
 void reader_known(struct reader *reader, const void *head, size_t len);
 
 /* Says that these bytes did not match their checksum. Returns whether to read them once more: they

@@ -77,14 +77,10 @@ static void unlist_reader(void *context, struct reader *reader)
 	disk->readers.len -= sizeof(reader);
 }
 
-int disk_cache_add(struct disk_cache *disk, const char *name, struct reader *far,
-		   struct reader **ret)
+int disk_cache_add(struct disk_cache *disk, struct reader *far, struct reader **ret)
 {
-	const struct reader_blocks_params params = {.disk = &disk->disk,
-						    .name = name,
-						    .fill = true,
-						    .freed = unlist_reader,
-						    .context = disk};
+	const struct reader_blocks_params params = {
+		.disk = &disk->disk, .fill = true, .freed = unlist_reader, .context = disk};
 	struct reader *reader;
 	int r = reader_blocks_new(far, &params, &reader);
 
@@ -99,9 +95,9 @@ int disk_cache_add(struct disk_cache *disk, const char *name, struct reader *far
 	return 0;
 }
 
-int disk_cache_find(struct disk_cache *disk, const char *name, struct reader **ret)
+int disk_cache_find(struct disk_cache *disk, const char *place, struct reader **ret)
 {
-	return block_store_find(disk->disk.store, name, ret);
+	return block_store_find(disk->disk.store, place, ret);
 }
 
 /* A copy that was complete, except for damaged pages that are fetched again. */

@@ -19,14 +19,13 @@ void disk_cache_free(struct disk_cache *disk); /* after its readers; NULL is fin
 /* Ends its threads, as before a fork, once all that was read is written. All readers must rest. */
 void disk_cache_rest(struct disk_cache *disk);
 
-/* A reader of the pack of this name that keeps a copy; the cache forgets it when it is freed. Takes
- * over `far`, even on failure. Returns 0 or -ENOMEM. */
-int disk_cache_add(struct disk_cache *disk, const char *name, struct reader *far,
-		   struct reader **ret);
+/* A reader that keeps a copy of what `far` reads; the cache forgets it when it is freed. Takes over
+ * `far`, even on failure. Returns 0 or -ENOMEM. */
+int disk_cache_add(struct disk_cache *disk, struct reader *far, struct reader **ret);
 
-/* A reader of the copy alone, if it is complete: for a pack that cannot be reached. Returns 0 or
- * -ENOENT. */
-int disk_cache_find(struct disk_cache *disk, const char *name, struct reader **ret);
+/* A reader of the copy of a place (base/reader.h) alone, if it is complete: for a pack that cannot
+ * be reached. Returns 0 or -ENOENT. */
+int disk_cache_find(struct disk_cache *disk, const char *place, struct reader **ret);
 
 /* Begins to fetch what is missing of all packs, or of those that lack a few pages only. */
 void disk_cache_fill(struct disk_cache *disk, bool all);

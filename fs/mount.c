@@ -47,23 +47,20 @@ static int open_cached_pack(void *context, const char *name, unsigned how, struc
 {
 	struct mount *mount = context;
 	SCOPE(reader_release) struct reader *copy = NULL;
-	SCOPE_FREE char *cached = NULL; /* the name by which a copy is remembered */
+	SCOPE_FREE char *place = NULL;
 	int r;
 
 	if (how & READER_WHOLE)
 		return reader_open(name, how, &mount->remote, &mount->engine, ret, err);
-	r = name_absolute(name, &cached, err);
-	if (r < 0)
-		return r;
 	if (name_is_url(name))
 		atomic_store(&mount->network, true);
 	if (name_needs_programs(name, &mount->remote))
 		atomic_store(&mount->programs, true);
-	if (mount->disk)
-		disk_cache_find(mount->disk, cached, &copy);
+	if (mount->disk && name_place(name, &mount->remote, &mount->engine, &place) == 0)
+		disk_cache_find(mount->disk, place, &copy);
 	r = open_or_copy(mount, name, how, &copy, ret, err);
 	if (r == 0 && mount->disk)
-		return disk_cache_add(mount->disk, cached, *ret, ret);
+		return disk_cache_add(mount->disk, *ret, ret);
 	return r < 0 ? r : 0;
 }
 

@@ -12,7 +12,6 @@
 #include <sys/file.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
-#include <xxhash.h>
 
 #define FREE_PART 20 /* this part of the filesystem stays free: a twentieth */
 #define SECTOR	  512
@@ -467,16 +466,8 @@ bool block_store_has_room(struct block_store *store, uint64_t bytes)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static void hash_of(const char *name, char hash[static BLOCK_KEY_DIGITS + 1])
-{
-	XXH128_hash_t sum = XXH3_128bits(name, strlen(name));
-
-	snprintf(hash, BLOCK_KEY_DIGITS + 1, "%016llx%016llx", (unsigned long long)sum.high64,
-		 (unsigned long long)sum.low64);
-}
-
-/* If this fails, the copy is just not found by its name. */
-void block_store_remember(struct block_store *store, const char *name, const char *key)
+/* If this fails, the copy is just not found by its place. */
+void block_store_remember(struct block_store *store, const char *place, const char *key)
 {
 	char hash[BLOCK_KEY_DIGITS + 1], target[BLOCK_KEY_DIGITS + 8], fresh[64];
 	SCOPE_STORE(store);
@@ -484,7 +475,7 @@ void block_store_remember(struct block_store *store, const char *name, const cha
 
 	if (names < 0)
 		return;
-	hash_of(name, hash);
+	digest_text(place, hash);
 	snprintf(target, sizeof(target), "../%s", key);
 	snprintf(fresh, sizeof(fresh), "%s.new", hash);
 	unlinkat(names, fresh, 0);
@@ -492,18 +483,25 @@ void block_store_remember(struct block_store *store, const char *name, const cha
 		renameat(names, fresh, names, hash);
 }
 
-int block_store_find(struct block_store *store, const char *name, struct reader **ret)
+int block_store_find(struct block_store *store, const char *place, struct reader **ret)
 {
 	char hash[BLOCK_KEY_DIGITS + 1], key[BLOCK_KEY_DIGITS + 1];
 	SCOPE_STORE(store);
 	SCOPE_CLOSE int names = locked ? enter(store, NAMES) : -EBUSY;
+	SCOPE(reader_release) struct reader *copy = NULL;
 	SCOPE_CLOSE int folder = -1;
+	int r;
 
-	hash_of(name, hash);
+	digest_text(place, hash);
 	if (names < 0)
 		return names;
 	if (!read_name(names, hash, key))
 		return -ENOENT;
 	folder = open_copy_folder(store, key);
-	return folder < 0 ? -errno : blocks_open_complete(folder, ret);
+	r = folder < 0 ? -errno : blocks_open_complete(folder, &copy);
+	if (r == 0)
+		r = reader_set_place(copy, place);
+	if (r == 0)
+		*ret = steal_ptr(&copy);
+	return r;
 }

@@ -1,7 +1,7 @@
 /* The folder of a disk cache: who may use it, how much may be in it, and what is removed first.
  *
  *	DIR/uid-N/KEY/data, map		a copy of a pack (blocks.h); KEY: its 32 digits
- *	DIR/uid-N/names/HASH -> KEY	what was read under a name last
+ *	DIR/uid-N/names/HASH -> KEY	what was read last at a place (base/reader.h)
  *	DIR/uid-N/index/		index files of what is no pack: pack/foreign/index_place.h
  *
  * Each user has a private folder in DIR. If DIR belongs to root or to this user, is writable for
@@ -18,12 +18,13 @@
  * Threads: any number at once. */
 #pragma once
 
+#include "base/digest.h"
 #include "base/err.h"
 #include "remote/blocks.h"
 
 struct block_store;
 
-#define BLOCK_KEY_DIGITS 32
+#define BLOCK_KEY_DIGITS DIGEST_DIGITS
 
 /* `spec` is "DIR" or "DIR,SIZE". DIR is created if it is missing. All copies together take at most
  * SIZE bytes, or what is free. A twentieth of the filesystem always stays free. Returns 0 or -errno
@@ -50,7 +51,7 @@ uint64_t block_store_room(struct block_store *store, uint64_t wanted);
  */
 bool block_store_has_room(struct block_store *store, uint64_t bytes);
 
-/* Remembers which copy belongs to a name (a path or a URL); and opens that copy by itself: 0,
- * -ENOENT if it is not complete, or -errno. */
-void block_store_remember(struct block_store *store, const char *name, const char *key);
-int block_store_find(struct block_store *store, const char *name, struct reader **ret);
+/* Remembers which copy belongs to a place; and opens that copy by itself: 0, -ENOENT if it is not
+ * complete, or -errno. */
+void block_store_remember(struct block_store *store, const char *place, const char *key);
+int block_store_find(struct block_store *store, const char *place, struct reader **ret);

@@ -98,8 +98,11 @@ int name_list(const char *name, const struct remote_settings *settings, struct r
 
 static int open_local_file(const char *path, struct reader **ret, struct err *err)
 {
+	SCOPE_FREE char *place = NULL;
 	int r = reader_file_open(path, ret);
 
+	if (r == 0 && name_absolute(path, &place, NULL) == 0)
+		return reader_set_place(*ret, place);
 	if (r == -ENOENT || r == -ENOTDIR)
 		return refuse_absent(path, r, err);
 	if (r == -EISDIR)
@@ -121,20 +124,48 @@ static int open_auth(const char *name, bool apart, const struct remote_settings 
 	return r < 0 ? r : bearer_new(url, apart, settings, ret, err);
 }
 
-int reader_open(const char *name, unsigned how, const struct remote_settings *settings,
-		struct remote *remote, struct reader **ret, struct err *err)
+int name_place(const char *name, const struct remote_settings *settings, struct remote *remote,
+	       char **ret)
 {
-	SCOPE_FREE char *shown = NULL;
 	struct object_auth *auth;
 	int r;
 
 	if (!name_is_url(name))
-		return open_local_file(name, ret, err);
-	shown = name_shown(name);
-	if (!shown)
-		return -ENOMEM;
-	r = open_auth(name, how & READER_APART, settings, remote, &auth, err);
-	/* -EINVAL says that a file is no pack. */
-	return r < 0 ? (r == -EINVAL ? -ENOENT : r)
-		     : reader_remote_open(shown, auth, how, settings, remote, ret, err);
+		return name_absolute(name, ret, NULL);
+	r = open_auth(name, false, settings, remote, &auth, NULL);
+	if (r == 0) {
+		r = url_place(auth->url, ret);
+		auth->ops->free(auth);
+	}
+	return r;
+}
+
+static int open_far(const char *name, unsigned how, const struct remote_settings *settings,
+		    struct remote *remote, struct reader **ret, struct err *err)
+{
+	SCOPE_FREE char *shown = name_shown(name), *place = NULL;
+	SCOPE(reader_release) struct reader *reader = NULL;
+	struct object_auth *auth;
+	int r = shown ? open_auth(name, how & READER_APART, settings, remote, &auth, err) : -ENOMEM;
+
+	if (r < 0)
+		return r == -EINVAL ? -ENOENT : r; /* the former says that a file is no pack */
+	r = url_place(auth->url, &place);
+	if (r < 0) {
+		auth->ops->free(auth);
+		return r;
+	}
+	r = reader_remote_open(shown, auth, how, settings, remote, &reader, err);
+	if (r == 0)
+		r = reader_set_place(reader, place);
+	if (r == 0)
+		*ret = steal_ptr(&reader);
+	return r;
+}
+
+int reader_open(const char *name, unsigned how, const struct remote_settings *settings,
+		struct remote *remote, struct reader **ret, struct err *err)
+{
+	return name_is_url(name) ? open_far(name, how, settings, remote, ret, err)
+				 : open_local_file(name, ret, err);
 }

@@ -17,12 +17,18 @@ bool name_needs_programs(const char *name, const struct remote_settings *setting
  * it. Returns 0, -ENOMEM or as reader_open(). */
 int name_absolute(const char *name, char **ret, struct err *err);
 
+/* The place (base/reader.h) of a file: an absolute path, or the URL that reader_open() would ask
+ * first, without user, password and query. The caller frees it. Returns 0, or -errno, of which
+ * reader_open() says more. */
+int name_place(const char *name, const struct remote_settings *settings, struct remote *remote,
+	       char **ret);
+
 /* Appends the names of files that a name stands for, each with a NUL at its end. Returns 0, 1 (it
  * names one file) or as hub_list() and s3_list(). */
 int name_list(const char *name, const struct remote_settings *settings, struct remote *remote,
 	      struct buf *ret, struct err *err);
 
-/* `how`: flags of base/reader.h. Settings and `remote` must outlive the reader. Returns 0 or
- * -errno; the sentence in err does not contain the name. */
+/* The reader knows its place. `how`: flags of base/reader.h. Settings and `remote` must outlive the
+ * reader. Returns 0 or -errno; the sentence in err does not contain the name. */
 int reader_open(const char *name, unsigned how, const struct remote_settings *settings,
 		struct remote *remote, struct reader **ret, struct err *err);

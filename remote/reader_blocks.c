@@ -1,9 +1,10 @@
+#include "base/digest.h"
 #include "base/limits.h"
+#include "base/name.h"
 #include "base/scope.h"
 #include "remote/reader_blocks_internal.h"
 #include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
 
 #define FILL_PART 64 /* with this part of the file read, all of it is worth fetching */
 
@@ -202,28 +203,38 @@ static int open_copy(struct reader_blocks *copy, const char *key, uint64_t size)
 	return r;
 }
 
-/* The head has the checksums of all sections, and these have the checksums of all files. So the
- * same head and size mean the same pack, wherever it comes from. */
+/* The head has the checksums of all sections, and these have the checksums of all files: at one
+ * place, the same head and size mean the same pack. A path is another place once it is written to,
+ * as what comes there may come from elsewhere; what a URL says of that is not always the same. */
+static void make_key(const char *place, const struct reader_identity *identity, const void *head,
+		     size_t len, char ret[static BLOCK_KEY_DIGITS + 1])
+{
+	uint64_t state[2] = {identity->size, name_scheme(place) ? 0 : identity->written};
+	const struct iovec parts[] = {
+		{(void *)place, strlen(place)}, {state, sizeof(state)}, {(void *)head, len}};
+
+	digest_make(parts, 3, ret);
+}
+
 static void copy_known(struct reader *reader, const void *head, size_t len)
 {
 	struct reader_blocks *copy = copy_of(reader);
-	XXH128_hash_t sum = XXH3_128bits(head, len);
+	const char *place = copy->far->place;
 	struct reader_identity identity = {0};
 	char key[BLOCK_KEY_DIGITS + 1];
-	int r = reader_identity(copy->far, &identity);
+	int r = place ? reader_identity(copy->far, &identity) : -ENOENT;
 
 	if (copy->blocks)
 		return;
 	copy->known = identity;
-	sum = XXH3_128bits_withSeed(&sum, sizeof(sum), identity.size);
-	snprintf(key, sizeof(key), "%016llx%016llx", (unsigned long long)sum.high64,
-		 (unsigned long long)sum.low64);
-	if (r == 0)
+	if (r == 0) {
+		make_key(place, &identity, head, len, key);
 		r = open_copy(copy, key, identity.size);
+	}
 	if (r < 0)
 		say_no_copy(copy->disk, r);
 	else
-		block_store_remember(copy->disk->store, copy->name, key);
+		block_store_remember(copy->disk->store, place, key);
 }
 
 static bool copy_bad(struct reader *reader, uint64_t offset, uint64_t len)
@@ -313,7 +324,6 @@ static void copy_free(struct reader *reader)
 		copy->freed(copy->context, reader);
 	close_copy(copy);
 	reader_free(copy->far);
-	free(copy->name);
 	free(copy);
 }
 
@@ -339,19 +349,15 @@ int reader_blocks_new(struct reader *far, const struct reader_blocks_params *par
 		      struct reader **ret)
 {
 	struct reader_blocks *copy = calloc(1, sizeof(*copy));
-	char *name = strdup(params->name);
 	struct reader_hints hints;
 
-	if (!copy || !name) {
-		free(copy);
-		free(name);
+	if (!copy) {
 		reader_free(far);
 		return -ENOMEM;
 	}
 	copy->reader.ops = &copy_ops;
 	copy->far = far;
 	copy->disk = params->disk;
-	copy->name = name;
 	copy->freed = params->freed;
 	copy->context = params->context;
 	copy->fill = params->fill;

@@ -6,6 +6,9 @@
  *	reader_get		the same, for what has a checksum: sections of an index
  *	reader_origin		the far reader: what has no checksum
  *
+ * A copy is of what is at one place (base/reader.h): its checksums do not tell what another server
+ * has made look like it. Of a file on this machine it is only until that is written to.
+ *
  * Until reader_known() has said which pack it is, and if its copy cannot be opened, everything is
  * read from the far reader. If the copy has parts of a range, the range is read in parts. A short
  * part that the copy has between two that it lacks is read again with them, which is cheaper than
@@ -24,7 +27,6 @@
 
 struct reader_blocks_params {
 	struct disk *disk; /* must outlive the reader */
-	const char *name;  /* a path or URL, for block_store_remember(); copied */
 	bool fill;	   /* fetches what is not read, see above */
 	/* Called when the reader is freed. May be NULL. */
 	void (*freed)(void *context, struct reader *reader);

@@ -8,7 +8,6 @@ struct reader_blocks {
 	struct reader reader;
 	struct reader *far;
 	struct disk *disk;
-	char *name;
 	void (*freed)(void *context, struct reader *reader);
 	void *context;	/* of freed() */
 	bool far_waits; /* to be asked for its identity: a file of a server that may be dead */

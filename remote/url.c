@@ -103,6 +103,18 @@ void url_release(struct url *url)
 	*url = (struct url){0};
 }
 
+int url_place(const char *text, char **ret)
+{
+	struct url url SCOPE(url_release) = {0};
+	int r = url_parse(text, &url);
+
+	if (r < 0)
+		return r;
+	for (char *c = url.host; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	return asprintf(ret, "%s://%s%s", url.scheme, url.host, url.path) < 0 ? -ENOMEM : 0;
+}
+
 bool url_same_server(const struct url *a, const struct url *b)
 {
 	return strcmp(a->scheme, b->scheme) == 0 && strcasecmp(a->host, b->host) == 0;

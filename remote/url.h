@@ -22,6 +22,10 @@ struct url {
 int url_parse(const char *text, struct url *ret);
 void url_release(struct url *url);
 
+/* What is the same for all users, and for all links of a file that are signed: "https://host/path",
+ * without user, password and query. The caller frees it. Returns as url_parse(). */
+int url_place(const char *text, char **ret);
+
 /* The same scheme, host and port: both may see the same secrets. */
 bool url_same_server(const struct url *a, const struct url *b);
 /* HOST or HOST:PORT, as a user writes it; without a port, any port of the host is meant. */

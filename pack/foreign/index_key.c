@@ -31,8 +31,9 @@ static void hash_text(XXH3_state_t *state, const char *text)
 const char *index_container(const struct foreign_tree *tree)
 {
 	const struct foreign_source *source = tree->source;
+	const char *place = source->reader->place;
 
-	return name_scheme(source->path) ? source->shown : source->path;
+	return name_scheme(source->path) && place ? place : source->path;
 }
 
 /* What formats take names from: that of the file; and of its folder, where all files of that kind
@@ -56,7 +57,7 @@ static uint64_t hash_settings(const struct foreign_tree *tree)
 	XXH3_state_t state;
 
 	XXH3_64bits_reset(&state);
-	hash_text(&state, named_part(index_container(tree)));
+	hash_text(&state, named_part(tree->source->path));
 	hash_text(&state, settings->schema);
 	hash_text(&state, settings->image_key);
 	hash_text(&state, settings->label_key);
@@ -82,14 +83,13 @@ static void put_key(const struct foreign_tree *tree, uint64_t size, uint64_t wri
 int index_key_make(const struct foreign_tree *tree, struct index_key *ret)
 {
 	struct reader *reader = tree->source->reader;
-	const char *name = index_container(tree);
 	struct reader_identity identity;
 	XXH3_state_t state;
 	uint64_t ends;
 	int r = reader_identity(reader, &identity);
 
 	/* `written` of a URL says nothing, and that of a copy is not the server's. */
-	if (name_scheme(name))
+	if (name_scheme(tree->source->path))
 		identity.written = 0;
 	XXH3_64bits_reset(&state);
 	if (r == 0)
@@ -107,8 +107,7 @@ int index_key_make(const struct foreign_tree *tree, struct index_key *ret)
 	put_key(tree, identity.size, 0, ends, "", ret->published, sizeof(ret->published));
 	put_key(tree, identity.size, identity.written, ends, ret->object, ret->text,
 		sizeof(ret->text));
-	snprintf(ret->copy, sizeof(ret->copy),
-		 "foreign %" PRIu64 " %016" PRIx64 " %016" PRIx64 " %016" PRIx64, identity.written,
-		 ends, XXH3_64bits(name, strlen(name)), identity.object);
+	snprintf(ret->copy, sizeof(ret->copy), "foreign %016" PRIx64 " %016" PRIx64, ends,
+		 identity.object);
 	return 0;
 }

@@ -13,5 +13,5 @@ struct index_key {
 /* Returns 0, or why the container cannot be read. */
 int index_key_make(const struct foreign_tree *tree, struct index_key *ret);
 
-/* The path of the container, or its URL without what is secret in it. */
+/* Where the container is: its path, or the URL that is asked for it (base/reader.h). */
 const char *index_container(const struct foreign_tree *tree);

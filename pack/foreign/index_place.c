@@ -1,11 +1,10 @@
 #include "pack/foreign/index_place.h"
+#include "base/digest.h"
 #include "base/io.h"
 #include "base/name.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "pack/foreign/index_key.h"
-#include "pack/xxh3.h"
-#include <inttypes.h>
 #include <libgen.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,9 +30,10 @@ static int name_beside(const struct foreign_tree *tree, struct buf *ret)
 
 static int add_hash(const struct foreign_tree *tree, struct buf *ret)
 {
-	const char *name = index_container(tree);
+	char name[DIGEST_DIGITS + 1];
 
-	return buf_addf(ret, "/%016" PRIx64 NAME_INDEX, XXH3_64bits(name, strlen(name)));
+	digest_text(index_container(tree), name);
+	return buf_addf(ret, "/%s" NAME_INDEX, name);
 }
 
 static int name_in_disk_cache(const struct foreign_tree *tree, struct buf *ret)

@@ -115,7 +115,7 @@ SYSTEM = {
     "turbojpeg.h": ["pack/tool/image/jpeg*.c"],
     "curl/*": ["remote/curl.h"],
     "curses.h": ["fs/stat/screen.c"],
-    "nettle/*": ["remote/sign.c"],
+    "nettle/*": ["base/digest.c", "remote/sign.c"],
     "png.h": ["pack/tool/image/png.c"],
     "webp/*": ["pack/tool/image/webp.c"],
     "setjmp.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h", "pack/tool/image/png.c"],

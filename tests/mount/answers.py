@@ -48,7 +48,9 @@ def serve(handler, given, address=("127.0.0.1", 0), tls=None):
         server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"http{'s' if tls else ''}://{address[0]}:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield f"http{'s' if tls else ''}://{address[0]}:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -93,8 +93,16 @@ class Store(Handler):
         self.answer_range(self.given.files[self.resolve(path)])
 
 
-@pytest.fixture
-def hub():
-    hub = Hub()
+def serve(hub):
     with answers.serve(Handler, hub) as hub.url, answers.serve(Store, hub) as hub.store:
         yield hub
+
+
+@pytest.fixture
+def hub():
+    yield from serve(Hub())
+
+
+@pytest.fixture
+def other_hub():
+    yield from serve(Hub())

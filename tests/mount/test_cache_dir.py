@@ -13,6 +13,7 @@ import pytest
 
 import foldfs
 import trees
+import xxh3
 from foldfs import MIB, NOBODY, SOMEBODY, is_root, needs, run, wait_until
 from gate import Gate
 
@@ -89,18 +90,18 @@ def test_another_pack_of_that_name_has_a_copy_of_its_own(place, cache, point):
     assert len(copies(cache)) == 2
 
 
-def test_the_same_pack_elsewhere_shares_the_copy(bulk, cache, place, point):
+def test_the_same_pack_by_another_path_to_it_shares_the_copy(bulk, cache, place, point):
     with foldfs.mounted(bulk[1], point, option(cache), "--prefetch") as mounted:
         wait_until(is_complete(mounted))
-    shutil.copy(bulk[1], place / "elsewhere")
+    (place / "elsewhere").symlink_to(bulk[1])
     with foldfs.mounted(place / "elsewhere", point, option(cache)) as mounted:
         assert trees.content(mounted) == trees.content(bulk[0])
         assert disk(mounted)["far_bytes"] == 0
 
 
 @pytest.mark.parametrize("how", ["--readahead=0", "--prefetch"])
-def test_equal_packs_in_one_mount_have_one_copy(bulk, cache, place, mount, how):
-    shutil.copy(bulk[1], place / "elsewhere")
+def test_a_pack_that_is_mounted_twice_has_one_copy(bulk, cache, place, mount, how):
+    (place / "elsewhere").symlink_to(bulk[1])
     mounted = mount(f"one/={bulk[1]}", f"other/={place / 'elsewhere'}", option(cache), how)
     if how != "--prefetch":
         assert trees.content(mounted / "one") == trees.content(bulk[0])
@@ -528,6 +529,75 @@ def test_damage_is_fetched_again_from_the_server(bulk, server, cache, point):
         assert trees.content(mounted) == trees.content(bulk[0])
         assert disk(mounted)["damaged"] > 0
         wait_until(is_complete(mounted))
+
+
+# --- what another has given ----------------------------------------------------------------
+
+
+def forge(pack, target, name):
+    """A pack with other bytes in a file, which has all checksums of the first."""
+    data, right = pack.read_bytes(), name.read_bytes()
+    at = data.index(right)
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(data[:at] + xxh3.forged(right, b"forged") + data[at + len(right):])
+    os.utime(target, ns=(pack.stat().st_atime_ns, pack.stat().st_mtime_ns))
+    return target
+
+
+@pytest.fixture
+def forgery(bulk, place):
+    """(the path of a file in the pack, a forged pack)."""
+    name = next(path for path in sorted(bulk[0].rglob("*"))
+                if path.is_file() and 100_000 < path.stat().st_size < MIB)
+    forged = forge(bulk[1], place / "forged" / bulk[1].name, name)
+    assert "all good" in run(foldfs.FOLDPACK, "verify", forged).err
+    return name.relative_to(bulk[0]), forged
+
+
+def shows_right(mounted, bulk, name):
+    return (mounted.path / name).read_bytes() == (bulk[0] / name).read_bytes()
+
+
+def test_a_copy_of_one_server_is_not_shown_for_another(bulk, server, forgery, cache, point, place):
+    other = type(server)(forgery[1].parent, place / "other").start()
+    try:
+        fetch(cache, other.url(bulk[1].name))
+    finally:
+        other.stop()
+    with foldfs.mounted(server.url(bulk[1].name), point, option(cache)) as mounted:
+        assert shows_right(mounted, bulk, forgery[0])
+    server.stop()
+    assert "does not answer" in run(foldfs.FOLDFS, option(cache), "--retry=0",
+                                    server.url("other"), point, status=1).err
+
+
+@pytest.mark.parametrize("way", ["path on the server", "redirect", "file", "file at the same path"])
+def test_a_copy_is_not_shown_for_what_is_elsewhere(bulk, server, forgery, cache, point, place, way):
+    served = place / "served"
+    served.mkdir()
+    shutil.copy2(bulk[1], served / "right")
+    shutil.copy2(forgery[1], served / "forged")
+    server.folder = served
+    server.restart(access="""if ngx.var.uri == "/link" then return ngx.redirect("/forged") end""")
+    first, then = {
+        "path on the server": (server.url("forged"), server.url("right")),
+        "redirect": (server.url("link"), server.url("right")),
+        "file": (served / "forged", served / "right"),
+        "file at the same path": (served / "forged", served / "forged"),
+    }[way]
+    fetch(cache, first)
+    if first == then:
+        shutil.copy2(bulk[1], served / "forged")
+        os.utime(then)
+    with foldfs.mounted(then, point, option(cache)) as mounted:
+        assert shows_right(mounted, bulk, forgery[0])
+
+
+def test_a_link_that_is_signed_anew_finds_the_copy(bulk, server, cache, point):
+    fetch(cache, server.url(bulk[1].name) + "?X-Amz-Signature=1")
+    url = server.url(bulk[1].name).replace("//", "//ali:sesame@") + "?X-Amz-Signature=2#x"
+    with foldfs.mounted(url, point, option(cache)) as mounted:
+        assert disk(mounted)["state"] == "complete"
 
 
 # --- what is refused ------------------------------------------------------------------------

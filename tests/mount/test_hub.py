@@ -104,6 +104,23 @@ def test_what_names_no_file_is_refused(name):
         FOLDPACK, "info", name, status=1).err
 
 
+def test_what_one_hub_has_is_not_shown_for_another(datasets, other_hub, place, monkeypatch, mount):
+    """Of a name that both have, with an ETag, a size, a beginning and an end that are the same."""
+    name, ends = f"hf://datasets/{DATASET}/x.tar", {"1.jpg": bytes(99_999), "3.jpg": bytes(99_998)}
+    for server, label in (datasets, "cat"), (other_hub, "dog"):
+        photos = {"1.jpg": ends["1.jpg"], f"{label}/2.jpg": b"2", "3.jpg": ends["3.jpg"]}
+        foreign.write_tar(place / "x", photos)
+        server.add(DATASET, **{"x.tar": (place / "x").read_bytes()})
+    for server, label in (other_hub, "dog"), (datasets, "cat"), (other_hub, "dog"):
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        assert f"{label}/2.jpg\n" in run(FOLDPACK, "list", name).out
+        run(FOLDPACK, "fetch", f"--cache-dir={place}/cache", name)
+        mounted = mount(name, f"--cache-dir={place}/cache")
+        assert mounted.stats()["disk_cache"]["state"] == "complete"
+        assert (mounted.path / label / "2.jpg").read_bytes() == b"2"
+        mounted.close()
+
+
 def test_a_list_on_the_hub_names_files_beside_it(datasets):
     datasets.token = "hf_secret"
     datasets.add(DATASET, **{"data/list": b"a b.lmdb\n"})

@@ -10,7 +10,7 @@
 struct far {
 	struct reader reader;
 	char *image;
-	uint64_t size;
+	uint64_t size, written;
 	atomic_int error;
 	_Atomic uint64_t bad;	     /* reads of this byte fail; 0: none */
 	uint64_t told_from, told_to; /* that it will be asked for */
@@ -130,7 +130,9 @@ static inline void far_will_get(struct reader *reader, uint64_t offset, size_t l
 
 static inline int far_identity(struct reader *reader, struct reader_identity *ret)
 {
-	*ret = (struct reader_identity){.size = ((struct far *)reader)->size};
+	const struct far *far = (struct far *)reader;
+
+	*ret = (struct reader_identity){.size = far->size, .written = far->written};
 	return 0;
 }
 

@@ -163,6 +163,33 @@ TEST(a_name_of_the_hub_has_one_url)
 	is_on_hub("hf://a/b/x", NULL);
 }
 
+static void is_at(const char *name, const char *endpoint, const char *expected)
+{
+	const struct remote_settings settings = {.endpoint = endpoint};
+	struct remote engine = REMOTE_INIT;
+	SCOPE_FREE char *place = NULL;
+
+	assert_int_equal(name_place(name, &settings, &engine, &place), 0);
+	assert_string_equal(place, expected);
+}
+
+/* One that is named in two ways is kept once; of one name at two servers, both are. */
+TEST(a_place_is_where_a_name_leads)
+{
+	setenv("HOME", "/nowhere", 1);
+	setenv("AWS_REGION", "eu-west-1", 1);
+	is_at("https://u:p@h/a?b", NULL, "https://h/a");
+	is_at("hf://datasets/a/b/c d", NULL,
+	      "https://huggingface.co/datasets/a/b/resolve/main/c%20d");
+	setenv("HF_ENDPOINT", "https://mirror/", 1);
+	is_at("hf://datasets/a/b/c", NULL, "https://mirror/datasets/a/b/resolve/main/c");
+	unsetenv("HF_ENDPOINT");
+	is_at("s3://b/k?", NULL, "https://b.s3.eu-west-1.amazonaws.com/k%3F");
+	is_at("s3://b/k", "http://E:80", "http://e/b/k");
+	is_at("gs://b/k", NULL, "https://storage.googleapis.com/b/k");
+	is_at("/proc/../etc", NULL, "/etc");
+}
+
 TEST(paths_and_keys_are_shown_as_they_are)
 {
 	assert_shown("/a/b?c@d", "/a/b?c@d");

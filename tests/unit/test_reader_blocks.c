@@ -30,11 +30,19 @@ static void on_notice(const char *line)
 	noticed++;
 }
 
+static struct far *far_at(const char *place, bool waits)
+{
+	struct far *far = far_new(SIZE, waits);
+
+	assert_int_equal(reader_set_place(&far->reader, place), 0);
+	return far;
+}
+
 static void open_reader(struct fixture *f)
 {
-	const struct reader_blocks_params params = {.disk = f->disk, .name = NAME};
+	const struct reader_blocks_params params = {.disk = f->disk};
 
-	f->far = far_new(SIZE, false);
+	f->far = far_at(NAME, false);
 	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
 	reader_known(f->reader, "head", 4);
 	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
@@ -402,16 +410,60 @@ TEST_OF(f, what_has_no_checksum_is_read_from_the_origin)
 
 TEST_OF(f, another_pack_has_another_copy)
 {
-	const struct reader_blocks_params params = {.disk = f->disk, .name = NAME};
+	const struct reader_blocks_params params = {.disk = f->disk};
 
 	read_right(f, READ, 10 * PAGE, PAGE);
 	reader_free(f->reader);
-	f->far = far_new(SIZE, false);
+	f->far = far_at(NAME, false);
 	f->far->image[10 * PAGE]++;
 	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
 	reader_known(f->reader, "other head", 10);
 	read_right(f, READ, 10 * PAGE, PAGE);
 	expect_far(f, 1, PAGE);
+}
+
+/* Opens the same pack there, and expects that the copy of what was read before is read, or not. */
+static void opens_at(struct fixture *f, const char *place, uint64_t written, bool same)
+{
+	const struct reader_blocks_params params = {.disk = f->disk};
+
+	reader_free(f->reader);
+	f->far = far_at(place, false);
+	f->far->written = written;
+	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
+	reader_known(f->reader, "head", 4);
+	read_right(f, READ, 10 * PAGE, PAGE);
+	expect_far(f, same ? 0 : 1, same ? 0 : PAGE);
+}
+
+TEST_OF(f, a_copy_is_of_one_place)
+{
+	read_right(f, READ, 10 * PAGE, PAGE);
+	opens_at(f, NAME, 0, true);
+	opens_at(f, NAME, 7, true);
+	opens_at(f, "http://host/pack", 0, false);
+	opens_at(f, "https://host/pack2", 0, false);
+	opens_at(f, "/pack", 0, false);
+	opens_at(f, NAME, 0, true);
+}
+
+TEST_OF(f, a_path_that_was_written_to_is_another_place)
+{
+	opens_at(f, "/pack", 1, false);
+	opens_at(f, "/pack", 1, true);
+	opens_at(f, "/pack", 2, false);
+}
+
+TEST_OF(f, what_is_at_no_place_has_no_copy)
+{
+	const struct reader_blocks_params params = {.disk = f->disk};
+
+	reader_free(f->reader);
+	f->far = far_new(SIZE, false);
+	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
+	reader_known(f->reader, "head", 4);
+	assert_false(stats_of(f).open);
+	read_right(f, READ, 10 * PAGE, PAGE);
 }
 
 /* --- faults ----------------------------------------------------------------------------------- */
@@ -430,13 +482,13 @@ TEST_OF(f, an_error_of_the_far_reader_is_one_and_nothing_is_kept)
 
 TEST_OF(f, without_a_copy_all_is_read_from_far)
 {
-	const struct reader_blocks_params params = {.disk = f->disk, .name = NAME};
+	const struct reader_blocks_params params = {.disk = f->disk};
 	char folder[200];
 
 	reader_free(f->reader);
 	snprintf(folder, sizeof(folder), "%s/uid-%u", f->dir, geteuid());
 	scratch_remove(folder);
-	f->far = far_new(SIZE, false);
+	f->far = far_at(NAME, false);
 	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
 	reader_known(f->reader, "head", 4);
 	assert_int_equal(noticed, 1);
@@ -451,13 +503,12 @@ TEST_OF(f, without_a_copy_all_is_read_from_far)
 TEST_OF(f, a_bound_is_kept)
 {
 	struct disk disk;
-	const struct reader_blocks_params params = {.name = NAME};
-	struct reader_blocks_params bounded = params;
+	struct reader_blocks_params bounded = {0};
 
 	reader_free(f->reader);
 	assert_int_equal(open_bounded(f->dir, 256 * KIB, &disk), 0);
 	bounded.disk = &disk;
-	f->far = far_new(SIZE, false);
+	f->far = far_at(NAME, false);
 	assert_int_equal(reader_blocks_new(&f->far->reader, &bounded, &f->reader), 0);
 	reader_known(f->reader, "head", 4);
 	for (uint64_t at = 0; at < PAGES - 16; at += 16)
@@ -488,9 +539,9 @@ TEST_OF(f, threads_begin_again_after_a_rest)
 /* Opened anew, such that what is not read is fetched too. */
 static void open_filling(struct fixture *f, struct disk *disk, bool waits)
 {
-	const struct reader_blocks_params params = {.disk = disk, .name = NAME, .fill = true};
+	const struct reader_blocks_params params = {.disk = disk, .fill = true};
 
-	f->far = far_new(SIZE, waits);
+	f->far = far_at(NAME, waits);
 	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
 	reader_known(f->reader, "head", 4);
 	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
@@ -856,11 +907,11 @@ static unsigned count_threads(void)
 
 static void open_copies(const struct fixture *f, struct fixture all[COPIES])
 {
-	const struct reader_blocks_params params = {.disk = f->disk, .name = NAME, .fill = true};
+	const struct reader_blocks_params params = {.disk = f->disk, .fill = true};
 
 	for (unsigned i = 0; i < COPIES; i++) {
 		all[i] = *f;
-		all[i].far = far_new(SIZE, false);
+		all[i].far = far_at(NAME, false);
 		assert_int_equal(reader_blocks_new(&all[i].far->reader, &params, &all[i].reader),
 				 0);
 		reader_known(all[i].reader, &i, sizeof(i));

@@ -40,6 +40,21 @@ TEST(a_port_that_is_the_schemes_is_left_out_as_in_the_header_host)
 	has_parts("https://host:8443/a", "https", "host:8443", "/a", "");
 }
 
+static void has_place(const char *text, const char *expected)
+{
+	SCOPE_FREE char *place = NULL;
+
+	assert_int_equal(url_place(text, &place), 0);
+	assert_string_equal(place, expected);
+}
+
+TEST(a_place_is_the_same_for_all_users_and_links)
+{
+	has_place("HTTPS://ali:sesame@Host:443/A//b?X-Amz-Signature=5#x", "https://host/A//b");
+	has_place("https://host/A//b", "https://host/A//b");
+	has_place("http://host:443", "http://host:443/");
+}
+
 TEST(what_has_no_host_is_no_url)
 {
 	static const char *const texts[] = {"",		  "host",    "/a",	  "://host",

@@ -117,19 +117,16 @@ static int open_copied(void *context, const char *name, unsigned how, struct rea
 {
 	struct fetch *fetch = context;
 	struct cmd_common *common = &fetch->settings->common;
-	SCOPE_FREE char *absolute = NULL;
-	struct reader_blocks_params params = {.disk = fetch->disk};
+	const struct reader_blocks_params params = {.disk = fetch->disk};
 	struct reader *far;
-	int r;
+	int r = reader_open(name, how, &common->remote, &common->engine, &far, err);
 
-	if (fetch->reader)
-		return reader_open(name, how, &common->remote, &common->engine, ret, err);
-	r = name_absolute(name, &absolute, err);
-	if (r == 0)
-		r = reader_open(name, how, &common->remote, &common->engine, &far, err);
 	if (r < 0)
 		return r;
-	params.name = absolute;
+	if (fetch->reader) {
+		*ret = far;
+		return 0;
+	}
 	r = reader_blocks_new(far, &params, &fetch->reader);
 	if (r == 0)
 		*ret = fetch->reader;

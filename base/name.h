@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define NAMES_MOST 100000 /* packs of a command line; more must be a mistake in a range */
+
 /* The length of the scheme in front of "://"; 0: there is none, the name is a path. */
 size_t name_scheme(const char *name);
 bool name_has_scheme(const char *name, const char *scheme);

@@ -29,10 +29,13 @@ int reader_get_full(struct reader *reader, void *buf, size_t len, uint64_t offse
 
 int reader_get_all(struct reader *reader, uint64_t most, struct buf *ret)
 {
+	struct reader_identity identity = {0};
 	size_t len = WHOLE_HEAD;
 	uint64_t done = 0;
 	ssize_t n;
 
+	if (reader_identity(reader, &identity) == 0 && identity.size > most)
+		return -EFBIG;
 	for (;;) {
 		if (buf_reserve(ret, len) < 0)
 			return -ENOMEM;

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define NAMES_MOST 100000 /* packs; more must be a mistake in a range */
-#define WORD_MOST  16384  /* bytes: braces are replaced in copies of the word, in each other */
+#define WORD_MOST 16384 /* bytes: braces are replaced in copies of the word, in each other */
 
 /* Where a word was found, and where its packs go. */
 struct word_at {

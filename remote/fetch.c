@@ -3,6 +3,7 @@
 #if REMOTE_CURL
 
 #include "base/scope.h"
+#include "remote/bounds.h"
 #include "remote/fetch.h"
 #include "remote/url.h"
 #include <errno.h>
@@ -13,6 +14,7 @@ struct fetching {
 	CURL *easy;
 	struct curl_slist *headers;
 	struct buf body;
+	size_t header_bytes;
 	int error; /* why the body was not taken */
 	const struct fetch *request;
 	char reason[CURL_ERROR_SIZE];
@@ -27,13 +29,17 @@ static void fetching_release(struct fetching *fetching)
 	buf_release(&fetching->body);
 }
 
+static size_t most_body(const struct fetch *request)
+{
+	return request->most ? request->most : BOUND_ANSWER;
+}
+
 static size_t keep_body(char *data, size_t size, size_t count, void *context)
 {
 	struct fetching *fetching = context;
-	size_t most = fetching->request->most;
 
 	(void)size; /* 1 */
-	if (fetching->body.len + count > (most ? most : FETCH_BYTES))
+	if (fetching->body.len + count > most_body(fetching->request))
 		fetching->error = -EMSGSIZE;
 	else
 		fetching->error = buf_add(&fetching->body, data, count);
@@ -46,11 +52,14 @@ static size_t keep_header(char *data, size_t size, size_t count, void *context)
 	struct buf *to = fetching->request->ret_headers;
 
 	(void)size; /* 1 */
+	fetching->header_bytes += count;
+	if (fetching->header_bytes > BOUND_HEADERS)
+		return 0;
 	if (!to)
 		return count;
 	if (count > 5 && memcmp(data, "HTTP/", 5) == 0)
 		to->len = 0; /* those before were a proxy's */
-	fetching->error = to->len + count > FETCH_BYTES ? -EMSGSIZE : buf_add(to, data, count);
+	fetching->error = buf_add(to, data, count);
 	if (!fetching->error && buf_add(to, "", 1) == 0)
 		to->len--;
 	return fetching->error ? 0 : count;
@@ -106,8 +115,12 @@ static int fail_fetch(const struct fetching *fetching, CURLcode code, struct err
 	const char *reason =
 		fetching->reason[0] ? fetching->reason : fetching->curl.easy_strerror(code);
 
+	if (fetching->header_bytes > BOUND_HEADERS)
+		return err_set(err, -EMSGSIZE, "the headers of the answer have over %u KiB",
+			       (unsigned)(BOUND_HEADERS / KIB));
 	if (fetching->error == -EMSGSIZE)
-		return err_set(err, -EMSGSIZE, "the answer is too long");
+		return err_set(err, -EMSGSIZE, "the answer has over %u KiB",
+			       (unsigned)(most_body(fetching->request) / KIB));
 	if (fetching->error || code == CURLE_OUT_OF_MEMORY)
 		return -ENOMEM;
 	if (code == CURLE_ABORTED_BY_CALLBACK)

@@ -6,8 +6,6 @@
 #include "remote/settings.h"
 #include <stdatomic.h>
 
-#define FETCH_BYTES 65536 /* a longer body is an error, unless the request says otherwise */
-
 struct fetch {
 	const char *method; /* "GET", "PUT", "POST" */
 	const char *url;
@@ -15,14 +13,15 @@ struct fetch {
 	const char *body;	    /* NULL: none */
 	unsigned timeout_ms;	    /* for the whole request */
 	bool direct; /* without a proxy: for metadata services; to this machine always */
-	size_t most; /* bytes of the body; 0: FETCH_BYTES */
+	size_t most; /* bytes of the body; 0: BOUND_ANSWER */
 	struct buf
 		*ret_headers; /* gets the lines of the answer's headers; NULL: nobody wants them */
 	const atomic_bool *stops; /* once true, it ends within some seconds; NULL: never */
 	const struct remote_settings *settings;
 };
 
-/* Any status is a success. Returns 0, -ENOSYS (no libcurl), -ENOMEM, -EMSGSIZE, -ETIMEDOUT,
+/* Any status is a success. Returns 0, -ENOSYS (no libcurl), -ENOMEM, -EMSGSIZE (the answer is
+ * longer than remote/bounds.h or `most` says), -ETIMEDOUT,
  * -ECANCELED or -EIO (the server cannot be reached). The body replaces what ret_body had, and ends
  * with a NUL that len does not count. */
 int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_body, struct err *err);

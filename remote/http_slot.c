@@ -20,7 +20,7 @@ static size_t take_header(char *data, size_t size, size_t count, void *context)
 
 	(void)size; /* 1 */
 	slot->header_bytes += count;
-	if (slot->header_bytes > HTTP_HEADERS_MOST)
+	if (slot->header_bytes > BOUND_HEADERS)
 		return 0;
 	if (count > 5 && memcmp(data, "HTTP/", 5) == 0)
 		slot->headers_len = 0; /* the headers so far were those of a 100 Continue */
@@ -44,12 +44,12 @@ static unsigned status_of(const struct http_slot *slot)
  * is too much, or if the status is a success, since it may be the whole object. */
 static size_t keep_text(struct http_slot *slot, const char *data, size_t len)
 {
-	size_t room = OBJECT_BODY - slot->body_len;
+	size_t room = BOUND_REFUSAL - slot->body_len;
 	size_t taken = len < room ? len : room;
 
 	memcpy(slot->body + slot->body_len, data, taken);
 	slot->body_len += taken;
-	slot->cut_off = slot->body_len == OBJECT_BODY || status_of(slot) < 300;
+	slot->cut_off = slot->body_len == BOUND_REFUSAL || status_of(slot) < 300;
 	return slot->cut_off ? 0 : len;
 }
 
@@ -137,7 +137,7 @@ static enum http_end end_of_tls(const struct http_slot *slot)
 
 static enum http_end end_of_write(const struct http_slot *slot)
 {
-	if (slot->header_bytes > HTTP_HEADERS_MOST)
+	if (slot->header_bytes > BOUND_HEADERS)
 		return HTTP_FLOODED;
 	return slot->cut_off ? HTTP_ANSWERED : HTTP_TOO_LONG;
 }

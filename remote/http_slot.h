@@ -2,13 +2,13 @@
  * Needs libcurl's headers. */
 #pragma once
 
+#include "remote/bounds.h"
 #include "remote/curl.h"
 #include "remote/http.h"
 
 #if REMOTE_CURL
 
-#define HTTP_HEADERS	  8192	/* bytes of an answer's headers; of more, some lines are missing */
-#define HTTP_HEADERS_MOST 65536 /* bytes; more are refused */
+#define HTTP_HEADERS 8192 /* bytes of an answer's headers; of more, some lines are missing */
 
 struct http_slot {
 	const struct curl *curl;
@@ -23,7 +23,7 @@ struct http_slot {
 	size_t within;		/* of which this many bytes are filled */
 	size_t headers_len, body_len;
 	size_t header_bytes; /* of all lines that came */
-	char headers_text[HTTP_HEADERS], body[OBJECT_BODY + 1], reason[CURL_ERROR_SIZE];
+	char headers_text[HTTP_HEADERS], body[BOUND_REFUSAL + 1], reason[CURL_ERROR_SIZE];
 };
 
 /* All of them, which keep their handles while they are idle. */

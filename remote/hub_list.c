@@ -3,14 +3,13 @@
 #include "base/scope.h"
 #include "remote/answer.h"
 #include "remote/bearer.h"
+#include "remote/bounds.h"
 #include "remote/header.h"
 #include "remote/hub.h"
 #include "remote/listing.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-#define LINK 16384
 
 enum kind { LMDB, TAR, ZIP, TFRECORD, PARQUET, OTHER };
 
@@ -46,17 +45,17 @@ static enum kind hub_kind(const char *path)
 	return strstr(path, ".tfrecord-") ? TFRECORD : OTHER;
 }
 
-static int take_hub_file(struct hub_listing *listing, const char *path)
+static int take_hub_file(struct hub_listing *listing, const char *path, struct err *err)
 {
 	enum kind kind = hub_kind(path);
 
 	if (*listing->files.pattern)
-		return listing_take(&listing->files, path);
+		return listing_take(&listing->files, path, err);
 	listing->counts[kind]++;
-	return kind == OTHER ? 0 : listing_add(&listing->files, path, &listing->names[kind]);
+	return kind == OTHER ? 0 : listing_add(&listing->files, path, &listing->names[kind], err);
 }
 
-static int take_page(struct hub_listing *listing, const char *text)
+static int take_page(struct hub_listing *listing, const char *text, struct err *err)
 {
 	static const char *const names[] = {"type", "path"};
 	int r;
@@ -66,7 +65,7 @@ static int take_page(struct hub_listing *listing, const char *text)
 
 		r = answer_json_next(&text, names, texts, 2);
 		if (r == 0 && texts[0] && texts[1] && strcmp(texts[0], "file") == 0)
-			r = take_hub_file(listing, texts[1]);
+			r = take_hub_file(listing, texts[1], err);
 		free(texts[0]);
 		free(texts[1]);
 		if (r)
@@ -112,11 +111,14 @@ static int choose_kind(const struct hub_listing *listing, struct err *err)
 /* The URL of `<URL>; rel="next"`. Returns 0, 1 (there is none) or -errno. */
 static int next_of(const char *headers, char **ret, struct err *err)
 {
-	char links[LINK];
+	char links[BOUND_NEXT];
 	const char *at = links, *end;
 
 	if (!header_find(headers, "Link", links, sizeof(links)))
-		return strcasestr(headers, "\nlink:") ? -EMSGSIZE : 1;
+		return strcasestr(headers, "\nlink:")
+			       ? err_set(err, -EMSGSIZE, "what names its next page has over %u KiB",
+					 (unsigned)(BOUND_NEXT / KIB))
+			       : 1;
 	while ((at = strchr(at, '<')) && (end = strchr(at, '>'))) {
 		if (strncmp(end + strcspn(end, "r,"), "rel=\"next\"", 10) == 0) {
 			*ret = strndup(at + 1, (size_t)(end - at - 1));
@@ -150,7 +152,7 @@ static int turn_page(struct hub_listing *listing, char **url, struct err *err)
 
 	if (r == 0 && page.status != 200)
 		r = say_status(page.status, page.authorized, err);
-	if (r == 0 && (r = take_page(listing, page.body.data)) == -EINVAL)
+	if (r == 0 && (r = take_page(listing, page.body.data, err)) == -EINVAL)
 		r = err_set(err, -EPROTO, "the Hub's listing cannot be read");
 	if (r == 0)
 		r = next_of(page.headers.data ? page.headers.data : "", &next, err);
@@ -172,14 +174,12 @@ static int get_pages(struct hub_listing *listing, const char *first, struct err 
 		return err_set(err, r, "HF_ENDPOINT is no URL");
 	if (r == 0)
 		r = bearer_new(url, false, listing->files.settings, &listing->files.auth, err);
-	for (unsigned pages = 0; r == 0; pages++) {
+	while (r == 0) {
 		struct url next SCOPE(url_release) = {0};
 
 		r = turn_page(listing, &url, err);
-		if (r == 0 && (url_parse(url, &next) < 0 || !url_same_server(&server, &next) ||
-			       pages == LISTING_PAGES))
-			r = err_set(err, -EPROTO,
-				    "the Hub's listing goes on at another server, or has no end");
+		if (r == 0 && (url_parse(url, &next) < 0 || !url_same_server(&server, &next)))
+			r = err_set(err, -EPROTO, "the Hub's listing goes on at another server");
 	}
 	return r == 1 ? 0 : r;
 }

@@ -1,6 +1,7 @@
 #include "remote/listing.h"
 #include "base/name.h"
 #include "base/scope.h"
+#include "remote/bounds.h"
 #include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
@@ -10,14 +11,28 @@
 #define TIMEOUT_MS 30000
 #define HEADERS	   8
 
-int listing_add(const struct listing *listing, const char *path, struct buf *names)
+static int check_name(const char *path, struct err *err)
 {
+	return strlen(path) <= BOUND_NAME ? 0
+					  : err_set(err, -E2BIG, "it has a name of over %u KiB",
+						    (unsigned)(BOUND_NAME / KIB));
+}
+
+int listing_add(struct listing *listing, const char *path, struct buf *names, struct err *err)
+{
+	if (check_name(path, err) < 0)
+		return -E2BIG;
+	if (listing->taken++ == BOUND_NAMES)
+		return err_set(err, -E2BIG, "over %u files match", BOUND_NAMES);
 	buf_addf(names, "%.*s/%s", listing->root, listing->name, path);
 	return buf_add(names, "", 1);
 }
 
-int listing_take(struct listing *listing, const char *path)
+/* A long name would be compared for long. */
+int listing_take(struct listing *listing, const char *path, struct err *err)
 {
+	if (check_name(path, err) < 0)
+		return -E2BIG;
 	if (!listing->exact && strcmp(path, listing->pattern) == 0) {
 		listing->exact = true;
 		listing->found->len = 0;
@@ -25,7 +40,7 @@ int listing_take(struct listing *listing, const char *path)
 		   fnmatch(listing->pattern, path, FNM_PATHNAME | FNM_PERIOD) != 0) {
 		return 0;
 	}
-	return listing_add(listing, path, listing->found);
+	return listing_add(listing, path, listing->found, err);
 }
 
 /* Header lines, NULL-ended. */
@@ -51,8 +66,7 @@ static int add_header_line(void *context, const char *line)
 	return 0;
 }
 
-int listing_ask(const struct listing *listing, const char *url, struct listing_page *ret,
-		struct err *err)
+int listing_ask(struct listing *listing, const char *url, struct listing_page *ret, struct err *err)
 {
 	struct url parts SCOPE(url_release) = {0};
 	struct header_lines lines SCOPE(header_lines_release) = {0};
@@ -60,11 +74,13 @@ int listing_ask(const struct listing *listing, const char *url, struct listing_p
 				      .url = url,
 				      .headers = (const char *const *)lines.all,
 				      .timeout_ms = TIMEOUT_MS,
-				      .most = LISTING_BYTES,
+				      .most = BOUND_PAGE,
 				      .ret_headers = &ret->headers,
 				      .settings = listing->settings};
 	int r = url_parse(url, &parts);
 
+	if (listing->pages++ == BOUND_PAGES)
+		return err_set(err, -E2BIG, "its listing has over %u pages", BOUND_PAGES);
 	if (r == 0)
 		r = listing->auth->ops->sign(listing->auth, &parts, add_header_line, &lines);
 	if (r < 0)

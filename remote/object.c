@@ -6,6 +6,7 @@
 #include "base/histogram.h"
 #include "base/math.h"
 #include "base/scope.h"
+#include "remote/bounds.h"
 #include "remote/object.h"
 #include "remote/retry.h"
 #include "remote/url.h"
@@ -18,7 +19,6 @@
 
 #define OUTAGE_NS (2 * CLOCK_SECOND)  /* without a success before the user is told */
 #define AGAIN_NS  (60 * CLOCK_SECOND) /* between two lines about reads that were given up */
-#define HOPS	  5		      /* redirects of one request, at most */
 #define TAG	  512		      /* bytes of an ETag, or a date */
 #define RANGE	  64
 
@@ -382,7 +382,7 @@ static struct http_verdict take_auth_refusal(struct object_read *read,
 	struct err why = {0};
 	int r;
 
-	if (read->refusals++ == OBJECT_REFUSALS)
+	if (read->refusals++ == BOUND_REFUSALS)
 		return fail_read(read, rule->error);
 	if (read->redirected) {
 		forget_redirect(read->object);
@@ -413,7 +413,7 @@ static struct http_verdict go_elsewhere(struct object_read *read,
 
 	if (!object->auth->follows)
 		return take_auth_refusal(read, outcome, rule);
-	if (!outcome->redirect || read->hops++ == HOPS)
+	if (!outcome->redirect || read->hops++ == BOUND_REDIRECTS)
 		return fail_read(read, rule->error);
 	if (!may_go(read, outcome->redirect)) {
 		err_set(&read->why, 0,

@@ -19,12 +19,11 @@
 
 struct object_auth;
 
-#define OBJECT_BODY 4096 /* bytes kept of the body of an answer that is not a success */
-
 struct object_answer {
 	unsigned status;
 	const char *headers; /* lines, for header_find() */
-	const char *body;    /* its beginning; a NUL ends it, and there may be others in it */
+	/* Its beginning (BOUND_REFUSAL); a NUL ends it, and there may be others in it. */
+	const char *body;
 	size_t len;
 };
 
@@ -33,15 +32,13 @@ struct object_auth_ops {
 	int (*sign)(struct object_auth *auth, const struct url *url, header_add_fn *add,
 		    void *context);
 	/* The server of the URL answered 3xx, 400, 401, 403, 404 or 410. Returns 0: the object asks
-	 * again at once, with what url and refresh are now (at most OBJECT_REFUSALS times in a
+	 * again at once, with what url and refresh are now (at most BOUND_REFUSALS times in a
 	 * row). Or -errno: the reason and the way out are in err, unless retry.h has said all.
 	 */
 	int (*refused)(struct object_auth *auth, const struct object_answer *answer,
 		       struct err *err);
 	void (*free)(struct object_auth *auth);
 };
-
-#define OBJECT_REFUSALS 3
 
 /* The beginning of each kind. */
 struct object_auth {

@@ -2,6 +2,7 @@
 #include "base/name.h"
 #include "base/scope.h"
 #include "remote/answer.h"
+#include "remote/bounds.h"
 #include "remote/listing.h"
 #include "remote/s3.h"
 #include "remote/url.h"
@@ -49,7 +50,7 @@ static void decode_key(char *text)
 	*to = '\0';
 }
 
-static int take_listed_keys(struct listing *keys, const char *body)
+static int take_listed_keys(struct listing *keys, const char *body, struct err *err)
 {
 	int r = 0;
 
@@ -59,7 +60,7 @@ static int take_listed_keys(struct listing *keys, const char *body)
 		r = answer_xml(at, "Key", &key);
 		if (r == 0) {
 			decode_key(key);
-			r = listing_take(keys, key);
+			r = listing_take(keys, key, err);
 		}
 	}
 	return r;
@@ -103,8 +104,8 @@ static int take_refusal(struct s3_listing *listing, const struct listing_page *p
 					     .body = page->body.data,
 					     .len = page->body.len};
 	struct err why = {0};
-	int r = listing->refusals++ < OBJECT_REFUSALS ? auth->ops->refused(auth, &answer, &why)
-						      : -EIO;
+	int r = listing->refusals++ < BOUND_REFUSALS ? auth->ops->refused(auth, &answer, &why)
+						     : -EIO;
 
 	return r < 0 ? err_set(err, r,
 			       "the bucket is not listed, which takes the permission "
@@ -142,21 +143,22 @@ static int list_bucket(struct s3_listing *listing, struct err *err)
 	SCOPE_FREE char *token = NULL;
 	int r = 0;
 
-	for (unsigned pages = 0; r == 0; pages++) {
+	while (r == 0) {
 		struct listing_page page SCOPE(listing_page_release) = {0};
 
-		if (pages == LISTING_PAGES)
-			return err_set(err, -E2BIG, "too many objects begin like this");
 		r = get_page(listing, token, &page, err);
 		if (r == 0 && !strstr(page.body.data, "<ListBucketResult"))
 			r = err_set(err, -EPROTO, "the answer is no listing of a bucket");
 		if (r == 0)
-			r = take_listed_keys(&listing->keys, page.body.data);
+			r = take_listed_keys(&listing->keys, page.body.data, err);
 		if (r < 0)
 			return r;
 		free(token);
 		token = NULL;
 		r = answer_xml(page.body.data, "NextContinuationToken", &token);
+		if (r == 0 && strlen(token) > BOUND_NEXT)
+			return err_set(err, -EMSGSIZE, "what names its next page has over %u KiB",
+				       (unsigned)(BOUND_NEXT / KIB));
 	}
 	return r == 1 ? 0 : r;
 }

@@ -144,7 +144,10 @@ static int open_published(const struct foreign_tree *tree, struct reader **ret)
 
 static const char *why_not(int error)
 {
-	return error == -ETIME	  ? NOT_USED "it is older than the file"
+	return error == -EFBIG ? NOT_USED
+		       "it is larger than a quarter of the file (64 MiB at "
+		       "least, 2 GiB at most)"
+	       : error == -ETIME  ? NOT_USED "it is older than the file"
 	       : error == -ESTALE ? NOT_USED "it is of another file, or was made with other options"
 				  : NOT_USED "it is damaged, or of another release";
 }

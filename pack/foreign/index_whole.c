@@ -1,4 +1,6 @@
 #include "pack/foreign/index_whole.h"
+#include "base/math.h"
+#include "pack/index.h"
 #include "pack/xxh3.h"
 #include <string.h>
 
@@ -10,13 +12,31 @@ static bool section_is_right(const struct index_whole *whole, const struct forma
 	       XXH3_64bits(bytes->data + ref->offset, ref->bytes) == ref->checksum;
 }
 
-int index_whole_read(struct reader *reader, uint64_t most, struct index_whole *ret)
+/* The superblock says how long the file is: what is something else may be of any length. */
+static int read_super(struct reader *reader, struct format_super *ret)
 {
-	int r = reader_get_all(reader, most, &ret->bytes);
+	uint8_t data[FORMAT_SUPER_BYTES];
+	struct reader_identity identity;
+	uint64_t end = 0;
+	int r = reader_get_full(reader, data, sizeof(data), 0);
 
 	if (r == 0)
-		r = format_super_decode((const uint8_t *)ret->bytes.data, ret->bytes.len,
-					&ret->super, NULL);
+		r = format_super_decode(data, sizeof(data), ret, NULL);
+	if (r == 0)
+		r = index_check_shape(ret, NULL);
+	if (r == 0)
+		r = reader_identity(reader, &identity);
+	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++)
+		end = max(end, ret->sections[i].offset + ret->sections[i].bytes);
+	return r == -ENODATA || (r == 0 && identity.size != end) ? -EBADMSG : r;
+}
+
+int index_whole_read(struct reader *reader, uint64_t most, struct index_whole *ret)
+{
+	int r = read_super(reader, &ret->super);
+
+	if (r == 0)
+		r = reader_get_all(reader, most, &ret->bytes);
 	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++)
 		if (!section_is_right(ret, &ret->super.sections[i]))
 			r = -EBADMSG;

@@ -11,6 +11,7 @@
 #include "base/reader.h"
 #include "base/scope.h"
 #include "remote/bearer.h"
+#include "remote/bounds.h"
 #include "remote/header.h"
 #include "remote/http.h"
 #include "remote/object_refresh.h"
@@ -78,7 +79,7 @@ static bool scatter(struct http_transfer *transfer, const char *body, size_t len
 
 static struct http_verdict answer(struct http_transfer *transfer, struct http_outcome *outcome)
 {
-	static char headers[1024], body[OBJECT_BODY + 1], redirect[1024];
+	static char headers[1024], body[BOUND_REFUSAL + 1], redirect[1024];
 	unsigned status = statuses[take_number() % 16], end = (unsigned)take_number();
 	size_t headers_len = 4 * take_number(), body_len = 4 * take_number(), len;
 

@@ -341,6 +341,27 @@ def test_a_damaged_index_is_said_and_not_used(tar, web, place):
         assert NOT_USED + "it is damaged" in said.err or not data
 
 
+def test_what_is_no_index_is_not_read_to_its_end(web):
+    """Of a file as large as its server says."""
+    write_sparse(web.folder / "x.tar", 9 << 30)
+    beside = index_of(web.folder / "x.tar")
+    beside.touch()
+    os.truncate(beside, 2 << 30)
+    said = run(FOLDPACK, "list", web.url("x.tar"))
+    assert said.out == "a.jpg\nb.jpg\n" and "beside it is not used: it is damaged" in said.err
+    assert names(web).count(beside.name) == 1
+
+
+def test_an_index_with_more_behind_it_is_none(tar, web):
+    index(tar)
+    publish(web, tar)
+    published = index_of(web.folder / tar.name)
+    with open(published, "ab") as file:
+        file.truncate(published.stat().st_size + (40 << 20))
+    assert NOT_USED + "it is damaged" in run(FOLDPACK, "list", web.url(tar.name)).err
+    assert names(web).count(published.name) == 1
+
+
 def test_a_server_that_answers_all_names_does_no_harm(tar, web, shown):
     web.restart(access='if ngx.var.uri:find("foldfs%-index") then ngx.status = 200; '
                        'ngx.say("hello"); return ngx.exit(200) end')

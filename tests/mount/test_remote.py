@@ -431,6 +431,22 @@ def test_a_server_that_never_ends_is_given_up(sender):
         assert "damaged" not in said and "memory" not in said, said
 
 
+@pytest.mark.parametrize("said, pieces", [
+    ("the headers of the answer have over 64 KiB", NEVER_ENDING["headers"]),
+    ("the answer has over 4096 KiB", lambda: itertools.chain(
+        [b"HTTP/1.1 200 OK\r\n\r\n"], itertools.repeat(b"[" * 9999))),
+])
+@pytest.mark.parametrize("name", ["hf://datasets/o/n/*.tar", "s3://b/*.tar", "gs://b/*.tar"])
+def test_a_listing_that_never_ends_is_given_up_at_once(sender, home, monkeypatch, name, said,
+                                                       pieces):
+    server = sender(pieces).url.rpartition("/")[0]
+    monkeypatch.setenv("HF_ENDPOINT", server)
+    began = time.monotonic()
+    assert run(FOLDPACK, "info", "--anonymous", f"--endpoint={server}", name, status=1).err == (
+        f"foldpack: {name}: {said}\n")
+    assert time.monotonic() - began < 10
+
+
 @pytest.mark.parametrize("command", ["info", "list", "verify", "cat", "diff", "extract", "export",
                                      "report", "fetch", "create", "mount"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -1032,6 +1048,24 @@ def test_a_server_that_lies_is_never_believed(data, serve, mount, lie):
     assert "EIO" in epoch(data, mounted, pattern="c0/*").keys() <= {"right", "EIO"}
     server.restart()
     assert epoch(data, mounted, seed=3) == ALL_RIGHT
+
+
+def test_the_page_says_how_much_a_server_may_say():
+    """As the sources have it."""
+    sources = "".join((foldfs.ROOT / name).read_text() for name in (
+        "remote/bounds.h", "base/name.h", "pack/packs.c", "pack/foreign/source.c"))
+    page = (foldfs.ROOT / "man/foldfs-remote.7").read_text()
+    text = page.partition(".Ss How much a server may say")[2].partition(".El")[0]
+    table = dict(re.findall(r"^\.It (.+) Ta (.+)$", text, re.MULTILINE))
+    for row, bound in {
+            "headers of an answer": "BOUND_HEADERS", "redirects of a request": "BOUND_REDIRECTS",
+            "an answer with credentials": "BOUND_ANSWER", "a page of a listing": "BOUND_PAGE",
+            "pages of a listing": "BOUND_PAGES", "names that match a pattern": "NAMES_MOST",
+            "one of these names": "BOUND_NAME", "what names the next page": "BOUND_NEXT",
+            "a list of packs or patterns": "LIST_MOST", "a list of classes or names": "TEXT_MOST",
+    }.items():
+        number, unit = re.search(rf"define {bound}\s+\(?(\d+)(?: \* ([KM])IB)?", sources).groups()
+        assert table[row] == f"{int(number):,}" + (f" {unit}iB" if unit else "")
 
 
 def test_the_page_says_how_many_ranges_are_asked_for_at_a_time():

@@ -1,0 +1,132 @@
+/* The files that a pattern on a server stands for, and how much a server may say:
+ * remote/hub_list.h, remote/s3_list.h, remote/bounds.h. The server is this test's. */
+#define TEST_MAIN
+#include "base/scope.h"
+#include "remote/bounds.h"
+#include "remote/hub_list.h"
+#include "remote/s3_list.h"
+#include "tests/unit/aws_home.h"
+#include "tests/unit/test.h"
+#include <errno.h>
+
+/* Each page has names of this length, as many as fit, unless `keys` is all that there is; and goes
+ * on, if that is said. */
+static struct {
+	size_t len;
+	const char *keys, *next;
+	unsigned asked;
+} server;
+
+static int add_names(struct buf *ret, const char *before, const char *after)
+{
+	unsigned number = server.asked * 100000;
+	int r = 0;
+
+	while (r == 0 && ret->len + server.len + 100 < BOUND_PAGE)
+		r = buf_addf(ret, "%sd/%0*u.tar%s", before, (int)server.len - 6, number++, after);
+	return r;
+}
+
+static int answer(const struct fetch *request, unsigned *ret_status, struct buf *ret,
+		  struct err *err)
+{
+	bool hub = strstr(request->url, "/api/datasets/");
+
+	(void)err;
+	server.asked++;
+	*ret_status = 200;
+	buf_release(ret);
+	buf_adds(ret, hub ? "[{}" : "<ListBucketResult>");
+	if (server.keys)
+		buf_adds(ret, server.keys);
+	else if (hub)
+		add_names(ret, ",{\"type\":\"file\",\"path\":\"", "\"}");
+	else
+		add_names(ret, "<Key>", "</Key>");
+	if (hub && server.next)
+		buf_addf(request->ret_headers,
+			 "\r\nLink: <https://huggingface.co/api/datasets/%s>; rel=\"next\"\r\n",
+			 server.next);
+	if (!hub && server.next)
+		buf_addf(ret, "<NextContinuationToken>%s</NextContinuationToken>", server.next);
+	return buf_adds(ret, hub ? "]" : "</ListBucketResult>");
+}
+
+static int list(const char *name, struct buf *ret, struct err *err)
+{
+	static struct remote engine = REMOTE_INIT;
+	const struct remote_settings settings = {.anonymous = true};
+
+	server.asked = 0;
+	*err = (struct err){0};
+	return hub_is_pattern(name) ? hub_list(name, &settings, answer, ret, err)
+				    : s3_list(name, &settings, answer, &engine, ret, err);
+}
+
+static const char *const patterns[] = {"hf://datasets/o/n/d/*.tar", "hf://datasets/o/n",
+				       "s3://b/d/*.tar", "gs://b/d/*.tar"};
+
+static void is_refused(const char *name, int error, const char *why, unsigned most)
+{
+	SCOPE(buf_release) struct buf found = BUF_INIT;
+	char said[256];
+	struct err err;
+
+	print_message("%s\n", name);
+	assert_int_equal(list(name, &found, &err), error);
+	snprintf(said, sizeof(said), "%s: %s", name, why);
+	assert_string_equal(err.text, said);
+	assert_in_range(server.asked, 1, most);
+	assert_in_range(found.len, 0, 16 * MIB);
+}
+
+TEST(more_files_than_can_be_used_are_not_listed)
+{
+	server.len = 40;
+	server.keys = NULL;
+	server.next = "more";
+	for (size_t i = 0; i < 4; i++)
+		is_refused(patterns[i], -E2BIG, "over 100000 files match", 2);
+}
+
+TEST(a_listing_that_has_no_end_is_given_up)
+{
+	server.keys = "";
+	server.next = "more";
+	for (size_t i = 0; i < 4; i++)
+		is_refused(patterns[i], -E2BIG, "its listing has over 1000 pages", BOUND_PAGES);
+}
+
+TEST(a_name_is_not_as_long_as_a_page)
+{
+	server.len = BOUND_NAME + 100;
+	server.keys = NULL;
+	server.next = NULL;
+	for (size_t i = 0; i < 4; i++)
+		is_refused(patterns[i], -E2BIG, "it has a name of over 4 KiB", 1);
+}
+
+TEST(what_names_the_next_page_is_no_page)
+{
+	SCOPE_FREE char *next = calloc(1, BOUND_NEXT + 2);
+
+	server.keys = "";
+	server.next = memset(next, 'n', BOUND_NEXT + 1);
+	for (size_t i = 0; i < 4; i++)
+		is_refused(patterns[i], -EMSGSIZE, "what names its next page has over 16 KiB", 1);
+}
+
+static int clear(void **state)
+{
+	int r = aws_home_enter(state);
+
+	unsetenv("HF_TOKEN");
+	unsetenv("HF_ENDPOINT");
+	unsetenv("FOLDFS_TOKEN");
+	return r;
+}
+
+int main(void)
+{
+	return test_run(clear, aws_home_leave);
+}

@@ -1,5 +1,6 @@
 #include "remote/answer.h"
 #include "base/scope.h"
+#include "base/utf8.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -21,21 +22,32 @@ static bool take_character(const char **at, char c)
 	return true;
 }
 
-/* The character of \uXXXX. Credentials are ASCII; other characters are refused. */
-static int unicode_escape(const char **at, char *ret)
+/* XXXX of \uXXXX; 0: there is none. */
+static uint32_t take_unit(const char **at)
 {
 	char digits[5] = "";
-	unsigned long value;
 
 	if (strspn(*at, "0123456789abcdefABCDEF") < 4)
-		return -EINVAL;
+		return 0;
 	memcpy(digits, *at, 4);
-	value = strtoul(digits, NULL, 16);
-	if (value == 0 || value > 127)
-		return -EINVAL;
-	*ret = (char)value;
 	*at += 4;
-	return 0;
+	return (uint32_t)strtoul(digits, NULL, 16);
+}
+
+/* The character of \uXXXX, or of two that are a surrogate pair, as UTF-8. Returns its length, or
+ * -EINVAL. */
+static int unicode_escape(const char **at, char *ret)
+{
+	uint32_t code = take_unit(at), low = 0;
+	const char *next = *at + 2;
+
+	if (code >> 10 == 0xd800 >> 10 && strncmp(*at, "\\u", 2) == 0)
+		low = take_unit(&next);
+	if (low >> 10 == 0xdc00 >> 10) {
+		code = 0x10000 + ((code & 0x3ff) << 10 | (low & 0x3ff));
+		*at = next;
+	}
+	return code ? (int)utf8_encode(code, ret) : -EINVAL;
 }
 
 static int escape(const char **at, char *ret)
@@ -49,7 +61,7 @@ static int escape(const char **at, char *ret)
 	if (!found)
 		return -EINVAL;
 	*ret = meant[found - letters];
-	return 0;
+	return 1;
 }
 
 /* After the opening quote. */
@@ -74,13 +86,13 @@ static int take_string(const char **at, char **ret)
 	out = text = malloc((size_t)(end - *at)); /* a string never gets longer */
 	if (!text)
 		return -ENOMEM;
-	for (; r == 0 && **at != '"'; out++) {
+	while (**at != '"') {
 		*out = *(*at)++;
-		if (*out == '\\')
-			r = escape(at, out);
+		r = *out == '\\' ? escape(at, out) : 1;
+		if (r < 0)
+			return r;
+		out += r;
 	}
-	if (r < 0)
-		return r;
 	*out = '\0';
 	*at = end;
 	*ret = steal_ptr(&text);
@@ -206,28 +218,53 @@ int answer_json_number(const char *text, const char *name, uint64_t *ret)
 
 /* --- XML ------------------------------------------------------------------------------------ */
 
-/* Replaces entities by their characters, in place. */
-static void unescape(char *text)
+/* The character of &#N; or &#xN; as UTF-8, at most as long as that. Returns its length; 0: it is
+ * none. */
+static size_t numbered_entity(const char **at, char *ret)
+{
+	bool hex = (*at)[2] == 'x';
+	const char *digits = *at + 2 + hex;
+	size_t len = strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789");
+	unsigned long code = len && len < 8 ? strtoul(digits, NULL, hex ? 16 : 10) : 0;
+	size_t written = code && digits[len] == ';' ? utf8_encode((uint32_t)code, ret) : 0;
+
+	*at = written ? digits + len + 1 : *at;
+	return written;
+}
+
+static size_t named_entity(const char **at, char *ret)
 {
 	static const struct {
 		const char *entity;
 		char c;
 	} table[] = {
 		{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (strncmp(*at, table[i].entity, strlen(table[i].entity)) == 0) {
+			*ret = table[i].c;
+			*at += strlen(table[i].entity);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Replaces entities by their characters, in place. */
+static void unescape(char *text)
+{
+	const char *at = text;
 	char *out = text;
 
-	while (*text) {
-		size_t len = 1;
+	while (*at) {
+		char utf8[4];
+		size_t len = strncmp(at, "&#", 2) == 0 ? numbered_entity(&at, utf8)
+						       : named_entity(&at, utf8);
 
-		*out = *text;
-		for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-			if (strncmp(text, table[i].entity, strlen(table[i].entity)) == 0) {
-				*out = table[i].c;
-				len = strlen(table[i].entity);
-			}
-		}
-		text += len;
-		out++;
+		if (len == 0)
+			*utf8 = *at++, len = 1;
+		memcpy(out, utf8, len);
+		out += len;
 	}
 	*out = '\0';
 }

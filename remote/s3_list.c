@@ -33,7 +33,7 @@ bool s3_is_pattern(const char *name)
 	return strpbrk(key_of(name), LISTING_WILD);
 }
 
-/* In place: keys come as in a form. */
+/* In place: keys come as in a form, if the server has done what it was asked. */
 static void decode_key(char *text)
 {
 	char *to = text;
@@ -52,14 +52,19 @@ static void decode_key(char *text)
 
 static int take_listed_keys(struct listing *keys, const char *body, struct err *err)
 {
-	int r = 0;
+	SCOPE_FREE char *encoding = NULL;
+	int r = answer_xml(body, "EncodingType", &encoding);
+	bool encoded = r == 0 && strcmp(encoding, "url") == 0;
 
+	if (r == 1)
+		r = 0;
 	for (const char *at = body; r == 0 && (at = strstr(at, "<Key>")); at++) {
 		SCOPE_FREE char *key = NULL;
 
 		r = answer_xml(at, "Key", &key);
 		if (r == 0) {
-			decode_key(key);
+			if (encoded)
+				decode_key(key);
 			r = listing_take(keys, key, err);
 		}
 	}

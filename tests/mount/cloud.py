@@ -164,7 +164,8 @@ class Handler(answers.Handler):
         items = "".join(f"<Contents><Key>{urllib.parse.quote_plus(key)}</Key></Contents>"
                         for key in keys[at:at + 2])
         self.given.pages += 1
-        self.answer(200, f"<ListBucketResult><Prefix/>{more if at + 2 < len(keys) else ''}{items}"
+        self.answer(200, f"<ListBucketResult><Prefix/><EncodingType>url</EncodingType>"
+                         f"{more if at + 2 < len(keys) else ''}{items}"
                          "</ListBucketResult>".encode())
 
     def object(self):

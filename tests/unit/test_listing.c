@@ -116,6 +116,27 @@ TEST(what_names_the_next_page_is_no_page)
 		is_refused(patterns[i], -EMSGSIZE, "what names its next page has over 16 KiB", 1);
 }
 
+static void lists(const char *keys, const char *expected)
+{
+	SCOPE(buf_release) struct buf found = BUF_INIT;
+	struct err err;
+
+	server.keys = keys;
+	server.next = NULL;
+	assert_int_equal(list("s3://b/*", &found, &err), 0);
+	for (size_t i = 0; i + 1 < found.len; i++)
+		found.data[i] = found.data[i] ? found.data[i] : ' ';
+	assert_string_equal(found.data, expected);
+}
+
+TEST(keys_are_decoded_if_the_server_has_encoded_them)
+{
+	lists("<Key>a+b%2B</Key><Key>c%20d</Key>", "s3://b/a+b%2B s3://b/c%20d");
+	lists("<EncodingType>url</EncodingType><Key>a+b%2B</Key><Key>c%20d</Key>",
+	      "s3://b/a b+ s3://b/c d");
+	lists("<EncodingType></EncodingType><Key>a&amp;b&#x2b;&#39;</Key>", "s3://b/a&b+'");
+}
+
 static int clear(void **state)
 {
 	int r = aws_home_enter(state);

@@ -3,11 +3,10 @@
 #if REMOTE_CURL
 
 #include "base/clock.h"
-#include "base/histogram.h"
 #include "base/math.h"
 #include "base/scope.h"
 #include "remote/bounds.h"
-#include "remote/object.h"
+#include "remote/object_internal.h"
 #include "remote/retry.h"
 #include "remote/url.h"
 #include <inttypes.h>
@@ -19,165 +18,8 @@
 
 #define OUTAGE_NS (2 * CLOCK_SECOND)  /* without a success before the user is told */
 #define AGAIN_NS  (60 * CLOCK_SECOND) /* between two lines about reads that were given up */
-#define TAG	  512		      /* bytes of an ETag, or a date */
-#define RANGE	  64
-
-struct object {
-	char *shown;
-	struct object_auth *auth;
-	const struct remote_settings *settings;
-	struct remote *remote;
-	struct http_client *client;
-	struct histogram first_byte; /* us */
-	atomic_bool stale, cancelled;
-	_Atomic uint64_t size; /* UINT64_MAX: not known yet */
-
-	pthread_mutex_t lock;
-	struct err why; /* protected by lock */
-
-	/* What follows belongs to the thread of transfers alone. */
-	char etag[TAG], modified[TAG];
-	char *redirect;		/* where the object's URL redirects to; NULL: nowhere */
-	uint64_t failing_since; /* since when nothing has succeeded, ns; 0: nothing has failed */
-	bool arrived;		/* a range has, as a whole */
-	bool said;		/* the user was told */
-	uint64_t given_up;	/* when the user was last told that a read was, ns; 0: never */
-};
-
-/* A range that is being read. */
-struct object_read {
-	struct http_transfer transfer; /* first */
-	struct object *object;
-	struct object_range range;
-	object_done_fn *done;
-	void *arg;
-
-	bool redirected; /* this attempt went to the redirect */
-	int error;	 /* what is wrong with the answer; 0: nothing */
-	struct err why;
-	uint64_t expected; /* bytes in all, as an answer has said; 0: none has yet */
-	uint64_t failed; /* when it first failed, ns, and later for what has come; 0: it has not */
-	uint64_t got;	 /* after the attempt before */
-	unsigned tries;	 /* since bytes came last */
-	unsigned brief, hops, refusals;
-	char text[RANGE];
-};
-
-static struct object_read *read_of(struct http_transfer *transfer)
-{
-	return (struct object_read *)transfer;
-}
-
-static bool is_object_open(const struct object *object)
-{
-	return atomic_load(&object->size) != UINT64_MAX;
-}
-
-/* --- asking ----------------------------------------------------------------------------------- */
-
-static int add_condition(const struct object *object, const struct http_message *message)
-{
-	if (retry_etag_is_strong(object->etag))
-		return header_addf(message->add, message->context, "If-Match: %s", object->etag);
-	if (object->modified[0])
-		return header_addf(message->add, message->context, "If-Unmodified-Since: %s",
-				   object->modified);
-	return 0;
-}
-
-/* Secrets go to the server of the object's own URL only. A proxy would see what is meant for this
- * machine itself. */
-static int sign(struct object_auth *auth, struct http_message *message)
-{
-	struct url url SCOPE(url_release) = {0};
-	struct url first SCOPE(url_release) = {0};
-	int r = url_parse(message->url, &url);
-
-	if (r == 0)
-		r = url_parse(auth->url, &first);
-	message->direct = r == 0 && url_is_here(&url);
-	if (r < 0 || !url_same_server(&url, &first))
-		return r;
-	message->netrc = auth->netrc;
-	return auth->ops->sign(auth, &url, message->add, message->context);
-}
-
-/* Returns as object_refresh_look(); nobody waits any more for a read that was cancelled. */
-static int look_at_credentials(const struct object *object, struct err *err)
-{
-	struct object_refresh *refresh = object->auth->refresh;
-	int r = refresh ? object_refresh_look(refresh, err) : 0;
-
-	return r == -EAGAIN && atomic_load(&object->cancelled)
-		       ? err_set(err, -ECANCELED, "no credentials")
-		       : r;
-}
-
-static void write_range(struct object_read *read)
-{
-	const struct object_range *range = &read->range;
-
-	if (range->suffix)
-		snprintf(read->text, RANGE, "-%" PRIu64, range->len);
-	else
-		snprintf(read->text, RANGE, "%" PRIu64 "-%" PRIu64,
-			 range->first + read->transfer.got, range->first + range->len - 1);
-}
-
-static int read_prepare(struct http_transfer *transfer, struct http_message *ret)
-{
-	struct object_read *read = read_of(transfer);
-	struct object *object = read->object;
-	int r;
-
-	read->error = 0;
-	read->why = (struct err){0};
-	if (atomic_load(&object->stale))
-		return -ESTALE;
-	r = look_at_credentials(object, &read->why);
-	if (r == -EAGAIN)
-		return r;
-	read->redirected = object->redirect;
-	ret->url = object->redirect ? object->redirect : object->auth->url;
-	if (read->range.suffix)
-		transfer->got = 0;
-	write_range(read);
-	ret->range = read->text;
-	if (r == 0)
-		r = add_condition(object, ret);
-	if (r == 0)
-		r = sign(object->auth, ret);
-	read->error = r;
-	return r;
-}
 
 /* --- the answer ------------------------------------------------------------------------------- */
-
-static bool read_accept(struct http_transfer *transfer, unsigned status, const char *headers)
-{
-	struct object_read *read = read_of(transfer);
-	struct object *object = read->object;
-	struct content_range range;
-	const struct retry_range asked = {.first = read->range.first + transfer->got,
-					  .len = read->range.len - transfer->got,
-					  .suffix = read->range.suffix,
-					  .total = atomic_load(&object->size),
-					  .etag = object->etag,
-					  .modified = object->modified};
-
-	if (status != 206)
-		return false;
-	read->error = retry_check_range(headers, &asked, &range, &read->why);
-	if (read->error < 0)
-		return false;
-	if (!is_object_open(object)) { /* the first range that arrives says which object it is */
-		header_find(headers, "ETag", object->etag, TAG);
-		header_find(headers, "Last-Modified", object->modified, TAG);
-		atomic_store(&object->size, range.total);
-	}
-	read->expected = transfer->got + range.last - range.first + 1;
-	return true;
-}
 
 static const struct retry_rule wrong_range = {RETRY_BRIEFLY, false, -EPROTO, "a wrong range"};
 static const struct retry_rule cut = {RETRY_AGAIN, false, -EIO, "the answer was cut"};
@@ -200,13 +42,13 @@ static bool has_come_whole(const struct object_read *read, const struct http_out
 	bool broke = outcome->end == HTTP_BROKEN || outcome->end == HTTP_CUT ||
 		     outcome->end == HTTP_STALLED;
 
-	return broke && read->error == 0 && outcome->answer.status == 206 && is_complete(read);
+	return broke && read->accepted && is_complete(read);
 }
 
 /* An empty object has no ranges, so some servers send all of it. */
 static bool is_empty_object(const struct object_answer *answer)
 {
-	char value[TAG];
+	char value[32];
 
 	return answer->status == 416 ||
 	       (answer->status == 200 &&
@@ -229,7 +71,7 @@ static const struct retry_rule *rule_of(const struct object_read *read,
 		return retry_rule_of_end(HTTP_TOO_LONG);
 	if (!open && is_empty_object(&outcome->answer))
 		return &empty;
-	if (outcome->answer.status != 206)
+	if (!read->accepted && outcome->answer.status != 206)
 		return retry_rule_of_status(outcome->answer.status);
 	if (read->error < 0)
 		return &wrong_range;
@@ -368,10 +210,20 @@ static struct http_verdict ask_again(struct object_read *read, const struct http
 							 XXH3_64bits(&now, sizeof(now)))};
 }
 
-static void forget_redirect(struct object *object)
+/* From now on the redirect is asked, which the object takes over; NULL: its own URL. */
+static void turn_to(struct object *object, char *redirect)
 {
 	free(object->redirect);
-	object->redirect = NULL;
+	object->redirect = redirect;
+	object->vouched = false;
+	object->turn++;
+}
+
+/* Others may have turned meanwhile. */
+static void forget_redirect(struct object_read *read)
+{
+	if (read->redirected && read->turn == read->object->turn)
+		turn_to(read->object, NULL);
 }
 
 static struct http_verdict take_auth_refusal(struct object_read *read,
@@ -385,12 +237,14 @@ static struct http_verdict take_auth_refusal(struct object_read *read,
 	if (read->refusals++ == BOUND_REFUSALS)
 		return fail_read(read, rule->error);
 	if (read->redirected) {
-		forget_redirect(read->object);
+		forget_redirect(read);
 		return (struct http_verdict){.again = true};
 	}
 	r = auth->ops->refused(auth, &outcome->answer, &why);
-	if (r == 0)
+	if (r == 0) {
+		read->object->turn++;
 		return (struct http_verdict){.again = true};
+	}
 	if (why.text[0])
 		read->why = why;
 	return fail_read(read, r);
@@ -404,11 +258,21 @@ static bool may_go(const struct object_read *read, const char *to)
 	       (strncasecmp(to, "http://", 7) == 0 && strncasecmp(home, "http://", 7) == 0);
 }
 
+static bool is_own_server(const struct object *object)
+{
+	struct url now SCOPE(url_release) = {0}, own SCOPE(url_release) = {0};
+
+	return url_parse(object_url(object), &now) == 0 &&
+	       url_parse(object->auth->url, &own) == 0 && url_same_server(&now, &own);
+}
+
+/* Requests that were sent together may be redirected to different servers: all go to the first. */
 static struct http_verdict go_elsewhere(struct object_read *read,
 					const struct http_outcome *outcome,
 					const struct retry_rule *rule)
 {
 	struct object *object = read->object;
+	bool own = is_own_server(object), vouched = object->vouched, other = false;
 	char *to;
 
 	if (!object->auth->follows)
@@ -421,11 +285,17 @@ static struct http_verdict go_elsewhere(struct object_read *read,
 			"from http");
 		return fail_read(read, -EPROTO);
 	}
-	to = strdup(outcome->redirect);
-	if (!to)
+	if (own)
+		vouched = object_tags_link(&object->tags, outcome->answer.headers, &other);
+	if (other)
+		return fail_read(read, replaced.error);
+	to = read->turn == object->turn ? strdup(outcome->redirect) : NULL;
+	if (!to && read->turn == object->turn)
 		return fail_read(read, -ENOMEM);
-	forget_redirect(object);
-	object->redirect = to;
+	if (to) {
+		turn_to(object, to);
+		object->vouched = vouched;
+	}
 	return (struct http_verdict){.again = true};
 }
 
@@ -445,24 +315,61 @@ static void explain_failure(struct object_read *read, const struct http_outcome 
 		err_set(&read->why, 0, "%s", rule->why);
 }
 
+/* Some stores refuse conditions that hold, or do not know them. Without, the answer's tag tells. */
+static bool refuses_condition(const struct object_read *read, const struct http_outcome *outcome)
+{
+	unsigned status = outcome->answer.status;
+
+	return read->conditional && outcome->end == HTTP_ANSWERED &&
+	       (status == 400 || status == 412 || status == 501);
+}
+
+/* What was looked at, or has come, is of the object. */
+static struct http_verdict take_range(struct object_read *read, const struct http_outcome *outcome,
+				      bool looked)
+{
+	struct object *object = read->object;
+	uint64_t got = read->transfer.got, wanted = min(atomic_load(&object->size), TAGS_HEAD);
+
+	object->arrived = true;
+	note_success(object);
+	if (looked) {
+		if (read->turn == object->turn)
+			read->error = object_take_tags(object, outcome->answer.headers, 0);
+		return read->error < 0 ? fail_read(read, read->error)
+				       : (struct http_verdict){.again = true};
+	}
+	if (object->tags.head_len == 0 && !read->range.suffix && read->range.first == 0 &&
+	    read->count == 1 && read->iov->iov_base && got >= wanted)
+		object_tags_see(&object->tags, read->iov->iov_base, wanted);
+	return end_read(read, (int64_t)got);
+}
+
 static struct http_verdict read_finished(struct http_transfer *transfer,
 					 const struct http_outcome *outcome)
 {
 	struct object_read *read = read_of(transfer);
 	const struct retry_rule *rule = rule_of(read, outcome);
+	bool looked = read->look.iov_base;
 
+	if (looked && rule->action == RETRY_TAKE &&
+	    !object_tags_match(&read->object->tags, read->look.iov_base))
+		rule = &replaced;
+	object_end_look(read);
 	if (outcome->answer.status)
 		histogram_add(&read->object->first_byte, outcome->first_byte_us);
+	if (refuses_condition(read, outcome)) {
+		read->object->plain = true;
+		return (struct http_verdict){.again = true};
+	}
 	explain_failure(read, outcome, rule);
-	if (rule == retry_rule_of_end(HTTP_TOO_LONG))
+	if (rule == retry_rule_of_end(HTTP_TOO_LONG) && !looked)
 		transfer->got = 0; /* none of it can be trusted */
-	if (read->redirected && outcome->end != HTTP_ANSWERED && outcome->end != HTTP_CANCELLED)
-		forget_redirect(read->object);
+	if (outcome->end != HTTP_ANSWERED && outcome->end != HTTP_CANCELLED)
+		forget_redirect(read);
 	switch (rule->action) {
 	case RETRY_TAKE:
-		read->object->arrived = true;
-		note_success(read->object);
-		return end_read(read, (int64_t)transfer->got);
+		return take_range(read, outcome, looked);
 	case RETRY_BRIEFLY:
 		if (!is_object_open(read->object) || read->brief++ == RETRY_BRIEF)
 			return fail_read(read, rule->error);
@@ -479,8 +386,8 @@ static struct http_verdict read_finished(struct http_transfer *transfer,
 }
 
 static const struct http_transfer_ops read_ops = {
-	.prepare = read_prepare,
-	.accept = read_accept,
+	.prepare = object_prepare,
+	.accept = object_accept,
 	.finished = read_finished,
 };
 
@@ -497,6 +404,8 @@ void object_get(struct object *object, const struct iovec *iov, int count,
 	}
 	read->transfer = (struct http_transfer){
 		.ops = &read_ops, .iov = iov, .count = count, .ahead = range->ahead};
+	read->iov = iov;
+	read->count = count;
 	read->object = object;
 	read->range = *range;
 	read->done = done;
@@ -548,6 +457,7 @@ void object_free(struct object *object)
 		remote_leave(object->remote);
 	object->auth->ops->free(object->auth);
 	pthread_mutex_destroy(&object->lock);
+	object_tags_release(&object->tags);
 	free(object->redirect);
 	free(object->shown);
 	free(object);
@@ -577,15 +487,13 @@ uint64_t object_size(const struct object *object)
 void object_identity(const struct object *object, struct reader_identity *ret)
 {
 	bool stale = object_is_stale(object);
-	const char *tag;
 
 	*ret = (struct reader_identity){
 		.size = object_size(object), .written = stale, .touched = stale};
 	if (!is_object_open(object))
 		return;
-	tag = retry_etag_is_strong(object->etag) ? object->etag : object->modified;
-	ret->object = tag[0] ? XXH3_64bits(tag, strlen(tag)) : 0;
-	ret->written += header_time(object->modified) * CLOCK_SECOND;
+	ret->object = object->named;
+	ret->written += object->modified;
 }
 
 bool object_is_stale(const struct object *object)

@@ -34,7 +34,7 @@ static const struct retry_status statuses[] = {
 	{407, {RETRY_NEVER, false, -EACCES, NO_PROXY}},
 	{408, {RETRY_AGAIN, false, -EIO, "the server was kept waiting (408)"}},
 	{410, {RETRY_REFUSED, false, -ENOENT, "no longer there (410)"}},
-	{412, {RETRY_NEVER, false, -ESTALE, "replaced by another object"}},
+	{412, {RETRY_NEVER, false, -EPROTO, "the server refuses what has no condition (412)"}},
 	{416, {RETRY_NEVER, false, -ESTALE, "shorter than it was (416)"}},
 	{429, {RETRY_AGAIN, true, -EIO, "too many requests (429)"}},
 	{500, {RETRY_AGAIN, false, -EIO, "an error of the server (500)"}},
@@ -126,13 +126,23 @@ bool retry_etag_is_strong(const char *etag)
 	return etag[0] && strncmp(etag, "W/", 2) != 0;
 }
 
-/* Whether a header has another value than the known one. One that is missing does not differ. */
-static bool differs(const char *headers, const char *name, const char *known)
+/* Whether a header has another value than the known one. */
+static bool differs(const char *headers, const char *name, const char *known, bool missing)
 {
 	char value[TAG];
 
-	return known[0] && header_find(headers, name, value, sizeof(value)) &&
-	       strcmp(value, known) != 0;
+	if (!known[0])
+		return false;
+	return header_find(headers, name, value, sizeof(value)) ? strcmp(value, known) != 0
+								: missing;
+}
+
+bool retry_is_range(unsigned status, const char *headers)
+{
+	char value[TAG];
+
+	return status == 206 ||
+	       (status == 200 && header_find(headers, "Content-Range", value, sizeof(value)));
 }
 
 static bool is_as_asked(const struct content_range *range, const struct retry_range *asked)
@@ -162,9 +172,9 @@ int retry_check_range(const char *headers, const struct retry_range *asked,
 	if (!header_find(headers, "Content-Range", value, sizeof(value)) ||
 	    !content_range_parse(value, &range))
 		return err_set(err, -EPROTO, "the server does not say which range it sends");
-	if (differs(headers, "ETag", asked->etag) ||
+	if (differs(headers, "ETag", asked->etag, asked->tagged) ||
 	    (!retry_etag_is_strong(asked->etag) &&
-	     differs(headers, "Last-Modified", asked->modified)) ||
+	     differs(headers, "Last-Modified", asked->modified, asked->tagged)) ||
 	    (asked->total != UINT64_MAX && range.total != asked->total))
 		return -ESTALE;
 	if (!is_as_asked(&range, asked))

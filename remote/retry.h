@@ -34,14 +34,18 @@ const struct retry_rule *retry_rule_of_end(enum http_end end);
  * do not come back together. `least`: seconds that the server asked for, which come on top. */
 uint64_t retry_pause(unsigned tries, bool overloaded, uint64_t least, uint64_t random);
 
-/* What an answer of 206 must be. */
+/* What a range must be. */
 struct retry_range {
 	uint64_t first, len; /* what was asked for; the object may end earlier */
 	bool suffix;	     /* the last `len` bytes instead */
 	uint64_t total;	     /* bytes of the object; UINT64_MAX: not yet known */
 	const char *etag;    /* of the object; "": not known, or none */
 	const char *modified;
+	bool tagged; /* the answer must have what is known of these */
 };
+
+/* Whether an answer is a range: 206, or 200 with a Content-Range, as gofakes3 has it. */
+bool retry_is_range(unsigned status, const char *headers);
 
 /* Returns 0, -ESTALE (it is another object now) or -EPROTO (it is not what was asked for: err says
  * why). */

@@ -125,7 +125,7 @@ SYSTEM = {
     "archive_entry.h": ["pack/tool/import/unpack.c"],
     "json-c/*": ["fs/stat/*"],
     "liburing.h": ["cache/*"],
-    "xxhash.h": ["pack/*", "remote/*block*.c", "remote/object.c", "lists/*.c",
+    "xxhash.h": ["pack/*", "remote/*block*.c", "remote/object*.c", "lists/*.c",
                  "fs/version.c"],
     "zlib.h": ["pack/tool/import/unpack.c", "pack/tool/image/check.c",
                "pack/foreign/codec*.c"],

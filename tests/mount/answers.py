@@ -24,13 +24,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def answer_range(self, data):
+    def answer_range(self, data, status=206):
         """The part that was asked for."""
         first, last = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers["Range"]).groups()
         first, last = ((int(first), int(last or len(data) - 1)) if first else
                        (max(0, len(data) - int(last)), len(data) - 1))
         part = data[first:last + 1]
-        self.answer(206, part, ETag='"1"',
+        self.answer(status, part, ETag='"1"',
                     Content_Range=f"bytes {first}-{first + len(part) - 1}/{len(data)}")
 
 

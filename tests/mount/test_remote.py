@@ -15,12 +15,14 @@ import signal
 import socket
 import struct
 import subprocess
+import tarfile
 import threading
 import time
 
 import lmdb
 import pytest
 
+import answers
 import foldfs
 from foldfs import FOLDFS, FOLDPACK, FOLDSTAT, MIB, pack, run
 from server import Server, make_certificate
@@ -220,8 +222,11 @@ def test_all_requests_but_the_first_ones_name_the_object(serve):
 
 
 def test_without_an_etag_the_time_of_the_object_counts(serve):
-    server = serve(directives="etag off;")
+    server = serve(directives="etag off;", access="""
+        if n <= 2 then ngx.sleep(0.5)
+        elseif not ngx.var.http_if_unmodified_since then return ngx.exit(404) end""")
     run(FOLDPACK, "verify", "-q", server.url("x.lmdb"))
+    assert len(server.asked()) > 2
 
 
 # --- what is asked again --------------------------------------------------------------------
@@ -651,6 +656,12 @@ def test_other_statuses_are_named(serve, status, said):
 # --- the object is replaced -----------------------------------------------------------------
 
 
+def is_replaced(data, mounted):
+    """Reads fail but for what was read ahead, and that is said once."""
+    outcomes = set(epoch(data, mounted))
+    return outcomes in ({"right", "EIO"}, {"EIO"}) and said_once(mounted, "while mounted")
+
+
 def replace(folder, target):
     """Another pack, under the same name."""
     os.replace(pack(folder, target.with_name("y.lmdb")), target)
@@ -681,6 +692,50 @@ def test_a_replaced_object_is_an_error_until_it_is_mounted_again(data, serve, mo
     run("diff", "-r", source, mount(server.url("x.lmdb")).path)
 
 
+@pytest.mark.parametrize("tag", ["ETag", "Last-Modified"])
+@pytest.mark.parametrize("status", [400, 412, 501])
+def test_a_server_that_refuses_conditions_is_asked_without(data, serve, mount, status, tag):
+    server = serve(directives="etag off;" if tag == "Last-Modified" else "", access=f"""
+        if ngx.var.http_if_match or ngx.var.http_if_unmodified_since then
+            return ngx.exit({status}) end""")
+    mounted = mount(server.url("x.lmdb"), *FRESH)
+    assert epoch(data, mounted) == ALL_RIGHT
+    refused = [asked for asked in server.asked() if asked[0] == str(status)]
+    assert 0 < len(refused) < len(server.asked()) / 4
+
+
+@pytest.mark.parametrize("tag", ["another", "none"])
+def test_a_server_that_refuses_conditions_mixes_no_objects(data, serve, mount, tag):
+    refuses = "if ngx.var.http_if_match then return ngx.exit(412) end"
+    server = serve(access=refuses)
+    mounted = mount(server.url("x.lmdb"), *FRESH)
+    assert epoch(data, mounted, pattern="c0/*") == {"right": 50}
+    other = '\'"other"\'' if tag == "another" else "nil"
+    server.restart(access=refuses, headers=f'ngx.header["ETag"] = {other}')
+    assert is_replaced(data, mounted)
+
+
+class Plain(answers.Handler):
+    """Says of a range that it is all, as gofakes3 does (rclone serve s3); or sends another one."""
+
+    def do_GET(self):
+        data, right = self.given
+        if not right:
+            self.headers.replace_header("Range", "bytes=7-99")
+        self.answer_range(data, status=200)
+
+
+def test_a_range_that_is_said_to_be_all_is_a_range(data, mount):
+    with answers.serve(Plain, ((data[1] / "x.lmdb").read_bytes(), True)) as url:
+        same(data, mount(url + "/x.lmdb"))
+
+
+def test_a_range_that_is_said_to_be_all_must_be_the_right_one(data):
+    with answers.serve(Plain, ((data[1] / "x.lmdb").read_bytes(), False)) as url:
+        said = run(FOLDPACK, "info", url + "/x.lmdb", status=1).err
+        assert "the server sends another range (bytes 7-99/" in said
+
+
 # --- redirects and credentials --------------------------------------------------------------
 
 
@@ -698,6 +753,89 @@ def test_when_a_link_has_expired_the_url_is_asked_for_another(data, serve, mount
         return ngx.redirect("{behind.url("x.lmdb")}?link=" .. (n <= 2 and 1 or 2), 302)""")
     same(data, mount(front.url("x.lmdb")))
     assert any(asked[1].endswith("link=2") for asked in behind.asked())
+
+
+def write_tar(data, path):
+    with tarfile.open(path, "w") as tar:
+        for name in sorted(data[0].glob("*/*")):
+            tar.add(name, name.relative_to(data[0]))
+
+
+@pytest.fixture(params=["x.lmdb", "x.tar"])
+def copied(data, place, request):
+    """The name of a file that several servers have, and its folder."""
+    (place / "copied").mkdir()
+    path = place / "copied" / request.param
+    if path.suffix == ".tar":
+        write_tar(data, path)
+    else:
+        shutil.copy(data[1] / "x.lmdb", path)
+    return path
+
+
+class Edges:
+    """Of a CDN: a link to one of them ends after some requests, and the next is to the other. Each
+    has its own ETag. What the front says of the object is `linked`."""
+
+    ENDS = "if ngx.shared.counts:incr(ngx.var.arg_link, 1, 0) > 30 then return ngx.exit(403) end"
+
+    def __init__(self, serve, path, linked):
+        self.path = path
+        self.edges = [serve(folder=path.parent, access=self.ENDS,
+                            headers=f'ngx.header["ETag"] = \'"edge-{edge}"\'') for edge in "ab"]
+        self.front = serve(access=self.redirects(linked))
+
+    def redirects(self, linked):
+        a, b = (edge.url(self.path.name) for edge in self.edges)
+        says = f'ngx.header["X-Linked-ETag"] = "{linked}"; ' if linked else ""
+        return f'{says}return ngx.redirect((n % 2 == 0 and "{a}" or "{b}") .. "?link=" .. n, 302)'
+
+
+@pytest.mark.parametrize("linked", [None, "sha"])
+def test_edges_of_a_cdn_need_not_agree_on_an_etag(data, serve, mount, copied, linked):
+    edges = Edges(serve, copied, linked)
+    mounted = mount(edges.front.url(copied.name), *FRESH)
+    assert epoch(data, mounted) == ALL_RIGHT
+    looks = [[range for _, _, range, _, _ in edge.asked()].count("bytes=0-20479")
+             for edge in edges.edges]
+    assert all("206" in {status for status, *_ in edge.asked()} for edge in edges.edges)
+    assert sum(looks) > 0 or linked
+    assert not linked or sum(looks) == 0
+    assert not mounted.stats()["changed"]
+
+
+def test_edges_of_a_cdn_that_differ_are_not_mixed(data, serve, mount, copied):
+    """Size and ETag are the same."""
+    edges = Edges(serve, copied, None)
+    mounted = mount(edges.front.url(copied.name), *FRESH)
+    assert epoch(data, mounted, pattern="c0/*") == {"right": 50}
+    other = copied.parent / "other"
+    other.mkdir()
+    changed = bytearray(copied.read_bytes())
+    changed[16000] ^= 1  # of the superblock, or of the first file
+    (other / copied.name).write_bytes(changed)
+    used, unused = sorted(edges.edges, key=lambda edge: -len(edge.asked()))
+    used.restart(access="return ngx.exit(403)")
+    unused.folder = other
+    unused.restart(access=Edges.ENDS, headers="""ngx.header["ETag"] = '"other"'""")
+    edges.front.restart(access=f'return ngx.redirect("{unused.url(copied.name)}?link=9")')
+    assert is_replaced(data, mounted)
+
+
+def test_a_server_that_links_to_another_object_has_replaced_it(data, serve, mount, copied):
+    edges = Edges(serve, copied, "sha")
+    mounted = mount(edges.front.url(copied.name), *FRESH)
+    edges.front.restart(access=edges.redirects("other"))
+    assert is_replaced(data, mounted)
+
+
+def test_packs_of_a_mount_are_redirected_each_by_itself(data, small, serve, mount):
+    behind, other = serve(), serve(folder=small[1].parent)
+    front = serve(access=f"""return ngx.redirect(
+        ngx.var.uri == "/a" and "{behind.url("x.lmdb")}" or "{other.url(small[1].name)}")""")
+    mounted = mount(f"one/={front.url('a')}", f"other/={front.url('b')}")
+    run("diff", "-r", data[0], mounted / "one")
+    run("diff", "-r", small[0], mounted / "other")
 
 
 @pytest.fixture

@@ -42,7 +42,6 @@ TEST(a_server_with_too_much_to_do_is_asked_less)
 
 TEST(a_replaced_object_is_stale)
 {
-	assert_int_equal(retry_rule_of_status(412)->error, -ESTALE);
 	assert_int_equal(retry_rule_of_status(416)->error, -ESTALE);
 }
 
@@ -155,6 +154,27 @@ TEST(another_tag_or_size_is_another_object)
 	assert_int_equal(check("Content-Range: bytes 10-19/1001\nETag: \"a\"\n",
 			       (struct retry_range){.first = 10, .len = 10, KNOWN}),
 			 -ESTALE);
+}
+
+TEST(a_tag_may_be_missing_unless_nothing_else_tells)
+{
+	const char *headers = "Content-Range: bytes 10-19/1000\nLast-Modified: Mon\n";
+	struct retry_range asked = {.first = 10, .len = 10, KNOWN};
+
+	assert_int_equal(check(headers, asked), 0);
+	asked.tagged = true;
+	assert_int_equal(check(headers, asked), -ESTALE);
+	asked.etag = "";
+	assert_int_equal(check(headers, asked), 0);
+	assert_int_equal(check("Content-Range: bytes 10-19/1000\n", asked), -ESTALE);
+}
+
+TEST(a_range_has_its_status_or_says_that_it_is_one)
+{
+	assert_true(retry_is_range(206, ""));
+	assert_true(retry_is_range(200, "Content-Range: bytes 10-19/1000\n"));
+	assert_false(retry_is_range(200, "Content-Length: 1000\n"));
+	assert_false(retry_is_range(416, "Content-Range: bytes */1000\n"));
 }
 
 TEST(a_time_counts_where_there_is_no_strong_tag)

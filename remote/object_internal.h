@@ -1,0 +1,89 @@
+/* What object.c and object_ask.c share. Needs libcurl's headers. */
+#pragma once
+
+#include "base/histogram.h"
+#include "remote/http.h"
+#include "remote/object.h"
+#include "remote/object_tags.h"
+
+#define OBJECT_RANGE 64 /* bytes of its text */
+
+struct object {
+	char *shown;
+	struct object_auth *auth;
+	const struct remote_settings *settings;
+	struct remote *remote;
+	struct http_client *client;
+	struct histogram first_byte; /* us */
+	atomic_bool stale, cancelled;
+	_Atomic uint64_t size; /* UINT64_MAX: not known yet, and neither are these: */
+	uint64_t named, modified;
+
+	pthread_mutex_t lock;
+	struct err why; /* protected by lock */
+
+	/* What follows belongs to the thread of transfers alone. */
+	struct object_tags tags;
+	bool plain;		/* conditions are refused where they hold: answers tell */
+	char *redirect;		/* where the object's URL redirects to; NULL: nowhere */
+	unsigned turn;		/* changes when that, or the URL itself, does */
+	bool vouched;		/* the object's own server says that it is the same there */
+	uint64_t failing_since; /* since when nothing has succeeded, ns; 0: nothing has failed */
+	bool arrived;		/* a range has, as a whole */
+	bool said;		/* the user was told */
+	uint64_t given_up;	/* when the user was last told that a read was, ns; 0: never */
+};
+
+/* A range that is being read. */
+struct object_read {
+	struct http_transfer transfer; /* first */
+	struct object *object;
+	struct object_range range;
+	object_done_fn *done;
+	void *arg;
+
+	/* Of this attempt: where it went, whether with a condition, and what was taken. */
+	unsigned turn;
+	bool redirected, conditional, accepted;
+	int error; /* what is wrong with the answer; 0: nothing */
+	struct err why;
+	uint64_t expected; /* bytes in all, as an answer has said; 0: none has yet */
+	uint64_t failed; /* when it first failed, ns, and later for what has come; 0: it has not */
+	uint64_t got;	 /* after the attempt before */
+	unsigned tries;	 /* since bytes came last */
+	unsigned brief, hops, refusals;
+	char text[OBJECT_RANGE];
+
+	/* The beginning of the object at another URL, which comes before anything else is taken
+	 * from there: iov_base is NULL, or the transfer goes there, and what it is for waits here.
+	 */
+	struct iovec look;
+	const struct iovec *iov;
+	int count;
+	uint64_t had, had_expected;
+};
+
+static inline struct object_read *read_of(struct http_transfer *transfer)
+{
+	return (struct object_read *)transfer;
+}
+
+static inline bool is_object_open(const struct object *object)
+{
+	return atomic_load(&object->size) != UINT64_MAX;
+}
+
+/* The URL that is asked now. */
+static inline const char *object_url(const struct object *object)
+{
+	return object->redirect ? object->redirect : object->auth->url;
+}
+
+/* As struct http_transfer_ops has them. */
+int object_prepare(struct http_transfer *transfer, struct http_message *ret);
+bool object_accept(struct http_transfer *transfer, unsigned status, const char *headers);
+
+/* The transfer goes on with what it is for. Without a look, does nothing. */
+void object_end_look(struct object_read *read);
+/* These headers are of an answer of object_url(), and of the object. Returns 0 or -ENOMEM. */
+int object_take_tags(struct object *object, const char *headers, uint64_t total);

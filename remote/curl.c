@@ -4,7 +4,13 @@
 #if REMOTE_CURL
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
+#include <sys/socket.h>
+
+#define CONNECT_MS    30000L
+#define CONNECT_TRIES 2 /* more, that is 3 to 7 s, by kernel */
 
 #if FOLDFS_STATIC
 
@@ -85,7 +91,7 @@ int curl_add_header(const struct curl *curl, const char *line, struct curl_slist
 /* Both are set, as libcurl may have been built with others: these would be trusted beside the
  * former, and a store of certificates with a folder is read anew for each connection. A proxy that
  * is spoken to by https is a server, too. */
-void curl_trust(const struct curl *curl, CURL *easy, const struct remote_settings *settings)
+static void trust_those(const struct curl *curl, CURL *easy, const struct remote_settings *settings)
 {
 	struct remote_trust trust = remote_trust(settings);
 
@@ -95,6 +101,27 @@ void curl_trust(const struct curl *curl, CURL *easy, const struct remote_setting
 	curl->easy_setopt(easy, CURLOPT_CAPATH, trust.folder);
 	curl->easy_setopt(easy, CURLOPT_PROXY_CAINFO, trust.file);
 	curl->easy_setopt(easy, CURLOPT_PROXY_CAPATH, trust.folder);
+}
+
+/* If this is refused, the connection just takes longer to fail. */
+static int limit_tries(void *context, curl_socket_t fd, curlsocktype purpose)
+{
+	const int tries = CONNECT_TRIES;
+
+	(void)context;
+	(void)purpose;
+	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &tries, sizeof(tries));
+	return CURL_SOCKOPT_OK;
+}
+
+/* libcurl has one limit for finding the address and connecting to it. The first may take long where
+ * nameservers are dead: glibc asks the next one after 5 s, for each of the domains that are
+ * searched, and later ones anew. The second may not, so the kernel limits that. */
+void curl_set_up(const struct curl *curl, CURL *easy, const struct remote_settings *settings)
+{
+	curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+	curl->easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, limit_tries);
+	trust_those(curl, easy, settings);
 }
 
 #endif

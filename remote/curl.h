@@ -47,7 +47,7 @@ int curl_load(struct curl *ret, struct err *err);
 /* Adds a header line to a list. Returns 0 or -ENOMEM. */
 int curl_add_header(const struct curl *curl, const char *line, struct curl_slist **headers);
 
-/* Says which authorities are trusted. */
-void curl_trust(const struct curl *curl, CURL *easy, const struct remote_settings *settings);
+/* Says which authorities are trusted, and how long a connection may take. */
+void curl_set_up(const struct curl *curl, CURL *easy, const struct remote_settings *settings);
 
 #endif

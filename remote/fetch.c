@@ -107,7 +107,7 @@ static void set_up_fetch(struct fetching *fetching)
 		set(easy, CURLOPT_POSTFIELDS, request->body);
 	if (request->direct || leads_here(request->url))
 		set(easy, CURLOPT_NOPROXY, "*");
-	curl_trust(&fetching->curl, easy, request->settings);
+	curl_set_up(&fetching->curl, easy, request->settings);
 }
 
 static int fail_fetch(const struct fetching *fetching, CURLcode code, struct err *err)

@@ -9,8 +9,7 @@
 
 #define BUFFER	      (128L << 10) /* of one connection */
 #define IDLE_SECONDS  15L	   /* servers of S3 hang up after some 20 */
-#define CONNECT_MS    5000L
-#define STALL_SECONDS 10L /* with less than HTTP_PACE bytes/s */
+#define STALL_SECONDS 10L	   /* with less than HTTP_PACE bytes/s */
 
 /* --- an answer -------------------------------------------------------------------------------- */
 
@@ -238,7 +237,6 @@ static void set_up(struct http_slot *slot, const struct remote_settings *setting
 	set(easy, CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);
 	set(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	set(easy, CURLOPT_MAXAGE_CONN, IDLE_SECONDS);
-	set(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
 	set(easy, CURLOPT_LOW_SPEED_LIMIT, (long)HTTP_PACE);
 	set(easy, CURLOPT_LOW_SPEED_TIME, STALL_SECONDS);
 	set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
@@ -249,7 +247,7 @@ static void set_up(struct http_slot *slot, const struct remote_settings *setting
 	set(easy, CURLOPT_WRITEDATA, slot);
 	set(easy, CURLOPT_ERRORBUFFER, slot->reason);
 	set(easy, CURLOPT_PRIVATE, slot);
-	curl_trust(slot->curl, easy, settings);
+	curl_set_up(slot->curl, easy, settings);
 }
 
 /* NULL: no memory. */

@@ -180,8 +180,9 @@ static void note_attempt(struct object_read *read, uint64_t now)
 {
 	uint64_t came = sub_sat(read->transfer.got, read->got);
 
-	read->failed =
-		read->failed ? min(read->failed + came * CLOCK_SECOND / HTTP_PACE, now) : now;
+	if (!read->failed)
+		read->failed = read->object->arrived ? now : read->begun;
+	read->failed = min(read->failed + came * CLOCK_SECOND / HTTP_PACE, now);
 	if (read->failed == now)
 		read->tries = 0;
 	read->got = read->transfer.got;

@@ -102,6 +102,8 @@ static int ask(struct object_read *read, struct http_message *message)
 	bool count = tags_count(object);
 	int r = 0;
 
+	if (!read->begun)
+		read->begun = clock_ns();
 	read->turn = object->turn;
 	read->redirected = object->redirect;
 	message->url = object_url(object);

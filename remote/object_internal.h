@@ -47,6 +47,7 @@ struct object_read {
 	bool redirected, conditional, accepted;
 	int error; /* what is wrong with the answer; 0: nothing */
 	struct err why;
+	uint64_t begun;	   /* when it was asked for first, ns; 0: it was not */
 	uint64_t expected; /* bytes in all, as an answer has said; 0: none has yet */
 	uint64_t failed; /* when it first failed, ns, and later for what has come; 0: it has not */
 	uint64_t got;	 /* after the attempt before */

@@ -15,6 +15,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tarfile
 import threading
 import time
@@ -516,6 +517,18 @@ def test_no_server_is_said(place):
     said = run(FOLDPACK, "info", "--retry=0", "--endpoint=http://host.invalid", "--anonymous",
                "gs://bucket/x.lmdb", status=1).err
     assert "is not found" in said and "; '--endpoint' names another" in said
+
+
+@foldfs.is_root
+@foldfs.needs("unshare")
+@pytest.mark.parametrize("command", ["info", pytest.param("foldfs", marks=pytest.mark.slow)])
+def test_a_nameserver_that_says_nothing_keeps_no_name_from_being_found(small, place, point,
+                                                                       command):
+    pack = shutil.copy(small[1], place / "x.lmdb")
+    words = {"info": [FOLDPACK, "info", "{}"],
+             "foldfs": [FOLDFS, "{}", point, "--", "diff", "-r", small[0], point]}[command]
+    run("unshare", "--net", "--mount", sys.executable, foldfs.ROOT / "tests/mount/nameservers.py",
+        pack, *words)
 
 
 @pytest.mark.parametrize("url", ["http://", "https:///x", "http://user@/x"])

@@ -20,9 +20,9 @@ void credentials_release(struct credentials *credentials)
 int credentials_copy(const char *access, const char *secret, const char *token,
 		     struct credentials *ret)
 {
-	ret->access = strdup(access);
-	ret->secret = strdup(secret);
-	ret->token = token ? strdup(token) : NULL;
+	ret->access = token_trim(access);
+	ret->secret = token_trim(secret);
+	ret->token = token ? token_trim(token) : NULL;
 	return ret->access && ret->secret && !ret->token == !token ? 0 : -ENOMEM;
 }
 
@@ -79,6 +79,11 @@ int credentials_of_json(const char *text, struct credentials *ret, struct err *e
 	return 0;
 }
 
+bool credentials_are_google(const char *access, const char *session)
+{
+	return access && strncmp(access, "GOOG", 4) == 0 && !session;
+}
+
 int credentials_of_environment(const struct credentials_ask *ask, struct credentials *ret,
 			       struct err *err)
 {
@@ -86,9 +91,10 @@ int credentials_of_environment(const struct credentials_ask *ask, struct credent
 	const char *secret = environment_get("AWS_SECRET_ACCESS_KEY");
 	const char *token = environment_get("AWS_SESSION_TOKEN");
 
-	(void)ask;
-	if (!access && !secret)
+	if (!access && (!secret || ask->google))
 		return err_set(err, 1, "AWS_ACCESS_KEY_ID is not set");
+	if (ask->google && !credentials_are_google(access, token))
+		return err_set(err, 1, "the keys of the environment are Amazon's");
 	if (!access || !secret)
 		return err_set(err, -EINVAL, "%s is set, but %s is not",
 			       access ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
@@ -128,23 +134,28 @@ static const struct place {
 	credentials_place_fn *find;
 	unsigned of;
 } credentials_places[] = {
+	{"FOLDFS_TOKEN", credentials_of_token, GOOGLE},
 	{"the environment", credentials_of_environment, AMAZON | GOOGLE},
 	{"web identity", credentials_of_web_identity, AMAZON},
 	{"the profile", credentials_of_profile, AMAZON | GOOGLE},
 	{"the container", credentials_of_container, AMAZON},
 	{"instance metadata", credentials_of_machine, AMAZON},
-	{"FOLDFS_TOKEN", credentials_of_token, GOOGLE},
 	{"the metadata server", credentials_of_google, GOOGLE},
 };
 
-/* Asks a place. Google does not know the sessions of Amazon. */
+/* What ends a line would end a header, too. */
+static bool ends_line(const char *text)
+{
+	return text && strpbrk(text, "\r\n");
+}
+
 static int find_at(const struct place *place, const struct credentials_ask *ask,
 		   struct credentials *ret, struct err *err)
 {
 	int r = place->find(ask, ret, err);
 
-	if (r == 0 && ask->google && ret->access && ret->token)
-		return err_set(err, 1, "the keys of %s are of a session of Amazon", place->name);
+	if (r == 0 && (ends_line(ret->access) || ends_line(ret->token)))
+		return err_set(err, -EINVAL, "the keys of %s have more than one line", place->name);
 	return r;
 }
 

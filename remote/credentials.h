@@ -8,11 +8,11 @@
  *	container	AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI
  *	machine		instance metadata (IMDSv2) of EC2, unless AWS_EC2_METADATA_DISABLED
  *
- * For gs://, whose servers know no sessions of Amazon, these are asked:
+ * For gs://, whose servers know no keys of Amazon, these are asked:
  *
- *	environment	HMAC keys, by the names above
- *	profile		the same: static keys
  *	token		FOLDFS_TOKEN or FOLDFS_TOKEN_FILE (remote/bearer.h)
+ *	environment	HMAC keys, by the names above, if their id begins with GOOG
+ *	profile		the same: static keys
  *	metadata server	of Google's machines, at GCE_METADATA_HOST if that is set: a token, for
  *			Google's servers and this machine itself only
  *

@@ -4,6 +4,7 @@
 #include "remote/answer.h"
 #include "remote/credentials_place.h"
 #include "remote/environment.h"
+#include "remote/token.h"
 #include "remote/url.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -33,26 +34,28 @@ static int ask_service(const struct credentials_ask *ask, struct fetch request,
 	return r;
 }
 
-/* Reads a token, without the newline at its end. It becomes part of a header, so several lines are
- * refused. */
-static int read_token(const char *path, struct buf *ret, struct err *err)
+/* It becomes part of a header, so several lines are refused. */
+static int check_token(const char *token, const char *from, struct err *err)
 {
+	return *token && !strpbrk(token, "\r\n")
+		       ? 0
+		       : err_set(err, -EINVAL, "%s: this is not a token of one line", from);
+}
+
+static int read_token(const char *path, char **ret, struct err *err)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct err reason = {0};
 	SCOPE_CLOSE int fd = io_open_given(path, &reason);
-	ssize_t n = fd < 0 ? fd : buf_reserve(ret, TOKEN_MAX);
+	ssize_t n = fd < 0 ? fd : buf_reserve(&text, TOKEN_MAX + 1);
 
 	if (n == 0)
-		n = io_read(fd, ret->data, TOKEN_MAX);
+		n = io_read(fd, text.data, TOKEN_MAX);
 	if (n < 0)
 		return err_set(err, (int)n, "%s: %s", path, err_text(&reason, (int)n));
-	while (n > 0 && strchr(" \t\r\n", ret->data[n - 1]))
-		n--;
-	ret->len = (size_t)n;
-	if (n == 0 || n == TOKEN_MAX || memchr(ret->data, '\n', ret->len) ||
-	    memchr(ret->data, '\0', ret->len))
-		return err_set(err, -EINVAL, "%s: this is not a token of one line", path);
-	ret->data[n] = '\0';
-	return 0;
+	text.data[n == TOKEN_MAX || memchr(text.data, '\0', (size_t)n) ? 0 : n] = '\0';
+	*ret = token_trim(text.data);
+	return *ret ? check_token(*ret, path, err) : -ENOMEM;
 }
 
 /* --- web identity --------------------------------------------------------------------------- */
@@ -112,7 +115,7 @@ static int read_role_answer(const char *body, struct credentials *ret, struct er
 int credentials_of_role(const struct credentials_ask *ask, const char *token_file, const char *role,
 			const char *session, struct credentials *ret, struct err *err)
 {
-	SCOPE(buf_release) struct buf token = BUF_INIT;
+	SCOPE_FREE char *token = NULL;
 	SCOPE(buf_release) struct buf form = BUF_INIT;
 	SCOPE(buf_release) struct buf answer = BUF_INIT;
 	SCOPE(buf_release) struct buf url = BUF_INIT;
@@ -122,7 +125,7 @@ int credentials_of_role(const struct credentials_ask *ask, const char *token_fil
 	int r = read_token(token_file, &token, err);
 
 	if (r == 0)
-		r = add_role_body(role, session ? session : "foldfs", token.data, &form);
+		r = add_role_body(role, session ? session : "foldfs", token, &form);
 	if (r == 0)
 		r = add_sts_url(ask, &url);
 	if (r == 0)
@@ -176,17 +179,15 @@ static bool may_ask(const char *text)
 /* Appends the header Authorization, if there is a token. */
 static int add_container_token(struct buf *ret, struct err *err)
 {
-	SCOPE(buf_release) struct buf token = BUF_INIT;
+	static const char variable[] = "AWS_CONTAINER_AUTHORIZATION_TOKEN";
 	const char *file = environment_get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-	const char *text = environment_get("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+	const char *text = environment_get(variable);
+	SCOPE_FREE char *token = file || !text ? NULL : token_trim(text);
 	int r = file ? read_token(file, &token, err) : 0;
 
-	if (r < 0 || (!file && !text))
-		return r;
-	if (!file && strpbrk(text, "\r\n"))
-		return err_set(err, -EINVAL,
-			       "AWS_CONTAINER_AUTHORIZATION_TOKEN has more than one line");
-	return buf_addf(ret, "Authorization: %s", file ? token.data : text);
+	if (r == 0 && !file && token && *token)
+		r = check_token(token, variable, err);
+	return r < 0 || !token || !*token ? r : buf_addf(ret, "Authorization: %s", token);
 }
 
 int credentials_of_container(const struct credentials_ask *ask, struct credentials *ret,

@@ -19,7 +19,11 @@ int credentials_of_role(const struct credentials_ask *ask, const char *token_fil
  * SecretAccessKey, SessionToken or Token, Expiration. Returns 0, -EINVAL or -ENOMEM. */
 int credentials_of_json(const char *text, struct credentials *ret, struct err *err);
 
-/* Copies static keys; `token` may be NULL. Returns 0 or -ENOMEM. */
+/* Whether keys are of Google, whose ids begin like this, and not of Amazon, or of a session of it.
+ */
+bool credentials_are_google(const char *access, const char *session);
+
+/* Copies static keys, without blanks around them; `token` may be NULL. Returns 0 or -ENOMEM. */
 int credentials_copy(const char *access, const char *secret, const char *token,
 		     struct credentials *ret);
 

@@ -62,7 +62,11 @@ static int of_profile(const struct credentials_ask *ask, const struct profile *p
 					   profile_get(profile, "role_session_name"), ret, err);
 	if (needs_tool(profile) && !ask->google)
 		return of_process(ask, profile, tool, "aws configure export-credentials", ret, err);
-	if (profile_keys(profile, &keys) && !keys.secret)
+	profile_keys(profile, &keys);
+	if (keys.access && ask->google && !credentials_are_google(keys.access, keys.token))
+		return err_set(err, 1, "the keys of profile '%s' are Amazon's",
+			       profile_name(profile));
+	if (keys.access && !keys.secret)
 		return err_set(err, -EINVAL,
 			       "profile '%s' has aws_access_key_id, but no aws_secret_access_key",
 			       profile_name(profile));
@@ -80,6 +84,9 @@ int credentials_of_profile(const struct credentials_ask *ask, struct credentials
 	SCOPE(profile_release) struct profile *profile = NULL;
 	int r = profile_open(ask->profile, &profile, err);
 
+	/* AWS_PROFILE is not about Google's. */
+	if (r == -ENOENT && ask->google && !ask->profile)
+		return 1;
 	if (r == 0)
 		r = of_profile(ask, profile, ret, err);
 	if (r == 0)

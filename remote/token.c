@@ -39,19 +39,32 @@ static const struct place places[] = {
 	{"FOLDFS_TOKEN", "FOLDFS_TOKEN_FILE", is_named},
 };
 
-/* A newline would end the header and begin another. */
+char *token_trim(const char *text)
+{
+	static const char blanks[] = " \t\r\n";
+	size_t len;
+
+	text += strspn(text, blanks);
+	len = strlen(text);
+	while (len > 0 && strchr(blanks, text[len - 1]))
+		len--;
+	return strndup(text, len);
+}
+
+/* A newline would end the header and begin another. Returns 0, 1 (it is empty) or -errno. */
 static int set_text(struct token *token, const char *text)
 {
-	char *copy;
+	SCOPE_FREE char *copy = token_trim(text);
 
-	for (const char *c = text; *c; c++)
+	if (!copy)
+		return -ENOMEM;
+	if (!*copy)
+		return 1;
+	for (const char *c = copy; *c; c++)
 		if (*c <= ' ' || *c > '~')
 			return -EINVAL;
-	copy = *text ? strdup(text) : NULL;
-	if (!copy)
-		return *text ? -ENOMEM : -EINVAL;
 	free(token->text);
-	token->text = copy;
+	token->text = steal_ptr(&copy);
 	return 0;
 }
 
@@ -62,17 +75,19 @@ int token_read(struct token *token, struct err *err)
 	SCOPE_FILE FILE *file = io_fopen_given(token->file, &r, &reason);
 	SCOPE_FREE char *line = NULL;
 	size_t room = 0, len;
+	int empty = 1;
 
 	if (!file)
 		return err_set(err, r, "%s: %s", token->file, err_text(&reason, r));
-	r = io_line(file, &line, &room, &len);
-	if (r == 0)
-		r = set_text(token, line);
-	if (r == 1)
-		r = -EINVAL;
+	while (r == 0 && empty == 1) {
+		r = io_line(file, &line, &room, &len);
+		if (r == 0)
+			empty = set_text(token, line);
+	}
+	r = r < 0 ? r : empty;
 	return r == -EINVAL ? err_set(err, r, "%s: no token in its first line", token->file)
 	       : r < 0	    ? err_set(err, r, "%s: %s", token->file, strerror(-r))
-			    : 0;
+			    : r;
 }
 
 /* The file of a login, if there is one. */
@@ -81,21 +96,23 @@ static int take_login(struct token *ret, struct err *err)
 	int r = hub_token_file(&ret->file);
 
 	if (r == 0 && access(ret->file, F_OK) == 0)
-		return token_read(ret, err);
-	scope_free(&ret->file);
-	ret->file = NULL;
+		r = token_read(ret, err);
+	else if (r == 0)
+		r = 1;
 	return r < 0 ? r : 0;
 }
 
+/* Returns 0, 1 (it is empty) or -errno. */
 static int take_token(const char *text, const char *file, const struct place *place,
 		      struct token *ret, struct err *err)
 {
-	int r;
+	int r = text ? set_text(ret, text) : 1;
 
-	if (text) {
-		r = set_text(ret, text);
-		return r == -EINVAL ? err_set(err, r, "%s is no token", place->variable) : r;
-	}
+	if (r == -EINVAL)
+		return err_set(err, r, "%s is no token", place->variable);
+	if (r != 1 || !file)
+		return r;
+	free(ret->file);
 	ret->file = strdup(file);
 	return ret->file ? token_read(ret, err) : -ENOMEM;
 }
@@ -107,6 +124,7 @@ static int find(const struct url *server, const struct remote_settings *settings
 		const struct place *place = &places[i];
 		const char *text = environment_get(place->variable);
 		const char *file = environment_get(place->file_variable);
+		int r;
 
 		if (!text && !file)
 			continue;
@@ -114,7 +132,9 @@ static int find(const struct url *server, const struct remote_settings *settings
 			ret->of_other = text ? place->variable : place->file_variable;
 			continue;
 		}
-		return take_token(text, file, place, ret, err);
+		r = take_token(text, file, place, ret, err);
+		if (r != 1)
+			return r;
 	}
 	ret->of_hub = hub_is_at(server);
 	return ret->of_hub ? take_login(ret, err) : 0;

@@ -13,10 +13,14 @@ struct token {
 	bool of_hub;	      /* the server is the Hugging Face Hub's */
 };
 
-/* The token for this server. Returns 0, also if there is none; -EACCES (it would be sent in clear),
- * -EINVAL, -ENOMEM, or why its file cannot be read. `ret` must be released in any case. */
+/* The token for this server. What is empty is none. Returns 0, also if there is none; -EACCES (it
+ * would be sent in clear), -EINVAL, -ENOMEM, or why its file cannot be read. `ret` must be released
+ * in any case. */
 int token_find(const struct url *server, const struct remote_settings *settings, struct token *ret,
 	       struct err *err);
-/* Reads its file again. On failure it stays as it was. */
+/* Reads its file again. Returns 0, 1 (there is none in it), or -errno: then it stays as it was. */
 int token_read(struct token *token, struct err *err);
+/* What is left of a text without blanks and line ends around it, as editors, 'echo' and Windows
+ * leave them; the caller frees it. NULL: no memory. */
+char *token_trim(const char *text);
 void token_release(struct token *token);

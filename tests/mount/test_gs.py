@@ -61,6 +61,19 @@ def test_keys_of_a_session_of_amazon_are_not_for_google(machine, monkeypatch):
     assert all(sent.startswith("Bearer ") for sent in machine.sent)
 
 
+def test_keys_of_amazon_do_not_go_to_google(store, monkeypatch, place):
+    """Who has them uses both clouds."""
+    (place / ".aws").mkdir()
+    (place / ".aws/credentials").write_text(
+        "[default]\naws_access_key_id = AKIAPROFILE\naws_secret_access_key = secret\n")
+    set_keys(monkeypatch, store.KEYS._replace(access="AKIAENVIRONMENT"))
+    monkeypatch.setenv("FOLDFS_TOKEN", store.token()["access_token"])
+    assert info(store)
+    monkeypatch.setenv("FOLDFS_TOKEN", "")
+    assert "the keys of the environment are Amazon's" in info(store, status=1)
+    assert not [sent for sent in store.sent if sent and "AKIA" in sent]
+
+
 def test_the_endpoint_of_amazon_is_not_that_of_google(store, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
@@ -133,9 +146,9 @@ def test_a_refusal_says_that_files_of_accounts_are_not_read(store, monkeypatch):
 
 def test_a_refusal_says_where_credentials_were_looked_for(store, place):
     assert info(store, status=1) == (
-        f"foldpack: {PACK}: access denied (403); no credentials: AWS_ACCESS_KEY_ID is not set, no "
-        f"keys of profile 'default' in {place}/.aws/credentials and {place}/.aws/config, "
-        "FOLDFS_TOKEN is not set, no metadata server at "
+        f"foldpack: {PACK}: access denied (403); no credentials: FOLDFS_TOKEN is not set, "
+        "AWS_ACCESS_KEY_ID is not set, no keys of profile 'default' in "
+        f"{place}/.aws/credentials and {place}/.aws/config, no metadata server at "
         f"{os.environ['GCE_METADATA_HOST']}\n")
     assert info(store, "--anonymous", status=1) == (
         f"foldpack: {PACK}: access denied (403); --anonymous asks without credentials\n")

@@ -75,6 +75,24 @@ def test_a_token_goes_to_the_hub_and_not_to_its_store(datasets, mount, place, mo
     assert PACK in said and "hf_secret" not in said and "5e5a3e" not in said
 
 
+@pytest.mark.parametrize("text", ["", "\n", "\r\n", " \n\n"])
+def test_a_login_without_a_token_keeps_no_public_dataset_closed(datasets, place, text):
+    set_login(place, text)
+    assert run(FOLDPACK, "info", PACK).out
+    assert set(datasets.sent) == {None}
+
+
+@pytest.mark.parametrize("text", ["hf_secret\r\n", "\nhf_secret", " hf_secret"])
+@pytest.mark.parametrize("where", ["HF_TOKEN", "HF_TOKEN_PATH", "login"])
+def test_a_token_is_what_is_left_without_blanks(datasets, place, monkeypatch, where, text):
+    datasets.token = "hf_secret"
+    set_login(place, text)
+    (place / "token").write_text(text)
+    if where != "login":
+        monkeypatch.setenv(where, text if where == "HF_TOKEN" else str(place / "token"))
+    assert run(FOLDPACK, "info", PACK).out
+
+
 def test_what_asks_for_a_token_is_said_so(datasets, point):
     datasets.token = "hf_secret"
     said = (f"{PACK}: the server refuses it (401): there is no such dataset, or it asks for a "

@@ -132,6 +132,33 @@ TEST_OF(fresh, half_a_pair_is_an_error_and_no_other_place_is_asked)
 	      "AWS_SECRET_ACCESS_KEY is set, but AWS_ACCESS_KEY_ID is not");
 }
 
+/* As of a file that Windows has written. */
+TEST_OF(fresh, ends_of_lines_are_no_part_of_keys)
+{
+	static const struct exchange ecs[] = {
+		{"GET", "http://localhost/x", "Authorization: a b", NULL, 0, 200, "{" KEYS "}"},
+		{0}};
+	static const struct exchange odd[] = {{"GET", "http://localhost/x", NULL, NULL, 0, 200,
+					       "{" KEYS ",\"Token\":\"a\\nHost: b\"}"},
+					      {0}};
+
+	setenv("AWS_ACCESS_KEY_ID", " AK\r\n", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "SK\r", 1);
+	setenv("AWS_SESSION_TOKEN", "T\n", 1);
+	found(NULL, nothing_asked, "AK", "SK", "T", "the environment");
+	setenv("AWS_SESSION_TOKEN", "T\nHost: b", 1);
+	fails(NULL, nothing_asked, -EINVAL, "the keys of the environment have more than one line");
+	unsetenv("AWS_ACCESS_KEY_ID");
+	unsetenv("AWS_SECRET_ACCESS_KEY");
+	setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost/x", 1);
+	fails(NULL, odd, -EINVAL, "the keys of the container have more than one line");
+	setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "a b\r\n", 1);
+	found(NULL, ecs, "AK", "SK", NULL, "the container");
+	setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "a\nb", 1);
+	fails(NULL, nothing_asked, -EINVAL,
+	      "AWS_CONTAINER_AUTHORIZATION_TOKEN: this is not a token of one line");
+}
+
 TEST_OF(fresh, without_any_all_places_are_named)
 {
 	char why[512];
@@ -377,21 +404,40 @@ TEST_OF(fresh, no_token_goes_over_the_network_in_plain)
 static const struct exchange google_machine[] = {
 	{"GET", GOOGLE("metadata.google.internal"), FLAVOR, NULL, 0, 200, TOKEN_OF_MACHINE}, {0}};
 
-TEST_OF(fresh, google_is_asked_after_keys_and_a_token)
+TEST_OF(fresh, of_google_a_token_comes_first_then_its_keys_then_the_machine)
 {
 	google = true;
 	settings.first_url = "gs://b/k";
 	found(NULL, google_machine, "", "", "ya29.c", "the metadata server");
+	write_text(".aws/credentials",
+		   "[default]\naws_access_key_id=GOOGP\naws_secret_access_key=PS\n");
+	found(NULL, nothing_asked, "GOOGP", "PS", NULL, "profile 'default'");
+	setenv("AWS_ACCESS_KEY_ID", "GOOGE", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "ES", 1);
+	found(NULL, nothing_asked, "GOOGE", "ES", NULL, "the environment");
 	setenv("FOLDFS_TOKEN", "user", 1);
 	found(NULL, nothing_asked, "", "", "user", "FOLDFS_TOKEN");
+	found("default", nothing_asked, "GOOGP", "PS", NULL, "profile 'default'");
+	settings.first_url = "https://host/x";
+	found(NULL, nothing_asked, "GOOGE", "ES", NULL, "the environment");
+}
+
+TEST_OF(fresh, no_key_of_amazon_is_for_google)
+{
+	google = true;
 	write_text(".aws/credentials",
-		   "[default]\naws_access_key_id=PK\naws_secret_access_key=PS\n");
-	found(NULL, nothing_asked, "PK", "PS", NULL, "profile 'default'");
-	setenv("AWS_ACCESS_KEY_ID", "AK", 1);
-	setenv("AWS_SECRET_ACCESS_KEY", "SK", 1);
-	found(NULL, nothing_asked, "AK", "SK", NULL, "the environment");
-	setenv("AWS_SESSION_TOKEN", "of Amazon", 1);
-	found(NULL, nothing_asked, "PK", "PS", NULL, "profile 'default'");
+		   "[default]\naws_access_key_id=AKIA\naws_secret_access_key=PS\n");
+	setenv("AWS_ACCESS_KEY_ID", "AKIA", 1);
+	found(NULL, google_machine, "", "", "ya29.c", "the metadata server");
+	setenv("AWS_SECRET_ACCESS_KEY", "ES", 1);
+	found(NULL, google_machine, "", "", "ya29.c", "the metadata server");
+	fails("default", nothing_asked, -ENOKEY,
+	      "no credentials: the keys of profile 'default' are Amazon's");
+	setenv("AWS_PROFILE", "work", 1);
+	found(NULL, google_machine, "", "", "ya29.c", "the metadata server");
+	setenv("AWS_ACCESS_KEY_ID", "GOOGE", 1);
+	setenv("AWS_SESSION_TOKEN", "T", 1);
+	found(NULL, google_machine, "", "", "ya29.c", "the metadata server");
 }
 
 TEST_OF(fresh, a_token_of_googles_machine_ends_when_it_says)
@@ -419,8 +465,8 @@ TEST_OF(fresh, no_program_and_no_service_of_amazon_has_keys_for_google)
 	unsetenv("AWS_EC2_METADATA_DISABLED");
 	write_text(".aws/config", "[default]\ncredential_process = touch ran\nsso_session = s\n");
 	snprintf(why, sizeof(why),
-		 "no credentials: AWS_ACCESS_KEY_ID is not set, no keys of profile 'default' in "
-		 "%s/.aws/credentials and %s/.aws/config, FOLDFS_TOKEN is not set, the metadata "
+		 "no credentials: FOLDFS_TOKEN is not set, AWS_ACCESS_KEY_ID is not set, no keys "
+		 "of profile 'default' in %s/.aws/credentials and %s/.aws/config, the metadata "
 		 "server has no token: 404",
 		 aws_home, aws_home);
 	fails(NULL, elsewhere, -ENOKEY, why);

@@ -8,7 +8,9 @@
 #include "remote/url.h"
 #include "tests/unit/test.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool same_server(const char *a, const char *b)
 {
@@ -25,6 +27,12 @@ TEST(secrets_are_for_one_scheme_host_and_port)
 	assert_false(same_server("https://h/a", "http://h/a"));
 	assert_false(same_server("https://h/a", "https://h:8443/a"));
 	assert_false(same_server("https://h/a", "https://h.evil/a"));
+}
+
+static int keep_line(void *context, const char *line)
+{
+	snprintf(context, 64, "%s", line);
+	return 0;
 }
 
 static int new_bearer(const char *url)
@@ -52,6 +60,51 @@ TEST(tokens_go_in_plain_to_this_machine_only)
 	assert_int_equal(new_bearer("http://127.0.0.1.:80/a"), -EACCES);
 	assert_int_equal(new_bearer("http://[::127.0.0.1]/a"), -EACCES);
 	unsetenv("FOLDFS_TOKEN");
+}
+
+/* The token that is sent, or "none", or "refused". */
+static const char *sent(const char *url)
+{
+	static char text[64];
+	const struct remote_settings settings = {.first_url = url};
+	struct object_auth *auth = NULL;
+	int r = bearer_new(url, false, &settings, &auth, NULL);
+
+	snprintf(text, sizeof(text), r < 0 ? "refused" : "none");
+	if (r == 0) {
+		assert_int_equal(auth->ops->sign(auth, NULL, keep_line, text), 0);
+		auth->ops->free(auth);
+	}
+	return text;
+}
+
+TEST(what_is_around_a_token_is_no_part_of_it_and_what_is_empty_is_none)
+{
+	char file[] = "/tmp/test_open.XXXXXX";
+	int fd = mkstemp(file);
+
+	setenv("FOLDFS_TOKEN", " \tsecret\r\n", 1);
+	assert_string_equal(sent("https://h/a"), "Authorization: Bearer secret");
+	setenv("FOLDFS_TOKEN", "two words", 1);
+	assert_string_equal(sent("https://h/a"), "refused");
+	setenv("FOLDFS_TOKEN", "two\nlines", 1);
+	assert_string_equal(sent("https://h/a"), "refused");
+	setenv("FOLDFS_TOKEN", "\r\n", 1);
+	assert_string_equal(sent("https://h/a"), "none");
+	setenv("FOLDFS_TOKEN_FILE", file, 1);
+	assert_string_equal(sent("https://h/a"), "none");
+	assert_true(write(fd, "\r\n \n", 4) == 4);
+	assert_string_equal(sent("https://h/a"), "none");
+	assert_string_equal(sent("http://h/a"), "none"); /* and not refused */
+	assert_true(write(fd, " of-file \r\nmore\n", 16) == 16);
+	assert_string_equal(sent("https://h/a"), "Authorization: Bearer of-file");
+	setenv("HF_TOKEN", "\n", 1);
+	assert_string_equal(sent("https://huggingface.co/a"), "Authorization: Bearer of-file");
+	unsetenv("HF_TOKEN");
+	unsetenv("FOLDFS_TOKEN");
+	unsetenv("FOLDFS_TOKEN_FILE");
+	close(fd);
+	unlink(file);
 }
 
 static int new_bearer_after(const char *first, const char *url)

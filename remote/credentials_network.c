@@ -4,6 +4,7 @@
 #include "remote/answer.h"
 #include "remote/credentials_place.h"
 #include "remote/environment.h"
+#include "remote/s3_url.h"
 #include "remote/token.h"
 #include "remote/url.h"
 #include <errno.h>
@@ -63,14 +64,17 @@ static int read_token(const char *path, char **ret, struct err *err)
 static int add_sts_url(const struct credentials_ask *ask, struct buf *ret)
 {
 	const char *url = environment_get("AWS_ENDPOINT_URL_STS");
+	const char *region = ask->region ? ask->region : "us-east-1";
+	bool fips = environment_is_true("AWS_USE_FIPS_ENDPOINT");
 
 	if (!url)
 		url = environment_get("AWS_ENDPOINT_URL");
 	if (url && !environment_is_true("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"))
 		return buf_adds(ret, url);
-	return ask->region ? buf_addf(ret, "https://sts.%s.amazonaws.com%s/", ask->region,
-				      strncmp(ask->region, "cn-", 3) == 0 ? ".cn" : "")
-			   : buf_adds(ret, "https://sts.amazonaws.com/");
+	if (!ask->region && !fips)
+		return buf_adds(ret, "https://sts.amazonaws.com/");
+	return buf_addf(ret, "https://sts%s.%s.%s/", fips ? "-fips" : "", region,
+			s3_domain(region));
 }
 
 static int add_role_body(const char *role, const char *session, const char *token, struct buf *ret)

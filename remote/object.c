@@ -237,6 +237,8 @@ static struct http_verdict take_auth_refusal(struct object_read *read,
 
 	if (read->refusals++ == BOUND_REFUSALS)
 		return fail_read(read, rule->error);
+	if (read->turn != read->object->turn) /* it was sent before */
+		return (struct http_verdict){.again = true};
 	if (read->redirected) {
 		forget_redirect(read);
 		return (struct http_verdict){.again = true};

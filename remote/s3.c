@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#define MOVES 2 /* between regions, at most: an endpoint of one region sends requests back */
+#define MOVES 3 /* at most: an endpoint of one region sends requests for others back */
 
 struct s3_auth {
 	struct object_auth auth; /* first */
@@ -20,7 +20,8 @@ struct s3_auth {
 	char *endpoint;	    /* NULL: Amazon's */
 	char *asked_region; /* NULL: the user did not name one */
 	unsigned moves;
-	char *region; /* like auth.url, used by the calling thread only */
+	char *region;	       /* like auth.url, used by the calling thread only */
+	struct s3_place place; /* of these */
 };
 
 static struct s3_auth *s3_of(struct object_auth *auth)
@@ -62,13 +63,39 @@ static const char *region_of(const struct remote_settings *settings, const struc
 	return region ? region : profile_get(profile, "region");
 }
 
+/* A variable, or otherwise the profile. */
+static bool is_wanted(const char *variable, const struct profile *profile, const char *name)
+{
+	const char *value = environment_get(variable);
+
+	if (!value)
+		value = profile_get(profile, name);
+	return value && strcasecmp(value, "true") == 0;
+}
+
+static enum s3_style style_of(const struct profile *profile)
+{
+	const char *style = profile_get(profile, "s3.addressing_style");
+
+	if (!style)
+		return S3_AUTO;
+	return strcmp(style, "virtual") == 0 ? S3_VIRTUAL
+	       : strcmp(style, "path") == 0  ? S3_PATH
+					     : S3_AUTO;
+}
+
 static int find_amazon(struct s3_auth *s3, struct err *err)
 {
 	SCOPE(profile_release) struct profile *profile = NULL;
 	int r = profile_open(s3->settings->profile, &profile, err);
 
-	if (r == 0)
-		r = copy_text(endpoint_of(s3->settings, profile), &s3->endpoint);
+	if (r < 0)
+		return r;
+	s3->place.style = style_of(profile);
+	s3->place.fips = is_wanted("AWS_USE_FIPS_ENDPOINT", profile, "use_fips_endpoint");
+	s3->place.dualstack =
+		is_wanted("AWS_USE_DUALSTACK_ENDPOINT", profile, "use_dualstack_endpoint");
+	r = copy_text(endpoint_of(s3->settings, profile), &s3->endpoint);
 	if (r == 0)
 		r = copy_text(region_of(s3->settings, profile), &s3->asked_region);
 	return r;
@@ -87,22 +114,30 @@ static int find_place(struct s3_auth *s3, const char *name, struct err *err)
 		r = copy_text(s3->settings->region, &s3->asked_region);
 	if (r == 0)
 		r = copy_text(s3->asked_region ? s3->asked_region : usual, &s3->region);
-	return r < 0 ? r : s3_url(name, s3->endpoint, s3->region, &s3->auth.url, err);
+	s3->place.endpoint = s3->endpoint;
+	s3->place.region = s3->region;
+	return r < 0 ? r : s3_url(name, &s3->place, &s3->auth.url, err);
 }
 
-/* Moves to the region that a server named. */
-static int move(struct s3_auth *s3, const char *region, struct err *err)
+/* Moves to the region, or to the style, that a server wants. */
+static int move(struct s3_auth *s3, const struct s3_refusal *refusal, struct err *err)
 {
-	SCOPE_FREE char *new_region = strdup(region);
+	SCOPE_FREE char *region = strdup(refusal->region ? refusal->region : s3->region);
+	struct s3_place place = s3->place;
 	char *url;
-	int r = new_region ? s3_url(s3->name, s3->endpoint, region, &url, err) : -ENOMEM;
+	int r;
 
+	place.region = region;
+	if (refusal->kind == S3_OTHER_STYLE)
+		place.style = S3_VIRTUAL;
+	r = region ? s3_url(s3->name, &place, &url, err) : -ENOMEM;
 	if (r < 0)
 		return r;
 	free(s3->auth.url);
 	free(s3->region);
 	s3->auth.url = url;
-	s3->region = steal_ptr(&new_region);
+	s3->region = steal_ptr(&region);
+	s3->place = place;
 	return 0;
 }
 
@@ -166,10 +201,10 @@ static int s3_auth_refused(struct object_auth *auth, const struct object_answer 
 
 	if (r < 0)
 		return r;
-	if (refusal.kind == S3_OTHER_REGION && strcmp(refusal.region, s3->region) == 0)
-		return 0; /* the request was sent before the move */
-	if (refusal.kind == S3_OTHER_REGION && s3->moves++ < MOVES)
-		return move(s3, refusal.region, err);
+	if ((refusal.kind == S3_OTHER_REGION ||
+	     (refusal.kind == S3_OTHER_STYLE && s3->place.style != S3_VIRTUAL)) &&
+	    s3->moves++ < MOVES)
+		return move(s3, &refusal, err);
 	return s3_keys_refused(s3->keys, &refusal, err);
 }
 

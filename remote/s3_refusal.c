@@ -5,11 +5,19 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 static bool is(const struct s3_refusal *refusal, const char *code)
 {
 	return refusal->code && strcmp(refusal->code, code) == 0;
+}
+
+static bool is_any(const struct s3_refusal *refusal, const char *const *codes)
+{
+	while (*codes && !is(refusal, *codes))
+		codes++;
+	return *codes;
 }
 
 /* A header or the body names it. */
@@ -28,7 +36,18 @@ static int read_region(const struct object_answer *answer, char **ret)
 
 int s3_refusal_read(const struct object_answer *answer, struct s3_refusal *ret)
 {
-	bool elsewhere, ended;
+	static const char *const ended[] = {"ExpiredToken",
+					    "ExpiredTokenException",
+					    "TokenRefreshRequired",
+					    "InvalidToken",
+					    "InvalidTokenId", /* MinIO */
+					    NULL};
+	static const char *const styles[] = {"SecondLevelDomainForbidden", /* Alibaba OSS */
+					     "PathStyleDomainForbidden",   /* Tencent COS */
+					     "VirtualHostDomainRequired",  /* Huawei OBS */
+					     "InvalidPathAccess",	   /* Volcengine TOS */
+					     NULL};
+	bool elsewhere;
 	int r = answer_xml(answer->body, "Code", &ret->code);
 
 	ret->answer = answer;
@@ -36,13 +55,14 @@ int s3_refusal_read(const struct object_answer *answer, struct s3_refusal *ret)
 		r = answer_xml(answer->body, "Message", &ret->message);
 	elsewhere = answer->status == 301 || answer->status == 307 ||
 		    is(ret, "AuthorizationHeaderMalformed");
-	ended = is(ret, "ExpiredToken") || is(ret, "ExpiredTokenException") ||
-		is(ret, "TokenRefreshRequired");
 	if (r >= 0 && elsewhere)
 		r = read_region(answer, &ret->region);
 	if (r < 0)
 		return r;
-	ret->kind = ret->region ? S3_OTHER_REGION : ended ? S3_ENDED : S3_OTHER;
+	ret->kind = ret->region		  ? S3_OTHER_REGION
+		    : is_any(ret, styles) ? S3_OTHER_STYLE
+		    : is_any(ret, ended)  ? S3_ENDED
+					  : S3_OTHER;
 	return 0;
 }
 
@@ -71,12 +91,25 @@ static int say_skew(const struct s3_refusal *refusal, struct err *err)
 		       llabs(behind), behind < 0 ? "ahead of" : "behind");
 }
 
+/* What S3 says beyond its code. */
+static const char *words_of(const struct s3_refusal *refusal)
+{
+	const char *words = refusal->message;
+
+	return words && strcasecmp(words, "access denied") != 0 &&
+			       strcasecmp(words, "access denied.") != 0
+		       ? words
+		       : "";
+}
+
 static int say_denied(const struct s3_refusal *refusal, const char *source,
 		      const char *unsigned_because, const char *needs, struct err *err)
 {
+	const char *words = words_of(refusal), *says = *words ? "; the server says: " : "";
+
 	if (!*source)
-		return err_set(err, -EACCES, "access denied (%u); %s", refusal->answer->status,
-			       unsigned_because);
+		return err_set(err, -EACCES, "access denied (%u); %s%s%.200s",
+			       refusal->answer->status, unsigned_because, says, words);
 	if (is(refusal, "InvalidAccessKeyId"))
 		return err_set(err, -EACCES,
 			       "the server does not know the access key of %s: other credentials "
@@ -86,9 +119,10 @@ static int say_denied(const struct s3_refusal *refusal, const char *source,
 		return err_set(err, -EACCES,
 			       "the secret key of %s does not belong to its access key", source);
 	return err_set(err, -EACCES,
-		       "access denied (%u %s) to the credentials of %s: they need %s, or there is "
-		       "no such object",
-		       refusal->answer->status, refusal->code ? refusal->code : "", source, needs);
+		       "access denied (%u %.64s) to the credentials of %s: they need %s, or there "
+		       "is no such object%s%.200s",
+		       refusal->answer->status, refusal->code ? refusal->code : "", source, needs,
+		       says, words);
 }
 
 int s3_refusal_say(const struct s3_refusal *refusal, const char *source,

@@ -7,6 +7,7 @@
 enum s3_refusal_kind {
 	S3_OTHER,
 	S3_OTHER_REGION, /* the bucket is in `region` */
+	S3_OTHER_STYLE,	 /* the bucket is to be part of the host's name */
 	S3_ENDED,	 /* the session of the credentials has ended */
 };
 

@@ -142,6 +142,17 @@ bool url_is_below(const struct url *url, const char *domain)
 	       (url->name == tail || at[-1] == '.');
 }
 
+bool url_has_address(const char *text)
+{
+	struct url url SCOPE(url_release) = {0};
+	struct in_addr address;
+
+	if (url_parse(text, &url) < 0)
+		return false;
+	url.host[url.name] = '\0';
+	return *url.host == '[' || inet_pton(AF_INET, url.host, &address) == 1;
+}
+
 bool url_is_here(const struct url *url)
 {
 	SCOPE_FREE char *name = strndup(url->host, url->name);

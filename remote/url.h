@@ -32,6 +32,8 @@ bool url_same_server(const struct url *a, const struct url *b);
 bool url_is_at(const struct url *url, const char *host);
 /* Whether its host is this domain, or is in it. */
 bool url_is_below(const struct url *url, const char *domain);
+/* Whether a URL's host is an address, and no name. */
+bool url_has_address(const char *text);
 /* Whether it leads to this machine itself: localhost, 127.0.0.0/8 or [::1]. */
 bool url_is_here(const struct url *url);
 

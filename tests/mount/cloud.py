@@ -24,8 +24,11 @@ STS = """<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Cr
 
 class Refused(Exception):
     def __init__(self, status, code, more=""):
-        self.status = status
-        self.body = f"<Error><Code>{code}</Code><Message>no</Message>{more}</Error>".encode()
+        self.status, self.code, self.more = status, code, more
+
+    def body(self, words="no"):
+        return (f"<Error><Code>{self.code}</Code><Message>{words}</Message>{self.more}</Error>"
+                .encode())
 
 
 class Cloud:
@@ -39,6 +42,8 @@ class Cloud:
         self.life, self.down = 3600, False
         self.refused = self.failed = 0  # requests for objects; for keys while down
         self.pages = 0  # of listings
+        self.words = "Access Denied"  # of refusals
+        self.virtual = False  # buckets are in front of localhost, and nowhere else
         self.lock = threading.Lock()
 
     def session(self):
@@ -145,7 +150,14 @@ class Handler(answers.Handler):
         right = (form["Action"], form["RoleArn"], form["WebIdentityToken"]) == (
             "AssumeRoleWithWebIdentity", Cloud.ROLE, Cloud.IDENTITY)
         self.answer(*((200, STS.format(*keys, until).encode()) if right else
-                      (400, Refused(400, "InvalidIdentityToken").body)))
+                      (400, Refused(400, "InvalidIdentityToken").body())))
+
+    def name_of(self, path):
+        """What an object is called: /BUCKET/KEY, or its beginning. Raises Refused."""
+        bucket, dot, _ = self.headers["Host"].partition(".localhost")
+        if self.given.virtual and not dot:
+            raise Refused(403, "SecondLevelDomainForbidden")
+        return f"/{bucket}{path}" if dot else path
 
     def listing(self):
         """Of a bucket: ListObjectsV2, two keys a page."""
@@ -153,8 +165,9 @@ class Handler(answers.Handler):
         query = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
         try:
             self.given.check("GET", path, self.headers, query)
+            path = self.name_of(path)
         except Refused as refused:
-            self.answer(refused.status, refused.body)
+            self.answer(refused.status, refused.body(self.given.words))
             return
         keys = sorted(urllib.parse.unquote(name[len(path):]) for name in self.given.objects
                       if name.startswith(path))
@@ -171,13 +184,14 @@ class Handler(answers.Handler):
     def object(self):
         try:
             self.given.check("GET", self.path, self.headers, {})
-            if self.path not in self.given.objects:
+            name = self.name_of(self.path)
+            if name not in self.given.objects:
                 raise Refused(404, "NoSuchKey")
         except Refused as refused:
             self.given.refused += 1
-            self.answer(refused.status, refused.body)
+            self.answer(refused.status, refused.body(self.given.words))
             return
-        self.answer_range(self.given.objects[self.path])
+        self.answer_range(self.given.objects[name])
 
     def do_GET(self):
         if self.path.startswith("/latest/"):

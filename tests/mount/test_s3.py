@@ -401,6 +401,27 @@ def test_the_region_that_a_server_names_is_believed(data, monkeypatch):
     assert data.refused >= 1
 
 
+@pytest.mark.parametrize("how", ["the profile says so", "the server wants it"])
+def test_a_bucket_may_be_part_of_the_name_of_any_server(data, monkeypatch, mount, home, how):
+    set_metadata(data, monkeypatch)
+    data.virtual = True
+    if how == "the profile says so":
+        (home / ".aws/config").write_text("[default]\ns3 =\n  addressing_style = virtual\n")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", data.url.replace("127.0.0.1", "localhost"))
+    for name in PACK, f"s3://{BUCKET}/sm*.lmdb":
+        mounted = mount(name)
+        reads_right(mounted.path, data, files_of(data)[:1])
+        mounted.close()
+    assert data.refused > 0 or how == "the profile says so"
+
+
+def test_what_a_server_says_of_a_refusal_is_said(data):
+    data.words = "no policy of the bucket allows this"
+    assert failed(FOLDPACK, "info", "--anonymous", PACK) == (
+        f"foldpack: {PACK}: access denied (403); --anonymous asks without credentials; the server "
+        "says: no policy of the bucket allows this\n")
+
+
 def test_a_profile_that_is_not_there_is_an_error(data, home):
     assert failed(FOLDPACK, "info", "--profile=nobody", PACK) == (
         f"foldpack: {PACK}: there is no profile 'nobody' in {home}/.aws/credentials and "

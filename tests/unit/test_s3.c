@@ -176,6 +176,51 @@ TEST_OF(fresh, options_count_more_than_the_environment_and_that_more_than_the_pr
 	is_at(&set, "http://o/photos/a%20b");
 }
 
+TEST_OF(fresh, a_profile_says_how_buckets_are_addressed)
+{
+	const struct remote_settings set = {.endpoint = "http://e"}, unset = {0};
+
+	write_text(".aws/config", "[default]\ns3 =\n  addressing_style = virtual\n");
+	is_at(&set, "http://photos.e/a%20b");
+	write_text(".aws/config", "[default]\ns3 =\n  addressing_style = path\n");
+	is_at(&set, "http://e/photos/a%20b");
+	is_at(&unset, "https://s3.us-east-1.amazonaws.com/photos/a%20b");
+	write_text(".aws/config",
+		   "[default]\ns3 =\n  addressing_style = auto\n"
+		   "use_fips_endpoint = true\nuse_dualstack_endpoint=true\n");
+	is_at(&set, "http://e/photos/a%20b");
+	is_at(&unset, "https://photos.s3-fips.dualstack.us-east-1.amazonaws.com/a%20b");
+	setenv("AWS_USE_FIPS_ENDPOINT", "false", 1);
+	setenv("AWS_USE_DUALSTACK_ENDPOINT", "TRUE", 1);
+	is_at(&unset, "https://photos.s3.dualstack.us-east-1.amazonaws.com/a%20b");
+}
+
+TEST_OF(fresh, a_server_that_wants_the_bucket_in_its_name_is_asked_so)
+{
+	static const char *const codes[] = {"SecondLevelDomainForbidden",
+					    "PathStyleDomainForbidden", "VirtualHostDomainRequired",
+					    "InvalidPathAccess"};
+	const struct remote_settings settings = {.endpoint = "https://host:8443", .region = "r"};
+
+	set_static();
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		struct object_auth *auth = opened(&settings);
+		char body[256];
+
+		snprintf(body, sizeof(body),
+			 "<Error><Code>%s</Code><Message>Use virtual hosts.</Message></Error>",
+			 codes[i]);
+		refreshed(auth, 0, "");
+		refused(auth, 403, "", body, 0, "");
+		assert_string_equal(auth->url, "https://photos.host:8443/a%20b");
+		assert_non_null(strstr(signed_as(auth), "/r/s3/aws4_request"));
+		snprintf(sent.data, sent.len, "the server refuses: 403 %s Use virtual hosts.",
+			 codes[i]);
+		refused(auth, 403, "", body, -EIO, sent.data);
+		auth->ops->free(auth);
+	}
+}
+
 TEST_OF(fresh, a_server_that_names_the_region_is_asked_again_there)
 {
 	const struct remote_settings settings = {0};
@@ -191,8 +236,7 @@ TEST_OF(fresh, a_server_that_names_the_region_is_asked_again_there)
 		"Error>",
 		0, "");
 	assert_string_equal(auth->url, "https://photos.s3.eu-west-2.amazonaws.com/a%20b");
-	/* This one was sent before. */
-	refused(auth, 301, "x-amz-bucket-region: eu-west-2\r\n", "", 0, "");
+	refused(auth, 301, "x-amz-bucket-region: eu-west-3\r\n", "", 0, "");
 	refused(auth, 301, "x-amz-bucket-region: eu-west-1\r\n", "", -EIO,
 		"the bucket is in the region 'eu-west-1', which this endpoint does not serve");
 	auth->ops->free(auth);
@@ -347,7 +391,8 @@ TEST_OF(auth, each_refusal_has_its_sentence)
 	} table[] = {
 		{403, "AccessDenied", -EACCES,
 		 "access denied (403 AccessDenied) to the credentials of the environment: they "
-		 "need s3:GetObject, or there is no such object"},
+		 "need s3:GetObject, or there is no such object; the server says: the words of "
+		 "the server"},
 		{403, "InvalidAccessKeyId", -EACCES,
 		 "the server does not know the access key of the environment: other credentials "
 		 "(--profile), or another server (--endpoint)?"},

@@ -35,14 +35,37 @@ static char *trimmed(char *text)
 	return text;
 }
 
+/* Where a comment begins. `quotes`: not between quotes, as commands have them. Returns its '#' or
+ * ';', or the end; NULL: quotes are left open. */
+static char *find_comment(char *text, bool quotes)
+{
+	char open = '\0', *c;
+
+	for (c = text; *c; c++) {
+		if (open || (quotes && (*c == '"' || *c == '\'')))
+			open = open == *c ? '\0' : open ? open : *c;
+		else if ((*c == '#' || *c == ';') && (c == text || isspace((unsigned char)c[-1])))
+			break;
+	}
+	return open ? NULL : c;
+}
+
 static void cut_comment(char *text)
 {
-	for (char *c = text; *c; c++) {
-		if ((*c == '#' || *c == ';') && (c == text || isspace((unsigned char)c[-1]))) {
-			*c = '\0';
-			return;
-		}
-	}
+	char *at = find_comment(text, true);
+
+	*(at ? at : find_comment(text, false)) = '\0';
+}
+
+/* [profile "with space"] */
+static void unquote(char *section)
+{
+	char *first = strpbrk(section, "\"'"), *last = section + strlen(section) - 1;
+
+	if (!first || first == last || *first != *last)
+		return;
+	*last = '\0';
+	memmove(first, first + 1, strlen(first));
 }
 
 /* Reads one line. `at` carries on from line to line: the section, and the name that indented lines
@@ -57,7 +80,9 @@ static int parse_line(struct ini *ini, char *line, struct ini_entry *at)
 	end = line + strlen(line);
 	if (*line == '[' && end[-1] == ']') {
 		end[-1] = '\0';
-		*at = (struct ini_entry){.section = trimmed(line + 1), .value = ""};
+		line = trimmed(line + 1);
+		unquote(line);
+		*at = (struct ini_entry){.section = line, .value = ""};
 		return buf_add(&ini->entries, at, sizeof(*at));
 	}
 	equals = strchr(line, '=');

@@ -5,7 +5,8 @@
  *	s3 =
  *	  addressing_style = path	profile here / s3.addressing_style
  *
- * A line that begins with # or ; is a comment, and so is what follows a space and one of these. If
+ * A line that begins with # or ; is a comment, and so is what follows a space and one of these, but
+ * not between quotes. The name of a section may end with a part in quotes, which are left out. If
  * a name is given twice, the last counts. All other lines are skipped, as these tools do. */
 #pragma once
 

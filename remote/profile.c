@@ -23,14 +23,14 @@ static char *joined(const char *a, const char *between, const char *b)
 	return asprintf(&text, "%s%s%s", a, between, b) < 0 ? NULL : text;
 }
 
-/* The path of one of the two files. The caller frees it. */
+/* The path of one of the two files; "": without a home, there is none. The caller frees it. */
 static char *file_path(const char *variable, const char *name)
 {
-	const char *path = environment_get(variable), *home = getenv("HOME");
+	const char *path = environment_get(variable), *home = environment_get("HOME");
 
 	if (path && strncmp(path, "~/", 2) != 0)
 		return strdup(path);
-	return joined(home ? home : "", "/", path ? path + 2 : name);
+	return home ? joined(home, "/", path ? path + 2 : name) : strdup("");
 }
 
 static int open_files(struct profile *profile, struct err *err)
@@ -41,7 +41,9 @@ static int open_files(struct profile *profile, struct err *err)
 
 	if (!credentials || !config)
 		return -ENOMEM;
-	profile->files = joined(credentials, " and ", config);
+	profile->files = *credentials && *config   ? joined(credentials, " and ", config)
+			 : *credentials || *config ? strdup(*credentials ? credentials : config)
+						   : strdup("any file, as HOME is not set");
 	if (!profile->files)
 		return -ENOMEM;
 	r = ini_open(credentials, &profile->credentials, err);

@@ -44,6 +44,54 @@ TEST(a_profile_that_is_named_must_be_there)
 	assert_null(profile);
 }
 
+TEST(without_a_home_there_are_no_files)
+{
+	struct profile *profile;
+	struct err err = {0};
+
+	unsetenv("HOME");
+	profile = opened(NULL);
+	assert_null(profile_get(profile, "region"));
+	profile_free(profile);
+	profile = NULL;
+	setenv("AWS_CONFIG_FILE", "~/.aws/config", 1);
+	assert_int_equal(profile_open("here", &profile, &err), -ENOENT);
+	assert_string_equal(err.text, "there is no profile 'here' in any file, as HOME is not set");
+	setenv("AWS_CONFIG_FILE", ".aws/config", 1);
+	profile_free(opened("here"));
+	unsetenv("AWS_CONFIG_FILE");
+	setenv("HOME", aws_home, 1);
+}
+
+static void has(const char *name, const char *of, const char *expected)
+{
+	struct profile *profile = opened(name);
+
+	assert_string_equal(profile_get(profile, of), expected);
+	profile_free(profile);
+}
+
+TEST(what_is_between_quotes_is_no_comment)
+{
+	write_text(".aws/config",
+		   "[profile q]\n"
+		   "credential_process = sh -c 'a ; b # c' \"d ' ; e\" # f\n"
+		   "apostrophe = it's # a comment\n"
+		   "plain = a ; b\n"
+		   "[profile \"with space\"] # g\n"
+		   "region = here\n"
+		   "[profile 'it']\n"
+		   "region = there\n"
+		   "[profile o'brien]\n"
+		   "region = nowhere\n");
+	has("q", "credential_process", "sh -c 'a ; b # c' \"d ' ; e\"");
+	has("q", "apostrophe", "it's");
+	has("q", "plain", "a");
+	has("with space", "region", "here");
+	has("it", "region", "there");
+	has("o'brien", "region", "nowhere");
+}
+
 TEST(values_are_read_as_the_tools_write_them)
 {
 	struct profile *profile;

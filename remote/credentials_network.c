@@ -299,13 +299,16 @@ static int ask_machine(const struct credentials_ask *ask, const char *method, co
 		       const char *header, struct buf *ret, struct err *err)
 {
 	const char *base = environment_get("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+	const char *mode = environment_get("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE");
 	const char *const headers[] = {header, NULL};
 	SCOPE(buf_release) struct buf url = BUF_INIT;
 	size_t len;
 	unsigned status;
 	int r;
 
-	base = base ? base : "http://169.254.169.254";
+	if (!base)
+		base = mode && strcasecmp(mode, "IPv6") == 0 ? "http://[fd00:ec2::254]"
+							     : "http://169.254.169.254";
 	len = strlen(base);
 	if (buf_addf(&url, "%.*s/latest/%s", (int)(len - (base[len - 1] == '/')), base, path) < 0)
 		return -ENOMEM;

@@ -26,6 +26,7 @@
 #if LIBCURL_VERSION_NUM < 0x075500
 #define CURLOPT_PROTOCOLS_STR ((CURLoption)(CURLOPTTYPE_OBJECTPOINT + 318))
 #endif
+#define CURLE_TOO_LONG_LINE   100 /* CURLE_TOO_LARGE, since 8.6 */
 #define CURL_PROTOCOLS_NUMBER ((CURLoption)(CURLOPTTYPE_LONG + 181)) /* deprecated since 7.85 */
 
 #define CURL_FUNCTIONS(f)                                                                          \

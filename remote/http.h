@@ -43,6 +43,7 @@ enum http_end {
 	HTTP_NO_NAME,  /* the address of the host is not found */
 	HTTP_NO_CONNECTION,
 	HTTP_NO_PROXY,	/* the proxy wants other credentials */
+	HTTP_FORBIDDEN, /* the proxy does not allow this server */
 	HTTP_NO_TUNNEL, /* the proxy connects nobody with a server */
 	HTTP_NO_TLS,
 	HTTP_OLD_TLS,

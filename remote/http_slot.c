@@ -147,12 +147,14 @@ static enum http_end end_of_connection(const struct http_slot *slot)
 	long status = 0;
 
 	slot->curl->easy_getinfo(slot->easy, CURLINFO_HTTP_CONNECTCODE, &status);
-	if (status == 401 || status == 403 || status == 407)
+	if (status == 401 || status == 407)
 		return HTTP_NO_PROXY;
+	if (status == 403)
+		return HTTP_FORBIDDEN;
 	return status == 400 || status == 405 || status == 501 ? HTTP_NO_TUNNEL : HTTP_BROKEN;
 }
 
-/* A single line of over 100 KiB has the same code. */
+/* Before libcurl 8.6, a single line of over 100 KiB has the same code. */
 static enum http_end end_of_memory(const struct http_slot *slot)
 {
 	curl_off_t begun = 0;
@@ -163,7 +165,7 @@ static enum http_end end_of_memory(const struct http_slot *slot)
 
 static enum http_end end_of(const struct http_slot *slot, CURLcode code)
 {
-	switch (code) {
+	switch ((int)code) {
 	case CURLE_OK:
 		return HTTP_ANSWERED;
 	case CURLE_WRITE_ERROR:
@@ -192,6 +194,8 @@ static enum http_end end_of(const struct http_slot *slot, CURLcode code)
 		return HTTP_IMPOSSIBLE;
 	case CURLE_OUT_OF_MEMORY:
 		return end_of_memory(slot);
+	case CURLE_TOO_LONG_LINE:
+		return HTTP_FLOODED;
 	default:
 		return end_of_connection(slot);
 	}

@@ -56,6 +56,9 @@ static const struct retry_rule ends[HTTP_ENDS] = {
 	[HTTP_NO_NAME] = {RETRY_AGAIN, false, -EIO, "the address of the server is not found"},
 	[HTTP_NO_CONNECTION] = {RETRY_AGAIN, false, -EIO, "the server does not answer"},
 	[HTTP_NO_PROXY] = {RETRY_NEVER, false, -EACCES, NO_PROXY},
+	[HTTP_FORBIDDEN] = {RETRY_NEVER, false, -EACCES,
+			    "the proxy that https_proxy names does not allow this server (403); "
+			    "no_proxy names those that are asked without it"},
 	[HTTP_NO_TUNNEL] = {RETRY_NEVER, false, -EPROTO,
 			    "the proxy that https_proxy names connects nobody with a server of "
 			    "https"},

@@ -650,6 +650,14 @@ def test_a_proxy_that_wants_a_password_is_said(sender):
         assert "http://USER:PASSWORD@HOST" in run(FOLDPACK, "info", url, env=env, status=1).err
 
 
+def test_a_proxy_that_does_not_allow_a_server_is_said(sender):
+    """No password helps."""
+    proxy = sender(lambda: [b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"])
+    err = run(FOLDPACK, "info", "https://192.0.2.1/x", env={**os.environ, "https_proxy": proxy.url},
+              status=1).err
+    assert "does not allow this server (403); no_proxy" in err and "PASSWORD" not in err
+
+
 @pytest.mark.parametrize("status", [400, 405, 501])
 def test_a_proxy_that_only_fetches_is_said(sender, status):
     """As nginx, which has no CONNECT."""

@@ -538,6 +538,18 @@ TEST_OF(fresh, a_machine_has_a_role)
 	credentials_release(&keys);
 }
 
+TEST_OF(fresh, a_machine_may_be_asked_by_ipv6)
+{
+	static const struct exchange ipv6[] = {
+		{"PUT", "http://[fd00:ec2::254]/latest/api/token", TTL, NULL, 0, 403, ""}, {0}};
+	struct credentials keys = {0};
+	struct err err;
+
+	unsetenv("AWS_EC2_METADATA_DISABLED");
+	setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv6", 1);
+	assert_int_equal(find(NULL, NULL, ipv6, &keys, &err), -ENOKEY);
+}
+
 TEST_OF(fresh, a_machine_elsewhere_has_no_metadata)
 {
 	static const struct exchange elsewhere[] = {

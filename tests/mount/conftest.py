@@ -181,13 +181,13 @@ def device_for_users(session_dir, pytestconfig):
     try:
         found = os.stat("/dev/fuse")
     except FileNotFoundError:
-        foldfs.cannot_mount("no /dev/fuse")
+        foldfs.lacks("no /dev/fuse")
     if found.st_mode & 0o666 == 0o666:
         yield
         return
     if not pytestconfig.alone_with_mounts:
-        foldfs.cannot_mount(f"/dev/fuse has mode {stat.S_IMODE(found.st_mode):o}, and there is no "
-                            "place to make another that others would not see")
+        foldfs.lacks(f"/dev/fuse has mode {stat.S_IMODE(found.st_mode):o}, and there is no place "
+                     "to make another that others would not see")
     devices = session_dir / "devices"
     devices.mkdir()
     foldfs.run("mount", "-t", "tmpfs", "none", devices)  # /tmp may be mounted without devices

@@ -67,8 +67,9 @@ def needs(*programs):
     return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
 
 
-def cannot_mount(reason):
-    """Skips, but where a run without mounts would be worth nothing (.ci/run)."""
+def lacks(reason):
+    """Skips where there is no mount, or no server, but not where a run without these would be worth
+    nothing (.ci/run)."""
     if os.environ.get("FOLDFS_TEST_MOUNTS") == "required":
         pytest.fail(reason)
     pytest.skip(reason)
@@ -278,7 +279,7 @@ class Mount:
 
     def start(self):
         if self.uid is None and not os.access("/dev/fuse", os.R_OK | os.W_OK):
-            cannot_mount("/dev/fuse is missing, or not for this user")
+            lacks("/dev/fuse is missing, or not for this user")
         if self.foreground:
             self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE)
             self.daemon = self.process.pid

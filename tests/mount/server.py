@@ -57,11 +57,11 @@ http {{
 
 
 def module_lines():
-    """Of nginx with Lua; skips where they are not installed, or nobody could read from it."""
+    """Of nginx with Lua, where they are installed."""
     for place in PLACES:
         if all((place / name).exists() for name in MODULES) and foldfs.find_program("nginx"):
             return "\n".join(f"load_module {place / name};" for name in MODULES)
-    pytest.skip("not installed: nginx with the Lua module (nginx-light, libnginx-mod-http-lua)")
+    foldfs.lacks("not installed: nginx with the Lua module (nginx-light, libnginx-mod-http-lua)")
 
 
 def free_port():

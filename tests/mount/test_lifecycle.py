@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import foldfs
+import server
 from foldfs import FOLDFS, PATIENCE, SOMEBODY, as_user, is_mounted, is_root, needs, run
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
@@ -1052,12 +1053,14 @@ def test_a_daemon_that_dies_while_it_starts_is_told_of(small, place):
     assert done.returncode != 0 and done.err.startswith("foldfs: ")
 
 
-def test_tests_that_cannot_mount_fail_where_mounts_are_required(monkeypatch):
+@pytest.mark.parametrize("lacks", [lambda: foldfs.lacks("no /dev/fuse"), server.module_lines])
+def test_tests_without_a_mount_or_a_server_fail_where_these_are_required(monkeypatch, lacks):
     """As in .ci/run, which else would be green without having tried anything."""
     assert "FOLDFS_TEST_MOUNTS=required" in (foldfs.ROOT / ".ci/run").read_text()
+    monkeypatch.setattr(server, "PLACES", [])
     monkeypatch.delenv("FOLDFS_TEST_MOUNTS", raising=False)
     with pytest.raises(pytest.skip.Exception):
-        foldfs.cannot_mount("no /dev/fuse")
+        lacks()
     monkeypatch.setenv("FOLDFS_TEST_MOUNTS", "required")
     with pytest.raises(pytest.fail.Exception):
-        foldfs.cannot_mount("no /dev/fuse")
+        lacks()

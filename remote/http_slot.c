@@ -335,17 +335,6 @@ static void reset(struct http_slot *slot, uint64_t got)
 	slot->within = (size_t)got;
 }
 
-/* Seconds that an attempt may take in all, whatever comes: what libcurl counts as speed may be no
- * bytes of the body. */
-static long most_seconds(const struct http_transfer *transfer)
-{
-	uint64_t len = 0;
-
-	for (int i = 0; i < transfer->count; i++)
-		len += transfer->iov[i].iov_len;
-	return 3 * STALL_SECONDS + (long)((len - transfer->got) / HTTP_PACE);
-}
-
 int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM *multi,
 		   struct http_message *ret)
 {
@@ -363,7 +352,6 @@ int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM
 		return -ENOMEM;
 	set(slot->easy, CURLOPT_NETRC,
 	    (long)(message.netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED));
-	set(slot->easy, CURLOPT_TIMEOUT, most_seconds(transfer));
 	set(slot->easy, CURLOPT_NOPROXY, message.direct ? "*" : NULL);
 	set(slot->easy, CURLOPT_HTTPHEADER, slot->headers);
 	if (slot->curl->multi_add_handle(multi, slot->easy) != CURLM_OK)

@@ -519,13 +519,18 @@ def test_no_server_is_said(place):
     assert "is not found" in said and "; '--endpoint' names another" in said
 
 
+# An address that is late may be found by chance.
+SEVERAL = """for _ in 1 2 3 4; do "$0" info "$1" >/dev/null & all="$all $!"; done
+    for pid in $all; do wait $pid || exit; done"""
+
+
 @foldfs.is_root
 @foldfs.needs("unshare")
 @pytest.mark.parametrize("command", ["info", pytest.param("foldfs", marks=pytest.mark.slow)])
 def test_a_nameserver_that_says_nothing_keeps_no_name_from_being_found(small, place, point,
                                                                        command):
     pack = shutil.copy(small[1], place / "x.lmdb")
-    words = {"info": [FOLDPACK, "info", "{}"],
+    words = {"info": ["sh", "-c", SEVERAL, FOLDPACK, "{}"],
              "foldfs": [FOLDFS, "{}", point, "--", "diff", "-r", small[0], point]}[command]
     run("unshare", "--net", "--mount", sys.executable, foldfs.ROOT / "tests/mount/nameservers.py",
         pack, *words)
@@ -859,6 +864,29 @@ def test_packs_of_a_mount_are_redirected_each_by_itself(data, small, serve, moun
     run("diff", "-r", small[0], mounted / "other")
 
 
+@pytest.mark.usefixtures("no_authorities")
+@foldfs.needs("openssl")
+def test_no_redirect_leads_from_https_to_http(serve, place):
+    behind = serve()
+    for at in "first", "then":
+        (place / at).mkdir()
+    to_http = f'return ngx.redirect("{behind.url("x.lmdb")}")'
+    front = serve(tls=make_certificate(place / "first", "IP:127.0.0.1"), access=to_http)
+    trusted = f"--ca-file={place}/first/ca.crt"
+    assert "redirects to another kind of server: only https" in info(front, trusted, status=1).err
+    assert not behind.asked()
+    run(FOLDPACK, "info", trusted, serve(
+        access=f'return ngx.redirect("{front.url("x.lmdb")}")').url("x.lmdb"))
+    assert behind.asked()
+
+
+def test_a_redirect_to_what_refuses_is_not_followed_for_ever(serve):
+    behind = serve(access="return ngx.exit(403)")
+    front = serve(access=f'return ngx.redirect("{behind.url("x.lmdb")}?link=" .. n)')
+    assert "the server does not allow it (403)" in info(front, status=1).err
+    assert len(behind.asked()) <= 8 and len(front.asked()) <= 8
+
+
 @pytest.fixture
 def guarded(serve):
     return serve(access="""
@@ -876,7 +904,7 @@ def test_a_token_opens_what_it_should(guarded):
     assert "the server refuses the token" in said and "wrong-token" not in said
 
 
-def test_a_token_is_read_from_a_file_again_when_it_was_refused(data, guarded, place):
+def test_a_token_is_the_first_line_of_a_file(guarded, place):
     token = place / "token"
     token.write_text("sesame\n")
     with_token(token, FOLDPACK, "info", guarded.url("x.lmdb"), name="FOLDFS_TOKEN_FILE")
@@ -953,6 +981,15 @@ def test_what_is_meant_for_this_machine_goes_through_no_proxy(data, guarded, ser
     run(FOLDPACK, "info", "http://192.0.2.1/x.lmdb", env={**env, "FOLDFS_TOKEN": ""})
     assert sent_to(proxy) == {"-"}
     assert proxy.asked()
+
+
+def test_a_proxy_is_asked_for_what_this_machine_redirects_to(serve):
+    proxy = serve()
+    front = serve(access='return ngx.redirect("http://192.0.2.1/x.lmdb")')
+    env = {**os.environ, "http_proxy": proxy.url(""), "no_proxy": ""}
+    run(FOLDPACK, "info", "--retry=0", front.url("x.lmdb"), env=env)
+    assert {asked[0] for asked in front.asked()} == {"302"}
+    assert {asked[0] for asked in proxy.asked()} == {"206"}
 
 
 def test_a_token_is_not_sent_in_the_clear():

@@ -9,6 +9,8 @@
 #include "tests/unit/aws_home.h"
 #include "tests/unit/test.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 
 #define KEYS "\"AccessKeyId\":\"AK\",\"SecretAccessKey\":\"SK\""
 
@@ -30,6 +32,8 @@ static int answer(const struct fetch *request, unsigned *ret_status, struct buf 
 	assert_non_null(exchange->url);
 	assert_string_equal(request->url, exchange->url);
 	assert_string_equal(request->method, exchange->method);
+	/* What gives keys to this machine alone is asked through no proxy. */
+	assert_int_equal(request->direct, strcmp(exchange->method, "POST") != 0);
 	if (exchange->header)
 		assert_string_equal(request->headers[0], exchange->header);
 	else
@@ -240,6 +244,21 @@ TEST_OF(fresh, a_program_that_does_not_end_is_killed)
 	assert_int_equal(process_output(closed, 100, NULL, &output), -ETIMEDOUT);
 	assert_int_equal(process_output(silent, 60000, &stops, &output), -ECANCELED);
 	assert_true(clock_ns() < until);
+}
+
+TEST_OF(fresh, with_a_program_its_children_are_killed)
+{
+	static const char *const parent[] = {"/bin/sh", "-c",
+					     "exec 9>alive; (exec >&-; sleep 60) & wait", NULL};
+	SCOPE(buf_release) struct buf output = BUF_INIT;
+	struct pollfd alive = {.events = POLLIN};
+
+	assert_int_equal(mkfifo("alive", 0600), 0);
+	alive.fd = open("alive", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_int_equal(process_output(parent, 500, NULL, &output), -ETIMEDOUT);
+	assert_int_equal(poll(&alive, 1, 10000), 1);
+	assert_int_equal(alive.revents, POLLHUP);
+	close(alive.fd);
 }
 
 /* It sees the profile in its arguments, and no key. */
@@ -477,6 +496,7 @@ TEST_OF(fresh, a_token_of_googles_machine_is_for_google_alone)
 {
 	static const char *const others[] = {"https://storage.googleapis.com.evil.com",
 					     "http://storage.googleapis.com",
+					     "https://evilgoogleapis.com",
 					     "https://googleapis.com@evil.com", "https://10.0.0.1"};
 
 	google = true;

@@ -107,6 +107,17 @@ TEST(what_is_around_a_token_is_no_part_of_it_and_what_is_empty_is_none)
 	unlink(file);
 }
 
+TEST(a_token_of_the_hub_is_for_the_hub)
+{
+	setenv("HF_TOKEN", "secret", 1);
+	assert_string_equal(sent("https://huggingface.co/a"), "Authorization: Bearer secret");
+	assert_string_equal(sent("https://cdn.HuggingFace.co/a"), "Authorization: Bearer secret");
+	assert_string_equal(sent("https://evilhuggingface.co/a"), "none");
+	assert_string_equal(sent("https://huggingface.co.evil.com/a"), "none");
+	assert_string_equal(sent("https://uggingface.co/a"), "none");
+	unsetenv("HF_TOKEN");
+}
+
 static int new_bearer_after(const char *first, const char *url)
 {
 	struct object_auth *auth = NULL;

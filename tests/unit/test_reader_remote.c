@@ -707,6 +707,44 @@ TEST_OF(s, a_read_that_was_cancelled_does_not_wait_for_credentials)
 	object_refresh_release(&renewed.refresh);
 }
 
+/* Whether the test's server, as a proxy, is asked for what is elsewhere. */
+static bool goes_through_proxy(struct served *s, bool direct)
+{
+	const unsigned before = s->server->requests;
+	const struct fetch request = {.method = "GET",
+				      .url = "http://192.0.2.1/x",
+				      .timeout_ms = 300,
+				      .direct = direct,
+				      .settings = &patient};
+	SCOPE(buf_release) struct buf body = BUF_INIT;
+	struct err err = {0};
+	unsigned status;
+
+	assert_int_equal(fetch(&request, &status, &body, &err) == 0, !direct);
+	return s->server->requests > before;
+}
+
+static enum answer unavailable(struct http_server *server, unsigned request, const char *text)
+{
+	(void)server;
+	(void)request;
+	(void)text;
+	return ANSWER_503;
+}
+
+TEST_OF(s, a_question_for_credentials_goes_through_no_proxy)
+{
+	char proxy[64];
+
+	s->server->answer = unavailable;
+	server_start(s->server);
+	snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%u", s->server->port);
+	setenv("http_proxy", proxy, 1);
+	assert_true(goes_through_proxy(s, false));
+	assert_false(goes_through_proxy(s, true));
+	unsetenv("http_proxy");
+}
+
 static enum answer never(struct http_server *server, unsigned request, const char *text)
 {
 	(void)server;

@@ -313,6 +313,19 @@ TEST_OF(auth, credentials_that_will_end_are_renewed_before)
 	assert_int_equal(state_of(auth), AUTH_NONE);
 }
 
+TEST_OF(auth, keys_that_have_ended_are_not_taken)
+{
+	set_container();
+	life = 0;
+	refreshed(auth, -EKEYEXPIRED,
+		  "the session of the credentials of the container has ended: renew it");
+	assert_int_equal(state_of(auth), AUTH_NONE);
+	assert_string_equal(signed_as(auth), "");
+	life = 1;
+	refreshed(auth, 0, "");
+	assert_non_null(strstr(signed_as(auth), "Credential=AK2/"));
+}
+
 TEST_OF(auth, while_a_renewal_fails_what_is_there_is_used)
 {
 	set_container();

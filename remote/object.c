@@ -365,6 +365,8 @@ static struct http_verdict read_finished(struct http_transfer *transfer,
 		read->object->plain = true;
 		return (struct http_verdict){.again = true};
 	}
+	if (read->error == -EAGAIN && outcome->end == HTTP_ANSWERED)
+		return (struct http_verdict){.again = true};
 	explain_failure(read, outcome, rule);
 	if (rule == retry_rule_of_end(HTTP_TOO_LONG) && !looked)
 		transfer->got = 0; /* none of it can be trusted */

@@ -181,6 +181,10 @@ bool object_accept(struct http_transfer *transfer, unsigned status, const char *
 
 	if (!retry_is_range(status, headers))
 		return false;
+	if (is_object_open(object) && !now && !read->conditional) {
+		read->error = -EAGAIN; /* neither that server nor we know that it is the same */
+		return false;
+	}
 	read->error = retry_check_range(headers, &asked, &got, &read->why);
 	if (read->error == 0 && now && (!is_object_open(object) || (!count && object->vouched)))
 		read->error = object_take_tags(object, headers, got.total);

@@ -44,6 +44,7 @@ struct object_auth_ops {
 struct object_auth {
 	const struct object_auth_ops *ops;
 	char *url;    /* of the object: http or https, encoded; refused() may change it */
+	char *place;  /* url_place() of what never changes; NULL: of the URL */
 	bool follows; /* redirects are followed; otherwise they are refusals */
 	bool netrc;   /* user and password may come from ~/.netrc, for this server */
 	struct object_refresh *refresh; /* of the credentials; NULL: they do not end */

@@ -124,6 +124,11 @@ static int open_auth(const char *name, bool apart, const struct remote_settings 
 	return r < 0 ? r : bearer_new(url, apart, settings, ret, err);
 }
 
+static int place_of(const struct object_auth *auth, char **ret)
+{
+	return url_place(auth->place ? auth->place : auth->url, ret);
+}
+
 int name_place(const char *name, const struct remote_settings *settings, struct remote *remote,
 	       char **ret)
 {
@@ -134,7 +139,7 @@ int name_place(const char *name, const struct remote_settings *settings, struct 
 		return name_absolute(name, ret, NULL);
 	r = open_auth(name, false, settings, remote, &auth, NULL);
 	if (r == 0) {
-		r = url_place(auth->url, ret);
+		r = place_of(auth, ret);
 		auth->ops->free(auth);
 	}
 	return r;
@@ -150,7 +155,7 @@ static int open_far(const char *name, unsigned how, const struct remote_settings
 
 	if (r < 0)
 		return r == -EINVAL ? -ENOENT : r; /* the former says that a file is no pack */
-	r = url_place(auth->url, &place);
+	r = place_of(auth, &place);
 	if (r < 0) {
 		auth->ops->free(auth);
 		return r;

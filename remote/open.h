@@ -18,7 +18,8 @@ bool name_needs_programs(const char *name, const struct remote_settings *setting
 int name_absolute(const char *name, char **ret, struct err *err);
 
 /* The place (base/reader.h) of a file: an absolute path, or the URL that reader_open() would ask
- * first, without user, password and query. The caller frees it. Returns 0, or -errno, of which
+ * first, without user, password and query; of what is in a bucket of Amazon, a name for its
+ * partition. The caller frees it. Returns 0, or -errno, of which
  * reader_open() says more. */
 int name_place(const char *name, const struct remote_settings *settings, struct remote *remote,
 	       char **ret);

@@ -101,6 +101,23 @@ static int find_amazon(struct s3_auth *s3, struct err *err)
 	return r;
 }
 
+/* A bucket has one, whatever its region, and however it is asked for. */
+static int find_lasting_place(struct s3_auth *s3, struct err *err)
+{
+	struct s3_place place = {.endpoint = s3->endpoint, .region = s3->region, .style = S3_PATH};
+	SCOPE_FREE char *amazon = NULL, *url = NULL;
+	int r;
+
+	if (!s3->endpoint &&
+	    asprintf(&amazon, "https://s3.%samazon", s3_partition(s3->region)) < 0) {
+		amazon = NULL;
+		return -ENOMEM;
+	}
+	place.endpoint = s3->endpoint ? s3->endpoint : amazon;
+	r = s3_url(s3->name, &place, &url, err);
+	return r < 0 ? r : url_place(url, &s3->auth.place);
+}
+
 static int find_place(struct s3_auth *s3, const char *name, struct err *err)
 {
 	const char *usual = s3->google ? "auto" : "us-east-1";
@@ -116,7 +133,9 @@ static int find_place(struct s3_auth *s3, const char *name, struct err *err)
 		r = copy_text(s3->asked_region ? s3->asked_region : usual, &s3->region);
 	s3->place.endpoint = s3->endpoint;
 	s3->place.region = s3->region;
-	return r < 0 ? r : s3_url(name, &s3->place, &s3->auth.url, err);
+	if (r == 0)
+		r = s3_url(name, &s3->place, &s3->auth.url, err);
+	return r < 0 ? r : find_lasting_place(s3, err);
 }
 
 /* Moves to the region, or to the style, that a server wants. */
@@ -221,6 +240,7 @@ static void s3_auth_free(struct object_auth *auth)
 	free(s3->asked_region);
 	free(s3->region);
 	free(auth->url);
+	free(auth->place);
 	free(s3);
 }
 

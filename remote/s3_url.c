@@ -23,18 +23,31 @@ static bool fits_host(const char *bucket, size_t len, const char *others)
 	return len <= 63 && consists_of(bucket, len, others);
 }
 
+/* The last one is for all other regions. */
+static const struct partition {
+	const char *prefix, *domain;
+} partitions[] = {{"cn-", "amazonaws.com.cn"},	  {"us-gov-", "amazonaws.com"},
+		  {"eusc-", "amazonaws.eu"},	  {"us-iso-", "c2s.ic.gov"},
+		  {"us-isob-", "sc2s.sgov.gov"},  {"us-isof-", "csp.hci.ic.gov"},
+		  {"eu-isoe-", "cloud.adc-e.uk"}, {"", "amazonaws.com"}};
+
+static const struct partition *partition_of(const char *region)
+{
+	const struct partition *at = partitions;
+
+	while (strncmp(region, at->prefix, strlen(at->prefix)) != 0)
+		at++;
+	return at;
+}
+
 const char *s3_domain(const char *region)
 {
-	static const struct {
-		const char *region, *domain;
-	} partitions[] = {{"cn-", "amazonaws.com.cn"},	  {"eusc-", "amazonaws.eu"},
-			  {"us-iso-", "c2s.ic.gov"},	  {"us-isob-", "sc2s.sgov.gov"},
-			  {"us-isof-", "csp.hci.ic.gov"}, {"eu-isoe-", "cloud.adc-e.uk"}};
+	return partition_of(region)->domain;
+}
 
-	for (size_t i = 0; i < sizeof(partitions) / sizeof(partitions[0]); i++)
-		if (strncmp(region, partitions[i].region, strlen(partitions[i].region)) == 0)
-			return partitions[i].domain;
-	return "amazonaws.com";
+const char *s3_partition(const char *region)
+{
+	return partition_of(region)->prefix;
 }
 
 /* Up to the path. */

@@ -26,5 +26,7 @@ struct s3_place {
 /* The caller frees it. Returns 0, -EINVAL or -ENOMEM. */
 int s3_url(const char *name, const struct s3_place *place, char **ret, struct err *err);
 
-/* The domain that the services of a region of Amazon are in. */
+/* The domain that the services of a region of Amazon are in; and what its partition is called, in
+ * which the name of a bucket is one. */
 const char *s3_domain(const char *region);
+const char *s3_partition(const char *region);

@@ -248,7 +248,12 @@ TEST(a_place_is_where_a_name_leads)
 	setenv("HF_ENDPOINT", "https://mirror/", 1);
 	is_at("hf://datasets/a/b/c", NULL, "https://mirror/datasets/a/b/resolve/main/c");
 	unsetenv("HF_ENDPOINT");
-	is_at("s3://b/k?", NULL, "https://b.s3.eu-west-1.amazonaws.com/k%3F");
+	is_at("s3://b/k?", NULL, "https://s3.amazon/b/k%3F");
+	setenv("AWS_REGION", "us-west-2", 1);
+	is_at("s3://b/k?", NULL, "https://s3.amazon/b/k%3F");
+	setenv("AWS_REGION", "us-gov-east-1", 1);
+	is_at("s3://b/k?", NULL, "https://s3.us-gov-amazon/b/k%3F");
+	unsetenv("AWS_REGION");
 	is_at("s3://b/k", "http://E:80", "http://e/b/k");
 	is_at("gs://b/k", NULL, "https://storage.googleapis.com/b/k");
 	is_at("/proc/../etc", NULL, "/etc");

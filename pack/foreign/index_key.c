@@ -28,14 +28,6 @@ static void hash_text(XXH3_state_t *state, const char *text)
 	XXH3_64bits_update(state, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
-const char *index_container(const struct foreign_tree *tree)
-{
-	const struct foreign_source *source = tree->source;
-	const char *place = source->reader->place;
-
-	return name_scheme(source->path) && place ? place : source->path;
-}
-
 /* What formats take names from: that of the file; and of its folder, where all files of that kind
  * have one name. */
 static const char *named_part(const char *path)

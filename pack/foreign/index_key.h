@@ -12,6 +12,3 @@ struct index_key {
 
 /* Returns 0, or why the container cannot be read. */
 int index_key_make(const struct foreign_tree *tree, struct index_key *ret);
-
-/* Where the container is: its path, or the URL that is asked for it (base/reader.h). */
-const char *index_container(const struct foreign_tree *tree);

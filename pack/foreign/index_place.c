@@ -4,7 +4,6 @@
 #include "base/name.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
-#include "pack/foreign/index_key.h"
 #include <libgen.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,9 +29,11 @@ static int name_beside(const struct foreign_tree *tree, struct buf *ret)
 
 static int add_hash(const struct foreign_tree *tree, struct buf *ret)
 {
+	const struct foreign_source *source = tree->source;
+	const char *place = source->reader->place;
 	char name[DIGEST_DIGITS + 1];
 
-	digest_text(index_container(tree), name);
+	digest_text(name_scheme(source->path) && place ? place : source->path, name);
 	return buf_addf(ret, "/%s" NAME_INDEX, name);
 }
 

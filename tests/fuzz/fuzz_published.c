@@ -90,16 +90,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
+/* The index stays as long as it says that it is: all others are refused at once. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
 {
 	struct part parts[2];
-	size_t before;
+	size_t before, mutated;
 
 	if (seed % 8 == 0 || size < 2)
 		return LLVMFuzzerMutate(data, size, room);
 	divide(data, size, parts);
 	before = size - parts[1].size;
-	size = LLVMFuzzerMutate(data + before, parts[1].size, room - before);
-	repair_index(data + before, size);
-	return before + size;
+	mutated = LLVMFuzzerMutate(data + before, parts[1].size, room - before);
+	if (mutated < parts[1].size)
+		memset(data + before + mutated, 0, parts[1].size - mutated);
+	repair_index(data + before, parts[1].size);
+	return size;
 }

@@ -318,13 +318,15 @@ static void explain_failure(struct object_read *read, const struct http_outcome 
 		err_set(&read->why, 0, "%s", rule->why);
 }
 
-/* Some stores refuse conditions that hold, or do not know them. Without, the answer's tag tells. */
+/* Some stores refuse conditions that hold, do not know them, or then send all of the object.
+ * Without, the answer's tag tells. */
 static bool refuses_condition(const struct object_read *read, const struct http_outcome *outcome)
 {
 	unsigned status = outcome->answer.status;
 
-	return read->conditional && outcome->end == HTTP_ANSWERED &&
-	       (status == 400 || status == 412 || status == 501);
+	return read->conditional && outcome->end == HTTP_ANSWERED && read->error == 0 &&
+	       (status == 200 || status == 400 || status == 412 || status == 501) &&
+	       !read->accepted;
 }
 
 /* What was looked at, or has come, is of the object. */

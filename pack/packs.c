@@ -61,7 +61,8 @@ static int read_pack_list(void *context, const char *name, struct buf *ret, stru
 	if (r == 0)
 		r = reader_get_all(reader, LIST_MOST, ret);
 	if (r == -EFBIG)
-		err_set(&reason, r, "too long for a list");
+		err_set(&reason, r, "too long for a list: over %u MiB",
+			(unsigned)(LIST_MOST / MIB));
 	return r < 0 ? err_set(err, r, "%s: %s", shown ? shown : "", err_text(&reason, r)) : 0;
 }
 

@@ -200,7 +200,8 @@ int foreign_read_named(struct foreign_source *source, const char *name, struct b
 	if (r >= 0)
 		r = reader_get_all(reader, TEXT_MOST, &text);
 	if (r == -EFBIG)
-		err_set(&reason, r, "too long for a list of names");
+		err_set(&reason, r, "too long for a list of names: over %u MiB",
+			(unsigned)(TEXT_MOST / MIB));
 	if (r == 0)
 		r = buf_add(ret, text.data, text.len);
 	return r < 0 ? err_set(err, r, "%s: %s", shown ? shown : "", err_text(&reason, r)) : 0;

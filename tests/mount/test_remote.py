@@ -453,6 +453,23 @@ def test_a_listing_that_never_ends_is_given_up_at_once(sender, home, monkeypatch
     assert time.monotonic() - began < 10
 
 
+def test_a_list_that_is_too_long_is_not_read(serve, place):
+    """By the size that the server says."""
+    (place / "lists").mkdir()
+    with open(place / "lists/long", "wb") as file:
+        file.truncate(1 << 40)
+    (place / "x.tar").write_bytes(bytes(1024))
+    server = serve(folder=place / "lists")
+    url = server.url("long")
+    for said, *words in (("a list: over 64 MiB", FOLDPACK, "info", f"@{url}"),
+                         ("a list: over 64 MiB", FOLDFS, f"--select=@{url}", url, place / "mnt"),
+                         ("a list of names: over 256 MiB", FOLDPACK, "list", f"--classes={url}",
+                          place / "x.tar")):
+        server.forget()
+        assert f"too long for {said}\n" in run(*words, status=1).err
+        assert [range for _, _, range, _, _ in server.asked()] == ["bytes=0-8388607"]
+
+
 @pytest.mark.parametrize("command", ["info", "list", "verify", "cat", "diff", "extract", "export",
                                      "report", "fetch", "create", "mount"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -181,7 +181,7 @@ bool object_accept(struct http_transfer *transfer, unsigned status, const char *
 
 	if (!retry_is_range(status, headers))
 		return false;
-	if (is_object_open(object) && !now && !read->conditional) {
+	if (!now && !read->conditional) {
 		read->error = -EAGAIN; /* neither that server nor we know that it is the same */
 		return false;
 	}

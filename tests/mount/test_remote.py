@@ -145,11 +145,14 @@ def test_a_pack_of_a_set_that_the_server_has_not_is_named(data, serve, point, pl
         run(FOLDFS, word, point, status=1).err
 
 
+FIRST = {"bytes=0-65535", "bytes=-1048576"}
+
+
 def test_a_mount_is_there_after_one_round_trip(serve, mount):
     server = serve()
     mount(server.url("x.lmdb"))
     asked = [range for _, _, range, _, _ in server.asked()]
-    assert set(asked[:2]) == {"bytes=0-65535", "bytes=-1048576"}
+    assert set(asked[:2]) == FIRST
     assert len(asked) <= 4
 
 
@@ -814,6 +817,18 @@ def copied(data, place, request):
     else:
         shutil.copy(data[1] / "x.lmdb", path)
     return path
+
+
+@pytest.mark.parametrize("refused", sorted(FIRST))
+def test_what_another_link_brought_before_the_object_is_known_is_asked_for_again(serve, refused):
+    """The first requests are sent together: one is refused, so that another link is asked for."""
+    behind = serve(access=f"""
+        if range == "{refused}" and ngx.var.arg_link == "1" then return ngx.exit(403) end
+        if n < 6 then ngx.sleep(ngx.var.arg_link == "1" and 0.3 or 0.6) end""")
+    front = serve(access=f"""return ngx.redirect(
+        "{behind.url("x.lmdb")}?link=" .. (n <= 2 and 1 or 2))""")
+    info(front)
+    assert FIRST <= {range for _, path, range, _, _ in behind.asked() if path.endswith("link=2")}
 
 
 class Edges:

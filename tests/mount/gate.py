@@ -37,6 +37,7 @@ class Gate:
         self.dead = range(0)  # bytes that cannot be read
         self.most = 1 << 30  # bytes that one read gives
         self.waiting = threading.Semaphore(0)  # released once for each request that waits
+        self.held = range(1 << 63)  # where reads are held, if it is shut
         self.opened = threading.Event()
         self.opened.set()
         folder.mkdir(exist_ok=True)
@@ -75,7 +76,7 @@ class Gate:
                     continue
                 return  # unmounted
             _, opcode, unique, node, *_ = IN_HEADER.unpack_from(request)
-            if opcode in self.gated and self.is_shut():
+            if opcode in self.gated and self.is_shut() and self.holds(opcode, request):
                 self.waiting.release()
                 threading.Thread(target=self.answer_later, args=(opcode, unique, node, request),
                                  daemon=True).start()
@@ -83,6 +84,9 @@ class Gate:
                 self.answer(*struct.unpack_from("Q", request, IN_HEADER.size), errno.EINTR)
             elif opcode not in UNANSWERED:
                 self.answer(unique, *self.reply(opcode, node, request[IN_HEADER.size:]))
+
+    def holds(self, opcode, request):
+        return opcode != READ or struct.unpack_from("Q", request, IN_HEADER.size + 8)[0] in self.held
 
     def answer_later(self, opcode, unique, node, request):
         self.opened.wait(PATIENCE)  # a test that waits for itself comes to an end

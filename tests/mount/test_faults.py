@@ -463,12 +463,12 @@ def test_extract_leaves_no_part_of_a_file_whose_folder_was_moved(gate, place):
         (place / "src" / name).mkdir(parents=True)
         trees.write(place / "src" / name / "large", trees.noise(1, 6 * MIB))
     gate.data = foldfs.pack(place / "src", place / "large.lmdb").read_bytes()
+    gate.held = range(4 * MIB, 20 * MIB)
+    gate.shut()
     command = [foldfs.FOLDPACK, "extract", gate.path, place / "out"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as extracting:
-        wait_until((place / "out/a/large").exists)
-        gate.shut()
         gate.wait_for_reader()
-        wait_until((place / "out/b/large").exists)
+        wait_until((place / "out/b").exists)
         os.rename(place / "out/a", place / "moved")
         gate.error = errno.EIO
         gate.open()

@@ -29,19 +29,14 @@ int delta_name_base(struct dataset *base, char ret[static DELTA_LINES])
 static bool find_id(const struct dataset *delta, const char *name, char ret[static FORMAT_ID_TEXT])
 {
 	const struct dataset_info *info = dataset_info(delta);
-	const char *at = info->options, *end = at + info->options_len, *id;
-	struct option_line line;
 	size_t len;
+	const char *id = options_find(info->options, info->options_len, name, &len);
 
-	while (options_next(&at, end, &line)) {
-		id = option_value(&line, name, &len);
-		if (!id || len != ID_DIGITS)
-			continue;
-		memcpy(ret, id, ID_DIGITS);
-		ret[ID_DIGITS] = '\0';
-		return true;
-	}
-	return false;
+	if (!id || len != ID_DIGITS)
+		return false;
+	memcpy(ret, id, ID_DIGITS);
+	ret[ID_DIGITS] = '\0';
+	return true;
 }
 
 int delta_since(const struct dataset *delta, char ret[static FORMAT_ID_TEXT], struct err *err)

@@ -23,6 +23,16 @@ const char *option_value(const struct option_line *line, const char *name, size_
 	return line->text + len + 1;
 }
 
+const char *options_find(const char *options, size_t len, const char *name, size_t *ret_len)
+{
+	const char *at = options, *value = NULL;
+	struct option_line line;
+
+	while (!value && options_next(&at, options + len, &line))
+		value = option_value(&line, name, ret_len);
+	return value;
+}
+
 bool options_have(const char *options, size_t len, const struct option_line *line)
 {
 	struct option_line one;
@@ -59,6 +69,7 @@ bool option_is_of_content(const struct option_line *line)
 					    "strip-components",
 					    "schema",
 					    "class-folders",
+					    "duplicates",
 					    "empty-classes",
 					    "image-key",
 					    "label-key",

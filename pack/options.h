@@ -15,6 +15,9 @@ bool options_next(const char **at, const char *end, struct option_line *ret);
 /* The value of a line of this name; NULL: the line has another. */
 const char *option_value(const struct option_line *line, const char *name, size_t *ret_len);
 
+/* The value of the first line of this name; NULL: there is none. */
+const char *options_find(const char *options, size_t len, const char *name, size_t *ret_len);
+
 /* Whether the lines have this one. */
 bool options_have(const char *options, size_t len, const struct option_line *line);
 

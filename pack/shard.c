@@ -24,15 +24,10 @@ static bool parse_shard(const char *line, size_t len, struct shard *ret)
 
 void shard_read(const char *options, size_t len, struct shard *ret)
 {
-	const char *end = options + len, *value;
-	struct option_line line;
+	const char *value = options_find(options, len, "shard", &len);
 
-	for (const char *at = options; options_next(&at, end, &line);) {
-		value = option_value(&line, "shard", &len);
-		if (value && len < SHARD_TEXT && parse_shard(value, len, ret))
-			return;
-	}
-	*ret = (struct shard){0};
+	if (!value || len >= SHARD_TEXT || !parse_shard(value, len, ret))
+		*ret = (struct shard){0};
 }
 
 static bool follows(const struct shard *a, const struct shard *b)

@@ -89,13 +89,10 @@ static int add_image_sides(struct sides *sides, const struct dataset_image *imag
 /* The number in the line "name=number" of the options; 0: there is none. */
 static uint32_t option_number(const struct dataset_info *info, const char *name)
 {
-	const char *at = info->options, *end = at + info->options_len, *value = NULL;
-	struct option_line line;
 	char number[16];
 	size_t len;
+	const char *value = options_find(info->options, info->options_len, name, &len);
 
-	while (!value && options_next(&at, end, &line))
-		value = option_value(&line, name, &len);
 	if (!value)
 		return 0;
 	snprintf(number, sizeof(number), "%.*s", (int)len, value);

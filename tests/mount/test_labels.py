@@ -2,12 +2,10 @@
 has, or it is said that it is not; on the mount of the file, on that of a pack that is made of it,
 and on that of what a pack or the file is exported to."""
 
-import gzip
 import io
 import os
 import pickle
 import tarfile
-import zipfile
 
 import pytest
 
@@ -15,19 +13,15 @@ import foldfs
 import trees
 from foldfs import FOLDPACK, run
 from foreign import make_lmdb
-from formats import caffe, ffcv, parquet, recordio, tfrecord, zarr
+from formats import parquet, tfrecord
+from labelled import (
+    CREATED, JPEG, MOUNTED, OWN_NAMES, images, listed, shard, write_compressed, write_folder2lmdb,
+    write_parquet, write_slim, write_tfds)
 
 pytestmark = pytest.mark.plain  # many packs
 
-JPEG = b"\xff\xd8\xff\xe0"
 SAID = "another number than their label"
 ABSENT = "have no image here, as in a part of a set"
-
-
-def images(labels):
-    """(bytes, label) of two images a label."""
-    return [(JPEG + trees.noise(number, 100 + number), label)
-            for number, label in enumerate([*labels, *labels])]
 
 
 def targets(root):
@@ -40,126 +34,6 @@ def targets(root):
             found[(root / folder / os.fsdecode(path)).read_bytes()] = number
     return found
 
-
-# --- writers: (place, samples, names) -> path, the options that it needs --------------------------
-# A format that has names of classes takes them from `names`, by label.
-
-
-def listed(place, names):
-    if names is None:
-        return []
-    (place / "names.txt").write_text("".join(f"{name}\n" for name in names))
-    return [f"--classes={place}/names.txt"]
-
-
-def write_parquet(place, samples, names):
-    return parquet.write(place / "x.parquet", [
-        (data, f"{i}.jpg".encode(), label) for i, (data, label) in enumerate(samples)],
-        names=names), []
-
-
-def write_parquet_listed(place, samples, names):
-    return write_parquet(place, samples, None)[0], listed(place, names)
-
-
-def write_slim(place, samples, names):
-    """As TF-Slim does: the label counts from 1, and the synset is the name."""
-    return tfrecord.write(place / "x.tfrecord", [
-        {"image/encoded": data, "image/filename": f"{i}.jpg", "image/class/label": 1 + label,
-         **({"image/class/synset": names[label]} if names and label >= 0 else {})}
-        if names else {"image/encoded": data, "label": label}
-        for i, (data, label) in enumerate(samples)]), []
-
-
-def write_tfds(place, samples, names):
-    return tfrecord.write(place / "x.tfrecord", [
-        {"image": data, "label": label} for data, label in samples]), listed(place, names)
-
-
-def write_recordio(place, samples, names):
-    return recordio.write(place / "x.rec", [
-        (label, i, data) for i, (data, label) in enumerate(samples)]), listed(place, names)
-
-
-def write_recordio_paths(place, samples, names):
-    """The .lst has paths, whose folders are the names."""
-    paths = names and {i: f"{names[label]}/{i}.jpg" for i, (_, label) in enumerate(samples)}
-    return recordio.write(place / "x.rec", [
-        (label, i, data) for i, (data, label) in enumerate(samples)], paths), []
-
-
-def write_folder2lmdb(place, samples, names):
-    return make_lmdb(place / "x.lmdb", [
-        (f"{i}".encode(), pickle.dumps((data, label), 4)) for i, (data, label) in
-        enumerate(samples)], subdir=False), listed(place, names)
-
-
-def write_caffe(place, samples, names):
-    return make_lmdb(place / "x.lmdb", [
-        (caffe.key(i), caffe.encoded(data, label & (1 << 64) - 1)) for i, (data, label) in
-        enumerate(samples)], subdir=False), listed(place, names)
-
-
-def write_caffe_paths(place, samples, names):
-    return make_lmdb(place / "x.lmdb", [
-        (caffe.key(i, names and f"{names[label]}/{i}.jpg"), caffe.encoded(data, label))
-        for i, (data, label) in enumerate(samples)], subdir=False), []
-
-
-def write_ffcv(place, samples, names):
-    ffcv.write(place / "x.beton", [(ffcv.JPEG, 8, 8, data, label) for data, label in samples])
-    return place / "x.beton", listed(place, names)
-
-
-def shard(path, samples, first=0):
-    with tarfile.open(path, "w") as out:
-        for number, (data, label) in enumerate(samples, first):
-            for suffix, content in (("jpg", data), ("cls", str(label).encode())):
-                info = tarfile.TarInfo(f"{number:06}.{suffix}")
-                info.size = len(content)
-                out.addfile(info, io.BytesIO(content))
-    return path
-
-
-def write_webdataset(place, samples, names):
-    return shard(place / "x.tar", samples), listed(place, names)
-
-
-def write_compressed(place, samples, names):
-    plain, options = write_webdataset(place, samples, names)
-    (place / "x.tar.gz").write_bytes(gzip.compress(plain.read_bytes()))
-    return place / "x.tar.gz", options
-
-
-def write_zarr(place, samples, names):
-    source = zarr.group(place / "x.zarr", "2")
-    zarr.images(source / "images", "2", [data for data, _ in samples])
-    zarr.labels(source / "labels", "2", [label for _, label in samples])
-    return source, listed(place, names)
-
-
-def write_hdf5(place, samples, names):
-    h5py = pytest.importorskip("h5py", reason="python3-h5py is not installed")
-    numpy = pytest.importorskip("numpy")
-    with h5py.File(place / "x.h5", "w") as out:
-        rows = out.create_dataset("images", (len(samples),), dtype=h5py.vlen_dtype(numpy.uint8))
-        for number, (data, _) in enumerate(samples):
-            rows[number] = numpy.frombuffer(data, numpy.uint8)
-        out["labels"] = [label for _, label in samples]
-    return place / "x.h5", listed(place, names)
-
-
-def write_torch(place, samples, names):
-    with zipfile.ZipFile(place / "x.pth", "w") as out:
-        out.writestr("x/data.pkl", pickle.dumps(list(samples), 4))
-    return place / "x.pth", listed(place, names)
-
-
-MOUNTED = [write_parquet, write_parquet_listed, write_slim, write_tfds, write_recordio,
-           write_recordio_paths, write_folder2lmdb, write_caffe, write_caffe_paths, write_ffcv,
-           write_webdataset]
-CREATED = [write_compressed, write_zarr, write_hdf5, write_torch]
-OWN_NAMES = [write_parquet, write_slim, write_recordio_paths, write_caffe_paths]
 
 # labels that have images, and the names of all
 CASES = {

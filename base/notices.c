@@ -8,13 +8,17 @@
 struct notice {
 	char *subject;	/* the first one, sorted */
 	char *text;	/* the first one that was added */
-	uint64_t count; /* the sum of the numbers */
+	uint64_t count; /* the sum of the numbers, */
+	uint64_t of;	/* and of those that they are of */
 	size_t subjects;
 };
 
-/* Where the number of a sentence is, a word of digits, and how much of it is no example. */
+#define OF " of "
+
+/* Where the number of a sentence is, a word of digits, that which it is of, if any, and how much of
+ * the sentence is no example. */
 struct shape {
-	size_t number, digits, end;
+	size_t number, digits, of, of_digits, end;
 };
 
 static struct shape shape_of(const char *text)
@@ -34,22 +38,30 @@ static struct shape shape_of(const char *text)
 		}
 		i += digits;
 	}
+	shape.of = shape.number + shape.digits;
+	if (shape.digits && strncmp(text + shape.of, OF, strlen(OF)) == 0) {
+		shape.of_digits = strspn(text + shape.of + strlen(OF), "0123456789");
+		shape.of += shape.of_digits ? strlen(OF) : 0;
+	}
 	return shape;
 }
 
-static uint64_t number_in(const char *text, const struct shape *shape)
+static void add_numbers(struct notice *notice, const char *text, const struct shape *shape)
 {
-	return shape->digits ? strtoull(text + shape->number, NULL, 10) : 0;
+	if (shape->digits)
+		notice->count += strtoull(text + shape->number, NULL, 10);
+	if (shape->of_digits)
+		notice->of += strtoull(text + shape->of, NULL, 10);
 }
 
 static bool is_same(const char *a, const char *b)
 {
 	struct shape one = shape_of(a), other = shape_of(b);
-	size_t rest = one.number + one.digits, others = other.number + other.digits;
+	size_t rest = one.of + one.of_digits, others = other.of + other.of_digits;
 
 	return one.number == other.number && !one.digits == !other.digits &&
-	       one.end - rest == other.end - others && memcmp(a, b, one.number) == 0 &&
-	       memcmp(a + rest, b + others, one.end - rest) == 0;
+	       !one.of_digits == !other.of_digits && one.end - rest == other.end - others &&
+	       memcmp(a, b, one.number) == 0 && memcmp(a + rest, b + others, one.end - rest) == 0;
 }
 
 static struct notice *notices_all(const struct notices *notices)
@@ -83,7 +95,7 @@ static void add_to(struct notice *notice, const char *subject, const char *text)
 	const struct shape shape = shape_of(text);
 	char *first;
 
-	notice->count += number_in(text, &shape);
+	add_numbers(notice, text, &shape);
 	notice->subjects++;
 	if (strcmp(subject, notice->subject) >= 0)
 		return;
@@ -107,8 +119,9 @@ bool notices_first(struct notices *notices)
 void notices_add(struct notices *notices, const char *subject, const char *text)
 {
 	const struct shape shape = shape_of(text);
-	struct notice notice = {.count = number_in(text, &shape), .subjects = 1};
+	struct notice notice = {.subjects = 1};
 
+	add_numbers(&notice, text, &shape);
 	SCOPE_LOCK(&notices->lock);
 	for (size_t i = 0; i < notices_count(notices); i++)
 		if (is_same(notices_all(notices)[i].text, text)) {
@@ -142,7 +155,9 @@ static int line_of(const struct notice *notice, struct buf *ret)
 		r = buf_addf(ret, ": %.*s", (int)shape.number, notice->text);
 	if (r == 0 && shape.digits)
 		r = buf_addf(ret, "%" PRIu64, notice->count);
-	return r < 0 ? r : buf_adds(ret, notice->text + shape.number + shape.digits);
+	if (r == 0 && shape.of_digits)
+		r = buf_addf(ret, OF "%" PRIu64, notice->of);
+	return r < 0 ? r : buf_adds(ret, notice->text + shape.of + shape.of_digits);
 }
 
 void notices_say(struct notices *notices, void (*say)(const char *line))

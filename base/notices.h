@@ -1,6 +1,6 @@
 /* What is said of many files, once: the same sentence of a thousand shards is one line, with the
- * sum. Two sentences are the same where they differ only in their first number, which counts, and
- * in an example behind ", such as ", of which one is kept.
+ * sum. Two sentences are the same where they differ only in their first number, which counts, or
+ * two as "3 of 20", and in an example behind ", such as ", of which one is kept.
  *
  *	x-000000.tar: left out, as no image: 12 members
  *	x-000001.tar: left out, as no image: 30 members

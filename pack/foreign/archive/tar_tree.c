@@ -2,6 +2,7 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/archive/tar_members.h"
+#include "pack/foreign/archive/webdataset.h"
 #include "pack/foreign/known.h"
 #include "pack/format.h"
 #include <inttypes.h>
@@ -21,6 +22,8 @@ struct tar_tree {
 	struct buf held_text; /* their paths and targets */
 	struct buf held_pieces;
 	uint64_t behind; /* bytes behind the end */
+	struct webdataset_look look;
+	uint64_t classed; /* samples of WebDataset with a class */
 };
 
 struct held_member {
@@ -37,6 +40,7 @@ static void tar_tree_release(struct tar_tree *t)
 	buf_release(&t->held);
 	buf_release(&t->held_text);
 	buf_release(&t->held_pieces);
+	webdataset_look_release(&t->look);
 }
 
 /* --- members that are held -------------------------------------------------------------------- */
@@ -253,7 +257,10 @@ static int scan_members(struct tar_tree *t, uint64_t at, uint64_t end, struct er
 	int r;
 
 	while ((r = tar_members_next(&members, &member, err)) == 0) {
-		r = what_nested(t, &member);
+		r = t->nested ? 0 : webdataset_look(&t->look, &member);
+		t->classed += r == 1;
+		if (r >= 0)
+			r = what_nested(t, &member);
 		if (r >= 0)
 			r = r ? add_nested(t, &member, (enum nested)r, err)
 			      : add_or_hold(t, &member, err);
@@ -281,5 +288,11 @@ int tar_tree_scan(struct foreign_source *source, struct foreign_tree *tree, stru
 		r = archive_broken(source->settings, r, err);
 	if (r == 0)
 		r = archive_note(&t.archive);
+	if (r == 0 && source->settings->layout == FOREIGN_AUTO)
+		r = foreign_tree_note_count(
+			tree, t.classed,
+			"%" PRIu64
+			" images have a .cls beside them, as samples of WebDataset "
+			"have: --layout=classes makes folders of these classes");
 	return r < 0 ? r : tar_note_behind(tree, t.behind);
 }

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define CLASS_MOST (4 * KIB) /* bytes of a .cls member */
-#define LOOKED_AT  100	     /* members, for the first sample */
+#define LOOKED_AT  1000	     /* members, for a sample with a class, */
+#define LOOKED_FAR (4 * MIB) /* and of a far file no further than this */
 
 /* A member's path: KEY.SUFFIX */
 struct key {
@@ -23,13 +24,14 @@ struct sample_image {
 	size_t name, name_len; /* in the sample's names */
 };
 
-enum left_out { OTHER_MEMBERS, UNFIT_MEMBERS, META_MEMBERS, NO_CLASS, CAME_AGAIN, LEFT_OUT };
+enum left_out { OTHER_MEMBERS, UNFIT_MEMBERS, META_MEMBERS, CAME_AGAIN, LEFT_OUT };
 
 struct webdataset {
 	struct foreign_source *source;
 	struct foreign_tree *tree;
 	struct path_table places; /* of the members that became images */
 	uint64_t left_out[LEFT_OUT];
+	uint64_t samples, unclassed; /* with an image; of these without a class */
 
 	/* The sample in hand: */
 	struct buf key;
@@ -56,13 +58,18 @@ static int bad_sample(const struct archive_member *member, const char *reason, s
 
 /* --- names of members ------------------------------------------------------------------------- */
 
-static bool is_meta(struct foreign_text path)
+static bool is_meta(struct foreign_text name)
+{
+	return name.len >= 4 && memcmp(name.data, "__", 2) == 0 &&
+	       memcmp(name.data + name.len - 2, "__", 2) == 0;
+}
+
+/* The first part of a path. */
+static struct foreign_text first_part(struct foreign_text path)
 {
 	const char *slash = path.len ? memchr(path.data, '/', path.len) : NULL;
-	size_t len = slash ? (size_t)(slash - path.data) : path.len;
 
-	return len >= 4 && memcmp(path.data, "__", 2) == 0 &&
-	       memcmp(path.data + len - 2, "__", 2) == 0;
+	return (struct foreign_text){path.data, slash ? (size_t)(slash - path.data) : path.len};
 }
 
 /* False where the last part of the path has no suffix, or nothing in front of it. */
@@ -98,12 +105,17 @@ static int is_of_sample(const struct archive_member *member, struct key *ret, ui
 
 	if (member->kind == ARCHIVE_FOLDER)
 		return 0;
-	if (is_meta(path))
+	if (is_meta(first_part(path))) {
 		left_out[META_MEMBERS]++;
-	else if (member->kind != ARCHIVE_FILE || member->pieces || !split_key(path, ret))
+		return 0;
+	}
+	if (member->kind != ARCHIVE_FILE || member->pieces || !split_key(path, ret)) {
 		left_out[UNFIT_MEMBERS]++;
-	else
+		return 0;
+	}
+	if (!is_meta(foreign_text_after(ret->key, '/')))
 		return 1;
+	left_out[META_MEMBERS]++;
 	return 0;
 }
 
@@ -123,7 +135,6 @@ static void set_class(struct webdataset *w, struct foreign_file *file)
 		file->class = (struct foreign_text){w->class.data, w->class.len};
 	if (w->class.len || w->label != FOREIGN_NO_LABEL)
 		return;
-	w->left_out[NO_CLASS]++;
 	file->class = (struct foreign_text){"images", 6};
 	file->class_is_path = true;
 	if (!slash)
@@ -166,6 +177,8 @@ static int end_sample(struct webdataset *w, struct err *err)
 		if (r == 0)
 			r = foreign_add(w->tree, &file, err);
 	}
+	w->samples += w->images.len > 0;
+	w->unclassed += w->images.len > 0 && !w->class.len && w->label == FOREIGN_NO_LABEL;
 	w->images.len = w->names.len = w->class.len = w->key.len = 0;
 	w->label = FOREIGN_NO_LABEL;
 	return r;
@@ -243,11 +256,19 @@ static int note_left_out(const struct webdataset *w)
 		[OTHER_MEMBERS] = "left out, as neither image nor class: %" PRIu64 " members",
 		[UNFIT_MEMBERS] = "left out, as of no sample: %" PRIu64 " members",
 		[META_MEMBERS] = "left out, as named __NAME__: %" PRIu64 " members",
-		[NO_CLASS] = "without a .cls member: %" PRIu64 " images",
 		[CAME_AGAIN] = "images that come again, of which the last counts: %" PRIu64,
 	};
 
-	return foreign_tree_note_counts(w->tree, w->left_out, what, LEFT_OUT);
+	int r = foreign_tree_note_counts(w->tree, w->left_out, what, LEFT_OUT);
+
+	if (r < 0 || w->unclassed == 0)
+		return r;
+	return foreign_tree_note(
+		w->tree,
+		"%" PRIu64 " of %" PRIu64
+		" samples have no class, as .cls is one, and are in the folders of "
+		"their keys, or in images",
+		w->unclassed, w->samples);
 }
 
 int webdataset_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
@@ -273,26 +294,47 @@ int webdataset_scan(struct foreign_source *source, struct foreign_tree *tree, st
 	return r < 0 ? r : tar_note_behind(tree, members.behind);
 }
 
+/* --- whether it is one ------------------------------------------------------------------------ */
+
+void webdataset_look_release(struct webdataset_look *look)
+{
+	buf_release(&look->key);
+}
+
+int webdataset_look(struct webdataset_look *look, const struct archive_member *member)
+{
+	uint64_t ignored[LEFT_OUT] = {0};
+	struct key key;
+	bool had_both;
+	int r = 0;
+
+	if (!is_of_sample(member, &key, ignored))
+		return 0;
+	if (!same_key(&look->key, key.key)) {
+		look->image = look->class = false;
+		look->key.len = 0;
+		r = buf_add(&look->key, key.key.data, key.key.len);
+	}
+	had_both = look->image && look->class;
+	look->image |= image_is_named(key.suffix.data, key.suffix.len);
+	look->class |= is_suffix(key.suffix, "cls");
+	return r < 0 ? r : look->image && look->class && !had_both;
+}
+
 int webdataset_has_classes(struct foreign_source *source, struct err *err)
 {
 	SCOPE(tar_members_release)
 	struct tar_members members = {.source = source, .end = source->size};
-	SCOPE(buf_release) struct buf first = BUF_INIT; /* the key of the first sample */
-	uint64_t ignored[LEFT_OUT] = {0};
-	struct archive_member member;
-	struct key key;
+	SCOPE(webdataset_look_release) struct webdataset_look look = {0};
+	struct archive_member member = {0};
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < LOOKED_AT; i++) {
-		r = tar_members_next(&members, &member, err);
-		if (r != 0 || !is_of_sample(&member, &key, ignored))
-			continue;
-		if (first.len && !same_key(&first, key.key))
+		if (source->window.far && member.offset + member.size > LOOKED_FAR)
 			return 0;
-		if (is_suffix(key.suffix, "cls"))
+		r = tar_members_next(&members, &member, err);
+		if (r == 0 && (r = webdataset_look(&look, &member)) == 1)
 			return 1;
-		if (!first.len)
-			r = buf_add(&first, key.key.data, key.key.len);
 	}
 	return r < 0 && r != -EBADMSG ? r : 0;
 }

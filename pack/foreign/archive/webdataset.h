@@ -8,13 +8,26 @@
  *
  * Only images become files; one that comes again replaces the one before it, as where the tar is
  * unpacked. What else there is (.json, .txt, masks as .npy) is noted, and left out, and so are
- * members named __x__, of which WebDataset says that they are no samples. */
+ * members named __x__, of which WebDataset says that they are no samples, and samples called so. */
 #pragma once
 
+#include "pack/foreign/archive/archive_tree.h"
 #include "pack/foreign/source.h"
 #include "pack/foreign/tree.h"
 
-/* Whether the first sample of the tar has a class: 1, 0, -ENOMEM, or the error of a read. */
+/* What was seen of the sample in hand. */
+struct webdataset_look {
+	struct buf key;
+	bool image, class;
+};
+
+/* Whether the sample that the member is of has both an image and a class with it, and had not
+ * before: 1, 0 or -ENOMEM. */
+int webdataset_look(struct webdataset_look *look, const struct archive_member *member);
+void webdataset_look_release(struct webdataset_look *look);
+
+/* Whether one of the first samples of the tar has a class: 1, 0, -ENOMEM, or the error of a read.
+ * More than some MB are not asked of a server for that, which a scan would ask for again. */
 int webdataset_has_classes(struct foreign_source *source, struct err *err);
 
 /* A scan: pack/foreign/format.h. */

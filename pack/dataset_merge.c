@@ -2,7 +2,8 @@
 #include "base/reader_volumes.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
-#include "pack/labels.h"
+#include "pack/labels_join.h"
+#include "pack/made_names.h"
 #include "pack/options.h"
 #include "pack/xxh3.h"
 
@@ -87,13 +88,14 @@ static int load_checksums(void *context, unsigned pack, struct err *err)
 }
 
 static int merge_indexes(struct dataset *dataset, const struct dataset_merge_params *params,
-			 struct select *select, struct err *err)
+			 const struct renames *renames, struct select *select, struct err *err)
 {
 	const struct dataset_packs *packs = dataset->packs;
 	SCOPE_FREE struct merge_pack *merged = calloc(params->count, sizeof(*merged));
 	const struct merge_params merge = {.packs = merged,
 					   .count = params->count,
 					   .duplicates = params->duplicates,
+					   .duplicates_hint = params->duplicates_hint,
 					   .select = select,
 					   .load_checksums = load_checksums,
 					   .context = dataset};
@@ -104,7 +106,8 @@ static int merge_indexes(struct dataset *dataset, const struct dataset_merge_par
 		merged[i] = (struct merge_pack){.index = &packs->all[i]->index,
 						.start = reader_volumes_start(dataset->reader, i),
 						.name = packs->all[i]->name,
-						.below = params->packs[i].below};
+						.below = params->packs[i].below,
+						.renames = &renames[i]};
 	return merge_init(&dataset->packs->merge, &merge, err);
 }
 
@@ -160,19 +163,14 @@ static bool is_common(const struct dataset_packs *packs, const struct option_lin
 	return common;
 }
 
-/* The labels of all packs, each once. */
-static int gather_labels(struct dataset *dataset, const struct dataset_merge_params *params)
+/* They are the last line of the options. */
+static int put_labels(struct dataset *dataset, struct labels *labels)
 {
 	struct index_section *options = &dataset->index.sections[SECTION_OPTIONS];
-	SCOPE(labels_release) struct labels labels = {0};
 	SCOPE(buf_release) struct buf line = BUF_INIT;
 	struct index_section made;
-	int r = 0;
+	int r = labels_write(labels, &line);
 
-	for (unsigned i = 0; r == 0 && i < params->count; i++)
-		r = labels_add_dataset(&labels, params->packs[i].dataset, params->packs[i].below);
-	if (r == 0)
-		r = labels_write(&labels, &line);
 	if (r == 0)
 		r = index_section_alloc(&made, options->bytes + line.len, 0);
 	if (r < 0)
@@ -211,7 +209,8 @@ static int make_options(struct dataset *dataset)
 	return 0;
 }
 
-static int describe_merged(struct dataset *dataset, const struct dataset_merge_params *params)
+static int describe_merged(struct dataset *dataset, const struct dataset_merge_params *params,
+			   struct labels *labels)
 {
 	struct dataset_info *info = &dataset->info;
 
@@ -226,29 +225,78 @@ static int describe_merged(struct dataset *dataset, const struct dataset_merge_p
 		dataset->super.incompat |= one->super->incompat & FORMAT_UNCHECKED;
 		dataset->super.left_out += dataset_left_out(params->packs[i].dataset);
 	}
-	if (make_options(dataset) < 0 || gather_labels(dataset, params) < 0)
+	if (make_options(dataset) < 0 || put_labels(dataset, labels) < 0)
 		return -ENOMEM;
 	dataset_fill_info(dataset);
 	return 0;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+/* What classes and files are called here follows from all packs. */
+struct names_of_all {
+	struct renames *renames; /* of each pack */
+	unsigned count;
+	struct labels labels;
+	struct buf notes; /* lines that end with NUL */
+};
+
+static void names_of_all_release(struct names_of_all *all)
+{
+	for (unsigned i = 0; all->renames && i < all->count; i++)
+		renames_release(&all->renames[i]);
+	free(all->renames);
+	labels_release(&all->labels);
+	buf_release(&all->notes);
+}
+
+static int find_names(const struct dataset_merge_params *params, struct names_of_all *ret,
+		      struct err *err)
+{
+	int r;
+
+	ret->count = params->count;
+	ret->renames = calloc(params->count, sizeof(*ret->renames));
+	if (!ret->renames)
+		return -ENOMEM;
+	r = labels_join(params->packs, params->count, ret->renames, &ret->labels, &ret->notes, err);
+	if (r == 0)
+		r = made_names_part(params->packs, params->count, ret->renames);
+	for (unsigned i = 0; r == 0 && i < params->count; i++)
+		r = renames_sort(&ret->renames[i]);
+	return r;
+}
+
+static void say_notes(const struct dataset_merge_params *params, const struct buf *notes)
+{
+	const char *line = notes->data, *end = line + notes->len;
+
+	for (; params->notice && line < end; line += strlen(line) + 1)
+		params->notice(line);
 }
 
 static int merge_datasets(struct dataset *dataset, const struct dataset_merge_params *params,
 			  struct err *err)
 {
 	SCOPE(select_release) struct select *select = NULL;
+	SCOPE(names_of_all_release) struct names_of_all names = {0};
 	int r = join_readers(dataset);
 
 	if (r == 0 && params->select_count)
 		r = select_new(params->select, params->select_count, &select);
 	if (r == 0)
-		r = merge_indexes(dataset, params, select, err);
+		r = find_names(params, &names, err);
+	if (r == 0)
+		r = merge_indexes(dataset, params, names.renames, select, err);
 	if (r < 0)
 		return r;
 	dataset->index = dataset->packs->merge.index;
 	dataset->packs->merge.index = (struct index){0};
-	r = describe_merged(dataset, params);
+	r = describe_merged(dataset, params, &names.labels);
 	for (unsigned i = 0; i < params->count; i++)
 		drop_hot_sections(params->packs[i].dataset);
+	if (r == 0)
+		say_notes(params, &names.notes);
 	return r;
 }
 

@@ -11,6 +11,8 @@
 struct dataset_pack {
 	const char *name;  /* for messages; copied */
 	const char *below; /* the folder that it goes into, as "a/b"; "": the root */
+	const char *scope; /* the folder of all that are one set, which has those of its parts;
+			      NULL: the same */
 	struct dataset *dataset;
 };
 
@@ -18,8 +20,10 @@ struct dataset_merge_params {
 	const struct dataset_pack *packs;
 	unsigned count;
 	enum merge_duplicates duplicates;
-	const char *const *select; /* patterns */
-	size_t select_count;	   /* 0: everything */
+	const char *const *select;	  /* patterns */
+	size_t select_count;		  /* 0: everything */
+	const char *duplicates_hint;	  /* pack/merge.h */
+	void (*notice)(const char *line); /* what the user is to know; or NULL */
 };
 
 /* Comes before packs are merged, and before deltas hide their bases. Returns -EEXIST with a

@@ -2,6 +2,7 @@
 #include "base/bytes.h"
 #include "base/math.h"
 #include "base/scope.h"
+#include "pack/options.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -168,6 +169,94 @@ int labels_add_dataset(struct labels *labels, const struct dataset *dataset, con
 	const struct dataset_info *info = dataset_info(dataset);
 
 	return labels_read(labels, info->labels, info->labels_len, below);
+}
+
+/* --- names of folders ------------------------------------------------------------------------- */
+
+#define STYLE	   "folders"
+#define STYLE_TEXT 64
+#define DIGITS	   4 /* of a label, at least */
+
+static const char *const counted_words[] = {"given", "one", "zero", NULL};
+static const char *const several_words[] = {"single", "places", "firsts", NULL};
+
+int labels_style_write(const struct labels_style *style, struct buf *ret)
+{
+	return buf_addf(ret, STYLE "=%s %s %u %s %s %s %s\n", style->numbered ? "numbers" : "names",
+			style->asked ? "asked" : "auto", style->width,
+			counted_words[style->counted], several_words[style->several],
+			style->listed ? "list" : "records", style->only_names ? "names" : "labels");
+}
+
+/* The place of a word among these; that of NULL where it is none. */
+static unsigned word_at(const char *const *words, const char *word)
+{
+	unsigned at = 0;
+
+	while (words[at] && strcmp(words[at], word) != 0)
+		at++;
+	return at;
+}
+
+bool labels_style_read(const struct dataset *dataset, struct labels_style *ret)
+{
+	const struct dataset_info *info = dataset_info(dataset);
+	char text[STYLE_TEXT], numbered[8], asked[8], counted[8], several[8], listed[8], only[8];
+	size_t len;
+	const char *line = options_find(info->options, info->options_len, STYLE, &len);
+
+	*ret = (struct labels_style){0};
+	if (!line)
+		return false;
+	snprintf(text, sizeof(text), "%.*s", (int)min(len, sizeof(text) - 1), line);
+	if (sscanf(text, "%7s %7s %2u %7s %7s %7s %7s", numbered, asked, &ret->width, counted,
+		   several, listed, only) != 7)
+		return false;
+	ret->numbered = strcmp(numbered, "numbers") == 0;
+	ret->asked = strcmp(asked, "asked") == 0;
+	ret->listed = strcmp(listed, "list") == 0;
+	ret->only_names = strcmp(only, "names") == 0;
+	ret->counted = word_at(counted_words, counted);
+	ret->several = word_at(several_words, several);
+	return true;
+}
+
+size_t labels_style_last(const char *folder, size_t len)
+{
+	const char *slash = memrchr(folder, '/', len);
+
+	return slash ? (size_t)(slash + 1 - folder) : 0;
+}
+
+/* The digits that the name begins with are the label. */
+static size_t digits_of(int64_t label, const char *name, size_t len)
+{
+	uint64_t number = 0;
+	size_t digits = 0;
+
+	while (digits < len && digits < DIGITS_MOST && name[digits] >= '0' && name[digits] <= '9')
+		number = number * 10 + (uint64_t)(name[digits++] - '0');
+	return number == (uint64_t)label ? digits : 0;
+}
+
+size_t labels_style_name(const struct labels_style *style, int64_t label, const char *folder,
+			 size_t len)
+{
+	size_t last = labels_style_last(folder, len);
+	size_t digits = digits_of(label, folder + last, len - last), end = last + digits;
+
+	if (digits == 0 || (style && digits != max(style->width, labels_width(label))))
+		return last;
+	if (end == len)
+		return end;
+	return (!style || style->numbered) && folder[end] == '_' ? end + 1 : last;
+}
+
+unsigned labels_width(int64_t label)
+{
+	int digits = snprintf(NULL, 0, "%" PRId64, label);
+
+	return digits > DIGITS ? (unsigned)digits : DIGITS;
 }
 
 /* --- as ImageFolder numbers them -------------------------------------------------------------- */

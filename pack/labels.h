@@ -62,6 +62,45 @@ int labels_add_gaps(struct labels *labels,
 /* Appends the line, sorted; nothing where there is no label. The same. */
 int labels_write(struct labels *labels, struct buf *ret);
 
+/* How labels were counted in a file that does not say so. */
+enum labels_counted {
+	LABELS_AS_GIVEN,
+	LABELS_FROM_ONE, /* as none was 0 */
+	LABELS_FROM_ZERO /* as one was 0 */
+};
+
+/* What of a label of several numbers counts in a file. */
+enum labels_several {
+	LABELS_SINGLE, /* there is none */
+	LABELS_PLACES, /* the place of the only 1, as all others are 0 in all records */
+	LABELS_FIRSTS  /* the first, elsewhere */
+};
+
+/* What the folders of classes are called in a foreign file: "folders=numbers asked 4 one single
+ * list labels".
+ */
+struct labels_style {
+	bool numbered; /* by label and name, else by names; a class without a name has its label */
+	bool asked;    /* the user said so */
+	bool listed;   /* the names are those of a list by labels, which has all of them */
+	bool only_names; /* a class has no label */
+	unsigned width;	 /* digits of a label */
+	enum labels_counted counted;
+	enum labels_several several;
+};
+
+/* Appends the line. */
+int labels_style_write(const struct labels_style *style, struct buf *ret);
+/* False where a dataset has no such line. */
+bool labels_style_read(const struct dataset *dataset, struct labels_style *ret);
+/* Where the last name in a folder begins, and where in this the name of its class: behind the
+ * label, if that is in front of it. NULL: the style is not known. */
+size_t labels_style_last(const char *folder, size_t len);
+size_t labels_style_name(const struct labels_style *style, int64_t label, const char *folder,
+			 size_t len);
+/* Digits that this label needs, and all below it. */
+unsigned labels_width(int64_t label);
+
 /* How the numbers that ImageFolder gives to the folders beside each other, sorted by name, compare
  * with the labels. */
 struct labels_report {

@@ -24,8 +24,9 @@ struct part {
 /* How far the merge of a folder has come in one of its parts. */
 struct cursor {
 	struct part part;
-	uint32_t next, end; /* its children */
-	const char *name;   /* of `next` */
+	uint32_t next, end; /* places of its children: pack/renames.h */
+	uint32_t entry;	    /* at `next`, */
+	const char *name;   /* and its name */
 	size_t len;
 };
 
@@ -91,14 +92,17 @@ static struct cursor cursor_begin(const struct merging *m, const struct part *pa
 /* Sets the name of the next child; false: there is none. */
 static bool cursor_look(const struct merging *m, struct cursor *cursor)
 {
+	const struct merge_pack *pack = &m->params->packs[cursor->part.pack];
+
 	if (cursor->next == cursor->end)
 		return false;
 	if (*cursor->part.below) {
 		cursor->name = cursor->part.below;
 		cursor->len = strcspn(cursor->name, "/");
 	} else {
+		cursor->entry = renames_entry(pack->renames, cursor->next);
 		cursor->name =
-			index_name(index_of(m, cursor->part.pack), cursor->next, &cursor->len);
+			renames_name(pack->renames, pack->index, cursor->entry, &cursor->len);
 	}
 	return true;
 }
@@ -112,7 +116,7 @@ static struct part child_of(const struct cursor *cursor)
 		part.below += cursor->len;
 		part.below += *part.below == '/';
 	} else {
-		part.entry = cursor->next;
+		part.entry = cursor->entry;
 	}
 	return part;
 }
@@ -385,6 +389,7 @@ static int row_path(const struct merging *m, uint32_t number, struct buf *path)
 static int refuse_conflicts(const struct merging *m)
 {
 	const struct conflict *c = &m->conflict;
+	const char *hint = c->folder ? NULL : m->params->duplicates_hint;
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	char more[64] = "";
 
@@ -395,10 +400,12 @@ static int refuse_conflicts(const struct merging *m)
 	if (c->count > 1)
 		snprintf(more, sizeof(more), ", and %llu more paths are in two packs",
 			 (unsigned long long)c->count - 1);
-	return err_set(m->err, -EEXIST, "'%s' is %s in %s and in %s%s%s", path.data,
-		       c->folder ? "a folder and a file" : "another file",
+	return err_set(m->err, -EEXIST,
+		       "'%s' is %s in %s and in %s%s; 'NAME/=' in front of one puts it into a "
+		       "folder of its own%s%s",
+		       path.data, c->folder ? "a folder and a file" : "another file",
 		       m->params->packs[c->pack].name, m->params->packs[c->another].name, more,
-		       c->folder ? "" : "; '--duplicates=first' or 'last' says which one counts");
+		       hint ? ", " : "", hint ? hint : "");
 }
 
 /* --- what was selected ------------------------------------------------------------------------ */

@@ -11,7 +11,7 @@
  * pack/. */
 #pragma once
 
-#include "pack/index.h"
+#include "pack/renames.h"
 #include "pack/select.h"
 
 struct merge_pack {
@@ -19,6 +19,7 @@ struct merge_pack {
 	uint64_t start;		   /* added to the offsets */
 	const char *name;	   /* for messages */
 	const char *below;	   /* the folder that the pack goes into, as "a/b"; "": the root */
+	const struct renames *renames; /* of its entries; or NULL */
 };
 
 enum merge_duplicates { MERGE_REFUSE, MERGE_FIRST, MERGE_LAST };
@@ -27,7 +28,8 @@ struct merge_params {
 	const struct merge_pack *packs;
 	unsigned count;
 	enum merge_duplicates duplicates;
-	struct select *select; /* NULL: everything */
+	struct select *select;	     /* NULL: everything */
+	const char *duplicates_hint; /* ends the message about two files at one path; or NULL */
 	/* Loads SECTION_CHECKSUMS of a pack, to compare files with the same path. 0 or -errno. */
 	int (*load_checksums)(void *context, unsigned pack, struct err *err);
 	void *context;

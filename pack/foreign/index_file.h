@@ -22,6 +22,8 @@
  *	beside        end of the name of a file beside it that was read, and a hash of its bytes
  *	extra         bytes of the text, rows of the table, and a hash of both
  *	checksums     "full": all extents have one, or "none"
+ *	folders       what those of classes are called: pack/labels.h
+ *	made-up       what names begin with that are: pack/made_names.h
  *	labels        pack/labels.h */
 #pragma once
 

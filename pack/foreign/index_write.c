@@ -3,6 +3,7 @@
 #include "pack/foreign/index_file.h"
 #include "pack/foreign/index_place.h"
 #include "pack/foreign/index_whole.h"
+#include "pack/made_names.h"
 #include "pack/xxh3.h"
 #include <inttypes.h>
 #include <string.h>
@@ -68,6 +69,10 @@ static int make_options(struct writing *w, const struct index_key *key, const ch
 
 	if (r == 0)
 		r = buf_add(&w->options, beside->data, beside->len);
+	if (r == 0 && (labels_count(&w->labels) || w->tree->style.only_names))
+		r = labels_style_write(&w->tree->style, &w->options);
+	if (r == 0 && w->tree->made_up)
+		r = made_names_write(w->tree->prefix ? w->tree->prefix : "", &w->options);
 	return r < 0 ? r : labels_write(&w->labels, &w->options);
 }
 

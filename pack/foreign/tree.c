@@ -401,6 +401,16 @@ int foreign_tree_note_counts(struct foreign_tree *tree, const uint64_t *counts,
 	return r;
 }
 
+void foreign_tree_counted(struct foreign_tree *tree, enum labels_counted counted)
+{
+	tree->style.counted = counted;
+}
+
+void foreign_tree_several(struct foreign_tree *tree, enum labels_several several)
+{
+	tree->style.several = several;
+}
+
 void foreign_tree_lacks(struct foreign_tree *tree, uint64_t count)
 {
 	tree->lacks += count;

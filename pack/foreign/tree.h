@@ -19,6 +19,7 @@
 #include "pack/foreign/pixels.h"
 #include "pack/foreign/source.h"
 #include "pack/foreign/text.h"
+#include "pack/labels.h"
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -106,6 +107,11 @@ int foreign_add_text(struct foreign_tree *tree, const char *path, const void *by
  * train-00003-of-01024.tfrecord, or train-00003-of-01024, with "train-00003-of-01024-". Returns 0
  * or -ENOMEM. */
 int foreign_tree_prefix(struct foreign_tree *tree);
+
+/* Say how labels were read where a file does not say so: pack/labels.h. Other files of a set may
+ * know better. */
+void foreign_tree_counted(struct foreign_tree *tree, enum labels_counted counted);
+void foreign_tree_several(struct foreign_tree *tree, enum labels_several several);
 
 /* Notes a line for the user: what the format holds and the tree does not, as "2 records without an
  * image are left out". It is told after the scan. */

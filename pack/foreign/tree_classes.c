@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DIGITS 4 /* of a label, at least */
-
 /* --- lists ------------------------------------------------------------------------------------ */
 
 static size_t class_count(const struct foreign_tree *tree)
@@ -42,21 +40,15 @@ static bool list_is_sorted(const struct foreign_tree *tree)
 	return true;
 }
 
-/* Digits that this label needs, and all below it. */
-static int width_of(int64_t label)
-{
-	int digits = snprintf(NULL, 0, "%" PRId64, label);
-
-	return digits > DIGITS ? digits : DIGITS;
-}
-
 void tree_choose_folders(struct foreign_tree *tree)
 {
 	int choice = tree->source->settings->class_folders;
 
-	tree->numbered = choice == FOREIGN_FOLDERS_NUMBERS ||
-			 (choice == FOREIGN_FOLDERS_AUTO && !list_is_sorted(tree));
-	tree->width = width_of((int64_t)class_count(tree) - 1);
+	tree->style.asked = choice != FOREIGN_FOLDERS_AUTO;
+	tree->style.numbered = choice == FOREIGN_FOLDERS_NUMBERS ||
+			       (choice == FOREIGN_FOLDERS_AUTO && !list_is_sorted(tree));
+	tree->style.listed = class_count(tree) > 0;
+	tree->style.width = labels_width((int64_t)class_count(tree) - 1);
 }
 
 int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *names, size_t count)
@@ -97,7 +89,7 @@ int tree_check_class(const char *class, size_t len, struct err *err)
 
 int tree_add_number(const struct foreign_tree *tree, int64_t label, struct buf *ret)
 {
-	return buf_addf(ret, "%0*" PRId64, tree->width, label);
+	return buf_addf(ret, "%0*" PRId64, (int)tree->style.width, label);
 }
 
 static struct foreign_text class_of(const struct foreign_tree *tree, const struct tree_row *row)
@@ -158,9 +150,9 @@ static bool has_gaps(const struct foreign_tree *tree)
 static bool is_wrong(const struct foreign_tree *tree, const struct tree_row *row)
 {
 	bool named = row->class_len > name_at(class_of(tree, row)) + row->number_len;
-	bool wants = tree->numbered || !named;
+	bool wants = tree->style.numbered || !named;
 
-	return row->label >= 0 && row->number_len != (wants ? tree->width + named : 0);
+	return row->label >= 0 && row->number_len != (wants ? tree->style.width + named : 0);
 }
 
 static int rename_row(const struct foreign_tree *tree, struct tree_row *row, struct buf *paths,
@@ -174,7 +166,7 @@ static int rename_row(const struct foreign_tree *tree, struct tree_row *row, str
 	int r;
 
 	buf_add(paths, path, at);
-	if (row->label >= 0 && (tree->numbered || !named)) {
+	if (row->label >= 0 && (tree->style.numbered || !named)) {
 		number = paths->len;
 		tree_add_number(tree, row->label, paths);
 		if (named)
@@ -210,10 +202,10 @@ static int number_classes(struct foreign_tree *tree, struct err *err)
 	bool wrong = false;
 
 	if (tree->source->settings->class_folders == FOREIGN_FOLDERS_AUTO && !class_count(tree))
-		tree->numbered = !is_in_order(tree) ||
-				 (tree->source->settings->empty_classes && has_gaps(tree));
-	if (width_of(tree->most_label) > tree->width)
-		tree->width = width_of(tree->most_label);
+		tree->style.numbered = !is_in_order(tree) ||
+				       (tree->source->settings->empty_classes && has_gaps(tree));
+	if (labels_width(tree->most_label) > tree->style.width)
+		tree->style.width = labels_width(tree->most_label);
 	for (size_t i = 0; !wrong && i < tree_count(tree); i++)
 		wrong = is_wrong(tree, &tree_rows(tree)[i]);
 	return wrong ? rename_all(tree, err) : 0;
@@ -246,7 +238,7 @@ static int note_class(const struct foreign_tree *tree, int64_t label, struct for
 		      struct labels *ret)
 {
 	struct foreign_text name = tree_item(&tree->classes, (uint64_t)label);
-	bool numbered = tree->numbered || !name.data;
+	bool numbered = tree->style.numbered || !name.data;
 	SCOPE(buf_release) struct buf folder = BUF_INIT;
 
 	buf_add(&folder, above.data, above.len);

@@ -7,7 +7,6 @@
 #include "pack/foreign/path_table.h"
 #include "pack/foreign/tree.h"
 #include "pack/index.h"
-#include "pack/labels.h"
 
 /* Where the bytes of a file lie. */
 enum tree_volume { TREE_SOURCE, TREE_MADE, TREE_UNPACKED, TREE_TEXT, TREE_VOLUMES };
@@ -57,8 +56,8 @@ struct foreign_tree {
 	uint32_t most_links;	   /* of all rows */
 	uint64_t made_end;	   /* of the space of made_reader_new() */
 	uint64_t page, page_start; /* where the last page lies in the source, and in that space */
-	bool numbered;		   /* the folder of a class has its label in front */
-	int width;		   /* digits of labels */
+	struct labels_style style; /* of the folders of classes */
+	uint64_t made_up;	   /* files whose names are: pack/made_names.h */
 	int64_t most_label;	   /* of all files; -1: none has one */
 	uint64_t classed;	   /* files with a class or a label */
 	uint64_t unlabelled;	   /* files with neither */

@@ -4,7 +4,7 @@
 #include "base/size.h"
 #include "pack/foreign/tree_internal.h"
 #include "pack/image_kind.h"
-#include <ctype.h>
+#include "pack/made_names.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -132,6 +132,7 @@ static int add_unlabelled(struct foreign_tree *tree, const struct foreign_file *
 
 	if (r < 0 || file->class_is_path)
 		return r;
+	tree->style.only_names = true;
 	if (before && strncmp(before, name.data, name.len) == 0 && !before[name.len])
 		return 0;
 	if (before)
@@ -150,7 +151,7 @@ static int add_labelled(struct foreign_tree *tree, const struct foreign_file *fi
 	size_t begin = tree->paths.len;
 	int r = name.data ? add_class_name(tree, file, name, err) : 0;
 
-	if (r == 0 && (tree->numbered || !name.data))
+	if (r == 0 && (tree->style.numbered || !name.data))
 		r = tree_add_number(tree, file->label, &number);
 	if (r == 0 && number.len && name.data)
 		r = buf_adds(&number, "_");
@@ -249,21 +250,11 @@ static int add_suffix(struct foreign_tree *tree, const struct foreign_file *file
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* Without a suffix of letters, as ".tfrecord", but with one as ".tfrecord-00003-of-01024". */
-static size_t stem_of(const char *base, size_t len)
-{
-	size_t at = len;
-
-	while (at > 0 && isalpha((unsigned char)base[at - 1]))
-		at--;
-	return at > 1 && at < len && base[at - 1] == '.' ? at - 1 : len;
-}
-
 int foreign_tree_prefix(struct foreign_tree *tree)
 {
 	const char *path = tree->source->path, *slash = strrchr(path, '/');
 	const char *base = slash ? slash + 1 : path;
-	size_t len = stem_of(base, strlen(base)), cut = (size_t)sub_sat(len, STEM_MAX);
+	size_t len = made_names_stem(base, strlen(base)), cut = (size_t)sub_sat(len, STEM_MAX);
 
 	free(tree->prefix);
 	if (asprintf(&tree->prefix, "%.*s%s", (int)(len - cut), base + cut, len ? "-" : "") < 0)
@@ -273,9 +264,10 @@ int foreign_tree_prefix(struct foreign_tree *tree)
 
 static int add_made_up(struct foreign_tree *tree, const struct foreign_file *file)
 {
-	int r = buf_addf(&tree->paths, "%s%08" PRIu64, tree->prefix ? tree->prefix : "",
-			 file->record);
+	int r = buf_addf(&tree->paths, "%s%0*" PRIu64, tree->prefix ? tree->prefix : "",
+			 MADE_NAMES_DIGITS, file->record);
 
+	tree->made_up++;
 	return r < 0 ? r : add_suffix(tree, file);
 }
 

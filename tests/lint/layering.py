@@ -47,7 +47,7 @@ MAY_INCLUDE = {
     "pack/write": ["base/*", "pack/*.h"],
     "pack/foreign": ["base/*", *("pack/%s.h" % name for name in (
         "dataset", "dataset_open", "environment", "format", "image_kind", "index", "index_rows",
-        "labels", "walker", "xxh3"))],
+        "labels", "made_names", "walker", "xxh3"))],
     "pack/foreign/open": ["base/*", "pack/dataset_open.h", "pack/environment.h",
                           "pack/foreign/*.h"],
     "pack/foreign/encoding": FOREIGN,

@@ -120,12 +120,23 @@ def test_recordio_in_parts(place, mount):
     values[1] = JPEG + b"." + recordio.MAGIC + b"...." + recordio.MAGIC
     path = recordio.write(place / "train.rec", [
         (0.0, 0, values[1]), (0.0, 1, values[0]), (0.0, 2, b"." + values[1])])
-    mounted = mount(path)
-    assert shown(mounted) == {"0000/train-00000001.JPEG": values[0],
-                              "0000/train-00000002.bin": b"." + values[1]}
-    assert "1 records in several parts are left out" in mounted.said
-    run(FOLDPACK, "create", path, place / "x.lmdb", status=4)
-    run(FOLDPACK, "extract", path, place / "out", status=4)
+    want = {"0000/train-00000000.JPEG": values[1], "0000/train-00000001.JPEG": values[0],
+            "0000/train-00000002.bin": b"." + values[1]}
+    assert shown(mount(path)) == want
+    run(FOLDPACK, "create", path, place / "x.lmdb")
+    assert shown(mount(place / "x.lmdb", place / "packed")) == want
+
+
+def test_a_class_of_recordio_that_is_one_number_of_many_is_its_place(place):
+    one_of_three = [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    path = recordio.write(place / "train.rec", [
+        (label, i, JPEG) for i, label in enumerate([*one_of_three, [1.0, 1.0, 0.0]])])
+    listed = run(FOLDPACK, "list", path)
+    assert listed.out.split() == [
+        "0000/train-00000001.JPEG", "0001/train-00000002.JPEG", "0002/train-00000000.JPEG",
+        "images/train-00000003.JPEG"]
+    assert "3 records have a label of several numbers, of which the place" in listed.err
+    assert "1 records have several classes" in listed.err
 
 
 @foldfs.has_photos

@@ -148,8 +148,9 @@ TEST_OF(t, a_set_is_known_by_its_own_id_or_by_that_of_one_pack)
 	finish_and_open(&other);
 	empty = other.dataset;
 	other.dataset = NULL;
-	params.packs =
-		(const struct dataset_pack[]){{"base", "", t->base.dataset}, {"empty", "", empty}};
+	params.packs = (const struct dataset_pack[]){
+		{.name = "base", .below = "", .dataset = t->base.dataset},
+		{.name = "empty", .below = "", .dataset = empty}};
 	assert_done(dataset_merge(&params, &set, &err));
 	t->base.dataset = set;
 	assert_done(delta_fits(t->delta.dataset, set, &err));

@@ -392,12 +392,12 @@ TEST_OF(u, other_files_of_one_path_are_refused)
 	pack(u, "a/y 100\n");
 	pack(u, "a/x 100 other\n");
 	expect_no_merge(u, -EEXIST,
-			"'a/x' is another file in A and in C; '--duplicates=first' or 'last' says "
-			"which one counts");
+			"'a/x' is another file in A and in C; "
+			"'NAME/=' in front of one puts it into a folder of its own");
 	pack(u, "a/y 101\nb 5\n");
 	expect_no_merge(u, -EEXIST,
 			"'a/x' is another file in A and in C, and 1 more paths are in two packs; "
-			"'--duplicates=first' or 'last' says which one counts");
+			"'NAME/=' in front of one puts it into a folder of its own");
 }
 
 TEST_OF(u, other_links_of_one_path_are_refused)
@@ -405,13 +405,13 @@ TEST_OF(u, other_links_of_one_path_are_refused)
 	pack(u, "a/l -> x\n");
 	pack(u, "a/l -> y\n");
 	expect_no_merge(u, -EEXIST,
-			"'a/l' is another file in A and in B; '--duplicates=first' or 'last' says "
-			"which one counts");
+			"'a/l' is another file in A and in B; "
+			"'NAME/=' in front of one puts it into a folder of its own");
 	u->count--;
 	pack(u, "a/l 1\n");
 	expect_no_merge(u, -EEXIST,
-			"'a/l' is another file in A and in B; '--duplicates=first' or 'last' says "
-			"which one counts");
+			"'a/l' is another file in A and in B; "
+			"'NAME/=' in front of one puts it into a folder of its own");
 }
 
 TEST_OF(u, the_first_or_the_last_file_counts_if_so_told)
@@ -432,7 +432,9 @@ TEST_OF(u, a_file_and_a_folder_are_refused_whatever_counts)
 	u->duplicates = MERGE_LAST;
 	pack(u, "a/x 100\n");
 	pack(u, "a 5\n");
-	expect_no_merge(u, -EEXIST, "'a' is a folder and a file in A and in B");
+	expect_no_merge(u, -EEXIST,
+			"'a' is a folder and a file in A and in B; 'NAME/=' in front of one puts "
+			"it into a folder of its own");
 }
 
 TEST_OF(u, the_same_pack_twice_is_refused)

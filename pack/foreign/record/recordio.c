@@ -4,11 +4,12 @@
  *	u32 magic | u32 part << 29 | length | bytes, padded with zeros to a multiple of 4
  *	u32 flag, f32 label, u64 id, u64 id2 | f32 label[flag] | image
  *
- * Where the magic number is among the bytes of a record, it is left out, and the record is in parts
- * there. Then it is not one range of the file; it is rare, and left out. The .lst beside the file,
- * which im2rec.py makes records from, has a line a record: its number, its labels and the path of
- * its image, between tabs. */
+ * Where the magic number is among the bytes of a record, at a multiple of 4, the record is in parts
+ * there, and the one with which the frame of the next part begins stands for it. The .lst beside
+ * the file, which im2rec.py makes records from, has a line a record: its number, its labels and the
+ * path of its image, between tabs. */
 #include "base/le.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/search.h"
 #include "pack/foreign/format.h"
@@ -21,6 +22,7 @@
 #define FRAME_HEAD  8
 #define LENGTH_MASK ((1u << 29) - 1)
 #define HEADER	    24	    /* of a record */
+#define SEVERAL_MAX 65536   /* labels of a record, of which one may be set */
 #define CLASSES_MAX 0x1p24f /* a float has every whole number up to it */
 
 enum recordio_part { RECORDIO_WHOLE, RECORDIO_FIRST, RECORDIO_NEXT, RECORDIO_LAST };
@@ -38,12 +40,17 @@ struct recordio_list {
 };
 
 /* Counts of records that the user is told of at the end. */
-enum told { PARTS, EMPTY, SEVERAL, ODD, TOLD };
+enum told { EMPTY, SEVERAL, PLACES, MANY, ODD, TOLD };
 
 static const char *const told_text[TOLD] = {
-	[PARTS] = "%" PRIu64 " records in several parts are left out",
 	[EMPTY] = "%" PRIu64 " records without an image are left out",
 	[SEVERAL] = "%" PRIu64 " records have several labels: the first counts",
+	[PLACES] = "%" PRIu64
+		   " records have a label of several numbers, of which the place of the "
+		   "only 1 counts",
+	[MANY] = "%" PRIu64
+		 " records have several classes, as not one of the numbers of their label "
+		 "is 1, which is taken as none",
 	[ODD] = "%" PRIu64 " records have a label that is no number of a class",
 };
 
@@ -164,14 +171,19 @@ struct scan {
 	struct foreign_source *source;
 	struct foreign_tree *tree;
 	struct recordio_list list;
-	uint64_t number; /* of the record */
-	bool within;	 /* a record in parts */
+	uint64_t number;   /* of the record */
+	bool within;	   /* a record in parts */
+	struct buf pieces; /* struct foreign_piece: of the record, which has so many bytes */
+	uint64_t length;
+	uint32_t labels;  /* of each record so far; 0: none was seen */
+	bool takes_first; /* of several, as not all are 0 or 1, or some records have more */
 	uint64_t told[TOLD];
 };
 
 static void scan_release(struct scan *scan)
 {
 	recordio_list_release(&scan->list);
+	buf_release(&scan->pieces);
 }
 
 static int fault(const struct scan *scan, int code, struct err *err)
@@ -181,12 +193,8 @@ static int fault(const struct scan *scan, int code, struct err *err)
 
 /* --- a record --------------------------------------------------------------------------------- */
 
-static int64_t take_label(struct scan *scan, const uint8_t *bytes)
+static int64_t take_label(struct scan *scan, float label)
 {
-	uint32_t bits = le_get32(bytes);
-	float label;
-
-	memcpy(&label, &bits, sizeof(label));
 	if (label == -1)
 		return FOREIGN_NO_LABEL;
 	if (label >= 0 && label < CLASSES_MAX && (float)(int64_t)label == label)
@@ -207,55 +215,145 @@ static void take_path(struct scan *scan, uint64_t id, struct foreign_file *file)
 	file->class_is_path = true;
 }
 
-/* Where the label is, and where the image begins. */
-static int take_header(const struct recordio_frame *frame, const uint8_t *header, uint64_t *label,
-		       uint64_t *image, struct err *err)
+static int add_part(struct scan *scan, uint64_t offset, uint64_t len)
 {
-	uint32_t flag = le_get32(header);
-	uint64_t len = HEADER + (uint64_t)flag * sizeof(float);
+	const struct foreign_piece piece = {.at = scan->length, .offset = offset, .len = len};
 
-	if (len > frame->length)
-		return err_set(err, -EBADMSG, "%" PRIu32 " labels in %" PRIu32 " bytes", flag,
-			       frame->length);
-	*label = frame->offset + (flag ? HEADER : 4);
-	*image = frame->offset + len;
+	scan->length += len;
+	return buf_add(&scan->pieces, &piece, sizeof(piece));
+}
+
+/* Copies bytes of the record, which it has. */
+static int get_bytes(struct scan *scan, uint64_t at, uint8_t *ret, size_t len, struct err *err)
+{
+	const struct foreign_piece *piece = BUF_ITEMS(&scan->pieces, const struct foreign_piece);
+	const uint8_t *bytes;
+	int r = 0;
+
+	for (size_t done = 0, some; r == 0 && done < len; done += some) {
+		while (at + done >= piece->at + piece->len)
+			piece++;
+		some = (size_t)min(len - done, piece->at + piece->len - at - done);
+		r = foreign_get(scan->source, piece->offset + at + done - piece->at, some, &bytes,
+				err);
+		if (r == 0)
+			memcpy(ret + done, bytes, some);
+	}
+	return r;
+}
+
+/* The image is what comes behind `at` of the record. */
+static void take_image(struct scan *scan, uint64_t at, struct foreign_file *file)
+{
+	struct foreign_piece *piece = BUF_ITEMS(&scan->pieces, struct foreign_piece);
+	size_t count = BUF_COUNT(&scan->pieces, *piece);
+
+	for (; piece->at + piece->len <= at; piece++)
+		count--;
+	file->offset = piece->offset + at - piece->at;
+	piece->len -= at - piece->at;
+	piece->offset = file->offset;
+	piece->at = at;
+	if (count == 1)
+		return;
+	for (size_t i = 0; i < count; i++)
+		piece[i].at -= at;
+	file->pieces = piece;
+	file->piece_count = count;
+}
+
+#define TAKES_FIRST 1 /* of what follows: begin anew, since of several labels the first counts */
+
+static float float_at(const uint8_t *bytes)
+{
+	uint32_t bits = le_get32(bytes);
+	float ret;
+
+	memcpy(&ret, &bits, sizeof(ret));
+	return ret;
+}
+
+/* Where all are 0 or 1: the place of the only 1, as of one class of many; or no label. */
+static int take_several(struct scan *scan, uint32_t count, int64_t *ret, struct err *err)
+{
+	SCOPE_FREE uint8_t *all = calloc(count, sizeof(float));
+	unsigned ones = 0;
+	int r = all ? get_bytes(scan, HEADER, all, count * sizeof(float), err) : -ENOMEM;
+
+	*ret = FOREIGN_NO_LABEL;
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		float label = float_at(all + i * sizeof(float));
+
+		if (label != 0 && label != 1)
+			return TAKES_FIRST;
+		ones += label == 1;
+		*ret = label == 1 ? i : *ret;
+	}
+	if (r == 0 && ones != 1)
+		*ret = FOREIGN_NO_LABEL;
+	if (r == 0 && ones == 1)
+		foreign_tree_several(scan->tree, LABELS_PLACES);
+	scan->told[ones == 1 ? PLACES : MANY]++;
+	return r;
+}
+
+static int take_labels(struct scan *scan, uint32_t count, int64_t *ret, struct err *err)
+{
+	uint8_t label[sizeof(float)];
+	uint32_t before = scan->labels;
+	int r;
+
+	scan->labels = count ? count : 1;
+	if (!scan->takes_first && before && before != scan->labels)
+		return TAKES_FIRST;
+	if (count > 1 && count <= SEVERAL_MAX && !scan->takes_first)
+		return take_several(scan, count, ret, err);
+	r = get_bytes(scan, count ? HEADER : 4, label, sizeof(label), err);
+	if (r < 0)
+		return r;
+	if (count > 1)
+		foreign_tree_several(scan->tree, LABELS_FIRSTS);
+	scan->told[SEVERAL] += count > 1;
+	*ret = take_label(scan, float_at(label));
 	return 0;
 }
 
-static int take_record(struct scan *scan, const struct recordio_frame *frame,
-		       struct foreign_file *file, struct err *err)
+static int take_record(struct scan *scan, struct foreign_file *file, struct err *err)
 {
-	uint64_t label = 0, id;
-	const uint8_t *bytes;
-	int r = -EBADMSG;
+	uint8_t header[HEADER];
+	uint64_t image;
+	uint32_t flag;
+	int r;
 
-	if (frame->length < HEADER)
-		return err_set(err, r, "%" PRIu32 " bytes are no image record", frame->length);
-	r = foreign_get(scan->source, frame->offset, HEADER, &bytes, err);
-	if (r == 0)
-		r = take_header(frame, bytes, &label, &file->offset, err);
+	if (scan->length < HEADER)
+		return err_set(err, -EBADMSG, "%" PRIu64 " bytes are no image record",
+			       scan->length);
+	r = get_bytes(scan, 0, header, HEADER, err);
 	if (r < 0)
 		return r;
-	id = le_get64(bytes + 8);
-	file->size = frame->offset + frame->length - file->offset;
+	flag = le_get32(header);
+	image = HEADER + (uint64_t)flag * sizeof(float);
+	if (image > scan->length)
+		return err_set(err, -EBADMSG, "%" PRIu32 " labels in %" PRIu64 " bytes", flag,
+			       scan->length);
+	file->size = scan->length - image;
 	if (file->size == 0)
 		return 0;
-	scan->told[SEVERAL] += file->offset > frame->offset + HEADER + sizeof(float);
-	r = foreign_get(scan->source, label, sizeof(float), &bytes, err);
-	if (r < 0)
+	r = take_labels(scan, flag, &file->label, err);
+	if (r != 0)
 		return r;
-	file->label = take_label(scan, bytes);
-	take_path(scan, id, file);
+	take_path(scan, le_get64(header + 8), file);
+	take_image(scan, image, file);
 	return 0;
 }
 
-static int add(struct scan *scan, const struct recordio_frame *frame, struct err *err)
+static int add(struct scan *scan, struct err *err)
 {
 	struct foreign_file file = {.record = scan->number};
-	int r = take_record(scan, frame, &file, err);
+	int r = take_record(scan, &file, err);
 
-	if (r < 0)
-		return fault(scan, r, err);
+	if (r != 0)
+		return r < 0 ? fault(scan, r, err) : r;
 	if (file.size > 0)
 		return foreign_add(scan->tree, &file, err);
 	scan->told[EMPTY]++;
@@ -266,11 +364,19 @@ static int add(struct scan *scan, const struct recordio_frame *frame, struct err
 
 static int take_frame(struct scan *scan, const struct recordio_frame *frame, struct err *err)
 {
-	int r = frame->part == RECORDIO_WHOLE ? add(scan, frame, err) : 0;
+	int r = 0;
 
+	if (!scan->within)
+		scan->length = scan->pieces.len = 0;
+	else
+		r = add_part(scan, frame->offset - FRAME_HEAD, sizeof(uint32_t)); /* MAGIC */
+	if (r == 0)
+		r = add_part(scan, frame->offset, frame->length);
 	scan->within = frame->part == RECORDIO_FIRST || frame->part == RECORDIO_NEXT;
-	scan->told[PARTS] += frame->part == RECORDIO_FIRST;
-	scan->number += !scan->within;
+	if (r != 0 || scan->within)
+		return r;
+	r = add(scan, err);
+	scan->number++;
 	return r;
 }
 
@@ -300,7 +406,16 @@ static int recordio_scan(struct foreign_source *source, struct foreign_tree *tre
 		r = recordio_list_read(&scan.list, source, err);
 	if (r == 0)
 		r = take_all(&scan, err);
-	foreign_tree_lacks(tree, scan.told[PARTS]);
+	if (r == TAKES_FIRST) {
+		scan.takes_first = true;
+		scan.number = 0;
+		memset(scan.told, 0, sizeof(scan.told));
+		r = foreign_tree_restart(tree, err);
+		if (r == 0)
+			r = foreign_tree_prefix(tree);
+		if (r == 0)
+			r = take_all(&scan, err);
+	}
 	return r < 0 ? r : foreign_tree_note_counts(tree, scan.told, told_text, TOLD);
 }
 

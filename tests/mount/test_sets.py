@@ -1,0 +1,379 @@
+"""Several files of another format are one set, and two sets are two: what a set shows is what one
+file of all its records would show, and files of different splits come in folders of their own."""
+
+import os
+import pickle
+import tarfile
+
+import pytest
+
+import foreign
+import trees
+from foldfs import FOLDPACK, run
+from foreign import make_lmdb, shown
+from formats import parquet, tfrecord
+from labelled import (
+    JPEG, MOUNTED, number, write_parquet, write_recordio, write_tfds, write_webdataset)
+
+pytest_plugins = ["hub"]
+pytestmark = pytest.mark.plain  # many packs
+
+APART = "several sets by their names, each in a folder of its own: "
+
+
+def part(write, place, at, of, samples, names):
+    """Writes one file of a set, and returns the options that it needs."""
+    folder = place / f"part{at}"
+    folder.mkdir()
+    path, options = write(folder, samples, names)
+    stem = f"x-{at:05}-of-{of:05}"
+    for made in folder.iterdir():
+        if made.stem == path.stem:
+            made.rename(place / (stem + made.suffix))
+    return options
+
+
+def set_of(write, place, parts, names=None):
+    """The word for the files, and the options that they need."""
+    for at, samples in enumerate(parts):
+        options = part(write, place, at, len(parts), samples, names)
+    suffix = next(p.suffix for p in place.iterdir() if p.stem == "x-00000-of-%05d" % len(parts))
+    return f"{place}/x-*{suffix}", options
+
+
+def classes(word, place, *options):
+    """folder -> the images in it, of a pack that is made of it; and what create said."""
+    packed = place / f"pack{len(os.listdir(place))}"
+    said = run(FOLDPACK, "create", *options, word, packed).err
+    run(FOLDPACK, "extract", packed, packed.with_suffix(".tree"))
+    found = {}
+    for path in trees.files(packed.with_suffix(".tree")):
+        path = packed.with_suffix(".tree") / os.fsdecode(path)
+        found.setdefault(path.parent.name, set()).add(path.read_bytes())
+    return found, said
+
+
+def exported(word, place, *options):
+    """image -> its label, in tars of WebDataset; and the names of the classes."""
+    out = place / f"tars{len(os.listdir(place))}"
+    run(FOLDPACK, "export", "--format=webdataset", *options, word, out)
+    found, keys = {}, {}
+    for path in out.parent.glob(out.name + "*.tar"):
+        with tarfile.open(path) as tar:
+            for member in tar:
+                key, _, suffix = member.name.rpartition(".")
+                keys.setdefault(key, {})[suffix] = tar.extractfile(member).read()
+    for sample in keys.values():
+        image, = (data for suffix, data in sample.items() if suffix != "cls")
+        found[image] = sample.get("cls")
+    text = out.parent / (out.name + ".classes.txt")
+    return found, text.read_text() if text.exists() else None
+
+
+# --- a set is as one file -------------------------------------------------------------------------
+
+NAMES = ["ant", "bee", "cat", "dog"]
+# Labels of each file, and the names of all.
+SETS = {
+    "none is 0 in the second": ([[0, 1, 2, 3], [1, 2, 3]], NAMES),
+    "none is 0 in the first": ([[1, 2, 3], [0, 1, 2]], NAMES),
+    "classes of their own": ([[0, 1], [2, 3]], NAMES),
+    "not by name": ([[0, 1], [2, 3]], ["bee", "cat", "dog", "ant"]),
+    "only the last is not by name": ([[1, 2], [3], [0]], ["zebra", *NAMES[1:]]),
+    "one name twice": ([[0, 1], [2, 3]], ["crane", "ox", "crane", "zebra"]),
+    "more digits in the second": ([[0, 3], [9999, 10000]], None),
+    "numbers": ([[2, 3], [0, 1]], None),
+    "one class a file": ([[0], [1], [2], [3]], ["dog", "cat", "bee", "ant"]),
+}
+
+
+def samples_of(labels):
+    start = iter(range(1000))
+    return [[(JPEG + trees.noise(next(start), 300), label) for label in part for _ in range(2)]
+            for part in labels]
+
+
+def write_text_only(place, samples, names):
+    """A label beside a text: whether it counts from 0 or 1, the records show."""
+    return tfrecord.write(place / "x.tfrecord", [
+        {"image/encoded": data, "image/class/label": label,
+         **({"image/class/text": names[label]} if names else {})}
+        for data, label in samples]), []
+
+
+@pytest.mark.parametrize("kind", SETS, ids=lambda kind: kind.replace(" ", "-"))
+@pytest.mark.parametrize("write", [*MOUNTED, write_text_only],
+                         ids=lambda write: write.__name__[6:])
+def test_a_set_has_the_classes_of_one_file_of_all_its_records(place, write, kind):
+    labels, names = SETS[kind]
+    parts = samples_of(labels)
+    whole = place / "whole"
+    whole.mkdir()
+    path, listed = write(whole, [sample for part in parts for sample in part], names)
+    word, options = set_of(write, place, parts, names)
+    assert classes(word, place, *options)[0] == classes(path, whole, *listed)[0]
+    assert exported(word, place, *options) == exported(path, whole, *listed)
+
+
+@pytest.mark.parametrize("option", ["--class-folders=numbers", "--class-folders=names",
+                                    "--empty-classes"])
+@pytest.mark.parametrize("kind", ["none is 0 in the second", "not by name",
+                                  "more digits in the second"])
+@pytest.mark.parametrize("write", [write_parquet, write_text_only],
+                         ids=lambda write: write.__name__[6:])
+def test_so_it_is_with_options_of_classes(place, write, kind, option):
+    labels, names = SETS[kind]
+    parts = samples_of(labels)
+    whole = place / "whole"
+    whole.mkdir()
+    path, _ = write(whole, [sample for part in parts for sample in part], names)
+    word, _ = set_of(write, place, parts, names)
+    assert classes(word, place, option)[0] == classes(path, whole, option)[0]
+
+
+def test_a_mount_shows_what_a_pack_of_the_set_has(place, mount):
+    labels, names = SETS["only the last is not by name"]
+    word, _ = set_of(write_text_only, place, samples_of(labels), names)
+    run(FOLDPACK, "create", word, place / "p.pack")
+    (place / "packed").mkdir()
+    assert shown(mount(word)) == shown(mount(place / "p.pack", at=place / "packed"))
+
+
+def test_files_that_disagree_about_a_class_are_named(place):
+    for number, names in enumerate((["ant", "bee"], ["ant", "cat"])):
+        parquet.write(place / f"x-{number}.parquet", [
+            (data, None, label) for data, label in samples_of([[0, 1]])[0]], names=names)
+    said = run(FOLDPACK, "list", f"{place}/x-{{0,1}}.parquet").err
+    assert (f"label 1 is 'bee' in {place}/x-0.parquet and 'cat' in {place}/x-1.parquet: they are "
+            "classes of their own; 'NAME/=' keeps such files apart") in said
+
+
+def test_files_that_disagree_about_a_label_are_named(place):
+    """As ants and bees are listed the other way round."""
+    for number, names in enumerate((["ant", "bee"], ["bee", "ant"])):
+        parquet.write(place / f"x-{number}.parquet", [
+            (data, None, label) for data, label in samples_of([[0, 1]])[0]], names=names)
+    said = run(FOLDPACK, "list", f"{place}/x-{{0,1}}.parquet").err
+    assert "label 0 is 'ant' in" in said and "and so it is with" in said
+
+
+def test_files_that_are_kept_apart_do_not_decide_for_each_other(place):
+    for number, labels in enumerate(([0, 1], [1, 2])):
+        write_text_only(place, samples_of([labels])[0], NAMES)[0].rename(
+            place / f"x-{number}.tfrecord")
+    run(FOLDPACK, "create", f"a/={place}/x-0.tfrecord", f"b/={place}/x-1.tfrecord",
+        place / "p.pack")
+    assert {os.path.dirname(line) for line in run(FOLDPACK, "list", place / "p.pack").out.split()
+            } == {"a/ant", "a/bee", "b/bee", "b/cat"}
+
+
+def test_images_of_several_classes_are_named_and_taken_for_none(place):
+    path = tfrecord.write(place / "x.tfrecord", [
+        {"image": JPEG, "label": label} for label in ([0, 1, 0], [1, 1, 0])])
+    assert run(FOLDPACK, "list", path, status=1).err == (
+        f"foldpack: {path}: record 1: its label is 3 numbers, of which 2 are 1, and so not one "
+        "class: --label-key names another, or none\n")
+
+
+def test_a_class_of_tfrecord_that_is_one_number_of_many_is_its_place(place):
+    path = tfrecord.write(place / "x.tfrecord", [
+        {"image": JPEG, "label": label} for label in ([0, 0, 1], [1, 0, 0], [0, 1, 0])])
+    listed = run(FOLDPACK, "list", path)
+    assert listed.out.split() == ["0000/x-00000001.JPEG", "0001/x-00000002.JPEG",
+                                  "0002/x-00000000.JPEG"]
+    assert "3 records have a label of several numbers, of which the place of the only 1" \
+        in listed.err
+
+
+# --- names that are made up -----------------------------------------------------------------------
+
+
+def write_unnamed(place, samples, _):
+    return parquet.write(place / "x.parquet", [(data, None, label) for data, label in samples]), []
+
+
+@pytest.mark.parametrize("write", [write_unnamed, write_tfds, write_recordio],
+                         ids=["parquet", "tfrecord", "recordio"])
+def test_images_of_files_of_one_name_keep_apart(place, write):
+    """As Spark partitions a table."""
+    first, second = samples_of([[0, 1], [0, 1]])
+    for year, samples in ((2025, first), (2026, second)):
+        folder = place / f"year={year}"
+        folder.mkdir()
+        path, _ = write(folder, samples, None)
+        path.rename(folder / f"part-0{path.suffix}")
+    word = f"{place}/year=*/part-0{path.suffix}"
+    assert run(FOLDPACK, "list", word).out.split()[0].startswith("0000/year=2025-part-0-000000")
+    found, said = classes(word, place)
+    assert {data for folder in found.values() for data in folder} == {
+        data for data, _ in first + second}
+    assert "--duplicates" not in said
+
+
+def test_images_of_lmdbs_in_folders_are_called_by_these(place):
+    for name in "ab":
+        make_lmdb(place / name, [(b"%d" % i, pickle.dumps((data, 0), 4)) for i, (data, _) in
+                                 enumerate(samples_of([[0]])[0])])
+    listed = run(FOLDPACK, "list", f"{place}/{{a,b}}").out.split()
+    assert len(set(listed)) == 4 and {line[:7] for line in listed} == {"0000/a-", "0000/b-"}
+
+
+# --- WebDataset -----------------------------------------------------------------------------------
+
+
+def test_webdataset_is_no_plain_tar_since_its_first_sample_has_no_class(place, mount):
+    """Members named __x__ are no samples, wherever they are."""
+    path = place / "x.tar"
+    foreign.write_tar(path, {
+        "__meta__.json": b"{}", "a/__info__.json": b"{}", "0.jpg": JPEG + b"0",
+        "1.jpg": JPEG + b"1", "1.cls": b"3", "2.jpg": JPEG + b"2", "2.cls": b"4"})
+    mounted = mount(path)
+    assert shown(mounted) == {"images/0.jpg": JPEG + b"0", "0003/1.jpg": JPEG + b"1",
+                              "0004/2.jpg": JPEG + b"2"}
+    assert "1 of 3 samples have no class" in mounted.said
+
+
+def test_a_class_far_behind_in_a_tar_is_named(place):
+    path = place / "x.tar"
+    foreign.write_tar(path, {**{f"{i:04}.jpg": JPEG for i in range(1001)}, "1000.cls": b"1"})
+    said = run(FOLDPACK, "list", path).err
+    assert "1 images have a .cls beside them, as samples of WebDataset have: --layout=classes" \
+        in said
+
+
+def test_tars_of_which_some_have_classes_are_named(place):
+    for number, files in enumerate(({"0.jpg": JPEG, "0.cls": b"1"}, {"1.jpg": JPEG})):
+        foreign.write_tar(place / f"x-{number}.tar", files)
+    said = run(FOLDPACK, "list", f"{place}/x-{{0,1}}.tar").err
+    assert (f"samples have classes in {place}/x-0.tar, and none in {place}/x-1.tar, which is shown "
+            "as the tree of its members; --layout=classes shows all alike") in said
+
+
+# --- splits ---------------------------------------------------------------------------------------
+
+SPLITS = ["train-00000-of-00002", "train-00001-of-00002", "validation-00000-of-00001"]
+
+
+def write_pack(place, samples, _):
+    tree = place / "tree"
+    for data, label in samples:
+        folder = tree / f"{label:04}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number(data)}.jpg").write_bytes(data)
+    run(FOLDPACK, "create", tree, place / "x.lmdb")
+    return place / "x.lmdb", []
+
+
+def write_tree_tar(place, samples, _):
+    foreign.write_tar(place / "x.tar", {
+        f"{label:04}/{number(data)}.jpg": data for data, label in samples})
+    return place / "x.tar", []
+
+
+@pytest.fixture
+def splits(place, write):
+    """The folder, the suffix of the files, and the images of each split."""
+    folder = place / "data"
+    folder.mkdir()
+    found = {}
+    for number, (stem, samples) in enumerate(zip(SPLITS, samples_of([[0, 1], [0, 2], [0, 1]]))):
+        made = place / f"made{number}"
+        made.mkdir()
+        path, _ = write(made, samples, None)
+        path.rename(folder / (stem + path.suffix))
+        found.setdefault(stem.split("-")[0], set()).update(data for data, _ in samples)
+    return folder, path.suffix, found
+
+
+def images_in(root):
+    """The first part of the path -> images."""
+    found = {}
+    for path in trees.files(root):
+        path = os.fsdecode(path)
+        found.setdefault(path.split("/")[0], set()).add((root / path).read_bytes())
+    return found
+
+
+kinds = pytest.mark.parametrize(
+    "write", [write_unnamed, write_tfds, write_recordio, write_webdataset, write_tree_tar,
+              write_pack], ids=["parquet", "tfrecord", "recordio", "webdataset", "tar", "pack"])
+
+
+@kinds
+def test_splits_come_in_folders_of_their_own(place, mount, splits):
+    folder, suffix, want = splits
+    mounted = mount(f"{folder}/*{suffix}")
+    assert images_in(mounted.path) == want
+    assert (f"{folder}/train-00000-of-00002{suffix} and 2 more: {APART}train (2 files) and "
+            "validation (1 file); './=' in front of the words puts all into one") in mounted.said
+
+
+@kinds
+def test_words_that_name_the_files_of_splits_are_the_same(place, splits):
+    folder, suffix, want = splits
+    names = [f"{folder}/{stem}{suffix}" for stem in SPLITS]
+    (place / "list").write_text("".join(name + "\n" for name in names))
+    braces = f"{folder}/{{{','.join(SPLITS)}}}{suffix}"
+    run(FOLDPACK, "create", *names, place / "p.pack")
+    listings = {run(FOLDPACK, "list", word).out
+                for word in (f"{folder}/*{suffix}", f"@{place}/list", braces, place / "p.pack")}
+    assert len(listings) == 1
+    assert {line.split("/")[0] for line in listings.pop().split()} == set(want)
+
+
+@kinds
+def test_one_split_alone_has_no_folder(splits):
+    folder, suffix, _ = splits
+    listed = run(FOLDPACK, "list", f"{folder}/train-*{suffix}")
+    assert not any(line.startswith("train") for line in listed.out.split())
+    assert APART not in listed.err
+
+
+@kinds
+def test_a_point_puts_all_splits_into_one_tree(splits):
+    folder, suffix, _ = splits
+    listed = run(FOLDPACK, "list", f"./={folder}/*{suffix}", status=None)
+    if listed.returncode:  # files of one name that differ
+        assert "two different files at this path" in listed.err or "in two packs" in listed.err
+    else:
+        assert not {line.split("/")[0] for line in listed.out.split()} & {"train", "validation"}
+        assert len(listed.out.split()) == 12
+    assert APART not in listed.err
+
+
+@pytest.mark.parametrize("write", [write_unnamed])
+def test_every_command_keeps_splits_apart(place, splits):
+    folder, suffix, want = splits
+    word = f"{folder}/*{suffix}"
+    run(FOLDPACK, "create", word, place / "p.pack")
+    tree = run(FOLDPACK, "list", place / "p.pack").out
+    assert run(FOLDPACK, "list", word).out == tree
+    run(FOLDPACK, "extract", word, place / "out")
+    assert images_in(place / "out") == want
+    for command in ["info", word], ["report", "-o", place / "report.html", word]:
+        assert APART in run(FOLDPACK, *command).err, command
+    first = tree.split()[0]
+    run(FOLDPACK, "cat", word, first)
+    for split in want:
+        assert set(exported(word, place, f"--root={split}")[0]) == want[split]
+
+
+def test_a_pack_that_has_the_folder_of_its_split_gets_no_other(place):
+    for split in "train", "val":
+        tree = place / "tree" / split
+        (tree / split / "ant").mkdir(parents=True)
+        (tree / split / "ant/0.jpg").write_bytes(JPEG)
+        run(FOLDPACK, "create", tree, place / f"{split}.lmdb")
+    listed = run(FOLDPACK, "list", f"{place}/*.lmdb")
+    assert listed.out.split() == ["train/ant/0.jpg", "val/ant/0.jpg"]
+    assert APART not in listed.err
+
+
+def test_splits_of_a_repository_of_the_hub_come_in_folders(place, hub, home, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", hub.url + "/")
+    for stem, samples in zip(SPLITS, samples_of([[0, 1], [0, 2], [0, 1]])):
+        path, _ = write_unnamed(place, samples, None)
+        hub.add("ORG/in1k", **{f"data/{stem}.parquet": path.read_bytes()})
+    listed = run(FOLDPACK, "list", "hf://datasets/ORG/in1k")
+    assert {line.split("/")[0] for line in listed.out.split()} == {"train", "validation"}
+    assert APART + "train (2 files) and validation (1 file)" in listed.err

@@ -93,6 +93,8 @@ static int open_dataset(struct mount *mount, struct err *err)
 					    .duplicates = settings->duplicates,
 					    .missing_ok = settings->missing,
 					    .missing_hint = "'--missing=ok' does without",
+					    .duplicates_hint = PACKS_DUPLICATES,
+					    .notice = settings->remote.notice,
 					    .select = settings->select.items,
 					    .select_count = settings->select.count};
 	SCOPE(notices_release) struct notices notices = NOTICES_INIT;

@@ -4,6 +4,7 @@
 #include "base/name.h"
 #include "base/scope.h"
 #include "pack/format.h"
+#include "pack/set_name.h"
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,8 @@ struct word_at {
 	const char *folder; /* that paths are relative to, with its slash; "": the working folder */
 	const char *below;
 	const char *list; /* has it as a line; NULL: it is on the command line */
+	bool placed;	  /* by NAME/= */
+	bool found;	  /* by a pattern */
 };
 
 static bool by_server(const struct word_at *at)
@@ -81,7 +84,9 @@ static int add_found(struct names *names, const char *name, const struct word_at
 	names->all = all;
 	added = (struct name){.name = strdup(name),
 			      .below = strdup(at->below),
-			      .apart = by_server(at) && !same_server(at->list, name)};
+			      .apart = by_server(at) && !same_server(at->list, name),
+			      .found = at->found,
+			      .placed = at->placed};
 	if (!added.name || !added.below) {
 		free(added.name);
 		free(added.below);
@@ -94,19 +99,21 @@ static int add_found(struct names *names, const char *name, const struct word_at
 static int add_url(struct names *names, const char *url, const struct word_at *at, struct err *err)
 {
 	SCOPE(buf_release) struct buf found = BUF_INIT;
+	struct word_at one = *at;
 	int r = names->list && !by_server(at) ? names->list(names->context, url, &found, err) : 1;
 
 	if (r == 1)
 		return add_found(names, url, at, err);
-	names->patterns = true;
+	names->patterns = one.found = true;
 	for (size_t done = 0; r == 0 && done < found.len; done += strlen(found.data + done) + 1)
-		r = add_found(names, found.data + done, at, err);
+		r = add_found(names, found.data + done, &one, err);
 	return r;
 }
 
 static int add_glob(struct names *names, const char *pattern, const struct word_at *at,
 		    struct err *err)
 {
+	struct word_at one = *at;
 	glob_t found = {0};
 	size_t before = names->count;
 	int r;
@@ -115,11 +122,11 @@ static int add_glob(struct names *names, const char *pattern, const struct word_
 		return add_url(names, pattern, at, err);
 	if (by_server(at) || !strpbrk(pattern, "*?[") || is_there(pattern, at))
 		return add_found(names, pattern, at, err);
-	names->patterns = true;
+	names->patterns = one.found = true;
 	r = glob(pattern, 0, NULL, &found) == GLOB_NOSPACE ? -ENOMEM : 0;
 	for (size_t i = 0; r == 0 && i < found.gl_pathc; i++)
 		if (!name_is_index(found.gl_pathv[i]))
-			r = add_found(names, found.gl_pathv[i], at, err);
+			r = add_found(names, found.gl_pathv[i], &one, err);
 	if (r == 0 && names->count == before)
 		r = err_set(err, -ENOENT, "'%s' matches no file", pattern);
 	globfree(&found);
@@ -145,18 +152,6 @@ static int add_replaced(struct names *names, const char *word, const char *open,
 	return add_braces(names, made, at, err);
 }
 
-/* Parses a number of a range: its value, and how many digits it has. */
-static bool parse_number(const char **at, uint64_t *ret, int *ret_digits)
-{
-	const char *start = *at;
-
-	*ret = 0;
-	while (**at >= '0' && **at <= '9' && *at - start < 18)
-		*ret = *ret * 10 + (uint64_t)(*(*at)++ - '0');
-	*ret_digits = (int)(*at - start);
-	return *ret_digits > 0;
-}
-
 /* "00000..00014": each number gets as many digits as the first one has. */
 static bool parse_range(const char *open, const char *close, uint64_t *first, uint64_t *last,
 			int *digits)
@@ -164,10 +159,10 @@ static bool parse_range(const char *open, const char *close, uint64_t *first, ui
 	const char *at = open + 1;
 	int other;
 
-	if (!parse_number(&at, first, digits) || strncmp(at, "..", 2) != 0)
+	if (!set_name_number(&at, first, digits) || strncmp(at, "..", 2) != 0)
 		return false;
 	at += 2;
-	return parse_number(&at, last, &other) && at == close;
+	return set_name_number(&at, last, &other) && at == close;
 }
 
 static int add_range(struct names *names, const char *word, const char *open, const char *close,
@@ -265,7 +260,8 @@ static int add_list(struct names *names, const char *word, const struct word_at 
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	SCOPE_FREE char *folder = folder_of(word + 1);
-	const struct word_at inside = {.folder = folder, .below = at->below, .list = word + 1};
+	const struct word_at inside = {
+		.folder = folder, .below = at->below, .list = word + 1, .placed = at->placed};
 	struct err reason = {0};
 	size_t before = names->count;
 	struct lines lines;
@@ -301,14 +297,15 @@ static const char *find_below(const char *word, const struct word_at *at)
 	return end && end > word && !is_there(word, at) ? end : NULL;
 }
 
-/* Appends the components of a path to the folder above it. */
+/* Appends the components of a path to the folder above it; a dot is that folder. */
 static int join_below(const char *above, const char *path, size_t len, char **ret, struct err *err)
 {
 	SCOPE(buf_release) struct buf made = BUF_INIT;
 	const char *end = path + len;
+	bool here = len == 1 && *path == '.';
 	int r = buf_adds(&made, above);
 
-	while (r == 0 && path < end) {
+	while (r == 0 && path < end && !here) {
 		size_t name = strcspn(path, "/");
 
 		if (path + name > end)
@@ -333,6 +330,7 @@ static int add_below(struct names *names, const char *word, const char *end,
 	int r = join_below(at->below, word, (size_t)(end - word), &below, err);
 
 	inside.below = below;
+	inside.placed = true;
 	return r ? r : add_word(names, end + 2, &inside, err);
 }
 
@@ -375,39 +373,6 @@ void names_release(struct names *names)
 
 /* --- sets ------------------------------------------------------------------------------------- */
 
-/* x-00003-of-00015.lmdb */
-struct set_name {
-	const char *name;
-	size_t before;	   /* bytes before "-00003", the folder with them */
-	const char *after; /* after "-00015": ".lmdb" */
-	size_t after_len;  /* without the query of a URL */
-	uint64_t number, of;
-	int digits;
-};
-
-/* The first "-N-of-M" in the last component. */
-static bool parse_set(const char *name, struct set_name *ret)
-{
-	const char *slash = strrchr(name, '/');
-
-	for (const char *at = strchr(slash ? slash : name, '-'); at; at = strchr(at + 1, '-')) {
-		const char *end = at + 1;
-		int digits;
-
-		*ret = (struct set_name){.name = name, .before = (size_t)(at - name)};
-		if (!parse_number(&end, &ret->number, &ret->digits) || strncmp(end, "-of-", 4) != 0)
-			continue;
-		end += 4;
-		ret->after = end;
-		if (!parse_number(&ret->after, &ret->of, &digits) || ret->number >= ret->of ||
-		    ret->of > NAMES_MOST)
-			continue;
-		ret->after_len = strcspn(ret->after, "?");
-		return true;
-	}
-	return false;
-}
-
 /* 0: of one set. */
 static int compare_sets(const void *left, const void *right)
 {
@@ -422,11 +387,8 @@ static int compare_sets(const void *left, const void *right)
 /* Without the folder: a URL may have a password there. */
 static int note_missing(struct buf *text, const struct set_name *set, uint64_t number)
 {
-	const char *slash = memrchr(set->name, '/', set->before);
-	const char *name = slash ? slash + 1 : set->name;
-
 	return buf_addf(text, "%s%.*s-%0*llu-of-%0*llu%.*s", text->len ? ", " : "",
-			(int)(set->name + set->before - name), name, set->digits,
+			(int)(set->before - set->base), set->name + set->base, set->digits,
 			(unsigned long long)number, set->digits, (unsigned long long)set->of,
 			(int)set->after_len, set->after);
 }
@@ -466,7 +428,7 @@ int names_check_sets(const struct names *names, struct err *err)
 	if (!sets)
 		return -ENOMEM;
 	for (size_t i = 0; i < names->count; i++)
-		count += parse_set(names->all[i].name, &sets[count]);
+		count += set_name_parse(names->all[i].name, &sets[count]);
 	qsort(sets, count, sizeof(*sets), compare_sets);
 	for (size_t i = 0; r == 0 && i < count; i = next) {
 		for (next = i + 1; next < count && compare_sets(&sets[i], &sets[next]) == 0;)

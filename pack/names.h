@@ -4,7 +4,7 @@
  *	x-{00000..00014}.lmdb       fifteen packs, as the shell would write them; {a,b} as well
  *	x-*.lmdb                    those that glob(3) finds
  *	@FILE                       one word a line (base/lines.h), relative to the folder of FILE
- *	NAME/=WORD                  any of these, placed below the folder NAME
+ *	NAME/=WORD                  any of these, placed below the folder NAME; ./= is the root
  *
  *	s3://b/x-*.lmdb             those that the server lists: also gs:// and hf://
  *
@@ -26,6 +26,8 @@ struct names {
 		char *name;  /* of a pack */
 		char *below; /* the folder that it goes into, as "a/b"; "": the root */
 		bool apart;  /* a server's list named it, on another server: no secrets go there */
+		bool found;  /* by a pattern */
+		bool placed; /* by NAME/= */
 	} * all;
 	size_t count;
 	bool patterns; /* a word named whatever packs there were */

@@ -9,6 +9,7 @@
 #include "pack/dataset_merge.h"
 #include "pack/delta.h"
 #include "pack/shard.h"
+#include "pack/splits.h"
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +23,7 @@ struct opening {
 	const struct names *names;
 	struct dataset_pack *packs; /* a base that has its delta on it leaves its place empty */
 	char **shown;		    /* the names of the packs, for messages */
+	struct split_name *splits;  /* the folders of sets */
 	struct buf select;	    /* of const char *: the patterns */
 	struct buf *lists;	    /* the texts of patterns that were in files */
 	pthread_mutex_t lock;
@@ -39,6 +41,8 @@ static void opening_release(struct opening *o)
 		if (o->shown)
 			free(o->shown[i]);
 	}
+	splits_release(o->splits, o->names->count);
+	free(o->splits);
 	for (size_t i = 0; o->lists && i < o->params->select_count; i++)
 		buf_release(&o->lists[i]);
 	free(o->packs);
@@ -156,7 +160,9 @@ static int open_one(const struct opening *o, size_t i, struct err *err)
 	o->shown[i] = name_shown(o->names->all[i].name);
 	if (!o->shown[i])
 		return -ENOMEM;
-	o->packs[i] = (struct dataset_pack){.name = o->shown[i], .below = o->names->all[i].below};
+	o->packs[i] = (struct dataset_pack){.name = o->shown[i],
+					    .below = o->names->all[i].below,
+					    .scope = o->names->all[i].below};
 	r = params->open(params->context, &o->names->all[i], &o->packs[i].dataset, &reason);
 	return r < 0 ? err_set(err, r, "%s: %s%s", o->shown[i], err_text(&reason, r),
 			       params->makes_packs ? "" : dataset_way_out(r))
@@ -192,7 +198,8 @@ static int open_packs(struct opening *o)
 
 	o->packs = calloc(o->names->count, sizeof(*o->packs));
 	o->shown = calloc(o->names->count, sizeof(*o->shown));
-	if (!o->packs || !o->shown)
+	o->splits = calloc(o->names->count, sizeof(*o->splits));
+	if (!o->packs || !o->shown || !o->splits)
 		return -ENOMEM;
 	parallel_for_run(&loop, o->names->count);
 	return o->error;
@@ -219,6 +226,96 @@ static int check_shards(const struct opening *o)
 			err_set(o->err, r, "%s: %s", o->shown[i], reason.text);
 	}
 	return hint(o->params, r, o->err);
+}
+
+/* --- sets ------------------------------------------------------------------------------------- */
+
+/* Whether all of a pack is in a folder that is called as its set. */
+static bool is_in_folder(const struct dataset *dataset, const char *folder)
+{
+	const struct dataset_entry root = dataset_entry(dataset, DATASET_ROOT);
+	struct dataset_entry only;
+
+	if (root.children != 1)
+		return false;
+	only = dataset_entry(dataset, root.first_child);
+	return only.kind == FORMAT_DIRECTORY && splits_is_folder(folder, only.name, only.name_len);
+}
+
+/* Whether the folder is one of these. */
+static bool is_among(const struct buf *folders, const char *folder)
+{
+	const char *const *all = BUF_ITEMS(folders, const char *const);
+	size_t i = 0;
+
+	while (i < BUF_COUNT(folders, *all) && strcmp(all[i], folder) != 0)
+		i++;
+	return i < BUF_COUNT(folders, *all);
+}
+
+/* Takes the folder from sets whose packs are all in such a one already. */
+static int keep_folders(struct opening *o)
+{
+	SCOPE(buf_release) struct buf needed = BUF_INIT;
+	struct split_name *splits = o->splits;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < o->names->count; i++)
+		if (splits[i].folder && !is_in_folder(o->packs[i].dataset, splits[i].folder) &&
+		    !is_among(&needed, splits[i].folder))
+			r = buf_add(&needed, &splits[i].folder, sizeof(splits[i].folder));
+	for (size_t i = 0; r == 0 && i < o->names->count; i++)
+		if (splits[i].folder && !is_among(&needed, splits[i].folder))
+			free(steal_ptr(&splits[i].folder));
+	return r;
+}
+
+static int say_sets(const struct opening *o)
+{
+	SCOPE(buf_release) struct buf line = BUF_INIT;
+	size_t count = o->names->count, rest = 0;
+	char files[SIZE_TEXT];
+	int r;
+
+	for (size_t i = 0; i < count; i++)
+		rest += !o->splits[i].folder && !o->names->all[i].placed;
+	buf_addf(&line,
+		 "%s and %zu more: several sets by their names, each in a folder of its own: ",
+		 o->shown[0], count - 1);
+	r = splits_tell(o->splits, count, &line);
+	if (rest)
+		buf_addf(&line, ", and beside these what is in %s",
+			 count_noun(rest, "other file", files));
+	if (r == 0)
+		r = buf_adds(&line, "; './=' in front of the words puts all into one");
+	if (r == 0 && o->params->notice)
+		o->params->notice(line.data);
+	return r;
+}
+
+static int part_sets(struct opening *o)
+{
+	const struct names *names = o->names;
+	bool parted = false;
+	int r;
+
+	for (size_t i = 0; i < names->count; i++) {
+		const struct name *name = &names->all[i];
+		bool counts = !name->placed && (name->found || splits_is_numbered(name->name)) &&
+			      !dataset_lacks_base(o->packs[i].dataset);
+
+		o->splits[i].name = counts ? name->name : NULL;
+	}
+	r = splits_find(o->splits, names->count);
+	if (r == 0)
+		r = keep_folders(o);
+	for (size_t i = 0; r == 0 && i < names->count; i++) {
+		if (!o->splits[i].folder)
+			continue;
+		o->packs[i].below = o->splits[i].folder;
+		parted = true;
+	}
+	return r == 0 && parted ? say_sets(o) : r;
 }
 
 /* --- deltas ----------------------------------------------------------------------------------- */
@@ -277,8 +374,11 @@ static int refuse_lone(const struct opening *o, size_t delta)
 static int take_base(struct opening *o, size_t delta, struct dataset **ret)
 {
 	SCOPE_FREE struct dataset_pack *packs = calloc(delta + 1, sizeof(*packs));
-	struct dataset_merge_params params = {
-		.packs = packs, .duplicates = (enum merge_duplicates)o->params->duplicates};
+	struct dataset_merge_params params = {.packs = packs,
+					      .duplicates =
+						      (enum merge_duplicates)o->params->duplicates,
+					      .duplicates_hint = o->params->duplicates_hint,
+					      .notice = o->params->notice};
 	int r;
 
 	if (!packs)
@@ -364,6 +464,8 @@ static int merge_opened(struct opening *o, struct dataset **ret)
 	struct dataset_merge_params params = {.packs = o->packs,
 					      .duplicates =
 						      (enum merge_duplicates)o->params->duplicates,
+					      .duplicates_hint = o->params->duplicates_hint,
+					      .notice = o->params->notice,
 					      .select = BUF_ITEMS(&o->select, const char *const),
 					      .select_count = BUF_COUNT(&o->select, const char *)};
 	int r = 0;
@@ -398,6 +500,8 @@ int packs_open_names(const struct packs_params *params, const struct names *name
 		r = open_packs(&o);
 	if (r == 0 && wants_all(params, names))
 		r = check_shards(&o);
+	if (r == 0)
+		r = part_sets(&o);
 	if (r == 0)
 		r = apply_deltas(&o);
 	if (r == 0)

@@ -22,11 +22,16 @@ struct packs_params {
 	bool alone_ok;	  /* one pack of a set may be named alone */
 	bool makes_packs; /* the caller does: that is no way out then */
 	bool delta_ok;	  /* a single delta may be without its base: only its index is read */
-	const char *missing_hint; /* ends the message about missing packs of a set; or NULL */
+	const char *missing_hint;    /* ends the message about missing packs of a set; or NULL */
+	const char *duplicates_hint; /* ends that about two files at one path; or NULL */
+	void (*notice)(const char *line); /* tells the user how packs are put together; or NULL */
 	/* Patterns, and @FILE with a pattern on each line: see pack/select.h. */
 	const char *const *select;
 	size_t select_count;
 };
+
+/* The way out of two files at one path, for commands with an option --duplicates. */
+#define PACKS_DUPLICATES "'--duplicates=first' or 'last' leaves out all but one"
 
 /* The packs in a few words, without anything secret: "FIRST", or "FIRST and 14 more". */
 struct packs_label {
@@ -41,7 +46,11 @@ void packs_label_release(struct packs_label *label);
  * released in any case. */
 int packs_names(const struct packs_params *params, struct names *ret, struct err *err);
 
-/* Opens the packs. A delta (pack/delta.h) is put on the packs before it that go into its folder,
+/* Opens the packs. Those whose names say that they are of different sets (pack/splits.h) go into
+ * folders of their own, and a line says so; but where NAME/= says the folder, where a word names a
+ * pack without a number, where it is a delta, and where all of a set is in such a folder already.
+ *
+ * A delta (pack/delta.h) is put on the packs before it that go into its folder,
  * or below it. A single pack is opened as it is; several, or a selection, are merged. Returns 0, or
  * as dataset_open(), delta_apply(), dataset_merge() and names_add(). err has a sentence that begins
  * with the name. */

@@ -53,6 +53,9 @@ static int check_kind(const struct create *create, bool standard)
 		return create_usage_error("'--shard-size' and '--part' are for folders only");
 	if (!folder && options->since.count)
 		return create_usage_error("'--since' is for folders only");
+	if (folder && options->common.duplicates)
+		return create_usage_error(
+			"'--duplicates' is for several packs, or files of other formats");
 	if (!create_is_archive(create) && options->strip)
 		return create_usage_error("'--strip-components' is for tars and zips only");
 	if (options->strip && options->common.foreign.layout == FOREIGN_CLASSES)

@@ -7,6 +7,7 @@
 
 static const char *const on_bad_names[] = {"fail", "skip", "keep", NULL};
 static const char *const store_names[] = {"jpeg", "bmp", "ppm", NULL};
+static const char *const duplicates_names[] = {"refuse", "first", "last", NULL};
 static const char *const check_names[] = {"off", "header", "decode", NULL};
 
 static const struct opt table[] = {
@@ -29,6 +30,8 @@ static const struct opt table[] = {
 		 "compare files with OLD by their bytes, not by size and time"),
 	OPT_FLAG('n', "dry-run", struct create_options, dry_run,
 		 "pack nothing; estimate the result from a sample of the files"),
+	OPT_CHOICE(0, "duplicates", duplicates_names, struct create_options, common.duplicates,
+		   "which file counts if several SOURCE have different ones at a path"),
 	OPT_GROUP("damaged images"),
 	OPT_CHOICE(0, "check", check_names, struct create_options, check,
 		   "look for images that are damaged: not at all, by what their headers say, or "
@@ -102,6 +105,7 @@ struct create_options create_options_default(void)
 	return (struct create_options){.jobs = processors > JOBS_LEAST ? (uint64_t)processors
 								       : JOBS_LEAST,
 				       .order_text = "path",
+				       .common = {.duplicates_hint = PACKS_DUPLICATES},
 				       .check = -1,
 				       .store = -1};
 }
@@ -264,6 +268,8 @@ int create_options_text(const struct create *create, struct buf *text)
 		add_option(text, "layout", foreign_layout_names[layout]);
 	add_foreign(text, create);
 	add_option_number(text, "strip-components", options->strip);
+	if (options->common.duplicates)
+		add_option(text, "duplicates", duplicates_names[options->common.duplicates]);
 	if (options->dedup)
 		add_option(text, "dedup", "yes");
 	if (options->check >= 0)

@@ -104,6 +104,36 @@ static void say_reads(const struct foreign_tree *tree, const struct foreign_form
 		settings->notice(line.data);
 }
 
+/* An option that can say nothing to the format. */
+static int check_options(const struct foreign_settings *settings,
+			 const struct foreign_format *format, struct err *err)
+{
+	const char *key = foreign_asked_key(settings);
+
+	if (key && !format->fields)
+		return err_set(err, -EINVAL, "'%s' chooses a field of a record, and %s has none",
+			       key, format->name);
+	if (settings->layout != FOREIGN_AUTO && !format->layouts &&
+	    !(format->archive && settings->layout == FOREIGN_TREE))
+		return err_set(err, -EINVAL, "'--layout=%s' is for tars, and this is %s",
+			       foreign_layout_names[settings->layout], format->name);
+	return 0;
+}
+
+/* A key that no record has. */
+static int check_keys(const struct foreign_tree *tree, struct err *err)
+{
+	const struct foreign_settings *settings = tree->source->settings;
+
+	if (settings->label_key && tree->classed == 0)
+		return err_set(err, -EINVAL, "--label-key: no record has a label as '%s'",
+			       settings->label_key);
+	if (settings->name_key && tree->named == 0)
+		return err_set(err, -EINVAL, "--name-key: no record has a name as '%s'",
+			       settings->name_key);
+	return 0;
+}
+
 static int make_index(struct foreign_tree *tree, const struct index_key *key, struct reader **ret,
 		      struct err *err)
 {
@@ -114,6 +144,8 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 		r = walker_first(tree->source->walker, &tree->source->first, err);
 	if (r >= 0 && format->lmdb && !tree->source->walker)
 		r = err_set(err, -EINVAL, "not an LMDB file, as those of %s are", format->name);
+	if (r >= 0 && format->name)
+		r = check_options(tree->source->settings, format, err);
 	if (r >= 0) {
 		say_reads(tree, format);
 		r = foreign_check_named(tree->source, format->scan(tree->source, tree, err), err);
@@ -121,6 +153,8 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 	}
 	if (r == 0 && tree->rows.len == 0 && !(tree->source->settings->watch && format->archive))
 		r = err_set(err, -ENOENT, "no image in it (%s)", format->name);
+	if (r == 0)
+		r = check_keys(tree, err);
 	if (r == 0 && tree->classed)
 		r = foreign_tree_note_count(tree, tree->unlabelled,
 					    "%" PRIu64

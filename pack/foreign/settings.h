@@ -107,6 +107,15 @@ static inline bool foreign_asked(const struct foreign_settings *settings)
 	       settings->label_key || settings->name_key;
 }
 
+/* The first option that chooses a field of a record; NULL: none was given. */
+static inline const char *foreign_asked_key(const struct foreign_settings *settings)
+{
+	return settings->image_key   ? "--image-key"
+	       : settings->label_key ? "--label-key"
+	       : settings->name_key  ? "--name-key"
+				     : NULL;
+}
+
 /* Rows for a table of options whose settings have these as `member`. */
 #define FOREIGN_OPTIONS(type, member)                                                             \
 	OPT_SHARED("files of other formats"),                                                     \

@@ -61,6 +61,7 @@ struct foreign_tree {
 	int64_t most_label;	   /* of all files; -1: none has one */
 	uint64_t classed;	   /* files with a class or a label */
 	uint64_t unlabelled;	   /* files with neither */
+	uint64_t named;		   /* files with a name, or a path */
 	uint64_t odd;		   /* of these: with labels below -1 */
 	struct path_table folders; /* of classes without a label: where their names begin */
 	struct buf spelled;	   /* in this, each ended by NUL, as the record has it */

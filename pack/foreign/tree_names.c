@@ -312,6 +312,7 @@ int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct
 	bool plain = file->plain;
 	int r;
 
+	tree->named += name.data || path.data;
 	if (tree->names.name && row->volume != TREE_TEXT && !file->directory) {
 		name = tree_item(&tree->names, file->record);
 		if (!name.data)

@@ -183,6 +183,15 @@ def test_any_lmdb_of_paths_by_name(place, mount):
     assert "1 records with keys as __len__ are left out" in mounted.said
 
 
+@pytest.mark.parametrize("name", ["cat/a.jpg", "CAT/a.jpg", "a.jpg"])
+def test_notes_in_front_of_the_names_are_passed(place, mount, name):
+    path = make_lmdb(place / "set", [(name.encode(), JPEG), (b"__keys__", b"\x80\4]."),
+                                     (b"__len__", b"1")], subdir=False)
+    mounted = mount(path)
+    assert shown(mounted) == {name: JPEG}
+    assert "2 records with keys as __len__ are left out" in mounted.said
+
+
 def test_what_is_no_image_is_not_named_as_one(place, mount):
     """As stylegan2-pytorch writes them: a count behind the images."""
     found = {f"64-{i:05}": JPEG + trees.noise(i, 5000) for i in range(70)}

@@ -184,6 +184,24 @@ def test_a_column_of_labels_that_has_none_is_noted(tmp_path):
         assert f"--label-key: the column '{name}' has {what}" in said
 
 
+def test_other_columns_of_images_and_labels_are_named(tmp_path):
+    image = [parquet.node(b"bytes", parquet.BYTES), parquet.node(b"path", parquet.BYTES)]
+    structs = [parquet.node(name, None, 2, repetition=0) for name in (b"image", b"mask")]
+    pair = [(b"bytes", *IMAGES[1:]), (b"path", parquet.BYTES, [None, None])]
+    file = write_columns(
+        tmp_path / "a.parquet",
+        [structs[0], *image, structs[1], *image, parquet.node(b"fine_label", 2),
+         parquet.node(b"coarse_label", 2)],
+        [*pair, *pair, (b"fine_label", 2, [1, 0]), (b"coarse_label", 2, [0, 0])],
+        about({"fine_label": CATS, "coarse_label": CATS}), top=4)
+    paths, said = listed(file)
+    assert paths == ["0000_cat/a-00000001.JPEG", "0001_ant/a-00000000.JPEG"]
+    assert ("the column 'mask' has images, too, which are left out: --image-key=mask shows them "
+            "instead") in said
+    assert "the column 'coarse_label' has labels, too: --label-key=coarse_label takes them" in said
+    assert listed(file, "--image-key=mask", "--label-key=coarse_label")[1] == ""
+
+
 def test_paths_that_are_no_texts_name_nothing(tmp_path):
     """As pandas writes a column of None."""
     file = write_columns(

@@ -124,7 +124,8 @@ def test_recordio_in_parts(place, mount):
             "0000/train-00000002.bin": b"." + values[1]}
     assert shown(mount(path)) == want
     run(FOLDPACK, "create", path, place / "x.lmdb")
-    assert shown(mount(place / "x.lmdb", place / "packed")) == want
+    (place / "packed").mkdir()
+    assert shown(mount(place / "x.lmdb", at=place / "packed")) == want
 
 
 def test_a_class_of_recordio_that_is_one_number_of_many_is_its_place(place):

@@ -13,7 +13,8 @@ from foldfs import FOLDPACK, run
 from foreign import make_lmdb, shown
 from formats import parquet, tfrecord
 from labelled import (
-    JPEG, MOUNTED, number, write_parquet, write_recordio, write_tfds, write_webdataset)
+    JPEG, MOUNTED, images, number, write_folder2lmdb, write_parquet, write_recordio, write_tfds,
+    write_webdataset)
 
 pytest_plugins = ["hub"]
 pytestmark = pytest.mark.plain  # many packs
@@ -167,7 +168,7 @@ def test_files_that_are_kept_apart_do_not_decide_for_each_other(place):
             } == {"a/ant", "a/bee", "b/bee", "b/cat"}
 
 
-def test_images_of_several_classes_are_named_and_taken_for_none(place):
+def test_a_label_of_several_classes_is_refused_by_name(place):
     path = tfrecord.write(place / "x.tfrecord", [
         {"image": JPEG, "label": label} for label in ([0, 1, 0], [1, 1, 0])])
     assert run(FOLDPACK, "list", path, status=1).err == (
@@ -377,3 +378,83 @@ def test_splits_of_a_repository_of_the_hub_come_in_folders(place, hub, home, mon
     listed = run(FOLDPACK, "list", "hf://datasets/ORG/in1k")
     assert {line.split("/")[0] for line in listed.out.split()} == {"train", "validation"}
     assert APART + "train (2 files) and validation (1 file)" in listed.err
+
+
+# --- options and kinds that say nothing to a format -----------------------------------------------
+
+
+@pytest.mark.parametrize("write", [write_recordio, write_webdataset, write_tree_tar],
+                         ids=["recordio", "webdataset", "tar"])
+@pytest.mark.parametrize("option", ["image", "label", "name"])
+def test_a_key_that_a_format_has_no_field_for_is_refused(place, write, option):
+    path, _ = write(place, images([0, 1]), None)
+    said = run(FOLDPACK, "list", f"--{option}-key=x", path, status=1).err
+    assert f"'--{option}-key' chooses a field of a record, and " in said
+
+
+def test_keys_of_zips_and_lmdbs_are_refused(place):
+    foreign.write_zip(place / "x.zip", {"a/0.jpg": JPEG})
+    make_lmdb(place / "x.lmdb", [(b"a/0.jpg", JPEG)], subdir=False)
+    for name in "x.zip", "x.lmdb":
+        assert "'--label-key' chooses a field" in run(
+            FOLDPACK, "list", "--label-key=x", place / name, status=1).err
+
+
+@pytest.mark.parametrize("write", [write_unnamed, write_tfds, write_folder2lmdb],
+                         ids=["parquet", "tfrecord", "folder2lmdb"])
+@pytest.mark.parametrize("option", ["label", "name"])
+def test_a_key_that_no_record_has_is_refused(place, write, option):
+    path, _ = write(place, images([0, 1]), None)
+    said = run(FOLDPACK, "list", f"--{option}-key=nonesuch", path, status=None)
+    assert said.returncode == 1 and ("nonesuch" in said.err or "it is none" in said.err), said.err
+
+
+@pytest.mark.parametrize("layout", ["tree", "classes"])
+def test_a_layout_is_for_tars(place, layout):
+    path, _ = write_tfds(place, images([0, 1]), None)
+    assert f"'--layout={layout}' is for tars, and this is tfrecord" in run(
+        FOLDPACK, "list", f"--layout={layout}", path, status=1).err
+    foreign.write_zip(place / "x.zip", {"a/0.jpg": JPEG})
+    done = run(FOLDPACK, "list", f"--layout={layout}", place / "x.zip", status=None)
+    assert done.returncode == (layout == "classes")
+
+
+def arrow(path):
+    """As an Arrow stream begins: a mark, the length of the first message, and that."""
+    path.write_bytes(b"\xff\xff\xff\xff" + (16).to_bytes(4, "little") + (8).to_bytes(4, "little") +
+                     bytes(400))
+    return path
+
+
+def test_arrow_is_named_with_the_way_out(place):
+    stream, file = arrow(place / "data-00000-of-00001.arrow"), place / "x.feather"
+    file.write_bytes(b"ARROW1\0\0" + bytes(400))
+    for path in stream, file:
+        for command in ["list", path], ["create", path, place / "p.pack"]:
+            said = run(FOLDPACK, *command, status=1).err
+            assert "an Arrow file" in said and ".to_parquet(FILE)" in said
+
+
+@pytest.mark.parametrize("name, text", [
+    ("state.json", '{"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}'),
+    ("dataset_dict.json", '{"splits": ["train"]}')])
+def test_a_folder_of_save_to_disk_is_not_packed_as_a_file(place, name, text):
+    saved = place / "saved"
+    saved.mkdir()
+    (saved / name).write_text(text)
+    arrow(saved / "data-00000-of-00001.arrow")
+    said = run(FOLDPACK, "create", saved, place / "p.pack", status=1).err
+    assert "has an Arrow file, as save_to_disk" in said and "--anyway packs its files" in said
+    assert not (place / "p.pack").exists()
+    run(FOLDPACK, "create", "--anyway", saved, place / "p.pack")
+
+
+def test_a_folder_without_an_image_is_said(place):
+    (place / "tree/a").mkdir(parents=True)
+    (place / "tree/a/notes.txt").write_text("none")
+    said = run(FOLDPACK, "create", place / "tree", place / "p.pack").err
+    assert f"{place}/tree: no image in it (1 file, such as 'a/notes.txt')" in said
+    (place / "tree/a/0").write_bytes(JPEG + bytes(100))
+    (place / "tree/a/0.jpg").write_bytes(JPEG + bytes(100))
+    assert "no image" not in run(FOLDPACK, "create", "--force", place / "tree", place / "p.pack",
+                                 status=None).err

@@ -34,6 +34,7 @@ static int scan_tar(struct foreign_source *source, struct foreign_tree *tree, st
 
 const struct foreign_format tar_format = {
 	.name = "tar",
+	.layouts = true,
 	.archive = true,
 	.streamed = true,
 	.probe = probe_tar,

@@ -43,17 +43,37 @@ static bool is_path(const char *text, size_t len)
 	return true;
 }
 
-/* Whether the first record is a name and an image. 1, 0, or the error of a read. */
+/* "__len__", "__keys__": what writers note for themselves. */
+static bool is_note(const struct walker_record *record)
+{
+	const char *key = (const char *)record->key;
+
+	return record->key_len > 4 && memcmp(key, "__", 2) == 0 &&
+	       memcmp(key + record->key_len - 2, "__", 2) == 0;
+}
+
+/* The first that is no note. Returns 0, 1 (there is none) or the error of a read. */
+static int first_file(const struct foreign_source *source, struct walker_record *ret)
+{
+	int r = source->first.key ? 0 : 1;
+
+	*ret = source->first;
+	while (r == 0 && is_note(ret))
+		r = walker_next(source->walker, ret, NULL);
+	return r;
+}
+
+/* Whether the first file is a name and an image. 1, 0, or the error of a read. */
 static int keyed_probe(struct foreign_source *source)
 {
-	const struct walker_record *first = &source->first;
 	const uint8_t *head = NULL;
+	struct walker_record first;
 	size_t len;
-	int r;
+	int r = first_file(source, &first);
 
-	if (!first->key || !is_path((const char *)first->key, first->key_len))
-		return 0;
-	r = foreign_peek(source, first->offset, (size_t)min(first->size, HEAD), &head, &len);
+	if (r != 0 || !is_path((const char *)first.key, first.key_len))
+		return r < 0 ? r : 0;
+	r = foreign_peek(source, first.offset, (size_t)min(first.size, HEAD), &head, &len);
 	return r < 0 ? r : image_suffix(head, len) != NULL;
 }
 
@@ -66,15 +86,6 @@ static bool has_suffix(const char *key, size_t len)
 		suffix++;
 	return suffix && suffix + 1 < len && key[len - 1 - suffix] == '.' &&
 	       key[len - 2 - suffix] != '/' && isalpha((unsigned char)key[len - suffix]);
-}
-
-/* "__len__", "__keys__": what writers note for themselves. */
-static bool is_note(const struct walker_record *record)
-{
-	const char *key = (const char *)record->key;
-
-	return record->key_len > 4 && memcmp(key, "__", 2) == 0 &&
-	       memcmp(key + record->key_len - 2, "__", 2) == 0;
 }
 
 static int add(struct foreign_tree *tree, const struct walker_record *record, uint64_t number,
@@ -152,10 +163,9 @@ static bool category_of(const char *path, struct foreign_text *ret)
 
 static int lsun_probe(struct foreign_source *source)
 {
-	const struct walker_record *first = &source->first;
 	struct foreign_text class;
 
-	if (!first->key || memchr(first->key, '/', first->key_len) ||
+	if (!source->first.key || memchr(source->first.key, '/', source->first.key_len) ||
 	    !category_of(source->path, &class))
 		return 0;
 	return keyed_probe(source);

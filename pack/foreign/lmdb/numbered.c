@@ -253,6 +253,7 @@ static int add_record(struct numbered *numbered, const struct numbered_record *r
 	struct sample sample;
 	struct foreign_pixels pixels;
 	struct foreign_file file = {.record = record->number};
+	const char *key = foreign_asked_key(numbered->source->settings);
 	int r = sample_read(numbered->pickle, numbered->source, record->offset, record->size,
 			    &sample, err);
 
@@ -261,6 +262,8 @@ static int add_record(struct numbered *numbered, const struct numbered_record *r
 		if (!sample_pixels(&sample, &pixels))
 			r = sample_add_other("an array of another shape", err);
 	}
+	if (r == 0 && key && !sample.dict)
+		r = err_set(err, -EINVAL, "'%s' chooses a field of a dict, and it is none", key);
 	if (r < 0)
 		return err_set(err, r, "record %" PRIu32 ": %s", record->number, err_text(err, r));
 	take_texts(numbered, &sample, &file);
@@ -395,6 +398,7 @@ static int scan_labelled(struct foreign_source *source, struct foreign_tree *tre
 
 const struct foreign_format folder2lmdb_format = {
 	.name = "folder2lmdb",
+	.fields = true,
 	.lmdb = true,
 	.probe = folder2lmdb_probe,
 	.scan = scan_labelled,
@@ -402,6 +406,7 @@ const struct foreign_format folder2lmdb_format = {
 
 const struct foreign_format tensorpack_format = {
 	.name = "tensorpack",
+	.fields = true,
 	.lmdb = true,
 	.probe = tensorpack_probe,
 	.scan = scan_labelled,

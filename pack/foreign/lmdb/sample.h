@@ -18,7 +18,8 @@ struct sample {
 	/* Text lives until the next pickle is read. */
 	struct foreign_text class; /* a label that is a text */
 	struct foreign_text path;  /* of the file */
-	bool others;		   /* a dict has more than these */
+	bool dict;		   /* they are values of one, */
+	bool others;		   /* which has more than these */
 };
 
 enum sample_encoding { SAMPLE_UNKNOWN, SAMPLE_PICKLE, SAMPLE_ARROW, SAMPLE_MSGPACK };

@@ -163,6 +163,7 @@ static int add_dict(struct reading *reading, const struct pickle_value *dict, un
 				       "a dict without '%s': --image-key names the image",
 				       asked[usual] ? asked[usual] : "image");
 	}
+	reading->sample->dict = true;
 	reading->sample->others |= dict->count / 2 > found;
 	return r;
 }

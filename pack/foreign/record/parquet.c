@@ -53,30 +53,36 @@ static int find_leaf(const struct scan *scan, const char *name, const char *end)
 	return -1;
 }
 
+/* "image" of "image.bytes", beside which there is "image.path"; false: the column is none. */
+static bool image_of(const struct scan *scan, const struct parquet_leaf *leaf,
+		     char ret[static NAME])
+{
+	const char *dot = strrchr(leaf->name, '.');
+
+	if (!dot || strcmp(dot, ".bytes") != 0)
+		return false;
+	snprintf(ret, NAME, "%.*s", (int)(dot - leaf->name), leaf->name);
+	return find_leaf(scan, ret, ".path") >= 0;
+}
+
 /* The column that has bytes and a path; *ret_second: another one. -1: there is none. */
 static int find_only(const struct scan *scan, int *ret_second)
 {
 	const struct parquet_leaf *leaves = parquet_leaves(&scan->footer);
-	unsigned looks = 0;
 	int found = -1;
 
 	*ret_second = -1;
-	for (unsigned i = 0; i < parquet_leaf_count(&scan->footer) && looks < LOOKS; i++) {
-		const char *dot = strrchr(leaves[i].name, '.');
+	for (unsigned i = 0; i < min(parquet_leaf_count(&scan->footer), LOOKS); i++) {
 		char image[NAME];
 
-		if (!dot || strcmp(dot, ".bytes") != 0)
-			continue;
-		looks++;
-		snprintf(image, NAME, "%.*s", (int)(dot - leaves[i].name), leaves[i].name);
-		if (find_leaf(scan, image, ".path") < 0)
+		if (!image_of(scan, &leaves[i], image))
 			continue;
 		if (found >= 0)
 			*ret_second = (int)i;
 		else
 			found = (int)i;
 	}
-	return looks < LOOKS ? found : -1;
+	return found;
 }
 
 static const char *words_of(const struct parquet_leaf *leaf)
@@ -164,6 +170,17 @@ static int find_usual(const struct scan *scan, const char *image)
 	return found;
 }
 
+/* The file has names of classes for its numbers. */
+static bool has_classes(const struct scan *scan, const struct parquet_leaf *leaf)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	SCOPE(buf_release) struct buf names = BUF_INIT;
+
+	return is_label(leaf) && leaf->type != PARQUET_BYTES &&
+	       parquet_names(scan->footer.huggingface, leaf->name, &text, &names, NULL) == 0 &&
+	       names.len > 0;
+}
+
 /* The one column of which the file has names of classes. */
 static int find_named(const struct scan *scan)
 {
@@ -171,13 +188,7 @@ static int find_named(const struct scan *scan)
 	int found = -1;
 
 	for (unsigned i = 0; i < min(parquet_leaf_count(&scan->footer), LOOKS); i++) {
-		SCOPE(buf_release) struct buf text = BUF_INIT;
-		SCOPE(buf_release) struct buf names = BUF_INIT;
-
-		if (!is_label(&leaves[i]) || leaves[i].type == PARQUET_BYTES ||
-		    parquet_names(scan->footer.huggingface, leaves[i].name, &text, &names, NULL) <
-			    0 ||
-		    names.len == 0)
+		if (!has_classes(scan, &leaves[i]))
 			continue;
 		if (found >= 0)
 			return -1;
@@ -245,6 +256,33 @@ static int find_images(struct scan *scan, char image[static NAME], struct err *e
 	return 0;
 }
 
+/* Names the columns that could be meant as well. */
+static int note_others(const struct scan *scan)
+{
+	const struct parquet_leaf *leaves = parquet_leaves(&scan->footer);
+	const struct foreign_settings *settings = scan->source->settings;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < min(parquet_leaf_count(&scan->footer), LOOKS); i++) {
+		char image[NAME];
+
+		if (image_of(scan, &leaves[i], image) && (int)i != scan->leaf[IMAGE] &&
+		    !settings->image_key)
+			r = foreign_tree_note(
+				scan->tree,
+				"the column '%s' has images, too, which are left out: "
+				"--image-key=%s shows them instead",
+				image, image);
+		if (r == 0 && (int)i != scan->leaf[LABEL] && !settings->label_key &&
+		    has_classes(scan, &leaves[i]))
+			r = foreign_tree_note(scan->tree,
+					      "the column '%s' has labels, too: --label-key=%s "
+					      "takes them instead",
+					      leaves[i].name, leaves[i].name);
+	}
+	return r;
+}
+
 static int find_columns(struct scan *scan, struct err *err)
 {
 	const struct foreign_settings *settings = scan->source->settings;
@@ -264,7 +302,7 @@ static int find_columns(struct scan *scan, struct err *err)
 		r = check_label(scan, err);
 	for (unsigned i = 0; r == 0 && i < COLUMNS; i++)
 		r = i == LABEL ? 0 : check_bytes(scan, i, err);
-	return r;
+	return r < 0 ? r : note_others(scan);
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -458,6 +496,7 @@ static int parquet_scan(struct foreign_source *source, struct foreign_tree *tree
 
 const struct foreign_format parquet_format = {
 	.name = "parquet",
+	.fields = true,
 	.streamed = true,
 	.probe = parquet_footer_probe,
 	.scan = parquet_scan,

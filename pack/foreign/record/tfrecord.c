@@ -221,12 +221,16 @@ static int lack_label(struct scan *scan, struct err *err)
 	const char *key = scan->source->settings->label_key;
 	int r = get_keys(scan->source, &keys, err);
 
+	if (r == 0 && key)
+		return err_set(err, -EINVAL,
+			       "no record has a label as %s; --label-key names another of: %s", key,
+			       keys.len ? keys.data : "none");
 	return r < 0 || keys.len == 0
 		       ? r
 		       : foreign_tree_note(scan->tree,
 					   "no record has a label as %s, so that all images are in "
 					   "images: --label-key names another of: %s",
-					   key ? key : "image/class/label or label", keys.data);
+					   "image/class/label or label", keys.data);
 }
 
 static int note_counts(struct scan *scan, struct err *err)
@@ -268,6 +272,7 @@ static int tfrecord_scan(struct foreign_source *source, struct foreign_tree *tre
 
 const struct foreign_format tfrecord_format = {
 	.name = "tfrecord",
+	.fields = true,
 	.streamed = true,
 	.probe = tfrecord_probe,
 	.scan = tfrecord_scan,

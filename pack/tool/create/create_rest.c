@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/foreign/text.h"
+#include "pack/image_kind.h"
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/create_inputs.h"
 #include <string.h>
@@ -246,9 +247,10 @@ static bool is_our_remnant(struct foreign_text name)
 
 static bool is_container(struct foreign_text name)
 {
-	static const char *const ends[] = {
-		".tar",	 ".tar.gz", ".tgz",	".tar.zst",  ".tar.xz", ".tar.bz2",   ".zip",
-		".lmdb", ".mdb",    ".parquet", ".tfrecord", ".rec",	".tfrecords", ".beton"};
+	static const char *const ends[] = {".tar",	 ".tar.gz",  ".tgz",	  ".tar.zst",
+					   ".tar.xz",	 ".tar.bz2", ".zip",	  ".lmdb",
+					   ".mdb",	 ".parquet", ".tfrecord", ".rec",
+					   ".tfrecords", ".beton",   ".arrow",	  ".feather"};
 	bool found = false;
 
 	for (size_t i = 0; !found && i < sizeof(ends) / sizeof(*ends); i++)
@@ -286,12 +288,24 @@ static int say_kind(struct create *create, const struct seen *seen, const char *
 	return r;
 }
 
+static int say_no_image(struct create *create, const struct seen *files)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	char count[SIZE_TEXT];
+	int r = builder_path(create->builder, files->first, &path);
+
+	if (r == 0)
+		create_say_of(create, log_notice, "", "no image in it (%s, such as '%s')",
+			      count_noun(files->count, "file", count), path.data);
+	return r;
+}
+
 /* They are packed: what is in the source is in the pack, and --exclude leaves it out. */
 static int name_junk(struct create *create)
 {
 	const struct builder *builder = create->builder;
-	struct seen junk = {0}, ours = {0}, containers = {0};
-	uint64_t folders = 0, files = 0;
+	struct seen junk = {0}, ours = {0}, containers = {0}, others = {0};
+	uint64_t folders = 0, files = 0, images = create->counts.images;
 	int r;
 
 	for (uint32_t id = 1; id < create->import->entries; id++) {
@@ -311,12 +325,16 @@ static int name_junk(struct create *create)
 		see(&junk, id, is_junk);
 		see(&ours, id, !folder && is_our_remnant(text));
 		see(&containers, id, file && is_container(text));
+		see(&others, id, file);
+		images += file && image_is_named(name, text.len);
 	}
 	r = junk.count ? say_junk(create, &junk, folders) : 0;
-	if (r == 0 && containers.count > files - containers.count)
+	if (r == 0 && containers.count && (containers.count > files - containers.count || !images))
 		r = say_kind(create, &containers, " as the file that it is", "container",
 			     "as SOURCE, such a file, or several by a pattern, is packed as the "
 			     "images in it");
+	else if (r == 0 && others.count && !images)
+		r = say_no_image(create, &others);
 	if (r == 0 && ours.count)
 		r = say_kind(
 			create, &ours,

@@ -78,18 +78,30 @@ static int open_by_script(struct create *create, struct decompressed *d, const c
 			  struct err *err)
 {
 	struct foreign_settings *foreign = &create->options.common.foreign;
+	const struct foreign_settings asked = *foreign;
+	bool fields = strcmp(name, "torch") == 0;
 	SCOPE(script_release) struct script script = SCRIPT_INIT;
-	int layout = foreign->layout;
-	int r = script_begin(&script, name, create->source, foreign, err);
+	int r;
 
+	if (asked.name_key || (!fields && foreign_asked_key(&asked)))
+		return log_fail(EXIT_USAGE, "%s: '%s' chooses a field of a record, and %s has none",
+				create->source, fields ? "--name-key" : foreign_asked_key(&asked),
+				name);
+	if (asked.layout != FOREIGN_AUTO)
+		return log_fail(EXIT_USAGE, "%s: '--layout' is for tars, and this is %s",
+				create->source, name);
+	r = script_begin(&script, name, create->source, foreign, err);
 	if (r < 0)
 		return cmd_status(create->source, r, err);
 	foreign->layout = FOREIGN_TREE;
+	foreign->image_key = foreign->label_key = NULL;
 	d->script = &script;
 	d->stream = script.tar;
 	interrupt_catch();
 	r = cmd_open_pack(create->source, &create->options.common, &create->dataset, err);
-	foreign->layout = layout;
+	foreign->layout = asked.layout;
+	foreign->image_key = asked.image_key;
+	foreign->label_key = asked.label_key;
 	/* One from the terminal comes to the script as well, which then seems to crash. */
 	if (r < 0 && interrupt_pending())
 		return EXIT_FAILED;
@@ -157,6 +169,17 @@ static bool is_zarr(const struct create *create)
 	return found;
 }
 
+/* What save_to_disk of Hugging Face datasets wrote: Arrow, beside a description. */
+static bool is_saved(const struct create *create)
+{
+	static const char *const dataset[] = {"\"_data_files\"", NULL}, *const dict[] = {
+										"\"splits\"", NULL};
+	bool there;
+
+	return has_keys(create->root, "state.json", dataset, &there) ||
+	       has_keys(create->root, "dataset_dict.json", dict, &there);
+}
+
 /* Through a mount, its packs are read in the order of the tree. */
 static void advise_of_mount(const struct create *create, dev_t device)
 {
@@ -184,6 +207,10 @@ static int open_source_folder(struct create *create, struct decompressed *d)
 
 	if (is_environment(create))
 		return cmd_open(create->source, &create->options.common, &create->dataset);
+	if (is_saved(create) && !create->options.anyway)
+		return log_fail(EXIT_FAILED,
+				"%s: has " KNOWN_ARROW "; --anyway packs its files as they are",
+				create->source);
 	if (!is_zarr(create)) {
 		if (foreign_asked(foreign) || foreign->empty_classes)
 			log_notice(

@@ -508,6 +508,7 @@ static int store_bytes(struct create *create, struct item *item)
 		return create_fail(create, r, &err);
 	if (item->error)
 		return give_up(create, item);
+	create->counts.images += item->image.kind != IMAGE_UNKNOWN;
 	if (item->image.kind != IMAGE_UNKNOWN)
 		builder_image(create->builder, item->id, &item->image);
 	create->counts.bytes_in += item->size;

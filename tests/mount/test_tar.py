@@ -404,6 +404,23 @@ def test_a_compressed_tar_that_ends_before_its_first_file_is_damaged(end, pack, 
         assert f"{name}: decompressing it: " in said, said
 
 
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress])
+@pytest.mark.parametrize("behind, said", [
+    (b"some text\n", "10 bytes"), (bytes(512), ""), (bytes(512) + b"text\n", "bytes"),
+    (bytes(300_000) + b"t" * 300_000, "bytes")], ids=["text", "zeros", "both", "much of both"])
+def test_what_is_behind_a_compressed_tar_is_counted(compress, behind, said, pack, tmp_path):
+    """gzip and bzip2 warn, and go on. Zeros fill the last block of a tape."""
+    source = tmp_path / "x.tar"
+    whole = compress(members(source, ("a", noise(1, 50000))).read_bytes())
+    source.write_bytes(whole + behind)
+    for name in source, "-":
+        with open(source, "rb") as file:
+            done = create(name, pack, "--force", stdin=file)
+        assert cat(pack, "a") == noise(1, 50000)
+        assert ("behind the end of what is compressed are" in done.err) == bool(said), done.err
+        assert said in done.err
+
+
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
 def test_nothing_in_a_compression_is_no_tar(compress, pack, tmp_path):
     source = tmp_path / "x.tar"
@@ -427,6 +444,29 @@ def test_a_damaged_tar_in_a_tar_stays_a_file(compress, pack, tmp_path):
         assert "(member 1 ('y'): truncated: the file ends within it)" in done.err
         [path] = listed(pack)
         assert cat(pack, path) == cut
+
+
+@pytest.mark.parametrize("beside, shown", [
+    ({"c/set": b"f"}, {"c/set": b"f", "c/set.tar/in": b"1"}),
+    ({"c/set/in": b"f"}, {"c/set/in": b"f", "c/set.tar/in": b"1"}),
+    ({"./c/set/a": b"f"}, {"c/set/a": b"f", "c/set.tar/in": b"1"}),
+    ({"c/settled": b"f"}, {"c/settled": b"f", "c/set/in": b"1"})])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_tar_in_a_tar_lies_beside_what_has_its_folder(beside, shown, first, pack, tmp_path):
+    inner = members(tmp_path / "in.tar", ("in", b"1"))
+    files = [("c/set.tar", inner.read_bytes()), *beside.items()]
+    source = members(tmp_path / "x.tar", *(files if first else reversed(files)))
+    create(source, pack)
+    assert {path: cat(pack, path) for path in listed(pack)} == shown
+    assert listed(source) == listed(pack)
+
+
+def test_tars_in_a_tar_that_would_be_one_folder_are_two(pack, tmp_path):
+    inner = [members(tmp_path / f"{n}.tar", ("in", n)).read_bytes() for n in (b"1", b"2")]
+    source = members(tmp_path / "x.tar", ("set.tar", inner[0]), ("set.TAR", inner[1]))
+    create(source, pack)
+    assert {path: cat(pack, path) for path in listed(pack)} == {
+        "set.tar/in": b"1", "set.TAR/in": b"2"}
 
 
 @pytest.mark.parametrize("begin", [b"text", b"\x89LZO\0\r\n\x1a\n", b"LRZI\0\6"])

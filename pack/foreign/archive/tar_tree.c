@@ -31,7 +31,21 @@ struct held_member {
 	size_t path, target, class, bad, pieces; /* where these begin */
 };
 
+/* A tar, of which all paths are looked at where there is a tar in it. */
+struct level {
+	uint64_t at, end;
+	bool looked;
+	/* PLACE_FILE: of other members, and the folders above them. PLACE_FOLDER: where tars in it
+	 * are to be shown; the row is how many. */
+	struct path_table paths;
+};
+
 static int scan_members(struct tar_tree *t, uint64_t at, uint64_t end, struct err *err);
+
+static void level_release(struct level *level)
+{
+	path_table_release(&level->paths);
+}
 
 static void tar_tree_release(struct tar_tree *t)
 {
@@ -201,15 +215,94 @@ static int scan_packed(struct tar_tree *t, const struct archive_member *tar, str
 	return r;
 }
 
-static int scan_nested(struct tar_tree *t, const struct archive_member *tar, enum nested what,
-		       struct err *err)
+/* Without what says nothing: "./a/b/" is "a/b". */
+static struct foreign_text bare(struct foreign_text path)
+{
+	while (path.len && (path.data[0] == '/' ||
+			    (path.data[0] == '.' && path.len > 1 && path.data[1] == '/'))) {
+		path.data++;
+		path.len--;
+	}
+	while (path.len && path.data[path.len - 1] == '/')
+		path.len--;
+	return path;
+}
+
+/* Of a member that is no tar: its path, and the folders above it. */
+static int note_path(struct path_table *paths, struct foreign_text path)
+{
+	const struct path_place place = {.kind = PLACE_FILE};
+	const char *slash = path.data;
+	int r = 0;
+
+	while (r == 0 && slash && path.len) {
+		const struct path_place *found = path_table_find(paths, path);
+
+		if (found && found->kind == PLACE_FILE)
+			break;
+		r = path_table_set(paths, path, place);
+		slash = memrchr(path.data, '/', path.len);
+		path.len = slash ? (size_t)(slash - path.data) : 0;
+	}
+	return r;
+}
+
+static int note_stem(struct path_table *paths, struct foreign_text stem)
+{
+	const struct path_place *found = path_table_find(paths, stem);
+	struct path_place place = {.kind = PLACE_FOLDER, .row = 1};
+
+	if (found) {
+		place = *found;
+		place.row++;
+	}
+	return path_table_set(paths, stem, place);
+}
+
+/* A far tar would be read twice for this. */
+static int look_at_paths(const struct tar_tree *t, struct level *level)
+{
+	SCOPE(tar_members_release)
+	struct tar_members members = {.source = t->source, .at = level->at, .end = level->end};
+	struct archive_member member;
+	int r = 0;
+
+	if (level->looked || t->source->window.far)
+		return 0;
+	level->looked = true;
+	while (r == 0 && tar_members_next(&members, &member, NULL) == 0) {
+		struct foreign_text path = bare(member.path);
+		bool compressed;
+		size_t stem = member.kind == ARCHIVE_FILE ? tar_stem(path, &compressed) : 0;
+
+		r = stem ? note_stem(&level->paths, (struct foreign_text){path.data, stem})
+			 : note_path(&level->paths, path);
+	}
+	return r;
+}
+
+/* A tar is shown as the folder of its name without suffix, or with it where something else has that
+ * path. */
+static int add_folder(struct tar_tree *t, struct level *level, struct foreign_text path)
+{
+	bool compressed;
+	size_t stem = tar_stem(path, &compressed);
+	const struct path_place *place;
+	int r = look_at_paths(t, level);
+
+	place = path_table_find(&level->paths, bare((struct foreign_text){path.data, stem}));
+	if (place && (place->kind == PLACE_FILE || place->row > 1))
+		stem = path.len;
+	buf_add(&t->below, path.data, stem);
+	return r < 0 ? r : buf_add(&t->below, "/", 1);
+}
+
+static int scan_nested(struct tar_tree *t, struct level *level, const struct archive_member *tar,
+		       enum nested what, struct err *err)
 {
 	size_t below = t->below.len;
-	bool compressed;
-	int r;
+	int r = add_folder(t, level, tar->path);
 
-	buf_add(&t->below, tar->path.data, tar_stem(tar->path, &compressed));
-	r = buf_add(&t->below, "/", 1);
 	if (r == 0)
 		r = hold_folder(t, tar);
 	t->nested++;
@@ -222,8 +315,8 @@ static int scan_nested(struct tar_tree *t, const struct archive_member *tar, enu
 }
 
 /* The member is a tar. If that is damaged, it is a file. */
-static int add_nested(struct tar_tree *t, const struct archive_member *tar, enum nested what,
-		      struct err *err)
+static int add_nested(struct tar_tree *t, struct level *level, const struct archive_member *tar,
+		      enum nested what, struct err *err)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT; /* it lives until the next read */
 	size_t held = t->held.len, text = t->held_text.len, pieces = t->held_pieces.len;
@@ -234,7 +327,7 @@ static int add_nested(struct tar_tree *t, const struct archive_member *tar, enum
 	member.path.data = path.data;
 	member.target.len = 0;
 	if (r == 0)
-		r = scan_nested(t, &member, what, &why);
+		r = scan_nested(t, level, &member, what, &why);
 	if (r == 0)
 		return t->nested ? 0 : add_held(t, err);
 	if (r < 0 && r != -EBADMSG)
@@ -253,6 +346,7 @@ static int scan_members(struct tar_tree *t, uint64_t at, uint64_t end, struct er
 {
 	SCOPE(tar_members_release)
 	struct tar_members members = {.source = t->source, .at = at, .end = end};
+	SCOPE(level_release) struct level level = {.at = at, .end = end};
 	struct archive_member member;
 	int r;
 
@@ -262,7 +356,7 @@ static int scan_members(struct tar_tree *t, uint64_t at, uint64_t end, struct er
 		if (r >= 0)
 			r = what_nested(t, &member);
 		if (r >= 0)
-			r = r ? add_nested(t, &member, (enum nested)r, err)
+			r = r ? add_nested(t, &level, &member, (enum nested)r, err)
 			      : add_or_hold(t, &member, err);
 		if (r < 0)
 			return r;

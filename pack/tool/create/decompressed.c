@@ -55,32 +55,56 @@ static int open_spool(const char *pack, struct reader **ret)
 	return fd < 0 ? fd : reader_file_open_again(fd, ret);
 }
 
+static void say_behind(const char *name, uint64_t bytes)
+{
+	SCOPE_FREE char *shown = name_shown(name);
+	char text[SIZE_TEXT];
+
+	if (bytes)
+		log_notice("%s: behind the end of what is compressed are %s that are left out",
+			   shown ? shown : "", count_noun(bytes, "byte", text));
+}
+
 /* To the end of a spool; `from` NULL: all of a stream. */
 static int unpack_into(struct reader *spool, const struct foreign_compressed *from, int stream,
-		       struct err *err)
+		       uint64_t *ret_behind, struct err *err)
 {
 	SCOPE_CLOSE int to = io_open_again(reader_file_fd(spool), O_WRONLY | O_APPEND);
 
 	if (to < 0)
 		return to;
-	return from ? unpack(from, to, err) : unpack_stream(stream, to, err);
+	return from ? unpack(from, to, ret_behind, err)
+		    : unpack_stream(stream, to, ret_behind, err);
 }
 
-int decompressed_part(const char *pack, const struct foreign_compressed *from,
-		      struct reader **spool, uint64_t *ret_start, uint64_t *ret_len,
-		      struct err *err)
+static int unpack_part(const char *pack, const struct foreign_compressed *from,
+		       struct reader **spool, uint64_t *ret_start, uint64_t *ret_len,
+		       uint64_t *ret_behind, struct err *err)
 {
 	int r = *spool ? 0 : open_spool(pack, spool);
 	uint64_t before = r < 0 ? 0 : spool_size(*spool);
 	struct err why = {0};
 
 	if (r == 0)
-		r = unpack_into(*spool, from, -1, &why);
+		r = unpack_into(*spool, from, -1, ret_behind, &why);
 	if (r < 0)
 		return fail_unpacked(pack, r, &why, err);
 	*ret_start = before;
 	*ret_len = spool_size(*spool) - before;
 	return 0;
+}
+
+/* A part with something behind its end stays as it is. */
+int decompressed_part(const char *pack, const struct foreign_compressed *from,
+		      struct reader **spool, uint64_t *ret_start, uint64_t *ret_len,
+		      struct err *err)
+{
+	uint64_t behind = 0;
+	int r = unpack_part(pack, from, spool, ret_start, ret_len, &behind, err);
+
+	return r == 0 && behind
+		       ? err_set(err, -EBADMSG, "bytes behind the end of what is compressed")
+		       : r;
 }
 
 /* --- a far file ------------------------------------------------------------------------------- */
@@ -181,12 +205,12 @@ static int open_unpacked(const struct decompressed *d, const char *name, struct 
 {
 	SCOPE(reader_release) struct reader *spool = NULL;
 	struct reader_identity before, after;
-	uint64_t start, len;
+	uint64_t start, len, behind = 0;
 	int r = reader_identity(reader, &before);
 	const struct foreign_compressed from = {.reader = reader, .len = before.size};
 
 	if (r == 0)
-		r = decompressed_part(d->pack, &from, &spool, &start, &len, err);
+		r = unpack_part(d->pack, &from, &spool, &start, &len, &behind, err);
 	if ((r == 0 || r == -EBADMSG) && reader_identity(reader, &after) == 0 &&
 	    !reader_identity_same(&before, &after))
 		r = err_set(err, -ESTALE,
@@ -196,6 +220,7 @@ static int open_unpacked(const struct decompressed *d, const char *name, struct 
 		return r;
 	if (len == 0)
 		return fail_empty(err);
+	say_behind(name, behind);
 	say_size(d, name, len);
 	*ret = steal_ptr(&spool);
 	return 1;
@@ -209,6 +234,7 @@ static int open_spooled(struct decompressed *d, const char *name, struct reader 
 			struct err *err)
 {
 	SCOPE(reader_release) struct reader *spool = NULL;
+	uint64_t behind = 0;
 	char none;
 	int r, ended;
 
@@ -216,7 +242,7 @@ static int open_spooled(struct decompressed *d, const char *name, struct reader 
 		return -errno;
 	r = open_spool(d->pack, &spool);
 	if (r == 0)
-		r = unpack_into(spool, NULL, d->stream, &d->err);
+		r = unpack_into(spool, NULL, d->stream, &behind, &d->err);
 	if (d->script && (r == 0 || r == -EBADMSG)) {
 		ended = script_end(d->script, name, &d->err);
 		r = ended < 0 ? ended : r;
@@ -228,6 +254,7 @@ static int open_spooled(struct decompressed *d, const char *name, struct reader 
 		return fail_unpacked(d->pack, r, &d->err, err);
 	if (spool_size(spool) == 0)
 		return fail_empty(err);
+	say_behind(name, behind);
 	say_spooled(d->pack, name, spool_size(spool));
 	*ret = steal_ptr(&spool);
 	return 1;

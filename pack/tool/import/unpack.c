@@ -20,6 +20,7 @@
 #define BLOCK ((size_t)256 << 10)
 
 #define WINDOW_OF_GZIP (MAX_WBITS + 16) /* tells zlib that it is gzip, not zlib */
+#define GZIP_FIRST     0x1f
 #define LZMA_HEAD      13
 #define LZMA_RATIO     8192 /* at the most: 273 bytes for 14 bits of log2(2048 / 2017) each, 7087 */
 
@@ -39,7 +40,7 @@ enum state {
 	BETWEEN,  /* members of gzip */
 	WITHIN,	  /* one */
 	DEFLATED, /* within what a zip has */
-	BEHIND,	  /* that */
+	BEHIND,	  /* that, or the last member of gzip */
 };
 
 struct unpack {
@@ -50,11 +51,16 @@ struct unpack {
 	uint8_t lzma[LZMA_HEAD]; /* comes before the rest */
 	enum state state;	 /* of zlib */
 	z_stream z;		 /* its input is lent */
+	bool begun;		 /* there was a member of gzip */
+	uint64_t behind;	 /* bytes after the end, but zeros */
 	uint8_t *inflated;	 /* a block */
 	int error;		 /* returned after all bytes before it */
-	struct archive *archive; /* NULL: zlib alone */
-	bool by_program;	 /* libarchive leaves some compressions to programs */
-	uint64_t most, size;	 /* bytes that may come, and that came */
+	struct archive *archive; /* NULL: zlib alone; else: */
+	const uint8_t *lent;	 /* the last block that it got, */
+	size_t lent_len;
+	uint64_t lent_end;   /* and how many bytes in all */
+	bool by_program;     /* libarchive leaves some compressions to programs */
+	uint64_t most, size; /* bytes that may come, and that came */
 	uint32_t crc;
 	struct err *err;
 };
@@ -127,7 +133,8 @@ static void pass_zeros(z_stream *z)
 	}
 }
 
-/* Several members of gzip one after the other count as one; zeros after the last are ignored. */
+/* Several members of gzip one after the other count as one, as to gzip; what comes after the last
+ * is none. */
 static int inflate_some(struct unpack *u)
 {
 	z_stream *z = &u->z;
@@ -136,7 +143,12 @@ static int inflate_some(struct unpack *u)
 		pass_zeros(z);
 		if (z->avail_in == 0)
 			return 0;
+		if (u->begun && *z->next_in != GZIP_FIRST) {
+			u->state = BEHIND;
+			return 0;
+		}
 		inflateReset(z);
+		u->begun = true;
 		u->state = WITHIN;
 	}
 	switch (inflate(z, Z_NO_FLUSH)) {
@@ -198,6 +210,11 @@ static la_ssize_t read_for_archive(struct archive *archive, void *context, const
 	ssize_t n = next_of_zlib(u, ret);
 
 	(void)archive;
+	if (n > 0) {
+		u->lent = *ret;
+		u->lent_len = (size_t)n;
+		u->lent_end += (uint64_t)n;
+	}
 	if (n >= 0)
 		return n;
 	u->error = (int)n;
@@ -397,6 +414,41 @@ static void unpack_end(struct unpack *u)
 	free(u->block);
 }
 
+/* --- behind the end --------------------------------------------------------------------------- */
+
+static void count_behind(struct unpack *u, const uint8_t *bytes, size_t len)
+{
+	while (u->behind == 0 && len > 0 && *bytes == 0) {
+		bytes++;
+		len--;
+	}
+	u->behind += len;
+}
+
+/* libarchive says how much of what it got it has used. */
+static int look_behind(struct unpack *u)
+{
+	uint64_t used = u->archive ? (uint64_t)archive_filter_bytes(u->archive, -1) : 0;
+	uint64_t rest = u->archive ? u->lent_end - used : 0;
+	const void *block;
+	ssize_t n;
+
+	if (rest > 0 && rest <= u->lent_len)
+		count_behind(u, u->lent + u->lent_len - rest, (size_t)rest);
+	while (u->state == PLAIN && (n = next_of_zlib(u, &block)) != 0) {
+		if (n < 0)
+			return (int)n;
+		count_behind(u, block, (size_t)n);
+	}
+	while (u->state == BEHIND && (n = fill_input(u)) != 0) {
+		if (n < 0)
+			return (int)n;
+		count_behind(u, u->z.next_in, u->z.avail_in);
+		u->z.avail_in = 0;
+	}
+	return 0;
+}
+
 /* --- all of it -------------------------------------------------------------------------------- */
 
 static int copy_unpacked(struct unpack *u, int to)
@@ -424,7 +476,7 @@ static int check_member(struct unpack *u, const struct foreign_compressed *from)
 	return u->crc == from->crc ? 0 : err_set(u->err, -EBADMSG, "a wrong checksum");
 }
 
-int unpack(const struct foreign_compressed *from, int to, struct err *err)
+int unpack(const struct foreign_compressed *from, int to, uint64_t *ret_behind, struct err *err)
 {
 	struct err why = {0};
 	SCOPE(unpack_end)
@@ -436,14 +488,15 @@ int unpack(const struct foreign_compressed *from, int to, struct err *err)
 		r = begin_part(&u, from);
 	if (r == 0)
 		r = copy_unpacked(&u, to);
-	if (r == 0 && from->method)
-		r = check_member(&u, from);
+	if (r == 0)
+		r = from->method ? check_member(&u, from) : look_behind(&u);
+	*ret_behind = u.behind;
 	return why.text[0]
 		       ? err_set(err, r, "%s%s", from->method ? "" : "decompressing it: ", why.text)
 		       : r;
 }
 
-int unpack_stream(int from, int to, struct err *err)
+int unpack_stream(int from, int to, uint64_t *ret_behind, struct err *err)
 {
 	struct err why = {0};
 	SCOPE(unpack_end) struct unpack u = {.stream = from, .err = &why};
@@ -451,5 +504,8 @@ int unpack_stream(int from, int to, struct err *err)
 
 	if (r == 0)
 		r = copy_unpacked(&u, to);
+	if (r == 0)
+		r = look_behind(&u);
+	*ret_behind = u.behind;
 	return why.text[0] ? err_set(err, r, "decompressing it: %s", why.text) : r;
 }

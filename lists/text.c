@@ -269,6 +269,14 @@ static struct lists_word text_line_at(const struct list_text *t, const char *beg
 	return (struct lists_word){begin, (size_t)((stop ? stop : t->end) - begin)};
 }
 
+/* Where the next line begins, or the end of the text. */
+static const char *text_behind(const struct list_text *t, struct lists_word line)
+{
+	const char *end = line.text + line.len;
+
+	return end < t->end ? end + 1 : t->end;
+}
+
 /* Tries the whole line, and each of its columns with each delimiter. */
 static void try_line(struct list_text *t, struct lists_word line)
 {
@@ -298,7 +306,7 @@ static void find_reading(struct list_text *t, struct lists_word wanted)
 		newline = found > at ? memrchr(at, '\n', (size_t)(found - at)) : NULL;
 		line = text_line_at(t, newline ? newline + 1 : at);
 		try_line(t, line);
-		at = line.text + line.len + 1;
+		at = text_behind(t, line);
 	}
 }
 
@@ -317,7 +325,7 @@ static int take_lines(struct list_text *t)
 	struct lists_word line, word;
 	int r = 0;
 
-	for (const char *at = t->data; at < t->end && r == 0; at = line.text + line.len + 1) {
+	for (const char *at = t->data; at < t->end && r == 0; at = text_behind(t, line)) {
 		line = text_line_at(t, at);
 		if (trim(line).len > 0 &&
 		    word_of_column(line, t->reading.delimiter, t->reading.column, &word))

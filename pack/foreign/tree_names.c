@@ -254,7 +254,9 @@ int foreign_tree_prefix(struct foreign_tree *tree)
 {
 	const char *path = tree->source->path, *slash = strrchr(path, '/');
 	const char *base = slash ? slash + 1 : path;
-	size_t len = made_names_stem(base, strlen(base)), cut = (size_t)sub_sat(len, STEM_MAX);
+	bool nameless = strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0;
+	size_t len = nameless ? 0 : made_names_stem(base, strlen(base));
+	size_t cut = (size_t)sub_sat(len, STEM_MAX);
 
 	free(tree->prefix);
 	if (asprintf(&tree->prefix, "%.*s%s", (int)(len - cut), base + cut, len ? "-" : "") < 0)

@@ -152,3 +152,11 @@ def test_photos_in_recordio(place, mount, listed):
     mounted = mount(path, *[f"--classes={place}/synsets"] * (not listed))
     assert sorted(shown(mounted).values()) == sorted(data for *_, data in found)
     same_imagefolder(mounted, foldfs.PHOTOS)
+
+
+def test_names_of_records_from_a_pipe_begin_with_their_number(place):
+    """And not with a dash, which is an option to rm."""
+    path = tfrecord.write(place / "x.tfrecord", [{"image": JPEG, "label": 1}])
+    with open(path, "rb") as pipe:
+        run(FOLDPACK, "create", "-", place / "x.pack", stdin=pipe)
+    assert run(FOLDPACK, "list", place / "x.pack").out == "0001/00000000.JPEG\n"

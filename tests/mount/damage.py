@@ -248,6 +248,83 @@ def png():
     ]
 
 
+def in_front(data, *chunks):
+    """A PNG with chunks more, in front of its pixels, or behind them."""
+    return data[:33] + b"".join(chunks) + data[33:]
+
+
+def behind(data, *chunks):
+    return data[:-12] + b"".join(chunks) + data[-12:]
+
+
+PLACES = {"in front": in_front, "behind": behind}
+MIB = 1 << 20
+
+
+def packed(kind, content, name=b"name"):
+    """A chunk of text, or of a profile, that is compressed."""
+    return chunk(kind, name + {b"zTXt": b"\0\0", b"iTXt": b"\0\1\0\0\0", b"iCCP": b"\0\0"}[kind] +
+                 zlib.compress(content))
+
+
+def frame_header(number, width, height):
+    return chunk(b"fcTL", struct.pack(">IIIIIHHBB", number, width, height, 0, 0, 1, 9, 0, 0))
+
+
+def png_refused():
+    """Chunks that make PIL refuse an image, wherever they are: name, damage, mode, chunks."""
+    for kind in (b"zTXt", b"iTXt", b"iCCP"):
+        yield f"{kind.decode()} of over a MiB", "too-large", "RGB", packed(kind, bytes(MIB + 1))
+    yield "over 64 MiB of text", "too-large", "RGB", b"".join(
+        packed(b"zTXt", bytes(MIB), b"%d" % number) for number in range(65))
+    for kind, size in {b"pHYs": 8, b"gAMA": 3, b"sRGB": 0, b"cHRM": 28, b"acTL": 7, b"fcTL": 25,
+                       b"fdAT": 3, b"tRNS": 5}.items():
+        yield f"short {kind.decode()}", "corrupt", "RGB", chunk(kind, bytes(size))
+    yield "short tRNS of grey", "corrupt", "L", chunk(b"tRNS", bytes(1))
+    yield "a profile without a name", "corrupt", "RGB", chunk(b"iCCP", b"name")
+    yield "a text packed by another method", "corrupt", "RGB", chunk(b"zTXt", b"name\0\1")
+    yield "a second frame alone", "corrupt", "RGB", frame_header(1, *SIZE)
+    yield "a frame beyond the picture", "corrupt", "RGB", frame_header(0, SIZE[0] + 1, 1)
+
+
+def png_refused_cases():
+    cases = [Case(f"{name}, {place}.png", put_in(encode("PNG", picture().convert(mode)), part),
+                  damage)
+             for name, damage, mode, part in png_refused() for place, put_in in PLACES.items()]
+    return cases + [
+        Case("ends in a text behind its pixels.png",
+             behind(encode("PNG"), chunk(b"tEXt", bytes(99)))[:-60], "truncated"),
+        Case("a wrong CRC of a text, and a large one, behind its pixels.png",
+             behind(encode("PNG"), chunk(b"tEXt", b"a\0b", crc=1), packed(b"zTXt", bytes(2 * MIB))),
+             "too-large")]
+
+
+def png_harmless():
+    """Chunks that look like that, and PIL reads."""
+    return {"a text of a MiB": packed(b"zTXt", bytes(MIB)),
+            "an international text of a MiB": packed(b"iTXt", bytes(MIB)),
+            "a profile of a MiB": packed(b"iCCP", bytes(MIB)),
+            "a text that is not packed": chunk(b"zTXt", b"a\0\0none"),
+            "an international text that is not packed": chunk(b"iTXt", b"a\0\1\0\0\0none"),
+            "one packed by another method": chunk(b"iTXt", b"a\0\1\1\0\0none"),
+            "half of one": chunk(b"iTXt", b"a\0\1"), "only a name": chunk(b"tEXt", b"a"),
+            "no text": chunk(b"zTXt", b""), "no EXIF": chunk(b"eXIf", b""),
+            "no frames": chunk(b"acTL", bytes(8)), "one of nobody's": chunk(b"prVt", b"")}
+
+
+def png_read():
+    """What PIL reads although it has them, or worse where it does not look: names and bytes."""
+    data = encode("PNG")
+    for name, part in png_harmless().items():
+        for place, put_in in PLACES.items():
+            yield f"{name}, {place}.png", put_in(data, part)
+    yield "a short tRNS in front of a palette.png", in_front(
+        encode("PNG", picture().quantize(9)), chunk(b"tRNS", b"\0"))
+    yield "a wild chunk of a later frame.png", behind(
+        in_front(data, chunk(b"acTL", struct.pack(">II", 2, 0)), frame_header(0, *SIZE)),
+        frame_header(1, *SIZE), chunk(b"pHYs", b""))
+
+
 def gif():
     still = encode("GIF")
     moving = encode("GIF", picture().quantize(16), save_all=True,
@@ -351,6 +428,7 @@ def oddities():
         ("sixteen bits.png", encode("PNG", Image.fromarray(np.arange(900, dtype=np.uint16)
                                                            .reshape(30, 30)))),
         ("alpha, text, padding.png", encode("PNG", noise.convert("RGBA"), pnginfo=note) + b"\0"),
+        *png_read(),
         ("padded.gif", encode("GIF") + bytes(9)),
         ("animated.gif", encode("GIF", save_all=True, append_images=[picture(seed=1)])),
         ("lossless.webp", encode("WEBP", lossless=True)),
@@ -382,8 +460,8 @@ def write(folder, cases):
 
 
 def make_damage(folder):
-    return write(folder, [*jpeg_cut(), *jpeg_garbled(), *jpeg_odd(), *others(), *png(), *gif(),
-                          *webp(), *bmp(), *pnm(), *tiff()])
+    return write(folder, [*jpeg_cut(), *jpeg_garbled(), *jpeg_odd(), *others(), *png(),
+                          *png_refused_cases(), *gif(), *webp(), *bmp(), *pnm(), *tiff()])
 
 
 def make_oddities(folder):

@@ -48,6 +48,33 @@ def test_the_folder_holds_what_pil_refuses_and_what_it_does_not_see(bad, odd):
     assert len(bad[1]) >= 40
 
 
+def test_chunks_of_a_png_are_bad_if_pil_says_so():
+    """Not each version refuses each of them: 9.4, and 13.0, both know most."""
+    refused = [bool(damage.pil(case.data)) for case in damage.png_refused_cases()]
+    assert sum(refused) > len(refused) * 0.9
+
+
+def test_a_png_with_many_chunks_is_bad_if_pil_says_so(tmp_path):
+    some = foldfs.chance()
+    refused = [part for _, _, mode, part in damage.png_refused() if mode == "RGB"]
+    harmless, data = list(damage.png_harmless().values()), damage.encode("PNG")
+    (tmp_path / "some").mkdir()
+    good, bad = set(), set()
+    for number in range(150):
+        image, parts = data, some.choices(harmless, k=3)
+        parts[:number % 2] = some.choices(refused, k=number % 2)
+        for part in parts:
+            image = some.choice(list(damage.PLACES.values()))(image, part)
+        name = f"{number}.png"
+        (tmp_path / "some" / name).write_bytes(image)
+        if number % 2 == 0:
+            good.add(name)
+        if damage.pil(image):
+            bad.add(name)
+    packed = Made(tmp_path / "some", tmp_path, "header", status=4).packed
+    assert good <= packed and not bad & packed and len(bad) > 40
+
+
 def test_each_damage_is_found_and_named_when_decoded(bad, tmp_path):
     folder, cases = bad
     made = Made(folder, tmp_path, "decode", status=4)

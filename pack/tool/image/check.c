@@ -8,6 +8,7 @@
 #include "pack/tool/image/bytes.h"
 #include "pack/tool/image/gif.h"
 #include "pack/tool/image/image.h"
+#include "pack/tool/image/png_chunks.h"
 #include "pack/tool/image/tiff.h"
 #include <errno.h>
 #include <zlib.h>
@@ -163,7 +164,7 @@ static int png_check_chunk(struct png_walk *png, enum check_level level, struct 
 				   (const char *)chunk + 4);
 	if (level == CHECK_HEADER && png->pixels)
 		return 0;
-	if (crc32_z(0, chunk + 4, 4 + (size_t)png->length) != be_get32(chunk + 8 + png->length))
+	if (png_chunk_crc(chunk) != be_get32(chunk + 8 + png->length))
 		return check_found(ret, DAMAGE_CORRUPT, false,
 				   "PNG: the CRC of its chunk %.4s is wrong",
 				   (const char *)chunk + 4);
@@ -171,7 +172,8 @@ static int png_check_chunk(struct png_walk *png, enum check_level level, struct 
 }
 
 /* Checks chunks, their CRCs (CHECK_HEADER: only those before the pixels) and the end. */
-static int check_png(enum check_level level, const struct bytes *file, struct check_finding *ret)
+static int png_check_chain(enum check_level level, const struct bytes *file,
+			   struct check_finding *ret)
 {
 	struct png_walk png = {.file = *file, .at = 8};
 	struct png_walk pixels = png;
@@ -191,6 +193,29 @@ static int check_png(enum check_level level, const struct bytes *file, struct ch
 	}
 	ret->usable = png.pixels && pixels.at > 8 && png_has_all_pixels(pixels);
 	return r;
+}
+
+/* Also what PIL refuses although the chain is sound, or it needs no more of it. */
+static int check_png(enum check_level level, const struct bytes *file, struct check_finding *ret)
+{
+	struct err err = {0};
+	int r = png_check_chain(level, file, ret), refused;
+
+	if (r == 1 && !ret->usable)
+		return r;
+	refused = png_chunks_read(file, &err);
+	switch (refused) {
+	case 0:
+		return r;
+	case -EBADMSG:
+		return corrupt(ret, "PNG", err.text);
+	case -EFBIG:
+		return check_found(ret, DAMAGE_TOO_LARGE, false, "PNG: %s", err.text);
+	case -ENODATA:
+		return check_found(ret, DAMAGE_TRUNCATED, false, "PNG: %s", err.text);
+	default:
+		return refused;
+	}
 }
 
 /* --- GIF ------------------------------------------------------------------------------ */

@@ -7,9 +7,10 @@
  * all of it although something is odd, the finding is `usable`.
  *
  * CHECK_HEADER looks at what the file says of itself, and whether that can be true: sizes, lengths,
- * offsets, the chain of its parts, its end. It decodes the pixels of a JPEG or PNG only if the end
- * is missing, since nothing else tells how much is missing with it. CHECK_DECODE decodes each JPEG
- * with libjpeg-turbo, and checks the CRCs of a PNG. Neither level decodes pixels of other kinds.
+ * offsets, the chain of its parts, its end; of a PNG also at chunks that PIL refuses. It decodes
+ * the pixels of a JPEG or PNG only if the end is missing, since nothing else tells how much is
+ * missing with it. CHECK_DECODE decodes each JPEG with libjpeg-turbo, and checks the CRCs of a PNG.
+ * Neither level decodes pixels of other kinds.
  * Bytes after the end of an image are no damage: cameras leave a second picture there, others
  * padding.
  *
@@ -30,7 +31,7 @@ enum check_level { CHECK_OFF, CHECK_HEADER, CHECK_DECODE };
 #define DAMAGE_CORRUPT	   "corrupt"	     /* parts do not fit together, or cannot be decoded */
 #define DAMAGE_NO_EOI	   "no-eoi"	     /* JPEG: only the end-of-image marker is missing */
 #define DAMAGE_NO_SIZE	   "no-size"	     /* the header says no size, or no pixels */
-#define DAMAGE_TOO_LARGE   "too-large"	     /* more pixels than PIL takes */
+#define DAMAGE_TOO_LARGE   "too-large"	     /* more pixels, or text of a PNG, than PIL takes */
 #define DAMAGE_UNSUPPORTED "unsupported"     /* of a kind that PIL does not read */
 #define DAMAGE_NOT_DECODED "not-decoded"     /* usable: decoding it takes too much memory */
 #define DAMAGE_EXTENSION   "wrong-extension" /* usable: not the kind that its name says */

@@ -17,6 +17,7 @@ pytest.importorskip("numpy", reason="python3-numpy is not installed")
 import numpy
 from PIL import Image, ImageCms, ImageOps
 
+import damage
 from foldfs import BUILD, FOLDPACK, PHOTOS, has_photos, memory_of, run
 from pictures import drafted, jpeg, noise, opened, png, psnr, resized, same, smaller
 from trees import write
@@ -294,6 +295,124 @@ def test_exif_and_profile_go_along(transformed):
             assert made.format == ("JPEG" if store == ("--store=jpeg",) else name.upper())
             assert made.getexif()[0x112] == 6
             assert made.info["icc_profile"] == profile
+
+
+# --- what PIL reads of a PNG beside its pixels --------------------------------------------------
+
+
+def exif_of(orientation):
+    exif = Image.Exif()
+    exif[0x112] = orientation
+    return exif.tobytes()
+
+
+XMP = b'<x:xmpmeta><rdf:Description tiff:Orientation="6"/></x:xmpmeta>'
+TURNING = {
+    "eXIf": damage.chunk(b"eXIf", exif_of(6)[6:]),
+    "a text of ImageMagick": damage.packed(
+        b"zTXt", b"\nexif\n%8d\n" % len(exif_of(6)) + exif_of(6).hex().encode() + b"\n",
+        b"Raw profile type exif"),
+    "XMP": damage.chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + XMP),
+    "packed XMP": damage.packed(b"iTXt", XMP, b"XML:com.adobe.xmp"),
+}
+BESIDE = {
+    "gamma": damage.chunk(b"gAMA", struct.pack(">I", 45455)),
+    "chromaticity": damage.chunk(b"cHRM", struct.pack(">8I", *range(10, 90, 10))),
+    "srgb": damage.chunk(b"sRGB", b"\1"),
+    "dpi": damage.chunk(b"pHYs", struct.pack(">IIB", 1000, 1000, 1)),
+    "icc_profile": damage.packed(b"iCCP", b"a profile"),
+    "text": damage.chunk(b"tEXt", b"text\0by a prompt"),
+    "packed": damage.packed(b"zTXt", b"by a prompt", b"packed"),
+    "international": damage.packed(b"iTXt", "für ein Bild".encode(), b"international"),
+}
+
+
+@pytest.mark.parametrize("place", damage.PLACES)
+def test_what_pil_reads_beside_the_pixels_is_kept(transformed, place):
+    before = damage.PLACES[place](png(noise((203, 155))), *BESIDE.values(), TURNING["eXIf"])
+    after = opened(transformed({"a": before}, "--resize=64")["a"])
+    assert set(BESIDE) | {"exif"} == set(after.info) == set(opened(before).info)
+    assert after.info == opened(before).info
+
+
+@pytest.mark.parametrize("place", damage.PLACES)
+def test_a_png_is_turned_as_before(transformed, place):
+    pictures = {f"{name} {kind}": damage.PLACES[place](png(image), part)
+                for name, part in TURNING.items()
+                for kind, image in (("mask", LABELS), ("picture", noise((203, 155))))}
+    for options in (["--resize=64"], ["--resize=64", "--store=jpeg"], ["--store=ppm"]):
+        for name, data in transformed(pictures, *options).items():
+            width, height = ImageOps.exif_transpose(opened(data)).size
+            assert width < height, (name, options)
+
+
+def test_a_webp_that_xmp_turns_stays_one(transformed):
+    before = webp(noise((203, 155)), xmp=XMP)
+    for store in ("jpeg", "ppm"):
+        after = transformed({"a": before}, "--resize=64", f"--store={store}")["a"]
+        assert opened(after).format == "WEBP" and XMP in after
+
+
+KEYED = {
+    **{f"grey of {depth}": (damage.chunk(b"tRNS", struct.pack(">H", 1)), image)
+       for depth, image in ((1, noise((203, 155), "1")), (8, LABELS.point(range(256), "L")),
+                            (16, Image.frombytes("I;16", (203, 155), bytes(range(203)) * 310)))},
+    "few colours": (damage.chunk(b"tRNS", struct.pack(">HHH", *LABELS.getpalette()[:3])),
+                    LABELS.convert("RGB")),
+}
+
+
+def grey_of(depth):
+    """A PNG whose samples take fewer bits than PIL ever writes."""
+    rows = os.urandom(155 * (1 + (203 * depth + 7) // 8))
+    stride = 1 + (203 * depth + 7) // 8
+    rows = b"".join(b"\0" + rows[at + 1:at + stride] for at in range(0, len(rows), stride))
+    header = struct.pack(">IIBBBBB", 203, 155, depth, 0, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + damage.chunk(b"IHDR", header) +
+            damage.chunk(b"tRNS", b"\0\1") + damage.chunk(b"IDAT", zlib.compress(rows)) +
+            damage.chunk(b"IEND", b""))
+
+
+def test_a_value_that_stands_for_transparency_stays_one_in_masks(transformed):
+    pictures = {**{name: damage.in_front(png(image), part)
+                   for name, (part, image) in KEYED.items()},
+                "grey of 2": grey_of(2), "grey of 4": grey_of(4)}
+    for name, data in transformed(pictures, "--resize=64").items():
+        image, want = opened(data), nearest(pictures[name], 64)
+        assert image.info["transparency"] == opened(pictures[name]).info["transparency"], name
+        assert same(image, want), name
+
+
+def test_the_transparency_of_a_palette_stays(transformed):
+    LABELS.save(out := io.BytesIO(), "PNG", transparency=bytes(range(21)))
+    pictures = {"all": out.getvalue()}
+    LABELS.save(out := io.BytesIO(), "PNG", transparency=3)
+    pictures["one"] = out.getvalue()
+    for name, data in transformed(pictures, "--resize=64").items():
+        assert opened(data).info == opened(pictures[name]).info
+        assert same(opened(data), nearest(pictures[name], 64))
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+def test_a_colour_that_stands_for_transparency_becomes_alpha_where_colours_are_mixed(
+        transformed, mode):
+    image = noise((203, 155), mode)
+    key = image.getpixel((9, 9)) if mode == "RGB" else (image.getpixel((9, 9)),)
+    part = damage.chunk(b"tRNS", struct.pack(f">{len(key)}H", *key))
+    before = damage.in_front(png(image), part)
+    after = opened(transformed({"a": before}, "--resize=64")["a"])
+    clear_ = opened(before).convert("RGBA" if mode == "RGB" else "LA")
+    assert same(after, clear_.resize(smaller(clear_.size, 64), Image.BILINEAR))
+
+
+def test_pil_reads_what_is_made_of_a_png_that_it_refuses(transformed):
+    data = png(noise((203, 155)))
+    pictures = {f"{number} {place}": put_in(data, part)
+                for number, (_, _, mode, part) in enumerate(damage.png_refused()) if mode == "RGB"
+                for place, put_in in damage.PLACES.items() if b"acTL" not in part}
+    pictures["wrong CRC"] = damage.in_front(data, damage.chunk(b"tEXt", b"a\0b", crc=1))
+    for name, made in transformed(pictures, "--check=off", "--resize=64").items():
+        assert same(opened(made), resized(data, 64)), name
 
 
 def test_an_interlaced_one_is_read(transformed):

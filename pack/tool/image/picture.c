@@ -12,13 +12,34 @@ void picture_release(struct picture *picture)
 	pixels_release(&picture->pixels);
 }
 
-static void read_exif(struct picture *picture, const uint8_t *exif, size_t len)
+static unsigned exif_orientation(const uint8_t *exif, size_t len)
 {
-	picture->orientation = 1;
-	if (exif && metadata_is_exif(exif, len)) /* some have what JPEGs put in front of it */
-		picture->orientation = metadata_orientation(exif, len);
-	else if (exif)
-		picture->orientation = metadata_exif_orientation(exif, len);
+	if (!exif)
+		return 1;
+	return metadata_is_exif(exif, len) /* some have what JPEGs put in front of it */
+		       ? metadata_orientation(exif, len)
+		       : metadata_exif_orientation(exif, len);
+}
+
+static void read_orientation(struct picture *picture)
+{
+	const struct png_head *png = &picture->png_head;
+	const struct webp_head *webp = &picture->webp;
+	bool is_png = picture->kind == IMAGE_PNG;
+
+	picture->orientation = is_png ? exif_orientation(png->exif, png->exif_len)
+				      : exif_orientation(webp->exif, webp->exif_len);
+	if (picture->orientation != 1)
+		return;
+	if (is_png && png->raw_exif.len)
+		picture->orientation =
+			metadata_raw_orientation(png->raw_exif.data, png->raw_exif.len);
+	else if (is_png)
+		picture->orientation =
+			metadata_xmp_orientation((const uint8_t *)png->xmp.data, png->xmp.len);
+	else
+		picture->orientation = metadata_xmp_orientation(webp->xmp, webp->xmp_len);
+	picture->turned_by_text = picture->orientation != 1;
 }
 
 int picture_read(enum format_image kind, const uint8_t *data, size_t len, struct picture *ret,
@@ -32,17 +53,17 @@ int picture_read(enum format_image kind, const uint8_t *data, size_t len, struct
 		picture.width = picture.png_head.width;
 		picture.height = picture.png_head.height;
 		picture.moving = picture.png_head.moving;
-		read_exif(&picture, picture.png_head.exif, picture.png_head.exif_len);
 	} else {
 		r = webp_head_read(data, len, &picture.webp, err);
 		picture.width = picture.webp.width;
 		picture.height = picture.webp.height;
 		picture.moving = picture.webp.moving;
-		read_exif(&picture, picture.webp.exif, picture.webp.exif_len);
 	}
-	if (r == 0)
-		*ret = picture;
-	return r;
+	if (r < 0)
+		return r;
+	read_orientation(&picture);
+	*ret = picture;
+	return 0;
 }
 
 unsigned picture_pixel_bytes(const struct picture *picture)
@@ -78,22 +99,32 @@ static bool has_few(const struct pixels *pixels)
 	return true;
 }
 
+/* A colour that stands for transparency stays one where no new colours come up. */
+static int take_png(struct picture *picture)
+{
+	struct png_image *png = &picture->png;
+	int r = 0;
+
+	picture->few = png->depth != 8 || png->palette_len || has_few(&png->pixels);
+	if (png->keyed && !picture->few)
+		r = png_key_to_alpha(png);
+	picture->alpha = png->alpha;
+	picture->pixels = png->pixels;
+	png->pixels = (struct pixels){0};
+	return r;
+}
+
 int picture_decode(struct picture *picture, const uint8_t *data, size_t len, struct err *err)
 {
 	int r;
 
-	if (picture->kind == IMAGE_WEBP) {
-		r = webp_decode(data, len, &picture->webp, &picture->pixels, err);
-		picture->alpha = picture->webp.alpha;
-	} else {
+	if (picture->kind == IMAGE_PNG) {
 		r = png_decode(data, len, &picture->png, err);
-		picture->alpha = picture->png.alpha;
-		picture->pixels = picture->png.pixels;
-		picture->png.pixels = (struct pixels){0};
-		picture->few = picture->png.depth != 8 || picture->png.palette_len;
+		return r < 0 ? r : take_png(picture);
 	}
-	if (r == 0 && !picture->few)
-		picture->few = has_few(&picture->pixels);
+	r = webp_decode(data, len, &picture->webp, &picture->pixels, err);
+	picture->alpha = picture->webp.alpha;
+	picture->few = r == 0 && has_few(&picture->pixels);
 	return r;
 }
 

@@ -15,7 +15,8 @@
 struct picture {
 	enum format_image kind; /* IMAGE_PNG or IMAGE_WEBP */
 	uint32_t width, height;
-	unsigned orientation; /* how EXIF asks to turn it; 1: not at all */
+	unsigned orientation; /* how EXIF or XMP asks to turn it; 1: not at all */
+	bool turned_by_text;  /* it is XMP, or a text of ImageMagick, that asks */
 	bool moving;
 	struct png_head png_head;
 	struct webp_head webp;

@@ -2,14 +2,13 @@
 
 #include "base/be.h"
 #include "base/scope.h"
-#include "pack/tool/image/bytes.h"
+#include "pack/tool/image/png_chunks.h"
 #include <errno.h>
 #include <setjmp.h>
 #include <string.h>
 
 #include <png.h>
 
-#define SIGNATURE  8
 #define HEADER_END 33 /* behind the signature and the header's chunk */
 #define CHUNK_MOST (8 << 20)
 
@@ -18,43 +17,62 @@ const char *png_library(void)
 	return png_get_libpng_ver(NULL);
 }
 
-/* --- in front of the pixels ----------------------------------------------------------------- */
+/* --- besides the pixels ---------------------------------------------------------------------- */
 
-static bool is_kept_chunk(const uint8_t *type)
+static bool is_kept_chunk(const uint8_t *chunk)
 {
-	static const char kept[] = "gAMAcHRMsRGBiCCPcICPeXIfpHYs";
+	static const char kept[] = "gAMAcHRMsRGBiCCPcICPeXIfpHYstEXtzTXtiTXt";
 
 	for (size_t i = 0; i + 4 < sizeof(kept); i += 4)
-		if (memcmp(type, kept + i, 4) == 0)
+		if (png_chunk_is(chunk, kept + i))
 			return true;
 	return false;
 }
 
-static int look_at_png_chunk(struct png_head *head, const uint8_t *chunk, uint32_t size)
+/* All kept chunks come to stand in front of the pixels, where their CRCs count. */
+static int keep_png_chunk(struct png_head *head, const uint8_t *chunk)
 {
-	head->moving |= memcmp(chunk + 4, "acTL", 4) == 0;
-	if (memcmp(chunk + 4, "eXIf", 4) == 0) {
+	uint32_t size = be_get32(chunk), crc = htobe32(png_chunk_crc(chunk));
+
+	if (png_chunk_is(chunk, "eXIf")) {
 		head->exif = chunk + 8;
 		head->exif_len = size;
 	}
-	return is_kept_chunk(chunk + 4) ? buf_add(&head->chunks, chunk, 12 + (size_t)size) : 0;
+	if (png_chunk_text(chunk, "Raw profile type exif", &head->raw_exif) < 0 ||
+	    png_chunk_text(chunk, "XML:com.adobe.xmp", &head->xmp) < 0)
+		return -ENOMEM;
+	buf_add(&head->chunks, chunk, 8 + (size_t)size);
+	return buf_add(&head->chunks, &crc, sizeof(crc));
+}
+
+/* What PIL refuses is no longer there afterwards. */
+static int look_at_png_chunk(struct png_head *head, struct png_reading *reading,
+			     const uint8_t *chunk)
+{
+	int r = png_chunk_read(reading, chunk, NULL);
+
+	head->moving |= !reading->pixels && png_chunk_is(chunk, "acTL");
+	if (r < 0 || !is_kept_chunk(chunk))
+		return r == -ENOMEM ? r : 0;
+	if (!reading->pixels && png_chunk_crc(chunk) != be_get32(chunk + 8 + be_get32(chunk)))
+		return 0;
+	return keep_png_chunk(head, chunk);
 }
 
 static int read_chunks(const struct bytes *file, struct png_head *head)
 {
-	size_t at = HEADER_END;
-	uint32_t size;
+	struct png_reading reading = {0};
+	size_t at = PNG_FIRST_CHUNK;
 	int r = 0;
 
-	for (; r == 0; at += 12 + (size_t)size) {
-		if (!bytes_have(file, at, 12))
-			return -EBADMSG;
-		size = be_get32(file->data + at);
-		if (bytes_are(file, at + 4, "IDAT", 4))
-			return 0;
-		if (!bytes_have(file, at, 12 + (uint64_t)size))
-			return -EBADMSG;
-		r = look_at_png_chunk(head, file->data + at, size);
+	while (r == 0) {
+		const uint8_t *chunk = file->data + at;
+
+		if (!bytes_have(file, at, PNG_CHUNK_FRAME) ||
+		    !bytes_have(file, at, PNG_CHUNK_FRAME + (uint64_t)be_get32(chunk)))
+			return reading.pixels ? 0 : -EBADMSG;
+		r = look_at_png_chunk(head, &reading, chunk);
+		at += PNG_CHUNK_FRAME + (size_t)be_get32(chunk);
 	}
 	return r;
 }
@@ -63,7 +81,7 @@ int png_head_read(const uint8_t *data, size_t len, struct png_head *ret, struct 
 {
 	const struct bytes file = {.data = data, .len = len, .big = true};
 	SCOPE(png_head_release) struct png_head head = {0};
-	int r = bytes_are(&file, SIGNATURE, "\0\0\0\rIHDR", 8) ? 0 : -EBADMSG;
+	int r = bytes_are(&file, PNG_FIRST_CHUNK, "\0\0\0\rIHDR", 8) ? 0 : -EBADMSG;
 
 	if (r == 0)
 		r = read_chunks(&file, &head);
@@ -74,13 +92,15 @@ int png_head_read(const uint8_t *data, size_t len, struct png_head *ret, struct 
 	head.width = bytes_get(&file, 16, 4);
 	head.height = bytes_get(&file, 20, 4);
 	*ret = head;
-	head.chunks = BUF_INIT;
+	head = (struct png_head){0};
 	return 0;
 }
 
 void png_head_release(struct png_head *head)
 {
 	buf_release(&head->chunks);
+	buf_release(&head->raw_exif);
+	buf_release(&head->xmp);
 }
 
 /* --- failures, caught ------------------------------------------------------------------------ */
@@ -166,6 +186,19 @@ static void take_palette(struct decoder *decoder)
 			image->clear[image->clear_len++] = clear[i];
 }
 
+static void take_key(struct decoder *decoder)
+{
+	struct png_image *image = &decoder->image;
+	png_color_16p key = NULL;
+
+	image->keyed = png_get_tRNS(decoder->png, decoder->info, NULL, NULL, &key) && key;
+	if (image->keyed && image->type == PNG_COLOR_TYPE_GRAY)
+		image->key[0] = key->gray;
+	else if (image->keyed)
+		memcpy(image->key, (uint16_t[]){key->red, key->green, key->blue},
+		       sizeof(image->key));
+}
+
 static int take_profile(struct decoder *decoder)
 {
 	png_charp name;
@@ -187,16 +220,15 @@ static void begin_png(struct decoder *decoder)
 	png_read_info(png, decoder->info);
 	image->type = png_get_color_type(png, decoder->info);
 	image->depth = png_get_bit_depth(png, decoder->info);
+	image->alpha = image->type & PNG_COLOR_MASK_ALPHA;
 	if (image->type == PNG_COLOR_TYPE_PALETTE)
 		take_palette(decoder);
-	else if (png_get_valid(png, decoder->info, PNG_INFO_tRNS) && image->depth >= 8)
-		png_set_tRNS_to_alpha(png);
+	else
+		take_key(decoder);
 	if (image->depth < 8)
 		png_set_packing(png);
 	png_set_interlace_handling(png);
 	png_read_update_info(png, decoder->info);
-	image->type = png_get_color_type(png, decoder->info);
-	image->alpha = image->type & PNG_COLOR_MASK_ALPHA;
 }
 
 static int read_pixels(struct decoder *decoder)
@@ -252,6 +284,33 @@ int png_decode(const uint8_t *data, size_t len, struct png_image *ret, struct er
 	return 0;
 }
 
+int png_key_to_alpha(struct png_image *image)
+{
+	const struct pixels *from = &image->pixels;
+	const uint8_t *pixel = from->data, *end = pixel + from->height * pixels_stride(from);
+	uint32_t channels = from->channels;
+	struct pixels to;
+	uint8_t *out;
+	int r = pixels_init(&to, from->width, from->height, channels + 1);
+
+	if (r < 0)
+		return r;
+	for (out = to.data; pixel < end; pixel += channels, out += channels + 1) {
+		uint32_t same = 0;
+
+		while (same < channels && pixel[same] == image->key[same])
+			same++;
+		memcpy(out, pixel, channels);
+		out[channels] = same == channels ? 0 : UINT8_MAX;
+	}
+	pixels_release(&image->pixels);
+	image->pixels = to;
+	image->type |= PNG_COLOR_MASK_ALPHA;
+	image->alpha = true;
+	image->keyed = false;
+	return 0;
+}
+
 /* --- encoding -------------------------------------------------------------------------------- */
 
 struct encoder {
@@ -302,6 +361,15 @@ static void set_palette(struct encoder *encoder, const struct png_image *image)
 		png_set_tRNS(encoder->png, encoder->info, image->clear, image->clear_len, NULL);
 }
 
+static void set_key(struct encoder *encoder, const struct png_image *image)
+{
+	const uint16_t *key = image->key;
+	const png_color_16 colour = {
+		.gray = key[0], .red = key[0], .green = key[1], .blue = key[2]};
+
+	png_set_tRNS(encoder->png, encoder->info, NULL, 0, &colour);
+}
+
 static int encode_png(struct encoder *encoder, const struct png_image *image,
 		      const struct trap *trap)
 {
@@ -315,6 +383,8 @@ static int encode_png(struct encoder *encoder, const struct png_image *image,
 		     PNG_FILTER_TYPE_DEFAULT);
 	if (image->type == PNG_COLOR_TYPE_PALETTE)
 		set_palette(encoder, image);
+	else if (image->keyed)
+		set_key(encoder, image);
 	png_write_info(png, encoder->info);
 	if (image->depth < 8)
 		png_set_packing(png);

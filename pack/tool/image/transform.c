@@ -238,10 +238,21 @@ static int store_plain(const struct job *job, struct buf *out, struct err *err)
 	return r == 0 && !is_resized(job) ? accept_smaller(job, out) : r;
 }
 
+/* Why a picture keeps its format where another one is asked for; NULL: it does not. */
+static const char *not_plain(const struct job *job)
+{
+	const struct picture *picture = &job->picture;
+
+	if (!picture_is_plain(picture))
+		return "with transparency, or few colours, as masks have";
+	if (picture->turned_by_text || (picture->orientation != 1 && transform_decodes(job->how)))
+		return "that is to be turned, which the format asked for could not say";
+	return NULL;
+}
+
 static int work_on_picture(struct job *job, struct buf *out, struct err *err)
 {
 	struct picture *picture = &job->picture;
-	const char *name = image_kind(job->kind)->name;
 	int r;
 
 	if (!is_resized(job) && job->how->store == STORE_KEEP)
@@ -253,12 +264,11 @@ static int work_on_picture(struct job *job, struct buf *out, struct err *err)
 		r = picture_resize(picture, job->width, job->height);
 	if (r < 0)
 		return r;
-	if (job->how->store != STORE_KEEP && picture_is_plain(picture) &&
-	    (picture->orientation == 1 || !transform_decodes(job->how)))
+	if (job->how->store != STORE_KEEP && !not_plain(job))
 		return store_plain(job, out, err);
 	if (is_resized(job))
 		return picture_encode(picture, quality_of(job), out, err);
-	return err_set(err, 1, "%s with transparency, or few colours, as masks have", name);
+	return err_set(err, 1, "%s %s", image_kind(job->kind)->name, not_plain(job));
 }
 
 /* 0, 1 where it stays, or an error. */

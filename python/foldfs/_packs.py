@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     Progress = Callable[[int, Union[int, None]], object]
 
 _DONE, _DAMAGED, _SKIPPED = 0, 3, 4  # see foldpack(1), EXIT STATUS
-_SUMS = "files", "bytes_in", "bytes_out", "skipped", "kept", "left", "deduped", "seconds"
+_SUMS = ("files", "bytes_in", "bytes_out", "skipped", "kept", "left", "masks", "deduped",
+         "seconds")
 
 
 def pack(source: Path, pack: Path, *, progress: Progress | bool | None = None,
@@ -39,7 +40,8 @@ def pack(source: Path, pack: Path, *, progress: Progress | bool | None = None,
     lines.
 
     Returns info(pack), and with it how many inputs were `skipped` or `kept` though bad, how many
-    images were `left` as they were, `bytes_in`, `bytes_out` and `seconds`; shards count as one.
+    images were `left` as they were, or resized as `masks`, `bytes_in`, `bytes_out` and `seconds`;
+    shards count as one.
 
     What foldpack says meanwhile, as about a damaged image, comes out on standard error. Raises
     Error if it fails: no pack is there then, unless one was before."""

@@ -119,6 +119,7 @@ class _Some(TypedDict, total=False):
     skipped: int
     kept: int
     left: int
+    masks: int
     seconds: float
 
 

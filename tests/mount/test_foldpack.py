@@ -306,8 +306,8 @@ def test_the_summary_says_what_was_done(src, pack):
     done = run("create", "--json", src, pack)
     summary = json.loads(done.stdout)
     assert set(summary) == {
-        "files", "bytes_in", "bytes_out", "skipped", "kept", "left", "deduped", "seconds", "id",
-        "content_id",
+        "files", "bytes_in", "bytes_out", "skipped", "kept", "left", "masks", "deduped", "seconds",
+        "id", "content_id",
     }  # fmt: skip
     assert (summary["files"], summary["bytes_in"], summary["skipped"]) == (2, 7, 0)
     assert summary["bytes_out"] == pack.stat().st_size

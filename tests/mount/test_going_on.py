@@ -17,7 +17,8 @@ from foldfs import FOLDPACK, MIB, run
 from trees import noise, write
 
 TEXT = noise("text", 3000)
-COUNTS = ("files", "bytes_in", "bytes_out", "skipped", "kept", "left", "deduped", "id")
+COUNTS = ("files", "bytes_in", "bytes_out", "skipped", "kept", "left", "masks", "deduped",
+          "id")
 REPORTS = ("images changed", "left as", "have the bytes of others", "packed anyway", "left out")
 
 
@@ -41,6 +42,7 @@ def make_some(root):
     write(root / "photo.jpg", picture)
     write(root / "photo too.jpg", picture)
     write(root / "a photo.png", picture)
+    write(root / "mask.png", pictures.png(pictures.noise((90, 60)).quantize(9)))
     write(root / "as good as text.txt", TEXT)
     write(root / "empty", b"")
     os.link(root / "cut off.jpg", root / "linked.jpg")

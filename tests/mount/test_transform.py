@@ -15,7 +15,7 @@ pytest.importorskip("PIL", reason="python3-pil is not installed")
 pytest.importorskip("numpy", reason="python3-numpy is not installed")
 
 import numpy
-from PIL import Image, ImageCms, ImageOps
+from PIL import Image, ImageCms, ImageDraw, ImageOps
 
 import damage
 from foldfs import BUILD, FOLDPACK, PHOTOS, has_photos, memory_of, run
@@ -207,10 +207,41 @@ LOSSLESS = {
     "clear WebP": webp(clear("RGBA"), lossless=True, exact=True),
 }
 LABELS = noise((203, 155), "L").quantize(21)
+
+
+def segments(count, size=(203, 155), seed=1):
+    """Each pixel has the number of the nearest of `count` points."""
+    points = numpy.random.default_rng(seed).random((count, 2)) * size
+    y, x = numpy.mgrid[0:size[1], 0:size[0]]
+    return ((x[..., None] - points[:, 0]) ** 2 + (y[..., None] - points[:, 1]) ** 2).argmin(2) + 1
+
+
+def bordered(numbers):
+    """With a pixel of nothing in between, as panoptic COCO has it."""
+    edge = numpy.zeros(numbers.shape, bool)
+    edge[:, 1:] |= numbers[:, 1:] != numbers[:, :-1]
+    edge[1:] |= numbers[1:] != numbers[:-1]
+    return numpy.where(edge, 0, numbers)
+
+
+def coded(numbers):
+    """As panoptic COCO codes numbers into colours."""
+    numbers = numbers * 7919
+    return Image.fromarray(numpy.stack([numbers % 256, numbers // 256 % 256, numbers // 65536],
+                                       -1).astype("u1"))
+
+
 MASKS = {
     "palette": png(LABELS),
     "few greys": png(LABELS.point(range(256), "L")),
     "few colours": png(LABELS.convert("RGB")),
+    "segments": png(coded(segments(300))),
+    "segments with borders": png(coded(bordered(segments(100)))),
+    "grey segments": png(Image.fromarray(segments(200).astype("u1"))),
+    "grey of 80 labels, with borders": png(Image.fromarray(bordered(segments(80)).astype("u1"))),
+    "lossless WebP": webp(coded(segments(150)), lossless=True),
+    "segments with alpha": png(coded(segments(90)).convert("RGBA")),
+    "numbers of 16 bits": png(Image.fromarray((segments(80) * 700).astype("<u2"))),
     "16 bits": png(Image.frombytes("I;16", (203, 155), os.urandom(2 * 203 * 155))),
     "1 bit": png(noise((203, 155), "1")),
 }
@@ -266,9 +297,54 @@ def test_values_that_may_be_labels_stay_what_they_are(transformed, store):
     assert transformed(MASKS, *store) == MASKS
     for name, data in transformed(MASKS, "--resize=64", *store).items():
         image, want = opened(data), nearest(MASKS[name], 64)
-        assert (image.format, image.mode) == ("PNG", opened(MASKS[name]).mode), name
+        assert (image.format, image.mode) == (opened(MASKS[name]).format,
+                                              opened(MASKS[name]).mode), name
         assert same(image, want), name
         assert image.getpalette() == want.getpalette(), name
+
+
+def on_background(image, colour):
+    """In the middle fifth of it."""
+    width, height = image.size
+    whole = Image.new("RGB", (5 * width, 5 * height), colour)
+    whole.paste(image, (2 * width, 2 * height))
+    return whole
+
+
+def drawing():
+    """Its edges are soft."""
+    large = Image.new("RGB", (1600, 1200), "white")
+    draw = ImageDraw.Draw(large)
+    for at in range(40):
+        draw.ellipse((at * 37, at * 25, at * 37 + 90, at * 25 + 200), (at * 6, 200 - at * 5, 90))
+        draw.line((at * 40, 0, 1600 - at * 30, 1200), (9, at * 6, 30), 7)
+    return large.resize((400, 300), Image.BOX)
+
+
+def test_photos_and_drawings_with_plain_backgrounds_are_mixed(transformed):
+    pictures = {"white": png(on_background(noise((80, 60)), "white")),
+                "black": png(on_background(noise((80, 60)), "black")), "drawing": png(drawing())}
+    for name, data in transformed(pictures, "--resize=64").items():
+        assert same(opened(data), resized(pictures[name], 64)), name
+
+
+def test_what_was_resized_as_a_mask_is_counted(tmp_path):
+    pictures = {**MASKS, "photo": png(noise((203, 155))), "small": png(LABELS.resize((64, 64)))}
+    source, masks = write_all(tmp_path / "source", pictures), len(MASKS)
+    done = run(FOLDPACK, "create", "--json", "--resize=64", source, tmp_path / "x.lmdb")
+    assert (f"{masks + 1} images changed, {masks} of them as masks, by the nearest pixel; "
+            in done.err)
+    assert json.loads(done.out)["masks"] == len(MASKS)
+
+
+@pytest.mark.parametrize("options", [
+    ("--resize=64",), ("--max-side=77",), ("--resize=64", "--max-side=80", "--store=jpeg")],
+    ids=" ".join)
+def test_a_photo_and_its_mask_have_one_size(transformed, options):
+    for size in ((203, 155), (155, 203), (64, 331), (1000, 65), (131, 131)):
+        made = transformed({"photo": jpeg(noise(size)), "png": png(noise(size)),
+                            "mask": png(coded(segments(70, size)))}, *options)
+        assert len({opened(data).size for data in made.values()}) == 1
 
 
 def test_cmyk_is_resized_as_cmyk(transformed):

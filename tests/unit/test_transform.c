@@ -25,7 +25,7 @@ static int transform(const struct transform *how, const struct buf *from, struct
 	memcpy(copy, from->data, from->len);
 	to->len = 0;
 	*err = (struct err){0};
-	return transform_image(how, copy, from->len, to, err);
+	return transform_image(how, copy, from->len, to, &(bool){false}, err);
 }
 
 /* It is transformed, into an image of this kind and size. */

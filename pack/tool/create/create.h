@@ -53,6 +53,7 @@ struct create_counts {
 	uint64_t bytes_before; /* in the pack that an interrupted run left */
 	uint64_t bytes_in;     /* of files that were packed, as the source has them */
 	uint64_t made;	       /* files that were changed */
+	uint64_t masks;	       /* of these, images that were resized by the nearest pixel */
 	uint64_t images;       /* that were found by their headers */
 	uint64_t skipped;      /* inputs left out */
 	uint64_t kept;	       /* bad ones that were packed anyway */

@@ -83,7 +83,7 @@ static void transform_item(const struct create *create, struct item *item)
 	SCOPE(buf_release) struct buf made = BUF_INIT;
 	struct err err = {0};
 	int r = transform_image(&create->how, (const uint8_t *)item->bytes.data, item->bytes.len,
-				&made, &err);
+				&made, &item->is_mask, &err);
 
 	if (r == 0)
 		take_made(item, &made);

@@ -126,6 +126,7 @@ int create_print_json(const struct create *create, const struct builder_summary 
 	json_u64(&json, "skipped", create->counts.skipped);
 	json_u64(&json, "kept", create->counts.kept);
 	json_u64(&json, "left", create_left_images(create));
+	json_u64(&json, "masks", create->counts.masks);
 	json_u64(&json, "deduped", summary->aliases);
 	if (create->since)
 		json_u64(&json, "based", summary->based);
@@ -159,6 +160,19 @@ void create_say_skipped(const struct create *create)
 			   count_format(create->counts.skipped, count));
 }
 
+static void say_made(const struct create *create)
+{
+	char count[SIZE_TEXT], bytes[SIZE_TEXT], masks[SIZE_TEXT], nearest[2 * SIZE_TEXT] = "";
+
+	if (create->counts.masks)
+		snprintf(nearest, sizeof(nearest), ", %s of them as masks, by the nearest pixel",
+			 count_format(create->counts.masks, masks));
+	if (create->counts.made)
+		log_info("%s: %s changed%s; the files had %s before", create->pack,
+			 count_noun(create->counts.made, "image", count), nearest,
+			 size_format(create->counts.bytes_in, bytes));
+}
+
 static void print_summary(const struct create *create, const struct builder_summary *summary,
 			  double seconds)
 {
@@ -185,10 +199,7 @@ static void print_summary(const struct create *create, const struct builder_summ
 			 count_noun(summary->aliases, "file", files),
 			 summary->aliases == 1 ? "has" : "have",
 			 size_format(summary->alias_bytes, bytes));
-	if (create->counts.made)
-		log_info("%s: %s changed; the files had %s before", create->pack,
-			 count_noun(create->counts.made, "image", files),
-			 size_format(create->counts.bytes_in, bytes));
+	say_made(create);
 	say_refused(create, summary);
 	create_say_left(create);
 	if (create->counts.kept)

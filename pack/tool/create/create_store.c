@@ -87,6 +87,7 @@ enum note_flags {
 	NOTE_MADE = 8,	 /* its bytes are not those of the source */
 	NOTE_LEFT = 32,	 /* why it was not transformed comes last, behind a NUL */
 	NOTE_NAMED = 16, /* it has no header of an image, and that was all right */
+	NOTE_MASK = 64,	 /* it was resized by the nearest pixel */
 };
 
 static int add_reason(struct buf *note, const char *damage, const char *reason)
@@ -111,7 +112,8 @@ static int note_damage(const struct item *item, struct buf *note)
 static int make_note(const struct create *create, const struct item *item, struct buf *note)
 {
 	bool hash = !item->error && is_deduped(create, item);
-	char flags = (char)((hash ? NOTE_HASH : 0) | (item->is_made ? NOTE_MADE : 0));
+	char flags = (char)((hash ? NOTE_HASH : 0) | (item->is_made ? NOTE_MADE : 0) |
+			    (item->is_mask ? NOTE_MASK : 0));
 	int r = buf_add(note, &flags, 1);
 
 	if (r == 0 && hash)
@@ -173,6 +175,7 @@ static int count_past(struct create *create, struct item *item, const struct bui
 		r = create_count_left(create, nul + 1, (size_t)(end - nul - 1));
 	create->counts.bytes_in += past->dropped ? 0 : item->size;
 	create->counts.made += (flags & NOTE_MADE) != 0;
+	create->counts.masks += (flags & NOTE_MASK) != 0;
 	create->counts.skipped += past->dropped;
 	create->counts.kept += !past->dropped && (flags & NOTE_KEPT);
 	return r;
@@ -513,6 +516,7 @@ static int store_bytes(struct create *create, struct item *item)
 		builder_image(create->builder, item->id, &item->image);
 	create->counts.bytes_in += item->size;
 	create->counts.made += item->is_made;
+	create->counts.masks += item->is_mask;
 	return item->left ? create_count_left(create, item->left, strlen(item->left)) : 0;
 }
 

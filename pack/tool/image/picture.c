@@ -71,7 +71,7 @@ unsigned picture_pixel_bytes(const struct picture *picture)
 	return picture->kind == IMAGE_PNG ? picture->png_head.pixel_bytes : 4;
 }
 
-/* --- colours --------------------------------------------------------------------------------- */
+/* --- masks ----------------------------------------------------------------------------------- */
 
 /* Whether all pixels together have at most PICTURE_FEW values. */
 static bool has_few(const struct pixels *pixels)
@@ -99,14 +99,55 @@ static bool has_few(const struct pixels *pixels)
 	return true;
 }
 
+#define ROWS 64 /* at least, evenly spread: enough to judge by */
+
+/* Counts where runs of equal pixels begin, and those of one pixel. A neighbour is `step` bytes
+ * away, which has `at` of `count` pixels before it. */
+struct runs {
+	uint64_t all, single;
+};
+
+static void look_at_run(const uint8_t *pixel, uint32_t channels, size_t step, uint32_t at,
+			uint32_t count, struct runs *runs)
+{
+	if (at > 0 && memcmp(pixel, pixel - step, channels) == 0)
+		return;
+	runs->all++;
+	runs->single += at == count - 1 || memcmp(pixel, pixel + step, channels) != 0;
+}
+
+/* Noise ends a run of a photograph at nearly each pixel, and so does a soft edge in a drawing; its
+ * background may be as large as it likes. */
+static bool is_flat(const struct pixels *pixels)
+{
+	uint32_t width = pixels->width, height = pixels->height, channels = pixels->channels;
+	size_t stride = pixels_stride(pixels);
+	struct runs runs = {0};
+
+	for (uint32_t y = 0; y < height; y += height / ROWS + 1) {
+		const uint8_t *pixel = pixels->data + y * stride;
+
+		for (uint32_t x = 0; x < width; x++, pixel += channels) {
+			look_at_run(pixel, channels, channels, x, width, &runs);
+			look_at_run(pixel, channels, stride, y, height, &runs);
+		}
+	}
+	return runs.single <= runs.all / 2;
+}
+
+static bool is_mask(const struct pixels *pixels)
+{
+	return has_few(pixels) || is_flat(pixels);
+}
+
 /* A colour that stands for transparency stays one where no new colours come up. */
 static int take_png(struct picture *picture)
 {
 	struct png_image *png = &picture->png;
 	int r = 0;
 
-	picture->few = png->depth != 8 || png->palette_len || has_few(&png->pixels);
-	if (png->keyed && !picture->few)
+	picture->mask = png->depth != 8 || png->palette_len || is_mask(&png->pixels);
+	if (png->keyed && !picture->mask)
 		r = png_key_to_alpha(png);
 	picture->alpha = png->alpha;
 	picture->pixels = png->pixels;
@@ -124,7 +165,7 @@ int picture_decode(struct picture *picture, const uint8_t *data, size_t len, str
 	}
 	r = webp_decode(data, len, &picture->webp, &picture->pixels, err);
 	picture->alpha = picture->webp.alpha;
-	picture->few = r == 0 && has_few(&picture->pixels);
+	picture->mask = r == 0 && is_mask(&picture->pixels);
 	return r;
 }
 
@@ -168,7 +209,7 @@ int picture_resize(struct picture *picture, uint32_t width, uint32_t height)
 				   .shrink = 1,
 				   .width = width,
 				   .height = height};
-	bool mixes = !picture->few;
+	bool mixes = !picture->mask;
 	struct pixels small;
 	int r;
 
@@ -199,7 +240,7 @@ static bool is_opaque(const struct pixels *pixels)
 
 bool picture_is_plain(const struct picture *picture)
 {
-	return !picture->few && (!picture->alpha || is_opaque(&picture->pixels));
+	return !picture->mask && (!picture->alpha || is_opaque(&picture->pixels));
 }
 
 int picture_plain(const struct picture *picture, struct pixels *ret, struct buf *segments)

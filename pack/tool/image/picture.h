@@ -1,9 +1,10 @@
 /* PNGs and WebPs on their way to another size: decoded, resized, and encoded as they were.
  *
  * Pictures are resized as photographs are, by a filter that makes new colours between those that
- * were there. In one of few colours (a palette, samples of other than 8 bits, or at most
- * PICTURE_FEW colours) they may be labels, as in masks: there the nearest pixel is taken, and the
- * values stay what they were. Thread-safe, silent; trusts no field. */
+ * were there. Colours of a mask are labels: there the nearest pixel is taken, and the values stay
+ * what they were. A mask is what has few colours (a palette, samples of other than 8 bits, or at
+ * most PICTURE_FEW) or flat areas: at least half of the runs of equal pixels, in rows and columns,
+ * are longer than one pixel. Thread-safe, silent; trusts no field. */
 #pragma once
 
 #include "pack/format.h"
@@ -24,7 +25,7 @@ struct picture {
 	struct png_image png;
 	struct pixels pixels;
 	bool alpha; /* the last byte of a pixel */
-	bool few;   /* colours, or samples of other than 8 bits */
+	bool mask;
 };
 
 /* Reads what is in front of the pixels. 0, -EBADMSG or -ENOMEM. The bytes must stay, and *ret is

@@ -244,7 +244,7 @@ static const char *not_plain(const struct job *job)
 	const struct picture *picture = &job->picture;
 
 	if (!picture_is_plain(picture))
-		return "with transparency, or few colours, as masks have";
+		return "with transparency, or a mask";
 	if (picture->turned_by_text || (picture->orientation != 1 && transform_decodes(job->how)))
 		return "that is to be turned, which the format asked for could not say";
 	return NULL;
@@ -328,7 +328,7 @@ static int leave_impossible(int r)
 }
 
 int transform_image(const struct transform *how, const uint8_t *data, size_t len, struct buf *out,
-		    struct err *err)
+		    bool *ret_mask, struct err *err)
 {
 	SCOPE(job_release) struct job job = {.how = how};
 	int r = job_init(&job, data, len, err);
@@ -336,6 +336,8 @@ int transform_image(const struct transform *how, const uint8_t *data, size_t len
 	if (r == 0)
 		r = job.kind == IMAGE_JPEG ? work_on_jpeg(&job, out, err)
 					   : work_on_picture(&job, out, err);
+	if (r == 0)
+		*ret_mask = job.picture.mask && is_resized(&job);
 	return leave_impossible(r);
 }
 

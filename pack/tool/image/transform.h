@@ -45,11 +45,12 @@ struct transform {
 /* Whether the fields make sense together: 0, or -EINVAL with a sentence. */
 int transform_check(const struct transform *how, struct err *err);
 
-/* 0: *out, an empty buffer before, holds the new file. 1: the original stays; if that may surprise
- * (CMYK, say), err tells why, else it is empty. -EBADMSG: damaged; -EFBIG: takes too much memory to
+/* 0: *out, an empty buffer before, holds the new file; *ret_mask: it was resized as a mask is
+ * (picture.h). 1: the original stays; if that may surprise (CMYK, say), err tells why, else it is
+ * empty. -EBADMSG: damaged; -EFBIG: takes too much memory to
  * decode; err tells more. -ENOMEM. Unless it is 0, the content of *out means nothing. */
 int transform_image(const struct transform *how, const uint8_t *data, size_t len, struct buf *out,
-		    struct err *err);
+		    bool *ret_mask, struct err *err);
 
 /* Whether images are stored decoded. */
 bool transform_decodes(const struct transform *how);

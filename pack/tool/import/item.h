@@ -28,6 +28,7 @@ struct item {
 	int error;	      /* the source could not be read: -errno */
 	struct dataset_image image;
 	bool is_made;			   /* the bytes are not those of the source */
+	bool is_mask;			   /* and were made by the nearest pixel */
 	char *left;			   /* why an image was not transformed; NULL: it was */
 	enum annotations_kind annotations; /* of places in images, if these are looked for */
 	bool is_bad;			   /* a check found something */

@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "mount"))
 
 # pylint: disable=wrong-import-position
+import annotated
 import archives
 import damage
 import lmdb
@@ -482,6 +483,8 @@ def all_seeds(foldpack):
     yield "sample", samples()
     yield "records", [bytes([kind]) + data for kind, data in records()]
     yield "check", [bytes([level]) + data for data in [*pictures(), *damaged()] for level in (0, 1)]
+    yield "annotations", [b"\7" + text.encode() for kinds in (annotated.PLACES, annotated.HARMLESS)
+                          for _, text in kinds.values()]
     yield "transform", [bytes([how]) + data for data in pictures() for how in (1, 0x16, 0xE3)]
     yield "lists", [bytes([form]) + text for form in range(14) for text in (
         b"b/1.jpg 0\nb/2.jpg 1\nb/x 1\n", b"1 /data/b/1.jpg\n2 /data/b/2.jpg\n", b"x\n1\n2\n",

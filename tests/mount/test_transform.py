@@ -631,26 +631,6 @@ def test_damage_is_never_turned_into_an_intact_file(tmp_path, options, damage):
     assert list(records(tmp_path / "pack")) == ["good.jpg"]
 
 
-# --- annotations ----------------------------------------------------------------------------
-
-
-ANNOTATIONS = {
-    "a.json": '{"images": [], "annotations": [{"bbox": [1, 2, 3, 4]}]}',
-    "a.xml": "<annotation><object><bndbox><xmin>1</xmin></bndbox></object></annotation>",
-    "a.txt": "0 0.5 0.5 0.25 0.25\n",
-}
-
-
-@pytest.mark.parametrize("name", ANNOTATIONS)
-def test_resizing_beside_boxes_is_refused(tmp_path, name):
-    source = write_all(tmp_path / "source", {"a": jpeg(noise((200, 150)))})
-    (source / name).write_text(ANNOTATIONS[name])
-    done = run(FOLDPACK, "create", "--resize=60", source, tmp_path / "pack", status=2)
-    assert name in done.err and "boxes would no longer fit" in done.err
-    assert not (tmp_path / "pack").exists()
-    run(FOLDPACK, "create", "--optimize", source, tmp_path / "pack")
-
-
 def test_quality_alone_is_refused(tmp_path):
     source = write_all(tmp_path / "source", {"a": jpeg(noise((200, 150)))})
     done = run(FOLDPACK, "create", "--quality=90", source, tmp_path / "pack", status=2)

@@ -1,92 +1,246 @@
-/* Files that say where in an image things are: pack/tool/image/annotations.h. */
+/* Texts that say where something is in an image: pack/tool/image/annotations.h. What datasets have
+ * is in tests/mount/annotated.py; here are parts, names and damage. */
 #include "base/scope.h"
 #include "pack/tool/image/annotations.h"
 #include "tests/unit/test.h"
+#include <errno.h>
 #include <string.h>
 
-static enum annotations_kind look(const char *path, const char *text)
+static void release(struct annotations_scan **scan)
 {
-	size_t len = strlen(text);
-	SCOPE_FREE uint8_t *copy = malloc(len ? len : 1);
-
-	assert_non_null(copy);
-	memcpy(copy, text, len);
-	return annotations_look(path, copy, len);
+	annotations_free(*scan);
 }
 
-TEST(coco_is_known_by_boxes_or_by_the_sizes_of_images)
+static void add_names(struct photo_names *names, const char *const *list)
 {
-	assert_int_equal(look("annotations/val.json",
-			      "{\"annotations\": [{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]"),
-			 ANNOTATIONS_COCO);
-	assert_int_equal(look("instances.JSON",
-			      "\n{\"info\": {}, \"images\": [{\"license\": 4, \"file_name\": "
-			      "\"1.jpg\", \"height\": 427, \"width\": 640, \"id\": 1}, {\"lic"),
-			 ANNOTATIONS_COCO);
-	assert_int_equal(look("results.json", "[{\"image_id\":42,\"bbox\":[258.15,41.29"),
-			 ANNOTATIONS_COCO);
-	assert_int_equal(look("classes.json", "{\"0\": [\"n01440764\", \"tench\"]}"),
-			 ANNOTATIONS_NONE);
-	assert_int_equal(look("strange.json", "there is a \"bbox\" in here"), ANNOTATIONS_NONE);
-	assert_int_equal(look("empty.json", "  "), ANNOTATIONS_NONE);
+	for (; *list; list++)
+		assert_int_equal(photo_names_add(names, *list), 0);
 }
 
-TEST(voc_is_known_by_its_boxes)
+#define NAMES(...)                                                 \
+	SCOPE(photo_names_release) struct photo_names names = {0}; \
+	add_names(&names, (const char *const[]){__VA_ARGS__, NULL})
+
+/* The images that a text is about; 0: it is harmless. It comes in parts of `step` bytes behind the
+ * first, each in memory of its own. */
+static uint64_t images_of(const struct photo_names *names, const char *path, const void *text,
+			  size_t len, size_t step)
 {
-	assert_int_equal(look("Annotations/1.xml",
-			      "<annotation>\n<size><width>500</width></size>\n<object>"
-			      "<bndbox><xmin>8</xmin>"),
-			 ANNOTATIONS_VOC);
-	assert_int_equal(look("1.xml", "<annotation><folder>VOC</folder></annotation>"),
-			 ANNOTATIONS_NONE);
-	assert_int_equal(look("pom.xml", "<project><bndbox/></project>"), ANNOTATIONS_NONE);
-	assert_int_equal(look("1.xml", ""), ANNOTATIONS_NONE);
+	SCOPE(release) struct annotations_scan *scan = NULL;
+	struct annotations found = {0};
+	size_t part = len < ANNOTATIONS_HEAD || len == step ? len : ANNOTATIONS_HEAD;
+	int r = annotations_begin(names, path, &scan);
+
+	if (step < 8)
+		part = len < 8 ? len : 8;
+	for (size_t at = 0; r == 0 && at < len; at += part, part = step) {
+		SCOPE_FREE char *copy = NULL;
+
+		part = part < len - at ? part : len - at;
+		copy = malloc(part);
+		assert_non_null(copy);
+		memcpy(copy, (const char *)text + at, part);
+		r = annotations_feed(scan, copy, part);
+	}
+	if (r == 0)
+		r = annotations_end(scan, &found);
+	assert_in_range(r, 0, 1);
+	return r == 1 ? found.images : 0;
 }
 
-TEST(yolo_is_known_by_lines_of_shares)
+static uint64_t look(const struct photo_names *names, const char *path, const char *text)
 {
-	assert_int_equal(look("labels/1.txt", "45 0.479492 0.688771 0.955609 0.5955\n"),
-			 ANNOTATIONS_YOLO);
-	assert_int_equal(look("1.txt", "45 0.4 0.6 0.9 0.5\r\n\r\n0 1 1.0 .25 3e-05\r\n"),
-			 ANNOTATIONS_YOLO);
-	assert_int_equal(look("1.txt", "0 0.5 0.5 0.1 0.1"), ANNOTATIONS_YOLO);
-	assert_int_equal(look("outline.txt", "0 0.1 0.1 0.2 0.1 0.2 0.2 0.1 0.2\n"),
-			 ANNOTATIONS_YOLO);
-	assert_int_equal(look("cut.txt", "0 0.1 0.1 0.2 0.1\n0 0.3 0."), ANNOTATIONS_YOLO);
+	uint64_t whole = images_of(names, path, text, strlen(text), strlen(text));
+
+	for (size_t step = 1; step < 8; step++)
+		assert_int_equal(images_of(names, path, text, strlen(text), step), whole);
+	return whole;
 }
 
-TEST(other_texts_are_no_annotations)
+#define BOX ",10,20,300,200\n"
+
+TEST(an_image_is_named_in_many_ways)
 {
-	static const char *const texts[] = {
-		"",
-		"\n\n",
-		"n01440764 tench\n",
-		"train/a.jpg\ntrain/b.jpg\n",
-		"0 0 1 0 1\n1 0 0 0 1\n",
-		"1 0.5 0.5 0.1\n",
-		"1 20.5 3.5 0.1 0.1\n",
-		"1 2.5 0.5 0.1 0.1\n",
-		"1 0.5 0.5 0.1 -0.1\n",
-		"1 0.5 0.5 0.1 0.1 dog\n",
-		"1.5 0.5 0.5 0.1 0.1\n",
-		"1 0.5 0.5 0.1 0.1\nand more\n",
-		"1 . . . .\n",
-		"1 0.5e 0.5 0.5x 1\n",
+	NAMES("a.jpg", "0007.png", "my photo (1).jpg", "c,d.JPG", "café.webp", "v1.2.jpeg");
+	static const char *const ways[] = {
+		"a.jpg" BOX,
+		"a" BOX,
+		"A.JPG" BOX,
+		"images/train/a.jpg" BOX,
+		"C:\\images\\a.jpg" BOX,
+		"https://example.org/a.jpg?width=9" BOX,
+		"a.png" BOX,
+		"\"a\"" BOX,
+		"0007" BOX,
+		"x/0007" BOX,
+		"my photo (1).jpg" BOX,
+		"my photo (1)" BOX,
+		"\"c,d.jpg\"" BOX,
+		"{\"file\": \"x/caf\\u00e9.webp\", \"box\": [1, 2, 3, 4]}",
+		"café" BOX,
+		"v1.2" BOX,
+		"\xef\xbb\xbf"
+		"a.jpg" BOX,
 	};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (look("a.txt", texts[i]) != ANNOTATIONS_NONE)
-			fail_msg("%s", texts[i]);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (look(&names, "boxes", ways[i]) != 1)
+			fail_msg("%s", ways[i]);
+	assert_int_equal(look(&names, "boxes", "b.jpg" BOX "photo (1).jpg" BOX "7" BOX), 0);
 }
 
-TEST(only_names_that_fit_are_looked_into)
+TEST(images_are_counted_once)
 {
-	assert_true(annotations_may_be("a/b.json"));
-	assert_true(annotations_may_be("a/b.Txt"));
-	assert_false(annotations_may_be("a/b.jpg"));
-	assert_false(annotations_may_be("a.json/b"));
-	assert_false(annotations_may_be("README"));
-	assert_int_equal(look("a.jpg", "0 0.5 0.5 0.1 0.1\n"), ANNOTATIONS_NONE);
-	assert_string_equal(annotations_name(ANNOTATIONS_COCO), "COCO JSON");
-	assert_null(annotations_name(ANNOTATIONS_NONE));
+	NAMES("a.jpg", "b.jpg", "c.jpg");
+	assert_int_equal(look(&names, "boxes", "a" BOX "b" BOX "a" BOX "b.jpg" BOX), 2);
+}
+
+TEST(a_file_that_shares_a_name_is_about_that_image)
+{
+	NAMES("a.jpg", "1_leftImg8bit.png", "img_7.jpg");
+	static const char *const sharing[] = {"a.json",		"x/a.txt",     "a",
+					      "a.jpg.json",	"a_mask.json", "gt_a.txt",
+					      "gt_img_7.txt",	"A-1.xml",     "1_polygons.json",
+					      "1_gt_poly.json", "a.lines.txt"};
+	static const char *const others[] = {"b.json", "aa.txt", "a/b.txt", "img_8.txt",
+					     "2_x.json"};
+
+	for (size_t i = 0; i < sizeof(sharing) / sizeof(sharing[0]); i++)
+		if (look(&names, sharing[i], "10 20 300 200") != 1)
+			fail_msg("%s", sharing[i]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (look(&names, others[i], "10 20 300 200") != 0)
+			fail_msg("%s", others[i]);
+}
+
+TEST(as_many_places_as_images_are_about_them)
+{
+	NAMES("a.jpg", "b.jpg", "c.jpg");
+	assert_int_equal(look(&names, "gt", "1" BOX "2" BOX), 0);
+	assert_int_equal(look(&names, "gt", "1" BOX "2" BOX "9" BOX), 3);
+}
+
+TEST(numbers_in_a_row_are_a_place_if_two_are_over_1_and_none_is_a_fraction)
+{
+	NAMES("a.jpg");
+	static const char *const places[] = {"1 2 3 4",
+					     "0 0 2 2",
+					     "-5 3 1e2 4.5",
+					     "10. 20. 0 1",
+					     "7;8;9;9",
+					     "+1\t2\t3\t4",
+					     "dog 1 2 3 4 cat",
+					     "[[10.5, 20]]",
+					     "(1, 2) (3, 4)",
+					     "\"1 2 3 4\"",
+					     "a b c='1 2 3 4'",
+					     "a.jpg 1 2 3 4 b c d e f g",
+					     "264661 17 264756 25"};
+	static const char *const none[] = {"1 2 3",
+					   "1 1 1 2",
+					   "0.5 2 3 4",
+					   "2 3 .5 4 5",
+					   "9 70000 80000 1",
+					   "1 2 dog 3 4",
+					   "[10, 20]",
+					   "1:2:3:4",
+					   "2020-01-02 03 04",
+					   "1.2.3.4 5",
+					   "-- .. 1 2",
+					   "b c d 1 2 3 4",
+					   "\"1 2 3 4 b c d\"",
+					   "((9, 9))",
+					   "it's b's 1 2 3 4"};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (look(&names, "a.txt", places[i]) != 1)
+			fail_msg("%s", places[i]);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		if (look(&names, "a.txt", none[i]) != 0)
+			fail_msg("%s", none[i]);
+}
+
+TEST(names_that_differ_in_a_direction_make_a_place)
+{
+	NAMES("a.jpg");
+	static const char *const places[] = {"x: 10\ny: 20",
+					     "{\"xmin\": 0, \"xmax\": 9, \"ymin\": 8}",
+					     "left=5 top=9",
+					     "<b x1=\"1\" z=\"4\" y1=\"7\"/>",
+					     "<cx>1</cx><cy>2</cy>",
+					     "row,column\n5,9\n",
+					     "n,x,y\ra,5,9\r",
+					     "eye_x,eye_y\n5,9\n",
+					     "#\nX- at,n,Y - at\n1,,9\n"};
+	static const char *const none[] = {"x: 0.5\ny: 0.25",
+					   "x: 10\nz: 20",
+					   "x 10 y 20",
+					   "xresolution: 72\nyresolution: 72",
+					   "pixelxdimension: 9\npixelydimension: 8",
+					   "bbox: 1\nbboy_: 2",
+					   "height: 1\nweight: 2",
+					   "x,y\ndog,cat\n",
+					   "x: 1\ny: 0"};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (look(&names, "a.txt", places[i]) != 1)
+			fail_msg("%s", places[i]);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		if (look(&names, "a.txt", none[i]) != 0)
+			fail_msg("%s", none[i]);
+}
+
+TEST(what_is_no_text_is_not_read_on)
+{
+	NAMES("a.jpg");
+	static const char binary[] = "1 2 3 4\0 5 6 7 8";
+
+	assert_int_equal(images_of(&names, "a", binary, sizeof(binary), sizeof(binary)), 0);
+	assert_int_equal(images_of(&names, "a", "", 0, 1), 0);
+}
+
+/* UTF-16 in both byte orders. */
+TEST(a_text_of_wide_characters_is_read)
+{
+	NAMES("a.jpg");
+	static const char text[] = "a.jpg 1 2 3 4\n";
+	char wide[2 * sizeof(text) + 2];
+
+	for (int big = 0; big < 2; big++) {
+		memcpy(wide, big ? "\xfe\xff" : "\xff\xfe", 2);
+		memset(wide + 2, 0, sizeof(wide) - 2);
+		for (size_t i = 0; i + 1 < sizeof(text); i++)
+			wide[2 + 2 * i + (size_t)big] = text[i];
+		assert_int_equal(images_of(&names, "x", wide, 2 * sizeof(text), 2 * sizeof(text)),
+				 1);
+	}
+}
+
+TEST(a_text_without_an_end_of_words_is_read_in_parts)
+{
+	NAMES("a.jpg");
+	size_t len = 300000;
+	SCOPE_FREE char *text = malloc(len);
+
+	assert_non_null(text);
+	memset(text, 'x', len);
+	memcpy(text + len - 8, "\n1 2 3 4", 8);
+	assert_int_equal(images_of(&names, "a.txt", text, len, 1000), 1);
+}
+
+TEST(most_of_what_a_hash_table_does_is_right_with_many_names)
+{
+	SCOPE(photo_names_release) struct photo_names names = {0};
+	char name[32];
+
+	for (unsigned i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "n%u.jpg", i);
+		assert_int_equal(photo_names_add(&names, name), 0);
+		assert_int_equal(photo_names_add(&names, name), 0);
+	}
+	assert_int_equal(names.count, 5000);
+	for (unsigned i = 0; i < 10000; i++) {
+		snprintf(name, sizeof(name), "N%u", i);
+		assert_int_equal(photo_names_find(&names, name, strlen(name)) > 0, i < 5000);
+	}
 }

@@ -3,6 +3,7 @@
 #include "base/libc.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "pack/tool/create/create_annotations.h"
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/create_since.h"
@@ -26,6 +27,7 @@ static void create_release(struct create *create)
 	buf_release(&create->named_only);
 	for (size_t i = 0; i < LEFT_REASONS; i++)
 		free(create->left[i].why);
+	photo_names_release(&create->own_images);
 	builder_free(create->builder);
 	labels_release(&create->labels);
 	dataset_free(create->dataset);
@@ -243,8 +245,8 @@ static int look_at_folder(struct create *create)
 	log_detail("%s: %lu entries, %lu bytes, found in %.2f s", create->source,
 		   create->import->entries, create->import->bytes,
 		   progress_now() - create->progress.began);
-	if (create->annotations_refused && !create->slice.slices)
-		r = create_find_annotations(create, create->builder, create->import->entries);
+	if (!create->slice.slices)
+		r = create_look_ahead(create, create->builder, create->import->entries);
 	return r < 0 ? r : create_name_links(create);
 }
 
@@ -266,7 +268,7 @@ static int look_at_dataset(struct create *create)
 	progress_clear(&create->progress);
 	if (r < 0 && err.text[0])
 		return create_fail(create, r, &err);
-	return r;
+	return r < 0 ? r : create_list_images(create, create->builder, create->import->entries);
 }
 
 static int store_all(struct create *create)
@@ -390,8 +392,7 @@ static int create_pack(struct create *create)
 		return status_of_done(create);
 	if (r == -EINTR)
 		return interrupted(create);
-	if (r != CREATE_REFUSED)
-		create_fail(create, r, NULL);
+	create_fail(create, r, NULL);
 	leave_create(create);
 	return exit_status_of_create(r);
 }

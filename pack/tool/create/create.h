@@ -8,6 +8,7 @@
  *	create_store.c		brings files from an importer through the pipeline into a builder
  *	create_sample.c		estimates the result from some of the files
  *	create_images.c		checks and transforms their bytes
+ *	create_annotations.c	what would no longer fit them
  *	create_inputs.c		bad inputs, and what is said of them
  *	create_rest.c		what may not be meant
  *	create_finished.c	whether a finished pack is what was asked for
@@ -29,12 +30,11 @@ enum on_bad { ON_BAD_FAIL, ON_BAD_SKIP, ON_BAD_KEEP };
 
 struct create_options {
 	struct cmd_common common;
-	bool force, resume, dry_run, json;
+	bool force, resume, dry_run, json, dereference, optimize;
 	bool anyway; /* go on although something speaks against it */
 	int on_bad;
 	int check;  /* enum check_level; -1: what is right for a folder of anything */
 	bool dedup; /* store the bytes of equal files once */
-	bool dereference, optimize;
 	uint64_t jobs, strip;
 	int store; /* enum transform_store, less one; -1: none */
 	uint64_t resize, max_side, quality;
@@ -73,9 +73,10 @@ struct create {
 	struct dataset *dataset;    /* the source is a pack, several, or of another format */
 	struct create_since *since; /* NULL: the pack is no delta */
 	struct transform how;
-	bool transforms;	  /* images are changed */
-	bool annotations_refused; /* SOURCE must not have annotations of places in images */
-	double began;		  /* a progress_now() */
+	bool transforms; /* images are changed */
+	struct photo_names own_images;
+	const struct photo_names *images; /* that may be resized; NULL: it does not matter */
+	double began;			  /* a progress_now() */
 	struct import_watch watch;
 	struct slice_run slice;
 	struct import *import;
@@ -118,9 +119,9 @@ int create_options_text(const struct create *create, struct buf *text);
 
 /* --- failures --- */
 
-#define CREATE_REPORTED (-ECANCELED)  /* a failure that was printed */
-#define CREATE_REFUSED	(-EOPNOTSUPP) /* the same for a request that is refused: exit status 2 */
-#define CREATE_DAMAGED	(-ELIBBAD)    /* the same for a source that is damaged: exit status 3 */
+#define CREATE_REPORTED (-ECANCELED) /* a failure that was printed */
+#define CREATE_REFUSED	(-ELIBSCN)   /* the same for a request that is refused: exit status 2 */
+#define CREATE_DAMAGED	(-ELIBBAD)   /* the same for a source that is damaged: exit status 3 */
 
 /* Prints what failed and what can be done, after the path of the pack, unless that was printed.
  * Returns CREATE_REPORTED, or `error` if it was one of these. */

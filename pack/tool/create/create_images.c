@@ -2,8 +2,8 @@
 
 #include "base/scope.h"
 #include "pack/image_kind.h"
+#include "pack/tool/create/create_annotations.h"
 #include "pack/tool/create/create_inputs.h"
-#include "pack/tool/image/annotations.h"
 #include "pack/tool/image/image.h"
 #include <errno.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void check_bytes_of(const struct create *create, struct item *item)
 		item->finding.usable |= item->finding.named_only;
 }
 
-static bool may_touch(const struct create *create, const char *path)
+bool create_may_touch(const struct create *create, const char *path)
 {
 	const struct opt_list *globs = &create->options.touch;
 
@@ -106,20 +106,19 @@ void create_shape(const struct create *create, struct item *item)
 	damaged = item->error || (item->is_bad && !item->finding.usable);
 	if (create->transforms && damaged && !item->error)
 		create_leave(item, "damaged");
-	else if (create->transforms && !damaged && !may_touch(create, item->path.data))
+	else if (create->transforms && !damaged && !create_may_touch(create, item->path.data))
 		create_leave(item, "not matched by --transform");
 	else if (create->transforms && !damaged)
 		transform_item(create, item);
-	if (create->annotations_refused && annotations_may_be(item->path.data))
-		item->annotations = annotations_look(
-			item->path.data, (const uint8_t *)item->bytes.data, item->bytes.len);
+	if (create->images && item->image.kind == IMAGE_UNKNOWN && !item->error)
+		create_look_for_places(create, item);
 }
 
 uint64_t create_decoded_size(const struct create *create, const struct item *item)
 {
 	struct dataset_image image = item->image;
 
-	if (!create->transforms || !may_touch(create, item->path.data))
+	if (!create->transforms || !create_may_touch(create, item->path.data))
 		return 0;
 	if (image.kind == IMAGE_PNG || image.kind == IMAGE_WEBP)
 		return (uint64_t)image.width * image.height * 4;

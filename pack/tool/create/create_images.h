@@ -10,6 +10,9 @@ void create_inspect(struct item *item, const void *data, size_t len);
  * it is, or is a JPEG, of which rows or small pixels are enough. */
 uint64_t create_decoded_size(const struct create *create, const struct item *item);
 
+/* Whether the options that transform images may change this one. */
+bool create_may_touch(const struct create *create, const char *path);
+
 /* Checks and transforms a file that has been read; looks for annotations. */
 void create_shape(const struct create *create, struct item *item);
 

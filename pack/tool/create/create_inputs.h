@@ -45,11 +45,6 @@ int create_list_bad(struct create *create, const char *path, const char *damage,
 /* Writes lines that were held back, and empties them. */
 void create_list_held(struct create *create, struct buf *held);
 
-/* Prints that a file annotates places in images. Returns CREATE_REFUSED. */
-int create_refuse_annotations(struct create *create, const char *path, enum annotations_kind kind);
-/* Looks for such a file among the entries of a folder: 0, CREATE_REFUSED or -ENOMEM. */
-int create_find_annotations(struct create *create, const struct builder *builder, uint64_t entries);
-
 /* --- what is said of them in the summary --- */
 
 /* How many images no transform changed. */

@@ -136,7 +136,6 @@ static int take_transform(struct create *create)
 	};
 	if (transform_check(&create->how, &err) < 0)
 		return create_usage_error(err.text);
-	create->annotations_refused = resizes && !options->anyway;
 	create->transforms = resizes || options->store >= 0 || options->optimize;
 	if (options->touch.count && !create->transforms)
 		return create_usage_error(

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/create/create.h"
+#include "pack/tool/create/create_annotations.h"
 #include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/import_dir.h"
@@ -27,8 +27,8 @@ static int sample_item(struct create *create, struct item *item)
 	struct create_sample *sample = create->sample;
 	bool bad = item->error || (item->is_bad && !item->finding.usable);
 
-	if (item->annotations)
-		return create_refuse_annotations(create, item->path.data, item->annotations);
+	if (item->annotations.places)
+		return create_refuse_annotations(create, item->path.data, &item->annotations, 0);
 	sample->taken++;
 	sample->bytes_in += item->size;
 	sample->bytes_read += item_is_large(item) ? 0 : item->size;
@@ -70,6 +70,8 @@ static int take_sample(struct create *create, struct create_sample *ret)
 	params.scan.builder = entries;
 	if (r == 0)
 		r = create_open_folder(create, &params);
+	if (r == 0)
+		r = create_look_ahead(create, entries, create->import->entries);
 	if (r < 0)
 		return r;
 	ret->files = create->import->files;

@@ -86,7 +86,7 @@ int create_check_space(struct create *create)
 
 int create_fail(struct create *create, int error, const struct err *err)
 {
-	if (error == CREATE_REPORTED || error == CREATE_DAMAGED)
+	if (error == CREATE_REPORTED || error == CREATE_REFUSED || error == CREATE_DAMAGED)
 		return error;
 	if (error == -ENOSPC && create->builder)
 		return fail_full(create);

@@ -3,7 +3,7 @@
 
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/create/create.h"
+#include "pack/tool/create/create_annotations.h"
 #include "pack/tool/create/create_inputs.h"
 #include <fcntl.h>
 #include <inttypes.h>
@@ -112,10 +112,10 @@ int create_cut(struct create *create)
 		r = create_warn_of_bitmaps(create);
 	if (r == 0)
 		r = cut_folder(create);
-	if (r < 0 || !create->annotations_refused)
+	if (r < 0)
 		return r;
 	entries = slices_entries(create->slice.slices, &count);
-	return create_find_annotations(create, entries, count);
+	return create_look_ahead(create, entries, count);
 }
 
 /* "x.lmdb" -> "x-00003-of-00015.lmdb" */
@@ -180,7 +180,7 @@ int create_slice(struct create *create, uint32_t slice, struct create *one, char
 			       .root = fcntl(create->root, F_DUPFD_CLOEXEC, 0),
 			       .how = create->how,
 			       .transforms = create->transforms,
-			       .annotations_refused = create->annotations_refused,
+			       .images = create->images,
 			       .slice = {.slices = create->slice.slices,
 					 .number = slice,
 					 .later = later_bytes(create, slice),

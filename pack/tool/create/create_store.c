@@ -8,11 +8,10 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/create/create.h"
+#include "pack/tool/create/create_annotations.h"
 #include "pack/tool/create/create_images.h"
 #include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/create_since.h"
-#include "pack/tool/image/annotations.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/import/source.h"
 #include "pack/tool/work/interrupt.h"
@@ -27,48 +26,6 @@
 static bool is_deduped(const struct create *create, const struct item *item)
 {
 	return create->options.dedup && !item_is_large(item) && item->bytes.len >= DEDUP_LEAST;
-}
-
-/* --- annotations -------------------------------------------------------------------------- */
-
-#define ANNOTATIONS_LOOKED_AT 1000 /* if there are millions of such files, the first are enough */
-
-int create_refuse_annotations(struct create *create, const char *path, enum annotations_kind kind)
-{
-	progress_clear(&create->progress);
-	return log_fail(CREATE_REFUSED,
-			"%s/%s: %s: boxes would no longer fit the images; --anyway resizes them",
-			create->source, path, annotations_name(kind));
-}
-
-static enum annotations_kind look_for_annotations(int root, const char *path, char *head)
-{
-	SCOPE_CLOSE int fd = openat(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : io_read(fd, head, ANNOTATIONS_HEAD);
-
-	return n > 0 ? annotations_look(path, (const uint8_t *)head, (size_t)n) : ANNOTATIONS_NONE;
-}
-
-int create_find_annotations(struct create *create, const struct builder *builder, uint64_t entries)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	SCOPE_FREE char *head = malloc(ANNOTATIONS_HEAD);
-	unsigned looked = 0;
-	int r = head ? 0 : -ENOMEM;
-
-	for (uint64_t id = 1; r == 0 && id < entries; id++) {
-		enum annotations_kind kind;
-
-		r = builder_path(builder, (uint32_t)id, &path);
-		if (r < 0 || !annotations_may_be(path.data))
-			continue;
-		kind = look_for_annotations(create->root, path.data, head);
-		if (kind != ANNOTATIONS_NONE)
-			return create_refuse_annotations(create, path.data, kind);
-		if (++looked == ANNOTATIONS_LOOKED_AT)
-			break;
-	}
-	return r;
 }
 
 /* --- what one run leaves to the next ------------------------------------------------------
@@ -523,8 +480,8 @@ static int store_bytes(struct create *create, struct item *item)
 /* Returns 0 to store it, 1 to leave it out, or an error. */
 static int judge_item(struct create *create, const struct item *item)
 {
-	if (item->annotations)
-		return create_refuse_annotations(create, item->path.data, item->annotations);
+	if (item->annotations.places)
+		return create_refuse_annotations(create, item->path.data, &item->annotations, 0);
 	return item->is_bad ? create_found(create, item->path.data, &item->finding) : 0;
 }
 
@@ -534,7 +491,9 @@ static int store_item(struct create *create, struct item *item)
 
 	if (item->error)
 		return give_up(create, item);
-	r = judge_item(create, item);
+	r = create->images && item_is_large(item) ? create_look_through(create, item) : 0;
+	if (r == 0)
+		r = judge_item(create, item);
 	if (r >= 0 && create->counts.refused)
 		r = 0; /* there will be no pack */
 	else if (r == 1)

@@ -1,150 +1,570 @@
+/* A text is taken apart into words and numbers, and into pieces: lines and strings. What stands in
+ * brackets goes on in the next line.
+ *
+ *	a.jpg,500,375,dog,100,120,470,350	a word that is an image, two numbers, a word, and
+ *						four numbers in a row: a place
+ *	"bbox": [100, 120, 470, 350],		a piece between quotes without a word
+ *	"x": 100, "y": 120			two numbers with names
+ *	<xmin>100</xmin><ymin>120</ymin>	the same
+ *	Toyota Yaris 2011 2012 2013 2014	as many words as half of the numbers: prose */
 #include "pack/tool/image/annotations.h"
 
+#include "base/buf.h"
+#include "base/math.h"
+#include "base/scope.h"
+#include "pack/tool/image/named_numbers.h"
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-/* What is left of the bytes. */
-struct text {
-	const char *at, *end;
+#define SIDE_MOST  65535 /* pixels; larger numbers count something else */
+#define ROW	   4	 /* numbers */
+#define COLUMNS	   64	 /* whose names are kept */
+#define HEAD_LINES 2	 /* in which columns may have names */
+#define LINE_MOST  65536 /* bytes: longer ones may be cut */
+
+/* What a number can be. */
+enum number { NUMBER_SMALL, NUMBER_FRACTION, NUMBER_PIXELS, NUMBER_LARGE };
+
+struct piece {
+	const char *text; /* where it begins, in the part that is looked at */
+	size_t numbers, words;
+	unsigned pairs; /* of numbers, in brackets */
+	bool line;	/* it begins with one */
+	bool place;
+	bool sure; /* even if many words follow */
 };
 
-static bool is_space(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
+struct row {
+	unsigned count;	 /* of numbers that follow each other */
+	unsigned pixels; /* a bit for each of the last ones that is NUMBER_PIXELS */
+};
 
-static bool has(struct text text, const char *word)
-{
-	return memmem(text.at, (size_t)(text.end - text.at), word, strlen(word)) != NULL;
-}
+struct group { /* in brackets */
+	unsigned count;
+	double first;
+	bool pixels, fraction, nested, equal;
+};
 
-/* --- JSON and XML --------------------------------------------------------------------- */
+struct annotations_scan {
+	const struct photo_names *names;
+	bool shares; /* its name with an image */
+	bool wide;   /* UTF-16: with NULs, which are left out */
+	bool begun;
+	struct buf rest;  /* of the last part, not looked at yet */
+	struct buf found; /* uint32_t, of photo_names_find() */
+	bool failed;	  /* there is no memory for these */
+	uint64_t places;
 
-/* COCO lists the images with their sizes first, so the boxes may begin only after the head. */
-static bool is_coco(struct text text)
+	const char *field;  /* where it begins: between commas and the like */
+	size_t field_words; /* of the piece, in front of it */
+	struct piece piece;
+	struct row row;
+	struct group group;
+	unsigned depth, pairs; /* of brackets; of pairs of numbers since an image was named */
+	char last;	       /* character that is no space */
+
+	const char *word; /* in front of the next number; NULL: in another part */
+	size_t word_len;
+	bool joint; /* by a sign between */
+	struct named_numbers named;
+	struct named *current; /* of the word; NULL: it is not known yet */
+
+	uint64_t line;
+	unsigned cell, line_numbers;
+	bool delimited;
+	struct name columns[COLUMNS];
+};
+
+/* --- images ---------------------------------------------------------------------------------- */
+
+/* `found` is of photo_names_find(). */
+static bool take_image(struct annotations_scan *scan, size_t found)
 {
-	while (text.at < text.end && is_space(*text.at))
-		text.at++;
-	if (text.at == text.end || (*text.at != '{' && *text.at != '['))
+	uint32_t image = (uint32_t)found;
+	size_t count = BUF_COUNT(&scan->found, uint32_t);
+
+	if (!found)
 		return false;
-	return has(text, "\"bbox\"") || has(text, "\"segmentation\"") ||
-	       (has(text, "\"file_name\"") && has(text, "\"width\"") && has(text, "\"height\""));
-}
-
-static bool is_voc(struct text text)
-{
-	return has(text, "<annotation") && has(text, "<bndbox");
-}
-
-/* --- YOLO ----------------------------------------------------------------------------- */
-
-/* Takes the next word of a line; returns its length, or 0. */
-static size_t next_word(struct text *line, const char **ret)
-{
-	while (line->at < line->end && is_space(*line->at))
-		line->at++;
-	*ret = line->at;
-	while (line->at < line->end && !is_space(*line->at))
-		line->at++;
-	return (size_t)(line->at - *ret);
-}
-
-static bool is_class(const char *word, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (word[i] < '0' || word[i] > '9')
-			return false;
+	if (count == 0 || BUF_ITEMS(&scan->found, uint32_t)[count - 1] != image)
+		scan->failed |= buf_add(&scan->found, &image, sizeof(image)) < 0;
+	scan->pairs = 0;
 	return true;
 }
 
-/* 0 to 1: "0", "0.5", "1.000", ".25", "3e-05". */
-static bool is_coordinate(const char *word, size_t len)
+static bool look_up(struct annotations_scan *scan, const char *text, size_t len)
 {
-	char number[64] = "", *end;
+	return take_image(scan, photo_names_find(scan->names, text, len));
+}
+
+/* Of more than one word. */
+static bool look_up_all(struct annotations_scan *scan, const char *text, const char *end)
+{
+	if (!scan->names->odd || !text)
+		return false;
+	return take_image(scan, photo_names_find_between(scan->names, text, end));
+}
+
+/* --- pieces ---------------------------------------------------------------------------------- */
+
+/* The words of a name are none of the piece. */
+static void end_field(struct annotations_scan *scan, const char *at)
+{
+	if (look_up_all(scan, scan->field, at))
+		scan->piece.words = scan->field_words;
+	scan->field = at + 1;
+	scan->field_words = scan->piece.words;
+}
+
+/* One pair of numbers may be a size; two are points. */
+static void count_places(struct annotations_scan *scan)
+{
+	scan->pairs += scan->piece.pairs;
+	if (!scan->piece.place && scan->pairs < 2)
+		return;
+	scan->places++;
+	scan->pairs = 0;
+}
+
+static void end_piece(struct annotations_scan *scan, const char *at)
+{
+	struct piece *piece = &scan->piece;
+
+	if (look_up_all(scan, piece->text, at))
+		piece->words = 0;
+	end_field(scan, at);
+	if (piece->sure || piece->numbers >= 2 * piece->words)
+		count_places(scan);
+	*piece = (struct piece){.text = at + 1, .line = *at == '\n' || *at == '\r'};
+	scan->field_words = 0;
+	scan->row = (struct row){0};
+}
+
+/* --- numbers in a row, and in brackets -------------------------------------------------------- */
+
+static void take_in_row(struct annotations_scan *scan, enum number kind)
+{
+	struct row *row = &scan->row;
+
+	if (kind == NUMBER_FRACTION) {
+		*row = (struct row){0};
+		return;
+	}
+	row->count++;
+	row->pixels = (row->pixels << 1 | (kind == NUMBER_PIXELS)) & ((1 << ROW) - 1);
+	if (row->count < ROW || __builtin_popcount(row->pixels) < 2)
+		return;
+	scan->piece.place = true;
+	scan->piece.sure |= scan->piece.line && !scan->piece.words;
+}
+
+static void take_in_group(struct annotations_scan *scan, enum number kind, double value)
+{
+	if (scan->group.count++ == 0)
+		scan->group.first = value;
+	scan->group.equal = scan->group.first == value;
+	scan->group.pixels |= kind == NUMBER_PIXELS;
+	scan->group.fraction |= kind == NUMBER_FRACTION || kind == NUMBER_LARGE;
+}
+
+static void open_group(struct annotations_scan *scan)
+{
+	scan->depth++;
+	scan->group = (struct group){.nested = scan->last == '[' || scan->last == '('};
+}
+
+/* One in a list of its own is a point. Two numbers that are equal are rather a size. */
+static void end_pair(struct annotations_scan *scan)
+{
+	const struct group *group = &scan->group;
+
+	if (group->count == 2 && group->pixels && !group->fraction && !group->equal) {
+		scan->piece.pairs++;
+		scan->piece.place |= group->nested;
+	}
+}
+
+static void close_group(struct annotations_scan *scan)
+{
+	scan->depth -= scan->depth > 0;
+	end_pair(scan);
+	scan->group.count = ROW; /* what is around it is none */
+}
+
+/* --- words and numbers ----------------------------------------------------------------------- */
+
+/* A name in the first lines counts for the numbers below it. */
+static void take_word(struct annotations_scan *scan, const char *text, size_t len)
+{
+	const char *slash = memrchr(text, '/', len);
+	size_t before = slash ? (size_t)(slash + 1 - text) : 0;
+
+	scan->row = (struct row){0};
+	if (look_up(scan, text + before, len - before))
+		return;
+	scan->piece.words++;
+	scan->word = text;
+	scan->word_len = len;
+	scan->joint = false;
+	scan->current = NULL;
+	if (scan->line < HEAD_LINES && scan->cell < COLUMNS)
+		name_add(&scan->columns[scan->cell], text, len);
+}
+
+static void know_word(struct annotations_scan *scan)
+{
+	struct name name = {0};
+
+	if (scan->current || !scan->word)
+		return;
+	name_add(&name, scan->word, scan->word_len);
+	scan->current = named_find(&scan->named, &name);
+}
+
+/* The name of a number: in front of it, or above it. */
+static struct named *named_before(struct annotations_scan *scan)
+{
+	if (scan->joint) {
+		know_word(scan);
+		return scan->current;
+	}
+	if (!scan->line || scan->cell >= COLUMNS || !scan->columns[scan->cell].len)
+		return NULL;
+	return named_find(&scan->named, &scan->columns[scan->cell]);
+}
+
+static void take_number(struct annotations_scan *scan, const char *text, size_t len, double value)
+{
+	double size = fabs(value);
+	enum number kind = size > SIDE_MOST	   ? NUMBER_LARGE
+			   : size > 1		   ? NUMBER_PIXELS
+			   : value == trunc(value) ? NUMBER_SMALL
+						   : NUMBER_FRACTION;
+	struct named *named = named_before(scan);
+
+	/* 000001 may be the name of an image, too. */
+	if (scan->last == '"' || (scan->depth + scan->line_numbers == 0 && !scan->piece.words))
+		look_up(scan, text, len);
+	scan->piece.numbers++;
+	scan->line_numbers++;
+	take_in_row(scan, kind);
+	take_in_group(scan, kind, value);
+	if (named && (kind == NUMBER_PIXELS || kind == NUMBER_SMALL))
+		scan->places += named_take(&scan->named, named, value);
+}
+
+/* "12", "-1.5", "12.", ".5", "3e-05". Without an exponent no library need be asked. */
+static bool is_number(const char *text, size_t len, double *ret)
+{
+	char copy[32] = "", *end;
+	double value = 0, unit = 1;
+	bool digits = false, point = false;
+	size_t i = *text == '-' || *text == '+';
+
+	for (; i < len && (isdigit((unsigned char)text[i]) || (text[i] == '.' && !point)); i++) {
+		point |= text[i] == '.';
+		if (text[i] == '.')
+			continue;
+		digits = true;
+		value = 10 * value + (text[i] - '0');
+		unit *= point ? 10 : 1;
+	}
+	*ret = (*text == '-' ? -value : value) / unit;
+	if (i == len || !digits || (text[i] != 'e' && text[i] != 'E') || len >= sizeof(copy))
+		return i == len && digits;
+	memcpy(copy, text, len);
+	*ret = strtod(copy, &end);
+	return *end == '\0';
+}
+
+/* Here and below `data` and `end` are those of the part. Folders are passed over. */
+static void take_token(struct annotations_scan *scan, const char *data, const char *end,
+		       const char *text, size_t len)
+{
 	double value;
 
-	if (len >= sizeof(number))
-		return false;
-	memcpy(number, word, len);
-	value = strtod(number, &end);
-	return strspn(number, "0123456789.eE-") == len && *end == '\0' && value >= 0 && value <= 1;
+	if (text + len < end && text[len] == '/')
+		return;
+	if (text > data && text[-1] == '/' && look_up(scan, text, len))
+		return;
+	if (is_number(text, len, &value))
+		take_number(scan, text, len, value);
+	else if (len > 1 || isalnum((unsigned char)*text))
+		take_word(scan, text, len);
+	else
+		return;
+	if (!scan->delimited)
+		scan->cell++;
 }
 
-/* How many words a line has: a class and four coordinates, or more for outlines. -1: it is another
- * kind of line. */
-static int yolo_line(struct text line)
+/* 2020:01:01 and 1/60 are words. */
+static bool goes_on(const char *at, const char *end)
 {
-	const char *word;
-	int words = 0;
-
-	for (size_t len; (len = next_word(&line, &word)) > 0; words++)
-		if (words ? !is_coordinate(word, len) : !is_class(word, len))
-			return -1;
-	return words == 0 || words >= 5 ? words : -1;
+	if (photo_names_word(*at))
+		return true;
+	return (*at == ':' || *at == '/') && isdigit((unsigned char)at[-1]) && at + 1 < end &&
+	       isdigit((unsigned char)at[1]);
 }
 
-/* Every line must match. The last line may be cut off where the head ends, and does not count
- * unless it is the only one. A file without any "." does not hold coordinates. */
-static bool is_yolo(struct text text)
+/* --- what is between them --------------------------------------------------------------------- */
+
+/* The first lines name columns only if they have no numbers. */
+static void end_line(struct annotations_scan *scan, const char *at)
 {
-	const char *last = memrchr(text.at, '\n', (size_t)(text.end - text.at));
-	int lines = 0;
-
-	if (last)
-		text.end = last + 1;
-	if (!has(text, "."))
-		return false;
-	for (const char *end; text.at < text.end; text.at = end + 1) {
-		int words;
-
-		end = memchr(text.at, '\n', (size_t)(text.end - text.at));
-		end = end ? end : text.end;
-		words = yolo_line((struct text){text.at, end});
-		if (words < 0)
-			return false;
-		lines += words > 0;
+	/* A line of a file that belongs to one image may be a point. */
+	if (scan->shares && scan->piece.numbers == 2 && scan->piece.words == 0 && !scan->depth)
+		end_pair(scan);
+	if (!scan->depth || scan->piece.words) {
+		end_piece(scan, at);
+		scan->depth = 0;
 	}
-	return lines > 0;
+	if (!scan->depth)
+		scan->group = (struct group){0};
+	if (scan->line < HEAD_LINES && scan->line_numbers)
+		memset(scan->columns, 0, sizeof(scan->columns));
+	scan->line++;
+	scan->line_numbers = scan->cell = 0;
 }
 
-/* --- which of them -------------------------------------------------------------------- */
-
-static const struct {
-	const char *ending, *name;
-	bool (*is)(struct text text);
-} kinds[] = {
-	[ANNOTATIONS_COCO] = {".json", "COCO JSON", is_coco},
-	[ANNOTATIONS_VOC] = {".xml", "Pascal VOC XML", is_voc},
-	[ANNOTATIONS_YOLO] = {".txt", "YOLO labels", is_yolo},
-};
-
-static enum annotations_kind annotations_kind_of(const char *path)
+/* The first sign between columns says that they are not parted by blanks. */
+static void next_column(struct annotations_scan *scan)
 {
-	const char *dot = strrchr(path, '.');
-
-	for (enum annotations_kind kind = ANNOTATIONS_COCO; dot && kind <= ANNOTATIONS_YOLO; kind++)
-		if (strcasecmp(dot, kinds[kind].ending) == 0)
-			return kind;
-	return ANNOTATIONS_NONE;
+	if (scan->line < HEAD_LINES && !scan->delimited) {
+		scan->delimited = true;
+		for (size_t i = 1; i < COLUMNS; i++) {
+			name_add(scan->columns, scan->columns[i].text, scan->columns[i].len);
+			scan->columns[i].len = 0;
+		}
+		scan->cell = 0;
+	}
+	scan->cell += scan->delimited;
 }
 
-bool annotations_may_be(const char *path)
+static bool is_inside_word(const char *data, const char *at, const char *end)
 {
-	return annotations_kind_of(path) != ANNOTATIONS_NONE;
+	return at > data && at + 1 < end && photo_names_word(at[-1]) && photo_names_word(at[1]);
 }
 
-enum annotations_kind annotations_look(const char *path, const uint8_t *head, size_t len)
+static void take_sign(struct annotations_scan *scan, const char *data, const char *at,
+		      const char *end)
 {
-	const struct text text = {.at = (const char *)head, .end = (const char *)head + len};
-	enum annotations_kind kind = annotations_kind_of(path);
-
-	if (kind == ANNOTATIONS_NONE || len == 0)
-		return ANNOTATIONS_NONE;
-	return kinds[kind].is(text) ? kind : ANNOTATIONS_NONE;
+	switch (*at) {
+	case ' ':
+		return;
+	case '\r':
+		if (at + 1 < end && at[1] != '\n')
+			end_line(scan, at);
+		break;
+	case '\n':
+		end_line(scan, at);
+		break;
+	case '"':
+		if (at == data || at[-1] != '\\')
+			end_piece(scan, at);
+		break;
+	case '\'':
+		if (!is_inside_word(data, at, end))
+			end_piece(scan, at);
+		break;
+	case '<':
+		end_piece(scan, at);
+		break;
+	case '>':
+		end_piece(scan, at);
+		scan->joint = true;
+		break;
+	case ',':
+	case ';':
+	case '\t':
+		end_field(scan, at);
+		next_column(scan);
+		break;
+	case ':':
+	case '=':
+		scan->joint = true;
+		break;
+	case '[':
+	case '(':
+		open_group(scan);
+		break;
+	case '{':
+		open_group(scan);
+		scan->group.count = ROW; /* two numbers in it are no pair */
+		break;
+	case ')': /* a size, and what follows it */
+		scan->row = (struct row){0};
+		close_group(scan);
+		break;
+	case ']':
+	case '}':
+		close_group(scan);
+		break;
+	}
+	if (!isspace((unsigned char)*at))
+		scan->last = *at;
 }
 
-const char *annotations_name(enum annotations_kind kind)
+/* --- parts ------------------------------------------------------------------------------------ */
+
+static void look_through(struct annotations_scan *scan, const char *data, size_t len)
 {
-	return kinds[kind].name;
+	const char *at = data, *end = data + len, *token;
+
+	scan->field = scan->piece.text = data;
+	while (at < end) {
+		if (!photo_names_word(*at)) {
+			take_sign(scan, data, at, end);
+			at++;
+			continue;
+		}
+		for (token = at++; at < end && goes_on(at, end);)
+			at++;
+		take_token(scan, data, end, token, (size_t)(at - token));
+	}
+	know_word(scan);
+	scan->word = NULL;
+}
+
+/* Where a part can be cut, so that lines and strings in front of it are whole, or words of a very
+ * long one; 0: that is still to come. */
+static size_t cut(const char *data, size_t len)
+{
+	static const char signs[] = "\n\",<> ";
+
+	for (size_t i = 0; signs[i] && (i < 2 || len > LINE_MOST); i++) {
+		const char *last = memrchr(data, signs[i], len);
+
+		if (last)
+			return (size_t)(last + 1 - data);
+	}
+	return len > LINE_MOST ? len : 0;
+}
+
+/* Bytes that follow `rest`. What is left is the new `rest`. */
+static int look_at_part(struct annotations_scan *scan, const char *data, size_t len)
+{
+	struct buf *rest = &scan->rest;
+	size_t whole;
+
+	if (rest->len) {
+		if (buf_add(rest, data, len) < 0)
+			return -ENOMEM;
+		whole = cut(rest->data, rest->len);
+		look_through(scan, rest->data, whole);
+		memmove(rest->data, rest->data + whole, rest->len - whole);
+		rest->len -= whole;
+	} else {
+		whole = cut(data, len);
+		look_through(scan, data, whole);
+		if (buf_add(rest, data + whole, len - whole) < 0)
+			return -ENOMEM;
+	}
+	return scan->failed ? -ENOMEM : 0;
+}
+
+/* UTF-16 without its NULs: names and numbers of ASCII. */
+static int look_at_wide(struct annotations_scan *scan, const char *data, size_t len)
+{
+	SCOPE_FREE char *narrow = malloc(len);
+	size_t count = 0;
+
+	if (!narrow)
+		return -ENOMEM;
+	for (size_t i = 0; i < len; i++)
+		if (data[i])
+			narrow[count++] = data[i];
+	return look_at_part(scan, narrow, count);
+}
+
+/* A mark of the byte order, which is no part of a name, may come first. */
+static int begin_text(struct annotations_scan *scan, const char **data, size_t *len)
+{
+	bool wide = *len >= 2 &&
+		    (memcmp(*data, "\xff\xfe", 2) == 0 || memcmp(*data, "\xfe\xff", 2) == 0);
+	size_t mark = wide ? 2 : *len >= 3 && memcmp(*data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+
+	scan->begun = true;
+	scan->wide = wide;
+	if (!wide && memchr(*data, '\0', min(*len, ANNOTATIONS_HEAD)))
+		return 1;
+	*data += mark;
+	*len -= mark;
+	return 0;
+}
+
+int annotations_feed(struct annotations_scan *scan, const void *data, size_t len)
+{
+	const char *at = data;
+
+	if (len == 0)
+		return 0;
+	if (!scan->begun && begin_text(scan, &at, &len))
+		return 1;
+	return scan->wide ? look_at_wide(scan, at, len) : look_at_part(scan, at, len);
+}
+
+int annotations_begin(const struct photo_names *names, const char *path,
+		      struct annotations_scan **ret)
+{
+	const char *slash = strrchr(path, '/');
+	struct annotations_scan *scan = calloc(1, sizeof(*scan));
+
+	if (!scan)
+		return -ENOMEM;
+	scan->names = names;
+	scan->piece.line = true;
+	scan->shares = photo_names_share(names, slash ? slash + 1 : path);
+	*ret = scan;
+	return 0;
+}
+
+static int compare_found(const void *a, const void *b)
+{
+	const uint32_t *one = a, *two = b;
+
+	return *one < *two ? -1 : *one > *two;
+}
+
+static uint64_t count_found(struct annotations_scan *scan)
+{
+	const uint32_t *found = BUF_ITEMS(&scan->found, uint32_t);
+	size_t count = BUF_COUNT(&scan->found, uint32_t);
+	uint64_t images = count > 0;
+
+	buf_sort(&scan->found, sizeof(*found), compare_found);
+	for (size_t i = 1; i < count; i++)
+		images += found[i] != found[i - 1];
+	return images;
+}
+
+int annotations_end(struct annotations_scan *scan, struct annotations *ret)
+{
+	static const char line[] = "\n";
+	int r = look_at_part(scan, line, 1);
+	struct annotations found;
+
+	if (r < 0)
+		return r;
+	scan->field = scan->piece.text = NULL;
+	end_piece(scan, line);
+	found = (struct annotations){.places = scan->places, .images = count_found(scan)};
+	if (found.images == 0)
+		found.images = scan->shares;
+	if (found.images == 0 && found.places >= scan->names->count)
+		found.images = scan->names->count;
+	if (found.places == 0 || found.images == 0)
+		return 0;
+	*ret = found;
+	return 1;
+}
+
+void annotations_free(struct annotations_scan *scan)
+{
+	if (!scan)
+		return;
+	buf_release(&scan->rest);
+	buf_release(&scan->found);
+	free(scan);
 }

@@ -27,11 +27,11 @@ struct item {
 	struct buf sums;      /* uint64_t, of its extents, if they are compared with a base */
 	int error;	      /* the source could not be read: -errno */
 	struct dataset_image image;
-	bool is_made;			   /* the bytes are not those of the source */
-	bool is_mask;			   /* and were made by the nearest pixel */
-	char *left;			   /* why an image was not transformed; NULL: it was */
-	enum annotations_kind annotations; /* of places in images, if these are looked for */
-	bool is_bad;			   /* a check found something */
+	bool is_made;			/* the bytes are not those of the source */
+	bool is_mask;			/* and were made by the nearest pixel */
+	char *left;			/* why an image was not transformed; NULL: it was */
+	struct annotations annotations; /* of places in images, if these are looked for */
+	bool is_bad;			/* a check found something */
 	struct check_finding finding;
 	struct buf
 		listed; /* lines of the list of bad inputs for what came right before this file */

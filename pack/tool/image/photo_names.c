@@ -1,0 +1,203 @@
+#include "pack/tool/image/photo_names.h"
+
+#include "base/utf8.h"
+#include "pack/image_kind.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define LONGEST 255
+
+enum { WHOLE, BEGIN }; /* kinds of names in the set */
+
+void photo_names_release(struct photo_names *names)
+{
+	free(names->slots);
+	*names = (struct photo_names){0};
+}
+
+/* --- a set of hashes ------------------------------------------------------------------------- */
+
+/* 63 bits stand for a name: a billion words beside 14 million names meet a wrong one with a chance
+ * of 0.2 %. */
+static uint64_t photo_hash(const char *text, size_t len, int kind)
+{
+	char lower[LONGEST];
+
+	for (size_t i = 0; i < len; i++)
+		lower[i] = (char)tolower((unsigned char)text[i]);
+	return XXH3_64bits_withSeed(lower, len, (uint64_t)kind) | 1;
+}
+
+/* The slot that has the hash, or is free for it. */
+static size_t photo_slot(const struct photo_names *names, uint64_t hash)
+{
+	size_t i = hash >> 1 & (names->room - 1);
+
+	while (names->slots[i] && names->slots[i] != hash)
+		i = (i + 1) & (names->room - 1);
+	return i;
+}
+
+static int photo_grow(struct photo_names *names)
+{
+	struct photo_names larger = *names;
+
+	larger.room = names->room ? 2 * names->room : 64;
+	larger.slots = calloc(larger.room, sizeof(*larger.slots));
+	if (!larger.slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < names->room; i++)
+		if (names->slots[i])
+			larger.slots[photo_slot(&larger, names->slots[i])] = names->slots[i];
+	free(names->slots);
+	*names = larger;
+	return 0;
+}
+
+static int photo_put(struct photo_names *names, uint64_t hash, bool *ret_new)
+{
+	int r = names->used >= names->room / 2 ? photo_grow(names) : 0;
+	size_t slot;
+
+	if (r < 0)
+		return r;
+	slot = photo_slot(names, hash);
+	*ret_new = names->slots[slot] == 0;
+	names->slots[slot] = hash;
+	names->used += *ret_new;
+	return 0;
+}
+
+static size_t photo_find(const struct photo_names *names, const char *text, size_t len, int kind)
+{
+	uint64_t hash;
+	size_t slot;
+
+	if (!names->room || len == 0 || len > LONGEST)
+		return 0;
+	hash = photo_hash(text, len, kind);
+	slot = photo_slot(names, hash);
+	return names->slots[slot] ? slot + 1 : 0;
+}
+
+/* --- names ----------------------------------------------------------------------------------- */
+
+static size_t stem_len(const char *name, size_t len)
+{
+	const char *dot = len ? memrchr(name, '.', len) : NULL;
+
+	return dot && dot > name && image_is_named(name, len) ? (size_t)(dot - name) : len;
+}
+
+static uint64_t length_bit(size_t len)
+{
+	return (uint64_t)1 << (len < 63 ? len : 63);
+}
+
+static bool parts_words(char c)
+{
+	return c && strchr("._- ", c);
+}
+
+/* What is in front of the last word; 0 if it has no digit. */
+static size_t begin_len(const char *stem, size_t len)
+{
+	while (len > 0 && !parts_words(stem[len - 1]))
+		len--;
+	for (size_t i = 0; i + 1 < len; i++)
+		if (isdigit((unsigned char)stem[i]))
+			return len - 1;
+	return 0;
+}
+
+int photo_names_add(struct photo_names *names, const char *name)
+{
+	size_t len = strlen(name), stem = stem_len(name, len), begin = begin_len(name, stem);
+	bool is_new, ignored;
+	int r;
+
+	if (stem > LONGEST)
+		return 0;
+	for (size_t i = 0; i < len; i++)
+		names->odd |= !photo_names_word(name[i]) || (uint8_t)name[i] >= 0x80;
+	names->lengths |= length_bit(stem);
+	r = photo_put(names, photo_hash(name, stem, WHOLE), &is_new);
+	if (r == 0 && begin)
+		r = photo_put(names, photo_hash(name, begin, BEGIN), &ignored);
+	if (r == 0)
+		names->count += is_new;
+	return r;
+}
+
+/* Most words are of a length that no name has. */
+size_t photo_names_find(const struct photo_names *names, const char *text, size_t len)
+{
+	size_t stem = stem_len(text, len);
+
+	return names->lengths & length_bit(stem) ? photo_find(names, text, stem, WHOLE) : 0;
+}
+
+/* Without folders, and without spaces around it. */
+static void trim(const char **text, const char **end)
+{
+	for (const char *at = *text; at < *end; at++)
+		if (*at == '/' || (*at == '\\' && at + 1 < *end && at[1] != 'u'))
+			*text = at + 1;
+	while (*text < *end && isspace((unsigned char)**text))
+		++*text;
+	while (*text < *end && isspace((unsigned char)(*end)[-1]))
+		--*end;
+}
+
+/* "\u00e9" of JSON. */
+static size_t take_escape(const char *at, const char *end, char ret[static 4])
+{
+	char digits[5] = "";
+	char *last;
+	unsigned long code;
+
+	if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
+		return 0;
+	memcpy(digits, at + 2, 4);
+	code = strtoul(digits, &last, 16);
+	return last == digits + 4 ? utf8_encode((uint32_t)code, ret) : 0;
+}
+
+size_t photo_names_find_between(const struct photo_names *names, const char *text, const char *end)
+{
+	char name[LONGEST + 1];
+	size_t len = 0, step;
+
+	trim(&text, &end);
+	if ((size_t)(end - text) > sizeof(name))
+		return 0;
+	while (text < end && len + 4 <= sizeof(name)) {
+		step = take_escape(text, end, name + len);
+		if (step) {
+			len += step;
+			text += 6;
+		} else {
+			name[len++] = *text++;
+		}
+	}
+	return photo_names_find(names, name, len);
+}
+
+bool photo_names_share(const struct photo_names *names, const char *name)
+{
+	size_t len = strlen(name);
+	const char *dot = strrchr(name, '.');
+
+	for (size_t at = 0; at <= len; at++)
+		if ((at == len || parts_words(name[at])) &&
+		    (photo_find(names, name, at, WHOLE) || photo_find(names, name, at, BEGIN)))
+			return true;
+	len = dot ? (size_t)(dot - name) : len;
+	for (size_t at = 1; at < len; at++)
+		if (parts_words(name[at - 1]) && photo_find(names, name + at, len - at, WHOLE))
+			return true;
+	return false;
+}

@@ -1,0 +1,167 @@
+"""Texts beside images that are resized: those with boxes or points in pixels stop it, others do
+not. annotated.py has them."""
+
+import itertools
+import json
+import tarfile
+import zipfile
+
+import pytest
+
+import trees
+from annotated import HARMLESS, IMAGES, PLACES, lines
+from foldfs import FOLDPACK, run
+
+pytest.importorskip("PIL", reason="python3-pil is not installed")
+pytest.importorskip("numpy", reason="python3-numpy is not installed")
+
+from pictures import jpeg, noise, png
+
+BOX = lines("a.jpg,dog,100,120,470,350")
+
+
+@pytest.fixture(name="pictures", scope="module")
+def fixture_pictures():
+    image = noise((60, 48))
+    return {name: png(image) if name.endswith("png") else jpeg(image) for name in IMAGES}
+
+
+@pytest.fixture(name="source")
+def fixture_source(tmp_path, pictures):
+    for name, data in pictures.items():
+        trees.write(tmp_path / "source/images" / name, data)
+    return tmp_path / "source"
+
+
+def put(source, path, text):
+    """A text that begins with the mark of the byte order is stored in two bytes a character."""
+    data = text.encode("utf-16-le" if text.startswith("\ufeff") else "utf-8")
+    trees.write(source / path, data)
+
+
+def resize(source, pack, *options, status=0):
+    return run(FOLDPACK, "create", "--resize=32", *options, source, pack, status=status)
+
+
+def refuse(source, pack, *options, path, images=1):
+    noun = "image" if images == 1 else "images"
+    done = resize(source, pack, *options, status=2)
+    assert f"{path}: boxes or points in it would no longer fit {images} {noun}" in done.err
+    assert "; --anyway resizes all the same" in done.err
+    assert not pack.exists()
+    return done
+
+
+# --- which ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_a_text_with_places_in_images_stops_it(source, tmp_path, kind):
+    path, text = PLACES[kind]
+    put(source, path, text)
+    done = resize(source, tmp_path / "pack", status=2)
+    assert f"{path}: boxes or points in it would no longer fit" in done.err
+    assert not (tmp_path / "pack").exists()
+
+
+@pytest.mark.parametrize("kind", HARMLESS)
+def test_a_text_without_them_does_not(source, tmp_path, kind):
+    path, text = HARMLESS[kind]
+    put(source, path, text)
+    resize(source, tmp_path / "pack")
+
+
+def test_those_of_other_images_do_not(source, tmp_path):
+    put(source, "boxes.csv", BOX.replace("a.jpg", "another.jpg"))
+    resize(source, tmp_path / "pack")
+
+
+def test_nor_do_those_of_images_that_stay_as_they_are(source, tmp_path, pictures):
+    trees.write(source / "whole/x.jpg", pictures["a.jpg"])
+    put(source, "boxes.csv", BOX.replace("a.jpg", "x.jpg"))
+    refuse(source, tmp_path / "pack", path="boxes.csv")
+    resize(source, tmp_path / "pack", "--transform=images/*")
+
+
+def test_nor_do_bytes_that_are_no_text(source, tmp_path):
+    trees.write(source / "boxes.npy", b"\x93NUMPY\1\0" + BOX.encode())
+    resize(source, tmp_path / "pack")
+
+
+@pytest.mark.parametrize("option", ["--anyway", "--optimize"])
+def test_who_says_so_or_does_not_resize_is_not_stopped(source, tmp_path, option):
+    put(source, "boxes.csv", BOX)
+    how = ["--resize=32", option] if option == "--anyway" else [option]
+    run(FOLDPACK, "create", *how, source, tmp_path / "pack")
+
+
+def test_the_first_is_named_and_the_others_are_counted(source, tmp_path):
+    for path in ("1.csv", "2.csv", "3.csv"):
+        put(source, path, BOX + BOX.replace("a.jpg", "0001.jpg"))
+    done = refuse(source, tmp_path / "pack", path="1.csv", images=2)
+    assert ", and so it is with 2 other files; " in done.err
+
+
+# --- where ----------------------------------------------------------------------------------
+
+
+def tarred(source, path):
+    with tarfile.open(path, "w:gz" if path.suffix == ".tgz" else "w") as tar:
+        tar.add(source, arcname="")
+    return path
+
+
+def zipped(source, path):
+    with zipfile.ZipFile(path, "w") as file:
+        for one in sorted(source.rglob("*")):
+            file.write(one, one.relative_to(source))
+    return path
+
+
+def packed(source, path):
+    run(FOLDPACK, "create", "-q", source, path)
+    return path
+
+
+SOURCES = {"x.tar": tarred, "x.tgz": tarred, "x.zip": zipped, "x.lmdb": packed}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_it_is_so_from_other_sources(source, tmp_path, name):
+    harmless = SOURCES[name](source, tmp_path / f"harmless-{name}")
+    resize(harmless, tmp_path / "harmless")
+    put(source, "boxes/boxes.csv", BOX)
+    made = SOURCES[name](source, tmp_path / name)
+    refuse(made, tmp_path / "pack", path="boxes/boxes.csv")
+
+
+def test_it_is_so_from_a_pipe(source, tmp_path):
+    put(source, "boxes.csv", BOX)
+    with tarred(source, tmp_path / "x.tar").open("rb") as tar:
+        done = run(FOLDPACK, "create", "--resize=32", "-", tmp_path / "pack", stdin=tar, status=2)
+    assert "-/boxes.csv: boxes or points in it" in done.err
+    assert not (tmp_path / "pack").exists()
+
+
+@pytest.mark.parametrize("options", [("--dry-run",), ("--shard-size=1M",)], ids=" ".join)
+def test_it_is_so_before_anything_is_packed(source, tmp_path, options):
+    put(source, "boxes.csv", BOX)
+    refuse(source, tmp_path / "pack.lmdb", *options, path="boxes.csv")
+    assert list(tmp_path.glob("pack*")) == []
+
+
+# Of 1500 texts every second one is looked into before anything is packed.
+@pytest.mark.parametrize("number", [700, 701])
+def test_one_that_is_only_found_as_it_is_packed_leaves_no_pack(source, tmp_path, number):
+    for other in range(1500):
+        put(source, f"texts/{other}", BOX if other == number else "no place\n")
+    refuse(source, tmp_path / "pack", path=f"texts/{number}")
+
+
+@pytest.mark.slow
+def test_a_place_behind_64_mib_is_found_in_little_memory(source, tmp_path):
+    row = '{"text": "%s"},\n' % ("no place " * 12)
+    with (source / "large.json").open("w") as file:
+        file.writelines(itertools.repeat(row, (80 << 20) // len(row)))
+        file.write(json.dumps({"file_name": "a.jpg", "bbox": [1, 2, 30, 40]}) + "\n")
+    refuse(source, tmp_path / "pack", path="large.json")

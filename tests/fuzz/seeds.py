@@ -54,6 +54,13 @@ def pictures():
     data = damage.encode("JPEG", image)
     yield data[:20] + bytes(50) + data[20:]
     yield data[:-2] + bytes(50) + data[-2:]
+    data = damage.encode("PNG", image)
+    refused = [part for _, _, mode, part in damage.png_refused() if mode == "RGB"]
+    for part in (*damage.png_harmless().values(), *refused):
+        if len(part) < 8192:
+            yield from (damage.in_front(data, part), damage.behind(data, part))
+    profile, text = damage.packed(b"iCCP", b"profile"), damage.packed(b"zTXt", b"text")
+    yield damage.in_front(data, profile, text, damage.chunk(b"tRNS", bytes(6)))
 
 
 def damaged():
@@ -483,8 +490,8 @@ def all_seeds(foldpack):
     yield "sample", samples()
     yield "records", [bytes([kind]) + data for kind, data in records()]
     yield "check", [bytes([level]) + data for data in [*pictures(), *damaged()] for level in (0, 1)]
-    yield "annotations", [b"\7" + text.encode() for kinds in (annotated.PLACES, annotated.HARMLESS)
-                          for _, text in kinds.values()]
+    yield "annotations", [b"\7" + annotated.encoded(text)
+                          for _, text in (*annotated.PLACES.values(), *annotated.HARMLESS.values())]
     yield "transform", [bytes([how]) + data for data in pictures() for how in (1, 0x16, 0xE3)]
     yield "lists", [bytes([form]) + text for form in range(14) for text in (
         b"b/1.jpg 0\nb/2.jpg 1\nb/x 1\n", b"1 /data/b/1.jpg\n2 /data/b/2.jpg\n", b"x\n1\n2\n",

@@ -10,6 +10,11 @@ def lines(*texts):
     return "\n".join(texts) + "\n"
 
 
+def encoded(text):
+    """One that begins with the mark of the byte order is stored in two bytes a character."""
+    return text.encode("utf-16-le" if text.startswith("\ufeff") else "utf-8")
+
+
 def dump(*values, **options):
     return lines(*(json.dumps(value, **options) for value in values))
 

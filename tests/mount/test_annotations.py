@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 import trees
-from annotated import HARMLESS, IMAGES, PLACES, lines
+from annotated import HARMLESS, IMAGES, PLACES, encoded, lines
 from foldfs import FOLDPACK, run
 
 pytest.importorskip("PIL", reason="python3-pil is not installed")
@@ -34,9 +34,7 @@ def fixture_source(tmp_path, pictures):
 
 
 def put(source, path, text):
-    """A text that begins with the mark of the byte order is stored in two bytes a character."""
-    data = text.encode("utf-16-le" if text.startswith("\ufeff") else "utf-8")
-    trees.write(source / path, data)
+    trees.write(source / path, encoded(text))
 
 
 def resize(source, pack, *options, status=0):

@@ -41,8 +41,9 @@
 #define APART	  4			      /* batches that each worker may have been given */
 #define STUCK	  (APART * APART * BATCH_MIN) /* foreseen demands without that the front moves */
 
-#define JUDGED 64 /* of the last demands: a bit each */
-#define GAPS   64 /* that are read side by side, at most */
+#define BEHIND 0.75 /* of a reader's own files that come in rows: the others begin batches */
+#define JUDGED 64   /* of the last demands: a bit each */
+#define GAPS   64   /* that are read side by side, at most */
 
 /* Places that are not done, between two rows or after the last one. */
 struct gap {
@@ -88,10 +89,15 @@ static void set_done(struct forecast *forecast, uint32_t place)
 	forecast->done_count += !bit_set(forecast->done, place);
 }
 
+static size_t set_bytes(const struct forecast *forecast)
+{
+	return (forecast->count / 64 + 1) * 8;
+}
+
 /* Four sets of places, in one piece. */
 static int make_sets(struct forecast *forecast)
 {
-	size_t bytes = forecast->count / 8 + 1;
+	size_t bytes = set_bytes(forecast);
 
 	forecast->done = calloc(4, bytes);
 	if (!forecast->done)
@@ -154,7 +160,7 @@ int forecast_copy(const struct forecast *forecast, struct forecast **ret)
 		free(copy);
 		return -ENOMEM;
 	}
-	memcpy(copy->done, forecast->done, 4 * (forecast->count / 8 + 1));
+	memcpy(copy->done, forecast->done, 4 * set_bytes(forecast));
 	order_list_share(copy->order);
 	*ret = copy;
 	return 0;
@@ -241,7 +247,7 @@ static unsigned places_seen(struct forecast *forecast, const uint32_t *seen, uns
 	for (unsigned i = 0; i < found; i++)
 		if (!stands_alone(forecast, ret[i]))
 			ret[own++] = ret[i];
-	memcpy(forecast->done, forecast->hidden, forecast->count / 8 + 1);
+	memcpy(forecast->done, forecast->hidden, set_bytes(forecast));
 	forecast->done_count = forecast->hidden_count;
 	qsort(ret, own, sizeof(*ret), search_compare32);
 	return own;
@@ -501,6 +507,33 @@ void forecast_push(struct forecast *forecast, uint64_t file)
 	forecast->coming_count++;
 	bit_set(forecast->pushed, place);
 	go_on(forecast, place);
+}
+
+static bool is_behind(const struct forecast *forecast, uint64_t place)
+{
+	return place == 0 || bit_get(forecast->done, place - 1);
+}
+
+double forecast_rarity(const struct forecast *forecast, uint64_t file)
+{
+	/* Of the window: 2 reach before the front are what was pushed, at most. */
+	uint64_t begin = sub_sat(forecast->front, 2 * (uint64_t)forecast->reach);
+	uint64_t end = min(forecast->count, (uint64_t)forecast->edge + forecast->reach);
+	bool behind = is_behind(forecast, forecast_place(forecast, file));
+	uint64_t alike = 0, pushed = 0;
+
+	for (uint64_t word = begin / 64; word <= end / 64; word++) {
+		uint64_t done = le_get64(forecast->done + word * 8);
+		uint64_t expected = ~done | le_get64(forecast->pushed + word * 8);
+		uint64_t after = done << 1 | is_behind(forecast, word * 64);
+
+		expected &= word == begin / 64 ? UINT64_MAX << begin % 64 : UINT64_MAX;
+		expected &= word == end / 64 ? ~(UINT64_MAX << end % 64) : UINT64_MAX;
+		alike += (unsigned)__builtin_popcountll(expected & (behind ? after : ~after));
+		pushed += (unsigned)__builtin_popcountll(expected & done);
+	}
+	return (double)alike / (double)(forecast->count - forecast->done_count + pushed) /
+	       (behind ? BEHIND : 1 - BEHIND);
 }
 
 double forecast_chance(const struct forecast *forecast)

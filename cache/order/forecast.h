@@ -47,8 +47,11 @@ void forecast_continue(struct forecast *forecast, const struct forecast *before)
 
 /* Whether a file is expected now. */
 bool forecast_foresees(const struct forecast *forecast, uint64_t file);
-/* The probability that it foresees a file of its own that somebody else asks for. */
+/* The probability that it foresees a file of its own that somebody asks for at random. */
 double forecast_chance(const struct forecast *forecast);
+/* How much more rarely than its own readers somebody who goes through its files in another order
+ * asks for one that is expected as this one is: right behind one that has come, or else. */
+double forecast_rarity(const struct forecast *forecast, uint64_t file);
 /* A file was asked for. Returns whether it was foreseen, or had come shortly before. */
 bool forecast_saw(struct forecast *forecast, uint64_t file);
 

@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include "cache/order/oracle_internal.h"
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #define BEGUN	    32	  /* files of the next epoch, after which the one before is over */
 #define SURE	    4	  /* files, after which a track is known to be read */
 #define EPOCH_LEAST 16384 /* files of an order that is given, at least, if it has twice as many */
-#define FORSAKEN    2048  /* its files that only readers of other tracks asked for; */
+#define FORSAKEN    2048  /* files that only other readers asked for since its own did; */
 #define OUTLIVED    256	  /* or so many, once it has ended, or while it is only foretold */
 
 int oracle_new(uint64_t files, const struct oracle_ops *ops, struct oracle **ret)
@@ -234,20 +235,28 @@ static struct track *find_track(struct oracle *oracle, uint64_t goes_by, uint32_
 }
 
 /* A reader that never followed a forecast says nothing about it, nor do the last files of the epoch
- * before. */
+ * before, and what its readers ask for beside them. */
 static void judge_tracks(struct oracle *oracle, uint64_t goes_by, const struct track *fed,
 			 uint32_t file)
 {
+	const struct track *by = watch_follows(oracle->watch) ? oracle_track(oracle, goes_by) : fed;
+
 	for (unsigned i = 0; i < oracle->count; i++) {
 		struct track *track = &oracle->tracks[i];
 
 		if (track == fed)
 			continue;
-		if (!fed || !fed->ended || track->began < fed->ended)
+		if (!by || !by->ended || track->began < by->ended)
 			track->passed += forecast_has(track->forecast, file);
 		if (!fed && track->id == goes_by)
 			forecast_saw(track->forecast, file);
 	}
+}
+
+static void note_stray(struct oracle *oracle)
+{
+	for (unsigned i = 0; i < oracle->count; i++)
+		oracle->tracks[i].strays += !watch_follows(oracle->watch);
 }
 
 /* A file that was not foreseen, of a reader that follows no order, is of an epoch whose order is
@@ -262,6 +271,18 @@ static void note_missed(struct oracle *oracle, uint32_t file)
 			order_list_find(oracle->known[i].list, file) != ORDER_NONE;
 }
 
+/* How much more rarely than its own readers somebody else is foreseen so: by any of the tracks. One
+ * that has followed the track may go on with anything. */
+static double chance_of(const struct oracle *oracle, const struct track *track, uint64_t goes_by,
+			uint32_t file)
+{
+	double chance = forecast_rarity(track->forecast, file) * oracle->count;
+
+	if (track->id != goes_by)
+		return chance;
+	return fmin(chance, fmin(forecast_chance(track->forecast) * oracle->count, 1));
+}
+
 static void note(struct oracle *oracle, uint32_t file)
 {
 	uint64_t goes_by = watch_goes_by(oracle->watch);
@@ -271,15 +292,17 @@ static void note(struct oracle *oracle, uint32_t file)
 	judge_tracks(oracle, goes_by, track, file);
 	if (!track) {
 		watch_note(oracle->watch, 0, 0);
+		note_stray(oracle);
 		note_missed(oracle, file);
 		return;
 	}
-	chance = forecast_chance(track->forecast) * oracle->count;
+	chance = chance_of(oracle, track, goes_by, file);
 	forecast_saw(track->forecast, file);
 	track->fed = watch_turns(oracle->watch);
 	track->fed_by++;
 	if (!watch_note(oracle->watch, track->id, chance)) {
 		track->passed++;
+		note_stray(oracle);
 		return;
 	}
 	if (!track->remembered)
@@ -287,16 +310,25 @@ static void note(struct oracle *oracle, uint32_t file)
 	track->remembered = true;
 	if (track->batches)
 		batches_saw(track->batches, forecast_place(track->forecast, file));
-	track->passed = 0;
+	track->passed = track->strays = 0;
 }
 
-/* Only other readers have asked for its files for long: its job ended early, or another epoch began
- * than was foretold. An order that was given is believed for longer. */
-static bool is_forsaken(const struct track *track)
+/* How many files others may ask for while nobody does for those of the track: an order that was
+ * given is believed for longer. */
+static uint64_t patience(const struct track *track)
 {
 	bool is_read = track->remembered && !track->ended;
 
-	return track->passed >= (is_read || !track->hypothesis.list ? FORSAKEN : OUTLIVED);
+	return is_read || !track->hypothesis.list ? FORSAKEN : OUTLIVED;
+}
+
+/* Its job ended early, or another epoch began than was foretold. While what others ask for is not
+ * of its list, but of one for validation perhaps, it waits for as many files as it has. */
+static bool is_forsaken(const struct track *track)
+{
+	return track->passed >= patience(track) ||
+	       (track->hypothesis.list &&
+		track->strays >= max(FORSAKEN, forecast_count(track->forecast)));
 }
 
 /* Whether an epoch over the same list that began after this one ended is well under way. */
@@ -432,26 +464,17 @@ int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
 
 /* --- what it knows --------------------------------------------------------------------------- */
 
-/* Whether it has ended, or was only foretold, and another epoch over its list is under way, whose
- * order is not known. Less may be left of the epoch itself (forecast_ended()). */
-static bool is_outdated(const struct oracle *oracle, const struct track *track)
+/* Whether readers follow it, or did so lately that others have read less than half an epoch since.
+ * One that is only foretold is not told of; one that was given is from the beginning. */
+static bool is_shown(const struct track *track)
 {
-	bool is_read = track->remembered && !track->ended;
-
-	for (unsigned i = 0; !is_read && i < oracle->known_count; i++)
-		if (oracle->known[i].list == track->hypothesis.list)
-			return oracle->known[i].missed > track->hypothesis.list->count / 8;
-	return false;
+	if (!track->remembered)
+		return !track->hypothesis.list && track->hypothesis.epoch == 0;
+	return track->strays < patience(track) &&
+	       track->strays <= forecast_count(track->forecast) / 2;
 }
 
-/* Of tracks that readers were seen to follow, the one that was fed last; else of the others, which
- * may be an epoch that is only foretold. */
-static bool is_shown_before(const struct track *a, const struct track *b)
-{
-	return a->remembered == b->remembered ? a->fed > b->fed : a->remembered;
-}
-
-/* The one to show, of those that are not outdated. */
+/* The one that was fed last. */
 static const struct track *shown_track(const struct oracle *oracle)
 {
 	const struct track *found = NULL;
@@ -459,7 +482,7 @@ static const struct track *shown_track(const struct oracle *oracle)
 	for (unsigned i = 0; i < oracle->count; i++) {
 		const struct track *track = &oracle->tracks[i];
 
-		if (!is_outdated(oracle, track) && (!found || is_shown_before(track, found)))
+		if (is_shown(track) && (!found || track->fed > found->fed))
 			found = track;
 	}
 	return found;
@@ -471,8 +494,10 @@ void oracle_state(const struct oracle *oracle, struct oracle_state *ret)
 
 	*ret = (struct oracle_state){.locks = oracle->locks, .unlocks = oracle->unlocks};
 	for (unsigned i = 0; i < oracle->count; i++) {
-		ret->tracks += !is_outdated(oracle, &oracle->tracks[i]);
-		ret->under_way += !oracle->tracks[i].ended;
+		const struct track *each = &oracle->tracks[i];
+
+		ret->tracks += is_shown(each);
+		ret->under_way += is_shown(each) && !each->ended;
 	}
 	ret->why = oracle->why == ORACLE_IDLE && watch_turns(oracle->watch) ? ORACLE_TOO_FEW
 									    : oracle->why;

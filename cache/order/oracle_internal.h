@@ -22,7 +22,8 @@ struct track {
 	struct forecast *forecast;
 	uint64_t fed;	       /* the turn of the last file that was foreseen */
 	uint64_t fed_by;       /* turns that it foresaw */
-	uint64_t passed;       /* its files that only other readers asked for, since its own did */
+	uint64_t passed;       /* its files that only other readers asked for, since its own did, */
+	uint64_t strays;       /* and any files that readers of no order asked for */
 	uint64_t began, ended; /* turns; 0: it has not */
 	bool remembered;       /* readers were seen to follow it */
 	bool followed_up;

@@ -29,6 +29,7 @@
 #define OWN_MOST     (63.0 / 64)
 #define OWN_TURNS    64 /* files over which that share is averaged */
 #define TRUSTED	     20 /* bits: odds of a million that a reader follows a forecast */
+#define GOES_ON	     9	/* the same of the next one: two files, each one of a hundred */
 #define TRUST_MOST   24 /* so that a few misses end it */
 
 struct reader {
@@ -37,9 +38,10 @@ struct reader {
 	unsigned held_next;
 	uint32_t asked;	   /* accesses since it began */
 	double trust;	   /* log2 of the odds that it follows a forecast */
-	double own;	   /* the share of its files that this forecast foresaw */
+	double own;	   /* the share of its files that forecasts foresaw */
 	uint64_t forecast; /* the one that it follows, or followed last */
-	uint64_t foresaw;  /* the one that foresaw its last file that another than this did */
+	uint64_t foresaw;  /* the one that foresaw its last file that another than this did, */
+	double turns_to;   /* and log2 of the odds that it goes on with that one */
 	uint32_t fresh;	   /* since the last epoch: files that nobody had asked for before, */
 	uint32_t strays;   /* others before the last of these, */
 	uint32_t again;	   /* and others in a row after it, */
@@ -245,24 +247,41 @@ static bool note_again(struct watch *watch, struct reader *reader, uint32_t file
 	return true;
 }
 
-/* A sequential test (Wald, 1945) of two hypotheses: its own forecast foresees a file with `own`, at
- * least OWN as mosaics read three others with each; somebody else's does with `chance`. A reader
- * that always followed one, and suddenly does not, has begun anew, even if it soon asks for a file
- * that its last epoch left out (drop_last). It may go on with another forecast, which foresees one
- * of its files by chance, hardly two. */
+/* A sequential test (Wald, 1945) of two hypotheses: a reader's own forecasts foresee a share of its
+ * files, at least OWN as mosaics read three others with each, and the rest by chance; those of
+ * others foresee by chance alone. A foreseen file makes the first one likelier by 1 - share + share
+ * / chance, any other by 1 - share. */
+static double weigh(double odds, double share, bool foreseen, double chance, double most)
+{
+	odds += log2(1 - share + (foreseen ? share / chance : 0));
+	return fmin(fmax(odds, 0), most);
+}
+
+/* A reader that always followed a forecast, and suddenly does not, has begun anew, even if it soon
+ * asks for a file that its last epoch left out (drop_last). It may go on with another one, which
+ * foresees one of its files by chance, hardly two; or follow two in turn, as masks beside images.
+ */
 static bool goes_by(struct reader *reader, uint64_t forecast, double chance)
 {
-	bool is_other = forecast && forecast != reader->forecast;
-	double most = is_other && forecast != reader->foresaw ? TRUSTED - 1 : TRUST_MOST;
+	bool is_new = forecast && forecast != reader->forecast && forecast != reader->foresaw;
+	double most = is_new && !reader->forecast ? TRUSTED - 1 : TRUST_MOST;
 
-	if (is_other)
+	if (is_new) {
 		reader->foresaw = forecast;
-	reader->trust += forecast ? fmax(log2(OWN / chance), 1) : log2(1 - reader->own);
-	reader->trust = fmin(fmax(reader->trust, 0), most);
+		reader->turns_to = 0;
+	}
+	reader->trust = weigh(reader->trust, reader->own, forecast != 0, chance, most);
+	reader->turns_to = weigh(reader->turns_to, OWN, forecast == reader->foresaw, chance,
+				 is_new ? GOES_ON - 1 : TRUST_MOST);
 	reader->own += ((forecast ? 1 : 0) - reader->own) / OWN_TURNS;
 	reader->own = fmin(fmax(reader->own, OWN), OWN_MOST);
 	if (!forecast || reader->trust < TRUSTED)
 		return false;
+	if (forecast == reader->forecast)
+		return true;
+	if (reader->forecast && reader->turns_to < GOES_ON)
+		return false;
+	reader->foresaw = reader->forecast;
 	reader->forecast = forecast;
 	return true;
 }

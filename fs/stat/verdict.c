@@ -226,7 +226,7 @@ static int add_why(const struct snapshot *s, struct buf *buf)
 {
 	static const struct said sentences[] = {
 		{"idle", "nothing was read yet"},
-		{"too few files read", "not known yet: too few files were read"},
+		{"too few files read", "not known yet: who reads now has read too few files"},
 		{"path order", "one file after the other, by name: there is nothing to find"},
 		{"list too short",
 		 "not recognised: no usual seed fits, and a search of all would take longer than "

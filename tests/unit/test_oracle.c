@@ -147,6 +147,48 @@ TEST_OF(world, a_step_that_becomes_shorter_is_found)
 	read_shorter_steps(world, false);
 }
 
+#define FEW 260 /* files of each folder */
+
+/* An epoch over the second folder. Returns at how many of its files an order was shown. */
+static uint32_t read_few(struct world *world, uint32_t seed, uint32_t first_reader)
+{
+	uint32_t reader, index, shown = 0;
+	struct loader loader;
+
+	permutation_of(seed, order, FEW);
+	loader_init(&loader, order, FEW, 2, 32);
+	loader.first_reader = first_reader;
+	while (loader_next(&loader, &reader, &index)) {
+		oracle_saw(world->oracle, reader, FEW + index);
+		think(world, true);
+		shown += state_of(world).tracks > 0;
+	}
+	return shown;
+}
+
+/* Another reads the same files in orders that nobody finds, with workers of its own for each epoch,
+ * or with those of the first. */
+static void read_few_after(struct world *world, uint32_t step)
+{
+	world->folders = FEW;
+	for (uint32_t at = 0; at < 3; at++)
+		assert_in_range(read_few(world, 5 + at, 100 + step * at), FEW / 2, FEW);
+	assert_int_equal(state_of(world).seed, 7);
+	world->most = 0;
+	read_few(world, 77777777, 100 + step * 3);
+	for (uint32_t at = 4; at < 8; at++)
+		assert_int_equal(read_few(world, 77777777 + at * 13331, 100 + step * at), 0);
+	assert_int_equal(state_of(world).tracks, 0);
+	assert_int_equal(state_of(world).under_way, 0);
+}
+
+TEST_OF(world, after_the_end_of_its_job_an_order_is_not_told_any_more)
+{
+	read_few_after(world, 10);
+	renew(world);
+	read_few_after(world, 0);
+}
+
 TEST_OF(world, an_epoch_that_was_foretold_is_not_shown_while_another_is_read)
 {
 	read_shorter_steps(world, true);

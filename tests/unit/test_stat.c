@@ -474,7 +474,7 @@ TEST(test_without_an_order_it_says_why)
 		const char *why, *said;
 	} cases[] = {
 		{"idle", "nothing was read yet"},
-		{"too few files read", "not known yet: too few files were read"},
+		{"too few files read", "not known yet: who reads now has read too few files"},
 		{"path order", "one file after the other, by name: there is nothing to find"},
 		{"search would not pay",
 		 "not recognised; not needed: everything came in time (a search of all seeds would "

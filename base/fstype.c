@@ -13,6 +13,7 @@ static const uint32_t remote_fs[] = {
 	0xff534d42, /* CIFS */
 	0xfe534d42, /* SMB2 */
 	0x5346414f, /* AFS */
+	0x6b414653, /* kAFS */
 	0x00c36400, /* Ceph */
 	0x01021997, /* 9P */
 	0x65735546, /* FUSE */
@@ -21,6 +22,9 @@ static const uint32_t remote_fs[] = {
 	0x47504653, /* GPFS */
 	0x19830326, /* BeeGFS */
 	0x01161970, /* GFS2 */
+	0xaad7aaea, /* PanFS */
+	0xbeefdead, /* StorNext */
+	0xa501fcf5, /* VxFS */
 };
 
 /* The type of f_type is not the same in all C libraries. */

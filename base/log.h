@@ -1,7 +1,7 @@
 /* Messages of a program: one line at a time, "NAME: text", to standard error, or to syslog once a
  * daemon has detached; and to a file, if there is one, with the time and the PID. Tools and the
  * daemon use it, libraries never. Control characters in the text (file names!) are shown as \ooo. A
- * line longer than 8 KiB loses its middle. errno is kept, and %m works. Thread-safe after
+ * text longer than 6 KiB loses its middle. errno is kept, and %m works. Thread-safe after
  * log_init().
  *
  * Program name and verbosity are statics, set once at the start. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#define DIGITS	  "[0-9][0-9][0-9][0-9][0-9]"
 #define WORD_MOST 16384 /* bytes: braces are replaced in copies of the word, in each other */
 
 /* Where a word was found, and where its packs go. */
@@ -110,6 +111,32 @@ static int add_url(struct names *names, const char *url, const struct word_at *a
 	return r;
 }
 
+/* Where there is no file of that name, a set, or a pack, of that name without ".lmdb", may be what
+ * was meant. */
+static int check_beside(const char *name, const struct word_at *at, struct err *err)
+{
+	const char *base = strrchr(name, '/'), *dot = strrchr(base ? base : name, '.');
+	SCOPE_FREE char *one = NULL;
+	SCOPE_FREE char *shards = NULL;
+	size_t stem = dot ? (size_t)(dot - name) : strlen(name);
+	glob_t found = {0};
+	int r = 0;
+
+	if (by_server(at) || is_url(name) || name[0] == '\0' || is_there(name, at))
+		return 0;
+	if (asprintf(&one, "%s.lmdb", name) < 0 ||
+	    asprintf(&shards, "%.*s-" DIGITS "-of-" DIGITS "%s", (int)stem, name,
+		     dot ? dot : ".lmdb") < 0)
+		return -ENOMEM;
+	if (access(one, F_OK) == 0)
+		r = err_set(err, -ENOENT, "'%s' is not here, but '%s' is", name, one);
+	else if (glob(shards, 0, NULL, &found) == 0)
+		r = err_set(err, -ENOENT, "'%s' is not here, but a set is: '%.*s-*%s'", name,
+			    (int)stem, name, found.gl_pathv[0] + stem + strlen("-00000"));
+	globfree(&found);
+	return r;
+}
+
 static int add_glob(struct names *names, const char *pattern, const struct word_at *at,
 		    struct err *err)
 {
@@ -120,8 +147,10 @@ static int add_glob(struct names *names, const char *pattern, const struct word_
 
 	if (is_url(pattern))
 		return add_url(names, pattern, at, err);
-	if (by_server(at) || !strpbrk(pattern, "*?[") || is_there(pattern, at))
-		return add_found(names, pattern, at, err);
+	if (by_server(at) || !strpbrk(pattern, "*?[") || is_there(pattern, at)) {
+		r = check_beside(pattern, at, err);
+		return r < 0 ? r : add_found(names, pattern, at, err);
+	}
 	names->patterns = one.found = true;
 	r = glob(pattern, 0, NULL, &found) == GLOB_NOSPACE ? -ENOMEM : 0;
 	for (size_t i = 0; r == 0 && i < found.gl_pathc; i++)

@@ -18,7 +18,12 @@ struct place {
 	struct err err;
 };
 
-static const char *const files[] = {"a-2.lmdb", "a-1.lmdb", "b{1,2}.lmdb", "x/=y"};
+static const char *const files[] = {"a-2.lmdb",
+				    "a-1.lmdb",
+				    "b{1,2}.lmdb",
+				    "x/=y",
+				    "set-00000-of-00002.lmdb",
+				    "set-00001-of-00002.lmdb"};
 
 /* Lists come from a table. */
 static const struct {
@@ -136,6 +141,17 @@ TEST_OF(p, globs_find_files_in_order)
 {
 	expect(p, "a-*.lmdb", "a-1.lmdb a-2.lmdb");
 	expect_refused(p, "c-*.lmdb", -ENOENT, "'c-*.lmdb' matches no file");
+}
+
+/* A name as it was given to foldpack create, and one that its ".lmdb" is missing of. */
+TEST_OF(p, what_lies_beside_a_missing_file_is_named)
+{
+	expect_refused(p, "set.lmdb", -ENOENT,
+		       "'set.lmdb' is not here, but a set is: 'set-*-of-00002.lmdb'");
+	expect_refused(p, "set", -ENOENT, "'set' is not here, but a set is: 'set-*-of-00002.lmdb'");
+	expect_refused(p, "./a-1", -ENOENT, "'./a-1' is not here, but './a-1.lmdb' is");
+	expect(p, "a-1.tar", "a-1.tar"); /* for those who open it to find missing */
+	expect(p, "https://host/set.lmdb", "https://host/set.lmdb");
 }
 
 TEST_OF(p, a_file_that_exists_is_no_pattern)

@@ -179,11 +179,14 @@ static bool others_allowed(void)
 	return allowed;
 }
 
-#define WITHOUT_PRIVILEGES \
-	"or use the form 'foldfs PACK MOUNTPOINT -- COMMAND', which can do without"
+#define WITHOUT_FUSE "or do without: 'foldfs --no-fuse PACK DIR -- COMMAND'"
+#define WITHOUT_PRIVILEGES                                                               \
+	"or use the form 'foldfs PACK MOUNTPOINT -- COMMAND', which can do without, by " \
+	"--no-fuse even where nothing can be mounted"
 
 /* Says why an ordinary user was refused. Returns -errno, or 0: unknown. */
-static int explain_to_user(const struct session *session, const char *path, struct err *err)
+static int explain_to_user(const struct session *session, const char *path, const char *said,
+			   struct err *err)
 {
 	mode_t fusermount = program_mode("fusermount3");
 
@@ -194,6 +197,11 @@ static int explain_to_user(const struct session *session, const char *path, stru
 		return err_set(err, -EACCES,
 			       "users may mount only on folders that they can write to: use one "
 			       "of yours");
+	if (strstr(said, "determine username"))
+		return err_set(err, -ENOENT,
+			       "fusermount3 serves users with a name only, and %u has none: add a "
+			       "line to /etc/passwd, " WITHOUT_PRIVILEGES,
+			       geteuid());
 	if (mount_settings(session->mount)->allow_other && !others_allowed())
 		return err_set(err, -EPERM,
 			       "allow_other is not allowed to users: add the line "
@@ -213,24 +221,25 @@ static bool has_context(const struct settings *settings)
 }
 
 /* Says why the mount was refused, and the way out. Returns -errno, or 0: unknown. */
-static int explain_refusal(const struct session *session, const char *path, struct err *err)
+static int explain_refusal(const struct session *session, const char *path, const char *said,
+			   struct err *err)
 {
 	if (access("/dev/fuse", F_OK) < 0)
-		return err_set(err, -ENODEV,
-			       "/dev/fuse is missing: load the kernel module with 'modprobe fuse', "
-			       "or give the container the device (--device /dev/fuse), or do "
-			       "without: 'foldfs --no-fuse PACK DIR -- COMMAND'");
+		return err_set(
+			err, -ENODEV,
+			"/dev/fuse is missing: load the kernel module with 'modprobe fuse', "
+			"or give the container the device (--device /dev/fuse), " WITHOUT_FUSE);
 	if (access("/dev/fuse", R_OK | W_OK) < 0)
 		return err_set(err, -EACCES,
 			       "/dev/fuse cannot be opened (%s): ask for mode 0666, as is usual, "
-			       "or run as root",
+			       "run as root, " WITHOUT_FUSE,
 			       strerror(errno));
 	if (has_context(mount_settings(session->mount)) && access("/sys/fs/selinux", F_OK) < 0)
 		return err_set(err, -EINVAL,
 			       "'context=' and its kin are for SELinux, which this kernel has not "
 			       "started: leave them out");
 	if (geteuid() != 0)
-		return explain_to_user(session, path, err);
+		return explain_to_user(session, path, said, err);
 	if (!may_mount())
 		return err_set(err, -EPERM,
 			       "root may not mount here: start the container with "
@@ -241,7 +250,7 @@ static int explain_refusal(const struct session *session, const char *path, stru
 static int refuse_mount(const struct session *session, const char *path, const char *said,
 			struct err *err)
 {
-	int r = explain_refusal(session, path, err);
+	int r = explain_refusal(session, path, said, err);
 
 	if (r == 0)
 		return err_set(err, -EPERM, "cannot mount: %s", said[0] ? said : "refused");

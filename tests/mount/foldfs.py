@@ -28,6 +28,7 @@ os.environ.setdefault("FOLDFS_PYTHON", sys.executable)  # which has the librarie
 STATS = "user.foldfs.stats"
 MIB = 1 << 20
 NOBODY, SOMEBODY = 65534, 1  # users who own nothing; fusermount3 asks that they have names
+NAMELESS = 12345  # has none
 NAMELESS = 54321  # a user that no passwd(5) knows, as containers have
 PATIENCE = 60  # seconds after which something that is awaited counts as hung
 

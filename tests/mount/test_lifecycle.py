@@ -20,7 +20,9 @@ import pytest
 
 import foldfs
 import server
-from foldfs import FOLDFS, PATIENCE, SOMEBODY, as_user, is_mounted, is_root, needs, run
+from foldfs import (
+    FOLDFS, FOLDPACK, NAMELESS, PATIENCE, SOMEBODY, as_user, is_mounted, is_root, needs, run,
+)
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
            signal.SIGUSR2]
@@ -502,6 +504,26 @@ def test_a_device_that_a_user_may_not_open(small, own_point, place):
             place / "fuse"]
     said = refused(small[1], own_point, prefix=[*hide, *as_user(SOMEBODY)])
     assert "/dev/fuse cannot be opened (Permission denied)" in said and "0666" in said
+    assert "'foldfs --no-fuse PACK DIR -- COMMAND'" in said
+
+
+@is_root
+@needs("setpriv")
+def test_a_user_without_a_name(small, place, device_for_users):
+    """As 'docker run --user 1234' has them: without a home, too."""
+    own = place / "own"
+    own.mkdir()
+    os.chown(own, NAMELESS, NAMELESS)
+    pack, prefix = own / "x.lmdb", ["env", "-u", "HOME", "-u", "USER", *as_user(NAMELESS)]
+    run(*prefix, FOLDPACK, "create", "-q", small[0], pack)
+    assert run(*prefix, FOLDPACK, "verify", "-q", pack).err == ""
+    said = refused(pack, own / "m", "--mkdir", prefix=prefix)
+    assert f"serves users with a name only, and {NAMELESS} has none" in said
+    assert "--no-fuse" in said
+    for words in [], ["--no-fuse"]:
+        done = run(*prefix, FOLDFS, "-q", "--mkdir", *words, pack, own / "m", "--",
+                   "cat", own / "m/file")
+        assert done.out == "content\n" and done.err == ""
 
 
 def without_fusermount(uid):

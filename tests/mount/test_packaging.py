@@ -143,6 +143,12 @@ def test_a_library_whose_license_nobody_has_looked_at_is_refused(place):
     assert f"{place}/libnew-1.2.a: its license is not known" in done.err
 
 
+def test_the_service_takes_names_with_dashes():
+    """%I would make imagenet/1k of imagenet-1k."""
+    unit = (ROOT / "packaging/systemd/foldfs@.service").read_text()
+    assert "%I" not in unit and "${PACKS}/%i.lmdb ${MOUNTS}/%i" in unit
+
+
 @needs("systemd-analyze")
 def test_the_service_is_understood(tools, place):
     """systemd 252 also wants to see the programs and the manual page where it looks for them."""

@@ -19,7 +19,7 @@ static const char *ca_file_here(void)
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (access(places[i], R_OK) == 0)
 			return places[i];
-	return NULL;
+	return environment_get("FOLDFS_CA_FILE");
 }
 
 /* What is named for foldfs, and for what fetches, and not for all that OpenSSL serves. */

@@ -43,16 +43,16 @@ def command(name: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Where nothing is said of authorities, commands trust those that Python's programs do; and
-    foldpack runs this Python where it needs one."""
+    """Where nothing is said of authorities and the system has none, commands trust those that
+    Python's programs do; and foldpack runs this Python where it needs one."""
     variables = dict(os.environ)
     if sys.executable:
         variables.setdefault("FOLDFS_PYTHON", sys.executable)
-    if not variables.get("SSL_CERT_FILE"):
+    if not variables.get("FOLDFS_CA_FILE"):
         with contextlib.suppress(ImportError):
             import importlib
 
-            variables["SSL_CERT_FILE"] = importlib.import_module("certifi").where()
+            variables["FOLDFS_CA_FILE"] = importlib.import_module("certifi").where()
     return variables
 
 

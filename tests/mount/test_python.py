@@ -572,8 +572,18 @@ with foldfs.mounted(sys.argv[1]) as path:
         far.stop()
 
 
-@needs("openssl")
-def test_the_authorities_of_certifi_are_trusted_where_nothing_else_is_said(small, python, place):
+WITHOUT_AUTHORITIES = """
+for folder in /etc/ssl /etc/pki; do
+    if [ -d "$folder" ]; then mount -t tmpfs tmpfs "$folder" || exit; fi
+done
+exec "$@"
+"""
+
+
+@is_root
+@needs("openssl", "unshare")
+def test_the_authorities_of_certifi_are_trusted_where_the_system_has_none(small, python, place,
+                                                                          environment):
     code = """import types
 sys.modules["certifi"] = types.SimpleNamespace(where=lambda: sys.argv[2])
 with foldfs.mounted(sys.argv[1]) as path:
@@ -586,7 +596,11 @@ with foldfs.mounted(sys.argv[1]) as path:
         words = far.url(small[1].name), place / "ca.crt"
         unset = dict.fromkeys(["AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
                                "SSL_CERT_FILE"], "")
-        assert python(code, *words, variables=unset).out == "content\n"
+        assert python(code, *words, variables=unset, status=1).err
+        hidden = run("unshare", "--mount", "sh", "-c", WITHOUT_AUTHORITIES, "sh", sys.executable,
+                     "-c", "import sys, foldfs\n" + code, *words, cwd=place,
+                     env={**environment, **unset})
+        assert hidden.out == "content\n"
         other = {**unset, "SSL_CERT_FILE": str(place / "nothing")}
         assert "cannot be read" in python(code, *words, variables=other, status=1).err
     finally:

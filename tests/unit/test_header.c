@@ -4,6 +4,7 @@
 #include "tests/unit/test.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define HEADERS                                                                      \
 	"HTTP/1.1 206 Partial Content\r\nETag: \"one\"\r\ncontent-range:bytes 0-1/2" \
@@ -110,6 +111,23 @@ TEST(certificates_come_from_the_option_then_from_the_environment)
 	setenv("AWS_CA_BUNDLE", "/dev", 1);
 	trusts(&unset, "none", "/dev"); /* as requests takes it */
 	trusts(&set, "a", "none");
+}
+
+TEST(a_file_for_systems_without_certificates_is_the_last)
+{
+	const struct remote_settings unset = {0};
+
+	setenv("FOLDFS_CA_FILE", "f", 1);
+	setenv("SSL_CERT_FILE", "c", 1);
+	unsetenv("AWS_CA_BUNDLE");
+	unsetenv("CURL_CA_BUNDLE");
+	unsetenv("REQUESTS_CA_BUNDLE");
+	unsetenv("SSL_CERT_DIR");
+	trusts(&unset, "c", "none");
+	unsetenv("SSL_CERT_FILE");
+	if (access("/etc/ssl/certs/ca-certificates.crt", R_OK) == 0)
+		trusts(&unset, "/etc/ssl/certs/ca-certificates.crt", "none");
+	unsetenv("FOLDFS_CA_FILE");
 }
 
 TEST(a_folder_of_certificates_is_beside_those_of_the_system)

@@ -1,11 +1,14 @@
 #include "fs/version.h"
 #include "base/cached.h"
+#include "base/size.h"
 #include "base/statx.h"
 #include "fs/fuse.h"
 #include "fs/life/sandbox.h"
+#include "fs/memory.h"
 #include "fs/nofuse/probe.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/utsname.h>
@@ -82,5 +85,6 @@ void version_print(void)
 	       getpagesize() / 1024);
 	print_features("\n  has ", true);
 	print_features("\n  lacks ", false);
+	printf("\n%" PRIu64 " MiB of memory available to this job", memory_available() / MIB);
 	putchar('\n');
 }

@@ -9,6 +9,7 @@ import io
 import mmap
 import os
 import random
+import re
 import time
 from pathlib import Path
 from statistics import mean, median
@@ -82,14 +83,11 @@ def open_and_read(path):
 
 
 def memory_available():
-    """What this process may have: of the machine, or of its control group."""
-    words = Path("/proc/meminfo").read_text().split()
-    found = [int(words[words.index("MemAvailable:") + 1]) * 1024]
-    groups = Path("/sys/fs/cgroup")
-    for name in ("memory.max", "memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):
-            found.append(int((groups / name).read_text()))
-    return min(found)
+    """What this job may have, of the machine or of its control groups: foldfs knows."""
+    from ._commands import run
+
+    said = run("foldfs", "--version").decode()
+    return int(re.search(r"^(\d+) MiB of memory", said, re.MULTILINE)[1]) << 20
 
 
 class Processors:
@@ -346,13 +344,14 @@ def levels_of(processors, asked):
 def measure(folder, seconds, workers, pixels, drop_caches, fewest, say):
     """`measured` of _verdict.py. Of fewer than `fewest` files, only what the listing says.
     `say(kind, workers, seconds left)` is called before each run."""
+    memory = memory_available()
     doctor, work = Doctor(seconds, drop_caches, say), Processors()
     processors = len(os.sched_getaffinity(0))
     say("list", 1, seconds)
     paths, folders, listed_s, complete = images_in(
         folder, fewest, LISTING * seconds, max(LISTING_MOST * seconds, LEAST_LISTING))
     measured = {"files": len(paths), "folders": folders, "listed_s": listed_s,
-                "complete": complete, "processors": processors, "memory": memory_available()}
+                "complete": complete, "processors": processors, "memory": memory}
     if len(paths) < fewest:
         return measured
     torch.manual_seed(0)

@@ -10,7 +10,8 @@ import sys
 import pytest
 
 import pictures
-from foldfs import ROOT, run
+from foldfs import BUILD, ROOT, is_root, run
+from groups import memory_group
 
 
 def module(name):
@@ -170,9 +171,10 @@ def test_one_image_is_a_rate(measure):
 
 # --- the program ---------------------------------------------------------------------------------
 
-def doctor(*args, status=0, **variables):
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
-    return run(sys.executable, "-m", "foldfs", "doctor", *args, status=status,
+def doctor(*args, status=0, prefix=(), **variables):
+    env = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}",
+           "PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+    return run(*prefix, sys.executable, "-m", "foldfs", "doctor", *args, status=status,
                env={**env, **variables})
 
 
@@ -212,6 +214,23 @@ def test_few_files_are_not_timed(place):
     pytest.importorskip("torchvision")
     said = doctor(place / "images").out.replace("\n", " ")
     assert said.startswith("Too few to time: 1 file.") and "2 inodes" in said
+
+
+@is_root
+def test_the_memory_is_that_of_the_job(place):
+    """A step of a job, as Slurm has them: the limit is of a group above its own."""
+    pytest.importorskip("torchvision")
+    (place / "1.jpg").write_bytes(b"x")
+    with memory_group() as (group, limit):
+        (group / limit).write_text(str(1 << 30))
+        step = group / "step"
+        step.mkdir()
+        try:
+            into = ["sh", "-c", f'echo 0 > {step}/cgroup.procs && exec "$@"', "sh"]
+            found = json.loads(doctor(place, "--json", prefix=into).out)
+        finally:
+            step.rmdir()
+    assert 1 << 28 < found["measured"]["memory"] <= 1 << 30
 
 
 def test_it_says_what_it_needs(place):

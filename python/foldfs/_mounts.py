@@ -163,12 +163,10 @@ def _argument(pack: str) -> str:
 
 def _private_folder() -> str:
     """A name that nobody can guess: foldfs makes the folder, and removes it even where this
-    process is killed."""
+    process is killed. Not in $XDG_RUNTIME_DIR: that goes with the last login, jobs do not."""
     import tempfile
 
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    return os.path.join(runtime if os.access(runtime, os.W_OK | os.X_OK) else tempfile.gettempdir(),
-                        "foldfs-" + os.urandom(8).hex())
+    return os.path.join(tempfile.gettempdir(), "foldfs-" + os.urandom(8).hex())
 
 
 def _mount(*words: str) -> tuple[Process, Process]:

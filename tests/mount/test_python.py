@@ -40,7 +40,7 @@ def runtime(place):
 
 @pytest.fixture
 def environment(runtime):
-    return {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(runtime),
+    return {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "TMPDIR": str(runtime),
             "PYTHONPATH": f"{ROOT / 'python'}:{HERE / 'oracle_scripts'}",
             "PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -111,10 +111,11 @@ print(os.path.exists(path))
     assert lines == ["True content", "0o40700", "False"] and done.err == ""
 
 
-def test_without_a_runtime_folder_it_is_one_that_nobody_else_enters(small, python, place):
+def test_a_private_mount_is_not_where_the_last_logout_removes_it(small, python, place, runtime):
+    (place / "login").mkdir(mode=0o700)
     done = python("print(foldfs.mounted(sys.argv[1]).path)", small[1],
-                  variables={"XDG_RUNTIME_DIR": "/nowhere", "TMPDIR": str(place)})
-    assert Path(done.out.strip()).parent == place
+                  variables={"XDG_RUNTIME_DIR": str(place / "login")})
+    assert Path(done.out.strip()).parent == runtime
     assert not Path(done.out.strip()).exists()
 
 
@@ -523,7 +524,7 @@ def test_where_mounting_is_refused_foldfs_says_why(small, place, environment, de
     os.chown(own, NOBODY, NOBODY)
     program = "import foldfs, sys\n" + message("foldfs.mounted(sys.argv[1], at=sys.argv[2])")
     done = run(*as_user(NOBODY), "--no-new-privs", sys.executable, "-c", program, small[1], own,
-               cwd="/", env={**environment, "XDG_RUNTIME_DIR": ""})
+               cwd="/", env=environment)
     assert done.out.startswith(f"1 {own}: fusermount3 cannot become root here")
     assert "or use the form 'foldfs PACK MOUNTPOINT -- COMMAND'" in done.out
 
@@ -832,7 +833,7 @@ def test_importing_takes_less_than_20_ms(environment):
     """Of a processor: other tests run beside this one. numpy alone takes more."""
     program = "import time; t = time.process_time(); import foldfs; print(time.process_time() - t)"
     environment.pop("PYTHONDONTWRITEBYTECODE")
-    environment["PYTHONPYCACHEPREFIX"] = environment["XDG_RUNTIME_DIR"] + "/../cache"
+    environment["PYTHONPYCACHEPREFIX"] = environment["TMPDIR"] + "/../cache"
     times = [float(run(sys.executable, "-c", program, env=environment).out) for _ in range(5)]
     assert min(times) < 0.02
 

@@ -116,7 +116,7 @@ def test_pip_installs_commands_pages_and_the_module(wheel, small, place):
 with foldfs.mounted(sys.argv[1]) as path:
     print(open(path + "/file").read(), foldfs.stats(path)["pack"]["files"])
 """
-    env = {"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(place)}
+    env = {"PATH": "/usr/bin:/bin", "TMPDIR": str(place)}
     python = place / "env/bin/python"
     assert run(python, "-c", program, small[1], cwd=place, env=env).out == "content\n 4\n"
     check_scripts(place / "env/bin/foldpack", place)

@@ -65,7 +65,7 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 		/* One stream must not fill the pool with what is only hoped for. */
 		.readahead = min(params->readahead, params->budget / 8),
 		/* Object stores are made for many; a sweep is what hides their latency. */
-		.shared = reader_hints(cache->reader).remote && !cache->far,
+		.shared = cache->remote && !cache->far,
 		.epochs = params->residency != RESIDENCY_ALL,
 	};
 	int r = plan_new(&plan, &cache->ahead.plan);
@@ -188,8 +188,7 @@ static struct prefetch_budget budget(const struct cache *cache)
 	return (struct prefetch_budget){
 		.run = cache->far ? FLIGHT_RUN : cost_run(&cache->ahead.cost),
 		/* On shared storage, bytes read in gaps are taken from other machines. */
-		.gap = reader_hints(cache->reader).remote ? COST_GAP_MIN
-							  : cost_gap(&cache->ahead.cost),
+		.gap = cache->remote ? COST_GAP_MIN : cost_gap(&cache->ahead.cost),
 		.scan = room_for_scans(&pool),
 		.sweep = once,
 		.order = room_for_order(cache, &pool, once),

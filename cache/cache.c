@@ -15,11 +15,14 @@ static int cache_build(struct cache *cache, const struct cache_params *params)
 					 .extent_max = CACHE_EXTENT_MAX,
 					 .extents = params->source.extents,
 					 .policy = params->policy};
+	struct reader_hints hints;
 	int r = reader_prepare(cache->reader, params->io);
 
 	if (r < 0)
 		return r;
-	cache->far = reader_hints(cache->reader).far;
+	hints = reader_hints(cache->reader);
+	cache->far = hints.far;
+	cache->remote = hints.remote;
 	cache->served.set = calloc(1, params->source.extents / 8 + 1);
 	if (!cache->served.set)
 		return -ENOMEM;

@@ -562,7 +562,7 @@ static const struct row table[] = {
 #endif
 #ifdef SYS_open
 	{SYS_open, answer_open, NO, 0, 1, NO, 0, 0},
-	{SYS_getdents, refuse_old_listing, 0, NO, NO, NO, 0, 0},
+	{SYS_getdents, answer_getdents, 0, NO, NO, 1, true, 0},
 	{SYS_creat, answer_open, NO, 0, NO, NO, O_CREAT | O_WRONLY | O_TRUNC, 0},
 	{SYS_stat, answer_stat, NO, 0, NO, 1, 0, 0},
 	{SYS_lstat, answer_stat, NO, 0, NO, 1, NOFOLLOW, 0},

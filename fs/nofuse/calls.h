@@ -98,5 +98,4 @@ call_fn answer_getdents;
 /* Calls that would change something, execute or watch it: the errors that a read-only mount gives,
  * or others where it could do it. */
 call_fn refuse_change, refuse_times, refuse_truncate, refuse_making, refuse_socket, refuse_removal,
-	refuse_rename, refuse_link, refuse_execution, refuse_old_listing, refuse_watch,
-	enter_folder;
+	refuse_rename, refuse_link, refuse_execution, refuse_watch, enter_folder;

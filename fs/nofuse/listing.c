@@ -7,16 +7,20 @@
 
 struct listing {
 	const struct call *call;
+	bool old; /* as getdents(2) has it: struct linux_dirent */
 	size_t room, used;
 	_Alignas(struct dirent) char bytes[LISTING_MAX];
 };
 
-/* As the kernel has it: struct linux_dirent64. Returns false if it does not fit. */
+/* As the kernel has it: struct linux_dirent64, or the old one, where the type is the last byte.
+ * Returns false if it does not fit. */
 static bool add_record(struct listing *listing, const struct dataset_child *child, uint64_t place)
 {
-	struct dirent *record = (void *)(listing->bytes + listing->used);
-	size_t head = offsetof(struct dirent, d_name);
-	size_t len = (head + child->name_len + 1 + 7) & ~(size_t)7;
+	char *at = listing->bytes + listing->used;
+	struct dirent *record = (void *)at;
+	size_t head =
+		listing->old ? offsetof(struct dirent, d_type) : offsetof(struct dirent, d_name);
+	size_t len = (head + child->name_len + 1 + listing->old + 7) & ~(size_t)7;
 
 	if (listing->used + len > listing->room)
 		return false;
@@ -25,8 +29,9 @@ static bool add_record(struct listing *listing, const struct dataset_child *chil
 		call_number(listing->call, tree_ino(listing->call->answers->tree, child->inode));
 	record->d_off = (off_t)place + 1;
 	record->d_reclen = (unsigned short)len;
-	record->d_type = (unsigned char)IFTODT(tree_type(child->kind));
-	memcpy(listing->bytes + listing->used + head, child->name, child->name_len);
+	memcpy(at + head, child->name, child->name_len);
+	at[listing->old ? len - 1 : offsetof(struct dirent, d_type)] =
+		(char)IFTODT(tree_type(child->kind));
 	listing->used += len;
 	return true;
 }
@@ -56,6 +61,7 @@ int64_t answer_getdents(struct call *call)
 		return r ? r : PASS;
 	mount_count(call->answers->mount, REQUEST_READDIR);
 	listing.call = call;
+	listing.old = call->row->fixed;
 	listing.room = min((size_t)(unsigned)call_rest(call, 1), sizeof(listing.bytes));
 	listing.used = 0;
 	return cursors_list(call->answers->cursors, &call->answers->listener, call->asked,

@@ -46,11 +46,6 @@ int64_t refuse_execution(struct call *call)
 	return refuse(call, -EACCES);
 }
 
-int64_t refuse_old_listing(struct call *call)
-{
-	return refuse(call, -ENOSYS);
-}
-
 int64_t refuse_watch(struct call *call)
 {
 	return refuse_file(call, -EOPNOTSUPP);

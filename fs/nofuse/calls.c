@@ -20,7 +20,8 @@
 #define GIVEN	     (INT64_MAX - 1) /* a descriptor was the answer */
 #define STATFS_MAGIC 0x65735546	     /* as of a mount by FUSE */
 #define STATFS_VALID 0x0020	     /* the flags are */
-#define STATS_GROWTH 64		/* bytes that the stats may grow between two calls of getxattr(2) */
+#define STATS_GROWTH 64 /* bytes that the stats may grow between two calls of getxattr(2) */
+#define ACCESS_LIST  "system.posix_acl_"
 #define TRIES	     100	/* in a second */
 #define NULL_PATH    0x40000000 /* fixed: NULL means the descriptor */
 #define UNNAMED	     (O_TMPFILE & ~O_DIRECTORY)
@@ -73,6 +74,8 @@ int64_t call_find_path(const struct call *call, int fd, int path, enum follow fo
 	int from = fd == NO ? AT_FDCWD : (int)call_argument(call, fd), r = 0;
 	char text[PATH_MAX] = "";
 
+	if (path == NO && from == AT_FDCWD)
+		return PASS; /* no descriptor */
 	if (path != NO && call_argument(call, path))
 		r = job_read_text(call->pid, call_argument(call, path), text, sizeof(text));
 	if (r == -ERANGE)
@@ -85,7 +88,7 @@ int64_t call_find_path(const struct call *call, int fd, int path, enum follow fo
 	    (call->row->fixed & NULL_PATH && !call_argument(call, path)))
 		*ret = resolve_open(&call->answers->resolver, call->pid, from);
 	else
-		ret->error = -ENOENT; /* as the kernel will say */
+		ret->error = call_argument(call, path) ? -ENOENT : -EFAULT; /* as the kernel */
 	return ret->inside ? ret->error : PASS;
 }
 
@@ -383,7 +386,7 @@ static int64_t answer_access(struct call *call)
 		return r;
 	if (mode & ~(R_OK | W_OK | X_OK))
 		return PASS;
-	if (mode & X_OK && entry_of(call).kind == FORMAT_FILE)
+	if (mode & X_OK && tree_type(entry_of(call).kind) == S_IFREG)
 		return -EACCES; /* as execve(2) */
 	return mode & W_OK ? -EROFS : check_access(call, call->to.entry, mode);
 }
@@ -470,11 +473,16 @@ static int64_t answer_getxattr(struct call *call)
 	if (r)
 		return r;
 	mount_count(call->answers->mount, REQUEST_GETXATTR);
-	if (job_read_text(call->pid, call_rest(call, 0), name, sizeof(name)) < 0)
-		return -EFAULT;
+	r = job_read_text(call->pid, call_rest(call, 0), name, sizeof(name));
+	if (r < 0 || !*name)
+		return r < 0 && r != -ERANGE ? -EFAULT : -ERANGE;
 	if (call->to.entry == call->answers->tree->root && strcmp(name, STATS_NAME) == 0)
 		return give_stats(call);
-	return strncmp(name, "system.", 7) == 0 ? -EOPNOTSUPP : -ENODATA;
+	/* For a link, the kernel itself says that it has no such list. */
+	return entry_of(call).kind == FORMAT_SYMLINK &&
+			       strncmp(name, ACCESS_LIST, strlen(ACCESS_LIST)) == 0
+		       ? -EOPNOTSUPP
+		       : -ENODATA;
 }
 
 static int64_t answer_listxattr(struct call *call)

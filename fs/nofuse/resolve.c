@@ -462,7 +462,7 @@ static struct resolved resolve_relative(struct walk *walk, int fd)
 		return failed(-errno);
 	if (at < 0) {
 		from = resolve_open(walk->resolver, walk->pid, fd);
-		from.error = -ENOTDIR;
+		from.error = from.inside ? -ENOTDIR : 0;
 		return from;
 	}
 	leave(walk, at);

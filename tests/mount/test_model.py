@@ -119,6 +119,17 @@ def plain_tree(folder, make):
 # --- runs -------------------------------------------------------------------------------------
 
 
+def shrunk(numbers, fails):
+    """Those of the numbers that cannot be left out, so that it still fails."""
+    size = len(numbers)
+    while size > 1:
+        size = -(-size // 2)
+        for at in range(0, len(numbers), size)[::-1]:
+            fewer = numbers[:at] + numbers[at + size:]
+            numbers = fewer if fewer and fails(fewer) else numbers
+    return numbers
+
+
 class Model:
     """Runs of the model on one tree and one mount."""
 
@@ -155,12 +166,7 @@ class Model:
         def only(numbers):
             return [*alone, "-k", ",".join(map(str, numbers))]
 
-        kept, size = list(range(last + 1)), last + 1
-        while size > 1:
-            size = -(-size // 2)
-            for at in range(0, len(kept), size)[::-1]:
-                fewer = kept[:at] + kept[at + size:]
-                kept = fewer if fewer and self.run(*only(fewer)) else kept
+        kept = shrunk(list(range(last + 1)), lambda fewer: self.run(*only(fewer)))
         return f"{only(kept)}\n{self.run(*only(kept), '-v')}"
 
     def hold(self, operations):

@@ -302,8 +302,8 @@ static int64_t read_how(const struct call *call, struct how *ret)
 	return 0;
 }
 
-/* Where a path is to stay within a folder, the kernel sees to it for what is not of the pack; for
- * what could be, programs have another way. */
+/* Where a path is to stay within a folder, the kernel sees to it where it leads nowhere near the
+ * pack; else, programs have another way. */
 static int64_t answer_open_how(struct call *call)
 {
 	const struct resolver *resolver = &call->answers->resolver;
@@ -319,7 +319,7 @@ static int64_t answer_open_how(struct call *call)
 		return resolve_is_above(resolver, call->pid, (int)call_argument(call, 0)) ? -ENOSYS
 											  : PASS;
 	r = call_find(call, FOLLOW_ALWAYS);
-	return r == PASS ? PASS : -ENOSYS;
+	return r == PASS && !call->to.crossed ? PASS : -ENOSYS;
 }
 
 /* --- attributes ------------------------------------------------------------------------------ */

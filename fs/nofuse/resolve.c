@@ -149,7 +149,7 @@ static void leave(struct walk *walk, int at)
 static void enter(struct walk *walk, uint32_t entry)
 {
 	leave(walk, -1);
-	walk->inside = true;
+	walk->inside = walk->ret.crossed = true;
 	walk->entry = entry;
 }
 

@@ -27,6 +27,7 @@ struct resolved {
 	/* Whether it is of the pack. If not, the kernel knows what the path means, but for an open
 	 * file of the pack that is named by its link in /proc, which is not followed. */
 	bool inside, by_link;
+	bool crossed;	 /* the path leads through a folder of the pack, or begins in one */
 	int error;	 /* inside: 0, or why there is no entry, -ENOENT, -ENOTDIR and so on */
 	uint32_t entry;	 /* inside without error, or by_link */
 	bool above;	 /* error: only the last name is wrong, in a folder of the pack */

@@ -38,7 +38,7 @@
 #define ROOM	  (1 << 17) /* bytes of an argument in memory */
 #define LINE	  (4 * ROOM)
 #define PAGE	  4096
-#define GONE	  20   /* seconds: who has not answered then never will */
+#define GONE	  60   /* seconds: who has not answered then never will */
 #define SOCKET	  60   /* what is sent comes out at the next number */
 #define FILLED	  0xee /* buffers before the call */
 

@@ -15,6 +15,7 @@ STAT, STATX, STATFS, LONGEST = 144, 256, 120, 1 << 16  # bytes
 NOWHERE = 1, -4096  # addresses
 SHARE_FOLDER, SHARE_FILES = 0x200, 0x400  # of unshare(2)
 RESTART = 0x10000000
+ACCESS_LIST = b"system.posix_acl_access"
 
 
 class Step(NamedTuple):
@@ -163,7 +164,7 @@ class Chance:
 
     def attribute(self):
         usual = self.one(b"user.new", b"trusted.new", b"security.new", b"system.new", b"new",
-                         b"system.posix_acl_access", b"system.posix_acl_default")
+                         ACCESS_LIST, b"system.posix_acl_default")
         return self.often(usual, b"", b"user." + b"n" * 251)
 
     def times(self, size, *special):
@@ -272,8 +273,8 @@ CALLS = [
     at_path("faccessat", 4, usually((0, 1, 2, 3, 4, 5, 6, 7), 8)),
     at_path("faccessat2", 4, usually((0, 1, 2, 4, 6), 8),
             flags((NOFOLLOW, EMPTY_PATH, EACCESS), (FOLLOW, 1 << 20))),
-    of_path("readlink", 4, buffer(4096), usually((4096, 10), 0)),
-    at_path("readlinkat", 4, buffer(4096), usually((4096, 10), 0, -1)),
+    of_path("readlink", 4, buffer(4096), usually((4096, 3), 0)),
+    at_path("readlinkat", 4, buffer(4096), usually((4096, 3), 0, -1)),
     of_path("statfs", 2, buffer(STATFS)), of_fd("fstatfs", 2, buffer(STATFS)),
     of_path("getxattr", 1, Chance.attribute, room(100)),
     of_path("lgetxattr", 1, Chance.attribute, room(100)),
@@ -407,9 +408,11 @@ def bind(c, who):
 
 
 def watch(c, who):
+    """What it then tells is another matter."""
     slot = c.slot()
     return Step([Call(who, f"inotify_init1={slot}", (os.O_NONBLOCK,)),
-                 Call(who, "inotify_add_watch", (slot, c.path(who), c.one(0x100, 0xfff)))])
+                 Call(who, "inotify_add_watch", (slot, c.path(who), c.one(0x100, 0xfff))),
+                 Call(who, "close", (slot,))])
 
 
 def begin_caller(c, who):

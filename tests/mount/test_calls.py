@@ -20,6 +20,8 @@ import calls
 import callers
 import foldfs
 import trees
+from callers import Bytes, Out
+from calls import TOP
 from foldfs import ROOT, SOMEBODY, is_root, needs
 from test_model import plain_tree, shrunk
 from test_nofuse import listeners  # noqa: F401  (a fixture)
@@ -36,6 +38,7 @@ FIELDS = {"x86_64": ("QQQIII4xQq16x16xqQ", "dev ino nlink mode uid gid rdev size
 STATX = ("=I12xIIIH2xQQ64xqI4xIIII",
          "mask nlink uid gid mode ino size mtime mtime_ns rmajor rminor major minor")
 STATFS = ("qqQ16xQ16xqqq", "type bsize blocks files namelen frsize flags")
+FORGOTTEN = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NOATIME | os.O_DIRECT  # by F_GETFL
 PROC = os.stat("/proc").st_dev
 BEGAN = time.time()
 
@@ -105,7 +108,7 @@ def digest(side, call, answer):
     if name in ("readlink", "readlinkat", "getcwd"):
         return text_told(given[0][:value].rstrip(b"\0"))
     if name == "fcntl" and call.arguments[1] == 3:
-        return value & ~(os.O_DIRECTORY | os.O_NOFOLLOW)
+        return value & ~FORGOTTEN
     if name in ("name_to_handle_at", "handler"):
         return "done"
     return value, given
@@ -217,10 +220,31 @@ def hold(world, paths, seed, *options):
         pytest.fail("\n".join([*made, last[1]]))
 
 
-@pytest.mark.parametrize("seed, user", [(1, 0), (2, SOMEBODY)])
+@pytest.mark.parametrize("seed, user", [(1, 0), (2, 0), (3, SOMEBODY), (4, SOMEBODY)])
 def test_a_job_gets_the_answers_of_a_mount(seed, user, place, sanitizer_reports):
     with world(place, user, sanitizer_reports) as (made, paths):
         hold(made, paths, int(os.environ.get("FOLDFS_SEED", seed)))
+
+
+def test_what_differed_once_differs_no_more(place, sanitizer_reports):
+    """Random calls rarely come upon it."""
+    with world(place, 0, sanitizer_reports) as (made, paths):
+        chance = calls.Chance(random.Random(0), made.arena, paths)
+        found = [calls.Step([callers.Call(0, name, arguments)]) for name, arguments in [
+            ("chdir", (chance.top,)),
+            ("lgetxattr", (b"links/target", calls.ACCESS_LIST, Out(9), 9)),
+            ("lgetxattr", (b"links/up", calls.ACCESS_LIST, Out(9), 9)),
+            ("getxattr", (b"links/target", b"", Out(9), 9)),
+            ("getxattr", (b"links/target", b"user." + b"n" * 251, Out(9), 9)),
+            ("faccessat", (TOP, b"links/target", os.X_OK)),
+            ("faccessat", (TOP, b"links/another name", os.X_OK)),
+            ("fstat", (calls.CWD, Out(calls.STAT))), ("fchmod", (calls.CWD, 0o700)),
+            ("linkat", (TOP, b"links/target", TOP, 0, 0)),
+            ("renameat", (33, b"links", TOP, b"new")), ("renameat", (0, b"links", TOP, b"new")),
+            ("openat2=13", (TOP, b"../../other/file", Bytes(bytes(16) + b"\1" + bytes(7)), 24)),
+            ("getdents", (TOP, Out(4096), 4096)),
+        ]]
+        assert said(made, [calls.begin(chance, 0), *found]) is None
 
 
 @pytest.mark.slow

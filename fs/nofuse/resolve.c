@@ -458,11 +458,12 @@ static struct resolved resolve_relative(struct walk *walk, int fd)
 	}
 	job_name(walk->pid, fd, base);
 	at = open(base, FOLDER);
-	if (at < 0 && job_is_short(-errno))
-		return failed(-errno);
-	if (at < 0) {
+	r = at < 0 ? -errno : 0;
+	if (job_is_short(r))
+		return failed(r);
+	if (r) {
 		from = resolve_open(walk->resolver, walk->pid, fd);
-		from.error = from.inside ? -ENOTDIR : 0;
+		from.error = r == -ENOENT ? -EBADF : r;
 		return from;
 	}
 	leave(walk, at);

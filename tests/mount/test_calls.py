@@ -87,8 +87,9 @@ def names_told(data, name_at):
 
 
 def text_told(text):
-    """Without the numbers of processes and sockets."""
-    return re.sub(rb"^\d+(?=$|/)|(?<=/proc/)\d+|(?<=/task/)\d+|\[\d+\]", b"N", text)
+    """Without the numbers of processes and sockets, and without names in a folder whose files have
+    several: an open file is shown by the first one."""
+    return re.sub(rb"^\d+(?=$|/)|(?<=/proc/)\d+|(?<=/task/)\d+|\[\d+\]|(?<=/links/).+", b"N", text)
 
 
 def digest(side, call, answer):

@@ -103,7 +103,6 @@ struct create {
 
 /* The options that apply if none is given. */
 struct create_options create_options_default(void);
-
 extern const struct opt_command create_command;
 
 /* Checks the options together, and fills in what follows from them. Returns EXIT_DONE, or

@@ -21,6 +21,7 @@ pytestmark = needs("torchvision")
 
 @pytest.mark.parametrize("title", [
     "ImageFolder", "A dataset of your own",
+    pytest.param("fastai", marks=needs("fastai")),
     pytest.param("Lightning", marks=needs("lightning")),
     pytest.param("Accelerate", marks=needs("accelerate")),
     pytest.param("Datasets of Hugging Face", marks=needs("datasets")),

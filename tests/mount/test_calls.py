@@ -50,11 +50,12 @@ def unpacked(form, data):
 
 def told_of(side, st):
     """Which file it is, and what must be the same of it. The size of a folder is the filesystem's
-    own, and so are times of what was changed just now; all in /proc changes."""
+    own, and so are times of sockets, and of what was changed just now; all in /proc changes."""
     if st["dev"] == PROC:
         return "proc", st["mode"]
     size = None if stat.S_ISDIR(st["mode"]) else st["size"]
-    mtime = (st["mtime"], st["mtime_ns"]) if abs(st["mtime"] - BEGAN) > 86400 else None
+    mtime = (st["mtime"], st["mtime_ns"]) if abs(st["mtime"] - BEGAN) > 86400 and \
+        not stat.S_ISSOCK(st["mode"]) else None
     return (side.identify(st["dev"], st["ino"]), st["mode"], st["nlink"], st["uid"], st["gid"],
             st["rdev"], size, mtime)
 

@@ -254,7 +254,8 @@ int foreign_tree_prefix(struct foreign_tree *tree)
 {
 	const char *path = tree->source->path, *slash = strrchr(path, '/');
 	const char *base = slash ? slash + 1 : path;
-	bool nameless = strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0;
+	bool nameless = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0 ||
+			strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0;
 	size_t len = nameless ? 0 : made_names_stem(base, strlen(base));
 	size_t cut = (size_t)sub_sat(len, STEM_MAX);
 

@@ -608,7 +608,8 @@ TEST_OF(scan, samples_become_classes)
 		       "note left out, as neither image nor class: 1 members\n"
 		       "note left out, as of no sample: 1 members\n"
 		       "note left out, as named __NAME__: 1 members\n"
-		       "note without a .cls member: 2 images\n");
+		       "note 2 of 4 samples have no class, as .cls is one, and are in the folders "
+		       "of their keys, or in images\n");
 }
 
 TEST_OF(scan, a_layout_may_be_asked_for)
@@ -624,7 +625,9 @@ TEST_OF(scan, a_layout_may_be_asked_for)
 	add_file(tar, "x.jpg", "photo");
 	add_end(tar);
 	scan->settings.layout = FOREIGN_CLASSES;
-	scan_expect(scan, "file images/x.jpg: photo\nnote without a .cls member: 1 images\n");
+	scan_expect(scan,
+		    "file images/x.jpg: photo\nnote 1 of 1 samples have no class, as .cls is one, "
+		    "and are in the folders of their keys, or in images\n");
 }
 
 static void expect_bad_class(struct scan *scan, const char *class, const char *sentence)

@@ -93,20 +93,24 @@ TEST_OF(f, test_the_list_beside_it_has_paths)
 	assert_string_equal(fixture_file(f, 3), "0004/train-00000003.bin five");
 }
 
-TEST_OF(f, test_what_has_no_image_or_is_in_parts_is_left_out)
+/* The magic number at a multiple of 4 is that of the next part's frame. */
+TEST_OF(f, test_what_is_in_parts_is_one_and_what_has_no_image_is_left_out)
 {
 	SCOPE(buf_release) struct buf file = BUF_INIT;
+	SCOPE(buf_release) struct buf image = BUF_INIT;
 
-	put_image(&file, 2, 1, 0, "");
-	put_frame(&file, 1, "begin", 5);
-	put_frame(&file, 2, "middle", 6);
-	put_frame(&file, 3, "end", 3);
+	put_image(&image, 0, 1, 0, "begin...middle..end");
+	put_image(&file, 0, 1, 0, "");
+	put_frame(&file, 1, image.data + 8, 24 + 8);
+	put_frame(&file, 2, image.data + 8 + 32, 8);
+	put_frame(&file, 3, image.data + 8 + 40, 3);
 	put_image(&file, 0, 1, 1, "one");
 	assert_done(scan(f, &file));
-	assert_int_equal(tree_count(&f->tree), 1);
-	assert_string_equal(fixture_file(f, 0), "0001/train-00000002.bin one");
-	assert_string_equal(fixture_note(f, 0), "1 records in several parts are left out");
-	assert_string_equal(fixture_note(f, 1), "1 records without an image are left out");
+	assert_int_equal(tree_count(&f->tree), 2);
+	assert_string_equal(fixture_file(f, 0), "0001/train-00000001.bin ");
+	assert_int_equal(tree_rows(&f->tree)[0].size, strlen("begin...MAGCmiddle..MAGCend"));
+	assert_string_equal(fixture_file(f, 1), "0001/train-00000002.bin one");
+	assert_string_equal(fixture_note(f, 0), "1 records without an image are left out");
 }
 
 TEST_OF(f, test_refusals_name_the_record)

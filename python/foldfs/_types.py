@@ -66,6 +66,7 @@ class PackOptions(ReadOptions, total=False):
     force: bool
     resume: bool
     anyway: bool
+    duplicates: Duplicates
     since: Words
     since_checksum: bool
     shard_size: Size

@@ -86,8 +86,8 @@ class Gate:
                 self.answer(unique, *self.reply(opcode, node, request[IN_HEADER.size:]))
 
     def holds(self, opcode, request):
-        at, = struct.unpack_from("Q", request, IN_HEADER.size + 8)
-        return opcode != READ or at in self.held
+        return opcode != READ or struct.unpack_from("Q", request, IN_HEADER.size + 8)[0] in \
+            self.held
 
     def answer_later(self, opcode, unique, node, request):
         self.opened.wait(PATIENCE)  # a test that waits for itself comes to an end

@@ -655,7 +655,8 @@ def test_a_user_without_a_name_runs_a_command(small, own_point, device_for_users
 def test_what_fusermount_says_is_passed_on(small, own_point, device_for_users):
     os.chown(own_point, foldfs.NAMELESS, foldfs.NAMELESS)
     said = refused(small[1], own_point, prefix=as_user(foldfs.NAMELESS))
-    assert said == (f"foldfs: {own_point}: cannot mount: fusermount3: could not determine username")
+    assert f"foldfs: {own_point}: fusermount3 serves users with a name only" in said
+    assert "(fusermount3: could not determine username)" in said
     assert not is_mounted(own_point)
 
 

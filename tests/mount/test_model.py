@@ -104,13 +104,13 @@ def make_tree(chance, root):
 
 
 @contextlib.contextmanager
-def plain_tree(folder, make):
-    """What `make` makes in a folder, on a filesystem that becomes read-only then."""
+def plain_tree(folder, make, options="ro,nosuid,nodev"):
+    """What `make` makes in a folder, on a filesystem that then becomes one of these options."""
     folder.mkdir()
     run("mount", "-t", "tmpfs", "-o", "nosuid,nodev", "none", folder)
     try:
         make(folder)
-        run("mount", "-o", "remount,ro,nosuid,nodev", folder)
+        run("mount", "-o", f"remount,{options}", folder)
         yield folder
     finally:
         foldfs.detach(folder)
@@ -216,7 +216,8 @@ def hold_without_fuse(seed, place, point, operations):
     chance = random.Random(seed)
     folder = place / str(seed)
     folder.mkdir()
-    with plain_tree(folder / "plain", lambda root: make_tree(chance, root)) as plain:
+    with plain_tree(folder / "plain", lambda root: make_tree(chance, root),
+                    "ro,nosuid,nodev,noexec") as plain:
         words = [*mount_options(chance), "--cache=pool"]
         before = [foldfs.FOLDFS, "--no-fuse", "-q", *words, packed(chance, plain, folder), point,
                   "--"]

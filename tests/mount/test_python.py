@@ -35,7 +35,8 @@ def runtime(place):
     path = place / "runtime"
     path.mkdir(mode=0o700)
     yield path
-    assert os.listdir(path) == []
+    # A killed multiprocessing leaves folders of its own.
+    assert [name for name in os.listdir(path) if not name.startswith("pymp-")] == []
 
 
 @pytest.fixture

@@ -409,5 +409,5 @@ def test_extract_says_why_it_ends_whatever_else_it_has_said(place):
     (place / "out").chmod(0o777)
     done = run(*as_user(NAMELESS), "prlimit", "--nproc=1", FOLDPACK, "extract", packed,
                place / "out", status=1)
-    assert f"out/d/e: {os.strerror(errno.EACCES)}\n" in done.err
+    assert f"out/d/e: mkdirat: {os.strerror(errno.EACCES)}\n" in done.err
     assert f"{packed}: cannot start threads: {os.strerror(errno.EAGAIN)}; allow more" in done.err

@@ -104,22 +104,6 @@ static void say_reads(const struct foreign_tree *tree, const struct foreign_form
 		settings->notice(line.data);
 }
 
-/* An option that can say nothing to the format. */
-static int check_options(const struct foreign_settings *settings,
-			 const struct foreign_format *format, struct err *err)
-{
-	const char *key = foreign_asked_key(settings);
-
-	if (key && !format->fields)
-		return err_set(err, -EINVAL, "'%s' chooses a field of a record, and %s has none",
-			       key, format->name);
-	if (settings->layout != FOREIGN_AUTO && !format->layouts &&
-	    !(format->archive && settings->layout == FOREIGN_TREE))
-		return err_set(err, -EINVAL, "'--layout=%s' is for tars, and this is %s",
-			       foreign_layout_names[settings->layout], format->name);
-	return 0;
-}
-
 /* A key that no record has. */
 static int check_keys(const struct foreign_tree *tree, struct err *err)
 {
@@ -145,7 +129,8 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 	if (r >= 0 && format->lmdb && !tree->source->walker)
 		r = err_set(err, -EINVAL, "not an LMDB file, as those of %s are", format->name);
 	if (r >= 0 && format->name)
-		r = check_options(tree->source->settings, format, err);
+		r = foreign_settings_check(tree->source->settings, format->takes, format->name,
+					   err);
 	if (r >= 0) {
 		say_reads(tree, format);
 		r = foreign_check_named(tree->source, format->scan(tree->source, tree, err), err);

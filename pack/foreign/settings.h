@@ -107,6 +107,21 @@ static inline bool foreign_asked(const struct foreign_settings *settings)
 	       settings->label_key || settings->name_key;
 }
 
+/* Which options say something to a format. */
+enum {
+	FOREIGN_TAKES_IMAGE_KEY = 1 << 0,
+	FOREIGN_TAKES_LABEL_KEY = 1 << 1,
+	FOREIGN_TAKES_NAME_KEY = 1 << 2,
+	FOREIGN_TAKES_KEYS = (1 << 3) - 1,
+	FOREIGN_TAKES_TREE = 1 << 3, /* as --layout */
+	FOREIGN_TAKES_CLASSES = 1 << 4,
+};
+
+/* `takes`: bits of these. Returns 0; or -EINVAL with a sentence: an option was given that says
+ * nothing to the format. */
+int foreign_settings_check(const struct foreign_settings *settings, unsigned takes,
+			   const char *format, struct err *err);
+
 /* The first option that chooses a field of a record; NULL: none was given. */
 static inline const char *foreign_asked_key(const struct foreign_settings *settings)
 {

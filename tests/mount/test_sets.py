@@ -14,7 +14,7 @@ from foreign import make_lmdb, shown
 from formats import parquet, tfrecord
 from labelled import (
     JPEG, MOUNTED, images, number, write_folder2lmdb, write_parquet, write_recordio, write_tfds,
-    write_webdataset)
+    write_torch, write_webdataset)
 
 pytest_plugins = ["hub"]
 pytestmark = pytest.mark.plain  # many packs
@@ -94,6 +94,17 @@ def samples_of(labels):
             for part in labels]
 
 
+def set_and_whole(place, write, kind):
+    """A set of files, and one file of all their records: each with the options that it needs."""
+    labels, names = SETS[kind]
+    parts = samples_of(labels)
+    whole = place / "whole"
+    whole.mkdir()
+    path, listed = write(whole, [sample for part in parts for sample in part], names)
+    word, options = set_of(write, place, parts, names)
+    return (word, *options), (path, *listed)
+
+
 def write_text_only(place, samples, names):
     """A label beside a text: whether it counts from 0 or 1, the records show."""
     return tfrecord.write(place / "x.tfrecord", [
@@ -106,14 +117,9 @@ def write_text_only(place, samples, names):
 @pytest.mark.parametrize("write", [*MOUNTED, write_text_only],
                          ids=lambda write: write.__name__[6:])
 def test_a_set_has_the_classes_of_one_file_of_all_its_records(place, write, kind):
-    labels, names = SETS[kind]
-    parts = samples_of(labels)
-    whole = place / "whole"
-    whole.mkdir()
-    path, listed = write(whole, [sample for part in parts for sample in part], names)
-    word, options = set_of(write, place, parts, names)
-    assert classes(word, place, *options)[0] == classes(path, whole, *listed)[0]
-    assert exported(word, place, *options) == exported(path, whole, *listed)
+    (word, *options), (path, *listed) = set_and_whole(place, write, kind)
+    assert classes(word, place, *options)[0] == classes(path, path.parent, *listed)[0]
+    assert exported(word, place, *options) == exported(path, path.parent, *listed)
 
 
 @pytest.mark.parametrize("option", ["--class-folders=numbers", "--class-folders=names",
@@ -123,13 +129,8 @@ def test_a_set_has_the_classes_of_one_file_of_all_its_records(place, write, kind
 @pytest.mark.parametrize("write", [write_parquet, write_text_only],
                          ids=lambda write: write.__name__[6:])
 def test_so_it_is_with_options_of_classes(place, write, kind, option):
-    labels, names = SETS[kind]
-    parts = samples_of(labels)
-    whole = place / "whole"
-    whole.mkdir()
-    path, _ = write(whole, [sample for part in parts for sample in part], names)
-    word, _ = set_of(write, place, parts, names)
-    assert classes(word, place, option)[0] == classes(path, whole, option)[0]
+    (word, *_), (path, *_) = set_and_whole(place, write, kind)
+    assert classes(word, place, option)[0] == classes(path, path.parent, option)[0]
 
 
 def test_a_mount_shows_what_a_pack_of_the_set_has(place, mount):
@@ -407,6 +408,16 @@ def test_a_key_that_no_record_has_is_refused(place, write, option):
     path, _ = write(place, images([0, 1]), None)
     said = run(FOLDPACK, "list", f"--{option}-key=nonesuch", path, status=None)
     assert said.returncode == 1 and ("nonesuch" in said.err or "it is none" in said.err), said.err
+
+
+def test_folders_are_cut_off_what_a_script_reads(place):
+    """--strip-components means the tree of members, and is no --layout that a .pth has not."""
+    path, _ = write_torch(place, images([0, 1]), None)
+    run(FOLDPACK, "create", "--strip-components=1", path, place / "p.pack")
+    assert not any("/" in line for line in run(FOLDPACK, "list", place / "p.pack").out.split())
+    path, _ = write_tfds(place, images([0, 1]), None)
+    said = run(FOLDPACK, "create", "--strip-components=1", path, place / "t.pack", status=2).err
+    assert "'--strip-components' is for tars and zips only" in said
 
 
 @pytest.mark.parametrize("layout", ["tree", "classes"])

@@ -23,9 +23,10 @@ static int probe_tar(struct foreign_source *source)
 
 static int scan_tar(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
 {
-	int layout = source->settings->layout, r = layout == FOREIGN_CLASSES;
+	const struct foreign_settings *settings = source->settings;
+	int r = settings->layout == FOREIGN_CLASSES;
 
-	if (layout == FOREIGN_AUTO)
+	if (settings->layout == FOREIGN_AUTO && !settings->strip)
 		r = webdataset_has_classes(source, err);
 	if (r < 0)
 		return r;
@@ -34,7 +35,7 @@ static int scan_tar(struct foreign_source *source, struct foreign_tree *tree, st
 
 const struct foreign_format tar_format = {
 	.name = "tar",
-	.layouts = true,
+	.takes = FOREIGN_TAKES_TREE | FOREIGN_TAKES_CLASSES,
 	.archive = true,
 	.streamed = true,
 	.probe = probe_tar,

@@ -22,6 +22,7 @@ struct tar_tree {
 	struct buf held_text; /* their paths and targets */
 	struct buf held_pieces;
 	uint64_t behind; /* bytes behind the end */
+	bool looks;	 /* for samples of WebDataset, as nobody asked for the tree */
 	struct webdataset_look look;
 	uint64_t classed; /* samples of WebDataset with a class */
 };
@@ -351,7 +352,7 @@ static int scan_members(struct tar_tree *t, uint64_t at, uint64_t end, struct er
 	int r;
 
 	while ((r = tar_members_next(&members, &member, err)) == 0) {
-		r = t->nested ? 0 : webdataset_look(&t->look, &member);
+		r = t->nested || !t->looks ? 0 : webdataset_look(&t->look, &member);
 		t->classed += r == 1;
 		if (r >= 0)
 			r = what_nested(t, &member);
@@ -373,16 +374,18 @@ int tar_note_behind(struct foreign_tree *tree, uint64_t bytes)
 
 int tar_tree_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
 {
+	const struct foreign_settings *settings = source->settings;
 	SCOPE(tar_tree_release)
 	struct tar_tree t = {.source = source,
-			     .archive = {.tree = tree, .settings = source->settings}};
+			     .looks = settings->layout == FOREIGN_AUTO && !settings->strip,
+			     .archive = {.tree = tree, .settings = settings}};
 	int r = scan_members(&t, 0, source->size, err);
 
 	if (r < 0)
-		r = archive_broken(source->settings, r, err);
+		r = archive_broken(settings, r, err);
 	if (r == 0)
 		r = archive_note(&t.archive);
-	if (r == 0 && source->settings->layout == FOREIGN_AUTO)
+	if (r == 0)
 		r = foreign_tree_note_count(
 			tree, t.classed,
 			"%" PRIu64

@@ -111,6 +111,7 @@ static int scan_zip(struct foreign_source *source, struct foreign_tree *tree, st
 
 const struct foreign_format zip_format = {
 	.name = "zip",
+	.takes = FOREIGN_TAKES_TREE,
 	.archive = true,
 	.probe = zip_probe,
 	.scan = scan_zip,

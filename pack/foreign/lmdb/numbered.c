@@ -398,7 +398,7 @@ static int scan_labelled(struct foreign_source *source, struct foreign_tree *tre
 
 const struct foreign_format folder2lmdb_format = {
 	.name = "folder2lmdb",
-	.fields = true,
+	.takes = FOREIGN_TAKES_KEYS,
 	.lmdb = true,
 	.probe = folder2lmdb_probe,
 	.scan = scan_labelled,
@@ -406,7 +406,7 @@ const struct foreign_format folder2lmdb_format = {
 
 const struct foreign_format tensorpack_format = {
 	.name = "tensorpack",
-	.fields = true,
+	.takes = FOREIGN_TAKES_KEYS,
 	.lmdb = true,
 	.probe = tensorpack_probe,
 	.scan = scan_labelled,

@@ -122,8 +122,6 @@ static int read_fields(struct foreign_source *source, unsigned count, struct ffc
 	if (source->settings->label_key && header->label < 0)
 		return err_set(err, -EINVAL, "no field of integers called %s in it",
 			       source->settings->label_key);
-	if (source->settings->name_key)
-		return err_set(err, -EINVAL, "'--name-key': no field of a .beton is a name");
 	header->others = count - 1u - (header->label >= 0);
 	header->sample = (uint32_t)((end + align - 1) & ~(uint64_t)(align - 1));
 	return 0;
@@ -278,7 +276,7 @@ static int scan_ffcv(struct foreign_source *source, struct foreign_tree *tree, s
 
 const struct foreign_format ffcv_format = {
 	.name = "ffcv",
-	.fields = true,
+	.takes = FOREIGN_TAKES_IMAGE_KEY | FOREIGN_TAKES_LABEL_KEY,
 	.probe = ffcv_header_probe,
 	.scan = scan_ffcv,
 };

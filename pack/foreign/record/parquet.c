@@ -242,8 +242,7 @@ static int find_images(struct scan *scan, char image[static NAME], struct err *e
 	if (found < 0 && !scan->source->settings->image_key) {
 		found = find_only(scan, &second);
 		if (found >= 0)
-			snprintf(image, NAME, "%.*s", (int)strlen(leaves[found].name) - 6,
-				 leaves[found].name);
+			image_of(scan, &leaves[found], image);
 	}
 	if (second >= 0)
 		return err_set(err, -EOPNOTSUPP,
@@ -496,7 +495,7 @@ static int parquet_scan(struct foreign_source *source, struct foreign_tree *tree
 
 const struct foreign_format parquet_format = {
 	.name = "parquet",
-	.fields = true,
+	.takes = FOREIGN_TAKES_KEYS,
 	.streamed = true,
 	.probe = parquet_footer_probe,
 	.scan = parquet_scan,

@@ -272,7 +272,7 @@ static int tfrecord_scan(struct foreign_source *source, struct foreign_tree *tre
 
 const struct foreign_format tfrecord_format = {
 	.name = "tfrecord",
-	.fields = true,
+	.takes = FOREIGN_TAKES_KEYS,
 	.streamed = true,
 	.probe = tfrecord_probe,
 	.scan = tfrecord_scan,

@@ -79,17 +79,13 @@ static int open_by_script(struct create *create, struct decompressed *d, const c
 {
 	struct foreign_settings *foreign = &create->options.common.foreign;
 	const struct foreign_settings asked = *foreign;
-	bool fields = strcmp(name, "torch") == 0;
+	unsigned fields =
+		strcmp(name, "torch") == 0 ? FOREIGN_TAKES_IMAGE_KEY | FOREIGN_TAKES_LABEL_KEY : 0;
 	SCOPE(script_release) struct script script = SCRIPT_INIT;
 	int r;
 
-	if (asked.name_key || (!fields && foreign_asked_key(&asked)))
-		return log_fail(EXIT_USAGE, "%s: '%s' chooses a field of a record, and %s has none",
-				create->source, fields ? "--name-key" : foreign_asked_key(&asked),
-				name);
-	if (asked.layout != FOREIGN_AUTO)
-		return log_fail(EXIT_USAGE, "%s: '--layout' is for tars, and this is %s",
-				create->source, name);
+	if (foreign_settings_check(foreign, fields, name, err) < 0)
+		return log_fail(EXIT_USAGE, "%s: %s", create->source, err->text);
 	r = script_begin(&script, name, create->source, foreign, err);
 	if (r < 0)
 		return cmd_status(create->source, r, err);
@@ -294,8 +290,6 @@ int create_open_source(struct create *create)
 	if (create_flaws_new(create) < 0)
 		return log_fail(EXIT_FAILED, "%s: %s", create->source, strerror(ENOMEM));
 	foreign->strip = (unsigned)create->options.strip;
-	if (foreign->strip && foreign->layout == FOREIGN_AUTO)
-		foreign->layout = FOREIGN_TREE;
 	foreign->watch = &create->flaws->watch;
 	decompressed_begin(&decompressed, create->pack, foreign);
 	r = open_any_source(create, &decompressed);

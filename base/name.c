@@ -30,6 +30,17 @@ size_t name_query(const char *name)
 	return name_scheme(name) && !is_key ? strcspn(name, "?#") : strlen(name);
 }
 
+size_t name_common_folder(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t len = 0;
+
+	while (len < a_len && len < b_len && a[len] == b[len])
+		len++;
+	while (len && a[len - 1] != '/')
+		len--;
+	return len;
+}
+
 bool name_is_index(const char *name)
 {
 	size_t len = strlen(name), end = strlen(NAME_INDEX);

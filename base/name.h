@@ -13,6 +13,9 @@ bool name_has_scheme(const char *name, const char *scheme);
  * of s3:// and gs://, and the paths of hf://, have any characters. */
 size_t name_query(const char *name);
 
+/* Bytes of the folder, with its slash, that is in front of both, whose first ones are given. */
+size_t name_common_folder(const char *a, size_t a_len, const char *b, size_t b_len);
+
 /* Whether it is that of an index file, which patterns leave out: it is found with its file. */
 #define NAME_INDEX ".foldfs-index"
 bool name_is_index(const char *name);

@@ -113,15 +113,8 @@ static size_t folder_of_all(const struct made *made, size_t count)
 {
 	size_t len = made[0].base;
 
-	for (size_t i = 1; i < count; i++) {
-		size_t same = 0;
-
-		while (same < min(len, made[i].base) && made[i].name[same] == made[0].name[same])
-			same++;
-		len = same;
-		while (len && made[0].name[len - 1] != '/')
-			len--;
-	}
+	for (size_t i = 1; i < count; i++)
+		len = name_common_folder(made[0].name, len, made[i].name, made[i].base);
 	return len;
 }
 

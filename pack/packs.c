@@ -370,15 +370,21 @@ static int refuse_lone(const struct opening *o, size_t delta)
 	return refuse_delta(o, delta, r, &why);
 }
 
+static struct dataset_merge_params merge_params(const struct opening *o,
+						const struct dataset_pack *packs)
+{
+	return (struct dataset_merge_params){.packs = packs,
+					     .duplicates =
+						     (enum merge_duplicates)o->params->duplicates,
+					     .duplicates_hint = o->params->duplicates_hint,
+					     .notice = o->params->notice};
+}
+
 /* Its base is one dataset from now on, which the caller owns. */
 static int take_base(struct opening *o, size_t delta, struct dataset **ret)
 {
 	SCOPE_FREE struct dataset_pack *packs = calloc(delta + 1, sizeof(*packs));
-	struct dataset_merge_params params = {.packs = packs,
-					      .duplicates =
-						      (enum merge_duplicates)o->params->duplicates,
-					      .duplicates_hint = o->params->duplicates_hint,
-					      .notice = o->params->notice};
+	struct dataset_merge_params params = merge_params(o, packs);
 	int r;
 
 	if (!packs)
@@ -461,15 +467,11 @@ void packs_label_release(struct packs_label *label)
 
 static int merge_opened(struct opening *o, struct dataset **ret)
 {
-	struct dataset_merge_params params = {.packs = o->packs,
-					      .duplicates =
-						      (enum merge_duplicates)o->params->duplicates,
-					      .duplicates_hint = o->params->duplicates_hint,
-					      .notice = o->params->notice,
-					      .select = BUF_ITEMS(&o->select, const char *const),
-					      .select_count = BUF_COUNT(&o->select, const char *)};
+	struct dataset_merge_params params = merge_params(o, o->packs);
 	int r = 0;
 
+	params.select = BUF_ITEMS(&o->select, const char *const);
+	params.select_count = BUF_COUNT(&o->select, const char *);
 	for (size_t i = 0; i < o->names->count; i++)
 		if (o->packs[i].dataset)
 			o->packs[params.count++] = o->packs[i];

@@ -152,16 +152,8 @@ static size_t common_folder(const struct file *files, size_t count)
 {
 	size_t len = count ? files[0].base : 0;
 
-	for (size_t i = 1; i < count; i++) {
-		size_t same = 0;
-
-		while (same < len && same < files[i].base &&
-		       files[i].name[same] == files[0].name[same])
-			same++;
-		len = same;
-		while (len && files[0].name[len - 1] != '/')
-			len--;
-	}
+	for (size_t i = 1; i < count; i++)
+		len = name_common_folder(files[0].name, len, files[i].name, files[i].base);
 	return len;
 }
 

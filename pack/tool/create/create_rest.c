@@ -304,8 +304,8 @@ static int say_no_image(struct create *create, const struct seen *files)
 static int name_junk(struct create *create)
 {
 	const struct builder *builder = create->builder;
-	struct seen junk = {0}, ours = {0}, containers = {0}, others = {0};
-	uint64_t folders = 0, files = 0, images = create->counts.images;
+	struct seen junk = {0}, ours = {0}, containers = {0}, files = {0};
+	uint64_t folders = 0, images = create->counts.images;
 	int r;
 
 	for (uint32_t id = 1; id < create->import->entries; id++) {
@@ -320,21 +320,21 @@ static int name_junk(struct create *create)
 		builder_name(builder, id, name);
 		text = (struct foreign_text){name, strlen(name)};
 		is_junk = foreign_text_is_junk(text, folder);
-		files += file;
 		folders += folder && is_junk;
 		see(&junk, id, is_junk);
 		see(&ours, id, !folder && is_our_remnant(text));
 		see(&containers, id, file && is_container(text));
-		see(&others, id, file);
+		see(&files, id, file);
 		images += file && image_is_named(name, text.len);
 	}
 	r = junk.count ? say_junk(create, &junk, folders) : 0;
-	if (r == 0 && containers.count && (containers.count > files - containers.count || !images))
+	if (r == 0 && containers.count &&
+	    (containers.count > files.count - containers.count || !images))
 		r = say_kind(create, &containers, " as the file that it is", "container",
 			     "as SOURCE, such a file, or several by a pattern, is packed as the "
 			     "images in it");
-	else if (r == 0 && others.count && !images)
-		r = say_no_image(create, &others);
+	else if (r == 0 && files.count && !images)
+		r = say_no_image(create, &files);
 	if (r == 0 && ours.count)
 		r = say_kind(
 			create, &ours,

@@ -170,6 +170,21 @@ static void begin_reading(struct world *w)
 	assert_done(batch_ahead_new(w->pack.dataset, w->files, w->count, &w->ahead));
 }
 
+static void begin_all(struct world *w)
+{
+	begin_reading(w);
+	for (size_t i = 0; i < w->count; i++)
+		batch_ahead_begin(w->ahead, i);
+}
+
+/* Returns when so many have been under way at once. */
+static void wait_for_requests(const struct world *w, unsigned count)
+{
+	SCOPE_LOCK(&w->far->lock);
+	while (w->far->most < count)
+		pthread_cond_wait(&w->far->changed, &w->far->lock);
+}
+
 static uint64_t size_of(const struct world *w, size_t number)
 {
 	return dataset_entry(w->pack.dataset, w->files[number]).size;
@@ -197,9 +212,7 @@ TEST_OF(w, neighbours_come_by_one_request)
 {
 	add_files(w, 40, 3000);
 	open_far(w);
-	begin_reading(w);
-	for (size_t i = 0; i < w->count; i++)
-		batch_ahead_begin(w->ahead, i);
+	begin_all(w);
 	for (size_t i = w->count; i-- > 0;)
 		expect_right(w, i);
 	assert_int_equal(w->far->reads, 1);
@@ -222,12 +235,9 @@ TEST_OF(w, several_requests_are_under_way_before_anybody_reads)
 	add_files(w, 12, MIB);
 	open_far(w);
 	w->far->held = true;
-	begin_reading(w);
-	for (size_t i = 0; i < w->count; i++)
-		batch_ahead_begin(w->ahead, i);
+	begin_all(w);
+	wait_for_requests(w, 3);
 	pthread_mutex_lock(&w->far->lock);
-	while (w->far->most < 3)
-		pthread_cond_wait(&w->far->changed, &w->far->lock);
 	w->far->held = false;
 	pthread_cond_broadcast(&w->far->changed);
 	pthread_mutex_unlock(&w->far->lock);
@@ -278,9 +288,7 @@ TEST_OF(w, what_is_near_is_read_file_by_file)
 	add_files(w, 10, 3000);
 	open_far(w);
 	w->far->is_near = true;
-	begin_reading(w);
-	for (size_t i = 0; i < w->count; i++)
-		batch_ahead_begin(w->ahead, i);
+	begin_all(w);
 	for (size_t i = 0; i < w->count; i++)
 		expect_right(w, i);
 	assert_int_equal(w->far->reads, 10);
@@ -293,9 +301,7 @@ TEST_OF(w, a_request_that_fails_is_an_error_of_its_files_alone)
 	w->far->bad =
 		dataset_extent(w->pack.dataset, dataset_first_extent(w->pack.dataset, w->files[1]))
 			.offset;
-	begin_reading(w);
-	for (size_t i = 0; i < w->count; i++)
-		batch_ahead_begin(w->ahead, i);
+	begin_all(w);
 	assert_int_equal(batch_ahead_read(w->ahead, 1, w->buf), -EIO);
 	expect_right(w, 7);
 }
@@ -307,9 +313,7 @@ TEST_OF(w, what_does_not_match_its_checksum_is_read_once_more)
 	w->far->flip =
 		dataset_extent(w->pack.dataset, dataset_first_extent(w->pack.dataset, w->files[2]))
 			.offset;
-	begin_reading(w);
-	for (size_t i = 0; i < w->count; i++)
-		batch_ahead_begin(w->ahead, i);
+	begin_all(w);
 	for (size_t i = 0; i < w->count; i++)
 		expect_right(w, i);
 	assert_int_equal(w->far->reads, 2);
@@ -337,9 +341,7 @@ TEST_OF(w, damage_is_an_error)
 	extent =
 		dataset_extent(w->pack.dataset, dataset_first_extent(w->pack.dataset, w->files[2]));
 	turn_bit(&w->pack, extent.offset);
-	begin_reading(w);
-	for (size_t i = 0; i < w->count; i++)
-		batch_ahead_begin(w->ahead, i);
+	begin_all(w);
 	expect_right(w, 1);
 	assert_int_equal(batch_ahead_read(w->ahead, 2, w->buf), -EBADMSG);
 }
@@ -349,13 +351,8 @@ TEST_OF(w, what_is_under_way_can_be_given_up)
 	add_files(w, 12, MIB);
 	open_far(w);
 	w->far->held = true;
-	begin_reading(w);
-	for (size_t i = 0; i < w->count; i++)
-		batch_ahead_begin(w->ahead, i);
-	pthread_mutex_lock(&w->far->lock);
-	while (w->far->most < 2)
-		pthread_cond_wait(&w->far->changed, &w->far->lock);
-	pthread_mutex_unlock(&w->far->lock);
+	begin_all(w);
+	wait_for_requests(w, 2);
 	batch_ahead_free(w->ahead);
 	w->ahead = NULL;
 	assert_int_equal(w->far->under_way, 0);
@@ -379,9 +376,7 @@ TEST_OF(w, many_threads_read)
 
 	add_files(w, 500, 3000);
 	open_far(w);
-	begin_reading(w);
-	for (size_t i = 0; i < w->count; i++)
-		batch_ahead_begin(w->ahead, i);
+	begin_all(w);
 	for (unsigned i = 0; i < 8; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, read_some, w), 0);
 	for (unsigned i = 0; i < 8; i++)

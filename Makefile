@@ -442,7 +442,8 @@ run-fuzz: $(fuzzers) $(B)/foldpack
 
 $(B)/tests/fuzz/fuzz_requests.o: override CPPFLAGS += $(FUSE_CFLAGS)
 $(B)/fuzz/fuzz_requests: LIBS = $(FUSE_LIBS)
-$(B)/fuzz/fuzz_requests: $(call objects,$(filter-out %/main.c %/session.c,$(fs_src)))
+$(B)/fuzz/fuzz_requests: $(call objects,$(filter-out \
+    %/main.c %/session.c %/version.c fs/nofuse/%,$(fs_src)))
 $(B)/fuzz/fuzz_options: $(call objects,fs/options.c)
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call objects,$(filter-out tests/fuzz/fuzz_%,$(fuzz_src))) $(libs)
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ \

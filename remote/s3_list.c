@@ -58,15 +58,16 @@ static int take_listed_keys(struct listing *keys, const char *body, struct err *
 
 	if (r == 1)
 		r = 0;
-	for (const char *at = body; r == 0 && (at = strstr(at, "<Key>")); at++) {
+	for (const char *at = body; r == 0 && (at = strchr(at, '<')); at++) {
 		SCOPE_FREE char *key = NULL;
 
+		if (strncmp(at, "<Key>", 5) != 0)
+			continue;
 		r = answer_xml(at, "Key", &key);
-		if (r == 0) {
-			if (encoded)
-				decode_key(key);
+		if (r == 0 && encoded)
+			decode_key(key);
+		if (r == 0)
 			r = listing_take(keys, key, err);
-		}
 	}
 	return r;
 }

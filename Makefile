@@ -111,7 +111,8 @@ libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/liblists.a $(B)
              $(B)/libremote.a $(B)/libbase.a
 
 # What foldpack runs in a python3, from beside it.
-sources   := $(patsubst python/foldfs/%,$(B)/%,$(wildcard python/foldfs/sources/*.py))
+scripts   := $(patsubst python/foldfs/%,$(B)/%,$(wildcard python/foldfs/sources/*.py \
+             python/foldfs/tools/*.py))
 # What processes of a job load: of no C library, and never sanitized.
 preload   := $(B)/foldfs-preload.so
 # Whoever hands on static programs hands on libraries.
@@ -123,9 +124,9 @@ systems  := bullseye focal aarch64 kernel nfs
 .PHONY: check-cluster run-check-cluster check-containers run-check-containers
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
-all: $(programs) $(sources) $(preload) $$(completions)
+all: $(programs) $(scripts) $(preload) $$(completions)
 
-$(sources): $(B)/%: python/foldfs/%
+$(scripts): $(B)/%: python/foldfs/%
 	$(Q)mkdir -p $(@D) && cp $< $@
 
 preload_objects := $(patsubst %.c,$(B)/%.o,$(wildcard fs/nofuse/preload/*.c))
@@ -452,7 +453,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call objects,$(filter-out tests/fuzz/fuzz_%,$
 # --- install ----------------------------------------------------------------------------------
 prefix  := $(DESTDIR)$(PREFIX)
 bindir  := $(prefix)/bin
-sourcedir := $(prefix)/share/foldfs/sources
+sharedir := $(prefix)/share/foldfs
 preloaddir := $(prefix)/lib/foldfs
 mandir  := $(prefix)/share/man
 docdir  := $(prefix)/share/doc/foldfs
@@ -471,7 +472,7 @@ wheel: static
 .PHONY: install uninstall clean
 install: all $(licenses)
 	install -D -t $(bindir) $(programs)
-	install -D -m 644 -t $(sourcedir) $(sources)
+	for s in $(scripts:$(B)/%=%); do install -D -m 644 $(B)/$$s $(sharedir)/$$s; done
 	install -D -m 644 -t $(preloaddir) $(preload)
 	for n in 1 5 7; do install -D -m 644 -t $(mandir)/man$$n man/*.$$n; done
 	install -D -m 644 -t $(docdir) README.md NEWS LICENSE
@@ -489,7 +490,7 @@ uninstall:
 		$(addprefix $(bashdir)/,$(names)) $(names:%=$(fishdir)/%.fish) \
 		$(patsubst packaging/systemd/%,$(unitdir)/%,$(wildcard packaging/systemd/*.service)) \
 		$(foreach n,1 5 7,$(patsubst man/%,$(mandir)/man$(n)/%,$(wildcard man/*.$(n))))
-	rm -rf $(docdir) $(sourcedir:/sources=) $(preloaddir)
+	rm -rf $(docdir) $(sharedir) $(preloaddir)
 
 include packaging/packages.mk
 

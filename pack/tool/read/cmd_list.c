@@ -3,10 +3,9 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/utf8.h"
-#include "pack/image_kind.h"
 #include "pack/tool/cli/cmd.h"
+#include "pack/tool/read/listing.h"
 #include "pack/tool/read/subtree.h"
-#include "pack/tool/read/summary.h"
 #include <inttypes.h>
 
 struct settings {
@@ -48,11 +47,6 @@ static void list_release(struct list *list)
 	buf_release(&list->line);
 }
 
-static bool is_file(const struct dataset_entry *entry)
-{
-	return format_is_file(entry->kind) || entry->kind == FORMAT_HARDLINK;
-}
-
 #define TEXT_MODE 11 /* "-rw-r--r--" and its NUL */
 
 /* As ls -l shows it. Returns buf. */
@@ -78,57 +72,18 @@ static const char *text_mode(enum format_kind kind, mode_t mode, char buf[static
 	return buf;
 }
 
-static const char *text_kind(enum format_kind kind)
-{
-	switch (kind) {
-	case FORMAT_DIRECTORY:
-		return "directory";
-	case FORMAT_SYMLINK:
-		return "symlink";
-	case FORMAT_HARDLINK:
-		return "hardlink";
-	default:
-		return "file";
-	}
-}
-
 /* Everything except directories that are not empty. */
 static bool is_listed(const struct dataset_entry *entry)
 {
 	return entry->kind != FORMAT_DIRECTORY || entry->children == 0;
 }
 
-/* What the index has of an entry besides its place. */
-struct facts {
-	struct dataset_attr attr;
-	struct dataset_image image;
-	char checksum[17]; /* "-": it has no bytes */
-};
-
-static int find_facts(struct list *list, uint32_t number, const struct dataset_entry *entry,
-		      struct facts *ret)
-{
-	uint64_t checksum;
-	int r = dataset_attr(list->dataset, number, &ret->attr);
-
-	ret->image = (struct dataset_image){0};
-	snprintf(ret->checksum, sizeof(ret->checksum), "-");
-	if (r < 0 || !is_file(entry))
-		return r;
-	r = dataset_image(list->dataset, entry->inode, &ret->image);
-	if (r == 0)
-		r = summary_checksum(list->dataset, number, &checksum);
-	if (r == 0)
-		snprintf(ret->checksum, sizeof(ret->checksum), "%016" PRIx64, checksum);
-	return r == -ENODATA ? 0 : r;
-}
-
 /* "-rw-r--r--       112300   500x375   0123456789abcdef  " */
 static int add_details(struct list *list, uint32_t number, const struct dataset_entry *entry)
 {
 	char mode[TEXT_MODE], pixels[32] = "-";
-	struct facts facts;
-	int r = find_facts(list, number, entry, &facts);
+	struct listing_facts facts;
+	int r = listing_facts(list->dataset, number, LISTING_PARTS, &facts);
 
 	if (r < 0)
 		return r;
@@ -154,6 +109,9 @@ static int list_plain(struct list *list, uint32_t number, const struct dataset_e
 	const char *target;
 	size_t len;
 
+	list->path.len = 0;
+	if (r == 0)
+		r = dataset_path(list->dataset, number, &list->path);
 	if (r < 0)
 		return r;
 	add_shown(list, list->path.data, list->path.len);
@@ -167,52 +125,13 @@ static int list_plain(struct list *list, uint32_t number, const struct dataset_e
 	return buf_add(&list->line, list->settings.nul ? "" : "\n", 1);
 }
 
-static int add_link_fields(struct list *list, struct json *json, uint32_t number,
-			   const struct dataset_entry *entry)
-{
-	SCOPE(buf_release) struct buf first = BUF_INIT;
-	const char *target;
-	size_t len;
-	int r = 0;
-
-	if (entry->kind == FORMAT_SYMLINK) {
-		target = dataset_target(list->dataset, number, &len);
-		json_bytes(json, "target", target, len);
-	} else if (entry->kind == FORMAT_HARDLINK) {
-		r = dataset_path(list->dataset, entry->inode, &first);
-		if (r == 0)
-			json_bytes(json, "link_to", first.data, first.len);
-	} else if (entry->kind == FORMAT_ALIAS) {
-		r = dataset_path(list->dataset, entry->holder, &first);
-		if (r == 0)
-			json_bytes(json, "same_as", first.data, first.len);
-	}
-	return r;
-}
-
-static int list_json(struct list *list, uint32_t number, const struct dataset_entry *entry)
+static int list_json(struct list *list, uint32_t number)
 {
 	struct json json = json_begin(&list->line);
-	struct facts facts;
-	char mode[8];
-	int r = find_facts(list, number, entry, &facts);
+	int r;
 
-	if (r < 0)
-		return r;
-	snprintf(mode, sizeof(mode), "%04o", facts.attr.mode & 07777);
 	json_object(&json, NULL);
-	json_bytes(&json, "path", list->path.data, list->path.len);
-	json_string(&json, "type", text_kind(entry->kind));
-	json_u64(&json, "size", entry->kind == FORMAT_DIRECTORY ? 0 : entry->size);
-	json_string(&json, "mode", mode);
-	json_i64(&json, "mtime", facts.attr.mtime.tv_sec);
-	json_u64(&json, "mtime_nsec", (uint64_t)facts.attr.mtime.tv_nsec);
-	json_u64(&json, "width", facts.image.width);
-	json_u64(&json, "height", facts.image.height);
-	json_string(&json, "kind", image_kind(facts.image.kind)->name);
-	if (is_file(entry))
-		json_string(&json, "checksum", facts.checksum);
-	r = add_link_fields(list, &json, number, entry);
+	r = listing_json(list->dataset, number, LISTING_PARTS, &json);
 	json_end(&json);
 	return r < 0 ? r : buf_add(&list->line, "\n", 1);
 }
@@ -221,12 +140,8 @@ static int list_entry(struct list *list, uint32_t number, const struct dataset_e
 {
 	int r;
 
-	list->path.len = 0;
 	list->line.len = 0;
-	r = dataset_path(list->dataset, number, &list->path);
-	if (r == 0)
-		r = list->settings.json ? list_json(list, number, entry)
-					: list_plain(list, number, entry);
+	r = list->settings.json ? list_json(list, number) : list_plain(list, number, entry);
 	if (r == 0)
 		fwrite(list->line.data, 1, list->line.len, stdout);
 	return r;
@@ -266,8 +181,7 @@ int cmd_list(int argc, char **argv)
 	if (r == EXIT_DONE)
 		r = subtree_new(args[0], list.dataset, args + 1, &subtree);
 	if (r == EXIT_DONE && (list.settings.detailed || list.settings.json))
-		r = cmd_load(args[0], list.dataset,
-			     DATASET_ATTRS | DATASET_IMAGES | DATASET_CHECKSUMS);
+		r = cmd_load(args[0], list.dataset, LISTING_PARTS);
 	list.terminal = isatty(STDOUT_FILENO) && !list.settings.nul;
 	if (r == EXIT_DONE)
 		r = list_all(&list, args[0], &subtree);

@@ -1,0 +1,456 @@
+#include "pack/tool/read/serve.h"
+
+#include "base/beside.h"
+#include "base/crc32c.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/name.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/labels.h"
+#include "pack/tool/read/listing.h"
+#include "pack/tool/read/summary.h"
+#include "pack/tool/work/batch_ahead.h"
+#include "pack/tool/work/interrupt.h"
+#include "pack/tool/work/pipeline.h"
+#include "pack/tool/work/progress.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <xxhash.h>
+
+#define INSIDE	     (64 * MIB) /* bytes of files at once */
+#define INSIDE_COUNT 1024	/* files at once */
+#define PIPE	     ((int)MIB)
+#define TREE_PIECE   (64 * KIB)
+
+struct server {
+	const struct serve *serve;
+	struct dataset *dataset;
+	int asks, answers;
+};
+
+/* A file on its way. */
+struct piece {
+	size_t number;
+	struct serve_answer answer;
+	void *data;
+};
+
+struct stream {
+	struct server *server;
+	struct serve_files asked;
+	struct serve_file *files;
+	uint32_t *entries; /* of these */
+	struct batch_ahead *ahead;
+	struct piece ring[INSIDE_COUNT];
+	size_t next; /* file to be put in */
+	struct progress progress;
+};
+
+/* --- the tree --------------------------------------------------------------------------------- */
+
+static int add_labels(const struct dataset *dataset, struct json *json)
+{
+	SCOPE(labels_release) struct labels labels = {0};
+	int r = labels_add_dataset(&labels, dataset, "");
+
+	labels_sort(&labels);
+	json_array(json, "labels");
+	for (size_t i = 0; i < labels_count(&labels); i++) {
+		const struct label *row = labels_row(&labels, i);
+
+		json_array(json, NULL);
+		json_i64(json, NULL, row->label);
+		json_bytes(json, NULL, labels_folder(&labels, i), row->len);
+		json_end(json);
+	}
+	json_end(json);
+	return r;
+}
+
+static int add_splits(const struct dataset *dataset, struct json *json)
+{
+	SCOPE(classes_release) struct classes classes = {0};
+	int r = classes_new(dataset, &classes);
+
+	json_array(json, "splits");
+	for (uint32_t i = 0; classes.split && i < classes.split_count; i++)
+		json_bytes(json, NULL, classes.splits[i].name, classes.splits[i].name_len);
+	json_end(json);
+	return r;
+}
+
+static int add_summary(struct dataset *dataset, struct json *json)
+{
+	SCOPE(summary_release) struct summary summary = {0};
+	int r = summary_new(dataset, &summary);
+
+	if (r < 0)
+		return r;
+	json_object(json, "info");
+	summary_json(dataset_info(dataset), &summary, true, json);
+	json_end(json);
+	return 0;
+}
+
+static int add_head(const struct server *server, const struct serve_open *asked, struct buf *to)
+{
+	struct json json = json_begin(to);
+	int r;
+
+	json_object(&json, NULL);
+	json_u64(&json, "left_out", dataset_left_out(server->dataset));
+	json_bool(&json, "unchecked", dataset_is_unchecked(server->dataset));
+	r = add_labels(server->dataset, &json);
+	if (r == 0)
+		r = add_splits(server->dataset, &json);
+	if (r == 0 && asked->parts & SERVE_SUMMARY)
+		r = add_summary(server->dataset, &json);
+	json_end(&json);
+	return r < 0 ? r : buf_adds(to, "\n");
+}
+
+/* An empty file has no place. */
+static int add_rank(const struct dataset *dataset, uint32_t entry, const struct serve_open *asked,
+		    struct json *json)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r;
+
+	if (asked->rank == SERVE_PLACE) {
+		if (dataset_entry(dataset, entry).size)
+			json_u64(json, "rank",
+				 dataset_extent(dataset, dataset_first_extent(dataset, entry))
+					 .offset);
+		return 0;
+	}
+	r = dataset_path(dataset, entry, &path);
+	if (r == 0)
+		json_u64(json, "rank", XXH3_64bits_withSeed(path.data, path.len, asked->seed));
+	return r;
+}
+
+static int add_entry(struct dataset *dataset, uint32_t number, const struct serve_open *asked,
+		     struct buf *to)
+{
+	const struct dataset_entry entry = dataset_entry(dataset, number);
+	struct json json = json_begin(to);
+	int r;
+
+	if (entry.kind == FORMAT_DIRECTORY && entry.children)
+		return 0;
+	json_object(&json, NULL);
+	json_u64(&json, "number", number);
+	r = listing_json(dataset, number, asked->parts, &json);
+	if (r == 0 && asked->rank && (format_is_file(entry.kind) || entry.kind == FORMAT_HARDLINK))
+		r = add_rank(dataset, number, asked, &json);
+	json_end(&json);
+	return r < 0 ? r : buf_adds(to, "\n");
+}
+
+/* -EPIPE: the script has ended. */
+static int send_tree(struct server *server, const struct serve_open *asked)
+{
+	SCOPE(buf_release) struct buf lines = BUF_INIT;
+	int r = add_head(server, asked, &lines);
+
+	for (uint32_t i = 1; r == 0 && i < dataset_entries(server->dataset); i++) {
+		r = add_entry(server->dataset, i, asked, &lines);
+		if (r == 0 && lines.len >= TREE_PIECE) {
+			r = io_write_full(server->answers, lines.data, lines.len);
+			lines.len = 0;
+		}
+	}
+	if (r == 0)
+		r = buf_adds(&lines, "\n");
+	return r < 0 ? r : io_write_full(server->answers, lines.data, lines.len);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static uint64_t file_size(const struct stream *stream, size_t number)
+{
+	return dataset_entry(stream->server->dataset, stream->entries[number]).size;
+}
+
+static int read_piece(const struct stream *stream, struct piece *piece)
+{
+	uint64_t size = file_size(stream, piece->number);
+	int r;
+
+	piece->data = malloc(size + 1);
+	if (!piece->data)
+		return -ENOMEM;
+	r = batch_ahead_read(stream->ahead, piece->number, piece->data);
+	if (r < 0)
+		return r;
+	piece->answer.size = size;
+	if (stream->asked.checksum)
+		piece->answer.crc = crc32c_on(stream->files[piece->number].crc, piece->data, size);
+	return 0;
+}
+
+static void stream_work(void *context, unsigned worker, void *item)
+{
+	struct piece *piece = item;
+
+	(void)worker;
+	piece->answer.error = interrupt_pending() ? -EINTR : read_piece(context, piece);
+}
+
+static void drop_piece(void *context, void *item)
+{
+	struct piece *piece = item;
+
+	(void)context;
+	free(piece->data);
+	piece->data = NULL;
+}
+
+static void put_pieces(struct stream *stream, struct pipeline *pipeline)
+{
+	while (stream->next < stream->asked.count &&
+	       pipeline_has_room(pipeline, file_size(stream, stream->next))) {
+		struct piece *piece = &stream->ring[stream->next % INSIDE_COUNT];
+
+		*piece = (struct piece){.number = stream->next++};
+		batch_ahead_begin(stream->ahead, piece->number);
+		pipeline_put(pipeline, piece, file_size(stream, piece->number));
+	}
+}
+
+static int send_piece(struct stream *stream, struct piece *piece)
+{
+	const struct iovec parts[] = {{&piece->answer, sizeof(piece->answer)},
+				      {piece->data, piece->answer.size}};
+	int r = io_write_parts(stream->server->answers, parts, 2);
+
+	progress_add(&stream->progress, 1, piece->answer.size);
+	drop_piece(NULL, piece);
+	return r < 0 || !interrupt_pending() ? r : -EINTR;
+}
+
+static int send_pieces(struct stream *stream)
+{
+	const struct pipeline_params params = {.workers = stream->server->serve->jobs,
+					       .slots = INSIDE_COUNT,
+					       .bytes = INSIDE,
+					       .work = stream_work,
+					       .drop = drop_piece,
+					       .context = stream};
+	struct pipeline *pipeline;
+	struct piece *piece;
+	int r = pipeline_new(&params, &pipeline);
+
+	while (r == 0) {
+		put_pieces(stream, pipeline);
+		piece = pipeline_take(pipeline);
+		if (!piece)
+			break;
+		r = send_piece(stream, piece);
+	}
+	pipeline_free(pipeline);
+	return r;
+}
+
+static void release_stream(struct stream *stream)
+{
+	batch_ahead_free(stream->ahead);
+	free(stream->entries);
+	free(stream->files);
+}
+
+/* 0, 1 where nothing more is asked, or -errno. */
+static int read_asked(int fd, void *ret, size_t len)
+{
+	ssize_t n = io_read(fd, ret, len);
+
+	return n < 0 ? (int)n : (size_t)n < len;
+}
+
+static int take_files(struct stream *stream)
+{
+	const struct server *server = stream->server;
+	int r = read_asked(server->asks, &stream->asked, sizeof(stream->asked));
+	size_t count = stream->asked.count;
+
+	if (r != 0)
+		return r;
+	stream->files = calloc(count + 1, sizeof(*stream->files));
+	stream->entries = calloc(count + 1, sizeof(*stream->entries));
+	if (!stream->files || !stream->entries)
+		return -ENOMEM;
+	r = read_asked(server->asks, stream->files, count * sizeof(*stream->files));
+	progress_begin(&stream->progress, server->serve->doing,
+		       cmd_progress(server->serve->common));
+	stream->progress.files_total = count;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		stream->entries[i] = stream->files[i].entry;
+		stream->progress.bytes_total += file_size(stream, i);
+	}
+	return r;
+}
+
+/* The same. */
+static int send_files(struct server *server)
+{
+	SCOPE(release_stream) struct stream stream = {.server = server};
+	const struct serve_answer end = {0};
+	int r = take_files(&stream);
+
+	if (r != 0)
+		return r;
+	r = batch_ahead_new(server->dataset, stream.entries, stream.asked.count, &stream.ahead);
+	interrupt_catch();
+	if (r == 0)
+		r = send_pieces(&stream);
+	progress_end(&stream.progress);
+	interrupt_let();
+	return r < 0 ? r : io_write_full(server->answers, &end, sizeof(end));
+}
+
+/* --- the two processes ------------------------------------------------------------------------ */
+
+/* In the child. */
+static int answer_all(struct server *server, char *word)
+{
+	struct serve_open asked;
+	int r = read_asked(server->asks, &asked, sizeof(asked));
+
+	if (r != 0)
+		return r > 0 ? EXIT_DONE : cmd_status(word, r, NULL);
+	r = cmd_open(word, server->serve->common, &server->dataset);
+	if (r == EXIT_DONE)
+		r = cmd_load(word, server->dataset, asked.parts & LISTING_PARTS);
+	if (r != EXIT_DONE)
+		return r;
+	r = send_tree(server, &asked);
+	while (r == 0)
+		r = send_files(server);
+	dataset_free(server->dataset);
+	return r > 0 || r == -EPIPE || r == -EINTR ? EXIT_DONE : cmd_status(word, r, NULL);
+}
+
+/* The script alone gets what a terminal sends, and then ends this. */
+static void begin_child(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* Begins to serve a pack, and tells the script of it. *ret_child: in the child, which then has
+ * served. Returns its status there, else 0 or -errno. */
+static int serve_pack(const struct serve *serve, char *word, struct json *json, bool *ret_child)
+{
+	SCOPE_FREE char *shown = name_shown(word);
+	int asks[2], answers[2];
+	pid_t child;
+
+	if (!shown)
+		return -ENOMEM;
+	if (pipe2(asks, O_CLOEXEC) < 0 || pipe2(answers, O_CLOEXEC) < 0)
+		return -errno;
+	(void)fcntl(answers[1], F_SETPIPE_SZ, PIPE);
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (child == 0) {
+		begin_child();
+		close(asks[1]);
+		close(answers[0]);
+		*ret_child = true;
+		return answer_all(
+			&(struct server){.serve = serve, .asks = asks[0], .answers = answers[1]},
+			word);
+	}
+	close(asks[0]);
+	close(answers[1]);
+	fcntl(asks[1], F_SETFD, 0);
+	fcntl(answers[0], F_SETFD, 0);
+	json_array(json, NULL);
+	json_string(json, NULL, shown);
+	json_i64(json, NULL, child);
+	json_i64(json, NULL, answers[0]);
+	json_i64(json, NULL, asks[1]);
+	json_end(json);
+	return 0;
+}
+
+static void add_option(void *context, const char *name, const char *value)
+{
+	json_string(context, name, value ? value : "");
+}
+
+static void add_words(const struct serve *serve, struct json *json)
+{
+	const struct cmd_common *common = serve->common;
+
+	json_string(json, "command", serve->command->name);
+	json_u64(json, "level",
+		 common->quiet		 ? LOG_LEVEL_QUIET
+		 : common->verbose	 ? LOG_LEVEL_VERBOSE
+		 : common->progress_json ? LOG_LEVEL_WARNINGS
+					 : LOG_LEVEL_NORMAL);
+	json_object(json, "options");
+	opt_given(serve->command->table, serve->settings, serve->defaults, add_option, json);
+	json_end(json);
+	json_array(json, "words");
+	for (size_t i = 0; serve->words[i]; i++) {
+		SCOPE_FREE char *shown = name_shown(serve->words[i]);
+
+		json_string(json, NULL, shown ? shown : "");
+	}
+	json_end(json);
+}
+
+/* Signals wait until the script can end by them without a word. */
+static int become_script(const char *path, const char *told)
+{
+	const char *named = getenv("FOLDFS_PYTHON"), *python = named && *named ? named : "python3";
+	/* Names are UTF-8 in any locale. What Python warns of is nothing to the user. */
+	const char *const argv[] = {python, "-B", "-X", "utf8", "-W", "ignore", path, told, NULL};
+	sigset_t blocked;
+
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGINT);
+	sigaddset(&blocked, SIGTERM);
+	sigaddset(&blocked, SIGHUP);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
+	unsetenv("PYTHONSAFEPATH"); /* the script loads one that lies beside it */
+	execvp(python, (char *const *)argv);
+	return log_fail(EXIT_FAILED,
+			"Python, which this command needs, does not start: %s: %s; install "
+			"python3, or let FOLDFS_PYTHON name one",
+			python, strerror(errno));
+}
+
+int serve_run(const struct serve *serve)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT, name = BUF_INIT, told = BUF_INIT;
+	struct json json = json_begin(&told);
+	bool child = false;
+	int r = buf_addf(&name, "%s.py", serve->script);
+
+	if (r == 0)
+		r = beside_find("tools/", "../share/foldfs/tools/", name.data, &path);
+	if (r < 0)
+		return log_fail(EXIT_FAILED, "%s: %s: it is not installed beside foldpack",
+				name.data ? name.data : serve->script, strerror(-r));
+	json_object(&json, NULL);
+	add_words(serve, &json);
+	json_array(&json, "packs");
+	for (size_t i = 0; r == 0 && !child && i < serve->packs; i++)
+		r = serve_pack(serve, serve->words[serve->first + i], &json, &child);
+	if (child)
+		return r;
+	json_end(&json);
+	json_end(&json);
+	if (r == 0)
+		r = buf_adds(&told, "");
+	return r < 0 ? cmd_status(NULL, r, NULL) : become_script(path.data, told.data);
+}

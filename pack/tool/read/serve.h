@@ -1,0 +1,60 @@
+/* A command whose work a script does: python/foldfs/tools/. This process becomes the python3 that
+ * FOLDFS_PYTHON names, or the one in PATH; a child of it opens each pack, and answers what the
+ * script asks by two pipes. tools/pack.py is the other end, and says what there is to ask.
+ *
+ *	script -> struct serve_open                       -> the tree: lines of JSON
+ *	script -> struct serve_files, struct serve_file.. -> struct serve_answer and the bytes, of
+ *	                                                     each file in order; then an empty one
+ *
+ * Where the script ends, the child does. What opening a pack fails with, the child says, and ends
+ * with that status. */
+#pragma once
+
+#include "pack/tool/cli/cmd.h"
+
+struct serve {
+	const char *script; /* "export" */
+	const char *doing;  /* "exporting": what its progress is called */
+	const struct opt_command *command;
+	/* The script is told which options differ from the defaults, but those of `common`. */
+	const void *settings, *defaults;
+	const struct cmd_common *common;
+	char **words;	     /* NULL-ended; it is told these, without secrets; */
+	size_t first, packs; /* words[first] and so on are opened */
+	unsigned jobs;	     /* threads that read */
+};
+
+/* What else than parts of the index (enum dataset_part) is sent. */
+#define SERVE_SUMMARY 8 /* what `foldpack info --json -v` says */
+
+/* What files are ranked by. */
+enum serve_rank {
+	SERVE_UNRANKED,
+	SERVE_PLACE, /* where their bytes lie in the pack */
+	SERVE_HASH,  /* the XXH3-64 of their paths under a seed */
+};
+
+struct serve_open {
+	uint32_t parts;
+	uint32_t rank;
+	uint64_t seed;
+};
+
+struct serve_files {
+	uint32_t count;
+	uint32_t checksum; /* whether the CRC-32C of the bytes is wanted */
+};
+
+struct serve_file {
+	uint32_t entry;
+	uint32_t crc; /* of what comes before the bytes */
+};
+
+struct serve_answer {
+	int32_t error; /* 0, or -errno: then there are no bytes */
+	uint32_t crc;  /* of what comes before, and the bytes */
+	uint64_t size; /* of the bytes, which follow */
+};
+
+/* Returns the status to end with: of a child; or after an error was printed. */
+int serve_run(const struct serve *serve);

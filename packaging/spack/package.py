@@ -30,6 +30,7 @@ class Foldfs(MakefilePackage):
     depends_on("ncurses")
     depends_on("xxhash")
     depends_on("nettle")
+    depends_on("python", type="run")
     depends_on("curl")  # loaded, by the rpath, when a pack is on a server
 
     requires("platform=linux")

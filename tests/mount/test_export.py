@@ -406,6 +406,20 @@ def test_more_shards_than_samples_are_refused(tree, out):
     assert "343 shards are too many for 342 samples" in said
 
 
+# --- the script that writes -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name, module, said", [
+    ("FOLDFS_PYTHON", "no-such-python", "Python, which this command needs, does not start: "
+     "no-such-python: No such file or directory; install python3, or let FOLDFS_PYTHON name one"),
+    ("PYTHONPATH", None, "lmdb, which writes it, is not in")])
+def test_what_it_needs_is_named_where_it_is_missing(tree, place, out, name, module, said):
+    (place / "lmdb.py").write_text("raise ImportError('none')")
+    done = run(FOLDPACK, "export", "--format=lmdb", tree[1], out / "x", status=1,
+               env={**os.environ, name: module or str(place)})
+    assert said in done.err and done.err.count("\n") == 1 and os.listdir(out) == []
+
+
 # --- accidents ----------------------------------------------------------------------------
 
 

@@ -341,6 +341,7 @@ static void begin_child(void)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGTERM, SIG_DFL);
 }
 
 /* Begins to serve a pack, and tells the script of it. *ret_child: in the child, which then has
@@ -386,7 +387,7 @@ static void add_option(void *context, const char *name, const char *value)
 	json_string(context, name, value ? value : "");
 }
 
-static void add_words(const struct serve *serve, struct json *json)
+static int add_words(const struct serve *serve, struct json *json)
 {
 	const struct cmd_common *common = serve->common;
 
@@ -403,9 +404,12 @@ static void add_words(const struct serve *serve, struct json *json)
 	for (size_t i = 0; serve->words[i]; i++) {
 		SCOPE_FREE char *shown = name_shown(serve->words[i]);
 
-		json_string(json, NULL, shown ? shown : "");
+		if (!shown)
+			return -ENOMEM;
+		json_string(json, NULL, shown);
 	}
 	json_end(json);
+	return 0;
 }
 
 /* Signals wait until the script can end by them without a word. */
@@ -439,10 +443,12 @@ int serve_run(const struct serve *serve)
 	if (r == 0)
 		r = beside_find("tools/", "../share/foldfs/tools/", name.data, &path);
 	if (r < 0)
-		return log_fail(EXIT_FAILED, "%s: %s: it is not installed beside foldpack",
-				name.data ? name.data : serve->script, strerror(-r));
+		return log_fail(EXIT_FAILED,
+				"%s.py, which does it, is not installed beside "
+				"foldpack: %s",
+				serve->script, strerror(-r));
 	json_object(&json, NULL);
-	add_words(serve, &json);
+	r = add_words(serve, &json);
 	json_array(&json, "packs");
 	for (size_t i = 0; r == 0 && !child && i < serve->packs; i++)
 		r = serve_pack(serve, serve->words[serve->first + i], &json, &child);

@@ -5,12 +5,16 @@ command line, the "options" that were given (a flag has ""), and of each pack it
 and two pipes. The process is a child of foldpack, which opens the pack, or says why it cannot, and
 shows the progress of what is read."""
 
+import contextlib
+import errno
 import importlib
 import json
 import os
 import signal
 import struct
 import sys
+from array import array
+from itertools import repeat
 
 DONE, FAILED, USAGE, DAMAGED, SKIPPED = range(5)
 ATTRS, IMAGES, CHECKSUMS, SUMMARY = 1, 2, 4, 8
@@ -56,9 +60,8 @@ class Pack:
         """(error, bytes, CRC) of each of these files, read ahead in this order: error is 0 or an
         errno. The CRC-32C is of the bytes behind what `crcs` has that of, if it has any. To be
         called once entries() has given all."""
-        crcs = crcs or [0] * len(numbers)
-        pairs = (half for pair in zip(numbers, crcs) for half in pair)
-        self._ask(struct.pack("=II%dI" % (2 * len(numbers)), len(numbers), any(crcs), *pairs))
+        pairs = (half for pair in zip(numbers, crcs or repeat(0)) for half in pair)
+        self._ask(array("I", [len(numbers), bool(crcs), *pairs]).tobytes())
         for _ in numbers:
             error, crc, size = struct.unpack("=iIQ", self._take(16))
             yield -error, self._take(size), crc
@@ -151,7 +154,8 @@ def shown(text):
 
 def say(text):
     """A message, in one write."""
-    os.write(2, f"foldpack: {shown(text)}\n".encode())
+    with contextlib.suppress(OSError):
+        os.write(2, f"foldpack: {shown(text)}\n".encode())
 
 
 def count(number, noun=""):
@@ -191,7 +195,10 @@ def main(run):
             say(str(error))
         return error.status
     except MemoryError:
-        say("Cannot allocate memory")
+        say(os.strerror(errno.ENOMEM))
+        return FAILED
+    except Exception as error:  # of a library
+        say(f"{command.name}: {type(error).__name__}: {error}")
         return FAILED
     finally:
         for pack in command.packs:

@@ -8,7 +8,10 @@
 #include "base/name.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/image_kind.h"
 #include "pack/labels.h"
+#include "pack/tool/image/check.h"
+#include "pack/tool/image/image.h"
 #include "pack/tool/read/listing.h"
 #include "pack/tool/read/summary.h"
 #include "pack/tool/work/batch_ahead.h"
@@ -36,6 +39,7 @@ struct server {
 struct piece {
 	size_t number;
 	struct serve_answer answer;
+	struct buf look;
 	void *data;
 };
 
@@ -98,10 +102,14 @@ static int add_summary(struct dataset *dataset, struct json *json)
 
 static int add_head(const struct server *server, const struct serve_open *asked, struct buf *to)
 {
+	const struct dataset_info *info = dataset_info(server->dataset);
 	struct json json = json_begin(to);
 	int r;
 
 	json_object(&json, NULL);
+	json_string(&json, "id", info->id);
+	json_bytes(&json, "made_with", info->options, info->options_len);
+	json_bool(&json, "delta", dataset_is_delta(server->dataset));
 	json_u64(&json, "left_out", dataset_left_out(server->dataset));
 	json_bool(&json, "unchecked", dataset_is_unchecked(server->dataset));
 	r = add_labels(server->dataset, &json);
@@ -140,7 +148,7 @@ static int add_entry(struct dataset *dataset, uint32_t number, const struct serv
 	struct json json = json_begin(to);
 	int r;
 
-	if (entry.kind == FORMAT_DIRECTORY && entry.children)
+	if (entry.kind == FORMAT_DIRECTORY && entry.children && !(asked->parts & SERVE_FOLDERS))
 		return 0;
 	json_object(&json, NULL);
 	json_u64(&json, "number", number);
@@ -157,7 +165,8 @@ static int send_tree(struct server *server, const struct serve_open *asked)
 	SCOPE(buf_release) struct buf lines = BUF_INIT;
 	int r = add_head(server, asked, &lines);
 
-	for (uint32_t i = 1; r == 0 && i < dataset_entries(server->dataset); i++) {
+	for (uint32_t i = !(asked->parts & SERVE_FOLDERS);
+	     r == 0 && i < dataset_entries(server->dataset); i++) {
 		r = add_entry(server->dataset, i, asked, &lines);
 		if (r == 0 && lines.len >= TREE_PIECE) {
 			r = io_write_full(server->answers, lines.data, lines.len);
@@ -171,34 +180,83 @@ static int send_tree(struct server *server, const struct serve_open *asked)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+/* Of what is asked for of a file. */
 static uint64_t file_size(const struct stream *stream, size_t number)
 {
-	return dataset_entry(stream->server->dataset, stream->entries[number]).size;
+	uint64_t piece = stream->files[number].size;
+
+	return piece ? piece : dataset_entry(stream->server->dataset, stream->entries[number]).size;
+}
+
+static int look_at(const struct stream *stream, struct piece *piece)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct json json = json_begin(&piece->look);
+	struct check_finding finding;
+	struct dataset_image image;
+	int r = dataset_path(stream->server->dataset, stream->entries[piece->number], &path);
+
+	if (r == 0)
+		r = check_image(CHECK_HEADER, path.data, piece->data, piece->answer.size, &finding);
+	if (r < 0)
+		return r;
+	image_inspect(piece->data, piece->answer.size, &image);
+	json_object(&json, NULL);
+	json_string(&json, "kind", image_kind(image.kind)->name);
+	json_u64(&json, "width", image.width);
+	json_u64(&json, "height", image.height);
+	if (r == 1) {
+		json_string(&json, "damage", finding.damage);
+		json_bool(&json, "usable", finding.usable);
+		json_string(&json, "text", finding.text);
+	}
+	json_end(&json);
+	piece->answer.look = piece->look.len;
+	return buf_error(&piece->look);
+}
+
+static int read_bytes(const struct stream *stream, struct piece *piece, uint64_t size)
+{
+	const struct serve_file *file = &stream->files[piece->number];
+	ssize_t n;
+
+	if (!file->size)
+		return batch_ahead_read(stream->ahead, piece->number, piece->data);
+	n = dataset_read(stream->server->dataset, file->entry, piece->data, size, file->from);
+	return n < 0 ? (int)n : (uint64_t)n < size ? -EBADMSG : 0;
 }
 
 static int read_piece(const struct stream *stream, struct piece *piece)
 {
+	const struct serve_file *file = &stream->files[piece->number];
 	uint64_t size = file_size(stream, piece->number);
 	int r;
 
 	piece->data = malloc(size + 1);
 	if (!piece->data)
 		return -ENOMEM;
-	r = batch_ahead_read(stream->ahead, piece->number, piece->data);
+	r = read_bytes(stream, piece, size);
 	if (r < 0)
 		return r;
 	piece->answer.size = size;
 	if (stream->asked.checksum)
-		piece->answer.crc = crc32c_on(stream->files[piece->number].crc, piece->data, size);
-	return 0;
+		piece->answer.crc = crc32c_on(file->crc, piece->data, size);
+	if (file->want & SERVE_LOOK)
+		r = look_at(stream, piece);
+	if (!(file->want & SERVE_BYTES))
+		piece->answer.size = 0;
+	return r;
 }
 
 static void stream_work(void *context, unsigned worker, void *item)
 {
 	struct piece *piece = item;
+	int r;
 
 	(void)worker;
-	piece->answer.error = interrupt_pending() ? -EINTR : read_piece(context, piece);
+	r = interrupt_pending() ? -EINTR : read_piece(context, piece);
+	if (r < 0)
+		piece->answer = (struct serve_answer){.error = r};
 }
 
 static void drop_piece(void *context, void *item)
@@ -208,6 +266,7 @@ static void drop_piece(void *context, void *item)
 	(void)context;
 	free(piece->data);
 	piece->data = NULL;
+	buf_release(&piece->look);
 }
 
 static void put_pieces(struct stream *stream, struct pipeline *pipeline)
@@ -217,7 +276,8 @@ static void put_pieces(struct stream *stream, struct pipeline *pipeline)
 		struct piece *piece = &stream->ring[stream->next % INSIDE_COUNT];
 
 		*piece = (struct piece){.number = stream->next++};
-		batch_ahead_begin(stream->ahead, piece->number);
+		if (!stream->files[piece->number].size)
+			batch_ahead_begin(stream->ahead, piece->number);
 		pipeline_put(pipeline, piece, file_size(stream, piece->number));
 	}
 }
@@ -225,10 +285,11 @@ static void put_pieces(struct stream *stream, struct pipeline *pipeline)
 static int send_piece(struct stream *stream, struct piece *piece)
 {
 	const struct iovec parts[] = {{&piece->answer, sizeof(piece->answer)},
+				      {piece->look.data, piece->answer.look},
 				      {piece->data, piece->answer.size}};
-	int r = io_write_parts(stream->server->answers, parts, 2);
+	int r = io_write_parts(stream->server->answers, parts, 3);
 
-	progress_add(&stream->progress, 1, piece->answer.size);
+	progress_add(&stream->progress, 1, file_size(stream, piece->number));
 	drop_piece(NULL, piece);
 	return r < 0 || !interrupt_pending() ? r : -EINTR;
 }
@@ -391,6 +452,7 @@ static int add_words(const struct serve *serve, struct json *json)
 {
 	const struct cmd_common *common = serve->common;
 
+	json_string(json, "version", FOLDFS_VERSION);
 	json_string(json, "command", serve->command->name);
 	json_u64(json, "level",
 		 common->quiet		 ? LOG_LEVEL_QUIET

@@ -25,7 +25,8 @@ struct serve {
 };
 
 /* What else than parts of the index (enum dataset_part) is sent. */
-#define SERVE_SUMMARY 8 /* what `foldpack info --json -v` says */
+#define SERVE_SUMMARY 8	 /* what `foldpack info --json -v` says */
+#define SERVE_FOLDERS 16 /* folders that are not empty, too */
 
 /* What files are ranked by. */
 enum serve_rank {
@@ -45,15 +46,22 @@ struct serve_files {
 	uint32_t checksum; /* whether the CRC-32C of the bytes is wanted */
 };
 
+/* What is wanted of a file. */
+#define SERVE_BYTES 1
+#define SERVE_LOOK  2 /* what image it is, and whether it is sound: image.h, check.h */
+
 struct serve_file {
 	uint32_t entry;
 	uint32_t crc; /* of what comes before the bytes */
+	uint64_t want;
+	uint64_t from, size; /* a piece of the file; or 0 and all of it */
 };
 
 struct serve_answer {
 	int32_t error; /* 0, or -errno: then there are no bytes */
 	uint32_t crc;  /* of what comes before, and the bytes */
-	uint64_t size; /* of the bytes, which follow */
+	uint64_t look; /* of an object of JSON, which follows */
+	uint64_t size; /* of the bytes, which come then */
 };
 
 /* Returns the status to end with: of a child; or after an error was printed. */

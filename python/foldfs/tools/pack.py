@@ -10,15 +10,17 @@ import errno
 import importlib
 import json
 import os
+import re
 import signal
 import struct
 import sys
-from array import array
+import time
 from itertools import repeat
 
 DONE, FAILED, USAGE, DAMAGED, SKIPPED = range(5)
-ATTRS, IMAGES, CHECKSUMS, SUMMARY = 1, 2, 4, 8
+ATTRS, IMAGES, CHECKSUMS, SUMMARY, FOLDERS = 1, 2, 4, 8, 16
 PLACE, HASH = 1, 2
+BYTES, LOOK = 1, 2
 QUIET, WARNINGS, NORMAL, VERBOSE = range(4)
 CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -38,6 +40,8 @@ class Interrupted(Exception):
 
 
 class Pack:
+    began = None  # to read files, and so to show progress
+
     def __init__(self, name, process, answers, asks):
         self.name = name  # without secrets
         self.process = process
@@ -45,8 +49,9 @@ class Pack:
         self.asks = open(asks, "wb", buffering=0)
 
     def open(self, parts=0, rank=0, seed=0):
-        """Of what is asked for, the members of the object that says what the pack is: "left_out",
-        "unchecked", "splits" (names), "labels" ([label, folder] by label), "info"."""
+        """Of what is asked for, the members of the object that says what the pack is: "id",
+        "made_with" (options), "delta", "left_out", "unchecked", "splits" (names), "labels" ([label,
+        folder] by label), "info"."""
         self._ask(struct.pack("=IIQ", parts, rank, seed))
         return json.loads(self._line())
 
@@ -60,12 +65,33 @@ class Pack:
         """(error, bytes, CRC) of each of these files, read ahead in this order: error is 0 or an
         errno. The CRC-32C is of the bytes behind what `crcs` has that of, if it has any. To be
         called once entries() has given all."""
-        pairs = (half for pair in zip(numbers, crcs or repeat(0)) for half in pair)
-        self._ask(array("I", [len(numbers), bool(crcs), *pairs]).tobytes())
-        for _ in numbers:
-            error, crc, size = struct.unpack("=iIQ", self._take(16))
-            yield -error, self._take(size), crc
-        self._take(16)
+        for error, crc, _, data in self._answers(
+                [(number, crc, BYTES, 0, 0) for number, crc in zip(numbers, crcs or repeat(0))],
+                bool(crcs)):
+            yield error, data, crc
+
+    def read_pieces(self, pieces):
+        """(error, bytes) of (file, from, size); where size is 0, of all of it."""
+        for error, _, _, data in self._answers([(number, 0, BYTES, *piece)
+                                                for number, *piece in pieces]):
+            yield error, data
+
+    def look(self, numbers, wanted):
+        """(error, what is said of it, bytes) of images: "kind", "width", "height"; and "damage", if
+        it is "usable" and "text", as create --check=header has them. Bytes only of those that are
+        `wanted`."""
+        for error, _, look, data in self._answers(
+                [(number, 0, LOOK | BYTES * (number in wanted), 0, 0) for number in numbers]):
+            yield error, look and json.loads(look), data
+
+    def _answers(self, asked, checksum=False):
+        Pack.began = Pack.began or time.monotonic()
+        self._ask(struct.pack("=II", len(asked), checksum) +
+                  b"".join(struct.pack("=IIQQQ", *each) for each in asked))
+        for _ in asked:
+            error, crc, look, size = struct.unpack("=iIQQ", self._take(24))
+            yield -error, crc, self._take(look), self._take(size)
+        self._take(24)
 
     def close(self):
         """Ends the progress, too."""
@@ -107,7 +133,7 @@ class Pack:
 class Command:
     def __init__(self):
         told = json.loads(sys.argv[1])
-        self.name = told["command"]
+        self.name, self.version = told["command"], told["version"]
         self.words = told["words"]
         self.options = told["options"]
         self.level = told["level"]
@@ -140,22 +166,54 @@ class Command:
         os.kill(os.getpid(), self.caught)
 
 
-def commands(character):
-    """Whether a terminal obeys it: base/utf8.h."""
-    code = ord(character)
-    return (code < 0x20 or 0x7f <= code < 0xa0 or 0x2028 <= code <= 0x202e or
-            0x2066 <= code <= 0x2069 or 0xd800 <= code < 0xe000)
+# What a terminal obeys instead of showing it, and what is no UTF-8: base/utf8.h.
+COMMANDS = re.compile("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def shown(text):
-    return "".join("".join(f"\\{byte:03o}" for byte in os.fsencode(character))
-                   if commands(character) else character for character in text)
+    return COMMANDS.sub(lambda found: "".join(f"\\{byte:03o}" for byte in os.fsencode(found[0])),
+                        text)
+
+
+def dumps(value):
+    """JSON as base/json.h writes it."""
+    return COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}",
+                        json.dumps(value, ensure_ascii=False))
+
+
+def erase():
+    """What takes a line of progress away that may be on the terminal."""
+    drawn = Pack.began and time.monotonic() - Pack.began > 0.1 and os.isatty(2)
+    return "\r\033[K" if drawn else ""
 
 
 def say(text):
     """A message, in one write."""
     with contextlib.suppress(OSError):
-        os.write(2, f"foldpack: {shown(text)}\n".encode())
+        os.write(2, f"{erase()}foldpack: {shown(text)}\n".encode())
+
+
+result = bytearray()  # what is to be written to standard output
+
+
+def put(text, end="\n"):
+    """A line of the result; names are exact but on a terminal."""
+    terminal = os.isatty(1)
+    result.extend(os.fsencode((shown(text) if terminal else text) + end))
+    if terminal and erase():
+        os.write(2, erase().encode())
+    if terminal or len(result) >= 1 << 16:
+        flush()
+
+
+def flush():
+    try:
+        while result:
+            del result[:os.write(1, result)]
+    except OSError as error:
+        result.clear()
+        raise Failed("" if isinstance(error, BrokenPipeError)
+                     else f"standard output: {error.strerror}") from None
 
 
 def count(number, noun=""):
@@ -172,13 +230,15 @@ def size(number):
     return (f"{value:.0f}" if value >= 100 else f"{value:.3g}") + f" {'KMGTPE'[unit]}iB"
 
 
-def need(module, what):
-    """The module; `what` it does."""
+def need(module, what, package="", otherwise=""):
+    """The module, of a package of that name or another; `what` it does."""
+    package = package or module
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise Failed(f"{module}, which {what}, is not in {sys.executable} ({error}): 'pip install "
-                     f"{module}', or let FOLDFS_PYTHON name a python3 that has it") from None
+        raise Failed(f"{package}, which {what}, is not in {sys.executable} ({error}): 'pip install "
+                     f"{package}', or let FOLDFS_PYTHON name a python3 that has it{otherwise}"
+                     ) from None
 
 
 def main(run):
@@ -189,8 +249,12 @@ def main(run):
     signal.pthread_sigmask(signal.SIG_UNBLOCK, CAUGHT)
     command = Command()
     try:
-        return run(command)
+        status = run(command)
+        flush()
+        return status
     except Failed as error:
+        with contextlib.suppress(Failed):
+            flush()
         if str(error):
             say(str(error))
         return error.status

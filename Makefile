@@ -112,7 +112,7 @@ libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/liblists.a $(B)
 
 # What foldpack runs in a python3, from beside it.
 scripts   := $(patsubst python/foldfs/%,$(B)/%,$(wildcard python/foldfs/sources/*.py \
-             python/foldfs/tools/*.py))
+             python/foldfs/tools/*.*))
 # What processes of a job load: of no C library, and never sanitized.
 preload   := $(B)/foldfs-preload.so
 # Whoever hands on static programs hands on libraries.
@@ -213,9 +213,6 @@ $(B)/completion/table: completion/table.sh $(programs)
 $(completions): $(B)/completion/%: completion/% $(B)/completion/table
 	$(call say,MAKE,$@)sed -e '/^@TABLE@$$/{r $(B)/completion/table' -e 'd}' $< >$@
 
-# They include these.
-$(B)/pack/tool/report/cmd_report.o: pack/tool/report/page.html
-$(B)/pack/tool/report/synsets.o: pack/tool/report/synsets.txt
 # Loops over all pixels: vectors halve the time.
 $(B)/pack/tool/image/resize.o: override CFLAGS += $(if $(DEBUG),,-O3)
 # What searches for orders, sanitized or not.

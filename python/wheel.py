@@ -102,7 +102,7 @@ def files(version, programs):
         yield (f"{data}/data/share/bash-completion/completions/{name}",
                (programs / "completion/foldfs.bash").read_bytes())
     for kind in ("sources", "tools"):
-        for script in (ROOT / "python/foldfs" / kind).glob("*.py"):
+        for script in (ROOT / "python/foldfs" / kind).glob("*.*"):
             yield f"{data}/data/share/foldfs/{kind}/{script.name}", script.read_bytes()
     preload = "foldfs-preload.so"
     yield f"{data}/data/lib/foldfs/{preload}", (programs / preload).read_bytes()

@@ -47,20 +47,9 @@ static struct transform choose(uint8_t from)
 				  .optimize = from & 64};
 }
 
-/* What reports show of it. */
-static void use_thumbnail(const uint8_t *data, size_t size)
-{
-	SCOPE(thumbnail_release) struct thumbnail thumbnail = {0};
-	struct err err = {0};
-	int r = thumbnail_make(data, size, &thumbnail, &err);
-
-	must(r < 0 || r == 1 || (thumbnail.type && thumbnail.len && thumbnail.width));
-	must(r == 0 || err.text[0]);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	SCOPE(buf_release) struct buf out = BUF_INIT, thumbnail = BUF_INIT;
+	SCOPE(buf_release) struct buf out = BUF_INIT;
 	struct transform how;
 	struct err err = {0};
 	bool mask = false;
@@ -74,9 +63,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		how.quality = 0;
 	if (transform_image(&how, data, size, &out, &mask, &err) == 0)
 		must_be_whole(&out, data, size);
-	if (transform_thumbnail(data, size, 32, &thumbnail, &err) == 0)
-		must_be_whole(&thumbnail, data, size);
-	use_thumbnail(data, size);
 	(void)image_named((const char *)data, size);
 	return 0;
 }

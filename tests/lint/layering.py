@@ -19,7 +19,7 @@ ROOMS = [*((f"fs/{name}.c", "fs/main") for name in ("main", "version")),
          ("pack/tool/cli/main.c", "pack/tool/main"), *(
     (room + "/*", room) for room in (
     "pack/tool/cli", "pack/tool/create", "pack/tool/import", "pack/tool/image",
-    "pack/tool/read", "pack/tool/report", "pack/tool/work", "pack/write",
+    "pack/tool/read", "pack/tool/work", "pack/write",
     "pack/foreign/archive", "pack/foreign/encoding", "pack/foreign/lmdb", "pack/foreign/record",
     "pack/foreign", "pack",
     "cache/plan", "cache/order", "cache", "fs/life", "fs/nofuse/preload", "fs/nofuse",
@@ -63,7 +63,6 @@ MAY_INCLUDE = {
     "pack/tool/main": TOOL,
     "pack/tool/read": [*TOOL, "pack/write/builder.h", "pack/tool/import/*"],
     "pack/tool/create": [*TOOL, "pack/write/builder.h", "pack/tool/import/*"],
-    "pack/tool/report": [*TOOL, "pack/tool/read/*"],
     "lists": ["base/*", "pack/dataset.h"],
     "fs": ["base/*", "remote/settings.h", "remote/remote.h", "fs/life/*"],
     "fs/life": ["base/*"],

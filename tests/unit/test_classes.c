@@ -52,7 +52,6 @@ TEST_OF(f, folders_at_the_top_are_classes)
 	assert_int_equal(classes.count, 2);
 	expect_name(classes.list[0].name, classes.list[0].name_len, "cat");
 	assert_int_equal(classes.list[0].files, 2);
-	assert_int_equal(classes.list[0].samples, 1);
 	assert_int_equal(classes.of[find(f, "README")], 0);
 	assert_int_equal(classes.of[find(f, "dog/1.png")], 2);
 }
@@ -115,21 +114,6 @@ TEST_OF(f, folders_with_images_of_their_own_are_classes)
 	assert_int_equal(classes.list[1].files, 2);
 }
 
-TEST_OF(f, a_label_is_what_is_called_alike_in_all_splits)
-{
-	static const char *const paths[] = {"train/a/1.jpg", "train/ab/1.jpg", "val/ab/1.jpg",
-					    "val/ab/2.jpg",  "val/b/1.jpg",    NULL};
-
-	make(f, paths);
-	classes_of(f);
-	assert_int_equal(classes.label_count, 3);
-	expect_name(classes.labels[1].name, classes.labels[1].name_len, "ab");
-	assert_int_equal(classes.labels[1].count, 2);
-	assert_int_equal(classes.labels[1].entry, find(f, "train/ab"));
-	assert_int_equal(classes.list[1].label, 1);
-	assert_int_equal(classes.list[2].label, 1);
-}
-
 TEST_OF(f, everything_below_counts_and_links_are_files)
 {
 	static const char *const paths[] = {"cat/deep/er/1.jpg", NULL};
@@ -143,7 +127,6 @@ TEST_OF(f, everything_below_counts_and_links_are_files)
 	classes_of(f);
 	assert_int_equal(classes.list[0].files, 1);
 	assert_int_equal(classes.list[1].files, 3);
-	assert_int_equal(classes.list[1].samples, 3);
 	assert_int_equal(classes.list[1].bytes, 2000);
 }
 
@@ -170,7 +153,6 @@ TEST_OF(f, an_empty_dataset_has_no_class)
 
 	classes_of(f);
 	assert_int_equal(classes.count, 0);
-	assert_int_equal(classes.label_count, 0);
 	assert_done(classes_sizes(&classes, &classes.splits[0], &sizes));
 	assert_int_equal(sizes.filled, 0);
 	assert_true(sizes.imbalance == 0);

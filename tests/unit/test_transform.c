@@ -165,15 +165,11 @@ TEST(cmyk_stays_cmyk)
 	const struct transform how = {.resize = 15, .store = STORE_BMP, .optimize = true};
 	struct jpeg_recipe recipe = {.width = 40, .height = 30, .colour = JCS_CMYK};
 	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
-	struct err err = {0};
 
 	jpeg_fixture(&recipe, &from);
 	expect_made(&how, &from, &to, MADE(IMAGE_JPEG, 20, 15));
 	expect_left(&(struct transform){.store = STORE_PPM}, &from,
 		    "CMYK, which no decoded image could say");
-	to.len = 0;
-	assert_int_equal(transform_thumbnail((const uint8_t *)from.data, from.len, 16, &to, &err),
-			 1);
 }
 
 static uint8_t *frame_header(const struct buf *buf)
@@ -476,23 +472,4 @@ TEST(any_damage_gives_an_answer)
 		image_inspect((uint8_t *)to.data, to.len, &image);
 		assert_true(image.width > 0);
 	}
-}
-
-/* --- thumbnails ----------------------------------------------------------------------- */
-
-TEST(a_thumbnail_fits_and_has_nothing_beside_its_pixels)
-{
-	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
-	SCOPE(jpeg_head_release) struct jpeg_head head = {0};
-	struct err err = {0};
-
-	jpeg_fixture(&turned, &from);
-	assert_int_equal(transform_thumbnail((uint8_t *)from.data, from.len, 40, &to, &err), 0);
-	head = head_of(&to);
-	assert_int_equal(head.width, 40);
-	assert_int_equal(head.height, 24);
-	assert_int_equal(head.segments.len, 0);
-	assert_int_equal(transform_thumbnail((const uint8_t *)"GIF89a", 6, 40, &to, &err), 1);
-	assert_int_equal(transform_thumbnail((uint8_t *)from.data, from.len / 2, 40, &to, &err),
-			 -EBADMSG);
 }

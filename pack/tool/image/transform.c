@@ -15,11 +15,7 @@
  * 42) with 1, 42 and more (median 51) with 2, 48 and more (median 53) with 3. */
 #define HEADROOM 2
 
-#define MEMORY		  GIB /* for the pixels of one image */
-#define THUMBNAIL_QUALITY 80
-#define BITMAP_QUALITY	  75		       /* of a thumbnail of what is stored decoded */
-#define EMBED_BYTES	  (64 * KIB)	       /* larger files are not embedded unchanged */
-#define EMBED_PIXELS	  ((uint64_t)16 << 20) /* nor images of more pixels */
+#define MEMORY GIB /* for the pixels of one image */
 
 /* One image on its way. */
 struct job {
@@ -339,95 +335,4 @@ int transform_image(const struct transform *how, const uint8_t *data, size_t len
 	if (r == 0)
 		*ret_mask = job.picture.mask && is_resized(&job);
 	return leave_impossible(r);
-}
-
-int transform_thumbnail(const uint8_t *data, size_t len, uint32_t side, struct buf *out,
-			struct err *err)
-{
-	const struct transform how = {.max_side = side, .quality = THUMBNAIL_QUALITY};
-	SCOPE(job_release) struct job job = {.how = &how};
-	int r = job_init(&job, data, len, err);
-
-	if (r == 0 && (job.kind != IMAGE_JPEG || job.jpeg.colour == JPEG_CMYK))
-		return 1;
-	if (r == 0) {
-		buf_release(&job.jpeg.segments);
-		r = make_jpeg(&job, out, err);
-	}
-	return leave_impossible(r);
-}
-
-/* --- thumbnails ------------------------------------------------------------------------- */
-
-void thumbnail_release(struct thumbnail *thumbnail)
-{
-	buf_release(&thumbnail->made);
-}
-
-static int embed_unchanged(const uint8_t *data, size_t len, const struct dataset_image *image,
-			   struct thumbnail *ret, struct err *err)
-{
-	const struct image_kind *kind = image_kind(image->kind);
-
-	if (!kind->mime)
-		return err_set(err, 1, "%s: no browser shows it", kind->name);
-	if (image->width == 0)
-		return err_set(err, 1, "%s of unknown size", kind->name);
-	if (len > EMBED_BYTES || (uint64_t)image->width * image->height > EMBED_PIXELS)
-		return err_set(err, 1, "%s: too large to embed", kind->name);
-	*ret = (struct thumbnail){.type = kind->mime,
-				  .width = image->width,
-				  .height = image->height,
-				  .data = data,
-				  .len = len};
-	return 0;
-}
-
-static void use_made(struct buf *made, struct thumbnail *ret)
-{
-	struct dataset_image image;
-
-	image_inspect((const uint8_t *)made->data, made->len, &image);
-	*ret = (struct thumbnail){.type = image_kind(image.kind)->mime,
-				  .width = image.width,
-				  .height = image.height,
-				  .data = made->data,
-				  .len = made->len,
-				  .made = *made};
-	*made = BUF_INIT;
-}
-
-/* Makes a thumbnail of an image that is stored decoded: whole packs consist of these. */
-static int make_of_bitmap(const uint8_t *data, size_t len, struct buf *made, struct err *err)
-{
-	const struct transform how = {.max_side = THUMBNAIL_SIDE};
-	SCOPE(pixels_release) struct pixels whole = {0};
-	SCOPE(pixels_release) struct pixels small = {0};
-	struct resize to = {.shrink = 1};
-	int r = bitmap_read(data, len, &whole);
-
-	if (r)
-		return r;
-	to.width = to.from_width = whole.width;
-	to.height = to.from_height = whole.height;
-	transform_size(&how, &to.width, &to.height);
-	r = resize(&to, &whole, &small);
-	return r < 0 ? r : jpeg_encode(&small, BITMAP_QUALITY, false, &BUF_INIT, made, err);
-}
-
-int thumbnail_make(const uint8_t *data, size_t len, struct thumbnail *ret, struct err *err)
-{
-	SCOPE(buf_release) struct buf made = BUF_INIT;
-	struct dataset_image image;
-	int r;
-
-	image_inspect(data, len, &image);
-	if (image.kind == IMAGE_UNKNOWN)
-		return err_set(err, 1, "no image");
-	r = transform_thumbnail(data, len, THUMBNAIL_SIDE, &made, err);
-	if (r == 1)
-		r = make_of_bitmap(data, len, &made, err);
-	if (r == 0)
-		use_made(&made, ret);
-	return r == 1 || r == -EFBIG ? embed_unchanged(data, len, &image, ret, err) : r;
 }

@@ -57,25 +57,3 @@ bool transform_decodes(const struct transform *how);
 
 /* The width and height that an image of this size gets. */
 void transform_size(const struct transform *how, uint32_t *width, uint32_t *height);
-
-/* A thumbnail for reports: appends a JPEG whose longer side is at most `side`, not turned, to *out,
- * an empty buffer. Returns as above; 1: not a grey or colour JPEG. */
-int transform_thumbnail(const uint8_t *data, size_t len, uint32_t side, struct buf *out,
-			struct err *err);
-
-#define THUMBNAIL_SIDE 160 /* pixels, of the longer side */
-
-/* A small picture of an image, for a page to embed. An image that cannot be decoded here is
- * embedded unchanged if it is small and of a kind that browsers show. */
-struct thumbnail {
-	const char *type; /* "image/jpeg" */
-	uint32_t width, height;
-	const void *data; /* in `made`, or in the bytes of the image */
-	size_t len;
-	struct buf made;
-};
-
-/* 0; 1: there is none, err has a short reason; -EBADMSG: the image is broken, err says how;
- * -ENOMEM. */
-int thumbnail_make(const uint8_t *data, size_t len, struct thumbnail *ret, struct err *err);
-void thumbnail_release(struct thumbnail *thumbnail);

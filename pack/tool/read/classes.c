@@ -1,6 +1,5 @@
 #include "pack/tool/read/classes.h"
 
-#include "base/bytes.h"
 #include "base/scope.h"
 #include "base/search.h"
 #include "pack/image_kind.h"
@@ -12,7 +11,6 @@ void classes_release(struct classes *classes)
 {
 	free(classes->splits);
 	free(classes->list);
-	free(classes->labels);
 	free(classes->of);
 	*classes = (struct classes){0};
 }
@@ -114,10 +112,8 @@ static void add_split(const struct dataset *dataset, uint32_t directory, struct 
 	const struct dataset_entry here = dataset_entry(dataset, directory);
 	struct dataset_entry child;
 
-	*split = (struct class_split){.name = here.name,
-				      .name_len = here.name_len,
-				      .entry = directory,
-				      .first = classes->count};
+	*split = (struct class_split){
+		.name = here.name, .name_len = here.name_len, .first = classes->count};
 	for (uint32_t number = here.first_child; number < here.first_child + here.children;
 	     number++) {
 		child = dataset_entry(dataset, number);
@@ -125,7 +121,6 @@ static void add_split(const struct dataset *dataset, uint32_t directory, struct 
 			continue;
 		classes->list[classes->count++] = (struct class){.name = child.name,
 								 .name_len = child.name_len,
-								 .entry = number,
 								 .split = classes->split_count};
 		classes->of[number] = classes->count;
 	}
@@ -144,9 +139,8 @@ static int allocate(const struct dataset *dataset, const uint32_t *splits, uint3
 	}
 	classes->splits = calloc(count, sizeof(*classes->splits));
 	classes->list = calloc(room, sizeof(*classes->list));
-	classes->labels = calloc(room, sizeof(*classes->labels));
 	classes->of = calloc(dataset_entries(dataset), sizeof(*classes->of));
-	return classes->splits && classes->list && classes->labels && classes->of ? 0 : -ENOMEM;
+	return classes->splits && classes->list && classes->of ? 0 : -ENOMEM;
 }
 
 static int list_classes(const struct dataset *dataset, struct classes *classes)
@@ -178,7 +172,6 @@ static void count_file(const struct dataset_entry *entry, struct classes *classe
 
 	here->files++;
 	here->bytes += bytes;
-	here->samples += classes_takes(entry->name, entry->name_len);
 	classes->splits[here->split].files++;
 	classes->splits[here->split].bytes += bytes;
 }
@@ -197,46 +190,6 @@ static void count_files(const struct dataset *dataset, struct classes *classes)
 	}
 }
 
-/* --- labels ----------------------------------------------------------------------------- */
-
-static int compare_names(const struct class *a, const struct class *b)
-{
-	return bytes_compare(a->name, a->name_len, b->name, b->name_len);
-}
-
-static int compare_classes(const void *a, const void *b, void *list)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	int order = compare_names((const struct class *)list + x, (const struct class *)list + y);
-
-	return order ? order : (x > y) - (x < y);
-}
-
-static int find_labels(struct classes *classes)
-{
-	SCOPE_FREE uint32_t *sorted = calloc(classes->count + (size_t)1, sizeof(*sorted));
-	struct class_label *label = NULL;
-
-	if (!sorted)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < classes->count; i++)
-		sorted[i] = i;
-	qsort_r(sorted, classes->count, sizeof(*sorted), compare_classes, classes->list);
-	for (uint32_t i = 0; i < classes->count; i++) {
-		struct class *class = &classes->list[sorted[i]];
-
-		if (i == 0 || compare_names(class, &classes->list[sorted[i - 1]])) {
-			label = &classes->labels[classes->label_count++];
-			*label = (struct class_label){.name = class->name,
-						      .name_len = class->name_len,
-						      .entry = class->entry};
-		}
-		label->count++;
-		class->label = classes->label_count - 1;
-	}
-	return 0;
-}
-
 /* --- the interface ---------------------------------------------------------------------- */
 
 int classes_new(const struct dataset *dataset, struct classes *ret)
@@ -247,9 +200,6 @@ int classes_new(const struct dataset *dataset, struct classes *ret)
 	if (r < 0)
 		return r;
 	count_files(dataset, &classes);
-	r = find_labels(&classes);
-	if (r < 0)
-		return r;
 	*ret = classes;
 	classes = (struct classes){0};
 	return 0;

@@ -6,11 +6,9 @@
  * them (annotations/) is in no class. Otherwise the top-level directories are the classes of one
  * split, the root. What operating systems leave behind (__MACOSX/, .DS_Store) does not count.
  *
- * A class is everything below its directory. Classes with the same name in several splits are one
- * label: `train/cat` and `val/cat` are two classes of the label `cat`.
- *
- * Files are counted by their names, as a reader meets them: a hard link or a symbolic link is a
- * file, and a hard link has the bytes of its file. Memory: 4 bytes an entry. */
+ * A class is everything below its directory. Files are counted by their names, as a reader meets
+ * them: a hard link or a symbolic link is a file, and a hard link has the bytes of its file.
+ * Memory: 4 bytes an entry. */
 #pragma once
 
 #include "base/json.h"
@@ -31,25 +29,15 @@ struct class
 {
 	const char *name; /* of the dataset; not NUL-ended */
 	size_t name_len;
-	uint32_t entry;	       /* its directory */
-	uint32_t split, label; /* their numbers */
+	uint32_t split; /* its number */
 	uint64_t files, bytes;
-	uint64_t samples; /* files that ImageFolder takes, by their names */
 };
 
 struct class_split {
 	const char *name; /* as above; empty: the root */
 	size_t name_len;
-	uint32_t entry;	       /* its directory */
 	uint32_t first, count; /* its classes */
 	uint64_t files, bytes;
-};
-
-struct class_label {
-	const char *name;
-	size_t name_len;
-	uint32_t entry; /* the directory of its first class */
-	uint32_t count; /* of its classes */
 };
 
 struct classes {
@@ -58,8 +46,6 @@ struct classes {
 	uint32_t split_count; /* at least 1 */
 	struct class *list;   /* by split, then by name */
 	uint32_t count;
-	struct class_label *labels; /* by name */
-	uint32_t label_count;
 	uint32_t *of; /* the class of each entry, + 1; 0: in none */
 };
 

@@ -19,20 +19,24 @@
 #include "pack/tool/work/pipeline.h"
 #include "pack/tool/work/progress.h"
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <xxhash.h>
 
 #define INSIDE	     (64 * MIB) /* bytes of files at once */
 #define INSIDE_COUNT 1024	/* files at once */
 #define PIPE	     ((int)MIB)
+#define SHARED	     (64 * MIB) /* memory that the script has, too */
 #define TREE_PIECE   (64 * KIB)
 
 struct server {
 	const struct serve *serve;
 	struct dataset *dataset;
 	int asks, answers;
+	uint8_t *shared; /* NULL: there is none */
 };
 
 /* A file on its way. */
@@ -41,6 +45,8 @@ struct piece {
 	struct serve_answer answer;
 	struct buf look;
 	void *data;
+	void *own;    /* its bytes, where they are not shared */
+	uint64_t end; /* of what is shared, counted from the first file on */
 };
 
 struct stream {
@@ -50,7 +56,9 @@ struct stream {
 	uint32_t *entries; /* of these */
 	struct batch_ahead *ahead;
 	struct piece ring[INSIDE_COUNT];
-	size_t next; /* file to be put in */
+	size_t next;	    /* file to be put in */
+	size_t done;	    /* files that the script is done with */
+	uint64_t end, free; /* of shared memory: what is taken, and given back */
 	struct progress progress;
 };
 
@@ -232,7 +240,8 @@ static int read_piece(const struct stream *stream, struct piece *piece)
 	uint64_t size = file_size(stream, piece->number);
 	int r;
 
-	piece->data = malloc(size + 1);
+	if (!piece->data)
+		piece->data = piece->own = malloc(size + 1);
 	if (!piece->data)
 		return -ENOMEM;
 	r = read_bytes(stream, piece, size);
@@ -256,7 +265,7 @@ static void stream_work(void *context, unsigned worker, void *item)
 	(void)worker;
 	r = interrupt_pending() ? -EINTR : read_piece(context, piece);
 	if (r < 0)
-		piece->answer = (struct serve_answer){.error = r};
+		piece->answer = (struct serve_answer){.error = r, .at = -1};
 }
 
 static void drop_piece(void *context, void *item)
@@ -264,29 +273,73 @@ static void drop_piece(void *context, void *item)
 	struct piece *piece = item;
 
 	(void)context;
-	free(piece->data);
-	piece->data = NULL;
+	free(piece->own);
+	piece->own = NULL;
 	buf_release(&piece->look);
+}
+
+/* Shared memory is taken in the order of files, without a break in one. False: it must be given
+ * back first. */
+static bool take_room(struct stream *stream, uint64_t size, struct piece *piece)
+{
+	uint64_t lap = stream->end % SHARED, begin = stream->end;
+
+	piece->end = stream->end;
+	piece->answer.at = -1;
+	if (!stream->server->shared || size > SHARED / 4)
+		return true;
+	if (lap + size > SHARED)
+		begin += SHARED - lap;
+	if (begin + size - stream->free > SHARED)
+		return false;
+	piece->answer.at = (int64_t)(begin % SHARED);
+	piece->data = stream->server->shared + piece->answer.at;
+	stream->end = piece->end = begin + size;
+	return true;
 }
 
 static void put_pieces(struct stream *stream, struct pipeline *pipeline)
 {
-	while (stream->next < stream->asked.count &&
+	while (stream->next < stream->asked.count && stream->next - stream->done < INSIDE_COUNT &&
 	       pipeline_has_room(pipeline, file_size(stream, stream->next))) {
+		uint64_t size = file_size(stream, stream->next);
+		struct piece next = {.number = stream->next};
 		struct piece *piece = &stream->ring[stream->next % INSIDE_COUNT];
 
-		*piece = (struct piece){.number = stream->next++};
+		if (!take_room(stream, size, &next))
+			return;
+		*piece = next;
+		stream->next++;
 		if (!stream->files[piece->number].size)
 			batch_ahead_begin(stream->ahead, piece->number);
-		pipeline_put(pipeline, piece, file_size(stream, piece->number));
+		pipeline_put(pipeline, piece, size);
 	}
+}
+
+/* Takes in what the script is done with; waits until there is some. 0, 1: the script has ended, or
+ * -errno. */
+static int take_done(struct stream *stream, bool wait)
+{
+	struct pollfd asks = {.fd = stream->server->asks, .events = POLLIN};
+	char bytes[INSIDE_COUNT];
+	ssize_t n = poll(&asks, 1, wait ? -1 : 0);
+
+	if (n > 0)
+		n = read(asks.fd, bytes, stream->next - stream->done);
+	else if (n == 0)
+		return 0;
+	if (n <= 0)
+		return n < 0 ? -errno : 1;
+	stream->done += (size_t)n;
+	stream->free = stream->ring[(stream->done - 1) % INSIDE_COUNT].end;
+	return 0;
 }
 
 static int send_piece(struct stream *stream, struct piece *piece)
 {
 	const struct iovec parts[] = {{&piece->answer, sizeof(piece->answer)},
 				      {piece->look.data, piece->answer.look},
-				      {piece->data, piece->answer.size}};
+				      {piece->own, piece->answer.at < 0 ? piece->answer.size : 0}};
 	int r = io_write_parts(stream->server->answers, parts, 3);
 
 	progress_add(&stream->progress, 1, file_size(stream, piece->number));
@@ -306,12 +359,13 @@ static int send_pieces(struct stream *stream)
 	struct piece *piece;
 	int r = pipeline_new(&params, &pipeline);
 
-	while (r == 0) {
+	while (r == 0 && stream->done < stream->asked.count) {
 		put_pieces(stream, pipeline);
 		piece = pipeline_take(pipeline);
-		if (!piece)
-			break;
-		r = send_piece(stream, piece);
+		if (piece)
+			r = send_piece(stream, piece);
+		if (r == 0 && stream->next > stream->done)
+			r = take_done(stream, !piece);
 	}
 	pipeline_free(pipeline);
 	return r;
@@ -370,7 +424,7 @@ static int send_files(struct server *server)
 		r = send_pieces(&stream);
 	progress_end(&stream.progress);
 	interrupt_let();
-	return r < 0 ? r : io_write_full(server->answers, &end, sizeof(end));
+	return r ? r : io_write_full(server->answers, &end, sizeof(end));
 }
 
 /* --- the two processes ------------------------------------------------------------------------ */
@@ -405,12 +459,28 @@ static void begin_child(void)
 	signal(SIGTERM, SIG_DFL);
 }
 
+/* A file in memory that both processes have; -1: there is none, as where `ulimit -f` is small. */
+static int make_shared(void)
+{
+	SCOPE_CLOSE int fd = memfd_create("files", MFD_CLOEXEC);
+
+	return fd >= 0 && ftruncate(fd, SHARED) == 0 ? steal_fd(&fd) : -1;
+}
+
+/* NULL where it cannot be mapped. */
+static uint8_t *map_shared(int fd)
+{
+	void *memory = mmap(NULL, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
 /* Begins to serve a pack, and tells the script of it. *ret_child: in the child, which then has
  * served. Returns its status there, else 0 or -errno. */
 static int serve_pack(const struct serve *serve, char *word, struct json *json, bool *ret_child)
 {
 	SCOPE_FREE char *shown = name_shown(word);
-	int asks[2], answers[2];
+	int asks[2], answers[2], shared;
 	pid_t child;
 
 	if (!shown)
@@ -418,6 +488,7 @@ static int serve_pack(const struct serve *serve, char *word, struct json *json, 
 	if (pipe2(asks, O_CLOEXEC) < 0 || pipe2(answers, O_CLOEXEC) < 0)
 		return -errno;
 	(void)fcntl(answers[1], F_SETPIPE_SZ, PIPE);
+	shared = make_shared();
 	child = fork();
 	if (child < 0)
 		return -errno;
@@ -426,19 +497,23 @@ static int serve_pack(const struct serve *serve, char *word, struct json *json, 
 		close(asks[1]);
 		close(answers[0]);
 		*ret_child = true;
-		return answer_all(
-			&(struct server){.serve = serve, .asks = asks[0], .answers = answers[1]},
-			word);
+		return answer_all(&(struct server){.serve = serve,
+						   .asks = asks[0],
+						   .answers = answers[1],
+						   .shared = map_shared(shared)},
+				  word);
 	}
 	close(asks[0]);
 	close(answers[1]);
 	fcntl(asks[1], F_SETFD, 0);
 	fcntl(answers[0], F_SETFD, 0);
+	fcntl(shared, F_SETFD, 0);
 	json_array(json, NULL);
 	json_string(json, NULL, shown);
 	json_i64(json, NULL, child);
 	json_i64(json, NULL, answers[0]);
 	json_i64(json, NULL, asks[1]);
+	json_i64(json, NULL, shared);
 	json_end(json);
 	return 0;
 }

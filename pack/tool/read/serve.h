@@ -5,6 +5,9 @@
  *	script -> struct serve_open                       -> the tree: lines of JSON
  *	script -> struct serve_files, struct serve_file.. -> struct serve_answer and the bytes, of
  *	                                                     each file in order; then an empty one
+ *	script -> a byte, once it is done with a file
+ *
+ * Bytes are in memory that both have, where there is some and they are not too many.
  *
  * Where the script ends, the child does. What opening a pack fails with, the child says, and ends
  * with that status. */
@@ -61,7 +64,8 @@ struct serve_answer {
 	int32_t error; /* 0, or -errno: then there are no bytes */
 	uint32_t crc;  /* of what comes before, and the bytes */
 	uint64_t look; /* of an object of JSON, which follows */
-	uint64_t size; /* of the bytes, which come then */
+	uint64_t size; /* of the bytes: in the shared memory, */
+	int64_t at;    /* from here on; below 0: they come then */
 };
 
 /* Returns the status to end with: of a child; or after an error was printed. */

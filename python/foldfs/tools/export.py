@@ -22,7 +22,8 @@ WITHOUT_LABEL = b"images"  # where records without one are, as pack/foreign/tree
 
 
 class Sample:
-    __slots__ = "path", "number", "size", "folder", "label", "kind", "mode", "mtime", "rank"
+    __slots__ = ("path", "number", "size", "folder", "label", "kind", "mode", "mtime", "rank",
+                 "crc")
 
     def __init__(self, path, entry, folder):
         self.path = path  # in the pack, bytes
@@ -33,6 +34,7 @@ class Sample:
         self.mode = int(entry.get("mode", "0"), 8)
         self.mtime = min(max(entry.get("mtime", 0), 0), (1 << 33) - 1)
         self.rank = entry.get("rank")
+        self.crc = None  # of what a format has before the bytes
 
 
 def seed_of(command):

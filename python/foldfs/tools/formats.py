@@ -12,7 +12,6 @@ from pack import ATTRS, IMAGES, Failed, need
 
 KINDS = {b"jpg": b"JPEG", b"jpeg": b"JPEG", b"png": b"PNG", b"ppm": b"PNM", b"pgm": b"PNM",
          b"bmp": b"BMP", b"tif": b"TIFF", b"tiff": b"TIFF", b"webp": b"WEBP"}  # by suffix
-BUFFER = 1 << 20
 GIB = 1 << 30
 
 
@@ -66,7 +65,7 @@ class Lmdb:
     def fill(self, env):
         count, batched, txn = 0, 0, env.begin(write=True)
         for count, (sample, data, _) in enumerate(self.export.read(), 1):
-            value = pickle.dumps((data, sample.label), protocol=4)
+            value = pickle.dumps((bytes(data), sample.label), protocol=4)
             txn.put(b"%d" % (count - 1), value)
             batched += len(value)
             if batched >= self.BATCH:
@@ -128,15 +127,12 @@ class Shards:
         records, begin = self.records(), 0
         for shard, end in enumerate(self.ends):
             places, offset = [], 0
-            with open(files.create(self.shards[shard]), "wb", buffering=BUFFER) as file:
+            with open(files.create(self.shards[shard]), "wb", buffering=0) as file:
                 for _, parts in zip(range(begin, end), records):
-                    for part in parts:
-                        file.write(part)
-                    size = sum(map(len, parts))
+                    size = outputs.write(file.fileno(), parts)
                     places.append(b"%d %d\n" % (offset, size))
                     offset += size
-                file.write(self.end)
-                file.flush()
+                outputs.write(file.fileno(), [self.end])
                 outputs.sync(file)
             begin = end
             for name in self.lists()[shard:shard + 1]:
@@ -223,6 +219,8 @@ class Tfrecord(Shards):
         kind = sample.kind if sample.kind != b"-" else KINDS[name.rpartition(b".")[2].lower()]
         after = feature(b"image/filename", 1, name) + feature(b"image/format", 1, kind)
         head = field(1, before, sample.size + len(after))
+        if sample.crc is None:
+            sample.crc = crc32c(head)
         length = struct.pack("<Q", len(head) + sample.size + len(after))
         return length + masked(crc32c(length)) + head, after + bytes(4)
 
@@ -231,9 +229,12 @@ class Tfrecord(Shards):
         return super().plan(options)
 
     def records(self):
-        heads = (crc32c(self.frame(i, sample)[0][12:])
-                 for i, sample in enumerate(self.export.samples))
-        for number, (sample, data, crc) in enumerate(self.export.read(list(heads))):
+        samples = self.export.samples
+        for number, sample in enumerate(samples):
+            if sample.crc is None:
+                self.frame(number, sample)
+        crcs = [sample.crc for sample in samples]
+        for number, (sample, data, crc) in enumerate(self.export.read(crcs)):
             head, tail = self.frame(number, sample)
             yield head, data, tail[:-4], masked(crc32c(tail[:-4], crc))
 

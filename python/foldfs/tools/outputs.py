@@ -28,6 +28,16 @@ def create(path):
     return os.open(path, flags, 0o666)
 
 
+def write(file, parts):
+    """All of them, by one call where that does it. Returns how many bytes they have."""
+    size = sum(map(len, parts))
+    left = size - os.writev(file, parts)
+    rest = memoryview(b"".join(parts))[size - left:] if left else b""
+    while rest:
+        rest = rest[os.write(file, rest):]
+    return size
+
+
 def sync(file):
     """Some filesystems report a full disk only here."""
     try:

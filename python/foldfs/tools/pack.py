@@ -9,6 +9,7 @@ import contextlib
 import errno
 import importlib
 import json
+import mmap
 import os
 import re
 import signal
@@ -42,11 +43,12 @@ class Interrupted(Exception):
 class Pack:
     began = None  # to read files, and so to show progress
 
-    def __init__(self, name, process, answers, asks):
+    def __init__(self, name, process, answers, asks, memory):
         self.name = name  # without secrets
         self.process = process
         self.answers = open(answers, "rb", buffering=1 << 18)
         self.asks = open(asks, "wb", buffering=0)
+        self.memory = memory >= 0 and memoryview(mmap.mmap(memory, 0, access=mmap.ACCESS_READ))
 
     def open(self, parts=0, rank=0, seed=0):
         """Of what is asked for, the members of the object that says what the pack is: "id",
@@ -64,7 +66,8 @@ class Pack:
     def read(self, numbers, crcs=None):
         """(error, bytes, CRC) of each of these files, read ahead in this order: error is 0 or an
         errno. The CRC-32C is of the bytes behind what `crcs` has that of, if it has any. To be
-        called once entries() has given all."""
+        called once entries() has given all. The bytes may be a memoryview, which is valid until the
+        next file is asked for."""
         for error, crc, _, data in self._answers(
                 [(number, crc, BYTES, 0, 0) for number, crc in zip(numbers, crcs or repeat(0))],
                 bool(crcs)):
@@ -74,7 +77,7 @@ class Pack:
         """(error, bytes) of (file, from, size); where size is 0, of all of it."""
         for error, _, _, data in self._answers([(number, 0, BYTES, *piece)
                                                 for number, *piece in pieces]):
-            yield error, data
+            yield error, bytes(data)
 
     def look(self, numbers, wanted):
         """(error, what is said of it, bytes) of images: "kind", "width", "height"; and "damage", if
@@ -82,16 +85,18 @@ class Pack:
         `wanted`."""
         for error, _, look, data in self._answers(
                 [(number, 0, LOOK | BYTES * (number in wanted), 0, 0) for number in numbers]):
-            yield error, look and json.loads(look), data
+            yield error, look and json.loads(look), bytes(data)
 
     def _answers(self, asked, checksum=False):
         Pack.began = Pack.began or time.monotonic()
         self._ask(struct.pack("=II", len(asked), checksum) +
                   b"".join(struct.pack("=IIQQQ", *each) for each in asked))
         for _ in asked:
-            error, crc, look, size = struct.unpack("=iIQQ", self._take(24))
-            yield -error, crc, self._take(look), self._take(size)
-        self._take(24)
+            error, crc, look, size, at = struct.unpack("=iIQQq", self._take(32))
+            look = self._take(look)
+            yield -error, crc, look, self._take(size) if at < 0 else self.memory[at:at + size]
+            self._ask(b"\0")
+        self._take(32)
 
     def close(self):
         """Ends the progress, too."""

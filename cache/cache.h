@@ -57,10 +57,9 @@ struct cache_source {
 	/* Alike for files that loaders would list together by their names, unlike an image and its
 	 * label. NULL: for all. */
 	uint64_t (*kind)(void *context, uint64_t extent);
-	/* Tells `found` of the lists that a loader may index the file of `extent` by, until `over`.
-	 * Returns 0, what found gave, -ECANCELED or -ENOMEM. NULL: no lists are known. */
-	int (*lists)(void *context, uint64_t extent, const atomic_bool *over, cache_list_fn *found,
-		     void *arg);
+	/* Tells `found` of the lists that a loader may index the file of `extent` by. Returns 0,
+	 * what found gave, or -ENOMEM. NULL: no lists are known. */
+	int (*lists)(void *context, uint64_t extent, cache_list_fn *found, void *arg);
 	/* Called with a sentence for each order that was recognised. NULL: not called. */
 	void (*locked)(void *context, const char *sentence);
 };

@@ -110,11 +110,9 @@ static unsigned search_hook(void *context, const struct seeds *seeds, uint64_t f
 static int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
 {
 	const struct oracle_thread *thread = context;
-	const struct cache *cache = thread->cache;
-	const struct cache_source *source = &cache->source;
+	const struct cache_source *source = &thread->cache->source;
 
-	return source->lists ? source->lists(source->context, file, &cache->stopping, found, arg)
-			     : 0;
+	return source->lists ? source->lists(source->context, file, found, arg) : 0;
 }
 
 static uint64_t kind(void *context, uint64_t file)

@@ -90,10 +90,8 @@ static int open_dataset(struct mount *mount, struct err *err)
 					    .open_list = open_cached_pack,
 					    .list = list_mounted,
 					    .context = mount,
-					    .duplicates = settings->duplicates,
 					    .missing_ok = settings->missing,
 					    .missing_hint = "'--missing=ok' does without",
-					    .duplicates_hint = PACKS_DUPLICATES,
 					    .notice = settings->remote.notice,
 					    .select = settings->select.items,
 					    .select_count = settings->select.count};

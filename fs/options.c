@@ -8,7 +8,6 @@
 static const char *const on_off[] = {"on", "off", NULL};
 static const char *const caches[] = {"auto", "kernel", "pool", NULL};
 static const char *const policies[] = {"auto", "lru", "pin", NULL};
-static const char *const duplicates[] = {"refuse", "first", "last", NULL};
 static const char *const missing[] = {"refuse", "ok", NULL};
 static const char *const ios[] = {"auto", "direct", "buffered", NULL};
 
@@ -18,8 +17,6 @@ static const struct opt options[] = {
 	OPT_LIST(0, "select", "GLOB|@FILE", struct settings, select,
 		 "mount only what matches, folders with all that is in them; @FILE has one GLOB a "
 		 "line (repeatable)"),
-	OPT_CHOICE(0, "duplicates", duplicates, struct settings, duplicates,
-		   "which file is used if several packs have different files at one path"),
 	OPT_CHOICE(0, "missing", missing, struct settings, missing,
 		   "whether packs of a set, such as x-00003-of-00015, may be missing"),
 	OPT_CHOICE(0, "verify", on_off, struct settings, verify,

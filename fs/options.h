@@ -38,7 +38,6 @@ struct settings {
 	const char *order; /* a file of paths; NULL: none */
 	bool preload;
 	struct opt_list select; /* patterns; none: everything */
-	int duplicates;		/* enum merge_duplicates */
 	int missing;		/* 0: refused, 1: ok */
 	const char *cache_dir;	/* DIR[,SIZE] of the disk cache; NULL: none */
 	bool prefetch;

@@ -132,12 +132,11 @@ static uint64_t source_kind(void *context, uint64_t extent)
 	return dataset_suffix(mount->dataset, dataset_extent(mount->dataset, extent).entry);
 }
 
-static int source_lists(void *context, uint64_t extent, const atomic_bool *over,
-			cache_list_fn *found, void *arg)
+static int source_lists(void *context, uint64_t extent, cache_list_fn *found, void *arg)
 {
 	const struct mount *mount = context;
 
-	return lists_find(mount->dataset, extent, LISTS_FILES, over, found, arg);
+	return lists_find(mount->dataset, extent, LISTS_FILES, found, arg);
 }
 
 /* The kernel takes bytes only of files that it knows. */

@@ -1,37 +1,26 @@
-/* Which programs list files in which order, and where to look for lists.
+/* Which programs list files in which order.
  *
  * The directories that contain the file are tried from the nearest up: a job that reads train/ is
  * more probable than one that reads the whole mount, and a list that is too small soon turns out
- * wrong. In each, first what programs make of the tree, then texts in it and up to two directories
- * below: train.csv beside train/, annotations/instances.json, ImageSets/Main/train.txt. Texts with
- * short names come first: VOC's train.txt says the same as aeroplane_train.txt. */
+ * wrong. */
 #include "lists/lists.h"
 #include "base/math.h"
 #include "base/scope.h"
-#include "lists/text.h"
+#include "lists/tree.h"
 #include <string.h>
-#include <strings.h>
 #include <xxhash.h>
 
-#define LEVELS_MAX  16		/* directories above the file that are tried */
-#define TEXT_MAX    (64 * MIB)	/* a longer text is data, not a list */
-#define TEXTS_MAX   (256 * MIB) /* of texts, read in all */
-#define TEXTS_BELOW 2		/* how many directories below to look */
-#define TEXTS_EACH  256 /* a directory with more texts has captions or labels, one for each file */
-#define TEXTS_LEVEL 256 /* read for one directory of the file: the largest, as lists name many */
+#define LEVELS_MAX 16 /* directories above the file that are tried */
 
 struct list_search {
 	struct dataset *dataset;
 	uint32_t file; /* its inode's entry */
 	struct lists_word name, suffix;
-	const atomic_bool *over;
 	lists_found_fn *found;
 	void *context;
 	XXH128_hash_t seen[LISTS_MAX]; /* hashes of the lists found */
 	unsigned count;
-	uint64_t most;	     /* files that may still be in lists */
-	uint64_t text_bytes; /* that may still be read */
-	uint32_t text;	     /* the entry of the text being read */
+	uint64_t most; /* files that may still be in lists */
 };
 
 /* --- found --------------------------------------------------------------------------------- */
@@ -175,129 +164,10 @@ static int find_trees(struct list_search *s, uint32_t directory, unsigned level,
 	return r;
 }
 
-/* --- texts --------------------------------------------------------------------------------- */
-
-/* The last of them are JSON. */
-static const char *const text_suffixes[] = {".txt", ".csv", ".tsv", ".lst", ".json", ".jsonl"};
-#define TEXT_LINES 4
-#define TEXT_KINDS (sizeof(text_suffixes) / sizeof(*text_suffixes))
-
-/* Which of text_suffixes a file has; TEXT_KINDS: none. */
-static size_t list_text_kind(const struct dataset_entry *entry)
-{
-	struct lists_word suffix = lists_suffix((struct lists_word){entry->name, entry->name_len});
-	size_t i = 0;
-
-	while (i < TEXT_KINDS && (strlen(text_suffixes[i]) != suffix.len ||
-				  strncasecmp(suffix.text, text_suffixes[i], suffix.len) != 0))
-		i++;
-	return i;
-}
-
-static bool is_text(const struct dataset_entry *entry)
-{
-	return format_is_file(entry->kind) && list_text_kind(entry) < TEXT_KINDS &&
-	       entry->size > 0 && entry->size <= TEXT_MAX;
-}
-
-/* Collects the texts of a directory and of those below it, but skips `without`, which was read
- * before. */
-static int collect_texts(const struct dataset *dataset, uint32_t directory, uint32_t without,
-			 unsigned below, struct lists_files *texts)
-{
-	const struct dataset_entry entry = dataset_entry(dataset, directory);
-	struct dataset_entry child;
-	size_t before = texts->count;
-	int r = 0;
-
-	for (uint32_t n = 0; n < entry.children && r == 0; n++) {
-		child = dataset_entry(dataset, entry.first_child + n);
-		if (is_text(&child))
-			r = lists_files_add(texts, entry.first_child + n);
-	}
-	if (texts->count - before > TEXTS_EACH)
-		texts->count = before;
-	for (uint32_t n = 0; n < entry.children && below > 0 && r == 0; n++) {
-		child = dataset_entry(dataset, entry.first_child + n);
-		if (child.kind == FORMAT_DIRECTORY && entry.first_child + n != without)
-			r = collect_texts(dataset, entry.first_child + n, without, below - 1,
-					  texts);
-	}
-	return r;
-}
-
-static int by_size(const void *a, const void *b, void *dataset)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	uint64_t one = dataset_entry(dataset, x).size, other = dataset_entry(dataset, y).size;
-
-	if (one != other)
-		return one > other ? -1 : 1;
-	return (x > y) - (x < y);
-}
-
-static int by_name_len(const void *a, const void *b, void *dataset)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const struct dataset_child one = dataset_child(dataset, x);
-	const struct dataset_child other = dataset_child(dataset, y);
-
-	if (one.name_len != other.name_len)
-		return one.name_len < other.name_len ? -1 : 1;
-	return (x > y) - (x < y);
-}
-
-static int found_text(void *context, const char *what, struct lists_files *files)
-{
-	SCOPE(buf_release) struct buf name = BUF_INIT;
-	struct list_search *s = context;
-	int r = dataset_path(s->dataset, s->text, &name);
-
-	if (r == 0)
-		r = buf_adds(&name, what);
-	return r < 0 ? r : found_list(s, name.data, files, 0);
-}
-
-/* A text that cannot be read has no lists. */
-static int read_text(struct list_search *s, uint32_t number)
-{
-	SCOPE_FREE char *data = NULL;
-	struct dataset_entry entry = dataset_entry(s->dataset, number);
-
-	if (entry.size > s->text_bytes)
-		return 0;
-	s->text_bytes -= entry.size;
-	data = malloc(entry.size);
-	if (!data)
-		return -ENOMEM;
-	if (dataset_read(s->dataset, number, data, entry.size, 0) != (ssize_t)entry.size)
-		return 0;
-	s->text = number;
-	return lists_text(s->dataset, s->file, data, entry.size,
-			  list_text_kind(&entry) >= TEXT_LINES, found_text, s);
-}
-
-static int find_texts(struct list_search *s, uint32_t directory, uint32_t without)
-{
-	SCOPE(lists_files_release) struct lists_files texts = {0};
-	int r = collect_texts(s->dataset, directory, without, TEXTS_BELOW, &texts);
-
-	if (texts.count > TEXTS_LEVEL) {
-		qsort_r(texts.entries, texts.count, sizeof(*texts.entries), by_size, s->dataset);
-		texts.count = TEXTS_LEVEL;
-	}
-	if (r == 0 && texts.count > 0)
-		qsort_r(texts.entries, texts.count, sizeof(*texts.entries), by_name_len,
-			s->dataset);
-	for (size_t i = 0; i < texts.count && r == 0 && s->count < LISTS_MAX; i++)
-		r = atomic_load(s->over) ? -ECANCELED : read_text(s, texts.entries[i]);
-	return r;
-}
-
 /* --- the directories of the file ----------------------------------------------------------- */
 
-/* From the nearest on, what programs make of them, and the texts in them. */
-static int find_levels(struct list_search *s, const struct kind *kinds, size_t count, bool texts)
+/* From the nearest on, what programs make of them. */
+static int find_levels(struct list_search *s, const struct kind *kinds, size_t count)
 {
 	uint32_t from = s->file;
 	int r = 0;
@@ -306,22 +176,18 @@ static int find_levels(struct list_search *s, const struct kind *kinds, size_t c
 		uint32_t directory = dataset_entry(s->dataset, from).parent;
 
 		r = find_trees(s, directory, level, kinds, count);
-		if (r == 0 && texts)
-			r = find_texts(s, directory, from);
 		from = directory;
 	}
 	return r;
 }
 
-int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, const atomic_bool *over,
-	       lists_found_fn *found, void *context)
+int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, lists_found_fn *found,
+	       void *context)
 {
 	struct list_search s = {.dataset = dataset,
-				.over = over,
 				.found = found,
 				.context = context,
-				.most = min(most, UINT32_MAX - 1),
-				.text_bytes = TEXTS_MAX};
+				.most = min(most, UINT32_MAX - 1)};
 	struct dataset_extent place;
 	struct dataset_entry entry;
 	int r;
@@ -333,6 +199,6 @@ int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, const at
 	s.file = place.entry;
 	s.name = (struct lists_word){entry.name, entry.name_len};
 	s.suffix = lists_suffix(s.name);
-	r = find_levels(&s, likely, sizeof(likely) / sizeof(*likely), true);
-	return r < 0 ? r : find_levels(&s, others, sizeof(others) / sizeof(*others), false);
+	r = find_levels(&s, likely, sizeof(likely) / sizeof(*likely));
+	return r < 0 ? r : find_levels(&s, others, sizeof(others) / sizeof(*others));
 }

@@ -1,10 +1,9 @@
 /* The lists of files that a loader may index: what ImageFolder and similar programs make of a
- * directory, and what texts in the pack say. They are guesses for the oracle, which compares the
- * order in which files are read with each. */
+ * directory. They are guesses for the oracle, which compares the order in which files are read with
+ * each. */
 #pragma once
 
 #include "pack/dataset.h"
-#include <stdatomic.h>
 
 #define LISTS_MAX	 24	    /* found for a file, at most */
 #define LISTS_NOT_STORED UINT32_MAX /* stands for a file without bytes in the pack */
@@ -19,9 +18,7 @@ typedef int lists_found_fn(void *context, const char *name, const uint32_t *file
 /* Calls `found` with each list of at least two files that contains the file of `extent`: the
  * likeliest first, each order once, until they have `most` files together. A list that would exceed
  * `most` is left out. The file is looked for by the path that stands for its inode; in lists, links
- * to it count too. Reads texts of up to 64 MiB, 256 MiB in all, and skips what is damaged or about
- * something else. Takes time linear in the tree. A pack of 2^32 extents has no lists. Reads no more
- * texts once it is `over`, as each may take a round trip. Returns 0, -ENOMEM, -ECANCELED (it was
- * over), or what `found` returned. */
-int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, const atomic_bool *over,
-	       lists_found_fn *found, void *context);
+ * to it count too. Takes time linear in the tree. A pack of 2^32 extents has no lists. Returns 0,
+ * -ENOMEM, or what `found` returned. */
+int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, lists_found_fn *found,
+	       void *context);

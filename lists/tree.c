@@ -178,21 +178,6 @@ static int follow_link(const struct dataset *dataset, uint32_t entry, unsigned *
 	return follow_path(dataset, link.parent, target, left, ret);
 }
 
-int lists_follow(const struct dataset *dataset, uint32_t entry, uint32_t *ret)
-{
-	unsigned left = LINKS_MAX;
-
-	return follow_link(dataset, entry, &left, ret);
-}
-
-int lists_resolve(const struct dataset *dataset, uint32_t directory, struct lists_word path,
-		  uint32_t *ret)
-{
-	unsigned left = LINKS_MAX;
-
-	return follow_path(dataset, directory, path, &left, ret);
-}
-
 /* --- keys ---------------------------------------------------------------------------------- */
 
 static bool is_ascii(const char *name, size_t len)
@@ -333,10 +318,12 @@ static int add_walked(struct tree_walk *w, uint32_t entry)
 static enum format_kind what_is(const struct tree_walk *w, uint32_t number,
 				const struct dataset_child *child, uint32_t *ret)
 {
+	unsigned left = LINKS_MAX;
+
 	*ret = child->inode;
 	if (child->kind != FORMAT_SYMLINK)
 		return child->kind;
-	if (lists_follow(w->dataset, number, ret) < 0) {
+	if (follow_link(w->dataset, number, &left, ret) < 0) {
 		*ret = LISTS_NONE;
 		return FORMAT_FILE;
 	}

@@ -53,11 +53,3 @@ bool lists_keeps(const struct lists_order *order, struct lists_word suffix, stru
  * is too deep for a guess). */
 int lists_tree(const struct dataset *dataset, uint32_t directory, const struct lists_order *order,
 	       struct lists_word suffix, struct lists_files *files);
-
-/* The inode of an entry, or of what a link leads to. Returns 0 or -errno as below. */
-int lists_follow(const struct dataset *dataset, uint32_t entry, uint32_t *ret);
-
-/* The entry at a path from a directory: a directory, or a file's inode. Follows links as long as
- * they stay in the pack. Returns 0, -ENOENT, -ENOTDIR or -ELOOP. */
-int lists_resolve(const struct dataset *dataset, uint32_t directory, struct lists_word path,
-		  uint32_t *ret);

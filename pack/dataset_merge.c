@@ -94,8 +94,6 @@ static int merge_indexes(struct dataset *dataset, const struct dataset_merge_par
 	SCOPE_FREE struct merge_pack *merged = calloc(params->count, sizeof(*merged));
 	const struct merge_params merge = {.packs = merged,
 					   .count = params->count,
-					   .duplicates = params->duplicates,
-					   .duplicates_hint = params->duplicates_hint,
 					   .select = select,
 					   .load_checksums = load_checksums,
 					   .context = dataset};
@@ -132,12 +130,10 @@ static void digest_text(XXH3_state_t *state, const char *text)
 
 static void make_id(const struct dataset_merge_params *params, uint8_t id[16])
 {
-	const uint8_t duplicates = (uint8_t)params->duplicates;
 	XXH128_canonical_t made;
 	XXH3_state_t state;
 
 	XXH3_128bits_reset(&state);
-	XXH3_128bits_update(&state, &duplicates, 1);
 	for (unsigned i = 0; i < params->count; i++) {
 		const struct dataset_pack *pack = &params->packs[i];
 

@@ -19,10 +19,8 @@ struct dataset_pack {
 struct dataset_merge_params {
 	const struct dataset_pack *packs;
 	unsigned count;
-	enum merge_duplicates duplicates;
 	const char *const *select;	  /* patterns */
 	size_t select_count;		  /* 0: everything */
-	const char *duplicates_hint;	  /* pack/merge.h */
 	void (*notice)(const char *line); /* what the user is to know; or NULL */
 };
 

@@ -246,20 +246,8 @@ static int same_file(struct merging *m, uint32_t origin, const struct part *anot
 
 static int settle_files(struct merging *m, uint32_t number, const struct part *another)
 {
-	struct merge_row *row = &m->rows.rows[number];
-	int r;
+	int r = same_file(m, m->rows.rows[number].origin, another);
 
-	switch (m->params->duplicates) {
-	case MERGE_FIRST:
-		return 0;
-	case MERGE_LAST:
-		row->origin = row->place = origin_of(m, another);
-		row->kind = (uint8_t)merged_kind(m, another);
-		return 0;
-	case MERGE_REFUSE:
-		break;
-	}
-	r = same_file(m, row->origin, another);
 	if (r == 0)
 		note_conflict(m, number, another, false);
 	return r < 0 ? r : 0;
@@ -389,7 +377,6 @@ static int row_path(const struct merging *m, uint32_t number, struct buf *path)
 static int refuse_conflicts(const struct merging *m)
 {
 	const struct conflict *c = &m->conflict;
-	const char *hint = c->folder ? NULL : m->params->duplicates_hint;
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	char more[64] = "";
 
@@ -402,10 +389,9 @@ static int refuse_conflicts(const struct merging *m)
 			 (unsigned long long)c->count - 1);
 	return err_set(m->err, -EEXIST,
 		       "'%s' is %s in %s and in %s%s; 'NAME/=' in front of one puts it into a "
-		       "folder of its own%s%s",
+		       "folder of its own",
 		       path.data, c->folder ? "a folder and a file" : "another file",
-		       m->params->packs[c->pack].name, m->params->packs[c->another].name, more,
-		       hint ? ", " : "", hint ? hint : "");
+		       m->params->packs[c->pack].name, m->params->packs[c->another].name, more);
 }
 
 /* --- what was selected ------------------------------------------------------------------------ */

@@ -3,8 +3,8 @@
  * The merged index is the one that a single pack of all these files would have: its entries are
  * numbered anew in the same order, and its hot sections are complete. Folders with the same path
  * become one folder, with the attributes of the first pack that has it. Two files with the same
- * path are one file if their bytes are equal, or as `duplicates` says. A file and a folder are
- * never one. Where the file of a hard link or alias is not in the tree, the link takes its place.
+ * path are one file if their bytes are equal. A file and a folder are never one. Where the file of
+ * a hard link or alias is not in the tree, the link takes its place.
  *
  * Each entry has an origin, by which the cold sections find it: the number that it gets when the
  * entries of all packs are counted, one pack after the other. Pure; not thread-safe. Internal to
@@ -22,14 +22,10 @@ struct merge_pack {
 	const struct renames *renames; /* of its entries; or NULL */
 };
 
-enum merge_duplicates { MERGE_REFUSE, MERGE_FIRST, MERGE_LAST };
-
 struct merge_params {
 	const struct merge_pack *packs;
 	unsigned count;
-	enum merge_duplicates duplicates;
-	struct select *select;	     /* NULL: everything */
-	const char *duplicates_hint; /* ends the message about two files at one path; or NULL */
+	struct select *select; /* NULL: everything */
 	/* Loads SECTION_CHECKSUMS of a pack, to compare files with the same path. 0 or -errno. */
 	int (*load_checksums)(void *context, unsigned pack, struct err *err);
 	void *context;

@@ -69,7 +69,6 @@ bool option_is_of_content(const struct option_line *line)
 					    "strip-components",
 					    "schema",
 					    "class-folders",
-					    "duplicates",
 					    "empty-classes",
 					    "image-key",
 					    "label-key",

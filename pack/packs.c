@@ -373,11 +373,7 @@ static int refuse_lone(const struct opening *o, size_t delta)
 static struct dataset_merge_params merge_params(const struct opening *o,
 						const struct dataset_pack *packs)
 {
-	return (struct dataset_merge_params){.packs = packs,
-					     .duplicates =
-						     (enum merge_duplicates)o->params->duplicates,
-					     .duplicates_hint = o->params->duplicates_hint,
-					     .notice = o->params->notice};
+	return (struct dataset_merge_params){.packs = packs, .notice = o->params->notice};
 }
 
 /* Its base is one dataset from now on, which the caller owns. */

@@ -17,21 +17,16 @@ struct packs_params {
 	/* pack/names.h; may be NULL. */
 	int (*list)(void *context, const char *name, struct buf *ret, struct err *err);
 	void *context;
-	int duplicates;	  /* enum merge_duplicates */
 	bool missing_ok;  /* a set need not be complete */
 	bool alone_ok;	  /* one pack of a set may be named alone */
 	bool makes_packs; /* the caller does: that is no way out then */
 	bool delta_ok;	  /* a single delta may be without its base: only its index is read */
-	const char *missing_hint;    /* ends the message about missing packs of a set; or NULL */
-	const char *duplicates_hint; /* ends that about two files at one path; or NULL */
+	const char *missing_hint; /* ends the message about missing packs of a set; or NULL */
 	void (*notice)(const char *line); /* tells the user how packs are put together; or NULL */
 	/* Patterns, and @FILE with a pattern on each line: see pack/select.h. */
 	const char *const *select;
 	size_t select_count;
 };
-
-/* The way out of two files at one path, for commands with an option --duplicates. */
-#define PACKS_DUPLICATES "'--duplicates=first' or 'last' leaves out all but one"
 
 /* The packs in a few words, without anything secret: "FIRST", or "FIRST and 14 more". */
 struct packs_label {

@@ -91,18 +91,6 @@ static int prepare_builder(const struct builder_params *params, struct builder *
 	return r;
 }
 
-int builder_check(const struct builder_params *params, struct err *err)
-{
-	struct builder *builder;
-	int r = prepare_builder(params, &builder, err);
-
-	if (r < 0)
-		return r;
-	r = builder_partial_check(builder, params, err);
-	builder_free(builder);
-	return r;
-}
-
 int builder_new(const struct builder_params *params, struct builder **ret, struct err *err)
 {
 	struct builder *builder = NULL;

@@ -91,8 +91,6 @@ struct builder_summary {
 int builder_new(const struct builder_params *params, struct builder **ret, struct err *err);
 /* A builder without a file: entries can be added and read, nothing else. 0 or -ENOMEM. */
 int builder_new_entries(struct builder **ret);
-/* Returns what builder_new() would, and changes nothing. */
-int builder_check(const struct builder_params *params, struct err *err);
 /* Frees it, and removes a partial file that cannot be resumed. NULL is fine. */
 void builder_free(struct builder *builder);
 /* Removes such a file at once, to free space on the disk. Entries can still be read. */

@@ -337,52 +337,6 @@ int builder_partial_open(struct builder *builder, const struct builder_params *p
 	return r < 0 ? r : store_restore(builder->store, &builder->now.store);
 }
 
-/* --- or only asked about --------------------------------------------------------------------- */
-
-/* Whether the partial file could be made. */
-static int check_directory(const struct builder *builder, struct err *err)
-{
-	SCOPE_FREE char *path = strdup(builder->partial);
-
-	if (!path)
-		return -ENOMEM;
-	return faccessat(AT_FDCWD, dirname(path), W_OK | X_OK, AT_EACCESS) < 0
-		       ? cannot_create(builder, -errno, err)
-		       : 0;
-}
-
-/* A file that is read-only counts as writable for its owner, who could change that. */
-static int open_to_check(const char *path)
-{
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), error = errno;
-	struct stat st;
-
-	if (fd < 0 && error == EACCES && lstat(path, &st) == 0 && st.st_uid == geteuid()) {
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-		error = errno;
-	}
-	return fd < 0 ? -error : fd;
-}
-
-int builder_partial_check(struct builder *builder, const struct builder_params *params,
-			  struct err *err)
-{
-	int r = check_is_file(builder, err), fd;
-
-	if (r < 0)
-		return r;
-	fd = open_to_check(builder->partial);
-	if (fd == -ENOENT)
-		return check_directory(builder, err);
-	if (fd < 0)
-		return cannot_create(builder, fd, err);
-	builder->fd = fd;
-	r = lock_partial(builder, fd, err);
-	if (r == 0)
-		r = judge_partial(builder, params, err);
-	return r == -ENODATA ? 0 : r;
-}
-
 /* --- batches --------------------------------------------------------------------------------- */
 
 int builder_failed(struct builder *builder, int result, const char *call)

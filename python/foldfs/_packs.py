@@ -45,10 +45,9 @@ def pack(source: Path, pack: Path, *, progress: Progress | bool | None = None,
 
     What foldpack says meanwhile, as about a damaged image, comes out on standard error. Raises
     Error if it fails: no pack is there then, unless one was before."""
-    for word in ("shard_done", "dry_run"):
-        if word in options:
-            raise Error(f"{word}: there is no pack to be looked at then; run 'python -m foldfs "
-                        f"foldpack create --{word.replace('_', '-')} ...'")
+    if "shard_done" in options:
+        raise Error("shard_done: there is no pack to be looked at then; run 'python -m foldfs "
+                    "foldpack create --shard-done ...'")
     with _shown(progress) as show:
         text = _follow("create", ["--json", *words(options), "--", source, pack], show)
         made: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines()]

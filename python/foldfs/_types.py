@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     Cache = Literal["auto", "kernel", "pool"]
     Policy = Literal["auto", "lru", "pin"]
     Io = Literal["auto", "direct", "buffered"]
-    Duplicates = Literal["refuse", "first", "last"]
     Missing = Literal["refuse", "ok"]
     Check = Literal["off", "header", "decode"]
     OnBad = Literal["fail", "skip", "keep"]
@@ -66,7 +65,6 @@ class PackOptions(ReadOptions, total=False):
     force: bool
     resume: bool
     anyway: bool
-    duplicates: Duplicates
     since: Words
     since_checksum: bool
     shard_size: Size
@@ -79,7 +77,6 @@ class MountOptions(ReadOptions, total=False):
 
     subdir: str
     select: Words
-    duplicates: Duplicates
     missing: Missing
     verify: bool
     verbose: bool

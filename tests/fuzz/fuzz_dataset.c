@@ -35,7 +35,6 @@ static int look(void *context, const char *name, const uint32_t *files, uint32_t
 
 static void use(struct dataset *dataset)
 {
-	static const atomic_bool not_over;
 	uint8_t bytes[FORMAT_ID_BYTES];
 	char id[FORMAT_ID_TEXT];
 	struct err err = {{0}};
@@ -53,8 +52,8 @@ static void use(struct dataset *dataset)
 		return;
 	must(dataset_unchanged(dataset, 0) == 0);
 	for (uint64_t n = 1; n < 3; n++)
-		(void)lists_find(dataset, dataset_extents(dataset) / 3 * n, USE_ENTRIES_MAX,
-				 &not_over, look, dataset);
+		(void)lists_find(dataset, dataset_extents(dataset) / 3 * n, USE_ENTRIES_MAX, look,
+				 dataset);
 }
 
 /* Only its name or its mode, and then all of it. */

@@ -493,9 +493,6 @@ def all_seeds(foldpack):
     yield "annotations", [b"\7" + annotated.encoded(text)
                           for _, text in (*annotated.PLACES.values(), *annotated.HARMLESS.values())]
     yield "transform", [bytes([how]) + data for data in pictures() for how in (1, 0x16, 0xE3)]
-    yield "lists", [bytes([form]) + text for form in range(14) for text in (
-        b"b/1.jpg 0\nb/2.jpg 1\nb/x 1\n", b"1 /data/b/1.jpg\n2 /data/b/2.jpg\n", b"x\n1\n2\n",
-        b'{"images": [{"file_name": "1.jpg"}, {"file_name": "a b.jpg"}, {"file_name": "x"}]}')]
     yield "journal", journals()
     yield "published", published(foldpack)
     for make in answers, blocks, credentials, options, requests:

@@ -725,7 +725,7 @@ print(json.dumps({name: sorted(getattr(_types, name).__annotations__) for name i
     shared = options_of("foldpack") - talk
     assert keywords["ReadOptions"] == shared
     assert keywords["PackOptions"] - shared == options_of("foldpack", "create") - talk - {
-        "verbose", "json", "progress", "progress_json", "dry_run", "shard_done"}
+        "verbose", "json", "progress", "progress_json", "shard_done"}
     assert keywords["MountOptions"] == options_of("foldfs") - talk - {"mkdir", "no_fuse"}
 
 
@@ -754,10 +754,9 @@ for select in (Somewhere(), b"file", [Somewhere(), b"file"], {"file"}, iter(["fi
 
 
 def test_what_makes_no_pack_is_refused(small, python, place):
-    for word in "dry_run", "shard_done":
-        done = python(message(f"foldfs.pack(sys.argv[1], sys.argv[2], {word}='x')"), small[0],
-                      place / "x.lmdb")
-        assert done.out.startswith(f"1 {word}: there is no pack to be looked at")
+    done = python(message("foldfs.pack(sys.argv[1], sys.argv[2], shard_done='x')"), small[0],
+                  place / "x.lmdb")
+    assert done.out.startswith("1 shard_done: there is no pack to be looked at")
 
 
 def test_an_empty_path_is_not_the_working_folder(small, python):

@@ -320,46 +320,6 @@ def test_an_outage_keeps_no_mount_alive(serve, mount):
     assert mounted.wait(foldfs.PATIENCE / 2) == 0
 
 
-def test_a_list_that_the_server_does_not_give_keeps_no_mount_alive(serve, mount, place):
-    """Readers' order is looked for in it: nobody waits for that."""
-    images, packs = place / "images", place / "packs"
-    images.mkdir()
-    packs.mkdir()
-    for number in range(50):
-        write(images / f"{number}.jpg", noise(number, 50_000))
-    (images / "list.txt").write_text("".join(f"{number}.jpg\n" for number in range(50)))
-    pack(images, packs / "x.lmdb")
-    server = serve(packs)
-    mounted = mount(server.url("x.lmdb"), "-f")
-    server.stop()
-    for number in range(8):
-        with open(mounted / f"{number}.jpg", "rb") as image:
-            image.isatty()  # a request that foldfs sees, of a file that it need not read
-    foldfs.wait_for_line(mounted.process.stderr, b"asking again")
-    foldfs.unmount(mounted.path)
-    assert mounted.wait(foldfs.PATIENCE / 4) == 0
-
-
-def test_many_texts_that_may_be_lists_keep_no_mount_alive(serve, mount, place):
-    """Each takes a round trip."""
-    images, packs = place / "images", place / "packs"
-    packs.mkdir()
-    for number in range(1000):
-        (images / f"{number}").mkdir(parents=True)
-        write(images / f"{number}/1.jpg", noise(number, 5000))
-        write(images / f"{number}/boxes.txt", b"1 2 3 4\n" * 500)
-    pack(images, packs / "x.lmdb")
-    server = serve(packs, access="ngx.sleep(0.05)")
-    mounted = mount(server.url("x.lmdb"), "-f")
-    begun = len(server.asked())
-    for number in range(8):
-        with open(mounted / f"{number}/1.jpg", "rb") as image:
-            image.isatty()
-    foldfs.wait_until(lambda: len(server.asked()) > begun + 8)
-    foldfs.unmount(mounted.path)
-    assert mounted.wait(foldfs.PATIENCE / 4) == 0
-
-
 @pytest.mark.slow
 def test_a_stalled_answer_is_asked_for_again(data, serve, mount):
     server = serve(access="if n == 6 then ngx.sleep(3600) end")

@@ -48,7 +48,7 @@ class Taker:
         """It is not taken for a whole, whatever opens it."""
         for command in (FOLDFS, f"{self.there}/x-*.lmdb", point), \
                 (FOLDPACK, "info", f"{self.there}/x-*.lmdb"):
-            assert "are missing of a set of 4" in run(*command, status=1).err
+            assert "missing of a set of 4" in run(*command, status=1).err
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_each_shard_is_handed_over_once_and_together_they_are_the_folder(folder,
                                                                          braces):
     done = create(folder, work / "x.lmdb", taker.move.replace("{}", braces))
     assert taker.given() == list(range(SHARDS))
-    assert os.listdir(work) == ["x.lmdb.taken"]
+    assert os.listdir(work) == []
     assert len(lines_of(done, str(work.resolve()))) == 2 * SHARDS  # packed, taken
     taker.holds(folder)
 
@@ -119,7 +119,7 @@ def test_two_shards_of_room_are_enough(folder, taker, place):
 
         assert "MiB needed, only 8.98 MiB free" in done(status=1).err
         done(f"--shard-done={taker.move}")
-        assert [path.name for path in small.iterdir()] == ["x.lmdb.taken"]
+        assert list(small.iterdir()) == []
     assert len(taker.given()) == 8
     taker.holds(folder)
 
@@ -128,7 +128,7 @@ def test_what_the_command_leaves_stays(folder, taker, work):
     create(folder, work / "x.lmdb", f"cp {{}} {taker.there}/")
     assert len(list(work.glob("x-*-of-00004.lmdb"))) == SHARDS
     taker.holds(folder)
-    create(folder, work / "x.lmdb", "false {}", "--resume")
+    assert "finished already" in create(folder, work / "x.lmdb", "true {}", "--resume").err
 
 
 def test_its_output_is_shown_when_it_fails_and_never_mixes(folder, taker, work):
@@ -137,69 +137,49 @@ def test_its_output_is_shown_when_it_fails_and_never_mixes(folder, taker, work):
     assert [json.loads(line)["files"] for line in done.out.splitlines()] == [1] * SHARDS
     assert "said" not in done.err
     assert all(json.loads(line)["doing"] for line in done.err.splitlines() if line[0] == "{")
-    done = create(folder, work / "y.lmdb", say + "exit 9 {}", "--retry=0", "--json", status=1)
-    assert len(done.out.splitlines()) == 2
+    done = create(folder, work / "y.lmdb", say + "exit 9 {}", "--json", status=1)
+    assert len(done.out.splitlines()) == SHARDS
     first = f"{work.resolve()}/y-00000-of-00004.lmdb: "
     assert lines_of(done, first)[-3:] == [f"foldpack: {first}{line}" for line in (
-        '{"a": 1}', "said",
-        "not taken: the command of --shard-done ended with status 9; --resume goes on with it")]
+        '{"a": 1}', "said", "the command of --shard-done ended with status 9")]
     assert "said" in create(folder, work / "z.lmdb", say + taker.move, "-v").err
 
 
 # --- failures -----------------------------------------------------------------------------------
 
 
-def test_a_command_that_fails_stops_the_run_and_resume_goes_on_there(folder, taker, work, point):
+def test_a_pack_whose_command_fails_stays_and_is_named_at_the_end(folder, taker, work, point):
+    """It is not run again; all others are handed over."""
     fails = f"case {{}} in *-00001-of-*) exit 1; esac; {taker.move}"
-    done = create(folder, work / "x.lmdb", fails, "--retry=0", status=1)
-    assert "x-00001-of-00004.lmdb: not taken" in done.err
-    assert taker.given() == [0]
-    assert sorted(path.name for path in work.iterdir()) == [
-        "x-00001-of-00004.lmdb", "x-00002-of-00004.lmdb", "x.lmdb.taken"]
+    done = create(folder, work / "x.lmdb", fails, status=1)
+    assert done.err.splitlines()[-1] == (
+        "foldpack: not taken by the command of --shard-done: "
+        f"{work.resolve()}/x-00001-of-00004.lmdb")
+    assert taker.given() == [0, 2, 3]
+    assert os.listdir(work) == ["x-00001-of-00004.lmdb"]
     taker.lacks(point)
+    (work / "x-00001-of-00004.lmdb").rename(taker.there / "x-00001-of-00004.lmdb")
+    taker.holds(folder)
+
+
+def test_what_is_still_there_is_handed_over_by_a_run_that_resumes(folder, taker, work):
+    create(folder, work / "x.lmdb", f"cp {{}} {taker.there}/; false", status=1)
     done = create(folder, work / "x.lmdb", taker.move, "--resume")
-    assert "x-00000-of-00004.lmdb: taken already" in done.err
     assert "x-00001-of-00004.lmdb: finished already" in done.err
     assert taker.given() == list(range(SHARDS))
     taker.holds(folder)
-    assert create(folder, work / "x.lmdb", taker.move, "--resume", "-q").err == ""
-    assert taker.given() == list(range(SHARDS))
-
-
-def test_a_command_that_fails_once_is_repeated(folder, taker, work, place):
-    once = f"[ -e {place}/failed ] || {{ echo no; >{place}/failed; exit 1; }}; {taker.move}"
-    done = create(folder, work / "x.lmdb", once)
-    said = lines_of(done, f"{work.resolve()}/x-00000-of-00004.lmdb: ")
-    assert [line.split(".lmdb: ")[1] for line in said[1:3]] == [
-        "no", "the command of --shard-done ended with status 1; it is repeated for up to 600 s"]
-    taker.holds(folder)
-
-
-def test_a_command_that_fails_for_longer_is_given_up(folder, work, place):
-    create(folder, work / "x.lmdb", f"echo {{}} >>{place}/tries; exit 1", "--retry=1", status=1)
-    assert len((place / "tries").read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize("command", ["no-such-program {}", "/dev/null {}"])
-def test_a_program_that_is_not_there_is_not_waited_for(folder, work, command):
+def test_a_program_that_is_not_there_is_named(folder, work, command):
     done = create(folder, work / "x.lmdb", command, status=1)
-    assert "ended with status 12" in done.err and "it is repeated" not in done.err
+    assert "ended with status 12" in done.err
 
 
-def test_a_pack_that_fails_ends_the_repeats_of_the_one_before(folder, taker, work):
-    """Its command would be repeated for an hour."""
-    trees.write(folder / "class0" / "2.jpg", b"no image")
-    done = create(folder, work / "x.lmdb", "exit 1 {}", "--retry=3600", "--check=header", status=1)
-    assert "2.jpg" in done.err and "not taken" in done.err
-
-
-def test_inputs_that_were_left_out_of_what_was_taken_are_remembered(folder, taker, work):
+def test_inputs_that_were_left_out_are_in_the_status(folder, taker, work):
     trees.write(folder / "class0" / "0.jpg", b"no image")
-    fails = f"case {{}} in *-00002-of-*) exit 1; esac; {taker.move}"
-    options = "--check=header", "--on-bad=skip"
-    create(folder, work / "x.lmdb", fails, "--retry=0", *options, status=1)
-    create(folder, work / "x.lmdb", taker.move, "--resume", *options, status=4)
-    create(folder, work / "x.lmdb", taker.move, "--resume", *options, status=4)
+    create(folder, work / "x.lmdb", taker.move, "--check=header", "--on-bad=skip", status=4)
+    create(folder, work / "y.lmdb", "false {}", "--check=header", "--on-bad=skip", status=1)
 
 
 # --- signals and kills ----------------------------------------------------------------------------
@@ -242,29 +222,9 @@ def test_a_signal_ends_both(folder, taker, work, place, name):
     taker.holds(folder)
 
 
-def test_a_run_that_was_killed_hands_over_again(folder, taker, work, place):
-    """Once the command that it began is over, which may take the pack still."""
-    with held(folder, work / "x.lmdb", place) as (process, command):
-        process.kill()
-        process.wait()
-        assert "or a command that one began does so still" in \
-            create(folder, work / "x.lmdb", taker.move, "--resume", status=1).err
-        os.kill(command, signal.SIGKILL)
-        wait_until(lambda: not is_alive(command))
-    create(folder, work / "x.lmdb", taker.move, "--resume")
-    assert taker.given() == list(range(SHARDS))
-    taker.holds(folder)
-
-
-def test_two_runs_do_not_hand_over_the_same(folder, taker, work, place):
-    with held(folder, work / "x.lmdb", place):
-        assert "x.lmdb.taken: another foldpack hands over packs of this set" in \
-            create(folder, work / "x.lmdb", taker.move, "--resume", status=1).err
-    assert taker.given() == []
-
-
 @foldfs.kills(2)
 def test_a_run_that_is_killed_at_any_moment_is_gone_on_with(folder, taker, work, kills):
+    """Its command may still be moving a pack."""
     moments = foldfs.chance()
     killed = 0
     while killed < kills:
@@ -272,66 +232,10 @@ def test_a_run_that_is_killed_at_any_moment_is_gone_on_with(folder, taker, work,
                    *words(folder, work / "x.lmdb", taker.move, "--resume", "-q"), status=None)
         killed += done.returncode != 0
         resume = words(folder, work / "x.lmdb", taker.move, "--resume")
-        wait_until(lambda: "does so still" not in run(*resume, status=None).err)
-        run(*resume)
+        wait_until(lambda: run(*resume, status=None).returncode == 0)
         taker.holds(folder)
-        (work / "x.lmdb.taken").unlink()
         for path in taker.there.iterdir():
             path.unlink()
-
-
-# --- the list -------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def begun(folder, taker, work):
-    """A set of which one shard was taken."""
-    fails = f"case {{}} in *-00001-of-*) exit 1; esac; {taker.move}"
-    create(folder, work / "x.lmdb", fails, "--retry=0", status=1)
-    return work / "x.lmdb"
-
-
-def test_another_run_is_told_of_what_was_taken(folder, taker, begun):
-    assert "x.lmdb.taken: packs of this set were handed over before; --resume goes on behind " \
-        "them, --force starts again" in create(folder, begun, taker.move, status=1).err
-    create(folder, begun, taker.move, "--force")
-    assert taker.given() == [0, *range(SHARDS)]
-    taker.holds(folder)
-
-
-def test_what_was_taken_of_another_state_of_the_folder_is_refused(folder, taker, begun):
-    trees.write(folder / "class0" / "0.bin", trees.noise(9, 600_000))
-    assert "x-00000-of-00004.lmdb: taken already, but made with other options, or of the" \
-        in create(folder, begun, taker.move, "--resume", status=1).err
-
-
-@pytest.mark.parametrize("change", [
-    lambda path: trees.write(path, trees.noise(9, 700_000)),
-    lambda path: os.utime(path, (1, 1)),
-    lambda path: path.chmod(0o600)], ids=["bytes", "time", "mode"])
-def test_what_was_taken_and_has_changed_since_is_made_and_handed_over_again(folder, taker, begun,
-                                                                            change):
-    """Its size is the same, so that the set still fits together."""
-    change(folder / "class0" / "0.bin")
-    done = create(folder, begun, taker.move, "--resume")
-    assert "x-00000-of-00004.lmdb: taken already, but files of it have changed since; made again" \
-        in done.err
-    assert taker.given() == [0, *range(SHARDS)]
-    taker.holds(folder)
-    run(FOLDPACK, "diff", "-a", folder, f"{taker.there}/x-*.lmdb")
-    assert len(lines_of(create(folder, begun, taker.move, "--resume"), begun.parent)) == SHARDS
-    assert taker.given() == [0, *range(SHARDS)]
-
-
-def test_a_link_of_what_was_taken_that_has_changed_since_counts(folder, taker, work):
-    (folder / "class0" / "0.link").symlink_to("0.bin")
-    pack = work / "x.lmdb"
-    create(folder, pack, taker.move)
-    (folder / "class0" / "0.link").unlink()
-    (folder / "class0" / "0.link").symlink_to("2.bin")
-    create(folder, pack, taker.move, "--resume")
-    assert len(taker.given()) == SHARDS + 1
-    taker.holds(folder)
 
 
 def test_a_finished_pack_of_a_set_is_compared_with_all_of_its_files(place):
@@ -344,40 +248,6 @@ def test_a_finished_pack_of_a_set_is_compared_with_all_of_its_files(place):
     assert "nothing to resume" in run(*command).err
     os.utime(folder / "1235", (1, 1))
     assert "'1235' differs" in run(*command, status=1).err
-
-
-def test_a_list_that_was_cut_off_loses_its_last_line(folder, taker, begun):
-    create(folder, begun, taker.move, "--resume")
-    taken = Path(f"{begun}.taken")
-    text = taken.read_bytes()
-    taken.write_bytes(text[:-10])
-    create(folder, begun, taker.move, "--resume")
-    assert taker.given() == [*range(SHARDS), SHARDS - 1]
-    assert taken.read_bytes() == text
-
-
-@pytest.mark.parametrize("text", ["mine", "mine\n" * 100])
-def test_a_file_of_somebody_is_no_list(folder, taker, work, text):
-    taken = work / "x.lmdb.taken"
-    taken.write_text(text)
-    assert "exists, and is not a list of packs that were taken" in \
-        create(folder, work / "x.lmdb", taker.move, "--force", status=1).err
-    assert taken.read_text() == text and os.listdir(work) == ["x.lmdb.taken"]
-
-
-@pytest.mark.parametrize("make", [
-    os.mkfifo, os.mkdir, lambda path: os.symlink("x.lmdb", path)])
-def test_what_is_no_file_is_no_list(folder, taker, work, make):
-    make(work / "x.lmdb.taken")
-    assert "exists, and is not a list of packs that were taken" in \
-        create(folder, work / "x.lmdb", taker.move, "--force", status=1).err
-    assert os.listdir(work) == ["x.lmdb.taken"]
-
-
-def test_a_run_that_hands_over_nothing_leaves_no_list(folder, work):
-    trees.write(folder / "class0" / "0.jpg", b"no image")
-    create(folder, work / "x.lmdb", "true {}", "--check=header", "--include=*.jpg", status=1)
-    assert os.listdir(work) == []
 
 
 @pytest.mark.parametrize("options, said", [

@@ -178,7 +178,6 @@ def test_bad_inputs_are_listed_by_shard(pictures, place):
     (["--part=0/100000"], "'--part': K/N"),
     (["--part=0/2", "--shard-size=1G"], "do not go together"),
     (["--shard-size=1000"], "at least 1M"),
-    (["--shard-size=1G", "-n"], "'--dry-run'"),
 ])
 def test_what_makes_no_sense_is_refused(small, place, options, said):
     assert said in run(FOLDPACK, "create", *options, small[0], place / "x.lmdb", status=2).err

@@ -156,9 +156,6 @@ def test_other_files_of_one_path_are_refused_with_both_packs(place, point):
     b = pack_of(place, "b.lmdb", {"cat/1": b"other", "cat/2": b"other"})
     assert f"'cat/1' is another file in {a} and in {b}, and 1 more paths are in two packs" in \
         refused(a, b, point)
-    for counts, data in (("first", b"1"), ("last", b"other")):
-        with foldfs.mounted(b, point, a, f"--duplicates={counts}") as mounted:
-            assert (mounted / "cat/1").read_bytes() == data
 
 
 def test_equal_files_are_one_without_a_word(place, mount):

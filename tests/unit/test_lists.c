@@ -8,26 +8,6 @@
 
 /* --- packs by their paths -------------------------------------------------------------------- */
 
-static int text_read(void *context, void *buf, size_t len)
-{
-	const char **text = context;
-
-	memcpy(buf, *text, len);
-	*text += len;
-	return 0;
-}
-
-static uint32_t add_text(struct fixture *f, const char *path, const char *text)
-{
-	const char *name;
-	uint32_t parent = folder_of(f, path, &name);
-	uint32_t id = add_name(f, parent, name);
-	struct builder_source source = {.read = text_read, .context = &text, .size = strlen(text)};
-
-	assert_done(builder_store(f->builder, id, &source, &f->err));
-	return id;
-}
-
 /* Paths, one behind the other with a space between; "a>b" is a link, "a!" is
  * empty. */
 static void add_paths(struct fixture *f, const char *paths)
@@ -54,13 +34,6 @@ static void add_paths(struct fixture *f, const char *paths)
 static void make(struct fixture *f, const char *paths)
 {
 	add_paths(f, paths);
-	finish_and_open(f);
-}
-
-static void make_with(struct fixture *f, const char *paths, const char *text_path, const char *text)
-{
-	add_paths(f, paths);
-	add_text(f, text_path, text);
 	finish_and_open(f);
 }
 
@@ -103,21 +76,11 @@ static int note(void *context, const char *name, const uint32_t *files, uint32_t
 	return found->answer;
 }
 
-static const atomic_bool not_over;
-
 static void look(struct fixture *f, const char *file, struct found *found)
 {
 	*found = (struct found){.f = f};
 	assert_done(lists_find(f->dataset, dataset_first_extent(f->dataset, find(f, file)),
-			       UINT64_MAX, &not_over, note, found));
-}
-
-static bool has_list_of(const struct found *found, const char *name)
-{
-	for (unsigned i = 0; i < found->count; i++)
-		if (strncmp(found->names[i], name, strlen(name)) == 0)
-			return true;
-	return false;
+			       UINT64_MAX, note, found));
 }
 
 static void found_release(struct found *found)
@@ -161,15 +124,6 @@ static void expect(struct fixture *f, const char *file, const struct expected *e
 static void expect_list(struct fixture *f, const char *file, const char *name, const char *list)
 {
 	expect(f, file, (struct expected[]){{name, list}, {NULL, NULL}});
-}
-
-static void expect_no_list(struct fixture *f, const char *file, const char *list)
-{
-	SCOPE(found_release) struct found found;
-
-	look(f, file, &found);
-	for (unsigned i = 0; i < found.count; i++)
-		assert_string_not_equal(found.lists[i].data, list);
 }
 
 /* --- trees ----------------------------------------------------------------------------------- */
@@ -386,185 +340,6 @@ TEST_OF(f, links_that_double_end)
 	expect_list(f, "t/1.jpg", "images in t, sorted", "t/1.jpg t/2.jpg");
 }
 
-/* --- texts ----------------------------------------------------------------------------------- */
-
-TEST_OF(f, lines_that_are_paths)
-{
-	make_with(f, "coco/images/train/1.jpg coco/images/train/2.jpg coco/images/val/3.jpg",
-		  "coco/train.txt",
-		  "./images/train/2.jpg\n./images/val/3.jpg\r\n\n./images/train/1.jpg");
-	expect(f, "coco/images/train/1.jpg",
-	       (struct expected[]){
-		       {"coco/train.txt",
-			"coco/images/train/2.jpg coco/images/val/3.jpg coco/images/train/1.jpg"},
-		       {NULL,
-			"coco/images/train/1.jpg coco/images/train/2.jpg coco/images/val/3.jpg"},
-		       {NULL, NULL}});
-}
-
-/* Darknet's lists are absolute, of another machine perhaps. */
-TEST_OF(f, lines_that_are_paths_from_elsewhere)
-{
-	make_with(f, "images/a/1.jpg images/b/2.jpg images/a/3.jpg", "lists/train.txt",
-		  "/home/me/data/images/b/2.jpg\n/home/me/data/images/a/3.jpg\n"
-		  "/home/me/data/images/a/1.jpg\n/home/other/images/a/1.jpg\n");
-	expect(f, "images/a/3.jpg",
-	       (struct expected[]){
-		       {"lists/train.txt", "images/b/2.jpg images/a/3.jpg images/a/1.jpg"},
-		       {NULL, "images/a/1.jpg images/a/3.jpg images/b/2.jpg"},
-		       {NULL, NULL}});
-}
-
-TEST_OF(f, lines_that_are_stems)
-{
-	make_with(
-		f,
-		"VOC/JPEGImages/2007_01.jpg VOC/JPEGImages/2007_02.jpg VOC/JPEGImages/2007_03.jpg "
-		"VOC/JPEGImages/2008_04.jpg VOC/Annotations/2007_01.xml",
-		"VOC/ImageSets/Main/dog_val.txt", "2007_03 -1\n2007_01  1\n2008_04  0\n");
-	expect(f, "VOC/JPEGImages/2007_01.jpg",
-	       (struct expected[]){{"VOC/ImageSets/Main/dog_val.txt",
-				    "VOC/JPEGImages/2007_03.jpg VOC/JPEGImages/2007_01.jpg "
-				    "VOC/JPEGImages/2008_04.jpg"},
-				   {"VOC/ImageSets/Main/dog_val.txt, sorted",
-				    "VOC/JPEGImages/2007_01.jpg VOC/JPEGImages/2007_03.jpg "
-				    "VOC/JPEGImages/2008_04.jpg"},
-				   {NULL, NULL}});
-}
-
-TEST_OF(f, ImageNet_lists_have_folders_and_stems)
-{
-	make_with(f,
-		  "I/Data/train/n01/n01_2.JPEG I/Data/train/n01/n01_10.JPEG "
-		  "I/Data/train/n02/n02_1.JPEG",
-		  "I/ImageSets/CLS/train_cls.txt", "n01/n01_10 1\nn02/n02_1 2\nn01/n01_2 3\n");
-	expect_list(f, "I/Data/train/n02/n02_1.JPEG", "I/ImageSets/CLS/train_cls.txt",
-		    "I/Data/train/n01/n01_10.JPEG I/Data/train/n02/n02_1.JPEG "
-		    "I/Data/train/n01/n01_2.JPEG");
-}
-
-TEST_OF(f, columns_of_csv)
-{
-	make_with(f, "train/7.png train/1.png train/2.png train/9.png", "train.csv",
-		  "id,label\n7,1\n1,2\n2,9\n9,7\n");
-	expect(f, "train/2.png",
-	       (struct expected[]){{"train.csv", "train/7.png train/1.png train/2.png train/9.png"},
-				   {NULL, NULL}});
-}
-
-TEST_OF(f, columns_may_be_empty_or_quoted)
-{
-	make_with(f, "i/a.jpg i/b,2.jpg i/c.jpg", "list.csv",
-		  "n,,file,class\n0,,\"c.jpg\",\"x, y\"\n1,,\"b,2.jpg\",x\n2,,a.jpg,\n");
-	expect_list(f, "i/a.jpg", "list.csv", "i/c.jpg i/b,2.jpg i/a.jpg");
-	make_with(f, "i/a.jpg i/b.jpg i/c.jpg", "list.lst",
-		  "5\t0.000\ti/c.jpg\n3\t\ti/a.jpg\n4\t1.0\ti/b.jpg\n");
-	expect_list(f, "i/a.jpg", "list.lst", "i/c.jpg i/a.jpg i/b.jpg");
-}
-
-TEST_OF(f, several_lines_of_one_file)
-{
-	make_with(f, "i/a.jpg i/b.jpg i/c.jpg", "boxes.csv",
-		  "image,x\nc.jpg,1\nc.jpg,2\na.jpg,3\nc.jpg,4\nb.jpg,5\n");
-	expect(f, "i/a.jpg",
-	       (struct expected[]){{"boxes.csv", "i/c.jpg i/c.jpg i/a.jpg i/c.jpg i/b.jpg"},
-				   {"boxes.csv, sorted", "i/a.jpg i/b.jpg i/c.jpg i/c.jpg i/c.jpg"},
-				   {"boxes.csv, each once", "i/c.jpg i/a.jpg i/b.jpg"},
-				   {NULL, NULL}});
-}
-
-/* A text of 64 MiB would be half a gigabyte of lines. */
-TEST_OF(f, millions_of_lines_of_few_files_are_no_list)
-{
-	const size_t lines = ((size_t)4 << 20) + 1;
-	struct found found;
-	char *text = malloc(2 * lines + 1);
-
-	assert_non_null(text);
-	for (size_t most = 100000; most <= lines; most += lines - 100000) {
-		for (size_t i = 0; i < most; i++)
-			memcpy(text + 2 * i, "1\n", 3);
-		make_with(f, "i/1.jpg i/2.jpg", "list.txt", text);
-		look(f, "i/1.jpg", &found);
-		assert_int_equal(has_list_of(&found, "list.txt"), most < lines);
-		found_release(&found);
-	}
-	free(text);
-}
-
-TEST_OF(f, values_of_JSON)
-{
-	make_with(f, "val/1.jpg val/2.jpg val/3.jpg", "annotations/instances_val.json",
-		  "{\"info\": {\"url\": \"x\"}, \"images\": [{\"license\": 4, \"file_name\": "
-		  "\"2.jpg\", \"coco_url\": \"http://c.org/val/2.jpg\"}, {\"file_name\" "
-		  ":\n\"3.jpg\", \"coco_url\": \"http://c.org/val/3.jpg\"},{\"file_name\":"
-		  "\"1.jpg\"}], \"annotations\": [{\"caption\": \"1.jpg\"}]}");
-	expect_list(f, "val/2.jpg", "annotations/instances_val.json",
-		    "val/2.jpg val/3.jpg val/1.jpg");
-}
-
-/* Food-101's train.json: an object of arrays. */
-TEST_OF(f, strings_in_arrays_of_JSON)
-{
-	make_with(f, "images/pie/10.jpg images/pie/9.jpg images/tea/8.jpg", "meta/train.json",
-		  "{\"tea\": [\"tea/8\"], \"pie\": [\"pie/9\", \"pie/10\"]}");
-	expect_list(f, "images/tea/8.jpg", "meta/train.json",
-		    "images/tea/8.jpg images/pie/9.jpg images/pie/10.jpg");
-}
-
-/* A label file per image is no list, even where a class is named like a file. */
-TEST_OF(f, texts_about_something_else_say_nothing)
-{
-	make_with(f, "images/0.jpg images/1.jpg images/2.jpg", "labels/5.txt",
-		  "1 0.5 0.5 0.1 0.1\n7 0.2 0.2 0.1 0.1\n8 0.2 0.2 0.1 0.1\n0 0.1 0.1 0.1 0.1\n"
-		  "9 0 0 0 0\n");
-	expect_no_list(f, "images/1.jpg", "images/1.jpg images/0.jpg");
-}
-
-/* Labels of a file each, in folders that are not too large. */
-TEST_OF(f, of_many_texts_the_largest_are_read)
-{
-	char path[32];
-
-	add_paths(f, "i/a.jpg i/b.jpg i/c.jpg");
-	for (int i = 0; i < 400; i++) {
-		snprintf(path, sizeof(path), "%d/%d.txt", i % 2, i);
-		add_text(f, path, "1 0.5 0.5 0.1 0.1\n");
-	}
-	add_text(f, "lists/of a long name.txt", "i/c.jpg\ni/a.jpg\ni/b.jpg\n");
-	add_text(f, "lists/1.txt", "i/c.jpg\ni/b.jpg\n");
-	finish_and_open(f);
-	expect_list(f, "i/a.jpg", "lists/of a long name.txt", "i/c.jpg i/a.jpg i/b.jpg");
-	expect_no_list(f, "i/b.jpg", "i/c.jpg i/b.jpg");
-}
-
-TEST_OF(f, a_text_whose_bytes_are_stored_for_another_one_is_read)
-{
-	uint32_t text;
-
-	add_paths(f, "i/a.jpg i/b.jpg i/c.jpg");
-	text = add_text(f, "no list/for its name", "i/c.jpg\ni/a.jpg\ni/b.jpg\n");
-	add_alias(f, BUILDER_ROOT, "list.txt", text);
-	finish_and_open(f);
-	expect_list(f, "i/a.jpg", "list.txt", "i/c.jpg i/a.jpg i/b.jpg");
-}
-
-TEST_OF(f, a_damaged_text_is_passed_over)
-{
-	struct dataset_extent extent;
-	int fd;
-
-	make_with(f, "i/a.jpg i/b.jpg i/c.jpg", "list.txt", "i/c.jpg\ni/a.jpg\ni/b.jpg\n");
-	expect_list(f, "i/a.jpg", "list.txt", "i/c.jpg i/a.jpg i/b.jpg");
-	extent = dataset_extent(f->dataset, dataset_first_extent(f->dataset, find(f, "list.txt")));
-	assert_done(chmod(f->path, 0644));
-	fd = open(f->path, O_RDWR | O_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_done(io_pwrite_full(fd, "X", 1, extent.offset));
-	close(fd);
-	expect_no_list(f, "i/a.jpg", "i/c.jpg i/a.jpg i/b.jpg");
-}
-
 /* --- limits ---------------------------------------------------------------------------------- */
 
 TEST_OF(f, the_caller_can_stop)
@@ -574,21 +349,9 @@ TEST_OF(f, the_caller_can_stop)
 	a_tree(f);
 	assert_int_equal(lists_find(f->dataset,
 				    dataset_first_extent(f->dataset, find(f, "train/b/z.jpg")),
-				    UINT64_MAX, &not_over, note, &found),
+				    UINT64_MAX, note, &found),
 			 -EINTR);
 	assert_int_equal(found.count, 1);
-}
-
-TEST_OF(f, no_text_is_read_once_it_is_over)
-{
-	static const atomic_bool over = true;
-	SCOPE(found_release) struct found found = {.f = f};
-
-	a_tree(f);
-	assert_int_equal(lists_find(f->dataset,
-				    dataset_first_extent(f->dataset, find(f, "train/b/z.jpg")),
-				    UINT64_MAX, &over, note, &found),
-			 -ECANCELED);
 }
 
 /* Every directory adds lists of its own; there are so many, and those of near ones come first. */
@@ -621,7 +384,7 @@ TEST_OF(f, no_more_files_in_lists_than_wanted)
 	look(f, "a/b/c/d/e/f/18.jpg", &all);
 	assert_done(lists_find(f->dataset,
 			       dataset_first_extent(f->dataset, find(f, "a/b/c/d/e/f/18.jpg")), 20,
-			       &not_over, note, &found));
+			       note, &found));
 	assert_true(found.count > 0 && found.count < all.count);
 	assert_string_equal(found.lists[0].data, all.lists[0].data);
 	for (unsigned i = 0; i < found.count; i++)

@@ -15,7 +15,6 @@ struct union_fixture {
 	char names[PACKS_MOST][2];
 	unsigned count;
 	const char *select[8];
-	enum merge_duplicates duplicates;
 };
 
 static void setup(struct union_fixture *u)
@@ -140,10 +139,8 @@ static void open_packs(struct union_fixture *u)
 
 static int try_merge(struct union_fixture *u)
 {
-	struct dataset_merge_params params = {.packs = u->packs,
-					      .count = u->count,
-					      .duplicates = u->duplicates,
-					      .select = u->select};
+	struct dataset_merge_params params = {
+		.packs = u->packs, .count = u->count, .select = u->select};
 	int r;
 
 	while (u->select[params.select_count])
@@ -414,22 +411,8 @@ TEST_OF(u, other_links_of_one_path_are_refused)
 			"'NAME/=' in front of one puts it into a folder of its own");
 }
 
-TEST_OF(u, the_first_or_the_last_file_counts_if_so_told)
+TEST_OF(u, a_file_and_a_folder_are_refused)
 {
-	pack(u, "a/x 100\na/y 1\n");
-	pack(u, "a/x 200\n");
-	pack(u, "a/x 300\na/z 2\n");
-	u->duplicates = MERGE_FIRST;
-	merge(u);
-	expect_tree(u, "a/x 100\na/y 1\na/z 2\n");
-	u->duplicates = MERGE_LAST;
-	merge(u);
-	expect_tree(u, "a/x 300\na/y 1\na/z 2\n");
-}
-
-TEST_OF(u, a_file_and_a_folder_are_refused_whatever_counts)
-{
-	u->duplicates = MERGE_LAST;
 	pack(u, "a/x 100\n");
 	pack(u, "a 5\n");
 	expect_no_merge(u, -EEXIST,
@@ -457,21 +440,6 @@ TEST_OF(u, packs_without_files_are_no_copies_of_each_other)
 	expect_tree(u, "a/x 1\n");
 }
 
-/* The files of the second pack are left out, what refers to them is not. */
-TEST_OF(u, what_refers_to_a_file_that_is_left_out_takes_its_place)
-{
-	u->duplicates = MERGE_FIRST;
-	pack(u, "x 100\ny 200\nz 300\n");
-	pack(u,
-	     "x 5 q\nb/l => x\nc/l => x\n"
-	     "y 2000000 w\nb/s == y\nc/s == y\nd/s => c/s\n"
-	     "z 7 v\nc/t == z\nb/h => z\n");
-	merge(u);
-	expect_tree(u,
-		    "x 100\ny 200\nz 300\nb/l 5 q\nc/l => b/l\n"
-		    "b/s 2000000 w\nc/s == b/s\nd/s => c/s\nb/h 7 v\nc/t == b/h\n");
-}
-
 /* --- folders, ids, changes, damage ------------------------------------------------------------ */
 
 TEST_OF(u, folders_have_the_mode_of_the_first_pack)
@@ -494,21 +462,19 @@ TEST_OF(u, folders_have_the_mode_of_the_first_pack)
 
 TEST_OF(u, the_id_follows_from_the_packs_and_from_what_was_asked_of_them)
 {
-	char ids[5][33];
+	char ids[4][33];
 
 	pack(u, "a/x 1\n");
 	pack(u, "a/y 1\n");
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		struct dataset_pack first = u->packs[0];
 		char path[96];
 
 		if (i == 1)
-			u->duplicates = MERGE_FIRST;
-		if (i == 2)
 			u->packs[0].below = "b";
-		if (i == 3)
+		if (i == 2)
 			u->select[0] = "a";
-		if (i == 4) {
+		if (i == 3) {
 			u->packs[0] = u->packs[1];
 			u->packs[1] = first;
 			strcpy(path, u->paths[0]);

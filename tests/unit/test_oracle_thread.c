@@ -44,14 +44,12 @@ static void wait_while_held(struct world *w)
 }
 
 /* The files as they lie: some loader's list, and not the first that is told of. */
-static int lists(void *context, uint64_t file, const atomic_bool *over, cache_list_fn *found,
-		 void *arg)
+static int lists(void *context, uint64_t file, cache_list_fn *found, void *arg)
 {
 	struct world *w = context;
 	uint32_t files[FILES];
 	int r;
 
-	(void)over;
 	assert_true(file < w->extents);
 	wait_while_held(w);
 	for (uint32_t i = 0; i < FILES; i++)

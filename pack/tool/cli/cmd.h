@@ -31,8 +31,6 @@ struct cmd_common {
 	bool progress, progress_json; /* of commands that show it */
 	bool makes_packs;	      /* that it could is no way out */
 	bool delta_ok;		      /* the index of a delta is enough: pack/packs.h */
-	int duplicates;		      /* enum merge_duplicates; of commands that have the option */
-	const char *duplicates_hint;  /* NULL: it has not */
 	struct remote_settings remote;
 	struct remote engine; /* of all URLs that the command reads */
 	struct foreign_settings foreign;

@@ -55,9 +55,6 @@ static int check_kind(const struct create *create, bool standard)
 		return create_usage_error("'--shard-size' and '--part' are for folders only");
 	if (!folder && options->since.count)
 		return create_usage_error("'--since' is for folders only");
-	if (folder && options->common.duplicates)
-		return create_usage_error(
-			"'--duplicates' is for several packs, or files of other formats");
 	if (!create_is_archive(create) && options->strip)
 		return create_usage_error("'--strip-components' is for tars and zips only");
 	if (options->strip && options->common.foreign.layout == FOREIGN_CLASSES)
@@ -66,8 +63,6 @@ static int check_kind(const struct create *create, bool standard)
 	if (standard && isatty(STDIN_FILENO))
 		return create_usage_error(
 			"a tar is expected on standard input, which is a terminal");
-	if (!folder && options->dry_run)
-		return create_usage_error("'--dry-run' is for folders only");
 	return EXIT_DONE;
 }
 
@@ -151,9 +146,7 @@ static int open_bad_list(struct create *create)
 
 	if (path && r == 0 && target_is_of(path, create->pack))
 		r = err_set(&err, -EINVAL, "belongs to the pack; choose another name");
-	if (path && r == 0 && create->options.dry_run) {
-		r = target_writable(path);
-	} else if (path && r == 0) {
+	if (path && r == 0) {
 		create->bad_list = fopen(path, "a+e");
 		r = create->bad_list ? check_bad_list(create->bad_list, path, &err) : -errno;
 	}
@@ -210,14 +203,10 @@ static int open_builder(struct create *create)
 	if (r == 0)
 		r = target_check(create->pack, create->root, &err);
 	if (r == 0)
-		r = create->options.dry_run ? builder_check(&params, &err)
-					    : builder_new(&params, &create->builder, &err);
+		r = builder_new(&params, &create->builder, &err);
 	if (r < 0)
 		return create_fail(create, r, &err);
-	if (create->options.dry_run)
-		return 0;
 	create_say_kept(create, "resuming after");
-	create_advise(create);
 	r = empty_bad_list(create);
 	if (r == 0)
 		create_list_held(create, &create->slice.scanned);
@@ -291,25 +280,13 @@ static int store_all(struct create *create)
 	return r < 0 ? r : create_name_rest(create);
 }
 
-static int dry_run(struct create *create)
-{
-	int r = open_bad_list(create);
-
-	if (r == 0)
-		r = open_builder(create);
-	create->options.on_bad = ON_BAD_SKIP;
-	if (create->options.check <= CHECK_OFF)
-		create->options.check = CHECK_HEADER;
-	return r < 0 ? r : create_dry_run(create);
-}
-
 static int pack_source(struct create *create)
 {
 	int r = open_bad_list(create);
 
 	create->began = progress_now();
-	if (r == 0 && transform_decodes(&create->how) && !create->dataset && !create->slice.slices)
-		r = create_warn_of_bitmaps(create);
+	if (r == 0 && transform_decodes(&create->how) && !create->slice.slices)
+		create_warn_of_bitmaps(create);
 	if (r == 0)
 		r = open_builder(create);
 	if (r == 0)
@@ -337,7 +314,7 @@ static int interrupted(struct create *create)
 	struct handover *handover = create->slice.handover;
 	bool kept = leave_create(create) || handover;
 
-	handover_end(handover, false);
+	handover_end(handover);
 	log_error("%s: interrupted%s", pack, kept ? "" : "; nothing was left behind");
 	return interrupt_die();
 }
@@ -375,7 +352,7 @@ static int say_finished(struct create *create)
 {
 	int status = create_say_finished(create);
 
-	if (status == EXIT_DONE && !create->options.dry_run)
+	if (status == EXIT_DONE)
 		builder_tidy(create->pack);
 	return status == EXIT_DONE ? status_of_done(create) : status;
 }
@@ -387,7 +364,7 @@ static int create_pack(struct create *create)
 
 	if (is_finished(create))
 		return say_finished(create);
-	r = create->options.dry_run ? dry_run(create) : pack_source(create);
+	r = pack_source(create);
 	if (r == 0)
 		return status_of_done(create);
 	if (r == -EINTR)
@@ -406,22 +383,14 @@ static bool is_done(int status)
 static int create_shard(struct create *create, uint32_t slice)
 {
 	struct handover *handover = create->slice.handover;
-	struct handover_pack pack = {.shard = slices_shard(create->slice.slices, slice)};
 	SCOPE_FREE char *names = NULL;
 	SCOPE(create_release) struct create one = {.root = -1};
-	int status, r = create_slice(create, slice, &one, &names);
+	int status = EXIT_DONE, r = create_slice(create, slice, &one, &names);
 
-	pack.path = names;
-	if (r == 0 && handover)
-		r = slices_state(create->slice.slices, slice, &pack.state);
-	if (r == 0 && handover)
-		r = handover_was_taken(handover, &pack, &status);
-	if (r == 1)
-		return status;
 	if (r == 0) {
 		status = create_pack(&one);
 		if (handover && is_done(status))
-			r = handover_begin(handover, &pack, status);
+			r = handover_begin(handover, names);
 	}
 	if (r == -EINTR)
 		return interrupted(create);
@@ -435,29 +404,21 @@ static int create_all_shards(struct create *create)
 	uint32_t slice, end;
 	int status = EXIT_DONE, last = EXIT_DONE, r = create_cut(create);
 
-	if (r == -EINTR)
-		return interrupted(create);
-	if (r < 0)
-		return exit_status_of_create(create_fail(create, r, NULL));
-	for (create_slices(create, &slice, &end); slice < end && is_done(last); slice++) {
+	if (r == 0 && create->options.cut.done)
+		r = handover_new(create->options.cut.done, &create->slice.handover);
+	for (create_slices(create, &slice, &end); r == 0 && slice < end && is_done(last); slice++) {
 		last = create_shard(create, slice);
 		if (last != EXIT_DONE)
 			status = last;
 	}
-	r = handover_end(create->slice.handover, is_done(last));
+	if (r == 0)
+		r = handover_end(create->slice.handover);
 	if (r == -EINTR)
 		return interrupted(create);
-	return r < 0 ? EXIT_FAILED : status;
-}
-
-static int create_packs(struct create *create)
-{
-	int r = handover_new(create, &create->slice.handover);
-	int status = r < 0 ? exit_status_of_create(create_fail(create, r, NULL))
-			   : create_all_shards(create);
-
+	if (r == 0)
+		r = handover_check(create->slice.handover);
 	handover_free(create->slice.handover);
-	return status;
+	return r < 0 ? exit_status_of_create(create_fail(create, r, NULL)) : status;
 }
 
 int cmd_create(int argc, char **argv)
@@ -488,5 +449,6 @@ int cmd_create(int argc, char **argv)
 		return r;
 	interrupt_catch();
 	keep_memory();
-	return exit_finish(create_is_cut(&create) ? create_packs(&create) : create_pack(&create));
+	return exit_finish(create_is_cut(&create) ? create_all_shards(&create)
+						  : create_pack(&create));
 }

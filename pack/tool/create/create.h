@@ -30,7 +30,7 @@ enum on_bad { ON_BAD_FAIL, ON_BAD_SKIP, ON_BAD_KEEP };
 
 struct create_options {
 	struct cmd_common common;
-	bool force, resume, dry_run, json, dereference, optimize;
+	bool force, resume, json, dereference, optimize;
 	bool anyway; /* go on although something speaks against it */
 	int on_bad;
 	int check;  /* enum check_level; -1: what is right for a folder of anything */
@@ -81,10 +81,8 @@ struct create {
 	struct slice_run slice;
 	struct import *import;
 	struct builder *builder;
-	struct labels labels;	      /* of the source */
-	struct entry_table stored;    /* files by their bytes, for --dedup */
-	struct create_sample *sample; /* of create_sample.c, while it takes a sample */
-	bool silent;		      /* inputs that cannot be packed are not reported */
+	struct labels labels;	   /* of the source */
+	struct entry_table stored; /* files by their bytes, for --dedup */
 	struct progress progress;
 	FILE *bad_list;			/* NULL: none */
 	struct buf *held;		/* holds its lines back for now; NULL: they are written */
@@ -132,8 +130,8 @@ int create_check_space(struct create *create);
 
 /* --- what is printed: each returns 0 or -ENOMEM unless it says otherwise --- */
 
-/* Advises about the place of the pack, once its partial file is there. */
-void create_advise(const struct create *create);
+/* If images are stored decoded: prints who cannot read them. */
+void create_warn_of_bitmaps(const struct create *create);
 
 /* Prints how many links lead out of the pack, and what can be done where they can be followed. */
 int create_name_links(struct create *create);
@@ -159,13 +157,6 @@ int create_say_finished(struct create *create);
 bool create_say_kept(struct create *create, const char *words);
 
 /* --- runs --- */
-
-/* Prints what packing the folder would give. Some files, chosen by their paths, are read, checked
- * and transformed, but not stored. Names the bad ones. 0, CREATE_REFUSED if a file annotates places
- * in images, or as create_run(). */
-int create_dry_run(struct create *create);
-/* If images are stored decoded: prints the size of the pack, about, and who cannot read it. */
-int create_warn_of_bitmaps(struct create *create);
 
 /* What to scan and how, into create->builder. */
 struct import_dir_params create_folder_params(const struct create *create);

@@ -82,8 +82,6 @@ int create_unreadable(void *context, const char *path, const char *reason)
 {
 	struct create *create = context;
 
-	if (create->silent)
-		return 0;
 	if (create_list_bad(create, path, DAMAGE_UNREADABLE, reason) < 0)
 		return -ENOMEM;
 	if (create->counts.refused)
@@ -171,8 +169,6 @@ static void on_special(void *context, const char *path, const char *what)
 {
 	struct create *create = context;
 
-	if (create->silent)
-		return;
 	create_say_of(create, log_notice, path, "%s, which a pack cannot hold; left out", what);
 	create->counts.skipped++;
 }

@@ -7,7 +7,6 @@
 
 static const char *const on_bad_names[] = {"fail", "skip", "keep", NULL};
 static const char *const store_names[] = {"jpeg", "bmp", "ppm", NULL};
-static const char *const duplicates_names[] = {"refuse", "first", "last", NULL};
 static const char *const check_names[] = {"off", "header", "decode", NULL};
 
 static const struct opt table[] = {
@@ -28,10 +27,6 @@ static const struct opt table[] = {
 		 "together are the folder as it is now"),
 	OPT_FLAG(0, "since-checksum", struct create_options, since_checksum,
 		 "compare files with OLD by their bytes, not by size and time"),
-	OPT_FLAG('n', "dry-run", struct create_options, dry_run,
-		 "pack nothing; estimate the result from a sample of the files"),
-	OPT_CHOICE(0, "duplicates", duplicates_names, struct create_options, common.duplicates,
-		   "which file counts if several SOURCE have different ones at a path"),
 	OPT_GROUP("damaged images"),
 	OPT_CHOICE(0, "check", check_names, struct create_options, check,
 		   "look for images that are damaged: not at all, by what their headers say, or "
@@ -105,7 +100,6 @@ struct create_options create_options_default(void)
 	return (struct create_options){.jobs = processors > JOBS_LEAST ? (uint64_t)processors
 								       : JOBS_LEAST,
 				       .order_text = "path",
-				       .common = {.duplicates_hint = PACKS_DUPLICATES},
 				       .check = -1,
 				       .store = -1};
 }
@@ -153,10 +147,9 @@ static int take_since(const struct create *create)
 		return create_usage_error(
 			"'--since' compares files with those of the folder, and these options "
 			"change them: pack the folder again");
-	if (options->since.count && (create_is_cut(create) || options->dry_run))
+	if (options->since.count && create_is_cut(create))
 		return create_usage_error(
-			"'--since' makes one pack: leave out '--shard-size', '--part' and "
-			"'--dry-run'");
+			"'--since' makes one pack: leave out '--shard-size' and '--part'");
 	return EXIT_DONE;
 }
 
@@ -267,8 +260,6 @@ int create_options_text(const struct create *create, struct buf *text)
 		add_option(text, "layout", foreign_layout_names[layout]);
 	add_foreign(text, create);
 	add_option_number(text, "strip-components", options->strip);
-	if (options->common.duplicates)
-		add_option(text, "duplicates", duplicates_names[options->common.duplicates]);
 	if (options->dedup)
 		add_option(text, "dedup", "yes");
 	if (options->check >= 0)

@@ -9,7 +9,6 @@
 #include "pack/tool/create/create_flaws.h"
 #include "pack/tool/create/create_inputs.h"
 #include "pack/tool/create/create_labels.h"
-#include "pack/tool/create/lustre.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/source.h"
 #include <stdio.h>
@@ -96,22 +95,15 @@ int create_fail(struct create *create, int error, const struct err *err)
 			way_out(create, error));
 }
 
-/* --- the place of the pack ---------------------------------------------------------------- */
-
-void create_advise(const struct create *create)
-{
-	SCOPE(buf_release) struct buf partial = BUF_INIT;
-
-	if (buf_addf(&partial, "%s.partial", create->pack) == 0 &&
-	    lustre_stripes_of(partial.data) == 1)
-		log_notice(
-			"%s: all of it will lie on one server of this Lustre, and be read no "
-			"faster than "
-			"that; 'lfs setstripe -c 8 DIRECTORY' before packing spreads it over 8",
-			create->pack);
-}
-
 /* --- the summary ----------------------------------------------------------------------------- */
+
+void create_warn_of_bitmaps(const struct create *create)
+{
+	log_notice(
+		"%s: will be many times as large as the images, which are decoded; "
+		"torchvision.io and TurboJPEG cannot read them",
+		create->pack);
+}
 
 int create_print_json(const struct create *create, const struct builder_summary *summary,
 		      double seconds)

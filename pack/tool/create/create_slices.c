@@ -61,10 +61,6 @@ int create_take_slices(struct create *create)
 		return create_usage_error("'--shard-size': at least 1M");
 	if (cut->size && text)
 		return create_usage_error("'--part' and '--shard-size' do not go together");
-	if (create->options.dry_run && create_is_cut(create))
-		return create_usage_error(
-			"'--dry-run' says what one pack would be: leave out "
-			"'--part' and '--shard-size'");
 	if (cut->done && !cut->size)
 		return create_usage_error("'--shard-done' goes with '--shard-size' only");
 	if (cut->done && !strstr(cut->done, "{}"))
@@ -109,9 +105,8 @@ int create_cut(struct create *create)
 	int r = 0;
 
 	if (transform_decodes(&create->how))
-		r = create_warn_of_bitmaps(create);
-	if (r == 0)
-		r = cut_folder(create);
+		create_warn_of_bitmaps(create);
+	r = cut_folder(create);
 	if (r < 0)
 		return r;
 	entries = slices_entries(create->slice.slices, &count);

@@ -96,7 +96,7 @@ static bool same_place(const char *a, const char *b)
 
 bool target_is_of(const char *path, const char *pack)
 {
-	static const char *const suffixes[] = {"", ".partial", ".partial.journal", ".taken"};
+	static const char *const suffixes[] = {"", ".partial", ".partial.journal"};
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
 		SCOPE_FREE char *written = NULL;
@@ -105,23 +105,6 @@ bool target_is_of(const char *path, const char *pack)
 			return true;
 	}
 	return false;
-}
-
-int target_writable(const char *path)
-{
-	SCOPE_FREE char *directory = directory_of(path);
-	struct stat st;
-
-	if (!directory)
-		return -ENOMEM;
-	if (stat(path, &st) < 0) {
-		if (errno != ENOENT)
-			return -errno;
-		path = directory;
-	} else if (S_ISDIR(st.st_mode)) {
-		return -EISDIR;
-	}
-	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
 bool target_replaceable(const char *path)

@@ -13,9 +13,6 @@ int target_check(const char *path, int source, struct err *err);
 /* Whether `path` is, or would be, one of the files that packing to `pack` writes. */
 bool target_is_of(const char *path, const char *pack);
 
-/* Whether a file at `path` could be written or made: 0 or -errno. Makes nothing. */
-int target_writable(const char *path);
-
 /* Whether there is a file at `path` that a pack may replace. */
 bool target_replaceable(const char *path);
 

@@ -184,7 +184,6 @@ int order_files(const struct order *order, const struct filter *filter,
 	struct ranking ranking = {
 		.order = order, .filter = filter, .builder = builder, .entries = counts->entries};
 	SCOPE_FREE uint32_t *files = malloc((counts->files + 1) * sizeof(*files));
-	uint64_t one_in = order->sample ? counts->files / order->sample + 1 : 1;
 	uint64_t count = 0;
 	int r = 0;
 
@@ -195,15 +194,12 @@ int order_files(const struct order *order, const struct filter *filter,
 		r = rank_by_lines(&ranking, err);
 	else if (order->kind == ORDER_SHUFFLE)
 		r = rank_by_hash(&ranking, order->seed);
-	if (r == 0 && order->sample)
-		r = rank_by_hash(&ranking, 0);
 	if (r < 0)
 		return r;
 	for (uint32_t entry = 1; entry < counts->entries; entry++)
-		if (builder_kind(builder, entry) == FORMAT_FILE &&
-		    (one_in == 1 || ranking.ranks[entry] % one_in == 0))
+		if (builder_kind(builder, entry) == FORMAT_FILE)
 			files[count++] = entry;
-	if (order->kind != ORDER_PATH && !order->sample)
+	if (order->kind != ORDER_PATH)
 		qsort_r(files, count, sizeof(*files), compare_ranks, ranking.ranks);
 	*ret = steal_ptr(&files);
 	*ret_count = count;

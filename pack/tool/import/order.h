@@ -17,9 +17,6 @@ struct order {
 	enum order_kind kind;
 	uint64_t seed;
 	const char *file; /* of the list */
-	/* Not 0: takes only about this many of the files, chosen by the hash of their paths and
-	 * sorted by path, whatever the kind. */
-	uint64_t sample;
 };
 
 /* Returns 0 or -EINVAL with a sentence. *ret->file points into the text. */

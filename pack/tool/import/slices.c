@@ -52,27 +52,6 @@ struct shard slices_shard(const struct slices *slices, uint32_t slice)
 			      .after = slices->hashes[slice + 1]};
 }
 
-int slices_state(const struct slices *slices, uint32_t slice, uint64_t *ret)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	uint64_t hash = 0;
-	int r = 0;
-
-	for (uint32_t id = 0; r == 0 && id < slices->counts.entries; id++) {
-		struct builder_entry entry;
-
-		if (slices->of[id] != slice)
-			continue;
-		entry = builder_entry(slices->entries, id);
-		r = builder_path(slices->entries, id, &path);
-		hash ^= import_fingerprint(&path, entry.size, entry.mtime, entry.mode);
-		hash = XXH3_64bits_withSeed(entry.target_len ? entry.target : "", entry.target_len,
-					    hash);
-	}
-	*ret = hash;
-	return r;
-}
-
 bool slices_has_file(const struct slices *slices, uint32_t slice, uint32_t id)
 {
 	return slices->of[id] == slice && builder_kind(slices->entries, id) == FORMAT_FILE;

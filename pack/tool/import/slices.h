@@ -34,10 +34,6 @@ uint64_t slices_bytes(const struct slices *slices, uint32_t slice);
 /* What the pack of a slice says of it. */
 struct shard slices_shard(const struct slices *slices, uint32_t slice);
 
-/* A hash of the paths, sizes, times, modes and targets of all files and links of a slice: another
- * one once one of them was changed. 0 or -ENOMEM. */
-int slices_state(const struct slices *slices, uint32_t slice, uint64_t *ret);
-
 /* The entries of the whole folder; and whether one of them is a file of a slice. */
 const struct builder *slices_entries(const struct slices *slices, uint64_t *ret_count);
 bool slices_has_file(const struct slices *slices, uint32_t slice, uint32_t id);

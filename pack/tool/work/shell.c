@@ -52,7 +52,7 @@ static int await(pid_t process, int output, char said[SHELL_SAID])
 	}
 }
 
-int shell_run(const char *command, const char *argument, int lock, char ret_said[SHELL_SAID])
+int shell_run(const char *command, const char *argument, char ret_said[SHELL_SAID])
 {
 	const char *const argv[] = {"/bin/sh", "-c", command, "sh", argument, NULL};
 	SCOPE_CLOSE int output = -1, input = -1;
@@ -68,7 +68,7 @@ int shell_run(const char *command, const char *argument, int lock, char ret_said
 		return -errno;
 	/* A session of its own has no terminal to ask for a password, and is what signals are
 	 * passed to. */
-	r = spawn_program(argv, (int[]){input, input, lock}, 3, POSIX_SPAWN_SETSID, &process);
+	r = spawn_program(argv, (int[]){input, input}, 2, POSIX_SPAWN_SETSID, &process);
 	close(steal_fd(&input));
 	return r < 0 ? r : await(process, output, ret_said);
 }

@@ -5,6 +5,6 @@
 
 #define SHELL_SAID 4096 /* bytes, with the NUL, of what it wrote that are kept: the last ones */
 
-/* Runs `sh -c COMMAND` with `argument` as $1, and awaits its end. `lock`, a descriptor, is open in
- * it. Returns its status, as waitpid(2) gives it, or -errno: it was not run. Any thread. */
-int shell_run(const char *command, const char *argument, int lock, char ret_said[SHELL_SAID]);
+/* Runs `sh -c COMMAND` with `argument` as $1, and awaits its end. Returns its status,
+ * as waitpid(2) gives it, or -errno: it was not run. Any thread. */
+int shell_run(const char *command, const char *argument, char ret_said[SHELL_SAID]);

@@ -1,22 +1,18 @@
 #!/usr/bin/python3
 """train.py DATA [options]
 
-Trains on the ImageFolder DATA, or on what a text in it names, as scripts do that know nothing of
-foldfs, with torch's and torchvision's own loaders and samplers. A sample's label is its number,
-which is how its order gets out of the loader; the training itself is in steps.py."""
+Trains on the ImageFolder DATA as scripts do that know nothing of foldfs, with torch's and
+torchvision's own loaders and samplers. A sample's label is its number, which is how its order gets
+out of the loader; the training itself is in steps.py."""
 
 import argparse
-import csv
-import json
 import random
-from pathlib import Path
 
 import numpy
 import torch
-from torch.utils.data import DataLoader, Dataset, Sampler, WeightedRandomSampler, random_split
+from torch.utils.data import DataLoader, Sampler, WeightedRandomSampler, random_split
 from torch.utils.data.distributed import DistributedSampler
 from torchvision.datasets import ImageFolder
-from torchvision.datasets.folder import default_loader
 from torchvision.transforms import ToTensor
 
 from numbered import Numbered
@@ -41,27 +37,6 @@ class Mosaic(ImageFolder):
         return super().__getitem__(number)
 
 
-class Listed(Dataset):
-    """The images that a text of DATA names: COCO's annotations, a table, or lines."""
-
-    def __init__(self, data, index, transform):
-        with open(Path(data) / index, newline="") as text:
-            if index.endswith(".json"):
-                names = [f"images/{image['file_name']}" for image in json.load(text)["images"]]
-            elif index.endswith(".csv"):
-                names = [row["path"] for row in csv.DictReader(text)]
-            else:
-                names = text.read().split()
-        self.paths = [f"{data}/{name}" for name in names]
-        self.transform = transform
-
-    def __len__(self):
-        return len(self.paths)
-
-    def __getitem__(self, number):
-        return self.transform(default_loader(self.paths[number])), number
-
-
 class Shuffled(Sampler):
     """By numpy, as many scripts have it."""
 
@@ -79,8 +54,6 @@ FOLDERS = {"plain": ImageFolder, "masks": Masked, "mosaic": Mosaic}
 
 
 def make_dataset(args):
-    if args.index:
-        return Listed(args.data, args.index, transform=ToTensor())
     inner = FOLDERS[args.dataset](args.data, transform=ToTensor())
     if args.split:
         inner, _ = random_split(inner, [len(inner) * 4 // 5, len(inner) - len(inner) * 4 // 5])
@@ -141,7 +114,6 @@ def parse():
     parser.add_argument("--rate", type=float, default=3000)
     parser.add_argument("--dataset", choices=FOLDERS, default="plain")
     parser.add_argument("--validate")
-    parser.add_argument("--index")
     for name in ("persistent", "drop-last", "weighted", "numpy", "split", "weights"):
         parser.add_argument(f"--{name}", action="store_true")
     return parser.parse_args()

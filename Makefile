@@ -110,7 +110,7 @@ units     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/liblists.a $(B)/libpack.a \
              $(B)/libremote.a $(B)/libbase.a
 
-# What foldpack runs in a python3, from beside it.
+# What foldpack and foldfs run in a python3, from beside them.
 sources   := $(patsubst python/foldfs/%,$(B)/%,$(wildcard python/foldfs/sources/*.py))
 # What processes of a job load: of no C library, and never sanitized.
 preload   := $(B)/foldfs-preload.so
@@ -242,8 +242,8 @@ $(B)/unit/test_stall: $(call objects,fs/stall.c)
 $(B)/unit/test_resolve: $(call objects,$(addprefix fs/nofuse/,job.c resolve.c skeleton.c) \
 	fs/life/place.c fs/tree.c)
 $(B)/unit/test_skeleton: $(call objects,fs/nofuse/skeleton.c fs/life/place.c fs/tree.c)
-$(B)/unit/test_listener: $(call objects,fs/nofuse/listener.c fs/life/filter.c)
-$(B)/unit/test_sandbox: $(call objects,$(addprefix fs/life/,sandbox.c filter.c helper.c))
+$(B)/unit/test_listener: $(call objects,fs/nofuse/listener.c)
+$(B)/unit/test_sandbox: $(call objects,$(addprefix fs/life/,sandbox.c helper.c))
 # Of the tool, threads need these; with ThreadSanitizer all others would be compiled for nothing.
 $(B)/unit/test_batch_scan: $(call objects,pack/tool/read/batch_scan.c \
 		$(addprefix pack/tool/work/,batches.c pipeline.c))

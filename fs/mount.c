@@ -10,6 +10,7 @@
 #include "fs/mount_internal.h"
 #include "fs/notify_store.h"
 #include "fs/order.h"
+#include "pack/foreign/maker.h"
 #include "remote/open.h"
 #include <limits.h>
 #include <string.h>
@@ -98,6 +99,7 @@ static int open_dataset(struct mount *mount, struct err *err)
 					    .select = settings->select.items,
 					    .select_count = settings->select.count};
 	SCOPE(notices_release) struct notices notices = NOTICES_INIT;
+	SCOPE(makers_release) struct makers makers = MAKERS_INIT;
 	int r;
 
 	mount->foreign = settings->foreign;
@@ -111,8 +113,10 @@ static int open_dataset(struct mount *mount, struct err *err)
 	mount->remote_copied = mount->remote;
 	mount->remote_copied.retry = min(mount->remote.retry, COPY_RETRY);
 	mount->foreign.notices = &notices;
+	mount->foreign.makers = &makers;
 	r = packs_open(&params, &mount->dataset, &mount->label, err);
 	mount->foreign.notices = NULL;
+	mount->foreign.makers = NULL;
 	if (r == 0)
 		notices_say(&notices, log_notice_line);
 	mount->remote_copied.retry = mount->remote.retry;

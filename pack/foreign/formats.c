@@ -5,7 +5,6 @@ extern const struct foreign_format tfrecord_format;
 extern const struct foreign_format known_format;
 extern const struct foreign_format zip_format;
 extern const struct foreign_format tar_format;
-extern const struct foreign_format ffcv_format;
 extern const struct foreign_format parquet_format;
 extern const struct foreign_format folder2lmdb_format;
 extern const struct foreign_format image2lmdb_format;
@@ -25,7 +24,6 @@ const struct foreign_format *const foreign_formats[] = {
 	&known_format,
 	&zip_format,
 	&tar_format,
-	&ffcv_format,
 	&parquet_format,
 	&image2lmdb_format,
 	&tensorpack_format,

@@ -13,6 +13,7 @@ enum foreign_layout_of_tar { FOREIGN_AUTO, FOREIGN_TREE, FOREIGN_CLASSES };
 enum foreign_folders { FOREIGN_FOLDERS_AUTO, FOREIGN_FOLDERS_NAMES, FOREIGN_FOLDERS_NUMBERS };
 
 struct labels;
+struct makers;
 struct notices;
 
 /* Who makes checksums. Any thread. */
@@ -81,6 +82,8 @@ struct foreign_settings {
 	unsigned how; /* with which flags a file, and what lies beside it, is opened */
 	/* Unpacked pages of all files that are opened with it; for foreign_open(). */
 	struct pages *pages;
+	/* Scripts of the files that are opened with it; NULL: each has its own. */
+	struct makers *makers;
 	/* Tells the user one line; NULL: nobody listens. */
 	void (*notice)(const char *line);
 	/* Takes what is to be said once of all files that are opened; NULL: it is told at once. */

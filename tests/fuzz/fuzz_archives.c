@@ -12,7 +12,6 @@
 
 extern const struct foreign_format tar_format;
 extern const struct foreign_format zip_format;
-extern const struct foreign_format ffcv_format;
 
 static const struct {
 	const struct foreign_format *format;
@@ -20,7 +19,7 @@ static const struct {
 	bool unpacks; /* as foldpack create has it */
 } kinds[] = {
 	{&tar_format, FOREIGN_TREE, false}, {&tar_format, FOREIGN_CLASSES, false},
-	{&zip_format, FOREIGN_TREE, false}, {&ffcv_format, FOREIGN_TREE, false},
+	{&zip_format, FOREIGN_TREE, false},
 	{&tar_format, FOREIGN_AUTO, false}, {&zip_format, FOREIGN_TREE, true},
 	{&tar_format, FOREIGN_TREE, true},
 };

@@ -1,0 +1,732 @@
+#include "pack/foreign/maker.h"
+#include "base/beside.h"
+#include "base/capabilities.h"
+#include "base/filter.h"
+#include "base/fork.h"
+#include "base/io.h"
+#include "base/le.h"
+#include "base/math.h"
+#include "base/scope.h"
+#include "pack/foreign/tree_internal.h"
+#include <ctype.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define MESSAGE_MOST (64 * MIB)
+#define HEAD	     5 /* bytes before those of a message */
+#define ROOM	     (128 * KIB)
+#define DIGITS	     20
+
+struct maker {
+	struct foreign_source *source;
+	struct foreign_format format;
+	char name[32];
+	pid_t process; /* 0: none */
+	int socket;
+	bool rests;    /* it is done, and waits for the next file */
+	struct buf in; /* what was received, from `taken` on */
+	size_t taken;
+};
+
+/* A message in hand, which lives until the next one. */
+struct message {
+	char letter;
+	const char *at, *end; /* its fields */
+};
+
+/* --- the process ------------------------------------------------------------------------------ */
+
+/* What would change files, or reach other processes or machines. What opens files is needed by
+ * Python before the script begins, which then allows itself no further descriptor. */
+static const uint32_t refused_calls[] = {
+	SYS_socket,
+	SYS_socketpair,
+	SYS_ptrace,
+	SYS_process_vm_readv,
+	SYS_process_vm_writev,
+	SYS_process_madvise,
+	SYS_pidfd_getfd,
+	SYS_kill,
+	SYS_tkill,
+	SYS_tgkill,
+	SYS_rt_sigqueueinfo,
+	SYS_rt_tgsigqueueinfo,
+	SYS_pidfd_send_signal,
+	SYS_io_uring_setup,
+	SYS_mkdirat,
+	SYS_unlinkat,
+	SYS_renameat2,
+	SYS_linkat,
+	SYS_symlinkat,
+	SYS_mknodat,
+	SYS_truncate,
+	SYS_fchmodat,
+	SYS_fchmodat2,
+	SYS_fchownat,
+	SYS_utimensat,
+	SYS_setxattr,
+	SYS_lsetxattr,
+	SYS_setxattrat,
+	SYS_removexattr,
+	SYS_lremovexattr,
+	SYS_removexattrat,
+#ifdef SYS_renameat
+	SYS_renameat,
+#endif
+#ifdef SYS_mkdir
+	SYS_utime,
+	SYS_utimes,
+	SYS_futimesat,
+	SYS_mkdir,
+	SYS_rmdir,
+	SYS_unlink,
+	SYS_rename,
+	SYS_link,
+	SYS_symlink,
+	SYS_mknod,
+	SYS_creat,
+	SYS_chmod,
+	SYS_chown,
+	SYS_lchown,
+#endif
+};
+
+static void refuse_calls(void)
+{
+	struct filter filter;
+
+	filter_begin(&filter, FILTER_REFUSE(ENOSYS));
+	FILTER_CALLS(&filter, refused_calls, FILTER_REFUSE(EPERM));
+	filter_install(&filter, 0);
+}
+
+static const char *python(void)
+{
+	const char *named = getenv("FOLDFS_PYTHON");
+
+	return named && *named ? named : "python3";
+}
+
+static _Noreturn void run(int socket, const char *script)
+{
+	/* What Python warns of is nothing to the user; it has only what comes with it. */
+	const char *const argv[] = {python(), "-I", "-S", "-B", "-X", "utf8", script, NULL};
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0)
+		_exit(EXIT_FAILURE);
+	io_close_from(STDERR_FILENO + 1);
+	capabilities_keep(UINT64_C(1) << CAP_DAC_READ_SEARCH); /* for Python's own files */
+	refuse_calls();
+	execvp(argv[0], (char *const *)argv);
+	_exit(EXIT_FAILURE);
+}
+
+static int lack_python(struct err *err)
+{
+	return err_set(err, -EOPNOTSUPP,
+		       "not a pack; to read other formats needs python3, and '%s' does not start: "
+		       "install it, or let FOLDFS_PYTHON name one; a file with a published index "
+		       "needs none",
+		       python());
+}
+
+static int start(struct maker *maker, struct err *err)
+{
+	SCOPE(buf_release) struct buf script = BUF_INIT;
+	int r = beside_find("sources/", "../share/foldfs/sources/", "index.py", &script);
+	pid_t pid;
+
+	if (r < 0)
+		return err_set(err, -EOPNOTSUPP,
+			       "not a pack; index.py, which reads other formats, is not installed "
+			       "beside the program");
+	pid = fork_with_socket(SOCK_STREAM, &maker->socket);
+	if (pid == 0)
+		run(maker->socket, script.data);
+	if (pid < 0)
+		return err_set(err, pid, "cannot start a process: %s", strerror(-pid));
+	maker->process = pid;
+	return 0;
+}
+
+static void end_maker(struct maker *maker)
+{
+	scope_close(&maker->socket);
+	if (maker->process) {
+		kill(maker->process, SIGKILL);
+		while (waitpid(maker->process, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	buf_release(&maker->in);
+	free(maker);
+}
+
+/* --- those that rest -------------------------------------------------------------------------- */
+
+static struct maker *take_resting(struct makers *makers)
+{
+	SCOPE_LOCK(&makers->lock);
+	return makers->count ? makers->resting[--makers->count] : NULL;
+}
+
+static bool let_rest(struct makers *makers, struct maker *maker)
+{
+	SCOPE_LOCK(&makers->lock);
+	if (makers->count == MAKERS_MOST)
+		return false;
+	makers->resting[makers->count++] = maker;
+	return true;
+}
+
+void makers_release(struct makers *makers)
+{
+	while (makers->count)
+		end_maker(makers->resting[--makers->count]);
+	pthread_mutex_destroy(&makers->lock);
+}
+
+void maker_free(struct maker *maker)
+{
+	struct makers *makers = maker ? maker->source->settings->makers : NULL;
+
+	if (maker && !(makers && maker->rests && let_rest(makers, maker)))
+		end_maker(maker);
+}
+
+const struct foreign_format *maker_format(const struct maker *maker)
+{
+	return &maker->format;
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static int broken(struct err *err)
+{
+	return err_set(err, -EPROTO, "the script that reads it says what makes no sense");
+}
+
+/* Why it said no more. */
+static int ended(struct maker *maker, struct err *err)
+{
+	int status = 0;
+
+	while (waitpid(maker->process, &status, 0) < 0 && errno == EINTR)
+		;
+	maker->process = 0;
+	if (!maker->name[0] && WIFEXITED(status))
+		return lack_python(err);
+	return err_set(err, -ECANCELED, "the script that reads it has ended early%s",
+		       !WIFSIGNALED(status)	     ? ""
+		       : WTERMSIG(status) == SIGKILL ? ", as where memory runs out"
+		       : WTERMSIG(status) == SIGXCPU ? ", as it took over an hour of a processor"
+						     : "");
+}
+
+/* Receives until there are so many bytes in hand. */
+static int receive(struct maker *maker, size_t len, struct err *err)
+{
+	struct buf *in = &maker->in;
+	size_t left = in->len - maker->taken;
+
+	if (left >= len)
+		return 0;
+	memmove(in->data, in->data + maker->taken, left);
+	in->len = left;
+	maker->taken = 0;
+	if (buf_reserve(in, max(len, (size_t)ROOM) + 1) < 0)
+		return -ENOMEM;
+	while (in->len < len) {
+		ssize_t n =
+			read(maker->socket, in->data + in->len, max(len, (size_t)ROOM) - in->len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return ended(maker, err);
+		in->len += (size_t)n;
+	}
+	return 0;
+}
+
+static int next_message(struct maker *maker, struct message *ret, struct err *err)
+{
+	int r = receive(maker, HEAD, err);
+	uint32_t len;
+
+	if (r < 0)
+		return r;
+	len = le_get32(maker->in.data + maker->taken + 1);
+	if (len > MESSAGE_MOST)
+		return broken(err);
+	r = receive(maker, HEAD + len, err);
+	if (r < 0)
+		return r;
+	ret->letter = maker->in.data[maker->taken];
+	ret->at = maker->in.data + maker->taken + HEAD;
+	ret->end = ret->at + len;
+	maker->taken += HEAD + len;
+	return len && ret->end[-1] ? broken(err) : 0;
+}
+
+/* The next field, which ends with a NUL; NULL: there is none. */
+static const char *next_field(struct message *message)
+{
+	const char *field = message->at;
+
+	if (field == message->end)
+		return NULL;
+	message->at += strlen(field) + 1;
+	return field;
+}
+
+/* The one with which a text begins, behind which a blank or its end follows. */
+static bool cut_number(const char **text, uint64_t *ret)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)**text))
+		return false;
+	errno = 0;
+	*ret = strtoull(*text, &end, 10);
+	*text = end + (*end == ' ');
+	return errno == 0 && (!*end || *end == ' ');
+}
+
+static bool is_number(const char *field, uint64_t *ret)
+{
+	return cut_number(&field, ret) && !*field;
+}
+
+static bool take_number(struct message *message, uint64_t *ret)
+{
+	const char *field = next_field(message);
+
+	return field && is_number(field, ret);
+}
+
+/* What it does not take, as it has ended, the next message says. */
+static int send_all(struct maker *maker, const void *bytes, size_t len)
+{
+	const char *at = bytes, *end = at + len;
+
+	while (at < end) {
+		ssize_t n = send(maker->socket, at, (size_t)(end - at), MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EINTR)
+			return errno == EPIPE || errno == ECONNRESET ? 0 : -errno;
+		at += n > 0 ? n : 0;
+	}
+	return 0;
+}
+
+static int answer(struct maker *maker, const void *bytes, size_t len)
+{
+	uint8_t head[4];
+	int r;
+
+	le_put32(head, (uint32_t)len);
+	r = send_all(maker, head, sizeof(head));
+	return r < 0 ? r : send_all(maker, bytes, len);
+}
+
+/* --- questions -------------------------------------------------------------------------------- */
+
+static int give_bytes(struct maker *maker, struct message *message, struct err *err)
+{
+	const uint8_t *bytes;
+	uint64_t offset, len;
+	size_t found;
+	int r;
+
+	if (!take_number(message, &offset) || !take_number(message, &len))
+		return broken(err);
+	r = foreign_peek(maker->source, offset, (size_t)min(len, (uint64_t)FOREIGN_MOST), &bytes,
+			 &found);
+	return r < 0 ? r : answer(maker, bytes, found);
+}
+
+static int note_wanted(struct maker *maker, struct message *message, struct err *err)
+{
+	uint64_t offset, len;
+
+	if (!take_number(message, &offset) || !take_number(message, &len))
+		return broken(err);
+	foreign_will_get(maker->source, offset, (size_t)min(len, (uint64_t)FOREIGN_MOST));
+	return 0;
+}
+
+/* What is there is told from what is empty. */
+static int give_beside(struct maker *maker, struct message *message, struct err *err)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	const char *end = next_field(message);
+	int r;
+
+	if (!end)
+		return broken(err);
+	r = buf_add(&text, "+", 1);
+	if (r == 0)
+		r = foreign_read_beside(maker->source, end, &text, err);
+	if (r == -ENOENT)
+		text.len = 0;
+	return r < 0 && r != -ENOENT ? r : answer(maker, text.data, text.len);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* A file, and what it points to. */
+struct row {
+	struct foreign_file file;
+	struct foreign_pixels pixels;
+	struct buf pieces; /* struct foreign_piece */
+};
+
+static void row_release(struct row *row)
+{
+	buf_release(&row->pieces);
+}
+
+static struct foreign_text text_of(const char *field)
+{
+	return (struct foreign_text){field, strlen(field)};
+}
+
+static bool is_signed(const char *field, int64_t *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoll(field, &end, 10);
+	return *field && !*end && errno == 0;
+}
+
+static bool is_pixels(const char *field, struct foreign_pixels *ret)
+{
+	static const char *const layouts[] = {[FOREIGN_RGB] = "rgb",
+					      [FOREIGN_BGR] = "bgr",
+					      [FOREIGN_GRAY] = "gray",
+					      [FOREIGN_PLANAR_BGR] = "planar-bgr"};
+	char layout[16];
+
+	if (sscanf(field, "%" SCNu32 " %" SCNu32 " %15s", &ret->width, &ret->height, layout) != 3)
+		return false;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
+		if (strcmp(layouts[i], layout) == 0) {
+			ret->layout = (enum foreign_layout)i;
+			return true;
+		}
+	return false;
+}
+
+/* Of which there may be none. */
+static bool is_pieces(const char *field, struct row *row)
+{
+	static const struct foreign_piece none;
+	struct foreign_piece piece;
+
+	while (*field)
+		if (!cut_number(&field, &piece.at) || !cut_number(&field, &piece.offset) ||
+		    !cut_number(&field, &piece.len) ||
+		    buf_add(&row->pieces, &piece, sizeof(piece)) < 0)
+			return false;
+	row->file.pieces = row->pieces.len ? (const void *)row->pieces.data : &none;
+	row->file.piece_count = BUF_COUNT(&row->pieces, piece);
+	return true;
+}
+
+/* A letter, and what follows it. */
+static bool take_field(const char *field, struct row *row)
+{
+	struct foreign_file *file = &row->file;
+	const char *value = field + 1;
+	uint64_t number;
+
+	switch (*field) {
+	case 'r':
+		return is_number(value, &file->record);
+	case 'o':
+		return is_number(value, &file->offset);
+	case 's':
+		return is_number(value, &file->size);
+	case 'l':
+		return is_signed(value, &file->label);
+	case 'p':
+		file->path = text_of(value);
+		return true;
+	case 'a':
+		file->above = text_of(value);
+		return true;
+	case 'C':
+		file->class_is_path = true;
+		/* fall through */
+	case 'c':
+		file->class = text_of(value);
+		return true;
+	case 'N':
+		file->plain = true;
+		/* fall through */
+	case 'n':
+		file->name = text_of(value);
+		return true;
+	case 'm':
+		if (!is_number(value, &number))
+			return false;
+		file->mode = (mode_t)number;
+		return true;
+	case 'M':
+		return is_signed(value, &file->mtime);
+	case 'x':
+		file->pixels = &row->pixels;
+		return is_pixels(value, &row->pixels);
+	case 'h':
+		return is_pieces(value, row);
+	default:
+		return false;
+	}
+}
+
+static int add_file(struct message *message, struct foreign_tree *tree, struct err *err)
+{
+	SCOPE(row_release) struct row row = {.file = {.label = FOREIGN_NO_LABEL}};
+	const char *field;
+
+	while ((field = next_field(message)))
+		if (!take_field(field, &row))
+			return broken(err);
+	return foreign_add(tree, &row.file, err);
+}
+
+/* --- a scan ----------------------------------------------------------------------------------- */
+
+static int fail(struct message *message, struct err *err)
+{
+	static const struct {
+		const char *what;
+		int error;
+	} errors[] = {{"damaged", -EBADMSG},
+		      {"unsupported", -EOPNOTSUPP},
+		      {"option", -EINVAL},
+		      {"memory", -ENOMEM}};
+	const char *what = next_field(message), *sentence = next_field(message);
+
+	for (size_t i = 0; sentence && i < sizeof(errors) / sizeof(*errors); i++)
+		if (strcmp(errors[i].what, what) == 0)
+			return err_set(err, errors[i].error, "%s",
+				       *sentence ? sentence : strerror(-errors[i].error));
+	return broken(err);
+}
+
+static int note(struct message *message, struct foreign_tree *tree, struct err *err)
+{
+	const char *sentence = next_field(message);
+
+	return sentence ? foreign_tree_note(tree, "%s", sentence) : broken(err);
+}
+
+static int name_classes(struct message *message, struct foreign_tree *tree)
+{
+	SCOPE(buf_release) struct buf names = BUF_INIT;
+	const char *field;
+	int r = 0;
+
+	while (r == 0 && (field = next_field(message))) {
+		struct foreign_text name = text_of(field);
+
+		r = buf_add(&names, &name, sizeof(name));
+	}
+	return r < 0 ? r
+		     : foreign_tree_classes(tree, (const struct foreign_text *)(void *)names.data,
+					    names.len / sizeof(struct foreign_text));
+}
+
+static int add_text(struct message *message, struct foreign_tree *tree, struct err *err)
+{
+	const char *path = next_field(message);
+
+	/* Its bytes end with the NUL of a field, and may have others. */
+	if (!path || message->at == message->end)
+		return broken(err);
+	return foreign_add_text(tree, path, message->at, (size_t)(message->end - message->at) - 1,
+				err);
+}
+
+static int note_style(struct message *message, struct foreign_tree *tree, struct err *err)
+{
+	uint64_t counted, several;
+
+	if (!take_number(message, &counted) || counted > LABELS_FROM_ZERO ||
+	    !take_number(message, &several) || several > LABELS_FIRSTS)
+		return broken(err);
+	foreign_tree_counted(tree, (enum labels_counted)counted);
+	foreign_tree_several(tree, (enum labels_several)several);
+	return 0;
+}
+
+static int note_lacking(struct message *message, struct foreign_tree *tree, struct err *err)
+{
+	uint64_t count;
+
+	if (!take_number(message, &count))
+		return broken(err);
+	foreign_tree_lacks(tree, count);
+	return 0;
+}
+
+/* Says something of the tree. */
+static int tell_tree(struct message *message, struct foreign_tree *tree, struct err *err)
+{
+	switch (message->letter) {
+	case 'F':
+		return add_file(message, tree, err);
+	case 'N':
+		return note(message, tree, err);
+	case 'C':
+		return name_classes(message, tree);
+	case 'T':
+		return add_text(message, tree, err);
+	case 'P':
+		return foreign_tree_prefix(tree);
+	case 'L':
+		return note_lacking(message, tree, err);
+	case 'G':
+		return note_style(message, tree, err);
+	case 'Z':
+		return foreign_tree_restart(tree, err);
+	default:
+		return broken(err);
+	}
+}
+
+/* Does what messages ask for, up to one of these letters. */
+static int serve(struct maker *maker, const char *until, struct foreign_tree *tree,
+		 struct message *ret, struct err *err)
+{
+	int r;
+
+	while ((r = next_message(maker, ret, err)) == 0 && !strchr(until, ret->letter)) {
+		switch (ret->letter) {
+		case 'R':
+			r = give_bytes(maker, ret, err);
+			break;
+		case 'W':
+			r = note_wanted(maker, ret, err);
+			break;
+		case 'B':
+			r = give_beside(maker, ret, err);
+			break;
+		case 'E':
+			r = fail(ret, err);
+			break;
+		default:
+			r = tree ? tell_tree(ret, tree, err) : broken(err);
+		}
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+static int scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
+{
+	struct message message;
+	int r = answer(source->maker, "", 0);
+
+	if (r == 0)
+		r = serve(source->maker, "D", tree, &message, err);
+	source->maker->rests = r == 0;
+	return r;
+}
+
+static int take_format(struct maker *maker, struct message *message, struct err *err)
+{
+	const char *name = next_field(message);
+	uint64_t archive, streamed, takes;
+
+	if (!name || !take_number(message, &archive) || !take_number(message, &streamed) ||
+	    !take_number(message, &takes))
+		return broken(err);
+	maker->format.archive = archive;
+	maker->format.streamed = streamed;
+	maker->format.takes = (unsigned)takes;
+	snprintf(maker->name, sizeof(maker->name), "%s", name);
+	maker->format.name = maker->name;
+	maker->format.scan = scan;
+	return 0;
+}
+
+/* --- beginning -------------------------------------------------------------------------------- */
+
+static int tell(struct maker *maker)
+{
+	const struct foreign_source *source = maker->source;
+	const struct foreign_settings *settings = source->settings;
+	const struct {
+		const char *name, *text;
+	} options[] = {{"schema", settings->schema},
+		       {"image_key", settings->image_key},
+		       {"label_key", settings->label_key},
+		       {"name_key", settings->name_key}};
+	SCOPE(buf_release) struct buf out = BUF_INIT;
+	int r = buf_addf(&out, "path=%s%csize=%" PRIu64 "%clmdb=%d%cclasses=%d%cnames=%d%c",
+			 source->path, 0, source->size, 0, source->walker != NULL, 0,
+			 settings->classes != NULL, 0, settings->names != NULL, 0);
+
+	for (size_t i = 0; r == 0 && i < sizeof(options) / sizeof(*options); i++)
+		r = buf_addf(&out, "%s=%s%c", options[i].name,
+			     options[i].text ? options[i].text : "", 0);
+	return r < 0 ? r : answer(maker, out.data, out.len);
+}
+
+static int start_maker(struct maker **ret, struct err *err)
+{
+	struct maker *maker = calloc(1, sizeof(*maker));
+	int r;
+
+	if (!maker)
+		return -ENOMEM;
+	maker->socket = -1;
+	r = buf_reserve(&maker->in, ROOM);
+	if (r == 0)
+		r = start(maker, err);
+	if (r < 0)
+		end_maker(maker);
+	else
+		*ret = maker;
+	return r;
+}
+
+int maker_begin(struct foreign_source *source, struct maker **ret, struct err *err)
+{
+	struct makers *makers = source->settings->makers;
+	struct maker *maker = makers ? take_resting(makers) : NULL;
+	struct message message;
+	int r = maker ? 0 : start_maker(&maker, err);
+
+	if (r < 0)
+		return r;
+	maker->source = source;
+	maker->name[0] = '\0';
+	maker->rests = false;
+	r = tell(maker);
+	if (r == 0)
+		r = serve(maker, "IU", NULL, &message, err);
+	if (r == 0 && message.letter == 'I')
+		r = take_format(maker, &message, err);
+	else if (r == 0) {
+		maker->rests = true;
+		r = -ENOMSG;
+	}
+	if (r < 0)
+		maker_free(maker);
+	else
+		*ret = maker;
+	return r;
+}

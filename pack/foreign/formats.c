@@ -1,7 +1,5 @@
 #include "pack/foreign/formats.h"
 
-extern const struct foreign_format recordio_format;
-extern const struct foreign_format tfrecord_format;
 extern const struct foreign_format known_format;
 extern const struct foreign_format zip_format;
 extern const struct foreign_format tar_format;
@@ -19,8 +17,6 @@ extern const struct foreign_format paths_format;
 /* First those that recognise a magic number, then LMDBs by their keys and values, last any LMDB of
  * files. */
 const struct foreign_format *const foreign_formats[] = {
-	&tfrecord_format,
-	&recordio_format,
 	&known_format,
 	&zip_format,
 	&tar_format,

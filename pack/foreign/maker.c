@@ -313,28 +313,27 @@ static bool take_number(struct message *message, uint64_t *ret)
 }
 
 /* What it does not take, as it has ended, the next message says. */
-static int send_all(struct maker *maker, const void *bytes, size_t len)
-{
-	const char *at = bytes, *end = at + len;
-
-	while (at < end) {
-		ssize_t n = send(maker->socket, at, (size_t)(end - at), MSG_NOSIGNAL);
-
-		if (n < 0 && errno != EINTR)
-			return errno == EPIPE || errno == ECONNRESET ? 0 : -errno;
-		at += n > 0 ? n : 0;
-	}
-	return 0;
-}
-
 static int answer(struct maker *maker, const void *bytes, size_t len)
 {
 	uint8_t head[4];
-	int r;
+	struct iovec parts[] = {{head, sizeof(head)}, {(void *)(uintptr_t)bytes, len}};
+	const struct msghdr both = {.msg_iov = parts, .msg_iovlen = 2};
+	ssize_t n;
 
 	le_put32(head, (uint32_t)len);
-	r = send_all(maker, head, sizeof(head));
-	return r < 0 ? r : send_all(maker, bytes, len);
+	while (parts[0].iov_len + parts[1].iov_len > 0) {
+		n = sendmsg(maker->socket, &both, MSG_NOSIGNAL);
+		if (n < 0 && errno != EINTR)
+			return errno == EPIPE || errno == ECONNRESET ? 0 : -errno;
+		for (size_t i = 0; i < 2 && n > 0; i++) {
+			size_t part = min((size_t)n, parts[i].iov_len);
+
+			parts[i].iov_base = (char *)parts[i].iov_base + part;
+			parts[i].iov_len -= part;
+			n -= (ssize_t)part;
+		}
+	}
+	return 0;
 }
 
 /* --- questions -------------------------------------------------------------------------------- */

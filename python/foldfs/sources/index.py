@@ -14,9 +14,11 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import ffcv  # noqa: E402
+import recordio  # noqa: E402
+import tfrecord  # noqa: E402
 from scan import Channel, Failed, Source, Tree, unsupported  # noqa: E402
 
-FORMATS = (ffcv,)  # in the order in which they are asked
+FORMATS = (tfrecord, recordio, ffcv)  # in the order in which they are asked
 MEMORY_MOST = 8 << 30
 SECONDS_MOST = 3600  # of a processor
 

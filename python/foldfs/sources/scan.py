@@ -8,6 +8,7 @@ import struct
 SOCKET = 0
 BLOCK, BLOCK_MOST = 4096, 1 << 20  # are read at once, where less is asked for
 FLUSH = 1 << 16
+READ_MOST = 1 << 20
 # Which options say something to a format, as pack/foreign/settings.h has them.
 IMAGE_KEY, LABEL_KEY, NAME_KEY, LAYOUT_TREE, LAYOUT_CLASSES = 1, 2, 4, 8, 16
 # How labels were counted, and what of several counts, as pack/labels.h has them.
@@ -74,20 +75,27 @@ class Channel:
         except OSError:
             os._exit(0)  # nobody listens any more
 
-    def take(self, size):
+    def take(self, size, most=0):
+        """So many bytes, and up to `most` if there are more."""
         parts = []
-        while size:
-            part = os.read(SOCKET, min(size, 1 << 20))
+        while size > 0:
+            part = os.read(SOCKET, min(max(size, most), READ_MOST))
             if not part:
                 os._exit(0)  # nobody wants to know any more
             parts.append(part)
             size -= len(part)
-        return b"".join(parts) if len(parts) != 1 else parts[0]
+        return b"".join(parts)
 
-    def ask(self, letter, *fields):
+    def take_answer(self, expected=0):
+        """An answer, which may have so many bytes."""
+        begin = self.take(4, 4 + expected)
+        size = int.from_bytes(begin[:4], "little")
+        return begin[4:] + self.take(size + 4 - len(begin))
+
+    def ask(self, letter, *fields, expected=0):
         self.say(letter, *fields)
         self.flush()
-        return self.take(struct.unpack("<I", self.take(4))[0])
+        return self.take_answer(expected)
 
 
     def fail(self, what, sentence):
@@ -99,9 +107,8 @@ class Source:
 
     def __init__(self, channel):
         self.channel = channel
-        size = struct.unpack("<I", channel.take(4))[0]
-        self.option = dict(field.split("=", 1) for field in
-                           channel.take(size).decode("utf-8", "surrogateescape").split("\0")[:-1])
+        told = to_text(channel.take_answer())
+        self.option = dict(field.split("=", 1) for field in told.split("\0")[:-1])
         self.size = int(self.option["size"])
         self.lmdb = self.option["lmdb"] == "1"
         self.start, self.block, self.least = 0, b"", BLOCK
@@ -115,7 +122,8 @@ class Source:
             follows = 0 <= at <= 2 * len(self.block)
             self.least = min(2 * self.least, BLOCK_MOST) if follows else BLOCK
             self.start, at = offset, 0
-            self.block = self.channel.ask(b"R", b"%d" % offset, b"%d" % max(size, self.least))
+            most = max(size, self.least)
+            self.block = self.channel.ask(b"R", b"%d" % offset, b"%d" % most, expected=most)
         return self.block[at:at + size]
 
     def get(self, offset, size):

@@ -31,6 +31,7 @@ class Foldfs(MakefilePackage):
     depends_on("xxhash")
     depends_on("nettle")
     depends_on("curl")  # loaded, by the rpath, when a pack is on a server
+    depends_on("python@3.8:", type="run")  # for files of other formats
 
     requires("platform=linux")
 

@@ -200,9 +200,10 @@ def read_several(source, value, at, end):
 
 # --- the map ------------------------------------------------------------------------------------
 
-def find_field(source, number, at, end):
-    """The place of the first field of this number, which has a length; None: there is none."""
-    begin = at
+def find_field(source, number, begin, end, behind=0):
+    """The place of the first field of this number, which has a length, from the field at `behind`
+    on; None: there is none."""
+    at = behind or begin
     while at < end:
         found, kind, offset, size, at = next_field(source, begin, at, end)
         if found == number and kind == PACKED:
@@ -215,7 +216,7 @@ def read_entry(source, at, end):
     that is too long, the first bytes."""
     key = find_field(source, 1, at, end)
     # Behind the key, as it is written, or in front of it.
-    feature = key and (find_field(source, 2, key[1], end) or find_field(source, 2, at, end))
+    feature = key and (find_field(source, 2, at, end, key[1]) or find_field(source, 2, at, end))
     if not feature:
         raise damaged("no Example: a key or a value is missing")
     return source.get(key[0], min(key[1] - key[0], KEY_MOST + 1)), *feature

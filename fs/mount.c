@@ -10,7 +10,6 @@
 #include "fs/mount_internal.h"
 #include "fs/notify_store.h"
 #include "fs/order.h"
-#include "pack/foreign/maker.h"
 #include "remote/open.h"
 #include <limits.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "fs/life/sandbox.h"
-#include "base/scope.h"
-#include "base/uapi.h"
 #include "base/capabilities.h"
 #include "base/filter.h"
+#include "base/scope.h"
+#include "base/uapi.h"
 #include <asm/termbits.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "base/le.h"
 #include "base/math.h"
 #include "base/scope.h"
-#include "pack/foreign/tree_internal.h"
+#include "pack/foreign/message.h"
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -31,12 +31,6 @@ struct maker {
 	bool rests;    /* it is done, and waits for the next file */
 	struct buf in; /* what was received, from `taken` on */
 	size_t taken;
-};
-
-/* A message in hand, which lives until the next one. */
-struct message {
-	char letter;
-	const char *at, *end; /* its fields */
 };
 
 /* --- the process ------------------------------------------------------------------------------ */
@@ -171,34 +165,53 @@ static void end_maker(struct maker *maker)
 
 /* --- those that rest -------------------------------------------------------------------------- */
 
-static struct maker *take_resting(struct makers *makers)
+/* More than there are processors make nothing faster, but where they wait for a server. */
+static unsigned most_busy(const struct foreign_source *source)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return source->window.far || processors > MAKERS_MOST ? MAKERS_MOST
+	       : processors < 1				      ? 1
+							      : (unsigned)processors;
+}
+
+/* One that rests, or NULL: another may begin. */
+static struct maker *take_resting(struct makers *makers, unsigned most)
 {
 	SCOPE_LOCK(&makers->lock);
+	while (!makers->count && makers->busy >= most)
+		pthread_cond_wait(&makers->changed, &makers->lock);
+	makers->busy++;
 	return makers->count ? makers->resting[--makers->count] : NULL;
 }
 
-static bool let_rest(struct makers *makers, struct maker *maker)
+/* One that was busy rests, or, NULL, has ended. */
+static void let_rest(struct makers *makers, struct maker *maker)
 {
 	SCOPE_LOCK(&makers->lock);
-	if (makers->count == MAKERS_MOST)
-		return false;
-	makers->resting[makers->count++] = maker;
-	return true;
+	makers->busy--;
+	if (maker)
+		makers->resting[makers->count++] = maker;
+	pthread_cond_signal(&makers->changed);
 }
 
 void makers_release(struct makers *makers)
 {
 	while (makers->count)
 		end_maker(makers->resting[--makers->count]);
+	pthread_cond_destroy(&makers->changed);
 	pthread_mutex_destroy(&makers->lock);
 }
 
 void maker_free(struct maker *maker)
 {
 	struct makers *makers = maker ? maker->source->settings->makers : NULL;
+	bool rests = makers && maker->rests;
 
-	if (maker && !(makers && maker->rests && let_rest(makers, maker)))
+	if (maker && !rests)
 		end_maker(maker);
+	if (makers)
+		let_rest(makers, rests ? maker : NULL);
 }
 
 const struct foreign_format *maker_format(const struct maker *maker)
@@ -207,11 +220,6 @@ const struct foreign_format *maker_format(const struct maker *maker)
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
-
-static int broken(struct err *err)
-{
-	return err_set(err, -EPROTO, "the script that reads it says what makes no sense");
-}
 
 /* Why it said no more. */
 static int ended(struct maker *maker, struct err *err)
@@ -265,7 +273,7 @@ static int next_message(struct maker *maker, struct message *ret, struct err *er
 		return r;
 	len = le_get32(maker->in.data + maker->taken + 1);
 	if (len > MESSAGE_MOST)
-		return broken(err);
+		return message_broken(err);
 	r = receive(maker, HEAD + len, err);
 	if (r < 0)
 		return r;
@@ -273,43 +281,7 @@ static int next_message(struct maker *maker, struct message *ret, struct err *er
 	ret->at = maker->in.data + maker->taken + HEAD;
 	ret->end = ret->at + len;
 	maker->taken += HEAD + len;
-	return len && ret->end[-1] ? broken(err) : 0;
-}
-
-/* The next field, which ends with a NUL; NULL: there is none. */
-static const char *next_field(struct message *message)
-{
-	const char *field = message->at;
-
-	if (field == message->end)
-		return NULL;
-	message->at += strlen(field) + 1;
-	return field;
-}
-
-/* The one with which a text begins, behind which a blank or its end follows. */
-static bool cut_number(const char **text, uint64_t *ret)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)**text))
-		return false;
-	errno = 0;
-	*ret = strtoull(*text, &end, 10);
-	*text = end + (*end == ' ');
-	return errno == 0 && (!*end || *end == ' ');
-}
-
-static bool is_number(const char *field, uint64_t *ret)
-{
-	return cut_number(&field, ret) && !*field;
-}
-
-static bool take_number(struct message *message, uint64_t *ret)
-{
-	const char *field = next_field(message);
-
-	return field && is_number(field, ret);
+	return len && ret->end[-1] ? message_broken(err) : 0;
 }
 
 /* What it does not take, as it has ended, the next message says. */
@@ -345,8 +317,8 @@ static int give_bytes(struct maker *maker, struct message *message, struct err *
 	size_t found;
 	int r;
 
-	if (!take_number(message, &offset) || !take_number(message, &len))
-		return broken(err);
+	if (!message_number(message, &offset) || !message_number(message, &len))
+		return message_broken(err);
 	r = foreign_peek(maker->source, offset, (size_t)min(len, (uint64_t)FOREIGN_MOST), &bytes,
 			 &found);
 	return r < 0 ? r : answer(maker, bytes, found);
@@ -356,8 +328,8 @@ static int note_wanted(struct maker *maker, struct message *message, struct err 
 {
 	uint64_t offset, len;
 
-	if (!take_number(message, &offset) || !take_number(message, &len))
-		return broken(err);
+	if (!message_number(message, &offset) || !message_number(message, &len))
+		return message_broken(err);
 	foreign_will_get(maker->source, offset, (size_t)min(len, (uint64_t)FOREIGN_MOST));
 	return 0;
 }
@@ -366,11 +338,11 @@ static int note_wanted(struct maker *maker, struct message *message, struct err 
 static int give_beside(struct maker *maker, struct message *message, struct err *err)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
-	const char *end = next_field(message);
+	const char *end = message_field(message);
 	int r;
 
 	if (!end)
-		return broken(err);
+		return message_broken(err);
 	r = buf_add(&text, "+", 1);
 	if (r == 0)
 		r = foreign_read_beside(maker->source, end, &text, err);
@@ -379,230 +351,7 @@ static int give_beside(struct maker *maker, struct message *message, struct err 
 	return r < 0 && r != -ENOENT ? r : answer(maker, text.data, text.len);
 }
 
-/* --- files ------------------------------------------------------------------------------------ */
-
-/* A file, and what it points to. */
-struct row {
-	struct foreign_file file;
-	struct foreign_pixels pixels;
-	struct buf pieces; /* struct foreign_piece */
-};
-
-static void row_release(struct row *row)
-{
-	buf_release(&row->pieces);
-}
-
-static struct foreign_text text_of(const char *field)
-{
-	return (struct foreign_text){field, strlen(field)};
-}
-
-static bool is_signed(const char *field, int64_t *ret)
-{
-	char *end;
-
-	errno = 0;
-	*ret = strtoll(field, &end, 10);
-	return *field && !*end && errno == 0;
-}
-
-static bool is_pixels(const char *field, struct foreign_pixels *ret)
-{
-	static const char *const layouts[] = {[FOREIGN_RGB] = "rgb",
-					      [FOREIGN_BGR] = "bgr",
-					      [FOREIGN_GRAY] = "gray",
-					      [FOREIGN_PLANAR_BGR] = "planar-bgr"};
-	char layout[16];
-
-	if (sscanf(field, "%" SCNu32 " %" SCNu32 " %15s", &ret->width, &ret->height, layout) != 3)
-		return false;
-	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
-		if (strcmp(layouts[i], layout) == 0) {
-			ret->layout = (enum foreign_layout)i;
-			return true;
-		}
-	return false;
-}
-
-/* Of which there may be none. */
-static bool is_pieces(const char *field, struct row *row)
-{
-	static const struct foreign_piece none;
-	struct foreign_piece piece;
-
-	while (*field)
-		if (!cut_number(&field, &piece.at) || !cut_number(&field, &piece.offset) ||
-		    !cut_number(&field, &piece.len) ||
-		    buf_add(&row->pieces, &piece, sizeof(piece)) < 0)
-			return false;
-	row->file.pieces = row->pieces.len ? (const void *)row->pieces.data : &none;
-	row->file.piece_count = BUF_COUNT(&row->pieces, piece);
-	return true;
-}
-
-/* A letter, and what follows it. */
-static bool take_field(const char *field, struct row *row)
-{
-	struct foreign_file *file = &row->file;
-	const char *value = field + 1;
-	uint64_t number;
-
-	switch (*field) {
-	case 'r':
-		return is_number(value, &file->record);
-	case 'o':
-		return is_number(value, &file->offset);
-	case 's':
-		return is_number(value, &file->size);
-	case 'l':
-		return is_signed(value, &file->label);
-	case 'p':
-		file->path = text_of(value);
-		return true;
-	case 'a':
-		file->above = text_of(value);
-		return true;
-	case 'C':
-		file->class_is_path = true;
-		/* fall through */
-	case 'c':
-		file->class = text_of(value);
-		return true;
-	case 'N':
-		file->plain = true;
-		/* fall through */
-	case 'n':
-		file->name = text_of(value);
-		return true;
-	case 'm':
-		if (!is_number(value, &number))
-			return false;
-		file->mode = (mode_t)number;
-		return true;
-	case 'M':
-		return is_signed(value, &file->mtime);
-	case 'x':
-		file->pixels = &row->pixels;
-		return is_pixels(value, &row->pixels);
-	case 'h':
-		return is_pieces(value, row);
-	default:
-		return false;
-	}
-}
-
-static int add_file(struct message *message, struct foreign_tree *tree, struct err *err)
-{
-	SCOPE(row_release) struct row row = {.file = {.label = FOREIGN_NO_LABEL}};
-	const char *field;
-
-	while ((field = next_field(message)))
-		if (!take_field(field, &row))
-			return broken(err);
-	return foreign_add(tree, &row.file, err);
-}
-
 /* --- a scan ----------------------------------------------------------------------------------- */
-
-static int fail(struct message *message, struct err *err)
-{
-	static const struct {
-		const char *what;
-		int error;
-	} errors[] = {{"damaged", -EBADMSG},
-		      {"unsupported", -EOPNOTSUPP},
-		      {"option", -EINVAL},
-		      {"memory", -ENOMEM}};
-	const char *what = next_field(message), *sentence = next_field(message);
-
-	for (size_t i = 0; sentence && i < sizeof(errors) / sizeof(*errors); i++)
-		if (strcmp(errors[i].what, what) == 0)
-			return err_set(err, errors[i].error, "%s",
-				       *sentence ? sentence : strerror(-errors[i].error));
-	return broken(err);
-}
-
-static int note(struct message *message, struct foreign_tree *tree, struct err *err)
-{
-	const char *sentence = next_field(message);
-
-	return sentence ? foreign_tree_note(tree, "%s", sentence) : broken(err);
-}
-
-static int name_classes(struct message *message, struct foreign_tree *tree)
-{
-	SCOPE(buf_release) struct buf names = BUF_INIT;
-	const char *field;
-	int r = 0;
-
-	while (r == 0 && (field = next_field(message))) {
-		struct foreign_text name = text_of(field);
-
-		r = buf_add(&names, &name, sizeof(name));
-	}
-	return r < 0 ? r
-		     : foreign_tree_classes(tree, (const struct foreign_text *)(void *)names.data,
-					    names.len / sizeof(struct foreign_text));
-}
-
-static int add_text(struct message *message, struct foreign_tree *tree, struct err *err)
-{
-	const char *path = next_field(message);
-
-	/* Its bytes end with the NUL of a field, and may have others. */
-	if (!path || message->at == message->end)
-		return broken(err);
-	return foreign_add_text(tree, path, message->at, (size_t)(message->end - message->at) - 1,
-				err);
-}
-
-static int note_style(struct message *message, struct foreign_tree *tree, struct err *err)
-{
-	uint64_t counted, several;
-
-	if (!take_number(message, &counted) || counted > LABELS_FROM_ZERO ||
-	    !take_number(message, &several) || several > LABELS_FIRSTS)
-		return broken(err);
-	foreign_tree_counted(tree, (enum labels_counted)counted);
-	foreign_tree_several(tree, (enum labels_several)several);
-	return 0;
-}
-
-static int note_lacking(struct message *message, struct foreign_tree *tree, struct err *err)
-{
-	uint64_t count;
-
-	if (!take_number(message, &count))
-		return broken(err);
-	foreign_tree_lacks(tree, count);
-	return 0;
-}
-
-/* Says something of the tree. */
-static int tell_tree(struct message *message, struct foreign_tree *tree, struct err *err)
-{
-	switch (message->letter) {
-	case 'F':
-		return add_file(message, tree, err);
-	case 'N':
-		return note(message, tree, err);
-	case 'C':
-		return name_classes(message, tree);
-	case 'T':
-		return add_text(message, tree, err);
-	case 'P':
-		return foreign_tree_prefix(tree);
-	case 'L':
-		return note_lacking(message, tree, err);
-	case 'G':
-		return note_style(message, tree, err);
-	case 'Z':
-		return foreign_tree_restart(tree, err);
-	default:
-		return broken(err);
-	}
-}
 
 /* Does what messages ask for, up to one of these letters. */
 static int serve(struct maker *maker, const char *until, struct foreign_tree *tree,
@@ -622,10 +371,10 @@ static int serve(struct maker *maker, const char *until, struct foreign_tree *tr
 			r = give_beside(maker, ret, err);
 			break;
 		case 'E':
-			r = fail(ret, err);
+			r = message_fail(ret, err);
 			break;
 		default:
-			r = tree ? tell_tree(ret, tree, err) : broken(err);
+			r = tree ? message_take(ret, tree, err) : message_broken(err);
 		}
 		if (r < 0)
 			return r;
@@ -646,12 +395,12 @@ static int scan(struct foreign_source *source, struct foreign_tree *tree, struct
 
 static int take_format(struct maker *maker, struct message *message, struct err *err)
 {
-	const char *name = next_field(message);
+	const char *name = message_field(message);
 	uint64_t archive, streamed, takes;
 
-	if (!name || !take_number(message, &archive) || !take_number(message, &streamed) ||
-	    !take_number(message, &takes))
-		return broken(err);
+	if (!name || !message_number(message, &archive) || !message_number(message, &streamed) ||
+	    !message_number(message, &takes))
+		return message_broken(err);
 	maker->format.archive = archive;
 	maker->format.streamed = streamed;
 	maker->format.takes = (unsigned)takes;
@@ -705,10 +454,12 @@ static int start_maker(struct maker **ret, struct err *err)
 int maker_begin(struct foreign_source *source, struct maker **ret, struct err *err)
 {
 	struct makers *makers = source->settings->makers;
-	struct maker *maker = makers ? take_resting(makers) : NULL;
+	struct maker *maker = makers ? take_resting(makers, most_busy(source)) : NULL;
 	struct message message;
 	int r = maker ? 0 : start_maker(&maker, err);
 
+	if (r < 0 && makers)
+		let_rest(makers, NULL);
 	if (r < 0)
 		return r;
 	maker->source = source;

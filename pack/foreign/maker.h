@@ -18,8 +18,8 @@
  *	P                  -                     foreign_tree_prefix()
  *	L count            -                     foreign_tree_lacks()
  *	Z                  -                     foreign_tree_restart()
- *	G counted, several -                     foreign_tree_counted(), and _several(): their
- *numbers E what, sentence   -                     it failed; or D: done
+ *	G counted, several -                     enum labels_counted, _several: their numbers
+ *	E what, sentence   -                     it failed; or D: done
  *
  * A message is a letter, a length of 32 bits and so many bytes; numbers are text, and fields end
  * with a NUL. An answer is a length and bytes.
@@ -28,23 +28,8 @@
 #pragma once
 
 #include "pack/foreign/format.h"
-#include <pthread.h>
-
-#define MAKERS_MOST 16
 
 struct maker;
-
-/* Scripts that are done with a file, and take the next one of a set: to start one takes as long as
- * many small files. Any thread. */
-struct makers {
-	pthread_mutex_t lock;
-	struct maker *resting[MAKERS_MOST]; /* protected by lock */
-	unsigned count;			    /* protected by lock */
-};
-
-#define MAKERS_INIT ((struct makers){.lock = PTHREAD_MUTEX_INITIALIZER})
-
-void makers_release(struct makers *makers); /* their scripts end */
 
 /* Starts the script, and asks it for the format of a source, which stays the caller's. Returns 0;
  * -ENOMSG: it is of none; -EOPNOTSUPP: none has the name that the user gave, or there is no

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/opt.h"
+#include "pack/foreign/makers.h"
 #include "pack/foreign/pages_shared.h"
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,7 +14,6 @@ enum foreign_layout_of_tar { FOREIGN_AUTO, FOREIGN_TREE, FOREIGN_CLASSES };
 enum foreign_folders { FOREIGN_FOLDERS_AUTO, FOREIGN_FOLDERS_NAMES, FOREIGN_FOLDERS_NUMBERS };
 
 struct labels;
-struct makers;
 struct notices;
 
 /* Who makes checksums. Any thread. */

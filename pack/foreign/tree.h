@@ -81,8 +81,8 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
  */
 int foreign_tree_restart(struct foreign_tree *tree, struct err *err);
 
-/* Names the classes from label 0 on, as the file itself has them, unless the user did. To be called
- * before files are added. Returns 0 or -ENOMEM. */
+/* Names the classes from label 0 on, as the file itself has them, unless the user did, or they have
+ * names. To be called before files are added. Returns 0 or -ENOMEM. */
 int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *names, size_t count);
 
 /* The path of the file that was added as number `i`, from 0 on; lives until the next is added. */

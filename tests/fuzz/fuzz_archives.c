@@ -19,9 +19,8 @@ static const struct {
 	bool unpacks; /* as foldpack create has it */
 } kinds[] = {
 	{&tar_format, FOREIGN_TREE, false}, {&tar_format, FOREIGN_CLASSES, false},
-	{&zip_format, FOREIGN_TREE, false},
-	{&tar_format, FOREIGN_AUTO, false}, {&zip_format, FOREIGN_TREE, true},
-	{&tar_format, FOREIGN_TREE, true},
+	{&zip_format, FOREIGN_TREE, false}, {&tar_format, FOREIGN_AUTO, false},
+	{&zip_format, FOREIGN_TREE, true},  {&tar_format, FOREIGN_TREE, true},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))

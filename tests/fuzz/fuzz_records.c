@@ -16,8 +16,7 @@ extern const struct foreign_format caffe_format, crnn_format, lsun_format, basic
 	sodtools_format, paths_format;
 
 static const struct foreign_format *const formats[] = {
-	&caffe_format,	  &crnn_format,	    &lsun_format,
-	&basicsr_format, &sodtools_format, &paths_format,
+	&caffe_format, &crnn_format, &lsun_format, &basicsr_format, &sodtools_format, &paths_format,
 };
 
 struct bytes {

@@ -359,6 +359,22 @@ def records():
     yield 5, leaf([(b"a/1.jpg", b"jpeg"), (b"a/2.jpg", b"jpeg")])
 
 
+def rows():
+    """As fuzz_rows.c has messages: a file of each kind, and what else a script says."""
+    def said(letter, *fields):
+        text = b"".join(field + b"\0" for field in fields)
+        return letter + struct.pack("<H", len(text)) + text
+    tree = said(b"P") + said(b"C", b"cat", b"dog") + said(b"G", b"1", b"2") + said(b"L", b"3")
+    for fields in ((b"r7", b"o1", b"s9", b"l1"), (b"cx/y", b"na.jpg", b"o0", b"s3", b"m420", b"M5"),
+                   (b"aup/", b"Cx/y", b"Nb", b"s4"), (b"pd/./e.png", b"o2", b"s1"),
+                   (b"pf", b"s9000", b"h0 0 4 8192 4 3"), (b"pg", b"s6", b"x1 2 bgr"),
+                   (b"cx_y", b"o9", b"s1"), (b"cx", b"l-2", b"s1")):
+        yield said(b"F", *fields) + tree + said(b"N", b"a note") + said(b"F", *fields) * 2
+    yield tree + said(b"T", b"labels.tsv", b"a\tb") + said(b"Z") + said(b"F", b"l1", b"s1")
+    for what in b"damaged", b"unsupported", b"option", b"memory", b"odd":
+        yield tree + said(b"E", what, b"a sentence")
+
+
 # --- what others say ----------------------------------------------------------------------------
 
 def answer(status, headers=(), body=b"", end=0):
@@ -501,7 +517,7 @@ def all_seeds(foldpack):
         b'{"images": [{"file_name": "1.jpg"}, {"file_name": "a b.jpg"}, {"file_name": "x"}]}')]
     yield "journal", journals()
     yield "published", published(foldpack)
-    for make in answers, blocks, credentials, options, requests:
+    for make in answers, blocks, credentials, options, requests, rows:
         yield make.__name__, make()
 
 

@@ -69,7 +69,8 @@ class Memory:
         assert len(letter) == 1 and all(b"\0" not in field for field in fields)
         self.said.append((letter, *fields))
 
-    def ask(self, letter, *fields, expected=0):  # pylint: disable=unused-argument
+    def ask(self, letter, *fields, expected=0):
+        assert expected >= 0
         self.say(letter, *fields)
         self.asked += 1
         if letter == b"R":

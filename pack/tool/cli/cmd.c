@@ -6,7 +6,6 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "base/utf8.h"
-#include "pack/foreign/maker.h"
 #include "pack/labels.h"
 #include "pack/tool/image/jpeg.h"
 #include "pack/tool/image/png.h"

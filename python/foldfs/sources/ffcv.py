@@ -18,7 +18,7 @@ HEADER, FIELD, ROW = 24, 1041, 24
 VERSION, FIELDS_MOST, PAGE_LEAST = 2, 256, 4096
 INT, IMAGE = 1, 2
 SHAPES = ((8, 8), (8, 8), (13, 1), (16, 1), (8, 8), (16, 1), (8, 8))  # size, alignment by type
-HEADS = 64  # images whose first bytes are looked at
+HEADS, HEAD_BYTES = 64, 16  # so many images have their first bytes looked at
 BLOCK = 1 << 16
 
 
@@ -78,6 +78,9 @@ def scan(source, tree):
     if first > table or samples > (table - first) // size:
         raise damaged(f"{samples} samples do not fit in front of the table at {table}")
     sizes = read_table(source, table)
+    heads = source.get(first, min(samples, HEADS) * size)
+    source.will_get(*((struct.unpack_from("<Q", heads, at + image + 5)[0], HEAD_BYTES)
+                      for at in range(0, len(heads), size)))
     block = max(BLOCK // size, 1)
     for begin in range(0, samples, block):
         rows = source.get(first + begin * size, min(block, samples - begin) * size)

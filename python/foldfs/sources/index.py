@@ -19,6 +19,9 @@ import tfrecord  # noqa: E402
 from scan import Channel, Failed, Source, Tree, unsupported  # noqa: E402
 
 FORMATS = (tfrecord, recordio, ffcv)  # in the order in which they are asked
+# What C reads: pack/foreign/formats.c.
+IN_C = ("zip", "tar", "parquet", "image2lmdb", "tensorpack", "folder2lmdb", "caffe", "crnn", "lsun",
+        "basicsr", "pysodtoolbox", "paths")
 MEMORY_MOST = 8 << 30
 SECONDS_MOST = 3600  # of a processor
 
@@ -40,7 +43,7 @@ def find_format(source):
                                   found.probe(source)):
             return found
     if name:
-        names = ", ".join(found.NAME for found in FORMATS)
+        names = ", ".join((*(found.NAME for found in FORMATS), *IN_C))
         raise unsupported(f"'--schema={name}': no format has this name; there are {names}")
     return None
 

@@ -123,10 +123,17 @@ systems  := bullseye focal aarch64 kernel nfs
 .PHONY: check-cluster run-check-cluster check-containers run-check-containers
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
-all: $(programs) $(sources) $(preload) $$(completions)
+all: $(programs) $(sources) $(B)/sources/__pycache__ $(preload) $$(completions)
 
 $(sources): $(B)/%: python/foldfs/%
 	$(Q)mkdir -p $(@D) && cp $< $@
+
+# A third of the time in which a script starts. Without it, or with another Python, it starts as
+# well.
+compile = $(Q)$(PYTHON) -m compileall -q --invalidation-mode checked-hash $(1) || :
+$(B)/sources/__pycache__: $(sources)
+	$(call compile,$(@D))
+	$(Q)mkdir -p $@ && touch $@
 
 preload_objects := $(patsubst %.c,$(B)/%.o,$(wildcard fs/nofuse/preload/*.c))
 $(preload): $(preload_objects)
@@ -472,6 +479,7 @@ wheel: static
 install: all $(licenses)
 	install -D -t $(bindir) $(programs)
 	install -D -m 644 -t $(sourcedir) $(sources)
+	$(if $(DESTDIR),,$(call compile,$(sourcedir)))
 	install -D -m 644 -t $(preloaddir) $(preload)
 	for n in 1 5 7; do install -D -m 644 -t $(mandir)/man$$n man/*.$$n; done
 	install -D -m 644 -t $(docdir) README.md NEWS LICENSE

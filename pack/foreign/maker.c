@@ -7,6 +7,7 @@
 #include "base/le.h"
 #include "base/math.h"
 #include "base/scope.h"
+#include "pack/foreign/known.h"
 #include "pack/foreign/message.h"
 #include <ctype.h>
 #include <fcntl.h>
@@ -31,6 +32,7 @@ struct maker {
 	bool rests;    /* it is done, and waits for the next file */
 	struct buf in; /* what was received, from `taken` on */
 	size_t taken;
+	struct foreign_source unpacked; /* of foreign_tree_unpacked(), if there is one */
 };
 
 /* --- the process ------------------------------------------------------------------------------ */
@@ -114,6 +116,7 @@ static _Noreturn void run(int socket, const char *script)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGINT, SIG_IGN); /* of a terminal: it is this process that decides */
 	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0)
 		_exit(EXIT_FAILURE);
 	io_close_from(STDERR_FILENO + 1);
@@ -160,6 +163,7 @@ static void end_maker(struct maker *maker)
 			;
 	}
 	buf_release(&maker->in);
+	window_release(&maker->unpacked.window);
 	free(maker);
 }
 
@@ -312,15 +316,18 @@ static int answer(struct maker *maker, const void *bytes, size_t len)
 
 static int give_bytes(struct maker *maker, struct message *message, struct err *err)
 {
+	const struct foreign_watch *watch = maker->source->settings->watch;
+	struct foreign_source *of = message->letter == 'S' ? &maker->unpacked : maker->source;
 	const uint8_t *bytes;
 	uint64_t offset, len;
 	size_t found;
-	int r;
+	int r = watch ? watch->tick(watch->context) : 0;
 
+	if (r < 0)
+		return r;
 	if (!message_number(message, &offset) || !message_number(message, &len))
 		return message_broken(err);
-	r = foreign_peek(maker->source, offset, (size_t)min(len, (uint64_t)FOREIGN_MOST), &bytes,
-			 &found);
+	r = foreign_peek(of, offset, (size_t)min(len, (uint64_t)FOREIGN_MOST), &bytes, &found);
 	return r < 0 ? r : answer(maker, bytes, found);
 }
 
@@ -351,6 +358,72 @@ static int give_beside(struct maker *maker, struct message *message, struct err 
 	return r < 0 && r != -ENOENT ? r : answer(maker, text.data, text.len);
 }
 
+/* --- unpacking -------------------------------------------------------------------------------- */
+
+static bool take_part(struct maker *maker, struct message *message,
+		      struct foreign_source **ret_source, struct foreign_compressed *ret)
+{
+	uint64_t inner, method, ends, crc;
+	struct foreign_source *source;
+
+	if (!message_number(message, &ret->offset) || !message_number(message, &ret->len) ||
+	    !message_number(message, &inner) || !message_number(message, &method) ||
+	    !message_number(message, &ends) || !message_number(message, &ret->size) ||
+	    !message_number(message, &crc))
+		return false;
+	source = *ret_source = inner ? &maker->unpacked : maker->source;
+	ret->reader = source->reader;
+	ret->method = (unsigned)method;
+	ret->ends = ends;
+	ret->crc = (uint32_t)crc;
+	return source->reader && ret->offset <= source->size &&
+	       ret->len <= source->size - ret->offset;
+}
+
+static bool is_compressed(struct foreign_source *source, const struct foreign_compressed *from)
+{
+	const uint8_t *head;
+	size_t len;
+
+	return foreign_peek(source, from->offset, KNOWN_HEAD, &head, &len) == 0 &&
+	       compression_of(head, min(len, from->len));
+}
+
+/* Of a spool that has grown. */
+static int look_at(struct foreign_source *unpacked, struct reader *spool)
+{
+	int r;
+
+	window_release(&unpacked->window);
+	r = window_init(&unpacked->window, spool);
+	unpacked->reader = spool;
+	unpacked->size = unpacked->window.size;
+	return r;
+}
+
+static int unpack_part(struct maker *maker, struct message *message, struct reader **spool,
+		       struct err *err)
+{
+	const struct foreign_watch *watch = maker->source->settings->watch;
+	SCOPE(buf_release) struct buf out = BUF_INIT;
+	struct foreign_compressed from = {0};
+	struct foreign_source *source;
+	struct err why = {0};
+	uint64_t start, len;
+	int r;
+
+	if (!watch || !watch->unpack || !take_part(maker, message, &source, &from))
+		return message_broken(err);
+	r = from.method || is_compressed(source, &from)
+		    ? watch->unpack(watch->context, &from, spool, &start, &len, &why)
+		    : -EBADMSG;
+	if (r == 0)
+		r = look_at(&maker->unpacked, *spool);
+	r = r < 0 ? message_answer_failure(r, &why, &out)
+		  : buf_addf(&out, "%c%" PRIu64 "%c%" PRIu64 "%c", 0, start, 0, len, 0);
+	return r < 0 ? r : answer(maker, out.data, out.len);
+}
+
 /* --- a scan ----------------------------------------------------------------------------------- */
 
 /* Does what messages ask for, up to one of these letters. */
@@ -362,6 +435,7 @@ static int serve(struct maker *maker, const char *until, struct foreign_tree *tr
 	while ((r = next_message(maker, ret, err)) == 0 && !strchr(until, ret->letter)) {
 		switch (ret->letter) {
 		case 'R':
+		case 'S':
 			r = give_bytes(maker, ret, err);
 			break;
 		case 'W':
@@ -369,6 +443,10 @@ static int serve(struct maker *maker, const char *until, struct foreign_tree *tr
 			break;
 		case 'B':
 			r = give_beside(maker, ret, err);
+			break;
+		case 'Q':
+			r = tree ? unpack_part(maker, ret, foreign_tree_unpacked(tree), err)
+				 : message_broken(err);
 			break;
 		case 'E':
 			r = message_fail(ret, err);
@@ -385,7 +463,7 @@ static int serve(struct maker *maker, const char *until, struct foreign_tree *tr
 static int scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
 {
 	struct message message;
-	int r = answer(source->maker, "", 0);
+	int r = answer(source->maker, "far", source->window.far ? strlen("far") : 0);
 
 	if (r == 0)
 		r = serve(source->maker, "D", tree, &message, err);
@@ -418,15 +496,21 @@ static int tell(struct maker *maker)
 	const struct foreign_settings *settings = source->settings;
 	const struct {
 		const char *name, *text;
-	} options[] = {{"schema", settings->schema},
+	} options[] = {{"shown", source->shown},
+		       {"layout", foreign_layout_names[settings->layout]},
+		       {"schema", settings->schema},
 		       {"image_key", settings->image_key},
 		       {"label_key", settings->label_key},
 		       {"name_key", settings->name_key}};
+	const struct foreign_watch *watch = settings->watch;
 	SCOPE(buf_release) struct buf out = BUF_INIT;
 	int r = buf_addf(&out, "path=%s%csize=%" PRIu64 "%clmdb=%d%cclasses=%d%cnames=%d%c",
 			 source->path, 0, source->size, 0, source->walker != NULL, 0,
 			 settings->classes != NULL, 0, settings->names != NULL, 0);
 
+	if (r == 0)
+		r = buf_addf(&out, "strip=%u%cwatch=%d%cunpacks=%d%c", settings->strip, 0,
+			     watch != NULL, 0, watch && watch->unpack, 0);
 	for (size_t i = 0; r == 0 && i < sizeof(options) / sizeof(*options); i++)
 		r = buf_addf(&out, "%s=%s%c", options[i].name,
 			     options[i].text ? options[i].text : "", 0);
@@ -465,6 +549,8 @@ int maker_begin(struct foreign_source *source, struct maker **ret, struct err *e
 	maker->source = source;
 	maker->name[0] = '\0';
 	maker->rests = false;
+	window_release(&maker->unpacked.window);
+	maker->unpacked = (struct foreign_source){0};
 	r = tell(maker);
 	if (r == 0)
 		r = serve(maker, "IU", NULL, &message, err);

@@ -7,7 +7,7 @@
  * retries are no concern of its; what it says is checked as what stands in a file would be.
  *
  *	script             this process
- *	I name, flags, takes                     recognised; or U: by no format
+ *	I name, flags, takes  "far" or nothing   recognised; or U: by no format
  *	R offset length    bytes                 fewer where the file ends
  *	W offset length    -                     will be asked for soon
  *	B end              + and bytes           foreign_read_beside(); nothing: it is not there
@@ -20,6 +20,17 @@
  *	Z                  -                     foreign_tree_restart()
  *	G counted, several -                     enum labels_counted, _several: their numbers
  *	E what, sentence   -                     it failed; or D: done
+ *
+ * Of archives (pack/foreign/settings.h: struct foreign_watch):
+ *
+ *	X file             -                     foreign_tree_drop()
+ *	M file, mode, time -                     foreign_tree_attr()
+ *	O path, what, flaw -                     a member is left out
+ *	H sentence         -                     it is damaged, which fails unless who watches
+ *	                                         goes on
+ *	Q offset, length, whether of what was unpacked, method, ends, size, crc
+ *	                   "", start, length     unpacks a member; or what, sentence, as E
+ *	S offset length    bytes                 as R, of what was unpacked
  *
  * A message is a letter, a length of 32 bits and so many bytes; numbers are text, and fields end
  * with a NUL. An answer is a length and bytes.

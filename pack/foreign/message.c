@@ -1,8 +1,11 @@
 #include "pack/foreign/message.h"
 #include "base/scope.h"
+#include "pack/foreign/tree_internal.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
+
+#define ERRNO_MOST 4095
 
 int message_broken(struct err *err)
 {
@@ -51,6 +54,7 @@ struct row {
 	struct foreign_file file;
 	struct foreign_pixels pixels;
 	struct buf pieces; /* struct foreign_piece */
+	uint32_t first;	   /* the file that it is a second name of */
 };
 
 static void row_release(struct row *row)
@@ -106,6 +110,17 @@ static bool is_pieces(const char *field, struct row *row)
 	return true;
 }
 
+static bool is_first(const char *field, struct row *row)
+{
+	uint64_t number;
+
+	if (!is_number(field, &number) || number > UINT32_MAX)
+		return false;
+	row->first = (uint32_t)number;
+	row->file.second_name_of = &row->first;
+	return true;
+}
+
 /* A letter, and what follows it. */
 static bool take_field(const char *field, struct row *row)
 {
@@ -152,9 +167,27 @@ static bool take_field(const char *field, struct row *row)
 		return is_pixels(value, &row->pixels);
 	case 'h':
 		return is_pieces(value, row);
+	case 'd':
+		file->directory = true;
+		return true;
+	case 't':
+		file->target = text_of(value);
+		return true;
+	case 'u':
+		file->unpacked = true;
+		return true;
+	case '2':
+		return is_first(value, row);
 	default:
 		return false;
 	}
+}
+
+/* A second name is that of a file. */
+static bool has_first(const struct foreign_tree *tree, const struct row *row)
+{
+	return !row->file.second_name_of ||
+	       (row->first < tree_count(tree) && tree_rows(tree)[row->first].kind == FORMAT_FILE);
 }
 
 static int add_file(struct message *message, struct foreign_tree *tree, struct err *err)
@@ -165,27 +198,45 @@ static int add_file(struct message *message, struct foreign_tree *tree, struct e
 	while ((field = message_field(message)))
 		if (!take_field(field, &row))
 			return message_broken(err);
-	return foreign_add(tree, &row.file, err);
+	return has_first(tree, &row) ? foreign_add(tree, &row.file, err) : message_broken(err);
 }
 
 /* --- what else is said ------------------------------------------------------------------------ */
 
+static const struct {
+	const char *what;
+	int error;
+} failures[] = {{"damaged", -EBADMSG},
+		{"unsupported", -EOPNOTSUPP},
+		{"option", -EINVAL},
+		{"memory", -ENOMEM}};
+
+#define FAILURES (sizeof(failures) / sizeof(*failures))
+
 int message_fail(struct message *message, struct err *err)
 {
-	static const struct {
-		const char *what;
-		int error;
-	} errors[] = {{"damaged", -EBADMSG},
-		      {"unsupported", -EOPNOTSUPP},
-		      {"option", -EINVAL},
-		      {"memory", -ENOMEM}};
 	const char *what = message_field(message), *sentence = message_field(message);
+	uint64_t number;
 
-	for (size_t i = 0; sentence && i < sizeof(errors) / sizeof(*errors); i++)
-		if (strcmp(errors[i].what, what) == 0)
-			return err_set(err, errors[i].error, "%s",
-				       *sentence ? sentence : strerror(-errors[i].error));
-	return message_broken(err);
+	if (!sentence)
+		return message_broken(err);
+	for (size_t i = 0; i < FAILURES; i++)
+		if (strcmp(failures[i].what, what) == 0)
+			return err_set(err, failures[i].error, "%s",
+				       *sentence ? sentence : strerror(-failures[i].error));
+	return is_number(what, &number) && number > 0 && number <= ERRNO_MOST
+		       ? err_set(err, -(int)number, "%s", sentence)
+		       : message_broken(err);
+}
+
+int message_answer_failure(int error, const struct err *err, struct buf *ret)
+{
+	const char *sentence = err_text(err, error);
+
+	for (size_t i = 0; i < FAILURES; i++)
+		if (failures[i].error == error)
+			return buf_addf(ret, "%s%c%s%c", failures[i].what, 0, sentence, 0);
+	return buf_addf(ret, "%d%c%s%c", -error, 0, sentence, 0);
 }
 
 static int note(struct message *message, struct foreign_tree *tree, struct err *err)
@@ -244,6 +295,61 @@ static int note_lacking(struct message *message, struct foreign_tree *tree, stru
 	return 0;
 }
 
+/* --- archives --------------------------------------------------------------------------------- */
+
+/* The number of a file that was added. */
+static bool take_file(struct message *message, const struct foreign_tree *tree, uint64_t *ret)
+{
+	return message_number(message, ret) && *ret < tree_count(tree);
+}
+
+static int drop(struct message *message, struct foreign_tree *tree, struct err *err)
+{
+	uint64_t file;
+
+	if (!take_file(message, tree, &file))
+		return message_broken(err);
+	foreign_tree_drop(tree, (size_t)file);
+	return 0;
+}
+
+static int change(struct message *message, struct foreign_tree *tree, struct err *err)
+{
+	uint64_t file, mode;
+	const char *field;
+	int64_t mtime;
+
+	if (!take_file(message, tree, &file) || !message_number(message, &mode) ||
+	    !(field = message_field(message)) || !is_signed(field, &mtime))
+		return message_broken(err);
+	foreign_tree_attr(tree, (size_t)file, (mode_t)mode, mtime);
+	return 0;
+}
+
+static int leave_out(struct message *message, const struct foreign_watch *watch, struct err *err)
+{
+	const char *path = message_field(message), *what = message_field(message);
+	uint64_t flaw;
+
+	if (!watch || !what || !message_number(message, &flaw) || flaw > FOREIGN_UNWANTED)
+		return message_broken(err);
+	return watch->left_out(watch->context, path, what, (enum foreign_flaw)flaw);
+}
+
+static int tell_damage(struct message *message, const struct foreign_watch *watch, struct err *err)
+{
+	const char *sentence = message_field(message);
+	struct err why = {0};
+	int r;
+
+	if (!sentence)
+		return message_broken(err);
+	r = err_set(&why, -EBADMSG, "%s", sentence);
+	if (watch)
+		r = watch->broken(watch->context, r, &why);
+	return r < 0 ? err_set(err, r, "%s", sentence) : 0;
+}
+
 int message_take(struct message *message, struct foreign_tree *tree, struct err *err)
 {
 	switch (message->letter) {
@@ -263,6 +369,14 @@ int message_take(struct message *message, struct foreign_tree *tree, struct err 
 		return note_style(message, tree, err);
 	case 'Z':
 		return foreign_tree_restart(tree, err);
+	case 'X':
+		return drop(message, tree, err);
+	case 'M':
+		return change(message, tree, err);
+	case 'O':
+		return leave_out(message, tree->source->settings->watch, err);
+	case 'H':
+		return tell_damage(message, tree->source->settings->watch, err);
 	default:
 		return message_broken(err);
 	}

@@ -22,5 +22,7 @@ bool message_number(struct message *message, uint64_t *ret);
 int message_take(struct message *message, struct foreign_tree *tree, struct err *err);
 /* Of E: the error, with its sentence. */
 int message_fail(struct message *message, struct err *err);
+/* The answer to a question that failed: what E says. Appends to `ret`: 0 or -ENOMEM. */
+int message_answer_failure(int error, const struct err *err, struct buf *ret);
 /* -EPROTO, with its sentence. */
 int message_broken(struct err *err);

@@ -121,16 +121,58 @@ TEST_OF(f, test_what_else_is_said_of_the_tree)
 	assert_int_equal(tree_count(&f->tree), 0);
 }
 
+TEST_OF(f, test_what_an_archive_has)
+{
+	assert_int_equal(SAYS(f, 'F', "pd\0d\0m493"), 0);
+	assert_int_equal(SAYS(f, 'F', "pd/a\0o0\0s3"), 0);
+	assert_int_equal(SAYS(f, 'F', "pd/l\0ta"), 0);
+	assert_int_equal(SAYS(f, 'F',
+			      "pd/b\0"
+			      "21"),
+			 0);
+	assert_int_equal(tree_rows(&f->tree)[3].links, tree_rows(&f->tree)[1].links);
+	assert_int_equal(SAYS(f, 'F',
+			      "pd/c\0"
+			      "22"),
+			 -EPROTO);
+	assert_int_equal(SAYS(f, 'F',
+			      "pd/c\0"
+			      "24"),
+			 -EPROTO);
+	assert_int_equal(SAYS(f, 'X', "1"), 0);
+	assert_true(tree_rows(&f->tree)[1].dropped);
+	assert_int_equal(SAYS(f, 'X', "4"), -EPROTO);
+	assert_int_equal(SAYS(f, 'M',
+			      "0\0"
+			      "448\0-5"),
+			 0);
+	assert_int_equal(tree_rows(&f->tree)[0].mode, 0700);
+	assert_int_equal(tree_rows(&f->tree)[0].mtime, -5);
+	assert_int_equal(SAYS(f, 'M',
+			      "0\0"
+			      "448"),
+			 -EPROTO);
+	assert_int_equal(SAYS(f, 'O',
+			      "a\0no name\0"
+			      "0"),
+			 -EPROTO); /* nobody watches */
+	assert_int_equal(SAYS(f, 'H', "cut off"), -EBADMSG);
+	assert_string_equal(f->err.text, "cut off");
+}
+
 TEST_OF(f, test_a_failure_has_its_sentence)
 {
 	static const char damaged[] = "damaged\0record 3: odd", other[] = "odd\0x",
-			  lone[] = "damaged";
+			  lone[] = "damaged", number[] = "28\0no room";
 	struct message message = {'E', damaged, damaged + sizeof(damaged)};
 
 	assert_int_equal(message_fail(&message, &f->err), -EBADMSG);
 	assert_string_equal(f->err.text, "record 3: odd");
 	message = (struct message){'E', other, other + sizeof(other)};
 	assert_int_equal(message_fail(&message, &f->err), -EPROTO);
+	message = (struct message){'E', number, number + sizeof(number)};
+	assert_int_equal(message_fail(&message, &f->err), -ENOSPC);
+	assert_string_equal(f->err.text, "no room");
 	message = (struct message){'E', lone, lone + sizeof(lone)};
 	assert_int_equal(message_fail(&message, &f->err), -EPROTO);
 }

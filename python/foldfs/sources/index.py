@@ -54,8 +54,10 @@ def look_through(channel):
         source = Source(channel)
         found = find_format(source)
         if found:
-            channel.ask(b"I", found.NAME.encode(), b"%d" % getattr(found, "ARCHIVE", False),
-                        b"%d" % getattr(found, "STREAMED", False), b"%d" % found.TAKES)
+            source.far = bool(channel.ask(b"I", found.NAME.encode(),
+                                          b"%d" % getattr(found, "ARCHIVE", False),
+                                          b"%d" % getattr(found, "STREAMED", False),
+                                          b"%d" % found.TAKES))
             found.scan(source, Tree(channel))
         channel.say(b"D" if found else b"U")
     except Failed as error:

@@ -14,6 +14,9 @@ IMAGE_KEY, LABEL_KEY, NAME_KEY, LAYOUT_TREE, LAYOUT_CLASSES = 1, 2, 4, 8, 16
 # How labels were counted, and what of several counts, as pack/labels.h has them.
 AS_GIVEN, FROM_ONE, FROM_ZERO = range(3)
 SINGLE, PLACES, FIRSTS = range(3)
+# As pack/image_kind.c has them.
+IMAGES = frozenset(b"jpg jpeg png webp gif bmp ppm pgm pbm pnm tif tiff avif jxl jp2 heic"
+                   .split())
 # What a terminal obeys instead of showing it.
 COMMANDS = re.compile("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
@@ -45,6 +48,10 @@ def can_be_name(data):
         return not COMMANDS.search(data.decode())
     except UnicodeDecodeError:
         return False
+
+
+def is_image_name(name):
+    return name.rpartition(b".")[2].lower() in IMAGES
 
 
 def damaged(sentence):
@@ -103,7 +110,10 @@ class Channel:
 
 
 class Source:
-    """A file. `option` has what the user asked for: "" where nothing was."""
+    """A file. `option` has what the user asked for: "" where nothing was; `far`, from the scan on,
+    says whether a read is a round trip."""
+
+    letter = b"R"
 
     def __init__(self, channel):
         self.channel = channel
@@ -111,19 +121,25 @@ class Source:
         self.option = dict(field.split("=", 1) for field in told.split("\0")[:-1])
         self.size = int(self.option["size"])
         self.lmdb = self.option["lmdb"] == "1"
+        self.far = False
+        self.forget()
+
+    def forget(self):
         self.start, self.block, self.least = 0, b"", BLOCK
 
     def peek(self, offset, size):
-        """As many of these bytes as there are. Reads that follow each other bring more and more."""
+        """As many of these bytes as there are. Reads that follow each other bring more and more; of
+        what was announced from far, only that is asked for."""
         at, size = offset - self.start, min(size, self.size - offset)
         if size <= 0:
             return b""
         if at < 0 or at + size > len(self.block):
-            follows = 0 <= at <= 2 * len(self.block)
-            self.least = min(2 * self.least, BLOCK_MOST) if follows else BLOCK
+            if self.least:
+                follows = 0 <= at <= 2 * len(self.block)
+                self.least = min(2 * self.least, BLOCK_MOST) if follows else BLOCK
             self.start, at = offset, 0
             most = max(size, self.least)
-            self.block = self.channel.ask(b"R", b"%d" % offset, b"%d" % most, expected=most)
+            self.block = self.channel.ask(self.letter, b"%d" % offset, b"%d" % most, expected=most)
         return self.block[at:at + size]
 
     def get(self, offset, size):
@@ -134,6 +150,8 @@ class Source:
 
     def will_get(self, *places):
         """These bytes, as (offset, size), are asked for soon."""
+        if self.far:
+            self.least = 0
         for offset, size in places:
             self.channel.say(b"W", b"%d" % offset, b"%d" % size)
 
@@ -144,6 +162,26 @@ class Source:
 
     def unpack(self, layout, offset):
         return struct.unpack(layout, self.get(offset, struct.calcsize(layout)))
+
+    def unpack_part(self, offset, size, method=0, ends=False, unpacked=0, crc=0):
+        """What these compressed bytes are: Unpacked, or Failed. Method: that of a zip, with what
+        else that says of it; 0: what the bytes say."""
+        numbers = (offset, size, self.letter != b"R", method, ends, unpacked, crc)
+        what, *fields = self.channel.ask(b"Q", *(b"%d" % n for n in numbers)).split(b"\0")
+        if what:
+            return Failed(what.decode(), to_text(fields[0]))
+        return Unpacked(self, int(fields[0]), int(fields[1]))
+
+
+class Unpacked(Source):
+    """What was unpacked, from `begin` to `size`, behind what was unpacked before."""
+
+    letter = b"S"
+
+    def __init__(self, source, begin, size):  # pylint: disable=super-init-not-called
+        self.channel, self.option, self.far = source.channel, source.option, False
+        self.begin, self.size = begin, begin + size
+        self.forget()
 
 
 class Tree:
@@ -183,6 +221,19 @@ class Tree:
     def lacks(self, count):
         """So many inputs are left out that a folder would have."""
         self.channel.say(b"L", b"%d" % count)
+
+    def drop(self, file):
+        """Takes the file of this number, of those that were added, out again."""
+        self.channel.say(b"X", b"%d" % file)
+
+    def until_broken(self, members):
+        """Those that came before damage, where that is no reason to end."""
+        try:
+            yield from members
+        except Failed as error:
+            if error.what != "damaged":
+                raise
+            self.channel.say(b"H", spoken(str(error)))
 
     def note(self, sentence):
         self.channel.say(b"N", spoken(sentence))

@@ -1,8 +1,6 @@
-/* Whatever the bytes: a tar, a zip or a .beton becomes a tree, or is refused with a
- * sentence; and each file that is told lies within the bytes. The first byte says which it is, and
- * is not part of it. Headers of a tar get a right checksum first, as else nearly every mutation
- * would end there.
- */
+/* Whatever the bytes: a tar becomes a tree, or is refused with a sentence; and each file that is
+ * told lies within the bytes. The first byte says how it is read, and is not part of it. Headers
+ * get a right checksum first, as else nearly every mutation would end there. */
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "pack/tool/create/decompressed.h"
@@ -11,16 +9,15 @@
 #include "tests/fuzz/scan.h"
 
 extern const struct foreign_format tar_format;
-extern const struct foreign_format zip_format;
 
 static const struct {
-	const struct foreign_format *format;
 	int layout;
 	bool unpacks; /* as foldpack create has it */
 } kinds[] = {
-	{&tar_format, FOREIGN_TREE, false}, {&tar_format, FOREIGN_CLASSES, false},
-	{&zip_format, FOREIGN_TREE, false}, {&tar_format, FOREIGN_AUTO, false},
-	{&zip_format, FOREIGN_TREE, true},  {&tar_format, FOREIGN_TREE, true},
+	{FOREIGN_TREE, false},
+	{FOREIGN_CLASSES, false},
+	{FOREIGN_AUTO, false},
+	{FOREIGN_TREE, true},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
@@ -67,14 +64,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(reader_file_borrow(fd, &reader) == 0);
 	settings.layout = kinds[which].layout;
 	settings.watch = kinds[which].unpacks ? &watch : NULL;
-	fuzz_scan(kinds[which].format, &settings, reader, "x");
+	fuzz_scan(&tar_format, &settings, reader, "x");
 	return 0;
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
 {
 	size = LLVMFuzzerMutate(data, size, room);
-	if (size && kinds[data[0] % KINDS].format == &tar_format && seed % 8)
+	if (size && seed % 8)
 		repair_tar(data + 1, size - 1);
 	return size;
 }

@@ -57,7 +57,8 @@ class Memory:
 
     def __init__(self, data, schema):
         options = {"path": "x", "size": len(data), "lmdb": 0, "classes": 0, "names": 0,
-                   "schema": schema, "image_key": "", "label_key": "", "name_key": ""}
+                   "schema": schema, "image_key": "", "label_key": "", "name_key": "",
+                   "shown": "x", "layout": "auto", "strip": 0, "watch": 0, "unpacks": 0}
         text = "".join(f"{name}={value}\0" for name, value in options.items())
         self.data, self.told = data, text.encode()
         self.said, self.asked = [], 0
@@ -100,7 +101,7 @@ def changed(data, chance):
 WRAPPED = {"tfrecord": lambda data: tfrecord.record(data, checked=False) * 2}
 
 
-@pytest.mark.parametrize("name", ["tfrecord", "recordio", "ffcv"])
+@pytest.mark.parametrize("name", ["tfrecord", "recordio", "ffcv", "zip"])
 def test_no_bytes_make_a_script_fail_or_linger(index, seeds, name):
     """It is read, or refused with a sentence; what it asks for is bounded by the file."""
     chance, refused = random.Random(name), set()

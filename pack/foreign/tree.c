@@ -354,18 +354,6 @@ struct reader **foreign_tree_unpacked(struct foreign_tree *tree)
 	return &tree->unpacked;
 }
 
-size_t foreign_tree_count(const struct foreign_tree *tree)
-{
-	return tree_count(tree);
-}
-
-struct foreign_text foreign_tree_target(const struct foreign_tree *tree, size_t i)
-{
-	const struct tree_row *row = &tree_rows(tree)[i];
-
-	return (struct foreign_text){tree->targets.data + row->offset, row->size};
-}
-
 void foreign_tree_drop(struct foreign_tree *tree, size_t i)
 {
 	tree_rows(tree)[i].dropped = 1;
@@ -409,16 +397,6 @@ int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
 int foreign_tree_note_count(struct foreign_tree *tree, uint64_t count, const char *format)
 {
 	return count ? foreign_tree_note(tree, format, count) : 0;
-}
-
-int foreign_tree_note_counts(struct foreign_tree *tree, const uint64_t *counts,
-			     const char *const *formats, size_t count)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = foreign_tree_note_count(tree, counts[i], formats[i]);
-	return r;
 }
 
 void foreign_tree_counted(struct foreign_tree *tree, enum labels_counted counted)

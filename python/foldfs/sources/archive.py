@@ -307,9 +307,12 @@ class Archive:
 
     def add_second_name(self, member, path):
         """A second name of a symbolic link is another one with its target."""
-        target = self.find_way(member.target)
-        place = self.places.get(target)
-        if place is None or place & KIND == FOLDER:
+        try:
+            target = self.find_way(member.target)
+        except LeftOut:
+            raise LeftOut("no file")
+        place = self.places.get(target, FOLDER)
+        if place & KIND == FOLDER:
             raise LeftOut("no file")
         if target == path:
             return

@@ -15,13 +15,14 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import ffcv  # noqa: E402
 import recordio  # noqa: E402
+import tar  # noqa: E402
 import tfrecord  # noqa: E402
 import zip as zips  # noqa: E402
 from scan import Channel, Failed, Source, Tree, unsupported  # noqa: E402
 
-FORMATS = (tfrecord, recordio, ffcv, zips)  # in the order in which they are asked
+FORMATS = (tfrecord, recordio, ffcv, zips, tar)  # in the order in which they are asked
 # What C reads: pack/foreign/formats.c.
-IN_C = ("tar", "parquet", "image2lmdb", "tensorpack", "folder2lmdb", "caffe", "crnn", "lsun",
+IN_C = ("parquet", "image2lmdb", "tensorpack", "folder2lmdb", "caffe", "crnn", "lsun",
         "basicsr", "pysodtoolbox", "paths")
 MEMORY_MOST = 8 << 30
 SECONDS_MOST = 3600  # of a processor

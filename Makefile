@@ -110,7 +110,7 @@ units     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/liblists.a $(B)/libpack.a \
              $(B)/libremote.a $(B)/libbase.a
 
-# What foldpack runs in a python3, from beside it.
+# What foldpack and foldfs run in a python3, from beside them.
 scripts   := $(patsubst python/foldfs/%,$(B)/%,$(wildcard python/foldfs/sources/*.py \
              python/foldfs/tools/*.*))
 # What processes of a job load: of no C library, and never sanitized.
@@ -124,10 +124,17 @@ systems  := bullseye focal aarch64 kernel nfs
 .PHONY: check-cluster run-check-cluster check-containers run-check-containers
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
-all: $(programs) $(scripts) $(preload) $$(completions)
+all: $(programs) $(scripts) $(B)/sources/__pycache__ $(preload) $$(completions)
 
 $(scripts): $(B)/%: python/foldfs/%
 	$(Q)mkdir -p $(@D) && cp $< $@
+
+# A third of the time in which a script starts. Without it, or with another Python, it starts as
+# well.
+compile = $(Q)$(PYTHON) -m compileall -q --invalidation-mode checked-hash $(1) || :
+$(B)/sources/__pycache__: $(sources)
+	$(call compile,$(@D))
+	$(Q)mkdir -p $@ && touch $@
 
 preload_objects := $(patsubst %.c,$(B)/%.o,$(wildcard fs/nofuse/preload/*.c))
 $(preload): $(preload_objects)
@@ -240,8 +247,8 @@ $(B)/unit/test_stall: $(call objects,fs/stall.c)
 $(B)/unit/test_resolve: $(call objects,$(addprefix fs/nofuse/,job.c resolve.c skeleton.c) \
 	fs/life/place.c fs/tree.c)
 $(B)/unit/test_skeleton: $(call objects,fs/nofuse/skeleton.c fs/life/place.c fs/tree.c)
-$(B)/unit/test_listener: $(call objects,fs/nofuse/listener.c fs/life/filter.c)
-$(B)/unit/test_sandbox: $(call objects,$(addprefix fs/life/,sandbox.c filter.c helper.c))
+$(B)/unit/test_listener: $(call objects,fs/nofuse/listener.c)
+$(B)/unit/test_sandbox: $(call objects,$(addprefix fs/life/,sandbox.c helper.c))
 # Of the tool, threads need these; with ThreadSanitizer all others would be compiled for nothing.
 $(B)/unit/test_batch_scan: $(call objects,pack/tool/read/batch_scan.c \
 		$(addprefix pack/tool/work/,batches.c pipeline.c))
@@ -471,6 +478,7 @@ wheel: static
 install: all $(licenses)
 	install -D -t $(bindir) $(programs)
 	for s in $(scripts:$(B)/%=%); do install -D -m 644 $(B)/$$s $(sharedir)/$$s; done
+	$(if $(DESTDIR),,$(call compile,$(sharedir)/sources))
 	install -D -m 644 -t $(preloaddir) $(preload)
 	for n in 1 5 7; do install -D -m 644 -t $(mandir)/man$$n man/*.$$n; done
 	install -D -m 644 -t $(docdir) README.md NEWS LICENSE

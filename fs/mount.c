@@ -96,6 +96,7 @@ static int open_dataset(struct mount *mount, struct err *err)
 					    .select = settings->select.items,
 					    .select_count = settings->select.count};
 	SCOPE(notices_release) struct notices notices = NOTICES_INIT;
+	SCOPE(makers_release) struct makers makers = MAKERS_INIT;
 	int r;
 
 	mount->foreign = settings->foreign;
@@ -109,8 +110,10 @@ static int open_dataset(struct mount *mount, struct err *err)
 	mount->remote_copied = mount->remote;
 	mount->remote_copied.retry = min(mount->remote.retry, COPY_RETRY);
 	mount->foreign.notices = &notices;
+	mount->foreign.makers = &makers;
 	r = packs_open(&params, &mount->dataset, &mount->label, err);
 	mount->foreign.notices = NULL;
+	mount->foreign.makers = NULL;
 	if (r == 0)
 		notices_say(&notices, log_notice_line);
 	mount->remote_copied.retry = mount->remote.retry;

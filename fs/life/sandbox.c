@@ -1,7 +1,8 @@
 #include "fs/life/sandbox.h"
+#include "base/capabilities.h"
+#include "base/filter.h"
 #include "base/scope.h"
 #include "base/uapi.h"
-#include "fs/life/filter.h"
 #include <asm/termbits.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,20 +33,6 @@
 #endif
 
 /* --- capabilities ---------------------------------------------------------------------------- */
-
-static void keep_capabilities(uint64_t keep)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-
-	syscall(SYS_capget, &header, data);
-	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
-		data[i].permitted &= (uint32_t)(keep >> 32 * i);
-		data[i].effective &= data[i].permitted;
-		data[i].inheritable = 0;
-	}
-	syscall(SYS_capset, &header, data);
-}
 
 /* A process of a job can be read by one that has all its capabilities, or this one. */
 static bool may_trace(void)
@@ -516,7 +503,7 @@ unsigned sandbox_enter(const struct sandbox *sandbox)
 	leave_terminal();
 	set_umask(sandbox->folder);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	keep_capabilities(needed_capabilities(sandbox));
+	capabilities_keep(needed_capabilities(sandbox));
 	if (!sandbox->programs && !sandbox->job && !SANITIZED && restrict_writes(sandbox->folder))
 		held |= SANDBOX_LANDLOCK;
 	if (refuse_calls(sandbox))

@@ -1,5 +1,5 @@
 #include "fs/nofuse/listener.h"
-#include "fs/life/filter.h"
+#include "base/filter.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

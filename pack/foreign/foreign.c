@@ -12,6 +12,7 @@
 #include "pack/foreign/index_file.h"
 #include "pack/foreign/index_place.h"
 #include "pack/foreign/index_published.h"
+#include "pack/foreign/maker.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -21,25 +22,12 @@
 
 /* --- which format ----------------------------------------------------------------------------- */
 
-static void list_formats(struct buf *ret)
+static const struct foreign_format *find_named(const char *name)
 {
 	for (size_t i = 0; foreign_formats[i]; i++)
-		if (foreign_formats[i]->name)
-			buf_addf(ret, "%s%s", ret->len ? ", " : "", foreign_formats[i]->name);
-}
-
-static int find_named(const char *name, const struct foreign_format **ret, struct err *err)
-{
-	SCOPE(buf_release) struct buf all = BUF_INIT;
-
-	for (size_t i = 0; foreign_formats[i]; i++)
-		if (foreign_formats[i]->name && strcmp(foreign_formats[i]->name, name) == 0) {
-			*ret = foreign_formats[i];
-			return 0;
-		}
-	list_formats(&all);
-	return err_set(err, -EOPNOTSUPP, "'--schema=%s': no format has this name; there are %s",
-		       name, all.data ? all.data : "none");
+		if (foreign_formats[i]->name && strcmp(foreign_formats[i]->name, name) == 0)
+			return foreign_formats[i];
+	return NULL;
 }
 
 /* -ENOMSG: none of them. */
@@ -66,8 +54,19 @@ static int find_format(struct foreign_source *source, const struct foreign_forma
 		       struct err *err)
 {
 	const char *name = source->settings->schema;
+	int r = -ENOMSG;
 
-	return name ? find_named(name, ret, err) : detect(source, ret);
+	if (!name && !source->maker)
+		r = detect(source, ret);
+	else if (name && (*ret = find_named(name)))
+		r = 0;
+	if (r == -ENOMSG && !source->maker)
+		r = maker_begin(source, &source->maker, err);
+	if (source->maker) {
+		*ret = maker_format(source->maker);
+		r = 0;
+	}
+	return r;
 }
 
 /* --- the index -------------------------------------------------------------------------------- */

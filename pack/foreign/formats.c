@@ -1,11 +1,6 @@
 #include "pack/foreign/formats.h"
 
-extern const struct foreign_format recordio_format;
-extern const struct foreign_format tfrecord_format;
 extern const struct foreign_format known_format;
-extern const struct foreign_format zip_format;
-extern const struct foreign_format tar_format;
-extern const struct foreign_format ffcv_format;
 extern const struct foreign_format parquet_format;
 extern const struct foreign_format folder2lmdb_format;
 extern const struct foreign_format image2lmdb_format;
@@ -20,21 +15,7 @@ extern const struct foreign_format paths_format;
 /* First those that recognise a magic number, then LMDBs by their keys and values, last any LMDB of
  * files. */
 const struct foreign_format *const foreign_formats[] = {
-	&tfrecord_format,
-	&recordio_format,
-	&known_format,
-	&zip_format,
-	&tar_format,
-	&ffcv_format,
-	&parquet_format,
-	&image2lmdb_format,
-	&tensorpack_format,
-	&folder2lmdb_format,
-	&caffe_format,
-	&crnn_format,
-	&lsun_format,
-	&basicsr_format,
-	&sodtools_format,
-	&paths_format,
-	NULL,
+	&known_format,	     &parquet_format,  &image2lmdb_format, &tensorpack_format,
+	&folder2lmdb_format, &caffe_format,    &crnn_format,	   &lsun_format,
+	&basicsr_format,     &sodtools_format, &paths_format,	   NULL,
 };

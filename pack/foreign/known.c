@@ -115,7 +115,7 @@ static int tell(struct foreign_source *source, struct err *err)
 			       "that",
 			       pointer->name, pointer->way_out);
 	name = compression_of(head, len);
-	if (name)
+	if (name && !strstr(source->path, "tfrec") && !strstr(source->path, ".record"))
 		return tell_compressed(source, name, err);
 	if (is_arrow(source, head, len))
 		return err_set(err, -EOPNOTSUPP, KNOWN_ARROW);

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/opt.h"
+#include "pack/foreign/makers.h"
 #include "pack/foreign/pages_shared.h"
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -81,6 +82,8 @@ struct foreign_settings {
 	unsigned how; /* with which flags a file, and what lies beside it, is opened */
 	/* Unpacked pages of all files that are opened with it; for foreign_open(). */
 	struct pages *pages;
+	/* Scripts of the files that are opened with it; NULL: each has its own. */
+	struct makers *makers;
 	/* Tells the user one line; NULL: nobody listens. */
 	void (*notice)(const char *line);
 	/* Takes what is to be said once of all files that are opened; NULL: it is told at once. */

@@ -2,8 +2,6 @@
 #include "pack/image_kind.h"
 #include <string.h>
 
-#define LABEL_DIGITS 18 /* that surely fit in 63 bits */
-
 bool foreign_text_is(struct foreign_text text, const char *other)
 {
 	return text.data && text.len == strlen(other) && memcmp(text.data, other, text.len) == 0;
@@ -64,21 +62,6 @@ size_t foreign_text_number(struct foreign_text text, uint64_t *ret)
 			number = UINT64_MAX;
 	*ret = number;
 	return i;
-}
-
-bool foreign_text_label(struct foreign_text text, int64_t *ret)
-{
-	bool sign = text.len && (*text.data == '-' || *text.data == '+');
-	bool negative = sign && *text.data == '-';
-	uint64_t label;
-
-	text.data += sign;
-	text.len -= sign;
-	if (text.len == 0 || text.len > LABEL_DIGITS ||
-	    foreign_text_number(text, &label) < text.len)
-		return false;
-	*ret = negative ? -(int64_t)label : (int64_t)label;
-	return true;
 }
 
 bool foreign_text_line(struct foreign_text *rest, struct foreign_text *ret)

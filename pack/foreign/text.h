@@ -33,8 +33,5 @@ bool foreign_text_ends(struct foreign_text text, const char *end);
  * 64 bits is UINT64_MAX. */
 size_t foreign_text_number(struct foreign_text text, uint64_t *ret);
 
-/* Whether all of it is a label, as "17" or "-1": a sign, if any, and digits that surely fit. */
-bool foreign_text_label(struct foreign_text text, int64_t *ret);
-
 /* Takes the next line off, without its end, "\n" or "\r\n"; false where nothing is left. */
 bool foreign_text_line(struct foreign_text *rest, struct foreign_text *ret);

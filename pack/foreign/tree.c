@@ -13,6 +13,7 @@
 #define SAY_AGAIN (15 * CLOCK_SECOND)
 
 #define PIECE_MOST ((uint64_t)1 << 30) /* bytes of a row of pieces */
+#define HOLES_MOST ((uint64_t)1 << 40) /* bytes of a file that are in no piece */
 #define FILES_MOST (UINT32_MAX / 2)    /* with their folders: entries are counted in 32 bits */
 
 /* --- lists ------------------------------------------------------------------------------------ */
@@ -107,10 +108,31 @@ int foreign_tree_restart(struct foreign_tree *tree, struct err *err)
 
 /* --- adding ----------------------------------------------------------------------------------- */
 
-static int fault_of_piece(const struct foreign_file *file, struct err *err)
+/* Pieces come one after the other, within the file and within its size; what lies between them is
+ * bounded, as a row stands for so many bytes of it. */
+static int check_pieces(const struct foreign_file *file, uint64_t all, struct err *err)
 {
-	return err_set(err, -EBADMSG, "record %" PRIu64 ": a piece of it is not in the file",
-		       file->record);
+	uint64_t end = 0, stored = 0;
+
+	for (size_t i = 0; i < file->piece_count; i++) {
+		const struct foreign_piece *piece = &file->pieces[i];
+
+		if (piece->offset > all || piece->len > all - piece->offset)
+			return err_set(err, -EBADMSG,
+				       "record %" PRIu64 ": a piece of it is not in the file",
+				       file->record);
+		if (piece->at < end || piece->at > file->size ||
+		    piece->len > file->size - piece->at)
+			return err_set(err, -EBADMSG,
+				       "record %" PRIu64 ": a piece of it is out of order",
+				       file->record);
+		end = piece->at + piece->len;
+		stored += piece->len;
+	}
+	return file->size - stored <= HOLES_MOST
+		       ? 0
+		       : err_set(err, -EBADMSG, "record %" PRIu64 ": nearly all of it is holes",
+				 file->record);
 }
 
 static uint64_t unpacked_size(const struct foreign_tree *tree)
@@ -128,17 +150,15 @@ static int check_place(const struct foreign_tree *tree, const struct foreign_fil
 	uint64_t all = file->packed	? file->packed->size
 		       : file->unpacked ? unpacked_size(tree)
 					: tree->source->size;
-	const struct foreign_piece *pieces = file->pieces;
 	uint64_t bytes = file->pixels ? foreign_pixels_bytes(file->pixels) : file->size;
 
 	if (file->pixels && (bytes == 0 || file->size != bytes))
 		return err_set(err, -EBADMSG,
 			       "record %" PRIu64 ": %" PRIu64 " bytes are not %u x %u pixels",
 			       file->record, file->size, file->pixels->width, file->pixels->height);
-	for (size_t i = 0; i < file->piece_count; i++)
-		if (pieces[i].offset > all || pieces[i].len > all - pieces[i].offset)
-			return fault_of_piece(file, err);
-	if (!pieces && (file->offset > all || bytes > all - file->offset))
+	if (file->pieces)
+		return check_pieces(file, all, err);
+	if ((file->offset > all || bytes > all - file->offset))
 		return err_set(err, -EBADMSG,
 			       "record %" PRIu64 ": its %" PRIu64 " bytes at %" PRIu64
 			       " are not all in the %s",
@@ -334,18 +354,6 @@ struct reader **foreign_tree_unpacked(struct foreign_tree *tree)
 	return &tree->unpacked;
 }
 
-size_t foreign_tree_count(const struct foreign_tree *tree)
-{
-	return tree_count(tree);
-}
-
-struct foreign_text foreign_tree_target(const struct foreign_tree *tree, size_t i)
-{
-	const struct tree_row *row = &tree_rows(tree)[i];
-
-	return (struct foreign_text){tree->targets.data + row->offset, row->size};
-}
-
 void foreign_tree_drop(struct foreign_tree *tree, size_t i)
 {
 	tree_rows(tree)[i].dropped = 1;
@@ -389,16 +397,6 @@ int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
 int foreign_tree_note_count(struct foreign_tree *tree, uint64_t count, const char *format)
 {
 	return count ? foreign_tree_note(tree, format, count) : 0;
-}
-
-int foreign_tree_note_counts(struct foreign_tree *tree, const uint64_t *counts,
-			     const char *const *formats, size_t count)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = foreign_tree_note_count(tree, counts[i], formats[i]);
-	return r;
 }
 
 void foreign_tree_counted(struct foreign_tree *tree, enum labels_counted counted)

@@ -81,8 +81,8 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
  */
 int foreign_tree_restart(struct foreign_tree *tree, struct err *err);
 
-/* Names the classes from label 0 on, as the file itself has them, unless the user did. To be called
- * before files are added. Returns 0 or -ENOMEM. */
+/* Names the classes from label 0 on, as the file itself has them, unless the user did, or they have
+ * names. To be called before files are added. Returns 0 or -ENOMEM. */
 int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *names, size_t count);
 
 /* The path of the file that was added as number `i`, from 0 on; lives until the next is added. */
@@ -91,9 +91,6 @@ struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i)
 /* What foreign_watch.unpack() has made. */
 struct reader **foreign_tree_unpacked(struct foreign_tree *tree);
 
-size_t foreign_tree_count(const struct foreign_tree *tree);
-/* The target of a symbolic link; lives until the next link is added. */
-struct foreign_text foreign_tree_target(const struct foreign_tree *tree, size_t i);
 /* Takes a file, link or empty folder out; other names of the file keep it. */
 void foreign_tree_drop(struct foreign_tree *tree, size_t i);
 /* Sets the mode and time of a folder. */
@@ -120,9 +117,6 @@ int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
 /* The same with a count, as "%" PRIu64 " records without an image are left out". Notes nothing if
  * the count is 0. */
 int foreign_tree_note_count(struct foreign_tree *tree, uint64_t count, const char *format);
-/* The same for several counts, each with its format. */
-int foreign_tree_note_counts(struct foreign_tree *tree, const uint64_t *counts,
-			     const char *const *formats, size_t count);
 /* Counts inputs that a folder would have, and the tree has not. */
 void foreign_tree_lacks(struct foreign_tree *tree, uint64_t count);
 void foreign_tree_say_notes(const struct foreign_tree *tree);

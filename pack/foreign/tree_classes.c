@@ -57,7 +57,7 @@ int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *n
 	size_t bytes = 0;
 	int r = 0;
 
-	if (list->name || count == 0)
+	if (list->name || list->items.len || count == 0)
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		bytes += names[i].len;

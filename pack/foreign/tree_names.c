@@ -127,8 +127,7 @@ static int add_unlabelled(struct foreign_tree *tree, const struct foreign_file *
 	int r = add_class_name(tree, file, name, err);
 	const struct foreign_text folder = {tree->paths.data + path, tree->paths.len - path};
 	const struct path_place *known = r == 0 ? path_table_find(&tree->folders, folder) : NULL;
-	const struct path_place first = {.kind = PLACE_FOLDER, .row = (uint32_t)tree->spelled.len};
-	const char *before = known ? tree->spelled.data + known->row : NULL;
+	const char *before = known ? tree->spelled.data + known->number : NULL;
 
 	if (r < 0 || file->class_is_path)
 		return r;
@@ -137,7 +136,7 @@ static int add_unlabelled(struct foreign_tree *tree, const struct foreign_file *
 		return 0;
 	if (before)
 		return note_merged(tree, before, name);
-	r = path_table_set(&tree->folders, folder, first);
+	r = path_table_set(&tree->folders, folder, (uint32_t)tree->spelled.len);
 	buf_add(&tree->spelled, name.data, name.len);
 	return r < 0 ? r : buf_add(&tree->spelled, "", 1);
 }

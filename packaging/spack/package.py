@@ -32,6 +32,7 @@ class Foldfs(MakefilePackage):
     depends_on("nettle")
     depends_on("python", type="run")
     depends_on("curl")  # loaded, by the rpath, when a pack is on a server
+    depends_on("python@3.8:", type="run")  # for files of other formats
 
     requires("platform=linux")
 

@@ -1,8 +1,7 @@
-/* Whatever the records: TFRecords, RecordIO with its list, and LMDBs of Caffe, CRNN, pixels and
- * files by name become a tree, or are refused with a sentence; and each file that is told lies
- * within the bytes. The first byte says which it is. What stands around records is made right where
- * nearly every mutation would end there: of a TFRecord the checksum of the length, of an LMDB its
- * pages. Where a pickle lies beside an LMDB, it comes first: u16: its length; the pickle. */
+/* Whatever the records: LMDBs of Caffe, CRNN, pixels and files by name become a tree, or are
+ * refused with a sentence; and each file that is told lies within the bytes. The first byte says
+ * which it is. The pages around the records are made right, as nearly every mutation would end
+ * there. Where a pickle lies beside an LMDB, it comes first: u16: its length; the pickle. */
 #include "base/le.h"
 #include "base/math.h"
 #include "base/reader_file.h"
@@ -13,12 +12,11 @@
 
 #define PAGE 4096
 
-extern const struct foreign_format tfrecord_format, recordio_format, caffe_format, crnn_format,
-	lsun_format, basicsr_format, sodtools_format, paths_format;
+extern const struct foreign_format caffe_format, crnn_format, lsun_format, basicsr_format,
+	sodtools_format, paths_format;
 
 static const struct foreign_format *const formats[] = {
-	&tfrecord_format, &recordio_format, &caffe_format,    &crnn_format,
-	&lsun_format,	  &basicsr_format,  &sodtools_format, &paths_format,
+	&caffe_format, &crnn_format, &lsun_format, &basicsr_format, &sodtools_format, &paths_format,
 };
 
 struct bytes {
@@ -27,27 +25,6 @@ struct bytes {
 };
 
 /* --- what stands around records --------------------------------------------------------------- */
-
-static uint32_t masked_crc(const uint8_t *bytes)
-{
-	uint32_t crc = UINT32_MAX;
-
-	for (unsigned i = 0; i < 64; i++) {
-		crc ^= i % 8 ? 0 : bytes[i / 8];
-		crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
-	}
-	crc = ~crc;
-	return (crc >> 15 | crc << 17) + 0xa282ead8;
-}
-
-static size_t make_tfrecord(struct bytes example, uint8_t *ret)
-{
-	le_put64(ret, example.len);
-	le_put32(ret + 8, masked_crc(ret));
-	memcpy(ret + 12, example.data, example.len);
-	memset(ret + 12 + example.len, 0, 4);
-	return example.len + 16;
-}
 
 static void make_meta(uint8_t *page, unsigned number, unsigned entries)
 {
@@ -147,13 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!file)
 		return 0;
 	beside = take_beside(format, &bytes);
-	memcpy(file, bytes.data, bytes.len);
-	if (format->lmdb)
-		size = make_lmdb(bytes, file);
-	else if (data[0] < 128 && format == &tfrecord_format)
-		size = make_tfrecord(bytes, file);
-	else
-		size = bytes.len;
+	size = make_lmdb(bytes, file);
 	if (fd < 0 || io_pwrite_full(fd, file, size, 0) < 0 || reader_file_borrow(fd, &reader) < 0)
 		abort();
 	fuzz_scan(format, &(struct foreign_settings){.open = open_beside, .context = &beside},

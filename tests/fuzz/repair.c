@@ -1,11 +1,8 @@
 #include "tests/fuzz/repair.h"
 #include "base/le.h"
 #include "pack/format.h"
-#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
-
-#define RECORD 512
 
 /* See pack/walker.h. */
 #define PAGE	      4096
@@ -21,20 +18,6 @@
 #define SUPER_SECTIONS 152
 #define SECTION_BYTES  40
 #define SUPER_FIELDS   (SUPER_SECTIONS + SECTION_BYTES * SECTION_COUNT)
-
-void repair_tar(uint8_t *data, size_t size)
-{
-	for (size_t at = 0; at + RECORD <= size; at += RECORD) {
-		uint8_t *header = data + at;
-		unsigned sum = 8 * ' ';
-
-		if (memcmp(header + 257, "ustar", 5) != 0)
-			continue;
-		for (size_t i = 0; i < RECORD; i++)
-			sum += i < 148 || i >= 156 ? header[i] : 0;
-		snprintf((char *)header + 148, 8, "%06o", sum);
-	}
-}
 
 /* --- packs ------------------------------------------------------------------------------------ */
 

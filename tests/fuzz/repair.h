@@ -6,9 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The checksums of what look like headers of a tar, which lie at multiples of 512. */
-void repair_tar(uint8_t *data, size_t size);
-
 /* The checksum of a superblock of FORMAT_SUPER_BYTES. */
 void repair_super(uint8_t *super);
 /* The page numbers of an LMDB. If it is a pack, the checksums of its sections and superblock. */

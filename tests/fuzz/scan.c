@@ -3,7 +3,7 @@
 #include "pack/foreign/tree_internal.h"
 #include "tests/fuzz/fuzz.h"
 
-static void must_lie_within(const struct foreign_tree *tree)
+void fuzz_check_tree(const struct foreign_tree *tree)
 {
 	struct reader_identity unpacked = {0};
 
@@ -35,7 +35,7 @@ void fuzz_scan(const struct foreign_format *format, const struct foreign_setting
 	if (format->lmdb && !source.walker)
 		return;
 	if (format->scan(&source, &tree, &err) == 0)
-		must_lie_within(&tree);
+		fuzz_check_tree(&tree);
 	else
 		must(err.text[0]);
 }

@@ -246,9 +246,22 @@ def made(write, *args):
         return path.read_bytes()
 
 
-def beton():
+def scripts():
+    """(format, bytes) of what index.py reads, for tests/mount/test_index_makers.py. Of a TFRecord
+    one Example, around which a record comes later, as its checksum would hide what changes."""
+    yield "tfrecord", tfrecord.example({"image/encoded": b"jpeg", "image/filename": b"a.jpg",
+                                        "image/class/text": b"cat", "image/class/label": 3})
+    yield "tfrecord", tfrecord.example({"image/encoded": b"jpeg", "image/class/label": [0, 1, 0]})
+    yield "tfrecord", tfrecord.example({"jpg": b"jpeg", "cls": "cat", "v": 1.5})
+    yield "recordio", b"".join(recordio.image(n % 2, n, b"jpeg" + recordio.MAGIC) for n in range(3))
+    yield "recordio", recordio.image([1.0, 2.0], 7, b"jpeg")
     ffcv.PAGE = 4096
-    return made(ffcv.write, [(ffcv.JPEG, 1, 1, b"jpeg", 0), (ffcv.PIXELS, 2, 2, bytes(12), 1)])
+    images = [(ffcv.JPEG, 1, 1, b"jpeg", 0), (ffcv.PIXELS, 2, 2, bytes(12), 1)]
+    yield "ffcv", made(ffcv.write, images)
+    for data in zips():
+        yield "zip", data
+    for data in tars():
+        yield "tar", data
 
 
 def parquets():
@@ -337,23 +350,37 @@ def leaf(records):
 
 def records():
     image = numpy.arange(27, dtype="u1").reshape(3, 3, 3)
-    yield 0, tfrecord.example({"image/encoded": b"jpeg", "image/filename": b"a.jpg",
-                               "image/class/text": b"cat"})
-    yield 0, tfrecord.example({"image/encoded": b"jpeg", "image/class/label": 3})
-    yield 128, tfrecord.record(tfrecord.example({"jpg": b"jpeg", "cls": "cat", "v": 1.5}))
-    yield 1, b"".join(recordio.image(n % 2, n, b"jpeg" + recordio.MAGIC) for n in range(3))
-    yield 1, recordio.image([1.0, 2.0], 7, b"jpeg")
-    yield 2, leaf([(caffe.key(n), caffe.pixels(image, n)) for n in range(2)])
-    yield 2, leaf([(caffe.key(0, "a/b.jpg"), caffe.encoded(b"jpeg", 1))])
-    yield 3, leaf([(b"image-000000001", b"jpeg"), (b"label-000000001", b"word"),
+    yield 0, leaf([(caffe.key(n), caffe.pixels(image, n)) for n in range(2)])
+    yield 0, leaf([(caffe.key(0, "a/b.jpg"), caffe.encoded(b"jpeg", 1))])
+    yield 1, leaf([(b"image-000000001", b"jpeg"), (b"label-000000001", b"word"),
                    (b"num-samples", b"1")])
-    yield 4, leaf([(b"%040x" % n, b"webp") for n in range(3)])
-    yield 5, leaf([(b"0801_s001", b"png"), (b"0801_s002", b"png")])
+    yield 2, leaf([(b"%040x" % n, b"webp") for n in range(3)])
+    yield 3, leaf([(b"0801_s001", b"png"), (b"0801_s002", b"png")])
     for shapes in ["3_2_2"], ["1_3_4", "3_2_2"], ["4_1_1"], []:
         meta = pickle.dumps({"keys": ["a.png", "b.png"], "resolution": shapes})
-        yield 6, struct.pack("<H", len(meta)) + meta + leaf([(b"a.png", bytes(12)),
+        yield 4, struct.pack("<H", len(meta)) + meta + leaf([(b"a.png", bytes(12)),
                                                              (b"b.png", bytes(12))])
-    yield 7, leaf([(b"a/1.jpg", b"jpeg"), (b"a/2.jpg", b"jpeg")])
+    yield 5, leaf([(b"a/1.jpg", b"jpeg"), (b"a/2.jpg", b"jpeg")])
+
+
+def rows():
+    """As fuzz_rows.c has messages: a file of each kind, and what else a script says."""
+    def said(letter, *fields):
+        text = b"".join(field + b"\0" for field in fields)
+        return letter + struct.pack("<H", len(text)) + text
+    tree = said(b"P") + said(b"C", b"cat", b"dog") + said(b"G", b"1", b"2") + said(b"L", b"3")
+    for fields in ((b"r7", b"o1", b"s9", b"l1"), (b"cx/y", b"na.jpg", b"o0", b"s3", b"m420", b"M5"),
+                   (b"aup/", b"Cx/y", b"Nb", b"s4"), (b"pd/./e.png", b"o2", b"s1"),
+                   (b"pf", b"s9000", b"h0 0 4 8192 4 3"), (b"pg", b"s6", b"x1 2 bgr"),
+                   (b"cx_y", b"o9", b"s1"), (b"cx", b"l-2", b"s1")):
+        yield said(b"F", *fields) + tree + said(b"N", b"a note") + said(b"F", *fields) * 2
+    yield tree + said(b"T", b"labels.tsv", b"a\tb") + said(b"Z") + said(b"F", b"l1", b"s1")
+    yield (said(b"F", b"pd", b"d", b"m493") + said(b"F", b"pa", b"o0", b"s3") +
+           said(b"F", b"pb", b"21") + said(b"F", b"pl", b"ta") + said(b"X", b"1") +
+           said(b"M", b"0", b"448", b"-5") + said(b"O", b"a", b"no name", b"0"))
+    yield tree + said(b"H", b"cut off")
+    for what in b"damaged", b"unsupported", b"option", b"memory", b"odd":
+        yield tree + said(b"E", what, b"a sentence")
 
 
 # --- what others say ----------------------------------------------------------------------------
@@ -482,9 +509,6 @@ def all_seeds(foldpack):
     yield "delta", deltas(foldpack)
     yield "walker", [*made_packs, *trees()]
     yield "format", [made_packs[1][start:start + 4096], b"\0foldfs.parts", b"a/b.jpg" * 80]
-    kinds = ((0, 1, 4, 6), tars()), ((2, 5), zips()), ((3,), [beton()])
-    yield "archives", [bytes([kind]) + data for numbers, datas in kinds for data in datas
-                       for kind in numbers]
     yield "parquet", parquets()
     yield "footers", footers()
     yield "sample", samples()
@@ -495,7 +519,7 @@ def all_seeds(foldpack):
     yield "transform", [bytes([how]) + data for data in pictures() for how in (1, 0x16, 0xE3)]
     yield "journal", journals()
     yield "published", published(foldpack)
-    for make in answers, blocks, credentials, options, requests:
+    for make in answers, blocks, credentials, options, requests, rows:
         yield make.__name__, make()
 
 

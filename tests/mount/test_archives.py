@@ -1,7 +1,9 @@
 """Odd archives, through every door, against what tar -x and unzip leave of them."""
 
 import os
+import random
 import subprocess
+import tarfile
 
 import pytest
 
@@ -28,7 +30,7 @@ def look(root):
     for path in trees.files(root):
         inodes.setdefault(os.stat(os.path.join(root, path)).st_ino, []).append(path)
     content = trees.content(root)
-    names = sorted(paths for paths in inodes.values() if len(paths) > 1)
+    names = sorted(sorted(paths) for paths in inodes.values() if len(paths) > 1)
     return content, names
 
 
@@ -92,3 +94,44 @@ def test_a_tar_is_what_tar_leaves(name, door, place, point):
 @come_through_doors(archives.ZIPS)
 def test_a_zip_is_what_unzip_leaves(name, door, place, point):
     expect_the_same(archives.ZIPS, name, door, place, point)
+
+
+# --- random tars ------------------------------------------------------------------------------
+
+NAMES = ("a", "b", "c.jpg", "é" * 40, "long" * 30)
+
+
+def random_members(seed):
+    """Files and folders, some of them again, hard links to files and symbolic links, also to
+    folders with something below."""
+    pick = random.Random(seed)
+    folders, files = ["d0", "d1/deeper"], []
+    yield from ((name, archives.FOLDER, "", {"mode": 0o700 + n}) for n, name in enumerate(folders))
+    for n in range(pick.randint(20, 60)):
+        path = f"{pick.choice(['', './'])}{pick.choice(folders)}/{n % 23}{pick.choice(NAMES)}"
+        kind = pick.choice("fffffhhld")
+        if kind == "f" or not files:
+            yield path, pick.randbytes(pick.choice((0, 1, 511, 512, 513, 3000)))
+            files.append(path)
+        elif kind == "h":
+            yield path, archives.NAME, pick.choice(files)
+        elif kind == "l":
+            yield path + ".link", archives.LINK, pick.choice(("x", "../" + files[0], "y" * 150))
+        else:
+            folders.append(f"{folders[0]}/f{n}")
+            yield folders[-1], archives.FOLDER, "", {"mode": 0o711}
+            yield f"d0/to{n}", archives.LINK, f"f{n}"
+            yield f"d0/to{n}/below", b"below"
+
+
+@pytest.mark.parametrize("format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_random_tars_are_what_tar_leaves(format, place, point):
+    for seed in range(4):
+        members = list(random_members(seed))
+        if format == tarfile.USTAR_FORMAT:
+            members = [one for one in members
+                       if not any(len(part) > 99 for part in one if isinstance(part, str))]
+        path = archives.tar(place / f"{seed}.tar", *members, format=format)
+        left = archives.unpacked(archives.TARS, "", path, place / f"{seed}")
+        with mounted(path, point) as root:
+            assert (look(root), times(root)) == (look(left), times(left))

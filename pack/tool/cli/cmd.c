@@ -169,13 +169,16 @@ int cmd_open_names(const struct names *names, const struct cmd_common *common, s
 	const struct packs_params params = params_of(NULL, 0, common);
 	SCOPE(packs_label_release) struct packs_label label = {0};
 	SCOPE(notices_release) struct notices notices = NOTICES_INIT;
+	SCOPE(makers_release) struct makers makers = MAKERS_INIT;
 	struct foreign_settings *foreign = &((struct cmd_common *)params.context)->foreign;
 	struct err err = {0};
 	int r;
 
 	foreign->notices = &notices;
+	foreign->makers = &makers;
 	r = packs_open_names(&params, names, ret, &label, &err);
 	foreign->notices = NULL;
+	foreign->makers = NULL;
 	if (r == 0)
 		notices_say(&notices, foreign->notice);
 	return cmd_status(NULL, r, &err);

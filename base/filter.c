@@ -1,4 +1,4 @@
-#include "fs/life/filter.h"
+#include "base/filter.h"
 #include <errno.h>
 #include <sys/prctl.h>
 #include <unistd.h>

@@ -1,0 +1,568 @@
+#include "pack/foreign/maker.h"
+#include "base/beside.h"
+#include "base/capabilities.h"
+#include "base/filter.h"
+#include "base/fork.h"
+#include "base/io.h"
+#include "base/le.h"
+#include "base/math.h"
+#include "base/scope.h"
+#include "pack/foreign/known.h"
+#include "pack/foreign/message.h"
+#include <ctype.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define MESSAGE_MOST (64 * MIB)
+#define HEAD	     5 /* bytes before those of a message */
+#define ROOM	     (128 * KIB)
+#define DIGITS	     20
+
+struct maker {
+	struct foreign_source *source;
+	struct foreign_format format;
+	char name[32];
+	pid_t process; /* 0: none */
+	int socket;
+	bool rests;    /* it is done, and waits for the next file */
+	struct buf in; /* what was received, from `taken` on */
+	size_t taken;
+	struct foreign_source unpacked; /* of foreign_tree_unpacked(), if there is one */
+};
+
+/* --- the process ------------------------------------------------------------------------------ */
+
+/* What would change files, or reach other processes or machines. What opens files is needed by
+ * Python before the script begins, which then allows itself no further descriptor. */
+static const uint32_t refused_calls[] = {
+	SYS_socket,
+	SYS_socketpair,
+	SYS_ptrace,
+	SYS_process_vm_readv,
+	SYS_process_vm_writev,
+	SYS_process_madvise,
+	SYS_pidfd_getfd,
+	SYS_kill,
+	SYS_tkill,
+	SYS_tgkill,
+	SYS_rt_sigqueueinfo,
+	SYS_rt_tgsigqueueinfo,
+	SYS_pidfd_send_signal,
+	SYS_io_uring_setup,
+	SYS_mkdirat,
+	SYS_unlinkat,
+	SYS_renameat2,
+	SYS_linkat,
+	SYS_symlinkat,
+	SYS_mknodat,
+	SYS_truncate,
+	SYS_fchmodat,
+	SYS_fchmodat2,
+	SYS_fchownat,
+	SYS_utimensat,
+	SYS_setxattr,
+	SYS_lsetxattr,
+	SYS_setxattrat,
+	SYS_removexattr,
+	SYS_lremovexattr,
+	SYS_removexattrat,
+#ifdef SYS_renameat
+	SYS_renameat,
+#endif
+#ifdef SYS_mkdir
+	SYS_utime,
+	SYS_utimes,
+	SYS_futimesat,
+	SYS_mkdir,
+	SYS_rmdir,
+	SYS_unlink,
+	SYS_rename,
+	SYS_link,
+	SYS_symlink,
+	SYS_mknod,
+	SYS_creat,
+	SYS_chmod,
+	SYS_chown,
+	SYS_lchown,
+#endif
+};
+
+static void refuse_calls(void)
+{
+	struct filter filter;
+
+	filter_begin(&filter, FILTER_REFUSE(ENOSYS));
+	FILTER_CALLS(&filter, refused_calls, FILTER_REFUSE(EPERM));
+	filter_install(&filter, 0);
+}
+
+static const char *python(void)
+{
+	const char *named = getenv("FOLDFS_PYTHON");
+
+	return named && *named ? named : "python3";
+}
+
+static _Noreturn void run(int socket, const char *script)
+{
+	/* What Python warns of is nothing to the user; it has only what comes with it. */
+	const char *const argv[] = {python(), "-I", "-S", "-B", "-X", "utf8", script, NULL};
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGINT, SIG_IGN); /* of a terminal: it is this process that decides */
+	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0)
+		_exit(EXIT_FAILURE);
+	io_close_from(STDERR_FILENO + 1);
+	capabilities_keep(UINT64_C(1) << CAP_DAC_READ_SEARCH); /* for Python's own files */
+	refuse_calls();
+	execvp(argv[0], (char *const *)argv);
+	_exit(EXIT_FAILURE);
+}
+
+static int lack_python(struct err *err)
+{
+	return err_set(err, -EOPNOTSUPP,
+		       "not a pack; to read other formats needs python3, and '%s' does not start: "
+		       "install it, or let FOLDFS_PYTHON name one; a file with a published index "
+		       "needs none",
+		       python());
+}
+
+static int start(struct maker *maker, struct err *err)
+{
+	SCOPE(buf_release) struct buf script = BUF_INIT;
+	int r = beside_find("sources/", "../share/foldfs/sources/", "index.py", &script);
+	pid_t pid;
+
+	if (r < 0)
+		return err_set(err, -EOPNOTSUPP,
+			       "not a pack; index.py, which reads other formats, is not installed "
+			       "beside the program");
+	pid = fork_with_socket(SOCK_STREAM, &maker->socket);
+	if (pid == 0)
+		run(maker->socket, script.data);
+	if (pid < 0)
+		return err_set(err, pid, "cannot start a process: %s", strerror(-pid));
+	maker->process = pid;
+	return 0;
+}
+
+static void end_maker(struct maker *maker)
+{
+	scope_close(&maker->socket);
+	if (maker->process) {
+		kill(maker->process, SIGKILL);
+		while (waitpid(maker->process, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	buf_release(&maker->in);
+	window_release(&maker->unpacked.window);
+	free(maker);
+}
+
+/* --- those that rest -------------------------------------------------------------------------- */
+
+/* More than there are processors make nothing faster, but where they wait for a server. */
+static unsigned most_busy(const struct foreign_source *source)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return source->window.far || processors > MAKERS_MOST ? MAKERS_MOST
+	       : processors < 1				      ? 1
+							      : (unsigned)processors;
+}
+
+/* One that rests, or NULL: another may begin. */
+static struct maker *take_resting(struct makers *makers, unsigned most)
+{
+	SCOPE_LOCK(&makers->lock);
+	while (!makers->count && makers->busy >= most)
+		pthread_cond_wait(&makers->changed, &makers->lock);
+	makers->busy++;
+	return makers->count ? makers->resting[--makers->count] : NULL;
+}
+
+/* One that was busy rests, or, NULL, has ended. */
+static void let_rest(struct makers *makers, struct maker *maker)
+{
+	SCOPE_LOCK(&makers->lock);
+	makers->busy--;
+	if (maker)
+		makers->resting[makers->count++] = maker;
+	pthread_cond_signal(&makers->changed);
+}
+
+void makers_release(struct makers *makers)
+{
+	while (makers->count)
+		end_maker(makers->resting[--makers->count]);
+	pthread_cond_destroy(&makers->changed);
+	pthread_mutex_destroy(&makers->lock);
+}
+
+void maker_free(struct maker *maker)
+{
+	struct makers *makers = maker ? maker->source->settings->makers : NULL;
+	bool rests = makers && maker->rests;
+
+	if (maker && !rests)
+		end_maker(maker);
+	if (makers)
+		let_rest(makers, rests ? maker : NULL);
+}
+
+const struct foreign_format *maker_format(const struct maker *maker)
+{
+	return &maker->format;
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* Why it said no more. */
+static int ended(struct maker *maker, struct err *err)
+{
+	int status = 0;
+
+	while (waitpid(maker->process, &status, 0) < 0 && errno == EINTR)
+		;
+	maker->process = 0;
+	if (!maker->name[0] && WIFEXITED(status))
+		return lack_python(err);
+	return err_set(err, -ECANCELED, "the script that reads it has ended early%s",
+		       !WIFSIGNALED(status)	     ? ""
+		       : WTERMSIG(status) == SIGKILL ? ", as where memory runs out"
+		       : WTERMSIG(status) == SIGXCPU ? ", as it took over an hour of a processor"
+						     : "");
+}
+
+/* Receives until there are so many bytes in hand. */
+static int receive(struct maker *maker, size_t len, struct err *err)
+{
+	struct buf *in = &maker->in;
+	size_t left = in->len - maker->taken;
+
+	if (left >= len)
+		return 0;
+	memmove(in->data, in->data + maker->taken, left);
+	in->len = left;
+	maker->taken = 0;
+	if (buf_reserve(in, max(len, (size_t)ROOM) + 1) < 0)
+		return -ENOMEM;
+	while (in->len < len) {
+		ssize_t n =
+			read(maker->socket, in->data + in->len, max(len, (size_t)ROOM) - in->len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return ended(maker, err);
+		in->len += (size_t)n;
+	}
+	return 0;
+}
+
+static int next_message(struct maker *maker, struct message *ret, struct err *err)
+{
+	int r = receive(maker, HEAD, err);
+	uint32_t len;
+
+	if (r < 0)
+		return r;
+	len = le_get32(maker->in.data + maker->taken + 1);
+	if (len > MESSAGE_MOST)
+		return message_broken(err);
+	r = receive(maker, HEAD + len, err);
+	if (r < 0)
+		return r;
+	ret->letter = maker->in.data[maker->taken];
+	ret->at = maker->in.data + maker->taken + HEAD;
+	ret->end = ret->at + len;
+	maker->taken += HEAD + len;
+	return len && ret->end[-1] ? message_broken(err) : 0;
+}
+
+/* What it does not take, as it has ended, the next message says. */
+static int answer(struct maker *maker, const void *bytes, size_t len)
+{
+	uint8_t head[4];
+	struct iovec parts[] = {{head, sizeof(head)}, {(void *)(uintptr_t)bytes, len}};
+	const struct msghdr both = {.msg_iov = parts, .msg_iovlen = 2};
+	ssize_t n;
+
+	le_put32(head, (uint32_t)len);
+	while (parts[0].iov_len + parts[1].iov_len > 0) {
+		n = sendmsg(maker->socket, &both, MSG_NOSIGNAL);
+		if (n < 0 && errno != EINTR)
+			return errno == EPIPE || errno == ECONNRESET ? 0 : -errno;
+		for (size_t i = 0; i < 2 && n > 0; i++) {
+			size_t part = min((size_t)n, parts[i].iov_len);
+
+			parts[i].iov_base = (char *)parts[i].iov_base + part;
+			parts[i].iov_len -= part;
+			n -= (ssize_t)part;
+		}
+	}
+	return 0;
+}
+
+/* --- questions -------------------------------------------------------------------------------- */
+
+static int give_bytes(struct maker *maker, struct message *message, struct err *err)
+{
+	const struct foreign_watch *watch = maker->source->settings->watch;
+	struct foreign_source *of = message->letter == 'S' ? &maker->unpacked : maker->source;
+	const uint8_t *bytes;
+	uint64_t offset, len;
+	size_t found;
+	int r = watch ? watch->tick(watch->context) : 0;
+
+	if (r < 0)
+		return r;
+	if (!message_number(message, &offset) || !message_number(message, &len))
+		return message_broken(err);
+	r = foreign_peek(of, offset, (size_t)min(len, (uint64_t)FOREIGN_MOST), &bytes, &found);
+	return r < 0 ? r : answer(maker, bytes, found);
+}
+
+static int note_wanted(struct maker *maker, struct message *message, struct err *err)
+{
+	uint64_t offset, len;
+
+	if (!message_number(message, &offset) || !message_number(message, &len))
+		return message_broken(err);
+	foreign_will_get(maker->source, offset, (size_t)min(len, (uint64_t)FOREIGN_MOST));
+	return 0;
+}
+
+/* What is there is told from what is empty. */
+static int give_beside(struct maker *maker, struct message *message, struct err *err)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	const char *end = message_field(message);
+	int r;
+
+	if (!end)
+		return message_broken(err);
+	r = buf_add(&text, "+", 1);
+	if (r == 0)
+		r = foreign_read_beside(maker->source, end, &text, err);
+	if (r == -ENOENT)
+		text.len = 0;
+	return r < 0 && r != -ENOENT ? r : answer(maker, text.data, text.len);
+}
+
+/* --- unpacking -------------------------------------------------------------------------------- */
+
+static bool take_part(struct maker *maker, struct message *message,
+		      struct foreign_source **ret_source, struct foreign_compressed *ret)
+{
+	uint64_t inner, method, ends, crc;
+	struct foreign_source *source;
+
+	if (!message_number(message, &ret->offset) || !message_number(message, &ret->len) ||
+	    !message_number(message, &inner) || !message_number(message, &method) ||
+	    !message_number(message, &ends) || !message_number(message, &ret->size) ||
+	    !message_number(message, &crc))
+		return false;
+	source = *ret_source = inner ? &maker->unpacked : maker->source;
+	ret->reader = source->reader;
+	ret->method = (unsigned)method;
+	ret->ends = ends;
+	ret->crc = (uint32_t)crc;
+	return source->reader && ret->offset <= source->size &&
+	       ret->len <= source->size - ret->offset;
+}
+
+static bool is_compressed(struct foreign_source *source, const struct foreign_compressed *from)
+{
+	const uint8_t *head;
+	size_t len;
+
+	return foreign_peek(source, from->offset, KNOWN_HEAD, &head, &len) == 0 &&
+	       compression_of(head, min(len, from->len));
+}
+
+/* Of a spool that has grown. */
+static int look_at(struct foreign_source *unpacked, struct reader *spool)
+{
+	int r;
+
+	window_release(&unpacked->window);
+	r = window_init(&unpacked->window, spool);
+	unpacked->reader = spool;
+	unpacked->size = unpacked->window.size;
+	return r;
+}
+
+static int unpack_part(struct maker *maker, struct message *message, struct reader **spool,
+		       struct err *err)
+{
+	const struct foreign_watch *watch = maker->source->settings->watch;
+	SCOPE(buf_release) struct buf out = BUF_INIT;
+	struct foreign_compressed from = {0};
+	struct foreign_source *source;
+	struct err why = {0};
+	uint64_t start, len;
+	int r;
+
+	if (!watch || !watch->unpack || !take_part(maker, message, &source, &from))
+		return message_broken(err);
+	r = from.method || is_compressed(source, &from)
+		    ? watch->unpack(watch->context, &from, spool, &start, &len, &why)
+		    : -EBADMSG;
+	if (r == 0)
+		r = look_at(&maker->unpacked, *spool);
+	r = r < 0 ? message_answer_failure(r, &why, &out)
+		  : buf_addf(&out, "%c%" PRIu64 "%c%" PRIu64 "%c", 0, start, 0, len, 0);
+	return r < 0 ? r : answer(maker, out.data, out.len);
+}
+
+/* --- a scan ----------------------------------------------------------------------------------- */
+
+/* Does what messages ask for, up to one of these letters. */
+static int serve(struct maker *maker, const char *until, struct foreign_tree *tree,
+		 struct message *ret, struct err *err)
+{
+	int r;
+
+	while ((r = next_message(maker, ret, err)) == 0 && !strchr(until, ret->letter)) {
+		switch (ret->letter) {
+		case 'R':
+		case 'S':
+			r = give_bytes(maker, ret, err);
+			break;
+		case 'W':
+			r = note_wanted(maker, ret, err);
+			break;
+		case 'B':
+			r = give_beside(maker, ret, err);
+			break;
+		case 'Q':
+			r = tree ? unpack_part(maker, ret, foreign_tree_unpacked(tree), err)
+				 : message_broken(err);
+			break;
+		case 'E':
+			r = message_fail(ret, err);
+			break;
+		default:
+			r = tree ? message_take(ret, tree, err) : message_broken(err);
+		}
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+static int scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
+{
+	struct message message;
+	int r = answer(source->maker, "far", source->window.far ? strlen("far") : 0);
+
+	if (r == 0)
+		r = serve(source->maker, "D", tree, &message, err);
+	source->maker->rests = r == 0;
+	return r;
+}
+
+static int take_format(struct maker *maker, struct message *message, struct err *err)
+{
+	const char *name = message_field(message);
+	uint64_t archive, streamed, takes;
+
+	if (!name || !message_number(message, &archive) || !message_number(message, &streamed) ||
+	    !message_number(message, &takes))
+		return message_broken(err);
+	maker->format.archive = archive;
+	maker->format.streamed = streamed;
+	maker->format.takes = (unsigned)takes;
+	snprintf(maker->name, sizeof(maker->name), "%s", name);
+	maker->format.name = maker->name;
+	maker->format.scan = scan;
+	return 0;
+}
+
+/* --- beginning -------------------------------------------------------------------------------- */
+
+static int tell(struct maker *maker)
+{
+	const struct foreign_source *source = maker->source;
+	const struct foreign_settings *settings = source->settings;
+	const struct {
+		const char *name, *text;
+	} options[] = {{"shown", source->shown},
+		       {"layout", foreign_layout_names[settings->layout]},
+		       {"schema", settings->schema},
+		       {"image_key", settings->image_key},
+		       {"label_key", settings->label_key},
+		       {"name_key", settings->name_key}};
+	const struct foreign_watch *watch = settings->watch;
+	SCOPE(buf_release) struct buf out = BUF_INIT;
+	int r = buf_addf(&out, "path=%s%csize=%" PRIu64 "%clmdb=%d%cclasses=%d%cnames=%d%c",
+			 source->path, 0, source->size, 0, source->walker != NULL, 0,
+			 settings->classes != NULL, 0, settings->names != NULL, 0);
+
+	if (r == 0)
+		r = buf_addf(&out, "strip=%u%cwatch=%d%cunpacks=%d%c", settings->strip, 0,
+			     watch != NULL, 0, watch && watch->unpack, 0);
+	for (size_t i = 0; r == 0 && i < sizeof(options) / sizeof(*options); i++)
+		r = buf_addf(&out, "%s=%s%c", options[i].name,
+			     options[i].text ? options[i].text : "", 0);
+	return r < 0 ? r : answer(maker, out.data, out.len);
+}
+
+static int start_maker(struct maker **ret, struct err *err)
+{
+	struct maker *maker = calloc(1, sizeof(*maker));
+	int r;
+
+	if (!maker)
+		return -ENOMEM;
+	maker->socket = -1;
+	r = buf_reserve(&maker->in, ROOM);
+	if (r == 0)
+		r = start(maker, err);
+	if (r < 0)
+		end_maker(maker);
+	else
+		*ret = maker;
+	return r;
+}
+
+int maker_begin(struct foreign_source *source, struct maker **ret, struct err *err)
+{
+	struct makers *makers = source->settings->makers;
+	struct maker *maker = makers ? take_resting(makers, most_busy(source)) : NULL;
+	struct message message;
+	int r = maker ? 0 : start_maker(&maker, err);
+
+	if (r < 0 && makers)
+		let_rest(makers, NULL);
+	if (r < 0)
+		return r;
+	maker->source = source;
+	maker->name[0] = '\0';
+	maker->rests = false;
+	window_release(&maker->unpacked.window);
+	maker->unpacked = (struct foreign_source){0};
+	r = tell(maker);
+	if (r == 0)
+		r = serve(maker, "IU", NULL, &message, err);
+	if (r == 0 && message.letter == 'I')
+		r = take_format(maker, &message, err);
+	else if (r == 0) {
+		maker->rests = true;
+		r = -ENOMSG;
+	}
+	if (r < 0)
+		maker_free(maker);
+	else
+		*ret = maker;
+	return r;
+}

@@ -1,0 +1,53 @@
+/* Index makers: a script of Python (python/foldfs/sources/index.py) says where the images lie in a
+ * file of another format, and what they are called. Nothing of it runs once the index is made.
+ *
+ * The script has one socket, and nothing else: no network, and no file but those of Python itself,
+ * before it begins; memory and processor time are bounded, and it ends when this process has. It
+ * asks for bytes of the file, which come from its source here, so that URLs, credentials and
+ * retries are no concern of its; what it says is checked as what stands in a file would be.
+ *
+ *	script             this process
+ *	I name, flags, takes  "far" or nothing   recognised; or U: by no format
+ *	R offset length    bytes                 fewer where the file ends
+ *	W offset length    -                     will be asked for soon
+ *	B end              + and bytes           foreign_read_beside(); nothing: it is not there
+ *	F fields           -                     a file: struct foreign_file
+ *	N sentence         -                     a note
+ *	C names            -                     foreign_tree_classes()
+ *	T path, bytes      -                     foreign_add_text()
+ *	P                  -                     foreign_tree_prefix()
+ *	L count            -                     foreign_tree_lacks()
+ *	Z                  -                     foreign_tree_restart()
+ *	G counted, several -                     enum labels_counted, _several: their numbers
+ *	E what, sentence   -                     it failed; or D: done
+ *
+ * Of archives (pack/foreign/settings.h: struct foreign_watch):
+ *
+ *	X file             -                     foreign_tree_drop()
+ *	M file, mode, time -                     foreign_tree_attr()
+ *	O path, what, flaw -                     a member is left out
+ *	H sentence         -                     it is damaged, which fails unless who watches
+ *	                                         goes on
+ *	Q offset, length, whether of what was unpacked, method, ends, size, crc
+ *	                   "", start, length     unpacks a member; or what, sentence, as E
+ *	S offset length    bytes                 as R, of what was unpacked
+ *
+ * A message is a letter, a length of 32 bits and so many bytes; numbers are text, and fields end
+ * with a NUL. An answer is a length and bytes.
+ *
+ * Not thread-safe. */
+#pragma once
+
+#include "pack/foreign/format.h"
+
+struct maker;
+
+/* Starts the script, and asks it for the format of a source, which stays the caller's. Returns 0;
+ * -ENOMSG: it is of none; -EOPNOTSUPP: none has the name that the user gave, or there is no
+ * python3, which err says; or the error of a read. */
+int maker_begin(struct foreign_source *source, struct maker **ret, struct err *err);
+/* It rests where the settings have makers and all was said. NULL is fine. */
+void maker_free(struct maker *maker);
+
+/* What the script recognised: a format whose scan() is for this source alone. */
+const struct foreign_format *maker_format(const struct maker *maker);

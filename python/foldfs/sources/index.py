@@ -1,0 +1,82 @@
+"""index.py: where the images lie in files of other formats. foldpack and foldfs run it, and tell it
+of one file after the other; pack/foreign/maker.h says how they talk. It has no access but the
+socket that is its standard input: the bytes of a file come from there. Nothing of a file is
+executed, and each number in it is checked before it is used.
+
+A format is a module beside this one with NAME, TAKES (bits of scan.py), probe(source) -> bool and
+scan(source, tree), and perhaps ARCHIVE, STREAMED, LMDB (it is asked for LMDB files only): as struct
+foreign_format of pack/foreign/format.h has them."""
+
+import os
+import resource
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import ffcv  # noqa: E402
+import recordio  # noqa: E402
+import tar  # noqa: E402
+import tfrecord  # noqa: E402
+import zip as zips  # noqa: E402
+from scan import Channel, Failed, Source, Tree, unsupported  # noqa: E402
+
+FORMATS = (tfrecord, recordio, ffcv, zips, tar)  # in the order in which they are asked
+# What C reads: pack/foreign/formats.c.
+IN_C = ("parquet", "image2lmdb", "tensorpack", "folder2lmdb", "caffe", "crnn", "lsun",
+        "basicsr", "pysodtoolbox", "paths")
+MEMORY_MOST = 8 << 30
+SECONDS_MOST = 3600  # of a processor
+
+
+def confine():
+    """From now on nothing can be opened."""
+    for what, most in ((resource.RLIMIT_AS, MEMORY_MOST), (resource.RLIMIT_CPU, SECONDS_MOST),
+                       (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, 0)):
+        hard = resource.getrlimit(what)[1]
+        if hard != resource.RLIM_INFINITY:
+            most = min(most, hard)
+        resource.setrlimit(what, (most, most))
+
+
+def find_format(source):
+    name = source.option["schema"]
+    for found in FORMATS:
+        if found.NAME == name or (not name and getattr(found, "LMDB", False) == source.lmdb and
+                                  found.probe(source)):
+            return found
+    if name:
+        names = ", ".join((*(found.NAME for found in FORMATS), *IN_C))
+        raise unsupported(f"'--schema={name}': no format has this name; there are {names}")
+    return None
+
+
+def look_through(channel):
+    """A file."""
+    try:
+        source = Source(channel)
+        found = find_format(source)
+        if found:
+            source.far = bool(channel.ask(b"I", found.NAME.encode(),
+                                          b"%d" % getattr(found, "ARCHIVE", False),
+                                          b"%d" % getattr(found, "STREAMED", False),
+                                          b"%d" % found.TAKES))
+            found.scan(source, Tree(channel))
+        channel.say(b"D" if found else b"U")
+    except Failed as error:
+        channel.fail(error.what, str(error))
+    except MemoryError:
+        channel.fail("memory", "")
+    except Exception as error:  # pylint: disable=broad-except  # ours: no traceback
+        channel.fail("unsupported", f"the script that reads it fails: {error!r}")
+    channel.flush()
+
+
+def main():
+    confine()
+    channel = Channel()
+    while True:
+        look_through(channel)
+
+
+if __name__ == "__main__":
+    main()

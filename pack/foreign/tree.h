@@ -56,8 +56,10 @@ struct foreign_file {
 	bool unpacked;		   /* the offset is in foreign_tree_unpacked() */
 	bool plain;		   /* the name is without suffix, which is added by content */
 
-	uint64_t offset, size;		     /* of its bytes in the source */
-	const uint8_t *bytes;		     /* all of them, where they are in memory; or NULL */
+	uint64_t offset, size;	  /* of its bytes in the source */
+	struct foreign_text head; /* the first of them, as many as tell what it is, if they are
+				     known; data NULL: they are not */
+	bool in_memory;		  /* all of them are: what is so small may be no image */
 	const struct foreign_pixels *pixels; /* NULL: the bytes are the file */
 	const struct foreign_packed *packed; /* the offset is in this page, unpacked; all files of
 						a page come one after the other */

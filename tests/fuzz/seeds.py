@@ -368,7 +368,8 @@ def rows():
     for fields in ((b"r7", b"o1", b"s9", b"l1"), (b"cx/y", b"na.jpg", b"o0", b"s3", b"m420", b"M5"),
                    (b"aup/", b"Cx/y", b"Nb", b"s4"), (b"pd/./e.png", b"o2", b"s1"),
                    (b"pf", b"s9000", b"h0 0 4 8192 4 3"), (b"pg", b"s6", b"x1 2 bgr"),
-                   (b"cx_y", b"o9", b"s1"), (b"cx", b"l-2", b"s1")):
+                   (b"cx_y", b"o9", b"s1"), (b"cx", b"l-2", b"s1"), (b"qh", b"s4", b"bGIF8"),
+                   (b"s9", b"BBM")):
         yield said(b"F", *fields) + tree + said(b"N", b"a note") + said(b"F", *fields) * 2
     yield tree + said(b"T", b"labels.tsv", b"a\tb") + said(b"Z") + said(b"F", b"l1", b"s1")
     for what in b"damaged", b"unsupported", b"option", b"memory", b"odd":

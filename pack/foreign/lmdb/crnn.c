@@ -55,7 +55,8 @@ static int add_image(struct foreign_tree *tree, const struct walker_record *reco
 					  .plain = true,
 					  .offset = record->offset,
 					  .size = record->size,
-					  .bytes = record->value};
+					  .head = {(const char *)record->value, record->size},
+					  .in_memory = record->value != NULL};
 	int r = foreign_add(tree, &file, err);
 
 	return r < 0 ? r : buf_add(&texts->numbers, &number, sizeof(number));

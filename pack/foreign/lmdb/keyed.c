@@ -97,7 +97,8 @@ static int add(struct foreign_tree *tree, const struct walker_record *record, ui
 				    .plain = keyed->plain || !has_suffix(key.data, key.len),
 				    .offset = record->offset,
 				    .size = record->size,
-				    .bytes = record->value};
+				    .head = {(const char *)record->value, record->size},
+				    .in_memory = record->value != NULL};
 
 	if (keyed->class.data) {
 		file.class = keyed->class;

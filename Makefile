@@ -132,7 +132,7 @@ $(scripts): $(B)/%: python/foldfs/%
 # A third of the time in which a script starts. Without it, or with another Python, it starts as
 # well.
 compile = $(Q)$(PYTHON) -m compileall -q --invalidation-mode checked-hash $(1) || :
-$(B)/sources/__pycache__: $(sources)
+$(B)/sources/__pycache__: $(filter $(B)/sources/%,$(scripts))
 	$(call compile,$(@D))
 	$(Q)mkdir -p $@ && touch $@
 

@@ -34,12 +34,8 @@ static const struct foreign_format *find_named(const char *name)
 static int detect(struct foreign_source *source, const struct foreign_format **ret)
 {
 	for (size_t i = 0; foreign_formats[i]; i++) {
-		int r = 0;
+		int r = foreign_formats[i]->probe(source);
 
-		if (source->walker)
-			r = walker_first(source->walker, &source->first, NULL);
-		if (r >= 0)
-			r = foreign_formats[i]->probe(source);
 		if (r < 0)
 			return r;
 		if (r > 0) {
@@ -123,16 +119,12 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 	const struct foreign_format *format = NULL;
 	int r = find_format(tree->source, &format, err);
 
-	if (r == 0 && tree->source->walker)
-		r = walker_first(tree->source->walker, &tree->source->first, err);
-	if (r >= 0 && format->lmdb && !tree->source->walker)
-		r = err_set(err, -EINVAL, "not an LMDB file, as those of %s are", format->name);
-	if (r >= 0 && format->name)
+	if (r == 0 && format->name)
 		r = foreign_settings_check(tree->source->settings, format->takes, format->name,
 					   err);
-	if (r >= 0) {
+	if (r == 0) {
 		say_reads(tree, format);
-		r = foreign_check_named(tree->source, format->scan(tree->source, tree, err), err);
+		r = format->scan(tree->source, tree, err);
 		r = foreign_check_unchanged(tree->source, r, err);
 	}
 	if (r == 0 && tree->rows.len == 0 && !(tree->source->settings->watch && format->archive))

@@ -18,12 +18,10 @@
 
 struct foreign_format {
 	const char *name; /* as in --schema=NAME; NULL: it cannot be named */
-	bool lmdb;	  /* it is one: scan is called with a walker only */
 	bool archive;	  /* it may have members that are left out: foreign_settings.watch */
 	unsigned takes;	  /* which options say something to it: FOREIGN_TAKES_KEYS and others */
 	bool streamed;	  /* a scan reads up to all of it: it has no directory of its images */
-	/* Whether the file is of this format: 1, 0, or the error of a read. Of an LMDB it is called
-	 * with its first record in source->first. */
+	/* Whether the file is of this format: 1, 0, or the error of a read. */
 	int (*probe)(struct foreign_source *source);
 	/* Returns 0, -EBADMSG (damaged), -EOPNOTSUPP (a variant that is not read), or what the tree
 	 * or a read gave; err has a sentence without the path. */

@@ -9,6 +9,7 @@
 #include "base/scope.h"
 #include "pack/foreign/known.h"
 #include "pack/foreign/message.h"
+#include "pack/foreign/records.h"
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,7 +19,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#define MESSAGE_MOST (64 * MIB)
+#define MESSAGE_MOST (GIB + MIB)
 #define HEAD	     5 /* bytes before those of a message */
 #define ROOM	     (128 * KIB)
 #define DIGITS	     20
@@ -346,16 +347,55 @@ static int give_beside(struct maker *maker, struct message *message, struct err 
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	const char *end = message_field(message);
+	struct err why = {0};
 	int r;
 
 	if (!end)
 		return message_broken(err);
 	r = buf_add(&text, "+", 1);
 	if (r == 0)
-		r = foreign_read_beside(maker->source, end, &text, err);
-	if (r == -ENOENT)
-		text.len = 0;
-	return r < 0 && r != -ENOENT ? r : answer(maker, text.data, text.len);
+		r = foreign_read_beside(maker->source, end, &text, &why);
+	if (r == -ENOENT || (r < 0 && r != -ENOMEM && message_field(message)))
+		return answer(maker, "", 0);
+	return r < 0 ? err_set(err, r, "%s", err_text(&why, r))
+		     : answer(maker, text.data, text.len);
+}
+
+/* --- records of an LMDB ----------------------------------------------------------------------- */
+
+static int give_records(struct maker *maker, struct message *message, struct err *err)
+{
+	SCOPE(buf_release) struct buf out = BUF_INIT;
+	uint64_t count;
+	int r;
+
+	if (!maker->source->walker || !message_number(message, &count))
+		return message_broken(err);
+	r = records_next(maker->source, message_field(message), count, &out, err);
+	return r < 0 ? r : answer(maker, out.data, out.len);
+}
+
+/* The ends of values, or asks for them ahead. */
+static int give_ends(struct maker *maker, struct message *message, struct err *err)
+{
+	struct foreign_source *source = maker->source;
+	SCOPE(buf_release) struct buf out = BUF_INIT;
+	struct records_ends ends;
+	uint64_t offset, size;
+	int r = 0;
+
+	if (!message_number(message, &ends.head) || !message_number(message, &ends.tail))
+		return message_broken(err);
+	while (r == 0 && message->at < message->end) {
+		if (!message_number(message, &offset) || !message_number(message, &size) ||
+		    offset > source->size || size > source->size - offset || out.len > FOREIGN_MOST)
+			return message_broken(err);
+		if (message->letter == 'a')
+			records_ask_for(source, &ends, offset, size);
+		else
+			r = records_read(source, &ends, offset, size, &out, err);
+	}
+	return r < 0 || message->letter == 'a' ? r : answer(maker, out.data, out.len);
 }
 
 /* --- unpacking -------------------------------------------------------------------------------- */
@@ -426,6 +466,25 @@ static int unpack_part(struct maker *maker, struct message *message, struct read
 
 /* --- a scan ----------------------------------------------------------------------------------- */
 
+static int give_paths(struct maker *maker, struct message *message, const struct foreign_tree *tree,
+		      struct err *err)
+{
+	SCOPE(buf_release) struct buf out = BUF_INIT;
+	uint64_t first, count, all = foreign_tree_count(tree);
+	int r = 0;
+
+	if (!message_number(message, &first) || !message_number(message, &count) || first > all ||
+	    count > all - first)
+		return message_broken(err);
+	for (uint64_t i = first; r == 0 && i < first + count; i++) {
+		struct foreign_text path = foreign_tree_path(tree, i);
+
+		buf_add(&out, path.data, path.len);
+		r = buf_add(&out, "", 1);
+	}
+	return r < 0 ? r : answer(maker, out.data, out.len);
+}
+
 /* Does what messages ask for, up to one of these letters. */
 static int serve(struct maker *maker, const char *until, struct foreign_tree *tree,
 		 struct message *ret, struct err *err)
@@ -448,8 +507,18 @@ static int serve(struct maker *maker, const char *until, struct foreign_tree *tr
 			r = tree ? unpack_part(maker, ret, foreign_tree_unpacked(tree), err)
 				 : message_broken(err);
 			break;
+		case 'k':
+			r = give_records(maker, ret, err);
+			break;
+		case 'a':
+		case 'v':
+			r = give_ends(maker, ret, err);
+			break;
 		case 'E':
 			r = message_fail(ret, err);
+			break;
+		case 'y':
+			r = tree ? give_paths(maker, ret, tree, err) : message_broken(err);
 			break;
 		default:
 			r = tree ? message_take(ret, tree, err) : message_broken(err);

@@ -10,7 +10,13 @@
  *	I name, flags, takes  "far" or nothing   recognised; or U: by no format
  *	R offset length    bytes                 fewer where the file ends
  *	W offset length    -                     will be asked for soon
- *	B end              + and bytes           foreign_read_beside(); nothing: it is not there
+ *	B end              + and bytes           foreign_read_beside(); nothing: it is not there,
+ *	                                         or, with one more field, cannot be read
+ *	k count, key       records               of an LMDB: the next, or from a key on: records.h
+ *	v head, tail,      bytes                 so many first and last bytes of values, whose
+ *	  offset, size ..                        places the fields say; all bytes of shorter ones
+ *	a the same         -                     will be asked for soon
+ *	y first, count     paths                 foreign_tree_path()
  *	F fields           -                     a file: struct foreign_file
  *	N sentence         -                     a note
  *	C names            -                     foreign_tree_classes()

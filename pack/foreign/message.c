@@ -137,6 +137,9 @@ static bool take_field(const char *field, struct row *row)
 		return is_number(value, &file->size);
 	case 'l':
 		return is_signed(value, &file->label);
+	case 'q':
+		file->plain = true;
+		/* fall through */
 	case 'p':
 		file->path = text_of(value);
 		return true;
@@ -195,9 +198,16 @@ static int add_file(struct message *message, struct foreign_tree *tree, struct e
 	SCOPE(row_release) struct row row = {.file = {.label = FOREIGN_NO_LABEL}};
 	const char *field;
 
-	while ((field = message_field(message)))
+	while ((field = message_field(message))) {
+		if (*field == 'b' || *field == 'B') { /* all that is left: it may have NULs */
+			row.file.in_memory = *field == 'b';
+			row.file.head.data = field + 1;
+			row.file.head.len = (size_t)(message->end - field) - 2;
+			break;
+		}
 		if (!take_field(field, &row))
 			return message_broken(err);
+	}
 	return has_first(tree, &row) ? foreign_add(tree, &row.file, err) : message_broken(err);
 }
 

@@ -25,13 +25,14 @@ void foreign_say(const struct foreign_settings *settings, const char *shown, con
 
 static int open_walker(struct foreign_source *source, struct err *err)
 {
+	struct walker_record first;
 	struct err why = {0};
 	int r = walker_new(source->reader, &source->walker, &why);
 
 	if (r == -EINVAL)
 		return 0;
 	if (r == 0)
-		r = walker_first(source->walker, &source->first, &why);
+		r = walker_first(source->walker, &first, &why);
 	return r < 0 ? foreign_check_named(source, err_set(err, r, "%s", err_text(&why, r)), err)
 		     : 0;
 }
@@ -173,17 +174,6 @@ int foreign_get(struct foreign_source *source, uint64_t offset, size_t len, cons
 			    (unsigned long long)len, (unsigned long long)offset,
 			    (unsigned long long)source->size);
 	return r;
-}
-
-int foreign_find(struct foreign_source *source, const char *key, struct walker_record *ret,
-		 struct err *err)
-{
-	size_t len = strlen(key);
-	int r = walker_seek(source->walker, key, len, ret, err);
-
-	if (r < 0)
-		return r;
-	return r == 0 && ret->key_len == len && memcmp(ret->key, key, len) == 0 ? 0 : -ENOENT;
 }
 
 /* --- other files ------------------------------------------------------------------------------ */

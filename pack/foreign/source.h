@@ -21,8 +21,6 @@ struct foreign_source {
 	const struct foreign_settings *settings;
 	struct maker *maker;   /* that looks it through; NULL: there is none yet */
 	struct walker *walker; /* of an LMDB; NULL: it is none */
-	struct walker_record
-		first; /* of an LMDB: its smallest key; key is NULL where it is empty */
 
 	struct buf beside;    /* lines "beside=END HASH" of what foreign_read_beside() has read */
 	struct window window; /* source.c's */
@@ -41,12 +39,6 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 void foreign_source_release(struct foreign_source *source);
 /* Goes on with a copy of the file: as foreign_source_init(). */
 int foreign_source_move(struct foreign_source *source, struct reader *copy);
-
-/* One of bytes in memory, which stay the caller's; it is not released. */
-static inline struct foreign_source foreign_source_of(const struct buf *bytes)
-{
-	return (struct foreign_source){.size = bytes->len, .window.bytes = *bytes};
-}
 
 /* What to say of a walk, or a scan, that failed: -EOPNOTSUPP where it came upon a database in the
  * LMDB; otherwise `result`. */
@@ -73,10 +65,6 @@ void foreign_will_get(struct foreign_source *source, uint64_t offset, size_t len
 
 /* Whether it is the disk cache's copy of a URL whose server does not answer. */
 bool foreign_is_lone(const struct foreign_source *source);
-
-/* The value of a key of an LMDB: 0, -ENOENT, or as walker_seek(), of which it is one. */
-int foreign_find(struct foreign_source *source, const char *key, struct walker_record *ret,
-		 struct err *err);
 
 /* Says a note of a file, or leaves it to whoever says those of all files. */
 void foreign_say(const struct foreign_settings *settings, const char *shown, const char *note);

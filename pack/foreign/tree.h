@@ -56,8 +56,10 @@ struct foreign_file {
 	bool unpacked;		   /* the offset is in foreign_tree_unpacked() */
 	bool plain;		   /* the name is without suffix, which is added by content */
 
-	uint64_t offset, size;		     /* of its bytes in the source */
-	const uint8_t *bytes;		     /* all of them, where they are in memory; or NULL */
+	uint64_t offset, size;	  /* of its bytes in the source */
+	struct foreign_text head; /* the first of them, as many as tell what it is, if they are
+				     known; data NULL: they are not */
+	bool in_memory;		  /* all of them are: what is so small may be no image */
 	const struct foreign_pixels *pixels; /* NULL: the bytes are the file */
 	const struct foreign_packed *packed; /* the offset is in this page, unpacked; all files of
 						a page come one after the other */
@@ -85,6 +87,7 @@ int foreign_tree_restart(struct foreign_tree *tree, struct err *err);
  * names. To be called before files are added. Returns 0 or -ENOMEM. */
 int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *names, size_t count);
 
+size_t foreign_tree_count(const struct foreign_tree *tree);
 /* The path of the file that was added as number `i`, from 0 on; lives until the next is added. */
 struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i);
 

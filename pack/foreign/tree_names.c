@@ -215,20 +215,24 @@ static int look_for_suffix(struct foreign_tree *tree, const struct foreign_file 
 {
 	const uint8_t *head;
 	size_t len;
-	int r;
+	int r = 0;
 
-	if (file->bytes) {
-		*ret = suffix_of(file->bytes, file->size);
-		return 0;
-	}
-	if (tree->sniffed >= LOOKED_AT && tree->suffix) {
+	if (!file->in_memory && tree->sniffed >= LOOKED_AT && tree->suffix) {
 		*ret = tree->suffix;
 		return 0;
 	}
-	r = foreign_peek(tree->source, file->offset, min(HEAD_BYTES, file->size), &head, &len);
+	if (file->head.data) {
+		head = (const uint8_t *)file->head.data;
+		len = file->head.len;
+	} else {
+		r = foreign_peek(tree->source, file->offset, min(HEAD_BYTES, file->size), &head,
+				 &len);
+	}
 	if (r < 0)
 		return r;
 	*ret = suffix_of(head, len);
+	if (file->in_memory)
+		return 0;
 	if (tree->sniffed++ == 0)
 		tree->suffix = *ret;
 	else if (tree->suffix && strcmp(tree->suffix, *ret) != 0)

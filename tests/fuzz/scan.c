@@ -32,8 +32,6 @@ void fuzz_scan(const struct foreign_format *format, const struct foreign_setting
 	    foreign_tree_init(&tree, &source, &err) < 0)
 		return;
 	format->probe(&source);
-	if (format->lmdb && !source.walker)
-		return;
 	if (format->scan(&source, &tree, &err) == 0)
 		fuzz_check_tree(&tree);
 	else

@@ -6,7 +6,6 @@ the repository. Where the first byte of an input chooses how it is read, it is p
 
 import io
 import os
-import pickle
 import struct
 import subprocess
 import sys
@@ -23,8 +22,7 @@ import annotated
 import archives
 import damage
 import lmdb
-import numpy
-from formats import (arrow, arrow_samples, caffe, ffcv, msgpack, parquet, recordio, tfrecord)
+from formats import ffcv, parquet, recordio, tfrecord
 from PIL import Image
 
 SMALL = (24, 17)
@@ -318,50 +316,7 @@ def footers():
     yield b"\2" + words + by_words + fields((1, items(*one)), (3, items(group)))
 
 
-# --- records ------------------------------------------------------------------------------------
-
-def tensor():
-    """As torch pickles a tensor of one number, with the end of what torch.save() wrote."""
-    saved = b"ctorch\nLongStorage\n" + bytes(40) + struct.pack("<qq", 1, 3)
-    return (b"\x80\x04C\4jpegctorch._utils\n_rebuild_tensor_v2\n(ctorch.storage\n_load_from_bytes\n"
-            b"C" + bytes([len(saved)]) + saved + b"\x85RK\0K\1\x85K\1\x85\x89NtR\x86.")
-
-
-def samples():
-    array = numpy.arange(12, dtype="u1").reshape(2, 2, 3)
-    for protocol in 0, 2, 4:
-        for value in (b"jpeg", 3), {"image": b"jpeg", "label": 1}, [b"jpeg", "a.jpg"], (array, 2):
-            yield pickle.dumps(value, protocol)
-    for value in ((b"jpeg",), numpy.array([3])), (b"jpeg", numpy.int16(3)), (b"jpeg", "cat", None):
-        yield pickle.dumps(value)
-    yield pickle.dumps({"image": {"bytes": b"jpeg", "path": "a.jpg"}, "label": [3], "x": 1})
-    yield tensor()
-    yield msgpack.dumps([msgpack.ndarray(b"jpeg"), 3])
-    yield arrow.serialize((b"jpeg", 3))
-    yield arrow.serialize([arrow.Ndarray(b"jpeg"), 1], "0.14")
-    yield arrow.serialize([b"jpeg", arrow.Ndarray(bytes(8), width=8)])
-    yield from arrow_samples.samples().values()
-
-
-def leaf(records):
-    """As fuzz_records.c has the records of an LMDB."""
-    return b"".join(bytes([len(key) - 1, len(value)]) + key + value for key, value in records)
-
-
-def records():
-    image = numpy.arange(27, dtype="u1").reshape(3, 3, 3)
-    yield 0, leaf([(caffe.key(n), caffe.pixels(image, n)) for n in range(2)])
-    yield 0, leaf([(caffe.key(0, "a/b.jpg"), caffe.encoded(b"jpeg", 1))])
-    yield 1, leaf([(b"image-000000001", b"jpeg"), (b"label-000000001", b"word"),
-                   (b"num-samples", b"1")])
-    yield 2, leaf([(b"%040x" % n, b"webp") for n in range(3)])
-    yield 3, leaf([(b"0801_s001", b"png"), (b"0801_s002", b"png")])
-    for shapes in ["3_2_2"], ["1_3_4", "3_2_2"], ["4_1_1"], []:
-        meta = pickle.dumps({"keys": ["a.png", "b.png"], "resolution": shapes})
-        yield 4, struct.pack("<H", len(meta)) + meta + leaf([(b"a.png", bytes(12)),
-                                                             (b"b.png", bytes(12))])
-    yield 5, leaf([(b"a/1.jpg", b"jpeg"), (b"a/2.jpg", b"jpeg")])
-
+# --- rows ----------------------------------------------------------------------------------------
 
 def rows():
     """As fuzz_rows.c has messages: a file of each kind, and what else a script says."""
@@ -372,7 +327,8 @@ def rows():
     for fields in ((b"r7", b"o1", b"s9", b"l1"), (b"cx/y", b"na.jpg", b"o0", b"s3", b"m420", b"M5"),
                    (b"aup/", b"Cx/y", b"Nb", b"s4"), (b"pd/./e.png", b"o2", b"s1"),
                    (b"pf", b"s9000", b"h0 0 4 8192 4 3"), (b"pg", b"s6", b"x1 2 bgr"),
-                   (b"cx_y", b"o9", b"s1"), (b"cx", b"l-2", b"s1")):
+                   (b"cx_y", b"o9", b"s1"), (b"cx", b"l-2", b"s1"), (b"qh", b"s4", b"bGIF8"),
+                   (b"s9", b"BBM")):
         yield said(b"F", *fields) + tree + said(b"N", b"a note") + said(b"F", *fields) * 2
     yield tree + said(b"T", b"labels.tsv", b"a\tb") + said(b"Z") + said(b"F", b"l1", b"s1")
     yield (said(b"F", b"pd", b"d", b"m493") + said(b"F", b"pa", b"o0", b"s3") +
@@ -511,8 +467,6 @@ def all_seeds(foldpack):
     yield "format", [made_packs[1][start:start + 4096], b"\0foldfs.parts", b"a/b.jpg" * 80]
     yield "parquet", parquets()
     yield "footers", footers()
-    yield "sample", samples()
-    yield "records", [bytes([kind]) + data for kind, data in records()]
     yield "check", [bytes([level]) + data for data in [*pictures(), *damaged()] for level in (0, 1)]
     yield "annotations", [b"\7" + annotated.encoded(text)
                           for _, text in (*annotated.PLACES.values(), *annotated.HARMLESS.values())]

@@ -26,12 +26,12 @@ CHANGES = 400  # of each seed
 @contextlib.contextmanager
 def modules_of(*folders):
     """They may have names that others have, too."""
-    before = dict(sys.modules)
+    before, paths = dict(sys.modules), list(sys.path)
     sys.path[:0] = map(str, folders)
     try:
         yield
     finally:
-        del sys.path[:len(folders)]
+        sys.path[:] = paths
         for name in set(sys.modules) - set(before):
             del sys.modules[name]
 

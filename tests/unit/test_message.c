@@ -58,6 +58,8 @@ TEST_OF(f, test_files_are_added_by_their_fields)
 	assert_int_equal(SAYS(f, 'F', "aup/\0Cx/y\0Nb\0o0\0s4"), 0);
 	assert_string_equal(file(f, 2), "up/x/y/b.JPEG at 0, 4");
 	assert_int_equal(SAYS(f, 'F', "pd/e.png\0o1\0s1"), 0);
+	assert_int_equal(SAYS(f, 'F', "qd/f.1\0o4\0s4\0bMM\0*"), 0);
+	assert_string_equal(file(f, 4), "d/f.1.tiff at 4, 4");
 	assert_string_equal(file(f, 3), "d/e.png at 1, 1");
 }
 
@@ -79,7 +81,7 @@ TEST_OF(f, test_files_of_pieces_and_of_pixels)
 TEST_OF(f, test_what_makes_no_sense_is_refused)
 {
 	static const char *const fields[] = {
-		"",	   "q",	   "r",	   "r-1",	"r 1", "r1x",  "s99999999999999999999",
+		"",	   "?",	   "r",	   "r-1",	"r 1", "r1x",  "s99999999999999999999",
 		"l",	   "l1.5", "x1 2", "x1 2 rgba", "h1",  "h1 2", "h1 2 x",
 		"h1  2 3", "m",	   "mx"};
 

@@ -361,7 +361,8 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 						 .pieces = (const void *)body->pieces.data,
 						 .count = BUF_COUNT(&body->pieces, *packed.pieces)};
 		file.packed = &packed;
-		file.bytes = (const uint8_t *)body->unpacked.data + file.offset;
+		file.head = (struct foreign_text){body->unpacked.data + file.offset, file.size};
+		file.in_memory = true;
 	}
 	name = foreign_text_after((struct foreign_text){path.data, path.len}, '/');
 	if (name.len)

@@ -14,16 +14,20 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import ffcv  # noqa: E402
+from lmdb_caffe import CAFFE  # noqa: E402
+from lmdb_crnn import CRNN  # noqa: E402
+from lmdb_keyed import BASICSR, LSUN, PATHS, SODTOOLS  # noqa: E402
+from lmdb_numbered import FOLDER2LMDB, IMAGE2LMDB, TENSORPACK  # noqa: E402
 import recordio  # noqa: E402
 import tar  # noqa: E402
 import tfrecord  # noqa: E402
 import zip as zips  # noqa: E402
 from scan import Channel, Failed, Source, Tree, unsupported  # noqa: E402
 
-FORMATS = (tfrecord, recordio, ffcv, zips, tar)  # in the order in which they are asked
-# What C reads: pack/foreign/formats.c.
-IN_C = ("parquet", "image2lmdb", "tensorpack", "folder2lmdb", "caffe", "crnn", "lsun",
-        "basicsr", "pysodtoolbox", "paths")
+# In the order in which they are asked: LMDBs by their keys and values, last any LMDB of files.
+FORMATS = (tfrecord, recordio, ffcv, zips, tar,
+           IMAGE2LMDB, TENSORPACK, FOLDER2LMDB, CAFFE, CRNN, LSUN, BASICSR, SODTOOLS, PATHS)
+IN_C = ("parquet",)  # what C reads: pack/foreign/formats.c
 MEMORY_MOST = 8 << 30
 SECONDS_MOST = 3600  # of a processor
 
@@ -41,8 +45,10 @@ def confine():
 def find_format(source):
     name = source.option["schema"]
     for found in FORMATS:
-        if found.NAME == name or (not name and getattr(found, "LMDB", False) == source.lmdb and
-                                  found.probe(source)):
+        lmdb = getattr(found, "LMDB", False)
+        if found.NAME == name and lmdb and not source.lmdb:
+            raise Failed("option", f"not an LMDB file, as those of {name} are")
+        if found.NAME == name or not name and lmdb == source.lmdb and found.probe(source):
             return found
     if name:
         names = ", ".join((*(found.NAME for found in FORMATS), *IN_C))

@@ -14,9 +14,11 @@ IMAGE_KEY, LABEL_KEY, NAME_KEY, LAYOUT_TREE, LAYOUT_CLASSES = 1, 2, 4, 8, 16
 # How labels were counted, and what of several counts, as pack/labels.h has them.
 AS_GIVEN, FROM_ONE, FROM_ZERO = range(3)
 SINGLE, PLACES, FIRSTS = range(3)
-# As pack/image_kind.c has them.
-IMAGES = frozenset(b"jpg jpeg png webp gif bmp ppm pgm pbm pnm tif tiff avif jxl jp2 heic"
-                   .split())
+# As pack/image_kind.c has them: at, bytes; and suffixes.
+BEGINNINGS = ((0, b"\xff\xd8\xff"), (0, b"\x89PNG"), (0, b"GIF8"), (8, b"WEBP"), (0, b"BM"),
+              (0, b"II*\0"), (0, b"MM\0*"), (0, b"P5"), (0, b"P6"), (4, b"ftypavif"),
+              (0, b"\xff\x0a"), (4, b"JXL "), (4, b"jP  "), (0, b"\xff\x4f\xff\x51"))
+IMAGES = frozenset(b"jpg jpeg png webp gif bmp ppm pgm pbm pnm tif tiff avif jxl jp2 heic".split())
 # What a terminal obeys instead of showing it.
 COMMANDS = re.compile("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
@@ -42,16 +44,20 @@ class Failed(Exception):
         self.what = what
 
 
+def is_image(head):
+    return any(head.startswith(magic, at) for at, magic in BEGINNINGS)
+
+
+def is_image_name(name):
+    return name.rpartition(b".")[2].lower() in IMAGES
+
+
 def can_be_name(data):
     """Whether a terminal may get these bytes: a label may be a mask."""
     try:
         return not COMMANDS.search(data.decode())
     except UnicodeDecodeError:
         return False
-
-
-def is_image_name(name):
-    return name.rpartition(b".")[2].lower() in IMAGES
 
 
 def damaged(sentence):
@@ -155,9 +161,10 @@ class Source:
         for offset, size in places:
             self.channel.say(b"W", b"%d" % offset, b"%d" % size)
 
-    def read_beside(self, end):
-        """All of a file beside it: foreign_read_beside(). None: it is not there."""
-        found = self.channel.ask(b"B", to_bytes(end))
+    def read_beside(self, end, *tries):
+        """All of a file beside it: foreign_read_beside(). None: it is not there, or, if it is
+        tried, cannot be read."""
+        found = self.channel.ask(b"B", to_bytes(end), *tries)
         return found[1:] if found else None
 
     def unpack(self, layout, offset):
@@ -192,10 +199,14 @@ class Tree:
 
     def add(self, record, offset=0, size=0, label=None, *more):
         """A file. `more`: fields as maker.c has them."""
-        fields = [b"r%d" % record, b"o%d" % offset, b"s%d" % size, *more]
+        fields = [b"r%d" % record, b"o%d" % offset, b"s%d" % size]
         if label is not None:
             fields.append(b"l%d" % label)
-        self.channel.say(b"F", *fields)
+        self.channel.say(b"F", *fields, *more)
+
+    def paths(self, first, count):
+        """Of files, by the order in which they were added."""
+        return self.channel.ask(b"y", b"%d" % first, b"%d" % count).split(b"\0")[:-1]
 
     def name_classes(self, names):
         """Names the classes from label 0 on, as the file itself has them: before files are
@@ -251,9 +262,20 @@ def class_field(name):
 
 def name_field(name, record, plain=False):
     """Its name; plain: without a suffix, which its content adds."""
-    if b"\0" in name:
+    return path_field(name, record, b"N" if plain else b"n")
+
+
+def path_field(path, record, letter=b"p"):
+    """Its path; letter: q: without a suffix; C: the path of its class."""
+    if b"\0" in path:
         raise damaged(f"record {record}: its name is not one that a file can have")
-    return (b"N" if plain else b"n") + name
+    return letter + path
+
+
+def head_field(head, letter=b"B"):
+    """Its first bytes, which say what it is; letter: b: all of it is in memory. The last field of
+    a file."""
+    return letter + head
 
 
 def pieces_field(pieces):

@@ -23,7 +23,8 @@ struct foreign_format {
 	bool streamed;	  /* a scan reads up to all of it: it has no directory of its images */
 	/* Whether the file is of this format: 1, 0, or the error of a read. */
 	int (*probe)(struct foreign_source *source);
-	/* Returns 0, -EBADMSG (damaged), -EOPNOTSUPP (a variant that is not read), or what the tree
-	 * or a read gave; err has a sentence without the path. */
+	/* Returns 0, -EBADMSG (damaged), -EOPNOTSUPP (a variant that is not read), -ENOPKG
+	 * (one that a library of Python reads for foldpack create), or what the tree or a read
+	 * gave; err has a sentence without the path. */
 	int (*scan)(struct foreign_source *source, struct foreign_tree *tree, struct err *err);
 };

@@ -8,6 +8,7 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/known.h"
+#include "pack/foreign/maker_pages.h"
 #include "pack/foreign/message.h"
 #include "pack/foreign/records.h"
 #include <ctype.h>
@@ -34,6 +35,7 @@ struct maker {
 	struct buf in; /* what was received, from `taken` on */
 	size_t taken;
 	struct foreign_source unpacked; /* of foreign_tree_unpacked(), if there is one */
+	struct maker_pages pages;
 };
 
 /* --- the process ------------------------------------------------------------------------------ */
@@ -213,6 +215,8 @@ void maker_free(struct maker *maker)
 	struct makers *makers = maker ? maker->source->settings->makers : NULL;
 	bool rests = makers && maker->rests;
 
+	if (maker)
+		maker_pages_release(&maker->pages);
 	if (maker && !rests)
 		end_maker(maker);
 	if (makers)
@@ -328,8 +332,39 @@ static int give_bytes(struct maker *maker, struct message *message, struct err *
 		return r;
 	if (!message_number(message, &offset) || !message_number(message, &len))
 		return message_broken(err);
-	r = foreign_peek(of, offset, (size_t)min(len, (uint64_t)FOREIGN_MOST), &bytes, &found);
+	r = maker_pages_look(message_field(message) ? &maker->pages : NULL, of, offset, len, &bytes,
+			     &found);
 	return r < 0 ? r : answer(maker, bytes, found);
+}
+
+static int give_sizes(struct maker *maker, struct message *message, struct err *err)
+{
+	SCOPE(buf_release) struct buf sizes = BUF_INIT;
+	uint64_t offset, len, count;
+	int r;
+
+	if (!message_number(message, &offset) || !message_number(message, &len) ||
+	    !message_number(message, &count) || count > FOREIGN_MOST / 4)
+		return message_broken(err);
+	r = maker_pages_sizes(message_field(message) ? &maker->pages : NULL, maker->source, offset,
+			      len, count, &sizes);
+	return r < 0 ? r : answer(maker, sizes.data, sizes.len);
+}
+
+static int take_page(struct maker *maker, struct message *message, struct err *err)
+{
+	SCOPE(buf_release) struct buf bytes = BUF_INIT;
+	struct maker_page page;
+	int r;
+
+	if (!message_number(message, &page.record) || !message_number(message, &page.codec) ||
+	    !message_number(message, &page.offset) || !message_number(message, &page.packed) ||
+	    !message_number(message, &page.unpacked))
+		return message_broken(err);
+	if (message->letter == 'K')
+		return maker_pages_hold(&maker->pages, &page, maker->source, err);
+	r = maker_page_unpack(&page, maker->source, &bytes, err);
+	return r < 0 ? r : answer(maker, bytes.data, bytes.len);
 }
 
 static int note_wanted(struct maker *maker, struct message *message, struct err *err)
@@ -500,6 +535,13 @@ static int serve(struct maker *maker, const char *until, struct foreign_tree *tr
 		case 'W':
 			r = note_wanted(maker, ret, err);
 			break;
+		case 'V':
+			r = give_sizes(maker, ret, err);
+			break;
+		case 'x':
+		case 'K':
+			r = take_page(maker, ret, err);
+			break;
 		case 'B':
 			r = give_beside(maker, ret, err);
 			break;
@@ -521,7 +563,8 @@ static int serve(struct maker *maker, const char *until, struct foreign_tree *tr
 			r = tree ? give_paths(maker, ret, tree, err) : message_broken(err);
 			break;
 		default:
-			r = tree ? message_take(ret, tree, err) : message_broken(err);
+			r = tree ? message_take(ret, &maker->pages, tree, err)
+				 : message_broken(err);
 		}
 		if (r < 0)
 			return r;

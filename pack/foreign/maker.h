@@ -8,8 +8,12 @@
  *
  *	script             this process
  *	I name, flags, takes  "far" or nothing   recognised; or U: by no format
- *	R offset length    bytes                 fewer where the file ends
+ *	R offset length    bytes                 fewer where the file ends, or, with one more
+ *	                                         field, the page
  *	W offset length    -                     will be asked for soon
+ *	x page             bytes                 unpacked; a page is five numbers: maker_pages.h
+ *	K page             -                     is held, for R, V and files that lie in it
+ *	V offset length count  sizes             of values there: maker_pages_sizes()
  *	B end              + and bytes           foreign_read_beside(); nothing: it is not there,
  *	                                         or, with one more field, cannot be read
  *	k count, key       records               of an LMDB: the next, or from a key on: records.h

@@ -55,6 +55,7 @@ struct row {
 	struct foreign_pixels pixels;
 	struct buf pieces; /* struct foreign_piece */
 	uint32_t first;	   /* the file that it is a second name of */
+	const struct maker_pages *pages;
 };
 
 static void row_release(struct row *row)
@@ -168,6 +169,9 @@ static bool take_field(const char *field, struct row *row)
 	case 'x':
 		file->pixels = &row->pixels;
 		return is_pixels(value, &row->pixels);
+	case 'k':
+		file->packed = &row->pages->place;
+		return file->packed->count > 0;
 	case 'h':
 		return is_pieces(value, row);
 	case 'd':
@@ -193,9 +197,10 @@ static bool has_first(const struct foreign_tree *tree, const struct row *row)
 	       (row->first < tree_count(tree) && tree_rows(tree)[row->first].kind == FORMAT_FILE);
 }
 
-static int add_file(struct message *message, struct foreign_tree *tree, struct err *err)
+static int add_file(struct message *message, const struct maker_pages *pages,
+		    struct foreign_tree *tree, struct err *err)
 {
-	SCOPE(row_release) struct row row = {.file = {.label = FOREIGN_NO_LABEL}};
+	SCOPE(row_release) struct row row = {.file = {.label = FOREIGN_NO_LABEL}, .pages = pages};
 	const char *field;
 
 	while ((field = message_field(message))) {
@@ -208,6 +213,14 @@ static int add_file(struct message *message, struct foreign_tree *tree, struct e
 		if (!take_field(field, &row))
 			return message_broken(err);
 	}
+	if (row.file.packed && (row.file.pixels || row.file.pieces))
+		return message_broken(err);
+	if (row.file.packed && row.file.offset <= row.file.packed->size) {
+		row.file.in_memory = true;
+		row.file.head.data = (const char *)pages->held.data + row.file.offset;
+		row.file.head.len = (size_t)min(row.file.size,
+						row.file.packed->size - row.file.offset);
+	}
 	return has_first(tree, &row) ? foreign_add(tree, &row.file, err) : message_broken(err);
 }
 
@@ -218,6 +231,7 @@ static const struct {
 	int error;
 } failures[] = {{"damaged", -EBADMSG},
 		{"unsupported", -EOPNOTSUPP},
+		{"unread", -ENOPKG},
 		{"option", -EINVAL},
 		{"memory", -ENOMEM}};
 
@@ -360,11 +374,12 @@ static int tell_damage(struct message *message, const struct foreign_watch *watc
 	return r < 0 ? err_set(err, r, "%s", sentence) : 0;
 }
 
-int message_take(struct message *message, struct foreign_tree *tree, struct err *err)
+int message_take(struct message *message, const struct maker_pages *pages,
+		 struct foreign_tree *tree, struct err *err)
 {
 	switch (message->letter) {
 	case 'F':
-		return add_file(message, tree, err);
+		return add_file(message, pages, tree, err);
 	case 'N':
 		return note(message, tree, err);
 	case 'C':

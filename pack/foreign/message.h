@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "pack/foreign/tree.h"
+#include "pack/foreign/maker_pages.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,9 +17,10 @@ const char *message_field(struct message *message);
 /* The same as a number; false: it is none. */
 bool message_number(struct message *message, uint64_t *ret);
 
-/* Does what it says of the tree. Returns 0; -EPROTO: it makes no sense; or what the tree gave. err
- * has a sentence. */
-int message_take(struct message *message, struct foreign_tree *tree, struct err *err);
+/* Does what it says of the tree; files may lie in the page that is held. Returns 0; -EPROTO: it
+ * makes no sense; or what the tree gave. err has a sentence. */
+int message_take(struct message *message, const struct maker_pages *pages,
+		 struct foreign_tree *tree, struct err *err);
 /* Of E: the error, with its sentence. */
 int message_fail(struct message *message, struct err *err);
 /* The answer to a question that failed: what E says. Appends to `ret`: 0 or -ENOMEM. */

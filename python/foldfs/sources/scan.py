@@ -37,7 +37,7 @@ def spoken(sentence):
 
 
 class Failed(Exception):
-    """What goes wrong: "damaged", "unsupported" (a variant that is not read) or "option"."""
+    """What goes wrong: "damaged", "unsupported" or "unread" (a variant), or "option"."""
 
     def __init__(self, what, sentence):
         super().__init__(sentence)
@@ -66,6 +66,11 @@ def damaged(sentence):
 
 def unsupported(sentence):
     return Failed("unsupported", sentence)
+
+
+def unread(sentence):
+    """What foldpack create asks table.py to read."""
+    return Failed("unread", sentence)
 
 
 class Channel:
@@ -132,6 +137,7 @@ class Source:
 
     def forget(self):
         self.start, self.block, self.least = 0, b"", BLOCK
+        self.held = None  # the page that foldfs has unpacked
 
     def peek(self, offset, size):
         """As many of these bytes as there are. Reads that follow each other bring more and more; of
@@ -148,8 +154,13 @@ class Source:
             self.block = self.channel.ask(self.letter, b"%d" % offset, b"%d" % most, expected=most)
         return self.block[at:at + size]
 
-    def get(self, offset, size):
-        found = self.peek(offset, size)
+    def get(self, offset, size, page=None):
+        """These bytes of the file, or of a page."""
+        if page:
+            self.hold(page)
+            found = self.channel.ask(b"R", b"%d" % offset, b"%d" % size, b"page", expected=size)
+        else:
+            found = self.peek(offset, size)
         if len(found) < size:
             raise damaged(f"truncated: {size} bytes at {offset}, of {self.size} bytes in all")
         return found
@@ -160,6 +171,26 @@ class Source:
             self.least = 0
         for offset, size in places:
             self.channel.say(b"W", b"%d" % offset, b"%d" % size)
+
+    # A page of compressed bytes is (record, codec, offset, packed, unpacked): maker_pages.h.
+
+    def unpack_page(self, page):
+        return self.channel.ask(b"x", *(b"%d" % number for number in page), expected=page[-1])
+
+    def hold(self, page):
+        """From now on it is the page that files of b"k" lie in."""
+        if page != self.held:
+            self.held = page
+            self.channel.say(b"K", *(b"%d" % number for number in page))
+
+    def sizes(self, offset, size, count, page=None):
+        """Those of values that follow each other in these bytes of the file, or of a page, each
+        behind its size in 32 bits: so many, or as there are. The last may be cut off."""
+        if page:
+            self.hold(page)
+        found = self.channel.ask(b"V", b"%d" % offset, b"%d" % size, b"%d" % count,
+                                 *([b"page"] if page else ()), expected=4 * count)
+        return struct.unpack(f"<{len(found) // 4}I", found)
 
     def read_beside(self, end, *tries):
         """All of a file beside it: foreign_read_beside(). None: it is not there, or, if it is

@@ -1,10 +1,8 @@
 #include "pack/foreign/formats.h"
 
 extern const struct foreign_format known_format;
-extern const struct foreign_format parquet_format;
 
 const struct foreign_format *const foreign_formats[] = {
 	&known_format,
-	&parquet_format,
 	NULL,
 };

@@ -26,7 +26,6 @@ from formats import ffcv, parquet, recordio, tfrecord
 from PIL import Image
 
 SMALL = (24, 17)
-LIST = [(bytes([n]) * 40, f"a/{n}.jpg".encode(), n % 3) for n in range(7)]
 
 
 def pictures():
@@ -260,60 +259,22 @@ def scripts():
         yield "zip", data
     for data in tars():
         yield "tar", data
-
-
-def parquets():
-    for codec in parquet.NONE, parquet.SNAPPY, parquet.GZIP:
+    rows = [(bytes([n]) * 40, f"a/{n}.jpg".encode(), n % 3) for n in range(7)]
+    for codec in parquet.NONE, parquet.GZIP:
         for version in 1, 2:
-            yield made(parquet.write, LIST, ["x", "y", "z"], (codec,) * 3, version, 5)
-    yield made(parquet.write, [(None, None, None), *LIST], None, (0, 0, 0), 1, 100, False)
+            yield "parquet", made(parquet.write, rows, ["x", "y", "z"], (codec,) * 3, version, 5)
+    rows = [(None, None, None), *rows]
+    yield "parquet", made(parquet.write, rows, None, (parquet.NONE,) * 3, 1, 100, False)
 
 
-def fields(*values):
-    """A struct, as fuzz_footers.c reads it: (number of the field in its table, bytes), ..."""
-    return b"".join(bytes([number]) + value for number, value in values) + b"\xff"
-
-
-def items(*structs):
-    return bytes([len(structs)]) + b"".join(structs)
-
-
-def footers():
-    """Files of one or two columns; the words and the numbers are those of fuzz_footers.c."""
-    root, image, content, label = b"\0", b"\1", b"\2", b"\4"
-    start, length = 206, 211  # of page 0
-    two = bytes([2])
-    optional = (1, b"\1")
-    one = [fields((2, root), (3, b"\1")), fields(optional, (2, image), (3, b"\1")),
-           fields((0, b"\6"), optional, (2, content))]
-    both = [fields((2, root), (3, b"\2")), *one[1:], fields((0, b"\2"), (2, label))]
-    body = b"\2\0\0\0\4\2" + 2 * parquet.plain(b"\xff\xd8\xff")
-
-    def page(kind, body, *more):
-        size = bytes([len(body)])
-        return fields((0, bytes([kind])), (1, size), (2, size), *more) + size + body
-
-    def chunk(number, pages=1):
-        size = bytes([length + number]) if pages == 1 else bytes([length + 4])
-        return fields((0, fields((1, b"\0"), (2, two), (3, size), (4, bytes([start + number])))))
-
-    plain = page(0, body, (3, fields((0, two), (1, b"\0"), (2, b"\3"))))
-    nothing = page(0, b"\2\0\0\0\4\0", (3, fields((0, two), (1, b"\0"), (2, b"\3"))))
-    newer = page(3, body[4:], (5, fields((0, two), (3, b"\0"), (4, two), (5, b"\0"), (6, b"\1"))))
-    numbers = page(0, struct.pack("<qq", 0, 1), (3, fields((0, two), (1, b"\0"), (2, b"\3"))))
-    words = page(2, parquet.plain(b"\xff\xd8\xff"), (4, fields((0, b"\1"), (1, b"\0"))))
-    by_words = page(0, b"\2\0\0\0\4\2\0", (3, fields((0, two), (1, b"\x08"), (2, b"\3"))))
-    rows = (2, b"\1")
-    names = (4, items(fields((0, b"\7"), (1, b"\x0a"))))
-    for first in plain, nothing, newer:
-        group = fields((0, items(chunk(0))), rows)
-        yield b"\1" + first + fields((1, items(*one)), (3, items(group)))
-        yield b"\1" + first + fields((3, items(group)), (1, items(*one)))
-        yield b"\1" + first + fields((3, items(fields(rows, (0, items())))), (1, items(*one)))
-        group = fields((0, items(chunk(0), chunk(1))), rows)
-        yield b"\2" + first + numbers + fields((1, items(*both)), (3, items(group)), names)
-    group = fields((0, items(chunk(0, 2))), rows)
-    yield b"\2" + words + by_words + fields((1, items(*one)), (3, items(group)))
+def pages():
+    """Compressed by themselves, as fuzz_codec.c reads them; a copy in the second one of snappy."""
+    text = b"one, two, one, two" * 9
+    for codec, packed in ((parquet.SNAPPY, parquet.snappy(text)),
+                          (parquet.SNAPPY, b"\x0c\x08abc\x15\x03"),
+                          (parquet.GZIP, parquet.gzip(text)), (6, text), (7, text)):
+        size = 12 if len(packed) < 12 else len(text)
+        yield bytes([codec]) + struct.pack("<H", size) + packed
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -465,8 +426,7 @@ def all_seeds(foldpack):
     yield "delta", deltas(foldpack)
     yield "walker", [*made_packs, *trees()]
     yield "format", [made_packs[1][start:start + 4096], b"\0foldfs.parts", b"a/b.jpg" * 80]
-    yield "parquet", parquets()
-    yield "footers", footers()
+    yield "codec", pages()
     yield "check", [bytes([level]) + data for data in [*pictures(), *damaged()] for level in (0, 1)]
     yield "annotations", [b"\7" + annotated.encoded(text)
                           for _, text in (*annotated.PLACES.values(), *annotated.HARMLESS.values())]

@@ -20,8 +20,7 @@ ROOMS = [*((f"fs/{name}.c", "fs/main") for name in ("main", "version")),
     (room + "/*", room) for room in (
     "pack/tool/cli", "pack/tool/create", "pack/tool/import", "pack/tool/image",
     "pack/tool/read", "pack/tool/work", "pack/write",
-    "pack/foreign/encoding", "pack/foreign/record",
-    "pack/foreign", "pack",
+    "pack/foreign/encoding", "pack/foreign", "pack",
     "cache/plan", "cache/order", "cache", "fs/life", "fs/nofuse/preload", "fs/nofuse",
     "fs/stat", "fs", "lists",
     "remote", "base"))]
@@ -51,7 +50,6 @@ MAY_INCLUDE = {
     "pack/foreign/open": ["base/*", "pack/dataset_open.h", "pack/environment.h",
                           "pack/foreign/*.h"],
     "pack/foreign/encoding": FOREIGN,
-    "pack/foreign/record": [*FOREIGN, "pack/foreign/codec.h", "pack/foreign/encoding/*"],
     "pack/tool/work": ["base/*", "pack/dataset.h", "pack/format.h"],
     "pack/tool/image": ["base/*", "pack/dataset.h", "pack/format.h", "pack/image_kind.h"],
     "pack/tool/import": ["base/*", "pack/shard.h", "pack/write/builder.h", "pack/tool/work/*",

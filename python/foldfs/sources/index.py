@@ -18,6 +18,7 @@ from lmdb_caffe import CAFFE  # noqa: E402
 from lmdb_crnn import CRNN  # noqa: E402
 from lmdb_keyed import BASICSR, LSUN, PATHS, SODTOOLS  # noqa: E402
 from lmdb_numbered import FOLDER2LMDB, IMAGE2LMDB, TENSORPACK  # noqa: E402
+import parquet  # noqa: E402
 import recordio  # noqa: E402
 import tar  # noqa: E402
 import tfrecord  # noqa: E402
@@ -25,9 +26,8 @@ import zip as zips  # noqa: E402
 from scan import Channel, Failed, Source, Tree, unsupported  # noqa: E402
 
 # In the order in which they are asked: LMDBs by their keys and values, last any LMDB of files.
-FORMATS = (tfrecord, recordio, ffcv, zips, tar,
+FORMATS = (parquet, tfrecord, recordio, ffcv, zips, tar,
            IMAGE2LMDB, TENSORPACK, FOLDER2LMDB, CAFFE, CRNN, LSUN, BASICSR, SODTOOLS, PATHS)
-IN_C = ("parquet",)  # what C reads: pack/foreign/formats.c
 MEMORY_MOST = 8 << 30
 SECONDS_MOST = 3600  # of a processor
 

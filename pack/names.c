@@ -162,6 +162,58 @@ static int add_glob(struct names *names, const char *pattern, const struct word_
 	return r;
 }
 
+/* --- folders ---------------------------------------------------------------------------------- */
+
+/* glob(3) takes its characters for themselves. */
+static int add_escaped(struct buf *pattern, const char *path)
+{
+	size_t len = strlen(path);
+	int r = 0;
+
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	for (const char *end = path + len; r == 0 && path < end; path++)
+		r = buf_addf(pattern, "%s%c", strchr("*?[\\", *path) ? "\\" : "", *path);
+	return r;
+}
+
+/* What save_to_disk of Hugging Face datasets wrote stands for its files: beside one of these texts,
+ * and called as of old, or as since. -ENOENT: it is none. */
+static int add_saved(struct names *names, const char *folder, const struct word_at *at,
+		     struct err *err)
+{
+	static const struct {
+		const char *text, *files;
+	} kinds[] = {{"state.json", "data-" DIGITS "-of-" DIGITS ".arrow"},
+		     {"state.json", "dataset[.]arrow"},
+		     {"dataset_dict.json", "*/data-" DIGITS "-of-" DIGITS ".arrow"}};
+	int r = -ENOENT;
+
+	for (size_t i = 0; r == -ENOENT && i < sizeof(kinds) / sizeof(*kinds); i++) {
+		SCOPE(buf_release) struct buf text = BUF_INIT;
+		SCOPE(buf_release) struct buf pattern = BUF_INIT;
+
+		if (buf_addf(&text, "%s/%s", folder, kinds[i].text) < 0 ||
+		    add_escaped(&pattern, folder) < 0 ||
+		    buf_addf(&pattern, "/%s", kinds[i].files) < 0)
+			return -ENOMEM;
+		if (access(text.data, F_OK) == 0)
+			r = add_glob(names, pattern.data, at, err);
+	}
+	return r;
+}
+
+static int add_there(struct names *names, const char *name, const struct word_at *at,
+		     struct err *err)
+{
+	struct err why = {0};
+	int r = add_saved(names, name, at, &why);
+
+	return r == -ENOENT ? add_found(names, name, at, err)
+	       : r < 0	    ? err_set(err, r, "%s", err_text(&why, r))
+			    : 0;
+}
+
 /* --- braces ----------------------------------------------------------------------------------- */
 
 static int add_braces(struct names *names, const char *word, const struct word_at *at,
@@ -232,7 +284,7 @@ static int add_braces(struct names *names, const char *word, const struct word_a
 		      struct err *err)
 {
 	if (is_there(word, at))
-		return add_found(names, word, at, err);
+		return add_there(names, word, at, err);
 	for (const char *open = strchr(word, '{'); open; open = strchr(open + 1, '{')) {
 		const char *close = open + strcspn(open, "}");
 		uint64_t first, last;

@@ -10,7 +10,8 @@
  *
  * No pattern names an index file (base/name.h).
  *
- * A path that exists always names itself, whatever its characters.
+ * A path that exists always names itself, whatever its characters; but a folder that Hugging Face's
+ * save_to_disk wrote names the Arrow files in it.
  *
  * A list on a server names what is on servers, by relative paths or by URLs of its own scheme. What
  * is on this machine it can neither name nor probe. Not thread-safe. */

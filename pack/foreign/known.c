@@ -69,16 +69,6 @@ const char *script_of(const void *head, size_t len)
 	return is_torch(head, len) ? "torch" : NULL;
 }
 
-/* A file, or a stream: -1, the length of the first message, and that as a flatbuffer. */
-static bool is_arrow(const struct foreign_source *source, const uint8_t *head, size_t len)
-{
-	if (len >= 8 && memcmp(head, "ARROW1\0\0", 8) == 0)
-		return true;
-	return len >= 12 && le_get32(head) == UINT32_MAX && le_get32(head + 4) % 8 == 0 &&
-	       le_get32(head + 4) > 0 && le_get32(head + 4) < source->size &&
-	       le_get32(head + 8) < le_get32(head + 4);
-}
-
 /* --- the way out ------------------------------------------------------------------------------ */
 
 static int tell_compressed(const struct foreign_source *source, const char *name, struct err *err)
@@ -117,8 +107,6 @@ static int tell(struct foreign_source *source, struct err *err)
 	name = compression_of(head, len);
 	if (name && !strstr(source->path, "tfrec") && !strstr(source->path, ".record"))
 		return tell_compressed(source, name, err);
-	if (is_arrow(source, head, len))
-		return err_set(err, -EOPNOTSUPP, KNOWN_ARROW);
 	name = script_of(head, len);
 	return name ? err_set(err, -EOPNOTSUPP,
 			      "%s, which is not read in place: 'foldpack create FILE PACK' makes a "

@@ -12,10 +12,5 @@ const char *compression_of(const void *head, size_t len);
 /* Of zstd and lz4: the bytes of a frame that holds nothing, which pzstd writes first; or 0. */
 uint64_t compression_skips(const void *head, size_t len);
 
-/* What is said of Arrow: what it is, and the way out. */
-#define KNOWN_ARROW                                                                                \
-	"an Arrow file, as save_to_disk of Hugging Face datasets writes them, which is not read: " \
-	"'load_from_disk(FOLDER).to_parquet(FILE)' writes the same as Parquet, which is"
-
 /* The script that reads it, as in python/foldfs/sources/: "hdf5", "torch", or NULL. */
 const char *script_of(const void *head, size_t len);

@@ -22,7 +22,7 @@ import annotated
 import archives
 import damage
 import lmdb
-from formats import ffcv, parquet, recordio, tfrecord
+from formats import arrow_ipc, ffcv, parquet, recordio, tfrecord
 from PIL import Image
 
 SMALL = (24, 17)
@@ -263,7 +263,10 @@ def scripts():
     for codec in parquet.NONE, parquet.GZIP:
         for version in 1, 2:
             yield "parquet", made(parquet.write, rows, ["x", "y", "z"], (codec,) * 3, version, 5)
+    yield "arrow", made(arrow_ipc.write, rows, ["x", "y", "z"], 3)
+    yield "arrow", made(arrow_ipc.write, rows, None, 9, True, True)
     rows = [(None, None, None), *rows]
+    yield "arrow", made(arrow_ipc.write, rows)
     yield "parquet", made(parquet.write, rows, None, (parquet.NONE,) * 3, 1, 100, False)
 
 

@@ -11,7 +11,7 @@ import foreign
 import trees
 from foldfs import FOLDPACK, run
 from foreign import make_lmdb, shown
-from formats import parquet, tfrecord
+from formats import arrow_ipc, parquet, tfrecord
 from labelled import (
     JPEG, MOUNTED, images, number, write_folder2lmdb, write_parquet, write_recordio, write_tfds,
     write_torch, write_webdataset)
@@ -429,34 +429,17 @@ def test_a_layout_is_for_tars(place, layout):
     assert done.returncode == (layout == "classes")
 
 
-def arrow(path):
-    """As an Arrow stream begins: a mark, the length of the first message, and that."""
-    path.write_bytes(b"\xff\xff\xff\xff" + (16).to_bytes(4, "little") + (8).to_bytes(4, "little") +
-                     bytes(400))
-    return path
-
-
-def test_arrow_is_named_with_the_way_out(place):
-    stream, file = arrow(place / "data-00000-of-00001.arrow"), place / "x.feather"
-    file.write_bytes(b"ARROW1\0\0" + bytes(400))
-    for path in stream, file:
-        for command in ["list", path], ["create", path, place / "p.pack"]:
-            said = run(FOLDPACK, *command, status=1).err
-            assert "an Arrow file" in said and ".to_parquet(FILE)" in said
-
-
 @pytest.mark.parametrize("name, text", [
     ("state.json", '{"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}'),
     ("dataset_dict.json", '{"splits": ["train"]}')])
-def test_a_folder_of_save_to_disk_is_not_packed_as_a_file(place, name, text):
-    saved = place / "saved"
-    saved.mkdir()
-    (saved / name).write_text(text)
-    arrow(saved / "data-00000-of-00001.arrow")
-    said = run(FOLDPACK, "create", saved, place / "p.pack", status=1).err
-    assert "has an Arrow file, as save_to_disk" in said and "--anyway packs its files" in said
-    assert not (place / "p.pack").exists()
-    run(FOLDPACK, "create", "--anyway", saved, place / "p.pack")
+def test_a_folder_of_save_to_disk_is_packed_as_its_images(place, name, text):
+    arrow_ipc.save_to_disk(place / "saved/train" if "dict" in name else place / "saved",
+                           [[(JPEG, b"x.jpg", 0)]], ["cat"])
+    (place / "saved" / name).write_text(text)
+    run(FOLDPACK, "create", place / "saved", place / "p.pack")
+    assert run(FOLDPACK, "list", place / "p.pack").out == "cat/x.jpg\n"
+    run(FOLDPACK, "create", "--force", "--anyway", place / "saved", place / "p.pack")
+    assert "data-00000-of-00001.arrow" in run(FOLDPACK, "list", place / "p.pack").out
 
 
 def test_a_folder_without_an_image_is_said(place):

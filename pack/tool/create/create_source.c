@@ -194,19 +194,15 @@ static void advise_of_mount(const struct create *create, dev_t device)
 		}
 }
 
-/* A folder is packed as it is, unless zarr or N5 wrote images into it. */
+/* A folder is packed as it is, unless zarr, N5 or save_to_disk wrote images into it. */
 static int open_source_folder(struct create *create, struct decompressed *d)
 {
 	const struct foreign_settings *foreign = &create->options.common.foreign;
 	struct err err = {0};
 	int r;
 
-	if (is_environment(create))
+	if (is_environment(create) || (is_saved(create) && !create->options.anyway))
 		return cmd_open(create->source, &create->options.common, &create->dataset);
-	if (is_saved(create) && !create->options.anyway)
-		return log_fail(EXIT_FAILED,
-				"%s: has " KNOWN_ARROW "; --anyway packs its files as they are",
-				create->source);
 	if (!is_zarr(create)) {
 		if (foreign_asked(foreign) || foreign->empty_classes)
 			log_notice(

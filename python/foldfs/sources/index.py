@@ -13,6 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import arrow  # noqa: E402
 import ffcv  # noqa: E402
 from lmdb_caffe import CAFFE  # noqa: E402
 from lmdb_crnn import CRNN  # noqa: E402
@@ -26,7 +27,7 @@ import zip as zips  # noqa: E402
 from scan import Channel, Failed, Source, Tree, unsupported  # noqa: E402
 
 # In the order in which they are asked: LMDBs by their keys and values, last any LMDB of files.
-FORMATS = (parquet, tfrecord, recordio, ffcv, zips, tar,
+FORMATS = (arrow, parquet, tfrecord, recordio, ffcv, zips, tar,
            IMAGE2LMDB, TENSORPACK, FOLDER2LMDB, CAFFE, CRNN, LSUN, BASICSR, SODTOOLS, PATHS)
 MEMORY_MOST = 8 << 30
 SECONDS_MOST = 3600  # of a processor
@@ -51,7 +52,7 @@ def find_format(source):
         if found.NAME == name or not name and lmdb == source.lmdb and found.probe(source):
             return found
     if name:
-        names = ", ".join((*(found.NAME for found in FORMATS), *IN_C))
+        names = ", ".join(found.NAME for found in FORMATS)
         raise unsupported(f"'--schema={name}': no format has this name; there are {names}")
     return None
 

@@ -1,0 +1,182 @@
+"""Arrow files and streams of Hugging Face's datasets: written by an independent writer, and by
+pyarrow where there is one; mounted in place."""
+
+import itertools
+import os
+import subprocess
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDPACK, MIB, run
+from foreign import shown
+from formats import arrow_ipc
+
+pytest_plugins = ["server"]
+NAMES = ["cat", "dog", "owl"]
+SIZES = [3, 40, 1900, 4096, 9000, 65536, 200_000]
+
+
+def rows(count=20, first=0):
+    return [(b"\xff\xd8\xff" + trees.noise(i, SIZES[i % len(SIZES)]), b"a/x%d.jpg" % i, i % 3)
+            for i in range(first, first + count)]
+
+
+def expected(samples):
+    return {f"{NAMES[label]}/{path.decode().rpartition('/')[2]}": data
+            for data, path, label in samples}
+
+
+def mounted(path, place):
+    (place / "m").mkdir(exist_ok=True)
+    with foldfs.mounted(path, place / "m") as mount:
+        return shown(mount)
+
+
+@pytest.mark.parametrize("file", [False, True])
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("group", [1, 7, 100])
+def test_images_are_under_their_classes(tmp_path, file, wide, group):
+    path = arrow_ipc.write(tmp_path / "a.arrow", rows(), NAMES, group, file, wide)
+    for _ in range(2):  # by a scan, then by its index
+        assert mounted(path, tmp_path) == expected(rows())
+
+
+def test_what_a_record_lacks_is_made_up(tmp_path):
+    samples = [(data, None, label) for data, _, label in rows(9)]
+    samples[4] = (None, None, 1)
+    samples[5] = (samples[5][0], None, None)
+    path = arrow_ipc.write(tmp_path / "a.arrow", samples, group=4)
+    done = run(FOLDPACK, "list", path)
+    assert "1 records without an image are left out" in done.err
+    assert set(done.out.split()) == {
+        f"{'images' if i == 5 else f'{i % 3:04}'}/a-{i:08}.JPEG" for i in range(9) if i != 4}
+    assert sorted(mounted(path, tmp_path).values()) == sorted(filter(None, next(zip(*samples))))
+
+
+def test_a_folder_of_save_to_disk_is_one_set(tmp_path):
+    shards = [rows(10), rows(10, 10), rows(3, 20)]
+    saved = arrow_ipc.save_to_disk(tmp_path / "saved [1]", shards, NAMES)
+    assert mounted(saved, tmp_path) == expected(rows(23))
+    run(FOLDPACK, "create", "--check=off", saved, tmp_path / "p.pack")
+    assert mounted(tmp_path / "p.pack", tmp_path) == expected(rows(23))
+    (saved / "data-00001-of-00003.arrow").unlink()
+    assert "data-00001-of-00003.arrow" in run(FOLDPACK, "list", saved, status=1).err
+
+
+def test_a_folder_of_an_older_save_to_disk_is_its_file(tmp_path):
+    saved = arrow_ipc.save_to_disk(tmp_path / "saved", [rows(3)], NAMES)
+    (saved / "data-00000-of-00001.arrow").rename(saved / "dataset.arrow")
+    assert mounted(saved, tmp_path) == expected(rows(3))
+
+
+def test_the_splits_of_a_saved_dict_have_folders(tmp_path):
+    saved = tmp_path / "saved"
+    for split, samples in ("train", rows(8)), ("test", rows(3, 8)):
+        arrow_ipc.save_to_disk(saved / split, [samples], NAMES)
+    (saved / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    found = {f"train/{path}": data for path, data in expected(rows(8)).items()}
+    found |= {f"test/{path}": data for path, data in expected(rows(3, 8)).items()}
+    assert mounted(saved, tmp_path) == found
+    run(FOLDPACK, "create", "--check=off", saved, tmp_path / "p.pack")
+    assert mounted(tmp_path / "p.pack", tmp_path) == found
+
+
+def test_what_is_not_read_is_named_with_the_way_out(tmp_path):
+    for codec, name in (0, "LZ4_FRAME"), (1, "ZSTD"):
+        path = arrow_ipc.write(tmp_path / "a.arrow", rows(2), codec=codec)
+        said = run(FOLDPACK, "list", path, status=1).err
+        assert f"record batches compressed by {name}, which are not read" in said
+        assert "IpcWriteOptions(compression=None)" in said
+    path = arrow_ipc.write(tmp_path / "b.arrow", [(None, b"x.jpg", 0)] * 3)
+    assert "none of its 3 records has the bytes" in run(FOLDPACK, "list", path, status=1).err
+    path = arrow_ipc.write(tmp_path / "c.arrow", rows(2))
+    assert "no column 'photo' of images" in run(FOLDPACK, "list", "--image-key=photo", path,
+                                                status=1).err
+
+
+def test_a_stream_that_was_not_ended_is_said(tmp_path):
+    path = arrow_ipc.write(tmp_path / "a.arrow", rows(4), end=b"")
+    done = run(FOLDPACK, "list", path)
+    assert len(done.out.split()) == 4 and "it has no mark at its end" in done.err
+
+
+def test_damage_is_refused(tmp_path):
+    samples = [(data[:50], path, label) for data, path, label in rows(6)]
+    whole = arrow_ipc.write(tmp_path / "a.arrow", samples, NAMES, group=3).read_bytes()
+    file = tmp_path / "b.arrow"
+    for end in itertools.chain(range(9, len(whole), 97), [len(whole) - 9]):
+        file.write_bytes(whole[:end])
+        assert run(FOLDPACK, "list", file, status=None).returncode in (1, 3), end
+    for at in range(0, len(whole), 61):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:])
+        done = run(FOLDPACK, "list", file, status=None)
+        assert done.returncode in (0, 1, 3) and "Sanitizer" not in done.err, done.err
+
+
+def test_a_scan_from_far_asks_for_little(web):
+    samples = [(b"\xff\xd8\xff" + trees.noise(i, 300_000), b"x%d.jpg" % i, i % 3)
+               for i in range(200)]
+    path = arrow_ipc.write(web.folder / "a.arrow", samples, NAMES, group=40)
+    assert run(FOLDPACK, "list", web.url(path.name)).out.count("\n") == 200
+    asked = [range_.removeprefix("bytes=").split("-")
+             for status, _, range_, *_ in web.asked() if status == "206"]
+    assert len(asked) < 12
+    # Besides its ends, which are asked for before it is known what it is.
+    ranges = [int(end) - int(begin) + 1 for begin, end in asked if begin and end]
+    assert sum(ranges) < path.stat().st_size / 10 + MIB
+
+
+PYARROW = """
+import sys
+try:
+    import pyarrow as pa, pyarrow.feather, pyarrow.parquet
+except ImportError:
+    sys.exit(77)
+samples = eval(sys.stdin.read())
+count = len(samples)
+images = pa.array([data and {"bytes": data, "path": path.decode()} for data, path, _ in samples],
+                  pa.struct([("bytes", pa.binary()), ("path", pa.string())]))
+table = pa.table({
+    "none": pa.nulls(count), "lists": pa.array([[{"x": "1", "y": [b"2"]}]] * count),
+    "words": pa.array(["x"] * count).dictionary_encode(), "image": images,
+    "maps": pa.array([[("a", 1)]] * count, pa.map_(pa.string(), pa.int64())),
+    "pairs": pa.array([[1, 2]] * count, pa.list_(pa.int8(), 2)),
+    "label": pa.array([label for *_, label in samples], pa.uint8())})
+how, path = sys.argv[1:]
+if how in ("stream", "file"):
+    with getattr(pa.ipc, "new_" + how)(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=6)
+elif how == "feather":
+    pa.feather.write_feather(table, path, compression="lz4")
+elif how == "delta":
+    pa.parquet.write_table(table.select(["image", "label"]), path, use_dictionary=False,
+                           column_encoding={"image.bytes": "DELTA_BYTE_ARRAY"})
+else:
+    pa.parquet.write_table(table, path, compression=how)
+"""
+
+
+def by_pyarrow(how, samples, path):
+    """Of the python3 that scripts run in."""
+    python = os.environ.get("FOLDFS_PYTHON") or "python3"
+    done = subprocess.run([python, "-c", PYARROW, how, path], input=repr(samples).encode())
+    if done.returncode == 77:
+        pytest.skip(f"{python} has no pyarrow")
+    assert done.returncode == 0
+    return path
+
+
+def with_a_gap():
+    samples = rows()
+    samples[7] = (None, None, None)
+    return samples, {f"{label:04}/x{i}.jpg": data
+                     for i, (data, _, label) in enumerate(samples) if data}
+
+
+@pytest.mark.parametrize("how", ["stream", "file", "zstd"])
+def test_what_pyarrow_writes_is_read(tmp_path, how):
+    """With columns of other types before and between those that are looked for."""
+    samples, found = with_a_gap()
+    assert mounted(by_pyarrow(how, samples, tmp_path / "a.arrow"), tmp_path) == found

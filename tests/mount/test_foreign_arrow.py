@@ -180,3 +180,13 @@ def test_what_pyarrow_writes_is_read(tmp_path, how):
     """With columns of other types before and between those that are looked for."""
     samples, found = with_a_gap()
     assert mounted(by_pyarrow(how, samples, tmp_path / "a.arrow"), tmp_path) == found
+
+
+@pytest.mark.parametrize("how", ["feather", "delta", "lz4", "brotli"])
+def test_what_foldfs_does_not_read_is_packed_by_pyarrow(tmp_path, how):
+    samples, found = with_a_gap()
+    path = by_pyarrow(how, samples, tmp_path / "a")
+    assert "not read" in run(FOLDPACK, "list", path, status=1).err
+    said = run(FOLDPACK, "create", "--check=off", path, tmp_path / "p.pack").err
+    assert "1 records without an image are left out" in said
+    assert mounted(tmp_path / "p.pack", tmp_path) == found

@@ -52,13 +52,52 @@ static bool is_environment(const struct create *create)
 	return !beside.images;
 }
 
-static int open_container(struct create *create)
+/* The tar that a script makes of the source takes its place. Returns -ENOMSG where the source is
+ * not what the script reads, which err has a sentence about; otherwise an exit status. */
+static int open_by_script(struct create *create, struct decompressed *d, const char *name,
+			  struct err *err)
+{
+	struct foreign_settings *foreign = &create->options.common.foreign;
+	const struct foreign_settings asked = *foreign;
+	unsigned fields = strcmp(name, "table") == 0 ? FOREIGN_TAKES_KEYS
+			  : strcmp(name, "torch") == 0
+				  ? FOREIGN_TAKES_IMAGE_KEY | FOREIGN_TAKES_LABEL_KEY
+				  : 0;
+	SCOPE(script_release) struct script script = SCRIPT_INIT;
+	int r;
+
+	if (foreign_settings_check(foreign, fields, name, err) < 0)
+		return log_fail(EXIT_USAGE, "%s: %s", create->source, err->text);
+	r = script_begin(&script, name, create->source, foreign, err);
+	if (r < 0)
+		return cmd_status(create->source, r, err);
+	foreign->layout = FOREIGN_TREE;
+	foreign->image_key = foreign->label_key = foreign->name_key = NULL;
+	d->script = &script;
+	d->stream = script.tar;
+	interrupt_catch();
+	r = cmd_open_pack(create->source, &create->options.common, &create->dataset, err);
+	foreign->layout = asked.layout;
+	foreign->image_key = asked.image_key;
+	foreign->label_key = asked.label_key;
+	foreign->name_key = asked.name_key;
+	/* One from the terminal comes to the script as well, which then seems to crash. */
+	if (r < 0 && interrupt_pending())
+		return EXIT_FAILED;
+	return r == -ENOMSG ? r : cmd_status(create->source, r, err);
+}
+
+static int open_container(struct create *create, struct decompressed *d)
 {
 	struct err err = {0};
 	int r = cmd_open_pack(create->source, &create->options.common, &create->dataset, &err);
 
 	if (r == -EINTR && interrupt_pending())
 		return EXIT_FAILED;
+	if (r == -ENOPKG && !create->flaws->stream) {
+		log_notice("%s: %s; so pyarrow reads it", create->source, err.text);
+		return open_by_script(create, d, "table", &err);
+	}
 	if (r == 0 && dataset_lacks_base(create->dataset)) {
 		dataset_free(steal_ptr(&create->dataset));
 		return cmd_open(create->source, &create->options.common, &create->dataset);
@@ -72,38 +111,6 @@ static int open_container(struct create *create)
 			create->source);
 }
 
-/* The tar that a script makes of the source takes its place. Returns -ENOMSG where the source is
- * not what the script reads, which err has a sentence about; otherwise an exit status. */
-static int open_by_script(struct create *create, struct decompressed *d, const char *name,
-			  struct err *err)
-{
-	struct foreign_settings *foreign = &create->options.common.foreign;
-	const struct foreign_settings asked = *foreign;
-	unsigned fields =
-		strcmp(name, "torch") == 0 ? FOREIGN_TAKES_IMAGE_KEY | FOREIGN_TAKES_LABEL_KEY : 0;
-	SCOPE(script_release) struct script script = SCRIPT_INIT;
-	int r;
-
-	if (foreign_settings_check(foreign, fields, name, err) < 0)
-		return log_fail(EXIT_USAGE, "%s: %s", create->source, err->text);
-	r = script_begin(&script, name, create->source, foreign, err);
-	if (r < 0)
-		return cmd_status(create->source, r, err);
-	foreign->layout = FOREIGN_TREE;
-	foreign->image_key = foreign->label_key = NULL;
-	d->script = &script;
-	d->stream = script.tar;
-	interrupt_catch();
-	r = cmd_open_pack(create->source, &create->options.common, &create->dataset, err);
-	foreign->layout = asked.layout;
-	foreign->image_key = asked.image_key;
-	foreign->label_key = asked.label_key;
-	/* One from the terminal comes to the script as well, which then seems to crash. */
-	if (r < 0 && interrupt_pending())
-		return EXIT_FAILED;
-	return r == -ENOMSG ? r : cmd_status(create->source, r, err);
-}
-
 static int open_source_file(struct create *create, struct decompressed *d)
 {
 	bool named = create->options.common.foreign.schema;
@@ -112,7 +119,7 @@ static int open_source_file(struct create *create, struct decompressed *d)
 	const char *script = n > 0 ? script_of(head, (size_t)n) : NULL;
 	struct err err = {0};
 
-	return script ? open_by_script(create, d, script, &err) : open_container(create);
+	return script ? open_by_script(create, d, script, &err) : open_container(create, d);
 }
 
 static bool has_key(const char *json, const char *key)
@@ -223,7 +230,7 @@ static int open_stream(struct create *create, struct decompressed *d)
 	create->flaws->stream = true;
 	d->stream = create->root;
 	interrupt_catch();
-	return open_container(create);
+	return open_container(create, d);
 }
 
 /* Neither a folder nor a regular file. */

@@ -49,6 +49,7 @@ static int spawn_script(struct script *script, const char *path, const char *sou
 				    source,
 				    settings->image_key ? settings->image_key : "",
 				    settings->label_key ? settings->label_key : "",
+				    settings->name_key ? settings->name_key : "",
 				    NULL};
 
 	unsetenv("PYTHONSAFEPATH"); /* the script loads one that lies beside it */

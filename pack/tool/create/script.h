@@ -19,7 +19,7 @@ struct script {
 	}
 
 /* Begins to read `source` by the script `name`, as "hdf5", in the python3 that FOLDFS_PYTHON names,
- * or the one in PATH. It is told the keys of image and label in the settings. Returns 0, or -errno;
+ * or the one in PATH. It is told the keys in the settings. Returns 0, or -errno;
  * err says the way out where that or the script is not there. */
 int script_begin(struct script *script, const char *name, const char *source,
 		 const struct foreign_settings *settings, struct err *err);

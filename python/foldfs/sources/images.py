@@ -1,8 +1,8 @@
 """What the scripts of this folder share: they write the images of a file or folder as a tar.
 
-foldpack runs `python3 SCRIPT SOURCE IMAGE-KEY LABEL-KEY`, where "" is for a key that no option
-names, and reads the tar from standard output. What a script says on standard error is told to the
-user; where it fails, the last line says why, and the status is one of foldpack(1): FAILED or
+foldpack runs `python3 SCRIPT SOURCE IMAGE-KEY LABEL-KEY NAME-KEY`, where "" is for a key that no
+option names, and reads the tar from standard output. What a script says on standard error is told
+to the user; where it fails, the last line says why, and the status is one of foldpack(1): FAILED or
 DAMAGED; or OTHER. Of an image with a label, the pax records FOLDFS.label and FOLDFS.class say it
 (foldpack-formats(7))."""
 

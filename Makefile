@@ -59,7 +59,7 @@ override LDFLAGS += -Wl,-z,stack-size=8388608 $(if $(SANITIZE),-fsanitize=$(SANI
             $(if $(findstring address,$(SANITIZE)),-no-pie)
 
 # LMDB brings no lmdb.pc of its own. Joined once, since every file is compiled with it.
-LIBRARIES   = libjpeg libpng libwebp libarchive zlib json-c libxxhash nettle
+LIBRARIES   = libjpeg libarchive zlib json-c libxxhash nettle
 LIB_CFLAGS  = $(eval LIB_CFLAGS := $(foreach name,$(LIBRARIES) lmdb libcurl,\
               $(call pkg,--cflags $(name) 2>/dev/null)))$(LIB_CFLAGS)
 LMDB_LIBS   = $(call pkg,--libs lmdb 2>/dev/null || echo -llmdb)
@@ -111,7 +111,8 @@ libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/liblists.a $(B)
              $(B)/libremote.a $(B)/libbase.a
 
 # What foldpack runs in a python3, from beside it.
-sources   := $(patsubst python/foldfs/%,$(B)/%,$(wildcard python/foldfs/sources/*.py))
+scripts   := $(patsubst python/foldfs/%,$(B)/%,$(wildcard python/foldfs/sources/*.py \
+             python/foldfs/tools/*.*))
 # What processes of a job load: of no C library, and never sanitized.
 preload   := $(B)/foldfs-preload.so
 # Whoever hands on static programs hands on libraries.
@@ -123,9 +124,9 @@ systems  := bullseye focal aarch64 kernel nfs
 .PHONY: check-cluster run-check-cluster check-containers run-check-containers
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
-all: $(programs) $(sources) $(preload) $$(completions)
+all: $(programs) $(scripts) $(preload) $$(completions)
 
-$(sources): $(B)/%: python/foldfs/%
+$(scripts): $(B)/%: python/foldfs/%
 	$(Q)mkdir -p $(@D) && cp $< $@
 
 preload_objects := $(patsubst %.c,$(B)/%.o,$(wildcard fs/nofuse/preload/*.c))
@@ -250,6 +251,7 @@ $(B)/unit/test_batch_scan: $(call objects,pack/tool/read/batch_scan.c \
 $(B)/unit/test_batch_ahead: $(call objects,$(addprefix pack/tool/work/,batch_ahead.c batches.c \
 		interrupt.c))
 $(B)/unit/test_pipeline: $(call objects,pack/tool/work/pipeline.c)
+$(B)/unit/test_coprocess: $(call objects,$(addprefix pack/tool/work/,coprocess.c interrupt.c))
 $(B)/unit/test_scan: $(call objects,$(addprefix pack/tool/import/,scan.c entry_table.c filter.c))
 linked := $(if $(filter thread,$(SANITIZE)),$(filter-out %/libtool.a,$(libs)),$(libs))
 $(B)/unit/%: $(B)/tests/unit/%.o $(linked)
@@ -282,6 +284,7 @@ $(B)/refused/foldfs: LIBS = $(fs_libs)
 $(refused): $(B)/tests/faults/refuse.o
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) \
 		$(addprefix -Wl$(comma)--wrap=,$(refusals)) -o $@ $(filter %.o %.a,$^) $(LIBS)
+	$(Q)ln -sfn ../tools $(@D)/
 
 # The test goals first see to the packages, then call themselves again, so that nothing is
 # compiled, and pkg-config not asked, before they are there.
@@ -334,8 +337,8 @@ soak-readers: all
 		tests/mount/test_soak.py
 
 # What has no threads need not be looked at for races. What computes for long comes first.
-threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan block_writer cache far fill \
-		   histogram inval journal listing open oracle_thread pages parallel_for pipeline \
+threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan block_writer cache coprocess \
+		   far fill histogram inval journal listing open oracle_thread pages parallel_for pipeline \
 		   pressure reader_blocks reader_file reader_remote s3 scan skeleton work workers)
 # With the plain build in `make check`, beside those with ThreadSanitizer, and others with
 # AddressSanitizer: what only computes, for long, going on with packs, which the mount tests look at
@@ -452,7 +455,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call objects,$(filter-out tests/fuzz/fuzz_%,$
 # --- install ----------------------------------------------------------------------------------
 prefix  := $(DESTDIR)$(PREFIX)
 bindir  := $(prefix)/bin
-sourcedir := $(prefix)/share/foldfs/sources
+sharedir := $(prefix)/share/foldfs
 preloaddir := $(prefix)/lib/foldfs
 mandir  := $(prefix)/share/man
 docdir  := $(prefix)/share/doc/foldfs
@@ -471,7 +474,7 @@ wheel: static
 .PHONY: install uninstall clean
 install: all $(licenses)
 	install -D -t $(bindir) $(programs)
-	install -D -m 644 -t $(sourcedir) $(sources)
+	for s in $(scripts:$(B)/%=%); do install -D -m 644 $(B)/$$s $(sharedir)/$$s; done
 	install -D -m 644 -t $(preloaddir) $(preload)
 	for n in 1 5 7; do install -D -m 644 -t $(mandir)/man$$n man/*.$$n; done
 	install -D -m 644 -t $(docdir) README.md NEWS LICENSE
@@ -489,7 +492,7 @@ uninstall:
 		$(addprefix $(bashdir)/,$(names)) $(names:%=$(fishdir)/%.fish) \
 		$(patsubst packaging/systemd/%,$(unitdir)/%,$(wildcard packaging/systemd/*.service)) \
 		$(foreach n,1 5 7,$(patsubst man/%,$(mandir)/man$(n)/%,$(wildcard man/*.$(n))))
-	rm -rf $(docdir) $(sourcedir:/sources=) $(preloaddir)
+	rm -rf $(docdir) $(sharedir) $(preloaddir)
 
 include packaging/packages.mk
 

@@ -101,8 +101,9 @@ def files(version, programs):
         yield f"{data}/scripts/{name}", (programs / name).read_bytes()
         yield (f"{data}/data/share/bash-completion/completions/{name}",
                (programs / "completion/foldfs.bash").read_bytes())
-    for script in (ROOT / "python/foldfs/sources").glob("*.py"):
-        yield f"{data}/data/share/foldfs/sources/{script.name}", script.read_bytes()
+    for kind in ("sources", "tools"):
+        for script in (ROOT / "python/foldfs" / kind).glob("*.*"):
+            yield f"{data}/data/share/foldfs/{kind}/{script.name}", script.read_bytes()
     preload = "foldfs-preload.so"
     yield f"{data}/data/lib/foldfs/{preload}", (programs / preload).read_bytes()
     for page in (ROOT / "man").glob("*.[1-8]"):

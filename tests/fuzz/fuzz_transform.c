@@ -63,7 +63,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	SCOPE(buf_release) struct buf out = BUF_INIT, thumbnail = BUF_INIT;
 	struct transform how;
 	struct err err = {0};
-	bool mask = false;
 
 	if (size == 0 || !is_small(data + 1, size - 1))
 		return 0;
@@ -72,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size--;
 	if (transform_check(&how, &err) < 0)
 		how.quality = 0;
-	if (transform_image(&how, data, size, &out, &mask, &err) == 0)
+	if (transform_image(&how, data, size, &out, &err) == 0)
 		must_be_whole(&out, data, size);
 	if (transform_thumbnail(data, size, 32, &thumbnail, &err) == 0)
 		must_be_whole(&thumbnail, data, size);

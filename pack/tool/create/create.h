@@ -38,7 +38,7 @@ struct create_options {
 	uint64_t jobs, strip, resize, max_side, quality;
 	int store;	       /* enum transform_store, less one; -1: none */
 	struct opt_list touch; /* images whose paths match one of these are changed; none: all */
-	const char *order_text, *bad_list;
+	const char *order_text, *bad_list, *program; /* of --filter */
 	struct slice_options cut;
 	struct opt_list since;	      /* the base; none: the pack is no delta */
 	char base_lines[DELTA_LINES]; /* the options that name the base */

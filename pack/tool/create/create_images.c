@@ -38,7 +38,7 @@ void create_inspect(struct item *item, const void *data, size_t len)
 		image_inspect(data, len, &item->image);
 }
 
-static void take_made(struct item *item, struct buf *made)
+void item_take_made(struct item *item, struct buf *made)
 {
 	buf_release(&item->bytes);
 	item->bytes = *made;
@@ -101,7 +101,7 @@ static void transform_item(const struct create *create, struct item *item)
 				    item->bytes.len, &made, &err);
 	switch (r) {
 	case 0:
-		take_made(item, &made);
+		item_take_made(item, &made);
 		break;
 	case 1:
 		create_leave(item, err.text[0] ? err.text : why_left(kind));
@@ -120,17 +120,29 @@ static void transform_item(const struct create *create, struct item *item)
 	}
 }
 
+static bool is_filtered(const struct create *create, const struct item *item)
+{
+	const char *path = item->path.data;
+
+	return create->options.program && create_may_touch(create, path) &&
+	       (item->image.kind != IMAGE_UNKNOWN || is_of_other_kind(item) ||
+		image_is_named(path, strlen(path)));
+}
+
 void create_shape(const struct create *create, struct item *item)
 {
 	bool damaged;
 
-	check_bytes_of(create, item);
+	if (is_filtered(create, item))
+		programs_filter(create, item);
+	if (!item->error && !item->is_bad)
+		check_bytes_of(create, item);
 	damaged = item->error || (item->is_bad && !item->finding.usable);
 	if (create->transforms && damaged && !item->error)
 		create_leave(item, "damaged");
 	else if (create->transforms && !damaged && !create_may_touch(create, item->path.data))
 		create_leave(item, "not matched by --transform");
-	else if (create->transforms && !damaged)
+	else if (transform_is_wanted(&create->how) && !damaged)
 		transform_item(create, item);
 	if (create->images && item->image.kind == IMAGE_UNKNOWN && !item->error)
 		create_look_for_places(create, item);

@@ -1,5 +1,5 @@
-/* Programs that create asks about the bytes of files, in any thread: PIL. They run while files go
- * through the pipeline, and are started when they are needed. */
+/* Programs that create asks about the bytes of files, in any thread: PIL, and that of
+ * --filter. They run while files go through the pipeline, and are started when they are needed. */
 #pragma once
 
 #include "pack/tool/create/create.h"
@@ -9,6 +9,9 @@
 /* Into create->programs: 0 or -ENOMEM. */
 int programs_begin(struct create *create);
 void programs_end(struct create *create);
+
+/* Asks the program of --filter; what it makes is the file from then on. */
+void programs_filter(const struct create *create, struct item *item);
 
 /* Asks PIL about an image of which a check is unsure, and settles item->finding. */
 void programs_check(const struct create *create, struct item *item);

@@ -34,6 +34,11 @@ static void job_release(struct job *job)
 	jpeg_head_release(&job->jpeg);
 }
 
+bool transform_is_wanted(const struct transform *how)
+{
+	return how->resize || how->max_side || how->store != STORE_KEEP || how->optimize;
+}
+
 bool transform_decodes(const struct transform *how)
 {
 	return how->store == STORE_BMP || how->store == STORE_PPM;

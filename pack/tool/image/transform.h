@@ -54,6 +54,9 @@ int transform_image(const struct transform *how, const uint8_t *data, size_t len
 int transform_check_memory(uint32_t width, uint32_t height, uint32_t shrink, unsigned pixel_bytes,
 			   struct err *err);
 
+/* Whether anything is asked for. */
+bool transform_is_wanted(const struct transform *how);
+
 /* Whether images are stored decoded. */
 bool transform_decodes(const struct transform *how);
 

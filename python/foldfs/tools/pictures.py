@@ -1,7 +1,7 @@
 """What foldpack asks PIL of images that are no JPEGs: whether it reads one, and to make another.
 
-foldpack runs `python3 pictures.py`, and asks it as it asks any filter (foldpack(1), FILTERS), but
-with one of these in place of a path:
+foldpack runs `python3 pictures.py`, and asks it as it asks any filter (foldpack(1)), but with one
+of these in place of a path:
 
     check                           does PIL read all of it, as training code does?
     make WIDTH HEIGHT STORE QUALITY of this size, as 'jpeg', 'bmp' or 'ppm', or as it is: 'keep'

@@ -59,7 +59,7 @@ override LDFLAGS += -Wl,-z,stack-size=8388608 $(if $(SANITIZE),-fsanitize=$(SANI
             $(if $(findstring address,$(SANITIZE)),-no-pie)
 
 # LMDB brings no lmdb.pc of its own. Joined once, since every file is compiled with it.
-LIBRARIES   = libjpeg libpng libwebp libarchive zlib json-c libxxhash nettle
+LIBRARIES   = libjpeg libarchive zlib json-c libxxhash nettle
 LIB_CFLAGS  = $(eval LIB_CFLAGS := $(foreach name,$(LIBRARIES) lmdb libcurl,\
               $(call pkg,--cflags $(name) 2>/dev/null)))$(LIB_CFLAGS)
 LMDB_LIBS   = $(call pkg,--libs lmdb 2>/dev/null || echo -llmdb)
@@ -255,6 +255,7 @@ $(B)/unit/test_batch_scan: $(call objects,pack/tool/read/batch_scan.c \
 $(B)/unit/test_batch_ahead: $(call objects,$(addprefix pack/tool/work/,batch_ahead.c batches.c \
 		interrupt.c))
 $(B)/unit/test_pipeline: $(call objects,pack/tool/work/pipeline.c)
+$(B)/unit/test_coprocess: $(call objects,$(addprefix pack/tool/work/,coprocess.c interrupt.c))
 $(B)/unit/test_scan: $(call objects,$(addprefix pack/tool/import/,scan.c entry_table.c filter.c))
 linked := $(if $(filter thread,$(SANITIZE)),$(filter-out %/libtool.a,$(libs)),$(libs))
 $(B)/unit/%: $(B)/tests/unit/%.o $(linked)
@@ -340,8 +341,8 @@ soak-readers: all
 		tests/mount/test_soak.py
 
 # What has no threads need not be looked at for races. What computes for long comes first.
-threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan block_writer cache far fill \
-		   histogram inval journal listing open oracle_thread pages parallel_for pipeline \
+threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan block_writer cache coprocess \
+		   far fill histogram inval journal listing open oracle_thread pages parallel_for pipeline \
 		   pressure reader_blocks reader_file reader_remote s3 scan skeleton work workers)
 # With the plain build in `make check`, beside those with ThreadSanitizer, and others with
 # AddressSanitizer: what only computes, for long, going on with packs, which the mount tests look at

@@ -1,11 +1,12 @@
 #include "base/spawn.h"
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-int spawn_program(const char *const argv[], const int *files, size_t count, short flags, pid_t *ret)
+static int spawn(const char *const argv[], const posix_spawn_file_actions_t *actions, short flags,
+		 pid_t *ret)
 {
-	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none, ignored;
 	int r;
@@ -19,12 +20,41 @@ int spawn_program(const char *const argv[], const int *files, size_t count, shor
 				 flags | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &ignored);
+	r = posix_spawnp(ret, argv[0], actions, &attributes, (char *const *)argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	return -r;
+}
+
+int spawn_program(const char *const argv[], const int *files, size_t count, short flags, pid_t *ret)
+{
+	posix_spawn_file_actions_t actions;
+	int r;
+
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	for (size_t i = 0; i < count; i++)
 		posix_spawn_file_actions_adddup2(&actions, files[i], STDOUT_FILENO + (int)i);
-	r = posix_spawnp(ret, argv[0], &actions, &attributes, (char *const *)argv, environ);
+	r = spawn(argv, &actions, flags, ret);
 	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	return -r;
+	return r;
+}
+
+int spawn_coprocess(const char *const argv[], int input, int output, pid_t *ret)
+{
+	posix_spawn_file_actions_t actions;
+	int r;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+	r = spawn(argv, &actions, POSIX_SPAWN_SETPGROUP, ret);
+	posix_spawn_file_actions_destroy(&actions);
+	return r;
+}
+
+const char *spawn_python(void)
+{
+	const char *named = getenv("FOLDFS_PYTHON");
+
+	return named && *named ? named : "python3";
 }

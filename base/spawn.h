@@ -1,11 +1,16 @@
-/* Starts a program that reads nothing. */
+/* Starts a program. */
 #pragma once
 
 #include <spawn.h>
 #include <stddef.h>
 
-/* execvp(3) finds it. `files` become its descriptors from 1 on; flags: POSIX_SPAWN_SETPGROUP,
- * POSIX_SPAWN_SETSID, or 0. No signal is blocked in it, and those that foldfs ignores for itself do
- * as ever. Returns 0 or -errno. */
+/* One that reads nothing. execvp(3) finds it. `files` become its descriptors from 1 on; flags:
+ * POSIX_SPAWN_SETPGROUP, POSIX_SPAWN_SETSID, or 0. No signal is blocked in it, and those that
+ * foldfs ignores for itself do as ever. Returns 0 or -errno. */
 int spawn_program(const char *const argv[], const int *files, size_t count, short flags,
 		  pid_t *ret);
+/* The same of one that reads `input`, writes `output`, and leads a group of processes. */
+int spawn_coprocess(const char *const argv[], int input, int output, pid_t *ret);
+
+/* The python3 to run, for scripts that come with foldfs: $FOLDFS_PYTHON may name it. */
+const char *spawn_python(void);

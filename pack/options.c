@@ -55,7 +55,7 @@ static bool is_one_of(const struct option_line *line, const char *const *names)
 bool option_changes_bytes(const struct option_line *line)
 {
 	static const char *const names[] = {"resize",	"max-side",  "quality", "store",
-					    "optimize", "transform", NULL};
+					    "optimize", "transform", "filter",	NULL};
 
 	return is_one_of(line, names);
 }

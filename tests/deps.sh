@@ -10,7 +10,7 @@ set -eu
 purpose=${1:-build}
 
 build='gcc make pkg-config libc6-dev libfuse3-dev fuse3 liblmdb-dev libxxhash-dev libjson-c-dev
-    libjpeg-dev libpng-dev libwebp-dev libarchive-dev zlib1g-dev nettle-dev libcurl4-openssl-dev
+    libjpeg-dev libarchive-dev zlib1g-dev nettle-dev libcurl4-openssl-dev
     libncurses-dev'
 static='g++ libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev libssl-dev
     libc-ares-dev dpkg-dev debian-archive-keyring'
@@ -60,7 +60,7 @@ missing() {
 }
 
 libraries() {
-    echo fuse3 lmdb libxxhash json-c libjpeg libpng libwebp libarchive zlib nettle ncursesw
+    echo fuse3 lmdb libxxhash json-c libjpeg libarchive zlib nettle ncursesw
     [ "$purpose" != check ] || echo cmocka
 }
 

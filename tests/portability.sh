@@ -19,8 +19,8 @@ root=${2:-/var/tmp/foldfs-$system}
 debian=http://deb.debian.org/debian
 ubuntu=http://archive.ubuntu.com/ubuntu
 version=4.18.0-25
-libraries='libfuse3-dev liblmdb-dev libxxhash-dev libjson-c-dev libjpeg-dev libpng-dev
-    libwebp-dev libarchive-dev zlib1g-dev nettle-dev libncurses-dev libcurl4-openssl-dev
+libraries='libfuse3-dev liblmdb-dev libxxhash-dev libjson-c-dev libjpeg-dev libarchive-dev
+    zlib1g-dev nettle-dev libncurses-dev libcurl4-openssl-dev
     libcmocka-dev'
 archives='libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev libssl-dev
     libc-ares-dev'

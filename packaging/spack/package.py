@@ -22,8 +22,6 @@ class Foldfs(MakefilePackage):
     depends_on("libfuse@3.3:")
     depends_on("lmdb")
     depends_on("jpeg")
-    depends_on("libpng")
-    depends_on("libwebp")
     depends_on("libarchive")
     depends_on("zlib-api")
     depends_on("json-c")

@@ -52,7 +52,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	SCOPE(buf_release) struct buf out = BUF_INIT;
 	struct transform how;
 	struct err err = {0};
-	bool mask = false;
 
 	if (size == 0 || !is_small(data + 1, size - 1))
 		return 0;
@@ -61,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size--;
 	if (transform_check(&how, &err) < 0)
 		how.quality = 0;
-	if (transform_image(&how, data, size, &out, &mask, &err) == 0)
+	if (transform_image(&how, data, size, &out, &err) == 0)
 		must_be_whole(&out, data, size);
 	(void)image_named((const char *)data, size);
 	return 0;

@@ -51,7 +51,8 @@ MAY_INCLUDE = {
                           "pack/foreign/*.h"],
     "pack/foreign/encoding": FOREIGN,
     "pack/tool/work": ["base/*", "pack/dataset.h", "pack/format.h"],
-    "pack/tool/image": ["base/*", "pack/dataset.h", "pack/format.h", "pack/image_kind.h"],
+    "pack/tool/image": ["base/*", "pack/dataset.h", "pack/format.h", "pack/image_kind.h",
+                        "pack/tool/work/*"],
     "pack/tool/import": ["base/*", "pack/shard.h", "pack/write/builder.h", "pack/tool/work/*",
                          "pack/tool/image/*"],
     "pack/tool/cli": TOOL,
@@ -109,9 +110,7 @@ SYSTEM = {
     "curl/*": ["remote/curl.h"],
     "curses.h": ["fs/stat/screen.c"],
     "nettle/*": ["base/digest.c", "remote/sign.c"],
-    "png.h": ["pack/tool/image/png.c"],
-    "webp/*": ["pack/tool/image/webp.c"],
-    "setjmp.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h", "pack/tool/image/png.c"],
+    "setjmp.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
     "fuse*.h": ["fs/fuse.h"],
     "fuse3/*": [],
     "archive.h": ["pack/tool/import/unpack.c"],
@@ -120,19 +119,16 @@ SYSTEM = {
     "liburing.h": ["cache/*"],
     "xxhash.h": ["pack/*", "remote/*block*.c", "remote/object*.c", "lists/*.c",
                  "fs/version.c"],
-    "zlib.h": ["pack/tool/import/unpack.c", "pack/tool/image/check.c",
-               "pack/tool/image/png_chunks.c", "pack/foreign/codec*.c"],
+    "zlib.h": ["pack/tool/import/unpack.c", "pack/tool/image/check.c", "pack/foreign/codec*.c"],
     "zstd.h": ["pack/foreign/codec.c"],
     "snappy*.h": ["pack/foreign/codec.c"],
     "xxh_x86dispatch.h": ["pack/xxh3.h"],
 }
 
 # The mount must not map damaged files, and training nodes need no packer's libraries.
-MAY_NOT_LINK = {"foldfs": ["liblmdb", "libjpeg", "libpng*", "libwebp*", "libarchive", "libz",
-                           "libjson-c"],
+MAY_NOT_LINK = {"foldfs": ["liblmdb", "libjpeg", "libarchive", "libz", "libjson-c"],
                 "foldpack": ["libfuse3", "libcurl*"],
-                "foldstat": ["liblmdb", "libjpeg", "libpng*", "libwebp*", "libarchive", "libz",
-                             "libfuse3", "libxxhash"]}
+                "foldstat": ["liblmdb", "libjpeg", "libarchive", "libz", "libfuse3", "libxxhash"]}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

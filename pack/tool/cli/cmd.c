@@ -8,8 +8,6 @@
 #include "base/utf8.h"
 #include "pack/labels.h"
 #include "pack/tool/image/jpeg.h"
-#include "pack/tool/image/png.h"
-#include "pack/tool/image/webp.h"
 #include "pack/tool/import/unpack.h"
 #include "pack/write/store.h"
 #include "remote/open.h"
@@ -73,13 +71,11 @@ void cmd_version(void)
 {
 	unsigned xxh = XXH_versionNumber();
 	int major, minor, patch;
-	char webp[16];
 
 	store_library(&major, &minor, &patch);
-	printf("foldpack %s\nliblmdb %d.%d.%d, libjpeg-turbo %s, libpng %s, libwebp %s, %s, "
-	       "xxHash %u.%u.%u\n",
-	       FOLDFS_VERSION, major, minor, patch, jpeg_version(), png_library(),
-	       webp_library(webp), unpack_library(), xxh / 10000, xxh / 100 % 100, xxh % 100);
+	printf("foldpack %s\nliblmdb %d.%d.%d, libjpeg-turbo %s, %s, xxHash %u.%u.%u\n",
+	       FOLDFS_VERSION, major, minor, patch, jpeg_version(), unpack_library(), xxh / 10000,
+	       xxh / 100 % 100, xxh % 100);
 }
 
 int cmd_check_local(const char *output)

@@ -8,6 +8,7 @@
  *	create_store.c		brings files from an importer through the pipeline into a builder
  *	create_sample.c		estimates the result from some of the files
  *	create_images.c		checks and transforms their bytes
+ *	create_programs.c	asks other programs about these
  *	create_annotations.c	what would no longer fit them
  *	create_inputs.c		bad inputs, and what is said of them
  *	create_rest.c		what may not be meant
@@ -30,19 +31,16 @@ enum on_bad { ON_BAD_FAIL, ON_BAD_SKIP, ON_BAD_KEEP };
 
 struct create_options {
 	struct cmd_common common;
-	bool force, resume, json, dereference, optimize;
+	bool force, resume, json, dereference, optimize, dedup, since_checksum;
 	bool anyway; /* go on although something speaks against it */
 	int on_bad;
-	int check;  /* enum check_level; -1: what is right for a folder of anything */
-	bool dedup; /* store the bytes of equal files once */
-	uint64_t jobs, strip;
-	int store; /* enum transform_store, less one; -1: none */
-	uint64_t resize, max_side, quality;
+	int check; /* enum check_level; -1: what is right for a folder of anything */
+	uint64_t jobs, strip, resize, max_side, quality;
+	int store;	       /* enum transform_store, less one; -1: none */
 	struct opt_list touch; /* images whose paths match one of these are changed; none: all */
-	const char *order_text, *bad_list;
+	const char *order_text, *bad_list, *program; /* of --filter */
 	struct slice_options cut;
-	struct opt_list since; /* the base; none: the pack is no delta */
-	bool since_checksum;
+	struct opt_list since;	      /* the base; none: the pack is no delta */
 	char base_lines[DELTA_LINES]; /* the options that name the base */
 	struct filter filter;
 	struct order order; /* parsed order_text */
@@ -59,6 +57,7 @@ struct create_counts {
 	uint64_t kept;	       /* bad ones that were packed anyway */
 	uint64_t refused;      /* bad ones for which the run fails at its end */
 	uint64_t named_only;   /* files with the name of an image but no header, packed */
+	uint64_t unsure;       /* images that PIL, which is not there, would have checked */
 	uint64_t empty;	       /* directories without a file */
 	uint64_t dangling;     /* links to what was left out */
 };
@@ -73,7 +72,8 @@ struct create {
 	struct dataset *dataset;    /* the source is a pack, several, or of another format */
 	struct create_since *since; /* NULL: the pack is no delta */
 	struct transform how;
-	bool transforms; /* images are changed */
+	bool transforms;	   /* images are changed */
+	struct programs *programs; /* of a run */
 	struct photo_names own_images;
 	const struct photo_names *images; /* that may be resized; NULL: it does not matter */
 	double began;			  /* a progress_now() */

@@ -16,5 +16,11 @@ bool create_may_touch(const struct create *create, const char *path);
 /* Checks and transforms a file that has been read; looks for annotations. */
 void create_shape(const struct create *create, struct item *item);
 
+/* Takes the bytes that are stored in place of its own. */
+void item_take_made(struct item *item, struct buf *made);
+
+/* Notes what is wrong with it. */
+void item_set_bad(struct item *item, const char *damage, const char *why);
+
 /* Notes why an image stays as it is. */
 void create_leave(struct item *item, const char *why);

@@ -136,6 +136,11 @@ void create_say_named(struct create *create)
 			"anyway; --check=header refuses such files",
 			count_noun(files, "file", count), files == 1 ? "has" : "have",
 			create->named_only.data);
+	if (create->counts.unsure)
+		create_say_of(create, log_notice, "",
+			      "PIL, which is not there, may refuse %s that foldpack cannot judge; "
+			      "packed anyway; --check=header needs PIL",
+			      count_noun(create->counts.unsure, "image", count));
 }
 
 /* A finding that is usable is packed without a notice. */

@@ -47,6 +47,8 @@ static const struct opt table[] = {
 		   "format of the images: jpeg encodes all again, bmp and ppm decode them"),
 	OPT_FLAG(0, "optimize", struct create_options, optimize,
 		 "make JPEGs smaller and baseline, without loss"),
+	OPT_STRING(0, "filter", "COMMAND", struct create_options, program,
+		   "give images to COMMAND first, and take what it makes of them for the files"),
 	OPT_LIST(0, "transform", "GLOB", struct create_options, touch,
 		 "which images these options may change; may be given several times"),
 	OPT_GROUP("the pack"),
@@ -130,7 +132,8 @@ static int take_transform(struct create *create)
 	};
 	if (transform_check(&create->how, &err) < 0)
 		return create_usage_error(err.text);
-	create->transforms = resizes || options->store >= 0 || options->optimize;
+	create->transforms =
+		resizes || options->store >= 0 || options->optimize || options->program;
 	if (options->touch.count && !create->transforms)
 		return create_usage_error(
 			"'--transform': nothing is asked for that it could touch");
@@ -200,6 +203,8 @@ static void add_transform(struct buf *text, const struct create_options *options
 		add_option(text, "store", store_names[options->store]);
 	if (options->optimize)
 		add_option(text, "optimize", "yes");
+	if (options->program)
+		add_option(text, "filter", options->program);
 	add_texts(text, "transform", &options->touch);
 }
 

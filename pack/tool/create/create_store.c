@@ -11,6 +11,7 @@
 #include "pack/tool/create/create_annotations.h"
 #include "pack/tool/create/create_images.h"
 #include "pack/tool/create/create_inputs.h"
+#include "pack/tool/create/create_programs.h"
 #include "pack/tool/create/create_since.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/import/source.h"
@@ -223,6 +224,7 @@ static void run_release(struct store_run *run)
 	pipeline_free(run->pipeline);
 	if (run->next)
 		drop_unstored(run, run->next);
+	programs_end(run->create);
 	create_list_held(run->create, &run->listed);
 	buf_release(&run->listed);
 }
@@ -474,6 +476,7 @@ static int store_bytes(struct create *create, struct item *item)
 	create->counts.bytes_in += item->size;
 	create->counts.made += item->is_made;
 	create->counts.masks += item->is_mask;
+	create->counts.unsure += item->unsure;
 	return item->left ? create_count_left(create, item->left, strlen(item->left)) : 0;
 }
 
@@ -516,7 +519,8 @@ static int run_all(struct store_run *run, int (*use)(struct create *create, stru
 		item = pipeline_take(run->pipeline);
 		if (item) {
 			create_list_held(run->create, &item->listed);
-			r = use(run->create, item);
+			r = item->error == -ECHILD ? programs_fail(run->create, item)
+						   : use(run->create, item);
 			free_item(item);
 		}
 	} while (r == 0 && item);
@@ -534,8 +538,10 @@ int create_run(struct create *create, int (*use)(struct create *create, struct i
 					       .drop = drop_unstored,
 					       .results = INSIDE_RESULTS,
 					       .context = &run};
-	int r = pipeline_new(&params, &run.pipeline);
+	int r = programs_begin(create);
 
+	if (r == 0)
+		r = pipeline_new(&params, &run.pipeline);
 	return r < 0 ? r : run_all(&run, use);
 }
 

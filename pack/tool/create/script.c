@@ -26,20 +26,13 @@ static int find_script(const char *name, struct buf *ret)
 	return r < 0 ? r : beside_find("sources/", "../share/foldfs/sources/", file.data, ret);
 }
 
-static const char *python(void)
-{
-	const char *named = getenv("FOLDFS_PYTHON");
-
-	return named && *named ? named : "python3";
-}
-
 /* --- running it ------------------------------------------------------------------------------- */
 
 static int spawn_script(struct script *script, const char *path, const char *source,
 			const struct foreign_settings *settings, int tar)
 {
 	/* Names are UTF-8 in any locale. What Python warns of is nothing to the user. */
-	const char *const argv[] = {python(),
+	const char *const argv[] = {spawn_python(),
 				    "-B",
 				    "-X",
 				    "utf8",
@@ -77,7 +70,7 @@ int script_begin(struct script *script, const char *name, const char *source,
 	return r < 0 ? err_set(err, r,
 			       "Python, which reads it, does not start: %s: %s; install python3, "
 			       "or let FOLDFS_PYTHON name one",
-			       python(), strerror(-r))
+			       spawn_python(), strerror(-r))
 		     : 0;
 }
 

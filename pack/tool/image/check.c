@@ -2,13 +2,13 @@
 
 #include "base/be.h"
 #include "base/le.h"
-#include "base/math.h"
+#include "base/scope.h"
+#include "base/size.h"
 #include "pack/dataset.h"
 #include "pack/tool/image/bitmap.h"
 #include "pack/tool/image/bytes.h"
 #include "pack/tool/image/gif.h"
 #include "pack/tool/image/image.h"
-#include "pack/tool/image/png_chunks.h"
 #include "pack/tool/image/tiff.h"
 #include <errno.h>
 #include <zlib.h>
@@ -39,14 +39,17 @@ static int check_pixels(const struct bytes *file, const char *kind, uint64_t fro
 
 /* --- PNG ------------------------------------------------------------------------------ */
 
+#define TEXT_MOST MIB /* MAX_TEXT_CHUNK of PIL */
+
 struct png_walk {
 	struct bytes file;
 	size_t at; /* of the chunk: length, type, data, CRC */
 	uint32_t length;
-	bool pixels; /* IDAT was there */
+	bool pixels;   /* IDAT was there */
+	bool moving;   /* PIL reads no further than to the second picture */
+	bool unsure;   /* PIL may refuse it */
+	uint64_t text; /* bytes, unpacked */
 };
-
-#define PNG_OUT 16384
 
 static bool png_is(const struct png_walk *png, const char *type)
 {
@@ -86,136 +89,100 @@ static bool png_is_type(const uint8_t type[4])
 	return true;
 }
 
-/* --- PNG without a sound end: PIL reads no further than to the last pixel --- */
-
-/* The bytes of the pixels in rows of `width`, with the filter's number in front of each row. */
-static uint64_t png_rows(uint64_t width, uint64_t height, unsigned bits)
+/* The fewest bytes of what PIL reads; it refuses images with fewer. */
+static uint32_t png_least(const struct png_walk *png)
 {
-	return width ? height * (1 + (width * bits + 7) / 8) : 0;
+	static const struct {
+		char type[5];
+		uint32_t least;
+	} chunks[] = {{"pHYs", 9}, {"gAMA", 4}, {"sRGB", 1}, {"cHRM", 32}};
+	uint8_t colours = png->file.data[25];
+
+	for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++)
+		if (png_is(png, chunks[i].type))
+			return chunks[i].least;
+	return !png_is(png, "tRNS") ? 0 : colours == 0 ? 2 : colours == 2 ? 6 : 0;
 }
 
-static uint64_t png_pixel_bytes(const uint8_t *ihdr)
+/* Whether PIL may refuse it for its text or profile: it takes 1 MiB of each, and 64 of all. */
+static bool png_is_heavy(struct png_walk *png)
 {
-	static const uint8_t channels[] = {1, 0, 3, 1, 2, 0, 4};
-	/* Of Adam7: where each pass begins, and its steps. */
-	static const uint8_t passes[][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
-					    {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
-	uint64_t width = be_get32(ihdr), height = be_get32(ihdr + 4), bytes = 0;
-	unsigned bits = ihdr[8] * channels[ihdr[9]];
+	const uint8_t *data = png->file.data + png->at + 8, *end = data + png->length;
+	const uint8_t *nul = memchr(data, 0, png->length);
+	bool packed = png_is(png, "zTXt") || png_is(png, "iCCP");
+	SCOPE_FREE uint8_t *out = packed ? malloc(TEXT_MOST) : NULL;
+	uLongf made = packed ? TEXT_MOST : png->length;
 
-	if (!ihdr[12])
-		return png_rows(width, height, bits);
-	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
-		bytes += png_rows((width + passes[i][2] - 1 - passes[i][0]) / passes[i][2],
-				  (height + passes[i][3] - 1 - passes[i][1]) / passes[i][3], bits);
-	return bytes;
+	if (packed && (!out || !nul || end - nul < 2 || nul[1] != 0 ||
+		       uncompress(out, &made, nul + 2, (uLong)(end - nul - 2)) != Z_OK))
+		return true;
+	if (png_is(png, "iTXt") && (!nul || end - nul < 2 || nul[1] != 0))
+		return true;
+	if (packed || png_is(png, "tEXt") || png_is(png, "iTXt"))
+		png->text += made;
+	return png->text > TEXT_MOST;
 }
-
-/* Inflates what there is of the chunk at `at`, up to `most` bytes of them all. As inflate(). */
-static int png_inflate(const struct bytes *file, size_t at, uint64_t most, z_stream *stream)
-{
-	uint8_t out[PNG_OUT];
-	size_t have = file->len - at - 8;
-	int r = Z_OK;
-
-	stream->next_in = (Bytef *)file->data + at + 8;
-	stream->avail_in = (uInt)min(be_get32(file->data + at), have);
-	while (r == Z_OK && stream->avail_in > 0 && stream->total_out <= most) {
-		stream->next_out = out;
-		stream->avail_out = sizeof(out);
-		r = inflate(stream, Z_NO_FLUSH);
-	}
-	return r;
-}
-
-/* Whether the chunks of pixels hold all of them. *png stands behind a sound header. */
-static bool png_has_all_pixels(struct png_walk png)
-{
-	uint64_t need = png_pixel_bytes(png.file.data + 16);
-	z_stream stream = {0};
-	int r = need <= MAX_PIXELS * 8 ? inflateInit(&stream) : Z_DATA_ERROR;
-
-	if (r != Z_OK)
-		return false;
-	for (; r == Z_OK && bytes_have(&png.file, png.at, 8); png.at += 12 + (size_t)png.length) {
-		png.length = be_get32(png.file.data + png.at);
-		if (png_is(&png, "IDAT"))
-			r = png_inflate(&png.file, png.at, need, &stream);
-	}
-	inflateEnd(&stream);
-	return r == Z_STREAM_END && stream.total_out >= need;
-}
-
-/* --- PNG, chunk by chunk --- */
 
 /* Looks at the chunk at png->at, and finds its length. */
 static int png_check_chunk(struct png_walk *png, enum check_level level, struct check_finding *ret)
 {
 	const uint8_t *chunk = png->file.data + png->at;
+	bool in_pixels;
 
+	ret->unsure = png->pixels; /* PIL reads no further than to the last one, mostly */
 	if (!bytes_have(&png->file, png->at, 8))
 		return truncated(ret, "PNG", png->pixels ? "its pixels" : "its header");
 	if (!png_is_type(chunk + 4))
 		return corrupt(ret, "PNG", "its chunks do not follow each other");
 	png->length = be_get32(chunk);
-	png->pixels = png->pixels || png_is(png, "IDAT");
+	in_pixels = png_is(png, "IDAT");
+	png->pixels |= in_pixels;
+	ret->unsure &= !in_pixels;
 	if (!bytes_have(&png->file, png->at, 12 + (uint64_t)png->length))
 		return check_found(ret, DAMAGE_TRUNCATED, false, "PNG: ends in its chunk %.4s",
 				   (const char *)chunk + 4);
-	if (level == CHECK_HEADER && png->pixels)
-		return 0;
-	if (png_chunk_crc(chunk) != be_get32(chunk + 8 + png->length))
+	if ((level == CHECK_DECODE || !png->pixels) &&
+	    crc32_z(0, chunk + 4, 4 + (size_t)png->length) != be_get32(chunk + 8 + png->length))
 		return check_found(ret, DAMAGE_CORRUPT, false,
 				   "PNG: the CRC of its chunk %.4s is wrong",
 				   (const char *)chunk + 4);
 	return 0;
 }
 
-/* Checks chunks, their CRCs (CHECK_HEADER: only those before the pixels) and the end. */
-static int png_check_chain(enum check_level level, const struct bytes *file,
-			   struct check_finding *ret)
+/* Checks what PIL reads of a chunk that is whole. */
+static int png_check_content(struct png_walk *png, struct check_finding *ret)
 {
-	struct png_walk png = {.file = *file, .at = 8};
-	struct png_walk pixels = png;
-	int r;
-
-	for (;;) {
-		r = png_check_chunk(&png, level, ret);
-		if (r == 0 && png.at == 8)
-			r = png_check_ihdr(&png, ret);
-		if (r != 0)
-			break;
-		if (png_is(&png, "IEND"))
-			return png.pixels ? 0 : corrupt(ret, "PNG", "has no pixels");
-		png.at += 12 + (size_t)png.length;
-		if (!png.pixels)
-			pixels = png;
-	}
-	ret->usable = png.pixels && pixels.at > 8 && png_has_all_pixels(pixels);
-	return r;
+	if (png->at == 8)
+		return png_check_ihdr(png, ret);
+	png->moving |= png_is(png, "acTL") || png_is(png, "fcTL") || png_is(png, "fdAT");
+	png->unsure |= png->moving || png_is_heavy(png);
+	if (!png->moving && png->length < png_least(png))
+		return check_found(ret, DAMAGE_CORRUPT, false, "PNG: its chunk %.4s is too short",
+				   (const char *)png->file.data + png->at + 4);
+	if (png_is(png, "IEND") && !png->pixels)
+		return corrupt(ret, "PNG", "has no pixels");
+	return 0;
 }
 
-/* Also what PIL refuses although the chain is sound, or it needs no more of it. */
+/* Checks chunks, their CRCs (CHECK_HEADER: only those before the pixels) and the end. */
 static int check_png(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
-	struct err err = {0};
-	int r = png_check_chain(level, file, ret), refused;
+	struct png_walk png = {.file = *file, .at = 8};
 
-	if (r == 1 && !ret->usable)
-		return r;
-	refused = png_chunks_read(file, &err);
-	switch (refused) {
-	case 0:
-		return r;
-	case -EBADMSG:
-		return corrupt(ret, "PNG", err.text);
-	case -EFBIG:
-		return check_found(ret, DAMAGE_TOO_LARGE, false, "PNG: %s", err.text);
-	case -ENODATA:
-		return check_found(ret, DAMAGE_TRUNCATED, false, "PNG: %s", err.text);
-	default:
-		return refused;
+	for (;; png.at += 12 + (size_t)png.length) {
+		int r = png_check_chunk(&png, level, ret);
+
+		if (r == 0) {
+			ret->unsure = false;
+			r = png_check_content(&png, ret);
+		}
+		if (r != 0)
+			return r;
+		if (png_is(&png, "IEND"))
+			break;
 	}
+	ret->unsure = png.unsure;
+	return 0;
 }
 
 /* --- GIF ------------------------------------------------------------------------------ */
@@ -353,45 +320,21 @@ static int check_bmp(enum check_level level, const struct bytes *file, struct ch
 
 /* --- PNM ------------------------------------------------------------------------------ */
 
-/* Counts samples that are written as text, up to `wanted`. Those of a plain PBM are one digit each,
- * with or without white space between them. */
-static uint64_t pnm_count_samples(const uint8_t *p, const uint8_t *end, bool bits, uint64_t wanted)
-{
-	uint64_t count = 0;
-
-	for (bool in = false; p < end && count < wanted; p++) {
-		bool digit = *p >= '0' && *p <= '9';
-
-		count += digit && (bits || !in);
-		in = digit;
-	}
-	return count;
-}
-
-/* As check_bmp(). Plain samples (P1 to P3) are counted at CHECK_DECODE. */
+/* As check_bmp(). Samples that are written as text are not counted. */
 static int check_pnm(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
 	struct pnm pnm;
-	uint64_t samples, row, count;
+	uint64_t samples, row;
 	int r = pnm_header(file->data, file->len, &pnm);
 
+	(void)level;
 	if (r == -ENODATA)
 		return truncated(ret, "PNM", "its header");
 	if (r < 0)
 		return corrupt(ret, "PNM", "its header makes no sense");
 	samples = (uint64_t)pnm.width * pnm.channels;
 	row = pnm.bits ? (samples + 7) / 8 : samples * (pnm.most > UINT8_MAX ? 2 : 1);
-	if (!pnm.plain)
-		return check_pixels(file, "PNM", pnm.samples, row * pnm.height, ret);
-	if (level == CHECK_HEADER)
-		return 0;
-	samples *= pnm.height;
-	count = pnm_count_samples(file->data + pnm.samples, file->data + file->len, pnm.bits,
-				  samples);
-	if (count < samples)
-		return check_found(ret, DAMAGE_TRUNCATED, false,
-				   "PNM: ends after %lu of %lu samples", count, samples);
-	return 0;
+	return pnm.plain ? 0 : check_pixels(file, "PNM", pnm.samples, row * pnm.height, ret);
 }
 
 /* --- what a file claims to be --------------------------------------------------------- */
@@ -489,22 +432,18 @@ static bool is_looked_at(enum format_image named, enum format_image kind)
 	       kind == IMAGE_GIF || kind == IMAGE_WEBP;
 }
 
-int check_image(enum check_level level, const char *path, const uint8_t *data, size_t len,
-		struct check_finding *ret)
+static int check_kind(enum check_level level, enum format_image named, const struct bytes *file,
+		      struct check_finding *ret)
 {
-	enum format_image named = image_named(path, strlen(path));
-	const struct bytes file = {.data = data, .len = len};
 	struct dataset_image image;
 	struct check_finding found;
 	int r;
 
-	if (level == CHECK_OFF)
-		return 0;
-	image_inspect(data, len, &image);
+	image_inspect(file->data, file->len, &image);
 	if (!is_looked_at(named, image.kind))
 		return 0;
 	if (!checks[image.kind]) {
-		r = check_other(level, named, image.kind, &file, ret);
+		r = check_other(level, named, image.kind, file, ret);
 		ret->named_only = true;
 		return r;
 	}
@@ -512,15 +451,42 @@ int check_image(enum check_level level, const char *path, const uint8_t *data, s
 		return check_found(
 			ret, DAMAGE_TOO_LARGE, false, "%s: %u x %u pixels: PIL takes at most %lu",
 			image_kind(image.kind)->name, image.width, image.height, MAX_PIXELS);
-	r = checks[image.kind](level, &file, ret);
+	r = checks[image.kind](level, file, ret);
 	if (r == 1) /* a text may begin as a GIF does */
 		ret->named_only =
 			image.width == 0 || (image.kind == IMAGE_GIF && named == IMAGE_UNKNOWN);
 	if (r < 0 || (r == 1 && !ret->usable))
 		return r;
+	found = *ret;
 	if (check_name(named, &image, &found) && (r == 0 || !found.usable)) {
+		found.named_only = false;
 		*ret = found;
-		return 1;
+		r = 1;
 	}
+	if (level == CHECK_DECODE && image.kind != IMAGE_JPEG)
+		ret->unsure = r == 0 || ret->usable;
 	return r;
+}
+
+const char *check_damage(const char *word)
+{
+	static const char *const all[] = {
+		DAMAGE_EMPTY,	DAMAGE_NO_IMAGE,  DAMAGE_TRUNCATED,   DAMAGE_CORRUPT,
+		DAMAGE_NO_SIZE, DAMAGE_TOO_LARGE, DAMAGE_UNSUPPORTED, NULL,
+	};
+	size_t i = 0;
+
+	while (all[i] && strcmp(all[i], word) != 0)
+		i++;
+	return all[i];
+}
+
+int check_image(enum check_level level, const char *path, const uint8_t *data, size_t len,
+		struct check_finding *ret)
+{
+	const struct bytes file = {.data = data, .len = len};
+
+	*ret = (struct check_finding){0};
+	return level == CHECK_OFF ? 0
+				  : check_kind(level, image_named(path, strlen(path)), &file, ret);
 }

@@ -1,4 +1,5 @@
-/* Is a file that claims to be an image a good one?
+/* Is a file that claims to be an image a good one? As far as that can be told here; of images that
+ * are no JPEGs PIL knows the rest (pictures.h).
  *
  * Looks at files with the extension of an image (those of torchvision's ImageFolder, and .gif) and
  * at files that begin as a JPEG, PNG, GIF or WebP does. All others are good: what is no picture may
@@ -7,10 +8,9 @@
  * all of it although something is odd, the finding is `usable`.
  *
  * CHECK_HEADER looks at what the file says of itself, and whether that can be true: sizes, lengths,
- * offsets, the chain of its parts, its end; of a PNG also at chunks that PIL refuses. It decodes
- * the pixels of a JPEG or PNG only if the end is missing, since nothing else tells how much is
- * missing with it. CHECK_DECODE decodes each JPEG with libjpeg-turbo, and checks the CRCs of a PNG.
- * Neither level decodes pixels of other kinds.
+ * offsets, the chain of its parts, its end. It decodes the pixels of a JPEG only if the end is
+ * missing, since nothing else tells how much is missing with it. CHECK_DECODE decodes each JPEG
+ * with libjpeg-turbo, and checks the CRCs of a PNG.
  * Bytes after the end of an image are no damage: cameras leave a second picture there, others
  * padding.
  *
@@ -41,12 +41,13 @@ struct check_finding {
 	const char *damage; /* one of the above */
 	bool usable;	    /* training code reads it, and every pixel */
 	bool named_only;    /* it has the name of an image, or its first bytes, but no header */
+	bool unsure;	    /* only PIL can tell: a finding is usable if PIL reads the image */
 	char text[160];	    /* a sentence: lower case, no full stop, without the path */
 };
 
-/* 0: good; 1: *ret says what is wrong; -ENOMEM. Of several findings it reports one that is not
- * usable, else the first. `data` is the whole file; `path` is only for its extension. Thread-safe,
- * silent. */
+/* 0: good, unless ret->unsure; 1: *ret says what is wrong; -ENOMEM. Of several findings it reports
+ * one that is not usable, else the first. `data` is the whole file; `path` is only for its
+ * extension. Thread-safe, silent. */
 int check_image(enum check_level level, const char *path, const uint8_t *data, size_t len,
 		struct check_finding *ret);
 
@@ -57,7 +58,10 @@ int check_image(enum check_level level, const char *path, const uint8_t *data, s
 /* The part of libjpeg-turbo (jpeg_check.c), for bytes that begin as a JPEG does. */
 int check_jpeg(enum check_level level, const struct bytes *file, struct check_finding *ret);
 
-/* Formats a finding. Returns 1. */
+/* The class of damage that is called so; NULL: there is none. */
+const char *check_damage(const char *word);
+
+/* Formats a finding, of which the rest stays. Returns 1. */
 __attribute__((format(printf, 4, 5))) static inline int
 check_found(struct check_finding *ret, const char *damage, bool usable, const char *format, ...)
 {
@@ -65,7 +69,6 @@ check_found(struct check_finding *ret, const char *damage, bool usable, const ch
 
 	ret->damage = damage;
 	ret->usable = usable;
-	ret->named_only = false;
 	va_start(args, format);
 	vsnprintf(ret->text, sizeof(ret->text), format, args);
 	va_end(args);

@@ -269,15 +269,13 @@ static bool is_kept_segment(const struct jpeg_marker_struct *segment)
 	       metadata_orientation(segment->data, segment->data_length) != 1;
 }
 
-static int add_segment(struct buf *segments, int marker, const char *begin, size_t begin_len,
-		       const uint8_t *data, size_t len)
+static int add_segment(struct buf *segments, const struct jpeg_marker_struct *segment)
 {
-	size_t all = 2 + begin_len + len; /* a segment's length counts itself */
-	const uint8_t head[] = {0xff, (uint8_t)marker, (uint8_t)(all >> 8), (uint8_t)all};
+	size_t len = segment->data_length, all = 2 + len; /* a segment's length counts itself */
+	const uint8_t head[] = {0xff, segment->marker, (uint8_t)(all >> 8), (uint8_t)all};
 
 	buf_add(segments, head, sizeof(head));
-	buf_add(segments, begin, begin_len);
-	return buf_add(segments, data, len);
+	return buf_add(segments, segment->data, len);
 }
 
 /* The first segment with an orientation decides, since EXIF comes before XMP. */
@@ -291,8 +289,7 @@ static int look_at_segments(const struct jpeg_reader *reader, struct jpeg_head *
 			head->orientation =
 				metadata_orientation(segment->data, segment->data_length);
 		if (is_kept_segment(segment))
-			r = add_segment(&head->segments, segment->marker, "", 0, segment->data,
-					segment->data_length);
+			r = add_segment(&head->segments, segment);
 	}
 	return r;
 }
@@ -455,34 +452,6 @@ int jpeg_encode(const struct pixels *pixels, uint32_t quality, bool ycck,
 	writer.jpeg.err = jpeg_trap_init(&writer.trap, err);
 	r = encode_trapped(&writer, pixels, quality, ycck, segments);
 	return r == -EBADMSG ? -EINVAL : r; /* pixels are never damaged */
-}
-
-/* A profile may take several segments, each with its number and how many there are. */
-static int add_profile(struct buf *segments, const uint8_t *profile, size_t len)
-{
-	enum { HEAD = 14, MOST = LONGEST - 2 - HEAD };
-	char begin[HEAD] = "ICC_PROFILE";
-	size_t parts = (len + MOST - 1) / MOST, at = 0;
-	int r = 0;
-
-	for (size_t i = 1; r == 0 && parts <= UINT8_MAX && i <= parts; i++, at += MOST) {
-		begin[12] = (char)i;
-		begin[13] = (char)parts;
-		r = add_segment(segments, PROFILE, begin, HEAD, profile + at,
-				len - at < MOST ? len - at : MOST);
-	}
-	return r;
-}
-
-int jpeg_segments(const uint8_t *exif, size_t exif_len, const uint8_t *profile, size_t profile_len,
-		  struct buf *segments)
-{
-	static const char begin[] = "Exif\0"; /* and the NUL at the end */
-	int r = 0;
-
-	if (exif && exif_len <= LONGEST - 2 - sizeof(begin))
-		r = add_segment(segments, EXIF_XMP, begin, sizeof(begin), exif, exif_len);
-	return r == 0 && profile ? add_profile(segments, profile, profile_len) : r;
 }
 
 /* --- the same pixels --------------------------------------------------------------------- */

@@ -56,11 +56,6 @@ int jpeg_decode(const uint8_t *data, size_t len, uint32_t shrink, struct pixels 
 int jpeg_encode(const struct pixels *pixels, uint32_t quality, bool ycck,
 		const struct buf *segments, struct buf *out, struct err *err);
 
-/* Appends segments with EXIF, as a TIFF, and with a colour profile, for jpeg_encode(). NULL: there
- * is none. What is too long for segments is left out. 0 or -ENOMEM. */
-int jpeg_segments(const uint8_t *exif, size_t exif_len, const uint8_t *profile, size_t profile_len,
-		  struct buf *segments);
-
 /* Appends a baseline JPEG with the same coefficients, and Huffman codes made for them, to an empty
  * buffer. All segments and comments are kept, except an index of further pictures (MPF): those
  * pictures come after the end of the image, and what is there is left out.

@@ -1,7 +1,6 @@
 #include "pack/tool/image/metadata.h"
 
 #include "pack/tool/image/tiff.h"
-#include <ctype.h>
 
 #define ORIENTATION 0x0112
 #define MOST	    8 /* orientations */
@@ -32,7 +31,7 @@ static unsigned sane(uint64_t orientation)
 }
 
 /* A TIFF file: the first directory has it. */
-unsigned metadata_exif_orientation(const uint8_t *data, size_t len)
+static unsigned exif_orientation(const uint8_t *data, size_t len)
 {
 	const struct bytes exif = {.data = data, .len = len};
 	struct tiff tiff;
@@ -43,7 +42,7 @@ unsigned metadata_exif_orientation(const uint8_t *data, size_t len)
 }
 
 /* tiff:Orientation="6", or <tiff:Orientation>6. */
-unsigned metadata_xmp_orientation(const uint8_t *data, size_t len)
+static unsigned xmp_orientation(const uint8_t *data, size_t len)
 {
 	static const char name[] = "tiff:Orientation";
 	const uint8_t *end = data + len;
@@ -60,39 +59,10 @@ unsigned metadata_xmp_orientation(const uint8_t *data, size_t len)
 unsigned metadata_orientation(const uint8_t *payload, size_t len)
 {
 	if (metadata_is_exif(payload, len))
-		return metadata_exif_orientation(payload + sizeof(exif_magic),
-						 len - sizeof(exif_magic));
+		return exif_orientation(payload + sizeof(exif_magic), len - sizeof(exif_magic));
 	if (begins(payload, len, xmp_magic, sizeof(xmp_magic)))
-		return metadata_xmp_orientation(payload + sizeof(xmp_magic),
-						len - sizeof(xmp_magic));
+		return xmp_orientation(payload + sizeof(xmp_magic), len - sizeof(xmp_magic));
 	return 1;
-}
-
-static int hexadecimal(char digit)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *found = digit ? strchr(digits, tolower(digit)) : NULL;
-
-	return found ? (int)(found - digits) : -1;
-}
-
-/* The directory of EXIF comes early: what a few digits say is enough. */
-unsigned metadata_raw_orientation(const char *text, size_t len)
-{
-	uint8_t exif[4096] = {0};
-	size_t digits = 0, lines = 0;
-
-	for (size_t i = 0; i < len && digits < 2 * sizeof(exif); i++) {
-		int value = hexadecimal(text[i]);
-
-		lines += text[i] == '\n';
-		if (lines < 3 || value < 0)
-			continue;
-		exif[digits / 2] = (uint8_t)(exif[digits / 2] << 4 | value);
-		digits++;
-	}
-	return metadata_is_exif(exif, digits / 2) ? metadata_orientation(exif, digits / 2)
-						  : metadata_exif_orientation(exif, digits / 2);
 }
 
 /* A profile is a header of 128 bytes, a count, and as many tags with name, offset and size. The

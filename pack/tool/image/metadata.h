@@ -11,14 +11,6 @@
  * if the picture is to be turned or mirrored, 1 if not or if it does not say. */
 unsigned metadata_orientation(const uint8_t *payload, size_t len);
 
-/* The same of EXIF without what a JPEG puts in front of it, as PNG and WebP have it. */
-unsigned metadata_exif_orientation(const uint8_t *data, size_t len);
-
-/* The same of XMP alone; and of EXIF as a text of ImageMagick: a name, a size, and hexadecimal
- * digits, each on a line or more. */
-unsigned metadata_xmp_orientation(const uint8_t *data, size_t len);
-unsigned metadata_raw_orientation(const char *text, size_t len);
-
 /* Whether the payload of a segment is EXIF, or a part of a colour profile. */
 bool metadata_is_exif(const uint8_t *payload, size_t len);
 bool metadata_is_profile(const uint8_t *payload, size_t len);

@@ -183,31 +183,6 @@ static int down(const struct axis *axis, const struct pixels *from, struct pixel
 	return 0;
 }
 
-/* The old pixel in which the middle of the new one lies. */
-static uint32_t nearest(uint32_t x, uint32_t from, uint32_t to)
-{
-	return (uint32_t)((2 * (uint64_t)x + 1) * from / (2 * (uint64_t)to));
-}
-
-int resize_nearest(const struct pixels *from, uint32_t width, uint32_t height, struct pixels *ret)
-{
-	struct pixels done;
-	int r = pixels_init(&done, width, height, from->channels);
-
-	if (r < 0)
-		return r;
-	for (uint32_t y = 0; y < height; y++) {
-		const uint8_t *row = pixels_row(from, nearest(y, from->height, height));
-		uint8_t *to = pixels_row(&done, y);
-
-		for (uint32_t x = 0; x < width; x++, to += from->channels)
-			memcpy(to, row + nearest(x, from->width, width) * (size_t)from->channels,
-			       from->channels);
-	}
-	*ret = done;
-	return 0;
-}
-
 int resize(const struct resize *how, const struct pixels *from, struct pixels *ret)
 {
 	SCOPE(axis_release) struct axis x = {0};

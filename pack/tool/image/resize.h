@@ -16,7 +16,3 @@ struct resize {
 
 /* For up to four channels, each by itself. 0 or -ENOMEM. *ret is for pixels_release(). */
 int resize(const struct resize *how, const struct pixels *from, struct pixels *ret);
-
-/* Takes the pixel nearest to each new one, as NEAREST of PIL does: no value comes out that was not
- * there. For pixels of any number of bytes. As resize(). */
-int resize_nearest(const struct pixels *from, uint32_t width, uint32_t height, struct pixels *ret);

@@ -6,7 +6,6 @@
 #include "pack/tool/image/bitmap.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/image/jpeg.h"
-#include "pack/tool/image/picture.h"
 #include "pack/tool/image/resize.h"
 #include <string.h>
 
@@ -22,17 +21,18 @@ struct job {
 	const struct transform *how;
 	const uint8_t *data;
 	size_t len;
-	enum format_image kind; /* IMAGE_JPEG, IMAGE_PNG or IMAGE_WEBP */
-	struct jpeg_head jpeg;	/* of the first */
-	struct picture picture; /* of the others */
-	uint32_t from_width, from_height;
+	struct jpeg_head jpeg;
 	uint32_t width, height; /* to be */
 };
 
 static void job_release(struct job *job)
 {
 	jpeg_head_release(&job->jpeg);
-	picture_release(&job->picture);
+}
+
+bool transform_is_wanted(const struct transform *how)
+{
+	return how->resize || how->max_side || how->store != STORE_KEEP || how->optimize;
 }
 
 bool transform_decodes(const struct transform *how)
@@ -80,7 +80,7 @@ void transform_size(const struct transform *how, uint32_t *width, uint32_t *heig
 
 static bool is_resized(const struct job *job)
 {
-	return job->width != job->from_width || job->height != job->from_height;
+	return job->width != job->jpeg.width || job->height != job->jpeg.height;
 }
 
 /* By how much the decoder may shrink the image. */
@@ -88,47 +88,44 @@ static uint32_t shrink_of(const struct job *job)
 {
 	uint32_t shrink = 8;
 
-	while (shrink > 1 && (job->from_width / shrink < HEADROOM * (uint64_t)job->width ||
-			      job->from_height / shrink < HEADROOM * (uint64_t)job->height))
+	while (shrink > 1 && (job->jpeg.width / shrink < HEADROOM * (uint64_t)job->width ||
+			      job->jpeg.height / shrink < HEADROOM * (uint64_t)job->height))
 		shrink /= 2;
 	return shrink;
 }
 
 static unsigned pixel_bytes(const struct job *job)
 {
-	if (job->kind != IMAGE_JPEG)
-		return picture_pixel_bytes(&job->picture);
 	if (job->jpeg.colour == JPEG_GREY)
 		return 1;
 	return job->jpeg.colour == JPEG_CMYK ? 4 : 3;
 }
 
-/* A few kilobytes may claim to be gigapixels. */
-static int check_memory(const struct job *job, uint32_t shrink, struct err *err)
+int transform_check_memory(uint32_t width, uint32_t height, uint32_t shrink, unsigned pixel_bytes,
+			   struct err *err)
 {
-	uint64_t pixels = (uint64_t)job->from_width * job->from_height / shrink / shrink;
-	uint64_t need = pixels * pixel_bytes(job);
+	uint64_t need = (uint64_t)width * height / shrink / shrink * pixel_bytes;
 	char need_text[SIZE_TEXT], most_text[SIZE_TEXT];
 
 	if (need <= MEMORY)
 		return 0;
 	return err_set(err, -EFBIG,
-		       "%ux%u pixels need %s of memory, and %s are the most for one image",
-		       job->from_width, job->from_height, size_format(need, need_text),
-		       size_format(MEMORY, most_text));
+		       "%ux%u pixels need %s of memory, and %s are the most for one image", width,
+		       height, size_format(need, need_text), size_format(MEMORY, most_text));
 }
 
 /* --- making --------------------------------------------------------------------------- */
 
 static int make_pixels(const struct job *job, struct pixels *ret, struct err *err)
 {
-	const struct resize how = {.from_width = job->from_width,
-				   .from_height = job->from_height,
+	const struct resize how = {.from_width = job->jpeg.width,
+				   .from_height = job->jpeg.height,
 				   .shrink = shrink_of(job),
 				   .width = job->width,
 				   .height = job->height};
 	SCOPE(pixels_release) struct pixels decoded = {0};
-	int r = check_memory(job, how.shrink, err);
+	int r = transform_check_memory(job->jpeg.width, job->jpeg.height, how.shrink,
+				       pixel_bytes(job), err);
 
 	if (r == 0)
 		r = jpeg_decode(job->data, job->len, how.shrink, &decoded, err);
@@ -219,102 +216,26 @@ static int work_on_jpeg(const struct job *job, struct buf *out, struct err *err)
 	return r;
 }
 
-/* A picture in the format that was asked for. */
-static int store_plain(const struct job *job, struct buf *out, struct err *err)
-{
-	SCOPE(pixels_release) struct pixels pixels = {0};
-	SCOPE(buf_release) struct buf segments = BUF_INIT;
-	int r = picture_plain(&job->picture, &pixels, &segments);
-
-	if (r < 0)
-		return r;
-	if (transform_decodes(job->how))
-		return encode_bitmap(job, &pixels, out);
-	r = jpeg_encode(&pixels, quality_of(job), false, &segments, out, err);
-	return r == 0 && !is_resized(job) ? accept_smaller(job, out) : r;
-}
-
-/* Why a picture keeps its format where another one is asked for; NULL: it does not. */
-static const char *not_plain(const struct job *job)
-{
-	const struct picture *picture = &job->picture;
-
-	if (!picture_is_plain(picture))
-		return "with transparency, or a mask";
-	if (picture->turned_by_text || (picture->orientation != 1 && transform_decodes(job->how)))
-		return "that is to be turned, which the format asked for could not say";
-	return NULL;
-}
-
-static int work_on_picture(struct job *job, struct buf *out, struct err *err)
-{
-	struct picture *picture = &job->picture;
-	int r;
-
-	if (!is_resized(job) && job->how->store == STORE_KEEP)
-		return 1;
-	r = check_memory(job, 1, err);
-	if (r == 0)
-		r = picture_decode(picture, job->data, job->len, err);
-	if (r == 0 && is_resized(job))
-		r = picture_resize(picture, job->width, job->height);
-	if (r < 0)
-		return r;
-	if (job->how->store != STORE_KEEP && !not_plain(job))
-		return store_plain(job, out, err);
-	if (is_resized(job))
-		return picture_encode(picture, quality_of(job), out, err);
-	return err_set(err, 1, "%s %s", image_kind(job->kind)->name, not_plain(job));
-}
-
 /* 0, 1 where it stays, or an error. */
-static int job_init_jpeg(struct job *job, struct err *err)
-{
-	int r = jpeg_head_read(job->data, job->len, &job->jpeg, err);
-
-	if (r < 0)
-		return r;
-	if (job->jpeg.colour == JPEG_OTHER)
-		return err_set(err, 1, "neither grey nor colour");
-	job->from_width = job->jpeg.width;
-	job->from_height = job->jpeg.height;
-	return 0;
-}
-
-/* libwebp takes a frame without a chunk around it as well, of which nobody else knows the size. */
-static int job_init_picture(struct job *job, const struct dataset_image *image, struct err *err)
-{
-	int r = picture_read(job->kind, job->data, job->len, &job->picture, err);
-
-	if (r == 0 && image->width == 0)
-		return err_set(err, -EBADMSG, "no sound header");
-	if (r == 0 && job->picture.moving)
-		return err_set(err, 1, "%s that moves", image_kind(job->kind)->name);
-	job->from_width = job->picture.width;
-	job->from_height = job->picture.height;
-	return r;
-}
-
 static int job_init(struct job *job, const uint8_t *data, size_t len, struct err *err)
 {
 	struct dataset_image image;
 	int r;
 
 	image_inspect(data, len, &image);
-	job->kind = image.kind;
+	if (image.kind != IMAGE_JPEG)
+		return 1;
 	job->data = data;
 	job->len = len;
-	if (job->kind == IMAGE_JPEG)
-		r = job_init_jpeg(job, err);
-	else if (job->kind == IMAGE_PNG || job->kind == IMAGE_WEBP)
-		r = job_init_picture(job, &image, err);
-	else
-		r = 1;
-	job->width = job->from_width;
-	job->height = job->from_height;
-	if (r == 0)
-		transform_size(job->how, &job->width, &job->height);
-	return r;
+	r = jpeg_head_read(data, len, &job->jpeg, err);
+	if (r < 0)
+		return r;
+	if (job->jpeg.colour == JPEG_OTHER)
+		return err_set(err, 1, "neither grey nor colour");
+	job->width = job->jpeg.width;
+	job->height = job->jpeg.height;
+	transform_size(job->how, &job->width, &job->height);
+	return 0;
 }
 
 /* What cannot be decoded here, or what no image of the format asked for can hold, stays. */
@@ -324,15 +245,10 @@ static int leave_impossible(int r)
 }
 
 int transform_image(const struct transform *how, const uint8_t *data, size_t len, struct buf *out,
-		    bool *ret_mask, struct err *err)
+		    struct err *err)
 {
 	SCOPE(job_release) struct job job = {.how = how};
 	int r = job_init(&job, data, len, err);
 
-	if (r == 0)
-		r = job.kind == IMAGE_JPEG ? work_on_jpeg(&job, out, err)
-					   : work_on_picture(&job, out, err);
-	if (r == 0)
-		*ret_mask = job.picture.mask && is_resized(&job);
-	return leave_impossible(r);
+	return leave_impossible(r == 0 ? work_on_jpeg(&job, out, err) : r);
 }

@@ -1,9 +1,7 @@
-/* Makes images smaller, or quicker to read, on their way into a pack.
+/* Makes JPEGs smaller, or quicker to read, on their way into a pack. PNGs and WebPs: pictures.h.
  *
- * JPEGs, PNGs and WebPs are changed; what moves, and all other kinds, stay as they are, byte for
- * byte. So do images that are small enough already, unless `store` says otherwise. Nothing is ever
- * enlarged. PNGs and WebPs keep their format, unless `store` says another that can hold them: none
- * has alpha, and of masks (picture.h) the values must stay.
+ * All other kinds stay as they are, byte for byte. So do images that are small enough already,
+ * unless `store` says otherwise. Nothing is ever enlarged.
  *
  * Sizes are those of torchvision's Resize: the shorter side becomes `resize`; then the longer one
  * becomes `max_side` if it is still longer. The filter is a triangle over all pixels that a new
@@ -45,12 +43,19 @@ struct transform {
 /* Whether the fields make sense together: 0, or -EINVAL with a sentence. */
 int transform_check(const struct transform *how, struct err *err);
 
-/* 0: *out, an empty buffer before, holds the new file; *ret_mask: it was resized as a mask is
- * (picture.h). 1: the original stays; if that may surprise (CMYK, say), err tells why, else it is
- * empty. -EBADMSG: damaged; -EFBIG: takes too much memory to
+/* 0: *out, an empty buffer before, holds the new file. 1: the original stays; if that may surprise
+ * (CMYK, say), err tells why, else it is empty. -EBADMSG: damaged; -EFBIG: takes too much memory to
  * decode; err tells more. -ENOMEM. Unless it is 0, the content of *out means nothing. */
 int transform_image(const struct transform *how, const uint8_t *data, size_t len, struct buf *out,
-		    bool *ret_mask, struct err *err);
+		    struct err *err);
+
+/* A few kilobytes may claim to be gigapixels: 0, or -EFBIG where so many pixels, decoded at a
+ * fraction of their sides, are too much for one image. */
+int transform_check_memory(uint32_t width, uint32_t height, uint32_t shrink, unsigned pixel_bytes,
+			   struct err *err);
+
+/* Whether anything is asked for. */
+bool transform_is_wanted(const struct transform *how);
 
 /* Whether images are stored decoded. */
 bool transform_decodes(const struct transform *how);

@@ -25,10 +25,11 @@ struct item {
 	struct buf bytes;     /* as they will be stored; empty for a large one */
 	uint32_t hash;	      /* of the bytes, if dedup is on and pays */
 	struct buf sums;      /* uint64_t, of its extents, if they are compared with a base */
-	int error;	      /* the source could not be read: -errno */
+	int error;	      /* the source could not be read: -errno; -ECHILD: see `left` */
 	struct dataset_image image;
 	bool is_made;			/* the bytes are not those of the source */
 	bool is_mask;			/* and were made by the nearest pixel */
+	bool unsure;			/* only PIL, which is not there, could have checked it */
 	char *left;			/* why an image was not transformed; NULL: it was */
 	struct annotations annotations; /* of places in images, if these are looked for */
 	bool is_bad;			/* a check found something */

@@ -1,4 +1,5 @@
 #include "pack/foreign/message.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/tree_internal.h"
 #include <ctype.h>
@@ -218,8 +219,8 @@ static int add_file(struct message *message, const struct maker_pages *pages,
 	if (row.file.packed && row.file.offset <= row.file.packed->size) {
 		row.file.in_memory = true;
 		row.file.head.data = (const char *)pages->held.data + row.file.offset;
-		row.file.head.len = (size_t)min(row.file.size,
-						row.file.packed->size - row.file.offset);
+		row.file.head.len =
+			(size_t)min(row.file.size, row.file.packed->size - row.file.offset);
 	}
 	return has_first(tree, &row) ? foreign_add(tree, &row.file, err) : message_broken(err);
 }

@@ -341,8 +341,8 @@ soak-readers: all
 		tests/mount/test_soak.py
 
 # What has no threads need not be looked at for races. What computes for long comes first.
-threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan block_writer cache coprocess \
-		   far fill histogram inval journal listing open oracle_thread pages parallel_for pipeline \
+threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan cache coprocess far fill \
+		   histogram inval journal listing open oracle_thread pages parallel_for pipeline \
 		   pressure reader_blocks reader_file reader_remote s3 scan skeleton work workers)
 # With the plain build in `make check`, beside those with ThreadSanitizer, and others with
 # AddressSanitizer: what only computes, for long, going on with packs, which the mount tests look at

@@ -100,23 +100,13 @@ int disk_cache_find(struct disk_cache *disk, const char *place, struct reader **
 	return block_store_find(disk->disk.store, place, ret);
 }
 
-/* A copy that was complete, except for damaged pages that are fetched again. */
-static bool is_nearly_complete(struct reader *reader)
-{
-	struct reader_blocks_stats stats;
-
-	reader_blocks_stats(reader, &stats);
-	return stats.open && !stats.complete && stats.cached >= stats.size;
-}
-
-void disk_cache_fill(struct disk_cache *disk, bool all)
+void disk_cache_fill(struct disk_cache *disk)
 {
 	size_t count = BUF_COUNT(&disk->readers, struct reader *);
 	struct reader *const *readers = BUF_ITEMS(&disk->readers, struct reader *const);
 
 	for (size_t i = 0; i < count; i++)
-		if (all || is_nearly_complete(readers[i]))
-			reader_blocks_fill(readers[i]);
+		reader_blocks_fill(readers[i]);
 }
 
 /* What limits it, or otherwise what it does, in a word. */

@@ -27,8 +27,8 @@ int disk_cache_add(struct disk_cache *disk, struct reader *far, struct reader **
  * be reached. Returns 0 or -ENOENT. */
 int disk_cache_find(struct disk_cache *disk, const char *place, struct reader **ret);
 
-/* Begins to fetch what is missing of all packs, or of those that lack a few pages only. */
-void disk_cache_fill(struct disk_cache *disk, bool all);
+/* Begins to fetch what is missing of all packs. */
+void disk_cache_fill(struct disk_cache *disk);
 
 /* The member "disk_cache" of the stats. */
 void disk_cache_report(struct disk_cache *disk, struct json *json);

@@ -407,8 +407,8 @@ struct mount_memory mount_memory(const struct mount *mount)
 
 void mount_fill(struct mount *mount)
 {
-	if (mount->disk)
-		disk_cache_fill(mount->disk, mount->settings->prefetch);
+	if (mount->disk && mount->settings->prefetch)
+		disk_cache_fill(mount->disk);
 }
 
 bool mount_checks_modes(const struct mount *mount)

@@ -1,6 +1,7 @@
 #include "remote/block_store.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/fstype.h"
 #include "base/io.h"
 #include "base/math.h"
@@ -9,20 +10,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 
 #define FREE_PART 20 /* this part of the filesystem stays free: a twentieth */
 #define SECTOR	  512
-#define NAMES	  "names"
-
-/* How long another process may have the lock: until that is said, until it is done without, and
- * until that process is waited for again. */
-#define SAID_NS	    (2 * CLOCK_SECOND)
-#define PATIENCE_NS (6 * CLOCK_SECOND)
-#define AGAIN_NS    (60 * CLOCK_SECOND)
-#define NAP_NS	    1000000
 
 struct block_store {
 	char *path;
@@ -32,11 +24,7 @@ struct block_store {
 	bool shared;
 	bool alone; /* the group would share it, but another user owns it */
 	uint64_t most;
-	void (*notice)(const char *line);
-	pthread_mutex_t lock;
-	pthread_cond_t left;  /* not busy any more */
-	bool busy;	      /* protected by lock: a thread has the lock on the folder */
-	uint64_t stuck_until; /* whoever is busy: until then another process is not waited for */
+	bool hides_holes; /* the filesystem does not tell them from data */
 };
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -137,8 +125,6 @@ int block_store_open(const char *spec, struct block_store **ret, struct err *err
 	if (!store)
 		return -ENOMEM;
 	store->fd = store->index = -1;
-	pthread_mutex_init(&store->lock, NULL);
-	pthread_cond_init(&store->left, NULL);
 	r = parse_spec(store, spec, err);
 	if (r == 0)
 		r = open_top(store, err);
@@ -148,6 +134,7 @@ int block_store_open(const char *spec, struct block_store **ret, struct err *err
 		block_store_free(store);
 		return r;
 	}
+	store->hides_holes = blocks_hides_holes(store->fd);
 	store->index = enter(store, "index");
 	snprintf(store->indexes, sizeof(store->indexes), "/proc/self/fd/%d", store->index);
 	*ret = store;
@@ -164,11 +151,10 @@ const char *block_store_indexes(const struct block_store *store)
 	return store->index < 0 ? NULL : store->indexes;
 }
 
-void block_store_notice(struct block_store *store, void (*notice)(const char *line))
+void block_store_notice(const struct block_store *store, void (*notice)(const char *line))
 {
 	SCOPE_FREE char *line = NULL;
 
-	store->notice = notice;
 	if (notice && store->alone &&
 	    asprintf(&line,
 		     "%s: not shared with its group, since another user owns it, neither root nor "
@@ -183,273 +169,170 @@ void block_store_free(struct block_store *store)
 		return;
 	scope_close(&store->fd);
 	scope_close(&store->index);
-	pthread_cond_destroy(&store->left);
-	pthread_mutex_destroy(&store->lock);
 	free(store->path);
 	free(store);
 }
 
-/* --- the lock --------------------------------------------------------------------------------- */
-
-static void say_locked(const struct block_store *store, const char *what)
-{
-	SCOPE_FREE char *line = NULL;
-
-	if (store->notice &&
-	    asprintf(&line, "%s: another process has it locked: %s", store->path, what) >= 0)
-		store->notice(line);
-}
-
-static void set_busy(struct block_store *store, bool busy)
-{
-	SCOPE_LOCK(&store->lock);
-	while (busy && store->busy)
-		pthread_cond_wait(&store->left, &store->lock);
-	store->busy = busy;
-	pthread_cond_signal(&store->left);
-}
-
-/* The lock is held for moments, and while large copies are removed; but whoever holds it may have
- * been stopped, and who may read a shared folder can lock it. */
-static bool lock_folder(struct block_store *store)
-{
-	const struct timespec nap = {.tv_nsec = NAP_NS};
-	uint64_t since = clock_ns();
-	bool said = false;
-
-	while (flock(store->fd, LOCK_EX | LOCK_NB) < 0) {
-		uint64_t now = clock_ns();
-
-		if (errno != EWOULDBLOCK)
-			return true; /* no locks here, and others see none either */
-		if (now < store->stuck_until)
-			return false;
-		if (now - since > PATIENCE_NS) {
-			say_locked(store, "it is done without");
-			store->stuck_until = now + AGAIN_NS;
-			return false;
-		}
-		if (!said && now - since > SAID_NS)
-			say_locked(store, "waiting");
-		said |= now - since > SAID_NS;
-		nanosleep(&nap, NULL);
-	}
-	store->stuck_until = 0;
-	return true;
-}
-
-/* All threads share the lock on the folder, so only one of them may have it. NULL: it cannot be
- * had. */
-static struct block_store *store_lock(struct block_store *store)
-{
-	set_busy(store, true);
-	if (lock_folder(store))
-		return store;
-	set_busy(store, false);
-	return NULL;
-}
-
-static void store_unlock(struct block_store **store)
-{
-	if (!*store)
-		return;
-	flock((*store)->fd, LOCK_UN);
-	set_busy(*store, false);
-}
-
-#define SCOPE_STORE(store) \
-	struct block_store *locked __attribute__((cleanup(store_unlock))) = store_lock(store)
-
 /* --- copies ----------------------------------------------------------------------------------- */
 
-int block_store_blocks(struct block_store *store, const char *key, uint64_t size,
-		       struct blocks **ret)
+#define PLACE_DIGITS DIGEST_DIGITS
+#define NAME_LEN     (PLACE_DIGITS + 1 + DIGEST_DIGITS)
+#define TIMES	     5 /* that a copy is removed while it is opened */
+
+static bool is_copy(const char *name)
 {
-	SCOPE_STORE(store);
-	SCOPE_CLOSE int folder = locked ? enter(store, key) : -EBUSY;
+	return strlen(name) == NAME_LEN && strspn(name, "0123456789abcdef-") == NAME_LEN;
+}
+
+int block_store_blocks(struct block_store *store, const char *place, const char *state,
+		       uint64_t size, struct blocks **ret)
+{
+	char name[NAME_LEN + 1];
+	int r = store->hides_holes ? -EOPNOTSUPP : -ENOENT;
+
+	digest_text(place, name);
+	snprintf(name + PLACE_DIGITS, sizeof(name) - PLACE_DIGITS, "-%s", state);
+	for (unsigned i = 0; r == -ENOENT && i < TIMES; i++) {
+		SCOPE_CLOSE int folder = enter(store, name);
+
+		r = folder < 0 ? folder
+			       : blocks_open(folder, size, store->shared ? 0660 : 0600, ret);
+		if (r == 0)
+			futimens(folder, NULL); /* notes when it was opened last */
+	}
+	return r;
+}
+
+struct copy {
+	char name[NAME_LEN + 1];
+	uint64_t opened; /* last, ns */
+	uint64_t used;	 /* bytes of the disk */
+};
+
+static int compare_ages(const void *a, const void *b)
+{
+	const struct copy *one = a, *other = b;
+
+	return one->opened < other->opened ? -1 : one->opened > other->opened;
+}
+
+/* The copies whose names begin so, the one opened longest ago first. */
+static size_t list_copies(const struct block_store *store, const char *begin, struct buf *all)
+{
+	SCOPE_CLOSE int fd = openat(store->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	SCOPE_DIR DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	size_t count;
+
+	if (dir)
+		steal_fd(&fd);
+	while (dir && (entry = readdir(dir))) {
+		struct copy one = {0};
+		char data[NAME_LEN + sizeof("/data")];
+		struct stat st;
+
+		if (!is_copy(entry->d_name) || strncmp(entry->d_name, begin, strlen(begin)) != 0 ||
+		    fstatat(store->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		memcpy(one.name, entry->d_name, sizeof(one.name));
+		one.opened =
+			(uint64_t)st.st_mtim.tv_sec * CLOCK_SECOND + (uint64_t)st.st_mtim.tv_nsec;
+		snprintf(data, sizeof(data), "%s/data", one.name);
+		if (fstatat(store->fd, data, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			one.used = (uint64_t)st.st_blocks * SECTOR;
+		if (buf_add(all, &one, sizeof(one)) < 0)
+			break;
+	}
+	count = BUF_COUNT(all, struct copy);
+	if (count)
+		qsort(all->data, count, sizeof(struct copy), compare_ages);
+	return count;
+}
+
+/* The folder of a copy. A link is none: what it leads to is nobody's copy. */
+static int open_copy(const struct block_store *store, const char *name)
+{
+	return openat(store->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int block_store_find(struct block_store *store, const char *place, struct reader **ret)
+{
+	SCOPE(buf_release) struct buf copies = BUF_INIT;
+	SCOPE(reader_release) struct reader *copy = NULL;
+	SCOPE_CLOSE int folder = -1;
+	char begin[PLACE_DIGITS + 1];
+	size_t count;
 	int r;
 
-	if (folder < 0)
-		return folder;
-	r = blocks_open(folder, size, store->shared ? 0660 : 0600, ret);
-	/* Notes when it was opened last. In a shared folder this fails for another's copy. */
+	digest_text(place, begin);
+	count = list_copies(store, begin, &copies);
+	if (count == 0)
+		return -ENOENT;
+	folder = open_copy(store, BUF_ITEMS(&copies, struct copy)[count - 1].name);
+	r = folder < 0 ? -errno : blocks_open_complete(folder, &copy);
 	if (r == 0)
-		futimens(folder, NULL);
+		r = reader_set_place(copy, place);
+	if (r == 0)
+		*ret = steal_ptr(&copy);
 	return r;
 }
 
 /* --- room ------------------------------------------------------------------------------------- */
 
-static bool is_key(const char *name)
-{
-	return strlen(name) == BLOCK_KEY_DIGITS &&
-	       strspn(name, "0123456789abcdef") == BLOCK_KEY_DIGITS;
-}
-
-static DIR *list(int folder, const char *name)
-{
-	SCOPE_CLOSE int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-
-	if (dir)
-		steal_fd(&fd);
-	return dir;
-}
-
-/* What the files of a copy take on the disk. */
-static uint64_t used_by(const struct block_store *store, const char *key)
-{
-	static const char *const files[] = {"data", "map"};
-	uint64_t used = 0;
-
-	for (size_t i = 0; i < 2; i++) {
-		char path[64];
-		struct stat st;
-
-		snprintf(path, sizeof(path), "%.32s/%s", key, files[i]);
-		if (fstatat(store->fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			used += (uint64_t)st.st_blocks * SECTOR;
-	}
-	return used;
-}
-
 /* Bytes; below 0, so many are to be freed before there is any. */
 static int64_t room_now(const struct block_store *store)
 {
-	SCOPE_DIR DIR *dir = store->most ? list(store->fd, ".") : NULL;
-	const struct dirent *entry;
-	struct statvfs fs;
+	SCOPE(buf_release) struct buf copies = BUF_INIT;
+	size_t count = store->most ? list_copies(store, "", &copies) : 0;
 	int64_t room, bound = store->most ? (int64_t)store->most : INT64_MAX;
+	struct statvfs fs;
 
 	if (fstatvfs(store->fd, &fs) < 0)
 		return 0;
 	room = ((int64_t)fs.f_bavail - (int64_t)(fs.f_blocks / FREE_PART)) * (int64_t)fs.f_frsize;
-	while (dir && (entry = readdir(dir)))
-		if (is_key(entry->d_name))
-			bound -= (int64_t)used_by(store, entry->d_name);
+	for (size_t i = 0; i < count; i++)
+		bound -= (int64_t)BUF_ITEMS(&copies, const struct copy)[i].used;
 	return room < bound ? room : bound;
 }
 
-/* Reads the key that a link in names/ leads to. */
-static bool read_name(int names, const char *name, char key[static BLOCK_KEY_DIGITS + 1])
-{
-	char target[BLOCK_KEY_DIGITS + 8];
-	ssize_t len = readlinkat(names, name, target, sizeof(target) - 1);
-
-	if (len != BLOCK_KEY_DIGITS + 3)
-		return false;
-	target[len] = '\0';
-	memcpy(key, target + 3, BLOCK_KEY_DIGITS + 1);
-	return is_key(key);
-}
-
-static void forget_names(const struct block_store *store, const char *key)
-{
-	SCOPE_DIR DIR *dir = list(store->fd, NAMES);
-	const struct dirent *entry;
-	char other[BLOCK_KEY_DIGITS + 1];
-
-	while (dir && (entry = readdir(dir)))
-		if (read_name(dirfd(dir), entry->d_name, other) && strcmp(other, key) == 0)
-			unlinkat(dirfd(dir), entry->d_name, 0);
-}
-
-/* The folder of a copy. A link is none: what it leads to is nobody's copy. */
-static int open_copy_folder(const struct block_store *store, const char *key)
-{
-	return openat(store->fd, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-static bool is_in_use(int folder)
-{
-	SCOPE_CLOSE int data =
-		openat(folder, "data", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-	return data >= 0 && flock(data, LOCK_EX | LOCK_NB) < 0;
-}
-
 /* Removes a copy, unless somebody has it open. */
-static bool remove_copy(const struct block_store *store, const char *key)
+static bool remove_copy(const struct block_store *store, const struct copy *copy)
 {
-	SCOPE_CLOSE int folder = open_copy_folder(store, key);
+	SCOPE_CLOSE int folder = open_copy(store, copy->name);
 
-	if (folder < 0 || is_in_use(folder))
+	if (folder < 0 || blocks_in_use(folder))
 		return false;
 	unlinkat(folder, "data", 0);
-	unlinkat(folder, "map", 0);
-	forget_names(store, key);
-	return unlinkat(store->fd, key, AT_REMOVEDIR) == 0;
-}
-
-struct candidate {
-	char key[BLOCK_KEY_DIGITS + 1];
-	struct timespec opened;
-};
-
-static int compare_ages(const void *a, const void *b)
-{
-	const struct timespec *one = &((const struct candidate *)a)->opened;
-	const struct timespec *other = &((const struct candidate *)b)->opened;
-
-	if (one->tv_sec != other->tv_sec)
-		return one->tv_sec < other->tv_sec ? -1 : 1;
-	return one->tv_nsec < other->tv_nsec ? -1 : one->tv_nsec > other->tv_nsec;
-}
-
-/* The copies, the one opened longest ago first. */
-static size_t list_copies(const struct block_store *store, struct buf *all)
-{
-	SCOPE_DIR DIR *dir = list(store->fd, ".");
-	const struct dirent *entry;
-	size_t count = 0;
-
-	while (dir && (entry = readdir(dir))) {
-		struct candidate one;
-		struct stat st;
-
-		if (!is_key(entry->d_name) ||
-		    fstatat(store->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		memcpy(one.key, entry->d_name, sizeof(one.key));
-		one.opened = st.st_mtim;
-		count += buf_add(all, &one, sizeof(one)) == 0;
-	}
-	if (count)
-		qsort(all->data, count, sizeof(struct candidate), compare_ages);
-	return count;
+	return unlinkat(store->fd, copy->name, AT_REMOVEDIR) == 0;
 }
 
 /* What copies take that nobody has open. */
-static uint64_t used_by_unused(const struct block_store *store, const struct candidate *copies,
+static uint64_t used_by_unused(const struct block_store *store, const struct copy *copies,
 			       size_t count)
 {
 	uint64_t used = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		SCOPE_CLOSE int folder = open_copy_folder(store, copies[i].key);
+		SCOPE_CLOSE int folder = open_copy(store, copies[i].name);
 
-		if (folder >= 0 && !is_in_use(folder))
-			used += used_by(store, copies[i].key);
+		if (folder >= 0 && !blocks_in_use(folder))
+			used += copies[i].used;
 	}
 	return used;
 }
 
 /* `all`: less than wanted is of no use. */
-static uint64_t evict_copies(struct block_store *store, uint64_t wanted, bool all)
+static uint64_t evict_copies(const struct block_store *store, uint64_t wanted, bool all)
 {
 	SCOPE(buf_release) struct buf copies = BUF_INIT;
-	SCOPE_STORE(store);
-	int64_t room = locked ? room_now(store) : 0, most = (int64_t)min(wanted, INT64_MAX);
-	const struct candidate *next;
-	size_t count = 0;
+	int64_t room = room_now(store), most = (int64_t)min(wanted, INT64_MAX);
+	size_t count = room < most ? list_copies(store, "", &copies) : 0;
+	const struct copy *next = BUF_ITEMS(&copies, const struct copy);
 
-	if (locked && room < most)
-		count = list_copies(store, &copies);
-	next = BUF_ITEMS(&copies, const struct candidate);
 	if (all && room + (int64_t)used_by_unused(store, next, count) < most)
 		count = 0;
 	for (size_t i = 0; room < most && i < count; i++)
-		if (remove_copy(store, next[i].key))
+		if (remove_copy(store, &next[i]))
 			room = room_now(store);
 	return room < 0 ? 0 : min((uint64_t)room, wanted);
 }
@@ -462,46 +345,4 @@ uint64_t block_store_room(struct block_store *store, uint64_t wanted)
 bool block_store_has_room(struct block_store *store, uint64_t bytes)
 {
 	return evict_copies(store, bytes, true) >= bytes;
-}
-
-/* --- names ------------------------------------------------------------------------------------ */
-
-/* If this fails, the copy is just not found by its place. */
-void block_store_remember(struct block_store *store, const char *place, const char *key)
-{
-	char hash[BLOCK_KEY_DIGITS + 1], target[BLOCK_KEY_DIGITS + 8], fresh[64];
-	SCOPE_STORE(store);
-	SCOPE_CLOSE int names = locked ? enter(store, NAMES) : -EBUSY;
-
-	if (names < 0)
-		return;
-	digest_text(place, hash);
-	snprintf(target, sizeof(target), "../%s", key);
-	snprintf(fresh, sizeof(fresh), "%s.new", hash);
-	unlinkat(names, fresh, 0);
-	if (symlinkat(target, names, fresh) == 0)
-		renameat(names, fresh, names, hash);
-}
-
-int block_store_find(struct block_store *store, const char *place, struct reader **ret)
-{
-	char hash[BLOCK_KEY_DIGITS + 1], key[BLOCK_KEY_DIGITS + 1];
-	SCOPE_STORE(store);
-	SCOPE_CLOSE int names = locked ? enter(store, NAMES) : -EBUSY;
-	SCOPE(reader_release) struct reader *copy = NULL;
-	SCOPE_CLOSE int folder = -1;
-	int r;
-
-	digest_text(place, hash);
-	if (names < 0)
-		return names;
-	if (!read_name(names, hash, key))
-		return -ENOENT;
-	folder = open_copy_folder(store, key);
-	r = folder < 0 ? -errno : blocks_open_complete(folder, &copy);
-	if (r == 0)
-		r = reader_set_place(copy, place);
-	if (r == 0)
-		*ret = steal_ptr(&copy);
-	return r;
 }

@@ -1,7 +1,7 @@
 /* The folder of a disk cache: who may use it, how much may be in it, and what is removed first.
  *
- *	DIR/uid-N/KEY/data, map		a copy of a pack (blocks.h); KEY: its 32 digits
- *	DIR/uid-N/names/HASH -> KEY	what was read last at a place (base/reader.h)
+ *	DIR/uid-N/PLACE-STATE/data	a copy (blocks.h): PLACE: 32 digits of where it was read
+ *					(base/reader.h); STATE: as many of what was there
  *	DIR/uid-N/index/		index files of what is no pack: pack/foreign/index_place.h
  *
  * Each user has a private folder in DIR. If DIR belongs to root or to this user, is writable for
@@ -10,21 +10,16 @@
  * checksums are not signatures.
  *
  * What is in index/ stays, and does not count for SIZE. A copy stays as long as a process has it
- * open. To make room, the others are removed, the one opened longest ago first. A lock on the
- * folder keeps a copy from being removed while it is opened. Another process may hold it for ever;
- * then the functions fail with -EBUSY, or there is no room, after some seconds, and at once for a
- * while.
+ * open. To make room, the others are removed, the one opened longest ago first. Nothing is locked
+ * for that: a copy that is removed just when it is opened serves its mount, and no later one.
  *
  * Threads: any number at once. */
 #pragma once
 
-#include "base/digest.h"
 #include "base/err.h"
 #include "remote/blocks.h"
 
 struct block_store;
-
-#define BLOCK_KEY_DIGITS DIGEST_DIGITS
 
 /* `spec` is "DIR" or "DIR,SIZE". DIR is created if it is missing. All copies together take at most
  * SIZE bytes, or what is free. A twentieth of the filesystem always stays free. Returns 0 or -errno
@@ -35,14 +30,17 @@ int block_store_folder(const struct block_store *store);
 /* The path of index/, for this process, which lives as long as the store; NULL: it cannot be made.
  */
 const char *block_store_indexes(const struct block_store *store);
-/* Where lines go, nowhere at first: that another process keeps the lock for long, or that the
- * folder is not shared though it looks so. */
-void block_store_notice(struct block_store *store, void (*notice)(const char *line));
+/* Says that the folder is not shared though it looks so. */
+void block_store_notice(const struct block_store *store, void (*notice)(const char *line));
 void block_store_free(struct block_store *store); /* after all of its copies; NULL is fine */
 
-/* The copy of the pack with this key; see blocks_open(). */
-int block_store_blocks(struct block_store *store, const char *key, uint64_t size,
-		       struct blocks **ret);
+/* The copy of what is at a place. `state`: a digest, which tells it from what else is, or was, at
+ * that place. See blocks_open(); -EOPNOTSUPP: the filesystem does not tell what is a hole. */
+int block_store_blocks(struct block_store *store, const char *place, const char *state,
+		       uint64_t size, struct blocks **ret);
+/* The copy of what was read last at a place, by itself: 0, -ENOENT if it is not complete, or
+ * -errno. */
+int block_store_find(struct block_store *store, const char *place, struct reader **ret);
 
 /* How many of `wanted` bytes may be written now. If that helps, removes copies that nobody has
  * open. */
@@ -50,8 +48,3 @@ uint64_t block_store_room(struct block_store *store, uint64_t wanted);
 /* Whether all of `bytes` may be written now. Removes such copies only if that makes room for all.
  */
 bool block_store_has_room(struct block_store *store, uint64_t bytes);
-
-/* Remembers which copy belongs to a place; and opens that copy by itself: 0, -ENOENT if it is not
- * complete, or -errno. */
-void block_store_remember(struct block_store *store, const char *place, const char *key);
-int block_store_find(struct block_store *store, const char *place, struct reader **ret);

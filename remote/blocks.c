@@ -1,136 +1,233 @@
 #include "remote/blocks.h"
+#include "base/bits.h"
 #include "base/io.h"
+#include "base/limits.h"
 #include "base/math.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include <fcntl.h>
-#include <stddef.h>
 #include <string.h>
-#include <sys/file.h>
 
-#define MAGIC	   "foldfs copy 1\n"
-#define MAP_OFFSET READER_PAGE /* where the notes begin in the map */
-#define LOOK_BYTES 512	       /* of the map, in one read */
-#define SECTOR	   512	       /* st_blocks counts these */
-
-struct header {
-	char magic[16];
-	uint64_t size;	  /* of the pack */
-	uint8_t complete; /* all pages are there */
-};
+#define NAME "data"
+/* Bytes that no file has, for locks. */
+#define LOCK_OPEN ((uint64_t)INT64_MAX - 2) /* whoever has it open shares this one */
+#define LOCK_FILL ((uint64_t)INT64_MAX - 1)
+#define SECTOR	  512 /* st_blocks counts these */
+#define GAP	  8   /* pages that are there cost less to fetch again than another request does */
 
 struct blocks {
 	struct reader *reader; /* of `data` */
-	int fd;		       /* of `data`, for writes past the page cache */
-	int buffered_fd;
-	int map;
-	uint64_t size;
+	int fd;
+	int direct; /* for writes past the page cache */
+	uint64_t size, pages;
 	atomic_bool no_direct; /* the filesystem refuses direct writes */
+	atomic_bool shared;    /* others have had it open, too */
 	atomic_bool complete;
+	pthread_mutex_t lock;
+	/* Protected by lock: */
+	uint8_t *missing;   /* a bit for each page */
+	uint64_t left;	    /* pages that are missing */
+	unsigned forgotten; /* how often some were */
 };
 
-static uint64_t pages_up(uint64_t bytes)
+static int lock_bytes(int fd, int command, short type, uint64_t begin, uint64_t len,
+		      struct flock *ret)
 {
-	return (bytes + READER_PAGE - 1) / READER_PAGE;
+	*ret = (struct flock){
+		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)begin, .l_len = (off_t)len};
+	return fcntl(fd, command, ret) == 0 ? 0 : -errno;
+}
+
+static int set_lock(int fd, short type, uint64_t begin, uint64_t len)
+{
+	struct flock lock;
+
+	return lock_bytes(fd, F_OFD_SETLK, type, begin, len, &lock);
+}
+
+/* Whether it is open elsewhere. */
+static bool is_locked(int fd)
+{
+	struct flock lock;
+
+	return lock_bytes(fd, F_OFD_GETLK, F_WRLCK, LOCK_OPEN, 1, &lock) == 0 &&
+	       lock.l_type != F_UNLCK;
+}
+
+/* --- what is there ---------------------------------------------------------------------------- */
+
+static size_t map_bytes(const struct blocks *blocks)
+{
+	return (blocks->pages / 64 + 1) * sizeof(uint64_t);
+}
+
+static unsigned times_forgotten(struct blocks *blocks)
+{
+	SCOPE_LOCK(&blocks->lock);
+	return blocks->forgotten;
+}
+
+/* Notes that whole pages are there, unless some were forgotten since. */
+static void note(struct blocks *blocks, uint64_t begin, uint64_t end, unsigned forgotten)
+{
+	SCOPE_LOCK(&blocks->lock);
+	if (forgotten != blocks->forgotten)
+		return;
+	if (begin == 0 && end >= blocks->size) {
+		memset(blocks->missing, 0, map_bytes(blocks));
+		blocks->left = 0;
+	}
+	for (uint64_t at = begin / READER_PAGE; blocks->left && at < end / READER_PAGE; at++) {
+		blocks->left -= bit_get(blocks->missing, at);
+		bit_clear(blocks->missing, at);
+	}
+	atomic_store(&blocks->complete, blocks->left == 0);
+}
+
+/* Where the next data, or hole, begins. The file ends with a hole. */
+static uint64_t seek(const struct blocks *blocks, uint64_t at, int what)
+{
+	off_t found = lseek(blocks->fd, (off_t)at, what);
+
+	return found < 0 ? blocks->size : min((uint64_t)found, blocks->size);
+}
+
+static void look_at(struct blocks *blocks, uint64_t begin, uint64_t end)
+{
+	while ((begin = seek(blocks, begin, SEEK_DATA)) < min(end, blocks->size)) {
+		uint64_t hole = seek(blocks, begin, SEEK_HOLE);
+
+		note(blocks, pages_end(begin), hole == blocks->size ? pages_end(hole) : hole, 0);
+		begin = max(hole, begin + 1);
+	}
+}
+
+static bool look_for_others(struct blocks *blocks)
+{
+	if (!atomic_load(&blocks->shared) && is_locked(blocks->fd))
+		atomic_store(&blocks->shared, true);
+	return atomic_load(&blocks->shared);
+}
+
+bool blocks_see_complete(struct blocks *blocks)
+{
+	if (!blocks_complete(blocks) && look_for_others(blocks) &&
+	    seek(blocks, 0, SEEK_HOLE) == blocks->size)
+		note(blocks, 0, pages_end(blocks->size), 0);
+	return blocks_complete(blocks);
+}
+
+/* Called with the lock held. */
+static uint64_t next_missing(const struct blocks *blocks, uint64_t page)
+{
+	return min(bits_next(blocks->missing, page, blocks->pages), blocks->pages);
+}
+
+bool blocks_has(struct blocks *blocks, uint64_t begin, uint64_t end)
+{
+	if (blocks_complete(blocks))
+		return true;
+	SCOPE_LOCK(&blocks->lock);
+	return next_missing(blocks, begin / READER_PAGE) * READER_PAGE >= end;
+}
+
+bool blocks_find_missing(struct blocks *blocks, uint64_t at, uint64_t most, uint64_t *ret_begin,
+			 uint64_t *ret_end)
+{
+	uint64_t first, end, next;
+
+	if (atomic_load(&blocks->shared))
+		look_at(blocks, at, at + most);
+	SCOPE_LOCK(&blocks->lock);
+	first = next_missing(blocks, at / READER_PAGE);
+	if (first == blocks->pages)
+		return false;
+	end = first;
+	while ((next = next_missing(blocks, end)) < end + GAP &&
+	       next < first + most / READER_PAGE && next < blocks->pages)
+		end = next + 1;
+	*ret_begin = first * READER_PAGE;
+	*ret_end = end * READER_PAGE;
+	return true;
+}
+
+unsigned blocks_divide(struct blocks *blocks, uint64_t at, uint64_t end, uint64_t *ends,
+		       unsigned most)
+{
+	uint64_t begin, until;
+	unsigned count = 0;
+
+	while (at < end && count + 2 < most &&
+	       blocks_find_missing(blocks, at, end - at, &begin, &until) && begin < end) {
+		if (begin > at)
+			ends[count++] = begin;
+		ends[count++] = at = min(until, end);
+	}
+	if (at < end)
+		ends[count++] = end;
+	return count;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* In a shared folder, others can lay anything under these names: also what they could not write to
  * themselves, as a link. */
-static int open_plain(int folder, const char *name, int flags)
+static int open_plain(int folder, int flags)
 {
-	SCOPE_CLOSE int fd = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	SCOPE_CLOSE int fd = openat(folder, NAME, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 
-	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1))
-		return steal_fd(&fd);
-	errno = EPERM;
-	return -1;
-}
-
-static int open_block_file(int folder, const char *name, mode_t mode)
-{
-	int fd = io_create(folder, name, O_RDWR, mode);
-
-	if (fd >= 0)
-		return io_set_mode(fd, mode) == 0 ? fd : (close(fd), -1);
-	if (fd == -EEXIST)
-		return open_plain(folder, name, O_RDWR);
-	errno = -fd;
-	return -1;
-}
-
-static uint64_t file_size(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
-}
-
-static bool read_blocks_header(int map, struct header *ret)
-{
-	return io_pread_full(map, ret, sizeof(*ret), 0) == 0 &&
-	       memcmp(ret->magic, MAGIC, sizeof(MAGIC)) == 0;
-}
-
-static bool is_whole(struct blocks *blocks)
-{
-	struct header header;
-
-	if (!read_blocks_header(blocks->map, &header) || header.size != blocks->size ||
-	    file_size(blocks->buffered_fd) != blocks->size ||
-	    file_size(blocks->map) != MAP_OFFSET + pages_up(blocks->size))
-		return false;
-	atomic_store(&blocks->complete, header.complete == 1);
-	return true;
-}
-
-/* The header comes last: a process that is killed before leaves nothing that looks whole. */
-static int make_empty(const struct blocks *blocks)
-{
-	const struct header header = {.magic = MAGIC, .size = blocks->size};
-
-	if (ftruncate(blocks->map, 0) < 0 || ftruncate(blocks->buffered_fd, 0) < 0 ||
-	    ftruncate(blocks->buffered_fd, (off_t)blocks->size) < 0 ||
-	    ftruncate(blocks->map, (off_t)(MAP_OFFSET + pages_up(blocks->size))) < 0)
+	if (fd < 0)
 		return -errno;
-	return io_pwrite_full(blocks->map, &header, sizeof(header), 0);
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
+		return -EPERM;
+	return steal_fd(&fd);
 }
 
-/* Returns 0; -EBUSY: others use it; or -errno: there are no locks. */
-static int lock_data(int fd, int how)
+static int open_or_make(int folder, mode_t mode)
 {
-	if (flock(fd, how | LOCK_NB) == 0)
-		return 0;
-	return errno == EWOULDBLOCK ? -EBUSY : -errno;
-}
+	int fd = io_create(folder, NAME, O_RDWR, mode);
 
-static int take_lock(struct blocks *blocks)
-{
-	int fd = blocks->buffered_fd;
-	int r;
-
-	if (is_whole(blocks))
-		return lock_data(fd, LOCK_SH);
-	r = lock_data(fd, LOCK_EX);
-	if (r < 0)
-		return r;
-	r = make_empty(blocks);
-	return r == 0 && flock(fd, LOCK_SH) < 0 ? -errno : r;
+	if (fd == -EEXIST)
+		return open_plain(folder, O_RDWR);
+	if (fd >= 0 && io_set_mode(fd, mode) < 0) {
+		close(fd);
+		return -errno;
+	}
+	return fd;
 }
 
 static int open_blocks(struct blocks *blocks, int folder, mode_t mode)
 {
-	blocks->buffered_fd = open_block_file(folder, "data", mode);
-	if (blocks->buffered_fd < 0)
+	struct stat st;
+	int r;
+
+	blocks->fd = open_or_make(folder, mode);
+	if (blocks->fd < 0)
+		return blocks->fd;
+	r = set_lock(blocks->fd, F_RDLCK, LOCK_OPEN, 1);
+	if (r < 0)
+		return r;
+	if (fstat(blocks->fd, &st) < 0)
 		return -errno;
-	blocks->map = open_block_file(folder, "map", mode);
-	if (blocks->map < 0)
+	if (st.st_nlink == 0)
+		return -ENOENT;
+	if ((uint64_t)st.st_size != blocks->size && ftruncate(blocks->fd, (off_t)blocks->size) < 0)
 		return -errno;
-	blocks->fd = io_open_again(blocks->buffered_fd, O_WRONLY | O_DIRECT);
-	atomic_store(&blocks->no_direct, blocks->fd < 0);
-	return take_lock(blocks);
+	blocks->direct = io_open_again(blocks->fd, O_WRONLY | O_DIRECT);
+	atomic_store(&blocks->no_direct, blocks->direct < 0);
+	return limits_is_spare(blocks->direct < 0 ? blocks->fd : blocks->direct) ? -EMFILE : 0;
+}
+
+static int make_map(struct blocks *blocks)
+{
+	blocks->pages = blocks->left = pages_end(blocks->size) / READER_PAGE;
+	blocks->missing = malloc(map_bytes(blocks));
+	if (!blocks->missing)
+		return -ENOMEM;
+	memset(blocks->missing, 0xff, map_bytes(blocks));
+	look_at(blocks, 0, blocks->size);
+	return 0;
 }
 
 int blocks_open(int folder, uint64_t size, mode_t mode, struct blocks **ret)
@@ -140,11 +237,14 @@ int blocks_open(int folder, uint64_t size, mode_t mode, struct blocks **ret)
 
 	if (!blocks)
 		return -ENOMEM;
+	pthread_mutex_init(&blocks->lock, NULL);
 	blocks->size = size;
-	blocks->fd = blocks->buffered_fd = blocks->map = -1;
+	blocks->direct = -1;
 	r = open_blocks(blocks, folder, mode);
 	if (r == 0)
-		r = reader_file_borrow(blocks->buffered_fd, &blocks->reader);
+		r = make_map(blocks);
+	if (r == 0)
+		r = reader_file_borrow(blocks->fd, &blocks->reader);
 	if (r < 0) {
 		blocks_free(blocks);
 		return r;
@@ -158,30 +258,51 @@ void blocks_free(struct blocks *blocks)
 	if (!blocks)
 		return;
 	reader_free(blocks->reader);
+	scope_close(&blocks->direct);
 	scope_close(&blocks->fd);
-	scope_close(&blocks->buffered_fd);
-	scope_close(&blocks->map);
+	pthread_mutex_destroy(&blocks->lock);
+	free(blocks->missing);
 	free(blocks);
 }
 
 int blocks_open_complete(int folder, struct reader **ret)
 {
-	SCOPE_CLOSE int map = open_plain(folder, "map", O_RDONLY);
-	SCOPE_CLOSE int data = open_plain(folder, "data", O_RDONLY);
+	SCOPE_CLOSE int data = open_plain(folder, O_RDONLY);
 	SCOPE(reader_release) struct reader *reader = NULL;
-	struct header header;
-	int r;
+	struct stat st;
+	int fd, r = data < 0 ? data : reader_file_open_again(data, &reader);
 
-	if (data < 0 || !read_blocks_header(map, &header) || header.complete != 1)
-		return -ENOENT;
-	r = reader_file_open_again(data, &reader);
 	if (r < 0)
 		return r;
-	if (file_size(reader_file_fd(reader)) != header.size ||
-	    flock(reader_file_fd(reader), LOCK_SH | LOCK_NB) < 0)
+	fd = reader_file_fd(reader);
+	if (set_lock(fd, F_RDLCK, LOCK_OPEN, 1) < 0 || fstat(fd, &st) < 0 || st.st_size == 0 ||
+	    lseek(fd, 0, SEEK_HOLE) != st.st_size)
 		return -ENOENT;
 	*ret = steal_ptr(&reader);
 	return 0;
+}
+
+bool blocks_in_use(int folder)
+{
+	SCOPE_CLOSE int fd = open_plain(folder, O_RDONLY);
+
+	return fd >= 0 && is_locked(fd);
+}
+
+bool blocks_hides_holes(int folder)
+{
+	static const char page[READER_PAGE] = "page";
+	SCOPE_CLOSE int fd = -1;
+	char name[32];
+
+	snprintf(name, sizeof(name), ".holes-%d", getpid());
+	unlinkat(folder, name, 0);
+	fd = io_create(folder, name, O_RDWR, 0600);
+	unlinkat(folder, name, 0);
+	return fd >= 0 && ftruncate(fd, (off_t)3 * READER_PAGE) == 0 &&
+	       io_pwrite_full(fd, page, READER_PAGE, READER_PAGE) == 0 &&
+	       (lseek(fd, 0, SEEK_DATA) != READER_PAGE ||
+		lseek(fd, READER_PAGE, SEEK_HOLE) != (off_t)2 * READER_PAGE);
 }
 
 struct reader *blocks_reader(const struct blocks *blocks)
@@ -189,56 +310,30 @@ struct reader *blocks_reader(const struct blocks *blocks)
 	return blocks->reader;
 }
 
-/* --- pages ------------------------------------------------------------------------------------ */
+/* --- changing --------------------------------------------------------------------------------- */
 
-/* How many of `count` notes, from the first on, are equal. */
-static size_t alike(const uint8_t *notes, size_t count)
+/* The look comes last: whoever had taken the pages wrote them before leaving them. */
+enum blocks_taken blocks_take(struct blocks *blocks, uint64_t begin, uint64_t end)
 {
-	size_t i = 1;
+	int r;
 
-	while (i < count && (notes[i] == 1) == (notes[0] == 1))
-		i++;
-	return i;
+	if (blocks_has(blocks, begin, end))
+		return BLOCKS_THERE;
+	r = set_lock(blocks->fd, F_WRLCK, begin, end - begin);
+	if (look_for_others(blocks)) {
+		look_at(blocks, begin, end);
+		if (blocks_has(blocks, begin, end)) {
+			if (r == 0)
+				blocks_leave(blocks, begin, end);
+			return BLOCKS_THERE;
+		}
+	}
+	return r == -EAGAIN || r == -EACCES ? BLOCKS_BUSY : BLOCKS_TAKEN;
 }
 
-/* If the map cannot be read, nothing is there. */
-bool blocks_look(const struct blocks *blocks, uint64_t offset, uint64_t end, uint64_t *ret_end)
+void blocks_leave(struct blocks *blocks, uint64_t begin, uint64_t end)
 {
-	uint8_t notes[LOOK_BYTES];
-	uint64_t at = offset;
-	bool first = false;
-
-	while (at < end) {
-		size_t count = min((end - at) / READER_PAGE, LOOK_BYTES);
-		size_t same;
-
-		if (io_pread_full(blocks->map, notes, count, MAP_OFFSET + at / READER_PAGE) < 0)
-			memset(notes, 0, count);
-		if (at == offset)
-			first = notes[0] == 1;
-		same = (notes[0] == 1) == first ? alike(notes, count) : 0;
-		at += same * READER_PAGE;
-		if (same < count)
-			break;
-	}
-	*ret_end = at;
-	return first;
-}
-
-static int note(const struct blocks *blocks, uint64_t offset, uint64_t len, uint8_t value)
-{
-	uint64_t first = offset / READER_PAGE, end = pages_up(offset + len);
-	uint8_t notes[LOOK_BYTES];
-	int r = 0;
-
-	memset(notes, value, sizeof(notes));
-	while (r == 0 && first < end) {
-		size_t count = min(end - first, LOOK_BYTES);
-
-		r = io_pwrite_full(blocks->map, notes, count, MAP_OFFSET + first);
-		first += count;
-	}
-	return r;
+	set_lock(blocks->fd, F_UNLCK, begin, end - begin);
 }
 
 static int write_direct(struct blocks *blocks, const char *buf, size_t len, uint64_t offset)
@@ -246,38 +341,37 @@ static int write_direct(struct blocks *blocks, const char *buf, size_t len, uint
 	int r = -EINVAL;
 
 	if (!atomic_load_explicit(&blocks->no_direct, memory_order_relaxed))
-		r = io_pwrite_full(blocks->fd, buf, len, offset);
+		r = io_pwrite_full(blocks->direct, buf, len, offset);
 	if (r != -EINVAL)
 		return r;
 	atomic_store_explicit(&blocks->no_direct, true, memory_order_relaxed);
-	return io_pwrite_full(blocks->buffered_fd, buf, len, offset);
+	return io_pwrite_full(blocks->fd, buf, len, offset);
 }
 
 int blocks_write(struct blocks *blocks, const void *buf, size_t len, uint64_t offset)
 {
+	unsigned forgotten = times_forgotten(blocks);
 	size_t whole = len - len % READER_PAGE;
 	int r = write_direct(blocks, buf, whole, offset);
 
 	if (r == 0 && whole < len)
-		r = io_pwrite_full(blocks->buffered_fd, (const char *)buf + whole, len - whole,
+		r = io_pwrite_full(blocks->fd, (const char *)buf + whole, len - whole,
 				   offset + whole);
-	return r < 0 ? r : note(blocks, offset, len, 1);
+	if (r == 0)
+		note(blocks, offset, pages_end(offset + len), forgotten);
+	return r;
 }
 
-/* Returns what was noted before. */
-static bool note_complete(struct blocks *blocks, uint8_t complete)
-{
-	bool before = atomic_exchange(&blocks->complete, complete);
-
-	io_pwrite_full(blocks->map, &complete, 1, offsetof(struct header, complete));
-	return before;
-}
-
-/* If this fails, the next reader of the page finds the damage again. */
+/* From now on the file is not believed: it has these pages until they are written again. */
 bool blocks_forget(struct blocks *blocks, uint64_t offset, uint64_t len)
 {
-	note(blocks, offset, len, 0);
-	return note_complete(blocks, 0);
+	uint64_t end = min(pages_end(offset + len) / READER_PAGE, blocks->pages);
+
+	SCOPE_LOCK(&blocks->lock);
+	blocks->forgotten++;
+	for (uint64_t at = offset / READER_PAGE; at < end; at++)
+		blocks->left += !bit_set(blocks->missing, at);
+	return atomic_exchange(&blocks->complete, blocks->left == 0);
 }
 
 bool blocks_complete(const struct blocks *blocks)
@@ -285,49 +379,14 @@ bool blocks_complete(const struct blocks *blocks)
 	return atomic_load_explicit(&blocks->complete, memory_order_relaxed);
 }
 
-bool blocks_noted_complete(const struct blocks *blocks)
-{
-	struct header header;
-
-	return read_blocks_header(blocks->map, &header) && header.complete == 1;
-}
-
-bool blocks_see_complete(struct blocks *blocks)
-{
-	atomic_store(&blocks->complete, blocks_noted_complete(blocks));
-	return blocks_complete(blocks);
-}
-
-void blocks_set_complete(struct blocks *blocks)
-{
-	note_complete(blocks, 1);
-}
-
-int blocks_map(const struct blocks *blocks)
-{
-	return blocks->map;
-}
-
-int blocks_open_map(const struct blocks *blocks)
-{
-	return io_open_again(blocks->map, O_RDWR);
-}
-
-static bool lock_filling(struct blocks *blocks, short type)
-{
-	struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_len = 1};
-
-	return fcntl(blocks->map, F_OFD_SETLK, &lock) == 0;
-}
-
 bool blocks_may_fill(struct blocks *blocks)
 {
-	return lock_filling(blocks, F_WRLCK);
+	return set_lock(blocks->fd, F_WRLCK, LOCK_FILL, 1) == 0;
 }
 
 void blocks_give_up_filling(struct blocks *blocks)
 {
-	lock_filling(blocks, F_UNLCK);
+	set_lock(blocks->fd, F_UNLCK, LOCK_FILL, 1);
 }
 
 uint64_t blocks_size(const struct blocks *blocks)
@@ -335,16 +394,16 @@ uint64_t blocks_size(const struct blocks *blocks)
 	return blocks->size;
 }
 
-uint64_t blocks_number(const struct blocks *blocks)
-{
-	struct stat st;
-
-	return fstat(blocks->buffered_fd, &st) == 0 ? st.st_ino : 0;
-}
-
 uint64_t blocks_used(const struct blocks *blocks)
 {
 	struct stat st;
 
-	return fstat(blocks->buffered_fd, &st) == 0 ? (uint64_t)st.st_blocks * SECTOR : 0;
+	return fstat(blocks->fd, &st) == 0 ? min((uint64_t)st.st_blocks * SECTOR, blocks->size) : 0;
+}
+
+uint64_t blocks_number(const struct blocks *blocks)
+{
+	struct stat st;
+
+	return fstat(blocks->fd, &st) == 0 ? st.st_ino : 0;
 }

@@ -15,7 +15,8 @@ struct job {
 	void (*run)(struct job *job);
 	const struct reader_request
 		*request; /* the request that it serves, for reader_ahead(); or NULL */
-	struct job *next; /* jobs.c's */
+	uint64_t due;	  /* jobs.c's, as what follows */
+	struct job *next;
 };
 
 struct jobs {
@@ -28,6 +29,8 @@ void jobs_release(struct jobs *jobs); /* as jobs_rest() first */
 
 /* If no thread can be made, the job runs at once. */
 void jobs_add(struct jobs *jobs, struct job *job);
+/* To run at a time, ns, or some milliseconds after it. Returns false if there is no thread. */
+bool jobs_add_later(struct jobs *jobs, struct job *job, uint64_t due);
 
 /* Runs all that was added, and ends the threads. */
 void jobs_rest(struct jobs *jobs);

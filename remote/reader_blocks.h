@@ -1,7 +1,7 @@
 /* A reader that keeps a copy of a far or slow file on a local disk.
  *
  *	reader_read, _submit	from the copy where it has the pages, else from the far reader; then
- *				they are written to the copy, after the answer (block_writer.h);
+ *				they are written to the copy, after the answer;
  *				of what is submitted, those that reader_settle() says are right
  *	reader_get		the same, for what has a checksum: sections of an index
  *	reader_origin		the far reader: what has no checksum
@@ -10,9 +10,8 @@
  * has made look like it. Of a file on this machine it is only until that is written to.
  *
  * Until reader_known() has said which pack it is, and if its copy cannot be opened, everything is
- * read from the far reader. If the copy has parts of a range, the range is read in parts. A short
- * part that the copy has between two that it lacks is read again with them, which is cheaper than
- * another request.
+ * read from the far reader. If the copy has parts of a range, the range is read in parts. A part
+ * that another mount fetches is waited for, for a while.
  *
  * The copy may be damaged: callers check all that has a checksum, and tell reader_bad().
  *
@@ -23,7 +22,7 @@
  * even for the identity. */
 #pragma once
 
-#include "remote/disk.h"
+#include "remote/block_filler.h"
 
 struct reader_blocks_params {
 	struct disk *disk; /* must outlive the reader */
@@ -39,13 +38,13 @@ int reader_blocks_new(struct reader *far, const struct reader_blocks_params *par
 
 struct reader_blocks_stats {
 	uint64_t copy;			/* blocks_number(): readers of equal packs share it */
-	uint64_t size, cached;		/* bytes: of the file; that the copy takes on the disk */
+	uint64_t size, cached;		/* bytes: of the file; of these, that are on the disk */
 	uint64_t near_bytes, far_bytes; /* bytes read from the copy, and from the far reader */
 	uint64_t damaged;		/* ranges of the copy that did not match their checksum */
 	uint64_t left_out;		/* bytes that were not written to the copy */
 	bool open;			/* there is a copy */
 	bool complete;			/* as far as any process knows */
-	bool full, failed;		/* see block_writer.h */
+	bool full, failed; /* the cache may not grow now; the disk was full, or failed */
 	enum block_filler_state filler;
 	int error; /* of block_filler_look() */
 };

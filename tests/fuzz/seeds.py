@@ -389,15 +389,6 @@ def requests():
             request(11, 0), request(12, 2), request(13, 2, bytes(24)), request(15, 1)])
 
 
-def blocks():
-    """Each of two and a half pages; then which pages are there."""
-    gaps = (bytes(1) + b"\1" * 9) * 64
-    for complete in 0, 1:
-        for pieces, notes in (2, bytes(5)), (2, b"\1" * 5), (2, b"\1\0\1\1\0"), (255, gaps[:638]):
-            yield bytes([pieces]) + struct.pack("<16sQB", b"foldfs copy 1\n", pieces * 10240,
-                                                complete).ljust(4096, b"\0") + notes
-
-
 def journals():
     """As fuzz_journal.c has them: records that get the rest around them, or a header of what is
     none."""
@@ -436,7 +427,7 @@ def all_seeds(foldpack):
     yield "transform", [bytes([how]) + data for data in pictures() for how in (1, 0x16, 0xE3)]
     yield "journal", journals()
     yield "published", published(foldpack)
-    for make in answers, blocks, credentials, options, requests, rows:
+    for make in answers, credentials, options, requests, rows:
         yield make.__name__, make()
 
 

@@ -153,11 +153,11 @@ def test_pages_that_a_power_failure_lost_are_fetched_again(bulk, cache, point):
         assert disk(mounted)["damaged"] > 0
 
 
-def test_a_map_that_is_cut_off_under_a_mount_does_no_harm(bulk, cache, point):
+def test_a_copy_that_is_cut_off_under_a_mount_does_no_harm(bulk, cache, point):
     with foldfs.mounted(bulk[1], point, option(cache), "--prefetch") as mounted:
         wait_until(is_complete(mounted))
         (copy,) = copies(cache)
-        os.truncate(copy / "map", 0)
+        os.truncate(copy / "data", 0)
         assert trees.content(mounted) == trees.content(bulk[0])
     with foldfs.mounted(bulk[1], point, option(cache)) as mounted:
         assert trees.content(mounted) == trees.content(bulk[0])
@@ -169,6 +169,23 @@ def test_a_copy_that_is_removed_under_a_mount_does_no_harm(bulk, cache, point):
         for copy in copies(cache):
             shutil.rmtree(copy)
         assert trees.content(mounted) == trees.content(bulk[0])
+
+
+@is_root
+def test_nothing_is_kept_where_holes_are_not_told(bulk, place, point):
+    """ramfs calls all of a file data."""
+    path = place / "ramfs"
+    path.mkdir()
+    if run("mount", "-t", "ramfs", "none", path, status=None).returncode:
+        pytest.skip("no ramfs")
+    try:
+        with foldfs.mounted(bulk[1], point, option(path)) as mounted:
+            assert trees.content(mounted) == trees.content(bulk[0])
+            assert disk(mounted)["state"] == "off"
+            assert "which parts of a file are holes" in str(mounted.stats()["log"])
+        assert used(path) == 0
+    finally:
+        run("umount", path)
 
 
 def killed_mount(pack, cache, point, moment):
@@ -266,16 +283,14 @@ def test_a_group_shares_a_folder_that_is_set_up_for_it(bulk, place, mount, devic
 
 def test_a_lock_that_another_process_keeps_holds_up_no_mount(bulk, cache, point):
     """As one that was stopped; in a shared folder, as any user who may look into it."""
-    private = cache / f"uid-{os.getuid()}"
-    private.mkdir(mode=0o700)
-    folder = os.open(private, os.O_RDONLY)
-    fcntl.flock(folder, fcntl.LOCK_SH)
-    with foldfs.mounted(bulk[1], point, option(cache)) as mounted:
-        assert trees.content(mounted) == trees.content(bulk[0])
-        assert disk(mounted)["state"] == "off"
-        said = str(mounted.stats()["log"])
-        assert "another process has it locked: it is done without" in said
-    os.close(folder)
+    with foldfs.mounted(bulk[1], point, option(cache), "--readahead=0"):
+        (copy,) = copies(cache)
+    with open(copy / "data", "rb+") as data:
+        for lock, state in (fcntl.flock, "complete"), (fcntl.lockf, "off"):
+            lock(data, fcntl.LOCK_EX)
+            with foldfs.mounted(bulk[1], point, option(cache), "--prefetch") as mounted:
+                wait_until(lambda wanted=state: disk(mounted)["state"] == wanted)
+                assert trees.content(mounted) == trees.content(bulk[0])
 
 
 # --- how large it may become ---------------------------------------------------------------

@@ -45,10 +45,3 @@ uint32_t crc32c(const void *data, size_t len)
 {
 	return crc32c_on(0, data, len);
 }
-
-uint32_t crc32c_masked(const void *data, size_t len)
-{
-	uint32_t crc = crc32c(data, len);
-
-	return (crc >> 15 | crc << 17) + 0xa282ead8u;
-}

@@ -10,7 +10,3 @@ uint32_t crc32c_on(uint32_t crc, const void *data, size_t len);
 
 /* The same, for processors without an instruction for it. */
 uint32_t crc32c_by_table(uint32_t crc, const void *data, size_t len);
-
-/* The form in which TFRecord stores it, so that bytes which contain CRCs still have a useful CRC
- * (tensorflow/core/lib/hash/crc32c.h: Mask). */
-uint32_t crc32c_masked(const void *data, size_t len);

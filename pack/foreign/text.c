@@ -7,16 +7,6 @@ bool foreign_text_is(struct foreign_text text, const char *other)
 	return text.data && text.len == strlen(other) && memcmp(text.data, other, text.len) == 0;
 }
 
-bool foreign_text_cut(struct foreign_text *text, const char *end)
-{
-	size_t len = strlen(end);
-
-	if (text->len < len || memcmp(text->data + text->len - len, end, len) != 0)
-		return false;
-	text->len -= len;
-	return true;
-}
-
 struct foreign_text foreign_text_after(struct foreign_text text, char mark)
 {
 	const char *last = text.data ? memrchr(text.data, mark, text.len) : NULL;
@@ -49,31 +39,4 @@ bool foreign_text_ends(struct foreign_text text, const char *end)
 	size_t len = strlen(end);
 
 	return text.len >= len && memcmp(text.data + text.len - len, end, len) == 0;
-}
-
-size_t foreign_text_number(struct foreign_text text, uint64_t *ret)
-{
-	uint64_t number = 0;
-	size_t i = 0;
-
-	for (; i < text.len && text.data[i] >= '0' && text.data[i] <= '9'; i++)
-		if (__builtin_mul_overflow(number, 10, &number) ||
-		    __builtin_add_overflow(number, (uint64_t)(text.data[i] - '0'), &number))
-			number = UINT64_MAX;
-	*ret = number;
-	return i;
-}
-
-bool foreign_text_line(struct foreign_text *rest, struct foreign_text *ret)
-{
-	const char *newline = rest->len ? memchr(rest->data, '\n', rest->len) : NULL;
-	size_t len = newline ? (size_t)(newline - rest->data) : rest->len;
-
-	if (rest->len == 0)
-		return false;
-	*ret = (struct foreign_text){rest->data, len};
-	rest->data += len + (newline != NULL);
-	rest->len -= len + (newline != NULL);
-	foreign_text_cut(ret, "\r");
-	return true;
 }

@@ -14,9 +14,6 @@ struct foreign_text {
 
 bool foreign_text_is(struct foreign_text text, const char *other);
 
-/* Takes an end away, if the text has it. */
-bool foreign_text_cut(struct foreign_text *text, const char *end);
-
 /* What follows the last `mark`, or all of it. */
 struct foreign_text foreign_text_after(struct foreign_text text, char mark);
 
@@ -28,10 +25,3 @@ bool foreign_text_is_junk(struct foreign_text name, bool folder);
 void foreign_text_flatten(char *text, size_t len);
 
 bool foreign_text_ends(struct foreign_text text, const char *end);
-
-/* Reads the decimal digits that it begins with. Returns how many there are; a number of more than
- * 64 bits is UINT64_MAX. */
-size_t foreign_text_number(struct foreign_text text, uint64_t *ret);
-
-/* Takes the next line off, without its end, "\n" or "\r\n"; false where nothing is left. */
-bool foreign_text_line(struct foreign_text *rest, struct foreign_text *ret);

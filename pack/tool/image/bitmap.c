@@ -172,23 +172,6 @@ int pnm_header(const uint8_t *data, size_t len, struct pnm *ret)
 	return 0;
 }
 
-static int read_pnm(const uint8_t *data, size_t len, struct pixels *ret)
-{
-	struct pnm head;
-	size_t stride;
-	int r;
-
-	if (pnm_header(data, len, &head) < 0 || head.plain || head.bits || head.most != 255)
-		return 1;
-	stride = (size_t)head.width * head.channels;
-	if (head.height > (len - head.samples) / stride)
-		return 1;
-	r = pixels_init(ret, head.width, head.height, head.channels);
-	if (r == 0)
-		memcpy(ret->data, data + head.samples, stride * head.height);
-	return r;
-}
-
 /* --- reading BMP ------------------------------------------------------------------------- */
 
 int bmp_header(const uint8_t *data, size_t len, struct bmp *ret)
@@ -219,63 +202,4 @@ int bmp_header(const uint8_t *data, size_t len, struct bmp *ret)
 	if (ret->bits == 8 && ret->colours == 0)
 		ret->colours = COLOURS;
 	return 0;
-}
-
-static size_t bmp_row_bytes(const struct bmp *bmp)
-{
-	return ((size_t)bmp->width * bmp->bits / 8 + 3) & ~(size_t)3;
-}
-
-/* Whether this kind can be read here, and the image lies completely within a file of `len` bytes.
- */
-static bool bmp_is_read(const struct bmp *bmp, size_t len)
-{
-	size_t palette = FILE_HEADER + (size_t)bmp->header + 4 * (size_t)bmp->colours;
-
-	return bmp->header >= IMAGE_HEADER && bmp->packing == 0 &&
-	       (bmp->bits == 8 || bmp->bits == 24) && bmp->width > 0 && bmp->width <= INT32_MAX &&
-	       bmp->height > 0 && bmp->height <= INT32_MAX && bmp->pixels <= len &&
-	       bmp->height <= (len - bmp->pixels) / bmp_row_bytes(bmp) && bmp->colours <= COLOURS &&
-	       palette <= len;
-}
-
-/* Blue comes first. An index without a colour is black. */
-static void read_bmp_row(const struct bmp *bmp, const uint8_t *palette, const uint8_t *from,
-			 uint8_t *to)
-{
-	static const uint8_t black[3];
-
-	for (uint32_t x = 0; x < bmp->width; x++, to += 3) {
-		const uint8_t *pixel = from + 3 * (size_t)x;
-
-		if (bmp->bits == 8)
-			pixel = from[x] < bmp->colours ? palette + 4 * from[x] : black;
-		to[0] = pixel[2];
-		to[1] = pixel[1];
-		to[2] = pixel[0];
-	}
-}
-
-static int read_bmp(const uint8_t *data, size_t len, struct pixels *ret)
-{
-	struct bmp bmp;
-	int r;
-
-	if (bmp_header(data, len, &bmp) < 0 || !bmp_is_read(&bmp, len))
-		return 1;
-	r = pixels_init(ret, bmp.width, bmp.height, 3);
-	for (uint32_t y = 0; r == 0 && y < bmp.height; y++) {
-		uint32_t row = bmp.upward ? bmp.height - 1 - y : y;
-
-		read_bmp_row(&bmp, data + FILE_HEADER + bmp.header,
-			     data + bmp.pixels + y * bmp_row_bytes(&bmp), pixels_row(ret, row));
-	}
-	return r;
-}
-
-int bitmap_read(const uint8_t *data, size_t len, struct pixels *ret)
-{
-	if (len >= 2 && memcmp(data, "BM", 2) == 0)
-		return read_bmp(data, len, ret);
-	return read_pnm(data, len, ret);
 }

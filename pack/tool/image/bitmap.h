@@ -36,11 +36,6 @@ int bitmap_bmp(const struct pixels *pixels, struct buf *out);
 /* Appends a PPM (P6), or a PGM (P5) for a grey image. 0 or -ENOMEM. */
 int bitmap_ppm(const struct pixels *pixels, struct buf *out);
 
-/* Reads BMPs of 24 bits a pixel, or 8 with a palette, that are not compressed, and binary PGMs and
- * PPMs with one byte a value. 0; 1: another kind, or cut off; -ENOMEM. *ret is for
- * pixels_release(). */
-int bitmap_read(const uint8_t *data, size_t len, struct pixels *ret);
-
 /* The header of a BMP. Nothing in it has been checked. */
 struct bmp {
 	uint32_t header;	/* bytes of it after the first 14 */

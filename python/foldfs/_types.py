@@ -61,6 +61,7 @@ class PackOptions(ReadOptions, total=False):
     quality: int
     store: Store
     optimize: bool
+    filter: str
     transform: Words
     force: bool
     resume: bool

@@ -33,8 +33,10 @@ def modules_of(*folders):
         yield
     finally:
         sys.path[:] = paths
-        for name in set(sys.modules) - set(before):
-            del sys.modules[name]
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None)).startswith(tuple(map(str, folders))):
+                del sys.modules[name]
+        sys.modules.update(before)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +102,7 @@ class Memory:
         assert expected >= 0
         self.say(letter, *fields)
         self.asked += 1
-        if letter == b"X":
+        if letter == b"x":
             return self.unpack(*map(int, fields))
         data, fields = (self.page, fields[:-1]) if fields[-1] == b"page" else (self.data, fields)
         if letter == b"R":

@@ -440,8 +440,10 @@ static int answer_all(struct server *server, char *word)
 	r = cmd_open(word, server->serve->common, &server->dataset);
 	if (r == EXIT_DONE)
 		r = cmd_load(word, server->dataset, asked.parts & LISTING_PARTS);
-	if (r != EXIT_DONE)
+	if (r != EXIT_DONE) {
+		dataset_free(server->dataset);
 		return r;
+	}
 	r = send_tree(server, &asked);
 	while (r == 0)
 		r = send_files(server);

@@ -288,7 +288,7 @@ $(B)/refused/foldfs: LIBS = $(fs_libs)
 $(refused): $(B)/tests/faults/refuse.o
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) \
 		$(addprefix -Wl$(comma)--wrap=,$(refusals)) -o $@ $(filter %.o %.a,$^) $(LIBS)
-	$(Q)ln -sfn ../tools $(@D)/
+	$(Q)ln -sfn ../sources ../tools $(@D)/
 
 # The test goals first see to the packages, then call themselves again, so that nothing is
 # compiled, and pkg-config not asked, before they are there.

@@ -468,8 +468,6 @@ def test_an_interrupted_pack_is_not_begun_again_unasked(src, interrupted, want):
     done = create(src, interrupted, status=1)
     assert f"{interrupted}: {NEITHER_BEGUN} '{partial(interrupted)}'" in done.err
     assert "; --resume continues it, --force starts again" in done.err
-    assert create(src, interrupted, "-n", status=1).err == done.err
-    create(src, interrupted, "-n", "--resume", status=0)
     assert partial(interrupted).read_bytes() == before
     done = create(src, interrupted, "--force")
     assert "resuming" not in done.err
@@ -495,7 +493,6 @@ def test_a_pack_to_be_replaced_is_there_until_the_new_one_is(src, pack, want):
 def test_other_options_are_named(src, interrupted, want, options, sentence):
     done = create(src, interrupted, "--resume", *options, status=1)
     assert f"{interrupted}: {sentence}" in done.err
-    assert create(src, interrupted, "-n", "--resume", *options, status=1).err == done.err
     assert "go on with the same options, or start again" in done.err
     assert goes_on(src, interrupted, want) > 0
 

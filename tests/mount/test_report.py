@@ -851,3 +851,19 @@ def test_the_photos_are_calm(photos_pack):
     assert len(page.text) < 3_000_000
     assert page.findings == {} and page.data["sheet"]["checked"] == 260
     assert page.data["info"]["classes"] == len(list(PHOTOS.iterdir()))
+
+
+def test_where_the_python_in_path_has_no_pillow_that_of_the_system_is_asked(place, monkeypatch):
+    """As where pyenv, conda or a venv is in front of a distribution's."""
+    if run("/usr/bin/python3", "-c", "import PIL", status=None).returncode != 0:
+        pytest.skip("the python3 of the system has no Pillow")
+    run("/usr/bin/python3", "-m", "venv", "--without-pip", place / "env")
+    monkeypatch.setenv("PATH", f"{place}/env/bin:{os.environ['PATH']}")
+    monkeypatch.delenv("FOLDFS_PYTHON")
+    write(place / "src/a/1.jpg", encode("JPEG"))
+    packed = pack(place / "src", place / "x.lmdb")
+    run(FOLDPACK, "report", packed, "-o", place / "page")
+    assert "base64" in (place / "page").read_text()
+    monkeypatch.setenv("FOLDFS_PYTHON", f"{place}/env/bin/python3")
+    assert "Pillow, which makes the pictures, is not in" in run(
+        FOLDPACK, "report", packed, "-o", place / "page", status=1).err

@@ -8,6 +8,7 @@ import struct
 import tarfile
 
 import outputs
+import system
 from pack import ATTRS, IMAGES, Failed, need
 
 KINDS = {b"jpg": b"JPEG", b"jpeg": b"JPEG", b"png": b"PNG", b"ppm": b"PNM", b"pgm": b"PNM",
@@ -23,6 +24,7 @@ class Lmdb:
 
     def __init__(self, export):
         self.export = export
+        system.find("lmdb")
         self.lmdb = need("lmdb", "writes it")
 
     @staticmethod

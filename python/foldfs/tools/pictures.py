@@ -17,6 +17,9 @@ import struct
 import sys
 import zlib
 
+import system
+
+system.find("PIL")
 try:
     from PIL import Image, ImageChops, features
     MISSING = None

@@ -26,6 +26,7 @@ import sys
 from collections import Counter, defaultdict, deque
 from concurrent.futures import ThreadPoolExecutor
 
+import system
 from pack import (CHECKSUMS, DAMAGED, DONE, FOLDERS, IMAGES, SUMMARY, Failed, Interrupted, count,
                   dumps, main, need, result, say, shown, size)
 
@@ -629,6 +630,8 @@ class Report:
     def run(self):
         output = self.command.options["output"]
         samples = int(self.command.options.get("samples", SAMPLES))
+        if samples:
+            system.find("PIL")
         check_output(output)
         self.command.catch()
         try:

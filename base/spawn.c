@@ -1,7 +1,6 @@
 #include "base/spawn.h"
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static int spawn(const char *const argv[], const posix_spawn_file_actions_t *actions, short flags,
@@ -50,11 +49,4 @@ int spawn_coprocess(const char *const argv[], int input, int output, pid_t *ret)
 	r = spawn(argv, &actions, POSIX_SPAWN_SETPGROUP, ret);
 	posix_spawn_file_actions_destroy(&actions);
 	return r;
-}
-
-const char *spawn_python(void)
-{
-	const char *named = getenv("FOLDFS_PYTHON");
-
-	return named && *named ? named : "python3";
 }

@@ -11,6 +11,3 @@ int spawn_program(const char *const argv[], const int *files, size_t count, shor
 		  pid_t *ret);
 /* The same of one that reads `input`, writes `output`, and leads a group of processes. */
 int spawn_coprocess(const char *const argv[], int input, int output, pid_t *ret);
-
-/* The python3 to run, for scripts that come with foldfs: $FOLDFS_PYTHON may name it. */
-const char *spawn_python(void);

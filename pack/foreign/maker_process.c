@@ -1,9 +1,9 @@
 #include "pack/foreign/maker_process.h"
-#include "base/beside.h"
 #include "base/capabilities.h"
 #include "base/filter.h"
 #include "base/fork.h"
 #include "base/io.h"
+#include "base/python.h"
 #include "base/scope.h"
 #include "base/uapi.h"
 #include <linux/capability.h>
@@ -77,17 +77,10 @@ static void refuse_calls(void)
 	filter_install(&filter, 0);
 }
 
-static const char *python(void)
-{
-	const char *named = getenv("FOLDFS_PYTHON");
-
-	return named && *named ? named : "python3";
-}
-
 static _Noreturn void run(int socket, const char *script)
 {
 	/* What Python warns of is nothing to the user; it has only what comes with it. */
-	const char *const argv[] = {python(), "-I", "-S", "-B", "-X", "utf8", script, NULL};
+	const char *const argv[] = {python_program(), "-I", "-S", "-B", "-X", "utf8", script, NULL};
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -108,13 +101,13 @@ int maker_lack_python(struct err *err)
 		       "not a pack; to read other formats needs python3, and '%s' does not start: "
 		       "install it, or let FOLDFS_PYTHON name one; a file with a published index "
 		       "needs none",
-		       python());
+		       python_program());
 }
 
 int maker_start(pid_t *ret_process, int *ret_socket, struct err *err)
 {
 	SCOPE(buf_release) struct buf script = BUF_INIT;
-	int r = beside_find("sources/", "../share/foldfs/sources/", "index.py", &script);
+	int r = python_script("sources", "index", &script);
 	pid_t pid;
 
 	if (r < 0)

@@ -1,9 +1,9 @@
 #include "pack/tool/create/script.h"
 
-#include "base/beside.h"
 #include "base/exit.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/python.h"
 #include "base/scope.h"
 #include "base/spawn.h"
 #include <fcntl.h>
@@ -16,23 +16,13 @@
 
 #define OTHER 5 /* status of a script: python/foldfs/sources/images.py */
 
-/* --- where it is ------------------------------------------------------------------------------ */
-
-static int find_script(const char *name, struct buf *ret)
-{
-	SCOPE(buf_release) struct buf file = BUF_INIT;
-	int r = buf_addf(&file, "%s.py", name);
-
-	return r < 0 ? r : beside_find("sources/", "../share/foldfs/sources/", file.data, ret);
-}
-
 /* --- running it ------------------------------------------------------------------------------- */
 
 static int spawn_script(struct script *script, const char *path, const char *source,
 			const struct foreign_settings *settings, int tar)
 {
 	/* Names are UTF-8 in any locale. What Python warns of is nothing to the user. */
-	const char *const argv[] = {spawn_python(),
+	const char *const argv[] = {python_program_beside(),
 				    "-B",
 				    "-X",
 				    "utf8",
@@ -45,7 +35,6 @@ static int spawn_script(struct script *script, const char *path, const char *sou
 				    settings->name_key ? settings->name_key : "",
 				    NULL};
 
-	unsetenv("PYTHONSAFEPATH"); /* the script loads one that lies beside it */
 	return spawn_program(argv, (int[]){tar, script->said}, 2, 0, &script->process);
 }
 
@@ -54,7 +43,7 @@ int script_begin(struct script *script, const char *name, const char *source,
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	SCOPE_CLOSE int tar = -1;
-	int ends[2], r = find_script(name, &path);
+	int ends[2], r = python_script("sources", name, &path);
 
 	if (r < 0)
 		return err_set(err, r, "%s.py, which reads it, is not installed beside foldpack",
@@ -68,9 +57,8 @@ int script_begin(struct script *script, const char *name, const char *source,
 	if (r < 0)
 		script->process = 0;
 	return r < 0 ? err_set(err, r,
-			       "Python, which reads it, does not start: %s: %s; install python3, "
-			       "or let FOLDFS_PYTHON name one",
-			       spawn_python(), strerror(-r))
+			       "Python, which reads it, does not start: %s: %s" PYTHON_WAY_OUT,
+			       python_program(), strerror(-r))
 		     : 0;
 }
 

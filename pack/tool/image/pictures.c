@@ -1,8 +1,7 @@
 #include "pack/tool/image/pictures.h"
 
-#include "base/beside.h"
+#include "base/python.h"
 #include "base/scope.h"
-#include "base/spawn.h"
 #include <string.h>
 
 static const char *const stores[] = {
@@ -17,18 +16,16 @@ struct pictures {
 int pictures_new(unsigned most, struct pictures **ret)
 {
 	struct pictures *pictures = calloc(1, sizeof(*pictures));
-	int r = pictures ? beside_find("tools/", "../share/foldfs/tools/", "pictures.py",
-				       &pictures->script)
-			 : -ENOMEM;
+	int r = pictures ? python_script("tools", "pictures", &pictures->script) : -ENOMEM;
 
 	if (r == 0) {
 		const char *const argv[] = {
-			spawn_python(),	       "-B", "-X", "utf8", "-W", "ignore",
-			pictures->script.data, NULL};
+			python_program_beside(), "-B", "-X", "utf8", "-W", "ignore",
+			pictures->script.data,	 NULL};
 		const struct coprocess_params params = {
 			.argv = pictures->argv,
 			.name = "Python, which foldpack needs for images that are no JPEGs,",
-			.way_out = "; install python3, or let FOLDFS_PYTHON name one",
+			.way_out = PYTHON_WAY_OUT,
 			.most = most};
 
 		memcpy(pictures->argv, argv, sizeof(argv));

@@ -1,11 +1,11 @@
 #include "pack/tool/read/serve.h"
 
-#include "base/beside.h"
 #include "base/crc32c.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/name.h"
+#include "base/python.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/image_kind.h"
@@ -554,7 +554,7 @@ static int add_words(const struct serve *serve, struct json *json)
 /* Signals wait until the script can end by them without a word. */
 static int become_script(const char *path, const char *told)
 {
-	const char *named = getenv("FOLDFS_PYTHON"), *python = named && *named ? named : "python3";
+	const char *python = python_program_beside();
 	/* Names are UTF-8 in any locale. What Python warns of is nothing to the user. */
 	const char *const argv[] = {python, "-B", "-X", "utf8", "-W", "ignore", path, told, NULL};
 	sigset_t blocked;
@@ -564,23 +564,19 @@ static int become_script(const char *path, const char *told)
 	sigaddset(&blocked, SIGTERM);
 	sigaddset(&blocked, SIGHUP);
 	sigprocmask(SIG_BLOCK, &blocked, NULL);
-	unsetenv("PYTHONSAFEPATH"); /* the script loads one that lies beside it */
 	execvp(python, (char *const *)argv);
 	return log_fail(EXIT_FAILED,
-			"Python, which this command needs, does not start: %s: %s; install "
-			"python3, or let FOLDFS_PYTHON name one",
+			"Python, which this command needs, does not start: %s: %s" PYTHON_WAY_OUT,
 			python, strerror(errno));
 }
 
 int serve_run(const struct serve *serve)
 {
-	SCOPE(buf_release) struct buf path = BUF_INIT, name = BUF_INIT, told = BUF_INIT;
+	SCOPE(buf_release) struct buf path = BUF_INIT, told = BUF_INIT;
 	struct json json = json_begin(&told);
 	bool child = false;
-	int r = buf_addf(&name, "%s.py", serve->script);
+	int r = python_script("tools", serve->script, &path);
 
-	if (r == 0)
-		r = beside_find("tools/", "../share/foldfs/tools/", name.data, &path);
 	if (r < 0)
 		return log_fail(EXIT_FAILED,
 				"%s.py, which does it, is not installed beside "

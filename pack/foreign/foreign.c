@@ -8,10 +8,10 @@
 #include "pack/dataset_open.h"
 #include "pack/environment.h"
 #include "pack/foreign/checksums.h"
-#include "pack/foreign/formats.h"
 #include "pack/foreign/index_file.h"
 #include "pack/foreign/index_place.h"
 #include "pack/foreign/index_published.h"
+#include "pack/foreign/known.h"
 #include "pack/foreign/maker.h"
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,46 +22,17 @@
 
 /* --- which format ----------------------------------------------------------------------------- */
 
-static const struct foreign_format *find_named(const char *name)
-{
-	for (size_t i = 0; foreign_formats[i]; i++)
-		if (foreign_formats[i]->name && strcmp(foreign_formats[i]->name, name) == 0)
-			return foreign_formats[i];
-	return NULL;
-}
-
-/* -ENOMSG: none of them. */
-static int detect(struct foreign_source *source, const struct foreign_format **ret)
-{
-	for (size_t i = 0; foreign_formats[i]; i++) {
-		int r = foreign_formats[i]->probe(source);
-
-		if (r < 0)
-			return r;
-		if (r > 0) {
-			*ret = foreign_formats[i];
-			return 0;
-		}
-	}
-	return -ENOMSG;
-}
-
-static int find_format(struct foreign_source *source, const struct foreign_format **ret,
+static int find_format(struct foreign_source *source, const struct maker_format **ret,
 		       struct err *err)
 {
-	const char *name = source->settings->schema;
-	int r = -ENOMSG;
+	int r = 0;
 
-	if (!name && !source->maker)
-		r = detect(source, ret);
-	else if (name && (*ret = find_named(name)))
-		r = 0;
-	if (r == -ENOMSG && !source->maker)
+	if (!source->maker && !source->settings->schema)
+		r = known_tell(source, err);
+	if (r == 0 && !source->maker)
 		r = maker_begin(source, &source->maker, err);
-	if (source->maker) {
+	if (r == 0)
 		*ret = maker_format(source->maker);
-		r = 0;
-	}
 	return r;
 }
 
@@ -78,7 +49,7 @@ static bool has_place(const struct foreign_tree *tree)
 
 /* What a scan costs that may keep a user waiting, and what would spare it. Whoever reads all of the
  * file anyway needs not know. */
-static void say_reads(const struct foreign_tree *tree, const struct foreign_format *format)
+static void say_reads(const struct foreign_tree *tree, const struct maker_format *format)
 {
 	const struct foreign_source *source = tree->source;
 	const struct foreign_settings *settings = source->settings;
@@ -116,15 +87,15 @@ static int check_keys(const struct foreign_tree *tree, struct err *err)
 static int make_index(struct foreign_tree *tree, const struct index_key *key, struct reader **ret,
 		      struct err *err)
 {
-	const struct foreign_format *format = NULL;
+	const struct maker_format *format = NULL;
 	int r = find_format(tree->source, &format, err);
 
-	if (r == 0 && format->name)
+	if (r == 0)
 		r = foreign_settings_check(tree->source->settings, format->takes, format->name,
 					   err);
 	if (r == 0) {
 		say_reads(tree, format);
-		r = format->scan(tree->source, tree, err);
+		r = maker_scan(tree->source->maker, tree, err);
 		r = foreign_check_unchanged(tree->source, r, err);
 	}
 	if (r == 0 && tree->rows.len == 0 && !(tree->source->settings->watch && format->archive))
@@ -309,7 +280,7 @@ static void keep_scan(const struct dataset_readers *readers, struct foreign_sour
 /* Who watches is told of an archive each time. */
 static int look_for_archive(struct foreign_source *source, struct err *err)
 {
-	const struct foreign_format *format = NULL;
+	const struct maker_format *format = NULL;
 	int r = source->settings->watch ? find_format(source, &format, err) : 0;
 
 	if (r < 0 || !format || !format->archive)
@@ -324,7 +295,7 @@ static int take_copy(struct dataset_readers *readers, struct foreign_source *sou
 		     struct err *err)
 {
 	const struct foreign_watch *watch = source->settings->watch;
-	const struct foreign_format *format;
+	const struct maker_format *format;
 	struct reader *copy;
 	int r;
 

@@ -1,9 +1,7 @@
-/* What is no dataset as it lies is known, so that the way out can be told: what is compressed as a
- * whole, what a script reads, and the text that a checkout without its large files has in the place
- * of each. */
 #include "pack/foreign/known.h"
 #include "base/le.h"
-#include "pack/foreign/format.h"
+#include "pack/foreign/source.h"
+#include "pack/foreign/text.h"
 #include <string.h>
 
 #define ZIP_HEADER   30 /* bytes of a local header, which the name follows */
@@ -82,8 +80,7 @@ static int tell_compressed(const struct foreign_source *source, const char *name
 		       name);
 }
 
-/* 0: it is none of these; or an error, which err says the way out of. */
-static int tell(struct foreign_source *source, struct err *err)
+int known_tell(struct foreign_source *source, struct err *err)
 {
 	static const struct magic pointers[] = {
 		{"version https://git-lfs.github.com/spec/", "Git LFS", "git lfs pull"},
@@ -114,23 +111,3 @@ static int tell(struct foreign_source *source, struct err *err)
 			      strcmp(name, "hdf5") == 0 ? "an HDF5 file" : "a .pth of torch.save()")
 		    : 0;
 }
-
-static int probe_known(struct foreign_source *source)
-{
-	int r = tell(source, NULL);
-
-	return r == -EOPNOTSUPP ? 1 : r;
-}
-
-static int scan_known(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
-{
-	int r = tell(source, err);
-
-	(void)tree;
-	return r ? r : -EINVAL;
-}
-
-const struct foreign_format known_format = {
-	.probe = probe_known,
-	.scan = scan_known,
-};

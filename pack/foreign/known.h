@@ -1,9 +1,13 @@
 /* Files that are known by their first bytes, though they have nothing to be read in place: what is
- * compressed as a whole, and what a script of Python reads for foldpack create. Pure. */
+ * compressed as a whole, what a script of Python reads for foldpack create, and the text that a
+ * checkout without its large files has in the place of each. Pure, but for known_tell(). */
 #pragma once
 
+#include "base/err.h"
 #include <stddef.h>
 #include <stdint.h>
+
+struct foreign_source;
 
 #define KNOWN_HEAD 512 /* bytes that are looked at */
 
@@ -14,3 +18,7 @@ uint64_t compression_skips(const void *head, size_t len);
 
 /* The script that reads it, as in python/foldfs/sources/: "hdf5", "torch", or NULL. */
 const char *script_of(const void *head, size_t len);
+
+/* Returns 0: it is none of these; -EOPNOTSUPP: it is, and err says the way out; or the error of a
+ * read. */
+int known_tell(struct foreign_source *source, struct err *err);

@@ -8,7 +8,6 @@
 #include "pack/foreign/maker_process.h"
 #include "pack/foreign/message.h"
 #include "pack/foreign/records.h"
-#include <ctype.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -18,12 +17,10 @@
 #define MESSAGE_MOST (GIB + MIB)
 #define HEAD	     5 /* bytes before those of a message */
 #define ROOM	     (128 * KIB)
-#define DIGITS	     20
 
 struct maker {
 	struct foreign_source *source;
-	struct foreign_format format;
-	char name[32];
+	struct maker_format format;
 	pid_t process; /* 0: none */
 	int socket;
 	bool rests;    /* it is done, and waits for the next file */
@@ -101,7 +98,7 @@ void maker_free(struct maker *maker)
 		let_rest(makers, rests ? maker : NULL);
 }
 
-const struct foreign_format *maker_format(const struct maker *maker)
+const struct maker_format *maker_format(const struct maker *maker)
 {
 	return &maker->format;
 }
@@ -116,7 +113,7 @@ static int ended(struct maker *maker, struct err *err)
 	while (waitpid(maker->process, &status, 0) < 0 && errno == EINTR)
 		;
 	maker->process = 0;
-	if (!maker->name[0] && WIFEXITED(status))
+	if (!maker->format.name[0] && WIFEXITED(status))
 		return maker_lack_python(err);
 	return err_set(err, -ECANCELED, "the script that reads it has ended early%s",
 		       !WIFSIGNALED(status)	     ? ""
@@ -450,14 +447,14 @@ static int serve(struct maker *maker, const char *until, struct foreign_tree *tr
 	return r;
 }
 
-static int scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
+int maker_scan(struct maker *maker, struct foreign_tree *tree, struct err *err)
 {
 	struct message message;
-	int r = answer(source->maker, "far", source->window.far ? strlen("far") : 0);
+	int r = answer(maker, "far", maker->source->window.far ? strlen("far") : 0);
 
 	if (r == 0)
-		r = serve(source->maker, "D", tree, &message, err);
-	source->maker->rests = r == 0;
+		r = serve(maker, "D", tree, &message, err);
+	maker->rests = r == 0;
 	return r;
 }
 
@@ -469,12 +466,9 @@ static int take_format(struct maker *maker, struct message *message, struct err 
 	if (!name || !message_number(message, &archive) || !message_number(message, &streamed) ||
 	    !message_number(message, &takes))
 		return message_broken(err);
-	maker->format.archive = archive;
-	maker->format.streamed = streamed;
-	maker->format.takes = (unsigned)takes;
-	snprintf(maker->name, sizeof(maker->name), "%s", name);
-	maker->format.name = maker->name;
-	maker->format.scan = scan;
+	maker->format = (struct maker_format){
+		.archive = archive, .streamed = streamed, .takes = (unsigned)takes};
+	snprintf(maker->format.name, sizeof(maker->format.name), "%s", name);
 	return 0;
 }
 
@@ -537,7 +531,7 @@ int maker_begin(struct foreign_source *source, struct maker **ret, struct err *e
 	if (r < 0)
 		return r;
 	maker->source = source;
-	maker->name[0] = '\0';
+	maker->format = (struct maker_format){0};
 	maker->rests = false;
 	window_release(&maker->unpacked.window);
 	maker->unpacked = (struct foreign_source){0};

@@ -48,9 +48,20 @@
  * Not thread-safe. */
 #pragma once
 
-#include "pack/foreign/format.h"
+#include "base/err.h"
+#include "pack/foreign/source.h"
+#include "pack/foreign/tree.h"
+#include <stdbool.h>
 
 struct maker;
+
+/* What the script recognised. */
+struct maker_format {
+	char name[32];	/* as in --schema=NAME; "": nothing yet */
+	bool archive;	/* it may have members that are left out: foreign_settings.watch */
+	bool streamed;	/* a scan reads up to all of it: it has no directory of its images */
+	unsigned takes; /* which options say something to it: FOREIGN_TAKES_KEYS and others */
+};
 
 /* Starts the script, and asks it for the format of a source, which stays the caller's. Returns 0;
  * -ENOMSG: it is of none; -EOPNOTSUPP: none has the name that the user gave, or there is no
@@ -59,5 +70,10 @@ int maker_begin(struct foreign_source *source, struct maker **ret, struct err *e
 /* It rests where the settings have makers and all was said. NULL is fine. */
 void maker_free(struct maker *maker);
 
-/* What the script recognised: a format whose scan() is for this source alone. */
-const struct foreign_format *maker_format(const struct maker *maker);
+const struct maker_format *maker_format(const struct maker *maker);
+
+/* Has the script tell the tree of its source. Returns 0, -EBADMSG (damaged), -EOPNOTSUPP (a variant
+ * that is not read), -ENOPKG (one that a library of Python reads for foldpack create), -EPROTO or
+ * -ECANCELED (the script fails), or what the tree or a read gave; err has a sentence without the
+ * path. */
+int maker_scan(struct maker *maker, struct foreign_tree *tree, struct err *err);

@@ -8,7 +8,6 @@
 #include "pack/foreign/message.h"
 #include "pack/foreign/tree_internal.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/scan.h"
 #include <string.h>
 
 #define HEAD 3
@@ -27,6 +26,24 @@ static bool next_message(const uint8_t **data, size_t *size, struct message *ret
 	*data += HEAD + len;
 	*size -= HEAD + len;
 	return true;
+}
+
+static void check_tree(const struct foreign_tree *tree)
+{
+	struct reader_identity unpacked = {0};
+
+	if (tree->unpacked)
+		must(reader_identity(tree->unpacked, &unpacked) == 0);
+	for (size_t i = 0; i < tree_count(tree); i++) {
+		const struct tree_row *row = &tree_rows(tree)[i];
+		const uint64_t ends[TREE_VOLUMES] = {[TREE_SOURCE] = tree->source->size,
+						     [TREE_MADE] = tree->made_end,
+						     [TREE_UNPACKED] = unpacked.size,
+						     [TREE_TEXT] = tree->text.len};
+
+		must(row->kind != FORMAT_FILE || (row->offset <= ends[row->volume] &&
+						  row->size <= ends[row->volume] - row->offset));
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -52,6 +69,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					  : message_take(&message, &pages, &tree, &err);
 	}
 	must(r == 0 || err.text[0]);
-	fuzz_check_tree(&tree);
+	check_tree(&tree);
 	return 0;
 }

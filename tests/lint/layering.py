@@ -15,12 +15,12 @@ import source
 
 # The first pattern that a path matches names its room.
 ROOMS = [*((f"fs/{name}.c", "fs/main") for name in ("main", "version")),
-         *((f"pack/foreign/{name}.c", "pack/foreign/open") for name in ("foreign", "formats")),
+         ("pack/foreign/foreign.c", "pack/foreign/open"),
          ("pack/tool/cli/main.c", "pack/tool/main"), *(
     (room + "/*", room) for room in (
     "pack/tool/cli", "pack/tool/create", "pack/tool/import", "pack/tool/image",
     "pack/tool/read", "pack/tool/work", "pack/write",
-    "pack/foreign/encoding", "pack/foreign", "pack",
+    "pack/foreign", "pack",
     "cache/plan", "cache/order", "cache", "fs/life", "fs/nofuse/preload", "fs/nofuse",
     "fs/stat", "fs", "lists",
     "remote", "base"))]
@@ -30,10 +30,6 @@ TOOL = ["base/*", "remote/settings.h", "remote/remote.h", "pack/dataset.h", "pac
         "pack/labels.h", "pack/options.h", "pack/packs.h", "pack/shard.h", "pack/format.h",
         "pack/image_kind.h",
         "pack/tool/work/*", "pack/tool/image/*", "pack/tool/cli/*"]
-
-# What an adapter of another format is given.
-FOREIGN = ["base/*", "pack/format.h", "pack/image_kind.h", *(
-    "pack/foreign/%s.h" % name for name in ("format", "settings", "source", "text", "tree"))]
 
 MAY_INCLUDE = {
     "base": [],
@@ -49,7 +45,6 @@ MAY_INCLUDE = {
         "labels", "made_names", "walker", "xxh3"))],
     "pack/foreign/open": ["base/*", "pack/dataset_open.h", "pack/environment.h",
                           "pack/foreign/*.h"],
-    "pack/foreign/encoding": FOREIGN,
     "pack/tool/work": ["base/*", "pack/dataset.h", "pack/format.h"],
     "pack/tool/image": ["base/*", "pack/dataset.h", "pack/format.h", "pack/image_kind.h",
                         "pack/tool/work/*"],

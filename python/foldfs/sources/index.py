@@ -4,8 +4,8 @@ socket that is its standard input: the bytes of a file come from there. Nothing 
 executed, and each number in it is checked before it is used.
 
 A format is a module beside this one with NAME, TAKES (bits of scan.py), probe(source) -> bool and
-scan(source, tree), and perhaps ARCHIVE, STREAMED, LMDB (it is asked for LMDB files only): as struct
-foreign_format of pack/foreign/format.h has them."""
+scan(source, tree), and perhaps ARCHIVE, STREAMED (as struct maker_format of pack/foreign/maker.h
+has them) and LMDB (it is asked for LMDB files only)."""
 
 import os
 import resource

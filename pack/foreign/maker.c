@@ -8,6 +8,7 @@
 #include "pack/foreign/maker_process.h"
 #include "pack/foreign/message.h"
 #include "pack/foreign/records.h"
+#include "pack/foreign/tree_internal.h"
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -26,7 +27,7 @@ struct maker {
 	bool rests;    /* it is done, and waits for the next file */
 	struct buf in; /* what was received, from `taken` on */
 	size_t taken;
-	struct foreign_source unpacked; /* of foreign_tree_unpacked(), if there is one */
+	struct foreign_source unpacked; /* over the tree's `unpacked`, if it has that */
 	struct maker_pages pages;
 };
 
@@ -380,7 +381,7 @@ static int give_paths(struct maker *maker, struct message *message, const struct
 		      struct err *err)
 {
 	SCOPE(buf_release) struct buf out = BUF_INIT;
-	uint64_t first, count, all = foreign_tree_count(tree);
+	uint64_t first, count, all = tree_count(tree);
 	int r = 0;
 
 	if (!message_number(message, &first) || !message_number(message, &count) || first > all ||
@@ -421,7 +422,7 @@ static int serve(struct maker *maker, const char *until, struct foreign_tree *tr
 			r = give_beside(maker, ret, err);
 			break;
 		case 'Q':
-			r = tree ? unpack_part(maker, ret, foreign_tree_unpacked(tree), err)
+			r = tree ? unpack_part(maker, ret, &tree->unpacked, err)
 				 : message_broken(err);
 			break;
 		case 'k':

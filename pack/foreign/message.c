@@ -107,7 +107,8 @@ static bool is_pieces(const char *field, struct row *row)
 		    !cut_number(&field, &piece.len) ||
 		    buf_add(&row->pieces, &piece, sizeof(piece)) < 0)
 			return false;
-	row->file.pieces = row->pieces.len ? (const void *)row->pieces.data : &none;
+	row->file.pieces =
+		row->pieces.len ? BUF_ITEMS(&row->pieces, const struct foreign_piece) : &none;
 	row->file.piece_count = BUF_COUNT(&row->pieces, piece);
 	return true;
 }
@@ -283,8 +284,8 @@ static int name_classes(struct message *message, struct foreign_tree *tree)
 		r = buf_add(&names, &name, sizeof(name));
 	}
 	return r < 0 ? r
-		     : foreign_tree_classes(tree, (const struct foreign_text *)(void *)names.data,
-					    names.len / sizeof(struct foreign_text));
+		     : foreign_tree_classes(tree, BUF_ITEMS(&names, const struct foreign_text),
+					    BUF_COUNT(&names, struct foreign_text));
 }
 
 static int add_text(struct message *message, struct foreign_tree *tree, struct err *err)

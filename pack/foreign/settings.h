@@ -125,15 +125,6 @@ enum {
 int foreign_settings_check(const struct foreign_settings *settings, unsigned takes,
 			   const char *format, struct err *err);
 
-/* The first option that chooses a field of a record; NULL: none was given. */
-static inline const char *foreign_asked_key(const struct foreign_settings *settings)
-{
-	return settings->image_key   ? "--image-key"
-	       : settings->label_key ? "--label-key"
-	       : settings->name_key  ? "--name-key"
-				     : NULL;
-}
-
 /* Rows for a table of options whose settings have these as `member`. */
 #define FOREIGN_OPTIONS(type, member)                                                             \
 	OPT_SHARED("files of other formats"),                                                     \

@@ -1,4 +1,4 @@
-/* A file that an adapter reads: any bytes of it, through a window that makes small reads cheap,
+/* A file of another format: any bytes of it, through a window that makes small reads cheap,
  * and, of an LMDB, its records.
  *
  * Not thread-safe. What is returned lives until the next call, of foreign_add() as well. */

@@ -342,21 +342,11 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 	return r < 0 ? r : add_row(tree, &row, err);
 }
 
-size_t foreign_tree_count(const struct foreign_tree *tree)
-{
-	return tree_count(tree);
-}
-
 struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i)
 {
 	const struct tree_row *row = &tree_rows(tree)[i];
 
 	return (struct foreign_text){tree->paths.data + row->path, row->path_len};
-}
-
-struct reader **foreign_tree_unpacked(struct foreign_tree *tree)
-{
-	return &tree->unpacked;
 }
 
 void foreign_tree_drop(struct foreign_tree *tree, size_t i)

@@ -1,4 +1,4 @@
-/* The tree that the records of a foreign file become. Adapters add files in any order; names that a
+/* The tree that the records of a foreign file become. Files are added in any order; names that a
  * record does not have are made up here, so that all formats look alike:
  *
  *	CLASS/NAME        class and name as the record has them
@@ -53,7 +53,7 @@ struct foreign_file {
 	int64_t label;		   /* from 0 on; below 0: none */
 	struct foreign_text name;  /* in the folder of the class; without a known suffix, if it has
 				      none: see `plain` */
-	bool unpacked;		   /* the offset is in foreign_tree_unpacked() */
+	bool unpacked;		   /* the offset is in what foreign_watch.unpack() has made */
 	bool plain;		   /* the name is without suffix, which is added by content */
 
 	uint64_t offset, size;	  /* of its bytes in the source */
@@ -87,12 +87,8 @@ int foreign_tree_restart(struct foreign_tree *tree, struct err *err);
  * names. To be called before files are added. Returns 0 or -ENOMEM. */
 int foreign_tree_classes(struct foreign_tree *tree, const struct foreign_text *names, size_t count);
 
-size_t foreign_tree_count(const struct foreign_tree *tree);
 /* The path of the file that was added as number `i`, from 0 on; lives until the next is added. */
 struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i);
-
-/* What foreign_watch.unpack() has made. */
-struct reader **foreign_tree_unpacked(struct foreign_tree *tree);
 
 /* Takes a file, link or empty folder out; other names of the file keep it. */
 void foreign_tree_drop(struct foreign_tree *tree, size_t i);

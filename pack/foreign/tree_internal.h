@@ -1,5 +1,5 @@
 /* What tree.c (adding files), tree_names.c (their paths) and tree_index.c (the sections) share with
- * foreign.c. */
+ * foreign.c, and with what takes the script's messages. */
 #pragma once
 
 #include "base/buf.h"
@@ -46,12 +46,12 @@ struct foreign_tree {
 	struct foreign_source *source;
 	struct buf rows; /* struct tree_row */
 	struct buf paths;
-	struct buf targets; /* of links */
-	struct buf text;    /* of files that are in no record */
-	struct buf made;    /* struct made_row */
-	struct buf notes;   /* lines, each ended by NUL */
-	char *prefix;	    /* of made-up names */
-	struct reader *unpacked;
+	struct buf targets;	 /* of links */
+	struct buf text;	 /* of files that are in no record */
+	struct buf made;	 /* struct made_row */
+	struct buf notes;	 /* lines, each ended by NUL */
+	char *prefix;		 /* of made-up names */
+	struct reader *unpacked; /* what foreign_watch.unpack() has made, or NULL */
 	struct tree_list classes, names;
 	uint32_t most_links;	   /* of all rows */
 	uint64_t made_end;	   /* of the space of made_reader_new() */
@@ -61,8 +61,8 @@ struct foreign_tree {
 	int64_t most_label;	   /* of all files; -1: none has one */
 	uint64_t classed;	   /* files with a class or a label */
 	uint64_t unlabelled;	   /* files with neither */
+	uint64_t odd;		   /* files with labels below -1 */
 	uint64_t named;		   /* files with a name, or a path */
-	uint64_t odd;		   /* of these: with labels below -1 */
 	struct path_table folders; /* of classes without a label: where their names begin */
 	struct buf spelled;	   /* in this, each ended by NUL, as the record has it */
 	uint64_t merged;	   /* files in a folder that had another name before, */

@@ -239,6 +239,12 @@ static const struct {
 
 #define FAILURES (sizeof(failures) / sizeof(*failures))
 
+/* Returns the error, with its sentence, or the system's if that is empty. */
+static int fail(int error, const char *sentence, struct err *err)
+{
+	return err_set(err, error, "%s", *sentence ? sentence : strerror(-error));
+}
+
 int message_fail(struct message *message, struct err *err)
 {
 	const char *what = message_field(message), *sentence = message_field(message);
@@ -248,10 +254,9 @@ int message_fail(struct message *message, struct err *err)
 		return message_broken(err);
 	for (size_t i = 0; i < FAILURES; i++)
 		if (strcmp(failures[i].what, what) == 0)
-			return err_set(err, failures[i].error, "%s",
-				       *sentence ? sentence : strerror(-failures[i].error));
+			return fail(failures[i].error, sentence, err);
 	return is_number(what, &number) && number > 0 && number <= ERRNO_MOST
-		       ? err_set(err, -(int)number, "%s", sentence)
+		       ? fail(-(int)number, sentence, err)
 		       : message_broken(err);
 }
 
@@ -370,10 +375,10 @@ static int tell_damage(struct message *message, const struct foreign_watch *watc
 
 	if (!sentence)
 		return message_broken(err);
-	r = err_set(&why, -EBADMSG, "%s", sentence);
+	r = fail(-EBADMSG, sentence, &why);
 	if (watch)
 		r = watch->broken(watch->context, r, &why);
-	return r < 0 ? err_set(err, r, "%s", sentence) : 0;
+	return r < 0 ? fail(r, sentence, err) : 0;
 }
 
 int message_take(struct message *message, const struct maker_pages *pages,

@@ -166,7 +166,7 @@ TEST_OF(f, test_what_an_archive_has)
 TEST_OF(f, test_a_failure_has_its_sentence)
 {
 	static const char damaged[] = "damaged\0record 3: odd", other[] = "odd\0x",
-			  lone[] = "damaged", number[] = "28\0no room";
+			  lone[] = "damaged", number[] = "28\0no room", bare[] = "28\0";
 	struct message message = {'E', damaged, damaged + sizeof(damaged)};
 
 	assert_int_equal(message_fail(&message, &f->err), -EBADMSG);
@@ -176,6 +176,11 @@ TEST_OF(f, test_a_failure_has_its_sentence)
 	message = (struct message){'E', number, number + sizeof(number)};
 	assert_int_equal(message_fail(&message, &f->err), -ENOSPC);
 	assert_string_equal(f->err.text, "no room");
+	message = (struct message){'E', bare, bare + sizeof(bare)};
+	assert_int_equal(message_fail(&message, &f->err), -ENOSPC);
+	assert_string_equal(f->err.text, strerror(ENOSPC));
+	assert_int_equal(SAYS(f, 'H', ""), -EBADMSG);
+	assert_string_equal(f->err.text, strerror(EBADMSG));
 	message = (struct message){'E', lone, lone + sizeof(lone)};
 	assert_int_equal(message_fail(&message, &f->err), -EPROTO);
 }

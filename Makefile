@@ -95,7 +95,7 @@ endif
 # A folder is a library; a program is its main folder and the libraries its arrows allow.
 base_src  := $(wildcard base/*.c)
 remote_src := $(wildcard remote/*.c)
-pack_src  := $(wildcard pack/*.c pack/foreign/*.c pack/foreign/*/*.c)
+pack_src  := $(wildcard pack/*.c pack/foreign/*.c)
 write_src := $(wildcard pack/write/*.c)
 cache_src := $(wildcard cache/*.c cache/plan/*.c cache/order/*.c)
 tool_src  := $(wildcard pack/tool/*/*.c)

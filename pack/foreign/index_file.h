@@ -14,11 +14,11 @@
  * What it belongs to stands in the section of options, as "name=value\n" lines:
  *
  *	container     size, time of the last write, and a hash of the first and last 64 KiB
- *	scans         number of the adapters' state: SCANS of index_key.c
+ *	scans         number of the scripts' state: SCANS of index_key.c
  *	settings      a hash of what was asked for, with the text of --classes and --names
  *	object        of a URL: a hash of its strong ETag, or else of Last-Modified
  *	published     of one that a publisher made: pack/foreign/index_published.h
- *	format        name of the adapter
+ *	format        name of the format
  *	beside        end of the name of a file beside it that was read, and a hash of its bytes
  *	extra         bytes of the text, rows of the table, and a hash of both
  *	checksums     "full": all extents have one, or "none"

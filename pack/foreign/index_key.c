@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define HASHED (64 * KIB) /* of the container's start, and of its end */
-#define SCANS  10	  /* plus 1 whenever an adapter finds other files than before */
+#define SCANS  10	  /* plus 1 whenever a script finds other files than before */
 
 static int hash_range(struct reader *reader, uint64_t offset, XXH3_state_t *state)
 {

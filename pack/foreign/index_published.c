@@ -55,7 +55,7 @@ static int match_object(const struct index_key *key, bool older, const char **at
 	return end ? 0 : -EBADMSG;
 }
 
-/* Returns 0, with the lines behind those of the key; -EPROTONOSUPPORT (of other adapters), -ESTALE
+/* Returns 0, with the lines behind those of the key; -EPROTONOSUPPORT (of other scripts), -ESTALE
  * (of another file), -ETIME (older than the file) or -EBADMSG. */
 static int match(const struct foreign_tree *tree, const struct index_key *key, bool older,
 		 const char *options, const char **ret)

@@ -32,16 +32,11 @@ __attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t before
 }
 #endif
 
-uint32_t crc32c_on(uint32_t crc, const void *data, size_t len)
+uint32_t crc32c(uint32_t crc, const void *data, size_t len)
 {
 #ifdef __x86_64__
 	if (__builtin_cpu_supports("sse4.2"))
 		return by_instruction(crc, data, len);
 #endif
 	return crc32c_by_table(crc, data, len);
-}
-
-uint32_t crc32c(const void *data, size_t len)
-{
-	return crc32c_on(0, data, len);
 }

@@ -4,9 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-uint32_t crc32c(const void *data, size_t len);
-/* That of what has this one, and of bytes behind it. */
-uint32_t crc32c_on(uint32_t crc, const void *data, size_t len);
+/* That of what has this one, or 0, and of bytes behind it. */
+uint32_t crc32c(uint32_t crc, const void *data, size_t len);
 
 /* The same, for processors without an instruction for it. */
 uint32_t crc32c_by_table(uint32_t crc, const void *data, size_t len);

@@ -249,7 +249,7 @@ static int read_piece(const struct stream *stream, struct piece *piece)
 		return r;
 	piece->answer.size = size;
 	if (stream->asked.checksum)
-		piece->answer.crc = crc32c_on(file->crc, piece->data, size);
+		piece->answer.crc = crc32c(file->crc, piece->data, size);
 	if (file->want & SERVE_LOOK)
 		r = look_at(stream, piece);
 	if (!(file->want & SERVE_BYTES))

@@ -180,7 +180,7 @@ static void look(struct fixture *f, struct batch_reader *reader, uint64_t number
 	struct dataset_entry entry;
 	char *data;
 
-	if (batch_reader_extent(reader, number, &extent, &data) < 0) {
+	if (batch_reader_check(reader, number, &extent, &data) < 0) {
 		note->unreadable++;
 		return;
 	}

@@ -53,32 +53,18 @@ static int read_alone(const struct batch_reader *reader, const struct dataset_ex
 	return reader_get_full(pack, data, extent->size, extent->offset);
 }
 
-int batch_reader_extent(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
-			char **ret_data)
+int batch_reader_check(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
+		       char **ret_data)
 {
-	struct dataset_extent extent = dataset_extent(reader->dataset, number);
-	char *data;
-	int r = 0;
+	const struct dataset_extent extent = dataset_extent(reader->dataset, number);
+	char *data = reader->memory + (extent.offset - reader->start);
+	struct iovec iov = {.iov_base = data, .iov_len = extent.size};
+	int r = reader->error ? read_alone(reader, &extent, data) : 0;
 
-	data = reader->memory + (extent.offset - reader->start);
-	if (reader->error)
-		r = read_alone(reader, &extent, data);
 	if (r < 0)
 		return r;
 	*ret = extent;
 	*ret_data = data;
-	return 0;
-}
-
-int batch_reader_check(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
-		       char **ret_data)
-{
-	struct iovec iov;
-	int r = batch_reader_extent(reader, number, ret, ret_data);
-
-	if (r < 0)
-		return r;
-	iov = (struct iovec){.iov_base = *ret_data, .iov_len = ret->size};
 	return dataset_check(reader->dataset, number, &iov, 1);
 }
 

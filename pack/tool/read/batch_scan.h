@@ -18,14 +18,11 @@ struct batch_reader {
 	int error;	/* -errno of reading the batch; then each extent is read alone */
 };
 
-/* Reads a batch. A failure shows in batch_reader_extent(). */
+/* Reads a batch. A failure shows in batch_reader_check(). */
 void batch_reader_read(struct batch_reader *reader, const struct batch *batch);
 
-/* An extent of the batch, and its bytes, which live until the next read. 0 or -errno. */
-int batch_reader_extent(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
-			char **ret_data);
-
-/* The same; also compares the extent with its checksum: as dataset_check(). */
+/* An extent of the batch, and its bytes, which live until the next read and were compared with
+ * their checksum. 0, -errno of reading, or as dataset_check(). */
 int batch_reader_check(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
 		       char **ret_data);
 

@@ -350,8 +350,8 @@ threaded := $(addprefix $(B)/unit/test_,ahead batch_ahead batch_scan cache copro
 unsanitized := $(addprefix $(B)/unit/test_,cost io oracle permutation resume seeds)
 # These begin none themselves: the journal has one behind their packs, and test_journal is looked at
 # in their place; stall.c asks a cache, but not in its test.
-packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet damage dataset \
-		   delta duplicates entry_table index lists merge resolve resume stall statistics)
+packers  := $(addprefix $(B)/unit/test_,alias builder classes damage dataset delta \
+		   entry_table index lists merge resolve resume stall)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead reader_remote streams guess \

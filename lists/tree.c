@@ -53,7 +53,7 @@ void lists_files_release(struct lists_files *files)
 	*files = (struct lists_files){0};
 }
 
-int lists_files_add(struct lists_files *files, uint32_t entry)
+static int add_file(struct lists_files *files, uint32_t entry)
 {
 	if (files->count == files->room) {
 		size_t room = files->room ? files->room * 2 : 256;
@@ -305,7 +305,7 @@ static int add_walked(struct tree_walk *w, uint32_t entry)
 		w->last.len = 0;
 		if (buf_add(&w->last, w->key.data, w->key.len) < 0)
 			return -ENOMEM;
-		return lists_files_add(w->files, entry);
+		return add_file(w->files, entry);
 	}
 	item = (struct tree_item){w->keys.len, (uint32_t)w->key.len, entry};
 	if (buf_add(&w->items, &item, sizeof(item)) < 0)
@@ -400,7 +400,7 @@ static int walk_and_sort(struct tree_walk *w, uint32_t directory)
 	if (r == 0)
 		qsort_r(items, count, sizeof(*items), compare_tree_items, w->keys.data);
 	for (size_t i = 0; i < count && r == 0; i++)
-		r = lists_files_add(w->files, items[i].entry);
+		r = add_file(w->files, items[i].entry);
 	return r;
 }
 

@@ -17,7 +17,6 @@ struct lists_files {
 	size_t count, room;
 };
 void lists_files_release(struct lists_files *files);
-int lists_files_add(struct lists_files *files, uint32_t entry); /* 0 or -ENOMEM */
 
 /* Which files, and in which order. tree.c says how they compare. */
 enum lists_key {

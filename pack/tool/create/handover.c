@@ -6,7 +6,6 @@
 #include "pack/tool/create/create.h"
 #include "pack/tool/work/interrupt.h"
 #include "pack/tool/work/shell.h"
-#include <inttypes.h>
 #include <string.h>
 #include <sys/wait.h>
 

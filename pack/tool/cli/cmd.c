@@ -1,6 +1,5 @@
 #include "pack/tool/cli/cmd.h"
 
-#include "base/log.h"
 #include "base/name.h"
 #include "base/notices.h"
 #include "base/scope.h"
@@ -58,10 +57,7 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 		err_set(&err, 0, "unexpected argument '%s'", parsed.args[line->most]);
 		return cmd_usage_error(line->command, err.text);
 	}
-	log_init("foldpack", line->common->quiet	   ? LOG_LEVEL_QUIET
-			     : line->common->verbose	   ? LOG_LEVEL_VERBOSE
-			     : line->common->progress_json ? LOG_LEVEL_WARNINGS
-							   : LOG_LEVEL_NORMAL);
+	log_init("foldpack", cmd_level(line->common));
 	line->common->remote.first_url = name_first_url(parsed.args, (size_t)parsed.nargs);
 	*ret_args = parsed.args;
 	return CMD_RUN;
@@ -266,6 +262,15 @@ int cmd_print_json(const struct buf *json)
 		putchar('\n');
 	}
 	return r;
+}
+
+enum log_level cmd_level(const struct cmd_common *common)
+{
+	if (common->quiet)
+		return LOG_LEVEL_QUIET;
+	if (common->verbose)
+		return LOG_LEVEL_VERBOSE;
+	return common->progress_json ? LOG_LEVEL_WARNINGS : LOG_LEVEL_NORMAL;
 }
 
 enum progress_want cmd_progress(const struct cmd_common *common)

@@ -6,6 +6,7 @@
 
 #include "base/exit.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/opt.h"
 #include "pack/foreign/foreign.h"
 #include "pack/packs.h"
@@ -128,6 +129,8 @@ void cmd_put(const char *name, size_t len);
 /* Writes JSON and a newline to standard output. 0, or -ENOMEM: some of it found no memory. */
 int cmd_print_json(const struct buf *json);
 
+/* What is said on standard error. */
+enum log_level cmd_level(const struct cmd_common *common);
 /* How a command shows progress: seldom in a log, not at all with -q, and often where it was asked
  * for. */
 enum progress_want cmd_progress(const struct cmd_common *common);

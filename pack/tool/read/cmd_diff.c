@@ -56,12 +56,8 @@ int cmd_diff(int argc, char **argv)
 {
 	struct settings settings = {0}, defaults = {0};
 	const struct cmd_line line = CMD_LINE(&command, &settings, 2, 2);
-	struct serve serve = {.script = "diff",
-			      .doing = "comparing",
-			      .command = &command,
-			      .settings = &settings,
-			      .defaults = &defaults,
-			      .common = &settings.common};
+	struct serve serve = {
+		.script = "diff", .doing = "comparing", .line = &line, .defaults = &defaults};
 	bool folder = false;
 	int r = cmd_parse(&line, argc, argv, &serve.words);
 

@@ -59,10 +59,8 @@ int cmd_export(int argc, char **argv)
 	const struct cmd_line line = CMD_LINE(&command, &settings, 2, 2);
 	struct serve serve = {.script = "export",
 			      .doing = "exporting",
-			      .command = &command,
-			      .settings = &settings,
+			      .line = &line,
 			      .defaults = &defaults,
-			      .common = &settings.common,
 			      .packs = 1};
 	int r = cmd_parse(&line, argc, argv, &serve.words);
 

@@ -52,10 +52,8 @@ int cmd_report(int argc, char **argv)
 	const struct cmd_line line = CMD_LINE(&command, &settings, 1, 2);
 	struct serve serve = {.script = "report",
 			      .doing = "reading",
-			      .command = &command,
-			      .settings = &settings,
+			      .line = &line,
 			      .defaults = &defaults,
-			      .common = &settings.common,
 			      .packs = 1,
 			      .jobs = batch_scan_jobs(0)};
 	int r = cmd_parse(&line, argc, argv, &serve.words);

@@ -400,7 +400,7 @@ static int take_files(struct stream *stream)
 		return -ENOMEM;
 	r = read_asked(server->asks, stream->files, count * sizeof(*stream->files));
 	progress_begin(&stream->progress, server->serve->doing,
-		       cmd_progress(server->serve->common));
+		       cmd_progress(server->serve->line->common));
 	stream->progress.files_total = count;
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		stream->entries[i] = stream->files[i].entry;
@@ -437,7 +437,7 @@ static int answer_all(struct server *server, char *word)
 
 	if (r != 0)
 		return r > 0 ? EXIT_DONE : cmd_status(word, r, NULL);
-	r = cmd_open(word, server->serve->common, &server->dataset);
+	r = cmd_open(word, server->serve->line->common, &server->dataset);
 	if (r == EXIT_DONE)
 		r = cmd_load(word, server->dataset, asked.parts & LISTING_PARTS);
 	if (r != EXIT_DONE) {
@@ -527,17 +527,14 @@ static void add_option(void *context, const char *name, const char *value)
 
 static int add_words(const struct serve *serve, struct json *json)
 {
-	const struct cmd_common *common = serve->common;
+	const struct cmd_line *line = serve->line;
 
 	json_string(json, "version", FOLDFS_VERSION);
-	json_string(json, "command", serve->command->name);
-	json_u64(json, "level",
-		 common->quiet		 ? LOG_LEVEL_QUIET
-		 : common->verbose	 ? LOG_LEVEL_VERBOSE
-		 : common->progress_json ? LOG_LEVEL_WARNINGS
-					 : LOG_LEVEL_NORMAL);
+	json_string(json, "command", line->command->name);
+	json_u64(json, "level", cmd_level(line->common));
+	json_u64(json, "jobs", serve->jobs);
 	json_object(json, "options");
-	opt_given(serve->command->table, serve->settings, serve->defaults, add_option, json);
+	opt_given(line->command->table, line->settings, serve->defaults, add_option, json);
 	json_end(json);
 	json_array(json, "words");
 	for (size_t i = 0; serve->words[i]; i++) {

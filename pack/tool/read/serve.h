@@ -18,13 +18,12 @@
 struct serve {
 	const char *script; /* "export" */
 	const char *doing;  /* "exporting": what its progress is called */
-	const struct opt_command *command;
-	/* The script is told which options differ from the defaults, but those of `common`. */
-	const void *settings, *defaults;
-	const struct cmd_common *common;
-	char **words;	     /* NULL-ended; it is told these, without secrets; */
+	const struct cmd_line *line;
+	/* The script is told which options differ from these, but those of `common`; */
+	const void *defaults;
+	char **words;	     /* NULL-ended; these, without secrets; */
+	unsigned jobs;	     /* and how many threads read */
 	size_t first, packs; /* words[first] and so on are opened */
-	unsigned jobs;	     /* threads that read */
 };
 
 /* What else than parts of the index (enum dataset_part) is sent. */

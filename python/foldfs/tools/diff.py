@@ -17,7 +17,6 @@ SUBJECTS = {"bytes": "Files", "target": "Symbolic links", "mode": "Modes of", "t
 FILE, FOLDER, LINK = "a regular file", "a directory", "a symbolic link"
 KINDS = {"directory": FOLDER, "symlink": LINK}
 TIMES = -(1 << 63), (1 << 63) - 1  # in nanoseconds; others become the nearest
-JOBS_LEAST, JOBS_MOST = 8, 256
 PIECE = 4 << 20  # a longer file comes in several
 BATCH, BATCH_FILES = 1 << 20, 64  # what a thread compares at once
 WHY = {errno.ESTALE: "changed while it was being compared",
@@ -150,8 +149,7 @@ class Diff:
         self.tops = [os.fsencode(word) for word in command.words]
         self.json = "json" in command.options
         self.attributes = "attributes" in command.options
-        jobs = int(command.options.get("jobs", 0)) or max(os.cpu_count() or 1, JOBS_LEAST)
-        self.jobs = min(jobs, JOBS_MOST)
+        self.jobs = command.jobs
         self.found, self.printed = [], 0  # (path, its word, line)
         self.alike = []  # (rank, path, size, number) of files whose bytes decide
         self.settled = None  # the path of the last one

@@ -142,6 +142,7 @@ class Command:
         self.words = told["words"]
         self.options = told["options"]
         self.level = told["level"]
+        self.jobs = told["jobs"]  # threads that read
         self.packs = [Pack(*pack) for pack in told["packs"]]
 
     def notice(self, text):

@@ -48,7 +48,7 @@ static int refuse_words(const struct settings *settings, const char *word)
 
 int cmd_report(int argc, char **argv)
 {
-	struct settings settings = {.samples = SAMPLES}, defaults = settings;
+	struct settings settings = {.samples = SAMPLES}, defaults = {0};
 	const struct cmd_line line = CMD_LINE(&command, &settings, 1, 2);
 	struct serve serve = {.script = "report",
 			      .doing = "reading",

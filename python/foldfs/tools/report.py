@@ -27,11 +27,12 @@ from collections import Counter, defaultdict, deque
 from concurrent.futures import ThreadPoolExecutor
 
 import system
+from outputs import REFUSED
 from pack import (CHECKSUMS, DAMAGED, DONE, FOLDERS, IMAGES, SUMMARY, Failed, Interrupted, count,
                   dumps, main, need, result, say, shown, size)
 
 BEGINS = b"<!DOCTYPE html>\n<!-- a report of foldpack -->\n"  # of every page
-SAMPLES, PICTURES_MOST = 6, 1200
+PICTURES_MOST = 1200
 CHECK_ALL = 1 << 30  # of images take seconds to read, even from a hard disk
 READ_MOST = 256 << 20  # a larger file is not read
 INSIDE, INSIDE_COUNT = 64 << 20, 256  # bytes and images on their way
@@ -53,7 +54,6 @@ MIMES = {"JPEG": "image/jpeg", "PNG": "image/png", "GIF": "image/gif", "WebP": "
          "BMP": "image/bmp", "AVIF": "image/avif"}
 
 NOTHING = '<p class="calm">Nothing found.</p>\n'
-REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOTTY)
 
 # Words of the page's script, what hurts most first: whether it is bad, one, many, what it means.
 KINDS = {
@@ -629,7 +629,7 @@ class Report:
 
     def run(self):
         output = self.command.options["output"]
-        samples = int(self.command.options.get("samples", SAMPLES))
+        samples = int(self.command.options.get("samples", 0))
         if samples:
             system.find("PIL")
         check_output(output)

@@ -14,7 +14,7 @@ the other, as tar -x makes it.
 
 What is left out is told to who watches, or else counted, and noted with an example."""
 
-from scan import is_image_name, name_field, pieces_field, to_bytes, to_text
+from scan import is_image_name, path_field, pieces_field, to_bytes, to_text
 
 NAME_MOST, PATH_MOST = 255, 4095  # bytes of a name, of a path
 FOLLOWED_MOST = 40  # symbolic links on the way to one member, as Linux has it
@@ -268,7 +268,7 @@ class Archive:
             folder, slash, name = path.rpartition(b"/")
             fields += b"n" + name, b"a" + folder + slash, b"l%d" % member.label
             if member.class_name:
-                fields.append(b"C" + name_field(member.class_name, member.number)[1:])
+                fields.append(path_field(member.class_name, member.number, b"C"))
             self.labelled = True
         else:
             fields.append(b"p" + path)

@@ -10,7 +10,7 @@ The size of a JPEG file stands in the table alone."""
 
 import struct
 
-from scan import IMAGE_KEY, LABEL_KEY, Failed, damaged, pixels, unsupported
+from scan import IMAGE_KEY, LABEL_KEY, Failed, damaged, pixels, to_text, unsupported
 
 NAME = "ffcv"
 TAKES = IMAGE_KEY | LABEL_KEY
@@ -42,7 +42,7 @@ def read_fields(source, count):
     end, most = 0, 1
     for number in range(count):
         kind, name = source.unpack("<B16s", HEADER + number * FIELD)
-        name = name.split(b"\0")[0].decode("utf-8", "surrogateescape")
+        name = to_text(name.split(b"\0")[0])
         if kind >= len(SHAPES):
             raise unsupported(f"field {number} ('{name}') is of a type of its own, {kind}")
         size, align = SHAPES[kind]

@@ -17,7 +17,7 @@ import re
 import lmdb_pickle as pickle
 from lmdb_records import Dialect, Value, ask, first, walk
 from scan import (Failed, class_field, damaged, head_field, is_image, name_field, path_field,
-                  pixels, to_bytes, unsupported)
+                  pixels, to_bytes, to_text, unsupported)
 
 HEAD = 64  # bytes that tell what an image is
 NAME_MOST, LINE_MOST, KEY_MOST, SHAPE_MOST = 255, 1023, 511, 31
@@ -147,7 +147,7 @@ def add_pixels(tree, records, number, name, shape):
     if key is None:
         raise damaged("no key in meta_info.pkl")
     if key not in records:
-        raise damaged(f"'{key.decode('utf-8', 'surrogateescape')}' of meta_info.pkl is not there")
+        raise damaged(f"'{to_text(key)}' of meta_info.pkl is not there")
     dot = key.rfind(b".")
     offset, size = records[key]
     tree.add(number, offset, size, None, path_field(key[:dot] if dot > 0 else key, number, b"q"),

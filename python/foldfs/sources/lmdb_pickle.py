@@ -4,7 +4,7 @@ names those in numpy and torch that they call; any other is refused by its name.
 long text, only the place is told. A list may be an item of itself: who goes down bounds how
 deep."""
 
-from scan import damaged, unsupported
+from scan import damaged, to_text, unsupported
 
 MOST = 1 << 23  # values, of which 64 bytes of text are one more
 TEXT_MOST, BYTES_MOST, DIGITS = 4096, 64, 64
@@ -237,8 +237,7 @@ class Machine:
     def push_global(self, module, name):
         if (module, name) not in KNOWN:
             shown = b".".join(part.split(b"\0")[0][:80] for part in (module, name))
-            raise unsupported(f"a pickle that needs {shown.decode('utf-8', 'surrogateescape')}, "
-                              "which is not called")
+            raise unsupported(f"a pickle that needs {to_text(shown)}, which is not called")
         self.push(Global(name))
 
     def find_global(self, _):

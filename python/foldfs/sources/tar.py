@@ -13,7 +13,7 @@ import struct
 import zlib
 from functools import lru_cache
 
-from archive import PATH_MOST, Archive, Member, shown
+from archive import PATH_MOST, Archive, Member, shown, until_nul
 from scan import LAYOUT_CLASSES, LAYOUT_TREE, Failed, damaged
 from webdataset import Look, has_classes, scan_samples
 
@@ -68,10 +68,6 @@ def is_sound(block):
     total = sum(block) - sum(field) + 8 * 32
     high = sum(byte > 127 for byte in block) - sum(byte > 127 for byte in field)
     return said in (total, total - 256 * high)
-
-
-def text(field):
-    return field.partition(b"\0")[0]
 
 
 def digits_of(value):
@@ -252,7 +248,7 @@ class Members:
             key = b"path" if kind == b"L" else b"linkpath"
             self.next.pop(key, None)
             if size:
-                self.next[key] = text(data)
+                self.next[key] = until_nul(data)
         else:
             read_pax(data, self.all if kind == b"g" else self.next)
 
@@ -333,9 +329,9 @@ class Members:
         if self.next or self.all:
             path = holes.path if holes and holes.path else self.said(b"path")
         if path is None:
-            path = name.partition(b"\0")[0]
+            path = until_nul(name)
             if prefix[0] and magic == b"ustar\0":  # GNU tar has other fields there
-                path = text(prefix) + b"/" + path
+                path = until_nul(prefix) + b"/" + path
         self.path = path
         size = number(size)
         if size is None or size < 0:
@@ -352,7 +348,7 @@ class Members:
         member = Member(self.number, what, path, 0 if mode is None else mode & 0o7777 | 0o100000,
                         in_nanoseconds((number(mtime) or 0) * SECOND), self.at + BLOCK, size)
         if what != "file":
-            member.target = text(target)
+            member.target = until_nul(target)
         if self.next or self.all:
             self.take_said(member)
         if kind not in PLAIN and not self.has_bytes(kind):

@@ -16,7 +16,7 @@ import functools
 import re
 import struct
 
-from protobuf import next_field, next_varint
+from protobuf import BYTES as PACKED, next_field, next_varint
 from scan import (AS_GIVEN, FIRSTS, FROM_ONE, FROM_ZERO, IMAGE_KEY, LABEL_KEY, NAME_KEY, PLACES,
                   SINGLE, Failed, can_be_name, class_field, damaged, name_field, to_bytes, to_text,
                   unsupported)
@@ -34,7 +34,6 @@ NAME_MOST = 255  # of a label that may be a class
 TEXT_MOST = 4096  # bytes of names
 KEYS_TOLD = 12
 NUMBERS = 1 << 20  # bytes of packed ones that are looked at at once
-PACKED = 2  # as protobuf.BYTES
 
 IMAGE, LABEL, FILE, SYNSET, WORDS = range(5)
 # If a record has two for one role, the first of this list wins.

@@ -108,7 +108,7 @@ class Machine:
         del self.stack[len(self.stack) - count:]
         return items
 
-    def pop_marked(self, _=None):
+    def pop_marked(self):
         if not self.below:
             raise self.damaged("finds no mark")
         items, self.stack = self.stack, self.below.pop()

@@ -30,12 +30,12 @@ def ask(source, count, *key):
     return found
 
 
-def walk(source, batch=BATCH, key=b""):
+def walk(source):
     """All records, by their keys."""
-    found = ask(source, batch, key)
+    found = ask(source, BATCH, b"")
     while found:
         yield from found
-        found = ask(source, batch)
+        found = ask(source, BATCH)
 
 
 def first(source):

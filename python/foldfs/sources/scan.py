@@ -115,7 +115,6 @@ class Channel:
         self.flush()
         return self.take_answer(expected)
 
-
     def fail(self, what, sentence):
         self.say(b"E", what.encode(), spoken(sentence))
 
@@ -228,7 +227,7 @@ class Tree:
     def __init__(self, channel):
         self.channel = channel
 
-    def add(self, record, offset=0, size=0, label=None, *more):
+    def add(self, record, offset, size, label, *more):
         """A file. `more`: fields as maker.c has them."""
         fields = [b"r%d" % record, b"o%d" % offset, b"s%d" % size]
         if label is not None:

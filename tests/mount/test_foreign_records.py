@@ -102,6 +102,13 @@ def test_recordio_with_its_list(place, mount):
     assert shown(mount(path)) == dict(zip(names.values(), values))
 
 
+def test_a_path_of_a_list_that_no_file_can_have_is_refused(place):
+    for name in "a\0l9/b.jpg", "a/b\0l9.jpg":
+        path = recordio.write(place / "x.rec", [(3.0, 0, JPEG)], {0: name})
+        said = run(FOLDPACK, "list", path, status=3).err
+        assert "record 0: its name is not one that a file can have" in said
+
+
 def test_recordio_of_faces(place, mount):
     """Insightface's: the first record, and one a person, have numbers and no image."""
     values = jpegs(2)

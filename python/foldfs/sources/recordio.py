@@ -12,7 +12,8 @@ of its image, between tabs."""
 import re
 import struct
 
-from scan import AS_GIVEN, FIRSTS, PLACES, SINGLE, Failed, damaged, name_field, pieces_field
+from scan import (AS_GIVEN, FIRSTS, PLACES, SINGLE, Failed, damaged, name_field, path_field,
+                  pieces_field)
 
 NAME = "recordio"
 TAKES = 0
@@ -150,7 +151,7 @@ class Records:
         path = self.listed.get(name, b"")
         if b"/" in path and not int(self.source.option["classes"]):
             folder, _, path = path.rpartition(b"/")
-            fields.append(b"C" + folder)
+            fields.append(path_field(folder, number, b"C"))
         if path:
             fields.append(name_field(path, number))
         pieces = [piece for piece in pieces if piece[0] + piece[2] > image]

@@ -19,6 +19,7 @@ BEGINNINGS = ((0, b"\xff\xd8\xff"), (0, b"\x89PNG"), (0, b"GIF8"), (8, b"WEBP"),
               (0, b"II*\0"), (0, b"MM\0*"), (0, b"P5"), (0, b"P6"), (4, b"ftypavif"),
               (0, b"\xff\x0a"), (4, b"JXL "), (4, b"jP  "), (0, b"\xff\x4f\xff\x51"))
 IMAGES = frozenset(b"jpg jpeg png webp gif bmp ppm pgm pbm pnm tif tiff avif jxl jp2 heic".split())
+NUMBER = re.compile(rb"[+-]?[0-9]{1,18}")
 # What a terminal obeys instead of showing it.
 COMMANDS = re.compile("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
@@ -58,6 +59,11 @@ def can_be_name(data):
         return not COMMANDS.search(data.decode())
     except UnicodeDecodeError:
         return False
+
+
+def label_number(text):
+    """A label, as int() reads it; None: it is anything else."""
+    return int(text) if NUMBER.fullmatch(text) else None
 
 
 def damaged(sentence):

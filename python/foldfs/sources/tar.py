@@ -14,7 +14,7 @@ import zlib
 from functools import lru_cache
 
 from archive import PATH_MOST, Archive, Member, shown, until_nul
-from scan import LAYOUT_CLASSES, LAYOUT_TREE, Failed, damaged
+from scan import LAYOUT_CLASSES, LAYOUT_TREE, Failed, damaged, label_number
 from webdataset import Look, has_classes, scan_samples
 
 NAME, TAKES, ARCHIVE, STREAMED = "tar", LAYOUT_TREE | LAYOUT_CLASSES, True, True
@@ -143,10 +143,10 @@ def take_hole(holes, key, value):
 
 
 def take_label(value):
-    digits = value[1:] if value[:1] in (b"-", b"+") else value
-    if not digits.isdigit() or len(digits) > 18:
+    found = label_number(value)
+    if found is None:
         raise Bad("its pax header has a label that is no number")
-    return int(value)
+    return found
 
 
 def take_pax(said, key, value):

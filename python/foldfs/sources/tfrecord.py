@@ -13,13 +13,12 @@ key, or where they can be a name, not a mask. In a set, a 0 in any file counts f
 pack/labels_join.h."""
 
 import functools
-import re
 import struct
 
 from protobuf import BYTES as PACKED, next_field, next_varint
 from scan import (AS_GIVEN, FIRSTS, FROM_ONE, FROM_ZERO, IMAGE_KEY, LABEL_KEY, NAME_KEY, PLACES,
-                  SINGLE, Failed, can_be_name, class_field, damaged, name_field, to_bytes, to_text,
-                  unsupported)
+                  SINGLE, Failed, can_be_name, class_field, damaged, label_number, name_field,
+                  to_bytes, to_text, unsupported)
 
 NAME = "tfrecord"
 TAKES = IMAGE_KEY | LABEL_KEY | NAME_KEY
@@ -45,7 +44,6 @@ NAMED, NONE = 0, 1 + len(USUAL)  # ranks: the user named it; there is none
 NOTHING, BYTES, FLOAT, INTEGER = range(4)  # kinds of values, by the number of their list
 ONES = {FLOAT: 0x3F800000, INTEGER: 1}
 ZEROS = {FLOAT: (0, 1 << 31), INTEGER: (0,)}
-NUMBER = re.compile(rb"[+-]?[0-9]{1,18}")
 
 
 def make_table():
@@ -261,8 +259,9 @@ def read_role(source, role, rank, begin, end):
     value.text = source.get(value.offset, value.size)
     if guessed and not can_be_name(value.text):
         value.text = b""
-    if role == LABEL and NUMBER.fullmatch(value.text):  # "7" is 7, as in a WebDataset
-        value.kind, value.number, value.text = INTEGER, int(value.text), b""
+    number = label_number(value.text) if role == LABEL else None
+    if number is not None:  # "7" is 7, as in a WebDataset
+        value.kind, value.number, value.text = INTEGER, number, b""
     return value
 
 

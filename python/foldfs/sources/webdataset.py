@@ -11,7 +11,7 @@ unpacked. What else there is (.json, .txt, masks as .npy) is noted, and left out
 named __x__, of which WebDataset says that they are no samples, and samples called so."""
 
 from archive import shown
-from scan import Failed, class_field, damaged, is_image_name, name_field
+from scan import Failed, class_field, damaged, is_image_name, label_number, name_field
 
 CLASS_MOST = 4096  # bytes of a .cls member
 LOOKED_AT = 1000  # members, for a sample with a class,
@@ -100,7 +100,7 @@ class Sample:
         return self.label is not None or self.name is not None
 
     def read_class(self, source, member):
-        """A number, as int() reads it, is a label, anything else a name."""
+        """A number is a label, anything else a name."""
         if self.has_class():
             raise bad(member, "the sample has a class already")
         if member.size > CLASS_MOST:
@@ -108,10 +108,8 @@ class Sample:
         said = source.get(member.offset, member.size).strip(b" \t\r\n")
         if not said:
             raise bad(member, "no class in it")
-        digits = said[1:] if said[:1] in (b"-", b"+") else said
-        if digits.isdigit() and len(digits) <= 18:
-            self.label = int(said)
-        else:
+        self.label = label_number(said)
+        if self.label is None:
             self.name = said
 
     def fields(self, member, path):

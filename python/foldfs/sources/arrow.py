@@ -11,6 +11,7 @@ The values of a column lie between the numbers of its buffer of offsets: no imag
 import struct
 
 from columns import BYTES, INTEGERS, LISTS, TAKES, TEXTS, Columns, Leaf
+from flatbuffer import Table
 from scan import BLOCK, Failed, damaged, to_text, unread, unsupported
 
 NAME = "arrow"
@@ -28,57 +29,6 @@ WIDE = {BINARY: (BYTES, 4), UTF8: (TEXTS, 4), LARGE_BINARY: (BYTES, 8), LARGE_UT
 NUMBERS = {(8, True): "b", (8, False): "B", (16, True): "h", (16, False): "H", (32, True): "i",
            (32, False): "I", (64, True): "q", (64, False): "Q"}
 CODECS = {0: "LZ4_FRAME", 1: "ZSTD"}
-
-
-class Table:
-    """A table of a flatbuffer. struct.error: it does not lie within the bytes."""
-
-    def __init__(self, data, at=0, of=None):
-        self.data, self.at = data, at
-        if of is None:
-            self.at = self.read("<I", 0)
-        self.fields = self.at - self.read("<i", self.at)
-        self.size = self.read("<H", self.fields)
-
-    def read(self, layout, at):
-        if at < 0:
-            raise struct.error
-        return struct.unpack_from(layout, self.data, at)[0]
-
-    def place(self, field):
-        at = 4 + 2 * field
-        offset = self.read("<H", self.fields + at) if at + 2 <= self.size else 0
-        return self.at + offset if offset else None
-
-    def number(self, field, layout, default=0):
-        at = self.place(field)
-        return default if at is None else self.read("<" + layout, at)
-
-    def to(self, at):
-        return at + self.read("<I", at)
-
-    def table(self, field):
-        at = self.place(field)
-        return None if at is None else Table(self.data, self.to(at), self)
-
-    def vector(self, field, size):
-        """Where its items are."""
-        at = self.place(field)
-        if at is None:
-            return range(0)
-        at = self.to(at)
-        count = self.read("<I", at)
-        if count * size > len(self.data) - at - 4:
-            raise struct.error
-        return range(at + 4, at + 4 + count * size, size)
-
-    def tables(self, field):
-        return (Table(self.data, self.to(at), self) for at in self.vector(field, 4))
-
-    def text(self, field):
-        found = self.vector(field, 1)
-        return bytes(self.data[found.start:found.stop])
-
 
 # --- messages -------------------------------------------------------------------------------------
 

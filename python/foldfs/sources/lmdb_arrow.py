@@ -12,7 +12,9 @@ union. These were once within a struct. A value is found by its type and its pla
 that type."""
 
 import struct
+from itertools import islice
 
+from flatbuffer import Table
 from lmdb_sample import SHAPE_MOST, more, other
 from scan import damaged, unsupported
 
@@ -24,7 +26,6 @@ END, SCHEMA, RECORDS, TENSOR = 0, 1, 3, 4
 NULL, INT, FLOAT, BINARY, TEXT, BOOL, DATE, LIST, STRUCT, UNION = 1, 2, 3, 4, 5, 6, 8, 12, 13, 14
 BUFFERS = {INT: 2, FLOAT: 2, BOOL: 2, DATE: 2, LIST: 2, BINARY: 3, TEXT: 3, STRUCT: 1}  # of columns
 KNOWN_MOST = 64  # schemas
-U8, U16, U32, U64, S32 = map(struct.Struct, ("<B", "<H", "<I", "<Q", "<i"))
 
 
 def cut_off():
@@ -35,55 +36,6 @@ def wrong():
     return damaged("Arrow with an offset that leads outside")
 
 
-def number(data, at, layout):
-    try:
-        return layout.unpack_from(data, at)[0]
-    except struct.error:
-        raise wrong()
-
-
-def follow(data, at):
-    """All offsets but those to the fields of a table lead forward, so that there are no circles."""
-    offset = number(data, at, U32)
-    if offset == 0 or at + offset >= len(data):
-        raise wrong()
-    return at + offset
-
-
-class Table:
-    """Of a FlatBuffer."""
-
-    def __init__(self, data, at):
-        fields = at - number(data, at, S32)
-        if not 0 <= fields < len(data):
-            raise wrong()
-        self.data, self.at, self.fields = data, at, fields
-        self.count = (number(data, fields, U16) - 4) // 2
-
-    def field(self, n):
-        """Where it is; 0: there is none."""
-        offset = number(self.data, self.fields + 4 + 2 * n, U16) if n < self.count else 0
-        return offset and self.at + offset
-
-    def get(self, n, layout):
-        at = self.field(n)
-        return number(self.data, at, layout) if at else 0
-
-    def table(self, n):
-        """Or None."""
-        at = self.field(n)
-        return Table(self.data, follow(self.data, at)) if at else None
-
-    def vector(self, n, width):
-        """(where its items are, how many)."""
-        at = self.field(n)
-        at = at and follow(self.data, at)
-        count = number(self.data, at, U32) if at else 0
-        if count > (len(self.data) - at - 4) // width:
-            raise wrong()
-        return at + 4, count
-
-
 def read_metadata(value, at):
     """Those of the message that begins there, and where its body does. Before 0.15 it began with
     their size; since then with 0xffffffff, and then it. A size of 0 ends the stream."""
@@ -92,7 +44,7 @@ def read_metadata(value, at):
         if size == 0xffffffff:
             if value.size - at < 4:
                 raise cut_off()
-            size = U32.unpack(value.get(at, 4))[0]
+            size = int.from_bytes(value.get(at, 4), "little")
             at += 4
     if size > METADATA_MOST or size > value.size - at:
         raise cut_off()
@@ -110,9 +62,9 @@ class Message:
         self.after = self.body + self.size
 
     def read(self):
-        root = Table(self.metadata, follow(self.metadata, 0))
-        self.version, self.kind = root.get(0, U16), root.get(1, U8)
-        self.header, self.size = root.table(2), root.get(3, U64)
+        root = Table(self.metadata)
+        self.version, self.kind = root.number(0, "H"), root.number(1, "B")
+        self.header, self.size = root.table(2), root.number(3, "Q")
         if not self.header:
             raise wrong()
         if self.version not in (VERSION_4, VERSION_5):
@@ -137,27 +89,25 @@ class Schema:
         self.columns, self.starts, self.size = [], {}, message.size
         if message.kind != SCHEMA:
             raise damaged("Arrow without a schema")
-        place, count = message.header.vector(1, 4)
+        count = len(message.header.vector(1, 4))
         if count != 1:
             raise unsupported(f"Arrow with {count} columns")
-        self.read_field(message.metadata, place, 0)
+        self.read_field(*message.header.tables(1), 0)
 
-    def read_field(self, data, place, depth):
-        field = Table(data, follow(data, place))
-        place, count = field.vector(5, 4)
-        if len(self.columns) == COLUMNS or depth == DEPTH or count > CHILDREN:
+    def read_field(self, field, depth):
+        children = field.vector(5, 4)
+        if len(self.columns) == COLUMNS or depth == DEPTH or len(children) > CHILDREN:
             raise unsupported("Arrow with too many columns")
         kind = field.table(3)
         if not kind:
             raise wrong()
-        column = Column(len(self.columns), field.get(2, U8))
+        column = Column(len(self.columns), field.number(2, "B"))
         self.columns.append(column)
         if column.kind == INT:
-            column.bits = kind.get(0, U32)
-        if column.kind == UNION and kind.get(0, U16) != 1:
+            column.bits = kind.number(0, "I")
+        if column.kind == UNION and kind.number(0, "H") != 1:
             raise unsupported("Arrow with a sparse union")
-        for i in range(count):
-            column.children.append(self.read_field(data, place + 4 * i, depth + 1))
+        column.children = [self.read_field(child, depth + 1) for child in field.tables(5)]
         return column
 
     def first_buffers(self, of_union, count):
@@ -183,15 +133,15 @@ class Batch:
         if message.kind != RECORDS:
             raise damaged("Arrow without a record batch")
         header = message.header
-        if header.field(3):
+        if header.place(3):
             raise unsupported("compressed Arrow")
-        place, count = header.vector(2, 16)
-        if count > BUFFERS_MOST:
+        buffers = header.vector(2, 16)
+        if len(buffers) > BUFFERS_MOST:
             raise unsupported("Arrow with too many buffers")
         self.types = 0 if message.version >= VERSION_5 else 1  # buffer of a union
-        self.rows, self.body, self.size = header.get(0, U64), message.body, message.size
-        self.places = struct.unpack_from(f"<{2 * count}Q", message.metadata, place)
-        self.first = schema.first_buffers(2 + self.types, count)
+        self.rows, self.body, self.size = header.number(0, "Q"), message.body, message.size
+        self.places = struct.unpack_from(f"<{2 * len(buffers)}Q", header.data, buffers.start)
+        self.first = schema.first_buffers(2 + self.types, len(buffers))
 
     def place(self, column, n):
         """(offset, size) of buffer n of a column."""
@@ -207,13 +157,13 @@ class Batch:
 
 def is_contiguous(tensor, shape):
     """Rows one after the other, as C has them."""
-    place, count = tensor.vector(3, 8)
-    strides, expected = struct.unpack_from(f"<{count}Q", tensor.data, place), 1
+    found, expected = tensor.vector(3, 8), 1
+    strides = struct.unpack_from(f"<{len(found)}Q", tensor.data, found.start)
     for stride, size in zip(strides[::-1], shape[::-1]):
         if stride != expected:
             return False
         expected *= size
-    return count in (0, len(shape))
+    return len(strides) in (0, len(shape))
 
 
 class Reading:
@@ -248,17 +198,15 @@ class Reading:
 
     def read_tensor(self, message):
         tensor, kind = message.header, message.header.table(1)
-        is_int = tensor.get(0, U8) == INT and kind
-        width = kind.get(0, U32) // 8 if is_int else 0
-        place, count = tensor.vector(2, 4)
-        shape = [Table(tensor.data, follow(tensor.data, place + 4 * i)).get(0, U64)
-                 for i in range(min(count, SHAPE_MOST))]
-        data = tensor.field(4)
-        offset, size = number(tensor.data, data, U64), number(tensor.data, data + 8, U64)
+        is_int = tensor.number(0, "B") == INT and kind
+        width, count = kind.number(0, "I") // 8 if is_int else 0, len(tensor.vector(2, 4))
+        shape = [one.number(0, "Q") for one in islice(tensor.tables(2), SHAPE_MOST)]
+        data = tensor.place(4)
+        offset, size = struct.unpack_from("<QQ", tensor.data, data or 0)
         if not data or offset > message.size or size > message.size - offset:
             raise wrong()
         if max([1, *shape]) == 1 and 0 < width <= 8 and size == width:
-            self.add_element(message.body + offset, width, kind.get(1, U8))
+            self.add_element(message.body + offset, width, kind.number(1, "B"))
             return
         if width != 1:
             raise other("an array of another type than uint8")
@@ -344,4 +292,7 @@ class Reading:
 
 
 def read_arrow(value, _, sample):
-    Reading(value, sample).read()
+    try:
+        Reading(value, sample).read()
+    except struct.error:
+        raise wrong() from None

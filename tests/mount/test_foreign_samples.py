@@ -19,6 +19,7 @@ NO_OPTION = {"image_key": "", "label_key": "", "name_key": ""}
 def make_read():
     """(bytes, label) of a value."""
     sys.path.insert(0, str(SOURCES))
+    import lmdb_caffe
     import lmdb_numbered
     from lmdb_records import Value
     sys.path.remove(str(SOURCES))
@@ -28,6 +29,7 @@ def make_read():
         assert 0 <= sample.offset and sample.offset + sample.size <= len(data)
         return data[sample.offset:sample.offset + sample.size], sample.label
 
+    read.datum_of = lambda data: lmdb_caffe.datum_of(Value(None, 0, len(data), data))
     read.refusal = sys.modules["scan"].Failed
     return read
 
@@ -120,15 +122,11 @@ def test_no_byte_is_trusted(read, data):
 
 def test_no_byte_of_a_datum_is_trusted(read):
     import numpy
-    sys.path.insert(0, str(SOURCES))
-    import lmdb_caffe
-    from lmdb_records import Value
-    sys.path.remove(str(SOURCES))
     for data in (caffe.encoded(b"image", 7), caffe.pixels(numpy.zeros((2, 3, 3), "u1"), 300)):
         for at in range(len(data)):
             for one in (data[:at], *(data[:at] + bytes([b]) + data[at + 1:] for b in range(256))):
                 try:
-                    found, offset = lmdb_caffe.datum_of(Value(None, 0, len(one), one))
-                    assert offset + found.get(lmdb_caffe.DATA, 0) <= len(one)
+                    found, offset = read.datum_of(one)
+                    assert offset + found.get(caffe.DATA, 0) <= len(one)
                 except read.refusal as error:
                     assert str(error)

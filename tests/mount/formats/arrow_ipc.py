@@ -5,10 +5,10 @@ labels."""
 import json
 import struct
 
-from .flatbuffer import Table, Text, Vector, dumps
+from .arrow import BINARY, INT, RECORDS, SCHEMA, STRUCT, message
+from .flatbuffer import Table, Text, Vector
 
-INT, BINARY, UTF8, STRUCT, LARGE_BINARY, LARGE_UTF8 = 2, 4, 5, 13, 19, 20
-SCHEMA, RECORDS = 1, 3
+UTF8, LARGE_BINARY, LARGE_UTF8 = 5, 19, 20
 MAGIC = b"ARROW1"
 END = b"\xff\xff\xff\xff\0\0\0\0"
 
@@ -50,11 +50,6 @@ class Body:
         self.add(b"".join(value or b"" for value in values))
 
 
-def message(kind, header, body=b""):
-    metadata = dumps(Table(("h", 4), ("B", kind), header, ("q", len(body))))
-    return struct.pack("<iI", -1, len(metadata)) + metadata + body
-
-
 def batch(rows, wide, codec):
     body = Body()
     images = [None if data is None else (data, path) for data, path, _ in rows]
@@ -65,14 +60,14 @@ def batch(rows, wide, codec):
     body.add(struct.pack(f"<{len(rows)}{'i' if wide else 'q'}",
                          *(label or 0 for *_, label in rows)))
     packed = [Table(("b", codec), ("b", 0))] if codec is not None else []
-    return message(RECORDS, Table(("q", len(rows)), Vector(body.nodes, "qq"),
-                                  Vector(body.buffers, "qq"), *packed), bytes(body.data))
+    header = Table(("q", len(rows)), Vector(body.nodes, "qq"), Vector(body.buffers, "qq"), *packed)
+    return message("1.0", RECORDS, header, bytes(body.data))
 
 
 def write(path, rows, names=None, group=1000, file=False, wide=False, codec=None, end=END):
     """Rows are (bytes or None, path or None, label or None)."""
     out = bytearray(MAGIC + b"\0\0" if file else b"")
-    out += message(SCHEMA, schema(names, wide))
+    out += message("1.0", SCHEMA, schema(names, wide))
     for at in range(0, len(rows), group):
         out += batch(rows[at:at + group], wide, codec)
     out += end

@@ -3,27 +3,7 @@ is a length, its CRC, an Example, its CRC."""
 
 import struct
 
-CASTAGNOLI = 0x82F63B78
-
-
-def make_table():
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (CASTAGNOLI if byte & 1 else 0)
-        table.append(byte)
-    return table
-
-
-TABLE = make_table()
-
-
-def masked_crc(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = crc >> 8 ^ TABLE[(crc ^ byte) & 0xFF]
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+from formats.tfrecord import masked_crc
 
 
 def records(path, check=True):

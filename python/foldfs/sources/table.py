@@ -86,12 +86,12 @@ def open_table(arrow, source):
 
 class Rows:
     def __init__(self, tar, names, source):
-        self.tar, self.names, self.record = tar, names, 0
+        self.tar, self.names = tar, names
         self.stem = os.path.basename(source).rpartition(".")[0] or os.path.basename(source)
         self.time = os.stat(source).st_mtime_ns
 
-    def add(self, data, label, path):
-        name = path.rpartition("/")[2] if path else f"{self.stem}-{self.record:08}"
+    def add(self, record, data, label, path):
+        name = path.rpartition("/")[2] if path else f"{self.stem}-{record:08}"
         if not path or "." not in name:
             name += suffix(data[:256]) or ".bin"
         if isinstance(label, bytes):
@@ -100,7 +100,7 @@ class Rows:
         if isinstance(label, int) and label >= 0:
             folder, above = "", self.names[label] if label < len(self.names) else ""
             name = f"{above.replace('/', '_')}/{name}" if above else name
-        self.tar.add(f"record {self.record}", folder, name, data, self.time,
+        self.tar.add(f"record {record}", folder, name, data, self.time,
                      label=label if not folder else None)
 
 
@@ -120,8 +120,7 @@ def write(source, tar):
                 if data is None:
                     found.pass_over(1)
                 else:
-                    rows.record = found.record
-                    rows.add(data, label, path)
+                    rows.add(found.record, data, label, path)
                     found.record += 1
         found.end()
     except scan.Failed as error:

@@ -1,17 +1,10 @@
 #include "pack/image_kind.h"
 #include <string.h>
 
-static const struct image_kind kinds[] = {
-	[IMAGE_UNKNOWN] = {"-", NULL, NULL},
-	[IMAGE_JPEG] = {"JPEG", "JPEG", "image/jpeg"},
-	[IMAGE_PNG] = {"PNG", "PNG", "image/png"},
-	[IMAGE_GIF] = {"GIF", "GIF", "image/gif"},
-	[IMAGE_WEBP] = {"WebP", "WEBP", "image/webp"},
-	[IMAGE_BMP] = {"BMP", "BMP", "image/bmp"},
-	[IMAGE_TIFF] = {"TIFF", "TIFF", NULL},
-	[IMAGE_PNM] = {"PNM", "PNM", NULL},
-	[IMAGE_AVIF] = {"AVIF", "AVIF", "image/avif"},
-	[IMAGE_JXL] = {"JPEG XL", "JXL", NULL},
+static const char *const kinds[] = {
+	[IMAGE_UNKNOWN] = "-", [IMAGE_JPEG] = "JPEG",	[IMAGE_PNG] = "PNG",   [IMAGE_GIF] = "GIF",
+	[IMAGE_WEBP] = "WebP", [IMAGE_BMP] = "BMP",	[IMAGE_TIFF] = "TIFF", [IMAGE_PNM] = "PNM",
+	[IMAGE_AVIF] = "AVIF", [IMAGE_JXL] = "JPEG XL",
 };
 _Static_assert(sizeof(kinds) / sizeof(*kinds) == IMAGE_KINDS, "each kind has a row");
 
@@ -56,9 +49,9 @@ static const struct image_ending {
 	{"heic", IMAGE_UNKNOWN, false},
 };
 
-const struct image_kind *image_kind(unsigned kind)
+const char *image_kind_name(unsigned kind)
 {
-	return &kinds[kind < IMAGE_KINDS ? kind : IMAGE_UNKNOWN];
+	return kinds[kind < IMAGE_KINDS ? kind : IMAGE_UNKNOWN];
 }
 
 const char *image_suffix(const uint8_t *head, size_t len)

@@ -4,15 +4,8 @@
 
 #include "pack/format.h"
 
-/* What a kind is called. */
-struct image_kind {
-	const char *name;    /* "JPEG XL" */
-	const char *feature; /* the image/format of a TFRecord; NULL: IMAGE_UNKNOWN's */
-	const char *mime;    /* NULL: no browser shows it */
-};
-
-/* That of IMAGE_UNKNOWN, "-", for numbers it does not know. */
-const struct image_kind *image_kind(unsigned kind);
+/* What a kind is called, as "JPEG XL"; "-" for IMAGE_UNKNOWN, and numbers it does not know. */
+const char *image_kind_name(unsigned kind);
 
 struct image_beginning {
 	enum format_image kind;

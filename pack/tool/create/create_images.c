@@ -83,7 +83,7 @@ static const char *why_left(enum format_image kind)
 	case IMAGE_UNKNOWN:
 		return "of a kind that is not decoded";
 	default:
-		return image_kind(kind)->name;
+		return image_kind_name(kind);
 	}
 }
 

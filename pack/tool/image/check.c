@@ -399,15 +399,15 @@ static int check_other(enum check_level level, enum format_image named, enum for
 			continue;
 		if (file->len < begin->len && memcmp(file->data, begin->bytes, file->len) == 0)
 			return check_found(ret, DAMAGE_TRUNCATED, false, "%s: ends after %zu bytes",
-					   image_kind(begin->kind)->name, file->len);
+					   image_kind_name(begin->kind), file->len);
 		if (begin->kind == named && bytes_are(file, 0, begin->bytes, begin->len))
 			return checks[named](level, file, ret);
 	}
 	if (is_jpeg2000(file))
 		return check_found(ret, DAMAGE_EXTENSION, true, "JPEG 2000 in a file named as %s",
-				   image_kind(named)->name);
+				   image_kind_name(named));
 	return check_found(ret, DAMAGE_NO_IMAGE, false, "holds %s",
-			   kind ? image_kind(kind)->name : look_of(file));
+			   kind ? image_kind_name(kind) : look_of(file));
 }
 
 /* --- all of it ------------------------------------------------------------------------ */
@@ -418,10 +418,10 @@ static int check_name(enum format_image named, const struct dataset_image *image
 {
 	if (image->width == 0)
 		return check_found(ret, DAMAGE_NO_SIZE, false, "%s: its header has no usable size",
-				   image_kind(image->kind)->name);
+				   image_kind_name(image->kind));
 	if (named != IMAGE_UNKNOWN && named != image->kind)
 		return check_found(ret, DAMAGE_EXTENSION, true, "%s in a file named as %s",
-				   image_kind(image->kind)->name, image_kind(named)->name);
+				   image_kind_name(image->kind), image_kind_name(named));
 	return 0;
 }
 
@@ -450,7 +450,7 @@ static int check_kind(enum check_level level, enum format_image named, const str
 	if (named != IMAGE_UNKNOWN && (uint64_t)image.width * image.height > MAX_PIXELS)
 		return check_found(
 			ret, DAMAGE_TOO_LARGE, false, "%s: %u x %u pixels: PIL takes at most %lu",
-			image_kind(image.kind)->name, image.width, image.height, MAX_PIXELS);
+			image_kind_name(image.kind), image.width, image.height, MAX_PIXELS);
 	r = checks[image.kind](level, file, ret);
 	if (r == 1) /* a text may begin as a GIF does */
 		ret->named_only =

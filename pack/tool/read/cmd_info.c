@@ -132,7 +132,7 @@ static void print_images(const struct summary *summary)
 
 		if (images->count == 0)
 			continue;
-		printf("%-14s %s", kind ? image_kind(kind)->name : "other files",
+		printf("%-14s %s", kind ? image_kind_name(kind) : "other files",
 		       count_format(images->count, count));
 		if (images->sized)
 			printf(", width %lu to %lu (median %lu), height %lu to %lu (median %lu)",

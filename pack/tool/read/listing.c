@@ -93,7 +93,7 @@ int listing_json(struct dataset *dataset, uint32_t entry, unsigned parts, struct
 	if (parts & DATASET_IMAGES) {
 		json_u64(json, "width", facts.image.width);
 		json_u64(json, "height", facts.image.height);
-		json_string(json, "kind", image_kind(facts.image.kind)->name);
+		json_string(json, "kind", image_kind_name(facts.image.kind));
 	}
 	if (parts & DATASET_CHECKSUMS && is_file(here.kind))
 		json_string(json, "checksum", facts.checksum);

@@ -210,7 +210,7 @@ static int look_at(const struct stream *stream, struct piece *piece)
 		return r;
 	image_inspect(piece->data, piece->answer.size, &image);
 	json_object(&json, NULL);
-	json_string(&json, "kind", image_kind(image.kind)->name);
+	json_string(&json, "kind", image_kind_name(image.kind));
 	json_u64(&json, "width", image.width);
 	json_u64(&json, "height", image.height);
 	if (r == 1) {

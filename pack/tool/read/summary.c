@@ -193,7 +193,7 @@ static void add_images(struct json *json, const struct summary *summary)
 
 		if (images->count == 0)
 			continue;
-		json_object(json, image_kind(kind)->name);
+		json_object(json, image_kind_name(kind));
 		json_u64(json, "count", images->count);
 		if (images->sized) {
 			range_json(&images->width, "width", json);

@@ -182,24 +182,18 @@ int bmp_header(const uint8_t *data, size_t len, struct bmp *ret)
 		return -EINVAL;
 	if (len < 30)
 		return -ENODATA;
-	*ret = (struct bmp){.header = header, .pixels = le_get32(data + 10), .upward = true};
+	*ret = (struct bmp){.header = header, .pixels = le_get32(data + 10)};
 	if (header == 12) {
 		ret->width = le_get16(data + 18);
 		ret->height = le_get16(data + 20);
-		ret->planes = le_get16(data + 22);
 		ret->bits = le_get16(data + 24);
 		return 0;
 	}
 	height = le_get32(data + 22);
 	ret->width = le_get32(data + 18);
-	ret->upward = height <= INT32_MAX;
-	ret->height = ret->upward ? height : 0 - height;
-	ret->planes = le_get16(data + 26);
+	ret->height = height <= INT32_MAX ? height : 0 - height; /* rows may come from the top */
 	ret->bits = le_get16(data + 28);
 	ret->packing = len >= 34 ? le_get32(data + 30) : 0;
 	ret->packed = len >= 38 ? le_get32(data + 34) : 0;
-	ret->colours = len >= 50 && ret->bits == 8 ? le_get32(data + 46) : 0;
-	if (ret->bits == 8 && ret->colours == 0)
-		ret->colours = COLOURS;
 	return 0;
 }

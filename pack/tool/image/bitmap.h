@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include <stdbool.h>
 
-/* Rows from the top, without gaps. One byte a pixel is grey, three are red, green and blue; images
- * of other modules may have others. All zero is empty and owns nothing. */
+/* Rows from the top, without gaps. One byte a pixel is grey, three are red, green and blue, four
+ * are CMYK. All zero is empty and owns nothing. */
 struct pixels {
 	uint32_t width, height;
 	uint32_t channels; /* bytes of a pixel */
@@ -40,11 +40,9 @@ int bitmap_ppm(const struct pixels *pixels, struct buf *out);
 struct bmp {
 	uint32_t header;	/* bytes of it after the first 14 */
 	uint32_t width, height; /* pixels */
-	bool upward;		/* the first row is the lowest one, which is the usual way */
-	uint32_t planes, bits;	/* of a pixel */
+	uint32_t bits;		/* of a pixel */
 	uint32_t packing;	/* how pixels are packed; 0: not */
 	uint32_t packed;	/* bytes that they take then; 0: not known */
-	uint32_t colours;	/* in the palette, where a pixel has 8 bits */
 	uint32_t pixels;	/* where they begin */
 };
 

@@ -141,9 +141,6 @@ static void across(const struct axis *axis, const struct pixels *from, struct pi
 		case 1:
 			row_across(axis, row, pixels_row(to, y), 1);
 			break;
-		case 2:
-			row_across(axis, row, pixels_row(to, y), 2);
-			break;
 		case 3:
 			row_across(axis, row, pixels_row(to, y), 3);
 			break;

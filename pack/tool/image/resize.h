@@ -14,5 +14,5 @@ struct resize {
 	uint32_t width, height;
 };
 
-/* For up to four channels, each by itself. 0 or -ENOMEM. *ret is for pixels_release(). */
+/* For 1, 3 or 4 channels, each by itself. 0 or -ENOMEM. *ret is for pixels_release(). */
 int resize(const struct resize *how, const struct pixels *from, struct pixels *ret);

@@ -149,11 +149,12 @@ class Png:
         if self.depth == 16 and self.type != GREY:
             raise Verdict("kept", "PNG with colours of 16 bits, which PIL cuts off")
         self.beside = [part for part in found if part[0] in BESIDE]
-        if read_beside(self.beside) is None:
-            self.beside = [part for part in self.beside if read_beside([part]) is not None]
-        if read_beside(self.beside) is None:
-            self.beside = []
         self.info = read_beside(self.beside)
+        if self.info is None:
+            self.beside = [part for part in self.beside if read_beside([part]) is not None]
+            self.info = read_beside(self.beside)
+        if self.info is None:
+            self.beside, self.info = [], {}
         self.palette = [part for part in found if part[0] == b"PLTE"][:1]
         self.clear = [part for part in found if part[0] == b"tRNS" and len(part[1]) >= {
             GREY: 2, COLOUR: 6}.get(self.type, 1)][:1]

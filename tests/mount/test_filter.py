@@ -177,6 +177,11 @@ def test_without_pil_jpegs_go_on_and_others_say_what_is_missing(source, tmp_path
     assert opened(records(tmp_path / "small")["a.jpg"]).size == (45, 32)
 
 
+def test_pil_is_found_where_python_looks_for_nothing_beside_a_script(source, tmp_path):
+    create(source, tmp_path / "x", "--resize=32", env={**os.environ, "PYTHONSAFEPATH": "1"})
+    assert opened(records(tmp_path / "x")["b/b.png"]).size == (32, 45)
+
+
 def test_without_pil_what_it_alone_can_judge_is_packed_and_said(source, tmp_path, without_pil):
     data = damage.in_front(damage.encode("PNG"), damage.packed(b"zTXt", bytes(2 << 20)))
     write(source / "text.png", data)

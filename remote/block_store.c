@@ -71,6 +71,12 @@ static int check_private(const struct block_store *store, const char *name, stru
 	return 0;
 }
 
+/* What a link leads to is not the store's. Returns a descriptor or -1. */
+static int open_folder(const struct block_store *store, const char *name)
+{
+	return openat(store->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 static int enter_private(struct block_store *store, struct err *err)
 {
 	char name[32];
@@ -82,7 +88,7 @@ static int enter_private(struct block_store *store, struct err *err)
 			       "%s: this user cannot make a folder there (%s): 'chmod 1777' lets "
 			       "each user have his own, 'chmod 2770' has the group share it",
 			       store->path, strerror(errno));
-	fd = openat(store->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = open_folder(store, name);
 	if (fd < 0)
 		return err_set(err, -errno, "%s/%s: %s", store->path, name, strerror(errno));
 	scope_close(&store->fd);
@@ -113,7 +119,7 @@ static int enter(const struct block_store *store, const char *name)
 
 	if (!made && errno != EEXIST)
 		return -errno;
-	fd = openat(store->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = open_folder(store, name);
 	return fd < 0 || (made && io_set_mode(fd, mode) < 0) ? -errno : steal_fd(&fd);
 }
 
@@ -249,12 +255,6 @@ static size_t list_copies(const struct block_store *store, const char *begin, st
 	return count;
 }
 
-/* The folder of a copy. A link is none: what it leads to is nobody's copy. */
-static int open_copy(const struct block_store *store, const char *name)
-{
-	return openat(store->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 int block_store_find(struct block_store *store, const char *place, struct reader **ret)
 {
 	SCOPE(buf_release) struct buf copies = BUF_INIT;
@@ -268,7 +268,7 @@ int block_store_find(struct block_store *store, const char *place, struct reader
 	count = list_copies(store, begin, &copies);
 	if (count == 0)
 		return -ENOENT;
-	folder = open_copy(store, BUF_ITEMS(&copies, struct copy)[count - 1].name);
+	folder = open_folder(store, BUF_ITEMS(&copies, struct copy)[count - 1].name);
 	r = folder < 0 ? -errno : blocks_open_complete(folder, &copy);
 	if (r == 0)
 		r = reader_set_place(copy, place);
@@ -298,7 +298,7 @@ static int64_t room_now(const struct block_store *store)
 /* Removes a copy, unless somebody has it open. */
 static bool remove_copy(const struct block_store *store, const struct copy *copy)
 {
-	SCOPE_CLOSE int folder = open_copy(store, copy->name);
+	SCOPE_CLOSE int folder = open_folder(store, copy->name);
 
 	if (folder < 0 || blocks_in_use(folder))
 		return false;
@@ -313,7 +313,7 @@ static uint64_t used_by_unused(const struct block_store *store, const struct cop
 	uint64_t used = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		SCOPE_CLOSE int folder = open_copy(store, copies[i].name);
+		SCOPE_CLOSE int folder = open_folder(store, copies[i].name);
 
 		if (folder >= 0 && !blocks_in_use(folder))
 			used += copies[i].used;

@@ -28,7 +28,6 @@ int pictures_new(unsigned most, struct pictures **ret)
 			.way_out = PYTHON_WAY_OUT,
 			.most = most};
 
-		unsetenv("PYTHONSAFEPATH"); /* the script loads one that lies beside it */
 		memcpy(pictures->argv, argv, sizeof(argv));
 		r = coprocesses_new(&params, &pictures->processes);
 	}

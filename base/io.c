@@ -272,6 +272,16 @@ int io_write_parts(int fd, const struct iovec *parts, int count)
 	return r;
 }
 
+void io_skip(struct iovec **parts, int *count, size_t done)
+{
+	for (; *count && done >= (*parts)->iov_len; ++*parts, --*count)
+		done -= (*parts)->iov_len;
+	if (*count) {
+		(*parts)->iov_base = (char *)(*parts)->iov_base + done;
+		(*parts)->iov_len -= done;
+	}
+}
+
 static int open_unnamed(const char *path, mode_t mode)
 {
 	SCOPE_FREE char *copy = strdup(path);

@@ -49,6 +49,9 @@ int io_write_full(int fd, const void *buf, size_t len);
 int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t offset);
 int io_write_parts(int fd, const struct iovec *parts, int count); /* one after the other */
 
+/* Takes off what was read or written of parts: their first bytes. */
+void io_skip(struct iovec **parts, int *count, size_t done);
+
 /* Whether a call failed as a filesystem does not have it, or not for this user: as chmod(2) of one
  * without modes, or of files that belong to another. */
 bool io_is_refused(int error);

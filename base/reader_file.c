@@ -275,15 +275,7 @@ static void skip_read(struct remaining *left, size_t done)
 {
 	left->reads++;
 	left->offset += done;
-	while (left->count && done >= left->iov->iov_len) {
-		done -= left->iov->iov_len;
-		left->iov++;
-		left->count--;
-	}
-	if (left->count) {
-		left->iov->iov_base = (char *)left->iov->iov_base + done;
-		left->iov->iov_len -= done;
-	}
+	io_skip(&left->iov, &left->count, done);
 }
 
 /* Makes one system call. Returns its bytes or -errno. A refused direct read, and all that follows,

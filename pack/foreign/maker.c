@@ -173,22 +173,19 @@ static int next_message(struct maker *maker, struct message *ret, struct err *er
 static int answer(struct maker *maker, const void *bytes, size_t len)
 {
 	uint8_t head[4];
-	struct iovec parts[] = {{head, sizeof(head)}, {(void *)(uintptr_t)bytes, len}};
-	const struct msghdr both = {.msg_iov = parts, .msg_iovlen = 2};
-	ssize_t n;
+	struct iovec parts[] = {{head, sizeof(head)}, {(void *)(uintptr_t)bytes, len}},
+		     *left = parts;
+	int count = 2;
 
 	le_put32(head, (uint32_t)len);
-	while (parts[0].iov_len + parts[1].iov_len > 0) {
-		n = sendmsg(maker->socket, &both, MSG_NOSIGNAL);
+	while (count) {
+		const struct msghdr all = {.msg_iov = left, .msg_iovlen = (size_t)count};
+		ssize_t n = sendmsg(maker->socket, &all, MSG_NOSIGNAL);
+
 		if (n < 0 && errno != EINTR)
 			return errno == EPIPE || errno == ECONNRESET ? 0 : -errno;
-		for (size_t i = 0; i < 2 && n > 0; i++) {
-			size_t part = min((size_t)n, parts[i].iov_len);
-
-			parts[i].iov_base = (char *)parts[i].iov_base + part;
-			parts[i].iov_len -= part;
-			n -= (ssize_t)part;
-		}
+		if (n > 0)
+			io_skip(&left, &count, (size_t)n);
 	}
 	return 0;
 }

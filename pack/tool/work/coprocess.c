@@ -1,5 +1,6 @@
 #include "pack/tool/work/coprocess.h"
 
+#include "base/io.h"
 #include "base/le.h"
 #include "base/math.h"
 #include "base/scope.h"
@@ -159,7 +160,8 @@ static int ended(const struct coprocesses *all, struct coprocess *one, const cha
 /* --- a question ------------------------------------------------------------------------------- */
 
 struct talk {
-	struct iovec parts[2]; /* of the question, to be written */
+	struct iovec parts[2], *left; /* of the question, to be written */
+	int count;		      /* of those left */
 	struct buf heard;
 	uint64_t wanted; /* bytes of the answer, as far as it is known */
 };
@@ -172,17 +174,12 @@ static void talk_release(struct talk *talk)
 /* Writes what fits. Where nobody reads, the answer says why: it ends. */
 static bool say(const struct coprocess *one, struct talk *talk)
 {
-	ssize_t n = writev(one->in, talk->parts, 2);
+	ssize_t n = writev(one->in, talk->left, talk->count);
 
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
-		talk->parts[0].iov_len = talk->parts[1].iov_len = 0;
-	for (size_t i = 0; i < 2 && n > 0; i++) {
-		size_t part = min((size_t)n, talk->parts[i].iov_len);
-
-		talk->parts[i].iov_base = (char *)talk->parts[i].iov_base + part;
-		talk->parts[i].iov_len -= part;
-		n -= (ssize_t)part;
-	}
+		talk->count = 0;
+	if (n > 0)
+		io_skip(&talk->left, &talk->count, (size_t)n);
 	return n >= 0;
 }
 
@@ -236,7 +233,7 @@ static int converse(const struct coprocesses *all, struct coprocess *one, struct
 	int r = 0;
 
 	while (r == 0 && talk->heard.len < talk->wanted) {
-		bool asking = talk->parts[0].iov_len || talk->parts[1].iov_len, moved = false;
+		bool asking = talk->count, moved = false;
 		struct pollfd ends[] = {{.fd = one->out, .events = POLLIN},
 					{.fd = asking ? one->in : -1, .events = POLLOUT}};
 
@@ -323,6 +320,8 @@ static int ask(const struct coprocesses *all, struct coprocess *one, const char 
 		return -ENOMEM;
 	talk.parts[0] = (struct iovec){head.data, head.len};
 	talk.parts[1] = (struct iovec){(void *)data, len};
+	talk.left = talk.parts;
+	talk.count = 2;
 	r = converse(all, one, &talk);
 	if (r == 0)
 		r = take_answer(&talk, ret);

@@ -182,7 +182,7 @@ class Net(Mounted):
 
     def __init__(self, program, source, delay_us, cap_mb):
         super().__init__()
-        self.command = [program, "--delay-us", str(delay_us), "--cap-mb", str(cap_mb), source]
+        self.command = [program, str(delay_us), str(cap_mb), source]
         self.process = None
 
     def start(self):

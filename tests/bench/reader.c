@@ -1,10 +1,9 @@
 /* reader: reads every file of a list as a data loader does, and says how fast that went.
  *
  * A file costs the system calls of CPython 3.14's open(path, "rb").read(): open, fstat,
- * read(size + 1), read (which returns 0), close; --tcgets adds the ioctl that older ones
- * send, --buffer reads in pieces as their buffered readers do. Threads take files from one
- * shared order, all of it or, with --files and --seconds, its beginning. The result is one
- * line of JSON on standard output. */
+ * read(size + 1), read (which returns 0), close; --tcgets adds the ioctl that older ones send.
+ * Threads take files from one shared order, all of it or, with --files and --seconds, its
+ * beginning. The result is one line of JSON on standard output. */
 #include "base/err.h"
 #include "base/exit.h"
 #include "base/io.h"
@@ -28,8 +27,8 @@
 #define STEP	    (SECOND / 10)	 /* of --progress */
 
 struct settings {
-	uint64_t threads, seed, passes, buffer, files, seconds;
-	bool listed, nul, tcgets, warm, verify, progress;
+	uint64_t threads, seed, passes, files, seconds;
+	bool listed, tcgets, warm, verify, progress;
 };
 
 static const struct opt table[] = {
@@ -41,13 +40,11 @@ static const struct opt table[] = {
 		   "read the first N of the order (all)"),
 	OPT_NUMBER('d', "seconds", "S", struct settings, seconds,
 		   "begin no file when a pass has taken S seconds"),
-	OPT_SIZE('b', "buffer", "SIZE", struct settings, buffer, "read in pieces of SIZE bytes"),
 	OPT_FLAG('c', "tcgets", struct settings, tcgets, "ask for a terminal after each open"),
 	OPT_FLAG('w', "warm", struct settings, warm, "read everything once before the timing"),
 	OPT_FLAG(0, "verify", struct settings, verify, "print a checksum of names and bytes"),
 	OPT_FLAG(0, "progress", struct settings, progress,
 		 "print how many files were read by each tenth of a second"),
-	OPT_FLAG('0', "null", struct settings, nul, "LIST is separated by NUL, not newline"),
 	OPT_END};
 
 static const struct opt_command command = {
@@ -139,16 +136,15 @@ static int worker_reserve(struct worker *worker, size_t size)
 /* Reads to the end, into the worker's memory. Returns 0 or -errno. */
 static int read_all(struct worker *worker, int fd, size_t expected, size_t *ret_len)
 {
-	size_t piece = worker->job->settings->buffer, len = 0;
+	size_t len = 0;
 
 	for (;;) {
 		int error = worker_reserve(worker, (len > expected ? len : expected) + 1);
-		size_t wanted = worker->room - len;
 		ssize_t got;
 
 		if (error)
 			return error;
-		got = read(fd, worker->data + len, piece && piece < wanted ? piece : wanted);
+		got = read(fd, worker->data + len, worker->room - len);
 		if (got < 0)
 			return -errno;
 		if (got == 0)
@@ -401,17 +397,17 @@ static int read_text(const char *path, char **ret, size_t *ret_len)
 	return 0;
 }
 
-static size_t count_of(const char *text, size_t len, char wanted)
+static size_t count_lines(const char *text, size_t len)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < len; i++)
-		count += text[i] == wanted;
+		count += text[i] == '\n';
 	return count;
 }
 
 /* Fills list, which is empty. On failure the caller still releases it. */
-static int list_load(struct list *list, const char *path, char separator)
+static int list_load(struct list *list, const char *path)
 {
 	char *end, *name;
 	size_t len = 0;
@@ -419,11 +415,11 @@ static int list_load(struct list *list, const char *path, char separator)
 
 	if (error)
 		return error;
-	list->names = calloc(count_of(list->text, len, separator) + 1, sizeof(*list->names));
+	list->names = calloc(count_lines(list->text, len) + 1, sizeof(*list->names));
 	if (!list->names)
 		return -ENOMEM;
 	for (name = list->text; name < list->text + len; name = end + 1) {
-		end = memchr(name, separator, (size_t)(list->text + len - name));
+		end = memchr(name, '\n', (size_t)(list->text + len - name));
 		if (!end)
 			end = list->text + len;
 		*end = '\0';
@@ -458,7 +454,7 @@ static int read_list(const struct settings *settings, const char *root, const st
 static int main_list(const struct settings *settings, char **args)
 {
 	struct list list SCOPE(list_release) = {0};
-	int error = list_load(&list, args[1], settings->nul ? '\0' : '\n');
+	int error = list_load(&list, args[1]);
 
 	if (error) {
 		log_error("%s: %s", args[1], error == -EINVAL ? "names no file" : strerror(-error));

@@ -1,9 +1,21 @@
-/* The extents in memory: cache/pool.h. */
+/* The extents in memory: cache/pool.h. Most tests are traces. In these, sizes and sums are in
+ * slots, of which there are 16; "4+1" is a byte more than four, "4-1" one less.
+ *
+ *	add N SIZE [USE]	pinned, being filled; full N SIZE [USE]: there is no room for it
+ *	keep N SIZE USE		filled, used so, and let go
+ *	fill N, pin N, unpin N, touch N (both), give-up N, fail N (its last pin goes, too)
+ *	ask N, ask-ahead N	for one that was not read ahead, or was
+ *	serve N FROM SIZE	of it, and more of it is to come; whole N FROM SIZE: that was all
+ *	spend N			it was served in full
+ *	limit S, epoch N
+ *	has N, gone N		it is there, or not
+ *	used S, held S, most S (held at most), ahead S, due S, once S, wasted SIZE, evictions N
+ *	room S, no-room S
+ *
+ * N is a number, or several as 0..3. */
 #include "cache/pool.h"
-#include "tests/unit/test.h"
+#include "tests/unit/trace.h"
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define SLOTS	 16u
 #define BUDGET	 ((uint64_t)SLOTS * SLOT_BYTES)
@@ -16,24 +28,25 @@ static struct pool_params params_of(uint32_t extent_max, enum policy_choice poli
 		.budget = BUDGET, .extent_max = extent_max, .extents = 1000, .policy = policy};
 }
 
-static int start(void **state, enum policy_choice policy)
+static struct pool *pool_of(enum policy_choice policy)
 {
 	const struct pool_params params = params_of(8 * SLOT_BYTES, policy);
 	struct pool *pool;
 
 	assert_int_equal(pool_new(&params, &pool), 0);
-	*state = pool;
-	return 0;
+	return pool;
 }
 
 static int lru(void **state)
 {
-	return start(state, POLICY_LRU);
+	*state = pool_of(POLICY_LRU);
+	return 0;
 }
 
 static int pin(void **state)
 {
-	return start(state, POLICY_PIN);
+	*state = pool_of(POLICY_PIN);
+	return 0;
 }
 
 static int teardown(void **state)
@@ -41,6 +54,9 @@ static int teardown(void **state)
 	pool_free(*state);
 	return 0;
 }
+
+FIXTURE_BY(pool, struct pool, lru, teardown);
+FIXTURE_BY(pins, struct pool, pin, teardown);
 
 static int add_at(struct pool *pool, uint64_t number, uint64_t offset, uint32_t size,
 		  enum pool_use use, struct pool_extent **ret)
@@ -55,41 +71,288 @@ static struct pool_extent *add(struct pool *pool, uint64_t number, uint32_t size
 	struct pool_extent *extent = NULL;
 
 	assert_int_equal(add_at(pool, number, 0, size, POOL_USED, &extent), 0);
-	assert_int_equal(extent->state, POOL_FILLING);
 	return extent;
 }
 
-static struct pool_extent *add_ahead(struct pool *pool, uint64_t number, uint32_t size,
-				     enum pool_use use)
+static void limit(struct pool *pool, uint64_t bytes)
 {
+	struct slots_leaving *leaving = pool_limit(pool, bytes);
+
+	pool_hand_back(pool, leaving);
+	pool_limited(pool, leaving);
+}
+
+/* --- traces ---------------------------------------------------------------------------------- */
+
+static uint32_t trace_size(struct trace *trace)
+{
+	return (uint32_t)trace_sum(trace, SLOT_BYTES);
+}
+
+/* The one at the end of a word may be left out. */
+static enum pool_use trace_use(struct trace *trace)
+{
+	static const char *const uses[] = {"ahead", "due", "used", "spent", "given", NULL};
+
+	return (enum pool_use)trace_choice(trace, uses, POOL_USED);
+}
+
+/* Of a keep or an add. */
+struct addition {
+	uint32_t size;
+	enum pool_use use;
+	int result;
+	bool keeps;
+};
+
+static void add_one(struct pool *pool, uint64_t number, const struct addition *addition)
+{
+	bool spent = pool_is_spent(addition->use);
 	struct pool_extent *extent = NULL;
 
-	assert_int_equal(add_at(pool, number, 0, size, use, &extent), 0);
-	return extent;
-}
-
-/* In memory, and nobody uses it. */
-static struct pool_extent *keep(struct pool *pool, uint64_t number, uint32_t size,
-				enum pool_use use)
-{
-	struct pool_extent *extent =
-		pool_is_ahead(use) ? add_ahead(pool, number, size, use) : add(pool, number, size);
-
+	assert_int_equal(
+		add_at(pool, number, 0, addition->size, spent ? POOL_USED : addition->use, &extent),
+		addition->result);
+	assert_int_equal(extent != NULL, addition->result == 0);
+	if (!addition->keeps)
+		return;
 	pool_filled(extent);
-	if (pool_is_spent(use))
-		pool_spend(pool, extent, use == POOL_GIVEN);
+	if (spent)
+		pool_spend(pool, extent, addition->use == POOL_GIVEN);
 	pool_unpin(pool, extent);
-	return extent;
 }
 
-static void touch(struct pool *pool, uint64_t number)
+static void do_to(struct trace *trace, struct pool *pool, struct pool_extent *extent)
 {
-	struct pool_extent *extent = pool_find(pool, number);
-
 	assert_non_null(extent);
-	pool_pin(pool, extent);
-	pool_unpin(pool, extent);
+	if (trace_is(trace, "pin") || trace_is(trace, "touch"))
+		pool_pin(pool, extent);
+	if (trace_is(trace, "ask") || trace_is(trace, "ask-ahead"))
+		assert_int_equal(pool_ask(pool, extent), trace_is(trace, "ask-ahead"));
+	if (trace_is(trace, "fill"))
+		pool_filled(extent);
+	if (trace_is(trace, "spend"))
+		pool_spend(pool, extent, false);
+	if (trace_is(trace, "fail"))
+		pool_failed(pool, extent, -EIO);
+	if (trace_is(trace, "fail") || trace_is(trace, "unpin") || trace_is(trace, "touch"))
+		pool_unpin(pool, extent);
 }
+
+static void do_to_each(struct trace *trace, struct pool *pool)
+{
+	struct trace_range range = trace_range(trace);
+
+	for (uint64_t number = range.first; number <= range.last; number++) {
+		struct pool_extent *extent = pool_find(pool, number);
+
+		if (trace_is(trace, "has"))
+			assert_non_null(extent);
+		else if (trace_is(trace, "gone"))
+			assert_null(extent);
+		else if (trace_is(trace, "give-up"))
+			pool_give_up(pool, number);
+		else
+			do_to(trace, pool, extent);
+	}
+}
+
+static void add_each(struct trace *trace, struct pool *pool)
+{
+	struct addition addition = {.result = trace_is(trace, "full") ? -ENOBUFS : 0,
+				    .keeps = trace_is(trace, "keep")};
+	struct trace_range range = trace_range(trace);
+
+	addition.size = trace_size(trace);
+	addition.use = trace_use(trace);
+	for (uint64_t number = range.first; number <= range.last; number++)
+		add_one(pool, number, &addition);
+}
+
+static void serve(struct trace *trace, struct pool *pool)
+{
+	struct pool_extent *extent = pool_find(pool, trace_number(trace));
+	uint32_t from = trace_size(trace);
+
+	assert_int_equal(pool_serve(extent, from, trace_size(trace)), trace_is(trace, "whole"));
+}
+
+static void run(struct pool *pool, const char *text)
+{
+	struct trace trace = trace_begin(text);
+
+	while (trace_next(&trace)) {
+		const struct pool_stats stats = pool_stats(pool);
+		const struct trace_sum sums[] = {
+			{"used", stats.used},
+			{"held", stats.held},
+			{"ahead", stats.ahead},
+			{"due", stats.due},
+			{"wasted", stats.wasted},
+			{"once", pool_room_for_once(pool)},
+			{"evictions", stats.evictions * SLOT_BYTES},
+			{NULL, 0},
+		};
+
+		if (trace_equals(&trace, sums, SLOT_BYTES))
+			continue;
+		if (trace_is(&trace, "add") || trace_is(&trace, "keep") || trace_is(&trace, "full"))
+			add_each(&trace, pool);
+		else if (trace_is(&trace, "serve") || trace_is(&trace, "whole"))
+			serve(&trace, pool);
+		else if (trace_is(&trace, "most"))
+			assert_true(stats.held <= trace_size(&trace));
+		else if (trace_is(&trace, "limit"))
+			limit(pool, trace_size(&trace));
+		else if (trace_is(&trace, "epoch"))
+			pool_epoch(pool, (uint32_t)trace_number(&trace));
+		else if (trace_is(&trace, "room"))
+			assert_true(pool_has_room(pool, trace_number(&trace)));
+		else if (trace_is(&trace, "no-room"))
+			assert_false(pool_has_room(pool, trace_number(&trace)));
+		else
+			do_to_each(&trace, pool);
+	}
+}
+
+#define TRACE(fixture, name, text)     \
+	TEST_WITH(fixture, pool, name) \
+	{                              \
+		run(pool, text);       \
+	}                              \
+	_Static_assert(1, "")
+
+TRACE(pool, extents_are_found_by_number_in_any_state,
+      "gone 7; add 7 1; has 7; fill 7; has 7; unpin 7; has 7; gone 11"); /* in the same bucket */
+
+TRACE(pool, the_least_recently_used_leaves_first,
+      "keep 0..3 4 used; touch 0; keep 10 4 used; gone 1; has 0;"
+      "keep 11 8 used; gone 2..3; has 0; evictions 3");
+
+TRACE(pool, pins_hold,
+      "keep 0 4 used; pin 0; pin 0; keep 1..99 4 used; has 0; unpin 0; keep 100..199 4 used; has 0;"
+      "unpin 0; keep 200..202 4 used; has 0; keep 203 4 used; gone 0");
+
+TRACE(pool, where_all_is_pinned_there_is_no_room,
+      "add 0..3 4; fill 0; full 9 0+1; gone 9;"
+      "unpin 0; full 9 8; has 0; add 9 4; gone 0"); /* not evicted in vain */
+
+TRACE(pool, room_is_what_is_free_or_on_offer,
+      "room 16; no-room 17; add 0 4+1; room 11; no-room 12; fill 0; no-room 12;"
+      "unpin 0; room 16; pin 0; no-room 16");
+
+TRACE(pool, used_is_what_extents_hold,
+      "used 0; keep 0 0+1 used; used 1; keep 1 1+1 used; used 3; add 2 16; used 16");
+
+/* --- who keeps what was served --------------------------------------------------------------- */
+
+TEST_WITH(pins, pool, what_the_kernel_keeps_is_used_again_before_the_pool_grows)
+{
+	struct iovec before[IOV_ROOM], after[IOV_ROOM];
+
+	run(pool, "keep 0 4 used; keep 1 4 given");
+	assert_int_equal(pool_iov(pool, pool_find(pool, 1), 0, FOUR, before), 1);
+	/* Half of the arena was never used, yet 2 takes over what 1 had. */
+	run(pool, "keep 2 4 used");
+	assert_int_equal(pool_iov(pool, pool_find(pool, 2), 0, FOUR, after), 1);
+	assert_ptr_equal(before[0].iov_base, after[0].iov_base);
+	/* What is only used stays, and the arena grows. The kernel has what left: no loss. */
+	run(pool, "gone 1; used 8; held 8; keep 3 4 used; has 0; used 12; evictions 0");
+}
+
+TRACE(pins, an_endless_scan_that_the_kernel_keeps_needs_little_memory,
+      "keep 0..99 3+1 given; keep 100..199 0+1 given; keep 200..299 2+1 given; most 8");
+
+/* The latest leaves: the others were there before it. */
+TRACE(pins, where_the_pool_keeps_it_grows_before_anything_leaves,
+      "keep 0..3 4 spent; has 0..3; held 16; keep 4 4 spent; used 16; gone 3; evictions 1");
+
+TRACE(pins, what_the_kernel_keeps_leaves_before_what_the_pool_keeps,
+      "keep 0 4 spent; keep 1 4 given; keep 2 4 spent; gone 1; keep 3 4 given;"
+      "keep 4 4 spent; keep 5 4 spent; evictions 0; has 0; gone 1; has 2; gone 3; has 4..5");
+
+/* Whoever asks for it nevertheless, the kernel has let go of it. */
+TRACE(pins, what_was_given_and_is_asked_for_again_is_used,
+      "keep 0 4 given; once 16; epoch 1; once 16; pin 0; ask 0; spend 0; unpin 0; epoch 2; once "
+      "12");
+
+/* Of 0 and 3, 0 is needed sooner. */
+TRACE(pins, what_is_still_wanted_leaves_last,
+      "keep 0 4 ahead; keep 1 4 used; keep 2 4 spent; keep 3 4 ahead; keep 4 4 used; gone 2;"
+      "keep 5 4 used; gone 3; wasted 4; has 1");
+
+/* The oldest is needed soonest. */
+TRACE(pins, of_what_was_read_ahead_the_latest_leaves_first,
+      "keep 0..1 4 due; keep 2..3 4 ahead; add 10 4; gone 3; add 11 4; gone 2; add 12 4; gone 1; "
+      "has 0");
+TEST_AGAIN(pool, of_what_was_read_ahead_the_latest_leaves_first);
+
+TRACE(pins, what_is_hoped_for_gives_way_to_what_is_known_to_come,
+      "keep 0..3 4 ahead; full 4 4 ahead; keep 4..7 4 due; wasted 16; due 16;"
+      "full 8 4 ahead; full 8 4 due; keep 8 4 used; due 12; ahead 12");
+
+TRACE(pins, a_spent_one_that_is_read_again_does_not_leave,
+      "keep 0 4 spent; pin 0; keep 1 12 used; keep 2 4 used; gone 1; has 0");
+
+/* --- room for what everything is read once for ----------------------------------------------- */
+
+TRACE(pins, room_for_once_is_all_but_what_this_epoch_may_still_want,
+      "once 16; keep 0 4 ahead; once 12; keep 1 4 spent; once 12; keep 2 1 used; once 11;"
+      "add 3 1; once 10; fill 3; spend 3; once 10; unpin 3; once 11"); /* pinned until then */
+
+/* Of the second reading it is served nothing at first; and it comes in two requests. */
+TRACE(pins, what_is_asked_for_anew_is_wanted_again,
+      "keep 0 4 spent; whole 0 0 4; pin 0; ask 0; serve 0 0 2; ask 0; whole 0 2 2; unpin 0; once "
+      "12");
+
+/* Readers of the same beginning have not seen the end. A part of a page does not count. */
+TEST_WITH(pins, pool, only_ranges_make_a_whole)
+{
+	struct pool_extent *extent = add(pool, 0, 5 * CACHE_PAGE + 7);
+
+	for (int reader = 0; reader < 3; reader++)
+		assert_false(pool_serve(extent, 0, 4 * CACHE_PAGE));
+	assert_false(pool_serve(extent, 5 * CACHE_PAGE, 7));
+	assert_false(pool_serve(extent, 4 * CACHE_PAGE, 100));
+	assert_true(pool_serve(extent, 3 * CACHE_PAGE, 2 * CACHE_PAGE));
+	assert_true(pool_serve(extent, 0, 1));
+}
+
+/* One that is touched is not read to its end. The latest spent one leaves first. */
+TRACE(pins, a_new_epoch_may_want_all_that_the_last_one_was_done_with,
+      "keep 0..1 4 spent; epoch 0; once 16; epoch 1; once 8; touch 0; once 8;"
+      "pin 0; spend 0; unpin 0; once 12; add 2 12; has 1; once 0");
+
+TRACE(pins, one_that_two_read_is_passed_when_both_let_go,
+      "keep 0 4 used; pin 0; pin 0; spend 0; unpin 0; once 12; unpin 0; once 16;"
+      "touch 0; touch 0; once 16");
+
+/* --- limits ---------------------------------------------------------------------------------- */
+
+TEST_OF(pool, a_lower_limit_gives_memory_back_and_is_kept)
+{
+	run(pool, "keep 0..3 4 used; held 16; limit 8; used 8; held 8; gone 1; has 2");
+	assert_int_equal(pool_stats(pool).limit, 2 * FOUR);
+	for (int i = 0; i < 5; i++)
+		run(pool,
+		    "keep 10 4 used; most 8; keep 11 4 spent; most 8; keep 12 8 used; most 8");
+	run(pool, "no-room 9; room 8");
+	assert_int_equal(pool_stats(pool).budget, BUDGET);
+}
+
+TRACE(pool, a_lower_limit_takes_what_is_free_first,
+      "add 9 8; keep 0 8 used; fail 9; held 16; limit 8; held 8; has 0");
+
+/* The memory is taken when it is needed. */
+TRACE(pins, a_limit_that_is_raised_again_lets_the_pool_grow,
+      "keep 0..3 4 spent; limit 4; once 4; limit 1600; held 4; keep 10..12 4 used;"
+      "used 16; held 16; has 10..12; no-room 17");
+
+TRACE(pool, a_limit_waits_for_what_is_pinned,
+      "add 0 8; fill 0; keep 1 8 used; limit 4; gone 1; used 8; held 8; once 0; no-room 1;"
+      "full 2 0+1; unpin 0; room 4; keep 2 0+1 used; used 1; limit 4; held 4");
+
+/* --- failures -------------------------------------------------------------------------------- */
 
 TEST(a_budget_below_two_extents_is_refused)
 {
@@ -100,414 +363,55 @@ TEST(a_budget_below_two_extents_is_refused)
 	assert_null(pool);
 }
 
-FIXTURE_BY(pool, struct pool, lru, teardown);
-
-TEST_OF(pool, extents_are_found_by_number_in_any_state)
-{
-	struct pool_extent *extent;
-
-	assert_null(pool_find(pool, 7));
-	extent = add(pool, 7, 100);
-	assert_ptr_equal(pool_find(pool, 7), extent);
-	pool_filled(extent);
-	assert_ptr_equal(pool_find(pool, 7), extent);
-	pool_unpin(pool, extent);
-	assert_ptr_equal(pool_find(pool, 7), extent);
-	assert_int_equal(extent->is.number, 7);
-	assert_int_equal(extent->is.size, 100);
-	assert_null(pool_find(pool, 7 + 4)); /* the same bucket */
-}
-
-TEST_OF(pool, the_least_recently_used_leaves_first)
-{
-	for (uint64_t i = 0; i < 4; i++)
-		keep(pool, i, FOUR, POOL_USED);
-	touch(pool, 0);
-	keep(pool, 10, FOUR, POOL_USED);
-	assert_null(pool_find(pool, 1));
-	assert_non_null(pool_find(pool, 0));
-	keep(pool, 11, 2 * FOUR, POOL_USED);
-	assert_null(pool_find(pool, 2));
-	assert_null(pool_find(pool, 3));
-	assert_non_null(pool_find(pool, 0));
-	assert_int_equal(pool_stats(pool).evictions, 3);
-}
-
-TEST_OF(pool, pins_hold)
-{
-	struct pool_extent *pinned = keep(pool, 0, FOUR, POOL_USED);
-
-	pool_pin(pool, pinned);
-	pool_pin(pool, pinned);
-	for (uint64_t i = 1; i < 100; i++)
-		keep(pool, i, FOUR, POOL_USED);
-	assert_ptr_equal(pool_find(pool, 0), pinned);
-	pool_unpin(pool, pinned);
-	for (uint64_t i = 100; i < 200; i++)
-		keep(pool, i, FOUR, POOL_USED);
-	assert_ptr_equal(pool_find(pool, 0), pinned);
-	pool_unpin(pool, pinned); /* from here on the youngest */
-	for (uint64_t i = 200; i < 203; i++)
-		keep(pool, i, FOUR, POOL_USED);
-	assert_non_null(pool_find(pool, 0));
-	keep(pool, 203, FOUR, POOL_USED);
-	assert_null(pool_find(pool, 0));
-}
-
-TEST_OF(pool, where_all_is_pinned_there_is_no_room)
-{
-	struct pool_extent *extents[4], *none = NULL;
-
-	for (uint64_t i = 0; i < 4; i++)
-		extents[i] = add(pool, i, FOUR);
-	pool_filled(extents[0]); /* READY, but pinned */
-	assert_int_equal(add_at(pool, 9, 0, 1, POOL_USED, &none), -ENOBUFS);
-	assert_null(none);
-	assert_null(pool_find(pool, 9));
-	pool_unpin(pool, extents[0]);
-	assert_int_equal(add_at(pool, 9, 0, 2 * FOUR, POOL_USED, &none), -ENOBUFS);
-	assert_non_null(pool_find(pool, 0)); /* not evicted in vain */
-	assert_int_equal(add_at(pool, 9, 0, FOUR, POOL_USED, &none), 0);
-	assert_null(pool_find(pool, 0));
-}
-
-TEST_OF(pool, room_is_what_is_free_or_on_offer)
-{
-	struct pool_extent *extent;
-
-	assert_true(pool_has_room(pool, SLOTS));
-	assert_false(pool_has_room(pool, SLOTS + 1));
-	extent = add(pool, 0, FOUR + 1); /* five slots */
-	assert_true(pool_has_room(pool, 11));
-	assert_false(pool_has_room(pool, 12));
-	pool_filled(extent);
-	assert_false(pool_has_room(pool, 12));
-	pool_unpin(pool, extent);
-	assert_true(pool_has_room(pool, SLOTS));
-	pool_pin(pool, extent);
-	assert_false(pool_has_room(pool, SLOTS));
-}
-
-FIXTURE_BY(pins, struct pool, pin, teardown);
-
-/* --- who keeps what was served --------------------------------------------------------------- */
-
-TEST_WITH(pins, pool, what_the_kernel_keeps_is_used_again_before_the_pool_grows)
-{
-	struct iovec before[IOV_ROOM], after[IOV_ROOM];
-
-	keep(pool, 0, FOUR, POOL_USED);
-	assert_int_equal(pool_iov(pool, keep(pool, 1, FOUR, POOL_GIVEN), 0, FOUR, before), 1);
-	/* Half of the arena was never used, yet 2 takes over what 1 had. */
-	assert_int_equal(pool_iov(pool, keep(pool, 2, FOUR, POOL_USED), 0, FOUR, after), 1);
-	assert_ptr_equal(before[0].iov_base, after[0].iov_base);
-	assert_null(pool_find(pool, 1));
-	assert_int_equal(pool_stats(pool).used, 2 * FOUR);
-	assert_int_equal(pool_stats(pool).held, 2 * FOUR);
-	/* What is only used stays, and the arena grows. */
-	keep(pool, 3, FOUR, POOL_USED);
-	assert_non_null(pool_find(pool, 0));
-	assert_int_equal(pool_stats(pool).used, 3 * FOUR);
-	assert_int_equal(pool_stats(pool).evictions, 0); /* the kernel has it: no loss */
-}
-
-TEST_WITH(pins, pool, an_endless_scan_that_the_kernel_keeps_needs_little_memory)
-{
-	for (uint64_t i = 0; i < 100; i++)
-		keep(pool, i, 1 + (uint32_t)(i % 4) * SLOT_BYTES, POOL_GIVEN);
-	assert_true(pool_stats(pool).held <= 2 * FOUR);
-}
-
-TEST_WITH(pins, pool, where_the_pool_keeps_it_grows_before_anything_leaves)
-{
-	for (uint64_t i = 0; i < 4; i++)
-		keep(pool, i, FOUR, POOL_SPENT);
-	for (uint64_t i = 0; i < 4; i++)
-		assert_non_null(pool_find(pool, i));
-	assert_int_equal(pool_stats(pool).held, BUDGET);
-	keep(pool, 4, FOUR, POOL_SPENT);
-	assert_int_equal(pool_stats(pool).used, BUDGET);
-	assert_null(pool_find(pool, 3)); /* the latest: the others were there before it */
-	assert_int_equal(pool_stats(pool).evictions, 1);
-}
-
-TEST_WITH(pins, pool, what_the_kernel_keeps_leaves_before_what_the_pool_keeps)
-{
-	keep(pool, 0, FOUR, POOL_SPENT);
-	keep(pool, 1, FOUR, POOL_GIVEN);
-	keep(pool, 2, FOUR, POOL_SPENT); /* over what 1 had */
-	assert_null(pool_find(pool, 1));
-	keep(pool, 3, FOUR, POOL_GIVEN);
-	keep(pool, 4, FOUR, POOL_SPENT);
-	keep(pool, 5, FOUR, POOL_SPENT);
-	assert_int_equal(pool_stats(pool).evictions, 0);
-	for (uint64_t i = 0; i < 6; i++)
-		assert_int_equal(pool_find(pool, i) != NULL, i % 2 == 0 || i == 5);
-}
-
-/* Whoever asks for it nevertheless, the kernel has let go of it. */
-TEST_WITH(pins, pool, what_was_given_and_is_asked_for_again_is_used)
-{
-	struct pool_extent *given = keep(pool, 0, FOUR, POOL_GIVEN);
-
-	assert_int_equal(pool_room_for_once(pool), BUDGET);
-	pool_epoch(pool, 1);
-	assert_int_equal(pool_room_for_once(pool), BUDGET);
-	pool_pin(pool, given);
-	assert_false(pool_ask(pool, given));
-	pool_spend(pool, given, false);
-	pool_unpin(pool, given);
-	pool_epoch(pool, 2);
-	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
-}
-
-TEST_WITH(pins, pool, what_is_still_wanted_leaves_last)
-{
-	keep(pool, 0, FOUR, POOL_AHEAD);
-	keep(pool, 1, FOUR, POOL_USED);
-	keep(pool, 2, FOUR, POOL_SPENT);
-	keep(pool, 3, FOUR, POOL_AHEAD);
-	keep(pool, 4, FOUR, POOL_USED);
-	assert_null(pool_find(pool, 2));
-	keep(pool, 5, FOUR, POOL_USED);
-	assert_null(pool_find(pool, 3)); /* 0 is needed sooner */
-	assert_int_equal(pool_stats(pool).wasted, FOUR);
-	assert_non_null(pool_find(pool, 1));
-}
-
-/* The oldest is needed soonest. */
-TEST_WITH(pins, pool, of_what_was_read_ahead_the_latest_leaves_first)
-{
-	for (uint64_t i = 0; i < 2; i++)
-		keep(pool, i, FOUR, POOL_DUE);
-	for (uint64_t i = 2; i < 4; i++)
-		keep(pool, i, FOUR, POOL_AHEAD);
-	for (uint64_t i = 0; i < 3; i++) {
-		add(pool, 10 + i, FOUR);
-		assert_null(pool_find(pool, (uint64_t[]){3, 2, 1}[i]));
-	}
-	assert_non_null(pool_find(pool, 0));
-}
-TEST_AGAIN(pool, of_what_was_read_ahead_the_latest_leaves_first);
-
-TEST_WITH(pins, pool, what_is_hoped_for_gives_way_to_what_is_known_to_come)
-{
-	struct pool_extent *extent = NULL;
-
-	for (uint64_t i = 0; i < 4; i++)
-		keep(pool, i, FOUR, POOL_AHEAD);
-	assert_int_equal(add_at(pool, 4, 0, FOUR, POOL_AHEAD, &extent), -ENOBUFS);
-	for (uint64_t i = 4; i < 8; i++)
-		keep(pool, i, FOUR, POOL_DUE);
-	assert_int_equal(pool_stats(pool).wasted, 4 * FOUR);
-	assert_int_equal(pool_stats(pool).due, BUDGET);
-	assert_int_equal(add_at(pool, 8, 0, FOUR, POOL_AHEAD, &extent), -ENOBUFS);
-	assert_int_equal(add_at(pool, 8, 0, FOUR, POOL_DUE, &extent), -ENOBUFS);
-	keep(pool, 8, FOUR, POOL_USED);
-	assert_int_equal(pool_stats(pool).due, 3 * FOUR);
-	assert_int_equal(pool_stats(pool).ahead, 3 * FOUR);
-}
-
-TEST_WITH(pins, pool, a_spent_one_that_is_read_again_does_not_leave)
-{
-	struct pool_extent *spent = keep(pool, 0, FOUR, POOL_SPENT);
-
-	pool_pin(pool, spent);
-	keep(pool, 1, 3 * FOUR, POOL_USED);
-	keep(pool, 2, FOUR, POOL_USED);
-	assert_null(pool_find(pool, 1));
-	assert_ptr_equal(pool_find(pool, 0), spent);
-}
-
-/* --- room for what everything is read once for ----------------------------------------------- */
-
-TEST_WITH(pins, pool, room_for_once_is_all_but_what_this_epoch_may_still_want)
-{
-	struct pool_extent *filling;
-
-	assert_int_equal(pool_room_for_once(pool), BUDGET);
-	keep(pool, 0, FOUR, POOL_AHEAD);
-	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
-	keep(pool, 1, FOUR, POOL_SPENT);
-	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
-	keep(pool, 2, SLOT_BYTES, POOL_USED);
-	assert_int_equal(pool_room_for_once(pool), 11 * SLOT_BYTES);
-	filling = add(pool, 3, SLOT_BYTES);
-	assert_int_equal(pool_room_for_once(pool), 10 * SLOT_BYTES);
-	pool_filled(filling);
-	pool_spend(pool, filling, false);
-	assert_int_equal(pool_room_for_once(pool), 10 * SLOT_BYTES); /* pinned */
-	pool_unpin(pool, filling);
-	assert_int_equal(pool_room_for_once(pool), 11 * SLOT_BYTES);
-}
-
-TEST_WITH(pins, pool, what_is_asked_for_anew_is_wanted_again)
-{
-	struct pool_extent *extent = keep(pool, 0, FOUR, POOL_SPENT);
-
-	assert_true(pool_serve(extent, 0, FOUR));
-	pool_pin(pool, extent);
-	assert_false(pool_ask(pool, extent));
-	assert_int_equal(extent->use, POOL_USED);
-	assert_false(pool_serve(extent, 0, FOUR / 2)); /* of it, nothing yet */
-	pool_ask(pool, extent);			       /* the next request for the same reading */
-	assert_true(pool_serve(extent, FOUR / 2, FOUR / 2));
-	pool_unpin(pool, extent);
-	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
-}
-
-/* Readers of the same beginning have not seen the end. */
-TEST_WITH(pins, pool, only_ranges_make_a_whole)
-{
-	struct pool_extent *extent = add(pool, 0, 5 * CACHE_PAGE + 7);
-
-	for (int reader = 0; reader < 3; reader++)
-		assert_false(pool_serve(extent, 0, 4 * CACHE_PAGE));
-	assert_false(pool_serve(extent, 5 * CACHE_PAGE, 7));
-	assert_false(pool_serve(extent, 4 * CACHE_PAGE, 100)); /* a part of a page */
-	assert_true(pool_serve(extent, 3 * CACHE_PAGE, 2 * CACHE_PAGE));
-	assert_true(pool_serve(extent, 0, 1));
-}
-
-TEST_WITH(pins, pool, a_new_epoch_may_want_all_that_the_last_one_was_done_with)
-{
-	struct pool_extent *extent = keep(pool, 0, FOUR, POOL_SPENT);
-
-	keep(pool, 1, FOUR, POOL_SPENT);
-	pool_epoch(pool, 0); /* still the same */
-	assert_int_equal(pool_room_for_once(pool), BUDGET);
-	pool_epoch(pool, 1);
-	assert_int_equal(pool_room_for_once(pool), 2 * FOUR);
-	touch(pool, 0); /* read of, but not to its end */
-	assert_int_equal(pool_room_for_once(pool), 2 * FOUR);
-	pool_pin(pool, extent);
-	pool_spend(pool, extent, false);
-	pool_unpin(pool, extent);
-	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
-	add(pool, 2, 3 * FOUR); /* the latest spent one leaves first, then the one before */
-	assert_non_null(pool_find(pool, 1));
-	assert_int_equal(pool_room_for_once(pool), 0);
-}
-
-TEST_WITH(pins, pool, one_that_two_read_is_passed_when_both_let_go)
-{
-	struct pool_extent *extent = keep(pool, 0, FOUR, POOL_USED);
-
-	pool_pin(pool, extent);
-	pool_pin(pool, extent);
-	pool_spend(pool, extent, false);
-	pool_unpin(pool, extent);
-	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
-	pool_unpin(pool, extent);
-	assert_int_equal(pool_room_for_once(pool), BUDGET);
-	touch(pool, 0);
-	touch(pool, 0);
-	assert_int_equal(pool_room_for_once(pool), BUDGET);
-}
-
-/* --- limits ---------------------------------------------------------------------------------- */
-
-static void limit(struct pool *pool, uint64_t bytes)
-{
-	struct slots_leaving *leaving = pool_limit(pool, bytes);
-
-	pool_hand_back(pool, leaving);
-	pool_limited(pool, leaving);
-}
-
-TEST_OF(pool, a_lower_limit_gives_memory_back_and_is_kept)
-{
-	for (uint64_t i = 0; i < 4; i++)
-		keep(pool, i, FOUR, POOL_USED);
-	assert_int_equal(pool_stats(pool).held, BUDGET);
-	limit(pool, 2 * FOUR);
-	assert_int_equal(pool_stats(pool).limit, 2 * FOUR);
-	assert_int_equal(pool_stats(pool).used, 2 * FOUR);
-	assert_int_equal(pool_stats(pool).held, 2 * FOUR);
-	assert_null(pool_find(pool, 1));
-	assert_non_null(pool_find(pool, 2));
-	for (uint64_t i = 10; i < 20; i++) {
-		keep(pool, i, FOUR, i % 2 ? POOL_SPENT : POOL_USED);
-		assert_true(pool_stats(pool).used <= 2 * FOUR);
-		assert_true(pool_stats(pool).held <= 2 * FOUR);
-	}
-	assert_false(pool_has_room(pool, 9));
-	assert_true(pool_has_room(pool, 8));
-	assert_int_equal(pool_stats(pool).budget, BUDGET);
-}
-
-TEST_OF(pool, a_lower_limit_takes_what_is_free_first)
-{
-	struct pool_extent *failed = add(pool, 9, 2 * FOUR);
-
-	keep(pool, 0, 2 * FOUR, POOL_USED);
-	pool_failed(pool, failed, -EIO);
-	pool_unpin(pool, failed);
-	assert_int_equal(pool_stats(pool).held, BUDGET);
-	limit(pool, 2 * FOUR);
-	assert_int_equal(pool_stats(pool).held, 2 * FOUR);
-	assert_non_null(pool_find(pool, 0));
-}
-
-TEST_WITH(pins, pool, a_limit_that_is_raised_again_lets_the_pool_grow)
-{
-	for (uint64_t i = 0; i < 4; i++)
-		keep(pool, i, FOUR, POOL_SPENT);
-	limit(pool, FOUR);
-	assert_int_equal(pool_room_for_once(pool), FOUR);
-	limit(pool, 100 * BUDGET);
-	assert_int_equal(pool_stats(pool).limit, BUDGET);
-	assert_int_equal(pool_stats(pool).held, FOUR); /* not before it is needed */
-	for (uint64_t i = 10; i < 13; i++)
-		keep(pool, i, FOUR, POOL_USED);
-	assert_int_equal(pool_stats(pool).used, BUDGET);
-	assert_int_equal(pool_stats(pool).held, BUDGET);
-	for (uint64_t i = 10; i < 13; i++)
-		assert_non_null(pool_find(pool, i));
-}
-
-TEST_OF(pool, a_limit_waits_for_what_is_pinned)
-{
-	struct pool_extent *pinned = add(pool, 0, 2 * FOUR), *none = NULL;
-
-	pool_filled(pinned);
-	keep(pool, 1, 2 * FOUR, POOL_USED);
-	limit(pool, FOUR);
-	assert_null(pool_find(pool, 1));
-	assert_int_equal(pool_stats(pool).used, 2 * FOUR);
-	assert_int_equal(pool_stats(pool).held, 2 * FOUR);
-	assert_int_equal(pool_room_for_once(pool), 0);
-	assert_false(pool_has_room(pool, 1));
-	assert_int_equal(add_at(pool, 2, 0, 1, POOL_USED, &none), -ENOBUFS);
-	pool_unpin(pool, pinned);
-	assert_true(pool_has_room(pool, 4));
-	keep(pool, 2, 1, POOL_USED);
-	assert_int_equal(pool_stats(pool).used, SLOT_BYTES);
-	limit(pool, FOUR);
-	assert_int_equal(pool_stats(pool).held, FOUR);
-}
-
-/* --- failures -------------------------------------------------------------------------------- */
-
 TEST_OF(pool, a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin)
 {
-	struct pool_extent *failed = add(pool, 5, FOUR), *again;
+	struct pool_extent *failed = add(pool, 5, FOUR);
 
 	pool_pin(pool, failed);
 	pool_failed(pool, failed, -EIO);
-	assert_null(pool_find(pool, 5));
 	assert_int_equal(failed->state, POOL_FAILED);
 	assert_int_equal(failed->error, -EIO);
-	again = add(pool, 5, FOUR); /* the next reader tries again, beside it */
-	assert_ptr_equal(pool_find(pool, 5), again);
-	assert_int_equal(pool_stats(pool).used, 2 * FOUR);
+	run(pool, "gone 5; add 5 4; used 8"); /* the next reader tries again, beside it */
 	pool_unpin(pool, failed);
 	assert_int_equal(failed->state, POOL_FAILED); /* one pin is left */
-	assert_int_equal(pool_stats(pool).used, 2 * FOUR);
+	run(pool, "used 8");
 	pool_unpin(pool, failed);
-	assert_int_equal(pool_stats(pool).used, FOUR);
-	assert_ptr_equal(pool_find(pool, 5), again);
-	assert_int_equal(pool_stats(pool).evictions, 0);
+	run(pool, "used 4; has 5; evictions 0");
+}
+
+/* What the kernel keeps is no loss. */
+TRACE(pins, what_was_read_ahead_in_vain_is_counted,
+      "keep 0 4-1 ahead; keep 1 4 given; keep 2 8 used; add 3 16; wasted 4-1; evictions 2");
+
+/* What is still read is left alone. */
+TRACE(pins, what_was_read_ahead_and_is_given_up_makes_room,
+      "keep 0 4 due; keep 1 4 used; add 2 1 due; give-up 0..3; wasted 4; due 1; has 0; fail 2");
+
+/* Somebody asked for the other one. */
+TRACE(pool, what_was_read_ahead_and_failed_is_wasted_too,
+      "add 0 1 ahead; fail 0; wasted 1; add 1 1; fail 1; wasted 1");
+
+TRACE(pool, what_is_ahead_is_counted_in_memory_until_somebody_asks,
+      "add 0 0+1 ahead; add 1 1+1 ahead; add 2 4 ahead; ahead 7; ask-ahead 0; ask 0; ahead 6;"
+      "fail 1; ahead 4; fill 2; unpin 2; add 3 12; ahead 0");
+
+/* A job that was read ahead for has ended; others miss twice as much as there is memory. */
+TRACE(pins, what_was_read_ahead_for_nobody_makes_room,
+      "keep 0..2 4 ahead; keep 10..17 4 spent; ahead 12; once 4;"
+      "keep 20 4 spent; ahead 0; once 16; wasted 12");
+
+TRACE(pins, what_is_asked_for_now_and_then_is_not_given_up,
+      "keep 0..2 4 ahead; keep 10..15 4 spent; ask-ahead 0; keep 16..21 4 spent; ahead 8");
+
+/* --- where the bytes are --------------------------------------------------------------------- */
+
+static uint32_t bytes_of(const struct iovec *iov, int count)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < count; i++)
+		bytes += iov[i].iov_len;
+	return (uint32_t)bytes;
 }
 
 TEST_OF(pool, pieces_that_are_neighbours_are_joined)
@@ -522,18 +426,14 @@ TEST_OF(pool, pieces_that_are_neighbours_are_joined)
 	assert_int_equal(pool_iov(pool, extent, 0, 0, iov), 0);
 }
 
-/* Fills the holes that every second of sixteen extents leaves. */
+#define HOLES "add 0..15 1; fail 0; fail 2; fail 4; fail 6; fail 8; fail 10; fail 12; fail 14"
+
 TEST_OF(pool, pieces_that_lie_apart_stay_apart)
 {
-	struct pool_extent *extents[SLOTS], *extent;
+	struct pool_extent *extent;
 	struct iovec iov[IOV_ROOM];
 
-	for (uint32_t i = 0; i < SLOTS; i++)
-		extents[i] = add(pool, i, SLOT_BYTES);
-	for (uint32_t i = 0; i < SLOTS; i += 2) {
-		pool_failed(pool, extents[i], -EIO);
-		pool_unpin(pool, extents[i]);
-	}
+	run(pool, HOLES);
 	extent = add(pool, 100, FOUR - 1);
 	assert_int_equal(pool_iov(pool, extent, 0, extent->is.size, iov), 4);
 	assert_int_equal(iov[3].iov_len, SLOT_BYTES - 1);
@@ -541,23 +441,6 @@ TEST_OF(pool, pieces_that_lie_apart_stay_apart)
 	assert_int_equal(iov[0].iov_len, 1);
 	assert_int_equal(iov[1].iov_len, 1);
 	assert_int_equal(pool_iov(pool, extent, SLOT_BYTES + 5, SLOT_BYTES - 5, iov), 1);
-}
-
-TEST_OF(pool, an_extent_begins_with_the_page_of_the_file_that_it_begins_in)
-{
-	struct pool_extent *extent;
-	struct iovec pages[IOV_ROOM], bytes[IOV_ROOM];
-
-	assert_int_equal(add_at(pool, 0, 5 * CACHE_PAGE + 904, 20000, POOL_USED, &extent), 0);
-	assert_int_equal(extent->is.offset % CACHE_PAGE, 904);
-	assert_int_equal(pool_iov_pages(pool, extent, 0, 6 * CACHE_PAGE, pages), 1);
-	assert_int_equal((uintptr_t)pages[0].iov_base % CACHE_PAGE, 0);
-	assert_int_equal(pages[0].iov_len, 6 * CACHE_PAGE);
-	assert_int_equal(pool_iov(pool, extent, 0, 20000, bytes), 1);
-	assert_ptr_equal(bytes[0].iov_base, (char *)pages[0].iov_base + 904);
-	assert_int_equal(bytes[0].iov_len, 20000);
-	assert_int_equal(pool_iov(pool, extent, 100, 7, bytes), 1);
-	assert_ptr_equal(bytes[0].iov_base, (char *)pages[0].iov_base + 1004);
 }
 
 TEST_OF(pool, what_lies_before_an_extent_takes_memory_too)
@@ -572,37 +455,26 @@ TEST_OF(pool, what_lies_before_an_extent_takes_memory_too)
 		assert_int_equal(pool_add(pool, &place, POOL_USED, &extent), 0);
 		assert_int_equal(extent->slot_count, pool_slots(&place));
 	}
-	assert_int_equal(pool_stats(pool).used, 8 * SLOT_BYTES);
+	run(pool, "used 8");
 }
 
-static uint32_t bytes_of(const struct iovec *iov, int count)
-{
-	size_t bytes = 0;
-
-	for (int i = 0; i < count; i++)
-		bytes += iov[i].iov_len;
-	return (uint32_t)bytes;
-}
-
-/* All pages of the extent, scattered over slots, and its bytes within them. */
+/* All pages of the extent, scattered over slots, and its bytes within them: it begins with the page
+ * of the file that it begins in. */
 TEST_OF(pool, pages_and_bytes_are_the_same_memory)
 {
-	struct pool_extent *holes[SLOTS], *extent;
 	struct iovec pages[IOV_ROOM], bytes[IOV_ROOM];
 	const uint32_t size = 4 * SLOT_BYTES - 100;
+	struct pool_extent *extent;
 	int count;
 
-	for (uint32_t i = 0; i < SLOTS; i++)
-		holes[i] = add(pool, i, SLOT_BYTES);
-	for (uint32_t i = 0; i < SLOTS; i += 2) {
-		pool_failed(pool, holes[i], -EIO);
-		pool_unpin(pool, holes[i]);
-	}
+	run(pool, HOLES);
 	assert_int_equal(add_at(pool, 100, 77 * CACHE_PAGE + 200, size, POOL_USED, &extent), 0);
 	count = pool_iov_pages(pool, extent, 0, 5 * SLOT_BYTES, pages);
 	assert_int_equal(count, 5);
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
+		assert_int_equal((uintptr_t)pages[i].iov_base % CACHE_PAGE, 0);
 		memset(pages[i].iov_base, '1' + i, pages[i].iov_len);
+	}
 	count = pool_iov(pool, extent, 0, size, bytes);
 	assert_int_equal(count, 5);
 	assert_int_equal(bytes_of(bytes, count), size);
@@ -610,78 +482,8 @@ TEST_OF(pool, pages_and_bytes_are_the_same_memory)
 	for (int i = 0; i < count; i++)
 		assert_int_equal(*(char *)bytes[i].iov_base, '1' + i);
 	assert_int_equal(bytes[4].iov_len, 100);
-}
-
-TEST_WITH(pins, pool, what_was_read_ahead_in_vain_is_counted)
-{
-	keep(pool, 0, FOUR - 1, POOL_AHEAD);
-	keep(pool, 1, FOUR, POOL_GIVEN);
-	keep(pool, 2, 2 * FOUR, POOL_USED);
-	add(pool, 3, 4 * FOUR); /* throws all out */
-	assert_int_equal(pool_stats(pool).wasted, FOUR - 1);
-	assert_int_equal(pool_stats(pool).evictions, 2); /* what the kernel keeps is no loss */
-}
-
-TEST_WITH(pins, pool, what_was_read_ahead_and_is_given_up_makes_room)
-{
-	struct pool_extent *filling;
-
-	keep(pool, 0, FOUR, POOL_DUE);
-	keep(pool, 1, FOUR, POOL_USED);
-	assert_int_equal(add_at(pool, 2, 0, 1000, POOL_DUE, &filling), 0);
-	for (uint64_t number = 0; number < 4; number++)
-		pool_give_up(pool, number);
-	assert_int_equal(pool_stats(pool).wasted, FOUR);
-	assert_int_equal(pool_stats(pool).due, SLOT_BYTES); /* what is still read is left alone */
-	assert_non_null(pool_find(pool, 0));
-	pool_failed(pool, filling, -EIO);
-	pool_unpin(pool, filling);
-}
-
-TEST_OF(pool, what_was_read_ahead_and_failed_is_wasted_too)
-{
-	struct pool_extent *extent;
-
-	assert_int_equal(add_at(pool, 0, 0, 1000, POOL_AHEAD, &extent), 0);
-	pool_failed(pool, extent, -EIO);
-	pool_unpin(pool, extent);
-	assert_int_equal(pool_stats(pool).wasted, 1000);
-	extent = add(pool, 1, 1000); /* somebody asked for this one */
-	pool_failed(pool, extent, -EIO);
-	pool_unpin(pool, extent);
-	assert_int_equal(pool_stats(pool).wasted, 1000);
-}
-
-TEST_OF(pool, what_is_ahead_is_counted_in_memory_until_somebody_asks)
-{
-	struct pool_extent *asked, *failed, *evicted;
-
-	asked = add_ahead(pool, 0, 1, POOL_AHEAD);
-	failed = add_ahead(pool, 1, SLOT_BYTES + 1, POOL_AHEAD);
-	evicted = add_ahead(pool, 2, FOUR, POOL_AHEAD);
-	assert_int_equal(pool_stats(pool).ahead, 7 * SLOT_BYTES);
-	assert_true(pool_ask(pool, asked));
-	assert_false(pool_ask(pool, asked)); /* the second one to ask */
-	assert_int_equal(pool_stats(pool).ahead, 6 * SLOT_BYTES);
-	pool_failed(pool, failed, -EIO);
-	pool_unpin(pool, failed);
-	assert_int_equal(pool_stats(pool).ahead, 4 * SLOT_BYTES);
-	pool_filled(evicted);
-	pool_unpin(pool, evicted);
-	add(pool, 3, 12 * SLOT_BYTES);
-	assert_int_equal(pool_stats(pool).ahead, 0);
-}
-
-TEST_OF(pool, used_is_what_extents_hold)
-{
-	assert_int_equal(pool_stats(pool).budget, BUDGET);
-	assert_int_equal(pool_stats(pool).used, 0);
-	keep(pool, 0, 1, POOL_USED);
-	assert_int_equal(pool_stats(pool).used, SLOT_BYTES);
-	keep(pool, 1, SLOT_BYTES + 1, POOL_USED);
-	assert_int_equal(pool_stats(pool).used, 3 * SLOT_BYTES);
-	add(pool, 2, SLOTS * SLOT_BYTES);
-	assert_int_equal(pool_stats(pool).used, BUDGET);
+	assert_int_equal(pool_iov(pool, extent, 100, 7, bytes), 1);
+	assert_ptr_equal(bytes[0].iov_base, (char *)pages[0].iov_base + 300);
 }
 
 /* --- a long random life ---------------------------------------------------------------------- */
@@ -861,30 +663,3 @@ TEST_OF(pool, no_limit_is_exceeded_while_nothing_is_pinned)
 	}
 }
 TEST_AGAIN(pins, no_limit_is_exceeded_while_nothing_is_pinned);
-
-/* A job that was read ahead for has ended; others miss twice as much as there is memory. */
-TEST_WITH(pins, pool, what_was_read_ahead_for_nobody_makes_room)
-{
-	for (uint64_t i = 0; i < 3; i++)
-		keep(pool, i, FOUR, POOL_AHEAD);
-	for (uint64_t i = 0; i < 8; i++)
-		keep(pool, 10 + i, FOUR, POOL_SPENT);
-	assert_int_equal(pool_stats(pool).ahead, 3 * FOUR);
-	assert_int_equal(pool_room_for_once(pool), FOUR);
-	keep(pool, 20, FOUR, POOL_SPENT);
-	assert_int_equal(pool_stats(pool).ahead, 0);
-	assert_int_equal(pool_room_for_once(pool), BUDGET);
-	assert_int_equal(pool_stats(pool).wasted, 3 * FOUR);
-}
-
-TEST_WITH(pins, pool, what_is_asked_for_now_and_then_is_not_given_up)
-{
-	for (uint64_t i = 0; i < 3; i++)
-		keep(pool, i, FOUR, POOL_AHEAD);
-	for (uint64_t i = 0; i < 12; i++) {
-		keep(pool, 10 + i, FOUR, POOL_SPENT);
-		if (i == 5)
-			pool_ask(pool, pool_find(pool, 0));
-	}
-	assert_int_equal(pool_stats(pool).ahead, 2 * FOUR);
-}

@@ -31,16 +31,12 @@ static bool kept(void *context, uint64_t number)
 
 static bool served(void *context, uint64_t number)
 {
-	const struct cache *cache = context;
-
-	return served_has(&cache->served, number);
+	return served_has(&((const struct cache *)context)->served, number);
 }
 
 static void passed(void *context, uint64_t number)
 {
-	const struct cache *cache = context;
-
-	pool_give_up(cache->pool, number);
+	pool_give_up(((const struct cache *)context)->pool, number);
 }
 
 static void resolve(void *context, uint64_t number, struct extent *ret)
@@ -108,25 +104,16 @@ static struct fill *add_run(struct cache *cache, const struct plan_run *run)
 	struct fill *fill = fill_new(run->count);
 	unsigned added = 0;
 
-	if (!fill)
-		return NULL;
-	while (added < run->count && add(cache, run, added, &fill->extents[added]))
+	while (fill && added < run->count && add(cache, run, added, &fill->extents[added]))
 		added++;
+	if (!added) {
+		free(fill);
+		return NULL;
+	}
 	fill->ahead = true;
 	fill->count = added;
 	sort(fill);
-	if (added)
-		return fill;
-	free(fill);
-	return NULL;
-}
-
-/* Half of the memory is for what scans will want, given out in pieces worth a read. */
-static uint64_t room_for_scans(const struct pool_stats *pool)
-{
-	uint64_t room = sub_sat(pool->limit / 2, pool->ahead);
-
-	return room < pool->limit / 8 ? 0 : room;
+	return fill;
 }
 
 static bool is_seek_bound(const struct cache *cache)
@@ -134,68 +121,44 @@ static bool is_seek_bound(const struct cache *cache)
 	return !cache->far && cost_seek_bound(&cache->ahead.cost);
 }
 
-/* What outlives the slowest reads, where storage is far. */
-static uint64_t cushion(const struct cache *cache)
-{
-	return cache->far ? STALLS * flight_stall(&cache->ahead.flight) : 0;
-}
-
-/* What the readers of a known order take in PACE_SECONDS. Where storage is far, they take what
- * comes, so that it says little. */
-static uint64_t pace(const struct cache *cache, uint64_t limit)
-{
-	uint64_t bytes = cache->far ? max(cushion(cache), limit / 4)
-				    : (uint64_t)(cache->ahead.pace.rate * PACE_SECONDS);
-
-	return max(bytes, PACE_MIN);
-}
-
-/* What comes next in a known order is worth more than what is needed later in this epoch: an eighth
- * of the memory, enough to stay ahead of the readers, is taken from that. On a seek-bound device a
- * sweep costs the same however much it brings, so it may take nearly all. Far storage may need more
- * to outlive a stall. */
-static uint64_t room_for_order(const struct cache *cache, const struct pool_stats *pool,
-			       uint64_t once)
-{
-	uint64_t next = max(sub_sat(pool->limit / 8, pool->due), once);
-	uint64_t most = pool->limit - pool->limit / 8;
-	uint64_t part = is_seek_bound(cache) ? most : min(cushion(cache), most);
-
-	return max(next, sub_sat(part, pool->ahead));
-}
-
-/* The first files may show their order, which is soon found where it is a usual one; a sweep would
- * only take the link from them. Nor does one go on beside a known order: what that leaves out may
- * be for the ranks of other machines. */
-static bool is_order_expected(const struct cache *cache)
-{
-	return cache->served.misses < FIRST_FILES ||
-	       plan_known_orders(cache->ahead.plan)->count > 0;
-}
-
-/* The sweep over everything leaves an eighth to the other forecasts. Where storage is far, each
- * file that it keeps saves a round trip, and the others gain little from memory. */
-static uint64_t room_for_sweep(const struct cache *cache, uint64_t limit)
-{
-	return sub_sat(pool_room_for_once(cache->pool), limit / (cache->far ? 32 : 8));
-}
-
 static struct prefetch_budget budget(const struct cache *cache)
 {
 	const struct pool_stats pool = pool_stats(cache->pool);
-	uint64_t once = room_for_sweep(cache, pool.limit);
+	const struct ahead *ahead = &cache->ahead;
+	bool far = cache->far, order_expected;
+	uint64_t limit = pool.limit, part = limit / 8;
+	/* What outlives the slowest reads, where storage is far. */
+	uint64_t cushion = far ? STALLS * flight_stall(&ahead->flight) : 0;
+	/* Half of the memory is for what scans will want, given out in pieces worth a read. */
+	uint64_t scan = sub_sat(limit / 2, pool.ahead);
+	/* The sweep over everything leaves an eighth to the other forecasts. Where storage is far,
+	 * each file that it keeps saves a round trip, and the others gain little from memory. */
+	uint64_t once = sub_sat(pool_room_for_once(cache->pool), far ? limit / 32 : part);
+	/* What comes next in a known order is worth more than what is needed later in this epoch:
+	 * an eighth of the memory, enough to stay ahead of the readers, is taken from that. On a
+	 * seek-bound device a sweep costs the same however much it brings, so it may take nearly
+	 * all. Far storage may need more to outlive a stall. */
+	uint64_t next = max(sub_sat(part, pool.due), once);
+	uint64_t most = is_seek_bound(cache) ? limit - part : min(cushion, limit - part);
+	/* What the readers of a known order take in PACE_SECONDS. Where storage is far, they take
+	 * what comes, so that it says little. */
+	uint64_t pace = far ? max(cushion, limit / 4) : (uint64_t)(ahead->pace.rate * PACE_SECONDS);
 
+	/* The first files may show their order, which is soon found where it is a usual one; a
+	 * sweep would only take the link from them. Nor does one go on beside a known order: what
+	 * that leaves out may be for the ranks of other machines. */
+	order_expected =
+		cache->served.misses < FIRST_FILES || plan_known_orders(ahead->plan)->count > 0;
 	return (struct prefetch_budget){
-		.run = cache->far ? FLIGHT_RUN : cost_run(&cache->ahead.cost),
+		.run = far ? FLIGHT_RUN : cost_run(&ahead->cost),
 		/* On shared storage, bytes read in gaps are taken from other machines. */
-		.gap = cache->remote ? COST_GAP_MIN : cost_gap(&cache->ahead.cost),
-		.scan = room_for_scans(&pool),
+		.gap = cache->remote ? COST_GAP_MIN : cost_gap(&ahead->cost),
+		.scan = scan < part ? 0 : scan,
 		.sweep = once,
-		.order = room_for_order(cache, &pool, once),
-		.pace = pace(cache, pool.limit),
-		.no_sweep =
-			atomic_load(&cache->requests.cached) >= CACHED ||
-			(cache->far ? is_order_expected(cache) : cost_alone(&cache->ahead.cost)),
+		.order = max(next, sub_sat(most, pool.ahead)),
+		.pace = max(pace, PACE_MIN),
+		.no_sweep = atomic_load(&cache->requests.cached) >= CACHED ||
+			    (far ? order_expected : cost_alone(&ahead->cost)),
 	};
 }
 
@@ -211,24 +174,20 @@ static void count_pace(struct pace *pace, uint64_t bytes)
 	pace->since = now;
 }
 
-static unsigned depth(const struct cache *cache)
-{
-	return cache->far ? flight_depth(&cache->ahead.flight)
-			  : cost_depth(&cache->ahead.cost, atomic_load(&cache->requests.running));
-}
-
 /* Not while requests starve. A refusal is remembered for ahead_released(). */
 static bool may_read_ahead(struct cache *cache)
 {
-	bool may;
+	unsigned depth;
 
 	/* Set before the look: a thread that ends a read meanwhile sees it without the lock. */
 	atomic_store(&cache->ahead.held, true);
-	may = waiters_none(&cache->requests.starved) && !atomic_load(&cache->stopping) &&
-	      cache->ahead.running < depth(cache);
-	if (may)
-		atomic_store(&cache->ahead.held, false);
-	return may;
+	depth = cache->far ? flight_depth(&cache->ahead.flight)
+			   : cost_depth(&cache->ahead.cost, atomic_load(&cache->requests.running));
+	if (!waiters_none(&cache->requests.starved) || atomic_load(&cache->stopping) ||
+	    cache->ahead.running >= depth)
+		return false;
+	atomic_store(&cache->ahead.held, false);
+	return true;
 }
 
 bool ahead_demand(struct cache *cache, const struct extent *extents, unsigned count)

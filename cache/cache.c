@@ -1,7 +1,6 @@
 #include "base/clock.h"
 #include "base/math.h"
 #include "cache/cache_internal.h"
-#include "cache/oracle_feed.h"
 #include "cache/oracle_thread.h"
 
 #define LIMIT_STEP  ((uint64_t)8 << 20)
@@ -101,46 +100,36 @@ void cache_free(struct cache *cache)
 	free(cache);
 }
 
-/* One portion, so that nobody waits long for the lock. Returns whether another one is left. */
-static struct slots_leaving *limit_pool(struct cache *cache, uint64_t bytes, bool *ret_more)
-{
-	struct slots_leaving *leaving;
-	struct pool_stats before;
-	uint64_t step, portion;
-
-	SCOPE_LOCK(&cache->lock);
-	before = pool_stats(cache->pool);
-	portion = max(before.budget / LIMIT_STEPS, LIMIT_STEP);
-	step = before.held > bytes + portion ? before.held - portion : bytes;
-	leaving = pool_limit(cache->pool, step);
-	*ret_more = step > bytes && pool_stats(cache->pool).held < before.held;
-	return leaving;
-}
-
-static bool limit_step(struct cache *cache, uint64_t bytes)
-{
-	bool more;
-	struct slots_leaving *leaving = limit_pool(cache, bytes, &more);
-
-	pool_hand_back(cache->pool, leaving);
-	SCOPE_LOCK(&cache->lock);
-	pool_limited(cache->pool, leaving);
-	return more;
-}
-
+/* In portions, so that nobody waits long for the lock. */
 void cache_limit(struct cache *cache, uint64_t bytes)
 {
 	const struct timespec rest = {.tv_nsec = LIMIT_REST};
+	bool more = true;
 
-	while (limit_step(cache, bytes))
-		nanosleep(&rest, NULL);
+	while (more) {
+		struct slots_leaving *leaving;
+		struct pool_stats before;
+		uint64_t step, portion;
+
+		pthread_mutex_lock(&cache->lock);
+		before = pool_stats(cache->pool);
+		portion = max(before.budget / LIMIT_STEPS, LIMIT_STEP);
+		step = before.held > bytes + portion ? before.held - portion : bytes;
+		leaving = pool_limit(cache->pool, step);
+		more = step > bytes && pool_stats(cache->pool).held < before.held;
+		pthread_mutex_unlock(&cache->lock);
+		pool_hand_back(cache->pool, leaving);
+		pthread_mutex_lock(&cache->lock);
+		pool_limited(cache->pool, leaving);
+		pthread_mutex_unlock(&cache->lock);
+		if (more)
+			nanosleep(&rest, NULL);
+	}
 }
 
 int cache_order(struct cache *cache, const uint32_t *files, uint32_t count)
 {
-	if (!cache->oracle)
-		return -EINVAL;
-	return feed_order(oracle_thread_feed(cache->oracle), files, count);
+	return cache->oracle ? oracle_thread_order(cache->oracle, files, count) : -EINVAL;
 }
 
 /* Requests of a ring, the first of which has waited longest. */

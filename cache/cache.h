@@ -8,17 +8,16 @@
  * An extent is a numbered run of bytes in one file; the source says where it lies and whether what
  * was read is right. A fill is shared by all requests that wait for it. The budget is a hard bound:
  * where every slot is in use, a request waits its turn. This folder knows neither packs nor FUSE;
- * policy (policy.h) and planner (plan.h) are pure and tested on traces.
+ * pool (pool.h) and planner (plan.h) are pure and tested on traces.
  *
  * All calls are thread-safe. Order of life: cache_new (no threads yet: a daemon forks here),
  * cache_start, cache_read ..., cache_stop, cache_free. */
 #pragma once
 
-#include "base/reader.h"
-#include "cache/far_stats.h"
 #include "cache/plan/plan.h"
-#include "cache/policy.h"
+#include "cache/pool.h"
 #include "cache/residency.h"
+#include "cache/source.h"
 #include <sys/uio.h>
 
 #define CACHE_EXTENT_MAX   (1u << 20) /* bytes; no extent is longer */
@@ -28,41 +27,6 @@
 #define CACHE_PUSH_PIECES 66 /* of memory that an extent lies in */
 
 struct cache;
-struct pool_extent;
-
-/* Called with a list of files: its name, for people, and its files in index order, by first
- * extents, or UINT32_MAX for one without bytes here; both valid during the call only. Returns 0 to
- * go on, or -errno. */
-typedef int cache_list_fn(void *arg, const char *name, const uint32_t *files, uint32_t count,
-			  uint32_t classes);
-
-/* Where the bytes come from. The functions may be called from any thread at any time. */
-struct cache_source {
-	struct reader *reader; /* borrowed; prepared by cache_new() */
-	uint64_t extents;
-	void *context;
-	void (*resolve)(void *context, uint64_t number, struct extent *ret);
-	/* 0, or why these bytes, which make up the extent, must not be used. NULL: no check. */
-	int (*check)(void *context, uint64_t extent, const struct iovec *iov, int count);
-	/* 0, or -errno when the file that has an extent is no longer what it was; asked for each
-	 * fill, by I/O threads; by others only after reader_read_now(). */
-	int (*unchanged)(void *context, uint64_t extent);
-	/* The kernel is to drop its copy soon. Called for each extent that a request touched, when
-	 * it is answered, but for those that the page cache is to keep. NULL: not called. */
-	void (*drop)(void *context, uint64_t extent);
-	/* Whether the kernel can be given its file before anybody asks; lock held. NULL: none. */
-	bool (*may_push)(void *context, uint64_t extent);
-	/* Called for each extent that was asked for and could not be read. */
-	void (*failed)(void *context, uint64_t extent, int error);
-	/* Alike for files that loaders would list together by their names, unlike an image and its
-	 * label. NULL: for all. */
-	uint64_t (*kind)(void *context, uint64_t extent);
-	/* Tells `found` of the lists that a loader may index the file of `extent` by. Returns 0,
-	 * what found gave, or -ENOMEM. NULL: no lists are known. */
-	int (*lists)(void *context, uint64_t extent, cache_list_fn *found, void *arg);
-	/* Called with a sentence for each order that was recognised. NULL: not called. */
-	void (*locked)(void *context, const char *sentence);
-};
 
 struct cache_params {
 	struct cache_source source;
@@ -110,6 +74,13 @@ struct cache_oracle {
 	uint64_t followed; /* orders, as of several jobs or ranks, that have not ended */
 	uint64_t locks, unlocks;
 	uint64_t dropped; /* of what was seen: it came faster than the oracle could take it */
+};
+
+/* How far storage is read. */
+struct cache_far {
+	uint64_t reads, most; /* ahead of readers, under way; as many as fill the link, it seems */
+	uint64_t read_bytes, read_us; /* of one; 0: not known yet */
+	bool full;		      /* no memory is left for more */
 };
 
 struct cache_stats {

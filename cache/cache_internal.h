@@ -39,8 +39,5 @@ struct cache {
 
 static inline struct extent cache_extent(const struct cache *cache, uint64_t number)
 {
-	struct extent extent;
-
-	cache->source.resolve(cache->source.context, number, &extent);
-	return extent;
+	return cache->source.ops->extent(cache->source.context, number);
 }

@@ -129,12 +129,9 @@ static int read_timed(struct cache *cache, const struct fill *fill)
 static int check(struct cache *cache, const struct pool_extent *extent)
 {
 	struct iovec iov[EXTENT_PIECES];
-	int pieces;
+	int pieces = pool_iov(cache->pool, extent, 0, extent->is.size, iov);
 
-	if (!cache->source.check)
-		return 0;
-	pieces = pool_iov(cache->pool, extent, 0, extent->is.size, iov);
-	return cache->source.check(cache->source.context, extent->is.number, iov, pieces);
+	return cache->source.ops->check(cache->source.context, extent->is.number, iov, pieces);
 }
 
 /* A copy of the file may be damaged: what does not fit is read once more, from elsewhere. */
@@ -150,23 +147,17 @@ static int check_or_repeat(struct cache *cache, const struct fill *fill, unsigne
 }
 
 /* Returns whether all extents are right. */
-static bool deliver(struct cache *cache, struct fill *fill, int error, fill_done_fn *done)
+static bool deliver(struct cache *cache, struct fill *fill)
 {
-	bool right = error == 0;
+	bool right = fill->error == 0;
 
 	for (unsigned i = 0; i < fill->count; i++) {
-		int r = error ? error : check_or_repeat(cache, fill, i);
+		int r = fill->error ? fill->error : check_or_repeat(cache, fill, i);
 
 		right &= r == 0;
-		done(cache, fill->extents[i], r);
+		request_filled(cache, fill->extents[i], r);
 	}
 	return right;
-}
-
-static void fill_free(struct fill *fill)
-{
-	free(fill->iov);
-	free(fill);
 }
 
 /* Whether the fill should be read at all. May wait for storage. */
@@ -174,36 +165,33 @@ static int refused(struct cache *cache, const struct fill *fill)
 {
 	if (fill->ahead && atomic_load(&cache->stopping))
 		return -ECANCELED;
-	if (!cache->source.unchanged)
-		return 0;
-	return cache->source.unchanged(cache->source.context, fill->extents[0]->is.number);
+	return cache->source.ops->unchanged(cache->source.context, fill->extents[0]->is.number);
 }
 
 /* A read of several extents that fails is done again for each alone: only the one that cannot
  * be read is to suffer. */
-void fill_wait(struct cache *cache, struct fill *fill, fill_done_fn *done)
+void fill_wait(struct cache *cache, struct fill *fill)
 {
 	int refusal = refused(cache, fill);
 	int error = refusal ? refusal : read_timed(cache, fill);
 	bool one_by_one = error && !refusal && fill->count > 1;
 
 	for (unsigned i = 0; i < fill->count; i++) {
-		struct pool_extent *extent = fill->extents[i];
 		int r = one_by_one ? read_span(cache, fill, i, i + 1, reader_read) : error;
 
-		done(cache, extent, r ? r : check_or_repeat(cache, fill, i));
+		request_filled(cache, fill->extents[i], r ? r : check_or_repeat(cache, fill, i));
 	}
 	free(fill);
 }
 
 /* Storage that gives bytes without waiting gives the file's attributes so, too. Others, as a server
  * that is dead, would keep the caller. */
-bool fill_now(struct cache *cache, struct fill *fill, fill_done_fn *done)
+bool fill_now(struct cache *cache, struct fill *fill)
 {
 	if (read_span(cache, fill, 0, fill->count, reader_read_now) < 0 || refused(cache, fill) < 0)
 		return false;
-	deliver(cache, fill, 0, done);
-	fill_free(fill);
+	deliver(cache, fill);
+	free(fill);
 	return true;
 }
 
@@ -286,7 +274,7 @@ bool fill_is_submitted(const struct fill *fill)
 }
 
 /* As if somebody waited for each: they were waited for long enough. */
-static struct fill *each_alone(struct cache *cache, struct fill *fill, fill_done_fn *done)
+static struct fill *each_alone(struct cache *cache, struct fill *fill)
 {
 	struct fill *all = NULL;
 
@@ -295,7 +283,7 @@ static struct fill *each_alone(struct cache *cache, struct fill *fill, fill_done
 		struct fill *one = fill_new(1);
 
 		if (!one) {
-			done(cache, last, -ENOMEM);
+			request_filled(cache, last, -ENOMEM);
 			continue;
 		}
 		one->extents[0] = last;
@@ -307,13 +295,6 @@ static struct fill *each_alone(struct cache *cache, struct fill *fill, fill_done
 	return all;
 }
 
-static void note_flight(struct cache *cache, const struct fill *fill)
-{
-	SCOPE_LOCK(&cache->lock);
-	flight_read(&cache->ahead.flight, fill_bytes(fill), fill->begin, fill->end,
-		    cache->ahead.running);
-}
-
 /* `pin`: pool_pin() or pool_unpin(). */
 static void pin_all(struct cache *cache, const struct fill *fill,
 		    void (*pin)(struct pool *pool, struct pool_extent *extent))
@@ -323,30 +304,26 @@ static void pin_all(struct cache *cache, const struct fill *fill,
 		pin(cache->pool, fill->extents[i]);
 }
 
-/* What the reader still does with the bytes comes after the answer: they stay meanwhile. */
-static void deliver_and_settle(struct cache *cache, struct fill *fill, fill_done_fn *done)
+struct fill *fill_land(struct cache *cache, struct fill *fill)
 {
-	bool settles = fill->request.settle, right;
-
-	if (settles)
-		pin_all(cache, fill, pool_pin);
-	right = deliver(cache, fill, fill->error, done);
-	reader_settle(&fill->request, right);
-	if (settles)
-		pin_all(cache, fill, pool_unpin);
-	fill_free(fill);
-}
-
-struct fill *fill_land(struct cache *cache, struct fill *fill, fill_done_fn *done)
-{
-	bool was_read = fill->begin && fill->error != -ECANCELED;
+	bool was_read = fill->begin && fill->error != -ECANCELED, settles = fill->request.settle;
 	struct fill *again =
-		fill->error && was_read && fill->count > 1 ? each_alone(cache, fill, done) : NULL;
+		fill->error && was_read && fill->count > 1 ? each_alone(cache, fill) : NULL;
 
 	if (fill->error == 0) {
-		note_flight(cache, fill);
+		pthread_mutex_lock(&cache->lock);
+		flight_read(&cache->ahead.flight, fill_bytes(fill), fill->begin, fill->end,
+			    cache->ahead.running);
+		pthread_mutex_unlock(&cache->lock);
 		copy_shared(cache, fill, 0, fill->count);
 	}
-	deliver_and_settle(cache, fill, done);
+	/* What the reader still does with the bytes comes after the answer: they stay meanwhile. */
+	if (settles)
+		pin_all(cache, fill, pool_pin);
+	reader_settle(&fill->request, deliver(cache, fill));
+	if (settles)
+		pin_all(cache, fill, pool_unpin);
+	free(fill->iov);
+	free(fill);
 	return again;
 }

@@ -22,25 +22,21 @@ struct fill {
 	struct pool_extent *extents[];
 };
 
-/* Called once for each extent of a fill, in order, without locks: error is 0 or -errno. Takes over
- * the pin; the extent may be gone when it returns. */
-typedef void fill_done_fn(struct cache *cache, struct pool_extent *extent, int error);
-
 /* Returns NULL where memory is short; free(3) one that was not read. */
 struct fill *fill_new(unsigned count);
 
-/* Reads the fill and frees it. */
-void fill_wait(struct cache *cache, struct fill *fill, fill_done_fn *done);
+/* Reads the fill, tells request_filled() of each extent, in order, and frees it. */
+void fill_wait(struct cache *cache, struct fill *fill);
 /* The same, but only if it need not wait for the device: else false, and nothing has happened. */
-bool fill_now(struct cache *cache, struct fill *fill, fill_done_fn *done);
+bool fill_now(struct cache *cache, struct fill *fill);
 
 /* Begins to read the fill, where storage is far. At the end of the read it is queued as work. May
  * wait, to learn whether the file has changed, or because not all of the storage is far. */
 void fill_submit(struct cache *cache, struct fill *fill);
 /* Whether that was done: fill_land() is next. */
 bool fill_is_submitted(const struct fill *fill);
-/* From the queue: checks what was read, and frees the fill. Returns fills that are to be read in
- * its place: if several extents could not be read at once, each of them alone. */
-struct fill *fill_land(struct cache *cache, struct fill *fill, fill_done_fn *done);
+/* From the queue: as fill_wait(), with what was read. Returns fills that are to be read in its
+ * place: if several extents could not be read at once, each of them alone. */
+struct fill *fill_land(struct cache *cache, struct fill *fill);
 /* Somebody waits for the extent, which is FILLING. Lock held. */
 void fill_hurry(struct pool_extent *extent);

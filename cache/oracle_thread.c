@@ -1,9 +1,18 @@
 #include "cache/oracle_thread.h"
 #include "base/clock.h"
+#include "base/math.h"
 #include "cache/cache_internal.h"
-#include "cache/oracle_feed.h"
+#include "cache/order/oracle.h"
+#include "cache/plan/plan_order.h"
 #include "cache/seed_search.h"
 #include <stdio.h>
+#include <string.h>
+
+#define LATE	    4096   /* files, by which it is judged how readers are seen */
+#define CATCH_UP    32	   /* events that a forecast may lack when it is given */
+#define BATCH	    256	   /* events that are taken over at once */
+#define WAKE	    64	   /* events that are worth waking up for */
+#define HIDDEN_STEP 65536u /* bytes of a set that are copied at once */
 
 #define TICK_NS	    50000000u /* between two times that it takes what was seen */
 #define ASLEEP	    40	      /* ticks without a turn, after which it sleeps */
@@ -13,11 +22,14 @@
 #define MISSING	    50	      /* turns, of which one misses: reading ahead would pay */
 #define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
 
-struct oracle_thread {
-	struct oracle_feed feed;
-	struct cache *cache;
-	_Atomic uint64_t found_ns; /* what the order that was found last took to find */
+struct seen {
+	uint32_t reader; /* 0: not known */
+	uint32_t file;	 /* by its first extent */
+	bool pushed;	 /* the kernel was given it before anybody asked */
+};
 
+struct oracle_thread {
+	struct cache *cache;
 	unsigned cpus;
 	pthread_t id;
 	bool started;
@@ -25,7 +37,22 @@ struct oracle_thread {
 	atomic_bool over; /* the query under way is */
 	struct idle_work work;
 	struct seed_search search;
-	atomic_ullong searches; /* of all seeds, each of a list */
+	atomic_ullong searches;	   /* of all seeds, each of a list */
+	_Atomic uint64_t found_ns; /* what the order that was found last took to find */
+
+	/* Protected by the cache's lock: */
+	uint64_t begin, end, dropped; /* events, numbered from 0: those in the ring; and lost */
+	bool watching;		      /* there is something to be seen for */
+	bool asleep;		      /* until something is seen */
+	unsigned begun, opened;	      /* files of late that were seen by a READ; and else */
+	pthread_cond_t wake;
+	struct oracle_state shown;
+	struct seen seen[ORACLE_SEEN];
+
+	pthread_mutex_t lock;
+	/* Protected by lock: */
+	struct oracle *oracle;
+	uint64_t taken; /* events that the oracle has */
 
 	/* The thread's own: */
 	uint64_t ticked_ns;
@@ -34,6 +61,183 @@ struct oracle_thread {
 	uint64_t turns, misses; /* at the last tick */
 	double pace, missing;	/* turns and misses in a tick, averaged */
 };
+
+/* --- what is seen ---------------------------------------------------------------------------- */
+
+static void note_seen(struct oracle_thread *thread, struct seen seen)
+{
+	if (thread->end - thread->begin == ORACLE_SEEN)
+		thread->dropped++;
+	else
+		thread->seen[thread->end++ % ORACLE_SEEN] = seen;
+	if (!thread->asleep && thread->end - thread->begin != WAKE)
+		return;
+	thread->asleep = false;
+	pthread_cond_signal(&thread->wake);
+}
+
+void oracle_thread_saw(struct oracle_thread *thread, uint32_t reader, uint64_t file, bool opened)
+{
+	if (!thread->watching)
+		return;
+	thread->opened += opened;
+	thread->begun += !opened;
+	if (thread->opened + thread->begun == LATE) {
+		thread->opened /= 2;
+		thread->begun /= 2;
+	}
+	plan_order_saw(plan_known_orders(thread->cache->ahead.plan), file);
+	note_seen(thread, (struct seen){.reader = reader, .file = (uint32_t)file});
+}
+
+void oracle_thread_pushed(struct oracle_thread *thread, uint64_t file)
+{
+	plan_order_pushed(plan_known_orders(thread->cache->ahead.plan), file);
+	note_seen(thread, (struct seen){.file = (uint32_t)file, .pushed = true});
+}
+
+/* Copies events from number `from` on, at most BATCH, which stay in the ring. Returns how many. The
+ * cache's lock is held. */
+static unsigned read_seen(const struct oracle_thread *thread, uint64_t from, struct seen *ret)
+{
+	unsigned count = 0;
+
+	for (; count < BATCH && from + count < thread->end; count++)
+		ret[count] = thread->seen[(from + count) % ORACLE_SEEN];
+	return count;
+}
+
+/* Notes the oracle's state for the stats. Its lock is held. */
+static void show(struct oracle_thread *thread)
+{
+	struct oracle_state state;
+
+	oracle_state(thread->oracle, &state);
+	SCOPE_LOCK(&thread->cache->lock);
+	thread->shown = state;
+}
+
+/* Tells the oracle all that was seen until now. */
+static void listen_to_readers(struct oracle_thread *thread)
+{
+	struct cache *cache = thread->cache;
+	struct seen seen[BATCH];
+	unsigned count;
+
+	SCOPE_LOCK(&thread->lock);
+	do {
+		pthread_mutex_lock(&cache->lock);
+		thread->begin = thread->taken;
+		count = read_seen(thread, thread->taken, seen);
+		pthread_mutex_unlock(&cache->lock);
+		for (unsigned i = 0; i < count; i++) {
+			thread->taken++; /* before a forecast catches up from there */
+			if (seen[i].pushed)
+				oracle_pushed(thread->oracle, seen[i].file);
+			else
+				oracle_saw(thread->oracle, seen[i].reader, seen[i].file);
+		}
+	} while (count > 0);
+	show(thread);
+}
+
+int oracle_thread_order(struct oracle_thread *thread, const uint32_t *files, uint32_t count)
+{
+	int r;
+
+	SCOPE_LOCK(&thread->lock);
+	r = oracle_order(thread->oracle, files, count);
+	show(thread);
+	SCOPE_LOCK(&thread->cache->lock);
+	thread->watching = thread->watching || count > 0;
+	return r;
+}
+
+/* --- what the planner is given --------------------------------------------------------------- */
+
+/* Tells a copy what was seen since the oracle's was where it is, until hardly anything is left.
+ * Returns with the cache's lock held. */
+static void catch_up(struct oracle_thread *thread, struct forecast *forecast, uint64_t from)
+{
+	struct cache *cache = thread->cache;
+	struct seen seen[BATCH];
+	unsigned count;
+
+	pthread_mutex_lock(&cache->lock);
+	while ((count = read_seen(thread, from, seen)) > 0) {
+		bool few = count <= CATCH_UP;
+
+		if (!few)
+			pthread_mutex_unlock(&cache->lock);
+		for (unsigned i = 0; i < count; i++)
+			if (seen[i].pushed)
+				forecast_push(forecast, seen[i].file);
+			else
+				forecast_saw(forecast, seen[i].file);
+		if (few)
+			return;
+		from += count;
+		pthread_mutex_lock(&cache->lock);
+	}
+}
+
+/* The planner's copy is made and caught up without the cache's lock, and only given under it. Its
+ * lock is held, here and below. */
+static void follow(void *context, const struct forecast *forecast)
+{
+	struct oracle_thread *thread = context;
+	struct cache *cache = thread->cache;
+	struct forecast *copy;
+
+	if (forecast_copy(forecast, &copy) < 0)
+		return;
+	catch_up(thread, copy, thread->taken);
+	if (plan_follow(cache->ahead.plan, forecast, copy) == 0)
+		copy = NULL;
+	pthread_mutex_unlock(&cache->lock);
+	forecast_free(copy);
+}
+
+static void leave(void *context, const struct forecast *forecast)
+{
+	struct cache *cache = ((struct oracle_thread *)context)->cache;
+	struct forecast *copy;
+
+	pthread_mutex_lock(&cache->lock);
+	copy = plan_leave(cache->ahead.plan, forecast);
+	pthread_mutex_unlock(&cache->lock);
+	forecast_free(copy);
+}
+
+/* Copies a part of what the kernel keeps. False: readers are seen although it keeps files. */
+static bool copy_hidden(struct oracle_thread *thread, uint8_t *ret, size_t from, size_t bytes)
+{
+	struct cache *cache = thread->cache;
+	const uint8_t *kept;
+
+	SCOPE_LOCK(&cache->lock);
+	kept = residency_kept(cache->residency);
+	if (!kept || thread->opened >= thread->begun / 2)
+		return false;
+	memcpy(ret + from, kept + from, bytes);
+	return true;
+}
+
+/* No READ comes for what the kernel keeps; but programs that ask of each file whether it is a
+ * terminal are seen all the same. */
+static uint8_t *hidden(void *context)
+{
+	struct oracle_thread *thread = context;
+	size_t size = thread->cache->source.extents / 8 + 1;
+	uint8_t *copy = malloc(size);
+
+	for (size_t from = 0; copy && from < size; from += HIDDEN_STEP)
+		if (!copy_hidden(thread, copy, from, min(HIDDEN_STEP, size - from))) {
+			free(copy);
+			return NULL;
+		}
+	return copy;
+}
 
 static bool query_is_over(void *context)
 {
@@ -45,16 +249,19 @@ static bool query_is_over(void *context)
 int oracle_thread_new(struct cache *cache, unsigned cpus, struct oracle_thread **ret)
 {
 	struct oracle_thread *thread = calloc(1, sizeof(*thread));
+	const struct oracle_ops ops = {
+		.context = thread, .follow = follow, .leave = leave, .hidden = hidden};
 
-	if (!thread)
-		return -ENOMEM;
-	thread->cache = cache;
-	thread->cpus = cpus < SEED_SEARCH_THREADS ? cpus : SEED_SEARCH_THREADS;
-	/* Numbers of files have 32 bits. */
-	if (feed_init(&thread->feed, cache, cpus > 0 && cache->source.extents < ORDER_NONE) < 0) {
+	if (!thread || oracle_new(cache->source.extents, &ops, &thread->oracle) < 0) {
 		free(thread);
 		return -ENOMEM;
 	}
+	thread->cache = cache;
+	thread->cpus = cpus < SEED_SEARCH_THREADS ? cpus : SEED_SEARCH_THREADS;
+	/* Numbers of files have 32 bits. */
+	thread->watching = cpus > 0 && cache->source.extents < ORDER_NONE;
+	pthread_mutex_init(&thread->lock, NULL);
+	clock_cond_init(&thread->wake);
 	idle_work_init(&thread->work, IDLE_WORK_SAVED);
 	seed_search_init(&thread->search, thread->cpus, query_is_over, thread);
 	*ret = thread;
@@ -66,13 +273,10 @@ void oracle_thread_free(struct oracle_thread *thread)
 	if (!thread)
 		return;
 	seed_search_release(&thread->search);
-	feed_release(&thread->feed);
+	oracle_free(thread->oracle);
+	pthread_cond_destroy(&thread->wake);
+	pthread_mutex_destroy(&thread->lock);
 	free(thread);
-}
-
-struct oracle_feed *oracle_thread_feed(struct oracle_thread *thread)
-{
-	return &thread->feed;
 }
 
 /* --- queries --------------------------------------------------------------------------------- */
@@ -107,31 +311,16 @@ static unsigned search_hook(void *context, const struct seeds *seeds, uint64_t f
 	return count;
 }
 
-static int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
-{
-	const struct oracle_thread *thread = context;
-	const struct cache_source *source = &thread->cache->source;
-
-	return source->lists ? source->lists(source->context, file, found, arg) : 0;
-}
-
-static uint64_t kind(void *context, uint64_t file)
-{
-	const struct oracle_thread *thread = context;
-	const struct cache_source *source = &thread->cache->source;
-
-	return source->kind ? source->kind(source->context, file) : 0;
-}
-
 static void *query_thread(void *context)
 {
 	struct errand *errand = context;
 	struct oracle_thread *thread = errand->thread;
+	const struct cache_source *source = &thread->cache->source;
 	const struct oracle_hooks hooks = {
 		.search = {.context = thread, .search = search_hook, .over = gives_way_or_is_over},
-		.context = thread,
-		.lists = lists,
-		.kind = kind,
+		.context = source->context,
+		.lists = source->ops->lists,
+		.kind = source->ops->kind,
 	};
 
 	if (errand->searches)
@@ -141,7 +330,7 @@ static void *query_thread(void *context)
 		idle_work_end(&thread->work);
 	atomic_store(&errand->done, true);
 	SCOPE_LOCK(&thread->cache->lock);
-	pthread_cond_signal(&thread->feed.wake);
+	pthread_cond_signal(&thread->wake);
 	return NULL;
 }
 
@@ -158,7 +347,7 @@ static void hurry(struct errand *errand, pthread_t id)
 
 static void tick(struct oracle_thread *thread, uint64_t misses)
 {
-	uint64_t turns = oracle_turns(thread->feed.oracle);
+	uint64_t turns = oracle_turns(thread->oracle);
 	double weight = 1.0 / WINDOW;
 
 	thread->idle_ticks = turns == thread->turns ? thread->idle_ticks + 1 : 0;
@@ -176,9 +365,9 @@ static void sleep_while_idle(struct oracle_thread *thread)
 	if (thread->idle_ticks < ASLEEP)
 		return;
 	SCOPE_LOCK(&thread->cache->lock);
-	thread->feed.asleep = thread->feed.seen.end == thread->feed.taken;
-	while (thread->feed.asleep && !atomic_load(&thread->stopping))
-		pthread_cond_wait(&thread->feed.wake, &thread->cache->lock);
+	thread->asleep = thread->end == thread->taken;
+	while (thread->asleep && !atomic_load(&thread->stopping))
+		pthread_cond_wait(&thread->wake, &thread->cache->lock);
 	thread->idle_ticks = thread->ticks = 0;
 }
 
@@ -189,12 +378,12 @@ static void wait_tick(struct oracle_thread *thread)
 	uint64_t misses, now;
 
 	pthread_mutex_lock(&thread->cache->lock);
-	if (thread->feed.seen.end - thread->feed.taken < FEED_WAKE)
-		pthread_cond_timedwait(&thread->feed.wake, &thread->cache->lock, &until);
+	if (thread->end - thread->taken < WAKE)
+		pthread_cond_timedwait(&thread->wake, &thread->cache->lock, &until);
 	misses = thread->cache->served.misses;
 	pthread_mutex_unlock(&thread->cache->lock);
 	now = clock_ns();
-	feed_listen(&thread->feed);
+	listen_to_readers(thread);
 	if (now - thread->ticked_ns < TICK_NS)
 		return;
 	thread->ticked_ns = now;
@@ -219,9 +408,9 @@ static struct effort effort_of(const struct oracle_thread *thread)
 /* Also where the mount ends, or readers have paused for long. */
 static bool nobody_waits(struct oracle_thread *thread)
 {
-	SCOPE_LOCK(&thread->feed.lock);
+	SCOPE_LOCK(&thread->lock);
 	return atomic_load(&thread->stopping) || thread->idle_ticks > ABANDONED ||
-	       oracle_is_over(thread->feed.oracle, atomic_load(&thread->searching));
+	       oracle_is_over(thread->oracle, atomic_load(&thread->searching));
 }
 
 static void make_next(struct oracle_thread *thread);
@@ -246,9 +435,9 @@ static bool take_back(struct oracle_thread *thread, struct query *query, uint64_
 {
 	bool found;
 
-	SCOPE_LOCK(&thread->feed.lock);
-	found = oracle_answer(thread->feed.oracle, query, sentence);
-	feed_show(&thread->feed);
+	SCOPE_LOCK(&thread->lock);
+	found = oracle_answer(thread->oracle, query, sentence);
+	show(thread);
 	if (found)
 		thread->found_ns = took;
 	return found;
@@ -276,22 +465,11 @@ static void make_next(struct oracle_thread *thread)
 	char sentence[ORACLE_SENTENCE];
 	struct query *query;
 
-	pthread_mutex_lock(&thread->feed.lock);
-	query = oracle_ask_next(thread->feed.oracle);
-	pthread_mutex_unlock(&thread->feed.lock);
+	pthread_mutex_lock(&thread->lock);
+	query = oracle_ask_next(thread->oracle);
+	pthread_mutex_unlock(&thread->lock);
 	if (query)
 		do_query(thread, query, false, sentence);
-}
-
-static void announce(struct oracle_thread *thread, const char *sentence)
-{
-	const struct cache_source *source = &thread->cache->source;
-	char text[ORACLE_SENTENCE + 64];
-
-	snprintf(text, sizeof(text), "the readers' order is known: %s, found in %.1f s", sentence,
-		 (double)thread->found_ns / 1e9);
-	if (source->locked)
-		source->locked(source->context, text);
 }
 
 static struct query *ask(struct oracle_thread *thread)
@@ -300,8 +478,8 @@ static struct query *ask(struct oracle_thread *thread)
 
 	if (thread->idle_ticks > ABANDONED)
 		return NULL;
-	SCOPE_LOCK(&thread->feed.lock);
-	return oracle_ask(thread->feed.oracle, &effort);
+	SCOPE_LOCK(&thread->lock);
+	return oracle_ask(thread->oracle, &effort);
 }
 
 static void *oracle_loop(void *context)
@@ -309,7 +487,7 @@ static void *oracle_loop(void *context)
 	struct oracle_thread *thread = context;
 
 	while (!atomic_load(&thread->stopping)) {
-		char sentence[ORACLE_SENTENCE];
+		char sentence[ORACLE_SENTENCE], text[ORACLE_SENTENCE + 64];
 		struct query *query = ask(thread);
 
 		if (!query) {
@@ -318,8 +496,12 @@ static void *oracle_loop(void *context)
 			continue;
 		}
 		atomic_store(&thread->over, false);
-		if (do_query(thread, query, true, sentence))
-			announce(thread, sentence);
+		if (do_query(thread, query, true, sentence)) {
+			snprintf(text, sizeof(text),
+				 "the readers' order is known: %s, found in %.1f s", sentence,
+				 (double)thread->found_ns / 1e9);
+			thread->cache->source.notice(text);
+		}
 		work_look(thread->cache->work);
 	}
 	return NULL;
@@ -339,7 +521,7 @@ void oracle_thread_stop(struct oracle_thread *thread)
 		return;
 	atomic_store(&thread->stopping, true);
 	pthread_mutex_lock(&thread->cache->lock);
-	pthread_cond_signal(&thread->feed.wake);
+	pthread_cond_signal(&thread->wake);
 	pthread_mutex_unlock(&thread->cache->lock);
 	pthread_join(thread->id, NULL);
 	thread->started = false;
@@ -351,7 +533,7 @@ static const char *state_of(const struct oracle_thread *thread, const struct ora
 {
 	if (state->tracks)
 		return "locked";
-	if (!thread->feed.watching)
+	if (!thread->watching)
 		return "off";
 	if (atomic_load(&thread->searching))
 		return "searching";
@@ -369,7 +551,7 @@ static const char *why_of(const struct oracle_thread *thread, const struct oracl
 		[ORACLE_UNKNOWN] = "not a known order",
 	};
 
-	if (state->tracks || !thread->feed.watching)
+	if (state->tracks || !thread->watching)
 		return "";
 	if (atomic_load(&thread->searching))
 		return "searching";
@@ -381,7 +563,7 @@ static const char *why_of(const struct oracle_thread *thread, const struct oracl
 
 void oracle_thread_stats(struct oracle_thread *thread, struct cache_oracle *ret)
 {
-	const struct oracle_state *state = &thread->feed.shown;
+	const struct oracle_state *state = &thread->shown;
 
 	*ret = (struct cache_oracle){
 		.state = state_of(thread, state),
@@ -392,14 +574,13 @@ void oracle_thread_stats(struct oracle_thread *thread, struct cache_oracle *ret)
 		.why = why_of(thread, state),
 		.search_part =
 			atomic_load(&thread->searching) ? atomic_load(&thread->search.part) : 0,
-		.full_search_s =
-			thread->feed.watching ? (uint64_t)((double)SEEDS_ALL / SEARCH_RATE) : 0,
+		.full_search_s = thread->watching ? (uint64_t)((double)SEEDS_ALL / SEARCH_RATE) : 0,
 		.searches = atomic_load(&thread->searches),
 		.search_ms = thread->found_ns / 1000000,
 		.followed = state->under_way,
 		.locks = state->locks,
 		.unlocks = state->unlocks,
-		.dropped = thread->feed.seen.dropped,
+		.dropped = thread->dropped,
 	};
 	snprintf(ret->sampler, sizeof(ret->sampler), "%s", state->sampler);
 	snprintf(ret->list, sizeof(ret->list), "%s", state->list);

@@ -7,6 +7,40 @@
 
 #define VAIN_POOLS 2 /* so often its size is missed before what was read ahead is given up */
 
+/* Which policy is in force.
+ *
+ * An epoch uses each of N extents once, in any order, with room for C = f N of them. What is hit
+ * was there when the epoch began (whatever came later came for its only use), so no policy hits
+ * more than C in an epoch. pin hits C, or C - 1: what this epoch has served is worth nothing until
+ * the next one, and what was served latest is such an extent. lru hits f + (1 - f) ln(1 - f) of N
+ * (tests/unit/test_policy.c). The outcome of pin is that of MinIO in CoorDL (Mohan et al.,
+ * Analyzing and Mitigating Data Stalls in DNN Training, VLDB 2021).
+ *
+ * pin is wrong where some extents are popular (it gives up what was just used), and where a job
+ * goes on with other files (it never gives up the old ones). Both show in the same way: what it
+ * keeps is not asked for. A window is as many uses as there are extents, so that it is no shorter
+ * than an epoch. Of what the pool kept when the window began, a window of shuffled epochs that
+ * begins at the share x of an epoch leaves x (1 - x) unused at most, a quarter. Where half is left,
+ * lru takes over for some windows; then pin is tried again, and each time that it fails soon lru
+ * stays twice as long. */
+#define JUDGED	     64	  /* extents, at least: by fewer, chance would judge */
+#define PROVEN	     4	  /* windows in a row that pin stands, which forget that it failed */
+#define PATIENCE     4	  /* windows of lru until pin is tried again, at first, */
+#define PATIENCE_MAX 1024 /* and at most */
+
+struct policy {
+	bool lru;	 /* what is in force now; else pin */
+	uint32_t window; /* the number of the window under way, modulo 2^32 */
+	bool automatic;
+	uint64_t length; /* of a window, in uses */
+	uint64_t uses;	 /* in this window */
+	uint64_t served; /* extents there when it began, and not evicted since, */
+	uint64_t asked;	 /* and of these asked for since */
+	uint32_t rest;	 /* windows of lru that are left; of the next time */
+	uint32_t patience;
+	uint32_t passed; /* windows that pin has stood in a row */
+};
+
 struct pool {
 	struct slots slots;
 	/* What is on offer: given, latest first; used or spent, as the policy has it; and by use,
@@ -63,18 +97,9 @@ static struct pool_extent **bucket(const struct pool *pool, uint64_t number)
 	return &pool->buckets[number & pool->mask];
 }
 
-static uint32_t bucket_count(uint32_t slots)
-{
-	uint32_t count = 1;
-
-	/* Photographs take about seven slots each. */
-	while (count < slots / 4)
-		count *= 2;
-	return count;
-}
-
 int pool_new(const struct pool_params *params, struct pool **ret)
 {
+	uint32_t buckets = 1;
 	struct pool *pool;
 
 	if (params->budget / SLOT_BYTES < 2 * slots_needed(params->extent_max))
@@ -82,7 +107,10 @@ int pool_new(const struct pool_params *params, struct pool **ret)
 	pool = calloc(1, sizeof(*pool));
 	if (!pool)
 		return -ENOMEM;
-	policy_init(&pool->policy, params->policy, params->extents);
+	pool->policy = (struct policy){.lru = params->policy == POLICY_LRU,
+				       .automatic = params->policy == POLICY_AUTO,
+				       .length = max(params->extents, JUDGED),
+				       .patience = PATIENCE};
 	ring_init(&pool->given);
 	ring_init(&pool->used);
 	ring_init(&pool->ahead[POOL_AHEAD]);
@@ -90,8 +118,11 @@ int pool_new(const struct pool_params *params, struct pool **ret)
 	if (slots_init(&pool->slots, params->budget) < 0)
 		goto fail;
 	pool->limit = pool->slots.count;
-	pool->mask = bucket_count(pool->slots.count) - 1;
-	pool->buckets = calloc((size_t)pool->mask + 1, sizeof(*pool->buckets));
+	/* Photographs take about seven slots each. */
+	while (buckets < pool->slots.count / 4)
+		buckets *= 2;
+	pool->mask = buckets - 1;
+	pool->buckets = calloc(buckets, sizeof(*pool->buckets));
 	if (!pool->buckets)
 		goto fail;
 	*ret = pool;
@@ -209,7 +240,7 @@ static bool is_idle(const struct pool *pool, const struct pool_extent *extent)
 }
 
 /* The extent leaves the table. */
-static void drop(struct pool *pool, struct pool_extent *extent)
+static void leave_table(struct pool *pool, struct pool_extent *extent)
 {
 	struct pool_extent **link = bucket(pool, extent->is.number);
 
@@ -220,7 +251,7 @@ static void drop(struct pool *pool, struct pool_extent *extent)
 	if (pool_is_ahead(extent->use))
 		pool->wasted += extent->is.size;
 	if (is_idle(pool, extent))
-		policy_evicted(&pool->policy);
+		pool->policy.served -= pool->policy.served > pool->policy.asked;
 }
 
 static void spend(struct pool *pool, struct pool_extent *extent, enum pool_use use)
@@ -264,13 +295,6 @@ static void count_missed(struct pool *pool, uint32_t bytes)
 	}
 }
 
-/* What is hoped for gives way to what is known to come or was asked for, and what is known to
- * come to what was asked for. */
-static bool gives_way(enum pool_use use, enum pool_use to)
-{
-	return !pool_is_ahead(use) || !pool_is_ahead(to) || use < to;
-}
-
 /* What was read ahead, and of that the latest. */
 static struct pool_extent *latest_ahead(const struct pool *pool)
 {
@@ -310,10 +334,13 @@ static int make_room(struct pool *pool, uint32_t count, enum pool_use use)
 		if (slots_in_use(&pool->slots) + count <= pool->limit &&
 		    (!given || slots_used_free(&pool->slots) >= count))
 			return 0;
-		if (!victim || !gives_way(victim->use, use))
+		/* What is hoped for gives way to what is known to come or was asked for, and what
+		 * is known to come to what was asked for. */
+		if (!victim ||
+		    (pool_is_ahead(victim->use) && pool_is_ahead(use) && victim->use >= use))
 			return -ENOBUFS;
 		take_off_offer(pool, victim);
-		drop(pool, victim);
+		leave_table(pool, victim);
 		pool->evictions += !given;
 		give_back(pool, victim);
 	}
@@ -390,7 +417,7 @@ bool pool_ask(struct pool *pool, struct pool_extent *extent)
 	if (ahead)
 		pool->in_vain[extent->use] = 0;
 	if (is_idle(pool, extent))
-		policy_asked(&pool->policy);
+		pool->policy.asked++;
 	if (pool_is_spent(extent->use)) {
 		memset(extent->pages, 0, sizeof(extent->pages));
 		extent->served = extent->next = 0;
@@ -411,10 +438,33 @@ bool pool_serve(struct pool_extent *extent, uint32_t from, uint32_t size)
 	return extent->served == cache_page_up(extent->is.size) / CACHE_PAGE;
 }
 
+/* Returns whether lru is to take over. */
+static bool pin_fails(struct policy *policy)
+{
+	if (policy->served < JUDGED || policy->asked * 2 >= policy->served) {
+		policy->passed += policy->served >= JUDGED;
+		if (policy->passed == PROVEN)
+			policy->patience = PATIENCE;
+		return false;
+	}
+	policy->passed = 0;
+	policy->rest = policy->patience;
+	if (policy->patience < PATIENCE_MAX)
+		policy->patience *= 2;
+	return true;
+}
+
 void pool_spend(struct pool *pool, struct pool_extent *extent, bool given)
 {
+	struct policy *policy = &pool->policy;
+
 	spend(pool, extent, given ? POOL_GIVEN : POOL_SPENT);
-	policy_used(&pool->policy, pool->spent);
+	if (!policy->automatic || ++policy->uses < policy->length)
+		return;
+	policy->lru = policy->lru ? --policy->rest > 0 : pin_fails(policy);
+	policy->uses = policy->asked = 0;
+	policy->served = pool->spent;
+	policy->window++;
 }
 
 void pool_epoch(struct pool *pool, uint32_t epoch)
@@ -463,7 +513,7 @@ void pool_failed(struct pool *pool, struct pool_extent *extent, int error)
 {
 	extent->state = POOL_FAILED;
 	extent->error = error;
-	drop(pool, extent);
+	leave_table(pool, extent);
 }
 
 int pool_iov_pages(const struct pool *pool, const struct pool_extent *extent, uint32_t from,

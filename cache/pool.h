@@ -9,7 +9,7 @@
  *	1. of what the kernel keeps too (the pool is a staging area then), the latest first, as its
  *	   memory is the likeliest to be in the processor's caches;
  *	2. memory that was never used, up to the limit;
- *	3. of what was served, by the policy (policy.h);
+ *	3. of what was served, by the policy;
  *	4. of what was read ahead, the latest first, as the oldest is needed soonest. It goes before
  *	   3. where somebody still reads what would leave, and has used it since.
  *
@@ -21,11 +21,16 @@
 
 #include "base/extent.h"
 #include "cache/plan/page.h"
-#include "cache/policy.h"
 #include "cache/slots.h"
+#include <stdbool.h>
 #include <sys/uio.h>
 
 #define POOL_PAGES 256 /* in the longest extent */
+
+/* What leaves first of what was served: what was served latest, so that the rest is still there in
+ * the next epoch (pin); what was not used for longest (lru); or (auto) pin, and lru where pin keeps
+ * what nobody asks for. */
+enum policy_choice { POLICY_AUTO, POLICY_PIN, POLICY_LRU };
 
 enum pool_state { POOL_FILLING, POOL_READY, POOL_FAILED };
 

@@ -4,7 +4,6 @@
 #include "base/math.h"
 #include "cache/cache_internal.h"
 #include "cache/fill.h"
-#include "cache/oracle_feed.h"
 #include "cache/oracle_thread.h"
 
 static void ring_append(struct waiter *head, struct waiter *waiter)
@@ -29,23 +28,13 @@ void requests_init(struct requests *requests)
 
 /* --- admission ------------------------------------------------------------------------------- */
 
-/* Pins an extent that is there, or adds one and a fill for it. Lock held. */
-static int take_extent(struct cache *cache, const struct extent *wanted, struct pool_extent **ret,
-		       struct fill **fills)
+/* Adds an extent and a fill for it. Lock held. */
+static int add_extent(struct cache *cache, const struct extent *wanted, struct pool_extent **ret,
+		      struct fill **fills)
 {
-	struct pool_extent *extent = pool_find(cache->pool, wanted->number);
-	struct fill *fill;
-	int r;
+	struct fill *fill = fill_new(1);
+	int r = fill ? pool_add(cache->pool, wanted, POOL_USED, ret) : -ENOMEM;
 
-	if (extent) {
-		if (extent->state == POOL_FILLING)
-			fill_hurry(extent);
-		pool_pin(cache->pool, extent);
-		*ret = extent;
-		return 0;
-	}
-	fill = fill_new(1);
-	r = fill ? pool_add(cache->pool, wanted, POOL_USED, ret) : -ENOMEM;
 	if (r < 0) {
 		free(fill);
 		return r;
@@ -58,18 +47,23 @@ static int take_extent(struct cache *cache, const struct extent *wanted, struct 
 	return 0;
 }
 
-/* Slots that admission would take or take off offer. Lock held. */
-static uint64_t slots_wanted(const struct cache *cache, const struct waiter *waiter)
+/* Pins those that are there. False: it would take more slots, or take more off offer, than there
+ * are. Lock held. */
+static bool pin_extents(struct cache *cache, struct waiter *waiter)
 {
 	uint64_t slots = 0;
 
 	for (unsigned i = 0; i < waiter->count; i++) {
-		const struct pool_extent *extent = pool_find(cache->pool, waiter->wanted[i].number);
-
-		if (!extent || extent->pins == 0)
+		waiter->extents[i] = pool_find(cache->pool, waiter->wanted[i].number);
+		if (!waiter->extents[i] || waiter->extents[i]->pins == 0)
 			slots += pool_slots(&waiter->wanted[i]);
 	}
-	return slots;
+	if (!pool_has_room(cache->pool, slots))
+		return false;
+	for (unsigned i = 0; i < waiter->count; i++)
+		if (waiter->extents[i])
+			pool_pin(cache->pool, waiter->extents[i]);
+	return true;
 }
 
 /* Gives the request all its extents, or none (-ENOBUFS): one that held some and waited for
@@ -77,13 +71,16 @@ static uint64_t slots_wanted(const struct cache *cache, const struct waiter *wai
  * cancelled, and goes with what it already waits for. */
 static int admit(struct cache *cache, struct waiter *waiter, struct fill **fills)
 {
-	if (!pool_has_room(cache->pool, slots_wanted(cache, waiter)))
+	if (!pin_extents(cache, waiter))
 		return -ENOBUFS;
 	for (unsigned i = 0; i < waiter->count; i++) {
-		struct pool_extent *extent;
-		int r = take_extent(cache, &waiter->wanted[i], &extent, fills);
+		struct pool_extent *extent = waiter->extents[i];
+		int r = extent ? 0 : add_extent(cache, &waiter->wanted[i], &extent, fills);
 
 		if (r < 0) {
+			for (unsigned rest = i + 1; rest < waiter->count; rest++)
+				if (waiter->extents[rest])
+					pool_unpin(cache->pool, waiter->extents[rest]);
 			waiter->count = i;
 			waiter->cancelled = true;
 			return r;
@@ -92,6 +89,7 @@ static int admit(struct cache *cache, struct waiter *waiter, struct fill **fills
 		served_asked(cache, extent, i > 0 || waiter->request.from == 0);
 		if (extent->state != POOL_FILLING)
 			continue;
+		fill_hurry(extent);
 		waiter->links[i] = (struct wait_link){.waiter = waiter, .next = extent->waiters};
 		extent->waiters = &waiter->links[i];
 		waiter->pending++;
@@ -170,20 +168,11 @@ static void waiter_deliver(struct cache *cache, struct waiter *waiter)
 
 /* --- the end of a fill ----------------------------------------------------------------------- */
 
-/* The end of the fill of one extent: takes the waiters that have all they need off it, and says
- * whether anybody had asked for it. The filler's pin goes last, so that nothing is evicted
- * before it is delivered; after it a failed extent may be gone. */
-static struct waiter *take_waiters(struct cache *cache, struct pool_extent *extent, int error,
-				   bool *ret_asked)
+/* Takes the waiters that have all they need off an extent. */
+static struct waiter *take_ready(struct pool_extent *extent)
 {
 	struct waiter *ready = NULL;
 
-	SCOPE_LOCK(&cache->lock);
-	*ret_asked = !pool_is_ahead(extent->use);
-	if (error)
-		pool_failed(cache->pool, extent, error);
-	else
-		pool_filled(extent);
 	for (struct wait_link *link = extent->waiters; link; link = link->next) {
 		struct waiter *waiter = link->waiter;
 
@@ -195,24 +184,32 @@ static struct waiter *take_waiters(struct cache *cache, struct pool_extent *exte
 		ready = waiter;
 	}
 	extent->waiters = NULL;
-	if (!*ret_asked)
-		push_wake(cache);
-	pool_unpin(cache->pool, extent);
 	return ready;
 }
 
-/* What was read ahead fails in silence: a later request reads it again, and gets the error.
- * What was not read because the cache stops is nobody's fault. */
-static void finish(struct cache *cache, struct pool_extent *extent, int error)
+/* The fill's pin goes last, so that nothing is evicted before it is delivered. What was read ahead
+ * fails in silence: a later request reads it again, and gets the error. What was not read because
+ * the cache stops is nobody's fault. */
+void request_filled(struct cache *cache, struct pool_extent *extent, int error)
 {
 	uint64_t number = extent->is.number;
 	struct waiter *ready;
 	bool asked;
 
-	ready = take_waiters(cache, extent, error, &asked);
+	pthread_mutex_lock(&cache->lock);
+	asked = !pool_is_ahead(extent->use);
+	if (error)
+		pool_failed(cache->pool, extent, error);
+	else
+		pool_filled(extent);
+	ready = take_ready(extent);
+	if (!asked)
+		push_wake(cache);
+	pool_unpin(cache->pool, extent);
+	pthread_mutex_unlock(&cache->lock);
 	if (error && error != -ECANCELED && asked) {
 		atomic_fetch_add_explicit(&cache->requests.bad_extents, 1, memory_order_relaxed);
-		cache->source.failed(cache->source.context, number, error);
+		cache->source.ops->failed(cache->source.context, number, error);
 	}
 	while (ready) {
 		struct waiter *next = ready->next;
@@ -240,8 +237,8 @@ static bool tell_planner(struct cache *cache, const struct waiter *waiter)
 	unsigned going_on = waiter->request.from > 0;
 
 	if (cache->oracle && !going_on && waiter->wanted[0].file == waiter->wanted[0].number)
-		feed_saw(oracle_thread_feed(cache->oracle), waiter->request.reader,
-			 waiter->request.extent, false);
+		oracle_thread_saw(cache->oracle, waiter->request.reader, waiter->request.extent,
+				  false);
 	push_wake(cache);
 	return ahead_demand(cache, waiter->wanted + going_on, waiter->count - going_on);
 }
@@ -283,7 +280,7 @@ static void launch(struct cache *cache, struct fill *fills)
 	while (fills) {
 		struct fill *next = fills->next;
 
-		if (fill_now(cache, fills, finish)) {
+		if (fill_now(cache, fills)) {
 			atomic_fetch_add(&cache->requests.cached, 1);
 		} else {
 			atomic_store(&cache->requests.cached, 0);
@@ -386,9 +383,9 @@ static void request_perform(void *context, struct work_item *item)
 		return;
 	}
 	if (cache->far)
-		launch(cache, fill_land(cache, fill, finish));
-	else if (!ahead || !fill_now(cache, fill, finish))
-		fill_wait(cache, fill, finish);
+		launch(cache, fill_land(cache, fill));
+	else if (!ahead || !fill_now(cache, fill))
+		fill_wait(cache, fill);
 	if (ahead)
 		ahead_done(cache);
 	else

@@ -41,6 +41,10 @@ struct requests {
 
 void requests_init(struct requests *requests);
 
+/* An extent of a fill was read, or not: error is 0 or -errno. Answers who waited for it. Takes over
+ * the fill's pin; the extent may be gone then. Without the lock. */
+void request_filled(struct cache *cache, struct pool_extent *extent, int error);
+
 /* Of a ring, by its head. */
 static inline bool waiters_none(const struct waiter *head)
 {

@@ -103,14 +103,6 @@ static void forget(struct residency *residency, uint64_t extent, uint64_t memory
 	residency->bytes -= memory;
 }
 
-static void lose(struct residency *residency, uint64_t extent, uint64_t memory)
-{
-	forget(residency, extent, memory);
-	residency->limit -= memory;
-	residency->pace = 1;
-	residency->grown = 0;
-}
-
 static void grow(struct residency *residency, uint64_t memory)
 {
 	uint64_t step = min(memory * residency->pace / STEP, residency->most - residency->limit);
@@ -124,16 +116,6 @@ static void grow(struct residency *residency, uint64_t memory)
 }
 
 /* --- probes ---------------------------------------------------------------------------------- */
-
-/* The probe before in this place has had its time. */
-static void end_probe(struct residency *residency)
-{
-	bool silent = residency->probes[residency->turn % PROBES] != UINT64_MAX;
-
-	residency->silent = (uint8_t)(residency->silent << 1 | silent);
-	if (__builtin_popcount(residency->silent) > PROBES / 2)
-		begin_share(residency);
-}
 
 /* The next extent of the share from the hand on, in a part of the set. */
 static bool find_probe(struct residency *residency, uint64_t *ret)
@@ -151,14 +133,20 @@ static bool find_probe(struct residency *residency, uint64_t *ret)
 
 bool residency_probe(struct residency *residency, uint64_t *ret)
 {
+	uint64_t *probe = &residency->probes[residency->turn % PROBES];
+
 	if (residency->recent || residency->bytes == 0 ||
 	    ++residency->uses <= residency->epoch / PROBES || !find_probe(residency, ret))
 		return false;
-	end_probe(residency);
-	if (!bit_get(residency->in, *ret)) /* the share began anew */
+	/* The one before in this place has had its time. */
+	residency->silent = (uint8_t)(residency->silent << 1 | (*probe != UINT64_MAX));
+	if (__builtin_popcount(residency->silent) > PROBES / 2) {
+		begin_share(residency);
 		return false;
+	}
 	residency->uses = 0;
-	residency->probes[residency->turn++ % PROBES] = *ret;
+	residency->turn++;
+	*probe = *ret;
 	return true;
 }
 
@@ -171,15 +159,21 @@ void residency_release(struct residency *residency, uint64_t extent, uint32_t si
 
 void residency_asked(struct residency *residency, uint64_t extent, uint32_t size, bool begins)
 {
+	uint64_t memory = memory_of(residency, size);
+
 	if (residency->recent || residency->most == 0)
 		return;
 	for (unsigned i = 0; i < PROBES; i++)
 		if (residency->probes[i] == extent)
 			residency->probes[i] = UINT64_MAX;
-	if (bit_get(residency->whole, extent))
-		lose(residency, extent, memory_of(residency, size));
-	else if (begins && !bit_get(residency->in, extent))
-		grow(residency, memory_of(residency, size));
+	if (bit_get(residency->whole, extent)) {
+		forget(residency, extent, memory);
+		residency->limit -= memory;
+		residency->pace = 1;
+		residency->grown = 0;
+	} else if (begins && !bit_get(residency->in, extent)) {
+		grow(residency, memory);
+	}
 }
 
 bool residency_take(struct residency *residency, uint64_t extent, uint32_t size)

@@ -7,7 +7,7 @@
  *
  * What the kernel has costs a reader nothing, not even a request, and the kernel frees it when
  * memory is wanted elsewhere. But of more than it has room for the kernel keeps what was used last,
- * which is wrong for shuffled epochs (policy.h). So it gets a share; what came first stays in that
+ * which is wrong for shuffled epochs (pool.c). So it gets a share; what came first stays in that
  * share, and the kernel's copies of all else are dropped.
  *
  * How much the kernel can keep nobody says. What it was given whole and is asked for again, it has

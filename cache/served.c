@@ -7,8 +7,8 @@ void drops_add(struct drops *drops, uint64_t extent)
 
 void drops_send(const struct cache *cache, const struct drops *drops)
 {
-	for (unsigned i = 0; cache->source.drop && i < drops->count; i++)
-		cache->source.drop(cache->source.context, drops->extents[i]);
+	for (unsigned i = 0; i < drops->count; i++)
+		cache->source.ops->drop(cache->source.context, drops->extents[i]);
 }
 
 void served_asked(struct cache *cache, struct pool_extent *extent, bool begins)

@@ -14,12 +14,12 @@
  * at most. 24 lists of ImageNet's training files take half of that. */
 #define LISTS_FILES ((uint64_t)64 << 20)
 
-static void source_resolve(void *context, uint64_t number, struct extent *ret)
+static struct extent source_extent(void *context, uint64_t number)
 {
 	const struct mount *mount = context;
 	const struct dataset_extent x = dataset_extent(mount->dataset, number);
 
-	*ret = (struct extent){.number = number,
+	return (struct extent){.number = number,
 			       .offset = x.offset,
 			       .file = x.file,
 			       .file_end = x.file_end,
@@ -30,7 +30,7 @@ static int source_check(void *context, uint64_t extent, const struct iovec *iov,
 {
 	const struct mount *mount = context;
 
-	return dataset_check(mount->dataset, extent, iov, count);
+	return mount->settings->verify == 0 ? dataset_check(mount->dataset, extent, iov, count) : 0;
 }
 
 static int source_unchanged(void *context, uint64_t extent)
@@ -45,7 +45,8 @@ static void source_drop(void *context, uint64_t extent)
 {
 	const struct mount *mount = context;
 
-	inval_add(mount->inval, extent, dataset_extent(mount->dataset, extent).size);
+	if (mount->inval)
+		inval_add(mount->inval, extent, dataset_extent(mount->dataset, extent).size);
 }
 
 /* A dying disk must not fill the log: the first files are named, then the count is logged each time
@@ -144,31 +145,26 @@ static bool source_may_push(void *context, uint64_t extent)
 {
 	const struct mount *mount = context;
 
-	return notify_store_may(mount->store, dataset_extent(mount->dataset, extent).entry);
-}
-
-static void source_locked(void *context, const char *sentence)
-{
-	(void)context;
-	log_notice("%s", sentence);
+	return mount->store &&
+	       notify_store_may(mount->store, dataset_extent(mount->dataset, extent).entry);
 }
 
 struct cache_source mount_source(struct mount *mount)
 {
-	bool kept = !mount->settings->no_fuse; /* by the kernel */
-
-	return (struct cache_source){
-		.reader = dataset_reader(mount->dataset),
-		.extents = dataset_extents(mount->dataset),
-		.context = mount,
-		.resolve = source_resolve,
-		.check = mount->settings->verify == 0 ? source_check : NULL,
+	static const struct cache_source_ops ops = {
+		.extent = source_extent,
+		.check = source_check,
 		.unchanged = source_unchanged,
-		.drop = kept && mount->memory.residency != RESIDENCY_ALL ? source_drop : NULL,
+		.drop = source_drop,
+		.may_push = source_may_push,
 		.failed = source_failed,
 		.kind = source_kind,
 		.lists = source_lists,
-		.may_push = kept ? source_may_push : NULL,
-		.locked = source_locked,
 	};
+
+	return (struct cache_source){.ops = &ops,
+				     .context = mount,
+				     .reader = dataset_reader(mount->dataset),
+				     .extents = dataset_extents(mount->dataset),
+				     .notice = log_notice_line};
 }

@@ -53,10 +53,10 @@ static void far_hints(const struct reader *reader, struct reader_hints *ret)
 
 static const struct reader_ops far_ops = {.hints = far_hints};
 
-static void place(void *context, uint64_t number, struct extent *ret)
+static struct extent place(void *context, uint64_t number)
 {
 	(void)context;
-	*ret = (struct extent){.number = number,
+	return (struct extent){.number = number,
 			       .offset = number * STRIDE,
 			       .file = number,
 			       .file_end = number + 1,
@@ -65,9 +65,10 @@ static void place(void *context, uint64_t number, struct extent *ret)
 
 static struct cache *far_cache(uint32_t files, uint64_t memory)
 {
+	static const struct cache_source_ops ops = {.extent = place};
 	static struct reader reader = {.ops = &far_ops};
 	const struct cache_params params = {
-		.source = {.reader = &reader, .extents = files, .resolve = place},
+		.source = {.reader = &reader, .extents = files, .ops = &ops},
 		.budget = memory,
 		.readahead = 16u << 20,
 		.threads = 1,

@@ -352,14 +352,14 @@ static inline void shuffle(uint64_t *order, uint64_t count)
 
 /* --- the source ------------------------------------------------------------------------------ */
 
-static inline void resolve(void *context, uint64_t number, struct extent *ret)
+static inline struct extent extent_at(void *context, uint64_t number)
 {
 	struct world *w = context;
 
 	if (number >= w->extents)
 		abort();
 	w->resolved++;
-	*ret = (struct extent){.number = number,
+	return (struct extent){.number = number,
 			       .offset = w->offsets[number],
 			       .file = number,
 			       .file_end = number + 1,
@@ -476,21 +476,38 @@ static inline void failed(void *context, uint64_t extent, int error)
 	w->last_error = error;
 }
 
+static inline uint64_t one_kind(void *context, uint64_t extent)
+{
+	(void)context;
+	(void)extent;
+	return 0;
+}
+
+/* Of a test that has some. */
+static int (*world_lists)(void *context, uint64_t extent, cache_list_fn *found, void *arg);
+
+static inline int lists_of(void *context, uint64_t extent, cache_list_fn *found, void *arg)
+{
+	return world_lists ? world_lists(context, extent, found, arg) : 0;
+}
+
 static inline struct cache_params params_of(struct world *w, uint64_t readahead, unsigned threads)
 {
-	return (struct cache_params){.source = {.reader = w->reader,
-						.extents = w->extents,
-						.context = w,
-						.resolve = resolve,
-						.check = check,
-						.unchanged = unchanged,
-						.drop = dropped,
-						.failed = failed},
-				     .budget = CACHE_BUDGET_MIN,
-				     .readahead = readahead,
-				     .threads = threads,
-				     .residency = RESIDENCY_ALL,
-				     .policy = POLICY_PIN};
+	static const struct cache_source_ops ops = {.extent = extent_at,
+						    .check = check,
+						    .unchanged = unchanged,
+						    .drop = dropped,
+						    .failed = failed,
+						    .kind = one_kind,
+						    .lists = lists_of};
+
+	return (struct cache_params){
+		.source = {.ops = &ops, .context = w, .reader = w->reader, .extents = w->extents},
+		.budget = CACHE_BUDGET_MIN,
+		.readahead = readahead,
+		.threads = threads,
+		.residency = RESIDENCY_ALL,
+		.policy = POLICY_PIN};
 }
 
 static inline void start_with(struct world *w, const struct cache_params *params)

@@ -30,21 +30,6 @@ TEST_OF(w, a_cache_that_never_started_can_be_freed)
 	assert_int_equal(stats_of(w).budget, CACHE_BUDGET_MIN);
 }
 
-TEST_OF(w, a_cache_without_check_needs_none)
-{
-	struct cache_params params;
-
-	lay_even(w, 3, 100);
-	params = params_of(w, 0, 1);
-	params.source.check = NULL;
-	params.source.unchanged = NULL;
-	w->bad[1] = true;
-	assert_int_equal(cache_new(&params, &w->cache), 0);
-	assert_int_equal(cache_start(w->cache), 0);
-	read_right(w, 1, 10, 90);
-	cache_stop(w->cache);
-}
-
 /* --- bytes --------------------------------------------------------------------------------------
  */
 

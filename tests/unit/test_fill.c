@@ -11,31 +11,8 @@
 #define BUDGET	(12 * MIB)
 #define LAYOUTS (1200 / SLOWER) /* in each way */
 
-struct outcome {
-	unsigned done, failed;
-	uint64_t last; /* the extent */
-	int error;     /* of the last that failed */
-};
-
-static _Thread_local struct outcome outcome;
-
 /* --- fills by hand ------------------------------------------------------------------------------
  */
-
-static void on_filled(struct cache *cache, struct pool_extent *extent, int error)
-{
-	outcome.done++;
-	outcome.last = extent->is.number;
-	SCOPE_LOCK(&cache->lock);
-	if (error) {
-		outcome.failed++;
-		outcome.error = error;
-		pool_failed(cache->pool, extent, error);
-	} else {
-		pool_filled(extent);
-	}
-	pool_unpin(cache->pool, extent);
-}
 
 static struct fill *fill_of(struct world *w, const uint64_t *extents, unsigned count)
 {
@@ -47,7 +24,6 @@ static struct fill *fill_of(struct world *w, const uint64_t *extents, unsigned c
 
 		assert_int_equal(pool_add(w->cache->pool, &place, POOL_USED, &fill->extents[i]), 0);
 	}
-	outcome = (struct outcome){0};
 	return fill;
 }
 
@@ -66,8 +42,8 @@ static void open_cache(struct world *w, enum way way)
 /* What is in the page cache should not need a second try, unless memory was short. */
 static void read_fill(struct world *w, enum way way, struct fill *fill)
 {
-	if (way != IN_MEMORY || !fill_now(w->cache, fill, on_filled))
-		fill_wait(w->cache, fill, on_filled);
+	if (way != IN_MEMORY || !fill_now(w->cache, fill))
+		fill_wait(w->cache, fill);
 }
 
 /* Compares again: nothing that came after it has touched it. */
@@ -77,8 +53,18 @@ static void assert_holds(struct world *w, uint64_t extent)
 	struct iovec iov[CACHE_EXTENT_MAX / SLOT_BYTES + 2];
 
 	assert_non_null(x);
+	assert_int_equal(x->state, POOL_READY);
+	assert_int_equal(x->pins, 0);
 	assert_true(same(w, w->offsets[extent], w->sizes[extent], iov,
 			 pool_iov(w->cache->pool, x, 0, x->is.size, iov)));
+}
+
+/* The last time. */
+static void assert_failed(struct world *w, uint64_t extent, int error)
+{
+	assert_false(is_there(w, extent));
+	assert_true(w->failed[extent] > 0);
+	assert_int_equal(w->last_error, error);
 }
 
 /* Its memory is for the next, and full of old bytes. */
@@ -94,13 +80,15 @@ static void forget(struct world *w, uint64_t extent)
 static void read_run(struct world *w, enum way way, const uint64_t *extents, unsigned count)
 {
 	read_fill(w, way, fill_of(w, extents, count));
-	assert_int_equal(outcome.done, count);
-	assert_int_equal(outcome.failed, 0);
-	assert_int_equal(outcome.last, extents[count - 1]);
 	for (unsigned i = 0; i < count; i++) {
 		assert_holds(w, extents[i]);
 		forget(w, extents[i]);
 	}
+}
+
+static void resolve(void *context, uint64_t number, struct extent *ret)
+{
+	*ret = extent_at(context, number);
 }
 
 /* The longest run from extent `at` on that is ever read; returns the extent behind it. */
@@ -376,13 +364,11 @@ TEST_OF(w, only_the_bad_extent_of_a_run_fails)
 	lay_even(w, 5, 10000);
 	w->bad[2] = true;
 	open_cache(w, BUFFERED);
-	fill_wait(w->cache, fill_of(w, all, 5), on_filled);
-	assert_int_equal(outcome.done, 5);
-	assert_int_equal(outcome.failed, 1);
-	assert_int_equal(outcome.error, -EBADMSG);
-	assert_null(pool_find(w->cache->pool, 2));
-	assert_holds(w, 1);
-	assert_holds(w, 3);
+	fill_wait(w->cache, fill_of(w, all, 5));
+	assert_failed(w, 2, -EBADMSG);
+	for (unsigned i = 0; i < 5; i++)
+		if (i != 2)
+			assert_holds(w, i);
 	assert_int_equal(w->reader->reads, 1);
 }
 
@@ -434,14 +420,11 @@ TEST_OF(w, a_run_across_the_end_of_the_file_fails_from_there_on)
 			continue;
 		assert_int_equal(ftruncate(w->fd, 25000), 0);
 		open_cache(w, way);
-		fill_wait(w->cache, fill_of(w, all, 4), on_filled);
-		assert_int_equal(outcome.done, 4);
-		assert_int_equal(outcome.failed, 2);
-		assert_int_equal(outcome.error, -ENODATA);
+		fill_wait(w->cache, fill_of(w, all, 4));
 		assert_holds(w, 0);
 		assert_holds(w, 1);
-		assert_null(pool_find(w->cache->pool, 2));
-		assert_null(pool_find(w->cache->pool, 3));
+		assert_failed(w, 2, -ENODATA);
+		assert_failed(w, 3, -ENODATA);
 	}
 	assert_int_equal(w->checks, 2);
 	assert_false(w->wrong);
@@ -457,8 +440,8 @@ TEST_OF(w, the_end_of_the_file_is_no_reason_to_read_buffered)
 		skip();
 	assert_int_equal(ftruncate(w->fd, 35000), 0);
 	open_cache(w, DIRECT);
-	fill_wait(w->cache, fill_of(w, &last, 1), on_filled);
-	assert_int_equal(outcome.error, -ENODATA);
+	fill_wait(w->cache, fill_of(w, &last, 1));
+	assert_failed(w, last, -ENODATA);
 	assert_true(stats_of(w).direct);
 }
 
@@ -469,9 +452,9 @@ TEST_OF(w, a_source_that_changed_is_not_even_read)
 	lay_even(w, 2, 10000);
 	w->stale = true;
 	open_cache(w, BUFFERED);
-	fill_wait(w->cache, fill_of(w, all, 2), on_filled);
-	assert_int_equal(outcome.failed, 2);
-	assert_int_equal(outcome.error, -ESTALE);
+	fill_wait(w->cache, fill_of(w, all, 2));
+	assert_failed(w, 0, -ESTALE);
+	assert_failed(w, 1, -ESTALE);
 	assert_int_equal(w->reader->reads, 0);
 }
 
@@ -485,8 +468,9 @@ TEST_OF(w, what_is_read_ahead_is_left_when_the_cache_stops)
 	w->cache->stopping = true;
 	fill = fill_of(w, all, 1);
 	fill->ahead = true;
-	fill_wait(w->cache, fill, on_filled);
-	assert_int_equal(outcome.error, -ECANCELED);
+	fill_wait(w->cache, fill);
+	assert_false(is_there(w, 0));
+	assert_int_equal(w->failed[0], 0);
 	assert_int_equal(w->reader->reads, 0);
 	read_run(w, BUFFERED, &all[1], 1); /* somebody waits for it */
 }
@@ -519,10 +503,11 @@ TEST_OF(w, what_is_cold_is_read_once_and_directly)
 	for (uint64_t e = 0; e < 16; e++) {
 		struct fill *fill = fill_of(w, &e, 1);
 
-		assert_false(fill_now(w->cache, fill, on_filled));
-		assert_int_equal(outcome.done, 0);
-		fill_wait(w->cache, fill, on_filled);
-		assert_int_equal(outcome.failed, 0);
+		assert_false(fill_now(w->cache, fill));
+		assert_int_equal(w->checks, e);
+		fill_wait(w->cache, fill);
+		assert_holds(w, e);
+		forget(w, e);
 	}
 	print_message("%llu pages came into the page cache\n",
 		      (unsigned long long)pages_in_memory(w));

@@ -2,6 +2,7 @@
  * stop where something is to be thought about, so that how long that takes is of no matter. */
 #define PATIENCE 300 /* s: what thinks is idle where anything else runs */
 
+#include "cache/oracle_thread.h"
 #include "cache/order/permutation.h"
 #include "tests/unit/cache_fixture.h"
 #include "tests/unit/loader.h"
@@ -60,9 +61,9 @@ static int lists(void *context, uint64_t file, cache_list_fn *found, void *arg)
 	return r < 0 ? r : found(arg, "files", files, FILES, 0);
 }
 
-static void tell(void *context, const char *sentence)
+static void tell(const char *sentence)
 {
-	struct world *w = context;
+	struct world *w = ways.world;
 
 	SCOPE_LOCK(&w->lock);
 	assert_non_null(strstr(sentence, "files"));
@@ -79,8 +80,8 @@ static void begin(struct world *w, unsigned cpus)
 	params = params_for(w, BUFFERED, MIB, 4);
 	params.residency = 0;
 	params.oracle_cpus = cpus;
-	params.source.lists = lists;
-	params.source.locked = tell;
+	world_lists = lists;
+	params.source.notice = tell;
 	locked = 0;
 	start_with(w, &params);
 }
@@ -371,4 +372,18 @@ TEST_OF(w, without_processors_nothing_is_guessed)
 	read_some(w, &loader, 200);
 	assert_string_equal(stats_of(w).oracle.state, "off");
 	assert_int_equal(locked, 0);
+}
+
+/* The thread does not run, so that nothing is taken out of the ring. */
+TEST_OF(w, what_finds_the_ring_full_is_dropped_and_counted)
+{
+	struct cache_params params;
+
+	lay_even(w, FILES, BYTES);
+	params = params_for(w, BUFFERED, MIB, 4);
+	params.oracle_cpus = 1;
+	assert_int_equal(cache_new(&params, &w->cache), 0);
+	for (unsigned i = 0; i < ORACLE_SEEN + 3; i++)
+		cache_opened(w->cache, i % FILES, 1, NULL);
+	assert_int_equal(stats_of(w).oracle.dropped, 3);
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "tests/unit/test.h"
+#include <stdio.h>
 #include <string.h>
 
 struct trace {

@@ -13,18 +13,6 @@ static unsigned bucket_of(uint64_t value)
 	return bucket < HISTOGRAM_BUCKETS ? bucket : HISTOGRAM_BUCKETS - 1;
 }
 
-/* The middle of a bucket. A bucket begins at 4 to 7 times its width, so that no value of it is
- * further off than an eighth. */
-static uint64_t bucket_middle(unsigned bucket)
-{
-	uint64_t width;
-
-	if (bucket < 4)
-		return bucket;
-	width = (uint64_t)1 << (bucket / 4 - 1);
-	return (4 + bucket % 4) * width + width / 2;
-}
-
 void histogram_add(struct histogram *histogram, uint64_t value)
 {
 	atomic_fetch_add_explicit(&histogram->counts[bucket_of(value)], 1, memory_order_relaxed);
@@ -43,12 +31,18 @@ uint64_t histogram_count(const struct histogram *histogram)
 uint64_t histogram_quantile(const struct histogram *histogram, double share)
 {
 	double wanted = share * (double)histogram_count(histogram);
-	uint64_t count = 0;
+	uint64_t count = 0, width;
 
 	for (unsigned i = 0; wanted > 0 && i < HISTOGRAM_BUCKETS; i++) {
 		count += atomic_load_explicit(&histogram->counts[i], memory_order_relaxed);
-		if ((double)count >= wanted)
-			return bucket_middle(i);
+		if ((double)count < wanted)
+			continue;
+		if (i < 4)
+			return i;
+		/* A bucket begins at 4 to 7 times its width, so that no value of it is further off
+		 * than an eighth. */
+		width = (uint64_t)1 << (i / 4 - 1);
+		return (4 + i % 4) * width + width / 2;
 	}
 	return 0;
 }

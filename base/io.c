@@ -183,15 +183,6 @@ size_t io_write_now(int fd, const char *text, size_t len)
 	return done;
 }
 
-void io_sync_directory(const char *path)
-{
-	SCOPE_FREE char *copy = strdup(path);
-	SCOPE_CLOSE int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-
-	if (fd >= 0)
-		fsync(fd);
-}
-
 bool io_is_refused(int error)
 {
 	switch (-error) {
@@ -282,11 +273,20 @@ void io_skip(struct iovec **parts, int *count, size_t done)
 	}
 }
 
-static int open_unnamed(const char *path, mode_t mode)
+/* The folder that a path is in, or -1 with errno. */
+static int open_folder_of(const char *path, int flags, mode_t mode)
 {
 	SCOPE_FREE char *copy = strdup(path);
 
-	return copy ? open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, mode) : -1;
+	return copy ? open(dirname(copy), flags | O_CLOEXEC, mode) : -1;
+}
+
+void io_sync_directory(const char *path)
+{
+	SCOPE_CLOSE int fd = open_folder_of(path, O_RDONLY | O_DIRECTORY, 0);
+
+	if (fd >= 0)
+		fsync(fd);
 }
 
 int io_link(int fd, int folder, const char *name)
@@ -342,7 +342,8 @@ static int put_file(const char *path, mode_t mode, bool unnamed, const struct io
 
 	if (r < 0)
 		return r;
-	fd = unnamed ? open_unnamed(path, mode) : io_create(AT_FDCWD, temporary.data, O_RDWR, mode);
+	fd = unnamed ? open_folder_of(path, O_TMPFILE | O_RDWR, mode)
+		     : io_create(AT_FDCWD, temporary.data, O_RDWR, mode);
 	if (fd < 0)
 		return unnamed ? -errno : fd;
 	r = write_whole(fd, parts, count);
@@ -383,24 +384,10 @@ void io_fill_standard(void)
 			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-static bool is_any(int fd)
-{
-	(void)fd;
-	return true;
-}
-
-static bool is_inherited(int fd)
-{
-	return !(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-}
-
-static bool is_inherited_terminal(int fd)
-{
-	return is_inherited(fd) && isatty(fd);
-}
+enum which { ALL, INHERITED, INHERITED_TERMINALS };
 
 /* The kernel lists descriptors in their order, so that closing one passes over no other. */
-static void close_listed(int least, bool (*which)(int fd))
+static void close_listed(int least, enum which which)
 {
 	SCOPE_DIR DIR *listing = opendir("/proc/self/fd");
 	const struct dirent *entry;
@@ -408,7 +395,9 @@ static void close_listed(int least, bool (*which)(int fd))
 	while (listing && (entry = readdir(listing))) {
 		int fd = (int)strtol(entry->d_name, NULL, 10); /* "." is 0 */
 
-		if (fd >= least && fd != dirfd(listing) && which(fd))
+		if (fd >= least && fd != dirfd(listing) &&
+		    (which == ALL || !(fcntl(fd, F_GETFD) & FD_CLOEXEC)) &&
+		    (which != INHERITED_TERMINALS || isatty(fd)))
 			close(fd);
 	}
 }
@@ -471,15 +460,15 @@ bool io_is_named(int fd, const char *path)
 void io_close_from(int least)
 {
 	if (syscall(SYS_close_range, least, ~0U, 0) < 0)
-		close_listed(least, is_any);
+		close_listed(least, ALL);
 }
 
 void io_close_inherited(int least)
 {
-	close_listed(least, is_inherited);
+	close_listed(least, INHERITED);
 }
 
 void io_close_inherited_terminals(int least)
 {
-	close_listed(least, is_inherited_terminal);
+	close_listed(least, INHERITED_TERMINALS);
 }

@@ -30,12 +30,6 @@ static void put_escape(struct json *json, unsigned code)
 	put_text(json, text);
 }
 
-/* What a terminal obeys means the same when it is escaped. */
-static bool needs_escape(uint32_t c)
-{
-	return c == '"' || c == '\\' || utf8_commands(c);
-}
-
 static void put_quoted(struct json *json, const char *data, size_t len)
 {
 	size_t from = 0, at = 0; /* data[from..at) may be copied as it is */
@@ -45,7 +39,8 @@ static void put_quoted(struct json *json, const char *data, size_t len)
 	while (at < len) {
 		size_t n = utf8_decode(data + at, len - at, &code);
 
-		if (n > 0 && !needs_escape(code)) {
+		/* What a terminal obeys means the same when it is escaped. */
+		if (n > 0 && code != '"' && code != '\\' && !utf8_commands(code)) {
 			at += n;
 			continue;
 		}

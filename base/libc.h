@@ -2,10 +2,7 @@
  * their place are calls of the kernel, or nothing. */
 #pragma once
 
-#include <dirent.h>
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -40,19 +37,5 @@ static inline int malloc_trim(size_t kept)
 {
 	(void)kept;
 	return 0;
-}
-
-static inline int scandirat(int folder, const char *path, struct dirent ***ret,
-			    int (*wanted)(const struct dirent *),
-			    int (*compare)(const struct dirent **, const struct dirent **))
-{
-	char *name;
-	int count;
-
-	if (asprintf(&name, "/proc/self/fd/%d/%s", folder, path) < 0)
-		return -1;
-	count = scandir(name, ret, wanted, compare);
-	free(name);
-	return count;
 }
 #endif

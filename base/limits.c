@@ -16,17 +16,6 @@
 #define SPARE	      4		  /* one in so many files */
 #define OOM_SCORE_ADJ "-500"
 
-static int check_main_stack(struct err *err)
-{
-	char have[SIZE_TEXT], need[SIZE_TEXT];
-	struct rlimit stack;
-
-	if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= MAIN_STACK)
-		return 0;
-	return err_set(err, -ERANGE, "'ulimit -s' allows %s of stack, and %s are needed",
-		       size_format(stack.rlim_cur, have), size_format(MAIN_STACK, need));
-}
-
 /* The C library takes what `ulimit -s` allows to the main thread for each of the others. */
 static void raise_thread_stacks(void)
 {
@@ -43,9 +32,15 @@ static void raise_thread_stacks(void)
 
 int limits_begin(struct err *err)
 {
+	char have[SIZE_TEXT], need[SIZE_TEXT];
+	struct rlimit stack;
+
 	signal(SIGXFSZ, SIG_IGN);
 	raise_thread_stacks();
-	return check_main_stack(err);
+	if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= MAIN_STACK)
+		return 0;
+	return err_set(err, -ERANGE, "'ulimit -s' allows %s of stack, and %s are needed",
+		       size_format(stack.rlim_cur, have), size_format(MAIN_STACK, need));
 }
 
 static struct rlimit get(__rlimit_resource_t resource)

@@ -1,5 +1,5 @@
 #include "base/log.h"
-#include "base/fit.h"
+#include "base/err.h"
 #include "base/io.h"
 #include "base/scope.h"
 #include "base/utf8.h"
@@ -147,13 +147,6 @@ static void write_to_file(const char *text)
 	write_line(&state.file, head, text);
 }
 
-static void keep(const char *line, size_t len)
-{
-	pthread_mutex_lock(&state.lock);
-	fit_text(state.kept[state.count++ % LOG_KEPT], LOG_KEPT_BYTES, line, len);
-	pthread_mutex_unlock(&state.lock);
-}
-
 void log_kept(void (*each)(void *context, const char *line), void *context)
 {
 	pthread_mutex_lock(&state.lock);
@@ -173,8 +166,11 @@ static void log_line(int priority, const char *format, va_list args)
 
 	fit_format(text, sizeof(text), format, args);
 	len = mask(text, line, sizeof(line));
-	if (priority < LOG_INFO)
-		keep(line, len);
+	if (priority < LOG_INFO) {
+		pthread_mutex_lock(&state.lock);
+		fit_text(state.kept[state.count++ % LOG_KEPT], LOG_KEPT_BYTES, line, len);
+		pthread_mutex_unlock(&state.lock);
+	}
 	if (state.to_syslog)
 		syslog(priority, "%s", line);
 	else
@@ -184,49 +180,23 @@ static void log_line(int priority, const char *format, va_list args)
 	errno = saved;
 }
 
-void log_error(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	log_line(LOG_ERR, format, args);
-	va_end(args);
-}
-
-void log_notice(const char *format, ...)
-{
-	va_list args;
-
-	if (state.level < LOG_LEVEL_WARNINGS)
-		return;
-	va_start(args, format);
-	log_line(LOG_NOTICE, format, args);
-	va_end(args);
-}
-
-void log_info(const char *format, ...)
-{
-	va_list args;
-
-	if (state.level < LOG_LEVEL_NORMAL)
-		return;
-	va_start(args, format);
-	log_line(LOG_INFO, format, args);
-	va_end(args);
-}
+#define LOG_FUNCTION(name, priority, least)       \
+	void name(const char *format, ...)        \
+	{                                         \
+		va_list args;                     \
+                                                  \
+		if (state.level < (least))        \
+			return;                   \
+		va_start(args, format);           \
+		log_line(priority, format, args); \
+		va_end(args);                     \
+	}
+LOG_FUNCTION(log_error, LOG_ERR, LOG_LEVEL_QUIET)
+LOG_FUNCTION(log_notice, LOG_NOTICE, LOG_LEVEL_WARNINGS)
+LOG_FUNCTION(log_info, LOG_INFO, LOG_LEVEL_NORMAL)
+LOG_FUNCTION(log_detail, LOG_INFO, LOG_LEVEL_VERBOSE)
 
 void log_notice_line(const char *line)
 {
 	log_notice("%s", line);
-}
-
-void log_detail(const char *format, ...)
-{
-	va_list args;
-
-	if (state.level < LOG_LEVEL_VERBOSE)
-		return;
-	va_start(args, format);
-	log_line(LOG_INFO, format, args);
-	va_end(args);
 }

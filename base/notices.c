@@ -1,84 +1,64 @@
 #include "base/notices.h"
 #include "base/scope.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#define DIGITS	"0123456789"
+#define OF	" of "
 #define EXAMPLE ", such as "
 
 struct notice {
-	char *subject;	/* the first one, sorted */
-	char *text;	/* the first one that was added */
-	uint64_t count; /* the sum of the numbers, */
-	uint64_t of;	/* and of those that they are of */
+	char *subject;	   /* the first one, sorted */
+	char *text;	   /* the first one that was added */
+	size_t head, tail; /* up to its first number, which is a word; from behind its numbers on */
+	size_t end;	   /* where its example begins */
+	unsigned numbers;  /* 0 to 2 */
+	uint64_t sums[2];  /* the second is of those that the first is of */
 	size_t subjects;
 };
 
-#define OF " of "
-
-/* Where the number of a sentence is, a word of digits, that which it is of, if any, and how much of
- * the sentence is no example. */
-struct shape {
-	size_t number, digits, of, of_digits, end;
-};
-
-static struct shape shape_of(const char *text)
+/* Both are borrowed. */
+static struct notice notice_of(char *subject, char *text)
 {
 	const char *example = strstr(text, EXAMPLE);
-	struct shape shape = {.end = example ? (size_t)(example - text) : strlen(text)};
+	struct notice notice = {.subject = subject, .text = text, .subjects = 1};
+	size_t at = 0, digits;
+	char *end;
 
-	for (size_t i = 0; i < shape.end; i++) {
-		size_t digits = strspn(text + i, "0123456789");
-		bool begins = i == 0 || text[i - 1] == ' ',
-		     ends = !text[i + digits] || text[i + digits] == ' ';
-
-		if (digits && digits < 19 && begins && ends) {
-			shape.number = i;
-			shape.digits = digits;
+	notice.end = example ? (size_t)(example - text) : strlen(text);
+	for (; at < notice.end; at += digits ? digits : 1) {
+		digits = strspn(text + at, DIGITS);
+		if (digits && digits < 19 && (at == 0 || text[at - 1] == ' ') &&
+		    (!text[at + digits] || text[at + digits] == ' '))
 			break;
-		}
-		i += digits;
 	}
-	shape.of = shape.number + shape.digits;
-	if (shape.digits && strncmp(text + shape.of, OF, strlen(OF)) == 0) {
-		shape.of_digits = strspn(text + shape.of + strlen(OF), "0123456789");
-		shape.of += shape.of_digits ? strlen(OF) : 0;
-	}
-	return shape;
+	notice.head = notice.tail = at < notice.end ? at : notice.end;
+	if (at >= notice.end)
+		return notice;
+	notice.sums[notice.numbers++] = strtoull(text + at, &end, 10);
+	if (strncmp(end, OF, strlen(OF)) == 0 && strspn(end + strlen(OF), DIGITS))
+		notice.sums[notice.numbers++] = strtoull(end + strlen(OF), &end, 10);
+	notice.tail = (size_t)(end - text);
+	return notice;
 }
 
-static void add_numbers(struct notice *notice, const char *text, const struct shape *shape)
+static bool is_same(const struct notice *a, const struct notice *b)
 {
-	if (shape->digits)
-		notice->count += strtoull(text + shape->number, NULL, 10);
-	if (shape->of_digits)
-		notice->of += strtoull(text + shape->of, NULL, 10);
-}
+	size_t rest = a->end - a->tail;
 
-static bool is_same(const char *a, const char *b)
-{
-	struct shape one = shape_of(a), other = shape_of(b);
-	size_t rest = one.of + one.of_digits, others = other.of + other.of_digits;
-
-	return one.number == other.number && !one.digits == !other.digits &&
-	       !one.of_digits == !other.of_digits && one.end - rest == other.end - others &&
-	       memcmp(a, b, one.number) == 0 && memcmp(a + rest, b + others, one.end - rest) == 0;
-}
-
-static struct notice *notices_all(const struct notices *notices)
-{
-	return BUF_ITEMS(&notices->all, struct notice);
-}
-
-static size_t notices_count(const struct notices *notices)
-{
-	return BUF_COUNT(&notices->all, struct notice);
+	return a->numbers == b->numbers && a->head == b->head && rest == b->end - b->tail &&
+	       memcmp(a->text, b->text, a->head) == 0 &&
+	       memcmp(a->text + a->tail, b->text + b->tail, rest) == 0;
 }
 
 static void forget_all(struct notices *notices)
 {
-	for (size_t i = 0; i < notices_count(notices); i++) {
-		free(notices_all(notices)[i].subject);
-		free(notices_all(notices)[i].text);
+	struct notice *all = BUF_ITEMS(&notices->all, struct notice);
+
+	for (size_t i = 0; i < BUF_COUNT(&notices->all, struct notice); i++) {
+		free(all[i].subject);
+		free(all[i].text);
 	}
 	notices->all.len = 0;
 }
@@ -88,22 +68,6 @@ void notices_release(struct notices *notices)
 	forget_all(notices);
 	buf_release(&notices->all);
 	pthread_mutex_destroy(&notices->lock);
-}
-
-static void add_to(struct notice *notice, const char *subject, const char *text)
-{
-	const struct shape shape = shape_of(text);
-	char *first;
-
-	add_numbers(notice, text, &shape);
-	notice->subjects++;
-	if (strcmp(subject, notice->subject) >= 0)
-		return;
-	first = strdup(subject);
-	if (!first)
-		return;
-	free(notice->subject);
-	notice->subject = first;
 }
 
 bool notices_first(struct notices *notices)
@@ -118,22 +82,30 @@ bool notices_first(struct notices *notices)
 
 void notices_add(struct notices *notices, const char *subject, const char *text)
 {
-	const struct shape shape = shape_of(text);
-	struct notice notice = {.subjects = 1};
+	SCOPE_FREE char *its_subject = strdup(subject), *its_text = strdup(text);
+	struct notice notice, *all;
 
-	add_numbers(&notice, text, &shape);
-	SCOPE_LOCK(&notices->lock);
-	for (size_t i = 0; i < notices_count(notices); i++)
-		if (is_same(notices_all(notices)[i].text, text)) {
-			add_to(&notices_all(notices)[i], subject, text);
-			return;
-		}
-	notice.subject = strdup(subject);
-	notice.text = strdup(text);
-	if (notice.subject && notice.text && buf_add(&notices->all, &notice, sizeof(notice)) == 0)
+	if (!its_subject || !its_text)
 		return;
-	free(notice.subject);
-	free(notice.text);
+	notice = notice_of(its_subject, its_text);
+	SCOPE_LOCK(&notices->lock);
+	all = BUF_ITEMS(&notices->all, struct notice);
+	for (size_t i = 0; i < BUF_COUNT(&notices->all, struct notice); i++) {
+		if (!is_same(&all[i], &notice))
+			continue;
+		all[i].sums[0] += notice.sums[0];
+		all[i].sums[1] += notice.sums[1];
+		all[i].subjects++;
+		if (strcmp(subject, all[i].subject) < 0) {
+			free(all[i].subject);
+			all[i].subject = steal_ptr(&its_subject);
+		}
+		return;
+	}
+	if (buf_add(&notices->all, &notice, sizeof(notice)) == 0) {
+		steal_ptr(&its_subject);
+		steal_ptr(&its_text);
+	}
 }
 
 static int compare_notices(const void *left, const void *right)
@@ -144,37 +116,37 @@ static int compare_notices(const void *left, const void *right)
 	return order ? order : strcmp(a->text, b->text);
 }
 
+/* Without memory, the line is lost. */
 static int line_of(const struct notice *notice, struct buf *ret)
 {
-	const struct shape shape = shape_of(notice->text);
-	int r = buf_addf(ret, "%s", notice->subject);
-
-	if (r == 0 && notice->subjects > 1)
-		r = buf_addf(ret, " and %zu more", notice->subjects - 1);
-	if (r == 0)
-		r = buf_addf(ret, ": %.*s", (int)shape.number, notice->text);
-	if (r == 0 && shape.digits)
-		r = buf_addf(ret, "%" PRIu64, notice->count);
-	if (r == 0 && shape.of_digits)
-		r = buf_addf(ret, OF "%" PRIu64, notice->of);
-	return r < 0 ? r : buf_adds(ret, notice->text + shape.of + shape.of_digits);
+	buf_addf(ret, "%s", notice->subject);
+	if (notice->subjects > 1)
+		buf_addf(ret, " and %zu more", notice->subjects - 1);
+	buf_addf(ret, ": %.*s", (int)notice->head, notice->text);
+	for (unsigned i = 0; i < notice->numbers; i++)
+		buf_addf(ret, "%s%" PRIu64, i ? OF : "", notice->sums[i]);
+	return buf_adds(ret, notice->text + notice->tail);
 }
 
 void notices_say(struct notices *notices, void (*say)(const char *line))
 {
-	SCOPE(buf_release) struct buf line = BUF_INIT;
+	const struct notice *all;
+	char more[64];
 	size_t count;
 
 	SCOPE_LOCK(&notices->lock);
-	count = notices_count(notices);
 	buf_sort(&notices->all, sizeof(struct notice), compare_notices);
+	all = BUF_ITEMS(&notices->all, struct notice);
+	count = BUF_COUNT(&notices->all, struct notice);
 	for (size_t i = 0; i < count && i < NOTICES_MOST; i++) {
-		line.len = 0;
-		if (line_of(&notices_all(notices)[i], &line) == 0)
+		SCOPE(buf_release) struct buf line = BUF_INIT;
+
+		if (line_of(&all[i], &line) == 0)
 			say(line.data);
 	}
-	line.len = 0;
-	if (count > NOTICES_MOST && buf_addf(&line, "%zu more notices", count - NOTICES_MOST) == 0)
-		say(line.data);
+	if (count > NOTICES_MOST) {
+		snprintf(more, sizeof(more), "%zu more notices", count - NOTICES_MOST);
+		say(more);
+	}
 	forget_all(notices);
 }

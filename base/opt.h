@@ -128,6 +128,18 @@ int opt_parse(const struct opt_command *command, void *settings, int argc, char 
 void opt_given(const struct opt *table, const void *settings, const void *defaults,
 	       void (*each)(void *context, const char *name, const char *value), void *context);
 
+/* Which of several names a mistyped word may have meant: one that is at most two edits away, and
+ * fewer than the word has letters. Begins with {.word, .len}. */
+struct opt_nearest {
+	const char *word; /* len bytes */
+	size_t len;
+	const char *name; /* the nearest so far; NULL: none */
+	size_t distance;
+};
+
+/* Of equally near names the first wins. `name` is borrowed. */
+void opt_nearest(struct opt_nearest *nearest, const char *name);
+
 /* Says in err which argument is missing where `given` are there: its name in the first form of the
  * synopsis. Returns -EINVAL. */
 int opt_missing(const struct opt_command *command, int given, struct err *err);

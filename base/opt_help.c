@@ -1,4 +1,5 @@
 #include "base/opt.h"
+#include <inttypes.h>
 #include <string.h>
 
 /* The column where all help texts begin, after " -p, --pool=SIZE". */
@@ -34,15 +35,6 @@ static void put_wrapped(struct page *page, const char *text)
 	}
 }
 
-static int put_choices(FILE *out, const char *const *choices)
-{
-	int width = 0;
-
-	for (size_t i = 0; choices[i]; i++)
-		width += fprintf(out, "%s%s", i ? "|" : "", choices[i]);
-	return width;
-}
-
 /* Prints " -j, --jobs=N". Returns its width. */
 static int put_label(FILE *out, const struct opt *row)
 {
@@ -54,9 +46,9 @@ static int put_label(FILE *out, const struct opt *row)
 		width += fprintf(out, "%s --%s", row->letter ? "," : " ", row->name);
 	if (has_value)
 		width += fprintf(out, has_name ? "=" : " ");
-	if (row->choices)
-		width += put_choices(out, row->choices);
-	else if (row->arg)
+	for (size_t i = 0; row->choices && row->choices[i]; i++)
+		width += fprintf(out, "%s%s", i ? "|" : "", row->choices[i]);
+	if (row->arg)
 		width += fprintf(out, "%s", row->arg);
 	return width;
 }
@@ -72,29 +64,17 @@ static void put_entry(FILE *out, const struct opt *row)
 	fputc('\n', out);
 }
 
-/* Prints a line for each form of the command: the name and a line of the synopsis. */
-static void put_usage(FILE *out, const char *name, const char *synopsis)
-{
-	const char *lead = "usage:";
-
-	while (*synopsis) {
-		int len = (int)strcspn(synopsis, "\n");
-
-		fprintf(out, "%-6s %s %.*s\n", lead, name, len, synopsis);
-		synopsis += len;
-		synopsis += *synopsis == '\n';
-		lead = "";
-	}
-}
-
-static void put_lines(FILE *out, const char *lines)
+/* Each behind a lead, which is another one for the first, and a name. */
+static void put_lines(FILE *out, const char *first, const char *others, const char *name,
+		      const char *lines)
 {
 	while (*lines) {
 		int len = (int)strcspn(lines, "\n");
 
-		fprintf(out, "  %.*s\n", len, lines);
+		fprintf(out, "%s%s%s%.*s\n", first, name, *name ? " " : "", len, lines);
 		lines += len;
 		lines += *lines == '\n';
+		first = others;
 	}
 }
 
@@ -133,11 +113,11 @@ void opt_help(const struct opt_command *command, FILE *out)
 		 .help = "show the version"},
 	};
 
-	put_usage(out, command->name, command->synopsis);
+	put_lines(out, "usage: ", "       ", command->name, command->synopsis);
 	fprintf(out, "\n%s\n", command->summary);
 	if (command->examples) {
 		fputs("\nexamples:\n", out);
-		put_lines(out, command->examples);
+		put_lines(out, "  ", "  ", "", command->examples);
 	}
 	if (opt_help_table(command->table, !command->elsewhere, out))
 		fputs("\nmore:\n", out);
@@ -147,4 +127,58 @@ void opt_help(const struct opt_command *command, FILE *out)
 	put_entry(out, &builtin[1]);
 	if (command->elsewhere)
 		fprintf(out, "\n%s\n", command->elsewhere);
+}
+
+/* --- what was given ------------------------------------------------------------------- */
+
+/* The value of a number or a choice, as it may be given again. */
+static const char *text_of(const struct opt *row, const void *field, char buf[static 24])
+{
+	switch (row->kind) {
+	case OPT_KIND_STRING:
+		return *(const char *const *)field;
+	case OPT_KIND_CHOICE:
+		return row->choices[*(const int *)field];
+	case OPT_KIND_OCTAL:
+		snprintf(buf, 24, "%" PRIo64, *(const uint64_t *)field);
+		return buf;
+	case OPT_KIND_SIZE:
+	case OPT_KIND_NUMBER:
+		snprintf(buf, 24, "%" PRIu64, *(const uint64_t *)field);
+		return buf;
+	default:
+		return NULL;
+	}
+}
+
+static bool is_same(const struct opt *row, const void *field, const void *other)
+{
+	switch (row->kind) {
+	case OPT_KIND_FLAG:
+		return *(const bool *)field == *(const bool *)other;
+	case OPT_KIND_STRING:
+		return *(const char *const *)field == *(const char *const *)other;
+	case OPT_KIND_CHOICE:
+		return *(const int *)field == *(const int *)other;
+	default:
+		return *(const uint64_t *)field == *(const uint64_t *)other;
+	}
+}
+
+void opt_given(const struct opt *table, const void *settings, const void *defaults,
+	       void (*each)(void *context, const char *name, const char *value), void *context)
+{
+	for (const struct opt *row = table; row->kind != OPT_KIND_END; row++) {
+		const void *field = (const char *)settings + row->offset;
+		const struct opt_list *list = field;
+		char buf[24];
+
+		if (!row->name)
+			continue;
+		if (row->kind == OPT_KIND_LIST)
+			for (size_t i = 0; i < list->count; i++)
+				each(context, row->name, list->items[i]);
+		else if (!is_same(row, field, (const char *)defaults + row->offset))
+			each(context, row->name, text_of(row, field, buf));
+	}
 }

@@ -1,5 +1,4 @@
 #include "base/name.h"
-#include "base/nearest.h"
 #include "base/opt.h"
 #include "base/size.h"
 #include <errno.h>
@@ -38,6 +37,49 @@ static int refuse_value(const struct parser *p, const struct given *given, const
 		       given->name, given->value, reason);
 }
 
+#define NAME_MOST     40 /* longer names are never near */
+#define DISTANCE_MOST 2
+
+/* Edits (insert, delete, replace) between a word and a name: Levenshtein's table, of which
+ * only the last row is kept. */
+static size_t edit_distance(const char *word, size_t len, const char *name)
+{
+	size_t name_len = strlen(name), row[NAME_MOST + 1];
+
+	if (name_len > NAME_MOST)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= name_len; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= len; i++) {
+		size_t corner = row[0]; /* up and left of row[j] */
+
+		row[0] = i;
+		for (size_t j = 1; j <= name_len; j++) {
+			size_t best = corner + (word[i - 1] != name[j - 1]);
+
+			corner = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[name_len];
+}
+
+/* With as many edits as it has letters, a word can become any other. */
+void opt_nearest(struct opt_nearest *nearest, const char *name)
+{
+	size_t distance = edit_distance(nearest->word, nearest->len, name);
+	size_t least = nearest->name ? nearest->distance : DISTANCE_MOST + 1;
+
+	if (distance >= least || distance >= nearest->len)
+		return;
+	nearest->name = name;
+	nearest->distance = distance;
+}
+
 /* The option is unknown: suggests one that may have been meant. */
 static int refuse_unknown(const struct parser *p, const struct given *given)
 {
@@ -45,14 +87,14 @@ static int refuse_unknown(const struct parser *p, const struct given *given)
 	/* It may be that of a command: what that works on has been named. */
 	const char *command =
 		p->command->stop_at_dashes && p->kept > 3 ? "; a COMMAND goes after '--'" : "";
-	struct nearest nearest = nearest_begin(given->name, given->len);
+	struct opt_nearest nearest = {.word = given->name, .len = given->len};
 
 	for (const struct opt *row = p->command->table; row->kind != OPT_KIND_END; row++)
 		if (row->name && (mount || !row->letter_only))
-			nearest_try(&nearest, row->name);
+			opt_nearest(&nearest, row->name);
 	if (!mount) {
-		nearest_try(&nearest, "help");
-		nearest_try(&nearest, "version");
+		opt_nearest(&nearest, "help");
+		opt_nearest(&nearest, "version");
 	}
 	if (!nearest.name)
 		return err_set(p->err, -EINVAL, "unknown option '%s%.*s'%s", given->prefix,
@@ -89,59 +131,32 @@ static int parse_digits(const char *text, unsigned base, uint64_t *ret)
 static int set_count(const struct parser *p, const struct opt *row, const struct given *given,
 		     uint64_t *field)
 {
-	const char *what = "is not a size";
-	int r;
+	const char *what = row->kind == OPT_KIND_NUMBER	 ? "is not a number"
+			   : row->kind == OPT_KIND_OCTAL ? "is not an octal number"
+							 : "is not a size";
+	int r = row->kind == OPT_KIND_SIZE
+			? size_parse(given->value, field)
+			: parse_digits(given->value, row->kind == OPT_KIND_OCTAL ? 8 : 10, field);
 
-	switch (row->kind) {
-	case OPT_KIND_NUMBER:
-		what = "is not a number";
-		r = parse_digits(given->value, 10, field);
-		break;
-	case OPT_KIND_OCTAL:
-		what = "is not an octal number";
-		r = parse_digits(given->value, 8, field);
-		break;
-	default:
-		r = size_parse(given->value, field);
-		break;
-	}
-	if (r < 0)
-		return refuse_value(p, given, r == -ERANGE ? "is too large" : what);
-	return 0;
-}
-
-static int refuse_choice(const struct parser *p, const struct opt *row, const struct given *given)
-{
-	char known[256] = "";
-	size_t len = 0;
-
-	for (size_t i = 0; row->choices[i] && len < sizeof(known); i++)
-		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
-					i ? ", " : "is not one of ", row->choices[i]);
-	return refuse_value(p, given, known);
+	return r < 0 ? refuse_value(p, given, r == -ERANGE ? "is too large" : what) : 0;
 }
 
 static int set_choice(const struct parser *p, const struct opt *row, const struct given *given,
 		      int *field)
 {
-	int i = 0;
+	char known[256] = "";
+	size_t len = 0;
 
-	while (row->choices[i] && strcmp(row->choices[i], given->value) != 0)
-		i++;
-	if (!row->choices[i])
-		return refuse_choice(p, row, given);
-	*field = i;
-	return 0;
-}
-
-static int add_list_item(const struct parser *p, const struct given *given, struct opt_list *list)
-{
-	if (list->count == OPT_LIST_MAX)
-		return refuse_option(p, given, "given too often");
-	if (!*given->value)
-		return refuse_option(p, given, "is empty, as of a variable that is not set");
-	list->items[list->count++] = given->value;
-	return 0;
+	for (int i = 0; row->choices[i]; i++) {
+		if (strcmp(row->choices[i], given->value) == 0) {
+			*field = i;
+			return 0;
+		}
+		if (len < sizeof(known))
+			len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
+						i ? ", " : "is not one of ", row->choices[i]);
+	}
+	return refuse_value(p, given, known);
 }
 
 static bool takes_value(const struct opt *row)
@@ -153,6 +168,7 @@ static bool takes_value(const struct opt *row)
 static int set_row(const struct parser *p, const struct opt *row, const struct given *given)
 {
 	void *field = (char *)p->settings + row->offset;
+	struct opt_list *list = field;
 
 	if (row->kind == OPT_KIND_NONE)
 		return 0;
@@ -173,7 +189,13 @@ static int set_row(const struct parser *p, const struct opt *row, const struct g
 		*(const char **)field = given->value;
 		return 0;
 	case OPT_KIND_LIST:
-		return add_list_item(p, given, field);
+		if (list->count == OPT_LIST_MAX)
+			return refuse_option(p, given, "given too often");
+		if (!*given->value)
+			return refuse_option(p, given,
+					     "is empty, as of a variable that is not set");
+		list->items[list->count++] = given->value;
+		return 0;
 	case OPT_KIND_CHOICE:
 		return set_choice(p, row, given, field);
 	default:

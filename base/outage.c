@@ -80,28 +80,23 @@ static void say(const struct outage *outage, const char *text)
 		outage->notice(line);
 }
 
-/* Returns for how long reads have failed, ns, if that was said; otherwise 0. */
-static uint64_t end(struct outage *outage)
+static void succeeded(struct outage *outage)
 {
-	uint64_t lasted;
+	uint64_t said;
+	char text[64];
 
-	SCOPE_LOCK(&outage->lock);
-	lasted = outage->said ? clock_ns() - outage->said : 0;
+	if (!atomic_load(&outage->lasts))
+		return;
+	pthread_mutex_lock(&outage->lock);
+	said = outage->said;
 	atomic_store(&outage->lasts, false);
 	outage->since = 0;
 	outage->said = 0;
-	return lasted;
-}
-
-static void succeeded(struct outage *outage)
-{
-	uint64_t lasted = atomic_load(&outage->lasts) ? end(outage) : 0;
-	char text[64];
-
-	if (!lasted)
+	pthread_mutex_unlock(&outage->lock);
+	if (!said)
 		return;
 	snprintf(text, sizeof(text), "can be read again, after %" PRIu64 " s",
-		 lasted / CLOCK_SECOND);
+		 (clock_ns() - said) / CLOCK_SECOND);
 	say(outage, text);
 }
 
@@ -129,22 +124,11 @@ static bool failed(struct outage *outage, struct outage_tries *tries, bool *ret_
 	return true;
 }
 
-/* Returns whether to go on. */
-static bool rest(struct outage *outage)
-{
-	const struct timespec then = clock_after(PAUSE);
-
-	SCOPE_LOCK(&outage->lock);
-	while (outage->repeats)
-		if (pthread_cond_timedwait(&outage->wake, &outage->lock, &then) == ETIMEDOUT)
-			break;
-	return outage->repeats;
-}
-
 bool outage_again(struct outage *outage, struct outage_tries *tries, int error)
 {
-	char text[128];
+	struct timespec then;
 	bool now = false;
+	char text[128];
 
 	if (outage && (error == 0 || tries->works))
 		succeeded(outage);
@@ -154,7 +138,12 @@ bool outage_again(struct outage *outage, struct outage_tries *tries, int error)
 		 strerror(-error), outage->seconds);
 	if (now)
 		say(outage, text);
-	return rest(outage);
+	then = clock_after(PAUSE);
+	SCOPE_LOCK(&outage->lock);
+	while (outage->repeats)
+		if (pthread_cond_timedwait(&outage->wake, &outage->lock, &then) == ETIMEDOUT)
+			break;
+	return outage->repeats;
 }
 
 void outage_allow(struct outage *outage, bool repeats)

@@ -30,18 +30,6 @@ static void *do_all(void *loop)
 	return NULL;
 }
 
-/* Starts as many as can be made, are allowed, and have something to do. */
-static unsigned start_helpers(struct loop *loop, pthread_t *helpers)
-{
-	size_t left = loop->count - atomic_load(&loop->next);
-	unsigned started = 0;
-
-	while (started < HELPERS_MOST && started < left && started + 1 < loop->parallel->threads &&
-	       pthread_create(&helpers[started], NULL, do_all, loop) == 0)
-		started++;
-	return started;
-}
-
 void parallel_for_run(const struct parallel_for *parallel, size_t count)
 {
 	struct loop loop = {.parallel = parallel, .count = count};
@@ -50,9 +38,15 @@ void parallel_for_run(const struct parallel_for *parallel, size_t count)
 	unsigned started = 0;
 
 	while (do_next(&loop)) {
+		size_t next = atomic_load(&loop.next);
+
 		ended = clock_ns();
-		if (ended - began > parallel->patience_ns && atomic_load(&loop.next) + 1 < count) {
-			started = start_helpers(&loop, helpers);
+		if (ended - began > parallel->patience_ns && next + 1 < count) {
+			/* As many as can be made, are allowed, and have something to do. */
+			while (started < HELPERS_MOST && started < count - next &&
+			       started + 1 < parallel->threads &&
+			       pthread_create(&helpers[started], NULL, do_all, &loop) == 0)
+				started++;
 			do_all(&loop);
 		}
 		began = ended;

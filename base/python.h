@@ -1,7 +1,13 @@
-/* The python3 that runs the scripts which come with foldfs: python/foldfs/sources/ and tools/. */
+/* What comes with a program: files beside it where it was built, and in another folder where it is
+ * installed; and the python3 that runs the scripts among them, python/foldfs/sources/ and tools/.
+ */
 #pragma once
 
 #include "base/buf.h"
+
+/* Finds a file that can be read: `built` and `installed` are folders from that of the program on,
+ * "" or with a slash behind them. 0, -ENOENT or -errno. */
+int beside_find(const char *built, const char *installed, const char *name, struct buf *ret);
 
 #define PYTHON_WAY_OUT "; install python3, or let FOLDFS_PYTHON name one"
 

@@ -1,5 +1,6 @@
 #include "base/reader_file.h"
 #include "base/cached.h"
+#include "base/date.h"
 #include "base/fstype.h"
 #include "base/huge.h"
 #include "base/io.h"
@@ -17,7 +18,6 @@
 
 #define LOOK_SECONDS 1
 #define MARK	     ((off_t)1 << 62) /* the byte that each mount locks, far beyond the end */
-#define NS	     UINT64_C(1000000000)
 
 /* After this many refused direct reads in a row, no more are tried: a filesystem may claim to have
  * them and refuse all. A single one may be refused for another reason. */
@@ -76,27 +76,24 @@ static int fill_gaps(struct iovec *iov, int count)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Asks the filesystem. If it does not answer (before Linux 6.1), tries a read. */
-static bool direct_works(int fd)
-{
-	SCOPE_FREE char *page = aligned_alloc(READER_PAGE, READER_PAGE);
-	uint32_t memory, offset;
-
-	if (statx_direct_io(fd, &memory, &offset) == 0)
-		return offset && offset <= READER_PAGE && memory <= READER_PAGE;
-	return page && pread(fd, page, READER_PAGE, 0) >= 0;
-}
-
-/* Returns a descriptor or -errno. Where many files are open, it is done without. */
+/* Returns a descriptor or -errno. Where many files are open, it is done without. Asks the
+ * filesystem whether it works; if that does not answer (before Linux 6.1), tries a read. */
 static int find_direct(int fd)
 {
 	SCOPE_CLOSE int direct = io_open_again(fd, O_RDONLY | O_DIRECT);
+	SCOPE_FREE char *page = aligned_alloc(READER_PAGE, READER_PAGE);
+	uint32_t memory, offset;
+	bool works;
 
 	if (direct < 0 && direct != -EMFILE)
 		return -EOPNOTSUPP;
 	if (direct < 0 || limits_is_spare(direct))
 		return -EMFILE;
-	return direct_works(direct) ? steal_fd(&direct) : -EOPNOTSUPP;
+	if (statx_direct_io(direct, &memory, &offset) == 0)
+		works = offset && offset <= READER_PAGE && memory <= READER_PAGE;
+	else
+		works = page && pread(direct, page, READER_PAGE, 0) >= 0;
+	return works ? steal_fd(&direct) : -EOPNOTSUPP;
 }
 
 static struct flock mark(short type)
@@ -157,24 +154,17 @@ static void file_cancel(struct reader *reader)
 
 /* --- how to read ------------------------------------------------------------------------------ */
 
-static int64_t seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return now.tv_sec;
-}
-
 /* Each mount holds a read lock on MARK. If a write lock would not be granted, there is another
  * mount. Not done on remote filesystems, where a lock is a request that may hang. */
 static void look_for_others(struct reader_file *file)
 {
-	int64_t now = seconds();
 	struct flock lock = mark(F_WRLCK);
+	struct timespec now;
 
-	if (file->remote || now - atomic_load(&file->looked) < LOOK_SECONDS)
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (file->remote || now.tv_sec - atomic_load(&file->looked) < LOOK_SECONDS)
 		return;
-	atomic_store(&file->looked, now);
+	atomic_store(&file->looked, now.tv_sec);
 	if (fcntl(file->fd, F_OFD_GETLK, &lock) == 0)
 		atomic_store(&file->shared, lock.l_type != F_UNLCK);
 }
@@ -192,11 +182,6 @@ static void file_hints(const struct reader *reader, struct reader_hints *ret)
 	*ret = (struct reader_hints){.remote = file->remote, .direct = is_direct(file)};
 }
 
-static uint64_t time_ns(const struct timespec *time)
-{
-	return (uint64_t)time->tv_sec * NS + (uint64_t)time->tv_nsec;
-}
-
 static int identity_of(int fd, struct reader_identity *ret)
 {
 	struct stat st;
@@ -204,8 +189,8 @@ static int identity_of(int fd, struct reader_identity *ret)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	*ret = (struct reader_identity){.size = (uint64_t)st.st_size,
-					.written = time_ns(&st.st_mtim),
-					.touched = time_ns(&st.st_ctim)};
+					.written = (uint64_t)date_of(st.st_mtim),
+					.touched = (uint64_t)date_of(st.st_ctim)};
 	return 0;
 }
 
@@ -271,13 +256,6 @@ struct remaining {
 	uint64_t reads; /* so far */
 };
 
-static void skip_read(struct remaining *left, size_t done)
-{
-	left->reads++;
-	left->offset += done;
-	io_skip(&left->iov, &left->count, done);
-}
-
 /* Makes one system call. Returns its bytes or -errno. A refused direct read, and all that follows,
  * is repeated as a buffered one. */
 static ssize_t read_some(struct reader_file *file, int *fd, const struct remaining *left, int flags)
@@ -308,7 +286,9 @@ static int read_all(struct reader_file *file, int *fd, struct remaining *left, u
 			continue;
 		if (n <= 0)
 			return n < 0 ? (int)n : -ENODATA;
-		skip_read(left, (size_t)n);
+		left->reads++;
+		left->offset += (size_t)n;
+		io_skip(&left->iov, &left->count, (size_t)n);
 	}
 	atomic_fetch_add_explicit(&file->reader.reads, left->reads, memory_order_relaxed);
 	atomic_fetch_add_explicit(&file->reader.bytes, left->offset - left->begin,
@@ -331,15 +311,6 @@ static struct pages pages_of(uint64_t offset, uint64_t size)
 	return (struct pages){.begin = begin, .len = count * page, .count = count};
 }
 
-/* The caller keeps these bytes, so the page cache need not. The kernel drops whole pages. */
-static void drop_copy(const struct reader_file *file, uint64_t offset, uint64_t size)
-{
-	struct pages pages = pages_of(offset, size);
-
-	if (!file->keep && !atomic_load(&file->shared))
-		posix_fadvise(file->fd, (off_t)pages.begin, (off_t)pages.len, POSIX_FADV_DONTNEED);
-}
-
 static int file_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
 		     uint64_t needed)
 {
@@ -356,8 +327,13 @@ static int file_read(struct reader *reader, struct iovec *iov, int count, uint64
 		fd = is_direct(file) ? file->direct_fd : file->fd;
 		r = read_all(file, &fd, &left, needed, 0);
 	} while (is_to_repeat(file, &tries, r));
-	if (fd == file->fd)
-		drop_copy(file, offset, needed);
+	/* The caller keeps these bytes, so the page cache need not. The kernel drops whole pages.
+	 */
+	if (fd == file->fd && !file->keep && !atomic_load(&file->shared)) {
+		struct pages pages = pages_of(offset, needed);
+
+		posix_fadvise(fd, (off_t)pages.begin, (off_t)pages.len, POSIX_FADV_DONTNEED);
+	}
 	if (r < 0)
 		atomic_fetch_add_explicit(&reader->errors, 1, memory_order_relaxed);
 	return r;

@@ -11,31 +11,6 @@
 
 typedef unsigned __int128 uint128;
 
-/* Reads digits. Stops counting once size_parse() will find the number too large. */
-static const char *read_whole(const char *text, uint128 *whole)
-{
-	for (*whole = 0; isdigit((unsigned char)*text); text++)
-		if (*whole <= INT64_MAX)
-			*whole = *whole * 10 + (unsigned)(*text - '0');
-	return text;
-}
-
-/* Reads the digits after the point as fraction / scale. */
-static const char *read_fraction(const char *text, uint128 *fraction, uint128 *scale)
-{
-	int digits = 0;
-
-	*fraction = 0;
-	*scale = 1;
-	for (; isdigit((unsigned char)*text); text++) {
-		if (digits++ >= FRACTION_DIGITS)
-			continue;
-		*fraction = *fraction * 10 + (unsigned)(*text - '0');
-		*scale *= 10;
-	}
-	return text;
-}
-
 /* The number of bits the unit shifts by, or -1: "", "B", "K", "KB", "KiB" ... */
 static int read_unit(const char *text)
 {
@@ -51,20 +26,26 @@ static int read_unit(const char *text)
 
 int size_parse(const char *text, uint64_t *ret_bytes)
 {
-	uint128 whole, bytes, fraction = 0, scale = 1;
-	const char *end = read_whole(text, &whole);
+	uint128 whole = 0, bytes, fraction = 0, scale = 1;
+	const char *at = text, *point;
 	int shift;
 
-	if (end == text)
+	for (; isdigit((unsigned char)*at); at++)
+		if (whole <= INT64_MAX) /* else it is too large already */
+			whole = whole * 10 + (unsigned)(*at - '0');
+	if (at == text)
 		return -EINVAL;
-	if (*end == '.') {
-		const char *point = end;
-
-		end = read_fraction(point + 1, &fraction, &scale);
-		if (end == point + 1)
+	if (*at == '.') {
+		for (point = at++; isdigit((unsigned char)*at); at++) {
+			if (at - point > FRACTION_DIGITS)
+				continue;
+			fraction = fraction * 10 + (unsigned)(*at - '0');
+			scale *= 10;
+		}
+		if (at == point + 1)
 			return -EINVAL;
 	}
-	shift = read_unit(end);
+	shift = read_unit(at);
 	if (shift < 0)
 		return -EINVAL;
 	bytes = (whole << shift) + (fraction << shift) / scale;

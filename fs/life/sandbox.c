@@ -1,5 +1,4 @@
 #include "fs/life/sandbox.h"
-#include "base/capabilities.h"
 #include "base/filter.h"
 #include "base/scope.h"
 #include "base/uapi.h"

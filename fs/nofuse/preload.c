@@ -1,5 +1,5 @@
 #include "fs/nofuse/preload.h"
-#include "base/beside.h"
+#include "base/python.h"
 #include "base/scope.h"
 #include "fs/nofuse/skeleton.h"
 #include <linux/magic.h>

@@ -3,7 +3,6 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/name.h"
-#include "base/nearest.h"
 #include "base/scope.h"
 #include "pack/tool/cli/cmd.h"
 #include <errno.h>
@@ -57,10 +56,10 @@ static void print_help(FILE *out)
 
 static int refuse_command(const char *word)
 {
-	struct nearest nearest = nearest_begin(word, strlen(word));
+	struct opt_nearest nearest = {.word = word, .len = strlen(word)};
 
 	for (size_t i = 0; i < COMMANDS; i++)
-		nearest_try(&nearest, commands[i].name);
+		opt_nearest(&nearest, commands[i].name);
 	if (word[0] == '-')
 		return log_fail(EXIT_USAGE, "unknown option '%s'; see 'foldpack --help'", word);
 	if (nearest.name)

@@ -1,7 +1,0 @@
-/* What this process may do beyond its user: capabilities(7). */
-#pragma once
-
-#include <stdint.h>
-
-/* Keeps those of a mask by their numbers, as UINT64_C(1) << CAP_KILL, that it has. */
-void capabilities_keep(uint64_t mask);

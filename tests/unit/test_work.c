@@ -1,14 +1,30 @@
 /* The queue of work and its threads: cache/work.h. Jobs wait at a gate, so that who runs when is
- * the test's decision and never the clock's. */
+ * the test's decision and never the clock's. Most tests are traces, in which a job is a letter:
+ *
+ *	start N				with so many threads; new N .. begin: what is between is
+ *before queue abc, hide abc		jobs that are wanted, or found by who looks; "f*9" are nine
+ *	queue-chain abc, hide-chain abc	each queues the next one while it runs
+ *	expect abc .. arrive		a chain that is under way elsewhere
+ *	look
+ *	open, open-wanted, open-found	jobs may pass the gate
+ *	hold .. let			who looks is held
+ *	depth N				so many found jobs may run at once
+ *	later				whoever looks next is too early
+ *	wanted N, found N, finding N, finds N	waits until so many run, look or have looked
+ *	done N				waits until so many have run, and no more
+ *	stop; stopper .. stopped	by another thread
+ *	looks N, log abc		there were so many; the order in which they began
+ *
+ * In the end, each that was queued has run once. */
 #define TEST_MAIN
 #include "base/scope.h"
 #include "cache/work.h"
-#include "tests/unit/test.h"
-#include <stdint.h>
-#include <string.h>
+#include "tests/unit/trace.h"
+#include <unistd.h>
 
-#define ITEMS	     1000
+#define ITEMS	     4000
 #define HANG_SECONDS 300 /* a wakeup that is lost would be waited for for ever */
+#define SOON_NS	     1000000
 
 enum kind { WANTED, FOUND, KINDS };
 
@@ -29,13 +45,17 @@ struct ground {
 	bool open[KINDS]; /* jobs of that kind may pass */
 	bool finding_held;
 	unsigned finding, finds;   /* calls of find that are held, and all */
-	uint64_t later;		   /* the next call of find has only another one after so many ns */
+	bool later;		   /* the next call of find has only another one after SOON_NS */
 	unsigned depth;		   /* of found jobs at once */
 	struct job *first, **last; /* to be found */
-	unsigned running[KINDS], most[KINDS];
+	unsigned running[KINDS];
 	unsigned done;
 	char log[ITEMS + 1]; /* names, in the order in which the jobs began */
 	unsigned logged;
+	struct job jobs[ITEMS];
+	unsigned count;
+	struct job *expected;
+	pthread_t stopper;
 };
 
 static void job_run(void *context, struct work_item *item)
@@ -47,8 +67,7 @@ static void job_run(void *context, struct work_item *item)
 	job->runs++;
 	if (g->logged < ITEMS)
 		g->log[g->logged++] = job->name;
-	if (++g->running[job->kind] > g->most[job->kind])
-		g->most[job->kind] = g->running[job->kind];
+	g->running[job->kind]++;
 	pthread_cond_broadcast(&g->changed);
 	while (!g->open[job->kind])
 		pthread_cond_wait(&g->changed, &g->lock);
@@ -72,8 +91,8 @@ static struct work_item *job_find(void *context)
 		pthread_cond_wait(&g->changed, &g->lock);
 	g->finding--;
 	if (g->later) {
-		work_look_after(g->work, g->later);
-		g->later = 0;
+		work_look_after(g->work, SOON_NS);
+		g->later = false;
 		return NULL;
 	}
 	job = g->running[FOUND] < g->depth ? g->first : NULL;
@@ -87,358 +106,67 @@ static struct work_item *job_find(void *context)
 
 static const struct work_ops job_ops = {.perform = job_run, .find = job_find};
 
-static void ground_init(struct ground *g, unsigned threads)
+static void ground_init(struct ground *g)
 {
 	*g = (struct ground){.depth = ITEMS};
 	g->last = &g->first;
 	pthread_mutex_init(&g->lock, NULL);
 	pthread_cond_init(&g->changed, NULL);
-	assert_int_equal(work_new(threads, &job_ops, g, &g->work), 0);
-}
-
-static void ground_start(struct ground *g, unsigned threads)
-{
-	ground_init(g, threads);
-	assert_int_equal(work_start(g->work), 0);
 }
 
 static void ground_release(struct ground *g)
 {
-	work_free(steal_ptr(&g->work));
+	if (g->work)
+		work_stop(g->work);
+	work_free(g->work);
+	for (unsigned i = 0; i < g->count; i++)
+		assert_in_range(g->jobs[i].runs, g->jobs[i].kind == WANTED, 1);
 	pthread_cond_destroy(&g->changed);
 	pthread_mutex_destroy(&g->lock);
 }
 
-static void ground_stop(struct ground *g)
-{
-	work_stop(g->work);
-	ground_release(g);
-}
+FIXTURE(g, struct ground, ground_init, ground_release);
 
-static void ground_end(struct ground *g)
-{
-	if (g->work)
-		ground_stop(g);
-}
-
-FIXTURE(g, struct ground, (void), ground_end);
-
-static void open_gate(struct ground *g, enum kind kind)
+static void set(struct ground *g, bool *what, bool value)
 {
 	SCOPE_LOCK(&g->lock);
-	g->open[kind] = true;
+	*what = value;
 	pthread_cond_broadcast(&g->changed);
 }
 
 static void open_gates(struct ground *g)
 {
-	open_gate(g, WANTED);
-	open_gate(g, FOUND);
+	set(g, &g->open[WANTED], true);
+	set(g, &g->open[FOUND], true);
 }
 
-static void hold_finding(struct ground *g, bool held)
+/* Returns what it is then. */
+static unsigned wait_until(struct ground *g, const unsigned *what, uint64_t count)
 {
 	SCOPE_LOCK(&g->lock);
-	g->finding_held = held;
-	pthread_cond_broadcast(&g->changed);
-}
-
-/* The lock must be held. */
-static void wait_until(struct ground *g, const unsigned *what, unsigned count)
-{
 	while (*what < count)
 		pthread_cond_wait(&g->changed, &g->lock);
+	return *what;
 }
 
-static void wait_running(struct ground *g, enum kind kind, unsigned count)
+static struct job *make_job(struct ground *g, enum kind kind, char name)
 {
-	SCOPE_LOCK(&g->lock);
-	wait_until(g, &g->running[kind], count);
+	assert_true(g->count < ITEMS);
+	g->jobs[g->count] = (struct job){.kind = kind, .name = name};
+	return &g->jobs[g->count++];
 }
 
-static void wait_finding(struct ground *g, unsigned count)
+static void queue(struct ground *g, struct job *job)
 {
-	SCOPE_LOCK(&g->lock);
-	wait_until(g, &g->finding, count);
-}
-
-static void wait_finds(struct ground *g, unsigned count)
-{
-	SCOPE_LOCK(&g->lock);
-	wait_until(g, &g->finds, count);
-}
-
-static void wait_done(struct ground *g, unsigned count)
-{
-	SCOPE_LOCK(&g->lock);
-	wait_until(g, &g->done, count);
-}
-
-static unsigned finds(struct ground *g)
-{
-	SCOPE_LOCK(&g->lock);
-	return g->finds;
-}
-
-static void queue(struct ground *g, struct job *job, char name)
-{
-	*job = (struct job){.kind = WANTED, .name = name};
 	work_add(g->work, &job->item);
 }
 
 /* Something that can be found, once somebody looks. */
-static void hide(struct ground *g, struct job *job, char name)
+static void hide(struct ground *g, struct job *job)
 {
-	*job = (struct job){.kind = FOUND, .name = name};
 	SCOPE_LOCK(&g->lock);
 	*g->last = job;
 	g->last = &job->findable;
-}
-
-/* --- life ------------------------------------------------------------------------------------ */
-
-TEST_OF(g, work_that_never_started_can_be_freed)
-{
-	ground_init(g, 4);
-	work_free(NULL);
-}
-
-TEST_OF(g, threads_that_have_nothing_to_do_can_be_stopped)
-{
-	ground_start(g, 4);
-}
-
-TEST_OF(g, what_was_queued_before_the_start_is_done)
-{
-	struct job job;
-
-	ground_init(g, 1);
-	open_gates(g);
-	queue(g, &job, 'w');
-	assert_int_equal(work_start(g->work), 0);
-	wait_done(g, 1);
-}
-
-TEST_OF(g, what_could_be_found_before_the_start_is_found)
-{
-	struct job job;
-
-	ground_init(g, 1);
-	open_gates(g);
-	hide(g, &job, 'f');
-	work_look(g->work);
-	assert_int_equal(work_start(g->work), 0);
-	wait_done(g, 1);
-}
-
-TEST_OF(g, what_is_queued_is_done_in_order)
-{
-	struct job jobs[5];
-
-	ground_start(g, 1);
-	for (unsigned i = 0; i < 5; i++)
-		queue(g, &jobs[i], (char)('0' + i));
-	open_gates(g);
-	wait_done(g, 5);
-	assert_string_equal(g->log, "01234");
-}
-
-/* --- finding --------------------------------------------------------------------------------- */
-
-TEST_OF(g, nobody_looks_before_being_told_to)
-{
-	struct job jobs[10], hidden;
-
-	ground_start(g, 3);
-	open_gates(g);
-	hide(g, &hidden, 'f');
-	for (unsigned i = 0; i < 10; i++)
-		queue(g, &jobs[i], 'w');
-	wait_done(g, 10);
-	work_stop(g->work);
-	assert_int_equal(g->finds, 0);
-	assert_int_equal(hidden.runs, 0);
-}
-
-TEST_OF(g, one_look_finds_all_there_is)
-{
-	struct job jobs[5];
-
-	ground_start(g, 1);
-	open_gates(g);
-	for (unsigned i = 0; i < 5; i++)
-		hide(g, &jobs[i], (char)('a' + i));
-	work_look(g->work);
-	wait_done(g, 5);
-	work_stop(g->work);
-	assert_string_equal(g->log, "abcde");
-	assert_in_range(g->finds, 5, 6); /* the last in vain, or not for the stop */
-}
-
-TEST_OF(g, whoever_found_nothing_looks_again_only_when_told)
-{
-	struct job jobs[10], hidden;
-	unsigned before;
-
-	ground_start(g, 1);
-	open_gates(g);
-	hold_finding(g, true);
-	work_look(g->work);
-	wait_finding(g, 1);
-	hold_finding(g, false);
-	for (unsigned i = 0; i < 10; i++)
-		queue(g, &jobs[i], 'w');
-	wait_done(g, 10);
-	before = finds(g);
-	assert_int_equal(before, 1);
-	hide(g, &hidden, 'f');
-	work_look(g->work);
-	wait_done(g, 11);
-}
-
-TEST_OF(g, what_may_be_found_later_is_looked_for_then)
-{
-	struct job hidden;
-
-	ground_start(g, 3);
-	open_gates(g);
-	hide(g, &hidden, 'f');
-	g->later = 1000 * 1000;
-	work_look(g->work);
-	wait_done(g, 1);
-	work_stop(g->work);
-	assert_in_range(g->finds, 2, 4); /* also for what there may be beside and after it */
-}
-
-/* The one that looks must look once more, as it may have looked too early. */
-TEST_OF(g, a_look_while_somebody_looks_is_not_lost)
-{
-	ground_start(g, 1);
-	hold_finding(g, true);
-	work_look(g->work);
-	wait_finding(g, 1);
-	work_look(g->work);
-	hold_finding(g, false);
-	wait_finds(g, 2);
-	work_stop(g->work);
-	assert_int_equal(g->finds, 2);
-}
-
-TEST_OF(g, what_is_wanted_goes_before_what_can_be_found)
-{
-	struct job jobs[10];
-
-	ground_start(g, 1);
-	queue(g, &jobs[0], '0');
-	wait_running(g, WANTED, 1); /* holds the only thread */
-	for (unsigned i = 0; i < 3; i++)
-		hide(g, &jobs[1 + i], (char)('a' + i));
-	work_look(g->work);
-	for (unsigned i = 0; i < 6; i++)
-		queue(g, &jobs[4 + i], (char)('1' + i));
-	open_gates(g);
-	wait_done(g, 10);
-	assert_string_equal(g->log, "0123456abc");
-}
-
-TEST_OF(g, what_is_wanted_meanwhile_goes_before_the_next_to_be_found)
-{
-	struct job found[2], wanted;
-
-	ground_start(g, 1);
-	hide(g, &found[0], 'a');
-	hide(g, &found[1], 'b');
-	work_look(g->work);
-	wait_running(g, FOUND, 1);
-	queue(g, &wanted, 'w');
-	open_gates(g);
-	wait_done(g, 3);
-	assert_string_equal(g->log, "awb");
-}
-
-TEST_OF(g, one_look_sets_all_threads_to_work)
-{
-	struct job jobs[4];
-
-	ground_start(g, 4);
-	for (unsigned i = 0; i < 4; i++)
-		hide(g, &jobs[i], 'f');
-	work_look(g->work);
-	wait_running(g, FOUND, 4); /* would hang, if one had to end before the next begins */
-	open_gates(g);
-	wait_done(g, 4);
-}
-
-TEST_OF(g, what_is_found_leaves_the_other_threads_to_what_is_wanted)
-{
-	struct job found[2], wanted[10];
-
-	ground_start(g, 3);
-	g->depth = 2;
-	for (unsigned i = 0; i < 2; i++)
-		hide(g, &found[i], 'f');
-	work_look(g->work);
-	wait_running(g, FOUND, 2);
-	open_gate(g, WANTED);
-	for (unsigned i = 0; i < 10; i++)
-		queue(g, &wanted[i], 'w');
-	wait_done(g, 10);
-	open_gate(g, FOUND);
-	wait_done(g, 12);
-}
-
-/* As many as may run are running; each that ends makes way for another. */
-TEST(what_had_to_wait_for_its_turn_is_not_forgotten)
-{
-	static struct job jobs[300];
-
-	for (unsigned depth = 1; depth <= 3; depth++) {
-		struct ground g;
-
-		ground_start(&g, 4);
-		g.depth = depth;
-		for (unsigned i = 0; i < 300; i++)
-			hide(&g, &jobs[i], 'f');
-		work_look(g.work);
-		wait_running(&g, FOUND, depth > 1 ? 2 : 1);
-		open_gates(&g);
-		wait_done(&g, 300);
-		ground_stop(&g);
-	}
-}
-
-/* --- stopping -------------------------------------------------------------------------------- */
-
-TEST_OF(g, stopping_finishes_all_that_is_queued)
-{
-	static struct job jobs[ITEMS];
-
-	ground_init(g, 4);
-	open_gates(g);
-	for (unsigned i = 0; i < ITEMS; i++)
-		queue(g, &jobs[i], 'x');
-	assert_int_equal(work_start(g->work), 0);
-	work_stop(g->work);
-	assert_int_equal(g->done, ITEMS);
-	for (unsigned i = 0; i < ITEMS; i++)
-		assert_int_equal(jobs[i].runs, 1);
-}
-
-/* As fills do that make room for the starved. */
-TEST_OF(g, what_jobs_queue_while_stopping_is_done)
-{
-	enum { CHAIN = 500 };
-	static struct job jobs[2 * CHAIN];
-
-	ground_init(g, 4);
-	open_gates(g);
-	for (unsigned i = 0; i < 2 * CHAIN; i++)
-		jobs[i] = (struct job){.then = i + 2 < 2 * CHAIN ? &jobs[i + 2] : NULL};
-	work_add(g->work, &jobs[0].item);
-	work_add(g->work, &jobs[1].item);
-	assert_int_equal(work_start(g->work), 0);
-	work_stop(g->work);
-	assert_int_equal(g->done, 2 * CHAIN);
 }
 
 static void *stop(void *arg)
@@ -447,74 +175,236 @@ static void *stop(void *arg)
 	return NULL;
 }
 
-/* Whatever was found is run: it holds memory. What it queues is done as well. */
-TEST(what_is_found_while_stopping_is_run)
+/* --- traces ---------------------------------------------------------------------------------- */
+
+/* The jobs of a word: all are given to `give`, or as a chain, which begins with one of this kind,
+ * only the first one. Returns that. */
+static struct job *add_jobs(struct trace *trace, struct ground *g, enum kind kind, bool chain,
+			    void give(struct ground *g, struct job *job))
 {
-	static struct job jobs[2], wanted;
+	struct job *first = NULL, *last = NULL;
+	unsigned long times;
+	const char *star;
 
-	for (int i = 0; i < 200; i++) {
-		struct ground g;
-		pthread_t stopper;
+	trace_word(trace, trace->word);
+	star = strchr(trace->word, '*');
+	times = star ? strtoul(star + 1, NULL, 10) : 1;
+	for (const char *name = trace->word; *name && name != star; name++)
+		for (unsigned long i = 0; i < times; i++) {
+			struct job *job = make_job(g, chain && first ? WANTED : kind, *name);
 
-		ground_start(&g, 2);
-		open_gates(&g);
-		hold_finding(&g, true);
-		hide(&g, &jobs[0], 'f');
-		wanted = (struct job){.kind = WANTED, .name = 'w'};
-		jobs[0].then = &wanted;
-		work_look(g.work);
-		wait_finding(&g, 1);
-		assert_int_equal(pthread_create(&stopper, NULL, stop, g.work), 0);
-		hold_finding(&g, false);
-		pthread_join(stopper, NULL);
-		assert_int_equal(jobs[0].runs, 1);
-		assert_int_equal(wanted.runs, 1);
+			if (chain && last)
+				last->then = job;
+			else if (!chain)
+				give(g, job);
+			first = first ? first : job;
+			last = job;
+		}
+	if (chain && give)
+		give(g, first);
+	return first;
+}
+
+static bool do_life(struct trace *trace, struct ground *g)
+{
+	bool starts = trace_is(trace, "start");
+
+	if (starts || trace_is(trace, "new"))
+		assert_int_equal(work_new((unsigned)trace_number(trace), &job_ops, g, &g->work), 0);
+	if (starts || trace_is(trace, "begin"))
+		assert_int_equal(work_start(g->work), 0);
+	else if (trace_is(trace, "stop"))
+		work_stop(g->work);
+	else if (trace_is(trace, "stopper"))
+		assert_int_equal(pthread_create(&g->stopper, NULL, stop, g->work), 0);
+	else if (trace_is(trace, "stopped"))
+		pthread_join(g->stopper, NULL);
+	else
+		return trace_is(trace, "new");
+	return true;
+}
+
+static bool do_jobs(struct trace *trace, struct ground *g)
+{
+	if (trace_is(trace, "queue") || trace_is(trace, "queue-chain"))
+		add_jobs(trace, g, WANTED, trace_is(trace, "queue-chain"), queue);
+	else if (trace_is(trace, "hide") || trace_is(trace, "hide-chain"))
+		add_jobs(trace, g, FOUND, trace_is(trace, "hide-chain"), hide);
+	else if (trace_is(trace, "expect")) {
+		work_expect(g->work);
+		g->expected = add_jobs(trace, g, WANTED, true, NULL);
+	} else if (trace_is(trace, "arrive"))
+		work_arrived(g->work, &g->expected->item);
+	else if (trace_is(trace, "look"))
+		work_look(g->work);
+	else
+		return false;
+	return true;
+}
+
+static bool do_gates(struct trace *trace, struct ground *g)
+{
+	if (trace_is(trace, "open"))
+		open_gates(g);
+	else if (trace_is(trace, "open-wanted"))
+		set(g, &g->open[WANTED], true);
+	else if (trace_is(trace, "open-found"))
+		set(g, &g->open[FOUND], true);
+	else if (trace_is(trace, "hold") || trace_is(trace, "let"))
+		set(g, &g->finding_held, trace_is(trace, "hold"));
+	else if (trace_is(trace, "later"))
+		set(g, &g->later, true);
+	else if (trace_is(trace, "depth"))
+		g->depth = (unsigned)trace_number(trace);
+	else
+		return false;
+	return true;
+}
+
+static void look_at(struct trace *trace, struct ground *g)
+{
+	struct trace_range range;
+
+	if (trace_is(trace, "wanted"))
+		wait_until(g, &g->running[WANTED], trace_number(trace));
+	else if (trace_is(trace, "found"))
+		wait_until(g, &g->running[FOUND], trace_number(trace));
+	else if (trace_is(trace, "finding"))
+		wait_until(g, &g->finding, trace_number(trace));
+	else if (trace_is(trace, "finds"))
+		wait_until(g, &g->finds, trace_number(trace));
+	else if (trace_is(trace, "done")) {
+		range = trace_range(trace);
+		assert_int_equal(wait_until(g, &g->done, range.first), range.last);
+	} else if (trace_is(trace, "looks")) {
+		range = trace_range(trace);
+		assert_in_range(wait_until(g, &g->finds, 0), range.first, range.last);
+	} else if (trace_is(trace, "log")) {
+		trace_word(trace, trace->word);
+		assert_string_equal(g->log, trace->word);
+	} else {
+		trace_fail(trace, "'%s' is unknown", trace->verb);
+	}
+}
+
+static void run_on(struct ground *g, const char *text)
+{
+	struct trace trace = trace_begin(text);
+
+	while (trace_next(&trace))
+		if (!do_life(&trace, g) && !do_jobs(&trace, g) && !do_gates(&trace, g))
+			look_at(&trace, g);
+}
+
+static void run_often(unsigned times, const char *text)
+{
+	static struct ground g;
+
+	while (times--) {
+		ground_init(&g);
+		run_on(&g, text);
 		ground_release(&g);
 	}
 }
 
-/* As reads do that other threads end. */
-TEST_OF(g, stopping_waits_for_what_is_expected)
+#define TRACE(name, text)        \
+	TEST_OF(g, name)         \
+	{                        \
+		run_on(g, text); \
+	}                        \
+	_Static_assert(1, "")
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+TRACE(work_that_never_started_can_be_freed, "new 4");
+
+TRACE(threads_that_have_nothing_to_do_can_be_stopped, "start 4; stop");
+
+TRACE(what_was_queued_before_the_start_is_done, "new 1; open; queue w; begin; done 1");
+
+TRACE(what_could_be_found_before_the_start_is_found, "new 1; open; hide f; look; begin; done 1");
+
+TRACE(what_is_queued_is_done_in_order, "start 1; queue 01234; open; done 5; log 01234");
+
+/* --- finding --------------------------------------------------------------------------------- */
+
+TRACE(nobody_looks_before_being_told_to,
+      "start 3; open; hide f; queue w*10; done 10; stop; looks 0; log wwwwwwwwww");
+
+/* The last look is in vain, or not made for the stop. */
+TRACE(one_look_finds_all_there_is,
+      "start 1; open; hide abcde; look; done 5; stop; log abcde; looks 5..6");
+
+TRACE(whoever_found_nothing_looks_again_only_when_told,
+      "start 1; open; hold; look; finding 1; let; queue w*10; done 10; looks 1;"
+      "hide f; look; done 11");
+
+/* Also for what there may be beside and after it. */
+TRACE(what_may_be_found_later_is_looked_for_then,
+      "start 3; open; hide f; later; look; done 1; stop; looks 2..4");
+
+/* The one that looks must look once more, as it may have looked too early. */
+TRACE(a_look_while_somebody_looks_is_not_lost,
+      "start 1; hold; look; finding 1; look; let; finds 2; stop; looks 2");
+
+/* 0 holds the only thread. */
+TRACE(what_is_wanted_goes_before_what_can_be_found,
+      "start 1; queue 0; wanted 1; hide abc; look; queue 123456; open; done 10; log 0123456abc");
+
+TRACE(what_is_wanted_meanwhile_goes_before_the_next_to_be_found,
+      "start 1; hide ab; look; found 1; queue w; open; done 3; log awb");
+
+/* It would hang, if one had to end before the next begins. */
+TRACE(one_look_sets_all_threads_to_work, "start 4; hide f*4; look; found 4; open; done 4");
+
+TRACE(what_is_found_leaves_the_other_threads_to_what_is_wanted,
+      "start 3; depth 2; hide ff; look; found 2; open-wanted; queue w*10; done 10;"
+      "open-found; done 12");
+
+/* As many as may run are running; each that ends makes way for another. */
+TEST(what_had_to_wait_for_its_turn_is_not_forgotten)
 {
-	static struct job expected, then;
+	run_often(1, "depth 1; start 4; hide f*300; look; found 1; open; done 300");
+	run_often(1, "depth 2; start 4; hide f*300; look; found 2; open; done 300");
+	run_often(1, "depth 3; start 4; hide f*300; look; found 2; open; done 300");
+}
 
-	for (int i = 0; i < 200; i++) {
-		pthread_t stopper;
+/* --- stopping -------------------------------------------------------------------------------- */
 
-		ground_start(g, 3);
-		open_gates(g);
-		then = (struct job){.kind = WANTED};
-		expected = (struct job){.kind = WANTED, .then = &then};
-		work_expect(g->work);
-		assert_int_equal(pthread_create(&stopper, NULL, stop, g->work), 0);
-		work_arrived(g->work, &expected.item);
-		pthread_join(stopper, NULL);
-		assert_int_equal(expected.runs, 1);
-		assert_int_equal(then.runs, 1);
-		ground_release(g);
-	}
+TRACE(stopping_finishes_all_that_is_queued, "new 4; open; queue x*1000; begin; stop; done 1000");
+
+/* As fills do that make room for the starved. */
+TRACE(what_jobs_queue_while_stopping_is_done,
+      "new 4; open; queue-chain x*500; queue-chain y*500; begin; stop; done 1000");
+
+/* Whatever was found is run: it holds memory. What it queues is done as well. */
+TEST(what_is_found_while_stopping_is_run)
+{
+	run_often(200,
+		  "start 2; open; hold; hide-chain fw; look; finding 1; stopper; let;"
+		  "stopped; done 2");
+}
+
+/* As reads do that other threads end. */
+TEST(stopping_waits_for_what_is_expected)
+{
+	run_often(200, "start 3; open; expect et; stopper; arrive; stopped; done 2");
 }
 
 /* Whether what could still be found was left alone: stopping begins while another one runs, if
  * the stopper comes soon enough. */
 static bool is_left_alone(unsigned wait_us)
 {
-	struct ground g;
-	struct job first, second;
-	pthread_t stopper;
+	static struct ground g;
+	bool left;
 
-	ground_start(&g, 1);
-	hide(&g, &first, 'a');
-	hide(&g, &second, 'b');
-	work_look(g.work);
-	wait_running(&g, FOUND, 1);
-	assert_int_equal(pthread_create(&stopper, NULL, stop, g.work), 0);
+	ground_init(&g);
+	run_on(&g, "start 1; hide ab; look; found 1; stopper");
 	usleep(wait_us);
-	open_gates(&g);
-	pthread_join(stopper, NULL);
+	run_on(&g, "open; stopped");
+	left = g.done == 1;
 	ground_release(&g);
-	assert_int_equal(first.runs, 1);
-	return second.runs == 0;
+	return left;
 }
 
 TEST(nobody_looks_while_stopping)
@@ -532,35 +422,21 @@ TEST(nobody_looks_while_stopping)
 /* All threads asleep, or about to be: each time something to do must wake one. */
 TEST_OF(g, one_at_a_time_is_never_overslept)
 {
-	enum { ROUNDS = 3000 };
-	struct job job;
-
-	ground_start(g, 3);
-	open_gates(g);
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		if (i % 2) {
-			hide(g, &job, 'f');
-			work_look(g->work);
-		} else {
-			queue(g, &job, 'w');
-		}
-		wait_done(g, i + 1);
-		assert_int_equal(job.runs, 1);
+	run_on(g, "start 3; open");
+	for (unsigned i = 0; i < 3000; i += 2) {
+		run_on(g, "queue w");
+		wait_until(g, &g->done, i + 1);
+		run_on(g, "hide f; look");
+		wait_until(g, &g->done, i + 2);
 	}
 }
 
 TEST_OF(g, one_wanted_and_one_to_be_found_at_a_time_are_never_overslept)
 {
-	enum { ROUNDS = 2000 };
-	struct job wanted, found;
-
-	ground_start(g, 2);
-	open_gates(g);
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		hide(g, &found, 'f');
-		work_look(g->work);
-		queue(g, &wanted, 'w');
-		wait_done(g, 2 * (i + 1));
+	run_on(g, "start 2; open");
+	for (unsigned i = 0; i < 4000; i += 2) {
+		run_on(g, "hide f; look; queue w");
+		wait_until(g, &g->done, i + 2);
 	}
 }
 
@@ -568,7 +444,8 @@ enum { PRODUCERS = 8, EACH = 500 };
 
 struct producer {
 	struct ground *ground;
-	struct job jobs[EACH];
+	struct job *jobs; /* EACH */
+	pthread_t id;
 };
 
 static void *produce(void *arg)
@@ -576,34 +453,29 @@ static void *produce(void *arg)
 	struct producer *p = arg;
 
 	for (unsigned i = 0; i < EACH; i++) {
-		if (i % 2) {
-			hide(p->ground, &p->jobs[i], 'p');
+		(p->jobs[i].kind == FOUND ? hide : queue)(p->ground, &p->jobs[i]);
+		if (p->jobs[i].kind == FOUND)
 			work_look(p->ground->work);
-		} else {
-			queue(p->ground, &p->jobs[i], 'p');
-		}
 	}
 	return NULL;
 }
 
 TEST_OF(g, every_item_of_many_producers_runs_once)
 {
-	static struct producer producers[PRODUCERS];
-	pthread_t ids[PRODUCERS];
+	struct producer producers[PRODUCERS];
 
-	ground_start(g, 6);
-	open_gates(g);
-	for (int i = 0; i < PRODUCERS; i++) {
-		producers[i].ground = g;
-		assert_int_equal(pthread_create(&ids[i], NULL, produce, &producers[i]), 0);
+	run_on(g, "start 6; open");
+	for (unsigned i = 0; i < PRODUCERS * EACH; i++)
+		make_job(g, i % 2 ? FOUND : WANTED, 'p');
+	for (unsigned i = 0; i < PRODUCERS; i++) {
+		producers[i] = (struct producer){g, &g->jobs[i * EACH], 0};
+		assert_int_equal(pthread_create(&producers[i].id, NULL, produce, &producers[i]), 0);
 	}
-	for (int i = 0; i < PRODUCERS; i++)
-		pthread_join(ids[i], NULL);
-	wait_done(g, PRODUCERS * EACH); /* without a stop to wake the threads */
-	work_stop(g->work);
-	for (int i = 0; i < PRODUCERS; i++)
-		for (unsigned j = 0; j < EACH; j++)
-			assert_int_equal(producers[i].jobs[j].runs, 1);
+	for (unsigned i = 0; i < PRODUCERS; i++)
+		pthread_join(producers[i].id, NULL);
+	run_on(g, "done 4000; stop"); /* without a stop to wake the threads */
+	for (unsigned i = 0; i < g->count; i++)
+		assert_int_equal(g->jobs[i].runs, 1);
 }
 
 int main(void)

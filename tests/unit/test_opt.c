@@ -1,7 +1,7 @@
 /* Command lines and --help from one table: base/opt.h. */
+#include "base/buf.h"
 #include "base/opt.h"
 #include "base/scope.h"
-#include "base/size.h"
 #include "tests/unit/test.h"
 #include <errno.h>
 #include <stdint.h>
@@ -61,277 +61,226 @@ static const struct opt_command mount = {.name = "mnt",
 
 /* One parsed line: the words are copied, for -o is split in place. */
 struct line {
-	char text[WORDS][80];
-	char *argv[WORDS + 1];
+	char text[400];
+	char *argv[WORDS + 2];
 	struct settings settings;
 	struct opt_result result;
 	struct err err;
 };
 
-FIXTURE(line, struct line, (void), (void));
-
-static int parse(struct line *line, const struct opt_command *command, const char *const *words)
+/* The words of a line, between blanks; ~ is a blank in one, and @ an empty one. */
+static int parse(struct line *line, const struct opt_command *command, const char *words)
 {
-	int argc = 0;
+	char *rest = line->text, *word;
+	int argc = 1;
 
 	*line = (struct line){.settings = defaults, .result = {.nargs = -1}};
-	for (; words[argc]; argc++) {
-		snprintf(line->text[argc], sizeof(line->text[argc]), "%s", words[argc]);
-		line->argv[argc] = line->text[argc];
+	snprintf(line->text, sizeof(line->text), "%s", words);
+	line->argv[0] = line->text + strlen(words); /* the program's name */
+	while ((word = strsep(&rest, " ")) && *word) {
+		assert_true(argc <= WORDS);
+		line->argv[argc++] = strcmp(word, "@") == 0 ? memset(word, 0, 1) : word;
+		for (char *at = word; (at = strchr(at, '~'));)
+			*at = ' ';
 	}
 	return opt_parse(command, &line->settings, argc, line->argv, &line->result, &line->err);
 }
 
-#define LINE(...) ((const char *const[]){"prog", __VA_ARGS__, NULL})
-
-static void assert_parses(struct line *line, const struct opt_command *command,
-			  const char *const *words)
+static void add_option(void *context, const char *name, const char *value)
 {
-	int r = parse(line, command, words);
-
-	if (r < 0)
-		print_error("%s\n", line->err.text);
-	assert_int_equal(r, 0);
-	assert_int_equal(line->err.text[0], 0);
+	buf_addf(context, value ? "%s=%s " : "%s ", name, value);
 }
 
-static void assert_refused(const struct opt_command *command, const char *const *words,
-			   const char *reason)
+/* What a line comes to: the options that it sets, in the order of the table; behind ":" arguments,
+ * behind "--" a command; or "refused: ", and why. */
+static void expect(const struct opt_command *command, const char *words, const char *outcome)
 {
+	static const char *const wants[] = {"", "help ", "version "};
+	SCOPE(buf_release) struct buf said = BUF_INIT;
 	struct line line;
 
-	assert_int_equal(parse(&line, command, words), -EINVAL);
-	assert_string_equal(line.err.text, reason);
-	assert_int_equal(line.result.nargs, -1); /* the result is not touched */
-}
-
-static void assert_list(char *const *list, const char *const *words)
-{
-	size_t i = 0;
-
-	for (; words[i]; i++) {
-		assert_non_null(list[i]);
-		assert_string_equal(list[i], words[i]);
+	if (parse(&line, command, words) < 0) {
+		assert_int_equal(line.result.nargs, -1); /* the result is not touched */
+		buf_addf(&said, "refused: %s ", line.err.text);
+	} else {
+		buf_adds(&said, wants[line.result.want]);
+		opt_given(command->table, &line.settings, &defaults, add_option, &said);
+		for (int i = 0; i < line.result.nargs; i++)
+			buf_addf(&said, i ? "%s " : ": %s ", line.result.args[i]);
+		assert_null(line.result.args[line.result.nargs]);
+		for (char **word = line.result.command; word && *word; word++)
+			buf_addf(&said, word == line.result.command ? "-- %s " : "%s ", *word);
+		assert_int_equal(line.err.text[0], 0);
 	}
-	assert_null(list[i]);
+	if (said.len)
+		said.data[said.len - 1] = '\0'; /* the blank behind the last word */
+	if (strcmp(said.len ? said.data : "", outcome) != 0)
+		fail_msg("%s\n\tis: %s\n\tbut: %s", words, said.data, outcome);
 }
-
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* --- GNU rules ------------------------------------------------------------------------ */
 
-TEST_OF(line, an_empty_line_leaves_the_defaults)
+TEST(an_empty_line_leaves_the_defaults)
 {
-	assert_parses(line, &plain, LIST("prog"));
-	assert_memory_equal(&line->settings, &defaults, sizeof(defaults));
-	assert_int_equal(line->result.want, OPT_RUN);
-	assert_int_equal(line->result.nargs, 0);
-	assert_null(line->result.args[0]);
-	assert_null(line->result.command);
+	struct line line;
+
+	expect(&plain, "", "");
+	assert_int_equal(parse(&line, &plain, ""), 0);
+	assert_memory_equal(&line.settings, &defaults, sizeof(defaults));
+	assert_null(line.result.command);
 }
 
-TEST_OF(line, a_value_may_be_joined_or_the_next_word)
+TEST(a_value_may_be_joined_or_the_next_word)
 {
-	static const char *const lines[][4] = {
-		{"prog", "--pool=64K"}, {"prog", "--pool", "64K"}, {"prog", "-p64K"},
-		{"prog", "-p", "64K"},	{"prog", "-qp64K"},	   {"prog", "-qp", "64K"},
-	};
-
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_parses(line, &plain, lines[i]);
-		assert_true(line->settings.pool == 64 * KIB);
-		assert_int_equal(line->result.nargs, 0);
-	}
+	expect(&plain, "--pool=64K", "pool=65536");
+	expect(&plain, "--pool 64K", "pool=65536");
+	expect(&plain, "-p64K", "pool=65536");
+	expect(&plain, "-p 64K", "pool=65536");
+	expect(&plain, "-qp64K", "pool=65536 quiet");
+	expect(&plain, "-qp 64K", "pool=65536 quiet");
 }
 
-TEST_OF(line, every_kind_sets_its_field)
+TEST(every_kind_sets_its_field)
 {
-	assert_parses(line, &plain,
-		      LINE("--pool=1G", "-j8", "--umask=077", "--follow", "-f", "--allow_other",
-			   "--sub-dir=a=b", "--io=buffered"));
-	assert_true(line->settings.pool == GIB);
-	assert_int_equal(line->settings.jobs, 8);
-	assert_int_equal(line->settings.mask, 077);
-	assert_true(line->settings.follow && line->settings.foreground && line->settings.others);
-	assert_false(line->settings.quiet);
-	assert_string_equal(line->settings.dir, "a=b");
-	assert_int_equal(line->settings.io, 2);
+	expect(&plain,
+	       "--pool=1G -j8 --umask=077 --follow -f --allow_other --sub-dir=a=b --io=buffered",
+	       "pool=1073741824 jobs=8 umask=77 follow foreground allow_other sub-dir=a=b "
+	       "io=buffered");
+	expect(&plain, "--jobs=18446744073709551615 --umask=1777777777777777777777",
+	       "jobs=18446744073709551615 umask=1777777777777777777777");
 }
 
-TEST_OF(line, flags_are_joined_and_the_last_value_wins)
+TEST(flags_are_joined_and_the_last_value_wins)
 {
-	assert_parses(line, &plain, LINE("-lqf", "-j1", "--jobs=2", "-j", "3", "-iauto"));
-	assert_true(line->settings.follow && line->settings.quiet && line->settings.foreground);
-	assert_int_equal(line->settings.jobs, 3);
-	assert_int_equal(line->settings.io, 0);
+	expect(&plain, "-lqf -j1 --jobs=2 -j 3 -iauto", "jobs=3 follow quiet foreground");
 }
 
-TEST_OF(line, strings_point_into_argv)
+TEST(strings_point_into_argv)
 {
-	assert_parses(line, &plain, LINE("--sub-dir=x"));
-	assert_ptr_equal(line->settings.dir, line->text[1] + strlen("--sub-dir="));
-	assert_parses(line, &mount, LINE("-o", "rw,sub-dir=x\\,y,io=auto"));
-	assert_ptr_equal(line->settings.dir, line->text[2] + strlen("rw,sub-dir="));
-	assert_string_equal(line->settings.dir, "x,y");
+	struct line line;
+
+	assert_int_equal(parse(&line, &mount, "-o rw,sub-dir=x\\,y,io=auto"), 0);
+	assert_ptr_equal(line.settings.dir, line.text + strlen("-o rw,sub-dir="));
+	assert_string_equal(line.settings.dir, "x,y");
+	assert_int_equal(parse(&line, &plain, "a --sub-dir=x"), 0);
+	assert_ptr_equal(line.result.args, line.argv + 1);
+	assert_ptr_equal(line.settings.dir, line.text + strlen("a --sub-dir="));
 }
 
-TEST_OF(line, an_empty_value_is_a_value)
+TEST(an_empty_value_is_a_value)
 {
-	assert_parses(line, &plain, LINE("--sub-dir="));
-	assert_string_equal(line->settings.dir, "");
-	assert_parses(line, &plain, LINE("--sub-dir", ""));
-	assert_string_equal(line->settings.dir, "");
-	assert_refused(&plain, LINE("--pool="), "'--pool': '' is not a size");
-	assert_refused(&plain, LINE("--jobs="), "'--jobs': '' is not a number");
+	expect(&plain, "--sub-dir=", "sub-dir=");
+	expect(&plain, "--sub-dir @", "sub-dir=");
+	expect(&plain, "--pool=", "refused: '--pool': '' is not a size");
+	expect(&plain, "--jobs=", "refused: '--jobs': '' is not a number");
 }
 
-TEST_OF(line, a_value_may_look_like_an_option)
+TEST(a_value_may_look_like_an_option)
 {
-	assert_parses(line, &plain, LINE("--sub-dir", "--", "--sub-dir", "-q", "x"));
-	assert_string_equal(line->settings.dir, "-q");
-	assert_false(line->settings.quiet);
-	assert_list(line->result.args, LIST("x"));
+	expect(&plain, "--sub-dir -- --sub-dir -q x", "sub-dir=-q : x");
 }
 
 /* --- arguments ------------------------------------------------------------------------ */
 
-TEST_OF(line, arguments_and_options_mix)
+TEST(arguments_and_options_mix)
 {
-	assert_parses(line, &plain, LINE("a", "-q", "-", "--jobs", "4", "-l", "b"));
-	assert_int_equal(line->result.nargs, 3);
-	assert_list(line->result.args, LIST("a", "-", "b"));
-	assert_int_equal(line->settings.jobs, 4);
-	assert_ptr_equal(line->result.args, line->argv + 1);
-	assert_string_equal(line->argv[0], "prog");
+	expect(&plain, "a -q - --jobs 4 -l b", "jobs=4 follow quiet : a - b");
 }
 
-TEST_OF(line, an_empty_argument_is_refused)
+TEST(an_empty_argument_is_refused)
 {
-	static const char said[] = "an argument is empty, as of a variable that is not set";
+	static const char said[] =
+		"refused: an argument is empty, as of a variable that is not set";
 
-	assert_refused(&plain, LINE("a", ""), said);
-	assert_refused(&plain, LINE("--", "", "a"), said);
-	assert_parses(line, &mount, LINE("pack", "dir", "--", "cmd", ""));
-	assert_list(line->result.command, LIST("cmd", ""));
+	expect(&plain, "a @", said);
+	expect(&plain, "-- @ a", said);
+	expect(&mount, "pack dir -- cmd @", ": pack dir -- cmd ");
 }
 
-TEST_OF(line, two_dashes_end_the_options)
+TEST(two_dashes_end_the_options)
 {
-	assert_parses(line, &plain, LINE("a", "--", "-q", "--", "--nope"));
-	assert_list(line->result.args, LIST("a", "-q", "--", "--nope"));
-	assert_int_equal(line->result.nargs, 4);
-	assert_false(line->settings.quiet);
-	assert_null(line->result.command);
+	expect(&plain, "a -- -q -- --nope", ": a -q -- --nope");
 }
 
-TEST_OF(line, a_command_behind_the_dashes_stays_as_it_is)
+TEST(a_command_behind_the_dashes_stays_as_it_is)
 {
-	assert_parses(line, &mount,
-		      LINE("pack", "-q", "dir", "--", "cmd", "-q", "--", "--help", "-o", "a,b"));
-	assert_list(line->result.args, LIST("pack", "dir"));
-	assert_int_equal(line->result.nargs, 2);
-	assert_list(line->result.command, LIST("cmd", "-q", "--", "--help", "-o", "a,b"));
-	assert_int_equal(line->result.want, OPT_RUN);
-}
+	struct line line;
 
-TEST_OF(line, nothing_behind_the_dashes_is_an_empty_command)
-{
-	assert_parses(line, &mount, LINE("pack", "dir", "--"));
-	assert_list(line->result.args, LIST("pack", "dir"));
-	assert_non_null(line->result.command);
-	assert_null(line->result.command[0]);
+	expect(&mount, "pack -q dir -- cmd -q -- --help -o a,b",
+	       "quiet : pack dir -- cmd -q -- --help -o a,b");
+	expect(&mount, "pack dir --", ": pack dir");
+	parse(&line, &mount, "pack dir --");
+	assert_non_null(line.result.command); /* an empty one */
 }
 
 /* --- refusals ------------------------------------------------------------------------- */
 
 TEST(values_of_the_wrong_form_are_refused)
 {
-	assert_refused(&plain, LINE("--pool", "x"), "'--pool': 'x' is not a size");
-	assert_refused(&plain, LINE("-p9x"), "'-p': '9x' is not a size");
-	assert_refused(&plain, LINE("-qp9x"), "'-p': '9x' is not a size");
-	assert_refused(&plain, LINE("--pool=9999999999T"), "'--pool': '9999999999T' is too large");
-	assert_refused(&plain, LINE("--jobs=-1"), "'--jobs': '-1' is not a number");
-	assert_refused(&plain, LINE("--jobs= 1"), "'--jobs': ' 1' is not a number");
-	assert_refused(&plain, LINE("--jobs=0x1"), "'--jobs': '0x1' is not a number");
-	assert_refused(&plain, LINE("--jobs=18446744073709551616"),
-		       "'--jobs': '18446744073709551616' is too large");
-	assert_refused(&plain, LINE("--umask=8"), "'--umask': '8' is not an octal number");
-	assert_refused(&plain, LINE("--io=fast"),
-		       "'--io': 'fast' is not one of auto, direct, buffered");
-}
-
-TEST_OF(line, the_largest_numbers_are_taken)
-{
-	assert_parses(line, &plain,
-		      LINE("--jobs=18446744073709551615", "--umask=1777777777777777777777"));
-	assert_true(line->settings.jobs == UINT64_MAX);
-	assert_true(line->settings.mask == UINT64_MAX);
+	expect(&plain, "--pool x", "refused: '--pool': 'x' is not a size");
+	expect(&plain, "-p9x", "refused: '-p': '9x' is not a size");
+	expect(&plain, "-qp9x", "refused: '-p': '9x' is not a size");
+	expect(&plain, "--pool=9999999999T", "refused: '--pool': '9999999999T' is too large");
+	expect(&plain, "--jobs=-1", "refused: '--jobs': '-1' is not a number");
+	expect(&plain, "--jobs=~1", "refused: '--jobs': ' 1' is not a number");
+	expect(&plain, "--jobs=0x1", "refused: '--jobs': '0x1' is not a number");
+	expect(&plain, "--jobs=18446744073709551616",
+	       "refused: '--jobs': '18446744073709551616' is too large");
+	expect(&plain, "--umask=8", "refused: '--umask': '8' is not an octal number");
+	expect(&plain, "--io=fast", "refused: '--io': 'fast' is not one of auto, direct, buffered");
 }
 
 TEST(a_value_missing_or_too_many_is_refused)
 {
-	assert_refused(&plain, LINE("--pool"), "'--pool': needs a value");
-	assert_refused(&plain, LINE("-qp"), "'-p': needs a value");
-	assert_refused(&plain, LINE("--quiet=yes"), "'--quiet': takes no value");
-	assert_refused(&plain, LINE("--help=yes"), "'--help': takes no value");
-	assert_refused(&mount, LINE("-o"), "'-o': needs a value");
+	expect(&plain, "--pool", "refused: '--pool': needs a value");
+	expect(&plain, "-qp", "refused: '-p': needs a value");
+	expect(&plain, "--quiet=yes", "refused: '--quiet': takes no value");
+	expect(&plain, "--help=yes", "refused: '--help': takes no value");
+	expect(&mount, "-o", "refused: '-o': needs a value");
 }
 
 TEST(an_unknown_option_is_named_with_a_guess)
 {
-	assert_refused(&plain, LINE("--pol"), "unknown option '--pol'; did you mean '--pool'?");
-	assert_refused(&plain, LINE("--pol=1G"), "unknown option '--pol'; did you mean '--pool'?");
-	assert_refused(&plain, LINE("--qiuet"),
-		       "unknown option '--qiuet'; did you mean '--quiet'?");
-	assert_refused(&plain, LINE("--halp"), "unknown option '--halp'; did you mean '--help'?");
-	assert_refused(&plain, LINE("--versoin"),
-		       "unknown option '--versoin'; did you mean '--version'?");
-	assert_refused(&plain, LINE("--ib"), "unknown option '--ib'; did you mean '--io'?");
-	assert_refused(&plain, LINE("--Jobs"), "unknown option '--Jobs'; did you mean '--jobs'?");
+	expect(&plain, "--pol", "refused: unknown option '--pol'; did you mean '--pool'?");
+	expect(&plain, "--pol=1G", "refused: unknown option '--pol'; did you mean '--pool'?");
+	expect(&plain, "--qiuet", "refused: unknown option '--qiuet'; did you mean '--quiet'?");
+	expect(&plain, "--halp", "refused: unknown option '--halp'; did you mean '--help'?");
+	expect(&plain, "--versoin",
+	       "refused: unknown option '--versoin'; did you mean '--version'?");
+	expect(&plain, "--ib", "refused: unknown option '--ib'; did you mean '--io'?");
+	expect(&plain, "--Jobs", "refused: unknown option '--Jobs'; did you mean '--jobs'?");
 }
 
+/* --zz is two edits from --io. */
 TEST(a_wild_word_gets_no_guess)
 {
-	assert_refused(&plain, LINE("--xyzzy"), "unknown option '--xyzzy'");
-	assert_refused(&plain, LINE("--zz"), "unknown option '--zz'"); /* 2 edits from io */
-	assert_refused(&plain, LINE("--poolxyz"), "unknown option '--poolxyz'");
-	assert_refused(&plain, LINE("--=x"), "unknown option '--'");
-	assert_refused(&plain, LINE("-z"), "unknown option '-z'");
-	assert_refused(&plain, LINE("-qz"), "unknown option '-z'");
-	assert_refused(&plain, LINE("-1"), "unknown option '-1'");
+	static const char *const words[] = {"xyzzy", "zz", "poolxyz", "sub", "foreground", "rw"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		char word[32], refused[64];
+
+		snprintf(word, sizeof(word), "--%s", words[i]);
+		snprintf(refused, sizeof(refused), "refused: unknown option '%s'", word);
+		expect(&plain, word, refused);
+		expect(&mount, word, refused);
+	}
+	expect(&plain, "--=x", "refused: unknown option '--'");
+	expect(&plain, "-z", "refused: unknown option '-z'");
+	expect(&plain, "-qz", "refused: unknown option '-z'");
+	expect(&plain, "-1", "refused: unknown option '-1'");
 }
 
 TEST(names_are_not_abbreviated)
 {
-	assert_refused(&plain, LINE("--follo"),
-		       "unknown option '--follo'; did you mean '--follow'?");
-	assert_refused(&plain, LINE("--sub"), "unknown option '--sub'");
-	assert_refused(&plain, LINE("--pools"), "unknown option '--pools'; did you mean '--pool'?");
-}
-
-TEST(a_letter_alone_has_no_long_form)
-{
-	assert_refused(&plain, LINE("--foreground"), "unknown option '--foreground'");
-	assert_refused(&mount, LINE("--foreground"), "unknown option '--foreground'");
+	expect(&plain, "--follo", "refused: unknown option '--follo'; did you mean '--follow'?");
+	expect(&plain, "--pools", "refused: unknown option '--pools'; did you mean '--pool'?");
 }
 
 TEST(mount_words_are_unknown_to_other_tools)
 {
-	assert_refused(&plain, LINE("--rw"), "unknown option '--rw'");
-	assert_refused(&mount, LINE("--rw"), "unknown option '--rw'");
-	assert_refused(&plain, LINE("-o", "quiet"), "unknown option '-o'");
-	assert_refused(&plain, LINE("--allow-other"),
-		       "unknown option '--allow-other'; did you mean '--allow_other'?");
-}
-
-TEST(the_reason_is_not_needed)
-{
-	char name[] = "prog", word[] = "--nope";
-	char *argv[] = {name, word, NULL};
-	struct settings settings = defaults;
-	struct opt_result result;
-
-	assert_int_equal(opt_parse(&plain, &settings, 2, argv, &result, NULL), -EINVAL);
+	expect(&plain, "-o quiet", "refused: unknown option '-o'");
+	expect(&plain, "--allow-other",
+	       "refused: unknown option '--allow-other'; did you mean '--allow_other'?");
 }
 
 TEST(a_very_long_word_is_refused_in_peace)
@@ -346,125 +295,86 @@ TEST(a_very_long_word_is_refused_in_peace)
 	memset(word + 2, 'a', sizeof(word) - 3);
 	assert_int_equal(opt_parse(&plain, &settings, 2, argv, &result, &err), -EINVAL);
 	assert_memory_equal(err.text, "unknown option '--aaa", 21);
+	assert_int_equal(opt_parse(&plain, &settings, 2, argv, &result, NULL), -EINVAL);
 }
 
 /* --- help and version ----------------------------------------------------------------- */
 
-TEST_OF(line, help_and_version_end_the_reading)
+TEST(help_and_version_end_the_reading)
 {
-	assert_parses(line, &plain, LINE("a", "-q", "--help", "--nope", "b"));
-	assert_int_equal(line->result.want, OPT_HELP);
-	assert_list(line->result.args, LIST("a"));
-	assert_parses(line, &plain, LINE("--version", "--help"));
-	assert_int_equal(line->result.want, OPT_VERSION);
-	assert_refused(&plain, LINE("--nope", "--help"), "unknown option '--nope'");
-	assert_parses(line, &plain, LINE("a", "-qh", "b"));
-	assert_int_equal(line->result.want, OPT_HELP);
-	assert_parses(line, &plain, LINE("-V", "--nope"));
-	assert_int_equal(line->result.want, OPT_VERSION);
+	struct opt_command says = plain;
+
+	expect(&plain, "a -q --help --nope b", "help quiet : a");
+	expect(&plain, "--version --help", "version");
+	expect(&plain, "--nope --help", "refused: unknown option '--nope'");
+	expect(&plain, "a -qh b", "help quiet : a");
+	expect(&plain, "-V --nope", "version");
+	/* The word alone, where a command says so. */
+	expect(&plain, "help", ": help");
+	says.help_word = true;
+	expect(&says, "help", "help : help");
+	expect(&says, "help dir", ": help dir");
 }
 
 /* --- -o ------------------------------------------------------------------------------- */
 
-TEST_OF(line, mount_words_set_the_same_rows)
+TEST(mount_words_set_the_same_rows)
 {
-	static const char *const lines[][4] = {
-		{"prog", "-o", "pool=1G,allow_other,io=buffered,foreground"},
-		{"prog", "-opool=1G,allow_other,io=buffered,foreground"},
-		{"prog", "-qopool=1G,allow_other,io=buffered,foreground"},
-		{"prog", "-o", ",,pool=1G,,allow_other,io=buffered,foreground,"},
-		{"prog", "-o", "pool=2G,allow_other,io=auto,pool=1G,io=buffered,foreground"},
-	};
+	static const char all[] = "pool=1073741824 foreground allow_other io=buffered";
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_parses(line, &mount, lines[i]);
-		assert_true(line->settings.pool == GIB);
-		assert_true(line->settings.others && line->settings.foreground);
-		assert_int_equal(line->settings.io, 2);
-		assert_int_equal(line->result.nargs, 0);
-	}
+	expect(&mount, "-o pool=1G,allow_other,io=buffered,foreground", all);
+	expect(&mount, "-opool=1G,allow_other,io=buffered,foreground", all);
+	expect(&mount, "-fopool=1G,allow_other,io=buffered", all);
+	expect(&mount, "-o ,,pool=1G,,allow_other,io=buffered,foreground,", all);
+	expect(&mount, "-o pool=2G,allow_other,io=auto,pool=1G,io=buffered,foreground", all);
+	expect(&mount, "-o jobs=3 p --jobs=4 d -o quiet", "jobs=4 quiet : p d");
 }
 
-TEST_OF(line, lists_and_long_options_follow_each_other)
+TEST(dashes_and_underscores_are_the_same_in_mount_names)
 {
-	assert_parses(line, &mount, LINE("-o", "jobs=3", "p", "--jobs=4", "d", "-o", "quiet"));
-	assert_int_equal(line->settings.jobs, 4);
-	assert_true(line->settings.quiet);
-	assert_list(line->result.args, LIST("p", "d"));
+	expect(&mount, "-o allow-other,sub_dir=x", "allow_other sub-dir=x");
+	expect(&mount, "--allow-other --sub_dir=x", "allow_other sub-dir=x");
 }
 
-TEST_OF(line, dashes_and_underscores_are_the_same_in_mount_names)
+TEST(a_comma_in_a_value_is_escaped)
 {
-	assert_parses(line, &mount, LINE("-o", "allow-other,sub_dir=x"));
-	assert_true(line->settings.others);
-	assert_string_equal(line->settings.dir, "x");
-	assert_parses(line, &mount, LINE("--allow-other", "--sub_dir=x"));
-	assert_true(line->settings.others);
-	assert_string_equal(line->settings.dir, "x");
+	expect(&mount, "-o sub-dir=\\,a\\,\\,b\\c\\,,quiet", "quiet sub-dir=,a,,b\\c,");
 }
 
-TEST_OF(line, a_comma_in_a_value_is_escaped)
+TEST(words_meant_for_mount_are_passed_over)
 {
-	assert_parses(line, &mount, LINE("-o", "sub-dir=\\,a\\,\\,b\\c\\,,quiet"));
-	assert_string_equal(line->settings.dir, ",a,,b\\c,");
-	assert_true(line->settings.quiet);
+	expect(&mount, "-o rw,rw=1,x-systemd.automount,x-what=ever,X-mount.mkdir=1,quiet", "quiet");
+	expect(&mount, "-o @", "");
 }
 
-TEST_OF(line, words_meant_for_mount_are_passed_over)
+TEST(words_of_mount_set_fields_and_clear_them)
 {
-	assert_parses(line, &mount,
-		      LINE("-o", "rw,rw=1,x-systemd.automount,x-what=ever,X-mount.mkdir=1,quiet"));
-	assert_true(line->settings.quiet);
-	assert_parses(line, &mount, LINE("-o", ""));
+	expect(&mount, "-o quiet,loud", "");
+	expect(&mount, "-o loud,quiet", "quiet");
+	expect(&mount, "-o loud=1", "refused: '-o loud': takes no value");
+	expect(&mount, "--loud", "refused: unknown option '--loud'");
 }
 
-TEST_OF(line, words_of_mount_set_fields_and_clear_them)
+TEST(quotes_hide_the_commas_of_a_value)
 {
-	assert_parses(line, &mount, LINE("-o", "quiet,loud"));
-	assert_false(line->settings.quiet);
-	assert_parses(line, &mount, LINE("-o", "loud,quiet"));
-	assert_true(line->settings.quiet);
-	assert_refused(&mount, LINE("-o", "loud=1"), "'-o loud': takes no value");
-	assert_refused(&mount, LINE("--loud"), "unknown option '--loud'");
-}
-
-TEST_OF(line, quotes_hide_the_commas_of_a_value)
-{
-	assert_parses(line, &mount, LINE("-o", "context=\"u:r:t:s0:c1,c2\",quiet"));
-	assert_string_equal(line->settings.dir, "\"u:r:t:s0:c1,c2\"");
-	assert_true(line->settings.quiet);
-	assert_parses(line, &mount, LINE("-o", "context=a\"b,quiet"));
-	assert_string_equal(line->settings.dir, "a\"b");
-	assert_parses(line, &mount, LINE("-o", "context=\"open,quiet"));
-	assert_string_equal(line->settings.dir, "\"open,quiet");
+	expect(&mount, "-o context=\"u:r:t:s0:c1,c2\",quiet", "quiet sub-dir=\"u:r:t:s0:c1,c2\"");
+	expect(&mount, "-o context=a\"b,quiet", "quiet sub-dir=a\"b");
+	expect(&mount, "-o context=\"open,quiet", "sub-dir=\"open,quiet");
 }
 
 TEST(mount_words_are_refused_by_their_name)
 {
-	assert_refused(&mount, LINE("-o", "pool=x"), "'-o pool': 'x' is not a size");
-	assert_refused(&mount, LINE("-o", "pool"), "'-o pool': needs a value");
-	assert_refused(&mount, LINE("-o", "quiet=1"), "'-o quiet': takes no value");
-	assert_refused(&mount, LINE("-o", "quiet,pol=1"),
-		       "unknown option '-o pol'; did you mean '-o pool'?");
-	assert_refused(&mount, LINE("-o", "halp"), "unknown option '-o halp'");
-	assert_refused(&mount, LINE("-o", "forground"),
-		       "unknown option '-o forground'; did you mean '-o foreground'?");
-	assert_refused(&mount, LINE("-o", "q"), "unknown option '-o q'");
-	assert_refused(&mount, LINE("-o", "io=fast"),
-		       "'-o io': 'fast' is not one of auto, direct, buffered");
-}
-
-TEST_OF(line, the_word_help_alone_is_help_where_a_command_says_so)
-{
-	struct opt_command says = plain;
-
-	assert_parses(line, &plain, LINE("help"));
-	assert_int_equal(line->result.want, OPT_RUN);
-	says.help_word = true;
-	assert_parses(line, &says, LINE("help"));
-	assert_int_equal(line->result.want, OPT_HELP);
-	assert_parses(line, &says, LINE("help", "dir"));
-	assert_int_equal(line->result.want, OPT_RUN);
+	expect(&mount, "-o pool=x", "refused: '-o pool': 'x' is not a size");
+	expect(&mount, "-o pool", "refused: '-o pool': needs a value");
+	expect(&mount, "-o quiet=1", "refused: '-o quiet': takes no value");
+	expect(&mount, "-o quiet,pol=1",
+	       "refused: unknown option '-o pol'; did you mean '-o pool'?");
+	expect(&mount, "-o halp", "refused: unknown option '-o halp'");
+	expect(&mount, "-o forground",
+	       "refused: unknown option '-o forground'; did you mean '-o foreground'?");
+	expect(&mount, "-o q", "refused: unknown option '-o q'");
+	expect(&mount, "-o io=fast",
+	       "refused: '-o io': 'fast' is not one of auto, direct, buffered");
 }
 
 TEST(what_is_missing_has_the_name_that_the_synopsis_gives_it)

@@ -1,17 +1,30 @@
 /* A reader of a file: base/reader_file.h. The file lies on a real filesystem, which can be read
- * directly; what the kernel does rarely, the functions below do when they are asked to. */
+ * directly; what the kernel does rarely, the functions below do when they are asked to. Most tests
+ * are traces. In these, sizes are in pages, of which the file has 74 and a part of one, "74+1000".
+ *
+ *	need-direct			the test is of no use without direct reads
+ *	direct, buffered		how it reads at present
+ *	prepare-direct, prepare
+ *	most N				a call brings so much at most
+ *	fail N ERROR, more N		the Nth call does, and so many after it
+ *	no-direct, no-nowait, page N	what the system has not; its pages
+ *	calm				it is as usual; the next call is the 1st
+ *	read P N SIZE [ERROR]		N pages from page P on, which have so many bytes: these are
+ *right now P N SIZE [ERROR]		the same if it need not wait
+ *	try P N SIZE			the same, or EAGAIN
+ *	all				the whole file
+ *	warm, cold P			the kernel has all of it; nothing from page P on
+ *	reads N, bytes SIZE, errors N	that it has counted
+ *	calls N, cached N		of the system; pages that the kernel has */
 #include "base/cached.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
-#include "tests/unit/test.h"
+#include "tests/unit/trace.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -22,8 +35,7 @@
 #define PAGE	   READER_PAGE
 #define PAGES	   75u
 #define FILE_BYTES ((PAGES - 1) * PAGE + 1000) /* ends within a page */
-#define SECOND	   UINT64_C(1000000000)
-#define PATIENCE   (60 * SECOND) /* until what does not come counts as lost */
+#define PATIENCE   (60 * CLOCK_SECOND)	       /* until what does not come counts as lost */
 
 /* --- a kernel that does as it is told -------------------------------------------------------- */
 
@@ -171,39 +183,6 @@ static void teardown(struct fixture *f)
 	free(f->memory);
 }
 
-static void need_direct(const struct fixture *f)
-{
-	if (is_direct(f->reader))
-		return;
-	print_message("no direct reads at /var/tmp\n");
-	skip();
-}
-
-/* `count` pages from `page` on in one piece, of which `needed` bytes must be there. */
-static int read_pages(struct fixture *f, uint64_t page, uint64_t count, uint64_t needed)
-{
-	struct iovec iov = {f->memory, count * PAGE};
-
-	return reader_read(f->reader, &iov, 1, page * PAGE, needed);
-}
-
-static int read_pages_now(struct fixture *f, uint64_t page, uint64_t count, uint64_t needed)
-{
-	struct iovec iov = {f->memory, count * PAGE};
-
-	return reader_read_now(f->reader, &iov, 1, page * PAGE, needed);
-}
-
-static int read_all(struct fixture *f)
-{
-	return read_pages(f, 0, PAGES, FILE_BYTES);
-}
-
-static void assert_all_is_right(const struct fixture *f)
-{
-	assert_memory_equal(f->memory, f->content, FILE_BYTES);
-}
-
 /* Pages of the file that the kernel holds. Its own may be larger. */
 static unsigned cached(const struct fixture *f)
 {
@@ -219,19 +198,112 @@ static unsigned cached(const struct fixture *f)
 	return count;
 }
 
-static void have_it_cached(const struct fixture *f)
-{
-	static char all[FILE_BYTES];
+/* --- traces ---------------------------------------------------------------------------------- */
 
-	assert_int_equal(pread(f->fd, all, sizeof(all), 0), FILE_BYTES);
+static int trace_error(struct trace *trace)
+{
+	static const char *const names[] = {"ok",      "EAGAIN",     "EINTR",  "EINVAL",
+					    "EIO",     "ESPIPE",     "ESTALE", "ETIMEDOUT",
+					    "ENODATA", "EOPNOTSUPP", NULL};
+	static const int errors[] = {0,	     EAGAIN, EINTR,	EINVAL,	 EIO,
+				     ESPIPE, ESTALE, ETIMEDOUT, ENODATA, EOPNOTSUPP};
+
+	return errors[trace_choice(trace, names, 0)];
 }
 
-static void have_it_cold(const struct fixture *f)
+static bool give_order(struct trace *trace, struct fixture *f)
 {
-	posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
+	if (trace_is(trace, "calm"))
+		orders = (struct orders){0};
+	else if (trace_is(trace, "most"))
+		orders.most = trace_sum(trace, PAGE);
+	else if (trace_is(trace, "fail")) {
+		orders.fail = (unsigned)trace_number(trace);
+		orders.error = trace_error(trace);
+	} else if (trace_is(trace, "more"))
+		orders.more = (unsigned)trace_number(trace);
+	else if (trace_is(trace, "no-direct"))
+		orders.no_direct = true;
+	else if (trace_is(trace, "no-nowait"))
+		orders.no_nowait = true;
+	else if (trace_is(trace, "page"))
+		orders.page = (int)trace_sum(trace, PAGE);
+	else if (trace_is(trace, "warm"))
+		assert_int_equal(io_pread(f->fd, f->memory, FILE_BYTES, 0), FILE_BYTES);
+	else if (trace_is(trace, "cold"))
+		posix_fadvise(f->fd, (off_t)trace_sum(trace, PAGE), 0, POSIX_FADV_DONTNEED);
+	else
+		return false;
+	return true;
 }
+
+static bool do_read(struct trace *trace, struct fixture *f)
+{
+	uint64_t from = 0, count = PAGES, bytes = FILE_BYTES;
+	bool now = trace_is(trace, "now"), may_wait = trace_is(trace, "try");
+	struct iovec iov = {f->memory, 0};
+	int error = 0, r;
+
+	if (!trace_is(trace, "all")) {
+		if (!now && !may_wait && !trace_is(trace, "read"))
+			return false;
+		from = trace_number(trace);
+		count = trace_number(trace);
+		bytes = trace_sum(trace, PAGE);
+		error = trace_error(trace);
+	}
+	iov.iov_len = count * PAGE;
+	memset(f->memory, 0, PAGES * PAGE);
+	r = (now || may_wait ? reader_read_now : reader_read)(f->reader, &iov, 1, from * PAGE,
+							      bytes);
+	if (may_wait && r == -EAGAIN)
+		return true;
+	if (r != -error)
+		trace_fail(trace, "it is %s", strerror(-r));
+	if (r == 0)
+		assert_memory_equal(f->memory, f->content + from * PAGE, bytes);
+	return true;
+}
+
+static void run(struct fixture *f, const char *text)
+{
+	struct trace trace = trace_begin(text);
+
+	while (trace_next(&trace)) {
+		const struct trace_sum sums[] = {{"reads", f->reader->reads},
+						 {"errors", f->reader->errors},
+						 {"calls", orders.calls},
+						 {"cached", cached(f)},
+						 {NULL, 0}};
+		bool direct = trace_is(&trace, "direct");
+
+		if (trace_equals(&trace, sums, 1) || give_order(&trace, f) || do_read(&trace, f))
+			continue;
+		if (trace_is(&trace, "bytes"))
+			assert_int_equal(f->reader->bytes, trace_sum(&trace, PAGE));
+		else if (direct || trace_is(&trace, "buffered"))
+			assert_int_equal(is_direct(f->reader), direct);
+		else if (trace_is(&trace, "prepare"))
+			assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
+		else if (trace_is(&trace, "prepare-direct"))
+			assert_int_equal(reader_prepare(f->reader, READER_DIRECT),
+					 -trace_error(&trace));
+		else if (!trace_is(&trace, "need-direct"))
+			trace_fail(&trace, "'%s' is unknown", trace.verb);
+		else if (!is_direct(f->reader))
+			skip(); /* no direct reads at /var/tmp */
+	}
+}
+
+#define TRACE(fixture, name, text)  \
+	TEST_WITH(fixture, f, name) \
+	{                           \
+		run(f, text);       \
+	}                           \
+	_Static_assert(1, "")
 
 FIXTURE(f, struct fixture, setup, teardown);
+FIXTURE(buffered, struct fixture, setup_buffered, teardown);
 
 /* --- reading, direct or not ------------------------------------------------------------------ */
 
@@ -244,12 +316,8 @@ TEST_OF(f, scattered_pieces_are_filled_in_order)
 	assert_memory_equal(at + 30 * PAGE, f->content + 3 * PAGE, PAGE);
 	assert_memory_equal(at, f->content + 4 * PAGE, 20 * PAGE);
 	assert_memory_equal(at + 50 * PAGE, f->content + 24 * PAGE, PAGE);
-	assert_int_equal(f->reader->reads, 1);
-	assert_int_equal(f->reader->bytes, 22 * PAGE);
-	assert_int_equal(f->reader->errors, 0);
+	run(f, "reads 1; bytes 22; errors 0");
 }
-FIXTURE(buffered, struct fixture, setup_buffered, teardown);
-
 TEST_AGAIN(buffered, scattered_pieces_are_filled_in_order);
 
 TEST_OF(f, a_gap_that_is_too_long_for_its_memory_is_refused)
@@ -265,12 +333,7 @@ TEST_OF(f, a_gap_that_is_too_long_for_its_memory_is_refused)
 }
 TEST_AGAIN(buffered, a_gap_that_is_too_long_for_its_memory_is_refused);
 
-TEST_OF(f, reading_nothing_is_fine)
-{
-	assert_int_equal(reader_read(f->reader, NULL, 0, 0, 0), 0);
-	assert_int_equal(f->reader->reads, 0);
-	assert_int_equal(orders.calls, 0);
-}
+TRACE(f, reading_nothing_is_fine, "read 0 0 0; reads 0; calls 0");
 TEST_AGAIN(buffered, reading_nothing_is_fine);
 
 /* The last page is asked for as a whole, and comes as far as there is any. */
@@ -278,15 +341,11 @@ TEST_OF(f, the_last_byte_is_there_and_the_next_is_not)
 {
 	bool direct = is_direct(f->reader);
 
-	assert_int_equal(read_pages(f, PAGES - 3, 3, 2 * PAGE + 1000), 0);
-	assert_memory_equal(f->memory, f->content + FILE_BYTES - 2 * PAGE - 1000, 2 * PAGE + 1000);
-	assert_int_equal(f->reader->bytes, 2 * PAGE + 1000);
-	assert_int_equal(read_pages(f, PAGES - 3, 3, 2 * PAGE + 1001), -ENODATA);
-	assert_int_equal(read_pages(f, PAGES, 1, 1), -ENODATA);
-	assert_int_equal(f->reader->errors, 2);
+	run(f,
+	    "read 72 3 2+1000; bytes 2+1000; read 72 3 2+1001 ENODATA; read 75 1 0+1 ENODATA;"
+	    "errors 2");
 	assert_int_equal(is_direct(f->reader), direct); /* no reason to change that */
-	assert_int_equal(read_all(f), 0);
-	assert_all_is_right(f);
+	run(f, "all");
 }
 TEST_AGAIN(buffered, the_last_byte_is_there_and_the_next_is_not);
 
@@ -294,41 +353,22 @@ TEST_OF(f, a_read_that_comes_in_parts_goes_on)
 {
 	struct iovec iov[] = {{f->memory, 5 * PAGE}, {f->memory + 5 * PAGE, 70 * PAGE}};
 
-	orders.most = 8 * PAGE;
+	run(f, "most 8");
 	assert_int_equal(reader_read(f->reader, iov, 2, 0, FILE_BYTES), 0);
-	assert_all_is_right(f);
-	assert_int_equal(f->reader->reads, 10);
-	assert_int_equal(f->reader->bytes, FILE_BYTES);
+	assert_memory_equal(f->memory, f->content, FILE_BYTES);
+	run(f, "reads 10; bytes 74+1000");
 }
 TEST_AGAIN(buffered, a_read_that_comes_in_parts_goes_on);
 
 TEST_OF(f, a_read_that_is_interrupted_goes_on)
 {
-	orders = (struct orders){.most = 8 * PAGE, .fail = 2, .error = EINTR};
-	assert_int_equal(read_all(f), 0);
-	assert_all_is_right(f);
-	assert_int_equal(f->reader->reads, 10);
-	assert_int_equal(f->reader->errors, 0);
+	run(f, "most 8; fail 2 EINTR; all; reads 10; errors 0");
 }
 TEST_AGAIN(buffered, a_read_that_is_interrupted_goes_on);
 
-TEST_OF(f, an_error_is_passed_on_and_counted_once)
-{
-	orders = (struct orders){.most = 8 * PAGE, .fail = 2, .error = EIO};
-	assert_int_equal(read_all(f), -EIO);
-	assert_int_equal(f->reader->errors, 1);
-	assert_int_equal(f->reader->reads, 0);
-	assert_int_equal(f->reader->bytes, 0);
-	assert_int_equal(read_all(f), 0); /* the next one tries again */
-	assert_all_is_right(f);
-}
+TRACE(f, an_error_is_passed_on_and_counted_once,
+      "most 8; fail 2 EIO; read 0 75 74+1000 EIO; errors 1; reads 0; bytes 0; all");
 TEST_AGAIN(buffered, an_error_is_passed_on_and_counted_once);
-
-TEST_OF(f, a_file_that_has_no_name_any_more_is_read_all_the_same)
-{
-	assert_int_equal(read_all(f), 0);
-	assert_all_is_right(f);
-}
 
 struct thread {
 	struct fixture *fixture;
@@ -365,114 +405,65 @@ TEST_OF(f, many_threads_may_read_at_once)
 		pthread_join(ids[i], NULL);
 		assert_int_equal(threads[i].failed, 0);
 	}
-	assert_int_equal(f->reader->reads, THREADS * 100);
-	assert_int_equal(f->reader->bytes, THREADS * 100 * 2 * PAGE);
+	run(f, "reads 400; bytes 800");
 }
 TEST_AGAIN(buffered, many_threads_may_read_at_once);
 
 /* --- who holds a copy ------------------------------------------------------------------------ */
 
-TEST_OF(f, a_direct_read_leaves_no_copy_with_the_kernel)
-{
-	need_direct(f);
-	assert_int_equal(cached(f), 0);
-	assert_int_equal(read_all(f), 0);
-	assert_all_is_right(f);
-	assert_int_equal(cached(f), 0);
-}
+TRACE(f, a_direct_read_leaves_no_copy_with_the_kernel, "need-direct; cached 0; all; cached 0");
 
 TEST_WITH(buffered, f, who_wants_buffered_reads_has_the_kernel_keep_what_was_read)
 {
-	assert_false(is_direct(f->reader));
-	assert_int_equal(read_pages(f, 10, 20, 20 * PAGE), 0);
+	run(f, "buffered; read 10 20 20");
 	assert_true(cached(f) >= 20);
 }
 
 /* One read may be refused for what it is. */
-TEST_OF(f, a_direct_read_that_is_refused_is_done_buffered_and_the_next_is_direct)
-{
-	need_direct(f);
-	orders = (struct orders){.fail = 1, .error = EINVAL};
-	assert_int_equal(read_all(f), 0);
-	assert_all_is_right(f);
-	assert_int_equal(orders.calls, 2);
-	assert_int_equal(cached(f), 0);
-	assert_true(is_direct(f->reader));
-	assert_int_equal(read_all(f), 0);
-	assert_int_equal(orders.calls, 3);
-	assert_int_equal(cached(f), 0);
-	assert_int_equal(f->reader->reads, 2);
-	assert_int_equal(f->reader->errors, 0);
-}
+TRACE(f, a_direct_read_that_is_refused_is_done_buffered_and_the_next_is_direct,
+      "need-direct; fail 1 EINVAL; all; calls 2; cached 0; direct;"
+      "all; calls 3; cached 0; reads 2; errors 0");
 
 /* Many of them, but others between. */
 TEST_OF(f, refusals_now_and_then_leave_direct_reads_on)
 {
-	need_direct(f);
-	for (int i = 0; i < 100; i++) {
-		orders = (struct orders){.fail = 1, .error = EINVAL};
-		assert_int_equal(read_pages(f, 0, 1, PAGE), 0);
-		assert_int_equal(read_pages(f, 0, 1, PAGE), 0);
-		assert_true(is_direct(f->reader));
-	}
-}
-
-static void refuse_direct(struct fixture *f)
-{
-	orders = (struct orders){.no_direct = true};
-	for (int i = 0; i < 20; i++)
-		assert_int_equal(read_pages(f, 0, 1, PAGE), 0);
-	assert_false(is_direct(f->reader));
-	orders = (struct orders){0};
+	run(f, "need-direct");
+	for (int i = 0; i < 100; i++)
+		run(f, "calm; fail 1 EINVAL; read 0 1 1; read 0 1 1; direct");
 }
 
 /* As some filesystems do though they say otherwise. */
+static void refuse_direct(struct fixture *f)
+{
+	run(f, "need-direct; no-direct");
+	for (int i = 0; i < 20; i++)
+		run(f, "read 0 1 1");
+	run(f, "buffered; calm");
+}
+
 TEST_OF(f, where_all_direct_reads_are_refused_none_is_tried_any_more)
 {
-	need_direct(f);
 	refuse_direct(f);
-	assert_int_equal(read_all(f), 0);
-	assert_all_is_right(f);
-	assert_int_equal(orders.calls, 1);
-	assert_int_equal(f->reader->errors, 0);
+	run(f, "all; calls 1; errors 0; cached 0"); /* the pool has it: the kernel is told */
 }
 
-TEST_OF(f, a_direct_read_that_is_refused_half_way_is_right_all_the_same)
-{
-	struct iovec iov[] = {{f->memory, 5 * PAGE}, {f->memory + 5 * PAGE, 70 * PAGE}};
-
-	need_direct(f);
-	orders = (struct orders){.most = 8 * PAGE, .fail = 2, .error = EINVAL};
-	assert_int_equal(reader_read(f->reader, iov, 2, 0, FILE_BYTES), 0);
-	assert_all_is_right(f);
-}
+TRACE(f, a_direct_read_that_is_refused_half_way_is_right_all_the_same,
+      "need-direct; most 8; fail 2 EINVAL; all");
 
 TEST_OF(f, memory_that_is_not_aligned_is_filled_all_the_same)
 {
 	struct iovec iov = {f->memory + 1, PAGE};
 
-	need_direct(f);
+	run(f, "need-direct");
 	assert_int_equal(reader_read(f->reader, &iov, 1, PAGE, PAGE), 0);
 	assert_memory_equal(f->memory + 1, f->content + PAGE, PAGE);
-}
-
-TEST_OF(f, what_the_pool_has_the_kernel_is_told_to_drop)
-{
-	need_direct(f);
-	refuse_direct(f);
-	assert_int_equal(read_all(f), 0);
-	assert_all_is_right(f);
-	assert_int_equal(cached(f), 0);
 }
 
 /* An extent ends within a page, which is read as a whole. */
 TEST_OF(f, the_page_that_an_extent_ends_in_is_dropped_too)
 {
-	need_direct(f);
 	refuse_direct(f);
-	for (uint64_t page = 0; page < 60; page += 10)
-		assert_int_equal(read_pages(f, page, 5, 4 * PAGE + 1), 0);
-	assert_int_equal(cached(f), 0);
+	run(f, "read 0 5 4+1; read 10 5 4+1; read 20 5 4+1; read 30 5 4+1; cached 0");
 }
 
 /* --- files in memory, and none --------------------------------------------------------------- */
@@ -503,27 +494,12 @@ FIXTURE(in_memory, struct fixture, setup_in_memory, teardown);
 TEST_WITH(in_memory, f, a_file_in_memory_never_waits_and_counts_its_errors_once)
 {
 	need_tmpfs(f);
-	assert_false(is_direct(f->reader));
-	assert_int_equal(read_pages_now(f, 0, PAGES, FILE_BYTES), 0);
-	assert_all_is_right(f);
-	assert_int_equal(f->reader->reads, 1);
-	assert_true(read_pages_now(f, PAGES, 1, 1) < 0);
-	assert_int_equal(read_pages(f, PAGES, 1, 1), -ENODATA);
-	assert_int_equal(f->reader->errors, 1);
+	run(f,
+	    "buffered; now 0 75 74+1000; reads 1; now 75 1 0+1 EAGAIN; read 75 1 0+1 ENODATA;"
+	    "errors 1; prepare-direct EOPNOTSUPP");
 }
 
-TEST_WITH(in_memory, f, direct_reads_that_cannot_be_had_are_refused_at_the_start)
-{
-	need_tmpfs(f);
-	assert_int_equal(reader_prepare(f->reader, READER_DIRECT), -EOPNOTSUPP);
-}
-
-TEST_OF(f, direct_reads_that_can_be_had_are_had)
-{
-	need_direct(f);
-	assert_int_equal(reader_prepare(f->reader, READER_DIRECT), 0);
-	assert_true(is_direct(f->reader));
-}
+TRACE(f, direct_reads_that_can_be_had_are_had, "need-direct; prepare-direct; direct");
 
 static unsigned open_descriptors(void)
 {
@@ -539,7 +515,7 @@ TEST_OF(f, a_reader_closes_what_it_opened_and_nothing_else)
 	unsigned before = open_descriptors();
 	struct reader *reader;
 
-	need_direct(f);
+	run(f, "need-direct");
 	reader = reader_of(f->fd, READER_AUTO);
 	assert_int_equal(open_descriptors(), before + 1);
 	assert_int_equal(reader_prepare(reader, READER_AUTO), 0);
@@ -633,87 +609,54 @@ TEST_WITH(buffered, f, a_file_that_changes_is_another_one)
 
 /* --- reads that need not wait ---------------------------------------------------------------- */
 
-TEST_OF(f, what_the_kernel_has_need_not_be_waited_for)
-{
-	int r;
-
-	have_it_cached(f);
-	r = read_pages_now(f, 0, PAGES, FILE_BYTES);
-	/* The system may let go of it at any time. */
-	assert_true(r == 0 || r == -EAGAIN);
-	if (r == 0)
-		assert_all_is_right(f);
-	assert_int_equal(f->reader->errors, 0);
-}
+/* The system may let go of it at any time. */
+TRACE(f, what_the_kernel_has_need_not_be_waited_for, "warm; try 0 75 74+1000; errors 0");
 TEST_AGAIN(buffered, what_the_kernel_has_need_not_be_waited_for);
 
 /* As on machines of 64 KiB: sixteen of a file's pieces are one page. */
 TEST_OF(f, what_the_kernel_has_is_counted_in_its_own_pages)
 {
+	struct iovec iov = {f->memory, 3 * PAGE};
 	int r;
 
-	need_direct(f);
+	run(f, "need-direct");
 	if (cached_pages(f->fd, 0, PAGE) < 0)
 		skip(); /* no cachestat(2) */
-	orders.page = 16 * PAGE;
-	have_it_cached(f);
-	r = read_pages_now(f, 15, 3, 3 * PAGE);
+	run(f, "page 16; warm");
+	r = reader_read_now(f->reader, &iov, 1, 15 * PAGE, 3 * PAGE);
 	if (r == -EAGAIN && cached(f) < PAGES)
 		skip(); /* the system needed the memory */
 	assert_int_equal(r, 0);
 	assert_memory_equal(f->memory, f->content + 15 * PAGE, 3 * PAGE);
 }
 
-/* All of it cold, or the second half. */
+/* All of it cold, or the second half. What a refused read brought will be read, and counted, again.
+ */
 TEST_OF(f, what_the_kernel_has_not_is_refused_or_right_and_counts_no_error)
 {
 	for (int i = 0; i < 20; i++) {
-		uint64_t bytes = f->reader->bytes;
-		int r;
+		uint64_t reads = f->reader->reads, bytes = f->reader->bytes;
 
-		have_it_cached(f);
-		posix_fadvise(f->fd, i % 2 ? 0 : 40 * PAGE, 0, POSIX_FADV_DONTNEED);
-		memset(f->memory, 0, PAGES * PAGE);
-		r = read_pages_now(f, 0, PAGES, FILE_BYTES);
-		assert_true(r == 0 || r == -EAGAIN);
-		if (r == 0)
-			assert_all_is_right(f);
-		/* What a refused read brought will be read, and counted, again. */
-		assert_int_equal(f->reader->bytes - bytes, r == 0 ? FILE_BYTES : 0);
+		run(f,
+		    i % 2 ? "warm; cold 0; try 0 75 74+1000" : "warm; cold 40; try 0 75 74+1000");
+		assert_int_equal(f->reader->bytes - bytes,
+				 f->reader->reads > reads ? FILE_BYTES : 0);
 	}
-	assert_int_equal(f->reader->errors, 0);
+	run(f, "errors 0");
 }
 TEST_AGAIN(buffered, what_the_kernel_has_not_is_refused_or_right_and_counts_no_error);
 
 /* Which would have the kernel read it, and keep a copy. */
-TEST_OF(f, where_reads_are_direct_the_kernel_is_not_asked_for_what_it_has_not)
-{
-	need_direct(f);
-	have_it_cold(f);
-	for (int i = 0; i < 10; i++)
-		assert_int_equal(read_pages_now(f, (uint64_t)i, 5, 5 * PAGE), -EAGAIN);
-	assert_int_equal(orders.calls, 0);
-	assert_int_equal(cached(f), 0);
-}
+TRACE(f, where_reads_are_direct_the_kernel_is_not_asked_for_what_it_has_not,
+      "need-direct; cold 0; now 0 5 5 EAGAIN; now 3 5 5 EAGAIN; now 20 5 5 EAGAIN; calls 0;"
+      "cached 0");
 
-TEST_OF(f, the_end_of_the_file_is_left_to_the_read_that_waits)
-{
-	have_it_cached(f);
-	assert_int_equal(read_pages_now(f, PAGES - 1, 1, 1001), -EAGAIN);
-	assert_int_equal(f->reader->errors, 0);
-}
+TRACE(f, the_end_of_the_file_is_left_to_the_read_that_waits,
+      "warm; now 74 1 0+1001 EAGAIN; errors 0");
 TEST_AGAIN(buffered, the_end_of_the_file_is_left_to_the_read_that_waits);
 
-TEST_WITH(buffered, f, where_no_read_can_do_without_waiting_none_is_tried_again)
-{
-	orders.no_nowait = true;
-	assert_int_equal(read_pages_now(f, 0, 1, PAGE), -EAGAIN);
-	assert_int_equal(orders.calls, 1);
-	assert_int_equal(read_pages_now(f, 0, 1, PAGE), -EAGAIN);
-	assert_int_equal(orders.calls, 1);
-	assert_int_equal(read_all(f), 0);
-	assert_all_is_right(f);
-}
+TRACE(buffered, where_no_read_can_do_without_waiting_none_is_tried_again,
+      "no-nowait; now 0 1 1 EAGAIN; calls 1; now 0 1 1 EAGAIN; calls 1; all");
 
 /* --- two mounts of one file ------------------------------------------------------------------ */
 
@@ -747,13 +690,9 @@ static bool becomes_direct(struct reader *reader, char *memory, bool direct)
 
 TEST_OF(f, who_is_alone_does_not_take_itself_for_another)
 {
-	need_direct(f);
-	for (int i = 0; i < 3; i++) {
-		/* The first read looks. */
-		assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
-		assert_int_equal(read_all(f), 0);
-		assert_true(is_direct(f->reader));
-	}
+	run(f, "need-direct");
+	for (int i = 0; i < 3; i++)
+		run(f, "prepare; all; direct"); /* the first read looks */
 }
 
 TEST_OF(f, two_mounts_of_one_file_share_the_kernels_copy)
@@ -761,15 +700,12 @@ TEST_OF(f, two_mounts_of_one_file_share_the_kernels_copy)
 	SCOPE_CLOSE int fd = open_again(f);
 	struct reader *other;
 
-	need_direct(f);
+	run(f, "need-direct");
 	assert_true(becomes_direct(f->reader, f->memory, true));
 	other = reader_of(fd, READER_AUTO);
 	assert_true(becomes_direct(other, f->memory, false)); /* finds the first one at once */
 	assert_true(becomes_direct(f->reader, f->memory, false));
-	have_it_cold(f);
-	assert_int_equal(read_all(f), 0);
-	assert_all_is_right(f);
-	assert_int_equal(cached(f), PAGES); /* kept for the other */
+	run(f, "cold 0; all; cached 75"); /* kept for the other */
 	reader_free(other);
 }
 
@@ -778,14 +714,12 @@ TEST_OF(f, who_is_alone_again_reads_directly_again)
 	SCOPE_CLOSE int fd = open_again(f);
 	struct reader *other;
 
-	need_direct(f);
+	run(f, "need-direct");
 	other = reader_of(fd, READER_AUTO);
 	assert_true(becomes_direct(f->reader, f->memory, false));
 	reader_free(other); /* its file is still open */
 	assert_true(becomes_direct(f->reader, f->memory, true));
-	have_it_cold(f);
-	assert_int_equal(read_all(f), 0);
-	assert_int_equal(cached(f), 0);
+	run(f, "cold 0; all; cached 0");
 }
 
 TEST_OF(f, a_mount_that_died_is_no_longer_there)
@@ -793,7 +727,7 @@ TEST_OF(f, a_mount_that_died_is_no_longer_there)
 	struct reader *other;
 	int fd = open_again(f);
 
-	need_direct(f);
+	run(f, "need-direct");
 	other = reader_of(fd, READER_AUTO);
 	assert_true(becomes_direct(f->reader, f->memory, false));
 	close(fd); /* as its end does */
@@ -805,11 +739,9 @@ TEST_OF(f, who_only_reads_the_file_is_no_mount)
 {
 	SCOPE_CLOSE int fd = open_again(f);
 
-	need_direct(f);
-	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
+	run(f, "need-direct; prepare");
 	assert_int_equal(pread(fd, f->memory, PAGE, 0), PAGE);
-	assert_int_equal(read_all(f), 0);
-	assert_true(is_direct(f->reader));
+	run(f, "all; direct");
 }
 
 /* --- whose storage it is --------------------------------------------------------------------- */
@@ -886,6 +818,13 @@ static int read_served(struct served *s)
 	return reader_read(s->reader, &iov, 1, 0, 8);
 }
 
+static void fail_calls(unsigned count, int error)
+{
+	orders.fail = 1;
+	orders.more = count - 1;
+	orders.error = error;
+}
+
 static void end_serving(struct served *s)
 {
 	orders = (struct orders){0};
@@ -895,30 +834,27 @@ static void end_serving(struct served *s)
 	rmdir(s->dir);
 }
 
-TEST(a_server_is_asked_for_nothing_by_who_cannot_wait)
+static void setup_nfs(struct served *s)
 {
-	struct served s;
-	struct iovec iov;
-
-	serve(&s, NFS_SUPER_MAGIC, 30);
-	iov = (struct iovec){.iov_base = s.memory, .iov_len = PAGE};
-	assert_int_equal(reader_read_now(s.reader, &iov, 1, 0, 8), -EAGAIN);
-	assert_int_equal(orders.calls, 0);
-	end_serving(&s);
+	serve(s, NFS_SUPER_MAGIC, 3600);
 }
 
-TEST(a_failure_of_a_server_is_repeated_until_it_has_passed)
-{
-	struct served s;
+FIXTURE(nfs, struct served, setup_nfs, end_serving);
 
-	serve(&s, NFS_SUPER_MAGIC, 30);
-	orders.fail = 1;
-	orders.more = 1;
-	orders.error = EIO;
-	assert_int_equal(read_served(&s), 0);
-	assert_string_equal(s.memory, "content");
+TEST_OF(nfs, a_server_is_asked_for_nothing_by_who_cannot_wait)
+{
+	struct iovec iov = {.iov_base = nfs->memory, .iov_len = PAGE};
+
+	assert_int_equal(reader_read_now(nfs->reader, &iov, 1, 0, 8), -EAGAIN);
+	assert_int_equal(orders.calls, 0);
+}
+
+TEST_OF(nfs, a_failure_of_a_server_is_repeated_until_it_has_passed)
+{
+	fail_calls(2, EIO);
+	assert_int_equal(read_served(nfs), 0);
+	assert_string_equal(nfs->memory, "content");
 	assert_int_equal(lines, 0); /* the beginning can be read */
-	end_serving(&s);
 }
 
 TEST(a_failure_of_a_disk_is_not_repeated)
@@ -926,36 +862,24 @@ TEST(a_failure_of_a_disk_is_not_repeated)
 	struct served s;
 
 	serve(&s, 0, 30);
-	orders.fail = 1;
-	orders.error = EIO;
+	fail_calls(1, EIO);
 	assert_int_equal(read_served(&s), -EIO);
 	assert_int_equal(orders.calls, 1);
 	end_serving(&s);
 }
 
-TEST(a_part_that_fails_is_read_three_times)
+TEST_OF(nfs, a_part_that_fails_is_read_three_times)
 {
-	struct served s;
-
-	serve(&s, NFS_SUPER_MAGIC, 3600);
-	orders.fail = 1;
-	orders.more = 100;
-	orders.error = ESTALE;
-	assert_int_equal(read_served(&s), -ESTALE);
+	fail_calls(101, ESTALE);
+	assert_int_equal(read_served(nfs), -ESTALE);
 	assert_int_equal(orders.calls, 3);
 	assert_int_equal(lines, 0);
-	end_serving(&s);
 }
 
-TEST(a_cancelled_reader_repeats_nothing)
+TEST_OF(nfs, a_cancelled_reader_repeats_nothing)
 {
-	struct served s;
-
-	serve(&s, NFS_SUPER_MAGIC, 30);
-	orders.fail = 1;
-	orders.error = ETIMEDOUT;
-	reader_cancel(s.reader);
-	assert_int_equal(read_served(&s), -ETIMEDOUT);
+	fail_calls(1, ETIMEDOUT);
+	reader_cancel(nfs->reader);
+	assert_int_equal(read_served(nfs), -ETIMEDOUT);
 	assert_int_equal(orders.calls, 1);
-	end_serving(&s);
 }

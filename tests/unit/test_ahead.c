@@ -21,6 +21,13 @@ static struct cache_params buffered(struct world *w, uint64_t budget, bool keep)
 	return params;
 }
 
+static void begin(struct world *w, uint64_t budget, bool keep)
+{
+	const struct cache_params params = buffered(w, budget, keep);
+
+	start_with(w, &params);
+}
+
 /* --- scans --------------------------------------------------------------------------------------
  */
 
@@ -33,7 +40,6 @@ static void scan_behind(struct world *w)
 		read_all_of(w, e);
 	}
 	cache_stop(w->cache);
-	assert_false(w->wrong);
 }
 
 static void assert_nothing_in_vain(struct world *w)
@@ -118,7 +124,6 @@ TEST_OF(w, scans_that_outgrow_the_pool_get_on)
 	assert_true(stats.prefetch_issued > w->bytes / 5);
 	assert_true(stats.prefetch_used + stats.prefetch_wasted <= stats.prefetch_issued);
 	assert_true(stats.prefetch_wasted <= stats.prefetch_issued / 20);
-	assert_false(w->wrong);
 }
 
 enum { READERS = 16 };
@@ -172,7 +177,6 @@ TEST_OF(w, scanners_side_by_side_get_their_bytes)
 	assert_int_equal(stats.distinct_bytes, w->bytes);
 	assert_true(stats.prefetch_used > w->bytes / 8); /* readers may be faster */
 	assert_true(stats.prefetch_wasted < w->bytes / 10);
-	assert_false(w->wrong);
 }
 TEST_AGAIN(far, scanners_side_by_side_get_their_bytes);
 
@@ -282,7 +286,6 @@ TEST_OF(w, no_more_is_read_ahead_at_once_than_the_device_takes)
 	fills[0] = ahead_find(w->cache);
 	assert_non_null(fills[0]);
 	request_work.perform(w->cache, &fills[0]->item);
-	assert_false(w->wrong);
 }
 
 /* Who looked was told no; the end of a wanted read does not send another one to hear the same. */
@@ -306,7 +309,6 @@ TEST_OF(w, what_was_held_back_is_looked_for_once_it_may_run)
 	assert_false(ahead_released(w->cache)); /* that was told */
 	while (count)
 		request_work.perform(w->cache, &fills[--count]->item);
-	assert_false(w->wrong);
 }
 
 TEST_OF(w, no_readahead_means_none_at_all)
@@ -400,14 +402,12 @@ static bool all_there(struct world *w)
 /* A tenth is asked for; the rest comes by itself. */
 TEST_OF(w, a_shuffled_reader_finds_all_there)
 {
-	struct cache_params params;
 	struct cache_stats stats;
 	uint64_t order[MOST], i = 0;
 
 	lay_photos(w, 1000);
 	w->slow = true;
-	params = buffered(w, 64 * MIB, false);
-	start_with(w, &params);
+	begin(w, 64 * MIB, false);
 	shuffle(order, w->extents);
 	while (i < w->extents / 10)
 		read_all_of(w, order[i++]);
@@ -423,7 +423,6 @@ TEST_OF(w, a_shuffled_reader_finds_all_there)
 	/* What the first tenth left of runs are gaps. */
 	assert_true(stats.device_bytes <= payload(w) * 12 / 10);
 	assert_true(stats.device_bytes >= payload(w));
-	assert_false(w->wrong);
 }
 
 /* Of one pass over a pack that the test has just written, the reads that found nothing ahead. */
@@ -454,7 +453,6 @@ TEST_OF(w, a_pack_in_the_page_cache_is_not_read_ahead)
 		misses = misses_of_a_pass(w, &params);
 	}
 	assert_true(misses > w->extents / 4);
-	assert_false(w->wrong);
 }
 
 static void make_seek_bound(struct world *w)
@@ -472,10 +470,8 @@ static void read_nothing_ahead(struct world *w)
 static void read_records_and_what_lies_around(struct world *w)
 {
 	uint64_t order[MOST], wanted, around = 0;
-	struct cache_params params;
 
-	params = buffered(w, 2 * slot_bytes(w, 0, w->extents), false);
-	start_with(w, &params);
+	begin(w, 2 * slot_bytes(w, 0, w->extents), false);
 	read_nothing_ahead(w);
 	shuffle(order, w->extents);
 	for (unsigned i = 0; i < 20; i++)
@@ -490,7 +486,6 @@ static void read_records_and_what_lies_around(struct world *w)
 	}
 	assert_int_equal(around, 5);
 	cache_stop(w->cache);
-	assert_false(w->wrong);
 }
 
 TEST_OF(w, on_a_seek_bound_device_a_record_brings_what_lies_around_it)
@@ -532,7 +527,6 @@ static void fill_window_and_pool(struct world *w, uint64_t first, uint64_t end)
 TEST_OF(w, what_lies_around_is_left_out_from_the_end)
 {
 	enum { LARGE = 21, SMALL, BEYOND, OTHERS, COUNT = OTHERS + 16 };
-	struct cache_params params;
 	uint32_t order[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, SMALL, LARGE, BEYOND};
 
 	for (unsigned i = 0; i < LARGE; i++)
@@ -546,8 +540,7 @@ TEST_OF(w, what_lies_around_is_left_out_from_the_end)
 	for (unsigned i = OTHERS; i < COUNT; i++)
 		lay(w, 0, MIB);
 	write_file(w);
-	params = buffered(w, 16 * MIB + 512 * KIB, false);
-	start_with(w, &params);
+	begin(w, 16 * MIB + 512 * KIB, false);
 	read_nothing_ahead(w);
 	assert_int_equal(cache_order(w->cache, order, sizeof(order) / sizeof(*order)), 0);
 	for (uint64_t i = 0; i < 10; i++)
@@ -561,20 +554,17 @@ TEST_OF(w, what_lies_around_is_left_out_from_the_end)
 
 TEST_OF(w, a_shuffled_epoch_reads_each_byte_about_once)
 {
-	struct cache_params params;
 	struct epoch epoch;
 
 	lay_many_photos(w);
 	w->slow = true;
-	params = buffered(w, 2 * slot_bytes(w, 0, w->extents), false);
-	start_with(w, &params);
+	begin(w, 2 * slot_bytes(w, 0, w->extents), false);
 	epoch = shuffled_epoch(w);
 	cache_stop(w->cache);
 	assert_nothing_in_vain(w);
 	assert_true(epoch.hits > w->extents / 4);
 	assert_int_equal(epoch.fills, w->extents);
 	assert_true((double)epoch.bytes <= 1.1 * all_pages(w));
-	assert_false(w->wrong);
 }
 TEST_AGAIN(far, a_shuffled_epoch_reads_each_byte_about_once);
 
@@ -582,14 +572,12 @@ TEST_AGAIN(far, a_shuffled_epoch_reads_each_byte_about_once);
  * some of it is lost. */
 TEST_OF(w, a_pool_smaller_than_the_data_reads_each_byte_about_once)
 {
-	struct cache_params params;
 	struct epoch epoch;
 
 	lay_many_photos(w);
 	w->slow = true;
-	params = buffered(w, 4 * CACHE_BUDGET_MIN, false);
-	assert_true(payload(w) > 4 * params.budget);
-	start_with(w, &params);
+	assert_true(payload(w) > 16 * CACHE_BUDGET_MIN);
+	begin(w, 4 * CACHE_BUDGET_MIN, false);
 	epoch = shuffled_epoch(w);
 	cache_stop(w->cache);
 	show(w, &epoch);
@@ -598,20 +586,17 @@ TEST_OF(w, a_pool_smaller_than_the_data_reads_each_byte_about_once)
 	assert_true(epoch.hits > w->extents / 8);
 	assert_true(stats_of(w).prefetch_wasted <= stats_of(w).prefetch_issued / 20);
 	assert_int_equal(stats_of(w).distinct_bytes, payload(w));
-	assert_false(w->wrong);
 }
 TEST_AGAIN(far, a_pool_smaller_than_the_data_reads_each_byte_about_once);
 
 /* In an unknown order, each file in memory saves a round trip. */
 TEST_WITH(far, w, far_files_are_kept_until_used_as_far_as_memory_goes)
 {
-	struct cache_params params;
 	uint64_t order[MOST], limit;
 
 	lay_many_photos(w);
-	params = buffered(w, 8 * CACHE_BUDGET_MIN, false);
-	assert_true(payload(w) > 2 * params.budget);
-	start_with(w, &params);
+	assert_true(payload(w) > 16 * CACHE_BUDGET_MIN);
+	begin(w, 8 * CACHE_BUDGET_MIN, false);
 	shuffle(order, w->extents);
 	for (unsigned i = 0; i < w->extents / 8; i++)
 		read_all_of(w, order[i]);
@@ -619,27 +604,23 @@ TEST_WITH(far, w, far_files_are_kept_until_used_as_far_as_memory_goes)
 	assert_true(poll_until(pool_stats(w->cache->pool).ahead >= limit - limit / 8));
 	assert_int_equal(stats_of(w).prefetch_wasted, 0);
 	cache_stop(w->cache);
-	assert_false(w->wrong);
 }
 
 /* What they take of the pool is much more than their bytes. */
 TEST_OF(w, tiny_files_read_ahead_are_not_lost_for_others)
 {
-	struct cache_params params;
 	struct epoch epoch;
 
 	for (unsigned i = 0; i < 4000; i++)
 		lay(w, 0, 300 + random_below(400));
 	write_file(w);
 	w->slow = true;
-	params = buffered(w, 2 * CACHE_BUDGET_MIN, false);
-	start_with(w, &params);
+	begin(w, 2 * CACHE_BUDGET_MIN, false);
 	epoch = shuffled_epoch(w);
 	cache_stop(w->cache);
 	show(w, &epoch);
 	assert_true(epoch.fills <= w->extents * 51 / 50);
 	assert_int_equal(stats_of(w).distinct_bytes, payload(w));
-	assert_false(w->wrong);
 }
 
 /* --- the pool keeps -----------------------------------------------------------------------------
@@ -647,13 +628,11 @@ TEST_OF(w, tiny_files_read_ahead_are_not_lost_for_others)
 
 TEST_OF(w, a_pool_that_holds_all_reads_nothing_again)
 {
-	struct cache_params params;
 	struct epoch epoch;
 
 	lay_photos(w, 1000);
 	w->slow = true;
-	params = buffered(w, 64 * MIB, true);
-	start_with(w, &params);
+	begin(w, 64 * MIB, true);
 	epoch = shuffled_epoch(w);
 	assert_int_equal(epoch.fills, w->extents);
 	for (unsigned again = 0; again < 3; again++) {
@@ -694,7 +673,6 @@ static void an_epoch_costs_what_is_missing(struct world *w, uint64_t readahead)
 	assert_true((double)epoch.fills <= 1.1 * missing * extents);
 	assert_true((double)epoch.bytes <= 1.1 * missing * all_pages(w));
 	cache_stop(w->cache);
-	assert_false(w->wrong);
 }
 
 TEST_OF(w, a_pool_for_half_of_the_data_hits_half)
@@ -728,7 +706,6 @@ static void preload_with(struct world *w, uint64_t readahead, bool keep)
 	assert_nothing_in_vain(w);
 	assert_true(stats_of(w).device_bytes <= payload(w) * 11 / 10);
 	assert_true(stats_of(w).device_reads <= w->extents / 8);
-	assert_false(w->wrong);
 }
 
 TEST_OF(w, preload_reads_all_without_a_demand)

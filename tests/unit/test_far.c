@@ -69,7 +69,6 @@ TEST_WITH(far, w, reads_ahead_under_way_are_not_bounded_by_threads)
 	for (uint64_t e = 0; e < w->extents; e++)
 		read_all_of(w, e);
 	assert_true(stats_of(w).device_bytes <= w->bytes + w->far->ended * 2 * CACHE_PAGE);
-	assert_false(w->wrong);
 }
 
 /* Nobody has to wait for the end of the first ones to have the next begin. */
@@ -95,7 +94,6 @@ TEST_WITH(far, w, files_of_a_known_order_are_asked_for_side_by_side)
 	cache_stop(w->cache);
 	assert_int_equal(stats_of(w).prefetch_wasted, 0);
 	assert_true(stats_of(w).device_bytes <= w->bytes / 10 * 11);
-	assert_false(w->wrong);
 }
 
 TEST_WITH(far, w, what_is_on_its_way_becomes_urgent_when_somebody_waits_for_it)

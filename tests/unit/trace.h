@@ -11,12 +11,15 @@
 #pragma once
 
 #include "tests/unit/test.h"
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#define TRACE_WORD 48
+
 struct trace {
 	const char *text, *at;
-	char verb[32], word[32];
+	char verb[TRACE_WORD], word[TRACE_WORD];
 };
 
 static inline struct trace trace_begin(const char *text)
@@ -24,11 +27,11 @@ static inline struct trace trace_begin(const char *text)
 	return (struct trace){.text = text, .at = text};
 }
 
-static inline bool trace_word(struct trace *trace, char ret[static 32])
+static inline bool trace_word(struct trace *trace, char ret[static TRACE_WORD])
 {
 	size_t len = strcspn(trace->at += strspn(trace->at, " ;"), " ;");
 
-	snprintf(ret, 32, "%.*s", (int)len, trace->at);
+	snprintf(ret, TRACE_WORD, "%.*s", (int)len, trace->at);
 	trace->at += len;
 	return len > 0;
 }

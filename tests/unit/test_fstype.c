@@ -10,9 +10,12 @@ static struct statfs of_type(uint32_t type)
 
 TEST(what_other_machines_use_is_remote)
 {
-	/* NFS, CIFS, Ceph, Lustre, GPFS, kAFS, PanFS, StorNext, VxFS */
-	const uint32_t types[] = {0x6969,     0xff534d42, 0x00c36400, 0x0bd00bd0, 0x47504653,
-				  0x6b414653, 0xaad7aaea, 0xbeefdead, 0xa501fcf5};
+	/* NFS, SMB, CIFS, SMB2, AFS, kAFS, Ceph, 9P, FUSE, OCFS2, Lustre, GPFS, BeeGFS, GFS2,
+	 * PanFS, StorNext, VxFS */
+	const uint32_t types[] = {0x6969,     0x517b,	  0xff534d42, 0xfe534d42, 0x5346414f,
+				  0x6b414653, 0x00c36400, 0x01021997, 0x65735546, 0x7461636f,
+				  0x0bd00bd0, 0x47504653, 0x19830326, 0x01161970, 0xaad7aaea,
+				  0xbeefdead, 0xa501fcf5};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		struct statfs fs = of_type(types[i]);
@@ -24,8 +27,8 @@ TEST(what_other_machines_use_is_remote)
 
 TEST(disks_and_memory_are_not)
 {
-	/* ext4, XFS, Btrfs, tmpfs */
-	const uint32_t types[] = {0xef53, 0x58465342, 0x9123683e, 0x01021994};
+	/* ext4, XFS, Btrfs, overlayfs, tmpfs */
+	const uint32_t types[] = {0xef53, 0x58465342, 0x9123683e, 0x794c7630, 0x01021994};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		struct statfs fs = of_type(types[i]);

@@ -4,15 +4,12 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/pressure.h"
-#include "tests/unit/test.h"
-#include <stdio.h>
-#include <string.h>
+#include "tests/unit/trace.h"
 #include <sys/stat.h>
 #include <time.h>
 
 #define BUDGET (4 * GIB)
 #define LEAST  (8 * MIB)
-#define CALM   25 /* ticks until it grows */
 
 /* A machine of 16 GiB (its reserve is 1 GiB) with a pool. */
 struct world {
@@ -54,135 +51,116 @@ static void look(struct world *world, unsigned ticks)
 		world->used = limit;
 }
 
-TEST(with_plenty_the_pool_keeps_its_budget)
+/* A trace: what the pool and others use, and the limit that comes of it, in MiB.
+ *
+ *	whole N, others N, used N
+ *	full			the pool fills up to its limit
+ *	look TICKS [TIMES]	so often; the pool obeys
+ *	limit N, steps N	after so many changes of it, which count anew then */
+static void run(struct world *w, const char *text)
 {
-	struct world w = make_world(2 * GIB, 0);
+	struct trace trace = trace_begin(text);
 
-	for (int i = 0; i < 100; i++) {
-		look(&w, 5);
-		w.used = w.used + 256 * MIB < w.limit ? w.used + 256 * MIB : w.limit;
+	while (trace_next(&trace)) {
+		const struct trace_sum sums[] = {{"limit", w->limit}, {NULL, 0}};
+
+		if (trace_equals(&trace, sums, MIB))
+			continue;
+		if (trace_is(&trace, "whole")) {
+			w->whole = trace_sum(&trace, MIB);
+		} else if (trace_is(&trace, "others")) {
+			w->others = trace_sum(&trace, MIB);
+		} else if (trace_is(&trace, "used")) {
+			w->used = trace_sum(&trace, MIB);
+		} else if (trace_is(&trace, "full")) {
+			w->used = w->limit;
+		} else if (trace_is(&trace, "steps")) {
+			assert_int_equal(w->steps, trace_number(&trace));
+			w->steps = 0;
+		} else {
+			unsigned ticks = (unsigned)trace_number(&trace);
+
+			for (uint64_t times = trace_number(&trace); times > 0; times--)
+				look(w, ticks);
+		}
 	}
-	assert_int_equal(w.steps, 0);
-	assert_int_equal(w.used, BUDGET);
 }
 
+#define TRACE(name, text)                          \
+	TEST(name)                                 \
+	{                                          \
+		struct world w = make_world(0, 0); \
+                                                   \
+		run(&w, text);                     \
+	}                                          \
+	_Static_assert(1, "")
+
+TRACE(with_plenty_the_pool_keeps_its_budget,
+      "others 2048; look 5 1; used 1024; look 5 10; used 2048; look 5 10; full; look 5 10;"
+      "steps 0; limit 4096");
+
+/* Half of the reserve is left. */
 TEST(a_deficit_is_given_back_at_once)
-{
-	struct world w = make_world(11 * GIB + 512 * MIB, BUDGET); /* half of the reserve left */
-
-	look(&w, 1);
-	assert_int_equal(w.limit, BUDGET - 512 * MIB);
-	look(&w, 1);
-	look(&w, 1);
-	assert_int_equal(w.steps, 1);
-}
-
-TEST(a_pool_that_is_not_full_gives_back_what_it_holds)
-{
-	struct world w = make_world(14 * GIB + 512 * MIB, 1 * GIB);
-
-	look(&w, 1);
-	assert_int_equal(w.limit, 512 * MIB);
-}
-
-TEST(a_pool_may_not_grow_into_the_reserve)
-{
-	struct world w = make_world(13 * GIB, 0); /* 2 GiB until the reserve */
-
-	look(&w, 5);
-	assert_int_equal(w.limit, 2 * GIB);
-	w.used = w.limit;
-	look(&w, 5);
-	assert_int_equal(w.limit, 2 * GIB);
-}
-
-TEST(the_least_is_kept_whatever_happens)
-{
-	struct world w = make_world(16 * GIB, 1 * GIB);
-
-	look(&w, 1);
-	assert_int_equal(w.limit, LEAST);
-	for (int i = 0; i < 100; i++)
-		look(&w, 1);
-	assert_int_equal(w.steps, 1);
-}
-
-/* Extents in use cannot leave: what was asked for already is not asked for again. */
-TEST(a_pool_that_obeys_late_is_not_asked_twice)
 {
 	struct world w = make_world(11 * GIB + 512 * MIB, BUDGET);
 
-	look(&w, 1);
-	assert_int_equal(w.limit, BUDGET - 512 * MIB);
-	w.used = BUDGET;
-	for (int i = 0; i < 10; i++) {
-		struct pressure_view view = view_of(&w);
-
-		assert_int_equal(pressure_limit(&w.state, &view, 1), w.limit);
-	}
+	run(&w, "look 1 1; limit 3584; look 1 2; steps 1");
 }
 
-TEST(it_grows_back_by_eighths_after_some_calm)
-{
-	struct world w = make_world(15 * GIB, 1 * GIB);
+TRACE(a_pool_that_is_not_full_gives_back_what_it_holds,
+      "others 14848; used 1024; look 1 1; limit 512");
 
-	look(&w, 1);
-	assert_int_equal(w.limit, LEAST);
-	w.others = 2 * GIB;
-	for (unsigned tick = 1; tick < CALM; tick++)
-		look(&w, 1);
-	assert_int_equal(w.limit, LEAST);
-	look(&w, 1);
-	assert_int_equal(w.limit, LEAST + BUDGET / 8);
-	for (int i = 0; i < 6 * CALM / 5; i++)
-		look(&w, 5);
-	assert_int_equal(w.limit, LEAST + 7 * BUDGET / 8);
-	for (int i = 0; i < 100; i++)
-		look(&w, 5);
-	assert_int_equal(w.limit, BUDGET);
-	assert_int_equal(w.steps, 1 + 8);
-}
+/* There are 2 GiB until the reserve. */
+TRACE(a_pool_may_not_grow_into_the_reserve,
+      "others 13312; look 5 1; limit 2048; full; look 5 1; limit 2048");
+
+TRACE(the_least_is_kept_whatever_happens,
+      "others 16384; used 1024; look 1 1; limit 8; look 1 100; steps 1; limit 8");
+
+/* Extents in use cannot leave: what was asked for already is not asked for again. */
+TRACE(a_pool_that_obeys_late_is_not_asked_twice,
+      "others 11776; used 4096; look 1 1; limit 3584; used 4096; look 1 1; limit 3584;"
+      "used 4096; look 1 1; used 4096; look 1 1; limit 3584; steps 1");
+
+TRACE(it_grows_back_by_eighths_after_some_calm,
+      "others 15360; used 1024; look 1 1; limit 8; others 2048; look 1 24; limit 8;"
+      "look 1 1; limit 520; look 5 30; limit 3592; look 5 100; limit 4096; steps 9");
 
 TEST(calm_that_is_interrupted_begins_anew)
 {
 	struct world w = make_world(15 * GIB, 1 * GIB);
 
-	look(&w, 1);
-	for (int i = 0; i < 10; i++) {
-		w.others = 2 * GIB;
-		look(&w, CALM - 1);
-		w.others = 15 * GIB;
-		look(&w, 1);
-	}
-	assert_int_equal(w.limit, LEAST);
-	assert_int_equal(w.steps, 1);
+	run(&w, "look 1 1");
+	for (int i = 0; i < 10; i++)
+		run(&w, "others 2048; look 24 1; others 15360; look 1 1");
+	run(&w, "limit 8; steps 1");
 }
 
 TEST(it_grows_no_further_than_two_reserves_from_the_end)
 {
 	struct world w = make_world(16 * GIB, 0);
 
-	look(&w, 1);
-	w.others = 11 * GIB;
-	for (int i = 0; i < 1000; i++) {
-		look(&w, 5);
-		w.used = w.limit;
-	}
-	assert_int_equal(w.limit, 3 * GIB);
+	run(&w, "look 1 1; others 11264");
+	for (int i = 0; i < 1000; i++)
+		run(&w, "look 5 1; full");
+	run(&w, "limit 3072");
 }
 
 TEST(between_the_reserve_and_twice_the_reserve_nothing_happens)
 {
 	struct world w = make_world(13 * GIB, 2 * GIB);
 
-	look(&w, 5);
+	run(&w, "look 5 1");
 	w.steps = 0;
-	for (int i = 0; i < 1000; i++) {
-		w.others = 12 * GIB + (uint64_t)(i % 8 + 1) * 128 * MIB;
-		look(&w, 5);
-	}
-	assert_int_equal(w.steps, 0);
+	for (int i = 0; i < 100; i++)
+		run(&w, "others 12416; look 5 1; others 12800; look 5 1; others 13312; look 5 1");
+	run(&w, "steps 0");
 }
+
+/* 64 MiB, not 16; and 1 GiB, not 64. */
+TRACE(the_reserve_has_bounds, "whole 256; others 180; used 60; look 1 1; limit 12");
+TRACE(the_reserve_of_a_large_machine_has_bounds,
+      "whole 1048576; others 1046528; look 1 1; limit 1024");
 
 /* Ten thousand looks while others take and free as they like: never less than the reserve where
  * the pool could give, and its own growth never is what makes it shrink. */
@@ -202,19 +180,6 @@ TEST(whatever_others_do_the_reserve_is_given)
 			assert_int_equal(w.steps, steps);
 		w.used += (uint64_t)random() % (w.limit - w.used + 1);
 	}
-}
-
-TEST(the_reserve_has_bounds)
-{
-	struct world small = make_world(180 * MIB, 60 * MIB), large = make_world(0, 0);
-
-	small.whole = 256 * MIB; /* 64 MiB, not 16 */
-	look(&small, 1);
-	assert_int_equal(small.limit, 12 * MIB);
-	large.whole = 1024 * GIB; /* 1 GiB, not 64 */
-	large.others = 1022 * GIB;
-	look(&large, 1);
-	assert_int_equal(large.limit, 1 * GIB);
 }
 
 TEST(it_looks_more_often_when_memory_is_nearly_short)

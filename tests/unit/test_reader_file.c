@@ -744,37 +744,6 @@ TEST_OF(f, who_only_reads_the_file_is_no_mount)
 	run(f, "all; direct");
 }
 
-/* --- whose storage it is --------------------------------------------------------------------- */
-
-static bool is_remote(long fs_type)
-{
-	SCOPE_CLOSE int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct reader *reader;
-	bool remote;
-
-	orders = (struct orders){.fs_type = fs_type};
-	reader = reader_of(fd, READER_BUFFERED);
-	remote = reader_hints(reader).remote;
-	reader_free(reader);
-	orders = (struct orders){0};
-	return remote;
-}
-
-/* The numbers are the kernel's, and those of Lustre, GPFS, BeeGFS and GFS2. */
-TEST(storage_of_others_is_known_by_its_type)
-{
-	const long remote[] = {0x6969,	   0x517b,     0xff534d42, 0xfe534d42, 0x5346414f,
-			       0x00c36400, 0x01021997, 0x65735546, 0x7461636f, 0x0bd00bd0,
-			       0x47504653, 0x19830326, 0x01161970};
-	const long local[] = {0xef53 /* ext4 */, 0x58465342 /* XFS */, 0x9123683e /* btrfs */,
-			      0x794c7630 /* overlayfs */, TMPFS_MAGIC};
-
-	for (size_t i = 0; i < sizeof(remote) / sizeof(remote[0]); i++)
-		assert_true(is_remote(remote[i]));
-	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
-		assert_false(is_remote(local[i]));
-}
-
 /* --- failures that pass ----------------------------------------------------------------------- */
 
 static atomic_uint lines;

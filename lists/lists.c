@@ -47,36 +47,25 @@ static void number_files(const struct dataset *dataset, struct lists_files *file
 	}
 }
 
-static bool has_file(const struct list_search *s, const struct lists_files *files)
-{
-	for (size_t i = 0; i < files->count; i++)
-		if (files->entries[i] == s->file)
-			return true;
-	return false;
-}
-
-/* Whether the list was found before. If not, notes it. */
-static bool is_old(struct list_search *s, const struct lists_files *files)
-{
-	XXH128_hash_t hash = XXH3_128bits(files->entries, files->count * sizeof(*files->entries));
-
-	for (unsigned i = 0; i < s->count; i++)
-		if (XXH128_isEqual(s->seen[i], hash))
-			return true;
-	s->seen[s->count++] = hash;
-	return false;
-}
-
 /* Passes a list on if it is one, and new. Entries become extents. */
 static int found_list(struct list_search *s, const char *name, struct lists_files *files,
 		      uint32_t classes)
 {
-	if (s->count == LISTS_MAX || files->count < 2 || files->count > s->most ||
-	    !has_file(s, files))
+	XXH128_hash_t hash;
+	size_t at = 0;
+
+	if (s->count == LISTS_MAX || files->count < 2 || files->count > s->most)
+		return 0;
+	while (at < files->count && files->entries[at] != s->file)
+		at++;
+	if (at == files->count)
 		return 0;
 	number_files(s->dataset, files);
-	if (is_old(s, files))
-		return 0;
+	hash = XXH3_128bits(files->entries, files->count * sizeof(*files->entries));
+	for (unsigned i = 0; i < s->count; i++)
+		if (XXH128_isEqual(s->seen[i], hash))
+			return 0;
+	s->seen[s->count++] = hash;
 	s->most -= files->count;
 	return s->found(s->context, name, files->entries, (uint32_t)files->count, classes);
 }
@@ -108,32 +97,13 @@ static const struct kind others[] = {
 	{"*%2$s below %1$s as os.walk lists them", {LISTS_WALK, LISTS_SUFFIX, false, false}},
 };
 
-static uint32_t count_folders(const struct dataset *dataset, uint32_t directory)
-{
-	const struct dataset_entry entry = dataset_entry(dataset, directory);
-	uint32_t count = 0;
-
-	for (uint32_t n = 0; n < entry.children; n++) {
-		count += dataset_child(dataset, entry.first_child + n).kind == FORMAT_DIRECTORY;
-	}
-	return count;
-}
-
-/* Whether a file `level` directories below can be in a list of that kind. */
-static bool may_have(const struct list_search *s, const struct lists_order *order, unsigned level)
-{
-	if (order->keep >= LISTS_SUFFIX && s->suffix.len == 0)
-		return false;
-	if (order->key == LISTS_FLAT ? level > 0 : level == 0 && order->key == LISTS_CLASSES)
-		return false;
-	return lists_keeps(order, s->suffix, s->name);
-}
-
 static int find_tree(struct list_search *s, uint32_t directory, const char *path,
 		     const struct kind *kind, struct lists_files *files)
 {
 	SCOPE(buf_release) struct buf name = BUF_INIT;
 	SCOPE(buf_release) struct buf suffix = BUF_INIT;
+	const struct dataset_entry folder = dataset_entry(s->dataset, directory);
+	uint32_t classes = 0;
 	int r;
 
 	files->count = 0;
@@ -143,7 +113,10 @@ static int find_tree(struct list_search *s, uint32_t directory, const char *path
 	if (buf_addf(&suffix, "%.*s", (int)s->suffix.len, s->suffix.text) < 0 ||
 	    buf_addf(&name, kind->name, path, suffix.data) < 0)
 		return -ENOMEM;
-	return found_list(s, name.data, files, count_folders(s->dataset, directory));
+	for (uint32_t n = 0; n < folder.children; n++)
+		classes +=
+			dataset_child(s->dataset, folder.first_child + n).kind == FORMAT_DIRECTORY;
+	return found_list(s, name.data, files, classes);
 }
 
 static int find_trees(struct list_search *s, uint32_t directory, unsigned level,
@@ -156,10 +129,17 @@ static int find_trees(struct list_search *s, uint32_t directory, unsigned level,
 
 	lone = level > 0 && dataset_entry(s->dataset, directory).children == 1;
 	for (size_t i = 0; i < count && r == 0 && s->count < LISTS_MAX; i++) {
-		if (lone && kinds[i].order.key != LISTS_CLASSES)
+		const struct lists_order *order = &kinds[i].order;
+
+		if (lone && order->key != LISTS_CLASSES)
 			continue; /* the same list as that of the only directory in it */
-		if (may_have(s, &kinds[i].order, level))
-			r = find_tree(s, directory, path.data, &kinds[i], &files);
+		/* Whether a file `level` directories below can be in such a list. */
+		if ((order->keep >= LISTS_SUFFIX && s->suffix.len == 0) ||
+		    (order->key == LISTS_FLAT ? level > 0
+					      : level == 0 && order->key == LISTS_CLASSES) ||
+		    !lists_keeps(order, s->suffix, s->name))
+			continue;
+		r = find_tree(s, directory, path.data, &kinds[i], &files);
 	}
 	return r;
 }

@@ -94,27 +94,19 @@ struct lists_word lists_suffix(struct lists_word name)
 	return dot ? (struct lists_word){dot, (size_t)(end - dot)} : (struct lists_word){end, 0};
 }
 
-/* For os.path.splitext(), a name like ".jpg" has no suffix: only dots come before. */
-static bool has_stem(const char *name, size_t len)
-{
-	const char *dot = memrchr(name, '.', len);
-
-	for (const char *c = name; dot && c < dot; c++)
-		if (*c != '.')
-			return true;
-	return false;
-}
-
 bool lists_keeps(const struct lists_order *order, struct lists_word suffix, struct lists_word name)
 {
+	const char *dot;
+
 	if (order->hide && name.text[0] == '.')
 		return false;
 	switch (order->keep) {
 	case LISTS_TORCHVISION:
 		return ends_in_one_of(name.text, name.len, torchvision_suffixes);
-	case LISTS_TIMM:
-		return ends_in_one_of(name.text, name.len, timm_suffixes) &&
-		       has_stem(name.text, name.len);
+	case LISTS_TIMM: /* for os.path.splitext(), a name like ".jpg" has no suffix */
+		dot = memrchr(name.text, '.', name.len);
+		return ends_in_one_of(name.text, name.len, timm_suffixes) && dot &&
+		       strspn(name.text, ".") < (size_t)(dot - name.text);
 	case LISTS_SUFFIX_FOLD:
 		return ends_in(name.text, name.len, suffix.text, suffix.len);
 	case LISTS_SUFFIX:
@@ -180,15 +172,6 @@ static int follow_link(const struct dataset *dataset, uint32_t entry, unsigned *
 
 /* --- keys ---------------------------------------------------------------------------------- */
 
-static bool is_ascii(const char *name, size_t len)
-{
-	unsigned char all = 0;
-
-	for (size_t i = 0; i < len; i++)
-		all |= (unsigned char)name[i];
-	return all < 0x80;
-}
-
 /* Writes one character as Python sees it. Returns the bytes read. `to` has room for three bytes. */
 static size_t put_character(const char *from, size_t left, char **to)
 {
@@ -231,8 +214,11 @@ static size_t put_sort_number(const char *from, size_t left, char **to)
 static void put_name(char **to, const char *name, size_t len, enum lists_key kind)
 {
 	bool natural = kind == LISTS_NATURAL;
+	unsigned char all = 0;
 
-	if (kind == LISTS_WALK || (!natural && is_ascii(name, len))) {
+	for (size_t i = 0; i < len; i++)
+		all |= (unsigned char)name[i];
+	if (kind == LISTS_WALK || (!natural && all < 0x80)) {
 		memcpy(*to, name, len);
 		*to += len;
 		return;
@@ -330,32 +316,25 @@ static enum format_kind what_is(const struct tree_walk *w, uint32_t number,
 	return dataset_child(w->dataset, *ret).kind;
 }
 
-static bool wants_directory(const struct tree_walk *w, const struct dataset_child *child)
-{
-	if (w->order->key == LISTS_FLAT || (w->order->hide && child->name[0] == '.'))
-		return false;
-	return child->kind != FORMAT_SYMLINK || w->order->links;
-}
-
-static bool wants_file(const struct tree_walk *w, const struct dataset_child *child)
-{
-	struct lists_word name = {child->name, child->name_len};
-
-	return (w->order->key != LISTS_CLASSES || w->depth > 1) &&
-	       lists_keeps(w->order, w->suffix, name);
-}
-
 static int list_directory(struct tree_walk *w, uint32_t directory);
 
 static int walk_child(struct tree_walk *w, uint32_t number)
 {
 	struct dataset_child child = dataset_child(w->dataset, number);
+	const struct lists_word name = {child.name, child.name_len};
+	const struct lists_order *order = w->order;
+	bool directory, wanted;
 	uint32_t entry;
-	bool directory;
 	int r;
 
 	directory = what_is(w, number, &child, &entry) == FORMAT_DIRECTORY;
-	if (!(directory ? wants_directory(w, &child) : wants_file(w, &child)))
+	if (directory)
+		wanted = order->key != LISTS_FLAT && !(order->hide && child.name[0] == '.') &&
+			 (child.kind != FORMAT_SYMLINK || order->links);
+	else
+		wanted = (order->key != LISTS_CLASSES || w->depth > 1) &&
+			 lists_keeps(order, w->suffix, name);
+	if (!wanted)
 		return 0;
 	r = add_key(w, &child, directory);
 	if (r < 0)
@@ -391,29 +370,23 @@ static int walk_all(struct tree_walk *w, uint32_t directory, bool keeps)
 	return list_directory(w, directory);
 }
 
-static int walk_and_sort(struct tree_walk *w, uint32_t directory)
-{
-	int r = walk_all(w, directory, true);
-	struct tree_item *items = (struct tree_item *)w->items.data;
-	size_t count = BUF_COUNT(&w->items, *items);
-
-	if (r == 0)
-		qsort_r(items, count, sizeof(*items), compare_tree_items, w->keys.data);
-	for (size_t i = 0; i < count && r == 0; i++)
-		r = add_file(w->files, items[i].entry);
-	return r;
-}
-
 int lists_tree(const struct dataset *dataset, uint32_t directory, const struct lists_order *order,
 	       struct lists_word suffix, struct lists_files *files)
 {
 	struct tree_walk w = {.dataset = dataset, .order = order, .suffix = suffix, .files = files};
-	size_t first = files->count;
+	size_t first = files->count, count;
+	struct tree_item *items;
 	int r = walk_all(&w, directory, false);
 
 	if (r == -EAGAIN) {
 		files->count = first;
-		r = walk_and_sort(&w, directory);
+		r = walk_all(&w, directory, true);
+		items = (struct tree_item *)w.items.data;
+		count = BUF_COUNT(&w.items, *items);
+		if (r == 0)
+			qsort_r(items, count, sizeof(*items), compare_tree_items, w.keys.data);
+		for (size_t i = 0; i < count && r == 0; i++)
+			r = add_file(files, items[i].entry);
 	}
 	buf_release(&w.key);
 	buf_release(&w.last);

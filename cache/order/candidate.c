@@ -3,41 +3,6 @@
 
 #define SCAN_STEPS 8 /* from a file to another, that show a scan */
 
-/* What readers began with; if these are few, what came next as well: a program's first file may
- * have been a look at the data. */
-static void find_firsts(struct candidate *candidate, const struct observations *observations)
-{
-	struct seeds_seen *seen = &candidate->seen;
-
-	for (uint32_t nth = 0; nth < SEEDS_FIRSTS; nth++)
-		for (unsigned i = 0; i < observations->count; i++) {
-			const struct watch_access *access = &observations->seen[i];
-			uint32_t index = order_list_find(candidate->list, access->file);
-
-			if (access->nth == nth && index != ORDER_NONE &&
-			    seen->first_count < SEEDS_FIRSTS)
-				seen->firsts[seen->first_count++] = index;
-		}
-}
-
-static bool find_hidden(struct candidate *candidate, const uint8_t *hidden)
-{
-	const struct order_list *list = candidate->list;
-
-	if (!hidden)
-		return true;
-	candidate->hidden = calloc(1, list->count / 8 + 1);
-	if (!candidate->hidden)
-		return false;
-	for (uint32_t i = 0; i < list->count; i++)
-		if (list->files[i] != ORDER_NONE && bit_get(hidden, list->files[i]) &&
-		    !bit_get(candidate->set, i)) {
-			bit_set(candidate->hidden, i);
-			candidate->hidden_count++;
-		}
-	return true;
-}
-
 bool candidate_init(struct candidate *candidate, const struct observations *observations,
 		    const struct order_list *list)
 {
@@ -63,28 +28,35 @@ bool candidate_init(struct candidate *candidate, const struct observations *obse
 		candidate->shortest =
 			candidate->shortest * observations->shortest / observations->count;
 	candidate->seen.set = candidate->set;
-	find_firsts(candidate, observations);
-	if (find_hidden(candidate, observations->hidden))
+	/* What readers began with; if these are few, what came next as well: a program's first file
+	 * may have been a look at the data. */
+	for (uint32_t nth = 0; nth < SEEDS_FIRSTS; nth++)
+		for (unsigned i = 0; i < observations->count; i++) {
+			const struct watch_access *access = &observations->seen[i];
+			uint32_t index = order_list_find(list, access->file);
+
+			if (access->nth == nth && index != ORDER_NONE &&
+			    candidate->seen.first_count < SEEDS_FIRSTS)
+				candidate->seen.firsts[candidate->seen.first_count++] = index;
+		}
+	if (!observations->hidden)
 		return true;
-	candidate_release(candidate);
-	return false;
+	candidate->hidden = calloc(1, list->count / 8 + 1);
+	if (!candidate->hidden) {
+		candidate_release(candidate);
+		return false;
+	}
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->files[i] != ORDER_NONE && bit_get(observations->hidden, list->files[i]) &&
+		    !bit_get(candidate->set, i))
+			candidate->hidden_count += !bit_set(candidate->hidden, i);
+	return true;
 }
 
 void candidate_release(struct candidate *candidate)
 {
 	free(candidate->set);
 	free(candidate->hidden);
-}
-
-/* The index of what the same reader asked for before the access `at`, or ORDER_NONE. */
-static uint32_t index_before(const struct candidate *candidate, unsigned at)
-{
-	const struct watch_access *seen = candidate->observations->seen, *access = &seen[at];
-
-	while (access->nth > 0 && at-- > 0)
-		if (seen[at].reader == access->reader && seen[at].nth + 1 == access->nth)
-			return order_list_find(candidate->list, seen[at].file);
-	return ORDER_NONE;
 }
 
 /* Readers go from one file to the next. */
@@ -94,12 +66,19 @@ static bool goes_in_order(const struct candidate *candidate)
 	unsigned steps = 0, next = 0;
 
 	for (unsigned i = 0; i < observations->count; i++) {
-		uint32_t before = index_before(candidate, i);
+		const struct watch_access *access = &observations->seen[i], *before = access;
+		uint32_t index = ORDER_NONE;
 
-		if (before == ORDER_NONE)
+		/* What the same reader asked for before. */
+		while (access->nth > 0 && before-- > observations->seen)
+			if (before->reader == access->reader && before->nth + 1 == access->nth) {
+				index = order_list_find(candidate->list, before->file);
+				break;
+			}
+		if (index == ORDER_NONE)
 			continue;
 		steps++;
-		next += order_list_find(candidate->list, observations->seen[i].file) == before + 1;
+		next += order_list_find(candidate->list, access->file) == index + 1;
 	}
 	return steps >= SCAN_STEPS && next * 4 > steps * 3;
 }

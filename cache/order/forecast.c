@@ -22,6 +22,7 @@
 #include "cache/order/forecast.h"
 #include "base/bits.h"
 #include "base/math.h"
+#include "base/scope.h"
 #include "base/search.h"
 #include "cache/order/list.h"
 #include <errno.h>
@@ -118,19 +119,6 @@ static void advance(struct forecast *forecast)
 		forecast->stuck = 0;
 }
 
-static void hide(struct forecast *forecast, const uint8_t *hidden)
-{
-	for (uint32_t place = 0; place < forecast->count; place++) {
-		if (!bit_get(hidden, forecast->order->files[place]))
-			continue;
-		bit_set(forecast->hidden, place);
-		set_done(forecast, place);
-	}
-	forecast->hidden_count = forecast->done_count;
-	advance(forecast);
-	forecast->edge = forecast->front;
-}
-
 int forecast_new(uint32_t *files, uint32_t count, const uint8_t *hidden, struct forecast **ret)
 {
 	struct forecast *forecast = calloc(1, sizeof(*forecast));
@@ -143,8 +131,17 @@ int forecast_new(uint32_t *files, uint32_t count, const uint8_t *hidden, struct 
 		forecast_free(forecast);
 		return -ENOMEM;
 	}
-	if (hidden)
-		hide(forecast, hidden);
+	if (hidden) {
+		for (uint32_t place = 0; place < forecast->count; place++) {
+			if (!bit_get(hidden, forecast->order->files[place]))
+				continue;
+			bit_set(forecast->hidden, place);
+			set_done(forecast, place);
+		}
+		forecast->hidden_count = forecast->done_count;
+		advance(forecast);
+		forecast->edge = forecast->front;
+	}
 	*ret = forecast;
 	return 0;
 }
@@ -253,24 +250,6 @@ static unsigned places_seen(struct forecast *forecast, const uint32_t *seen, uns
 	return own;
 }
 
-/* The longest part of `places` without a gap of more than a batch. */
-static void find_cluster(const uint32_t *places, unsigned count, unsigned *ret_first,
-			 unsigned *ret_end)
-{
-	unsigned first = 0;
-
-	*ret_first = *ret_end = 0;
-	for (unsigned i = 1; i <= count; i++) {
-		if (i < count && places[i] - places[i - 1] <= BATCH_MAX)
-			continue;
-		if (i - first > *ret_end - *ret_first) {
-			*ret_first = first;
-			*ret_end = i;
-		}
-		first = i;
-	}
-}
-
 static unsigned find_gaps(const struct forecast *forecast, struct gap *ret);
 
 /* From one row to the next it is `way` places: a batch. Much shorter gaps are holes. */
@@ -310,15 +289,24 @@ static void take_cluster(struct forecast *forecast, const uint32_t *places, unsi
 
 void forecast_start(struct forecast *forecast, const uint32_t *seen, unsigned count)
 {
-	uint32_t *places = malloc((count + 1) * sizeof(*places));
-	unsigned first, end;
+	SCOPE_FREE uint32_t *places = malloc((count + 1) * sizeof(*places));
+	unsigned found, first = 0, from = 0, most = 0;
 
 	if (!places)
 		return;
-	find_cluster(places, places_seen(forecast, seen, count, places), &first, &end);
-	if (end > first)
-		take_cluster(forecast, places + first, end - first);
-	free(places);
+	/* The longest part of the places without a gap of more than a batch. */
+	found = places_seen(forecast, seen, count, places);
+	for (unsigned i = 1; i <= found; i++) {
+		if (i < found && places[i] - places[i - 1] <= BATCH_MAX)
+			continue;
+		if (i - from > most) {
+			most = i - from;
+			first = from;
+		}
+		from = i;
+	}
+	if (most)
+		take_cluster(forecast, places + first, most);
 }
 
 /* How far readers may have come in so many turns more. */
@@ -378,35 +366,15 @@ static void skip_holes(struct forecast *forecast, uint32_t place)
 		set_done(forecast, begin++);
 }
 
-/* Gives up the first gap and others as far back: nobody reads there any more, and nobody will ask
- * for what was pushed there. */
-static void skip_gaps(struct forecast *forecast)
-{
-	while (forecast->front < forecast->edge &&
-	       (!is_done(forecast, forecast->front) ||
-		forecast->front + APART * forecast->reach < forecast->edge))
-		set_done(forecast, forecast->front++);
-	for (uint32_t i = 0; i < forecast->front / 8; i++) {
-		forecast->coming_count -= (uint32_t)__builtin_popcount(forecast->coming[i]);
-		forecast->coming[i] = 0;
-	}
-}
-
-/* Whether this is the last place of ROW in a row that have come. */
-static bool ends_row(const struct forecast *forecast, uint32_t place)
-{
-	uint32_t first;
-
-	for (uint32_t apart = 1; apart <= RANKS; apart++)
-		if (row_until(forecast, place, apart, ROW, &first) == ROW)
-			return true;
-	return false;
-}
-
 /* A place after the edge begins a row only when some more have come. */
 static void move_edge(struct forecast *forecast, uint32_t place)
 {
-	if (place > forecast->edge && ends_row(forecast, place)) {
+	bool ends_row = false; /* the last place of ROW in a row that have come */
+	uint32_t first;
+
+	for (uint32_t apart = 1; place > forecast->edge && apart <= RANKS; apart++)
+		ends_row |= row_until(forecast, place, apart, ROW, &first) == ROW;
+	if (ends_row) {
 		widen_reach(forecast, place - forecast->edge);
 		forecast->edge = place + 1;
 	}
@@ -420,8 +388,18 @@ static void go_on(struct forecast *forecast, uint32_t place)
 	if (place > forecast->reach)
 		skip_holes(forecast, place - forecast->reach);
 	move_edge(forecast, place);
-	if (++forecast->stuck > STUCK + APART * forecast->reach)
-		skip_gaps(forecast);
+	if (++forecast->stuck > STUCK + APART * forecast->reach) {
+		/* Gives up the first gap and others as far back: nobody reads there any more, and
+		 * nobody will ask for what was pushed there. */
+		while (forecast->front < forecast->edge &&
+		       (!is_done(forecast, forecast->front) ||
+			forecast->front + APART * forecast->reach < forecast->edge))
+			set_done(forecast, forecast->front++);
+		for (uint32_t i = 0; i < forecast->front / 8; i++) {
+			forecast->coming_count -= (uint32_t)__builtin_popcount(forecast->coming[i]);
+			forecast->coming[i] = 0;
+		}
+	}
 	advance(forecast);
 }
 
@@ -465,24 +443,16 @@ static void come_by(struct forecast *forecast, uint32_t place)
 	} while (place > 0 && bit_get(forecast->coming, --place));
 }
 
-/* The place of a file that was asked for, or ORDER_NONE where that says nothing: the file came
- * before, and a slower worker or a second open() asks for it again. */
-static uint32_t telling_place(const struct forecast *forecast, uint64_t file)
-{
-	uint32_t place = forecast_place(forecast, file);
-
-	if (place != ORDER_NONE && is_done(forecast, place) && !forecast_foresees(forecast, file))
-		return ORDER_NONE;
-	return place;
-}
-
 bool forecast_saw(struct forecast *forecast, uint64_t file)
 {
-	uint32_t place = telling_place(forecast, file);
+	uint32_t place = forecast_place(forecast, file);
 	bool foreseen = forecast_foresees(forecast, file);
 
 	if (place == ORDER_NONE)
-		return forecast_has(forecast, file);
+		return false;
+	/* It came before, and a slower worker or a second open() asks for it again. */
+	if (is_done(forecast, place) && !foreseen)
+		return true;
 	forecast->foreseen = forecast->foreseen << 1 | foreseen;
 	forecast->judged += forecast->judged < JUDGED;
 	come_by(forecast, place);

@@ -142,27 +142,25 @@ static bool try_other_ranks(const struct candidate *candidate, const struct samp
 	return false;
 }
 
-/* Whether `later` comes after `sampler` in the outputs of one generator. */
-static bool is_later(const struct sampler *later, const struct sampler *sampler)
-{
-	if (later->rule != sampler->rule)
-		return false;
-	if (sampler->rule == SAMPLER_WORDS)
-		return later->root == sampler->root && later->word > sampler->word;
-	return sampler->rule == SAMPLER_STREAM && later->seed == sampler->seed &&
-	       later->skip > sampler->skip;
-}
-
 /* Whether a known epoch came later: then what follows this one has come already. To make it again
  * takes long, after many outputs. */
 static bool is_past(const struct observations *observations, unsigned at)
 {
 	const struct hypothesis *known = observations->known;
+	const struct sampler *sampler = &known[at].sampler;
 
-	for (unsigned i = 0; i < at; i++)
-		if (known[i].list == known[at].list &&
-		    is_later(&known[i].sampler, &known[at].sampler))
+	for (unsigned i = 0; i < at; i++) {
+		const struct sampler *later = &known[i].sampler;
+
+		if (known[i].list != known[at].list || later->rule != sampler->rule)
+			continue;
+		if (sampler->rule == SAMPLER_WORDS && later->root == sampler->root &&
+		    later->word > sampler->word)
 			return true;
+		if (sampler->rule == SAMPLER_STREAM && later->seed == sampler->seed &&
+		    later->skip > sampler->skip)
+			return true;
+	}
 	return false;
 }
 
@@ -245,36 +243,26 @@ static bool is_convention(void *arg, const struct sampler *sampler)
 	return true;
 }
 
-static void search_conventions(struct conventions *all)
-{
-	const struct seeds_way plain = {0, 0, 1};
-	struct seeds_seen seen = all->candidate->seen;
-	struct seeds_found found;
-	struct seeds *seeds;
-
-	seen.depth = all->depth;
-	if (seeds_new(&seen, &plain, 1, &seeds) < 0)
-		return;
-	if (seeds_search_these(seeds, all->seeds, all->count, &found, 1)) {
-		all->seed = found.seed;
-		sampler_each_convention(is_convention, all);
-	}
-	seeds_free(seeds);
-}
-
 static bool try_conventions(const struct candidate *candidate, struct sampler *ret)
 {
 	struct conventions all = {.candidate = candidate, .ret = ret};
+	const struct seeds_way plain = {0, 0, 1};
+	struct seeds_seen seen = candidate->seen;
+	struct seeds_found found;
+	struct seeds *seeds;
 
-	all.depth = candidate_depth(candidate, CONVENTIONS);
-	if (!all.depth)
-		return false;
-	all.seeds = malloc(CONVENTIONS * sizeof(*all.seeds));
+	all.depth = seen.depth = candidate_depth(candidate, CONVENTIONS);
+	all.seeds = all.depth ? malloc(CONVENTIONS * sizeof(*all.seeds)) : NULL;
 	if (!all.seeds)
 		return false;
 	sampler_each_convention(take_convention, &all);
-	if (!all.found)
-		search_conventions(&all);
+	if (!all.found && seeds_new(&seen, &plain, 1, &seeds) == 0) {
+		if (seeds_search_these(seeds, all.seeds, all.count, &found, 1)) {
+			all.seed = found.seed;
+			sampler_each_convention(is_convention, &all);
+		}
+		seeds_free(seeds);
+	}
 	free(all.seeds);
 	return all.found && ranks_find(candidate, ret);
 }
@@ -293,61 +281,13 @@ static void add_world(struct ways *ways, uint32_t world, unsigned depth)
 			ways->ways[ways->count++] = (struct seeds_way){0, rank, world};
 }
 
-static void add_worlds(struct ways *ways, unsigned depth)
-{
-	static const uint32_t large[] = {24, 32, 40, 48, 56, 64};
-
-	for (uint32_t world = 2; world <= RANKS_WORLD; world++)
-		add_world(ways, world, depth);
-	for (unsigned i = 0; i < sizeof(large) / sizeof(large[0]); i++)
-		add_world(ways, large[i], depth);
-}
-
-/* Places where the first batch of a node may begin: with Accelerate, nodes take whole batches in
- * turn. Which ones, batches.h finds later. Late places of a short list take far longer to try
- * (seeds.c). */
-static void add_batches(struct ways *ways, uint32_t n, unsigned depth)
-{
-	for (uint32_t place = BATCH_STEP; place + depth <= SEEDS_LAST && place <= n / 64; place++)
-		if (place % BATCH_STEP == 0 || place % 10 == 0)
-			ways->ways[ways->count++] = (struct seeds_way){0, place, 1};
-}
-
-static struct sampler sampler_of(const struct candidate *candidate, const struct seeds_way *way,
-				 uint32_t seed)
-{
-	struct sampler sampler = {.seed = seed, .skip = way->skip};
-
-	if (way->stride > 1) {
-		sampler.part = (struct sampler_part){
-			.world = way->stride, .unit = 1, .first = way->start, .ranks = 1};
-		sampler.part.ranks = ranks_begun(candidate, &sampler);
-	}
-	return sampler;
-}
-
-/* Takes the first seed; if it was found in several ways, the one that reads most. */
-static bool take_first(const struct candidate *candidate, const struct ways *ways,
-		       const struct seeds_found *found, unsigned count, struct sampler *ret)
-{
-	const struct seeds_found *best = &found[0];
-
-	for (unsigned i = 1; i < count && i < FOUND; i++)
-		if (found[i].seed == best->seed &&
-		    ways->ways[found[i].way].stride < ways->ways[best->way].stride)
-			best = &found[i];
-	if (count == 0)
-		return false;
-	*ret = sampler_of(candidate, &ways->ways[best->way], best->seed);
-	return ranks_find(candidate, ret);
-}
-
 /* Depth 0: not yet. */
 static bool search_seeds(const struct candidate *candidate, const struct ways *ways, uint64_t seeds,
 			 unsigned depth, struct hypothesis *ret)
 {
+	struct seeds_found found[FOUND], *best = &found[0];
 	struct seeds_seen seen = candidate->seen;
-	struct seeds_found found[FOUND];
+	const struct seeds_way *way;
 	struct seeds *work;
 	unsigned count;
 
@@ -356,7 +296,21 @@ static bool search_seeds(const struct candidate *candidate, const struct ways *w
 		return false;
 	count = candidate->hooks->search(candidate->hooks->context, work, 0, seeds, found, FOUND);
 	seeds_free(work);
-	return take_first(candidate, ways, found, count, &ret->sampler);
+	if (count == 0)
+		return false;
+	/* The first seed; if it was found in several ways, the one that reads most. */
+	for (unsigned i = 1; i < count && i < FOUND; i++)
+		if (found[i].seed == best->seed &&
+		    ways->ways[found[i].way].stride < ways->ways[best->way].stride)
+			best = &found[i];
+	way = &ways->ways[best->way];
+	ret->sampler = (struct sampler){.seed = best->seed, .skip = way->skip};
+	if (way->stride > 1) {
+		ret->sampler.part = (struct sampler_part){
+			.world = way->stride, .unit = 1, .first = way->start, .ranks = 1};
+		ret->sampler.part.ranks = ranks_begun(candidate, &ret->sampler);
+	}
+	return ranks_find(candidate, &ret->sampler);
 }
 
 static bool try_whole_to(const struct candidate *candidate, uint64_t seeds, unsigned depth,
@@ -373,15 +327,24 @@ static bool try_whole(const struct candidate *candidate, uint64_t seeds, struct 
 	return try_whole_to(candidate, seeds, candidate_depth(candidate, 2.0 * (double)seeds), ret);
 }
 
-/* Ranks of small worlds, and batches of nodes, with seeds below `seeds`. */
+/* Ranks of small worlds, and batches of nodes, with seeds below `seeds`. With Accelerate, nodes
+ * take whole batches in turn: these are places where the first one may begin. Which ones, batches.h
+ * finds later. Late places of a short list take far longer to try (seeds.c). */
 static bool try_worlds(const struct candidate *candidate, uint64_t seeds, struct hypothesis *ret)
 {
+	static const uint32_t large[] = {24, 32, 40, 48, 56, 64};
 	unsigned depth =
 		candidate_depth(candidate, (double)GUESS_SMALL * RANKS_WORLD * RANKS_WORLD);
+	uint32_t last = candidate->list->count / 64;
 	struct ways ways = {.count = 0};
 
-	add_worlds(&ways, depth);
-	add_batches(&ways, candidate->list->count, depth);
+	for (uint32_t world = 2; world <= RANKS_WORLD; world++)
+		add_world(&ways, world, depth);
+	for (unsigned i = 0; i < sizeof(large) / sizeof(large[0]); i++)
+		add_world(&ways, large[i], depth);
+	for (uint32_t place = BATCH_STEP; place + depth <= SEEDS_LAST && place <= last; place++)
+		if (place % BATCH_STEP == 0 || place % 10 == 0)
+			ways.ways[ways.count++] = (struct seeds_way){0, place, 1};
 	return search_seeds(candidate, &ways, seeds, depth, ret);
 }
 
@@ -546,31 +509,23 @@ bool guess_is_scan(const struct observations *observations)
 	return is_scan;
 }
 
-/* How many of its first files were seen. */
-static unsigned count_seen(const struct candidate *candidate, const struct sampler *sampler)
-{
-	uint32_t begin[WATCH_BEGINNING];
-	unsigned count = sampler_begin(sampler, candidate->list->count, begin, WATCH_BEGINNING),
-		 seen = 0;
-
-	for (unsigned i = 0; i < count; i++)
-		seen += seeds_seen_has(&candidate->seen, begin[i]);
-	return seen;
-}
-
 unsigned guess_goes_along(const struct observations *observations,
 			  const struct hypothesis *hypothesis, const struct order_list *list)
 {
+	uint32_t begin[WATCH_BEGINNING];
 	struct candidate candidate;
-	unsigned depth, seen = 0;
+	unsigned depth, count, seen = 0;
 
 	if (list->count != hypothesis->list->count ||
 	    order_list_find(list, hypothesis->list->files[0]) != ORDER_NONE ||
 	    !candidate_init(&candidate, observations, list))
 		return 0;
 	depth = candidate_depth(&candidate, GUESS_LISTS);
-	if (depth && candidate_fits(&candidate, &hypothesis->sampler, depth))
-		seen = count_seen(&candidate, &hypothesis->sampler);
+	if (depth && candidate_fits(&candidate, &hypothesis->sampler, depth)) {
+		count = sampler_begin(&hypothesis->sampler, list->count, begin, WATCH_BEGINNING);
+		for (unsigned i = 0; i < count; i++)
+			seen += seeds_seen_has(&candidate.seen, begin[i]);
+	}
 	candidate_release(&candidate);
 	return seen;
 }

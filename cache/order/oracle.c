@@ -56,39 +56,29 @@ void oracle_free(struct oracle *oracle)
 	free(oracle);
 }
 
-/* Makes room for one more: frees the track that was fed longest ago. */
-static void make_track_room(struct oracle *oracle)
-{
-	unsigned oldest = 0;
-
-	if (oracle->count < FORECASTS)
-		return;
-	for (unsigned i = 1; i < oracle->count; i++)
-		if (oracle->tracks[i].fed < oracle->tracks[oldest].fed)
-			oldest = i;
-	track_end(oracle, oldest);
-}
-
-/* Whether batches.h may find that only a part is read here: not where the list has empty files, so
- * that places of the forecast are not those of the sampler. */
-static bool may_be_part(const struct hypothesis *hypothesis, const struct forecast *forecast)
-{
-	return hypothesis->list && hypothesis->sampler.part.world <= 1 &&
-	       forecast_count(forecast) == hypothesis->list->count;
-}
-
 void oracle_begin(struct oracle *oracle, const struct hypothesis *hypothesis,
 		  struct forecast *forecast)
 {
-	make_track_room(oracle);
-	oracle->tracks[oracle->count++] = (struct track){.id = ++oracle->ids,
-							 .hypothesis = *hypothesis,
-							 .forecast = forecast,
-							 .began = watch_turns(oracle->watch),
-							 .fed = watch_turns(oracle->watch)};
-	if (may_be_part(hypothesis, forecast))
-		batches_new(forecast_count(forecast), forecast_edge(forecast),
-			    &oracle->tracks[oracle->count - 1].batches);
+	uint32_t files = forecast_count(forecast);
+	struct track *track;
+	unsigned oldest = 0;
+
+	for (unsigned i = 1; i < oracle->count; i++)
+		if (oracle->tracks[i].fed < oracle->tracks[oldest].fed)
+			oldest = i;
+	if (oracle->count == FORECASTS)
+		track_end(oracle, oldest);
+	track = &oracle->tracks[oracle->count++];
+	*track = (struct track){.id = ++oracle->ids,
+				.hypothesis = *hypothesis,
+				.forecast = forecast,
+				.began = watch_turns(oracle->watch),
+				.fed = watch_turns(oracle->watch)};
+	/* It may turn out that only a part is read here: not where the list has empty files, so
+	 * that places of the forecast are not those of the sampler. */
+	if (hypothesis->list && hypothesis->sampler.part.world <= 1 &&
+	    files == hypothesis->list->count)
+		batches_new(files, forecast_edge(forecast), &track->batches);
 	oracle->ops.follow(oracle->ops.context, forecast);
 }
 
@@ -168,21 +158,6 @@ void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct 
 	}
 }
 
-/* Begins the next epoch, while the last files of this one may still come. */
-static void begin_next(struct oracle *oracle, struct track *track)
-{
-	struct hypothesis next = track->next;
-	struct forecast *forecast = track->next_forecast;
-
-	track->next_forecast = NULL;
-	track->followed_up = true;
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (oracle->tracks[i].joined == track->id)
-			oracle->tracks[i].followed_up = true;
-	forecast_continue(forecast, track->forecast);
-	oracle_begin(oracle, &next, forecast);
-}
-
 /* --- lists ------------------------------------------------------------------------------------ */
 
 static bool list_in_use(const struct oracle *oracle, const struct order_list *list)
@@ -211,15 +186,8 @@ void oracle_drop_lists(struct oracle *oracle)
 
 /* --- what was asked for ---------------------------------------------------------------------- */
 
-/* Of two tracks that foresee a file, the one that its reader follows, or that was fed last: the
+/* The track that foresees a file. Of two the one that its reader follows, or that was fed last: the
  * other one foresees it by chance. */
-static bool foresees_rather(const struct track *track, const struct track *than, uint64_t goes_by)
-{
-	if (track->id == goes_by || than->id == goes_by)
-		return track->id == goes_by;
-	return track->fed > than->fed;
-}
-
 static struct track *find_track(struct oracle *oracle, uint64_t goes_by, uint32_t file)
 {
 	struct track *found = NULL;
@@ -227,8 +195,10 @@ static struct track *find_track(struct oracle *oracle, uint64_t goes_by, uint32_
 	for (unsigned i = 0; i < oracle->count; i++) {
 		struct track *track = &oracle->tracks[i];
 
-		if (forecast_foresees(track->forecast, file) &&
-		    (!found || foresees_rather(track, found, goes_by)))
+		if (!forecast_foresees(track->forecast, file))
+			continue;
+		if (!found || track->id == goes_by ||
+		    (found->id != goes_by && track->fed > found->fed))
 			found = track;
 	}
 	return found;
@@ -259,18 +229,6 @@ static void note_stray(struct oracle *oracle)
 		oracle->tracks[i].strays += !watch_follows(oracle->watch);
 }
 
-/* A file that was not foreseen, of a reader that follows no order, is of an epoch whose order is
- * not known, or of a scan. */
-static void note_missed(struct oracle *oracle, uint32_t file)
-{
-	if (watch_follows(oracle->watch))
-		return;
-	oracle->missed += !oracle->known_count && !watch_goes_on(oracle->watch);
-	for (unsigned i = 0; i < oracle->known_count; i++)
-		oracle->known[i].missed +=
-			order_list_find(oracle->known[i].list, file) != ORDER_NONE;
-}
-
 /* How much more rarely than its own readers somebody else is foreseen so: by any of the tracks. One
  * that has followed the track may go on with anything. */
 static double chance_of(const struct oracle *oracle, const struct track *track, uint64_t goes_by,
@@ -293,7 +251,14 @@ static void note(struct oracle *oracle, uint32_t file)
 	if (!track) {
 		watch_note(oracle->watch, 0, 0);
 		note_stray(oracle);
-		note_missed(oracle, file);
+		/* A file that was not foreseen, of a reader that follows no order, is of an epoch
+		 * whose order is not known, or of a scan. */
+		if (!watch_follows(oracle->watch)) {
+			oracle->missed += !oracle->known_count && !watch_goes_on(oracle->watch);
+			for (unsigned i = 0; i < oracle->known_count; i++)
+				oracle->known[i].missed +=
+					order_list_find(oracle->known[i].list, file) != ORDER_NONE;
+		}
 		return;
 	}
 	chance = chance_of(oracle, track, goes_by, file);
@@ -322,15 +287,6 @@ static uint64_t patience(const struct track *track)
 	return is_read || !track->hypothesis.list ? FORSAKEN : OUTLIVED;
 }
 
-/* Its job ended early, or another epoch began than was foretold. While what others ask for is not
- * of its list, but of one for validation perhaps, it waits for as many files as it has. */
-static bool is_forsaken(const struct track *track)
-{
-	return track->passed >= patience(track) ||
-	       (track->hypothesis.list &&
-		track->strays >= max(FORSAKEN, forecast_count(track->forecast)));
-}
-
 /* Whether an epoch over the same list that began after this one ended is well under way. */
 static bool is_superseded(const struct oracle *oracle, const struct track *track)
 {
@@ -349,10 +305,17 @@ static bool is_superseded(const struct oracle *oracle, const struct track *track
 static bool tend(struct oracle *oracle, unsigned at)
 {
 	struct track *track = &oracle->tracks[at];
+	bool is_forsaken;
 
 	if (!track->ended && forecast_ended(track->forecast))
 		track->ended = watch_turns(oracle->watch);
-	if (forecast_lost(track->forecast) || is_forsaken(track)) {
+	/* Its job ended early, or another epoch began than was foretold. While what others ask for
+	 * is not of its list, but of one for validation perhaps, it waits for as many files as it
+	 * has. */
+	is_forsaken = track->passed >= patience(track) ||
+		      (track->hypothesis.list &&
+		       track->strays >= max(FORSAKEN, forecast_count(track->forecast)));
+	if (forecast_lost(track->forecast) || is_forsaken) {
 		oracle->unlocks += !track->ended;
 		track_end(oracle, at);
 		return true;
@@ -362,7 +325,17 @@ static bool tend(struct oracle *oracle, unsigned at)
 		return true;
 	}
 	if (track->ended && track->next_forecast) {
-		begin_next(oracle, track);
+		/* Begins the next epoch, while the last files of this one may still come. */
+		struct hypothesis next = track->next;
+		struct forecast *forecast = track->next_forecast;
+
+		track->next_forecast = NULL;
+		track->followed_up = true;
+		for (unsigned i = 0; i < oracle->count; i++)
+			if (oracle->tracks[i].joined == track->id)
+				oracle->tracks[i].followed_up = true;
+		forecast_continue(forecast, track->forecast);
+		oracle_begin(oracle, &next, forecast);
 		return true;
 	}
 	return false;
@@ -389,18 +362,6 @@ uint64_t oracle_turns(const struct oracle *oracle)
 }
 
 /* --- explicit orders ------------------------------------------------------------------------- */
-
-/* Drawn with replacement, or some times each (RASampler), a file that comes again says little, and
- * epochs that end there would be over before the next one is made. */
-static uint32_t least_of_epoch(const struct oracle *oracle)
-{
-	SCOPE_FREE uint8_t *seen = calloc(1, oracle->files / 8 + 1);
-	uint32_t files = 0;
-
-	for (uint32_t at = 0; seen && at < oracle->order_count; at++)
-		files += !bit_set(seen, oracle->order[at]);
-	return (uint32_t)min(files / 2, EPOCH_LEAST);
-}
 
 uint32_t *oracle_next_epoch(struct oracle *oracle, uint32_t *ret_count)
 {
@@ -439,8 +400,9 @@ int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
 {
 	const struct hypothesis none = {0};
 	SCOPE_FREE uint8_t *hidden = NULL;
+	SCOPE_FREE uint8_t *seen = NULL;
 	struct forecast *forecast;
-	uint32_t *epoch, length;
+	uint32_t *epoch, length, distinct = 0;
 
 	drop_order(oracle);
 	if (count == 0)
@@ -450,7 +412,12 @@ int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
 		return -ENOMEM;
 	memcpy(oracle->order, files, count * sizeof(*files));
 	oracle->order_count = count;
-	oracle->order_least = least_of_epoch(oracle);
+	/* Drawn with replacement, or some times each (RASampler), a file that comes again says
+	 * little, and epochs that end there would be over before the next one is made. */
+	seen = calloc(1, oracle->files / 8 + 1);
+	for (uint32_t at = 0; seen && at < count; at++)
+		distinct += !bit_set(seen, files[at]);
+	oracle->order_least = (uint32_t)min(distinct / 2, EPOCH_LEAST);
 	epoch = oracle_next_epoch(oracle, &length);
 	hidden = oracle->ops.hidden(oracle->ops.context);
 	if (!epoch || forecast_new(epoch, length, hidden, &forecast) < 0) {
@@ -474,30 +441,20 @@ static bool is_shown(const struct track *track)
 	       track->strays <= forecast_count(track->forecast) / 2;
 }
 
-/* The one that was fed last. */
-static const struct track *shown_track(const struct oracle *oracle)
-{
-	const struct track *found = NULL;
-
-	for (unsigned i = 0; i < oracle->count; i++) {
-		const struct track *track = &oracle->tracks[i];
-
-		if (is_shown(track) && (!found || track->fed > found->fed))
-			found = track;
-	}
-	return found;
-}
-
 void oracle_state(const struct oracle *oracle, struct oracle_state *ret)
 {
-	const struct track *track = shown_track(oracle);
+	const struct track *track = NULL; /* the one that was fed last */
 
 	*ret = (struct oracle_state){.locks = oracle->locks, .unlocks = oracle->unlocks};
 	for (unsigned i = 0; i < oracle->count; i++) {
 		const struct track *each = &oracle->tracks[i];
 
-		ret->tracks += is_shown(each);
-		ret->under_way += is_shown(each) && !each->ended;
+		if (!is_shown(each))
+			continue;
+		ret->tracks++;
+		ret->under_way += !each->ended;
+		if (!track || each->fed > track->fed)
+			track = each;
 	}
 	ret->why = oracle->why == ORACLE_IDLE && watch_turns(oracle->watch) ? ORACLE_TOO_FEW
 									    : oracle->why;

@@ -1,5 +1,5 @@
-/* What oracle.c (which orders are followed, and where their readers are), oracle_ask.c (what is to
- * be found out) and oracle_query.c (how, and what follows from it) share. */
+/* What oracle.c (which orders are followed, and where their readers are) and oracle_query.c (what
+ * is to be found out, and what follows from it) share. */
 #pragma once
 
 #include "cache/order/batches.h"

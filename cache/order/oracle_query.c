@@ -1,28 +1,298 @@
-/* Queries: how something is found out, and what follows from it. */
-#include "cache/order/oracle_query.h"
+/* Queries: what can be found out, how that is done, and what follows from it. */
 #include "base/math.h"
+#include "cache/order/oracle_internal.h"
 #include "cache/order/streams.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define RESULTS 4
+#define ORIGINS 8		      /* found for one seed, at most */
 #define OUTPUTS ((uint64_t)200000000) /* of each generator: initial weights come before seeds */
 
-/* --- running --------------------------------------------------------------------------------- */
+/* A hypothesis that was found, and its forecast. */
+struct result {
+	struct hypothesis hypothesis;
+	unsigned seen;	 /* of its files; of the first one it does not matter */
+	uint32_t *files; /* in the order of the hypothesis */
+	uint32_t count;
+	struct forecast *forecast; /* NULL: no memory */
+};
 
-static bool is_there(const struct query *query, const uint32_t *files, uint32_t count)
+enum query_kind {
+	QUERY_ORDER,  /* which order do readers follow? */
+	QUERY_NEXT,   /* a track's next epoch */
+	QUERY_PART,   /* the part of a track that is read here */
+	QUERY_ORIGIN, /* which generator does a track's seed come from? */
+};
+
+struct query {
+	enum query_kind kind;
+	uint64_t track;			/* all but QUERY_ORDER: its id */
+	struct result results[RESULTS]; /* several: masks beside images */
+	unsigned result_count;
+	bool over; /* before all was tried */
+
+	/* QUERY_ORDER: */
+	struct observations observations;
+	uint64_t since;		   /* the turn with which the readers in question began */
+	unsigned efforts;	   /* guess() */
+	enum oracle_why why;	   /* nothing was found */
+	uint64_t group;		   /* of the readers, as in watch_stage() */
+	uint64_t kinds[WATCH_LOG]; /* of the files that were seen */
+	struct choose_kinds asked; /* the oracle's */
+	struct order_list *lists[2 * GUESS_LISTS]; /* that were asked for, before and after an order
+						    * was found */
+	unsigned list_count;
+
+	/* QUERY_ORIGIN: */
+	struct sampler origins[ORIGINS];
+	unsigned origin_count;
+};
+
+/* --- of tracks ------------------------------------------------------------------------------- */
+
+/* Whether a track has such a question, and the hypothesis that it is about (*ret is the track's).
+ */
+static bool has_question(struct oracle *oracle, struct track *track, enum query_kind kind,
+			 struct hypothesis *ret)
 {
-	const struct observations *observations = &query->observations;
+	struct sampler next[SAMPLER_NEXT];
 
-	for (unsigned i = 0; i < observations->list_count; i++) {
-		const struct order_list *list = observations->lists[i];
+	if (kind == QUERY_PART) /* only some of its batches are read here */
+		return track->batches && batches_part(track->batches, &ret->sampler.part);
+	/* A seed that took a search came from some generator: which one says what the next is. */
+	if (kind == QUERY_ORIGIN)
+		return track->origin_searches < ORIGIN_SEARCHES && ret->list &&
+		       ret->sampler.rule == SAMPLER_UNKNOWN && !ret->sampler.skip &&
+		       ret->sampler.seed >= GUESS_SMALL && ++track->origin_searches;
+	/* Its next epoch is known but not made. */
+	if (oracle_has_next(oracle, track) || track->fed_by == 0 ||
+	    !forecast_is_half(track->forecast))
+		return false;
+	ret->epoch++;
+	if (!ret->list)
+		return true;
+	if (!sampler_next_is_known(&ret->sampler))
+		return false;
+	sampler_next(&track->hypothesis.sampler, ret->list->count, next);
+	ret->sampler = next[0];
+	oracle_join_ranks(oracle, track, &ret->sampler);
+	return true;
+}
 
-		if (list->count == count && memcmp(list->files, files, count * sizeof(*files)) == 0)
-			return true;
+static struct query *ask_tracks(struct oracle *oracle, enum query_kind kind)
+{
+	for (unsigned i = 0; i < oracle->count; i++) {
+		struct track *track = &oracle->tracks[i];
+		struct hypothesis hypothesis = track->hypothesis;
+		struct result *result;
+		struct query *query;
+
+		if (!has_question(oracle, track, kind, &hypothesis))
+			continue;
+		query = calloc(1, sizeof(*query));
+		if (!query)
+			return NULL;
+		query->kind = kind;
+		query->track = track->id;
+		query->result_count = kind != QUERY_ORIGIN;
+		result = &query->results[0];
+		result->hypothesis = hypothesis;
+		if (kind != QUERY_NEXT || hypothesis.list)
+			return query;
+		result->files = oracle_next_epoch(oracle, &result->count);
+		if (result->files)
+			return query;
+		free(query);
+		return NULL;
 	}
+	return NULL;
+}
+
+/* --- of readers ------------------------------------------------------------------------------ */
+
+/* Whether a long search is worth it: once there is enough, and a last time with all that there will
+ * be. */
+static bool is_time(uint64_t stage, uint64_t last)
+{
+	uint64_t reached = stage & 7;
+
+	return stage != last &&
+	       (reached == SEARCH_LAST || (reached >= SEARCH_FROM && stage >> 3 != last >> 3));
+}
+
+/* What is tried of what costs much, with the stages of the longest beginning and the shortest.
+ * Models first, and alone: that ends soon. */
+static unsigned efforts_now(struct oracle *oracle, const struct effort *effort, uint64_t stage,
+			    uint64_t all)
+{
+	struct asked *asked = &oracle->asked;
+	unsigned efforts = 0;
+
+	asked->brief = effort->models && is_time(all, asked->models);
+	if (asked->brief) {
+		asked->models = all;
+		return GUESS_RANKS | GUESS_MODELS;
+	}
+	if (effort->hard && (is_time(all, asked->all_seeds) || effort->least < oracle->too_short)) {
+		efforts |= GUESS_ALL;
+		asked->all_seeds = all;
+	}
+	if (effort->hard && is_time(stage, asked->hard)) {
+		efforts |= GUESS_RANKS | GUESS_MORE;
+		asked->hard = stage;
+	}
+	return efforts;
+}
+
+/* Turns of all readers since that one, itself included. */
+static uint64_t turns_since(const struct oracle *oracle, uint64_t turn)
+{
+	return watch_turns(oracle->watch) + 1 - turn;
+}
+
+static bool was_seen(const struct observations *observations, const struct order_list *list)
+{
+	for (unsigned i = 0; i < observations->count; i++)
+		if (order_list_find(list, observations->seen[i].file) != ORDER_NONE)
+			return true;
 	return false;
 }
+
+/* What was seen, known epochs, and the latest lists, but for those of other jobs: what is known of
+ * these for long leaves no room for lists that are still to be asked for. */
+static void observe(const struct oracle *oracle, const struct watch_group *group,
+		    struct observations *observations)
+{
+	uint64_t turns = turns_since(oracle, group->began);
+	unsigned room = GUESS_LISTS;
+
+	observations->count = watch_beginnings(oracle->watch, observations->seen);
+	observations->shortest = group->shortest;
+	memcpy(observations->known, oracle->known, sizeof(oracle->known));
+	observations->known_count = oracle->known_count;
+	for (unsigned i = 0; i < oracle->known_count; i++)
+		observations->known[i].missed = sub_sat(oracle->known[i].missed, turns);
+	for (unsigned i = oracle->list_count; i-- > 0 && room > 0;)
+		if (was_seen(observations, oracle->lists[i]))
+			observations->lists[--room] = oracle->lists[i];
+	observations->list_count = GUESS_LISTS - room;
+	memmove(observations->lists, observations->lists + room,
+		observations->list_count * sizeof(observations->lists[0]));
+}
+
+/* Whether a reader belongs to the group now that began before those that were asked about: the
+ * first files may be its own. */
+static bool has_older(const struct oracle *oracle, const struct watch_group *group)
+{
+	return group->youngest == oracle->asked.group && group->began < oracle->asked.began;
+}
+
+/* As if nothing had been asked about the present readers. */
+static void ask_anew(struct oracle *oracle)
+{
+	oracle->asked = (struct asked){.group = oracle->asked.group, .kinds = oracle->asked.kinds};
+}
+
+static struct query *ask_order(struct oracle *oracle, const struct effort *effort)
+{
+	const struct watch_group group = watch_group(oracle->watch);
+	uint64_t stage = watch_stage(&group, group.longest);
+	uint64_t shortest = watch_stage(&group, group.shortest);
+	unsigned efforts;
+	struct query *query;
+
+	if (!effort->guess || stage == 0)
+		return NULL;
+	if (has_older(oracle, &group))
+		ask_anew(oracle);
+	efforts = efforts_now(oracle, effort, stage, shortest);
+	if (stage == oracle->asked.stage && !efforts)
+		return NULL;
+	query = calloc(1, sizeof(*query));
+	if (!query)
+		return NULL;
+	if (oracle->asked.group != group.youngest) {
+		oracle->why = ORACLE_TOO_FEW;
+		oracle->asked.kinds.count = 0;
+		oracle_drop_lists(oracle);
+	}
+	oracle->asked.stage = stage;
+	oracle->asked.shortest = shortest;
+	oracle->asked.group = group.youngest;
+	oracle->asked.began = group.began;
+	observe(oracle, &group, &query->observations);
+	query->observations.least = effort->least;
+	query->since = group.began;
+	query->efforts = GUESS_LIKELY | efforts;
+	query->why = effort->hard || (stage & 7) < SEARCH_FROM ? ORACLE_TOO_FEW : ORACLE_NO_NEED;
+	query->group = group.youngest;
+	query->asked = oracle->asked.kinds;
+	if (query->observations.count > 0)
+		return query;
+	free(query);
+	return NULL;
+}
+
+/* *is_asked: whether there is a query. */
+static struct query *begin(const struct oracle *oracle, struct query *query, bool *is_asked)
+{
+	*is_asked = query != NULL;
+	if (query)
+		query->observations.hidden = oracle->ops.hidden(oracle->ops.context);
+	return query;
+}
+
+struct query *oracle_ask_next(struct oracle *oracle)
+{
+	if (oracle->is_making_next)
+		return NULL;
+	return begin(oracle, ask_tracks(oracle, QUERY_NEXT), &oracle->is_making_next);
+}
+
+struct query *oracle_ask(struct oracle *oracle, const struct effort *effort)
+{
+	struct query *query;
+
+	if (oracle->is_asking)
+		return NULL;
+	query = ask_tracks(oracle, QUERY_PART);
+	if (!query && (query = oracle_ask_next(oracle)))
+		return query;
+	if (!query)
+		query = ask_order(oracle, effort);
+	if (!query && effort->guess)
+		query = ask_tracks(oracle, QUERY_ORIGIN);
+	return begin(oracle, query, &oracle->is_asking);
+}
+
+/* How much the beginnings say: 0 hardly anything, 1 enough for long searches, 2 all that they will.
+ * */
+static unsigned worth(uint64_t stage)
+{
+	uint64_t reached = stage & 7;
+
+	return reached < SEARCH_FROM ? 0 : reached < SEARCH_LAST ? 1 : 2;
+}
+
+bool oracle_is_over(const struct oracle *oracle, bool all_seeds)
+{
+	const struct watch_group group = watch_group(oracle->watch);
+	const struct asked *asked = &oracle->asked;
+	uint64_t stage = watch_stage(&group, group.longest);
+	uint64_t shortest = watch_stage(&group, group.shortest);
+
+	if (group.youngest != asked->group)
+		return worth(stage) > 0;
+	if (has_older(oracle, &group))
+		return true;
+	return asked->stage && !asked->brief && !all_seeds &&
+	       (worth(stage) > worth(asked->stage) || worth(shortest) > worth(asked->shortest));
+}
+
+/* --- running --------------------------------------------------------------------------------- */
 
 /* Once an order was found, only a list as long as its own may go along. */
 static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t count,
@@ -32,32 +302,19 @@ static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t
 	struct observations *observations = &query->observations;
 	struct order_list *list;
 
-	if (query->result_count && count != query->results[0].hypothesis.list->count)
+	if ((query->result_count && count != query->results[0].hypothesis.list->count) ||
+	    observations->list_count == GUESS_LISTS)
 		return 0;
-	if (observations->list_count == GUESS_LISTS || is_there(query, files, count))
-		return 0;
+	for (unsigned i = 0; i < observations->list_count; i++)
+		if (observations->lists[i]->count == count &&
+		    memcmp(observations->lists[i]->files, files, count * sizeof(*files)) == 0)
+			return 0;
 	if (order_list_copy(name, files, count, &list) < 0)
 		return -ENOMEM;
 	list->classes = classes;
 	query->lists[query->list_count++] = list;
 	observations->lists[observations->list_count++] = list;
 	return 0;
-}
-
-/* For one kind of files that counts. A text that names the images may come first, and its lists say
- * nothing of how these are numbered; but the lists of all files have the images too. */
-static void ask_lists(struct query *query, const struct oracle_hooks *hooks)
-{
-	const struct observations *observations = &query->observations;
-	unsigned at;
-
-	for (unsigned i = 0; i < observations->count; i++)
-		query->kinds[i] = hooks->kind(hooks->context, observations->seen[i].file);
-	at = choose_file(query->kinds, observations->count, &query->asked);
-	if (at == observations->count)
-		return;
-	choose_note(&query->asked, query->kinds[at]);
-	hooks->lists(hooks->context, observations->seen[at].file, add_list, query);
 }
 
 /* The files of the likeliest list, if all are read before a search of all seeds ends; else 0. */
@@ -74,22 +331,25 @@ static bool have_common_file(const struct order_list *a, const struct order_list
 	       order_list_find(b, a->files[0]) != ORDER_NONE;
 }
 
-/* The list has the same sampler; of lists of the same files, the one of which most was seen. */
-static void take_along(struct query *query, const struct order_list *list)
+/* Those of the lists that have the same sampler; of lists of the same files, the one of which most
+ * was seen. */
+static void take_along(struct query *query)
 {
-	unsigned seen = guess_goes_along(&query->observations, &query->results[0].hypothesis, list);
-	unsigned at = 1;
+	for (unsigned i = 0; i < query->observations.list_count; i++) {
+		const struct order_list *list = query->observations.lists[i];
+		struct hypothesis hypothesis = query->results[0].hypothesis;
+		unsigned seen = guess_goes_along(&query->observations, &hypothesis, list), at = 1;
 
-	while (at < query->result_count &&
-	       !have_common_file(query->results[at].hypothesis.list, list))
-		at++;
-	if (at == ORACLE_RESULTS || seen <= query->results[at].seen)
-		return;
-	if (at == query->result_count)
-		query->result_count++;
-	query->results[at] =
-		(struct result){.hypothesis = query->results[0].hypothesis, .seen = seen};
-	query->results[at].hypothesis.list = list;
+		while (at < query->result_count &&
+		       !have_common_file(query->results[at].hypothesis.list, list))
+			at++;
+		if (at == RESULTS || seen <= query->results[at].seen)
+			continue;
+		if (at == query->result_count)
+			query->result_count++;
+		hypothesis.list = list;
+		query->results[at] = (struct result){.hypothesis = hypothesis, .seen = seen};
+	}
 }
 
 static bool is_explained(const struct query *query, uint32_t file)
@@ -100,12 +360,6 @@ static bool is_explained(const struct query *query, uint32_t file)
 	return false;
 }
 
-static void take_all_along(struct query *query)
-{
-	for (unsigned i = 0; i < query->observations.list_count; i++)
-		take_along(query, query->observations.lists[i]);
-}
-
 /* Masks beside images: lists that are there; and where a share of the files is in none of these,
  * those of the last such file, in their place. */
 static void query_along(struct query *query, const struct oracle_hooks *hooks)
@@ -113,7 +367,7 @@ static void query_along(struct query *query, const struct oracle_hooks *hooks)
 	struct observations *observations = &query->observations;
 	unsigned left = 0, last = 0;
 
-	take_all_along(query);
+	take_along(query);
 	for (unsigned i = 0; i < observations->count; i++)
 		if (!is_explained(query, observations->seen[i].file)) {
 			left++;
@@ -123,44 +377,39 @@ static void query_along(struct query *query, const struct oracle_hooks *hooks)
 		return;
 	observations->list_count = 0;
 	hooks->lists(hooks->context, observations->seen[last].file, add_list, query);
-	take_all_along(query);
+	take_along(query);
 }
 
-static enum oracle_why why_nothing(const struct query *query)
-{
-	if (guess_is_scan(&query->observations))
-		return ORACLE_PATH_ORDER;
-	if (query->efforts & GUESS_ALL)
-		return too_short(&query->observations) ? ORACLE_TOO_SHORT : ORACLE_UNKNOWN;
-	return query->why;
-}
-
-static void think_of_order(struct query *query, const struct oracle_hooks *hooks)
+/* Lists are asked for of one kind of files that counts. A text that names the images may come
+ * first, and its lists say nothing of how these are numbered; but the lists of all files have the
+ * images too. */
+static void find_order(struct query *query, const struct oracle_hooks *hooks)
 {
 	struct observations *observations = &query->observations;
-	unsigned efforts = query->efforts;
+	bool is_short;
+	unsigned at;
 
-	ask_lists(query, hooks);
+	for (unsigned i = 0; i < observations->count; i++)
+		query->kinds[i] = hooks->kind(hooks->context, observations->seen[i].file);
+	at = choose_file(query->kinds, observations->count, &query->asked);
+	if (at < observations->count) {
+		choose_note(&query->asked, query->kinds[at]);
+		hooks->lists(hooks->context, observations->seen[at].file, add_list, query);
+	}
 	choose_lists(observations);
-	if (too_short(observations))
-		efforts &= ~(unsigned)GUESS_ALL;
+	is_short = too_short(observations);
 	query->result_count =
-		guess(observations, efforts, &hooks->search, &query->results[0].hypothesis);
+		guess(observations, query->efforts & ~(is_short ? (unsigned)GUESS_ALL : 0),
+		      &hooks->search, &query->results[0].hypothesis);
 	if (query->result_count) {
 		query_along(query, hooks);
 		return;
 	}
-	query->why = why_nothing(query);
+	if (guess_is_scan(observations))
+		query->why = ORACLE_PATH_ORDER;
+	else if (query->efforts & GUESS_ALL)
+		query->why = is_short ? ORACLE_TOO_SHORT : ORACLE_UNKNOWN;
 	query->over = hooks->search.over(hooks->search.context);
-}
-
-static void make_forecast(struct result *result, const uint8_t *hidden)
-{
-	if (!result->files)
-		result->files = hypothesis_files(&result->hypothesis, &result->count);
-	if (result->files && result->count &&
-	    forecast_new(result->files, result->count, hidden, &result->forecast) == 0)
-		result->files = NULL;
 }
 
 void oracle_run(struct query *query, const struct oracle_hooks *hooks)
@@ -168,29 +417,25 @@ void oracle_run(struct query *query, const struct oracle_hooks *hooks)
 	const struct search_hooks *search = &hooks->search;
 
 	if (query->kind == QUERY_ORDER)
-		think_of_order(query, hooks);
+		find_order(query, hooks);
 	if (query->kind == QUERY_ORIGIN) {
-		query->origin_count =
-			streams_origins(&query->results[0].hypothesis.sampler, OUTPUTS, search,
-					query->origins, ORACLE_ORIGINS);
+		query->origin_count = streams_origins(&query->results[0].hypothesis.sampler,
+						      OUTPUTS, search, query->origins, ORIGINS);
 		query->over = search->over(search->context);
 	}
-	for (unsigned i = 0; i < query->result_count; i++)
-		make_forecast(&query->results[i], query->observations.hidden);
+	for (unsigned i = 0; i < query->result_count; i++) {
+		struct result *result = &query->results[i];
+
+		if (!result->files)
+			result->files = hypothesis_files(&result->hypothesis, &result->count);
+		if (result->files && result->count &&
+		    forecast_new(result->files, result->count, query->observations.hidden,
+				 &result->forecast) == 0)
+			result->files = NULL;
+	}
 }
 
 /* --- answers --------------------------------------------------------------------------------- */
-
-static void take_lists(struct oracle *oracle, struct query *query, bool found)
-{
-	for (unsigned i = 0; i < query->list_count; i++) {
-		if (oracle->list_count == ORACLE_LISTS)
-			oracle_drop_lists(oracle);
-		oracle->lists[oracle->list_count++] = query->lists[i];
-	}
-	if (found)
-		oracle_drop_lists(oracle);
-}
 
 static void say(const struct hypothesis *hypothesis, char ret[ORACLE_SENTENCE])
 {
@@ -201,39 +446,17 @@ static void say(const struct hypothesis *hypothesis, char ret[ORACLE_SENTENCE])
 		 hypothesis->sampler.seed);
 }
 
-struct came {
-	const struct forecast *forecast;
-	uint64_t turns; /* since the readers of a query began */
-};
-
-static bool came_in_time(const void *context, uint32_t file)
-{
-	const struct came *came = context;
-
-	return forecast_came(came->forecast, file, came->turns);
-}
-
-/* Those that began meanwhile, too. How others began is still to be explained. */
-static void explain_readers(struct oracle *oracle, const struct query *query,
-			    const struct track *track)
-{
-	const struct came came = {track->forecast, oracle_turns_since(oracle, query->since)};
-
-	watch_explain(oracle->watch, query->since, track->id,
-		      forecast_came_chance(came.forecast, came.turns), came_in_time, &came);
-}
-
 /* The first order that is known may be that of a later epoch. */
 static uint64_t epochs_before(const struct oracle *oracle, const struct query *query,
 			      const struct forecast *forecast)
 {
 	uint64_t files = forecast_count(forecast);
-	uint64_t missed = sub_sat(oracle->missed, oracle_turns_since(oracle, query->since));
+	uint64_t missed = sub_sat(oracle->missed, turns_since(oracle, query->since));
 
 	return oracle->known_count || files == 0 ? 0 : (missed + files / 2) / files;
 }
 
-static bool take_hypothesis(struct oracle *oracle, struct result *result, const struct query *query)
+static bool take_result(struct oracle *oracle, struct result *result, const struct query *query)
 {
 	uint32_t recent[WATCH_RECENT];
 
@@ -249,14 +472,59 @@ static bool take_hypothesis(struct oracle *oracle, struct result *result, const 
 	return true;
 }
 
-static void take_next(struct oracle *oracle, struct query *query)
-{
-	struct track *track = oracle_track(oracle, query->track);
-	struct result *result = &query->results[0];
+struct came {
+	const struct forecast *forecast;
+	uint64_t turns; /* since the readers of a query began */
+};
 
-	if (track && !result->forecast && !result->hypothesis.list)
+static bool came_in_time(const void *context, uint32_t file)
+{
+	const struct came *came = context;
+
+	return forecast_came(came->forecast, file, came->turns);
+}
+
+static bool take_order(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE])
+{
+	bool found = false, more;
+
+	for (unsigned i = query->result_count; i-- > 0;)
+		if (take_result(oracle, &query->results[i], query)) {
+			say(&query->results[i].hypothesis, ret);
+			found = true;
+		}
+	oracle->asked.kinds = query->asked;
+	if (query->efforts & GUESS_ALL)
+		oracle->too_short = too_short(&query->observations);
+	/* Readers that began meanwhile, too, follow it. How others began is still to be explained.
+	 */
+	if (found) {
+		const struct track *track = &oracle->tracks[oracle->count - 1];
+		const struct came came = {track->forecast, turns_since(oracle, query->since)};
+
+		watch_explain(oracle->watch, query->since, track->id,
+			      forecast_came_chance(came.forecast, came.turns), came_in_time, &came);
+		oracle->why = ORACLE_TOO_FEW; /* for those that come next */
+		return true;
+	}
+	/* What was tried for these readers before still counts. */
+	if (!query->over && (query->why == ORACLE_PATH_ORDER || query->why > oracle->why))
+		oracle->why = query->why;
+	/* Readers may have paused: once more, but not for some that pause after each file. */
+	more = oracle_is_over(oracle, false);
+	if (query->over && (more || query->group != oracle->paused)) {
+		if (!more)
+			oracle->paused = query->group;
+		ask_anew(oracle);
+	}
+	return false;
+}
+
+static void take_next(struct oracle *oracle, struct track *track, struct result *result)
+{
+	if (!result->forecast && !result->hypothesis.list)
 		oracle->order_at = oracle->order_from; /* it will be made again */
-	if (!track || !result->forecast)
+	if (!result->forecast)
 		return;
 	track->next = result->hypothesis;
 	track->next_forecast = result->forecast;
@@ -264,14 +532,11 @@ static void take_next(struct oracle *oracle, struct query *query)
 }
 
 /* The track goes on where its readers are, with the part that is read here. */
-static bool take_part(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE])
+static bool take_part(struct oracle *oracle, struct track *track, struct result *result,
+		      char ret[ORACLE_SENTENCE])
 {
-	struct track *track = oracle_track(oracle, query->track);
-	struct result *result = &query->results[0];
 	uint32_t recent[WATCH_RECENT];
 
-	if (!track)
-		return false;
 	batches_free(track->batches);
 	track->batches = NULL;
 	if (!result->forecast)
@@ -306,75 +571,37 @@ static void take_origins(struct oracle *oracle, const struct query *query)
 	}
 }
 
-/* What was tried for these readers before still counts. */
-static void note_why(struct oracle *oracle, const struct query *query, bool found)
+bool oracle_answer(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE])
 {
-	if (found)
-		oracle->why = ORACLE_TOO_FEW; /* for those that come next */
-	else if (!query->over && (query->why == ORACLE_PATH_ORDER || query->why > oracle->why))
-		oracle->why = query->why;
-}
+	bool *is_asked = query->kind == QUERY_NEXT ? &oracle->is_making_next : &oracle->is_asking;
+	struct track *track = oracle_track(oracle, query->track);
+	bool found = false;
 
-static void query_free(struct query *query)
-{
+	if (query->kind == QUERY_ORDER)
+		found = take_order(oracle, query, ret);
+	else if (query->kind == QUERY_ORIGIN)
+		take_origins(oracle, query);
+	else if (track && query->kind == QUERY_PART)
+		found = take_part(oracle, track, &query->results[0], ret);
+	else if (track)
+		take_next(oracle, track, &query->results[0]);
+	if (found) { /* other readers may have begun too */
+		oracle->asked.stage = oracle->asked.hard = 0;
+		oracle->asked.kinds.count = 0;
+	}
+	for (unsigned i = 0; i < query->list_count; i++) {
+		if (oracle->list_count == ORACLE_LISTS)
+			oracle_drop_lists(oracle);
+		oracle->lists[oracle->list_count++] = query->lists[i];
+	}
+	if (found)
+		oracle_drop_lists(oracle);
 	for (unsigned i = 0; i < query->result_count; i++) {
 		forecast_free(query->results[i].forecast);
 		free(query->results[i].files);
 	}
 	free(query->observations.hidden);
 	free(query);
-}
-
-/* Readers may have paused: once more, but not for some that pause after each file. */
-static void ask_again(struct oracle *oracle, uint64_t group)
-{
-	if (!oracle_is_over(oracle, false)) {
-		if (group == oracle->paused)
-			return;
-		oracle->paused = group;
-	}
-	oracle_ask_anew(oracle);
-}
-
-static bool take_order(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE])
-{
-	bool found = false;
-
-	for (unsigned i = query->result_count; i-- > 0;)
-		if (take_hypothesis(oracle, &query->results[i], query)) {
-			say(&query->results[i].hypothesis, ret);
-			found = true;
-		}
-	if (found)
-		explain_readers(oracle, query, &oracle->tracks[oracle->count - 1]);
-	oracle->asked.kinds = query->asked;
-	note_why(oracle, query, found);
-	if (query->efforts & GUESS_ALL)
-		oracle->too_short = too_short(&query->observations);
-	if (!found && query->over)
-		ask_again(oracle, query->group);
-	return found;
-}
-
-bool oracle_answer(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE])
-{
-	bool *is_asked = query->kind == QUERY_NEXT ? &oracle->is_making_next : &oracle->is_asking;
-	bool found = false;
-
-	if (query->kind == QUERY_ORDER)
-		found = take_order(oracle, query, ret);
-	else if (query->kind == QUERY_PART)
-		found = take_part(oracle, query, ret);
-	else if (query->kind == QUERY_NEXT)
-		take_next(oracle, query);
-	else
-		take_origins(oracle, query);
-	if (found) { /* other readers may have begun too */
-		oracle->asked.stage = oracle->asked.hard = 0;
-		oracle->asked.kinds.count = 0;
-	}
-	take_lists(oracle, query, found);
-	query_free(query);
 	*is_asked = false;
 	return found;
 }

@@ -16,14 +16,6 @@ struct trail {
 	unsigned files[SAMPLER_HEAD]; /* and its files that were seen */
 };
 
-static uint32_t place_in_head(uint32_t index, const uint32_t *head, unsigned count)
-{
-	for (uint32_t place = 0; place < count; place++)
-		if (head[place] == index)
-			return place;
-	return AWAY;
-}
-
 static void find_places(const struct candidate *candidate, const struct sampler *sampler,
 			uint32_t *ret)
 {
@@ -34,7 +26,10 @@ static void find_places(const struct candidate *candidate, const struct sampler 
 	for (unsigned i = 0; i < observations->count; i++) {
 		uint32_t index = order_list_find(candidate->list, observations->seen[i].file);
 
-		ret[i] = index == ORDER_NONE ? index : place_in_head(index, head, count);
+		ret[i] = index == ORDER_NONE ? ORDER_NONE : AWAY;
+		for (uint32_t place = 0; ret[i] == AWAY && place < count; place++)
+			if (head[place] == index)
+				ret[i] = place;
 	}
 }
 
@@ -69,15 +64,6 @@ static uint32_t common_step(struct trail *trail)
 		if (trail->votes[i] > trail->votes[step])
 			step = i;
 	return trail->votes[step] * AGREE >= all ? step : 0;
-}
-
-static void count_by_rank(struct trail *trail, uint32_t step)
-{
-	for (unsigned i = 0; i < trail->count; i++)
-		if (trail->places[i] < SAMPLER_HEAD) {
-			trail->files[trail->places[i] % step]++;
-			trail->taken[trail->places[i] % step] += trail->steps[i] == step;
-		}
 }
 
 static bool is_here(const struct trail *trail, uint32_t rank)
@@ -135,29 +121,29 @@ static bool have_come_far(const struct trail *trail, uint32_t step)
 	return true;
 }
 
-static bool has_numbers(const struct trail *trail)
-{
-	for (unsigned i = 0; i < trail->count; i++)
-		if (trail->seen[i].reader)
-			return true;
-	return false;
-}
-
 bool ranks_find(const struct candidate *candidate, struct sampler *sampler)
 {
 	struct trail trail = {.seen = candidate->observations->seen,
 			      .count = candidate->observations->count};
 	struct sampler dealt = *sampler;
+	bool has_numbers = false;
 	uint32_t step;
 
 	if (sampler->part.world > 1 && sampler->part.unit > 1)
 		return true;
 	find_places(candidate, sampler, trail.places);
 	step = common_step(&trail);
-	if (step == 0) /* workers begin batches as ranks do */
-		return sampler_world(sampler) == 1 || has_numbers(&trail) ||
+	if (step == 0) { /* workers begin batches as ranks do */
+		for (unsigned i = 0; i < trail.count; i++)
+			has_numbers |= trail.seen[i].reader > 0;
+		return sampler_world(sampler) == 1 || has_numbers ||
 		       candidate->longest >= WATCH_BEGINNING;
-	count_by_rank(&trail, step);
+	}
+	for (unsigned i = 0; i < trail.count; i++)
+		if (trail.places[i] < SAMPLER_HEAD) {
+			trail.files[trail.places[i] % step]++;
+			trail.taken[trail.places[i] % step] += trail.steps[i] == step;
+		}
 	dealt.part = ranks_part(&trail, step);
 	if (sampler_world(&dealt) == sampler_world(sampler))
 		return true;
@@ -183,19 +169,6 @@ uint64_t ranks_begun(const struct candidate *candidate, const struct sampler *sa
 
 /* --- large worlds ----------------------------------------------------------------------------- */
 
-static bool fits_rank(const struct candidate *candidate, const uint32_t *head, unsigned count,
-		      const struct sampler_part *part, unsigned depth)
-{
-	uint32_t place = part->first;
-	unsigned matched = 0;
-
-	while (place < count && matched < depth && seeds_seen_has(&candidate->seen, head[place])) {
-		place += part->world;
-		matched++;
-	}
-	return matched == depth;
-}
-
 /* The ranks that begin with a file that a reader began with, of each world. */
 static bool try_ranks_of(const struct candidate *candidate, unsigned depth, struct sampler *sampler)
 {
@@ -207,9 +180,18 @@ static bool try_ranks_of(const struct candidate *candidate, unsigned depth, stru
 		if (!seeds_seen_begins(&candidate->seen, head[part->first]))
 			continue;
 		part->world = part->first < RANKS_WORLD ? RANKS_WORLD : part->first;
-		while (++part->world <= RANKS_MOST)
-			if (fits_rank(candidate, head, count, part, depth))
+		while (++part->world <= RANKS_MOST) {
+			uint32_t place = part->first;
+			unsigned matched = 0;
+
+			while (place < count && matched < depth &&
+			       seeds_seen_has(&candidate->seen, head[place])) {
+				place += part->world;
+				matched++;
+			}
+			if (matched == depth)
 				return true;
+		}
 	}
 	return false;
 }

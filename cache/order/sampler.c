@@ -73,28 +73,14 @@ static uint64_t place_at(const struct deal *deal, uint64_t at)
 /* DistributedSampler.__iter__() of torch/utils/data/distributed.py fills the last round up from the
  * beginning, as Accelerate's BatchSamplerShard (src/accelerate/data_loader.py) does with batches: a
  * place that comes again is left out. `taken` has a bit for each place. */
-static uint32_t deal_all(const struct sampler_part *part, const uint32_t *order, uint32_t n,
-			 uint8_t *taken, uint32_t *ret)
-{
-	uint64_t round = (uint64_t)part->world * part->unit, rounds = (n + round - 1) / round;
-	uint64_t total = part->bare ? n : rounds * round;
-	const struct deal deal = deal_of(part);
-	uint32_t count = 0;
-
-	for (uint64_t at = 0; at < rounds * deal.slot_count * deal.unit; at++) {
-		uint64_t place = place_at(&deal, at);
-
-		if (place < total && !bit_set(taken, place % n))
-			ret[count++] = order[place % n];
-	}
-	return count;
-}
-
 uint32_t sampler_order(const struct sampler *sampler, uint32_t n, uint32_t *ret)
 {
 	const struct sampler_part *part = part_of(sampler);
+	uint64_t round = (uint64_t)part->world * part->unit, rounds = (n + round - 1) / round;
+	const struct deal deal = deal_of(part);
 	SCOPE_FREE uint32_t *order = NULL;
 	SCOPE_FREE uint8_t *taken = NULL;
+	uint32_t count = 0;
 
 	if (part == &whole) {
 		permute(sampler, n, ret);
@@ -105,59 +91,40 @@ uint32_t sampler_order(const struct sampler *sampler, uint32_t n, uint32_t *ret)
 	if (!order || !taken)
 		return 0;
 	permute(sampler, n, order);
-	return deal_all(part, order, n, taken, ret);
-}
+	for (uint64_t at = 0; at < rounds * deal.slot_count * deal.unit; at++) {
+		uint64_t place = place_at(&deal, at);
 
-/* --- the beginning of it ---------------------------------------------------------------------- */
-
-/* The places of the permutation that are read first, below SAMPLER_HEAD and n. */
-static unsigned first_places(const struct deal *deal, uint32_t n, uint32_t *ret, unsigned count)
-{
-	uint32_t head = n < SAMPLER_HEAD ? n : SAMPLER_HEAD;
-
-	for (unsigned at = 0; at < count; at++) {
-		uint64_t place = place_at(deal, at);
-
-		if (place >= head)
-			return at;
-		ret[at] = (uint32_t)place;
+		if (place < (part->bare ? n : rounds * round) && !bit_set(taken, place % n))
+			ret[count++] = order[place % n];
 	}
 	return count;
 }
+
+/* --- the beginning of it ---------------------------------------------------------------------- */
 
 unsigned sampler_begin(const struct sampler *sampler, uint32_t n, uint32_t *ret, unsigned count)
 {
 	const struct deal deal = deal_of(part_of(sampler));
 	uint32_t places[SAMPLER_BEGIN], head[SAMPLER_HEAD], last = 0;
+	unsigned found = 0;
 
 	if (deal.slot_count == 0)
 		return 0;
-	count = first_places(&deal, n, places, count < SAMPLER_BEGIN ? count : SAMPLER_BEGIN);
-	for (unsigned i = 0; i < count; i++)
-		if (places[i] > last)
-			last = places[i];
+	for (; found < min(count, SAMPLER_BEGIN); found++) {
+		uint64_t place = place_at(&deal, found);
+
+		if (place >= min(n, SAMPLER_HEAD))
+			break;
+		places[found] = (uint32_t)place;
+		last = (uint32_t)max(last, place);
+	}
 	sampler_head(sampler, n, head, last + 1);
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < found; i++)
 		ret[i] = head[places[i]];
-	return count;
+	return found;
 }
 
 /* --- for people ------------------------------------------------------------------------------- */
-
-static const char *kind_name(const struct sampler *sampler)
-{
-	if (sampler->part.world > 1 && sampler->part.unit > 1)
-		return "BatchSamplerShard";
-	switch (sampler->rule) {
-	case SAMPLER_STREAM:
-		return sampler->part.world > 1 ? "infinite sampler"
-					       : "one generator for all epochs";
-	case SAMPLER_RESEED:
-		return sampler->part.world > 1 ? "DistributedSampler" : "seed + epoch";
-	default:
-		return sampler->part.world > 1 ? "DistributedSampler" : "RandomSampler";
-	}
-}
 
 bool sampler_add_ranks(struct sampler *sampler, const struct sampler *other)
 {
@@ -196,12 +163,20 @@ static void rank_names(const struct sampler_part *part, char *ret, size_t size)
 
 const char *sampler_name(const struct sampler *sampler, char ret[SAMPLER_NAME])
 {
+	bool dealt = sampler->part.world > 1;
 	char ranks[48] = "", root[32] = "";
+	const char *kind = dealt ? "DistributedSampler" : "RandomSampler";
 
-	if (sampler->part.world > 1)
+	if (dealt && sampler->part.unit > 1)
+		kind = "BatchSamplerShard";
+	else if (sampler->rule == SAMPLER_STREAM)
+		kind = dealt ? "infinite sampler" : "one generator for all epochs";
+	else if (sampler->rule == SAMPLER_RESEED && !dealt)
+		kind = "seed + epoch";
+	if (dealt)
 		rank_names(&sampler->part, ranks, sizeof(ranks));
 	if (sampler->rule == SAMPLER_WORDS)
 		snprintf(root, sizeof(root), " under seed %u", sampler->root);
-	snprintf(ret, SAMPLER_NAME, "%s%s%s", kind_name(sampler), root, ranks);
+	snprintf(ret, SAMPLER_NAME, "%s%s%s", kind, root, ranks);
 	return ret;
 }

@@ -19,34 +19,19 @@ static struct sampler *add_next(struct list *list, const struct sampler *sampler
 	return next;
 }
 
-/* Where permutations are neither filled up nor cut, ranks take every world-th place of all of them
- * in a row: the next one begins with another rank if world does not divide n. */
-static void deal_on(struct sampler_part *part, uint32_t n)
-{
-	if (part->world > 1 && part->unit == 1 && part->bare)
-		part->first = (part->first + part->world - n % part->world) % part->world;
-}
-
 static struct sampler *add_stream(struct list *list, const struct sampler *sampler, uint32_t n,
 				  uint64_t step)
 {
 	struct sampler *next = add_next(list, sampler, SAMPLER_STREAM);
+	struct sampler_part *part = &next->part;
 
 	next->skip += step;
 	next->step = step;
-	deal_on(&next->part, n);
+	/* Where permutations are neither filled up nor cut, ranks take every world-th place of all
+	 * of them in a row: the next one begins with another rank if world does not divide n. */
+	if (part->world > 1 && part->unit == 1 && part->bare)
+		part->first = (part->first + part->world - n % part->world) % part->world;
 	return next;
-}
-
-/* One permutation after the other: torchdata's RandomSampler (stateful_dataloader/sampler.py), and
- * over the stream detectron2's TrainingSampler (detectron2/data/samplers/distributed_sampler.py)
- * and MMEngine's InfiniteSampler (mmengine/dataset/sampler.py). */
-static void add_plain_stream(struct list *list, const struct sampler *sampler, uint32_t n)
-{
-	struct sampler bare = *sampler;
-
-	bare.part.bare = sampler->part.world > 1 && sampler->part.unit == 1;
-	add_stream(list, &bare, n, n - 1);
 }
 
 /* A permutation takes n - 1 outputs.
@@ -56,14 +41,21 @@ static void add_plain_stream(struct list *list, const struct sampler *sampler, u
  * and Ultralytics (ultralytics/data/build.py). DataLoader draws 2 outputs more when the generator
  * is its own (torch/utils/data/dataloader.py, base_seed), once an epoch if the workers do not
  * persist, and a loader for validation with the same generator another 2. Before torch 1.5 there
- * was one permutation an epoch, of the default generator. */
+ * was one permutation an epoch, of the default generator.
+ *
+ * `bare`: one permutation after the other. So does torchdata's RandomSampler
+ * (stateful_dataloader/sampler.py), and over the stream detectron2's TrainingSampler
+ * (detectron2/data/samplers/distributed_sampler.py) and MMEngine's InfiniteSampler
+ * (mmengine/dataset/sampler.py). */
 static void add_streams(struct list *list, const struct sampler *sampler, uint32_t n)
 {
+	struct sampler bare = *sampler;
 	uint64_t one = n - 1;
 
+	bare.part.bare = sampler->part.world > 1 && sampler->part.unit == 1;
 	add_stream(list, sampler, n, 2 * one + 2);
 	add_stream(list, sampler, n, 2 * one);
-	add_plain_stream(list, sampler, n);
+	add_stream(list, &bare, n, one);
 	add_stream(list, sampler, n, 2 * one + 4);
 	add_stream(list, sampler, n, one + 2);
 	add_stream(list, sampler, n, one + 4);

@@ -147,17 +147,6 @@ static unsigned sieve_find(const struct seeds *seeds, const struct seeds_way *wa
 	return i;
 }
 
-static void make_sieves(struct seeds *seeds)
-{
-	for (unsigned i = 0; i < seeds->way_count; i++)
-		if (sieve_find(seeds, &seeds->ways[i]) == seeds->sieve_count)
-			seeds->sieves[seeds->sieve_count++] =
-				sieve_for(&seeds->seen, &seeds->ways[i]);
-	qsort(seeds->sieves, seeds->sieve_count, sizeof(*seeds->sieves), by_output);
-	for (unsigned i = 0; i < seeds->way_count; i++)
-		seeds->sieve_of[i] = sieve_find(seeds, &seeds->ways[i]);
-}
-
 void seeds_free(struct seeds *seeds)
 {
 	if (!seeds)
@@ -189,7 +178,12 @@ int seeds_new(const struct seeds_seen *seen, const struct seeds_way *ways, unsig
 		seeds->numbers[i] = i;
 	for (unsigned i = 0; i < count; i++)
 		seeds->ways[i] = ways[i];
-	make_sieves(seeds);
+	for (unsigned i = 0; i < count; i++)
+		if (sieve_find(seeds, &ways[i]) == seeds->sieve_count)
+			seeds->sieves[seeds->sieve_count++] = sieve_for(seen, &ways[i]);
+	qsort(seeds->sieves, seeds->sieve_count, sizeof(*seeds->sieves), by_output);
+	for (unsigned i = 0; i < count; i++)
+		seeds->sieve_of[i] = sieve_find(seeds, &ways[i]);
 	*ret = seeds;
 	return 0;
 }
@@ -289,20 +283,6 @@ static void try_lane(const struct seeds *seeds, unsigned sieve, const struct lan
 	}
 }
 
-static void try_sieve(const struct seeds *seeds, unsigned number, struct lanes *lanes,
-		      unsigned count, struct finds *finds)
-{
-	const struct sieve *sieve = &seeds->sieves[number];
-
-	if (!sieve->open &&
-	    !seeds->engine->sieve(sieve, lanes->words[lanes->output],
-				  lanes->words[lanes->output + 1], lanes->near, lanes->hits))
-		return;
-	for (unsigned lane = 0; lane < count; lane++)
-		if (sieve->open || lanes->hits[lane])
-			try_lane(seeds, number, lanes, lane, finds);
-}
-
 /* From words[0], which are the seeds. */
 static void begin_lanes(const struct seeds *seeds, struct lanes *lanes)
 {
@@ -325,12 +305,19 @@ static void try_lanes(const struct seeds *seeds, unsigned count, struct lanes *l
 
 	begin_lanes(seeds, lanes);
 	for (unsigned i = 0; i < seeds->sieve_count; i++) {
-		uint32_t output = seeds->sieves[i].skip + seeds->sieves[i].start;
+		const struct sieve *sieve = &seeds->sieves[i];
+		uint32_t output = sieve->skip + sieve->start;
 
 		seeds->engine->grow(lanes->near, lanes->near, numbers + lanes->output,
 				    numbers + output);
 		lanes->output = output;
-		try_sieve(seeds, i, lanes, count, finds);
+		if (!sieve->open &&
+		    !seeds->engine->sieve(sieve, lanes->words[output], lanes->words[output + 1],
+					  lanes->near, lanes->hits))
+			continue;
+		for (unsigned lane = 0; lane < count; lane++)
+			if (sieve->open || lanes->hits[lane])
+				try_lane(seeds, i, lanes, lane, finds);
 	}
 }
 

@@ -12,6 +12,7 @@
  * reader's present file is not counted again; reader 0, which stands for many, has HELD of them. */
 #include "cache/order/watch.h"
 #include "base/bits.h"
+#include "base/math.h"
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -106,19 +107,6 @@ static unsigned find_reader(const struct watch *watch, uint32_t id)
 	return at;
 }
 
-/* The one that asked for nothing for longest has ended. */
-static unsigned make_place(struct watch *watch)
-{
-	unsigned found = 0;
-
-	if (watch->used < READERS)
-		return watch->used++;
-	for (unsigned i = 1; i < READERS; i++)
-		if (watch->readers[i].turned < watch->readers[found].turned)
-			found = i;
-	return found;
-}
-
 static struct reader *reader_of(struct watch *watch, uint32_t id)
 {
 	unsigned at = find_reader(watch, id);
@@ -126,7 +114,14 @@ static struct reader *reader_of(struct watch *watch, uint32_t id)
 
 	if (at < watch->used)
 		return &watch->readers[at];
-	at = make_place(watch);
+	/* The one that asked for nothing for longest has ended. */
+	if (at == READERS)
+		at = 0;
+	for (unsigned i = 0; watch->used == READERS && i < READERS; i++)
+		if (watch->readers[i].turned < watch->readers[at].turned)
+			at = i;
+	if (watch->used < READERS)
+		watch->used++;
 	watch->ids[at] = id;
 	reader = &watch->readers[at];
 	*reader = (struct reader){.id = id, .own = OWN, .epoch = watch->epoch};
@@ -145,20 +140,13 @@ static unsigned most_held(const struct reader *reader)
 	return reader->id ? 1 : HELD;
 }
 
-static bool holds(const struct reader *reader, uint32_t file)
-{
-	for (unsigned i = 1; i <= most_held(reader); i++)
-		if (held(reader, i) == file)
-			return true;
-	return false;
-}
-
 bool watch_turn(struct watch *watch, uint32_t id, uint32_t file)
 {
 	struct reader *reader = reader_of(watch, id);
 
-	if (holds(reader, file))
-		return false;
+	for (unsigned i = 1; i <= most_held(reader); i++)
+		if (held(reader, i) == file)
+			return false;
 	reader->held[reader->held_next++ % HELD] = file;
 	watch->recent[watch->turns % WATCH_RECENT] = file;
 	watch->turning = reader;
@@ -185,31 +173,24 @@ static void forget_beginning(struct reader *reader)
 	reader->asked = reader->fresh = reader->strays = reader->again = 0;
 }
 
-/* The files that it asked for again are how its new epoch begins. */
-static void begin_anew(struct watch *watch, struct reader *reader)
-{
-	uint32_t again = reader->again;
-
-	forget_beginning(reader);
-	reader->epoch = watch->epoch;
-	for (uint32_t i = 0; i < again; i++) {
-		bit_set(watch->seen, reader->repeated[i]);
-		add_to_beginning(watch, reader, reader->repeated[i]);
-	}
-}
-
-/* A reader that asked for nothing fresh since its forecast ended began anew at that moment. */
+/* The files that a reader asked for again are how its new epoch begins. One that asked for nothing
+ * fresh since its forecast ended began anew at that moment. */
 static void begin_epoch(struct watch *watch)
 {
 	watch->epoch++;
 	memset(watch->seen, 0, watch->files / 8 + 1);
 	for (unsigned i = 0; i < watch->used; i++) {
 		struct reader *reader = &watch->readers[i];
+		uint32_t again = reader->again;
 
-		if (reader->again)
-			begin_anew(watch, reader);
-		else if (reader->fresh == 0 && reader->forecast)
+		if (again)
+			forget_beginning(reader);
+		if (again || (reader->fresh == 0 && reader->forecast))
 			reader->epoch = watch->epoch;
+		for (uint32_t at = 0; at < again; at++) {
+			bit_set(watch->seen, reader->repeated[at]);
+			add_to_beginning(watch, reader, reader->repeated[at]);
+		}
 	}
 }
 
@@ -336,53 +317,32 @@ static bool is_member(const struct watch_group *group, const struct reader *read
 	return reader->turned >= group->youngest && reader->asked >= least && reader->asked > 0;
 }
 
-/* The turn with which the last of all readers began, those included that follow a forecast now:
- * a reader that had no turn since has ended. */
-static uint64_t last_began(const struct watch *watch)
-{
-	uint64_t began = 0;
-
-	for (const struct reader *reader = watch->readers; reader < watch->readers + watch->used;
-	     reader++)
-		if ((reader->asked >= LEAST || reader->trust >= TRUSTED) && reader->began > began)
-			began = reader->began;
-	return began;
-}
-
-static void measure_group(const struct watch *watch, struct watch_group *group)
-{
-	group->shortest = group->longest;
-	group->began = watch->turns + 1;
-	for (const struct reader *reader = watch->readers; reader < watch->readers + watch->used;
-	     reader++) {
-		uint32_t asked = reader->id
-					 ? reader->asked
-					 : reader->asked / (WATCH_BEGINNING_MANY / WATCH_BEGINNING);
-
-		if (!is_member(group, reader))
-			continue;
-		if (asked < group->shortest)
-			group->shortest = asked;
-		if (reader->began < group->began)
-			group->began = reader->began;
-	}
-}
-
 struct watch_group watch_group(const struct watch *watch)
 {
-	uint64_t last = last_began(watch);
-	struct watch_group group = {0};
+	const struct reader *end = watch->readers + watch->used;
+	struct watch_group group = {.began = watch->turns + 1};
+	uint64_t last = 0;
 
-	for (const struct reader *reader = watch->readers; reader < watch->readers + watch->used;
-	     reader++)
-		if (reader->asked >= LEAST && reader->turned >= last &&
-		    reader->began > group.youngest)
-			group.youngest = reader->began;
-	for (const struct reader *reader = watch->readers; reader < watch->readers + watch->used;
-	     reader++)
-		if (reader->turned >= group.youngest && reader->asked > group.longest)
-			group.longest = reader->asked;
-	measure_group(watch, &group);
+	/* When the last of all readers began, those included that follow a forecast now: one that
+	 * had no turn since has ended. */
+	for (const struct reader *reader = watch->readers; reader < end; reader++)
+		if (reader->asked >= LEAST || reader->trust >= TRUSTED)
+			last = max(last, reader->began);
+	for (const struct reader *reader = watch->readers; reader < end; reader++)
+		if (reader->asked >= LEAST && reader->turned >= last)
+			group.youngest = max(group.youngest, reader->began);
+	for (const struct reader *reader = watch->readers; reader < end; reader++)
+		if (reader->turned >= group.youngest)
+			group.longest = (uint32_t)max(group.longest, reader->asked);
+	group.shortest = group.longest;
+	for (const struct reader *reader = watch->readers; reader < end; reader++) {
+		uint32_t many = reader->id ? 1 : WATCH_BEGINNING_MANY / WATCH_BEGINNING;
+
+		if (!is_member(&group, reader))
+			continue;
+		group.shortest = (uint32_t)min(group.shortest, reader->asked / many);
+		group.began = min(group.began, reader->began);
+	}
 	return group;
 }
 
@@ -396,21 +356,11 @@ static bool is_of(const struct entry *entry, const struct reader *reader)
 	return entry->access.reader == reader->id && entry->turn >= reader->began;
 }
 
-/* Whether chance gives that share of so many at most once in 2^TRUSTED times (Chernoff, 1952). */
-static bool beats_chance(double share, unsigned count, double chance)
-{
-	double bits = share * log2(share / chance);
-
-	if (share < 1)
-		bits += (1 - share) * log2((1 - share) / (1 - chance));
-	return share > chance && bits * count >= TRUSTED;
-}
-
 static bool has_share(const struct watch *watch, const struct reader *reader, double chance,
 		      bool (*has)(const void *context, uint32_t file), const void *context)
 {
 	unsigned count = 0, had = 0;
-	double share;
+	double share, bits;
 
 	for (uint64_t at = first_logged(watch); at < watch->logged; at++) {
 		const struct entry *entry = &watch->log[at % WATCH_LOG];
@@ -421,7 +371,12 @@ static bool has_share(const struct watch *watch, const struct reader *reader, do
 		}
 	}
 	share = count ? (double)had / count : 0;
-	return share >= OWN && beats_chance(share, count, chance);
+	/* Whether chance gives that share of so many at most once in 2^TRUSTED times (Chernoff,
+	 * 1952). */
+	bits = share * log2(share / chance);
+	if (share < 1)
+		bits += (1 - share) * log2((1 - share) / (1 - chance));
+	return share >= OWN && share > chance && bits * count >= TRUSTED;
 }
 
 void watch_explain(struct watch *watch, uint64_t since, uint64_t forecast, double chance,

@@ -124,33 +124,25 @@ static uint64_t ratio(const struct cost *cost)
 	return (uint64_t)(share / (1 - share) / cost->z);
 }
 
-/* r, or OUTLIER times what the line has at z. */
-static double without_outlier(const struct cost *cost, double z, double r)
-{
-	double line = cost->r + request_share(cost) * cost->r / cost->z * (z - cost->z);
-
-	return r < OUTLIER * line ? r : OUTLIER * line;
-}
-
-/* Reads that are alike do not tell requests from bytes. Where they take longer than the bytes do on
- * any usual device, requests are dear: a hard disk is known by its first reads. */
-static void assume(struct cost *cost, double z, double r)
-{
-	double slow = (r / SLOW_NS - 1) / z;
-
-	if (slow > cost->assumed)
-		cost->assumed = slow < COST_GAP_MAX ? slow : COST_GAP_MAX;
-}
-
 /* Means and sums of products around them, each decayed by KEEP a window. */
 static void learn(struct cost *cost, double z, double r)
 {
 	double dz, dr;
 
-	if (cost->windows)
-		r = without_outlier(cost, z, r);
-	else
-		assume(cost, z, r);
+	if (cost->windows) {
+		/* At most OUTLIER times what the line has at z. */
+		double line = cost->r + request_share(cost) * cost->r / cost->z * (z - cost->z);
+
+		r = r < OUTLIER * line ? r : OUTLIER * line;
+	} else {
+		/* Reads that are alike do not tell requests from bytes. Where they take longer than
+		 * the bytes do on any usual device, requests are dear: a hard disk is known by its
+		 * first reads. */
+		double slow = (r / SLOW_NS - 1) / z;
+
+		if (slow > cost->assumed)
+			cost->assumed = slow < COST_GAP_MAX ? slow : COST_GAP_MAX;
+	}
 	dz = z - cost->z;
 	dr = r - cost->r;
 	cost->weight = KEEP * cost->weight + 1;
@@ -179,16 +171,6 @@ static void adapt_run(struct cost *cost)
 		return;
 	cost->run = cost->leaning > 0 ? cost->run * 2 : cost->run / 2;
 	cost->leaning = 0;
-}
-
-static void end_window(struct cost *cost)
-{
-	if (cost->reads < WINDOW_READS || cost->ns < WINDOW_NS)
-		return;
-	learn(cost, (double)cost->reads / (double)cost->bytes,
-	      (double)cost->ns / (double)cost->bytes);
-	adapt_run(cost);
-	cost->reads = cost->bytes = cost->ns = 0;
 }
 
 uint64_t cost_gap(const struct cost *cost)
@@ -237,32 +219,13 @@ bool cost_alone(const struct cost *cost)
 	return depth_now(cost) == 0 && !cost_seek_bound(cost);
 }
 
-static void decide(struct cost *cost)
-{
-	if (cost->votes > 0) {
-		cost->depth += (unsigned)cost->direction;
-		cost->base_work = 0;
-		cost->patience = cost->depth ? 0 : PATIENCE_ALONE;
-		cost->starting = cost->starting && cost->depth;
-	} else {
-		cost->direction = cost->direction > 0 ? -1 : 1;
-		cost->patience = (unsigned)clamp(2 * cost->patience + 1, 0, PATIENCE_MAX);
-	}
-	cost->rest = cost->patience;
-	cost->votes = 0;
-}
-
-/* Not where requests cost much, nor while hardly anything is wanted. */
-static bool alone_may_do(const struct cost *cost)
-{
-	return !cost_seek_bound(cost) && cost->round_ahead < MOST * cost->round_work;
-}
-
+/* Depth 0 is not tried where requests cost much, nor while hardly anything is wanted. */
 static void begin_probe(struct cost *cost)
 {
+	bool alone_may_do = !cost_seek_bound(cost) && cost->round_ahead < MOST * cost->round_work;
 	int direction = cost->direction;
 
-	if (cost->depth == 0 || (depth_to_try(cost) == 0 && !alone_may_do(cost)))
+	if (cost->depth == 0 || (depth_to_try(cost) == 0 && !alone_may_do))
 		cost->direction = 1;
 	if (cost->depth == COST_DEPTH_MAX)
 		cost->direction = -1;
@@ -311,15 +274,19 @@ static void vote(struct cost *cost, bool good)
 	}
 	cost->votes += good ? 1 : -1;
 	cost->starting = cost->starting && good && cost->depth < COST_DEPTH_MAX;
-	if (cost->starting || cost->votes == ACCEPT || cost->votes == REJECT)
-		decide(cost);
-}
-
-/* Much is read ahead all the same: not by the sweep, so doing without it gains nothing. */
-static bool alone_in_vain(const struct cost *cost)
-{
-	return depth_now(cost) == 0 &&
-	       (cost_seek_bound(cost) || 2 * cost->round_ahead > cost->round_work);
+	if (!cost->starting && cost->votes != ACCEPT && cost->votes != REJECT)
+		return;
+	if (cost->votes > 0) {
+		cost->depth += (unsigned)cost->direction;
+		cost->base_work = 0;
+		cost->patience = cost->depth ? 0 : PATIENCE_ALONE;
+		cost->starting = cost->starting && cost->depth;
+	} else {
+		cost->direction = cost->direction > 0 ? -1 : 1;
+		cost->patience = (unsigned)clamp(2 * cost->patience + 1, 0, PATIENCE_MAX);
+	}
+	cost->rest = cost->patience;
+	cost->votes = 0;
 }
 
 static void leave_alone(struct cost *cost)
@@ -336,7 +303,9 @@ static void judge(struct cost *cost)
 {
 	double rate = cost->round_work / (double)cost->round_ns;
 
-	if (alone_in_vain(cost)) {
+	/* Much is read ahead all the same: not by the sweep, so doing without it gains nothing. */
+	if (depth_now(cost) == 0 &&
+	    (cost_seek_bound(cost) || 2 * cost->round_ahead > cost->round_work)) {
 		leave_alone(cost);
 		return;
 	}
@@ -353,14 +322,6 @@ static void judge(struct cost *cost)
 	}
 	cost->base_work = rate;
 	cost->base_ahead = cost->round_ahead / (double)cost->round_ns;
-}
-
-/* Bytes of the other reads count as far as they fall into the time of this one. */
-static double work_meanwhile(const struct cost *cost, double own, uint64_t added, uint64_t elapsed)
-{
-	double others = cost->pending > own ? cost->pending - own : 0;
-
-	return own + (added < elapsed ? others * (double)added / (double)elapsed : others);
 }
 
 static void begin_round(struct cost *cost)
@@ -397,23 +358,18 @@ static void count_alone(struct cost *cost, uint64_t bytes, uint64_t begin, uint6
 	end_round(cost);
 }
 
-/* A read ahead in a round that has none of the sweep: it began before the round, or is a scan's or
- * a known order's. */
-static void count_beside(struct cost *cost, double bytes, uint64_t begin)
-{
-	if (begin >= cost->since)
-		cost->round_ahead += bytes;
-	else if (cost->round_reads > 1)
-		cost->round_work -= bytes;
-}
-
 void cost_read(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
 {
 	cost->ns += busy_add(&cost->busy, begin, end);
 	cost->bytes += bytes;
 	cost->reads++;
 	cost->pending += (double)bytes;
-	end_window(cost);
+	if (cost->reads >= WINDOW_READS && cost->ns >= WINDOW_NS) {
+		learn(cost, (double)cost->reads / (double)cost->bytes,
+		      (double)cost->ns / (double)cost->bytes);
+		adapt_run(cost);
+		cost->reads = cost->bytes = cost->ns = 0;
+	}
 	if (depth_now(cost) == 0)
 		count_alone(cost, bytes, begin, end);
 }
@@ -430,20 +386,28 @@ void cost_ahead(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
 {
 	uint64_t last = cost->streaming.until, elapsed = end > last ? end - last : 0;
 	uint64_t added = busy_add(&cost->streaming, begin, end);
-	double own = (double)bytes, all = work_meanwhile(cost, own, added, elapsed);
+	double own = (double)bytes, others = cost->pending > own ? cost->pending - own : 0;
 
+	/* Bytes of the other reads count as far as they fall into the time of this one. */
+	if (added < elapsed)
+		others *= (double)added / (double)elapsed;
 	cost->pending = 0;
 	/* A round has reads that began in it, all of one size. */
 	if (differs(cost) || cost->windows < LEARNED)
 		begin_round(cost);
+	/* In a round that has none of the sweep it began before the round, or is a scan's or a
+	 * known order's. */
 	if (depth_now(cost) == 0) {
-		count_beside(cost, own, begin);
+		if (begin >= cost->since)
+			cost->round_ahead += own;
+		else if (cost->round_reads > 1)
+			cost->round_work -= own;
 		return;
 	}
 	if (begin < cost->since)
 		return;
 	cost->round_ahead += own;
-	cost->round_work += all;
+	cost->round_work += own + others;
 	cost->round_ns += added;
 	cost->round_reads++;
 	end_round(cost);

@@ -37,12 +37,6 @@ static struct block block_of(const struct plan_view *view, const struct prefetch
 	return block;
 }
 
-static bool is_elsewhere(const struct block *block, uint64_t offset, bool up, unsigned *passed)
-{
-	*passed += (offset > block->offset) == up ? PASSED / FEW : 1;
-	return block->seeks && *passed <= PASSED && apart(offset, block->offset) > ELSEWHERE;
-}
-
 /* The first wanted extent of the block from `at` on; or, not `up`, the last one before. PLAN_NONE:
  * there is none. */
 static uint64_t find_in(const struct elevator *e, const struct prefetch_budget *budget,
@@ -59,7 +53,10 @@ static uint64_t find_in(const struct elevator *e, const struct prefetch_budget *
 		its = block_of(e->view, budget, extent);
 		if (its.number == block->number && its.by_count == block->by_count)
 			return extent;
-		if (!is_elsewhere(block, its.offset, up, &passed))
+		/* What lies elsewhere is passed over. */
+		passed += (its.offset > block->offset) == up ? PASSED / FEW : 1;
+		if (!block->seeks || passed > PASSED ||
+		    apart(its.offset, block->offset) <= ELSEWHERE)
 			return PLAN_NONE;
 		at = up ? extent + 1 : extent;
 	}
@@ -76,25 +73,18 @@ bool elevator_from(const struct elevator *e, const struct prefetch_budget *budge
 	return ret->count > 0;
 }
 
-/* The first extent of the block that is wanted, or the one that must be read. */
-static uint64_t first_of(const struct elevator *e, const struct prefetch_budget *budget,
-			 const struct block *block, uint64_t extent)
-{
-	uint64_t first = extent, before = extent;
-
-	do {
-		first = before;
-		before = find_in(e, budget, block, first, false);
-	} while (before != PLAN_NONE);
-	return first;
-}
-
 bool elevator_around(const struct elevator *e, const struct prefetch_budget *budget, uint64_t room,
 		     uint64_t extent, struct plan_run *ret)
 {
 	struct plan_run_builder builder = plan_run_begin(e->view, budget, e->forecast, room, ret);
 	const struct block block = block_of(e->view, budget, extent);
-	uint64_t at = first_of(e, budget, &block, extent);
+	/* The first extent of the block that is wanted, or the one that must be read. */
+	uint64_t at = extent, before = extent;
+
+	do {
+		at = before;
+		before = find_in(e, budget, &block, at, false);
+	} while (before != PLAN_NONE);
 
 	/* What does not fit divides the block: the part with the extent counts. */
 	while (at != PLAN_NONE) {

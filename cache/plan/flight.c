@@ -86,37 +86,22 @@ static void judge_probe(struct flight *flight, double rate)
 		climb(flight, rate);
 }
 
-static void begin_probe(struct flight *flight)
-{
-	if (flight->depth == FLIGHT_MAX)
-		flight->down = true;
-	if (flight->depth == FLIGHT_MIN)
-		flight->down = false;
-	flight->probing = true;
-	try_depth(flight, flight->depth * (flight->down ? 0.75 : 1.5));
-}
-
 /* Much more than before: others use less of the link. */
 static void hold(struct flight *flight, double rate)
 {
 	bool measured = flight->base > 0, more = measured && rate > MORE * flight->base;
 
 	flight->base += (rate - flight->base) / (measured ? SMOOTH : 1);
-	if (more && flight->depth < FLIGHT_MAX)
+	if (more && flight->depth < FLIGHT_MAX) {
 		climb(flight, rate);
-	else if (flight->rest)
+	} else if (flight->rest) {
 		flight->rest--;
-	else
-		begin_probe(flight);
-}
-
-/* As many as bring the same, of reads of another size. */
-static void resize(struct flight *flight, double size)
-{
-	flight->depth = within(flight->depth * (LATENCY / size + 1) / (LATENCY / flight->size + 1));
-	flight->base = 0;
-	flight->climbing = true;
-	flight->probing = false;
+	} else {
+		flight->down =
+			flight->depth == FLIGHT_MAX || (flight->down && flight->depth > FLIGHT_MIN);
+		flight->probing = true;
+		try_depth(flight, flight->depth * (flight->down ? 0.75 : 1.5));
+	}
 }
 
 /* On average. */
@@ -130,33 +115,24 @@ static void judge(struct flight *flight)
 	double size = (double)flight->bytes / (double)flight->reads;
 	double rate = under_way(flight) * (double)flight->bytes * 1e9 / (double)flight->time;
 
-	if (flight->size > 0 && (size > RESIZED * flight->size || size * RESIZED < flight->size))
-		resize(flight, size);
-	else if (flight->climbing)
+	if (flight->size > 0 && (size > RESIZED * flight->size || size * RESIZED < flight->size)) {
+		/* As many as bring the same, of reads of another size. */
+		flight->depth =
+			within(flight->depth * (LATENCY / size + 1) / (LATENCY / flight->size + 1));
+		flight->base = 0;
+		flight->climbing = true;
+		flight->probing = false;
+	} else if (flight->climbing) {
 		climb(flight, rate);
-	else if (flight->probing)
+	} else if (flight->probing) {
 		judge_probe(flight, rate);
-	else
+	} else {
 		hold(flight, rate);
+	}
 	flight->size = size;
 }
 
 /* --- rounds ----------------------------------------------------------------------------------- */
-
-static void end_round(struct flight *flight)
-{
-	double longest = (double)flight->longest;
-
-	flight->slowest *= KEEP;
-	if (longest > flight->slowest)
-		flight->slowest = longest;
-	flight->mean = (struct flight_mean){.bytes = flight->bytes / flight->reads,
-					    .ns = flight->time / flight->reads};
-	if (under_way(flight) >= USED * flight->depth)
-		judge(flight);
-	flight->since = flight->last;
-	flight->bytes = flight->time = flight->reads = flight->under_way = flight->longest = 0;
-}
 
 void flight_read(struct flight *flight, uint64_t bytes, uint64_t begin, uint64_t end,
 		 unsigned under_way_now)
@@ -171,9 +147,18 @@ void flight_read(struct flight *flight, uint64_t bytes, uint64_t begin, uint64_t
 	flight->under_way += under_way_now;
 	if (end - begin > flight->longest)
 		flight->longest = end - begin;
-	if (flight->reads >= ROUND_READS && flight->reads >= flight->depth &&
-	    flight->last >= flight->since + ROUND_NS)
-		end_round(flight);
+	if (flight->reads < ROUND_READS || flight->reads < flight->depth ||
+	    flight->last < flight->since + ROUND_NS)
+		return;
+	flight->slowest *= KEEP;
+	if ((double)flight->longest > flight->slowest)
+		flight->slowest = (double)flight->longest;
+	flight->mean = (struct flight_mean){.bytes = flight->bytes / flight->reads,
+					    .ns = flight->time / flight->reads};
+	if (under_way(flight) >= USED * flight->depth)
+		judge(flight);
+	flight->since = flight->last;
+	flight->bytes = flight->time = flight->reads = flight->under_way = flight->longest = 0;
 }
 
 unsigned flight_depth(const struct flight *flight)

@@ -237,24 +237,12 @@ static uint64_t list_file(struct plan_followed *f, uint64_t file)
 	return bytes;
 }
 
-/* D s, but not of the last few files of an epoch. */
-static void measure(struct plan_followed *f, uint64_t files, uint64_t bytes)
-{
-	struct extent first, last;
-
-	if (files == 0 || (files < SAMPLE && f->scatter > 0))
-		return;
-	first = plan_extent(f->view, next_listed(f, 0));
-	last = plan_extent(f->view, bits_before_few(f->window, f->words, f->view->extents));
-	f->mean = bytes / files + 1;
-	f->scatter = (double)f->mean * (double)(sub_sat(last.offset, first.offset) + last.size);
-}
-
 /* Fills the window up to `wanted` bytes, or as far as one call may look. */
 static void fill_window(struct plan_followed *f, uint64_t wanted)
 {
 	uint64_t files = 0, bytes = 0, listed;
 	bool empty = f->listed == 0;
+	struct extent first, last;
 	uint32_t file = 0;
 
 	for (unsigned looked = 0; looked < AT_ONCE && f->listed < wanted; looked++) {
@@ -266,8 +254,13 @@ static void fill_window(struct plan_followed *f, uint64_t wanted)
 		bytes += listed;
 		f->place++;
 	}
-	if (empty)
-		measure(f, files, bytes);
+	/* D s, but not of the last few files of an epoch. */
+	if (!empty || files == 0 || (files < SAMPLE && f->scatter > 0))
+		return;
+	first = plan_extent(f->view, next_listed(f, 0));
+	last = plan_extent(f->view, bits_before_few(f->window, f->words, f->view->extents));
+	f->mean = bytes / files + 1;
+	f->scatter = (double)f->mean * (double)(sub_sat(last.offset, first.offset) + last.size);
 }
 
 struct soon {
@@ -294,22 +287,6 @@ static bool look_at(void *arg, uint32_t file)
 
 /* --- demands --------------------------------------------------------------------------------- */
 
-static void note_page_cache(struct plan_followed *f, bool kept)
-{
-	uint32_t position = forecast_position(f->forecast);
-	bool before = page_cache_let_go(f);
-
-	f->recent += position - f->position;
-	f->dropped += kept;
-	f->position = position;
-	if (f->recent >= RECENT) {
-		f->dropped = (uint32_t)((uint64_t)f->dropped * (RECENT / 2) / f->recent);
-		f->recent = RECENT / 2;
-	}
-	if (page_cache_let_go(f) && !before)
-		f->place = 0;
-}
-
 static void end_ahead(struct plan_followed *f, uint64_t extent)
 {
 	if (!(f->marks[extent] & AHEAD))
@@ -318,25 +295,12 @@ static void end_ahead(struct plan_followed *f, uint64_t extent)
 	f->ahead -= plan_memory(f->view, extent);
 }
 
-static void leave_file(const struct plan_order *order, struct plan_followed *f, uint64_t file)
-{
-	const struct plan_view *view = f->view;
-	bool wanted = false;
-
-	for (unsigned i = 0; i < order->count; i++)
-		wanted |=
-			order->followed[i] != f && forecast_has(order->followed[i]->forecast, file);
-	for (uint64_t extent = file; extent < plan_extent(view, file).file_end; extent++) {
-		end_ahead(f, extent);
-		if (!wanted)
-			view->passed(view->context, extent);
-	}
-}
-
 /* Readers that leave out files, or parts of them, would seem to have more and more ahead. What they
  * had passed at the last look counts: a file that is open may not have been asked for yet. */
 static void leave_passed(struct plan_order *order)
 {
+	const struct plan_view *view = order->view;
+
 	if (order->seen - order->looked < BEHIND)
 		return;
 	order->looked = order->seen;
@@ -345,9 +309,20 @@ static void leave_passed(struct plan_order *order)
 		uint32_t until = f->front, file;
 
 		f->front = forecast_next(f->forecast, 0, &file);
-		for (unsigned left = AT_ONCE; left && f->passed < until; left--, f->passed++)
-			if (forecast_passed(f->forecast, f->passed, &file))
-				leave_file(order, f, file);
+		for (unsigned left = AT_ONCE; left && f->passed < until; left--, f->passed++) {
+			bool wanted = false;
+
+			if (!forecast_passed(f->forecast, f->passed, &file))
+				continue;
+			for (unsigned j = 0; j < order->count; j++)
+				wanted |=
+					j != i && forecast_has(order->followed[j]->forecast, file);
+			for (uint64_t e = file; e < plan_extent(view, file).file_end; e++) {
+				end_ahead(f, e);
+				if (!wanted)
+					view->passed(view->context, e);
+			}
+		}
 	}
 }
 
@@ -356,31 +331,27 @@ static void leave_passed(struct plan_order *order)
 static void ask_file(struct plan_followed *f, uint64_t file)
 {
 	struct soon soon = {.f = f, .left = SOON};
+	uint32_t position = forecast_position(f->forecast);
+	bool had_let_go = page_cache_let_go(f);
 
 	if (f->marks[file] & ASKED)
 		return;
 	f->marks[file] |= ASKED;
-	note_page_cache(f, plan_is_kept(f->view, file));
+	f->recent += position - f->position;
+	f->dropped += plan_is_kept(f->view, file);
+	f->position = position;
+	if (f->recent >= RECENT) {
+		f->dropped = (uint32_t)((uint64_t)f->dropped * (RECENT / 2) / f->recent);
+		f->recent = RECENT / 2;
+	}
+	if (page_cache_let_go(f) && !had_let_go)
+		f->place = 0;
 	if (++f->demands % PERIOD)
 		return;
 	forecast_coming(f->forecast, look_at, &soon);
 	f->hungry = soon.missing;
 	if (soon.evicted)
 		f->place = 0;
-}
-
-static void ask_extent(struct plan_followed *f, uint64_t extent, bool by_its_reader)
-{
-	bool listed = bit_get(f->window, extent);
-
-	if (f->sweeping && (listed || f->marks[extent] & AHEAD))
-		f->taken += plan_memory(f->view, extent);
-	if (f->sweeping && listed)
-		f->missed += plan_memory(f->view, extent);
-	end_ahead(f, extent);
-	if (by_its_reader)
-		f->marks[extent] |= TAKEN;
-	unlist(f, extent);
 }
 
 /* Where several forecasts have the file, as those of two jobs, each may want it yet. So may one
@@ -400,10 +371,18 @@ bool plan_order_demand(struct plan_order *order, uint64_t extent)
 	}
 	for (unsigned i = 0; i < order->count; i++) {
 		struct plan_followed *f = order->followed[i];
+		bool listed = bit_get(f->window, extent);
 
 		if (!forecast_has(f->forecast, file))
 			continue;
-		ask_extent(f, extent, want <= 1 || !is_active(f));
+		if (f->sweeping && (listed || f->marks[extent] & AHEAD))
+			f->taken += plan_memory(f->view, extent);
+		if (f->sweeping && listed)
+			f->missed += plan_memory(f->view, extent);
+		end_ahead(f, extent);
+		if (want <= 1 || !is_active(f))
+			f->marks[extent] |= TAKEN;
+		unlist(f, extent);
 		if (extent == file)
 			ask_file(f, file);
 	}
@@ -465,18 +444,6 @@ static uint64_t new_window(const struct plan_order *order, const struct plan_fol
 	return f->hungry || room >= share / 2 ? sub_sat(share + f->per_sweep / 2, f->ahead) : 0;
 }
 
-/* While a window is read: what readers have used makes room for more. */
-static void top_up(const struct plan_order *order, struct plan_followed *f,
-		   const struct prefetch_budget *budget)
-{
-	uint64_t share = share_of(order, budget);
-	uint64_t window = sub_sat(share + f->per_sweep / 2, f->ahead);
-
-	if (is_active(f) && is_seek_bound(f, budget, share) && !is_growing(f, budget) &&
-	    sub_sat(window, f->listed) >= max(share / TOP_UP, 1))
-		fill_window(f, window);
-}
-
 /* For a run: readers, and forecasts that have taken too much, give some back first. */
 static bool has_room(const struct plan_order *order, const struct plan_followed *f,
 		     const struct prefetch_budget *budget)
@@ -487,35 +454,7 @@ static bool has_room(const struct plan_order *order, const struct plan_followed 
 	       budget->order >= min(min(budget->run, share / TOP_UP), f->listed);
 }
 
-/* P, by the sweep that has ended. While the window grows, it only shows whether readers take all
- * that the device gives. */
-static uint64_t taken_in_sweep(const struct plan_followed *f, const struct prefetch_budget *budget,
-			       uint64_t share)
-{
-	if (f->missed < f->taken / MISSED)
-		return 0;
-	if (!is_growing(f, budget) || f->begun == 0)
-		return f->taken;
-	return (uint64_t)((double)share / 2 * (double)min(f->taken, f->begun) / (double)f->begun);
-}
-
 /* --- runs ------------------------------------------------------------------------------------ */
-
-static bool begin_sweep(const struct plan_order *order, struct plan_followed *f,
-			const struct prefetch_budget *budget)
-{
-	uint64_t wanted = new_window(order, f, budget);
-
-	if (wanted == 0)
-		return false;
-	fill_window(f, wanted);
-	f->hungry = false;
-	f->begun = f->listed;
-	f->sweeping = f->listed > 0;
-	if (f->sweeping && f->goal < PLENTY && wanted >= f->goal)
-		f->goal *= 2;
-	return f->sweeping;
-}
 
 /* A sweep does not stop for what has come meanwhile. */
 static uint64_t first_missing(struct plan_followed *f, uint64_t extent, bool back)
@@ -567,20 +506,39 @@ static struct elevator elevator_of(struct plan_followed *f)
 static uint64_t next_in_sweep(const struct plan_order *order, struct plan_followed *f,
 			      const struct prefetch_budget *budget)
 {
-	uint64_t extent = PLAN_NONE;
+	uint64_t extent = PLAN_NONE, share = share_of(order, budget), wanted;
 
-	if (f->sweeping) {
-		top_up(order, f, budget);
+	if (f->sweeping) { /* what readers have used makes room for more */
+		uint64_t window = sub_sat(share + f->per_sweep / 2, f->ahead);
+
+		if (is_active(f) && is_seek_bound(f, budget, share) && !is_growing(f, budget) &&
+		    sub_sat(window, f->listed) >= max(share / TOP_UP, 1))
+			fill_window(f, window);
 		extent = next_missing(f, f->cursor);
 	}
 	if (f->sweeping && extent == PLAN_NONE) {
-		f->per_sweep = taken_in_sweep(f, budget, share_of(order, budget));
+		/* P. While the window grows, it only shows whether readers take all that the device
+		 * gives. */
+		if (f->missed < f->taken / MISSED)
+			f->per_sweep = 0;
+		else if (!is_growing(f, budget) || f->begun == 0)
+			f->per_sweep = f->taken;
+		else
+			f->per_sweep =
+				(uint64_t)((double)share / 2 * (double)min(f->taken, f->begun) /
+					   (double)f->begun);
 		f->taken = f->missed = f->cursor = 0;
 		f->sweeping = false;
 	}
-	if (!f->sweeping && begin_sweep(order, f, budget))
-		extent = next_missing(f, 0);
-	return extent;
+	if (f->sweeping || (wanted = new_window(order, f, budget)) == 0)
+		return extent;
+	fill_window(f, wanted);
+	f->hungry = false;
+	f->begun = f->listed;
+	f->sweeping = f->listed > 0;
+	if (f->sweeping && f->goal < PLENTY && wanted >= f->goal)
+		f->goal *= 2;
+	return f->sweeping ? next_missing(f, 0) : PLAN_NONE;
 }
 
 bool plan_order_next(struct plan_order *order, const struct prefetch_budget *budget,

@@ -44,26 +44,23 @@ static struct plan_stream *find_stream(struct plan_scan *scan, uint64_t extent, 
 	return oldest;
 }
 
-/* The reader is at `extent`: what lies before is no longer ahead of it. */
-static void stream_step(const struct plan_scan *scan, struct plan_stream *stream, uint64_t extent)
-{
-	for (uint64_t e = stream->next; e <= extent && e < stream->planned; e++)
-		stream->bytes -= plan_size(scan->view, e);
-	stream->next = extent + 1;
-	stream->planned = max(stream->planned, stream->next);
-	if (++stream->steps >= CONFIRM)
-		stream->window = min(stream->window ? stream->window * 2 : START, scan->readahead);
-}
-
 bool plan_scan_demand(struct plan_scan *scan, uint64_t extent)
 {
 	bool on;
 	struct plan_stream *stream = find_stream(scan, extent, &on);
 
-	if (!on)
+	if (!on) {
 		*stream = (struct plan_stream){.next = extent + 1, .planned = extent + 1};
-	else if (extent >= stream->next)
-		stream_step(scan, stream, extent);
+	} else if (extent >= stream->next) {
+		/* The reader is at `extent`: what lies before is no longer ahead of it. */
+		for (uint64_t e = stream->next; e <= extent && e < stream->planned; e++)
+			stream->bytes -= plan_size(scan->view, e);
+		stream->next = extent + 1;
+		stream->planned = max(stream->planned, stream->next);
+		if (++stream->steps >= CONFIRM)
+			stream->window =
+				min(stream->window ? stream->window * 2 : START, scan->readahead);
+	}
 	stream->again = scan->view->served(scan->view->context, extent);
 	stream->used = ++scan->clock;
 	scan->last = (unsigned)(stream - scan->streams);
@@ -101,37 +98,30 @@ static void stream_plan(struct plan_stream *stream, const struct plan_view *view
 		stream->bytes += plan_size(view, stream->planned++);
 }
 
-static bool run_of(struct plan_stream *stream, const struct plan_view *view,
-		   const struct prefetch_budget *budget, struct plan_run *ret)
-{
-	struct plan_run_builder builder =
-		plan_run_begin(view, budget, PLAN_SCAN, budget->scan, ret);
-	struct plan_stream after;
-
-	while (room_ahead(stream, view) && scan_have(stream, view, stream->planned))
-		stream_plan(stream, view, stream->planned + 1);
-	after = *stream;
-	while (room_ahead(&after, view)) {
-		if (!scan_have(stream, view, after.planned) &&
-		    !plan_run_add(&builder, after.planned))
-			break;
-		stream_plan(&after, view, after.planned + 1);
-	}
-	return ret->count > 0;
-}
-
 bool plan_scan_next(struct plan_scan *scan, const struct prefetch_budget *budget,
 		    struct plan_run *ret)
 {
+	const struct plan_view *view = scan->view;
+
 	for (size_t i = 0; i < PLAN_STREAMS; i++) {
 		unsigned at = (unsigned)((scan->turn + i) % PLAN_STREAMS);
+		struct plan_stream *stream = &scan->streams[at], after;
+		struct plan_run_builder builder;
 
-		if (stream_is_hungry(&scan->streams[at]) &&
-		    run_of(&scan->streams[at], scan->view, budget, ret)) {
-			ret->follower = at;
-			scan->turn = (at + 1) % PLAN_STREAMS;
-			return true;
-		}
+		if (!stream_is_hungry(stream))
+			continue;
+		builder = plan_run_begin(view, budget, PLAN_SCAN, budget->scan, ret);
+		while (room_ahead(stream, view) && scan_have(stream, view, stream->planned))
+			stream_plan(stream, view, stream->planned + 1);
+		after = *stream;
+		while (room_ahead(&after, view) && (scan_have(stream, view, after.planned) ||
+						    plan_run_add(&builder, after.planned)))
+			stream_plan(&after, view, after.planned + 1);
+		if (ret->count == 0)
+			continue;
+		ret->follower = at;
+		scan->turn = (at + 1) % PLAN_STREAMS;
+		return true;
 	}
 	return false;
 }

@@ -173,21 +173,16 @@ static void next_epoch(struct plan_sweep *sweep)
 
 /* --- demands --------------------------------------------------------------------------------- */
 
-static void count_repeat(struct plan_sweep *sweep, bool repeat)
+bool plan_sweep_count(struct plan_sweep *sweep, uint64_t extent)
 {
-	if (repeat)
+	struct plan_block *block;
+
+	if (bit_get(sweep->asked, extent))
 		sweep->repeats++;
 	else if (sweep->repeats)
 		sweep->repeats--;
 	if (sweep->epochs && sweep->repeats == REPEATS)
 		next_epoch(sweep);
-}
-
-bool plan_sweep_count(struct plan_sweep *sweep, uint64_t extent)
-{
-	struct plan_block *block;
-
-	count_repeat(sweep, bit_get(sweep->asked, extent));
 	block = block_at(sweep, extent / PLAN_BLOCK);
 	if (bit_set(sweep->asked, extent))
 		return false;

@@ -1,5 +1,5 @@
 /* A pack and what became of it, for tests of the planner: world_run() notes what was planned and
- * holds every run to what each of them has to keep. */
+ * holds every run to what each of them has to keep. At the end: traces. */
 #pragma once
 
 #include "cache/plan/plan.h"
@@ -31,6 +31,8 @@ struct world {
 	uint64_t passed;		     /* extents that readers went past */
 	struct plan_run last;
 };
+
+static struct world the_world;
 
 static inline void world_resolve(void *context, uint64_t number, struct extent *ret)
 {
@@ -72,26 +74,26 @@ static inline void world_passed(void *context, uint64_t number)
 /* `extents` of a size between the two, one after the other, and room for all. */
 static inline struct world *world_of(uint64_t extents, uint32_t smallest, uint32_t largest)
 {
-	static struct world w;
+	struct world *w = &the_world;
 	uint64_t offset = 0;
 
 	assert_true(extents <= MOST);
-	memset(&w, 0, sizeof(w));
+	memset(w, 0, sizeof(*w));
 	srandom(5);
-	w.view = (struct plan_view){.extents = extents,
-				    .context = &w,
-				    .resolve = world_resolve,
-				    .have = world_have,
-				    .served = world_served,
-				    .passed = world_passed};
-	w.budget = (struct prefetch_budget){
+	w->view = (struct plan_view){.extents = extents,
+				     .context = w,
+				     .resolve = world_resolve,
+				     .have = world_have,
+				     .served = world_served,
+				     .passed = world_passed};
+	w->budget = (struct prefetch_budget){
 		.run = MIB, .gap = 128 * KIB, .scan = NO_END, .sweep = NO_END, .order = NO_END};
 	for (uint64_t i = 0; i < extents; i++) {
-		w.offsets[i] = offset;
-		w.sizes[i] = smallest + (uint32_t)random() % (largest - smallest + 1);
-		offset += w.sizes[i];
+		w->offsets[i] = offset;
+		w->sizes[i] = smallest + (uint32_t)random() % (largest - smallest + 1);
+		offset += w->sizes[i];
 	}
-	return &w;
+	return w;
 }
 
 /* Files as LMDB keeps them in leaf pages, each of which it fills from its end. */
@@ -275,10 +277,19 @@ static inline uint64_t planned_in(const struct world *w, uint64_t from, uint64_t
 	return count;
 }
 
+/* Extents. */
+static inline uint64_t planned_twice(const struct world *w)
+{
+	uint64_t count = 0;
+
+	for (uint64_t e = 0; e < w->view.extents; e++)
+		count += w->planned[e] > 1;
+	return count;
+}
+
 static inline void assert_nothing_planned_twice(const struct world *w)
 {
-	for (uint64_t e = 0; e < w->view.extents; e++)
-		assert_true(w->planned[e] <= 1);
+	assert_int_equal(planned_twice(w), 0);
 }
 
 /* Numbers below `count` in a random order; valid until the next call. */
@@ -297,3 +308,142 @@ static inline const uint32_t *shuffled(uint32_t count)
 	}
 	return order;
 }
+
+/* --- traces ----------------------------------------------------------------------------------- */
+
+/* A story in words: sentences with semicolons between, each a verb with its numbers, or a value,
+ * what it is to be (=, <, >=, ..), and a number. 5-8 are two numbers, K and M are KiB and MiB,
+ * 16M+1K is their sum, `all` is no end. */
+struct word {
+	const char *name;
+	void (*act)(const uint64_t *n);
+	uint64_t (*value)(const uint64_t *n);
+};
+
+static struct word trace_words[64];
+static size_t trace_count;
+
+#define WORD(name, act, value)                                                        \
+	__attribute__((constructor)) static void word_##name(void)                    \
+	{                                                                             \
+		assert_true(trace_count < sizeof(trace_words) / sizeof(struct word)); \
+		trace_words[trace_count++] = (struct word){#name, act, value};        \
+	}
+
+/* A verb, which is followed by what it does with the numbers n[]; the same in one expression; a
+ * value. */
+#define DO(name)                                 \
+	static void do_##name(const uint64_t *); \
+	WORD(name, do_##name, NULL)              \
+	static void do_##name(__attribute__((unused)) const uint64_t *n)
+#define DOES(name, expression) \
+	DO(name)               \
+	{                      \
+		expression;    \
+	}
+#define GET(name, expression)                                                 \
+	static uint64_t get_##name(__attribute__((unused)) const uint64_t *n) \
+	{                                                                     \
+		return expression;                                            \
+	}                                                                     \
+	WORD(name, NULL, get_##name)
+
+GET(runs, the_world.runs)
+GET(bytes, the_world.bytes)
+GET(hits, the_world.hits)
+GET(missed, the_world.demands - the_world.hits)
+GET(mean, the_world.bytes / the_world.runs)
+GET(unread, total_bytes(&the_world) - the_world.bytes)
+GET(wasted, wasted(&the_world))
+GET(ahead, the_world.ahead)
+GET(planned, planned_in(&the_world, n[0], n[1]))
+GET(extents, the_world.most_extents)
+GET(span, the_world.most_span)
+GET(first, the_world.last.extents[0])
+GET(count, the_world.last.count)
+GET(looks, the_world.looks)
+
+GET(twice, planned_twice(&the_world))
+
+DOES(run, the_world.budget.run = n[0])
+DOES(gap, the_world.budget.gap = n[0])
+DOES(serve, memset(the_world.served + n[0], true, n[1] - n[0]))
+DOES(recount, the_world.runs = the_world.bytes = the_world.looks = 0)
+
+/* Each so manieth of them is in memory. */
+DO(pool)
+{
+	for (uint64_t e = n[0]; e < n[1]; e += n[2])
+		the_world.pooled[e] = true;
+}
+
+/* For scans, for the sweep, and for known orders. */
+DO(room)
+{
+	the_world.budget.scan = n[0];
+	the_world.budget.sweep = n[1];
+	the_world.budget.order = n[2];
+}
+
+static inline uint64_t trace_number(const char **at)
+{
+	uint64_t sum = 0;
+
+	do {
+		char *end;
+		uint64_t number = strtoull(*at += **at == '+', &end, 10);
+
+		if (strncmp(*at, "all", 3) == 0)
+			return *at += 3, NO_END;
+		assert_true(end > *at);
+		sum += number << (*end == 'K' ? 10 : *end == 'M' ? 20 : 0);
+		*at = end + strspn(end, "KM");
+	} while (**at == '+');
+	return sum;
+}
+
+static inline bool trace_holds(uint64_t found, const char *is, uint64_t wanted)
+{
+	if (is[0] != '=' && is[1] == '=' && found == wanted)
+		return true;
+	return *is == '<' ? found < wanted : *is == '>' ? found > wanted : found == wanted;
+}
+
+static inline void trace_play(const char *text)
+{
+	const char *at = text, *sentence;
+
+	while (*(sentence = at += strspn(at, "; "))) {
+		size_t len = strcspn(at, "; "), count = 0;
+		const struct word *word = trace_words, *none = word + trace_count;
+		uint64_t n[4] = {0}, found, wanted;
+		const char *is;
+
+		while (word < none && (strlen(word->name) != len || strncmp(word->name, at, len)))
+			word++;
+		if (word == none)
+			fail_msg("no word: %s", sentence);
+		for (at += len; *(at += strspn(at, " -")) && !strchr(";=<>", *at);) {
+			assert_true(count < 4);
+			n[count++] = trace_number(&at);
+		}
+		if (word->act) {
+			word->act(n);
+			continue;
+		}
+		is = at;
+		at += strspn(at, "=<> ");
+		wanted = trace_number(&at);
+		found = word->value(n);
+		if (!trace_holds(found, is, wanted))
+			fail_msg("%.*s: it is %llu", (int)(at - sentence), sentence,
+				 (unsigned long long)found);
+	}
+}
+
+/* A test that is a trace. */
+#define TRACE(name, text)         \
+	TEST(name)                \
+	{                         \
+		trace_play(text); \
+	}

@@ -90,27 +90,27 @@ static void shuffle_over(struct reading *r, uint64_t from, uint32_t count)
 		demand(r, from + order[i]);
 }
 
-TEST(a_scan_has_what_lies_before_it_read_and_no_more)
-{
-	struct reading *r = read_of(photos(20000));
+GET(wanted, plan_wants(reading.plan, &the_world.budget))
+GET(more, read_run(&reading))
+GET(epoch, plan_epoch(reading.plan))
+GET(late, the_world.demands - the_world.hits >= demands_that_find(&the_world, PLAN_BLOCK))
 
-	scan(r, 1000, 5000);
-	assert_nothing_planned_twice(r->world);
-	assert_true(r->world->hits > 3990);
-	assert_true(wasted(r->world) <= READAHEAD + LARGEST);
-	assert_int_equal(planned_in(r->world, 0, 1000), 0);
-}
+DOES(photos, read_of(photos(n[0])))
+DOES(epochs, read_with(photos(n[0]), (struct plan_params){.readahead = READAHEAD, .epochs = true}))
+/* Nothing is read ahead; the pool forgets what was served, or, 1, the kernel keeps it. */
+DOES(quiet, read_with(photos(n[0]), (struct plan_params){.epochs = !n[1]}))
+DOES(scan, scan(&reading, n[0], n[1]))
+DOES(shuffle, shuffle_over(&reading, n[0], (uint32_t)n[1]))
+DOES(preload, plan_preload(reading.plan))
+DOES(read, read_more(&reading))
+DOES(pace, the_world.budget.pace = n[0])
 
-TEST(a_shuffled_epoch_is_read_once)
-{
-	struct reading *r = read_of(photos(20000));
+TRACE(a_scan_has_what_lies_before_it_read_and_no_more,
+      "photos 20000; scan 1000-5000; twice = 0; hits > 3990; wasted <= 16M+200K; "
+      "planned 0-1000 = 0")
 
-	shuffle_over(r, 0, 20000);
-	assert_nothing_planned_twice(r->world);
-	assert_int_equal(wasted(r->world), 0);
-	assert_true(20000 - r->world->hits < demands_that_find(r->world, PLAN_BLOCK));
-	assert_false(plan_wants(r->plan, &r->world->budget));
-}
+TRACE(a_shuffled_epoch_is_read_once,
+      "photos 20000; shuffle 0 20000; twice = 0; wasted = 0; late = 0; wanted = 0")
 
 /* So small that any demand is near another one, and looks like a scan: the smallest ones are
  * taken for nothing else. */
@@ -149,44 +149,17 @@ TEST(a_scan_goes_first_while_others_shuffle)
 	assert_true(run.extents[0] < 16000);
 }
 
-TEST(each_forecast_has_a_room_of_its_own)
-{
-	struct reading *r = read_of(photos(20000));
+/* Some 16 MiB are read by chance. */
+TRACE(each_forecast_has_a_room_of_its_own,
+      "photos 20000; room all 0 all; shuffle 0 4000; bytes < 16M; scan 10000-11000; "
+      "planned 10000-11000 > 990; photos 20000; room 0 all all; scan 10000-11000; "
+      "runs = 0; shuffle 0 4000; planned 0-4000 > 3900")
 
-	r->world->budget.sweep = 0;
-	shuffle_over(r, 0, 4000);
-	assert_true(r->world->bytes < READAHEAD); /* by chance */
-	scan(r, 10000, 11000);
-	assert_true(planned_in(r->world, 10000, 11000) > 990);
+TRACE(a_scan_does_not_read_again_what_a_shuffled_reader_had_read,
+      "photos 20000; shuffle 0 5000; scan 0-20000; twice = 0; wasted = 0")
 
-	r = read_of(photos(20000));
-	r->world->budget.scan = 0;
-	scan(r, 10000, 11000);
-	assert_int_equal(r->world->runs, 0);
-	shuffle_over(r, 0, 4000);
-	assert_true(planned_in(r->world, 0, 4000) > 3900);
-}
-
-TEST(a_scan_does_not_read_again_what_a_shuffled_reader_had_read)
-{
-	struct reading *r = read_of(photos(20000));
-
-	shuffle_over(r, 0, 5000);
-	scan(r, 0, 20000);
-	assert_nothing_planned_twice(r->world);
-	assert_int_equal(wasted(r->world), 0);
-}
-
-TEST(an_epoch_leaves_out_what_scans_had_read)
-{
-	struct reading *r = read_of(photos(20000));
-
-	scan(r, 0, 5000);
-	shuffle_over(r, 0, 20000);
-	assert_nothing_planned_twice(r->world);
-	assert_int_equal(wasted(r->world), 0);
-	assert_true(r->world->hits > 20000);
-}
+TRACE(an_epoch_leaves_out_what_scans_had_read,
+      "photos 20000; scan 0-5000; shuffle 0 20000; twice = 0; wasted = 0; hits > 20000")
 
 /* --- an order that is known ------------------------------------------------------------------ */
 
@@ -200,6 +173,8 @@ static void follow(struct reading *r, const uint32_t *files, uint32_t count)
 	assert_int_equal(plan_follow(r->plan, r, r->forecast), 0);
 	r->world->budget.gap = 32 * KIB; /* requests are cheap */
 }
+
+DOES(follow, follow(&reading, shuffled((uint32_t)n[0]), (uint32_t)n[0]))
 
 static void leave(struct reading *r)
 {
@@ -305,18 +280,9 @@ TEST(where_an_order_proves_wrong_everything_is_streamed_again)
 	assert_nothing_planned_twice(r->world);
 }
 
-TEST(preload_reads_what_is_ordered_too)
-{
-	struct reading *r = read_of(photos(5000));
-	const uint32_t *order = shuffled(5000);
-
-	r->world->budget.pace = MIB;
-	plan_preload(r->plan);
-	follow(r, order, 5000);
-	read_more(r);
-	assert_int_equal(planned_in(r->world, 0, 5000), 5000);
-	assert_nothing_planned_twice(r->world);
-}
+TRACE(preload_reads_what_is_ordered_too,
+      "photos 5000; pace 1M; preload; follow 5000; read; planned 0-5000 = 5000; "
+      "twice = 0")
 
 TEST(each_epoch_of_a_known_order_is_counted)
 {
@@ -335,14 +301,7 @@ TEST(each_epoch_of_a_known_order_is_counted)
 	}
 }
 
-TEST(no_readahead_means_none_of_a_known_order)
-{
-	struct reading *r = read_with(photos(5000), (struct plan_params){.epochs = true});
-
-	follow(r, shuffled(5000), 5000);
-	assert_false(plan_wants(r->plan, &r->world->budget));
-	assert_false(read_run(r));
-}
+TRACE(no_readahead_means_none_of_a_known_order, "quiet 5000; follow 5000; wanted = 0; more = 0")
 
 /* --- what the pool does not take ------------------------------------------------------------- */
 
@@ -408,29 +367,13 @@ TEST(what_the_pool_refused_of_a_scan_is_planned_again)
 
 /* --- readahead=0 ----------------------------------------------------------------------------- */
 
-TEST(no_readahead_means_none_of_any_kind)
-{
-	struct reading *r = read_with(photos(5000), (struct plan_params){.epochs = true});
+TRACE(no_readahead_means_none_of_any_kind,
+      "quiet 5000; scan 0-5000; shuffle 0 5000; shuffle 0 5000; runs = 0; wanted = 0; "
+      "more = 0")
 
-	scan(r, 0, 5000);
-	shuffle_over(r, 0, 5000);
-	shuffle_over(r, 0, 5000);
-	assert_int_equal(r->world->runs, 0);
-	assert_false(plan_wants(r->plan, &r->world->budget));
-	assert_false(read_run(r));
-}
-
-TEST(preload_reads_even_where_nothing_else_is_read_ahead)
-{
-	struct reading *r = read_with(photos(5000), (struct plan_params){.readahead = 0});
-
-	plan_preload(r->plan);
-	assert_true(plan_wants(r->plan, &r->world->budget));
-	read_more(r);
-	assert_int_equal(planned_in(r->world, 0, 5000), 5000);
-	shuffle_over(r, 0, 5000);
-	assert_int_equal(r->world->hits, 5000);
-}
+TRACE(preload_reads_even_where_nothing_else_is_read_ahead,
+      "quiet 5000 1; preload; wanted = 1; read; planned 0-5000 = 5000; shuffle 0 5000; "
+      "hits = 5000")
 
 /* A request costs as much as what lies there. */
 TEST(beside_preload_what_is_asked_for_brings_what_lies_around_it)
@@ -452,53 +395,23 @@ TEST(beside_preload_what_is_asked_for_brings_what_lies_around_it)
 }
 
 /* One sweep was asked for, and nothing else. */
-TEST(after_preload_no_readahead_means_none_again)
-{
-	struct reading *r = read_with(photos(5000), (struct plan_params){.epochs = true});
-
-	plan_preload(r->plan);
-	read_more(r);
-	shuffle_over(r, 0, 5000);
-	shuffle_over(r, 0, 5000);
-	assert_int_equal(plan_epoch(r->plan), 1);
-	assert_int_equal(r->world->runs, 0);
-}
+TRACE(after_preload_no_readahead_means_none_again,
+      "quiet 5000; preload; read; shuffle 0 5000; shuffle 0 5000; epoch = 1; runs = 0")
 
 /* --- epochs ---------------------------------------------------------------------------------- */
 
-TEST(each_shuffled_epoch_is_counted_and_read_ahead)
-{
-	struct reading *r = read_with(photos(20000),
-				      (struct plan_params){.readahead = READAHEAD, .epochs = true});
-
-	for (uint64_t epoch = 0; epoch < 4; epoch++) {
-		shuffle_over(r, 0, 20000);
-		assert_int_equal(plan_epoch(r->plan), epoch);
-		assert_true(r->world->hits > 20000 * 95 / 100);
-	}
-}
+TRACE(each_shuffled_epoch_is_counted_and_read_ahead,
+      "epochs 20000; shuffle 0 20000; epoch = 0; hits > 19000; shuffle 0 20000; "
+      "epoch = 1; hits > 19000; shuffle 0 20000; epoch = 2; hits > 19000; "
+      "shuffle 0 20000; epoch = 3; hits > 19000")
 
 /* The hits are those since the epoch was known. */
-TEST(scans_of_everything_are_epochs_too)
-{
-	struct reading *r = read_with(photos(5000),
-				      (struct plan_params){.readahead = READAHEAD, .epochs = true});
+TRACE(scans_of_everything_are_epochs_too,
+      "epochs 5000; scan 0-5000; epoch = 0; hits > 4700; scan 0-5000; epoch = 1; "
+      "hits > 4700; scan 0-5000; epoch = 2; hits > 4700; scan 0-5000; epoch = 3; "
+      "hits > 4700")
 
-	for (uint64_t epoch = 0; epoch < 4; epoch++) {
-		scan(r, 0, 5000);
-		assert_int_equal(plan_epoch(r->plan), epoch);
-		assert_true(r->world->hits > 4700);
-	}
-}
-
-TEST(a_pack_without_files_is_fine)
-{
-	struct reading *r = read_of(photos(0));
-
-	assert_false(read_run(r));
-	plan_preload(r->plan);
-	assert_false(read_run(r));
-}
+TRACE(a_pack_without_files_is_fine, "photos 0; more = 0; preload; more = 0")
 
 int main(void)
 {

@@ -54,31 +54,19 @@ static uint64_t planned_ahead(const struct world *w, uint64_t from)
 	return bytes;
 }
 
+DOES(photos, watched(photos(n[0])))
+DOES(leaves, watched(leaf_pages(n[0])))
+DOES(readahead, plan_scan_init(&scan_plan, &the_world.view, n[0]))
+DOES(ask, demand(&the_world, n[0]))
+DOES(scan, scan(&the_world, n[0], n[1]))
+DOES(forget, forget_pool(&the_world))
+
 /* --- one scan ------------------------------------------------------------------------------- */
 
-TEST(two_neighbours_are_no_scan_yet)
-{
-	struct world *w = watched(photos(1000));
+TRACE(two_neighbours_are_no_scan_yet, "photos 1000; scan 100-102; runs = 0; ask 102; first = 103")
 
-	scan(w, 100, 102);
-	assert_int_equal(w->runs, 0);
-	demand(w, 102);
-	assert_int_equal(w->last.extents[0], 103);
-}
-
-TEST(a_scan_is_read_ahead_of_in_long_runs)
-{
-	struct world *w = watched(photos(5000));
-	uint64_t total;
-
-	scan(w, 0, 5000);
-	total = w->offsets[4999] + w->sizes[4999];
-	assert_nothing_planned_twice(w);
-	assert_int_equal(wasted(w), 0);
-	assert_true(w->hits >= 4990);
-	assert_true(w->bytes / w->runs > w->budget.run * 17 / 20);
-	assert_true(w->bytes > total - MIB);
-}
+TRACE(a_scan_is_read_ahead_of_in_long_runs,
+      "photos 5000; scan 0-5000; twice = 0; wasted = 0; hits >= 4990; mean > 891289; unread < 1M")
 
 /* So a short scan costs little, and a long one has all that it may have after a few steps, wherever
  * the window begins. */
@@ -99,14 +87,7 @@ TEST(the_window_at_most_doubles_with_each_step_up_to_the_limit)
 	assert_true(ahead >= READAHEAD / 2);
 }
 
-TEST(no_readahead_means_none)
-{
-	struct world *w = watched(photos(1000));
-
-	plan_scan_init(&scan_plan, &w->view, 0);
-	scan(w, 0, 1000);
-	assert_int_equal(w->runs, 0);
-}
+TRACE(no_readahead_means_none, "photos 1000; readahead 0; scan 0-1000; runs = 0")
 
 TEST(a_small_limit_is_kept)
 {
@@ -121,16 +102,9 @@ TEST(a_small_limit_is_kept)
 	assert_nothing_planned_twice(w);
 }
 
-TEST(a_scan_stops_at_the_end)
-{
-	struct world *w = watched(photos(1000)); /* asserts that nobody looks beyond */
-
-	scan(w, 950, 1000);
-	assert_nothing_planned_twice(w);
-	assert_int_equal(wasted(w), 0);
-	scan(w, 999, 1000); /* and once more */
-	assert_int_equal(wasted(w), 0);
-}
+/* The world asserts that nobody looks beyond. */
+TRACE(a_scan_stops_at_the_end,
+      "photos 1000; scan 950-1000; twice = 0; wasted = 0; scan 999-1000; wasted = 0")
 
 TEST(requests_within_one_extent_are_one_step)
 {
@@ -159,18 +133,9 @@ TEST(a_scan_that_skips_a_few_goes_on)
 	assert_true(w->hits > 3490);
 }
 
-TEST(a_scan_that_leaps_starts_anew)
-{
-	struct world *w = watched(photos(5000));
-	uint64_t before;
-
-	scan(w, 0, 100);
-	before = w->runs;
-	scan(w, 3000, 3002);
-	assert_int_equal(w->runs, before);
-	scan(w, 3002, 3100);
-	assert_true(w->planned[3099]);
-}
+TRACE(a_scan_that_leaps_starts_anew,
+      "photos 5000; scan 0-100; recount; scan 3000-3002; runs = 0; scan 3002-3100;"
+      "planned 3099-3100 = 1")
 
 /* --- where runs end ------------------------------------------------------------------------- */
 
@@ -221,74 +186,25 @@ TEST(small_gaps_do_not_end_a_run)
 }
 
 /* Not a gap that costs more to read than a request. */
-TEST(what_is_there_is_left_out_and_ends_no_run)
-{
-	struct world *w = watched(photos(200));
+TRACE(what_is_there_is_left_out_and_ends_no_run,
+      "photos 200; gap 200K; pool 20-200 4; scan 0-100; planned 121-122 = 1; span > 824K;"
+      "scan 100-200; planned 20-200 = 135; twice = 0")
 
-	w->budget.gap = LARGEST;
-	for (uint64_t e = 20; e < 200; e += 4)
-		w->pooled[e] = true;
-	scan(w, 0, 100);
-	assert_true(w->planned[121]); /* not held up */
-	assert_true(w->most_span > w->budget.run - LARGEST);
-	scan(w, 100, 200);
-	for (uint64_t e = 20; e < 200; e++)
-		assert_int_equal(w->planned[e], e % 4 != 0);
-}
+TRACE(what_is_there_ends_a_run_where_gaps_cost_much,
+      "photos 200; gap 0; pool 20-200 4; scan 0-200; planned 20-200 = 135; twice = 0")
 
-TEST(what_is_there_ends_a_run_where_gaps_cost_much)
-{
-	struct world *w = watched(photos(200));
-
-	w->budget.gap = 0;
-	for (uint64_t e = 20; e < 200; e += 4)
-		w->pooled[e] = true;
-	scan(w, 0, 200);
-	for (uint64_t e = 20; e < 200; e++)
-		assert_int_equal(w->planned[e], e % 4 != 0);
-}
-
-TEST(a_run_is_no_longer_than_is_wanted_now)
-{
-	struct world *w = watched(photos(2000));
-
-	w->budget.run = 4 * MIB;
-	scan(w, 0, 1000);
-	assert_true(w->most_span > 4 * MIB - LARGEST);
-	w->budget.run = 256 * KIB; /* world_run() asserts it is kept */
-	scan(w, 1000, 2000);
-	assert_nothing_planned_twice(w);
-}
+/* world_run() asserts that the length is kept. */
+TRACE(a_run_is_no_longer_than_is_wanted_now,
+      "photos 2000; run 4M; scan 0-1000; span > 3896K; run 256K; scan 1000-2000; twice = 0")
 
 /* What did not fit is planned when there is room, from where the run had to end. */
-TEST(a_run_fits_into_the_room_there_is)
-{
-	struct world *w = watched(photos(1000));
+TRACE(a_run_fits_into_the_room_there_is,
+      "photos 1000; scan 0-100; room 0; recount; scan 100-300; runs = 0;"
+      "room 300K; scan 300-400; runs > 30; room all; scan 400-1000; twice = 0;"
+      "planned 450-1000 = 550")
 
-	scan(w, 0, 100);
-	w->budget.scan = 0;
-	w->runs = 0;
-	scan(w, 100, 300);
-	assert_int_equal(w->runs, 0);
-	w->budget.scan = 300 * KIB; /* world_run() asserts it is kept */
-	scan(w, 300, 400);
-	assert_true(w->runs > 30);
-	w->budget.scan = NO_END;
-	scan(w, 400, 1000);
-	assert_nothing_planned_twice(w);
-	assert_int_equal(planned_in(w, 450, 1000), 550);
-}
-
-TEST(files_of_leaf_pages_are_read_in_long_runs)
-{
-	struct world *w = watched(leaf_pages(20000));
-
-	scan(w, 0, 20000);
-	assert_nothing_planned_twice(w);
-	assert_int_equal(wasted(w), 0);
-	assert_true(w->hits >= 19990);
-	assert_true(w->runs < 20000 / PLAN_RUN_EXTENTS * 2);
-}
+TRACE(files_of_leaf_pages_are_read_in_long_runs,
+      "leaves 20000; scan 0-20000; twice = 0; wasted = 0; hits >= 19990; runs < 156")
 
 TEST(tiny_files_are_bounded_by_number)
 {
@@ -307,29 +223,11 @@ TEST(tiny_files_are_bounded_by_number)
 
 /* --- who had it before ---------------------------------------------------------------------- */
 
-TEST(what_the_kernel_has_is_not_planned)
-{
-	struct world *w = watched(photos(1000));
+TRACE(what_the_kernel_has_is_not_planned,
+      "photos 1000; serve 100-200; scan 0-100; planned 100-200 = 0; planned 99-100 = 1")
 
-	for (uint64_t e = 100; e < 200; e++)
-		w->served[e] = true;
-	scan(w, 0, 100);
-	for (uint64_t e = 100; e < 200; e++)
-		assert_int_equal(w->planned[e], 0);
-	assert_true(w->planned[99]);
-}
-
-TEST(a_scan_of_what_the_kernel_let_go_is_read_ahead_of_again)
-{
-	struct world *w = watched(photos(1000));
-
-	scan(w, 0, 1000);
-	forget_pool(w);
-	scan(w, 0, 1000);
-	assert_nothing_planned_twice(w);
-	for (uint64_t e = 10; e < 1000; e++)
-		assert_int_equal(w->planned[e], 1);
-}
+TRACE(a_scan_of_what_the_kernel_let_go_is_read_ahead_of_again,
+      "photos 1000; scan 0-1000; forget; scan 0-1000; twice = 0; planned 10-1000 = 990")
 
 /* --- many readers --------------------------------------------------------------------------- */
 

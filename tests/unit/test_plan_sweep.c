@@ -22,17 +22,19 @@ struct sim {
 	bool holds;	 /* the pool has all that came, in each epoch */
 };
 
+static struct sim the_sim;
+
 static struct sim *sim_with(struct world *world, const struct plan_params *params)
 {
-	static struct sim sim;
 	struct plan_params all = *params;
+	struct sim *sim = &the_sim;
 
 	all.readahead = MIB;
-	plan_sweep_release(&sim.sweep);
-	sim = (struct sim){.world = world, .ratio = FAST, .memory = NO_END};
-	sim.preload.view = &world->view;
-	assert_int_equal(plan_sweep_init(&sim.sweep, &world->view, &all), 0);
-	return &sim;
+	plan_sweep_release(&sim->sweep);
+	*sim = (struct sim){.world = world, .ratio = FAST, .memory = NO_END};
+	sim->preload.view = &world->view;
+	assert_int_equal(plan_sweep_init(&sim->sweep, &world->view, &all), 0);
+	return sim;
 }
 
 static struct sim *sim_of(struct world *world)
@@ -207,6 +209,64 @@ static void assert_near(double found, double derived, double tolerance)
 		fail_msg("%.3f instead of %.3f", found, derived);
 }
 
+GET(late, the_world.demands - the_world.hits >= demands_that_find(&the_world, PLAN_BLOCK))
+GET(more, read_run(&the_sim))
+GET(wanted, is_wanted(&the_sim))
+GET(epoch, the_sim.sweep.epoch)
+GET(active, the_sim.preload.active)
+GET(swept, the_sim.sweep.ahead)
+GET(asked, the_sim.sweep.bytes)
+
+DOES(photos, sim_of(photos(n[0])))
+DOES(sizes, sim_of(world_of(n[0], (uint32_t)n[1], (uint32_t)n[1])))
+DOES(leaves, sim_of(leaf_pages(n[0])))
+DOES(changed, sim_of(changed_photos(n[0], n[1])))
+DOES(epochs, epochs_of(photos(PHOTOS)))
+DOES(shared, shared_sim_of(photos(PHOTOS)))
+DOES(forgets, the_sim.forgets = true)
+DOES(memory, the_sim.memory = n[0])
+DOES(twentieth, the_sim.memory = total_bytes(&the_world) / 20)
+DOES(ratio, the_sim.ratio = (double)n[0])
+DOES(no_sweep, the_world.budget.no_sweep = true)
+DOES(move, move_from(&the_world, n[0], n[1]))
+DOES(lose, the_world.pooled[n[0]] = false)
+DOES(preload, plan_preload_begin(&the_sim.preload))
+DOES(once, assert_all_was_read_once(&the_sim))
+
+DO(ask)
+{
+	for (uint64_t e = n[0]; e == n[0] || e < n[1]; e += n[2] ? n[2] : 1)
+		ask(&the_sim, e, false);
+}
+
+DO(demand)
+{
+	for (uint64_t e = n[0]; e == n[0] || e < n[1]; e += n[2] ? n[2] : 1)
+		demand(&the_sim, e);
+}
+
+/* Of n[1] extents from n[0] on the first n[2]. */
+DO(shuffle)
+{
+	const uint32_t *order = shuffled((uint32_t)n[1]);
+
+	for (uint32_t i = 0; i < (n[2] ? n[2] : n[1]); i++)
+		demand(&the_sim, n[0] + order[i]);
+}
+
+DO(read)
+{
+	while (read_run(&the_sim))
+		;
+}
+
+/* As far as something is wanted. */
+DO(sweep)
+{
+	the_sim.owed = 1e300;
+	read_runs(&the_sim);
+}
+
 /* --- a shuffled epoch ------------------------------------------------------------------------ */
 
 /* Of N extents let x N be asked for, and u N neither asked for nor read ahead. A demand misses
@@ -255,48 +315,22 @@ TEST_WITH(photos, sim, the_share_of_hits_grows_through_the_epoch)
 	}
 }
 
-TEST_WITH(photos, sim, a_fast_device_leaves_hardly_a_miss)
-{
-	shuffle_over(sim, 0, PHOTOS);
-	assert_all_was_read_once(sim);
-	assert_true(PHOTOS - sim->world->hits < demands_that_find(sim->world, PLAN_BLOCK));
-	assert_true(sim->world->bytes / sim->world->runs > sim->world->budget.run * 8 / 10);
-}
+TRACE(a_fast_device_leaves_hardly_a_miss,
+      "photos 20000; shuffle 0 20000; once; late = 0; mean > 838860")
 
-TEST_WITH(photos, sim, a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost)
-{
-	sim->forgets = true;
-	sim->memory = total_bytes(sim->world) / 20; /* asserted by world_run() */
-	shuffle_over(sim, 0, PHOTOS);
-	assert_all_was_read_once(sim);
-	/* A twentieth is there throughout, and a growing share of what is left. */
-	assert_true(sim->world->hits > PHOTOS / 20);
-}
+/* world_run() asserts that the pool is never overfilled. A twentieth is there throughout, and a
+ * growing share of what is left. */
+TRACE(a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost,
+      "photos 20000; forgets; twentieth; shuffle 0 20000; once; hits > 1000")
 
-TEST_WITH(photos, sim, what_the_pool_has_is_not_read)
-{
-	struct world *w = sim->world;
-
-	for (uint64_t e = 0; e < PHOTOS; e += 3)
-		w->pooled[e] = true; /* world_run() asserts it is left alone */
-	shuffle_over(sim, 0, PHOTOS);
-	assert_nothing_planned_twice(w);
-	for (uint64_t e = 0; e < PHOTOS; e += 3)
-		assert_int_equal(w->planned[e], 0);
-	assert_true(planned_in(w, 0, PHOTOS) > PHOTOS / 2);
-}
+/* world_run() asserts that it is left alone. */
+TRACE(what_the_pool_has_is_not_read,
+      "photos 20000; pool 0-20000 3; shuffle 0 20000; twice = 0; "
+      "planned 0-20000 > 10000")
 
 /* A device that is not waited for would have each room of one file filled at once. */
-TEST_WITH(photos, sim, room_is_filled_by_long_runs)
-{
-	const uint32_t *order = shuffled(PHOTOS);
-
-	sim->forgets = true;
-	sim->memory = 20 * MIB;
-	for (uint32_t i = 0; i < PHOTOS / 4; i++)
-		demand(sim, order[i]);
-	assert_true(sim->world->bytes / sim->world->runs > sim->world->budget.run / 2);
-}
+TRACE(room_is_filled_by_long_runs,
+      "photos 20000; forgets; memory 20M; shuffle 0 20000 5000; mean > 512K")
 
 /* A pool that lets go of everything at once: what was read in vain is not read in vain again. */
 TEST_WITH(photos, sim, what_was_let_go_of_is_not_read_ahead_twice)
@@ -313,12 +347,7 @@ TEST_WITH(photos, sim, what_was_let_go_of_is_not_read_ahead_twice)
 
 /* --- what is no epoch ------------------------------------------------------------------------ */
 
-TEST_WITH(photos, sim, who_asks_for_two_files_has_nothing_read)
-{
-	demand(sim, 500);
-	demand(sim, 9000);
-	assert_int_equal(sim->world->runs, 0);
-}
+TRACE(who_asks_for_two_files_has_nothing_read, "photos 20000; demand 500; demand 9000; runs = 0")
 
 TEST_WITH(photos, sim, asking_for_the_same_file_again_and_again_proves_nothing)
 {
@@ -389,26 +418,12 @@ TEST(a_tenth_of_the_classes_reads_not_much_of_the_others)
 	assert_true(wasted(w) < w->asked_bytes / 4);
 }
 
-TEST_WITH(photos, sim, an_epoch_over_train_reads_nothing_of_val)
-{
-	enum { TRAIN = 18000 };
+TRACE(an_epoch_over_train_reads_nothing_of_val,
+      "photos 20000; shuffle 0 18000; planned 18176-20000 = 0; hits > 16200")
 
-	shuffle_over(sim, 0, TRAIN);
-	assert_int_equal(planned_in(sim->world, block_end(sim->world, TRAIN), PHOTOS), 0);
-	assert_true(sim->world->hits > TRAIN * 9 / 10);
-}
-
-TEST_WITH(photos, sim, a_block_that_is_found_after_the_sweep_is_read_too)
-{
-	struct world *w = sim->world;
-
-	for (uint64_t e = 0; e < 100; e++)
-		demand(sim, 10000 + 10 * e);
-	assert_int_equal(planned_in(w, 0, PLAN_BLOCK), 0);
-	assert_false(read_run(sim));
-	demand(sim, 7);
-	assert_int_equal(planned_in(w, 0, PLAN_BLOCK), PLAN_BLOCK - 1);
-}
+TRACE(a_block_that_is_found_after_the_sweep_is_read_too,
+      "photos 20000; demand 10000-11000 10; planned 0-256 = 0; more = 0; demand 7; "
+      "planned 0-256 = 255")
 
 TEST_WITH(photos, sim, the_pass_goes_on_before_it_turns_back)
 {
@@ -427,77 +442,27 @@ TEST_WITH(photos, sim, the_pass_goes_on_before_it_turns_back)
 /* --- runs ------------------------------------------------------------------------------------ */
 
 /* Every other extent was asked for before anything is read. */
-static struct sim *sim_with_holes(uint64_t gap)
-{
-	struct sim *sim = sim_of(photos(2000));
+TRACE(what_was_asked_for_is_read_through_where_that_is_cheap,
+      "photos 2000; memory 0; demand 0-2000 2; runs = 0; memory all; gap 200K; sweep; "
+      "planned 0-2000 = 1000; mean > 349525")
 
-	sim->memory = 0;
-	for (uint64_t e = 0; e < 2000; e += 2)
-		demand(sim, e);
-	assert_int_equal(sim->world->runs, 0);
-	sim->memory = NO_END;
-	sim->world->budget.gap = gap;
-	sim->owed = FAST;
-	read_runs(sim);
-	return sim;
-}
-
-TEST(what_was_asked_for_is_read_through_where_that_is_cheap)
-{
-	struct sim *sim = sim_with_holes(LARGEST);
-
-	assert_int_equal(planned_in(sim->world, 0, 2000), 1000);
-	assert_true(sim->world->bytes / sim->world->runs > MIB / 3);
-}
-
-TEST(what_was_asked_for_ends_a_run_where_gaps_cost_much)
-{
-	struct sim *sim = sim_with_holes(0);
-
-	assert_int_equal(planned_in(sim->world, 0, 2000), 1000);
-	assert_int_equal(sim->world->runs, 1000);
-}
+TRACE(what_was_asked_for_ends_a_run_where_gaps_cost_much,
+      "photos 2000; memory 0; demand 0-2000 2; runs = 0; memory all; gap 0; sweep; "
+      "planned 0-2000 = 1000; runs = 1000")
 
 /* world_run() asserts that their extents begin near each other. */
-TEST(runs_are_as_long_as_is_wanted_now)
-{
-	const uint64_t lengths[] = {256 * KIB, MIB, 4 * MIB};
+TRACE(runs_are_as_long_as_is_wanted_now,
+      "photos 20000; run 256K; preload; sweep; mean > 109226; photos 20000; run 1M; "
+      "preload; sweep; mean > 846506; photos 20000; run 4M; preload; sweep; "
+      "mean > 3795626")
 
-	for (unsigned i = 0; i < 3; i++) {
-		struct sim *sim = sim_of(photos(PHOTOS));
+TRACE(a_preload_reads_the_files_of_a_delta_together,
+      "changed 20000 20; gap 200K; preload; sweep; planned 0-20000 = 20000; twice = 0; "
+      "mean > 768K")
 
-		sim->world->budget.run = lengths[i];
-		plan_preload_begin(&sim->preload);
-		sim->owed = 2 * FAST;
-		read_runs(sim);
-		assert_true(sim->world->bytes / sim->world->runs >
-			    lengths[i] * 15 / 16 - LARGEST * 2 / 3);
-	}
-}
-
-TEST(a_preload_reads_the_files_of_a_delta_together)
-{
-	struct sim *sim = sim_of(changed_photos(PHOTOS, 20));
-
-	sim->world->budget.gap = LARGEST;
-	plan_preload_begin(&sim->preload);
-	sim->owed = 3 * FAST;
-	read_runs(sim);
-	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PHOTOS);
-	assert_nothing_planned_twice(sim->world);
-	assert_true(sim->world->bytes / sim->world->runs > MIB * 3 / 4);
-}
-
-TEST_WITH(photos, sim, what_comes_at_once_is_read_ahead_for_a_preload_only)
-{
-	sim->world->budget.no_sweep = true;
-	shuffle_over(sim, 0, 1000);
-	assert_int_equal(sim->world->runs, 0);
-	plan_preload_begin(&sim->preload);
-	sim->owed = 3 * FAST;
-	read_runs(sim);
-	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PHOTOS - 1000);
-}
+TRACE(what_comes_at_once_is_read_ahead_for_a_preload_only,
+      "photos 20000; no_sweep; shuffle 0 1000; runs = 0; preload; sweep; "
+      "planned 0-20000 = 19000")
 
 /* --- wanted records that bring a run ---------------------------------------------------------- */
 
@@ -540,6 +505,9 @@ static struct sim *sim_of_a_seek_bound_device(void)
 	sim->ratio = 0;
 	return sim;
 }
+
+DOES(seeks, sim_of_a_seek_bound_device())
+GET(miss, miss(&the_sim, n[0]))
 
 static uint64_t runs_of_the_sweep(void)
 {
@@ -609,55 +577,19 @@ TEST_WITH(shared, sim, on_shared_storage_nothing_comes_with_a_record_of_a_block_
 		assert_false(miss(sim, i * 197));
 }
 
-TEST(what_lies_behind_a_long_gap_does_not_come_with_a_record)
-{
-	struct sim *sim = sim_of_a_seek_bound_device();
-	struct world *w = sim->world;
-
-	for (uint32_t i = 0; i < 20; i++)
-		ask(sim, 10000 + i * 97, false);
-	move_from(w, 5 * PLAN_BLOCK + 3, MIB);
-	move_from(w, 5 * PLAN_BLOCK + 9, MIB);
-	assert_true(miss(sim, 5 * PLAN_BLOCK + 5));
-	assert_int_equal(w->last.extents[0], 5 * PLAN_BLOCK + 3);
-	assert_int_equal(w->last.count, 6);
-}
+TRACE(what_lies_behind_a_long_gap_does_not_come_with_a_record,
+      "seeks; ask 10000-11940 97; move 1283 1M; move 1289 1M; miss 1285 = 1; "
+      "first = 1283; count = 6")
 
 /* It is on its way all the same, and does not count as planned. */
-TEST(nothing_comes_with_a_record_that_there_is_no_room_for)
-{
-	struct sim *sim = sim_of(world_of(100, 1 << 20, 1 << 20));
-	struct world *w = sim->world;
+TRACE(nothing_comes_with_a_record_that_there_is_no_room_for,
+      "sizes 100 1M; run 256K; room 0 512K; preload; miss 50 = 0; swept = 0; asked = 1M")
 
-	w->budget.run = 256 * KIB;
-	w->budget.sweep = 512 * KIB;
-	plan_preload_begin(&sim->preload);
-	assert_false(miss(sim, 50));
-	assert_int_equal(sim->sweep.ahead, 0);
-	assert_int_equal(sim->sweep.bytes, w->sizes[50]);
-}
+TRACE(an_extent_that_is_longer_than_a_run_comes_alone,
+      "sizes 100 1M; run 256K; preload; sweep; runs = 100")
 
-TEST(an_extent_that_is_longer_than_a_run_comes_alone)
-{
-	struct sim *sim = sim_of(world_of(100, 1 << 20, 1 << 20));
-
-	sim->world->budget.run = 256 * KIB;
-	plan_preload_begin(&sim->preload);
-	sim->owed = FAST;
-	read_runs(sim);
-	assert_int_equal(sim->world->runs, 100);
-}
-
-TEST(tiny_files_are_bounded_by_number)
-{
-	struct sim *sim = sim_of(world_of(PHOTOS, 100, 100));
-
-	plan_preload_begin(&sim->preload);
-	sim->owed = FAST;
-	read_runs(sim);
-	assert_int_equal(sim->world->most_extents, PLAN_RUN_EXTENTS);
-	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PHOTOS);
-}
+TRACE(tiny_files_are_bounded_by_number,
+      "sizes 20000 100; preload; sweep; extents = 256; planned 0-20000 = 20000")
 
 /* In a run's bytes lie thousands of them. */
 TEST(around_a_tiny_file_few_others_are_looked_at)
@@ -692,14 +624,11 @@ static void scatter(struct world *w)
 		}
 }
 
+DOES(scatter, scatter(&the_world))
+
 /* world_run() asserts that no run goes backwards. */
-TEST_WITH(photos, sim, a_pack_whose_offsets_jump_is_read_all_the_same)
-{
-	scatter(sim->world);
-	shuffle_over(sim, 0, PHOTOS);
-	assert_all_was_read_once(sim);
-	assert_true(PHOTOS - sim->world->hits < demands_that_find(sim->world, PLAN_BLOCK));
-}
+TRACE(a_pack_whose_offsets_jump_is_read_all_the_same,
+      "photos 20000; scatter; shuffle 0 20000; once; late = 0")
 
 /* --- what it costs to know that there is nothing --------------------------------------------- */
 
@@ -721,22 +650,9 @@ TEST_WITH(photos, sim, when_all_is_planned_nothing_is_looked_at)
 }
 
 /* As after a preload. */
-TEST_WITH(photos, sim, a_new_block_that_is_in_memory_starts_no_look_through_the_pack)
-{
-	struct world *w = sim->world;
-
-	memset(w->pooled, true, sizeof(w->pooled));
-	for (uint64_t e = 0; e < 20; e++)
-		demand(sim, e);
-	assert_false(is_wanted(sim));
-	ask(sim, 5 * PLAN_BLOCK, false);
-	assert_false(is_wanted(sim));
-	w->pooled[7 * PLAN_BLOCK + 9] = false;
-	ask(sim, 7 * PLAN_BLOCK, false);
-	assert_true(is_wanted(sim));
-	assert_true(read_run(sim));
-	assert_int_equal(w->last.extents[0], 7 * PLAN_BLOCK + 9);
-}
+TRACE(a_new_block_that_is_in_memory_starts_no_look_through_the_pack,
+      "photos 20000; pool 0-20000 1; demand 0-20; wanted = 0; ask 1280; wanted = 0; "
+      "lose 1801; ask 1792; wanted = 1; more = 1; first = 1801")
 
 /* The pool has what a run brings before that counts as planned. */
 TEST_WITH(photos, sim, what_a_run_brings_counts_once)
@@ -762,13 +678,8 @@ TEST_WITH(photos, sim, an_epoch_looks_at_each_extent_about_once)
 	assert_true(sim->world->looks <= PHOTOS + 2 * sim->world->runs + PHOTOS / 10);
 }
 
-TEST_WITH(photos, sim, where_there_is_no_room_little_is_looked_at)
-{
-	sim->world->budget.sweep = 1; /* not enough for any */
-	shuffle_over(sim, 0, PHOTOS);
-	assert_int_equal(sim->world->runs, 0);
-	assert_true(sim->world->looks <= 2 * PHOTOS);
-}
+TRACE(where_there_is_no_room_little_is_looked_at,
+      "photos 20000; room 0 1; shuffle 0 20000; runs = 0; looks <= 40000")
 
 TEST(packs_of_next_to_nothing_are_fine)
 {
@@ -805,29 +716,12 @@ TEST_WITH(photos, sim, preload_reads_everything_in_order)
 	assert_int_equal(w->hits, PHOTOS);
 }
 
-TEST_WITH(photos, sim, preload_stops_where_memory_ends_and_goes_on_when_there_is_more)
-{
-	struct world *w = sim->world;
+TRACE(preload_stops_where_memory_ends_and_goes_on_when_there_is_more,
+      "photos 20000; memory 100M; preload; read; bytes >= 99M; bytes <= 100M; "
+      "shuffle 0 20000; once; bytes > 200M")
 
-	sim->memory = 100 * MIB;
-	plan_preload_begin(&sim->preload);
-	while (read_run(sim))
-		;
-	assert_in_range(w->bytes, 99 * MIB, 100 * MIB);
-	shuffle_over(sim, 0, PHOTOS);
-	assert_all_was_read_once(sim);
-	assert_true(w->bytes > 200 * MIB);
-}
-
-TEST_WITH(shared, sim, preload_helps_whoever_asked_before_it)
-{
-	shuffle_over(sim, 0, 100);
-	assert_int_equal(sim->world->runs, 0);
-	plan_preload_begin(&sim->preload);
-	while (read_run(sim))
-		;
-	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PHOTOS - 100);
-}
+TRACE(preload_helps_whoever_asked_before_it,
+      "shared; shuffle 0 100; runs = 0; preload; read; planned 0-20000 = 19900")
 
 /* --- shared storage -------------------------------------------------------------------------- */
 
@@ -1004,15 +898,9 @@ TEST(the_end_of_a_long_epoch_looks_at_a_sample)
 	}
 }
 
-TEST(where_the_kernel_keeps_all_there_is_one_epoch)
-{
-	struct sim *sim = sim_of(photos(2000));
-
-	for (int epoch = 0; epoch < 5; epoch++)
-		shuffle_over(sim, 0, 2000);
-	assert_int_equal(sim->sweep.epoch, 0);
-	assert_nothing_planned_twice(sim->world);
-}
+TRACE(where_the_kernel_keeps_all_there_is_one_epoch,
+      "photos 2000; shuffle 0 2000; shuffle 0 2000; shuffle 0 2000; shuffle 0 2000; "
+      "shuffle 0 2000; epoch = 0; twice = 0")
 
 /* Of N draws some N / e files are never drawn: what is read ahead is wasted at last. */
 TEST_WITH(epochs, sim, who_draws_with_replacement_is_left_alone_after_one_epoch)
@@ -1069,17 +957,9 @@ TEST_WITH(epochs, sim, validation_in_between_belongs_to_the_epoch)
 	assert_true(sim->world->hits > TRAIN * 9 / 10);
 }
 
-TEST_WITH(epochs, sim, what_was_preloaded_is_not_preloaded_for_the_next_epoch)
-{
-	plan_preload_begin(&sim->preload);
-	while (read_run(sim))
-		;
-	shuffle_over(sim, 0, PHOTOS);
-	shuffle_over(sim, 0, PHOTOS / 100);
-	assert_int_equal(sim->sweep.epoch, 1);
-	assert_false(sim->preload.active);
-	assert_int_equal(planned_in(sim->world, PHOTOS / 2, PHOTOS), 0);
-}
+TRACE(what_was_preloaded_is_not_preloaded_for_the_next_epoch,
+      "epochs; preload; read; shuffle 0 20000; shuffle 0 200; epoch = 1; active = 0; "
+      "planned 10000-20000 = 0")
 
 /* A job that loops over a part of the pack, while the device is slow to bring the rest. */
 static struct sim *preload_beside_readers(void)
@@ -1126,18 +1006,10 @@ TEST(an_unfinished_preload_goes_on_in_the_next_epochs)
 	assert_false(sim->preload.active);
 }
 
+TRACE(files_of_leaf_pages_are_preloaded_in_long_runs,
+      "leaves 20000; preload; read; planned 0-20000 = 20000; runs < 156")
+
 /* What readers are done with must not make room for what nobody asks for, epoch by epoch. */
-TEST(files_of_leaf_pages_are_preloaded_in_long_runs)
-{
-	struct sim *sim = sim_of(leaf_pages(20000));
-
-	plan_preload_begin(&sim->preload);
-	while (read_run(sim))
-		;
-	assert_int_equal(planned_in(sim->world, 0, 20000), 20000);
-	assert_true(sim->world->runs < 20000 / PLAN_RUN_EXTENTS * 2);
-}
-
 TEST(a_preload_that_filled_the_memory_ends_with_the_epoch)
 {
 	struct sim *sim = preload_beside_readers();
@@ -1153,18 +1025,9 @@ TEST(a_preload_that_filled_the_memory_ends_with_the_epoch)
 }
 
 /* Readers who leave the device no time for a preload have done its work by their epoch's end. */
-TEST_WITH(epochs, sim, an_epoch_over_all_is_the_end_of_a_preload)
-{
-	sim->ratio = 0;
-	plan_preload_begin(&sim->preload);
-	shuffle_over(sim, 0, PHOTOS);
-	assert_true(sim->preload.active);
-	sim->ratio = 1;
-	shuffle_over(sim, 0, PHOTOS);
-	assert_int_equal(sim->sweep.epoch, 1);
-	assert_false(sim->preload.active);
-	assert_near((double)sim->world->hits / PHOTOS, hits_of_epoch(1), 0.03);
-}
+TRACE(an_epoch_over_all_is_the_end_of_a_preload,
+      "epochs; ratio 0; preload; shuffle 0 20000; active = 1; ratio 1; shuffle 0 20000; "
+      "epoch = 1; active = 0; hits >= 12043; hits <= 13242")
 
 static int release(void **state)
 {

@@ -3,6 +3,7 @@
  * torch.manual_seed(s) and s + 2^32 give the same numbers. Pure: any thread, data of its own. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define MT19937_WORDS 624
@@ -63,3 +64,35 @@ static inline uint32_t mt19937_next(struct mt19937 *mt)
 
 /* Skips so many outputs; 10^9 a second. */
 void mt19937_skip(struct mt19937 *mt, uint64_t outputs);
+
+/* --- eight ------------------------------------------------------------------------------------ */
+
+/* Eight generators side by side, one in each lane of a vector: word i of all of them lies together,
+ * so that a step of the recurrence is the same few instructions for all, without shuffling or odd
+ * ends. 6 * 10^9 outputs/s with AVX2; wider vectors are no faster. */
+#define MT19937_LANES 8
+
+typedef uint32_t mt19937_lanes __attribute__((vector_size(MT19937_LANES * sizeof(uint32_t))));
+
+/* To be aligned as its type asks for: aligned_alloc() does that. GCC aligns a vector that the
+ * processor of the build does not have less than one that has it expects. */
+struct mt19937_eight {
+	_Alignas(sizeof(mt19937_lanes)) mt19937_lanes words[MT19937_WORDS]; /* before tempering */
+	mt19937_lanes wanted; /* words to look for, before tempering */
+	mt19937_lanes hit;    /* not 0 where one of the last block is the wanted one */
+};
+
+void mt19937_eight_init(struct mt19937_eight *eight, const uint32_t seeds[MT19937_LANES]);
+
+/* Makes `words` the next MT19937_WORDS outputs of each. */
+void mt19937_eight_next(struct mt19937_eight *eight);
+
+/* Whether mt19937_eight_next() met a wanted word. */
+bool mt19937_eight_hit(const struct mt19937_eight *eight);
+
+/* Output `number` of the block of one of the generators. */
+static inline uint32_t mt19937_eight_output(const struct mt19937_eight *eight, unsigned number,
+					    unsigned lane)
+{
+	return mt19937_temper(eight->words[number][lane]);
+}

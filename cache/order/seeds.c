@@ -321,25 +321,9 @@ static void try_lanes(const struct seeds *seeds, unsigned count, struct lanes *l
 	}
 }
 
-unsigned seeds_search(const struct seeds *seeds, uint32_t from, struct seeds_found *ret,
-		      unsigned most)
-{
-	struct finds finds = {.found = ret, .most = most};
-	struct lanes lanes;
-	uint32_t done;
-
-	for (done = 0; done < SEEDS_STEP && seeds->sieve_count; done += SEEDS_LANES) {
-		uint32_t left = SEEDS_STEP - done;
-
-		for (uint32_t lane = 0; lane < SEEDS_LANES; lane++)
-			lanes.words[0][lane] = from + done + lane;
-		try_lanes(seeds, left < SEEDS_LANES ? left : SEEDS_LANES, &lanes, &finds);
-	}
-	return finds.count;
-}
-
-unsigned seeds_search_these(const struct seeds *seeds, const uint32_t *these, unsigned count,
-			    struct seeds_found *ret, unsigned most)
+/* Of seeds that are given, or of those from `from` on. */
+static unsigned search(const struct seeds *seeds, uint32_t from, const uint32_t *these,
+		       unsigned count, struct seeds_found *ret, unsigned most)
 {
 	struct finds finds = {.found = ret, .most = most};
 	struct lanes lanes;
@@ -348,8 +332,21 @@ unsigned seeds_search_these(const struct seeds *seeds, const uint32_t *these, un
 		unsigned left = count - done < SEEDS_LANES ? count - done : SEEDS_LANES;
 
 		for (unsigned lane = 0; lane < SEEDS_LANES; lane++)
-			lanes.words[0][lane] = these[done + (lane < left ? lane : 0)];
+			lanes.words[0][lane] =
+				these ? these[done + (lane < left ? lane : 0)] : from + done + lane;
 		try_lanes(seeds, left, &lanes, &finds);
 	}
 	return finds.count;
+}
+
+unsigned seeds_search(const struct seeds *seeds, uint32_t from, struct seeds_found *ret,
+		      unsigned most)
+{
+	return search(seeds, from, NULL, SEEDS_STEP, ret, most);
+}
+
+unsigned seeds_search_these(const struct seeds *seeds, const uint32_t *these, unsigned count,
+			    struct seeds_found *ret, unsigned most)
+{
+	return search(seeds, 0, these, count, ret, most);
 }

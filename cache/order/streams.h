@@ -5,7 +5,7 @@
  * 10^6 to 10^8 outputs before. Its outputs are made eight generators at a time:
  *
  *	streams_search   which of them fits: tried are those near the beginning, and those where the
- *	                 weights of well-known models end (models.h), likeliest generators first
+ *	                 weights of well-known models end, likeliest generators first
  *	streams_follow   which later one fits, of the generator of a known epoch
  *	streams_origins  which of them is the seed of an epoch that was found in another way
  *
@@ -14,6 +14,19 @@
 
 #include "cache/order/sampler.h"
 #include "cache/order/seeds.h"
+
+#define MODELS_BEGIN  524288 /* the first outputs: after a small model, or none */
+#define MODELS_WINDOW 512    /* outputs after a model that may be the seed */
+#define MODELS_END    300000000
+
+struct models_span {
+	uint64_t begin, end; /* outputs, by number */
+};
+
+/* The outputs that may be the first seed of a script for a dataset of `classes` classes (0: not
+ * known), as spans that rise and lie apart, the first from 0 to MODELS_BEGIN, none that begins
+ * after MODELS_END. From malloc; NULL: no memory. */
+struct models_span *models_spans(uint32_t classes, unsigned *ret_count);
 
 /* For a dataset of `classes` classes, 0 if that is not known. Returns whether an output is a seed
  * of `seeds`, which has one way: *ret is then that epoch, with the rule SAMPLER_WORDS. Takes 0.25 s

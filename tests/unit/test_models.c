@@ -1,6 +1,6 @@
 /* Where the weights of models end. The numbers are torch's: torch.manual_seed(0), the model, and
  * the place of what the generator gives next. */
-#include "cache/order/models.h"
+#include "cache/order/streams.h"
 #include "tests/unit/test.h"
 
 #include <stdbool.h>

@@ -44,7 +44,6 @@
 #include "cache/plan/plan_order.h"
 #include "base/bits.h"
 #include "base/math.h"
-#include "cache/plan/elevator.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -82,34 +81,6 @@ void plan_order_release(struct plan_order *order)
 {
 	while (order->count)
 		forecast_free(plan_order_leave(order, order->followed[0]->id));
-}
-
-int plan_order_follow(struct plan_order *order, const void *id, struct forecast *forecast)
-{
-	struct plan_followed *f;
-	uint32_t file;
-
-	if (order->count == FORECASTS)
-		return -ENOSPC;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return -ENOMEM;
-	f->view = order->view;
-	f->id = id;
-	f->forecast = forecast;
-	f->goal = START;
-	f->hungry = true;
-	f->position = forecast_position(forecast);
-	f->front = f->passed = forecast_next(forecast, 0, &file);
-	f->marks = calloc(1, f->view->extents + 1);
-	f->window = calloc(f->view->extents / 64 + 1, 8);
-	f->words = calloc(f->view->extents / 4096 + 1, 8);
-	if (!f->marks || !f->window || !f->words) {
-		followed_free(f);
-		return -ENOMEM;
-	}
-	order->followed[order->count++] = f;
-	return 0;
 }
 
 struct forecast *plan_order_leave(struct plan_order *order, const void *id)
@@ -490,16 +461,38 @@ static void plan_extent_of(void *followed, uint64_t extent)
 	*mark = (uint8_t)(*mark | AHEAD | (*mark & PLANNED ? TWICE : PLANNED));
 }
 
-static struct elevator elevator_of(struct plan_followed *f)
+int plan_order_follow(struct plan_order *order, const void *id, struct forecast *forecast)
 {
-	return (struct elevator){
-		.view = f->view,
-		.forecast = PLAN_ORDER,
-		.wanted = f,
-		.next = next_missing,
-		.before = missing_before,
-		.plan = plan_extent_of,
-	};
+	struct plan_followed *f;
+	uint32_t file;
+
+	if (order->count == FORECASTS)
+		return -ENOSPC;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->view = order->view;
+	f->elevator = (struct elevator){.view = f->view,
+					.forecast = PLAN_ORDER,
+					.wanted = f,
+					.next = next_missing,
+					.before = missing_before,
+					.plan = plan_extent_of};
+	f->id = id;
+	f->forecast = forecast;
+	f->goal = START;
+	f->hungry = true;
+	f->position = forecast_position(forecast);
+	f->front = f->passed = forecast_next(forecast, 0, &file);
+	f->marks = calloc(1, f->view->extents + 1);
+	f->window = calloc(f->view->extents / 64 + 1, 8);
+	f->words = calloc(f->view->extents / 4096 + 1, 8);
+	if (!f->marks || !f->window || !f->words) {
+		followed_free(f);
+		return -ENOMEM;
+	}
+	order->followed[order->count++] = f;
+	return 0;
 }
 
 /* The next extent of a sweep, which may begin or end here. */
@@ -547,11 +540,10 @@ bool plan_order_next(struct plan_order *order, const struct prefetch_budget *bud
 	for (unsigned i = 0; i < order->count; i++) {
 		unsigned at = (order->turn + i) % order->count;
 		struct plan_followed *f = order->followed[at];
-		const struct elevator elevator = elevator_of(f);
 		uint64_t extent = next_in_sweep(order, f, budget);
 
 		if (extent == PLAN_NONE || !has_room(order, f, budget) ||
-		    !elevator_from(&elevator, budget, budget->order, extent, ret))
+		    !elevator_from(&f->elevator, budget, budget->order, extent, ret))
 			continue;
 		ret->follower = at;
 		order->turn = at + 1;
@@ -578,9 +570,9 @@ bool plan_order_around(struct plan_order *order, const struct prefetch_budget *b
 {
 	for (unsigned i = 0; i < order->count; i++) {
 		struct plan_followed *f = order->followed[i];
-		const struct elevator elevator = elevator_of(f);
 
-		if (f->listed && elevator_around(&elevator, budget, budget->order, extent, ret)) {
+		if (f->listed &&
+		    elevator_around(&f->elevator, budget, budget->order, extent, ret)) {
 			ret->follower = i;
 			return true;
 		}
@@ -591,7 +583,6 @@ bool plan_order_around(struct plan_order *order, const struct prefetch_budget *b
 void plan_order_commit(struct plan_order *order, const struct plan_run *run, unsigned accepted)
 {
 	struct plan_followed *f = order->followed[run->follower];
-	const struct elevator elevator = elevator_of(f);
 
-	elevator_commit(&elevator, run, accepted, &f->cursor);
+	elevator_commit(&f->elevator, run, accepted, &f->cursor);
 }

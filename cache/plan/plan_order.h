@@ -3,11 +3,12 @@
 #pragma once
 
 #include "cache/order/forecast.h"
-#include "cache/plan/plan.h"
+#include "cache/plan/elevator.h"
 
 /* What was planned of one forecast: plan_order.c's. */
 struct plan_followed {
 	const struct plan_view *view;
+	struct elevator elevator;
 	const void *id; /* its follower's */
 	struct forecast *forecast;
 	uint64_t fed;		/* what was seen until it foresaw something last */

@@ -3,14 +3,8 @@
  * as readers free some. In the next one they want that again, and the preload is over. */
 #include "cache/plan/plan_preload.h"
 #include "base/math.h"
-#include "cache/plan/elevator.h"
 
 #define SAMPLE 65536 /* extents that are looked at where all would take long */
-
-void plan_preload_begin(struct plan_preload *preload)
-{
-	*preload = (struct plan_preload){.view = preload->view, .active = true};
-}
 
 /* Or the readers' next epoch wants it again. */
 static bool all_served_is_there(const struct plan_view *view)
@@ -58,14 +52,18 @@ static uint64_t wanted_before(void *wanted, uint64_t until)
 	return PLAN_NONE;
 }
 
-static struct elevator elevator_of(struct plan_preload *preload)
+void plan_preload_begin(struct plan_preload *preload)
 {
-	return (struct elevator){
-		.view = preload->view,
-		.forecast = PLAN_PRELOAD,
-		.wanted = preload,
-		.next = next_wanted,
-		.before = wanted_before,
+	const struct plan_view *view = preload->view;
+
+	*preload = (struct plan_preload){
+		.view = view,
+		.active = true,
+		.elevator = {.view = view,
+			     .forecast = PLAN_PRELOAD,
+			     .wanted = preload,
+			     .next = next_wanted,
+			     .before = wanted_before},
 	};
 }
 
@@ -85,7 +83,6 @@ bool plan_preload_wants(const struct plan_preload *preload, const struct prefetc
 bool plan_preload_next(struct plan_preload *preload, const struct prefetch_budget *budget,
 		       struct plan_run *ret)
 {
-	const struct elevator elevator = elevator_of(preload);
 	uint64_t extents = preload->view->extents;
 
 	preload->full |= budget->sweep < budget->run;
@@ -93,23 +90,19 @@ bool plan_preload_next(struct plan_preload *preload, const struct prefetch_budge
 		return false;
 	pass(preload, min(next_wanted(preload, 0), extents));
 	return preload->cursor < extents &&
-	       elevator_from(&elevator, budget, budget->sweep, preload->cursor, ret);
+	       elevator_from(&preload->elevator, budget, budget->sweep, preload->cursor, ret);
 }
 
 bool plan_preload_around(struct plan_preload *preload, const struct prefetch_budget *budget,
 			 uint64_t extent, struct plan_run *ret)
 {
-	const struct elevator elevator = elevator_of(preload);
-
 	return plan_preload_wants(preload, budget) &&
-	       elevator_around(&elevator, budget, budget->sweep, extent, ret);
+	       elevator_around(&preload->elevator, budget, budget->sweep, extent, ret);
 }
 
 void plan_preload_commit(struct plan_preload *preload, const struct plan_run *run,
 			 unsigned accepted)
 {
-	const struct elevator elevator = elevator_of(preload);
-
 	if (accepted && run->wanted == PLAN_NONE)
-		pass(preload, elevator_end(&elevator, run, accepted));
+		pass(preload, elevator_end(&preload->elevator, run, accepted));
 }

@@ -1,11 +1,12 @@
 /* Forecast "preload": everything is to be read, whatever readers do. See plan_preload.c. */
 #pragma once
 
-#include "cache/plan/plan.h"
+#include "cache/plan/elevator.h"
 
 /* Begins as {.view = VIEW}. */
 struct plan_preload {
 	const struct plan_view *view;
+	struct elevator elevator;
 	bool active;
 	bool full;	 /* there was no room for a run: what fits was read */
 	uint64_t cursor; /* extents before this one were read, or need not be */

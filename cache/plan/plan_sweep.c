@@ -26,7 +26,6 @@
  * sweep. */
 #include "cache/plan/plan_sweep.h"
 #include "base/bits.h"
-#include "cache/plan/elevator.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,25 +34,6 @@
 #define CREDIT	64
 #define REPEATS 32
 #define SAMPLE	256 /* blocks that are looked at where all would take long, for the cache waits */
-
-int plan_sweep_init(struct plan_sweep *sweep, const struct plan_view *view,
-		    const struct plan_params *params)
-{
-	*sweep = (struct plan_sweep){
-		.view = view,
-		.block_count = (view->extents + PLAN_BLOCK - 1) / PLAN_BLOCK,
-		.shared = params->shared,
-		.epochs = params->epochs,
-		.armed = true,
-	};
-	sweep->blocks = calloc(sweep->block_count + 1, sizeof(*sweep->blocks));
-	sweep->asked = calloc(1, sweep->block_count * (PLAN_BLOCK / 8) + 1);
-	sweep->planned = calloc(1, sweep->block_count * (PLAN_BLOCK / 8) + 1);
-	if (sweep->blocks && sweep->asked && sweep->planned)
-		return 0;
-	plan_sweep_release(sweep);
-	return -ENOMEM;
-}
 
 void plan_sweep_release(struct plan_sweep *sweep)
 {
@@ -247,16 +227,29 @@ static uint64_t wanted_before(void *wanted, uint64_t until)
 	return PLAN_NONE;
 }
 
-static struct elevator elevator_of(struct plan_sweep *sweep)
+int plan_sweep_init(struct plan_sweep *sweep, const struct plan_view *view,
+		    const struct plan_params *params)
 {
-	return (struct elevator){
-		.view = sweep->view,
-		.forecast = PLAN_SWEEP,
-		.wanted = sweep,
-		.next = next_wanted,
-		.before = wanted_before,
-		.plan = mark_planned,
+	*sweep = (struct plan_sweep){
+		.view = view,
+		.elevator = {.view = view,
+			     .forecast = PLAN_SWEEP,
+			     .wanted = sweep,
+			     .next = next_wanted,
+			     .before = wanted_before,
+			     .plan = mark_planned},
+		.block_count = (view->extents + PLAN_BLOCK - 1) / PLAN_BLOCK,
+		.shared = params->shared,
+		.epochs = params->epochs,
+		.armed = true,
 	};
+	sweep->blocks = calloc(sweep->block_count + 1, sizeof(*sweep->blocks));
+	sweep->asked = calloc(1, sweep->block_count * (PLAN_BLOCK / 8) + 1);
+	sweep->planned = calloc(1, sweep->block_count * (PLAN_BLOCK / 8) + 1);
+	if (sweep->blocks && sweep->asked && sweep->planned)
+		return 0;
+	plan_sweep_release(sweep);
+	return -ENOMEM;
 }
 
 static uint64_t credit(const struct plan_sweep *sweep)
@@ -278,16 +271,13 @@ bool plan_sweep_wants(const struct plan_sweep *sweep, const struct prefetch_budg
 bool plan_sweep_around(struct plan_sweep *sweep, const struct prefetch_budget *budget,
 		       uint64_t extent, struct plan_run *ret)
 {
-	const struct elevator elevator = elevator_of(sweep);
-
 	return plan_sweep_wants(sweep, budget) && promises(sweep, extent / PLAN_BLOCK) &&
-	       elevator_around(&elevator, budget, budget->sweep, extent, ret);
+	       elevator_around(&sweep->elevator, budget, budget->sweep, extent, ret);
 }
 
 bool plan_sweep_next(struct plan_sweep *sweep, const struct prefetch_budget *budget,
 		     struct plan_run *ret)
 {
-	const struct elevator elevator = elevator_of(sweep);
 	uint64_t at;
 
 	if (!plan_sweep_wants(sweep, budget))
@@ -299,12 +289,10 @@ bool plan_sweep_next(struct plan_sweep *sweep, const struct prefetch_budget *bud
 	if (sweep->exhausted)
 		return false;
 	sweep->cursor = at;
-	return elevator_from(&elevator, budget, budget->sweep, at, ret);
+	return elevator_from(&sweep->elevator, budget, budget->sweep, at, ret);
 }
 
 void plan_sweep_commit(struct plan_sweep *sweep, const struct plan_run *run, unsigned accepted)
 {
-	const struct elevator elevator = elevator_of(sweep);
-
-	elevator_commit(&elevator, run, accepted, &sweep->cursor);
+	elevator_commit(&sweep->elevator, run, accepted, &sweep->cursor);
 }

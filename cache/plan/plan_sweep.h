@@ -2,7 +2,7 @@
  * order that nobody knows. See plan_sweep.c. */
 #pragma once
 
-#include "cache/plan/plan.h"
+#include "cache/plan/elevator.h"
 
 #define PLAN_BLOCK 256 /* extents that are judged together: about a class, or a part of one */
 
@@ -15,6 +15,7 @@ struct plan_block {
 
 struct plan_sweep {
 	const struct plan_view *view;
+	struct elevator elevator;
 	struct plan_block *blocks;
 	/* A bit for each extent, in this epoch. */
 	uint8_t *asked, *planned;

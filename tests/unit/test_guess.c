@@ -106,6 +106,16 @@ static void see_anew(struct world *world, uint32_t count)
 	see(world, 7, BASE, order, count);
 }
 
+/* Files, and a reader that has begun with them under a seed. */
+static const struct order_list *begin(struct world *world, uint32_t seed)
+{
+	const struct order_list *list = add_list(world, BASE, 5000);
+
+	permutation_of(seed, order, 5000);
+	see_anew(world, SEEN);
+	return list;
+}
+
 static void know(struct world *world, const struct order_list *list, uint32_t seed, uint64_t epoch)
 {
 	world->observations.known[world->observations.known_count++] =
@@ -245,20 +255,6 @@ TEST_OF(world, an_order_after_two_outputs_is_found)
 	assert_int_equal(world->found.sampler.skip, 2);
 }
 
-/* The reader of each rank is seen. Returns how far they went. */
-static void see_ranks(struct world *world, const struct sampler *sampler, uint32_t n,
-		      uint32_t ranks)
-{
-	for (uint32_t i = 0; i < ranks; i++) {
-		struct sampler one = *sampler;
-
-		one.part.first = (one.part.first + i) % one.part.world;
-		one.part.ranks = 1;
-		assert_true(sampler_order(&one, n, order) > SEEN);
-		see(world, 20 + i, BASE, order, SEEN);
-	}
-}
-
 /* Those from `first` on, of so many. */
 static void assert_ranks(const struct sampler_part *part, uint32_t world, uint32_t first,
 			 uint32_t ranks)
@@ -270,25 +266,82 @@ static void assert_ranks(const struct sampler_part *part, uint32_t world, uint32
 	assert_int_equal(__builtin_popcountll(part->ranks), ranks);
 }
 
-TEST_OF(world, the_ranks_of_this_node_are_found)
+/* Of a rank, what each of its workers reads, which take batches in turn, or what it reads itself.
+ */
+static void see_rank(struct world *world, struct sampler sampler, uint32_t workers, uint32_t batch,
+		     uint32_t seen)
 {
-	static const struct {
-		uint32_t world, first, ranks;
-	} cases[] = {{8, 4, 2},	 {8, 0, 4},   {8, 4, 4},  {16, 0, 8},
-		     {16, 8, 8}, {16, 15, 2}, {64, 0, 8}, {64, 24, 8}};
+	uint32_t each = workers ? workers : 1, own[SEEN];
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct sampler sampler = {
-			.seed = SMALL,
-			.part = {.world = cases[i].world, .unit = 1, .first = cases[i].first}};
+	sampler.part.ranks = 1;
+	assert_true(sampler_order(&sampler, MOST, order) > (SEEN + batch) * each);
+	for (uint32_t worker = 0; worker < each; worker++) {
+		for (uint32_t i = 0; i < SEEN; i++)
+			own[i] = order[workers ? (i / batch * workers + worker) * batch + i % batch
+					       : i];
+		see(world, 20 + 64 * sampler.part.first + worker, BASE, own, seen);
+	}
+}
 
+/* Which ranks of a job are here, how they read, and of which world they are found to be; 0: not
+ * yet. */
+static const struct job {
+	uint32_t seed, world, first, ranks, found;
+	uint32_t workers, batch; /* of each rank */
+	uint32_t seen[8];	 /* of each; 0: SEEN */
+} jobs[] = {
+	/* The ranks of this node. */
+	{SMALL, 8, 4, 2, 8, 0, 0, {0}},
+	{SMALL, 8, 0, 4, 8, 0, 0, {0}},
+	{SMALL, 8, 4, 4, 8, 0, 0, {0}},
+	{SMALL, 16, 0, 8, 16, 0, 0, {0}},
+	{SMALL, 16, 8, 8, 16, 0, 0, {0}},
+	{SMALL, 16, 15, 2, 16, 0, 0, {0}},
+	{SMALL, 64, 0, 8, 64, 0, 0, {0}},
+	{SMALL, 64, 24, 8, 64, 0, 0, {0}},
+	/* One of many, more than the search knows: of a seed that epochs count from. */
+	{90, 17, 16, 1, 17, 0, 0, {0}},
+	{90, 32, 31, 1, 32, 0, 0, {0}},
+	{90, 64, 40, 1, 64, 0, 0, {0}},
+	{90, 128, 127, 1, 128, 0, 0, {0}},
+	{90, 250, 3, 1, 250, 0, 0, {0}},
+	/* All are here: a permutation as any other, the simplest explanation. */
+	{SMALL, 2, 0, 2, 1, 0, 0, {0}},
+	/* Those that have hardly begun are not left out; of the last ones, one may begin yet. */
+	{SMALL, 2, 0, 2, 1, 0, 0, {SEEN, 1}},
+	{SMALL, 4, 0, 3, 4, 0, 0, {0}},
+	{SMALL, 8, 0, 8, 1, 0, 0, {9, 8, 9, 9, 2, 9, 8, 1}},
+	{SMALL, 8, 0, 7, 0, 0, 0, {6, 6, 6, 6, 6, 6, 6}},
+	/* Workers are not taken for ranks. */
+	{SMALL, 1, 0, 1, 1, 8, 1, {0}},
+	{SMALL, 1, 0, 1, 1, 8, 2, {0}},
+	{SMALL, 1, 0, 1, 1, 8, 32, {0}},
+	{SMALL, 4, 1, 1, 4, 3, 1, {0}},
+	{SMALL, 4, 3, 1, 4, 4, 2, {0}},
+};
+
+TEST_OF(world, the_ranks_of_this_node_are_found_and_told_from_workers)
+{
+	for (const struct job *job = jobs; job < jobs + sizeof(jobs) / sizeof(*jobs); job++) {
+		print_message("job %d\n", (int)(job - jobs));
 		world->near = SMALL;
 		add_list(world, BASE, MOST);
-		see_ranks(world, &sampler, MOST, cases[i].ranks);
-		assert_true(find(world));
-		assert_int_equal(world->found.sampler.seed, SMALL);
-		assert_ranks(&world->found.sampler.part, cases[i].world, cases[i].first,
-			     cases[i].ranks);
+		for (uint32_t i = 0; i < job->ranks; i++) {
+			struct sampler sampler = {.seed = job->seed,
+						  .part = {.world = job->world, .unit = 1}};
+
+			sampler.part.first = (job->first + i) % job->world;
+			see_rank(world, sampler, job->workers, job->batch,
+				 i < 8 && job->seen[i] ? job->seen[i] : SEEN);
+		}
+		assert_int_equal(find(world), job->found > 0);
+		if (job->found) {
+			assert_int_equal(world->found.sampler.seed, job->seed);
+			assert_int_equal(sampler_world(&world->found.sampler), job->found);
+		}
+		if (job->found > 1)
+			assert_ranks(&world->found.sampler.part, job->world, job->first,
+				     job->ranks);
 		teardown(world);
 		setup(world);
 	}
@@ -296,144 +349,24 @@ TEST_OF(world, the_ranks_of_this_node_are_found)
 
 TEST_OF(world, a_rank_that_begins_later_is_found_by_the_others)
 {
-	const struct sampler sampler = {.seed = LARGE, .part = {.world = 8, .unit = 1, .first = 6}};
+	struct sampler sampler = {.seed = LARGE, .part = {.world = 8, .unit = 1, .first = 6}};
 
 	know(world, add_list(world, BASE, MOST), LARGE, 0);
 	world->observations.known[0].sampler.part =
 		(struct sampler_part){.world = 8, .unit = 1, .first = 0, .ranks = 0x3f};
-	see_ranks(world, &sampler, MOST, 2);
+	see_rank(world, sampler, 0, 0, SEEN);
+	sampler.part.first = 7;
+	see_rank(world, sampler, 0, 0, SEEN);
 	assert_true(find(world));
 	assert_int_equal(world->found.sampler.seed, LARGE);
 	assert_ranks(&world->found.sampler.part, 8, 6, 2);
 	assert_int_equal(world->small, 0);
 }
 
-/* More than the search knows: of a seed that epochs count from. */
-TEST_OF(world, a_lone_rank_of_many_is_found)
-{
-	static const struct {
-		uint32_t world, rank;
-	} cases[] = {{17, 16}, {32, 31}, {64, 40}, {128, 127}, {250, 3}};
-
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct sampler sampler = {
-			.seed = 90,
-			.part = {.world = cases[i].world, .unit = 1, .first = cases[i].rank}};
-
-		world->near = SMALL;
-		add_list(world, BASE, MOST);
-		see_ranks(world, &sampler, MOST, 1);
-		assert_true(find(world));
-		assert_int_equal(world->found.sampler.seed, 90);
-		assert_ranks(&world->found.sampler.part, cases[i].world, cases[i].rank, 1);
-		teardown(world);
-		setup(world);
-	}
-}
-
-/* All ranks are here: a permutation as any other, the simplest explanation. */
-TEST_OF(world, all_ranks_are_the_whole_permutation)
-{
-	const struct sampler sampler = {.seed = SMALL, .part = {.world = 2, .unit = 1}};
-
-	world->near = SMALL;
-	add_list(world, BASE, 5000);
-	see_ranks(world, &sampler, 5000, 2);
-	assert_true(find(world));
-	assert_int_equal(world->found.sampler.seed, SMALL);
-	assert_true(world->found.sampler.part.world <= 1);
-}
-
-/* Ranks from 0 on, each of which has seen so many. */
-static void see_slow(struct world *world, const struct sampler *sampler, const uint32_t *seen,
-		     uint32_t ranks)
-{
-	for (uint32_t i = 0; i < ranks; i++) {
-		struct sampler one = *sampler;
-
-		one.part.first = i;
-		one.part.ranks = 1;
-		assert_true(sampler_order(&one, MOST, order) > SEEN);
-		see(world, 20 + i, BASE, order, seen[i]);
-	}
-}
-
-TEST_OF(world, ranks_that_have_hardly_begun_are_not_left_out)
-{
-	static const struct {
-		uint32_t world, ranks, seen[8], found;
-	} cases[] = {
-		{2, 2, {SEEN, 1}, 1},
-		{4, 3, {SEEN, SEEN, SEEN}, 4},
-		{8, 8, {9, 8, 9, 9, 2, 9, 8, 1}, 1},
-		{8, 7, {6, 6, 6, 6, 6, 6, 6}, 0}, /* the last one may begin yet */
-	};
-
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct sampler sampler = {.seed = SMALL,
-						.part = {.world = cases[i].world, .unit = 1}};
-
-		world->near = SMALL;
-		add_list(world, BASE, MOST);
-		see_slow(world, &sampler, cases[i].seen, cases[i].ranks);
-		assert_int_equal(find(world), cases[i].found > 0);
-		if (cases[i].found)
-			assert_int_equal(sampler_world(&world->found.sampler), cases[i].found);
-		teardown(world);
-		setup(world);
-	}
-}
-
-/* Workers take batches in turn. */
-static void see_workers(struct world *world, const struct sampler *sampler, uint32_t workers,
-			uint32_t batch)
-{
-	static uint32_t own[SEEN];
-
-	assert_true(sampler_order(sampler, MOST, order) >= SEEN * workers + batch * workers);
-	for (uint32_t worker = 0; worker < workers; worker++) {
-		for (uint32_t i = 0; i < SEEN; i++)
-			own[i] = order[(i / batch * workers + worker) * batch + i % batch];
-		see(world, 40 + worker, BASE, own, SEEN);
-	}
-}
-
-TEST_OF(world, workers_are_not_taken_for_ranks)
-{
-	static const struct {
-		uint32_t workers, batch, world, first;
-	} cases[] = {{8, 1, 1, 0}, {8, 2, 1, 0}, {8, 32, 1, 0}, {3, 1, 4, 1}, {4, 2, 4, 3}};
-
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct sampler sampler = {.seed = SMALL,
-						.part = {.world = cases[i].world,
-							 .unit = 1,
-							 .first = cases[i].first,
-							 .ranks = 1}};
-
-		world->near = SMALL;
-		add_list(world, BASE, MOST);
-		see_workers(world, &sampler, cases[i].workers, cases[i].batch);
-		assert_true(find(world));
-		assert_int_equal(world->found.sampler.seed, SMALL);
-		assert_int_equal(sampler_world(&world->found.sampler), cases[i].world);
-		if (cases[i].world > 1)
-			assert_ranks(&world->found.sampler.part, cases[i].world, cases[i].first, 1);
-		teardown(world);
-		setup(world);
-	}
-}
-
 /* torch.manual_seed(42), of which DataLoader draws the seed of its sampler. */
 TEST_OF(world, a_convention_is_found_without_a_search)
 {
-	struct mt19937 mt;
-
-	add_list(world, BASE, 5000);
-	mt19937_init(&mt, 42);
-	mt19937_skip(&mt, 3);
-	permutation_of(mt19937_next(&mt), order, 5000);
-	see_anew(world, SEEN);
+	begin(world, word_of(42, 3));
 	assert_true(find(world));
 	assert_int_equal(world->found.sampler.rule, SAMPLER_WORDS);
 	assert_int_equal(world->found.sampler.root, 42);
@@ -445,10 +378,8 @@ TEST_OF(world, a_convention_is_found_without_a_search)
 /* No search would have found it. */
 TEST_OF(world, what_follows_a_known_pass_is_tried_first)
 {
-	const struct order_list *list = add_list(world, BASE, 5000);
+	const struct order_list *list = begin(world, LARGE + 1);
 
-	permutation_of(LARGE + 1, order, 5000);
-	see_anew(world, SEEN);
 	assert_false(find(world));
 	know(world, list, LARGE, 4);
 	world->small = 0;
@@ -487,9 +418,7 @@ TEST_OF(world, a_stream_that_goes_on_otherwise_for_once_is_followed)
 TEST_OF(world, what_costs_little_is_tried_with_all_lists_first)
 {
 	add_list(world, BASE - 1, 5000);
-	add_list(world, BASE, 5000);
-	permutation_of(word_of(42, 3), order, 5000);
-	see_anew(world, SEEN);
+	begin(world, word_of(42, 3));
 	world->patience = 3;
 	assert_true(find(world));
 	assert_ptr_equal(world->found.list, world->lists[1]);
@@ -521,11 +450,9 @@ TEST_OF(world, an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same)
 	struct sampler later = {.rule = SAMPLER_RESEED, .seed = LARGE + 1};
 	struct sampler known = {.rule = SAMPLER_RESEED, .seed = LARGE};
 
-	add_list(world, BASE, 5000);
+	begin(world, LARGE);
 	know_pass(world, &later);
 	know_pass(world, &known);
-	permutation_of(LARGE, order, 5000);
-	see_anew(world, SEEN);
 	assert_true(find(world));
 	assert_int_equal(world->found.sampler.rule, SAMPLER_RESEED);
 	assert_int_equal(world->found.sampler.seed, LARGE);
@@ -534,12 +461,10 @@ TEST_OF(world, an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same)
 /* Each takes up to seconds. */
 TEST_OF(world, trying_what_is_known_ends_when_told)
 {
-	const struct order_list *list = add_list(world, BASE, 5000);
+	const struct order_list *list = begin(world, LARGE + 70);
 
 	for (uint32_t i = 0; i < 8; i++)
 		know(world, list, LARGE + 10 * i, 0);
-	permutation_of(LARGE + 70, order, 5000);
-	see_anew(world, SEEN);
 	assert_true(find(world));
 	world->patience = 4;
 	assert_false(find(world));
@@ -564,12 +489,10 @@ TEST_OF(world, only_the_latest_epoch_of_a_generator_is_followed)
 
 TEST_OF(world, a_run_that_begins_anew_is_recognised)
 {
-	const struct order_list *list = add_list(world, BASE, 5000);
+	const struct order_list *list = begin(world, LARGE);
 
 	know(world, list, 1, 0);
 	know(world, list, LARGE, 4);
-	permutation_of(LARGE, order, 5000);
-	see_anew(world, SEEN);
 	assert_true(find(world));
 	assert_int_equal(world->found.sampler.seed, LARGE);
 	assert_int_equal(world->small, 0);
@@ -610,9 +533,7 @@ TEST_OF(world, masks_are_read_as_the_images_are)
 TEST_OF(world, all_seeds_are_tried_only_where_it_pays)
 {
 	world->near = LARGE;
-	add_list(world, BASE, 5000);
-	permutation_of(LARGE, order, 5000);
-	see_anew(world, SEEN);
+	begin(world, LARGE);
 	assert_false(find(world));
 	assert_int_equal(world->all, 0);
 	world->all_seeds = true;
@@ -660,9 +581,7 @@ TEST_OF(world, of_several_lists_the_right_one_is_found)
 TEST_OF(world, nothing_is_tried_when_nobody_wants_to_know)
 {
 	world->near = SMALL;
-	add_list(world, BASE, 5000);
-	permutation_of(SMALL, order, 5000);
-	see_anew(world, SEEN);
+	begin(world, SMALL);
 	world->over = true;
 	assert_false(find(world));
 	assert_int_equal(world->small, 0);

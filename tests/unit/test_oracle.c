@@ -10,107 +10,130 @@
 
 static uint32_t order[N], other[N];
 
+/* A reader asks for these places of the order. Returns `to`. */
+static uint32_t saw(struct world *world, uint32_t reader, uint32_t from, uint32_t to)
+{
+	for (uint32_t at = from; at < to; at++)
+		oracle_saw(world->oracle, reader, BASE + order[at]);
+	return to;
+}
+
+static uint32_t output(uint32_t root, uint64_t word)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, root);
+	mt19937_skip(&mt, word);
+	return mt19937_next(&mt);
+}
+
+/* What a script reads, and what is found of it. Its seeds are seed + epoch, or where there is a
+ * step, outputs number seed, seed + step, ... under torch.manual_seed(42). */
+struct script {
+	const char *name;
+	uint32_t epochs, workers, batch, seed, step;
+	bool lone, persistent; /* readers have no numbers; they live on from epoch to epoch */
+	bool masks, slowly;
+	uint32_t mosaic, missed; /* as in struct epoch; a bit for each epoch */
+	uint32_t near, hides;	 /* as in struct world; hidden after each epoch, in percent */
+	bool alike;
+	uint32_t locked;       /* files, after which the first epoch is known at last; 0: any */
+	uint32_t first, later; /* files not foreseen of each of the first two epochs; of each other
+				* one; 0: any */
+};
+
+static const struct script scripts[] = {
+	{"readers of another namespace", 1, 8, 32, 77, .lone = true, .locked = 64},
+	/* From the second epoch on it is known that seeds rise by one: the third is foreseen from
+	 * its first file on. */
+	{"seeds that rise", 4, 4, 32, 5, .later = 400},
+	/* The kernel keeps a share of what the first epoch read, and nobody is seen asking for it.
+	 */
+	{"a fifth is hidden", 4, 2, 32, 5, .hides = 20, .first = 65, .later = 1},
+	{"two fifths are hidden", 4, 2, 32, 5, .hides = 40, .first = 65, .later = 1},
+	{"three fifths are hidden", 4, 2, 32, 5, .hides = 60, .first = 65, .later = 1},
+	{"four fifths are hidden", 4, 2, 32, 5, .hides = 80, .first = 65, .later = 1},
+	{"seeds that are drawn, and files hidden", 3, 2, 32, 1, 2, .hides = 40},
+	{"persistent workers", 3, 3, 16, 900, .persistent = true},
+	{"masks beside images", 1, 2, 32, 12, .masks = true},
+	/* Lists of a few files each are told first; or one that is nearly right. */
+	{"masks of many lists", 1, 2, 32, 12, .masks = true, .near = GUESS_LISTS - 2},
+	{"masks of like lists", 1, 2, 32, 12, .masks = true, .slowly = true, .alike = true,
+	 .first = 200},
+	{"mosaics", 1, 2, 32, 12, .mosaic = 3},
+	{"mosaics for six epochs", 6, 2, 32, 3, 4, .mosaic = 3},
+};
+
+/* While an epoch is read whose order is not known, nothing is said of the one before. */
+static void read_script(struct world *world, const struct script *script)
+{
+	print_message("%s\n", script->name);
+	world->near = script->near;
+	world->alike = script->alike;
+	for (uint32_t at = 0; at < script->epochs; at++) {
+		uint32_t most = at < 2 ? script->first : script->later, missed;
+		uint32_t seed = script->step ? output(42, script->seed + script->step * at)
+					     : script->seed + at;
+		struct epoch epoch = {.workers = script->workers,
+				      .batch = script->batch,
+				      .first_reader = 100 + (script->persistent ? 0 : 10 * at),
+				      .mosaic = script->mosaic,
+				      .masks = script->masks,
+				      .slowly = script->slowly,
+				      .missed = script->missed >> at & 1};
+
+		epoch.first_reader *= !script->lone;
+		permutation_of(seed, order, N);
+		missed = read_epoch(world, order, N, &epoch);
+		if (epoch.missed && state_of(world).tracks == 0)
+			continue; /* else it was made before */
+		assert_true(at || script->missed || epoch.locked > 0);
+		assert_true(at || !script->locked || epoch.locked <= script->locked);
+		assert_true(!most || missed < most);
+		assert_int_equal(state_of(world).seed, seed);
+		assert_int_equal(state_of(world).epoch, at);
+		assert_int_equal(state_of(world).files, N);
+		if (script->epochs == 1)
+			assert_int_equal(state_of(world).tracks, script->masks ? 2 : 1);
+		if (script->hides)
+			hide(world, script->hides);
+	}
+	if (!script->missed && !script->step && !script->persistent)
+		assert_int_equal(state_of(world).unlocks, 0);
+	renew(world);
+}
+
+TEST_OF(world, orders_of_scripts_are_found_and_followed)
+{
+	for (unsigned i = 0; i < sizeof(scripts) / sizeof(*scripts); i++)
+		read_script(world, &scripts[i]);
+}
+
 TEST_OF(world, whatever_the_workers_and_batches_the_order_is_found)
 {
 	const uint32_t workers[] = {0, 1, 2, 4, 8}, batches[] = {1, 32, 256};
 
-	for (unsigned w = 0; w < 5; w++)
-		for (unsigned b = 0; b < 3; b++) {
-			struct epoch epoch = {
-				.workers = workers[w], .batch = batches[b], .first_reader = 100};
-			uint32_t seed = 1000 + w * 10 + b;
+	for (uint32_t i = 0; i < 15; i++) {
+		struct script script = {"workers and batches", 1,	 workers[i / 3],
+					batches[i % 3],	       1000 + i, .locked = 0};
 
-			permutation_of(seed, order, N);
-			read_epoch(world, order, N, &epoch);
-			assert_true(epoch.locked > 0);
-			assert_true(epoch.locked <= 64 * (workers[w] + 1));
-			assert_int_equal(state_of(world).seed, seed);
-			renew(world);
-		}
-}
-
-TEST_OF(world, readers_of_another_namespace_are_one)
-{
-	struct epoch epoch = {.workers = 8, .batch = 32, .first_reader = 0};
-
-	permutation_of(77, order, N);
-	read_epoch(world, order, N, &epoch);
-	assert_in_range(epoch.locked, 1, 64);
-	assert_int_equal(state_of(world).seed, 77);
-	assert_int_equal(state_of(world).tracks, 1);
-	assert_int_equal(state_of(world).files, N);
-}
-
-/* From the second epoch on it is known that seeds rise by one: the third is foreseen from its first
- * file on. */
-TEST_OF(world, epochs_that_follow_one_another_are_foreseen)
-{
-	for (uint32_t at = 0; at < 4; at++) {
-		struct epoch epoch = {.workers = 4, .batch = 32, .first_reader = 100 + 10 * at};
-		uint32_t missed;
-
-		permutation_of(5 + at, order, N);
-		missed = read_epoch(world, order, N, &epoch);
-		assert_int_equal(state_of(world).seed, 5 + at);
-		assert_int_equal(state_of(world).epoch, at);
-		if (at >= 2)
-			assert_true(missed < 400);
-	}
-	assert_int_equal(state_of(world).unlocks, 0);
-}
-
-/* The kernel keeps a share of what the first epoch read, and nobody is seen asking for it. */
-TEST_OF(world, epochs_of_which_a_part_is_not_seen_are_foreseen)
-{
-	for (uint32_t share = 20; share <= 80; share += 20) {
-		for (uint32_t at = 0; at < 4; at++) {
-			struct epoch epoch = {
-				.workers = 2, .batch = 32, .first_reader = 100 + 10 * at};
-			uint32_t missed;
-
-			permutation_of(5 + at, order, N);
-			missed = read_epoch(world, order, N, &epoch);
-			assert_int_equal(state_of(world).seed, 5 + at);
-			assert_int_equal(state_of(world).epoch, at);
-			assert_true(missed <= (at >= 2 ? 0 : 64));
-			hide(world, share);
-		}
-		assert_int_equal(state_of(world).unlocks, 0);
-		renew(world);
+		script.locked = 64 * (script.workers + 1);
+		read_script(world, &script);
 	}
 }
 
-/* Those that a search found, of workers that nobody draws seeds for but torch. */
-TEST_OF(world, a_seed_that_is_drawn_next_is_known_by_what_is_seen)
+TEST_OF(world, the_epoch_is_right_after_others_whose_order_was_missed)
 {
-	struct mt19937 root;
+	const uint32_t missed[] = {1 << 1, 1 << 1 | 1 << 2, 1 << 2,	    1 << 1 | 1 << 4,
+				   1 << 0, 1 << 0 | 1 << 1, 1 << 0 | 1 << 2};
 
-	mt19937_init(&root, 42);
-	for (uint32_t at = 0; at < 3; at++) {
-		struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100 + 10 * at};
-		uint32_t seed;
+	for (unsigned i = 0; i < 2 * sizeof(missed) / sizeof(*missed); i++) {
+		struct script script = {"missed", 6, 2, 32, 5, .missed = missed[i / 2]};
 
-		mt19937_next(&root);
-		seed = mt19937_next(&root);
-		permutation_of(seed, order, N);
-		read_epoch(world, order, N, &epoch);
-		assert_int_equal(state_of(world).seed, seed);
-		hide(world, 40);
+		script.seed = i % 2 ? 3 : 5;
+		script.step = i % 2 ? 4 : 0;
+		read_script(world, &script);
 	}
-}
-
-static uint32_t add_one(uint32_t epoch)
-{
-	return 5 + epoch;
-}
-
-static uint32_t draw_four(uint32_t epoch)
-{
-	struct mt19937 mt;
-
-	mt19937_init(&mt, 42);
-	mt19937_skip(&mt, 3 + 4 * epoch);
-	return mt19937_next(&mt);
 }
 
 /* Persistent workers, and a loader for validation that persists too: each draws once, before the
@@ -122,12 +145,8 @@ static void read_shorter_steps(struct world *world, bool third_missed)
 
 	for (uint32_t at = 0; at < 4; at++) {
 		struct epoch epoch = {.workers = 4, .batch = 64, .first_reader = 100};
-		struct mt19937 root;
-		uint32_t seed;
+		uint32_t seed = output(42, words[at]);
 
-		mt19937_init(&root, 42);
-		mt19937_skip(&root, words[at]);
-		seed = mt19937_next(&root);
 		permutation_of(seed, order, N);
 		epoch.seed = seed;
 		epoch.before = before;
@@ -217,61 +236,13 @@ TEST_OF(world, an_order_that_has_ended_is_left_soon_in_epochs_that_are_not_known
 		struct epoch epoch = {.workers = 4, .batch = 16, .first_reader = 100 + 10 * at};
 		bool is_known = at < 2 || at == 4;
 
-		permutation_of(add_one(at), order, N);
+		permutation_of(5 + at, order, N);
 		if (!is_known)
 			shuffle_otherwise(at);
 		read_epoch(world, order, is_known ? N : 400, &epoch);
 		assert_int_equal(world->followed > 0, is_known);
 		if (!is_known)
 			read_epoch(world, order + 400, N - 400, &epoch);
-	}
-}
-
-/* While an epoch is read whose order is not known, nothing is said of the one before. */
-static void check_epochs(struct world *world, uint32_t (*seed_of)(uint32_t epoch), uint32_t missed,
-			 uint32_t mosaic)
-{
-	for (uint32_t at = 0; at < 6; at++) {
-		struct epoch epoch = {.workers = 2,
-				      .batch = 32,
-				      .first_reader = 100 + 10 * at,
-				      .mosaic = mosaic,
-				      .missed = missed >> at & 1};
-
-		permutation_of(seed_of(at), order, N);
-		read_epoch(world, order, N, &epoch);
-		if (epoch.missed && state_of(world).tracks == 0)
-			continue; /* else it was made before */
-		assert_int_equal(state_of(world).seed, seed_of(at));
-		assert_int_equal(state_of(world).epoch, at);
-	}
-}
-
-TEST_OF(world, the_epoch_is_right_after_others_whose_order_was_missed)
-{
-	const uint32_t missed[] = {1 << 1, 1 << 1 | 1 << 2, 1 << 2,	    1 << 1 | 1 << 4,
-				   1 << 0, 1 << 0 | 1 << 1, 1 << 0 | 1 << 2};
-
-	for (unsigned i = 0; i < sizeof(missed) / sizeof(*missed); i++)
-		for (unsigned j = 0; j < 2; j++) {
-			check_epochs(world, j ? draw_four : add_one, missed[i], 0);
-			renew(world);
-		}
-}
-
-TEST_OF(world, what_mosaics_read_beside_an_epoch_is_no_epoch)
-{
-	check_epochs(world, draw_four, 0, 3);
-}
-
-TEST_OF(world, persistent_workers_are_followed_from_epoch_to_epoch)
-{
-	for (uint32_t at = 0; at < 3; at++) {
-		struct epoch epoch = {.workers = 3, .batch = 16, .first_reader = 100};
-
-		permutation_of(900 + at, order, N);
-		read_epoch(world, order, N, &epoch);
-		assert_int_equal(state_of(world).seed, 900 + at);
 	}
 }
 
@@ -296,12 +267,8 @@ TEST_OF(world, a_large_seed_is_found_where_it_pays_to_search)
 TEST_OF(world, a_seed_after_a_model_for_these_classes_is_found)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .in_memory = true};
-	struct mt19937 mt;
-	uint32_t seed;
+	uint32_t seed = output(3407, 22333824 + 513 * 37 + 3);
 
-	mt19937_init(&mt, 3407);
-	mt19937_skip(&mt, 22333824 + 513 * 37 + 3);
-	seed = mt19937_next(&mt);
 	permutation_of(seed, order, N);
 	world->models = true;
 	world->classes = 37;
@@ -394,8 +361,7 @@ static void begin_searched(struct world *world)
 {
 	permutation_of(LARGE, order, N);
 	world->most = LARGE + 1;
-	for (uint32_t i = 0; i < 64; i++)
-		oracle_saw(world->oracle, 100, BASE + order[i]);
+	saw(world, 100, 0, 64);
 }
 
 /* Not only, at once, one that is longer. */
@@ -448,13 +414,11 @@ TEST_OF(world, a_search_that_ended_as_more_was_seen_is_made_again)
 
 	permutation_of(LARGE, order, N);
 	world->most = LARGE + 1;
-	for (uint32_t i = 0; i < 16; i++)
-		oracle_saw(world->oracle, 100, BASE + order[i]);
+	saw(world, 100, 0, 16);
 	world->gives_up = true;
 	query = oracle_ask(world->oracle, &effort);
 	oracle_run(query, &hooks);
-	for (uint32_t i = 16; i < 64; i++)
-		oracle_saw(world->oracle, 100, BASE + order[i]);
+	saw(world, 100, 16, 64);
 	assert_false(oracle_answer(world->oracle, query, world->sentence));
 	assert_true(think_once(world, true, &found));
 	world->gives_up = false;
@@ -491,39 +455,6 @@ TEST_OF(world, it_says_that_files_are_read_as_they_lie)
 		assert_false(think(world, true));
 	}
 	assert_int_equal(state_of(world).why, ORACLE_PATH_ORDER);
-}
-
-TEST_OF(world, masks_beside_images_are_foreseen_with_them)
-{
-	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .masks = true};
-
-	permutation_of(12, order, N);
-	read_epoch(world, order, N, &epoch);
-	assert_true(epoch.locked > 0);
-	assert_int_equal(state_of(world).tracks, 2);
-}
-
-/* Beside those that lie in the same directory. */
-TEST_OF(world, masks_are_foreseen_however_many_lists_there_are)
-{
-	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .masks = true};
-
-	world->near = GUESS_LISTS - 2;
-	permutation_of(12, order, N);
-	read_epoch(world, order, N, &epoch);
-	assert_true(epoch.locked > 0);
-	assert_int_equal(state_of(world).tracks, 2);
-}
-
-TEST_OF(world, masks_are_foreseen_by_the_right_one_of_their_lists)
-{
-	struct epoch epoch = {
-		.workers = 2, .batch = 32, .first_reader = 100, .masks = true, .slowly = true};
-
-	world->alike = true;
-	permutation_of(12, order, N);
-	assert_true(read_epoch(world, order, N, &epoch) < 200);
-	assert_int_equal(state_of(world).tracks, 2);
 }
 
 /* A script reads some texts, or all of them, and then the images that they name. */
@@ -580,18 +511,6 @@ TEST_OF(world, of_the_same_readers_lists_are_asked_for_once_a_kind)
 	assert_int_equal(world->asked, 2);
 }
 
-TEST_OF(world, mosaics_are_found_and_stay)
-{
-	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .mosaic = 3};
-
-	permutation_of(12, order, N);
-	read_epoch(world, order, N, &epoch);
-	assert_true(epoch.locked > 0);
-	assert_int_equal(state_of(world).seed, 12);
-	assert_int_equal(state_of(world).files, N);
-	assert_int_equal(state_of(world).unlocks, 0);
-}
-
 /* A search that takes longer than readers need for 2,000 files. */
 TEST_OF(world, readers_of_an_order_that_is_found_late_follow_it)
 {
@@ -625,13 +544,11 @@ TEST_OF(world, a_reader_that_begins_during_a_query_follows_the_order_too)
 	struct query *query;
 
 	permutation_of(12, order, N);
-	for (uint32_t at = 0; at < 48; at++)
-		oracle_saw(world->oracle, 5, BASE + order[at]);
+	saw(world, 5, 0, 48);
 	query = oracle_ask(world->oracle, &effort);
 	assert_non_null(query);
 	oracle_run(query, &hooks);
-	for (uint32_t at = 64; at < 112; at++)
-		oracle_saw(world->oracle, 6, BASE + order[at]);
+	saw(world, 6, 64, 112);
 	assert_true(oracle_answer(world->oracle, query, world->sentence));
 	assert_null(oracle_ask(world->oracle, &effort));
 }
@@ -644,15 +561,12 @@ TEST_OF(world, the_first_reader_is_waited_for_though_another_has_read_more)
 
 	world->models = true;
 	permutation_of(12, order, N);
-	while (first < 8)
-		oracle_saw(world->oracle, 5, BASE + order[first++]);
-	for (uint32_t at = 90; at < 154; at++)
-		oracle_saw(world->oracle, 6, BASE + order[at]);
+	first = saw(world, 5, first, 8);
+	saw(world, 6, 90, 154);
 	assert_false(think(world, true));
-	while (first < 15)
-		oracle_saw(world->oracle, 5, BASE + order[first++]);
+	first = saw(world, 5, first, 15);
 	assert_null(oracle_ask(world->oracle, &effort));
-	oracle_saw(world->oracle, 5, BASE + order[first++]);
+	first = saw(world, 5, first, first + 1);
 	assert_true(think(world, true));
 	assert_int_equal(state_of(world).seed, 12);
 }
@@ -678,14 +592,12 @@ TEST_OF(world, a_hard_search_of_few_files_is_given_up_when_there_are_more)
 	uint32_t at = 0;
 
 	permutation_of(12, order, N);
-	while (at < 8)
-		oracle_saw(world->oracle, 5, BASE + order[at++]);
+	at = saw(world, 5, at, 8);
 	query = oracle_ask(world->oracle, &effort);
 	assert_non_null(query);
 	assert_false(oracle_is_over(world->oracle, false));
 	for (unsigned more = 16; more <= 64; more *= 4) {
-		while (at < more)
-			oracle_saw(world->oracle, 5, BASE + order[at++]);
+		at = saw(world, 5, at, more);
 		assert_true(oracle_is_over(world->oracle, false));
 		assert_false(oracle_is_over(world->oracle, true));
 		oracle_answer(world->oracle, query, world->sentence);
@@ -693,8 +605,7 @@ TEST_OF(world, a_hard_search_of_few_files_is_given_up_when_there_are_more)
 		assert_non_null(query);
 		assert_false(oracle_is_over(world->oracle, false));
 	}
-	while (at < 500)
-		oracle_saw(world->oracle, 5, BASE + order[at++]);
+	at = saw(world, 5, at, 500);
 	assert_false(oracle_is_over(world->oracle, false));
 	oracle_answer(world->oracle, query, world->sentence);
 }
@@ -708,8 +619,7 @@ TEST_OF(world, only_other_readers_end_a_search_of_models)
 
 	permutation_of(12, order, N);
 	oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
-	for (uint32_t i = 0; i < 48; i++)
-		oracle_saw(world->oracle, 5, BASE + order[i]);
+	saw(world, 5, 0, 48);
 	while (at < 12)
 		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
 	query = oracle_ask(world->oracle, &effort);
@@ -721,13 +631,11 @@ TEST_OF(world, only_other_readers_end_a_search_of_models)
 	oracle_answer(world->oracle, query, world->sentence);
 	query = oracle_ask(world->oracle, &effort);
 	assert_non_null(query);
-	for (uint32_t i = 48; i < 128; i++)
-		oracle_saw(world->oracle, 5, BASE + order[i]);
+	saw(world, 5, 48, 128);
 	while (at < 72)
 		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
 	assert_false(oracle_is_over(world->oracle, false));
-	while (third < 232)
-		oracle_saw(world->oracle, 7, BASE + order[third++]);
+	third = saw(world, 7, third, 232);
 	assert_true(oracle_is_over(world->oracle, false));
 	oracle_answer(world->oracle, query, world->sentence);
 }
@@ -745,16 +653,14 @@ TEST_OF(world, a_known_order_goes_on_beside_a_search_for_other_readers)
 		read_epoch(world, order, N, &epoch);
 	}
 	permutation_of(14, order, N);
-	for (; at < 64; at++)
-		oracle_saw(world->oracle, 5, BASE + order[at]);
+	at = saw(world, 5, at, 64);
 	assert_int_equal(state_of(world).seed, 14);
 	for (uint32_t i = 0; i < 64; i++)
 		oracle_saw(world->oracle, 6, BASE + N + i * i % N);
 	search = oracle_ask(world->oracle, &effort);
 	assert_non_null(search);
 	assert_null(oracle_ask_next(world->oracle));
-	for (; at < N * 3 / 4; at++)
-		oracle_saw(world->oracle, 5, BASE + order[at]);
+	at = saw(world, 5, at, N * 3 / 4);
 	next = oracle_ask_next(world->oracle);
 	assert_non_null(next);
 	assert_null(oracle_ask_next(world->oracle));

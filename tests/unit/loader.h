@@ -1,6 +1,6 @@
-/* A simulated DataLoader: workers that read batches of an order side by side, one file each in
- * turn, or at paces of their own; none is more than two batches of each ahead of another, since
- * they are handed out (prefetch_factor) as the batches come back in order. */
+/* Chance, and a simulated DataLoader: workers that read batches of an order side by side, one file
+ * each in turn, or at paces of their own; none is more than two batches of each ahead of another,
+ * since they are handed out (prefetch_factor) as the batches come back in order. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,6 +8,26 @@
 #include <stdlib.h>
 
 #define LOADER_WORKERS 64
+
+/* Chance that is the same each time. */
+static inline uint32_t draw_below(uint32_t *state, uint32_t n)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return (uint32_t)((uint64_t)*state * n >> 32);
+}
+
+/* first, first + 1, .. in some order that is not torch's. */
+static inline void shuffle_from(uint32_t first, uint32_t *ret, uint32_t n, uint32_t *state)
+{
+	for (uint32_t i = 0; i < n; i++)
+		ret[i] = first + i;
+	for (uint32_t i = n; i > 1; i--) {
+		uint32_t other = draw_below(state, i), was = ret[i - 1];
+
+		ret[i - 1] = ret[other];
+		ret[other] = was;
+	}
+}
 
 struct loader {
 	const uint32_t *order; /* what is read, in order */
@@ -34,12 +54,6 @@ static inline void loader_init(struct loader *loader, const uint32_t *order, uin
 		loader->batch_of[w] = loader->next_batch++;
 }
 
-static inline uint32_t loader_mix(struct loader *loader)
-{
-	loader->random = loader->random * 1664525u + 1013904223u;
-	return loader->random >> 16;
-}
-
 static inline uint32_t loader_oldest(const struct loader *loader)
 {
 	uint32_t oldest = UINT32_MAX;
@@ -53,7 +67,7 @@ static inline uint32_t loader_oldest(const struct loader *loader)
 /* The next file, and who reads it: false at the end. */
 static inline bool loader_next(struct loader *loader, uint32_t *ret_reader, uint32_t *ret)
 {
-	uint32_t start = loader->random ? loader_mix(loader) : loader->turn++;
+	uint32_t start = loader->random ? draw_below(&loader->random, 1 << 16) : loader->turn++;
 
 	for (uint32_t i = 0; i < loader->workers; i++) {
 		uint32_t w = (start + i) % loader->workers;

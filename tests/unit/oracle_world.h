@@ -71,11 +71,9 @@ static inline void hide(struct world *world, uint32_t share)
 {
 	uint32_t random = 7;
 
-	for (uint32_t file = 0; file < FILES; file++) {
-		random = random * 1664525u + 1013904223u;
-		if ((random >> 16) % 100 < share)
+	for (uint32_t file = 0; file < FILES; file++)
+		if (draw_below(&random, 100) < share)
 			bit_set(world->hidden, file);
-	}
 	world->hides = true;
 }
 
@@ -288,10 +286,8 @@ static inline uint32_t read_epoch(struct world *world, const uint32_t *order, ui
 			missed += !foreseen(world, BASE + N + index);
 			oracle_saw(world->oracle, id, BASE + N + index);
 		}
-		for (uint32_t i = 0; i < epoch->mosaic; i++) {
-			random = random * 1664525u + 1013904223u;
-			oracle_saw(world->oracle, id, BASE + (random >> 8) % N);
-		}
+		for (uint32_t i = 0; i < epoch->mosaic; i++)
+			oracle_saw(world->oracle, id, BASE + draw_below(&random, N));
 		epoch->others += epoch->seed && shows_other_than(world, epoch->seed, epoch->before);
 		pause = at >= OFTEN ? SELDOM : epoch->slowly ? 64 : 1;
 		if (++at % pause || epoch->missed)

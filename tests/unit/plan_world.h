@@ -268,13 +268,19 @@ static inline uint64_t wasted(const struct world *w)
 	return bytes;
 }
 
-static inline uint64_t planned_in(const struct world *w, uint64_t from, uint64_t to)
+/* Of each so manieth extent. */
+static inline uint64_t planned_of(const struct world *w, uint64_t from, uint64_t to, uint64_t step)
 {
 	uint64_t count = 0;
 
-	for (uint64_t e = from; e < to; e++)
+	for (uint64_t e = from; e < to; e += step)
 		count += w->planned[e] > 0;
 	return count;
+}
+
+static inline uint64_t planned_in(const struct world *w, uint64_t from, uint64_t to)
+{
+	return planned_of(w, from, to, 1);
 }
 
 /* Extents. */
@@ -356,7 +362,8 @@ GET(mean, the_world.bytes / the_world.runs)
 GET(unread, total_bytes(&the_world) - the_world.bytes)
 GET(wasted, wasted(&the_world))
 GET(ahead, the_world.ahead)
-GET(planned, planned_in(&the_world, n[0], n[1]))
+GET(planned, planned_of(&the_world, n[0], n[1], n[2] ? n[2] : 1))
+GET(passed, the_world.passed)
 GET(extents, the_world.most_extents)
 GET(span, the_world.most_span)
 GET(first, the_world.last.extents[0])
@@ -367,14 +374,19 @@ GET(twice, planned_twice(&the_world))
 
 DOES(run, the_world.budget.run = n[0])
 DOES(gap, the_world.budget.gap = n[0])
-DOES(serve, memset(the_world.served + n[0], true, n[1] - n[0]))
 DOES(recount, the_world.runs = the_world.bytes = the_world.looks = 0)
 
-/* Each so manieth of them is in memory. */
+/* Each so manieth of them is in memory; was served. */
 DO(pool)
 {
 	for (uint64_t e = n[0]; e < n[1]; e += n[2])
 		the_world.pooled[e] = true;
+}
+
+DO(serve)
+{
+	for (uint64_t e = n[0]; e < n[1]; e += n[2] ? n[2] : 1)
+		the_world.served[e] = true;
 }
 
 /* For scans, for the sweep, and for known orders. */

@@ -9,25 +9,6 @@
 
 static uint32_t order[N], other[N];
 
-static uint32_t random_below(uint32_t *state, uint32_t n)
-{
-	*state = *state * 1664525u + 1013904223u;
-	return (uint32_t)((uint64_t)*state * n >> 32);
-}
-
-/* Numbers 10, 11, ... in some order. */
-static void shuffle(uint32_t *ret, uint32_t seed)
-{
-	for (uint32_t i = 0; i < N; i++)
-		ret[i] = i + 10;
-	for (uint32_t i = N - 1; i > 0; i--) {
-		uint32_t z = random_below(&seed, i + 1), was = ret[i];
-
-		ret[i] = ret[z];
-		ret[z] = was;
-	}
-}
-
 static struct forecast *forecast_of(const uint32_t *files, uint32_t count)
 {
 	uint32_t *copy = malloc(count * sizeof(*files));
@@ -63,9 +44,12 @@ static const struct taken *coming(const struct forecast *forecast, unsigned most
 
 static int setup(void **state)
 {
+	uint32_t random = 1;
+
 	(void)state;
-	shuffle(order, 1);
-	shuffle(other, 2);
+
+	shuffle_from(10, order, N, &random);
+	shuffle_from(10, other, N, &random);
 	return 0;
 }
 
@@ -250,7 +234,7 @@ TEST_OF(forecast, mosaics_do_not_end_it)
 	for (uint32_t i = 0; i < N * 4 / 5; i++) {
 		forecast_saw(forecast, order[i]);
 		for (unsigned extra = 0; extra < 3; extra++)
-			forecast_saw(forecast, 10 + random_below(&random, N));
+			forecast_saw(forecast, 10 + draw_below(&random, N));
 		assert_false(forecast_lost(forecast));
 		assert_true(forecast_position(forecast) > i);
 	}
@@ -271,7 +255,7 @@ TEST(what_is_never_asked_for_is_passed_over)
 			loader_next(&loader, &reader, &seen[i]);
 		forecast_start(forecast, seen, 256);
 		while (loader_next(&loader, &reader, &file)) {
-			if (random_below(&random, 10) == 0)
+			if (draw_below(&random, 10) == 0)
 				continue;
 			forecast_saw(forecast, file);
 			assert_false(forecast_lost(forecast));
@@ -346,7 +330,7 @@ TEST_OF(forecast, noise_among_what_was_seen_does_not_count)
 	uint32_t seen[192], random = 5;
 
 	for (unsigned i = 0; i < 192; i++)
-		seen[i] = i % 3 ? 10 + random_below(&random, N) : order[i / 3];
+		seen[i] = i % 3 ? 10 + draw_below(&random, N) : order[i / 3];
 	seen[1] = order[3000]; /* some are neighbours by chance */
 	seen[4] = order[3002];
 	seen[8] = order[3001];
@@ -418,11 +402,9 @@ TEST(a_forecast_of_one_file_works)
 
 TEST(the_next_place_is_one_that_has_not_come)
 {
-	struct forecast *forecast;
+	struct forecast *forecast = forecast_of(order, 100);
 	uint32_t file = 0;
 
-	shuffle(order, 1);
-	forecast = forecast_of(order, 100);
 	forecast_saw(forecast, order[0]);
 	forecast_saw(forecast, order[1]);
 	forecast_saw(forecast, order[5]);

@@ -18,6 +18,18 @@ static uint32_t saw(struct world *world, uint32_t reader, uint32_t from, uint32_
 	return to;
 }
 
+static struct query *ask(struct world *world, bool models, bool hard)
+{
+	const struct effort effort = {.guess = true, .models = models, .hard = hard};
+
+	return oracle_ask(world->oracle, &effort);
+}
+
+static bool answer(struct world *world, struct query *query)
+{
+	return oracle_answer(world->oracle, query, world->sentence);
+}
+
 static uint32_t output(uint32_t root, uint64_t word)
 {
 	struct mt19937 mt;
@@ -213,32 +225,20 @@ TEST_OF(world, an_epoch_that_was_foretold_is_not_shown_while_another_is_read)
 	read_shorter_steps(world, true);
 }
 
-static void shuffle_otherwise(uint32_t seed)
-{
-	for (uint32_t i = 0; i < N; i++)
-		order[i] = i;
-	for (uint32_t i = N - 1; i > 0; i--) {
-		uint32_t z, was = order[i];
-
-		seed = seed * 1664525u + 1013904223u;
-		z = (uint32_t)((uint64_t)seed * (i + 1) >> 32);
-		order[i] = order[z];
-		order[z] = was;
-	}
-}
-
 /* Whoever reads everything ahead once no order is followed waits no longer than for the first files
  * of an epoch: after one whose order was known, and after one that was foretold and did not come.
  */
 TEST_OF(world, an_order_that_has_ended_is_left_soon_in_epochs_that_are_not_known)
 {
+	uint32_t random = 1;
+
 	for (uint32_t at = 0; at < 6; at++) {
 		struct epoch epoch = {.workers = 4, .batch = 16, .first_reader = 100 + 10 * at};
 		bool is_known = at < 2 || at == 4;
 
 		permutation_of(5 + at, order, N);
 		if (!is_known)
-			shuffle_otherwise(at);
+			shuffle_from(0, order, N, &random);
 		read_epoch(world, order, is_known ? N : 400, &epoch);
 		assert_int_equal(world->followed > 0, is_known);
 		if (!is_known)
@@ -407,7 +407,6 @@ TEST_OF(world, a_search_is_given_up_twice_for_the_same_readers)
 /* but one that ended as more was seen does not count. */
 TEST_OF(world, a_search_that_ended_as_more_was_seen_is_made_again)
 {
-	const struct effort effort = {.guess = true, .hard = true};
 	const struct oracle_hooks hooks = hooks_of(world);
 	struct query *query;
 	bool found = false;
@@ -416,10 +415,10 @@ TEST_OF(world, a_search_that_ended_as_more_was_seen_is_made_again)
 	world->most = LARGE + 1;
 	saw(world, 100, 0, 16);
 	world->gives_up = true;
-	query = oracle_ask(world->oracle, &effort);
+	query = ask(world, false, true);
 	oracle_run(query, &hooks);
 	saw(world, 100, 16, 64);
-	assert_false(oracle_answer(world->oracle, query, world->sentence));
+	assert_false(answer(world, query));
 	assert_true(think_once(world, true, &found));
 	world->gives_up = false;
 	assert_true(think(world, true));
@@ -504,8 +503,7 @@ TEST_OF(world, of_the_same_readers_lists_are_asked_for_once_a_kind)
 
 	world->loose = true;
 	for (uint32_t i = 0; i < 1000; i++) {
-		random = random * 1664525u + 1013904223u;
-		oracle_saw(world->oracle, 100, BASE + i % 2 * N + (random >> 8) % N);
+		oracle_saw(world->oracle, 100, BASE + i % 2 * N + draw_below(&random, N));
 		think(world, true);
 	}
 	assert_int_equal(world->asked, 2);
@@ -514,19 +512,18 @@ TEST_OF(world, of_the_same_readers_lists_are_asked_for_once_a_kind)
 /* A search that takes longer than readers need for 2,000 files. */
 TEST_OF(world, readers_of_an_order_that_is_found_late_follow_it)
 {
-	const struct effort effort = {.guess = true, .models = true};
 	struct oracle_hooks hooks = hooks_of(world);
 	struct query *query;
 
 	permutation_of(12, order, N);
 	for (uint32_t at = 0; at < 256; at++)
 		oracle_saw(world->oracle, 5 + at / 32 % 4, BASE + order[at]);
-	query = oracle_ask(world->oracle, &effort);
+	query = ask(world, true, false);
 	assert_non_null(query);
 	for (uint32_t at = 256; at < 2256; at++)
 		oracle_saw(world->oracle, 5 + at / 32 % 4, BASE + order[at]);
 	oracle_run(query, &hooks);
-	assert_true(oracle_answer(world->oracle, query, world->sentence));
+	assert_true(answer(world, query));
 	assert_int_equal(state_of(world).seed, 12);
 	world->searched = 0;
 	world->most = GUESS_SMALL;
@@ -539,24 +536,22 @@ TEST_OF(world, readers_of_an_order_that_is_found_late_follow_it)
 /* A worker of the same loader may open its first file while the search for the order still runs. */
 TEST_OF(world, a_reader_that_begins_during_a_query_follows_the_order_too)
 {
-	const struct effort effort = {.guess = true, .models = true};
 	struct oracle_hooks hooks = hooks_of(world);
 	struct query *query;
 
 	permutation_of(12, order, N);
 	saw(world, 5, 0, 48);
-	query = oracle_ask(world->oracle, &effort);
+	query = ask(world, true, false);
 	assert_non_null(query);
 	oracle_run(query, &hooks);
 	saw(world, 6, 64, 112);
-	assert_true(oracle_answer(world->oracle, query, world->sentence));
-	assert_null(oracle_ask(world->oracle, &effort));
+	assert_true(answer(world, query));
+	assert_null(ask(world, true, false));
 }
 
 /* Its files alone say nothing. */
 TEST_OF(world, the_first_reader_is_waited_for_though_another_has_read_more)
 {
-	const struct effort effort = {.guess = true, .models = true, .hard = true};
 	uint32_t first = 0;
 
 	world->models = true;
@@ -565,7 +560,7 @@ TEST_OF(world, the_first_reader_is_waited_for_though_another_has_read_more)
 	saw(world, 6, 90, 154);
 	assert_false(think(world, true));
 	first = saw(world, 5, first, 15);
-	assert_null(oracle_ask(world->oracle, &effort));
+	assert_null(ask(world, true, true));
 	first = saw(world, 5, first, first + 1);
 	assert_true(think(world, true));
 	assert_int_equal(state_of(world).seed, 12);
@@ -587,33 +582,31 @@ TEST_OF(world, files_that_several_programs_read_in_a_row_are_no_epoch)
 /* A search after few files takes as long as one after many, and says less. */
 TEST_OF(world, a_hard_search_of_few_files_is_given_up_when_there_are_more)
 {
-	const struct effort effort = {.guess = true, .hard = true};
 	struct query *query;
 	uint32_t at = 0;
 
 	permutation_of(12, order, N);
 	at = saw(world, 5, at, 8);
-	query = oracle_ask(world->oracle, &effort);
+	query = ask(world, false, true);
 	assert_non_null(query);
 	assert_false(oracle_is_over(world->oracle, false));
 	for (unsigned more = 16; more <= 64; more *= 4) {
 		at = saw(world, 5, at, more);
 		assert_true(oracle_is_over(world->oracle, false));
 		assert_false(oracle_is_over(world->oracle, true));
-		oracle_answer(world->oracle, query, world->sentence);
-		query = oracle_ask(world->oracle, &effort);
+		answer(world, query);
+		query = ask(world, false, true);
 		assert_non_null(query);
 		assert_false(oracle_is_over(world->oracle, false));
 	}
 	at = saw(world, 5, at, 500);
 	assert_false(oracle_is_over(world->oracle, false));
-	oracle_answer(world->oracle, query, world->sentence);
+	answer(world, query);
 }
 
 /* Models are searched when all readers have shown enough, and then to the end. */
 TEST_OF(world, only_other_readers_end_a_search_of_models)
 {
-	const struct effort effort = {.guess = true, .models = true, .hard = true};
 	struct query *query;
 	uint32_t at = 0, third = 200;
 
@@ -622,14 +615,14 @@ TEST_OF(world, only_other_readers_end_a_search_of_models)
 	saw(world, 5, 0, 48);
 	while (at < 12)
 		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
-	query = oracle_ask(world->oracle, &effort);
+	query = ask(world, true, true);
 	assert_non_null(query);
 	assert_false(oracle_is_over(world->oracle, false));
 	while (at < 16)
 		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
 	assert_true(oracle_is_over(world->oracle, false));
-	oracle_answer(world->oracle, query, world->sentence);
-	query = oracle_ask(world->oracle, &effort);
+	answer(world, query);
+	query = ask(world, true, true);
 	assert_non_null(query);
 	saw(world, 5, 48, 128);
 	while (at < 72)
@@ -637,12 +630,11 @@ TEST_OF(world, only_other_readers_end_a_search_of_models)
 	assert_false(oracle_is_over(world->oracle, false));
 	third = saw(world, 7, third, 232);
 	assert_true(oracle_is_over(world->oracle, false));
-	oracle_answer(world->oracle, query, world->sentence);
+	answer(world, query);
 }
 
 TEST_OF(world, a_known_order_goes_on_beside_a_search_for_other_readers)
 {
-	const struct effort effort = {.guess = true, .hard = true};
 	struct query *search, *next;
 	uint32_t at = 0;
 
@@ -657,7 +649,7 @@ TEST_OF(world, a_known_order_goes_on_beside_a_search_for_other_readers)
 	assert_int_equal(state_of(world).seed, 14);
 	for (uint32_t i = 0; i < 64; i++)
 		oracle_saw(world->oracle, 6, BASE + N + i * i % N);
-	search = oracle_ask(world->oracle, &effort);
+	search = ask(world, false, true);
 	assert_non_null(search);
 	assert_null(oracle_ask_next(world->oracle));
 	at = saw(world, 5, at, N * 3 / 4);
@@ -665,9 +657,9 @@ TEST_OF(world, a_known_order_goes_on_beside_a_search_for_other_readers)
 	assert_non_null(next);
 	assert_null(oracle_ask_next(world->oracle));
 	assert_false(oracle_is_over(world->oracle, true));
-	oracle_answer(world->oracle, next, world->sentence);
-	assert_null(oracle_ask(world->oracle, &effort));
-	oracle_answer(world->oracle, search, world->sentence);
+	answer(world, next);
+	assert_null(ask(world, false, true));
+	answer(world, search);
 }
 
 TEST_OF(world, a_job_that_begins_anew_is_followed_anew)
@@ -748,10 +740,8 @@ static void push_one(struct world *world)
 /* Another one, four times as fast, in an order that nobody knows. */
 static void ask_at_random(struct world *world, uint32_t *random)
 {
-	for (uint32_t i = 0; i < 4; i++) {
-		*random = *random * 1664525u + 1013904223u;
-		oracle_saw(world->oracle, 200 + i % 2, BASE + (*random >> 8) % N);
-	}
+	for (uint32_t i = 0; i < 4; i++)
+		oracle_saw(world->oracle, 200 + i % 2, BASE + draw_below(random, N));
 }
 
 /* Seven of eight files are pushed to it, so that others ask for far more. */
@@ -785,12 +775,6 @@ TEST_OF(world, a_job_is_followed_whatever_others_read_until_it_ends)
 
 /* --- what it must not find ------------------------------------------------------------------- */
 
-static uint32_t below(uint64_t *random, uint32_t n)
-{
-	*random = *random * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)((*random >> 32) * n >> 32);
-}
-
 /* As numpy shuffles, with replacement, a random half, the files of a scan: none are torch's, and
  * nothing is found that would be taken for it. */
 TEST_OF(world, orders_that_are_not_torchs_are_not_found)
@@ -798,7 +782,7 @@ TEST_OF(world, orders_that_are_not_torchs_are_not_found)
 	enum { FROM_EACH = 300 };
 	const char *many = getenv("ORACLE_EPOCHS");
 	uint32_t epochs = many ? (uint32_t)strtoul(many, NULL, 10) : 2;
-	uint64_t random = 99;
+	uint32_t random = 99;
 
 	for (uint32_t at = 0; at < epochs; at++) {
 		struct epoch epoch = {.workers = at % 5,
@@ -807,17 +791,10 @@ TEST_OF(world, orders_that_are_not_torchs_are_not_found)
 				      .random = at % 2};
 		uint32_t count = FROM_EACH;
 
-		for (uint32_t i = 0; i < N; i++)
-			order[i] = i;
-		for (uint32_t i = N - 1; i > 0; i--) {
-			uint32_t z = below(&random, i + 1), was = order[i];
-
-			order[i] = order[z];
-			order[z] = was;
-		}
+		shuffle_from(0, order, N, &random);
 		if (at % 4 == 1)
 			for (uint32_t i = 0; i < count; i++)
-				order[i] = below(&random, N);
+				order[i] = draw_below(&random, N);
 		if (at % 4 == 2)
 			for (uint32_t i = 0; i < count; i++)
 				order[i] = order[i] / 2;
@@ -870,7 +847,7 @@ static uint32_t read_given(struct world *world, const uint32_t *files, uint32_t 
 
 		if (query) {
 			oracle_run(query, &hooks);
-			oracle_answer(world->oracle, query, world->sentence);
+			answer(world, query);
 		}
 		for (unsigned i = 0; i < world->followed; i++)
 			came |= forecast_came(world->forecasts[i], file, 0);
@@ -903,7 +880,6 @@ TEST_OF(world, files_of_a_given_order_may_come_again)
 /* There was no memory, or no thread. */
 TEST_OF(world, an_epoch_that_could_not_be_prepared_is_not_left_out)
 {
-	const struct effort effort = {.guess = true, .hard = true};
 	struct query *failed = NULL;
 	uint32_t given[3 * N];
 
@@ -916,8 +892,8 @@ TEST_OF(world, an_epoch_that_could_not_be_prepared_is_not_left_out)
 	for (uint32_t i = 0; i < 3 * N; i++) {
 		assert_true(foreseen(world, given[i]));
 		oracle_saw(world->oracle, 5, given[i]);
-		if (!failed && i > N / 4 && (failed = oracle_ask(world->oracle, &effort)))
-			oracle_answer(world->oracle, failed, world->sentence);
+		if (!failed && i > N / 4 && (failed = ask(world, false, true)))
+			answer(world, failed);
 		think(world, true);
 	}
 	assert_non_null(failed);

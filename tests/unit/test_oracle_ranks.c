@@ -204,8 +204,7 @@ struct node {
 
 static uint32_t below(struct node *node, uint32_t n)
 {
-	node->random = node->random * 1664525u + 1013904223u;
-	return (uint32_t)((uint64_t)node->random * n >> 32);
+	return draw_below(&node->random, n);
 }
 
 static uint32_t one_of(struct node *node, const uint32_t values[4])

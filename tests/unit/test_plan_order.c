@@ -370,6 +370,81 @@ FIXTURE_BY(disk, struct sim, on_a_disk, NULL);
 FIXTURE_BY(ssd, struct sim, on_an_ssd, NULL);
 FIXTURE_BY(cached, struct sim, in_the_page_cache, NULL);
 
+GET(wanted, plan_order_wants(&sim.order, &the_world.budget))
+
+DOES(photos, on_a_device((void *[]){NULL}))
+DOES(disk, on_a_disk((void *[]){NULL}))
+DOES(ssd, on_an_ssd((void *[]){NULL}))
+DOES(cached, in_the_page_cache((void *[]){NULL}))
+DOES(pace, the_world.budget.pace = n[0])
+DOES(read, read_all(&sim))
+
+/* On a hard disk. */
+DO(leaves)
+{
+	make_seek_bound(sim_of(leaf_pages(n[0])));
+	follow(&sim, shuffled((uint32_t)n[0]), (uint32_t)n[0]);
+}
+
+/* The order, or, in another one, n[1] files from n[0] on. */
+DO(follow)
+{
+	const uint32_t *files = n[1] ? shuffled_from((uint32_t)n[0], (uint32_t)n[1]) : order;
+
+	follow(&sim, files, n[1] ? (uint32_t)n[1] : PHOTOS);
+}
+
+/* Places of the order: a reader asks for them; and after each all that is wanted is read; or before
+ * each, and then it is there. */
+DO(ask)
+{
+	for (uint64_t i = n[0]; i < n[1]; i++)
+		demand(&sim, order[i]);
+}
+
+DO(use)
+{
+	for (uint64_t i = n[0]; i < n[1]; i++) {
+		demand(&sim, order[i]);
+		read_all(&sim);
+	}
+}
+
+DO(expect)
+{
+	for (uint64_t i = n[0]; i < n[1]; i++) {
+		read_all(&sim);
+		assert_true(the_world.pooled[order[i]]);
+		demand(&sim, order[i]);
+	}
+}
+
+/* They leave the pool. Of which there are so many in it. */
+DO(evict)
+{
+	for (uint64_t i = n[0]; i < n[1]; i++)
+		the_world.pooled[order[i]] = false;
+}
+
+static uint64_t count_there(uint64_t from, uint64_t to)
+{
+	uint64_t count = 0;
+
+	for (uint64_t i = from; i < to; i++)
+		count += the_world.pooled[order[i]];
+	return count;
+}
+
+GET(there, count_there(n[0], n[1]))
+
+/* On a hard disk, and on an SSD. */
+#define BOTH(name, text)                   \
+	TEST(name)                         \
+	{                                  \
+		trace_play("disk; " text); \
+		trace_play("ssd; " text);  \
+	}
+
 /* --- throughput-bound ------------------------------------------------------- */
 
 TEST(each_file_is_there_before_it_is_asked_for)
@@ -430,16 +505,8 @@ TEST_WITH(ssd, s, an_ssd_reads_no_more_than_the_pace)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
 
-TEST(a_hard_disk_reads_files_of_leaf_pages_in_long_runs)
-{
-	struct sim *s = sim_of(leaf_pages(20000));
-
-	make_seek_bound(s);
-	follow(s, shuffled(20000), 20000);
-	read_all(s);
-	assert_int_equal(planned_in(s->world, 0, 20000), 20000);
-	assert_true(s->world->runs < 20000 / PLAN_RUN_EXTENTS * 2);
-}
+TRACE(a_hard_disk_reads_files_of_leaf_pages_in_long_runs,
+      "leaves 20000; read; planned 0-20000 = 20000; runs < 156")
 
 /* What they pass is no more ahead of them than what they read. */
 TEST_WITH(ssd, s, readers_may_leave_out_a_tenth)
@@ -676,24 +743,11 @@ TEST_WITH(disk, s, a_file_that_does_not_fit_brings_nothing_with_it)
 
 /* --- what is read, and what is not ----------------------------------------------------------- */
 
-TEST_WITH(disk, s, nothing_of_other_files_is_read)
-{
-	follow(s, shuffled_from(5000, 10000), 10000);
-	read_all(s);
-	assert_int_equal(planned_in(s->world, 5000, 15000), 10000);
-	assert_int_equal(planned_in(s->world, 0, PHOTOS), 10000);
-}
+BOTH(nothing_of_other_files_is_read,
+     "follow 5000 10000; read; planned 5000-15000 = 10000; planned 0-20000 = 10000")
 
-TEST_AGAIN(ssd, nothing_of_other_files_is_read);
-
-TEST_WITH(disk, s, what_is_there_is_not_read)
-{
-	for (uint32_t i = 0; i < PHOTOS; i += 3)
-		s->world->pooled[i] = true; /* world_run() asserts it is left alone */
-	follow(s, order, PHOTOS);
-	read_all(s);
-	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS - (PHOTOS + 2) / 3);
-}
+/* world_run() asserts that it is left alone. */
+TRACE(what_is_there_is_not_read, "disk; pool 0-20000 3; follow; read; planned 0-20000 = 13333")
 
 /* Other jobs use what lies in the pool, and it is evicted. */
 TEST_WITH(ssd, s, what_is_there_now_may_be_gone_when_it_comes)
@@ -747,28 +801,14 @@ TEST(what_was_asked_for_unforeseen_is_not_read)
 	assert_true(s->world->pooled[files[1501]]);
 }
 
-TEST_WITH(cached, s, what_the_page_cache_has_is_not_read)
-{
-	for (uint32_t i = 0; i < PHOTOS; i += 2)
-		s->world->served[i] = true;
-	follow(s, order, PHOTOS);
-	read_all(s);
-	for (uint32_t i = 0; i < PHOTOS; i++)
-		assert_int_equal(s->world->planned[i], i % 2);
-}
+TRACE(what_the_page_cache_has_is_not_read,
+      "cached; serve 0-20000 2; follow; read; planned 0-20000 2 = 0; "
+      "planned 1-20000 2 = 10000; twice = 0")
 
 /* Readers ask again for all that they were served before: the page cache has dropped it. */
-TEST_WITH(cached, s, what_the_page_cache_dropped_is_read)
-{
-	memset(s->world->served, true, sizeof(s->world->served));
-	follow(s, order, PHOTOS);
-	read_all(s);
-	assert_int_equal(s->world->runs, 0);
-	for (uint32_t i = 0; i < 200; i++)
-		demand(s, order[i]);
-	read_all(s);
-	assert_true(planned_in(s->world, 0, PHOTOS) > PHOTOS - 300);
-}
+TRACE(what_the_page_cache_dropped_is_read,
+      "cached; serve 0-20000; follow; read; runs = 0; ask 0-200; read; "
+      "planned 0-20000 > 19700")
 
 /* One in eight is read, in eight pieces; the page cache has the others. */
 TEST_WITH(cached, s, a_page_cache_that_dropped_little_has_little_read)
@@ -822,54 +862,16 @@ TEST_WITH(photos, s, a_pool_that_loses_everything_ends_too)
 }
 
 /* What was read ahead and left the pool is read again before its readers come. */
-TEST_WITH(ssd, s, what_was_evicted_is_read_again)
-{
-	follow(s, order, PHOTOS);
-	read_all(s);
-	for (uint32_t i = 1000; i < 2000; i++)
-		s->world->pooled[order[i]] = false;
-	for (uint32_t i = 0; i < 1000; i++) {
-		demand(s, order[i]);
-		read_all(s);
-	}
-	for (uint32_t i = 1000; i < 2000; i++)
-		assert_true(s->world->pooled[order[i]]);
-}
+TRACE(what_was_evicted_is_read_again,
+      "ssd; follow; read; evict 1000-2000; use 0-1000; there 1000-2000 = 1000")
 
 /* The device did not keep up, and nearly all of the epoch is over. */
-TEST_WITH(disk, s, the_last_files_of_an_epoch_are_read_too)
-{
-	const uint32_t last = PHOTOS - PHOTOS / 200;
-
-	follow(s, order, PHOTOS);
-	for (uint32_t i = 0; i < last; i++)
-		demand(s, order[i]);
-	assert_int_equal(s->world->bytes, 0);
-	for (uint32_t i = last; i < PHOTOS; i++) {
-		read_all(s);
-		assert_true(s->world->pooled[order[i]]);
-		demand(s, order[i]);
-	}
-	assert_false(plan_order_wants(&s->order, &s->world->budget));
-}
-
-TEST_AGAIN(ssd, the_last_files_of_an_epoch_are_read_too);
+BOTH(the_last_files_of_an_epoch_are_read_too,
+     "follow; ask 0-19900; bytes = 0; expect 19900-20000; wanted = 0")
 
 /* Other files are listed, and were to be read before it. */
-TEST_WITH(ssd, s, what_was_evicted_goes_first)
-{
-	s->world->budget.pace = 100 * MIB;
-	follow(s, order, PHOTOS);
-	read_all(s);
-	for (uint32_t i = 500; i < 600; i++)
-		s->world->pooled[order[i]] = false;
-	for (uint32_t i = 0; i < 500; i++) {
-		demand(s, order[i]);
-		read_all(s);
-	}
-	for (uint32_t i = 500; i < 600; i++)
-		assert_true(s->world->pooled[order[i]]);
-}
+TRACE(what_was_evicted_goes_first,
+      "ssd; pace 100M; follow; read; evict 500-600; use 0-500; there 500-600 = 100")
 
 /* --- files of many extents ------------------------------------------------------------------- */
 
@@ -953,14 +955,8 @@ TEST_WITH(disk, s, a_late_comer_gets_its_share)
 
 TEST_AGAIN(ssd, a_late_comer_gets_its_share);
 
-TEST_WITH(photos, s, two_jobs_with_the_same_files_read_them_once)
-{
-	follow(s, order, PHOTOS);
-	follow(s, shuffled(PHOTOS), PHOTOS);
-	read_all(s);
-	assert_nothing_planned_twice(s->world);
-	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
-}
+TRACE(two_jobs_with_the_same_files_read_them_once,
+      "photos; follow; follow 0 20000; read; twice = 0; planned 0-20000 = 20000")
 
 TEST_WITH(ssd, s, what_one_job_had_is_read_for_the_other)
 {
@@ -1068,14 +1064,7 @@ TEST_WITH(photos, s, what_is_open_and_not_read_yet_is_not_told)
 	assert_true(s->world->passed >= 128 * 46);
 }
 
-TEST_WITH(photos, s, what_another_order_has_too_is_not_told)
-{
-	follow(s, order, PHOTOS);
-	follow(s, order, PHOTOS);
-	for (uint32_t i = 0; i < 2000; i++)
-		demand(s, order[i]);
-	assert_int_equal(s->world->passed, 0);
-}
+TRACE(what_another_order_has_too_is_not_told, "photos; follow; follow; ask 0-2000; passed = 0")
 
 static bool first_of(void *arg, uint32_t file)
 {
@@ -1107,16 +1096,8 @@ TEST_WITH(photos, s, of_two_orders_the_one_that_is_read_goes_on)
 
 /* --- what it costs --------------------------------------------------------------------------- */
 
-TEST(without_room_nothing_is_looked_at)
-{
-	struct sim *s = sim_of(photos(PHOTOS));
-
-	s->world->budget.order = 0;
-	follow(s, shuffled(PHOTOS), PHOTOS);
-	assert_false(plan_order_wants(&s->order, &s->world->budget));
-	read_all(s);
-	assert_int_equal(s->world->looks, 0);
-}
+TRACE(without_room_nothing_is_looked_at,
+      "photos; room all all 0; follow; wanted = 0; read; looks = 0")
 
 TEST_WITH(photos, s, if_all_is_there_little_is_looked_at)
 {

@@ -5,6 +5,7 @@
 #include "cache/order/streams.h"
 #include "tests/unit/test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define N     20020
@@ -49,43 +50,79 @@ static struct seeds *look(uint32_t seed)
 	return seeds;
 }
 
-static void check_found(uint32_t classes, uint32_t root, uint64_t word)
+TEST(seeds_after_models_are_found)
 {
-	struct seeds *seeds = look(output(root, word));
-	struct sampler sampler = {0};
+	static const struct {
+		uint32_t classes, root;
+		uint64_t word;
+	} all[] = {
+		{0, 42, 5056624 + 3},		     /* mobilenet_v3_small, for ImageNet */
+		{2, 0, 22846824 + 3},		     /* resnet18 */
+		{10, 1337, 48958824 + 7},	     /* resnet50, the second epoch */
+		{10, 3, 276701672 + 3},		     /* vgg16 */
+		{37, 3407, 22333824 + 513 * 37 + 3}, /* resnet18 for the classes; even */
+		{10, 1234, 22846824 + 513 * 10 + 3}, /* a new last layer for the classes */
+		{120, 7, 22846824 + 513 * 120 + 3},
+		{0, 2024, 431080 + 3},	    /* a small model */
+		{0, 123, 431080 + 101 + 3}, /* its number is even */
+	};
 
-	assert_true(streams_search(classes, seeds, &patient, &sampler));
-	assert_int_equal(sampler.rule, SAMPLER_WORDS);
-	assert_int_equal(sampler.seed, output(root, word));
-	assert_int_equal(sampler.root, root);
-	assert_int_equal(sampler.word, word);
-	assert_int_equal(sampler.step, 0);
-	seeds_free(seeds);
+	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		uint32_t seed = output(all[i].root, all[i].word);
+		struct seeds *seeds = look(seed);
+		struct sampler sampler = {0};
+
+		assert_true(streams_search(all[i].classes, seeds, &patient, &sampler));
+		assert_int_equal(sampler.rule, SAMPLER_WORDS);
+		assert_int_equal(sampler.seed, seed);
+		assert_int_equal(sampler.root, all[i].root);
+		assert_int_equal(sampler.word, all[i].word);
+		assert_int_equal(sampler.step, 0);
+		seeds_free(seeds);
+	}
 }
 
-TEST(a_seed_after_a_model_for_imagenet_is_found)
+static bool is_in_a_span(uint32_t classes, uint64_t output_number)
 {
-	check_found(0, 42, 5056624 + 3);     /* mobilenet_v3_small */
-	check_found(2, 0, 22846824 + 3);     /* resnet18 */
-	check_found(10, 1337, 48958824 + 7); /* resnet50, the second epoch */
-	check_found(10, 3, 276701672 + 3);   /* vgg16 */
+	unsigned count;
+	struct models_span *spans = models_spans(classes, &count);
+	bool found = false;
+
+	assert_non_null(spans);
+	for (unsigned i = 0; i < count; i++)
+		found |= output_number >= spans[i].begin && output_number < spans[i].end;
+	free(spans);
+	return found;
 }
 
-TEST(a_seed_after_a_model_for_the_classes_is_found)
+/* That they are found in spans says each test above. */
+TEST(outputs_after_models_for_other_classes_are_in_no_span)
 {
-	check_found(37, 3407, 22333824 + 513 * 37 + 3); /* resnet18; its number is even */
+	assert_true(is_in_a_span(10, 172973800 + 3)); /* vit of transformers, for ImageNet, */
+	assert_true(is_in_a_span(2, 171439874 + 3));  /* and for two classes */
+	assert_false(is_in_a_span(200, 22333824 + 513 * 2 + 3));
+	assert_false(is_in_a_span(0, 22333824 + 513 * 2 + 3));
+	assert_false(is_in_a_span(0, 22846824 + 513 * 120 + 3));
+	assert_false(is_in_a_span(0, MODELS_BEGIN));
 }
 
-TEST(a_seed_after_a_new_last_layer_is_found)
+TEST(spans_rise_and_lie_apart)
 {
-	check_found(10, 1234, 22846824 + 513 * 10 + 3);
-	check_found(120, 7, 22846824 + 513 * 120 + 3);
-}
+	static const uint32_t classes[] = {0, 1, 2, 10, 100, 1000, 21841, UINT32_MAX};
 
-TEST(a_seed_after_a_small_model_is_found)
-{
-	check_found(0, 2024, 431080 + 3);
-	check_found(0, 123, 431080 + 101 + 3); /* its number is even */
+	for (unsigned i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
+		unsigned count;
+		struct models_span *spans = models_spans(classes[i], &count);
+
+		assert_non_null(spans);
+		assert_int_equal(spans[0].begin, 0);
+		assert_true(spans[0].end >= MODELS_BEGIN);
+		for (unsigned j = 0; j < count; j++)
+			assert_true(spans[j].end > spans[j].begin);
+		for (unsigned j = 1; j < count; j++)
+			assert_true(spans[j].begin > spans[j - 1].end);
+		free(spans);
+	}
 }
 
 TEST(what_follows_in_the_generator_is_found)

@@ -1,5 +1,6 @@
 /* How readers begin: cache/order/watch.h. */
 #include "cache/order/watch.h"
+#include "tests/unit/loader.h"
 #include "tests/unit/test.h"
 #include <stdlib.h>
 
@@ -260,12 +261,6 @@ TEST_OF(watch, who_asks_for_all_anew_begins_anew)
 	assert_int_equal(seen[0].file, file_of(62));
 }
 
-static uint32_t random_below(uint32_t *state, uint32_t n)
-{
-	*state = *state * 1664525u + 1013904223u;
-	return (*state >> 8) % n;
-}
-
 /* One whom a forecast followed until it ended has nothing fresh; another one shows that all begin
  * anew. */
 TEST_OF(watch, who_has_begun_anew_does_not_do_so_again)
@@ -295,7 +290,7 @@ TEST_OF(watch, mosaics_do_not_begin_anew)
 
 	for (uint32_t i = 0; i < 4000; i++) {
 		for (unsigned other = 0; other < 3; other++)
-			ask(watch, 10 + i % 2, file_of(random_below(&random, 4000)), false);
+			ask(watch, 10 + i % 2, file_of(draw_below(&random, 4000)), false);
 		ask(watch, 10 + i % 2, file_of(i), false);
 	}
 	assert_int_equal(watch_beginnings(watch, seen), 2 * WATCH_BEGINNING);

@@ -3,8 +3,10 @@
  * A device is a queue of requests and a rule that says which of them move on and how fast. Readers
  * ask one small read after another; the stream keeps cost_depth() reads of cost_run() bytes under
  * way. */
+#include "base/math.h"
 #include "cache/plan/cost.h"
 #include "tests/unit/test.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,14 +108,9 @@ static double slice_wait(struct world *w, uint64_t bytes)
 	w->slice_begin += whole * m->slice;
 	w->slice_reads -= whole * reads;
 	w->slice_bytes -= whole * volume;
-	if (w->slice_reads < 0)
-		w->slice_reads = 0;
-	if (w->slice_bytes < 0)
-		w->slice_bytes = 0;
-	w->slice_reads += 1 + (double)(bytes / (1280 * KIB));
-	w->slice_bytes += (double)bytes;
-	k = w->slice_reads / reads > w->slice_bytes / volume ? w->slice_reads / reads
-							     : w->slice_bytes / volume;
+	w->slice_reads = fmax(w->slice_reads, 0) + 1 + (double)(bytes / (1280 * KIB));
+	w->slice_bytes = fmax(w->slice_bytes, 0) + (double)bytes;
+	k = fmax(w->slice_reads / reads, w->slice_bytes / volume);
 	first = w->slice_begin + (double)(uint64_t)k * m->slice;
 	return first > w->now ? first - w->now : 0;
 }
@@ -122,14 +119,13 @@ static double slice_wait(struct world *w, uint64_t bytes)
 static double alone(struct world *w, const struct request *r)
 {
 	const struct model *m = w->model;
-	double bytes = (double)r->bytes, by_request;
+	double bytes = (double)r->bytes;
 
 	switch (m->kind) {
 	case SHARED:
 		return m->latency;
 	case THROTTLE:
-		by_request = S / m->iops;
-		return bytes / m->rate > by_request ? bytes / m->rate : by_request;
+		return fmax(bytes / m->rate, S / m->iops);
 	case DISK:
 		return bytes / m->rate + (r->offset == w->position ? 0 : m->latency);
 	default:
@@ -159,12 +155,10 @@ static unsigned in_service(const struct world *w)
 static double rate_of_each(const struct world *w)
 {
 	unsigned count = 0;
-	double share;
 
 	for (unsigned i = 0; i < in_service(w); i++)
 		count += w->queue[i].wait <= 0;
-	share = count ? w->model->rate / count : 0;
-	return share < w->model->each ? share : w->model->each;
+	return fmin(count ? w->model->rate / count : 0, w->model->each);
 }
 
 static void submit(struct world *w, struct request r)
@@ -245,16 +239,11 @@ static void note_choice(struct world *w)
 	w->changes += depth != w->last_depth || w->cost.run != w->last_run;
 	w->last_depth = depth;
 	w->last_run = w->cost.run;
-	if (depth > w->deepest)
-		w->deepest = depth;
-	if (depth < w->shallowest)
-		w->shallowest = depth;
-	if (w->cost.run > w->largest)
-		w->largest = w->cost.run;
-	if (w->cost.run < w->smallest)
-		w->smallest = w->cost.run;
-	if (cost_gap(&w->cost) > w->widest)
-		w->widest = cost_gap(&w->cost);
+	w->deepest = (unsigned)max(w->deepest, depth);
+	w->shallowest = (unsigned)min(w->shallowest, depth);
+	w->largest = max(w->largest, w->cost.run);
+	w->smallest = min(w->smallest, w->cost.run);
+	w->widest = max(w->widest, cost_gap(&w->cost));
 }
 
 static void finish(struct world *w, const struct request *r)
@@ -287,14 +276,12 @@ static double next_event(struct world *w)
 	rate = rate_of_each(w);
 	for (unsigned i = 0; i < in_service(w); i++) {
 		const struct request *r = &w->queue[i];
-		double left = r->wait > 0 ? r->wait : r->left / rate;
 
-		if (left < soonest)
-			soonest = left;
+		soonest = fmin(soonest, r->wait > 0 ? r->wait : r->left / rate);
 	}
 	for (unsigned i = 0; i < w->readers; i++)
-		if (w->next_read[i] > w->now && w->next_read[i] - w->now < soonest)
-			soonest = w->next_read[i] - w->now;
+		if (w->next_read[i] > w->now)
+			soonest = fmin(soonest, w->next_read[i] - w->now);
 	return soonest;
 }
 

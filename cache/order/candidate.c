@@ -59,20 +59,22 @@ void candidate_release(struct candidate *candidate)
 	free(candidate->hidden);
 }
 
-/* Readers go from one file to the next. */
-static bool goes_in_order(const struct candidate *candidate)
+bool candidate_is_scan(const struct candidate *candidate)
 {
 	const struct observations *observations = candidate->observations;
+	uint32_t n = candidate->list->count, beside = 0;
 	unsigned steps = 0, next = 0;
 
 	for (unsigned i = 0; i < observations->count; i++) {
-		const struct watch_access *access = &observations->seen[i], *before = access;
+		const struct watch_access *seen = observations->seen, *access = &seen[i];
+		unsigned before = access->nth > 0 ? i : 0;
 		uint32_t index = ORDER_NONE;
 
 		/* What the same reader asked for before. */
-		while (access->nth > 0 && before-- > observations->seen)
-			if (before->reader == access->reader && before->nth + 1 == access->nth) {
-				index = order_list_find(candidate->list, before->file);
+		while (before-- > 0)
+			if (seen[before].reader == access->reader &&
+			    seen[before].nth + 1 == access->nth) {
+				index = order_list_find(candidate->list, seen[before].file);
 				break;
 			}
 		if (index == ORDER_NONE)
@@ -80,24 +82,15 @@ static bool goes_in_order(const struct candidate *candidate)
 		steps++;
 		next += order_list_find(candidate->list, access->file) == index + 1;
 	}
-	return steps >= SCAN_STEPS && next * 4 > steps * 3;
-}
-
-/* Several readers share the files of an order between them. */
-static bool leaves_nothing_out(const struct candidate *candidate)
-{
-	uint32_t n = candidate->list->count, beside = 0;
-
+	/* Readers go from one file to the next; */
+	if (steps >= SCAN_STEPS && next * 4 > steps * 3)
+		return true;
+	/* or several share the files of an order between them, and leave nothing out. */
 	for (uint32_t i = 0; i < n; i++)
 		if (seeds_seen_has(&candidate->seen, i))
 			beside += (i > 0 && seeds_seen_has(&candidate->seen, i - 1)) ||
 				  (i + 1 < n && seeds_seen_has(&candidate->seen, i + 1));
 	return candidate->count * 4 < n && beside * 4 > candidate->count * 3;
-}
-
-bool candidate_is_scan(const struct candidate *candidate)
-{
-	return goes_in_order(candidate) || leaves_nothing_out(candidate);
 }
 
 unsigned candidate_depth(const struct candidate *candidate, double tried)

@@ -215,18 +215,6 @@ static bool is_in_row(const struct forecast *forecast, uint32_t place, uint32_t 
 	return row == least || (first < apart && (apart == 1 || row >= ROW));
 }
 
-/* Whether a place is somebody else's: the readers' own are in rows, or the first ones. A rank that
- * reads before others has one place in each few. */
-static bool stands_alone(const struct forecast *forecast, uint32_t place)
-{
-	if (is_in_row(forecast, place, 1, ROW))
-		return false;
-	for (uint32_t apart = 2; apart <= RANKS; apart++)
-		if (is_in_row(forecast, place, apart, LONG_ROW))
-			return false;
-	return true;
-}
-
 /* The places of what was seen, each once, rising, without those that stand alone. */
 static unsigned places_seen(struct forecast *forecast, const uint32_t *seen, unsigned count,
 			    uint32_t *ret)
@@ -241,9 +229,16 @@ static unsigned places_seen(struct forecast *forecast, const uint32_t *seen, uns
 		set_done(forecast, place);
 		ret[found++] = place;
 	}
-	for (unsigned i = 0; i < found; i++)
-		if (!stands_alone(forecast, ret[i]))
+	/* Those that stand alone are somebody else's: the readers' own are in rows, or the first
+	 * ones. A rank that reads before others has one place in each few. */
+	for (unsigned i = 0; i < found; i++) {
+		bool in_row = is_in_row(forecast, ret[i], 1, ROW);
+
+		for (uint32_t apart = 2; !in_row && apart <= RANKS; apart++)
+			in_row = is_in_row(forecast, ret[i], apart, LONG_ROW);
+		if (in_row)
 			ret[own++] = ret[i];
+	}
 	memcpy(forecast->done, forecast->hidden, set_bytes(forecast));
 	forecast->done_count = forecast->hidden_count;
 	qsort(ret, own, sizeof(*ret), search_compare32);
@@ -432,20 +427,9 @@ bool forecast_foresees(const struct forecast *forecast, uint64_t file)
 	       (!is_done(forecast, place) || bit_get(forecast->pushed, place));
 }
 
-/* A reader that asks for a place has passed those pushed just before it, whether it asked for them
- * or not. */
-static void come_by(struct forecast *forecast, uint32_t place)
-{
-	bit_clear(forecast->pushed, place);
-	do {
-		forecast->coming_count -= bit_get(forecast->coming, place);
-		bit_clear(forecast->coming, place);
-	} while (place > 0 && bit_get(forecast->coming, --place));
-}
-
 bool forecast_saw(struct forecast *forecast, uint64_t file)
 {
-	uint32_t place = forecast_place(forecast, file);
+	uint32_t place = forecast_place(forecast, file), at = place;
 	bool foreseen = forecast_foresees(forecast, file);
 
 	if (place == ORDER_NONE)
@@ -455,7 +439,13 @@ bool forecast_saw(struct forecast *forecast, uint64_t file)
 		return true;
 	forecast->foreseen = forecast->foreseen << 1 | foreseen;
 	forecast->judged += forecast->judged < JUDGED;
-	come_by(forecast, place);
+	/* A reader that asks for a place has passed those pushed just before it, whether it asked
+	 * for them or not. */
+	bit_clear(forecast->pushed, place);
+	do {
+		forecast->coming_count -= bit_get(forecast->coming, at);
+		bit_clear(forecast->coming, at);
+	} while (at > 0 && bit_get(forecast->coming, --at));
 	if (!foreseen)
 		jump(forecast, place);
 	else if (!is_done(forecast, place))
@@ -572,18 +562,6 @@ static unsigned find_gaps(const struct forecast *forecast, struct gap *ret)
 	return found;
 }
 
-/* Calls `take` with the next place of a gap. False: there are no more, or `take` wants none. */
-static bool take_next_place(const struct forecast *forecast, struct gap *gap,
-			    forecast_take_fn *take, void *arg, bool *ret_on)
-{
-	while (gap->next < gap->end && is_done(forecast, gap->next))
-		gap->next++;
-	if (gap->next == gap->end)
-		return false;
-	*ret_on = take(arg, forecast->order->files[gap->next++]);
-	return *ret_on;
-}
-
 uint32_t forecast_next(const struct forecast *forecast, uint32_t place, uint32_t *ret_file)
 {
 	if (place < forecast->front)
@@ -595,12 +573,9 @@ uint32_t forecast_next(const struct forecast *forecast, uint32_t place, uint32_t
 	return place;
 }
 
-bool forecast_passed(const struct forecast *forecast, uint32_t place, uint32_t *ret_file)
+uint32_t forecast_file(const struct forecast *forecast, uint32_t place)
 {
-	if (place >= forecast->front)
-		return false;
-	*ret_file = forecast->order->files[place];
-	return true;
+	return forecast->order->files[place];
 }
 
 void forecast_coming(const struct forecast *forecast, forecast_take_fn *take, void *arg)
@@ -611,7 +586,13 @@ void forecast_coming(const struct forecast *forecast, forecast_take_fn *take, vo
 
 	while (on && left) {
 		left = 0;
-		for (unsigned i = 0; i < count && on; i++)
-			left += take_next_place(forecast, &gaps[i], take, arg, &on);
+		for (struct gap *gap = gaps; gap < gaps + count && on; gap++) {
+			while (gap->next < gap->end && is_done(forecast, gap->next))
+				gap->next++;
+			if (gap->next == gap->end)
+				continue;
+			left++;
+			on = take(arg, forecast->order->files[gap->next++]);
+		}
 	}
 }

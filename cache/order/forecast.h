@@ -78,8 +78,8 @@ uint32_t forecast_edge(const struct forecast *forecast);
 /* The first place at or after `place` whose file has not come, and *ret_file its file, in the order
  * of places; or forecast_count(). */
 uint32_t forecast_next(const struct forecast *forecast, uint32_t place, uint32_t *ret_file);
-/* Whether readers have passed a place, and all before it: *ret_file is then its file. */
-bool forecast_passed(const struct forecast *forecast, uint32_t place, uint32_t *ret_file);
+/* The file of a place: those before the first one that has not come were passed. */
+uint32_t forecast_file(const struct forecast *forecast, uint32_t place);
 /* Calls `take` with each file to come, soonest first, until it returns false. */
 typedef bool forecast_take_fn(void *arg, uint32_t file);
 void forecast_coming(const struct forecast *forecast, forecast_take_fn *take, void *arg);

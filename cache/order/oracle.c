@@ -229,18 +229,6 @@ static void note_stray(struct oracle *oracle)
 		oracle->tracks[i].strays += !watch_follows(oracle->watch);
 }
 
-/* How much more rarely than its own readers somebody else is foreseen so: by any of the tracks. One
- * that has followed the track may go on with anything. */
-static double chance_of(const struct oracle *oracle, const struct track *track, uint64_t goes_by,
-			uint32_t file)
-{
-	double chance = forecast_rarity(track->forecast, file) * oracle->count;
-
-	if (track->id != goes_by)
-		return chance;
-	return fmin(chance, fmin(forecast_chance(track->forecast) * oracle->count, 1));
-}
-
 static void note(struct oracle *oracle, uint32_t file)
 {
 	uint64_t goes_by = watch_goes_by(oracle->watch);
@@ -261,7 +249,11 @@ static void note(struct oracle *oracle, uint32_t file)
 		}
 		return;
 	}
-	chance = chance_of(oracle, track, goes_by, file);
+	/* How much more rarely than its own readers somebody else is foreseen so: by any of the
+	 * tracks. One that has followed the track may go on with anything. */
+	chance = forecast_rarity(track->forecast, file) * oracle->count;
+	if (track->id == goes_by)
+		chance = fmin(chance, fmin(forecast_chance(track->forecast) * oracle->count, 1));
 	forecast_saw(track->forecast, file);
 	track->fed = watch_turns(oracle->watch);
 	track->fed_by++;
@@ -431,16 +423,6 @@ int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
 
 /* --- what it knows --------------------------------------------------------------------------- */
 
-/* Whether readers follow it, or did so lately that others have read less than half an epoch since.
- * One that is only foretold is not told of; one that was given is from the beginning. */
-static bool is_shown(const struct track *track)
-{
-	if (!track->remembered)
-		return !track->hypothesis.list && track->hypothesis.epoch == 0;
-	return track->strays < patience(track) &&
-	       track->strays <= forecast_count(track->forecast) / 2;
-}
-
 void oracle_state(const struct oracle *oracle, struct oracle_state *ret)
 {
 	const struct track *track = NULL; /* the one that was fed last */
@@ -449,7 +431,12 @@ void oracle_state(const struct oracle *oracle, struct oracle_state *ret)
 	for (unsigned i = 0; i < oracle->count; i++) {
 		const struct track *each = &oracle->tracks[i];
 
-		if (!is_shown(each))
+		/* Readers follow it, or did so lately that others have read less than half an epoch
+		 * since. One that is only foretold is not told of; one that was given is from the
+		 * beginning. */
+		if (each->remembered ? each->strays >= patience(each) ||
+					       each->strays > forecast_count(each->forecast) / 2
+				     : each->hypothesis.list || each->hypothesis.epoch > 0)
 			continue;
 		ret->tracks++;
 		ret->under_way += !each->ended;

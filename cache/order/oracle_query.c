@@ -325,12 +325,6 @@ static uint32_t too_short(const struct observations *observations)
 	return files < observations->least ? files : 0;
 }
 
-static bool have_common_file(const struct order_list *a, const struct order_list *b)
-{
-	return order_list_find(a, b->files[0]) != ORDER_NONE ||
-	       order_list_find(b, a->files[0]) != ORDER_NONE;
-}
-
 /* Those of the lists that have the same sampler; of lists of the same files, the one of which most
  * was seen. */
 static void take_along(struct query *query)
@@ -340,9 +334,13 @@ static void take_along(struct query *query)
 		struct hypothesis hypothesis = query->results[0].hypothesis;
 		unsigned seen = guess_goes_along(&query->observations, &hypothesis, list), at = 1;
 
-		while (at < query->result_count &&
-		       !have_common_file(query->results[at].hypothesis.list, list))
-			at++;
+		for (; at < query->result_count; at++) {
+			const struct order_list *other = query->results[at].hypothesis.list;
+
+			if (order_list_find(other, list->files[0]) != ORDER_NONE ||
+			    order_list_find(list, other->files[0]) != ORDER_NONE)
+				break;
+		}
 		if (at == RESULTS || seen <= query->results[at].seen)
 			continue;
 		if (at == query->result_count)
@@ -446,23 +444,17 @@ static void say(const struct hypothesis *hypothesis, char ret[ORACLE_SENTENCE])
 		 hypothesis->sampler.seed);
 }
 
-/* The first order that is known may be that of a later epoch. */
-static uint64_t epochs_before(const struct oracle *oracle, const struct query *query,
-			      const struct forecast *forecast)
-{
-	uint64_t files = forecast_count(forecast);
-	uint64_t missed = sub_sat(oracle->missed, turns_since(oracle, query->since));
-
-	return oracle->known_count || files == 0 ? 0 : (missed + files / 2) / files;
-}
-
 static bool take_result(struct oracle *oracle, struct result *result, const struct query *query)
 {
+	uint64_t missed = sub_sat(oracle->missed, turns_since(oracle, query->since)), files;
 	uint32_t recent[WATCH_RECENT];
 
 	if (!result->forecast || oracle_follows(oracle, &result->hypothesis))
 		return false;
-	result->hypothesis.epoch += epochs_before(oracle, query, result->forecast);
+	/* The first order that is known may be that of a later epoch. */
+	files = forecast_count(result->forecast);
+	if (!oracle->known_count)
+		result->hypothesis.epoch += (missed + files / 2) / files;
 	forecast_start(result->forecast, recent, watch_recent(oracle->watch, query->since, recent));
 	oracle_begin(oracle, &result->hypothesis, result->forecast);
 	result->forecast = NULL;
@@ -520,17 +512,6 @@ static bool take_order(struct oracle *oracle, struct query *query, char ret[ORAC
 	return false;
 }
 
-static void take_next(struct oracle *oracle, struct track *track, struct result *result)
-{
-	if (!result->forecast && !result->hypothesis.list)
-		oracle->order_at = oracle->order_from; /* it will be made again */
-	if (!result->forecast)
-		return;
-	track->next = result->hypothesis;
-	track->next_forecast = result->forecast;
-	result->forecast = NULL;
-}
-
 /* The track goes on where its readers are, with the part that is read here. */
 static bool take_part(struct oracle *oracle, struct track *track, struct result *result,
 		      char ret[ORACLE_SENTENCE])
@@ -575,6 +556,7 @@ bool oracle_answer(struct oracle *oracle, struct query *query, char ret[ORACLE_S
 {
 	bool *is_asked = query->kind == QUERY_NEXT ? &oracle->is_making_next : &oracle->is_asking;
 	struct track *track = oracle_track(oracle, query->track);
+	struct result *result = &query->results[0];
 	bool found = false;
 
 	if (query->kind == QUERY_ORDER)
@@ -582,10 +564,14 @@ bool oracle_answer(struct oracle *oracle, struct query *query, char ret[ORACLE_S
 	else if (query->kind == QUERY_ORIGIN)
 		take_origins(oracle, query);
 	else if (track && query->kind == QUERY_PART)
-		found = take_part(oracle, track, &query->results[0], ret);
-	else if (track)
-		take_next(oracle, track, &query->results[0]);
-	if (found) { /* other readers may have begun too */
+		found = take_part(oracle, track, result, ret);
+	else if (track && result->forecast) {
+		track->next = result->hypothesis;
+		track->next_forecast = result->forecast;
+		result->forecast = NULL;
+	} else if (track && !result->hypothesis.list)
+		oracle->order_at = oracle->order_from; /* it will be made again */
+	if (found) {				       /* other readers may have begun too */
 		oracle->asked.stage = oracle->asked.hard = 0;
 		oracle->asked.kinds.count = 0;
 	}

@@ -96,17 +96,6 @@ static void add_words(struct list *list, const struct sampler *sampler, uint32_t
 		add_word(list, sampler, words, step);
 }
 
-static void add_known_word(struct list *list, const struct sampler *sampler)
-{
-	struct sampler *next = add_next(list, sampler, SAMPLER_WORDS);
-	struct mt19937 mt;
-
-	next->word += sampler->step;
-	mt19937_init(&mt, sampler->root);
-	mt19937_skip(&mt, next->word);
-	next->seed = mt19937_next(&mt);
-}
-
 bool sampler_next_is_known(const struct sampler *sampler)
 {
 	bool by_step = sampler->rule == SAMPLER_STREAM || sampler->rule == SAMPLER_WORDS;
@@ -117,14 +106,20 @@ bool sampler_next_is_known(const struct sampler *sampler)
 unsigned sampler_next(const struct sampler *sampler, uint32_t n, struct sampler *ret)
 {
 	struct list list = {.ret = ret};
+	struct sampler *next;
+	struct mt19937 mt;
 
 	if (sampler->rule == SAMPLER_UNKNOWN || sampler->rule == SAMPLER_RESEED)
 		add_next(&list, sampler, SAMPLER_RESEED)->seed++;
 	if (sampler->rule == SAMPLER_UNKNOWN || sampler->rule == SAMPLER_SAME)
 		add_next(&list, sampler, SAMPLER_SAME);
-	if (sampler->rule == SAMPLER_WORDS && sampler->step)
-		add_known_word(&list, sampler);
-	else if (sampler->rule == SAMPLER_WORDS)
+	if (sampler->rule == SAMPLER_WORDS && sampler->step) {
+		next = add_next(&list, sampler, SAMPLER_WORDS);
+		next->word += sampler->step;
+		mt19937_init(&mt, sampler->root);
+		mt19937_skip(&mt, next->word);
+		next->seed = mt19937_next(&mt);
+	} else if (sampler->rule == SAMPLER_WORDS)
 		add_words(&list, sampler, n);
 	else if (sampler->rule == SAMPLER_STREAM && sampler->step)
 		add_stream(&list, sampler, n, sampler->step);

@@ -214,13 +214,6 @@ struct lazy_order {
 	uint32_t elements[PERMUTATION_HEAD];
 };
 
-static uint32_t element_at(struct lazy_order *order, uint32_t place)
-{
-	for (uint32_t at = order->deal.count; at <= place; at++)
-		order->elements[at] = permutation_deal_next(&order->deal, lazy_next(&order->lazy));
-	return order->elements[place];
-}
-
 /* Of a permutation shorter than the depth all elements are compared, and there must be one. */
 static bool gives(const struct seeds_seen *seen, const struct seeds_way *way,
 		  struct lazy_order *order)
@@ -229,8 +222,12 @@ static bool gives(const struct seeds_seen *seen, const struct seeds_way *way,
 
 	for (uint32_t place = way->start; looked_at < seen->depth && place < seen->n;
 	     place += way->stride) {
-		uint32_t element = element_at(order, place);
+		uint32_t element;
 
+		for (uint32_t at = order->deal.count; at <= place; at++)
+			order->elements[at] =
+				permutation_deal_next(&order->deal, lazy_next(&order->lazy));
+		element = order->elements[place];
 		if (looked_at++ == 0 ? !seeds_seen_begins(seen, element)
 				     : !seeds_seen_has(seen, element))
 			return false;
@@ -252,25 +249,19 @@ struct finds {
 	unsigned count, most;
 };
 
-/* One lane's words as they were at output `skip`. */
-static struct lazy lane_at(const struct lanes *lanes, unsigned lane, uint32_t skip)
-{
-	uint32_t near = lanes->near[lane];
-
-	for (uint32_t output = lanes->output; output > skip; output--)
-		near = mt19937_shrink(near, output + MT19937_NEAR);
-	return (struct lazy){.word = lanes->words[skip][lane],
-			     .next = lanes->words[skip + 1][lane],
-			     .near = near,
-			     .number = skip};
-}
-
 static void try_lane(const struct seeds *seeds, unsigned sieve, const struct lanes *lanes,
 		     unsigned lane, struct finds *finds)
 {
+	uint32_t skip = seeds->sieves[sieve].skip, near = lanes->near[lane];
 	struct lazy_order order;
 
-	order.lazy = lane_at(lanes, lane, seeds->sieves[sieve].skip);
+	/* The lane's words as they were at output `skip`. */
+	for (uint32_t output = lanes->output; output > skip; output--)
+		near = mt19937_shrink(near, output + MT19937_NEAR);
+	order.lazy = (struct lazy){.word = lanes->words[skip][lane],
+				   .next = lanes->words[skip + 1][lane],
+				   .near = near,
+				   .number = skip};
 	permutation_deal_init(&order.deal, seeds->seen.n);
 	for (unsigned way = 0; way < seeds->way_count; way++) {
 		if (seeds->sieve_of[way] != sieve ||
@@ -284,32 +275,23 @@ static void try_lane(const struct seeds *seeds, unsigned sieve, const struct lan
 }
 
 /* From words[0], which are the seeds. */
-static void begin_lanes(const struct seeds *seeds, struct lanes *lanes)
+static void try_lanes(const struct seeds *seeds, unsigned count, struct lanes *lanes,
+		      struct finds *finds)
 {
 	const struct sieve *last = &seeds->sieves[seeds->sieve_count - 1];
-	const uint32_t *numbers = seeds->numbers;
+	const uint32_t *numbers = seeds->numbers, *near = numbers + MT19937_NEAR + 1;
 	uint32_t words = last->skip + last->start + 1;
 
 	for (uint32_t i = 1; i <= words; i++)
 		seeds->engine->grow(lanes->words[i - 1], lanes->words[i], numbers + i,
 				    numbers + i + 1);
 	lanes->output = 0;
-	seeds->engine->grow(lanes->words[words], lanes->near, numbers + words + 1,
-			    numbers + MT19937_NEAR + 1);
-}
-
-static void try_lanes(const struct seeds *seeds, unsigned count, struct lanes *lanes,
-		      struct finds *finds)
-{
-	const uint32_t *numbers = seeds->numbers + MT19937_NEAR + 1;
-
-	begin_lanes(seeds, lanes);
+	seeds->engine->grow(lanes->words[words], lanes->near, numbers + words + 1, near);
 	for (unsigned i = 0; i < seeds->sieve_count; i++) {
 		const struct sieve *sieve = &seeds->sieves[i];
 		uint32_t output = sieve->skip + sieve->start;
 
-		seeds->engine->grow(lanes->near, lanes->near, numbers + lanes->output,
-				    numbers + output);
+		seeds->engine->grow(lanes->near, lanes->near, near + lanes->output, near + output);
 		lanes->output = output;
 		if (!sieve->open &&
 		    !seeds->engine->sieve(sieve, lanes->words[output], lanes->words[output + 1],

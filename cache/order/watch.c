@@ -194,23 +194,12 @@ static void begin_epoch(struct watch *watch)
 	}
 }
 
-/* How many in a row chance would not repeat. */
-static unsigned repeats_needed(const struct reader *reader)
-{
-	double share = (2.0 * reader->strays + 1) / (reader->fresh + reader->strays + 1);
-	double chance = 1;
-	unsigned count = 0;
-
-	while ((chance > CHANCE && count <= REPEATS_MOST) || count < REPEATS) {
-		chance *= share;
-		count++;
-	}
-	return count;
-}
-
 /* Returns whether this file shows that an epoch has begun; it is then part of a beginning. */
 static bool note_again(struct watch *watch, struct reader *reader, uint32_t file)
 {
+	double chance = 1, share;
+	unsigned needed = 0;
+
 	if (!bit_set(watch->seen, file)) {
 		reader->fresh++;
 		reader->strays += reader->again;
@@ -222,7 +211,11 @@ static bool note_again(struct watch *watch, struct reader *reader, uint32_t file
 		return false;
 	}
 	reader->repeated[reader->again++] = file;
-	if (reader->again < repeats_needed(reader))
+	/* Chance would not repeat so many in a row. */
+	share = (2.0 * reader->strays + 1) / (reader->fresh + reader->strays + 1);
+	for (; (chance > CHANCE && needed <= REPEATS_MOST) || needed < REPEATS; needed++)
+		chance *= share;
+	if (reader->again < needed)
 		return false;
 	begin_epoch(watch);
 	return true;

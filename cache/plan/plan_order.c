@@ -283,8 +283,7 @@ static void leave_passed(struct plan_order *order)
 		for (unsigned left = AT_ONCE; left && f->passed < until; left--, f->passed++) {
 			bool wanted = false;
 
-			if (!forecast_passed(f->forecast, f->passed, &file))
-				continue;
+			file = forecast_file(f->forecast, f->passed);
 			for (unsigned j = 0; j < order->count; j++)
 				wanted |=
 					j != i && forecast_has(order->followed[j]->forecast, file);

@@ -6,21 +6,16 @@
 
 #define SAMPLE 65536 /* extents that are looked at where all would take long */
 
-/* Or the readers' next epoch wants it again. */
-static bool all_served_is_there(const struct plan_view *view)
-{
-	for (uint64_t at = 0; at < view->extents; at += view->extents / SAMPLE + 1)
-		if (view->served(view->context, at) && !view->have(view->context, at) &&
-		    !plan_is_kept(view, at))
-			return false;
-	return true;
-}
-
 void plan_preload_epoch(struct plan_preload *preload)
 {
 	const struct plan_view *view = preload->view;
+	bool ends = preload->full || preload->cursor == view->extents;
 
-	if (preload->full || preload->cursor == view->extents || !all_served_is_there(view))
+	/* Or the readers' next epoch wants again what they were served. */
+	for (uint64_t at = 0; !ends && at < view->extents; at += view->extents / SAMPLE + 1)
+		ends = view->served(view->context, at) && !view->have(view->context, at) &&
+		       !plan_is_kept(view, at);
+	if (ends)
 		*preload = (struct plan_preload){.view = view};
 }
 

@@ -234,11 +234,8 @@ $(B)/%.o: %.c Makefile | $(curl)
 $(B)/tests/unit/%.o: override CFLAGS += $(if $(DEBUG)$(findstring address,$(SANITIZE)),-O0,-O1)
 
 # A unit test may call anything below fs/.
-$(B)/unit/test_stat: $(call objects,fs/stat/snapshot.c fs/stat/verdict.c fs/stat/mounts.c \
-		fs/stat/jobs.c)
-$(B)/unit/test_view: $(call objects,$(addprefix fs/stat/,duration.c graph.c history.c page.c \
-		snapshot.c verdict.c view.c))
-$(B)/unit/test_exposition: $(call objects,fs/stat/exposition.c fs/stat/snapshot.c)
+$(B)/unit/test_stat $(B)/unit/test_view $(B)/unit/test_prometheus: $(call objects,$(addprefix \
+		fs/stat/,asker.c history.c mounts.c page.c prometheus.c snapshot.c verdict.c view.c))
 $(B)/unit/test_memory: $(call objects,fs/memory.c)
 $(B)/unit/test_pressure: $(call objects,fs/pressure.c fs/memory.c)
 $(B)/unit/test_inval: $(call objects,fs/inval.c)

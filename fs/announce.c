@@ -57,19 +57,6 @@ static const char *storage_text(const struct mount *mount, const struct cache_st
 	return text;
 }
 
-/* mount(8) passes `rw` on wherever a line of fstab does not say `ro`. */
-static void say_refused(const struct settings *settings)
-{
-	if (settings->rw)
-		log_notice(
-			"'-o rw' changes nothing: the mount is read-only; a folder of another "
-			"filesystem takes writes over it, see 'A writable folder' in foldfs(1)");
-	if (settings->suid || settings->dev)
-		log_notice(
-			"'-o suid' and 'dev' change nothing: no program of the mount gives "
-			"rights, and no file of it is a device");
-}
-
 void announce(const struct mount *mount, const struct mountpoint *mountpoint)
 {
 	const struct settings *settings = mount_settings(mount);
@@ -87,7 +74,15 @@ void announce(const struct mount *mount, const struct mountpoint *mountpoint)
 			 storage_text(mount, &stats, storage), pool_text(&memory, pool),
 			 kept_text(memory.residency, &stats, kept),
 			 choose_unmount(mount, mountpoint, leave, sizeof(leave)));
-	say_refused(settings);
+	/* mount(8) passes `rw` on wherever a line of fstab does not say `ro`. */
+	if (settings->rw)
+		log_notice(
+			"'-o rw' changes nothing: the mount is read-only; a folder of another "
+			"filesystem takes writes over it, see 'A writable folder' in foldfs(1)");
+	if (settings->suid || settings->dev)
+		log_notice(
+			"'-o suid' and 'dev' change nothing: no program of the mount gives "
+			"rights, and no file of it is a device");
 	if (info->relocated)
 		log_notice(
 			"%s: rewritten by another LMDB tool; its files were searched for. Pack it "
@@ -95,9 +90,11 @@ void announce(const struct mount *mount, const struct mountpoint *mountpoint)
 			mount_label(mount)->name);
 }
 
-/* The options of the mount that is there hold. */
-static void say_differences(const struct mount *mount, const char *path)
+void announce_shared(const struct mount *mount, const char *path)
 {
+	if (!mount_settings(mount)->quiet)
+		log_info("%s: already mounted on %s", mount_label(mount)->name, path);
+	/* The options of the mount that is there hold. */
 	SCOPE(buf_release) struct buf here = BUF_INIT, there = BUF_INIT;
 
 	if (mount_differs(mount, path, &here, &there) < 0 || (!here.len && !there.len))
@@ -107,11 +104,4 @@ static void say_differences(const struct mount *mount, const char *path)
 		path, here.len ? "without " : "", here.len ? here.data : "",
 		here.len && there.len ? " and " : "", there.len ? "with " : "",
 		there.len ? there.data : "");
-}
-
-void announce_shared(const struct mount *mount, const char *path)
-{
-	if (!mount_settings(mount)->quiet)
-		log_info("%s: already mounted on %s", mount_label(mount)->name, path);
-	say_differences(mount, path);
 }

@@ -2,7 +2,6 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include "remote/reader_blocks.h"
 #include <pthread.h>
 
 struct disk_cache {
@@ -156,22 +155,14 @@ static void add_stats(struct reader *reader, struct reader_blocks_stats *sum, st
 		sum->filler = one.filler;
 }
 
-void disk_cache_report(struct disk_cache *disk, struct json *json)
+const char *disk_cache_stats(struct disk_cache *disk, struct reader_blocks_stats *ret)
 {
-	struct reader_blocks_stats sum = {.complete = true};
 	SCOPE(buf_release) struct buf copies = BUF_INIT;
 	size_t count = BUF_COUNT(&disk->readers, struct reader *);
 	struct reader *const *readers = BUF_ITEMS(&disk->readers, struct reader *const);
 
+	*ret = (struct reader_blocks_stats){.complete = true};
 	for (size_t i = 0; i < count; i++)
-		add_stats(readers[i], &sum, &copies);
-	json_object(json, "disk_cache");
-	json_string(json, "state", state_of(&sum, count));
-	json_u64(json, "size", sum.size);
-	json_u64(json, "cached", sum.cached);
-	json_u64(json, "near_bytes", sum.near_bytes);
-	json_u64(json, "far_bytes", sum.far_bytes);
-	json_u64(json, "damaged", sum.damaged);
-	json_u64(json, "left_out", sum.left_out);
-	json_end(json);
+		add_stats(readers[i], ret, &copies);
+	return state_of(ret, count);
 }

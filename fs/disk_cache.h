@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/json.h"
 #include "base/reader.h"
+#include "remote/reader_blocks.h"
 
 struct disk_cache;
 
@@ -30,5 +30,5 @@ int disk_cache_find(struct disk_cache *disk, const char *place, struct reader **
 /* Begins to fetch what is missing of all packs. */
 void disk_cache_fill(struct disk_cache *disk);
 
-/* The member "disk_cache" of the stats. */
-void disk_cache_report(struct disk_cache *disk, struct json *json);
+/* What all copies have and did; and what limits them, or otherwise what they do, in a word. */
+const char *disk_cache_stats(struct disk_cache *disk, struct reader_blocks_stats *ret);

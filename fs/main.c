@@ -145,17 +145,6 @@ static void reap_command(struct program *program)
 	program->status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
-/* The terminal sends its signals to the command too, except SIGHUP, which only the leader of the
- * session gets. SESSION_ENDED from this process is not for the command. */
-static void pass_on(const struct program *program, const siginfo_t *info)
-{
-	bool by_terminal =
-		info->si_code == SI_KERNEL && (info->si_signo != SIGHUP || getsid(0) != getpid());
-
-	if (!by_terminal && info->si_pid != getpid())
-		kill(program->command.pid, info->si_signo);
-}
-
 /* The seconds after which it is to be called again. */
 static uint64_t watch_storage(struct program *program)
 {
@@ -257,9 +246,17 @@ static void wait_for_end(struct program *program)
 			reap_command(program);
 			break;
 		default:
-			if (with_command)
-				pass_on(program, &info);
-			else if (may_end(program) && !begin_grace(program, info.si_signo))
+			if (with_command) {
+				/* The terminal sends its signals to the command too, except SIGHUP,
+				 * which only the leader of the session gets. SESSION_ENDED from
+				 * this process is not for the command. */
+				bool by_terminal =
+					info.si_code == SI_KERNEL &&
+					(info.si_signo != SIGHUP || getsid(0) != getpid());
+
+				if (!by_terminal && info.si_pid != getpid())
+					kill(program->command.pid, info.si_signo);
+			} else if (may_end(program) && !begin_grace(program, info.si_signo))
 				return;
 		}
 	}

@@ -59,18 +59,6 @@ static uint64_t left_of(const char *group, const struct version *version, uint64
 	return sub_sat(limit, sub_sat(usage, pages));
 }
 
-/* In version 1, "no limit" is a number larger than any machine. */
-static void read_group(const char *group, const struct version *version, struct memory *memory)
-{
-	uint64_t limit = min(read_number(group, version->limit, NULL, UINT64_MAX),
-			     read_number(group, version->soft_limit, NULL, UINT64_MAX));
-
-	if (limit >= memory->total)
-		return;
-	memory->limit = min(memory->limit, limit);
-	memory->available = min(memory->available, left_of(group, version, limit));
-}
-
 /* Finds the group's folder. In a container, /proc may give the path as the host sees it, while the
  * mounted tree begins at the container's own group: then only the end of the path exists, or
  * nothing of it. A path with ".." leads out of the namespace. */
@@ -97,7 +85,14 @@ static void read_groups(const char *root, const char *tree, const char *group,
 	if (!find_group(base, group, path))
 		return;
 	for (;;) {
-		read_group(path, version, memory);
+		/* In version 1, "no limit" is a number larger than any machine. */
+		uint64_t limit = min(read_number(path, version->limit, NULL, UINT64_MAX),
+				     read_number(path, version->soft_limit, NULL, UINT64_MAX));
+
+		if (limit < memory->total) {
+			memory->limit = min(memory->limit, limit);
+			memory->available = min(memory->available, left_of(path, version, limit));
+		}
 		slash = strrchr(path, '/');
 		if (!slash || slash < path + strlen(base))
 			return;

@@ -241,18 +241,6 @@ const char *mount_keeper(const struct mount *mount)
 	return mount->memory.residency ? "shared" : "pool";
 }
 
-/* A pool larger than the pack is of no use, except that --preload leaves an eighth of it free. */
-static void choose_budget(struct mount *mount)
-{
-	const struct dataset_info *info = dataset_info(mount->dataset);
-	uint64_t all = content_bytes(mount) + info->super->files * SLOT_WASTE;
-	uint64_t most = all + all / 7 + CACHE_BUDGET_MIN;
-
-	mount->memory.budget = mount->settings->pool
-				       ? mount->settings->pool
-				       : clamp(mount->memory.available / 4, CACHE_BUDGET_MIN, most);
-}
-
 /* With any policy, what the kernel keeps leaves the pool first. */
 static enum policy_choice policy_of(const struct mount *mount)
 {
@@ -320,7 +308,15 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 	if (r == 0) {
 		mount->bad = calloc(1, dataset_entries(mount->dataset) / 8 + 1);
 		mount->memory.available = memory_available();
-		choose_budget(mount);
+		/* A pool larger than the pack is of no use, except that --preload leaves an eighth
+		 * of it free. */
+		const struct dataset_info *info = dataset_info(mount->dataset);
+		uint64_t all = content_bytes(mount) + info->super->files * SLOT_WASTE;
+		uint64_t most = all + all / 7 + CACHE_BUDGET_MIN;
+
+		mount->memory.budget = mount->settings->pool ? mount->settings->pool
+							     : clamp(mount->memory.available / 4,
+								     CACHE_BUDGET_MIN, most);
 		mount->memory.residency = choose_residency(mount);
 		r = mount->bad ? make_cache(mount, err) : -ENOMEM;
 	}

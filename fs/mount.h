@@ -67,17 +67,8 @@ bool mount_opens_folders(const struct mount *mount);
 void mount_set_opens(struct mount *mount, bool files, bool folders);
 
 enum request {
-	REQUEST_READ,
-	REQUEST_LOOKUP,
-	REQUEST_GETATTR,
-	REQUEST_READDIR,
-	REQUEST_READDIRPLUS,
-	REQUEST_OPEN,
-	REQUEST_IOCTL,
-	REQUEST_GETXATTR,
-	REQUEST_LISTXATTR,
-	REQUEST_FORGET,
-	REQUEST_NOTIFY,
+#define REQUEST(word, name) REQUEST_##name,
+#include "fs/stats.def"
 	REQUEST_COUNT
 };
 

@@ -10,19 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void set_signals(const sigset_t *defaults)
-{
-	sigset_t none;
-
-	for (int signo = 1; signo < NSIG; signo++)
-		if (sigismember(defaults, signo) == 1)
-			signal(signo, SIG_DFL);
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 static _Noreturn void exec_command(int gate, char *const argv[], const sigset_t *defaults,
 				   const struct limits *limits, command_fn *first, void *context)
 {
@@ -32,7 +19,15 @@ static _Noreturn void exec_command(int gate, char *const argv[], const sigset_t 
 		first(gate, context);
 	if (io_read(gate, &go, 1) != 1)
 		_exit(EXIT_FAILURE);
-	set_signals(defaults);
+	sigset_t none;
+
+	for (int signo = 1; signo < NSIG; signo++)
+		if (sigismember(defaults, signo) == 1)
+			signal(signo, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	limits_give_back(limits);
 	execvp(argv[0], argv);
 	log_error("%s: %s", argv[0], strerror(errno));

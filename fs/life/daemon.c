@@ -75,23 +75,19 @@ int daemon_lead(pid_t child, const sigset_t *signals)
 	return how;
 }
 
-static _Noreturn void lead(pid_t child, const sigset_t *signals)
-{
-	int how;
-
-	io_close_from(STDERR_FILENO + 1);
-	how = daemon_lead(child, signals);
-	_exit(WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how));
-}
-
 int daemon_stay(const sigset_t *signals)
 {
 	pid_t pid = leads_terminal() ? fork() : 0;
 
 	if (pid < 0)
 		return -errno;
-	if (pid > 0)
-		lead(pid, signals);
+	if (pid > 0) {
+		int how;
+
+		io_close_from(STDERR_FILENO + 1);
+		how = daemon_lead(pid, signals);
+		_exit(WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how));
+	}
 	return 0;
 }
 

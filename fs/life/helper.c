@@ -19,22 +19,6 @@
 #define SAID   4
 _Static_assert(HELPER_KEPT == SAID + 1, "what is closed lies behind them");
 
-/* With the others, the helper would keep the connection to the kernel, or the terminal. */
-static void close_others(int socket, int said, int kept)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), all[] = {socket, said, kept};
-
-	for (int i = 0; i < 3; i++) /* out of the way of each other */
-		all[i] = fcntl(all[i], F_DUPFD_CLOEXEC, HELPER_KEPT + 1);
-	for (int fd = 0; fd < SOCKET; fd++)
-		if (fd != STDERR_FILENO || said < 0)
-			dup2(null, fd);
-	for (int i = 0; i < 3; i++)
-		if (dup3(all[i], SOCKET + i, O_CLOEXEC) < 0)
-			close(SOCKET + i);
-	io_close_from(HELPER_KEPT + 1);
-}
-
 /* --- what is passed on ------------------------------------------------------------------------ */
 
 struct passing {
@@ -88,18 +72,6 @@ static void await_task(struct passing *passing)
 	} while (!fds[0].revents);
 }
 
-/* Nobody waits for a terminal that was stopped. */
-static void pass_rest(struct passing *passing)
-{
-	struct pollfd more = {.fd = SAID, .events = POLLIN};
-
-	put_text(passing, false);
-	while (passing->open && passing->len == 0 && poll(&more, 1, 0) > 0) {
-		take_said(passing);
-		put_text(passing, false);
-	}
-}
-
 /* --- tasks ------------------------------------------------------------------------------------ */
 
 /* Whether the process is there that asks. Once it has been killed, another may have taken its
@@ -120,7 +92,18 @@ static _Noreturn void help(int socket, int said, int kept, helper_fn *act, void 
 
 	prctl(PR_SET_NAME, "foldfs-helper");
 	prctl(PR_SET_DUMPABLE, 0);
-	close_others(socket, said, kept);
+	/* With the others, the helper would keep the connection to the kernel, or the terminal. */
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), all[] = {socket, said, kept};
+
+	for (int i = 0; i < 3; i++) /* out of the way of each other */
+		all[i] = fcntl(all[i], F_DUPFD_CLOEXEC, HELPER_KEPT + 1);
+	for (int fd = 0; fd < SOCKET; fd++)
+		if (fd != STDERR_FILENO || said < 0)
+			dup2(null, fd);
+	for (int i = 0; i < 3; i++)
+		if (dup3(all[i], SOCKET + i, O_CLOEXEC) < 0)
+			close(SOCKET + i);
+	io_close_from(HELPER_KEPT + 1);
 	signal(SIGTTOU, SIG_IGN); /* to write from the background, too */
 	if (chdir("/") < 0)
 		_exit(EXIT_FAILURE);
@@ -130,7 +113,14 @@ static _Noreturn void help(int socket, int said, int kept, helper_fn *act, void 
 		if (io_write_full(SOCKET, &r, sizeof(r)) < 0)
 			break;
 	}
-	pass_rest(&passing);
+	/* Nobody waits for a terminal that was stopped. */
+	struct pollfd more = {.fd = SAID, .events = POLLIN};
+
+	put_text(&passing, false);
+	while (passing.open && passing.len == 0 && poll(&more, 1, 0) > 0) {
+		take_said(&passing);
+		put_text(&passing, false);
+	}
 	_exit(EXIT_SUCCESS);
 }
 

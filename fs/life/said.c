@@ -15,15 +15,6 @@ struct said said_begin(void)
 	return said;
 }
 
-static void join_lines(char *text, struct err *ret)
-{
-	char *rest = text, *line;
-
-	while ((line = strsep(&rest, "\n")))
-		if (*line)
-			err_set(ret, 0, "%s%s%s", ret->text, ret->text[0] ? "; " : "", line);
-}
-
 void said_end(struct said *said, struct err *ret)
 {
 	SCOPE_CLOSE int usual = said->usual, kept = said->kept;
@@ -33,6 +24,12 @@ void said_end(struct said *said, struct err *ret)
 	if (usual < 0 || kept < 0)
 		return;
 	dup2(usual, STDERR_FILENO);
-	if (io_pread(kept, text, sizeof(text) - 1, 0) > 0)
-		join_lines(text, ret);
+	if (io_pread(kept, text, sizeof(text) - 1, 0) > 0) {
+		char *rest = text, *line;
+
+		while ((line = strsep(&rest, "\n")))
+			if (*line)
+				err_set(ret, 0, "%s%s%s", ret->text, ret->text[0] ? "; " : "",
+					line);
+	}
 }

@@ -391,16 +391,6 @@ static void refuse_times(struct filter *filter, const struct sandbox *sandbox)
 	filter_end_if(filter, at);
 }
 
-static void refuse_namespaces(struct filter *filter)
-{
-	unsigned at = filter_if(filter, BPF_JEQ, SYS_clone);
-
-	filter_load(filter, FILTER_LOW(0));
-	filter_return_if(filter, BPF_JSET, NAMESPACES, FILTER_REFUSE(EPERM));
-	filter_return(filter, SECCOMP_RET_ALLOW);
-	filter_end_if(filter, at);
-}
-
 /* Whoever owns a descriptor gets signals for what happens to it. */
 static void refuse_owners(struct filter *filter)
 {
@@ -434,20 +424,16 @@ static void add_calls(struct filter *filter, const struct sandbox *sandbox)
 	if (makes_nothing(sandbox))
 		FILTER_CALLS(filter, folder_calls, FILTER_REFUSE(EACCES));
 	refuse_set_ids(filter, sandbox);
-	refuse_namespaces(filter);
+	unsigned at = filter_if(filter, BPF_JEQ, SYS_clone);
+
+	filter_load(filter, FILTER_LOW(0));
+	filter_return_if(filter, BPF_JSET, NAMESPACES, FILTER_REFUSE(EPERM));
+	filter_return(filter, SECCOMP_RET_ALLOW);
+	filter_end_if(filter, at);
 	refuse_owners(filter);
 	refuse_processes(filter, sandbox);
 	refuse_sockets(filter, sandbox);
 	refuse_ioctls(filter, sandbox);
-}
-
-/* Before Linux 5.11, the kernel runs the filter for each call. */
-static void add_usual_calls(struct filter *filter)
-{
-	const uint32_t usual[] = {SYS_read, SYS_writev, SYS_preadv2, SYS_futex};
-
-	for (size_t i = 0; i < COUNT(usual); i++)
-		filter_return_if(filter, BPF_JEQ, usual[i], SECCOMP_RET_ALLOW);
 }
 
 static bool refuse_calls(const struct sandbox *sandbox)
@@ -455,7 +441,11 @@ static bool refuse_calls(const struct sandbox *sandbox)
 	struct filter filter;
 
 	filter_begin(&filter, FILTER_REFUSE(EPERM));
-	add_usual_calls(&filter);
+	/* Before Linux 5.11, the kernel runs the filter for each call. */
+	const uint32_t usual[] = {SYS_read, SYS_writev, SYS_preadv2, SYS_futex};
+
+	for (size_t i = 0; i < COUNT(usual); i++)
+		filter_return_if(&filter, BPF_JEQ, usual[i], SECCOMP_RET_ALLOW);
 	add_calls(&filter, sandbox);
 	return filter_install(&filter, 0) == 0;
 }
@@ -468,16 +458,6 @@ static bool has_seccomp(void)
 }
 
 /* --------------------------------------------------------------------------------------------- */
-
-/* What is made in the folder may be as open as that is. Calls that would change a mode are refused.
- */
-static void set_umask(int folder)
-{
-	struct stat st;
-
-	if (folder >= 0 && fstat(folder, &st) == 0)
-		umask(~st.st_mode & 0777);
-}
 
 /* The leader of a session would take it from all processes of it: main.c makes none serve. */
 static void leave_terminal(void)
@@ -500,7 +480,13 @@ unsigned sandbox_enter(const struct sandbox *sandbox)
 	unsigned held = 0;
 
 	leave_terminal();
-	set_umask(sandbox->folder);
+	/* What is made in the folder may be as open as that is. Calls that would change a mode are
+	 * refused.
+	 */
+	struct stat st;
+
+	if (sandbox->folder >= 0 && fstat(sandbox->folder, &st) == 0)
+		umask(~st.st_mode & 0777);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	capabilities_keep(needed_capabilities(sandbox));
 	if (!sandbox->programs && !sandbox->job && !SANITIZED && restrict_writes(sandbox->folder))

@@ -1,8 +1,8 @@
-#include "fs/stat/live.h"
 #include "base/clock.h"
 #include "base/scope.h"
 #include "base/signals.h"
 #include "fs/stat/asker.h"
+#include "fs/stat/modes.h"
 #include "fs/stat/mounts.h"
 #include "fs/stat/screen.h"
 #include "fs/stat/view.h"
@@ -22,7 +22,8 @@ struct watched {
 };
 
 struct live {
-	const struct live_params *params;
+	const char *path; /* NULL: all mounts */
+	double interval;
 	struct screen *screen;
 	struct watched *mounts[LIVE_MOUNTS];
 	size_t count, shown;
@@ -60,7 +61,7 @@ static int add_mount(struct live *live, const char *path)
 
 	if (!w)
 		return -ENOMEM;
-	w->seen.history.interval = live->params->interval;
+	w->seen.history.interval = live->interval;
 	w->seen.path = strdup(path);
 	if (!w->seen.path)
 		return -ENOMEM;
@@ -150,7 +151,7 @@ static int take_answer(struct live *live, size_t i, struct err *err)
 	struct err reason = {0};
 	int r = take_stats(w, &reason);
 
-	if (r < 0 && live->params->path && (!w->seen.history.kept || mounts_is_gone(r)))
+	if (r < 0 && live->path && (!w->seen.history.kept || mounts_is_gone(r)))
 		return err_set(err, r, "%s",
 			       w->seen.history.kept ? "unmounted meanwhile" : err_text(&reason, r));
 	if (r < 0 && mounts_is_gone(r)) {
@@ -169,10 +170,10 @@ static int tick(struct live *live, struct err *err)
 
 	if (live_now() < live->next)
 		return 0;
-	live->next = fmax(live->next + live->params->interval, live_now());
+	live->next = fmax(live->next + live->interval, live_now());
 	if (live->paused)
 		return 0;
-	if (!live->params->path)
+	if (!live->path)
 		r = find_mounts(live);
 	ask_mounts(live);
 	return r == 0 && !live->count ? say_none_left(live, err) : r;
@@ -314,7 +315,7 @@ static int live_step(struct live *live, struct err *err)
 static int begin_view(struct live *live, struct err *err)
 {
 	struct pollfd first[2];
-	int r = live->params->path ? add_mount(live, live->params->path) : find_mounts(live);
+	int r = live->path ? add_mount(live, live->path) : find_mounts(live);
 
 	if (r == 0 && !live->count)
 		return say_none_left(live, err);
@@ -335,7 +336,7 @@ static int run_screen(struct live *live, struct err *err)
 	live->screen = screen_new(err);
 	if (!live->screen)
 		return -ENOTTY;
-	live->next = live_now() + fmin(live->params->interval, 1);
+	live->next = live_now() + fmin(live->interval, 1);
 	r = draw_view(live);
 	while (r == 0 && !live->ended)
 		r = live_step(live, err);
@@ -343,10 +344,10 @@ static int run_screen(struct live *live, struct err *err)
 	return r;
 }
 
-int live_run(const struct live_params *params, struct err *err)
+int live_run(const char *path, double interval, struct err *err)
 {
 	static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
-	struct live live = {.params = params};
+	struct live live = {.path = path, .interval = interval};
 	sigset_t signals = signals_block(taken, sizeof(taken) / sizeof(taken[0]));
 	SCOPE_CLOSE int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	int r;

@@ -1,18 +1,17 @@
 /* foldstat: what a mount does, and whether the storage holds its readers up. */
 #include "base/exit.h"
 #include "base/io.h"
+#include "base/libc.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "fs/order_ioctl.h"
 #include "fs/stat/asker.h"
-#include "fs/stat/live.h"
+#include "fs/stat/modes.h"
 #include "fs/stat/mounts.h"
-#include "fs/stat/order.h"
-#include "fs/stat/prometheus.h"
-#include "fs/stat/show.h"
-#include "fs/stat/watch.h"
+#include <fcntl.h>
 #include <json-c/json_c_version.h>
 #include <locale.h>
 #include <stdio.h>
@@ -130,60 +129,119 @@ static int parse_args(const struct opt_result *parsed, const struct settings *se
 	return r;
 }
 
-static int show_once(const char *path, struct err *err)
-{
-	SCOPE(buf_release) struct buf json = BUF_INIT;
-	SCOPE(snapshot_release) struct snapshot after = {0};
-	struct snapshot before;
-	int r = asker_once(asker_of_stats(path), &json, err);
+/* --- an order ------------------------------------------------------------------------------- */
 
+static int explain_batch(const char *mountpoint, int error, struct err *err)
+{
+	struct err reason = {0};
+
+	switch (error) {
+	case -EPERM:
+		err_set(&reason, error, "only root and the user who mounted it may give an order");
+		break;
+	case -EBUSY:
+		err_set(&reason, error, "another process sends an order at the same time");
+		break;
+	case -EOPNOTSUPP:
+		err_set(&reason, error,
+			"nothing is read ahead there: it was mounted with --readahead=0");
+		break;
+	default:
+		mounts_explain(mountpoint, error, &reason);
+	}
+	return err_set(err, error, "%s: %s", mountpoint, err_text(&reason, error));
+}
+
+struct order {
+	const char *file, *mountpoint;
+	int fd; /* of the file */
+};
+
+/* Gives a batch to the mount, or to a job that sees a pack there without one. */
+static int send_batch(const struct order *order, int mount, struct order_batch *batch)
+{
+	SCOPE(buf_release) struct buf answer = BUF_INIT;
+	int error = ioctl(mount, (libc_ioctl_request)ORDER_IOCTL, batch) < 0 ? -errno : 0, r;
+
+	if (error != -ENOTTY)
+		return error;
+	r = mounts_ask_job(order->mountpoint, batch, sizeof(*batch), &answer);
+	if (r == 0 && answer.len == sizeof(*batch))
+		memcpy(batch, answer.data, sizeof(*batch));
+	return r == -ENOENT ? error : r;
+}
+
+/* Adds the number of files to buf. */
+static int send_text(void *context, struct buf *buf, struct err *err)
+{
+	const struct order *order = context;
+	SCOPE_CLOSE int mount = open(order->mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct order_batch batch = {.flags = ORDER_FIRST};
+	ssize_t len = sizeof(batch.text);
+	int r;
+
+	if (mount < 0)
+		return explain_batch(order->mountpoint, -errno, err);
+	while (len == sizeof(batch.text)) {
+		len = io_read(order->fd, batch.text, sizeof(batch.text));
+		if (len < 0)
+			return err_set(err, (int)len, "%s: %s", order->file, strerror((int)-len));
+		batch.len = (uint32_t)len;
+		if (len < (ssize_t)sizeof(batch.text))
+			batch.flags |= ORDER_LAST;
+		r = send_batch(order, mount, &batch);
+		if (r < 0)
+			return explain_batch(order->mountpoint, r, err);
+		if (batch.len)
+			return err_set(err, -EINVAL, "%s: %.*s", order->file, (int)batch.len,
+				       batch.text);
+		batch.flags = 0;
+	}
+	return buf_add(buf, &batch.files, sizeof(batch.files));
+}
+
+/* Either all paths of the file are taken, or nothing changes. Returns how many files are ordered;
+ * the sentence of err begins with the path at fault. */
+static int order_send(const char *file, const char *mountpoint, uint32_t *ret_files,
+		      struct err *err)
+{
+	struct err reason = {0};
+	SCOPE_CLOSE int fd = io_open_given(file, &reason);
+	struct order order = {.file = file, .mountpoint = mountpoint, .fd = fd};
+	SCOPE(buf_release) struct buf files = BUF_INIT;
+	int r;
+
+	if (fd < 0)
+		return err_set(err, fd, "%s: %s", file, err_text(&reason, fd));
+	r = asker_once(asker_new(send_text, &order), &files, err);
 	if (r == 0)
-		r = snapshot_parse(json.data, json.len, 0, &after, err);
-	if (r < 0)
-		return r;
-	before = snapshot_origin(&after);
-	r = show_block(&after);
-	return r < 0 ? r : show_verdict(&before, &after);
+		memcpy(ret_files, files.data, sizeof(*ret_files));
+	return r;
 }
 
-/* A view on a terminal, lines elsewhere. */
-static int show_live(const struct watch_params *params, struct err *err)
-{
-	struct live_params live = {.path = params->path, .interval = params->interval};
-
-	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
-		return live_run(&live, err);
-	if (!params->path)
-		return err_set(err, -ENOTTY, "standard output is no terminal: name a MOUNTPOINT");
-	return watch_run(params, err);
-}
+/* -------------------------------------------------------------------------------------------- */
 
 static int show(const struct settings *settings, const struct watch_params *params, struct err *err)
 {
-	if (settings->watch)
-		return show_live(params, err);
+	const char *path = params->path;
+
 	if (settings->prometheus)
-		return prometheus_print(params->path, err);
-	return params->json || params->interval > 0 ? watch_run(params, err)
-						    : show_once(params->path, err);
-}
-
-static int show_or_say_why(const struct settings *settings, const struct watch_params *params)
-{
-	struct err err = {0};
-	const char *path = params->path ? params->path : "";
-	int r = show(settings, params, &err);
-
-	if (r < 0 && !ferror(stdout))
-		log_error("%s%s%s", path, *path ? ": " : "", err_text(&err, r));
-	return r < 0 ? EXIT_FAILED : EXIT_DONE;
+		return prometheus_print(path, err);
+	if (!settings->watch)
+		return params->json || params->interval > 0 ? watch_run(params, err)
+							    : show_once(path, err);
+	/* A view on a terminal, lines elsewhere. */
+	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		return live_run(path, params->interval, err);
+	return path ? watch_run(params, err)
+		    : err_set(err, -ENOTTY, "standard output is no terminal: name a MOUNTPOINT");
 }
 
 static int give_order(const char *file, const char *mountpoint)
 {
 	char count[SIZE_TEXT];
 	struct err err = {0};
-	uint32_t files;
+	uint32_t files = 0;
 	int r = order_send(file, mountpoint, &files, &err);
 
 	if (r < 0)
@@ -201,6 +259,7 @@ int main(int argc, char **argv)
 	struct watch_params watch = {0};
 	struct opt_result parsed;
 	struct err err = {0};
+	int r;
 
 	io_fill_standard();
 	setlocale(LC_CTYPE, "");
@@ -221,5 +280,9 @@ int main(int argc, char **argv)
 		return usage_error(err.text);
 	if (settings.order)
 		return exit_finish(give_order(settings.order, watch.path));
-	return exit_finish(show_or_say_why(&settings, &watch));
+	r = show(&settings, &watch, &err);
+	if (r < 0 && !ferror(stdout))
+		log_error("%s%s%s", watch.path ? watch.path : "", watch.path ? ": " : "",
+			  err_text(&err, r));
+	return exit_finish(r < 0 ? EXIT_FAILED : EXIT_DONE);
 }

@@ -1,4 +1,5 @@
-/* Mounts seen from outside: the attribute with the stats, and where mounts are. */
+/* Mounts seen from outside: the attribute with the stats, and where mounts are; and jobs of
+ * `foldfs --no-fuse`, which see a pack in a folder without one: fs/job_socket.h. */
 #pragma once
 
 #include "base/buf.h"
@@ -9,10 +10,15 @@
 #define MOUNTS_TABLE "/proc/self/mountinfo"
 
 /* Adds the stats of the mount whose root is `path` to buf, as the mount gives them, or of the job
- * that sees a pack there without one. Holds no
- * descriptor: watching a mount must not keep it busy. Returns 0 or -errno; err says the way out if
- * there is one, and which mounts there are. */
+ * that sees a pack there. Holds no descriptor: watching a mount must not keep it busy. Returns 0 or
+ * -errno; err says the way out if there is one, and which mounts there are. */
 int mounts_ask(const char *path, struct buf *buf, struct err *err);
+
+/* Asks the job that sees a pack in the folder `path`, of several the one that began last. Of users
+ * who could have made it, this one, root, and for root the folder's owner, are believed. Adds the
+ * answer to buf. Returns 0; -ENOENT: there is none, or it has ended; -EACCES: it is another
+ * user's; -ETIMEDOUT: it does not answer; or the -errno that is the answer. */
+int mounts_ask_job(const char *path, const void *question, size_t len, struct buf *buf);
 
 /* Explains in err why asking `path` gave this error. Returns the error. */
 int mounts_explain(const char *path, int error, struct err *err);

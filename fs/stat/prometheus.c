@@ -1,15 +1,248 @@
 #include "fs/stat/prometheus.h"
 #include "base/clock.h"
 #include "base/scope.h"
+#include "base/utf8.h"
 #include "fs/stat/asker.h"
-#include "fs/stat/exposition.h"
+#include "fs/stat/modes.h"
 #include "fs/stat/mounts.h"
+#include <inttypes.h>
+#include <json-c/json.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #define ASKED_MOST 256
 #define PATIENCE_S 5
+#define MEMBER_MAX 64
+
+/* What of the stats becomes a metric. */
+static const struct row {
+	enum row_kind { ROW_OBJECT, ROW_END, ROW_METRIC, ROW_LABEL } kind;
+	const char *word;
+	const char *name; /* of the metric, or of the label */
+	const char *help;
+} rows[] = {
+#define OBJECT(word, ...)	       {ROW_OBJECT, #word, NULL, NULL},
+#define END			       {ROW_END, NULL, NULL, NULL},
+#define COUNT(word, value, name, help) {ROW_METRIC, #word, name, help},
+#define STATE(word, value, name, help) {ROW_METRIC, #word, name, help},
+#define LABEL(word, value, label)      {ROW_LABEL, #word, label, NULL},
+#include "fs/stats.def"
+};
+
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+/* --- labels -------------------------------------------------------------------------------- */
+
+/* A value as the format has it. Bytes that are no text become \ooo. */
+static int add_value(struct buf *buf, const char *value)
+{
+	size_t left = strlen(value), len;
+	uint32_t code;
+	int r = 0;
+
+	for (; left && r == 0; value += len, left -= len) {
+		len = utf8_decode(value, left, &code);
+		if (len == 0 || code < 0x20 || code == 0x7f)
+			r = buf_addf(buf, "\\\\%03o", (unsigned char)*value);
+		else if (code == '\\' || code == '"')
+			r = buf_addf(buf, "\\%c", (char)code);
+		else
+			r = buf_add(buf, value, len);
+		len = len ? len : 1;
+	}
+	return r;
+}
+
+static int add_label(struct buf *buf, const char *before, const char *name, const char *value)
+{
+	int r = buf_addf(buf, "%s%s=\"", before, name);
+
+	if (r == 0)
+		r = add_value(buf, value);
+	return r < 0 ? r : buf_adds(buf, "\"");
+}
+
+/* Up to the brace that ends the labels: the mount, and a second one unless it is NULL. */
+static int begin_sample(struct buf *buf, const char *name, const struct exposed_mount *mount,
+			const char *label, const char *value)
+{
+	int r = buf_adds(buf, name);
+
+	if (r == 0)
+		r = add_label(buf, "{", "mount", mount->path);
+	return r < 0 || !label ? r : add_label(buf, ",", label, value);
+}
+
+static int add_count(struct buf *buf, const char *name, const struct exposed_mount *mount,
+		     const char *label, const char *value, uint64_t count)
+{
+	int r = begin_sample(buf, name, mount, label, value);
+
+	return r < 0 ? r : buf_addf(buf, "} %" PRIu64 "\n", count);
+}
+
+static int add_seconds(struct buf *buf, const char *name, const struct exposed_mount *mount,
+		       const char *label, const char *value, double seconds)
+{
+	int r = begin_sample(buf, name, mount, label, value);
+
+	return r < 0 ? r : buf_addf(buf, "} %.6f\n", seconds);
+}
+
+static int add_heading(struct buf *buf, const char *name, const char *type, const char *help)
+{
+	return buf_addf(buf, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* --- metrics ------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+/* Goes on to the next row of this kind. Keeps its place in the object in `member`, as "/pool/hits".
+ * NULL after the last. */
+static const struct row *next_row(const struct row *row, enum row_kind kind,
+				  char member[static MEMBER_MAX])
+{
+	for (row = row ? row + 1 : rows; row < rows + ROWS; row++) {
+		size_t object = (size_t)(strrchr(member, '/') - member);
+
+		if (row->kind == ROW_OBJECT)
+			snprintf(member, MEMBER_MAX, "/%s/", row->word);
+		else if (row->kind == ROW_END)
+			snprintf(member, MEMBER_MAX, "/");
+		else
+			snprintf(member + object, MEMBER_MAX - object, "/%s", row->word);
+		if (row->kind == kind)
+			return row;
+	}
+	return NULL;
+}
+
+/* A sample of each mount that has this member: an integer, or a flag. */
+static int add_metric(struct buf *buf, const struct row *row, const char *member,
+		      const struct exposed_mount *mounts, size_t count)
+{
+	bool headed = false;
+	int r = 0;
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		const struct snapshot *now = &mounts[i].now;
+		uint64_t value = snapshot_count(now, member) + snapshot_flag(now, member);
+
+		if (!snapshot_member(now, member, json_type_int) &&
+		    !snapshot_member(now, member, json_type_boolean))
+			continue;
+		if (!headed)
+			r = add_heading(buf, row->name,
+					ends_with(row->name, "_total") ? "counter" : "gauge",
+					row->help);
+		headed = true;
+		if (r < 0)
+			return r;
+		r = ends_with(member, "_ms")
+			    ? add_seconds(buf, row->name, &mounts[i], NULL, NULL,
+					  (double)value / 1e3)
+			    : add_count(buf, row->name, &mounts[i], NULL, NULL, value);
+	}
+	return r;
+}
+
+/* Whether each has answered, and what is text in its stats. */
+static int add_infos(struct buf *buf, const struct exposed_mount *mounts, size_t count)
+{
+	int r = add_heading(buf, "foldfs_up", "gauge", "1 if the mount has answered.");
+
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = add_count(buf, "foldfs_up", &mounts[i], NULL, NULL,
+			      mounts[i].now.stats != NULL);
+	if (r == 0)
+		r = add_heading(buf, "foldfs_mount_info", "gauge", "Always 1; the labels tell.");
+	for (size_t i = 0; i < count && r == 0; i++) {
+		char member[MEMBER_MAX] = "/";
+		const struct row *row = NULL;
+
+		if (!mounts[i].now.stats)
+			continue;
+		r = begin_sample(buf, "foldfs_mount_info", &mounts[i], NULL, NULL);
+		while (r == 0 && (row = next_row(row, ROW_LABEL, member)))
+			r = add_label(buf, ",", row->name, snapshot_text(&mounts[i].now, member));
+		if (r == 0)
+			r = buf_adds(buf, "} 1\n");
+	}
+	return r;
+}
+
+static int add_requests(struct buf *buf, const struct exposed_mount *mounts, size_t count)
+{
+	const char *name = "foldfs_requests_total";
+	int r = add_heading(buf, name, "counter", "Requests of the kernel.");
+
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *requests =
+			snapshot_member(&mounts[i].now, "/requests", json_type_object);
+
+		if (!requests)
+			continue;
+		json_object_object_foreach(requests, operation, sent)
+		{
+			if (r == 0)
+				r = add_count(buf, name, &mounts[i], "operation", operation,
+					      snapshot_number(sent));
+		}
+	}
+	return r;
+}
+
+static int add_waits(struct buf *buf, const struct exposed_mount *mounts, size_t count)
+{
+	static const struct {
+		const char *name, *label, *value, *member;
+	} times[] = {
+		{"foldfs_wait_seconds", "quantile", "0.5", "/wait/p50_us"},
+		{"foldfs_wait_seconds", "quantile", "0.99", "/wait/p99_us"},
+		{"foldfs_wait_seconds_sum", NULL, NULL, "/wait/total_us"},
+	};
+	int r = add_heading(buf, "foldfs_wait_seconds", "summary",
+			    "Time that reads waited for storage, since the mount was made.");
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		const struct snapshot *now = &mounts[i].now;
+
+		if (!now->stats)
+			continue;
+		for (size_t j = 0; j < sizeof(times) / sizeof(times[0]) && r == 0; j++)
+			r = add_seconds(buf, times[j].name, &mounts[i], times[j].label,
+					times[j].value,
+					(double)snapshot_count(now, times[j].member) / 1e6);
+		if (r == 0)
+			r = add_count(buf, "foldfs_wait_seconds_count", &mounts[i], NULL, NULL,
+				      snapshot_count(now, "/wait/reads"));
+	}
+	return r;
+}
+
+int prometheus_add(const struct exposed_mount *mounts, size_t count, struct buf *buf)
+{
+	char member[MEMBER_MAX] = "/";
+	const struct row *row = NULL;
+	int r = add_infos(buf, mounts, count);
+
+	if (r == 0)
+		r = add_requests(buf, mounts, count);
+	if (r == 0)
+		r = add_waits(buf, mounts, count);
+	while (r == 0 && (row = next_row(row, ROW_METRIC, member)))
+		r = add_metric(buf, row, member, mounts, count);
+	return r;
+}
+
+/* --- the command ---------------------------------------------------------------------------- */
 
 struct asked {
 	char *path;
@@ -17,18 +250,6 @@ struct asked {
 	int error; /* why there is no snapshot */
 	struct err err;
 };
-
-/* All are asked before any is waited for. */
-static int ask_each(struct asked *asked, int count)
-{
-	for (int i = 0; i < count; i++) {
-		asked[i].asker = asker_of_stats(asked[i].path);
-		if (!asked[i].asker)
-			return -errno;
-		asked[i].error = asker_ask(asked[i].asker);
-	}
-	return 0;
-}
 
 static int take_by(uint64_t deadline, struct asked *asked, struct snapshot *ret)
 {
@@ -44,44 +265,37 @@ static int take_by(uint64_t deadline, struct asked *asked, struct snapshot *ret)
 	return r < 0 ? r : snapshot_parse(json.data, json.len, 0, ret, &asked->err);
 }
 
-static void take_answers(struct asked *asked, struct exposed_mount *mounts, int count)
+/* All are asked before any is waited for. */
+static int ask_all(struct asked *asked, struct exposed_mount *mounts, int count)
 {
-	uint64_t deadline = clock_ns() + PATIENCE_S * CLOCK_SECOND;
+	uint64_t deadline;
 
+	for (int i = 0; i < count; i++) {
+		asked[i].asker = asker_of_stats(asked[i].path);
+		if (!asked[i].asker)
+			return -errno;
+		asked[i].error = asker_ask(asked[i].asker);
+	}
+	deadline = clock_ns() + PATIENCE_S * CLOCK_SECOND;
 	for (int i = 0; i < count; i++) {
 		mounts[i].path = asked[i].path;
 		if (asked[i].error == 0)
 			asked[i].error = take_by(deadline, &asked[i], &mounts[i].now);
 	}
-}
-
-static int find_paths(const char *path, struct asked *asked)
-{
-	char *paths[ASKED_MOST];
-	int count = 1;
-
-	paths[0] = path ? strdup(path) : NULL;
-	if (!path)
-		count = mounts_here(paths, ASKED_MOST);
-	else if (!paths[0])
-		return -ENOMEM;
-	for (int i = 0; i < count; i++)
-		asked[i].path = paths[i];
-	return count;
+	return 0;
 }
 
 static int print_all(const char *path, struct asked *asked, int count, struct err *err)
 {
 	SCOPE_FREE struct exposed_mount *mounts = calloc((size_t)count + 1, sizeof(*mounts));
 	SCOPE(buf_release) struct buf text = BUF_INIT;
-	int r = mounts ? ask_each(asked, count) : -ENOMEM;
+	int r = mounts ? ask_all(asked, mounts, count) : -ENOMEM;
 
 	if (r < 0)
 		return r;
-	take_answers(asked, mounts, count);
 	if (path && asked[0].error < 0 && asked[0].error != -ETIMEDOUT)
 		return err_set(err, asked[0].error, "%s", err_text(&asked[0].err, asked[0].error));
-	r = exposition_add(mounts, (size_t)count, &text);
+	r = prometheus_add(mounts, (size_t)count, &text);
 	if (r == 0)
 		fputs(text.data, stdout);
 	for (int i = 0; i < count; i++)
@@ -92,13 +306,19 @@ static int print_all(const char *path, struct asked *asked, int count, struct er
 int prometheus_print(const char *path, struct err *err)
 {
 	SCOPE_FREE struct asked *asked = calloc(ASKED_MOST, sizeof(*asked));
-	int count = asked ? find_paths(path, asked) : -ENOMEM, r = count;
+	char *paths[ASKED_MOST] = {path ? strdup(path) : NULL};
+	int count = path ? 1 : mounts_here(paths, ASKED_MOST), r = count;
 
-	if (count >= 0)
+	for (int i = 0; asked && i < count; i++)
+		asked[i].path = paths[i];
+	if (!asked || (path && !paths[0]))
+		r = -ENOMEM;
+	if (r >= 0)
 		r = print_all(path, asked, count, err);
 	for (int i = 0; i < count; i++) {
-		asker_free(asked[i].asker);
-		free(asked[i].path);
+		if (asked)
+			asker_free(asked[i].asker);
+		free(paths[i]);
 	}
 	return r;
 }

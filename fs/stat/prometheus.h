@@ -1,9 +1,13 @@
-/* foldstat --prometheus: asks mounts, and prints their metrics. */
+/* Stats of mounts in the text format of Prometheus (exposition format 0.0.4). Pure. */
 #pragma once
 
-#include "base/err.h"
+#include "base/buf.h"
+#include "fs/stat/snapshot.h"
 
-/* Prints those of the mount whose root is `path`, or of all mounts of this user if that is NULL. A
- * mount that does not answer in a few seconds has `foldfs_up 0`. Returns 0 or -errno, for `path`
- * with the err of mounts_ask(). */
-int prometheus_print(const char *path, struct err *err);
+struct exposed_mount {
+	const char *path;
+	struct snapshot now; /* empty: the mount did not answer */
+};
+
+/* Adds all metrics. A mount has no sample of what its stats lack. Returns 0 or -ENOMEM. */
+int prometheus_add(const struct exposed_mount *mounts, size_t count, struct buf *buf);

@@ -1,28 +1,41 @@
-#include "fs/stat/show.h"
+#include "base/clock.h"
 #include "base/scope.h"
-#include "base/size.h"
-#include "fs/stat/duration.h"
+#include "base/signals.h"
+#include "fs/stat/asker.h"
+#include "fs/stat/modes.h"
+#include "fs/stat/mounts.h"
+#include "fs/stat/verdict.h"
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
 
-#define LABEL_WIDTH 12
-#define PAGE_WIDTH  80
-
-/* These texts live until the end of the block that they are made in. */
-#define SIZE(s, member)	 size_format(snapshot_count(s, member), (char[SIZE_TEXT]){0})
-#define COUNT(s, member) count_format(snapshot_count(s, member), (char[SIZE_TEXT]){0})
-#define COUNT_NOUN(s, member, noun) \
-	count_noun(snapshot_count(s, member), noun, (char[SIZE_TEXT]){0})
-
-#define REQUEST_PRICE 0.4e-6 /* dollars */
+#define LABEL_WIDTH   12
+#define PAGE_WIDTH    80
+#define REQUEST_PRICE 0.4e-6 /* dollars: about what the large clouds charge for a GET */
+#define ROWS_A_HEADER 20
 
 /* --- the block -------------------------------------------------------------------------- */
 
 static void label(const char *name)
 {
 	printf("%-*s", LABEL_WIDTH, name);
+}
+
+/* A line; without a name, it goes on with the topic of the one before. */
+static void __attribute__((format(printf, 2, 3))) line(const char *name, const char *format, ...)
+{
+	va_list args;
+
+	label(name);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
 }
 
 /* Prints text, and breaks lines at separators where they would get too long. */
@@ -43,39 +56,6 @@ static void put_lines(const char *text, const char *separator)
 				 text);
 	}
 	putchar('\n');
-}
-
-static void block_pack(const struct snapshot *s)
-{
-	label("pack");
-	puts(snapshot_text(s, "/pack/path"));
-	label("");
-	printf("%s, %s, id %s\n", COUNT_NOUN(s, "/pack/files", "file"), SIZE(s, "/pack/bytes"),
-	       snapshot_text(s, "/id"));
-}
-
-/* Where they are not what ImageFolder gives. */
-static void block_labels(const struct snapshot *s)
-{
-	if (!snapshot_count(s, "/labels/with_another_number") &&
-	    !snapshot_count(s, "/labels/without_image"))
-		return;
-	label("labels");
-	if (*snapshot_text(s, "/labels/text"))
-		put_lines(snapshot_text(s, "/labels/text"), " ");
-	else
-		printf("ImageFolder gives %s another number; %s of %s without an image\n",
-		       COUNT_NOUN(s, "/labels/with_another_number", "label"),
-		       COUNT(s, "/labels/without_image"), COUNT(s, "/labels/known"));
-}
-
-static void block_uptime(const struct snapshot *s)
-{
-	char age[SIZE_TEXT];
-
-	label("mounted");
-	printf("%s ago, by foldfs %s; all counts are since then\n",
-	       duration_format(snapshot_count(s, "/uptime_s"), age), snapshot_text(s, "/version"));
 }
 
 /* The kinds of requests that were sent, and how often. */
@@ -101,38 +81,56 @@ static int block_requests(const struct snapshot *s)
 	return r;
 }
 
+static int block_pack(const struct snapshot *s)
+{
+	char age[SIZE_TEXT];
+
+	line("pack", "%s", snapshot_text(s, "/pack/path"));
+	line("", "%s, %s, id %s", COUNT_NOUN(s, "/pack/files", "file"), SIZE(s, "/pack/bytes"),
+	     snapshot_text(s, "/id"));
+	/* Where they are not what ImageFolder gives. */
+	if (snapshot_count(s, "/labels/with_another_number") ||
+	    snapshot_count(s, "/labels/without_image")) {
+		label("labels");
+		if (*snapshot_text(s, "/labels/text"))
+			put_lines(snapshot_text(s, "/labels/text"), " ");
+		else
+			printf("ImageFolder gives %s another number; %s of %s without an image\n",
+			       COUNT_NOUN(s, "/labels/with_another_number", "label"),
+			       COUNT(s, "/labels/without_image"), COUNT(s, "/labels/known"));
+	}
+	line("mounted", "%s ago, by foldfs %s; all counts are since then",
+	     duration_format(snapshot_count(s, "/uptime_s"), age), snapshot_text(s, "/version"));
+	return block_requests(s);
+}
+
 static void block_bytes(const struct snapshot *s)
 {
 	double amplification = snapshot_real(s, "/amplification");
 
-	label("served");
-	printf("%s, %s\n", COUNT_NOUN(s, "/served_files", "file"), SIZE(s, "/served_bytes"));
+	line("served", "%s, %s", COUNT_NOUN(s, "/served_files", "file"), SIZE(s, "/served_bytes"));
 	label("storage");
 	printf("%s in %s %s read%s", SIZE(s, "/device/bytes"), COUNT(s, "/device/reads"),
 	       snapshot_text(s, "/io"), snapshot_count(s, "/device/reads") == 1 ? "" : "s");
 	if (snapshot_count(s, "/device/errors"))
 		printf(", %s failed", COUNT(s, "/device/errors"));
 	putchar('\n');
-	if (amplification > 0) {
-		label("");
-		printf("%.2f times what was served, counting each file once\n", amplification);
-	}
+	if (amplification > 0)
+		line("", "%.2f times what was served, counting each file once", amplification);
 }
 
 static void block_cache(const struct snapshot *s)
 {
 	const char *policy = snapshot_text(s, "/pool/policy");
 
-	label("cache");
 	if (snapshot_says(s, "/cache_mode", "shared")) {
-		printf("the pool and the kernel keep what was read, policy %s\n", policy);
-		label("");
-		printf("the kernel has %s, at most %s\n", SIZE(s, "/pool/page_cache"),
-		       SIZE(s, "/pool/page_cache_limit"));
+		line("cache", "the pool and the kernel keep what was read, policy %s", policy);
+		line("", "the kernel has %s, at most %s", SIZE(s, "/pool/page_cache"),
+		     SIZE(s, "/pool/page_cache_limit"));
 	} else if (snapshot_says(s, "/cache_mode", "pool")) {
-		printf("the pool keeps what was read, policy %s\n", policy);
+		line("cache", "the pool keeps what was read, policy %s", policy);
 	} else {
-		printf("the %s keeps what was read\n", snapshot_text(s, "/cache_mode"));
+		line("cache", "the %s keeps what was read", snapshot_text(s, "/cache_mode"));
 	}
 }
 
@@ -148,15 +146,11 @@ static void block_disk(const struct snapshot *s)
 	if (snapshot_count(s, "/disk_cache/size"))
 		printf("%s of %s, ", SIZE(s, "/disk_cache/cached"), SIZE(s, "/disk_cache/size"));
 	puts(verdict_disk_text(s));
-	if (asked > 0) {
-		label("");
-		printf("%.1f %% of all bytes came from it\n", 100 * near / asked);
-	}
-	if (snapshot_count(s, "/disk_cache/damaged")) {
-		label("");
-		printf("%s, fetched again\n",
-		       COUNT_NOUN(s, "/disk_cache/damaged", "damaged piece"));
-	}
+	if (asked > 0)
+		line("", "%.1f %% of all bytes came from it", 100 * near / asked);
+	if (snapshot_count(s, "/disk_cache/damaged"))
+		line("", "%s, fetched again",
+		     COUNT_NOUN(s, "/disk_cache/damaged", "damaged piece"));
 }
 
 static void block_pool(const struct snapshot *s)
@@ -169,55 +163,30 @@ static void block_pool(const struct snapshot *s)
 	if (asked > 0)
 		printf("; %.1f %% of reads found their data there", 100 * hits / asked);
 	putchar('\n');
-	if (snapshot_count(s, "/pool/evictions")) {
-		label("");
-		printf("%s left it to make room\n", COUNT_NOUN(s, "/pool/evictions", "piece"));
-	}
-	if (snapshot_is_shrunk(s)) {
-		label("");
-		printf("shrunk to %s: memory is short\n", SIZE(s, "/pool/limit"));
-	}
-}
-
-/* Where there is one. */
-static void block_preload(const struct snapshot *s)
-{
-	if (!snapshot_count(s, "/preloaded"))
-		return;
-	label("preload");
-	printf("%u %% of %s%s\n", snapshot_preloaded(s), SIZE(s, "/pack/bytes"),
-	       snapshot_preload_waits(s) ? "; the rest waits for room in the pool" : "");
-}
-
-static void block_ahead(const struct snapshot *s)
-{
-	label("read ahead");
+	if (snapshot_count(s, "/pool/evictions"))
+		line("", "%s left it to make room", COUNT_NOUN(s, "/pool/evictions", "piece"));
+	if (snapshot_is_shrunk(s))
+		line("", "shrunk to %s: memory is short", SIZE(s, "/pool/limit"));
+	if (snapshot_count(s, "/preloaded"))
+		line("preload", "%u %% of %s%s", snapshot_preloaded(s), SIZE(s, "/pack/bytes"),
+		     snapshot_preload_waits(s) ? "; the rest waits for room in the pool" : "");
 	if (snapshot_count(s, "/prefetch/issued"))
-		printf("%s: %s used, %s wasted\n", SIZE(s, "/prefetch/issued"),
-		       SIZE(s, "/prefetch/used"), SIZE(s, "/prefetch/wasted"));
+		line("read ahead", "%s: %s used, %s wasted", SIZE(s, "/prefetch/issued"),
+		     SIZE(s, "/prefetch/used"), SIZE(s, "/prefetch/wasted"));
 	else
-		puts("nothing");
-}
-
-static void block_waits(const struct snapshot *s)
-{
-	char p50[SIZE_TEXT], p99[SIZE_TEXT];
-
-	label("waits");
+		line("read ahead", "nothing");
 	if (snapshot_count(s, "/wait/reads"))
-		printf("%s waited: half of them %s at most, 99 %% %s at most\n",
-		       COUNT_NOUN(s, "/wait/reads", "read"),
-		       latency_format(snapshot_count(s, "/wait/p50_us"), p50),
-		       latency_format(snapshot_count(s, "/wait/p99_us"), p99));
+		line("waits", "%s waited: half of them %s at most, 99 %% %s at most",
+		     COUNT_NOUN(s, "/wait/reads", "read"), LATENCY(s, "/wait/p50_us"),
+		     LATENCY(s, "/wait/p99_us"));
 	else
-		puts("none");
+		line("waits", "none");
 }
 
-/* If the pack is far. The price is about what the large clouds charge for a GET. */
+/* If the pack is far. */
 static void block_server(const struct snapshot *s)
 {
 	double price = (double)snapshot_count(s, "/far/requests") * REQUEST_PRICE;
-	char p50[SIZE_TEXT], p99[SIZE_TEXT];
 
 	if (!snapshot_count(s, "/far/requests"))
 		return;
@@ -227,18 +196,15 @@ static void block_server(const struct snapshot *s)
 	printf(" at $0.40 a million), %s under way\n", COUNT(s, "/far/under_way"));
 	label("");
 	printf("half of them were answered within %s, 99 %% within %s",
-	       latency_format(snapshot_count(s, "/far/first_byte_p50_us"), p50),
-	       latency_format(snapshot_count(s, "/far/first_byte_p99_us"), p99));
+	       LATENCY(s, "/far/first_byte_p50_us"), LATENCY(s, "/far/first_byte_p99_us"));
 	if (snapshot_count(s, "/far/retries"))
 		printf("; %s repeated, %s of them as it was overloaded", COUNT(s, "/far/retries"),
 		       COUNT(s, "/far/refused"));
 	putchar('\n');
-	if (!snapshot_count(s, "/far/ahead_us"))
-		return;
-	label("");
-	printf("reading ahead: %s of %s under way, each brings %s in %s\n", COUNT(s, "/far/ahead"),
-	       COUNT(s, "/far/ahead_most"), SIZE(s, "/far/ahead_bytes"),
-	       latency_format(snapshot_count(s, "/far/ahead_us"), p50));
+	if (snapshot_count(s, "/far/ahead_us"))
+		line("", "reading ahead: %s of %s under way, each brings %s in %s",
+		     COUNT(s, "/far/ahead"), COUNT(s, "/far/ahead_most"),
+		     SIZE(s, "/far/ahead_bytes"), LATENCY(s, "/far/ahead_us"));
 }
 
 /* If there is something to say. */
@@ -254,54 +220,53 @@ static int block_order(const struct snapshot *s)
 	return 0;
 }
 
-static void block_bad(const struct snapshot *s)
+/* The verdict in words. */
+static int show_verdict(const struct snapshot *before, const struct snapshot *after)
 {
-	label("bad files");
-	puts(snapshot_count(s, "/bad_files") ? COUNT(s, "/bad_files") : "none");
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	struct verdict verdict = verdict_of(before, after);
+	int r = verdict_text(&verdict, snapshot_text(after, "/pack/path"), &text);
+
+	if (r == 0)
+		fputs(text.data, stdout);
+	return r;
 }
 
-/* The messages of the mount since it went to the background. */
-static void block_log(const struct snapshot *s)
+int show_once(const char *path, struct err *err)
 {
-	struct json_object *log = snapshot_member(s, "/log", json_type_array);
+	SCOPE(buf_release) struct buf json = BUF_INIT;
+	SCOPE(snapshot_release) struct snapshot now = {0};
+	struct snapshot before;
+	struct json_object *log;
+	int r = asker_once(asker_of_stats(path), &json, err);
 
+	if (r == 0)
+		r = snapshot_parse(json.data, json.len, 0, &now, err);
+	if (r == 0)
+		r = block_pack(&now);
+	if (r < 0)
+		return r;
+	block_bytes(&now);
+	block_cache(&now);
+	block_disk(&now);
+	block_pool(&now);
+	block_server(&now);
+	r = block_order(&now);
+	if (r < 0)
+		return r;
+	line("bad files", "%s",
+	     snapshot_count(&now, "/bad_files") ? COUNT(&now, "/bad_files") : "none");
+	log = snapshot_member(&now, "/log", json_type_array);
 	for (size_t i = 0; log && i < json_object_array_length(log); i++) {
 		label(i ? "" : "messages");
 		put_lines(snapshot_element(log, i), " ");
 	}
-}
-
-int show_block(const struct snapshot *now)
-{
-	int r;
-
-	block_pack(now);
-	block_labels(now);
-	block_uptime(now);
-	r = block_requests(now);
-	block_bytes(now);
-	block_cache(now);
-	block_disk(now);
-	block_pool(now);
-	block_preload(now);
-	block_ahead(now);
-	block_waits(now);
-	block_server(now);
-	if (r == 0)
-		r = block_order(now);
-	block_bad(now);
-	block_log(now);
 	putchar('\n');
-	return r;
+	before = snapshot_origin(&now);
+	return show_verdict(&before, &now);
 }
 
 /* --- rows ------------------------------------------------------------------------------- */
-
-void show_header(void)
-{
-	puts("         ---- requests/s ----   ---- MB/s -----  pool  reads\n"
-	     "files/s   read  lookup  other   served  storage  hit%  wait%  verdict");
-}
 
 /* Small numbers get a decimal: one read in two seconds is not 0. */
 static void put_number(int width, double value)
@@ -329,18 +294,8 @@ static uint64_t other_requests(const struct snapshot *s)
 	return sum;
 }
 
-static void put_hits(const struct snapshot *before, const struct snapshot *after)
-{
-	double hits = (double)snapshot_grown(before, after, "/pool/hits");
-	double asked = hits + (double)snapshot_grown(before, after, "/pool/misses");
-
-	if (asked > 0)
-		put_number(6, 100 * hits / asked);
-	else
-		printf("%6s", "-");
-}
-
-int show_order(const struct snapshot *before, const struct snapshot *after)
+/* What is known of the order in which files are read, if that has changed. */
+static int show_order(const struct snapshot *before, const struct snapshot *after)
 {
 	static const char *const texts[] = {"/oracle/state", "/oracle/sampler", "/oracle/list"};
 	bool same = snapshot_grown(before, after, "/oracle/seed") == 0 &&
@@ -351,11 +306,14 @@ int show_order(const struct snapshot *before, const struct snapshot *after)
 	return same || snapshot_says(after, "/oracle/state", "watching") ? 0 : block_order(after);
 }
 
-void show_row(const struct snapshot *before, const struct snapshot *after)
+/* An interval in one line: rates, and the verdict in up to three words. */
+static void show_row(const struct snapshot *before, const struct snapshot *after)
 {
 	struct verdict verdict = verdict_of(before, after);
 	double seconds = after->at - before->at;
 	double served = (double)snapshot_grown(before, after, "/served_bytes") / 1e6;
+	double hits = (double)snapshot_grown(before, after, "/pool/hits");
+	double asked = hits + (double)snapshot_grown(before, after, "/pool/misses");
 
 	put_number(7, (double)snapshot_files(before, after) / seconds);
 	put_number(7, (double)snapshot_grown(before, after, "/requests/read") / seconds);
@@ -363,18 +321,135 @@ void show_row(const struct snapshot *before, const struct snapshot *after)
 	put_number(7, (double)(other_requests(after) - other_requests(before)) / seconds);
 	put_number(9, served / seconds);
 	put_number(9, verdict.device_rate / 1e6);
-	put_hits(before, after);
+	if (asked > 0)
+		put_number(6, 100 * hits / asked);
+	else
+		printf("%6s", "-");
 	put_number(7, 100 * verdict.waiting);
 	printf("  %s\n", verdict_word(&verdict));
 }
 
-int show_verdict(const struct snapshot *before, const struct snapshot *after)
-{
-	SCOPE(buf_release) struct buf text = BUF_INIT;
-	struct verdict verdict = verdict_of(before, after);
-	int r = verdict_text(&verdict, snapshot_text(after, "/pack/path"), &text);
+/* --- line by line ------------------------------------------------------------------------ */
 
+struct watch {
+	const struct watch_params *params;
+	struct asker *asker;
+	int signals; /* a descriptor: readable once the watching is to end */
+	bool terminal;
+	uint64_t lines;
+	double next;		       /* when the next line is due */
+	struct snapshot first, latest; /* the time that was watched */
+};
+
+static double now(void)
+{
+	return (double)clock_ns() / CLOCK_SECOND;
+}
+
+/* Waits for the answer, or where fd is -1 for as long as this. Returns false if a signal asks to
+ * stop. */
+static bool wait_for(const struct watch *watch, int fd, double seconds)
+{
+	struct pollfd polled[] = {{.fd = watch->signals, .events = POLLIN},
+				  {.fd = fd, .events = POLLIN}};
+	double until = now() + seconds;
+
+	do {
+		double left = fmax(0, until - now());
+		struct timespec t = {.tv_sec = (time_t)left,
+				     .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
+
+		if (ppoll(polled, 2, fd < 0 ? &t : NULL, NULL) >= 0)
+			return !polled[0].revents;
+	} while (errno == EINTR);
+	return false;
+}
+
+static int show_line(struct watch *watch, const struct snapshot *after)
+{
+	bool header = watch->lines == 0 || (watch->terminal && watch->lines % ROWS_A_HEADER == 0);
+	struct snapshot origin = snapshot_origin(after);
+	int r;
+
+	if (watch->lines == 0 || !snapshot_follows(&watch->latest, after)) {
+		snapshot_assign(&watch->first, &origin);
+		snapshot_assign(&watch->latest, &origin);
+	}
+	if (header)
+		puts("         ---- requests/s ----   ---- MB/s -----  pool  reads\n"
+		     "files/s   read  lookup  other   served  storage  hit%  wait%  verdict");
+	r = show_order(&watch->latest, after);
+	show_row(&watch->latest, after);
+	/* What came before watching counts only if nothing else was seen. */
+	if (watch->lines == 1)
+		snapshot_assign(&watch->first, &watch->latest);
+	snapshot_assign(&watch->latest, after);
+	return r;
+}
+
+/* Returns 1 if a signal asks to stop. */
+static int watch_step(struct watch *watch, struct err *err)
+{
+	SCOPE(buf_release) struct buf json = BUF_INIT;
+	SCOPE(snapshot_release) struct snapshot after = {0};
+	int r = asker_ask(watch->asker);
+
+	if (r == 0 && !wait_for(watch, asker_fd(watch->asker), 0))
+		return 1;
 	if (r == 0)
-		fputs(text.data, stdout);
+		r = asker_take(watch->asker, &json, err);
+	if (r < 0)
+		return r;
+	if (watch->params->json) {
+		printf("%.*s\n", (int)json.len, json.data);
+	} else {
+		r = snapshot_parse(json.data, json.len, now(), &after, err);
+		if (r == 0)
+			r = show_line(watch, &after);
+	}
+	watch->lines += r == 0;
+	return r == 0 && fflush(stdout) != 0 ? -errno : r;
+}
+
+static int watch_loop(struct watch *watch, struct err *err)
+{
+	uint64_t count = watch->params->count;
+	int r;
+
+	for (;;) {
+		r = watch_step(watch, err);
+		if (r != 0 || watch->lines == count)
+			break;
+		/* Missed lines are not made up for. */
+		watch->next = fmax(watch->next + watch->params->interval, now());
+		if (!wait_for(watch, -1, watch->next - now()))
+			break;
+	}
+	if (r < 0)
+		return watch->lines && mounts_is_gone(r) ? err_set(err, r, "unmounted meanwhile")
+							 : r;
+	if (watch->params->json)
+		return 0;
+	/* Start below the ^C. */
+	if (watch->terminal && watch->lines != count)
+		putchar('\n');
+	return watch->lines ? show_verdict(&watch->first, &watch->latest) : 0;
+}
+
+int watch_run(const struct watch_params *params, struct err *err)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+	sigset_t signals = signals_block(ends, sizeof(ends) / sizeof(ends[0]));
+	SCOPE_CLOSE int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	struct watch watch = {.params = params,
+			      .asker = asker_of_stats(params->path),
+			      .signals = signal_fd,
+			      .terminal = isatty(STDOUT_FILENO),
+			      .next = now()};
+	int r = watch.asker && signal_fd >= 0 ? watch_loop(&watch, err) : -errno;
+
+	asker_free(watch.asker);
+	snapshot_release(&watch.first);
+	snapshot_release(&watch.latest);
 	return r;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/size.h"
 #include "fs/stat/snapshot.h"
 
 enum verdict_kind {
@@ -57,3 +58,16 @@ int verdict_order_text(const struct snapshot *s, struct buf *buf);
 
 /* What the copy on the disk is and does; "" if there is none. */
 const char *verdict_disk_text(const struct snapshot *s);
+
+/* "3 d 4 h", "2 h 5 min", "12 s": the two largest units, less what is 0 of them. Returns buf. */
+const char *duration_format(uint64_t seconds, char buf[static SIZE_TEXT]);
+/* "12 us", "1.25 ms", "3.4 s": three significant digits. Returns buf. */
+const char *latency_format(uint64_t us, char buf[static SIZE_TEXT]);
+
+/* Members of stats as people read them. These texts live until the end of the block that they are
+ * made in. */
+#define SIZE(s, member)	   size_format(snapshot_count(s, member), (char[SIZE_TEXT]){0})
+#define COUNT(s, member)   count_format(snapshot_count(s, member), (char[SIZE_TEXT]){0})
+#define LATENCY(s, member) latency_format(snapshot_count(s, member), (char[SIZE_TEXT]){0})
+#define COUNT_NOUN(s, member, noun) \
+	count_noun(snapshot_count(s, member), noun, (char[SIZE_TEXT]){0})

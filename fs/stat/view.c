@@ -1,7 +1,5 @@
 #include "fs/stat/view.h"
 #include "base/scope.h"
-#include "fs/stat/duration.h"
-#include "fs/stat/graph.h"
 #include "fs/stat/verdict.h"
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -17,10 +15,6 @@
 #define TABS_MAX    5
 #define BASE_ROWS   28 /* from here on, graphs grow with the page */
 #define GRAPH_ROWS  4
-
-/* These texts live until the end of the block that they are made in. */
-#define SIZE(s, member)	 size_format(snapshot_count(s, member), (char[SIZE_TEXT]){0})
-#define COUNT(s, member) count_format(snapshot_count(s, member), (char[SIZE_TEXT]){0})
 
 /* Where the next row goes. */
 struct drawing {

@@ -60,7 +60,7 @@ MAY_INCLUDE = {
     "fs/nofuse": ["base/*", "fs/life/*", "fs/mount.h", "fs/tree.h", "fs/job_socket.h"],
     "fs/nofuse/preload": ["fs/nofuse/preload.h"],  # has names of the C library, and calls nobody
     "fs/main": ["base/*", "fs/*", "fs/life/*", "fs/nofuse/*"],
-    "fs/stat": ["base/*", "fs/order_ioctl.h", "fs/job_socket.h"],
+    "fs/stat": ["base/*", "fs/order_ioctl.h", "fs/job_socket.h", "fs/stats.def"],
 }
 
 # One header joins the two halves of the mount: who needs both includes it, who needs one says so.
@@ -69,7 +69,7 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h"],
          "fs/mount_internal.h": ["pack/labels.h", "pack/foreign/foreign.h"],
          "fs/options.h": ["pack/foreign/settings.h"],
          "pack/tool/cli/cmd.h": ["pack/foreign/foreign.h"],
-         "fs/disk_cache.c": ["remote/reader_blocks.h"],
+         "fs/disk_cache.h": ["remote/reader_blocks.h"],
          "fs/tree.h": ["pack/dataset.h"],
          "fs/source.c": ["lists/lists.h"],
          "fs/notify_store.h": ["cache/cache.h"],

@@ -50,6 +50,7 @@ check promises "$here/promises.py"
 check shell "$here/shell.sh"
 check man "$here/man.sh"
 check options "$here/options.py" "$build"
+check stats "$here/stats.py"
 check figures "$here/../bench/figures.py" --check
 wait
 for name in $names; do

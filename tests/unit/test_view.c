@@ -1,9 +1,7 @@
-/* The live view, without a terminal: fs/stat/view.h, page.h, graph.h, history.h, duration.h. */
 #define TEST_MAIN
 #include "base/buf.h"
 #include "base/scope.h"
-#include "fs/stat/duration.h"
-#include "fs/stat/graph.h"
+#include "fs/stat/verdict.h"
 #include "fs/stat/view.h"
 #include "tests/unit/test.h"
 #include <locale.h>

@@ -1,6 +1,6 @@
-/* The text format of Prometheus: fs/stat/exposition.h. */
+/* The text format of Prometheus: fs/stat/prometheus.h. */
 #include "base/scope.h"
-#include "fs/stat/exposition.h"
+#include "fs/stat/prometheus.h"
 #include "tests/unit/test.h"
 #include <stdbool.h>
 #include <string.h>
@@ -30,12 +30,12 @@ TEST(test_a_metric_has_its_heading_once_and_a_sample_for_each_mount)
 		"foldfs_served_bytes_total{mount=\"/mnt/b\"} 7\n#",
 		"foldfs_oldest_wait_seconds{mount=\"/mnt/a\"} 1.500000\n#",
 		"foldfs_wait_seconds_sum{mount=\"/mnt/a\"} 2.500000\n",
-		"foldfs_pack_changed{mount=\"/mnt/a\"} 1\n#",
+		"foldfs_pack_changed{mount=\"/mnt/a\"} 1\n",
 		"counter\nfoldfs_server_requests_total{mount=\"/mnt/b\"} 3\n",
 	};
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 
-	assert_int_equal(exposition_add(mounts, 3, &text), 0);
+	assert_int_equal(prometheus_add(mounts, 3, &text), 0);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (!strstr(text.data, texts[i]))
 			fail_msg("no %s in\n%s", texts[i], text.data);
@@ -50,7 +50,7 @@ TEST(test_labels_are_escaped)
 		mount_of("/m/\"q\"\\\n\x1b\xff\xc3\xa9", "{'pack': {'path': '/p\\u001b\\n'}}");
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 
-	assert_int_equal(exposition_add(&mount, 1, &text), 0);
+	assert_int_equal(prometheus_add(&mount, 1, &text), 0);
 	assert_non_null(
 		strstr(text.data,
 		       "foldfs_up{mount=\"/m/\\\"q\\\"\\\\\\\\012\\\\033\\\\377\xc3\xa9\"} 1\n"));
@@ -62,6 +62,6 @@ TEST(test_without_mounts_there_are_no_samples)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 
-	assert_int_equal(exposition_add(NULL, 0, &text), 0);
+	assert_int_equal(prometheus_add(NULL, 0, &text), 0);
 	assert_null(strchr(text.data, '{'));
 }

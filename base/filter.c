@@ -1,6 +1,5 @@
 #include "base/filter.h"
 #include <errno.h>
-#include <linux/capability.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -87,18 +86,4 @@ int filter_install(struct filter *filter, unsigned long flags)
 	r = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 			 flags | SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program);
 	return r < 0 ? -errno : r;
-}
-
-void capabilities_keep(uint64_t mask)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-
-	syscall(SYS_capget, &header, data);
-	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
-		data[i].permitted &= (uint32_t)(mask >> 32 * i);
-		data[i].effective &= data[i].permitted;
-		data[i].inheritable = 0;
-	}
-	syscall(SYS_capset, &header, data);
 }

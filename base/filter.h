@@ -48,7 +48,3 @@ void filter_calls(struct filter *filter, const uint32_t *calls, size_t count, ui
 /* Holds for this thread and what it will start, which can gain no privileges from then on. Returns
  * what seccomp(2) does, or -errno. */
 int filter_install(struct filter *filter, unsigned long flags);
-
-/* Keeps those capabilities(7) of a mask by their numbers, as UINT64_C(1) << CAP_KILL, that this
- * process has. */
-void capabilities_keep(uint64_t mask);

@@ -58,7 +58,7 @@ struct opt {
 	enum opt_kind kind;
 	char letter;		    /* 0: long form only */
 	bool letter_only;	    /* -f and -d: no long form */
-	const char *name;	    /* without dashes */
+	const char *name;	    /* without dashes; of words, several: "atime|noatime" */
 	const char *arg;	    /* the value's name in --help; NULL: takes none */
 	const char *const *choices; /* OPT_KIND_CHOICE: ended by NULL */
 	size_t offset;		    /* of the field in the settings */

@@ -208,15 +208,16 @@ static int set_row(const struct parser *p, const struct opt *row, const struct g
 /* Words of mount(8) have underscores where GNU options have dashes: a mount table takes both. */
 static bool name_is(const struct parser *p, const struct given *given, const char *name)
 {
-	if (strlen(name) != given->len)
-		return false;
-	for (size_t i = 0; i < given->len; i++) {
+	const char *end = strchrnul(name, '|');
+	size_t i = 0;
+
+	for (; i < given->len && name + i < end; i++) {
 		bool dashes = strchr("-_", name[i]) && strchr("-_", given->name[i]);
 
 		if (given->name[i] != name[i] && !(p->command->mount_style && dashes))
-			return false;
+			break;
 	}
-	return true;
+	return (i == given->len && name + i == end) || (*end && name_is(p, given, end + 1));
 }
 
 static const struct opt *find_in(const struct parser *p, const struct opt *row,

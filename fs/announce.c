@@ -5,75 +5,61 @@
 #include <limits.h>
 #include <stdio.h>
 
-static const char *choose_unmount(const struct mount *mount, const struct mountpoint *mountpoint,
-				  char *buf, size_t size)
-{
-	const char *path = mountpoint->path;
-
-	if (mount_settings(mount)->command)
-		return "until COMMAND ends";
-	if (mountpoint->handed_over)
-		snprintf(buf, size, "mounted by the caller, who should have made it read-only");
-	else
-		snprintf(buf, size, "unmount: fusermount3 -u %s", path);
-	return buf;
-}
-
-static const char *kept_text(uint64_t residency, const struct cache_stats *stats, char text[64])
-{
-	char size[SIZE_TEXT];
-
-	if (residency == RESIDENCY_ALL)
-		return "the kernel keeps what was read";
-	if (residency == 0)
-		return stats->policy;
-	snprintf(text, 64, "%s, page cache %s", stats->policy, size_format(residency, size));
-	return text;
-}
-
-static const char *pool_text(const struct mount_memory *memory, char text[static 128])
-{
-	bool over = memory->budget > memory->available;
-	char budget[SIZE_TEXT], available[SIZE_TEXT];
-
-	snprintf(text, 128, over ? "%s, more than the %s that are available" : "%s of %s",
-		 size_format(memory->budget, budget), size_format(memory->available, available));
-	return text;
-}
-
 /* Where the pack is, and how it is read. */
 static const char *storage_text(const struct mount *mount, const struct cache_stats *stats,
-				char text[128])
+				char text[static 128])
 {
+	dev_t device = mount_label(mount)->device;
 	char type[64];
 
 	if (reader_hints(dataset_reader(mount_tree(mount)->dataset)).far)
 		return "a server's, ranges";
 	/* A URL is not far only if all of it is in the disk cache. */
 	snprintf(text, 128, "%s, %s I/O",
-		 mount_label(mount)->device ? mountpoint_fstype(mount_label(mount)->device, type)
-					    : "the disk cache",
+		 device ? mountpoint_fstype(device, type) : "the disk cache",
 		 stats->direct ? "direct" : "buffered");
 	return text;
+}
+
+static void say_mounted(const struct mount *mount, const struct mountpoint *mountpoint)
+{
+	const struct dataset_info *info = dataset_info(mount_tree(mount)->dataset);
+	struct mount_memory memory = mount_memory(mount);
+	char files[SIZE_TEXT], bytes[SIZE_TEXT], budget[SIZE_TEXT], available[SIZE_TEXT];
+	char pages[SIZE_TEXT], storage[128], pool[128], kept[64], leave[PATH_MAX + 64];
+	struct cache_stats stats;
+
+	cache_stats(mount_cache(mount), &stats);
+	snprintf(pool, sizeof(pool),
+		 memory.budget > memory.available ? "%s, more than the %s that are available"
+						  : "%s of %s",
+		 size_format(memory.budget, budget), size_format(memory.available, available));
+	if (memory.residency == RESIDENCY_ALL)
+		snprintf(kept, sizeof(kept), "the kernel keeps what was read");
+	else if (memory.residency == 0)
+		snprintf(kept, sizeof(kept), "%s", stats.policy);
+	else
+		snprintf(kept, sizeof(kept), "%s, page cache %s", stats.policy,
+			 size_format(memory.residency, pages));
+	if (mount_settings(mount)->command)
+		snprintf(leave, sizeof(leave), "until COMMAND ends");
+	else if (mountpoint->handed_over)
+		snprintf(leave, sizeof(leave),
+			 "mounted by the caller, who should have made it read-only");
+	else
+		snprintf(leave, sizeof(leave), "unmount: fusermount3 -u %s", mountpoint->path);
+	log_info("%s on %s: %s, %s; %s; pool %s, %s; %s", mount_label(mount)->name,
+		 mountpoint->path, count_noun(info->super->files, "file", files),
+		 size_format(info->super->bytes, bytes), storage_text(mount, &stats, storage), pool,
+		 kept, leave);
 }
 
 void announce(const struct mount *mount, const struct mountpoint *mountpoint)
 {
 	const struct settings *settings = mount_settings(mount);
-	const struct dataset_info *info = dataset_info(mount_tree(mount)->dataset);
-	char files[SIZE_TEXT], bytes[SIZE_TEXT], pool[128];
-	char storage[128], leave[PATH_MAX + 64], kept[64];
-	struct mount_memory memory = mount_memory(mount);
-	struct cache_stats stats;
 
-	cache_stats(mount_cache(mount), &stats);
 	if (!settings->quiet)
-		log_info("%s on %s: %s, %s; %s; pool %s, %s; %s", mount_label(mount)->name,
-			 mountpoint->path, count_noun(info->super->files, "file", files),
-			 size_format(info->super->bytes, bytes),
-			 storage_text(mount, &stats, storage), pool_text(&memory, pool),
-			 kept_text(memory.residency, &stats, kept),
-			 choose_unmount(mount, mountpoint, leave, sizeof(leave)));
+		say_mounted(mount, mountpoint);
 	/* mount(8) passes `rw` on wherever a line of fstab does not say `ro`. */
 	if (settings->rw)
 		log_notice(
@@ -83,7 +69,7 @@ void announce(const struct mount *mount, const struct mountpoint *mountpoint)
 		log_notice(
 			"'-o suid' and 'dev' change nothing: no program of the mount gives "
 			"rights, and no file of it is a device");
-	if (info->relocated)
+	if (dataset_info(mount_tree(mount)->dataset)->relocated)
 		log_notice(
 			"%s: rewritten by another LMDB tool; its files were searched for. Pack it "
 			"again for a faster mount",
@@ -92,11 +78,11 @@ void announce(const struct mount *mount, const struct mountpoint *mountpoint)
 
 void announce_shared(const struct mount *mount, const char *path)
 {
+	SCOPE(buf_release) struct buf here = BUF_INIT, there = BUF_INIT;
+
 	if (!mount_settings(mount)->quiet)
 		log_info("%s: already mounted on %s", mount_label(mount)->name, path);
 	/* The options of the mount that is there hold. */
-	SCOPE(buf_release) struct buf here = BUF_INIT, there = BUF_INIT;
-
 	if (mount_differs(mount, path, &here, &there) < 0 || (!here.len && !there.len))
 		return;
 	log_notice(

@@ -52,12 +52,6 @@ void disk_cache_rest(struct disk_cache *disk)
 	disk_rest(&disk->disk);
 }
 
-static int list_reader(struct disk_cache *disk, struct reader *reader)
-{
-	SCOPE_LOCK(&disk->lock);
-	return buf_add(&disk->readers, &reader, sizeof(reader));
-}
-
 /* What lies beside a pack is read and closed while that is opened. */
 static void unlist_reader(void *context, struct reader *reader)
 {
@@ -85,7 +79,9 @@ int disk_cache_add(struct disk_cache *disk, struct reader *far, struct reader **
 
 	if (r < 0)
 		return r;
-	r = list_reader(disk, reader);
+	pthread_mutex_lock(&disk->lock);
+	r = buf_add(&disk->readers, &reader, sizeof(reader));
+	pthread_mutex_unlock(&disk->lock);
 	if (r < 0) {
 		reader_free(reader);
 		return r;
@@ -106,20 +102,6 @@ void disk_cache_fill(struct disk_cache *disk)
 
 	for (size_t i = 0; i < count; i++)
 		reader_blocks_fill(readers[i]);
-}
-
-/* What limits it, or otherwise what it does, in a word. */
-static const char *state_of(const struct reader_blocks_stats *sum, size_t count)
-{
-	if (!sum->open)
-		return count ? "off" : "alone";
-	if (sum->failed)
-		return "failed";
-	if (sum->complete)
-		return "complete";
-	if (sum->full || sum->filler == FILLER_NO_ROOM)
-		return "full";
-	return sum->filler == FILLER_FILLING ? "filling" : "growing";
 }
 
 /* Whether none of the readers before has this copy. */
@@ -164,5 +146,14 @@ const char *disk_cache_stats(struct disk_cache *disk, struct reader_blocks_stats
 	*ret = (struct reader_blocks_stats){.complete = true};
 	for (size_t i = 0; i < count; i++)
 		add_stats(readers[i], ret, &copies);
-	return state_of(ret, count);
+	/* What limits it, or otherwise what it does, in a word. */
+	if (!ret->open)
+		return count ? "off" : "alone";
+	if (ret->failed)
+		return "failed";
+	if (ret->complete)
+		return "complete";
+	if (ret->full || ret->filler == FILLER_NO_ROOM)
+		return "full";
+	return ret->filler == FILLER_FILLING ? "filling" : "growing";
 }

@@ -86,27 +86,10 @@ static void queue_append(struct inval *inval, uint64_t extent)
 	inval->bytes += inval->items[extent].bytes;
 }
 
-static uint64_t queue_take_oldest(struct inval *inval)
+/* Whether the queue is longer than the greatest lag, less a part of it. */
+static bool lags(const struct inval *inval, uint64_t extents, uint64_t bytes)
 {
-	uint64_t extent = inval->oldest - 1;
-
-	inval->oldest = inval->items[extent].next;
-	if (!inval->oldest)
-		inval->newest = 0;
-	inval->count--;
-	inval->bytes -= inval->items[extent].bytes;
-	return extent;
-}
-
-static bool too_much(const struct inval *inval)
-{
-	return inval->count > INVAL_EXTENTS || inval->bytes > inval->budget;
-}
-
-static bool batch_left(const struct inval *inval)
-{
-	return inval->count > INVAL_EXTENTS - INVAL_EXTENTS / BATCH ||
-	       inval->bytes > inval->budget - inval->budget / BATCH;
+	return inval->count > INVAL_EXTENTS - extents || inval->bytes > inval->budget - bytes;
 }
 
 /* --- the threads ----------------------------------------------------------------------------- */
@@ -115,10 +98,15 @@ static bool batch_left(const struct inval *inval)
  * extent, so that many second chances in a row do not hold up reporters. */
 static void inval_oldest(struct inval *inval)
 {
-	uint64_t extent = queue_take_oldest(inval);
+	uint64_t extent = inval->oldest - 1;
 	struct inval_item *item = &inval->items[extent];
 	bool again = item->again;
 
+	inval->oldest = item->next;
+	if (!inval->oldest)
+		inval->newest = 0;
+	inval->count--;
+	inval->bytes -= item->bytes;
 	item->again = false;
 	if (again)
 		queue_append(inval, extent);
@@ -136,9 +124,10 @@ static void *inval_thread(void *arg)
 
 	SCOPE_LOCK(&inval->lock);
 	while (!inval->stopping) {
-		while (!too_much(inval) && !inval->stopping)
+		while (!lags(inval, 0, 0) && !inval->stopping)
 			pthread_cond_wait(&inval->wake, &inval->lock);
-		while (batch_left(inval) && !inval->stopping)
+		while (lags(inval, INVAL_EXTENTS / BATCH, inval->budget / BATCH) &&
+		       !inval->stopping)
 			inval_oldest(inval);
 	}
 	return NULL;
@@ -181,6 +170,6 @@ void inval_add(struct inval *inval, uint64_t extent, uint32_t bytes)
 	}
 	item->bytes = bytes & INT32_MAX;
 	queue_append(inval, extent);
-	if (too_much(inval))
+	if (lags(inval, 0, 0))
 		pthread_cond_signal(&inval->wake);
 }

@@ -114,18 +114,6 @@ static int mount_somewhere(struct program *program, struct err *err)
 	return r;
 }
 
-static int check_timeout(const struct program *program, struct err *err)
-{
-	if (program->settings.timeout && geteuid() != 0)
-		return err_set(err, -EPERM,
-			       "'--timeout' needs root: only root may ask the kernel whether a "
-			       "mount is in use");
-	if (program->settings.timeout && program->mountpoint.handed_over)
-		return err_set(err, -EINVAL, "'--timeout': the caller mounted %s, and unmounts it",
-			       program->mountpoint.path);
-	return 0;
-}
-
 /* --- until the end --------------------------------------------------------------------------- */
 
 /* Without a mount, children of COMMAND become this thread's. Others have programs for credentials,
@@ -152,24 +140,19 @@ static uint64_t watch_storage(struct program *program)
 			   program->settings.io_timeout, mount_label(program->mount)->path);
 }
 
-/* For how long nothing has to be done without a signal: an idle mount is seldom woken. */
-static uint64_t seconds_to_rest(struct program *program)
-{
-	uint64_t rest = watch_storage(program);
-	uint64_t timeout = program->settings.timeout;
-
-	if (program->grace.until)
-		return 1;
-	return timeout ? min(rest, timeout - program->seconds % timeout) : rest;
-}
-
-/* Waits for a signal. Returns it, or 0 if something has to be looked at. */
+/* Waits for a signal. Returns it, or 0 if something has to be looked at: an idle mount is seldom
+ * woken. */
 static int next_signal(struct program *program, siginfo_t *info)
 {
-	uint64_t rest = seconds_to_rest(program);
-	const struct timespec time = {.tv_sec = (time_t)rest};
+	uint64_t timeout = program->settings.timeout, rest = watch_storage(program);
+	struct timespec time = {0};
 	int signo;
 
+	if (program->grace.until)
+		rest = 1;
+	else if (timeout)
+		rest = min(rest, timeout - program->seconds % timeout);
+	time.tv_sec = (time_t)rest;
 	do
 		signo = sigtimedwait(&program->signals, info, &time);
 	while (signo < 0 && errno == EINTR);
@@ -289,59 +272,39 @@ static bool unmount_or_say(struct mountpoint *mountpoint)
 	return false;
 }
 
-/* Removes the mount, if it is there. False: it cannot be. */
-static bool remove_mount(struct program *program)
-{
-	struct mountpoint *mountpoint = &program->mountpoint;
-
-	if (session_is_closed(program->session)) {
-		if (!mountpoint_is_left(mountpoint))
-			return true;
-		log_error("%s: the connection to the kernel was aborted", mountpoint->path);
-		program->status = program->status ? program->status : EXIT_FAILED;
-	}
-	return unmount_or_say(mountpoint);
-}
-
-static void abort_session(struct program *program)
-{
-	if (!session_is_closed(program->session))
-		mountpoint_abort(&program->mountpoint);
-}
-
-/* False: processes that COMMAND left behind use the mount for longer than they may. */
-static bool wait_for_leftovers(struct program *program)
-{
-	if (session_join(program->session, LEFTOVERS))
-		return true;
-	log_notice("%s: still in use by processes that COMMAND left behind",
-		   program->mountpoint.path);
-	return false;
-}
-
 /* Unmounts. Open files keep the session alive until a second signal comes. Processes that outlive
  * the command keep it alive for LEFTOVERS seconds. */
 static void leave_mount(struct program *program)
 {
+	struct mountpoint *mountpoint = &program->mountpoint;
+	bool removed = false;
 	siginfo_t info;
-	bool removed;
+	int signo;
 
 	if (program->settings.command)
 		wait_for_other_jobs(program);
-	removed = remove_mount(program);
-	if (program->settings.command) {
-		if (!removed || !wait_for_leftovers(program))
-			abort_session(program);
-		return;
-	}
-	while (!session_join(program->session, 0)) {
-		int signo = next_signal(program, &info);
-
-		if (signo && signo != SESSION_ENDED && signo != SIGCHLD) {
-			abort_session(program);
-			return;
+	if (session_is_closed(program->session)) {
+		removed = !mountpoint_is_left(mountpoint);
+		if (!removed) {
+			log_error("%s: the connection to the kernel was aborted", mountpoint->path);
+			program->status = program->status ? program->status : EXIT_FAILED;
 		}
 	}
+	removed = removed || unmount_or_say(mountpoint);
+	if (!program->settings.command) {
+		do {
+			if (session_join(program->session, 0))
+				return;
+			signo = next_signal(program, &info);
+		} while (!signo || signo == SESSION_ENDED || signo == SIGCHLD);
+	} else if (removed) {
+		if (session_join(program->session, LEFTOVERS))
+			return;
+		log_notice("%s: still in use by processes that COMMAND left behind",
+			   mountpoint->path);
+	}
+	if (!session_is_closed(program->session))
+		mountpoint_abort(mountpoint);
 }
 
 static int refuse_fork(int error, struct err *err)
@@ -386,7 +349,8 @@ static bool is_interrupted(const struct program *program)
 	return false;
 }
 
-/* Without a pipe, it goes on with the terminal. */
+/* Has a helper unmount from now on. What stays in the foreground says through it what it says to a
+ * terminal; without a pipe, it goes on with the terminal. */
 static int delegate(struct program *program)
 {
 	const struct settings *settings = &program->settings;
@@ -404,26 +368,22 @@ static int delegate(struct program *program)
 	return r;
 }
 
-/* What COMMAND keeps. */
-static int leave_privileges(struct program *program, struct err *err)
+/* Tells whoever waits for it, and serves. */
+static void serve_to_end(struct program *program)
 {
-	int r = program->settings.command ? fork_command(program, NULL, err) : 0;
-
-	if (r < 0)
-		return r;
-	limits_avoid_oom_killer();
-	r = delegate(program);
-	if (r < 0)
-		return refuse_fork(r, err);
-	if (program->settings.foreground || program->settings.command)
-		log_without_waiting();
-	if (program->settings.sandbox == 0)
-		enter_sandbox(program);
-	return 0;
+	announce(program->mount, &program->mountpoint);
+	if (program->settings.command)
+		command_begin(&program->command);
+	else
+		daemon_ready(&program->daemon);
+	mount_fill(program->mount);
+	wait_for_end(program);
 }
 
+/* What COMMAND keeps is left once it has been forked. */
 static int serve_mount(struct program *program, struct err *err)
 {
+	const struct settings *settings = &program->settings;
 	int r = session_new(program->mount, &program->session, err);
 
 	if (r == 0)
@@ -432,9 +392,21 @@ static int serve_mount(struct program *program, struct err *err)
 		return r;
 	mountpoint_mounted(&program->mountpoint);
 	daemon_detach(&program->daemon);
-	r = leave_privileges(program, err);
-	if (r == 0)
+	if (settings->command)
+		r = fork_command(program, NULL, err);
+	if (r == 0) {
+		limits_avoid_oom_killer();
+		r = delegate(program);
+		if (r < 0)
+			refuse_fork(r, err);
+	}
+	if (r == 0) {
+		if (settings->foreground || settings->command)
+			log_without_waiting();
+		if (settings->sandbox == 0)
+			enter_sandbox(program);
 		r = session_serve(program->session, err);
+	}
 	if (r == 0 && is_interrupted(program))
 		r = err_set(err, -EINTR, "interrupted, and not mounted");
 	if (r < 0) {
@@ -442,13 +414,7 @@ static int serve_mount(struct program *program, struct err *err)
 		unmount_or_say(&program->mountpoint);
 		return r;
 	}
-	announce(program->mount, &program->mountpoint);
-	if (program->settings.command)
-		command_begin(&program->command);
-	else
-		daemon_ready(&program->daemon);
-	mount_fill(program->mount);
-	wait_for_end(program);
+	serve_to_end(program);
 	leave_mount(program);
 	return 0;
 }
@@ -496,14 +462,28 @@ static int look_at_mountpoint(struct program *program, struct err *err)
 	block_signals(program);
 	if (r == -ENOENT && settings->mkdir)
 		r = mountpoint_create(mountpoint, err);
-	return r < 0 ? r : check_timeout(program, err);
+	if (r < 0 || !settings->timeout)
+		return r;
+	if (geteuid() != 0)
+		return err_set(err, -EPERM,
+			       "'--timeout' needs root: only root may ask the kernel whether a "
+			       "mount is in use");
+	return mountpoint->handed_over
+		       ? err_set(err, -EINVAL,
+				 "'--timeout': the caller mounted %s, and unmounts it",
+				 mountpoint->path)
+		       : 0;
 }
 
-static int mount_and_serve(struct program *program, struct err *err)
+static int mount_at_point(struct program *program, struct err *err)
 {
 	const struct settings *settings = &program->settings;
-	int r = 0;
+	int r = look_at_mountpoint(program, err);
 
+	if (r < 0)
+		return r;
+	if (program->mountpoint.already_mounted)
+		return use_mount(program, err);
 	if (!settings->foreground && !settings->command)
 		r = daemon_fork(&program->daemon);
 	else if (settings->sandbox == 0)
@@ -511,11 +491,22 @@ static int mount_and_serve(struct program *program, struct err *err)
 	return r < 0 ? refuse_fork(r, err) : serve_mount(program, err);
 }
 
-static int serve_job(struct program *program, struct err *err)
+/* The same by --no-fuse. */
+static int run_without_fuse(struct program *program, struct err *err)
 {
+	int r = nofuse_new(program->mount, &program->nofuse, err);
 	struct nofuse *nofuse = program->nofuse;
-	int r = fork_command(program, nofuse_join, err);
 
+	block_signals(program);
+	if (r < 0)
+		return r;
+	program->mountpoint.path = strdup(nofuse_path(nofuse));
+	if (!program->mountpoint.path)
+		return -ENOMEM;
+	r = nofuse_guard(nofuse, &program->signals);
+	if (r < 0)
+		return refuse_fork(r, err);
+	r = fork_command(program, nofuse_join, err);
 	if (r < 0)
 		return r;
 	r = nofuse_attach(nofuse, program->command.gate, err);
@@ -525,41 +516,12 @@ static int serve_job(struct program *program, struct err *err)
 		enter_sandbox(program);
 	if (r == 0)
 		r = nofuse_serve(nofuse, err);
-	if (r < 0) {
+	if (r < 0)
 		command_cancel(&program->command);
-		nofuse_end(nofuse, &program->signals);
-		return r;
-	}
-	announce(program->mount, &program->mountpoint);
-	command_begin(&program->command);
-	mount_fill(program->mount);
-	wait_for_end(program);
+	else
+		serve_to_end(program);
 	nofuse_end(nofuse, &program->signals);
-	return 0;
-}
-
-static int run_without_fuse(struct program *program, struct err *err)
-{
-	int r = nofuse_new(program->mount, &program->nofuse, err);
-
-	block_signals(program);
-	if (r < 0)
-		return r;
-	program->mountpoint.path = strdup(nofuse_path(program->nofuse));
-	if (!program->mountpoint.path)
-		return -ENOMEM;
-	r = nofuse_guard(program->nofuse, &program->signals);
-	return r < 0 ? refuse_fork(r, err) : serve_job(program, err);
-}
-
-static int mount_at_point(struct program *program, struct err *err)
-{
-	int r = look_at_mountpoint(program, err);
-
-	if (r < 0)
-		return r;
-	return program->mountpoint.already_mounted ? use_mount(program, err)
-						   : mount_and_serve(program, err);
+	return r;
 }
 
 static int start_mount(struct program *program)
@@ -580,22 +542,6 @@ static int start_mount(struct program *program)
 	return program->status;
 }
 
-/* A session that outlives its grace still answers requests, so its memory stays until exit. Returns
- * whether there is none. */
-static bool clean_up(struct program *program)
-{
-	bool ended = nofuse_has_ended(program->nofuse) &&
-		     (!program->session || session_join(program->session, 0));
-
-	if (ended) {
-		nofuse_free(program->nofuse);
-		session_free(program->session);
-		mount_free(program->mount);
-	}
-	mountpoint_release(&program->mountpoint);
-	return ended;
-}
-
 int main(int argc, char **argv)
 {
 	struct program program = {.daemon = DAEMON_FOREGROUND,
@@ -604,6 +550,7 @@ int main(int argc, char **argv)
 	SCOPE_FREE char *words = NULL;
 	enum opt_want want;
 	struct err err = {0};
+	bool ended;
 	int status;
 
 	/* Pages of foreign files are allocated by one thread and freed by another. With an arena
@@ -633,8 +580,17 @@ int main(int argc, char **argv)
 	if (program.settings.log && open_log(program.settings.log) < 0)
 		return EXIT_FAILED;
 	status = start_mount(&program);
-	/* What still runs uses what is here, and libraries, up to the end of the process. */
-	if (!clean_up(&program))
+	ended = nofuse_has_ended(program.nofuse) &&
+		(!program.session || session_join(program.session, 0));
+	if (ended) {
+		nofuse_free(program.nofuse);
+		session_free(program.session);
+		mount_free(program.mount);
+	}
+	mountpoint_release(&program.mountpoint);
+	/* A session that outlives its grace still answers requests: what it uses is here, and in
+	 * libraries, up to the end of the process. */
+	if (!ended)
 		_exit(status);
 	return status;
 }

@@ -49,16 +49,6 @@ static uint64_t read_number(const char *folder, const char *file, const char *na
 	return otherwise;
 }
 
-/* What is left of a limit. Page cache does not count as used: the kernel drops it first. */
-static uint64_t left_of(const char *group, const struct version *version, uint64_t limit)
-{
-	uint64_t usage = read_number(group, version->usage, NULL, 0);
-	uint64_t pages = read_number(group, "memory.stat", version->file_pages[0], 0) +
-			 read_number(group, "memory.stat", version->file_pages[1], 0);
-
-	return sub_sat(limit, sub_sat(usage, pages));
-}
-
 /* Finds the group's folder. In a container, /proc may give the path as the host sees it, while the
  * mounted tree begins at the container's own group: then only the end of the path exists, or
  * nothing of it. A path with ".." leads out of the namespace. */
@@ -90,8 +80,16 @@ static void read_groups(const char *root, const char *tree, const char *group,
 				     read_number(path, version->soft_limit, NULL, UINT64_MAX));
 
 		if (limit < memory->total) {
+			/* Page cache does not count as used: the kernel drops it first. */
+			uint64_t usage = read_number(path, version->usage, NULL, 0);
+			uint64_t pages = 0;
+
+			for (int i = 0; i < 2; i++)
+				pages +=
+					read_number(path, "memory.stat", version->file_pages[i], 0);
 			memory->limit = min(memory->limit, limit);
-			memory->available = min(memory->available, left_of(path, version, limit));
+			memory->available =
+				min(memory->available, sub_sat(limit, sub_sat(usage, pages)));
 		}
 		slash = strrchr(path, '/');
 		if (!slash || slash < path + strlen(base))

@@ -5,11 +5,14 @@
 #include "base/notices.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
+#include "base/size.h"
+#include "fs/fuse.h"
 #include "fs/inval.h"
 #include "fs/memory.h"
 #include "fs/mount_internal.h"
 #include "fs/notify_store.h"
 #include "fs/order.h"
+#include "fs/pressure.h"
 #include "remote/open.h"
 #include <limits.h>
 #include <string.h>
@@ -19,6 +22,7 @@
 #define KERNEL_NAME_BYTES 2048 /* that the kernel holds for a file's inode and name */
 #define MEMORY_PARTS	  16   /* this part, a sixteenth, is left to others */
 #define COPY_RETRY	  2    /* seconds to repeat requests for a pack whose copy is complete */
+#define INVAL_LEAST	  (8 * MIB)
 #define SLOT_WASTE	  8192 /* bytes that stay unused in a file's last slot, on average */
 
 /* Opens a pack where it is. If the disk cache has a complete copy and the server cannot be reached,
@@ -122,18 +126,6 @@ static int open_dataset(struct mount *mount, struct err *err)
 	return r;
 }
 
-/* What a training over ImageFolder would not notice. */
-static int look_at_labels(struct mount *mount)
-{
-	int r = labels_compare(mount->dataset, &mount->labels);
-
-	if (r == 0)
-		r = labels_explain(mount->dataset, &mount->labels, &mount->labels_text);
-	if (r == 0 && mount->labels_text.len)
-		log_notice("%s: %s", mount->label.name, mount->labels_text.data);
-	return r;
-}
-
 /* Loads what the first file needs. At this point no signal and no process depends on it, even if
  * the storage hangs. Of damage in it, only what concerns all files is said: the rest is reported
  * when a file meets it. */
@@ -198,15 +190,6 @@ static uint64_t content_bytes(const struct mount *mount)
 	return max(info->super->bytes, info->pack_bytes);
 }
 
-/* What the kernel needs to keep everything: for each file also the rest of its last page, its inode
- * and its name (1.1 to 1.7 KB): a page of 4 KiB, or less than one that is larger. */
-static uint64_t kernel_needs(const struct mount *mount)
-{
-	const struct dataset_info *info = dataset_info(mount->dataset);
-
-	return content_bytes(mount) + info->super->files * (uint64_t)getpagesize();
-}
-
 struct sandbox mount_needs(const struct mount *mount)
 {
 	bool remote = reader_hints(dataset_reader(mount->dataset)).remote;
@@ -219,19 +202,24 @@ struct sandbox mount_needs(const struct mount *mount)
 
 /* Each byte has one owner. If everything fits, or LRU is wanted, the kernel owns all: its cached
  * files cost readers nothing, and it frees them when the job needs memory. Otherwise pool and
- * kernel share, and neither evicts what the next epoch needs. */
+ * kernel share, and neither evicts what the next epoch needs.
+ *
+ * To keep everything, the kernel needs for each file also the rest of its last page, its inode and
+ * its name (1.1 to 1.7 KB): a page of 4 KiB, or less than one that is larger. */
 static uint64_t choose_residency(const struct mount *mount)
 {
 	const struct settings *settings = mount->settings;
-	uint64_t names = dataset_info(mount->dataset)->super->files * KERNEL_NAME_BYTES;
-	uint64_t taken = mount->memory.budget + names + mount->memory.available / MEMORY_PARTS;
+	uint64_t files = dataset_info(mount->dataset)->super->files;
+	uint64_t available = mount->memory.available;
+	uint64_t all = content_bytes(mount) + files * (uint64_t)getpagesize();
+	uint64_t others = files * KERNEL_NAME_BYTES + available / MEMORY_PARTS;
 
 	if (settings->cache == SETTING_CACHE_POOL || settings->no_fuse)
 		return 0;
 	if (settings->cache == SETTING_CACHE_KERNEL || settings->policy == SETTING_POLICY_LRU ||
-	    kernel_needs(mount) <= mount->memory.available / 5 * 4)
+	    all <= available / 5 * 4)
 		return RESIDENCY_ALL;
-	return sub_sat(mount->memory.available, taken);
+	return sub_sat(available, mount->memory.budget + others);
 }
 
 const char *mount_keeper(const struct mount *mount)
@@ -241,33 +229,38 @@ const char *mount_keeper(const struct mount *mount)
 	return mount->memory.residency ? "shared" : "pool";
 }
 
-/* With any policy, what the kernel keeps leaves the pool first. */
-static enum policy_choice policy_of(const struct mount *mount)
+/* A pool larger than the pack is of no use, except that --preload leaves an eighth of it free. */
+static uint64_t choose_budget(const struct mount *mount)
 {
-	if (mount->memory.residency == RESIDENCY_ALL ||
-	    mount->settings->policy == SETTING_POLICY_PIN)
-		return POLICY_PIN;
-	return mount->settings->policy == SETTING_POLICY_LRU ? POLICY_LRU : POLICY_AUTO;
-}
+	uint64_t files = dataset_info(mount->dataset)->super->files;
+	uint64_t all = content_bytes(mount) + files * SLOT_WASTE;
 
-/* An order is of use only if something may be read ahead. */
-static unsigned oracle_cpus(const struct settings *settings)
-{
-	return settings->oracle || settings->readahead == 0 ? 0 : (unsigned)settings->oracle_cpu;
+	return clamp(mount->memory.available / 4, CACHE_BUDGET_MIN,
+		     all + all / 7 + CACHE_BUDGET_MIN);
 }
 
 static int make_cache(struct mount *mount, struct err *err)
 {
+	const struct settings *settings = mount->settings;
 	bool far = reader_hints(dataset_reader(mount->dataset)).far;
+	/* With any policy, what the kernel keeps leaves the pool first. */
+	bool pin =
+		mount->memory.residency == RESIDENCY_ALL || settings->policy == SETTING_POLICY_PIN;
+	bool lru = settings->policy == SETTING_POLICY_LRU;
+	/* An order is of use only if something may be read ahead. */
+	bool orders = settings->oracle == 0 && settings->readahead;
 	const struct cache_params params = {.source = mount_source(mount),
 					    .budget = mount->memory.budget,
-					    .readahead = mount->settings->readahead,
+					    .readahead = settings->readahead,
 					    .threads = far ? FAR_THREADS : IO_THREADS,
-					    .io = (enum reader_io)mount->settings->io,
+					    .io = (enum reader_io)settings->io,
 					    .residency = mount->memory.residency,
-					    .preload = mount->settings->preload,
-					    .oracle_cpus = oracle_cpus(mount->settings),
-					    .policy = policy_of(mount)};
+					    .preload = settings->preload,
+					    .oracle_cpus =
+						    orders ? (unsigned)settings->oracle_cpu : 0,
+					    .policy = pin   ? POLICY_PIN
+						      : lru ? POLICY_LRU
+							    : POLICY_AUTO};
 	int r = cache_new(&params, &mount->cache);
 
 	if (r == -EOPNOTSUPP)
@@ -278,6 +271,43 @@ static int make_cache(struct mount *mount, struct err *err)
 		return err_set(err, r, "%s: %s", mount->label.name, err_text(NULL, r));
 	return r < 0 ? err_set(err, r, "a pool of %llu bytes: %s",
 			       (unsigned long long)mount->memory.budget, strerror(-r))
+		     : 0;
+}
+
+static void inval_extent(void *context, uint64_t extent)
+{
+	struct mount *mount = context;
+	struct dataset_extent x;
+
+	/* A READ of it may be parked: see inval_fn. */
+	if (!cache_may_drop(mount->cache, extent))
+		return;
+	x = dataset_extent(mount->dataset, extent);
+	mount_count(mount, REQUEST_NOTIFY);
+	fuse_lowlevel_notify_inval_inode(mount->fuse, tree_ino(&mount->tree, x.entry),
+					 (off_t)x.from, x.size);
+}
+
+static int make_notes(struct mount *mount, struct err *err)
+{
+	/* With a shorter lag, readers would lose what was read ahead for them. */
+	uint64_t lag = max(mount->memory.budget / 16, INVAL_LEAST);
+	char count[SIZE_TEXT];
+	int r = 0;
+
+	if (mount->settings->no_fuse)
+		return 0;
+	if (mount->memory.residency != RESIDENCY_ALL)
+		r = inval_new(dataset_extents(mount->dataset), lag, inval_extent, mount,
+			      &mount->inval);
+	if (r == 0 && mount->settings->readahead)
+		r = notify_store_new(&mount->tree, mount->cache, &mount->serving,
+				     &mount->requests[REQUEST_NOTIFY], &mount->served_files,
+				     &mount->store);
+	return r < 0 ? err_set(err, r,
+			       "cannot note what the kernel holds of %s files and folders: %s; a "
+			       "smaller '--pool' leaves memory for that",
+			       count_format(dataset_entries(mount->dataset), count), strerror(-r))
 		     : 0;
 }
 
@@ -297,8 +327,13 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 		r = open_dataset(mount, err);
 	if (r == 0)
 		r = load_first(mount, err);
+	/* What a training over ImageFolder would not notice. */
 	if (r == 0)
-		r = look_at_labels(mount);
+		r = labels_compare(mount->dataset, &mount->labels);
+	if (r == 0)
+		r = labels_explain(mount->dataset, &mount->labels, &mount->labels_text);
+	if (r == 0 && mount->labels_text.len)
+		log_notice("%s: %s", mount->label.name, mount->labels_text.data);
 	if (r == 0) {
 		set_tree(mount);
 		r = find_subdir(mount, err);
@@ -308,20 +343,12 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 	if (r == 0) {
 		mount->bad = calloc(1, dataset_entries(mount->dataset) / 8 + 1);
 		mount->memory.available = memory_available();
-		/* A pool larger than the pack is of no use, except that --preload leaves an eighth
-		 * of it free. */
-		const struct dataset_info *info = dataset_info(mount->dataset);
-		uint64_t all = content_bytes(mount) + info->super->files * SLOT_WASTE;
-		uint64_t most = all + all / 7 + CACHE_BUDGET_MIN;
-
-		mount->memory.budget = mount->settings->pool ? mount->settings->pool
-							     : clamp(mount->memory.available / 4,
-								     CACHE_BUDGET_MIN, most);
+		mount->memory.budget = settings->pool ? settings->pool : choose_budget(mount);
 		mount->memory.residency = choose_residency(mount);
 		r = mount->bad ? make_cache(mount, err) : -ENOMEM;
 	}
 	if (r == 0)
-		r = mount_make_notes(mount, err);
+		r = make_notes(mount, err);
 	if (r == 0) {
 		mount->upload = order_upload_new(&mount->tree, mount->cache);
 		r = mount->upload ? 0 : -ENOMEM;
@@ -356,6 +383,62 @@ void mount_free(struct mount *mount)
 	packs_label_release(&mount->label);
 	free((void *)mount->bad);
 	free(mount);
+}
+
+/* --- what runs beside the requests ------------------------------------------------------------ */
+
+static void pool_usage(void *context, uint64_t *ret_held, uint64_t *ret_limit)
+{
+	struct cache_stats stats;
+
+	cache_stats(((struct mount *)context)->cache, &stats);
+	*ret_held = stats.held;
+	*ret_limit = stats.limit;
+}
+
+static void set_pool_limit(void *context, uint64_t bytes)
+{
+	struct mount *mount = context;
+
+	cache_limit(mount->cache, bytes);
+	if (mount->limited)
+		mount->limited(mount->limited_context, bytes, mount->memory.budget);
+}
+
+void mount_on_limit(struct mount *mount, mount_limit_fn *limited, void *context)
+{
+	mount->limited = limited;
+	mount->limited_context = context;
+}
+
+int mount_start(struct mount *mount, struct fuse_session *fuse)
+{
+	const struct pressure_params params = {
+		.root = "",
+		.tick_ms = PRESSURE_TICK_MS,
+		.least = CACHE_BUDGET_MIN,
+		.ops = {.context = mount, .usage = pool_usage, .set_limit = set_pool_limit}};
+	int r = cache_start(mount->cache);
+
+	mount->fuse = fuse;
+	if (r == 0 && mount->inval)
+		r = inval_start(mount->inval);
+	if (r == 0 && mount->store)
+		r = notify_store_start(mount->store, fuse_session_fd(fuse));
+	if (r == 0)
+		r = pressure_start(&params, &mount->pressure);
+	return r;
+}
+
+void mount_stop(struct mount *mount)
+{
+	pressure_stop(mount->pressure);
+	mount->pressure = NULL;
+	cache_stop(mount->cache);
+	if (mount->store)
+		notify_store_stop(mount->store);
+	if (mount->inval)
+		inval_stop(mount->inval);
 }
 
 /* --- what others ask ------------------------------------------------------------------------- */

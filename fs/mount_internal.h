@@ -1,5 +1,5 @@
-/* What the files of a mount share: mount.c makes it, mount_threads.c runs what is beside the
- * requests, source.c is what the cache reads from, report.c says what it did. */
+/* What the files of a mount share: mount.c makes it, and runs what is beside the requests,
+ * source.c is what the cache reads from, report.c says what it did. */
 #pragma once
 
 #include "fs/disk_cache.h"
@@ -46,9 +46,6 @@ struct mount {
 
 /* What the cache reads from. */
 struct cache_source mount_source(struct mount *mount);
-
-/* What mount_threads.c keeps, without threads. Returns 0 or -errno with a sentence. */
-int mount_make_notes(struct mount *mount, struct err *err);
 
 /* What keeps served data, in a word: "kernel", "pool" or "shared". */
 const char *mount_keeper(const struct mount *mount);

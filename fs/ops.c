@@ -335,17 +335,6 @@ static bool asks_for_terminal(unsigned command)
 	return command == TCGETS || command == (unsigned)TCGETS2 || command == TIOCGWINSZ;
 }
 
-/* Python before 3.14 asks whether each file that it opens is a terminal. If the kernel has the file
- * cached, or takes it now, this is the only request. */
-static void note_opening(fuse_req_t req, uint32_t entry)
-{
-	struct mount *mount = mount_of(req);
-	const struct dataset_entry e = dataset_entry(tree_of(req)->dataset, entry);
-
-	if (tree_type(e.kind) == S_IFREG && e.size > 0)
-		notify_store_opened(mount_store(mount), entry, (uint32_t)fuse_req_ctx(req)->pid);
-}
-
 /* Root, or the user who mounted, which is whom the daemon runs as. The owner of the files may be
  * another. */
 static bool is_owner(fuse_req_t req)
@@ -380,6 +369,8 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, fuse_ioctl_command number, 
 {
 	struct mount *mount = mount_of(req);
 	unsigned command = (unsigned)number;
+	uint32_t entry = tree_entry(tree_of(req), ino);
+	struct dataset_entry e;
 
 	(void)arg;
 	(void)file;
@@ -390,36 +381,32 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, fuse_ioctl_command number, 
 		reply_order(req, in, in_size);
 		return;
 	}
-	if (asks_for_terminal(command))
-		note_opening(req, tree_entry(tree_of(req), ino));
+	/* Python before 3.14 asks whether each file that it opens is a terminal. If the kernel has
+	 * the file cached, or takes it now, this is the only request. */
+	e = dataset_entry(tree_of(req)->dataset, entry);
+	if (asks_for_terminal(command) && tree_type(e.kind) == S_IFREG && e.size > 0)
+		notify_store_opened(mount_store(mount), entry, (uint32_t)fuse_req_ctx(req)->pid);
 	reply_error(req, -ENOTTY);
-}
-
-static void reply_stats(fuse_req_t req, struct mount *mount, size_t size)
-{
-	SCOPE(buf_release) struct buf json = BUF_INIT;
-	int r = mount_report(mount, is_owner(req), &json);
-
-	if (r < 0)
-		reply_error(req, r);
-	else if (size == 0)
-		fuse_reply_xattr(req, json.len + STATS_GROWTH);
-	else if (size < json.len)
-		reply_error(req, -ERANGE);
-	else
-		fuse_reply_buf(req, json.data, json.len);
 }
 
 /* ENODATA for other names: one ENOSYS would stop requests for the stats as well. */
 static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
+	SCOPE(buf_release) struct buf json = BUF_INIT;
 	struct mount *mount = mount_of(req);
+	int r = -ENODATA;
 
 	mount_count(mount, REQUEST_GETXATTR);
 	if (ino == FUSE_ROOT_ID && strcmp(name, STATS_NAME) == 0)
-		reply_stats(req, mount, size);
+		r = mount_report(mount, is_owner(req), &json);
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else if (size == 0)
+		fuse_reply_xattr(req, json.len + STATS_GROWTH);
+	else if (size < json.len)
+		fuse_reply_err(req, ERANGE);
 	else
-		fuse_reply_err(req, ENODATA);
+		fuse_reply_buf(req, json.data, json.len);
 }
 
 /* None is listed: a copy would take the stats along, and be refused or get another file's. */

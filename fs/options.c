@@ -88,21 +88,19 @@ static const struct opt options[] = {
 	OPT_END,
 };
 
-#define NONE(word)                                    \
-	{                                             \
-		.kind = OPT_KIND_NONE, .name = (word) \
+#define NONE(names)                                    \
+	{                                              \
+		.kind = OPT_KIND_NONE, .name = (names) \
 	}
-#define REFUSED(word, why)                                              \
-	{                                                               \
-		.kind = OPT_KIND_REFUSED, .name = (word), .help = (why) \
+#define REFUSED(names, why)                                              \
+	{                                                                \
+		.kind = OPT_KIND_REFUSED, .name = (names), .help = (why) \
 	}
-#define FOR_MOUNTS	   "is for mounts that are there: mount(8) does that without foldfs"
 #define CLEAR(word, field) OPT_ROW(OPT_KIND_CLEAR, 0, word, NULL, struct settings, field, NULL)
 #define FLAG(word, field)  OPT_FLAG(0, word, struct settings, field, NULL)
 #define TEXT(word, field)  OPT_STRING(0, word, "TEXT", struct settings, field, NULL)
 
-/* What fstab(5) has for all filesystems, and mount(8) passes on. Of what changes nothing, the time
- * of access is not kept, nothing is written, and the rest is for those who read fstab. */
+/* What fstab(5) has for all filesystems, and mount(8) passes on. */
 static const struct opt mount_words[] = {
 	FLAG("rw", rw),
 	CLEAR("ro", rw),
@@ -112,17 +110,9 @@ static const struct opt mount_words[] = {
 	CLEAR("nodev", dev),
 	CLEAR("exec", noexec),
 	REFUSED("remount", "a mount keeps its options; unmount it, and mount it with others"),
-	REFUSED("bind", FOR_MOUNTS),
-	REFUSED("rbind", FOR_MOUNTS),
-	REFUSED("move", FOR_MOUNTS),
-	REFUSED("shared", FOR_MOUNTS),
-	REFUSED("rshared", FOR_MOUNTS),
-	REFUSED("slave", FOR_MOUNTS),
-	REFUSED("rslave", FOR_MOUNTS),
-	REFUSED("private", FOR_MOUNTS),
-	REFUSED("rprivate", FOR_MOUNTS),
-	REFUSED("unbindable", FOR_MOUNTS),
-	REFUSED("runbindable", FOR_MOUNTS),
+	REFUSED("bind|rbind|move|shared|rshared|slave|rslave|private|rprivate|unbindable|"
+		"runbindable",
+		"is for mounts that are there: mount(8) does that without foldfs"),
 	REFUSED("nosymfollow",
 		"libfuse cannot do that; as root, 'mount -o "
 		"remount,bind,ro,nosuid,nodev,nosymfollow MOUNTPOINT' can, once it is mounted"),
@@ -137,49 +127,17 @@ static const struct opt mount_words[] = {
 	REFUSED("auto_unmount",
 		"a mount whose daemon was killed stays until fusermount3 -u, or the "
 		"next one there; leave this out"),
-	NONE("symfollow"),
-	TEXT("context", context),
-	TEXT("fscontext", fscontext),
-	TEXT("defcontext", defcontext),
-	TEXT("rootcontext", rootcontext),
-	NONE("seclabel"),
-	NONE("default_permissions"),
-	NONE("defaults"),
-	NONE("atime"),
-	NONE("noatime"),
-	NONE("diratime"),
-	NONE("nodiratime"),
-	NONE("relatime"),
-	NONE("norelatime"),
-	NONE("strictatime"),
-	NONE("nostrictatime"),
-	NONE("lazytime"),
-	NONE("nolazytime"),
-	NONE("sync"),
-	NONE("async"),
-	NONE("dirsync"),
-	NONE("iversion"),
-	NONE("noiversion"),
-	NONE("mand"),
-	NONE("nomand"),
-	NONE("silent"),
-	NONE("loud"),
-	NONE("auto"),
-	NONE("noauto"),
-	NONE("user"),
-	NONE("nouser"),
-	NONE("users"),
-	NONE("nousers"),
-	NONE("owner"),
-	NONE("noowner"),
-	NONE("group"),
-	NONE("nogroup"),
-	NONE("nofail"),
-	NONE("_netdev"),
-	NONE("loop"),
-	NONE("comment"),
-	NONE("helper"),
-	NONE("uhelper"),
+	TEXT("context", contexts[0]),
+	TEXT("fscontext", contexts[1]),
+	TEXT("defcontext", contexts[2]),
+	TEXT("rootcontext", contexts[3]),
+	/* The time of access is not kept, and nothing is written. */
+	NONE("atime|noatime|diratime|nodiratime|relatime|norelatime|strictatime|nostrictatime|"
+	     "lazytime|nolazytime|sync|async|dirsync|iversion|noiversion|mand|nomand"),
+	NONE("symfollow|seclabel|default_permissions|defaults|silent|loud"),
+	/* For those who read fstab. */
+	NONE("auto|noauto|user|nouser|users|nousers|owner|noowner|group|nogroup|nofail|_netdev|"
+	     "loop|comment|helper|uhelper"),
 	OPT_END,
 };
 
@@ -254,6 +212,13 @@ static bool is_folder(const char *path)
 	return asprintf(&data, "%s/data.mdb", path) < 0 || stat(data, &st) < 0;
 }
 
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* Not of what stands for several packs, or is not of this machine. */
 static bool is_missing(const char *pack)
 {
@@ -265,101 +230,78 @@ static bool is_missing(const char *pack)
 /* Recognises arguments in the wrong order. */
 static int check_order(const struct settings *settings, struct err *err)
 {
-	struct stat st;
+	bool several = settings->pack_count > 1;
+	const char *word = NULL, *what = NULL;
 
-	for (size_t i = 0; i < settings->pack_count; i++) {
-		const char *pack = settings->packs[i];
-
-		if (i > 0 && settings->mkdir && is_missing(pack))
-			return err_set(err, -EINVAL,
-				       "'%s' is missing: MOUNTPOINT is the last of the arguments, "
-				       "and a COMMAND goes after '--'",
-				       pack);
-		if (!is_folder(pack))
-			continue;
-		if (settings->pack_count > 1)
-			return err_set(err, -EINVAL,
-				       "'%s' is a folder: MOUNTPOINT is the last of the arguments, "
-				       "and a COMMAND goes after '--'",
-				       pack);
-		if (stat(settings->mountpoint, &st) == 0 && S_ISREG(st.st_mode))
+	for (size_t i = 0; i < settings->pack_count && !what; i++) {
+		word = settings->packs[i];
+		if (i > 0 && settings->mkdir && is_missing(word))
+			what = "missing";
+		else if (is_folder(word) && several)
+			what = "a folder";
+		else if (is_folder(word) && is_file(settings->mountpoint))
 			return err_set(err, -EINVAL,
 				       "'%s' is a folder and '%s' is a file: PACK comes first",
-				       pack, settings->mountpoint);
+				       word, settings->mountpoint);
 	}
-	if (settings->pack_count > 1 && stat(settings->mountpoint, &st) == 0 && S_ISREG(st.st_mode))
-		return err_set(err, -EINVAL,
-			       "'%s' is a file: MOUNTPOINT is the last of the arguments, and a "
-			       "COMMAND goes after '--'",
-			       settings->mountpoint);
-	return 0;
+	if (!what && several && is_file(settings->mountpoint)) {
+		word = settings->mountpoint;
+		what = "a file";
+	}
+	return what ? err_set(err, -EINVAL,
+			      "'%s' is %s: MOUNTPOINT is the last of the arguments, and a "
+			      "COMMAND goes after '--'",
+			      word, what)
+		    : 0;
 }
 
-/* What is of a mount only. */
-static int check_no_fuse(const struct settings *settings, struct err *err)
+bool settings_have_context(const struct settings *settings)
 {
+	return settings->contexts[0] || settings->contexts[1] || settings->contexts[2] ||
+	       settings->contexts[3];
+}
+
+#define MOUNTS_ONLY(option) "'--no-fuse' and '-o " option "' do not go together: that is for mounts"
+
+static int check_settings(const struct settings *s, struct err *err)
+{
+	bool far_uid = s->uid != UINT64_MAX && s->uid >= UINT32_MAX;
+	bool far_gid = s->gid != UINT64_MAX && s->gid >= UINT32_MAX;
 	const struct {
-		bool given;
-		const char *name;
-	} others[] = {{settings->allow_other, "allow_other"},
-		      {settings->debug, "debug"},
-		      {settings->timeout, "timeout"},
-		      {settings->cache == SETTING_CACHE_KERNEL, "cache=kernel"},
-		      {settings->context || settings->fscontext || settings->defcontext ||
-			       settings->rootcontext,
-		       "context"}};
+		bool wrong;
+		const char *why;
+	} rules[] = {
+		{s->command && !s->command[0], "no COMMAND after '--'"},
+		{s->pool && s->pool < 8 * MIB, "'--pool': at least 8M"},
+		{s->threads > SETTING_THREADS_MAX, "'--threads': at most 64"},
+		{s->oracle_cpu == 0,
+		 "'--oracle-cpu': at least 1; '--oracle=off' turns the oracle off"},
+		{s->oracle_cpu > 1024, "'--oracle-cpu': at most 1024"},
+		{s->order && s->readahead == 0, "'--order' and '--readahead=0' do not go together"},
+		{s->cache_dir && s->verify,
+		 "'--cache-dir' and '--verify=off' do not go together: only checksums say "
+		 "whether what is on the disk is right"},
+		{s->prefetch && !s->cache_dir,
+		 "'--prefetch' needs '--cache-dir'; '--preload' reads into memory"},
+		{s->umask != UINT64_MAX && s->umask > 0777, "'--umask': at most 777"},
+		{far_uid || far_gid, "'--uid' and '--gid': at most 4294967294"},
+		{s->timeout > INT32_MAX || s->grace > INT32_MAX || s->io_timeout > INT32_MAX,
+		 "'--timeout', '--grace' and '--io-timeout': at most 2147483647"},
+		{s->no_fuse && !s->command,
+		 "'--no-fuse' needs a COMMAND after '--': nobody else sees the files"},
+		{s->no_fuse && settings_are_handed_over(s),
+		 "'--no-fuse' needs a folder, not a mount"},
+		{s->no_fuse && s->allow_other, MOUNTS_ONLY("allow_other")},
+		{s->no_fuse && s->debug, MOUNTS_ONLY("debug")},
+		{s->no_fuse && s->timeout, MOUNTS_ONLY("timeout")},
+		{s->no_fuse && s->cache == SETTING_CACHE_KERNEL, MOUNTS_ONLY("cache=kernel")},
+		{s->no_fuse && settings_have_context(s), MOUNTS_ONLY("context")},
+	};
 
-	if (!settings->no_fuse)
-		return 0;
-	if (!settings->command)
-		return err_set(
-			err, -EINVAL,
-			"'--no-fuse' needs a COMMAND after '--': nobody else sees the files");
-	if (settings_are_handed_over(settings))
-		return err_set(err, -EINVAL, "'--no-fuse' needs a folder, not a mount");
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (others[i].given)
-			return err_set(err, -EINVAL,
-				       "'--no-fuse' and '-o %s' do not go together: that is for "
-				       "mounts",
-				       others[i].name);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].wrong)
+			return err_set(err, -EINVAL, "%s", rules[i].why);
 	return 0;
-}
-
-static int check_settings(const struct settings *settings, struct err *err)
-{
-	if (settings->command && !settings->command[0])
-		return err_set(err, -EINVAL, "no COMMAND after '--'");
-	if (settings->pool && settings->pool < 8 * MIB)
-		return err_set(err, -EINVAL, "'--pool': at least 8M");
-	if (settings->threads > 64)
-		return err_set(err, -EINVAL, "'--threads': at most 64");
-	if (settings->oracle_cpu == 0)
-		return err_set(err, -EINVAL,
-			       "'--oracle-cpu': at least 1; '--oracle=off' turns the oracle off");
-	if (settings->oracle_cpu > 1024)
-		return err_set(err, -EINVAL, "'--oracle-cpu': at most 1024");
-	if (settings->order && settings->readahead == 0)
-		return err_set(err, -EINVAL, "'--order' and '--readahead=0' do not go together");
-	if (settings->cache_dir && settings->verify)
-		return err_set(
-			err, -EINVAL,
-			"'--cache-dir' and '--verify=off' do not go together: only checksums "
-			"say whether what is on the disk is right");
-	if (settings->prefetch && !settings->cache_dir)
-		return err_set(err, -EINVAL,
-			       "'--prefetch' needs '--cache-dir'; '--preload' reads "
-			       "into memory");
-	if (settings->umask != UINT64_MAX && settings->umask > 0777)
-		return err_set(err, -EINVAL, "'--umask': at most 777");
-	if ((settings->uid != UINT64_MAX && settings->uid >= UINT32_MAX) ||
-	    (settings->gid != UINT64_MAX && settings->gid >= UINT32_MAX))
-		return err_set(err, -EINVAL, "'--uid' and '--gid': at most %u", UINT32_MAX - 1);
-	if (settings->timeout > INT32_MAX || settings->grace > INT32_MAX ||
-	    settings->io_timeout > INT32_MAX)
-		return err_set(err, -EINVAL,
-			       "'--timeout', '--grace' and '--io-timeout': at most %d", INT32_MAX);
-	return check_no_fuse(settings, err);
 }
 
 int settings_parse(struct settings *settings, int argc, char **argv, enum opt_want *ret_want,

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define SETTING_THREADS_MAX 64
+
 struct settings {
 	char **packs; /* words that name them (pack/names.h), without secrets once they are open */
 	size_t pack_count;
@@ -17,13 +19,13 @@ struct settings {
 	bool allow_other, noexec;
 	bool no_fuse;	    /* no mount: the calls of COMMAND are answered (fs/nofuse/nofuse.h) */
 	bool rw, suid, dev; /* asked for, but no mount of foldfs is any of them */
-	const char *context, *fscontext, *defcontext, *rootcontext; /* for SELinux; NULL: none */
-	int sandbox;						    /* 0: on, 1: off */
-	uint64_t pool;	    /* bytes; 0: a part of the available memory */
-	uint64_t readahead; /* bytes; 0: nothing is read ahead, and there is no oracle */
-	uint64_t threads;   /* that serve the kernel's requests; 0: by the number of processors */
-	int verify;	    /* 0: on, 1: off */
-	const char *log;    /* a file that messages go to, too; NULL: none */
+	const char *contexts[4]; /* for SELinux: context, fscontext, defcontext, rootcontext */
+	int sandbox;		 /* 0: on, 1: off */
+	uint64_t pool;		 /* bytes; 0: a part of the available memory */
+	uint64_t readahead;	 /* bytes; 0: nothing is read ahead, and there is no oracle */
+	uint64_t threads; /* that serve the kernel's requests; 0: by the number of processors */
+	int verify;	  /* 0: on, 1: off */
+	const char *log;  /* a file that messages go to, too; NULL: none */
 	const char *subdir;
 	uint64_t uid, gid;   /* UINT64_MAX: the mounting user's */
 	uint64_t umask;	     /* UINT64_MAX: the modes in the pack */
@@ -52,6 +54,9 @@ int settings_parse(struct settings *settings, int argc, char **argv, enum opt_wa
 
 /* Whether MOUNTPOINT is /dev/fd/N: the caller has mounted it, and will unmount it. */
 bool settings_are_handed_over(const struct settings *settings);
+
+/* Whether there is one for SELinux. */
+bool settings_have_context(const struct settings *settings);
 
 /* Calls `each` for the options that were given and make a mount another one: not those that are
  * about this process, and not the folder. As opt_given(). */

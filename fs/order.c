@@ -108,36 +108,25 @@ static int order_read(struct order *order, const struct tree *tree, const char *
 
 #define AT_ONCE (64 * KIB)
 
-static int read_order_file(struct order *order, const struct tree *tree, const char *file,
-			   struct err *err)
-{
-	SCOPE_CLOSE int fd = io_open_given(file, err);
-	SCOPE_FREE char *text = malloc(AT_ONCE);
-	ssize_t len;
-	int r;
-
-	if (fd < 0)
-		return fd;
-	if (!text)
-		return -ENOMEM;
-	do {
-		len = io_read(fd, text, AT_ONCE);
-		r = len < 0 ? (int)len : order_read(order, tree, text, (size_t)len, len == 0, err);
-	} while (r == 0 && len > 0);
-	if (r == 0 && order_count(order) == 0)
-		return err_set(err, -EINVAL, "no paths in it; '--order' takes one a line");
-	return r;
-}
-
 int order_load(const struct tree *tree, struct cache *cache, const char *file, struct err *err)
 {
 	SCOPE(order_release) struct order order = {0};
-	struct err reason = {0};
-	int r = read_order_file(&order, tree, file, &reason);
+	struct err why = {0};
+	SCOPE_CLOSE int fd = io_open_given(file, &why);
+	SCOPE_FREE char *text = malloc(AT_ONCE);
+	ssize_t len = 1;
+	int r = fd < 0 ? fd : text ? 0 : -ENOMEM;
 
+	while (r == 0 && len > 0) {
+		len = io_read(fd, text, AT_ONCE);
+		r = len < 0 ? (int)len
+			    : order_read(&order, tree, text, (size_t)len, len == 0, &why);
+	}
+	if (r == 0 && order_count(&order) == 0)
+		r = err_set(&why, -EINVAL, "no paths in it; '--order' takes one a line");
 	if (r == 0)
 		r = order_give(&order, cache);
-	return r < 0 ? err_set(err, r, "%s: %s", file, err_text(&reason, r)) : 0;
+	return r < 0 ? err_set(err, r, "%s: %s", file, err_text(&why, r)) : 0;
 }
 
 /* --- from foldstat --------------------------------------------------------------------------- */
@@ -173,23 +162,10 @@ void order_upload_free(struct order_upload *upload)
 	free(upload);
 }
 
-/* Called with the lock held. The last batch, or a failure, ends the order. */
-static int take_batch_text(struct order_upload *upload, const struct order_batch *batch,
-			   struct err *err)
-{
-	bool last = batch->flags & ORDER_LAST;
-	struct order *order = &upload->order;
-	int r = order_read(order, upload->tree, batch->text, batch->len, last, err);
-
-	if (r == 0 && last)
-		r = order_give(order, upload->cache);
-	upload->open = r == 0 && !last;
-	return r;
-}
-
 int order_upload_take(struct order_upload *upload, uint32_t sender, struct order_batch *batch)
 {
 	struct err refusal = {0};
+	bool last;
 	int r;
 
 	if (batch->flags & ~(ORDER_FIRST | ORDER_LAST) || batch->len > sizeof(batch->text))
@@ -202,7 +178,12 @@ int order_upload_take(struct order_upload *upload, uint32_t sender, struct order
 	}
 	if (!upload->open || upload->sender != sender)
 		return -EBUSY;
-	r = take_batch_text(upload, batch, &refusal);
+	/* The last batch, or a failure, ends the order. */
+	last = batch->flags & ORDER_LAST;
+	r = order_read(&upload->order, upload->tree, batch->text, batch->len, last, &refusal);
+	if (r == 0 && last)
+		r = order_give(&upload->order, upload->cache);
+	upload->open = r == 0 && !last;
 	batch->files = order_count(&upload->order);
 	batch->len = (uint32_t)strlen(refusal.text);
 	memcpy(batch->text, refusal.text, batch->len);

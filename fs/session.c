@@ -1,29 +1,33 @@
 #include "fs/session.h"
+#include "base/capabilities.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/log.h"
+#include "base/math.h"
 #include "base/scope.h"
-#include "fs/life/said.h"
+#include "fs/busy_poll.h"
 #include "fs/ops.h"
-#include "fs/serve.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <linux/fuse.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 
-#define FUSE_THREADS_MAX 8
+#define USUAL_THREADS 8
 
 struct session {
 	struct mount *mount;
 	struct fuse_session *fuse;
 	pthread_t thread;
 	bool serving; /* there is a thread, to be joined */
+	struct busy_poll poll;
 
 	pthread_mutex_t lock;
 	pthread_cond_t turn;	   /* state changed */
@@ -42,20 +46,15 @@ static void keep_log(enum fuse_log_level level, const char *format, va_list args
 /* The kernel hands them to SELinux. */
 static int add_contexts(const struct settings *settings, char **options)
 {
-	const struct {
-		const char *name, *value;
-	} words[] = {{"context", settings->context},
-		     {"fscontext", settings->fscontext},
-		     {"defcontext", settings->defcontext},
-		     {"rootcontext", settings->rootcontext}};
+	static const char *const names[] = {"context", "fscontext", "defcontext", "rootcontext"};
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; r >= 0 && i < sizeof(names) / sizeof(names[0]); i++) {
 		SCOPE_FREE char *word = NULL;
 
-		if (!words[i].value)
+		if (!settings->contexts[i])
 			continue;
-		r = asprintf(&word, "%s=%s", words[i].name, words[i].value);
+		r = asprintf(&word, "%s=%s", names[i], settings->contexts[i]);
 		if (r >= 0)
 			r = fuse_opt_add_opt_escaped(options, word);
 	}
@@ -89,19 +88,9 @@ static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
 	return r < 0 || fuse_opt_add_arg(args, options) < 0 ? -ENOMEM : 0;
 }
 
-static int make_fuse(struct session *session, struct err *err)
-{
-	SCOPE(fuse_opt_free_args) struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
-	int r = fuse_arguments(session->mount, &args);
-
-	if (r < 0)
-		return r;
-	session->fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), session);
-	return session->fuse ? 0 : err_set(err, -ENOMEM, "libfuse cannot begin a session");
-}
-
 int session_new(struct mount *mount, struct session **ret, struct err *err)
 {
+	SCOPE(fuse_opt_free_args) struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	struct session *session = calloc(1, sizeof(*session));
 	int r;
 
@@ -110,7 +99,13 @@ int session_new(struct mount *mount, struct session **ret, struct err *err)
 	session->mount = mount;
 	pthread_mutex_init(&session->lock, NULL);
 	clock_cond_init(&session->turn);
-	r = make_fuse(session, err);
+	busy_poll_init(&session->poll);
+	r = fuse_arguments(mount, &args);
+	if (r == 0) {
+		session->fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), session);
+		if (!session->fuse)
+			r = err_set(err, -ENOMEM, "libfuse cannot begin a session");
+	}
 	if (r < 0) {
 		session_free(session);
 		return r;
@@ -159,24 +154,16 @@ static mode_t program_mode(const char *program)
 	return 0;
 }
 
-/* Whether this process has CAP_SYS_ADMIN. */
-static bool may_mount(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-
-	return syscall(SYS_capget, &header, data) == 0 && data[0].effective >> CAP_SYS_ADMIN & 1;
-}
-
+/* Whether users may let others in. */
 static bool others_allowed(void)
 {
 	SCOPE_FILE FILE *file = fopen("/etc/fuse.conf", "re");
-	bool allowed = false;
 	char line[256];
 
-	while (file && !allowed && fgets(line, sizeof(line), file))
-		allowed = strncmp(line, "user_allow_other", 16) == 0;
-	return allowed;
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, "user_allow_other", 16) == 0)
+			return true;
+	return false;
 }
 
 #define WITHOUT_FUSE "or do without: 'foldfs --no-fuse PACK DIR -- COMMAND'"
@@ -214,12 +201,6 @@ static int explain_to_user(const struct session *session, const char *path, cons
 	return 0;
 }
 
-static bool has_context(const struct settings *settings)
-{
-	return settings->context || settings->fscontext || settings->defcontext ||
-	       settings->rootcontext;
-}
-
 /* Says why the mount was refused, and the way out. Returns -errno, or 0: unknown. */
 static int explain_refusal(const struct session *session, const char *path, const char *said,
 			   struct err *err)
@@ -234,49 +215,66 @@ static int explain_refusal(const struct session *session, const char *path, cons
 			       "/dev/fuse cannot be opened (%s): ask for mode 0666, as is usual, "
 			       "run as root, " WITHOUT_FUSE,
 			       strerror(errno));
-	if (has_context(mount_settings(session->mount)) && access("/sys/fs/selinux", F_OK) < 0)
+	if (settings_have_context(mount_settings(session->mount)) &&
+	    access("/sys/fs/selinux", F_OK) < 0)
 		return err_set(err, -EINVAL,
 			       "'context=' and its kin are for SELinux, which this kernel has not "
 			       "started: leave them out");
 	if (geteuid() != 0)
 		return explain_to_user(session, path, said, err);
-	if (!may_mount())
+	if (!capabilities_have(CAP_SYS_ADMIN))
 		return err_set(err, -EPERM,
 			       "root may not mount here: start the container with "
 			       "'--cap-add SYS_ADMIN', " WITHOUT_PRIVILEGES);
 	return 0;
 }
 
-static int refuse_mount(const struct session *session, const char *path, const char *said,
-			struct err *err)
+/* What libfuse, and fusermount3 that it runs, write to stderr is kept, to become part of our
+ * message; it is shown as ever if that cannot be. `ret` becomes its lines, joined. */
+static int mount_quietly(struct session *session, const char *target, struct err *ret)
 {
-	int r = explain_refusal(session, path, said, err);
+	SCOPE_CLOSE int usual = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	SCOPE_CLOSE int kept = memfd_create("foldfs-said", MFD_CLOEXEC);
+	char text[sizeof(ret->text)] = "", *rest = text, *line;
+	bool keeps = usual >= 0 && kept >= 0;
+	int r;
 
-	if (r == 0)
-		return err_set(err, -EPERM, "cannot mount: %s", said[0] ? said : "refused");
-	return said[0] ? err_set(err, r, "%s (%s)", err->text, said) : r;
-}
-
-/* Another process cannot follow the descriptor: fusermount3 gets the path, and looks after itself.
- */
-static const char *choose_target(const char *path, int folder, char opened[static 64])
-{
-	if (folder < 0 || !may_mount())
-		return path;
-	snprintf(opened, 64, "/proc/self/fd/%d", folder);
-	return access(opened, F_OK) == 0 ? opened : path;
+	if (keeps)
+		dup2(kept, STDERR_FILENO);
+	r = fuse_session_mount(session->fuse, target);
+	if (!keeps)
+		return r;
+	dup2(usual, STDERR_FILENO);
+	if (io_pread(kept, text, sizeof(text) - 1, 0) <= 0)
+		return r;
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			err_set(ret, 0, "%s%s%s", ret->text, ret->text[0] ? "; " : "", line);
+	return r;
 }
 
 int session_mount(struct session *session, const char *path, int folder, struct err *err)
 {
-	struct said kept = said_begin();
+	struct err said = {0};
 	char opened[64];
-	int r = fuse_session_mount(session->fuse, choose_target(path, folder, opened));
-	struct err said;
+	int r;
 
-	said_end(&kept, &said);
-	if (r < 0)
-		return refuse_mount(session, path, said.text, err);
+	/* Another process cannot follow the descriptor: fusermount3 gets the path, and looks after
+	 * itself. */
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", folder);
+	r = mount_quietly(session,
+			  folder >= 0 && capabilities_have(CAP_SYS_ADMIN) &&
+					  access(opened, F_OK) == 0
+				  ? opened
+				  : path,
+			  &said);
+	if (r < 0) {
+		r = explain_refusal(session, path, said.text, err);
+		if (r == 0)
+			return err_set(err, -EPERM, "cannot mount: %s",
+				       said.text[0] ? said.text : "refused");
+		return said.text[0] ? err_set(err, r, "%s (%s)", err->text, said.text) : r;
+	}
 	if (said.text[0])
 		log_notice("%s", said.text);
 	fuse_set_log_func(keep_log);
@@ -304,23 +302,74 @@ void session_ready(struct session *session)
 	set_state(session, &session->ready);
 }
 
-static unsigned thread_count(const struct settings *settings)
+/* Polls for the next request for a while, if that may be worth it. */
+static void poll_busily(struct session *session)
 {
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	struct pollfd ready = {.fd = fuse_session_fd(session->fuse), .events = POLLIN};
+	uint64_t until;
+	bool found;
 
-	if (settings->threads)
-		return (unsigned)settings->threads;
-	if (processors < 2)
-		return 2;
-	return processors > FUSE_THREADS_MAX ? FUSE_THREADS_MAX : (unsigned)processors;
+	if (!busy_poll_begin(&session->poll))
+		return;
+	until = clock_ns() + BUSY_POLL_NS;
+	do
+		found = poll(&ready, 1, 0) != 0;
+	while (!found && clock_ns() < until);
+	busy_poll_end(&session->poll, found);
+}
+
+/* Receives the kernel's requests and calls the operations for them. Like libfuse's loop, except
+ * that it may poll. */
+static void *serve_thread(void *arg)
+{
+	struct session *session = arg;
+	struct fuse_buf buf = {0};
+
+	atomic_fetch_add(mount_serving(session->mount), 1);
+	while (!fuse_session_exited(session->fuse)) {
+		const struct fuse_in_header *header;
+		int r;
+
+		poll_busily(session);
+		r = fuse_session_receive_buf(session->fuse, &buf);
+		if (r == -EINTR || r == -EAGAIN)
+			continue;
+		if (r < 0)
+			log_error("cannot receive requests: %s", strerror(-r));
+		if (r <= 0)
+			break;
+		header = buf.mem;
+		if (buf.size >= sizeof(*header))
+			busy_poll_request(&session->poll, header->pid);
+		fuse_session_process_buf(session->fuse, &buf);
+	}
+	atomic_fetch_sub(mount_serving(session->mount), 1);
+	free(buf.mem);
+	return NULL;
+}
+
+/* Serves until the connection ends; with fewer threads if no more can be made. */
+static void serve(struct session *session)
+{
+	uint64_t processors = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t count = mount_settings(session->mount)->threads, started = 0;
+	pthread_t threads[SETTING_THREADS_MAX];
+
+	if (!count)
+		count = clamp(processors, 2, USUAL_THREADS);
+	while (started + 1 < count &&
+	       pthread_create(&threads[started], NULL, serve_thread, session) == 0)
+		started++;
+	serve_thread(session);
+	while (started)
+		pthread_join(threads[--started], NULL);
 }
 
 static void *session_thread(void *arg)
 {
 	struct session *session = arg;
 
-	serve(session->fuse, thread_count(mount_settings(session->mount)),
-	      mount_serving(session->mount));
+	serve(session);
 	set_state(session, &session->closed);
 	kill(getpid(), SESSION_ENDED);
 	mount_stop(session->mount);

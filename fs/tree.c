@@ -9,28 +9,25 @@
 #define BLOCK_BYTES 131072 /* Python before 3.14 reads blocks of this: most photos in one READ */
 #define GROUPS_LINE 4096   /* bytes of the list of a process's groups that are looked at */
 
-static mode_t mode_of(const struct tree *tree, mode_t type, mode_t packed)
-{
-	mode_t readable = type == S_IFDIR ? 0500 : 0400, all = type == S_IFDIR ? 0777 : 0666;
-
-	if (type == S_IFLNK)
-		return type | 0777;
-	if (tree->umask == UINT64_MAX)
-		return type | packed | readable;
-	return type | (all & ~(mode_t)tree->umask);
-}
-
 int tree_stat(const struct tree *tree, uint32_t entry, struct stat *ret)
 {
 	const struct dataset_entry e = dataset_entry(tree->dataset, entry);
+	mode_t mode, type = tree_type(e.kind);
+	bool folder = type == S_IFDIR;
 	struct dataset_attr attr;
 	int r = dataset_attr(tree->dataset, entry, &attr);
 
 	if (r < 0)
 		return r;
+	if (type == S_IFLNK)
+		mode = 0777;
+	else if (tree->umask == UINT64_MAX)
+		mode = attr.mode | (folder ? 0500 : 0400);
+	else
+		mode = (folder ? 0777 : 0666) & ~(mode_t)tree->umask;
 	*ret = (struct stat){
 		.st_ino = tree_ino(tree, e.inode),
-		.st_mode = mode_of(tree, tree_type(e.kind), attr.mode),
+		.st_mode = type | mode,
 		.st_nlink = attr.nlink,
 		.st_uid = tree->uid,
 		.st_gid = tree->gid,

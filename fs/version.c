@@ -21,53 +21,24 @@
 #define BUILD ""
 #endif
 
-static bool find_device(void)
-{
-	return access("/dev/fuse", R_OK | W_OK) == 0;
-}
-
-static bool find_statx(void)
-{
-	struct statx_file root;
-
-	return statx_file(AT_FDCWD, "/", &root) == 0;
-}
-
-static bool find_cachestat(void)
-{
-	return cached_pages(-1, 0, 1) == -EBADF;
-}
-
-static bool find_landlock(void)
-{
-	return sandbox_available() & SANDBOX_LANDLOCK;
-}
-
-static bool find_seccomp(void)
-{
-	return sandbox_available() & SANDBOX_SECCOMP;
-}
-
-static bool find_listener(void)
-{
-	return probe_listener(NULL) == 0;
-}
-
-static const struct kernel_feature {
-	const char *name;
-	bool (*found)(void);
-} kernel_features[] = {{"/dev/fuse", find_device},    {"statx", find_statx},
-		       {"cachestat", find_cachestat}, {"Landlock", find_landlock},
-		       {"seccomp", find_seccomp},     {"seccomp listeners", find_listener}};
-
 static void print_features(const char *title, bool found)
 {
-	const char *between = title;
+	unsigned sandbox = sandbox_available();
+	struct statx_file root;
+	const struct {
+		const char *name;
+		bool found;
+	} features[] = {{"/dev/fuse", access("/dev/fuse", R_OK | W_OK) == 0},
+			{"statx", statx_file(AT_FDCWD, "/", &root) == 0},
+			{"cachestat", cached_pages(-1, 0, 1) == -EBADF},
+			{"Landlock", sandbox & SANDBOX_LANDLOCK},
+			{"seccomp", sandbox & SANDBOX_SECCOMP},
+			{"seccomp listeners", probe_listener(NULL) == 0}};
 
-	for (size_t i = 0; i < sizeof(kernel_features) / sizeof(kernel_features[0]); i++)
-		if (kernel_features[i].found() == found) {
-			printf("%s%s", between, kernel_features[i].name);
-			between = ", ";
+	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++)
+		if (features[i].found == found) {
+			printf("%s%s", title, features[i].name);
+			title = ", ";
 		}
 }
 

@@ -13,14 +13,13 @@
 static _Noreturn void exec_command(int gate, char *const argv[], const sigset_t *defaults,
 				   const struct limits *limits, command_fn *first, void *context)
 {
+	sigset_t none;
 	char go;
 
 	if (first)
 		first(gate, context);
 	if (io_read(gate, &go, 1) != 1)
 		_exit(EXIT_FAILURE);
-	sigset_t none;
-
 	for (int signo = 1; signo < NSIG; signo++)
 		if (sigismember(defaults, signo) == 1)
 			signal(signo, SIG_DFL);

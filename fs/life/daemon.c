@@ -42,13 +42,6 @@ int daemon_fork(struct daemon *daemon)
 
 /* --- in the foreground ------------------------------------------------------------------------ */
 
-static bool leads_terminal(void)
-{
-	SCOPE_CLOSE int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-	return fd >= 0 && getsid(0) == getpid();
-}
-
 /* Whether the child has ended. The first process of a container gets children of others, too. */
 static bool has_ended(pid_t child, int *ret_how)
 {
@@ -77,7 +70,8 @@ int daemon_lead(pid_t child, const sigset_t *signals)
 
 int daemon_stay(const sigset_t *signals)
 {
-	pid_t pid = leads_terminal() ? fork() : 0;
+	SCOPE_CLOSE int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	pid_t pid = terminal >= 0 && getsid(0) == getpid() ? fork() : 0;
 
 	if (pid < 0)
 		return -errno;

@@ -27,13 +27,6 @@ struct passing {
 	char text[4096];
 };
 
-/* What begins a control character at the end may not be completed by the next bytes. */
-static bool is_harmful(const char *text, size_t len, size_t at)
-{
-	return text[at] != '\n' &&
-	       (utf8_is_control(text, len, at) || (at + 1 == len && text[at] == '\xc2'));
-}
-
 static void take_said(struct passing *passing)
 {
 	char raw[sizeof(passing->text)];
@@ -41,8 +34,13 @@ static void take_said(struct passing *passing)
 
 	passing->open = n > 0;
 	passing->len = n > 0 ? (size_t)n : 0;
-	for (size_t i = 0; i < passing->len; i++)
-		passing->text[i] = is_harmful(raw, passing->len, i) ? '?' : raw[i];
+	/* What begins a control character at the end may not be completed by the next bytes. */
+	for (size_t i = 0; i < passing->len; i++) {
+		bool begins = i + 1 == passing->len && raw[i] == '\xc2';
+		bool harmful = begins || utf8_is_control(raw, passing->len, i);
+
+		passing->text[i] = harmful && raw[i] != '\n' ? '?' : raw[i];
+	}
 }
 
 /* As far as the terminal takes it. One that is gone takes nothing, and is not waited for. */
@@ -88,13 +86,14 @@ static bool is_asked(void)
 static _Noreturn void help(int socket, int said, int kept, helper_fn *act, void *context)
 {
 	struct passing passing = {.open = said >= 0};
+	struct pollfd more = {.fd = SAID, .events = POLLIN};
+	int null, all[] = {socket, said, kept};
 	char task;
 
 	prctl(PR_SET_NAME, "foldfs-helper");
 	prctl(PR_SET_DUMPABLE, 0);
 	/* With the others, the helper would keep the connection to the kernel, or the terminal. */
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), all[] = {socket, said, kept};
-
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int i = 0; i < 3; i++) /* out of the way of each other */
 		all[i] = fcntl(all[i], F_DUPFD_CLOEXEC, HELPER_KEPT + 1);
 	for (int fd = 0; fd < SOCKET; fd++)
@@ -114,8 +113,6 @@ static _Noreturn void help(int socket, int said, int kept, helper_fn *act, void 
 			break;
 	}
 	/* Nobody waits for a terminal that was stopped. */
-	struct pollfd more = {.fd = SAID, .events = POLLIN};
-
 	put_text(&passing, false);
 	while (passing.open && passing.len == 0 && poll(&more, 1, 0) > 0) {
 		take_said(&passing);

@@ -102,6 +102,12 @@ static int unmount(const char *path, dev_t device, bool lazy)
 	return how == 0 ? 0 : -EPERM;
 }
 
+static void close_one(int *fd)
+{
+	scope_close(fd);
+	*fd = -1;
+}
+
 static bool is_our_mount(const struct mountinfo *line)
 {
 	return mountinfo_is_foldfs_of(line, getuid());
@@ -257,13 +263,6 @@ int mountpoint_look(struct mountpoint *mountpoint, const char *path, const char 
 	return r < 0 ? r : check_mounts(mountpoint, pack, err);
 }
 
-/* /dev/fuse, or a socket of somebody who stands between. From a pipe or a file, a first request
- * would never come. */
-static bool may_bring_requests(const struct stat *st)
-{
-	return (S_ISCHR(st->st_mode) && st->st_rdev == FUSE_DEVICE) || S_ISSOCK(st->st_mode);
-}
-
 int mountpoint_take_over(struct mountpoint *mountpoint, const char *path, struct err *err)
 {
 	char *end;
@@ -274,7 +273,10 @@ int mountpoint_take_over(struct mountpoint *mountpoint, const char *path, struct
 	mountpoint->path = strdup(path);
 	if (!mountpoint->path)
 		return -ENOMEM;
-	if (*end || fstat(fd, &st) < 0 || !may_bring_requests(&st))
+	/* /dev/fuse, or a socket of somebody who stands between. From a pipe or a file, a first
+	 * request would never come. */
+	if (*end || fstat(fd, &st) < 0 ||
+	    !(S_ISSOCK(st.st_mode) || (S_ISCHR(st.st_mode) && st.st_rdev == FUSE_DEVICE)))
 		return err_set(err, -EINVAL,
 			       "is not a descriptor of /dev/fuse that the caller has mounted");
 	return 0;
@@ -337,52 +339,6 @@ enum task {
 	TASK_REMOVE,
 };
 
-static int lock_again(struct mountpoint *mountpoint)
-{
-	if (mountpoint->lock < 0)
-		mountpoint->lock = lock_path(mountpoint->path);
-	return 0;
-}
-
-static int unlock(struct mountpoint *mountpoint)
-{
-	scope_close(&mountpoint->lock);
-	mountpoint->lock = -1;
-	return 0;
-}
-
-/* A folder above it has got another name, or it was bound to another path. */
-static bool is_elsewhere(const struct mountpoint *mountpoint)
-{
-	struct mountinfo line;
-
-	return mountpoint->device && find_mount(NULL, mountpoint->device, &line) > 0;
-}
-
-static int detach_seen(const struct mountpoint *mountpoint)
-{
-	enum mountpoint_view view = mountpoint_view(mountpoint);
-
-	if (view == MOUNTPOINT_SEEN)
-		return unmount(mountpoint->path, mountpoint->device, true);
-	return view == MOUNTPOINT_GONE && !is_elsewhere(mountpoint) ? 0 : -EBUSY;
-}
-
-static int leave_seen(const struct mountpoint *mountpoint)
-{
-	return mountpoint_view(mountpoint) == MOUNTPOINT_SEEN
-		       ? unmount(mountpoint->path, mountpoint->device, false)
-		       : -EBUSY;
-}
-
-static int expire_seen(const struct mountpoint *mountpoint)
-{
-	if (mountpoint_view(mountpoint) != MOUNTPOINT_SEEN)
-		return 0;
-	/* A look at what is mounted there would count as a use. */
-	return unmount_device(mountpoint->path, 0, MNT_EXPIRE);
-}
-
 static int abort_connection(const struct mountpoint *mountpoint)
 {
 	SCOPE_CLOSE int fd = -1;
@@ -398,25 +354,41 @@ static int abort_connection(const struct mountpoint *mountpoint)
 
 static int act_on(struct mountpoint *mountpoint, enum task task)
 {
+	const char *path = mountpoint->path;
+	dev_t device = mountpoint->device;
+	enum mountpoint_view view;
+	struct mountinfo line;
+
 	switch (task) {
 	case TASK_LOCK:
-		return lock_again(mountpoint);
+		if (mountpoint->lock < 0)
+			mountpoint->lock = lock_path(path);
+		return 0;
 	case TASK_UNLOCK:
-		return unlock(mountpoint);
+		close_one(&mountpoint->lock);
+		return 0;
 	case TASK_UNMOUNT:
-		return detach_seen(mountpoint);
+		view = mountpoint_view(mountpoint);
+		if (view == MOUNTPOINT_SEEN)
+			return unmount(path, device, true);
+		/* A folder above it may have got another name, or it was bound to another path. */
+		return view == MOUNTPOINT_GONE && (!device || find_mount(NULL, device, &line) <= 0)
+			       ? 0
+			       : -EBUSY;
 	case TASK_LEAVE:
-		return leave_seen(mountpoint);
+		return mountpoint_view(mountpoint) == MOUNTPOINT_SEEN ? unmount(path, device, false)
+								      : -EBUSY;
 	case TASK_EXPIRE:
-		return expire_seen(mountpoint);
+		/* A look at what is mounted there would count as a use. */
+		return mountpoint_view(mountpoint) == MOUNTPOINT_SEEN
+			       ? unmount_device(path, 0, MNT_EXPIRE)
+			       : 0;
 	case TASK_ABORT:
 		return abort_connection(mountpoint);
 	case TASK_REMOVE:
-		return place_remove(mountpoint->above, place_name(mountpoint->path),
-				    &mountpoint->made);
-	default:
-		return -EINVAL;
+		return place_remove(mountpoint->above, place_name(path), &mountpoint->made);
 	}
+	return -EINVAL;
 }
 
 /* In the helper. If no process can be started that unmounts, the helper becomes that process, as
@@ -440,18 +412,6 @@ static int act(struct mountpoint *mountpoint, enum task task)
 					     : helper_ask(&mountpoint->helper, (char)task);
 }
 
-static void close_above(struct mountpoint *mountpoint)
-{
-	scope_close(&mountpoint->above);
-	mountpoint->above = -1;
-}
-
-static void close_folder(struct mountpoint *mountpoint)
-{
-	scope_close(&mountpoint->folder);
-	mountpoint->folder = -1;
-}
-
 /* The kernel knows the device. It must not ask the daemon, which does not serve yet. */
 void mountpoint_mounted(struct mountpoint *mountpoint)
 {
@@ -461,9 +421,9 @@ void mountpoint_mounted(struct mountpoint *mountpoint)
 	    statx_file(mountpoint->above, place_name(mountpoint->path), &root) == 0)
 		mountpoint->device = root.device;
 	/* Open, they would keep the filesystem that they are on, if that is unmounted first. */
-	close_folder(mountpoint);
+	close_one(&mountpoint->folder);
 	if (!mountpoint->created)
-		close_above(mountpoint);
+		close_one(&mountpoint->above);
 	act(mountpoint, TASK_UNLOCK);
 }
 
@@ -488,7 +448,7 @@ int mountpoint_delegate(struct mountpoint *mountpoint, int said)
 		r = helper_start(help_mountpoint, mountpoint, said, mountpoint->above,
 				 &mountpoint->helper);
 	if (r == 0)
-		close_above(mountpoint);
+		close_one(&mountpoint->above);
 	return r;
 }
 
@@ -554,8 +514,8 @@ void mountpoint_release(struct mountpoint *mountpoint)
 	}
 	helper_release(&mountpoint->helper);
 	act(mountpoint, TASK_UNLOCK);
-	close_above(mountpoint);
-	close_folder(mountpoint);
+	close_one(&mountpoint->above);
+	close_one(&mountpoint->folder);
 	scope_close(&mountpoint->share);
 	free(mountpoint->path);
 	*mountpoint = MOUNTPOINT_NONE;

@@ -1,4 +1,5 @@
 #include "fs/life/sandbox.h"
+#include "base/capabilities.h"
 #include "base/filter.h"
 #include "base/scope.h"
 #include "base/uapi.h"
@@ -33,18 +34,10 @@
 
 /* --- capabilities ---------------------------------------------------------------------------- */
 
-/* A process of a job can be read by one that has all its capabilities, or this one. */
-static bool may_trace(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-
-	return syscall(SYS_capget, &header, data) == 0 && data[0].effective >> CAP_SYS_PTRACE & 1;
-}
-
 static uint64_t needed_capabilities(const struct sandbox *sandbox)
 {
-	if (sandbox->job && !may_trace())
+	/* A process of a job can be read by one that has all its capabilities, or this one. */
+	if (sandbox->job && !capabilities_have(CAP_SYS_PTRACE))
 		return UINT64_MAX;
 	return (sandbox->job ? UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_DAC_READ_SEARCH |
 				       UINT64_C(1) << CAP_KILL
@@ -391,21 +384,11 @@ static void refuse_times(struct filter *filter, const struct sandbox *sandbox)
 	filter_end_if(filter, at);
 }
 
-/* Whoever owns a descriptor gets signals for what happens to it. */
-static void refuse_owners(struct filter *filter)
-{
-	unsigned at = filter_if(filter, BPF_JEQ, SYS_fcntl);
-
-	filter_load(filter, FILTER_LOW(1));
-	filter_return_if(filter, BPF_JEQ, F_SETOWN, FILTER_REFUSE(EPERM));
-	filter_return_if(filter, BPF_JEQ, F_SETOWN_EX, FILTER_REFUSE(EPERM));
-	filter_return(filter, SECCOMP_RET_ALLOW);
-	filter_end_if(filter, at);
-}
-
 /* What clone3() and openat2() are asked for is out of a filter's sight; libc then does without. */
 static void add_calls(struct filter *filter, const struct sandbox *sandbox)
 {
+	unsigned at;
+
 	FILTER_CALLS(filter, refused_calls, FILTER_REFUSE(EPERM));
 	if (!sandbox->job)
 		FILTER_CALLS(filter, job_calls, FILTER_REFUSE(EPERM));
@@ -424,13 +407,18 @@ static void add_calls(struct filter *filter, const struct sandbox *sandbox)
 	if (makes_nothing(sandbox))
 		FILTER_CALLS(filter, folder_calls, FILTER_REFUSE(EACCES));
 	refuse_set_ids(filter, sandbox);
-	unsigned at = filter_if(filter, BPF_JEQ, SYS_clone);
-
+	at = filter_if(filter, BPF_JEQ, SYS_clone);
 	filter_load(filter, FILTER_LOW(0));
 	filter_return_if(filter, BPF_JSET, NAMESPACES, FILTER_REFUSE(EPERM));
 	filter_return(filter, SECCOMP_RET_ALLOW);
 	filter_end_if(filter, at);
-	refuse_owners(filter);
+	/* Whoever owns a descriptor gets signals for what happens to it. */
+	at = filter_if(filter, BPF_JEQ, SYS_fcntl);
+	filter_load(filter, FILTER_LOW(1));
+	filter_return_if(filter, BPF_JEQ, F_SETOWN, FILTER_REFUSE(EPERM));
+	filter_return_if(filter, BPF_JEQ, F_SETOWN_EX, FILTER_REFUSE(EPERM));
+	filter_return(filter, SECCOMP_RET_ALLOW);
+	filter_end_if(filter, at);
 	refuse_processes(filter, sandbox);
 	refuse_sockets(filter, sandbox);
 	refuse_ioctls(filter, sandbox);
@@ -438,53 +426,40 @@ static void add_calls(struct filter *filter, const struct sandbox *sandbox)
 
 static bool refuse_calls(const struct sandbox *sandbox)
 {
+	static const uint32_t usual[] = {SYS_read, SYS_writev, SYS_preadv2, SYS_futex};
 	struct filter filter;
 
 	filter_begin(&filter, FILTER_REFUSE(EPERM));
 	/* Before Linux 5.11, the kernel runs the filter for each call. */
-	const uint32_t usual[] = {SYS_read, SYS_writev, SYS_preadv2, SYS_futex};
-
 	for (size_t i = 0; i < COUNT(usual); i++)
 		filter_return_if(&filter, BPF_JEQ, usual[i], SECCOMP_RET_ALLOW);
 	add_calls(&filter, sandbox);
 	return filter_install(&filter, 0) == 0;
 }
 
-static bool has_seccomp(void)
-{
-	const uint32_t action = SECCOMP_RET_ERRNO;
-
-	return AUDIT_ARCH_NATIVE && syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
-}
-
 /* --------------------------------------------------------------------------------------------- */
-
-/* The leader of a session would take it from all processes of it: main.c makes none serve. */
-static void leave_terminal(void)
-{
-	SCOPE_CLOSE int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC);
-
-	if (terminal >= 0 && getsid(0) != getpid())
-		ioctl(terminal, TIOCNOTTY);
-}
 
 unsigned sandbox_available(void)
 {
-	unsigned landlock = has_landlock() ? SANDBOX_LANDLOCK : 0;
+	const uint32_t action = SECCOMP_RET_ERRNO;
+	bool seccomp = AUDIT_ARCH_NATIVE &&
+		       syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 
-	return has_seccomp() ? landlock | SANDBOX_SECCOMP : landlock;
+	return (has_landlock() ? SANDBOX_LANDLOCK : 0) | (seccomp ? SANDBOX_SECCOMP : 0);
 }
 
 unsigned sandbox_enter(const struct sandbox *sandbox)
 {
+	SCOPE_CLOSE int terminal = -1;
+	struct stat st;
 	unsigned held = 0;
 
-	leave_terminal();
-	/* What is made in the folder may be as open as that is. Calls that would change a mode are
-	 * refused.
+	terminal = open("/dev/tty", O_RDWR | O_CLOEXEC);
+	/* The leader of a session would take it from all processes of it: main.c makes none serve.
 	 */
-	struct stat st;
-
+	if (terminal >= 0 && getsid(0) != getpid())
+		ioctl(terminal, TIOCNOTTY);
+	/* What is made in the folder may be as open as that is: a mode cannot be changed later. */
 	if (sandbox->folder >= 0 && fstat(sandbox->folder, &st) == 0)
 		umask(~st.st_mode & 0777);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

@@ -1,4 +1,5 @@
 #include "pack/foreign/maker_process.h"
+#include "base/capabilities.h"
 #include "base/filter.h"
 #include "base/fork.h"
 #include "base/io.h"

@@ -22,23 +22,9 @@ struct asker {
 	bool waiting; /* for an answer */
 };
 
-/* --- the process that asks ---------------------------------------------------------------- */
-
-static int answer_once(int fd, asker_question *question, void *context)
-{
-	SCOPE(buf_release) struct buf packet = BUF_INIT;
-	struct answer answer = {0};
-	int r = buf_add(&packet, &answer, sizeof(answer));
-
-	if (r < 0)
-		return r;
-	answer.error = question(context, &packet, &answer.err);
-	memcpy(packet.data, &answer, sizeof(answer));
-	return send(fd, packet.data, packet.len, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-/* Standard output is closed in it: if the daemon stops in the middle of a question, not even
- * SIGKILL ends this process, and a pipe that it holds open would never end for its reader. */
+/* The process that asks. Standard output is closed in it: if the daemon stops in the middle of a
+ * question, not even SIGKILL ends this process, and a pipe that it holds open would never end for
+ * its reader. */
 _Noreturn static void answer_all(pid_t parent, int fd, asker_question *question, void *context)
 {
 	char asked;
@@ -49,13 +35,19 @@ _Noreturn static void answer_all(pid_t parent, int fd, asker_question *question,
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
 	close(STDERR_FILENO);
-	while (recv(fd, &asked, 1, 0) == 1)
-		if (answer_once(fd, question, context) < 0)
+	while (recv(fd, &asked, 1, 0) == 1) {
+		SCOPE(buf_release) struct buf packet = BUF_INIT;
+		struct answer answer = {0};
+
+		if (buf_add(&packet, &answer, sizeof(answer)) < 0)
 			break;
+		answer.error = question(context, &packet, &answer.err);
+		memcpy(packet.data, &answer, sizeof(answer));
+		if (send(fd, packet.data, packet.len, MSG_NOSIGNAL) < 0)
+			break;
+	}
 	_exit(0);
 }
-
-/* --- the one that is answered -------------------------------------------------------------- */
 
 struct asker *asker_new(asker_question *question, void *context)
 {

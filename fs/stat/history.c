@@ -29,28 +29,11 @@ static void keep_snapshot(struct history *history, const struct snapshot *s)
 
 /* --- one interval ------------------------------------------------------------------------ */
 
-static double share_or_nan(double part, double rest)
-{
-	return part + rest > 0 ? part / (part + rest) : (double)NAN;
-}
-
-/* A wait is counted when it ends. The longest of those that go on is known: its time so far is
- * added, and subtracted again in the period in which it is counted. */
-static double waiting_between(const struct snapshot *before, const struct snapshot *after)
-{
-	const char *total = "/wait/total_us", *oldest = "/wait/oldest_ms";
-	double ended = (double)snapshot_grown(before, after, total) / 1e6;
-	double lasting = (double)snapshot_count(after, oldest) / 1e3 -
-			 (double)snapshot_count(before, oldest) / 1e3;
-
-	return fmax(0, snapshot_share(ended + lasting, after->at - before->at));
-}
-
 static double value_between(const struct snapshot *before, const struct snapshot *after,
 			    enum series series)
 {
 #define GROWN(member) ((double)snapshot_grown(before, after, member))
-	double seconds = after->at - before->at;
+	double seconds = after->at - before->at, hits, asked, lasting;
 
 	switch (series) {
 	case SERIES_FILES:
@@ -60,9 +43,16 @@ static double value_between(const struct snapshot *before, const struct snapshot
 	case SERIES_DEVICE:
 		return snapshot_share(GROWN("/device/bytes"), seconds);
 	case SERIES_MEMORY:
-		return share_or_nan(GROWN("/pool/hits"), GROWN("/pool/misses"));
+		hits = GROWN("/pool/hits");
+		asked = hits + GROWN("/pool/misses");
+		return asked > 0 ? hits / asked : (double)NAN;
 	case SERIES_WAITING:
-		return waiting_between(before, after);
+		/* A wait is counted when it ends. The longest of those that go on is known: its
+		 * time so far is added, and subtracted again in the period in which it is counted.
+		 */
+		lasting = (double)snapshot_count(after, "/wait/oldest_ms") / 1e3 -
+			  (double)snapshot_count(before, "/wait/oldest_ms") / 1e3;
+		return fmax(0, snapshot_share(GROWN("/wait/total_us") / 1e6 + lasting, seconds));
 	default:
 		return NAN;
 	}
@@ -79,19 +69,6 @@ static size_t first_sample(const struct history *history)
 	return history->count > HISTORY_SAMPLES ? history->count - HISTORY_SAMPLES : 0;
 }
 
-static void add_sample(struct history *history, const struct snapshot *before,
-		       const struct snapshot *after)
-{
-	struct history_sample *sample = &history->samples[history->count++ % HISTORY_SAMPLES];
-
-	sample->at = after->at;
-	for (enum series i = 0; i < SERIES_COUNT; i++)
-		sample->values[i] = value_between(before, after, i);
-	sample->epoch = snapshot_count(after, "/oracle/epoch");
-	sample->files = snapshot_count(after, "/oracle/files");
-	sample->position = snapshot_count(after, "/oracle/position");
-}
-
 void history_add(struct history *history, const struct snapshot *now)
 {
 	if (history->kept && !snapshot_follows(history_now(history), now))
@@ -101,7 +78,16 @@ void history_add(struct history *history, const struct snapshot *now)
 
 		keep_snapshot(history, &origin);
 	} else {
-		add_sample(history, history_now(history), now);
+		const struct snapshot *before = history_now(history);
+		struct history_sample *sample =
+			&history->samples[history->count++ % HISTORY_SAMPLES];
+
+		sample->at = now->at;
+		for (enum series i = 0; i < SERIES_COUNT; i++)
+			sample->values[i] = value_between(before, now, i);
+		sample->epoch = snapshot_count(now, "/oracle/epoch");
+		sample->files = snapshot_count(now, "/oracle/files");
+		sample->position = snapshot_count(now, "/oracle/position");
 		/* What came before the first look counts only if nothing else was seen. */
 		if (history->count == 1)
 			drop_oldest(history);

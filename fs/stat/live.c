@@ -211,29 +211,6 @@ static void take_key(struct live *live, int key)
 		live->help = key == 'h' || key == '?';
 }
 
-/* A terminal that is gone is readable, and has no key. */
-static void take_keys(struct live *live, short events)
-{
-	int key;
-
-	if (events & (POLLHUP | POLLERR))
-		live->ended = true;
-	while (events && !live->ended && (key = screen_key(live->screen)))
-		take_key(live, key);
-}
-
-static void take_signal(struct live *live)
-{
-	struct signalfd_siginfo signal;
-
-	if (read(live->signals, &signal, sizeof(signal)) != sizeof(signal))
-		return;
-	if (signal.ssi_signo == SIGTSTP)
-		screen_suspend(live->screen);
-	else if (signal.ssi_signo != SIGWINCH) /* each page asks for the size */
-		live->ended = true;
-}
-
 /* --- the loop ------------------------------------------------------------------------------ */
 
 /* The busiest, until it is known of each what it does now. */
@@ -295,7 +272,7 @@ static void wait_for_events(const struct live *live, struct pollfd *polled)
 static int live_step(struct live *live, struct err *err)
 {
 	struct pollfd polled[2 + LIVE_MOUNTS];
-	int r = 0;
+	int r = 0, key;
 
 	wait_for_events(live, polled);
 	/* From the last to the first: taking one out moves those behind it. */
@@ -304,9 +281,21 @@ static int live_step(struct live *live, struct err *err)
 			r = take_answer(live, i, err);
 	if (r < 0)
 		return r;
-	if (polled[0].revents)
-		take_signal(live);
-	take_keys(live, polled[1].revents);
+	if (polled[0].revents) {
+		struct signalfd_siginfo signal;
+
+		if (read(live->signals, &signal, sizeof(signal)) == sizeof(signal)) {
+			if (signal.ssi_signo == SIGTSTP)
+				screen_suspend(live->screen);
+			else if (signal.ssi_signo != SIGWINCH) /* each page asks for the size */
+				live->ended = true;
+		}
+	}
+	/* A terminal that is gone is readable, and has no key. */
+	if (polled[1].revents & (POLLHUP | POLLERR))
+		live->ended = true;
+	while (polled[1].revents && !live->ended && (key = screen_key(live->screen)))
+		take_key(live, key);
 	r = live->ended ? 0 : tick(live, err);
 	return r < 0 || live->ended ? r : draw_view(live);
 }

@@ -63,32 +63,6 @@ static int usage_error(const char *text)
 	return log_fail(EXIT_USAGE, "%s; see 'foldstat --help'", text);
 }
 
-static int parse_interval(const char *text, double *ret, struct err *err)
-{
-	char *end;
-	double value = strtod(text, &end);
-
-	if (text[strspn(text, "0123456789.")] || *end || value < INTERVAL_MIN ||
-	    value > INTERVAL_MAX)
-		return err_set(err, -EINVAL,
-			       "INTERVAL '%s' is not a number of seconds, from %g to %d", text,
-			       INTERVAL_MIN, INTERVAL_MAX);
-	*ret = value;
-	return 0;
-}
-
-static int parse_times(const char *text, uint64_t *ret, struct err *err)
-{
-	bool digits = *text && !text[strspn(text, "0123456789")];
-	uint64_t value = digits && strlen(text) < 19 ? strtoull(text, NULL, 10) : 0;
-
-	if (value == 0)
-		return err_set(err, -EINVAL, "COUNT '%s' is not a number of lines, from 1 up",
-			       text);
-	*ret = value;
-	return 0;
-}
-
 /* At most one of the options may be given, and takes these arguments. */
 static int check_mode(const struct opt_result *parsed, const struct settings *settings,
 		      struct err *err)
@@ -122,11 +96,27 @@ static int parse_args(const struct opt_result *parsed, const struct settings *se
 	watch->json = settings->json;
 	if (settings->watch)
 		watch->interval = 1;
-	if (parsed->nargs > 1)
-		r = parse_interval(parsed->args[1], &watch->interval, err);
-	if (r == 0 && parsed->nargs > 2)
-		r = parse_times(parsed->args[2], &watch->count, err);
-	return r;
+	if (parsed->nargs > 1) {
+		const char *text = parsed->args[1];
+		char *end;
+
+		watch->interval = strtod(text, &end);
+		if (text[strspn(text, "0123456789.")] || *end || watch->interval < INTERVAL_MIN ||
+		    watch->interval > INTERVAL_MAX)
+			return err_set(err, -EINVAL,
+				       "INTERVAL '%s' is not a number of seconds, from %g to %d",
+				       text, INTERVAL_MIN, INTERVAL_MAX);
+	}
+	if (parsed->nargs > 2) {
+		const char *text = parsed->args[2];
+		bool digits = !text[strspn(text, "0123456789")] && strlen(text) < 19;
+
+		watch->count = digits ? strtoull(text, NULL, 10) : 0;
+		if (watch->count == 0)
+			return err_set(err, -EINVAL,
+				       "COUNT '%s' is not a number of lines, from 1 up", text);
+	}
+	return 0;
 }
 
 /* --- an order ------------------------------------------------------------------------------- */

@@ -106,16 +106,6 @@ static int connect_to(const struct job_socket *job, struct ucred *ret)
 	return peer_find(fd, ret) < 0 ? -EACCES : steal_fd(&fd);
 }
 
-static bool shows(const struct job_socket *job, const struct stat *folder)
-{
-	return job->device == folder->st_dev && job->inode == folder->st_ino;
-}
-
-static bool is_believed(const struct ucred *peer, const struct stat *folder)
-{
-	return peer_is_trusted(peer) || (geteuid() == 0 && peer_is(peer, folder->st_uid));
-}
-
 /* Returns a descriptor, or -errno as mounts_ask_job(). */
 static int connect_to_latest(const struct stat *folder)
 {
@@ -131,10 +121,12 @@ static int connect_to_latest(const struct stat *folder)
 		SCOPE_CLOSE int fd = -1;
 		struct ucred peer;
 
-		if (!shows(&job, folder) || job.began <= began)
+		if (job.device != folder->st_dev || job.inode != folder->st_ino ||
+		    job.began <= began)
 			continue;
 		fd = connect_to(&job, &peer);
-		if (fd >= 0 && is_believed(&peer, folder)) {
+		if (fd >= 0 && (peer_is_trusted(&peer) ||
+				(geteuid() == 0 && peer_is(&peer, folder->st_uid)))) {
 			scope_close(&latest);
 			latest = steal_fd(&fd);
 			began = job.began;
@@ -183,23 +175,12 @@ static bool read_link(pid_t process, const char *name, char *ret, size_t size)
 	return len > 0;
 }
 
-/* The server works in the folder, whose path is not looked up: it may be on storage that hangs.
- * False: it is not seen from here. */
-static bool find_folder(pid_t server, char ret[static PATH_MAX])
-{
-	char ours[64], theirs[64];
-
-	return read_link(getpid(), "ns/mnt", ours, sizeof(ours)) &&
-	       read_link(server, "ns/mnt", theirs, sizeof(theirs)) && strcmp(ours, theirs) == 0 &&
-	       read_link(server, "cwd", ret, PATH_MAX);
-}
-
 /* Adds the folders of a user's jobs to those that were found, each once. */
 static int jobs_of_user(uid_t uid, char **ret_paths, int count, int most)
 {
 	SCOPE_FILE FILE *table = fopen(JOBS_TABLE, "re");
 	SCOPE_FREE char *line = NULL;
-	char path[PATH_MAX];
+	char ours[64], theirs[64], path[PATH_MAX];
 	struct job_socket job;
 	size_t room = 0;
 
@@ -207,7 +188,12 @@ static int jobs_of_user(uid_t uid, char **ret_paths, int count, int most)
 		struct ucred peer;
 		SCOPE_CLOSE int fd = connect_to(&job, &peer);
 
-		if (fd < 0 || !peer_is(&peer, uid) || !find_folder(peer.pid, path) ||
+		/* The server works in the folder, whose path is not looked up: it may be on storage
+		 * that hangs. It must be seen from here. */
+		if (fd < 0 || !peer_is(&peer, uid) ||
+		    !read_link(getpid(), "ns/mnt", ours, sizeof(ours)) ||
+		    !read_link(peer.pid, "ns/mnt", theirs, sizeof(theirs)) ||
+		    strcmp(ours, theirs) != 0 || !read_link(peer.pid, "cwd", path, PATH_MAX) ||
 		    mounts_names(ret_paths, count, path))
 			continue;
 		ret_paths[count] = strdup(path);
@@ -225,30 +211,25 @@ int mounts_here(char **ret_paths, int most)
 	return count < 0 ? count : jobs_of_user(getuid(), ret_paths, count, most);
 }
 
-static int list_all(struct buf *buf)
-{
-	char *jobs[JOBS_NAMED];
-	int count = jobs_of_user(getuid(), jobs, 0, JOBS_NAMED);
-	int r = mounts_list(MOUNTS_TABLE, 0, buf);
-
-	for (int i = 0; i < count; i++) {
-		if (r == 0)
-			r = buf_addf(buf, "%s%s", buf->len ? ", " : "", jobs[i]);
-		free(jobs[i]);
-	}
-	return r;
-}
-
 /* Gives the reason, and where foldstat could look instead. */
 static int refuse_path(const char *path, int error, const char *reason, struct err *err)
 {
 	SCOPE(buf_release) struct buf mounts = BUF_INIT;
+	char *jobs[JOBS_NAMED];
 	struct stat st;
+	int count, r;
 
 	if (stat(path, &st) == 0 && mounts_list(MOUNTS_TABLE, st.st_dev, &mounts) == 0 &&
 	    mounts.len)
 		return err_set(err, error, "%s; its root is %s", reason, mounts.data);
-	if (list_all(&mounts) == 0 && mounts.len)
+	r = mounts_list(MOUNTS_TABLE, 0, &mounts);
+	count = jobs_of_user(getuid(), jobs, 0, JOBS_NAMED);
+	for (int i = 0; i < count; i++) {
+		if (r == 0)
+			r = buf_addf(&mounts, "%s%s", mounts.len ? ", " : "", jobs[i]);
+		free(jobs[i]);
+	}
+	if (r == 0 && mounts.len)
 		return err_set(err, error, "%s; mounts: %s", reason, mounts.data);
 	return err_set(err, error,
 		       "%s; no pack is mounted here, 'foldfs PACK MOUNTPOINT' mounts one", reason);

@@ -36,43 +36,31 @@ static void choose_styles(struct screen *screen)
 	screen->attributes[PAGE_WARN] = A_NORMAL;
 }
 
-/* Whether the terminal is known, and characters can be put anywhere. To be asked before newterm(),
- * which leaks memory where it fails. */
-static bool can_place(void)
-{
-	const char *command;
-	int known;
-
-	if (setupterm(NULL, STDOUT_FILENO, &known) == ERR)
-		return false;
-	command = tigetstr("cup");
-	return del_curterm(cur_term) != ERR && command && command != (const char *)-1;
-}
-
-static int refuse_terminal(struct err *err)
-{
-	const char *term = getenv("TERM");
-
-	return err_set(
-		err, -ENOTTY,
-		"the terminal (TERM=%s) is not known, or cannot show pages; another TERM may "
-		"do, and with an INTERVAL instead of '-w' there are lines",
-		term ? term : "");
-}
-
 struct screen *screen_new(struct err *err)
 {
 	struct screen *screen = calloc(1, sizeof(*screen));
+	const char *term = getenv("TERM"), *place = NULL;
+	int known;
 
 	if (!screen) {
 		err_set(err, -ENOMEM, "no memory");
 		return NULL;
 	}
 	set_escdelay(25);
-	screen->curses = can_place() ? newterm(NULL, stdout, stdin) : NULL;
+	/* Whether the terminal is known, and characters can be put anywhere: to be asked before
+	 * newterm(), which leaks memory where it fails. */
+	if (setupterm(NULL, STDOUT_FILENO, &known) != ERR) {
+		place = tigetstr("cup");
+		if (del_curterm(cur_term) == ERR || place == (const char *)-1)
+			place = NULL;
+	}
+	screen->curses = place ? newterm(NULL, stdout, stdin) : NULL;
 	if (!screen->curses) {
 		screen_free(screen);
-		refuse_terminal(err);
+		err_set(err, -ENOTTY,
+			"the terminal (TERM=%s) is not known, or cannot show pages; another TERM "
+			"may do, and with an INTERVAL instead of '-w' there are lines",
+			term ? term : "");
 		return NULL;
 	}
 	cbreak();
@@ -108,27 +96,24 @@ void screen_size(struct screen *screen, int *ret_rows, int *ret_columns)
 	*ret_columns = COLS;
 }
 
-static void show_row_of(const struct screen *screen, const struct page *page, int row)
-{
-	const struct page_cell *cells = page->cells + row * page->columns;
-
-	for (int column = 0; column < page->columns; column++) {
-		wchar_t text[2] = {cells[column].character, 0};
-		enum page_style style = cells[column].style;
-		cchar_t cell;
-
-		if (!text[0])
-			continue;
-		setcchar(&cell, text, screen->attributes[style], screen->colors[style], NULL);
-		mvadd_wch(row, column, &cell);
-	}
-}
-
 void screen_show(struct screen *screen, const struct page *page)
 {
 	erase();
-	for (int row = 0; row < page->rows; row++)
-		show_row_of(screen, page, row);
+	for (int row = 0; row < page->rows; row++) {
+		const struct page_cell *cells = page->cells + row * page->columns;
+
+		for (int column = 0; column < page->columns; column++) {
+			wchar_t text[2] = {cells[column].character, 0};
+			enum page_style style = cells[column].style;
+			cchar_t cell;
+
+			if (!text[0])
+				continue;
+			setcchar(&cell, text, screen->attributes[style], screen->colors[style],
+				 NULL);
+			mvadd_wch(row, column, &cell);
+		}
+	}
 	refresh();
 }
 

@@ -104,36 +104,6 @@ static int block_pack(const struct snapshot *s)
 	return block_requests(s);
 }
 
-static void block_bytes(const struct snapshot *s)
-{
-	double amplification = snapshot_real(s, "/amplification");
-
-	line("served", "%s, %s", COUNT_NOUN(s, "/served_files", "file"), SIZE(s, "/served_bytes"));
-	label("storage");
-	printf("%s in %s %s read%s", SIZE(s, "/device/bytes"), COUNT(s, "/device/reads"),
-	       snapshot_text(s, "/io"), snapshot_count(s, "/device/reads") == 1 ? "" : "s");
-	if (snapshot_count(s, "/device/errors"))
-		printf(", %s failed", COUNT(s, "/device/errors"));
-	putchar('\n');
-	if (amplification > 0)
-		line("", "%.2f times what was served, counting each file once", amplification);
-}
-
-static void block_cache(const struct snapshot *s)
-{
-	const char *policy = snapshot_text(s, "/pool/policy");
-
-	if (snapshot_says(s, "/cache_mode", "shared")) {
-		line("cache", "the pool and the kernel keep what was read, policy %s", policy);
-		line("", "the kernel has %s, at most %s", SIZE(s, "/pool/page_cache"),
-		     SIZE(s, "/pool/page_cache_limit"));
-	} else if (snapshot_says(s, "/cache_mode", "pool")) {
-		line("cache", "the pool keeps what was read, policy %s", policy);
-	} else {
-		line("cache", "the %s keeps what was read", snapshot_text(s, "/cache_mode"));
-	}
-}
-
 /* Where there is one. */
 static void block_disk(const struct snapshot *s)
 {
@@ -238,6 +208,8 @@ int show_once(const char *path, struct err *err)
 	SCOPE(snapshot_release) struct snapshot now = {0};
 	struct snapshot before;
 	struct json_object *log;
+	double amplification;
+	const char *policy;
 	int r = asker_once(asker_of_stats(path), &json, err);
 
 	if (r == 0)
@@ -246,8 +218,27 @@ int show_once(const char *path, struct err *err)
 		r = block_pack(&now);
 	if (r < 0)
 		return r;
-	block_bytes(&now);
-	block_cache(&now);
+	amplification = snapshot_real(&now, "/amplification");
+	policy = snapshot_text(&now, "/pool/policy");
+	line("served", "%s, %s", COUNT_NOUN(&now, "/served_files", "file"),
+	     SIZE(&now, "/served_bytes"));
+	label("storage");
+	printf("%s in %s %s read%s", SIZE(&now, "/device/bytes"), COUNT(&now, "/device/reads"),
+	       snapshot_text(&now, "/io"), snapshot_count(&now, "/device/reads") == 1 ? "" : "s");
+	if (snapshot_count(&now, "/device/errors"))
+		printf(", %s failed", COUNT(&now, "/device/errors"));
+	putchar('\n');
+	if (amplification > 0)
+		line("", "%.2f times what was served, counting each file once", amplification);
+	if (snapshot_says(&now, "/cache_mode", "shared")) {
+		line("cache", "the pool and the kernel keep what was read, policy %s", policy);
+		line("", "the kernel has %s, at most %s", SIZE(&now, "/pool/page_cache"),
+		     SIZE(&now, "/pool/page_cache_limit"));
+	} else if (snapshot_says(&now, "/cache_mode", "pool")) {
+		line("cache", "the pool keeps what was read, policy %s", policy);
+	} else {
+		line("cache", "the %s keeps what was read", snapshot_text(&now, "/cache_mode"));
+	}
 	block_disk(&now);
 	block_pool(&now);
 	block_server(&now);

@@ -248,25 +248,19 @@ static int add_why(const struct snapshot *s, struct buf *buf)
 	return buf_adds(buf, sentence);
 }
 
-static int add_order(const struct snapshot *s, struct buf *buf)
-{
-	const char *state = snapshot_text(s, "/oracle/state");
-
-	if (strcmp(state, "locked") == 0)
-		return add_known(s, buf);
-	if (strcmp(state, "searching") == 0)
-		return buf_addf(buf, "searching: %" PRIu64 " %% of all seeds were tried",
-				snapshot_count(s, "/oracle/search_part"));
-	if (strcmp(state, "none") == 0 || strcmp(state, "watching") == 0)
-		return add_why(s, buf);
-	return 0;
-}
-
 int verdict_order_text(const struct snapshot *s, struct buf *buf)
 {
 	uint64_t dropped = snapshot_count(s, "/oracle/dropped");
-	int r = add_order(s, buf);
+	int r = 0;
 
+	if (snapshot_says(s, "/oracle/state", "locked"))
+		r = add_known(s, buf);
+	else if (snapshot_says(s, "/oracle/state", "searching"))
+		r = buf_addf(buf, "searching: %" PRIu64 " %% of all seeds were tried",
+			     snapshot_count(s, "/oracle/search_part"));
+	else if (snapshot_says(s, "/oracle/state", "none") ||
+		 snapshot_says(s, "/oracle/state", "watching"))
+		r = add_why(s, buf);
 	if (r < 0 || !dropped)
 		return r;
 	return buf_addf(buf, "%s%" PRIu64 " reads came too fast to be looked at",

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LABEL_END   12 /* columns */
@@ -24,27 +26,21 @@ struct drawing {
 	const struct snapshot *now; /* NULL: the mount has said nothing yet */
 };
 
-static void put_label(const struct drawing *d, const char *label)
+/* A row behind a label. */
+static void __attribute__((format(printf, 4, 5)))
+put_row(struct drawing *d, const char *label, enum page_style style, const char *format, ...)
 {
+	char text[1024]; /* no page is wider */
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
 	page_put(d->page, d->row, 0, PAGE_DIM, label);
+	page_put(d->page, d->row++, LABEL_END, style, text);
 }
 
 /* --- the head ------------------------------------------------------------------------------ */
-
-static void draw_title(const struct view *view, struct drawing *d)
-{
-	char text[32] = "";
-
-	page_put(d->page, 0, 0, PAGE_TITLE, "foldstat");
-	page_put(d->page, 0, LABEL_END, PAGE_TITLE, d->mount->path);
-	if (view->paused)
-		snprintf(text, sizeof(text), " paused");
-	else if (view->count > 1)
-		snprintf(text, sizeof(text), " %zu of %zu", view->shown + 1, view->count);
-	page_put(d->page, 0, d->page->columns - (int)strlen(text),
-		 view->paused ? PAGE_WARN : PAGE_DIM, text);
-	d->row = 1;
-}
 
 bool view_is_silent(const struct view *view, const struct view_mount *mount)
 {
@@ -97,38 +93,22 @@ static void draw_tabs(const struct view *view, struct drawing *d)
 	}
 }
 
-static void draw_pack(struct drawing *d)
-{
-	char files[SIZE_TEXT], age[SIZE_TEXT];
-
-	put_label(d, "pack");
-	page_put(d->page, d->row++, LABEL_END, PAGE_PLAIN, snapshot_text(d->now, "/pack/path"));
-	page_putf(d->page, d->row++, LABEL_END, PAGE_PLAIN, "%s, %s, mounted %s ago",
-		  count_noun(snapshot_count(d->now, "/pack/files"), "file", files),
-		  SIZE(d->now, "/pack/bytes"),
-		  duration_format(snapshot_count(d->now, "/uptime_s"), age));
-}
-
 /* --- the verdict --------------------------------------------------------------------------- */
-
-static enum page_style verdict_style(const struct verdict *verdict)
-{
-	if (verdict->changed || verdict->bad_files || verdict->kind == VERDICT_HANGS)
-		return PAGE_BAD;
-	if (verdict->kind == VERDICT_SLOWED || verdict->kind == VERDICT_LIMIT)
-		return PAGE_WARN;
-	return PAGE_GOOD;
-}
 
 static int put_verdict(struct drawing *d)
 {
 	const struct history *history = &d->mount->history;
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct verdict verdict = verdict_of(history_before(history), history_now(history));
+	enum page_style style = PAGE_GOOD;
 	int r = verdict_text(&verdict, snapshot_text(d->now, "/pack/path"), &text);
 
+	if (verdict.changed || verdict.bad_files || verdict.kind == VERDICT_HANGS)
+		style = PAGE_BAD;
+	else if (verdict.kind == VERDICT_SLOWED || verdict.kind == VERDICT_LIMIT)
+		style = PAGE_WARN;
 	if (r == 0)
-		d->row = page_wrap(d->page, d->row, 0, 3, verdict_style(&verdict), text.data);
+		d->row = page_wrap(d->page, d->row, 0, 3, style, text.data);
 	return r;
 }
 
@@ -139,16 +119,15 @@ static int draw_verdict(const struct view *view, struct drawing *d)
 	int r = 0;
 
 	d->row++;
-	if (*d->mount->trouble.text) {
+	if (*d->mount->trouble.text)
 		d->row = page_wrap(d->page, d->row, 0, 3, PAGE_BAD, d->mount->trouble.text);
-	} else if (view_is_silent(view, d->mount)) {
+	else if (view_is_silent(view, d->mount))
 		page_putf(d->page, d->row++, 0, PAGE_BAD, "foldfs does not answer: asked %s ago",
 			  duration_format((uint64_t)(view->now - d->mount->asked_at), since));
-	} else if (!d->now) {
+	else if (!d->now)
 		page_put(d->page, d->row++, 0, PAGE_PLAIN, "waiting for its stats");
-	} else {
+	else
 		r = put_verdict(d);
-	}
 	d->row++;
 	return r;
 }
@@ -169,21 +148,17 @@ static const struct {
 	[SERIES_WAITING] = {"waiting", 1, 100, " %", PAGE_WARN},
 };
 
-/* Whether readers read, and the kernel has all of it: what is served says nothing then. */
-static bool all_is_cached(const struct view_mount *mount)
-{
-	return verdict_of(history_before(&mount->history), history_now(&mount->history)).kind ==
-	       VERDICT_KERNEL;
-}
-
 /* The label, the figure of now and, at the end, what the highest of the time was. */
 static void put_figures(const struct drawing *d, enum series series, int row, double highest)
 {
-	double value = graphs[series].factor * history_value(&d->mount->history, series);
+	const struct history *history = &d->mount->history;
+	double value = graphs[series].factor * history_value(history, series);
 	char text[SIZE_TEXT] = "-";
 
 	page_put(d->page, row, 0, PAGE_DIM, graphs[series].label);
-	if (series == SERIES_SERVED && all_is_cached(d->mount))
+	/* Where readers read, and the kernel has all of it, what is served says nothing. */
+	if (series == SERIES_SERVED &&
+	    verdict_of(history_before(history), history_now(history)).kind == VERDICT_KERNEL)
 		snprintf(text, sizeof(text), "all cached");
 	else if (!isnan(value))
 		snprintf(text, sizeof(text), "%.*f%s", value > 0 && value < 99.95, value,
@@ -193,20 +168,6 @@ static void put_figures(const struct drawing *d, enum series series, int row, do
 	if (highest > 0)
 		page_putf(d->page, row, d->page->columns - HIGHEST + 1, PAGE_DIM, "%6.*f%s",
 			  highest < 99.95, highest, graphs[series].unit);
-}
-
-static void draw_graph(struct drawing *d, enum series series, int rows)
-{
-	double values[HISTORY_SAMPLES], highest, full;
-	int width = d->page->columns - GRAPH_BEGIN - HIGHEST, bottom = d->row + rows - 1;
-
-	width = width < GRAPH_MIN ? GRAPH_MIN : width < HISTORY_SAMPLES ? width : HISTORY_SAMPLES;
-	highest = history_columns(&d->mount->history, series, width, values);
-	full = graphs[series].full > 0 ? graphs[series].full : highest;
-	graph_columns(d->page, bottom, GRAPH_BEGIN, rows, graphs[series].style, values, width,
-		      full > 0 ? full : 1);
-	put_figures(d, series, bottom, highest);
-	d->row += rows;
 }
 
 static void draw_graphs(struct drawing *d)
@@ -219,8 +180,20 @@ static void draw_graphs(struct drawing *d)
 		  duration_format((uint64_t)history_span(&d->mount->history), span));
 	page_put(d->page, d->row++, d->page->columns - HIGHEST + 1, PAGE_DIM, "    highest");
 	rows = rows < 1 ? 1 : rows < GRAPH_ROWS ? rows : GRAPH_ROWS;
-	for (enum series i = 0; i < SERIES_COUNT; i++)
-		draw_graph(d, i, rows);
+	for (enum series i = 0; i < SERIES_COUNT; i++) {
+		double values[HISTORY_SAMPLES], highest, full;
+		int width = d->page->columns - GRAPH_BEGIN - HIGHEST, bottom = d->row + rows - 1;
+
+		width = width < GRAPH_MIN	  ? GRAPH_MIN
+			: width < HISTORY_SAMPLES ? width
+						  : HISTORY_SAMPLES;
+		highest = history_columns(&d->mount->history, i, width, values);
+		full = graphs[i].full > 0 ? graphs[i].full : highest;
+		graph_columns(d->page, bottom, GRAPH_BEGIN, rows, graphs[i].style, values, width,
+			      full > 0 ? full : 1);
+		put_figures(d, i, bottom, highest);
+		d->row += rows;
+	}
 	d->row++;
 }
 
@@ -228,36 +201,20 @@ static void draw_graphs(struct drawing *d)
 
 static void draw_waits(struct drawing *d)
 {
-	uint64_t parked = snapshot_count(d->now, "/wait/parked");
-	enum page_style style = parked ? PAGE_WARN : PAGE_PLAIN;
-	char oldest[SIZE_TEXT], p50[SIZE_TEXT], p99[SIZE_TEXT];
+	const struct snapshot *now = d->now;
+	bool waits = snapshot_count(now, "/wait/parked") > 0;
+	char text[4 * SIZE_TEXT] = "none now", oldest[SIZE_TEXT];
 	int column;
 
-	put_label(d, "waits");
-	column = page_putf(d->page, d->row, LABEL_END, style, "%s now",
-			   parked ? COUNT(d->now, "/wait/parked") : "none");
-	if (parked)
-		column = page_putf(
-			d->page, d->row, column, style, ", the first for %s",
-			latency_format(snapshot_count(d->now, "/wait/oldest_ms") * 1000, oldest));
-	if (snapshot_count(d->now, "/wait/reads"))
-		page_putf(d->page, d->row, column, PAGE_PLAIN, "; half up to %s, 99 %% up to %s",
-			  latency_format(snapshot_count(d->now, "/wait/p50_us"), p50),
-			  latency_format(snapshot_count(d->now, "/wait/p99_us"), p99));
-	d->row++;
-}
-
-static int draw_order(struct drawing *d)
-{
-	SCOPE(buf_release) struct buf text = BUF_INIT;
-	int r = verdict_order_text(d->now, &text);
-
-	if (r < 0)
-		return r;
-	put_label(d, "order");
-	d->row = page_wrap(d->page, d->row, LABEL_END, 2, PAGE_PLAIN,
-			   text.len ? text.data : "not looked for");
-	return 0;
+	if (waits)
+		snprintf(text, sizeof(text), "%s now, the first for %s", COUNT(now, "/wait/parked"),
+			 latency_format(snapshot_count(now, "/wait/oldest_ms") * 1000, oldest));
+	put_row(d, "waits", waits ? PAGE_WARN : PAGE_PLAIN, "%s", text);
+	column = LABEL_END + (int)strlen(text);
+	if (snapshot_count(now, "/wait/reads"))
+		page_putf(d->page, d->row - 1, column, PAGE_PLAIN,
+			  "; half up to %s, 99 %% up to %s", LATENCY(now, "/wait/p50_us"),
+			  LATENCY(now, "/wait/p99_us"));
 }
 
 /* A bar, and a text beside it, or alone if there is no room for both. */
@@ -266,7 +223,7 @@ static void draw_bar(struct drawing *d, const char *label, double share, enum pa
 {
 	int width = d->page->columns >= 60 ? BAR_WIDTH : 0;
 
-	put_label(d, label);
+	page_put(d->page, d->row, 0, PAGE_DIM, label);
 	if (width)
 		graph_bar(d->page, d->row, LABEL_END, width, style, share);
 	page_put(d->page, d->row++, LABEL_END + width + (width > 0), PAGE_PLAIN, text);
@@ -277,12 +234,11 @@ static void draw_epoch(struct drawing *d)
 	uint64_t files = snapshot_count(d->now, "/oracle/files");
 	uint64_t position = snapshot_count(d->now, "/oracle/position");
 	double left = history_time_left(&d->mount->history);
-	char label[SIZE_TEXT] = "epoch", text[128], time[SIZE_TEXT];
+	char label[SIZE_TEXT], text[128], time[SIZE_TEXT];
 	int len;
 
 	if (!snapshot_says(d->now, "/oracle/state", "locked") || files == 0) {
-		put_label(d, label);
-		page_put(d->page, d->row++, LABEL_END, PAGE_PLAIN, "shown once the order is known");
+		put_row(d, "epoch", PAGE_PLAIN, "shown once the order is known");
 		return;
 	}
 	snprintf(label, sizeof(label), "epoch %" PRIu64, snapshot_count(d->now, "/oracle/epoch"));
@@ -306,37 +262,26 @@ static void draw_used(struct drawing *d, const char *label, const char *used, co
 
 static void draw_memory(struct drawing *d)
 {
+	const struct snapshot *now = d->now;
+
 	draw_used(d, "pool", "/pool/used", "/pool/limit");
-	if (snapshot_is_shrunk(d->now))
-		page_putf(d->page, d->row++, LABEL_END, PAGE_WARN,
-			  "shrunk from %s: memory is short", SIZE(d->now, "/pool/budget"));
-	if (snapshot_says(d->now, "/cache_mode", "shared"))
+	if (snapshot_is_shrunk(now))
+		put_row(d, "", PAGE_WARN, "shrunk from %s: memory is short",
+			SIZE(now, "/pool/budget"));
+	if (snapshot_says(now, "/cache_mode", "shared"))
 		draw_used(d, "page cache", "/pool/page_cache", "/pool/page_cache_limit");
-	if (snapshot_count(d->now, "/disk_cache/size"))
+	if (snapshot_count(now, "/disk_cache/size"))
 		draw_used(d, "disk cache", "/disk_cache/cached", "/disk_cache/size");
-	if (snapshot_member(d->now, "/disk_cache", json_type_object))
-		page_put(d->page, d->row++, LABEL_END, PAGE_PLAIN, verdict_disk_text(d->now));
-	if (snapshot_count(d->now, "/preloaded"))
+	if (snapshot_member(now, "/disk_cache", json_type_object))
+		put_row(d, "", PAGE_PLAIN, "%s", verdict_disk_text(now));
+	if (snapshot_count(now, "/preloaded"))
 		draw_used(d, "preload", "/preloaded", "/pack/bytes");
-}
-
-static void draw_ahead(struct drawing *d)
-{
-	put_label(d, "read ahead");
-	page_putf(d->page, d->row++, LABEL_END, PAGE_PLAIN,
-		  snapshot_count(d->now, "/prefetch/issued") ? "%s: %s used, %s wasted" : "nothing",
-		  SIZE(d->now, "/prefetch/issued"), SIZE(d->now, "/prefetch/used"),
-		  SIZE(d->now, "/prefetch/wasted"));
-}
-
-static void draw_bad(struct drawing *d)
-{
-	uint64_t bad = snapshot_count(d->now, "/bad_files");
-	uint64_t failed = snapshot_count(d->now, "/device/errors");
-
-	put_label(d, "bad files");
-	page_putf(d->page, d->row++, LABEL_END, bad || failed ? PAGE_BAD : PAGE_PLAIN,
-		  bad || failed ? "%" PRIu64 "; failed reads: %" PRIu64 : "none", bad, failed);
+	if (snapshot_count(now, "/prefetch/issued"))
+		put_row(d, "read ahead", PAGE_PLAIN, "%s: %s used, %s wasted",
+			SIZE(now, "/prefetch/issued"), SIZE(now, "/prefetch/used"),
+			SIZE(now, "/prefetch/wasted"));
+	else
+		put_row(d, "read ahead", PAGE_PLAIN, "nothing");
 }
 
 /* The last ones. Each has a row at least, and those before take what is left. */
@@ -346,7 +291,7 @@ static void draw_messages(struct drawing *d)
 	int count = log ? (int)json_object_array_length(log) : 0, room = d->end - d->row;
 
 	if (count && room > 0)
-		put_label(d, "messages");
+		page_put(d->page, d->row, 0, PAGE_DIM, "messages");
 	for (int i = count > room ? count - room : 0; i < count && d->row < d->end; i++)
 		d->row = page_wrap(d->page, d->row, LABEL_END, d->end - d->row - (count - i - 1),
 				   PAGE_PLAIN, snapshot_element(log, (size_t)i));
@@ -354,23 +299,36 @@ static void draw_messages(struct drawing *d)
 
 static int draw_mount(const struct view *view, struct drawing *d)
 {
+	SCOPE(buf_release) struct buf order = BUF_INIT;
+	const struct snapshot *now = d->now;
+	char age[SIZE_TEXT];
 	int r;
 
-	if (d->now)
-		draw_pack(d);
+	if (now) {
+		put_row(d, "pack", PAGE_PLAIN, "%s", snapshot_text(now, "/pack/path"));
+		put_row(d, "", PAGE_PLAIN, "%s, %s, mounted %s ago",
+			COUNT_NOUN(now, "/pack/files", "file"), SIZE(now, "/pack/bytes"),
+			duration_format(snapshot_count(now, "/uptime_s"), age));
+	}
 	r = draw_verdict(view, d);
-	if (!d->now)
+	if (r == 0 && now)
+		r = verdict_order_text(now, &order);
+	if (r < 0 || !now)
 		return r;
 	draw_graphs(d);
 	draw_waits(d);
-	if (r == 0)
-		r = draw_order(d);
+	page_put(d->page, d->row, 0, PAGE_DIM, "order");
+	d->row = page_wrap(d->page, d->row, LABEL_END, 2, PAGE_PLAIN,
+			   order.len ? order.data : "not looked for");
 	draw_epoch(d);
 	draw_memory(d);
-	draw_ahead(d);
-	draw_bad(d);
+	if (snapshot_count(now, "/bad_files") || snapshot_count(now, "/device/errors"))
+		put_row(d, "bad files", PAGE_BAD, "%" PRIu64 "; failed reads: %" PRIu64,
+			snapshot_count(now, "/bad_files"), snapshot_count(now, "/device/errors"));
+	else
+		put_row(d, "bad files", PAGE_PLAIN, "none");
 	draw_messages(d);
-	return r;
+	return 0;
 }
 
 /* --- the page ------------------------------------------------------------------------------ */
@@ -399,15 +357,6 @@ static void draw_help(struct drawing *d)
 		page_put(d->page, (int)i + 2, 2, PAGE_PLAIN, lines[i]);
 }
 
-static void draw_foot(const struct view *view, struct page *page)
-{
-	int column = page_put(page, page->rows - 1, 0, PAGE_DIM,
-			      view->count > 1 ? "q quit  p pause  n next mount  h help"
-					      : "q quit  p pause  h help");
-
-	page_put(page, page->rows - 1, column + 2, PAGE_WARN, view->notice);
-}
-
 int view_draw(const struct view *view, struct page *page)
 {
 	const struct view_mount *mount = view->mounts[view->shown];
@@ -417,17 +366,29 @@ int view_draw(const struct view *view, struct page *page)
 		.mount = mount,
 		.now = mount->history.kept ? history_now(&mount->history) : NULL,
 	};
-	int r = 0;
+	char text[32] = "";
+	int column, r = 0;
 
-	draw_title(view, &d);
+	page_put(d.page, 0, 0, PAGE_TITLE, "foldstat");
+	page_put(d.page, 0, LABEL_END, PAGE_TITLE, d.mount->path);
+	if (view->paused)
+		snprintf(text, sizeof(text), " paused");
+	else if (view->count > 1)
+		snprintf(text, sizeof(text), " %zu of %zu", view->shown + 1, view->count);
+	page_put(d.page, 0, d.page->columns - (int)strlen(text),
+		 view->paused ? PAGE_WARN : PAGE_DIM, text);
+	d.row = 1;
 	if (view->help) {
 		draw_help(&d);
 	} else {
 		draw_tabs(view, &d);
 		r = draw_mount(view, &d);
 	}
-	for (int column = 0; column < page->columns; column++)
+	for (column = 0; column < page->columns; column++)
 		page_set(page, page->rows - 1, column, PAGE_PLAIN, L' ');
-	draw_foot(view, page);
+	column = page_put(page, page->rows - 1, 0, PAGE_DIM,
+			  view->count > 1 ? "q quit  p pause  n next mount  h help"
+					  : "q quit  p pause  h help");
+	page_put(page, page->rows - 1, column + 2, PAGE_WARN, view->notice);
 	return r;
 }

@@ -98,19 +98,6 @@ def test_a_fresh_mount_has_read_nothing(mounted):
     assert said["waits"] == "none" and said["bad files"] == "none"
     assert "read" not in requests(mounted)
 
-
-def test_a_mount_has_all_that_foldstat_asks_for(mounted):
-    stats = mounted.stats()
-    asked = {member for member in foldfs.members_asked_for()
-             if not member.startswith(("/far/", "/disk_cache"))}
-    assert len(asked) > 30
-    for member in asked:
-        found = stats
-        for name in member[1:].split("/"):
-            assert name in found, member
-            found = found[name]
-
-
 def test_the_pack_is_described(mounted, small):
     said = block(mounted)
     info = json.loads(run(foldfs.FOLDPACK, "info", "--json", small[1]).out)
@@ -165,12 +152,6 @@ def test_the_block_shows_what_the_mount_counts(mounted):
 ])  # fmt: skip
 def test_who_keeps_the_data_is_shown(small, mount, options, keeper):
     assert block(mount(small[1], "-o", options))["cache"] == keeper
-
-
-def test_without_a_preload_there_is_no_word_of_it(mounted):
-    assert mounted.stats()["preloaded"] == 0
-    assert "preload" not in block(mounted)
-
 
 def wait_for_block(mounted, label, pattern):
     deadline = time.monotonic() + PATIENCE
@@ -389,12 +370,6 @@ def test_a_signal_ends_lines_whose_daemon_stops_meanwhile(mounted):
             out, err = ended(process)
     assert (process.returncode, out, err) == (0, "nothing was read yet\n", "")
 
-
-def test_an_order_comes_through_a_pipe(mounted):
-    done = run(FOLDSTAT, "--order=/dev/stdin", mounted, stdin=None, input=b"file\n")
-    assert done.out == "order: given for 1 file\n"
-
-
 def test_nohup_means_no_hangup(mounted):
     def ignore():
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -493,12 +468,6 @@ def test_an_order_is_taken_and_taken_back(place, mounted, small):
 def test_paths_may_be_written_in_several_ways(place, mounted):
     lines = [b"file", b"./file", b"/file", b"folder//other", b"./folder/./other", b"", b"program"]
     assert give(place, mounted, lines) == "order: given for 6 files\n"
-
-
-def test_an_order_has_no_need_of_a_last_line_end(place, mounted):
-    (place / "order").write_bytes(b"file\nfolder/other")
-    assert run(FOLDSTAT, "--order", place / "order", mounted).out == "order: given for 2 files\n"
-
 
 def test_files_of_any_name_are_taken_but_empty_ones_do_not_count(place, hostile, mount):
     source, pack = hostile
@@ -762,27 +731,3 @@ def test_wrong_words_are_usage_errors(args, reason):
     assert done.out == ""
     assert done.err.startswith(f"foldstat: {reason}")
     assert done.err.endswith("; see 'foldstat --help'\n")
-
-
-def test_help_and_version_go_to_standard_output():
-    done = run(FOLDSTAT, "--help")
-    assert done.err == "" and done.out.startswith("usage: foldstat [options] MOUNTPOINT")
-    for option in ("--watch", "--json", "--prometheus", "--order", "--help", "--version"):
-        assert option in done.out
-    done = run(FOLDSTAT, "--version")
-    assert done.err == "" and re.fullmatch(r"foldstat [\d.]+\njson-c [\d.]+\n", done.out)
-
-
-def names_of(value):
-    for name, member in value.items():
-        yield name
-        if isinstance(member, dict):
-            yield from names_of(member)
-
-
-def test_the_pages_tell_all_that_the_attribute_has(mounted):
-    pages = "".join((foldfs.ROOT / "man" / name).read_text()
-                    for name in ("foldstat.1", "foldfs-oracle.7"))
-    stats = json.loads(os.getxattr(mounted.path, "user.foldfs.stats"))
-    missing = {name for name in names_of(stats) if not re.search(rf"\b{name}\b", pages)}
-    assert not missing, sorted(missing)

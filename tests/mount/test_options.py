@@ -257,11 +257,6 @@ def test_cache_says_who_keeps_what_was_read(small, mount, options, mode, policie
     assert stats["cache_mode"] == mode and stats["pool"]["policy"] in policies
     assert ("the kernel keeps what was read" in mounted.said) == (mode == "kernel")
 
-
-def test_cache_is_the_kernel_s_where_all_fits(small, mount):
-    assert mount(small[1]).stats()["cache_mode"] == "kernel"
-
-
 @is_root
 @needs("unshare")
 def test_cache_is_shared_where_not_all_fits(bulk, place):
@@ -314,17 +309,6 @@ def forget(path):
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     finally:
         os.close(fd)
-
-
-def test_a_second_mount_of_a_pack_shares_the_page_cache(bulk, mount, place):
-    source, pack = bulk
-    (place / "second").mkdir()
-    mount(pack)
-    forget(pack)
-    second = mount(pack, at=place / "second")
-    assert trees.content(second) == trees.content(source)
-    assert second.stats()["io"] == "buffered"
-
 
 def read_of_devices(mounted):
     """Bytes that its daemon had devices read: what the page cache had does not count."""
@@ -394,14 +378,6 @@ def test_an_order_does_not_need_the_oracle(small, place, mount):
     (place / "list").write_text("file\n./folder/other\n\n/program\nfile\n")
     mounted = mount(small[1], "--oracle=off", f"--order={place}/list")
     assert trees.content(mounted) == trees.content(small[0])
-
-
-def test_an_order_goes_by_the_root_of_the_mount(small, place, mount, point):
-    (place / "list").write_text("other\n")
-    said = refused(1, f"--order={place}/list", small[1], point)
-    assert f"{place}/list: line 1: 'other' is not in the pack" in said
-    mount(small[1], f"--order={place}/list", "--subdir=folder")
-
 
 @pytest.mark.parametrize("text, reason", [
     ("file\n\nfile/none\n", ": line 3: 'file/none' is not in the pack; paths begin below the "
@@ -787,15 +763,6 @@ def test_a_command_without_dashes_is_named(small, place, point):
 def test_a_pool_larger_than_memory_is_said_to_be(small, mount):
     said = mount(small[1], "--pool=10T").said
     assert re.search(r"; pool 10 TiB, more than the [\d.]+ [GM]iB that are available, ", said)
-
-
-def test_help_and_version_go_to_stdout():
-    done = run(FOLDFS, "--help")
-    assert done.out.startswith("usage: foldfs") and done.err == ""
-    assert max(map(len, done.out.splitlines())) <= 80
-    done = run(FOLDFS, "--version")
-    assert done.out.startswith("foldfs ") and "libfuse" in done.out and "xxHash" in done.out
-
 
 def test_help_that_cannot_be_written_is_a_failure():
     for option in ("--help", "--version"):

@@ -140,18 +140,6 @@ def test_a_writable_overlay(small, place, mount):
     finally:
         run("umount", place / "merged")
 
-
-def test_reading_through_an_overlay(images, place, mount):
-    source, pack = images
-    mounted = mount(pack, "--pool=8M")
-    run("mount", "-t", "overlay", "-o", f"lowerdir={mounted.path},{layers(place)}", "none",
-        place / "merged")
-    try:
-        assert trees.content(place / "merged") == trees.content(source)
-    finally:
-        run("umount", place / "merged")
-
-
 def test_an_overlay_in_a_user_namespace(small, place, device_for_users):
     """Without root: foldfs and the overlay in one namespace, which both end with."""
     probe = run(*as_user(SOMEBODY), "unshare", "--user", "--map-root-user", "--mount", "true",

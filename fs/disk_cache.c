@@ -116,27 +116,6 @@ static bool is_new_copy(struct buf *copies, uint64_t copy)
 	return true;
 }
 
-static void add_stats(struct reader *reader, struct reader_blocks_stats *sum, struct buf *copies)
-{
-	struct reader_blocks_stats one;
-
-	reader_blocks_stats(reader, &one);
-	if (one.open && is_new_copy(copies, one.copy)) {
-		sum->size += one.size;
-		sum->cached += one.cached;
-	}
-	sum->near_bytes += one.near_bytes;
-	sum->far_bytes += one.far_bytes;
-	sum->damaged += one.damaged;
-	sum->left_out += one.left_out;
-	sum->open |= one.open;
-	sum->complete &= one.complete;
-	sum->full |= one.full;
-	sum->failed |= one.failed;
-	if (one.filler > sum->filler || one.filler == FILLER_FILLING)
-		sum->filler = one.filler;
-}
-
 const char *disk_cache_stats(struct disk_cache *disk, struct reader_blocks_stats *ret)
 {
 	SCOPE(buf_release) struct buf copies = BUF_INIT;
@@ -144,8 +123,25 @@ const char *disk_cache_stats(struct disk_cache *disk, struct reader_blocks_stats
 	struct reader *const *readers = BUF_ITEMS(&disk->readers, struct reader *const);
 
 	*ret = (struct reader_blocks_stats){.complete = true};
-	for (size_t i = 0; i < count; i++)
-		add_stats(readers[i], ret, &copies);
+	for (size_t i = 0; i < count; i++) {
+		struct reader_blocks_stats one;
+
+		reader_blocks_stats(readers[i], &one);
+		if (one.open && is_new_copy(&copies, one.copy)) {
+			ret->size += one.size;
+			ret->cached += one.cached;
+		}
+		ret->near_bytes += one.near_bytes;
+		ret->far_bytes += one.far_bytes;
+		ret->damaged += one.damaged;
+		ret->left_out += one.left_out;
+		ret->open |= one.open;
+		ret->complete &= one.complete;
+		ret->full |= one.full;
+		ret->failed |= one.failed;
+		if (one.filler > ret->filler || one.filler == FILLER_FILLING)
+			ret->filler = one.filler;
+	}
 	/* What limits it, or otherwise what it does, in a word. */
 	if (!ret->open)
 		return count ? "off" : "alone";

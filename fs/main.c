@@ -18,7 +18,6 @@
 #include "fs/life/command.h"
 #include "fs/life/daemon.h"
 #include "fs/life/mountpoint.h"
-#include "fs/life/namespace.h"
 #include "fs/nofuse/nofuse.h"
 #include "fs/session.h"
 #include "fs/stall.h"
@@ -101,12 +100,10 @@ static int mount_somewhere(struct program *program, struct err *err)
 	if (r == 0 || !program->settings.command)
 		return r;
 	log_detail("%s: %s; trying a private namespace", mountpoint->path, first.text);
-	r = namespace_enter(err);
+	r = mountpoint_go_private(mountpoint, err);
 	if (r < 0)
 		return err_set(err, r, "%s; and %s", first.text, err_text(err, r));
-	r = mountpoint->handed_over ? 0 : mountpoint_reopen(mountpoint, err);
-	if (r == 0)
-		r = session_mount(program->session, mountpoint->path, mountpoint->folder, err);
+	r = session_mount(program->session, mountpoint->path, mountpoint->folder, err);
 	/* Other jobs may have mounted there in their own namespaces, and would lose their mounts
 	 * with the folder. */
 	if (r == 0)
@@ -190,29 +187,12 @@ static bool begin_grace(struct program *program, int signo)
 	return true;
 }
 
-/* To be asked once a second. */
-static bool grace_is_over(struct program *program)
-{
-	uint64_t uses = mount_uses(program->mount), now = clock_ns();
-
-	if (!program->grace.until)
-		return false;
-	if (now >= program->grace.until) {
-		program->grace.until = 0;
-		return may_end(program);
-	}
-	if (program->grace.uses != uses) {
-		program->grace.uses = uses;
-		program->grace.used = now;
-	}
-	return now - program->grace.used >= QUIET && mountpoint_leave(&program->mountpoint);
-}
-
 /* Waits until the mount is gone, or is to be unmounted. */
 static void wait_for_end(struct program *program)
 {
 	uint64_t timeout = program->settings.timeout;
 	bool with_command = program->command.pid > 0;
+	uint64_t uses, now;
 	siginfo_t info;
 
 	while ((!with_command || program->command.pid) && !nofuse_is_alone(program->nofuse)) {
@@ -222,7 +202,23 @@ static void wait_for_end(struct program *program)
 				break;
 			if (timeout && program->seconds % timeout == 0)
 				mountpoint_expire(&program->mountpoint);
-			if (grace_is_over(program))
+			if (!program->grace.until)
+				break;
+			/* This comes once a second. */
+			uses = mount_uses(program->mount);
+			now = clock_ns();
+			if (now >= program->grace.until) {
+				program->grace.until = 0;
+				if (may_end(program))
+					return;
+				break;
+			}
+			if (program->grace.uses != uses) {
+				program->grace.uses = uses;
+				program->grace.used = now;
+			}
+			if (now - program->grace.used >= QUIET &&
+			    mountpoint_leave(&program->mountpoint))
 				return;
 			break;
 		case SIGCHLD:
@@ -524,24 +520,6 @@ static int run_without_fuse(struct program *program, struct err *err)
 	return r;
 }
 
-static int start_mount(struct program *program)
-{
-	struct settings *settings = &program->settings;
-	struct err err = {0};
-	int r;
-
-	settings->remote.notice = log_notice_line;
-	limits_raise_files(&program->limits);
-	r = mount_new(settings, &program->mount, &err);
-	if (r < 0)
-		return complain(NULL, &err, r);
-	r = settings->no_fuse ? run_without_fuse(program, &err) : mount_at_point(program, &err);
-	if (r < 0)
-		program->status = complain(settings->mountpoint, &err, r);
-	daemon_tell(&program->daemon, program->status);
-	return program->status;
-}
-
 int main(int argc, char **argv)
 {
 	struct program program = {.daemon = DAEMON_FOREGROUND,
@@ -550,8 +528,9 @@ int main(int argc, char **argv)
 	SCOPE_FREE char *words = NULL;
 	enum opt_want want;
 	struct err err = {0};
+	struct settings *settings = &program.settings;
 	bool ended;
-	int status;
+	int r;
 
 	/* Pages of foreign files are allocated by one thread and freed by another. With an arena
 	 * for each thread, the process would hold as many times their memory, and fault it in again
@@ -564,7 +543,7 @@ int main(int argc, char **argv)
 		return log_fail(EXIT_FAILED, "%s", err.text);
 	if (name_hide_argv(argv, &words) < 0)
 		return log_fail(EXIT_FAILED, "%s", strerror(ENOMEM));
-	if (settings_parse(&program.settings, argc, argv, &want, &err) < 0)
+	if (settings_parse(settings, argc, argv, &want, &err) < 0)
 		return log_fail(EXIT_USAGE, "%s; see foldfs --help", err.text);
 	if (want == OPT_VERSION) {
 		version_print();
@@ -574,12 +553,20 @@ int main(int argc, char **argv)
 		opt_help(settings_command(), stdout);
 		return exit_finish(EXIT_DONE);
 	}
-	if (program.settings.debug)
-		program.settings.foreground = program.settings.verbose = true;
-	log_init("foldfs", program.settings.verbose ? LOG_LEVEL_VERBOSE : LOG_LEVEL_NORMAL);
-	if (program.settings.log && open_log(program.settings.log) < 0)
+	if (settings->debug)
+		settings->foreground = settings->verbose = true;
+	log_init("foldfs", settings->verbose ? LOG_LEVEL_VERBOSE : LOG_LEVEL_NORMAL);
+	if (settings->log && open_log(settings->log) < 0)
 		return EXIT_FAILED;
-	status = start_mount(&program);
+	settings->remote.notice = log_notice_line;
+	limits_raise_files(&program.limits);
+	r = mount_new(settings, &program.mount, &err);
+	if (r < 0)
+		return complain(NULL, &err, r);
+	r = settings->no_fuse ? run_without_fuse(&program, &err) : mount_at_point(&program, &err);
+	if (r < 0)
+		program.status = complain(settings->mountpoint, &err, r);
+	daemon_tell(&program.daemon, program.status);
 	ended = nofuse_has_ended(program.nofuse) &&
 		(!program.session || session_join(program.session, 0));
 	if (ended) {
@@ -591,6 +578,6 @@ int main(int argc, char **argv)
 	/* A session that outlives its grace still answers requests: what it uses is here, and in
 	 * libraries, up to the end of the process. */
 	if (!ended)
-		_exit(status);
-	return status;
+		_exit(program.status);
+	return program.status;
 }

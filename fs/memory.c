@@ -98,21 +98,11 @@ static void read_groups(const char *root, const char *tree, const char *group,
 	}
 }
 
-static bool has_memory(char *controllers)
-{
-	char *rest = controllers, *name;
-
-	while ((name = strsep(&rest, ",")))
-		if (strcmp(name, "memory") == 0)
-			return true;
-	return false;
-}
-
 /* Reads a line of /proc/self/cgroup: "4:memory:/group" in version 1, "0::/group" in version 2.
  * Beside version 1, the tree of version 2 is mounted in a folder of its own. */
 static void read_line(const char *root, char *line, struct memory *memory)
 {
-	char *controllers = strchr(line, ':'), *group;
+	char *controllers = strchr(line, ':'), *group, *name;
 
 	line[strcspn(line, "\n")] = '\0';
 	if (!controllers || !(group = strchr(controllers + 1, ':')))
@@ -122,9 +112,10 @@ static void read_line(const char *root, char *line, struct memory *memory)
 	if (*controllers == '\0') {
 		read_groups(root, "", group, &version_2, memory);
 		read_groups(root, "/unified", group, &version_2, memory);
-	} else if (has_memory(controllers)) {
-		read_groups(root, "/memory", group, &version_1, memory);
 	}
+	while ((name = strsep(&controllers, ",")))
+		if (strcmp(name, "memory") == 0)
+			read_groups(root, "/memory", group, &version_1, memory);
 }
 
 void memory_read(const char *root, struct memory *ret)

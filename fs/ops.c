@@ -1,8 +1,7 @@
-#include "fs/ops.h"
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/uapi.h"
-#include "fs/life/stats.h"
+#include "fs/life/mountpoint.h"
 #include "fs/notify_store.h"
 #include "fs/order_ioctl.h"
 #include "fs/session.h"
@@ -56,8 +55,10 @@ static int check_access(fuse_req_t req, fuse_ino_t ino, int access)
 		       : 0;
 }
 
-static int look_up(fuse_req_t req, fuse_ino_t parent, const char *name, struct stat *ret)
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
+	struct mount *mount = mount_of(req);
+	struct fuse_entry_param reply = {.attr_timeout = FOREVER, .entry_timeout = FOREVER};
 	const struct tree *tree = tree_of(req);
 	uint32_t entry;
 	int r = check_access(req, parent, X_OK);
@@ -67,19 +68,12 @@ static int look_up(fuse_req_t req, fuse_ino_t parent, const char *name, struct s
 	if (r == 0)
 		r = dataset_lookup(tree->dataset, tree_entry(tree, parent), name, strlen(name),
 				   &entry);
-	return r ? r : tree_stat(tree, entry, ret);
-}
-
-static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
-{
-	struct mount *mount = mount_of(req);
-	struct fuse_entry_param reply = {.attr_timeout = FOREVER, .entry_timeout = FOREVER};
-	int r = look_up(req, parent, name, &reply.attr);
-
+	if (r == 0)
+		r = tree_stat(tree, entry, &reply.attr);
 	mount_count(mount, REQUEST_LOOKUP);
 	if (r == 0) {
 		reply.ino = reply.attr.st_ino;
-		notify_store_known(mount_store(mount), tree_entry(tree_of(req), reply.ino), true);
+		notify_store_known(mount_store(mount), tree_entry(tree, reply.ino), true);
 	}
 	/* An entry without inode number: the kernel remembers that there is none. */
 	if (r == 0 || r == -ENOENT)
@@ -344,25 +338,6 @@ static bool is_owner(fuse_req_t req)
 	return uid == 0 || uid == geteuid();
 }
 
-static void reply_order(fuse_req_t req, const void *in, size_t in_size)
-{
-	struct order_batch batch;
-	int r = 0;
-
-	if (!is_owner(req))
-		r = -EPERM;
-	else if (in_size != sizeof(batch))
-		r = -EINVAL;
-	if (r == 0) {
-		memcpy(&batch, in, sizeof(batch));
-		r = mount_order(mount_of(req), (uint32_t)fuse_req_ctx(req)->pid, &batch);
-	}
-	if (r < 0)
-		reply_error(req, r);
-	else
-		fuse_reply_ioctl(req, 0, &batch, sizeof(batch));
-}
-
 static void op_ioctl(fuse_req_t req, fuse_ino_t ino, fuse_ioctl_command number, void *arg,
 		     struct fuse_file_info *file, unsigned flags, const void *in, size_t in_size,
 		     size_t out_size)
@@ -370,7 +345,9 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, fuse_ioctl_command number, 
 	struct mount *mount = mount_of(req);
 	unsigned command = (unsigned)number;
 	uint32_t entry = tree_entry(tree_of(req), ino);
+	struct order_batch batch;
 	struct dataset_entry e;
+	int r;
 
 	(void)arg;
 	(void)file;
@@ -378,7 +355,15 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, fuse_ioctl_command number, 
 	(void)out_size;
 	mount_count(mount, REQUEST_IOCTL);
 	if (command == ORDER_IOCTL && ino == FUSE_ROOT_ID) {
-		reply_order(req, in, in_size);
+		r = !is_owner(req) ? -EPERM : in_size != sizeof(batch) ? -EINVAL : 0;
+		if (r == 0) {
+			memcpy(&batch, in, sizeof(batch));
+			r = mount_order(mount, (uint32_t)fuse_req_ctx(req)->pid, &batch);
+		}
+		if (r < 0)
+			reply_error(req, r);
+		else
+			fuse_reply_ioctl(req, 0, &batch, sizeof(batch));
 		return;
 	}
 	/* Python before 3.14 asks whether each file that it opens is a terminal. If the kernel has

@@ -53,36 +53,36 @@ static int order_add(struct order *order, const struct tree *tree, const char *p
 	return buf_add(&order->files, &(uint32_t){(uint32_t)extent}, sizeof(uint32_t));
 }
 
-static int refuse_line(const struct order *order, int error, struct err *err)
-{
-	unsigned long long line = order->lines;
-	const char *reason = "is not in the pack; paths begin below the root of the mount";
-
-	if (error == -ENOMEM || error == -EFBIG)
-		return error;
-	if (error == -EINVAL)
-		return err_set(err, error, "line %llu: no path", line);
-	if (error == -EISDIR)
-		reason = "is a folder";
-	if (error == -ELOOP)
-		reason = "is a symbolic link; name the file that it leads to";
-	return err_set(err, error, "line %llu: '%.*s' %s", line,
-		       (int)(order->line.len < SHOWN_MAX ? order->line.len : SHOWN_MAX),
-		       order->line.data, reason);
-}
-
 static int order_end_line(struct order *order, const struct tree *tree, struct err *err)
 {
-	const char *path = order->line.data;
+	const char *path = order->line.data, *why = NULL;
 	size_t len = order->line.len;
+	unsigned long long line = order->lines + 1;
 	int r = 0;
 
 	if (lines_item(&path, &len, order->lines++ == 0))
 		r = order_add(order, tree, path, len);
-	if (r < 0)
-		return refuse_line(order, r, err);
-	order->line.len = 0;
-	return 0;
+	switch (r) {
+	case 0:
+		order->line.len = 0;
+		return 0;
+	case -ENOMEM:
+	case -EFBIG:
+		return r;
+	case -EINVAL:
+		return err_set(err, r, "line %llu: no path", line);
+	case -EISDIR:
+		why = "is a folder";
+		break;
+	case -ELOOP:
+		why = "is a symbolic link; name the file that it leads to";
+		break;
+	default:
+		why = "is not in the pack; paths begin below the root of the mount";
+	}
+	return err_set(err, r, "line %llu: '%.*s' %s", line,
+		       (int)(order->line.len < SHOWN_MAX ? order->line.len : SHOWN_MAX),
+		       order->line.data, why);
 }
 
 /* Reads more of the text. `last`: this is its end, and its last line need not have a newline.

@@ -120,27 +120,24 @@ static unsigned pressure_look(struct pressure *pressure, unsigned ticks)
 	return pressure_wait(&view);
 }
 
-/* Returns true if the thread is to stop. */
-static bool sleep_ticks(struct pressure *pressure, unsigned ticks)
-{
-	uint64_t ms = (uint64_t)ticks * pressure->params.tick_ms;
-	const struct timespec then = clock_after(ms * 1000000);
-
-	SCOPE_LOCK(&pressure->lock);
-	while (!pressure->stopping)
-		if (pthread_cond_timedwait(&pressure->wake, &pressure->lock, &then) == ETIMEDOUT)
-			break;
-	return pressure->stopping;
-}
-
 static void *pressure_thread(void *arg)
 {
 	struct pressure *pressure = arg;
 	unsigned ticks = 0;
 
-	do
+	SCOPE_LOCK(&pressure->lock);
+	while (!pressure->stopping) {
+		struct timespec then;
+
+		pthread_mutex_unlock(&pressure->lock);
 		ticks = pressure_look(pressure, ticks);
-	while (!sleep_ticks(pressure, ticks));
+		then = clock_after((uint64_t)ticks * pressure->params.tick_ms * 1000000);
+		pthread_mutex_lock(&pressure->lock);
+		while (!pressure->stopping)
+			if (pthread_cond_timedwait(&pressure->wake, &pressure->lock, &then) ==
+			    ETIMEDOUT)
+				break;
+	}
 	return NULL;
 }
 

@@ -2,7 +2,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include "fs/life/stats.h"
+#include "fs/life/mountpoint.h"
 #include "fs/mount_internal.h"
 #include <string.h>
 
@@ -123,7 +123,7 @@ int mount_differs(const struct mount *mount, const char *path, struct buf *ret_o
 	SCOPE(buf_release) struct buf buf = BUF_INIT;
 	SCOPE_FREE char *stats = NULL;
 	struct json json = json_begin(&buf);
-	ssize_t len = stats_read(path, &stats);
+	ssize_t len = mountpoint_stats(path, &stats);
 	const char *here, *there;
 	int r;
 
@@ -157,7 +157,7 @@ bool mount_is_at(const struct mount *mount, const char *path)
 	json_end(&json);
 	if (buf_error(&shown) < 0)
 		return false;
-	len = stats_read(path, &stats);
+	len = mountpoint_stats(path, &stats);
 	/* Compare without the braces: in a string, all quotes are escaped. */
 	return len > 0 && memmem(stats, (size_t)len, shown.data + 1, shown.len - 2);
 }

@@ -6,7 +6,6 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "fs/busy_poll.h"
-#include "fs/ops.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
@@ -43,27 +42,10 @@ static void keep_log(enum fuse_log_level level, const char *format, va_list args
 	level <= FUSE_LOG_ERR ? log_error("%s", said.text) : log_detail("%s", said.text);
 }
 
-/* The kernel hands them to SELinux. */
-static int add_contexts(const struct settings *settings, char **options)
-{
-	static const char *const names[] = {"context", "fscontext", "defcontext", "rootcontext"};
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < sizeof(names) / sizeof(names[0]); i++) {
-		SCOPE_FREE char *word = NULL;
-
-		if (!settings->contexts[i])
-			continue;
-		r = asprintf(&word, "%s=%s", names[i], settings->contexts[i]);
-		if (r >= 0)
-			r = fuse_opt_add_opt_escaped(options, word);
-	}
-	return r;
-}
-
 /* The source that /proc/mounts shows is the pack; a comma in it must not end the option. */
 static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
 {
+	static const char *const contexts[] = {"context", "fscontext", "defcontext", "rootcontext"};
 	const struct settings *settings = mount_settings(mount);
 	SCOPE_FREE char *name = NULL, *options = NULL;
 	int r = asprintf(&name, "fsname=%s", mount_label(mount)->path);
@@ -75,8 +57,16 @@ static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
 				     "ro,nosuid,nodev,default_permissions,subtype=foldfs");
 	if (r >= 0 && settings->allow_other)
 		r = fuse_opt_add_opt(&options, "allow_other");
-	if (r >= 0)
-		r = add_contexts(settings, &options);
+	/* The kernel hands them to SELinux. */
+	for (size_t i = 0; r >= 0 && i < sizeof(contexts) / sizeof(contexts[0]); i++) {
+		SCOPE_FREE char *word = NULL;
+
+		if (!settings->contexts[i])
+			continue;
+		r = asprintf(&word, "%s=%s", contexts[i], settings->contexts[i]);
+		if (r >= 0)
+			r = fuse_opt_add_opt_escaped(&options, word);
+	}
 	if (r >= 0 && settings->noexec)
 		r = fuse_opt_add_opt(&options, "noexec");
 	if (r >= 0 && settings->debug)
@@ -171,61 +161,55 @@ static bool others_allowed(void)
 	"or use the form 'foldfs PACK MOUNTPOINT -- COMMAND', which can do without, by " \
 	"--no-fuse even where nothing can be mounted"
 
-/* Says why an ordinary user was refused. Returns -errno, or 0: unknown. */
-static int explain_to_user(const struct session *session, const char *path, const char *said,
-			   struct err *err)
-{
-	mode_t fusermount = program_mode("fusermount3");
-
-	if (!fusermount)
-		return err_set(err, -ENOENT,
-			       "fusermount3 is missing: install fuse3, " WITHOUT_PRIVILEGES);
-	if (access(path, W_OK) < 0)
-		return err_set(err, -EACCES,
-			       "users may mount only on folders that they can write to: use one "
-			       "of yours");
-	if (strstr(said, "determine username"))
-		return err_set(err, -ENOENT,
-			       "fusermount3 serves users with a name only, and %u has none: add a "
-			       "line to /etc/passwd, " WITHOUT_PRIVILEGES,
-			       geteuid());
-	if (mount_settings(session->mount)->allow_other && !others_allowed())
-		return err_set(err, -EPERM,
-			       "allow_other is not allowed to users: add the line "
-			       "'user_allow_other' to /etc/fuse.conf");
-	if (!(fusermount & S_ISUID))
-		return err_set(err, -EPERM,
-			       "fusermount3 cannot become root here: it is not set-user-ID root, "
-			       "or this container forbids that; have it reinstalled, or mounted "
-			       "by root, " WITHOUT_PRIVILEGES);
-	return 0;
-}
-
 /* Says why the mount was refused, and the way out. Returns -errno, or 0: unknown. */
 static int explain_refusal(const struct session *session, const char *path, const char *said,
 			   struct err *err)
 {
-	if (access("/dev/fuse", F_OK) < 0)
-		return err_set(
-			err, -ENODEV,
-			"/dev/fuse is missing: load the kernel module with 'modprobe fuse', "
-			"or give the container the device (--device /dev/fuse), " WITHOUT_FUSE);
-	if (access("/dev/fuse", R_OK | W_OK) < 0)
-		return err_set(err, -EACCES,
-			       "/dev/fuse cannot be opened (%s): ask for mode 0666, as is usual, "
-			       "run as root, " WITHOUT_FUSE,
-			       strerror(errno));
-	if (settings_have_context(mount_settings(session->mount)) &&
-	    access("/sys/fs/selinux", F_OK) < 0)
-		return err_set(err, -EINVAL,
-			       "'context=' and its kin are for SELinux, which this kernel has not "
-			       "started: leave them out");
-	if (geteuid() != 0)
-		return explain_to_user(session, path, said, err);
-	if (!capabilities_have(CAP_SYS_ADMIN))
-		return err_set(err, -EPERM,
-			       "root may not mount here: start the container with "
-			       "'--cap-add SYS_ADMIN', " WITHOUT_PRIVILEGES);
+	const struct settings *settings = mount_settings(session->mount);
+	bool user = geteuid() != 0, missing = access("/dev/fuse", F_OK) < 0;
+	int closed = access("/dev/fuse", R_OK | W_OK) < 0 ? errno : 0;
+	mode_t fusermount = user ? program_mode("fusermount3") : 0;
+	char closed_text[256], nameless_text[256];
+	const struct {
+		bool so;
+		int error;
+		const char *why;
+	} reasons[] = {
+		{missing, -ENODEV,
+		 "/dev/fuse is missing: load the kernel module with 'modprobe fuse', or give the "
+		 "container the device (--device /dev/fuse), " WITHOUT_FUSE},
+		{closed, -EACCES, closed_text},
+		{settings_have_context(settings) && access("/sys/fs/selinux", F_OK) < 0, -EINVAL,
+		 "'context=' and its kin are for SELinux, which this kernel has not started: leave "
+		 "them out"},
+		{!user && !capabilities_have(CAP_SYS_ADMIN), -EPERM,
+		 "root may not mount here: start the container with '--cap-add "
+		 "SYS_ADMIN', " WITHOUT_PRIVILEGES},
+		{user && !fusermount, -ENOENT,
+		 "fusermount3 is missing: install fuse3, " WITHOUT_PRIVILEGES},
+		{user && access(path, W_OK) < 0, -EACCES,
+		 "users may mount only on folders that they can write to: use one of yours"},
+		{user && strstr(said, "determine username"), -ENOENT, nameless_text},
+		{user && settings->allow_other && !others_allowed(), -EPERM,
+		 "allow_other is not allowed to users: add the line 'user_allow_other' to "
+		 "/etc/fuse.conf"},
+		{user && !(fusermount & S_ISUID), -EPERM,
+		 "fusermount3 cannot become root here: it is not set-user-ID root, or this "
+		 "container forbids that; have it reinstalled, or mounted by "
+		 "root, " WITHOUT_PRIVILEGES},
+	};
+
+	snprintf(closed_text, sizeof(closed_text),
+		 "/dev/fuse cannot be opened (%s): ask for mode 0666, as is usual, run as "
+		 "root, " WITHOUT_FUSE,
+		 strerror(closed));
+	snprintf(nameless_text, sizeof(nameless_text),
+		 "fusermount3 serves users with a name only, and %u has none: add a line to "
+		 "/etc/passwd, " WITHOUT_PRIVILEGES,
+		 geteuid());
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (reasons[i].so)
+			return err_set(err, reasons[i].error, "%s", reasons[i].why);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
  * session_serve() starts the threads, so all that forks or changes namespaces must come before. */
 #pragma once
 
+#include "fs/fuse.h"
 #include "fs/mount.h"
 
 struct session;
@@ -34,6 +35,9 @@ bool session_join(struct session *session, unsigned seconds);
  * that a path leads into the mount, even if it has all files. */
 void session_watch(struct session *session);
 
-/* For ops.c: what is mounted; and that the kernel's handshake is done. */
+/* The kernel's requests (ops.c): each is decoded, answered by one call, and replied to exactly
+ * once. The user data is a struct session: what is mounted; and that the kernel's handshake is
+ * done. */
+extern const struct fuse_lowlevel_ops fs_ops;
 struct mount *session_shows(const struct session *session);
 void session_ready(struct session *session);

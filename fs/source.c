@@ -49,18 +49,6 @@ static void source_drop(void *context, uint64_t extent)
 		inval_add(mount->inval, extent, dataset_extent(mount->dataset, extent).size);
 }
 
-/* A dying disk must not fill the log: the first files are named, then the count is logged each time
- * it has doubled. */
-static bool is_worth_naming(const struct mount *mount, uint64_t bad)
-{
-	char count[SIZE_TEXT];
-
-	if (bad > NAMED_FILES && (bad & (bad - 1)) == 0)
-		log_error("%s: %s could not be read so far; the first %d were named",
-			  mount->label.path, count_noun(bad, "file", count), NAMED_FILES);
-	return bad <= NAMED_FILES;
-}
-
 /* The name of the pack, for messages. */
 static const char *pack_name_of(const struct mount *mount, uint64_t extent)
 {
@@ -69,12 +57,18 @@ static const char *pack_name_of(const struct mount *mount, uint64_t extent)
 	return name ? name : mount->label.path;
 }
 
-static void log_failure(const struct mount *mount, uint64_t extent, int error)
+/* A dying disk must not fill the log: the first files are named, then the count is logged each time
+ * it has doubled. */
+static void log_failure(const struct mount *mount, uint64_t extent, int error, uint64_t bad)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct dataset_extent x = dataset_extent(mount->dataset, extent);
+	char count[SIZE_TEXT];
 
-	if (dataset_path(mount->dataset, x.entry, &path) == 0)
+	if (bad > NAMED_FILES && (bad & (bad - 1)) == 0)
+		log_error("%s: %s could not be read so far; the first %d were named",
+			  mount->label.path, count_noun(bad, "file", count), NAMED_FILES);
+	if (bad <= NAMED_FILES && dataset_path(mount->dataset, x.entry, &path) == 0)
 		log_error("%s: '%s' at %llu: %s", pack_name_of(mount, extent), path.data,
 			  (unsigned long long)x.from,
 			  error == -EBADMSG   ? "checksum mismatch"
@@ -121,8 +115,8 @@ static void source_failed(void *context, uint64_t extent, int error)
 				"%s: was written to while mounted; reads fail until it is "
 				"mounted again",
 				pack_name_of(mount, extent));
-	} else if (is_worth_naming(mount, bad)) {
-		log_failure(mount, extent, error);
+	} else {
+		log_failure(mount, extent, error, bad);
 	}
 }
 

@@ -42,30 +42,25 @@ int daemon_fork(struct daemon *daemon)
 
 /* --- in the foreground ------------------------------------------------------------------------ */
 
-/* Whether the child has ended. The first process of a container gets children of others, too. */
-static bool has_ended(pid_t child, int *ret_how)
-{
-	pid_t pid;
-
-	do
-		pid = waitpid(-1, ret_how, WNOHANG);
-	while (pid > 0 && pid != child);
-	return pid == child;
-}
-
 /* The terminal sends its signals to the child, too, except SIGHUP. */
 int daemon_lead(pid_t child, const sigset_t *signals)
 {
 	siginfo_t info;
+	pid_t pid;
 	int how;
 
-	while (!has_ended(child, &how)) {
+	for (;;) {
+		/* The first process of a container gets children of others, too. */
+		do
+			pid = waitpid(-1, &how, WNOHANG);
+		while (pid > 0 && pid != child);
+		if (pid == child)
+			return how;
 		if (sigwaitinfo(signals, &info) < 0 || info.si_signo == SIGCHLD ||
 		    (info.si_code == SI_KERNEL && info.si_signo != SIGHUP))
 			continue;
 		kill(child, info.si_signo);
 	}
-	return how;
 }
 
 int daemon_stay(const sigset_t *signals)

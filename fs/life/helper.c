@@ -72,21 +72,11 @@ static void await_task(struct passing *passing)
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
-/* Whether the process is there that asks. Once it has been killed, another may have taken its
- * place: the next foldfs has mounted on the same path, as the same device even, and what the first
- * one asked for last would unmount that. */
-static bool is_asked(void)
-{
-	struct pollfd asker = {.fd = SOCKET};
-
-	return poll(&asker, 1, 0) == 0;
-}
-
 /* Another process of this user must not take it over. */
 static _Noreturn void help(int socket, int said, int kept, helper_fn *act, void *context)
 {
 	struct passing passing = {.open = said >= 0};
-	struct pollfd more = {.fd = SAID, .events = POLLIN};
+	struct pollfd more = {.fd = SAID, .events = POLLIN}, asker = {.fd = SOCKET};
 	int null, all[] = {socket, said, kept};
 	char task;
 
@@ -106,9 +96,15 @@ static _Noreturn void help(int socket, int said, int kept, helper_fn *act, void 
 	signal(SIGTTOU, SIG_IGN); /* to write from the background, too */
 	if (chdir("/") < 0)
 		_exit(EXIT_FAILURE);
-	while (await_task(&passing), io_read(SOCKET, &task, 1) == 1 && is_asked()) {
-		int r = act(context, task);
+	while (await_task(&passing), io_read(SOCKET, &task, 1) == 1) {
+		int r;
 
+		/* Whether the process is there that asks. Once it has been killed, another may have
+		 * taken its place: the next foldfs has mounted on the same path, as the same device
+		 * even, and what the first one asked for last would unmount that. */
+		if (poll(&asker, 1, 0) != 0)
+			break;
+		r = act(context, task);
 		if (io_write_full(SOCKET, &r, sizeof(r)) < 0)
 			break;
 	}

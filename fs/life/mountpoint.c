@@ -1,16 +1,17 @@
 #include "fs/life/mountpoint.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/mountinfo.h"
 #include "base/peer.h"
 #include "base/scope.h"
 #include "base/statx.h"
 #include "fs/life/place.h"
-#include "fs/life/stats.h"
 #include "pack/format.h"
 #include <fcntl.h>
-#include <limits.h>
+#include <linux/limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,23 +165,17 @@ static int check_folder(const struct mountpoint *mountpoint, const char *path, s
 	return err_set(err, -errno, "%s", strerror(errno));
 }
 
+ssize_t mountpoint_stats(const char *path, char **ret)
+{
+	*ret = malloc(XATTR_SIZE_MAX + 1);
+	return *ret ? getxattr(path, STATS_NAME, *ret, XATTR_SIZE_MAX) : -1;
+}
+
 /* Whether the daemon that served what is mounted there has ended. stat(2) may not notice that,
  * because the kernel remembers attributes; the stats always come from the daemon. */
 static bool has_no_daemon(const char *path)
 {
 	return getxattr(path, STATS_NAME, NULL, 0) < 0 && is_dead(errno);
-}
-
-/* Removes mounts whose daemon has died. */
-static void remove_dead(const char *path)
-{
-	struct mountinfo line;
-
-	while (find_mount(path, 0, &line) > 0 && is_our_mount(&line) && has_no_daemon(path)) {
-		if (unmount(path, line.device, true) < 0)
-			return;
-		log_notice("%s: the daemon that served it had died; its mount was removed", path);
-	}
 }
 
 /* --- the lock -------------------------------------------------------------------------------- */
@@ -229,15 +224,20 @@ static int lock_path(const char *path)
 /* A mount that is about to end makes room; what is open in it can be read to its end. */
 static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct err *err)
 {
+	static const char leaves[] = "\"leaving\": true";
+	SCOPE_FREE char *stats = NULL;
 	struct mountinfo line;
 	int r = find_mount(mountpoint->path, 0, &line);
+	ssize_t len;
 
 	if (r < 0)
 		return err_set(err, r, "the table of mounts cannot be read: %s", strerror(-r));
 	if (r == 0)
 		return check_empty(mountpoint, err);
 	if (is_our_mount(&line) && strcmp(line.source, pack) == 0) {
-		mountpoint->already_mounted = !stats_say_leaving(mountpoint->path) ||
+		len = mountpoint_stats(mountpoint->path, &stats);
+		mountpoint->already_mounted = len <= 0 ||
+					      !memmem(stats, (size_t)len, leaves, strlen(leaves)) ||
 					      unmount(mountpoint->path, line.device, true) < 0;
 		return mountpoint->already_mounted ? 0 : check_mounts(mountpoint, pack, err);
 	}
@@ -252,10 +252,16 @@ int mountpoint_look(struct mountpoint *mountpoint, const char *path, const char 
 		    struct err *err)
 {
 	int looked = place_find(path, &mountpoint->path, &mountpoint->above), r;
+	struct mountinfo line;
 
 	if (looked == 0) {
 		mountpoint->lock = lock_path(mountpoint->path);
-		remove_dead(mountpoint->path);
+		/* Mounts whose daemon has died are removed. */
+		while (find_mount(mountpoint->path, 0, &line) > 0 && is_our_mount(&line) &&
+		       has_no_daemon(mountpoint->path) &&
+		       unmount(mountpoint->path, line.device, true) == 0)
+			log_notice("%s: the daemon that served it had died; its mount was removed",
+				   mountpoint->path);
 	}
 	r = check_folder(mountpoint, path, err);
 	if (r == 0)
@@ -296,12 +302,48 @@ int mountpoint_create(struct mountpoint *mountpoint, struct err *err)
 	return r < 0 ? r : check_empty(mountpoint, err);
 }
 
-int mountpoint_reopen(struct mountpoint *mountpoint, struct err *err)
+static int write_proc(const char *path, const char *text)
+{
+	SCOPE_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : io_write_full(fd, text, strlen(text));
+}
+
+static int enter_namespace(struct err *err)
+{
+	char uids[64], gids[64];
+	int r = 0;
+
+	snprintf(uids, sizeof(uids), "%u %u 1", geteuid(), geteuid());
+	snprintf(gids, sizeof(gids), "%u %u 1", getegid(), getegid());
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		r = -errno;
+	/* The IDs are the same inside as outside, so that the command sees the same users. */
+	if (r == 0)
+		r = write_proc("/proc/self/uid_map", uids);
+	if (r == 0)
+		r = write_proc("/proc/self/setgroups", "deny");
+	if (r == 0)
+		r = write_proc("/proc/self/gid_map", gids);
+	if (r == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		r = -errno;
+	if (r < 0)
+		return err_set(err, r,
+			       "no private namespace either (%s): install fuse3, or have user "
+			       "namespaces allowed (sysctl kernel.unprivileged_userns_clone=1, "
+			       "kernel.apparmor_restrict_unprivileged_userns=0)",
+			       strerror(-r));
+	return 0;
+}
+
+int mountpoint_go_private(struct mountpoint *mountpoint, struct err *err)
 {
 	SCOPE_CLOSE int before = steal_fd(&mountpoint->folder);
 	struct stat then, now;
-	int r;
+	int r = enter_namespace(err);
 
+	if (r < 0 || mountpoint->handed_over)
+		return r;
 	scope_close(&mountpoint->above);
 	mountpoint->above = place_above(mountpoint->path);
 	r = mountpoint->above < 0 ? mountpoint->above : open_mountpoint(mountpoint);
@@ -339,25 +381,14 @@ enum task {
 	TASK_REMOVE,
 };
 
-static int abort_connection(const struct mountpoint *mountpoint)
-{
-	SCOPE_CLOSE int fd = -1;
-	char path[64];
-
-	if (!mountpoint->device)
-		return 0;
-	snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort",
-		 minor(mountpoint->device));
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	return fd < 0 || write(fd, "1", 1) < 0 ? -errno : 0;
-}
-
 static int act_on(struct mountpoint *mountpoint, enum task task)
 {
 	const char *path = mountpoint->path;
 	dev_t device = mountpoint->device;
+	SCOPE_CLOSE int fd = -1;
 	enum mountpoint_view view;
 	struct mountinfo line;
+	char text[64];
 
 	switch (task) {
 	case TASK_LOCK:
@@ -384,7 +415,11 @@ static int act_on(struct mountpoint *mountpoint, enum task task)
 			       ? unmount_device(path, 0, MNT_EXPIRE)
 			       : 0;
 	case TASK_ABORT:
-		return abort_connection(mountpoint);
+		if (!device)
+			return 0;
+		snprintf(text, sizeof(text), "/sys/fs/fuse/connections/%u/abort", minor(device));
+		fd = open(text, O_WRONLY | O_CLOEXEC);
+		return fd < 0 || write(fd, "1", 1) < 0 ? -errno : 0;
 	case TASK_REMOVE:
 		return place_remove(mountpoint->above, place_name(path), &mountpoint->made);
 	}

@@ -46,9 +46,11 @@ int mountpoint_look(struct mountpoint *mountpoint, const char *path, const char 
 int mountpoint_take_over(struct mountpoint *mountpoint, const char *path, struct err *err);
 /* Creates a folder that was missing. Returns 0 or -errno as above. */
 int mountpoint_create(struct mountpoint *mountpoint, struct err *err);
-/* In another mount namespace, the folder is to be opened again. Returns 0 or -errno: it is another
- * one. */
-int mountpoint_reopen(struct mountpoint *mountpoint, struct err *err);
+/* Where mounting in the common namespace is refused: moves this process, which must have one
+ * thread, into a new user and mount namespace, and opens the folder again; the user stays the same.
+ * From then on, only processes that it starts see its mounts, which vanish with the last of these.
+ * Returns 0 or -errno with the way out. */
+int mountpoint_go_private(struct mountpoint *mountpoint, struct err *err);
 /* The mount is there, made or shared: other processes may look now. */
 void mountpoint_mounted(struct mountpoint *mountpoint);
 /* Before the sandbox and the threads: from now on a helper unmounts, and removes the folder; and
@@ -96,6 +98,12 @@ void mountpoint_abort(struct mountpoint *mountpoint);
 /* Unmounts if the mount has not been used since the last call. A warm epoch sends no requests, so
  * the kernel has to decide: umount2(MNT_EXPIRE), which needs root. */
 void mountpoint_expire(struct mountpoint *mountpoint);
+
+#define STATS_NAME "user.foldfs.stats" /* an attribute of the root: foldstat(1), JSON */
+
+/* Reads the stats of the mount at `path` into memory that the caller frees, whatever is returned,
+ * with room for a NUL behind them. Returns their length, or -1 with errno. */
+ssize_t mountpoint_stats(const char *path, char **ret);
 
 /* The filesystem type of the mount with this device number, or "unknown filesystem", as on btrfs,
  * where files and mounts have different numbers. */

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/math.h"
 #include "base/scope.h"
-#include "fs/life/stats.h"
+#include "fs/life/mountpoint.h"
 #include "fs/nofuse/job.h"
 #include "fs/nofuse/preload.h"
 #include <fcntl.h>

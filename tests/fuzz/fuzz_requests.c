@@ -10,7 +10,6 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "fs/mount_internal.h"
-#include "fs/ops.h"
 #include "fs/order.h"
 #include "fs/order_ioctl.h"
 #include "fs/session.h"

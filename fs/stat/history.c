@@ -140,23 +140,6 @@ double history_columns(const struct history *history, enum series series, int co
 	return top;
 }
 
-/* The first sample, of the last minute, of the epoch that lasts. */
-static const struct history_sample *pace_begin(const struct history *history,
-					       const struct history_sample *last)
-{
-	const struct history_sample *begin = last;
-
-	for (size_t i = history->count; i-- > first_sample(history);) {
-		const struct history_sample *sample = sample_of(history, i);
-
-		if (sample->epoch != last->epoch || sample->files != last->files ||
-		    sample->position > begin->position || sample->at < last->at - PACE_S)
-			break;
-		begin = sample;
-	}
-	return begin;
-}
-
 double history_time_left(const struct history *history)
 {
 	const struct history_sample *last, *begin;
@@ -165,7 +148,16 @@ double history_time_left(const struct history *history)
 	if (!history->count)
 		return -1;
 	last = sample_of(history, history->count - 1);
-	begin = pace_begin(history, last);
+	begin = last;
+	/* The first sample, of the last minute, of the epoch that lasts. */
+	for (size_t i = history->count; i-- > first_sample(history);) {
+		const struct history_sample *sample = sample_of(history, i);
+
+		if (sample->epoch != last->epoch || sample->files != last->files ||
+		    sample->position > begin->position || sample->at < last->at - PACE_S)
+			break;
+		begin = sample;
+	}
 	read = snapshot_grown(history_before(history), history_now(history), "/oracle/position");
 	if (last->position <= begin->position || last->position > last->files || !read)
 		return -1;

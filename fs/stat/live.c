@@ -84,29 +84,25 @@ static void drop_mount(struct live *live, size_t i)
 		live->shown--;
 }
 
-static bool is_watched(const struct live *live, const char *path)
-{
-	for (size_t i = 0; i < live->count; i++)
-		if (strcmp(live->mounts[i]->seen.path, path) == 0)
-			return true;
-	return false;
-}
-
 /* Mounts that came, and those that went while they did not answer. */
 static int find_mounts(struct live *live)
 {
-	char *paths[LIVE_MOUNTS];
+	char *paths[LIVE_MOUNTS], *watched[LIVE_MOUNTS];
 	int count = mounts_here(paths, LIVE_MOUNTS), r = 0;
 
-	for (size_t i = live->count; i-- > 0 && count >= 0;)
+	if (count < 0)
+		return count;
+	for (size_t i = live->count; i-- > 0;)
 		if (!mounts_names(paths, count, live->mounts[i]->seen.path))
 			drop_mount(live, i);
-	for (int i = 0; i < count; i++) {
-		if (r == 0 && !is_watched(live, paths[i]) && live->count < LIVE_MOUNTS)
+	for (size_t i = 0; i < live->count; i++)
+		watched[i] = (char *)live->mounts[i]->seen.path;
+	for (int i = 0, known = (int)live->count; i < count; i++) {
+		if (r == 0 && live->count < LIVE_MOUNTS && !mounts_names(watched, known, paths[i]))
 			r = add_mount(live, paths[i]);
 		free(paths[i]);
 	}
-	return count < 0 ? count : r;
+	return r;
 }
 
 static int say_none_left(const struct live *live, struct err *err)
@@ -129,28 +125,21 @@ static void ask_mounts(struct live *live)
 	}
 }
 
-static int take_stats(struct watched *w, struct err *err)
-{
-	SCOPE(buf_release) struct buf json = BUF_INIT;
-	SCOPE(snapshot_release) struct snapshot now = {0};
-	int r = asker_take(w->asker, &json, err);
-
-	w->seen.asked_at = 0;
-	if (r == 0)
-		r = snapshot_parse(json.data, json.len, live_now(), &now, err);
-	if (r == 0)
-		history_add(&w->seen.history, &now);
-	return r;
-}
-
 /* Takes the answer of a mount. A mount that is gone ends the view if it was asked for by name; else
  * it is taken out. Other trouble is shown. */
 static int take_answer(struct live *live, size_t i, struct err *err)
 {
+	SCOPE(buf_release) struct buf json = BUF_INIT;
+	SCOPE(snapshot_release) struct snapshot now = {0};
 	struct watched *w = live->mounts[i];
 	struct err reason = {0};
-	int r = take_stats(w, &reason);
+	int r = asker_take(w->asker, &json, &reason);
 
+	w->seen.asked_at = 0;
+	if (r == 0)
+		r = snapshot_parse(json.data, json.len, live_now(), &now, &reason);
+	if (r == 0)
+		history_add(&w->seen.history, &now);
 	if (r < 0 && live->path && (!w->seen.history.kept || mounts_is_gone(r)))
 		return err_set(err, r, "%s",
 			       w->seen.history.kept ? "unmounted meanwhile" : err_text(&reason, r));
@@ -213,19 +202,6 @@ static void take_key(struct live *live, int key)
 
 /* --- the loop ------------------------------------------------------------------------------ */
 
-/* The busiest, until it is known of each what it does now. */
-static void choose_mount(struct live *live, struct view *view)
-{
-	live->shown = view->shown = view_busiest(view);
-	live->chosen = true;
-	for (size_t i = 0; i < view->count; i++) {
-		const struct view_mount *mount = view->mounts[i];
-
-		live->chosen = live->chosen && (mount->history.count || *mount->trouble.text ||
-						view_is_silent(view, mount));
-	}
-}
-
 static int draw_view(struct live *live)
 {
 	const struct view_mount *mounts[LIVE_MOUNTS];
@@ -243,8 +219,15 @@ static int draw_view(struct live *live)
 
 	for (size_t i = 0; i < live->count; i++)
 		mounts[i] = &live->mounts[i]->seen;
-	if (!live->chosen)
-		choose_mount(live, &view);
+	/* The busiest, until it is known of each what it does now. */
+	if (!live->chosen) {
+		live->shown = view.shown = view_busiest(&view);
+		live->chosen = true;
+		for (size_t i = 0; i < view.count; i++)
+			live->chosen = live->chosen &&
+				       (mounts[i]->history.count || *mounts[i]->trouble.text ||
+					view_is_silent(&view, mounts[i]));
+	}
 	screen_size(live->screen, &rows, &columns);
 	r = page_init(&page, rows, columns, strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
 	if (r == 0)
@@ -254,42 +237,32 @@ static int draw_view(struct live *live)
 	return r;
 }
 
-/* Waits for something to do. Fills polled[] for signals, keys, and each mount. */
-static void wait_for_events(const struct live *live, struct pollfd *polled)
+/* Waits for something to do, and does it: signals, keys, and what each mount says. */
+static int live_step(struct live *live, struct err *err)
 {
 	double left = fmax(0, (live->next - live_now()) * 1000);
+	struct pollfd polled[2 + LIVE_MOUNTS] = {{.fd = live->signals, .events = POLLIN},
+						 {.fd = STDIN_FILENO, .events = POLLIN}};
+	struct signalfd_siginfo signal;
+	int r = 0, key;
 
-	polled[0] = (struct pollfd){.fd = live->signals, .events = POLLIN};
-	polled[1] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
 	for (size_t i = 0; i < live->count; i++)
 		polled[2 + i] =
 			(struct pollfd){.fd = asker_fd(live->mounts[i]->asker), .events = POLLIN};
 	if (poll(polled, 2 + live->count, (int)ceil(fmin(left, DRAW_MS))) <= 0)
 		for (size_t i = 0; i < 2 + live->count; i++)
 			polled[i].revents = 0;
-}
-
-static int live_step(struct live *live, struct err *err)
-{
-	struct pollfd polled[2 + LIVE_MOUNTS];
-	int r = 0, key;
-
-	wait_for_events(live, polled);
 	/* From the last to the first: taking one out moves those behind it. */
 	for (size_t i = live->count; i-- > 0 && r == 0;)
 		if (polled[2 + i].revents)
 			r = take_answer(live, i, err);
 	if (r < 0)
 		return r;
-	if (polled[0].revents) {
-		struct signalfd_siginfo signal;
-
-		if (read(live->signals, &signal, sizeof(signal)) == sizeof(signal)) {
-			if (signal.ssi_signo == SIGTSTP)
-				screen_suspend(live->screen);
-			else if (signal.ssi_signo != SIGWINCH) /* each page asks for the size */
-				live->ended = true;
-		}
+	if (polled[0].revents && read(live->signals, &signal, sizeof(signal)) == sizeof(signal)) {
+		if (signal.ssi_signo == SIGTSTP)
+			screen_suspend(live->screen);
+		else if (signal.ssi_signo != SIGWINCH) /* each page asks for the size */
+			live->ended = true;
 	}
 	/* A terminal that is gone is readable, and has no key. */
 	if (polled[1].revents & (POLLHUP | POLLERR))
@@ -318,21 +291,6 @@ static int begin_view(struct live *live, struct err *err)
 	return r;
 }
 
-static int run_screen(struct live *live, struct err *err)
-{
-	int r;
-
-	live->screen = screen_new(err);
-	if (!live->screen)
-		return -ENOTTY;
-	live->next = live_now() + fmin(live->interval, 1);
-	r = draw_view(live);
-	while (r == 0 && !live->ended)
-		r = live_step(live, err);
-	screen_free(live->screen);
-	return r;
-}
-
 int live_run(const char *path, double interval, struct err *err)
 {
 	static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
@@ -345,8 +303,17 @@ int live_run(const char *path, double interval, struct err *err)
 		return -errno;
 	live.signals = signal_fd;
 	r = begin_view(&live, err);
-	if (r == 0)
-		r = run_screen(&live, err);
+	if (r == 0) {
+		live.screen = screen_new(err);
+		r = live.screen ? 0 : -ENOTTY;
+	}
+	if (r == 0) {
+		live.next = live_now() + fmin(interval, 1);
+		r = draw_view(&live);
+		while (r == 0 && !live.ended)
+			r = live_step(&live, err);
+	}
+	screen_free(live.screen);
 	while (live.count)
 		watched_free(live.mounts[--live.count]);
 	return r;

@@ -190,58 +190,31 @@ static int send_text(void *context, struct buf *buf, struct err *err)
 	return buf_add(buf, &batch.files, sizeof(batch.files));
 }
 
-/* Either all paths of the file are taken, or nothing changes. Returns how many files are ordered;
- * the sentence of err begins with the path at fault. */
-static int order_send(const char *file, const char *mountpoint, uint32_t *ret_files,
-		      struct err *err)
+/* Either all paths of the file are taken, or nothing changes. */
+static int give_order(const char *file, const char *mountpoint)
 {
-	struct err reason = {0};
+	struct err err = {0}, reason = {0};
 	SCOPE_CLOSE int fd = io_open_given(file, &reason);
 	struct order order = {.file = file, .mountpoint = mountpoint, .fd = fd};
-	SCOPE(buf_release) struct buf files = BUF_INIT;
+	SCOPE(buf_release) struct buf answer = BUF_INIT;
+	char count[SIZE_TEXT];
+	uint32_t files;
 	int r;
 
 	if (fd < 0)
-		return err_set(err, fd, "%s: %s", file, err_text(&reason, fd));
-	r = asker_once(asker_new(send_text, &order), &files, err);
-	if (r == 0)
-		memcpy(ret_files, files.data, sizeof(*ret_files));
-	return r;
-}
-
-/* -------------------------------------------------------------------------------------------- */
-
-static int show(const struct settings *settings, const struct watch_params *params, struct err *err)
-{
-	const char *path = params->path;
-
-	if (settings->prometheus)
-		return prometheus_print(path, err);
-	if (!settings->watch)
-		return params->json || params->interval > 0 ? watch_run(params, err)
-							    : show_once(path, err);
-	/* A view on a terminal, lines elsewhere. */
-	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
-		return live_run(path, params->interval, err);
-	return path ? watch_run(params, err)
-		    : err_set(err, -ENOTTY, "standard output is no terminal: name a MOUNTPOINT");
-}
-
-static int give_order(const char *file, const char *mountpoint)
-{
-	char count[SIZE_TEXT];
-	struct err err = {0};
-	uint32_t files = 0;
-	int r = order_send(file, mountpoint, &files, &err);
-
+		return log_fail(EXIT_FAILED, "%s: %s", file, err_text(&reason, fd));
+	r = asker_once(asker_new(send_text, &order), &answer, &err);
 	if (r < 0)
 		return log_fail(EXIT_FAILED, "%s", err_text(&err, r));
+	memcpy(&files, answer.data, sizeof(files));
 	if (files)
 		printf("order: given for %s\n", count_noun(files, "file", count));
 	else
 		puts("order: dropped");
 	return EXIT_DONE;
 }
+
+/* -------------------------------------------------------------------------------------------- */
 
 int main(int argc, char **argv)
 {
@@ -270,7 +243,15 @@ int main(int argc, char **argv)
 		return usage_error(err.text);
 	if (settings.order)
 		return exit_finish(give_order(settings.order, watch.path));
-	r = show(&settings, &watch, &err);
+	if (settings.prometheus)
+		r = prometheus_print(watch.path, &err);
+	else if (settings.watch && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		r = live_run(watch.path, watch.interval, &err);
+	else if (!watch.path)
+		r = err_set(&err, -ENOTTY, "standard output is no terminal: name a MOUNTPOINT");
+	else
+		r = watch.json || watch.interval > 0 ? watch_run(&watch, &err)
+						     : show_once(watch.path, &err);
 	if (r < 0 && !ferror(stdout))
 		log_error("%s%s%s", watch.path ? watch.path : "", watch.path ? ": " : "",
 			  err_text(&err, r));

@@ -16,31 +16,9 @@
 /* The kernel's limit for a value (XATTR_SIZE_MAX). With so much room, no value is too large, and
  * one call is enough. */
 #define STATS_MAX  65536
-#define JOBS_NAMED 64
+#define NAMED_MOST 64
 #define JOBS_TABLE "/proc/net/unix"
 #define PATIENCE_S 5 /* with one that is stopped */
-
-int mounts_list(const char *table, dev_t device, struct buf *buf)
-{
-	SCOPE_FILE FILE *file = fopen(table, "re");
-	SCOPE_FREE char *line = NULL;
-	const char *comma = "";
-	struct mountinfo mount;
-	size_t room = 0;
-	int r;
-
-	if (!file)
-		return -errno;
-	while ((r = mountinfo_next(file, &line, &room, &mount)) == 0) {
-		if (!mountinfo_is_foldfs(&mount) || (device && mount.device != device))
-			continue;
-		r = buf_addf(buf, "%s%s", comma, mount.path);
-		if (r < 0)
-			return r;
-		comma = ", ";
-	}
-	return r < 0 ? r : 0;
-}
 
 bool mounts_is_gone(int error)
 {
@@ -55,7 +33,7 @@ bool mounts_names(char *const *paths, int count, const char *path)
 	return false;
 }
 
-int mounts_of_user(const char *table, uid_t uid, char **ret_paths, int most)
+int mounts_find(const char *table, uid_t uid, dev_t device, char **ret_paths, int most)
 {
 	SCOPE_FILE FILE *file = fopen(table, "re");
 	SCOPE_FREE char *line = NULL;
@@ -66,7 +44,8 @@ int mounts_of_user(const char *table, uid_t uid, char **ret_paths, int most)
 	if (!file)
 		return -errno;
 	while (count < most && (r = mountinfo_next(file, &line, &room, &mount)) == 0) {
-		if (!mountinfo_is_foldfs_of(&mount, uid) ||
+		if (!mountinfo_is_foldfs(&mount) || (device && mount.device != device) ||
+		    (uid != MOUNTS_ANYBODY && !mountinfo_is_foldfs_of(&mount, uid)) ||
 		    mounts_names(ret_paths, count, mount.path))
 			continue;
 		ret_paths[count] = strdup(mount.path);
@@ -106,57 +85,46 @@ static int connect_to(const struct job_socket *job, struct ucred *ret)
 	return peer_find(fd, ret) < 0 ? -EACCES : steal_fd(&fd);
 }
 
-/* Returns a descriptor, or -errno as mounts_ask_job(). */
-static int connect_to_latest(const struct stat *folder)
-{
-	SCOPE_FILE FILE *table = fopen(JOBS_TABLE, "re");
-	SCOPE_FREE char *line = NULL;
-	SCOPE_CLOSE int latest = -1;
-	unsigned long long began = 0;
-	struct job_socket job;
-	size_t room = 0;
-	int error = -ENOENT;
-
-	while (table && next_job(table, &line, &room, &job) == 0) {
-		SCOPE_CLOSE int fd = -1;
-		struct ucred peer;
-
-		if (job.device != folder->st_dev || job.inode != folder->st_ino ||
-		    job.began <= began)
-			continue;
-		fd = connect_to(&job, &peer);
-		if (fd >= 0 && (peer_is_trusted(&peer) ||
-				(geteuid() == 0 && peer_is(&peer, folder->st_uid)))) {
-			scope_close(&latest);
-			latest = steal_fd(&fd);
-			began = job.began;
-		} else if (fd != -ECONNREFUSED) {
-			error = fd == -EAGAIN ? -ETIMEDOUT : -EACCES;
-		}
-	}
-	return latest < 0 ? error : steal_fd(&latest);
-}
-
 int mounts_ask_job(const char *path, const void *question, size_t len, struct buf *buf)
 {
 	const struct timeval patience = {.tv_sec = PATIENCE_S};
-	int error = buf_reserve(buf, STATS_MAX);
-	SCOPE_CLOSE int fd = -1;
+	int error = buf_reserve(buf, STATS_MAX), refused = -ENOENT;
+	SCOPE_FILE FILE *table = fopen(JOBS_TABLE, "re");
+	SCOPE_FREE char *line = NULL;
+	SCOPE_CLOSE int latest = -1;
 	struct iovec parts[] = {{&error, sizeof(error)}, {buf->data + buf->len, STATS_MAX}};
+	unsigned long long began = 0;
+	struct job_socket job;
 	struct stat folder;
+	size_t room = 0;
 	ssize_t n;
 
 	if (error < 0)
 		return error;
 	if (stat(path, &folder) < 0)
 		return -ENOENT;
-	fd = connect_to_latest(&folder);
-	if (fd < 0)
-		return fd;
-	fcntl(fd, F_SETFL, 0); /* it waits for the answer */
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	send(fd, question, len, MSG_NOSIGNAL);
-	n = readv(fd, parts, 2);
+	while (table && next_job(table, &line, &room, &job) == 0) {
+		SCOPE_CLOSE int fd = -1;
+		struct ucred peer;
+
+		if (job.device != folder.st_dev || job.inode != folder.st_ino || job.began <= began)
+			continue;
+		fd = connect_to(&job, &peer);
+		if (fd >= 0 &&
+		    (peer_is_trusted(&peer) || (geteuid() == 0 && peer_is(&peer, folder.st_uid)))) {
+			scope_close(&latest);
+			latest = steal_fd(&fd);
+			began = job.began;
+		} else if (fd != -ECONNREFUSED) {
+			refused = fd == -EAGAIN ? -ETIMEDOUT : -EACCES;
+		}
+	}
+	if (latest < 0)
+		return refused;
+	fcntl(latest, F_SETFL, 0); /* it waits for the answer */
+	setsockopt(latest, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	send(latest, question, len, MSG_NOSIGNAL);
+	n = readv(latest, parts, 2);
 	if (n < (ssize_t)sizeof(error))
 		return n < 0 && errno == EAGAIN ? -ETIMEDOUT : -ENOENT;
 	if (error == 0)
@@ -206,7 +174,7 @@ static int jobs_of_user(uid_t uid, char **ret_paths, int count, int most)
 
 int mounts_here(char **ret_paths, int most)
 {
-	int count = mounts_of_user(MOUNTS_TABLE, getuid(), ret_paths, most);
+	int count = mounts_find(MOUNTS_TABLE, getuid(), 0, ret_paths, most);
 
 	return count < 0 ? count : jobs_of_user(getuid(), ret_paths, count, most);
 }
@@ -214,23 +182,26 @@ int mounts_here(char **ret_paths, int most)
 /* Gives the reason, and where foldstat could look instead. */
 static int refuse_path(const char *path, int error, const char *reason, struct err *err)
 {
-	SCOPE(buf_release) struct buf mounts = BUF_INIT;
-	char *jobs[JOBS_NAMED];
+	const char *where = "its root is";
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	char *paths[NAMED_MOST];
+	int count = 0, r = 0;
 	struct stat st;
-	int count, r;
 
-	if (stat(path, &st) == 0 && mounts_list(MOUNTS_TABLE, st.st_dev, &mounts) == 0 &&
-	    mounts.len)
-		return err_set(err, error, "%s; its root is %s", reason, mounts.data);
-	r = mounts_list(MOUNTS_TABLE, 0, &mounts);
-	count = jobs_of_user(getuid(), jobs, 0, JOBS_NAMED);
+	if (stat(path, &st) == 0)
+		count = mounts_find(MOUNTS_TABLE, MOUNTS_ANYBODY, st.st_dev, paths, NAMED_MOST);
+	if (count <= 0) {
+		where = "mounts:";
+		count = mounts_find(MOUNTS_TABLE, MOUNTS_ANYBODY, 0, paths, NAMED_MOST);
+		count = jobs_of_user(getuid(), paths, count < 0 ? 0 : count, NAMED_MOST);
+	}
 	for (int i = 0; i < count; i++) {
 		if (r == 0)
-			r = buf_addf(&mounts, "%s%s", mounts.len ? ", " : "", jobs[i]);
-		free(jobs[i]);
+			r = buf_addf(&text, "%s%s", i ? ", " : "", paths[i]);
+		free(paths[i]);
 	}
-	if (r == 0 && mounts.len)
-		return err_set(err, error, "%s; mounts: %s", reason, mounts.data);
+	if (r == 0 && count)
+		return err_set(err, error, "%s; %s %s", reason, where, text.data);
 	return err_set(err, error,
 		       "%s; no pack is mounted here, 'foldfs PACK MOUNTPOINT' mounts one", reason);
 }

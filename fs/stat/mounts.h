@@ -26,14 +26,12 @@ int mounts_explain(const char *path, int error, struct err *err);
 /* Whether mounts_ask() gives this error for a path where there is no mount, or none any more. */
 bool mounts_is_gone(int error);
 
-/* Finds the mounts of foldfs that a user has made, in a file like /proc/self/mountinfo (proc(5)):
- * at most `most`, each path once. Returns how many, or -errno; each of the paths is to be freed. */
-int mounts_of_user(const char *table, uid_t uid, char **ret_paths, int most);
+/* Finds the mounts of foldfs in a file like /proc/self/mountinfo (proc(5)): those that a user has
+ * made, or MOUNTS_ANYBODY; of `device`, unless it is 0; at most `most`, each path once. Returns how
+ * many, or -errno; each of the paths is to be freed. */
+#define MOUNTS_ANYBODY ((uid_t)-1)
+int mounts_find(const char *table, uid_t uid, dev_t device, char **ret_paths, int most);
 /* The same of this user, and the folders of jobs that see a pack without a mount. */
 int mounts_here(char **ret_paths, int most);
 /* Whether one of the paths is this. */
 bool mounts_names(char *const *paths, int count, const char *path);
-
-/* Adds the mount points of foldfs in a file like /proc/self/mountinfo (proc(5)), separated by ", ".
- * Only those of `device`, unless it is 0. Returns 0 or -errno. */
-int mounts_list(const char *table, dev_t device, struct buf *buf);

@@ -34,21 +34,6 @@ void page_set(struct page *page, int row, int column, enum page_style style, wch
 		page->cells[row * page->columns + column] = (struct page_cell){character, style};
 }
 
-/* The character at the start of text, which is not empty, and its length in bytes. */
-static wchar_t next_character(const char **text)
-{
-	mbstate_t state = {0};
-	wchar_t character;
-	size_t len = mbrtowc(&character, *text, strlen(*text), &state);
-
-	if (len == (size_t)-1 || len == (size_t)-2) {
-		++*text;
-		return L'?';
-	}
-	*text += len;
-	return wcwidth(character) > 0 ? character : L'?';
-}
-
 /* Puts text[0..len). */
 static int put_part(struct page *page, int row, int column, enum page_style style, const char *text,
 		    size_t len)
@@ -56,9 +41,16 @@ static int put_part(struct page *page, int row, int column, enum page_style styl
 	const char *end = text + len;
 
 	while (text < end) {
-		wchar_t character = next_character(&text);
-		int width = wcwidth(character);
+		mbstate_t state = {0};
+		wchar_t character;
+		size_t bytes = mbrtowc(&character, text, strlen(text), &state);
+		bool valid = bytes != (size_t)-1 && bytes != (size_t)-2;
+		int width;
 
+		text += valid ? bytes : 1;
+		if (!valid || wcwidth(character) <= 0)
+			character = L'?';
+		width = wcwidth(character);
 		if (column + width > page->columns)
 			return page->columns;
 		page_set(page, row, column, style, character);
@@ -88,19 +80,6 @@ int page_putf(struct page *page, int row, int column, enum page_style style, con
 
 /* --- rows of text ------------------------------------------------------------------------ */
 
-/* How many bytes of text go in one row of `room` columns: up to a newline, or to the last blank
- * that fits. Bytes count as columns: names that are not ASCII break early. */
-static size_t row_length(const char *text, size_t room)
-{
-	size_t line = strcspn(text, "\n"), blank;
-
-	if (line <= room)
-		return line;
-	for (blank = room; blank > 0 && text[blank] != ' '; blank--)
-		;
-	return blank ? blank : line;
-}
-
 int page_wrap(struct page *page, int row, int column, int rows, enum page_style style,
 	      const char *text)
 {
@@ -108,10 +87,16 @@ int page_wrap(struct page *page, int row, int column, int rows, enum page_style 
 	int end = row + rows;
 
 	while (*text && row < end) {
-		size_t len = row_length(text, room > 0 ? (size_t)room : 0);
+		/* Up to a newline, or to the last blank that fits. Bytes count as columns: names
+		 * that are not ASCII break early. */
+		size_t line = strcspn(text, "\n"), len = room > 0 ? (size_t)room : 0;
 
-		if (row + 1 == end)
-			len = strcspn(text, "\n");
+		if (row + 1 == end || line < len)
+			len = line;
+		while (len < line && len > 0 && text[len] != ' ')
+			len--;
+		if (len == 0)
+			len = line;
 		put_part(page, row++, column, style, text, len);
 		text += len;
 		text += *text == ' ' || *text == '\n';

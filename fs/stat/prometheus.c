@@ -34,12 +34,12 @@ static const struct row {
 
 /* --- labels -------------------------------------------------------------------------------- */
 
-/* A value as the format has it. Bytes that are no text become \ooo. */
-static int add_value(struct buf *buf, const char *value)
+/* Bytes of the value that are no text become \\ooo. */
+static int add_label(struct buf *buf, const char *before, const char *name, const char *value)
 {
 	size_t left = strlen(value), len;
 	uint32_t code;
-	int r = 0;
+	int r = buf_addf(buf, "%s%s=\"", before, name);
 
 	for (; left && r == 0; value += len, left -= len) {
 		len = utf8_decode(value, left, &code);
@@ -51,15 +51,6 @@ static int add_value(struct buf *buf, const char *value)
 			r = buf_add(buf, value, len);
 		len = len ? len : 1;
 	}
-	return r;
-}
-
-static int add_label(struct buf *buf, const char *before, const char *name, const char *value)
-{
-	int r = buf_addf(buf, "%s%s=\"", before, name);
-
-	if (r == 0)
-		r = add_value(buf, value);
 	return r < 0 ? r : buf_adds(buf, "\"");
 }
 
@@ -245,7 +236,6 @@ int prometheus_add(const struct exposed_mount *mounts, size_t count, struct buf 
 /* --- the command ---------------------------------------------------------------------------- */
 
 struct asked {
-	char *path;
 	struct asker *asker;
 	int error; /* why there is no snapshot */
 	struct err err;
@@ -265,59 +255,41 @@ static int take_by(uint64_t deadline, struct asked *asked, struct snapshot *ret)
 	return r < 0 ? r : snapshot_parse(json.data, json.len, 0, ret, &asked->err);
 }
 
-/* All are asked before any is waited for. */
-static int ask_all(struct asked *asked, struct exposed_mount *mounts, int count)
-{
-	uint64_t deadline;
-
-	for (int i = 0; i < count; i++) {
-		asked[i].asker = asker_of_stats(asked[i].path);
-		if (!asked[i].asker)
-			return -errno;
-		asked[i].error = asker_ask(asked[i].asker);
-	}
-	deadline = clock_ns() + PATIENCE_S * CLOCK_SECOND;
-	for (int i = 0; i < count; i++) {
-		mounts[i].path = asked[i].path;
-		if (asked[i].error == 0)
-			asked[i].error = take_by(deadline, &asked[i], &mounts[i].now);
-	}
-	return 0;
-}
-
-static int print_all(const char *path, struct asked *asked, int count, struct err *err)
-{
-	SCOPE_FREE struct exposed_mount *mounts = calloc((size_t)count + 1, sizeof(*mounts));
-	SCOPE(buf_release) struct buf text = BUF_INIT;
-	int r = mounts ? ask_all(asked, mounts, count) : -ENOMEM;
-
-	if (r < 0)
-		return r;
-	if (path && asked[0].error < 0 && asked[0].error != -ETIMEDOUT)
-		return err_set(err, asked[0].error, "%s", err_text(&asked[0].err, asked[0].error));
-	r = prometheus_add(mounts, (size_t)count, &text);
-	if (r == 0)
-		fputs(text.data, stdout);
-	for (int i = 0; i < count; i++)
-		snapshot_release(&mounts[i].now);
-	return r;
-}
-
 int prometheus_print(const char *path, struct err *err)
 {
 	SCOPE_FREE struct asked *asked = calloc(ASKED_MOST, sizeof(*asked));
+	SCOPE_FREE struct exposed_mount *mounts = calloc(ASKED_MOST, sizeof(*mounts));
+	SCOPE(buf_release) struct buf text = BUF_INIT;
 	char *paths[ASKED_MOST] = {path ? strdup(path) : NULL};
-	int count = path ? 1 : mounts_here(paths, ASKED_MOST), r = count;
+	int count = path ? 1 : mounts_here(paths, ASKED_MOST);
+	int r = !asked || !mounts || (path && !paths[0]) ? -ENOMEM : count < 0 ? count : 0;
+	uint64_t deadline;
 
-	for (int i = 0; asked && i < count; i++)
-		asked[i].path = paths[i];
-	if (!asked || (path && !paths[0]))
-		r = -ENOMEM;
-	if (r >= 0)
-		r = print_all(path, asked, count, err);
+	/* All are asked before any is waited for. */
+	for (int i = 0; i < count && r == 0; i++) {
+		asked[i].asker = asker_of_stats(paths[i]);
+		if (asked[i].asker)
+			asked[i].error = asker_ask(asked[i].asker);
+		else
+			r = -errno;
+	}
+	deadline = clock_ns() + PATIENCE_S * CLOCK_SECOND;
+	for (int i = 0; i < count && r == 0; i++) {
+		mounts[i].path = paths[i];
+		if (asked[i].error == 0)
+			asked[i].error = take_by(deadline, &asked[i], &mounts[i].now);
+	}
+	if (r == 0 && path && asked[0].error < 0 && asked[0].error != -ETIMEDOUT)
+		r = err_set(err, asked[0].error, "%s", err_text(&asked[0].err, asked[0].error));
+	if (r == 0)
+		r = prometheus_add(mounts, (size_t)count, &text);
+	if (r == 0)
+		fputs(text.data, stdout);
 	for (int i = 0; i < count; i++) {
 		if (asked)
 			asker_free(asked[i].asker);
+		if (mounts)
+			snapshot_release(&mounts[i].now);
 		free(paths[i]);
 	}
 	return r;

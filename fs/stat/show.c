@@ -402,31 +402,6 @@ static int watch_step(struct watch *watch, struct err *err)
 	return r == 0 && fflush(stdout) != 0 ? -errno : r;
 }
 
-static int watch_loop(struct watch *watch, struct err *err)
-{
-	uint64_t count = watch->params->count;
-	int r;
-
-	for (;;) {
-		r = watch_step(watch, err);
-		if (r != 0 || watch->lines == count)
-			break;
-		/* Missed lines are not made up for. */
-		watch->next = fmax(watch->next + watch->params->interval, now());
-		if (!wait_for(watch, -1, watch->next - now()))
-			break;
-	}
-	if (r < 0)
-		return watch->lines && mounts_is_gone(r) ? err_set(err, r, "unmounted meanwhile")
-							 : r;
-	if (watch->params->json)
-		return 0;
-	/* Start below the ^C. */
-	if (watch->terminal && watch->lines != count)
-		putchar('\n');
-	return watch->lines ? show_verdict(&watch->first, &watch->latest) : 0;
-}
-
 int watch_run(const struct watch_params *params, struct err *err)
 {
 	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
@@ -437,10 +412,27 @@ int watch_run(const struct watch_params *params, struct err *err)
 			      .signals = signal_fd,
 			      .terminal = isatty(STDOUT_FILENO),
 			      .next = now()};
-	int r = watch.asker && signal_fd >= 0 ? watch_loop(&watch, err) : -errno;
+	int r = watch.asker && signal_fd >= 0 ? 0 : -errno;
 
+	while (r == 0) {
+		r = watch_step(&watch, err);
+		if (r != 0 || watch.lines == params->count)
+			break;
+		/* Missed lines are not made up for. */
+		watch.next = fmax(watch.next + params->interval, now());
+		if (!wait_for(&watch, -1, watch.next - now()))
+			break;
+	}
+	if (r < 0 && watch.lines && mounts_is_gone(r))
+		err_set(err, r, "unmounted meanwhile");
+	if (r >= 0 && !params->json) {
+		/* Start below the ^C. */
+		if (watch.terminal && watch.lines != params->count)
+			putchar('\n');
+		r = watch.lines ? show_verdict(&watch.first, &watch.latest) : 0;
+	}
 	asker_free(watch.asker);
 	snapshot_release(&watch.first);
 	snapshot_release(&watch.latest);
-	return r;
+	return r < 0 ? r : 0;
 }

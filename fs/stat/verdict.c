@@ -132,37 +132,9 @@ static const char *waiting_text(const struct verdict *verdict, char text[static 
 	return text;
 }
 
-static int add_sentence(const struct verdict *verdict, struct buf *buf)
-{
-	char reads[SIZE_TEXT], waiting[64], rate[32];
-
-	switch (verdict->kind) {
-	case VERDICT_NOTHING:
-		return buf_adds(buf, "nothing was read yet\n");
-	case VERDICT_KERNEL:
-		return buf_adds(buf, "from the kernel's cache: all; storage is not the limit\n");
-	case VERDICT_SILENT:
-		return buf_adds(buf, "nothing is read, or the kernel's cache has it all\n");
-	case VERDICT_FREE:
-		return buf_addf(buf, "%s: storage is not the limit\n",
-				waiting_text(verdict, waiting));
-	case VERDICT_SLOWED:
-		return buf_addf(buf, "%s: storage slows them, %s\n", waiting_text(verdict, waiting),
-				rate_text(verdict, rate));
-	case VERDICT_LIMIT:
-		return buf_addf(buf, "%s: %s, %s\n", limits[verdict->limit].sentence,
-				rate_text(verdict, rate), waiting_text(verdict, waiting));
-	case VERDICT_HANGS:
-		return buf_addf(
-			buf, "storage does not answer: %s waiting, the first for %" PRIu64 " s\n",
-			count_noun(verdict->parked, "read", reads), verdict->oldest_s);
-	}
-	return 0;
-}
-
 int verdict_text(const struct verdict *verdict, const char *pack, struct buf *buf)
 {
-	char bad[SIZE_TEXT];
+	char bad[SIZE_TEXT], reads[SIZE_TEXT], waiting[64], rate[32];
 	bool waits = verdict->kind == VERDICT_SLOWED || verdict->kind == VERDICT_LIMIT;
 	int r = 0;
 
@@ -179,8 +151,35 @@ int verdict_text(const struct verdict *verdict, const char *pack, struct buf *bu
 	else if (verdict->bad_files)
 		r = buf_addf(buf, "%s could not be read: 'foldpack verify %s' lists all\n",
 			     count_noun(verdict->bad_files, "file", bad), pack);
-	if (r == 0)
-		r = add_sentence(verdict, buf);
+	if (r < 0)
+		return r;
+	switch (verdict->kind) {
+	case VERDICT_NOTHING:
+		r = buf_adds(buf, "nothing was read yet\n");
+		break;
+	case VERDICT_KERNEL:
+		r = buf_adds(buf, "from the kernel's cache: all; storage is not the limit\n");
+		break;
+	case VERDICT_SILENT:
+		r = buf_adds(buf, "nothing is read, or the kernel's cache has it all\n");
+		break;
+	case VERDICT_FREE:
+		r = buf_addf(buf, "%s: storage is not the limit\n", waiting_text(verdict, waiting));
+		break;
+	case VERDICT_SLOWED:
+		r = buf_addf(buf, "%s: storage slows them, %s\n", waiting_text(verdict, waiting),
+			     rate_text(verdict, rate));
+		break;
+	case VERDICT_LIMIT:
+		r = buf_addf(buf, "%s: %s, %s\n", limits[verdict->limit].sentence,
+			     rate_text(verdict, rate), waiting_text(verdict, waiting));
+		break;
+	case VERDICT_HANGS:
+		r = buf_addf(buf,
+			     "storage does not answer: %s waiting, the first for %" PRIu64 " s\n",
+			     count_noun(verdict->parked, "read", reads), verdict->oldest_s);
+		break;
+	}
 	return r == 0 && waits ? buf_adds(buf, verdict->advice) : r;
 }
 

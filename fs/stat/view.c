@@ -95,39 +95,34 @@ static void draw_tabs(const struct view *view, struct drawing *d)
 
 /* --- the verdict --------------------------------------------------------------------------- */
 
-static int put_verdict(struct drawing *d)
-{
-	const struct history *history = &d->mount->history;
-	SCOPE(buf_release) struct buf text = BUF_INIT;
-	struct verdict verdict = verdict_of(history_before(history), history_now(history));
-	enum page_style style = PAGE_GOOD;
-	int r = verdict_text(&verdict, snapshot_text(d->now, "/pack/path"), &text);
-
-	if (verdict.changed || verdict.bad_files || verdict.kind == VERDICT_HANGS)
-		style = PAGE_BAD;
-	else if (verdict.kind == VERDICT_SLOWED || verdict.kind == VERDICT_LIMIT)
-		style = PAGE_WARN;
-	if (r == 0)
-		d->row = page_wrap(d->page, d->row, 0, 3, style, text.data);
-	return r;
-}
-
 /* What stands in the way of figures comes before what they say. */
 static int draw_verdict(const struct view *view, struct drawing *d)
 {
+	const struct history *history = &d->mount->history;
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	enum page_style style = PAGE_GOOD;
+	struct verdict verdict;
 	char since[SIZE_TEXT];
 	int r = 0;
 
 	d->row++;
-	if (*d->mount->trouble.text)
+	if (*d->mount->trouble.text) {
 		d->row = page_wrap(d->page, d->row, 0, 3, PAGE_BAD, d->mount->trouble.text);
-	else if (view_is_silent(view, d->mount))
+	} else if (view_is_silent(view, d->mount)) {
 		page_putf(d->page, d->row++, 0, PAGE_BAD, "foldfs does not answer: asked %s ago",
 			  duration_format((uint64_t)(view->now - d->mount->asked_at), since));
-	else if (!d->now)
+	} else if (!d->now) {
 		page_put(d->page, d->row++, 0, PAGE_PLAIN, "waiting for its stats");
-	else
-		r = put_verdict(d);
+	} else {
+		verdict = verdict_of(history_before(history), d->now);
+		if (verdict.changed || verdict.bad_files || verdict.kind == VERDICT_HANGS)
+			style = PAGE_BAD;
+		else if (verdict.kind == VERDICT_SLOWED || verdict.kind == VERDICT_LIMIT)
+			style = PAGE_WARN;
+		r = verdict_text(&verdict, snapshot_text(d->now, "/pack/path"), &text);
+		if (r == 0)
+			d->row = page_wrap(d->page, d->row, 0, 3, style, text.data);
+	}
 	d->row++;
 	return r;
 }

@@ -457,25 +457,20 @@ static void write_table(char path[static 32], const char *text)
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 }
 
-static void assert_listed(const char *path, dev_t device, const char *expected)
-{
-	SCOPE(buf_release) struct buf buf = BUF_INIT;
-
-	assert_int_equal(mounts_list(path, device, &buf), 0);
-	assert_string_equal(buf.len ? buf.data : "", expected);
-}
-
 TEST(test_foldfs_mounts_are_found_in_the_table)
 {
-	SCOPE(buf_release) struct buf none = BUF_INIT;
-	char path[32];
+	char path[32], *paths[4] = {0};
 
 	write_table(path, table);
-	assert_listed(path, 0, "/mnt/in1k, /mnt/with space\\");
-	assert_listed(path, makedev(0, 41), "/mnt/with space\\");
-	assert_listed(path, makedev(8, 1), "");
-	assert_int_equal(mounts_list("/nonexistent", 0, &none), -ENOENT);
-	assert_int_equal(mounts_list("/", 0, &none), -EISDIR);
+	assert_int_equal(mounts_find(path, MOUNTS_ANYBODY, 0, paths, 4), 2);
+	assert_string_equal(paths[0], "/mnt/in1k");
+	assert_string_equal(paths[1], "/mnt/with space\\");
+	free(paths[0]);
+	free(paths[1]);
+	assert_int_equal(mounts_find(path, MOUNTS_ANYBODY, makedev(0, 41), paths, 4), 1);
+	assert_string_equal(paths[0], "/mnt/with space\\");
+	free(paths[0]);
+	assert_int_equal(mounts_find(path, MOUNTS_ANYBODY, makedev(8, 1), paths, 4), 0);
 	unlink(path);
 }
 
@@ -490,19 +485,19 @@ TEST(test_mounts_of_a_user_are_found_once)
 	char path[32], *paths[4] = {0};
 
 	write_table(path, of_users);
-	assert_int_equal(mounts_of_user(path, 0, paths, 4), 0);
-	assert_int_equal(mounts_of_user(path, 77, paths, 4), 1);
+	assert_int_equal(mounts_find(path, 0, 0, paths, 4), 0);
+	assert_int_equal(mounts_find(path, 77, 0, paths, 4), 1);
 	assert_string_equal(paths[0], "/mnt/b");
 	free(paths[0]);
-	assert_int_equal(mounts_of_user(path, 7, paths, 1), 1);
+	assert_int_equal(mounts_find(path, 7, 0, paths, 1), 1);
 	free(paths[0]);
-	assert_int_equal(mounts_of_user(path, 7, paths, 4), 2);
+	assert_int_equal(mounts_find(path, 7, 0, paths, 4), 2);
 	assert_string_equal(paths[0], "/mnt/a");
 	assert_string_equal(paths[1], "/mnt/d ");
 	free(paths[0]);
 	free(paths[1]);
-	assert_int_equal(mounts_of_user("/nonexistent", 7, paths, 4), -ENOENT);
-	assert_int_equal(mounts_of_user("/", 7, paths, 4), -EISDIR);
+	assert_int_equal(mounts_find("/nonexistent", 7, 0, paths, 4), -ENOENT);
+	assert_int_equal(mounts_find("/", 7, 0, paths, 4), -EISDIR);
 	unlink(path);
 }
 

@@ -470,31 +470,21 @@ def namespaces():
         pytest.skip("users may not make user namespaces here")
 
 
-@is_root
-@needs("fusermount3", "setpriv", "unshare")
-def test_a_user_without_fusermount_is_told_the_way_out(small, own_point, device_for_users):
-    said = refused(small[1], own_point, prefix=without_fusermount(SOMEBODY))
-    assert "fusermount3 is missing" in said and "-- COMMAND" in said
-
-
-@is_root
-@needs("fusermount3", "setpriv", "unshare")
-def test_a_fusermount_that_cannot_become_root_is_named(small, own_point, device_for_users):
-    said = refused(small[1], own_point,
-                   prefix=["setpriv", "--no-new-privs", *as_user(SOMEBODY)])
-    assert "fusermount3 cannot become root here" in said and "-- COMMAND" in said
-
-
 def without_capability():
     """A prefix: root as a container has it."""
     return ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
 
 
 @is_root
-@needs("setpriv")
-def test_a_root_that_may_not_mount_is_told_the_way_out(small, point):
-    said = refused(small[1], point, prefix=without_capability())
-    assert "--cap-add SYS_ADMIN" in said and "-- COMMAND" in said
+@needs("fusermount3", "setpriv", "unshare")
+@pytest.mark.parametrize("prefix, said", [
+    (lambda: without_fusermount(SOMEBODY), "fusermount3 is missing"),
+    (lambda: ["setpriv", "--no-new-privs", *as_user(SOMEBODY)],
+     "fusermount3 cannot become root here"),
+    (without_capability, "--cap-add SYS_ADMIN")], ids=["no program", "no privileges", "root"])
+def test_who_may_not_mount_is_told_the_way_out(small, own_point, device_for_users, prefix, said):
+    line = refused(small[1], own_point, prefix=prefix())
+    assert said in line and "-- COMMAND" in line
 
 
 @is_root

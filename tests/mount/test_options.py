@@ -382,8 +382,6 @@ def test_an_order_does_not_need_the_oracle(small, place, mount):
 @pytest.mark.parametrize("text, reason", [
     ("file\n\nfile/none\n", ": line 3: 'file/none' is not in the pack; paths begin below the "
      "root of the mount"),
-    ("folder\n", ": line 1: 'folder' is a folder"),
-    ("", ": no paths in it; '--order' takes one a line"),
     ("\n\n", ": no paths in it; '--order' takes one a line"),
 ])
 def test_a_wrong_order_is_refused(small, place, point, text, reason):

@@ -97,7 +97,14 @@ static void try_all(const struct sandbox *sandbox, const struct attack *attacks,
 	}
 }
 
-#define TRY_ALL(sandbox, attacks) try_all(sandbox, attacks, sizeof(attacks) / sizeof((attacks)[0]))
+/* In each of these sandboxes. */
+#define TRY_ALL(attacks, ...)                                                              \
+	do {                                                                               \
+		const struct sandbox *const all[] = {__VA_ARGS__};                         \
+                                                                                           \
+		for (size_t in = 0; in < sizeof(all) / sizeof(all[0]); in++)               \
+			try_all(all[in], attacks, sizeof(attacks) / sizeof((attacks)[0])); \
+	} while (0)
 
 static int make_process_in_namespace(void)
 {
@@ -173,9 +180,7 @@ TEST(calls_that_no_daemon_needs_fail)
 	};
 
 	need(SANDBOX_SECCOMP);
-	TRY_ALL(&local, attacks);
-	TRY_ALL(&far, attacks);
-	TRY_ALL(&with_programs, attacks);
+	TRY_ALL(attacks, &local, &far, &with_programs);
 	assert_int_equal(try_in(&local, make_process_in_namespace), EPERM);
 }
 
@@ -185,15 +190,7 @@ TEST(no_process_is_traced)
 					 {SYS_ptrace, {0 /* PTRACE_TRACEME */}, EPERM}};
 
 	need(SANDBOX_LANDLOCK); /* a sanitizer traces */
-	TRY_ALL(&local, attacks);
-	TRY_ALL(&with_programs, attacks);
-}
-
-static char of_parent[64];
-
-static int open_of_parent(void)
-{
-	return open(of_parent, O_RDONLY);
+	TRY_ALL(attacks, &local, &with_programs);
 }
 
 TEST(no_process_is_read_by_files_of_proc)
@@ -202,8 +199,12 @@ TEST(no_process_is_read_by_files_of_proc)
 
 	need(SANDBOX_LANDLOCK);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(of_parent, sizeof(of_parent), "/proc/%d/%s", (int)getpid(), names[i]);
-		assert_int_equal(try_in(&local, open_of_parent), EACCES);
+		char path[64];
+		const struct attack attacks[] = {
+			{SYS_openat, {AT_FDCWD, (long)path, O_RDONLY}, EACCES}};
+
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)getpid(), names[i]);
+		TRY_ALL(attacks, &local);
 	}
 }
 
@@ -251,10 +252,9 @@ TEST(only_this_process_and_its_command_get_signals)
 	struct sandbox with_command = local;
 
 	need(SANDBOX_SECCOMP);
-	TRY_ALL(&local, attacks);
-	TRY_ALL(&far, attacks);
+	TRY_ALL(attacks, &local, &far);
 	with_command.command = getpid();
-	TRY_ALL(&with_command, command);
+	TRY_ALL(command, &with_command);
 }
 
 static int signal_myself(void)
@@ -270,11 +270,6 @@ TEST(a_process_signals_itself)
 /* --- programs and sockets ----------------------------------------------------------------------
  */
 
-static int run_program(void)
-{
-	return execl("/bin/true", "true", NULL);
-}
-
 static int run_program_from_memory(void)
 {
 	int fd = (int)syscall(SYS_memfd_create, "x", 0);
@@ -285,18 +280,22 @@ static int run_program_from_memory(void)
 
 TEST(only_credentials_need_programs)
 {
+	static const char *const argv[] = {"true", NULL};
+	const long program = (long)"/bin/true", words = (long)argv, none = (long)(argv + 1);
+	const struct attack refused[] = {{SYS_execve, {program, words, none}, EPERM}};
+	const struct attack runs[] = {{SYS_execve, {program, words, none}, WORKS}};
+
 	need(SANDBOX_SECCOMP);
-	assert_int_equal(try_in(&local, run_program), EPERM);
+	TRY_ALL(refused, &local, &far);
+	TRY_ALL(runs, &with_programs);
 	assert_int_equal(try_in(&local, run_program_from_memory), EPERM);
-	assert_int_equal(try_in(&far, run_program), EPERM);
-	assert_int_equal(try_in(&with_programs, run_program), WORKS);
 }
 
 TEST(the_log_still_works)
 {
 	const struct attack log[] = {{SYS_socket, {AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC}, WORKS}};
 
-	TRY_ALL(&local, log);
+	TRY_ALL(log, &local);
 }
 
 TEST(only_packs_on_servers_need_the_network)
@@ -311,13 +310,12 @@ TEST(only_packs_on_servers_need_the_network)
 	const struct attack names[] = {{SYS_bind, {0}, EPERM}};
 
 	need(SANDBOX_SECCOMP);
-	TRY_ALL(&far, needed);
-	TRY_ALL(&with_programs, needed);
+	TRY_ALL(needed, &far, &with_programs);
 	memcpy(refused, needed, sizeof(needed));
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		refused[i].error = EPERM;
-	TRY_ALL(&local, refused);
-	TRY_ALL(&local, names);
+	TRY_ALL(refused, &local);
+	TRY_ALL(names, &local);
 }
 
 TEST(other_sockets_fail_everywhere)
@@ -347,16 +345,10 @@ TEST(other_sockets_fail_everywhere)
 	};
 
 	need(SANDBOX_SECCOMP);
-	TRY_ALL(&local, attacks);
-	TRY_ALL(&far, attacks);
-	TRY_ALL(&with_programs, attacks);
-	TRY_ALL(&of_job, attacks);
-	TRY_ALL(&local, pairs);
-	TRY_ALL(&far, pairs);
-	TRY_ALL(&with_programs, pairs);
-	TRY_ALL(&local, services);
-	TRY_ALL(&far, services);
-	TRY_ALL(&of_job, services_of_job);
+	TRY_ALL(attacks, &local, &far, &with_programs, &of_job);
+	TRY_ALL(pairs, &local, &far, &with_programs);
+	TRY_ALL(services, &local, &far);
+	TRY_ALL(services_of_job, &of_job);
 }
 
 /* --- privileges ------------------------------------------------------------------------------- */
@@ -423,36 +415,22 @@ static int end_files(void **state)
 	return 0;
 }
 
-static int make_file(void)
-{
-	return open(made, O_WRONLY | O_CREAT, 0600);
-}
-
-static int write_to_null(void)
-{
-	return open("/dev/null", O_WRONLY);
-}
-
-static int write_to_victim(void)
-{
-	return open(victim, O_WRONLY);
-}
-
-static int read_a_file(void)
-{
-	return open("/proc/self/mountinfo", O_RDONLY);
-}
-
 FIXTURE_BY(fresh, void, begin_files, end_files);
 
 TEST_OF(fresh, nothing_is_written_but_in_the_folder)
 {
+	const long here = AT_FDCWD, new = (long)made, null = (long)"/dev/null";
+	const struct attack outside[] = {
+		{SYS_openat, {here, new, O_WRONLY | O_CREAT, 0600}, EACCES},
+		{SYS_openat, {here, (long)victim, O_WRONLY}, EACCES},
+		{SYS_openat, {here, null, O_WRONLY}, WORKS},
+		{SYS_openat, {here, (long)"/proc/self/mountinfo", O_RDONLY}, WORKS},
+	};
+	const struct attack inside[] = {{SYS_openat, {here, new, O_WRONLY | O_CREAT, 0600}, WORKS}};
+
 	need(SANDBOX_LANDLOCK);
-	assert_int_equal(try_in(&local, make_file), EACCES);
-	assert_int_equal(try_in(&local, write_to_victim), EACCES);
-	assert_int_equal(try_in(&local, write_to_null), WORKS);
-	assert_int_equal(try_in(&local, read_a_file), WORKS);
-	assert_int_equal(try_in(&with_folder, make_file), WORKS);
+	TRY_ALL(outside, &local);
+	TRY_ALL(inside, &with_folder);
 }
 
 TEST_OF(fresh, names_outside_of_the_folder_stay)
@@ -488,8 +466,8 @@ TEST_OF(fresh, names_outside_of_the_folder_stay)
 	};
 
 	need(SANDBOX_LANDLOCK);
-	TRY_ALL(&local, attacks);
-	TRY_ALL(&local, inside);
+	TRY_ALL(attacks, &local);
+	TRY_ALL(inside, &local);
 	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++) {
 		attack = &attacks[i];
 		assert_int_not_equal(try_in(&with_folder, make_call), WORKS);
@@ -536,11 +514,9 @@ TEST_OF(fresh, modes_owners_times_and_attributes_stay)
 	const struct attack cache[] = {{SYS_utimensat, {VICTIM, 0, 0}, WORKS}};
 
 	need(SANDBOX_SECCOMP);
-	TRY_ALL(&local, attacks);
-	TRY_ALL(&far, attacks);
-	TRY_ALL(&with_folder, attacks);
-	TRY_ALL(&local, now);
-	TRY_ALL(&with_folder, cache);
+	TRY_ALL(attacks, &local, &far, &with_folder);
+	TRY_ALL(now, &local);
+	TRY_ALL(cache, &with_folder);
 }
 
 TEST_OF(fresh, no_file_gets_the_rights_of_its_owner_to_give)
@@ -565,9 +541,8 @@ TEST_OF(fresh, no_file_gets_the_rights_of_its_owner_to_give)
 	const struct attack programs[] = {{SYS_fchmod, {VICTIM, 0640}, WORKS}};
 
 	need(SANDBOX_SECCOMP);
-	TRY_ALL(&with_folder, attacks);
-	TRY_ALL(&with_programs, attacks);
-	TRY_ALL(&with_programs, programs);
+	TRY_ALL(attacks, &with_folder, &with_programs);
+	TRY_ALL(programs, &with_programs);
 }
 
 /* Whatever the umask was before. */
@@ -621,16 +596,14 @@ static int try_on_terminal(const struct sandbox *sandbox, int (*attempt)(void))
 	return WEXITSTATUS(how);
 }
 
-static int open_terminal(void)
-{
-	return open("/dev/tty", O_RDONLY);
-}
-
 TEST(there_is_no_controlling_terminal)
 {
+	const struct attack opens = {SYS_openat, {AT_FDCWD, (long)"/dev/tty", O_RDONLY}, ENXIO};
+
 	need(SANDBOX_SECCOMP);
-	assert_int_equal(try_on_terminal(&local, open_terminal), ENXIO);
-	assert_int_equal(try_on_terminal(&with_programs, open_terminal), ENXIO);
+	attack = &opens;
+	assert_int_equal(try_on_terminal(&local, make_call), ENXIO);
+	assert_int_equal(try_on_terminal(&with_programs, make_call), ENXIO);
 }
 
 TEST(nothing_is_typed_into_a_terminal_nor_changed)
@@ -674,8 +647,7 @@ TEST(devices_are_asked_nothing)
 	};
 
 	need(SANDBOX_SECCOMP);
-	TRY_ALL(&local, attacks);
-	TRY_ALL(&far, attacks);
+	TRY_ALL(attacks, &local, &far);
 }
 
 /* --- the helper ------------------------------------------------------------------------------- */

@@ -301,42 +301,64 @@ TEST(test_a_read_that_waits_is_not_counted_at_its_end_alone)
 	assert_true(fabs(values[HISTORY_SAMPLES - 1] - 0.5) < 0.001);
 }
 
-TEST(test_nobody_who_reads_nothing_has_time_left)
-{
-	SCOPE(history_release) struct history history = {.interval = 1};
-
-	add_seconds(&history, 0, 10, 0, 0);
-	assert_true(history_time_left(&history) < 0);
-}
-
 /* --- the view ---------------------------------------------------------------------------- */
 
-static struct view view_of(const struct view_mount *const *mounts, size_t count)
+/* Three mounts, of which the first is seen, and the page that was drawn last. */
+struct shown {
+	struct view_mount mounts[3];
+	const struct view_mount *list[3];
+	struct view view;
+	struct page page;
+};
+
+static int begin_view(void **state)
 {
-	return (struct view){.mounts = mounts, .count = count, .now = 1030, .notice = ""};
+	static const char *const paths[] = {"/mnt/a", "/mnt/b", "/mnt/c"};
+	struct shown *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	for (int i = 0; i < 3; i++) {
+		s->mounts[i] = (struct view_mount){.path = paths[i], .history = {.interval = 1}};
+		s->list[i] = &s->mounts[i];
+	}
+	s->view = (struct view){.mounts = s->list, .count = 1, .now = 1030, .notice = ""};
+	*state = s;
+	return 0;
 }
 
-static bool shows(const struct page *page, const char *text)
+static int end_view(void **state)
 {
-	for (int row = 0; row < page->rows; row++) {
+	struct shown *s = *state;
+
+	for (int i = 0; i < 3; i++)
+		history_release(&s->mounts[i].history);
+	page_release(&s->page);
+	free(s);
+	return 0;
+}
+
+FIXTURE_BY(s, struct shown, begin_view, end_view);
+
+static void draw(struct shown *s, int rows, int columns)
+{
+	page_release(&s->page);
+	s->page = page_of(rows, columns);
+	assert_int_equal(view_draw(&s->view, &s->page), 0);
+}
+
+static void assert_shows(const struct shown *s, const char *text)
+{
+	for (int row = 0; row < s->page.rows; row++) {
 		SCOPE(buf_release) struct buf buf = BUF_INIT;
 
-		add_row(page, row, &buf);
+		add_row(&s->page, row, &buf);
 		if (strstr(buf.data, text))
-			return true;
+			return;
 	}
-	return false;
+	fail_msg("%d columns do not show: %s", s->page.columns, text);
 }
 
-static struct page drawn(const struct view *view, int rows, int columns)
-{
-	struct page page = page_of(rows, columns);
-
-	assert_int_equal(view_draw(view, &page), 0);
-	return page;
-}
-
-TEST(test_what_matters_is_on_80_by_24)
+TEST_OF(s, test_what_matters_is_on_80_by_24)
 {
 	static const char *const texts[] = {
 		"foldstat    /mnt/a",
@@ -361,174 +383,116 @@ TEST(test_what_matters_is_on_80_by_24)
 		"a name with \\033[31m in it",
 		"q quit  p pause  h help",
 	};
-	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
-	const struct view_mount *mounts[] = {&mount};
-	struct view view = view_of(mounts, 1);
 
-	add_seconds(&mount.history, 0, 30, 100000000, 100);
+	add_seconds(&s->mounts[0].history, 0, 30, 100000000, 100);
 	for (int size = 0; size < 2; size++) {
-		SCOPE(page_release)
-		struct page page = size ? drawn(&view, 40, 120) : drawn(&view, 24, 80);
-
+		size ? draw(s, 40, 120) : draw(s, 24, 80);
 		for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-			if (!shows(&page, texts[i]))
-				fail_msg("%d columns do not show: %s", page.columns, texts[i]);
+			assert_shows(s, texts[i]);
 	}
-	history_release(&mount.history);
 }
 
 /* Under the sanitizers, too: whatever the size is, nothing is drawn beside the page. */
-TEST(test_any_size_will_do)
+TEST_OF(s, test_any_size_will_do)
 {
-	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
-	const struct view_mount *mounts[] = {&mount, &mount};
-	struct view view = view_of(mounts, 2);
-
-	add_seconds(&mount.history, 0, 400, 100000000, 10);
+	add_seconds(&s->mounts[0].history, 0, 400, 100000000, 10);
+	s->list[1] = &s->mounts[0];
+	s->view.count = 2;
 	for (int rows = 1; rows < 60; rows += 3)
 		for (int columns = 1; columns < 500; columns += 13) {
-			SCOPE(page_release) struct page page = drawn(&view, rows, columns);
-
-			assert_int_equal(page.columns, columns);
+			draw(s, rows, columns);
+			assert_int_equal(s->page.columns, columns);
 		}
-	history_release(&mount.history);
 }
 
-TEST(test_storage_that_hangs_is_said_in_red)
+TEST_OF(s, test_storage_that_hangs_is_said_in_red)
 {
-	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
-	const struct view_mount *mounts[] = {&mount};
-	struct view view = view_of(mounts, 1);
-	SCOPE(page_release) struct page page = {0};
-
-	add_moment(&mount.history,
+	add_moment(&s->mounts[0].history,
 		   &(struct moment){.at = 1029, .asked = 1, .uptime = 9, .oldest_ms = 12000});
-	page = drawn(&view, 24, 80);
-	assert_row(&page, 4, "storage does not answer: 1 read waiting, the first for 12 s");
-	assert_true(page.cells[4 * 80].style == PAGE_BAD);
-	assert_true(shows(&page,
-			  "waits       1 now, the first for 12 s; half up to 100 us, 99 % up to "
-			  "2 ms"));
-	history_release(&mount.history);
+	draw(s, 24, 80);
+	assert_row(&s->page, 4, "storage does not answer: 1 read waiting, the first for 12 s");
+	assert_true(s->page.cells[4 * 80].style == PAGE_BAD);
+	assert_shows(s,
+		     "waits       1 now, the first for 12 s; half up to 100 us, 99 % up to 2 ms");
 }
 
-TEST(test_a_mount_that_does_not_answer_is_said)
+TEST_OF(s, test_a_mount_that_does_not_answer_is_said)
 {
-	struct view_mount mount = {.path = "/mnt/a", .asked_at = 1025, .history = {.interval = 1}};
-	const struct view_mount *mounts[] = {&mount};
-	struct view view = view_of(mounts, 1);
-	SCOPE(page_release) struct page first = drawn(&view, 24, 80), later = {0};
-
-	assert_true(shows(&first, "foldfs does not answer: asked 5 s ago"));
-	add_seconds(&mount.history, 0, 10, 100000000, 100);
-	later = drawn(&view, 24, 80);
-	assert_true(shows(&later, "foldfs does not answer: asked 5 s ago"));
-	assert_true(shows(&later, "100 MB/s")); /* what was known last */
-	page_release(&later);
-	history_release(&mount.history);
+	s->mounts[0].asked_at = 1025;
+	draw(s, 24, 80);
+	assert_shows(s, "foldfs does not answer: asked 5 s ago");
+	add_seconds(&s->mounts[0].history, 0, 10, 100000000, 100);
+	draw(s, 24, 80);
+	assert_shows(s, "foldfs does not answer: asked 5 s ago");
+	assert_shows(s, "100 MB/s"); /* what was known last */
 }
 
-TEST(test_trouble_is_said_in_place_of_a_verdict)
+TEST_OF(s, test_trouble_is_said_in_place_of_a_verdict)
 {
-	struct view_mount mount = {.path = "/mnt/a",
-				   .history = {.interval = 1},
-				   .trouble = {"its daemon has died; \x1b[2J"}};
-	const struct view_mount *mounts[] = {&mount};
-	struct view view = view_of(mounts, 1);
-	SCOPE(page_release) struct page page = {0};
-
-	page = drawn(&view, 24, 80);
-	assert_true(shows(&page, "its daemon has died; ?[2J"));
+	s->mounts[0].trouble = (struct err){"its daemon has died; \x1b[2J"};
+	draw(s, 24, 80);
+	assert_shows(s, "its daemon has died; ?[2J");
 }
 
-TEST(test_several_mounts_have_a_row_each)
+TEST_OF(s, test_several_mounts_have_a_row_each)
 {
-	struct view_mount a = {.path = "/mnt/a", .history = {.interval = 1}};
-	struct view_mount b = {.path = "/mnt/b", .asked_at = 1000, .history = {.interval = 1}};
-	const struct view_mount *mounts[] = {&a, &b};
-	struct view view = view_of(mounts, 2);
-	SCOPE(page_release) struct page page = {0};
-
-	add_seconds(&a.history, 0, 10, 2000000, 100);
-	view.shown = 1;
-	view.notice = "/mnt/c: unmounted";
-	page = drawn(&view, 24, 80);
-	assert_row(&page, 1, "     100 files/s not the storage   /mnt/a");
-	assert_row(&page, 2, ">      0 files/s does not answer   /mnt/b");
-	assert_true(shows(&page, "2 of 2"));
-	assert_row(&page, 23, "q quit  p pause  n next mount  h help  /mnt/c: unmounted");
-	history_release(&a.history);
+	add_seconds(&s->mounts[0].history, 0, 10, 2000000, 100);
+	s->mounts[1].asked_at = 1000;
+	s->view.count = 2;
+	s->view.shown = 1;
+	s->view.notice = "/mnt/c: unmounted";
+	draw(s, 24, 80);
+	assert_row(&s->page, 1, "     100 files/s not the storage   /mnt/a");
+	assert_row(&s->page, 2, ">      0 files/s does not answer   /mnt/b");
+	assert_shows(s, "2 of 2");
+	assert_row(&s->page, 23, "q quit  p pause  n next mount  h help  /mnt/c: unmounted");
 }
 
-TEST(test_what_the_kernel_has_is_not_called_nothing)
+TEST_OF(s, test_what_the_kernel_has_is_not_called_nothing)
 {
-	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
-	const struct view_mount *mounts[] = {&mount};
-	struct view view = view_of(mounts, 1);
-	SCOPE(page_release) struct page page = {0};
-
 	for (unsigned i = 0; i < 10; i++)
-		add_moment(&mount.history, &(struct moment){.at = 1000 + i,
-							    .asked = i + 1,
-							    .uptime = 60 + i,
-							    .opens = 5000 + 800 * i});
-	page = drawn(&view, 24, 80);
-	assert_true(shows(&page, "from the kernel's cache: all; storage is not the limit"));
-	assert_true(shows(&page, "files/s              800"));
-	assert_true(shows(&page, "served        all cached"));
-	history_release(&mount.history);
+		add_moment(&s->mounts[0].history, &(struct moment){.at = 1000 + i,
+								   .asked = i + 1,
+								   .uptime = 60 + i,
+								   .opens = 5000 + 800 * i});
+	draw(s, 24, 80);
+	assert_shows(s, "from the kernel's cache: all; storage is not the limit");
+	assert_shows(s, "files/s              800");
+	assert_shows(s, "served        all cached");
 }
 
-TEST(test_the_busiest_mount_is_the_one_that_reads_most_files_now)
+TEST_OF(s, test_the_busiest_mount_is_the_one_that_reads_most_files_now)
 {
-	struct view_mount idle = {.path = "/mnt/a", .history = {.interval = 1}};
-	struct view_mount busy = {.path = "/mnt/b", .history = {.interval = 1}};
-	struct view_mount unknown = {.path = "/mnt/c", .history = {.interval = 1}};
-	const struct view_mount *mounts[] = {&idle, &unknown, &busy};
-	struct view view = view_of(mounts, 3);
-
-	view.shown = 1;
-	assert_int_equal(view_busiest(&view), 1);
-	add_seconds(&idle.history, 0, 10, 100000000, 3);
-	add_seconds(&busy.history, 0, 10, 1000, 100);
-	assert_int_equal(view_busiest(&view), 2);
-	history_release(&idle.history);
-	history_release(&busy.history);
+	s->view.count = 3;
+	s->view.shown = 1; /* of which nothing is known */
+	assert_int_equal(view_busiest(&s->view), 1);
+	add_seconds(&s->mounts[0].history, 0, 10, 100000000, 3);
+	add_seconds(&s->mounts[2].history, 0, 10, 1000, 100);
+	assert_int_equal(view_busiest(&s->view), 2);
 }
 
-TEST(test_what_a_disk_cache_does_is_told_in_words)
+TEST_OF(s, test_what_a_disk_cache_does_is_told_in_words)
 {
 	static const char stats[] =
 		"{'requests': {'read': 1}, 'disk_cache': {'state': 'off', 'size': 0}}";
-	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
-	const struct view_mount *mounts[] = {&mount};
-	struct view view = view_of(mounts, 1);
-	SCOPE(snapshot_release) struct snapshot s = {0};
-	SCOPE(page_release) struct page page = {0};
+	SCOPE(snapshot_release) struct snapshot now = {0};
 
-	assert_int_equal(snapshot_parse(stats, strlen(stats), 1000, &s, NULL), 0);
-	history_add(&mount.history, &s);
-	page = drawn(&view, 24, 80);
-	assert_true(shows(&page, "could not be opened: all comes from the server"));
-	history_release(&mount.history);
+	assert_int_equal(snapshot_parse(stats, strlen(stats), 1000, &now, NULL), 0);
+	history_add(&s->mounts[0].history, &now);
+	draw(s, 24, 80);
+	assert_shows(s, "could not be opened: all comes from the server");
 }
 
-TEST(test_help_and_pause_are_shown)
+TEST_OF(s, test_help_and_pause_are_shown)
 {
-	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
-	const struct view_mount *mounts[] = {&mount};
-	struct view view = view_of(mounts, 1);
-	SCOPE(page_release) struct page paused = {0};
-	SCOPE(page_release) struct page help = {0};
-
-	view.paused = true;
-	paused = drawn(&view, 24, 80);
+	s->view.paused = true;
+	draw(s, 24, 80);
 	assert_row(
-		&paused, 0,
+		&s->page, 0,
 		"foldstat    /mnt/a                                                        paused");
-	view.help = true;
-	help = drawn(&view, 24, 80);
-	assert_true(shows(&help, "Ctrl-L"));
+	s->view.help = true;
+	draw(s, 24, 80);
+	assert_shows(s, "Ctrl-L");
 }
 
 int main(void)

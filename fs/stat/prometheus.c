@@ -27,6 +27,9 @@ static const struct row {
 #define COUNT(word, value, name, help) {ROW_METRIC, #word, name, help},
 #define STATE(word, value, name, help) {ROW_METRIC, #word, name, help},
 #define LABEL(word, value, label)      {ROW_LABEL, #word, label, NULL},
+#define REQUEST(word, ...)                                                   \
+	{ROW_METRIC, #word, "foldfs_requests_total,operation=\"" #word "\"", \
+	 "Requests of the kernel."},
 #include "fs/stats.def"
 };
 
@@ -54,36 +57,22 @@ static int add_label(struct buf *buf, const char *before, const char *name, cons
 	return r < 0 ? r : buf_adds(buf, "\"");
 }
 
-/* Up to the brace that ends the labels: the mount, and a second one unless it is NULL. */
-static int begin_sample(struct buf *buf, const char *name, const struct exposed_mount *mount,
-			const char *label, const char *value)
+/* `name`: of the metric, and perhaps a label after a comma. */
+static int begin_sample(struct buf *buf, const char *name, const struct exposed_mount *mount)
 {
-	int r = buf_adds(buf, name);
+	size_t len = strcspn(name, ",");
+	int r = buf_add(buf, name, len);
 
 	if (r == 0)
 		r = add_label(buf, "{", "mount", mount->path);
-	return r < 0 || !label ? r : add_label(buf, ",", label, value);
-}
-
-static int add_count(struct buf *buf, const char *name, const struct exposed_mount *mount,
-		     const char *label, const char *value, uint64_t count)
-{
-	int r = begin_sample(buf, name, mount, label, value);
-
-	return r < 0 ? r : buf_addf(buf, "} %" PRIu64 "\n", count);
-}
-
-static int add_seconds(struct buf *buf, const char *name, const struct exposed_mount *mount,
-		       const char *label, const char *value, double seconds)
-{
-	int r = begin_sample(buf, name, mount, label, value);
-
-	return r < 0 ? r : buf_addf(buf, "} %.6f\n", seconds);
+	return r < 0 ? r : buf_adds(buf, name + len);
 }
 
 static int add_heading(struct buf *buf, const char *name, const char *type, const char *help)
 {
-	return buf_addf(buf, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+	int len = (int)strcspn(name, ",");
+
+	return buf_addf(buf, "# HELP %.*s %s\n# TYPE %.*s %s\n", len, name, help, len, name, type);
 }
 
 /* --- metrics ------------------------------------------------------------------------------- */
@@ -115,11 +104,13 @@ static const struct row *next_row(const struct row *row, enum row_kind kind,
 	return NULL;
 }
 
-/* A sample of each mount that has this member: an integer, or a flag. */
+/* A sample of each mount that has this member: an integer, or a flag. `headed`: the metric that was
+ * begun last. */
 static int add_metric(struct buf *buf, const struct row *row, const char *member,
-		      const struct exposed_mount *mounts, size_t count)
+		      const struct exposed_mount *mounts, size_t count, const char **headed)
 {
-	bool headed = false;
+	double unit = ends_with(member, "_ms") ? 1e-3 : ends_with(member, "_us") ? 1e-6 : 0;
+	size_t len = strcspn(row->name, ",") + 1;
 	int r = 0;
 
 	for (size_t i = 0; i < count && r == 0; i++) {
@@ -129,17 +120,19 @@ static int add_metric(struct buf *buf, const struct row *row, const char *member
 		if (!snapshot_member(now, member, json_type_int) &&
 		    !snapshot_member(now, member, json_type_boolean))
 			continue;
-		if (!headed)
+		if (row->help && strncmp(*headed, row->name, len) != 0) {
+			*headed = row->name;
 			r = add_heading(buf, row->name,
-					ends_with(row->name, "_total") ? "counter" : "gauge",
+					strstr(row->name, "_total")	? "counter"
+					: strstr(row->name, "quantile") ? "summary"
+									: "gauge",
 					row->help);
-		headed = true;
-		if (r < 0)
-			return r;
-		r = ends_with(member, "_ms")
-			    ? add_seconds(buf, row->name, &mounts[i], NULL, NULL,
-					  (double)value / 1e3)
-			    : add_count(buf, row->name, &mounts[i], NULL, NULL, value);
+		}
+		if (r == 0)
+			r = begin_sample(buf, row->name, &mounts[i]);
+		if (r == 0)
+			r = unit > 0 ? buf_addf(buf, "} %.6f\n", (double)value * unit)
+				     : buf_addf(buf, "} %" PRIu64 "\n", value);
 	}
 	return r;
 }
@@ -149,9 +142,11 @@ static int add_infos(struct buf *buf, const struct exposed_mount *mounts, size_t
 {
 	int r = add_heading(buf, "foldfs_up", "gauge", "1 if the mount has answered.");
 
-	for (size_t i = 0; i < count && r == 0; i++)
-		r = add_count(buf, "foldfs_up", &mounts[i], NULL, NULL,
-			      mounts[i].now.stats != NULL);
+	for (size_t i = 0; i < count && r == 0; i++) {
+		r = begin_sample(buf, "foldfs_up", &mounts[i]);
+		if (r == 0)
+			r = buf_adds(buf, mounts[i].now.stats ? "} 1\n" : "} 0\n");
+	}
 	if (r == 0)
 		r = add_heading(buf, "foldfs_mount_info", "gauge", "Always 1; the labels tell.");
 	for (size_t i = 0; i < count && r == 0; i++) {
@@ -160,7 +155,7 @@ static int add_infos(struct buf *buf, const struct exposed_mount *mounts, size_t
 
 		if (!mounts[i].now.stats)
 			continue;
-		r = begin_sample(buf, "foldfs_mount_info", &mounts[i], NULL, NULL);
+		r = begin_sample(buf, "foldfs_mount_info", &mounts[i]);
 		while (r == 0 && (row = next_row(row, ROW_LABEL, member)))
 			r = add_label(buf, ",", row->name, snapshot_text(&mounts[i].now, member));
 		if (r == 0)
@@ -169,67 +164,15 @@ static int add_infos(struct buf *buf, const struct exposed_mount *mounts, size_t
 	return r;
 }
 
-static int add_requests(struct buf *buf, const struct exposed_mount *mounts, size_t count)
-{
-	const char *name = "foldfs_requests_total";
-	int r = add_heading(buf, name, "counter", "Requests of the kernel.");
-
-	for (size_t i = 0; i < count; i++) {
-		struct json_object *requests =
-			snapshot_member(&mounts[i].now, "/requests", json_type_object);
-
-		if (!requests)
-			continue;
-		json_object_object_foreach(requests, operation, sent)
-		{
-			if (r == 0)
-				r = add_count(buf, name, &mounts[i], "operation", operation,
-					      snapshot_number(sent));
-		}
-	}
-	return r;
-}
-
-static int add_waits(struct buf *buf, const struct exposed_mount *mounts, size_t count)
-{
-	static const struct {
-		const char *name, *label, *value, *member;
-	} times[] = {
-		{"foldfs_wait_seconds", "quantile", "0.5", "/wait/p50_us"},
-		{"foldfs_wait_seconds", "quantile", "0.99", "/wait/p99_us"},
-		{"foldfs_wait_seconds_sum", NULL, NULL, "/wait/total_us"},
-	};
-	int r = add_heading(buf, "foldfs_wait_seconds", "summary",
-			    "Time that reads waited for storage, since the mount was made.");
-
-	for (size_t i = 0; i < count && r == 0; i++) {
-		const struct snapshot *now = &mounts[i].now;
-
-		if (!now->stats)
-			continue;
-		for (size_t j = 0; j < sizeof(times) / sizeof(times[0]) && r == 0; j++)
-			r = add_seconds(buf, times[j].name, &mounts[i], times[j].label,
-					times[j].value,
-					(double)snapshot_count(now, times[j].member) / 1e6);
-		if (r == 0)
-			r = add_count(buf, "foldfs_wait_seconds_count", &mounts[i], NULL, NULL,
-				      snapshot_count(now, "/wait/reads"));
-	}
-	return r;
-}
-
 int prometheus_add(const struct exposed_mount *mounts, size_t count, struct buf *buf)
 {
 	char member[MEMBER_MAX] = "/";
 	const struct row *row = NULL;
+	const char *headed = "";
 	int r = add_infos(buf, mounts, count);
 
-	if (r == 0)
-		r = add_requests(buf, mounts, count);
-	if (r == 0)
-		r = add_waits(buf, mounts, count);
 	while (r == 0 && (row = next_row(row, ROW_METRIC, member)))
-		r = add_metric(buf, row, member, mounts, count);
+		r = add_metric(buf, row, member, mounts, count, &headed);
 	return r;
 }
 

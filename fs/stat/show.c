@@ -61,20 +61,12 @@ static void put_lines(const char *text, const char *separator)
 /* The kinds of requests that were sent, and how often. */
 static int block_requests(const struct snapshot *s)
 {
-	struct json_object *requests = snapshot_member(s, "/requests", json_type_object);
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	int r = buf_adds(&text, "of the kernel:");
 
-	if (!requests)
-		return r;
-	json_object_object_foreach(requests, name, count)
-	{
-		uint64_t sent = snapshot_number(count);
-
-		if (sent && r == 0 && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz")])
-			r = buf_addf(&text, "   %s %s", name,
-				     count_format(sent, (char[SIZE_TEXT]){0}));
-	}
+	for (const char *const *sent = snapshot_requests; *sent && r == 0; sent++)
+		if (snapshot_count(s, *sent))
+			r = buf_addf(&text, "   %s %s", strrchr(*sent, '/') + 1, COUNT(s, *sent));
 	label("requests");
 	if (r == 0)
 		put_lines(text.data, "   ");
@@ -265,26 +257,6 @@ static void put_number(int width, double value)
 	printf("%*.*f", width, value > 0 && value < 99.95, value);
 }
 
-/* All requests but those with a column, and those of foldstat itself. */
-static uint64_t other_requests(const struct snapshot *s)
-{
-	static const char *const shown[] = {"read", "lookup", "getxattr"};
-	struct json_object *requests = snapshot_member(s, "/requests", json_type_object);
-	uint64_t sum = 0;
-
-	if (!requests)
-		return 0;
-	json_object_object_foreach(requests, name, count)
-	{
-		bool other = true;
-
-		for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
-			other = other && strcmp(name, shown[i]) != 0;
-		sum += other ? snapshot_number(count) : 0;
-	}
-	return sum;
-}
-
 /* What is known of the order in which files are read, if that has changed. */
 static int show_order(const struct snapshot *before, const struct snapshot *after)
 {
@@ -305,11 +277,17 @@ static void show_row(const struct snapshot *before, const struct snapshot *after
 	double served = (double)snapshot_grown(before, after, "/served_bytes") / 1e6;
 	double hits = (double)snapshot_grown(before, after, "/pool/hits");
 	double asked = hits + (double)snapshot_grown(before, after, "/pool/misses");
+	/* All requests but those with a column, and those of foldstat itself. */
+	uint64_t others = 0 - snapshot_grown(before, after, "/requests/read") -
+			  snapshot_grown(before, after, "/requests/lookup") -
+			  snapshot_grown(before, after, "/requests/getxattr");
 
+	for (const char *const *sent = snapshot_requests; *sent; sent++)
+		others += snapshot_grown(before, after, *sent);
 	put_number(7, (double)snapshot_files(before, after) / seconds);
 	put_number(7, (double)snapshot_grown(before, after, "/requests/read") / seconds);
 	put_number(8, (double)snapshot_grown(before, after, "/requests/lookup") / seconds);
-	put_number(7, (double)(other_requests(after) - other_requests(before)) / seconds);
+	put_number(7, (double)others / seconds);
 	put_number(9, served / seconds);
 	put_number(9, verdict.device_rate / 1e6);
 	if (asked > 0)

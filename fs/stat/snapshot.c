@@ -12,6 +12,11 @@
 /* A preload leaves an eighth of the pool free, and what is too little for one more read. */
 #define PRELOAD_RUN (4 * MIB)
 
+const char *const snapshot_requests[] = {
+#define REQUEST(word, ...) "/requests/" #word,
+#include "fs/stats.def"
+	NULL};
+
 static void scope_tokener(struct json_tokener **tokener)
 {
 	if (*tokener)
@@ -94,16 +99,11 @@ struct json_object *snapshot_member(const struct snapshot *s, const char *member
 }
 
 /* Without json_object_get_uint64(), which json-c has since 0.14. */
-uint64_t snapshot_number(struct json_object *number)
-{
-	int64_t value = json_object_get_int64(number);
-
-	return value > 0 ? (uint64_t)value : 0;
-}
-
 uint64_t snapshot_count(const struct snapshot *s, const char *member)
 {
-	return snapshot_number(snapshot_member(s, member, json_type_int));
+	int64_t value = json_object_get_int64(snapshot_member(s, member, json_type_int));
+
+	return value > 0 ? (uint64_t)value : 0;
 }
 
 /* A real number that happens to be whole arrives as an integer. */

@@ -35,7 +35,8 @@ struct snapshot snapshot_origin(const struct snapshot *now);
 bool snapshot_follows(const struct snapshot *before, const struct snapshot *after);
 
 /* A member; 0, "" or NULL if it is missing or of another type, because the mount may be of another
- * release. Texts and arrays live as long as the snapshot. */
+ * release. Counts are INT64_MAX at most, and 0 at least. Texts and arrays live as long as the
+ * snapshot. */
 uint64_t snapshot_count(const struct snapshot *s, const char *member);
 double snapshot_real(const struct snapshot *s, const char *member);
 bool snapshot_flag(const struct snapshot *s, const char *member);
@@ -45,8 +46,8 @@ const char *snapshot_element(struct json_object *array, size_t number);
 struct json_object *snapshot_member(const struct snapshot *s, const char *member,
 				    enum json_type type);
 
-/* A count that was found in another way. Counts are INT64_MAX at most, and 0 at least. */
-uint64_t snapshot_number(struct json_object *number);
+/* The members that count requests of the kernel: "/requests/read". NULL after the last. */
+extern const char *const snapshot_requests[];
 
 /* How much a count has grown. */
 uint64_t snapshot_grown(const struct snapshot *before, const struct snapshot *after,

@@ -18,7 +18,8 @@ TEST(test_a_metric_has_its_heading_once_and_a_sample_for_each_mount)
 	struct exposed_mount mounts[] = {
 		mount_of("/mnt/a",
 			 "{'served_bytes': 9223372036854775807, 'changed': true,"
-			 " 'wait': {'oldest_ms': 1500, 'total_us': 2500000}}"),
+			 " 'requests': {'lookup': 3, 'open': 2},"
+			 " 'wait': {'p50_us': 100, 'oldest_ms': 1500, 'total_us': 2500000}}"),
 		mount_of("/mnt/b", "{'served_bytes': 7, 'far': {'requests': 3}}"),
 		{.path = "/mnt/c"},
 	};
@@ -29,7 +30,12 @@ TEST(test_a_metric_has_its_heading_once_and_a_sample_for_each_mount)
 		"foldfs_served_bytes_total{mount=\"/mnt/a\"} 9223372036854775807\n"
 		"foldfs_served_bytes_total{mount=\"/mnt/b\"} 7\n#",
 		"foldfs_oldest_wait_seconds{mount=\"/mnt/a\"} 1.500000\n#",
-		"foldfs_wait_seconds_sum{mount=\"/mnt/a\"} 2.500000\n",
+		"# TYPE foldfs_wait_seconds summary\n"
+		"foldfs_wait_seconds{mount=\"/mnt/a\",quantile=\"0.5\"} 0.000100\n"
+		"foldfs_wait_seconds_sum{mount=\"/mnt/a\"} 2.500000\n#",
+		"# TYPE foldfs_requests_total counter\n"
+		"foldfs_requests_total{mount=\"/mnt/a\",operation=\"lookup\"} 3\n"
+		"foldfs_requests_total{mount=\"/mnt/a\",operation=\"open\"} 2\n#",
 		"foldfs_pack_changed{mount=\"/mnt/a\"} 1\n",
 		"counter\nfoldfs_server_requests_total{mount=\"/mnt/b\"} 3\n",
 	};

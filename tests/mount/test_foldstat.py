@@ -573,6 +573,13 @@ def send(path, flags, text=b"", length=None, number=ORDER_IOCTL):
     return ORDER_HEAD.unpack_from(batch)
 
 
+def refusal(*args, **words):
+    """The error of a batch that is refused."""
+    with pytest.raises(OSError) as refused_with:
+        send(*args, **words)
+    return refused_with.value.errno
+
+
 def send_from_another_process(*args):
     child = os.fork()
     if child == 0:
@@ -591,31 +598,23 @@ def test_an_order_whose_sender_dies_changes_nothing(place, mounted):
 def test_of_two_orders_at_once_the_one_that_began_last_is_taken(place, mounted):
     send_from_another_process(mounted, ORDER_FIRST, b"large\n")
     for flags in (0, ORDER_LAST):
-        with pytest.raises(OSError) as refusal:
-            send(mounted, flags, b"large\n")
-        assert refusal.value.errno == errno.EBUSY
+        assert refusal(mounted, flags, b"large\n") == errno.EBUSY
     send(mounted, ORDER_FIRST)
     assert send(mounted, 0, b"file\npro")[2] == 1
     assert send(mounted, ORDER_LAST, b"gram")[2] == 2
-    with pytest.raises(OSError) as refusal:
-        send(mounted, ORDER_LAST)
-    assert refusal.value.errno == errno.EBUSY
+    assert refusal(mounted, ORDER_LAST) == errno.EBUSY
 
 
 @pytest.mark.parametrize("batch", [
     {"flags": 4}, {"length": 16321}, {"length": 2**32 - 1},
 ])  # fmt: skip
 def test_what_is_no_batch_of_an_order_is_refused(mounted, batch):
-    with pytest.raises(OSError) as refusal:
-        send(mounted, **{"flags": ORDER_FIRST, **batch})
-    assert refusal.value.errno == errno.EINVAL
+    assert refusal(mounted, **{"flags": ORDER_FIRST, **batch}) == errno.EINVAL
 
 
 def test_other_questions_are_those_of_a_terminal(mounted):
     for path, number in ((mounted, ORDER_IOCTL + 1), (mounted / "folder", ORDER_IOCTL)):
-        with pytest.raises(OSError) as refusal:
-            send(path, ORDER_FIRST, number=number)
-        assert refusal.value.errno == errno.ENOTTY
+        assert refusal(path, ORDER_FIRST, number=number) == errno.ENOTTY
     with open(mounted / "file") as file:
         assert not file.isatty()
 

@@ -30,6 +30,13 @@ def refused(pack, point, status):
     return done.err
 
 
+@contextlib.contextmanager
+def fails_with_eio():
+    with pytest.raises(OSError) as raised:
+        yield
+    assert raised.value.errno == errno.EIO
+
+
 def patch(pack, at, data):
     with open(pack, "r+b") as file:
         file.seek(at)
@@ -124,9 +131,8 @@ def test_attributes_that_are_damaged_are_said_once(own, mount, name):
     Fields(own[1])[f"{name}[0]"] ^= 1
     mounted = mount(own[1], "-f")
     for _ in range(3):
-        with pytest.raises(OSError) as raised:
+        with fails_with_eio():
             os.stat(mounted / "file")
-        assert raised.value.errno == errno.EIO
     mounted.close()
     said = mounted.said + mounted.log()
     assert said.splitlines()[:-1] == [
@@ -138,9 +144,8 @@ def test_checksums_that_are_damaged_are_said_once(own, mount):
     Fields(own[1])["sums[0]"] ^= 1
     mounted = mount(own[1], "-f")
     for _ in range(3):
-        with pytest.raises(OSError) as raised:
+        with fails_with_eio():
             (mounted / "file").read_bytes()
-        assert raised.value.errno == errno.EIO
     mounted.close()
     said = mounted.said + mounted.log()
     assert said.splitlines()[1:] == [
@@ -162,9 +167,8 @@ def test_damaged_modes_cost_what_needs_them(own, point):
         os.close(fd)
         try:
             for name in ("file", "folder", "file"):
-                with pytest.raises(OSError) as raised:
+                with fails_with_eio():
                     os.stat(point / name)
-                assert raised.value.errno == errno.EIO
             with pytest.raises(FileNotFoundError):
                 os.stat(point / "missing")
         finally:
@@ -180,9 +184,8 @@ def test_one_flipped_byte_costs_one_file(own, mount):
 
     mounted = mount(pack, "-f")
     for _ in range(3):
-        with pytest.raises(OSError) as raised:
+        with fails_with_eio():
             (mounted / "large").read_bytes()
-        assert raised.value.errno == errno.EIO
     # The second MiB has a checksum of its own.
     with open(mounted / "large", "rb") as file:
         assert os.pread(file.fileno(), 4096, len(want) - 4096) == want[-4096:]
@@ -230,9 +233,8 @@ def test_a_pack_that_is_deleted(own, mount):
 
 
 def overwritten(mounted, source, log):
-    with pytest.raises(OSError) as raised:
+    with fails_with_eio():
         (mounted / "large").read_bytes()
-    assert raised.value.errno == errno.EIO
     with pytest.raises(OSError):
         (mounted / "folder/other").read_bytes()
     # The tree is in memory and stays.

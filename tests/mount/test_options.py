@@ -1,5 +1,6 @@
 """Each option does what it says, by its own name and in -o; what is wrong is refused."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -550,17 +551,25 @@ sys.exit(subprocess.run([foldfs, *options, pack, f"/dev/fd/{fd}"], pass_fds=[fd]
 """
 
 
+@contextlib.contextmanager
+def handed_over(pack, point, *options, kernel=",allow_other"):
+    """Mounted by this process, as containers do it, and passed on; what was said."""
+    device = PASS_DEVICE.replace(",default_permissions", kernel)
+    done = run(sys.executable, "-c", device, FOLDFS, pack, point, *options)
+    [daemon] = [pid for pid, words in foldfs.children(os.getpid()).items()
+                if any(word.startswith(b"/dev/fd/") for word in words)]
+    try:
+        yield done.err
+    finally:
+        run("umount", point)
+        assert foldfs.wait_for(daemon) == 0
+
+
 @is_root
 def test_a_descriptor_as_mount_point(small, point):
-    """Containers mount by themselves and pass the device."""
-    source, pack = small
-    done = run(sys.executable, "-c", PASS_DEVICE, FOLDFS, pack, point)
-    assert "mounted by the caller, who should have made it read-only" in done.err
-    assert trees.content(point) == trees.content(source)
-    [daemon] = [pid for pid, words in foldfs.children(os.getpid()).items()
-                if words and words[-1].startswith(b"/dev/fd/")]
-    run("umount", point)
-    assert foldfs.wait_for(daemon) == 0
+    with handed_over(small[1], point, kernel=",default_permissions") as said:
+        assert "mounted by the caller, who should have made it read-only" in said
+        assert trees.content(point) == trees.content(small[0])
 
 
 @pytest.mark.parametrize("end", ["0", "1", "77", "x", "", "1/.."])
@@ -581,21 +590,13 @@ def test_a_device_that_was_not_mounted_is_refused(small):
 @needs("setpriv")
 def test_modes_hold_where_the_caller_leaves_them_to_foldfs(small, point):
     """The kernel looks at them only if the mount was made with default_permissions."""
-    open_to_all = PASS_DEVICE.replace(",default_permissions", ",allow_other")
-    run(sys.executable, "-c", open_to_all, FOLDFS, small[1], point, f"--uid={NOBODY}",
-        f"--gid={NOBODY}", "--umask=077")
-    [daemon] = [pid for pid, words in foldfs.children(os.getpid()).items()
-                if words and any(word.startswith(b"/dev/fd/") for word in words)]
-    try:
+    with handed_over(small[1], point, f"--uid={NOBODY}", f"--gid={NOBODY}", "--umask=077"):
         owner = run(*as_user(NOBODY), "cat", point / "file", point / "folder/other").out
         assert owner == "content\nother content\n"
         for command in (["cat", point / "file"], ["ls", point], ["cat", point / "folder/other"],
                         ["test", "-r", point / "file"]):
             run(*as_user(SOMEBODY), *command, status=2 if command[0] == "ls" else 1)
         assert run("cat", point / "file").out == "content\n"  # root
-    finally:
-        run("umount", point)
-        assert foldfs.wait_for(daemon) == 0
 
 
 @is_root

@@ -59,33 +59,27 @@ void labels_sort(struct labels *labels)
 	labels->rows.len = kept * sizeof(*rows);
 }
 
-static int check_gaps(const struct labels *labels, struct err *err)
-{
-	uint64_t next = 0, gaps = 0;
-
-	for (size_t i = 0; i < labels_count(labels); i++) {
-		uint64_t label = (uint64_t)labels_row(labels, i)->label;
-
-		gaps += sub_sat(label, next);
-		next = label + 1;
-	}
-	if (gaps <= LABELS_EMPTY_MOST)
-		return 0;
-	return err_set(err, -EINVAL,
-		       "'--empty-classes': %" PRIu64 " of the labels up to %" PRIu64
-		       " have no image: too many folders",
-		       gaps, next - 1);
-}
-
 int labels_add_gaps(struct labels *labels,
 		    int (*add)(const void *context, int64_t label, struct buf *above,
 			       struct labels *labels),
 		    const void *context, struct err *err)
 {
 	size_t count = labels_count(labels);
-	int r = check_gaps(labels, err);
+	uint64_t end = 0, gaps = 0;
 	int64_t next = 0;
+	int r = 0;
 
+	for (size_t i = 0; i < count; i++) {
+		uint64_t label = (uint64_t)labels_row(labels, i)->label;
+
+		gaps += sub_sat(label, end);
+		end = label + 1;
+	}
+	if (gaps > LABELS_EMPTY_MOST)
+		return err_set(err, -EINVAL,
+			       "'--empty-classes': %" PRIu64 " of the labels up to %" PRIu64
+			       " have no image: too many folders",
+			       gaps, end - 1);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		const struct label row = *labels_row(labels, i);
 		SCOPE(buf_release) struct buf above = BUF_INIT;
@@ -114,52 +108,32 @@ int labels_write(struct labels *labels, struct buf *ret)
 	return labels_count(labels) ? buf_adds(ret, "\n") : buf_error(ret);
 }
 
-static int add_unescaped(struct buf *to, const char *text, size_t len)
-{
-	to->len = 0;
-	for (size_t i = 0; i < len; i++) {
-		bool escaped = text[i] == '\\' && i + 1 < len;
-
-		if (escaped)
-			i++;
-		buf_add(to, escaped && text[i] == 'n' ? "\n" : text + i, 1);
-	}
-	return buf_error(to);
-}
-
-/* "LABEL:FOLDER"; what is none is not taken. */
-static int take_label_item(struct labels *labels, const char *item, size_t len, const char *below,
-			   struct buf *folder)
-{
-	const char *colon = memchr(item, ':', len);
-	char number[DIGITS_MOST + 1], *end;
-	int64_t label;
-	int r;
-
-	if (!colon || *item < '0' || *item > '9' || colon - item > DIGITS_MOST)
-		return 0;
-	snprintf(number, sizeof(number), "%.*s", (int)(colon - item), item);
-	errno = 0;
-	label = strtoll(number, &end, 10);
-	if (*end || errno)
-		return 0;
-	r = add_unescaped(folder, colon + 1, len - (size_t)(colon + 1 - item));
-	return r < 0 ? r : add_joined(labels, label, below, folder->data, folder->len);
-}
-
 int labels_read(struct labels *labels, const char *text, size_t len, const char *below)
 {
 	SCOPE(buf_release) struct buf folder = BUF_INIT;
 	int r = 0;
 
-	while (r == 0 && len) {
-		const char *next = memmem(text, len, "//", 2);
-		size_t item = next ? (size_t)(next - text) : len;
+	for (const char *end = text + len, *next; r == 0 && text < end;
+	     text = next + (next < end ? 2 : 0)) {
+		char number[DIGITS_MOST + 1], *rest;
+		const char *colon;
+		int64_t label;
 
-		r = take_label_item(labels, text, item, below, &folder);
-		item += next ? 2 : 0;
-		text += item;
-		len -= item;
+		next = memmem(text, (size_t)(end - text), "//", 2);
+		next = next ? next : end;
+		/* "LABEL:FOLDER" */
+		colon = memchr(text, ':', (size_t)(next - text));
+		if (!colon || *text < '0' || *text > '9' || colon - text > DIGITS_MOST)
+			continue;
+		snprintf(number, sizeof(number), "%.*s", (int)(colon - text), text);
+		errno = 0;
+		label = strtoll(number, &rest, 10);
+		if (*rest || errno)
+			continue;
+		folder.len = 0;
+		r = option_unescape(colon + 1, (size_t)(next - colon - 1), &folder);
+		if (r == 0)
+			r = add_joined(labels, label, below, folder.data, folder.len);
 	}
 	return r;
 }
@@ -228,24 +202,17 @@ size_t labels_style_last(const char *folder, size_t len)
 	return slash ? (size_t)(slash + 1 - folder) : 0;
 }
 
-/* The digits that the name begins with are the label. */
-static size_t digits_of(int64_t label, const char *name, size_t len)
-{
-	uint64_t number = 0;
-	size_t digits = 0;
-
-	while (digits < len && digits < DIGITS_MOST && name[digits] >= '0' && name[digits] <= '9')
-		number = number * 10 + (uint64_t)(name[digits++] - '0');
-	return number == (uint64_t)label ? digits : 0;
-}
-
 size_t labels_style_name(const struct labels_style *style, int64_t label, const char *folder,
 			 size_t len)
 {
-	size_t last = labels_style_last(folder, len);
-	size_t digits = digits_of(label, folder + last, len - last), end = last + digits;
+	size_t last = labels_style_last(folder, len), end = last;
+	uint64_t number = 0;
 
-	if (digits == 0 || (style && digits != max(style->width, labels_width(label))))
+	/* The digits that the name begins with. */
+	while (end < len && end - last < DIGITS_MOST && folder[end] >= '0' && folder[end] <= '9')
+		number = number * 10 + (uint64_t)(folder[end++] - '0');
+	if (end == last || number != (uint64_t)label ||
+	    (style && end - last != max(style->width, labels_width(label))))
 		return last;
 	if (end == len)
 		return end;
@@ -261,33 +228,6 @@ unsigned labels_width(int64_t label)
 
 /* --- as ImageFolder numbers them -------------------------------------------------------------- */
 
-/* The number of each folder among those beside it. */
-static uint32_t *number_folders(const struct dataset *dataset)
-{
-	uint32_t count = dataset_entries(dataset), parent = UINT32_MAX, number = 0;
-	uint32_t *numbers = calloc(count, sizeof(*numbers));
-
-	for (uint32_t e = 1; numbers && e < count; e++) {
-		const struct dataset_entry entry = dataset_entry(dataset, e);
-
-		if (entry.parent != parent)
-			number = 0;
-		parent = entry.parent;
-		numbers[e] = number;
-		number += entry.kind == FORMAT_DIRECTORY;
-	}
-	return numbers;
-}
-
-static bool find_folder(const struct dataset *dataset, const struct labels *labels, size_t i,
-			uint32_t *ret)
-{
-	const struct label *row = labels_row(labels, i);
-
-	return dataset_find(dataset, labels_folder(labels, i), row->len, ret) == 0 &&
-	       dataset_entry(dataset, *ret).kind == FORMAT_DIRECTORY;
-}
-
 static void note_absent(struct labels_report *report, uint64_t from, uint64_t to)
 {
 	if (from >= to)
@@ -297,84 +237,71 @@ static void note_absent(struct labels_report *report, uint64_t from, uint64_t to
 	report->absent += to - from;
 }
 
-static void take_folder(struct labels_report *report, int64_t label, uint32_t entry,
-			uint32_t number)
-{
-	report->folders++;
-	if (number == label)
-		return;
-	if (report->moved++ > 0)
-		return;
-	report->entry = entry;
-	report->label = label;
-	report->number = number;
-}
-
-static void compare_all(const struct dataset *dataset, const struct labels *labels,
-			const uint32_t *numbers, struct labels_report *report)
-{
-	uint64_t next = 0; /* the label that would follow those with a folder */
-	uint32_t entry, before = 0;
-
-	report->numbered = true;
-	for (size_t i = 0; i < labels_count(labels); i++) {
-		uint64_t label = (uint64_t)labels_row(labels, i)->label;
-
-		report->labels = label + 1;
-		if (!find_folder(dataset, labels, i, &entry))
-			continue;
-		note_absent(report, next, label);
-		next = label + 1;
-		report->numbered &= entry > before;
-		before = entry;
-		take_folder(report, (int64_t)label, entry, numbers[entry]);
-	}
-	note_absent(report, next, report->labels);
-}
-
 int labels_compare(const struct dataset *dataset, struct labels_report *ret)
 {
 	SCOPE(labels_release) struct labels labels = {0};
 	SCOPE_FREE uint32_t *numbers = NULL;
 	struct labels_report report = {0};
+	uint64_t next = 0; /* the label that would follow those with a folder */
+	uint32_t entry, count = dataset_entries(dataset);
 	int r = labels_add_dataset(&labels, dataset, "");
 
-	if (r == 0 && labels_count(&labels)) {
-		labels_sort(&labels);
-		numbers = number_folders(dataset);
-		r = numbers ? 0 : -ENOMEM;
-	}
 	if (r < 0)
 		return r;
-	if (numbers)
-		compare_all(dataset, &labels, numbers, &report);
+	labels_sort(&labels);
+	report.numbered = labels_count(&labels);
+	if (report.numbered) {
+		/* The number of each folder among those beside it. */
+		numbers = calloc(count, sizeof(*numbers));
+		if (!numbers)
+			return -ENOMEM;
+		for (uint32_t e = 1, parent = UINT32_MAX, number = 0; e < count; e++) {
+			const struct dataset_entry beside = dataset_entry(dataset, e);
+
+			number = beside.parent == parent ? number : 0;
+			parent = beside.parent;
+			numbers[e] = number;
+			number += beside.kind == FORMAT_DIRECTORY;
+		}
+	}
+	for (size_t i = 0, before = 0; i < labels_count(&labels); i++) {
+		const struct label *row = labels_row(&labels, i);
+
+		report.labels = (uint64_t)row->label + 1;
+		if (dataset_find(dataset, labels_folder(&labels, i), row->len, &entry) < 0 ||
+		    dataset_entry(dataset, entry).kind != FORMAT_DIRECTORY)
+			continue;
+		note_absent(&report, next, (uint64_t)row->label);
+		next = report.labels;
+		report.numbered &= entry > before;
+		before = entry;
+		report.folders++;
+		if (numbers[entry] == row->label || report.moved++ > 0)
+			continue;
+		report.entry = entry;
+		report.label = row->label;
+		report.number = numbers[entry];
+	}
+	note_absent(&report, next, report.labels);
 	*ret = report;
 	return 0;
-}
-
-static int explain_moved(const struct dataset *dataset, const struct labels_report *report,
-			 struct buf *ret)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	int r = dataset_path(dataset, report->entry, &path);
-
-	return r < 0 ? r
-		     : buf_addf(ret,
-				"ImageFolder gives %" PRIu64 " of %" PRIu64
-				" classes another number than their label: '%s' is %" PRIu32
-				" there, and its label is %" PRId64,
-				report->moved, report->folders, path.data, report->number,
-				report->label);
 }
 
 int labels_explain(const struct dataset *dataset, const struct labels_report *report,
 		   struct buf *ret)
 {
-	int r = 0;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = report->moved ? dataset_path(dataset, report->entry, &path) : 0;
 
+	if (r < 0)
+		return r;
 	ret->len = 0;
 	if (report->moved)
-		r = explain_moved(dataset, report, ret);
+		buf_addf(ret,
+			 "ImageFolder gives %" PRIu64 " of %" PRIu64
+			 " classes another number than their label: '%s' is %" PRIu32
+			 " there, and its label is %" PRId64,
+			 report->moved, report->folders, path.data, report->number, report->label);
 	if (report->absent)
 		buf_addf(ret,
 			 "%s%" PRIu64 " of %" PRIu64 " labels, from %" PRIu64
@@ -386,5 +313,5 @@ int labels_explain(const struct dataset *dataset, const struct labels_report *re
 	if (report->moved && !report->numbered)
 		buf_adds(ret,
 			 "; --class-folders=numbers puts folders in the order of their labels");
-	return r < 0 ? r : buf_error(ret);
+	return buf_error(ret);
 }

@@ -1,11 +1,25 @@
 #include "pack/labels_join.h"
+#include "base/bytes.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
-#include "pack/labels_set.h"
 #include "pack/options.h"
+#include "pack/xxh3.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SLOTS_FIRST 1024
+
+/* A class of some of the files. */
+struct label_class {
+	int64_t label;
+	const char *below;    /* the folder that these go into */
+	size_t text;	      /* the folder above it, with a slash, and its name: in the texts */
+	uint32_t above, name; /* bytes of these; no name: 0 */
+	unsigned pack;	      /* the first that has it */
+	bool fixed;	      /* of a pack: its folder stays */
+	bool made_up;	      /* the name is the label */
+};
 
 /* One label with two names, or one name with two labels. */
 struct dispute {
@@ -14,6 +28,210 @@ struct dispute {
 	bool has_first, has_second;
 	bool is_meant; /* a file has both */
 };
+
+/* The files of one set. */
+struct label_set {
+	const struct dataset_pack *packs;
+	struct labels_style *styles; /* of all packs; */
+	bool *foreign;		     /* whether they have one, */
+	bool *of_set;		     /* and are of this set */
+	unsigned count;
+	struct buf texts;
+	struct buf classes; /* struct label_class: each once */
+	struct buf by_name; /* the same, by name */
+	uint32_t *slots;    /* of a hash table: the number of a class, plus 1 */
+	size_t slot_count;
+	struct buf disputes;	   /* struct dispute */
+	struct labels_style style; /* of all */
+	bool names_found;	   /* a label has its name from another file */
+};
+
+static void label_set_release(struct label_set *set)
+{
+	buf_release(&set->texts);
+	buf_release(&set->classes);
+	buf_release(&set->by_name);
+	buf_release(&set->disputes);
+	free(set->slots);
+}
+
+static struct label_class *label_classes(const struct buf *classes)
+{
+	return BUF_ITEMS(classes, struct label_class);
+}
+
+static size_t label_class_count(const struct buf *classes)
+{
+	return BUF_COUNT(classes, struct label_class);
+}
+
+/* A file of the set that has a style. */
+static bool has_style(const struct label_set *set, unsigned pack)
+{
+	return set->of_set[pack] && set->foreign[pack];
+}
+
+/* Whether labels of a file are one more than it took them for. */
+static bool label_set_shifts(const struct label_set *set, unsigned pack)
+{
+	return set->foreign[pack] && set->styles[pack].counted == LABELS_FROM_ONE &&
+	       set->style.counted == LABELS_FROM_ZERO;
+}
+
+/* --- how classes compare ---------------------------------------------------------------------- */
+
+/* Not NUL-ended. */
+static const char *label_class_name(const struct label_set *set, const struct label_class *class)
+{
+	return set->texts.data + class->text + class->above;
+}
+
+static int label_compare_above(const struct label_set *set, const struct label_class *a,
+			       const struct label_class *b)
+{
+	return bytes_compare(set->texts.data + a->text, a->above, set->texts.data + b->text,
+			     b->above);
+}
+
+static int label_compare_names(const struct label_set *set, const struct label_class *a,
+			       const struct label_class *b)
+{
+	return bytes_compare(label_class_name(set, a), a->name, label_class_name(set, b), b->name);
+}
+
+static int label_compare_by_label(const void *left, const void *right, void *set)
+{
+	const struct label_class *a = left, *b = right;
+	int r = label_compare_above(set, a, b);
+
+	if (r == 0)
+		r = (a->label > b->label) - (a->label < b->label);
+	return r ? r : label_compare_names(set, a, b);
+}
+
+static int label_compare_by_name(const void *left, const void *right, void *set)
+{
+	const struct label_class *a = left, *b = right;
+	int r = label_compare_above(set, a, b);
+
+	if (r == 0)
+		r = label_compare_names(set, a, b);
+	return r ? r : (a->label > b->label) - (a->label < b->label);
+}
+
+static void label_set_sort(struct label_set *set, struct buf *classes,
+			   int (*compare)(const void *, const void *, void *))
+{
+	if (classes->len)
+		qsort_r(classes->data, label_class_count(classes), sizeof(struct label_class),
+			compare, set);
+}
+
+/* --- the classes of all files ----------------------------------------------------------------- */
+
+/* The class of row `i` of the labels of a file, with its number in the set. Appends its text. */
+static int label_class_at(struct label_set *set, unsigned pack, const struct labels *labels,
+			  size_t i, struct label_class *ret)
+{
+	const struct labels_style *style = set->foreign[pack] ? &set->styles[pack] : NULL;
+	const struct label *row = labels_row(labels, i);
+	const char *folder = labels_folder(labels, i);
+	size_t last = labels_style_last(folder, row->len);
+	size_t name = labels_style_name(style, row->label, folder, row->len);
+
+	*ret = (struct label_class){.label = row->label,
+				    .below = set->packs[pack].below,
+				    .text = set->texts.len,
+				    .above = (uint32_t)last,
+				    .name = (uint32_t)(row->len - name),
+				    .pack = pack,
+				    .fixed = !style};
+	if (label_set_shifts(set, pack) && !style->listed)
+		ret->label++;
+	buf_add(&set->texts, folder, last);
+	return buf_add(&set->texts, folder + name, row->len - name);
+}
+
+/* The slot of the class, or a free one. */
+static uint32_t *find_slot(const struct label_set *set, const struct label_class *class)
+{
+	size_t at = XXH3_64bits_withSeed(set->texts.data + class->text, class->above + class->name,
+					 (uint64_t) class->label);
+
+	for (;; at++) {
+		uint32_t *slot = &set->slots[at & (set->slot_count - 1)];
+		const struct label_class *other;
+
+		if (*slot == 0)
+			return slot;
+		other = &label_classes(&set->classes)[*slot - 1];
+		if (label_compare_by_label(class, other, (void *)set) == 0 &&
+		    class->fixed == other->fixed && strcmp(class->below, other->below) == 0)
+			return slot;
+	}
+}
+
+/* Adds a class, whose text is the last of the texts, unless it is there. */
+static int add_class(struct label_set *set, const struct label_class *class)
+{
+	size_t count = label_class_count(&set->classes);
+	uint32_t *slot;
+
+	/* The table is at most half full. */
+	if (2 * (count + 1) > set->slot_count) {
+		free(set->slots);
+		set->slot_count = set->slot_count ? 2 * set->slot_count : SLOTS_FIRST;
+		set->slots = calloc(set->slot_count, sizeof(*set->slots));
+		if (!set->slots)
+			return -ENOMEM;
+		for (size_t i = 0; i < count; i++)
+			*find_slot(set, &label_classes(&set->classes)[i]) = (uint32_t)i + 1;
+	}
+	slot = find_slot(set, class);
+	if (*slot) {
+		set->texts.len = class->text;
+		return 0;
+	}
+	*slot = (uint32_t)count + 1;
+	return buf_add(&set->classes, class, sizeof(*class));
+}
+
+/* Whether two files say the same of their classes, as where each has the list of all. */
+static bool label_set_same(const struct label_set *set, unsigned a, unsigned b)
+{
+	const struct labels_style *p = &set->styles[a], *q = &set->styles[b];
+	const struct dataset_info *x = dataset_info(set->packs[a].dataset);
+	const struct dataset_info *y = dataset_info(set->packs[b].dataset);
+
+	return set->foreign[a] == set->foreign[b] && p->numbered == q->numbered &&
+	       p->asked == q->asked && p->listed == q->listed && p->width == q->width &&
+	       p->counted == q->counted && strcmp(set->packs[a].below, set->packs[b].below) == 0 &&
+	       x->labels_len == y->labels_len && memcmp(x->labels, y->labels, x->labels_len) == 0;
+}
+
+/* Fills the classes, sorted by label. */
+static int label_set_gather(struct label_set *set)
+{
+	unsigned last = UINT32_MAX;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < set->count; i++) {
+		SCOPE(labels_release) struct labels labels = {0};
+		struct label_class class;
+
+		if (!set->of_set[i] || (last < i && label_set_same(set, last, i)))
+			continue;
+		r = labels_add_dataset(&labels, set->packs[i].dataset, "");
+		for (size_t j = 0; r == 0 && j < labels_count(&labels); j++) {
+			r = label_class_at(set, i, &labels, j, &class);
+			if (r == 0)
+				r = add_class(set, &class);
+		}
+		last = i;
+	}
+	label_set_sort(set, &set->classes, label_compare_by_label);
+	return r;
+}
 
 /* --- what all of them decide ------------------------------------------------------------------ */
 
@@ -37,35 +255,29 @@ static int add_dispute(struct label_set *set, const struct label_class *first,
 	return buf_add(&set->disputes, &dispute, sizeof(dispute));
 }
 
-/* Gives a label the name that other files have for it, if these have only one. No name is the
- * first. */
-static int name_label(struct label_set *set, size_t first, size_t end)
-{
-	struct label_class *all = label_classes(&set->classes), *named = &all[end - 1];
-	size_t begin = first;
-	int r = 0;
-
-	while (begin < end && !all[begin].name)
-		begin++;
-	if (begin < end && label_compare_names(set, &all[begin], named) != 0)
-		r = add_dispute(set, &all[begin], named);
-	else if (begin < end)
-		for (size_t i = first; i < begin; i++) {
-			all[i].text = named->text;
-			all[i].name = named->name;
-			set->names_found = true;
-		}
-	return r;
-}
-
+/* Gives labels without a name, which come first, that which other files have, if these have only
+ * one. */
 static int name_labels(struct label_set *set)
 {
+	struct label_class *all = label_classes(&set->classes);
 	size_t count = label_class_count(&set->classes);
 	int r = 0;
 
-	for (size_t first = 0, end; r == 0 && first < count; first = end) {
+	for (size_t first = 0, named, end; r == 0 && first < count; first = end) {
 		end = end_of_label(set, first);
-		r = name_label(set, first, end);
+		for (named = first; named < end && !all[named].name;)
+			named++;
+		if (named == end)
+			continue;
+		if (label_compare_names(set, &all[named], &all[end - 1]) != 0) {
+			r = add_dispute(set, &all[named], &all[end - 1]);
+			continue;
+		}
+		for (size_t i = first; i < named; i++) {
+			all[i].text = all[named].text;
+			all[i].name = all[named].name;
+			set->names_found = true;
+		}
 	}
 	return r;
 }
@@ -118,46 +330,24 @@ static int look_at_order(struct label_set *set, bool *ret)
 	return r;
 }
 
-/* Digits for the greatest label, and no fewer than any file has. */
-static unsigned find_width(const struct label_set *set)
-{
-	int64_t most = 0;
-	unsigned width;
-
-	for (size_t i = 0; i < label_class_count(&set->classes); i++)
-		if (label_classes(&set->classes)[i].label > most)
-			most = label_classes(&set->classes)[i].label;
-	width = labels_width(most);
-	for (unsigned i = 0; i < set->count; i++)
-		if (set->of_set[i] && set->foreign[i] && set->styles[i].width > width)
-			width = set->styles[i].width;
-	return width;
-}
-
-/* Folders of classes without an image, or without a name, are numbers among names only where all
- * are. */
-static bool are_mixed(const struct label_set *set)
-{
-	bool some_named = false, some_not = false;
-
-	for (size_t i = 0; i < label_class_count(&set->classes); i++) {
-		some_named |= label_classes(&set->classes)[i].name != 0;
-		some_not |= label_classes(&set->classes)[i].name == 0;
-	}
-	return some_named && some_not;
-}
-
 static int decide(struct label_set *set)
 {
+	const struct label_class *all = label_classes(&set->classes);
 	struct labels_style *style = &set->style;
-	bool numbered = false, in_order;
+	bool numbered = false, some_named = false, some_not = false, in_order;
 	unsigned files = 0;
+	int64_t most = 0;
 	int r;
 
-	style->width = find_width(set);
+	/* Digits for the greatest label, and no fewer than any file has. */
+	for (size_t i = 0; i < label_class_count(&set->classes); i++)
+		most = all[i].label > most ? all[i].label : most;
+	style->width = labels_width(most);
 	for (unsigned i = 0; i < set->count; i++) {
-		if (!set->of_set[i] || !set->foreign[i])
+		if (!has_style(set, i))
 			continue;
+		if (set->styles[i].width > style->width)
+			style->width = set->styles[i].width;
 		style->asked |= set->styles[i].asked;
 		numbered |= set->styles[i].numbered;
 		files++;
@@ -167,11 +357,16 @@ static int decide(struct label_set *set)
 		r = list_by_name(set);
 	if (r == 0)
 		r = look_at_order(set, &in_order);
-	if (r == 0)
-		style->numbered = style->asked || files == 1
-					  ? numbered
-					  : !in_order || (numbered && are_mixed(set));
-	return r;
+	if (r < 0)
+		return r;
+	/* Folders of classes without an image, or without a name, are numbers among names only
+	 * where all are. */
+	for (size_t i = 0; i < label_class_count(&set->classes); i++)
+		*(all[i].name ? &some_named : &some_not) = true;
+	style->numbered = style->asked || files == 1
+				  ? numbered
+				  : !in_order || (numbered && some_named && some_not);
+	return 0;
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */
@@ -187,102 +382,80 @@ static int add_last(const struct label_set *set, const struct label_class *class
 	return buf_add(ret, label_class_name(set, class), class->name);
 }
 
-/* The name that others have for a label that has none in its file. */
-static void find_name(const struct label_set *set, struct label_class *class)
+/* Gives a class without a name that which others have for its label, if they have only one. */
+static void find_name(struct label_set *set, struct label_class *class)
 {
 	const struct label_class *all = label_classes(&set->classes);
 	size_t low = 0, high = label_class_count(&set->classes);
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		int order = label_compare_above(set, &all[middle], class);
 
-		if (order == 0)
-			order = label_compare_numbers(&all[middle], class);
-		if (order < 0)
+		if (label_compare_by_label(&all[middle], class, set) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	high = low < label_class_count(&set->classes) ? end_of_label(set, low) : low;
-	for (size_t i = low; i < high; i++)
-		if (label_compare_names(set, &all[i], &all[low]) != 0)
-			return;
-	if (low < high && all[low].label == class->label &&
-	    label_compare_above(set, &all[low], class) == 0) {
-		class->text = all[low].text;
-		class->name = all[low].name;
-	}
+	if (low == label_class_count(&set->classes) || all[low].label != class->label ||
+	    label_compare_above(set, &all[low], class) != 0 ||
+	    label_compare_names(set, &all[low], &all[end_of_label(set, low) - 1]) != 0)
+		return;
+	class->text = all[low].text;
+	class->name = all[low].name;
 }
 
-/* The entry is its folder. */
-static int rename_class(const struct label_set *set, struct renames *renames,
-			const struct label_class *class, uint32_t entry, const char *folder,
-			size_t len)
+/* Gives the folder of a class, row `i` of the labels of a file, the name that it has in the set. */
+static int rename_class(struct label_set *set, struct renames *renames, unsigned pack,
+			const struct labels *labels, size_t i, struct err *err)
 {
-	const struct dataset *dataset = set->packs[class->pack].dataset;
+	const struct dataset *dataset = set->packs[pack].dataset;
+	const char *folder = labels_folder(labels, i);
+	size_t len = labels_row(labels, i)->len, above = labels_style_last(folder, len);
 	SCOPE(buf_release) struct buf last = BUF_INIT;
-	size_t above = labels_style_last(folder, len);
-	int r = add_last(set, class, &last);
+	struct label_class class;
+	uint32_t entry;
+	int r = label_class_at(set, pack, labels, i, &class);
 
-	if (r < 0 || (last.len == len - above && memcmp(last.data, folder + above, last.len) == 0))
+	if (r < 0 || dataset_find(dataset, folder, len, &entry) < 0)
 		return r;
-	return last.len > FORMAT_NAME_MAX
-		       ? 0
-		       : renames_add(renames, &dataset->index, entry, last.data, last.len);
-}
-
-/* Takes the label that the class has in the set, whose name the list of the file has. */
-static int shift_listed(const struct label_set *set, struct label_class *class, struct err *err)
-{
-	class->label++;
-	class->name = 0;
-	find_name(set, class);
-	return class->name ? 0
-			   : err_set(err, -EINVAL,
-				     "%s: the list of classes ends with label %" PRId64
-				     ", and labels "
-				     "count from 0, as another file of the set has a label 0",
-				     set->packs[class->pack].name, class->label - 1);
+	/* The label that it has in the set, whose name the list of the file has. */
+	if (label_set_shifts(set, pack) && set->styles[pack].listed) {
+		class.label++;
+		class.name = 0;
+		find_name(set, &class);
+		if (!class.name)
+			return err_set(err, -EINVAL,
+				       "%s: the list of classes ends with label %" PRId64
+				       ", and labels count from 0, as another file of the set has "
+				       "a label 0",
+				       set->packs[pack].name, class.label - 1);
+	} else if (!class.name) {
+		find_name(set, &class);
+	}
+	r = add_last(set, &class, &last);
+	if (r < 0 || last.len > FORMAT_NAME_MAX ||
+	    (last.len == len - above && memcmp(last.data, folder + above, last.len) == 0))
+		return r;
+	return renames_add(renames, &dataset->index, entry, last.data, last.len);
 }
 
 static int rename_pack(struct label_set *set, struct renames *renames, unsigned pack,
 		       struct err *err)
 {
-	SCOPE(label_walk_release) struct label_walk walk = {0};
-	int r = label_walk_begin(&walk, &set->packs[pack]);
+	const struct labels_style *own = &set->styles[pack];
+	SCOPE(labels_release) struct labels labels = {0};
+	size_t texts = set->texts.len;
+	int r = 0;
 
-	for (size_t i = 0; r == 0; i++) {
-		size_t texts = set->texts.len, len;
-		const char *folder;
-		struct label_class class;
-		uint32_t entry;
-
-		r = label_walk_next(&walk, set, pack, &class);
-		if (r)
-			break;
-		folder = labels_folder(&walk.labels, i);
-		len = labels_row(&walk.labels, i)->len;
-		if (dataset_find(set->packs[pack].dataset, folder, len, &entry) < 0)
-			continue;
-		if (label_set_shifts(set, pack) && set->styles[pack].listed)
-			r = shift_listed(set, &class, err);
-		else if (!class.name)
-			find_name(set, &class);
-		if (r == 0)
-			r = rename_class(set, &renames[pack], &class, entry, folder, len);
+	/* Else no folder of it is called otherwise. */
+	if (own->numbered != set->style.numbered || own->width != set->style.width ||
+	    set->names_found || label_set_shifts(set, pack))
+		r = labels_add_dataset(&labels, set->packs[pack].dataset, "");
+	for (size_t i = 0; r == 0 && i < labels_count(&labels); i++) {
+		r = rename_class(set, &renames[pack], pack, &labels, i, err);
 		set->texts.len = texts;
 	}
-	return r < 0 ? r : 0;
-}
-
-/* Whether its folders may have to be called otherwise. */
-static bool differs(const struct label_set *set, unsigned pack)
-{
-	const struct labels_style *a = &set->styles[pack], *b = &set->style;
-
-	return a->numbered != b->numbered || a->width != b->width || set->names_found ||
-	       label_set_shifts(set, pack);
+	return r;
 }
 
 static int add_labels(const struct label_set *set, struct labels *ret)
@@ -307,66 +480,44 @@ static int add_labels(const struct label_set *set, struct labels *ret)
 
 /* --- what is told ----------------------------------------------------------------------------- */
 
-static void look_at_disputes(const struct label_set *set, const struct label_class *class)
-{
-	const struct dataset_pack *pack = &set->packs[class->pack];
-
-	for (size_t i = 0; i < BUF_COUNT(&set->disputes, struct dispute); i++) {
-		struct dispute *d = &BUF_ITEMS(&set->disputes, struct dispute)[i];
-
-		if (d->pack != pack)
-			d->has_first = d->has_second = false;
-		d->pack = pack;
-		d->has_first |= label_compare_by_label(class, &d->first, (void *)set) == 0;
-		d->has_second |= label_compare_by_label(class, &d->second, (void *)set) == 0;
-		d->is_meant |= d->has_first && d->has_second;
-	}
-}
-
 /* What a file says of itself is meant. */
 static int find_meant(struct label_set *set)
 {
+	struct dispute *all = BUF_ITEMS(&set->disputes, struct dispute);
+	size_t texts = set->texts.len;
 	int r = 0;
 
-	for (unsigned i = 0; r >= 0 && i < set->count; i++) {
-		SCOPE(label_walk_release) struct label_walk walk = {0};
-		size_t texts = set->texts.len;
+	for (unsigned i = 0; r == 0 && i < set->count; i++) {
+		SCOPE(labels_release) struct labels labels = {0};
 		struct label_class class;
 
-		r = set->of_set[i] ? label_walk_begin(&walk, &set->packs[i]) : 0;
-		while (r == 0 && (r = label_walk_next(&walk, set, i, &class)) == 0) {
-			look_at_disputes(set, &class);
+		if (set->of_set[i] && set->disputes.len)
+			r = labels_add_dataset(&labels, set->packs[i].dataset, "");
+		for (size_t j = 0; r == 0 && j < labels_count(&labels); j++) {
+			r = label_class_at(set, i, &labels, j, &class);
+			for (size_t k = 0; r == 0 && k < BUF_COUNT(&set->disputes, *all); k++) {
+				struct dispute *d = &all[k];
+
+				if (d->pack != &set->packs[i])
+					d->has_first = d->has_second = false;
+				d->pack = &set->packs[i];
+				d->has_first |= label_compare_by_label(&class, &d->first, set) == 0;
+				d->has_second |=
+					label_compare_by_label(&class, &d->second, set) == 0;
+				d->is_meant |= d->has_first && d->has_second;
+			}
 			set->texts.len = texts;
 		}
 	}
-	return r < 0 ? r : 0;
-}
-
-static int say_dispute(const struct label_set *set, const struct dispute *d, size_t more,
-		       struct buf *ret)
-{
-	const struct label_class *a = &d->first, *b = &d->second;
-	const char *x = set->packs[a->pack].name, *y = set->packs[b->pack].name;
-
-	if (a->label == b->label)
-		buf_addf(ret, "label %" PRId64 " is '%.*s' in %s and '%.*s' in %s", a->label,
-			 (int)a->name, label_class_name(set, a), x, (int)b->name,
-			 label_class_name(set, b), y);
-	else
-		buf_addf(ret,
-			 "the class '%.*s' has the label %" PRId64 " in %s and %" PRId64 " in %s",
-			 (int)a->name, label_class_name(set, a), a->label, x, b->label, y);
-	if (more)
-		buf_addf(ret, ", and so it is with %zu more", more);
-	buf_adds(ret, ": they are classes of their own; 'NAME/=' keeps such files apart");
-	return buf_add(ret, "", 1);
+	return r;
 }
 
 static int say_disputes(struct label_set *set, struct buf *ret)
 {
+	const struct label_class *a, *b;
 	const struct dispute *first = NULL;
 	size_t count = 0;
-	int r = set->disputes.len ? find_meant(set) : 0;
+	int r = find_meant(set);
 
 	for (size_t i = 0; i < BUF_COUNT(&set->disputes, *first); i++) {
 		const struct dispute *d = &BUF_ITEMS(&set->disputes, const struct dispute)[i];
@@ -376,78 +527,66 @@ static int say_disputes(struct label_set *set, struct buf *ret)
 		first = first ? first : d;
 		count++;
 	}
-	return r == 0 && first ? say_dispute(set, first, count - 1, ret) : r;
+	if (r < 0 || !first)
+		return r;
+	a = &first->first;
+	b = &first->second;
+	if (a->label == b->label)
+		buf_addf(ret, "label %" PRId64 " is '%.*s' in %s and '%.*s' in %s", a->label,
+			 (int)a->name, label_class_name(set, a), set->packs[a->pack].name,
+			 (int)b->name, label_class_name(set, b), set->packs[b->pack].name);
+	else
+		buf_addf(ret,
+			 "the class '%.*s' has the label %" PRId64 " in %s and %" PRId64 " in %s",
+			 (int)a->name, label_class_name(set, a), a->label, set->packs[a->pack].name,
+			 b->label, set->packs[b->pack].name);
+	if (count > 1)
+		buf_addf(ret, ", and so it is with %zu more", count - 1);
+	buf_adds(ret, ": they are classes of their own; 'NAME/=' keeps such files apart");
+	return buf_add(ret, "", 1);
 }
 
-static bool is_tar(const struct dataset *dataset)
+/* What files of a set have, and others have not: by the first of each kind. */
+static int say_differences(const struct label_set *set, struct buf *ret)
 {
-	const struct dataset_info *info = dataset_info(dataset);
-	size_t len;
-	const char *format = options_find(info->options, info->options_len, "format", &len);
-
-	return format && len == 3 && memcmp(format, "tar", len) == 0;
-}
-
-/* The first packs of which that is so; NULL: there is none. */
-struct firsts {
-	const char *labels, *only_names;
-	const char *classes, *no_classes; /* of tars */
-	const char *places, *firsts;	  /* enum labels_several */
-};
-
-static struct firsts find_firsts(const struct label_set *set)
-{
-	struct firsts firsts = {0};
+	static const struct option_line tar = {"format=tar", sizeof("format=tar") - 1};
+	const char *labels = NULL, *only_names = NULL;	/* NULL: there is none */
+	const char *classes = NULL, *no_classes = NULL; /* of tars */
+	const char *places = NULL, *firsts = NULL;	/* enum labels_several */
 
 	for (unsigned i = set->count; i-- > 0;) {
 		const struct dataset_pack *pack = &set->packs[i];
+		const struct dataset_info *info = dataset_info(pack->dataset);
 
 		if (!set->of_set[i])
 			continue;
-		if (dataset_info(pack->dataset)->labels_len)
-			firsts.labels = pack->name;
+		if (info->labels_len)
+			labels = pack->name;
 		if (set->foreign[i] && set->styles[i].only_names)
-			firsts.only_names = pack->name;
+			only_names = pack->name;
 		if (set->foreign[i] && set->styles[i].several == LABELS_PLACES)
-			firsts.places = pack->name;
+			places = pack->name;
 		if (set->foreign[i] && set->styles[i].several == LABELS_FIRSTS)
-			firsts.firsts = pack->name;
-		if (is_tar(pack->dataset))
-			*(set->foreign[i] ? &firsts.classes : &firsts.no_classes) = pack->name;
+			firsts = pack->name;
+		if (options_have(info->options, info->options_len, &tar))
+			*(set->foreign[i] ? &classes : &no_classes) = pack->name;
 	}
-	return firsts;
-}
-
-/* What files of a set have, and others have not. */
-static int say_differences(const struct label_set *set, struct buf *ret)
-{
-	const struct firsts firsts = find_firsts(set);
-	int r = 0;
-
-	if (firsts.labels && firsts.only_names) {
+	if (labels && only_names)
 		buf_addf(ret,
 			 "classes have labels in %s, and only names in %s: what these call "
-			 "differently is two classes",
-			 firsts.labels, firsts.only_names);
-		r = buf_add(ret, "", 1);
-	}
-	if (firsts.places && firsts.firsts) {
+			 "differently is two classes%c",
+			 labels, only_names, '\0');
+	if (places && firsts)
 		buf_addf(ret,
 			 "of labels of several numbers the place of the only 1 counts in %s, and "
-			 "the "
-			 "first number in %s, which has others than 0 and 1",
-			 firsts.places, firsts.firsts);
-		r = buf_add(ret, "", 1);
-	}
-	if (firsts.classes && firsts.no_classes) {
-		buf_addf(
-			ret,
-			"samples have classes in %s, and none in %s, which is shown as the tree of "
-			"its members; --layout=classes shows all alike",
-			firsts.classes, firsts.no_classes);
-		r = buf_add(ret, "", 1);
-	}
-	return r;
+			 "the first number in %s, which has others than 0 and 1%c",
+			 places, firsts, '\0');
+	if (classes && no_classes)
+		buf_addf(ret,
+			 "samples have classes in %s, and none in %s, which is shown as the tree "
+			 "of its members; --layout=classes shows all alike%c",
+			 classes, no_classes, '\0');
+	return buf_error(ret);
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
@@ -455,42 +594,6 @@ static int say_differences(const struct label_set *set, struct buf *ret)
 static const char *scope_of(const struct dataset_pack *pack)
 {
 	return pack->scope ? pack->scope : pack->below;
-}
-
-static int join_set(struct label_set *set, struct renames *renames, struct labels *ret_labels,
-		    struct buf *ret_notes, struct err *err)
-{
-	int r;
-
-	for (unsigned i = 0; i < set->count; i++)
-		if (set->of_set[i] && set->foreign[i] && set->styles[i].counted == LABELS_FROM_ZERO)
-			set->style.counted = LABELS_FROM_ZERO;
-	r = label_set_gather(set);
-	if (r == 0)
-		r = decide(set);
-	for (unsigned i = 0; r == 0 && i < set->count; i++)
-		if (set->of_set[i] && set->foreign[i] && differs(set, i))
-			r = rename_pack(set, renames, i, err);
-	if (r == 0)
-		r = add_labels(set, ret_labels);
-	if (r == 0)
-		r = say_disputes(set, ret_notes);
-	return r < 0 ? r : say_differences(set, ret_notes);
-}
-
-/* Packs keep their labels. */
-static int add_fixed(const struct label_set *set, struct labels *ret)
-{
-	unsigned last = UINT32_MAX;
-	int r = 0;
-
-	for (unsigned i = 0; r == 0 && i < set->count; i++) {
-		if (set->foreign[i] || (last < i && label_set_same(set, last, i)))
-			continue;
-		r = labels_add_dataset(ret, set->packs[i].dataset, set->packs[i].below);
-		last = i;
-	}
-	return r;
 }
 
 int labels_join(const struct dataset_pack *packs, unsigned count, struct renames *renames,
@@ -518,7 +621,28 @@ int labels_join(const struct dataset_pack *packs, unsigned count, struct renames
 			of_set[j] = strcmp(scope_of(&packs[i]), scope_of(&packs[j])) == 0;
 			done[j] |= of_set[j];
 		}
-		r = join_set(&set, renames, ret_labels, ret_notes, err);
+		for (unsigned j = 0; j < count; j++)
+			if (has_style(&set, j) && styles[j].counted == LABELS_FROM_ZERO)
+				set.style.counted = LABELS_FROM_ZERO;
+		r = label_set_gather(&set);
+		if (r == 0)
+			r = decide(&set);
+		for (unsigned j = 0; r == 0 && j < count; j++)
+			if (has_style(&set, j))
+				r = rename_pack(&set, renames, j, err);
+		if (r == 0)
+			r = add_labels(&set, ret_labels);
+		if (r == 0)
+			r = say_disputes(&set, ret_notes);
+		if (r == 0)
+			r = say_differences(&set, ret_notes);
 	}
-	return r < 0 ? r : add_fixed(&all, ret_labels);
+	/* Packs keep their labels. */
+	for (unsigned i = 0, last = UINT32_MAX; r == 0 && i < count; i++) {
+		if (foreign[i] || (last < i && label_set_same(&all, last, i)))
+			continue;
+		r = labels_add_dataset(ret_labels, packs[i].dataset, packs[i].below);
+		last = i;
+	}
+	return r;
 }

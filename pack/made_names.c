@@ -47,24 +47,6 @@ int made_names_write(const char *prefix, struct buf *ret)
 	return buf_adds(ret, "\n");
 }
 
-/* Returns 1, 0 (there is no such line) or -ENOMEM. */
-static int read_line(const struct dataset *dataset, struct buf *ret)
-{
-	const struct dataset_info *info = dataset_info(dataset);
-	size_t len;
-	const char *at = options_find(info->options, info->options_len, LINE, &len);
-
-	if (!at)
-		return 0;
-	for (const char *end = at + len; at < end; at++) {
-		if (*at == '\\' && at + 1 < end)
-			buf_add(ret, *++at == 'n' ? "\n" : at, 1);
-		else
-			buf_add(ret, at, 1);
-	}
-	return buf_error(ret) < 0 ? -ENOMEM : 1;
-}
-
 /* --- what tells files apart ------------------------------------------------------------------- */
 
 size_t made_names_stem(const char *base, size_t len)
@@ -92,30 +74,13 @@ static void find_parts(struct made *made)
 	made->base = slash ? (size_t)(slash + 1 - name) : 0;
 }
 
-static int compare_made(const void *left, const void *right)
+/* 0: they share names. */
+static int compare_prefixes(const void *left, const void *right)
 {
 	const struct made *a = left, *b = right;
 	int r = strcmp(a->pack->below, b->pack->below);
 
-	if (r == 0)
-		r = bytes_compare(a->prefix.data, a->prefix.len, b->prefix.data, b->prefix.len);
-	return r ? r : (a->pack > b->pack) - (a->pack < b->pack);
-}
-
-static bool share_names(const struct made *a, const struct made *b)
-{
-	return strcmp(a->pack->below, b->pack->below) == 0 &&
-	       bytes_compare(a->prefix.data, a->prefix.len, b->prefix.data, b->prefix.len) == 0;
-}
-
-/* Bytes of the folder that all are in. */
-static size_t folder_of_all(const struct made *made, size_t count)
-{
-	size_t len = made[0].base;
-
-	for (size_t i = 1; i < count; i++)
-		len = name_common_folder(made[0].name, len, made[i].name, made[i].base);
-	return len;
+	return r ? r : bytes_compare(a->prefix.data, a->prefix.len, b->prefix.data, b->prefix.len);
 }
 
 /* "YEAR=2025-part-0-"; `whole`: "YEAR=2025-part-0.parquet-". */
@@ -138,15 +103,6 @@ static int make_text(struct made *made, size_t common, bool whole)
 	return buf_error(text);
 }
 
-static bool are_apart(const struct made *made, size_t count)
-{
-	for (size_t i = 1; i < count; i++)
-		if (bytes_compare(made[i - 1].text.data, made[i - 1].text.len, made[i].text.data,
-				  made[i].text.len) == 0)
-			return false;
-	return true;
-}
-
 static int compare_texts(const void *left, const void *right)
 {
 	const struct made *a = left, *b = right;
@@ -156,39 +112,41 @@ static int compare_texts(const void *left, const void *right)
 
 static int make_texts(struct made *made, size_t count)
 {
-	size_t common = folder_of_all(made, count);
+	size_t common = made[0].base; /* bytes of the folder that all are in */
+	bool apart = false;
 	int r = 0;
 
-	for (int whole = 0; r == 0 && whole < 2; whole++) {
+	for (size_t i = 1; i < count; i++)
+		common = name_common_folder(made[0].name, common, made[i].name, made[i].base);
+	for (int whole = 0; r == 0 && !apart && whole < 2; whole++) {
 		for (size_t i = 0; r == 0 && i < count; i++)
 			r = make_text(&made[i], common, whole);
 		qsort(made, count, sizeof(*made), compare_texts);
-		if (are_apart(made, count))
-			break;
+		apart = true;
+		for (size_t i = 1; i < count; i++)
+			apart &= compare_texts(&made[i - 1], &made[i]) != 0;
 	}
 	return r;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* Whether it was made up; *ret_number is where its number begins. */
-static bool is_made_up(const struct made *made, const char *name, size_t len)
-{
-	size_t at = made->prefix.len, digits = 0;
-
-	if (len < at || (at && memcmp(name, made->prefix.data, at) != 0))
-		return false;
-	while (at + digits < len && isdigit((unsigned char)name[at + digits]))
-		digits++;
-	return digits >= MADE_NAMES_DIGITS && (at + digits == len || name[at + digits] == '.');
-}
-
-static int rename_file(struct made *made, uint32_t entry, const char *name, size_t len)
+/* Gives an entry its text, if its name was made up. */
+static int rename_made(struct made *made, const struct index *index, uint32_t entry)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
-	size_t cut = (size_t)sub_sat(made->text.len, TEXT_MAX);
+	size_t cut = (size_t)sub_sat(made->text.len, TEXT_MAX), at = made->prefix.len, digits = 0;
+	size_t len;
+	const char *name = index_name(index, entry, &len);
 	int r;
 
+	if (index_kind(index, entry) == FORMAT_DIRECTORY || len < at ||
+	    (at && memcmp(name, made->prefix.data, at) != 0))
+		return 0;
+	while (at + digits < len && isdigit((unsigned char)name[at + digits]))
+		digits++;
+	if (digits < MADE_NAMES_DIGITS || (at + digits < len && name[at + digits] != '.'))
+		return 0;
 	while (cut < made->text.len && made->text.data[cut] == '.')
 		cut++;
 	buf_add(&text, made->text.data + cut, made->text.len - cut);
@@ -199,44 +157,37 @@ static int rename_file(struct made *made, uint32_t entry, const char *name, size
 				     text.len);
 }
 
-static int rename_files(struct made *made)
-{
-	const struct index *index = &made->pack->dataset->index;
-	int r = 0;
-
-	for (uint32_t e = 1; r == 0 && e < index->entries; e++) {
-		size_t len;
-		const char *name = index_name(index, e, &len);
-
-		if (index_kind(index, e) != FORMAT_DIRECTORY && is_made_up(made, name, len))
-			r = rename_file(made, e, name, len);
-	}
-	return r;
-}
-
 int made_names_part(const struct dataset_pack *packs, unsigned count, struct renames *renames)
 {
 	SCOPE(all_release) struct all all = {.made = calloc(count, sizeof(*all.made))};
 	struct made *made = all.made;
 	int r = made ? 0 : -ENOMEM;
 
-	for (unsigned i = 0; r >= 0 && i < count; i++) {
+	for (unsigned i = 0; r == 0 && i < count; i++) {
+		const struct dataset_info *info = dataset_info(packs[i].dataset);
+		size_t len;
+		const char *line = options_find(info->options, info->options_len, LINE, &len);
+
+		if (!line)
+			continue;
 		made[all.count] = (struct made){.pack = &packs[i], .renames = &renames[i]};
-		r = read_line(packs[i].dataset, &made[all.count].prefix);
-		if (r > 0)
-			find_parts(&made[all.count++]);
+		find_parts(&made[all.count]);
+		r = option_unescape(line, len, &made[all.count++].prefix);
 	}
 	if (r < 0)
 		return r;
-	r = 0;
-	qsort(made, all.count, sizeof(*made), compare_made);
+	qsort(made, all.count, sizeof(*made), compare_prefixes);
 	for (size_t i = 0, end; r == 0 && i < all.count; i = end) {
-		for (end = i + 1; end < all.count && share_names(&made[i], &made[end]);)
+		for (end = i + 1; end < all.count && compare_prefixes(&made[i], &made[end]) == 0;)
 			end++;
 		if (end - i > 1)
 			r = make_texts(&made[i], end - i);
-		for (size_t j = i; r == 0 && end - i > 1 && j < end; j++)
-			r = rename_files(&made[j]);
+		for (size_t j = i; r == 0 && end - i > 1 && j < end; j++) {
+			const struct index *index = &made[j].pack->dataset->index;
+
+			for (uint32_t e = 1; r == 0 && e < index->entries; e++)
+				r = rename_made(&made[j], index, e);
+		}
 	}
 	return r;
 }

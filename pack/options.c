@@ -33,6 +33,17 @@ const char *options_find(const char *options, size_t len, const char *name, size
 	return value;
 }
 
+int option_unescape(const char *value, size_t len, struct buf *ret)
+{
+	for (const char *end = value + len; value < end; value++) {
+		if (*value == '\\' && value + 1 < end)
+			buf_add(ret, *++value == 'n' ? "\n" : value, 1);
+		else
+			buf_add(ret, value, 1);
+	}
+	return buf_error(ret);
+}
+
 bool options_have(const char *options, size_t len, const struct option_line *line)
 {
 	struct option_line one;

@@ -1,8 +1,7 @@
 /* What a pack was made with: lines "name=value\n", of which the last may lack its newline. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/buf.h"
 
 struct option_line {
 	const char *text; /* not NUL-ended */
@@ -17,6 +16,9 @@ const char *option_value(const struct option_line *line, const char *name, size_
 
 /* The value of the first line of this name; NULL: there is none. */
 const char *options_find(const char *options, size_t len, const char *name, size_t *ret_len);
+
+/* Appends what a value says in which buf_add_escaped() has escaped "\n\\". 0 or -ENOMEM. */
+int option_unescape(const char *value, size_t len, struct buf *ret);
 
 /* Whether the lines have this one. */
 bool options_have(const char *options, size_t len, const struct option_line *line);

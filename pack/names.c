@@ -4,14 +4,14 @@
 #include "base/name.h"
 #include "base/scope.h"
 #include "pack/format.h"
-#include "pack/set_name.h"
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#define DIGITS	  "[0-9][0-9][0-9][0-9][0-9]"
-#define WORD_MOST 16384 /* bytes: braces are replaced in copies of the word, in each other */
+#define DIGITS	    "[0-9][0-9][0-9][0-9][0-9]"
+#define DIGITS_MOST 18	  /* of a number */
+#define WORD_MOST   16384 /* bytes: braces are replaced in copies of the word, in each other */
 
 /* Where a word was found, and where its packs go. */
 struct word_at {
@@ -97,20 +97,6 @@ static int add_found(struct names *names, const char *name, const struct word_at
 	return 0;
 }
 
-static int add_url(struct names *names, const char *url, const struct word_at *at, struct err *err)
-{
-	SCOPE(buf_release) struct buf found = BUF_INIT;
-	struct word_at one = *at;
-	int r = names->list && !by_server(at) ? names->list(names->context, url, &found, err) : 1;
-
-	if (r == 1)
-		return add_found(names, url, at, err);
-	names->patterns = one.found = true;
-	for (size_t done = 0; r == 0 && done < found.len; done += strlen(found.data + done) + 1)
-		r = add_found(names, found.data + done, &one, err);
-	return r;
-}
-
 /* Where there is no file of that name, a set, or a pack, of that name without ".lmdb", may be what
  * was meant. */
 static int check_beside(const char *name, const struct word_at *at, struct err *err)
@@ -140,13 +126,22 @@ static int check_beside(const char *name, const struct word_at *at, struct err *
 static int add_glob(struct names *names, const char *pattern, const struct word_at *at,
 		    struct err *err)
 {
+	SCOPE(buf_release) struct buf listed = BUF_INIT;
 	struct word_at one = *at;
 	glob_t found = {0};
 	size_t before = names->count;
-	int r;
+	int r = 1;
 
-	if (is_url(pattern))
-		return add_url(names, pattern, at, err);
+	if (is_url(pattern)) {
+		if (names->list && !by_server(at))
+			r = names->list(names->context, pattern, &listed, err);
+		if (r == 1)
+			return add_found(names, pattern, at, err);
+		names->patterns = one.found = true;
+		for (size_t i = 0; r == 0 && i < listed.len; i += strlen(listed.data + i) + 1)
+			r = add_found(names, listed.data + i, &one, err);
+		return r;
+	}
 	if (by_server(at) || !strpbrk(pattern, "*?[") || is_there(pattern, at)) {
 		r = check_beside(pattern, at, err);
 		return r < 0 ? r : add_found(names, pattern, at, err);
@@ -203,17 +198,6 @@ static int add_saved(struct names *names, const char *folder, const struct word_
 	return r;
 }
 
-static int add_there(struct names *names, const char *name, const struct word_at *at,
-		     struct err *err)
-{
-	struct err why = {0};
-	int r = add_saved(names, name, at, &why);
-
-	return r == -ENOENT ? add_found(names, name, at, err)
-	       : r < 0	    ? err_set(err, r, "%s", err_text(&why, r))
-			    : 0;
-}
-
 /* --- braces ----------------------------------------------------------------------------------- */
 
 static int add_braces(struct names *names, const char *word, const struct word_at *at,
@@ -231,6 +215,18 @@ static int add_replaced(struct names *names, const char *word, const char *open,
 		return -ENOMEM;
 	}
 	return add_braces(names, made, at, err);
+}
+
+/* Parses a number, and passes it: its value, and how many digits it has. */
+static bool set_name_number(const char **at, uint64_t *ret, int *ret_digits)
+{
+	const char *start = *at;
+
+	*ret = 0;
+	while (**at >= '0' && **at <= '9' && *at - start < DIGITS_MOST)
+		*ret = *ret * 10 + (uint64_t)(*(*at)++ - '0');
+	*ret_digits = (int)(*at - start);
+	return *ret_digits > 0;
 }
 
 /* "00000..00014": each number gets as many digits as the first one has. */
@@ -264,38 +260,35 @@ static int add_range(struct names *names, const char *word, const char *open, co
 	return r;
 }
 
-static int add_choices(struct names *names, const char *word, const char *open, const char *close,
-		       const struct word_at *at, struct err *err)
-{
-	int r = 0;
-
-	for (const char *text = open + 1; r == 0; text = strchr(text, ',') + 1) {
-		size_t len = strcspn(text, ",}");
-
-		r = add_replaced(names, word, open, close, text, len, at, err);
-		if (text[len] == '}')
-			break;
-	}
-	return r;
-}
-
 /* Replaces the first braces that hold a range or a list. Other braces are ordinary characters. */
 static int add_braces(struct names *names, const char *word, const struct word_at *at,
 		      struct err *err)
 {
-	if (is_there(word, at))
-		return add_there(names, word, at, err);
+	if (is_there(word, at)) {
+		struct err why = {0};
+		int r = add_saved(names, word, at, &why);
+
+		return r == -ENOENT ? add_found(names, word, at, err)
+		       : r < 0	    ? err_set(err, r, "%s", err_text(&why, r))
+				    : 0;
+	}
 	for (const char *open = strchr(word, '{'); open; open = strchr(open + 1, '{')) {
-		const char *close = open + strcspn(open, "}");
+		const char *close = open + strcspn(open, "}"), *end;
 		uint64_t first, last;
-		int digits;
+		int digits, r = 0;
 
 		if (!*close)
 			break;
 		if (parse_range(open, close, &first, &last, &digits))
 			return add_range(names, word, open, close, at, err);
-		if (memchr(open, ',', (size_t)(close - open)))
-			return add_choices(names, word, open, close, at, err);
+		if (!memchr(open, ',', (size_t)(close - open)))
+			continue;
+		for (const char *text = open + 1; r == 0 && text <= close; text = end + 1) {
+			end = text + strcspn(text, ",}");
+			r = add_replaced(names, word, open, close, text, (size_t)(end - text), at,
+					 err);
+		}
+		return r;
 	}
 	return add_glob(names, word, at, err);
 }
@@ -304,23 +297,6 @@ static int add_braces(struct names *names, const char *word, const struct word_a
 
 static int add_word(struct names *names, const char *word, const struct word_at *at,
 		    struct err *err);
-
-static int add_items(struct names *names, struct lines *lines, const struct word_at *at,
-		     struct err *err)
-{
-	const char *item;
-	size_t len;
-	int r = 0;
-
-	while (r == 0 && lines_next(lines, &item, &len)) {
-		SCOPE_FREE char *word = strndup(item, len);
-
-		if (word && !by_server(at))
-			name_take_file(word);
-		r = word ? add_word(names, word, at, err) : -ENOMEM;
-	}
-	return r;
-}
 
 /* The folder of a file, with its slash. That of a URL is on its server. */
 static char *folder_of(const char *file)
@@ -344,8 +320,9 @@ static int add_list(struct names *names, const char *word, const struct word_at 
 	const struct word_at inside = {
 		.folder = folder, .below = at->below, .list = word + 1, .placed = at->placed};
 	struct err reason = {0};
-	size_t before = names->count;
+	size_t before = names->count, len;
 	struct lines lines;
+	const char *item;
 	int r;
 
 	if (!folder)
@@ -357,25 +334,16 @@ static int add_list(struct names *names, const char *word, const struct word_at 
 		return r;
 	if (lines_begin(text.data, text.len, &lines, &reason) < 0)
 		return refuse_word(word, -EINVAL, reason.text, err);
-	r = add_items(names, &lines, &inside, err);
+	while (r == 0 && lines_next(&lines, &item, &len)) {
+		SCOPE_FREE char *line = strndup(item, len);
+
+		if (line && !by_server(&inside))
+			name_take_file(line);
+		r = line ? add_word(names, line, &inside, err) : -ENOMEM;
+	}
 	if (r == 0 && names->count == before)
 		r = refuse_word(word, -ENOENT, "names no pack", err);
 	return r;
-}
-
-static int refuse_long(const char *word, struct err *err)
-{
-	SCOPE_FREE char *shown = name_shown(word);
-
-	return err_set(err, -EINVAL, "'%.40s...': a word of over 16 KiB", shown ? shown : "");
-}
-
-/* Where "/=" begins in a word; NULL: there is none. */
-static const char *find_below(const char *word, const struct word_at *at)
-{
-	const char *end = strstr(word, "/=");
-
-	return end && end > word && !is_there(word, at) ? end : NULL;
 }
 
 /* Appends the components of a path to the folder above it; a dot is that folder. */
@@ -403,28 +371,27 @@ static int join_below(const char *above, const char *path, size_t len, char **re
 	return r;
 }
 
-static int add_below(struct names *names, const char *word, const char *end,
-		     const struct word_at *at, struct err *err)
-{
-	SCOPE_FREE char *below = NULL;
-	struct word_at inside = *at;
-	int r = join_below(at->below, word, (size_t)(end - word), &below, err);
-
-	inside.below = below;
-	inside.placed = true;
-	return r ? r : add_word(names, end + 2, &inside, err);
-}
-
 static int add_word(struct names *names, const char *word, const struct word_at *at,
 		    struct err *err)
 {
-	const char *end = find_below(word, at);
+	const char *end = strstr(word, "/=");
 	SCOPE_FREE char *whole = NULL;
 
-	if (strlen(word) > WORD_MOST)
-		return refuse_long(word, err);
-	if (end)
-		return add_below(names, word, end, at, err);
+	if (strlen(word) > WORD_MOST) {
+		SCOPE_FREE char *shown = name_shown(word);
+
+		return err_set(err, -EINVAL, "'%.40s...': a word of over 16 KiB",
+			       shown ? shown : "");
+	}
+	if (end && end > word && !is_there(word, at)) {
+		SCOPE_FREE char *below = NULL;
+		struct word_at inside = *at;
+		int r = join_below(at->below, word, (size_t)(end - word), &below, err);
+
+		inside.below = below;
+		inside.placed = true;
+		return r ? r : add_word(names, end + 2, &inside, err);
+	}
 	if (word[0] == '@' && word[1] && !is_there(word, at))
 		return add_list(names, word, at, err);
 	if (*word == '/' || is_url(word))
@@ -454,6 +421,32 @@ void names_release(struct names *names)
 
 /* --- sets ------------------------------------------------------------------------------------- */
 
+bool set_name_parse(const char *name, struct set_name *ret)
+{
+	const char *end_of_name = name + name_query(name);
+	const char *slash = memrchr(name, '/', (size_t)(end_of_name - name));
+	const char *base = slash ? slash + 1 : name;
+
+	for (const char *at = strchr(base, '-'); at && at < end_of_name; at = strchr(at + 1, '-')) {
+		const char *end = at + 1;
+		int digits;
+
+		*ret = (struct set_name){
+			.name = name, .base = (size_t)(base - name), .before = (size_t)(at - name)};
+		if (!set_name_number(&end, &ret->number, &ret->digits) ||
+		    strncmp(end, "-of-", 4) != 0)
+			continue;
+		end += 4;
+		ret->after = end;
+		if (!set_name_number(&ret->after, &ret->of, &digits) || ret->number >= ret->of ||
+		    ret->of > NAMES_MOST)
+			continue;
+		ret->after_len = (size_t)(end_of_name - ret->after);
+		return true;
+	}
+	return false;
+}
+
 /* 0: of one set. */
 static int compare_sets(const void *left, const void *right)
 {
@@ -463,15 +456,6 @@ static int compare_sets(const void *left, const void *right)
 	if (r == 0)
 		r = bytes_compare(a->after, a->after_len, b->after, b->after_len);
 	return r ? r : (a->of > b->of) - (a->of < b->of);
-}
-
-/* Without the folder: a URL may have a password there. */
-static int note_missing(struct buf *text, const struct set_name *set, uint64_t number)
-{
-	return buf_addf(text, "%s%.*s-%0*llu-of-%0*llu%.*s", text->len ? ", " : "",
-			(int)(set->before - set->base), set->name + set->base, set->digits,
-			(unsigned long long)number, set->digits, (unsigned long long)set->of,
-			(int)set->after_len, set->after);
 }
 
 #define MISSING_SHOWN 3
@@ -489,10 +473,14 @@ static int check_set(const struct set_name *set, size_t count, struct err *err)
 	for (size_t i = 0; i < count; i++)
 		there[set[i].number] = true;
 	for (uint64_t i = 0; i < set->of; i++)
-		if (!there[i] && missing++ < MISSING_SHOWN && note_missing(&text, set, i) < 0)
-			return -ENOMEM;
-	if (missing == 0)
-		return 0;
+		if (!there[i] && missing++ < MISSING_SHOWN)
+			/* Without the folder: a URL may have a password there. */
+			buf_addf(&text, "%s%.*s-%0*llu-of-%0*llu%.*s", text.len ? ", " : "",
+				 (int)(set->before - set->base), set->name + set->base, set->digits,
+				 (unsigned long long)i, set->digits, (unsigned long long)set->of,
+				 (int)set->after_len, set->after);
+	if (missing == 0 || buf_error(&text) < 0)
+		return buf_error(&text);
 	if (missing > MISSING_SHOWN)
 		snprintf(more, sizeof(more), " and %llu more",
 			 (unsigned long long)missing - MISSING_SHOWN);

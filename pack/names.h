@@ -50,3 +50,18 @@ void names_release(struct names *names);
 /* A name such as x-00003-of-00015.lmdb belongs to a set. Returns 0, or -ENOENT with a sentence that
  * says which packs of the set are missing. */
 int names_check_sets(const struct names *names, struct err *err);
+
+/* --- the name of one of several files: x-00003-of-00015.lmdb --------------------------------- */
+
+struct set_name {
+	const char *name;
+	size_t base;	   /* bytes of the folder, with its slash */
+	size_t before;	   /* bytes before "-00003", the folder with them */
+	const char *after; /* after "-00015": ".lmdb" */
+	size_t after_len;  /* without the query of a URL */
+	uint64_t number, of;
+	int digits;
+};
+
+/* The first "-N-of-M" in the last component; false: there is none. */
+bool set_name_parse(const char *name, struct set_name *ret);

@@ -77,25 +77,23 @@ static int list_packs(void *context, const char *name, struct buf *ret, struct e
 	return params->list ? params->list(params->context, name, ret, err) : 1;
 }
 
-static int add_pattern(struct opening *o, const char *pattern)
-{
-	return buf_add(&o->select, &pattern, sizeof(pattern));
-}
-
-/* The text gets room for the NUL that ends each pattern. */
-static int add_patterns(struct opening *o, const char *name, struct buf *text)
+/* Adds the patterns of a list. */
+static int read_patterns(struct opening *o, const char *name, struct buf *text)
 {
 	struct err reason = {0};
 	const char *item;
 	struct lines lines;
 	size_t len;
-	int r = buf_add(text, "\n", 1);
+	int r = read_pack_list((void *)o->params, name, text, o->err);
 
+	/* Room for the NUL that ends each pattern. */
+	if (r == 0)
+		r = buf_add(text, "\n", 1);
 	if (r == 0 && lines_begin(text->data, text->len, &lines, &reason) < 0)
 		r = err_set(o->err, -EINVAL, "'--select': %s: %s", name, reason.text);
 	while (r == 0 && lines_next(&lines, &item, &len)) {
 		text->data[item + len - text->data] = '\0';
-		r = add_pattern(o, item);
+		r = buf_add(&o->select, &item, sizeof(item));
 	}
 	return r;
 }
@@ -108,15 +106,10 @@ static int read_select(struct opening *o)
 	o->lists = calloc(params->select_count + 1, sizeof(*o->lists));
 	if (!o->lists)
 		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < params->select_count; i++) {
-		if (params->select[i][0] != '@') {
-			r = add_pattern(o, params->select[i]);
-			continue;
-		}
-		r = read_pack_list((void *)params, params->select[i] + 1, &o->lists[i], o->err);
-		if (r == 0)
-			r = add_patterns(o, params->select[i] + 1, &o->lists[i]);
-	}
+	for (size_t i = 0; r == 0 && i < params->select_count; i++)
+		r = params->select[i][0] == '@'
+			    ? read_patterns(o, params->select[i] + 1, &o->lists[i])
+			    : buf_add(&o->select, &params->select[i], sizeof(params->select[i]));
 	if (r == 0 && params->select_count && o->select.len == 0)
 		r = err_set(o->err, -EINVAL, "'--select': an empty list");
 	return r;
@@ -151,64 +144,38 @@ int packs_names(const struct packs_params *params, struct names *ret, struct err
 	return r == 0 && wants_all(params, ret) ? hint(params, names_check_sets(ret, err), err) : r;
 }
 
-static int open_one(const struct opening *o, size_t i, struct err *err)
-{
-	const struct packs_params *params = o->params;
-	struct err reason = {0};
-	int r;
-
-	o->shown[i] = name_shown(o->names->all[i].name);
-	if (!o->shown[i])
-		return -ENOMEM;
-	o->packs[i] = (struct dataset_pack){.name = o->shown[i],
-					    .below = o->names->all[i].below,
-					    .scope = o->names->all[i].below};
-	r = params->open(params->context, &o->names->all[i], &o->packs[i].dataset, &reason);
-	return r < 0 ? err_set(err, r, "%s: %s%s", o->shown[i], err_text(&reason, r),
-			       params->makes_packs ? "" : dataset_way_out(r))
-		     : 0;
-}
-
-/* Packs after one that failed are no longer wanted. */
-static bool is_pack_wanted(struct opening *o, size_t i)
-{
-	SCOPE_LOCK(&o->lock);
-	return i < o->failed;
-}
-
 static void open_next(void *opening, size_t i)
 {
 	struct opening *o = opening;
-	struct err err = {0};
-	int r = is_pack_wanted(o, i) ? open_one(o, i, &err) : 0;
+	const struct packs_params *params = o->params;
+	const struct name *name = &o->names->all[i];
+	struct err why = {0};
+	bool wanted;
+	int r;
 
+	/* Packs after one that failed are no longer wanted. */
+	pthread_mutex_lock(&o->lock);
+	wanted = i < o->failed;
+	pthread_mutex_unlock(&o->lock);
+	if (!wanted)
+		return;
+	o->shown[i] = name_shown(name->name);
+	o->packs[i] = (struct dataset_pack){
+		.name = o->shown[i], .below = name->below, .scope = name->below};
+	r = o->shown[i] ? params->open(params->context, name, &o->packs[i].dataset, &why) : -ENOMEM;
 	SCOPE_LOCK(&o->lock);
 	if (r == 0 || i >= o->failed)
 		return;
 	o->failed = i;
-	o->error = err_set(o->err, r, "%s", err.text);
-}
-
-static int open_packs(struct opening *o)
-{
-	const struct parallel_for loop = {.threads = OPEN_AT_ONCE,
-					  .patience_ns = OPEN_PATIENCE_NS,
-					  .work = open_next,
-					  .context = o};
-
-	o->packs = calloc(o->names->count, sizeof(*o->packs));
-	o->shown = calloc(o->names->count, sizeof(*o->shown));
-	o->splits = calloc(o->names->count, sizeof(*o->splits));
-	if (!o->packs || !o->shown || !o->splits)
-		return -ENOMEM;
-	parallel_for_run(&loop, o->names->count);
-	return o->error;
+	o->error = err_set(o->err, r, "%s: %s%s", o->shown[i] ? o->shown[i] : "", err_text(&why, r),
+			   params->makes_packs ? "" : dataset_way_out(r));
 }
 
 /* Checks what the names cannot tell. */
 static int check_shards(const struct opening *o)
 {
 	SCOPE_FREE struct shard *shards = calloc(o->names->count, sizeof(*shards));
+	struct err reason = {0};
 	int r = 0;
 
 	if (!shards)
@@ -219,8 +186,6 @@ static int check_shards(const struct opening *o)
 		shard_read(info->options, info->options_len, &shards[i]);
 	}
 	for (size_t i = 0; r == 0 && i < o->names->count; i++) {
-		struct err reason = {0};
-
 		r = shards_check(shards, o->names->count, i, &reason);
 		if (r < 0)
 			err_set(o->err, r, "%s: %s", o->shown[i], reason.text);
@@ -230,27 +195,15 @@ static int check_shards(const struct opening *o)
 
 /* --- sets ------------------------------------------------------------------------------------- */
 
-/* Whether all of a pack is in a folder that is called as its set. */
-static bool is_in_folder(const struct dataset *dataset, const char *folder)
-{
-	const struct dataset_entry root = dataset_entry(dataset, DATASET_ROOT);
-	struct dataset_entry only;
-
-	if (root.children != 1)
-		return false;
-	only = dataset_entry(dataset, root.first_child);
-	return only.kind == FORMAT_DIRECTORY && splits_is_folder(folder, only.name, only.name_len);
-}
-
 /* Whether the folder is one of these. */
 static bool is_among(const struct buf *folders, const char *folder)
 {
 	const char *const *all = BUF_ITEMS(folders, const char *const);
-	size_t i = 0;
 
-	while (i < BUF_COUNT(folders, *all) && strcmp(all[i], folder) != 0)
-		i++;
-	return i < BUF_COUNT(folders, *all);
+	for (size_t i = 0; i < BUF_COUNT(folders, *all); i++)
+		if (strcmp(all[i], folder) == 0)
+			return true;
+	return false;
 }
 
 /* Takes the folder from sets whose packs are all in such a one already. */
@@ -260,10 +213,18 @@ static int keep_folders(struct opening *o)
 	struct split_name *splits = o->splits;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < o->names->count; i++)
-		if (splits[i].folder && !is_in_folder(o->packs[i].dataset, splits[i].folder) &&
-		    !is_among(&needed, splits[i].folder))
+	for (size_t i = 0; r == 0 && i < o->names->count; i++) {
+		const struct dataset *dataset = o->packs[i].dataset;
+		const struct dataset_entry root = dataset_entry(dataset, DATASET_ROOT);
+		const struct dataset_entry only = dataset_entry(
+			dataset, root.children == 1 ? root.first_child : DATASET_ROOT);
+		bool inside = root.children == 1 && only.kind == FORMAT_DIRECTORY &&
+			      splits[i].folder &&
+			      splits_is_folder(splits[i].folder, only.name, only.name_len);
+
+		if (splits[i].folder && !inside && !is_among(&needed, splits[i].folder))
 			r = buf_add(&needed, &splits[i].folder, sizeof(splits[i].folder));
+	}
 	for (size_t i = 0; r == 0 && i < o->names->count; i++)
 		if (splits[i].folder && !is_among(&needed, splits[i].folder))
 			free(steal_ptr(&splits[i].folder));
@@ -330,22 +291,6 @@ static const char *place_in(const char *folder, const char *below)
 	return strncmp(folder, below, len) == 0 && below[len] == '/' ? below + len + 1 : NULL;
 }
 
-/* The packs before a delta that go into its folder or below it; returns how many. */
-static unsigned list_base(const struct opening *o, size_t delta, struct dataset_pack *ret)
-{
-	unsigned count = 0;
-
-	for (size_t i = 0; i < delta; i++) {
-		const char *place = place_in(o->packs[delta].below, o->packs[i].below);
-
-		if (!o->packs[i].dataset || !place)
-			continue;
-		ret[count] = o->packs[i];
-		ret[count++].below = place;
-	}
-	return count;
-}
-
 static int refuse_delta(const struct opening *o, size_t delta, int error, const struct err *why)
 {
 	const char *name = o->shown[delta];
@@ -359,35 +304,32 @@ static int refuse_delta(const struct opening *o, size_t delta, int error, const 
 		       name, why->text);
 }
 
-static int refuse_lone(const struct opening *o, size_t delta)
-{
-	char since[FORMAT_ID_TEXT];
-	struct err why = {0};
-	int r = delta_since(o->packs[delta].dataset, since, &why);
-
-	if (r == 0)
-		r = err_set(&why, -ENOENT, "a delta since the id %s, without that", since);
-	return refuse_delta(o, delta, r, &why);
-}
-
-static struct dataset_merge_params merge_params(const struct opening *o,
-						const struct dataset_pack *packs)
-{
-	return (struct dataset_merge_params){.packs = packs, .notice = o->params->notice};
-}
-
 /* Its base is one dataset from now on, which the caller owns. */
 static int take_base(struct opening *o, size_t delta, struct dataset **ret)
 {
 	SCOPE_FREE struct dataset_pack *packs = calloc(delta + 1, sizeof(*packs));
-	struct dataset_merge_params params = merge_params(o, packs);
+	struct dataset_merge_params params = {.packs = packs, .notice = o->params->notice};
+	char since[FORMAT_ID_TEXT];
+	struct err why = {0};
 	int r;
 
 	if (!packs)
 		return -ENOMEM;
-	params.count = list_base(o, delta, packs);
-	if (params.count == 0)
-		return refuse_lone(o, delta);
+	/* The packs before it that go into its folder or below it. */
+	for (size_t i = 0; i < delta; i++) {
+		const char *place = place_in(o->packs[delta].below, o->packs[i].below);
+
+		if (!o->packs[i].dataset || !place)
+			continue;
+		packs[params.count] = o->packs[i];
+		packs[params.count++].below = place;
+	}
+	if (params.count == 0) {
+		r = delta_since(o->packs[delta].dataset, since, &why);
+		if (r == 0)
+			r = err_set(&why, -ENOENT, "a delta since the id %s, without that", since);
+		return refuse_delta(o, delta, r, &why);
+	}
 	if (params.count > 1 || *packs[0].below)
 		r = dataset_merge(&params, ret, o->err);
 	else
@@ -415,42 +357,22 @@ static int apply_delta(struct opening *o, size_t delta)
 	return refuse_delta(o, delta, r, &why);
 }
 
-/* What is in a base is not seen beside what comes after its delta. */
-static int apply_deltas(struct opening *o)
-{
-	int r;
-
-	if (o->params->delta_ok && o->names->count == 1)
-		return 0;
-	r = dataset_merge_check(o->packs, (unsigned)o->names->count, o->err);
-	for (size_t i = 0; r == 0 && i < o->names->count; i++)
-		if (dataset_lacks_base(o->packs[i].dataset))
-			r = apply_delta(o, i);
-	return r;
-}
-
 /* --- all as one ------------------------------------------------------------------------------- */
-
-/* Takes `first`. */
-static char *name_all(const struct opening *o, char *first)
-{
-	SCOPE_FREE char *name = first;
-	char *all;
-
-	if (!name || o->names->count == 1)
-		return steal_ptr(&name);
-	return asprintf(&all, "%s and %zu more", name, o->names->count - 1) < 0 ? NULL : all;
-}
 
 static int make_label(const struct opening *o, struct packs_label *ret)
 {
 	const char *first = o->names->all[0].name;
-	char *path = realpath(first, NULL);
+	SCOPE_FREE char *path = realpath(first, NULL);
+	char more[40] = "";
 	struct stat st;
 
-	ret->name = name_all(o, strdup(o->shown[0]));
-	ret->path = name_all(o, path ? path : strdup(o->shown[0]));
+	if (o->names->count > 1)
+		snprintf(more, sizeof(more), " and %zu more", o->names->count - 1);
 	ret->device = stat(first, &st) == 0 ? st.st_dev : 0;
+	if (asprintf(&ret->name, "%s%s", o->shown[0], more) < 0)
+		ret->name = NULL;
+	if (asprintf(&ret->path, "%s%s", path ? path : o->shown[0], more) < 0)
+		ret->path = NULL;
 	return ret->name && ret->path ? 0 : -ENOMEM;
 }
 
@@ -463,11 +385,12 @@ void packs_label_release(struct packs_label *label)
 
 static int merge_opened(struct opening *o, struct dataset **ret)
 {
-	struct dataset_merge_params params = merge_params(o, o->packs);
+	struct dataset_merge_params params = {.packs = o->packs,
+					      .select = BUF_ITEMS(&o->select, const char *const),
+					      .select_count = BUF_COUNT(&o->select, const char *),
+					      .notice = o->params->notice};
 	int r = 0;
 
-	params.select = BUF_ITEMS(&o->select, const char *const);
-	params.select_count = BUF_COUNT(&o->select, const char *);
 	for (size_t i = 0; i < o->names->count; i++)
 		if (o->packs[i].dataset)
 			o->packs[params.count++] = o->packs[i];
@@ -491,17 +414,33 @@ int packs_open_names(const struct packs_params *params, const struct names *name
 			    .lock = PTHREAD_MUTEX_INITIALIZER,
 			    .failed = SIZE_MAX,
 			    .err = err};
+	const struct parallel_for loop = {.threads = OPEN_AT_ONCE,
+					  .patience_ns = OPEN_PATIENCE_NS,
+					  .work = open_next,
+					  .context = &o};
 	struct packs_label label = {0};
 	int r = read_select(&o);
 
-	if (r == 0)
-		r = open_packs(&o);
+	o.packs = calloc(names->count, sizeof(*o.packs));
+	o.shown = calloc(names->count, sizeof(*o.shown));
+	o.splits = calloc(names->count, sizeof(*o.splits));
+	if (r == 0 && (!o.packs || !o.shown || !o.splits))
+		r = -ENOMEM;
+	if (r == 0) {
+		parallel_for_run(&loop, names->count);
+		r = o.error;
+	}
 	if (r == 0 && wants_all(params, names))
 		r = check_shards(&o);
 	if (r == 0)
 		r = part_sets(&o);
-	if (r == 0)
-		r = apply_deltas(&o);
+	/* What is in a base is not seen beside what comes after its delta. */
+	if (r == 0 && !(params->delta_ok && names->count == 1)) {
+		r = dataset_merge_check(o.packs, (unsigned)names->count, err);
+		for (size_t i = 0; r == 0 && i < names->count; i++)
+			if (dataset_lacks_base(o.packs[i].dataset))
+				r = apply_delta(&o, i);
+	}
 	if (r == 0)
 		r = make_label(&o, &label);
 	if (r == 0)

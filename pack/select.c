@@ -23,24 +23,16 @@ struct select {
 	struct buf path; /* of the current entry, with a slash before it */
 };
 
-/* A folder may be written with a slash at its end. */
-static size_t literal_len(const char *pattern)
-{
-	size_t len = strlen(pattern);
-
-	while (len > 1 && pattern[len - 1] == '/')
-		len--;
-	return len;
-}
-
 static uint64_t literal_hash(const char *pattern)
 {
-	size_t len = literal_len(pattern);
-	bool path = memchr(pattern, '/', len) != NULL;
+	size_t len = strlen(pattern);
 	XXH3_state_t state;
 
+	/* A folder may be written with a slash at its end. */
+	while (len > 1 && pattern[len - 1] == '/')
+		len--;
 	XXH3_64bits_reset(&state);
-	if (path && pattern[0] != '/')
+	if (memchr(pattern, '/', len) && pattern[0] != '/')
 		XXH3_64bits_update(&state, "/", 1);
 	XXH3_64bits_update(&state, pattern, len);
 	return XXH3_64bits_digest(&state);

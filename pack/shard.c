@@ -12,21 +12,16 @@ void shard_write(const struct shard *shard, char ret[SHARD_TEXT])
 		 shard->number, shard->of, shard->before, shard->after);
 }
 
-static bool parse_shard(const char *line, size_t len, struct shard *ret)
-{
-	char text[SHARD_TEXT];
-
-	snprintf(text, sizeof(text), "%.*s", (int)len, line);
-	return sscanf(text, "%" SCNu32 "-of-%" SCNu32 " %" SCNx64 "-%" SCNx64, &ret->number,
-		      &ret->of, &ret->before, &ret->after) == 4 &&
-	       ret->number < ret->of;
-}
-
 void shard_read(const char *options, size_t len, struct shard *ret)
 {
 	const char *value = options_find(options, len, "shard", &len);
+	char text[SHARD_TEXT];
 
-	if (!value || len >= SHARD_TEXT || !parse_shard(value, len, ret))
+	snprintf(text, sizeof(text), "%.*s", value && len < SHARD_TEXT ? (int)len : 0,
+		 value ? value : "");
+	if (sscanf(text, "%" SCNu32 "-of-%" SCNu32 " %" SCNx64 "-%" SCNx64, &ret->number, &ret->of,
+		   &ret->before, &ret->after) != 4 ||
+	    ret->number >= ret->of)
 		*ret = (struct shard){0};
 }
 

@@ -4,7 +4,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/format.h"
-#include "pack/set_name.h"
+#include "pack/names.h"
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
@@ -147,16 +147,6 @@ bool splits_is_folder(const char *folder, const char *name, size_t len)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-/* Bytes of the folder that all are in, with its slash. */
-static size_t common_folder(const struct file *files, size_t count)
-{
-	size_t len = count ? files[0].base : 0;
-
-	for (size_t i = 1; i < count; i++)
-		len = name_common_folder(files[0].name, len, files[i].name, files[i].base);
-	return len;
-}
-
 static int compare_rest(const void *left, const void *right)
 {
 	const struct file *a = left, *b = right;
@@ -164,93 +154,67 @@ static int compare_rest(const void *left, const void *right)
 	return bytes_compare(a->name + a->at, a->rest - a->at, b->name + b->at, b->rest - b->at);
 }
 
-static bool in_one_folder(const struct file *a, const struct file *b)
+/* "FOLDERS/SPLIT", or what of it tells the sets apart. The folders are those between the common one
+ * and what says the split. */
+static int name_folder(const struct file *file, size_t common, bool folders, bool split, char **ret)
 {
-	return a->at == b->at && memcmp(a->name, b->name, a->at) == 0;
-}
+	SCOPE(buf_release) struct buf text = BUF_INIT;
 
-/* Appends the folders between the common one and what says the split. */
-static int add_folders(const struct file *file, size_t common, struct buf *ret)
-{
-	for (size_t at = common, len; at < file->at; at += len + 1) {
+	for (size_t at = common, len; folders && at < file->at; at += len + 1) {
 		const char *part = file->name + at;
 
 		len = strcspn(part, "/");
 		if (format_name_valid(part, len) && !memchr(part, *PART_MARKS, len))
-			buf_addf(ret, "%s%.*s", ret->len ? "/" : "", (int)len, part);
+			buf_addf(&text, "%s%.*s", text.len ? "/" : "", (int)len, part);
 	}
-	return buf_adds(ret, "");
-}
-
-/* The files are sorted by their rest. */
-static bool folders_tell(const struct file *files, size_t count)
-{
-	for (size_t i = 1; i < count; i++)
-		if (compare_rest(&files[i - 1], &files[i]) == 0 &&
-		    !in_one_folder(&files[i - 1], &files[i]))
-			return true;
-	return false;
-}
-
-static bool splits_differ(const struct file *files, size_t count)
-{
-	for (size_t i = 1; i < count; i++)
-		if (bytes_compare(files[i].split.data, files[i].split.len, files[0].split.data,
-				  files[0].split.len) != 0)
-			return true;
-	return false;
-}
-
-/* "FOLDERS/SPLIT", or what of it tells the sets apart. */
-static int name_folder(const struct file *file, size_t common, bool folders, bool split, char **ret)
-{
-	SCOPE(buf_release) struct buf text = BUF_INIT;
-	int r = folders ? add_folders(file, common, &text) : 0;
-
-	if (r == 0 && (split || text.len == 0))
-		r = buf_addf(&text, "%s%.*s", text.len ? "/" : "", (int)file->split.len,
-			     file->split.data);
-	if (r == 0)
-		*ret = steal_ptr(&text.data);
-	return r;
-}
-
-static bool are_several(const struct split_name *names, size_t count)
-{
-	const char *first = NULL;
-
-	for (size_t i = 0; i < count; i++) {
-		if (first && names[i].folder && strcmp(first, names[i].folder) != 0)
-			return true;
-		first = first ? first : names[i].folder;
-	}
-	return false;
+	if (split || text.len == 0)
+		buf_addf(&text, "%s%.*s", text.len ? "/" : "", (int)file->split.len,
+			 file->split.data);
+	if (buf_error(&text) < 0)
+		return -ENOMEM;
+	*ret = steal_ptr(&text.data);
+	return 0;
 }
 
 int splits_find(struct split_name *names, size_t count)
 {
 	SCOPE_FREE struct file *files = calloc(count + 1, sizeof(*files));
+	bool folders = false, differ = false, several = false;
 	size_t some = 0, told = 0, common;
-	bool folders, differ;
-	int r = files ? 0 : -ENOMEM;
+	const char *first;
+	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < count; i++)
+	if (!files)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
 		if (names[i].name)
 			files[some++] = file_of(names[i].name, i);
-	common = r == 0 ? common_folder(files, some) : 0;
-	for (size_t i = 0; r == 0 && i < some; i++) {
+	/* Bytes of the folder that all are in, with its slash. */
+	common = files[0].base;
+	for (size_t i = 1; i < some; i++)
+		common = name_common_folder(files[0].name, common, files[i].name, files[i].base);
+	for (size_t i = 0; i < some; i++) {
 		find_split(&files[i], common);
 		if (files[i].split.data)
 			files[told++] = files[i];
 	}
-	if (r < 0 || told < 2)
-		return r;
+	if (told < 2)
+		return 0;
 	qsort(files, told, sizeof(*files), compare_rest);
-	folders = folders_tell(files, told);
-	differ = splits_differ(files, told);
+	for (size_t i = 1; i < told; i++) {
+		const struct file *a = &files[i - 1], *b = &files[i];
+
+		folders |= compare_rest(a, b) == 0 &&
+			   (a->at != b->at || memcmp(a->name, b->name, a->at) != 0);
+		differ |= bytes_compare(a->split.data, a->split.len, b->split.data, b->split.len) !=
+			  0;
+	}
 	for (size_t i = 0; r == 0 && i < told; i++)
 		r = name_folder(&files[i], common, folders, differ, &names[files[i].number].folder);
-	if (r < 0 || !are_several(names, count))
+	first = names[files[0].number].folder;
+	for (size_t i = 1; r == 0 && i < told; i++)
+		several |= strcmp(first, names[files[i].number].folder) != 0;
+	if (!several)
 		splits_release(names, count);
 	return r;
 }

@@ -83,55 +83,13 @@ static int truncated_pack(uint64_t bytes, uint64_t expected, struct err *err)
 		       expected);
 }
 
-/* Only the page size is taken from page 0 before page 1 has been read. */
-static int page_size_take(const uint8_t meta[META_BYTES], uint64_t bytes, uint32_t *ret,
-			  struct err *err)
-{
-	uint32_t size = le_get32(meta + META_PAGE_SIZE);
-
-	if (size < 4096 || size > 65536 || (size & (size - 1)) != 0)
-		return DAMAGED(err, (uint64_t)0, "page size %u", size);
-	if (bytes < 2 * (uint64_t)size)
-		return truncated_pack(bytes, 2 * (uint64_t)size, err);
-	*ret = size;
-	return 0;
-}
-
-static int tree_check(uint64_t number, const struct walker_info *info, struct err *err)
-{
-	if (info->root == NO_PAGE) {
-		if (info->depth != 0 || info->entries != 0)
-			return DAMAGED(err, number, "depth %u and %" PRIu64 " entries without root",
-				       info->depth, info->entries);
-		return 0;
-	}
-	if (info->root < FIRST_PAGE || info->root > info->last_page)
-		return DAMAGED(err, number, "root %" PRIu64 " not within 2 to last page %" PRIu64,
-			       info->root, info->last_page);
-	if (info->depth < 1 || info->depth > WALKER_DEPTH_MAX)
-		return DAMAGED(err, number, "depth %u not within 1 to %u", info->depth,
-			       WALKER_DEPTH_MAX);
-	return 0;
-}
-
-/* The walk does not need the counts, but callers allocate memory by them. */
-static int counts_check(uint64_t number, const struct walker_info *info, struct err *err)
-{
-	if (info->branch_pages > info->last_page || info->leaf_pages > info->last_page ||
-	    info->overflow_pages > info->last_page)
-		return DAMAGED(err, number, "more pages in the database than in the file");
-	if (info->entries > info->leaf_pages * ((info->page_size - PAGE_HEADER) / RECORD_MIN))
-		return DAMAGED(err, number, "%" PRIu64 " entries in %" PRIu64 " leaf pages",
-			       info->entries, info->leaf_pages);
-	return 0;
-}
-
-static void meta_parse(const uint8_t meta[META_BYTES], struct meta *ret)
+/* Checks the rest of a meta page after meta_read(). Its page size was checked before. The walk does
+ * not need the counts, but callers allocate memory by them. */
+static int meta_decode(uint64_t number, const uint8_t meta[META_BYTES], struct meta *ret,
+		       struct err *err)
 {
 	const uint8_t *db = meta + META_MAIN_DB;
-
-	ret->flags = le_get16(db + 4);
-	ret->info = (struct walker_info){
+	const struct walker_info info = {
 		.page_size = le_get32(meta + META_PAGE_SIZE),
 		.depth = le_get16(db + 6),
 		.txnid = le_get64(meta + 144),
@@ -142,29 +100,35 @@ static void meta_parse(const uint8_t meta[META_BYTES], struct meta *ret)
 		.overflow_pages = le_get64(db + 24),
 		.entries = le_get64(db + 32),
 	};
-}
 
-/* Checks the rest of a meta page after meta_read(). Its page size was checked before. */
-static int meta_decode(uint64_t number, const uint8_t meta[META_BYTES], struct meta *ret,
-		       struct err *err)
-{
-	struct meta m;
-	int r;
-
-	meta_parse(meta, &m);
 	if (le_get64(meta) != number)
 		return DAMAGED(err, number, "says it is page %" PRIu64, le_get64(meta));
 	if ((le_get16(meta + 10) & PAGE_TYPE) != PAGE_META)
 		return DAMAGED(err, number, "flags 0x%x, a meta page expected",
 			       le_get16(meta + 10));
-	if (m.info.last_page < 1 || m.info.last_page > LAST_PAGE_MAX)
-		return DAMAGED(err, number, "last page %" PRIu64, m.info.last_page);
-	r = tree_check(number, &m.info, err);
-	if (r == 0)
-		r = counts_check(number, &m.info, err);
-	if (r == 0)
-		*ret = m;
-	return r;
+	if (info.last_page < 1 || info.last_page > LAST_PAGE_MAX)
+		return DAMAGED(err, number, "last page %" PRIu64, info.last_page);
+	if (info.root == NO_PAGE) {
+		if (info.depth != 0 || info.entries != 0)
+			return DAMAGED(err, number, "depth %u and %" PRIu64 " entries without root",
+				       info.depth, info.entries);
+	} else {
+		if (info.root < FIRST_PAGE || info.root > info.last_page)
+			return DAMAGED(err, number,
+				       "root %" PRIu64 " not within 2 to last page %" PRIu64,
+				       info.root, info.last_page);
+		if (info.depth < 1 || info.depth > WALKER_DEPTH_MAX)
+			return DAMAGED(err, number, "depth %u not within 1 to %u", info.depth,
+				       WALKER_DEPTH_MAX);
+	}
+	if (info.branch_pages > info.last_page || info.leaf_pages > info.last_page ||
+	    info.overflow_pages > info.last_page)
+		return DAMAGED(err, number, "more pages in the database than in the file");
+	if (info.entries > info.leaf_pages * ((info.page_size - PAGE_HEADER) / RECORD_MIN))
+		return DAMAGED(err, number, "%" PRIu64 " entries in %" PRIu64 " leaf pages",
+			       info.entries, info.leaf_pages);
+	*ret = (struct meta){.info = info, .flags = le_get16(db + 4)};
+	return 0;
 }
 
 static int meta_load_second(struct reader *reader, uint32_t page_size, struct meta *ret,
@@ -191,14 +155,18 @@ static int meta_load(struct reader *reader, uint64_t bytes, struct meta *ret, st
 	uint8_t meta[META_BYTES];
 	struct meta first, second;
 	struct err second_err;
-	uint32_t page_size = 0;
+	uint32_t page_size;
 	int r, s;
 
 	r = meta_read(reader, 0, 0, meta, err);
-	if (r == 0)
-		r = page_size_take(meta, bytes, &page_size, err);
 	if (r < 0)
 		return r;
+	/* Only the page size is taken from page 0 before page 1 has been read. */
+	page_size = le_get32(meta + META_PAGE_SIZE);
+	if (page_size < 4096 || page_size > 65536 || (page_size & (page_size - 1)) != 0)
+		return DAMAGED(err, (uint64_t)0, "page size %u", page_size);
+	if (bytes < 2 * (uint64_t)page_size)
+		return truncated_pack(bytes, 2 * (uint64_t)page_size, err);
 	s = meta_load_second(reader, page_size, &second, &second_err);
 	r = meta_decode(0, meta, &first, err);
 	if (r < 0 && (s < 0 || second.info.txnid == 0))
@@ -275,65 +243,42 @@ static bool is_leaf(const struct walker *walker, const struct tree_level *level)
 	return level == &walker->levels[walker->info.depth - 1];
 }
 
-static int header_read(const struct walker *walker, uint64_t number, uint8_t *page, size_t len,
-		       struct err *err)
-{
-	int r = reader_get_full(walker->reader, page, len, number * walker->info.page_size);
-
-	if (r == -ENODATA)
-		return DAMAGED(err, number, "the file ends before its end");
-	if (r < 0)
-		return err_set(err, r, "page %" PRIu64 ": %s", number, strerror(-r));
-	if (le_get64(page) != number)
-		return DAMAGED(err, number, "says it is page %" PRIu64, le_get64(page));
-	return 0;
-}
-
-static int bounds_check(const struct walker *walker, const struct tree_level *level,
-			struct err *err)
-{
-	unsigned flags = le_get16(level->page + 10), want;
-	unsigned lower = le_get16(level->page + 12), upper = le_get16(level->page + 14);
-
-	want = is_leaf(walker, level) ? PAGE_LEAF : PAGE_BRANCH;
-	if ((flags & PAGE_TYPE) != want)
-		return DAMAGED(err, level->number, "flags 0x%x, a %s page expected", flags,
-			       want == PAGE_LEAF ? "leaf" : "branch");
-	if (lower > upper)
-		return DAMAGED(err, level->number, "lower %u beyond upper %u", lower, upper);
-	if (upper > walker->info.page_size)
-		return DAMAGED(err, level->number, "upper %u beyond the page", upper);
-	if (lower < PAGE_HEADER + 2 || lower % 2 != 0)
-		return DAMAGED(err, level->number, "lower %u", lower);
-	return 0;
-}
-
-static int page_load(const struct walker *walker, struct tree_level *level, uint64_t number,
-		     struct err *err)
-{
-	int r = header_read(walker, number, level->page, walker->info.page_size, err);
-
-	if (r < 0)
-		return r;
-	level->number = number;
-	r = bounds_check(walker, level, err);
-	if (r < 0)
-		return r;
-	level->count = (unsigned)(le_get16(level->page + 12) - PAGE_HEADER) / 2;
-	return 0;
-}
-
 /* Far objects do not change, so a page that was just read is not asked for again. Finding out which
  * format an LMDB has begins many walks. */
 int walker_load(const struct walker *walker, struct tree_level *level, uint64_t number,
 		struct err *err)
 {
-	bool there = level->loaded && level->number == number && reader_hints(walker->reader).far;
-	int r = there ? 0 : page_load(walker, level, number, err);
+	unsigned flags, lower, upper, want = is_leaf(walker, level) ? PAGE_LEAF : PAGE_BRANCH;
+	int r;
 
-	level->loaded = r == 0;
 	level->next = 0;
-	return r;
+	if (level->loaded && level->number == number && reader_hints(walker->reader).far)
+		return 0;
+	level->loaded = false;
+	r = reader_get_full(walker->reader, level->page, walker->info.page_size,
+			    number * walker->info.page_size);
+	if (r == -ENODATA)
+		return DAMAGED(err, number, "the file ends before its end");
+	if (r < 0)
+		return err_set(err, r, "page %" PRIu64 ": %s", number, strerror(-r));
+	if (le_get64(level->page) != number)
+		return DAMAGED(err, number, "says it is page %" PRIu64, le_get64(level->page));
+	flags = le_get16(level->page + 10);
+	lower = le_get16(level->page + 12);
+	upper = le_get16(level->page + 14);
+	if ((flags & PAGE_TYPE) != want)
+		return DAMAGED(err, number, "flags 0x%x, a %s page expected", flags,
+			       want == PAGE_LEAF ? "leaf" : "branch");
+	if (lower > upper)
+		return DAMAGED(err, number, "lower %u beyond upper %u", lower, upper);
+	if (upper > walker->info.page_size)
+		return DAMAGED(err, number, "upper %u beyond the page", upper);
+	if (lower < PAGE_HEADER + 2 || lower % 2 != 0)
+		return DAMAGED(err, number, "lower %u", lower);
+	level->number = number;
+	level->count = (lower - PAGE_HEADER) / 2;
+	level->loaded = true;
+	return 0;
 }
 
 static uint64_t overflow_pages(const struct walker *walker, uint64_t size)
@@ -392,17 +337,6 @@ int walker_child(const struct walker *walker, const struct tree_level *level, un
 	return r;
 }
 
-static int flags_check(const struct node *node, struct err *err)
-{
-	if (node->flags & NODE_SUBDATA)
-		return DAMAGED(err, node->page, "node %u is a sub-database", node->index);
-	if (node->flags & NODE_DUPDATA)
-		return DAMAGED(err, node->page, "node %u has several values", node->index);
-	if (node->flags & ~NODE_BIGDATA)
-		return DAMAGED(err, node->page, "node %u: flags 0x%x", node->index, node->flags);
-	return 0;
-}
-
 /* Finds where the pages of a big value begin. It does not read them: that would be one more read
  * for each record. All values of a walk have no more pages than the file, so that a small file does
  * not stand for a large one. */
@@ -433,22 +367,6 @@ static int big_value(struct walker *walker, const struct node *node, uint64_t *r
 	return 0;
 }
 
-static int value_offset(struct walker *walker, const struct node *node, uint64_t *ret,
-			struct err *err)
-{
-	int r = flags_check(node, err);
-
-	if (r < 0)
-		return r;
-	if (node->flags & NODE_BIGDATA)
-		return big_value(walker, node, ret, err);
-	if (node->data + node->size > walker->info.page_size)
-		return DAMAGED(err, node->page, "node %u: value of %u bytes runs out of the page",
-			       node->index, node->size);
-	*ret = node->page * walker->info.page_size + node->data;
-	return 0;
-}
-
 /* The record at the leaf's `next`, which must have a greater key than the last one. */
 static int record_take(struct walker *walker, struct tree_level *leaf, struct walker_record *ret,
 		       struct err *err)
@@ -460,19 +378,34 @@ static int record_take(struct walker *walker, struct tree_level *leaf, struct wa
 	if (r < 0)
 		return r;
 	walker->info.named = node.flags == NODE_SUBDATA;
-	r = value_offset(walker, &node, &offset, err);
-	if (r < 0)
-		return r;
+	if (node.flags & NODE_SUBDATA)
+		return DAMAGED(err, node.page, "node %u is a sub-database", node.index);
+	if (node.flags & NODE_DUPDATA)
+		return DAMAGED(err, node.page, "node %u has several values", node.index);
+	if (node.flags & ~NODE_BIGDATA)
+		return DAMAGED(err, node.page, "node %u: flags 0x%x", node.index, node.flags);
+	if (node.flags & NODE_BIGDATA) {
+		r = big_value(walker, &node, &offset, err);
+		if (r < 0)
+			return r;
+	} else if (node.data + node.size > walker->info.page_size) {
+		return DAMAGED(err, node.page, "node %u: value of %u bytes runs out of the page",
+			       node.index, node.size);
+	} else {
+		offset = node.page * walker->info.page_size + node.data;
+	}
 	if (bytes_compare(node.key, node.key_len, walker->key, walker->key_len) <= 0)
 		return DAMAGED(err, leaf->number, "node %u: key not in order", leaf->next);
 	memcpy(walker->key, node.key, node.key_len);
 	walker->key_len = node.key_len;
 	walker->seen++;
 	leaf->next++;
-	*ret = (struct walker_record){
-		.key = walker->key, .key_len = node.key_len, .offset = offset, .size = node.size};
-	if (!(node.flags & NODE_BIGDATA))
-		ret->value = leaf->page + node.data;
+	*ret = (struct walker_record){.key = walker->key,
+				      .key_len = node.key_len,
+				      .offset = offset,
+				      .size = node.size,
+				      .value = node.flags & NODE_BIGDATA ? NULL
+									 : leaf->page + node.data};
 	return 0;
 }
 
@@ -508,16 +441,6 @@ static int walk_on(struct walker *walker, unsigned depth, struct walker_record *
 	return r;
 }
 
-static int walk_end(struct walker *walker, struct err *err)
-{
-	walker->walking = false;
-	if (walker->whole && walker->seen != walker->info.entries)
-		return err_set(err, -EBADMSG,
-			       "%" PRIu64 " entries, %" PRIu64 " expected by the meta page",
-			       walker->seen, walker->info.entries);
-	return 1;
-}
-
 static void walk_begin(struct walker *walker, bool whole)
 {
 	walker->walking = false;
@@ -543,8 +466,14 @@ int walker_next(struct walker *walker, struct walker_record *ret, struct err *er
 		return 1;
 	while (depth > 0 && walker->levels[depth - 1].next == walker->levels[depth - 1].count)
 		depth--;
-	if (depth == 0)
-		return walk_end(walker, err);
+	if (depth == 0) {
+		walker->walking = false;
+		if (walker->whole && walker->seen != walker->info.entries)
+			return err_set(err, -EBADMSG,
+				       "%" PRIu64 " entries, %" PRIu64 " expected by the meta page",
+				       walker->seen, walker->info.entries);
+		return 1;
+	}
 	return walk_on(walker, depth, ret, err);
 }
 

@@ -7,23 +7,6 @@
 #define RUN_MOST 256
 #define COUSINS	 8 /* branch pages whose leaves are asked for ahead */
 
-/* Asks for the children of a page, except those that follow one another: the kernel reads these
- * ahead by itself. Only a hint: damage is reported when a page is read. */
-static void ask_for_near(const struct walker *walker, const struct tree_level *level)
-{
-	uint32_t page = walker->info.page_size;
-	uint64_t child, before = 0;
-	struct err none = {0};
-
-	for (unsigned i = 0; i < level->count; i++) {
-		if (walker_child(walker, level, i, &child, &none) < 0)
-			return;
-		if (child != before + 1)
-			reader_will_get(walker->reader, child * page, page);
-		before = child;
-	}
-}
-
 /* On far storage, children that are close together are one request. */
 static void ask_for_far(const struct walker *walker, const struct tree_level *level, unsigned from)
 {
@@ -65,30 +48,35 @@ static void ask_for_cousins(struct walker *walker, const struct tree_level *abov
 	}
 }
 
-static void ask_for_leaves_far(struct walker *walker, const struct tree_level *above)
-{
-	const struct tree_level *top = walker->info.depth > 2 ? above - 1 : NULL;
-
-	if (walker->scouts != (top ? top : above)->number) {
-		walker->scouts = (top ? top : above)->number;
-		walker->scouted = top ? top->next : 0;
-		if (top)
-			ask_for_far(walker, top, top->next);
-		ask_for_far(walker, above, above->next);
-	}
-	if (top)
-		ask_for_cousins(walker, top);
-}
-
 /* Opening a pack reads at most two leaves. */
 void walker_ask_ahead(struct walker *walker, const struct tree_level *above)
 {
 	bool begins = above->next == 4 && walker->seen > 0;
+	uint32_t page = walker->info.page_size;
+	uint64_t child, before = 0;
+	struct err none = {0};
 
 	if (!reader_hints(walker->reader).far) {
-		if (begins)
-			ask_for_near(walker, above);
+		/* All children, except those that follow one another: the kernel reads these ahead
+		 * by itself. Only a hint: damage is reported when a page is read. */
+		for (unsigned i = 0; begins && i < above->count; i++) {
+			if (walker_child(walker, above, i, &child, &none) < 0)
+				return;
+			if (child != before + 1)
+				reader_will_get(walker->reader, child * page, page);
+			before = child;
+		}
 	} else if (begins || walker->scouts) {
-		ask_for_leaves_far(walker, above);
+		const struct tree_level *top = walker->info.depth > 2 ? above - 1 : NULL;
+
+		if (walker->scouts != (top ? top : above)->number) {
+			walker->scouts = (top ? top : above)->number;
+			walker->scouted = top ? top->next : 0;
+			if (top)
+				ask_for_far(walker, top, top->next);
+			ask_for_far(walker, above, above->next);
+		}
+		if (top)
+			ask_for_cousins(walker, top);
 	}
 }

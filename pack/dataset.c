@@ -2,7 +2,6 @@
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
 #include "pack/image_kind.h"
-#include "pack/keys.h"
 #include "pack/xxh3.h"
 
 /* The part that each section belongs to; 0: it is read at open. */
@@ -15,7 +14,6 @@ static const uint8_t parts[SECTION_COUNT] = {
 static int load_once(struct dataset *dataset, enum format_section section,
 		     struct index_section *ret, struct err *err)
 {
-	const char *name = format_section_name(section);
 	struct index_section loaded;
 	int r = index_load_section(dataset->index_reader, &dataset->super, section, &loaded, err);
 
@@ -24,7 +22,7 @@ static int load_once(struct dataset *dataset, enum format_section section,
 	if (XXH3_64bits(loaded.data, loaded.bytes) != dataset->super.sections[section].checksum) {
 		free(loaded.data);
 		return err_set(err, -EBADMSG, "damaged index: checksum mismatch in section %s",
-			       name);
+			       format_section_name(section));
 	}
 	*ret = loaded;
 	return 0;
@@ -46,24 +44,18 @@ static void will_load(struct dataset *dataset, unsigned wanted)
 			dataset_will_load(dataset, i);
 }
 
-/* The size of the file that holds the index. The index of a foreign file may be longer than the
- * file. */
-static uint64_t index_bytes(const struct dataset *dataset)
-{
-	struct reader_identity own;
-
-	if (dataset->index_reader == dataset->reader)
-		return dataset->info.pack_bytes;
-	return reader_identity(dataset->index_reader, &own) == 0 ? own.size : 0;
-}
-
 static int load_section(struct dataset *dataset, enum format_section section, struct err *err)
 {
 	const struct format_section_ref *ref = &dataset->super.sections[section];
+	struct reader_identity file = {.size = dataset->info.pack_bytes};
 	struct index_section loaded;
 	int r;
 
-	if (ref->bytes > index_bytes(dataset))
+	/* The index of a foreign file may be longer than that file. */
+	if (dataset->index_reader != dataset->reader &&
+	    reader_identity(dataset->index_reader, &file) < 0)
+		file.size = 0;
+	if (ref->bytes > file.size)
 		return err_set(err, -EBADMSG, "damaged superblock: section %s is too long",
 			       format_section_name(section));
 	r = load_once(dataset, section, &loaded, err);
@@ -115,6 +107,19 @@ int dataset_load_hot(struct dataset *dataset, struct err *err)
 	return r;
 }
 
+int dataset_say_fault(const struct dataset *dataset, uint32_t entry, const char *damage,
+		      const char *text, dataset_fault_fn *found, void *context)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct dataset_fault fault = {.damage = damage, .text = text, .entry = entry};
+	int r = dataset_path(dataset, entry, &path);
+
+	fault.path = path.data;
+	fault.len = path.len;
+	return r < 0 ? r : found(context, &fault);
+}
+
+/* Of a section or the superblock, by its key. */
 static int fault_in_index(const struct format_key *key, const char *damage, const char *text,
 			  dataset_fault_fn *found, void *context)
 {
@@ -129,45 +134,25 @@ static bool has_content_id(const struct dataset *dataset)
 	return dataset->super.compat & FORMAT_CONTENT_ID;
 }
 
-static int check_content_id(struct dataset *dataset, dataset_fault_fn *found, void *context)
-{
-	uint8_t id[FORMAT_ID_BYTES];
-	struct format_key key;
-	int r;
-
-	if (!has_content_id(dataset) || !atomic_load(&dataset->loaded[SECTION_CHECKSUMS]))
-		return 0;
-	r = index_content_id(&dataset->index, id);
-	if (r < 0 || memcmp(id, dataset->super.content_id, sizeof(id)) == 0)
-		return r;
-	format_key_super(&key);
-	return fault_in_index(&key, "index", "its content id is not that of its files", found,
-			      context);
-}
-
-static int check_super_counts(const struct dataset *dataset, dataset_fault_fn *found, void *context)
+static bool counts_hold(const struct dataset *dataset)
 {
 	const struct format_super *super = &dataset->super;
 	struct format_super counted = {0};
-	struct format_key key;
 
 	index_count(&dataset->index, &counted);
-	if (counted.files == super->files && counted.directories == super->directories &&
-	    counted.symlinks == super->symlinks && counted.hardlinks == super->hardlinks &&
-	    counted.bytes == super->bytes)
-		return 0;
-	format_key_super(&key);
-	return fault_in_index(&key, "index", "its counts are not those of its entries", found,
-			      context);
+	return counted.files == super->files && counted.directories == super->directories &&
+	       counted.symlinks == super->symlinks && counted.hardlinks == super->hardlinks &&
+	       counted.bytes == super->bytes;
 }
 
 int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, void *context)
 {
+	uint8_t id[FORMAT_ID_BYTES];
+	struct format_key key;
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++) {
 		struct err err = {0};
-		struct format_key key;
 
 		format_key_section(i, &key);
 		r = dataset_need_section(dataset, i, &err);
@@ -175,9 +160,17 @@ int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, voi
 			r = fault_in_index(&key, r == -EBADMSG ? "index" : DAMAGE_UNREADABLE,
 					   err_text(&err, r), found, context);
 	}
-	if (r == 0)
-		r = check_super_counts(dataset, found, context);
-	return r == 0 ? check_content_id(dataset, found, context) : r;
+	format_key_super(&key);
+	if (r == 0 && !counts_hold(dataset))
+		r = fault_in_index(&key, "index", "its counts are not those of its entries", found,
+				   context);
+	if (r < 0 || !has_content_id(dataset) || !atomic_load(&dataset->loaded[SECTION_CHECKSUMS]))
+		return r;
+	r = index_content_id(&dataset->index, id);
+	if (r == 0 && memcmp(id, dataset->super.content_id, sizeof(id)) != 0)
+		r = fault_in_index(&key, "index", "its content id is not that of its files", found,
+				   context);
+	return r;
 }
 
 void dataset_free(struct dataset *dataset)
@@ -256,34 +249,26 @@ int dataset_path(const struct dataset *dataset, uint32_t entry, struct buf *path
 	return index_path(&dataset->index, entry, path);
 }
 
-static uint32_t count_links(const struct index *index, uint32_t entry)
-{
-	uint32_t first, count, links = 2;
-
-	if (index_kind(index, entry) != FORMAT_DIRECTORY)
-		return 1 + index_link_count(index, entry);
-	first = (uint32_t)index_get(index, SECTION_START, entry);
-	count = (uint32_t)index_get(index, SECTION_SIZE, entry);
-	for (uint32_t e = first; e < first + count; e++)
-		links += index_kind(index, e) == FORMAT_DIRECTORY;
-	return links;
-}
-
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret)
 {
 	const struct index *index = &dataset->index;
-	int64_t ns;
+	bool directory = index_kind(index, entry) == FORMAT_DIRECTORY;
+	uint64_t first, count = 0;
 	int r = dataset_load(dataset, DATASET_ATTRS, NULL);
 
 	if (r < 0)
 		return r;
 	entry = index_inode(index, entry);
-	ns = (int64_t)index_get(index, SECTION_MTIME, entry);
 	*ret = (struct dataset_attr){
 		.mode = (mode_t)index_get(index, SECTION_MODE, entry) & 07777,
-		.nlink = count_links(index, entry),
-		.mtime = date_time(ns),
+		.nlink = directory ? 2 : 1 + index_link_count(index, entry),
+		.mtime = date_time((int64_t)index_get(index, SECTION_MTIME, entry)),
 	};
+	first = index_get(index, SECTION_START, entry);
+	if (directory)
+		count = index_get(index, SECTION_SIZE, entry);
+	for (uint64_t e = first; e < first + count; e++)
+		ret->nlink += index_kind(index, (uint32_t)e) == FORMAT_DIRECTORY;
 	return 0;
 }
 
@@ -419,18 +404,6 @@ uint64_t dataset_suffix(const struct dataset *dataset, uint32_t entry)
 	return dot ? XXH3_64bits(dot, (size_t)(name + len - dot)) : 0;
 }
 
-static uint64_t hash_pieces(const struct iovec *iov, int count)
-{
-	XXH3_state_t state;
-
-	if (count == 1)
-		return XXH3_64bits(iov->iov_base, iov->iov_len);
-	XXH3_64bits_reset(&state);
-	for (int i = 0; i < count; i++)
-		XXH3_64bits_update(&state, iov[i].iov_base, iov[i].iov_len);
-	return XXH3_64bits_digest(&state);
-}
-
 int dataset_checksum(struct dataset *dataset, uint64_t extent, uint64_t *ret)
 {
 	int r = dataset_load(dataset, DATASET_CHECKSUMS, NULL);
@@ -446,11 +419,17 @@ int dataset_checksum(struct dataset *dataset, uint64_t extent, uint64_t *ret)
 int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count)
 {
 	uint64_t checksum;
+	XXH3_state_t state;
 	int r = dataset_checksum(dataset, extent, &checksum);
 
 	if (r < 0)
 		return r == -ENODATA ? 0 : r;
-	return hash_pieces(iov, count) == checksum ? 0 : -EBADMSG;
+	if (count == 1)
+		return XXH3_64bits(iov->iov_base, iov->iov_len) == checksum ? 0 : -EBADMSG;
+	XXH3_64bits_reset(&state);
+	for (int i = 0; i < count; i++)
+		XXH3_64bits_update(&state, iov[i].iov_base, iov[i].iov_len);
+	return XXH3_64bits_digest(&state) == checksum ? 0 : -EBADMSG;
 }
 
 static int read_checked(struct dataset *dataset, uint64_t extent, const struct dataset_extent *x,

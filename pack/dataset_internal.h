@@ -1,6 +1,5 @@
-/* What the files of a dataset share: dataset_open.c (opening), dataset.c (reading), dataset_packs.c
- * (reading several), dataset_keys.c (verifying the keys), and dataset_merge.c and delta.c, which
- * are above them. */
+/* What the files of a dataset share: dataset_open.c (opening), dataset.c (reading), keys.c
+ * (verifying the keys), and dataset_merge.c (several packs) and delta.c, which are above them. */
 #pragma once
 
 #include "base/reader.h"
@@ -41,10 +40,11 @@ void dataset_will_load(struct dataset *dataset, enum format_section section);
 /* Loads a section unless it is there. 0, -EBADMSG, -EIO or -ENOMEM. */
 int dataset_need_section(struct dataset *dataset, enum format_section section, struct err *err);
 
-/* Drops a section: it will be loaded again when it is needed. */
-void dataset_forget_section(struct dataset *dataset, enum format_section section);
+/* Says that an entry is damaged. Returns what found() did, or -ENOMEM. */
+int dataset_say_fault(const struct dataset *dataset, uint32_t entry, const char *damage,
+		      const char *text, dataset_fault_fn *found, void *context);
 
-/* --- of several packs: dataset_packs.c --- */
+/* --- of several packs: dataset_merge.c --- */
 
 /* What a merged dataset keeps of its packs. */
 struct dataset_packs {
@@ -53,11 +53,8 @@ struct dataset_packs {
 	struct dataset *all[];
 };
 
-/* As dataset_need_section() of the dataset of all, and of one of them, whose name err begins with.
- */
+/* As dataset_need_section() of the dataset of all. */
 int dataset_gather_section(struct dataset *dataset, enum format_section section, struct err *err);
-int dataset_need_of_pack(const struct dataset_packs *packs, unsigned i, enum format_section section,
-			 struct err *err);
 /* The dataset of the file that an extent is in: one of its packs, its base or itself. */
 struct dataset *dataset_file_of(struct dataset *dataset, uint64_t extent);
 /* Gives it a copy of the name. 0 or -ENOMEM. */

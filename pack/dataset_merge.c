@@ -1,4 +1,5 @@
 #include "pack/dataset_merge.h"
+#include "base/math.h"
 #include "base/reader_volumes.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
@@ -6,16 +7,21 @@
 #include "pack/made_names.h"
 #include "pack/options.h"
 #include "pack/xxh3.h"
+#include <stdlib.h>
+#include <string.h>
 
 /* --- merging ---------------------------------------------------------------------------------- */
 
-static int make_packs(struct dataset *dataset, const struct dataset_merge_params *params)
+/* Takes the packs, and joins their readers. */
+static int take_packs(struct dataset *dataset, const struct dataset_merge_params *params)
 {
+	SCOPE_FREE struct reader **readers = calloc(params->count, sizeof(struct reader *));
 	struct dataset_packs *made =
 		calloc(1, sizeof(*made) + params->count * sizeof(made->all[0]));
+	int r;
 
 	dataset->packs = made;
-	if (!made)
+	if (!made || !readers)
 		return -ENOMEM;
 	for (; made->count < params->count; made->count++) {
 		const struct dataset_pack *pack = &params->packs[made->count];
@@ -23,8 +29,11 @@ static int make_packs(struct dataset *dataset, const struct dataset_merge_params
 		if (dataset_set_name(pack->dataset, pack->name) < 0)
 			return -ENOMEM;
 		made->all[made->count] = pack->dataset;
+		readers[made->count] = pack->dataset->reader;
 	}
-	return 0;
+	r = reader_volumes_new(readers, made->count, &dataset->reader);
+	dataset->index_reader = dataset->reader;
+	return r;
 }
 
 static int compare_packs(const struct dataset_pack *a, const struct dataset_pack *b)
@@ -43,11 +52,6 @@ static int compare_places(const void *left, const void *right)
 	return order ? order : (*a > *b) - (*a < *b);
 }
 
-static bool repeats(const struct dataset *dataset)
-{
-	return dataset_info(dataset)->super->files && !dataset_lacks_base(dataset);
-}
-
 int dataset_merge_check(const struct dataset_pack *packs, unsigned count, struct err *err)
 {
 	SCOPE_FREE const struct dataset_pack **sorted = calloc(count, sizeof(*sorted));
@@ -56,7 +60,8 @@ int dataset_merge_check(const struct dataset_pack *packs, unsigned count, struct
 	if (!sorted)
 		return -ENOMEM;
 	for (unsigned i = 0; i < count; i++)
-		if (repeats(packs[i].dataset))
+		if (dataset_info(packs[i].dataset)->super->files &&
+		    !dataset_lacks_base(packs[i].dataset))
 			sorted[some++] = &packs[i];
 	qsort(sorted, some, sizeof(*sorted), compare_places);
 	for (size_t i = 1; i < some; i++)
@@ -66,25 +71,19 @@ int dataset_merge_check(const struct dataset_pack *packs, unsigned count, struct
 	return 0;
 }
 
-static int join_readers(struct dataset *dataset)
+/* Loads a section of one of them, whose name err begins with. */
+static int need_of_pack(const struct dataset_packs *packs, unsigned i, enum format_section section,
+			struct err *err)
 {
-	const struct dataset_packs *packs = dataset->packs;
-	SCOPE_FREE struct reader **readers = calloc(packs->count, sizeof(struct reader *));
-	int r;
+	struct err reason = {0};
+	int r = dataset_need_section(packs->all[i], section, &reason);
 
-	if (!readers)
-		return -ENOMEM;
-	for (unsigned i = 0; i < packs->count; i++)
-		readers[i] = packs->all[i]->reader;
-	r = reader_volumes_new(readers, packs->count, &dataset->reader);
-	dataset->index_reader = dataset->reader;
-	return r;
+	return r < 0 ? err_set(err, r, "%s: %s", packs->all[i]->name, err_text(&reason, r)) : 0;
 }
 
 static int load_checksums(void *context, unsigned pack, struct err *err)
 {
-	const struct dataset *dataset = context;
-	return dataset_need_of_pack(dataset->packs, pack, SECTION_CHECKSUMS, err);
+	return need_of_pack(((const struct dataset *)context)->packs, pack, SECTION_CHECKSUMS, err);
 }
 
 static int merge_indexes(struct dataset *dataset, const struct dataset_merge_params *params,
@@ -109,81 +108,22 @@ static int merge_indexes(struct dataset *dataset, const struct dataset_merge_par
 	return merge_init(&dataset->packs->merge, &merge, err);
 }
 
-/* The merged index replaces these. Gathering checksums still needs the kinds and sizes of each
- * pack. */
-static void drop_hot_sections(struct dataset *pack)
+/* Drops a section: it will be loaded again when it is needed. */
+static void forget_section(struct dataset *dataset, enum format_section section)
 {
-	static const enum format_section merged[] = {
-		SECTION_NAMES, SECTION_NAME_END, SECTION_PARENT,   SECTION_START,
-		SECTION_PARTS, SECTION_TARGETS,	 SECTION_CHECKSUMS};
-
-	for (size_t i = 0; i < sizeof(merged) / sizeof(merged[0]); i++)
-		dataset_forget_section(pack, merged[i]);
+	free(dataset->index.sections[section].data);
+	dataset->index.sections[section] = (struct index_section){0};
+	atomic_store(&dataset->loaded[section], false);
 }
 
 /* --- what describes the whole ----------------------------------------------------------------- */
 
-static void digest_text(XXH3_state_t *state, const char *text)
-{
-	XXH3_128bits_update(state, text, strlen(text) + 1);
-}
-
-static void make_id(const struct dataset_merge_params *params, uint8_t id[16])
-{
-	XXH128_canonical_t made;
-	XXH3_state_t state;
-
-	XXH3_128bits_reset(&state);
-	for (unsigned i = 0; i < params->count; i++) {
-		const struct dataset_pack *pack = &params->packs[i];
-
-		XXH3_128bits_update(&state, dataset_info(pack->dataset)->super->id, 16);
-		digest_text(&state, pack->below);
-	}
-	for (size_t i = 0; i < params->select_count; i++)
-		digest_text(&state, params->select[i]);
-	XXH128_canonicalFromHash(&made, XXH3_128bits_digest(&state));
-	memcpy(id, made.digest, 16);
-}
-
-/* Whether a line is one of the options of all packs. */
-static bool is_common(const struct dataset_packs *packs, const struct option_line *line)
-{
-	bool common = true;
-
-	for (unsigned i = 0; common && i < packs->count; i++) {
-		const struct dataset_info *info = dataset_info(packs->all[i]);
-
-		common = options_have(info->options, info->options_len, line);
-	}
-	return common;
-}
-
-/* They are the last line of the options. */
-static int put_labels(struct dataset *dataset, struct labels *labels)
-{
-	struct index_section *options = &dataset->index.sections[SECTION_OPTIONS];
-	SCOPE(buf_release) struct buf line = BUF_INIT;
-	struct index_section made;
-	int r = labels_write(labels, &line);
-
-	if (r == 0)
-		r = index_section_alloc(&made, options->bytes + line.len, 0);
-	if (r < 0)
-		return r;
-	memcpy(made.data, options->data, options->bytes);
-	if (line.len)
-		memcpy(made.data + options->bytes, line.data, line.len);
-	free(options->data);
-	*options = made;
-	return 0;
-}
-
 /* The options that all packs were made with, and of each those that changed bytes: so some files of
- * the whole are not what they were. */
-static int make_options(struct dataset *dataset)
+ * the whole are not what they were. The labels are the last line. */
+static int make_options(struct dataset *dataset, struct labels *labels)
 {
 	const struct dataset_packs *packs = dataset->packs;
+	struct index_section *section = &dataset->index.sections[SECTION_OPTIONS];
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct option_line line;
 	int r = 0;
@@ -192,120 +132,111 @@ static int make_options(struct dataset *dataset)
 		const struct dataset_info *info = dataset_info(packs->all[i]);
 		const char *at = info->options, *end = at + info->options_len;
 
-		while (r == 0 && options_next(&at, end, &line))
-			if (!options_have(text.data, text.len, &line) &&
-			    (option_changes_bytes(&line) || (i == 0 && is_common(packs, &line))))
+		while (r == 0 && options_next(&at, end, &line)) {
+			bool common = i == 0;
+
+			for (unsigned j = 1; common && j < packs->count; j++) {
+				const struct dataset_info *other = dataset_info(packs->all[j]);
+
+				common = options_have(other->options, other->options_len, &line);
+			}
+			if ((common || option_changes_bytes(&line)) &&
+			    !options_have(text.data, text.len, &line))
 				r = buf_addf(&text, "%.*s\n", (int)line.len, line.text);
+		}
 	}
-	if (r < 0 ||
-	    index_section_alloc(&dataset->index.sections[SECTION_OPTIONS], text.len, 0) < 0)
-		return -ENOMEM;
-	if (text.len)
-		memcpy(dataset->index.sections[SECTION_OPTIONS].data, text.data, text.len);
-	return 0;
+	if (r == 0)
+		r = labels_write(labels, &text);
+	if (r == 0)
+		r = index_section_alloc(section, text.len, 0);
+	if (r == 0 && text.len)
+		memcpy(section->data, text.data, text.len);
+	return r;
 }
 
 static int describe_merged(struct dataset *dataset, const struct dataset_merge_params *params,
 			   struct labels *labels)
 {
 	struct dataset_info *info = &dataset->info;
+	XXH128_canonical_t id;
+	XXH3_state_t state;
+	int r;
 
 	dataset->super.version = FORMAT_VERSION;
 	index_count(&dataset->index, &dataset->super);
-	make_id(params, dataset->super.id);
+	XXH3_128bits_reset(&state);
 	for (unsigned i = 0; i < params->count; i++) {
 		const struct dataset_info *one = dataset_info(params->packs[i].dataset);
+		const char *below = params->packs[i].below;
 
+		XXH3_128bits_update(&state, one->super->id, FORMAT_ID_BYTES);
+		XXH3_128bits_update(&state, below, strlen(below) + 1);
 		info->pack_bytes += one->pack_bytes;
 		info->relocated |= one->relocated;
 		dataset->super.incompat |= one->super->incompat & FORMAT_UNCHECKED;
 		dataset->super.left_out += dataset_left_out(params->packs[i].dataset);
 	}
-	if (make_options(dataset) < 0 || put_labels(dataset, labels) < 0)
-		return -ENOMEM;
-	dataset_fill_info(dataset);
-	return 0;
+	for (size_t i = 0; i < params->select_count; i++)
+		XXH3_128bits_update(&state, params->select[i], strlen(params->select[i]) + 1);
+	XXH128_canonicalFromHash(&id, XXH3_128bits_digest(&state));
+	memcpy(dataset->super.id, id.digest, FORMAT_ID_BYTES);
+	r = make_options(dataset, labels);
+	if (r == 0)
+		dataset_fill_info(dataset);
+	return r;
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-/* What classes and files are called here follows from all packs. */
-struct names_of_all {
-	struct renames *renames; /* of each pack */
-	unsigned count;
-	struct labels labels;
-	struct buf notes; /* lines that end with NUL */
-};
-
-static void names_of_all_release(struct names_of_all *all)
-{
-	for (unsigned i = 0; all->renames && i < all->count; i++)
-		renames_release(&all->renames[i]);
-	free(all->renames);
-	labels_release(&all->labels);
-	buf_release(&all->notes);
-}
-
-static int find_names(const struct dataset_merge_params *params, struct names_of_all *ret,
-		      struct err *err)
-{
-	int r;
-
-	ret->count = params->count;
-	ret->renames = calloc(params->count, sizeof(*ret->renames));
-	if (!ret->renames)
-		return -ENOMEM;
-	r = labels_join(params->packs, params->count, ret->renames, &ret->labels, &ret->notes, err);
-	if (r == 0)
-		r = made_names_part(params->packs, params->count, ret->renames);
-	for (unsigned i = 0; r == 0 && i < params->count; i++)
-		r = renames_sort(&ret->renames[i]);
-	return r;
-}
-
-static void say_notes(const struct dataset_merge_params *params, const struct buf *notes)
-{
-	const char *line = notes->data, *end = line + notes->len;
-
-	for (; params->notice && line < end; line += strlen(line) + 1)
-		params->notice(line);
-}
-
+/* What classes and files are called follows from all packs. */
 static int merge_datasets(struct dataset *dataset, const struct dataset_merge_params *params,
-			  struct err *err)
+			  struct renames *renames, struct err *err)
 {
+	static const enum format_section merged[] = {
+		SECTION_NAMES, SECTION_NAME_END, SECTION_PARENT,   SECTION_START,
+		SECTION_PARTS, SECTION_TARGETS,	 SECTION_CHECKSUMS};
 	SCOPE(select_release) struct select *select = NULL;
-	SCOPE(names_of_all_release) struct names_of_all names = {0};
-	int r = join_readers(dataset);
+	SCOPE(labels_release) struct labels labels = {0};
+	SCOPE(buf_release) struct buf notes = BUF_INIT; /* lines that end with NUL */
+	int r = take_packs(dataset, params);
 
 	if (r == 0 && params->select_count)
 		r = select_new(params->select, params->select_count, &select);
 	if (r == 0)
-		r = find_names(params, &names, err);
+		r = labels_join(params->packs, params->count, renames, &labels, &notes, err);
 	if (r == 0)
-		r = merge_indexes(dataset, params, names.renames, select, err);
+		r = made_names_part(params->packs, params->count, renames);
+	for (unsigned i = 0; r == 0 && i < params->count; i++)
+		r = renames_sort(&renames[i]);
+	if (r == 0)
+		r = merge_indexes(dataset, params, renames, select, err);
 	if (r < 0)
 		return r;
 	dataset->index = dataset->packs->merge.index;
 	dataset->packs->merge.index = (struct index){0};
-	r = describe_merged(dataset, params, &names.labels);
+	r = describe_merged(dataset, params, &labels);
+	/* The merged index replaces these. Gathering checksums still needs the kinds and sizes of
+	 * each pack. */
 	for (unsigned i = 0; i < params->count; i++)
-		drop_hot_sections(params->packs[i].dataset);
-	if (r == 0)
-		say_notes(params, &names.notes);
+		for (size_t j = 0; j < sizeof(merged) / sizeof(merged[0]); j++)
+			forget_section(params->packs[i].dataset, merged[j]);
+	for (size_t at = 0; r == 0 && params->notice && at < notes.len;
+	     at += strlen(notes.data + at) + 1)
+		params->notice(notes.data + at);
 	return r;
 }
 
 int dataset_merge(const struct dataset_merge_params *params, struct dataset **ret, struct err *err)
 {
+	SCOPE_FREE struct renames *renames = calloc(params->count, sizeof(*renames));
 	struct dataset *dataset = dataset_new(NULL);
 	int r;
 
 	if (!dataset)
 		return -ENOMEM;
-	r = make_packs(dataset, params);
-	if (r == 0)
-		r = merge_datasets(dataset, params, err);
+	r = renames ? merge_datasets(dataset, params, renames, err) : -ENOMEM;
+	for (unsigned i = 0; renames && i < params->count; i++)
+		renames_release(&renames[i]);
 	if (r == 0) {
 		*ret = dataset;
 		return 0;
@@ -313,5 +244,99 @@ int dataset_merge(const struct dataset_merge_params *params, struct dataset **re
 	for (unsigned i = 0; dataset->packs && i < dataset->packs->count; i++)
 		dataset->packs->all[i] = NULL; /* they stay the caller's */
 	dataset_free(dataset);
+	return r;
+}
+
+/* --- what a dataset of several packs does otherwise
+ * ----------------------------------------------- */
+
+void dataset_packs_free(struct dataset_packs *packs)
+{
+	if (!packs)
+		return;
+	for (unsigned i = 0; i < packs->count; i++)
+		dataset_free(packs->all[i]);
+	merge_release(&packs->merge);
+	free(packs);
+}
+
+/* --- the file of an extent -------------------------------------------------------------------- */
+
+int dataset_set_name(struct dataset *dataset, const char *name)
+{
+	free(dataset->name);
+	dataset->name = strdup(name);
+	return dataset->name ? 0 : -ENOMEM;
+}
+
+/* Several packs may be the base of a delta, and a delta one of several packs. */
+struct dataset *dataset_file_of(struct dataset *dataset, uint64_t extent)
+{
+	uint64_t offset =
+		extent < dataset->index.extents ? dataset_extent(dataset, extent).offset : 0;
+
+	while (dataset->packs || dataset->base) {
+		unsigned volume = reader_volumes_find(dataset->reader, offset);
+
+		if (dataset->base && volume)
+			break;
+		offset -= reader_volumes_start(dataset->reader, volume);
+		dataset = dataset->base ? dataset->base : dataset->packs->all[volume];
+	}
+	return dataset;
+}
+
+const char *dataset_pack_name(const struct dataset *dataset, uint64_t extent)
+{
+	return dataset_file_of((struct dataset *)dataset, extent)->name;
+}
+
+/* --- sections that are loaded later ----------------------------------------------------------- */
+
+/* The rows come from the packs: one an entry, or of checksums one an extent. */
+static void gather_rows(struct dataset *dataset, enum format_section section)
+{
+	const struct dataset_packs *packs = dataset->packs;
+	uint64_t row = 0;
+
+	for (uint32_t e = 0; e < dataset->index.entries; e++) {
+		uint32_t entry;
+		unsigned pack = merge_pack_of(&packs->merge, packs->merge.origins[e], &entry);
+		const struct index *index = &packs->all[pack]->index;
+		uint64_t first = entry, count = 1;
+
+		if (section == SECTION_CHECKSUMS) {
+			count = format_is_file(index_kind(&dataset->index, e))
+					? format_extents(index_get(index, SECTION_SIZE, entry))
+					: 0;
+			first = count ? index_first_extent(index, entry) : 0;
+		}
+		for (uint64_t i = 0; i < count; i++)
+			index_put(&dataset->index, section, row++,
+				  index_get(index, section, first + i));
+	}
+}
+
+int dataset_gather_section(struct dataset *dataset, enum format_section section, struct err *err)
+{
+	struct dataset_packs *packs = dataset->packs;
+	uint64_t width = 1;
+	int r = 0;
+
+	for (unsigned i = 0; i < packs->count; i++)
+		dataset_will_load(packs->all[i], section);
+	for (unsigned i = 0; r == 0 && i < packs->count; i++)
+		r = need_of_pack(packs, i, section, err);
+	for (unsigned i = 0; r == 0 && i < packs->count; i++)
+		width = max(width, packs->all[i]->index.sections[section].width);
+	if (r == 0)
+		r = index_section_alloc(&dataset->index.sections[section],
+					section == SECTION_CHECKSUMS ? dataset->index.extents
+								     : dataset->index.entries,
+					(uint32_t)width);
+	if (r == 0)
+		gather_rows(dataset, section);
+	for (unsigned i = 0; i < packs->count; i++)
+		forget_section(packs->all[i], section);
 	return r;
 }

@@ -4,7 +4,7 @@
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
-#include "pack/keys.h"
+#include "pack/options.h"
 #include "pack/xxh3.h"
 
 /* One number that changes when the identity does. */
@@ -31,81 +31,58 @@ static int load_hot(struct dataset *dataset, struct err *err)
 	return index_check(&dataset->index, dataset->info.pack_bytes, err);
 }
 
-static int check_checksum_count(const struct dataset *dataset, struct err *err)
+/* What index_check() does not see. */
+static int check_whole(const struct dataset *dataset, struct err *err)
 {
+	const struct index_section *kinds = &dataset->index.sections[SECTION_KIND];
 	uint64_t checksums = dataset->super.sections[SECTION_CHECKSUMS].count;
 
 	if (checksums != dataset->index.extents)
 		return err_set(err, -EBADMSG, "damaged index: %llu checksums for %llu extents",
 			       (unsigned long long)checksums,
 			       (unsigned long long)dataset->index.extents);
+	/* Without its bit, a delta would be taken for a pack. */
+	if (!dataset_is_delta(dataset) && memchr(kinds->data, FORMAT_BASE, kinds->bytes))
+		return err_set(err, -EBADMSG, "damaged index: the bytes of files are not in it");
 	return 0;
-}
-
-/* Without its bit, a delta would be taken for a pack. */
-static int check_kinds(const struct dataset *dataset, struct err *err)
-{
-	const struct index_section *kinds = &dataset->index.sections[SECTION_KIND];
-
-	if (dataset_is_delta(dataset) || !memchr(kinds->data, FORMAT_BASE, kinds->bytes))
-		return 0;
-	return err_set(err, -EBADMSG, "damaged index: the bytes of files are not in it");
-}
-
-/* On far storage each page of a walk is a round trip. A superblock that names this state of the
- * LMDB knows where the sections are, and their checksums prove it. Returns -EBADMSG where that does
- * not work. */
-static int load_without_walk(struct dataset *dataset, const struct walker_info *info,
-			     struct err *err)
-{
-	int r = index_guess_super(dataset->reader, info->page_size, &dataset->super, err);
-
-	if (r == 0 && !same_state(&dataset->opened, &dataset->super.lmdb))
-		return -EBADMSG;
-	return r < 0 ? r : load_hot(dataset, err);
-}
-
-/* Whether the failure may mean that the LMDB is not in the state that its superblock names. */
-static bool may_be_moved(int error)
-{
-	return error == -EBADMSG || error == -ENOMSG || error == -EINPROGRESS ||
-	       error == -EPROTONOSUPPORT || error == -ENODATA;
-}
-
-static int load_by_walk(struct dataset *dataset, struct walker *walker, struct err *err)
-{
-	bool moved = false;
-	int r = index_read_super(dataset->reader, walker, &dataset->super, err);
-
-	if (r == 0)
-		r = index_find_sections(walker, &dataset->super, &moved, err);
-	if (r < 0)
-		return r;
-	/* Sections may have moved although the state is the same by chance. */
-	dataset->info.relocated = moved || !same_state(&dataset->opened, &dataset->super.lmdb);
-	return load_hot(dataset, err);
 }
 
 static int load_pack_index(struct dataset *dataset, struct walker *walker, struct err *err)
 {
 	struct err first = {0};
+	bool moved = false;
 	int r = -EBADMSG;
 
 	dataset->opened = index_lmdb_state(walker_info(walker));
-	if (reader_hints(dataset->reader).far)
-		r = load_without_walk(dataset, walker_info(walker), &first);
-	if (may_be_moved(r)) {
+	/* On far storage each page of a walk is a round trip. A superblock that names this state of
+	 * the LMDB knows where the sections are, and their checksums prove it. */
+	if (reader_hints(dataset->reader).far) {
+		r = index_guess_super(dataset->reader, walker_info(walker)->page_size,
+				      &dataset->super, &first);
+		if (r == 0)
+			r = same_state(&dataset->opened, &dataset->super.lmdb)
+				    ? load_hot(dataset, &first)
+				    : -EBADMSG;
+	}
+	/* The LMDB may not be in the state that its superblock names. */
+	if (r == -EBADMSG || r == -ENOMSG || r == -EINPROGRESS || r == -EPROTONOSUPPORT ||
+	    r == -ENODATA) {
 		index_release(&dataset->index);
 		for (unsigned i = 0; i < SECTION_COUNT; i++)
 			atomic_store(&dataset->loaded[i], false);
-		r = load_by_walk(dataset, walker, err);
+		r = index_read_super(dataset->reader, walker, &dataset->super, err);
+		if (r == 0)
+			r = index_find_sections(walker, &dataset->super, &moved, err);
+		/* Sections may have moved although the state is the same by chance. */
+		dataset->info.relocated =
+			moved || !same_state(&dataset->opened, &dataset->super.lmdb);
+		if (r == 0)
+			r = load_hot(dataset, err);
 	} else if (first.text[0]) {
 		err_set(err, r, "%s", first.text);
 	}
 	if (r == 0)
-		r = check_checksum_count(dataset, err);
-	if (r == 0)
-		r = check_kinds(dataset, err);
+		r = check_whole(dataset, err);
 	if (r == 0 && dataset->info.relocated)
 		r = index_locate(&dataset->index, walker, err);
 	if (r == 0 || r == -EBADMSG)
@@ -113,51 +90,40 @@ static int load_pack_index(struct dataset *dataset, struct walker *walker, struc
 	return r;
 }
 
-/* They are the last line. */
-static void split_labels(struct dataset_info *info)
-{
-	static const char name[] = "\nlabels=";
-	const char *end = info->options + info->options_len, *at = info->options;
-
-	info->labels = end;
-	info->labels_len = 0;
-	if (info->options_len < strlen(name))
-		return;
-	if (memcmp(at, name + 1, strlen(name + 1)) != 0) {
-		at = memmem(at, info->options_len, name, strlen(name));
-		at = at ? at + 1 : NULL;
-	}
-	if (!at)
-		return;
-	info->labels = at + strlen(name + 1);
-	info->labels_len = (size_t)(end - info->labels);
-	info->labels_len -= info->labels_len && end[-1] == '\n';
-	info->options_len = (size_t)(at - info->options);
-}
-
+/* The labels are the last line of the options. */
 void dataset_fill_info(struct dataset *dataset)
 {
+	static const char name[] = "labels=";
 	struct dataset_info *info = &dataset->info;
 	const struct index_section *options = &dataset->index.sections[SECTION_OPTIONS];
+	const char *at = (const char *)options->data, *end = at + options->bytes;
+	struct option_line line;
 
 	info->super = &dataset->super;
 	format_id_text(dataset->super.id, info->id);
-	info->options = (const char *)options->data;
+	info->options = at;
 	info->options_len = options->bytes;
-	split_labels(info);
+	info->labels = end;
+	info->labels_len = 0;
+	while (options_next(&at, end, &line))
+		if (line.len >= strlen(name) && memcmp(line.text, name, strlen(name)) == 0) {
+			info->labels = line.text + strlen(name);
+			info->labels_len = (size_t)(end - info->labels);
+			info->labels_len -= info->labels_len && end[-1] == '\n';
+			info->options_len = (size_t)(line.text - info->options);
+			break;
+		}
 }
 
-static int load_pack(struct dataset *dataset, struct err *err)
+static int look_at_file(struct dataset *dataset)
 {
-	SCOPE(walker_release) struct walker *walker = NULL;
 	int r = reader_identity(dataset->reader, &dataset->seen);
 
 	if (r < 0)
 		return r;
 	atomic_store(&dataset->seen_stamp, stamp_of(&dataset->seen));
 	dataset->info.pack_bytes = dataset->seen.size;
-	r = walker_new(dataset->reader, &walker, err);
-	return r < 0 ? r : load_pack_index(dataset, walker, err);
+	return 0;
 }
 
 struct dataset *dataset_new(struct reader *reader)
@@ -187,22 +153,34 @@ static int finish_open(struct dataset *dataset, int r, struct dataset **ret)
 int dataset_try_reader(struct reader *reader, struct dataset **ret, struct err *err)
 {
 	struct dataset *dataset = dataset_new(reader);
+	SCOPE(walker_release) struct walker *walker = NULL;
+	int r;
 
-	return dataset ? finish_open(dataset, load_pack(dataset, err), ret) : -ENOMEM;
+	if (!dataset)
+		return -ENOMEM;
+	r = look_at_file(dataset);
+	if (r == 0)
+		r = walker_new(reader, &walker, err);
+	if (r == 0)
+		r = load_pack_index(dataset, walker, err);
+	return finish_open(dataset, r, ret);
 }
 
 /* --- an index that is a file of its own ------------------------------------------------------- */
 
-static int load_own_index(struct dataset *dataset, struct err *err)
+int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, struct err *err)
 {
+	struct dataset *dataset = dataset_new(readers->data);
+	struct reader_identity container;
 	uint8_t super[FORMAT_SUPER_BYTES];
-	int r = reader_identity(dataset->reader, &dataset->seen);
+	int r;
 
-	if (r < 0)
-		return r;
-	atomic_store(&dataset->seen_stamp, stamp_of(&dataset->seen));
-	dataset->info.pack_bytes = dataset->seen.size;
-	r = reader_get_full(dataset->index_reader, super, sizeof(super), 0);
+	if (!dataset)
+		return -ENOMEM;
+	dataset->index_reader = readers->index;
+	r = look_at_file(dataset);
+	if (r == 0)
+		r = reader_get_full(readers->index, super, sizeof(super), 0);
 	if (r == 0)
 		r = format_super_decode(super, sizeof(super), &dataset->super, err);
 	if (r == 0)
@@ -210,20 +188,8 @@ static int load_own_index(struct dataset *dataset, struct err *err)
 	if (r == 0)
 		r = load_hot(dataset, err);
 	if (r == 0)
-		r = check_checksum_count(dataset, err);
-	return r < 0 ? r : check_kinds(dataset, err);
-}
-
-int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, struct err *err)
-{
-	struct dataset *dataset = dataset_new(readers->data);
-	struct reader_identity container;
-	int r;
-
-	if (!dataset)
-		return -ENOMEM;
-	dataset->index_reader = readers->index;
-	r = finish_open(dataset, load_own_index(dataset, err), ret);
+		r = check_whole(dataset, err);
+	r = finish_open(dataset, r, ret);
 	if (r < 0)
 		return r;
 	if (readers->below[0] && reader_identity(readers->below[0], &container) == 0)
@@ -297,8 +263,8 @@ enum state { STATE_SAME, STATE_OTHER, STATE_UNKNOWN };
 /* Whether the LMDB is still in the state in which it was opened. Unknown: storage fails. */
 static enum state look_at_state(const struct dataset *dataset)
 {
-	struct format_lmdb_state now;
 	SCOPE(walker_release) struct walker *walker = NULL;
+	struct format_lmdb_state now;
 	int r;
 
 	if (dataset->index_reader != file_reader(dataset))
@@ -314,26 +280,9 @@ static enum state look_at_state(const struct dataset *dataset)
 	return same_state(&now, &dataset->opened) ? STATE_SAME : STATE_OTHER;
 }
 
-/* The file has changed. A rename or chmod is harmless, a write is not. */
-static int look_closer(struct dataset *dataset, const struct reader_identity *now)
-{
-	enum state state = STATE_OTHER;
-
-	if (reader_identity_same(now, &dataset->seen))
-		state = look_at_state(dataset);
-	if (state == STATE_OTHER) {
-		atomic_store(&dataset->stale, true);
-		return -ESTALE;
-	}
-	if (state == STATE_SAME) {
-		dataset->seen = *now;
-		atomic_store(&dataset->seen_stamp, stamp_of(now));
-	}
-	return 0;
-}
-
 int dataset_unchanged(struct dataset *dataset, uint64_t extent)
 {
+	enum state state = STATE_OTHER;
 	struct reader_identity now;
 
 	dataset = dataset_file_of(dataset, extent);
@@ -345,5 +294,16 @@ int dataset_unchanged(struct dataset *dataset, uint64_t extent)
 	if (stamp_of(&now) == atomic_load_explicit(&dataset->seen_stamp, memory_order_relaxed))
 		return 0;
 	SCOPE_LOCK(&dataset->lock);
-	return look_closer(dataset, &now);
+	/* The file has changed. A rename or chmod is harmless, a write is not. */
+	if (reader_identity_same(&now, &dataset->seen))
+		state = look_at_state(dataset);
+	if (state == STATE_OTHER) {
+		atomic_store(&dataset->stale, true);
+		return -ESTALE;
+	}
+	if (state == STATE_SAME) {
+		dataset->seen = now;
+		atomic_store(&dataset->seen_stamp, stamp_of(&now));
+	}
+	return 0;
 }

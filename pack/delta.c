@@ -46,14 +46,16 @@ int delta_since(const struct dataset *delta, char ret[static FORMAT_ID_TEXT], st
 	return err_set(err, -EBADMSG, "damaged index: a delta that does not name its base");
 }
 
-/* What is not the base as it was named may still be the same as one pack. */
-static int compare_whole(const struct dataset *delta, struct dataset *base, const char *since,
-			 struct err *err)
+int delta_fits(const struct dataset *delta, struct dataset *base, struct err *err)
 {
+	char since[FORMAT_ID_TEXT], wanted[FORMAT_ID_TEXT], whole[FORMAT_ID_TEXT];
 	const char *have = dataset_info(base)->id;
-	char wanted[FORMAT_ID_TEXT], whole[FORMAT_ID_TEXT];
-	int r = dataset_whole_id(base, whole);
+	int r = delta_since(delta, since, err);
 
+	if (r < 0 || strcmp(since, have) == 0)
+		return r;
+	/* What is not the base as it was named may still be the same as one pack. */
+	r = dataset_whole_id(base, whole);
 	if (r == -ENODATA)
 		return err_set(err, -ENOENT,
 			       "a delta since the id %s, not of a file of another format", since);
@@ -61,16 +63,6 @@ static int compare_whole(const struct dataset *delta, struct dataset *base, cons
 		return r;
 	return err_set(err, -ENOENT, "a delta since the id %s, but before it comes %s", since,
 		       have);
-}
-
-int delta_fits(const struct dataset *delta, struct dataset *base, struct err *err)
-{
-	char since[FORMAT_ID_TEXT];
-	int r = delta_since(delta, since, err);
-
-	if (r < 0 || strcmp(since, dataset_info(base)->id) == 0)
-		return r;
-	return compare_whole(delta, base, since, err);
 }
 
 /* --- where the bytes are ---------------------------------------------------------------------- */
@@ -89,55 +81,40 @@ static int find_in_base(const struct index *index, uint32_t entry, const struct 
 	return 0;
 }
 
-/* The parts of the base come first, and those of the delta after them. So no size that the delta
- * says asks for memory. */
-static int join_parts(struct index *index, const struct index *base, uint64_t start)
-{
-	const struct index_section *own = &index->sections[SECTION_PARTS];
-	const struct index_section *before = &base->sections[SECTION_PARTS];
-	struct index_section parts;
-	int r = index_section_alloc(&parts, before->count + own->count, 8);
-
-	if (r < 0)
-		return r;
-	if (before->bytes)
-		memcpy(parts.data, before->data, before->bytes);
-	for (uint64_t i = 0; i < own->count; i++)
-		le_put64(parts.data + before->bytes + 8 * i,
-			 start + index_get(index, SECTION_PARTS, i));
-	free(own->data);
-	index->sections[SECTION_PARTS] = parts;
-	return 0;
-}
-
-static int place_in_base(struct index *index, uint32_t entry, const struct index *base,
-			 struct err *err)
-{
-	uint32_t holder;
-	int r = find_in_base(index, entry, base, &holder, err);
-
-	if (r < 0)
-		return r;
-	index->sections[SECTION_KIND].data[entry] = (uint8_t)index_kind(base, holder);
-	index_put(index, SECTION_START, entry, index_get(base, SECTION_START, holder));
-	return 0;
-}
-
 /* `start`: of the delta's own file among the bytes of both. */
 static int place_all(struct index *index, const struct index *base, uint64_t start, struct err *err)
 {
-	const uint64_t rows = base->sections[SECTION_PARTS].count;
-	int r = join_parts(index, base, start);
+	const struct index_section *own_parts = &index->sections[SECTION_PARTS];
+	const struct index_section *before = &base->sections[SECTION_PARTS];
+	struct index_section parts;
+	int r = index_section_alloc(&parts, before->count + own_parts->count, 8);
 
+	if (r < 0)
+		return r;
+	/* The parts of the base come first, and those of the delta after them. So no size that the
+	 * delta says asks for memory. */
+	if (before->bytes)
+		memcpy(parts.data, before->data, before->bytes);
+	for (uint64_t i = 0; i < own_parts->count; i++)
+		le_put64(parts.data + before->bytes + 8 * i,
+			 start + index_get(index, SECTION_PARTS, i));
+	free(own_parts->data);
+	index->sections[SECTION_PARTS] = parts;
 	for (uint32_t e = 0; r == 0 && e < index->entries; e++) {
 		enum format_kind kind = index_kind(index, e);
 		uint64_t own = index_get(index, SECTION_START, e);
+		uint32_t holder;
 
-		if (kind == FORMAT_BASE)
-			r = place_in_base(index, e, base, err);
-		else if (kind == FORMAT_FILE || kind == FORMAT_SPLIT)
+		if (kind == FORMAT_FILE || kind == FORMAT_SPLIT)
 			index_put(index, SECTION_START, e,
-				  own + (kind == FORMAT_FILE ? start : rows));
+				  own + (kind == FORMAT_FILE ? start : before->count));
+		if (kind != FORMAT_BASE)
+			continue;
+		r = find_in_base(index, e, base, &holder, err);
+		if (r < 0)
+			break;
+		index_put(index, SECTION_KIND, e, index_kind(base, holder));
+		index_put(index, SECTION_START, e, index_get(base, SECTION_START, holder));
 	}
 	return r;
 }
@@ -177,28 +154,6 @@ int delta_apply(struct dataset *delta, struct dataset *base, struct err *err)
 
 /* --- its checksums ---------------------------------------------------------------------------- */
 
-static int say_wrong(struct dataset *delta, uint32_t entry, const char *text,
-		     dataset_fault_fn *found, void *context)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	struct dataset_fault fault = {.damage = "wrong-base", .text = text, .entry = entry};
-	int r = dataset_path(delta, entry, &path);
-
-	fault.path = path.data;
-	fault.len = path.len;
-	return r < 0 ? r : found(context, &fault);
-}
-
-static bool same_sums(const struct index *index, uint32_t entry, const struct index *base,
-		      uint32_t holder)
-{
-	uint64_t own = index_first_extent(index, entry), other = index_first_extent(base, holder);
-
-	return memcmp(index->sections[SECTION_CHECKSUMS].data + 8 * own,
-		      base->sections[SECTION_CHECKSUMS].data + 8 * other,
-		      8 * format_extents(index_get(index, SECTION_SIZE, entry))) == 0;
-}
-
 int delta_check(struct dataset *delta, struct dataset *base, dataset_fault_fn *found, void *context)
 {
 	const struct index *index = &delta->index;
@@ -207,14 +162,17 @@ int delta_check(struct dataset *delta, struct dataset *base, dataset_fault_fn *f
 	if (r == 0)
 		r = dataset_load(base, DATASET_CHECKSUMS, NULL);
 	for (uint32_t e = 0; r == 0 && e < index->entries; e++) {
+		const char *wrong = NULL;
 		uint32_t holder;
 
 		if (index_kind(index, e) != FORMAT_BASE)
 			continue;
 		if (find_in_base(index, e, &base->index, &holder, NULL) < 0)
-			r = say_wrong(delta, e, "its base has no such file", found, context);
-		else if (!same_sums(index, e, &base->index, holder))
-			r = say_wrong(delta, e, "its base has other bytes for it", found, context);
+			wrong = "its base has no such file";
+		else if (!index_same_checksums(index, e, &base->index, holder))
+			wrong = "its base has other bytes for it";
+		if (wrong)
+			r = dataset_say_fault(delta, e, "wrong-base", wrong, found, context);
 	}
 	return r;
 }

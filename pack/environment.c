@@ -9,16 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool belongs(const char *name)
-{
-	static const char *const names[] = {".", "..", "data.mdb", "lock.mdb", "meta_info.txt"};
-	bool found = false;
-
-	for (size_t i = 0; !found && i < sizeof(names) / sizeof(names[0]); i++)
-		found = strcmp(name, names[i]) == 0;
-	return found;
-}
-
 static void count_name(const char *name, size_t *count, char first[static NAME_MAX + 1])
 {
 	if ((*count)++ == 0)
@@ -27,6 +17,7 @@ static void count_name(const char *name, size_t *count, char first[static NAME_M
 
 int environment_look(int folder, struct environment *ret)
 {
+	static const char *const own[] = {".", "..", "data.mdb", "lock.mdb", "meta_info.txt"};
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	SCOPE_DIR DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	struct environment found = {0};
@@ -37,8 +28,11 @@ int environment_look(int folder, struct environment *ret)
 		return -errno;
 	while ((entry = readdir(stream))) {
 		const char *name = entry->d_name;
+		bool belongs = false;
 
-		if (belongs(name) || fstatat(folder, name, &st, 0) < 0)
+		for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+			belongs |= strcmp(name, own[i]) == 0;
+		if (belongs || fstatat(folder, name, &st, 0) < 0)
 			continue;
 		if (S_ISDIR(st.st_mode) || image_named(name, strlen(name)) != IMAGE_UNKNOWN)
 			count_name(name, &found.images, found.image);

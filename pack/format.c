@@ -116,15 +116,16 @@ void format_super_unfinished(const uint8_t run[FORMAT_RUN_BYTES], uint8_t out[FO
 	memcpy(out + 16, run, FORMAT_RUN_BYTES);
 }
 
-/* Version and features come before the checksum: a later version may have moved its place. */
-static int check_super(const uint8_t *data, size_t len, struct err *err)
+int format_super_decode(const uint8_t *data, size_t len, struct format_super *ret, struct err *err)
 {
+	struct format_super super = {0};
 	uint64_t unknown;
 
 	if (len >= 16 && memcmp(data, SUPER_UNFINISHED, sizeof(SUPER_UNFINISHED)) == 0)
 		return err_set(err, -EINPROGRESS, "an unfinished pack");
 	if (len < FORMAT_SUPER_BYTES || memcmp(data, SUPER_MAGIC, 8) != 0)
 		return err_set(err, -EBADMSG, "damaged superblock: bad magic");
+	/* These come before the checksum: a later version may have moved its place. */
 	if (le_get32(data + 8) != FORMAT_VERSION)
 		return err_set(err, -EPROTONOSUPPORT,
 			       "pack format version %u; this foldfs reads version %u",
@@ -140,16 +141,6 @@ static int check_super(const uint8_t *data, size_t len, struct err *err)
 	if (le_get32(data + 12) < SECTION_COUNT || le_get32(data + 12) > SUPER_SECTIONS_MAX)
 		return err_set(err, -EBADMSG, "damaged superblock: %u sections, not %u to %u",
 			       le_get32(data + 12), SECTION_COUNT, SUPER_SECTIONS_MAX);
-	return 0;
-}
-
-int format_super_decode(const uint8_t *data, size_t len, struct format_super *ret, struct err *err)
-{
-	struct format_super super = {0};
-	int r = check_super(data, len, err);
-
-	if (r < 0)
-		return r;
 	super.version = le_get32(data + 8);
 	get_fields(data + SUPER_HEAD, &super, FIELDS(head_fields));
 	memcpy(super.id, data + SUPER_ID, sizeof(super.id));

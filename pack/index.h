@@ -85,8 +85,11 @@ int index_load_section(struct reader *reader, const struct format_super *super,
 		       enum format_section section, struct index_section *ret, struct err *err);
 
 /* Sets the offsets of all files and parts to zero. START and PARTS then have the checksums they
- * were written with. index_locate() finds the offsets again. */
+ * were written with. */
 void index_forget_offsets(struct index *index);
+/* Finds them again, by the keys. Returns 0, -ENOMEM, or -EBADMSG (records are missing, or one has
+ * the wrong size; err names the first paths). */
+int index_locate(struct index *index, struct walker *walker, struct err *err);
 
 /* Checks the hot sections against each other and against the size of the pack, and prepares extents
  * and links. Returns 0, -EBADMSG with a sentence, or -ENOMEM. */
@@ -97,19 +100,9 @@ void index_count(const struct index *index, struct format_super *super);
 /* The content id, from the hot sections and SECTION_CHECKSUMS, after index_check(). 0 or -ENOMEM.
  */
 int index_content_id(const struct index *index, uint8_t ret[static FORMAT_ID_BYTES]);
-/* The id: the digest of these sections and, for each hard link, its start as 8 bytes. In KIND files
- * count as index_id_kind(). Of the index of one pack or of several, from the hot sections,
- * SECTION_CHECKSUMS, SECTION_MODE and SECTION_MTIME. */
-extern const bool index_id_sections[SECTION_COUNT];
+/* The id: of the index of one pack or of several, from the hot sections, SECTION_CHECKSUMS,
+ * SECTION_MODE and SECTION_MTIME. */
 void index_id(const struct index *index, uint8_t ret[static FORMAT_ID_BYTES]);
-
-/* As what it would be with bytes of its own. */
-static inline enum format_kind index_id_kind(enum format_kind kind, uint64_t size)
-{
-	if (!format_is_file(kind))
-		return kind;
-	return format_parts(size) ? FORMAT_SPLIT : FORMAT_FILE;
-}
 
 static inline enum format_kind index_kind(const struct index *index, uint32_t entry)
 {
@@ -130,6 +123,15 @@ int index_lookup(const struct index *index, uint32_t directory, const char *name
 int index_find(const struct index *index, const char *path, size_t len, uint32_t *ret);
 int index_path(const struct index *index, uint32_t entry, struct buf *path);
 
+/* The same of any tree whose entries know their names and parents; 0 is the root. */
+struct path_part {
+	const char *name; /* not NUL-ended */
+	size_t len;
+	uint32_t parent;
+};
+int path_add(struct buf *path, uint32_t entry,
+	     struct path_part (*part)(const void *tree, uint32_t entry), const void *tree);
+
 /* The entry of a hard link's inode; any other entry itself. */
 uint32_t index_inode(const struct index *index, uint32_t entry);
 /* The file that has the bytes of a hard link or alias; any other entry itself. */
@@ -139,5 +141,7 @@ uint32_t index_link_count(const struct index *index, uint32_t entry);
 
 /* The first extent of a file, or where it would be. */
 uint64_t index_first_extent(const struct index *index, uint32_t entry);
+/* Whether two files of one size, with checksums of all extents, have the same ones. */
+bool index_same_checksums(const struct index *a, uint32_t x, const struct index *b, uint32_t y);
 /* The file of an extent, and the number of the extent within it. */
 uint32_t index_extent_entry(const struct index *index, uint64_t extent, uint64_t *ret_number);

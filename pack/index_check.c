@@ -33,16 +33,12 @@ struct format_section_ref index_shape(enum format_section section, uint64_t entr
 	return (struct format_section_ref){.bytes = count * width, .count = count, .width = width};
 }
 
-static bool width_possible(uint32_t width)
-{
-	return width == 1 || width == 2 || width == 4 || width == 8;
-}
-
 static bool shape_right(const struct format_section_ref *ref, size_t section, uint64_t entries)
 {
 	if (shapes[section].shape == SHAPE_BLOB)
 		return ref->width == 0 && ref->count == 0;
-	if (!width_possible(ref->width) || ref->count > UINT64_MAX / 8)
+	if (ref->width == 0 || ref->width > 8 || ref->width & (ref->width - 1) ||
+	    ref->count > UINT64_MAX / 8)
 		return false;
 	if (shapes[section].width && ref->width != shapes[section].width)
 		return false;
@@ -100,72 +96,50 @@ static bool name_right(struct check_pass *pass, uint32_t entry)
 	       !(name[0] == '.' && (end - start == 1 || (end - start == 2 && name[1] == '.')));
 }
 
-/* What lists paths would take time and room without bound. */
-static bool depth_right(struct check_pass *pass, uint32_t directory)
-{
-	if (directory)
-		pass->depths[directory] =
-			(uint16_t)(pass->depths[index_get(pass->index, SECTION_PARENT, directory)] +
-				   1);
-	return pass->depths[directory] <= FORMAT_DEPTH_MAX;
-}
-
-/* Parents come before their children, so the tree has no cycles. */
+/* Parents come before their children, so the tree has no cycles. And it is not deep: what lists
+ * paths would take time and room without bound. Siblings are sorted by name, and have each name
+ * once: lookups and merges go by that. */
 static bool parent_right(struct check_pass *pass, uint32_t entry)
 {
 	const struct index *index = pass->index;
 	uint64_t parent = index_get(index, SECTION_PARENT, entry);
+	size_t len, before_len;
+	const char *name, *before;
 
 	if (entry == 0)
 		return parent == 0 && index_kind(index, 0) == FORMAT_DIRECTORY;
 	if (parent != pass->parent || entry == 1) {
 		if (parent >= entry || index_kind(index, (uint32_t)parent) != FORMAT_DIRECTORY)
 			return false;
-		if (!depth_right(pass, (uint32_t)parent))
+		if (parent)
+			pass->depths[parent] =
+				(uint16_t)(pass->depths[index_get(index, SECTION_PARENT, parent)] +
+					   1);
+		if (pass->depths[parent] > FORMAT_DEPTH_MAX)
 			return false;
 		pass->parent = parent;
 		pass->first = index_get(index, SECTION_START, parent);
 		pass->last = pass->first + index_get(index, SECTION_SIZE, parent);
 	}
-	return entry >= pass->first && entry < pass->last;
-}
-
-/* Siblings are sorted by name, and have each name once: lookups and merges go by that. */
-static bool order_right(const struct check_pass *pass, uint32_t entry)
-{
-	size_t len, before_len;
-	const char *name, *before;
-
-	if (entry <= pass->first)
+	if (entry < pass->first || entry >= pass->last)
+		return false;
+	if (entry == pass->first)
 		return true;
-	before = index_name(pass->index, entry - 1, &before_len);
-	name = index_name(pass->index, entry, &len);
+	before = index_name(index, entry - 1, &before_len);
+	name = index_name(index, entry, &len);
 	return bytes_compare(before, before_len, name, len) < 0;
 }
 
-static bool hardlink_right(const struct index *index, uint64_t target, uint64_t size)
+/* 0: there is no such entry. */
+static enum format_kind kind_at(const struct index *index, uint64_t entry)
 {
-	return target < index->entries && size == 0 &&
-	       format_is_file(index_kind(index, (uint32_t)target));
+	return entry < index->entries ? index_kind(index, (uint32_t)entry) : (enum format_kind)0;
 }
 
 /* Of files whose bytes are elsewhere: those could be more than 64 bits can count. */
 static bool count_extents(struct check_pass *pass, uint64_t size)
 {
 	return !__builtin_add_overflow(pass->extents, format_extents(size), &pass->extents);
-}
-
-/* An alias of an alias could lead in a circle. */
-static bool alias_right(struct check_pass *pass, uint64_t target, uint64_t size)
-{
-	const struct index *index = pass->index;
-	enum format_kind kind;
-
-	if (target >= index->entries)
-		return false;
-	kind = index_kind(index, (uint32_t)target);
-	return (kind == FORMAT_FILE || kind == FORMAT_SPLIT) &&
-	       index_get(index, SECTION_SIZE, target) == size && count_extents(pass, size);
 }
 
 /* The parts of all split files come in the order of the entries. */
@@ -206,50 +180,18 @@ static bool place_right(struct check_pass *pass, uint32_t entry)
 		return size > 0 && within(start, size, index->sections[SECTION_TARGETS].bytes);
 	case FORMAT_HARDLINK:
 		pass->links++;
-		return hardlink_right(index, start, size);
+		return size == 0 && format_is_file(kind_at(index, start));
 	case FORMAT_SPLIT:
 		pass->extents += format_extents(size);
 		return split_right(pass, start, size);
-	case FORMAT_ALIAS:
-		return alias_right(pass, start, size);
+	case FORMAT_ALIAS: /* of an alias could lead in a circle */
+		return (kind_at(index, start) == FORMAT_FILE ||
+			kind_at(index, start) == FORMAT_SPLIT) &&
+		       index_get(index, SECTION_SIZE, start) == size && count_extents(pass, size);
 	case FORMAT_BASE:
 		return start <= UINT32_MAX && count_extents(pass, size);
 	}
 	return false;
-}
-
-/* Checks each entry, numbers the extents, counts what must add up. */
-static int check_entries(struct index *index, struct check_pass *pass, struct err *err)
-{
-	for (uint32_t e = 0; e < index->entries; e++) {
-		if ((e & ((1u << INDEX_BASE_SHIFT) - 1)) == 0)
-			index->extent_base[e >> INDEX_BASE_SHIFT] = pass->extents;
-		if (!name_right(pass, e) || !place_right(pass, e) || !parent_right(pass, e) ||
-		    !order_right(pass, e))
-			return err_set(err, -EBADMSG, "damaged index: entry %u", e);
-	}
-	/* Each entry is in the range of its parent. If the ranges together hold no more than all
-	 * entries, they do not overlap. */
-	if (pass->children != index->entries - 1)
-		return err_set(err, -EBADMSG, "damaged index: directories overlap");
-	return 0;
-}
-
-static int collect_links(struct index *index, uint32_t count)
-{
-	uint32_t at = 0;
-
-	if (count == 0)
-		return 0;
-	index->links = calloc(count, sizeof(*index->links));
-	if (!index->links)
-		return -ENOMEM;
-	for (uint32_t e = 0; e < index->entries; e++)
-		if (index_kind(index, e) == FORMAT_HARDLINK)
-			index->links[at++] = index_inode(index, e);
-	qsort(index->links, count, sizeof(*index->links), search_compare32);
-	index->link_count = count;
-	return 0;
 }
 
 void index_forget_offsets(struct index *index)
@@ -266,7 +208,6 @@ int index_check(struct index *index, uint64_t pack_bytes, struct err *err)
 	const struct index_section *names = &index->sections[SECTION_NAMES];
 	SCOPE_FREE uint16_t *depths = calloc(index->entries, sizeof(*depths));
 	struct check_pass pass = {.index = index, .pack_bytes = pack_bytes, .depths = depths};
-	int r;
 
 	if (memchr(names->data, '\0', names->bytes) || memchr(names->data, '/', names->bytes))
 		return err_set(err, -EBADMSG, "damaged index: a name holds a slash or NUL");
@@ -274,9 +215,25 @@ int index_check(struct index *index, uint64_t pack_bytes, struct err *err)
 		calloc((index->entries >> INDEX_BASE_SHIFT) + 1, sizeof(*index->extent_base));
 	if (!index->extent_base || !depths)
 		return -ENOMEM;
-	r = check_entries(index, &pass, err);
-	if (r < 0)
-		return r;
+	for (uint32_t e = 0; e < index->entries; e++) {
+		if ((e & ((1u << INDEX_BASE_SHIFT) - 1)) == 0)
+			index->extent_base[e >> INDEX_BASE_SHIFT] = pass.extents;
+		if (!name_right(&pass, e) || !place_right(&pass, e) || !parent_right(&pass, e))
+			return err_set(err, -EBADMSG, "damaged index: entry %u", e);
+	}
+	/* Each entry is in the range of its parent. If the ranges together hold no more than all
+	 * entries, they do not overlap. */
+	if (pass.children != index->entries - 1)
+		return err_set(err, -EBADMSG, "damaged index: directories overlap");
 	index->extents = pass.extents;
-	return collect_links(index, pass.links);
+	if (pass.links == 0)
+		return 0;
+	index->links = calloc(pass.links, sizeof(*index->links));
+	if (!index->links)
+		return -ENOMEM;
+	for (uint32_t e = 0; e < index->entries; e++)
+		if (index_kind(index, e) == FORMAT_HARDLINK)
+			index->links[index->link_count++] = index_inode(index, e);
+	qsort(index->links, pass.links, sizeof(*index->links), search_compare32);
+	return 0;
 }

@@ -45,54 +45,6 @@ static void put_bytes(struct index *index, enum format_section section, uint64_t
 		memcpy(index->sections[section].data + at, bytes, len);
 }
 
-static uint64_t put_target(struct index *index, const struct index_row *row, struct filled *filled)
-{
-	uint64_t start = filled->targets;
-
-	put_bytes(index, SECTION_TARGETS, start, row->target, row->size);
-	filled->targets += row->size;
-	return start;
-}
-
-static uint64_t put_parts(struct index *index, const struct index_row *row, struct filled *filled)
-{
-	uint64_t first = filled->parts;
-
-	for (uint64_t i = 0; i < format_parts(row->size); i++)
-		put(index, SECTION_PARTS, filled->parts++,
-		    row->start + (row->parts ? le_get64(row->parts + 8 * i) : i * FORMAT_PART));
-	return first;
-}
-
-static void put_checksums(struct index *index, const struct index_row *row, struct filled *filled)
-{
-	if (!format_is_file(row->kind) || !index->sections[SECTION_CHECKSUMS].data)
-		return;
-	for (uint64_t i = 0; i < format_extents(row->size); i++)
-		index_put(index, SECTION_CHECKSUMS, filled->extents++,
-			  row->checksums ? row->checksums[i] : 0);
-}
-
-static void put_row(struct index *index, uint32_t e, const struct index_row *row,
-		    struct filled *filled)
-{
-	put_bytes(index, SECTION_NAMES, filled->names, row->name, row->name_len);
-	put(index, SECTION_NAME_END, e, filled->names += row->name_len);
-	put(index, SECTION_PARENT, e, row->parent);
-	put(index, SECTION_KIND, e, row->kind);
-	put(index, SECTION_START, e,
-	    row->kind == FORMAT_SYMLINK ? put_target(index, row, filled)
-	    : row->kind == FORMAT_SPLIT ? put_parts(index, row, filled)
-					: row->start);
-	put(index, SECTION_SIZE, e, row->size);
-	put(index, SECTION_MODE, e, row->mode);
-	put(index, SECTION_MTIME, e, (uint64_t)row->mtime);
-	put(index, SECTION_IMAGE, e, row->image);
-	put(index, SECTION_WIDTH, e, row->width);
-	put(index, SECTION_HEIGHT, e, row->height);
-	put_checksums(index, row, filled);
-}
-
 void index_rows_fill(const struct index_rows *rows, struct index *index)
 {
 	struct filled filled = {0};
@@ -100,7 +52,33 @@ void index_rows_fill(const struct index_rows *rows, struct index *index)
 	for (uint32_t e = 0; e < rows->count; e++) {
 		const struct index_row row = rows->row(rows->context, e);
 
-		put_row(index, e, &row, &filled);
+		put_bytes(index, SECTION_NAMES, filled.names, row.name, row.name_len);
+		put(index, SECTION_NAME_END, e, filled.names += row.name_len);
+		put(index, SECTION_PARENT, e, row.parent);
+		put(index, SECTION_KIND, e, row.kind);
+		put(index, SECTION_START, e,
+		    row.kind == FORMAT_SYMLINK ? filled.targets
+		    : row.kind == FORMAT_SPLIT ? filled.parts
+					       : row.start);
+		if (row.kind == FORMAT_SYMLINK) {
+			put_bytes(index, SECTION_TARGETS, filled.targets, row.target, row.size);
+			filled.targets += row.size;
+		}
+		for (uint64_t i = 0; row.kind == FORMAT_SPLIT && i < format_parts(row.size); i++)
+			put(index, SECTION_PARTS, filled.parts++,
+			    row.start +
+				    (row.parts ? le_get64(row.parts + 8 * i) : i * FORMAT_PART));
+		put(index, SECTION_SIZE, e, row.size);
+		put(index, SECTION_MODE, e, row.mode);
+		put(index, SECTION_MTIME, e, (uint64_t)row.mtime);
+		put(index, SECTION_IMAGE, e, row.image);
+		put(index, SECTION_WIDTH, e, row.width);
+		put(index, SECTION_HEIGHT, e, row.height);
+		if (!format_is_file(row.kind) || !index->sections[SECTION_CHECKSUMS].data)
+			continue;
+		for (uint64_t i = 0; i < format_extents(row.size); i++)
+			index_put(index, SECTION_CHECKSUMS, filled.extents++,
+				  row.checksums ? row.checksums[i] : 0);
 	}
 }
 

@@ -1,5 +1,10 @@
-#include "pack/keys.h"
+/* From the keys of the LMDB to rows of the index. A path becomes a key in one of three ways
+ * (format.h). A walk over all keys calls a visitor with each record and its row. There are two:
+ * index_locate() finds offsets, dataset_check_keys() verifies. */
+#include "base/bits.h"
 #include "base/scope.h"
+#include "pack/dataset_internal.h"
+#include <stdio.h>
 
 /* Entries whose keys are hashes: paths over FORMAT_KEY_MAX bytes, and split files. */
 struct hashed {
@@ -8,6 +13,19 @@ struct hashed {
 };
 
 #define HASH_AT 6 /* in a key: after "\0part." and "\0path." */
+
+/* The row that a key belongs to. */
+struct keys_row {
+	enum format_section section; /* START: `row` is an entry; PARTS: a row there */
+	uint64_t row;
+	uint32_t entry;
+	uint64_t size; /* that its value must have */
+	bool link;     /* the value names another path: a hard link or alias */
+};
+
+/* Returns 0 to go on. `row` is NULL for a key that the index does not know. */
+typedef int keys_visit_fn(void *context, const struct walker_record *record,
+			  const struct keys_row *row, struct err *err);
 
 struct resolver {
 	const struct index *index;
@@ -70,25 +88,13 @@ static int resolve_hash(struct resolver *resolver, const uint8_t *digits, uint32
 	return 0;
 }
 
-static bool is_next(const struct resolver *resolver, const char *name, size_t len)
-{
-	const struct index *index = resolver->index;
-	size_t other_len;
-	const char *other;
-
-	if (resolver->next >= index->entries ||
-	    index_get(index, SECTION_PARENT, resolver->next) != resolver->directory_entry)
-		return false;
-	other = index_name(index, resolver->next, &other_len);
-	return other_len == len && memcmp(other, name, len) == 0;
-}
-
 static int resolve_path(struct resolver *resolver, const char *path, size_t len, uint32_t *ret)
 {
 	const char *slash = memrchr(path, '/', len);
 	size_t directory_len = slash ? (size_t)(slash - path) : 0;
 	const char *name = slash ? slash + 1 : path;
-	size_t name_len = len - (size_t)(name - path);
+	size_t name_len = len - (size_t)(name - path), other_len;
+	const struct index *index = resolver->index;
 	int r;
 
 	/* index_find() ignores such slashes, but only one key may stand for a path. */
@@ -96,23 +102,30 @@ static int resolve_path(struct resolver *resolver, const char *path, size_t len,
 		return -ENOENT;
 	if (directory_len != resolver->directory_len ||
 	    memcmp(path, resolver->directory, directory_len) != 0) {
-		r = index_find(resolver->index, path, directory_len, &resolver->directory_entry);
+		r = index_find(index, path, directory_len, &resolver->directory_entry);
 		if (r < 0)
 			return r;
 		memcpy(resolver->directory, path, directory_len);
 		resolver->directory_len = directory_len;
 	}
-	if (is_next(resolver, name, name_len)) {
-		*ret = resolver->next++;
-		return 0;
+	if (resolver->next < index->entries &&
+	    index_get(index, SECTION_PARENT, resolver->next) == resolver->directory_entry) {
+		const char *other = index_name(index, resolver->next, &other_len);
+
+		if (other_len == name_len && memcmp(other, name, name_len) == 0) {
+			*ret = resolver->next++;
+			return 0;
+		}
 	}
-	r = index_lookup(resolver->index, resolver->directory_entry, name, name_len, ret);
+	r = index_lookup(index, resolver->directory_entry, name, name_len, ret);
 	if (r == 0)
 		resolver->next = *ret + 1;
 	return r;
 }
 
-bool keys_has_record(const struct index *index, uint32_t entry)
+/* Whether an entry has a record under its path: a file that is not split, or a link to one whose
+ * bytes are not in the base of a delta. */
+static bool keys_has_record(const struct index *index, uint32_t entry)
 {
 	switch (index_kind(index, entry)) {
 	case FORMAT_FILE:
@@ -125,50 +138,25 @@ bool keys_has_record(const struct index *index, uint32_t entry)
 	}
 }
 
-/* The row of a record that holds a whole file or a reference. */
-static int file_row(const struct index *index, uint32_t entry, struct keys_row *ret)
-{
-	enum format_kind kind = index_kind(index, entry);
-
-	if (!keys_has_record(index, entry))
-		return -ENOENT;
-	*ret = (struct keys_row){.section = SECTION_START,
-				 .row = entry,
-				 .entry = entry,
-				 .size = index_get(index, SECTION_SIZE, entry),
-				 .link = kind != FORMAT_FILE};
-	return 0;
-}
-
-/* "NNNNNNNN" as format_key_part() writes it: 0 or -ENOENT. */
-static int part_number(const uint8_t *digits, uint64_t *ret)
-{
-	static const char hex[] = "0123456789abcdef";
-	uint64_t number = 0;
-
-	for (int i = 0; i < 8; i++) {
-		const char *at = memchr(hex, digits[i], 16);
-
-		if (!at)
-			return -ENOENT;
-		number = number << 4 | (uint64_t)(at - hex);
-	}
-	*ret = number;
-	return 0;
-}
-
 /* "\0part.HASH.NNNNNNNN": the classifier has checked lengths, not digits. */
 static int part_row(struct resolver *resolver, const uint8_t *key, struct keys_row *ret)
 {
+	static const char hex[] = "0123456789abcdef";
+	const uint8_t *digits = key + HASH_AT + FORMAT_HASH_DIGITS + 1;
 	const struct index *index = resolver->index;
 	uint64_t part = 0, size;
 	uint32_t entry;
 	int r = resolve_hash(resolver, key + HASH_AT, &entry);
 
-	if (r == 0)
-		r = part_number(key + HASH_AT + FORMAT_HASH_DIGITS + 1, &part);
 	if (r < 0)
 		return r;
+	for (int i = 0; i < 8; i++) {
+		const char *at = memchr(hex, digits[i], 16);
+
+		if (!at)
+			return -ENOENT;
+		part = part << 4 | (uint64_t)(at - hex);
+	}
 	if (index_kind(index, entry) != FORMAT_SPLIT)
 		return -ENOENT;
 	size = index_get(index, SECTION_SIZE, entry);
@@ -195,35 +183,39 @@ static int resolve_key(struct resolver *resolver, enum format_key_kind kind, con
 		r = resolve_hash(resolver, key + HASH_AT, &entry);
 	else if (kind == KEY_PATH)
 		r = resolve_path(resolver, (const char *)key, len, &entry);
-	return r < 0 ? r : file_row(resolver->index, entry, ret);
-}
-
-static int visit_key(struct resolver *resolver, const struct walker_record *record,
-		     keys_visit_fn *visit, void *context, struct err *err)
-{
-	enum format_key_kind kind = format_key_classify(record->key, record->key_len);
-	struct keys_row row;
-	int r;
-
-	if (kind == KEY_SUPER || kind == KEY_SECTION || kind == KEY_RESERVED)
-		return 0;
-	r = resolve_key(resolver, kind, record->key, record->key_len, &row);
-	if (r < 0 && r != -ENOENT && r != -ENOTDIR)
+	if (r < 0)
 		return r;
-	return visit(context, record, r == 0 ? &row : NULL, err);
+	if (!keys_has_record(resolver->index, entry))
+		return -ENOENT;
+	*ret = (struct keys_row){.section = SECTION_START,
+				 .row = entry,
+				 .entry = entry,
+				 .size = index_get(resolver->index, SECTION_SIZE, entry),
+				 .link = index_kind(resolver->index, entry) != FORMAT_FILE};
+	return 0;
 }
 
-int keys_walk(const struct index *index, struct walker *walker, keys_visit_fn *visit, void *context,
-	      struct err *err)
+/* Visits all records in key order, except the superblock, sections and other reserved keys. Returns
+ * 0, what `visit` returned, -EBADMSG, -EIO or -ENOMEM. */
+static int keys_walk(const struct index *index, struct walker *walker, keys_visit_fn *visit,
+		     void *context, struct err *err)
 {
 	struct resolver resolver = {.index = index, .next = 1};
 	struct walker_record record;
-	int r = walker_first(walker, &record, err);
+	struct keys_row row;
+	int r, known;
 
-	while (r == 0) {
-		r = visit_key(&resolver, &record, visit, context, err);
-		if (r == 0)
-			r = walker_next(walker, &record, err);
+	for (r = walker_first(walker, &record, err); r == 0;
+	     r = r == 0 ? walker_next(walker, &record, err) : r) {
+		enum format_key_kind kind = format_key_classify(record.key, record.key_len);
+
+		if (kind == KEY_SUPER || kind == KEY_SECTION || kind == KEY_RESERVED)
+			continue;
+		known = resolve_key(&resolver, kind, record.key, record.key_len, &row);
+		if (known < 0 && known != -ENOENT && known != -ENOTDIR)
+			r = known;
+		else
+			r = visit(context, &record, known == 0 ? &row : NULL, err);
 	}
 	buf_release(&resolver.hashed);
 	return r == 1 ? 0 : r;
@@ -276,46 +268,152 @@ static bool is_lost(const struct index *index, uint32_t entry)
 
 #define LOST_NAMED 3
 
-/* "'a', 'b'" */
-static int name_lost(const struct index *index, struct buf *names)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	unsigned named = 0;
-	int r = 0;
-
-	for (uint32_t e = 1; r == 0 && e < index->entries; e++) {
-		if (!is_lost(index, e))
-			continue;
-		if (named++ == LOST_NAMED)
-			return buf_adds(names, ", ...");
-		path.len = 0;
-		r = index_path(index, e, &path);
-		if (r == 0)
-			r = buf_addf(names, "%s'%.*s'", named > 1 ? ", " : "", (int)path.len,
-				     path.data);
-	}
-	return r;
-}
-
-static int refuse_lost(const struct index *index, uint64_t found, struct err *err)
-{
-	SCOPE(buf_release) struct buf names = BUF_INIT;
-	uint64_t expected = rows_expected(index);
-	int r = name_lost(index, &names);
-
-	if (r < 0)
-		return r;
-	return err_set(err, -EBADMSG, "%llu of %llu files have no record%s%s",
-		       (unsigned long long)(expected - found), (unsigned long long)expected,
-		       names.len ? ": " : "", names.len ? names.data : "");
-}
-
 int index_locate(struct index *index, struct walker *walker, struct err *err)
 {
 	struct locating locating = {.index = index};
 	int r = keys_walk(index, walker, locate_record, &locating, err);
 
-	if (r == 0 && locating.rows != rows_expected(index))
-		return refuse_lost(index, locating.rows, err);
+	if (r == 0 && locating.rows != rows_expected(index)) {
+		SCOPE(buf_release) struct buf names = BUF_INIT; /* ": 'a', 'b'" */
+		uint64_t expected = rows_expected(index);
+		unsigned named = 0;
+
+		for (uint32_t e = 1; e < index->entries && named <= LOST_NAMED; e++) {
+			if (!is_lost(index, e))
+				continue;
+			buf_adds(&names, named == LOST_NAMED ? ", ..." : named ? ", '" : ": '");
+			if (named++ == LOST_NAMED)
+				break;
+			index_path(index, e, &names);
+			buf_adds(&names, "'");
+		}
+		r = buf_error(&names);
+		if (r == 0)
+			r = err_set(err, -EBADMSG, "%llu of %llu files have no record%s",
+				    (unsigned long long)(expected - locating.rows),
+				    (unsigned long long)expected, names.len ? names.data : "");
+	}
+	return r;
+}
+
+/* --- verifying: each record must belong to a row and lie where it says
+ * ---------------------------- */
+
+struct checking {
+	const struct dataset *dataset;
+	uint8_t *entries_seen; /* a bit for each entry whose record was seen; unused for split files
+				*/
+	uint8_t *parts_seen;   /* a bit for each row of the section parts */
+	dataset_fault_fn *found;
+	void *context;
+};
+
+static int fault_in(const struct checking *checking, uint32_t entry, const char *damage,
+		    const char *text)
+{
+	return dataset_say_fault(checking->dataset, entry, damage, text, checking->found,
+				 checking->context);
+}
+
+/* The record of a hard link or alias names the path that its bytes are under. */
+static int check_link(const struct checking *checking, const struct walker_record *record,
+		      uint32_t entry)
+{
+	const struct dataset *dataset = checking->dataset;
+	SCOPE(buf_release) struct buf want = BUF_INIT, path = BUF_INIT;
+	SCOPE_FREE char *have = NULL;
+	int r = dataset_path(dataset, index_holder(&dataset->index, entry), &path);
+
+	buf_add(&want, FORMAT_LINK_MAGIC, sizeof(FORMAT_LINK_MAGIC) - 1);
+	if (r == 0)
+		r = buf_add(&want, path.data, path.len);
+	if (r < 0)
+		return r;
+	if (record->size == want.len) {
+		have = malloc(want.len);
+		if (!have)
+			return -ENOMEM;
+		r = reader_get_full(dataset->reader, have, want.len, record->offset);
+		if (r < 0)
+			return r;
+	}
+	if (!have || memcmp(have, want.data, want.len) != 0)
+		return fault_in(checking, entry, "wrong-link",
+				"its record names another file than the index says");
+	return 0;
+}
+
+static int check_record(void *context, const struct walker_record *record,
+			const struct keys_row *row, struct err *err)
+{
+	struct checking *checking = context;
+
+	(void)err;
+	if (!row) {
+		const struct dataset_fault fault = {.damage = "unknown-record",
+						    .text = "a record that the index does not know",
+						    .path = (const char *)record->key,
+						    .len = record->key_len};
+
+		return checking->found(checking->context, &fault);
+	}
+	if (row->section == SECTION_PARTS)
+		bit_set(checking->parts_seen, row->row);
+	else
+		bit_set(checking->entries_seen, row->entry);
+	if (row->link)
+		return check_link(checking, record, row->entry);
+	if (record->size != row->size)
+		return fault_in(checking, row->entry, "wrong-size",
+				"its record has another size than the index says");
+	if (record->offset != index_get(&checking->dataset->index, row->section, row->row))
+		return fault_in(checking, row->entry, "wrong-place",
+				"its record lies elsewhere than the index says");
+	return 0;
+}
+
+static int check_parts_seen(const struct checking *checking, uint32_t entry)
+{
+	const struct index *index = &checking->dataset->index;
+	uint64_t parts = format_parts(index_get(index, SECTION_SIZE, entry));
+	uint64_t first = index_get(index, SECTION_START, entry);
+	char text[80];
+	int r = 0;
+
+	for (uint64_t i = 0; r == 0 && i < parts; i++) {
+		if (bit_get(checking->parts_seen, first + i))
+			continue;
+		snprintf(text, sizeof(text), "part %llu of %llu has no record",
+			 (unsigned long long)i + 1, (unsigned long long)parts);
+		r = fault_in(checking, entry, "no-record", text);
+	}
+	return r;
+}
+
+int dataset_check_keys(struct dataset *dataset, dataset_fault_fn *found, void *context,
+		       struct err *err)
+{
+	const struct index *index = &dataset->index;
+	SCOPE_FREE uint8_t *entries_seen = calloc(1, index->entries / 8 + 1);
+	SCOPE_FREE uint8_t *parts_seen = calloc(1, index->sections[SECTION_PARTS].count / 8 + 1);
+	struct checking checking = {.dataset = dataset,
+				    .entries_seen = entries_seen,
+				    .parts_seen = parts_seen,
+				    .found = found,
+				    .context = context};
+	SCOPE(walker_release) struct walker *walker = NULL;
+	int r;
+
+	if (!entries_seen || !parts_seen)
+		return -ENOMEM;
+	r = walker_new(dataset->reader, &walker, err);
+	if (r == 0)
+		r = keys_walk(index, walker, check_record, &checking, err);
+	for (uint32_t e = 0; r == 0 && e < index->entries; e++) {
+		if (index_kind(index, e) == FORMAT_SPLIT)
+			r = check_parts_seen(&checking, e);
+		else if (keys_has_record(index, e) && !bit_get(entries_seen, e))
+			r = fault_in(&checking, e, "no-record", "has no record");
+	}
 	return r;
 }

@@ -1,4 +1,4 @@
-/* Which entries the merged tree has, in which order.
+/* First the rows of the merged tree: which entries it has, in which order.
  *
  * A folder of the merged tree has parts: the folders with this path in the packs. The children of
  * each part are sorted, so a merge of the parts brings all children in order, with those of one
@@ -8,11 +8,22 @@
  *
  * What goes below a folder "a/b" has two parts that are in no pack: one with the only child "a",
  * and one with the only child "b". */
+#include "pack/merge.h"
 #include "base/bytes.h"
 #include "base/scope.h"
 #include "base/search.h"
-#include "pack/merge_internal.h"
-#include "pack/path.h"
+#include "pack/index_rows.h"
+
+/* An entry of the merged tree. */
+struct merge_row {
+	const char *name;	  /* in the names of its pack, or in merge_pack.below */
+	uint32_t origin;	  /* where its attributes come from */
+	uint32_t place;		  /* where its bytes come from: an origin, too */
+	uint32_t parent;	  /* a row before it; the root is its own */
+	uint32_t child, children; /* of a folder: its first row, and how many */
+	uint8_t name_len;
+	uint8_t kind;
+};
 
 struct part {
 	unsigned pack;
@@ -46,7 +57,9 @@ struct conflict {
 struct merging {
 	const struct merge_params *params;
 	struct merge *merge;
-	struct merge_rows rows;
+	struct merge_row *rows;
+	uint32_t count;
+	uint32_t *at;		   /* the row of each origin, plus 1; 0: none */
 	struct buf parts, folders; /* struct part: all of them; struct folder: a stack */
 	struct cursor *heap;	   /* one for each part; the smallest name on top */
 	size_t heaped;
@@ -56,7 +69,8 @@ struct merging {
 
 static void merging_release(struct merging *m)
 {
-	free(m->rows.rows);
+	free(m->rows);
+	free(m->at);
 	free(m->heap);
 	buf_release(&m->parts);
 	buf_release(&m->folders);
@@ -76,18 +90,6 @@ unsigned merge_pack_of(const struct merge *merge, uint32_t origin, uint32_t *ret
 }
 
 /* --- the children of one part ----------------------------------------------------------------- */
-
-static struct cursor cursor_begin(const struct merging *m, const struct part *part)
-{
-	const struct index *index = index_of(m, part->pack);
-	struct cursor cursor = {.part = *part, .end = 1};
-
-	if (*part->below)
-		return cursor;
-	cursor.next = (uint32_t)index_get(index, SECTION_START, part->entry);
-	cursor.end = cursor.next + (uint32_t)index_get(index, SECTION_SIZE, part->entry);
-	return cursor;
-}
 
 /* Sets the name of the next child; false: there is none. */
 static bool cursor_look(const struct merging *m, struct cursor *cursor)
@@ -119,12 +121,6 @@ static struct part child_of(const struct cursor *cursor)
 		part.entry = cursor->entry;
 	}
 	return part;
-}
-
-/* The entry of a part; for a part above the root of a pack, that root. */
-static uint32_t origin_of(const struct merging *m, const struct part *part)
-{
-	return (uint32_t)m->merge->firsts[part->pack] + part->entry;
 }
 
 static enum format_kind merged_kind(const struct merging *m, const struct part *part)
@@ -161,20 +157,6 @@ static void heap_sink(struct merging *m, size_t at)
 	m->heap[at] = moving;
 }
 
-static void heap_fill(struct merging *m, const struct folder *folder)
-{
-	m->heaped = 0;
-	for (size_t i = 0; i < folder->count; i++) {
-		struct cursor cursor = cursor_begin(m, BUF_ITEMS(&m->parts, const struct part) +
-							       folder->first + i);
-
-		if (cursor_look(m, &cursor))
-			m->heap[m->heaped++] = cursor;
-	}
-	for (size_t i = m->heaped / 2; i-- > 0;)
-		heap_sink(m, i);
-}
-
 /* The smallest child of all parts has been used. */
 static void heap_advance(struct merging *m)
 {
@@ -196,31 +178,9 @@ static void note_conflict(struct merging *m, uint32_t row, const struct part *an
 	if (m->conflict.count++)
 		return;
 	m->conflict.row = row;
-	m->conflict.pack = merge_pack_of(m->merge, m->rows.rows[row].origin, &entry);
+	m->conflict.pack = merge_pack_of(m->merge, m->rows[row].origin, &entry);
 	m->conflict.another = another->pack;
 	m->conflict.folder = folder;
-}
-
-static bool same_link_text(const struct index *a, uint32_t x, const struct index *b, uint32_t y)
-{
-	uint64_t len = index_get(a, SECTION_SIZE, x);
-
-	return len == index_get(b, SECTION_SIZE, y) &&
-	       memcmp(a->sections[SECTION_TARGETS].data + index_get(a, SECTION_START, x),
-		      b->sections[SECTION_TARGETS].data + index_get(b, SECTION_START, y), len) == 0;
-}
-
-static bool same_checksums(const struct index *a, uint32_t x, const struct index *b, uint32_t y)
-{
-	uint64_t count = format_extents(index_get(a, SECTION_SIZE, x));
-	uint64_t at = index_first_extent(a, x), other = index_first_extent(b, y);
-
-	for (uint64_t i = 0; i < count; i++)
-		if (index_get(a, SECTION_CHECKSUMS, at + i) !=
-			    index_get(b, SECTION_CHECKSUMS, other + i) ||
-		    index_get(a, SECTION_CHECKSUMS, at + i) == 0 /* none: see FORMAT_UNCHECKED */)
-			return false;
-	return true;
 }
 
 /* Whether two entries that are not folders are the same file: 1, 0 or -errno. */
@@ -234,48 +194,39 @@ static int same_file(struct merging *m, uint32_t origin, const struct part *anot
 
 	x = index_inode(a, x);
 	y = index_inode(b, y);
-	if (!format_is_file(index_kind(a, x)) || !format_is_file(index_kind(b, y)))
-		return index_kind(a, x) == index_kind(b, y) && same_link_text(a, x, b, y);
-	if (index_get(a, SECTION_SIZE, x) != index_get(b, SECTION_SIZE, y))
+	if (format_is_file(index_kind(a, x)) != format_is_file(index_kind(b, y)) ||
+	    index_get(a, SECTION_SIZE, x) != index_get(b, SECTION_SIZE, y))
 		return 0;
+	if (!format_is_file(index_kind(a, x)))
+		return memcmp(a->sections[SECTION_TARGETS].data + index_get(a, SECTION_START, x),
+			      b->sections[SECTION_TARGETS].data + index_get(b, SECTION_START, y),
+			      index_get(a, SECTION_SIZE, x)) == 0;
 	r = params->load_checksums(params->context, pack, m->err);
 	if (r == 0)
 		r = params->load_checksums(params->context, another->pack, m->err);
-	return r < 0 ? r : same_checksums(a, x, b, y);
-}
-
-static int settle_files(struct merging *m, uint32_t number, const struct part *another)
-{
-	int r = same_file(m, m->rows.rows[number].origin, another);
-
-	if (r == 0)
-		note_conflict(m, number, another, false);
-	return r < 0 ? r : 0;
+	return r < 0 ? r : index_same_checksums(a, x, b, y);
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
-
-static int add_merge_part(struct merging *m, const struct part *part)
-{
-	return buf_add(&m->parts, part, sizeof(*part));
-}
 
 /* Adds a row for the child on top of the heap. */
 static int add_row(struct merging *m, const struct cursor *top, uint32_t parent)
 {
 	const struct part part = child_of(top);
-	uint32_t number = m->rows.count++;
-	struct folder folder = {.row = number, .first = BUF_COUNT(&m->parts, part), .count = 1};
+	struct folder folder = {.row = m->count, .first = BUF_COUNT(&m->parts, part), .count = 1};
+	/* Of a part above the root of a pack, that root. */
+	uint32_t origin = (uint32_t)m->merge->firsts[part.pack] + part.entry;
+	struct merge_row *row = &m->rows[m->count++];
 
-	m->rows.rows[number] = (struct merge_row){.name = top->name,
-						  .name_len = (uint8_t)top->len,
-						  .origin = origin_of(m, &part),
-						  .place = origin_of(m, &part),
-						  .parent = parent,
-						  .kind = (uint8_t)merged_kind(m, &part)};
-	if (m->rows.rows[number].kind != FORMAT_DIRECTORY)
+	*row = (struct merge_row){.name = top->name,
+				  .name_len = (uint8_t)top->len,
+				  .origin = origin,
+				  .place = origin,
+				  .parent = parent,
+				  .kind = (uint8_t)merged_kind(m, &part)};
+	if (row->kind != FORMAT_DIRECTORY)
 		return 0;
-	if (add_merge_part(m, &part) < 0)
+	if (buf_add(&m->parts, &part, sizeof(part)) < 0)
 		return -ENOMEM;
 	return buf_add(&m->folders, &folder, sizeof(folder));
 }
@@ -284,39 +235,46 @@ static int add_row(struct merging *m, const struct cursor *top, uint32_t parent)
 static int join_row(struct merging *m, const struct cursor *top)
 {
 	const struct part part = child_of(top);
-	uint32_t number = m->rows.count - 1;
+	uint32_t number = m->count - 1;
 	bool folder = merged_kind(m, &part) == FORMAT_DIRECTORY;
+	int r = 0;
 
-	if (folder != (m->rows.rows[number].kind == FORMAT_DIRECTORY)) {
+	if (folder != (m->rows[number].kind == FORMAT_DIRECTORY)) {
 		note_conflict(m, number, &part, true);
 		return 0;
 	}
-	if (!folder)
-		return settle_files(m, number, &part);
-	((struct folder *)(m->folders.data + m->folders.len))[-1].count++;
-	return add_merge_part(m, &part);
-}
-
-/* Turns the folders that a block has put on the stack around, so that the first is on top. */
-static void reverse_folders(struct merging *m, size_t from)
-{
-	struct folder *folders = BUF_ITEMS(&m->folders, struct folder);
-	size_t low = from / sizeof(*folders), high = BUF_COUNT(&m->folders, *folders);
-
-	for (; low + 1 < high; low++) {
-		struct folder swapped = folders[--high];
-
-		folders[high] = folders[low];
-		folders[low] = swapped;
+	if (folder) {
+		((struct folder *)(m->folders.data + m->folders.len))[-1].count++;
+		return buf_add(&m->parts, &part, sizeof(part));
 	}
+	r = same_file(m, m->rows[number].origin, &part);
+	if (r == 0)
+		note_conflict(m, number, &part, false);
+	return r < 0 ? r : 0;
 }
 
 static int merge_folder(struct merging *m, const struct folder *folder)
 {
-	size_t from = m->folders.len;
+	const struct part *parts = BUF_ITEMS(&m->parts, const struct part) + folder->first;
+	size_t low = BUF_COUNT(&m->folders, struct folder);
+	struct folder *folders;
 	int r = 0;
 
-	heap_fill(m, folder);
+	m->heaped = 0;
+	for (size_t i = 0; i < folder->count; i++) {
+		const struct index *index = index_of(m, parts[i].pack);
+		struct cursor cursor = {.part = parts[i], .end = 1};
+
+		if (!*parts[i].below) {
+			cursor.next = (uint32_t)index_get(index, SECTION_START, parts[i].entry);
+			cursor.end = cursor.next +
+				     (uint32_t)index_get(index, SECTION_SIZE, parts[i].entry);
+		}
+		if (cursor_look(m, &cursor))
+			m->heap[m->heaped++] = cursor;
+	}
+	for (size_t i = m->heaped / 2; i-- > 0;)
+		heap_sink(m, i);
 	while (r == 0 && m->heaped) {
 		const struct cursor first = m->heap[0];
 
@@ -328,29 +286,32 @@ static int merge_folder(struct merging *m, const struct folder *folder)
 			heap_advance(m);
 		}
 	}
-	if (r == 0)
-		reverse_folders(m, from);
-	return r;
-}
+	/* Turns the folders that this one has put on the stack around: the first is to be on top.
+	 */
+	folders = BUF_ITEMS(&m->folders, struct folder);
+	for (size_t high = BUF_COUNT(&m->folders, *folders); low + 1 < high; low++) {
+		struct folder swapped = folders[--high];
 
-static int add_root(struct merging *m)
-{
-	const struct folder root = {.count = m->params->count};
-	int r = 0;
-
-	m->rows.rows[m->rows.count++] = (struct merge_row){.name = "", .kind = FORMAT_DIRECTORY};
-	for (unsigned i = 0; r == 0 && i < m->params->count; i++) {
-		const struct part part = {.pack = i, .below = m->params->packs[i].below};
-
-		r = add_merge_part(m, &part);
+		folders[high] = folders[low];
+		folders[low] = swapped;
 	}
-	return r < 0 ? r : buf_add(&m->folders, &root, sizeof(root));
+	return r;
 }
 
 static int merge_folders(struct merging *m)
 {
-	int r = add_root(m);
+	const struct folder root = {.count = m->params->count};
+	int r = 0;
 
+	m->rows[m->count++] = (struct merge_row){.name = "", .kind = FORMAT_DIRECTORY};
+	for (unsigned i = 0; i < m->params->count; i++) {
+		const struct part part = {.pack = i, .below = m->params->packs[i].below};
+
+		buf_add(&m->parts, &part, sizeof(part));
+	}
+	r = buf_error(&m->parts);
+	if (r == 0)
+		r = buf_add(&m->folders, &root, sizeof(root));
 	while (r == 0 && m->folders.len) {
 		struct folder folder;
 
@@ -371,7 +332,7 @@ static struct path_part part_of_row(const void *rows, uint32_t number)
 static int row_path(const struct merging *m, uint32_t number, struct buf *path)
 {
 	path->len = 0;
-	return path_add(path, number, part_of_row, m->rows.rows);
+	return path_add(path, number, part_of_row, m->rows);
 }
 
 static int refuse_conflicts(const struct merging *m)
@@ -405,8 +366,8 @@ static int mark_matches(const struct merging *m, uint8_t *marks)
 	uint32_t parent = UINT32_MAX;
 	size_t above = 0;
 
-	for (uint32_t i = 1; i < m->rows.count; i++) {
-		const struct merge_row *row = &m->rows.rows[i];
+	for (uint32_t i = 1; i < m->count; i++) {
+		const struct merge_row *row = &m->rows[i];
 		int r = 0;
 
 		if (row->parent != parent) {
@@ -423,57 +384,40 @@ static int mark_matches(const struct merging *m, uint8_t *marks)
 			return r;
 		marks[i] = r || marks[parent] & MATCHED ? MATCHED : 0;
 	}
-	for (uint32_t i = m->rows.count; i-- > 1;)
+	for (uint32_t i = m->count; i-- > 1;)
 		if (marks[i])
-			marks[m->rows.rows[i].parent] |= NEEDED;
+			marks[m->rows[i].parent] |= NEEDED;
 	return 0;
-}
-
-static int check_used(const struct merging *m)
-{
-	char more[64] = "";
-	size_t count;
-	const char *unused = select_unused(m->params->select, &count);
-
-	if (!unused)
-		return 0;
-	if (count > 1)
-		snprintf(more, sizeof(more), ", and nothing matches %zu more", count - 1);
-	return err_set(m->err, -ENOENT, "'--select': nothing matches '%s'%s", unused, more);
 }
 
 /* Children stay together and in order when some of them go. */
 static int drop_rows(struct merging *m)
 {
-	struct merge_row *rows = m->rows.rows;
-	SCOPE_FREE uint8_t *marks = calloc(m->rows.count, 1);
-	SCOPE_FREE uint32_t *number = calloc(m->rows.count, sizeof(*number));
+	struct merge_row *rows = m->rows;
+	SCOPE_FREE uint8_t *marks = calloc(m->count, 1);
+	SCOPE_FREE uint32_t *number = calloc(m->count, sizeof(*number));
+	const char *unused;
+	char more[64] = "";
 	uint32_t kept = 1;
+	size_t count;
 	int r = marks && number ? mark_matches(m, marks) : -ENOMEM;
 
-	if (r == 0)
-		r = check_used(m);
-	for (uint32_t i = 1; r == 0 && i < m->rows.count; i++) {
+	if (r < 0)
+		return r;
+	unused = select_unused(m->params->select, &count);
+	if (unused && count > 1)
+		snprintf(more, sizeof(more), ", and nothing matches %zu more", count - 1);
+	if (unused)
+		return err_set(m->err, -ENOENT, "'--select': nothing matches '%s'%s", unused, more);
+	for (uint32_t i = 1; i < m->count; i++) {
 		if (!marks[i])
 			continue;
 		number[i] = kept;
 		rows[kept] = rows[i];
 		rows[kept++].parent = number[rows[i].parent];
 	}
-	if (r == 0)
-		m->rows.count = kept;
-	return r;
-}
-
-/* --- all of it -------------------------------------------------------------------------------- */
-
-static uint32_t components(const char *path)
-{
-	uint32_t count = *path != '\0';
-
-	for (; *path; path++)
-		count += *path == '/';
-	return count;
+	m->count = kept;
+	return 0;
 }
 
 /* Numbers the origins, and makes room for the largest possible number of rows. */
@@ -489,16 +433,123 @@ static int reserve_rows(struct merging *m)
 		return -ENOMEM;
 	for (unsigned i = 0; i < params->count; i++) {
 		entries += params->packs[i].index->entries;
-		rows += params->packs[i].index->entries + components(params->packs[i].below);
+		rows += params->packs[i].index->entries + (*params->packs[i].below != '\0');
+		for (const char *at = params->packs[i].below; *at; at++)
+			rows += *at == '/';
 		if (rows > UINT32_MAX)
 			return err_set(m->err, -EOVERFLOW, "more than %u files and folders",
 				       UINT32_MAX);
 		m->merge->firsts[i + 1] = entries;
 	}
-	m->rows.origins = (uint32_t)entries;
-	m->rows.rows = calloc(rows, sizeof(*m->rows.rows));
-	return m->rows.rows ? 0 : -ENOMEM;
+	m->rows = calloc(rows, sizeof(*m->rows));
+	m->at = calloc(entries, sizeof(*m->at));
+	return m->rows && m->at ? 0 : -ENOMEM;
 }
+/* --- the sections
+ * --------------------------------------------------------------------------------- */
+
+/* A path that is in two packs, or a selection, can leave out files that hard links and aliases of
+ * their pack refer to. The first such link that is kept becomes the file: a hard link takes all of
+ * it, an alias only its bytes. Hard links come first: a hard link to a file is that file, and then
+ * aliases of the file have a holder. */
+
+static uint32_t refers_to(const struct merging *m, uint32_t origin)
+{
+	uint32_t entry;
+	unsigned pack = merge_pack_of(m->merge, origin, &entry);
+
+	return (uint32_t)m->merge->firsts[pack] +
+	       (uint32_t)index_get(index_of(m, pack), SECTION_START, entry);
+}
+
+/* Lets the rows of a kind take the place of what they refer to, where that has no row. */
+static void replace_missing(struct merging *m, enum format_kind kind)
+{
+	for (uint32_t i = 1; i < m->count; i++) {
+		struct merge_row *row = &m->rows[i];
+		uint32_t target, entry;
+		unsigned pack;
+
+		if (row->kind != kind)
+			continue;
+		target = refers_to(m, row->place);
+		if (m->at[target])
+			continue;
+		m->at[target] = i + 1;
+		pack = merge_pack_of(m->merge, target, &entry);
+		row->place = target;
+		row->kind = (uint8_t)index_kind(index_of(m, pack), entry);
+		if (kind == FORMAT_HARDLINK)
+			row->origin = target;
+	}
+}
+
+static struct index_row merge_row_of(const void *context, uint32_t number)
+{
+	const struct merging *m = context;
+	const struct merge_row *row = &m->rows[number];
+	uint32_t entry;
+	unsigned pack = merge_pack_of(m->merge, row->place, &entry);
+	const struct merge_pack *of = &m->params->packs[pack];
+	uint64_t start = index_get(of->index, SECTION_START, entry);
+	struct index_row ret = {.name = row->name,
+				.name_len = row->name_len,
+				.parent = row->parent,
+				.kind = (enum format_kind)row->kind,
+				.size = index_get(of->index, SECTION_SIZE, entry)};
+
+	switch (ret.kind) {
+	case FORMAT_DIRECTORY:
+		ret.start = row->child;
+		ret.size = row->children;
+		break;
+	case FORMAT_FILE:
+		ret.start = of->start + start;
+		break;
+	case FORMAT_SPLIT:
+		ret.start = of->start;
+		ret.parts = of->index->sections[SECTION_PARTS].data + 8 * start;
+		break;
+	case FORMAT_SYMLINK:
+		ret.target = (const char *)of->index->sections[SECTION_TARGETS].data + start;
+		break;
+	case FORMAT_HARDLINK:
+	case FORMAT_ALIAS:
+		ret.start = m->at[refers_to(m, row->place)] - 1;
+		break;
+	case FORMAT_BASE: /* a delta is on its base before it is merged */
+		break;
+	}
+	return ret;
+}
+
+/* Makes the hot sections from the rows, and checks them. */
+static int merge_index(struct merging *m)
+{
+	const struct index_rows all = {.count = m->count, .row = merge_row_of, .context = m};
+	struct merge *merge = m->merge;
+	int r;
+
+	merge->origins = calloc(m->count, sizeof(*merge->origins));
+	if (!merge->origins)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->count; i++)
+		m->at[m->rows[i].origin] = i + 1;
+	replace_missing(m, FORMAT_HARDLINK);
+	replace_missing(m, FORMAT_ALIAS);
+	for (uint32_t i = m->count; i-- > 1;) {
+		struct merge_row *parent = &m->rows[m->rows[i].parent];
+
+		parent->child = i;
+		parent->children++;
+	}
+	for (uint32_t i = 0; i < m->count; i++)
+		merge->origins[i] = m->rows[i].origin;
+	r = index_rows_make(&all, SECTION_CHECKSUMS, &merge->index);
+	return r < 0 ? r : index_check(&merge->index, UINT64_MAX, m->err);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
 
 int merge_init(struct merge *ret, const struct merge_params *params, struct err *err)
 {
@@ -514,7 +565,7 @@ int merge_init(struct merge *ret, const struct merge_params *params, struct err 
 	if (r == 0 && params->select)
 		r = drop_rows(&m);
 	if (r == 0)
-		r = merge_index(&merge, params, &m.rows, err);
+		r = merge_index(&m);
 	if (r < 0)
 		merge_release(&merge);
 	else

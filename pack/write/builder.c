@@ -22,19 +22,6 @@ void builder_free(struct builder *builder)
 	free(builder);
 }
 
-static int copy_params(struct builder *builder, const struct builder_params *params)
-{
-	builder->path = strdup(params->path);
-	builder->options = strdup(params->options ? params->options : "");
-	builder->replace = params->replace;
-	builder->base = params->base;
-	if (!builder->path || !builder->options ||
-	    asprintf(&builder->partial, "%s.partial", params->path) < 0 ||
-	    asprintf(&builder->journal_path, "%s.journal", builder->partial) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
 int builder_add_options(struct builder *builder, const char *lines)
 {
 	char *all;
@@ -44,18 +31,6 @@ int builder_add_options(struct builder *builder, const char *lines)
 	free(builder->options);
 	builder->options = all;
 	return 0;
-}
-
-static int check_target(const struct builder *builder, struct err *err)
-{
-	struct stat st;
-
-	if (lstat(builder->path, &st) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EEXIST,
-			       "exists and is not a regular file; choose another name");
-	return builder->replace ? 0 : err_set(err, -EEXIST, "exists");
 }
 
 int builder_new_entries(struct builder **ret)
@@ -72,30 +47,28 @@ int builder_new_entries(struct builder **ret)
 	return 0;
 }
 
-/* A builder that has touched nothing, if PATH may become a pack. */
-static int prepare_builder(const struct builder_params *params, struct builder **ret,
-			   struct err *err)
+int builder_new(const struct builder_params *params, struct builder **ret, struct err *err)
 {
 	struct builder *builder;
+	struct stat st;
 	int r = builder_new_entries(&builder);
 
 	if (r < 0)
 		return r;
-	r = copy_params(builder, params);
-	if (r == 0)
-		r = check_target(builder, err);
-	if (r < 0)
-		builder_free(builder);
-	else
-		*ret = builder;
-	return r;
-}
-
-int builder_new(const struct builder_params *params, struct builder **ret, struct err *err)
-{
-	struct builder *builder = NULL;
-	int r = prepare_builder(params, &builder, err);
-
+	builder->path = strdup(params->path);
+	builder->options = strdup(params->options ? params->options : "");
+	builder->replace = params->replace;
+	builder->base = params->base;
+	if (!builder->path || !builder->options ||
+	    asprintf(&builder->partial, "%s.partial", params->path) < 0 ||
+	    asprintf(&builder->journal_path, "%s.journal", builder->partial) < 0)
+		r = -ENOMEM;
+	if (r == 0 && lstat(builder->path, &st) < 0)
+		r = errno == ENOENT ? 0 : -errno;
+	else if (r == 0 && !S_ISREG(st.st_mode))
+		r = err_set(err, -EEXIST, "exists and is not a regular file; choose another name");
+	else if (r == 0 && !params->replace)
+		r = err_set(err, -EEXIST, "exists");
 	if (r == 0)
 		r = builder_partial_open(builder, params, err);
 	if (r < 0) {
@@ -104,20 +77,6 @@ int builder_new(const struct builder_params *params, struct builder **ret, struc
 	}
 	*ret = builder;
 	return 0;
-}
-
-/* The checksums of a record's extents. */
-static int add_checksums(struct builder *builder, const void *data, uint64_t size)
-{
-	int r = 0;
-
-	for (uint64_t at = 0; r == 0 && at < size; at += FORMAT_EXTENT) {
-		uint64_t len = size - at < FORMAT_EXTENT ? size - at : FORMAT_EXTENT;
-		uint64_t checksum = XXH3_64bits((const char *)data + at, len);
-
-		r = buf_add(&builder->checksums, &checksum, sizeof(checksum));
-	}
-	return r;
 }
 
 /* Stores one record: reserves its space, lets the source fill it, and adds the checksums of its
@@ -131,8 +90,12 @@ static int store_record(struct builder *builder, const struct format_key *key,
 	if (r < 0 || size == 0)
 		return r;
 	r = source->read(source->context, space, size);
-	if (r == 0)
-		r = add_checksums(builder, space, size);
+	for (uint64_t at = 0; r == 0 && at < size; at += FORMAT_EXTENT) {
+		uint64_t len = size - at < FORMAT_EXTENT ? size - at : FORMAT_EXTENT;
+		uint64_t checksum = XXH3_64bits((const char *)space + at, len);
+
+		r = buf_add(&builder->checksums, &checksum, sizeof(checksum));
+	}
 	if (r < 0) {
 		memset(space, 0, size); /* its pages may still reach the file */
 		store_delete(builder->store, key->data, key->len);
@@ -206,15 +169,6 @@ static int store_parts(struct builder *builder, const struct buf *path,
 	return r;
 }
 
-static int store_whole(struct builder *builder, const struct buf *path,
-		       const struct builder_source *source)
-{
-	struct format_key key;
-
-	format_key_path(path->data, path->len, &key);
-	return store_record(builder, &key, source, source->size);
-}
-
 static int check_turn(struct builder *builder, const struct builder_node *node, struct err *err)
 {
 	int r = journal_status(builder->journal);
@@ -238,7 +192,7 @@ int builder_store(struct builder *builder, uint32_t id, const struct builder_sou
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct builder_node *node = builder_node(builder, id);
 	uint64_t first = builder_checksum_count(builder) - builder->parts * PART_EXTENTS;
-	bool split = format_parts(source->size) != 0;
+	struct format_key key;
 	int r = check_turn(builder, node, err);
 
 	if (r == 0)
@@ -247,7 +201,9 @@ int builder_store(struct builder *builder, uint32_t id, const struct builder_sou
 		r = parts_changed(&path, err);
 	if (r < 0)
 		return r;
-	r = split ? store_parts(builder, &path, source, err) : store_whole(builder, &path, source);
+	format_key_path(path.data, path.len, &key);
+	r = format_parts(source->size) ? store_parts(builder, &path, source, err)
+				       : store_record(builder, &key, source, source->size);
 	builder->parts = 0;
 	if (r < 0) {
 		builder->checksums.len = first * sizeof(uint64_t);

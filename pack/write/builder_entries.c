@@ -2,7 +2,6 @@
  * became of each file. */
 #include "base/date.h"
 #include "base/scope.h"
-#include "pack/path.h"
 #include "pack/write/builder_internal.h"
 #include <stdio.h>
 
@@ -12,11 +11,6 @@ void builder_attr(struct builder *builder, uint32_t id, mode_t mode, struct time
 
 	node->mode = (uint16_t)(mode & 07777);
 	node->mtime = date_of(mtime);
-}
-
-static bool is_file_id(const struct builder *builder, uint32_t id)
-{
-	return id < builder_count(builder) && format_is_file(builder_node(builder, id)->kind);
 }
 
 /* A section of the index is one record. liblmdb writes a record, with its page header, by one
@@ -29,19 +23,11 @@ static bool section_has_room(const struct buf *section, size_t more)
 	return more <= SECTION_MOST - section->len;
 }
 
-static unsigned depth_of(const struct builder *builder, uint32_t id)
-{
-	unsigned depth = 0;
-
-	for (; id != BUILDER_ROOT; id = builder_node(builder, id)->parent)
-		depth++;
-	return depth;
-}
-
 static int check_entry(const struct builder *builder, const struct builder_entry *entry,
 		       struct err *err)
 {
 	uint32_t count = builder_count(builder);
+	unsigned depth = 0;
 
 	if (!format_name_valid(entry->name, entry->name_len))
 		return err_set(err, -EINVAL, "not a name that a pack can hold");
@@ -53,11 +39,16 @@ static int check_entry(const struct builder *builder, const struct builder_entry
 	if (entry->parent >= count ||
 	    builder_node(builder, entry->parent)->kind != FORMAT_DIRECTORY)
 		return err_set(err, -EINVAL, "its parent is not a directory");
-	if (entry->kind == FORMAT_DIRECTORY && depth_of(builder, entry->parent) == FORMAT_DEPTH_MAX)
+	for (uint32_t id = entry->parent; id != BUILDER_ROOT && entry->kind == FORMAT_DIRECTORY;
+	     id = builder_node(builder, id)->parent)
+		depth++;
+	if (depth == FORMAT_DEPTH_MAX)
 		return err_set(err, -ENAMETOOLONG, "deeper than %d folders", FORMAT_DEPTH_MAX);
 	if (entry->kind == FORMAT_SYMLINK && (!entry->target || entry->target_len == 0))
 		return err_set(err, -EINVAL, "a symbolic link without target");
-	if (entry->kind == FORMAT_HARDLINK && !is_file_id(builder, entry->link_to))
+	if (entry->kind == FORMAT_HARDLINK &&
+	    (entry->link_to >= count ||
+	     !format_is_file(builder_node(builder, entry->link_to)->kind)))
 		return err_set(err, -EINVAL, "a hard link to something that is not a file");
 	return 0;
 }
@@ -200,24 +191,18 @@ int builder_make_based(struct builder *builder, uint32_t id, uint32_t entry)
 	return 0;
 }
 
-/* Never another reference: a reader by keys follows at most one. */
-static uint32_t holder_id(const struct builder *builder, uint32_t id)
-{
-	while (builder_node(builder, id)->kind == FORMAT_HARDLINK ||
-	       builder_node(builder, id)->kind == FORMAT_ALIAS)
-		id = (uint32_t)builder_node(builder, id)->start;
-	return id;
-}
-
-/* The record of a hard link or alias: its key, and its value, which names the holder. */
 int builder_make_reference(const struct builder *builder, uint32_t id, struct format_key *ret_key,
 			   struct buf *value)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT, holder = BUF_INIT;
 	int r = builder_path(builder, id, &path);
 
+	/* Never another reference: a reader by keys follows at most one. */
+	while (builder_node(builder, id)->kind == FORMAT_HARDLINK ||
+	       builder_node(builder, id)->kind == FORMAT_ALIAS)
+		id = (uint32_t)builder_node(builder, id)->start;
 	if (r == 0)
-		r = builder_path(builder, holder_id(builder, id), &holder);
+		r = builder_path(builder, id, &holder);
 	if (r < 0)
 		return r;
 	format_key_path(path.data, path.len, ret_key);
@@ -268,20 +253,6 @@ bool builder_is_dropped(const struct builder *builder, uint32_t id)
 	return builder_node(builder, id)->state == NODE_DROPPED;
 }
 
-/* Parents come before their children, so a pass from the end reaches every parent after all its
- * children. */
-static void mark_filled(const struct builder *builder, bool *filled)
-{
-	for (uint32_t id = builder_count(builder); id-- > 0;) {
-		const struct builder_node *node = builder_node(builder, id);
-
-		if (node->kind != FORMAT_DIRECTORY && node->kind != FORMAT_SYMLINK)
-			filled[id] = node->state != NODE_DROPPED;
-		if (filled[id])
-			filled[node->parent] = true;
-	}
-}
-
 int builder_find_empty(const struct builder *builder, int (*found)(void *context, uint32_t id),
 		       void *context)
 {
@@ -290,7 +261,16 @@ int builder_find_empty(const struct builder *builder, int (*found)(void *context
 
 	if (!filled)
 		return -ENOMEM;
-	mark_filled(builder, filled);
+	/* Parents come before their children, so a pass from the end reaches every parent after
+	 * all its children. */
+	for (uint32_t id = builder_count(builder); id-- > 0;) {
+		const struct builder_node *node = builder_node(builder, id);
+
+		if (node->kind != FORMAT_DIRECTORY && node->kind != FORMAT_SYMLINK)
+			filled[id] = node->state != NODE_DROPPED;
+		if (filled[id])
+			filled[node->parent] = true;
+	}
 	for (uint32_t id = 0; r == 0 && id < builder_count(builder); id++) {
 		const struct builder_node *node = builder_node(builder, id);
 		bool inside = id != BUILDER_ROOT && !filled[node->parent];

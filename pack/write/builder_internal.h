@@ -3,9 +3,8 @@
  *	builder_entries.c	entries in memory
  *	builder_partial.c	the partial file and its journal: begun, resumed, committed, left
  *	builder_resume.c	what the journal knows of each file
- *	builder_index.c		from entries to the sections of the index
  *	builder.c		begins and ends a builder; stores bytes
- *	builder_finish.c	writes the index, and gives the pack its name */
+ *	builder_finish.c	makes and writes the index, and gives the pack its name */
 #pragma once
 
 #include "pack/index.h"
@@ -21,7 +20,7 @@ struct builder_node {
 	uint64_t start; /* file: the checksum of its one extent, or its first row in checksums;
 			   symlink: offset in targets; hard link, alias: the id of its file;
 			   base: its first row in based;
-			   directory: where its children begin, once builder_tree_init() knows */
+			   directory: where its children begin, once builder_finish() knows */
 	uint64_t size;	/* bytes, as the source says until it is stored; directory: children, as
 			   `start` */
 	int64_t mtime;	/* nanoseconds since 1970 */

@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
+#include "pack/options.h"
 #include "pack/walker.h"
 #include "pack/write/builder_internal.h"
 #include <fcntl.h>
@@ -29,27 +30,12 @@ static int open_rw(const char *path)
 	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
 }
 
-static int cannot_create(const struct builder *builder, int error, struct err *err)
-{
-	return err_set(err, error, "cannot create '%s': %s", builder->partial, strerror(-error));
-}
-
 static int refuse_other(const char *path, struct err *err)
 {
 	return err_set(err, -EEXIST,
 		       "'%s' is in the way, and not what foldpack left; move it, or choose another "
 		       "name",
 		       path);
-}
-
-/* What is no file, such as a link or a named pipe, is somebody's. */
-static int check_is_file(const struct builder *builder, struct err *err)
-{
-	struct stat st;
-
-	return lstat(builder->partial, &st) == 0 && !S_ISREG(st.st_mode)
-		       ? refuse_other(builder->partial, err)
-		       : 0;
 }
 
 /* A run that was killed right before its rename has made the file read-only. */
@@ -69,15 +55,6 @@ static int open_writable(const char *path)
 	return fd < 0 ? -error : fd;
 }
 
-/* A partial file without a lock was left by an interrupted run. On filesystems without locks the
- * last run to start wins. */
-static int lock_partial(const struct builder *builder, int fd, struct err *err)
-{
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-		return 0;
-	return err_set(err, -EBUSY, "another foldpack is writing '%s'", builder->partial);
-}
-
 /* Just created, or left by a run that wrote nothing. */
 static bool is_empty(int fd)
 {
@@ -86,31 +63,31 @@ static bool is_empty(int fd)
 	return fstat(fd, &st) == 0 && st.st_size == 0;
 }
 
-/* A run with a stricter umask may have come after the one that made the file. */
-static mode_t mode_of_pack(int fd)
-{
-	struct stat st = {0};
-
-	fstat(fd, &st);
-	return st.st_mode & 0444 & (st.st_size ? ~io_umask() : ~(mode_t)0);
-}
-
 static int open_locked(struct builder *builder, struct err *err)
 {
-	int r = check_is_file(builder, err);
-	SCOPE_CLOSE int fd = r < 0 ? -1 : open_writable(builder->partial);
+	SCOPE_CLOSE int fd = -1;
+	struct stat st;
 
-	if (r == 0)
-		r = fd < 0 ? cannot_create(builder, fd, err) : lock_partial(builder, fd, err);
-	if (r < 0)
-		return r;
+	/* What is no file, such as a link or a named pipe, is somebody's. */
+	if (lstat(builder->partial, &st) == 0 && !S_ISREG(st.st_mode))
+		return refuse_other(builder->partial, err);
+	fd = open_writable(builder->partial);
+	if (fd < 0)
+		return err_set(err, fd, "cannot create '%s': %s", builder->partial, strerror(-fd));
+	/* A partial file without a lock was left by an interrupted run. On filesystems without
+	 * locks the last run to start wins. */
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return err_set(err, -EBUSY, "another foldpack is writing '%s'", builder->partial);
 	/* Between open and flock, another run may have finished: then the file is a pack. */
 	if (!io_is_named(fd, builder->partial))
 		return err_set(err, -EBUSY, "another foldpack has just written '%s'",
 			       builder->path);
+	if (fstat(fd, &st) < 0)
+		return -errno;
 	builder->fd = steal_fd(&fd);
-	builder->ours = is_empty(builder->fd);
-	builder->mode = mode_of_pack(builder->fd);
+	builder->ours = st.st_size == 0;
+	/* A run with a stricter umask may have come after the one that made the file. */
+	builder->mode = st.st_mode & 0444 & (st.st_size ? ~io_umask() : ~(mode_t)0);
 	return 0;
 }
 
@@ -141,32 +118,6 @@ static bool journal_belongs(const struct builder *builder)
 		file_holds(builder->fd, state->metas[1], STORE_META_BYTES, state->page));
 }
 
-/* Opens the journal of the partial file: 0, or -ENODATA where there is nothing to resume. */
-static int find_journal(struct builder *builder, struct err *err)
-{
-	struct journal_params params = {.path = builder->journal_path, .pack = builder->fd};
-	int r = journal_open(&params, &builder->journal, err);
-
-	if (r < 0 || journal_belongs(builder))
-		return r;
-	journal_free(steal_ptr(&builder->journal));
-	return -ENODATA;
-}
-
-/* Whether the file began as an unfinished pack, whatever has become of it. A finished pack has lost
- * the mark. */
-static bool has_mark(int fd)
-{
-	static const uint8_t none[FORMAT_RUN_BYTES];
-	uint8_t super[FORMAT_SUPER_BYTES];
-	bool found = false;
-
-	format_super_unfinished(none, super);
-	for (uint64_t page = 0; !found && page < FIRST_PAGES; page++)
-		found = file_holds(fd, super, FORMAT_MARK_BYTES, page * FIRST_PAGE + PAGE_HEAD);
-	return found;
-}
-
 int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct err *err)
 {
 	int r = reader_file_borrow(fd, ret_reader);
@@ -179,47 +130,37 @@ int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct
 /* Whether a run left this file. Any other file may belong to the user. */
 static bool is_of_a_run(int fd)
 {
+	static const uint8_t none[FORMAT_RUN_BYTES];
 	SCOPE(reader_release) struct reader *reader = NULL;
 	SCOPE(walker_release) struct walker *walker = NULL;
+	uint8_t unfinished[FORMAT_SUPER_BYTES];
 	struct format_super super;
+	bool found;
 	int r = is_empty(fd) ? -EINPROGRESS : builder_walk(fd, &reader, &walker, NULL);
 
 	if (r == 0 && walker_info(walker)->entries == 0)
 		return true; /* begin_file() of store.c was its last */
 	if (r == 0)
 		r = index_read_super(reader, walker, &super, NULL);
-	return r == -EINPROGRESS || has_mark(fd);
+	found = r == -EINPROGRESS;
+	/* It may have begun as an unfinished pack, whatever has become of it. A finished pack has
+	 * lost the mark. */
+	format_super_unfinished(none, unfinished);
+	for (uint64_t page = 0; !found && page < FIRST_PAGES; page++)
+		found = file_holds(fd, unfinished, FORMAT_MARK_BYTES,
+				   page * FIRST_PAGE + PAGE_HEAD);
+	return found;
 }
 
 /* Finds the first line that `a` has and `b` has not; false: there is none. */
-static bool find_option(const char *a, const char *b, size_t *ret_len, const char **ret)
+static bool find_option(const char *a, const char *b, struct option_line *ret)
 {
-	for (size_t len; *a; a += len + (a[len] == '\n')) {
-		bool found = false;
+	const char *end = a + strlen(a);
+	bool found = true;
 
-		len = strcspn(a, "\n");
-		for (const char *at = b; *at && !found; at += strcspn(at, "\n"), at += *at == '\n')
-			found = strcspn(at, "\n") == len && memcmp(at, a, len) == 0;
-		if (!found) {
-			*ret = a;
-			*ret_len = len;
-			return true;
-		}
-	}
-	return false;
-}
-
-static int check_options(const struct builder *builder, struct err *err)
-{
-	static const char way_out[] = "; go on with the same options, or start again";
-	const char *then = journal_options(builder->journal), *with;
-	size_t len;
-
-	if (find_option(then, builder->options, &len, &with))
-		return err_set(err, -EINVAL, "was begun with '%.*s'%s", (int)len, with, way_out);
-	if (find_option(builder->options, then, &len, &with))
-		return err_set(err, -EINVAL, "was begun without '%.*s'%s", (int)len, with, way_out);
-	return 0;
+	while (found && options_next(&a, end, ret))
+		found = options_have(b, strlen(b), ret);
+	return !found;
 }
 
 /* 0: the partial file is to be resumed; -ENODATA: a new one can be begun; or why neither is
@@ -228,8 +169,16 @@ static int check_options(const struct builder *builder, struct err *err)
 static int judge_partial(struct builder *builder, const struct builder_params *params,
 			 struct err *err)
 {
-	int r = find_journal(builder, err);
+	static const char way_out[] = "; go on with the same options, or start again";
+	struct journal_params journal = {.path = builder->journal_path, .pack = builder->fd};
+	struct option_line line;
+	const char *then;
+	int r = journal_open(&journal, &builder->journal, err);
 
+	if (r == 0 && !journal_belongs(builder)) {
+		journal_free(steal_ptr(&builder->journal));
+		r = -ENODATA;
+	}
 	if (r < 0 && (r == -ENODATA || params->replace) && !is_of_a_run(builder->fd))
 		return refuse_other(builder->partial, err);
 	if (r < 0 && journal_is_other(builder->journal_path))
@@ -243,38 +192,17 @@ static int judge_partial(struct builder *builder, const struct builder_params *p
 	if (!params->resume)
 		return err_set(err, -EINPROGRESS, "an interrupted run has left its work in '%s'",
 			       builder->partial);
-	return check_options(builder, err);
+	then = journal_options(builder->journal);
+	if (find_option(then, builder->options, &line))
+		return err_set(err, -EINVAL, "was begun with '%.*s'%s", (int)line.len, line.text,
+			       way_out);
+	if (find_option(builder->options, then, &line))
+		return err_set(err, -EINVAL, "was begun without '%.*s'%s", (int)line.len, line.text,
+			       way_out);
+	return 0;
 }
 
 /* --- beginning ------------------------------------------------------------------------------- */
-
-static int put_super(struct builder *builder, const uint8_t run[FORMAT_RUN_BYTES])
-{
-	struct format_key key;
-	void *space;
-	int r;
-
-	format_key_super(&key);
-	r = store_put(builder->store, key.data, key.len, FORMAT_SUPER_BYTES, &space);
-	if (r < 0)
-		return r;
-	format_super_unfinished(run, space);
-	return store_commit(builder->store);
-}
-
-static int locate_super(struct builder *builder, struct err *err)
-{
-	SCOPE(reader_release) struct reader *reader = NULL;
-	SCOPE(walker_release) struct walker *walker = NULL;
-	struct walker_record record;
-	int r = builder_walk(builder->fd, &reader, &walker, err);
-
-	if (r == 0)
-		r = index_find_super(walker, &record, err);
-	if (r == 0)
-		builder->now.super_offset = record.offset;
-	return r;
-}
 
 /* Empties the partial file, and then removes its journal: a journal belongs to no empty file, while
  * a file that is finished but for its name belongs to nobody without one. The journal must be gone
@@ -297,11 +225,16 @@ static int clear_partial(const struct builder *builder, struct err *err)
 
 static int begin_partial(struct builder *builder, uint64_t batch, struct err *err)
 {
+	SCOPE(reader_release) struct reader *reader = NULL;
+	SCOPE(walker_release) struct walker *walker = NULL;
 	uint8_t run[FORMAT_RUN_BYTES];
 	struct journal_params params = {.path = builder->journal_path,
 					.pack = builder->fd,
 					.run = run,
 					.options = builder->options};
+	struct walker_record record;
+	struct format_key key;
+	void *space;
 	int r = clear_partial(builder, err);
 
 	builder->ours |= r == 0;
@@ -313,11 +246,24 @@ static int begin_partial(struct builder *builder, uint64_t batch, struct err *er
 		r = store_new(builder->partial, batch, &builder->store);
 	if (r < 0)
 		return r;
-	r = builder_failed(builder, put_super(builder, run), "write");
+	format_key_super(&key);
+	r = store_put(builder->store, key.data, key.len, FORMAT_SUPER_BYTES, &space);
+	if (r == 0) {
+		format_super_unfinished(run, space);
+		r = store_commit(builder->store);
+	}
+	builder_failed(builder, r, "write");
 	/* Whatever happens from now on, the file says that it is no pack. */
 	if (r == 0)
 		r = builder_failed(builder, io_sync(builder->fd, fdatasync), "fdatasync");
-	return r < 0 ? builder_explain(builder, r, err) : locate_super(builder, err);
+	if (r < 0)
+		return builder_explain(builder, r, err);
+	r = builder_walk(builder->fd, &reader, &walker, err);
+	if (r == 0)
+		r = index_find_super(walker, &record, err);
+	if (r == 0)
+		builder->now.super_offset = record.offset;
+	return r;
 }
 
 int builder_partial_open(struct builder *builder, const struct builder_params *params,

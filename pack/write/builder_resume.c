@@ -27,22 +27,16 @@ void builder_record(struct builder *builder, enum journal_kind kind, uint64_t si
 	journal_add(builder->journal, &part);
 }
 
-static enum journal_kind record_kind(const struct builder_node *node)
-{
-	if (node->state != NODE_DONE)
-		return JOURNAL_DROPPED;
-	return node->kind == FORMAT_ALIAS  ? JOURNAL_ALIAS
-	       : node->kind == FORMAT_BASE ? JOURNAL_BASE
-					   : JOURNAL_STORED;
-}
-
 /* The records of parts have the checksums of parts; the record of its holder has those of an alias.
  */
 void builder_record_file(struct builder *builder, uint32_t id)
 {
 	const struct builder_node *node = builder_node(builder, id);
 	struct journal_record file = {
-		.kind = record_kind(node),
+		.kind = node->state != NODE_DONE     ? JOURNAL_DROPPED
+			: node->kind == FORMAT_ALIAS ? JOURNAL_ALIAS
+			: node->kind == FORMAT_BASE  ? JOURNAL_BASE
+						     : JOURNAL_STORED,
 		.fingerprint = builder->fingerprint,
 		.size = node->kind == FORMAT_ALIAS  ? node->start
 			: node->kind == FORMAT_BASE ? builder_based(builder, node)
@@ -67,51 +61,25 @@ void builder_record_file(struct builder *builder, uint32_t id)
 
 /* --- resuming -------------------------------------------------------------------------------- */
 
-static int file_changed(const struct builder *builder, uint32_t id, struct err *err)
-{
-	return builder_fault(builder, id, -ESTALE, "",
-			     " is not the file that was packed in this place before the "
-			     "interruption, or has changed since",
-			     err);
-}
-
-static int shifted(const struct builder *builder, uint32_t id, struct err *err)
-{
-	return builder_fault(
-		builder, id, -ESTALE,
-		"folders or links were added or removed since the interruption, so that "
-		"the file with the bytes of ",
-		" cannot be told", err);
-}
-
-/* Whether the stored record of an alias names the file whose bytes it has here. */
-static int holds_reference(const struct builder *builder, uint32_t id, bool *ret)
+/* Entries that came into the source since, also directories and links, shift the ids. No record of
+ * the journal shows that, so the stored record decides, which names the file with the bytes. */
+static int take_alias(struct builder *builder, uint32_t id, uint64_t to)
 {
 	SCOPE(buf_release) struct buf value = BUF_INIT;
 	struct format_key key;
 	const void *stored;
 	uint64_t len;
-	int r = builder_make_reference(builder, id, &key, &value);
+	int r;
 
+	if (to >= builder_count(builder) || !builder_is_stored(builder, (uint32_t)to))
+		return -ESTALE;
+	builder_make_alias(builder, id, (uint32_t)to);
+	r = builder_make_reference(builder, id, &key, &value);
 	if (r == 0)
 		r = store_get(builder->store, key.data, key.len, &stored, &len);
-	if (r == 0)
-		*ret = len == value.len && memcmp(stored, value.data, len) == 0;
-	return r;
-}
-
-/* Entries that came into the source since, also directories and links, shift the ids. No record of
- * the journal shows that, so the stored reference decides. */
-static int take_alias(struct builder *builder, uint32_t id, uint64_t to)
-{
-	bool same = false;
-	int r = 0;
-
-	if (to < builder_count(builder) && builder_is_stored(builder, (uint32_t)to)) {
-		builder_make_alias(builder, id, (uint32_t)to);
-		r = holds_reference(builder, id, &same);
-	}
-	return r == 0 && !same ? -ESTALE : r;
+	if (r < 0)
+		return r;
+	return len == value.len && memcmp(stored, value.data, len) == 0 ? 0 : -ESTALE;
 }
 
 static int take_past_file(struct builder *builder, uint32_t id, const struct journal_record *record,
@@ -175,14 +143,22 @@ int builder_resumed(struct builder *builder, uint32_t id, uint64_t fingerprint,
 	r = replay(builder, fingerprint, &record);
 	if (r == 1)
 		builder->resuming = false;
-	if (r < 0)
-		return r == -ESTALE ? file_changed(builder, id, err) : r;
-	if (r == 1)
-		return 0;
+	if (r == -ESTALE)
+		return builder_fault(builder, id, r, "",
+				     " is not the file that was packed in this place before the "
+				     "interruption, or has changed since",
+				     err);
+	if (r != 0)
+		return r < 0 ? r : 0;
 	builder->parts = 0;
 	r = take_past_file(builder, id, &record, first);
+	if (r == -ESTALE)
+		return builder_fault(builder, id, r,
+				     "folders or links were added or removed since the "
+				     "interruption, so that the file with the bytes of ",
+				     " cannot be told", err);
 	if (r < 0)
-		return r == -ESTALE ? shifted(builder, id, err) : r;
+		return r;
 	*ret = (struct builder_past){.dropped = record.kind == JOURNAL_DROPPED,
 				     .stored = builder_is_stored(builder, id),
 				     .note = record.note,

@@ -54,7 +54,7 @@ uint64_t journal_checksum(const void *data, size_t len, uint64_t before)
 /* --- its life ------------------------------------------------------------------------------ */
 
 /* NULL: there is no memory. */
-static struct journal *journal_alloc(const struct journal_params *params, const char *options)
+static struct journal *journal_alloc(const struct journal_params *params)
 {
 	struct journal *journal = calloc(1, sizeof(*journal));
 
@@ -63,19 +63,23 @@ static struct journal *journal_alloc(const struct journal_params *params, const 
 	journal->fd = -1;
 	journal->pack = params->pack;
 	journal->path = strdup(params->path);
-	journal->options = options ? strdup(options) : NULL;
-	if (journal->path && (journal->options || !options))
+	if (journal->path)
 		return journal;
-	journal_free(journal);
+	free(journal);
 	return NULL;
 }
 
 int journal_new(const struct journal_params *params, struct journal **ret)
 {
-	struct journal *journal = journal_alloc(params, params->options);
+	struct journal *journal = journal_alloc(params);
 
 	if (!journal)
 		return -ENOMEM;
+	journal->options = strdup(params->options);
+	if (!journal->options) {
+		journal_free(journal);
+		return -ENOMEM;
+	}
 	memcpy(journal->run, params->run, FORMAT_RUN_BYTES);
 	*ret = journal;
 	return 0;
@@ -141,24 +145,19 @@ static int add_checksum(struct buf *piece, uint64_t *chain)
 	return buf_add(piece, chain, sizeof(*chain));
 }
 
-static int begin_journal(const struct journal *journal, struct buf *out, uint64_t *chain)
+static int create_file(struct journal *journal)
 {
 	struct journal_header header = {.magic = JOURNAL_MAGIC,
 					.version = JOURNAL_VERSION,
 					.options_len = (uint32_t)strlen(journal->options)};
+	SCOPE(buf_release) struct buf out = BUF_INIT;
 	int r;
 
 	memcpy(header.run, journal->run, sizeof(header.run));
-	buf_add(out, &header, sizeof(header));
-	r = buf_add(out, journal->options, header.options_len);
-	return r < 0 ? r : add_checksum(out, chain);
-}
-
-static int create_file(struct journal *journal)
-{
-	SCOPE(buf_release) struct buf header = BUF_INIT;
-	int r = begin_journal(journal, &header, &journal->end.chain);
-
+	buf_add(&out, &header, sizeof(header));
+	r = buf_add(&out, journal->options, header.options_len);
+	if (r == 0)
+		r = add_checksum(&out, &journal->end.chain);
 	if (r < 0)
 		return r;
 	journal->call = "open";
@@ -167,9 +166,9 @@ static int create_file(struct journal *journal)
 		return r;
 	journal->fd = r;
 	journal->call = "write";
-	r = io_pwrite_full(journal->fd, header.data, header.len, 0);
+	r = io_pwrite_full(journal->fd, out.data, out.len, 0);
 	io_sync_directory(journal->path);
-	journal->end.at = header.len;
+	journal->end.at = out.len;
 	return r;
 }
 
@@ -202,8 +201,9 @@ static int write_block(struct journal *journal)
 }
 
 /* What a filesystem does not bring to the disk when it is asked is no less resumed after a kill. */
-static int make_durable(struct journal *journal)
+static void *write_checkpoint(void *context)
 {
+	struct journal *journal = context;
 	int r;
 
 	journal->call = "fdatasync";
@@ -215,14 +215,8 @@ static int make_durable(struct journal *journal)
 			      POSIX_FADV_DONTNEED);
 	if (r >= 0 && journal->fd < 0)
 		r = create_file(journal);
-	return r < 0 ? r : write_block(journal);
-}
-
-static void *write_checkpoint(void *context)
-{
-	struct journal *journal = context;
-	int r = make_durable(journal);
-
+	if (r >= 0)
+		r = write_block(journal);
 	atomic_store(&journal->error, r);
 	if (r == 0) {
 		journal->any = true;
@@ -337,20 +331,12 @@ static int read_journal_header(struct journal *journal, struct err *err)
 	return journal->options ? 0 : -ENOMEM;
 }
 
-/* What no program of ours wrote, though its checksum is right, is taken for none. */
-static bool is_by_us(const struct journal_block *block)
-{
-	const struct store_state *store = &block->checkpoint.store;
-	const uint8_t *flag = (const void *)&store->revisited;
-
-	return store->last_key_len <= FORMAT_KEY_MAX && *flag <= 1;
-}
-
 /* Loads the block at `next` and moves `next` after it. Returns 0, or -ENODATA where there is
  * none that is whole. */
 static int load_block(struct journal *journal)
 {
 	struct buf *buf = &journal->block;
+	const struct store_state *store;
 	uint64_t records;
 	struct stat st;
 	int r = load_bytes(journal, journal->next.at, sizeof(records), buf);
@@ -366,36 +352,20 @@ static int load_block(struct journal *journal)
 		       sizeof(struct journal_block) + records + CHECKSUM_BYTES, buf);
 	if (r < 0)
 		return r;
-	if (!checksum_holds(buf, &journal->next.chain) || !is_by_us((const void *)buf->data))
+	store = &((const struct journal_block *)(const void *)buf->data)->checkpoint.store;
+	/* What no program of ours wrote, though its checksum is right, is taken for none. */
+	if (!checksum_holds(buf, &journal->next.chain) || store->last_key_len > FORMAT_KEY_MAX ||
+	    *(const uint8_t *)(const void *)&store->revisited > 1)
 		return -ENODATA;
 	journal->next.at += buf->len;
 	journal->record = sizeof(struct journal_block);
 	return 0;
 }
 
-/* Finds the last whole block. */
-static int read_blocks(struct journal *journal)
-{
-	const struct journal_place first = journal->next;
-	int r;
-
-	while ((r = load_block(journal)) == 0) {
-		const struct journal_block *block = (const void *)journal->block.data;
-
-		journal->durable = block->checkpoint;
-		journal->any = true;
-		journal->end = journal->next;
-	}
-	journal->next = first;
-	journal->block.len = 0;
-	if (r != -ENODATA)
-		return r;
-	return journal->any ? 0 : -ENODATA;
-}
-
 int journal_open(const struct journal_params *params, struct journal **ret, struct err *err)
 {
-	struct journal *journal = journal_alloc(params, NULL);
+	struct journal *journal = journal_alloc(params);
+	struct journal_place first;
 	int r = 0;
 
 	if (!journal)
@@ -407,8 +377,19 @@ int journal_open(const struct journal_params *params, struct journal **ret, stru
 					      strerror(errno));
 	if (r == 0)
 		r = read_journal_header(journal, err);
-	if (r == 0)
-		r = read_blocks(journal);
+	first = journal->next;
+	/* Up to the last whole block. */
+	while (r == 0 && (r = load_block(journal)) == 0) {
+		const struct journal_block *block = (const void *)journal->block.data;
+
+		journal->durable = block->checkpoint;
+		journal->any = true;
+		journal->end = journal->next;
+	}
+	journal->next = first;
+	journal->block.len = 0;
+	if (r == -ENODATA && journal->any)
+		r = 0;
 	if (r < 0) {
 		journal_free(journal);
 		return r;
@@ -443,12 +424,26 @@ const char *journal_options(const struct journal *journal)
 
 /* --- records ------------------------------------------------------------------------------- */
 
-static int get_record(struct journal *journal, struct journal_record *ret)
+int journal_next(struct journal *journal, struct journal_record *ret)
 {
-	const char *at = journal->block.data + journal->record;
-	size_t left = journal->block.len - CHECKSUM_BYTES - journal->record, len;
-	const struct journal_head *head = (const void *)at;
+	const struct journal_head *head;
+	size_t left, len;
+	const char *at;
 
+	while (journal->record + CHECKSUM_BYTES >= journal->block.len) {
+		int r;
+
+		if (journal->next.at >= journal->end.at) {
+			buf_release(&journal->block);
+			return 1;
+		}
+		r = load_block(journal);
+		if (r < 0)
+			return r == -ENODATA ? -EBADMSG : r;
+	}
+	at = journal->block.data + journal->record;
+	left = journal->block.len - CHECKSUM_BYTES - journal->record;
+	head = (const void *)at;
 	if (left < sizeof(*head))
 		return -EBADMSG;
 	len = sizeof(*head) + head->checksum_count * sizeof(*ret->checksums) +
@@ -467,20 +462,4 @@ static int get_record(struct journal *journal, struct journal_record *ret)
 	};
 	journal->record += len;
 	return 0;
-}
-
-int journal_next(struct journal *journal, struct journal_record *ret)
-{
-	while (journal->record + CHECKSUM_BYTES >= journal->block.len) {
-		int r;
-
-		if (journal->next.at >= journal->end.at) {
-			buf_release(&journal->block);
-			return 1;
-		}
-		r = load_block(journal);
-		if (r < 0)
-			return r == -ENODATA ? -EBADMSG : r;
-	}
-	return get_record(journal, ret);
 }

@@ -53,8 +53,11 @@ struct dataset_packs {
 	struct dataset *all[];
 };
 
-/* As dataset_need_section() of the dataset of all. */
+/* As dataset_need_section() of the dataset of all, and of one of them, whose name err begins with.
+ */
 int dataset_gather_section(struct dataset *dataset, enum format_section section, struct err *err);
+int dataset_need_of_pack(const struct dataset_packs *packs, unsigned i, enum format_section section,
+			 struct err *err);
 /* The dataset of the file that an extent is in: one of its packs, its base or itself. */
 struct dataset *dataset_file_of(struct dataset *dataset, uint64_t extent);
 /* Gives it a copy of the name. 0 or -ENOMEM. */

@@ -71,41 +71,13 @@ int dataset_merge_check(const struct dataset_pack *packs, unsigned count, struct
 	return 0;
 }
 
-/* Loads a section of one of them, whose name err begins with. */
-static int need_of_pack(const struct dataset_packs *packs, unsigned i, enum format_section section,
-			struct err *err)
+int dataset_need_of_pack(const struct dataset_packs *packs, unsigned i, enum format_section section,
+			 struct err *err)
 {
 	struct err reason = {0};
 	int r = dataset_need_section(packs->all[i], section, &reason);
 
 	return r < 0 ? err_set(err, r, "%s: %s", packs->all[i]->name, err_text(&reason, r)) : 0;
-}
-
-static int load_checksums(void *context, unsigned pack, struct err *err)
-{
-	return need_of_pack(((const struct dataset *)context)->packs, pack, SECTION_CHECKSUMS, err);
-}
-
-static int merge_indexes(struct dataset *dataset, const struct dataset_merge_params *params,
-			 const struct renames *renames, struct select *select, struct err *err)
-{
-	const struct dataset_packs *packs = dataset->packs;
-	SCOPE_FREE struct merge_pack *merged = calloc(params->count, sizeof(*merged));
-	const struct merge_params merge = {.packs = merged,
-					   .count = params->count,
-					   .select = select,
-					   .load_checksums = load_checksums,
-					   .context = dataset};
-
-	if (!merged)
-		return -ENOMEM;
-	for (unsigned i = 0; i < params->count; i++)
-		merged[i] = (struct merge_pack){.index = &packs->all[i]->index,
-						.start = reader_volumes_start(dataset->reader, i),
-						.name = packs->all[i]->name,
-						.below = params->packs[i].below,
-						.renames = &renames[i]};
-	return merge_init(&dataset->packs->merge, &merge, err);
 }
 
 /* Drops a section: it will be loaded again when it is needed. */
@@ -209,7 +181,7 @@ static int merge_datasets(struct dataset *dataset, const struct dataset_merge_pa
 	for (unsigned i = 0; r == 0 && i < params->count; i++)
 		r = renames_sort(&renames[i]);
 	if (r == 0)
-		r = merge_indexes(dataset, params, renames, select, err);
+		r = merge_init(&dataset->packs->merge, dataset, params, renames, select, err);
 	if (r < 0)
 		return r;
 	dataset->index = dataset->packs->merge.index;
@@ -326,7 +298,7 @@ int dataset_gather_section(struct dataset *dataset, enum format_section section,
 	for (unsigned i = 0; i < packs->count; i++)
 		dataset_will_load(packs->all[i], section);
 	for (unsigned i = 0; r == 0 && i < packs->count; i++)
-		r = need_of_pack(packs, i, section, err);
+		r = dataset_need_of_pack(packs, i, section, err);
 	for (unsigned i = 0; r == 0 && i < packs->count; i++)
 		width = max(width, packs->all[i]->index.sections[section].width);
 	if (r == 0)

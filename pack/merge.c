@@ -8,15 +8,17 @@
  *
  * What goes below a folder "a/b" has two parts that are in no pack: one with the only child "a",
  * and one with the only child "b". */
-#include "pack/merge.h"
 #include "base/bytes.h"
+#include "base/reader_volumes.h"
 #include "base/scope.h"
 #include "base/search.h"
+#include "pack/dataset_internal.h"
+#include "pack/dataset_merge.h"
 #include "pack/index_rows.h"
 
 /* An entry of the merged tree. */
 struct merge_row {
-	const char *name;	  /* in the names of its pack, or in merge_pack.below */
+	const char *name;	  /* in the names of its pack, or in dataset_pack.below */
 	uint32_t origin;	  /* where its attributes come from */
 	uint32_t place;		  /* where its bytes come from: an origin, too */
 	uint32_t parent;	  /* a row before it; the root is its own */
@@ -55,7 +57,10 @@ struct conflict {
 };
 
 struct merging {
-	const struct merge_params *params;
+	const struct dataset *dataset;
+	const struct dataset_merge_params *params;
+	const struct renames *renames;
+	struct select *select;
 	struct merge *merge;
 	struct merge_row *rows;
 	uint32_t count;
@@ -78,7 +83,7 @@ static void merging_release(struct merging *m)
 
 static const struct index *index_of(const struct merging *m, unsigned pack)
 {
-	return m->params->packs[pack].index;
+	return &m->dataset->packs->all[pack]->index;
 }
 
 unsigned merge_pack_of(const struct merge *merge, uint32_t origin, uint32_t *ret_entry)
@@ -94,7 +99,8 @@ unsigned merge_pack_of(const struct merge *merge, uint32_t origin, uint32_t *ret
 /* Sets the name of the next child; false: there is none. */
 static bool cursor_look(const struct merging *m, struct cursor *cursor)
 {
-	const struct merge_pack *pack = &m->params->packs[cursor->part.pack];
+	const struct index *index = index_of(m, cursor->part.pack);
+	const struct renames *renames = &m->renames[cursor->part.pack];
 
 	if (cursor->next == cursor->end)
 		return false;
@@ -102,9 +108,8 @@ static bool cursor_look(const struct merging *m, struct cursor *cursor)
 		cursor->name = cursor->part.below;
 		cursor->len = strcspn(cursor->name, "/");
 	} else {
-		cursor->entry = renames_entry(pack->renames, cursor->next);
-		cursor->name =
-			renames_name(pack->renames, pack->index, cursor->entry, &cursor->len);
+		cursor->entry = renames_entry(renames, cursor->next);
+		cursor->name = renames_name(renames, index, cursor->entry, &cursor->len);
 	}
 	return true;
 }
@@ -186,7 +191,7 @@ static void note_conflict(struct merging *m, uint32_t row, const struct part *an
 /* Whether two entries that are not folders are the same file: 1, 0 or -errno. */
 static int same_file(struct merging *m, uint32_t origin, const struct part *another)
 {
-	const struct merge_params *params = m->params;
+	const struct dataset_packs *packs = m->dataset->packs;
 	uint32_t x, y = another->entry;
 	unsigned pack = merge_pack_of(m->merge, origin, &x);
 	const struct index *a = index_of(m, pack), *b = index_of(m, another->pack);
@@ -201,9 +206,9 @@ static int same_file(struct merging *m, uint32_t origin, const struct part *anot
 		return memcmp(a->sections[SECTION_TARGETS].data + index_get(a, SECTION_START, x),
 			      b->sections[SECTION_TARGETS].data + index_get(b, SECTION_START, y),
 			      index_get(a, SECTION_SIZE, x)) == 0;
-	r = params->load_checksums(params->context, pack, m->err);
+	r = dataset_need_of_pack(packs, pack, SECTION_CHECKSUMS, m->err);
 	if (r == 0)
-		r = params->load_checksums(params->context, another->pack, m->err);
+		r = dataset_need_of_pack(packs, another->pack, SECTION_CHECKSUMS, m->err);
 	return r < 0 ? r : index_same_checksums(a, x, b, y);
 }
 
@@ -379,7 +384,7 @@ static int mark_matches(const struct merging *m, uint8_t *marks)
 		if (r == 0)
 			r = buf_addf(&path, "%s%.*s", above ? "/" : "", row->name_len, row->name);
 		if (r == 0)
-			r = select_match(m->params->select, path.data);
+			r = select_match(m->select, path.data);
 		if (r < 0)
 			return r;
 		marks[i] = r || marks[parent] & MATCHED ? MATCHED : 0;
@@ -404,7 +409,7 @@ static int drop_rows(struct merging *m)
 
 	if (r < 0)
 		return r;
-	unused = select_unused(m->params->select, &count);
+	unused = select_unused(m->select, &count);
 	if (unused && count > 1)
 		snprintf(more, sizeof(more), ", and nothing matches %zu more", count - 1);
 	if (unused)
@@ -423,7 +428,7 @@ static int drop_rows(struct merging *m)
 /* Numbers the origins, and makes room for the largest possible number of rows. */
 static int reserve_rows(struct merging *m)
 {
-	const struct merge_params *params = m->params;
+	const struct dataset_merge_params *params = m->params;
 	uint64_t entries = 0, rows = 1;
 
 	m->merge->count = params->count;
@@ -432,8 +437,8 @@ static int reserve_rows(struct merging *m)
 	if (!m->merge->firsts || !m->heap)
 		return -ENOMEM;
 	for (unsigned i = 0; i < params->count; i++) {
-		entries += params->packs[i].index->entries;
-		rows += params->packs[i].index->entries + (*params->packs[i].below != '\0');
+		entries += index_of(m, i)->entries;
+		rows += index_of(m, i)->entries + (*params->packs[i].below != '\0');
 		for (const char *at = params->packs[i].below; *at; at++)
 			rows += *at == '/';
 		if (rows > UINT32_MAX)
@@ -490,13 +495,14 @@ static struct index_row merge_row_of(const void *context, uint32_t number)
 	const struct merge_row *row = &m->rows[number];
 	uint32_t entry;
 	unsigned pack = merge_pack_of(m->merge, row->place, &entry);
-	const struct merge_pack *of = &m->params->packs[pack];
-	uint64_t start = index_get(of->index, SECTION_START, entry);
+	const struct index *of = index_of(m, pack);
+	uint64_t offset = reader_volumes_start(m->dataset->reader, pack);
+	uint64_t start = index_get(of, SECTION_START, entry);
 	struct index_row ret = {.name = row->name,
 				.name_len = row->name_len,
 				.parent = row->parent,
 				.kind = (enum format_kind)row->kind,
-				.size = index_get(of->index, SECTION_SIZE, entry)};
+				.size = index_get(of, SECTION_SIZE, entry)};
 
 	switch (ret.kind) {
 	case FORMAT_DIRECTORY:
@@ -504,14 +510,14 @@ static struct index_row merge_row_of(const void *context, uint32_t number)
 		ret.size = row->children;
 		break;
 	case FORMAT_FILE:
-		ret.start = of->start + start;
+		ret.start = offset + start;
 		break;
 	case FORMAT_SPLIT:
-		ret.start = of->start;
-		ret.parts = of->index->sections[SECTION_PARTS].data + 8 * start;
+		ret.start = offset;
+		ret.parts = of->sections[SECTION_PARTS].data + 8 * start;
 		break;
 	case FORMAT_SYMLINK:
-		ret.target = (const char *)of->index->sections[SECTION_TARGETS].data + start;
+		ret.target = (const char *)of->sections[SECTION_TARGETS].data + start;
 		break;
 	case FORMAT_HARDLINK:
 	case FORMAT_ALIAS:
@@ -551,18 +557,25 @@ static int merge_index(struct merging *m)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-int merge_init(struct merge *ret, const struct merge_params *params, struct err *err)
+int merge_init(struct merge *ret, const struct dataset *dataset,
+	       const struct dataset_merge_params *params, const struct renames *renames,
+	       struct select *select, struct err *err)
 {
 	struct merge merge = {0};
 	SCOPE(merging_release)
-	struct merging m = {.params = params, .merge = &merge, .err = err};
+	struct merging m = {.dataset = dataset,
+			    .params = params,
+			    .renames = renames,
+			    .select = select,
+			    .merge = &merge,
+			    .err = err};
 	int r = reserve_rows(&m);
 
 	if (r == 0)
 		r = merge_folders(&m);
 	if (r == 0)
 		r = refuse_conflicts(&m);
-	if (r == 0 && params->select)
+	if (r == 0 && select)
 		r = drop_rows(&m);
 	if (r == 0)
 		r = merge_index(&m);

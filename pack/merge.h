@@ -7,29 +7,15 @@
  * a hard link or alias is not in the tree, the link takes its place.
  *
  * Each entry has an origin, by which the cold sections find it: the number that it gets when the
- * entries of all packs are counted, one pack after the other. Pure; not thread-safe. Internal to
- * pack/. */
+ * entries of all packs are counted, one pack after the other. Not thread-safe. Internal to pack/.
+ */
 #pragma once
 
 #include "pack/renames.h"
 #include "pack/select.h"
 
-struct merge_pack {
-	const struct index *index; /* checked, with its offsets */
-	uint64_t start;		   /* added to the offsets */
-	const char *name;	   /* for messages */
-	const char *below;	   /* the folder that the pack goes into, as "a/b"; "": the root */
-	const struct renames *renames; /* of its entries; or NULL */
-};
-
-struct merge_params {
-	const struct merge_pack *packs;
-	unsigned count;
-	struct select *select; /* NULL: everything */
-	/* Loads SECTION_CHECKSUMS of a pack, to compare files with the same path. 0 or -errno. */
-	int (*load_checksums)(void *context, unsigned pack, struct err *err);
-	void *context;
-};
+struct dataset;
+struct dataset_merge_params;
 
 struct merge {
 	struct index index;
@@ -38,9 +24,14 @@ struct merge {
 	unsigned count;	   /* packs */
 };
 
-/* Returns 0; -EEXIST (two packs have different files, or a file and a folder, at one path); -ENOENT
- * (nothing was selected); -EOVERFLOW (more entries than 32 bits can count); -ENOMEM; -EBADMSG. */
-int merge_init(struct merge *merge, const struct merge_params *params, struct err *err);
+/* Of the packs of a dataset, whose indexes are checked and have their offsets, and whose readers
+ * are joined. `renames` has one of each pack; `select` may be NULL: everything. Loads checksums to
+ * compare files with the same path. Returns 0; -EEXIST (two packs have different files, or a file
+ * and a folder, at one path); -ENOENT (nothing was selected); -EOVERFLOW (more entries than 32 bits
+ * can count); -ENOMEM; -EBADMSG. */
+int merge_init(struct merge *merge, const struct dataset *dataset,
+	       const struct dataset_merge_params *params, const struct renames *renames,
+	       struct select *select, struct err *err);
 void merge_release(struct merge *merge);
 
 /* The pack that an origin is in; *ret_entry is its entry there. */

@@ -86,13 +86,18 @@ int dataset_need_section(struct dataset *dataset, enum format_section section, s
 
 int dataset_load(struct dataset *dataset, unsigned wanted, struct err *err)
 {
+	bool told = dataset->packs;
 	int r = 0;
 
-	if (!dataset->packs)
-		will_load(dataset, wanted);
-	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++)
-		if (wanted & parts[i])
-			r = dataset_need_section(dataset, i, err);
+	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++) {
+		if (!(wanted & parts[i]) ||
+		    atomic_load_explicit(&dataset->loaded[i], memory_order_acquire))
+			continue;
+		if (!told)
+			will_load(dataset, wanted);
+		told = true;
+		r = dataset_need_section(dataset, i, err);
+	}
 	return r;
 }
 

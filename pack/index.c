@@ -171,7 +171,7 @@ uint32_t index_link_count(const struct index *index, uint32_t entry)
 }
 
 /* The extents that belong to an entry. Only files have some; a hard link has none. */
-static uint64_t own_extents(const struct index *index, uint32_t entry)
+static inline uint64_t own_extents(const struct index *index, uint32_t entry)
 {
 	if (!format_is_file(index_kind(index, entry)))
 		return 0;
@@ -194,11 +194,8 @@ uint32_t index_extent_entry(const struct index *index, uint64_t extent, uint64_t
 	uint32_t entry = (uint32_t)base << INDEX_BASE_SHIFT;
 	uint64_t left = extent - index->extent_base[base];
 
-	for (uint64_t have = own_extents(index, entry); left >= have;
-	     have = own_extents(index, entry)) {
+	for (uint64_t have; left >= (have = own_extents(index, entry)); entry++)
 		left -= have;
-		entry++;
-	}
 	*ret_number = left;
 	return entry;
 }
